@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Completion queues: how the device's completions become events.
+ *
+ * The CQ API of ib_core polls a batch and then runs one callback after another.
+ * We need more: a query in any context has to see all that the device has
+ * completed, in order, and an EVD without upcall must not be polled at all. So
+ * an EVD owns plain CQs and polls them under its own lock, a batch at a time;
+ * whoever holds the lock sees the ledger and the list in agreement.
+ *
+ * A CQ must have room for all that its work queues can complete, or the device
+ * breaks. CQs cannot be resized everywhere, so an EVD that needs more room gets
+ * another CQ. The receive buffers of an SRQ are counted once for all its
+ * Endpoints that share a CQ.
+ */
+#include "kdapl.h"
+#include "trace.h"
+
+/* Smallest CQ; avoids a new one for every small Endpoint. */
+#define KDAPL_CQ_MIN 128
+
+struct kdapl_cq_srq {
+	struct list_head link;
+	struct kdapl_srq *srq;
+	int users;
+	int n;
+};
+
+static u8 kdapl_wc_status(enum ib_wc_status status)
+{
+	switch (status) {
+	case IB_WC_SUCCESS:
+		return DAT_DTO_SUCCESS;
+	case IB_WC_WR_FLUSH_ERR:
+		return DAT_DTO_ERR_FLUSHED;
+	case IB_WC_LOC_LEN_ERR:
+		return DAT_DTO_ERR_LOCAL_LENGTH;
+	case IB_WC_LOC_QP_OP_ERR:
+	case IB_WC_LOC_EEC_OP_ERR:
+		return DAT_DTO_ERR_LOCAL_EP;
+	case IB_WC_LOC_PROT_ERR:
+		return DAT_DTO_ERR_LOCAL_PROTECTION;
+	case IB_WC_MW_BIND_ERR:
+		return DAT_RMR_OPERATION_FAILED;
+	case IB_WC_BAD_RESP_ERR:
+		return DAT_DTO_ERR_BAD_RESPONSE;
+	case IB_WC_REM_ACCESS_ERR:
+	case IB_WC_LOC_ACCESS_ERR:
+		return DAT_DTO_ERR_REMOTE_ACCESS;
+	case IB_WC_REM_INV_REQ_ERR:
+	case IB_WC_REM_OP_ERR:
+		return DAT_DTO_ERR_REMOTE_RESPONDER;
+	case IB_WC_RNR_RETRY_EXC_ERR:
+		return DAT_DTO_ERR_RECEIVER_NOT_READY;
+	default:
+		return DAT_DTO_ERR_TRANSPORT;
+	}
+}
+
+static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr,
+			    struct kdapl_later *later)
+{
+	struct kdapl_ep *ep = wr->ep;
+	bool event = wr->status != DAT_DTO_SUCCESS || !wr->suppress;
+
+	kdapl_ring_complete(&ep->sq, wr, event);
+	if (event) {
+		if (unlikely(READ_ONCE(ep->dying)))
+			kdapl_ring_reaped(&ep->sq, wr);
+		else
+			kdapl_evd_add(evd, &wr->ev, later);
+	}
+	/* A graceful disconnect waits for the last request. */
+	if (unlikely(READ_ONCE(ep->state) == DAT_EP_STATE_DISCONNECT_PENDING) &&
+	    ep->sq.done == READ_ONCE(ep->sq.head))
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/*
+ * The Endpoint that took an SRQ's buffer. A completion may be polled just after
+ * its QP was destroyed, so while that can be (see kdapl_qp_destroy()), the QP is
+ * compared and not followed.
+ */
+static struct kdapl_ep *kdapl_wc_ep(struct kdapl_evd *evd, struct ib_wc *wc)
+{
+	struct kdapl_ep *ep;
+
+	list_for_each_entry(ep, &evd->leaving, leaving_link)
+		if (ep->leaving_qp == wc->qp)
+			return ep;
+	return wc->qp->qp_context;
+}
+
+static void kdapl_wc_done(struct kdapl_evd *evd, struct ib_wc *wc,
+			  struct kdapl_later *later)
+{
+	struct kdapl_wr *wr = (struct kdapl_wr *)(uintptr_t)wc->wr_id;
+	u8 status = kdapl_wc_status(wc->status);
+	struct kdapl_ep *ep = wr->ep;
+
+	wr->status = status;
+	if (wr->ev.kind == KDAPL_EV_SQ) {
+		kdapl_send_done(evd, wr, later);
+	} else {
+		if (wr->ev.kind == KDAPL_EV_SRQ)
+			ep = kdapl_wc_ep(evd, wc);
+		wr->ep = ep;
+		wr->len = wc->byte_len;
+		wr->op = DAT_DTO_RECEIVE;
+		if (unlikely(wc->wc_flags & IB_WC_WITH_INVALIDATE) &&
+		    wc->status == IB_WC_SUCCESS) {
+			wr->op = DAT_DTO_RECEIVE_WITH_INVALIDATE;
+			wr->rkey = wc->ex.invalidate_rkey;
+		}
+		kdapl_recv_done(evd, ep, wr, later);
+	}
+	/* Anything but success and flush means that the connection is lost. */
+	if (unlikely(status > DAT_DTO_ERR_FLUSHED))
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/**
+ * kdapl_cq_poll - move a batch of completions to the event list
+ * @evd: its CQs are polled; evd->lock is held
+ * @later: what the caller does after unlocking
+ *
+ * Return: the number of completions; 0 means that the CQs are empty.
+ */
+int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later)
+{
+	struct kdapl_cq *cq;
+	int i, n = 0;
+
+	lockdep_assert_held(&evd->lock);
+
+	list_for_each_entry(cq, &evd->cqs, link) {
+		n = ib_poll_cq(cq->cq, KDAPL_POLL_BATCH, evd->wc);
+		for (i = 0; i < n; i++)
+			kdapl_wc_done(evd, &evd->wc[i], later);
+		if (n > 0)
+			break;
+	}
+	return max(n, 0);
+}
+
+/**
+ * kdapl_cq_look_lock - see all that the device has completed
+ * @evd: the EVD
+ *
+ * Context: Any.
+ * Return: interrupt flags; evd->lock is held and the CQs were just found empty.
+ */
+unsigned long kdapl_cq_look_lock(struct kdapl_evd *evd)
+{
+	struct kdapl_later later = { .n = 0 };
+	unsigned long flags;
+	bool moved = false;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	while (kdapl_cq_poll(evd, &later)) {
+		/* Short critical sections, and what it caused first. */
+		spin_unlock_irqrestore(&evd->lock, flags);
+		kdapl_later_run(&later);
+		moved = true;
+		spin_lock_irqsave(&evd->lock, flags);
+	}
+	/* The dispatcher will not find these on the CQ any more. */
+	if (moved && kdapl_policy_active(evd->policy))
+		kdapl_upcall_schedule(evd);
+	return flags;
+}
+
+void kdapl_cq_look(struct kdapl_evd *evd)
+{
+	unsigned long flags = kdapl_cq_look_lock(evd);
+
+	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+/**
+ * kdapl_cq_arm - ask for notification if somebody wants to know of arrivals
+ * @evd: the EVD
+ *
+ * Context: Any.
+ * Return: true if there is something to do already.
+ */
+bool kdapl_cq_arm(struct kdapl_evd *evd)
+{
+	enum ib_cq_notify_flags how = IB_CQ_REPORT_MISSED_EVENTS;
+	struct kdapl_cq *cq;
+	unsigned long flags;
+	bool active, again;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	active = kdapl_policy_active(evd->policy);
+	again = active && evd->wake && !list_empty(&evd->events);
+	/* Unwatched and never too long: nobody needs an interrupt. */
+	if (active || evd->watchers || evd->claimed > (int)evd->qlen) {
+		evd->armed_solicited = evd->solicited && !evd->watchers;
+		how |= evd->armed_solicited ? IB_CQ_SOLICITED :
+					      IB_CQ_NEXT_COMP;
+		list_for_each_entry(cq, &evd->cqs, link)
+			if (ib_req_notify_cq(cq->cq, how) > 0)
+				again = true;
+	}
+	spin_unlock_irqrestore(&evd->lock, flags);
+	return again;
+}
+
+/* Somebody starts (1) or ceases (-1) to need arrivals noticed. Any context. */
+void kdapl_cq_watch(struct kdapl_evd *evd, int delta)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	evd->watchers += delta;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	if (delta > 0 && kdapl_cq_arm(evd))
+		kdapl_upcall_schedule(evd);
+}
+
+/* The device has something. Any context, and with driver locks held. */
+static void kdapl_cq_comp(struct ib_cq *ibcq, void *context)
+{
+	struct kdapl_cq *cq = context;
+
+	if (READ_ONCE(cq->evd->armed_solicited))
+		WRITE_ONCE(cq->evd->rang, true);
+	kdapl_upcall_schedule(cq->evd);
+}
+
+static void kdapl_cq_error(struct ib_event *event, void *context)
+{
+	struct kdapl_cq *cq = context;
+
+	pr_err_ratelimited("kdapl: %s: completion queue error %d\n",
+			   cq->evd->obj.ia->hca->name, event->event);
+}
+
+static struct kdapl_cq_srq *kdapl_cq_find_srq(struct kdapl_cq *cq,
+					      struct kdapl_srq *srq)
+{
+	struct kdapl_cq_srq *s;
+
+	list_for_each_entry(s, &cq->srqs, link)
+		if (s->srq == srq)
+			return s;
+	return NULL;
+}
+
+static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n)
+{
+	struct kdapl_ia *ia = evd->obj.ia;
+	struct ib_device *dev = ia->hca->dev;
+	struct ib_cq_init_attr attr = { };
+	struct kdapl_cq *cq;
+	unsigned long flags;
+
+	if (n > dev->attrs.max_cqe)
+		return ERR_PTR(-ENOMEM);
+	attr.cqe = min_t(int, max3(n, (int)evd->qlen, KDAPL_CQ_MIN),
+			 dev->attrs.max_cqe);
+	attr.comp_vector = atomic_inc_return(&ia->hca->next_vector) %
+				(unsigned int)dev->num_comp_vectors;
+
+	cq = kzalloc(sizeof(*cq), GFP_KERNEL);
+	if (!cq)
+		return ERR_PTR(-ENOMEM);
+	cq->evd = evd;
+	cq->entries = attr.cqe;
+	INIT_LIST_HEAD(&cq->srqs);
+	cq->cq = __ib_create_cq(dev, kdapl_cq_comp, kdapl_cq_error, cq, &attr,
+				ia->owner);
+	if (IS_ERR(cq->cq)) {
+		struct ib_cq *err = cq->cq;
+
+		kfree(cq);
+		return ERR_CAST(err);
+	}
+	spin_lock_irqsave(&evd->lock, flags);
+	list_add_tail(&cq->link, &evd->cqs);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	return cq;
+}
+
+/**
+ * kdapl_cq_claim - find a CQ with room for a work queue
+ * @evd: the EVD the completions go to
+ * @n: completions that can be outstanding
+ * @srq: the SRQ they come from: counted once per CQ; or NULL
+ *
+ * Context: Process context; the device is present (kdapl_hca_enter()).
+ * Return: a CQ, or an ERR_PTR.
+ */
+struct kdapl_cq *kdapl_cq_claim(struct kdapl_evd *evd, int n,
+				struct kdapl_srq *srq)
+{
+	struct kdapl_cq_srq *s = NULL;
+	struct kdapl_cq *cq, *found = NULL;
+	unsigned long flags;
+
+	mutex_lock(&evd->mutex);
+	list_for_each_entry(cq, &evd->cqs, link) {
+		s = srq ? kdapl_cq_find_srq(cq, srq) : NULL;
+		if (s || cq->entries - cq->claimed >= n) {
+			found = cq;
+			break;
+		}
+	}
+	if (!found)
+		found = kdapl_cq_create(evd, n);
+	if (IS_ERR(found))
+		goto out;
+	if (s) {
+		s->users++;
+		goto out;
+	}
+	if (srq) {
+		s = kzalloc(sizeof(*s), GFP_KERNEL);
+		if (!s) {
+			found = ERR_PTR(-ENOMEM);
+			goto out;
+		}
+		s->srq = srq;
+		s->users = 1;
+		s->n = n;
+		list_add(&s->link, &found->srqs);
+	}
+	spin_lock_irqsave(&evd->lock, flags);
+	found->claimed += n;
+	evd->claimed += n;
+	spin_unlock_irqrestore(&evd->lock, flags);
+out:
+	mutex_unlock(&evd->mutex);
+	if (!IS_ERR(found) && kdapl_cq_arm(evd))
+		kdapl_upcall_schedule(evd);
+	return found;
+}
+
+void kdapl_cq_unclaim(struct kdapl_cq *cq, int n, struct kdapl_srq *srq)
+{
+	struct kdapl_evd *evd = cq->evd;
+	struct kdapl_cq_srq *s;
+	unsigned long flags;
+
+	mutex_lock(&evd->mutex);
+	if (srq) {
+		s = kdapl_cq_find_srq(cq, srq);
+		n = 0;
+		if (!--s->users) {
+			n = s->n;
+			list_del(&s->link);
+			kfree(s);
+		}
+	}
+	spin_lock_irqsave(&evd->lock, flags);
+	cq->claimed -= n;
+	evd->claimed -= n;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	mutex_unlock(&evd->mutex);
+}
+
+/**
+ * kdapl_cq_grow - make room for more completions of an SRQ
+ * @evd: an EVD that the SRQ feeds
+ * @srq: the SRQ
+ * @n: buffers that its device queue is to hold
+ *
+ * Return: 0, or an errno if one of the CQs cannot be made large enough.
+ */
+int kdapl_cq_grow(struct kdapl_evd *evd, struct kdapl_srq *srq, int n)
+{
+	struct kdapl_cq_srq *s;
+	struct kdapl_cq *cq;
+	unsigned long flags;
+	int more, err = 0;
+
+	mutex_lock(&evd->mutex);
+	list_for_each_entry(cq, &evd->cqs, link) {
+		s = kdapl_cq_find_srq(cq, srq);
+		if (!s || s->n >= n)
+			continue;
+		more = n - s->n;
+		if (cq->claimed + more > cq->entries) {
+			err = ib_resize_cq(cq->cq, cq->claimed + more);
+			if (err)
+				break;
+			cq->entries = cq->claimed + more;
+		}
+		spin_lock_irqsave(&evd->lock, flags);
+		cq->claimed += more;
+		evd->claimed += more;
+		spin_unlock_irqrestore(&evd->lock, flags);
+		s->n = n;
+	}
+	mutex_unlock(&evd->mutex);
+	return err;
+}
+
+/* Every QP is gone: on release of the EVD, or when the device leaves. */
+void kdapl_cq_destroy_all(struct kdapl_evd *evd)
+{
+	struct kdapl_cq *cq, *next;
+	unsigned long flags;
+	LIST_HEAD(cqs);
+
+	mutex_lock(&evd->mutex);
+	spin_lock_irqsave(&evd->lock, flags);
+	list_splice_init(&evd->cqs, &cqs);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	mutex_unlock(&evd->mutex);
+	list_for_each_entry_safe(cq, next, &cqs, link) {
+		ib_destroy_cq(cq->cq);
+		kfree(cq);
+	}
+}

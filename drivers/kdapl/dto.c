@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Data transfer: the posting calls.
+ *
+ * They run in any context, do not sleep and do not allocate. The handle is
+ * looked up and used inside one RCU read-side section; the ring's lock keeps
+ * the ring and the device's queue in the same order. A segment is translated
+ * from the consumer's address to the device's and checked against its LMR, so
+ * that a wrong one never reaches the device.
+ */
+#include "kdapl.h"
+#include "trace.h"
+
+#define KDAPL_POST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | \
+			  DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
+			  DAT_COMPLETION_UNSIGNALLED_FLAG | \
+			  DAT_COMPLETION_BARRIER_FENCE_FLAG | \
+			  DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG)
+
+static DAT_RETURN kdapl_priv_error(DAT_RETURN type, DAT_MEM_PRIV_FLAGS priv)
+{
+	bool write = priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+
+	if (type == DAT_PRIVILEGES_VIOLATION)
+		return DAT_ERROR(type, write ? DAT_PRIVILEGES_WRITE :
+					       DAT_PRIVILEGES_READ);
+	return DAT_ERROR(type, write ? DAT_PROTECTION_WRITE :
+				       DAT_PROTECTION_READ);
+}
+
+/**
+ * kdapl_sge_build - check a consumer's segments and translate them
+ * @pz: Protection Zone of the Endpoint or SRQ
+ * @n: number of segments
+ * @iov: the segments; those of length 0 are ignored
+ * @max: segments allowed
+ * @priv: local privilege that the operation needs
+ * @sge: filled in
+ * @nsge: number filled in
+ * @total: sum of the lengths in bytes
+ *
+ * Context: Any; inside an RCU read-side section.
+ */
+DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, DAT_COUNT n,
+			   const DAT_LMR_TRIPLET *iov, DAT_COUNT max,
+			   DAT_MEM_PRIV_FLAGS priv, struct ib_sge *sge,
+			   int *nsge, u64 *total)
+{
+	struct kdapl_lmr *lmr;
+	int i, used = 0;
+	u64 offset, sum = 0;
+
+	if (unlikely(n < 0 || n > max))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (unlikely(n && !iov))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+
+	for (i = 0; i < n; i++) {
+		if (!iov[i].segment_length)
+			continue;
+		lmr = kdapl_lmr_find(iov[i].lmr_context);
+		if (unlikely(!lmr || !smp_load_acquire(&lmr->valid)))
+			return kdapl_priv_error(DAT_PRIVILEGES_VIOLATION, priv);
+		if (unlikely(lmr->pz != pz &&
+			     !(lmr->reserved && pz && pz->pd &&
+			       lmr->obj.ia == pz->obj.ia)))
+			return kdapl_priv_error(DAT_PROTECTION_VIOLATION, priv);
+		if (unlikely((lmr->priv & priv) != priv))
+			return kdapl_priv_error(DAT_PRIVILEGES_VIOLATION, priv);
+		offset = iov[i].virtual_address - lmr->base;
+		if (unlikely(offset > lmr->len ||
+			     iov[i].segment_length > lmr->len - offset))
+			return DAT_ERROR(DAT_INVALID_PARAMETER,
+					 DAT_INVALID_ARG3);
+		sge[used].addr = iov[i].virtual_address + lmr->shift;
+		sge[used].length = iov[i].segment_length;
+		sge[used].lkey = unlikely(lmr->reserved) ?
+					pz->pd->local_dma_lkey : lmr->lkey;
+		sum += iov[i].segment_length;
+		used++;
+	}
+	*nsge = used;
+	*total = sum;
+	return DAT_SUCCESS;
+}
+
+/* Are these completion flags allowed on a request of @ep? */
+static bool kdapl_flags_ok(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
+			   DAT_DTOS op)
+{
+	if (flags & ~KDAPL_POST_FLAGS)
+		return false;
+	if (flags & DAT_COMPLETION_UNSIGNALLED_FLAG &&
+	    !(ep->attr.request_completion_flags &
+	      DAT_COMPLETION_UNSIGNALLED_FLAG))
+		return false;
+	return !(flags & DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG) ||
+	       op == DAT_DTO_LMR_INVALIDATE;
+}
+
+static u32 kdapl_sge_total(const struct ib_send_wr *wr)
+{
+	u32 sum = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		sum += wr->sg_list[i].length;
+	return sum;
+}
+
+/*
+ * Hand a request to the device. Returns 0 if it will complete: that includes one
+ * that the device refuses because the connection is ending, which is flushed
+ * with the rest of the ring. Under sq.lock.
+ */
+static int kdapl_sq_submit(struct kdapl_ep *ep, struct kdapl_wr *entry,
+			   struct ib_send_wr *wr)
+{
+	struct kdapl_ring *sq = &ep->sq;
+	int err;
+
+	if (unlikely(!sq->qp || sq->posted != (u32)entry->seq))
+		return 0;
+	wr->wr_id = (uintptr_t)entry;
+	err = ib_post_send(sq->qp, wr, NULL);
+	if (likely(!err))
+		sq->posted++;
+	else if (err == -ENOTCONN || READ_ONCE(ep->state) !=
+					DAT_EP_STATE_CONNECTED)
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+	else
+		return err;
+	return 0;
+}
+
+/**
+ * kdapl_post_sq - post a request to the send queue of an Endpoint
+ * @ep: the Endpoint, found in the current RCU read-side section
+ * @wr: the work request; wr_id and the common flags are filled in
+ * @cookie: the consumer's
+ * @op: reported in the completion event
+ * @flags: completion flags
+ * @rmr: for a bind
+ *
+ * Context: Any.
+ */
+DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
+			 DAT_DTO_COOKIE cookie, DAT_DTOS op,
+			 DAT_COMPLETION_FLAGS flags, struct kdapl_rmr *rmr)
+{
+	struct kdapl_ring *sq = &ep->sq;
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_wr *entry;
+	bool flush = false;
+	unsigned long irq;
+	DAT_EP_STATE state;
+	int err;
+
+	if (unlikely(flags && !kdapl_flags_ok(ep, flags, op)))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE);
+	wr->send_flags |= IB_SEND_SIGNALED;
+	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		wr->send_flags |= IB_SEND_SOLICITED;
+	if (flags & (DAT_COMPLETION_BARRIER_FENCE_FLAG |
+		     DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG))
+		wr->send_flags |= IB_SEND_FENCE;
+
+	spin_lock_irqsave(&sq->lock, irq);
+	state = READ_ONCE(ep->state);
+	if (unlikely(state != DAT_EP_STATE_CONNECTED &&
+		     state != DAT_EP_STATE_DISCONNECTED)) {
+		ret = kdapl_ep_state_error(state);
+	} else if (unlikely(kdapl_ring_full(sq))) {
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				DAT_RESOURCE_MEMORY);
+	} else {
+		entry = kdapl_ring_wr(sq, sq->head);
+		entry->ev.kind = KDAPL_EV_SQ;
+		entry->ev.quiet = !!(flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
+		entry->ep = ep;
+		entry->cookie = cookie;
+		entry->seq = sq->head;
+		entry->op = op;
+		entry->suppress = !!(flags & DAT_COMPLETION_SUPPRESS_FLAG);
+		entry->nsge = 0;
+		entry->rkey = 0;
+		entry->rmr = rmr;
+		entry->len = kdapl_sge_total(wr);
+		WRITE_ONCE(sq->head, sq->head + 1);
+		err = kdapl_sq_submit(ep, entry, wr);
+		if (unlikely(err)) {
+			WRITE_ONCE(sq->head, sq->head - 1);
+			ret = kdapl_errno_to_dat(err);
+		}
+		flush = sq->flushed;
+	}
+	spin_unlock_irqrestore(&sq->lock, irq);
+	/* The connection is over and done with: nobody else will flush it. */
+	if (unlikely(flush))
+		kdapl_ring_flush(ep, sq);
+	return ret;
+}
+
+/* A flag error of kdapl_post_sq() does not know the position of the argument. */
+static DAT_RETURN kdapl_post_checked(struct kdapl_ep *ep,
+				     struct ib_send_wr *wr,
+				     DAT_DTO_COOKIE cookie, DAT_DTOS op,
+				     DAT_COMPLETION_FLAGS flags, int arg)
+{
+	if (unlikely(flags && !kdapl_flags_ok(ep, flags, op)))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, arg);
+	return kdapl_post_sq(ep, wr, cookie, op, flags, NULL);
+}
+
+static DAT_RETURN kdapl_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
+			     const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			     DAT_COMPLETION_FLAGS flags, struct ib_send_wr *wr)
+{
+	struct ib_sge sge[KDAPL_MAX_IOV];
+	struct kdapl_ep *ep;
+	DAT_RETURN ret;
+	u64 total;
+
+	rcu_read_lock();
+	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
+	if (unlikely(!ep)) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+		goto out;
+	}
+	ret = kdapl_sge_build(ep->pz, n, iov, ep->attr.max_request_iov,
+			      DAT_MEM_PRIV_LOCAL_READ_FLAG, sge, &wr->num_sge,
+			      &total);
+	if (unlikely(ret != DAT_SUCCESS))
+		goto out;
+	if (unlikely(total > ep->attr.max_message_size)) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+		goto out;
+	}
+	wr->sg_list = sge;
+	ret = kdapl_post_checked(ep, wr, cookie, DAT_DTO_SEND, flags,
+				 DAT_INVALID_ARG5);
+out:
+	rcu_read_unlock();
+	return ret;
+}
+
+DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
+			    DAT_LMR_TRIPLET *local_iov,
+			    DAT_DTO_COOKIE user_cookie,
+			    DAT_COMPLETION_FLAGS completion_flags)
+{
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+
+	return kdapl_send(ep_handle, num_segments, local_iov, user_cookie,
+			  completion_flags, &wr);
+}
+EXPORT_SYMBOL(dat_ep_post_send);
+
+DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
+					    DAT_COUNT num_segments,
+					    DAT_LMR_TRIPLET *local_iov,
+					    DAT_DTO_COOKIE user_cookie,
+					    DAT_COMPLETION_FLAGS completion_flags,
+					    DAT_BOOLEAN invalidate_flag,
+					    DAT_RMR_CONTEXT rmr_context)
+{
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND };
+
+	if (invalidate_flag) {
+		wr.opcode = IB_WR_SEND_WITH_INV;
+		wr.ex.invalidate_rkey = rmr_context;
+	}
+	return kdapl_send(ep_handle, num_segments, local_iov, user_cookie,
+			  completion_flags, &wr);
+}
+EXPORT_SYMBOL(dat_ep_post_send_with_invalidate);
+
+DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
+			    DAT_LMR_TRIPLET *local_iov,
+			    DAT_DTO_COOKIE user_cookie,
+			    DAT_COMPLETION_FLAGS completion_flags)
+{
+	struct ib_sge sge[KDAPL_MAX_IOV];
+	struct kdapl_ring *rq;
+	struct kdapl_wr *entry;
+	unsigned long irq;
+	struct kdapl_ep *ep;
+	bool flush = false, push = false;
+	DAT_RETURN ret;
+	u64 total;
+	int nsge;
+
+	rcu_read_lock();
+	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
+	if (unlikely(!ep)) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+		goto out;
+	}
+	if (unlikely(ep->srq)) {
+		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
+		goto out;
+	}
+	ret = kdapl_sge_build(ep->pz, num_segments, local_iov,
+			      ep->attr.max_recv_iov,
+			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, &nsge,
+			      &total);
+	if (unlikely(ret != DAT_SUCCESS))
+		goto out;
+	if (unlikely(completion_flags &
+		     ~(ep->attr.recv_completion_flags &
+		       DAT_COMPLETION_UNSIGNALLED_FLAG))) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+		goto out;
+	}
+
+	rq = &ep->rq;
+	spin_lock_irqsave(&rq->lock, irq);
+	if (unlikely(kdapl_ring_full(rq))) {
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				DAT_RESOURCE_MEMORY);
+	} else {
+		entry = kdapl_ring_wr(rq, rq->head);
+		entry->ev.kind = KDAPL_EV_RQ;
+		entry->ev.quiet = !!completion_flags;
+		entry->ep = ep;
+		entry->cookie = user_cookie;
+		entry->seq = rq->head;
+		entry->op = DAT_DTO_RECEIVE;
+		entry->rkey = 0;
+		entry->nsge = nsge;
+		entry->pz = ep->pz;
+		memcpy(entry->sge, sge, nsge * sizeof(sge[0]));
+		WRITE_ONCE(rq->head, rq->head + 1);
+		push = rq->qp;
+		flush = rq->flushed;
+	}
+	spin_unlock_irqrestore(&rq->lock, irq);
+	if (likely(push))
+		kdapl_qp_post_recvs(ep);
+	if (unlikely(flush))
+		kdapl_ring_flush(ep, rq);
+out:
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(dat_ep_post_recv);
+
+/* Check what RDMA Read and Write have in common. */
+static DAT_RETURN kdapl_rdma_check(struct kdapl_ep *ep,
+				   const DAT_RMR_TRIPLET *remote)
+{
+	if (!remote)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	if (remote->segment_length > ep->attr.max_rdma_size)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
+				  DAT_COUNT num_segments,
+				  DAT_LMR_TRIPLET *local_iov,
+				  DAT_DTO_COOKIE user_cookie,
+				  const DAT_RMR_TRIPLET *remote_iov,
+				  DAT_COMPLETION_FLAGS completion_flags)
+{
+	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };
+	struct ib_sge sge[KDAPL_MAX_IOV];
+	struct kdapl_ep *ep;
+	DAT_RETURN ret;
+	u64 total;
+
+	rcu_read_lock();
+	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
+	if (unlikely(!ep)) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+		goto out;
+	}
+	ret = kdapl_sge_build(ep->pz, num_segments, local_iov,
+			      ep->attr.max_rdma_write_iov,
+			      DAT_MEM_PRIV_LOCAL_READ_FLAG, sge,
+			      &wr.wr.num_sge, &total);
+	if (likely(ret == DAT_SUCCESS))
+		ret = kdapl_rdma_check(ep, remote_iov);
+	if (unlikely(ret != DAT_SUCCESS))
+		goto out;
+	if (unlikely(total > remote_iov->segment_length)) {
+		ret = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+		goto out;
+	}
+	wr.wr.sg_list = sge;
+	wr.remote_addr = remote_iov->virtual_address;
+	wr.rkey = remote_iov->rmr_context;
+	ret = kdapl_post_checked(ep, &wr.wr, user_cookie, DAT_DTO_RDMA_WRITE,
+				 completion_flags, DAT_INVALID_ARG6);
+out:
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(dat_ep_post_rdma_write);
+
+/* A Read fetches as much as its sink holds; leave it just enough. */
+static int kdapl_sge_trim(struct ib_sge *sge, int nsge, u32 length)
+{
+	int i;
+
+	for (i = 0; i < nsge && length; i++) {
+		sge[i].length = min(sge[i].length, length);
+		length -= sge[i].length;
+	}
+	return i;
+}
+
+DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
+				 DAT_COUNT num_segments,
+				 DAT_LMR_TRIPLET *local_iov,
+				 DAT_DTO_COOKIE user_cookie,
+				 const DAT_RMR_TRIPLET *remote_iov,
+				 DAT_COMPLETION_FLAGS completion_flags)
+{
+	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_READ };
+	struct ib_sge sge[KDAPL_MAX_IOV];
+	struct kdapl_ep *ep;
+	DAT_RETURN ret;
+	u64 total;
+
+	rcu_read_lock();
+	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
+	if (unlikely(!ep)) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+		goto out;
+	}
+	ret = kdapl_sge_build(ep->pz, num_segments, local_iov,
+			      ep->attr.max_rdma_read_iov,
+			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge,
+			      &wr.wr.num_sge, &total);
+	if (likely(ret == DAT_SUCCESS))
+		ret = kdapl_rdma_check(ep, remote_iov);
+	if (unlikely(ret != DAT_SUCCESS))
+		goto out;
+	if (unlikely(total < remote_iov->segment_length)) {
+		ret = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+		goto out;
+	}
+	wr.wr.num_sge = kdapl_sge_trim(sge, wr.wr.num_sge,
+				       remote_iov->segment_length);
+	wr.wr.sg_list = sge;
+	wr.remote_addr = remote_iov->virtual_address;
+	wr.rkey = remote_iov->rmr_context;
+	ret = kdapl_post_checked(ep, &wr.wr, user_cookie, DAT_DTO_RDMA_READ,
+				 completion_flags, DAT_INVALID_ARG6);
+out:
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(dat_ep_post_rdma_read);

@@ -1,0 +1,534 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Endpoints: creation, attributes, status, the end.
+ *
+ * An Endpoint depends on a Protection Zone, up to three EVDs and perhaps an SRQ.
+ * Each dependency is two things: a use, which makes the free call of the other
+ * object fail and ends with dat_ep_free(), and a reference, which keeps memory
+ * and verbs objects until the Endpoint has been released in the background.
+ *
+ * dat_ep_free() may be called anywhere, from the Endpoint's own upcalls too. It
+ * marks the Endpoint as dying, after which no event names it any more, takes
+ * back the events that are queued, and starts to take the connection down.
+ */
+#include <linux/slab.h>
+#include "kdapl.h"
+#include "trace.h"
+
+#define KDAPL_RECV_FLAGS (DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
+			  DAT_COMPLETION_UNSIGNALLED_FLAG | \
+			  DAT_COMPLETION_EVD_THRESHOLD_FLAG)
+#define KDAPL_REQUEST_FLAGS (DAT_COMPLETION_UNSIGNALLED_FLAG | \
+			     DAT_COMPLETION_EVD_THRESHOLD_FLAG)
+#define KDAPL_QOS_ALL (DAT_QOS_HIGH_THROUGHPUT | DAT_QOS_LOW_LATENCY | \
+		       DAT_QOS_ECONOMY | DAT_QOS_PREMIUM)
+
+/* Reference and use an object of @ia; NULL if there is no such thing. */
+void *kdapl_dep_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
+		    struct kdapl_ia *ia)
+{
+	struct kdapl_obj *obj = kdapl_obj_get(handle, type);
+
+	if (!obj)
+		return NULL;
+	if (obj->ia == ia && kdapl_obj_use(obj))
+		return obj;
+	kdapl_obj_put(obj);
+	return NULL;
+}
+
+void kdapl_dep_put(struct kdapl_obj *obj)
+{
+	kdapl_obj_unuse(obj);
+	kdapl_obj_put(obj);
+}
+
+/* The error for a call that the state of an Endpoint forbids. */
+DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state)
+{
+	static const u16 subtype[] = {
+		[DAT_EP_STATE_UNCONNECTED] = DAT_INVALID_STATE_EP_UNCONNECTED,
+		[DAT_EP_STATE_RESERVED] = DAT_INVALID_STATE_EP_RESERVED,
+		[DAT_EP_STATE_PASSIVE_CONNECTION_PENDING] =
+			DAT_INVALID_STATE_EP_PASSCONNPENDING,
+		[DAT_EP_STATE_ACTIVE_CONNECTION_PENDING] =
+			DAT_INVALID_STATE_EP_ACTCONNPENDING,
+		[DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING] =
+			DAT_INVALID_STATE_EP_TENTCONNPENDING,
+		[DAT_EP_STATE_CONNECTED] = DAT_INVALID_STATE_EP_CONNECTED,
+		[DAT_EP_STATE_DISCONNECT_PENDING] =
+			DAT_INVALID_STATE_EP_DISCPENDING,
+		[DAT_EP_STATE_DISCONNECTED] = DAT_INVALID_STATE_EP_DISCONNECTED,
+		[DAT_EP_STATE_COMPLETION_PENDING] =
+			DAT_INVALID_STATE_EP_COMPLPENDING,
+	};
+
+	return DAT_ERROR(DAT_INVALID_STATE,
+			 state < ARRAY_SIZE(subtype) ? subtype[state] :
+						       DAT_NO_SUBTYPE);
+}
+
+void kdapl_ep_default_attr(struct kdapl_ia *ia, DAT_EP_ATTR *attr)
+{
+	DAT_IA_ATTR limits;
+
+	kdapl_ia_attr(ia, &limits);
+	memset(attr, 0, sizeof(*attr));
+	attr->service_type = DAT_SERVICE_TYPE_RC;
+	attr->max_message_size = limits.max_message_size;
+	attr->max_rdma_size = limits.max_rdma_size;
+	attr->max_recv_dtos = min(16, limits.max_dto_per_ep);
+	attr->max_request_dtos = min(16, limits.max_dto_per_ep);
+	attr->max_recv_iov = min(4, limits.max_iov_segments_per_dto);
+	attr->max_request_iov = attr->max_recv_iov;
+	attr->max_rdma_read_in = min(4, limits.max_rdma_read_per_ep_in);
+	attr->max_rdma_read_out = min(4, limits.max_rdma_read_per_ep_out);
+	attr->srq_soft_hw = DAT_HW_DEFAULT;
+	attr->max_rdma_read_iov =
+		min(attr->max_request_iov,
+		    limits.max_iov_segments_per_rdma_read);
+	attr->max_rdma_write_iov =
+		min(attr->max_request_iov,
+		    limits.max_iov_segments_per_rdma_write);
+}
+
+static bool kdapl_between(DAT_COUNT value, DAT_COUNT min, DAT_COUNT max)
+{
+	return value >= min && value <= max;
+}
+
+static bool kdapl_check_named(DAT_COUNT count, const DAT_NAMED_ATTR *named)
+{
+	/* There is no transport or provider specific Endpoint attribute. */
+	return count == 0;
+}
+
+/* Are these attributes within the limits of the IA? */
+bool kdapl_ep_check_attr(struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
+			 bool srq)
+{
+	DAT_IA_ATTR max;
+
+	kdapl_ia_attr(ia, &max);
+	if (attr->service_type != DAT_SERVICE_TYPE_RC ||
+	    attr->max_message_size > max.max_message_size ||
+	    attr->max_rdma_size > max.max_rdma_size ||
+	    attr->qos & ~KDAPL_QOS_ALL ||
+	    attr->recv_completion_flags & ~KDAPL_RECV_FLAGS ||
+	    attr->request_completion_flags & ~KDAPL_REQUEST_FLAGS)
+		return false;
+	if (!srq &&
+	    (!kdapl_between(attr->max_recv_dtos, 0, max.max_dto_per_ep) ||
+	     !kdapl_between(attr->max_recv_iov, 0,
+			    max.max_iov_segments_per_dto)))
+		return false;
+	if (attr->srq_soft_hw < DAT_HW_DEFAULT)
+		return false;
+	return kdapl_between(attr->max_request_dtos, 0, max.max_dto_per_ep) &&
+	       kdapl_between(attr->max_request_iov, 0,
+			     max.max_iov_segments_per_dto) &&
+	       kdapl_between(attr->max_rdma_read_in, 0,
+			     max.max_rdma_read_per_ep_in) &&
+	       kdapl_between(attr->max_rdma_read_out, 0,
+			     max.max_rdma_read_per_ep_out) &&
+	       kdapl_between(attr->max_rdma_read_iov, 0,
+			     max.max_iov_segments_per_rdma_read) &&
+	       kdapl_between(attr->max_rdma_write_iov, 0,
+			     max.max_iov_segments_per_rdma_write) &&
+	       kdapl_check_named(attr->ep_transport_specific_count,
+				 attr->ep_transport_specific) &&
+	       kdapl_check_named(attr->ep_provider_specific_count,
+				 attr->ep_provider_specific);
+}
+
+/* A queue that may be used needs an EVD for its completions. */
+bool kdapl_ep_check_evds(const struct kdapl_ep_deps *deps,
+			 const DAT_EP_ATTR *attr)
+{
+	return (deps->recv_evd || deps->srq || !attr->max_recv_dtos) &&
+	       (deps->req_evd || !attr->max_request_dtos);
+}
+
+/*
+ * A DTO stream joins an EVD. Streams without notification and streams that wait
+ * for solicited messages cannot share one with others. Returns false if so.
+ */
+bool kdapl_stream_attach(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags)
+{
+	u32 solicited = !!(flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	u32 unsignalled = !!(flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
+	unsigned long irq;
+	bool ok;
+
+	if (!evd)
+		return true;
+	spin_lock_irqsave(&evd->lock, irq);
+	ok = evd->solicited == solicited * evd->streams &&
+	     evd->unsignalled == unsignalled * evd->streams;
+	if (ok) {
+		evd->streams++;
+		evd->solicited += solicited;
+		evd->unsignalled += unsignalled;
+	}
+	spin_unlock_irqrestore(&evd->lock, irq);
+	return ok;
+}
+
+void kdapl_stream_detach(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags)
+{
+	unsigned long irq;
+
+	if (!evd)
+		return;
+	spin_lock_irqsave(&evd->lock, irq);
+	evd->streams--;
+	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		evd->solicited--;
+	if (flags & DAT_COMPLETION_UNSIGNALLED_FLAG)
+		evd->unsignalled--;
+	spin_unlock_irqrestore(&evd->lock, irq);
+}
+
+static void kdapl_ep_release(struct kdapl_obj *obj)
+{
+	struct kdapl_ep *ep = container_of(obj, struct kdapl_ep, obj);
+
+	kdapl_async_withdraw(&ep->soft_event);
+	if (ep->conn)
+		kdapl_conn_put(ep->conn);
+	kdapl_ring_free(&ep->sq);
+	kdapl_ring_free(&ep->rq);
+	if (ep->pz)
+		kdapl_obj_put(&ep->pz->obj);
+	if (ep->recv_evd)
+		kdapl_obj_put(&ep->recv_evd->obj);
+	if (ep->req_evd)
+		kdapl_obj_put(&ep->req_evd->obj);
+	if (ep->conn_evd)
+		kdapl_obj_put(&ep->conn_evd->obj);
+	if (ep->srq)
+		kdapl_obj_put(&ep->srq->obj);
+	kdapl_obj_free(obj);
+}
+
+/**
+ * kdapl_ep_alloc - make an Endpoint; its handle is not valid yet
+ * @ia: the IA
+ * @deps: what it depends on; taken over on success
+ * @attr: checked attributes
+ * @err: errno on failure
+ */
+struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
+				const struct kdapl_ep_deps *deps,
+				const DAT_EP_ATTR *attr, int *err)
+{
+	struct kdapl_ep *ep;
+
+	ep = kzalloc(sizeof(*ep), GFP_KERNEL);
+	*err = ep ? kdapl_obj_init(&ep->obj, DAT_HANDLE_TYPE_EP, ia,
+				   kdapl_ep_release) : -ENOMEM;
+	if (*err) {
+		kfree(ep);
+		return NULL;
+	}
+	mutex_init(&ep->mutex);
+	spin_lock_init(&ep->lock);
+	INIT_LIST_HEAD(&ep->early);
+	INIT_LIST_HEAD(&ep->srq_link);
+	INIT_LIST_HEAD(&ep->leaving_link);
+	kdapl_async_init(&ep->soft_event, &ep->obj,
+			 DAT_ASYNC_EP_SOFT_HIGH_WATERMARK,
+			 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	ep->state = DAT_EP_STATE_UNCONNECTED;
+	ep->attr = *attr;
+	ep->comm = (DAT_COMM){ AF_INET, SOCK_STREAM, IPPROTO_TCP };
+	ep->soft = DAT_WATERMARK_INFINITE;
+	ep->hard = DAT_WATERMARK_INFINITE;
+	ep->mark = U32_MAX;
+
+	*err = kdapl_ring_alloc(&ep->sq, attr->max_request_dtos, 0);
+	if (!*err)
+		*err = kdapl_ring_alloc(&ep->rq,
+					deps->srq ? 0 : attr->max_recv_dtos,
+					deps->srq ? 0 : attr->max_recv_iov);
+	if (!*err && deps->srq && deps->recv_evd)
+		*err = kdapl_srq_add_feed(deps->srq, deps->recv_evd);
+	if (*err) {
+		kdapl_obj_put(&ep->obj);
+		return NULL;
+	}
+	ep->pz = deps->pz;
+	ep->recv_evd = deps->recv_evd;
+	ep->req_evd = deps->req_evd;
+	ep->conn_evd = deps->conn_evd;
+	ep->srq = deps->srq;
+	ep->quiet_recv = !!(attr->recv_completion_flags &
+			    DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	return ep;
+}
+
+static bool kdapl_evd_carries(struct kdapl_evd *evd, DAT_EVD_FLAGS flag)
+{
+	return !evd || evd->flags & flag;
+}
+
+static void kdapl_deps_put(struct kdapl_ep_deps *deps)
+{
+	if (deps->pz)
+		kdapl_dep_put(&deps->pz->obj);
+	if (deps->recv_evd)
+		kdapl_dep_put(&deps->recv_evd->obj);
+	if (deps->req_evd)
+		kdapl_dep_put(&deps->req_evd->obj);
+	if (deps->conn_evd)
+		kdapl_dep_put(&deps->conn_evd->obj);
+	if (deps->srq)
+		kdapl_dep_put(&deps->srq->obj);
+}
+
+/* Resolve the handles. On failure the caller puts what was got. */
+static DAT_RETURN kdapl_deps_get(struct kdapl_ia *ia, DAT_PZ_HANDLE pz,
+				 DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
+				 DAT_EVD_HANDLE conn, DAT_SRQ_HANDLE srq,
+				 bool with_srq, struct kdapl_ep_deps *deps)
+{
+	if (pz) {
+		deps->pz = kdapl_dep_get(pz, DAT_HANDLE_TYPE_PZ, ia);
+		if (!deps->pz)
+			return DAT_ERROR(DAT_INVALID_HANDLE,
+					 DAT_INVALID_HANDLE_PZ);
+	}
+	if (recv) {
+		deps->recv_evd = kdapl_dep_get(recv, DAT_HANDLE_TYPE_EVD, ia);
+		if (!deps->recv_evd ||
+		    !kdapl_evd_carries(deps->recv_evd, DAT_EVD_DTO_FLAG))
+			return DAT_ERROR(DAT_INVALID_HANDLE,
+					 DAT_INVALID_HANDLE_EVD_RECV);
+	}
+	if (req) {
+		deps->req_evd = kdapl_dep_get(req, DAT_HANDLE_TYPE_EVD, ia);
+		if (!deps->req_evd ||
+		    !kdapl_evd_carries(deps->req_evd, DAT_EVD_DTO_FLAG))
+			return DAT_ERROR(DAT_INVALID_HANDLE,
+					 DAT_INVALID_HANDLE_EVD_REQUEST);
+	}
+	if (conn) {
+		deps->conn_evd = kdapl_dep_get(conn, DAT_HANDLE_TYPE_EVD, ia);
+		if (!deps->conn_evd ||
+		    !kdapl_evd_carries(deps->conn_evd,
+				       DAT_EVD_CONNECTION_FLAG))
+			return DAT_ERROR(DAT_INVALID_HANDLE,
+					 DAT_INVALID_HANDLE_EVD_CONN);
+	}
+	if (with_srq) {
+		deps->srq = kdapl_dep_get(srq, DAT_HANDLE_TYPE_SRQ, ia);
+		if (!deps->srq)
+			return DAT_ERROR(DAT_INVALID_HANDLE,
+					 DAT_INVALID_HANDLE_SRQ);
+	}
+	return DAT_SUCCESS;
+}
+
+/* Arm the soft watermark that was asked for at creation. */
+static void kdapl_ep_initial_mark(struct kdapl_ep *ep)
+{
+	struct kdapl_evd *evd;
+	unsigned long flags;
+
+	if (ep->attr.srq_soft_hw == DAT_HW_DEFAULT)
+		return;
+	evd = kdapl_ep_lock_recv(ep, &flags);
+	ep->soft = ep->attr.srq_soft_hw;
+	ep->soft_armed = true;
+	kdapl_ep_set_marks(ep);
+	kdapl_ep_update_watch(ep, true);
+	kdapl_ep_unlock_recv(ep, evd, flags);
+}
+
+static DAT_RETURN kdapl_ep_make(struct kdapl_ia *ia,
+				struct kdapl_ep_deps *deps,
+				const DAT_EP_ATTR *attr, DAT_EP_HANDLE *handle)
+{
+	struct kdapl_ep *ep;
+	int err;
+
+	if (!kdapl_stream_attach(deps->recv_evd, attr->recv_completion_flags))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (!kdapl_stream_attach(deps->req_evd,
+				 attr->request_completion_flags)) {
+		kdapl_stream_detach(deps->recv_evd,
+				    attr->recv_completion_flags);
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	}
+	ep = kdapl_ep_alloc(ia, deps, attr, &err);
+	if (!ep) {
+		kdapl_stream_detach(deps->recv_evd,
+				    attr->recv_completion_flags);
+		kdapl_stream_detach(deps->req_evd,
+				    attr->request_completion_flags);
+		return kdapl_errno_to_dat(err);
+	}
+	kdapl_ep_initial_mark(ep);
+	*handle = kdapl_handle(&ep->obj);
+	kdapl_obj_publish(&ep->obj);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN kdapl_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz,
+				  DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
+				  DAT_EVD_HANDLE conn, DAT_SRQ_HANDLE srq,
+				  bool with_srq, const DAT_EP_ATTR *ep_attr,
+				  DAT_EP_HANDLE *ep_handle)
+{
+	int arg = with_srq ? DAT_INVALID_ARG7 : DAT_INVALID_ARG6;
+	struct kdapl_ep_deps deps = { };
+	struct kdapl_ia *ia;
+	DAT_EP_ATTR attr;
+	DAT_RETURN ret;
+
+	might_sleep();
+	ia = kdapl_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
+	if (!ia)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	ret = kdapl_deps_get(ia, pz, recv, req, conn, srq, with_srq, &deps);
+	if (ret != DAT_SUCCESS)
+		goto out;
+	if (ep_attr)
+		attr = *ep_attr;
+	else
+		kdapl_ep_default_attr(ia, &attr);
+	if ((with_srq && !ep_attr) ||
+	    !kdapl_ep_check_attr(ia, &attr, with_srq) ||
+	    !kdapl_ep_check_evds(&deps, &attr)) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, arg);
+		goto out;
+	}
+	if (!ep_handle) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, arg + 1);
+		goto out;
+	}
+	if (kdapl_hca_enter(ia->hca)) {
+		ret = kdapl_ep_make(ia, &deps, &attr, ep_handle);
+		kdapl_hca_leave(ia->hca);
+	} else {
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				DAT_RESOURCE_DEVICE);
+	}
+out:
+	if (ret != DAT_SUCCESS)
+		kdapl_deps_put(&deps);
+	kdapl_obj_put(&ia->obj);
+	return ret;
+}
+
+DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			 DAT_EVD_HANDLE recv_completion_evd_handle,
+			 DAT_EVD_HANDLE request_completion_evd_handle,
+			 DAT_EVD_HANDLE connect_evd_handle,
+			 const DAT_EP_ATTR *ep_attributes,
+			 DAT_EP_HANDLE *ep_handle)
+{
+	return kdapl_ep_create(ia_handle, pz_handle, recv_completion_evd_handle,
+			       request_completion_evd_handle,
+			       connect_evd_handle, NULL, false, ep_attributes,
+			       ep_handle);
+}
+EXPORT_SYMBOL(dat_ep_create);
+
+DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
+				  DAT_PZ_HANDLE pz_handle,
+				  DAT_EVD_HANDLE recv_evd_handle,
+				  DAT_EVD_HANDLE request_evd_handle,
+				  DAT_EVD_HANDLE connect_evd_handle,
+				  DAT_SRQ_HANDLE srq_handle,
+				  const DAT_EP_ATTR *ep_attributes,
+				  DAT_EP_HANDLE *ep_handle)
+{
+	return kdapl_ep_create(ia_handle, pz_handle, recv_evd_handle,
+			       request_evd_handle, connect_evd_handle,
+			       srq_handle, true, ep_attributes, ep_handle);
+}
+EXPORT_SYMBOL(dat_ep_create_with_srq);
+
+DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
+			     DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_evd *evd;
+	unsigned long flags;
+	struct kdapl_ep *ep;
+	bool idle;
+
+	rcu_read_lock();
+	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
+	if (!ep) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+		goto out;
+	}
+	if (recv_idle) {
+		evd = kdapl_ep_lock_recv(ep, &flags);
+		idle = ep->srq ? !ep->held :
+				 READ_ONCE(ep->rq.head) == ep->rq.done;
+		kdapl_ep_unlock_recv(ep, evd, flags);
+		*recv_idle = idle ? DAT_TRUE : DAT_FALSE;
+	}
+	if (request_idle) {
+		evd = READ_ONCE(ep->req_evd);
+		if (evd)
+			kdapl_cq_look(evd);
+		idle = READ_ONCE(ep->sq.head) == READ_ONCE(ep->sq.done);
+		*request_idle = idle ? DAT_TRUE : DAT_FALSE;
+	}
+	if (ep_state)
+		*ep_state = READ_ONCE(ep->state);
+out:
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(dat_ep_get_status);
+
+DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
+			DAT_EP_PARAM_MASK ep_param_mask, DAT_EP_PARAM *ep_param)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	unsigned long flags;
+	struct kdapl_ep *ep;
+
+	rcu_read_lock();
+	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
+	if (!ep) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+		goto out;
+	}
+	if (ep_param_mask & ~DAT_EP_FIELD_ALL) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		goto out;
+	}
+	if (!ep_param) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+		goto out;
+	}
+	/* dat_ep_modify() changes all of these at once under the lock. */
+	spin_lock_irqsave(&ep->lock, flags);
+	ep_param->ia_handle = kdapl_handle(&ep->obj.ia->obj);
+	ep_param->ep_state = ep->state;
+	ep_param->comm = ep->comm;
+	ep_param->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->local_addr;
+	ep_param->local_port_qual = kdapl_addr_port(&ep->local_addr);
+	ep_param->remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->remote_addr;
+	ep_param->remote_port_qual = kdapl_addr_port(&ep->remote_addr);
+	ep_param->pz_handle = ep->pz ? kdapl_handle(&ep->pz->obj) : NULL;
+	ep_param->recv_evd_handle =
+		ep->recv_evd ? kdapl_handle(&ep->recv_evd->obj) : NULL;
+	ep_param->request_evd_handle =
+		ep->req_evd ? kdapl_handle(&ep->req_evd->obj) : NULL;
+	ep_param->connect_evd_handle =
+		ep->conn_evd ? kdapl_handle(&ep->conn_evd->obj) : NULL;
+	ep_param->srq_handle = ep->srq ? kdapl_handle(&ep->srq->obj) : NULL;
+	ep_param->ep_attr = ep->attr;
+	spin_unlock_irqrestore(&ep->lock, flags);
+out:
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(dat_ep_query);

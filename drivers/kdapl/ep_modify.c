@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * dat_ep_modify().
+ *
+ * kdapl_modify_rules is the whole policy: in which states each parameter may be
+ * changed. Tests and documentation are generated from it. In all those states
+ * there is no queue pair, so a change is a change of our own data: new values
+ * are used when the connection is made. Everything that can fail is prepared
+ * first; from kdapl_modify_commit() on nothing does.
+ */
+#include <linux/slab.h>
+#include "kdapl.h"
+#include "ep_modify.h"
+#include "trace.h"
+
+#define S(state) BIT(DAT_EP_STATE_ ## state)
+
+#define NEVER	0
+#define QUIET	S(UNCONNECTED)
+#define ZONE	(S(UNCONNECTED) | S(TENTATIVE_CONNECTION_PENDING))
+#define SETUP	(S(UNCONNECTED) | S(RESERVED) | \
+		 S(PASSIVE_CONNECTION_PENDING) | \
+		 S(TENTATIVE_CONNECTION_PENDING))
+
+#define RULE(field, states) { DAT_EP_FIELD_ ## field, states, #field }
+
+const struct kdapl_modify_rule kdapl_modify_rules[] = {
+	RULE(IA_HANDLE, NEVER),
+	RULE(EP_STATE, NEVER),
+	RULE(COMM, SETUP),
+	RULE(LOCAL_IA_ADDRESS_PTR, NEVER),
+	RULE(LOCAL_PORT_QUAL, NEVER),
+	RULE(REMOTE_IA_ADDRESS_PTR, NEVER),
+	RULE(REMOTE_PORT_QUAL, NEVER),
+	RULE(PZ_HANDLE, ZONE),
+	RULE(RECV_EVD_HANDLE, SETUP),
+	RULE(REQUEST_EVD_HANDLE, SETUP),
+	RULE(CONNECT_EVD_HANDLE, SETUP),
+	RULE(SRQ_HANDLE, NEVER),
+	RULE(EP_ATTR_SERVICE_TYPE, SETUP),
+	RULE(EP_ATTR_MAX_MESSAGE_SIZE, SETUP),
+	RULE(EP_ATTR_MAX_RDMA_SIZE, SETUP),
+	RULE(EP_ATTR_QOS, SETUP),
+	RULE(EP_ATTR_RECV_COMPLETION_FLAGS, SETUP),
+	RULE(EP_ATTR_REQUEST_COMPLETION_FLAGS, SETUP),
+	RULE(EP_ATTR_MAX_RECV_DTOS, SETUP),
+	RULE(EP_ATTR_MAX_REQUEST_DTOS, SETUP),
+	RULE(EP_ATTR_MAX_RECV_IOV, SETUP),
+	RULE(EP_ATTR_MAX_REQUEST_IOV, SETUP),
+	RULE(EP_ATTR_MAX_RDMA_READ_IN, SETUP),
+	RULE(EP_ATTR_MAX_RDMA_READ_OUT, SETUP),
+	RULE(EP_ATTR_SRQ_SOFT_HW, NEVER),
+	RULE(EP_ATTR_MAX_RDMA_READ_IOV, SETUP),
+	RULE(EP_ATTR_MAX_RDMA_WRITE_IOV, SETUP),
+	RULE(EP_ATTR_NUM_TRANSPORT_ATTR, QUIET),
+	RULE(EP_ATTR_TRANSPORT_SPECIFIC_ATTR, QUIET),
+	RULE(EP_ATTR_NUM_PROVIDER_ATTR, QUIET),
+	RULE(EP_ATTR_PROVIDER_SPECIFIC_ATTR, QUIET),
+};
+EXPORT_SYMBOL_NS_GPL(kdapl_modify_rules, KDAPL_TEST);
+
+const unsigned int kdapl_modify_nrules = ARRAY_SIZE(kdapl_modify_rules);
+EXPORT_SYMBOL_NS_GPL(kdapl_modify_nrules, KDAPL_TEST);
+
+/*
+ * struct kdapl_modify - a change being made
+ * @ep: the Endpoint
+ * @mask: what changes
+ * @attr: all attributes as they will be
+ * @comm: as it will be
+ * @deps: all dependencies as they will be
+ * @sq: new send ring memory
+ * @rq: new receive ring memory
+ * @streams: the completion streams have joined the new EVDs
+ * @feed: the SRQ feeds the new receive EVD already
+ */
+struct kdapl_modify {
+	struct kdapl_ep *ep;
+	DAT_EP_PARAM_MASK mask;
+	DAT_EP_ATTR attr;
+	DAT_COMM comm;
+	struct kdapl_ep_deps deps;
+	struct kdapl_ring sq;
+	struct kdapl_ring rq;
+	bool streams;
+	bool feed;
+};
+
+static DAT_RETURN kdapl_modify_allowed(DAT_EP_PARAM_MASK mask,
+				       DAT_EP_STATE state)
+{
+	u32 states = ~0U;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(kdapl_modify_rules); i++) {
+		if (!(mask & kdapl_modify_rules[i].bit))
+			continue;
+		if (!kdapl_modify_rules[i].states)
+			return DAT_ERROR(DAT_INVALID_PARAMETER,
+					 DAT_INVALID_ARG2);
+		states &= kdapl_modify_rules[i].states;
+	}
+	return states & BIT(state) ? DAT_SUCCESS : kdapl_ep_state_error(state);
+}
+
+static void kdapl_modify_attr(struct kdapl_modify *m, const DAT_EP_PARAM *p)
+{
+	const DAT_EP_ATTR *from = &p->ep_attr;
+	DAT_EP_ATTR *to = &m->attr;
+
+#define TAKE(bit, field) do {					\
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_ ## bit)		\
+		to->field = from->field;			\
+} while (0)
+	TAKE(SERVICE_TYPE, service_type);
+	TAKE(MAX_MESSAGE_SIZE, max_message_size);
+	TAKE(MAX_RDMA_SIZE, max_rdma_size);
+	TAKE(QOS, qos);
+	TAKE(RECV_COMPLETION_FLAGS, recv_completion_flags);
+	TAKE(REQUEST_COMPLETION_FLAGS, request_completion_flags);
+	TAKE(MAX_RECV_DTOS, max_recv_dtos);
+	TAKE(MAX_REQUEST_DTOS, max_request_dtos);
+	TAKE(MAX_RECV_IOV, max_recv_iov);
+	TAKE(MAX_REQUEST_IOV, max_request_iov);
+	TAKE(MAX_RDMA_READ_IN, max_rdma_read_in);
+	TAKE(MAX_RDMA_READ_OUT, max_rdma_read_out);
+	TAKE(MAX_RDMA_READ_IOV, max_rdma_read_iov);
+	TAKE(MAX_RDMA_WRITE_IOV, max_rdma_write_iov);
+	TAKE(NUM_TRANSPORT_ATTR, ep_transport_specific_count);
+	TAKE(TRANSPORT_SPECIFIC_ATTR, ep_transport_specific);
+	TAKE(NUM_PROVIDER_ATTR, ep_provider_specific_count);
+	TAKE(PROVIDER_SPECIFIC_ATTR, ep_provider_specific);
+#undef TAKE
+}
+
+/* Replace one dependency; the new one is referenced and used. */
+static bool kdapl_modify_dep(struct kdapl_modify *m, DAT_EP_PARAM_MASK bit,
+			     DAT_HANDLE handle, DAT_HANDLE_TYPE type,
+			     DAT_EVD_FLAGS need, void *slot)
+{
+	struct kdapl_obj **dep = slot;
+	struct kdapl_obj *obj = NULL;
+
+	if (!(m->mask & bit)) {
+		/* Both sides of kdapl_modify_put() count one. */
+		if (*dep) {
+			kdapl_obj_use(*dep);
+			kref_get(&(*dep)->ref);
+		}
+		return true;
+	}
+	*dep = NULL;
+	if (!handle)
+		return true;
+	obj = kdapl_dep_get(handle, type, m->ep->obj.ia);
+	*dep = obj;
+	return obj && (type != DAT_HANDLE_TYPE_EVD ||
+		       container_of(obj, struct kdapl_evd, obj)->flags & need);
+}
+
+static void kdapl_modify_put(struct kdapl_ep_deps *deps)
+{
+	if (deps->pz)
+		kdapl_dep_put(&deps->pz->obj);
+	if (deps->recv_evd)
+		kdapl_dep_put(&deps->recv_evd->obj);
+	if (deps->req_evd)
+		kdapl_dep_put(&deps->req_evd->obj);
+	if (deps->conn_evd)
+		kdapl_dep_put(&deps->conn_evd->obj);
+}
+
+/* All handles are resolved even if one is bad, so that all can be put. */
+static bool kdapl_modify_deps(struct kdapl_modify *m, const DAT_EP_PARAM *p)
+{
+	bool ok;
+
+	ok = kdapl_modify_dep(m, DAT_EP_FIELD_PZ_HANDLE, p->pz_handle,
+			      DAT_HANDLE_TYPE_PZ, 0, &m->deps.pz);
+	ok &= kdapl_modify_dep(m, DAT_EP_FIELD_RECV_EVD_HANDLE,
+			       p->recv_evd_handle, DAT_HANDLE_TYPE_EVD,
+			       DAT_EVD_DTO_FLAG, &m->deps.recv_evd);
+	ok &= kdapl_modify_dep(m, DAT_EP_FIELD_REQUEST_EVD_HANDLE,
+			       p->request_evd_handle, DAT_HANDLE_TYPE_EVD,
+			       DAT_EVD_DTO_FLAG, &m->deps.req_evd);
+	ok &= kdapl_modify_dep(m, DAT_EP_FIELD_CONNECT_EVD_HANDLE,
+			       p->connect_evd_handle, DAT_HANDLE_TYPE_EVD,
+			       DAT_EVD_CONNECTION_FLAG, &m->deps.conn_evd);
+	return ok;
+}
+
+/* Let the streams change EVD or flags, as far as the EVDs allow. */
+static bool kdapl_modify_streams(struct kdapl_modify *m)
+{
+	struct kdapl_ep *ep = m->ep;
+
+	kdapl_stream_detach(ep->recv_evd, ep->attr.recv_completion_flags);
+	kdapl_stream_detach(ep->req_evd, ep->attr.request_completion_flags);
+	m->streams = true;
+	if (!kdapl_stream_attach(m->deps.recv_evd,
+				 m->attr.recv_completion_flags))
+		goto undo;
+	if (kdapl_stream_attach(m->deps.req_evd,
+				m->attr.request_completion_flags))
+		return true;
+	kdapl_stream_detach(m->deps.recv_evd, m->attr.recv_completion_flags);
+undo:
+	m->streams = false;
+	WARN_ON(!kdapl_stream_attach(ep->recv_evd,
+				     ep->attr.recv_completion_flags));
+	WARN_ON(!kdapl_stream_attach(ep->req_evd,
+				     ep->attr.request_completion_flags));
+	return false;
+}
+
+static DAT_RETURN kdapl_modify_check(struct kdapl_modify *m,
+				     const DAT_EP_PARAM *p)
+{
+	const DAT_RETURN bad = DAT_ERROR(DAT_INVALID_PARAMETER,
+					 DAT_INVALID_ARG3);
+	struct kdapl_ep *ep = m->ep;
+
+	kdapl_modify_attr(m, p);
+	if (m->mask & DAT_EP_FIELD_COMM)
+		m->comm = p->comm;
+	if (!kdapl_modify_deps(m, p) || !kdapl_comm_valid(&m->comm) ||
+	    !kdapl_ep_check_attr(ep->obj.ia, &m->attr, ep->srq) ||
+	    (!ep->provider_owned && !kdapl_ep_check_evds(&m->deps, &m->attr)))
+		return bad;
+	if (m->attr.recv_completion_flags != ep->attr.recv_completion_flags &&
+	    !ep->srq && READ_ONCE(ep->rq.head) != ep->rq.tail)
+		return kdapl_ep_state_error(ep->state);
+	return DAT_SUCCESS;
+}
+
+/* Allocate what the commit needs. */
+static DAT_RETURN kdapl_modify_prepare(struct kdapl_modify *m)
+{
+	const DAT_RETURN bad = DAT_ERROR(DAT_INVALID_PARAMETER,
+					 DAT_INVALID_ARG3);
+	struct kdapl_ep *ep = m->ep;
+
+	if (kdapl_ring_prepare(&m->sq, m->attr.max_request_dtos, 0))
+		goto nomem;
+	if (kdapl_ring_prepare(&m->rq, ep->srq ? 0 : m->attr.max_recv_dtos,
+			       ep->srq ? 0 : m->attr.max_recv_iov))
+		goto nomem;
+	/* Nothing is sent in these states, so this can only get better. */
+	if (ep->sq.head - READ_ONCE(ep->sq.tail) > m->sq.max)
+		return bad;
+	if (ep->srq && m->deps.recv_evd &&
+	    m->deps.recv_evd != ep->recv_evd) {
+		if (kdapl_srq_add_feed(ep->srq, m->deps.recv_evd))
+			goto nomem;
+		m->feed = true;
+	}
+	if (!kdapl_modify_streams(m))
+		return bad;
+	return DAT_SUCCESS;
+nomem:
+	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+}
+
+static bool kdapl_event_is(struct kdapl_event *ev, struct kdapl_ep *ep,
+			   u8 kind)
+{
+	if (ev->kind != kind)
+		return false;
+	if (kind == KDAPL_EV_CONN)
+		return container_of(ev, struct kdapl_conn_event,
+				    ev)->conn->ep == ep;
+	return container_of(ev, struct kdapl_wr, ev)->ep == ep;
+}
+
+/* Move an Endpoint's events of one kind from one EVD to another, in order. */
+static void kdapl_modify_move(struct kdapl_ep *ep, struct kdapl_evd **slot,
+			      struct kdapl_evd *to, u8 kind)
+{
+	struct kdapl_later later = { .n = 0 };
+	struct kdapl_evd *from = *slot;
+	struct kdapl_event *ev, *next;
+	unsigned long flags;
+	LIST_HEAD(moved);
+
+	if (from == to)
+		return;
+	if (from) {
+		spin_lock_irqsave(&from->lock, flags);
+		list_for_each_entry_safe(ev, next, &from->events, link) {
+			if (!kdapl_event_is(ev, ep, kind))
+				continue;
+			kdapl_evd_remove(from, ev);
+			list_add_tail(&ev->link, &moved);
+		}
+		if (slot == &ep->recv_evd)
+			kdapl_ep_update_watch(ep, false);
+		WRITE_ONCE(*slot, to);
+		spin_unlock_irqrestore(&from->lock, flags);
+	} else {
+		WRITE_ONCE(*slot, to);
+	}
+	if (!to)
+		return;
+	spin_lock_irqsave(&to->lock, flags);
+	list_for_each_entry_safe(ev, next, &moved, link) {
+		list_del(&ev->link);
+		kdapl_evd_add(to, ev, &later);
+	}
+	if (slot == &ep->recv_evd)
+		kdapl_ep_update_watch(ep, ep->mark != U32_MAX);
+	spin_unlock_irqrestore(&to->lock, flags);
+	if (kdapl_cq_arm(to))
+		kdapl_upcall_schedule(to);
+	kdapl_later_run(&later);
+}
+
+/* Make the change. */
+static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
+{
+	struct kdapl_pz *pz = m->mask & DAT_EP_FIELD_PZ_HANDLE ? m->deps.pz :
+								  NULL;
+	struct kdapl_later later = { .n = 0 };
+	struct kdapl_evd *old = m->ep->recv_evd;
+	struct kdapl_ep *ep = m->ep;
+	unsigned long flags;
+
+	/* The last thing that can fail: a receive was posted meanwhile. */
+	if (kdapl_ring_commit(&ep->rq, &m->rq, old, pz, &later))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	WARN_ON(kdapl_ring_commit(&ep->sq, &m->sq, ep->req_evd, NULL, &later));
+	if (old)
+		kdapl_upcall_schedule(old);
+	kdapl_later_run(&later);
+
+	if (m->deps.recv_evd != old) {
+		kdapl_modify_move(ep, &ep->recv_evd, m->deps.recv_evd,
+				  KDAPL_EV_RQ);
+		if (ep->srq && old)
+			kdapl_srq_del_feed(ep->srq, old);
+	}
+	if (m->deps.req_evd != ep->req_evd)
+		kdapl_modify_move(ep, &ep->req_evd, m->deps.req_evd,
+				  KDAPL_EV_SQ);
+	if (m->deps.conn_evd != ep->conn_evd)
+		kdapl_modify_move(ep, &ep->conn_evd, m->deps.conn_evd,
+				  KDAPL_EV_CONN);
+
+	spin_lock_irqsave(&ep->lock, flags);
+	ep->attr = m->attr;
+	ep->comm = m->comm;
+	ep->quiet_recv = !!(m->attr.recv_completion_flags &
+			    DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	ep->pz = m->deps.pz;
+	spin_unlock_irqrestore(&ep->lock, flags);
+	return DAT_SUCCESS;
+}
+
+/* Undo what kdapl_modify_prepare() did. */
+static void kdapl_modify_abort(struct kdapl_modify *m)
+{
+	struct kdapl_ep *ep = m->ep;
+
+	if (m->feed)
+		kdapl_srq_del_feed(ep->srq, m->deps.recv_evd);
+	if (!m->streams)
+		return;
+	kdapl_stream_detach(m->deps.recv_evd, m->attr.recv_completion_flags);
+	kdapl_stream_detach(m->deps.req_evd, m->attr.request_completion_flags);
+	WARN_ON(!kdapl_stream_attach(ep->recv_evd,
+				     ep->attr.recv_completion_flags));
+	WARN_ON(!kdapl_stream_attach(ep->req_evd,
+				     ep->attr.request_completion_flags));
+}
+
+/* With the Endpoint kept from being freed. */
+static DAT_RETURN kdapl_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
+			       const DAT_EP_PARAM *param)
+{
+	struct kdapl_ep_deps old = {
+		.pz = ep->pz, .recv_evd = ep->recv_evd,
+		.req_evd = ep->req_evd, .conn_evd = ep->conn_evd,
+	};
+	struct kdapl_modify *m;
+	DAT_RETURN ret;
+
+	m = kzalloc(sizeof(*m), GFP_KERNEL);
+	if (!m)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_MEMORY);
+	m->ep = ep;
+	m->mask = mask;
+	m->attr = ep->attr;
+	m->comm = ep->comm;
+	m->deps = old;
+	ret = kdapl_modify_check(m, param);
+	if (ret != DAT_SUCCESS)
+		goto out;
+	ret = kdapl_modify_prepare(m);
+	if (ret == DAT_SUCCESS)
+		ret = kdapl_modify_commit(m);
+	if (ret != DAT_SUCCESS)
+		kdapl_modify_abort(m);
+out:
+	kdapl_modify_put(ret == DAT_SUCCESS ? &old : &m->deps);
+	kdapl_ring_free(&m->sq);
+	kdapl_ring_free(&m->rq);
+	trace_kdapl_ep_modify(ep, mask, ret);
+	kfree(m);
+	return ret;
+}
+
+DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
+			 DAT_EP_PARAM_MASK ep_param_mask,
+			 const DAT_EP_PARAM *ep_param)
+{
+	struct kdapl_ep *ep;
+	DAT_RETURN ret;
+
+	might_sleep();
+	ep = kdapl_obj_get(ep_handle, DAT_HANDLE_TYPE_EP);
+	if (!ep)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!ep_param_mask || ep_param_mask & ~DAT_EP_FIELD_ALL) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		goto out;
+	}
+	if (!ep_param) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+		goto out;
+	}
+	mutex_lock(&ep->mutex);
+	if (!kdapl_ep_hold(ep)) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	} else {
+		ret = kdapl_modify_allowed(ep_param_mask,
+					   READ_ONCE(ep->state));
+		if (ret == DAT_SUCCESS)
+			ret = kdapl_modify(ep, ep_param_mask, ep_param);
+		kdapl_ep_release_hold(ep);
+	}
+	mutex_unlock(&ep->mutex);
+out:
+	kdapl_obj_put(&ep->obj);
+	return ret;
+}
+EXPORT_SYMBOL(dat_ep_modify);

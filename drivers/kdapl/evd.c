@@ -1,0 +1,617 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Event Dispatchers: the event list and the calls on it.
+ *
+ * An event is a list entry inside the thing it reports: a posted request, a
+ * connection, a connection request, an SRQ. Queueing therefore cannot fail, and
+ * an EVD beyond its length keeps everything in order. That it is too long is
+ * announced once; the announcement is an entry too, inside the EVD.
+ *
+ * Reaping takes the first entry off under the EVD's lock, copies it out and does
+ * the bookkeeping of the object it came from in the same critical section, so a
+ * buffer is never counted twice or missed between two calls.
+ */
+#include "kdapl.h"
+#include "trace.h"
+
+#define KDAPL_EVD_FLAGS_ALL (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG | \
+			     DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG | \
+			     DAT_EVD_RMR_BIND_FLAG | DAT_EVD_ASYNC_FLAG)
+
+/* Queue an event. Under evd->lock; the caller schedules upcalls. */
+void kdapl_evd_add(struct kdapl_evd *evd, struct kdapl_event *ev,
+		   struct kdapl_later *later)
+{
+	lockdep_assert_held(&evd->lock);
+
+	list_add_tail(&ev->link, &evd->events);
+	ev->queued = true;
+	evd->count++;
+	if (!ev->quiet)
+		evd->wake = true;
+	if (unlikely(evd->count > evd->qlen) && !evd->overflowed) {
+		evd->overflowed = true;
+		kdapl_later_add(later, &evd->overflow);
+	}
+}
+
+/* Take an event off the list. Under evd->lock. */
+void kdapl_evd_remove(struct kdapl_evd *evd, struct kdapl_event *ev)
+{
+	lockdep_assert_held(&evd->lock);
+
+	list_del(&ev->link);
+	ev->queued = false;
+	evd->count--;
+	if (evd->count <= evd->qlen)
+		evd->overflowed = false;
+}
+
+/* Queue an event and see that it is delivered. Any context. */
+void kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event *ev)
+{
+	struct kdapl_later later = { .n = 0 };
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	kdapl_evd_add(evd, ev, &later);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	kdapl_upcall_schedule(evd);
+	kdapl_later_run(&later);
+}
+
+void kdapl_async_init(struct kdapl_async *async, struct kdapl_obj *obj,
+		      DAT_EVENT_NUMBER number, DAT_COUNT reason)
+{
+	async->ev.kind = KDAPL_EV_ASYNC;
+	async->obj = obj;
+	async->number = number;
+	async->reason = reason;
+}
+
+/*
+ * Report an asynchronous event. If the last one of this kind was not reaped yet,
+ * it is delivered once more when it has been.
+ */
+void kdapl_async_post(struct kdapl_async *async)
+{
+	struct kdapl_evd *evd = async->obj->ia->async_evd;
+	struct kdapl_later later = { .n = 0 };
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	if (async->ev.queued)
+		async->ev.again++;
+	else
+		kdapl_evd_add(evd, &async->ev, &later);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	trace_kdapl_async(async);
+	kdapl_upcall_schedule(evd);
+	kdapl_later_run(&later);
+}
+
+void kdapl_async_withdraw(struct kdapl_async *async)
+{
+	struct kdapl_evd *evd = async->obj->ia->async_evd;
+	unsigned long flags;
+
+	if (!evd)
+		return;
+	spin_lock_irqsave(&evd->lock, flags);
+	if (async->ev.queued)
+		kdapl_evd_remove(evd, &async->ev);
+	async->ev.again = 0;
+	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+/* Do what waited for an EVD's lock to be dropped. */
+void kdapl_later_run(struct kdapl_later *later)
+{
+	unsigned int i;
+
+	for (i = 0; i < later->n; i++)
+		kdapl_async_post(later->async[i]);
+	later->n = 0;
+}
+
+static void kdapl_reap_dto(struct kdapl_wr *wr, DAT_EVENT *event)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA *dto =
+		&event->event_data.dto_completion_event_data;
+
+	event->event_number = DAT_DTO_COMPLETION_EVENT;
+	dto->ep_handle = kdapl_handle(&wr->ep->obj);
+	dto->user_cookie = wr->cookie;
+	dto->status = wr->status;
+	dto->transfered_length = wr->len;
+	dto->operation = wr->op;
+	dto->rmr_context = wr->rkey;
+}
+
+static void kdapl_reap_request(struct kdapl_wr *wr, DAT_EVENT *event)
+{
+	DAT_RMR_BIND_COMPLETION_EVENT_DATA *bind =
+		&event->event_data.rmr_completion_event_data;
+
+	if (wr->op == DAT_DTO_BIND_MW) {
+		event->event_number = DAT_RMR_BIND_COMPLETION_EVENT;
+		bind->rmr_handle = kdapl_handle(&wr->rmr->obj);
+		bind->user_cookie = wr->cookie;
+		bind->status = wr->status;
+	} else {
+		kdapl_reap_dto(wr, event);
+	}
+	kdapl_ring_reaped(&wr->ep->sq, wr);
+}
+
+static void kdapl_reap_conn(struct kdapl_event *ev, DAT_EVENT *event)
+{
+	struct kdapl_conn_event *ce = container_of(ev, struct kdapl_conn_event,
+						   ev);
+	DAT_CONNECTION_EVENT_DATA *data =
+		&event->event_data.connect_event_data;
+
+	event->event_number = ce->number;
+	data->ep_handle = kdapl_handle(&ce->conn->ep->obj);
+	data->private_data_size = ce->pd_len;
+	data->private_data = ce->pd_len ? ce->pd : NULL;
+	kdapl_conn_put(ce->conn);
+}
+
+static void kdapl_reap_cr(struct kdapl_event *ev, DAT_EVENT *event)
+{
+	struct kdapl_cr *cr = container_of(ev, struct kdapl_cr, ev);
+	DAT_CR_ARRIVAL_EVENT_DATA *data =
+		&event->event_data.cr_arrival_event_data;
+
+	event->event_number = DAT_CONNECTION_REQUEST_EVENT;
+	/* All members of the union are pointers. */
+	data->sp_handle.psp_handle = kdapl_handle(&cr->sp->obj);
+	data->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&cr->local;
+	data->conn_qual = cr->sp->qual;
+	data->cr_handle = kdapl_handle(&cr->obj);
+	data->truncate_flag = DAT_FALSE;
+	atomic_dec(&cr->sp->pending);
+	kdapl_obj_put(&cr->obj);
+}
+
+static void kdapl_reap_async(struct kdapl_evd *evd, struct kdapl_event *ev,
+			     DAT_EVENT *event)
+{
+	struct kdapl_async *async = container_of(ev, struct kdapl_async, ev);
+	DAT_ASYNCH_ERROR_EVENT_DATA *data =
+		&event->event_data.asynch_error_event_data;
+	struct kdapl_later later = { .n = 0 };
+
+	event->event_number = async->number;
+	data->dat_handle = kdapl_handle(async->obj);
+	data->reason = async->reason;
+	if (ev->again) {
+		ev->again--;
+		/* One entry left the list, so this cannot overflow it. */
+		kdapl_evd_add(evd, ev, &later);
+	}
+}
+
+/* Copy out an event that was taken off the list. Under evd->lock. */
+static void kdapl_evd_convert(struct kdapl_evd *evd, struct kdapl_event *ev,
+			      DAT_EVENT *event)
+{
+	struct kdapl_soft_event *soft;
+	struct kdapl_wr *wr = container_of(ev, struct kdapl_wr, ev);
+
+	event->evd_handle = kdapl_handle(&evd->obj);
+	switch (ev->kind) {
+	case KDAPL_EV_SQ:
+		kdapl_reap_request(wr, event);
+		break;
+	case KDAPL_EV_RQ:
+	case KDAPL_EV_SRQ:
+		kdapl_reap_dto(wr, event);
+		kdapl_recv_reaped(wr);
+		break;
+	case KDAPL_EV_CONN:
+		kdapl_reap_conn(ev, event);
+		break;
+	case KDAPL_EV_CR:
+		kdapl_reap_cr(ev, event);
+		break;
+	case KDAPL_EV_ASYNC:
+		kdapl_reap_async(evd, ev, event);
+		break;
+	case KDAPL_EV_SOFTWARE:
+		soft = container_of(ev, struct kdapl_soft_event, ev);
+		event->event_number = DAT_SOFTWARE_EVENT;
+		event->event_data.software_event_data.pointer = soft->pointer;
+		list_add(&ev->link, &evd->soft_free);
+		break;
+	}
+}
+
+/* May the dispatcher take an event off now? Under evd->lock. */
+static bool kdapl_evd_callable(struct kdapl_evd *evd, struct kdapl_call *call)
+{
+	call->policy = evd->policy;
+	call->upcall = evd->upcall;
+	if (!kdapl_policy_active(evd->policy))
+		return false;
+	if (unlikely(evd->rang)) {
+		evd->rang = false;
+		evd->wake = true;
+	}
+	if (list_empty(&evd->events))
+		evd->wake = false;
+	return evd->wake;
+}
+
+/**
+ * kdapl_evd_reap - hand the oldest event to the consumer
+ * @evd: the EVD
+ * @event: filled in
+ * @more: set if the EVD holds another one
+ * @call: for the dispatcher: whom to call; it gets an event only if an upcall
+ *	is due. NULL for a consumer that dequeues
+ *
+ * Looks at the completion queues when the list is empty. For a policy without
+ * event (NORIFY) nothing is taken off.
+ *
+ * Context: Any.
+ * Return: false if there is no event.
+ */
+bool kdapl_evd_reap(struct kdapl_evd *evd, DAT_EVENT *event, bool *more,
+		    struct kdapl_call *call)
+{
+	struct kdapl_later later;
+	struct kdapl_event *ev;
+	unsigned long flags;
+	bool found;
+
+	later.n = 0;
+	spin_lock_irqsave(&evd->lock, flags);
+	/* With NORIFY the list may stay full; arrivals are to be seen even so. */
+	if (list_empty(&evd->events) ||
+	    (call && evd->policy == DAT_UPCALL_NORIFY))
+		kdapl_cq_poll(evd, &later);
+	found = call ? kdapl_evd_callable(evd, call) :
+		       !list_empty(&evd->events);
+	if (found && call && unlikely(call->policy == DAT_UPCALL_NORIFY)) {
+		evd->wake = false;
+	} else if (found) {
+		ev = list_first_entry(&evd->events, struct kdapl_event, link);
+		kdapl_evd_remove(evd, ev);
+		kdapl_evd_convert(evd, ev, event);
+	}
+	*more = !list_empty(&evd->events);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	if (unlikely(later.n))
+		kdapl_later_run(&later);
+	return found;
+}
+
+static void kdapl_evd_drop_events(struct kdapl_evd *evd)
+{
+	struct kdapl_event *ev;
+	DAT_EVENT ignored;
+	bool more;
+
+	while (kdapl_evd_reap(evd, &ignored, &more, NULL))
+		;
+	while (!list_empty(&evd->soft_free)) {
+		ev = list_first_entry(&evd->soft_free, struct kdapl_event,
+				      link);
+		list_del(&ev->link);
+		kfree(container_of(ev, struct kdapl_soft_event, ev));
+	}
+}
+
+static void kdapl_evd_release(struct kdapl_obj *obj)
+{
+	struct kdapl_evd *evd = container_of(obj, struct kdapl_evd, obj);
+
+	kdapl_cq_destroy_all(evd);
+	kdapl_upcall_stop(evd);
+	kdapl_evd_drop_events(evd);
+	if (obj->ia->async_evd != evd)
+		kdapl_async_withdraw(&evd->overflow);
+	kdapl_obj_free(obj);
+}
+
+/* Have storage for @total software events. Under evd->mutex. */
+static int kdapl_evd_grow_soft(struct kdapl_evd *evd, u32 total)
+{
+	struct kdapl_soft_event *soft;
+	unsigned long flags;
+
+	if (!(evd->flags & DAT_EVD_SOFTWARE_FLAG))
+		return 0;
+	while (evd->soft_total < total) {
+		soft = kzalloc(sizeof(*soft), GFP_KERNEL);
+		if (!soft)
+			return -ENOMEM;
+		soft->ev.kind = KDAPL_EV_SOFTWARE;
+		spin_lock_irqsave(&evd->lock, flags);
+		list_add(&soft->ev.link, &evd->soft_free);
+		spin_unlock_irqrestore(&evd->lock, flags);
+		evd->soft_total++;
+	}
+	return 0;
+}
+
+struct kdapl_evd *kdapl_evd_alloc(struct kdapl_ia *ia, DAT_COUNT qlen,
+				  DAT_EVD_FLAGS flags, int *err)
+{
+	struct kdapl_evd *evd;
+
+	evd = kvzalloc(sizeof(*evd), GFP_KERNEL);
+	*err = evd ? kdapl_obj_init(&evd->obj, DAT_HANDLE_TYPE_EVD, ia,
+				    kdapl_evd_release) : -ENOMEM;
+	if (*err) {
+		kvfree(evd);
+		return NULL;
+	}
+	spin_lock_init(&evd->lock);
+	mutex_init(&evd->mutex);
+	INIT_LIST_HEAD(&evd->events);
+	INIT_LIST_HEAD(&evd->cqs);
+	INIT_LIST_HEAD(&evd->soft_free);
+	INIT_LIST_HEAD(&evd->leaving);
+	evd->qlen = qlen;
+	evd->flags = flags;
+	/* Only DTO and RMR streams start in a completion interrupt. */
+	evd->softirq = !(flags & ~(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG));
+	kdapl_async_init(&evd->overflow, &evd->obj,
+			 DAT_ASYNC_ERROR_EVD_OVERFLOW,
+			 DAT_EVD_OVERFLOW_ERROR);
+	kdapl_upcall_init(evd);
+	*err = kdapl_evd_grow_soft(evd, qlen);
+	if (*err) {
+		kdapl_obj_put(&evd->obj);
+		return NULL;
+	}
+	return evd;
+}
+
+static DAT_RETURN kdapl_evd_check(struct kdapl_ia *ia, DAT_COUNT qlen,
+				  DAT_UPCALL_POLICY policy,
+				  const DAT_UPCALL_OBJECT *upcall,
+				  DAT_EVD_FLAGS flags)
+{
+	if (qlen <= 0)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (qlen > ia->hca->max_qlen)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+	switch (policy) {
+	case DAT_UPCALL_DISABLE:
+		break;
+	case DAT_UPCALL_SINGLE_INSTANCE:
+	case DAT_UPCALL_MANY:
+	case DAT_UPCALL_NORIFY:
+		if (!upcall || !upcall->upcall_func)
+			return DAT_ERROR(DAT_INVALID_PARAMETER,
+					 DAT_INVALID_ARG4);
+		break;
+	default:
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	}
+	if (!flags || flags & ~KDAPL_EVD_FLAGS_ALL)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN __dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
+			     DAT_UPCALL_POLICY upcall_policy,
+			     const DAT_UPCALL_OBJECT *upcall,
+			     DAT_EVD_FLAGS evd_flags,
+			     DAT_EVD_HANDLE *evd_handle, struct module *owner)
+{
+	struct kdapl_evd *evd;
+	struct kdapl_ia *ia;
+	DAT_RETURN ret;
+	int err;
+
+	might_sleep();
+	ia = kdapl_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
+	if (!ia)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	ret = kdapl_evd_check(ia, evd_min_qlen, upcall_policy, upcall,
+			      evd_flags);
+	if (ret == DAT_SUCCESS && !evd_handle)
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
+	if (ret != DAT_SUCCESS)
+		goto out;
+
+	ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
+	if (!kdapl_hca_enter(ia->hca))
+		goto out;
+	evd = kdapl_evd_alloc(ia, evd_min_qlen, evd_flags, &err);
+	if (evd) {
+		evd->policy = upcall_policy;
+		if (upcall)
+			evd->upcall = *upcall;
+		evd->owner = owner;
+		*evd_handle = kdapl_handle(&evd->obj);
+		kdapl_obj_publish(&evd->obj);
+	}
+	ret = kdapl_errno_to_dat(err);
+	kdapl_hca_leave(ia->hca);
+out:
+	kdapl_obj_put(&ia->obj);
+	return ret;
+}
+EXPORT_SYMBOL(__dat_evd_kcreate);
+
+DAT_RETURN (dat_evd_kcreate)(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
+			     DAT_UPCALL_POLICY upcall_policy,
+			     const DAT_UPCALL_OBJECT *upcall,
+			     DAT_EVD_FLAGS evd_flags,
+			     DAT_EVD_HANDLE *evd_handle)
+{
+	return __dat_evd_kcreate(ia_handle, evd_min_qlen, upcall_policy, upcall,
+				 evd_flags, evd_handle, NULL);
+}
+EXPORT_SYMBOL(dat_evd_kcreate);
+
+DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
+			 DAT_EVD_PARAM_MASK evd_param_mask,
+			 DAT_EVD_PARAM *evd_param)
+{
+	struct kdapl_evd *evd;
+	unsigned long flags;
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	rcu_read_lock();
+	evd = kdapl_find(evd_handle, DAT_HANDLE_TYPE_EVD);
+	if (!evd) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+		goto out;
+	}
+	if (evd_param_mask & ~DAT_EVD_FIELD_ALL) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		goto out;
+	}
+	if (!evd_param) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+		goto out;
+	}
+	spin_lock_irqsave(&evd->lock, flags);
+	evd_param->ia_handle = kdapl_handle(&evd->obj.ia->obj);
+	evd_param->evd_qlen = evd->qlen;
+	evd_param->upcall_policy = evd->policy;
+	evd_param->upcall = evd->upcall;
+	evd_param->evd_flags = evd->flags;
+	spin_unlock_irqrestore(&evd->lock, flags);
+out:
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(dat_evd_query);
+
+DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_evd *evd;
+	unsigned long flags;
+
+	might_sleep();
+	evd = kdapl_obj_get(evd_handle, DAT_HANDLE_TYPE_EVD);
+	if (!evd)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (evd_min_qlen <= 0) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		goto out;
+	}
+	if (evd_min_qlen > evd->obj.ia->hca->max_qlen) {
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+		goto out;
+	}
+
+	mutex_lock(&evd->mutex);
+	if (kdapl_evd_grow_soft(evd, evd_min_qlen)) {
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				DAT_RESOURCE_MEMORY);
+	} else {
+		spin_lock_irqsave(&evd->lock, flags);
+		if (evd->count > evd_min_qlen)
+			ret = DAT_ERROR(DAT_INVALID_STATE,
+					DAT_NO_SUBTYPE);
+		else
+			evd->qlen = evd_min_qlen;
+		spin_unlock_irqrestore(&evd->lock, flags);
+	}
+	mutex_unlock(&evd->mutex);
+	if (ret == DAT_SUCCESS)
+		kdapl_upcall_schedule(evd);
+out:
+	kdapl_obj_put(&evd->obj);
+	return ret;
+}
+EXPORT_SYMBOL(dat_evd_resize);
+
+DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
+{
+	struct kdapl_later later = { .n = 0 };
+	struct kdapl_soft_event *soft;
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_evd *evd;
+	unsigned long flags;
+
+	rcu_read_lock();
+	evd = kdapl_find(evd_handle, DAT_HANDLE_TYPE_EVD);
+	if (!evd) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+		goto out;
+	}
+	if (!(evd->flags & DAT_EVD_SOFTWARE_FLAG)) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+		goto out;
+	}
+	if (!event || event->event_number != DAT_SOFTWARE_EVENT) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		goto out;
+	}
+	spin_lock_irqsave(&evd->lock, flags);
+	if (evd->count >= evd->qlen || list_empty(&evd->soft_free)) {
+		ret = DAT_ERROR(DAT_QUEUE_FULL, DAT_NO_SUBTYPE);
+	} else {
+		soft = list_first_entry(&evd->soft_free,
+					struct kdapl_soft_event, ev.link);
+		list_del(&soft->ev.link);
+		soft->pointer = event->event_data.software_event_data.pointer;
+		kdapl_evd_add(evd, &soft->ev, &later);
+	}
+	spin_unlock_irqrestore(&evd->lock, flags);
+	if (ret == DAT_SUCCESS)
+		kdapl_upcall_schedule(evd);
+out:
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(dat_evd_post_se);
+
+DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_evd *evd;
+	bool more;
+
+	rcu_read_lock();
+	evd = kdapl_find(evd_handle, DAT_HANDLE_TYPE_EVD);
+	if (unlikely(!evd))
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	else if (unlikely(!event))
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	else if (!kdapl_evd_reap(evd, event, &more, NULL))
+		ret = DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(dat_evd_dequeue);
+
+DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_evd *evd;
+
+	evd = kdapl_obj_get(evd_handle, DAT_HANDLE_TYPE_EVD);
+	if (!evd)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (kdapl_upcall_is_mine(evd)) {
+		kdapl_obj_put(&evd->obj);
+		return DAT_ERROR(DAT_INVALID_STATE,
+				 DAT_INVALID_STATE_EVD_IN_USE);
+	}
+	might_sleep();
+	if (!kdapl_obj_retire(&evd->obj)) {
+		ret = atomic_read(&evd->obj.users) < 0 ?
+			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1) :
+			DAT_ERROR(DAT_INVALID_STATE,
+				  DAT_INVALID_STATE_EVD_IN_USE);
+	} else if (kdapl_obj_unpublish(&evd->obj)) {
+		/* After this call no upcall may run. */
+		kdapl_upcall_stop(evd);
+		kdapl_obj_put(&evd->obj);
+	}
+	kdapl_obj_put(&evd->obj);
+	return ret;
+}
+EXPORT_SYMBOL(dat_evd_free);

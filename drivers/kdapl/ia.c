@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Interface Adapters: open, close, and what device removal does to one.
+ */
+#include <linux/slab.h>
+#include "kdapl.h"
+#include "trace.h"
+
+DAT_RETURN kdapl_errno_to_dat(int err)
+{
+	switch (err) {
+	case 0:
+		return DAT_SUCCESS;
+	case -ENOMEM:
+	case -ENOSPC:
+	case -EAGAIN:
+	case -EBUSY:
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_MEMORY);
+	case -ENODEV:
+	case -EIO:
+	case -ESHUTDOWN:
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_DEVICE);
+	case -EOPNOTSUPP:
+		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	case -EADDRNOTAVAIL:
+	case -ENETUNREACH:
+	case -EHOSTUNREACH:
+		return DAT_ERROR(DAT_INVALID_ADDRESS,
+				 DAT_INVALID_ADDRESS_UNREACHABLE);
+	default:
+		return DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
+	}
+}
+
+static void kdapl_ia_release(struct kdapl_obj *obj)
+{
+	struct kdapl_ia *ia = container_of(obj, struct kdapl_ia, obj);
+	struct kdapl_hca *hca = ia->hca;
+
+	kdapl_hca_del_ia(ia);
+	kdapl_obj_free(obj);
+	kdapl_hca_put(hca);
+}
+
+static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
+				       struct module *owner, int *err)
+{
+	struct kdapl_ia *ia;
+
+	ia = kvzalloc(sizeof(*ia), GFP_KERNEL);
+	*err = ia ? kdapl_obj_init(&ia->obj, DAT_HANDLE_TYPE_IA, NULL,
+				   kdapl_ia_release) : -ENOMEM;
+	if (*err) {
+		kvfree(ia);
+		return NULL;
+	}
+	kref_get(&hca->ref);
+	ia->hca = hca;
+	ia->port = port;
+	spin_lock_init(&ia->lock);
+	mutex_init(&ia->mutex);
+	INIT_LIST_HEAD(&ia->objs);
+	init_waitqueue_head(&ia->wait);
+	kdapl_async_init(&ia->catastrophic, &ia->obj,
+			 DAT_ASYNC_ERROR_IA_CATASTROPHIC,
+			 DAT_IA_CATASTROPHIC_ERROR);
+	strscpy(ia->owner, owner ? module_name(owner) : KBUILD_MODNAME,
+		sizeof(ia->owner));
+	kdapl_hca_add_ia(hca, ia);
+	return ia;
+}
+
+/* The consumer's EVD for asynchronous events, or one of our own. */
+static DAT_RETURN kdapl_ia_async_evd(struct kdapl_ia *ia, DAT_COUNT qlen,
+				     DAT_EVD_HANDLE *handle)
+{
+	struct kdapl_evd *evd;
+	int err;
+
+	if (*handle) {
+		evd = kdapl_obj_get(*handle, DAT_HANDLE_TYPE_EVD);
+		if (!evd)
+			goto bad;
+		if (!(evd->flags & DAT_EVD_ASYNC_FLAG) ||
+		    !kdapl_obj_use(&evd->obj)) {
+			kdapl_obj_put(&evd->obj);
+			goto bad;
+		}
+		ia->async_evd = evd;
+		return DAT_SUCCESS;
+	}
+	evd = kdapl_evd_alloc(ia, qlen, DAT_EVD_ASYNC_FLAG, &err);
+	if (!evd)
+		return kdapl_errno_to_dat(err);
+	kdapl_obj_use(&evd->obj);
+	ia->async_evd = evd;
+	ia->own_async_evd = true;
+	kdapl_obj_publish(&evd->obj);
+	*handle = kdapl_handle(&evd->obj);
+	return DAT_SUCCESS;
+bad:
+	return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_ASYNC);
+}
+
+static DAT_RETURN kdapl_ia_check_version(DAT_UINT32 major, DAT_UINT32 minor,
+					 DAT_BOOLEAN thread_safety)
+{
+	if (major != DAT_VERSION_MAJOR)
+		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_MAJOR_NOT_FOUND);
+	if (minor > DAT_VERSION_MINOR)
+		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_MINOR_NOT_FOUND);
+	if (thread_safety != DAT_THREADSAFE)
+		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND,
+				 DAT_THREAD_SAFETY_NOT_FOUND);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
+				DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
+				DAT_IA_HANDLE *ia_handle, struct module *owner)
+{
+	struct kdapl_ia *ia;
+	DAT_RETURN ret;
+	int err;
+
+	if (!*async_evd && qlen > hca->max_qlen)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+	ia = kdapl_ia_alloc(hca, port, owner, &err);
+	if (!ia)
+		return kdapl_errno_to_dat(err);
+	ret = kdapl_ia_async_evd(ia, qlen, async_evd);
+	if (ret != DAT_SUCCESS) {
+		kdapl_obj_put(&ia->obj);
+		return ret;
+	}
+	mutex_lock(&ia->mutex);
+	kdapl_ia_refresh_addrs(ia);
+	mutex_unlock(&ia->mutex);
+	*ia_handle = kdapl_handle(&ia->obj);
+	kdapl_obj_publish(&ia->obj);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
+			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia,
+			  DAT_UINT32 dat_major, DAT_UINT32 dat_minor,
+			  DAT_BOOLEAN dat_thread_safety, struct module *owner)
+{
+	struct kdapl_hca *hca;
+	DAT_RETURN ret;
+	u32 port;
+
+	might_sleep();
+	if (!name)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+	if (!async_evd)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (!*async_evd && async_evd_min_qlen <= 0)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!ia)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+
+	hca = kdapl_hca_find(name, &port);
+	if (!hca)
+		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND,
+				 DAT_NAME_NOT_REGISTERED);
+	ret = kdapl_ia_check_version(dat_major, dat_minor, dat_thread_safety);
+	if (ret != DAT_SUCCESS)
+		goto out;
+	ret = DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	if (!kdapl_hca_enter(hca))
+		goto out;
+	ret = kdapl_ia_open(hca, port, async_evd_min_qlen, async_evd, ia,
+			    owner);
+	kdapl_hca_leave(hca);
+out:
+	kdapl_hca_put(hca);
+	return ret;
+}
+EXPORT_SYMBOL(__dat_ia_openv);
+
+DAT_RETURN (dat_ia_openv)(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
+			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia,
+			  DAT_UINT32 dat_major, DAT_UINT32 dat_minor,
+			  DAT_BOOLEAN dat_thread_safety)
+{
+	return __dat_ia_openv(name, async_evd_min_qlen, async_evd, ia,
+			      dat_major, dat_minor, dat_thread_safety, NULL);
+}
+EXPORT_SYMBOL(dat_ia_openv);
+
+DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
+			DAT_IA_ATTR_MASK ia_attr_mask, DAT_IA_ATTR *ia_attr,
+			DAT_PROVIDER_ATTR_MASK provider_attr_mask,
+			DAT_PROVIDER_ATTR *provider_attr)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_ia *ia;
+
+	might_sleep();
+	ia = kdapl_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
+	if (!ia)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (ia_attr_mask & ~DAT_IA_FIELD_ALL) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	} else if (ia_attr_mask && !ia_attr) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	} else if (provider_attr_mask & ~DAT_PROVIDER_FIELD_ALL) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	} else if (provider_attr_mask && !provider_attr) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
+	} else if (!kdapl_hca_enter(ia->hca)) {
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				DAT_RESOURCE_DEVICE);
+	} else {
+		if (async_evd)
+			*async_evd = kdapl_handle(&ia->async_evd->obj);
+		if (ia_attr_mask) {
+			mutex_lock(&ia->mutex);
+			kdapl_ia_refresh_addrs(ia);
+			mutex_unlock(&ia->mutex);
+			kdapl_ia_attr(ia, ia_attr);
+		}
+		if (provider_attr_mask)
+			kdapl_provider_attr(ia, provider_attr);
+		kdapl_hca_leave(ia->hca);
+	}
+	kdapl_obj_put(&ia->obj);
+	return ret;
+}
+EXPORT_SYMBOL(dat_ia_query);
+
+/* For Endpoints whose queues have no EVD, since a QP needs CQs. */
+struct kdapl_evd *kdapl_ia_null_evd(struct kdapl_ia *ia)
+{
+	struct kdapl_evd *evd;
+	int err;
+
+	mutex_lock(&ia->mutex);
+	if (!ia->null_evd)
+		ia->null_evd = kdapl_evd_alloc(ia, 1, DAT_EVD_DTO_FLAG, &err);
+	evd = ia->null_evd;
+	mutex_unlock(&ia->mutex);
+	return evd;
+}
+
+/* Objects go before those they depend on. */
+static const u8 kdapl_close_order[] = {
+	DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_CSP,
+	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_RMR,
+	DAT_HANDLE_TYPE_LMR, DAT_HANDLE_TYPE_SRQ, DAT_HANDLE_TYPE_EVD,
+	DAT_HANDLE_TYPE_PZ,
+};
+
+/*
+ * An object of a type that the consumer has not freed, referenced. Skips @n of
+ * them, and what we keep for ourselves.
+ */
+static struct kdapl_obj *kdapl_ia_nth(struct kdapl_ia *ia, u8 type, int n,
+				      bool published)
+{
+	struct kdapl_obj *obj, *found = NULL;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ia->lock, flags);
+	list_for_each_entry(obj, &ia->objs, ia_link) {
+		if (kdapl_type(obj) != type)
+			continue;
+		if (published &&
+		    (!kdapl_handle_valid(kdapl_handle(obj), type) ||
+		     obj == &ia->async_evd->obj ||
+		     (ia->reserved_lmr && obj == &ia->reserved_lmr->obj)))
+			continue;
+		if (n-- || !kref_get_unless_zero(&obj->ref))
+			continue;
+		found = obj;
+		break;
+	}
+	spin_unlock_irqrestore(&ia->lock, flags);
+	return found;
+}
+
+static bool kdapl_ia_in_use(struct kdapl_ia *ia)
+{
+	struct kdapl_obj *obj;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(kdapl_close_order); i++) {
+		obj = kdapl_ia_nth(ia, kdapl_close_order[i], 0, true);
+		if (obj) {
+			kdapl_obj_put(obj);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Is the caller inside an upcall of one of the IA's EVDs? */
+static bool kdapl_ia_upcall_is_mine(struct kdapl_ia *ia)
+{
+	struct kdapl_obj *obj;
+	unsigned long flags;
+	bool mine = false;
+
+	spin_lock_irqsave(&ia->lock, flags);
+	list_for_each_entry(obj, &ia->objs, ia_link)
+		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EVD)
+			mine |= kdapl_upcall_is_mine(container_of(obj,
+						struct kdapl_evd, obj));
+	spin_unlock_irqrestore(&ia->lock, flags);
+	return mine;
+}
+
+static void kdapl_ia_free_one(struct kdapl_obj *obj, u8 type)
+{
+	DAT_HANDLE handle = kdapl_handle(obj);
+
+	switch (type) {
+	case DAT_HANDLE_TYPE_PSP:
+		dat_psp_free(handle);
+		break;
+	case DAT_HANDLE_TYPE_RSP:
+		dat_rsp_free(handle);
+		break;
+	case DAT_HANDLE_TYPE_CSP:
+		dat_csp_free(handle);
+		break;
+	case DAT_HANDLE_TYPE_CR:
+		dat_cr_reject(handle, 0, NULL);
+		break;
+	case DAT_HANDLE_TYPE_EP:
+		kdapl_ep_free(container_of(obj, struct kdapl_ep, obj));
+		break;
+	case DAT_HANDLE_TYPE_RMR:
+		dat_rmr_free(handle);
+		break;
+	case DAT_HANDLE_TYPE_LMR:
+		dat_lmr_free(handle);
+		break;
+	case DAT_HANDLE_TYPE_SRQ:
+		dat_srq_free(handle);
+		break;
+	case DAT_HANDLE_TYPE_EVD:
+		dat_evd_free(handle);
+		break;
+	case DAT_HANDLE_TYPE_PZ:
+		dat_pz_free(handle);
+		break;
+	}
+}
+
+/* Free all that the consumer left. */
+static void kdapl_ia_free_all(struct kdapl_ia *ia)
+{
+	struct kdapl_obj *obj;
+	unsigned int i;
+	int n;
+
+	/* No upcall sees its world vanish. */
+	for (n = 0; (obj = kdapl_ia_nth(ia, DAT_HANDLE_TYPE_EVD, n, true)); n++) {
+		kdapl_upcall_stop(container_of(obj, struct kdapl_evd, obj));
+		kdapl_obj_put(obj);
+	}
+	for (i = 0; i < ARRAY_SIZE(kdapl_close_order); i++) {
+		n = 0;
+		while ((obj = kdapl_ia_nth(ia, kdapl_close_order[i], n, true))) {
+			kdapl_ia_free_one(obj, kdapl_close_order[i]);
+			/* An LMR of an LMR, say, goes in the second round. */
+			if (kdapl_handle_valid(kdapl_handle(obj),
+					       kdapl_close_order[i]))
+				n++;
+			else
+				n = 0;
+			kdapl_obj_put(obj);
+		}
+	}
+}
+
+/* Let go of what belongs to the IA itself, and wait for everything else. */
+static void kdapl_ia_finish(struct kdapl_ia *ia)
+{
+	struct kdapl_evd *evd = ia->async_evd;
+
+	if (ia->reserved_lmr)
+		kdapl_lmr_free_reserved(ia);
+	if (ia->null_evd)
+		kdapl_obj_put(&ia->null_evd->obj);
+	wait_event(ia->wait, atomic_read(&ia->live) == ia->own_async_evd);
+	kdapl_async_withdraw(&ia->catastrophic);
+	if (ia->own_async_evd) {
+		if (kdapl_obj_unpublish(&evd->obj)) {
+			kdapl_upcall_stop(evd);
+			kdapl_obj_put(&evd->obj);
+		}
+		wait_event(ia->wait, !atomic_read(&ia->live));
+	} else {
+		kdapl_dep_put(&evd->obj);
+	}
+}
+
+DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	unsigned long irq;
+	struct kdapl_ia *ia;
+
+	ia = kdapl_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
+	if (!ia)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	else if (kdapl_ia_upcall_is_mine(ia))
+		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
+	if (ret != DAT_SUCCESS)
+		goto out;
+
+	might_sleep();
+	spin_lock_irqsave(&ia->lock, irq);
+	ia->closing = true;
+	spin_unlock_irqrestore(&ia->lock, irq);
+	if (flags == DAT_CLOSE_GRACEFUL_FLAG && kdapl_ia_in_use(ia)) {
+		ia->closing = false;
+		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
+	} else if (!kdapl_obj_unpublish(&ia->obj)) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	} else {
+		kdapl_ia_free_all(ia);
+		kdapl_ia_finish(ia);
+		kdapl_obj_put(&ia->obj);
+	}
+out:
+	kdapl_obj_put(&ia->obj);
+	return ret;
+}
+EXPORT_SYMBOL(dat_ia_close);
+
+/* Returns whether there was something to stop. */
+static bool kdapl_stop_one(struct kdapl_obj *obj, u8 type)
+{
+	switch (type) {
+	case DAT_HANDLE_TYPE_CR:
+		return kdapl_cr_cancel(container_of(obj, struct kdapl_cr, obj));
+	case DAT_HANDLE_TYPE_EP:
+		return kdapl_ep_device_gone(container_of(obj, struct kdapl_ep,
+							 obj));
+	default:
+		return kdapl_sp_close(container_of(obj, struct kdapl_sp, obj));
+	}
+}
+
+/* The device is leaving: end all that talks to peers. */
+void kdapl_ia_stop(struct kdapl_ia *ia)
+{
+	static const u8 order[] = {
+		DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_CSP,
+		DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP,
+	};
+	struct kdapl_obj *obj;
+	unsigned int i;
+	int n;
+
+	for (i = 0; i < ARRAY_SIZE(order); i++) {
+		for (n = 0; (obj = kdapl_ia_nth(ia, order[i], n, false)); n++) {
+			/* The list changed: what was skipped comes again. */
+			if (kdapl_stop_one(obj, order[i]))
+				n = -1;
+			kdapl_obj_put(obj);
+		}
+	}
+}
+
+static void kdapl_strip_one(struct kdapl_obj *obj, u8 type)
+{
+	switch (type) {
+	case DAT_HANDLE_TYPE_PSP:
+	case DAT_HANDLE_TYPE_RSP:
+	case DAT_HANDLE_TYPE_CSP:
+		kdapl_sp_close(container_of(obj, struct kdapl_sp, obj));
+		break;
+	case DAT_HANDLE_TYPE_RMR:
+		kdapl_rmr_device_gone(container_of(obj, struct kdapl_rmr, obj));
+		break;
+	case DAT_HANDLE_TYPE_LMR:
+		kdapl_lmr_device_gone(container_of(obj, struct kdapl_lmr, obj));
+		break;
+	case DAT_HANDLE_TYPE_SRQ:
+		kdapl_srq_hw_destroy(container_of(obj, struct kdapl_srq, obj));
+		break;
+	case DAT_HANDLE_TYPE_EVD:
+		kdapl_cq_destroy_all(container_of(obj, struct kdapl_evd, obj));
+		break;
+	case DAT_HANDLE_TYPE_PZ:
+		kdapl_pz_device_gone(container_of(obj, struct kdapl_pz, obj));
+		break;
+	}
+}
+
+/*
+ * Take the verbs objects away from every DAT object, also from one that only
+ * waits to be released. With hca->sem held for writing nothing leaves the list;
+ * it may grow by nothing either.
+ */
+void kdapl_ia_strip(struct kdapl_ia *ia)
+{
+	struct kdapl_obj *obj;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(kdapl_close_order); i++)
+		list_for_each_entry(obj, &ia->objs, ia_link)
+			if (kdapl_type(obj) == kdapl_close_order[i])
+				kdapl_strip_one(obj, kdapl_close_order[i]);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Protection Zones.
+ *
+ * A PZ is a protection domain of the device. Whatever is made in it holds a use
+ * of the PZ, so that it cannot be freed before, and a reference, so that the
+ * domain is still there when the last of them is released in the background.
+ */
+#include <linux/slab.h>
+#include "kdapl.h"
+
+static void kdapl_pz_destroy(struct kdapl_pz *pz)
+{
+	kdapl_svc_destroy(pz);
+	if (pz->pd)
+		ib_dealloc_pd(pz->pd);
+	pz->pd = NULL;
+}
+
+static void kdapl_pz_release(struct kdapl_obj *obj)
+{
+	struct kdapl_pz *pz = container_of(obj, struct kdapl_pz, obj);
+
+	kdapl_pz_destroy(pz);
+	kdapl_obj_free(obj);
+}
+
+/* The device leaves; everything else in the PZ has left it already. */
+void kdapl_pz_device_gone(struct kdapl_pz *pz)
+{
+	kdapl_pz_destroy(pz);
+}
+
+static int kdapl_pz_alloc(struct kdapl_ia *ia, struct kdapl_pz **out)
+{
+	struct kdapl_pz *pz;
+	struct ib_pd *pd;
+	int err;
+
+	pz = kzalloc(sizeof(*pz), GFP_KERNEL);
+	if (!pz)
+		return -ENOMEM;
+	mutex_init(&pz->svc_mutex);
+	err = kdapl_obj_init(&pz->obj, DAT_HANDLE_TYPE_PZ, ia,
+			     kdapl_pz_release);
+	if (err) {
+		kfree(pz);
+		return err;
+	}
+	pd = __ib_alloc_pd(ia->hca->dev, 0, ia->owner);
+	if (IS_ERR(pd)) {
+		kdapl_obj_put(&pz->obj);
+		return PTR_ERR(pd);
+	}
+	pz->pd = pd;
+	pz->lkey = pd->local_dma_lkey;
+	*out = pz;
+	return 0;
+}
+
+DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_ia *ia;
+	struct kdapl_pz *pz;
+	int err;
+
+	might_sleep();
+	ia = kdapl_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
+	if (!ia)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (!pz_handle) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		goto out_put;
+	}
+	if (!kdapl_hca_enter(ia->hca)) {
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				DAT_RESOURCE_DEVICE);
+		goto out_put;
+	}
+	err = kdapl_pz_alloc(ia, &pz);
+	if (err) {
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				DAT_RESOURCE_PROTECTION_DOMAIN);
+	} else {
+		*pz_handle = kdapl_handle(&pz->obj);
+		kdapl_obj_publish(&pz->obj);
+	}
+	kdapl_hca_leave(ia->hca);
+out_put:
+	kdapl_obj_put(&ia->obj);
+	return ret;
+}
+EXPORT_SYMBOL(dat_pz_create);
+
+DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle,
+			DAT_PZ_PARAM_MASK pz_param_mask,
+			DAT_PZ_PARAM *pz_param)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_pz *pz;
+
+	rcu_read_lock();
+	pz = kdapl_find(pz_handle, DAT_HANDLE_TYPE_PZ);
+	if (!pz)
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	else if (!pz_param)
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	else if (pz_param_mask & ~DAT_PZ_FIELD_ALL)
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	else
+		pz_param->ia_handle = kdapl_handle(&pz->obj.ia->obj);
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(dat_pz_query);
+
+DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_pz *pz;
+
+	might_sleep();
+	pz = kdapl_obj_get(pz_handle, DAT_HANDLE_TYPE_PZ);
+	if (!pz)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	if (kdapl_obj_retire(&pz->obj)) {
+		if (kdapl_obj_unpublish(&pz->obj))
+			kdapl_obj_put(&pz->obj);
+	} else if (atomic_read(&pz->obj.users) < 0) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	} else {
+		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_PZ_IN_USE);
+	}
+	kdapl_obj_put(&pz->obj);
+	return ret;
+}
+EXPORT_SYMBOL(dat_pz_free);

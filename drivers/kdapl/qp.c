@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The queue pair of an Endpoint.
+ *
+ * It is made when the Endpoint connects or accepts, with the attributes of that
+ * moment, and destroyed when the connection has ended. ib_drain_qp() is not
+ * used: on an SRQ it can take a minute. Instead the QP is destroyed, which is a
+ * fence everywhere, what it completed until then is polled, and everything else
+ * that was posted is completed as flushed by us, in order.
+ */
+#include "kdapl.h"
+#include "trace.h"
+
+static void kdapl_qp_event(struct ib_event *event, void *context)
+{
+	struct kdapl_ep *ep = context;
+	struct kdapl_conn *conn = READ_ONCE(ep->conn);
+
+	/* Any context, driver locks held: the QP must not be touched here. */
+	trace_kdapl_qp_event(ep, event->event);
+	switch (event->event) {
+	case IB_EVENT_COMM_EST:
+		/* Data came before the last message of the handshake. */
+		if (conn && !READ_ONCE(conn->end))
+			rdma_notify(conn->id, event->event);
+		break;
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+	case IB_EVENT_PATH_MIG_ERR:
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+		break;
+	default:
+		break;
+	}
+}
+
+static int kdapl_qp_init(struct kdapl_ep *ep, struct rdma_cm_id *id)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_INIT };
+	int mask, err;
+
+	err = rdma_init_qp_attr(id, &attr, &mask);
+	if (err)
+		return err;
+	attr.qp_access_flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
+			       IB_ACCESS_REMOTE_READ;
+	return ib_modify_qp(ep->qp, &attr, mask | IB_QP_ACCESS_FLAGS);
+}
+
+/* Find CQs with room for what both queues can complete. */
+static int kdapl_qp_claim(struct kdapl_ep *ep)
+{
+	struct kdapl_evd *send = ep->req_evd, *recv = ep->recv_evd;
+	struct kdapl_evd *none = NULL;
+
+	if (!send || !recv)
+		none = kdapl_ia_null_evd(ep->obj.ia);
+	if ((!send || !recv) && !none)
+		return -ENOMEM;
+
+	ep->send_claim = send ? ep->attr.max_request_dtos : 0;
+	ep->recv_claim = ep->srq ? ep->srq->hw_max :
+			 recv ? ep->attr.max_recv_dtos : 0;
+	ep->send_cq = kdapl_cq_claim(send ?: none, ep->send_claim, NULL);
+	if (IS_ERR(ep->send_cq))
+		return PTR_ERR(ep->send_cq);
+	ep->recv_cq = kdapl_cq_claim(recv ?: none, ep->recv_claim, ep->srq);
+	if (!IS_ERR(ep->recv_cq))
+		return 0;
+	kdapl_cq_unclaim(ep->send_cq, ep->send_claim, NULL);
+	return PTR_ERR(ep->recv_cq);
+}
+
+static void kdapl_qp_unclaim(struct kdapl_ep *ep)
+{
+	kdapl_cq_unclaim(ep->recv_cq, ep->recv_claim, ep->srq);
+	kdapl_cq_unclaim(ep->send_cq, ep->send_claim, NULL);
+}
+
+static struct ib_qp *kdapl_qp_alloc(struct kdapl_ep *ep)
+{
+	struct ib_device_attr *max = &ep->pz->pd->device->attrs;
+	struct kdapl_evd *evd = ep->recv_cq->evd;
+	struct ib_qp_init_attr init = {
+		.event_handler = kdapl_qp_event,
+		.qp_context = ep,
+		.send_cq = ep->send_cq->cq,
+		.recv_cq = ep->recv_cq->cq,
+		.srq = ep->srq ? ep->srq->srq : NULL,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+		.port_num = ep->obj.ia->port,
+	};
+	struct ib_qp *qp;
+
+	init.cap.max_send_wr = clamp(ep->send_claim, 1, max->max_qp_wr);
+	init.cap.max_send_sge = max(1, ep->attr.max_request_iov);
+	if (!ep->srq) {
+		init.cap.max_recv_wr = clamp(ep->recv_claim, 1, max->max_qp_wr);
+		init.cap.max_recv_sge = max(1, ep->attr.max_recv_iov);
+	}
+	/* See kdapl_qp_destroy(): QPs of an EVD do not come while one goes. */
+	mutex_lock(&evd->mutex);
+	qp = ib_create_qp_kernel(ep->pz->pd, &init, ep->obj.ia->owner);
+	mutex_unlock(&evd->mutex);
+	return qp;
+}
+
+/**
+ * kdapl_qp_create - make the queue pair
+ * @ep: the Endpoint; has a PZ
+ * @id: bound to the device
+ *
+ * Context: Process context; the device is present.
+ * Return: 0 or an errno, then nothing has changed.
+ */
+int kdapl_qp_create(struct kdapl_ep *ep, struct rdma_cm_id *id)
+{
+	int err;
+
+	if (ep->srq) {
+		err = kdapl_srq_attach(ep->srq, ep);
+		if (err)
+			return err;
+	}
+	err = kdapl_qp_claim(ep);
+	if (err)
+		goto err_detach;
+	ep->qp = kdapl_qp_alloc(ep);
+	if (IS_ERR(ep->qp)) {
+		err = PTR_ERR(ep->qp);
+		goto err_unclaim;
+	}
+	err = kdapl_qp_init(ep, id);
+	if (!err)
+		return 0;
+
+	ib_destroy_qp(ep->qp);
+err_unclaim:
+	ep->qp = NULL;
+	kdapl_qp_unclaim(ep);
+err_detach:
+	if (ep->srq)
+		kdapl_srq_detach(ep->srq, ep);
+	return err;
+}
+
+/* The Endpoint has its connection: hand over what is and will be posted. */
+void kdapl_qp_start(struct kdapl_ep *ep)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->sq.lock, flags);
+	ep->sq.qp = ep->qp;
+	spin_unlock_irqrestore(&ep->sq.lock, flags);
+	if (ep->srq)
+		return;
+	spin_lock_irqsave(&ep->rq.lock, flags);
+	ep->rq.qp = ep->qp;
+	spin_unlock_irqrestore(&ep->rq.lock, flags);
+	kdapl_qp_post_recvs(ep);
+}
+
+/* Undo kdapl_qp_create(); nothing was posted. */
+void kdapl_qp_undo(struct kdapl_ep *ep)
+{
+	ib_destroy_qp(ep->qp);
+	ep->qp = NULL;
+	kdapl_qp_unclaim(ep);
+	if (ep->srq)
+		kdapl_srq_detach(ep->srq, ep);
+}
+
+/* Give the device what it has not taken yet. Any context. */
+void kdapl_qp_post_recvs(struct kdapl_ep *ep)
+{
+	struct kdapl_ring *rq = &ep->rq;
+	struct ib_recv_wr rwr = { };
+	unsigned long flags;
+	struct kdapl_wr *wr;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	while (rq->qp && rq->posted != rq->head) {
+		wr = kdapl_ring_wr(rq, rq->posted);
+		rwr.wr_id = (uintptr_t)wr;
+		rwr.sg_list = wr->sge;
+		rwr.num_sge = wr->nsge;
+		/* siw refuses while the QP changes state; tried again then. */
+		if (ib_post_recv(rq->qp, &rwr, NULL))
+			break;
+		rq->posted++;
+	}
+	spin_unlock_irqrestore(&rq->lock, flags);
+}
+
+/*
+ * Ready to send. On iWARP the driver does this itself. @param has the RDMA read
+ * depths on the passive side; on the active side they come with the reply.
+ */
+int kdapl_qp_to_rts(struct kdapl_ep *ep, struct rdma_cm_id *id,
+		    const struct rdma_conn_param *param)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
+	int mask, err;
+
+	if (!rdma_cap_ib_cm(id->device, id->port_num))
+		return 0;
+	err = rdma_init_qp_attr(id, &attr, &mask);
+	if (err)
+		return err;
+	if (param)
+		attr.max_dest_rd_atomic = param->responder_resources;
+	err = ib_modify_qp(ep->qp, &attr, mask);
+	if (err)
+		return err;
+
+	attr.qp_state = IB_QPS_RTS;
+	err = rdma_init_qp_attr(id, &attr, &mask);
+	if (err)
+		return err;
+	if (param)
+		attr.max_rd_atomic = param->initiator_depth;
+	return ib_modify_qp(ep->qp, &attr, mask);
+}
+
+/* Stop all transfers. */
+void kdapl_qp_error(struct kdapl_ep *ep)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	if (ep->qp)
+		ib_modify_qp(ep->qp, &attr, IB_QP_STATE);
+}
+
+static void kdapl_qp_look(struct kdapl_ep *ep)
+{
+	kdapl_cq_look(ep->recv_cq->evd);
+	if (ep->send_cq->evd != ep->recv_cq->evd)
+		kdapl_cq_look(ep->send_cq->evd);
+}
+
+/*
+ * Destroy the QP while its last completions may still be on a CQ. For the
+ * buffers of an SRQ they tell the Endpoint by QP only. So the QP is entered in
+ * the EVD's list first and compared there; and until its completions have been
+ * polled no new QP, which could get the same address, is made for this EVD.
+ */
+static void kdapl_qp_remove(struct kdapl_ep *ep)
+{
+	struct kdapl_evd *evd = ep->recv_cq->evd;
+	unsigned long flags;
+
+	kdapl_qp_look(ep);
+	mutex_lock(&evd->mutex);
+	spin_lock_irqsave(&evd->lock, flags);
+	ep->leaving_qp = ep->qp;
+	list_add(&ep->leaving_link, &evd->leaving);
+	spin_unlock_irqrestore(&evd->lock, flags);
+
+	ib_destroy_qp(ep->qp);
+	ep->qp = NULL;
+	kdapl_qp_look(ep);
+
+	spin_lock_irqsave(&evd->lock, flags);
+	list_del_init(&ep->leaving_link);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	mutex_unlock(&evd->mutex);
+}
+
+/**
+ * kdapl_qp_destroy - the connection has ended
+ * @ep: in state DISCONNECTED; may never have got as far as a QP
+ *
+ * All that was posted has completed afterwards.
+ *
+ * Context: Process context.
+ */
+void kdapl_qp_destroy(struct kdapl_ep *ep)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->sq.lock, flags);
+	ep->sq.qp = NULL;
+	spin_unlock_irqrestore(&ep->sq.lock, flags);
+	spin_lock_irqsave(&ep->rq.lock, flags);
+	ep->rq.qp = NULL;
+	spin_unlock_irqrestore(&ep->rq.lock, flags);
+
+	if (ep->qp) {
+		kdapl_qp_error(ep);
+		kdapl_qp_remove(ep);
+		kdapl_qp_unclaim(ep);
+		if (ep->srq)
+			kdapl_srq_detach(ep->srq, ep);
+	}
+	/* What was received came before what is flushed now. */
+	kdapl_ep_open(ep);
+	kdapl_ring_flush(ep, &ep->rq);
+	kdapl_ring_flush(ep, &ep->sq);
+}

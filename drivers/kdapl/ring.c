@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Work queue rings of an Endpoint.
+ *
+ * An RC queue pair completes in posting order, so the requests of an Endpoint
+ * live in a ring and no list of free entries is needed: posters move "head"
+ * under the ring's lock, completions move "done" and reaping moves "tail" under
+ * the EVD's lock. The entry of a request is also its completion event, so it is
+ * busy until the consumer has reaped that event.
+ *
+ * Entries between "posted" and "head" have not been given to the device: there
+ * is no queue pair yet, or the device would not take them.
+ */
+#include <linux/log2.h>
+#include <linux/slab.h>
+#include "kdapl.h"
+
+/* Memory for a ring of @max entries, with @niov segments each. */
+int kdapl_ring_prepare(struct kdapl_ring *ring, u32 max, u32 niov)
+{
+	u32 entries = roundup_pow_of_two(max(max, 1U));
+
+	ring->stride = ALIGN(sizeof(struct kdapl_wr) +
+			     niov * sizeof(struct ib_sge), 8);
+	ring->mem = kvcalloc(entries, ring->stride, GFP_KERNEL);
+	if (!ring->mem)
+		return -ENOMEM;
+	ring->mask = entries - 1;
+	ring->max = max;
+	ring->niov = niov;
+	return 0;
+}
+
+int kdapl_ring_alloc(struct kdapl_ring *ring, u32 max, u32 niov)
+{
+	spin_lock_init(&ring->lock);
+	return kdapl_ring_prepare(ring, max, niov);
+}
+
+void kdapl_ring_free(struct kdapl_ring *ring)
+{
+	kvfree(ring->mem);
+}
+
+static void kdapl_ring_move(struct kdapl_wr *from, struct kdapl_ring *fresh,
+			    u32 pos)
+{
+	struct kdapl_wr *to = kdapl_ring_wr(fresh, pos);
+
+	memcpy(to, from, sizeof(*to));
+	if (fresh->niov)
+		memcpy(to->sge, from->sge, from->nsge * sizeof(to->sge[0]));
+	to->seq = pos;
+	if (from->ev.queued)
+		list_replace(&from->ev.link, &to->ev.link);
+}
+
+/* Does what is posted fit into @fresh? Under both locks. */
+static bool kdapl_ring_fits(struct kdapl_ring *ring, struct kdapl_ring *fresh)
+{
+	u32 pos;
+
+	if (ring->head - ring->tail > fresh->max)
+		return false;
+	for (pos = ring->tail; fresh->niov && pos != ring->head; pos++)
+		if (kdapl_ring_wr(ring, pos)->nsge > fresh->niov)
+			return false;
+	return true;
+}
+
+static bool kdapl_ring_refused(struct kdapl_wr *wr, struct kdapl_pz *pz)
+{
+	return pz && wr->nsge && wr->pz != pz;
+}
+
+/**
+ * kdapl_ring_commit - move a ring into other memory
+ * @ring: no queue pair uses it; posting and reaping may go on
+ * @fresh: from kdapl_ring_prepare(); on success gets the old memory
+ * @evd: whose lock protects the completion side; NULL if there is none
+ * @pz: if not NULL, receives of another Protection Zone fail
+ * @later: see struct kdapl_later
+ *
+ * What was posted or completed and not reaped moves along in order, except that
+ * receives which fail now complete before those that stay posted.
+ *
+ * Return: 0, or -EBUSY if @fresh cannot hold what is there.
+ */
+int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
+		      struct kdapl_evd *evd, struct kdapl_pz *pz,
+		      struct kdapl_later *later)
+{
+	unsigned long flags;
+	struct kdapl_wr *wr;
+	u32 pos, to, failed;
+	int ret = -EBUSY;
+
+	if (evd)
+		spin_lock_irqsave(&evd->lock, flags);
+	else
+		local_irq_save(flags);
+	spin_lock(&ring->lock);
+	if (!kdapl_ring_fits(ring, fresh))
+		goto out;
+	ret = 0;
+	to = ring->tail;
+	for (pos = ring->tail; pos != ring->done; pos++)
+		kdapl_ring_move(kdapl_ring_wr(ring, pos), fresh, to++);
+	failed = to;
+	for (pos = ring->done; pos != ring->head; pos++)
+		if (kdapl_ring_refused(kdapl_ring_wr(ring, pos), pz))
+			kdapl_ring_move(kdapl_ring_wr(ring, pos), fresh, to++);
+	failed = to - failed;
+	for (pos = ring->done; pos != ring->head; pos++)
+		if (!kdapl_ring_refused(kdapl_ring_wr(ring, pos), pz))
+			kdapl_ring_move(kdapl_ring_wr(ring, pos), fresh, to++);
+	swap(ring->mem, fresh->mem);
+	ring->stride = fresh->stride;
+	ring->mask = fresh->mask;
+	ring->max = fresh->max;
+	ring->niov = fresh->niov;
+	while (failed--) {
+		wr = kdapl_ring_wr(ring, ring->done);
+		wr->status = DAT_DTO_ERR_LOCAL_PROTECTION;
+		wr->len = 0;
+		wr->taken = false;
+		kdapl_ring_complete(ring, wr, true);
+		kdapl_evd_add(evd, &wr->ev, later);
+	}
+	if ((s32)(ring->posted - ring->done) < 0)
+		ring->posted = ring->done;
+out:
+	spin_unlock(&ring->lock);
+	if (evd)
+		spin_unlock_irqrestore(&evd->lock, flags);
+	else
+		local_irq_restore(flags);
+	return ret;
+}
+
+/*
+ * The device (or a flush) is done with @wr, and so with all before it. If it
+ * causes no event it is free again as soon as all events before it are reaped.
+ * Under the EVD's lock.
+ */
+void kdapl_ring_complete(struct kdapl_ring *ring, struct kdapl_wr *wr,
+			 bool event)
+{
+	ring->done = (u32)wr->seq + 1;
+	if (event)
+		ring->unreaped++;
+	else if (!ring->unreaped)
+		smp_store_release(&ring->tail, ring->done);
+}
+
+/* The completion event of @wr was reaped or withdrawn. Under the EVD's lock. */
+void kdapl_ring_reaped(struct kdapl_ring *ring, struct kdapl_wr *wr)
+{
+	u32 tail = --ring->unreaped ? (u32)wr->seq + 1 : ring->done;
+
+	smp_store_release(&ring->tail, tail);
+}
+
+/**
+ * kdapl_ring_flush - complete as flushed all that no device will complete
+ * @ep: the Endpoint
+ * @ring: one of its rings; there is no queue pair (any more)
+ *
+ * Afterwards what is posted in state DISCONNECTED is flushed by whoever posts.
+ *
+ * Context: Any.
+ */
+void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring)
+{
+	bool recv = ring == &ep->rq;
+	struct kdapl_evd *evd = recv ? ep->recv_evd : ep->req_evd;
+	struct kdapl_later later = { .n = 0 };
+	struct kdapl_wr *wr;
+	unsigned long flags;
+	u32 head;
+
+	if (!evd) {
+		spin_lock_irqsave(&ring->lock, flags);
+		ring->flushed = true;
+		spin_unlock_irqrestore(&ring->lock, flags);
+		return;
+	}
+
+	spin_lock_irqsave(&evd->lock, flags);
+	spin_lock(&ring->lock);
+	ring->flushed = true;
+	head = ring->head;
+	ring->posted = head;
+	spin_unlock(&ring->lock);
+
+	while (ring->done != head) {
+		wr = kdapl_ring_wr(ring, ring->done);
+		wr->status = DAT_DTO_ERR_FLUSHED;
+		wr->len = 0;
+		wr->rkey = 0;
+		wr->taken = false;
+		kdapl_ring_complete(ring, wr, true);
+		if (READ_ONCE(ep->dying))
+			kdapl_ring_reaped(ring, wr);
+		else
+			kdapl_evd_add(evd, &wr->ev, &later);
+	}
+	spin_unlock_irqrestore(&evd->lock, flags);
+	kdapl_upcall_schedule(evd);
+	kdapl_later_run(&later);
+}

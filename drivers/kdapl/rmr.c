@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Remote Memory Regions: making and freeing. Binding is in rmr_bind.c.
+ *
+ * The kernel has no verb for memory windows, so an RMR is a fast registration:
+ * an MR of its own over the DMA addresses of a part of an LMR. Binding is one
+ * work request on the consumer's Endpoint that registers it, unbinding is one
+ * that invalidates it.
+ *
+ * The page list of an MR is written when the request is made, and the device
+ * may still serve the old binding then. So an RMR has two MRs, called windows,
+ * and a bind to something else opens one and closes the other. That takes two
+ * requests: opening, of which the consumer does not hear, then closing, whose
+ * completion says that the new context is good and the old one is not.
+ *
+ * A window holds its LMR from the bind until its closing has completed. If a
+ * request fails or is flushed, nobody knows what the device made of it; the MR
+ * is thrown away, which closes the window for certain, and replaced in the
+ * background. Every posted request holds a reference to the RMR, because drivers
+ * follow the MR until it completes.
+ */
+#include <linux/delay.h>
+#include <linux/slab.h>
+#include "kdapl.h"
+
+/* How long dat_rmr_free() waits for posted binds to complete. */
+#define KDAPL_SETTLE_TRIES	100
+#define KDAPL_SETTLE_MS		10
+
+/* ---- Windows ------------------------------------------------------------- */
+
+/*
+ * Take the MR out of a window, and out of the device: that closes it.
+ * hca->sem is held. Without @force only if nothing is outstanding.
+ */
+static void kdapl_window_strip(struct kdapl_rmr *rmr, struct kdapl_window *win,
+			       bool force)
+{
+	struct kdapl_lmr *lmr = NULL;
+	struct ib_mr *mr = NULL;
+	unsigned long flags;
+
+	spin_lock_irqsave(&rmr->lock, flags);
+	if (force || !win->pending) {
+		swap(mr, win->mr);
+		swap(lmr, win->lmr);
+		if (rmr->cur == win)
+			rmr->cur = NULL;
+	}
+	spin_unlock_irqrestore(&rmr->lock, flags);
+	if (mr)
+		ib_dereg_mr(mr);
+	if (lmr)
+		kdapl_obj_drop(&lmr->obj);
+}
+
+static void kdapl_rmr_strip(struct kdapl_rmr *rmr, bool force)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rmr->win); i++)
+		kdapl_window_strip(rmr, &rmr->win[i], force);
+}
+
+static void kdapl_window_renew(struct kdapl_rmr *rmr, struct kdapl_window *win)
+{
+	unsigned long flags;
+	struct ib_mr *mr;
+
+	kdapl_window_strip(rmr, win, false);
+	mr = ib_alloc_mr(rmr->pz->pd, IB_MR_TYPE_MEM_REG, rmr->max_pages);
+	spin_lock_irqsave(&rmr->lock, flags);
+	win->mr = IS_ERR(mr) ? NULL : mr;
+	win->discard = false;
+	spin_unlock_irqrestore(&rmr->lock, flags);
+}
+
+static void kdapl_rmr_recycle(struct work_struct *work)
+{
+	struct kdapl_rmr *rmr = container_of(work, struct kdapl_rmr, recycle);
+	unsigned long flags;
+	bool waste;
+	int i;
+
+	if (!kdapl_hca_enter(rmr->obj.ia->hca))
+		goto out_put;
+	for (i = 0; i < ARRAY_SIZE(rmr->win); i++) {
+		/* Nobody else changes a window in this condition. */
+		spin_lock_irqsave(&rmr->lock, flags);
+		waste = kdapl_window_is_waste(&rmr->win[i]);
+		spin_unlock_irqrestore(&rmr->lock, flags);
+		if (waste)
+			kdapl_window_renew(rmr, &rmr->win[i]);
+	}
+	kdapl_hca_leave(rmr->obj.ia->hca);
+out_put:
+	kdapl_obj_put(&rmr->obj);
+}
+
+void kdapl_rmr_queue_recycle(struct kdapl_rmr *rmr)
+{
+	if (kref_get_unless_zero(&rmr->obj.ref) &&
+	    !queue_work(kdapl_wq, &rmr->recycle))
+		kdapl_obj_put(&rmr->obj);
+}
+
+/* ---- Life ---------------------------------------------------------------- */
+
+/* The device leaves; all queue pairs have gone before. */
+void kdapl_rmr_device_gone(struct kdapl_rmr *rmr)
+{
+	kdapl_rmr_strip(rmr, true);
+}
+
+static void kdapl_rmr_release(struct kdapl_obj *obj)
+{
+	struct kdapl_rmr *rmr = container_of(obj, struct kdapl_rmr, obj);
+
+	kdapl_rmr_strip(rmr, true);
+	sg_free_table(&rmr->sgt);
+	kdapl_obj_put(&rmr->pz->obj);
+	kdapl_obj_free(obj);
+}
+
+static int kdapl_rmr_fill(struct kdapl_rmr *rmr)
+{
+	struct ib_mr *mr;
+	int i, err;
+
+	err = sg_alloc_table(&rmr->sgt, rmr->max_pages, GFP_KERNEL);
+	for (i = 0; !err && i < ARRAY_SIZE(rmr->win); i++) {
+		mr = ib_alloc_mr(rmr->pz->pd, IB_MR_TYPE_MEM_REG,
+				 rmr->max_pages);
+		if (IS_ERR(mr))
+			err = PTR_ERR(mr);
+		else
+			rmr->win[i].mr = mr;
+	}
+	return err;
+}
+
+static DAT_RETURN kdapl_rmr_alloc(struct kdapl_pz *pz, DAT_RMR_SCOPE scope,
+				  struct kdapl_rmr **out)
+{
+	struct ib_device *dev = pz->obj.ia->hca->dev;
+	struct kdapl_rmr *rmr;
+	int err;
+
+	if (!kdapl_can_register(dev))
+		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	rmr = kzalloc(sizeof(*rmr), GFP_KERNEL);
+	if (!rmr)
+		goto err_memory;
+	err = kdapl_obj_init(&rmr->obj, DAT_HANDLE_TYPE_RMR, pz->obj.ia,
+			     kdapl_rmr_release);
+	if (err) {
+		kfree(rmr);
+		goto err_memory;
+	}
+	spin_lock_init(&rmr->lock);
+	INIT_WORK(&rmr->recycle, kdapl_rmr_recycle);
+	kref_get(&pz->obj.ref);
+	rmr->pz = pz;
+	rmr->scope = scope;
+	rmr->max_pages = dev->attrs.max_fast_reg_page_list_len;
+	err = kdapl_rmr_fill(rmr);
+	if (err) {
+		kdapl_obj_put(&rmr->obj);
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_MEMORY_REGION);
+	}
+	*out = rmr;
+	return DAT_SUCCESS;
+
+err_memory:
+	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+}
+
+static DAT_RETURN kdapl_rmr_create(DAT_PZ_HANDLE pz_handle,
+				   DAT_RMR_SCOPE scope,
+				   DAT_RMR_HANDLE *rmr_handle)
+{
+	struct kdapl_rmr *rmr;
+	struct kdapl_pz *pz;
+	DAT_RETURN ret;
+
+	might_sleep();
+	pz = kdapl_obj_get(pz_handle, DAT_HANDLE_TYPE_PZ);
+	if (!pz)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	if (!kdapl_obj_use(&pz->obj)) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+		goto out_put;
+	}
+	if (!rmr_handle) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	} else if (!kdapl_hca_enter(pz->obj.ia->hca)) {
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				DAT_RESOURCE_DEVICE);
+	} else {
+		ret = kdapl_rmr_alloc(pz, scope, &rmr);
+		kdapl_hca_leave(pz->obj.ia->hca);
+	}
+	if (ret == DAT_SUCCESS) {
+		*rmr_handle = kdapl_handle(&rmr->obj);
+		kdapl_obj_publish(&rmr->obj);
+	} else {
+		kdapl_obj_unuse(&pz->obj);
+	}
+out_put:
+	kdapl_obj_put(&pz->obj);
+	return ret;
+}
+
+DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle)
+{
+	return kdapl_rmr_create(pz_handle, DAT_RMR_SCOPE_PZ, rmr_handle);
+}
+EXPORT_SYMBOL(dat_rmr_create);
+
+DAT_RETURN dat_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle,
+				 DAT_RMR_HANDLE *rmr_handle)
+{
+	return kdapl_rmr_create(pz_handle, DAT_RMR_SCOPE_EP, rmr_handle);
+}
+EXPORT_SYMBOL(dat_rmr_create_for_ep);
+
+DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
+			 DAT_RMR_PARAM_MASK rmr_param_mask,
+			 DAT_RMR_PARAM *rmr_param)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_rmr *rmr;
+	unsigned long flags;
+
+	rcu_read_lock();
+	rmr = kdapl_find(rmr_handle, DAT_HANDLE_TYPE_RMR);
+	if (!rmr) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+	} else if (!rmr_param) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	} else if (rmr_param_mask & ~DAT_RMR_FIELD_ALL) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	} else {
+		memset(rmr_param, 0, sizeof(*rmr_param));
+		spin_lock_irqsave(&rmr->lock, flags);
+		rmr_param->ia_handle = kdapl_handle(&rmr->obj.ia->obj);
+		rmr_param->pz_handle = kdapl_handle(&rmr->pz->obj);
+		rmr_param->rmr_scope = rmr->scope;
+		if (rmr->cur) {
+			rmr_param->lmr_triplet = rmr->triplet;
+			rmr_param->mem_priv = rmr->priv;
+			rmr_param->rmr_context = rmr->context;
+			rmr_param->va_type = rmr->va_type;
+		}
+		spin_unlock_irqrestore(&rmr->lock, flags);
+	}
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(dat_rmr_query);
+
+/*
+ * Posted requests must be completed before the MRs can be taken away. On a
+ * living connection they are at once; nobody may be polling, so look for them.
+ */
+static void kdapl_rmr_settle(struct kdapl_rmr *rmr)
+{
+	int i;
+
+	for (i = 0; i < KDAPL_SETTLE_TRIES && READ_ONCE(rmr->nreqs); i++) {
+		if (i)
+			msleep(KDAPL_SETTLE_MS);
+		rcu_read_lock();
+		kdapl_look_at_ep(READ_ONCE(rmr->ep_handle));
+		rcu_read_unlock();
+	}
+}
+
+DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
+{
+	struct kdapl_rmr *rmr;
+
+	might_sleep();
+	rmr = kdapl_obj_get(rmr_handle, DAT_HANDLE_TYPE_RMR);
+	if (!rmr)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+	if (!kdapl_obj_retire(&rmr->obj) || !kdapl_obj_unpublish(&rmr->obj)) {
+		kdapl_obj_put(&rmr->obj);
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+	}
+	kdapl_rmr_settle(rmr);
+	if (cancel_work_sync(&rmr->recycle))
+		kdapl_obj_put(&rmr->obj);
+	/* What is outstanding still goes when its last request has ended. */
+	down_read(&rmr->obj.ia->hca->sem);
+	kdapl_rmr_strip(rmr, false);
+	up_read(&rmr->obj.ia->hca->sem);
+	kdapl_obj_unuse(&rmr->pz->obj);
+	kdapl_obj_put(&rmr->obj);
+	kdapl_obj_put(&rmr->obj);
+	return DAT_SUCCESS;
+}
+EXPORT_SYMBOL(dat_rmr_free);

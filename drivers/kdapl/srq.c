@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Shared Receive Queues: the consumer's side.
+ *
+ * The counts are kept here in software, whatever the device reports: "available"
+ * falls when the completion of a buffer is polled, "outstanding" when its event
+ * is reaped. Before a count is told or compared, the completion queues of all
+ * Endpoints on the SRQ are looked at. What cannot be seen is a message that is
+ * being received right now.
+ *
+ * The low watermark compares "available" in the one place where it falls, so it
+ * fires exactly once however the device's own limit event behaves. That event,
+ * where a driver has it, only makes us look earlier (srq_hw.c).
+ */
+#include <linux/rculist.h>
+#include <linux/slab.h>
+#include "kdapl.h"
+#include "trace.h"
+
+/* Has the low watermark been passed? Disarms it. Under srq->lock. */
+bool kdapl_srq_check_lw(struct kdapl_srq *srq)
+{
+	if (!srq->lw_armed || srq->available >= srq->lw)
+		return false;
+	srq->lw_armed = false;
+	trace_kdapl_srq_low(srq);
+	return true;
+}
+
+/* An Endpoint took @wr off the SRQ. Under the lock of the EP's receive EVD. */
+void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
+		    struct kdapl_wr *wr, struct kdapl_later *later)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	list_del(&wr->link);
+	srq->hw_count--;
+	srq->available--;
+	srq->taken++;
+	if (wr->seq > srq->max_taken)
+		srq->max_taken = wr->seq;
+	ep->srq_seq = wr->seq;
+	if (unlikely(srq->suspect_below))
+		kdapl_srq_reconcile(srq);
+	if (unlikely(!list_empty(&srq->held)))
+		kdapl_srq_hw_feed(srq);
+	if (unlikely(srq->lw_armed) && kdapl_srq_check_lw(srq))
+		kdapl_later_add(later, &srq->lw_event);
+	spin_unlock_irqrestore(&srq->lock, flags);
+}
+
+/*
+ * A taken buffer comes back: its event was reaped, or the Endpoint was freed
+ * before that and the buffer returns to the queue as if never taken.
+ */
+void kdapl_srq_return(struct kdapl_srq *srq, struct kdapl_wr *wr, bool reaped)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	if (reaped) {
+		srq->outstanding--;
+		list_add(&wr->link, &srq->free);
+	} else {
+		srq->available++;
+		list_add_tail(&wr->link, &srq->held);
+		kdapl_srq_hw_feed(srq);
+	}
+	spin_unlock_irqrestore(&srq->lock, flags);
+}
+
+/* Poll every EVD that this SRQ's completions go to. Any context. */
+void kdapl_srq_look(struct kdapl_srq *srq)
+{
+	struct kdapl_srq_feed *feed;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(feed, &srq->feeds, link)
+		kdapl_cq_look(feed->evd);
+	rcu_read_unlock();
+}
+
+/*
+ * While the low watermark is armed, completions must be noticed on EVDs that
+ * nobody is called for. EVD locks come before the SRQ's, so this runs without
+ * it and repeats if the setting changed meanwhile.
+ */
+void kdapl_srq_watch(struct kdapl_srq *srq)
+{
+	struct kdapl_srq_feed *feed;
+	bool want;
+
+	do {
+		want = READ_ONCE(srq->lw_armed);
+		rcu_read_lock();
+		list_for_each_entry_rcu(feed, &srq->feeds, link)
+			if (xchg(&feed->watched, want) != want)
+				kdapl_cq_watch(feed->evd, want ? 1 : -1);
+		rcu_read_unlock();
+	} while (want != READ_ONCE(srq->lw_armed));
+}
+
+int kdapl_srq_add_feed(struct kdapl_srq *srq, struct kdapl_evd *evd)
+{
+	struct kdapl_srq_feed *feed, *fresh;
+	unsigned long flags;
+
+	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL);
+	if (!fresh)
+		return -ENOMEM;
+	fresh->evd = evd;
+	fresh->eps = 1;
+	spin_lock_irqsave(&srq->lock, flags);
+	list_for_each_entry(feed, &srq->feeds, link) {
+		if (feed->evd == evd) {
+			feed->eps++;
+			goto found;
+		}
+	}
+	list_add_tail_rcu(&fresh->link, &srq->feeds);
+	fresh = NULL;
+found:
+	spin_unlock_irqrestore(&srq->lock, flags);
+	kfree(fresh);
+	kdapl_srq_watch(srq);
+	return 0;
+}
+
+/* Any context. */
+void kdapl_srq_del_feed(struct kdapl_srq *srq, struct kdapl_evd *evd)
+{
+	struct kdapl_srq_feed *feed, *gone = NULL;
+	unsigned long flags;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	list_for_each_entry(feed, &srq->feeds, link) {
+		if (feed->evd == evd && !--feed->eps) {
+			list_del_rcu(&feed->link);
+			gone = feed;
+			break;
+		}
+	}
+	spin_unlock_irqrestore(&srq->lock, flags);
+	if (!gone)
+		return;
+	if (xchg(&gone->watched, false))
+		kdapl_cq_watch(evd, -1);
+	kfree_rcu(gone, rcu);
+}
+
+/* Add buffers' memory until there are @total. Under srq->mutex. */
+static int kdapl_srq_grow_slots(struct kdapl_srq *srq, int total)
+{
+	LIST_HEAD(fresh);
+	struct kdapl_wr *wr, *next;
+	unsigned long flags;
+	int n;
+
+	for (n = srq->slots; n < total; n++) {
+		wr = kzalloc(struct_size(wr, sge, srq->max_iov), GFP_KERNEL);
+		if (!wr)
+			goto err_free;
+		wr->ev.kind = KDAPL_EV_SRQ;
+		list_add(&wr->link, &fresh);
+	}
+	spin_lock_irqsave(&srq->lock, flags);
+	srq->slots = n;
+	list_splice_tail(&fresh, &srq->free);
+	spin_unlock_irqrestore(&srq->lock, flags);
+	return 0;
+
+err_free:
+	list_for_each_entry_safe(wr, next, &fresh, link)
+		kfree(wr);
+	return -ENOMEM;
+}
+
+/* Free the memory of unused buffers beyond the size. Under srq->mutex. */
+static void kdapl_srq_trim_slots(struct kdapl_srq *srq)
+{
+	struct kdapl_wr *wr, *next;
+	LIST_HEAD(surplus);
+	unsigned long flags;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	while (srq->slots > srq->max && !list_empty(&srq->free)) {
+		list_move(srq->free.next, &surplus);
+		srq->slots--;
+	}
+	spin_unlock_irqrestore(&srq->lock, flags);
+	list_for_each_entry_safe(wr, next, &surplus, link)
+		kfree(wr);
+}
+
+static void kdapl_srq_release(struct kdapl_obj *obj)
+{
+	struct kdapl_srq *srq = container_of(obj, struct kdapl_srq, obj);
+	struct kdapl_wr *wr, *next;
+
+	cancel_work_sync(&srq->arm_work);
+	kdapl_srq_hw_destroy(srq);
+	cancel_work_sync(&srq->hint_work);
+	kdapl_async_withdraw(&srq->lw_event);
+	kdapl_async_withdraw(&srq->error_event);
+	list_splice(&srq->held, &srq->free);
+	list_splice(&srq->hw, &srq->free);
+	list_for_each_entry_safe(wr, next, &srq->free, link)
+		kfree(wr);
+	kdapl_obj_put(&srq->pz->obj);
+	kdapl_obj_free(obj);
+}
+
+static DAT_RETURN kdapl_srq_check_attr(struct kdapl_ia *ia,
+				       const DAT_SRQ_ATTR *attr)
+{
+	DAT_IA_ATTR limits;
+
+	kdapl_ia_attr(ia, &limits);
+	if (!limits.max_srqs)
+		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	if (!attr || attr->low_watermark != DAT_SRQ_LW_DEFAULT ||
+	    attr->max_recv_dtos <= 0 ||
+	    attr->max_recv_dtos > limits.max_recv_per_srq ||
+	    attr->max_recv_iov <= 0 ||
+	    attr->max_recv_iov > limits.max_iov_segments_per_dto)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	return DAT_SUCCESS;
+}
+
+static int kdapl_srq_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz,
+			   const DAT_SRQ_ATTR *attr, struct kdapl_srq **out)
+{
+	struct kdapl_srq *srq;
+	int err;
+
+	srq = kzalloc(sizeof(*srq), GFP_KERNEL);
+	if (!srq)
+		return -ENOMEM;
+	err = kdapl_obj_init(&srq->obj, DAT_HANDLE_TYPE_SRQ, ia,
+			     kdapl_srq_release);
+	if (err) {
+		kfree(srq);
+		return err;
+	}
+	kref_get(&pz->obj.ref);
+	srq->pz = pz;
+	srq->max_iov = attr->max_recv_iov;
+	srq->max = attr->max_recv_dtos;
+	srq->next_seq = 1;
+	mutex_init(&srq->mutex);
+	spin_lock_init(&srq->lock);
+	INIT_LIST_HEAD(&srq->free);
+	INIT_LIST_HEAD(&srq->held);
+	INIT_LIST_HEAD(&srq->hw);
+	INIT_LIST_HEAD(&srq->eps);
+	INIT_LIST_HEAD(&srq->feeds);
+	INIT_WORK(&srq->arm_work, kdapl_srq_hw_arm);
+	INIT_WORK(&srq->hint_work, kdapl_srq_hw_hint);
+	kdapl_async_init(&srq->lw_event, &srq->obj, DAT_ASYNC_SRQ_LOW_WATERMARK,
+			 DAT_SRQ_LOW_WATERMARK_EVENT);
+	kdapl_async_init(&srq->error_event, &srq->obj,
+			 DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
+			 DAT_SRQ_OTHER_ERROR);
+
+	mutex_lock(&srq->mutex);
+	err = kdapl_srq_grow_slots(srq, srq->max);
+	if (!err)
+		err = kdapl_srq_hw_create(srq);
+	mutex_unlock(&srq->mutex);
+	if (err)
+		kdapl_obj_put(&srq->obj);
+	else
+		*out = srq;
+	return err;
+}
+
+DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			  DAT_SRQ_ATTR *srq_attr, DAT_SRQ_HANDLE *srq_handle)
+{
+	struct kdapl_srq *srq;
+	struct kdapl_ia *ia;
+	struct kdapl_pz *pz;
+	DAT_RETURN ret;
+	int err;
+
+	might_sleep();
+	ia = kdapl_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
+	if (!ia)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	pz = kdapl_obj_get(pz_handle, DAT_HANDLE_TYPE_PZ);
+	if (!pz || pz->obj.ia != ia || !kdapl_obj_use(&pz->obj)) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+		goto out_put;
+	}
+	ret = kdapl_srq_check_attr(ia, srq_attr);
+	if (ret == DAT_SUCCESS && !srq_handle)
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	if (ret != DAT_SUCCESS)
+		goto out_unuse;
+	if (!kdapl_hca_enter(ia->hca)) {
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				DAT_RESOURCE_DEVICE);
+		goto out_unuse;
+	}
+	err = kdapl_srq_alloc(ia, pz, srq_attr, &srq);
+	kdapl_hca_leave(ia->hca);
+	ret = err ? DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ) :
+		    DAT_SUCCESS;
+	if (!err) {
+		*srq_handle = kdapl_handle(&srq->obj);
+		kdapl_obj_publish(&srq->obj);
+		goto out_put;
+	}
+out_unuse:
+	kdapl_obj_unuse(&pz->obj);
+out_put:
+	if (pz)
+		kdapl_obj_put(&pz->obj);
+	kdapl_obj_put(&ia->obj);
+	return ret;
+}
+EXPORT_SYMBOL(dat_srq_create);
+
+DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_srq *srq;
+
+	might_sleep();
+	srq = kdapl_obj_get(srq_handle, DAT_HANDLE_TYPE_SRQ);
+	if (!srq)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	if (!kdapl_obj_retire(&srq->obj)) {
+		ret = atomic_read(&srq->obj.users) < 0 ?
+			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ) :
+			DAT_ERROR(DAT_INVALID_STATE,
+				  DAT_INVALID_STATE_SRQ_IN_USE);
+	} else if (kdapl_obj_unpublish(&srq->obj)) {
+		kdapl_async_withdraw(&srq->lw_event);
+		kdapl_async_withdraw(&srq->error_event);
+		kdapl_obj_unuse(&srq->pz->obj);
+		kdapl_obj_put(&srq->obj);
+	}
+	kdapl_obj_put(&srq->obj);
+	return ret;
+}
+EXPORT_SYMBOL(dat_srq_free);
+
+DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
+			     DAT_LMR_TRIPLET *local_iov,
+			     DAT_DTO_COOKIE user_cookie)
+{
+	struct ib_sge sge[KDAPL_MAX_IOV];
+	struct kdapl_srq *srq;
+	struct kdapl_wr *wr;
+	unsigned long flags;
+	DAT_RETURN ret;
+	u64 total;
+	int nsge;
+
+	rcu_read_lock();
+	srq = kdapl_find(srq_handle, DAT_HANDLE_TYPE_SRQ);
+	if (unlikely(!srq)) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+		goto out;
+	}
+	ret = kdapl_sge_build(srq->pz, num_segments, local_iov, srq->max_iov,
+			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, &nsge,
+			      &total);
+	if (unlikely(ret != DAT_SUCCESS))
+		goto out;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	if (unlikely(srq->outstanding >= srq->max)) {
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
+	} else {
+		wr = list_first_entry(&srq->free, struct kdapl_wr, link);
+		wr->cookie = user_cookie;
+		wr->nsge = nsge;
+		memcpy(wr->sge, sge, nsge * sizeof(sge[0]));
+		srq->available++;
+		srq->outstanding++;
+		list_move_tail(&wr->link, &srq->held);
+		kdapl_srq_hw_feed(srq);
+		trace_kdapl_srq_posted(srq, wr);
+	}
+	spin_unlock_irqrestore(&srq->lock, flags);
+out:
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(dat_srq_post_recv);
+
+DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
+			 DAT_SRQ_PARAM_MASK srq_param_mask,
+			 DAT_SRQ_PARAM *srq_param)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_srq *srq;
+	unsigned long flags;
+
+	rcu_read_lock();
+	srq = kdapl_find(srq_handle, DAT_HANDLE_TYPE_SRQ);
+	if (!srq) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+		goto out;
+	}
+	if (srq_param_mask & ~DAT_SRQ_FIELD_ALL) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		goto out;
+	}
+	if (!srq_param) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+		goto out;
+	}
+	kdapl_srq_look(srq);
+	srq_param->ia_handle = kdapl_handle(&srq->obj.ia->obj);
+	srq_param->pz_handle = kdapl_handle(&srq->pz->obj);
+	srq_param->max_recv_iov = srq->max_iov;
+	spin_lock_irqsave(&srq->lock, flags);
+	srq_param->srq_state = srq->state;
+	srq_param->max_recv_dtos = srq->max;
+	srq_param->low_watermark = srq->lw;
+	srq_param->available_dto_count = srq->available;
+	srq_param->outstanding_dto_count = srq->outstanding;
+	spin_unlock_irqrestore(&srq->lock, flags);
+out:
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(dat_srq_query);
+
+DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_srq *srq;
+	unsigned long flags;
+	bool fire = false;
+
+	rcu_read_lock();
+	srq = kdapl_find(srq_handle, DAT_HANDLE_TYPE_SRQ);
+	if (!srq) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+		goto out;
+	}
+	kdapl_srq_look(srq);
+	spin_lock_irqsave(&srq->lock, flags);
+	if (low_watermark < 0 || low_watermark > srq->max) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	} else {
+		srq->lw = low_watermark;
+		srq->lw_armed = low_watermark > 0;
+		fire = kdapl_srq_check_lw(srq);
+	}
+	spin_unlock_irqrestore(&srq->lock, flags);
+	if (ret != DAT_SUCCESS)
+		goto out;
+	if (fire)
+		kdapl_async_post(&srq->lw_event);
+	/* What was completed since the look above is noticed by this. */
+	kdapl_srq_watch(srq);
+	/* Arming the device may sleep. */
+	queue_work(kdapl_wq, &srq->arm_work);
+out:
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(dat_srq_set_lw);
+
+/* Take @request as the new size if the counts allow. Under srq->mutex. */
+static DAT_RETURN kdapl_srq_set_max(struct kdapl_srq *srq, int request)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	unsigned long flags;
+
+	kdapl_srq_look(srq);
+	spin_lock_irqsave(&srq->lock, flags);
+	if (srq->outstanding > request || request < srq->lw)
+		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
+	else
+		srq->max = request;
+	spin_unlock_irqrestore(&srq->lock, flags);
+	return ret;
+}
+
+DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle,
+			  DAT_COUNT srq_max_recv_dto)
+{
+	struct kdapl_srq *srq;
+	DAT_IA_ATTR limits;
+	DAT_RETURN ret;
+
+	might_sleep();
+	srq = kdapl_obj_get(srq_handle, DAT_HANDLE_TYPE_SRQ);
+	if (!srq)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	kdapl_ia_attr(srq->obj.ia, &limits);
+	if (srq_max_recv_dto <= 0 ||
+	    srq_max_recv_dto > limits.max_recv_per_srq) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		goto out;
+	}
+	if (!kdapl_hca_enter(srq->obj.ia->hca)) {
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				DAT_RESOURCE_DEVICE);
+		goto out;
+	}
+	mutex_lock(&srq->mutex);
+	if (kdapl_srq_grow_slots(srq, srq_max_recv_dto))
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				DAT_RESOURCE_MEMORY);
+	else
+		ret = kdapl_srq_set_max(srq, srq_max_recv_dto);
+	if (ret == DAT_SUCCESS)
+		kdapl_srq_hw_grow(srq, srq_max_recv_dto);
+	/* After a shrink, or a growth that was refused. */
+	kdapl_srq_trim_slots(srq);
+	mutex_unlock(&srq->mutex);
+	kdapl_hca_leave(srq->obj.ia->hca);
+	trace_kdapl_srq_resize(srq, srq_max_recv_dto, ret);
+out:
+	kdapl_obj_put(&srq->obj);
+	return ret;
+}
+EXPORT_SYMBOL(dat_srq_resize);

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Tracepoints. Objects are named by their handles, as the consumer knows them.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM kdapl
+
+#if !defined(KDAPL_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define KDAPL_TRACE_H
+
+#include <linux/tracepoint.h>
+#include <rdma/rdma_cm.h>
+#include "kdapl.h"
+
+/* A receive buffer and the ledger of the Endpoint that has it. */
+DECLARE_EVENT_CLASS(kdapl_recv,
+	TP_PROTO(const struct kdapl_ep *ep, const struct kdapl_wr *wr),
+	TP_ARGS(ep, wr),
+	TP_STRUCT__entry(
+		__field(u64, ep)
+		__field(u64, cookie)
+		__field(u64, seq)
+		__field(u64, taken)
+		__field(u32, held)
+		__field(u32, len)
+		__field(u8, status)
+	),
+	TP_fast_assign(
+		__entry->ep = ep->obj.handle;
+		__entry->cookie = wr->cookie.as_64;
+		__entry->seq = wr->seq;
+		__entry->taken = ep->taken;
+		__entry->held = ep->held;
+		__entry->len = wr->len;
+		__entry->status = wr->status;
+	),
+	TP_printk("ep=%llx cookie=%llx seq=%llu status=%u len=%u held=%u taken=%llu",
+		  __entry->ep, __entry->cookie, __entry->seq, __entry->status,
+		  __entry->len, __entry->held, __entry->taken)
+);
+
+DEFINE_EVENT(kdapl_recv, kdapl_recv_taken,
+	TP_PROTO(const struct kdapl_ep *ep, const struct kdapl_wr *wr),
+	TP_ARGS(ep, wr));
+DEFINE_EVENT(kdapl_recv, kdapl_recv_reaped,
+	TP_PROTO(const struct kdapl_ep *ep, const struct kdapl_wr *wr),
+	TP_ARGS(ep, wr));
+
+/* A buffer of an SRQ and the SRQ's counts. */
+DECLARE_EVENT_CLASS(kdapl_srq_buffer,
+	TP_PROTO(const struct kdapl_srq *srq, const struct kdapl_wr *wr),
+	TP_ARGS(srq, wr),
+	TP_STRUCT__entry(
+		__field(u64, srq)
+		__field(u64, cookie)
+		__field(int, available)
+		__field(int, outstanding)
+		__field(int, hw)
+	),
+	TP_fast_assign(
+		__entry->srq = srq->obj.handle;
+		__entry->cookie = wr->cookie.as_64;
+		__entry->available = srq->available;
+		__entry->outstanding = srq->outstanding;
+		__entry->hw = srq->hw_count;
+	),
+	TP_printk("srq=%llx cookie=%llx available=%d outstanding=%d hw=%d",
+		  __entry->srq, __entry->cookie, __entry->available,
+		  __entry->outstanding, __entry->hw)
+);
+
+DEFINE_EVENT(kdapl_srq_buffer, kdapl_srq_posted,
+	TP_PROTO(const struct kdapl_srq *srq, const struct kdapl_wr *wr),
+	TP_ARGS(srq, wr));
+DEFINE_EVENT(kdapl_srq_buffer, kdapl_srq_recovered,
+	TP_PROTO(const struct kdapl_srq *srq, const struct kdapl_wr *wr),
+	TP_ARGS(srq, wr));
+
+TRACE_EVENT(kdapl_srq_low,
+	TP_PROTO(const struct kdapl_srq *srq),
+	TP_ARGS(srq),
+	TP_STRUCT__entry(
+		__field(u64, srq)
+		__field(int, available)
+		__field(int, mark)
+	),
+	TP_fast_assign(
+		__entry->srq = srq->obj.handle;
+		__entry->available = srq->available;
+		__entry->mark = srq->lw;
+	),
+	TP_printk("srq=%llx available=%d mark=%d",
+		  __entry->srq, __entry->available, __entry->mark)
+);
+
+TRACE_EVENT(kdapl_srq_armed,
+	TP_PROTO(const struct kdapl_srq *srq, u32 limit, int err),
+	TP_ARGS(srq, limit, err),
+	TP_STRUCT__entry(
+		__field(u64, srq)
+		__field(u32, limit)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		__entry->srq = srq->obj.handle;
+		__entry->limit = limit;
+		__entry->err = err;
+	),
+	TP_printk("srq=%llx limit=%u err=%d",
+		  __entry->srq, __entry->limit, __entry->err)
+);
+
+TRACE_EVENT(kdapl_srq_resize,
+	TP_PROTO(const struct kdapl_srq *srq, int request, u32 ret),
+	TP_ARGS(srq, request, ret),
+	TP_STRUCT__entry(
+		__field(u64, srq)
+		__field(int, request)
+		__field(int, hw_max)
+		__field(u32, ret)
+	),
+	TP_fast_assign(
+		__entry->srq = srq->obj.handle;
+		__entry->request = request;
+		__entry->hw_max = srq->hw_max;
+		__entry->ret = ret;
+	),
+	TP_printk("srq=%llx request=%d hw_max=%d ret=%08x",
+		  __entry->srq, __entry->request, __entry->hw_max,
+		  __entry->ret)
+);
+
+/* A high watermark was passed. */
+DECLARE_EVENT_CLASS(kdapl_mark,
+	TP_PROTO(const struct kdapl_ep *ep),
+	TP_ARGS(ep),
+	TP_STRUCT__entry(
+		__field(u64, ep)
+		__field(u32, held)
+		__field(int, soft)
+		__field(int, hard)
+	),
+	TP_fast_assign(
+		__entry->ep = ep->obj.handle;
+		__entry->held = ep->held;
+		__entry->soft = ep->soft;
+		__entry->hard = ep->hard;
+	),
+	TP_printk("ep=%llx held=%u soft=%d hard=%d",
+		  __entry->ep, __entry->held, __entry->soft, __entry->hard)
+);
+
+DEFINE_EVENT(kdapl_mark, kdapl_soft_mark,
+	TP_PROTO(const struct kdapl_ep *ep), TP_ARGS(ep));
+DEFINE_EVENT(kdapl_mark, kdapl_hard_mark,
+	TP_PROTO(const struct kdapl_ep *ep), TP_ARGS(ep));
+DEFINE_EVENT(kdapl_mark, kdapl_ep_free,
+	TP_PROTO(const struct kdapl_ep *ep), TP_ARGS(ep));
+
+TRACE_EVENT(kdapl_ep_modify,
+	TP_PROTO(const struct kdapl_ep *ep, u64 mask, u32 ret),
+	TP_ARGS(ep, mask, ret),
+	TP_STRUCT__entry(
+		__field(u64, ep)
+		__field(u64, mask)
+		__field(u32, ret)
+	),
+	TP_fast_assign(
+		__entry->ep = ep->obj.handle;
+		__entry->mask = mask;
+		__entry->ret = ret;
+	),
+	TP_printk("ep=%llx mask=%llx ret=%08x",
+		  __entry->ep, __entry->mask, __entry->ret)
+);
+
+/* Something happened to an Endpoint's connection. */
+DECLARE_EVENT_CLASS(kdapl_conn,
+	TP_PROTO(const struct kdapl_ep *ep, int what),
+	TP_ARGS(ep, what),
+	TP_STRUCT__entry(
+		__field(u64, ep)
+		__field(int, state)
+		__field(int, what)
+	),
+	TP_fast_assign(
+		__entry->ep = ep->obj.handle;
+		__entry->state = ep->state;
+		__entry->what = what;
+	),
+	TP_printk("ep=%llx state=%d event=%#x",
+		  __entry->ep, __entry->state, __entry->what)
+);
+
+DEFINE_EVENT(kdapl_conn, kdapl_conn_event,
+	TP_PROTO(const struct kdapl_ep *ep, int what), TP_ARGS(ep, what));
+DEFINE_EVENT(kdapl_conn, kdapl_qp_event,
+	TP_PROTO(const struct kdapl_ep *ep, int what), TP_ARGS(ep, what));
+
+TRACE_EVENT(kdapl_cm_event,
+	TP_PROTO(const struct kdapl_ep *ep, const struct rdma_cm_event *event),
+	TP_ARGS(ep, event),
+	TP_STRUCT__entry(
+		__field(u64, ep)
+		__field(int, event)
+		__field(int, status)
+	),
+	TP_fast_assign(
+		__entry->ep = ep->obj.handle;
+		__entry->event = event->event;
+		__entry->status = event->status;
+	),
+	TP_printk("ep=%llx event=%d status=%d",
+		  __entry->ep, __entry->event, __entry->status)
+);
+
+TRACE_EVENT(kdapl_cr,
+	TP_PROTO(const struct kdapl_cr *cr),
+	TP_ARGS(cr),
+	TP_STRUCT__entry(
+		__field(u64, cr)
+		__field(u64, sp)
+		__field(u8, pd_len)
+	),
+	TP_fast_assign(
+		__entry->cr = cr->obj.handle;
+		__entry->sp = cr->sp->obj.handle;
+		__entry->pd_len = cr->pd_len;
+	),
+	TP_printk("cr=%llx sp=%llx private_data=%u",
+		  __entry->cr, __entry->sp, __entry->pd_len)
+);
+
+TRACE_EVENT(kdapl_async,
+	TP_PROTO(const struct kdapl_async *async),
+	TP_ARGS(async),
+	TP_STRUCT__entry(
+		__field(u64, handle)
+		__field(u32, number)
+		__field(int, reason)
+	),
+	TP_fast_assign(
+		__entry->handle = async->obj->handle;
+		__entry->number = async->number;
+		__entry->reason = async->reason;
+	),
+	TP_printk("handle=%llx number=%#x reason=%d",
+		  __entry->handle, __entry->number, __entry->reason)
+);
+
+#endif /* KDAPL_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_PATH .
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Upcalls.
+ *
+ * Each EVD has one dispatcher, so its upcalls are serialised whatever the policy
+ * (DAT_UPCALL_MANY permits concurrency, it does not demand it). The dispatcher
+ * of an EVD that carries only DTO and RMR streams is an irq_poll handler and
+ * runs in softirq; that of any other EVD is a work item. Both do the same: take
+ * an event off, call the consumer with no lock held, until nothing is left, then
+ * arm the completion queues and check that nothing slipped in between.
+ *
+ * An EVD without an upcall has a dispatcher as well. It only runs while somebody
+ * needs arrivals to be noticed (an armed watermark, a possible overflow) and
+ * moves completions from the device to the list.
+ */
+#include "kdapl.h"
+#include "trace.h"
+
+#define KDAPL_UPCALL_BUDGET 64
+
+static struct workqueue_struct *kdapl_upcall_wq;
+
+/* Returns the number of upcalls made, at most @budget. */
+static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
+{
+	struct module *pinned;
+	struct kdapl_call call;
+	DAT_EVENT event;
+	int done = 0;
+	bool more;
+
+	if (!kdapl_policy_active(READ_ONCE(evd->policy))) {
+		kdapl_cq_look(evd);
+		return 0;
+	}
+
+	/* A module that is leaving still waits for its last events. */
+	pinned = try_module_get(evd->owner) ? evd->owner : NULL;
+	WRITE_ONCE(evd->upcaller, current);
+	while (done < budget && kdapl_evd_reap(evd, &event, &more, &call)) {
+		if (call.policy == DAT_UPCALL_NORIFY)
+			call.upcall.upcall_func(call.upcall.instance_data,
+						NULL, DAT_TRUE);
+		else
+			call.upcall.upcall_func(call.upcall.instance_data,
+						&event,
+						more ? DAT_TRUE : DAT_FALSE);
+		done++;
+	}
+	WRITE_ONCE(evd->upcaller, NULL);
+	module_put(pinned);
+	return done;
+}
+
+static int kdapl_upcall_softirq(struct irq_poll *iop, int budget)
+{
+	struct kdapl_evd *evd = container_of(iop, struct kdapl_evd, iop);
+	int done = kdapl_upcall_run(evd, budget);
+
+	if (done < budget) {
+		irq_poll_complete(iop);
+		if (kdapl_cq_arm(evd))
+			irq_poll_sched(iop);
+	}
+	return done;
+}
+
+static void kdapl_upcall_work(struct work_struct *work)
+{
+	struct kdapl_evd *evd = container_of(work, struct kdapl_evd, work);
+
+	if (kdapl_upcall_run(evd, KDAPL_UPCALL_BUDGET) == KDAPL_UPCALL_BUDGET ||
+	    kdapl_cq_arm(evd))
+		queue_work(kdapl_upcall_wq, &evd->work);
+}
+
+void kdapl_upcall_init(struct kdapl_evd *evd)
+{
+	irq_poll_init(&evd->iop, KDAPL_UPCALL_BUDGET, kdapl_upcall_softirq);
+	INIT_WORK(&evd->work, kdapl_upcall_work);
+}
+
+/* Let the dispatcher run. Any context. */
+void kdapl_upcall_schedule(struct kdapl_evd *evd)
+{
+	if (evd->softirq)
+		irq_poll_sched(&evd->iop);
+	else if (!READ_ONCE(evd->stopped))
+		queue_work(kdapl_upcall_wq, &evd->work);
+}
+
+/* No upcall runs or starts from the return of this function on. */
+void kdapl_upcall_stop(struct kdapl_evd *evd)
+{
+	unsigned long flags;
+	bool first;
+
+	mutex_lock(&evd->mutex);
+	spin_lock_irqsave(&evd->lock, flags);
+	evd->policy = DAT_UPCALL_DISABLE;
+	first = !evd->stopped;
+	WRITE_ONCE(evd->stopped, true);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	if (!evd->softirq)
+		cancel_work_sync(&evd->work);
+	else if (first)
+		irq_poll_disable(&evd->iop);
+	mutex_unlock(&evd->mutex);
+}
+
+/* Are we inside an upcall of this EVD? */
+bool kdapl_upcall_is_mine(struct kdapl_evd *evd)
+{
+	return READ_ONCE(evd->upcaller) == current;
+}
+
+static DAT_RETURN kdapl_upcall_check(struct kdapl_evd *evd,
+				     DAT_UPCALL_POLICY policy,
+				     const DAT_UPCALL_OBJECT *upcall,
+				     DAT_UPCALL_FLAG flag)
+{
+	const DAT_UPCALL_OBJECT *effective = upcall ?: &evd->upcall;
+
+	switch (policy) {
+	case DAT_UPCALL_DISABLE:
+	case DAT_UPCALL_TEARDOWN:
+		break;
+	case DAT_UPCALL_SINGLE_INSTANCE:
+	case DAT_UPCALL_MANY:
+	case DAT_UPCALL_NORIFY:
+		if (!effective->upcall_func)
+			return DAT_ERROR(DAT_INVALID_PARAMETER,
+					 DAT_INVALID_ARG3);
+		break;
+	default:
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	}
+	if (flag != DAT_UPCALL_INVOC_NEW && flag != DAT_UPCALL_INVOC_ANY)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	return DAT_SUCCESS;
+}
+
+/* Wait for a running dispatcher; it may run again afterwards. */
+static void kdapl_upcall_wait(struct kdapl_evd *evd)
+{
+	mutex_lock(&evd->mutex);
+	if (evd->stopped) {
+		/* dat_evd_free() was faster, and waited. */
+	} else if (evd->softirq) {
+		irq_poll_disable(&evd->iop);
+		irq_poll_enable(&evd->iop);
+		/* What asked for the dispatcher meanwhile was not heard. */
+		irq_poll_sched(&evd->iop);
+	} else {
+		flush_work(&evd->work);
+	}
+	mutex_unlock(&evd->mutex);
+}
+
+DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
+				   DAT_UPCALL_POLICY upcall_policy,
+				   const DAT_UPCALL_OBJECT *upcall,
+				   DAT_UPCALL_FLAG upcall_flag,
+				   struct module *owner)
+{
+	struct kdapl_evd *evd;
+	unsigned long flags;
+	DAT_RETURN ret;
+
+	evd = kdapl_obj_get(evd_handle, DAT_HANDLE_TYPE_EVD);
+	if (!evd)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (kdapl_upcall_is_mine(evd)) {
+		/* Would wait for itself, here or (TEARDOWN) below. */
+		ret = DAT_ERROR(DAT_INVALID_STATE,
+				DAT_INVALID_STATE_EVD_IN_USE);
+		if (upcall_policy == DAT_UPCALL_TEARDOWN)
+			goto out;
+	} else {
+		might_sleep();
+	}
+
+	ret = kdapl_upcall_check(evd, upcall_policy, upcall, upcall_flag);
+	if (ret != DAT_SUCCESS)
+		goto out;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	evd->policy = upcall_policy;
+	if (upcall) {
+		evd->upcall = *upcall;
+		evd->owner = owner;
+	}
+	/* INVOC_NEW: what is queued waits for the next arrival. */
+	evd->wake = upcall_flag == DAT_UPCALL_INVOC_ANY;
+	spin_unlock_irqrestore(&evd->lock, flags);
+
+	if (upcall_policy == DAT_UPCALL_TEARDOWN)
+		kdapl_upcall_wait(evd);
+	else
+		kdapl_upcall_schedule(evd);
+out:
+	kdapl_obj_put(&evd->obj);
+	return ret;
+}
+EXPORT_SYMBOL(__dat_evd_modify_upcall);
+
+DAT_RETURN (dat_evd_modify_upcall)(DAT_EVD_HANDLE evd_handle,
+				   DAT_UPCALL_POLICY upcall_policy,
+				   const DAT_UPCALL_OBJECT *upcall,
+				   DAT_UPCALL_FLAG upcall_flag)
+{
+	return __dat_evd_modify_upcall(evd_handle, upcall_policy, upcall,
+				       upcall_flag, NULL);
+}
+EXPORT_SYMBOL(dat_evd_modify_upcall);
+
+int kdapl_upcall_setup(void)
+{
+	kdapl_upcall_wq = alloc_workqueue("kdapl_upcall",
+					  WQ_UNBOUND | WQ_HIGHPRI |
+					  WQ_MEM_RECLAIM, 0);
+	return kdapl_upcall_wq ? 0 : -ENOMEM;
+}
+
+void kdapl_upcall_cleanup(void)
+{
+	destroy_workqueue(kdapl_upcall_wq);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * kDAPL 2.0: posting of Data Transfer Operations to an Endpoint.
+ *
+ * A post returns at once. Unless suppressed, an event tells how the operation
+ * ended: receives on the EP's recv EVD, all others on its request EVD, in
+ * posting order. Segment arrays may be reused when the call has returned, the
+ * memory they describe when the event has come.
+ *
+ * Requests are accepted by a CONNECTED EP, and by a DISCONNECTED one, where
+ * they complete with %DAT_DTO_ERR_FLUSHED at once. Every local segment is
+ * checked against its LMR before the device sees it.
+ *
+ * Completion flags of a request: %DAT_COMPLETION_SUPPRESS_FLAG,
+ * %DAT_COMPLETION_SOLICITED_WAIT_FLAG (Sends),
+ * %DAT_COMPLETION_BARRIER_FENCE_FLAG, and %DAT_COMPLETION_UNSIGNALLED_FLAG if
+ * the EP's request_completion_flags include it.
+ *
+ * Buffers for an SRQ: dat_srq.h. Requests that register memory: dat_mem.h.
+ */
+#ifndef DAT_DTO_H
+#define DAT_DTO_H
+
+#include <dat/dat_error.h>
+#include <dat/dat_types.h>
+
+struct dat_ep;					/* opaque, see DAT_EP_HANDLE */
+
+/**
+ * dat_ep_post_send() - send a message
+ * @ep_handle: the EP
+ * @num_segments: entries of @local_iov; 0 sends an empty message
+ * @local_iov: segments to send; may be NULL if there are none
+ * @user_cookie: comes back in the completion event
+ * @completion_flags: how to complete
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the operation is posted
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding
+ * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ * * %DAT_INVALID_PARAMETER - too many segments, too long a message, a segment
+ *   outside its LMR, or flags that the EP does not allow
+ * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED
+ * * %DAT_PROTECTION_VIOLATION - an LMR is of another PZ than the EP
+ * * %DAT_PRIVILEGES_VIOLATION - no such LMR, or it may not be read locally
+ *
+ * Source: DAT 1.2 dat_ep_post_send(3DAT)
+ */
+DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
+			    DAT_LMR_TRIPLET *local_iov,
+			    DAT_DTO_COOKIE user_cookie,
+			    DAT_COMPLETION_FLAGS completion_flags);
+
+/**
+ * dat_ep_post_send_with_invalidate() - send a message and revoke a context
+ * @ep_handle: the EP
+ * @num_segments: entries of @local_iov; 0 sends an empty message
+ * @local_iov: segments to send; may be NULL if there are none
+ * @user_cookie: comes back in the completion event
+ * @completion_flags: how to complete
+ * @invalidate_flag: %DAT_FALSE makes this dat_ep_post_send()
+ * @rmr_context: context of the peer's that its adapter invalidates
+ *
+ * The peer's receive completes with operation
+ * %DAT_DTO_RECEIVE_WITH_INVALIDATE and the context.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the operation is posted
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding
+ * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ * * %DAT_INVALID_PARAMETER - as for dat_ep_post_send()
+ * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED
+ * * %DAT_MODEL_NOT_SUPPORTED - the device cannot invalidate remotely
+ * * %DAT_PROTECTION_VIOLATION - an LMR is of another PZ than the EP
+ * * %DAT_PRIVILEGES_VIOLATION - no such LMR, or it may not be read locally
+ *
+ * Source: DAT 2.0 dat.h
+ */
+DAT_RETURN
+dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
+				 DAT_COUNT num_segments,
+				 DAT_LMR_TRIPLET *local_iov,
+				 DAT_DTO_COOKIE user_cookie,
+				 DAT_COMPLETION_FLAGS completion_flags,
+				 DAT_BOOLEAN invalidate_flag,
+				 DAT_RMR_CONTEXT rmr_context);
+
+/**
+ * dat_ep_post_recv() - post a receive buffer
+ * @ep_handle: an EP without SRQ, in any state
+ * @num_segments: entries of @local_iov; 0 is allowed
+ * @local_iov: segments, filled in this order; may be NULL if there are none
+ * @user_cookie: comes back in the completion event
+ * @completion_flags: 0, or %DAT_COMPLETION_UNSIGNALLED_FLAG if the EP's
+ *	recv_completion_flags include it
+ *
+ * Buffers posted before connecting are there when the first message comes. A
+ * message longer than the buffer ends in %DAT_DTO_ERR_LOCAL_LENGTH.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the buffer belongs to kDAPL until it is completed
+ * * %DAT_INSUFFICIENT_RESOURCES - max_recv_dtos are outstanding
+ * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ * * %DAT_INVALID_PARAMETER - too many segments, a segment outside its LMR, or
+ *   flags that the EP does not allow
+ * * %DAT_INVALID_STATE - the EP receives from an SRQ
+ * * %DAT_PROTECTION_VIOLATION - an LMR is of another PZ than the EP
+ * * %DAT_PRIVILEGES_VIOLATION - no such LMR, or it may not be written locally
+ *
+ * Source: DAT 1.2 dat_ep_post_recv(3DAT)
+ */
+DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
+			    DAT_LMR_TRIPLET *local_iov,
+			    DAT_DTO_COOKIE user_cookie,
+			    DAT_COMPLETION_FLAGS completion_flags);
+
+/**
+ * dat_ep_post_rdma_read() - fetch memory of the peer
+ * @ep_handle: the EP
+ * @num_segments: entries of @local_iov
+ * @local_iov: where to put it, filled in this order
+ * @user_cookie: comes back in the completion event
+ * @remote_iov: one segment of the peer's memory
+ * @completion_flags: how to complete
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the operation is posted
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding
+ * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ * * %DAT_INVALID_PARAMETER - too many segments, too long, a segment outside its
+ *   LMR, @remote_iov is NULL, or flags that the EP does not allow
+ * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED
+ * * %DAT_LENGTH_ERROR - the local segments are shorter than the remote one
+ * * %DAT_PROTECTION_VIOLATION - an LMR is of another PZ than the EP
+ * * %DAT_PRIVILEGES_VIOLATION - no such LMR, or it may not be written locally
+ *
+ * Source: DAT 1.2 dat_ep_post_rdma_read(3DAT)
+ */
+DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
+				 DAT_COUNT num_segments,
+				 DAT_LMR_TRIPLET *local_iov,
+				 DAT_DTO_COOKIE user_cookie,
+				 const DAT_RMR_TRIPLET *remote_iov,
+				 DAT_COMPLETION_FLAGS completion_flags);
+
+/**
+ * dat_ep_post_rdma_read_to_rmr() - fetch memory of the peer into an RMR
+ * @ep_handle: the EP
+ * @local_iov: one segment of an own RMR, or of an LMR's rmr_context
+ * @user_cookie: comes back in the completion event
+ * @remote_iov: one segment of the peer's memory
+ * @completion_flags: how to complete
+ *
+ * On iWARP the context of the sink goes over the wire; here it is one that may
+ * be shown.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the operation is posted
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding
+ * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ * * %DAT_INVALID_PARAMETER - a pointer is NULL, the sink is outside its region,
+ *   too long, or flags that the EP does not allow
+ * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED
+ * * %DAT_LENGTH_ERROR - the local segment is shorter than the remote one
+ * * %DAT_MODEL_NOT_SUPPORTED - the device cannot register by work request
+ * * %DAT_PROTECTION_VIOLATION - the RMR is of another PZ than the EP
+ * * %DAT_PRIVILEGES_VIOLATION - no such context, or it may not be written
+ *
+ * Source: DAT 2.0 dat.h
+ */
+DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
+					const DAT_RMR_TRIPLET *local_iov,
+					DAT_DTO_COOKIE user_cookie,
+					const DAT_RMR_TRIPLET *remote_iov,
+					DAT_COMPLETION_FLAGS completion_flags);
+
+/**
+ * dat_ep_post_rdma_write() - store into memory of the peer
+ * @ep_handle: the EP
+ * @num_segments: entries of @local_iov
+ * @local_iov: what to store
+ * @user_cookie: comes back in the completion event
+ * @remote_iov: one segment of the peer's memory
+ * @completion_flags: how to complete
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the operation is posted
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding
+ * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ * * %DAT_INVALID_PARAMETER - too many segments, too long, a segment outside its
+ *   LMR, @remote_iov is NULL, or flags that the EP does not allow
+ * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED
+ * * %DAT_LENGTH_ERROR - the remote segment is shorter than the local ones
+ * * %DAT_PROTECTION_VIOLATION - an LMR is of another PZ than the EP
+ * * %DAT_PRIVILEGES_VIOLATION - no such LMR, or it may not be read locally
+ *
+ * Source: DAT 1.2 dat_ep_post_rdma_write(3DAT)
+ */
+DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
+				  DAT_COUNT num_segments,
+				  DAT_LMR_TRIPLET *local_iov,
+				  DAT_DTO_COOKIE user_cookie,
+				  const DAT_RMR_TRIPLET *remote_iov,
+				  DAT_COMPLETION_FLAGS completion_flags);
+
+#endif /* DAT_DTO_H */

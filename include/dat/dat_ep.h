@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * kDAPL 2.0: Endpoints, but for posting (dat_dto.h) and the passive side of
+ * connecting (dat_cm.h).
+ *
+ * An EP holds the receive buffers it has taken for messages and whose
+ * completions the consumer has not reaped: held = taken - reaped. Both high
+ * watermarks compare this number, for an EP with an SRQ and for one without.
+ */
+#ifndef DAT_EP_H
+#define DAT_EP_H
+
+#include <dat/dat_attr.h>
+#include <dat/dat_error.h>
+#include <dat/dat_types.h>
+
+struct dat_ep;					/* opaque, see DAT_EP_HANDLE */
+
+/**
+ * dat_ep_create() - make an Endpoint with a receive queue of its own
+ * @ia_handle: the IA
+ * @pz_handle: its Protection Zone, or NULL to set one before connecting
+ * @recv_evd_handle: EVD for receive completions, or NULL
+ * @request_evd_handle: EVD for completions of all other posts, or NULL
+ * @connect_evd_handle: EVD for connection events, or NULL
+ * @ep_attributes: what the EP is made for, or NULL for defaults
+ * @ep_handle: receives the handle
+ *
+ * Without a receive (request) EVD max_recv_dtos (max_request_dtos) must be 0.
+ * The EP has at least the sizes asked for. Receives may be posted from now on.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the EP is UNCONNECTED
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more QPs
+ * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, or one of the others is
+ *   neither NULL nor an object of the right type of this IA
+ * * %DAT_INVALID_PARAMETER - an attribute is above the IA's limit or invalid,
+ *   an EVD does not accept the stream, completion flags disagree with those of
+ *   others on the same EVD, or @ep_handle is NULL
+ * * %DAT_MODEL_NOT_SUPPORTED - the service type or quality of service is not
+ *   offered
+ *
+ * Source: DAT 1.2 dat_ep_create(3DAT)
+ */
+DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			 DAT_EVD_HANDLE recv_evd_handle,
+			 DAT_EVD_HANDLE request_evd_handle,
+			 DAT_EVD_HANDLE connect_evd_handle,
+			 const DAT_EP_ATTR *ep_attributes,
+			 DAT_EP_HANDLE *ep_handle);
+
+/**
+ * dat_ep_create_with_srq() - make an Endpoint that receives from an SRQ
+ * @ia_handle: the IA
+ * @pz_handle: its Protection Zone; receive buffers follow that of the SRQ
+ * @recv_evd_handle: EVD for receive completions, or NULL
+ * @request_evd_handle: EVD for completions of all other posts, or NULL
+ * @connect_evd_handle: EVD for connection events, or NULL
+ * @srq_handle: the SRQ, for as long as the EP exists
+ * @ep_attributes: what the EP is made for; max_recv_dtos and max_recv_iov are
+ *	ignored. srq_soft_hw other than %DAT_HW_DEFAULT sets and arms the soft
+ *	high watermark; the hard one is infinite until dat_ep_set_watermark()
+ * @ep_handle: receives the handle
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the EP is UNCONNECTED
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more QPs
+ * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, or another handle is
+ *   not an object of the right type of this IA
+ * * %DAT_INVALID_PARAMETER - as for dat_ep_create(); @ep_attributes is NULL; or
+ *   the PZs differ and srq_ep_pz_difference_supported is false
+ * * %DAT_MODEL_NOT_SUPPORTED - the service type or quality of service is not
+ *   offered
+ *
+ * Source: DAT 1.2 dat_ep_create_with_srq(3DAT)
+ */
+DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
+				  DAT_PZ_HANDLE pz_handle,
+				  DAT_EVD_HANDLE recv_evd_handle,
+				  DAT_EVD_HANDLE request_evd_handle,
+				  DAT_EVD_HANDLE connect_evd_handle,
+				  DAT_SRQ_HANDLE srq_handle,
+				  const DAT_EP_ATTR *ep_attributes,
+				  DAT_EP_HANDLE *ep_handle);
+
+/**
+ * dat_ep_query() - ask for the parameters of an EP
+ * @ep_handle: the EP
+ * @ep_param_mask: DAT_EP_FIELD bits of what is wanted
+ * @ep_param: receives it; addresses point into the EP
+ *
+ * Addresses and ports mean something while the EP is connected, connecting or
+ * disconnecting.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the members asked for are filled in
+ * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ * * %DAT_INVALID_PARAMETER - unknown mask bits, or @ep_param is NULL
+ *
+ * Source: DAT 1.2 dat_ep_query(3DAT)
+ */
+DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
+			DAT_EP_PARAM_MASK ep_param_mask,
+			DAT_EP_PARAM *ep_param);
+
+/**
+ * dat_ep_modify() - change parameters of an Endpoint
+ * @ep_handle: the EP
+ * @ep_param_mask: DAT_EP_FIELD bits of what is to be changed
+ * @ep_param: the new values
+ *
+ * All the parameters asked for are changed, or none. When they may be:
+ *
+ * - Protection Zone: UNCONNECTED and TENTATIVE_CONNECTION_PENDING. Posted
+ *   receives whose LMR is not of the new PZ complete at once with
+ *   %DAT_DTO_ERR_LOCAL_PROTECTION, in posting order.
+ * - EVDs, sizes, counts, depths, quality of service, completion flags, comm:
+ *   these two states, RESERVED and PASSIVE_CONNECTION_PENDING. Receive
+ *   completion flags only before the first receive is posted.
+ * - transport and provider specific attributes: UNCONNECTED.
+ * - IA, state, addresses, ports, SRQ: never. Nor the soft high watermark, for
+ *   which there is dat_ep_set_watermark().
+ *
+ * Posted receives keep their order and their cookies. The new values are what
+ * dat_ep_query() returns and what the connection will use.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - everything asked for is changed
+ * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ * * %DAT_INVALID_PARAMETER - no mask bits, unknown ones, or such as can never
+ *   be modified; a value or a handle in @ep_param is invalid or unsupported;
+ *   or @ep_param is NULL
+ * * %DAT_INVALID_STATE - the EP's state, which the subtype names, does not
+ *   allow one of the changes
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory for the new sizes
+ *
+ * Source: DAT 1.2 dat_ep_modify(3DAT)
+ */
+DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
+			 DAT_EP_PARAM_MASK ep_param_mask,
+			 const DAT_EP_PARAM *ep_param);
+
+/**
+ * dat_ep_get_status() - ask for the state of an EP and whether it is idle
+ * @ep_handle: the EP
+ * @ep_state: receives the state; may be NULL
+ * @recv_idle: receives %DAT_TRUE if no receive is outstanding; may be NULL
+ * @request_idle: receives %DAT_TRUE if no request is; may be NULL
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the values are set
+ * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ *
+ * Source: DAT 1.2 dat_ep_get_status(3DAT)
+ */
+DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
+			     DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle);
+
+/**
+ * dat_ep_recv_query() - ask how many receive buffers an EP has
+ * @ep_handle: the EP
+ * @nbufs_allocated: receives the number of its buffers not yet reaped, those it
+ *	holds if it uses an SRQ, those posted to it otherwise; may be NULL
+ * @bufs_alloc_span: receives how many receives may still complete with them;
+ *	may be NULL
+ *
+ * Both values are of one moment. Connections of ib_core deliver in order, so
+ * they are equal.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the values are set
+ * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ * * %DAT_INVALID_PARAMETER - both pointers are NULL
+ *
+ * Source: DAT 1.2 dat_ep_recv_query(3DAT)
+ */
+DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
+			     DAT_COUNT *nbufs_allocated,
+			     DAT_COUNT *bufs_alloc_span);
+
+/**
+ * dat_ep_set_watermark() - set and arm the high watermarks of an EP
+ * @ep_handle: the EP, in any state, with or without an SRQ
+ * @soft_high_watermark: buffers, or %DAT_WATERMARK_INFINITE for none
+ * @hard_high_watermark: buffers, or %DAT_WATERMARK_INFINITE for none
+ *
+ * When the EP holds more buffers than the soft mark, one event comes, in this
+ * call if that is so already: %DAT_ASYNC_EP_SOFT_HIGH_WATERMARK on the IA's
+ * asynchronous EVD, with the EP's handle and reason
+ * %DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT. There is one per call that sets it.
+ *
+ * When a connected EP holds more than the hard mark, its connection is broken:
+ * %DAT_CONNECTION_EVENT_BROKEN on its connect EVD, state DISCONNECTED, posts
+ * flushed.
+ *
+ * The marks do not depend on each other, but each call sets and arms both. They
+ * survive dat_ep_reset(): a soft mark that has fired stays so until set again,
+ * the hard mark guards every new connection. A mark of 0 is exceeded by the
+ * first buffer.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - both marks are set
+ * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ * * %DAT_INVALID_PARAMETER - negative, and not %DAT_WATERMARK_INFINITE
+ *
+ * Source: DAT 1.2 dat_ep_set_watermark(3DAT)
+ */
+DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
+				DAT_COUNT soft_high_watermark,
+				DAT_COUNT hard_high_watermark);
+
+/**
+ * dat_ep_connect() - connect an Endpoint to a peer that listens
+ * @ep_handle: the EP, UNCONNECTED
+ * @remote_ia_address: IPv4 or IPv6 address of the peer; a port in it is ignored
+ * @remote_conn_qual: the port it listens on, 1 to 65535
+ * @timeout: microseconds, or %DAT_TIMEOUT_INFINITE
+ * @private_data_size: bytes at @private_data, at most max_private_data_size
+ * @private_data: what to tell the peer; copied; may be NULL if the size is 0
+ * @quality_of_service: %DAT_QOS_BEST_EFFORT
+ * @connect_flags: %DAT_CONNECT_DEFAULT_FLAG
+ *
+ * The EP becomes ACTIVE_CONNECTION_PENDING. Its connect EVD then gets one of
+ * %DAT_CONNECTION_EVENT_ESTABLISHED, PEER_REJECTED, NON_PEER_REJECTED (nobody
+ * listens), UNREACHABLE and TIMED_OUT; after all but the first the EP is
+ * DISCONNECTED. ESTABLISHED comes before any completion on the same EVD.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the connection is being set up
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more QPs
+ * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ * * %DAT_INVALID_PARAMETER - @remote_conn_qual is out of range, the timeout is
+ *   0, or the private data is too long or NULL
+ * * %DAT_INVALID_ADDRESS - @remote_ia_address is NULL, of another family, or
+ *   cannot be reached from this IA
+ * * %DAT_INVALID_STATE - the EP is not UNCONNECTED, or has no Protection Zone
+ *   (subtype %DAT_INVALID_STATE_EP_PZ)
+ * * %DAT_MODEL_NOT_SUPPORTED - the quality of service or the flags are not
+ *   offered
+ *
+ * Source: DAT 1.2 dat_ep_connect(3DAT)
+ */
+DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
+			  DAT_IA_ADDRESS_PTR remote_ia_address,
+			  DAT_CONN_QUAL remote_conn_qual, DAT_TIMEOUT timeout,
+			  DAT_COUNT private_data_size,
+			  const DAT_PVOID private_data,
+			  DAT_QOS quality_of_service,
+			  DAT_CONNECT_FLAGS connect_flags);
+
+/**
+ * dat_ep_dup_connect() - connect to where another EP is connected to
+ * @ep_handle: the EP, UNCONNECTED
+ * @dup_ep_handle: an EP that is CONNECTED; gives address, port and flags
+ * @timeout: microseconds, or %DAT_TIMEOUT_INFINITE
+ * @private_data_size: bytes at @private_data, at most max_private_data_size
+ * @private_data: what to tell the peer; copied; may be NULL if the size is 0
+ * @quality_of_service: %DAT_QOS_BEST_EFFORT
+ *
+ * The events are those of dat_ep_connect().
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the connection is being set up
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more QPs
+ * * %DAT_INVALID_HANDLE - one of the handles is not an EP
+ * * %DAT_INVALID_PARAMETER - the timeout is 0, the private data is too long or
+ *   NULL, or the EPs are not of one IA
+ * * %DAT_INVALID_STATE - @ep_handle is not UNCONNECTED or has no Protection
+ *   Zone, or @dup_ep_handle is not CONNECTED
+ * * %DAT_MODEL_NOT_SUPPORTED - the quality of service is not offered
+ *
+ * Source: DAT 1.2 dat_ep_dup_connect(3DAT)
+ */
+DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
+			      DAT_EP_HANDLE dup_ep_handle, DAT_TIMEOUT timeout,
+			      DAT_COUNT private_data_size,
+			      const DAT_PVOID private_data,
+			      DAT_QOS quality_of_service);
+
+/**
+ * dat_ep_common_connect() - connect to a socket address
+ * @ep_handle: the EP, UNCONNECTED; its comm says what is spoken
+ * @remote_ia_address: address and port of a Common Service Point
+ * @timeout: microseconds, or %DAT_TIMEOUT_INFINITE
+ * @private_data_size: bytes at @private_data, at most max_private_data_size
+ * @private_data: what to tell the peer; copied; may be NULL if the size is 0
+ *
+ * The events are those of dat_ep_connect().
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the connection is being set up
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more QPs
+ * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ * * %DAT_INVALID_PARAMETER - the timeout is 0, the port in the address is 0, or
+ *   the private data is too long or NULL
+ * * %DAT_INVALID_ADDRESS - the address is NULL, not of the EP's comm domain, or
+ *   cannot be reached from this IA
+ * * %DAT_INVALID_STATE - the EP is not UNCONNECTED, or has no Protection Zone
+ *
+ * Source: DAT 2.0 dat.h
+ */
+DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep_handle,
+				 DAT_IA_ADDRESS_PTR remote_ia_address,
+				 DAT_TIMEOUT timeout,
+				 DAT_COUNT private_data_size,
+				 const DAT_PVOID private_data);
+
+/**
+ * dat_ep_disconnect() - end the connection of an EP
+ * @ep_handle: the EP
+ * @close_flags: %DAT_CLOSE_GRACEFUL_FLAG: requests already posted complete
+ *	first, the EP is DISCONNECT_PENDING meanwhile;
+ *	%DAT_CLOSE_ABRUPT_FLAG: at once
+ *
+ * Ends an attempt to connect as well. What is still posted completes with
+ * %DAT_DTO_ERR_FLUSHED; %DAT_CONNECTION_EVENT_DISCONNECTED comes after all
+ * successful completions on the same EVD. Nothing happens if the EP is
+ * DISCONNECTED, or on a second graceful call.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the connection is ending, or has ended
+ * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ * * %DAT_INVALID_PARAMETER - unknown @close_flags
+ * * %DAT_INVALID_STATE - UNCONNECTED, RESERVED, or PASSIVE or TENTATIVE
+ *   CONNECTION_PENDING
+ *
+ * Source: DAT 1.2 dat_ep_disconnect(3DAT)
+ */
+DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
+			     DAT_CLOSE_FLAGS close_flags);
+
+/**
+ * dat_ep_reset() - make a disconnected EP ready to connect again
+ * @ep_handle: the EP, DISCONNECTED, or UNCONNECTED, when nothing happens
+ *
+ * Keeps the association with an SRQ and the watermarks.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the EP is UNCONNECTED
+ * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ * * %DAT_INVALID_STATE - any other state
+ *
+ * Source: DAT 1.2 dat_ep_reset(3DAT)
+ */
+DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle);
+
+/**
+ * dat_ep_free() - free an Endpoint
+ * @ep_handle: the EP
+ *
+ * Breaks the connection. From the return on no event names the EP: those queued
+ * are withdrawn. Buffers it holds from an SRQ go back there as if never taken,
+ * buffers posted to it return to the consumer without an event. A consumer that
+ * wants them reported disconnects and drains first. The rest is done in the
+ * background.
+ *
+ * Context: Any context, never sleeps; also the EP's own upcalls.
+ * Return:
+ * * %DAT_SUCCESS - the handle is invalid now
+ * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ * * %DAT_INVALID_STATE - RESERVED, or PASSIVE or TENTATIVE CONNECTION_PENDING:
+ *   free the RSP, or reject the request
+ *
+ * Source: DAT 1.2 dat_ep_free(3DAT)
+ */
+DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle);
+
+#endif /* DAT_EP_H */

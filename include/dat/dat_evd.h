@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * kDAPL 2.0: Event Dispatchers.
+ *
+ * An EVD queues the events of the streams it was made for. The consumer takes
+ * them with dat_evd_dequeue(), by an upcall, or both. Any streams may share an
+ * EVD. A full EVD loses nothing: what does not fit waits where it arose and is
+ * delivered as room appears; %DAT_ASYNC_ERROR_EVD_OVERFLOW says so once per
+ * episode.
+ */
+#ifndef DAT_EVD_H
+#define DAT_EVD_H
+
+#include <dat/dat_attr.h>
+#include <dat/dat_error.h>
+#include <dat/dat_event.h>
+#include <dat/dat_types.h>
+
+struct module;
+
+/**
+ * dat_evd_kcreate() - make an Event Dispatcher
+ * @ia_handle: the IA
+ * @evd_min_qlen: events it must have room for, at least
+ * @upcall_policy: how the upcall is to be called
+ * @upcall: upcall object, copied; may be NULL or hold no function if
+ *	@upcall_policy is %DAT_UPCALL_DISABLE
+ * @evd_flags: the streams that may feed it, at least one
+ * @evd_handle: receives the handle
+ *
+ * An EVD that takes only DTO and RMR bind completions has its upcalls in
+ * softirq, any other in process context; a consumer that wants all of them in
+ * process context adds %DAT_EVD_SOFTWARE_FLAG. With
+ * %DAT_UPCALL_SINGLE_INSTANCE, the policy to prefer, the upcalls of the EVD
+ * come one after another. With %DAT_UPCALL_NOTIFY the upcall is told that
+ * there are events and dequeues them itself.
+ *
+ * While upcalls are possible, the calling module cannot be unloaded.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the EVD is empty and ready
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or @evd_min_qlen is above the IA's
+ *   max_evd_qlen
+ * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA
+ * * %DAT_INVALID_PARAMETER - @evd_min_qlen is not positive, unknown or no
+ *   @evd_flags, unknown @upcall_policy or %DAT_UPCALL_TEARDOWN, no function
+ *   for the policy, or a pointer is NULL
+ *
+ * Source: kDAPL 2.0 kdat.h; DAT 1.2 dat_evd_create(3DAT)
+ */
+DAT_RETURN dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
+			   DAT_UPCALL_POLICY upcall_policy,
+			   const DAT_UPCALL_OBJECT *upcall,
+			   DAT_EVD_FLAGS evd_flags, DAT_EVD_HANDLE *evd_handle);
+
+/* The same for the module @owner; the macro below fills in the caller's. */
+DAT_RETURN __dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
+			     DAT_UPCALL_POLICY upcall_policy,
+			     const DAT_UPCALL_OBJECT *upcall,
+			     DAT_EVD_FLAGS evd_flags,
+			     DAT_EVD_HANDLE *evd_handle,
+			     struct module *owner);
+
+#define dat_evd_kcreate(...)	__dat_evd_kcreate(__VA_ARGS__, THIS_MODULE)
+
+/**
+ * dat_evd_modify_upcall() - change how an EVD calls its consumer
+ * @evd_handle: the EVD
+ * @upcall_policy: the new policy. %DAT_UPCALL_DISABLE: no upcall begins any
+ *	more. %DAT_UPCALL_TEARDOWN: in addition those that are running have
+ *	returned when the call returns
+ * @upcall: the new upcall object, or %DAT_UPCALL_SAME to keep the one there is
+ * @upcall_flag: %DAT_UPCALL_INVOC_NEW: upcalls for events that arrive from now
+ *	on; %DAT_UPCALL_INVOC_ANY: also for events that are queued already, so
+ *	that nothing is missed between a last dequeue and this call
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the new policy holds
+ * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
+ * * %DAT_INVALID_PARAMETER - unknown @upcall_policy or @upcall_flag, or no
+ *   function for the policy
+ * * %DAT_INVALID_STATE - %DAT_UPCALL_TEARDOWN from an upcall of this EVD
+ *
+ * Source: kDAPL 2.0 kdat.h
+ */
+DAT_RETURN dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
+				 DAT_UPCALL_POLICY upcall_policy,
+				 const DAT_UPCALL_OBJECT *upcall,
+				 DAT_UPCALL_FLAG upcall_flag);
+
+/* The same for the module @owner; the macro below fills in the caller's. */
+DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
+				   DAT_UPCALL_POLICY upcall_policy,
+				   const DAT_UPCALL_OBJECT *upcall,
+				   DAT_UPCALL_FLAG upcall_flag,
+				   struct module *owner);
+
+#define dat_evd_modify_upcall(...) \
+	__dat_evd_modify_upcall(__VA_ARGS__, THIS_MODULE)
+
+/**
+ * dat_evd_query() - ask for the parameters of an EVD
+ * @evd_handle: the EVD
+ * @evd_param_mask: DAT_EVD_FIELD bits of what is wanted
+ * @evd_param: receives it
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the members asked for are filled in
+ * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
+ * * %DAT_INVALID_PARAMETER - unknown mask bits, or @evd_param is NULL
+ *
+ * Source: kDAPL 2.0 kdat.h; DAT 1.2 dat_evd_query(3DAT)
+ */
+DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
+			 DAT_EVD_PARAM_MASK evd_param_mask,
+			 DAT_EVD_PARAM *evd_param);
+
+/**
+ * dat_evd_resize() - change the length of an EVD
+ * @evd_handle: the EVD
+ * @evd_min_qlen: events it must have room for, at least
+ *
+ * No event is lost or delivered twice.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the EVD has that much room
+ * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
+ * * %DAT_INVALID_PARAMETER - @evd_min_qlen is not positive
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or above the IA's max_evd_qlen;
+ *   nothing changed
+ * * %DAT_INVALID_STATE - more events are queued than would fit; nothing changed
+ *
+ * Source: DAT 1.2 dat_evd_resize(3DAT)
+ */
+DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
+
+/**
+ * dat_evd_post_se() - queue an event of the consumer's own
+ * @evd_handle: EVD made with %DAT_EVD_SOFTWARE_FLAG
+ * @event: the event: number %DAT_SOFTWARE_EVENT and the pointer to deliver; the
+ *	rest is ignored
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the event is queued
+ * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
+ * * %DAT_INVALID_PARAMETER - the EVD does not take software events, @event is
+ *   NULL, or its number is another
+ * * %DAT_QUEUE_FULL - no room; the event was not queued, and no overflow is
+ *   announced
+ *
+ * Source: DAT 1.2 dat_evd_post_se(3DAT)
+ */
+DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
+
+/**
+ * dat_evd_dequeue() - take the next event off an EVD
+ * @evd_handle: the EVD
+ * @event: receives the event
+ *
+ * The event of a receive buffer reaps that buffer: from here on it no longer
+ * counts as outstanding on its SRQ, or as held by its EP. Several CPUs may
+ * dequeue; each event goes to one of them.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - @event is filled in
+ * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
+ * * %DAT_INVALID_PARAMETER - @event is NULL
+ * * %DAT_QUEUE_EMPTY - there is no event
+ *
+ * Source: DAT 1.2 dat_evd_dequeue(3DAT)
+ */
+DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
+
+/**
+ * dat_evd_free() - free an Event Dispatcher
+ * @evd_handle: the EVD
+ *
+ * Events still queued are dropped. Waits for upcalls that are running; none
+ * runs afterwards.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the handle is invalid now
+ * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
+ * * %DAT_INVALID_STATE - an EP, a Service Point or an IA feeds it (subtype
+ *   %DAT_INVALID_STATE_EVD_IN_USE), or the call comes from its own upcall
+ *
+ * Source: DAT 1.2 dat_evd_free(3DAT)
+ */
+DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle);
+
+#endif /* DAT_EVD_H */

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * kDAPL 2.0: Interface Adapters, their registry, and calls for any handle.
+ *
+ * An IA is one port of an RDMA device. The devices ib_core knows are the
+ * registry, so there is nothing for a third party to register with kDAPL, and
+ * dat_registry_add_provider() and dat_registry_remove_provider() do not exist.
+ */
+#ifndef DAT_IA_H
+#define DAT_IA_H
+
+#include <dat/dat_attr.h>
+#include <dat/dat_error.h>
+#include <dat/dat_types.h>
+
+struct module;
+
+/**
+ * dat_registry_providers_related() - can one IA stand in for another?
+ * @ia1_name: name of an IA
+ * @ia2_name: name of another
+ * @answer: receives the relationship
+ *
+ * Connections of kDAPL do not move to another IA, so the answer is %DAT_HA_TRUE
+ * if both names mean the same IA, and %DAT_HA_FALSE otherwise.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - @answer is set
+ * * %DAT_INVALID_PARAMETER - a pointer is NULL
+ * * %DAT_PROVIDER_NOT_FOUND - one of the names is not in the registry
+ *
+ * Source: DAT 2.0 dat_registry.h
+ */
+DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia1_name,
+					  const DAT_NAME_PTR ia2_name,
+					  DAT_HA_RELATIONSHIP *answer);
+
+/**
+ * dat_registry_list_providers() - list the IAs that can be opened
+ * @max_to_return: entries of @dat_provider_list
+ * @entries_returned: receives the number of IAs there are
+ * @dat_provider_list: pointers to the structures to be filled in; may be NULL
+ *	if @max_to_return is 0
+ *
+ * There is one entry for each port of each RDMA device. A device that comes or
+ * goes is in the next list, or no longer in it.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the first @entries_returned structures are filled in
+ * * %DAT_INVALID_PARAMETER - the list is too short, and @entries_returned says
+ *   how long it must be; or @max_to_return is negative or a pointer is NULL
+ *
+ * Source: DAT 1.2 dat_registry_list_providers(3DAT)
+ */
+DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
+				       DAT_COUNT *entries_returned,
+				       DAT_PROVIDER_INFO **dat_provider_list);
+
+/**
+ * dat_ia_openv() - open an IA for a given version of the interface
+ * @name: "<device>/<port>" as rdma link prints it; the port may be left out
+ *	if the device has only one
+ * @async_evd_min_qlen: room in the asynchronous EVD to be made, events;
+ *	ignored if the consumer brings one
+ * @async_evd: NULL handle on entry: an EVD for asynchronous events is made and
+ *	returned, without an upcall, see dat_evd_modify_upcall(). Otherwise an
+ *	EVD that was made with %DAT_EVD_ASYNC_FLAG, which is used instead
+ * @ia: receives the handle
+ * @dat_major: major version the consumer was compiled for
+ * @dat_minor: minor version, at most the one offered
+ * @dat_thread_safety: thread safety the consumer was compiled for
+ *
+ * Consumers call dat_ia_open(). An IA may be opened any number of times, by
+ * one consumer or by several; each open has its own objects and gets all
+ * events about the adapter. When the device disappears, every EP gets
+ * %DAT_CONNECTION_EVENT_BROKEN, the asynchronous EVD
+ * %DAT_ASYNC_ERROR_IA_CATASTROPHIC; the consumer then frees its objects and
+ * closes the IA in its own time, the device does not wait for it.
+ *
+ * The calling module is remembered as the owner of what is created in the IA,
+ * as "rdma resource show" prints it.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the IA is open
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the queue length is beyond what
+ *   the device can do
+ * * %DAT_INVALID_PARAMETER - a pointer is NULL, the queue length is not
+ *   positive, or the EVD does not accept asynchronous events
+ * * %DAT_INVALID_HANDLE - @async_evd is neither NULL nor an EVD
+ * * %DAT_PROVIDER_NOT_FOUND - subtype %DAT_NAME_NOT_REGISTERED,
+ *   %DAT_MAJOR_NOT_FOUND, %DAT_MINOR_NOT_FOUND or %DAT_THREAD_SAFETY_NOT_FOUND
+ *
+ * Source: DAT 1.2 dat_ia_open(3DAT)
+ */
+DAT_RETURN dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
+			DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia,
+			DAT_UINT32 dat_major, DAT_UINT32 dat_minor,
+			DAT_BOOLEAN dat_thread_safety);
+
+/* The same for the module @owner; the macro below fills in the caller's. */
+DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
+			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia,
+			  DAT_UINT32 dat_major, DAT_UINT32 dat_minor,
+			  DAT_BOOLEAN dat_thread_safety, struct module *owner);
+
+#define dat_ia_openv(...)	__dat_ia_openv(__VA_ARGS__, THIS_MODULE)
+
+/**
+ * dat_ia_close() - close an IA
+ * @ia: the IA
+ * @flags: %DAT_CLOSE_GRACEFUL_FLAG: only if nothing but the asynchronous EVD
+ *	is left in it; %DAT_CLOSE_ABRUPT_FLAG: break all its connections and
+ *	free all its objects first
+ *
+ * Waits for upcalls that are running; no upcall of this IA runs afterwards. The
+ * asynchronous EVD goes too if the open has made it.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - all handles of this open are invalid now
+ * * %DAT_INVALID_HANDLE - @ia is not an open IA
+ * * %DAT_INVALID_PARAMETER - unknown @flags
+ * * %DAT_INVALID_STATE - graceful and objects are left, or the call comes from
+ *   an upcall of this IA
+ *
+ * Source: DAT 1.2 dat_ia_close(3DAT)
+ */
+DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
+
+/**
+ * dat_ia_query() - ask for the attributes of an IA and of kDAPL
+ * @ia: the IA
+ * @async_evd: receives the EVD for asynchronous events; may be NULL
+ * @ia_mask: DAT_IA_FIELD bits of what is wanted
+ * @ia_attr: receives it; may be NULL if @ia_mask is 0
+ * @prov_mask: DAT_PROVIDER_FIELD bits of what is wanted
+ * @prov_attr: receives it; may be NULL if @prov_mask is 0
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the members asked for are filled in
+ * * %DAT_INVALID_HANDLE - @ia is not an open IA
+ * * %DAT_INVALID_PARAMETER - unknown mask bits, or a pointer is NULL that is
+ *   needed
+ *
+ * Source: DAT 1.2 dat_ia_query(3DAT)
+ */
+DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *async_evd,
+			DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
+			DAT_PROVIDER_ATTR_MASK prov_mask,
+			DAT_PROVIDER_ATTR *prov_attr);
+
+/**
+ * dat_ia_memtype_hint() - ask which length and alignment registers best
+ * @ia: the IA
+ * @mem_type: type of memory to be registered
+ * @length: length wanted, bytes
+ * @mem_optimization: what to optimise for
+ * @preferred_length: receives a length, bytes
+ * @preferred_alignment: receives an alignment of the start, bytes
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the hints are set
+ * * %DAT_INVALID_HANDLE - @ia is not an open IA
+ * * %DAT_INVALID_PARAMETER - unknown @mem_type or @mem_optimization, @length is
+ *   0 or too much for one LMR, or a pointer is NULL
+ * * %DAT_MODEL_NOT_SUPPORTED - memory of this type cannot be registered
+ *
+ * Source: kDAPL 2.0 kdat.h
+ */
+DAT_RETURN dat_ia_memtype_hint(DAT_IA_HANDLE ia, DAT_MEM_TYPE mem_type,
+			       DAT_VLEN length,
+			       DAT_MEM_OPTIMIZE_FLAGS mem_optimization,
+			       DAT_VLEN *preferred_length,
+			       DAT_VADDR *preferred_alignment);
+
+/**
+ * dat_ia_reserved_lmr() - get the LMR that covers all DMA addresses
+ * @ia: the IA
+ * @reserved_lmr_handle: receives the handle
+ * @reserved_lmr_context: receives the context for local segments
+ *
+ * Segments with this context hold DMA addresses the consumer has mapped for
+ * the device. They are good for local access in every Protection Zone of the
+ * IA, never for the peer. The LMR belongs to the IA and cannot be freed.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - handle and context are set
+ * * %DAT_INVALID_HANDLE - @ia is not an open IA
+ * * %DAT_INVALID_PARAMETER - a pointer is NULL
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory
+ * * %DAT_MODEL_NOT_SUPPORTED - the device has none, as the IA attribute
+ *   reserved_lmr_supported says
+ *
+ * Source: kDAPL 2.0 kdat.h
+ */
+DAT_RETURN dat_ia_reserved_lmr(DAT_IA_HANDLE ia,
+			       DAT_LMR_HANDLE *reserved_lmr_handle,
+			       DAT_LMR_CONTEXT *reserved_lmr_context);
+
+/**
+ * dat_set_consumer_context() - attach a value of the consumer to an object
+ * @dat_handle: any object
+ * @context: the value; replaces the one before
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the value is attached
+ * * %DAT_INVALID_HANDLE - @dat_handle names no object
+ *
+ * Source: DAT 1.2 dat_set_consumer_context(3DAT)
+ */
+DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context);
+
+/**
+ * dat_get_consumer_context() - read the value attached to an object
+ * @dat_handle: any object
+ * @context: receives the value, zero if none was ever set
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - @context is set
+ * * %DAT_INVALID_HANDLE - @dat_handle names no object
+ * * %DAT_INVALID_PARAMETER - @context is NULL
+ *
+ * Source: DAT 1.2 dat_get_consumer_context(3DAT)
+ */
+DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle,
+				    DAT_CONTEXT *context);
+
+/**
+ * dat_get_handle_type() - ask what a handle names
+ * @dat_handle: any object
+ * @handle_type: receives its type
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - @handle_type is set
+ * * %DAT_INVALID_HANDLE - @dat_handle names no object
+ * * %DAT_INVALID_PARAMETER - @handle_type is NULL
+ *
+ * Source: DAT 1.2 dat_get_handle_type(3DAT)
+ */
+DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
+			       DAT_HANDLE_TYPE *handle_type);
+
+/**
+ * dat_strerror() - name the type and the subtype of a return
+ * @value: what a DAT call returned
+ * @major_message: receives the name of the type, a constant string
+ * @minor_message: receives that of the subtype
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - both names are set
+ * * %DAT_INVALID_PARAMETER - no call returns @value, or a pointer is NULL
+ *
+ * Source: DAT 1.2 dat_strerror(3DAT)
+ */
+DAT_RETURN dat_strerror(DAT_RETURN value, const char **major_message,
+			const char **minor_message);
+
+#endif /* DAT_IA_H */

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * kDAPL 2.0: Protection Zones, Local and Remote Memory Regions.
+ *
+ * An LMR gives data transfer operations access to memory. Its lmr_context goes
+ * into local segments, its rmr_context to the peer, if it may be accessed from
+ * there. Segments hold the LMR's own addresses: those of the memory, or offsets
+ * if it is zero-based. An RMR shows a part of an LMR to the peer for as long as
+ * it is bound.
+ *
+ * Storage consumers keep LMRs from dat_lmr_allocate() and point them to new
+ * pages with dat_lmr_fmr() for every transfer.
+ */
+#ifndef DAT_MEM_H
+#define DAT_MEM_H
+
+#include <dat/dat_attr.h>
+#include <dat/dat_error.h>
+#include <dat/dat_types.h>
+
+struct dat_lmr;					/* opaque, see DAT_LMR_HANDLE */
+
+/* ---- Protection Zones ---------------------------------------------------- */
+
+/**
+ * dat_pz_create() - make a Protection Zone
+ * @ia_handle: the IA
+ * @pz_handle: receives the handle
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the PZ exists
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more PDs
+ * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA
+ * * %DAT_INVALID_PARAMETER - @pz_handle is NULL
+ *
+ * Source: DAT 1.2 dat_pz_create(3DAT)
+ */
+DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle);
+
+/**
+ * dat_pz_query() - ask for the parameters of a PZ
+ * @pz_handle: the PZ
+ * @pz_param_mask: DAT_PZ_FIELD bits of what is wanted
+ * @pz_param: receives it
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the members asked for are filled in
+ * * %DAT_INVALID_HANDLE - @pz_handle is not a PZ
+ * * %DAT_INVALID_PARAMETER - unknown mask bits, or @pz_param is NULL
+ *
+ * Source: DAT 1.2 dat_pz_query(3DAT)
+ */
+DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle,
+			DAT_PZ_PARAM_MASK pz_param_mask,
+			DAT_PZ_PARAM *pz_param);
+
+/**
+ * dat_pz_free() - free a Protection Zone
+ * @pz_handle: the PZ
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the handle is invalid now
+ * * %DAT_INVALID_HANDLE - @pz_handle is not a PZ
+ * * %DAT_INVALID_STATE - an EP, SRQ, LMR or RMR is in it, subtype
+ *   %DAT_INVALID_STATE_PZ_IN_USE
+ *
+ * Source: DAT 1.2 dat_pz_free(3DAT)
+ */
+DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle);
+
+/* ---- Local Memory Regions ------------------------------------------------ */
+
+/**
+ * dat_lmr_kcreate() - register memory
+ * @ia_handle: the IA
+ * @mem_type: what @region_description holds
+ * @region_description: the memory. VIRTUAL: kmalloc or vmalloc address; LMR:
+ *	another LMR, whose memory is registered again; PHYSICAL: page-aligned
+ *	physical addresses of pages of PAGE_SIZE; PHYSICAL_VAR_PAGES: the same
+ *	with a page size; PLATFORM: a table of struct scatterlist; IA: one DMA
+ *	address
+ * @length: bytes, also for pages
+ * @pz_handle: the Protection Zone
+ * @privileges: local and remote access to allow
+ * @va_type: address its bytes as they are, or from zero
+ * @mem_optimization: whether more than @length may be registered
+ * @lmr_handle: receives the handle
+ * @lmr_context: receives the context for local segments
+ * @rmr_context: receives the context for the peer, 0 without a remote
+ *	privilege; may be NULL then
+ * @registered_length: receives the bytes that can be addressed; may be NULL
+ * @registered_address: receives the first address; may be NULL
+ *
+ * Pages are addressed from the address of the first one on. The peer can reach
+ * exactly the registered range, with exactly the rights given, from the return
+ * of this call on. The memory stays the consumer's to keep and to release.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the memory is registered
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more MRs
+ * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, @pz_handle is not a PZ
+ *   of it, or the LMR to register again is not one
+ * * %DAT_INVALID_PARAMETER - unknown type, privileges or optimisation, the
+ *   length is 0, above max_lmr_block_size or beyond the memory, misaligned
+ *   pages, or a pointer is NULL
+ * * %DAT_INVALID_STATE - the LMR to register again is not bound to memory
+ * * %DAT_MODEL_NOT_SUPPORTED - BYPASS; or zero-based, or remote access to this
+ *   type, which the device cannot do
+ * * %DAT_RESERVED_LMR - the LMR to register again is the reserved one
+ *
+ * Source: kDAPL 2.0 kdat.h; DAT 1.2 dat_lmr_create(3DAT)
+ */
+DAT_RETURN dat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
+			   DAT_REGION_DESCRIPTION region_description,
+			   DAT_VLEN length, DAT_PZ_HANDLE pz_handle,
+			   DAT_MEM_PRIV_FLAGS privileges, DAT_VA_TYPE va_type,
+			   DAT_MEM_OPTIMIZE_FLAGS mem_optimization,
+			   DAT_LMR_HANDLE *lmr_handle,
+			   DAT_LMR_CONTEXT *lmr_context,
+			   DAT_RMR_CONTEXT *rmr_context,
+			   DAT_VLEN *registered_length,
+			   DAT_VADDR *registered_address);
+
+/**
+ * dat_lmr_query() - ask for the parameters of an LMR
+ * @lmr_handle: the LMR
+ * @lmr_param_mask: DAT_LMR_FIELD bits of what is wanted
+ * @lmr_param: receives it
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the members asked for are filled in
+ * * %DAT_INVALID_HANDLE - @lmr_handle is not an LMR
+ * * %DAT_INVALID_PARAMETER - unknown mask bits, or @lmr_param is NULL
+ *
+ * Source: kDAPL 2.0 kdat.h; DAT 1.2 dat_lmr_query(3DAT)
+ */
+DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
+			 DAT_LMR_PARAM_MASK lmr_param_mask,
+			 DAT_LMR_PARAM *lmr_param);
+
+/**
+ * dat_lmr_free() - take back a registration
+ * @lmr_handle: the LMR
+ *
+ * From the return on neither the device nor the peer reaches the memory.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the handle is invalid now
+ * * %DAT_INVALID_HANDLE - @lmr_handle is not an LMR
+ * * %DAT_INVALID_STATE - an RMR is bound to it, subtype
+ *   %DAT_INVALID_STATE_LMR_IN_USE
+ * * %DAT_RESERVED_LMR - it is the reserved LMR of the IA
+ *
+ * Source: DAT 1.2 dat_lmr_free(3DAT)
+ */
+DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle);
+
+/**
+ * dat_lmr_allocate() - make an LMR to be bound to pages later
+ * @ia_handle: the IA
+ * @pz_handle: the Protection Zone
+ * @max_pages: pages it can be bound to at most
+ * @lmr_scope: whether one EP may use it, or all EPs of the PZ
+ * @lmr_handle: receives the handle
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the LMR exists, not bound
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more MRs
+ * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, or @pz_handle is not a
+ *   PZ of it
+ * * %DAT_INVALID_PARAMETER - @max_pages is not positive or more than the device
+ *   can do, unknown @lmr_scope, or @lmr_handle is NULL
+ * * %DAT_MODEL_NOT_SUPPORTED - the device cannot register by work request, or
+ *   not in this scope
+ *
+ * Source: kDAPL 2.0 kdat.h
+ */
+DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			    DAT_COUNT max_pages, DAT_LMR_SCOPE lmr_scope,
+			    DAT_LMR_HANDLE *lmr_handle);
+
+/**
+ * dat_lmr_fmr() - post a request that binds an LMR to pages
+ * @lmr_handle: LMR from dat_lmr_allocate(), not bound
+ * @mem_type: what @region_description holds
+ * @region_description: the pages, as for dat_lmr_kcreate()
+ * @number_of_pages: pages to bind
+ * @mem_privileges: local and remote access to allow
+ * @va_type: address its bytes as they are, or from zero
+ * @ep_handle: EP whose request queue does it
+ * @user_cookie: comes back in the completion event
+ * @completion_flags: how to complete, see dat_dto.h
+ * @lmr_context: receives the context for local segments
+ * @rmr_context: receives the context for the peer, 0 without a remote
+ *	privilege; may be NULL then
+ *
+ * The contexts may be used at once in later posts to the same EP. The request
+ * completes with operation %DAT_DTO_LMR_FMR.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the request is posted
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding
+ * * %DAT_INVALID_HANDLE - @lmr_handle is not an LMR, or @ep_handle not an EP
+ * * %DAT_INVALID_PARAMETER - unknown type, privileges or flags, too many or
+ *   misaligned pages, or a pointer is NULL
+ * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED, or the
+ *   LMR is bound
+ * * %DAT_MODEL_NOT_SUPPORTED - the LMR is not from dat_lmr_allocate(), or
+ *   memory of this type cannot be bound by a request
+ * * %DAT_PROTECTION_VIOLATION - the LMR is of another PZ than the EP
+ *
+ * Source: kDAPL 2.0 kdat.h
+ */
+DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
+		       DAT_REGION_DESCRIPTION region_description,
+		       DAT_VLEN number_of_pages,
+		       DAT_MEM_PRIV_FLAGS mem_privileges, DAT_VA_TYPE va_type,
+		       DAT_EP_HANDLE ep_handle, DAT_LMR_COOKIE user_cookie,
+		       DAT_COMPLETION_FLAGS completion_flags,
+		       DAT_LMR_CONTEXT *lmr_context,
+		       DAT_RMR_CONTEXT *rmr_context);
+
+/**
+ * dat_lmr_invalidate() - post a request that unbinds an LMR
+ * @lmr_handle: LMR that dat_lmr_fmr() has bound
+ * @ep_handle: EP whose request queue does it
+ * @user_cookie: comes back in the completion event
+ * @completion_flags: how to complete;
+ *	%DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG has it wait for all requests
+ *	posted before
+ *
+ * The request completes with operation %DAT_DTO_LMR_INVALIDATE. Then nobody
+ * reaches the pages any more, and the LMR may be bound again.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the request is posted
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding
+ * * %DAT_INVALID_HANDLE - @lmr_handle is not an LMR, or @ep_handle not an EP
+ * * %DAT_INVALID_PARAMETER - flags that the EP does not allow
+ * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED, or the
+ *   LMR is not bound
+ * * %DAT_MODEL_NOT_SUPPORTED - the LMR is not from dat_lmr_allocate()
+ * * %DAT_PROTECTION_VIOLATION - the LMR is of another PZ than the EP
+ *
+ * Source: kDAPL 2.0 kdat.h
+ */
+DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle,
+			      DAT_EP_HANDLE ep_handle,
+			      DAT_LMR_COOKIE user_cookie,
+			      DAT_COMPLETION_FLAGS completion_flags);
+
+/**
+ * dat_lmr_sync_rdma_read() - make memory ready to be read by the peer
+ * @ia_handle: the IA
+ * @local_segments: what the CPU has written
+ * @num_segments: entries of @local_segments
+ *
+ * Needed if the provider attribute lmr_sync_req is set: between writing and an
+ * RDMA Read by the peer.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the device sees what the CPU has written
+ * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA
+ * * %DAT_INVALID_PARAMETER - a segment is not inside an LMR of the IA, or
+ *   @local_segments is NULL
+ *
+ * Source: DAT 1.2 dat_lmr_sync_rdma_read(3DAT)
+ */
+DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
+				  const DAT_LMR_TRIPLET *local_segments,
+				  DAT_VLEN num_segments);
+
+/**
+ * dat_lmr_sync_rdma_write() - make memory ready that the peer has written
+ * @ia_handle: the IA
+ * @local_segments: what the CPU is going to read
+ * @num_segments: entries of @local_segments
+ *
+ * Needed if the provider attribute lmr_sync_req is set: between an RDMA Write
+ * by the peer and reading.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the CPU sees what the device has written
+ * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA
+ * * %DAT_INVALID_PARAMETER - a segment is not inside an LMR of the IA, or
+ *   @local_segments is NULL
+ *
+ * Source: DAT 1.2 dat_lmr_sync_rdma_write(3DAT)
+ */
+DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
+				   const DAT_LMR_TRIPLET *local_segments,
+				   DAT_VLEN num_segments);
+
+/* ---- Remote Memory Regions ----------------------------------------------- */
+
+/**
+ * dat_rmr_create() - make an RMR for all EPs of a Protection Zone
+ * @pz_handle: the PZ
+ * @rmr_handle: receives the handle
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the RMR exists, not bound
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more MRs
+ * * %DAT_INVALID_HANDLE - @pz_handle is not a PZ
+ * * %DAT_INVALID_PARAMETER - @rmr_handle is NULL
+ * * %DAT_MODEL_NOT_SUPPORTED - the device cannot register by work request
+ *
+ * Source: DAT 1.2 dat_rmr_create(3DAT)
+ */
+DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
+
+/**
+ * dat_rmr_create_for_ep() - make an RMR that is good for one EP at a time
+ * @pz_handle: the PZ; the EP is that of dat_rmr_bind()
+ * @rmr_handle: receives the handle
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the RMR exists, not bound
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more MRs
+ * * %DAT_INVALID_HANDLE - @pz_handle is not a PZ
+ * * %DAT_INVALID_PARAMETER - @rmr_handle is NULL
+ * * %DAT_MODEL_NOT_SUPPORTED - the device cannot register by work request
+ *
+ * Source: DAT 2.0 dat.h
+ */
+DAT_RETURN dat_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle,
+				 DAT_RMR_HANDLE *rmr_handle);
+
+/**
+ * dat_rmr_query() - ask for the parameters of an RMR
+ * @rmr_handle: the RMR
+ * @rmr_param_mask: DAT_RMR_FIELD bits of what is wanted
+ * @rmr_param: receives it
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the members asked for are filled in
+ * * %DAT_INVALID_HANDLE - @rmr_handle is not an RMR
+ * * %DAT_INVALID_PARAMETER - unknown mask bits, or @rmr_param is NULL
+ *
+ * Source: DAT 1.2 dat_rmr_query(3DAT)
+ */
+DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
+			 DAT_RMR_PARAM_MASK rmr_param_mask,
+			 DAT_RMR_PARAM *rmr_param);
+
+/**
+ * dat_rmr_bind() - post a request that binds an RMR to a part of an LMR
+ * @rmr_handle: the RMR
+ * @lmr_handle: the LMR; not looked at if the length is 0
+ * @lmr_triplet: the part to show; a length of 0 unbinds
+ * @mem_priv: remote access to allow
+ * @va_type: address the part as in the LMR, or from zero
+ * @ep_handle: EP whose request queue does it
+ * @user_cookie: comes back in the completion event
+ * @completion_flags: how to complete, see dat_dto.h
+ * @rmr_context: receives the context for the peer; undefined when unbinding
+ *
+ * Each bind makes a new context and revokes the one before: the device refuses
+ * it. Requests posted later to the same EP wait for the bind. Its event is
+ * %DAT_RMR_BIND_COMPLETION_EVENT on the request EVD. A bind that fails after it
+ * was posted breaks the connection.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the request is posted
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding
+ * * %DAT_INVALID_HANDLE - one of the handles is not of its type
+ * * %DAT_INVALID_PARAMETER - the part is not inside the LMR, the context is not
+ *   that of the LMR, unknown privileges, flags that the EP does not allow, or
+ *   a pointer is NULL
+ * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED
+ * * %DAT_MODEL_NOT_SUPPORTED - zero-based, which the device cannot do
+ * * %DAT_PRIVILEGES_VIOLATION - the LMR does not have the local privilege that
+ *   the remote access needs
+ * * %DAT_PROTECTION_VIOLATION - RMR, LMR and EP are not of one PZ
+ * * %DAT_RESERVED_LMR - the LMR is the reserved one of the IA
+ *
+ * Source: DAT 1.2 dat_rmr_bind(3DAT), DAT 2.0 dat.h
+ */
+DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
+			const DAT_LMR_TRIPLET *lmr_triplet,
+			DAT_MEM_PRIV_FLAGS mem_priv, DAT_VA_TYPE va_type,
+			DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE user_cookie,
+			DAT_COMPLETION_FLAGS completion_flags,
+			DAT_RMR_CONTEXT *rmr_context);
+
+/**
+ * dat_rmr_free() - free a Remote Memory Region
+ * @rmr_handle: the RMR, bound or not
+ *
+ * From the return on the peer does not reach the memory through it.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the handle is invalid now
+ * * %DAT_INVALID_HANDLE - @rmr_handle is not an RMR
+ *
+ * Source: DAT 1.2 dat_rmr_free(3DAT)
+ */
+DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle);
+
+#endif /* DAT_MEM_H */

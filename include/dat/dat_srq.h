@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * kDAPL 2.0: Shared Receive Queues.
+ *
+ * A buffer posted to an SRQ is, in this order, posted, taken (an EP has used it
+ * for a message) and reaped (the consumer was handed its completion, whatever
+ * the status, by dat_evd_dequeue() or an upcall). The queue counts
+ *
+ *   available = posted - taken         outstanding = posted - reaped
+ *
+ * With room for 10, after three posts max/available/outstanding are 10/3/3;
+ * when a message arrives 10/2/3; when its event was dequeued 10/2/2. That a
+ * buffer was taken becomes known when the device completes it: a message of
+ * which only a part has arrived is not counted.
+ */
+#ifndef DAT_SRQ_H
+#define DAT_SRQ_H
+
+#include <dat/dat_attr.h>
+#include <dat/dat_error.h>
+#include <dat/dat_types.h>
+
+struct dat_srq;					/* opaque, see DAT_SRQ_HANDLE */
+
+/**
+ * dat_srq_create() - make a Shared Receive Queue
+ * @ia_handle: the IA
+ * @pz_handle: Protection Zone of the memory that will be posted
+ * @srq_attr: buffers that may be outstanding, segments of a buffer, and
+ *	%DAT_SRQ_LW_DEFAULT for the low watermark
+ * @srq_handle: receives the handle
+ *
+ * The queue has at least the size asked for, and is empty.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the SRQ is operational
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more SRQs
+ * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, or @pz_handle is not a
+ *   PZ of it
+ * * %DAT_INVALID_PARAMETER - a size is not positive or above the limit of the
+ *   IA, the low watermark is not %DAT_SRQ_LW_DEFAULT, or a pointer is NULL
+ * * %DAT_MODEL_NOT_SUPPORTED - the device has no SRQs
+ *
+ * Source: DAT 1.2 dat_srq_create(3DAT)
+ */
+DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			  DAT_SRQ_ATTR *srq_attr, DAT_SRQ_HANDLE *srq_handle);
+
+/**
+ * dat_srq_free() - free a Shared Receive Queue
+ * @srq_handle: the SRQ
+ *
+ * Buffers that no EP has taken return to the consumer without an event.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the handle is invalid now
+ * * %DAT_INVALID_HANDLE - @srq_handle is not an SRQ
+ * * %DAT_INVALID_STATE - an EP uses it, subtype %DAT_INVALID_STATE_SRQ_IN_USE
+ *
+ * Source: DAT 1.2 dat_srq_free(3DAT)
+ */
+DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle);
+
+/**
+ * dat_srq_query() - ask for the parameters of an SRQ
+ * @srq_handle: the SRQ
+ * @srq_param_mask: DAT_SRQ_FIELD bits of what is wanted
+ * @srq_param: receives it, the two counts from one moment
+ *
+ * What the device has completed before the call is counted, also if its event
+ * has not been looked for yet.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the members asked for are filled in
+ * * %DAT_INVALID_HANDLE - @srq_handle is not an SRQ
+ * * %DAT_INVALID_PARAMETER - unknown mask bits, or @srq_param is NULL
+ *
+ * Source: DAT 1.2 dat_srq_query(3DAT)
+ */
+DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
+			 DAT_SRQ_PARAM_MASK srq_param_mask,
+			 DAT_SRQ_PARAM *srq_param);
+
+/**
+ * dat_srq_resize() - change how many buffers an SRQ may have
+ * @srq_handle: the SRQ
+ * @srq_max_recv_dto: buffers that may be outstanding from now on
+ *
+ * Afterwards max_recv_dtos is exactly @srq_max_recv_dto and posts beyond it are
+ * refused, whatever size the device has rounded to. Messages may arrive and
+ * buffers be posted meanwhile; none is lost or changes its place. A size equal
+ * to the outstanding count or to the low watermark is allowed.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the SRQ has the new size
+ * * %DAT_INVALID_HANDLE - @srq_handle is not an SRQ
+ * * %DAT_INVALID_PARAMETER - the size is not positive, or above the IA's
+ *   max_recv_per_srq
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory; nothing changed
+ * * %DAT_INVALID_STATE - more buffers are outstanding, or the low watermark is
+ *   higher; nothing changed
+ *
+ * Source: DAT 1.2 dat_srq_resize(3DAT)
+ */
+DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle,
+			  DAT_COUNT srq_max_recv_dto);
+
+/**
+ * dat_srq_post_recv() - post a receive buffer to an SRQ
+ * @srq_handle: the SRQ
+ * @num_segments: entries of @local_iov; 0 is allowed
+ * @local_iov: segments, filled in this order; may be NULL if there are none
+ * @user_cookie: comes back in the completion event
+ *
+ * The buffer is completed on the recv EVD of the EP that takes it. Buffers
+ * reach the device in posting order. Each connection completes those it has
+ * taken in the order the peer has sent; among connections there is no order.
+ * @local_iov may be reused when the call returns.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the buffer belongs to kDAPL until it is completed
+ * * %DAT_INVALID_HANDLE - @srq_handle is not an SRQ
+ * * %DAT_INVALID_PARAMETER - too many segments, or one is outside its LMR
+ * * %DAT_INSUFFICIENT_RESOURCES - max_recv_dtos buffers are outstanding
+ * * %DAT_PROTECTION_VIOLATION - an LMR is of another PZ than the SRQ
+ * * %DAT_PRIVILEGES_VIOLATION - no such LMR, or it may not be written locally
+ *
+ * Source: DAT 1.2 dat_srq_post_recv(3DAT)
+ */
+DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
+			     DAT_LMR_TRIPLET *local_iov,
+			     DAT_DTO_COOKIE user_cookie);
+
+/**
+ * dat_srq_set_lw() - set the low watermark of an SRQ and arm it
+ * @srq_handle: the SRQ
+ * @low_watermark: buffers; 0 disarms
+ *
+ * One event comes when fewer buffers than @low_watermark are available: in this
+ * call if that is so already, otherwise when an EP takes the buffer that makes
+ * it so. It is %DAT_ASYNC_SRQ_LOW_WATERMARK on the IA's asynchronous EVD, with
+ * the SRQ's handle and reason %DAT_SRQ_LOW_WATERMARK_EVENT. There is exactly
+ * one per call. Calling again replaces the mark and arms again, whether the
+ * event has come or not.
+ *
+ * The USAGE section of the man page has the event come at once if the mark is
+ * below the number of free buffers. That is the opposite of what its
+ * DESCRIPTION says, and would fire on a full queue; the DESCRIPTION holds.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the mark is set
+ * * %DAT_INVALID_HANDLE - @srq_handle is not an SRQ
+ * * %DAT_INVALID_PARAMETER - negative, or above max_recv_dtos
+ *
+ * Source: DAT 1.2 dat_srq_set_lw(3DAT)
+ */
+DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark);
+
+#endif /* DAT_SRQ_H */

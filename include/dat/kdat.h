@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * kDAPL 2.0: the one header a consumer includes.
+ *
+ *   dat_types.h   scalars, handles, constants, flags
+ *   dat_error.h   DAT_RETURN, its types and subtypes
+ *   dat_event.h   events, upcalls
+ *   dat_attr.h    attributes and parameters of objects, their mask bits
+ *   dat_ia.h      Interface Adapters, registry, calls for any handle
+ *   dat_evd.h     Event Dispatchers
+ *   dat_ep.h      Endpoints: life, connecting, receive counts, watermarks
+ *   dat_dto.h     Endpoints: posting of data transfers
+ *   dat_srq.h     Shared Receive Queues
+ *   dat_mem.h     Protection Zones, memory regions
+ *   dat_cm.h      Service Points, Connection Requests
+ *
+ * What holds for every call:
+ *
+ * - A bad handle (NULL, garbage, another type, freed) is answered with
+ *   %DAT_INVALID_HANDLE and never followed, also when another CPU frees the
+ *   object meanwhile.
+ * - All calls may race with each other on any objects; the loser gets an error.
+ * - A call that fails has changed nothing. Outputs are undefined then, but for
+ *   dat_registry_list_providers().
+ * - "Any context" means process, softirq and hardirq context, with interrupts
+ *   disabled, and every upcall. "Process context" excludes softirq upcalls.
+ * - After the device is gone, calls return an error; objects can still be
+ *   queried, drained and freed.
+ * - %DAT_INTERNAL_ERROR is possible in addition to the returns listed.
+ *
+ * Not offered are the calls of user-space DAPL (CNOs, waiting), provider
+ * registration and DAT extensions.
+ */
+#ifndef KDAT_H
+#define KDAT_H
+
+#include <linux/module.h>
+
+#define DAT_VERSION_MAJOR	2
+#define DAT_VERSION_MINOR	0
+#define DAT_THREADSAFE		DAT_TRUE
+
+#include <dat/dat_types.h>
+#include <dat/dat_error.h>
+#include <dat/dat_event.h>
+#include <dat/dat_attr.h>
+#include <dat/dat_ia.h>
+#include <dat/dat_evd.h>
+#include <dat/dat_ep.h>
+#include <dat/dat_dto.h>
+#include <dat/dat_srq.h>
+#include <dat/dat_mem.h>
+#include <dat/dat_cm.h>
+
+/**
+ * dat_ia_open() - open an IA
+ * @name: "<device>/<port>"; the port may be left out if there is only one
+ * @qlen: room in the asynchronous EVD to be made, events
+ * @async_evd: NULL handle on entry, or an EVD for asynchronous events
+ * @ia: receives the handle
+ *
+ * dat_ia_openv() with the version of these headers.
+ *
+ * Context: Process context, may sleep.
+ * Return: see dat_ia_openv()
+ *
+ * Source: DAT 1.2 dat_ia_open(3DAT)
+ */
+#define dat_ia_open(name, qlen, async_evd, ia)				\
+	dat_ia_openv(name, qlen, async_evd, ia, DAT_VERSION_MAJOR,	\
+		     DAT_VERSION_MINOR, DAT_THREADSAFE)
+
+#endif /* KDAT_H */

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_bench.ko: compare kDAPL with raw verbs on devices that connect to
+ * themselves. Loading it runs everything; what was measured is one JSON document
+ * in <debugfs>/kdapl_bench/results.
+ *
+ * A loop is run over raw verbs, over kDAPL and over raw verbs again, in an order
+ * that changes from run to run, so that what disturbs the machine disturbs all
+ * three. The two raw series show how far two equal things seem to differ.
+ */
+#include <linux/debugfs.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include "kdapl_bench.h"
+
+static char *devices = "rxe0,siw0";
+module_param(devices, charp, 0444);
+MODULE_PARM_DESC(devices, "IAs to run on, separated by commas");
+
+static unsigned int runs = 30;
+module_param(runs, uint, 0444);
+MODULE_PARM_DESC(runs, "runs of each loop, of which the fastest counts");
+
+static unsigned int bursts = 10;
+module_param(bursts, uint, 0444);
+MODULE_PARM_DESC(bursts, "bursts of posts and completions in a run");
+
+static unsigned int laps = 1000;
+module_param(laps, uint, 0444);
+MODULE_PARM_DESC(laps, "round trips in a run");
+
+static unsigned int megabytes = 32;
+module_param(megabytes, uint, 0444);
+MODULE_PARM_DESC(megabytes, "size of a throughput run");
+
+static LIST_HEAD(results);
+static struct dentry *debugfs_dir;
+
+enum bench_kind {
+	KIND_POLL,
+	KIND_POLL_SRQ,
+	KIND_UPCALL,
+	KIND_UPCALL_SRQ,
+	KINDS
+};
+
+static const struct bench_shape bench_shapes[KINDS] = {
+	[KIND_POLL] = { .upcall = false, .srq = false },
+	[KIND_POLL_SRQ] = { .upcall = false, .srq = true },
+	[KIND_UPCALL] = { .upcall = true, .srq = false },
+	[KIND_UPCALL_SRQ] = { .upcall = true, .srq = true },
+};
+
+/* The connections on one device. */
+struct bench_device {
+	struct bench_pair *raw[KINDS];
+	struct bench_pair *dat[KINDS];
+	struct bench_result *res;
+};
+
+/* ---- one run of each loop ------------------------------------------------------- */
+
+static int exercise_burst(struct bench_pair *pair, const struct bench_to *to)
+{
+	return bench_burst(pair, to, bursts);
+}
+
+static int exercise_pile(struct bench_pair *pair, const struct bench_to *to)
+{
+	return bench_pile(pair, to, bursts);
+}
+
+static int exercise_ping_64(struct bench_pair *pair, const struct bench_to *to)
+{
+	return bench_ping(pair, to, BENCH_PING_64, BENCH_SMALL, laps);
+}
+
+static int exercise_ping_4k(struct bench_pair *pair, const struct bench_to *to)
+{
+	return bench_ping(pair, to, BENCH_PING_4K, SZ_4K, laps);
+}
+
+static int exercise_send(struct bench_pair *pair, const struct bench_to *to)
+{
+	return bench_stream(pair, to, false, megabytes * (SZ_1M / BENCH_BUF));
+}
+
+static int exercise_write(struct bench_pair *pair, const struct bench_to *to)
+{
+	return bench_stream(pair, to, true, megabytes * (SZ_1M / BENCH_BUF));
+}
+
+static int exercise_marks(struct bench_pair *pair, const struct bench_to *to)
+{
+	struct bench_side *b = pair->side[1];
+	int err;
+
+	err = b->ops->marks(b, to->series == BENCH_KDAPL);
+	return err ?: bench_ping(pair, to, BENCH_MARKS, BENCH_SMALL, laps);
+}
+
+/* @dat_only: kDAPL is compared with itself. */
+static const struct bench_exercise {
+	const char *name;
+	int (*run)(struct bench_pair *pair, const struct bench_to *to);
+	enum bench_kind kind;
+	bool dat_only;
+} bench_exercises[] = {
+	{ "burst", exercise_burst, KIND_POLL },
+	{ "burst_srq", exercise_burst, KIND_POLL_SRQ },
+	{ "pile", exercise_pile, KIND_UPCALL },
+	{ "ping_64", exercise_ping_64, KIND_UPCALL },
+	{ "ping_4k", exercise_ping_4k, KIND_UPCALL },
+	{ "send", exercise_send, KIND_UPCALL },
+	{ "write", exercise_write, KIND_UPCALL },
+	{ "marks", exercise_marks, KIND_UPCALL_SRQ, true },
+};
+
+static int bench_exercise(struct bench_device *dev,
+			  const struct bench_exercise *ex, unsigned int run)
+{
+	struct bench_to to = { .res = dev->res };
+	struct bench_pair *pair;
+	int i, err;
+
+	for (i = 0; i < BENCH_SERIES; i++) {
+		to.series = (run + i) % BENCH_SERIES;
+		pair = ex->dat_only || to.series == BENCH_KDAPL ?
+			dev->dat[ex->kind] : dev->raw[ex->kind];
+		err = ex->run(pair, &to);
+		if (err) {
+			pr_err("kdapl_bench: %s: %s over %s: error %d\n",
+			       dev->res->device, ex->name,
+			       pair == dev->dat[ex->kind] ? "kDAPL" : "verbs",
+			       err);
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* ---- devices ------------------------------------------------------------------------ */
+
+static void bench_device_close(struct bench_device *dev)
+{
+	int i;
+
+	for (i = 0; i < KINDS; i++) {
+		if (dev->raw[i])
+			dev->raw[i]->ops->close(dev->raw[i]);
+		if (dev->dat[i])
+			dev->dat[i]->ops->close(dev->dat[i]);
+	}
+}
+
+static int bench_open_pair(struct bench_pair **slot, struct bench_pair *pair)
+{
+	if (IS_ERR(pair))
+		return PTR_ERR(pair);
+	*slot = pair;
+	return 0;
+}
+
+static int bench_device_open(struct bench_device *dev)
+{
+	struct sockaddr_storage addr = { };
+	const char *name = dev->res->device;
+	int i, err;
+
+	err = bench_dat_address(name, &addr);
+	for (i = 0; i < KINDS && !err; i++) {
+		err = bench_open_pair(&dev->raw[i],
+				      bench_raw_open((struct sockaddr *)&addr,
+						     &bench_shapes[i]));
+		if (err) {
+			pr_err("kdapl_bench: %s: no pair over verbs: %d\n",
+			       name, err);
+			break;
+		}
+		err = bench_open_pair(&dev->dat[i],
+				      bench_dat_open(name, &bench_shapes[i]));
+		if (err)
+			pr_err("kdapl_bench: %s: no pair over kDAPL: %d\n",
+			       name, err);
+	}
+	if (err)
+		bench_device_close(dev);
+	return err;
+}
+
+static int bench_device(const char *name)
+{
+	struct bench_device dev = { };
+	unsigned int run;
+	int i, err;
+
+	dev.res = kzalloc(sizeof(*dev.res), GFP_KERNEL);
+	if (!dev.res)
+		return -ENOMEM;
+	strscpy(dev.res->device, name, sizeof(dev.res->device));
+	memset(dev.res->best, 0xff, sizeof(dev.res->best));
+	list_add_tail(&dev.res->link, &results);
+
+	err = bench_device_open(&dev);
+	if (err)
+		return err;
+	for (run = 0; run < runs && !err; run++)
+		for (i = 0; i < ARRAY_SIZE(bench_exercises) && !err; i++)
+			err = bench_exercise(&dev, &bench_exercises[i], run);
+	bench_device_close(&dev);
+	return err;
+}
+
+/* ---- the module ---------------------------------------------------------------------- */
+
+struct bench_thread {
+	struct completion finished;
+	int err;
+};
+
+/* In a thread of its own: loading a module leaves some drivers little stack. */
+static int bench_thread(void *data)
+{
+	struct bench_thread *thread = data;
+	char *copy, *rest, *name;
+
+	copy = kstrdup(devices, GFP_KERNEL);
+	rest = copy;
+	thread->err = copy ? 0 : -ENOMEM;
+	bench_clock_start();
+	while (!thread->err && (name = strsep(&rest, ",")))
+		if (*name)
+			thread->err = bench_device(name);
+	bench_clock_stop();
+	kfree(copy);
+	complete(&thread->finished);
+	return 0;
+}
+
+static int results_show(struct seq_file *m, void *unused)
+{
+	bench_show(m, &results, runs);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(results);
+
+static void bench_free_results(void)
+{
+	struct bench_result *res, *next;
+
+	list_for_each_entry_safe(res, next, &results, link)
+		kfree(res);
+}
+
+static int __init bench_init(void)
+{
+	struct bench_thread thread = { };
+	struct task_struct *task;
+
+	if (!runs || !bursts || !laps || megabytes < BENCH_WINDOW * BENCH_BUF / SZ_1M)
+		return -EINVAL;
+	init_completion(&thread.finished);
+	task = kthread_run(bench_thread, &thread, "kdapl_bench");
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	wait_for_completion(&thread.finished);
+	if (thread.err) {
+		bench_free_results();
+		return thread.err;
+	}
+	debugfs_dir = debugfs_create_dir("kdapl_bench", NULL);
+	debugfs_create_file("results", 0444, debugfs_dir, NULL, &results_fops);
+	return 0;
+}
+module_init(bench_init);
+
+static void __exit bench_exit(void)
+{
+	debugfs_remove_recursive(debugfs_dir);
+	bench_free_results();
+}
+module_exit(bench_exit);
+
+MODULE_DESCRIPTION("Benchmark of kDAPL against raw verbs");
+MODULE_LICENSE("Dual BSD/GPL");

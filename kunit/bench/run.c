@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The loops. Both contenders go through the same code here; they differ in what
+ * is behind struct bench_ops.
+ *
+ * The machine may have one CPU only, so nothing here spins: who waits lets the
+ * threads run that do the device's work.
+ */
+#include <linux/gfp.h>
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/workqueue.h>
+#include "kdapl_bench.h"
+
+/* Pauses after which the last completions have arrived, too. */
+#define BENCH_SETTLE 8
+
+void bench_pair_init(struct bench_pair *pair, const struct bench_ops *ops,
+		     const struct bench_shape *shape)
+{
+	pair->ops = ops;
+	pair->shape = *shape;
+	init_completion(&pair->finished);
+}
+
+u8 *bench_buf_alloc(void)
+{
+	return (u8 *)__get_free_pages(GFP_KERNEL | __GFP_ZERO,
+				      get_order(2 * BENCH_BUF));
+}
+
+void bench_buf_free(u8 *buf)
+{
+	free_pages((unsigned long)buf, get_order(2 * BENCH_BUF));
+}
+
+/* End a loop. Any context. */
+void bench_fail(struct bench_pair *pair, int err)
+{
+	if (!pair->err)
+		pair->err = err;
+	complete(&pair->finished);
+}
+
+static int bench_wait(struct bench_pair *pair)
+{
+	if (!wait_for_completion_timeout(&pair->finished, BENCH_TIMEOUT))
+		return -ETIMEDOUT;
+	return pair->err;
+}
+
+static void bench_nothing(struct work_struct *work)
+{
+}
+
+static DECLARE_WORK(bench_turn, bench_nothing);
+
+/* Sleep until a worker had its turn; others that are ready have theirs, too. */
+static void bench_pause(void)
+{
+	schedule_work(&bench_turn);
+	flush_work(&bench_turn);
+}
+
+static void bench_settle(void)
+{
+	int i;
+
+	for (i = 0; i < BENCH_SETTLE; i++)
+		bench_pause();
+}
+
+/* Wait until *@word is @value. */
+static int bench_wait_word(const u32 *word, u32 value)
+{
+	unsigned long end = jiffies + BENCH_TIMEOUT;
+
+	while (READ_ONCE(*word) != value) {
+		if (time_after(jiffies, end))
+			return -ETIMEDOUT;
+		bench_pause();
+	}
+	return 0;
+}
+
+/* ---- bursts: the cost of one call ------------------------------------------- */
+
+/*
+ * Time the reaping of @n completions that are all there. Returns 0 if they were
+ * not, which is no error: the rest is reaped untimed.
+ */
+static int bench_reap(struct bench_side *side, enum bench_queue queue, int n,
+		      u64 *ticks)
+{
+	unsigned long end = jiffies + BENCH_TIMEOUT;
+	u64 start;
+	int got, all;
+
+	start = bench_clock();
+	got = side->ops->reap(side, queue, n);
+	*ticks = bench_clock() - start;
+	if (got == n)
+		return 1;
+	for (all = got; all < n; all += got) {
+		if (got < 0 || time_after(jiffies, end))
+			return got < 0 ? got : -ETIMEDOUT;
+		bench_pause();
+		got = side->ops->reap(side, queue, n - all);
+	}
+	return 0;
+}
+
+static int bench_burst_once(struct bench_pair *pair, const struct bench_to *to)
+{
+	struct bench_side *a = pair->side[0], *b = pair->side[1];
+	bool srq = pair->shape.srq;
+	u8 *last = b->buf + BENCH_BUF + (BENCH_BURST - 1) * b->recv_stride;
+	u64 start, recv, send;
+	int err;
+
+	/* Only the last message of this burst puts it there. */
+	*(u32 *)a->buf = ++pair->id;
+
+	start = bench_clock();
+	err = b->ops->post_recv(b, BENCH_BURST);
+	recv = bench_clock() - start;
+	if (err)
+		return err;
+	start = bench_clock();
+	err = a->ops->post_send(a, BENCH_BURST, BENCH_SMALL);
+	send = bench_clock() - start;
+	if (err)
+		return err;
+	bench_note(to->res, srq ? BENCH_POST_SRQ_RECV : BENCH_POST_RECV,
+		   to->series, recv, BENCH_BURST);
+	if (!srq)
+		bench_note(to->res, BENCH_POST_SEND, to->series, send,
+			   BENCH_BURST);
+
+	err = bench_wait_word((u32 *)last, pair->id);
+	if (err)
+		return err;
+	bench_settle();
+
+	err = bench_reap(b, BENCH_RQ, BENCH_BURST, &recv);
+	if (err < 0)
+		return err;
+	if (err)
+		bench_note(to->res, srq ? BENCH_REAP_SRQ_RECV : BENCH_REAP_RECV,
+			   to->series, recv, BENCH_BURST);
+	err = bench_reap(a, BENCH_SQ, BENCH_BURST, &send);
+	if (err < 0)
+		return err;
+	if (err && !srq)
+		bench_note(to->res, BENCH_REAP_SEND, to->series, send,
+			   BENCH_BURST);
+	return 0;
+}
+
+/* Post and reap in tight loops, on a pair without upcalls. */
+int bench_burst(struct bench_pair *pair, const struct bench_to *to, int bursts)
+{
+	struct bench_side *b = pair->side[1];
+	int err = 0;
+
+	b->recv_len = BENCH_SMALL;
+	b->recv_stride = BENCH_SMALL;
+	while (bursts-- && !err)
+		err = bench_burst_once(pair, to);
+	return err;
+}
+
+/* ---- piles: the cost of one upcall -------------------------------------------- */
+
+static void bench_pile_done(struct bench_side *side, enum bench_queue queue)
+{
+	struct bench_pair *pair = side->pair;
+
+	if (queue == BENCH_SQ) {
+		if (!--pair->sent)
+			complete(&pair->finished);
+		return;
+	}
+	if (pair->received-- == BENCH_PILE)
+		pair->start = bench_clock();
+	if (!pair->received) {
+		pair->end = bench_clock();
+		complete(&pair->finished);
+	}
+}
+
+static int bench_pile_send(struct bench_pair *pair, int n)
+{
+	struct bench_side *a = pair->side[0];
+	int err;
+
+	reinit_completion(&pair->finished);
+	pair->sent = n;
+	err = a->ops->post_send(a, n, BENCH_SMALL) ?: bench_wait(pair);
+	bench_settle();
+	return err;
+}
+
+static int bench_pile_once(struct bench_pair *pair, const struct bench_to *to)
+{
+	struct bench_side *b = pair->side[1];
+	int err;
+
+	pair->received = BENCH_PILE;
+	err = b->ops->hold(b);
+	if (err)
+		return err;
+	/* The first one uses up the notification that was asked for before. */
+	err = bench_pile_send(pair, 1) ?: bench_pile_send(pair, BENCH_PILE - 1);
+	reinit_completion(&pair->finished);
+	err = b->ops->release(b) ?: err;
+	err = err ?: bench_wait(pair);
+	if (err)
+		return err;
+	bench_note(to->res, BENCH_UPCALL, to->series, pair->end - pair->start,
+		   BENCH_PILE - 1);
+	return b->ops->post_recv(b, BENCH_PILE);
+}
+
+/* From the first to the last upcall for completions that were all there. */
+int bench_pile(struct bench_pair *pair, const struct bench_to *to, int piles)
+{
+	int err = 0;
+
+	pair->side[0]->done = bench_pile_done;
+	pair->side[1]->done = bench_pile_done;
+	while (piles-- && !err)
+		err = bench_pile_once(pair, to);
+	return err;
+}
+
+/* ---- ping-pong: latency ---------------------------------------------------------- */
+
+static void bench_ping_done(struct bench_side *side, enum bench_queue queue)
+{
+	struct bench_pair *pair = side->pair;
+	u64 now;
+	int err;
+
+	if (queue == BENCH_SQ)
+		return;
+	if (side == pair->side[0]) {
+		now = bench_clock();
+		pair->laps[pair->nlaps++] = now - pair->start;
+		pair->start = now;
+		pair->left--;
+	}
+	err = side->ops->post_recv(side, 1);
+	if (!err && pair->left > 0)
+		err = side->ops->post_send(side, 1, pair->len);
+	if (err)
+		bench_fail(pair, err);
+	else if (!pair->left)
+		complete(&pair->finished);
+}
+
+static int bench_cmp(const void *a, const void *b)
+{
+	u32 x = *(const u32 *)a, y = *(const u32 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Half the median of @laps round trips. */
+int bench_ping(struct bench_pair *pair, const struct bench_to *to,
+	       enum bench_figure figure, u32 len, int laps)
+{
+	struct bench_side *a = pair->side[0], *b = pair->side[1];
+	int err;
+
+	pair->laps = kcalloc(laps, sizeof(*pair->laps), GFP_KERNEL);
+	if (!pair->laps)
+		return -ENOMEM;
+	pair->nlaps = 0;
+	pair->left = laps;
+	pair->len = len;
+	a->done = bench_ping_done;
+	b->done = bench_ping_done;
+	reinit_completion(&pair->finished);
+	pair->start = bench_clock();
+	err = a->ops->post_send(a, 1, len) ?: bench_wait(pair);
+	if (!err) {
+		bench_settle();
+		sort(pair->laps, laps, sizeof(*pair->laps), bench_cmp, NULL);
+		bench_note(to->res, figure, to->series, pair->laps[laps / 2],
+			   2);
+	}
+	kfree(pair->laps);
+	return err;
+}
+
+/* ---- streams: throughput ------------------------------------------------------------ */
+
+static void bench_stream_done(struct bench_side *side, enum bench_queue queue)
+{
+	struct bench_pair *pair = side->pair;
+	int err = 0;
+
+	if (queue == BENCH_RQ) {
+		err = side->ops->post_recv(side, 1);
+		pair->received--;
+	} else {
+		pair->sent--;
+		if (pair->left > 0) {
+			pair->left--;
+			err = pair->write ?
+				side->ops->post_write(side, 1, pair->len) :
+				side->ops->post_send(side, 1, pair->len);
+		}
+	}
+	if (err) {
+		bench_fail(pair, err);
+	} else if (!pair->sent && !pair->received) {
+		pair->end = bench_clock();
+		complete(&pair->finished);
+	}
+}
+
+/* BENCH_WINDOW messages of BENCH_BUF bytes are always under way. */
+int bench_stream(struct bench_pair *pair, const struct bench_to *to,
+		 bool write, int messages)
+{
+	struct bench_side *a = pair->side[0], *b = pair->side[1];
+	int err;
+
+	pair->write = write;
+	pair->len = BENCH_BUF;
+	pair->sent = messages;
+	pair->received = write ? 0 : messages;
+	pair->left = messages - BENCH_WINDOW;
+	a->done = bench_stream_done;
+	b->done = bench_stream_done;
+	reinit_completion(&pair->finished);
+	pair->start = bench_clock();
+	err = write ? a->ops->post_write(a, BENCH_WINDOW, BENCH_BUF) :
+		      a->ops->post_send(a, BENCH_WINDOW, BENCH_BUF);
+	err = err ?: bench_wait(pair);
+	if (err)
+		return err;
+	bench_note(to->res, write ? BENCH_STREAM_WRITE : BENCH_STREAM_SEND,
+		   to->series, pair->end - pair->start, messages);
+	return 0;
+}

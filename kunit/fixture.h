@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What the KUnit suites of kdapl.ko share; implemented in fixture/.
+ *
+ * A suite runs its cases once for each device of the test bed:
+ *
+ *	static void N1_something(struct kunit *test)
+ *	{
+ *		struct kd_side *a = kd_open_param(test);
+ *		struct kd_side *p = kd_open_param(test);
+ *
+ *		kd_setup(a, NULL);
+ *		kd_setup(p, NULL);
+ *		kd_connect_pair(a, p);
+ *		...
+ *	}
+ *	KUNIT_CASE_PARAM(N1_something, kd_gen_ia)
+ *
+ * A side is one open IA with all that was made in it. It closes itself when the
+ * case ends, however it ends, and memory registered with kd_buf_alloc() is
+ * freed after that. Helpers assert, so they need no checks.
+ */
+#ifndef KDAPL_KUNIT_FIXTURE_H
+#define KDAPL_KUNIT_FIXTURE_H
+
+#include <kunit/test.h>
+#include <linux/atomic.h>
+#include <linux/list.h>
+#include <linux/sizes.h>
+#include <linux/spinlock.h>
+#include <dat/kdat.h>
+
+#define KD_TIMEOUT_MS	10000		/* for what must happen */
+#define KD_QUIET_MS	60		/* for what must not happen */
+#define KD_BUF_LEN	SZ_64K
+
+/* ---- Returns ------------------------------------------------------------- */
+
+const char *kd_strerror(DAT_RETURN ret);
+
+/* Expect (assert) that a call returns this type, DAT_SUCCESS included. */
+#define KD_EXPECT_RET(test, want, call)					\
+do {									\
+	DAT_RETURN __ret = (call);					\
+									\
+	KUNIT_EXPECT_EQ_MSG(test, (u32)DAT_GET_TYPE(__ret), (u32)(want),\
+			    "%s returned %#x %s", #call, __ret,		\
+			    kd_strerror(__ret));			\
+} while (0)
+
+#define KD_ASSERT_RET(test, want, call)					\
+do {									\
+	DAT_RETURN __ret = (call);					\
+									\
+	KUNIT_ASSERT_EQ_MSG(test, (u32)DAT_GET_TYPE(__ret), (u32)(want),\
+			    "%s returned %#x %s", #call, __ret,		\
+			    kd_strerror(__ret));			\
+} while (0)
+
+#define KD_EXPECT_OK(test, call)	KD_EXPECT_RET(test, DAT_SUCCESS, call)
+#define KD_ASSERT_OK(test, call)	KD_ASSERT_RET(test, DAT_SUCCESS, call)
+
+/* ---- Memory -------------------------------------------------------------- */
+
+/* Registered memory of a side; freed after its IA was closed. */
+struct kd_buf {
+	struct list_head link;
+	void *va;
+	size_t len;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+};
+
+struct kd_side;
+
+struct kd_buf *kd_buf_alloc_priv(struct kd_side *side, size_t len, bool virt,
+				 DAT_MEM_PRIV_FLAGS priv);
+struct kd_buf *kd_buf_alloc(struct kd_side *side, size_t len);
+struct kd_buf *kd_buf_valloc(struct kd_side *side, size_t len);
+void kd_fill(void *va, size_t len, u32 seed);
+bool kd_is_filled(const void *va, size_t len, u32 seed);
+
+static inline DAT_LMR_TRIPLET kd_seg(const struct kd_buf *buf, size_t off,
+				     size_t len)
+{
+	return (DAT_LMR_TRIPLET) {
+		.virtual_address = (uintptr_t)buf->va + off,
+		.segment_length = len,
+		.lmr_context = buf->lmr_context,
+	};
+}
+
+static inline DAT_RMR_TRIPLET kd_remote(const struct kd_buf *buf, size_t off,
+					size_t len)
+{
+	return (DAT_RMR_TRIPLET) {
+		.virtual_address = (uintptr_t)buf->va + off,
+		.segment_length = len,
+		.rmr_context = buf->rmr_context,
+	};
+}
+
+static inline DAT_CONTEXT kd_cookie(u64 value)
+{
+	return (DAT_CONTEXT) { .as_64 = value };
+}
+
+/* ---- Sides --------------------------------------------------------------- */
+
+/**
+ * struct kd_side - an open IA and the usual objects in it
+ * @addr: an IPv4 address of the IA
+ * @buf: KD_BUF_LEN bytes that may be read and written locally and remotely
+ * @srq: NULL unless asked for
+ * @max_pd: longest private data, bytes
+ */
+struct kd_side {
+	struct kunit *test;
+	const char *name;
+	DAT_IA_HANDLE ia;
+	DAT_IA_ADDRESS_PTR addr;
+	DAT_COUNT max_pd;
+	DAT_PZ_HANDLE pz;
+	DAT_EVD_HANDLE async_evd;
+	DAT_EVD_HANDLE recv_evd;
+	DAT_EVD_HANDLE req_evd;
+	DAT_EVD_HANDLE conn_evd;
+	DAT_EVD_HANDLE cr_evd;
+	DAT_SRQ_HANDLE srq;
+	DAT_EP_HANDLE ep;
+	struct kd_buf *buf;
+	struct list_head bufs;
+};
+
+/**
+ * struct kd_opts - what kd_setup() makes; zero means the default
+ * @attr: attributes of the EP, default kd_ep_attr()
+ * @qlen: of each EVD, default 64
+ * @polled: EVDs without any upcall (waiting for events is slow); by default
+ *	they have DAT_UPCALL_NOTIFY
+ * @merged: one EVD of all streams is recv_evd, req_evd, conn_evd and cr_evd
+ * @srq_len: buffers of an SRQ, none if 0
+ * @no_ep: do not make the EP
+ */
+struct kd_opts {
+	const DAT_EP_ATTR *attr;
+	DAT_COUNT qlen;
+	bool polled;
+	bool merged;
+	DAT_COUNT srq_len;
+	bool no_ep;
+};
+
+/* Parameters of a case: the names of the IAs of the test bed. */
+const void *kd_gen_ia(const void *prev, char *desc);
+
+struct kd_side *kd_open(struct kunit *test, const char *name);
+struct kd_side *kd_open_param(struct kunit *test);
+void kd_close(struct kd_side *side);
+void kd_setup(struct kd_side *side, const struct kd_opts *opts);
+DAT_EP_ATTR kd_ep_attr(void);
+DAT_EVD_HANDLE kd_evd(struct kd_side *side, DAT_EVD_FLAGS flags,
+		      DAT_COUNT qlen, DAT_UPCALL_POLICY policy);
+DAT_EP_HANDLE kd_ep(struct kd_side *side, const DAT_EP_ATTR *attr);
+DAT_SRQ_HANDLE kd_srq(struct kd_side *side, DAT_COUNT len);
+DAT_EP_STATE kd_state(struct kd_side *side);
+bool kd_wait_state(DAT_EP_HANDLE ep, DAT_EP_STATE state);
+bool kd_is_iwarp(struct kd_side *side);
+bool kd_slow_kernel(void);
+
+/* ---- Events -------------------------------------------------------------- */
+
+bool kd_wait_event(DAT_EVD_HANDLE evd, DAT_EVENT *event, unsigned int ms);
+void kd_expect_event(struct kunit *test, DAT_EVD_HANDLE evd,
+		     DAT_EVENT_NUMBER number, DAT_EVENT *event);
+void kd_expect_dto(struct kunit *test, DAT_EVD_HANDLE evd, u64 cookie,
+		   DAT_DTO_COMPLETION_STATUS status, DAT_EVENT *event);
+void kd_expect_no_event(struct kunit *test, DAT_EVD_HANDLE evd);
+unsigned int kd_drain(DAT_EVD_HANDLE evd);
+
+/* For conditions that some upcall or the passing of time makes true. */
+bool kd_wait_until(bool (*cond)(void *data), void *data, unsigned int ms);
+void kd_wake(void);
+
+/* ---- Upcalls ------------------------------------------------------------- */
+
+#define KD_RECORDS 64
+
+/**
+ * struct kd_recorder - counts upcalls, and where they ran
+ * @max_running: most upcalls that ran at the same time
+ * @more: upcalls that were told of more events
+ * @events: of upcalls that had one; @n counts all, the last KD_RECORDS are kept
+ * @hook: called inside the upcall, may be NULL
+ */
+struct kd_recorder {
+	atomic_t calls;
+	atomic_t softirq;
+	atomic_t task;
+	atomic_t hardirq;
+	atomic_t running;
+	atomic_t max_running;
+	atomic_t more;
+	spinlock_t lock;		/* protects n and events */
+	u32 n;
+	DAT_EVENT events[KD_RECORDS];
+	void (*hook)(struct kd_recorder *rec, const DAT_EVENT *event,
+		     DAT_BOOLEAN more);
+	void *priv;
+};
+
+struct kd_recorder *kd_recorder(struct kunit *test);
+DAT_UPCALL_OBJECT kd_upcall(struct kd_recorder *rec);
+DAT_EVD_HANDLE kd_recorded_evd(struct kd_side *side, DAT_EVD_FLAGS flags,
+			       DAT_COUNT qlen, DAT_UPCALL_POLICY policy,
+			       struct kd_recorder *rec);
+bool kd_wait_calls(struct kd_recorder *rec, int calls);
+
+/* ---- Connecting ---------------------------------------------------------- */
+
+u16 kd_port(void);
+void kd_connect_pair(struct kd_side *active, struct kd_side *passive);
+void kd_connect_start(struct kd_side *active, struct kd_side *passive,
+		      u16 port);
+DAT_CR_HANDLE kd_expect_cr(struct kd_side *passive);
+DAT_PSP_HANDLE kd_psp(struct kd_side *side, u16 port, DAT_PSP_FLAGS flags);
+void kd_disconnect(struct kd_side *active, struct kd_side *passive);
+
+/* ---- Data transfer ------------------------------------------------------- */
+
+void kd_recv(struct kd_side *side, size_t off, size_t len, u64 cookie);
+void kd_send(struct kd_side *side, size_t off, size_t len, u64 cookie);
+
+#endif /* KDAPL_KUNIT_FIXTURE_H */

@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * W1, W5, W6: the low watermark of an SRQ, whatever the device does with its
+ * own limit. Devices misbehave here because their modify_srq is replaced.
+ */
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/irq_work.h>
+#include <linux/module.h>
+#include <linux/timer.h>
+#include <rdma/ib_verbs.h>
+#include "srq_fixture.h"
+
+#define SET_LW(b, lw) \
+	KD_ASSERT_OK((b)->test, dat_srq_set_lw((b)->in->srq, lw))
+
+static void W1_strictly_below(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 10);
+	struct rx_link *link = rx_link(b);
+
+	rx_post(b, link, 6);
+	SET_LW(b, 5);
+	KUNIT_EXPECT_EQ(test, rx_query(b).low_watermark, 5);
+	rx_deliver(b, link);
+	/* 5 are left: not below. */
+	kd_expect_no_event(test, b->in->async_evd);
+	rx_deliver(b, link);
+	rx_expect_low(b);
+	rx_deliver_n(b, link, 4);
+	kd_expect_no_event(test, b->in->async_evd);
+	KUNIT_EXPECT_EQ(test, rx_query(b).low_watermark, 5);
+}
+
+static void W1_in_the_call(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 10);
+
+	SET_LW(b, 1);
+	rx_expect_low(b);
+	rx_post(b, NULL, 5);
+	SET_LW(b, 5);
+	RX_EXPECT_QUIET(b);
+	SET_LW(b, 6);
+	rx_expect_low(b);
+	kd_expect_no_event(test, b->in->async_evd);
+}
+
+/* Reaping changes nothing: it is the available count that matters. */
+static void W1_taken_not_reaped(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 10);
+	struct rx_link *link = rx_link(b);
+
+	rx_post(b, link, 4);
+	rx_deliver_n(b, link, 2);
+	SET_LW(b, 2);
+	rx_reap_n(b, link, 2);
+	kd_expect_no_event(test, b->in->async_evd);
+	rx_deliver(b, link);
+	rx_expect_low(b);
+}
+
+static void W1_once_per_setting(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 10);
+	struct rx_link *link = rx_link(b);
+
+	rx_post(b, link, 4);
+	SET_LW(b, 4);
+	rx_deliver(b, link);
+	rx_expect_low(b);
+	/* Up again and down again: it is not armed. */
+	rx_reap(b, link);
+	rx_post(b, link, 2);
+	rx_deliver_n(b, link, 3);
+	kd_expect_no_event(test, b->in->async_evd);
+	SET_LW(b, 2);
+	RX_EXPECT_QUIET(b);
+	rx_deliver(b, link);
+	rx_expect_low(b);
+	kd_expect_no_event(test, b->in->async_evd);
+}
+
+static void W1_replaced(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 10);
+	struct rx_link *link = rx_link(b);
+
+	rx_post(b, link, 6);
+	SET_LW(b, 6);
+	SET_LW(b, 3);
+	rx_deliver_n(b, link, 3);
+	kd_expect_no_event(test, b->in->async_evd);
+	rx_deliver(b, link);
+	rx_expect_low(b);
+	kd_expect_no_event(test, b->in->async_evd);
+}
+
+static void W1_zero_disarms(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 10);
+	struct rx_link *link = rx_link(b);
+
+	SET_LW(b, 0);
+	rx_post(b, link, 4);
+	SET_LW(b, 4);
+	SET_LW(b, 0);
+	KUNIT_EXPECT_EQ(test, rx_query(b).low_watermark, 0);
+	rx_deliver_n(b, link, 4);
+	kd_expect_no_event(test, b->in->async_evd);
+}
+
+static void W1_bad_values(struct kunit *test)
+{
+	static const DAT_COUNT bad[] = { -1, INT_MIN, 11, INT_MAX };
+	struct rx_bench *b = rx_open(test, 10);
+	struct rx_link *link = rx_link(b);
+	int i;
+
+	rx_post(b, link, 3);
+	SET_LW(b, 3);
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+			      dat_srq_set_lw(b->in->srq, bad[i]));
+	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, dat_srq_set_lw(NULL, 1));
+	KUNIT_EXPECT_EQ(test, rx_query(b).low_watermark, 3);
+	RX_EXPECT_QUIET(b);
+	/* Still armed, as before. */
+	rx_deliver(b, link);
+	rx_expect_low(b);
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+			      dat_srq_set_lw(b->in->srq, bad[i]));
+	/* And not armed by them. */
+	rx_deliver_n(b, link, 2);
+	kd_expect_no_event(test, b->in->async_evd);
+	rx_post(b, link, 7);
+	SET_LW(b, 10);
+	rx_expect_low(b);
+}
+
+/* The second setting fires although the event of the first was not reaped. */
+static void W1_two_settings_two_events(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 10);
+	struct rx_link *link = rx_link(b);
+
+	rx_post(b, link, 4);
+	SET_LW(b, 5);
+	SET_LW(b, 4);
+	rx_deliver(b, link);
+	SET_LW(b, 9);
+	rx_expect_low(b);
+	rx_expect_low(b);
+	rx_expect_low(b);
+	kd_expect_no_event(test, b->in->async_evd);
+}
+
+/* Nobody calls kDAPL, no EVD has an upcall, and yet the event comes. */
+static void W1_unwatched(struct kunit *test)
+{
+	struct rx_bench *b;
+	struct rx_link *link;
+
+	b = rx_open_on(test, *(const char * const *)test->param_value,
+		       (struct kd_opts) { .srq_len = 10, .polled = true });
+	link = rx_link(b);
+	rx_post(b, link, 3);
+	SET_LW(b, 2);
+	for (int i = 0; i < 2; i++) {
+		KD_ASSERT_OK(test, rx_try_send(b, link));
+		rx_sent(b);
+	}
+	rx_expect_low(b);
+}
+
+/* An EP that joins after the setting counts as well. */
+static void W1_ep_joins_later(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 10);
+	struct rx_link *link;
+
+	rx_post(b, NULL, 2);
+	SET_LW(b, 2);
+	link = rx_link(b);
+	rx_deliver(b, link);
+	rx_expect_low(b);
+	kd_expect_no_event(test, b->in->async_evd);
+}
+
+static void rearm_lower(struct kd_recorder *rec, const DAT_EVENT *event,
+			DAT_BOOLEAN more)
+{
+	struct rx_bench *b = rec->priv;
+	DAT_COUNT lw = rx_query(b).low_watermark;
+
+	if (event->event_number == DAT_ASYNC_SRQ_LOW_WATERMARK && lw > 1)
+		KD_EXPECT_OK(b->test, dat_srq_set_lw(b->in->srq, lw - 1));
+}
+
+static void W1_rearm_in_upcall(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 10);
+	struct rx_link *link = rx_link(b);
+	struct kd_recorder *rec = kd_recorder(test);
+	DAT_UPCALL_OBJECT upcall = kd_upcall(rec);
+
+	rec->priv = b;
+	rec->hook = rearm_lower;
+	KD_ASSERT_OK(test, dat_evd_modify_upcall(b->in->async_evd,
+						 DAT_UPCALL_SINGLE_INSTANCE,
+						 &upcall, DAT_UPCALL_INVOC_ANY));
+	rx_post(b, link, 5);
+	SET_LW(b, 5);
+	for (int i = 1; i <= 5; i++) {
+		rx_deliver(b, link);
+		KUNIT_EXPECT_TRUE(test, kd_wait_calls(rec, i));
+	}
+	/* The last setting was 1, which has fired too. */
+	KUNIT_EXPECT_EQ(test, rec->n, 5);
+	rec->hook = NULL;
+	KD_EXPECT_OK(test, dat_evd_modify_upcall(b->in->async_evd,
+						 DAT_UPCALL_TEARDOWN, NULL,
+						 DAT_UPCALL_INVOC_ANY));
+}
+
+static void W5_payload(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 10);
+	DAT_ASYNCH_ERROR_EVENT_DATA *data;
+	DAT_HANDLE_TYPE type;
+	DAT_EVENT event;
+
+	SET_LW(b, 1);
+	kd_expect_event(test, b->in->async_evd, 0x08201, &event);
+	data = &event.event_data.asynch_error_event_data;
+	KUNIT_EXPECT_PTR_EQ(test, data->dat_handle, (DAT_HANDLE)b->in->srq);
+	KUNIT_EXPECT_EQ(test, data->reason, DAT_SRQ_LOW_WATERMARK_EVENT);
+	KD_EXPECT_OK(test, dat_get_handle_type(data->dat_handle, &type));
+	KUNIT_EXPECT_EQ(test, (u32)type, (u32)DAT_HANDLE_TYPE_SRQ);
+	/* The other open of this IA does not own the SRQ. */
+	kd_expect_no_event(test, b->out->async_evd);
+}
+
+/* An event nobody has reaped goes with the SRQ. */
+static void W5_freed_unreaped(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 10);
+
+	SET_LW(b, 1);
+	SET_LW(b, 1);
+	KD_EXPECT_OK(test, dat_srq_free(b->in->srq));
+	kd_expect_no_event(test, b->in->async_evd);
+}
+
+/* ---- W6: devices ----------------------------------------------------------- */
+
+enum quirk {
+	REFUSES,	/* does not arm */
+	SWALLOWS,	/* arms, never fires */
+	FIRES_AT_ONCE,	/* twice, from inside the call */
+	GARBAGE,	/* as above with other event codes */
+	IS_SLOW,	/* sleeps */
+};
+
+static struct {
+	struct ib_device *dev;
+	typeof(((struct ib_device_ops *)NULL)->modify_srq) modify_srq;
+	enum quirk quirk;
+	struct ib_srq *srq;
+	atomic_t armed;
+} fake;
+
+static void fake_event(int code)
+{
+	struct ib_event event = {
+		.device = fake.dev,
+		.element.srq = fake.srq,
+		.event = code,
+	};
+
+	fake.srq->event_handler(&event, fake.srq->srq_context);
+}
+
+static int fake_modify_srq(struct ib_srq *srq, struct ib_srq_attr *attr,
+			   enum ib_srq_attr_mask mask, struct ib_udata *udata)
+{
+	static const int codes[] = { 0, -1, 0x7fffffff, IB_EVENT_CQ_ERR,
+				     IB_EVENT_PORT_ACTIVE, IB_EVENT_SRQ_ERR };
+	int i, err = 0;
+
+	if (mask != IB_SRQ_LIMIT)
+		return fake.modify_srq(srq, attr, mask, udata);
+	fake.srq = srq;
+	switch (fake.quirk) {
+	case REFUSES:
+		err = -EINVAL;
+		break;
+	case SWALLOWS:
+		break;
+	case FIRES_AT_ONCE:
+		fake_event(IB_EVENT_SRQ_LIMIT_REACHED);
+		fake_event(IB_EVENT_SRQ_LIMIT_REACHED);
+		break;
+	case GARBAGE:
+		for (i = 0; i < ARRAY_SIZE(codes); i++)
+			fake_event(codes[i]);
+		break;
+	case IS_SLOW:
+		msleep(30);
+		err = fake.modify_srq(srq, attr, mask, udata);
+		break;
+	}
+	atomic_inc(&fake.armed);
+	kd_wake();
+	return err;
+}
+
+static void fake_restore(void *unused)
+{
+	fake.dev->ops.modify_srq = fake.modify_srq;
+	ib_device_put(fake.dev);
+}
+
+static void fake_install(struct kunit *test, const char *ia, enum quirk quirk)
+{
+	char name[] = "xxx0";
+
+	memcpy(name, ia, 4);
+	fake.dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
+	KUNIT_ASSERT_NOT_NULL(test, fake.dev);
+	fake.quirk = quirk;
+	fake.srq = NULL;
+	atomic_set(&fake.armed, 0);
+	fake.modify_srq = fake.dev->ops.modify_srq;
+	fake.dev->ops.modify_srq = fake_modify_srq;
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, fake_restore,
+							   NULL));
+}
+
+static bool fake_is_armed(void *data)
+{
+	return atomic_read(&fake.armed) >= *(int *)data;
+}
+
+static void fake_wait(struct kunit *test, int armed)
+{
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(fake_is_armed, &armed,
+					      KD_TIMEOUT_MS));
+}
+
+struct quirk_param {
+	const char *ia;
+	enum quirk quirk;
+	const char *desc;
+};
+
+#define QUIRK(q)			\
+	{ "rxe0/1", q, "rxe0 " #q },	\
+	{ "siw0/1", q, "siw0 " #q }
+
+static const struct quirk_param quirks[] = {
+	QUIRK(REFUSES),
+	QUIRK(SWALLOWS),
+	QUIRK(FIRES_AT_ONCE),
+	QUIRK(GARBAGE),
+	QUIRK(IS_SLOW),
+};
+KUNIT_ARRAY_PARAM_DESC(quirk, quirks, desc);
+
+static void W6_quirk(struct kunit *test)
+{
+	const struct quirk_param *p = test->param_value;
+	struct rx_bench *b;
+	struct rx_link *link;
+
+	b = rx_open_on(test, p->ia, (struct kd_opts) { .srq_len = 8 });
+	link = rx_link(b);
+	fake_install(test, p->ia, p->quirk);
+	rx_post(b, link, 8);
+	SET_LW(b, 4);
+	fake_wait(test, 1);
+	rx_deliver_n(b, link, 4);
+	kd_expect_no_event(test, b->in->async_evd);
+	rx_deliver(b, link);
+	rx_expect_low(b);
+	rx_deliver_n(b, link, 2);
+	kd_expect_no_event(test, b->in->async_evd);
+	SET_LW(b, 2);
+	rx_expect_low(b);
+	fake_wait(test, 2);
+	rx_deliver(b, link);
+	kd_expect_no_event(test, b->in->async_evd);
+	rx_reap_n(b, link, 8);
+	RX_EXPECT_COUNTS(b, 8, 0, 0);
+	/* Work that is on its way has to find what it expects. */
+	KD_EXPECT_OK(test, dat_ep_free(link->in));
+}
+
+/* ---- W6: the time and place of the device's event -------------------------- */
+
+struct interrupt {
+	struct irq_work work;
+	struct timer_list timer;
+	struct completion done;
+	bool hard;
+};
+
+static void fire_hard(struct irq_work *work)
+{
+	struct interrupt *irq = container_of(work, struct interrupt, work);
+
+	irq->hard = in_hardirq();
+	fake_event(IB_EVENT_SRQ_LIMIT_REACHED);
+	fake_event(IB_EVENT_SRQ_LIMIT_REACHED);
+	complete(&irq->done);
+}
+
+static void fire_soft(struct timer_list *timer)
+{
+	struct interrupt *irq = container_of(timer, struct interrupt, timer);
+
+	fake_event(IB_EVENT_SRQ_LIMIT_REACHED);
+	fake_event(IB_EVENT_SRQ_LIMIT_REACHED);
+	complete(&irq->done);
+}
+
+/* The device reports the limit, twice each, from every context. */
+static void fire_everywhere(struct kunit *test)
+{
+	struct interrupt *irq = kunit_kzalloc(test, sizeof(*irq), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, irq);
+	fake_event(IB_EVENT_SRQ_LIMIT_REACHED);
+	init_completion(&irq->done);
+	init_irq_work(&irq->work, fire_hard);
+	irq_work_queue(&irq->work);
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&irq->done, HZ));
+	irq_work_sync(&irq->work);
+	KUNIT_EXPECT_TRUE(test, irq->hard);
+
+	reinit_completion(&irq->done);
+	timer_setup(&irq->timer, fire_soft, 0);
+	mod_timer(&irq->timer, jiffies);
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&irq->done, HZ));
+	timer_shutdown_sync(&irq->timer);
+}
+
+static void W6_late_events(struct kunit *test)
+{
+	const char *ia = *(const char * const *)test->param_value;
+	struct rx_bench *b = rx_open(test, 8);
+	struct rx_link *link = rx_link(b);
+
+	fake_install(test, ia, SWALLOWS);
+	rx_post(b, link, 8);
+	SET_LW(b, 4);
+	fake_wait(test, 1);
+	/* Early: nothing has been taken. */
+	fire_everywhere(test);
+	kd_expect_no_event(test, b->in->async_evd);
+	rx_deliver_n(b, link, 5);
+	rx_expect_low(b);
+	/* Late: it was reported already. */
+	fire_everywhere(test);
+	kd_expect_no_event(test, b->in->async_evd);
+	/* After being disarmed. */
+	SET_LW(b, 0);
+	fake_wait(test, 2);
+	fire_everywhere(test);
+	kd_expect_no_event(test, b->in->async_evd);
+	RX_EXPECT_COUNTS(b, 8, 3, 8);
+}
+
+/* As cxgb4 does it; the SRQ it names may not exist any more. */
+static void W6_device_event(struct kunit *test)
+{
+	const char *ia = *(const char * const *)test->param_value;
+	struct rx_bench *b = rx_open(test, 8);
+	struct rx_link *link = rx_link(b);
+	struct ib_event event = { .event = IB_EVENT_SRQ_LIMIT_REACHED };
+
+	fake_install(test, ia, SWALLOWS);
+	rx_post(b, link, 4);
+	SET_LW(b, 4);
+	fake_wait(test, 1);
+	event.device = fake.dev;
+	event.element.srq = fake.srq;
+	ib_dispatch_event(&event);
+	kd_expect_no_event(test, b->in->async_evd);
+	rx_deliver(b, link);
+	ib_dispatch_event(&event);
+	rx_expect_low(b);
+	ib_dispatch_event(&event);
+	event.element.srq = (struct ib_srq *)0x1234567890UL;
+	ib_dispatch_event(&event);
+	event.element.srq = NULL;
+	ib_dispatch_event(&event);
+	kd_expect_no_event(test, b->in->async_evd);
+	RX_EXPECT_COUNTS(b, 8, 3, 4);
+}
+
+/* The SRQ is freed while the device goes on reporting it. */
+static void W6_stale_srq(struct kunit *test)
+{
+	const char *ia = *(const char * const *)test->param_value;
+	struct rx_bench *b = rx_open(test, 8);
+	struct ib_event event = { .event = IB_EVENT_SRQ_LIMIT_REACHED };
+	int i;
+
+	fake_install(test, ia, SWALLOWS);
+	for (i = 1; i <= 20; i++) {
+		DAT_SRQ_HANDLE srq = kd_srq(b->in, 8);
+
+		KD_EXPECT_OK(test, dat_srq_set_lw(srq, 1));
+		fake_wait(test, i);
+		event.device = fake.dev;
+		event.element.srq = fake.srq;
+		ib_dispatch_event(&event);
+		fake_event(IB_EVENT_SRQ_LIMIT_REACHED);
+		KD_EXPECT_OK(test, dat_srq_free(srq));
+		ib_dispatch_event(&event);
+	}
+	kd_expect_no_event(test, b->in->async_evd);
+}
+
+static struct kunit_case lw_cases[] = {
+	KUNIT_CASE_PARAM(W1_strictly_below, kd_gen_ia),
+	KUNIT_CASE_PARAM(W1_in_the_call, kd_gen_ia),
+	KUNIT_CASE_PARAM(W1_taken_not_reaped, kd_gen_ia),
+	KUNIT_CASE_PARAM(W1_once_per_setting, kd_gen_ia),
+	KUNIT_CASE_PARAM(W1_replaced, kd_gen_ia),
+	KUNIT_CASE_PARAM(W1_zero_disarms, kd_gen_ia),
+	KUNIT_CASE_PARAM(W1_bad_values, kd_gen_ia),
+	KUNIT_CASE_PARAM(W1_two_settings_two_events, kd_gen_ia),
+	KUNIT_CASE_PARAM(W1_unwatched, kd_gen_ia),
+	KUNIT_CASE_PARAM(W1_ep_joins_later, kd_gen_ia),
+	KUNIT_CASE_PARAM(W1_rearm_in_upcall, kd_gen_ia),
+	KUNIT_CASE_PARAM(W5_payload, kd_gen_ia),
+	KUNIT_CASE_PARAM(W5_freed_unreaped, kd_gen_ia),
+	KUNIT_CASE_PARAM(W6_quirk, quirk_gen_params),
+	KUNIT_CASE_PARAM(W6_late_events, kd_gen_ia),
+	KUNIT_CASE_PARAM(W6_device_event, kd_gen_ia),
+	KUNIT_CASE_PARAM(W6_stale_srq, kd_gen_ia),
+	{ }
+};
+
+static struct kunit_suite lw_suite = {
+	.name = "kdapl_lw",
+	.test_cases = lw_cases,
+};
+kunit_test_suite(lw_suite);
+
+MODULE_DESCRIPTION("KUnit: the low watermark of an SRQ");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# Sourced by the scripts beside it: where things are.
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/kdapl
+# Distinguishes the build directories of several checkouts of this tree.
+# shellcheck disable=SC2034
+top_key=$(printf %s "$top" | sha256sum | cut -c1-8)
+mkdir -p "$cache"
+cache=$(cd "$cache" && pwd -P)
+
+# shellcheck source=scripts/deps.sh
+. "$top/scripts/deps.sh"
+
+# The flavour of kernel that the modules of a flavour are for.
+kernel_of()
+{
+	case $1 in
+	debug | coverage) echo debug ;;
+	*) echo plain ;;
+	esac
+}

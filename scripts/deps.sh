@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# The Debian packages that the targets of the Makefile need, and how to get them.
+# shellcheck disable=SC2034
+
+DEPS_KERNEL="linux-source-6.12 build-essential flex bison bc libelf-dev libssl-dev
+	xz-utils python3 kmod"
+DEPS_RUN="busybox-static iproute2 kmod e2fsprogs python3 rsync"
+DEPS_LINT="sparse shellcheck"
+
+# Install those of the named packages that are missing.
+need_packages()
+{
+	local missing=() p
+
+	for p in "$@"; do
+		dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null |
+			grep -qx installed || missing+=("$p")
+	done
+	[ ${#missing[@]} -eq 0 ] && return 0
+	echo "installing: ${missing[*]}"
+	if [ "$(id -u)" -ne 0 ]; then
+		echo "these packages are missing; install them as root:" \
+			"apt-get install ${missing[*]}" >&2
+		return 1
+	fi
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get install -y -qq "${missing[@]}" >/dev/null 2>&1 ||
+		{ apt-get update -qq && apt-get install -y -qq "${missing[@]}"; } >/dev/null
+}
