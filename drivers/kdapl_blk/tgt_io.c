@@ -43,6 +43,19 @@ static struct kbt_io *kbt_io_get(struct kbt_conn *conn)
 	return io;
 }
 
+/* Give an unused slot back. */
+static void kbt_io_unget(struct kbt_io *io)
+{
+	struct kbt_conn *conn = io->conn;
+
+	spin_lock_bh(&conn->lock);
+	list_add(&io->link, &conn->idle);
+	conn->idle_count++;
+	if (kbt_conn_ending(conn))
+		wake_up(&conn->all_idle);
+	spin_unlock_bh(&conn->lock);
+}
+
 /*
  * One reason less for the slot to be busy. Whoever waits for all slots may free
  * the client as soon as the lock is dropped.
@@ -290,7 +303,7 @@ void kbt_recv_work(struct work_struct *work)
 		io = NULL;
 	}
 	if (io)
-		kbt_io_put(io);
+		kbt_io_unget(io);
 }
 
 /* ---- Making slots -------------------------------------------------------- */
