@@ -6,9 +6,7 @@
  * Each bad_<type>() makes every call that takes a handle of this type, with one
  * bad handle and everything else valid.
  */
-#include <linux/completion.h>
 #include <linux/in.h>
-#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/net.h>
 #include "fixture.h"
@@ -502,99 +500,6 @@ static void I3_freed_handle_is_not_reused_soon(struct kunit *test)
 		      dat_pz_query(first, DAT_PZ_FIELD_ALL, &param));
 }
 
-/* ---- Freeing against using ------------------------------------------------ */
-
-struct race {
-	struct kd_side *s;
-	DAT_EP_HANDLE ep;
-	DAT_EVD_HANDLE evd;
-	DAT_SRQ_HANDLE srq;
-	bool stop;
-	unsigned int good;		/* calls that found their object */
-	unsigned int wrong;		/* calls that said something else */
-	struct completion done;
-};
-
-static void tally(struct race *r, DAT_RETURN ret)
-{
-	switch (DAT_GET_TYPE(ret)) {
-	case DAT_SUCCESS:
-	case DAT_QUEUE_EMPTY:
-	case DAT_QUEUE_FULL:
-		r->good++;
-		break;
-	case DAT_INVALID_HANDLE:
-	case DAT_INSUFFICIENT_RESOURCES:
-		break;
-	default:
-		r->wrong++;
-		break;
-	}
-}
-
-static int use_thread(void *data)
-{
-	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
-	struct race *r = data;
-	DAT_SRQ_PARAM srq;
-	DAT_EVD_PARAM evd;
-	DAT_COUNT n;
-
-	while (!READ_ONCE(r->stop)) {
-		DAT_LMR_TRIPLET seg = kd_seg(r->s->buf, 0, 64);
-
-		tally(r, dat_ep_post_recv(READ_ONCE(r->ep), 1, &seg,
-					  kd_cookie(1), 0));
-		tally(r, dat_ep_recv_query(READ_ONCE(r->ep), &n, NULL));
-		tally(r, dat_ep_set_watermark(READ_ONCE(r->ep), 3, 3));
-		tally(r, dat_ep_reset(READ_ONCE(r->ep)));
-		tally(r, dat_evd_post_se(READ_ONCE(r->evd), &event));
-		tally(r, dat_evd_query(READ_ONCE(r->evd), DAT_EVD_FIELD_ALL,
-				       &evd));
-		tally(r, dat_evd_dequeue(READ_ONCE(r->evd), &event));
-		event.event_number = DAT_SOFTWARE_EVENT;
-		tally(r, dat_evd_resize(READ_ONCE(r->evd), 16));
-		tally(r, dat_srq_post_recv(READ_ONCE(r->srq), 1, &seg,
-					   kd_cookie(2)));
-		tally(r, dat_srq_query(READ_ONCE(r->srq), DAT_SRQ_FIELD_ALL,
-				       &srq));
-		tally(r, dat_srq_set_lw(READ_ONCE(r->srq), 2));
-		schedule();
-	}
-	complete(&r->done);
-	return 0;
-}
-
-static void I3_free_against_use(struct kunit *test)
-{
-	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	struct kd_side *s = kd_open_param(test);
-	int i, rounds = kd_slow_kernel() ? 100 : 400;
-	struct task_struct *task;
-
-	KUNIT_ASSERT_NOT_NULL(test, r);
-	kd_setup(s, NULL);
-	r->s = s;
-	init_completion(&r->done);
-	task = kthread_run(use_thread, r, "kd-use");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	for (i = 0; i < rounds; i++) {
-		WRITE_ONCE(r->evd, kd_evd(s, DAT_EVD_SOFTWARE_FLAG, 8,
-					  DAT_UPCALL_NOTIFY));
-		WRITE_ONCE(r->srq, kd_srq(s, 8));
-		WRITE_ONCE(r->ep, kd_ep(s, NULL));
-		schedule();
-		KD_EXPECT_OK(test, dat_ep_free(r->ep));
-		KD_EXPECT_OK(test, dat_srq_free(r->srq));
-		KD_EXPECT_OK(test, dat_evd_free(r->evd));
-		schedule();
-	}
-	WRITE_ONCE(r->stop, true);
-	wait_for_completion(&r->done);
-	KUNIT_EXPECT_GT(test, r->good, 0);
-	KUNIT_EXPECT_EQ(test, r->wrong, 0);
-}
-
 static void I3_consumer_context(struct kunit *test)
 {
 	struct hctx *c = make_objects(test);
@@ -625,7 +530,6 @@ static struct kunit_case handle_cases[] = {
 	KUNIT_CASE_PARAM(I2_handle_of_another_type, kd_gen_ia),
 	KUNIT_CASE_PARAM(I3_freed_handle, kd_gen_ia),
 	KUNIT_CASE_PARAM(I3_freed_handle_is_not_reused_soon, kd_gen_ia),
-	KUNIT_CASE_PARAM(I3_free_against_use, kd_gen_ia),
 	KUNIT_CASE_PARAM(I3_consumer_context, kd_gen_ia),
 	{}
 };

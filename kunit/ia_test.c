@@ -249,7 +249,7 @@ static void I6_ia_attributes(struct kunit *test)
 	struct kd_side *s = kd_open_param(test);
 	DAT_IA_ATTR *ia = &query_all(test, s)->ia;
 
-	KUNIT_EXPECT_STREQ(test, ia->adapter_name, s->name);
+	KUNIT_EXPECT_STREQ(test, ia->adapter_name, device(test));
 	KUNIT_ASSERT_NOT_NULL(test, ia->ia_address_ptr);
 	KUNIT_EXPECT_EQ(test, ia->ia_address_ptr->sa_family, AF_INET);
 	KUNIT_EXPECT_GT(test, ia->max_eps, 0);

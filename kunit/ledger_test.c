@@ -127,6 +127,7 @@ struct reader {
 	struct rx_bench *b;
 	struct rx_link *link;
 	u64 rounds;
+	u64 want;
 	u64 bad;
 };
 
@@ -148,10 +149,18 @@ static int read_counts(void *data)
 		     p.available_dto_count > p.outstanding_dto_count ||
 		     p.outstanding_dto_count > p.max_recv_dtos))
 			r->bad++;
-		r->rounds++;
+		WRITE_ONCE(r->rounds, r->rounds + 1);
+		kd_wake();
 		cond_resched();
 	}
 	return 0;
+}
+
+static bool has_read(void *data)
+{
+	struct reader *r = data;
+
+	return READ_ONCE(r->rounds) >= r->want;
 }
 
 static void read_under_traffic(struct kunit *test, DAT_COUNT len)
@@ -172,11 +181,13 @@ static void read_under_traffic(struct kunit *test, DAT_COUNT len)
 			KD_EXPECT_OK(test, rx_try_send(b, link));
 			rx_sent(b);
 		}
+		r.want = READ_ONCE(r.rounds) + 1;
+		kd_wait_until(has_read, &r, KD_TIMEOUT_MS);
 		rx_reap_n(b, link, burst);
 	}
 	kthread_stop(task);
 	KUNIT_EXPECT_EQ(test, r.bad, 0);
-	KUNIT_EXPECT_GT(test, r.rounds, 100);
+	KUNIT_EXPECT_GT(test, r.rounds, n / 7);
 	KUNIT_EXPECT_EQ(test, rx_held(b, link), 0);
 }
 

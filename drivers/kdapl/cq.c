@@ -61,8 +61,12 @@ static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr,
 			    struct kdapl_later *later)
 {
 	struct kdapl_ep *ep = wr->ep;
-	bool event = wr->status != DAT_DTO_SUCCESS || !wr->suppress;
+	bool event = true;
 
+	if (unlikely(wr->mem))
+		event = kdapl_mem_done(wr);
+	if (wr->suppress && wr->status == DAT_DTO_SUCCESS)
+		event = false;
 	kdapl_ring_complete(&ep->sq, wr, event);
 	if (event) {
 		if (unlikely(READ_ONCE(ep->dying)))

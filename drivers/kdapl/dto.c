@@ -62,8 +62,7 @@ DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, DAT_COUNT n,
 		if (unlikely(!lmr || !smp_load_acquire(&lmr->valid)))
 			return kdapl_priv_error(DAT_PRIVILEGES_VIOLATION, priv);
 		if (unlikely(lmr->pz != pz &&
-			     !(lmr->reserved && pz && pz->pd &&
-			       lmr->obj.ia == pz->obj.ia)))
+			     !(lmr->reserved && pz && lmr->obj.ia == pz->obj.ia)))
 			return kdapl_priv_error(DAT_PROTECTION_VIOLATION, priv);
 		if (unlikely((lmr->priv & priv) != priv))
 			return kdapl_priv_error(DAT_PRIVILEGES_VIOLATION, priv);
@@ -75,7 +74,7 @@ DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, DAT_COUNT n,
 		sge[used].addr = iov[i].virtual_address + lmr->shift;
 		sge[used].length = iov[i].segment_length;
 		sge[used].lkey = unlikely(lmr->reserved) ?
-					pz->pd->local_dma_lkey : lmr->lkey;
+					pz->lkey : lmr->lkey;
 		sum += iov[i].segment_length;
 		used++;
 	}
@@ -140,13 +139,13 @@ static int kdapl_sq_submit(struct kdapl_ep *ep, struct kdapl_wr *entry,
  * @cookie: the consumer's
  * @op: reported in the completion event
  * @flags: completion flags
- * @rmr: for a bind
+ * @mem: LMR or RMR that the request is about, or NULL
  *
  * Context: Any.
  */
 DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			 DAT_DTO_COOKIE cookie, DAT_DTOS op,
-			 DAT_COMPLETION_FLAGS flags, struct kdapl_rmr *rmr)
+			 DAT_COMPLETION_FLAGS flags, struct kdapl_obj *mem)
 {
 	struct kdapl_ring *sq = &ep->sq;
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -184,7 +183,9 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 		entry->suppress = !!(flags & DAT_COMPLETION_SUPPRESS_FLAG);
 		entry->nsge = 0;
 		entry->rkey = 0;
-		entry->rmr = rmr;
+		entry->mem = mem;
+		if (unlikely(mem))
+			entry->mem_handle = mem->handle;
 		entry->len = kdapl_sge_total(wr);
 		WRITE_ONCE(sq->head, sq->head + 1);
 		err = kdapl_sq_submit(ep, entry, wr);
@@ -453,3 +454,74 @@ out:
 	return ret;
 }
 EXPORT_SYMBOL(dat_ep_post_rdma_read);
+
+/* Is the sink inside a bound RMR of the Endpoint's PZ that may be written? */
+static DAT_RETURN kdapl_sink_check(struct kdapl_ep *ep,
+				   const DAT_RMR_TRIPLET *sink)
+{
+	struct kdapl_rmr *rmr = kdapl_rmr_find(ep->obj.ia, sink->rmr_context);
+	u64 offset;
+
+	if (!rmr)
+		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
+				 DAT_PRIVILEGES_WRITE);
+	if (rmr->pz != ep->pz)
+		return DAT_ERROR(DAT_PROTECTION_VIOLATION,
+				 DAT_PROTECTION_WRITE);
+	if (!(rmr->priv & (DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
+			   DAT_MEM_PRIV_REMOTE_WRITE_FLAG)))
+		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
+				 DAT_PRIVILEGES_WRITE);
+	offset = sink->virtual_address;
+	if (rmr->va_type == DAT_VA_TYPE_VA)
+		offset -= rmr->triplet.virtual_address;
+	if (offset > rmr->triplet.segment_length ||
+	    sink->segment_length > rmr->triplet.segment_length - offset)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
+					const DAT_RMR_TRIPLET *local_iov,
+					DAT_DTO_COOKIE user_cookie,
+					const DAT_RMR_TRIPLET *remote_iov,
+					DAT_COMPLETION_FLAGS completion_flags)
+{
+	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_READ };
+	struct ib_sge sge;
+	struct kdapl_ep *ep;
+	DAT_RETURN ret;
+
+	rcu_read_lock();
+	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
+	if (!ep) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+		goto out;
+	}
+	if (!local_iov || !remote_iov) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, local_iov ?
+				DAT_INVALID_ARG4 : DAT_INVALID_ARG2);
+		goto out;
+	}
+	ret = kdapl_sink_check(ep, local_iov);
+	if (ret != DAT_SUCCESS)
+		goto out;
+	if (local_iov->segment_length < remote_iov->segment_length) {
+		ret = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+		goto out;
+	}
+	/* A window is a fast-registered MR, whose two keys are the same. */
+	sge.addr = local_iov->virtual_address;
+	sge.length = remote_iov->segment_length;
+	sge.lkey = local_iov->rmr_context;
+	wr.wr.sg_list = &sge;
+	wr.wr.num_sge = 1;
+	wr.remote_addr = remote_iov->virtual_address;
+	wr.rkey = remote_iov->rmr_context;
+	ret = kdapl_post_checked(ep, &wr.wr, user_cookie, DAT_DTO_RDMA_READ,
+				 completion_flags, DAT_INVALID_ARG5);
+out:
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(dat_ep_post_rdma_read_to_rmr);

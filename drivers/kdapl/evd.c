@@ -135,7 +135,7 @@ static void kdapl_reap_request(struct kdapl_wr *wr, DAT_EVENT *event)
 
 	if (wr->op == DAT_DTO_BIND_MW) {
 		event->event_number = DAT_RMR_BIND_COMPLETION_EVENT;
-		bind->rmr_handle = kdapl_handle(&wr->rmr->obj);
+		bind->rmr_handle = (DAT_RMR_HANDLE)(uintptr_t)wr->mem_handle;
 		bind->user_cookie = wr->cookie;
 		bind->status = wr->status;
 	} else {

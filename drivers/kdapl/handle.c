@@ -13,12 +13,20 @@
  * call can still look at it; verbs objects are destroyed now. The last reference
  * may be dropped in any context, hence the work item.
  */
+#include <linux/random.h>
 #include "kdapl.h"
 
 DEFINE_XARRAY_FLAGS(kdapl_handles, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 struct workqueue_struct *kdapl_wq;
 
 static atomic64_t kdapl_generation;
+
+/* A value that was never handed out should not hit by being small. */
+void kdapl_handle_setup(void)
+{
+	atomic64_set(&kdapl_generation,
+		     get_random_u32() | BIT_ULL(64 - KDAPL_GEN_SHIFT - 1));
+}
 
 static void kdapl_obj_release_work(struct work_struct *work)
 {

@@ -83,12 +83,17 @@ static DAT_RETURN kdapl_ia_async_evd(struct kdapl_ia *ia, DAT_COUNT qlen,
 		evd = kdapl_obj_get(*handle, DAT_HANDLE_TYPE_EVD);
 		if (!evd)
 			goto bad;
-		if (!(evd->flags & DAT_EVD_ASYNC_FLAG) ||
-		    !kdapl_obj_use(&evd->obj)) {
+		if (!(evd->flags & DAT_EVD_ASYNC_FLAG)) {
+			kdapl_obj_put(&evd->obj);
+			return DAT_ERROR(DAT_INVALID_PARAMETER,
+					 DAT_INVALID_ARG3);
+		}
+		if (!kdapl_obj_use(&evd->obj)) {
 			kdapl_obj_put(&evd->obj);
 			goto bad;
 		}
 		ia->async_evd = evd;
+		atomic_inc(&evd->obj.ia->lent);
 		return DAT_SUCCESS;
 	}
 	evd = kdapl_evd_alloc(ia, qlen, DAT_EVD_ASYNC_FLAG, &err);
@@ -313,6 +318,16 @@ static bool kdapl_ia_upcall_is_mine(struct kdapl_ia *ia)
 	return mine;
 }
 
+/* Also one that serves another IA, which keeps it but gets no upcall. */
+static void kdapl_ia_free_evd(struct kdapl_evd *evd)
+{
+	if (dat_evd_free(kdapl_handle(&evd->obj)) == DAT_SUCCESS ||
+	    !kdapl_obj_unpublish(&evd->obj))
+		return;
+	kdapl_upcall_stop(evd);
+	kdapl_obj_put(&evd->obj);
+}
+
 static void kdapl_ia_free_one(struct kdapl_obj *obj, u8 type)
 {
 	DAT_HANDLE handle = kdapl_handle(obj);
@@ -343,7 +358,7 @@ static void kdapl_ia_free_one(struct kdapl_obj *obj, u8 type)
 		dat_srq_free(handle);
 		break;
 	case DAT_HANDLE_TYPE_EVD:
-		dat_evd_free(handle);
+		kdapl_ia_free_evd(container_of(obj, struct kdapl_evd, obj));
 		break;
 	case DAT_HANDLE_TYPE_PZ:
 		dat_pz_free(handle);
@@ -378,6 +393,12 @@ static void kdapl_ia_free_all(struct kdapl_ia *ia)
 	}
 }
 
+/* Objects that will be released before long. */
+static int kdapl_ia_left(struct kdapl_ia *ia)
+{
+	return atomic_read(&ia->live) - atomic_read(&ia->lent);
+}
+
 /* Let go of what belongs to the IA itself, and wait for everything else. */
 static void kdapl_ia_finish(struct kdapl_ia *ia)
 {
@@ -387,15 +408,16 @@ static void kdapl_ia_finish(struct kdapl_ia *ia)
 		kdapl_lmr_free_reserved(ia);
 	if (ia->null_evd)
 		kdapl_obj_put(&ia->null_evd->obj);
-	wait_event(ia->wait, atomic_read(&ia->live) == ia->own_async_evd);
+	wait_event(ia->wait, kdapl_ia_left(ia) <= ia->own_async_evd);
 	kdapl_async_withdraw(&ia->catastrophic);
 	if (ia->own_async_evd) {
 		if (kdapl_obj_unpublish(&evd->obj)) {
 			kdapl_upcall_stop(evd);
 			kdapl_obj_put(&evd->obj);
 		}
-		wait_event(ia->wait, !atomic_read(&ia->live));
+		wait_event(ia->wait, kdapl_ia_left(ia) <= 0);
 	} else {
+		atomic_dec(&evd->obj.ia->lent);
 		kdapl_dep_put(&evd->obj);
 	}
 }

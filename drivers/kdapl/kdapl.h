@@ -96,6 +96,7 @@ void kdapl_obj_put(struct kdapl_obj *obj);
 void *kdapl_obj_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type);
 void kdapl_obj_free(struct kdapl_obj *obj);
 void kdapl_quiesce(void);
+void kdapl_handle_setup(void);
 
 static inline DAT_HANDLE_TYPE kdapl_type(const struct kdapl_obj *obj)
 {
@@ -237,6 +238,7 @@ struct kdapl_ia {
 	struct list_head objs;
 	bool closing;			/* no new objects */
 	atomic_t live;			/* objects not yet released */
+	atomic_t lent;			/* EVDs that other IAs use for theirs */
 	wait_queue_head_t wait;		/* for live to drop */
 	struct kdapl_evd *async_evd;
 	bool own_async_evd;
@@ -412,7 +414,8 @@ void kdapl_cq_destroy_all(struct kdapl_evd *evd);
  * @nsge: segments in @sge
  * @pz: PZ of the segments when @nsge is not zero
  * @link: SRQ: entry in the free, held or hardware list
- * @rmr: RMR bind: the RMR
+ * @mem: LMR or RMR that the request is about; referenced until it has ended
+ * @mem_handle: its handle, for the event
  * @sge: receive buffers only: what the device gets
  */
 struct kdapl_wr {
@@ -430,7 +433,10 @@ struct kdapl_wr {
 	struct kdapl_pz *pz;
 	union {
 		struct list_head link;
-		struct kdapl_rmr *rmr;
+		struct {
+			struct kdapl_obj *mem;
+			u64 mem_handle;
+		};
 	};
 	struct ib_sge sge[];
 };
@@ -586,7 +592,7 @@ DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, DAT_COUNT n,
 			   int *nsge, u64 *total);
 DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			 DAT_DTO_COOKIE cookie, DAT_DTOS op,
-			 DAT_COMPLETION_FLAGS flags, struct kdapl_rmr *rmr);
+			 DAT_COMPLETION_FLAGS flags, struct kdapl_obj *mem);
 
 /* ---- ledger.c: receive accounting and watermarks -------------------------- */
 
@@ -923,6 +929,7 @@ struct kdapl_rmr {
 };
 
 void kdapl_rmr_device_gone(struct kdapl_rmr *rmr);
+struct kdapl_rmr *kdapl_rmr_find(struct kdapl_ia *ia, DAT_RMR_CONTEXT context);
 
 struct kdapl_lmr *kdapl_lmr_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz);
 void kdapl_lmr_free_reserved(struct kdapl_ia *ia);
@@ -964,32 +971,20 @@ static inline void kdapl_obj_drop(struct kdapl_obj *obj)
 	kdapl_obj_put(obj);
 }
 
-/* Post a request about @mem, an LMR or an RMR; see kdapl_mem_done(). */
-static inline DAT_RETURN kdapl_post_mem(struct kdapl_ep *ep,
-					struct ib_send_wr *wr,
-					DAT_DTO_COOKIE cookie, DAT_DTOS op,
-					DAT_COMPLETION_FLAGS flags,
-					struct kdapl_obj *mem)
-{
-	return kdapl_post_sq(ep, wr, cookie, op, flags,
-			     container_of(mem, struct kdapl_rmr, obj));
-}
-
 /*
- * A request that was posted with kdapl_post_mem() has ended, by completion or
- * by a flush. Under the EVD's lock, and before the event is queued. Drops the
+ * A request about an LMR or RMR has ended, by completion or by a flush. Under the EVD's lock, and before the event is queued. Drops the
  * request's reference to the object; may change @wr->status.
  *
  * Return: false if the consumer must not get an event for it.
  */
 static inline bool kdapl_mem_done(struct kdapl_wr *wr)
 {
-	struct kdapl_obj *obj = &wr->rmr->obj;
-
-	if (kdapl_type(obj) == DAT_HANDLE_TYPE_RMR)
-		return kdapl_rmr_request_done(wr->rmr, &wr->status);
-	return kdapl_lmr_request_done(container_of(obj, struct kdapl_lmr, obj),
-				      wr->op, wr->status);
+	if (kdapl_type(wr->mem) == DAT_HANDLE_TYPE_RMR)
+		return kdapl_rmr_request_done(container_of(wr->mem,
+							   struct kdapl_rmr,
+							   obj), &wr->status);
+	return kdapl_lmr_request_done(container_of(wr->mem, struct kdapl_lmr,
+						   obj), wr->op, wr->status);
 }
 
 int kdapl_svc_register(struct kdapl_pz *pz, struct ib_mr *mr, int access);

@@ -467,7 +467,7 @@ static DAT_RETURN kdapl_fmr_post(struct kdapl_lmr *lmr, struct kdapl_ep *ep,
 		.access = kdapl_mr_access(lmr->priv),
 	};
 
-	return kdapl_post_mem(ep, &wr.wr, cookie, DAT_DTO_LMR_FMR, flags,
+	return kdapl_post_sq(ep, &wr.wr, cookie, DAT_DTO_LMR_FMR, flags,
 			      &lmr->obj);
 }
 
@@ -589,7 +589,7 @@ DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle,
 	lmr->ep_handle = ep->obj.handle;
 	wr.ex.invalidate_rkey = lmr->lkey;
 	spin_unlock_irqrestore(&lmr->lock, flags);
-	ret = kdapl_post_mem(ep, &wr, user_cookie, DAT_DTO_LMR_INVALIDATE,
+	ret = kdapl_post_sq(ep, &wr, user_cookie, DAT_DTO_LMR_INVALIDATE,
 			     completion_flags, &lmr->obj);
 	kdapl_lmr_unclaim(lmr, false, ret);
 out:

@@ -10,6 +10,7 @@ static int __init kdapl_init(void)
 {
 	int err;
 
+	kdapl_handle_setup();
 	kdapl_wq = alloc_workqueue("kdapl", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!kdapl_wq)
 		return -ENOMEM;

@@ -177,6 +177,7 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring)
 	struct kdapl_later later = { .n = 0 };
 	struct kdapl_wr *wr;
 	unsigned long flags;
+	bool event;
 	u32 head;
 
 	if (!evd) {
@@ -199,7 +200,10 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring)
 		wr->len = 0;
 		wr->rkey = 0;
 		wr->taken = false;
-		kdapl_ring_complete(ring, wr, true);
+		event = recv || !wr->mem || kdapl_mem_done(wr);
+		kdapl_ring_complete(ring, wr, event);
+		if (!event)
+			continue;
 		if (READ_ONCE(ep->dying))
 			kdapl_ring_reaped(ring, wr);
 		else

@@ -112,6 +112,27 @@ void kdapl_rmr_device_gone(struct kdapl_rmr *rmr)
 	kdapl_rmr_strip(rmr, true);
 }
 
+/* The RMR with a context that is bound now. RCU read-side section. */
+struct kdapl_rmr *kdapl_rmr_find(struct kdapl_ia *ia, DAT_RMR_CONTEXT context)
+{
+	struct kdapl_rmr *rmr, *found = NULL;
+	struct kdapl_obj *obj;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ia->lock, flags);
+	list_for_each_entry(obj, &ia->objs, ia_link) {
+		if (kdapl_type(obj) != DAT_HANDLE_TYPE_RMR)
+			continue;
+		rmr = container_of(obj, struct kdapl_rmr, obj);
+		if (READ_ONCE(rmr->cur) && rmr->context == context) {
+			found = rmr;
+			break;
+		}
+	}
+	spin_unlock_irqrestore(&ia->lock, flags);
+	return found;
+}
+
 static void kdapl_rmr_release(struct kdapl_obj *obj)
 {
 	struct kdapl_rmr *rmr = container_of(obj, struct kdapl_rmr, obj);

@@ -81,7 +81,7 @@ struct kbt {
 	struct delayed_work low_work;
 	struct workqueue_struct *wq;
 	struct kbt_volume volume;
-	struct mutex mutex;
+	struct mutex mutex;		/* clients */
 	struct list_head conns;
 	unsigned int conn_count;
 	bool stopping;
@@ -132,7 +132,7 @@ struct kbt_conn {
 	struct work_struct recv_work;
 	struct work_struct end_work;
 	unsigned long flags;
-	spinlock_t lock;
+	spinlock_t lock;		/* idle slots */
 	struct list_head idle;
 	unsigned int idle_count;
 	wait_queue_head_t all_idle;

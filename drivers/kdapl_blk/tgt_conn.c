@@ -9,6 +9,8 @@
  * ignored its credits, a request is malformed, the module is unloaded. Whoever
  * sets KBT_CONN_ENDING first queues the one work item that takes it down.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/printk.h>
 #include <linux/slab.h>
 #include "tgt.h"
@@ -71,19 +73,9 @@ static void kbt_conn_end_work(struct work_struct *work)
 
 	kbt_count(kbt, KBT_STAT_DISCONNECTS, 1);
 	mutex_lock(&kbt->mutex);
-	kbt->conn_count--;
+	WRITE_ONCE(kbt->conn_count, kbt->conn_count - 1);
 	wake_up(&kbt->idle);
 	mutex_unlock(&kbt->mutex);
-}
-
-static bool kbt_nobody_left(struct kbt *kbt)
-{
-	bool nobody;
-
-	mutex_lock(&kbt->mutex);
-	nobody = !kbt->conn_count;
-	mutex_unlock(&kbt->mutex);
-	return nobody;
 }
 
 /* End all clients, let no new one in, and wait until they are gone. */
@@ -96,7 +88,8 @@ void kbt_conn_end_all(struct kbt *kbt)
 	list_for_each_entry(conn, &kbt->conns, link)
 		kbt_conn_end(conn);
 	mutex_unlock(&kbt->mutex);
-	wait_event(kbt->idle, kbt_nobody_left(kbt));
+	/* Their last steps are waited for by destroy_workqueue(). */
+	wait_event(kbt->idle, !READ_ONCE(kbt->conn_count));
 }
 
 /* ---- Accepting ----------------------------------------------------------- */

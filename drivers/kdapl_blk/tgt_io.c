@@ -15,6 +15,8 @@
  * goes is the client's business: its adapter refuses what it has not offered,
  * which breaks the connection.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/printk.h>
 #include <linux/slab.h>
 #include "tgt.h"

@@ -9,6 +9,8 @@
  * disappears, its clients are ended and their memory is released at once; what
  * is left waits for the module to be unloaded.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/debugfs.h>
 #include <linux/module.h>
 #include <linux/printk.h>

@@ -12,6 +12,8 @@
  * whatever its completion said. Buffers of a client that is freed need no care:
  * kDAPL puts them back.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/jiffies.h>
 #include <linux/printk.h>
 #include "tgt.h"
@@ -54,8 +56,9 @@ static void kbt_rx_post_upto(struct kbt *kbt, unsigned int total)
 void kbt_srq_ran_low(struct kbt *kbt)
 {
 	kbt_count(kbt, KBT_STAT_LOW_WATERMARK, 1);
-	pr_info_ratelimited("fewer than %u receive buffers free\n",
-			    kbt_srq_low);
+	if (kbt->rx_posted < kbt_rx_total())
+		pr_info("fewer than %u receive buffers free, posting the reserve\n",
+			kbt_srq_low);
 	kbt_rx_post_upto(kbt, kbt_rx_total());
 	queue_delayed_work(kbt->wq, &kbt->low_work, KBT_LOW_RECHECK);
 }

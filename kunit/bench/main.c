@@ -19,6 +19,10 @@ static char *devices = "rxe0,siw0";
 module_param(devices, charp, 0444);
 MODULE_PARM_DESC(devices, "IAs to run on, separated by commas");
 
+static char *only = "";
+module_param(only, charp, 0444);
+MODULE_PARM_DESC(only, "the one loop to run, e.g. ping_64; default all");
+
 static unsigned int runs = 30;
 module_param(runs, uint, 0444);
 MODULE_PARM_DESC(runs, "runs of each loop, of which the fastest counts");
@@ -190,11 +194,24 @@ static int bench_device_open(struct bench_device *dev)
 	return err;
 }
 
+static int bench_run(struct bench_device *dev, unsigned int run)
+{
+	const struct bench_exercise *ex;
+	int i, err = 0;
+
+	for (i = 0; i < ARRAY_SIZE(bench_exercises) && !err; i++) {
+		ex = &bench_exercises[i];
+		if (!*only || !strcmp(only, ex->name))
+			err = bench_exercise(dev, ex, run);
+	}
+	return err;
+}
+
 static int bench_device(const char *name)
 {
 	struct bench_device dev = { };
 	unsigned int run;
-	int i, err;
+	int err;
 
 	dev.res = kzalloc(sizeof(*dev.res), GFP_KERNEL);
 	if (!dev.res)
@@ -207,8 +224,7 @@ static int bench_device(const char *name)
 	if (err)
 		return err;
 	for (run = 0; run < runs && !err; run++)
-		for (i = 0; i < ARRAY_SIZE(bench_exercises) && !err; i++)
-			err = bench_exercise(&dev, &bench_exercises[i], run);
+		err = bench_run(&dev, run);
 	bench_device_close(&dev);
 	return err;
 }

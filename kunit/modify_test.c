@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * M1 to M5: dat_ep_modify(). The table below was typed from the man page, not
+ * from kdapl_modify_rules: both have to agree, and the behaviour with them.
+ */
+#include <linux/in.h>
+#include <linux/module.h>
+#include "ep_modify.h"
+#include "ep_states.h"
+#include "srq_fixture.h"
+
+#define UNC	BIT(DAT_EP_STATE_UNCONNECTED)
+#define RES	BIT(DAT_EP_STATE_RESERVED)
+#define PASS	BIT(DAT_EP_STATE_PASSIVE_CONNECTION_PENDING)
+#define TENT	BIT(DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING)
+#define BEFORE	(UNC | RES | PASS | TENT)
+
+static const struct {
+	DAT_EP_PARAM_MASK bit;
+	u32 states;
+} man[] = {
+	{ DAT_EP_FIELD_IA_HANDLE, 0 },
+	{ DAT_EP_FIELD_EP_STATE, 0 },
+	{ DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR, 0 },
+	{ DAT_EP_FIELD_LOCAL_PORT_QUAL, 0 },
+	{ DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR, 0 },
+	{ DAT_EP_FIELD_REMOTE_PORT_QUAL, 0 },
+	{ DAT_EP_FIELD_PZ_HANDLE, UNC | TENT },
+	{ DAT_EP_FIELD_RECV_EVD_HANDLE, BEFORE },
+	{ DAT_EP_FIELD_REQUEST_EVD_HANDLE, BEFORE },
+	{ DAT_EP_FIELD_CONNECT_EVD_HANDLE, BEFORE },
+	{ DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE, BEFORE },
+	{ DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE, BEFORE },
+	{ DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE, BEFORE },
+	{ DAT_EP_FIELD_EP_ATTR_QOS, BEFORE },
+	{ DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS, BEFORE },
+	{ DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS, BEFORE },
+	{ DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, BEFORE },
+	{ DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, BEFORE },
+	{ DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV, BEFORE },
+	{ DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV, BEFORE },
+	{ DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN, BEFORE },
+	{ DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT, BEFORE },
+	{ DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR, UNC },
+	{ DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR, UNC },
+	{ DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR, UNC },
+	{ DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR, UNC },
+	/* Not in the man page, which is older: clause M1. */
+	{ DAT_EP_FIELD_COMM, BEFORE },
+	{ DAT_EP_FIELD_SRQ_HANDLE, 0 },
+	{ DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, 0 },
+	{ DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV, BEFORE },
+	{ DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV, BEFORE },
+};
+
+static u32 man_states(struct kunit *test, DAT_EP_PARAM_MASK bit)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(man); i++)
+		if (man[i].bit == bit)
+			return man[i].states;
+	KUNIT_FAIL(test, "mask bit %#llx is not in the table", bit);
+	return 0;
+}
+
+static void M1_table(struct kunit *test)
+{
+	DAT_EP_PARAM_MASK all = 0;
+	int i;
+
+	KUNIT_EXPECT_EQ(test, kdapl_modify_nrules, (u32)ARRAY_SIZE(man));
+	for (i = 0; i < kdapl_modify_nrules; i++) {
+		const struct kdapl_modify_rule *rule = &kdapl_modify_rules[i];
+
+		KUNIT_EXPECT_EQ_MSG(test, rule->states,
+				    man_states(test, rule->bit), "%s",
+				    rule->name);
+		KUNIT_EXPECT_EQ(test, all & rule->bit, 0);
+		all |= rule->bit;
+	}
+	KUNIT_EXPECT_EQ(test, all, DAT_EP_FIELD_ALL);
+}
+
+/* ---- Parameters ------------------------------------------------------------ */
+
+static DAT_EP_PARAM *ep_param(struct kunit *test, DAT_EP_HANDLE ep)
+{
+	DAT_EP_PARAM *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	KD_ASSERT_OK(test, dat_ep_query(ep, DAT_EP_FIELD_ALL, p));
+	return p;
+}
+
+/* The EP has exactly the parameters @want, of those that can be modified. */
+static void expect_param(struct kunit *test, DAT_EP_HANDLE ep,
+			 const DAT_EP_PARAM *want, const char *what)
+{
+	DAT_EP_PARAM *p = ep_param(test, ep);
+
+#define SAME(field) \
+	KUNIT_EXPECT_EQ_MSG(test, (u64)p->field, (u64)want->field, "%s", what)
+#define SAME_PTR(field) \
+	KUNIT_EXPECT_PTR_EQ_MSG(test, p->field, want->field, "%s", what)
+	SAME(ep_state);
+	SAME(comm.domain);
+	SAME(comm.type);
+	SAME(comm.protocol);
+	SAME_PTR(ia_handle);
+	SAME_PTR(pz_handle);
+	SAME_PTR(recv_evd_handle);
+	SAME_PTR(request_evd_handle);
+	SAME_PTR(connect_evd_handle);
+	SAME_PTR(srq_handle);
+	SAME(ep_attr.service_type);
+	SAME(ep_attr.max_message_size);
+	SAME(ep_attr.max_rdma_size);
+	SAME(ep_attr.qos);
+	SAME(ep_attr.recv_completion_flags);
+	SAME(ep_attr.request_completion_flags);
+	SAME(ep_attr.max_recv_dtos);
+	SAME(ep_attr.max_request_dtos);
+	SAME(ep_attr.max_recv_iov);
+	SAME(ep_attr.max_request_iov);
+	SAME(ep_attr.max_rdma_read_in);
+	SAME(ep_attr.max_rdma_read_out);
+	SAME(ep_attr.srq_soft_hw);
+	SAME(ep_attr.max_rdma_read_iov);
+	SAME(ep_attr.max_rdma_write_iov);
+	SAME(ep_attr.ep_transport_specific_count);
+	SAME(ep_attr.ep_provider_specific_count);
+#undef SAME
+#undef SAME_PTR
+}
+
+/* Handles of new objects for an EP of @side. */
+static void new_handle(struct kd_side *side, DAT_EP_PARAM_MASK bit,
+		       DAT_EP_PARAM *p)
+{
+	switch (bit) {
+	case DAT_EP_FIELD_PZ_HANDLE:
+		KD_ASSERT_OK(side->test, dat_pz_create(side->ia, &p->pz_handle));
+		break;
+	case DAT_EP_FIELD_RECV_EVD_HANDLE:
+		p->recv_evd_handle = kd_evd(side, DAT_EVD_DTO_FLAG, 64,
+					    DAT_UPCALL_NOTIFY);
+		break;
+	case DAT_EP_FIELD_REQUEST_EVD_HANDLE:
+		p->request_evd_handle = kd_evd(side, DAT_EVD_DTO_FLAG, 64,
+					       DAT_UPCALL_NOTIFY);
+		break;
+	case DAT_EP_FIELD_CONNECT_EVD_HANDLE:
+		p->connect_evd_handle = kd_evd(side, DAT_EVD_CONNECTION_FLAG,
+					       64, DAT_UPCALL_NOTIFY);
+		break;
+	}
+}
+
+/* A valid value that the EP does not have yet, if there is such a thing. */
+static void new_value(struct kd_side *side, DAT_EP_PARAM_MASK bit,
+		      DAT_EP_PARAM *p)
+{
+	DAT_EP_ATTR *a = &p->ep_attr;
+
+	new_handle(side, bit, p);
+	switch (bit) {
+	case DAT_EP_FIELD_COMM:
+		p->comm = (DAT_COMM){ AF_INET6, SOCK_STREAM, 0 };
+		break;
+	case DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE:
+		a->max_message_size = 4000;
+		break;
+	case DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE:
+		a->max_rdma_size = 5000;
+		break;
+	case DAT_EP_FIELD_EP_ATTR_QOS:
+		a->qos = DAT_QOS_LOW_LATENCY;
+		break;
+	case DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS:
+		a->recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+		break;
+	case DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS:
+		a->request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+		break;
+	case DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS:
+		a->max_recv_dtos = 47;
+		break;
+	case DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS:
+		a->max_request_dtos = 46;
+		break;
+	case DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV:
+		a->max_recv_iov = 2;
+		break;
+	case DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV:
+		a->max_request_iov = 3;
+		break;
+	case DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN:
+		a->max_rdma_read_in = 2;
+		break;
+	case DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT:
+		a->max_rdma_read_out = 3;
+		break;
+	case DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW:
+		a->srq_soft_hw = 5;
+		break;
+	case DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV:
+		a->max_rdma_read_iov = 0;
+		break;
+	case DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV:
+		a->max_rdma_write_iov = 1;
+		break;
+	}
+}
+
+/* ---- M1: every bit in every state ------------------------------------------ */
+
+struct cell_param {
+	const char *ia;
+	enum ep_reach reach;
+	const char *desc;
+};
+
+#define CELLS(reach)			\
+	{ "rxe0/1", reach, "rxe0 " #reach },	\
+	{ "siw0/1", reach, "siw0 " #reach }
+
+static const struct cell_param cell_params[] = {
+	CELLS(EP_UNCONNECTED),
+	CELLS(EP_RESERVED),
+	CELLS(EP_PASSIVE_PENDING),
+	CELLS(EP_TENTATIVE_PENDING),
+	CELLS(EP_ACTIVE_PENDING),
+	CELLS(EP_COMPLETION_PENDING),
+	CELLS(EP_CONNECTED),
+	CELLS(EP_DISCONNECT_PENDING),
+	CELLS(EP_DISCONNECTED),
+};
+KUNIT_ARRAY_PARAM_DESC(cell, cell_params, desc);
+
+static struct ep_stage *enter_cell(struct kunit *test)
+{
+	const struct cell_param *p = test->param_value;
+	struct ep_stage *stage = ep_stage_enter(test, p->ia, p->reach);
+
+	if (!stage)
+		kunit_skip(test, "the device cannot hold this state");
+	return stage;
+}
+
+static void M1_cell(struct kunit *test)
+{
+	struct ep_stage *stage = enter_cell(test);
+	DAT_EP_STATE state = ep_state(test, stage->ep);
+	int i;
+
+	for (i = 0; i < kdapl_modify_nrules; i++) {
+		const struct kdapl_modify_rule *rule = &kdapl_modify_rules[i];
+		u32 states = man_states(test, rule->bit);
+		DAT_EP_PARAM *before = ep_param(test, stage->ep);
+		DAT_EP_PARAM *p = ep_param(test, stage->ep);
+		DAT_RETURN want, ret;
+
+		want = !states ? DAT_INVALID_PARAMETER :
+		       states & BIT(state) ? DAT_SUCCESS : DAT_INVALID_STATE;
+		new_value(stage->side, rule->bit, p);
+		ret = dat_ep_modify(stage->ep, rule->bit, p);
+		KUNIT_EXPECT_EQ_MSG(test, (u32)DAT_GET_TYPE(ret), (u32)want,
+				    "%s: %s", rule->name, kd_strerror(ret));
+		expect_param(test, stage->ep,
+			     want == DAT_SUCCESS ? p : before, rule->name);
+	}
+	ep_stage_leave(stage);
+}
+
+/* Never modifiable beats wrong state; wrong state of one forbids all. */
+static void M2_all_or_nothing(struct kunit *test)
+{
+	struct ep_stage *stage = enter_cell(test);
+	DAT_EP_STATE state = ep_state(test, stage->ep);
+	DAT_EP_PARAM *before = ep_param(test, stage->ep);
+	DAT_EP_PARAM *p = ep_param(test, stage->ep);
+	DAT_EP_PARAM_MASK sizes = DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
+				  DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS;
+
+	new_value(stage->side, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, p);
+	new_value(stage->side, DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, p);
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_modify(stage->ep, sizes | DAT_EP_FIELD_IA_HANDLE,
+				    p));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_modify(stage->ep, sizes | BIT_ULL(31), p));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_modify(stage->ep, sizes | BIT_ULL(63), p));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_modify(stage->ep, 0, p));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_modify(stage->ep, sizes, NULL));
+	if (state != DAT_EP_STATE_UNCONNECTED)
+		KD_EXPECT_RET(test, DAT_INVALID_STATE,
+			      dat_ep_modify(stage->ep, sizes |
+					DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR,
+					p));
+	if (!((UNC | TENT) & BIT(state)))
+		KD_EXPECT_RET(test, DAT_INVALID_STATE,
+			      dat_ep_modify(stage->ep, sizes |
+					    DAT_EP_FIELD_PZ_HANDLE, p));
+	p->recv_evd_handle = stage->side->conn_evd;
+	KD_EXPECT_RET(test,
+		      BEFORE & BIT(state) ? DAT_INVALID_PARAMETER :
+					    DAT_INVALID_STATE,
+		      dat_ep_modify(stage->ep, sizes |
+				    DAT_EP_FIELD_RECV_EVD_HANDLE, p));
+	expect_param(test, stage->ep, before, "unchanged");
+	ep_stage_leave(stage);
+}
+
+/* ---- M3, M5: values -------------------------------------------------------- */
+
+struct bad_value {
+	DAT_EP_PARAM_MASK bit;
+	size_t offset;
+	s64 value;
+};
+
+#define BAD(bit, field, value) \
+	{ DAT_EP_FIELD_ ## bit, offsetof(DAT_EP_PARAM, field), value }
+
+static const struct bad_value bad_values[] = {
+	BAD(COMM, comm.domain, AF_UNIX),
+	BAD(COMM, comm.type, SOCK_DGRAM),
+	BAD(COMM, comm.protocol, IPPROTO_UDP),
+	BAD(EP_ATTR_SERVICE_TYPE, ep_attr.service_type, 1),
+	BAD(EP_ATTR_MAX_MESSAGE_SIZE, ep_attr.max_message_size, U32_MAX),
+	BAD(EP_ATTR_MAX_RDMA_SIZE, ep_attr.max_rdma_size, U32_MAX),
+	BAD(EP_ATTR_QOS, ep_attr.qos, 0x100),
+	BAD(EP_ATTR_RECV_COMPLETION_FLAGS, ep_attr.recv_completion_flags,
+	    DAT_COMPLETION_SUPPRESS_FLAG),
+	BAD(EP_ATTR_RECV_COMPLETION_FLAGS, ep_attr.recv_completion_flags,
+	    DAT_COMPLETION_BARRIER_FENCE_FLAG),
+	BAD(EP_ATTR_REQUEST_COMPLETION_FLAGS, ep_attr.request_completion_flags,
+	    0x80),
+	BAD(EP_ATTR_MAX_RECV_DTOS, ep_attr.max_recv_dtos, -1),
+	BAD(EP_ATTR_MAX_RECV_DTOS, ep_attr.max_recv_dtos, INT_MAX),
+	BAD(EP_ATTR_MAX_REQUEST_DTOS, ep_attr.max_request_dtos, -1),
+	BAD(EP_ATTR_MAX_REQUEST_DTOS, ep_attr.max_request_dtos, INT_MAX),
+	BAD(EP_ATTR_MAX_RECV_IOV, ep_attr.max_recv_iov, -1),
+	BAD(EP_ATTR_MAX_RECV_IOV, ep_attr.max_recv_iov, 1000),
+	BAD(EP_ATTR_MAX_REQUEST_IOV, ep_attr.max_request_iov, -1),
+	BAD(EP_ATTR_MAX_REQUEST_IOV, ep_attr.max_request_iov, 1000),
+	BAD(EP_ATTR_MAX_RDMA_READ_IN, ep_attr.max_rdma_read_in, -1),
+	BAD(EP_ATTR_MAX_RDMA_READ_IN, ep_attr.max_rdma_read_in, 100000),
+	BAD(EP_ATTR_MAX_RDMA_READ_OUT, ep_attr.max_rdma_read_out, -1),
+	BAD(EP_ATTR_MAX_RDMA_READ_OUT, ep_attr.max_rdma_read_out, 100000),
+	BAD(EP_ATTR_MAX_RDMA_READ_IOV, ep_attr.max_rdma_read_iov, 1000),
+	BAD(EP_ATTR_MAX_RDMA_WRITE_IOV, ep_attr.max_rdma_write_iov, 1000),
+	BAD(EP_ATTR_NUM_TRANSPORT_ATTR, ep_attr.ep_transport_specific_count, 1),
+	BAD(EP_ATTR_NUM_PROVIDER_ATTR, ep_attr.ep_provider_specific_count, 1),
+};
+
+static void M3_bad_values(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 0);
+	struct rx_link *link = rx_eps(b, NULL);
+	DAT_EP_PARAM *before = ep_param(test, link->in);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad_values); i++) {
+		const struct bad_value *bad = &bad_values[i];
+		DAT_EP_PARAM *p = ep_param(test, link->in);
+		DAT_RETURN ret;
+
+		*(u32 *)((void *)p + bad->offset) = bad->value;
+		ret = dat_ep_modify(link->in, bad->bit, p);
+		KUNIT_EXPECT_EQ_MSG(test, (u32)DAT_GET_TYPE(ret),
+				    (u32)DAT_INVALID_PARAMETER,
+				    "value %d: %s", i, kd_strerror(ret));
+	}
+	expect_param(test, link->in, before, "unchanged");
+}
+
+static void M5_handles(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 0);
+	struct rx_link *link = rx_eps(b, NULL);
+	DAT_EP_PARAM *before = ep_param(test, link->in), *p;
+	DAT_PZ_HANDLE freed;
+
+	KD_ASSERT_OK(test, dat_pz_create(b->in->ia, &freed));
+	KD_ASSERT_OK(test, dat_pz_free(freed));
+	p = ep_param(test, link->in);
+#define BAD_HANDLE(BIT, field, handle)					\
+do {									\
+	p->field = (typeof(p->field))(handle);				\
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,			\
+		      dat_ep_modify(link->in, DAT_EP_FIELD_ ## BIT, p));\
+} while (0)
+	BAD_HANDLE(PZ_HANDLE, pz_handle, freed);
+	BAD_HANDLE(PZ_HANDLE, pz_handle, b->in->recv_evd);
+	BAD_HANDLE(PZ_HANDLE, pz_handle, b->out->pz);
+	BAD_HANDLE(PZ_HANDLE, pz_handle, 0x12345678);
+	BAD_HANDLE(RECV_EVD_HANDLE, recv_evd_handle, b->in->conn_evd);
+	BAD_HANDLE(RECV_EVD_HANDLE, recv_evd_handle, b->out->recv_evd);
+	BAD_HANDLE(RECV_EVD_HANDLE, recv_evd_handle, link->in);
+	/* There are receives to be reported. */
+	BAD_HANDLE(RECV_EVD_HANDLE, recv_evd_handle, NULL);
+	BAD_HANDLE(REQUEST_EVD_HANDLE, request_evd_handle, b->in->cr_evd);
+	BAD_HANDLE(REQUEST_EVD_HANDLE, request_evd_handle, NULL);
+	BAD_HANDLE(CONNECT_EVD_HANDLE, connect_evd_handle, b->in->recv_evd);
+#undef BAD_HANDLE
+	expect_param(test, link->in, before, "unchanged");
+
+	KD_EXPECT_RET(test, DAT_INVALID_HANDLE,
+		      dat_ep_modify(NULL, DAT_EP_FIELD_COMM, before));
+	KD_EXPECT_RET(test, DAT_INVALID_HANDLE,
+		      dat_ep_modify((DAT_EP_HANDLE)b->in->pz, DAT_EP_FIELD_COMM,
+				    before));
+	KD_EXPECT_OK(test, dat_ep_free(link->in));
+	KD_EXPECT_RET(test, DAT_INVALID_HANDLE,
+		      dat_ep_modify(link->in, DAT_EP_FIELD_COMM, before));
+}
+
+static void M5_comm(struct kunit *test)
+{
+	static const DAT_COMM good[] = {
+		{ AF_INET, SOCK_STREAM, 0 },
+		{ AF_INET, SOCK_STREAM, IPPROTO_TCP },
+		{ AF_INET6, SOCK_STREAM, 0 },
+		{ AF_INET6, SOCK_STREAM, IPPROTO_TCP },
+	};
+	struct rx_bench *b = rx_open(test, 0);
+	struct rx_link *link = rx_eps(b, NULL);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(good); i++) {
+		DAT_EP_PARAM *p = ep_param(test, link->in);
+
+		p->comm = good[i];
+		KD_EXPECT_OK(test, dat_ep_modify(link->in, DAT_EP_FIELD_COMM,
+						 p));
+		expect_param(test, link->in, p, "comm");
+	}
+}
+
+static struct kunit_case modify_cases[] = {
+	KUNIT_CASE(M1_table),
+	KUNIT_CASE_PARAM(M1_cell, cell_gen_params),
+	KUNIT_CASE_PARAM(M2_all_or_nothing, cell_gen_params),
+	KUNIT_CASE_PARAM(M3_bad_values, kd_gen_ia),
+	KUNIT_CASE_PARAM(M5_handles, kd_gen_ia),
+	KUNIT_CASE_PARAM(M5_comm, kd_gen_ia),
+	{ }
+};
+
+static struct kunit_suite modify_suite = {
+	.name = "kdapl_modify",
+	.test_cases = modify_cases,
+};
+kunit_test_suite(modify_suite);
+
+MODULE_IMPORT_NS(KDAPL_TEST);
+MODULE_DESCRIPTION("KUnit: modifying an Endpoint");
+MODULE_LICENSE("Dual BSD/GPL");
