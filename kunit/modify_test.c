@@ -331,8 +331,6 @@ static const struct bad_value bad_values[] = {
 	BAD(COMM, comm.type, SOCK_DGRAM),
 	BAD(COMM, comm.protocol, IPPROTO_UDP),
 	BAD(EP_ATTR_SERVICE_TYPE, ep_attr.service_type, 1),
-	BAD(EP_ATTR_MAX_MESSAGE_SIZE, ep_attr.max_message_size, U32_MAX),
-	BAD(EP_ATTR_MAX_RDMA_SIZE, ep_attr.max_rdma_size, U32_MAX),
 	BAD(EP_ATTR_QOS, ep_attr.qos, 0x100),
 	BAD(EP_ATTR_RECV_COMPLETION_FLAGS, ep_attr.recv_completion_flags,
 	    DAT_COMPLETION_SUPPRESS_FLAG),
@@ -358,6 +356,28 @@ static const struct bad_value bad_values[] = {
 	BAD(EP_ATTR_NUM_PROVIDER_ATTR, ep_attr.ep_provider_specific_count, 1),
 };
 
+/* Sizes above the limits of the IA; that of siw is the highest there is. */
+static void bad_sizes(struct rx_bench *b, DAT_EP_HANDLE ep)
+{
+	DAT_EP_PARAM *p = ep_param(b->test, ep);
+	DAT_IA_ATTR *max;
+
+	max = kunit_kzalloc(b->test, sizeof(*max), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(b->test, max);
+	KD_ASSERT_OK(b->test, dat_ia_query(b->in->ia, NULL, DAT_IA_FIELD_ALL,
+					   max, 0, NULL));
+	p->ep_attr.max_message_size = max->max_message_size + 1;
+	if (p->ep_attr.max_message_size)
+		KD_EXPECT_RET(b->test, DAT_INVALID_PARAMETER,
+			      dat_ep_modify(ep,
+				DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE, p));
+	p->ep_attr.max_rdma_size = max->max_rdma_size + 1;
+	if (p->ep_attr.max_rdma_size)
+		KD_EXPECT_RET(b->test, DAT_INVALID_PARAMETER,
+			      dat_ep_modify(ep,
+				DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE, p));
+}
+
 static void M3_bad_values(struct kunit *test)
 {
 	struct rx_bench *b = rx_open(test, 0);
@@ -376,6 +396,7 @@ static void M3_bad_values(struct kunit *test)
 				    (u32)DAT_INVALID_PARAMETER,
 				    "value %d: %s", i, kd_strerror(ret));
 	}
+	bad_sizes(b, link->in);
 	expect_param(test, link->in, before, "unchanged");
 }
 

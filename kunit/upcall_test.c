@@ -389,29 +389,55 @@ static void R6_full_evd_loses_nothing(struct kunit *test)
 		kd_expect_dto(test, p->recv_evd, i, DAT_DTO_SUCCESS, NULL);
 }
 
-/* Connection requests wait as well. */
-static void R6_full_evd_of_requests(struct kunit *test)
+#define REQUESTS 4
+
+/* Connection events wait as well. */
+static void R6_full_evd_of_connection_events(struct kunit *test)
 {
 	struct pair pair = make_pair(test);
 	struct kd_side *a = pair.a, *p = pair.p;
-	DAT_CR_HANDLE cr[4];
 	u16 port = kd_port();
 	int i;
 
-	p->cr_evd = kd_evd(p, DAT_EVD_CR_FLAG, 1, DAT_UPCALL_DISABLE);
+	a->conn_evd = kd_evd(a, DAT_EVD_CONNECTION_FLAG, 1, DAT_UPCALL_DISABLE);
 	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
-	for (i = 0; i < ARRAY_SIZE(cr); i++) {
+	for (i = 0; i < REQUESTS; i++) {
+		a->ep = kd_ep(a, NULL);
+		kd_connect_start(a, p, port);
+		KD_EXPECT_OK(test, dat_cr_reject(kd_expect_cr(p), 0, NULL));
+	}
+	expect_overflow(test, a, a->conn_evd);
+	for (i = 0; i < REQUESTS; i++)
+		kd_expect_event(test, a->conn_evd,
+				DAT_CONNECTION_EVENT_PEER_REJECTED, NULL);
+	kd_expect_no_event(test, a->async_evd);
+}
+
+/* The length of the EVD is the backlog; who comes later is told so. */
+static void R6_request_backlog(struct kunit *test)
+{
+	struct pair pair = make_pair(test);
+	struct kd_side *a = pair.a, *p = pair.p;
+	u16 port = kd_port();
+	int i;
+
+	p->cr_evd = kd_evd(p, DAT_EVD_CR_FLAG, REQUESTS, DAT_UPCALL_DISABLE);
+	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
+	for (i = 0; i < REQUESTS + 2; i++) {
 		a->ep = kd_ep(a, NULL);
 		kd_connect_start(a, p, port);
 	}
-	expect_overflow(test, p, p->cr_evd);
-	for (i = 0; i < ARRAY_SIZE(cr); i++) {
-		cr[i] = kd_expect_cr(p);
-		KD_EXPECT_OK(test, dat_cr_reject(cr[i], 0, NULL));
-	}
-	for (i = 0; i < ARRAY_SIZE(cr); i++)
+	/* Over iWARP both kinds of rejection look the same. */
+	for (i = 0; i < 2; i++)
+		kd_expect_event(test, a->conn_evd, kd_is_iwarp(a) ?
+				DAT_CONNECTION_EVENT_PEER_REJECTED :
+				DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL);
+	for (i = 0; i < REQUESTS; i++)
+		KD_EXPECT_OK(test, dat_cr_reject(kd_expect_cr(p), 0, NULL));
+	for (i = 0; i < REQUESTS; i++)
 		kd_expect_event(test, a->conn_evd,
 				DAT_CONNECTION_EVENT_PEER_REJECTED, NULL);
+	kd_expect_no_event(test, p->cr_evd);
 	kd_expect_no_event(test, p->async_evd);
 }
 
@@ -444,7 +470,8 @@ static struct kunit_case upcall_cases[] = {
 	KUNIT_CASE_PARAM(C4_disconnect_from_upcall, kd_gen_ia),
 	KUNIT_CASE_PARAM(C4_free_the_ep_from_upcall, kd_gen_ia),
 	KUNIT_CASE_PARAM(R6_full_evd_loses_nothing, kd_gen_ia),
-	KUNIT_CASE_PARAM(R6_full_evd_of_requests, kd_gen_ia),
+	KUNIT_CASE_PARAM(R6_full_evd_of_connection_events, kd_gen_ia),
+	KUNIT_CASE_PARAM(R6_request_backlog, kd_gen_ia),
 	KUNIT_CASE_PARAM(resize_while_messages_arrive, kd_gen_ia),
 	{}
 };

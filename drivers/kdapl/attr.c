@@ -75,9 +75,10 @@ DAT_COUNT kdapl_max_private_data(struct kdapl_ia *ia)
 {
 	/*
 	 * An InfiniBand CM request carries 92 bytes, 36 of which rdma_cm uses.
-	 * Over iWARP the length field of rdma_conn_param is the limit.
+	 * Over iWARP the limit is the length field of rdma_conn_param, where
+	 * drivers count four bytes that MPA version 2 puts in front.
 	 */
-	return rdma_cap_ib_cm(ia->hca->dev, ia->port) ? 56 : U8_MAX;
+	return rdma_cap_ib_cm(ia->hca->dev, ia->port) ? 56 : U8_MAX - 4;
 }
 
 void kdapl_provider_attr(struct kdapl_ia *ia, DAT_PROVIDER_ATTR *attr)
@@ -118,7 +119,8 @@ void kdapl_provider_attr(struct kdapl_ia *ia, DAT_PROVIDER_ATTR *attr)
 	attr->srq_watermarks_supported = DAT_WATERMARKS_SRQ_LOW |
 					 DAT_WATERMARKS_EP_SOFT_HIGH |
 					 DAT_WATERMARKS_EP_HARD_HIGH;
-	attr->srq_ep_pz_difference_supported = DAT_TRUE;
+	attr->srq_ep_pz_difference_supported =
+		ia->hca->srq_any_pz ? DAT_TRUE : DAT_FALSE;
 	attr->srq_info_supported = DAT_SRQ_INFO_AVAILABLE |
 				   DAT_SRQ_INFO_OUTSTANDING;
 	attr->ep_recv_info_supported = DAT_EP_RECV_INFO_NBUFS |

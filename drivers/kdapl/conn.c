@@ -270,24 +270,33 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 	kdapl_ep_open(ep);
 }
 
+/*
+ * Was it the peer's consumer that said no? Over iWARP a rejection is a reply; some
+ * drivers call it a reset, but then private data, even if empty, tells it from
+ * a connection that was reset before there was one.
+ */
+static bool kdapl_is_peer_reject(struct rdma_cm_id *id,
+				 struct rdma_cm_event *event)
+{
+	if (rdma_cap_ib_cm(id->device, id->port_num))
+		return event->status == IB_CM_REJ_CONSUMER_DEFINED;
+	return event->status == -ECONNREFUSED || event->param.conn.private_data;
+}
+
 static void kdapl_conn_rejected(struct kdapl_conn *conn, struct rdma_cm_id *id,
 				struct rdma_cm_event *event)
 {
-	bool peer = rdma_cap_ib_cm(id->device, id->port_num) ?
-			event->status == IB_CM_REJ_CONSUMER_DEFINED :
-			event->status == -ECONNREFUSED;
-	const void *data;
-	u8 len = 0;
+	bool peer = kdapl_is_peer_reject(id, event);
 
 	if (conn->passive) {
 		kdapl_conn_end(conn,
 			       DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
 		return;
 	}
-	if (peer) {
-		data = rdma_consumer_reject_data(id, event, &len);
-		kdapl_conn_private_data(&conn->final, data, len);
-	}
+	if (peer)
+		kdapl_conn_private_data(&conn->final,
+					event->param.conn.private_data,
+					event->param.conn.private_data_len);
 	kdapl_conn_end(conn, peer ? DAT_CONNECTION_EVENT_PEER_REJECTED :
 				    DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
@@ -556,7 +565,8 @@ static DAT_RETURN kdapl_connect_addr(struct kdapl_connect *args,
 	struct sockaddr_in *in = (struct sockaddr_in *)&args->addr;
 
 	if (!addr)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		return DAT_ERROR(DAT_INVALID_ADDRESS,
+				 DAT_INVALID_ADDRESS_MALFORMED);
 	switch (addr->sa_family) {
 	case AF_INET:
 		memcpy(in, addr, sizeof(*in));
@@ -585,9 +595,8 @@ static DAT_RETURN kdapl_connect_check(struct kdapl_ep *ep,
 		return DAT_ERROR(DAT_INVALID_PARAMETER, arg + 1);
 	if (args->pd_size && !args->pd)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, arg + 2);
-	if (args->qos & ~(DAT_QOS_HIGH_THROUGHPUT | DAT_QOS_LOW_LATENCY |
-			  DAT_QOS_ECONOMY | DAT_QOS_PREMIUM))
-		return DAT_ERROR(DAT_INVALID_PARAMETER, arg + 3);
+	if (args->qos != DAT_QOS_BEST_EFFORT)
+		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 	switch (args->flags) {
 	case DAT_CONNECT_DEFAULT_FLAG:
 	case DAT_CONNECT_MULTIPATH_REQUESTED_FLAG:

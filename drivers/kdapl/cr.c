@@ -12,6 +12,12 @@
 #include "kdapl.h"
 #include "trace.h"
 
+/*
+ * Requests may wait beyond the length of the EVD, but peers must not fill our
+ * memory: with so many more, the backlog is full.
+ */
+#define KDAPL_CR_SURPLUS 128
+
 static void kdapl_cr_release(struct kdapl_obj *obj)
 {
 	struct kdapl_cr *cr = container_of(obj, struct kdapl_cr, obj);
@@ -194,8 +200,8 @@ struct kdapl_cr *kdapl_cr_create(struct kdapl_sp *sp, struct rdma_cm_id *id,
 	struct rdma_conn_param *param = &event->param.conn;
 	struct kdapl_cr *cr;
 
-	/* The EVD's length is the backlog. */
-	if (atomic_read(&sp->pending) >= (int)READ_ONCE(sp->evd->qlen))
+	if (atomic_read(&sp->pending) >=
+	    (int)READ_ONCE(sp->evd->qlen) + KDAPL_CR_SURPLUS)
 		return NULL;
 	cr = kdapl_cr_alloc(sp);
 	if (!cr)

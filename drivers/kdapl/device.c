@@ -148,6 +148,8 @@ static int kdapl_add_one(struct ib_device *dev)
 	/* Others offer it and get it wrong, or were never tried. */
 	hca->srq_resize = dev->attrs.device_cap_flags & IB_DEVICE_SRQ_RESIZE &&
 			  dev->ops.driver_id == RDMA_DRIVER_RXE;
+	/* rxe looks up an SRQ buffer's lkey in the PD of the QP. */
+	hca->srq_any_pz = dev->ops.driver_id != RDMA_DRIVER_RXE;
 	INIT_IB_EVENT_HANDLER(&hca->events, dev, kdapl_device_event);
 	ib_register_event_handler(&hca->events);
 

@@ -141,10 +141,16 @@ bool kdapl_ep_check_attr(struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
 				 attr->ep_provider_specific);
 }
 
-/* A queue that may be used needs an EVD for its completions. */
+/*
+ * A queue that may be used needs an EVD for its completions, and an SRQ may
+ * have to be of the same PZ.
+ */
 bool kdapl_ep_check_evds(const struct kdapl_ep_deps *deps,
 			 const DAT_EP_ATTR *attr)
 {
+	if (deps->srq && deps->pz && deps->pz != deps->srq->pz &&
+	    !deps->srq->obj.ia->hca->srq_any_pz)
+		return false;
 	return (deps->recv_evd || deps->srq || !attr->max_recv_dtos) &&
 	       (deps->req_evd || !attr->max_request_dtos);
 }

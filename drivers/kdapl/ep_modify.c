@@ -334,7 +334,7 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 
 	if (m->deps.recv_evd != old) {
 		kdapl_modify_move(ep, &ep->recv_evd, m->deps.recv_evd,
-				  KDAPL_EV_RQ);
+				  ep->srq ? KDAPL_EV_SRQ : KDAPL_EV_RQ);
 		if (ep->srq && old)
 			kdapl_srq_del_feed(ep->srq, old);
 	}
@@ -379,6 +379,7 @@ static DAT_RETURN kdapl_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	struct kdapl_ep_deps old = {
 		.pz = ep->pz, .recv_evd = ep->recv_evd,
 		.req_evd = ep->req_evd, .conn_evd = ep->conn_evd,
+		.srq = ep->srq,
 	};
 	struct kdapl_modify *m;
 	DAT_RETURN ret;

@@ -156,6 +156,7 @@ static inline void kdapl_obj_unuse(struct kdapl_obj *obj)
  * @link: entry in the list of present devices
  * @events: device event handler, for drivers that report SRQ limits there
  * @srq_resize: ib_modify_srq(IB_SRQ_MAX_WR) is known to work
+ * @srq_any_pz: an SRQ and the QPs on it may be of different PDs
  * @max_qlen: longest EVD
  * @next_vector: spreads CQs over completion vectors
  * @name: of the device, kept after it has gone
@@ -169,6 +170,7 @@ struct kdapl_hca {
 	struct list_head link;
 	struct ib_event_handler events;
 	bool srq_resize;
+	bool srq_any_pz;
 	int max_qlen;
 	atomic_t next_vector;
 	char name[IB_DEVICE_NAME_MAX];
