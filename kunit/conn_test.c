@@ -379,8 +379,7 @@ static void N5_rsp_takes_one_request(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, data->sp_handle.rsp_handle, rsp);
 	a->ep = kd_ep(a, NULL);
 	kd_connect_start(a, p, port);
-	kd_expect_event(test, a->conn_evd,
-			DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL);
+	kd_expect_event(test, a->conn_evd, kd_turned_away(a), NULL);
 	a->ep = first;
 	KD_ASSERT_OK(test, dat_cr_accept(data->cr_handle, NULL, 0, NULL));
 	kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,

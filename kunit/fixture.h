@@ -219,6 +219,16 @@ bool kd_wait_calls(struct kd_recorder *rec, int calls);
 
 /* ---- Connecting ---------------------------------------------------------- */
 
+/*
+ * What a peer sees that kdapl itself turned away; over iWARP that looks like a
+ * rejection by the consumer.
+ */
+static inline DAT_EVENT_NUMBER kd_turned_away(struct kd_side *side)
+{
+	return kd_is_iwarp(side) ? DAT_CONNECTION_EVENT_PEER_REJECTED :
+				   DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
+}
+
 u16 kd_port(void);
 void kd_connect_pair(struct kd_side *active, struct kd_side *passive);
 void kd_connect_start(struct kd_side *active, struct kd_side *passive,

@@ -427,11 +427,8 @@ static void R6_request_backlog(struct kunit *test)
 		a->ep = kd_ep(a, NULL);
 		kd_connect_start(a, p, port);
 	}
-	/* Over iWARP both kinds of rejection look the same. */
 	for (i = 0; i < 2; i++)
-		kd_expect_event(test, a->conn_evd, kd_is_iwarp(a) ?
-				DAT_CONNECTION_EVENT_PEER_REJECTED :
-				DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL);
+		kd_expect_event(test, a->conn_evd, kd_turned_away(a), NULL);
 	for (i = 0; i < REQUESTS; i++)
 		KD_EXPECT_OK(test, dat_cr_reject(kd_expect_cr(p), 0, NULL));
 	for (i = 0; i < REQUESTS; i++)

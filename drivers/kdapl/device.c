@@ -63,18 +63,22 @@ struct kdapl_hca *kdapl_hca_find(const char *name, u32 *port)
 	const char *slash = strchr(name, '/');
 	size_t len = slash ? slash - name : strlen(name);
 	struct kdapl_hca *hca;
+	bool found;
 
 	mutex_lock(&kdapl_hcas_lock);
 	hca = kdapl_hca_by_name(name, len);
 	if (!hca)
 		goto out;
 	*port = rdma_start_port(hca->dev);
-	if (slash ? kstrtou32(slash + 1, 10, port) ||
-		    !rdma_is_port_valid(hca->dev, *port) :
-		    hca->dev->phys_port_cnt != 1)
-		hca = NULL;
+	if (slash)
+		found = !kstrtou32(slash + 1, 10, port) &&
+			rdma_is_port_valid(hca->dev, *port);
 	else
+		found = hca->dev->phys_port_cnt == 1;
+	if (found)
 		kref_get(&hca->ref);
+	else
+		hca = NULL;
 out:
 	mutex_unlock(&kdapl_hcas_lock);
 	return hca;

@@ -59,6 +59,7 @@ DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, DAT_COUNT n,
 		if (!iov[i].segment_length)
 			continue;
 		lmr = kdapl_lmr_find(iov[i].lmr_context);
+		/* Pairs with the release when the LMR became valid. */
 		if (unlikely(!lmr || !smp_load_acquire(&lmr->valid)))
 			return kdapl_priv_error(DAT_PRIVILEGES_VIOLATION, priv);
 		if (unlikely(lmr->pz != pz &&

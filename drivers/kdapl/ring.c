@@ -150,6 +150,7 @@ void kdapl_ring_complete(struct kdapl_ring *ring, struct kdapl_wr *wr,
 	if (event)
 		ring->unreaped++;
 	else if (!ring->unreaped)
+		/* Pairs with kdapl_ring_full(): the entry may be written. */
 		smp_store_release(&ring->tail, ring->done);
 }
 
@@ -158,6 +159,7 @@ void kdapl_ring_reaped(struct kdapl_ring *ring, struct kdapl_wr *wr)
 {
 	u32 tail = --ring->unreaped ? (u32)wr->seq + 1 : ring->done;
 
+	/* Pairs with kdapl_ring_full(). */
 	smp_store_release(&ring->tail, tail);
 }
 

@@ -101,11 +101,12 @@ void kdapl_upcall_stop(struct kdapl_evd *evd)
 	first = !evd->stopped;
 	WRITE_ONCE(evd->stopped, true);
 	spin_unlock_irqrestore(&evd->lock, flags);
-	if (!evd->softirq)
-		cancel_work_sync(&evd->work);
-	else if (first)
+	if (evd->softirq && first)
 		irq_poll_disable(&evd->iop);
 	mutex_unlock(&evd->mutex);
+	/* Upcalls in the work item take locks that are held around the mutex. */
+	if (!evd->softirq)
+		cancel_work_sync(&evd->work);
 }
 
 /* Are we inside an upcall of this EVD? */
@@ -143,16 +144,17 @@ static DAT_RETURN kdapl_upcall_check(struct kdapl_evd *evd,
 /* Wait for a running dispatcher; it may run again afterwards. */
 static void kdapl_upcall_wait(struct kdapl_evd *evd)
 {
+	if (!evd->softirq) {
+		flush_work(&evd->work);
+		return;
+	}
 	mutex_lock(&evd->mutex);
-	if (evd->stopped) {
-		/* dat_evd_free() was faster, and waited. */
-	} else if (evd->softirq) {
+	/* Otherwise dat_evd_free() was faster, and waited. */
+	if (!evd->stopped) {
 		irq_poll_disable(&evd->iop);
 		irq_poll_enable(&evd->iop);
 		/* What asked for the dispatcher meanwhile was not heard. */
 		irq_poll_sched(&evd->iop);
-	} else {
-		flush_work(&evd->work);
 	}
 	mutex_unlock(&evd->mutex);
 }

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Connections and service points: conn.c, connect.c, cr.c, sp.c.
+ */
+#ifndef KDAPL_CM_H
+#define KDAPL_CM_H
+
+#include "kdapl.h"
+
+struct kdapl_conn_event {
+	struct kdapl_event ev;
+	struct kdapl_conn *conn;
+	DAT_EVENT_NUMBER number;
+	u8 pd_len;
+	u8 pd[KDAPL_MAX_PRIVATE_DATA];
+};
+
+/*
+ * struct kdapl_conn - one attempt to connect an Endpoint
+ * @ref: the EP's, one per queued event, one per queued work
+ * @end: the event that ends the connection, 0 while it lives; ep->lock
+ * @down: takes the connection down; queued by whoever set @end
+ */
+struct kdapl_conn {
+	struct kref ref;
+	struct kdapl_ep *ep;
+	struct rdma_cm_id *id;
+	bool passive;
+	bool given_up;			/* ended before it was established */
+	DAT_EVENT_NUMBER end;
+	struct mutex mutex;		/* setting up vs. taking down */
+	struct work_struct down;
+	struct delayed_work timer;
+	struct completion gone;
+	struct kdapl_conn_event established;
+	struct kdapl_conn_event final;
+	u8 pd_len;
+	u8 pd[KDAPL_MAX_PRIVATE_DATA];
+};
+
+struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep);
+bool kdapl_ep_join(struct kdapl_ep *ep, struct kdapl_conn *conn, u32 from,
+		   DAT_EP_STATE to);
+DAT_RETURN kdapl_ep_complete(struct kdapl_ep *ep);
+void kdapl_conn_put(struct kdapl_conn *conn);
+int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
+bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end);
+DAT_EVENT_NUMBER kdapl_conn_failure(struct kdapl_conn *conn, int err);
+bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end);
+void kdapl_conn_wait(struct kdapl_ep *ep);
+void kdapl_conn_params(struct kdapl_ep *ep, struct rdma_conn_param *param,
+		       const void *pd, u8 pd_len);
+
+/*
+ * struct kdapl_sp - PSP, RSP or CSP
+ * @ids: one listening id per address of the IA
+ * @pending: requests whose event has not been reaped
+ */
+struct kdapl_sp {
+	struct kdapl_obj obj;
+	struct kdapl_evd *evd;
+	DAT_CONN_QUAL qual;
+	DAT_PSP_FLAGS flags;
+	DAT_COMM comm;
+	struct sockaddr_storage addr;
+	struct kdapl_ep *ep;		/* RSP */
+	struct mutex mutex;		/* protects ids, nids */
+	struct rdma_cm_id *ids[KDAPL_MAX_ADDRS];
+	unsigned int nids;
+	atomic_t pending;
+};
+
+/*
+ * struct kdapl_cr - connection request
+ * @id: the rdma_cm id, owned until accepted, rejected or given up
+ * @sp: where it came in (referenced)
+ * @ep: Endpoint made by the provider, or that of the RSP
+ */
+struct kdapl_cr {
+	struct kdapl_obj obj;
+	struct kdapl_event ev;
+	struct mutex mutex;		/* protects id */
+	struct rdma_cm_id *id;
+	struct kdapl_sp *sp;
+	struct kdapl_ep *ep;
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+	u8 responder_resources;
+	u8 initiator_depth;
+	u8 pd_len;
+	u8 pd[KDAPL_MAX_PRIVATE_DATA];
+	struct work_struct gone;
+};
+
+bool kdapl_sp_close(struct kdapl_sp *sp);
+struct kdapl_sp *kdapl_sp_find(struct kdapl_ia *ia, DAT_CONN_QUAL qual);
+struct kdapl_cr *kdapl_cr_create(struct kdapl_sp *sp, struct rdma_cm_id *id,
+				 struct rdma_cm_event *event);
+bool kdapl_cr_cancel(struct kdapl_cr *cr);
+
+#endif

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The calls that connect and disconnect an Endpoint.
+ *
+ * Connecting binds an id to an address of the IA, makes the QP and starts to
+ * resolve the peer's address; conn.c does the rest as events arrive. What can be
+ * told at once is returned, everything later is reported by an event.
+ */
+#include "kdapl.h"
+#include "trace.h"
+
+/* DAT quality of service as an IP type of service. */
+static u8 kdapl_qos_tos(DAT_QOS qos)
+{
+	if (qos & DAT_QOS_PREMIUM)
+		return 0xb8;		/* expedited forwarding */
+	if (qos & DAT_QOS_LOW_LATENCY)
+		return 0x10;
+	if (qos & DAT_QOS_HIGH_THROUGHPUT)
+		return 0x08;
+	if (qos & DAT_QOS_ECONOMY)
+		return 0x20;		/* class selector 1 */
+	return 0;
+}
+
+static int kdapl_conn_bind(struct kdapl_conn *conn,
+			   const struct sockaddr *local, DAT_QOS qos)
+{
+	struct kdapl_ia *ia = conn->ep->obj.ia;
+	struct rdma_cm_id *id;
+	int err;
+
+	id = __rdma_create_kernel_id(&init_net, kdapl_conn_handler, conn,
+				     RDMA_PS_TCP, IB_QPT_RC, ia->owner);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	err = rdma_bind_addr(id, (struct sockaddr *)local);
+	if (!err && id->device != ia->hca->dev)
+		err = -EADDRNOTAVAIL;
+	if (err) {
+		rdma_destroy_id(id);
+		return err;
+	}
+	if (qos != DAT_QOS_BEST_EFFORT)
+		rdma_set_service_type(id, kdapl_qos_tos(qos));
+	rdma_set_min_rnr_timer(id, KDAPL_MIN_RNR_TIMER);
+	conn->id = id;
+	return 0;
+}
+
+/*
+ * struct kdapl_connect - arguments of the connect calls
+ * @addr: peer, with the port
+ * @timeout: microseconds
+ */
+struct kdapl_connect {
+	struct sockaddr_storage addr;
+	DAT_TIMEOUT timeout;
+	DAT_COUNT pd_size;
+	const void *pd;
+	DAT_QOS qos;
+	DAT_CONNECT_FLAGS flags;
+};
+
+static DAT_RETURN kdapl_connect_ready(struct kdapl_ep *ep)
+{
+	if (READ_ONCE(ep->state) != DAT_EP_STATE_UNCONNECTED)
+		return kdapl_ep_state_error(ep->state);
+	return kdapl_ep_complete(ep);
+}
+
+/* What an Endpoint needs to be connected. */
+DAT_RETURN kdapl_ep_complete(struct kdapl_ep *ep)
+{
+	if (!ep->pz)
+		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_PZ);
+	if (!ep->conn_evd)
+		return DAT_ERROR(DAT_INVALID_STATE,
+				 DAT_INVALID_STATE_EP_EVD_CONNECT);
+	if (!ep->recv_evd && ep->srq)
+		return DAT_ERROR(DAT_INVALID_STATE,
+				 DAT_INVALID_STATE_EP_EVD_RECV);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN kdapl_connect_start(struct kdapl_ep *ep,
+				      struct kdapl_conn *conn,
+				      struct kdapl_connect *args)
+{
+	struct kdapl_ia *ia = ep->obj.ia;
+	const struct sockaddr *local;
+	int err;
+
+	local = kdapl_ia_local_addr(ia, (struct sockaddr *)&args->addr);
+	if (!local)
+		return DAT_ERROR(DAT_INVALID_ADDRESS,
+				 DAT_INVALID_ADDRESS_UNREACHABLE);
+	err = kdapl_conn_bind(conn, local, args->qos | ep->attr.qos);
+	if (err)
+		return kdapl_errno_to_dat(err);
+	err = kdapl_qp_create(ep, conn->id);
+	if (err)
+		goto err_id;
+	conn->pd_len = args->pd_size;
+	memcpy(conn->pd, args->pd, args->pd_size);
+	ep->remote_addr = args->addr;
+	ep->connect_flags = args->flags;
+	if (!kdapl_ep_join(ep, conn, BIT(DAT_EP_STATE_UNCONNECTED),
+			   DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)) {
+		/* Freed meanwhile. */
+		kdapl_qp_undo(ep);
+		rdma_destroy_id(conn->id);
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	}
+	kdapl_qp_start(ep);
+	/* From here on the outcome is an event. */
+	if (args->timeout != DAT_TIMEOUT_INFINITE)
+		queue_delayed_work(kdapl_wq, &conn->timer,
+				   usecs_to_jiffies(args->timeout));
+	err = rdma_resolve_addr(conn->id, NULL, (struct sockaddr *)&args->addr,
+				KDAPL_RESOLVE_MS);
+	if (err)
+		kdapl_conn_end(conn, kdapl_conn_failure(conn, -EHOSTUNREACH));
+	return DAT_SUCCESS;
+
+err_id:
+	rdma_destroy_id(conn->id);
+	return kdapl_errno_to_dat(err);
+}
+
+static DAT_RETURN kdapl_connect(struct kdapl_ep *ep,
+				struct kdapl_connect *args)
+{
+	struct kdapl_hca *hca = ep->obj.ia->hca;
+	struct kdapl_conn *conn;
+	DAT_RETURN ret;
+
+	if (!kdapl_hca_enter(hca))
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_DEVICE);
+	mutex_lock(&ep->mutex);
+	ret = kdapl_connect_ready(ep);
+	if (ret != DAT_SUCCESS)
+		goto out;
+	conn = kdapl_conn_alloc(ep);
+	if (!conn) {
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				DAT_RESOURCE_MEMORY);
+		goto out;
+	}
+	kref_get(&conn->ref);
+	mutex_lock(&conn->mutex);
+	ret = kdapl_connect_start(ep, conn, args);
+	mutex_unlock(&conn->mutex);
+	if (ret != DAT_SUCCESS)
+		kdapl_conn_put(conn);
+	kdapl_conn_put(conn);
+out:
+	mutex_unlock(&ep->mutex);
+	kdapl_hca_leave(hca);
+	return ret;
+}
+
+/* Is this an address we can connect to? Copies it, with the port. */
+static DAT_RETURN kdapl_connect_addr(struct kdapl_connect *args,
+				     DAT_IA_ADDRESS_PTR addr, __be16 port)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&args->addr;
+	struct sockaddr_in *in = (struct sockaddr_in *)&args->addr;
+
+	if (!addr)
+		return DAT_ERROR(DAT_INVALID_ADDRESS,
+				 DAT_INVALID_ADDRESS_MALFORMED);
+	switch (addr->sa_family) {
+	case AF_INET:
+		memcpy(in, addr, sizeof(*in));
+		if (port)
+			in->sin_port = port;
+		return DAT_SUCCESS;
+	case AF_INET6:
+		memcpy(in6, addr, sizeof(*in6));
+		if (port)
+			in6->sin6_port = port;
+		return DAT_SUCCESS;
+	default:
+		return DAT_ERROR(DAT_INVALID_ADDRESS,
+				 DAT_INVALID_ADDRESS_UNSUPPORTED);
+	}
+}
+
+/* Check what all connect calls have; @arg is the position of the timeout. */
+static DAT_RETURN kdapl_connect_check(struct kdapl_ep *ep,
+				      const struct kdapl_connect *args, int arg)
+{
+	if (!args->timeout)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, arg);
+	if (args->pd_size < 0 ||
+	    args->pd_size > kdapl_max_private_data(ep->obj.ia))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, arg + 1);
+	if (args->pd_size && !args->pd)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, arg + 2);
+	if (args->qos != DAT_QOS_BEST_EFFORT)
+		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	switch (args->flags) {
+	case DAT_CONNECT_DEFAULT_FLAG:
+	case DAT_CONNECT_MULTIPATH_REQUESTED_FLAG:
+		/* Asked for, and there is one path. */
+		return DAT_SUCCESS;
+	case DAT_CONNECT_MULTIPATH_REQUIRED_FLAG:
+		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	default:
+		return DAT_ERROR(DAT_INVALID_PARAMETER, arg + 4);
+	}
+}
+
+DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
+			  DAT_IA_ADDRESS_PTR remote_ia_address,
+			  DAT_CONN_QUAL remote_conn_qual, DAT_TIMEOUT timeout,
+			  DAT_COUNT private_data_size,
+			  const DAT_PVOID private_data,
+			  DAT_QOS quality_of_service,
+			  DAT_CONNECT_FLAGS connect_flags)
+{
+	struct kdapl_connect args = {
+		.timeout = timeout, .pd_size = private_data_size,
+		.pd = private_data, .qos = quality_of_service,
+		.flags = connect_flags,
+	};
+	struct kdapl_ep *ep;
+	DAT_RETURN ret;
+
+	might_sleep();
+	ep = kdapl_obj_get(ep_handle, DAT_HANDLE_TYPE_EP);
+	if (!ep)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!remote_conn_qual || remote_conn_qual > U16_MAX) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+		goto out;
+	}
+	ret = kdapl_connect_addr(&args, remote_ia_address,
+				 htons(remote_conn_qual));
+	if (ret == DAT_SUCCESS)
+		ret = kdapl_connect_check(ep, &args, DAT_INVALID_ARG4);
+	if (ret == DAT_SUCCESS)
+		ret = kdapl_connect(ep, &args);
+out:
+	kdapl_obj_put(&ep->obj);
+	return ret;
+}
+EXPORT_SYMBOL(dat_ep_connect);
+
+DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep_handle,
+				 DAT_IA_ADDRESS_PTR remote_ia_address,
+				 DAT_TIMEOUT timeout,
+				 DAT_COUNT private_data_size,
+				 const DAT_PVOID private_data)
+{
+	struct kdapl_connect args = {
+		.timeout = timeout, .pd_size = private_data_size,
+		.pd = private_data, .qos = DAT_QOS_BEST_EFFORT,
+		.flags = DAT_CONNECT_DEFAULT_FLAG,
+	};
+	struct kdapl_ep *ep;
+	DAT_RETURN ret;
+
+	might_sleep();
+	ep = kdapl_obj_get(ep_handle, DAT_HANDLE_TYPE_EP);
+	if (!ep)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	ret = kdapl_connect_addr(&args, remote_ia_address, 0);
+	/* The socket address says it all: family as in comm, and the port. */
+	if (ret == DAT_SUCCESS && args.addr.ss_family != ep->comm.domain)
+		ret = DAT_ERROR(DAT_INVALID_ADDRESS,
+				DAT_INVALID_ADDRESS_UNSUPPORTED);
+	if (ret == DAT_SUCCESS && !kdapl_addr_port(&args.addr))
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (ret == DAT_SUCCESS)
+		ret = kdapl_connect_check(ep, &args, DAT_INVALID_ARG3);
+	if (ret == DAT_SUCCESS)
+		ret = kdapl_connect(ep, &args);
+	kdapl_obj_put(&ep->obj);
+	return ret;
+}
+EXPORT_SYMBOL(dat_ep_common_connect);
+
+DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
+			      DAT_EP_HANDLE ep_dup_handle, DAT_TIMEOUT timeout,
+			      DAT_COUNT private_data_size,
+			      const DAT_PVOID private_data,
+			      DAT_QOS quality_of_service)
+{
+	struct kdapl_connect args = {
+		.timeout = timeout, .pd_size = private_data_size,
+		.pd = private_data, .qos = quality_of_service,
+	};
+	struct kdapl_ep *ep, *dup;
+	unsigned long flags;
+	DAT_RETURN ret;
+
+	might_sleep();
+	ep = kdapl_obj_get(ep_handle, DAT_HANDLE_TYPE_EP);
+	if (!ep)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	dup = kdapl_obj_get(ep_dup_handle, DAT_HANDLE_TYPE_EP);
+	if (!dup) {
+		kdapl_obj_put(&ep->obj);
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE2);
+	}
+	spin_lock_irqsave(&dup->lock, flags);
+	ret = dup->state == DAT_EP_STATE_CONNECTED ?
+		DAT_SUCCESS : kdapl_ep_state_error(dup->state);
+	args.addr = dup->remote_addr;
+	args.flags = dup->connect_flags;
+	spin_unlock_irqrestore(&dup->lock, flags);
+	if (ret == DAT_SUCCESS)
+		ret = kdapl_connect_check(ep, &args, DAT_INVALID_ARG3);
+	if (ret == DAT_SUCCESS)
+		ret = kdapl_connect(ep, &args);
+	kdapl_obj_put(&dup->obj);
+	kdapl_obj_put(&ep->obj);
+	return ret;
+}
+EXPORT_SYMBOL(dat_ep_dup_connect);
+
+/* No more requests; the connection ends when those posted have completed. */
+static void kdapl_disconnect_gracefully(struct kdapl_ep *ep)
+{
+	unsigned long flags;
+	bool idle;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	if (ep->state == DAT_EP_STATE_CONNECTED)
+		WRITE_ONCE(ep->state, DAT_EP_STATE_DISCONNECT_PENDING);
+	spin_unlock_irqrestore(&ep->lock, flags);
+	/* A post that saw the old state is in the ring after this. */
+	spin_lock_irqsave(&ep->sq.lock, flags);
+	idle = ep->sq.head == READ_ONCE(ep->sq.done);
+	spin_unlock_irqrestore(&ep->sq.lock, flags);
+	/* If not, the last completion will find the state changed. */
+	if (!idle && ep->req_evd) {
+		kdapl_cq_look(ep->req_evd);
+		idle = READ_ONCE(ep->sq.head) == READ_ONCE(ep->sq.done);
+	}
+	if (idle)
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
+			     DAT_CLOSE_FLAGS close_flags)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_ep *ep;
+	DAT_EP_STATE state;
+
+	rcu_read_lock();
+	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
+	if (!ep) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+		goto out;
+	}
+	if (close_flags != DAT_CLOSE_ABRUPT_FLAG &&
+	    close_flags != DAT_CLOSE_GRACEFUL_FLAG) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		goto out;
+	}
+	state = READ_ONCE(ep->state);
+	switch (state) {
+	case DAT_EP_STATE_CONNECTED:
+		if (close_flags == DAT_CLOSE_GRACEFUL_FLAG) {
+			kdapl_disconnect_gracefully(ep);
+			break;
+		}
+		fallthrough;
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+		break;
+	case DAT_EP_STATE_DISCONNECT_PENDING:
+		if (close_flags == DAT_CLOSE_ABRUPT_FLAG)
+			kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+		break;
+	case DAT_EP_STATE_DISCONNECTED:
+		break;
+	default:
+		ret = kdapl_ep_state_error(state);
+	}
+out:
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(dat_ep_disconnect);
