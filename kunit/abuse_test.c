@@ -9,7 +9,7 @@
 #include <rdma/ib_verbs.h>
 #include "srq_fixture.h"
 
-/* ---- A flood --------------------------------------------------------------- */
+/* ---- A flood ------------------------------------------------------------- */
 
 #define FLOOD_BUFFERS	64
 #define FLOOD_HARD	8
@@ -38,12 +38,18 @@ static int flood_thread(void *data)
 	DAT_LMR_TRIPLET seg = kd_seg(f->b->out->buf, 0, RX_LEN);
 
 	while (!kthread_should_stop()) {
-		if (dat_ep_post_send(f->flooder.out, 1, &seg, kd_cookie(0),
+		DAT_EP_STATE state = DAT_EP_STATE_DISCONNECTED;
+
+		dat_ep_get_status(f->flooder.out, &state, NULL, NULL);
+		if (state == DAT_EP_STATE_CONNECTED &&
+		    dat_ep_post_send(f->flooder.out, 1, &seg, kd_cookie(0),
 				     DAT_COMPLETION_DEFAULT_FLAG) ==
-		    DAT_SUCCESS)
+		    DAT_SUCCESS) {
+			cond_resched();
 			continue;
+		}
 		/* The queue is full: go on when something has completed. */
-		if (!kd_drain(f->req_evd))
+		if (!kd_drain(f->req_evd) || state != DAT_EP_STATE_CONNECTED)
 			schedule_timeout_interruptible(1);
 	}
 	return 0;
@@ -154,7 +160,7 @@ static void W3_flood(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, f->broken);
 	KUNIT_EXPECT_EQ(test, f->done, FLOOD_MESSAGES);
 	flood_look(f);
-	RX_EXPECT_COUNTS(f->b, FLOOD_BUFFERS, FLOOD_BUFFERS, FLOOD_BUFFERS);
+	rx_expect_counts(f->b, FLOOD_BUFFERS, FLOOD_BUFFERS, FLOOD_BUFFERS);
 }
 
 /* The same without: this is what the watermark is for. */
@@ -168,14 +174,16 @@ static void W3_flood_unguarded(struct kunit *test)
 	KUNIT_EXPECT_LT(test, f->done, FLOOD_MESSAGES);
 }
 
-/* ---- Death in the middle of a message -------------------------------------- */
+/* ---- Death in the middle of a message ------------------------------------ */
 
 #define MID_BUFFERS	4
 #define MID_LEN		SZ_512K
 
 static struct {
 	struct ib_device *dev;
-	typeof(((struct ib_device_ops *)NULL)->modify_srq) modify_srq;
+	int (*modify_srq)(struct ib_srq *srq, struct ib_srq_attr *attr,
+			  enum ib_srq_attr_mask mask,
+			  struct ib_udata *udata);
 	void (*handler)(struct ib_event *event, void *context);
 	DAT_EP_HANDLE victim;
 	atomic_t armed;
@@ -234,7 +242,7 @@ static bool mid_is_armed(void *data)
 
 struct mid_bench {
 	struct rx_bench *b;
-	struct kd_buf *to;
+	struct kd_buf *to[MID_BUFFERS];
 	struct kd_buf *from;
 	struct rx_link *victim;
 	u32 lost;
@@ -242,7 +250,7 @@ struct mid_bench {
 
 static void mid_post(struct mid_bench *m, u64 cookie)
 {
-	DAT_LMR_TRIPLET seg = kd_seg(m->to, cookie * MID_LEN, MID_LEN);
+	DAT_LMR_TRIPLET seg = kd_seg(m->to[cookie], 0, MID_LEN);
 
 	KD_ASSERT_OK(m->b->test, dat_srq_post_recv(m->b->in->srq, 1, &seg,
 						   kd_cookie(cookie)));
@@ -255,11 +263,12 @@ static struct mid_bench *mid_open(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->b = rx_open(test, MID_BUFFERS);
-	m->to = kd_buf_alloc(m->b->in, MID_BUFFERS * MID_LEN);
 	m->from = kd_buf_alloc(m->b->out, MID_LEN);
 	m->victim = rx_eps(m->b, NULL);
-	for (cookie = 0; cookie < MID_BUFFERS; cookie++)
+	for (cookie = 0; cookie < MID_BUFFERS; cookie++) {
+		m->to[cookie] = kd_buf_alloc(m->b->in, MID_LEN);
 		mid_post(m, cookie);
+	}
 	mid_install(test, m->b->in->name);
 	return m;
 }
@@ -304,7 +313,7 @@ static void mid_round(struct mid_bench *m)
 	kd_drain(b->out->req_evd);
 	KD_ASSERT_OK(test, dat_srq_set_lw(b->in->srq, 0));
 	kd_drain(b->in->async_evd);
-	RX_EXPECT_COUNTS(b, MID_BUFFERS, MID_BUFFERS, MID_BUFFERS);
+	rx_expect_counts(b, MID_BUFFERS, MID_BUFFERS, MID_BUFFERS);
 	rx_reset(b, m->victim);
 }
 
@@ -324,12 +333,11 @@ static void mid_expect_all(struct mid_bench *m, struct rx_link *link)
 				.user_cookie.as_64;
 		seen |= BIT_ULL(cookie);
 		KUNIT_EXPECT_TRUE(b->test,
-				  kd_is_filled(m->to->va + cookie * MID_LEN,
-					       RX_LEN,
+				  kd_is_filled(m->to[cookie]->va, RX_LEN,
 					       rx_seed(link, link->sent - 1)));
 	}
 	KUNIT_EXPECT_EQ(b->test, seen, BIT_ULL(MID_BUFFERS) - 1);
-	RX_EXPECT_COUNTS(b, MID_BUFFERS, 0, 0);
+	rx_expect_counts(b, MID_BUFFERS, 0, 0);
 }
 
 static void mid_report(struct mid_bench *m, int rounds)

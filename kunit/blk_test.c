@@ -27,11 +27,18 @@
 
 /* ---- The target ---------------------------------------------------------- */
 
-static int shell(const char *command)
+/* Returns the exit status. */
+static int shell(char *command)
 {
-	char *argv[] = { "/bin/sh", "-c", (char *)command, NULL };
-	char *envp[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL };
+	char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+	char *argv[4], *envp[2];
 
+	argv[0] = "/bin/sh";
+	argv[1] = "-c";
+	argv[2] = command;
+	argv[3] = NULL;
+	envp[0] = path;
+	envp[1] = NULL;
 	return call_usermodehelper(argv[0], argv, envp, UMH_WAIT_PROC);
 }
 
@@ -159,7 +166,7 @@ static u16 ask(struct kd_side *side, const struct kblk_request *request)
 	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
 	kd_expect_dto(test, side->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(reply->magic), KBLK_MAGIC);
-	KUNIT_EXPECT_EQ(test, reply->id, request->id);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(reply->id), le64_to_cpu(request->id));
 	KUNIT_EXPECT_EQ(test, le16_to_cpu(reply->credits), 1);
 	status = le16_to_cpu(reply->status);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(reply->length),
@@ -427,6 +434,7 @@ static struct kunit_suite blk_suite = {
 	.name = "kdapl-blk-hostile",
 	.test_cases = blk_cases,
 };
+
 kunit_test_suite(blk_suite);
 
 MODULE_DESCRIPTION("KUnit suite: the block device target and hostile clients");

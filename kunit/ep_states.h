@@ -59,10 +59,11 @@ static inline DAT_EP_STATE ep_state(struct kunit *test, DAT_EP_HANDLE ep)
 	return state;
 }
 
-/* ---- A device whose second QP does not become ready to receive ------------- */
+/* ---- A device whose second QP does not become ready to receive ----------- */
 
 static struct {
-	typeof(((struct ib_device_ops *)NULL)->modify_qp) modify_qp;
+	int (*modify_qp)(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
+			 struct ib_udata *udata);
 	struct completion go;
 	atomic_t ready;
 } ep_hold;
@@ -103,7 +104,7 @@ static inline void ep_hold_device(struct ep_stage *stage)
 						  dev));
 }
 
-/* ---- The states ------------------------------------------------------------ */
+/* ---- The states ---------------------------------------------------------- */
 
 static inline void ep_enter_tentative(struct ep_stage *s)
 {

@@ -19,13 +19,13 @@ static void R1_example(struct kunit *test)
 	struct rx_bench *b = polled_bench(test, 10);
 	struct rx_link *link = rx_link(b);
 
-	RX_EXPECT_COUNTS(b, 10, 0, 0);
+	rx_expect_counts(b, 10, 0, 0);
 	rx_post(b, link, 3);
-	RX_EXPECT_COUNTS(b, 10, 3, 3);
+	rx_expect_counts(b, 10, 3, 3);
 	rx_deliver(b, link);
-	RX_EXPECT_COUNTS(b, 10, 2, 3);
+	rx_expect_counts(b, 10, 2, 3);
 	rx_reap(b, link);
-	RX_EXPECT_COUNTS(b, 10, 2, 2);
+	rx_expect_counts(b, 10, 2, 2);
 }
 
 static void R1_full_and_empty(struct kunit *test)
@@ -35,16 +35,16 @@ static void R1_full_and_empty(struct kunit *test)
 
 	rx_post(b, link, 4);
 	KD_EXPECT_RET(test, DAT_INSUFFICIENT_RESOURCES, rx_try_post(b, link));
-	RX_EXPECT_COUNTS(b, 4, 4, 4);
+	rx_expect_counts(b, 4, 4, 4);
 	rx_deliver_n(b, link, 4);
-	RX_EXPECT_COUNTS(b, 4, 0, 4);
+	rx_expect_counts(b, 4, 0, 4);
 	/* Taken is not reaped: there is no room yet. */
 	KD_EXPECT_RET(test, DAT_INSUFFICIENT_RESOURCES, rx_try_post(b, link));
 	rx_reap(b, link);
 	rx_post(b, link, 1);
-	RX_EXPECT_COUNTS(b, 4, 1, 4);
+	rx_expect_counts(b, 4, 1, 4);
 	rx_reap_n(b, link, 3);
-	RX_EXPECT_COUNTS(b, 4, 1, 1);
+	rx_expect_counts(b, 4, 1, 1);
 }
 
 static void R1_bad_query(struct kunit *test)
@@ -71,13 +71,13 @@ static void R2_held_per_ep(struct kunit *test)
 	rx_deliver_n(b, y, 2);
 	KUNIT_EXPECT_EQ(test, rx_held(b, x), 3);
 	KUNIT_EXPECT_EQ(test, rx_held(b, y), 2);
-	RX_EXPECT_COUNTS(b, 16, 5, 10);
+	rx_expect_counts(b, 16, 5, 10);
 	rx_reap_n(b, x, 3);
 	KUNIT_EXPECT_EQ(test, rx_held(b, x), 0);
 	KUNIT_EXPECT_EQ(test, rx_held(b, y), 2);
 	rx_reap_n(b, y, 2);
 	KUNIT_EXPECT_EQ(test, rx_held(b, y), 0);
-	RX_EXPECT_COUNTS(b, 16, 5, 5);
+	rx_expect_counts(b, 16, 5, 5);
 }
 
 static void R3_null_pointers(struct kunit *test)
@@ -210,11 +210,11 @@ static void R4_srq_disconnect(struct kunit *test)
 	rx_post(b, x, 8);
 	rx_deliver_n(b, x, 3);
 	rx_disconnect(b, x);
-	RX_EXPECT_COUNTS(b, 16, 5, 8);
+	rx_expect_counts(b, 16, 5, 8);
 	for (cookie = 0; cookie < 3; cookie++)
 		KUNIT_EXPECT_EQ(test, rx_reap(b, x), cookie);
 	kd_expect_no_event(test, b->in->recv_evd);
-	RX_EXPECT_COUNTS(b, 16, 5, 5);
+	rx_expect_counts(b, 16, 5, 5);
 
 	/* Those never taken stayed on the SRQ, in their order. */
 	y = rx_link(b);
@@ -223,7 +223,7 @@ static void R4_srq_disconnect(struct kunit *test)
 		rx_deliver(b, y);
 		KUNIT_EXPECT_EQ(test, rx_reap(b, y), cookie);
 	}
-	RX_EXPECT_COUNTS(b, 16, 0, 0);
+	rx_expect_counts(b, 16, 0, 0);
 }
 
 static void R4_plain_flush(struct kunit *test)
@@ -270,7 +270,7 @@ static void too_long(struct kunit *test, DAT_COUNT len)
 			      NULL);
 	kd_expect_no_event(test, b->in->recv_evd);
 	if (len)
-		RX_EXPECT_COUNTS(b, len, 1, 1);
+		rx_expect_counts(b, len, 1, 1);
 }
 
 static void R4_too_long_srq(struct kunit *test)
@@ -293,11 +293,11 @@ static void R5_free_unreaped_srq(struct kunit *test)
 	rx_post(b, x, 6);
 	rx_deliver_n(b, x, 4);
 	rx_reap(b, x);
-	RX_EXPECT_COUNTS(b, 8, 2, 5);
+	rx_expect_counts(b, 8, 2, 5);
 	KD_EXPECT_OK(test, dat_ep_free(x->in));
 	/* As if never taken, and no event names the EP any more. */
-	RX_EXPECT_COUNTS(b, 8, 5, 5);
-	RX_EXPECT_EMPTY(b, b->in->recv_evd);
+	rx_expect_counts(b, 8, 5, 5);
+	rx_expect_empty(b, b->in->recv_evd);
 	kd_expect_event(test, b->out->conn_evd,
 			DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
 
@@ -307,7 +307,7 @@ static void R5_free_unreaped_srq(struct kunit *test)
 		seen |= BIT(rx_reap(b, y));
 	}
 	KUNIT_EXPECT_EQ(test, seen, GENMASK(5, 1));
-	RX_EXPECT_COUNTS(b, 8, 0, 0);
+	rx_expect_counts(b, 8, 0, 0);
 }
 
 /* With messages under way and another EP that goes on. */
@@ -329,7 +329,7 @@ static void R5_free_in_traffic(struct kunit *test)
 	for (i = 0; i < 31; i++)
 		rx_deliver(b, y);
 	rx_reap_n(b, y, 32);
-	RX_EXPECT_COUNTS(b, 32, 0, 0);
+	rx_expect_counts(b, 32, 0, 0);
 }
 
 static void R5_free_unreaped_plain(struct kunit *test)
@@ -363,15 +363,15 @@ static void R6_full_evd(struct kunit *test)
 	for (episode = 0; episode < 2; episode++) {
 		rx_post(b, link, 16);
 		rx_deliver_n(b, link, 4);
-		RX_EXPECT_QUIET(b);
+		rx_expect_quiet(b);
 		rx_deliver_n(b, link, 12);
 		expect_overflow(b);
 		kd_expect_no_event(test, b->in->async_evd);
 		for (int i = 0; i < 16; i++)
 			KUNIT_EXPECT_EQ(test, rx_reap(b, link), cookie++);
-		RX_EXPECT_EMPTY(b, b->in->recv_evd);
+		rx_expect_empty(b, b->in->recv_evd);
 	}
-	RX_EXPECT_COUNTS(b, 32, 0, 0);
+	rx_expect_counts(b, 32, 0, 0);
 }
 
 static void R7_ignored_sizes(struct kunit *test)
@@ -407,13 +407,13 @@ static void R7_soft_at_creation(struct kunit *test)
 	rx_connect(b, link);
 	rx_post(b, link, 8);
 	rx_deliver(b, link);
-	RX_EXPECT_QUIET(b);
+	rx_expect_quiet(b);
 	rx_deliver(b, link);
 	rx_expect_soft(b, link);
 	/* The hard one is infinite. */
 	rx_deliver_n(b, link, 6);
 	kd_expect_no_event(test, b->in->async_evd);
-	RX_EXPECT_EMPTY(b, b->in->conn_evd);
+	rx_expect_empty(b, b->in->conn_evd);
 	rx_reap_n(b, link, 8);
 }
 

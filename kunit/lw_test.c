@@ -11,8 +11,10 @@
 #include <rdma/ib_verbs.h>
 #include "srq_fixture.h"
 
-#define SET_LW(b, lw) \
-	KD_ASSERT_OK((b)->test, dat_srq_set_lw((b)->in->srq, lw))
+static void set_lw(struct rx_bench *b, DAT_COUNT lw)
+{
+	KD_ASSERT_OK(b->test, dat_srq_set_lw(b->in->srq, lw));
+}
 
 static void W1_strictly_below(struct kunit *test)
 {
@@ -20,7 +22,7 @@ static void W1_strictly_below(struct kunit *test)
 	struct rx_link *link = rx_link(b);
 
 	rx_post(b, link, 6);
-	SET_LW(b, 5);
+	set_lw(b, 5);
 	KUNIT_EXPECT_EQ(test, rx_query(b).low_watermark, 5);
 	rx_deliver(b, link);
 	/* 5 are left: not below. */
@@ -36,12 +38,12 @@ static void W1_in_the_call(struct kunit *test)
 {
 	struct rx_bench *b = rx_open(test, 10);
 
-	SET_LW(b, 1);
+	set_lw(b, 1);
 	rx_expect_low(b);
 	rx_post(b, NULL, 5);
-	SET_LW(b, 5);
-	RX_EXPECT_QUIET(b);
-	SET_LW(b, 6);
+	set_lw(b, 5);
+	rx_expect_quiet(b);
+	set_lw(b, 6);
 	rx_expect_low(b);
 	kd_expect_no_event(test, b->in->async_evd);
 }
@@ -54,7 +56,7 @@ static void W1_taken_not_reaped(struct kunit *test)
 
 	rx_post(b, link, 4);
 	rx_deliver_n(b, link, 2);
-	SET_LW(b, 2);
+	set_lw(b, 2);
 	rx_reap_n(b, link, 2);
 	kd_expect_no_event(test, b->in->async_evd);
 	rx_deliver(b, link);
@@ -67,7 +69,7 @@ static void W1_once_per_setting(struct kunit *test)
 	struct rx_link *link = rx_link(b);
 
 	rx_post(b, link, 4);
-	SET_LW(b, 4);
+	set_lw(b, 4);
 	rx_deliver(b, link);
 	rx_expect_low(b);
 	/* Up again and down again: it is not armed. */
@@ -75,8 +77,8 @@ static void W1_once_per_setting(struct kunit *test)
 	rx_post(b, link, 2);
 	rx_deliver_n(b, link, 3);
 	kd_expect_no_event(test, b->in->async_evd);
-	SET_LW(b, 2);
-	RX_EXPECT_QUIET(b);
+	set_lw(b, 2);
+	rx_expect_quiet(b);
 	rx_deliver(b, link);
 	rx_expect_low(b);
 	kd_expect_no_event(test, b->in->async_evd);
@@ -88,8 +90,8 @@ static void W1_replaced(struct kunit *test)
 	struct rx_link *link = rx_link(b);
 
 	rx_post(b, link, 6);
-	SET_LW(b, 6);
-	SET_LW(b, 3);
+	set_lw(b, 6);
+	set_lw(b, 3);
 	rx_deliver_n(b, link, 3);
 	kd_expect_no_event(test, b->in->async_evd);
 	rx_deliver(b, link);
@@ -102,10 +104,10 @@ static void W1_zero_disarms(struct kunit *test)
 	struct rx_bench *b = rx_open(test, 10);
 	struct rx_link *link = rx_link(b);
 
-	SET_LW(b, 0);
+	set_lw(b, 0);
 	rx_post(b, link, 4);
-	SET_LW(b, 4);
-	SET_LW(b, 0);
+	set_lw(b, 4);
+	set_lw(b, 0);
 	KUNIT_EXPECT_EQ(test, rx_query(b).low_watermark, 0);
 	rx_deliver_n(b, link, 4);
 	kd_expect_no_event(test, b->in->async_evd);
@@ -119,13 +121,13 @@ static void W1_bad_values(struct kunit *test)
 	int i;
 
 	rx_post(b, link, 3);
-	SET_LW(b, 3);
+	set_lw(b, 3);
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
 			      dat_srq_set_lw(b->in->srq, bad[i]));
 	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, dat_srq_set_lw(NULL, 1));
 	KUNIT_EXPECT_EQ(test, rx_query(b).low_watermark, 3);
-	RX_EXPECT_QUIET(b);
+	rx_expect_quiet(b);
 	/* Still armed, as before. */
 	rx_deliver(b, link);
 	rx_expect_low(b);
@@ -136,7 +138,7 @@ static void W1_bad_values(struct kunit *test)
 	rx_deliver_n(b, link, 2);
 	kd_expect_no_event(test, b->in->async_evd);
 	rx_post(b, link, 7);
-	SET_LW(b, 10);
+	set_lw(b, 10);
 	rx_expect_low(b);
 }
 
@@ -147,10 +149,10 @@ static void W1_two_settings_two_events(struct kunit *test)
 	struct rx_link *link = rx_link(b);
 
 	rx_post(b, link, 4);
-	SET_LW(b, 5);
-	SET_LW(b, 4);
+	set_lw(b, 5);
+	set_lw(b, 4);
 	rx_deliver(b, link);
-	SET_LW(b, 9);
+	set_lw(b, 9);
 	rx_expect_low(b);
 	rx_expect_low(b);
 	rx_expect_low(b);
@@ -167,7 +169,7 @@ static void W1_unwatched(struct kunit *test)
 		       (struct kd_opts) { .srq_len = 10, .polled = true });
 	link = rx_link(b);
 	rx_post(b, link, 3);
-	SET_LW(b, 2);
+	set_lw(b, 2);
 	for (int i = 0; i < 2; i++) {
 		KD_ASSERT_OK(test, rx_try_send(b, link));
 		rx_sent(b);
@@ -182,7 +184,7 @@ static void W1_ep_joins_later(struct kunit *test)
 	struct rx_link *link;
 
 	rx_post(b, NULL, 2);
-	SET_LW(b, 2);
+	set_lw(b, 2);
 	link = rx_link(b);
 	rx_deliver(b, link);
 	rx_expect_low(b);
@@ -208,11 +210,12 @@ static void W1_rearm_in_upcall(struct kunit *test)
 
 	rec->priv = b;
 	rec->hook = rearm_lower;
-	KD_ASSERT_OK(test, dat_evd_modify_upcall(b->in->async_evd,
-						 DAT_UPCALL_SINGLE_INSTANCE,
-						 &upcall, DAT_UPCALL_INVOC_ANY));
+	KD_ASSERT_OK(test,
+		     dat_evd_modify_upcall(b->in->async_evd,
+					   DAT_UPCALL_SINGLE_INSTANCE, &upcall,
+					   DAT_UPCALL_INVOC_ANY));
 	rx_post(b, link, 5);
-	SET_LW(b, 5);
+	set_lw(b, 5);
 	for (int i = 1; i <= 5; i++) {
 		rx_deliver(b, link);
 		KUNIT_EXPECT_TRUE(test, kd_wait_calls(rec, i));
@@ -232,7 +235,7 @@ static void W5_payload(struct kunit *test)
 	DAT_HANDLE_TYPE type;
 	DAT_EVENT event;
 
-	SET_LW(b, 1);
+	set_lw(b, 1);
 	kd_expect_event(test, b->in->async_evd, 0x08201, &event);
 	data = &event.event_data.asynch_error_event_data;
 	KUNIT_EXPECT_PTR_EQ(test, data->dat_handle, (DAT_HANDLE)b->in->srq);
@@ -248,13 +251,13 @@ static void W5_freed_unreaped(struct kunit *test)
 {
 	struct rx_bench *b = rx_open(test, 10);
 
-	SET_LW(b, 1);
-	SET_LW(b, 1);
+	set_lw(b, 1);
+	set_lw(b, 1);
 	KD_EXPECT_OK(test, dat_srq_free(b->in->srq));
 	kd_expect_no_event(test, b->in->async_evd);
 }
 
-/* ---- W6: devices ----------------------------------------------------------- */
+/* ---- W6: devices --------------------------------------------------------- */
 
 enum quirk {
 	REFUSES,	/* does not arm */
@@ -266,7 +269,9 @@ enum quirk {
 
 static struct {
 	struct ib_device *dev;
-	typeof(((struct ib_device_ops *)NULL)->modify_srq) modify_srq;
+	int (*modify_srq)(struct ib_srq *srq, struct ib_srq_attr *attr,
+			  enum ib_srq_attr_mask mask,
+			  struct ib_udata *udata);
 	enum quirk quirk;
 	struct ib_srq *srq;
 	atomic_t armed;
@@ -356,16 +361,17 @@ struct quirk_param {
 	const char *desc;
 };
 
-#define QUIRK(q)			\
-	{ "rxe0/1", q, "rxe0 " #q },	\
-	{ "siw0/1", q, "siw0 " #q }
-
 static const struct quirk_param quirks[] = {
-	QUIRK(REFUSES),
-	QUIRK(SWALLOWS),
-	QUIRK(FIRES_AT_ONCE),
-	QUIRK(GARBAGE),
-	QUIRK(IS_SLOW),
+	{ "rxe0/1", REFUSES, "rxe0 REFUSES" },
+	{ "siw0/1", REFUSES, "siw0 REFUSES" },
+	{ "rxe0/1", SWALLOWS, "rxe0 SWALLOWS" },
+	{ "siw0/1", SWALLOWS, "siw0 SWALLOWS" },
+	{ "rxe0/1", FIRES_AT_ONCE, "rxe0 FIRES_AT_ONCE" },
+	{ "siw0/1", FIRES_AT_ONCE, "siw0 FIRES_AT_ONCE" },
+	{ "rxe0/1", GARBAGE, "rxe0 GARBAGE" },
+	{ "siw0/1", GARBAGE, "siw0 GARBAGE" },
+	{ "rxe0/1", IS_SLOW, "rxe0 IS_SLOW" },
+	{ "siw0/1", IS_SLOW, "siw0 IS_SLOW" },
 };
 KUNIT_ARRAY_PARAM_DESC(quirk, quirks, desc);
 
@@ -379,7 +385,7 @@ static void W6_quirk(struct kunit *test)
 	link = rx_link(b);
 	fake_install(test, p->ia, p->quirk);
 	rx_post(b, link, 8);
-	SET_LW(b, 4);
+	set_lw(b, 4);
 	fake_wait(test, 1);
 	rx_deliver_n(b, link, 4);
 	kd_expect_no_event(test, b->in->async_evd);
@@ -387,18 +393,18 @@ static void W6_quirk(struct kunit *test)
 	rx_expect_low(b);
 	rx_deliver_n(b, link, 2);
 	kd_expect_no_event(test, b->in->async_evd);
-	SET_LW(b, 2);
+	set_lw(b, 2);
 	rx_expect_low(b);
 	fake_wait(test, 2);
 	rx_deliver(b, link);
 	kd_expect_no_event(test, b->in->async_evd);
 	rx_reap_n(b, link, 8);
-	RX_EXPECT_COUNTS(b, 8, 0, 0);
+	rx_expect_counts(b, 8, 0, 0);
 	/* Work that is on its way has to find what it expects. */
 	KD_EXPECT_OK(test, dat_ep_free(link->in));
 }
 
-/* ---- W6: the time and place of the device's event -------------------------- */
+/* ---- W6: the time and place of the device's event ------------------------ */
 
 struct interrupt {
 	struct irq_work work;
@@ -455,7 +461,7 @@ static void W6_late_events(struct kunit *test)
 
 	fake_install(test, ia, SWALLOWS);
 	rx_post(b, link, 8);
-	SET_LW(b, 4);
+	set_lw(b, 4);
 	fake_wait(test, 1);
 	/* Early: nothing has been taken. */
 	fire_everywhere(test);
@@ -466,11 +472,11 @@ static void W6_late_events(struct kunit *test)
 	fire_everywhere(test);
 	kd_expect_no_event(test, b->in->async_evd);
 	/* After being disarmed. */
-	SET_LW(b, 0);
+	set_lw(b, 0);
 	fake_wait(test, 2);
 	fire_everywhere(test);
 	kd_expect_no_event(test, b->in->async_evd);
-	RX_EXPECT_COUNTS(b, 8, 3, 8);
+	rx_expect_counts(b, 8, 3, 8);
 }
 
 /* As cxgb4 does it; the SRQ it names may not exist any more. */
@@ -483,7 +489,7 @@ static void W6_device_event(struct kunit *test)
 
 	fake_install(test, ia, SWALLOWS);
 	rx_post(b, link, 4);
-	SET_LW(b, 4);
+	set_lw(b, 4);
 	fake_wait(test, 1);
 	event.device = fake.dev;
 	event.element.srq = fake.srq;
@@ -498,7 +504,7 @@ static void W6_device_event(struct kunit *test)
 	event.element.srq = NULL;
 	ib_dispatch_event(&event);
 	kd_expect_no_event(test, b->in->async_evd);
-	RX_EXPECT_COUNTS(b, 8, 3, 4);
+	rx_expect_counts(b, 8, 3, 4);
 }
 
 /* The SRQ is freed while the device goes on reporting it. */

@@ -82,7 +82,7 @@ static void M1_table(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, all, DAT_EP_FIELD_ALL);
 }
 
-/* ---- Parameters ------------------------------------------------------------ */
+/* ---- Parameters ---------------------------------------------------------- */
 
 static DAT_EP_PARAM *ep_param(struct kunit *test, DAT_EP_HANDLE ep)
 {
@@ -213,7 +213,7 @@ static void new_value(struct kd_side *side, DAT_EP_PARAM_MASK bit,
 	}
 }
 
-/* ---- M1: every bit in every state ------------------------------------------ */
+/* ---- M1: every bit in every state ---------------------------------------- */
 
 struct cell_param {
 	const char *ia;
@@ -221,20 +221,25 @@ struct cell_param {
 	const char *desc;
 };
 
-#define CELLS(reach)			\
-	{ "rxe0/1", reach, "rxe0 " #reach },	\
-	{ "siw0/1", reach, "siw0 " #reach }
-
 static const struct cell_param cell_params[] = {
-	CELLS(EP_UNCONNECTED),
-	CELLS(EP_RESERVED),
-	CELLS(EP_PASSIVE_PENDING),
-	CELLS(EP_TENTATIVE_PENDING),
-	CELLS(EP_ACTIVE_PENDING),
-	CELLS(EP_COMPLETION_PENDING),
-	CELLS(EP_CONNECTED),
-	CELLS(EP_DISCONNECT_PENDING),
-	CELLS(EP_DISCONNECTED),
+	{ "rxe0/1", EP_UNCONNECTED, "rxe0 UNCONNECTED" },
+	{ "siw0/1", EP_UNCONNECTED, "siw0 UNCONNECTED" },
+	{ "rxe0/1", EP_RESERVED, "rxe0 RESERVED" },
+	{ "siw0/1", EP_RESERVED, "siw0 RESERVED" },
+	{ "rxe0/1", EP_PASSIVE_PENDING, "rxe0 PASSIVE_PENDING" },
+	{ "siw0/1", EP_PASSIVE_PENDING, "siw0 PASSIVE_PENDING" },
+	{ "rxe0/1", EP_TENTATIVE_PENDING, "rxe0 TENTATIVE_PENDING" },
+	{ "siw0/1", EP_TENTATIVE_PENDING, "siw0 TENTATIVE_PENDING" },
+	{ "rxe0/1", EP_ACTIVE_PENDING, "rxe0 ACTIVE_PENDING" },
+	{ "siw0/1", EP_ACTIVE_PENDING, "siw0 ACTIVE_PENDING" },
+	{ "rxe0/1", EP_COMPLETION_PENDING, "rxe0 COMPLETION_PENDING" },
+	{ "siw0/1", EP_COMPLETION_PENDING, "siw0 COMPLETION_PENDING" },
+	{ "rxe0/1", EP_CONNECTED, "rxe0 CONNECTED" },
+	{ "siw0/1", EP_CONNECTED, "siw0 CONNECTED" },
+	{ "rxe0/1", EP_DISCONNECT_PENDING, "rxe0 DISCONNECT_PENDING" },
+	{ "siw0/1", EP_DISCONNECT_PENDING, "siw0 DISCONNECT_PENDING" },
+	{ "rxe0/1", EP_DISCONNECTED, "rxe0 DISCONNECTED" },
+	{ "siw0/1", EP_DISCONNECTED, "siw0 DISCONNECTED" },
 };
 KUNIT_ARRAY_PARAM_DESC(cell, cell_params, desc);
 
@@ -315,7 +320,7 @@ static void M2_all_or_nothing(struct kunit *test)
 	ep_stage_leave(stage);
 }
 
-/* ---- M3, M5: values -------------------------------------------------------- */
+/* ---- M3, M5: values ------------------------------------------------------ */
 
 struct bad_value {
 	DAT_EP_PARAM_MASK bit;

@@ -183,7 +183,7 @@ static void unreaped(struct kunit *test, DAT_COUNT len, bool free)
 	if (!free)
 		KUNIT_EXPECT_EQ(test, rx_held(b, link), 0);
 	if (len)
-		RX_EXPECT_COUNTS(b, len, free ? 4 : 1, free ? 4 : 1);
+		rx_expect_counts(b, len, free ? 4 : 1, free ? 4 : 1);
 	KD_EXPECT_OK(test, dat_evd_free(old));
 }
 
@@ -207,10 +207,11 @@ static void M3_unreaped_freed_srq(struct kunit *test)
 	unreaped(test, 8, true);
 }
 
-/* ---- M3: RDMA read depths, as the device gets them ------------------------- */
+/* ---- M3: RDMA read depths, as the device gets them ----------------------- */
 
 static struct {
-	typeof(((struct ib_device_ops *)NULL)->modify_qp) modify_qp;
+	int (*modify_qp)(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
+			 struct ib_udata *udata);
 	struct ib_device *dev;
 	int n;
 	u8 depth[4];
@@ -262,7 +263,7 @@ static void M3_read_depths(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, spy.depth[i], want[i]);
 }
 
-/* ---- M4 -------------------------------------------------------------------- */
+/* ---- M4 ------------------------------------------------------------------ */
 
 static void M4_flags_after_a_post(struct kunit *test)
 {
@@ -352,7 +353,7 @@ static void M4_other_pz(struct kunit *test)
 		      NULL);
 	kd_expect_dto(test, b->in->recv_evd, 4, DAT_DTO_ERR_LOCAL_PROTECTION,
 		      NULL);
-	RX_EXPECT_EMPTY(b, b->in->recv_evd);
+	rx_expect_empty(b, b->in->recv_evd);
 	KUNIT_EXPECT_EQ(test, rx_held(b, link), 2);
 	KD_EXPECT_RET(test, DAT_PROTECTION_VIOLATION, rx_try_post(b, link));
 
@@ -402,8 +403,8 @@ static void M4_other_pz_srq(struct kunit *test)
 		return;
 	}
 	KD_EXPECT_OK(test, MODIFY(test, link->in, PZ_HANDLE, pz_handle, pz));
-	RX_EXPECT_EMPTY(b, b->in->recv_evd);
-	RX_EXPECT_COUNTS(b, 8, 3, 3);
+	rx_expect_empty(b, b->in->recv_evd);
+	rx_expect_counts(b, 8, 3, 3);
 	rx_connect(b, link);
 	rx_deliver_n(b, link, 3);
 	rx_reap_n(b, link, 3);

@@ -6,17 +6,13 @@
  * Devices are removed and added by "rdma", run from the cases as an administrator
  * would. No case touches the devices that the other suites use.
  */
-#include <linux/completion.h>
-#include <linux/delay.h>
+#include <linux/io.h>
 #include <linux/kmod.h>
-#include <linux/kthread.h>
 #include <linux/ktime.h>
+#include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/random.h>
-#include "fixture.h"
+#include "random/teardown.h"
 
-#define MSG_LEN		256
-#define RECVS		8
 /* The device goes at once: far more than "rdma" needs to start. */
 #define UNPLUG_MS	(kd_slow_kernel() ? 4000 : 1500)
 
@@ -99,133 +95,6 @@ static int removal_init(struct kunit *test)
 	return kunit_add_action_or_reset(test, plug, test);
 }
 
-/* ---- Traffic -------------------------------------------------------------- */
-
-/* Sends as fast as it is let, and goes on when that has become an error. */
-struct sender {
-	struct kd_side *s;
-	struct task_struct *task;
-	struct completion done;
-	bool stop;
-	unsigned int sent;
-	unsigned int refused;		/* for other reasons than a full queue */
-};
-
-static void tally_send(struct sender *me, DAT_RETURN ret)
-{
-	if (ret == DAT_SUCCESS)
-		WRITE_ONCE(me->sent, me->sent + 1);
-	else if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES)
-		me->refused++;
-}
-
-static int send_thread(void *data)
-{
-	struct sender *me = data;
-	DAT_LMR_TRIPLET seg = kd_seg(me->s->buf, 0, MSG_LEN);
-	int i;
-
-	while (!READ_ONCE(me->stop)) {
-		for (i = 0; i < RECVS / 2; i++)
-			tally_send(me, dat_ep_post_send(me->s->ep, 1, &seg,
-							kd_cookie(i), 0));
-		schedule_timeout_interruptible(1);
-	}
-	complete(&me->done);
-	return 0;
-}
-
-static void repost(struct kd_recorder *rec, const DAT_EVENT *event,
-		   DAT_BOOLEAN more)
-{
-	struct kd_side *s = rec->priv;
-	u64 i = event->event_data.dto_completion_event_data.user_cookie.as_64;
-	DAT_LMR_TRIPLET seg = kd_seg(s->buf, (i + 1) * MSG_LEN, MSG_LEN);
-
-	if (event->event_data.dto_completion_event_data.status)
-		return;
-	if (s->srq)
-		dat_srq_post_recv(s->srq, 1, &seg, kd_cookie(i));
-	else
-		dat_ep_post_recv(s->ep, 1, &seg, kd_cookie(i), 0);
-}
-
-struct traffic {
-	struct kd_side *side[2];
-	struct kd_recorder *recv[2];
-	struct sender sender[2];
-};
-
-static void stop_traffic(void *data)
-{
-	struct traffic *t = data;
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		WRITE_ONCE(t->sender[i].stop, true);
-		if (t->sender[i].task)
-			wait_for_completion(&t->sender[i].done);
-		t->sender[i].task = NULL;
-	}
-}
-
-/* Two connected sides with upcalls; the EP of @i is made and connected. */
-static struct traffic *connect_traffic(struct kunit *test, DAT_COUNT srq_len,
-				       DAT_EVD_FLAGS flags)
-{
-	struct traffic *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-	const char *ia = *(const char * const *)test->param_value;
-	struct kd_side *s;
-	int i, n;
-
-	KUNIT_ASSERT_NOT_NULL(test, t);
-	for (i = 0; i < 2; i++) {
-		t->side[i] = s = kd_open(test, ia);
-		kd_setup(s, &(struct kd_opts) { .srq_len = srq_len,
-						.no_ep = true });
-		t->recv[i] = kd_recorder(test);
-		t->recv[i]->hook = repost;
-		t->recv[i]->priv = s;
-		s->recv_evd = kd_recorded_evd(s, flags, 64,
-					      DAT_UPCALL_SINGLE_INSTANCE,
-					      t->recv[i]);
-		s->req_evd = kd_recorded_evd(s, flags, 64,
-					     DAT_UPCALL_SINGLE_INSTANCE,
-					     kd_recorder(test));
-		s->ep = kd_ep(s, NULL);
-		for (n = 0; n < RECVS; n++)
-			kd_recv(s, (n + 1) * MSG_LEN, MSG_LEN, n);
-	}
-	kd_connect_pair(t->side[0], t->side[1]);
-	return t;
-}
-
-static bool is_moving(void *data)
-{
-	struct traffic *t = data;
-
-	return atomic_read(&t->recv[0]->calls) > 2 * RECVS &&
-	       atomic_read(&t->recv[1]->calls) > 2 * RECVS;
-}
-
-/* Start two threads and wait until messages go both ways. */
-static void start_traffic(struct kunit *test, struct traffic *t)
-{
-	struct sender *s;
-
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, stop_traffic,
-							   t));
-	for (s = t->sender; s < t->sender + 2; s++) {
-		s->s = t->side[s - t->sender];
-		init_completion(&s->done);
-		s->task = kthread_run(send_thread, s, "kd-send");
-		if (IS_ERR(s->task))
-			s->task = NULL;
-		KUNIT_ASSERT_NOT_NULL(test, s->task);
-	}
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_moving, t, KD_TIMEOUT_MS));
-}
-
 /* ---- What everybody is told -------------------------------------------------- */
 
 static void expect_catastrophe(struct kd_side *s)
@@ -254,99 +123,385 @@ static void expect_broken(struct kd_side *s)
 			(u32)DAT_EP_STATE_DISCONNECTED);
 }
 
-/* ---- Objects of a side, and freeing them in any order ----------------------- */
+/* ---- The device leaves ------------------------------------------------------ */
 
-#define MAX_OBJECTS 16
+static void leave_under_traffic(struct kunit *test, DAT_COUNT srq_len,
+				DAT_EVD_FLAGS flags)
+{
+	struct traffic *t = connect_traffic(test, srq_len, flags);
+	struct objects objects = { .n = 0 };
+	int i;
 
-struct objects {
-	DAT_HANDLE handle[MAX_OBJECTS];
-	unsigned int n;
+	start_traffic(test, t);
+	unplug(test);
+	for (i = 0; i < 2; i++) {
+		expect_broken(t->side[i]);
+		expect_catastrophe(t->side[i]);
+	}
+	/* A fresh IA of the same name, while the old ones are open. */
+	plug(test);
+	KUNIT_EXPECT_EQ(test, 0, kd_drain(open_device(test)->async_evd));
+	stop_traffic(t);
+	for (i = 0; i < 2; i++) {
+		objects.n = 0;
+		free_side(t->side[i], &objects);
+	}
+}
+
+static void N6_traffic(struct kunit *test)
+{
+	leave_under_traffic(test, 0, DAT_EVD_DTO_FLAG);
+}
+
+static void N6_traffic_of_srqs(struct kunit *test)
+{
+	leave_under_traffic(test, 32, DAT_EVD_DTO_FLAG);
+}
+
+static void N6_traffic_with_upcalls_in_process_context(struct kunit *test)
+{
+	leave_under_traffic(test, 0, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG);
+}
+
+/* The fresh IA works like the first one. */
+static void N6_device_comes_back(struct kunit *test)
+{
+	struct traffic *t = connect_traffic(test, 0, DAT_EVD_DTO_FLAG);
+
+	unplug(test);
+	plug(test);
+	t = connect_traffic(test, 0, DAT_EVD_DTO_FLAG);
+	start_traffic(test, t);
+}
+
+static void N6_does_not_wait_for_an_upcall(struct kunit *test)
+{
+	struct slow_upcall *u = kunit_kzalloc(test, sizeof(*u), GFP_KERNEL);
+	struct kd_side *a = open_device(test), *p = open_device(test);
+
+	KUNIT_ASSERT_NOT_NULL(test, u);
+	kd_setup(a, NULL);
+	kd_setup(p, &(struct kd_opts) { .no_ep = true });
+	p->recv_evd = start_slow_upcall(p, u);
+	p->ep = kd_ep(p, NULL);
+	kd_connect_pair(a, p);
+	kd_recv(p, 0, 64, 1);
+	kd_send(a, 0, 64, 1);
+	unplug(test);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(u->left));
+	complete(&u->leave);
+	expect_broken(a);
+	expect_broken(p);
+}
+
+/* What is not connected yet, or not any more. */
+static void N6_while_connecting(struct kunit *test)
+{
+	struct kd_side *a = open_device(test), *p = open_device(test);
+	struct kd_side *idle = open_device(test);
+	struct objects objects = { .n = 0 };
+	u16 port = kd_port();
+	DAT_CR_HANDLE cr;
+
+	kd_setup(a, NULL);
+	kd_setup(p, NULL);
+	kd_setup(idle, NULL);
+	add_object(&objects, kd_psp(p, port, DAT_PSP_CONSUMER_FLAG));
+	kd_connect_start(a, p, port);
+	cr = kd_expect_cr(p);
+	KUNIT_EXPECT_EQ(test, (u32)kd_state(a),
+			(u32)DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+	unplug(test);
+	expect_broken(a);
+	expect_broken(p);
+	expect_broken(idle);
+	expect_catastrophe(p);
+	KD_EXPECT_RET(test, DAT_INVALID_HANDLE,
+		      dat_cr_accept(cr, p->ep, 0, NULL));
+	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, dat_cr_reject(cr, 0, NULL));
+	free_side(p, &objects);
+}
+
+/* Two threads' worth of connecting, accepting and disconnecting. */
+struct churn {
+	struct kd_side *a;
+	struct kd_side *p;
+	u16 port;
+	unsigned int rounds;
+	bool stop;
+	struct completion done;
 };
 
-static void add_object(struct objects *o, DAT_HANDLE handle)
+static void accept_any(struct churn *c)
 {
-	if (handle && o->n < MAX_OBJECTS)
-		o->handle[o->n++] = handle;
+	DAT_EVENT event;
+	DAT_CR_HANDLE cr;
+
+	if (dat_evd_dequeue(c->p->cr_evd, &event) != DAT_SUCCESS)
+		return;
+	cr = event.event_data.cr_arrival_event_data.cr_handle;
+	if (dat_cr_accept(cr, c->p->ep, 0, NULL) != DAT_SUCCESS)
+		dat_cr_reject(cr, 0, NULL);
 }
 
-static DAT_RETURN free_object(DAT_HANDLE handle)
+static int churn_thread(void *data)
 {
-	DAT_HANDLE_TYPE type;
-	DAT_RETURN ret = dat_get_handle_type(handle, &type);
+	struct churn *c = data;
+	unsigned int i;
 
-	if (ret != DAT_SUCCESS)
-		return ret;
-	switch (type) {
-	case DAT_HANDLE_TYPE_CR:
-		return dat_cr_reject(handle, 0, NULL);
-	case DAT_HANDLE_TYPE_EP:
-		return dat_ep_free(handle);
-	case DAT_HANDLE_TYPE_EVD:
-		return dat_evd_free(handle);
-	case DAT_HANDLE_TYPE_LMR:
-		return dat_lmr_free(handle);
-	case DAT_HANDLE_TYPE_PSP:
-		return dat_psp_free(handle);
-	case DAT_HANDLE_TYPE_PZ:
-		return dat_pz_free(handle);
-	case DAT_HANDLE_TYPE_RMR:
-		return dat_rmr_free(handle);
-	case DAT_HANDLE_TYPE_RSP:
-		return dat_rsp_free(handle);
-	case DAT_HANDLE_TYPE_SRQ:
-		return dat_srq_free(handle);
-	case DAT_HANDLE_TYPE_CSP:
-		return dat_csp_free(handle);
-	default:
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_NO_SUBTYPE);
+	for (i = 0; !READ_ONCE(c->stop); i++) {
+		if (dat_ep_connect(c->a->ep, c->a->addr, c->port, 100000, 0,
+				   NULL, 0, 0) == DAT_SUCCESS)
+			WRITE_ONCE(c->rounds, c->rounds + 1);
+		accept_any(c);
+		if (i % 4 == 3)
+			dat_ep_disconnect(c->a->ep, DAT_CLOSE_ABRUPT_FLAG);
+		if (i % 8 == 7)
+			dat_ep_disconnect(c->p->ep, DAT_CLOSE_ABRUPT_FLAG);
+		dat_ep_reset(c->a->ep);
+		dat_ep_reset(c->p->ep);
+		kd_drain(c->a->conn_evd);
+		kd_drain(c->p->conn_evd);
+		schedule_timeout_interruptible(1);
 	}
+	complete(&c->done);
+	return 0;
 }
 
-/* What others depend on says so, and goes in a later round. */
-static void free_shuffled(struct kunit *test, struct objects *o)
+static bool has_churned(void *data)
 {
-	unsigned int i, k, rounds;
-	DAT_RETURN ret;
-
-	for (rounds = 0; o->n && rounds < MAX_OBJECTS; rounds++) {
-		for (i = o->n; i > 1; i--) {
-			k = get_random_u32_below(i);
-			swap(o->handle[i - 1], o->handle[k]);
-		}
-		for (i = 0; i < o->n; i++) {
-			ret = free_object(o->handle[i]);
-			if (DAT_GET_TYPE(ret) != DAT_INVALID_STATE) {
-				KD_EXPECT_OK(test, ret);
-				o->handle[i--] = o->handle[--o->n];
-			}
-		}
-	}
-	KUNIT_EXPECT_EQ(test, o->n, 0);
+	return READ_ONCE(((struct churn *)data)->rounds) > 10;
 }
 
-static void side_objects(struct kd_side *s, struct objects *o)
+static void N6_while_connections_come_and_go(struct kunit *test)
 {
-	struct kd_buf *buf;
+	struct churn *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct objects objects = { .n = 0 };
 
-	add_object(o, s->ep);
-	add_object(o, s->srq);
-	add_object(o, s->recv_evd);
-	add_object(o, s->req_evd);
-	add_object(o, s->conn_evd);
-	add_object(o, s->cr_evd);
-	add_object(o, s->pz);
-	list_for_each_entry(buf, &s->bufs, link)
-		add_object(o, buf->lmr);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	c->a = open_device(test);
+	c->p = open_device(test);
+	c->port = kd_port();
+	kd_setup(c->a, NULL);
+	kd_setup(c->p, NULL);
+	kd_psp(c->p, c->port, DAT_PSP_CONSUMER_FLAG);
+	init_completion(&c->done);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(churn_thread, c,
+						    "kd-churn")));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(has_churned, c, KD_TIMEOUT_MS));
+	unplug(test);
+	WRITE_ONCE(c->stop, true);
+	wait_for_completion(&c->done);
+	KUNIT_EXPECT_EQ(test, (u32)kd_state(c->a),
+			(u32)DAT_EP_STATE_DISCONNECTED);
+	expect_catastrophe(c->a);
+	expect_catastrophe(c->p);
+	free_side(c->a, &objects);
 }
 
-/* Free what a side has, then close it as one with nothing in it is closed. */
-static void free_side(struct kd_side *s, struct objects *o)
+/* ---- Memory, and every call afterwards ----------------------------------------- */
+
+/* A side's memory objects beyond its buffer, all in use. */
+struct memory {
+	struct kd_buf *local;
+	struct kd_buf *remote;
+	DAT_LMR_HANDLE fmr;
+	DAT_RMR_HANDLE rmr;
+	DAT_LMR_CONTEXT fmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+	DAT_PADDR page;
+};
+
+static void make_memory(struct kd_side *s, struct memory *m)
 {
-	side_objects(s, o);
-	free_shuffled(s->test, o);
-	KD_EXPECT_OK(s->test, dat_ia_close(s->ia, DAT_CLOSE_GRACEFUL_FLAG));
-	s->ia = NULL;
+	DAT_LMR_TRIPLET seg = kd_seg(s->buf, 0, PAGE_SIZE);
+	DAT_REGION_DESCRIPTION region = { .for_physical = &m->page };
+
+	m->page = page_to_phys(virt_to_page(s->buf->va));
+	m->local = kd_buf_alloc_priv(s, SZ_16K, true,
+				     DAT_MEM_PRIV_LOCAL_READ_FLAG |
+				     DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+	m->remote = kd_buf_valloc(s, SZ_16K);
+	KD_ASSERT_OK(s->test, dat_lmr_allocate(s->ia, s->pz, 4,
+					       DAT_LMR_SCOPE_PZ, &m->fmr));
+	KD_ASSERT_OK(s->test, dat_rmr_create(s->pz, &m->rmr));
+	KD_ASSERT_OK(s->test,
+		     dat_lmr_fmr(m->fmr, DAT_MEM_TYPE_PHYSICAL, region, 1,
+				 DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, s->ep,
+				 kd_cookie(1), 0, &m->fmr_context,
+				 &m->rmr_context));
+	kd_expect_dto(s->test, s->req_evd, 1, DAT_DTO_SUCCESS, NULL);
+	KD_ASSERT_OK(s->test,
+		     dat_rmr_bind(m->rmr, s->buf->lmr, &seg,
+				  DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, s->ep,
+				  kd_cookie(2), 0, &m->rmr_context));
+	kd_expect_event(s->test, s->req_evd, DAT_RMR_BIND_COMPLETION_EVENT,
+			NULL);
 }
 
-#include "removal/device.h"
-#include "removal/close.h"
+/* The call needs the device: an error that says so. */
+#define GONE(test, call)	KD_EXPECT_RET(test, DAT_INSUFFICIENT_RESOURCES, call)
+
+static void calls_that_need_the_device(struct kd_side *s)
+{
+	DAT_IA_ATTR *attr = kunit_kzalloc(s->test, sizeof(*attr), GFP_KERNEL);
+	DAT_REGION_DESCRIPTION region = { .for_va = s->buf->va };
+	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 8, .max_recv_iov = 1 };
+	DAT_EP_ATTR ep_attr = kd_ep_attr();
+	struct kunit *test = s->test;
+	DAT_EVD_HANDLE evd = NULL;
+	DAT_HANDLE out = NULL;
+	DAT_RMR_CONTEXT rc;
+	DAT_LMR_CONTEXT lc;
+	DAT_CONN_QUAL qual;
+
+	KUNIT_ASSERT_NOT_NULL(test, attr);
+	KD_EXPECT_RET(test, DAT_PROVIDER_NOT_FOUND,
+		      dat_ia_open((char *)s->name, 8, &evd, (void *)&out));
+	GONE(test, dat_ia_query(s->ia, NULL, DAT_IA_FIELD_ALL, attr, 0, NULL));
+	GONE(test, dat_pz_create(s->ia, (void *)&out));
+	GONE(test, dat_evd_kcreate(s->ia, 8, DAT_UPCALL_DISABLE, NULL,
+				   DAT_EVD_DTO_FLAG, &evd));
+	GONE(test, dat_ep_create(s->ia, s->pz, s->recv_evd, s->req_evd,
+				 s->conn_evd, &ep_attr, (void *)&out));
+	GONE(test, dat_srq_create(s->ia, s->pz, &srq_attr, (void *)&out));
+	GONE(test, dat_rmr_create(s->pz, (void *)&out));
+	GONE(test, dat_lmr_allocate(s->ia, s->pz, 2, DAT_LMR_SCOPE_PZ,
+				    (void *)&out));
+	GONE(test, dat_lmr_kcreate(s->ia, DAT_MEM_TYPE_VIRTUAL, region, 4096,
+				   s->pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,
+				   DAT_MEM_OPTIMIZE_DONT_CARE, (void *)&out,
+				   &lc, &rc, NULL, NULL));
+	GONE(test, dat_psp_create(s->ia, kd_port(), s->cr_evd, 0,
+				  (void *)&out));
+	GONE(test, dat_psp_create_any(s->ia, &qual, s->cr_evd, 0,
+				      (void *)&out));
+	KUNIT_EXPECT_PTR_EQ(test, out, NULL);
+}
+
+/* Posting goes on as after any other disconnection, but gets nowhere. */
+static void calls_that_post(struct kd_side *s, struct memory *m)
+{
+	DAT_LMR_TRIPLET seg = kd_seg(s->buf, 0, 64), gone = seg;
+	DAT_RMR_TRIPLET remote = kd_remote(s->buf, 64, 64);
+	DAT_REGION_DESCRIPTION region = { .for_physical = &m->page };
+	struct kunit *test = s->test;
+	DAT_RMR_CONTEXT rc;
+	DAT_LMR_CONTEXT lc;
+	DAT_EVENT event;
+
+#define NO(call) KUNIT_EXPECT_NE_MSG(test, DAT_SUCCESS, call, "%s", #call)
+	gone.lmr_context = m->fmr_context;
+	NO(dat_ep_post_send(s->ep, 1, &gone, kd_cookie(0), 0));
+	NO(dat_ep_post_send(s->ep, 1, &seg, kd_cookie(1), 0));
+	NO(dat_ep_post_recv(s->ep, 1, &seg, kd_cookie(2), 0));
+	NO(dat_ep_post_rdma_write(s->ep, 1, &seg, kd_cookie(3), &remote, 0));
+	NO(dat_ep_post_rdma_read(s->ep, 1, &seg, kd_cookie(4), &remote, 0));
+	NO(dat_lmr_fmr(m->fmr, DAT_MEM_TYPE_PHYSICAL, region, 1,
+		       DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, s->ep,
+		       kd_cookie(5), 0, &lc, &rc));
+	NO(dat_lmr_invalidate(m->fmr, s->ep, kd_cookie(6), 0));
+	NO(dat_rmr_bind(m->rmr, s->buf->lmr, &seg, DAT_MEM_PRIV_ALL_FLAG,
+			DAT_VA_TYPE_VA, s->ep, kd_cookie(7), 0, &rc));
+#undef NO
+	while (dat_evd_dequeue(s->req_evd, &event) == DAT_SUCCESS)
+		KUNIT_EXPECT_NE(test, (int)event.event_data
+				.dto_completion_event_data.status,
+				(int)DAT_DTO_SUCCESS);
+}
+
+/* What is only about our own memory works as ever, or fails cleanly. */
+static void calls_without_a_device(struct kd_side *s, struct memory *m)
+{
+	DAT_EP_PARAM *ep = kunit_kzalloc(s->test, sizeof(*ep), GFP_KERNEL);
+	struct kunit *test = s->test;
+	DAT_LMR_PARAM lmr;
+	DAT_RMR_PARAM rmr;
+	DAT_EVD_PARAM evd;
+	DAT_COUNT held;
+
+	KUNIT_ASSERT_NOT_NULL(test, ep);
+	KD_EXPECT_OK(test, dat_ep_query(s->ep, DAT_EP_FIELD_ALL, ep));
+	KD_EXPECT_OK(test, dat_ep_recv_query(s->ep, &held, NULL));
+	KD_EXPECT_OK(test, dat_ep_set_watermark(s->ep, 1, 1));
+	KD_EXPECT_OK(test, dat_evd_query(s->recv_evd, DAT_EVD_FIELD_ALL, &evd));
+	KD_EXPECT_OK(test, dat_lmr_query(m->remote->lmr, DAT_LMR_FIELD_ALL,
+					 &lmr));
+	KD_EXPECT_OK(test, dat_rmr_query(m->rmr, DAT_RMR_FIELD_ALL, &rmr));
+	dat_evd_resize(s->recv_evd, 128);
+	dat_evd_resize(s->conn_evd, 128);
+	KD_EXPECT_OK(test, dat_ep_disconnect(s->ep, DAT_CLOSE_ABRUPT_FLAG));
+	KD_EXPECT_OK(test, dat_ep_reset(s->ep));
+	KUNIT_EXPECT_NE(test, DAT_SUCCESS,
+			dat_ep_connect(s->ep, s->addr, kd_port(), 100000, 0,
+				       NULL, 0, 0));
+	KUNIT_EXPECT_EQ(test, 0, kd_drain(s->conn_evd));
+}
+
+static void N6_calls_afterwards(struct kunit *test)
+{
+	struct kd_side *a = open_device(test), *p = open_device(test);
+	struct objects objects = { .n = 0 };
+	struct memory m;
+	int i;
+
+	kd_setup(a, NULL);
+	kd_setup(p, &(struct kd_opts) { .srq_len = 16 });
+	for (i = 0; i < 4; i++)
+		kd_recv(p, i * 64, 64, i);
+	kd_connect_pair(a, p);
+	make_memory(a, &m);
+	unplug(test);
+	expect_broken(a);
+	expect_broken(p);
+	calls_that_need_the_device(a);
+	calls_that_post(a, &m);
+	calls_without_a_device(a, &m);
+	add_object(&objects, m.fmr);
+	add_object(&objects, m.rmr);
+	free_side(a, &objects);
+	objects.n = 0;
+	free_side(p, &objects);
+}
+
+static void N6_idle(struct kunit *test)
+{
+	struct kd_side *bare = open_device(test), *full = open_device(test);
+	struct objects objects = { .n = 0 };
+
+	kd_setup(full, &(struct kd_opts) { .srq_len = 16 });
+	unplug(test);
+	expect_catastrophe(bare);
+	expect_broken(full);
+	expect_catastrophe(full);
+	free_side(bare, &objects);
+	free_side(full, &objects);
+	/* Nothing is open. */
+	plug(test);
+	unplug(test);
+}
+
+static struct kunit_case removal_cases[] = {
+	KUNIT_CASE_PARAM(N6_traffic, device_gen_params),
+	KUNIT_CASE_PARAM(N6_traffic_of_srqs, device_gen_params),
+	KUNIT_CASE_PARAM(N6_traffic_with_upcalls_in_process_context,
+			 device_gen_params),
+	KUNIT_CASE_PARAM(N6_device_comes_back, device_gen_params),
+	KUNIT_CASE_PARAM(N6_does_not_wait_for_an_upcall, device_gen_params),
+	KUNIT_CASE_PARAM(N6_while_connecting, device_gen_params),
+	KUNIT_CASE_PARAM(N6_while_connections_come_and_go, device_gen_params),
+	KUNIT_CASE_PARAM(N6_calls_afterwards, device_gen_params),
+	KUNIT_CASE_PARAM(N6_idle, device_gen_params),
+	{}
+};
+
+static struct kunit_suite removal_suite = {
+	.name = "kdapl-removal",
+	.init = removal_init,
+	.test_cases = removal_cases,
+};
+
+kunit_test_suite(removal_suite);
+
+MODULE_DESCRIPTION("KUnit suite of kdapl.ko: devices and IAs that go away");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -17,7 +17,7 @@ static void S3_exactly_the_request(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		KD_EXPECT_OK(test, RESIZE(b, sizes[i]));
-		RX_EXPECT_COUNTS(b, sizes[i], 0, 0);
+		rx_expect_counts(b, sizes[i], 0, 0);
 	}
 }
 
@@ -31,11 +31,11 @@ static void S3_posts_beyond(struct kunit *test)
 	KD_EXPECT_OK(test, RESIZE(b, 9));
 	rx_post(b, NULL, 4);
 	KD_EXPECT_RET(test, DAT_INSUFFICIENT_RESOURCES, rx_try_post(b, NULL));
-	RX_EXPECT_COUNTS(b, 9, 9, 9);
+	rx_expect_counts(b, 9, 9, 9);
 	KD_EXPECT_OK(test, RESIZE(b, 300));
 	rx_post(b, NULL, 291);
 	KD_EXPECT_RET(test, DAT_INSUFFICIENT_RESOURCES, rx_try_post(b, NULL));
-	RX_EXPECT_COUNTS(b, 300, 300, 300);
+	rx_expect_counts(b, 300, 300, 300);
 }
 
 static void S2_outstanding(struct kunit *test)
@@ -48,18 +48,18 @@ static void S2_outstanding(struct kunit *test)
 	rx_reap(b, link);
 	/* 4 on the SRQ, 1 taken and not reaped. */
 	KD_EXPECT_RET(test, DAT_INVALID_STATE, RESIZE(b, 4));
-	RX_EXPECT_COUNTS(b, 10, 4, 5);
+	rx_expect_counts(b, 10, 4, 5);
 	KD_EXPECT_OK(test, RESIZE(b, 5));
-	RX_EXPECT_COUNTS(b, 5, 4, 5);
+	rx_expect_counts(b, 5, 4, 5);
 	KD_EXPECT_RET(test, DAT_INSUFFICIENT_RESOURCES,
 		      rx_try_post(b, link));
 	rx_reap(b, link);
 	KD_EXPECT_OK(test, RESIZE(b, 4));
 	KD_EXPECT_RET(test, DAT_INVALID_STATE, RESIZE(b, 3));
-	RX_EXPECT_COUNTS(b, 4, 4, 4);
+	rx_expect_counts(b, 4, 4, 4);
 	rx_deliver_n(b, link, 4);
 	rx_reap_n(b, link, 4);
-	RX_EXPECT_COUNTS(b, 4, 0, 0);
+	rx_expect_counts(b, 4, 0, 0);
 }
 
 static void S2_low_watermark(struct kunit *test)
@@ -69,10 +69,10 @@ static void S2_low_watermark(struct kunit *test)
 
 	rx_post(b, link, 5);
 	KD_ASSERT_OK(test, dat_srq_set_lw(b->in->srq, 5));
-	RX_EXPECT_QUIET(b);
+	rx_expect_quiet(b);
 	KD_EXPECT_RET(test, DAT_INVALID_STATE, RESIZE(b, 4));
 	KD_EXPECT_OK(test, RESIZE(b, 5));
-	RX_EXPECT_COUNTS(b, 5, 5, 5);
+	rx_expect_counts(b, 5, 5, 5);
 	KUNIT_EXPECT_EQ(test, rx_query(b).low_watermark, 5);
 	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
 		      dat_srq_set_lw(b->in->srq, 6));
@@ -109,7 +109,7 @@ static void S2_bad_values(struct kunit *test)
 	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, dat_srq_resize(NULL, 10));
 	KD_EXPECT_RET(test, DAT_INVALID_HANDLE,
 		      dat_srq_resize((DAT_SRQ_HANDLE)b->in->ia, 10));
-	RX_EXPECT_COUNTS(b, 10, 2, 2);
+	rx_expect_counts(b, 10, 2, 2);
 }
 
 /* Messages arrive in posting order over every change of size. */
@@ -138,7 +138,7 @@ static void S1_order(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, rx_reap(b, link), cookie++);
 	}
 	KUNIT_EXPECT_EQ(test, cookie, b->posted);
-	RX_EXPECT_COUNTS(b, 5, 0, 0);
+	rx_expect_counts(b, 5, 0, 0);
 }
 
 /* Far more than the device's queue holds, which has 64 and was never resized. */
@@ -152,7 +152,7 @@ static void S1_beyond_the_device(struct kunit *test)
 
 	KD_EXPECT_OK(test, RESIZE(b, 512));
 	rx_post(b, x, 512);
-	RX_EXPECT_COUNTS(b, 512, 512, 512);
+	rx_expect_counts(b, 512, 512, 512);
 	for (i = 0; i < 512; i++) {
 		KD_ASSERT_OK(test, rx_try_send(b, i % 3 ? x : y));
 		rx_sent(b);
@@ -162,7 +162,7 @@ static void S1_beyond_the_device(struct kunit *test)
 	}
 	for (i = 0; i < ARRAY_SIZE(seen); i++)
 		KUNIT_EXPECT_EQ(test, seen[i], U32_MAX);
-	RX_EXPECT_COUNTS(b, 512, 0, 0);
+	rx_expect_counts(b, 512, 0, 0);
 }
 
 /* Bursts that are not reaped meanwhile: the surplus is fed as they complete. */
@@ -182,9 +182,9 @@ static void S1_burst(struct kunit *test)
 				      DAT_DTO_SUCCESS, NULL);
 	}
 	rx_wait_counts(b, 0, 400);
-	RX_EXPECT_EMPTY(b, b->in->conn_evd);
+	rx_expect_empty(b, b->in->conn_evd);
 	rx_reap_n(b, link, 400);
-	RX_EXPECT_COUNTS(b, 400, 0, 0);
+	rx_expect_counts(b, 400, 0, 0);
 }
 
 /* An SRQ that was grown before and after its connections have come and gone. */
@@ -201,7 +201,7 @@ static void S1_over_connections(struct kunit *test)
 			rx_deliver(b, link);
 		rx_disconnect(b, link);
 		rx_reap_n(b, link, 10);
-		RX_EXPECT_COUNTS(b, round * 100, round * 10, round * 10);
+		rx_expect_counts(b, round * 100, round * 10, round * 10);
 		rx_reset(b, link);
 		rx_connect(b, link);
 	}
@@ -209,10 +209,10 @@ static void S1_over_connections(struct kunit *test)
 		rx_deliver(b, link);
 		rx_reap(b, link);
 	}
-	RX_EXPECT_COUNTS(b, 400, 0, 0);
+	rx_expect_counts(b, 400, 0, 0);
 }
 
-/* ---- S4: everything at the same time --------------------------------------- */
+/* ---- S4: everything at the same time ------------------------------------- */
 
 struct churn {
 	struct rx_bench *b;
@@ -309,7 +309,7 @@ static void S4_under_traffic(struct kunit *test)
 		   c.marked, n);
 }
 
-/* ---- No memory ------------------------------------------------------------- */
+/* ---- No memory ----------------------------------------------------------- */
 
 #ifdef CONFIG_FAULT_INJECTION
 static void S2_no_memory(struct kunit *test)
@@ -333,7 +333,7 @@ static void S2_no_memory(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, (u32)DAT_GET_TYPE(ret),
 					(u32)DAT_INSUFFICIENT_RESOURCES);
 		}
-		RX_EXPECT_COUNTS(b, size, 8, 8);
+		rx_expect_counts(b, size, 8, 8);
 	}
 	KUNIT_EXPECT_GE(test, failed, 5);
 	KUNIT_EXPECT_GE(test, size, 13);

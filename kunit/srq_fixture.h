@@ -104,7 +104,7 @@ static inline struct rx_link *rx_link(struct rx_bench *b)
 	return link;
 }
 
-/* ---- Buffers and messages -------------------------------------------------- */
+/* ---- Buffers and messages ------------------------------------------------ */
 
 static inline DAT_LMR_TRIPLET rx_seg(struct rx_bench *b, u64 cookie)
 {
@@ -214,14 +214,19 @@ static inline void rx_wait_counts(struct rx_bench *b, DAT_COUNT available,
 }
 
 /* Now, without waiting: max / available / outstanding. */
-#define RX_EXPECT_COUNTS(b, max, avail, out)				\
-do {									\
-	DAT_SRQ_PARAM __now = rx_query(b);				\
-									\
-	KUNIT_EXPECT_EQ((b)->test, __now.max_recv_dtos, max);		\
-	KUNIT_EXPECT_EQ((b)->test, __now.available_dto_count, avail);	\
-	KUNIT_EXPECT_EQ((b)->test, __now.outstanding_dto_count, out);	\
-} while (0)
+static noinline void __maybe_unused
+rx_expect_counts(struct rx_bench *b, DAT_COUNT max, DAT_COUNT available,
+		 DAT_COUNT outstanding)
+{
+	void *caller = __builtin_return_address(0);
+	DAT_SRQ_PARAM now = rx_query(b);
+
+	KUNIT_EXPECT_EQ_MSG(b->test, now.max_recv_dtos, max, "%pS", caller);
+	KUNIT_EXPECT_EQ_MSG(b->test, now.available_dto_count, available, "%pS",
+			    caller);
+	KUNIT_EXPECT_EQ_MSG(b->test, now.outstanding_dto_count, outstanding,
+			    "%pS", caller);
+}
 
 /*
  * Send one message and wait until it is counted. With an SRQ there must be a
@@ -298,7 +303,7 @@ static inline DAT_COUNT rx_held(struct rx_bench *b, struct rx_link *link)
 	return n;
 }
 
-/* ---- Events ---------------------------------------------------------------- */
+/* ---- Events -------------------------------------------------------------- */
 
 static inline void rx_expect_async(struct rx_bench *b, DAT_EVENT_NUMBER number,
 				   DAT_HANDLE handle, DAT_COUNT reason)
@@ -325,18 +330,21 @@ static inline void rx_expect_soft(struct rx_bench *b, struct rx_link *link)
 }
 
 /* Nothing is queued now: for what would have happened inside a call. */
-#define RX_EXPECT_EMPTY(b, evd)						\
-do {									\
-	DAT_EVENT __event = { };					\
-									\
-	KUNIT_EXPECT_EQ_MSG((b)->test,					\
-			    (u32)DAT_GET_TYPE(dat_evd_dequeue(evd,	\
-							      &__event)),\
-			    (u32)DAT_QUEUE_EMPTY, "event %#x",		\
-			    __event.event_number);			\
-} while (0)
+static noinline void __maybe_unused
+rx_expect_empty(struct rx_bench *b, DAT_EVD_HANDLE evd)
+{
+	DAT_EVENT event = { };
+	DAT_RETURN ret = dat_evd_dequeue(evd, &event);
 
-#define RX_EXPECT_QUIET(b)	RX_EXPECT_EMPTY(b, (b)->in->async_evd)
+	KUNIT_EXPECT_EQ_MSG(b->test, (u32)DAT_GET_TYPE(ret),
+			    (u32)DAT_QUEUE_EMPTY, "%pS: event %#x",
+			    __builtin_return_address(0), event.event_number);
+}
+
+static inline void rx_expect_quiet(struct rx_bench *b)
+{
+	rx_expect_empty(b, b->in->async_evd);
+}
 
 /* Take the connection down and wait for the end of it on both sides. */
 static inline void rx_disconnect(struct rx_bench *b, struct rx_link *link)

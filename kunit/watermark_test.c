@@ -30,8 +30,11 @@ static struct rx_bench *wm_open(struct kunit *test)
 	return rx_open(test, p->srq_len);
 }
 
-#define SET_WM(b, link, soft, hard) \
-	KD_ASSERT_OK((b)->test, dat_ep_set_watermark((link)->in, soft, hard))
+static void set_wm(struct rx_bench *b, struct rx_link *link, DAT_COUNT soft,
+		   DAT_COUNT hard)
+{
+	KD_ASSERT_OK(b->test, dat_ep_set_watermark(link->in, soft, hard));
+}
 
 /* One more message that is not reaped; there is a buffer for it. */
 static void wm_take(struct rx_bench *b, struct rx_link *link, int n)
@@ -72,7 +75,7 @@ static void W2_soft_once(struct kunit *test)
 	struct rx_bench *b = wm_open(test);
 	struct rx_link *link = rx_link(b);
 
-	SET_WM(b, link, 2, INF);
+	set_wm(b, link, 2, INF);
 	wm_take(b, link, 2);
 	kd_expect_no_event(test, b->in->async_evd);
 	wm_take(b, link, 1);
@@ -82,12 +85,12 @@ static void W2_soft_once(struct kunit *test)
 	rx_reap_n(b, link, 5);
 	wm_take(b, link, 4);
 	kd_expect_no_event(test, b->in->async_evd);
-	SET_WM(b, link, 4, INF);
-	RX_EXPECT_QUIET(b);
+	set_wm(b, link, 4, INF);
+	rx_expect_quiet(b);
 	wm_take(b, link, 1);
 	rx_expect_soft(b, link);
 	kd_expect_no_event(test, b->in->async_evd);
-	RX_EXPECT_EMPTY(b, b->in->conn_evd);
+	rx_expect_empty(b, b->in->conn_evd);
 }
 
 static void W2_in_the_call(struct kunit *test)
@@ -96,13 +99,13 @@ static void W2_in_the_call(struct kunit *test)
 	struct rx_link *link = rx_link(b);
 
 	wm_take(b, link, 3);
-	SET_WM(b, link, 3, INF);
-	RX_EXPECT_QUIET(b);
-	SET_WM(b, link, 2, INF);
+	set_wm(b, link, 3, INF);
+	rx_expect_quiet(b);
+	set_wm(b, link, 2, INF);
 	rx_expect_soft(b, link);
 	/* Each setting has its event, also if the last was not reaped. */
-	SET_WM(b, link, 2, INF);
-	SET_WM(b, link, 0, INF);
+	set_wm(b, link, 2, INF);
+	set_wm(b, link, 0, INF);
 	rx_expect_soft(b, link);
 	rx_expect_soft(b, link);
 	kd_expect_no_event(test, b->in->async_evd);
@@ -113,13 +116,13 @@ static void W2_reaping_makes_room(struct kunit *test)
 	struct rx_bench *b = wm_open(test);
 	struct rx_link *link = rx_link(b);
 
-	SET_WM(b, link, 1, 1);
+	set_wm(b, link, 1, 1);
 	for (int i = 0; i < 10; i++) {
 		wm_take(b, link, 1);
 		rx_reap(b, link);
 	}
 	kd_expect_no_event(test, b->in->async_evd);
-	RX_EXPECT_EMPTY(b, b->in->conn_evd);
+	rx_expect_empty(b, b->in->conn_evd);
 }
 
 static void W3_hard(struct kunit *test)
@@ -127,7 +130,7 @@ static void W3_hard(struct kunit *test)
 	struct rx_bench *b = wm_open(test);
 	struct rx_link *link = rx_link(b);
 
-	SET_WM(b, link, INF, 2);
+	set_wm(b, link, INF, 2);
 	wm_take(b, link, 2);
 	wm_send_last(b, link);
 	wm_expect_broken(b, link);
@@ -136,8 +139,8 @@ static void W3_hard(struct kunit *test)
 	kd_drain(b->out->req_evd);
 	kd_expect_no_event(test, b->in->recv_evd);
 	kd_expect_no_event(test, b->in->conn_evd);
-	RX_EXPECT_EMPTY(b, b->out->conn_evd);
-	RX_EXPECT_QUIET(b);
+	rx_expect_empty(b, b->out->conn_evd);
+	rx_expect_quiet(b);
 }
 
 static void W3_in_the_call(struct kunit *test)
@@ -146,13 +149,13 @@ static void W3_in_the_call(struct kunit *test)
 	struct rx_link *link = rx_link(b);
 
 	wm_take(b, link, 3);
-	SET_WM(b, link, INF, 3);
+	set_wm(b, link, INF, 3);
 	kd_expect_no_event(test, b->in->conn_evd);
-	SET_WM(b, link, INF, 2);
+	set_wm(b, link, INF, 2);
 	KUNIT_EXPECT_EQ(test, (u32)ep_state(test, link->in),
 			(u32)DAT_EP_STATE_DISCONNECTED);
 	wm_expect_broken(b, link);
-	SET_WM(b, link, INF, 1);
+	set_wm(b, link, INF, 1);
 	rx_reap_n(b, link, 3);
 	kd_expect_no_event(test, b->in->conn_evd);
 }
@@ -165,7 +168,7 @@ static void W3_flushes(struct kunit *test)
 	u64 cookie;
 	int i;
 
-	SET_WM(b, link, INF, 0);
+	set_wm(b, link, INF, 0);
 	rx_post(b, link, 6);
 	KD_ASSERT_OK(test, rx_try_send(b, link));
 	wm_expect_broken(b, link);
@@ -189,7 +192,7 @@ static void W3_others_intact(struct kunit *test)
 	struct rx_link *x = rx_link(b), *y = rx_link(b);
 	int i;
 
-	SET_WM(b, x, INF, 1);
+	set_wm(b, x, INF, 1);
 	rx_post(b, x, 20);
 	rx_deliver_n(b, y, 4);
 	rx_deliver(b, x);
@@ -203,13 +206,13 @@ static void W3_others_intact(struct kunit *test)
 	rx_reap_n(b, y, 4);
 	rx_reap_n(b, x, 2);
 	rx_reap_n(b, y, 4);
-	RX_EXPECT_COUNTS(b, 32, 10, 10);
+	rx_expect_counts(b, 32, 10, 10);
 	for (i = 0; i < 10; i++) {
 		rx_deliver(b, y);
 		rx_reap(b, y);
 	}
-	RX_EXPECT_COUNTS(b, 32, 0, 0);
-	RX_EXPECT_EMPTY(b, b->in->conn_evd);
+	rx_expect_counts(b, 32, 0, 0);
+	rx_expect_empty(b, b->in->conn_evd);
 }
 
 static void W3_independent_of_soft(struct kunit *test)
@@ -217,13 +220,13 @@ static void W3_independent_of_soft(struct kunit *test)
 	struct rx_bench *b = wm_open(test);
 	struct rx_link *link = rx_link(b);
 
-	SET_WM(b, link, 1, 3);
+	set_wm(b, link, 1, 3);
 	wm_take(b, link, 1);
-	RX_EXPECT_QUIET(b);
+	rx_expect_quiet(b);
 	wm_take(b, link, 1);
 	rx_expect_soft(b, link);
 	wm_take(b, link, 1);
-	RX_EXPECT_EMPTY(b, b->in->conn_evd);
+	rx_expect_empty(b, b->in->conn_evd);
 	wm_send_last(b, link);
 	wm_expect_broken(b, link);
 	kd_expect_no_event(test, b->in->async_evd);
@@ -236,7 +239,7 @@ static void W3_below_soft(struct kunit *test)
 	struct rx_bench *b = wm_open(test);
 	struct rx_link *link = rx_link(b);
 
-	SET_WM(b, link, 5, 1);
+	set_wm(b, link, 5, 1);
 	wm_take(b, link, 1);
 	wm_send_last(b, link);
 	wm_expect_broken(b, link);
@@ -249,12 +252,12 @@ static void W4_zero(struct kunit *test)
 	struct rx_bench *b = wm_open(test);
 	struct rx_link *link = rx_link(b);
 
-	SET_WM(b, link, 0, INF);
-	RX_EXPECT_QUIET(b);
+	set_wm(b, link, 0, INF);
+	rx_expect_quiet(b);
 	wm_take(b, link, 1);
 	rx_expect_soft(b, link);
 	rx_reap(b, link);
-	SET_WM(b, link, INF, 0);
+	set_wm(b, link, INF, 0);
 	kd_expect_no_event(test, b->in->conn_evd);
 	wm_send_last(b, link);
 	wm_expect_broken(b, link);
@@ -266,14 +269,14 @@ static void W4_infinite(struct kunit *test)
 	struct rx_bench *b = wm_open(test);
 	struct rx_link *link = rx_link(b);
 
-	SET_WM(b, link, 1, 1);
-	SET_WM(b, link, INF, INF);
+	set_wm(b, link, 1, 1);
+	set_wm(b, link, INF, INF);
 	wm_take(b, link, 30);
 	kd_expect_no_event(test, b->in->async_evd);
-	RX_EXPECT_EMPTY(b, b->in->conn_evd);
-	SET_WM(b, link, INT_MAX, INT_MAX);
+	rx_expect_empty(b, b->in->conn_evd);
+	set_wm(b, link, INT_MAX, INT_MAX);
 	kd_expect_no_event(test, b->in->async_evd);
-	RX_EXPECT_EMPTY(b, b->in->conn_evd);
+	rx_expect_empty(b, b->in->conn_evd);
 	rx_reap_n(b, link, 30);
 }
 
@@ -284,7 +287,7 @@ static void W4_bad_values(struct kunit *test)
 	struct rx_link *link = rx_link(b);
 	int i;
 
-	SET_WM(b, link, 1, 2);
+	set_wm(b, link, 1, 2);
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
 			      dat_ep_set_watermark(link->in, bad[i], INF));
@@ -295,13 +298,13 @@ static void W4_bad_values(struct kunit *test)
 		      dat_ep_set_watermark(NULL, 1, 1));
 	/* Nothing has changed. */
 	wm_take(b, link, 1);
-	RX_EXPECT_QUIET(b);
+	rx_expect_quiet(b);
 	wm_take(b, link, 1);
 	rx_expect_soft(b, link);
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
 			      dat_ep_set_watermark(link->in, 0, bad[i]));
-	RX_EXPECT_QUIET(b);
+	rx_expect_quiet(b);
 	wm_send_last(b, link);
 	wm_expect_broken(b, link);
 	rx_reap_n(b, link, 3);
@@ -334,9 +337,9 @@ static void W4_before_connecting(struct kunit *test)
 	struct rx_bench *b = wm_open(test);
 	struct rx_link *link = rx_eps(b, NULL);
 
-	SET_WM(b, link, 0, 1);
+	set_wm(b, link, 0, 1);
 	rx_connect(b, link);
-	RX_EXPECT_QUIET(b);
+	rx_expect_quiet(b);
 	wm_take(b, link, 1);
 	rx_expect_soft(b, link);
 	wm_send_last(b, link);
@@ -351,7 +354,7 @@ static void W4_survives_reset(struct kunit *test)
 	struct rx_link *link = rx_link(b);
 	int i;
 
-	SET_WM(b, link, 0, 1);
+	set_wm(b, link, 0, 1);
 	for (i = 0; i < 3; i++) {
 		wm_take(b, link, 1);
 		if (!i)
@@ -364,7 +367,7 @@ static void W4_survives_reset(struct kunit *test)
 		rx_reset(b, link);
 		rx_connect(b, link);
 	}
-	SET_WM(b, link, 0, INF);
+	set_wm(b, link, 0, INF);
 	wm_take(b, link, 2);
 	rx_expect_soft(b, link);
 	kd_expect_no_event(test, b->in->conn_evd);
@@ -376,15 +379,15 @@ static void W4_armed_over_reset(struct kunit *test)
 	struct rx_bench *b = wm_open(test);
 	struct rx_link *link = rx_link(b);
 
-	SET_WM(b, link, 1, INF);
+	set_wm(b, link, 1, INF);
 	wm_take(b, link, 1);
 	rx_reap(b, link);
 	rx_disconnect(b, link);
 	rx_reset(b, link);
 	rx_connect(b, link);
-	RX_EXPECT_QUIET(b);
+	rx_expect_quiet(b);
 	wm_take(b, link, 1);
-	RX_EXPECT_QUIET(b);
+	rx_expect_quiet(b);
 	wm_take(b, link, 1);
 	rx_expect_soft(b, link);
 }
@@ -398,7 +401,7 @@ static void W3_held_from_before(struct kunit *test)
 	wm_take(b, link, 3);
 	rx_disconnect(b, link);
 	rx_reset(b, link);
-	SET_WM(b, link, INF, 2);
+	set_wm(b, link, INF, 2);
 	KUNIT_EXPECT_EQ(test, (u32)ep_state(test, link->in),
 			(u32)DAT_EP_STATE_UNCONNECTED);
 	rx_connect(b, link);
@@ -420,7 +423,7 @@ static void W5_payload(struct kunit *test)
 	DAT_HANDLE_TYPE type;
 	DAT_EVENT event;
 
-	SET_WM(b, link, 0, INF);
+	set_wm(b, link, 0, INF);
 	wm_take(b, link, 1);
 	kd_expect_event(test, b->in->async_evd, 0x08202, &event);
 	data = &event.event_data.asynch_error_event_data;
@@ -438,8 +441,8 @@ static void W5_freed_unreaped(struct kunit *test)
 	struct rx_link *link = rx_link(b);
 
 	wm_take(b, link, 1);
-	SET_WM(b, link, 0, INF);
-	SET_WM(b, link, 0, INF);
+	set_wm(b, link, 0, INF);
+	set_wm(b, link, 0, INF);
 	KD_EXPECT_OK(test, dat_ep_free(link->in));
 	kd_expect_no_event(test, b->in->async_evd);
 }
@@ -455,7 +458,7 @@ static void W2_unwatched(struct kunit *test)
 		.srq_len = p->srq_len, .polled = true });
 	link = rx_link(b);
 	rx_post(b, link, 3);
-	SET_WM(b, link, 0, 1);
+	set_wm(b, link, 0, 1);
 	KD_ASSERT_OK(test, rx_try_send(b, link));
 	rx_sent(b);
 	rx_expect_soft(b, link);
@@ -476,8 +479,8 @@ static void W7_silent(struct kunit *test)
 			rx_reap(b, link);
 	}
 	rx_reap_n(b, link, 20);
-	RX_EXPECT_QUIET(b);
-	RX_EXPECT_EMPTY(b, b->in->conn_evd);
+	rx_expect_quiet(b);
+	rx_expect_empty(b, b->in->conn_evd);
 }
 
 static struct kunit_case watermark_cases[] = {

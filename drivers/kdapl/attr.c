@@ -32,7 +32,7 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 	attr->hardware_version_major = max->hw_ver;
 	attr->firmware_version_major = max->fw_ver >> 32;
 	attr->firmware_version_minor = (u32)max->fw_ver;
-	attr->ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ia->addr[0];
+	attr->ia_address_ptr = kdapl_addr_ptr(&ia->addr[0]);
 	attr->max_eps = kdapl_count(max->max_qp);
 	attr->max_dto_per_ep = kdapl_count(max->max_qp_wr);
 	attr->max_rdma_read_per_ep_in = min(max->max_qp_rd_atom, U8_MAX);

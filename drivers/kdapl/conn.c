@@ -96,7 +96,9 @@ bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end)
 
 	spin_lock_irqsave(&ep->lock, flags);
 	if (ep->conn == conn && !conn->end) {
-		conn->end = end;
+		/* Its peer on the same device may have been told first. */
+		conn->end = READ_ONCE(ep->obj.ia->hca->gone) ?
+				DAT_CONNECTION_EVENT_BROKEN : end;
 		conn->given_up = ep->state ==
 				 DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 		WRITE_ONCE(ep->state, DAT_EP_STATE_DISCONNECTED);

@@ -236,8 +236,7 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle,
 	} else if (!cr_param) {
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	} else {
-		cr_param->remote_ia_address_ptr =
-			(DAT_IA_ADDRESS_PTR)&cr->remote;
+		cr_param->remote_ia_address_ptr = kdapl_addr_ptr(&cr->remote);
 		cr_param->remote_port_qual = kdapl_addr_port(&cr->remote);
 		cr_param->private_data_size = cr->pd_len;
 		cr_param->private_data = cr->pd_len ? cr->pd : NULL;

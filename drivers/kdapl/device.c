@@ -181,7 +181,11 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	up_write(&hca->sem);
 
 	for (n = 0; (ia = kdapl_hca_nth_ia(hca, n)); n++) {
-		kdapl_ia_stop(ia);
+		kdapl_ia_stop(ia, false);
+		kdapl_obj_put(&ia->obj);
+	}
+	for (n = 0; (ia = kdapl_hca_nth_ia(hca, n)); n++) {
+		kdapl_ia_stop(ia, true);
 		kdapl_obj_put(&ia->obj);
 	}
 	flush_workqueue(kdapl_wq);

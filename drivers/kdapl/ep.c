@@ -247,7 +247,9 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 			 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 	ep->state = DAT_EP_STATE_UNCONNECTED;
 	ep->attr = *attr;
-	ep->comm = (DAT_COMM){ AF_INET, SOCK_STREAM, IPPROTO_TCP };
+	ep->comm.domain = AF_INET;
+	ep->comm.type = SOCK_STREAM;
+	ep->comm.protocol = IPPROTO_TCP;
 	ep->soft = DAT_WATERMARK_INFINITE;
 	ep->hard = DAT_WATERMARK_INFINITE;
 	ep->mark = U32_MAX;
@@ -519,9 +521,9 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
 	ep_param->ia_handle = kdapl_handle(&ep->obj.ia->obj);
 	ep_param->ep_state = ep->state;
 	ep_param->comm = ep->comm;
-	ep_param->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->local_addr;
+	ep_param->local_ia_address_ptr = kdapl_addr_ptr(&ep->local_addr);
 	ep_param->local_port_qual = kdapl_addr_port(&ep->local_addr);
-	ep_param->remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->remote_addr;
+	ep_param->remote_ia_address_ptr = kdapl_addr_ptr(&ep->remote_addr);
 	ep_param->remote_port_qual = kdapl_addr_port(&ep->remote_addr);
 	ep_param->pz_handle = ep->pz ? kdapl_handle(&ep->pz->obj) : NULL;
 	ep_param->recv_evd_handle =

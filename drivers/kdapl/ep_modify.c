@@ -108,29 +108,44 @@ static void kdapl_modify_attr(struct kdapl_modify *m, const DAT_EP_PARAM *p)
 	const DAT_EP_ATTR *from = &p->ep_attr;
 	DAT_EP_ATTR *to = &m->attr;
 
-#define TAKE(bit, field) do {					\
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_ ## bit)		\
-		to->field = from->field;			\
-} while (0)
-	TAKE(SERVICE_TYPE, service_type);
-	TAKE(MAX_MESSAGE_SIZE, max_message_size);
-	TAKE(MAX_RDMA_SIZE, max_rdma_size);
-	TAKE(QOS, qos);
-	TAKE(RECV_COMPLETION_FLAGS, recv_completion_flags);
-	TAKE(REQUEST_COMPLETION_FLAGS, request_completion_flags);
-	TAKE(MAX_RECV_DTOS, max_recv_dtos);
-	TAKE(MAX_REQUEST_DTOS, max_request_dtos);
-	TAKE(MAX_RECV_IOV, max_recv_iov);
-	TAKE(MAX_REQUEST_IOV, max_request_iov);
-	TAKE(MAX_RDMA_READ_IN, max_rdma_read_in);
-	TAKE(MAX_RDMA_READ_OUT, max_rdma_read_out);
-	TAKE(MAX_RDMA_READ_IOV, max_rdma_read_iov);
-	TAKE(MAX_RDMA_WRITE_IOV, max_rdma_write_iov);
-	TAKE(NUM_TRANSPORT_ATTR, ep_transport_specific_count);
-	TAKE(TRANSPORT_SPECIFIC_ATTR, ep_transport_specific);
-	TAKE(NUM_PROVIDER_ATTR, ep_provider_specific_count);
-	TAKE(PROVIDER_SPECIFIC_ATTR, ep_provider_specific);
-#undef TAKE
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE)
+		to->service_type = from->service_type;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE)
+		to->max_message_size = from->max_message_size;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE)
+		to->max_rdma_size = from->max_rdma_size;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_QOS)
+		to->qos = from->qos;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS)
+		to->recv_completion_flags = from->recv_completion_flags;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS)
+		to->request_completion_flags = from->request_completion_flags;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS)
+		to->max_recv_dtos = from->max_recv_dtos;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS)
+		to->max_request_dtos = from->max_request_dtos;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV)
+		to->max_recv_iov = from->max_recv_iov;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV)
+		to->max_request_iov = from->max_request_iov;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN)
+		to->max_rdma_read_in = from->max_rdma_read_in;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT)
+		to->max_rdma_read_out = from->max_rdma_read_out;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV)
+		to->max_rdma_read_iov = from->max_rdma_read_iov;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV)
+		to->max_rdma_write_iov = from->max_rdma_write_iov;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR)
+		to->ep_transport_specific_count =
+			from->ep_transport_specific_count;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR)
+		to->ep_transport_specific = from->ep_transport_specific;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR)
+		to->ep_provider_specific_count =
+			from->ep_provider_specific_count;
+	if (m->mask & DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR)
+		to->ep_provider_specific = from->ep_provider_specific;
 }
 
 /* Replace one dependency; the new one is referenced and used. */

@@ -167,7 +167,7 @@ static void kdapl_reap_cr(struct kdapl_event *ev, DAT_EVENT *event)
 	event->event_number = DAT_CONNECTION_REQUEST_EVENT;
 	/* All members of the union are pointers. */
 	data->sp_handle.psp_handle = kdapl_handle(&cr->sp->obj);
-	data->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&cr->local;
+	data->local_ia_address_ptr = kdapl_addr_ptr(&cr->local);
 	data->conn_qual = cr->sp->qual;
 	data->cr_handle = kdapl_handle(&cr->obj);
 	data->truncate_flag = DAT_FALSE;

@@ -459,21 +459,29 @@ out:
 EXPORT_SYMBOL(dat_ia_close);
 
 /* Returns whether there was something to stop. */
-static bool kdapl_stop_one(struct kdapl_obj *obj, u8 type)
+static bool kdapl_stop_one(struct kdapl_obj *obj, u8 type, bool wait)
 {
+	struct kdapl_ep *ep;
+
 	switch (type) {
 	case DAT_HANDLE_TYPE_CR:
 		return kdapl_cr_cancel(container_of(obj, struct kdapl_cr, obj));
 	case DAT_HANDLE_TYPE_EP:
-		return kdapl_ep_device_gone(container_of(obj, struct kdapl_ep,
-							 obj));
+		ep = container_of(obj, struct kdapl_ep, obj);
+		return wait ? kdapl_ep_device_gone(ep) :
+			      kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
 	default:
 		return kdapl_sp_close(container_of(obj, struct kdapl_sp, obj));
 	}
 }
 
-/* The device is leaving: end all that talks to peers. */
-void kdapl_ia_stop(struct kdapl_ia *ia)
+/**
+ * kdapl_ia_stop - the device is leaving: end all that talks to peers
+ * @ia: the IA
+ * @wait: until that has happened; what was told to all before, without waiting,
+ *	ends in parallel, and two ends on this device do not wait for each other
+ */
+void kdapl_ia_stop(struct kdapl_ia *ia, bool wait)
 {
 	static const u8 order[] = {
 		DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_CSP,
@@ -486,7 +494,7 @@ void kdapl_ia_stop(struct kdapl_ia *ia)
 	for (i = 0; i < ARRAY_SIZE(order); i++) {
 		for (n = 0; (obj = kdapl_ia_nth(ia, order[i], n, false)); n++) {
 			/* The list changed: what was skipped comes again. */
-			if (kdapl_stop_one(obj, order[i]))
+			if (kdapl_stop_one(obj, order[i], wait))
 				n = -1;
 			kdapl_obj_put(obj);
 		}

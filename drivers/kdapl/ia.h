@@ -47,6 +47,11 @@ bool kdapl_hca_enter(struct kdapl_hca *hca);
 void kdapl_hca_leave(struct kdapl_hca *hca);
 void kdapl_hca_put(struct kdapl_hca *hca);
 
+static inline DAT_IA_ADDRESS_PTR kdapl_addr_ptr(struct sockaddr_storage *addr)
+{
+	return (struct sockaddr *)addr;
+}
+
 /* The port in an address, in host order; 0 if there is none. */
 static inline u16 kdapl_addr_port(const struct sockaddr_storage *addr)
 {
@@ -91,7 +96,7 @@ bool kdapl_comm_valid(const DAT_COMM *comm);
 void kdapl_ia_refresh_addrs(struct kdapl_ia *ia);
 const struct sockaddr *kdapl_ia_local_addr(struct kdapl_ia *ia,
 					   const struct sockaddr *peer);
-void kdapl_ia_stop(struct kdapl_ia *ia);
+void kdapl_ia_stop(struct kdapl_ia *ia, bool wait);
 void kdapl_ia_strip(struct kdapl_ia *ia);
 DAT_COUNT kdapl_max_private_data(struct kdapl_ia *ia);
 struct kdapl_evd *kdapl_ia_null_evd(struct kdapl_ia *ia);

@@ -63,4 +63,7 @@ struct kdapl_svc;
 #include "srq.h"
 #include "mem.h"
 
+void kdapl_debugfs_init(void);
+void kdapl_debugfs_exit(void);
+
 #endif

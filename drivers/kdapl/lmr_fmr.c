@@ -590,7 +590,7 @@ DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle,
 	wr.ex.invalidate_rkey = lmr->lkey;
 	spin_unlock_irqrestore(&lmr->lock, flags);
 	ret = kdapl_post_sq(ep, &wr, user_cookie, DAT_DTO_LMR_INVALIDATE,
-			     completion_flags, &lmr->obj);
+			    completion_flags, &lmr->obj);
 	kdapl_lmr_unclaim(lmr, false, ret);
 out:
 	rcu_read_unlock();

@@ -20,6 +20,7 @@ static int __init kdapl_init(void)
 	err = ib_register_client(&kdapl_client);
 	if (err)
 		goto err_upcall;
+	kdapl_debugfs_init();
 	return 0;
 
 err_upcall:
@@ -35,6 +36,7 @@ err_wq:
  */
 static void __exit kdapl_exit(void)
 {
+	kdapl_debugfs_exit();
 	ib_unregister_client(&kdapl_client);
 	kdapl_quiesce();
 	kdapl_upcall_cleanup();

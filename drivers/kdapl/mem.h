@@ -18,7 +18,7 @@ struct kdapl_pz {
 	struct kdapl_obj obj;
 	struct ib_pd *pd;
 	u32 lkey;
-	struct mutex svc_mutex;
+	struct mutex svc_mutex;		/* see above */
 	struct kdapl_svc *svc;
 };
 
@@ -70,7 +70,7 @@ struct kdapl_lmr {
 	u64 va;
 	struct sg_table sgt;
 
-	spinlock_t lock;
+	spinlock_t lock;		/* see above */
 	bool mapped;
 	bool bound;
 	bool closing;
@@ -145,7 +145,7 @@ struct kdapl_rmr {
 	int max_pages;
 	struct work_struct recycle;
 
-	spinlock_t lock;
+	spinlock_t lock;		/* see above */
 	struct kdapl_window win[2];
 	struct kdapl_window *cur;
 	struct kdapl_window_req reqs[KDAPL_WINDOW_REQS];

@@ -89,8 +89,8 @@ static DAT_RETURN kdapl_rmr_post(struct kdapl_rmr *rmr,
 	spin_unlock_irqrestore(&rmr->lock, flags);
 
 	ret = kdapl_post_sq(spec->ep, wr, spec->cookie, DAT_DTO_BIND_MW,
-			     req.silent ? DAT_COMPLETION_SUPPRESS_FLAG :
-					  spec->flags, &rmr->obj);
+			    req.silent ? DAT_COMPLETION_SUPPRESS_FLAG :
+					 spec->flags, &rmr->obj);
 	if (ret == DAT_SUCCESS)
 		return ret;
 

@@ -564,7 +564,7 @@ DAT_RETURN dat_csp_query(DAT_CSP_HANDLE csp_handle,
 	if (sp) {
 		csp_param->ia_handle = kdapl_handle(&sp->obj.ia->obj);
 		csp_param->comm = &sp->comm;
-		csp_param->address_ptr = (DAT_IA_ADDRESS_PTR)&sp->addr;
+		csp_param->address_ptr = kdapl_addr_ptr(&sp->addr);
 		csp_param->evd_handle = kdapl_handle(&sp->evd->obj);
 	}
 	rcu_read_unlock();

@@ -220,9 +220,11 @@ void kbi_dto_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	/* The rest is left to whoever takes the connection down. */
 	if (atomic_read(&queue->state) == KBI_DEAD)
 		return;
+	/* An event of the connection says why. */
+	if (dto->status == DAT_DTO_ERR_FLUSHED)
+		return;
 	if (dto->status != DAT_DTO_SUCCESS)
-		kbi_queue_down(queue, dto->status == DAT_DTO_ERR_FLUSHED ?
-			       "transfers were flushed" : "a transfer failed");
+		kbi_queue_down(queue, "a transfer failed");
 	else if (dto->operation == DAT_DTO_SEND)
 		kbi_slot_put(queue, &queue->slots[dto->user_cookie.as_64]);
 	else

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Inspection: /sys/kernel/debug/kdapl has a file for each kind of object, with
+ * one object a line. Handles are printed as in the tracepoints. Nothing here is
+ * an interface to rely on.
+ */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+#include "kdapl.h"
+
+static struct dentry *kdapl_debugfs;
+
+static u64 kdapl_id(struct kdapl_obj *obj)
+{
+	return obj ? obj->handle : 0;
+}
+
+static void kdapl_show_ia(struct seq_file *m, struct kdapl_obj *obj)
+{
+	struct kdapl_ia *ia = container_of(obj, struct kdapl_ia, obj);
+
+	seq_printf(m, "%llx name=%s/%u consumer=%s objects=%d%s", obj->handle,
+		   ia->hca->name, ia->port, ia->owner, atomic_read(&ia->live),
+		   ia->hca->gone ? " device-gone" : "");
+	if (ia->naddrs)
+		seq_printf(m, " addr=%pIS", &ia->addr[0]);
+	seq_putc(m, '\n');
+}
+
+static void kdapl_show_evd(struct seq_file *m, struct kdapl_obj *obj)
+{
+	struct kdapl_evd *evd = container_of(obj, struct kdapl_evd, obj);
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	seq_printf(m, "%llx ia=%llx flags=%#x policy=%d events=%u qlen=%u%s completions=%d watchers=%u\n",
+		   obj->handle, kdapl_id(&obj->ia->obj), evd->flags,
+		   evd->policy, evd->count, evd->qlen,
+		   evd->overflowed ? " overflowed" : "", evd->claimed,
+		   evd->watchers);
+	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+static void kdapl_show_ep(struct seq_file *m, struct kdapl_obj *obj)
+{
+	struct kdapl_ep *ep = container_of(obj, struct kdapl_ep, obj);
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	seq_printf(m, "%llx ia=%llx state=%d local=%pISpc remote=%pISpc srq=%llx",
+		   obj->handle, kdapl_id(&obj->ia->obj), ep->state,
+		   &ep->local_addr, &ep->remote_addr,
+		   ep->srq ? kdapl_id(&ep->srq->obj) : 0);
+	spin_unlock_irqrestore(&ep->lock, flags);
+	seq_printf(m, " requests=%u receives=%u held=%u taken=%llu soft=%d%s hard=%d\n",
+		   READ_ONCE(ep->sq.head) - READ_ONCE(ep->sq.tail),
+		   READ_ONCE(ep->rq.head) - READ_ONCE(ep->rq.tail),
+		   READ_ONCE(ep->held), READ_ONCE(ep->taken),
+		   READ_ONCE(ep->soft),
+		   READ_ONCE(ep->soft_armed) ? " (armed)" : "",
+		   READ_ONCE(ep->hard));
+}
+
+static void kdapl_show_srq(struct seq_file *m, struct kdapl_obj *obj)
+{
+	struct kdapl_srq *srq = container_of(obj, struct kdapl_srq, obj);
+	unsigned long flags;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	seq_printf(m, "%llx ia=%llx size=%d available=%d outstanding=%d device=%d/%d low=%d%s taken=%llu recovered=%llu\n",
+		   obj->handle, kdapl_id(&obj->ia->obj), srq->max,
+		   srq->available, srq->outstanding, srq->hw_count,
+		   srq->hw_max, srq->lw, srq->lw_armed ? " (armed)" : "",
+		   srq->taken, srq->recovered);
+	spin_unlock_irqrestore(&srq->lock, flags);
+}
+
+struct kdapl_debugfs_file {
+	const char *name;
+	DAT_HANDLE_TYPE type;
+	void (*show)(struct seq_file *m, struct kdapl_obj *obj);
+};
+
+static const struct kdapl_debugfs_file kdapl_debugfs_files[] = {
+	{ "ias", DAT_HANDLE_TYPE_IA, kdapl_show_ia },
+	{ "evds", DAT_HANDLE_TYPE_EVD, kdapl_show_evd },
+	{ "eps", DAT_HANDLE_TYPE_EP, kdapl_show_ep },
+	{ "srqs", DAT_HANDLE_TYPE_SRQ, kdapl_show_srq },
+};
+
+static int kdapl_debugfs_show(struct seq_file *m, void *unused)
+{
+	const struct kdapl_debugfs_file *file = m->private;
+	struct kdapl_obj *obj;
+	unsigned long index;
+
+	rcu_read_lock();
+	xa_for_each(&kdapl_handles, index, obj)
+		if (kdapl_type(obj) == file->type)
+			file->show(m, obj);
+	rcu_read_unlock();
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(kdapl_debugfs);
+
+void kdapl_debugfs_init(void)
+{
+	const struct kdapl_debugfs_file *file;
+	int i;
+
+	kdapl_debugfs = debugfs_create_dir(KBUILD_MODNAME, NULL);
+	for (i = 0; i < ARRAY_SIZE(kdapl_debugfs_files); i++) {
+		file = &kdapl_debugfs_files[i];
+		debugfs_create_file(file->name, 0400, kdapl_debugfs,
+				    (void *)file, &kdapl_debugfs_fops);
+	}
+}
+
+void kdapl_debugfs_exit(void)
+{
+	debugfs_remove_recursive(kdapl_debugfs);
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Arguments of random calls: handles of every kind that all threads share, and
+ * memory.
+ *
+ * There are two worlds, one per device. A call gets most of its handles from one
+ * of them; the others are of the other world, stale, of another type, or
+ * invented. Handles whose object is gone stay where they are until the place is
+ * needed, so many a "valid" one is stale as well.
+ */
+#ifndef KDAPL_KUNIT_RANDOM_POOL_H
+#define KDAPL_KUNIT_RANDOM_POOL_H
+
+#include <linux/prandom.h>
+#include <linux/scatterlist.h>
+#include "teardown.h"
+
+#define WORLDS		2
+#define TYPES		(DAT_HANDLE_TYPE_CSP + 1)
+#define SLOTS		12
+#define STALE		64
+#define REGIONS		32
+#define PORTS		6
+#define MAX_SEGS	4
+/* What is registered lies in the middle; the ends must not change. */
+#define MEM_LEN		SZ_64K
+#define MEM_GUARD	SZ_16K
+#define MEM_PAGES	((MEM_LEN - 2 * MEM_GUARD) / PAGE_SIZE)
+
+/* An LMR or RMR as posts refer to it. */
+struct region {
+	u64 base;
+	u64 len;
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+};
+
+struct world {
+	const char *name;
+	DAT_IA_HANDLE ia;		/* stays open */
+	DAT_EVD_HANDLE async_evd;
+	DAT_IA_ADDRESS_PTR addr;
+	u16 port;
+	DAT_HANDLE slot[TYPES][SLOTS];
+	struct region region[REGIONS];
+	unsigned int regions;
+};
+
+struct pool {
+	struct kunit *test;
+	struct world world[WORLDS];
+	spinlock_t lock;		/* slots, regions and stale */
+	DAT_HANDLE stale[STALE];
+	unsigned int stales;
+	u8 *kmem;
+	u8 *vmem;
+	DAT_PADDR page[MEM_PAGES];	/* of kmem */
+	struct scatterlist sg[1];
+	atomic_t events;
+	atomic_t upcalls;
+	atomic_t internal;		/* internal errors */
+};
+
+/* A thread; @w is the world of the current call. */
+struct caller {
+	struct pool *pool;
+	struct world *w;
+	struct rnd_state rnd;
+	unsigned int calls;
+	const char *name;		/* of the current call */
+	struct completion done;
+	DAT_COMM comm;
+	DAT_LMR_TRIPLET seg[MAX_SEGS];
+	struct sockaddr_storage addr;
+	DAT_EP_ATTR ep_attr;
+	DAT_EP_PARAM ep_param;
+	DAT_IA_ATTR ia_attr;
+	DAT_PROVIDER_ATTR prov_attr;
+	DAT_PROVIDER_INFO info[4];
+	u64 out[32];			/* for what nobody looks at */
+};
+
+static inline u32 rnd(struct caller *c, u32 n)
+{
+	return prandom_u32_state(&c->rnd) % n;
+}
+
+static inline bool chance(struct caller *c, u32 percent)
+{
+	return rnd(c, 100) < percent;
+}
+
+/* Where a call puts its result; rarely nowhere. */
+#define OPT(c, ptr)	(chance(c, 2) ? NULL : (ptr))
+
+/* ---- Handles ---------------------------------------------------------------- */
+
+static inline bool is_live(DAT_HANDLE handle)
+{
+	DAT_HANDLE_TYPE type;
+
+	return dat_get_handle_type(handle, &type) == DAT_SUCCESS;
+}
+
+static void add_stale(struct pool *pool, DAT_HANDLE handle)
+{
+	pool->stale[pool->stales++ % STALE] = handle;
+}
+
+/* Share a handle; if there is no place for it, free it again. Any context. */
+static void put(struct pool *pool, struct world *w, DAT_HANDLE_TYPE type,
+		DAT_HANDLE handle)
+{
+	unsigned long flags;
+	DAT_HANDLE *slot;
+	bool done = false;
+	int i;
+
+	spin_lock_irqsave(&pool->lock, flags);
+	for (i = 0; i < SLOTS && !done; i++) {
+		slot = &w->slot[type][i];
+		if (*slot && is_live(*slot))
+			continue;
+		if (*slot)
+			add_stale(pool, *slot);
+		*slot = handle;
+		done = true;
+	}
+	spin_unlock_irqrestore(&pool->lock, flags);
+	if (!done && type == DAT_HANDLE_TYPE_IA)
+		dat_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG);
+	else if (!done)
+		free_object(handle);
+}
+
+/* The result of a call that makes an object. */
+static DAT_RETURN made(struct caller *c, DAT_HANDLE_TYPE type, DAT_RETURN ret,
+		       DAT_HANDLE handle)
+{
+	if (ret == DAT_SUCCESS)
+		put(c->pool, c->w, type, handle);
+	return ret;
+}
+
+static DAT_HANDLE pick_from(struct caller *c, struct world *w,
+			    DAT_HANDLE_TYPE type)
+{
+	unsigned int i, first = rnd(c, SLOTS);
+	DAT_HANDLE handle = NULL;
+	unsigned long flags;
+
+	if (type == DAT_HANDLE_TYPE_IA && chance(c, 85))
+		return w->ia;
+	if (type == DAT_HANDLE_TYPE_EVD && chance(c, 3))
+		return w->async_evd;
+	spin_lock_irqsave(&c->pool->lock, flags);
+	for (i = 0; i < SLOTS && !handle; i++)
+		handle = w->slot[type][(first + i) % SLOTS];
+	spin_unlock_irqrestore(&c->pool->lock, flags);
+	return handle;
+}
+
+static DAT_HANDLE pick_garbage(struct caller *c, DAT_HANDLE_TYPE type)
+{
+	u64 value = (u64)prandom_u32_state(&c->rnd) << 32 |
+		    prandom_u32_state(&c->rnd);
+
+	switch (rnd(c, 5)) {
+	case 0:
+		return NULL;
+	case 1:
+		return (DAT_HANDLE)(uintptr_t)value;
+	case 2:
+		return (DAT_HANDLE)(uintptr_t)(value % 64);
+	case 3:
+		return c->pool->kmem;
+	default:
+		return (DAT_HANDLE)((uintptr_t)pick_from(c, c->w, type) ^
+				    BIT(value % 64));
+	}
+}
+
+/* A handle for an argument of this type. */
+static DAT_HANDLE pick(struct caller *c, DAT_HANDLE_TYPE type)
+{
+	u32 kind = rnd(c, 100);
+
+	if (kind < 90)
+		return pick_from(c, c->w, type);
+	if (kind < 93)
+		return pick_from(c, &c->pool->world[rnd(c, WORLDS)], type);
+	if (kind < 96)
+		return READ_ONCE(c->pool->stale[rnd(c, STALE)]);
+	if (kind < 98)
+		return pick_from(c, c->w, rnd(c, TYPES));
+	return pick_garbage(c, type);
+}
+
+/* An EVD that will do for this stream, if one is found soon. */
+static DAT_EVD_HANDLE pick_evd(struct caller *c, DAT_EVD_FLAGS flag)
+{
+	DAT_EVD_HANDLE evd = NULL;
+	DAT_EVD_PARAM param;
+	int i;
+
+	for (i = 0; i < 6; i++) {
+		evd = pick(c, DAT_HANDLE_TYPE_EVD);
+		if (dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param) ==
+		    DAT_SUCCESS && param.evd_flags & flag)
+			break;
+	}
+	return evd;
+}
+
+/* ---- Memory ----------------------------------------------------------------- */
+
+static void put_region(struct caller *c, u64 base, u64 len,
+		       DAT_LMR_CONTEXT lmr_context, DAT_RMR_CONTEXT rmr_context)
+{
+	struct world *w = c->w;
+	unsigned long flags;
+
+	spin_lock_irqsave(&c->pool->lock, flags);
+	w->region[w->regions++ % REGIONS] = (struct region) {
+		base, len, lmr_context, rmr_context
+	};
+	spin_unlock_irqrestore(&c->pool->lock, flags);
+}
+
+static struct region pick_region(struct caller *c)
+{
+	struct world *w = chance(c, 97) ? c->w :
+					  &c->pool->world[rnd(c, WORLDS)];
+	unsigned int i = rnd(c, REGIONS);
+	struct region region;
+	unsigned long flags;
+
+	spin_lock_irqsave(&c->pool->lock, flags);
+	region = w->region[i];
+	spin_unlock_irqrestore(&c->pool->lock, flags);
+	if (chance(c, 3))
+		region.lmr_context = prandom_u32_state(&c->rnd);
+	if (chance(c, 3))
+		region.rmr_context = prandom_u32_state(&c->rnd);
+	return region;
+}
+
+/* A part of a region, mostly. */
+static void pick_part(struct caller *c, const struct region *region, u64 *va,
+		      u32 *len)
+{
+	u64 offset = region->len ? prandom_u32_state(&c->rnd) % region->len : 0;
+
+	*va = region->base + offset;
+	*len = rnd(c, min_t(u64, region->len - offset, 3000) + 1);
+	if (chance(c, 3))
+		*len = prandom_u32_state(&c->rnd);
+	if (chance(c, 3))
+		*va = prandom_u32_state(&c->rnd);
+}
+
+static DAT_LMR_TRIPLET pick_triplet(struct caller *c)
+{
+	struct region region = pick_region(c);
+	DAT_LMR_TRIPLET seg = { .lmr_context = region.lmr_context };
+
+	pick_part(c, &region, &seg.virtual_address, &seg.segment_length);
+	return seg;
+}
+
+static DAT_RMR_TRIPLET pick_remote(struct caller *c)
+{
+	struct region region = pick_region(c);
+	DAT_RMR_TRIPLET seg = { .rmr_context = region.rmr_context };
+
+	pick_part(c, &region, &seg.virtual_address, &seg.segment_length);
+	return seg;
+}
+
+/* Fills c->seg; returns the number of segments to say there are. */
+static DAT_COUNT pick_segs(struct caller *c)
+{
+	static const DAT_COUNT wrong[] = { -1, S32_MAX, S32_MIN, 1000 };
+	int i, n = rnd(c, MAX_SEGS + 1);
+
+	for (i = 0; i < MAX_SEGS; i++)
+		c->seg[i] = pick_triplet(c);
+	if (chance(c, 60))
+		n = 1;
+	return chance(c, 2) ? wrong[rnd(c, ARRAY_SIZE(wrong))] : n;
+}
+
+static bool is_guarded(const u8 *mem)
+{
+	return !memchr_inv(mem, 0x5a, MEM_GUARD) &&
+	       !memchr_inv(mem + MEM_LEN - MEM_GUARD, 0x5a, MEM_GUARD);
+}
+
+/* ---- Events ----------------------------------------------------------------- */
+
+/* What an event brings is shared. */
+static void saw_event(struct pool *pool, struct world *w,
+		      const DAT_EVENT *event)
+{
+	atomic_inc(&pool->events);
+	if (event->event_number == DAT_CONNECTION_REQUEST_EVENT)
+		put(pool, w, DAT_HANDLE_TYPE_CR,
+		    event->event_data.cr_arrival_event_data.cr_handle);
+}
+
+/* Posts the receive again, sometimes; frees the Endpoint, rarely. */
+static void random_upcall(DAT_PVOID data, const DAT_EVENT *event,
+			  DAT_BOOLEAN more)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	struct world *w = data;
+	/* An array of worlds is where the pool begins, but for the test. */
+	struct pool *pool = *(struct pool **)kunit_get_current_test()->priv;
+	struct region *region;
+	DAT_LMR_TRIPLET seg;
+
+	atomic_inc(&pool->upcalls);
+	(void)dto; (void)region; (void)seg; (void)w;
+}
+
+#endif /* KDAPL_KUNIT_RANDOM_POOL_H */

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What removal_test.c tears down: sides with traffic both ways, an upcall that
+ * does not return, all the objects of a side.
+ */
+#ifndef KDAPL_KUNIT_TEARDOWN_H
+#define KDAPL_KUNIT_TEARDOWN_H
+
+#include <linux/completion.h>
+#include <linux/kthread.h>
+#include <linux/random.h>
+#include "../fixture.h"
+
+#define MSG_LEN		256
+#define RECVS		8
+
+/* ---- Traffic -------------------------------------------------------------- */
+
+/* Sends as fast as it is let, and goes on when that has become an error. */
+struct sender {
+	struct kd_side *s;
+	struct task_struct *task;
+	struct completion done;
+	bool stop;
+	unsigned int sent;
+	unsigned int refused;		/* for other reasons than a full queue */
+};
+
+static void tally_send(struct sender *me, DAT_RETURN ret)
+{
+	if (ret == DAT_SUCCESS)
+		WRITE_ONCE(me->sent, me->sent + 1);
+	else if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES)
+		me->refused++;
+}
+
+static int send_thread(void *data)
+{
+	struct sender *me = data;
+	DAT_LMR_TRIPLET seg = kd_seg(me->s->buf, 0, MSG_LEN);
+	int i;
+
+	while (!READ_ONCE(me->stop)) {
+		for (i = 0; i < RECVS / 2; i++)
+			tally_send(me, dat_ep_post_send(me->s->ep, 1, &seg,
+							kd_cookie(i), 0));
+		schedule_timeout_interruptible(1);
+	}
+	complete(&me->done);
+	return 0;
+}
+
+static void repost(struct kd_recorder *rec, const DAT_EVENT *event,
+		   DAT_BOOLEAN more)
+{
+	struct kd_side *s = rec->priv;
+	u64 i = event->event_data.dto_completion_event_data.user_cookie.as_64;
+	DAT_LMR_TRIPLET seg = kd_seg(s->buf, (i + 1) * MSG_LEN, MSG_LEN);
+
+	if (event->event_data.dto_completion_event_data.status)
+		return;
+	if (s->srq)
+		dat_srq_post_recv(s->srq, 1, &seg, kd_cookie(i));
+	else
+		dat_ep_post_recv(s->ep, 1, &seg, kd_cookie(i), 0);
+}
+
+struct traffic {
+	struct kd_side *side[2];
+	struct kd_recorder *recv[2];
+	struct sender sender[2];
+};
+
+static void stop_traffic(void *data)
+{
+	struct traffic *t = data;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		WRITE_ONCE(t->sender[i].stop, true);
+		if (t->sender[i].task)
+			wait_for_completion(&t->sender[i].done);
+		t->sender[i].task = NULL;
+	}
+}
+
+/* Two connected sides with upcalls; the EP of @i is made and connected. */
+static struct traffic *connect_traffic(struct kunit *test, DAT_COUNT srq_len,
+				       DAT_EVD_FLAGS flags)
+{
+	struct traffic *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	const char *ia = *(const char * const *)test->param_value;
+	struct kd_side *s;
+	int i, n;
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	for (i = 0; i < 2; i++) {
+		t->side[i] = s = kd_open(test, ia);
+		kd_setup(s, &(struct kd_opts) { .srq_len = srq_len,
+						.no_ep = true });
+		t->recv[i] = kd_recorder(test);
+		t->recv[i]->hook = repost;
+		t->recv[i]->priv = s;
+		s->recv_evd = kd_recorded_evd(s, flags, 64,
+					      DAT_UPCALL_SINGLE_INSTANCE,
+					      t->recv[i]);
+		s->req_evd = kd_recorded_evd(s, flags, 64,
+					     DAT_UPCALL_SINGLE_INSTANCE,
+					     kd_recorder(test));
+		s->ep = kd_ep(s, NULL);
+		for (n = 0; n < RECVS; n++)
+			kd_recv(s, (n + 1) * MSG_LEN, MSG_LEN, n);
+	}
+	kd_connect_pair(t->side[0], t->side[1]);
+	return t;
+}
+
+static bool is_moving(void *data)
+{
+	struct traffic *t = data;
+
+	return atomic_read(&t->recv[0]->calls) > 2 * RECVS &&
+	       atomic_read(&t->recv[1]->calls) > 2 * RECVS;
+}
+
+/* Start two threads and wait until messages go both ways. */
+static void start_traffic(struct kunit *test, struct traffic *t)
+{
+	struct sender *s;
+
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, stop_traffic,
+							   t));
+	for (s = t->sender; s < t->sender + 2; s++) {
+		s->s = t->side[s - t->sender];
+		init_completion(&s->done);
+		s->task = kthread_run(send_thread, s, "kd-send");
+		if (IS_ERR(s->task))
+			s->task = NULL;
+		KUNIT_ASSERT_NOT_NULL(test, s->task);
+	}
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_moving, t, KD_TIMEOUT_MS));
+}
+
+/* ---- An upcall that takes its time ------------------------------------------- */
+
+struct slow_upcall {
+	struct completion entered;
+	struct completion leave;
+	bool left;
+};
+
+static void slow_hook(struct kd_recorder *rec, const DAT_EVENT *event,
+		      DAT_BOOLEAN more)
+{
+	struct slow_upcall *u = rec->priv;
+
+	complete(&u->entered);
+	wait_for_completion_timeout(&u->leave,
+				    msecs_to_jiffies(KD_TIMEOUT_MS));
+	WRITE_ONCE(u->left, true);
+}
+
+/* An upcall that waits in @u, running now. Its EVD takes DTOs, too. */
+static DAT_EVD_HANDLE start_slow_upcall(struct kd_side *s,
+					struct slow_upcall *u)
+{
+	struct kd_recorder *rec = kd_recorder(s->test);
+	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
+	DAT_EVD_HANDLE evd;
+
+	init_completion(&u->entered);
+	init_completion(&u->leave);
+	rec->hook = slow_hook;
+	rec->priv = u;
+	evd = kd_recorded_evd(s, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG, 64,
+			      DAT_UPCALL_SINGLE_INSTANCE, rec);
+	KD_ASSERT_OK(s->test, dat_evd_post_se(evd, &event));
+	wait_for_completion(&u->entered);
+	return evd;
+}
+
+/* ---- Objects of a side, and freeing them in any order ----------------------- */
+
+#define MAX_OBJECTS 16
+
+struct objects {
+	DAT_HANDLE handle[MAX_OBJECTS];
+	unsigned int n;
+};
+
+static void add_object(struct objects *o, DAT_HANDLE handle)
+{
+	if (handle && o->n < MAX_OBJECTS)
+		o->handle[o->n++] = handle;
+}
+
+static DAT_RETURN free_object(DAT_HANDLE handle)
+{
+	DAT_HANDLE_TYPE type;
+	DAT_RETURN ret = dat_get_handle_type(handle, &type);
+
+	if (ret != DAT_SUCCESS)
+		return ret;
+	switch (type) {
+	case DAT_HANDLE_TYPE_CR:
+		return dat_cr_reject(handle, 0, NULL);
+	case DAT_HANDLE_TYPE_EP:
+		return dat_ep_free(handle);
+	case DAT_HANDLE_TYPE_EVD:
+		return dat_evd_free(handle);
+	case DAT_HANDLE_TYPE_LMR:
+		return dat_lmr_free(handle);
+	case DAT_HANDLE_TYPE_PSP:
+		return dat_psp_free(handle);
+	case DAT_HANDLE_TYPE_PZ:
+		return dat_pz_free(handle);
+	case DAT_HANDLE_TYPE_RMR:
+		return dat_rmr_free(handle);
+	case DAT_HANDLE_TYPE_RSP:
+		return dat_rsp_free(handle);
+	case DAT_HANDLE_TYPE_SRQ:
+		return dat_srq_free(handle);
+	case DAT_HANDLE_TYPE_CSP:
+		return dat_csp_free(handle);
+	default:
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_NO_SUBTYPE);
+	}
+}
+
+/* What others depend on says so, and goes in a later round. */
+static void free_shuffled(struct kunit *test, struct objects *o)
+{
+	unsigned int i, k, rounds;
+	DAT_RETURN ret;
+
+	for (rounds = 0; o->n && rounds < MAX_OBJECTS; rounds++) {
+		for (i = o->n; i > 1; i--) {
+			k = get_random_u32_below(i);
+			swap(o->handle[i - 1], o->handle[k]);
+		}
+		for (i = 0; i < o->n; i++) {
+			ret = free_object(o->handle[i]);
+			if (DAT_GET_TYPE(ret) != DAT_INVALID_STATE) {
+				KD_EXPECT_OK(test, ret);
+				o->handle[i--] = o->handle[--o->n];
+			}
+		}
+	}
+	KUNIT_EXPECT_EQ(test, o->n, 0);
+}
+
+static void side_objects(struct kd_side *s, struct objects *o)
+{
+	struct kd_buf *buf;
+
+	add_object(o, s->ep);
+	add_object(o, s->srq);
+	add_object(o, s->recv_evd);
+	add_object(o, s->req_evd);
+	add_object(o, s->conn_evd);
+	add_object(o, s->cr_evd);
+	add_object(o, s->pz);
+	list_for_each_entry(buf, &s->bufs, link)
+		add_object(o, buf->lmr);
+}
+
+/* Free what a side has, then close it as one with nothing in it is closed. */
+static void free_side(struct kd_side *s, struct objects *o)
+{
+	side_objects(s, o);
+	free_shuffled(s->test, o);
+	KD_EXPECT_OK(s->test, dat_ia_close(s->ia, DAT_CLOSE_GRACEFUL_FLAG));
+	s->ia = NULL;
+}
+
+#endif /* KDAPL_KUNIT_TEARDOWN_H */
