@@ -404,6 +404,7 @@ static struct kunit_suite abuse_suite = {
 	.name = "kdapl_abuse",
 	.test_cases = abuse_cases,
 };
+
 kunit_test_suite(abuse_suite);
 
 MODULE_DESCRIPTION("KUnit: abuse of a shared receive queue");

@@ -206,8 +206,12 @@ static inline void ep_stage_leave(struct ep_stage *s)
 {
 	if (s->held)
 		kunit_release_action(s->test, ep_hold_release, s->held);
-	kd_close(s->out);
+	/*
+	 * Which answers a pending request. Over iWARP the asking side cannot be
+	 * closed before there is an answer, or the driver's time is up.
+	 */
 	kd_close(s->in);
+	kd_close(s->out);
 }
 
 #endif /* KDAPL_KUNIT_EP_STATES_H */

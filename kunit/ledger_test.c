@@ -463,6 +463,7 @@ static struct kunit_suite ledger_suite = {
 	.name = "kdapl_ledger",
 	.test_cases = ledger_cases,
 };
+
 kunit_test_suite(ledger_suite);
 
 MODULE_DESCRIPTION("KUnit: receive accounting");

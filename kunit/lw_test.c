@@ -373,6 +373,7 @@ static const struct quirk_param quirks[] = {
 	{ "rxe0/1", IS_SLOW, "rxe0 IS_SLOW" },
 	{ "siw0/1", IS_SLOW, "siw0 IS_SLOW" },
 };
+
 KUNIT_ARRAY_PARAM_DESC(quirk, quirks, desc);
 
 static void W6_quirk(struct kunit *test)
@@ -556,6 +557,7 @@ static struct kunit_suite lw_suite = {
 	.name = "kdapl_lw",
 	.test_cases = lw_cases,
 };
+
 kunit_test_suite(lw_suite);
 
 MODULE_DESCRIPTION("KUnit: the low watermark of an SRQ");

@@ -188,7 +188,7 @@ static void m_send(struct model *m)
 	}
 	m_take(m, ep);
 	if (m_check_high(ep)) {
-		/* Its acknowledgement may not get back any more. */
+		/* The sender may not learn that it was received. */
 		m_expect_end(m, ep, DAT_CONNECTION_EVENT_BROKEN);
 		kd_expect_event(m->test, m->b->out->req_evd,
 				DAT_DTO_COMPLETION_EVENT, &event);
@@ -430,9 +430,9 @@ static struct model *m_open(struct kunit *test, u32 s)
 		ep->srq = &m->srq[i % m->nsrqs];
 		ep->soft = DAT_WATERMARK_INFINITE;
 		ep->hard = DAT_WATERMARK_INFINITE;
-		ep->state = DAT_EP_STATE_UNCONNECTED;
+		ep->state = DAT_EP_STATE_CONNECTED;
 		m->b->in->srq = ep->srq->handle;
-		ep->link = rx_eps(m->b, NULL);
+		ep->link = rx_link(m->b);
 	}
 	return m;
 }
@@ -472,6 +472,7 @@ static struct kunit_suite model_suite = {
 	.name = "kdapl_model",
 	.test_cases = model_cases,
 };
+
 kunit_test_suite(model_suite);
 
 MODULE_DESCRIPTION("KUnit: random steps against a model of the counts");

@@ -93,45 +93,61 @@ static DAT_EP_PARAM *ep_param(struct kunit *test, DAT_EP_HANDLE ep)
 	return p;
 }
 
-/* The EP has exactly the parameters @want, of those that can be modified. */
+struct field {
+	size_t offset;
+	const char *name;
+};
+
+#define FIELD(field)	{ offsetof(DAT_EP_PARAM, field), #field }
+
+static const struct field words[] = {
+	FIELD(ep_state),
+	FIELD(comm.domain),
+	FIELD(comm.type),
+	FIELD(comm.protocol),
+	FIELD(ep_attr.service_type),
+	FIELD(ep_attr.max_message_size),
+	FIELD(ep_attr.max_rdma_size),
+	FIELD(ep_attr.qos),
+	FIELD(ep_attr.recv_completion_flags),
+	FIELD(ep_attr.request_completion_flags),
+	FIELD(ep_attr.max_recv_dtos),
+	FIELD(ep_attr.max_request_dtos),
+	FIELD(ep_attr.max_recv_iov),
+	FIELD(ep_attr.max_request_iov),
+	FIELD(ep_attr.max_rdma_read_in),
+	FIELD(ep_attr.max_rdma_read_out),
+	FIELD(ep_attr.srq_soft_hw),
+	FIELD(ep_attr.max_rdma_read_iov),
+	FIELD(ep_attr.max_rdma_write_iov),
+	FIELD(ep_attr.ep_transport_specific_count),
+	FIELD(ep_attr.ep_provider_specific_count),
+};
+
+static const struct field handles[] = {
+	FIELD(ia_handle),
+	FIELD(pz_handle),
+	FIELD(recv_evd_handle),
+	FIELD(request_evd_handle),
+	FIELD(connect_evd_handle),
+	FIELD(srq_handle),
+};
+
+/* The EP has exactly the parameters @want. */
 static void expect_param(struct kunit *test, DAT_EP_HANDLE ep,
 			 const DAT_EP_PARAM *want, const char *what)
 {
-	DAT_EP_PARAM *p = ep_param(test, ep);
+	const void *is = ep_param(test, ep), *must = want;
+	const struct field *f;
 
-#define SAME(field) \
-	KUNIT_EXPECT_EQ_MSG(test, (u64)p->field, (u64)want->field, "%s", what)
-#define SAME_PTR(field) \
-	KUNIT_EXPECT_PTR_EQ_MSG(test, p->field, want->field, "%s", what)
-	SAME(ep_state);
-	SAME(comm.domain);
-	SAME(comm.type);
-	SAME(comm.protocol);
-	SAME_PTR(ia_handle);
-	SAME_PTR(pz_handle);
-	SAME_PTR(recv_evd_handle);
-	SAME_PTR(request_evd_handle);
-	SAME_PTR(connect_evd_handle);
-	SAME_PTR(srq_handle);
-	SAME(ep_attr.service_type);
-	SAME(ep_attr.max_message_size);
-	SAME(ep_attr.max_rdma_size);
-	SAME(ep_attr.qos);
-	SAME(ep_attr.recv_completion_flags);
-	SAME(ep_attr.request_completion_flags);
-	SAME(ep_attr.max_recv_dtos);
-	SAME(ep_attr.max_request_dtos);
-	SAME(ep_attr.max_recv_iov);
-	SAME(ep_attr.max_request_iov);
-	SAME(ep_attr.max_rdma_read_in);
-	SAME(ep_attr.max_rdma_read_out);
-	SAME(ep_attr.srq_soft_hw);
-	SAME(ep_attr.max_rdma_read_iov);
-	SAME(ep_attr.max_rdma_write_iov);
-	SAME(ep_attr.ep_transport_specific_count);
-	SAME(ep_attr.ep_provider_specific_count);
-#undef SAME
-#undef SAME_PTR
+	for (f = words; f < words + ARRAY_SIZE(words); f++)
+		KUNIT_EXPECT_EQ_MSG(test, *(u32 *)(is + f->offset),
+				    *(u32 *)(must + f->offset), "%s: %s", what,
+				    f->name);
+	for (f = handles; f < handles + ARRAY_SIZE(handles); f++)
+		KUNIT_EXPECT_PTR_EQ_MSG(test, *(void **)(is + f->offset),
+					*(void **)(must + f->offset), "%s: %s",
+					what, f->name);
 }
 
 /* Handles of new objects for an EP of @side. */
@@ -140,7 +156,8 @@ static void new_handle(struct kd_side *side, DAT_EP_PARAM_MASK bit,
 {
 	switch (bit) {
 	case DAT_EP_FIELD_PZ_HANDLE:
-		KD_ASSERT_OK(side->test, dat_pz_create(side->ia, &p->pz_handle));
+		KD_ASSERT_OK(side->test, dat_pz_create(side->ia,
+						       &p->pz_handle));
 		break;
 	case DAT_EP_FIELD_RECV_EVD_HANDLE:
 		p->recv_evd_handle = kd_evd(side, DAT_EVD_DTO_FLAG, 64,
@@ -166,7 +183,8 @@ static void new_value(struct kd_side *side, DAT_EP_PARAM_MASK bit,
 	new_handle(side, bit, p);
 	switch (bit) {
 	case DAT_EP_FIELD_COMM:
-		p->comm = (DAT_COMM){ AF_INET6, SOCK_STREAM, 0 };
+		p->comm.domain = AF_INET6;
+		p->comm.protocol = 0;
 		break;
 	case DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE:
 		a->max_message_size = 4000;
@@ -241,6 +259,7 @@ static const struct cell_param cell_params[] = {
 	{ "rxe0/1", EP_DISCONNECTED, "rxe0 DISCONNECTED" },
 	{ "siw0/1", EP_DISCONNECTED, "siw0 DISCONNECTED" },
 };
+
 KUNIT_ARRAY_PARAM_DESC(cell, cell_params, desc);
 
 static struct ep_stage *enter_cell(struct kunit *test)
@@ -365,6 +384,7 @@ static const struct bad_value bad_values[] = {
 static void bad_sizes(struct rx_bench *b, DAT_EP_HANDLE ep)
 {
 	DAT_EP_PARAM *p = ep_param(b->test, ep);
+	DAT_EP_PARAM_MASK mask;
 	DAT_IA_ATTR *max;
 
 	max = kunit_kzalloc(b->test, sizeof(*max), GFP_KERNEL);
@@ -372,15 +392,15 @@ static void bad_sizes(struct rx_bench *b, DAT_EP_HANDLE ep)
 	KD_ASSERT_OK(b->test, dat_ia_query(b->in->ia, NULL, DAT_IA_FIELD_ALL,
 					   max, 0, NULL));
 	p->ep_attr.max_message_size = max->max_message_size + 1;
+	mask = DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE;
 	if (p->ep_attr.max_message_size)
 		KD_EXPECT_RET(b->test, DAT_INVALID_PARAMETER,
-			      dat_ep_modify(ep,
-				DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE, p));
+			      dat_ep_modify(ep, mask, p));
 	p->ep_attr.max_rdma_size = max->max_rdma_size + 1;
+	mask = DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE;
 	if (p->ep_attr.max_rdma_size)
 		KD_EXPECT_RET(b->test, DAT_INVALID_PARAMETER,
-			      dat_ep_modify(ep,
-				DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE, p));
+			      dat_ep_modify(ep, mask, p));
 }
 
 static void M3_bad_values(struct kunit *test)
@@ -405,35 +425,45 @@ static void M3_bad_values(struct kunit *test)
 	expect_param(test, link->in, before, "unchanged");
 }
 
+/* The EP does not take this for a handle of that kind. */
+static void bad_handle(struct rx_bench *b, struct rx_link *link,
+		       DAT_EP_PARAM_MASK bit, DAT_HANDLE handle)
+{
+	DAT_EP_PARAM *p = ep_param(b->test, link->in);
+
+	if (bit == DAT_EP_FIELD_PZ_HANDLE)
+		p->pz_handle = handle;
+	else if (bit == DAT_EP_FIELD_RECV_EVD_HANDLE)
+		p->recv_evd_handle = handle;
+	else if (bit == DAT_EP_FIELD_REQUEST_EVD_HANDLE)
+		p->request_evd_handle = handle;
+	else
+		p->connect_evd_handle = handle;
+	KD_EXPECT_RET(b->test, DAT_INVALID_PARAMETER,
+		      dat_ep_modify(link->in, bit, p));
+}
+
 static void M5_handles(struct kunit *test)
 {
 	struct rx_bench *b = rx_open(test, 0);
 	struct rx_link *link = rx_eps(b, NULL);
-	DAT_EP_PARAM *before = ep_param(test, link->in), *p;
+	DAT_EP_PARAM *before = ep_param(test, link->in);
 	DAT_PZ_HANDLE freed;
 
 	KD_ASSERT_OK(test, dat_pz_create(b->in->ia, &freed));
 	KD_ASSERT_OK(test, dat_pz_free(freed));
-	p = ep_param(test, link->in);
-#define BAD_HANDLE(BIT, field, handle)					\
-do {									\
-	p->field = (typeof(p->field))(handle);				\
-	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,			\
-		      dat_ep_modify(link->in, DAT_EP_FIELD_ ## BIT, p));\
-} while (0)
-	BAD_HANDLE(PZ_HANDLE, pz_handle, freed);
-	BAD_HANDLE(PZ_HANDLE, pz_handle, b->in->recv_evd);
-	BAD_HANDLE(PZ_HANDLE, pz_handle, b->out->pz);
-	BAD_HANDLE(PZ_HANDLE, pz_handle, 0x12345678);
-	BAD_HANDLE(RECV_EVD_HANDLE, recv_evd_handle, b->in->conn_evd);
-	BAD_HANDLE(RECV_EVD_HANDLE, recv_evd_handle, b->out->recv_evd);
-	BAD_HANDLE(RECV_EVD_HANDLE, recv_evd_handle, link->in);
+	bad_handle(b, link, DAT_EP_FIELD_PZ_HANDLE, freed);
+	bad_handle(b, link, DAT_EP_FIELD_PZ_HANDLE, b->in->recv_evd);
+	bad_handle(b, link, DAT_EP_FIELD_PZ_HANDLE, b->out->pz);
+	bad_handle(b, link, DAT_EP_FIELD_PZ_HANDLE, (DAT_HANDLE)0x12345678UL);
+	bad_handle(b, link, DAT_EP_FIELD_RECV_EVD_HANDLE, b->in->conn_evd);
+	bad_handle(b, link, DAT_EP_FIELD_RECV_EVD_HANDLE, b->out->recv_evd);
+	bad_handle(b, link, DAT_EP_FIELD_RECV_EVD_HANDLE, link->in);
 	/* There are receives to be reported. */
-	BAD_HANDLE(RECV_EVD_HANDLE, recv_evd_handle, NULL);
-	BAD_HANDLE(REQUEST_EVD_HANDLE, request_evd_handle, b->in->cr_evd);
-	BAD_HANDLE(REQUEST_EVD_HANDLE, request_evd_handle, NULL);
-	BAD_HANDLE(CONNECT_EVD_HANDLE, connect_evd_handle, b->in->recv_evd);
-#undef BAD_HANDLE
+	bad_handle(b, link, DAT_EP_FIELD_RECV_EVD_HANDLE, NULL);
+	bad_handle(b, link, DAT_EP_FIELD_REQUEST_EVD_HANDLE, b->in->cr_evd);
+	bad_handle(b, link, DAT_EP_FIELD_REQUEST_EVD_HANDLE, NULL);
+	bad_handle(b, link, DAT_EP_FIELD_CONNECT_EVD_HANDLE, b->in->recv_evd);
 	expect_param(test, link->in, before, "unchanged");
 
 	KD_EXPECT_RET(test, DAT_INVALID_HANDLE,
@@ -482,6 +512,7 @@ static struct kunit_suite modify_suite = {
 	.name = "kdapl_modify",
 	.test_cases = modify_cases,
 };
+
 kunit_test_suite(modify_suite);
 
 MODULE_IMPORT_NS(KDAPL_TEST);

@@ -7,16 +7,27 @@
 #include <rdma/ib_verbs.h>
 #include "srq_fixture.h"
 
+#define HANDLES	(DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE | \
+		 DAT_EP_FIELD_REQUEST_EVD_HANDLE | \
+		 DAT_EP_FIELD_CONNECT_EVD_HANDLE)
+
+static DAT_RETURN modify(struct kunit *test, DAT_EP_HANDLE ep,
+			 DAT_EP_PARAM_MASK bit, size_t offset, uintptr_t value)
+{
+	void *p = kunit_kzalloc(test, sizeof(DAT_EP_PARAM), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	if (bit & HANDLES)
+		*(uintptr_t *)(p + offset) = value;
+	else
+		*(u32 *)(p + offset) = value;
+	return dat_ep_modify(ep, bit, p);
+}
+
 /* Change one parameter: its bit, its member and the new value. */
 #define MODIFY(test, ep, bit, field, value)				\
-({									\
-	DAT_EP_PARAM *__p;						\
-									\
-	__p = kunit_kzalloc(test, sizeof(*__p), GFP_KERNEL);		\
-	KUNIT_ASSERT_NOT_NULL(test, __p);				\
-	__p->field = (value);						\
-	dat_ep_modify(ep, DAT_EP_FIELD_ ## bit, __p);			\
-})
+	modify(test, ep, DAT_EP_FIELD_ ## bit,				\
+	       offsetof(DAT_EP_PARAM, field), (uintptr_t)(value))
 
 static void M3_receive_queue(struct kunit *test)
 {
@@ -432,6 +443,7 @@ static struct kunit_suite modify_use_suite = {
 	.name = "kdapl_modify_use",
 	.test_cases = modify_use_cases,
 };
+
 kunit_test_suite(modify_use_suite);
 
 MODULE_DESCRIPTION("KUnit: what a modified Endpoint does");

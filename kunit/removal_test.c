@@ -6,11 +6,11 @@
  * Devices are removed and added by "rdma", run from the cases as an administrator
  * would. No case touches the devices that the other suites use.
  */
-#include <linux/io.h>
 #include <linux/kmod.h>
 #include <linux/ktime.h>
-#include <linux/mm.h>
 #include <linux/module.h>
+#include "ep_states.h"
+#include "random/gone.h"
 #include "random/teardown.h"
 
 /* The device goes at once: far more than "rdma" needs to start. */
@@ -18,18 +18,18 @@
 
 /* ---- Devices that come and go --------------------------------------------- */
 
-struct device {
+struct plug {
 	const char *ia;
 	const char *name;
 	const char *add;
 };
 
-static const struct device devices[] = {
+static const struct plug devices[] = {
 	{ "rxe1/1", "rxe1", "rdma link add rxe1 type rxe netdev v2" },
 	{ "siw1/1", "siw1", "rdma link add siw1 type siw netdev dummy1" },
 };
 
-static void device_desc(const struct device *d, char *desc)
+static void device_desc(const struct plug *d, char *desc)
 {
 	strscpy(desc, d->name, KUNIT_PARAM_DESC_SIZE);
 }
@@ -58,7 +58,7 @@ static bool is_listed(const char *name)
 static void plug(void *data)
 {
 	struct kunit *test = data;
-	const struct device *d = test->param_value;
+	const struct plug *d = test->param_value;
 
 	if (!is_listed(d->ia))
 		KUNIT_EXPECT_EQ(test, 0, run(d->add));
@@ -67,7 +67,7 @@ static void plug(void *data)
 
 static void unplug(struct kunit *test)
 {
-	const struct device *d = test->param_value;
+	const struct plug *d = test->param_value;
 	char command[64];
 	ktime_t start;
 
@@ -81,7 +81,7 @@ static void unplug(struct kunit *test)
 /* A side on the device, which is there again after the case. */
 static struct kd_side *open_device(struct kunit *test)
 {
-	const struct device *d = test->param_value;
+	const struct plug *d = test->param_value;
 
 	return kd_open(test, d->ia);
 }
@@ -90,7 +90,7 @@ static int removal_init(struct kunit *test)
 {
 	/* A skipped case has no device, and needs none. */
 	if (!test->param_value ||
-	    !is_listed(((const struct device *)test->param_value)->ia))
+	    !is_listed(((const struct plug *)test->param_value)->ia))
 		return 0;
 	return kunit_add_action_or_reset(test, plug, test);
 }
@@ -299,144 +299,7 @@ static void N6_while_connections_come_and_go(struct kunit *test)
 	free_side(c->a, &objects);
 }
 
-/* ---- Memory, and every call afterwards ----------------------------------------- */
-
-/* A side's memory objects beyond its buffer, all in use. */
-struct memory {
-	struct kd_buf *local;
-	struct kd_buf *remote;
-	DAT_LMR_HANDLE fmr;
-	DAT_RMR_HANDLE rmr;
-	DAT_LMR_CONTEXT fmr_context;
-	DAT_RMR_CONTEXT rmr_context;
-	DAT_PADDR page;
-};
-
-static void make_memory(struct kd_side *s, struct memory *m)
-{
-	DAT_LMR_TRIPLET seg = kd_seg(s->buf, 0, PAGE_SIZE);
-	DAT_REGION_DESCRIPTION region = { .for_physical = &m->page };
-
-	m->page = page_to_phys(virt_to_page(s->buf->va));
-	m->local = kd_buf_alloc_priv(s, SZ_16K, true,
-				     DAT_MEM_PRIV_LOCAL_READ_FLAG |
-				     DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
-	m->remote = kd_buf_valloc(s, SZ_16K);
-	KD_ASSERT_OK(s->test, dat_lmr_allocate(s->ia, s->pz, 4,
-					       DAT_LMR_SCOPE_PZ, &m->fmr));
-	KD_ASSERT_OK(s->test, dat_rmr_create(s->pz, &m->rmr));
-	KD_ASSERT_OK(s->test,
-		     dat_lmr_fmr(m->fmr, DAT_MEM_TYPE_PHYSICAL, region, 1,
-				 DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, s->ep,
-				 kd_cookie(1), 0, &m->fmr_context,
-				 &m->rmr_context));
-	kd_expect_dto(s->test, s->req_evd, 1, DAT_DTO_SUCCESS, NULL);
-	KD_ASSERT_OK(s->test,
-		     dat_rmr_bind(m->rmr, s->buf->lmr, &seg,
-				  DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, s->ep,
-				  kd_cookie(2), 0, &m->rmr_context));
-	kd_expect_event(s->test, s->req_evd, DAT_RMR_BIND_COMPLETION_EVENT,
-			NULL);
-}
-
-/* The call needs the device: an error that says so. */
-#define GONE(test, call)	KD_EXPECT_RET(test, DAT_INSUFFICIENT_RESOURCES, call)
-
-static void calls_that_need_the_device(struct kd_side *s)
-{
-	DAT_IA_ATTR *attr = kunit_kzalloc(s->test, sizeof(*attr), GFP_KERNEL);
-	DAT_REGION_DESCRIPTION region = { .for_va = s->buf->va };
-	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 8, .max_recv_iov = 1 };
-	DAT_EP_ATTR ep_attr = kd_ep_attr();
-	struct kunit *test = s->test;
-	DAT_EVD_HANDLE evd = NULL;
-	DAT_HANDLE out = NULL;
-	DAT_RMR_CONTEXT rc;
-	DAT_LMR_CONTEXT lc;
-	DAT_CONN_QUAL qual;
-
-	KUNIT_ASSERT_NOT_NULL(test, attr);
-	KD_EXPECT_RET(test, DAT_PROVIDER_NOT_FOUND,
-		      dat_ia_open((char *)s->name, 8, &evd, (void *)&out));
-	GONE(test, dat_ia_query(s->ia, NULL, DAT_IA_FIELD_ALL, attr, 0, NULL));
-	GONE(test, dat_pz_create(s->ia, (void *)&out));
-	GONE(test, dat_evd_kcreate(s->ia, 8, DAT_UPCALL_DISABLE, NULL,
-				   DAT_EVD_DTO_FLAG, &evd));
-	GONE(test, dat_ep_create(s->ia, s->pz, s->recv_evd, s->req_evd,
-				 s->conn_evd, &ep_attr, (void *)&out));
-	GONE(test, dat_srq_create(s->ia, s->pz, &srq_attr, (void *)&out));
-	GONE(test, dat_rmr_create(s->pz, (void *)&out));
-	GONE(test, dat_lmr_allocate(s->ia, s->pz, 2, DAT_LMR_SCOPE_PZ,
-				    (void *)&out));
-	GONE(test, dat_lmr_kcreate(s->ia, DAT_MEM_TYPE_VIRTUAL, region, 4096,
-				   s->pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,
-				   DAT_MEM_OPTIMIZE_DONT_CARE, (void *)&out,
-				   &lc, &rc, NULL, NULL));
-	GONE(test, dat_psp_create(s->ia, kd_port(), s->cr_evd, 0,
-				  (void *)&out));
-	GONE(test, dat_psp_create_any(s->ia, &qual, s->cr_evd, 0,
-				      (void *)&out));
-	KUNIT_EXPECT_PTR_EQ(test, out, NULL);
-}
-
-/* Posting goes on as after any other disconnection, but gets nowhere. */
-static void calls_that_post(struct kd_side *s, struct memory *m)
-{
-	DAT_LMR_TRIPLET seg = kd_seg(s->buf, 0, 64), gone = seg;
-	DAT_RMR_TRIPLET remote = kd_remote(s->buf, 64, 64);
-	DAT_REGION_DESCRIPTION region = { .for_physical = &m->page };
-	struct kunit *test = s->test;
-	DAT_RMR_CONTEXT rc;
-	DAT_LMR_CONTEXT lc;
-	DAT_EVENT event;
-
-#define NO(call) KUNIT_EXPECT_NE_MSG(test, DAT_SUCCESS, call, "%s", #call)
-	gone.lmr_context = m->fmr_context;
-	NO(dat_ep_post_send(s->ep, 1, &gone, kd_cookie(0), 0));
-	NO(dat_ep_post_send(s->ep, 1, &seg, kd_cookie(1), 0));
-	NO(dat_ep_post_recv(s->ep, 1, &seg, kd_cookie(2), 0));
-	NO(dat_ep_post_rdma_write(s->ep, 1, &seg, kd_cookie(3), &remote, 0));
-	NO(dat_ep_post_rdma_read(s->ep, 1, &seg, kd_cookie(4), &remote, 0));
-	NO(dat_lmr_fmr(m->fmr, DAT_MEM_TYPE_PHYSICAL, region, 1,
-		       DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, s->ep,
-		       kd_cookie(5), 0, &lc, &rc));
-	NO(dat_lmr_invalidate(m->fmr, s->ep, kd_cookie(6), 0));
-	NO(dat_rmr_bind(m->rmr, s->buf->lmr, &seg, DAT_MEM_PRIV_ALL_FLAG,
-			DAT_VA_TYPE_VA, s->ep, kd_cookie(7), 0, &rc));
-#undef NO
-	while (dat_evd_dequeue(s->req_evd, &event) == DAT_SUCCESS)
-		KUNIT_EXPECT_NE(test, (int)event.event_data
-				.dto_completion_event_data.status,
-				(int)DAT_DTO_SUCCESS);
-}
-
-/* What is only about our own memory works as ever, or fails cleanly. */
-static void calls_without_a_device(struct kd_side *s, struct memory *m)
-{
-	DAT_EP_PARAM *ep = kunit_kzalloc(s->test, sizeof(*ep), GFP_KERNEL);
-	struct kunit *test = s->test;
-	DAT_LMR_PARAM lmr;
-	DAT_RMR_PARAM rmr;
-	DAT_EVD_PARAM evd;
-	DAT_COUNT held;
-
-	KUNIT_ASSERT_NOT_NULL(test, ep);
-	KD_EXPECT_OK(test, dat_ep_query(s->ep, DAT_EP_FIELD_ALL, ep));
-	KD_EXPECT_OK(test, dat_ep_recv_query(s->ep, &held, NULL));
-	KD_EXPECT_OK(test, dat_ep_set_watermark(s->ep, 1, 1));
-	KD_EXPECT_OK(test, dat_evd_query(s->recv_evd, DAT_EVD_FIELD_ALL, &evd));
-	KD_EXPECT_OK(test, dat_lmr_query(m->remote->lmr, DAT_LMR_FIELD_ALL,
-					 &lmr));
-	KD_EXPECT_OK(test, dat_rmr_query(m->rmr, DAT_RMR_FIELD_ALL, &rmr));
-	dat_evd_resize(s->recv_evd, 128);
-	dat_evd_resize(s->conn_evd, 128);
-	KD_EXPECT_OK(test, dat_ep_disconnect(s->ep, DAT_CLOSE_ABRUPT_FLAG));
-	KD_EXPECT_OK(test, dat_ep_reset(s->ep));
-	KUNIT_EXPECT_NE(test, DAT_SUCCESS,
-			dat_ep_connect(s->ep, s->addr, kd_port(), 100000, 0,
-				       NULL, 0, 0));
-	KUNIT_EXPECT_EQ(test, 0, kd_drain(s->conn_evd));
-}
+/* ---- Every call, and every state ---------------------------------------------- */
 
 static void N6_calls_afterwards(struct kunit *test)
 {
@@ -457,6 +320,7 @@ static void N6_calls_afterwards(struct kunit *test)
 	calls_that_need_the_device(a);
 	calls_that_post(a, &m);
 	calls_without_a_device(a, &m);
+	calls_of_an_srq(p);
 	add_object(&objects, m.fmr);
 	add_object(&objects, m.rmr);
 	free_side(a, &objects);
@@ -481,6 +345,261 @@ static void N6_idle(struct kunit *test)
 	unplug(test);
 }
 
+/* Who is connected, or might yet be, is told; COMPLETION_PENDING see above. */
+static void N6_every_state(struct kunit *test)
+{
+	const struct plug *d = test->param_value;
+	struct ep_stage *stage;
+	DAT_EVENT event = { };
+	int reach;
+
+	for (reach = 0; reach < EP_REACHABLE; reach++) {
+		if (reach == EP_COMPLETION_PENDING)
+			continue;
+		stage = ep_stage_enter(test, d->ia, reach);
+		if (!stage)
+			continue;
+		unplug(test);
+		if (reach != EP_DISCONNECTED && reach != EP_TENTATIVE_PENDING)
+			kd_expect_event(test, stage->side->conn_evd,
+					DAT_CONNECTION_EVENT_BROKEN, &event);
+		kd_expect_no_event(test, stage->side->conn_evd);
+		expect_catastrophe(stage->side);
+		ep_stage_leave(stage);
+		plug(test);
+	}
+}
+
+/* ---- IAs that close ------------------------------------------------------------ */
+
+/* Senders go on with handles that have become invalid. */
+static void C5_abrupt_close_under_traffic(struct kunit *test)
+{
+	static const u32 flags[] = {
+		DAT_EVD_DTO_FLAG, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG
+	};
+	struct traffic *t;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		t = connect_traffic(test, i & 2 ? 32 : 0, flags[i & 1]);
+		start_traffic(test, t);
+		kd_close(t->side[0]);
+		kd_close(t->side[1]);
+		kd_wait_until(is_refused, t, KD_TIMEOUT_MS);
+		stop_traffic(t);
+		KUNIT_EXPECT_GT(test, t->sender[0].refused, 0);
+		KUNIT_EXPECT_GT(test, t->sender[1].refused, 0);
+	}
+}
+
+static void C5_abrupt_close_in_every_state(struct kunit *test)
+{
+	const char *ia = *(const char * const *)test->param_value;
+	struct ep_stage *stage;
+	int reach;
+
+	for (reach = 0; reach < EP_REACHABLE; reach++) {
+		stage = ep_stage_enter(test, ia, reach);
+		if (stage)
+			ep_stage_leave(stage);
+	}
+}
+
+/* Calls that free one object each, made by two threads at the same time. */
+struct freer {
+	DAT_HANDLE handle[MAX_OBJECTS];
+	unsigned int n;
+	unsigned int freed;
+	struct completion go;
+	struct completion done;
+};
+
+static int free_thread(void *data)
+{
+	struct freer *f = data;
+	unsigned int i;
+
+	wait_for_completion(&f->go);
+	for (i = 0; i < f->n; i++) {
+		f->freed += free_object(f->handle[i]) == DAT_SUCCESS;
+		if (i % 3 == 0)
+			cond_resched();
+	}
+	complete(&f->done);
+	return 0;
+}
+
+static void make_objects(struct kd_side *s, struct freer *f)
+{
+	DAT_SRQ_ATTR srq = { .max_recv_dtos = 8, .max_recv_iov = 1 };
+	struct kunit *test = s->test;
+	int i;
+
+	f->n = 0;
+	for (i = 0; i < 3; i++) {
+		f->handle[f->n++] = kd_buf_valloc(s, SZ_8K)->lmr;
+		KD_ASSERT_OK(test, dat_rmr_create(s->pz, (DAT_RMR_HANDLE *)
+						  &f->handle[f->n++]));
+		KD_ASSERT_OK(test, dat_pz_create(s->ia, (DAT_PZ_HANDLE *)
+						 &f->handle[f->n++]));
+		KD_ASSERT_OK(test, dat_srq_create(s->ia, s->pz, &srq,
+						  (DAT_SRQ_HANDLE *)
+						  &f->handle[f->n++]));
+		f->handle[f->n++] = kd_psp(s, kd_port(), 0);
+	}
+}
+
+static void C5_two_threads_free_the_same(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	struct freer *f = kunit_kcalloc(test, 2, sizeof(*f), GFP_KERNEL);
+	int i, round;
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	kd_setup(s, NULL);
+	for (round = 0; round < 10; round++) {
+		make_objects(s, &f[0]);
+		f[1] = f[0];
+		for (i = 0; i < 2; i++) {
+			f[i].freed = 0;
+			init_completion(&f[i].go);
+			init_completion(&f[i].done);
+			kthread_run(free_thread, &f[i], "kd-free-%d", i);
+		}
+		for (i = 0; i < 2; i++)
+			complete(&f[i].go);
+		for (i = 0; i < 2; i++)
+			wait_for_completion(&f[i].done);
+		KUNIT_EXPECT_EQ(test, f[0].freed + f[1].freed, f[0].n);
+	}
+}
+
+/* ---- Upcalls --------------------------------------------------------------------- */
+
+struct waiter {
+	DAT_EVD_HANDLE evd;
+	DAT_RETURN ret;
+	struct completion done;
+};
+
+static int teardown_thread(void *data)
+{
+	struct waiter *w = data;
+
+	w->ret = dat_evd_modify_upcall(w->evd, DAT_UPCALL_TEARDOWN,
+				       DAT_UPCALL_SAME, DAT_UPCALL_INVOC_NEW);
+	complete(&w->done);
+	return 0;
+}
+
+static void C4_teardown_waits(struct kunit *test)
+{
+	struct slow_upcall *u = kunit_kzalloc(test, sizeof(*u), GFP_KERNEL);
+	struct waiter *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+	struct kd_side *s = kd_open_param(test);
+
+	KUNIT_ASSERT_NOT_NULL(test, u);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	kd_setup(s, NULL);
+	w->evd = start_slow_upcall(s, u);
+	init_completion(&w->done);
+	kthread_run(teardown_thread, w, "kd-teardown");
+	KUNIT_EXPECT_EQ(test, 0,
+			wait_for_completion_timeout(&w->done,
+						    msecs_to_jiffies(100)));
+	complete(&u->leave);
+	wait_for_completion(&w->done);
+	KD_EXPECT_OK(test, w->ret);
+	KUNIT_EXPECT_TRUE(test, u->left);
+}
+
+/* While an upcall runs, its module cannot go. */
+static void C6_upcall_pins_its_module(struct kunit *test)
+{
+	struct slow_upcall *u = kunit_kzalloc(test, sizeof(*u), GFP_KERNEL);
+	struct kd_side *s = kd_open_param(test);
+	int before = module_refcount(THIS_MODULE);
+	DAT_UPCALL_OBJECT mine;
+	DAT_EVD_PARAM param;
+	DAT_EVD_HANDLE evd;
+
+	KUNIT_ASSERT_NOT_NULL(test, u);
+	kd_setup(s, NULL);
+	evd = start_slow_upcall(s, u);
+	complete(&u->leave);
+	KD_ASSERT_OK(test, dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
+	/* From here on it is an upcall of this module. */
+	mine = param.upcall;
+	KD_ASSERT_OK(test,
+		     dat_evd_modify_upcall(evd, DAT_UPCALL_SINGLE_INSTANCE,
+					   &mine, DAT_UPCALL_INVOC_ANY));
+	reinit_completion(&u->leave);
+	KD_ASSERT_OK(test, dat_evd_post_se(evd, &(DAT_EVENT) {
+		.event_number = DAT_SOFTWARE_EVENT }));
+	wait_for_completion(&u->entered);
+	KUNIT_EXPECT_EQ(test, before + 1, module_refcount(THIS_MODULE));
+	complete(&u->leave);
+	KD_EXPECT_OK(test, dat_evd_free(evd));
+	KUNIT_EXPECT_EQ(test, before, module_refcount(THIS_MODULE));
+}
+
+/* Frees its own Endpoint after some messages, or when it is connected. */
+static void free_own_ep(struct kd_recorder *rec, const DAT_EVENT *event,
+			DAT_BOOLEAN more)
+{
+	struct kd_side *s = rec->priv;
+
+	if (atomic_read(&rec->calls) == RECVS || event->event_number ==
+	    DAT_CONNECTION_EVENT_DISCONNECTED)
+		KD_EXPECT_OK(s->test, dat_ep_free(s->ep));
+	else if (event->event_number == DAT_DTO_COMPLETION_EVENT)
+		repost(rec, event, more);
+}
+
+static void C4_ep_frees_itself_in_dto_upcall(struct kunit *test)
+{
+	static const u32 flags[] = {
+		DAT_EVD_DTO_FLAG, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG
+	};
+	struct traffic *t;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		t = connect_traffic(test, i & 2 ? 32 : 0, flags[i & 1]);
+		t->recv[1]->hook = free_own_ep;
+		start_senders(test, t);
+		kd_expect_event(test, t->side[0]->conn_evd,
+				DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
+		stop_traffic(t);
+		KUNIT_EXPECT_FALSE(test, is_live(t->side[1]->ep));
+		kd_expect_no_event(test, t->side[1]->conn_evd);
+		kd_close(t->side[0]);
+		kd_close(t->side[1]);
+	}
+}
+
+static void C4_ep_frees_itself_in_connection_upcall(struct kunit *test)
+{
+	struct traffic *t = connect_traffic(test, 0, DAT_EVD_DTO_FLAG);
+	struct kd_recorder *rec = kd_recorder(test);
+	DAT_UPCALL_OBJECT upcall = kd_upcall(rec);
+
+	rec->hook = free_own_ep;
+	rec->priv = t->side[1];
+	KD_ASSERT_OK(test, dat_evd_modify_upcall(t->side[1]->conn_evd,
+						 DAT_UPCALL_SINGLE_INSTANCE,
+						 &upcall,
+						 DAT_UPCALL_INVOC_ANY));
+	start_traffic(test, t);
+	KD_EXPECT_OK(test, dat_ep_disconnect(t->side[0]->ep,
+					     DAT_CLOSE_ABRUPT_FLAG));
+	KUNIT_EXPECT_TRUE(test, kd_wait_calls(rec, 1));
+	stop_traffic(t);
+	KUNIT_EXPECT_FALSE(test, is_live(t->side[1]->ep));
+	kd_close(t->side[1]);
+}
+
 static struct kunit_case removal_cases[] = {
 	KUNIT_CASE_PARAM(N6_traffic, device_gen_params),
 	KUNIT_CASE_PARAM(N6_traffic_of_srqs, device_gen_params),
@@ -492,6 +611,18 @@ static struct kunit_case removal_cases[] = {
 	KUNIT_CASE_PARAM(N6_while_connections_come_and_go, device_gen_params),
 	KUNIT_CASE_PARAM(N6_calls_afterwards, device_gen_params),
 	KUNIT_CASE_PARAM(N6_idle, device_gen_params),
+	KUNIT_CASE_PARAM(N6_every_state, device_gen_params),
+	{}
+};
+
+static struct kunit_case close_cases[] = {
+	KUNIT_CASE_PARAM(C5_abrupt_close_under_traffic, kd_gen_ia),
+	KUNIT_CASE_PARAM(C5_abrupt_close_in_every_state, kd_gen_ia),
+	KUNIT_CASE_PARAM(C5_two_threads_free_the_same, kd_gen_ia),
+	KUNIT_CASE_PARAM(C4_teardown_waits, kd_gen_ia),
+	KUNIT_CASE_PARAM(C6_upcall_pins_its_module, kd_gen_ia),
+	KUNIT_CASE_PARAM(C4_ep_frees_itself_in_dto_upcall, kd_gen_ia),
+	KUNIT_CASE_PARAM(C4_ep_frees_itself_in_connection_upcall, kd_gen_ia),
 	{}
 };
 
@@ -501,7 +632,12 @@ static struct kunit_suite removal_suite = {
 	.test_cases = removal_cases,
 };
 
-kunit_test_suite(removal_suite);
+static struct kunit_suite close_suite = {
+	.name = "kdapl-close",
+	.test_cases = close_cases,
+};
+
+kunit_test_suites(&removal_suite, &close_suite);
 
 MODULE_DESCRIPTION("KUnit suite of kdapl.ko: devices and IAs that go away");
 MODULE_LICENSE("Dual BSD/GPL");

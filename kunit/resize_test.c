@@ -141,7 +141,7 @@ static void S1_order(struct kunit *test)
 	rx_expect_counts(b, 5, 0, 0);
 }
 
-/* Far more than the device's queue holds, which has 64 and was never resized. */
+/* Far more than the device's queue holds, which was made for 64. */
 static void S1_beyond_the_device(struct kunit *test)
 {
 	struct rx_bench *b = rx_open(test, 1);
@@ -221,6 +221,16 @@ struct churn {
 	u32 bad;
 };
 
+/* Leave some time to the traffic. */
+static void churn_pause(u32 n)
+{
+	kd_wake();
+	if (n % 16)
+		cond_resched();
+	else
+		schedule_timeout_uninterruptible(1);
+}
+
 /* Sizes that are always allowed, and some that never are. */
 static int churn_resize(void *data)
 {
@@ -236,8 +246,7 @@ static int churn_resize(void *data)
 		if (DAT_GET_TYPE(RESIZE(c->b, 0)) != DAT_INVALID_PARAMETER)
 			c->bad++;
 		WRITE_ONCE(c->resized, c->resized + 1);
-		kd_wake();
-		cond_resched();
+		churn_pause(c->resized);
 	}
 	return 0;
 }
@@ -250,8 +259,7 @@ static int churn_mark(void *data)
 		if (dat_srq_set_lw(c->b->in->srq, c->marked % 60))
 			c->bad++;
 		WRITE_ONCE(c->marked, c->marked + 1);
-		kd_wake();
-		cond_resched();
+		churn_pause(c->marked);
 	}
 	return 0;
 }
@@ -370,6 +378,7 @@ static struct kunit_suite resize_suite = {
 	.name = "kdapl_resize",
 	.test_cases = resize_cases,
 };
+
 kunit_test_suite(resize_suite);
 
 MODULE_DESCRIPTION("KUnit: resizing an SRQ");

@@ -413,29 +413,27 @@ static void R6_full_evd_of_connection_events(struct kunit *test)
 	kd_expect_no_event(test, a->async_evd);
 }
 
-/* The length of the EVD is the backlog; who comes later is told so. */
-static void R6_request_backlog(struct kunit *test)
+/* Connection requests wait as well. */
+static void R6_full_evd_of_requests(struct kunit *test)
 {
 	struct pair pair = make_pair(test);
 	struct kd_side *a = pair.a, *p = pair.p;
 	u16 port = kd_port();
 	int i;
 
-	p->cr_evd = kd_evd(p, DAT_EVD_CR_FLAG, REQUESTS, DAT_UPCALL_DISABLE);
+	p->cr_evd = kd_evd(p, DAT_EVD_CR_FLAG, 1, DAT_UPCALL_DISABLE);
 	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
-	for (i = 0; i < REQUESTS + 2; i++) {
+	for (i = 0; i < REQUESTS; i++) {
 		a->ep = kd_ep(a, NULL);
 		kd_connect_start(a, p, port);
 	}
-	for (i = 0; i < 2; i++)
-		kd_expect_event(test, a->conn_evd, kd_turned_away(a), NULL);
-	for (i = 0; i < REQUESTS; i++)
+	expect_overflow(test, p, p->cr_evd);
+	for (i = 0; i < REQUESTS; i++) {
 		KD_EXPECT_OK(test, dat_cr_reject(kd_expect_cr(p), 0, NULL));
-	for (i = 0; i < REQUESTS; i++)
 		kd_expect_event(test, a->conn_evd,
 				DAT_CONNECTION_EVENT_PEER_REJECTED, NULL);
+	}
 	kd_expect_no_event(test, p->cr_evd);
-	kd_expect_no_event(test, p->async_evd);
 }
 
 static void resize_while_messages_arrive(struct kunit *test)
@@ -468,7 +466,7 @@ static struct kunit_case upcall_cases[] = {
 	KUNIT_CASE_PARAM(C4_free_the_ep_from_upcall, kd_gen_ia),
 	KUNIT_CASE_PARAM(R6_full_evd_loses_nothing, kd_gen_ia),
 	KUNIT_CASE_PARAM(R6_full_evd_of_connection_events, kd_gen_ia),
-	KUNIT_CASE_PARAM(R6_request_backlog, kd_gen_ia),
+	KUNIT_CASE_PARAM(R6_full_evd_of_requests, kd_gen_ia),
 	KUNIT_CASE_PARAM(resize_while_messages_arrive, kd_gen_ia),
 	{}
 };

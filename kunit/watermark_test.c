@@ -21,6 +21,7 @@ static const struct wm_param wm_params[] = {
 	{ "siw0/1", 32, "siw0 SRQ" },
 	{ "siw0/1", 0, "siw0 plain" },
 };
+
 KUNIT_ARRAY_PARAM_DESC(wm, wm_params, desc);
 
 static struct rx_bench *wm_open(struct kunit *test)
@@ -310,7 +311,6 @@ static void W4_bad_values(struct kunit *test)
 	rx_reap_n(b, link, 3);
 }
 
-
 /* Every state that an EP can be in. */
 static void W4_every_state(struct kunit *test)
 {
@@ -512,6 +512,7 @@ static struct kunit_suite watermark_suite = {
 	.name = "kdapl_watermark",
 	.test_cases = watermark_cases,
 };
+
 kunit_test_suite(watermark_suite);
 
 MODULE_DESCRIPTION("KUnit: the high watermarks of an Endpoint");

@@ -111,6 +111,9 @@ static void kdapl_wc_done(struct kdapl_evd *evd, struct ib_wc *wc,
 		wr->ep = ep;
 		wr->len = wc->byte_len;
 		wr->op = DAT_DTO_RECEIVE;
+		/* Segments were checked; to rxe a short buffer is a bad one. */
+		if (unlikely(wc->status == IB_WC_LOC_QP_OP_ERR))
+			wr->status = DAT_DTO_ERR_LOCAL_LENGTH;
 		if (unlikely(wc->wc_flags & IB_WC_WITH_INVALIDATE) &&
 		    wc->status == IB_WC_SUCCESS) {
 			wr->op = DAT_DTO_RECEIVE_WITH_INVALIDATE;

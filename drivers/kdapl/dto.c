@@ -218,7 +218,7 @@ static DAT_RETURN kdapl_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
 			     const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 			     DAT_COMPLETION_FLAGS flags, struct ib_send_wr *wr)
 {
-	struct ib_sge sge[KDAPL_MAX_IOV];
+	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
 	u64 total;
@@ -282,7 +282,7 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_DTO_COOKIE user_cookie,
 			    DAT_COMPLETION_FLAGS completion_flags)
 {
-	struct ib_sge sge[KDAPL_MAX_IOV];
+	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
 	struct kdapl_ring *rq;
 	struct kdapl_wr *entry;
 	unsigned long irq;
@@ -366,7 +366,7 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 				  DAT_COMPLETION_FLAGS completion_flags)
 {
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };
-	struct ib_sge sge[KDAPL_MAX_IOV];
+	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
 	u64 total;
@@ -420,7 +420,7 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 				 DAT_COMPLETION_FLAGS completion_flags)
 {
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_READ };
-	struct ib_sge sge[KDAPL_MAX_IOV];
+	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
 	u64 total;

@@ -261,7 +261,7 @@ static bool kdapl_evd_callable(struct kdapl_evd *evd, struct kdapl_call *call)
 bool kdapl_evd_reap(struct kdapl_evd *evd, DAT_EVENT *event, bool *more,
 		    struct kdapl_call *call)
 {
-	struct kdapl_later later;
+	struct kdapl_later later __uninitialized;
 	struct kdapl_event *ev;
 	unsigned long flags;
 	bool found;

@@ -31,9 +31,7 @@ bool kdapl_srq_check_lw(struct kdapl_srq *srq)
 void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
 		    struct kdapl_wr *wr, struct kdapl_later *later)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&srq->lock, flags);
+	spin_lock(&srq->lock);
 	list_del(&wr->link);
 	srq->hw_count--;
 	srq->available--;
@@ -47,7 +45,7 @@ void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
 		kdapl_srq_hw_feed(srq);
 	if (unlikely(srq->lw_armed) && kdapl_srq_check_lw(srq))
 		kdapl_later_add(later, &srq->lw_event);
-	spin_unlock_irqrestore(&srq->lock, flags);
+	spin_unlock(&srq->lock);
 }
 
 /*
@@ -56,9 +54,7 @@ void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
  */
 void kdapl_srq_return(struct kdapl_srq *srq, struct kdapl_wr *wr, bool reaped)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&srq->lock, flags);
+	spin_lock(&srq->lock);
 	if (reaped) {
 		srq->outstanding--;
 		list_add(&wr->link, &srq->free);
@@ -67,7 +63,7 @@ void kdapl_srq_return(struct kdapl_srq *srq, struct kdapl_wr *wr, bool reaped)
 		list_add_tail(&wr->link, &srq->held);
 		kdapl_srq_hw_feed(srq);
 	}
-	spin_unlock_irqrestore(&srq->lock, flags);
+	spin_unlock(&srq->lock);
 }
 
 /* Poll every EVD that this SRQ's completions go to. Any context. */
@@ -351,7 +347,7 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 			     DAT_LMR_TRIPLET *local_iov,
 			     DAT_DTO_COOKIE user_cookie)
 {
-	struct ib_sge sge[KDAPL_MAX_IOV];
+	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
 	struct kdapl_srq *srq;
 	struct kdapl_wr *wr;
 	unsigned long flags;

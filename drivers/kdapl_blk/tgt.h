@@ -65,7 +65,8 @@ struct kbt_volume {
  * @rx: the buffers in @srq, KBT_RX_SIZE each
  * @rx_posted: how many of @rx were given to @srq; the others are the reserve
  * @low_work: raises the low watermark again when the queue has recovered
- * @wq: runs clients and requests
+ * @wq: runs requests
+ * @end_wq: ends clients, whose requests it waits for
  * @mutex: guards @conns, @conn_count and @stopping
  * @idle: woken when the last client has gone
  */
@@ -80,6 +81,7 @@ struct kbt {
 	unsigned int rx_posted;
 	struct delayed_work low_work;
 	struct workqueue_struct *wq;
+	struct workqueue_struct *end_wq;
 	struct kbt_volume volume;
 	struct mutex mutex;		/* clients */
 	struct list_head conns;

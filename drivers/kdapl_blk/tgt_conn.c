@@ -24,7 +24,7 @@
 void kbt_conn_end(struct kbt_conn *conn)
 {
 	if (!test_and_set_bit(KBT_CONN_ENDING, &conn->flags))
-		queue_work(conn->kbt->wq, &conn->end_work);
+		queue_work(conn->kbt->end_wq, &conn->end_work);
 }
 
 static void kbt_conn_free(struct kbt_conn *conn)
@@ -88,7 +88,7 @@ void kbt_conn_end_all(struct kbt *kbt)
 	list_for_each_entry(conn, &kbt->conns, link)
 		kbt_conn_end(conn);
 	mutex_unlock(&kbt->mutex);
-	/* Their last steps are waited for by destroy_workqueue(). */
+	/* Their last steps are waited for by kbt_workqueues_free(). */
 	wait_event(kbt->idle, !READ_ONCE(kbt->conn_count));
 }
 

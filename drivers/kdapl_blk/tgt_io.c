@@ -233,9 +233,10 @@ void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		&event->event_data.dto_completion_event_data;
 	struct kbt_conn *conn = data;
 
-	if (dto->status != DAT_DTO_SUCCESS) {
-		if (dto->status != DAT_DTO_ERR_FLUSHED)
-			kbt_count(conn->kbt, KBT_STAT_DTO_ERRORS, 1);
+	/* Of what is flushed an event of the connection tells the reason. */
+	if (dto->status != DAT_DTO_SUCCESS &&
+	    dto->status != DAT_DTO_ERR_FLUSHED) {
+		kbt_count(conn->kbt, KBT_STAT_DTO_ERRORS, 1);
 		kbt_conn_end(conn);
 	}
 	kbt_io_put(dto->user_cookie.as_ptr);
@@ -272,11 +273,13 @@ static bool kbt_recv_take(struct kbt_io *io,
 		kbt_count(kbt, KBT_STAT_REQUESTS, 1);
 		return true;
 	}
+	if (dto->status == DAT_DTO_ERR_FLUSHED)
+		return false;
 	if (malformed) {
 		kbt_count(kbt, KBT_STAT_PROTOCOL_ERRORS, 1);
 		pr_warn_ratelimited("%s: %s, ending the connection\n",
 				    conn->peer, malformed);
-	} else if (dto->status != DAT_DTO_ERR_FLUSHED) {
+	} else {
 		kbt_count(kbt, KBT_STAT_DTO_ERRORS, 1);
 		pr_warn_ratelimited("%s: receive failed, status %d\n",
 				    conn->peer, dto->status);

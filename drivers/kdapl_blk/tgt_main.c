@@ -193,6 +193,26 @@ static int kbt_listen(struct kbt *kbt)
 
 /* ---- Start and stop ------------------------------------------------------ */
 
+static int kbt_workqueues(struct kbt *kbt)
+{
+	kbt->wq = alloc_workqueue("kdapl_blk_tgt",
+				  WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!kbt->wq)
+		return -ENOMEM;
+	kbt->end_wq = alloc_workqueue("kdapl_blk_tgt_end", WQ_UNBOUND, 0);
+	if (kbt->end_wq)
+		return 0;
+	destroy_workqueue(kbt->wq);
+	return -ENOMEM;
+}
+
+/* Waits for the last steps of clients that have ended. */
+static void kbt_workqueues_free(struct kbt *kbt)
+{
+	destroy_workqueue(kbt->end_wq);
+	destroy_workqueue(kbt->wq);
+}
+
 static int kbt_start(struct kbt *kbt)
 {
 	DAT_UPCALL_OBJECT async = { kbt, kbt_async_upcall };
@@ -201,13 +221,12 @@ static int kbt_start(struct kbt *kbt)
 	mutex_init(&kbt->mutex);
 	INIT_LIST_HEAD(&kbt->conns);
 	init_waitqueue_head(&kbt->idle);
-	kbt->wq = alloc_workqueue("kdapl_blk_tgt",
-				  WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!kbt->wq)
-		return -ENOMEM;
+	err = kbt_workqueues(kbt);
+	if (err)
+		return err;
 	err = kbt_volume_open(&kbt->volume);
 	if (err)
-		goto free_wq;
+		goto free_workqueues;
 	err = kbt_ia_open(kbt);
 	if (err)
 		goto close_volume;
@@ -232,8 +251,8 @@ close_ia:
 	kbt_ia_close(kbt);
 close_volume:
 	filp_close(kbt->volume.file, NULL);
-free_wq:
-	destroy_workqueue(kbt->wq);
+free_workqueues:
+	kbt_workqueues_free(kbt);
 	return err;
 }
 
@@ -246,7 +265,7 @@ static void kbt_stop(struct kbt *kbt)
 	kbt_srq_stop(kbt);
 	kbt_ia_close(kbt);
 	filp_close(kbt->volume.file, NULL);
-	destroy_workqueue(kbt->wq);
+	kbt_workqueues_free(kbt);
 }
 
 static bool kbt_params_valid(void)

@@ -128,11 +128,13 @@ static void bench_show_figure(struct seq_file *m,
 	switch (desc->compare) {
 	case BENCH_ADDED:
 		bench_show_tenths(m, "added", (s64)(kdapl - raw));
+		seq_puts(m, "\"ratio\": null, ");
 		bench_show_tenths(m, "noise", (s64)(again - raw));
 		ok = (s64)(kdapl - raw) <= (s64)desc->aim;
 		seq_printf(m, "\"aim\": \"<= %u ns\", ", desc->aim / 10);
 		break;
 	case BENCH_RATIO:
+		seq_puts(m, "\"added\": null, ");
 		bench_show_thousandths(m, "ratio", bench_ratio(kdapl, raw));
 		bench_show_thousandths(m, "noise", bench_ratio(again, raw));
 		ok = bench_ratio(kdapl, raw) <= desc->aim;
@@ -140,6 +142,7 @@ static void bench_show_figure(struct seq_file *m,
 			   desc->aim % 1000 / 10);
 		break;
 	default:
+		seq_puts(m, "\"added\": null, ");
 		bench_show_thousandths(m, "ratio", bench_ratio(raw, kdapl));
 		bench_show_thousandths(m, "noise", bench_ratio(raw, again));
 		ok = bench_ratio(raw, kdapl) >= desc->aim;

@@ -11,9 +11,11 @@
 #ifndef KDAPL_KUNIT_RANDOM_POOL_H
 #define KDAPL_KUNIT_RANDOM_POOL_H
 
+#include <linux/completion.h>
 #include <linux/prandom.h>
 #include <linux/scatterlist.h>
-#include "teardown.h"
+#include "../fixture.h"
+#include "free.h"
 
 #define WORLDS		2
 #define TYPES		(DAT_HANDLE_TYPE_CSP + 1)
@@ -35,7 +37,10 @@ struct region {
 	DAT_RMR_CONTEXT rmr_context;
 };
 
+struct pool;
+
 struct world {
+	struct pool *pool;
 	const char *name;
 	DAT_IA_HANDLE ia;		/* stays open */
 	DAT_EVD_HANDLE async_evd;
@@ -95,13 +100,6 @@ static inline bool chance(struct caller *c, u32 percent)
 
 /* ---- Handles ---------------------------------------------------------------- */
 
-static inline bool is_live(DAT_HANDLE handle)
-{
-	DAT_HANDLE_TYPE type;
-
-	return dat_get_handle_type(handle, &type) == DAT_SUCCESS;
-}
-
 static void add_stale(struct pool *pool, DAT_HANDLE handle)
 {
 	pool->stale[pool->stales++ % STALE] = handle;
@@ -133,12 +131,12 @@ static void put(struct pool *pool, struct world *w, DAT_HANDLE_TYPE type,
 		free_object(handle);
 }
 
-/* The result of a call that makes an object. */
+/* The result of a call that makes an object; *@handle is its handle. */
 static DAT_RETURN made(struct caller *c, DAT_HANDLE_TYPE type, DAT_RETURN ret,
-		       DAT_HANDLE handle)
+		       void *handle)
 {
 	if (ret == DAT_SUCCESS)
-		put(c->pool, c->w, type, handle);
+		put(c->pool, c->w, type, *(DAT_HANDLE *)handle);
 	return ret;
 }
 
@@ -308,19 +306,35 @@ static void saw_event(struct pool *pool, struct world *w,
 		    event->event_data.cr_arrival_event_data.cr_handle);
 }
 
-/* Posts the receive again, sometimes; frees the Endpoint, rarely. */
+/* Posts a receive again, sometimes; frees the Endpoint, rarely. */
 static void random_upcall(DAT_PVOID data, const DAT_EVENT *event,
 			  DAT_BOOLEAN more)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
 	struct world *w = data;
-	/* An array of worlds is where the pool begins, but for the test. */
-	struct pool *pool = *(struct pool **)kunit_get_current_test()->priv;
-	struct region *region;
 	DAT_LMR_TRIPLET seg;
+	u32 n;
 
-	atomic_inc(&pool->upcalls);
-	(void)dto; (void)region; (void)seg; (void)w;
+	n = atomic_inc_return(&w->pool->upcalls);
+	if (!event)
+		return;
+	saw_event(w->pool, w, event);
+	if (event->event_number != DAT_DTO_COMPLETION_EVENT)
+		return;
+	dto = &event->event_data.dto_completion_event_data;
+	seg = (DAT_LMR_TRIPLET) {
+		.virtual_address = w->region[n % REGIONS].base,
+		.segment_length = min_t(u64, w->region[n % REGIONS].len, 512),
+		.lmr_context = w->region[n % REGIONS].lmr_context,
+	};
+	if (n % 64 == 0)
+		dat_ep_free(dto->ep_handle);
+	else if (n % 16 == 0)
+		dat_ep_disconnect(dto->ep_handle, DAT_CLOSE_ABRUPT_FLAG);
+	else if (dto->operation == DAT_DTO_RECEIVE && n % 2)
+		dat_ep_post_recv(dto->ep_handle, 1, &seg, dto->user_cookie, 0);
+	else if (n % 3)
+		dat_ep_post_send(dto->ep_handle, 1, &seg, dto->user_cookie, 0);
 }
 
 #endif /* KDAPL_KUNIT_RANDOM_POOL_H */

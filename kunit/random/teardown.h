@@ -10,6 +10,7 @@
 #include <linux/kthread.h>
 #include <linux/random.h>
 #include "../fixture.h"
+#include "free.h"
 
 #define MSG_LEN		256
 #define RECVS		8
@@ -98,6 +99,8 @@ static struct traffic *connect_traffic(struct kunit *test, DAT_COUNT srq_len,
 		t->side[i] = s = kd_open(test, ia);
 		kd_setup(s, &(struct kd_opts) { .srq_len = srq_len,
 						.no_ep = true });
+		KD_ASSERT_OK(test, dat_evd_free(s->recv_evd));
+		KD_ASSERT_OK(test, dat_evd_free(s->req_evd));
 		t->recv[i] = kd_recorder(test);
 		t->recv[i]->hook = repost;
 		t->recv[i]->priv = s;
@@ -123,8 +126,15 @@ static bool is_moving(void *data)
 	       atomic_read(&t->recv[1]->calls) > 2 * RECVS;
 }
 
-/* Start two threads and wait until messages go both ways. */
-static void start_traffic(struct kunit *test, struct traffic *t)
+static bool is_refused(void *data)
+{
+	struct traffic *t = data;
+
+	return READ_ONCE(t->sender[0].refused) &&
+	       READ_ONCE(t->sender[1].refused);
+}
+
+static void start_senders(struct kunit *test, struct traffic *t)
 {
 	struct sender *s;
 
@@ -138,6 +148,12 @@ static void start_traffic(struct kunit *test, struct traffic *t)
 			s->task = NULL;
 		KUNIT_ASSERT_NOT_NULL(test, s->task);
 	}
+}
+
+/* Start two threads and wait until messages go both ways. */
+static void start_traffic(struct kunit *test, struct traffic *t)
+{
+	start_senders(test, t);
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_moving, t, KD_TIMEOUT_MS));
 }
 
@@ -194,39 +210,6 @@ static void add_object(struct objects *o, DAT_HANDLE handle)
 		o->handle[o->n++] = handle;
 }
 
-static DAT_RETURN free_object(DAT_HANDLE handle)
-{
-	DAT_HANDLE_TYPE type;
-	DAT_RETURN ret = dat_get_handle_type(handle, &type);
-
-	if (ret != DAT_SUCCESS)
-		return ret;
-	switch (type) {
-	case DAT_HANDLE_TYPE_CR:
-		return dat_cr_reject(handle, 0, NULL);
-	case DAT_HANDLE_TYPE_EP:
-		return dat_ep_free(handle);
-	case DAT_HANDLE_TYPE_EVD:
-		return dat_evd_free(handle);
-	case DAT_HANDLE_TYPE_LMR:
-		return dat_lmr_free(handle);
-	case DAT_HANDLE_TYPE_PSP:
-		return dat_psp_free(handle);
-	case DAT_HANDLE_TYPE_PZ:
-		return dat_pz_free(handle);
-	case DAT_HANDLE_TYPE_RMR:
-		return dat_rmr_free(handle);
-	case DAT_HANDLE_TYPE_RSP:
-		return dat_rsp_free(handle);
-	case DAT_HANDLE_TYPE_SRQ:
-		return dat_srq_free(handle);
-	case DAT_HANDLE_TYPE_CSP:
-		return dat_csp_free(handle);
-	default:
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_NO_SUBTYPE);
-	}
-}
-
 /* What others depend on says so, and goes in a later round. */
 static void free_shuffled(struct kunit *test, struct objects *o)
 {
@@ -269,7 +252,7 @@ static void free_side(struct kd_side *s, struct objects *o)
 {
 	side_objects(s, o);
 	free_shuffled(s->test, o);
-	KD_EXPECT_OK(s->test, dat_ia_close(s->ia, DAT_CLOSE_GRACEFUL_FLAG));
+	KD_ASSERT_OK(s->test, dat_ia_close(s->ia, DAT_CLOSE_GRACEFUL_FLAG));
 	s->ia = NULL;
 }
 

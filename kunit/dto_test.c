@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Data transfer operations (contract L1, N1, R4): what arrives, how posts
+ * complete, and which posts are refused.
+ */
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/sizes.h>
+#include "fixture.h"
+
+struct pair {
+	struct kd_side *a;
+	struct kd_side *p;
+};
+
+static struct pair make_pair(struct kunit *test, const DAT_EP_ATTR *attr,
+			     bool connect)
+{
+	struct pair pair = { kd_open_param(test), kd_open_param(test) };
+
+	kd_setup(pair.a, &(struct kd_opts) { .attr = attr });
+	kd_setup(pair.p, &(struct kd_opts) { .attr = attr });
+	if (connect)
+		kd_connect_pair(pair.a, pair.p);
+	return pair;
+}
+
+/* ---- Integrity ------------------------------------------------------------ */
+
+static const size_t lengths[] = {
+	1, 3, 64, 4095, 4096, 4097, SZ_64K - 1, SZ_256K + 17, SZ_1M - SZ_8K
+};
+
+/* As many pages as every device can register at once. */
+#define AREA	(SZ_1M - SZ_4K)
+
+/* Cut @len bytes from @off on into @n segments of different lengths. */
+static void cut(const struct kd_buf *buf, size_t off, size_t len, int n,
+		DAT_LMR_TRIPLET *seg)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		size_t part = i == n - 1 ? len : len / (i + 2);
+
+		seg[i] = kd_seg(buf, off, part);
+		off += part;
+		len -= part;
+	}
+}
+
+struct flow {
+	struct kunit *test;
+	struct pair pair;
+	struct kd_buf *src;
+	struct kd_buf *dst;
+	int src_segs;
+	int dst_segs;
+};
+
+static void flow_send(struct flow *f, size_t len, u32 seed)
+{
+	DAT_LMR_TRIPLET seg[4];
+	DAT_EVENT event;
+
+	cut(f->dst, 1, len, f->dst_segs, seg);
+	KD_ASSERT_OK(f->test, dat_ep_post_recv(f->pair.p->ep, f->dst_segs, seg,
+					       kd_cookie(len), 0));
+	cut(f->src, 3, len, f->src_segs, seg);
+	KD_ASSERT_OK(f->test, dat_ep_post_send(f->pair.a->ep, f->src_segs, seg,
+					       kd_cookie(seed), 0));
+	kd_expect_dto(f->test, f->pair.p->recv_evd, len, DAT_DTO_SUCCESS,
+		      &event);
+	KUNIT_EXPECT_EQ(f->test, len, event.event_data.dto_completion_event_data
+			.transfered_length);
+	KUNIT_EXPECT_EQ(f->test, (int)event.event_data.dto_completion_event_data
+			.operation, (int)DAT_DTO_RECEIVE);
+	KUNIT_EXPECT_PTR_EQ(f->test, event.event_data.dto_completion_event_data
+			    .ep_handle, f->pair.p->ep);
+	kd_expect_dto(f->test, f->pair.a->req_evd, seed, DAT_DTO_SUCCESS, NULL);
+}
+
+static void flow_write(struct flow *f, size_t len, u32 seed)
+{
+	DAT_RMR_TRIPLET remote = kd_remote(f->dst, 1, len);
+	DAT_LMR_TRIPLET seg[4];
+	DAT_EVENT event;
+
+	cut(f->src, 3, len, f->src_segs, seg);
+	KD_ASSERT_OK(f->test, dat_ep_post_rdma_write(f->pair.a->ep, f->src_segs,
+						     seg, kd_cookie(seed),
+						     &remote, 0));
+	kd_expect_dto(f->test, f->pair.a->req_evd, seed, DAT_DTO_SUCCESS,
+		      &event);
+	KUNIT_EXPECT_EQ(f->test, (int)event.event_data.dto_completion_event_data
+			.operation, (int)DAT_DTO_RDMA_WRITE);
+	/* A message behind it says that the data is there. */
+	kd_recv(f->pair.p, 0, 64, seed);
+	kd_send(f->pair.a, 0, 64, seed + 1);
+	kd_expect_dto(f->test, f->pair.p->recv_evd, seed, DAT_DTO_SUCCESS,
+		      NULL);
+	kd_expect_dto(f->test, f->pair.a->req_evd, seed + 1, DAT_DTO_SUCCESS,
+		      NULL);
+}
+
+/* The passive side fetches what the other one has. */
+static void flow_read(struct flow *f, size_t len, u32 seed)
+{
+	DAT_RMR_TRIPLET remote = kd_remote(f->src, 3, len);
+	DAT_LMR_TRIPLET seg = kd_seg(f->dst, 1, len);
+	DAT_EVENT event;
+
+	KD_ASSERT_OK(f->test, dat_ep_post_rdma_read(f->pair.p->ep, 1, &seg,
+						    kd_cookie(seed), &remote,
+						    0));
+	kd_expect_dto(f->test, f->pair.p->req_evd, seed, DAT_DTO_SUCCESS,
+		      &event);
+	KUNIT_EXPECT_EQ(f->test, (int)event.event_data.dto_completion_event_data
+			.operation, (int)DAT_DTO_RDMA_READ);
+}
+
+static void run_flow(struct kunit *test, bool virt, int segs,
+		     void (*flow)(struct flow *f, size_t len, u32 seed))
+{
+	struct pair pair = make_pair(test, NULL, true);
+	struct flow f = {
+		.test = test, .pair = pair,
+		.src_segs = segs, .dst_segs = segs,
+		.src = virt ? kd_buf_valloc(pair.a, AREA) :
+			      kd_buf_alloc(pair.a, AREA),
+		.dst = virt ? kd_buf_valloc(pair.p, AREA) :
+			      kd_buf_alloc(pair.p, AREA),
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		size_t len = lengths[i];
+
+		if (segs > 1 && len < 64)
+			continue;
+		memset(f.dst->va, 0x55, f.dst->len);
+		kd_fill(f.src->va + 3, len, i);
+		flow(&f, len, i);
+		KUNIT_EXPECT_TRUE_MSG(test, kd_is_filled(f.dst->va + 1, len, i),
+				      "%zu bytes", len);
+		KUNIT_EXPECT_EQ(test, *(u8 *)f.dst->va, 0x55);
+		KUNIT_EXPECT_EQ(test, *(u8 *)(f.dst->va + 1 + len), 0x55);
+	}
+}
+
+static void send_integrity(struct kunit *test)
+{
+	run_flow(test, false, 1, flow_send);
+	run_flow(test, false, 4, flow_send);
+	run_flow(test, true, 3, flow_send);
+}
+
+static void rdma_write_integrity(struct kunit *test)
+{
+	run_flow(test, false, 1, flow_write);
+	run_flow(test, true, 4, flow_write);
+}
+
+static void rdma_read_integrity(struct kunit *test)
+{
+	run_flow(test, false, 1, flow_read);
+	run_flow(test, true, 1, flow_read);
+}
+
+static void empty_message(struct kunit *test)
+{
+	struct pair pair = make_pair(test, NULL, true);
+	DAT_EVENT event;
+
+	KD_ASSERT_OK(test, dat_ep_post_recv(pair.p->ep, 0, NULL, kd_cookie(1),
+					    0));
+	KD_ASSERT_OK(test, dat_ep_post_send(pair.a->ep, 0, NULL, kd_cookie(2),
+					    0));
+	kd_expect_dto(test, pair.p->recv_evd, 1, DAT_DTO_SUCCESS, &event);
+	KUNIT_EXPECT_EQ(test, 0, event.event_data.dto_completion_event_data
+			.transfered_length);
+	kd_expect_dto(test, pair.a->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+}
+
+/* ---- Refused posts --------------------------------------------------------- */
+
+/* One segment, on its way to a post. */
+struct seg_case {
+	const char *desc;
+	s64 addr;			/* from the start of the LMR */
+	u32 len;
+	u32 context_xor;
+	bool other_pz;
+	bool read_only;
+	DAT_RETURN_TYPE send;
+	DAT_RETURN_TYPE recv;
+};
+
+static const struct seg_case seg_cases[] = {
+	{ "L1 starts before the LMR", -1, 64, 0, false, false,
+	  DAT_INVALID_PARAMETER, DAT_INVALID_PARAMETER },
+	{ "L1 ends behind the LMR", KD_BUF_LEN - 63, 64, 0, false, false,
+	  DAT_INVALID_PARAMETER, DAT_INVALID_PARAMETER },
+	{ "L1 begins behind the LMR", KD_BUF_LEN, 1, 0, false, false,
+	  DAT_INVALID_PARAMETER, DAT_INVALID_PARAMETER },
+	{ "L1 wraps around", 64, ~0U, 0, false, false,
+	  DAT_INVALID_PARAMETER, DAT_INVALID_PARAMETER },
+	{ "L1 no such context", 0, 64, 0x5a000000, false, false,
+	  DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_VIOLATION },
+	{ "L1 another PZ", 0, 64, 0, true, false,
+	  DAT_PROTECTION_VIOLATION, DAT_PROTECTION_VIOLATION },
+	{ "L1 may only be read", 0, 64, 0, false, true,
+	  DAT_SUCCESS, DAT_PRIVILEGES_VIOLATION },
+	{ "L1 all of the LMR", 0, KD_BUF_LEN, 0, false, false,
+	  DAT_SUCCESS, DAT_SUCCESS },
+};
+
+static struct kd_buf *other_pz_buf(struct kd_side *s)
+{
+	DAT_PZ_HANDLE pz = s->pz;
+	struct kd_buf *buf;
+
+	KD_ASSERT_OK(s->test, dat_pz_create(s->ia, &s->pz));
+	buf = kd_buf_alloc(s, KD_BUF_LEN);
+	s->pz = pz;
+	return buf;
+}
+
+static void L1_segments_are_checked(struct kunit *test)
+{
+	struct pair pair = make_pair(test, NULL, true);
+	const struct seg_case *c;
+	struct kd_buf *other, *ro, *buf;
+	DAT_LMR_TRIPLET seg;
+	DAT_RETURN send, recv;
+
+	other = other_pz_buf(pair.a);
+	ro = kd_buf_alloc_priv(pair.a, KD_BUF_LEN, false,
+			       DAT_MEM_PRIV_LOCAL_READ_FLAG);
+	/* Room for the messages that are sent. */
+	kd_recv(pair.p, 0, KD_BUF_LEN, 1);
+	kd_recv(pair.p, 0, KD_BUF_LEN, 2);
+	for (c = seg_cases; c < seg_cases + ARRAY_SIZE(seg_cases); c++) {
+		buf = c->other_pz ? other : c->read_only ? ro : pair.a->buf;
+		seg = kd_seg(buf, c->addr, c->len);
+		seg.lmr_context ^= c->context_xor;
+		recv = dat_ep_post_recv(pair.a->ep, 1, &seg, kd_cookie(1), 0);
+		KUNIT_EXPECT_EQ_MSG(test, (u32)DAT_GET_TYPE(recv),
+				    (u32)c->recv, "%s, recv", c->desc);
+		send = dat_ep_post_send(pair.a->ep, 1, &seg, kd_cookie(2), 0);
+		KUNIT_EXPECT_EQ_MSG(test, (u32)DAT_GET_TYPE(send),
+				    (u32)c->send, "%s, send", c->desc);
+		if (send == DAT_SUCCESS)
+			kd_expect_dto(test, pair.a->req_evd, 2, DAT_DTO_SUCCESS,
+				      NULL);
+	}
+	KUNIT_EXPECT_EQ(test, (int)kd_state(pair.a),
+			(int)DAT_EP_STATE_CONNECTED);
+}
+
+static void post_arguments(struct kunit *test)
+{
+	struct pair pair = make_pair(test, NULL, true);
+	struct kd_side *a = pair.a;
+	DAT_LMR_TRIPLET seg[5];
+	DAT_RMR_TRIPLET remote = kd_remote(pair.p->buf, 0, 64);
+	DAT_CONTEXT cookie = kd_cookie(1);
+	int i;
+
+	for (i = 0; i < 5; i++)
+		seg[i] = kd_seg(a->buf, i * 64, 64);
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_post_send(a->ep, 5, seg, cookie, 0));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_post_send(a->ep, -1, seg, cookie, 0));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_post_send(a->ep, 1, NULL, cookie, 0));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_post_send(a->ep, 1, seg, cookie, 0x100));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_post_send(a->ep, 1, seg, cookie,
+				       DAT_COMPLETION_UNSIGNALLED_FLAG));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_post_recv(a->ep, 5, seg, cookie, 0));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_post_recv(a->ep, 1, seg, cookie,
+				       DAT_COMPLETION_SUPPRESS_FLAG));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_post_rdma_write(a->ep, 1, seg, cookie, NULL, 0));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_post_rdma_read(a->ep, 1, seg, cookie, NULL, 0));
+	KD_EXPECT_RET(test, DAT_LENGTH_ERROR,
+		      dat_ep_post_rdma_write(a->ep, 2, seg, cookie, &remote,
+					     0));
+	remote.segment_length = 65;
+	KD_EXPECT_RET(test, DAT_LENGTH_ERROR,
+		      dat_ep_post_rdma_read(a->ep, 1, seg, cookie, &remote, 0));
+	KUNIT_EXPECT_EQ(test, (int)kd_state(a), (int)DAT_EP_STATE_CONNECTED);
+	kd_expect_no_event(test, a->req_evd);
+}
+
+static void post_beyond_the_queues(struct kunit *test)
+{
+	DAT_EP_ATTR attr = kd_ep_attr();
+	struct pair pair;
+	DAT_LMR_TRIPLET seg;
+	int i;
+
+	attr.max_recv_dtos = 4;
+	attr.max_request_dtos = 4;
+	pair = make_pair(test, &attr, true);
+	seg = kd_seg(pair.a->buf, 0, 64);
+	for (i = 0; i < 4; i++)
+		kd_recv(pair.p, i * 64, 64, i);
+	seg = kd_seg(pair.p->buf, 0, 64);
+	KD_EXPECT_RET(test, DAT_INSUFFICIENT_RESOURCES,
+		      dat_ep_post_recv(pair.p->ep, 1, &seg, kd_cookie(9), 0));
+	seg = kd_seg(pair.a->buf, 0, 64);
+	for (i = 0; i < 4; i++)
+		kd_send(pair.a, 0, 64, i);
+	/* Completed or not: they are outstanding until reaped. */
+	KD_EXPECT_RET(test, DAT_INSUFFICIENT_RESOURCES,
+		      dat_ep_post_send(pair.a->ep, 1, &seg, kd_cookie(9), 0));
+	kd_expect_dto(test, pair.a->req_evd, 0, DAT_DTO_SUCCESS, NULL);
+	kd_expect_dto(test, pair.p->recv_evd, 0, DAT_DTO_SUCCESS, NULL);
+	kd_recv(pair.p, 0, 64, 4);
+	kd_send(pair.a, 0, 64, 4);
+	for (i = 1; i < 5; i++) {
+		kd_expect_dto(test, pair.a->req_evd, i, DAT_DTO_SUCCESS, NULL);
+		kd_expect_dto(test, pair.p->recv_evd, i, DAT_DTO_SUCCESS, NULL);
+	}
+}
+
+/* ---- Completion flags ------------------------------------------------------ */
+
+static void suppressed_completions(struct kunit *test)
+{
+	struct pair pair = make_pair(test, NULL, true);
+	DAT_LMR_TRIPLET seg = kd_seg(pair.a->buf, 0, 64);
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		kd_recv(pair.p, 0, 64, i);
+		KD_ASSERT_OK(test,
+			     dat_ep_post_send(pair.a->ep, 1, &seg, kd_cookie(i),
+					      DAT_COMPLETION_SUPPRESS_FLAG));
+		kd_expect_dto(test, pair.p->recv_evd, i, DAT_DTO_SUCCESS, NULL);
+		/* Every tenth one has an event, which frees those before. */
+		if (i % 10)
+			continue;
+		kd_recv(pair.p, 0, 64, 1000);
+		kd_send(pair.a, 0, 64, 1001);
+		kd_expect_dto(test, pair.a->req_evd, 1001, DAT_DTO_SUCCESS,
+			      NULL);
+		kd_expect_dto(test, pair.p->recv_evd, 1000, DAT_DTO_SUCCESS,
+			      NULL);
+	}
+	kd_expect_no_event(test, pair.a->req_evd);
+	/* Errors are reported all the same. */
+	kd_disconnect(pair.p, pair.a);
+	KD_ASSERT_OK(test, dat_ep_post_send(pair.a->ep, 1, &seg, kd_cookie(7),
+					    DAT_COMPLETION_SUPPRESS_FLAG));
+	kd_expect_dto(test, pair.a->req_evd, 7, DAT_DTO_ERR_FLUSHED, NULL);
+}
+
+/* There is an event, but it causes no upcall. */
+static void unsignalled_completions(struct kunit *test)
+{
+	struct kd_recorder *rec = kd_recorder(test);
+	struct kd_side *a = kd_open_param(test);
+	struct kd_side *p = kd_open_param(test);
+	DAT_EP_ATTR attr = kd_ep_attr();
+	DAT_LMR_TRIPLET seg;
+
+	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	kd_setup(p, NULL);
+	kd_setup(a, &(struct kd_opts) { .no_ep = true });
+	a->req_evd = kd_recorded_evd(a, DAT_EVD_DTO_FLAG, 32,
+				     DAT_UPCALL_NOTIFY, rec);
+	a->ep = kd_ep(a, &attr);
+	kd_connect_pair(a, p);
+	seg = kd_seg(a->buf, 0, 64);
+	kd_recv(p, 0, 64, 1);
+	kd_recv(p, 0, 64, 2);
+	KD_ASSERT_OK(test,
+		     dat_ep_post_send(a->ep, 1, &seg, kd_cookie(1),
+				      DAT_COMPLETION_UNSIGNALLED_FLAG));
+	kd_expect_dto(test, p->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
+	msleep(KD_QUIET_MS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&rec->calls), 0);
+	kd_send(a, 0, 64, 2);
+	KUNIT_EXPECT_TRUE(test, kd_wait_calls(rec, 1));
+	kd_expect_dto(test, a->req_evd, 1, DAT_DTO_SUCCESS, NULL);
+	kd_expect_dto(test, a->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+}
+
+/* ---- Receives and the connection ------------------------------------------- */
+
+#define BEFORE 16
+
+static void N1_receives_posted_before_connecting(struct kunit *test)
+{
+	struct pair pair = make_pair(test, NULL, false);
+	int i;
+
+	for (i = 0; i < BEFORE; i++) {
+		kd_recv(pair.a, i * 64, 64, 100 + i);
+		kd_recv(pair.p, i * 64, 64, 200 + i);
+	}
+	kd_connect_pair(pair.a, pair.p);
+	for (i = 0; i < BEFORE; i++) {
+		kd_send(pair.a, 0, 64, i);
+		kd_send(pair.p, 0, 64, i);
+	}
+	for (i = 0; i < BEFORE; i++) {
+		kd_expect_dto(test, pair.a->recv_evd, 100 + i, DAT_DTO_SUCCESS,
+			      NULL);
+		kd_expect_dto(test, pair.p->recv_evd, 200 + i, DAT_DTO_SUCCESS,
+			      NULL);
+	}
+}
+
+static void R4_disconnect_flushes_in_order(struct kunit *test)
+{
+	struct pair pair = make_pair(test, NULL, true);
+	int i;
+
+	for (i = 0; i < BEFORE; i++)
+		kd_recv(pair.p, i * 64, 64, i);
+	kd_disconnect(pair.a, pair.p);
+	for (i = 0; i < BEFORE; i++)
+		kd_expect_dto(test, pair.p->recv_evd, i, DAT_DTO_ERR_FLUSHED,
+			      NULL);
+	/* And at once when DISCONNECTED. */
+	kd_recv(pair.p, 0, 64, 50);
+	kd_send(pair.p, 0, 64, 51);
+	kd_expect_dto(test, pair.p->recv_evd, 50, DAT_DTO_ERR_FLUSHED, NULL);
+	kd_expect_dto(test, pair.p->req_evd, 51, DAT_DTO_ERR_FLUSHED, NULL);
+	kd_expect_no_event(test, pair.p->recv_evd);
+}
+
+static void receive_too_short(struct kunit *test)
+{
+	struct pair pair = make_pair(test, NULL, true);
+	DAT_EVENT event = {};
+
+	kd_recv(pair.p, 0, 32, 1);
+	kd_recv(pair.p, 64, 64, 2);
+	kd_send(pair.a, 0, 64, 3);
+	kd_expect_dto(test, pair.p->recv_evd, 1, DAT_DTO_ERR_LOCAL_LENGTH,
+		      NULL);
+	kd_expect_dto(test, pair.p->recv_evd, 2, DAT_DTO_ERR_FLUSHED, NULL);
+	kd_expect_event(test, pair.p->conn_evd, DAT_CONNECTION_EVENT_BROKEN,
+			NULL);
+	KUNIT_EXPECT_TRUE(test, kd_wait_state(pair.p->ep,
+					      DAT_EP_STATE_DISCONNECTED));
+	/* The sender learns it by its own completion, or by the peer's end. */
+	KUNIT_EXPECT_TRUE(test, kd_wait_event(pair.a->conn_evd, &event,
+					      KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_state(pair.a->ep,
+					      DAT_EP_STATE_DISCONNECTED));
+	kd_expect_no_event(test, pair.p->conn_evd);
+}
+
+/* The peer's memory is protected. */
+static void remote_access_error(struct kunit *test)
+{
+	struct pair pair = make_pair(test, NULL, true);
+	DAT_LMR_TRIPLET seg = kd_seg(pair.a->buf, 0, 64);
+	DAT_RMR_TRIPLET remote;
+	struct kd_buf *ro;
+
+	ro = kd_buf_alloc_priv(pair.p, 4096, false,
+			       DAT_MEM_PRIV_READ_FLAG |
+			       DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+	kd_fill(ro->va, 4096, 1);
+	remote = kd_remote(ro, 0, 64);
+	KD_ASSERT_OK(test, dat_ep_post_rdma_write(pair.a->ep, 1, &seg,
+						  kd_cookie(1), &remote, 0));
+	/* Over iWARP it is the target that breaks the connection. */
+	kd_expect_event(test, pair.a->conn_evd, kd_is_iwarp(pair.a) ?
+			DAT_CONNECTION_EVENT_DISCONNECTED :
+			DAT_CONNECTION_EVENT_BROKEN, NULL);
+	KUNIT_EXPECT_TRUE(test, kd_wait_state(pair.p->ep,
+					      DAT_EP_STATE_DISCONNECTED));
+	KUNIT_EXPECT_TRUE(test, kd_is_filled(ro->va, 4096, 1));
+}
+
+static struct kunit_case dto_cases[] = {
+	KUNIT_CASE_PARAM(send_integrity, kd_gen_ia),
+	KUNIT_CASE_PARAM(rdma_write_integrity, kd_gen_ia),
+	KUNIT_CASE_PARAM(rdma_read_integrity, kd_gen_ia),
+	KUNIT_CASE_PARAM(empty_message, kd_gen_ia),
+	KUNIT_CASE_PARAM(L1_segments_are_checked, kd_gen_ia),
+	KUNIT_CASE_PARAM(post_arguments, kd_gen_ia),
+	KUNIT_CASE_PARAM(post_beyond_the_queues, kd_gen_ia),
+	KUNIT_CASE_PARAM(suppressed_completions, kd_gen_ia),
+	KUNIT_CASE_PARAM(unsignalled_completions, kd_gen_ia),
+	KUNIT_CASE_PARAM(N1_receives_posted_before_connecting, kd_gen_ia),
+	KUNIT_CASE_PARAM(R4_disconnect_flushes_in_order, kd_gen_ia),
+	KUNIT_CASE_PARAM(receive_too_short, kd_gen_ia),
+	KUNIT_CASE_PARAM(remote_access_error, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite dto_suite = {
+	.name = "kdapl-dto",
+	.test_cases = dto_cases,
+};
+
+kunit_test_suite(dto_suite);
+
+MODULE_DESCRIPTION("KUnit suite of kdapl.ko: data transfer operations");
+MODULE_LICENSE("Dual BSD/GPL");
