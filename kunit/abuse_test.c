@@ -177,7 +177,7 @@ static void W3_flood_unguarded(struct kunit *test)
 /* ---- Death in the middle of a message ------------------------------------ */
 
 #define MID_BUFFERS	4
-#define MID_LEN		SZ_512K
+#define MID_LEN		SZ_128K
 
 static struct {
 	struct ib_device *dev;
@@ -342,7 +342,7 @@ static void mid_expect_all(struct mid_bench *m, struct rx_link *link)
 
 static void mid_report(struct mid_bench *m, int rounds)
 {
-	kunit_info(m->b->test, "%u of %d buffers were in use when it died\n",
+	kunit_info(m->b->test, "%u of %d messages died with their buffer\n",
 		   m->lost, rounds);
 	/* If rxe never forgets one, this test tests nothing. */
 	if (!kd_is_iwarp(m->b->in))

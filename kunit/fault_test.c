@@ -19,14 +19,11 @@ struct fctx {
 	DAT_SRQ_HANDLE srq;
 };
 
-typedef DAT_RETURN (*fault_call)(struct fctx *c, DAT_HANDLE *out);
-typedef DAT_RETURN (*fault_undo)(struct fctx *c, DAT_HANDLE h);
-
 /* @mr: the call allocates an MR */
 struct fault_case {
 	const char *desc;
-	fault_call call;
-	fault_undo undo;
+	u32 (*call)(struct fctx *c, void **out);
+	u32 (*undo)(struct fctx *c, void *h);
 	bool mr;
 };
 
@@ -101,7 +98,7 @@ static DAT_RETURN free_srq(struct fctx *c, DAT_HANDLE h)
 
 static DAT_RETURN resize_srq(struct fctx *c, DAT_HANDLE *out)
 {
-	return dat_srq_resize(c->srq, 500);
+	return dat_srq_resize(c->srq, 64);
 }
 
 static DAT_RETURN shrink_srq(struct fctx *c, DAT_HANDLE h)

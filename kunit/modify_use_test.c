@@ -421,12 +421,33 @@ static void M4_other_pz_srq(struct kunit *test)
 	rx_reap_n(b, link, 3);
 }
 
+/* An EP of an SRQ may get its receive EVD later than other parameters. */
+static void M3_srq_evd_later(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 8);
+	DAT_EVD_HANDLE evd = b->in->recv_evd;
+	struct rx_link *link;
+
+	b->in->recv_evd = NULL;
+	link = rx_eps(b, NULL);
+	b->in->recv_evd = evd;
+	KD_EXPECT_OK(test, MODIFY(test, link->in, EP_ATTR_MAX_REQUEST_DTOS,
+				  ep_attr.max_request_dtos, 7));
+	KD_EXPECT_OK(test, MODIFY(test, link->in, RECV_EVD_HANDLE,
+				  recv_evd_handle, evd));
+	rx_connect(b, link);
+	rx_post(b, link, 2);
+	rx_deliver_n(b, link, 2);
+	rx_reap_n(b, link, 2);
+}
+
 static struct kunit_case modify_use_cases[] = {
 	KUNIT_CASE_PARAM(M3_receive_queue, kd_gen_ia),
 	KUNIT_CASE_PARAM(M3_request_queue, kd_gen_ia),
 	KUNIT_CASE_PARAM(M3_message_size, kd_gen_ia),
 	KUNIT_CASE_PARAM(M3_segments, kd_gen_ia),
 	KUNIT_CASE_PARAM(M3_evds, kd_gen_ia),
+	KUNIT_CASE_PARAM(M3_srq_evd_later, kd_gen_ia),
 	KUNIT_CASE_PARAM(M3_unreaped_plain, kd_gen_ia),
 	KUNIT_CASE_PARAM(M3_unreaped_srq, kd_gen_ia),
 	KUNIT_CASE_PARAM(M3_unreaped_freed_plain, kd_gen_ia),

@@ -21,6 +21,7 @@
 #include "random/memory.h"
 
 #define THREADS		4
+#define ROUNDS		200
 #define PORT		31000
 /* A call that has not come back by then never will. */
 #define STUCK_MS	120000
@@ -39,7 +40,7 @@ MODULE_PARM_DESC(seed, "what the calls follow from");
  */
 struct random_call {
 	const char *name;
-	DAT_RETURN (*fn)(struct caller *c);
+	u32 (*fn)(struct caller *c);	/* returns a DAT_RETURN */
 	unsigned int weight;
 	atomic_t made;
 	atomic_t succeeded;
@@ -226,9 +227,10 @@ static void drain(struct pool *pool, struct world *w, DAT_EVD_HANDLE evd)
 }
 
 /* Free what can be freed now; returns how much is left. */
-static unsigned int free_round(struct pool *pool, struct world *w)
+static unsigned int free_round(struct pool *pool, struct world *w, bool last)
 {
 	unsigned int left = 0;
+	DAT_RETURN ret;
 	int type, i;
 
 	for (i = 0; i < SLOTS; i++)
@@ -237,11 +239,15 @@ static unsigned int free_round(struct pool *pool, struct world *w)
 		dat_ia_close(w->slot[DAT_HANDLE_TYPE_IA][i],
 			     DAT_CLOSE_ABRUPT_FLAG);
 	for (type = 0; type < TYPES; type++)
-		for (i = 0; i < SLOTS; i++)
-			if (is_live(w->slot[type][i])) {
-				free_object(w->slot[type][i]);
-				left++;
-			}
+		for (i = 0; i < SLOTS; i++) {
+			if (!is_live(w->slot[type][i]))
+				continue;
+			left++;
+			ret = free_object(w->slot[type][i]);
+			if (last)
+				kunit_info(pool->test, "%s: type %d: %s",
+					   w->name, type, kd_strerror(ret));
+		}
 	return left;
 }
 
@@ -252,8 +258,8 @@ static void end_world(struct pool *pool, struct world *w, struct kd_side *side)
 	unsigned int i, left = 1;
 	DAT_RETURN ret;
 
-	for (i = 0; left && i < 200; i++) {
-		left = free_round(pool, w);
+	for (i = 0; left && i < ROUNDS; i++) {
+		left = free_round(pool, w, i == ROUNDS - 1);
 		msleep(left ? 20 : 0);
 	}
 	KUNIT_EXPECT_EQ_MSG(test, left, 0, "objects that cannot be freed");

@@ -6,94 +6,11 @@
  * Devices are removed and added by "rdma", run from the cases as an administrator
  * would. No case touches the devices that the other suites use.
  */
-#include <linux/kmod.h>
-#include <linux/ktime.h>
 #include <linux/module.h>
 #include "ep_states.h"
 #include "random/gone.h"
+#include "random/plug.h"
 #include "random/teardown.h"
-
-/* The device goes at once: far more than "rdma" needs to start. */
-#define UNPLUG_MS	(kd_slow_kernel() ? 4000 : 1500)
-
-/* ---- Devices that come and go --------------------------------------------- */
-
-struct plug {
-	const char *ia;
-	const char *name;
-	const char *add;
-};
-
-static const struct plug devices[] = {
-	{ "rxe1/1", "rxe1", "rdma link add rxe1 type rxe netdev v2" },
-	{ "siw1/1", "siw1", "rdma link add siw1 type siw netdev dummy1" },
-};
-
-static void device_desc(const struct plug *d, char *desc)
-{
-	strscpy(desc, d->name, KUNIT_PARAM_DESC_SIZE);
-}
-
-KUNIT_ARRAY_PARAM(device, devices, device_desc);
-
-static int run(const char *command)
-{
-	char *argv[] = { "/bin/sh", "-c", (char *)command, NULL };
-	char *envp[] = {
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"HOME=/", NULL
-	};
-
-	return call_usermodehelper(argv[0], argv, envp, UMH_WAIT_PROC);
-}
-
-static bool is_listed(const char *name)
-{
-	DAT_HA_RELATIONSHIP same;
-
-	return dat_registry_providers_related((char *)name, (char *)name,
-					      &same) == DAT_SUCCESS;
-}
-
-static void plug(void *data)
-{
-	struct kunit *test = data;
-	const struct plug *d = test->param_value;
-
-	if (!is_listed(d->ia))
-		KUNIT_EXPECT_EQ(test, 0, run(d->add));
-	KUNIT_EXPECT_TRUE(test, is_listed(d->ia));
-}
-
-static void unplug(struct kunit *test)
-{
-	const struct plug *d = test->param_value;
-	char command[64];
-	ktime_t start;
-
-	snprintf(command, sizeof(command), "rdma link delete %s", d->name);
-	start = ktime_get();
-	KUNIT_ASSERT_EQ(test, 0, run(command));
-	KUNIT_EXPECT_LT(test, ktime_ms_delta(ktime_get(), start), UNPLUG_MS);
-	KUNIT_EXPECT_FALSE(test, is_listed(d->ia));
-}
-
-/* A side on the device, which is there again after the case. */
-static struct kd_side *open_device(struct kunit *test)
-{
-	const struct plug *d = test->param_value;
-
-	return kd_open(test, d->ia);
-}
-
-static int removal_init(struct kunit *test)
-{
-	/* A skipped case has no device, and needs none. */
-	if (!test->param_value ||
-	    !is_listed(((const struct plug *)test->param_value)->ia))
-		return 0;
-	return kunit_add_action_or_reset(test, plug, test);
-}
 
 /* ---- What everybody is told -------------------------------------------------- */
 
@@ -176,10 +93,9 @@ static void N6_device_comes_back(struct kunit *test)
 
 static void N6_does_not_wait_for_an_upcall(struct kunit *test)
 {
-	struct slow_upcall *u = kunit_kzalloc(test, sizeof(*u), GFP_KERNEL);
+	struct slow_upcall *u = make_slow_upcall(test);
 	struct kd_side *a = open_device(test), *p = open_device(test);
 
-	KUNIT_ASSERT_NOT_NULL(test, u);
 	kd_setup(a, NULL);
 	kd_setup(p, &(struct kd_opts) { .no_ep = true });
 	p->recv_evd = start_slow_upcall(p, u);
@@ -292,8 +208,9 @@ static void N6_while_connections_come_and_go(struct kunit *test)
 	unplug(test);
 	WRITE_ONCE(c->stop, true);
 	wait_for_completion(&c->done);
-	KUNIT_EXPECT_EQ(test, (u32)kd_state(c->a),
-			(u32)DAT_EP_STATE_DISCONNECTED);
+	KUNIT_EXPECT_NE(test, DAT_SUCCESS,
+			dat_ep_connect(c->a->ep, c->a->addr, c->port, 1, 0,
+				       NULL, 0, 0));
 	expect_catastrophe(c->a);
 	expect_catastrophe(c->p);
 	free_side(c->a, &objects);
@@ -345,7 +262,10 @@ static void N6_idle(struct kunit *test)
 	unplug(test);
 }
 
-/* Who is connected, or might yet be, is told; COMPLETION_PENDING see above. */
+/*
+ * Who is connected, or might yet be, is told; in the tentative state that is the
+ * side's other Endpoint. For COMPLETION_PENDING see above.
+ */
 static void N6_every_state(struct kunit *test)
 {
 	const struct plug *d = test->param_value;
@@ -360,7 +280,7 @@ static void N6_every_state(struct kunit *test)
 		if (!stage)
 			continue;
 		unplug(test);
-		if (reach != EP_DISCONNECTED && reach != EP_TENTATIVE_PENDING)
+		if (reach != EP_DISCONNECTED)
 			kd_expect_event(test, stage->side->conn_evd,
 					DAT_CONNECTION_EVENT_BROKEN, &event);
 		kd_expect_no_event(test, stage->side->conn_evd);
@@ -404,6 +324,27 @@ static void C5_abrupt_close_in_every_state(struct kunit *test)
 		if (stage)
 			ep_stage_leave(stage);
 	}
+}
+
+/* Requests that use LMRs have been posted and may not have completed. */
+static void C5_abrupt_close_with_requests(struct kunit *test)
+{
+	struct kd_side *a = kd_open_param(test), *p = kd_open_param(test);
+	struct memory m;
+	int i;
+
+	kd_setup(a, NULL);
+	kd_setup(p, NULL);
+	kd_connect_pair(a, p);
+	make_memory(a, &m);
+	for (i = 0; i < 4; i++) {
+		kd_recv(p, i * 64, 64, i);
+		kd_send(a, i * 64, 64, i);
+	}
+	KD_EXPECT_OK(test, dat_lmr_invalidate(m.fmr, a->ep, kd_cookie(5), 0));
+	make_bind(a, &m, 6);
+	kd_close(a);
+	kd_close(p);
 }
 
 /* Calls that free one object each, made by two threads at the same time. */
@@ -495,11 +436,10 @@ static int teardown_thread(void *data)
 
 static void C4_teardown_waits(struct kunit *test)
 {
-	struct slow_upcall *u = kunit_kzalloc(test, sizeof(*u), GFP_KERNEL);
+	struct slow_upcall *u = make_slow_upcall(test);
 	struct waiter *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
 	struct kd_side *s = kd_open_param(test);
 
-	KUNIT_ASSERT_NOT_NULL(test, u);
 	KUNIT_ASSERT_NOT_NULL(test, w);
 	kd_setup(s, NULL);
 	w->evd = start_slow_upcall(s, u);
@@ -517,26 +457,25 @@ static void C4_teardown_waits(struct kunit *test)
 /* While an upcall runs, its module cannot go. */
 static void C6_upcall_pins_its_module(struct kunit *test)
 {
-	struct slow_upcall *u = kunit_kzalloc(test, sizeof(*u), GFP_KERNEL);
+	struct slow_upcall *u = make_slow_upcall(test);
 	struct kd_side *s = kd_open_param(test);
 	int before = module_refcount(THIS_MODULE);
+	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
 	DAT_UPCALL_OBJECT mine;
 	DAT_EVD_PARAM param;
 	DAT_EVD_HANDLE evd;
 
-	KUNIT_ASSERT_NOT_NULL(test, u);
 	kd_setup(s, NULL);
 	evd = start_slow_upcall(s, u);
-	complete(&u->leave);
 	KD_ASSERT_OK(test, dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
-	/* From here on it is an upcall of this module. */
+	/* The running one is not of this module, the next one is. */
 	mine = param.upcall;
 	KD_ASSERT_OK(test,
 		     dat_evd_modify_upcall(evd, DAT_UPCALL_SINGLE_INSTANCE,
 					   &mine, DAT_UPCALL_INVOC_ANY));
-	reinit_completion(&u->leave);
-	KD_ASSERT_OK(test, dat_evd_post_se(evd, &(DAT_EVENT) {
-		.event_number = DAT_SOFTWARE_EVENT }));
+	KD_ASSERT_OK(test, dat_evd_post_se(evd, &event));
+	KUNIT_EXPECT_EQ(test, before, module_refcount(THIS_MODULE));
+	complete(&u->leave);
 	wait_for_completion(&u->entered);
 	KUNIT_EXPECT_EQ(test, before + 1, module_refcount(THIS_MODULE));
 	complete(&u->leave);
@@ -581,8 +520,8 @@ static void C4_ep_frees_itself_in_dto_upcall(struct kunit *test)
 
 static void C4_ep_frees_itself_in_connection_upcall(struct kunit *test)
 {
-	struct traffic *t = connect_traffic(test, 0, DAT_EVD_DTO_FLAG);
 	struct kd_recorder *rec = kd_recorder(test);
+	struct traffic *t = connect_traffic(test, 0, DAT_EVD_DTO_FLAG);
 	DAT_UPCALL_OBJECT upcall = kd_upcall(rec);
 
 	rec->hook = free_own_ep;
@@ -618,6 +557,7 @@ static struct kunit_case removal_cases[] = {
 static struct kunit_case close_cases[] = {
 	KUNIT_CASE_PARAM(C5_abrupt_close_under_traffic, kd_gen_ia),
 	KUNIT_CASE_PARAM(C5_abrupt_close_in_every_state, kd_gen_ia),
+	KUNIT_CASE_PARAM(C5_abrupt_close_with_requests, kd_gen_ia),
 	KUNIT_CASE_PARAM(C5_two_threads_free_the_same, kd_gen_ia),
 	KUNIT_CASE_PARAM(C4_teardown_waits, kd_gen_ia),
 	KUNIT_CASE_PARAM(C6_upcall_pins_its_module, kd_gen_ia),

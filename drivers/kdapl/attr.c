@@ -19,6 +19,13 @@ static DAT_COUNT kdapl_count(u64 value)
 	return min_t(u64, value, INT_MAX);
 }
 
+/* Longest memory region in bytes. */
+u32 kdapl_max_lmr_block(struct kdapl_ia *ia)
+{
+	/* One page less, since a region may start inside one. */
+	return (ia->hca->dev->attrs.max_fast_reg_page_list_len - 1) * PAGE_SIZE;
+}
+
 void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 {
 	struct ib_device *dev = ia->hca->dev;
@@ -45,9 +52,7 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 		attr->max_iov_segments_per_dto =
 			min(attr->max_iov_segments_per_dto, max->max_srq_sge);
 	attr->max_lmrs = min_t(u64, max->max_mr, KDAPL_INDEX_MASK);
-	/* One page less, since a region may start inside one. */
-	attr->max_lmr_block_size =
-		(max->max_fast_reg_page_list_len - 1) * PAGE_SIZE;
+	attr->max_lmr_block_size = kdapl_max_lmr_block(ia);
 	attr->max_lmr_virtual_address = U64_MAX;
 	attr->max_pzs = kdapl_count(max->max_pd);
 	attr->max_message_size = msg;

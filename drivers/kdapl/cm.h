@@ -26,7 +26,9 @@ struct kdapl_conn {
 	struct kdapl_ep *ep;
 	struct rdma_cm_id *id;
 	bool passive;
-	bool given_up;			/* ended before it was established */
+	bool given_up;			/* ended before data could flow */
+	bool rts;			/* data may flow */
+	bool stopped;			/* the QP is gone; ep->lock */
 	DAT_EVENT_NUMBER end;
 	struct mutex mutex;		/* setting up vs. taking down */
 	struct work_struct down;
@@ -45,6 +47,9 @@ DAT_RETURN kdapl_ep_complete(struct kdapl_ep *ep);
 void kdapl_conn_put(struct kdapl_conn *conn);
 int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end);
+void kdapl_ep_watch_drain(struct kdapl_ep *ep, bool want);
+void kdapl_conn_linger(struct kdapl_ep *ep);
+void kdapl_ia_settle(struct kdapl_ia *ia);
 DAT_EVENT_NUMBER kdapl_conn_failure(struct kdapl_conn *conn, int err);
 bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end);
 void kdapl_conn_wait(struct kdapl_ep *ep);
@@ -80,6 +85,8 @@ struct kdapl_cr {
 	struct kdapl_obj obj;
 	struct kdapl_event ev;
 	struct mutex mutex;		/* protects id */
+	atomic_t claimed;		/* answered, or void */
+	bool dead;			/* void; the consumer has not noticed */
 	struct rdma_cm_id *id;
 	struct kdapl_sp *sp;
 	struct kdapl_ep *ep;
@@ -92,10 +99,10 @@ struct kdapl_cr {
 	struct work_struct gone;
 };
 
-bool kdapl_sp_close(struct kdapl_sp *sp);
+void kdapl_sp_close(struct kdapl_sp *sp);
 struct kdapl_sp *kdapl_sp_find(struct kdapl_ia *ia, DAT_CONN_QUAL qual);
 struct kdapl_cr *kdapl_cr_create(struct kdapl_sp *sp, struct rdma_cm_id *id,
 				 struct rdma_cm_event *event);
-bool kdapl_cr_cancel(struct kdapl_cr *cr);
+void kdapl_cr_cancel(struct kdapl_cr *cr);
 
 #endif

@@ -53,10 +53,53 @@ static void kdapl_conn_report(struct kdapl_conn *conn,
 	kdapl_later_run(&later);
 }
 
+/* The peer cannot write into the consumer's buffers any more. */
+static void kdapl_conn_stopped(struct kdapl_conn *conn)
+{
+	struct kdapl_ep *ep = conn->ep;
+	struct kdapl_ia *ia = ep->obj.ia;
+	unsigned long flags;
+	bool lingering;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	conn->stopped = true;
+	lingering = ep->lingering;
+	ep->lingering = false;
+	spin_unlock_irqrestore(&ep->lock, flags);
+	if (lingering && atomic_dec_and_test(&ia->lingering))
+		wake_up_all(&ia->wait);
+}
+
+/*
+ * An Endpoint is being freed. If its QP lives a little longer, calls that give
+ * buffers back to the consumer wait for it: kdapl_ia_settle().
+ */
+void kdapl_conn_linger(struct kdapl_ep *ep)
+{
+	struct kdapl_conn *conn;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	conn = ep->conn;
+	if (conn && conn->end && conn->rts && !conn->stopped) {
+		ep->lingering = true;
+		atomic_inc(&ep->obj.ia->lingering);
+	}
+	spin_unlock_irqrestore(&ep->lock, flags);
+}
+
+/* No freed Endpoint of the IA receives any more. May sleep. */
+void kdapl_ia_settle(struct kdapl_ia *ia)
+{
+	wait_event(ia->wait, !atomic_read(&ia->lingering));
+}
+
 static void kdapl_conn_down(struct work_struct *work)
 {
 	struct kdapl_conn *conn = container_of(work, struct kdapl_conn, down);
 	struct kdapl_ep *ep = conn->ep;
+	struct rdma_cm_id *id;
+	unsigned long flags;
 
 	/* An attempt that is given up may hang in its transport for long. */
 	if (conn->given_up)
@@ -64,13 +107,19 @@ static void kdapl_conn_down(struct work_struct *work)
 
 	mutex_lock(&conn->mutex);
 	cancel_delayed_work_sync(&conn->timer);
-	if (conn->id) {
-		rdma_disconnect(conn->id);
+	/* The QP's event handler must not find an id that is going. */
+	spin_lock_irqsave(&ep->lock, flags);
+	id = conn->id;
+	conn->id = NULL;
+	spin_unlock_irqrestore(&ep->lock, flags);
+	if (id) {
+		rdma_disconnect(id);
 		kdapl_qp_error(ep);
-		rdma_destroy_id(conn->id);
-		conn->id = NULL;
+		rdma_destroy_id(id);
 	}
 	kdapl_qp_destroy(ep);
+	kdapl_ep_watch_drain(ep, false);
+	kdapl_conn_stopped(conn);
 	mutex_unlock(&conn->mutex);
 
 	if (!conn->given_up)
@@ -78,6 +127,29 @@ static void kdapl_conn_down(struct work_struct *work)
 	complete_all(&conn->gone);
 	kdapl_obj_put(&ep->obj);
 	kdapl_conn_put(conn);
+}
+
+/* End a connection if the Endpoint is in one of some states. Any context. */
+static bool kdapl_conn_end_if(struct kdapl_conn *conn, u32 states,
+			      DAT_EVENT_NUMBER end)
+{
+	struct kdapl_ep *ep = conn->ep;
+	unsigned long flags;
+	bool won = false;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	if (ep->conn == conn && !conn->end && BIT(ep->state) & states) {
+		conn->end = end;
+		conn->given_up = !conn->rts;
+		WRITE_ONCE(ep->state, DAT_EP_STATE_DISCONNECTED);
+		kref_get(&conn->ref);
+		kref_get(&ep->obj.ref);
+		won = true;
+	}
+	spin_unlock_irqrestore(&ep->lock, flags);
+	if (won)
+		queue_work(kdapl_wq, &conn->down);
+	return won;
 }
 
 /**
@@ -90,26 +162,7 @@ static void kdapl_conn_down(struct work_struct *work)
  */
 bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end)
 {
-	struct kdapl_ep *ep = conn->ep;
-	unsigned long flags;
-	bool won = false;
-
-	spin_lock_irqsave(&ep->lock, flags);
-	if (ep->conn == conn && !conn->end) {
-		/* Its peer on the same device may have been told first. */
-		conn->end = READ_ONCE(ep->obj.ia->hca->gone) ?
-				DAT_CONNECTION_EVENT_BROKEN : end;
-		conn->given_up = ep->state ==
-				 DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
-		WRITE_ONCE(ep->state, DAT_EP_STATE_DISCONNECTED);
-		kref_get(&conn->ref);
-		kref_get(&ep->obj.ref);
-		won = true;
-	}
-	spin_unlock_irqrestore(&ep->lock, flags);
-	if (won)
-		queue_work(kdapl_wq, &conn->down);
-	return won;
+	return kdapl_conn_end_if(conn, ~0U, end);
 }
 
 /* End the connection of an Endpoint, if it has one. Any context. */
@@ -157,9 +210,8 @@ static void kdapl_conn_timeout(struct work_struct *work)
 	struct kdapl_conn *conn = container_of(to_delayed_work(work),
 					       struct kdapl_conn, timer);
 
-	if (READ_ONCE(conn->ep->state) ==
-	    DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
-		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_TIMED_OUT);
+	kdapl_conn_end_if(conn, BIT(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING),
+			  DAT_CONNECTION_EVENT_TIMED_OUT);
 }
 
 struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep)
@@ -248,6 +300,7 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 	spin_lock(&ep->lock);
 	won = ep->conn == conn && !conn->end;
 	if (won) {
+		conn->rts = true;
 		ep->local_addr = conn->id->route.addr.src_addr;
 		ep->remote_addr = conn->id->route.addr.dst_addr;
 		WRITE_ONCE(ep->state, DAT_EP_STATE_CONNECTED);
@@ -321,6 +374,7 @@ static int kdapl_conn_advance(struct kdapl_conn *conn, struct rdma_cm_id *id,
 		kdapl_conn_private_data(&conn->established,
 					event->param.conn.private_data,
 					event->param.conn.private_data_len);
+		WRITE_ONCE(conn->rts, true);
 		err = kdapl_qp_to_rts(conn->ep, id, NULL);
 		if (err)
 			rdma_reject(id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);

@@ -199,7 +199,7 @@ static DAT_RETURN kdapl_connect_check(struct kdapl_ep *ep,
 		return DAT_ERROR(DAT_INVALID_PARAMETER, arg + 1);
 	if (args->pd_size && !args->pd)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, arg + 2);
-	if (args->qos != DAT_QOS_BEST_EFFORT)
+	if (args->qos & ~KDAPL_QOS_ALL)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 	switch (args->flags) {
 	case DAT_CONNECT_DEFAULT_FLAG:
@@ -322,6 +322,13 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 }
 EXPORT_SYMBOL(dat_ep_dup_connect);
 
+/* Have the completions of a request EVD noticed while a disconnect waits. */
+void kdapl_ep_watch_drain(struct kdapl_ep *ep, bool want)
+{
+	if (ep->req_evd && xchg(&ep->draining, want) != want)
+		kdapl_cq_watch(ep->req_evd, want ? 1 : -1);
+}
+
 /* No more requests; the connection ends when those posted have completed. */
 static void kdapl_disconnect_gracefully(struct kdapl_ep *ep)
 {
@@ -338,6 +345,7 @@ static void kdapl_disconnect_gracefully(struct kdapl_ep *ep)
 	spin_unlock_irqrestore(&ep->sq.lock, flags);
 	/* If not, the last completion will find the state changed. */
 	if (!idle && ep->req_evd) {
+		kdapl_ep_watch_drain(ep, true);
 		kdapl_cq_look(ep->req_evd);
 		idle = READ_ONCE(ep->sq.head) == READ_ONCE(ep->sq.done);
 	}

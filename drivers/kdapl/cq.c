@@ -109,7 +109,8 @@ static void kdapl_wc_done(struct kdapl_evd *evd, struct ib_wc *wc,
 		if (wr->ev.kind == KDAPL_EV_SRQ)
 			ep = kdapl_wc_ep(evd, wc);
 		wr->ep = ep;
-		wr->len = wc->byte_len;
+		wr->len = status == DAT_DTO_SUCCESS ? wc->byte_len : 0;
+		wr->rkey = 0;
 		wr->op = DAT_DTO_RECEIVE;
 		/* Segments were checked; to rxe a short buffer is a bad one. */
 		if (unlikely(wc->status == IB_WC_LOC_QP_OP_ERR))
@@ -136,17 +137,29 @@ static void kdapl_wc_done(struct kdapl_evd *evd, struct ib_wc *wc,
 int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later)
 {
 	struct kdapl_cq *cq;
+	u32 pos = 0;
 	int i, n = 0;
 
 	lockdep_assert_held(&evd->lock);
 
+	/* One CQ a time, in turn: a busy one must not hide the others. */
 	list_for_each_entry(cq, &evd->cqs, link) {
+		if (unlikely(pos++ < evd->turn))
+			continue;
 		n = ib_poll_cq(cq->cq, KDAPL_POLL_BATCH, evd->wc);
 		for (i = 0; i < n; i++)
 			kdapl_wc_done(evd, &evd->wc[i], later);
 		if (n > 0)
 			break;
 	}
+	if (unlikely(evd->turn && n <= 0)) {
+		/* Only those before the turn are left to look at. */
+		evd->turn = 0;
+		return kdapl_cq_poll(evd, later);
+	}
+	if (unlikely(!list_is_singular(&evd->cqs)))
+		evd->turn = n > 0 && !list_is_last(&cq->link, &evd->cqs) ?
+				pos : 0;
 	return max(n, 0);
 }
 
@@ -159,10 +172,12 @@ int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later)
  */
 unsigned long kdapl_cq_look_lock(struct kdapl_evd *evd)
 {
-	struct kdapl_later later = { .n = 0 };
+	struct kdapl_later later __uninitialized;
 	unsigned long flags;
 	bool moved = false;
 
+	later.n = 0;
+	rcu_read_lock();
 	spin_lock_irqsave(&evd->lock, flags);
 	while (kdapl_cq_poll(evd, &later)) {
 		/* Short critical sections, and what it caused first. */
@@ -171,6 +186,7 @@ unsigned long kdapl_cq_look_lock(struct kdapl_evd *evd)
 		moved = true;
 		spin_lock_irqsave(&evd->lock, flags);
 	}
+	rcu_read_unlock();
 	/* The dispatcher will not find these on the CQ any more. */
 	if (moved && kdapl_policy_active(evd->policy))
 		kdapl_upcall_schedule(evd);
@@ -203,15 +219,28 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 	again = active && evd->wake && !list_empty(&evd->events);
 	/* Unwatched and never too long: nobody needs an interrupt. */
 	if (active || evd->watchers || evd->claimed > (int)evd->qlen) {
-		evd->armed_solicited = evd->solicited && !evd->watchers;
-		how |= evd->armed_solicited ? IB_CQ_SOLICITED :
-					      IB_CQ_NEXT_COMP;
+		how |= evd->solicited && !evd->watchers ? IB_CQ_SOLICITED :
+							  IB_CQ_NEXT_COMP;
 		list_for_each_entry(cq, &evd->cqs, link)
-			if (ib_req_notify_cq(cq->cq, how) > 0)
+			if (ib_req_notify_cq(cq->cq, how) > 0) {
 				again = true;
+				/* Perhaps a solicited one. */
+				evd->rang = evd->solicited;
+			}
 	}
 	spin_unlock_irqrestore(&evd->lock, flags);
 	return again;
+}
+
+/* Completions arrived while a watermark is armed. */
+void kdapl_cq_look_work(struct work_struct *work)
+{
+	struct kdapl_evd *evd = container_of(work, struct kdapl_evd, look_work);
+
+	kdapl_cq_look(evd);
+	kdapl_cq_arm(evd);
+	/* What came before it was armed; the rest will ring again. */
+	kdapl_cq_look(evd);
 }
 
 /* Somebody starts (1) or ceases (-1) to need arrivals noticed. Any context. */
@@ -231,9 +260,14 @@ static void kdapl_cq_comp(struct ib_cq *ibcq, void *context)
 {
 	struct kdapl_cq *cq = context;
 
-	if (READ_ONCE(cq->evd->armed_solicited))
-		WRITE_ONCE(cq->evd->rang, true);
-	kdapl_upcall_schedule(cq->evd);
+	struct kdapl_evd *evd = cq->evd;
+
+	if (READ_ONCE(evd->solicited))
+		WRITE_ONCE(evd->rang, true);
+	kdapl_upcall_schedule(evd);
+	/* The dispatcher may be busy with an upcall. */
+	if (unlikely(READ_ONCE(evd->watchers)))
+		queue_work(kdapl_wq, &evd->look_work);
 }
 
 static void kdapl_cq_error(struct ib_event *event, void *context)

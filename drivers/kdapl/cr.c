@@ -47,7 +47,7 @@ static void kdapl_cr_drop_ep(struct kdapl_cr *cr)
 }
 
 /* Take the event back if it was not reaped. */
-static void kdapl_cr_withdraw(struct kdapl_cr *cr)
+static bool kdapl_cr_withdraw(struct kdapl_cr *cr)
 {
 	struct kdapl_evd *evd = cr->sp->evd;
 	bool queued;
@@ -62,6 +62,28 @@ static void kdapl_cr_withdraw(struct kdapl_cr *cr)
 		atomic_dec(&cr->sp->pending);
 		kdapl_obj_put(&cr->obj);
 	}
+	return queued;
+}
+
+/* Only one caller answers a request, or voids it. */
+static bool kdapl_cr_claim(struct kdapl_cr *cr)
+{
+	return !atomic_xchg(&cr->claimed, 1);
+}
+
+/* The handle and what it held are not needed any more. */
+static void kdapl_cr_forget(struct kdapl_cr *cr)
+{
+	if (kdapl_obj_unpublish(&cr->obj))
+		kdapl_obj_put(&cr->obj);
+}
+
+/* The answer comes too late. */
+static DAT_RETURN kdapl_cr_void(struct kdapl_cr *cr)
+{
+	if (READ_ONCE(cr->dead))
+		kdapl_cr_forget(cr);
+	return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 }
 
 /* Nobody else will use the id: the handle is out of the table. */
@@ -78,18 +100,21 @@ static void kdapl_cr_gone(struct work_struct *work)
 	struct kdapl_cr *cr = container_of(work, struct kdapl_cr, gone);
 
 	kdapl_cr_destroy_id(cr);
-	kdapl_cr_withdraw(cr);
 	kdapl_cr_drop_ep(cr);
+	/* If the consumer knows it, its memory stays until it answers. */
+	if (kdapl_cr_withdraw(cr))
+		kdapl_cr_forget(cr);
 	kdapl_obj_put(&cr->obj);
 }
 
 /* The request is void: the peer gave up, or the device or the IA is leaving. */
-bool kdapl_cr_cancel(struct kdapl_cr *cr)
+void kdapl_cr_cancel(struct kdapl_cr *cr)
 {
-	if (!kdapl_obj_unpublish(&cr->obj))
-		return false;
+	if (!kdapl_cr_claim(cr))
+		return;
+	WRITE_ONCE(cr->dead, true);
+	kref_get(&cr->obj.ref);
 	queue_work(kdapl_wq, &cr->gone);
-	return true;
 }
 
 /* Event handler of the id of a request that nobody has answered. */
@@ -229,7 +254,7 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle,
 
 	rcu_read_lock();
 	cr = kdapl_find(cr_handle, DAT_HANDLE_TYPE_CR);
-	if (!cr) {
+	if (!cr || READ_ONCE(cr->dead)) {
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	} else if (cr_param_mask & ~DAT_CR_FIELD_ALL) {
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
@@ -255,7 +280,9 @@ static DAT_RETURN kdapl_accept_ready(struct kdapl_cr *cr, struct kdapl_ep *ep)
 	bool ok;
 
 	if (cr->ep)
-		ok = ep == cr->ep;
+		ok = ep == cr->ep &&
+		     (state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
+		      state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
 	else
 		ok = state == DAT_EP_STATE_UNCONNECTED;
 	if (!ok)
@@ -285,9 +312,9 @@ static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	err = kdapl_qp_create(ep, cr->id);
 	if (err)
 		return kdapl_errno_to_dat(err);
-	if (!kdapl_obj_unpublish(&cr->obj)) {
+	if (!kdapl_cr_claim(cr)) {
 		kdapl_qp_undo(ep);
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+		return kdapl_cr_void(cr);
 	}
 	conn->passive = true;
 	conn->id = cr->id;
@@ -300,6 +327,8 @@ static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 		cr->id->context = cr;
 		cr->id->event_handler = kdapl_cr_handler;
 		kdapl_qp_undo(ep);
+		WRITE_ONCE(cr->dead, true);
+		kref_get(&cr->obj.ref);
 		queue_work(kdapl_wq, &cr->gone);
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	}
@@ -312,6 +341,7 @@ static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	param.initiator_depth = min(param.initiator_depth,
 				    cr->initiator_depth);
 	rdma_set_min_rnr_timer(conn->id, KDAPL_MIN_RNR_TIMER);
+	WRITE_ONCE(conn->rts, true);
 	err = kdapl_qp_to_rts(ep, conn->id, &param);
 	if (err)
 		rdma_reject(conn->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
@@ -320,8 +350,7 @@ static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	if (err)
 		kdapl_conn_end(conn,
 			       DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
-	/* The handle's reference; the id now belongs to the connection. */
-	kdapl_obj_put(&cr->obj);
+	kdapl_cr_forget(cr);
 	return DAT_SUCCESS;
 }
 
@@ -351,7 +380,7 @@ static DAT_RETURN kdapl_accept(struct kdapl_cr *cr, struct kdapl_ep *ep,
 		ret = kdapl_accept_locked(cr, ep, conn, pd, pd_len);
 		rdma_unlock_handler(id);
 	} else {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+		ret = kdapl_cr_void(cr);
 	}
 	mutex_unlock(&cr->mutex);
 	mutex_unlock(&conn->mutex);
@@ -402,6 +431,8 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 	if (kdapl_hca_enter(cr->obj.ia->hca)) {
 		ret = kdapl_accept(cr, ep, private_data, private_data_size);
 		kdapl_hca_leave(cr->obj.ia->hca);
+	} else if (READ_ONCE(cr->dead)) {
+		ret = kdapl_cr_void(cr);
 	}
 out:
 	if (ep)
@@ -426,15 +457,15 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	} else if (private_data_size && !private_data) {
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	} else if (!kdapl_obj_unpublish(&cr->obj)) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	} else if (!kdapl_cr_claim(cr)) {
+		ret = kdapl_cr_void(cr);
 	} else {
 		rdma_reject(cr->id, private_data, private_data_size,
 			    IB_CM_REJ_CONSUMER_DEFINED);
 		kdapl_cr_destroy_id(cr);
 		kdapl_cr_withdraw(cr);
 		kdapl_cr_drop_ep(cr);
-		kdapl_obj_put(&cr->obj);
+		kdapl_cr_forget(cr);
 	}
 	kdapl_obj_put(&cr->obj);
 	return ret;
@@ -445,6 +476,7 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 {
 	DAT_RETURN ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	struct kdapl_cr *cr, *to = NULL;
+	struct rdma_cm_id *to_id;
 	struct kdapl_sp *sp;
 
 	might_sleep();
@@ -461,16 +493,26 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 		goto out;
 	}
 	mutex_lock(&cr->mutex);
-	if (!cr->id || !kdapl_obj_unpublish(&cr->obj)) {
+	if (!cr->id) {
 		mutex_unlock(&cr->mutex);
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+		ret = kdapl_cr_void(cr);
 		kdapl_cr_drop_ep(to);
 		kdapl_obj_put(&to->obj);
 		goto out;
 	}
-	to->id = cr->id;
+	/* The peer can give up before or after, and not in between. */
+	rdma_lock_handler(cr->id);
+	if (!kdapl_cr_claim(cr)) {
+		rdma_unlock_handler(cr->id);
+		mutex_unlock(&cr->mutex);
+		ret = kdapl_cr_void(cr);
+		kdapl_cr_drop_ep(to);
+		kdapl_obj_put(&to->obj);
+		goto out;
+	}
+	to_id = cr->id;
+	to->id = to_id;
 	cr->id = NULL;
-	rdma_lock_handler(to->id);
 	to->local = cr->local;
 	to->remote = cr->remote;
 	to->responder_resources = cr->responder_resources;
@@ -478,12 +520,15 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 	to->pd_len = cr->pd_len;
 	memcpy(to->pd, cr->pd, cr->pd_len);
 	to->id->context = to;
-	rdma_unlock_handler(to->id);
+	/* Referenced: from now on the consumer may answer it. */
+	kref_get(&to->obj.ref);
 	kdapl_cr_deliver(to);
+	rdma_unlock_handler(to_id);
+	kdapl_obj_put(&to->obj);
 	mutex_unlock(&cr->mutex);
 	kdapl_cr_withdraw(cr);
 	kdapl_cr_drop_ep(cr);
-	kdapl_obj_put(&cr->obj);
+	kdapl_cr_forget(cr);
 	ret = DAT_SUCCESS;
 out:
 	if (sp)

@@ -95,7 +95,7 @@ void kdapl_hca_add_ia(struct kdapl_hca *hca, struct kdapl_ia *ia)
 void kdapl_hca_del_ia(struct kdapl_ia *ia)
 {
 	mutex_lock(&kdapl_hcas_lock);
-	list_del(&ia->hca_link);
+	list_del_init(&ia->hca_link);
 	mutex_unlock(&kdapl_hcas_lock);
 }
 
@@ -108,6 +108,24 @@ static struct kdapl_ia *kdapl_hca_nth_ia(struct kdapl_hca *hca, int n)
 	list_for_each_entry(ia, &hca->ias, hca_link) {
 		if (n-- || !kref_get_unless_zero(&ia->obj.ref))
 			continue;
+		found = ia;
+		break;
+	}
+	mutex_unlock(&kdapl_hcas_lock);
+	return found;
+}
+
+/* An IA that this pass of removal has not seen, referenced and marked. */
+static struct kdapl_ia *kdapl_hca_unstopped(struct kdapl_hca *hca, u8 pass)
+{
+	struct kdapl_ia *ia, *found = NULL;
+
+	mutex_lock(&kdapl_hcas_lock);
+	list_for_each_entry(ia, &hca->ias, hca_link) {
+		if (ia->obj.stopped >= pass ||
+		    !kref_get_unless_zero(&ia->obj.ref))
+			continue;
+		ia->obj.stopped = pass;
 		found = ia;
 		break;
 	}
@@ -168,7 +186,7 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 {
 	struct kdapl_hca *hca = data;
 	struct kdapl_ia *ia;
-	int n;
+	u8 pass;
 
 	mutex_lock(&kdapl_hcas_lock);
 	list_del(&hca->link);
@@ -180,34 +198,39 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	hca->gone = true;
 	up_write(&hca->sem);
 
-	for (n = 0; (ia = kdapl_hca_nth_ia(hca, n)); n++) {
-		kdapl_ia_stop(ia, false);
-		kdapl_obj_put(&ia->obj);
-	}
-	for (n = 0; (ia = kdapl_hca_nth_ia(hca, n)); n++) {
-		kdapl_ia_stop(ia, true);
-		kdapl_obj_put(&ia->obj);
+	for (pass = 1; pass <= 2; pass++) {
+		while ((ia = kdapl_hca_unstopped(hca, pass))) {
+			kdapl_ia_stop(ia, pass);
+			kdapl_obj_put(&ia->obj);
+		}
 	}
 	flush_workqueue(kdapl_wq);
 
+	/* With the semaphore held for writing no IA is released. */
 	down_write(&hca->sem);
-	for (n = 0; (ia = kdapl_hca_nth_ia(hca, n)); n++) {
+	list_for_each_entry(ia, &hca->ias, hca_link) {
 		kdapl_ia_strip(ia);
-		kdapl_obj_put(&ia->obj);
+		kdapl_async_post(&ia->catastrophic);
 	}
 	up_write(&hca->sem);
-
-	for (n = 0; (ia = kdapl_hca_nth_ia(hca, n)); n++) {
-		kdapl_async_post(&ia->catastrophic);
-		kdapl_obj_put(&ia->obj);
-	}
 	kdapl_hca_put(hca);
+}
+
+/* The device got another name; open IAs keep working. */
+static void kdapl_rename_one(struct ib_device *dev, void *data)
+{
+	struct kdapl_hca *hca = data;
+
+	mutex_lock(&kdapl_hcas_lock);
+	strscpy(hca->name, dev_name(&dev->dev), sizeof(hca->name));
+	mutex_unlock(&kdapl_hcas_lock);
 }
 
 struct ib_client kdapl_client = {
 	.name = "kdapl",
 	.add = kdapl_add_one,
 	.remove = kdapl_remove_one,
+	.rename = kdapl_rename_one,
 };
 
 static void kdapl_provider_info(struct kdapl_hca *hca, u32 port,

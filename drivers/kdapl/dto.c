@@ -151,7 +151,7 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	struct kdapl_ring *sq = &ep->sq;
 	DAT_RETURN ret = DAT_SUCCESS;
 	struct kdapl_wr *entry;
-	bool flush = false;
+	bool flush = false, looked = false;
 	unsigned long irq;
 	DAT_EP_STATE state;
 	int err;
@@ -165,11 +165,18 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 		     DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG))
 		wr->send_flags |= IB_SEND_FENCE;
 
+again:
 	spin_lock_irqsave(&sq->lock, irq);
 	state = READ_ONCE(ep->state);
 	if (unlikely(state != DAT_EP_STATE_CONNECTED &&
 		     state != DAT_EP_STATE_DISCONNECTED)) {
 		ret = kdapl_ep_state_error(state);
+	} else if (unlikely(kdapl_ring_full(sq)) && !looked && ep->req_evd) {
+		/* Requests without an event end unnoticed; look for them. */
+		spin_unlock_irqrestore(&sq->lock, irq);
+		kdapl_cq_look(ep->req_evd);
+		looked = true;
+		goto again;
 	} else if (unlikely(kdapl_ring_full(sq))) {
 		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				DAT_RESOURCE_MEMORY);
@@ -199,7 +206,7 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	spin_unlock_irqrestore(&sq->lock, irq);
 	/* The connection is over and done with: nobody else will flush it. */
 	if (unlikely(flush))
-		kdapl_ring_flush(ep, sq);
+		kdapl_ring_flush(ep, sq, KDAPL_FLUSH_POST);
 	return ret;
 }
 
@@ -288,6 +295,7 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 	unsigned long irq;
 	struct kdapl_ep *ep;
 	bool flush = false, push = false;
+	struct kdapl_pz *pz;
 	DAT_RETURN ret;
 	u64 total;
 	int nsge;
@@ -302,7 +310,9 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 		goto out;
 	}
-	ret = kdapl_sge_build(ep->pz, num_segments, local_iov,
+again:
+	pz = READ_ONCE(ep->pz);
+	ret = kdapl_sge_build(pz, num_segments, local_iov,
 			      ep->attr.max_recv_iov,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, &nsge,
 			      &total);
@@ -317,7 +327,17 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 
 	rq = &ep->rq;
 	spin_lock_irqsave(&rq->lock, irq);
-	if (unlikely(kdapl_ring_full(rq))) {
+	/* dat_ep_modify() changes these under the lock. */
+	if (unlikely(ep->pz != pz)) {
+		spin_unlock_irqrestore(&rq->lock, irq);
+		goto again;
+	}
+	if (unlikely(nsge > rq->niov)) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	} else if (unlikely(!ep->recv_evd)) {
+		ret = DAT_ERROR(DAT_INVALID_STATE,
+				DAT_INVALID_STATE_EP_EVD_RECV);
+	} else if (unlikely(kdapl_ring_full(rq))) {
 		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				DAT_RESOURCE_MEMORY);
 	} else {
@@ -330,7 +350,7 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 		entry->op = DAT_DTO_RECEIVE;
 		entry->rkey = 0;
 		entry->nsge = nsge;
-		entry->pz = ep->pz;
+		entry->pz = pz;
 		memcpy(entry->sge, sge, nsge * sizeof(sge[0]));
 		WRITE_ONCE(rq->head, rq->head + 1);
 		push = rq->qp;
@@ -340,7 +360,7 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 	if (likely(push))
 		kdapl_qp_post_recvs(ep);
 	if (unlikely(flush))
-		kdapl_ring_flush(ep, rq);
+		kdapl_ring_flush(ep, rq, KDAPL_FLUSH_POST);
 out:
 	rcu_read_unlock();
 	return ret;

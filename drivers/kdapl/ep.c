@@ -20,8 +20,6 @@
 			  DAT_COMPLETION_EVD_THRESHOLD_FLAG)
 #define KDAPL_REQUEST_FLAGS (DAT_COMPLETION_UNSIGNALLED_FLAG | \
 			     DAT_COMPLETION_EVD_THRESHOLD_FLAG)
-#define KDAPL_QOS_ALL (DAT_QOS_HIGH_THROUGHPUT | DAT_QOS_LOW_LATENCY | \
-		       DAT_QOS_ECONOMY | DAT_QOS_PREMIUM)
 
 /* Reference and use an object of @ia; NULL if there is no such thing. */
 void *kdapl_dep_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
@@ -178,6 +176,22 @@ bool kdapl_stream_attach(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags)
 	}
 	spin_unlock_irqrestore(&evd->lock, irq);
 	return ok;
+}
+
+/* Join without asking: back to where the stream was before. */
+void kdapl_stream_join(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags)
+{
+	unsigned long irq;
+
+	if (!evd)
+		return;
+	spin_lock_irqsave(&evd->lock, irq);
+	evd->streams++;
+	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		evd->solicited++;
+	if (flags & DAT_COMPLETION_UNSIGNALLED_FLAG)
+		evd->unsignalled++;
+	spin_unlock_irqrestore(&evd->lock, irq);
 }
 
 void kdapl_stream_detach(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags)
@@ -343,13 +357,13 @@ static void kdapl_ep_initial_mark(struct kdapl_ep *ep)
 	struct kdapl_evd *evd;
 	unsigned long flags;
 
-	if (ep->attr.srq_soft_hw == DAT_HW_DEFAULT)
+	if (!ep->srq || ep->attr.srq_soft_hw == DAT_HW_DEFAULT)
 		return;
 	evd = kdapl_ep_lock_recv(ep, &flags);
 	ep->soft = ep->attr.srq_soft_hw;
 	ep->soft_armed = true;
 	kdapl_ep_set_marks(ep);
-	kdapl_ep_update_watch(ep, true);
+	kdapl_ep_update_watch(ep, evd, true);
 	kdapl_ep_unlock_recv(ep, evd, flags);
 }
 

@@ -90,14 +90,28 @@ static inline bool kdapl_ring_full(struct kdapl_ring *ring)
 
 int kdapl_ring_alloc(struct kdapl_ring *ring, u32 max, u32 niov);
 void kdapl_ring_free(struct kdapl_ring *ring);
+/* When a ring is flushed, see there. */
+enum kdapl_flush {
+	KDAPL_FLUSH_END,
+	KDAPL_FLUSH_POST,
+	KDAPL_FLUSH_REARM,
+};
+
+/* A change of Protection Zone: where it is kept, and the new one. */
+struct kdapl_zone {
+	struct kdapl_pz **slot;
+	struct kdapl_pz *pz;
+};
+
 int kdapl_ring_prepare(struct kdapl_ring *ring, u32 max, u32 niov);
 int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
-		      struct kdapl_evd *evd, struct kdapl_pz *pz,
+		      struct kdapl_evd *evd, const struct kdapl_zone *zone,
 		      struct kdapl_later *later);
 void kdapl_ring_complete(struct kdapl_ring *ring, struct kdapl_wr *wr,
 			 bool event);
 void kdapl_ring_reaped(struct kdapl_ring *ring, struct kdapl_wr *wr);
-void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring);
+void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
+		      enum kdapl_flush how);
 
 /*
  * struct kdapl_ep - Endpoint
@@ -122,6 +136,8 @@ struct kdapl_ep {
 	struct kdapl_conn *conn;
 	bool dying;			/* freed by the consumer */
 	bool on_hold;			/* see kdapl_ep_hold() */
+	bool lingering;			/* counted in ia->lingering */
+	bool draining;			/* counted in req_evd->watchers */
 	bool provider_owned;		/* made for a PSP, not yet accepted */
 
 	struct kdapl_ring sq;
@@ -155,6 +171,9 @@ struct kdapl_ep {
 	DAT_CONNECT_FLAGS connect_flags;
 };
 
+#define KDAPL_QOS_ALL (DAT_QOS_HIGH_THROUGHPUT | DAT_QOS_LOW_LATENCY | \
+		       DAT_QOS_ECONOMY | DAT_QOS_PREMIUM)
+
 /* The objects that an Endpoint depends on; any may be NULL. */
 struct kdapl_ep_deps {
 	struct kdapl_pz *pz;
@@ -173,6 +192,7 @@ bool kdapl_ep_check_attr(struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
 bool kdapl_ep_check_evds(const struct kdapl_ep_deps *deps,
 			 const DAT_EP_ATTR *attr);
 bool kdapl_stream_attach(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags);
+void kdapl_stream_join(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags);
 void kdapl_stream_detach(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags);
 void *kdapl_dep_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
 		    struct kdapl_ia *ia);
@@ -182,7 +202,7 @@ void kdapl_ep_withdraw(struct kdapl_ep *ep);
 bool kdapl_ep_hold(struct kdapl_ep *ep);
 void kdapl_ep_release_hold(struct kdapl_ep *ep);
 bool kdapl_ep_free(struct kdapl_ep *ep);
-bool kdapl_ep_device_gone(struct kdapl_ep *ep);
+void kdapl_ep_device_gone(struct kdapl_ep *ep);
 
 int kdapl_qp_create(struct kdapl_ep *ep, struct rdma_cm_id *id);
 int kdapl_qp_to_rts(struct kdapl_ep *ep, struct rdma_cm_id *id,
@@ -209,7 +229,8 @@ void kdapl_ep_set_marks(struct kdapl_ep *ep);
 struct kdapl_evd *kdapl_ep_lock_recv(struct kdapl_ep *ep, unsigned long *flags);
 void kdapl_ep_unlock_recv(struct kdapl_ep *ep, struct kdapl_evd *evd,
 			  unsigned long flags);
-bool kdapl_ep_update_watch(struct kdapl_ep *ep, bool want);
+bool kdapl_ep_update_watch(struct kdapl_ep *ep, struct kdapl_evd *evd,
+			   bool want);
 void kdapl_ep_open(struct kdapl_ep *ep);
 void kdapl_ep_check_marks(struct kdapl_ep *ep, struct kdapl_later *later);
 

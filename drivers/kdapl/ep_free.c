@@ -63,7 +63,7 @@ void kdapl_ep_withdraw(struct kdapl_ep *ep)
 		list_del(&wr->ev.link);
 		kdapl_recv_withdraw(wr);
 	}
-	kdapl_ep_update_watch(ep, false);
+	kdapl_ep_update_watch(ep, evd, false);
 	spin_unlock_irqrestore(&evd->lock, flags);
 }
 
@@ -118,10 +118,9 @@ void kdapl_ep_release_hold(struct kdapl_ep *ep)
 
 /*
  * The device is leaving: every Endpoint is told, also one that never had a
- * connection. Nothing of it remains on the device afterwards. Returns whether
- * there was something to do.
+ * connection. Nothing of it remains on the device afterwards.
  */
-bool kdapl_ep_device_gone(struct kdapl_ep *ep)
+void kdapl_ep_device_gone(struct kdapl_ep *ep)
 {
 	u32 idle = BIT(DAT_EP_STATE_UNCONNECTED) | BIT(DAT_EP_STATE_RESERVED) |
 		   BIT(DAT_EP_STATE_PASSIVE_CONNECTION_PENDING) |
@@ -135,14 +134,12 @@ bool kdapl_ep_device_gone(struct kdapl_ep *ep)
 		conn = kdapl_conn_alloc(ep);
 		if (conn && kdapl_ep_join(ep, conn, idle,
 					  DAT_EP_STATE_COMPLETION_PENDING))
-			ended = kdapl_conn_end(conn,
-					       DAT_CONNECTION_EVENT_BROKEN);
+			kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN);
 		else if (conn)
 			kdapl_conn_put(conn);
 	}
 	kdapl_conn_wait(ep);
 	mutex_unlock(&ep->mutex);
-	return ended;
 }
 
 /**
@@ -166,6 +163,7 @@ bool kdapl_ep_free(struct kdapl_ep *ep)
 	spin_unlock_irqrestore(&ep->lock, flags);
 
 	kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+	kdapl_conn_linger(ep);
 	if (!on_hold)
 		kdapl_ep_finish(ep);
 	return true;
@@ -206,20 +204,17 @@ static void kdapl_ep_rearm(struct kdapl_ep *ep)
 	struct kdapl_evd *evd;
 	unsigned long flags;
 
-	spin_lock_irqsave(&ep->sq.lock, flags);
-	ep->sq.flushed = false;
-	spin_unlock_irqrestore(&ep->sq.lock, flags);
-	spin_lock_irqsave(&ep->rq.lock, flags);
-	ep->rq.flushed = false;
-	spin_unlock_irqrestore(&ep->rq.lock, flags);
-	evd = kdapl_ep_lock_recv(ep, &flags);
-	ep->open = false;
-	kdapl_ep_unlock_recv(ep, evd, flags);
-
+	/* From here on requests are refused; what got in is flushed below. */
 	spin_lock_irqsave(&ep->lock, flags);
 	memset(&ep->remote_addr, 0, sizeof(ep->remote_addr));
 	WRITE_ONCE(ep->state, DAT_EP_STATE_UNCONNECTED);
 	spin_unlock_irqrestore(&ep->lock, flags);
+
+	kdapl_ring_flush(ep, &ep->sq, KDAPL_FLUSH_REARM);
+	kdapl_ring_flush(ep, &ep->rq, KDAPL_FLUSH_REARM);
+	evd = kdapl_ep_lock_recv(ep, &flags);
+	ep->open = false;
+	kdapl_ep_unlock_recv(ep, evd, flags);
 }
 
 DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)

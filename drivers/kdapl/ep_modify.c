@@ -221,10 +221,8 @@ static bool kdapl_modify_streams(struct kdapl_modify *m)
 	kdapl_stream_detach(m->deps.recv_evd, m->attr.recv_completion_flags);
 undo:
 	m->streams = false;
-	WARN_ON(!kdapl_stream_attach(ep->recv_evd,
-				     ep->attr.recv_completion_flags));
-	WARN_ON(!kdapl_stream_attach(ep->req_evd,
-				     ep->attr.request_completion_flags));
+	kdapl_stream_join(ep->recv_evd, ep->attr.recv_completion_flags);
+	kdapl_stream_join(ep->req_evd, ep->attr.request_completion_flags);
 	return false;
 }
 
@@ -241,6 +239,10 @@ static DAT_RETURN kdapl_modify_check(struct kdapl_modify *m,
 	if (!kdapl_modify_deps(m, p) || !kdapl_comm_valid(&m->comm) ||
 	    !kdapl_ep_check_attr(ep->obj.ia, &m->attr, ep->srq) ||
 	    (!ep->provider_owned && !kdapl_ep_check_evds(&m->deps, &m->attr)))
+		return bad;
+	/* Receives need an EVD to complete on. */
+	if (!m->deps.recv_evd &&
+	    (ep->held || READ_ONCE(ep->rq.head) != ep->rq.tail))
 		return bad;
 	if (m->attr.recv_completion_flags != ep->attr.recv_completion_flags &&
 	    !ep->srq && READ_ONCE(ep->rq.head) != ep->rq.tail)
@@ -308,21 +310,29 @@ static void kdapl_modify_move(struct kdapl_ep *ep, struct kdapl_evd **slot,
 			list_add_tail(&ev->link, &moved);
 		}
 		if (slot == &ep->recv_evd)
-			kdapl_ep_update_watch(ep, false);
+			kdapl_ep_update_watch(ep, from, false);
 		WRITE_ONCE(*slot, to);
 		spin_unlock_irqrestore(&from->lock, flags);
 	} else {
+		/* Without an EVD, this is the lock of kdapl_ep_lock_recv(). */
+		spin_lock_irqsave(&ep->rq.lock, flags);
 		WRITE_ONCE(*slot, to);
+		spin_unlock_irqrestore(&ep->rq.lock, flags);
 	}
-	if (!to)
+	if (!to) {
+		/* Only connection events are left to a NULL EVD. */
+		list_for_each_entry_safe(ev, next, &moved, link)
+			kdapl_conn_put(container_of(ev, struct kdapl_conn_event,
+						    ev)->conn);
 		return;
+	}
 	spin_lock_irqsave(&to->lock, flags);
 	list_for_each_entry_safe(ev, next, &moved, link) {
 		list_del(&ev->link);
 		kdapl_evd_add(to, ev, &later);
 	}
 	if (slot == &ep->recv_evd)
-		kdapl_ep_update_watch(ep, ep->mark != U32_MAX);
+		kdapl_ep_update_watch(ep, to, ep->mark != U32_MAX);
 	spin_unlock_irqrestore(&to->lock, flags);
 	if (kdapl_cq_arm(to))
 		kdapl_upcall_schedule(to);
@@ -332,15 +342,16 @@ static void kdapl_modify_move(struct kdapl_ep *ep, struct kdapl_evd **slot,
 /* Make the change. */
 static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 {
-	struct kdapl_pz *pz = m->mask & DAT_EP_FIELD_PZ_HANDLE ? m->deps.pz :
-								  NULL;
-	struct kdapl_later later = { .n = 0 };
-	struct kdapl_evd *old = m->ep->recv_evd;
 	struct kdapl_ep *ep = m->ep;
+	const struct kdapl_zone zone = { &ep->pz, m->deps.pz };
+	struct kdapl_later later = { .n = 0 };
+	struct kdapl_evd *old = ep->recv_evd;
 	unsigned long flags;
 
 	/* The last thing that can fail: a receive was posted meanwhile. */
-	if (kdapl_ring_commit(&ep->rq, &m->rq, old, pz, &later))
+	if (kdapl_ring_commit(&ep->rq, &m->rq, old,
+			      m->mask & DAT_EP_FIELD_PZ_HANDLE ? &zone : NULL,
+			      &later))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	WARN_ON(kdapl_ring_commit(&ep->sq, &m->sq, ep->req_evd, NULL, &later));
 	if (old)
@@ -365,7 +376,6 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 	ep->comm = m->comm;
 	ep->quiet_recv = !!(m->attr.recv_completion_flags &
 			    DAT_COMPLETION_SOLICITED_WAIT_FLAG);
-	ep->pz = m->deps.pz;
 	spin_unlock_irqrestore(&ep->lock, flags);
 	return DAT_SUCCESS;
 }
@@ -381,10 +391,8 @@ static void kdapl_modify_abort(struct kdapl_modify *m)
 		return;
 	kdapl_stream_detach(m->deps.recv_evd, m->attr.recv_completion_flags);
 	kdapl_stream_detach(m->deps.req_evd, m->attr.request_completion_flags);
-	WARN_ON(!kdapl_stream_attach(ep->recv_evd,
-				     ep->attr.recv_completion_flags));
-	WARN_ON(!kdapl_stream_attach(ep->req_evd,
-				     ep->attr.request_completion_flags));
+	kdapl_stream_join(ep->recv_evd, ep->attr.recv_completion_flags);
+	kdapl_stream_join(ep->req_evd, ep->attr.request_completion_flags);
 }
 
 /* With the Endpoint kept from being freed. */

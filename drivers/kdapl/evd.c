@@ -71,16 +71,24 @@ void kdapl_async_init(struct kdapl_async *async, struct kdapl_obj *obj,
 
 /*
  * Report an asynchronous event. If the last one of this kind was not reaped yet,
- * it is delivered once more when it has been.
+ * it is delivered once more when it has been. Nothing is reported of an object
+ * that was freed, or after the IA was closed.
  */
 void kdapl_async_post(struct kdapl_async *async)
 {
-	struct kdapl_evd *evd = async->obj->ia->async_evd;
 	struct kdapl_later later = { .n = 0 };
+	struct kdapl_obj *obj = async->obj;
+	struct kdapl_evd *evd;
 	unsigned long flags;
 
+	rcu_read_lock();
+	evd = READ_ONCE(obj->ia->async_evd);
+	if (!evd)
+		goto out;
 	spin_lock_irqsave(&evd->lock, flags);
-	if (async->ev.queued)
+	if (!kdapl_find(kdapl_handle(obj), kdapl_type(obj)))
+		;	/* dat_..._free() withdraws what was queued before */
+	else if (async->ev.queued)
 		async->ev.again++;
 	else
 		kdapl_evd_add(evd, &async->ev, &later);
@@ -88,20 +96,25 @@ void kdapl_async_post(struct kdapl_async *async)
 	trace_kdapl_async(async);
 	kdapl_upcall_schedule(evd);
 	kdapl_later_run(&later);
+out:
+	rcu_read_unlock();
 }
 
 void kdapl_async_withdraw(struct kdapl_async *async)
 {
-	struct kdapl_evd *evd = async->obj->ia->async_evd;
+	struct kdapl_evd *evd;
 	unsigned long flags;
 
-	if (!evd)
-		return;
-	spin_lock_irqsave(&evd->lock, flags);
-	if (async->ev.queued)
-		kdapl_evd_remove(evd, &async->ev);
-	async->ev.again = 0;
-	spin_unlock_irqrestore(&evd->lock, flags);
+	rcu_read_lock();
+	evd = READ_ONCE(async->obj->ia->async_evd);
+	if (evd) {
+		spin_lock_irqsave(&evd->lock, flags);
+		if (async->ev.queued)
+			kdapl_evd_remove(evd, &async->ev);
+		async->ev.again = 0;
+		spin_unlock_irqrestore(&evd->lock, flags);
+	}
+	rcu_read_unlock();
 }
 
 /* Do what waited for an EVD's lock to be dropped. */
@@ -233,6 +246,7 @@ static bool kdapl_evd_callable(struct kdapl_evd *evd, struct kdapl_call *call)
 {
 	call->policy = evd->policy;
 	call->upcall = evd->upcall;
+	call->owner = evd->owner;
 	if (!kdapl_policy_active(evd->policy))
 		return false;
 	if (unlikely(evd->rang)) {
@@ -285,6 +299,7 @@ bool kdapl_evd_reap(struct kdapl_evd *evd, DAT_EVENT *event, bool *more,
 	spin_unlock_irqrestore(&evd->lock, flags);
 	if (unlikely(later.n))
 		kdapl_later_run(&later);
+	rcu_read_unlock();
 	return found;
 }
 
@@ -310,9 +325,9 @@ static void kdapl_evd_release(struct kdapl_obj *obj)
 
 	kdapl_cq_destroy_all(evd);
 	kdapl_upcall_stop(evd);
+	cancel_work_sync(&evd->look_work);
+	kdapl_async_withdraw(&evd->overflow);
 	kdapl_evd_drop_events(evd);
-	if (obj->ia->async_evd != evd)
-		kdapl_async_withdraw(&evd->overflow);
 	kdapl_obj_free(obj);
 }
 
@@ -351,6 +366,8 @@ struct kdapl_evd *kdapl_evd_alloc(struct kdapl_ia *ia, DAT_COUNT qlen,
 	}
 	spin_lock_init(&evd->lock);
 	mutex_init(&evd->mutex);
+	mutex_init(&evd->stop_mutex);
+	INIT_WORK(&evd->look_work, kdapl_cq_look_work);
 	INIT_LIST_HEAD(&evd->events);
 	INIT_LIST_HEAD(&evd->cqs);
 	INIT_LIST_HEAD(&evd->soft_free);
@@ -609,6 +626,7 @@ DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 	} else if (kdapl_obj_unpublish(&evd->obj)) {
 		/* After this call no upcall may run. */
 		kdapl_upcall_stop(evd);
+		kdapl_async_withdraw(&evd->overflow);
 		kdapl_obj_put(&evd->obj);
 	}
 	kdapl_obj_put(&evd->obj);

@@ -83,7 +83,6 @@ struct kdapl_evd {
 	bool overflowed;
 	bool wake;			/* the dispatcher is to make upcalls */
 	bool rang;			/* a solicited completion arrived */
-	bool armed_solicited;
 	DAT_EVD_FLAGS flags;
 	DAT_UPCALL_POLICY policy;
 	DAT_UPCALL_OBJECT upcall;
@@ -98,6 +97,10 @@ struct kdapl_evd {
 	u32 unsignalled;		/* EP streams with UNSIGNALLED */
 	u32 streams;			/* EP streams of any kind */
 	struct mutex mutex;
+	u32 turn;			/* CQ to poll first; under lock */
+	u32 lent;			/* IAs that use it; their ia->lock */
+	struct mutex stop_mutex;	/* irq_poll_disable() */
+	struct work_struct look_work;	/* watermarks during upcalls */
 	bool softirq;			/* upcalls run in softirq */
 	bool stopped;			/* freed: no more upcalls */
 	struct task_struct *upcaller;	/* in an upcall now */
@@ -122,6 +125,7 @@ struct kdapl_later {
 struct kdapl_call {
 	DAT_UPCALL_POLICY policy;
 	DAT_UPCALL_OBJECT upcall;
+	struct module *owner;
 };
 
 struct kdapl_evd *kdapl_evd_alloc(struct kdapl_ia *ia, DAT_COUNT qlen,
@@ -157,6 +161,7 @@ void kdapl_upcall_schedule(struct kdapl_evd *evd);
 void kdapl_upcall_stop(struct kdapl_evd *evd);
 bool kdapl_upcall_is_mine(struct kdapl_evd *evd);
 
+void kdapl_cq_look_work(struct work_struct *work);
 int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later);
 bool kdapl_cq_arm(struct kdapl_evd *evd);
 unsigned long kdapl_cq_look_lock(struct kdapl_evd *evd);

@@ -19,6 +19,7 @@
  * @ref: memory and verbs resources live while this is held
  * @users: DAT objects that depend on this one; -1 once it was freed
  * @context: the consumer's context
+ * @stopped: last pass of device removal that saw it
  * @ia: the IA it belongs to (itself, for an IA)
  * @ia_link: entry in the IA's list, until released
  * @release: frees everything; process context, an RCU grace period after the
@@ -30,6 +31,7 @@ struct kdapl_obj {
 	struct kref ref;
 	atomic_t users;
 	DAT_CONTEXT context;
+	u8 stopped;
 	struct kdapl_ia *ia;
 	struct list_head ia_link;
 	void (*release)(struct kdapl_obj *obj);

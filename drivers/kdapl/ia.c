@@ -61,6 +61,9 @@ static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 	ia->port = port;
 	spin_lock_init(&ia->lock);
 	mutex_init(&ia->mutex);
+	mutex_init(&ia->null_mutex);
+	mutex_init(&ia->close_mutex);
+	INIT_LIST_HEAD(&ia->hca_link);
 	INIT_LIST_HEAD(&ia->objs);
 	init_waitqueue_head(&ia->wait);
 	kdapl_async_init(&ia->catastrophic, &ia->obj,
@@ -68,8 +71,18 @@ static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 			 DAT_IA_CATASTROPHIC_ERROR);
 	strscpy(ia->owner, owner ? module_name(owner) : KBUILD_MODNAME,
 		sizeof(ia->owner));
-	kdapl_hca_add_ia(hca, ia);
 	return ia;
+}
+
+/* Another IA starts (1) or ceases (-1) to use an EVD for its events. */
+static void kdapl_evd_lend(struct kdapl_evd *evd, int delta)
+{
+	struct kdapl_ia *ia = evd->obj.ia;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ia->lock, flags);
+	evd->lent += delta;
+	spin_unlock_irqrestore(&ia->lock, flags);
 }
 
 /* The consumer's EVD for asynchronous events, or one of our own. */
@@ -93,7 +106,7 @@ static DAT_RETURN kdapl_ia_async_evd(struct kdapl_ia *ia, DAT_COUNT qlen,
 			goto bad;
 		}
 		ia->async_evd = evd;
-		atomic_inc(&evd->obj.ia->lent);
+		kdapl_evd_lend(evd, 1);
 		return DAT_SUCCESS;
 	}
 	evd = kdapl_evd_alloc(ia, qlen, DAT_EVD_ASYNC_FLAG, &err);
@@ -140,6 +153,8 @@ static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
 		kdapl_obj_put(&ia->obj);
 		return ret;
 	}
+	/* Events may arrive as soon as the device knows the IA. */
+	kdapl_hca_add_ia(hca, ia);
 	mutex_lock(&ia->mutex);
 	kdapl_ia_refresh_addrs(ia);
 	mutex_unlock(&ia->mutex);
@@ -243,11 +258,11 @@ struct kdapl_evd *kdapl_ia_null_evd(struct kdapl_ia *ia)
 	struct kdapl_evd *evd;
 	int err;
 
-	mutex_lock(&ia->mutex);
+	mutex_lock(&ia->null_mutex);
 	if (!ia->null_evd)
 		ia->null_evd = kdapl_evd_alloc(ia, 1, DAT_EVD_DTO_FLAG, &err);
 	evd = ia->null_evd;
-	mutex_unlock(&ia->mutex);
+	mutex_unlock(&ia->null_mutex);
 	return evd;
 }
 
@@ -393,39 +408,88 @@ static void kdapl_ia_free_all(struct kdapl_ia *ia)
 	}
 }
 
-/* Objects that will be released before long. */
-static int kdapl_ia_left(struct kdapl_ia *ia)
+/* Objects that are still to be released; not those that outlive the IA. */
+static unsigned int kdapl_ia_left(struct kdapl_ia *ia)
 {
-	return atomic_read(&ia->live) - atomic_read(&ia->lent);
+	struct kdapl_obj *obj;
+	unsigned int n = 0;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ia->lock, flags);
+	list_for_each_entry(obj, &ia->objs, ia_link) {
+		if (ia->null_evd && obj == &ia->null_evd->obj)
+			continue;
+		if (ia->async_evd && obj == &ia->async_evd->obj)
+			continue;
+		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EVD &&
+		    container_of(obj, struct kdapl_evd, obj)->lent)
+			continue;
+		n++;
+	}
+	spin_unlock_irqrestore(&ia->lock, flags);
+	return n;
 }
 
-/* Let go of what belongs to the IA itself, and wait for everything else. */
+#define KDAPL_CLOSE_RETRY	max(HZ / 50, 1)
+
+/* Free what is there, and what a call that was running has yet made. */
+static void kdapl_ia_drain(struct kdapl_ia *ia)
+{
+	do {
+		kdapl_ia_free_all(ia);
+	} while (!wait_event_timeout(ia->wait, !kdapl_ia_left(ia),
+				     KDAPL_CLOSE_RETRY));
+}
+
+/* Everything is freed: let go of what belongs to the IA itself. */
 static void kdapl_ia_finish(struct kdapl_ia *ia)
 {
-	struct kdapl_evd *evd = ia->async_evd;
+	struct kdapl_evd *async = ia->async_evd, *none = ia->null_evd;
 
 	if (ia->reserved_lmr)
 		kdapl_lmr_free_reserved(ia);
-	if (ia->null_evd)
-		kdapl_obj_put(&ia->null_evd->obj);
-	wait_event(ia->wait, kdapl_ia_left(ia) <= ia->own_async_evd);
-	kdapl_async_withdraw(&ia->catastrophic);
-	if (ia->own_async_evd) {
-		if (kdapl_obj_unpublish(&evd->obj)) {
-			kdapl_upcall_stop(evd);
-			kdapl_obj_put(&evd->obj);
-		}
-		wait_event(ia->wait, kdapl_ia_left(ia) <= 0);
-	} else {
-		atomic_dec(&evd->obj.ia->lent);
-		kdapl_dep_put(&evd->obj);
+	kdapl_ia_drain(ia);
+	if (none) {
+		ia->null_evd = NULL;
+		kdapl_obj_put(&none->obj);
 	}
+	kdapl_async_withdraw(&ia->catastrophic);
+	WRITE_ONCE(ia->async_evd, NULL);
+	if (!ia->own_async_evd) {
+		kdapl_evd_lend(async, -1);
+		kdapl_dep_put(&async->obj);
+	} else if (kdapl_obj_unpublish(&async->obj)) {
+		kdapl_upcall_stop(async);
+		kdapl_obj_put(&async->obj);
+	}
+	wait_event(ia->wait, !kdapl_ia_left(ia));
+}
+
+/* Decide whether the IA closes; only one call gets DAT_SUCCESS. */
+static DAT_RETURN kdapl_ia_close_begin(struct kdapl_ia *ia, bool graceful)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	unsigned long flags;
+
+	mutex_lock(&ia->close_mutex);
+	spin_lock_irqsave(&ia->lock, flags);
+	ia->closing = true;
+	spin_unlock_irqrestore(&ia->lock, flags);
+	if (!kdapl_handle_valid(kdapl_handle(&ia->obj), DAT_HANDLE_TYPE_IA)) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	} else if (graceful && kdapl_ia_in_use(ia)) {
+		ia->closing = false;
+		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
+	} else {
+		kdapl_obj_unpublish(&ia->obj);
+	}
+	mutex_unlock(&ia->close_mutex);
+	return ret;
 }
 
 DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
-	unsigned long irq;
 	struct kdapl_ia *ia;
 
 	ia = kdapl_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
@@ -439,16 +503,8 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 		goto out;
 
 	might_sleep();
-	spin_lock_irqsave(&ia->lock, irq);
-	ia->closing = true;
-	spin_unlock_irqrestore(&ia->lock, irq);
-	if (flags == DAT_CLOSE_GRACEFUL_FLAG && kdapl_ia_in_use(ia)) {
-		ia->closing = false;
-		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
-	} else if (!kdapl_obj_unpublish(&ia->obj)) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	} else {
-		kdapl_ia_free_all(ia);
+	ret = kdapl_ia_close_begin(ia, flags == DAT_CLOSE_GRACEFUL_FLAG);
+	if (ret == DAT_SUCCESS) {
 		kdapl_ia_finish(ia);
 		kdapl_obj_put(&ia->obj);
 	}
@@ -458,30 +514,53 @@ out:
 }
 EXPORT_SYMBOL(dat_ia_close);
 
-/* Returns whether there was something to stop. */
-static bool kdapl_stop_one(struct kdapl_obj *obj, u8 type, bool wait)
+/* An object that this pass of removal has not seen, referenced and marked. */
+static struct kdapl_obj *kdapl_ia_unstopped(struct kdapl_ia *ia, u8 type,
+					    u8 pass)
+{
+	struct kdapl_obj *obj, *found = NULL;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ia->lock, flags);
+	list_for_each_entry(obj, &ia->objs, ia_link) {
+		if (kdapl_type(obj) != type || obj->stopped >= pass ||
+		    !kref_get_unless_zero(&obj->ref))
+			continue;
+		obj->stopped = pass;
+		found = obj;
+		break;
+	}
+	spin_unlock_irqrestore(&ia->lock, flags);
+	return found;
+}
+
+static void kdapl_stop_one(struct kdapl_obj *obj, u8 type, u8 pass)
 {
 	struct kdapl_ep *ep;
 
 	switch (type) {
 	case DAT_HANDLE_TYPE_CR:
-		return kdapl_cr_cancel(container_of(obj, struct kdapl_cr, obj));
+		kdapl_cr_cancel(container_of(obj, struct kdapl_cr, obj));
+		break;
 	case DAT_HANDLE_TYPE_EP:
 		ep = container_of(obj, struct kdapl_ep, obj);
-		return wait ? kdapl_ep_device_gone(ep) :
-			      kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+		if (pass > 1)
+			kdapl_ep_device_gone(ep);
+		else
+			kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+		break;
 	default:
-		return kdapl_sp_close(container_of(obj, struct kdapl_sp, obj));
+		kdapl_sp_close(container_of(obj, struct kdapl_sp, obj));
 	}
 }
 
 /**
  * kdapl_ia_stop - the device is leaving: end all that talks to peers
  * @ia: the IA
- * @wait: until that has happened; what was told to all before, without waiting,
- *	ends in parallel, and two ends on this device do not wait for each other
+ * @pass: 1: do not wait, so that all ends in parallel and two ends on this
+ *	device do not wait for each other; 2: wait
  */
-void kdapl_ia_stop(struct kdapl_ia *ia, bool wait)
+void kdapl_ia_stop(struct kdapl_ia *ia, u8 pass)
 {
 	static const u8 order[] = {
 		DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_CSP,
@@ -489,13 +568,10 @@ void kdapl_ia_stop(struct kdapl_ia *ia, bool wait)
 	};
 	struct kdapl_obj *obj;
 	unsigned int i;
-	int n;
 
 	for (i = 0; i < ARRAY_SIZE(order); i++) {
-		for (n = 0; (obj = kdapl_ia_nth(ia, order[i], n, false)); n++) {
-			/* The list changed: what was skipped comes again. */
-			if (kdapl_stop_one(obj, order[i], wait))
-				n = -1;
+		while ((obj = kdapl_ia_unstopped(ia, order[i], pass))) {
+			kdapl_stop_one(obj, order[i], pass);
 			kdapl_obj_put(obj);
 		}
 	}

@@ -74,11 +74,13 @@ struct kdapl_ia {
 	struct list_head objs;
 	bool closing;			/* no new objects */
 	atomic_t live;			/* objects not yet released */
-	atomic_t lent;			/* EVDs that other IAs use for theirs */
+	atomic_t lingering;		/* freed EPs that may still receive */
 	wait_queue_head_t wait;		/* for live to drop */
 	struct kdapl_evd *async_evd;
 	bool own_async_evd;
-	struct mutex mutex;		/* null_evd, reserved LMR */
+	struct mutex mutex;		/* addresses, reserved LMR */
+	struct mutex null_mutex;	/* null_evd */
+	struct mutex close_mutex;	/* one decision to close */
 	struct kdapl_evd *null_evd;	/* CQ for EPs without DTO EVDs */
 	struct kdapl_lmr *reserved_lmr;
 	struct kdapl_async catastrophic;
@@ -96,9 +98,10 @@ bool kdapl_comm_valid(const DAT_COMM *comm);
 void kdapl_ia_refresh_addrs(struct kdapl_ia *ia);
 const struct sockaddr *kdapl_ia_local_addr(struct kdapl_ia *ia,
 					   const struct sockaddr *peer);
-void kdapl_ia_stop(struct kdapl_ia *ia, bool wait);
+void kdapl_ia_stop(struct kdapl_ia *ia, u8 pass);
 void kdapl_ia_strip(struct kdapl_ia *ia);
 DAT_COUNT kdapl_max_private_data(struct kdapl_ia *ia);
+u32 kdapl_max_lmr_block(struct kdapl_ia *ia);
 struct kdapl_evd *kdapl_ia_null_evd(struct kdapl_ia *ia);
 
 #endif

@@ -74,8 +74,11 @@ void kdapl_recv_done(struct kdapl_evd *evd, struct kdapl_ep *ep,
 		kdapl_recv_withdraw(wr);
 		return;
 	}
-	if (unlikely(ep->quiet_recv))
+	if (srq) {
+		wr->ev.quiet = ep->quiet_recv;
+	} else if (unlikely(ep->quiet_recv)) {
 		wr->ev.quiet = true;
+	}
 	if (unlikely(!ep->open)) {
 		/* Its connection event has to come first. */
 		list_add_tail(&wr->ev.link, &ep->early);
@@ -184,12 +187,15 @@ void kdapl_ep_unlock_recv(struct kdapl_ep *ep, struct kdapl_evd *evd,
  * While a watermark is armed, arrivals have to be noticed though nobody polls.
  * Under the lock of kdapl_ep_lock_recv(). Returns whether to arm the CQs.
  */
-bool kdapl_ep_update_watch(struct kdapl_ep *ep, bool want)
+bool kdapl_ep_update_watch(struct kdapl_ep *ep, struct kdapl_evd *evd,
+			   bool want)
 {
-	if (want == ep->watching || !ep->recv_evd)
+	if (READ_ONCE(ep->dying))
+		want = false;
+	if (want == ep->watching || !evd)
 		return false;
 	ep->watching = want;
-	ep->recv_evd->watchers += want ? 1 : -1;
+	evd->watchers += want ? 1 : -1;
 	return want;
 }
 
@@ -226,7 +232,7 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 	ep->soft_armed = ep->soft != DAT_WATERMARK_INFINITE;
 	kdapl_ep_set_marks(ep);
 	kdapl_ep_check_marks(ep, &later);
-	arm = kdapl_ep_update_watch(ep, ep->mark != U32_MAX);
+	arm = kdapl_ep_update_watch(ep, evd, ep->mark != U32_MAX);
 	kdapl_ep_unlock_recv(ep, evd, flags);
 	kdapl_later_run(&later);
 	if (arm && kdapl_cq_arm(evd))

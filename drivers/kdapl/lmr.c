@@ -160,21 +160,6 @@ static bool kdapl_mem_opt_ok(DAT_MEM_OPTIMIZE_FLAGS opt)
 	       opt == DAT_MEM_OPTIMIZE_EXACT_EXPOSURE;
 }
 
-static u64 kdapl_max_lmr_len(struct kdapl_ia *ia)
-{
-	DAT_IA_ATTR *limits;
-	u64 max = 0;
-
-	/* Too long for the stack. */
-	limits = kzalloc(sizeof(*limits), GFP_KERNEL);
-	if (limits) {
-		kdapl_ia_attr(ia, limits);
-		max = limits->max_lmr_block_size;
-	}
-	kfree(limits);
-	return max;
-}
-
 static DAT_RETURN kdapl_lmr_check(struct kdapl_ia *ia,
 				  const struct kdapl_lmr_spec *spec)
 {
@@ -187,7 +172,7 @@ static DAT_RETURN kdapl_lmr_check(struct kdapl_ia *ia,
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	/* A second registration may take the length from the first one. */
 	if ((!spec->len && spec->type != DAT_MEM_TYPE_LMR) ||
-	    spec->len > kdapl_max_lmr_len(ia))
+	    spec->len > kdapl_max_lmr_block(ia))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	if (spec->priv & ~DAT_MEM_PRIV_ALL_FLAG)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
@@ -424,6 +409,8 @@ DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 	lmr = kdapl_obj_get(lmr_handle, DAT_HANDLE_TYPE_LMR);
 	if (!lmr)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+	/* The memory is the consumer's when this returns. */
+	kdapl_ia_settle(lmr->obj.ia);
 	if (lmr->reserved) {
 		ret = DAT_ERROR(DAT_RESERVED_LMR, DAT_NO_SUBTYPE);
 	} else if (kdapl_obj_retire(&lmr->obj)) {
@@ -461,7 +448,7 @@ DAT_RETURN dat_ia_memtype_hint(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 		ret = kdapl_check_mem_type(mem_type);
 	if (ret != DAT_SUCCESS)
 		goto out_put;
-	if (!length || length > kdapl_max_lmr_len(ia)) {
+	if (!length || length > kdapl_max_lmr_block(ia)) {
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	} else if (!kdapl_mem_opt_ok(mem_optimization)) {
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);

@@ -36,12 +36,18 @@ err_wq:
  */
 static void __exit kdapl_exit(void)
 {
+	int rounds = 0;
+
 	kdapl_debugfs_exit();
 	ib_unregister_client(&kdapl_client);
+	/* Releasing one object may drop the last reference to another. */
+	do {
+		kdapl_quiesce();
+	} while (!xa_empty(&kdapl_handles) && ++rounds < 8);
+	WARN_ON(!xa_empty(&kdapl_handles));
 	kdapl_quiesce();
 	kdapl_upcall_cleanup();
 	destroy_workqueue(kdapl_wq);
-	WARN_ON(!xa_empty(&kdapl_handles));
 }
 
 module_init(kdapl_init);

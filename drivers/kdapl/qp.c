@@ -14,15 +14,17 @@
 static void kdapl_qp_event(struct ib_event *event, void *context)
 {
 	struct kdapl_ep *ep = context;
-	struct kdapl_conn *conn = READ_ONCE(ep->conn);
+	unsigned long flags;
 
 	/* Any context, driver locks held: the QP must not be touched here. */
 	trace_kdapl_qp_event(ep, event->event);
 	switch (event->event) {
 	case IB_EVENT_COMM_EST:
 		/* Data came before the last message of the handshake. */
-		if (conn && !READ_ONCE(conn->end))
-			rdma_notify(conn->id, event->event);
+		spin_lock_irqsave(&ep->lock, flags);
+		if (ep->conn && ep->conn->id)
+			rdma_notify(ep->conn->id, event->event);
+		spin_unlock_irqrestore(&ep->lock, flags);
 		break;
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
@@ -95,7 +97,9 @@ static struct ib_qp *kdapl_qp_alloc(struct kdapl_ep *ep)
 	struct ib_qp *qp;
 
 	init.cap.max_send_wr = clamp(ep->send_claim, 1, max->max_qp_wr);
-	init.cap.max_send_sge = max(1, ep->attr.max_request_iov);
+	init.cap.max_send_sge = max(1, max3(ep->attr.max_request_iov,
+					    ep->attr.max_rdma_read_iov,
+					    ep->attr.max_rdma_write_iov));
 	if (!ep->srq) {
 		init.cap.max_recv_wr = clamp(ep->recv_claim, 1, max->max_qp_wr);
 		init.cap.max_recv_sge = max(1, ep->attr.max_recv_iov);
@@ -119,12 +123,18 @@ int kdapl_qp_create(struct kdapl_ep *ep, struct rdma_cm_id *id)
 {
 	int err;
 
+	/* No resize between what the SRQ may hold and room in the CQ for it. */
 	if (ep->srq) {
+		mutex_lock(&ep->srq->mutex);
 		err = kdapl_srq_attach(ep->srq, ep);
-		if (err)
+		if (err) {
+			mutex_unlock(&ep->srq->mutex);
 			return err;
+		}
 	}
 	err = kdapl_qp_claim(ep);
+	if (ep->srq)
+		mutex_unlock(&ep->srq->mutex);
 	if (err)
 		goto err_detach;
 	ep->qp = kdapl_qp_alloc(ep);
@@ -296,6 +306,6 @@ void kdapl_qp_destroy(struct kdapl_ep *ep)
 	}
 	/* What was received came before what is flushed now. */
 	kdapl_ep_open(ep);
-	kdapl_ring_flush(ep, &ep->rq);
-	kdapl_ring_flush(ep, &ep->sq);
+	kdapl_ring_flush(ep, &ep->rq, KDAPL_FLUSH_END);
+	kdapl_ring_flush(ep, &ep->sq, KDAPL_FLUSH_END);
 }

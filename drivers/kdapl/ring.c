@@ -48,8 +48,7 @@ static void kdapl_ring_move(struct kdapl_wr *from, struct kdapl_ring *fresh,
 	struct kdapl_wr *to = kdapl_ring_wr(fresh, pos);
 
 	memcpy(to, from, sizeof(*to));
-	if (fresh->niov)
-		memcpy(to->sge, from->sge, from->nsge * sizeof(to->sge[0]));
+	memcpy(to->sge, from->sge, from->nsge * sizeof(to->sge[0]));
 	to->seq = pos;
 	if (from->ev.queued)
 		list_replace(&from->ev.link, &to->ev.link);
@@ -62,15 +61,17 @@ static bool kdapl_ring_fits(struct kdapl_ring *ring, struct kdapl_ring *fresh)
 
 	if (ring->head - ring->tail > fresh->max)
 		return false;
-	for (pos = ring->tail; fresh->niov && pos != ring->head; pos++)
+	for (pos = ring->tail; pos != ring->head; pos++)
 		if (kdapl_ring_wr(ring, pos)->nsge > fresh->niov)
 			return false;
 	return true;
 }
 
-static bool kdapl_ring_refused(struct kdapl_wr *wr, struct kdapl_pz *pz)
+/* Does a receive fail because its segments are of another PZ? */
+static bool kdapl_ring_refused(struct kdapl_wr *wr,
+			       const struct kdapl_zone *zone)
 {
-	return pz && wr->nsge && wr->pz != pz;
+	return zone && wr->nsge && wr->pz != zone->pz;
 }
 
 /**
@@ -78,7 +79,7 @@ static bool kdapl_ring_refused(struct kdapl_wr *wr, struct kdapl_pz *pz)
  * @ring: no queue pair uses it; posting and reaping may go on
  * @fresh: from kdapl_ring_prepare(); on success gets the old memory
  * @evd: whose lock protects the completion side; NULL if there is none
- * @pz: if not NULL, receives of another Protection Zone fail
+ * @zone: if not NULL, the Endpoint gets another Protection Zone
  * @later: see struct kdapl_later
  *
  * What was posted or completed and not reaped moves along in order, except that
@@ -87,7 +88,7 @@ static bool kdapl_ring_refused(struct kdapl_wr *wr, struct kdapl_pz *pz)
  * Return: 0, or -EBUSY if @fresh cannot hold what is there.
  */
 int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
-		      struct kdapl_evd *evd, struct kdapl_pz *pz,
+		      struct kdapl_evd *evd, const struct kdapl_zone *zone,
 		      struct kdapl_later *later)
 {
 	unsigned long flags;
@@ -103,16 +104,19 @@ int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
 	if (!kdapl_ring_fits(ring, fresh))
 		goto out;
 	ret = 0;
+	/* Whoever posts compares it under the same lock. */
+	if (zone)
+		*zone->slot = zone->pz;
 	to = ring->tail;
 	for (pos = ring->tail; pos != ring->done; pos++)
 		kdapl_ring_move(kdapl_ring_wr(ring, pos), fresh, to++);
 	failed = to;
 	for (pos = ring->done; pos != ring->head; pos++)
-		if (kdapl_ring_refused(kdapl_ring_wr(ring, pos), pz))
+		if (kdapl_ring_refused(kdapl_ring_wr(ring, pos), zone))
 			kdapl_ring_move(kdapl_ring_wr(ring, pos), fresh, to++);
 	failed = to - failed;
 	for (pos = ring->done; pos != ring->head; pos++)
-		if (!kdapl_ring_refused(kdapl_ring_wr(ring, pos), pz))
+		if (!kdapl_ring_refused(kdapl_ring_wr(ring, pos), zone))
 			kdapl_ring_move(kdapl_ring_wr(ring, pos), fresh, to++);
 	swap(ring->mem, fresh->mem);
 	ring->stride = fresh->stride;
@@ -163,38 +167,13 @@ void kdapl_ring_reaped(struct kdapl_ring *ring, struct kdapl_wr *wr)
 	smp_store_release(&ring->tail, tail);
 }
 
-/**
- * kdapl_ring_flush - complete as flushed all that no device will complete
- * @ep: the Endpoint
- * @ring: one of its rings; there is no queue pair (any more)
- *
- * Afterwards what is posted in state DISCONNECTED is flushed by whoever posts.
- *
- * Context: Any.
- */
-void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring)
+/* Complete as flushed all that is in the ring. Under evd->lock. */
+static void kdapl_ring_drain(struct kdapl_ep *ep, struct kdapl_ring *ring,
+			     struct kdapl_evd *evd, u32 head,
+			     struct kdapl_later *later)
 {
-	bool recv = ring == &ep->rq;
-	struct kdapl_evd *evd = recv ? ep->recv_evd : ep->req_evd;
-	struct kdapl_later later = { .n = 0 };
+	bool recv = ring == &ep->rq, event;
 	struct kdapl_wr *wr;
-	unsigned long flags;
-	bool event;
-	u32 head;
-
-	if (!evd) {
-		spin_lock_irqsave(&ring->lock, flags);
-		ring->flushed = true;
-		spin_unlock_irqrestore(&ring->lock, flags);
-		return;
-	}
-
-	spin_lock_irqsave(&evd->lock, flags);
-	spin_lock(&ring->lock);
-	ring->flushed = true;
-	head = ring->head;
-	ring->posted = head;
-	spin_unlock(&ring->lock);
 
 	while (ring->done != head) {
 		wr = kdapl_ring_wr(ring, ring->done);
@@ -209,9 +188,55 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring)
 		if (READ_ONCE(ep->dying))
 			kdapl_ring_reaped(ring, wr);
 		else
-			kdapl_evd_add(evd, &wr->ev, &later);
+			kdapl_evd_add(evd, &wr->ev, later);
 	}
-	spin_unlock_irqrestore(&evd->lock, flags);
-	kdapl_upcall_schedule(evd);
-	kdapl_later_run(&later);
+}
+
+/**
+ * kdapl_ring_flush - complete as flushed all that no device will complete
+ * @ep: the Endpoint
+ * @ring: one of its rings; there is no queue pair (any more)
+ * @how: KDAPL_FLUSH_END: the connection is over; from now on whoever posts in
+ *	state DISCONNECTED flushes. KDAPL_FLUSH_POST: that. KDAPL_FLUSH_REARM:
+ *	the Endpoint is reset, receives wait in the ring again
+ *
+ * A poster may come late, when the Endpoint has been reset and even connected
+ * again; it must not touch the ring then.
+ *
+ * Context: Any.
+ */
+void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
+		      enum kdapl_flush how)
+{
+	struct kdapl_evd *evd = ring == &ep->rq ? ep->recv_evd : ep->req_evd;
+	struct kdapl_later later;
+	unsigned long flags;
+	bool stale;
+	u32 head;
+
+	later.n = 0;
+	rcu_read_lock();
+	if (evd)
+		spin_lock_irqsave(&evd->lock, flags);
+	else
+		local_irq_save(flags);
+	spin_lock(&ring->lock);
+	stale = how == KDAPL_FLUSH_POST && !ring->flushed;
+	if (!stale) {
+		ring->flushed = how != KDAPL_FLUSH_REARM;
+		ring->posted = ring->head;
+	}
+	head = ring->head;
+	spin_unlock(&ring->lock);
+	/* Without an EVD nothing can be posted. */
+	if (evd) {
+		if (!stale)
+			kdapl_ring_drain(ep, ring, evd, head, &later);
+		spin_unlock_irqrestore(&evd->lock, flags);
+		kdapl_upcall_schedule(evd);
+		kdapl_later_run(&later);
+	} else {
+		local_irq_restore(flags);
+	}
+	rcu_read_unlock();
 }

@@ -26,16 +26,12 @@ static int kdapl_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 }
 
 /* Stop listening. Waits for handlers that are running. */
-bool kdapl_sp_close(struct kdapl_sp *sp)
+void kdapl_sp_close(struct kdapl_sp *sp)
 {
-	bool open;
-
 	mutex_lock(&sp->mutex);
-	open = sp->nids;
 	while (sp->nids)
 		rdma_destroy_id(sp->ids[--sp->nids]);
 	mutex_unlock(&sp->mutex);
-	return open;
 }
 
 static void kdapl_sp_release(struct kdapl_obj *obj)
@@ -150,10 +146,13 @@ static DAT_RETURN kdapl_sp_errno(int err, DAT_HANDLE_TYPE type)
 	}
 }
 
-/* Make a service point; the caller publishes it. */
+/*
+ * Make a service point. It may be freed, by an upcall for its first request,
+ * before this returns; so what the caller wants to know is copied.
+ */
 static DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia,
 				  const struct kdapl_sp_args *args,
-				  struct kdapl_sp **out)
+				  DAT_HANDLE *handle, DAT_CONN_QUAL *qual)
 {
 	struct kdapl_evd *evd;
 	struct kdapl_sp *sp;
@@ -193,7 +192,8 @@ static DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia,
 			sp->addr = *args->addr;
 			kdapl_set_port(&sp->addr, sp->qual);
 		}
-		*out = sp;
+		*handle = kdapl_handle(&sp->obj);
+		*qual = sp->qual;
 		kdapl_obj_put(&sp->obj);
 		return DAT_SUCCESS;
 	}
@@ -250,7 +250,8 @@ static DAT_RETURN kdapl_psp_create(DAT_IA_HANDLE ia_handle, u16 qual,
 		.type = DAT_HANDLE_TYPE_PSP, .evd = evd,
 		.evd_arg = DAT_INVALID_ARG3, .qual = qual, .flags = flags,
 	};
-	struct kdapl_sp *sp;
+	DAT_CONN_QUAL listening;
+	DAT_HANDLE handle;
 	struct kdapl_ia *ia;
 	DAT_RETURN ret;
 
@@ -265,12 +266,12 @@ static DAT_RETURN kdapl_psp_create(DAT_IA_HANDLE ia_handle, u16 qual,
 		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				DAT_RESOURCE_DEVICE);
 	} else {
-		ret = kdapl_sp_create(ia, &args, &sp);
+		ret = kdapl_sp_create(ia, &args, &handle, &listening);
 		kdapl_hca_leave(ia->hca);
 		if (ret == DAT_SUCCESS) {
-			*psp_handle = kdapl_handle(&sp->obj);
+			*psp_handle = handle;
 			if (chosen)
-				*chosen = sp->qual;
+				*chosen = listening;
 		}
 	}
 	kdapl_obj_put(&ia->obj);
@@ -380,6 +381,16 @@ static DAT_RETURN kdapl_rsp_reserve(struct kdapl_ep *ep)
 	return ret;
 }
 
+static void kdapl_rsp_unreserve(struct kdapl_ep *ep)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	if (ep->state == DAT_EP_STATE_RESERVED)
+		WRITE_ONCE(ep->state, DAT_EP_STATE_UNCONNECTED);
+	spin_unlock_irqrestore(&ep->lock, flags);
+}
+
 DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
 			  DAT_RSP_HANDLE *rsp_handle)
@@ -389,7 +400,8 @@ DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 		.evd_arg = DAT_INVALID_ARG4,
 	};
 	struct kdapl_ep *ep = NULL;
-	struct kdapl_sp *sp;
+	DAT_CONN_QUAL listening;
+	DAT_HANDLE handle;
 	struct kdapl_ia *ia;
 	DAT_RETURN ret;
 
@@ -419,11 +431,11 @@ DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 	}
 	ret = kdapl_rsp_reserve(ep);
 	if (ret == DAT_SUCCESS) {
-		ret = kdapl_sp_create(ia, &args, &sp);
+		ret = kdapl_sp_create(ia, &args, &handle, &listening);
 		if (ret == DAT_SUCCESS)
-			*rsp_handle = kdapl_handle(&sp->obj);
+			*rsp_handle = handle;
 		else
-			WRITE_ONCE(ep->state, DAT_EP_STATE_UNCONNECTED);
+			kdapl_rsp_unreserve(ep);
 	}
 	kdapl_hca_leave(ia->hca);
 out:
@@ -443,7 +455,8 @@ DAT_RETURN dat_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm,
 		.evd_arg = DAT_INVALID_ARG4,
 	};
 	struct sockaddr_storage addr = { };
-	struct kdapl_sp *sp;
+	DAT_CONN_QUAL listening;
+	DAT_HANDLE handle;
 	struct kdapl_ia *ia;
 	DAT_RETURN ret;
 
@@ -475,11 +488,11 @@ DAT_RETURN dat_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm,
 		args.addr = &addr;
 	ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 	if (kdapl_hca_enter(ia->hca)) {
-		ret = kdapl_sp_create(ia, &args, &sp);
+		ret = kdapl_sp_create(ia, &args, &handle, &listening);
 		kdapl_hca_leave(ia->hca);
 	}
 	if (ret == DAT_SUCCESS)
-		*csp_handle = kdapl_handle(&sp->obj);
+		*csp_handle = handle;
 out:
 	kdapl_obj_put(&ia->obj);
 	return ret;

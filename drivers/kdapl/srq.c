@@ -77,6 +77,12 @@ void kdapl_srq_look(struct kdapl_srq *srq)
 	rcu_read_unlock();
 }
 
+/* Somebody has to look: for the mark, or to feed the device. */
+static bool kdapl_srq_wants(struct kdapl_srq *srq)
+{
+	return READ_ONCE(srq->lw_armed) || READ_ONCE(srq->feeding);
+}
+
 /*
  * While the low watermark is armed, completions must be noticed on EVDs that
  * nobody is called for. EVD locks come before the SRQ's, so this runs without
@@ -88,13 +94,17 @@ void kdapl_srq_watch(struct kdapl_srq *srq)
 	bool want;
 
 	do {
-		want = READ_ONCE(srq->lw_armed);
+		want = kdapl_srq_wants(srq);
 		rcu_read_lock();
-		list_for_each_entry_rcu(feed, &srq->feeds, link)
+		list_for_each_entry_rcu(feed, &srq->feeds, link) {
 			if (xchg(&feed->watched, want) != want)
 				kdapl_cq_watch(feed->evd, want ? 1 : -1);
+			/* It went meanwhile, and may have been too early. */
+			if (READ_ONCE(feed->dead) && xchg(&feed->watched, false))
+				kdapl_cq_watch(feed->evd, -1);
+		}
 		rcu_read_unlock();
-	} while (want != READ_ONCE(srq->lw_armed));
+	} while (want != kdapl_srq_wants(srq));
 }
 
 int kdapl_srq_add_feed(struct kdapl_srq *srq, struct kdapl_evd *evd)
@@ -133,6 +143,7 @@ void kdapl_srq_del_feed(struct kdapl_srq *srq, struct kdapl_evd *evd)
 	list_for_each_entry(feed, &srq->feeds, link) {
 		if (feed->evd == evd && !--feed->eps) {
 			list_del_rcu(&feed->link);
+			WRITE_ONCE(feed->dead, true);
 			gone = feed;
 			break;
 		}
@@ -327,6 +338,8 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 	srq = kdapl_obj_get(srq_handle, DAT_HANDLE_TYPE_SRQ);
 	if (!srq)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	/* The buffers are the consumer's when this returns. */
+	kdapl_ia_settle(srq->obj.ia);
 	if (!kdapl_obj_retire(&srq->obj)) {
 		ret = atomic_read(&srq->obj.users) < 0 ?
 			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ) :
@@ -350,6 +363,7 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
 	struct kdapl_srq *srq;
 	struct kdapl_wr *wr;
+	bool surplus = false;
 	unsigned long flags;
 	DAT_RETURN ret;
 	u64 total;
@@ -380,8 +394,13 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 		list_move_tail(&wr->link, &srq->held);
 		kdapl_srq_hw_feed(srq);
 		trace_kdapl_srq_posted(srq, wr);
+		surplus = !list_empty(&srq->held) && !srq->feeding;
+		if (surplus)
+			srq->feeding = true;
 	}
 	spin_unlock_irqrestore(&srq->lock, flags);
+	if (unlikely(surplus))
+		kdapl_srq_watch(srq);
 out:
 	rcu_read_unlock();
 	return ret;

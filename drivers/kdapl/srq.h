@@ -38,6 +38,7 @@ struct kdapl_srq {
 	struct list_head eps;		/* EPs with a QP on it */
 	int lw;
 	bool lw_armed;
+	bool feeding;			/* the device has not got all yet */
 	struct list_head feeds;		/* RCU; struct kdapl_srq_feed */
 	u64 taken;			/* ever */
 	u64 recovered;			/* lost by the device, put back */
@@ -53,6 +54,7 @@ struct kdapl_srq_feed {
 	struct kdapl_evd *evd;
 	int eps;
 	bool watched;
+	bool dead;
 	struct rcu_head rcu;
 };
 

@@ -46,6 +46,8 @@ void kdapl_srq_hw_feed(struct kdapl_srq *srq)
 		srq->hw_count++;
 		list_move_tail(&wr->link, &srq->hw);
 	}
+	if (list_empty(&srq->held))
+		srq->feeding = false;
 }
 
 /* Put back what died with a QP. Under srq->lock, with suspect_below set. */
@@ -236,6 +238,7 @@ void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max)
  * @srq: the SRQ
  * @ep: the Endpoint
  *
+ * Context: Process context, with srq->mutex held.
  * Return: 0 or an errno.
  */
 int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep)
@@ -243,7 +246,7 @@ int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 	unsigned long flags;
 	int err = 0;
 
-	mutex_lock(&srq->mutex);
+	lockdep_assert_held(&srq->mutex);
 	if (srq->stale || !srq->srq) {
 		kdapl_srq_hw_destroy(srq);
 		err = kdapl_srq_hw_create(srq);
@@ -257,7 +260,6 @@ int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 		if (srq->lw_armed)
 			queue_work(kdapl_wq, &srq->arm_work);
 	}
-	mutex_unlock(&srq->mutex);
 	return err;
 }
 

@@ -20,12 +20,23 @@
 
 static struct workqueue_struct *kdapl_upcall_wq;
 
+/* Keep the module of the upcall function; one that is leaving still waits for
+ * its last events, and cannot be kept.
+ */
+static void kdapl_upcall_pin(struct module **pinned, struct module *owner)
+{
+	if (*pinned == owner)
+		return;
+	module_put(*pinned);
+	*pinned = owner && try_module_get(owner) ? owner : NULL;
+}
+
 /* Returns the number of upcalls made, at most @budget. */
 static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 {
-	struct module *pinned;
+	struct module *pinned = NULL;
+	DAT_EVENT event __uninitialized;
 	struct kdapl_call call;
-	DAT_EVENT event;
 	int done = 0;
 	bool more;
 
@@ -33,11 +44,13 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 		kdapl_cq_look(evd);
 		return 0;
 	}
+	/* Marks are passed while an upcall runs, too. */
+	if (unlikely(READ_ONCE(evd->watchers)))
+		kdapl_cq_arm(evd);
 
-	/* A module that is leaving still waits for its last events. */
-	pinned = try_module_get(evd->owner) ? evd->owner : NULL;
 	WRITE_ONCE(evd->upcaller, current);
 	while (done < budget && kdapl_evd_reap(evd, &event, &more, &call)) {
+		kdapl_upcall_pin(&pinned, call.owner);
 		if (call.policy == DAT_UPCALL_NORIFY)
 			call.upcall.upcall_func(call.upcall.instance_data,
 						NULL, DAT_TRUE);
@@ -148,15 +161,15 @@ static void kdapl_upcall_wait(struct kdapl_evd *evd)
 		flush_work(&evd->work);
 		return;
 	}
-	mutex_lock(&evd->mutex);
-	/* Otherwise dat_evd_free() was faster, and waited. */
+	mutex_lock(&evd->stop_mutex);
+	/* If it is stopped, dat_evd_free() was faster, and waited. */
 	if (!evd->stopped) {
 		irq_poll_disable(&evd->iop);
 		irq_poll_enable(&evd->iop);
 		/* What asked for the dispatcher meanwhile was not heard. */
 		irq_poll_sched(&evd->iop);
 	}
-	mutex_unlock(&evd->mutex);
+	mutex_unlock(&evd->stop_mutex);
 }
 
 DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
@@ -187,6 +200,12 @@ DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 		goto out;
 
 	spin_lock_irqsave(&evd->lock, flags);
+	if (evd->stopped) {
+		/* Freed by somebody else meanwhile. */
+		spin_unlock_irqrestore(&evd->lock, flags);
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+		goto out;
+	}
 	evd->policy = upcall_policy;
 	if (upcall) {
 		evd->upcall = *upcall;

@@ -25,7 +25,7 @@
 #define MADE(what, ret, h)	made(c, DAT_HANDLE_TYPE_##what, ret, &(h))
 #define OUT	((void *)OPT(c, c->out))
 #define COOKIE	kd_cookie(prandom_u32_state(&c->rnd))
-#define PICK(array)	((array)[rnd(c, ARRAY_SIZE(array))])
+#define PICK(array)	((array)[rnd(c, sizeof(array) / sizeof(*(array)))])
 
 static u32 mask(struct caller *c, u32 all)
 {
@@ -106,7 +106,7 @@ static DAT_EP_ATTR *ep_attr(struct caller *c)
 	if (chance(c, 10))
 		attr->request_completion_flags = flags(c);
 	if (chance(c, 3))
-		((u32 *)attr)[rnd(c, 16)] = prandom_u32_state(&c->rnd);
+		prandom_bytes_state(&c->rnd, (u8 *)attr + 4 * rnd(c, 16), 4);
 	return chance(c, 5) ? NULL : attr;
 }
 
@@ -114,7 +114,9 @@ static DAT_COMM *comm(struct caller *c)
 {
 	c->comm = (DAT_COMM) { AF_INET, SOCK_STREAM, 0 };
 	if (chance(c, 5))
-		((int *)&c->comm)[rnd(c, 3)] = prandom_u32_state(&c->rnd);
+		c->comm.domain = prandom_u32_state(&c->rnd);
+	if (chance(c, 5))
+		c->comm.protocol = prandom_u32_state(&c->rnd);
 	return OPT(c, &c->comm);
 }
 

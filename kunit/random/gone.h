@@ -22,9 +22,19 @@ struct memory {
 	DAT_PADDR page;
 };
 
-static void make_memory(struct kd_side *s, struct memory *m)
+/* Show the first page of a side's buffer through its RMR. */
+static void make_bind(struct kd_side *s, struct memory *m, u64 cookie)
 {
 	DAT_LMR_TRIPLET seg = kd_seg(s->buf, 0, PAGE_SIZE);
+
+	KD_ASSERT_OK(s->test,
+		     dat_rmr_bind(m->rmr, s->buf->lmr, &seg,
+				  DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, s->ep,
+				  kd_cookie(cookie), 0, &m->rmr_context));
+}
+
+static void make_memory(struct kd_side *s, struct memory *m)
+{
 	DAT_REGION_DESCRIPTION region = { .for_physical = &m->page };
 
 	m->page = page_to_phys(virt_to_page(s->buf->va));
@@ -41,10 +51,7 @@ static void make_memory(struct kd_side *s, struct memory *m)
 				 kd_cookie(1), 0, &m->fmr_context,
 				 &m->rmr_context));
 	kd_expect_dto(s->test, s->req_evd, 1, DAT_DTO_SUCCESS, NULL);
-	KD_ASSERT_OK(s->test,
-		     dat_rmr_bind(m->rmr, s->buf->lmr, &seg,
-				  DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, s->ep,
-				  kd_cookie(2), 0, &m->rmr_context));
+	make_bind(s, m, 2);
 	kd_expect_event(s->test, s->req_evd, DAT_RMR_BIND_COMPLETION_EVENT,
 			NULL);
 }

@@ -69,6 +69,7 @@ static void repost(struct kd_recorder *rec, const DAT_EVENT *event,
 struct traffic {
 	struct kd_side *side[2];
 	struct kd_recorder *recv[2];
+	struct kd_recorder *req[2];
 	struct sender sender[2];
 };
 
@@ -90,18 +91,23 @@ static struct traffic *connect_traffic(struct kunit *test, DAT_COUNT srq_len,
 				       DAT_EVD_FLAGS flags)
 {
 	struct traffic *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct kd_opts opts = { .srq_len = srq_len, .no_ep = true };
 	const char *ia = *(const char * const *)test->param_value;
 	struct kd_side *s;
 	int i, n;
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
+	/* Freed after the sides are closed. */
 	for (i = 0; i < 2; i++) {
-		t->side[i] = s = kd_open(test, ia);
-		kd_setup(s, &(struct kd_opts) { .srq_len = srq_len,
-						.no_ep = true });
+		t->recv[i] = kd_recorder(test);
+		t->req[i] = kd_recorder(test);
+	}
+	for (i = 0; i < 2; i++) {
+		s = kd_open(test, ia);
+		t->side[i] = s;
+		kd_setup(s, &opts);
 		KD_ASSERT_OK(test, dat_evd_free(s->recv_evd));
 		KD_ASSERT_OK(test, dat_evd_free(s->req_evd));
-		t->recv[i] = kd_recorder(test);
 		t->recv[i]->hook = repost;
 		t->recv[i]->priv = s;
 		s->recv_evd = kd_recorded_evd(s, flags, 64,
@@ -109,7 +115,7 @@ static struct traffic *connect_traffic(struct kunit *test, DAT_COUNT srq_len,
 					      t->recv[i]);
 		s->req_evd = kd_recorded_evd(s, flags, 64,
 					     DAT_UPCALL_SINGLE_INSTANCE,
-					     kd_recorder(test));
+					     t->req[i]);
 		s->ep = kd_ep(s, NULL);
 		for (n = 0; n < RECVS; n++)
 			kd_recv(s, (n + 1) * MSG_LEN, MSG_LEN, n);
@@ -160,6 +166,7 @@ static void start_traffic(struct kunit *test, struct traffic *t)
 /* ---- An upcall that takes its time ------------------------------------------- */
 
 struct slow_upcall {
+	struct kd_recorder *rec;
 	struct completion entered;
 	struct completion leave;
 	bool left;
@@ -176,20 +183,29 @@ static void slow_hook(struct kd_recorder *rec, const DAT_EVENT *event,
 	WRITE_ONCE(u->left, true);
 }
 
+/* To be made before the side, which is then closed before this is freed. */
+static struct slow_upcall *make_slow_upcall(struct kunit *test)
+{
+	struct slow_upcall *u = kunit_kzalloc(test, sizeof(*u), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, u);
+	u->rec = kd_recorder(test);
+	u->rec->hook = slow_hook;
+	u->rec->priv = u;
+	init_completion(&u->entered);
+	init_completion(&u->leave);
+	return u;
+}
+
 /* An upcall that waits in @u, running now. Its EVD takes DTOs, too. */
 static DAT_EVD_HANDLE start_slow_upcall(struct kd_side *s,
 					struct slow_upcall *u)
 {
-	struct kd_recorder *rec = kd_recorder(s->test);
 	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
 	DAT_EVD_HANDLE evd;
 
-	init_completion(&u->entered);
-	init_completion(&u->leave);
-	rec->hook = slow_hook;
-	rec->priv = u;
 	evd = kd_recorded_evd(s, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG, 64,
-			      DAT_UPCALL_SINGLE_INSTANCE, rec);
+			      DAT_UPCALL_SINGLE_INSTANCE, u->rec);
 	KD_ASSERT_OK(s->test, dat_evd_post_se(evd, &event));
 	wait_for_completion(&u->entered);
 	return evd;

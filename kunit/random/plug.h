@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Devices that come and go: the second ones of the test bed, which no other
+ * suite needs.
+ */
+#ifndef KDAPL_KUNIT_PLUG_H
+#define KDAPL_KUNIT_PLUG_H
+
+#include <linux/kmod.h>
+#include <linux/ktime.h>
+#include "../fixture.h"
+
+/* The device goes at once: far more than "rdma" needs to start. */
+#define UNPLUG_MS	(kd_slow_kernel() ? 4000 : 1500)
+
+struct plug {
+	const char *ia;
+	const char *name;
+	const char *add;
+};
+
+static const struct plug devices[] = {
+	{ "rxe1/1", "rxe1", "rdma link add rxe1 type rxe netdev v2" },
+	{ "siw1/1", "siw1", "rdma link add siw1 type siw netdev dummy1" },
+};
+
+static void device_desc(const struct plug *d, char *desc)
+{
+	strscpy(desc, d->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(device, devices, device_desc);
+
+static int run(const char *command)
+{
+	char *argv[4] = { "/bin/sh", "-c", (char *)command, NULL };
+	char *envp[3] = {
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME=/", NULL
+	};
+
+	return call_usermodehelper(argv[0], argv, envp, UMH_WAIT_PROC);
+}
+
+static bool is_listed(const char *name)
+{
+	DAT_HA_RELATIONSHIP same;
+
+	return dat_registry_providers_related((char *)name, (char *)name,
+					      &same) == DAT_SUCCESS;
+}
+
+static void plug(void *data)
+{
+	struct kunit *test = data;
+	const struct plug *d = test->param_value;
+
+	if (!is_listed(d->ia))
+		KUNIT_EXPECT_EQ(test, 0, run(d->add));
+	KUNIT_EXPECT_TRUE(test, is_listed(d->ia));
+}
+
+static void unplug(struct kunit *test)
+{
+	const struct plug *d = test->param_value;
+	char command[64];
+	ktime_t start;
+
+	snprintf(command, sizeof(command), "rdma link delete %s", d->name);
+	start = ktime_get();
+	KUNIT_ASSERT_EQ(test, 0, run(command));
+	KUNIT_EXPECT_LT(test, ktime_ms_delta(ktime_get(), start), UNPLUG_MS);
+	KUNIT_EXPECT_FALSE(test, is_listed(d->ia));
+}
+
+/* A side on the device, which is there again after the case. */
+static struct kd_side *open_device(struct kunit *test)
+{
+	const struct plug *d = test->param_value;
+
+	return kd_open(test, d->ia);
+}
+
+static int removal_init(struct kunit *test)
+{
+	/* A skipped case has no device, and needs none. */
+	if (!test->param_value ||
+	    !is_listed(((const struct plug *)test->param_value)->ia))
+		return 0;
+	return kunit_add_action_or_reset(test, plug, test);
+}
+
+#endif /* KDAPL_KUNIT_PLUG_H */
