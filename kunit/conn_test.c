@@ -181,7 +181,7 @@ static void connect_arguments(struct kunit *test)
 				     DAT_QOS_BEST_EFFORT, 0));
 	KD_EXPECT_RET(test, DAT_MODEL_NOT_SUPPORTED,
 		      dat_ep_connect(a->ep, p->addr, port, TIMEOUT, 0, NULL,
-				     DAT_QOS_PREMIUM, 0));
+				     (DAT_QOS)0x80, 0));
 	KD_EXPECT_RET(test, DAT_MODEL_NOT_SUPPORTED,
 		      dat_ep_connect(a->ep, p->addr, port, TIMEOUT, 0, NULL,
 				     DAT_QOS_BEST_EFFORT,

@@ -3,8 +3,7 @@
  * The device leaves (contract N5, N6), IAs close (C5), both under traffic; what
  * upcalls have to do with it (C4, C6).
  *
- * Devices are removed and added by "rdma", run from the cases as an administrator
- * would. No case touches the devices that the other suites use.
+ * Devices are removed and added by "rdma", as an administrator would.
  */
 #include <linux/module.h>
 #include "ep_states.h"
@@ -12,7 +11,7 @@
 #include "random/plug.h"
 #include "random/teardown.h"
 
-/* ---- What everybody is told -------------------------------------------------- */
+/* ---- What everybody is told ---------------------------------------------- */
 
 static void expect_catastrophe(struct kd_side *s)
 {
@@ -40,7 +39,7 @@ static void expect_broken(struct kd_side *s)
 			(u32)DAT_EP_STATE_DISCONNECTED);
 }
 
-/* ---- The device leaves ------------------------------------------------------ */
+/* ---- The device leaves --------------------------------------------------- */
 
 static void leave_under_traffic(struct kunit *test, DAT_COUNT srq_len,
 				DAT_EVD_FLAGS flags)
@@ -216,7 +215,7 @@ static void N6_while_connections_come_and_go(struct kunit *test)
 	free_side(c->a, &objects);
 }
 
-/* ---- Every call, and every state ---------------------------------------------- */
+/* ---- Every call, and every state ----------------------------------------- */
 
 static void N6_calls_afterwards(struct kunit *test)
 {
@@ -262,10 +261,7 @@ static void N6_idle(struct kunit *test)
 	unplug(test);
 }
 
-/*
- * Who is connected, or might yet be, is told; in the tentative state that is the
- * side's other Endpoint. For COMPLETION_PENDING see above.
- */
+/* Who is connected or might yet be is told: if tentative, the other Endpoint. */
 static void N6_every_state(struct kunit *test)
 {
 	const struct plug *d = test->param_value;
@@ -290,7 +286,7 @@ static void N6_every_state(struct kunit *test)
 	}
 }
 
-/* ---- IAs that close ------------------------------------------------------------ */
+/* ---- IAs that close ------------------------------------------------------ */
 
 /* Senders go on with handles that have become invalid. */
 static void C5_abrupt_close_under_traffic(struct kunit *test)
@@ -345,6 +341,25 @@ static void C5_abrupt_close_with_requests(struct kunit *test)
 	make_bind(a, &m, 6);
 	kd_close(a);
 	kd_close(p);
+}
+
+/* Nobody was told of a request, and nobody will be: the peer need not wait. */
+static void N5_request_in_a_freed_evd(struct kunit *test)
+{
+	struct kd_side *a = kd_open_param(test), *p = kd_open_param(test);
+	struct objects objects = { .n = 0 };
+	u16 port = kd_port();
+	DAT_PSP_HANDLE psp;
+
+	kd_setup(a, NULL);
+	kd_setup(p, NULL);
+	psp = kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
+	kd_connect_start(a, p, port);
+	schedule_timeout_uninterruptible(msecs_to_jiffies(KD_QUIET_MS) + 1);
+	KD_EXPECT_OK(test, dat_psp_free(psp));
+	free_side(p, &objects);
+	KUNIT_EXPECT_TRUE(test, kd_wait_state(a->ep,
+					      DAT_EP_STATE_DISCONNECTED));
 }
 
 /* Calls that free one object each, made by two threads at the same time. */
@@ -416,7 +431,7 @@ static void C5_two_threads_free_the_same(struct kunit *test)
 	}
 }
 
-/* ---- Upcalls --------------------------------------------------------------------- */
+/* ---- Upcalls ------------------------------------------------------------- */
 
 struct waiter {
 	DAT_EVD_HANDLE evd;
@@ -558,6 +573,7 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE_PARAM(C5_abrupt_close_under_traffic, kd_gen_ia),
 	KUNIT_CASE_PARAM(C5_abrupt_close_in_every_state, kd_gen_ia),
 	KUNIT_CASE_PARAM(C5_abrupt_close_with_requests, kd_gen_ia),
+	KUNIT_CASE_PARAM(N5_request_in_a_freed_evd, kd_gen_ia),
 	KUNIT_CASE_PARAM(C5_two_threads_free_the_same, kd_gen_ia),
 	KUNIT_CASE_PARAM(C4_teardown_waits, kd_gen_ia),
 	KUNIT_CASE_PARAM(C6_upcall_pins_its_module, kd_gen_ia),

@@ -281,11 +281,15 @@ bool kdapl_evd_reap(struct kdapl_evd *evd, DAT_EVENT *event, bool *more,
 	bool found;
 
 	later.n = 0;
+	rcu_read_lock();
 	spin_lock_irqsave(&evd->lock, flags);
-	/* With NORIFY the list may stay full; arrivals are to be seen even so. */
-	if (list_empty(&evd->events) ||
+	/*
+	 * An armed watermark wants to know of arrivals however many events wait,
+	 * and with NORIFY the list may stay full.
+	 */
+	if (list_empty(&evd->events) || unlikely(evd->watchers) ||
 	    (call && evd->policy == DAT_UPCALL_NORIFY))
-		kdapl_cq_poll(evd, &later);
+		evd->dry = kdapl_cq_poll(evd, &later) < KDAPL_POLL_BATCH;
 	found = call ? kdapl_evd_callable(evd, call) :
 		       !list_empty(&evd->events);
 	if (found && call && unlikely(call->policy == DAT_UPCALL_NORIFY)) {
@@ -604,6 +608,25 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 }
 EXPORT_SYMBOL(dat_evd_dequeue);
 
+/* Nobody will ever learn of the connection requests that are still queued. */
+static void kdapl_evd_void_requests(struct kdapl_evd *evd)
+{
+	struct kdapl_event *ev;
+	unsigned long flags;
+	struct kdapl_cr *cr;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	list_for_each_entry(ev, &evd->events, link) {
+		if (ev->kind != KDAPL_EV_CR)
+			continue;
+		cr = container_of(ev, struct kdapl_cr, ev);
+		kdapl_cr_cancel(cr);
+		if (kdapl_obj_unpublish(&cr->obj))
+			kdapl_obj_put(&cr->obj);
+	}
+	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
 DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -627,6 +650,7 @@ DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 		/* After this call no upcall may run. */
 		kdapl_upcall_stop(evd);
 		kdapl_async_withdraw(&evd->overflow);
+		kdapl_evd_void_requests(evd);
 		kdapl_obj_put(&evd->obj);
 	}
 	kdapl_obj_put(&evd->obj);

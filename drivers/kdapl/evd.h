@@ -82,6 +82,7 @@ struct kdapl_evd {
 	u32 qlen;
 	bool overflowed;
 	bool wake;			/* the dispatcher is to make upcalls */
+	bool dry;			/* the last poll emptied the CQ */
 	bool rang;			/* a solicited completion arrived */
 	DAT_EVD_FLAGS flags;
 	DAT_UPCALL_POLICY policy;

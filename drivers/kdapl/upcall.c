@@ -59,6 +59,9 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 						&event,
 						more ? DAT_TRUE : DAT_FALSE);
 		done++;
+		/* Arming tells of what has come since, without another poll. */
+		if (!more && READ_ONCE(evd->dry))
+			break;
 	}
 	WRITE_ONCE(evd->upcaller, NULL);
 	module_put(pinned);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Random calls: one function per exported call, which makes it with arguments
- * that are mostly sensible. Pointers are valid or NULL, since kDAPL is not asked
- * to survive others; everything else may be anything.
+ * that are mostly sensible. Pointers are valid or NULL, since kDAPL is not
+ * asked to survive others; everything else may be anything.
  */
 #ifndef KDAPL_KUNIT_RANDOM_CALLS_H
 #define KDAPL_KUNIT_RANDOM_CALLS_H
@@ -25,7 +25,6 @@
 #define MADE(what, ret, h)	made(c, DAT_HANDLE_TYPE_##what, ret, &(h))
 #define OUT	((void *)OPT(c, c->out))
 #define COOKIE	kd_cookie(prandom_u32_state(&c->rnd))
-#define PICK(array)	((array)[rnd(c, sizeof(array) / sizeof(*(array)))])
 
 static u32 mask(struct caller *c, u32 all)
 {
@@ -40,7 +39,9 @@ static DAT_COUNT count(struct caller *c, u32 max)
 {
 	static const DAT_COUNT odd[] = { 0, -1, -2, S32_MAX, S32_MIN, 100000 };
 
-	return chance(c, 8) ? PICK(odd) : 1 + (DAT_COUNT)rnd(c, max);
+	if (chance(c, 8))
+		return odd[rnd(c, ARRAY_SIZE(odd))];
+	return 1 + (DAT_COUNT)rnd(c, max);
 }
 
 static u32 flags(struct caller *c)
@@ -72,7 +73,7 @@ static DAT_TIMEOUT timeout(struct caller *c)
 		0, 1, 1000, 20000, 100000, 1000000, DAT_TIMEOUT_INFINITE
 	};
 
-	return PICK(some);
+	return some[rnd(c, ARRAY_SIZE(some))];
 }
 
 static DAT_IA_ADDRESS_PTR address(struct caller *c)
@@ -120,17 +121,16 @@ static DAT_COMM *comm(struct caller *c)
 	return OPT(c, &c->comm);
 }
 
-/* ---- Registry and IA ----------------------------------------------------------- */
+/* ---- Registry and IA ----------------------------------------------------- */
 
 static DAT_RETURN r_list(struct caller *c)
 {
-	DAT_PROVIDER_INFO *list[] = {
-		c->info, c->info + 1, c->info + 2, OPT(c, c->info + 3)
-	};
-	DAT_COUNT n;
+	DAT_COUNT i, n;
 
+	for (i = 0; i < ARRAY_SIZE(c->info); i++)
+		c->list[i] = OPT(c, &c->info[i]);
 	return dat_registry_list_providers(min(count(c, 4), 4), OPT(c, &n),
-					   list);
+					   c->list);
 }
 
 static DAT_RETURN r_related(struct caller *c)
@@ -208,12 +208,18 @@ static DAT_RETURN r_strerror(struct caller *c)
 			    OPT(c, &minor));
 }
 
-/* ---- EVDs ---------------------------------------------------------------------- */
+/* ---- EVDs ---------------------------------------------------------------- */
 
-static const DAT_UPCALL_POLICY policies[] = {
-	DAT_UPCALL_DISABLE, DAT_UPCALL_DISABLE, DAT_UPCALL_SINGLE_INSTANCE,
-	DAT_UPCALL_MANY, DAT_UPCALL_NOTIFY, DAT_UPCALL_TEARDOWN, 17
-};
+static DAT_UPCALL_POLICY policy(struct caller *c)
+{
+	static const DAT_UPCALL_POLICY some[] = {
+		DAT_UPCALL_DISABLE, DAT_UPCALL_DISABLE,
+		DAT_UPCALL_SINGLE_INSTANCE, DAT_UPCALL_MANY,
+		DAT_UPCALL_NOTIFY, DAT_UPCALL_TEARDOWN, 17
+	};
+
+	return some[rnd(c, ARRAY_SIZE(some))];
+}
 
 static DAT_RETURN r_evd_create(struct caller *c)
 {
@@ -226,16 +232,17 @@ static DAT_RETURN r_evd_create(struct caller *c)
 	DAT_UPCALL_OBJECT upcall = { c->w, random_upcall };
 	DAT_EVD_HANDLE h = NULL;
 
-	return MADE(EVD, dat_evd_kcreate(IA, count(c, 64), PICK(policies),
-					 OPT(c, &upcall), PICK(streams), &h),
-		    h);
+	return MADE(EVD, dat_evd_kcreate(IA, count(c, 64), policy(c),
+					 OPT(c, &upcall),
+					 streams[rnd(c, ARRAY_SIZE(streams))],
+					 &h), h);
 }
 
 static DAT_RETURN r_evd_modify_upcall(struct caller *c)
 {
 	DAT_UPCALL_OBJECT upcall = { c->w, random_upcall };
 
-	return dat_evd_modify_upcall(EVD, PICK(policies), chance(c, 30) ?
+	return dat_evd_modify_upcall(EVD, policy(c), chance(c, 30) ?
 				     DAT_UPCALL_SAME : &upcall, rnd(c, 3));
 }
 
@@ -261,7 +268,8 @@ static DAT_RETURN r_post_se(struct caller *c)
 
 static DAT_RETURN r_dequeue(struct caller *c)
 {
-	DAT_EVD_HANDLE evd = EVD;
+	/* A peer that gets no answer keeps others waiting. */
+	DAT_EVD_HANDLE evd = chance(c, 50) ? EVD : pick_evd(c, DAT_EVD_CR_FLAG);
 	DAT_EVENT event;
 	DAT_RETURN ret;
 	int i;
@@ -282,7 +290,7 @@ static DAT_RETURN r_evd_free(struct caller *c)
 	return dat_evd_free(EVD);
 }
 
-/* ---- Endpoints ------------------------------------------------------------------- */
+/* ---- Endpoints ----------------------------------------------------------- */
 
 static DAT_RETURN r_ep_create(struct caller *c)
 {
@@ -394,7 +402,7 @@ static DAT_RETURN r_ep_free(struct caller *c)
 	return dat_ep_free(EP);
 }
 
-/* ---- Data transfer ---------------------------------------------------------------- */
+/* ---- Data transfer ------------------------------------------------------- */
 
 static DAT_RETURN r_send(struct caller *c)
 {

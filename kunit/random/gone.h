@@ -9,7 +9,7 @@
 #include <linux/mm.h>
 #include "../fixture.h"
 
-/* ---- Memory ----------------------------------------------------------------- */
+/* ---- Memory -------------------------------------------------------------- */
 
 /* A side's memory objects beyond its buffer, all in use. */
 struct memory {
@@ -56,7 +56,7 @@ static void make_memory(struct kd_side *s, struct memory *m)
 			NULL);
 }
 
-/* ---- Calls ------------------------------------------------------------------ */
+/* ---- Calls --------------------------------------------------------------- */
 
 /* The call needs the device: an error that says so. */
 #define GONE(test, call)	KD_EXPECT_RET(test, DAT_INSUFFICIENT_RESOURCES, call)

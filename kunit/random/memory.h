@@ -8,7 +8,7 @@
 
 #include "calls.h"
 
-/* ---- PZs and LMRs ------------------------------------------------------------- */
+/* ---- PZs and LMRs -------------------------------------------------------- */
 
 static DAT_RETURN r_pz_create(struct caller *c)
 {
@@ -53,7 +53,7 @@ static void pick_piece(struct caller *c, struct piece *piece)
 	u8 *mem = chance(c, 50) ? c->pool->kmem : c->pool->vmem;
 
 	memset(piece, 0, sizeof(*piece));
-	piece->type = PICK(types);
+	piece->type = types[rnd(c, ARRAY_SIZE(types))];
 	piece->pages = 1 + rnd(c, MEM_PAGES - page);
 	piece->base = (uintptr_t)c->pool->kmem + MEM_GUARD + page * PAGE_SIZE;
 	piece->len = 1 + rnd(c, piece->pages * PAGE_SIZE);
@@ -84,7 +84,7 @@ static void pick_piece(struct caller *c, struct piece *piece)
 		piece->region.for_va = (void *)(uintptr_t)piece->base;
 	}
 	if (chance(c, 3))
-		piece->len = PICK(wrong);
+		piece->len = wrong[rnd(c, ARRAY_SIZE(wrong))];
 	if (chance(c, 3) && piece->type != DAT_MEM_TYPE_IA)
 		memset(&piece->region, 0, sizeof(piece->region));
 }
@@ -163,7 +163,7 @@ static DAT_RETURN r_sync_write(struct caller *c)
 				       clamp(n, 0, MAX_SEGS));
 }
 
-/* ---- RMRs ------------------------------------------------------------------------ */
+/* ---- RMRs ---------------------------------------------------------------- */
 
 static DAT_RETURN r_rmr_create(struct caller *c)
 {
@@ -215,7 +215,7 @@ static DAT_RETURN r_rmr_free(struct caller *c)
 	return dat_rmr_free(RMR);
 }
 
-/* ---- SRQs ------------------------------------------------------------------------- */
+/* ---- SRQs ---------------------------------------------------------------- */
 
 static DAT_RETURN r_srq_create(struct caller *c)
 {
@@ -266,7 +266,7 @@ static DAT_RETURN r_srq_lw(struct caller *c)
 	return dat_srq_set_lw(SRQ, count(c, 16));
 }
 
-/* ---- Service points ------------------------------------------------------------------ */
+/* ---- Service points ------------------------------------------------------ */
 
 static DAT_RETURN r_psp_create(struct caller *c)
 {
@@ -339,7 +339,7 @@ static DAT_RETURN r_csp_free(struct caller *c)
 	return dat_csp_free(CSP);
 }
 
-/* ---- Connection requests ---------------------------------------------------------------- */
+/* ---- Connection requests ------------------------------------------------- */
 
 static DAT_RETURN r_cr_query(struct caller *c)
 {

@@ -3,7 +3,7 @@
  * Arguments of random calls: handles of every kind that all threads share, and
  * memory.
  *
- * There are two worlds, one per device. A call gets most of its handles from one
+ * There are two worlds, one per device. A call gets most handles from one
  * of them; the others are of the other world, stale, of another type, or
  * invented. Handles whose object is gone stay where they are until the place is
  * needed, so many a "valid" one is stale as well.
@@ -82,6 +82,7 @@ struct caller {
 	DAT_IA_ATTR ia_attr;
 	DAT_PROVIDER_ATTR prov_attr;
 	DAT_PROVIDER_INFO info[4];
+	struct dat_provider_info *list[4];
 	u64 out[32];			/* for what nobody looks at */
 };
 
@@ -98,7 +99,7 @@ static inline bool chance(struct caller *c, u32 percent)
 /* Where a call puts its result; rarely nowhere. */
 #define OPT(c, ptr)	(chance(c, 2) ? NULL : (ptr))
 
-/* ---- Handles ---------------------------------------------------------------- */
+/* ---- Handles ------------------------------------------------------------- */
 
 static void add_stale(struct pool *pool, DAT_HANDLE handle)
 {
@@ -210,7 +211,7 @@ static DAT_EVD_HANDLE pick_evd(struct caller *c, DAT_EVD_FLAGS flag)
 	return evd;
 }
 
-/* ---- Memory ----------------------------------------------------------------- */
+/* ---- Memory -------------------------------------------------------------- */
 
 static void put_region(struct caller *c, u64 base, u64 len,
 		       DAT_LMR_CONTEXT lmr_context, DAT_RMR_CONTEXT rmr_context)
@@ -294,7 +295,7 @@ static bool is_guarded(const u8 *mem)
 	       !memchr_inv(mem + MEM_LEN - MEM_GUARD, 0x5a, MEM_GUARD);
 }
 
-/* ---- Events ----------------------------------------------------------------- */
+/* ---- Events -------------------------------------------------------------- */
 
 /* What an event brings is shared. */
 static void saw_event(struct pool *pool, struct world *w,

@@ -15,7 +15,7 @@
 #define MSG_LEN		256
 #define RECVS		8
 
-/* ---- Traffic -------------------------------------------------------------- */
+/* ---- Traffic ------------------------------------------------------------- */
 
 /* Sends as fast as it is let, and goes on when that has become an error. */
 struct sender {
@@ -163,7 +163,7 @@ static void start_traffic(struct kunit *test, struct traffic *t)
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_moving, t, KD_TIMEOUT_MS));
 }
 
-/* ---- An upcall that takes its time ------------------------------------------- */
+/* ---- An upcall that takes its time --------------------------------------- */
 
 struct slow_upcall {
 	struct kd_recorder *rec;
@@ -211,7 +211,7 @@ static DAT_EVD_HANDLE start_slow_upcall(struct kd_side *s,
 	return evd;
 }
 
-/* ---- Objects of a side, and freeing them in any order ----------------------- */
+/* ---- Objects of a side, and freeing them in any order -------------------- */
 
 #define MAX_OBJECTS 16
 
