@@ -23,13 +23,12 @@ static DAT_COUNT kdapl_count(u64 value)
 u32 kdapl_max_lmr_block(struct kdapl_ia *ia)
 {
 	/* One page less, since a region may start inside one. */
-	return (ia->hca->dev->attrs.max_fast_reg_page_list_len - 1) * PAGE_SIZE;
+	return (ia->hca->attrs.max_fast_reg_page_list_len - 1) * PAGE_SIZE;
 }
 
 void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 {
-	struct ib_device *dev = ia->hca->dev;
-	const struct ib_device_attr *max = &dev->attrs;
+	const struct ib_device_attr *max = &ia->hca->attrs;
 	u32 msg = ia->max_msg;
 
 	memset(attr, 0, sizeof(*attr));
@@ -64,7 +63,7 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 	attr->max_recv_per_srq = kdapl_count(max->max_srq_wr);
 	/* iWARP reads into one segment. */
 	attr->max_iov_segments_per_rdma_read =
-		rdma_protocol_iwarp(dev, ia->port) ? 1 :
+		ia->iwarp ? 1 :
 		min_t(u32, max->max_sge_rd ?: 1,
 		      attr->max_iov_segments_per_dto);
 	attr->max_iov_segments_per_rdma_write = attr->max_iov_segments_per_dto;
@@ -83,7 +82,7 @@ DAT_COUNT kdapl_max_private_data(struct kdapl_ia *ia)
 	 * Over iWARP the limit is the length field of rdma_conn_param, where
 	 * drivers count four bytes that MPA version 2 puts in front.
 	 */
-	return rdma_cap_ib_cm(ia->hca->dev, ia->port) ? 56 : U8_MAX - 4;
+	return ia->iwarp ? U8_MAX - 4 : 56;
 }
 
 void kdapl_provider_attr(struct kdapl_ia *ia, DAT_PROVIDER_ATTR *attr)
@@ -119,7 +118,7 @@ void kdapl_provider_attr(struct kdapl_ia *ia, DAT_PROVIDER_ATTR *attr)
 	for (i = 0; i < DAT_EVD_STREAMS; i++)
 		for (j = 0; j < DAT_EVD_STREAMS; j++)
 			attr->evd_stream_merging_supported[i][j] = DAT_TRUE;
-	attr->srq_supported = ia->hca->dev->attrs.max_srq ? DAT_TRUE :
+	attr->srq_supported = ia->hca->attrs.max_srq ? DAT_TRUE :
 							    DAT_FALSE;
 	attr->srq_watermarks_supported = DAT_WATERMARKS_SRQ_LOW |
 					 DAT_WATERMARKS_EP_SOFT_HIGH |

@@ -167,6 +167,7 @@ static int kdapl_add_one(struct ib_device *dev)
 	INIT_LIST_HEAD(&hca->ias);
 	strscpy(hca->name, dev_name(&dev->dev), sizeof(hca->name));
 	hca->max_qlen = dev->attrs.max_cqe;
+	hca->attrs = dev->attrs;
 	/* Others offer it and get it wrong, or were never tried. */
 	hca->srq_resize = dev->attrs.device_cap_flags & IB_DEVICE_SRQ_RESIZE &&
 			  dev->ops.driver_id == RDMA_DRIVER_RXE;

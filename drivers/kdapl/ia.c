@@ -59,6 +59,7 @@ static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 	kref_get(&hca->ref);
 	ia->hca = hca;
 	ia->port = port;
+	ia->iwarp = rdma_protocol_iwarp(hca->dev, port);
 	spin_lock_init(&ia->lock);
 	mutex_init(&ia->mutex);
 	mutex_init(&ia->null_mutex);

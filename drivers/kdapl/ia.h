@@ -20,6 +20,7 @@
  * @srq_resize: ib_modify_srq(IB_SRQ_MAX_WR) is known to work
  * @srq_any_pz: an SRQ and the QPs on it may be of different PDs
  * @max_qlen: longest EVD
+ * @attrs: limits; a copy, as calls ask for them when the device has gone
  * @next_vector: spreads CQs over completion vectors
  * @name: of the device, kept after it has gone
  */
@@ -34,6 +35,7 @@ struct kdapl_hca {
 	bool srq_resize;
 	bool srq_any_pz;
 	int max_qlen;
+	struct ib_device_attr attrs;
 	atomic_t next_vector;
 	char name[IB_DEVICE_NAME_MAX];
 };
@@ -87,6 +89,7 @@ struct kdapl_ia {
 	struct sockaddr_storage addr[KDAPL_MAX_ADDRS];
 	unsigned int naddrs;
 	u32 max_msg;			/* bytes */
+	bool iwarp;
 	char owner[MODULE_NAME_LEN];	/* consumer, for restrack */
 };
 

@@ -224,7 +224,7 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
  * @timeout: microseconds, or %DAT_TIMEOUT_INFINITE
  * @private_data_size: bytes at @private_data, at most max_private_data_size
  * @private_data: what to tell the peer; copied; may be NULL if the size is 0
- * @quality_of_service: %DAT_QOS_BEST_EFFORT
+ * @quality_of_service: %DAT_QOS_ flags, passed on as the IP type of service
  * @connect_flags: %DAT_CONNECT_DEFAULT_FLAG
  *
  * The EP becomes ACTIVE_CONNECTION_PENDING. Its connect EVD then gets one of
@@ -263,7 +263,7 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
  * @timeout: microseconds, or %DAT_TIMEOUT_INFINITE
  * @private_data_size: bytes at @private_data, at most max_private_data_size
  * @private_data: what to tell the peer; copied; may be NULL if the size is 0
- * @quality_of_service: %DAT_QOS_BEST_EFFORT
+ * @quality_of_service: %DAT_QOS_ flags, passed on as the IP type of service
  *
  * The events are those of dat_ep_connect().
  *
