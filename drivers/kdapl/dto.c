@@ -109,28 +109,24 @@ static u32 kdapl_sge_total(const struct ib_send_wr *wr)
 }
 
 /*
- * Hand a request to the device. Returns 0 if it will complete: that includes one
- * that the device refuses because the connection is ending, which is flushed
- * with the rest of the ring. Under sq.lock.
+ * Hand a request to the device. One that the device refuses is flushed with the
+ * rest of the ring: that the connection is ending is the only reason left, since
+ * the request was checked and the ring is no longer than the device's queue. Nor
+ * can it be taken back, as siw may return an error for what it has queued. Under
+ * sq.lock.
  */
-static int kdapl_sq_submit(struct kdapl_ep *ep, struct kdapl_wr *entry,
-			   struct ib_send_wr *wr)
+static void kdapl_sq_submit(struct kdapl_ep *ep, struct kdapl_wr *entry,
+			    struct ib_send_wr *wr)
 {
 	struct kdapl_ring *sq = &ep->sq;
-	int err;
 
 	if (unlikely(!sq->qp || sq->posted != (u32)entry->seq))
-		return 0;
+		return;
 	wr->wr_id = (uintptr_t)entry;
-	err = ib_post_send(sq->qp, wr, NULL);
-	if (likely(!err))
+	if (likely(!ib_post_send(sq->qp, wr, NULL)))
 		sq->posted++;
-	else if (err == -ENOTCONN || READ_ONCE(ep->state) !=
-					DAT_EP_STATE_CONNECTED)
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
 	else
-		return err;
-	return 0;
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
 }
 
 /**
@@ -154,7 +150,6 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	bool flush = false, looked = false;
 	unsigned long irq;
 	DAT_EP_STATE state;
-	int err;
 
 	if (unlikely(flags && !kdapl_flags_ok(ep, flags, op)))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE);
@@ -196,11 +191,7 @@ again:
 			entry->mem_handle = mem->handle;
 		entry->len = kdapl_sge_total(wr);
 		WRITE_ONCE(sq->head, sq->head + 1);
-		err = kdapl_sq_submit(ep, entry, wr);
-		if (unlikely(err)) {
-			WRITE_ONCE(sq->head, sq->head - 1);
-			ret = kdapl_errno_to_dat(err);
-		}
+		kdapl_sq_submit(ep, entry, wr);
 		flush = sq->flushed;
 	}
 	spin_unlock_irqrestore(&sq->lock, irq);
@@ -463,6 +454,11 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 		goto out;
 	}
+	if (unlikely(!ep->attr.max_rdma_read_out)) {
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				DAT_RESOURCE_CREDITS);
+		goto out;
+	}
 	wr.wr.num_sge = kdapl_sge_trim(sge, wr.wr.num_sge,
 				       remote_iov->segment_length);
 	wr.wr.sg_list = sge;
@@ -529,6 +525,11 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 		goto out;
 	if (local_iov->segment_length < remote_iov->segment_length) {
 		ret = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+		goto out;
+	}
+	if (!ep->attr.max_rdma_read_out) {
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				DAT_RESOURCE_CREDITS);
 		goto out;
 	}
 	/* A window is a fast-registered MR, whose two keys are the same. */

@@ -129,7 +129,8 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the operation is posted
- * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding, or
+ *   max_rdma_read_out is 0
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
  * * %DAT_INVALID_PARAMETER - too many segments, too long, a segment outside its
  *   LMR, @remote_iov is NULL, or flags that the EP does not allow
@@ -161,7 +162,8 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the operation is posted
- * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding, or
+ *   max_rdma_read_out is 0
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
  * * %DAT_INVALID_PARAMETER - a pointer is NULL, the sink is outside its region,
  *   too long, or flags that the EP does not allow

@@ -214,7 +214,7 @@ typedef union dat_event_data {
  * @event_number: what happened
  * @evd_handle: EVD that held it
  * @event_data: the member that belongs to @event_number is valid
- * @event_extension_data: zero; DAT extensions are not offered
+ * @event_extension_data: not used and not written; there are no extensions
  */
 typedef struct dat_event {
 	DAT_EVENT_NUMBER event_number;
