@@ -16,7 +16,7 @@
 #define FLOOD_MESSAGES	50
 #define FLOOD_PATIENCE	300		/* ms */
 
-/**
+/*
  * struct flood - one who sends without end, and one who does not
  * @evd: receives of the flooder, which the consumer is slow to reap
  * @req_evd: its sends

@@ -37,7 +37,7 @@ static const DAT_EP_STATE ep_reach_state[] = {
 	[EP_DISCONNECTED] = DAT_EP_STATE_DISCONNECTED,
 };
 
-/**
+/*
  * struct ep_stage - an EP in some state, and what keeps it there
  * @ep: the EP, of @side
  * @side: whose objects may be used with it

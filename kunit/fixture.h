@@ -108,7 +108,7 @@ static inline DAT_CONTEXT kd_cookie(u64 value)
 
 /* ---- Sides --------------------------------------------------------------- */
 
-/**
+/*
  * struct kd_side - an open IA and the usual objects in it
  * @addr: an IPv4 address of the IA
  * @buf: KD_BUF_LEN bytes that may be read and written locally and remotely
@@ -133,7 +133,7 @@ struct kd_side {
 	struct list_head bufs;
 };
 
-/**
+/*
  * struct kd_opts - what kd_setup() makes; zero means the default
  * @attr: attributes of the EP, default kd_ep_attr()
  * @qlen: of each EVD, default 64
@@ -187,7 +187,7 @@ void kd_wake(void);
 
 #define KD_RECORDS 64
 
-/**
+/*
  * struct kd_recorder - counts upcalls, and where they ran
  * @max_running: most upcalls that ran at the same time
  * @more: upcalls that were told of more events

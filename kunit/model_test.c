@@ -27,7 +27,7 @@ MODULE_PARM_DESC(steps, "to be made on each device");
 #define M_MAX	40		/* buffers of an SRQ */
 #define M_SLOTS	256		/* buffers at all */
 
-/**
+/*
  * struct m_srq - what an SRQ should be like
  * @on: cookies of the available buffers, in posting order
  */

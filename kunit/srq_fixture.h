@@ -18,7 +18,7 @@
 #define RX_LEN		64		/* of a message, bytes */
 #define RX_SLOTS	(KD_BUF_LEN / RX_LEN)
 
-/**
+/*
  * struct rx_link - a connection
  * @in: EP that receives
  * @out: EP that sends
@@ -34,7 +34,7 @@ struct rx_link {
 	u32 reaped;
 };
 
-/**
+/*
  * struct rx_bench - two sides
  * @posted: receive buffers ever, the next one's cookie
  * @sends: messages ever

@@ -171,6 +171,7 @@ int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later)
  * Return: interrupt flags; evd->lock is held and the CQs were just found empty.
  */
 unsigned long kdapl_cq_look_lock(struct kdapl_evd *evd)
+	__acquires(&evd->lock)
 {
 	struct kdapl_later later __uninitialized;
 	unsigned long flags;

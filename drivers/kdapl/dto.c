@@ -40,6 +40,7 @@ static DAT_RETURN kdapl_priv_error(DAT_RETURN type, DAT_MEM_PRIV_FLAGS priv)
  * @total: sum of the lengths in bytes
  *
  * Context: Any; inside an RCU read-side section.
+ * Return: %DAT_SUCCESS, or why a segment is refused
  */
 DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, DAT_COUNT n,
 			   const DAT_LMR_TRIPLET *iov, DAT_COUNT max,
@@ -139,6 +140,7 @@ static void kdapl_sq_submit(struct kdapl_ep *ep, struct kdapl_wr *entry,
  * @mem: LMR or RMR that the request is about, or NULL
  *
  * Context: Any.
+ * Return: %DAT_SUCCESS, or why the request is refused
  */
 DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			 DAT_DTO_COOKIE cookie, DAT_DTOS op,

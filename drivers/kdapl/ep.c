@@ -237,6 +237,8 @@ static void kdapl_ep_release(struct kdapl_obj *obj)
  * @deps: what it depends on; taken over on success
  * @attr: checked attributes
  * @err: errno on failure
+ *
+ * Return: the Endpoint, or NULL
  */
 struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 				const struct kdapl_ep_deps *deps,

@@ -226,9 +226,11 @@ void kdapl_recv_done(struct kdapl_evd *evd, struct kdapl_ep *ep,
 void kdapl_recv_reaped(struct kdapl_wr *wr);
 void kdapl_recv_withdraw(struct kdapl_wr *wr);
 void kdapl_ep_set_marks(struct kdapl_ep *ep);
-struct kdapl_evd *kdapl_ep_lock_recv(struct kdapl_ep *ep, unsigned long *flags);
+struct kdapl_evd *kdapl_ep_lock_recv(struct kdapl_ep *ep, unsigned long *flags)
+	__acquires(&ep->recv_evd->lock);
 void kdapl_ep_unlock_recv(struct kdapl_ep *ep, struct kdapl_evd *evd,
-			  unsigned long flags);
+			  unsigned long flags)
+	__releases(&evd->lock);
 bool kdapl_ep_update_watch(struct kdapl_ep *ep, struct kdapl_evd *evd,
 			   bool want);
 void kdapl_ep_open(struct kdapl_ep *ep);

@@ -165,7 +165,8 @@ bool kdapl_upcall_is_mine(struct kdapl_evd *evd);
 void kdapl_cq_look_work(struct work_struct *work);
 int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later);
 bool kdapl_cq_arm(struct kdapl_evd *evd);
-unsigned long kdapl_cq_look_lock(struct kdapl_evd *evd);
+unsigned long kdapl_cq_look_lock(struct kdapl_evd *evd)
+	__acquires(&evd->lock);
 void kdapl_cq_look(struct kdapl_evd *evd);
 void kdapl_cq_watch(struct kdapl_evd *evd, int delta);
 struct kdapl_cq *kdapl_cq_claim(struct kdapl_evd *evd, int n,

@@ -74,11 +74,10 @@ void kdapl_recv_done(struct kdapl_evd *evd, struct kdapl_ep *ep,
 		kdapl_recv_withdraw(wr);
 		return;
 	}
-	if (srq) {
+	if (srq)
 		wr->ev.quiet = ep->quiet_recv;
-	} else if (unlikely(ep->quiet_recv)) {
+	else if (unlikely(ep->quiet_recv))
 		wr->ev.quiet = true;
-	}
 	if (unlikely(!ep->open)) {
 		/* Its connection event has to come first. */
 		list_add_tail(&wr->ev.link, &ep->early);
@@ -157,6 +156,7 @@ void kdapl_ep_open(struct kdapl_ep *ep)
  * Return: the EVD whose lock is held, NULL if it is the ring's.
  */
 struct kdapl_evd *kdapl_ep_lock_recv(struct kdapl_ep *ep, unsigned long *flags)
+	__acquires(&ep->recv_evd->lock)
 {
 	struct kdapl_evd *evd;
 
@@ -179,6 +179,7 @@ struct kdapl_evd *kdapl_ep_lock_recv(struct kdapl_ep *ep, unsigned long *flags)
 
 void kdapl_ep_unlock_recv(struct kdapl_ep *ep, struct kdapl_evd *evd,
 			  unsigned long flags)
+	__releases(&evd->lock)
 {
 	spin_unlock_irqrestore(evd ? &evd->lock : &ep->rq.lock, flags);
 }

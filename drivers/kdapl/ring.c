@@ -96,10 +96,12 @@ int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
 	u32 pos, to, failed;
 	int ret = -EBUSY;
 
-	if (evd)
+	if (evd) {
 		spin_lock_irqsave(&evd->lock, flags);
-	else
+	} else {
 		local_irq_save(flags);
+		__acquire(&evd->lock);
+	}
 	spin_lock(&ring->lock);
 	if (!kdapl_ring_fits(ring, fresh))
 		goto out;
@@ -135,10 +137,12 @@ int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
 		ring->posted = ring->done;
 out:
 	spin_unlock(&ring->lock);
-	if (evd)
+	if (evd) {
 		spin_unlock_irqrestore(&evd->lock, flags);
-	else
+	} else {
+		__release(&evd->lock);
 		local_irq_restore(flags);
+	}
 	return ret;
 }
 

@@ -35,10 +35,10 @@ static void kdapl_upcall_pin(struct module **pinned, struct module *owner)
 static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 {
 	struct module *pinned = NULL;
-	DAT_EVENT event __uninitialized;
 	struct kdapl_call call;
 	int done = 0;
 	bool more;
+	struct dat_event event __uninitialized;
 
 	if (!kdapl_policy_active(READ_ONCE(evd->policy))) {
 		kdapl_cq_look(evd);

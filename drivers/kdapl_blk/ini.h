@@ -36,7 +36,7 @@ enum kbi_stat {
 
 enum { KBI_SLOT_BUSY };
 
-/**
+/*
  * struct kbi_slot - a request that may be outstanding
  * @flags: KBI_SLOT_BUSY
  * @rq: request of the block layer, NULL for one of our own
@@ -66,7 +66,7 @@ enum kbi_state {
 	KBI_DEAD
 };
 
-/**
+/*
  * struct kbi_queue - a connection to the target
  * @disk: whose it is
  * @dto_evd: completions of everything posted to @ep
@@ -95,7 +95,7 @@ struct kbi_queue {
 	struct kblk_buf replies;
 };
 
-/**
+/*
  * struct kbi_disk - the disk
  * @ia: the adapter; @async_evd and @pz belong to it
  * @sync: the device does not see memory as the CPU does, see dat_lmr_sync_*()

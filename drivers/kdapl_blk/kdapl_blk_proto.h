@@ -20,7 +20,7 @@
 
 /* ---- Connecting: private data -------------------------------------------- */
 
-/**
+/*
  * struct kblk_hello - private data of the initiator's request to connect
  * @magic: KBLK_MAGIC
  * @version_min: oldest version it speaks
@@ -40,7 +40,7 @@ struct kblk_hello {
 	__u8 reserved[16];
 } __packed;
 
-/**
+/*
  * struct kblk_welcome - private data of the target's acceptance or rejection
  * @magic: KBLK_MAGIC
  * @version: the version spoken from here on; the target's newest in a rejection
@@ -83,7 +83,7 @@ enum kblk_opcode {
 	KBLK_OP_WRITE_ZEROES = 6
 };
 
-/**
+/*
  * struct kblk_request - a message from the initiator
  * @magic: KBLK_MAGIC
  * @opcode: enum kblk_opcode
@@ -111,7 +111,7 @@ struct kblk_request {
 	__u8 reserved[24];
 } __packed;
 
-/**
+/*
  * struct kblk_reply - the answer to one request
  * @magic: KBLK_MAGIC
  * @status: enum kblk_status
@@ -137,7 +137,7 @@ enum kblk_status {
 	KBLK_ERR_RANGE = 4		/* beyond the end of the volume */
 };
 
-/**
+/*
  * struct kblk_identify - what the volume is
  * @size: bytes, a multiple of @block_size
  * @block_size: bytes, a power of two from 512 to 4096

@@ -56,7 +56,7 @@ struct kbt_volume {
 	u32 block_size;
 };
 
-/**
+/*
  * struct kbt - the target
  * @ia: the adapter; @async_evd, @cm_evd and @pz belong to it
  * @cm_evd: connection requests and connection events of all clients
@@ -91,7 +91,7 @@ struct kbt {
 	atomic64_t stats[KBT_STATS];
 };
 
-/**
+/*
  * struct kbt_io - a slot: one request being served
  * @link: in conn->idle
  * @conn: the client
@@ -111,7 +111,7 @@ struct kbt_io {
 
 enum { KBT_CONN_ENDING };
 
-/**
+/*
  * struct kbt_conn - a client
  * @link: in kbt.conns
  * @recv_evd: its requests; notifies only, see above

@@ -51,7 +51,7 @@ static inline bool kblk_is_zero(const void *p, size_t len)
 	return !memchr_inv(p, 0, len);
 }
 
-/**
+/*
  * struct kblk_buf - memory the device may use
  * @va: the memory, NULL if there is none
  * @addr: its address in segments

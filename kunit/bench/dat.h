@@ -6,7 +6,7 @@
 #include <dat/kdat.h>
 #include "kdapl_bench.h"
 
-/**
+/*
  * struct dat_side - one end of a connection
  * @evd: completions of both kinds on an upcall pair, of requests otherwise
  * @recv_evd: of receives; @evd on an upcall pair

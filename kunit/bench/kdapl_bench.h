@@ -56,7 +56,7 @@ enum bench_series {
 	BENCH_SERIES
 };
 
-/**
+/*
  * struct bench_result - what was measured on one device
  * @device: its name
  * @best: the shortest time for each figure, in ticks; U64_MAX if never run
@@ -91,7 +91,7 @@ static __always_inline u64 bench_clock(void)
 
 /* ---- pairs ------------------------------------------------------------------ */
 
-/**
+/*
  * struct bench_shape - how a pair is made
  * @upcall: completions arrive by upcall or CQ callback in softirq, and
  *	BENCH_RESERVE receives are posted; otherwise they are fetched
@@ -106,7 +106,7 @@ enum bench_queue { BENCH_SQ, BENCH_RQ };
 
 struct bench_side;
 
-/**
+/*
  * struct bench_ops - raw verbs, or kDAPL
  * @post_recv: post @n receives of side->recv_len, side->recv_stride apart
  * @post_send: post @n messages of @len bytes
@@ -132,7 +132,7 @@ struct bench_ops {
 	void (*close)(struct bench_pair *pair);
 };
 
-/**
+/*
  * struct bench_side - one end of a connection
  * @ops: how to use it
  * @pair: the pair it is of
@@ -150,7 +150,7 @@ struct bench_side {
 	void (*done)(struct bench_side *side, enum bench_queue queue);
 };
 
-/**
+/*
  * struct bench_pair - a connection and the state of the loop that uses it
  * @finished: the loop has come to its end
  * @err: what went wrong

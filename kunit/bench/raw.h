@@ -9,7 +9,7 @@
 
 #define RAW_POLL_BATCH 16
 
-/**
+/*
  * struct raw_side - one end of a connection
  * @cq: completions of both queues on an upcall pair, of sends otherwise
  * @recv_cq: of receives; @cq on an upcall pair
