@@ -6,9 +6,11 @@
  *
  *   kdapl_hca.sem          device present (read) / device leaving (write)
  *   kdapl_ep.mutex         connect, accept, modify, reset of one Endpoint
- *   kdapl_evd.mutex        upcall changes, CQ creation of one EVD
- *   kdapl_srq.mutex        resize and arming of one SRQ
+ *   kdapl_conn.mutex       setting a connection up vs. taking it down
+ *   kdapl_cr.mutex         the id of one Connection Request
  *   handler_mutex          of an rdma_cm id (rdma_lock_handler)
+ *   kdapl_srq.mutex        resize and arming of one SRQ
+ *   kdapl_evd.mutex        CQs of one EVD
  *   kdapl_evd.lock         event list, CQ polling, receive ledger; irqsave
  *   kdapl_ring.lock        posting to one work queue; irqsave
  *   kdapl_srq.lock         order of an SRQ's buffers; irqsave
