@@ -279,8 +279,7 @@ static const u8 kdapl_close_order[] = {
  * An object of a type that the consumer has not freed, referenced. Skips @n of
  * them, and what we keep for ourselves.
  */
-static struct kdapl_obj *kdapl_ia_nth(struct kdapl_ia *ia, u8 type, int n,
-				      bool published)
+static struct kdapl_obj *kdapl_ia_nth(struct kdapl_ia *ia, u8 type, int n)
 {
 	struct kdapl_obj *obj, *found = NULL;
 	unsigned long flags;
@@ -289,10 +288,9 @@ static struct kdapl_obj *kdapl_ia_nth(struct kdapl_ia *ia, u8 type, int n,
 	list_for_each_entry(obj, &ia->objs, ia_link) {
 		if (kdapl_type(obj) != type)
 			continue;
-		if (published &&
-		    (!kdapl_handle_valid(kdapl_handle(obj), type) ||
-		     obj == &ia->async_evd->obj ||
-		     (ia->reserved_lmr && obj == &ia->reserved_lmr->obj)))
+		if (!kdapl_handle_valid(kdapl_handle(obj), type) ||
+		    obj == &ia->async_evd->obj ||
+		    (ia->reserved_lmr && obj == &ia->reserved_lmr->obj))
 			continue;
 		if (n-- || !kref_get_unless_zero(&obj->ref))
 			continue;
@@ -309,7 +307,7 @@ static bool kdapl_ia_in_use(struct kdapl_ia *ia)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(kdapl_close_order); i++) {
-		obj = kdapl_ia_nth(ia, kdapl_close_order[i], 0, true);
+		obj = kdapl_ia_nth(ia, kdapl_close_order[i], 0);
 		if (obj) {
 			kdapl_obj_put(obj);
 			return true;
@@ -390,13 +388,13 @@ static void kdapl_ia_free_all(struct kdapl_ia *ia)
 	int n;
 
 	/* No upcall sees its world vanish. */
-	for (n = 0; (obj = kdapl_ia_nth(ia, DAT_HANDLE_TYPE_EVD, n, true)); n++) {
+	for (n = 0; (obj = kdapl_ia_nth(ia, DAT_HANDLE_TYPE_EVD, n)); n++) {
 		kdapl_upcall_stop(container_of(obj, struct kdapl_evd, obj));
 		kdapl_obj_put(obj);
 	}
 	for (i = 0; i < ARRAY_SIZE(kdapl_close_order); i++) {
 		n = 0;
-		while ((obj = kdapl_ia_nth(ia, kdapl_close_order[i], n, true))) {
+		while ((obj = kdapl_ia_nth(ia, kdapl_close_order[i], n))) {
 			kdapl_ia_free_one(obj, kdapl_close_order[i]);
 			/* An LMR of an LMR, say, goes in the second round. */
 			if (kdapl_handle_valid(kdapl_handle(obj),

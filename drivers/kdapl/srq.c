@@ -209,7 +209,6 @@ static void kdapl_srq_release(struct kdapl_obj *obj)
 	kdapl_srq_hw_destroy(srq);
 	cancel_work_sync(&srq->hint_work);
 	kdapl_async_withdraw(&srq->lw_event);
-	kdapl_async_withdraw(&srq->error_event);
 	list_splice(&srq->held, &srq->free);
 	list_splice(&srq->hw, &srq->free);
 	list_for_each_entry_safe(wr, next, &srq->free, link)
@@ -266,9 +265,6 @@ static int kdapl_srq_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	INIT_WORK(&srq->hint_work, kdapl_srq_hw_hint);
 	kdapl_async_init(&srq->lw_event, &srq->obj, DAT_ASYNC_SRQ_LOW_WATERMARK,
 			 DAT_SRQ_LOW_WATERMARK_EVENT);
-	kdapl_async_init(&srq->error_event, &srq->obj,
-			 DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR,
-			 DAT_SRQ_OTHER_ERROR);
 
 	mutex_lock(&srq->mutex);
 	err = kdapl_srq_grow_slots(srq, srq->max);
@@ -347,7 +343,6 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 				  DAT_INVALID_STATE_SRQ_IN_USE);
 	} else if (kdapl_obj_unpublish(&srq->obj)) {
 		kdapl_async_withdraw(&srq->lw_event);
-		kdapl_async_withdraw(&srq->error_event);
 		kdapl_obj_unuse(&srq->pz->obj);
 		kdapl_obj_put(&srq->obj);
 	}

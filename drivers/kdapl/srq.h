@@ -43,7 +43,6 @@ struct kdapl_srq {
 	u64 taken;			/* ever */
 	u64 recovered;			/* lost by the device, put back */
 	struct kdapl_async lw_event;
-	struct kdapl_async error_event;
 	struct work_struct arm_work;
 	struct work_struct hint_work;
 };
