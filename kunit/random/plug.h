@@ -6,8 +6,11 @@
 #ifndef KDAPL_KUNIT_PLUG_H
 #define KDAPL_KUNIT_PLUG_H
 
+#include <linux/device.h>
+#include <linux/kmemleak.h>
 #include <linux/kmod.h>
 #include <linux/ktime.h>
+#include <rdma/ib_verbs.h>
 #include "../fixture.h"
 
 /* The device goes at once: far more than "rdma" needs to start. */
@@ -60,12 +63,31 @@ static void plug(void *data)
 	KUNIT_EXPECT_TRUE(test, is_listed(d->ia));
 }
 
+/*
+ * What is left of siw's handshakes may run after its device was freed, and then
+ * takes that device's lock (siw_cep_put() in 6.12), whoever the consumer is.
+ * Nothing says when the last has run: such a device's memory is never freed.
+ */
+static void keep_memory_of_siw(struct kunit *test, const char *name)
+{
+	struct ib_device *dev;
+
+	if (!strstarts(name, "siw"))
+		return;
+	dev = ib_device_get_by_name(name, RDMA_DRIVER_SIW);
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	get_device(&dev->dev);
+	ib_device_put(dev);
+	kmemleak_not_leak(dev);
+}
+
 static void unplug(struct kunit *test)
 {
 	const struct plug *d = test->param_value;
 	char command[64];
 	ktime_t start;
 
+	keep_memory_of_siw(test, d->name);
 	snprintf(command, sizeof(command), "rdma link delete %s", d->name);
 	start = ktime_get();
 	KUNIT_ASSERT_EQ(test, 0, run(command));
