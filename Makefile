@@ -4,7 +4,7 @@
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 
-# Only "make modules" and its friends write into this directory. What runs on
+# Only "make modules" and "make docs" write into this directory. What runs on
 # User Mode Linux is built in copies under the cache: see scripts/build-modules.
 export SUITE KERNEL TIMEOUT
 
@@ -24,7 +24,8 @@ help:
 	@echo '  make coverage  lines of drivers/kdapl that the tests execute'
 	@echo
 	@echo 'Sources:'
-	@echo '  make lint      checkpatch, W=1, sparse, kernel-doc, shellcheck'
+	@echo '  make lint      checkpatch, W=1, sparse, kernel-doc, shellcheck, docs'
+	@echo '  make docs      manual pages and HTML, in Documentation/output'
 
 .PHONY: modules modules_install clean
 modules:
@@ -36,8 +37,8 @@ modules_install:
 
 clean:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" clean
-	rm -f include/compat_probe.h
+	rm -rf include/compat_probe.h Documentation/output
 
-.PHONY: check demo bench coverage lint
-check demo bench coverage lint:
+.PHONY: check demo bench coverage lint docs
+check demo bench coverage lint docs:
 	@scripts/$@

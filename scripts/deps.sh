@@ -8,6 +8,7 @@ DEPS_KERNEL="linux-source-6.12 build-essential flex bison bc libelf-dev libssl-d
 	xz-utils python3 kmod"
 DEPS_RUN="busybox-static iproute2 kmod e2fsprogs python3 rsync"
 DEPS_LINT="sparse shellcheck"
+DEPS_DOCS="python3-sphinx man-db mandoc"
 
 # Install those of the named packages that are missing.
 need_packages()

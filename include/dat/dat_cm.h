@@ -32,6 +32,11 @@ struct dat_cr;					/* opaque, see DAT_CR_HANDLE */
  *	and EVDs with dat_ep_modify()
  * @psp_handle: receives the handle
  *
+ * Listens on all addresses that the IA has now. Each request comes as
+ * %DAT_CONNECTION_REQUEST_EVENT with a handle, to be accepted, rejected or
+ * handed over. If the consumer does not reap them, 128 more than the EVD is
+ * long wait; further peers are refused.
+ *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - requests may arrive
@@ -41,6 +46,16 @@ struct dat_cr;					/* opaque, see DAT_CR_HANDLE */
  * * %DAT_INVALID_PARAMETER - @conn_qual is out of range, unknown @psp_flags,
  *   the EVD does not accept requests, or @psp_handle is NULL
  * * %DAT_CONN_QUAL_IN_USE - somebody listens there already
+ * * %DAT_INVALID_ADDRESS - the IA has no address
+ *
+ * Example::
+ *
+ *	ret = dat_psp_create(ia, 5100, cr_evd, DAT_PSP_CONSUMER_FLAG, &psp);
+ *	if (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE)
+ *		pr_err("port 5100 is taken\n");
+ *
+ * See also: dat_psp_create_any(), dat_psp_free(), dat_cr_accept(),
+ * dat_rsp_create(), dat_csp_create()
  *
  * Source: DAT 1.2 dat_psp_create(3DAT)
  */
@@ -56,6 +71,9 @@ DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
  * @psp_flags: as for dat_psp_create()
  * @psp_handle: receives the handle
  *
+ * For a service whose clients learn the port in some other way; apart from the
+ * port as dat_psp_create().
+ *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - requests may arrive
@@ -65,6 +83,16 @@ DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
  * * %DAT_INVALID_PARAMETER - unknown @psp_flags, the EVD does not accept
  *   requests, or a pointer is NULL
  * * %DAT_CONN_QUAL_UNAVAILABLE - no port is free
+ *
+ * Example::
+ *
+ *	DAT_CONN_QUAL port;
+ *
+ *	ret = dat_psp_create_any(ia, &port, cr_evd, DAT_PSP_CONSUMER_FLAG, &psp);
+ *	if (ret == DAT_SUCCESS)
+ *		pr_info("listening on port %llu\n", port);
+ *
+ * See also: dat_psp_create(), dat_psp_free()
  *
  * Source: DAT 1.2 dat_psp_create_any(3DAT)
  */
@@ -79,11 +107,23 @@ DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
  * @psp_param_mask: DAT_PSP_FIELD bits of what is wanted
  * @psp_param: receives it
  *
+ * Members that were not asked for may be filled in as well.
+ *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the members asked for are filled in
  * * %DAT_INVALID_HANDLE - @psp_handle is not a PSP
  * * %DAT_INVALID_PARAMETER - unknown mask bits, or @psp_param is NULL
+ *
+ * Example::
+ *
+ *	DAT_PSP_PARAM param;
+ *
+ *	ret = dat_psp_query(psp, DAT_PSP_FIELD_CONN_QUAL, &param);
+ *	if (ret == DAT_SUCCESS)
+ *		pr_info("port %llu\n", param.conn_qual);
+ *
+ * See also: dat_psp_create(), dat_psp_create_any()
  *
  * Source: DAT 1.2 dat_psp_query(3DAT)
  */
@@ -101,6 +141,16 @@ DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
  * Return:
  * * %DAT_SUCCESS - the handle is invalid now
  * * %DAT_INVALID_HANDLE - @psp_handle is not a PSP
+ *
+ * Example::
+ *
+ *	ret = dat_psp_free(psp);
+ *	// Requests that came before still want an answer.
+ *	while (dat_evd_dequeue(cr_evd, &event) == DAT_SUCCESS)
+ *		dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle,
+ *			      0, NULL);
+ *
+ * See also: dat_psp_create(), dat_cr_reject()
  *
  * Source: DAT 1.2 dat_psp_free(3DAT)
  */
@@ -129,6 +179,14 @@ DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle);
  *   accept requests, or @rsp_handle is NULL
  * * %DAT_INVALID_STATE - the EP is not UNCONNECTED
  * * %DAT_CONN_QUAL_IN_USE - somebody listens there already
+ * * %DAT_INVALID_ADDRESS - the IA has no address
+ *
+ * Example::
+ *
+ *	// The request will come with ep.
+ *	ret = dat_rsp_create(ia, 5101, ep, cr_evd, &rsp);
+ *
+ * See also: dat_rsp_free(), dat_psp_create(), dat_cr_accept()
  *
  * Source: DAT 1.2 dat_rsp_create(3DAT)
  */
@@ -142,11 +200,24 @@ DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
  * @rsp_param_mask: DAT_RSP_FIELD bits of what is wanted
  * @rsp_param: receives it
  *
+ * Members that were not asked for may be filled in as well. The EP is named
+ * also if it was connected or freed meanwhile.
+ *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the members asked for are filled in
  * * %DAT_INVALID_HANDLE - @rsp_handle is not an RSP
  * * %DAT_INVALID_PARAMETER - unknown mask bits, or @rsp_param is NULL
+ *
+ * Example::
+ *
+ *	DAT_RSP_PARAM param;
+ *
+ *	ret = dat_rsp_query(rsp, DAT_RSP_FIELD_EP_HANDLE, &param);
+ *	if (ret == DAT_SUCCESS)
+ *		ep = param.ep_handle;
+ *
+ * See also: dat_rsp_create()
  *
  * Source: DAT 1.2 dat_rsp_query(3DAT)
  */
@@ -165,6 +236,15 @@ DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
  * * %DAT_SUCCESS - the handle is invalid now
  * * %DAT_INVALID_HANDLE - @rsp_handle is not an RSP
  *
+ * Example::
+ *
+ *	// Nobody came: the Endpoint is free again.
+ *	ret = dat_rsp_free(rsp);
+ *	if (ret == DAT_SUCCESS)
+ *		ret = dat_ep_free(ep);
+ *
+ * See also: dat_rsp_create(), dat_ep_free()
+ *
  * Source: DAT 1.2 dat_rsp_free(3DAT)
  */
 DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle);
@@ -179,18 +259,37 @@ DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle);
  * @evd_handle: EVD for the requests
  * @csp_handle: receives the handle
  *
+ * With the wildcard it listens on all addresses that the IA has now. Requests
+ * are like those of a PSP for which the consumer brings the EP.
+ *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - requests may arrive
  * * %DAT_INSUFFICIENT_RESOURCES - no memory
  * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, or @evd_handle is not
  *   an EVD of it
- * * %DAT_INVALID_PARAMETER - the port is 0, the EVD does not accept requests,
- *   or a pointer is NULL
- * * %DAT_INVALID_ADDRESS - not of the comm's domain, or not an address of the
- *   IA
+ * * %DAT_INVALID_PARAMETER - the port is 0, the address is not of the comm's
+ *   domain, the EVD does not accept requests, or a pointer is NULL
+ * * %DAT_INVALID_ADDRESS - not an address of the IA
  * * %DAT_COMM_NOT_SUPPORTED - another combination in @comm
  * * %DAT_PORT_IN_USE - somebody listens there already
+ *
+ * Example::
+ *
+ *	DAT_COMM comm = {
+ *		.domain = AF_INET,
+ *		.type = SOCK_STREAM,
+ *		.protocol = IPPROTO_TCP,
+ *	};
+ *	struct sockaddr_in any = {
+ *		.sin_family = AF_INET,
+ *		.sin_port = htons(5100),
+ *		.sin_addr.s_addr = htonl(INADDR_ANY),
+ *	};
+ *
+ *	ret = dat_csp_create(ia, &comm, (DAT_IA_ADDRESS_PTR)&any, cr_evd, &csp);
+ *
+ * See also: dat_csp_free(), dat_ep_common_connect(), dat_psp_create()
  *
  * Source: DAT 2.0 dat.h
  */
@@ -204,11 +303,23 @@ DAT_RETURN dat_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm,
  * @csp_param_mask: DAT_CSP_FIELD bits of what is wanted
  * @csp_param: receives it; pointers lead into the CSP
  *
+ * Members that were not asked for may be filled in as well.
+ *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the members asked for are filled in
  * * %DAT_INVALID_HANDLE - @csp_handle is not a CSP
  * * %DAT_INVALID_PARAMETER - unknown mask bits, or @csp_param is NULL
+ *
+ * Example::
+ *
+ *	DAT_CSP_PARAM param;
+ *
+ *	ret = dat_csp_query(csp, DAT_CSP_FIELD_IA_ADDRESS, &param);
+ *	if (ret == DAT_SUCCESS)
+ *		pr_info("listening on %pISpc\n", param.address_ptr);
+ *
+ * See also: dat_csp_create()
  *
  * Source: DAT 2.0 dat.h
  */
@@ -226,6 +337,12 @@ DAT_RETURN dat_csp_query(DAT_CSP_HANDLE csp_handle,
  * Return:
  * * %DAT_SUCCESS - the handle is invalid now
  * * %DAT_INVALID_HANDLE - @csp_handle is not a CSP
+ *
+ * Example::
+ *
+ *	ret = dat_csp_free(csp);
+ *
+ * See also: dat_csp_create()
  *
  * Source: DAT 2.0 dat.h
  */
@@ -247,6 +364,17 @@ DAT_RETURN dat_csp_free(DAT_CSP_HANDLE csp_handle);
  * * %DAT_SUCCESS - the members asked for are filled in
  * * %DAT_INVALID_HANDLE - @cr_handle is not a request, or no longer
  * * %DAT_INVALID_PARAMETER - unknown mask bits, or @cr_param is NULL
+ *
+ * Example::
+ *
+ *	DAT_CR_PARAM param;
+ *
+ *	ret = dat_cr_query(cr, DAT_CR_FIELD_ALL, &param);
+ *	if (ret == DAT_SUCCESS)
+ *		pr_info("%pISpc brings %d bytes\n", param.remote_ia_address_ptr,
+ *			param.private_data_size);
+ *
+ * See also: dat_cr_accept(), dat_cr_reject(), dat_cr_handoff()
  *
  * Source: DAT 1.2 dat_cr_query(3DAT)
  */
@@ -270,11 +398,23 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle,
  * * %DAT_SUCCESS - the connection is being set up; @cr_handle is invalid now
  * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more QPs
  * * %DAT_INVALID_HANDLE - @cr_handle is not a request, or no longer, or
- *   @ep_handle is not an EP of its IA
+ *   @ep_handle is not an EP of its IA, or is missing
  * * %DAT_INVALID_PARAMETER - the private data is too long or NULL, or
- *   @ep_handle is given though the request came with another, or missing
- * * %DAT_INVALID_STATE - the EP's state does not allow it, or it has no
- *   Protection Zone (subtype %DAT_INVALID_STATE_EP_PZ)
+ *   @ep_handle is given though the request came with an EP
+ * * %DAT_INVALID_STATE - the EP's state does not allow it, or it lacks a
+ *   Protection Zone or an EVD that it needs; the subtype says which
+ *
+ * Example::
+ *
+ *	cr = event.event_data.cr_arrival_event_data.cr_handle;
+ *
+ *	// Receives are posted to ep, or to its SRQ, already.
+ *	ret = dat_cr_accept(cr, ep, 0, NULL);
+ *	if (ret != DAT_SUCCESS)
+ *		dat_cr_reject(cr, 0, NULL);
+ *
+ * See also: dat_cr_query(), dat_cr_reject(), dat_psp_create(), dat_ep_create(),
+ * dat_ep_modify()
  *
  * Source: DAT 1.2 dat_cr_accept(3DAT)
  */
@@ -297,6 +437,14 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
  * * %DAT_INVALID_HANDLE - @cr_handle is not a request, or no longer
  * * %DAT_INVALID_PARAMETER - the private data is too long or NULL
  *
+ * Example::
+ *
+ *	char reason[] = "too many clients";
+ *
+ *	ret = dat_cr_reject(cr, sizeof(reason), reason);
+ *
+ * See also: dat_cr_accept(), dat_cr_query(), dat_cr_handoff()
+ *
  * Source: DAT 1.2 dat_cr_reject(3DAT), DAT 2.0 dat.h
  */
 DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
@@ -314,7 +462,19 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
  * Return:
  * * %DAT_SUCCESS - @cr_handle is invalid now
  * * %DAT_INVALID_HANDLE - @cr_handle is not a request, or no longer
- * * %DAT_INVALID_PARAMETER - no Service Point of this IA listens on @handoff
+ * * %DAT_INVALID_PARAMETER - no other Service Point of this IA listens on
+ *   @handoff
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the EP of an RSP is not RESERVED
+ *   any more; the request is still there
+ *
+ * Example::
+ *
+ *	// The Service Point for this kind of client is on port 5102.
+ *	ret = dat_cr_handoff(cr, 5102);
+ *	if (ret != DAT_SUCCESS)
+ *		dat_cr_reject(cr, 0, NULL);
+ *
+ * See also: dat_cr_query(), dat_cr_accept(), dat_psp_create()
  *
  * Source: DAT 1.2 dat_cr_handoff(3DAT)
  */

@@ -34,6 +34,10 @@ struct dat_ep;					/* opaque, see DAT_EP_HANDLE */
  * @user_cookie: comes back in the completion event
  * @completion_flags: how to complete
  *
+ * Takes one receive buffer of the peer, which must be long enough. Messages
+ * arrive in posting order, each after the RDMA Writes that were posted before
+ * it.
+ *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the operation is posted
@@ -44,6 +48,21 @@ struct dat_ep;					/* opaque, see DAT_EP_HANDLE */
  * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED
  * * %DAT_PROTECTION_VIOLATION - an LMR is of another PZ than the EP
  * * %DAT_PRIVILEGES_VIOLATION - no such LMR, or it may not be read locally
+ *
+ * Example::
+ *
+ *	DAT_LMR_TRIPLET seg = {
+ *		.virtual_address = (uintptr_t)buffer,
+ *		.segment_length = 64,
+ *		.lmr_context = lmr_context,
+ *	};
+ *	DAT_DTO_COOKIE cookie = { .as_ptr = buffer };
+ *
+ *	ret = dat_ep_post_send(ep, 1, &seg, cookie,
+ *			       DAT_COMPLETION_DEFAULT_FLAG);
+ *
+ * See also: dat_ep_post_recv(), dat_ep_post_send_with_invalidate(),
+ * dat_evd_dequeue(), dat_lmr_kcreate()
  *
  * Source: DAT 1.2 dat_ep_post_send(3DAT)
  */
@@ -76,6 +95,15 @@ DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
  * * %DAT_PROTECTION_VIOLATION - an LMR is of another PZ than the EP
  * * %DAT_PRIVILEGES_VIOLATION - no such LMR, or it may not be read locally
  *
+ * Example::
+ *
+ *	// The reply takes back the memory that the peer has offered.
+ *	ret = dat_ep_post_send_with_invalidate(ep, 1, &seg, cookie,
+ *					       DAT_COMPLETION_DEFAULT_FLAG,
+ *					       DAT_TRUE, peer_context);
+ *
+ * See also: dat_ep_post_send(), dat_ep_post_recv(), dat_lmr_fmr()
+ *
  * Source: DAT 2.0 dat.h
  */
 DAT_RETURN
@@ -106,9 +134,25 @@ dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
  * * %DAT_INVALID_PARAMETER - too many segments, a segment outside its LMR, or
  *   flags that the EP does not allow
- * * %DAT_INVALID_STATE - the EP receives from an SRQ
+ * * %DAT_INVALID_STATE - the EP receives from an SRQ, or has no receive EVD
  * * %DAT_PROTECTION_VIOLATION - an LMR is of another PZ than the EP
  * * %DAT_PRIVILEGES_VIOLATION - no such LMR, or it may not be written locally
+ *
+ * Example::
+ *
+ *	DAT_LMR_TRIPLET seg = {
+ *		.virtual_address = (uintptr_t)buffer,
+ *		.segment_length = 4096,
+ *		.lmr_context = lmr_context,
+ *	};
+ *	DAT_DTO_COOKIE cookie = { .as_ptr = buffer };
+ *
+ *	// Before connecting, so that the first message finds it.
+ *	ret = dat_ep_post_recv(ep, 1, &seg, cookie,
+ *			       DAT_COMPLETION_DEFAULT_FLAG);
+ *
+ * See also: dat_ep_post_send(), dat_srq_post_recv(), dat_evd_dequeue(),
+ * dat_lmr_kcreate()
  *
  * Source: DAT 1.2 dat_ep_post_recv(3DAT)
  */
@@ -126,6 +170,10 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
  * @remote_iov: one segment of the peer's memory
  * @completion_flags: how to complete
  *
+ * Fetches what @remote_iov describes; the local segments may be longer.
+ * Requests posted later may be carried out before it, unless they have
+ * %DAT_COMPLETION_BARRIER_FENCE_FLAG.
+ *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the operation is posted
@@ -138,6 +186,20 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
  * * %DAT_LENGTH_ERROR - the local segments are shorter than the remote one
  * * %DAT_PROTECTION_VIOLATION - an LMR is of another PZ than the EP
  * * %DAT_PRIVILEGES_VIOLATION - no such LMR, or it may not be written locally
+ *
+ * Example::
+ *
+ *	DAT_RMR_TRIPLET remote = {
+ *		.virtual_address = peer_address,	// as the peer said
+ *		.segment_length = seg.segment_length,
+ *		.rmr_context = peer_context,
+ *	};
+ *
+ *	ret = dat_ep_post_rdma_read(ep, 1, &seg, cookie, &remote,
+ *				    DAT_COMPLETION_DEFAULT_FLAG);
+ *
+ * See also: dat_ep_post_rdma_write(), dat_ep_post_rdma_read_to_rmr(),
+ * dat_lmr_sync_rdma_read()
  *
  * Source: DAT 1.2 dat_ep_post_rdma_read(3DAT)
  */
@@ -173,6 +235,24 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
  * * %DAT_PROTECTION_VIOLATION - the RMR is of another PZ than the EP
  * * %DAT_PRIVILEGES_VIOLATION - no such context, or it may not be written
  *
+ * Example::
+ *
+ *	DAT_RMR_TRIPLET sink = {
+ *		.virtual_address = (uintptr_t)buffer,
+ *		.segment_length = 4096,
+ *		.rmr_context = rmr_context,	// from dat_rmr_bind()
+ *	};
+ *	DAT_RMR_TRIPLET remote = {
+ *		.virtual_address = peer_address,
+ *		.segment_length = 4096,
+ *		.rmr_context = peer_context,
+ *	};
+ *
+ *	ret = dat_ep_post_rdma_read_to_rmr(ep, &sink, cookie, &remote,
+ *					   DAT_COMPLETION_DEFAULT_FLAG);
+ *
+ * See also: dat_ep_post_rdma_read(), dat_rmr_bind()
+ *
  * Source: DAT 2.0 dat.h
  */
 DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
@@ -190,6 +270,9 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
  * @remote_iov: one segment of the peer's memory
  * @completion_flags: how to complete
  *
+ * Stores the local segments one behind the other. The peer's consumer is not
+ * told; a Send that is posted later arrives when the data is there.
+ *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the operation is posted
@@ -201,6 +284,24 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
  * * %DAT_LENGTH_ERROR - the remote segment is shorter than the local ones
  * * %DAT_PROTECTION_VIOLATION - an LMR is of another PZ than the EP
  * * %DAT_PRIVILEGES_VIOLATION - no such LMR, or it may not be read locally
+ *
+ * Example::
+ *
+ *	DAT_RMR_TRIPLET remote = {
+ *		.virtual_address = peer_address,
+ *		.segment_length = seg.segment_length,
+ *		.rmr_context = peer_context,
+ *	};
+ *
+ *	// Only the reply that follows causes an event, unless this fails.
+ *	ret = dat_ep_post_rdma_write(ep, 1, &seg, cookie, &remote,
+ *				     DAT_COMPLETION_SUPPRESS_FLAG);
+ *	if (ret == DAT_SUCCESS)
+ *		ret = dat_ep_post_send(ep, 1, &reply, cookie,
+ *				       DAT_COMPLETION_DEFAULT_FLAG);
+ *
+ * See also: dat_ep_post_rdma_read(), dat_ep_post_send(),
+ * dat_lmr_sync_rdma_write()
  *
  * Source: DAT 1.2 dat_ep_post_rdma_write(3DAT)
  */

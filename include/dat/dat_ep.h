@@ -34,12 +34,33 @@ struct dat_ep;					/* opaque, see DAT_EP_HANDLE */
  * * %DAT_SUCCESS - the EP is UNCONNECTED
  * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more QPs
  * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, or one of the others is
- *   neither NULL nor an object of the right type of this IA
- * * %DAT_INVALID_PARAMETER - an attribute is above the IA's limit or invalid,
- *   an EVD does not accept the stream, completion flags disagree with those of
- *   others on the same EVD, or @ep_handle is NULL
- * * %DAT_MODEL_NOT_SUPPORTED - the service type or quality of service is not
- *   offered
+ *   neither NULL nor an object of the right type of this IA; or an EVD does not
+ *   accept the stream
+ * * %DAT_INVALID_PARAMETER - an attribute is above the IA's limit, invalid or not
+ *   offered, completion flags disagree with those of others on the same EVD, or
+ *   @ep_handle is NULL
+ *
+ * Example::
+ *
+ *	DAT_EP_ATTR attr = {
+ *		.service_type = DAT_SERVICE_TYPE_RC,
+ *		.max_message_size = 65536,
+ *		.max_rdma_size = 1 << 20,
+ *		.qos = DAT_QOS_BEST_EFFORT,
+ *		.max_recv_dtos = 32,
+ *		.max_request_dtos = 32,
+ *		.max_recv_iov = 1,
+ *		.max_request_iov = 2,
+ *		.max_rdma_read_out = 4,
+ *		.srq_soft_hw = DAT_HW_DEFAULT,
+ *		.max_rdma_read_iov = 1,
+ *		.max_rdma_write_iov = 2,
+ *	};
+ *
+ *	ret = dat_ep_create(ia, pz, recv_evd, req_evd, conn_evd, &attr, &ep);
+ *
+ * See also: dat_ep_create_with_srq(), dat_ep_connect(), dat_ep_modify(),
+ * dat_ep_free()
  *
  * Source: DAT 1.2 dat_ep_create(3DAT)
  */
@@ -63,16 +84,36 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  *	high watermark; the hard one is infinite until dat_ep_set_watermark()
  * @ep_handle: receives the handle
  *
+ * Each message takes the next buffer of the SRQ, and completes on
+ * @recv_evd_handle. Receives cannot be posted to this EP itself.
+ *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the EP is UNCONNECTED
  * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more QPs
  * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, or another handle is
- *   not an object of the right type of this IA
+ *   not an object of the right type of this IA; or an EVD does not accept the
+ *   stream
  * * %DAT_INVALID_PARAMETER - as for dat_ep_create(); @ep_attributes is NULL; or
  *   the PZs differ and srq_ep_pz_difference_supported is false
- * * %DAT_MODEL_NOT_SUPPORTED - the service type or quality of service is not
- *   offered
+ *
+ * Example::
+ *
+ *	DAT_EP_ATTR attr = {
+ *		.service_type = DAT_SERVICE_TYPE_RC,
+ *		.max_message_size = 65536,
+ *		.max_rdma_size = 1 << 20,
+ *		.max_request_dtos = 32,
+ *		.max_request_iov = 2,
+ *		.srq_soft_hw = 16,		// held buffers
+ *		.max_rdma_write_iov = 2,
+ *	};
+ *
+ *	ret = dat_ep_create_with_srq(ia, pz, recv_evd, req_evd, conn_evd, srq,
+ *				     &attr, &ep);
+ *
+ * See also: dat_srq_create(), dat_ep_create(), dat_ep_set_watermark(),
+ * dat_ep_free()
  *
  * Source: DAT 1.2 dat_ep_create_with_srq(3DAT)
  */
@@ -99,6 +140,16 @@ DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
  * * %DAT_SUCCESS - the members asked for are filled in
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
  * * %DAT_INVALID_PARAMETER - unknown mask bits, or @ep_param is NULL
+ *
+ * Example::
+ *
+ *	DAT_EP_PARAM param;
+ *
+ *	ret = dat_ep_query(ep, DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR, &param);
+ *	if (ret == DAT_SUCCESS)
+ *		pr_info("connected to %pISpc\n", param.remote_ia_address_ptr);
+ *
+ * See also: dat_ep_modify(), dat_ep_get_status(), dat_ep_recv_query()
  *
  * Source: DAT 1.2 dat_ep_query(3DAT)
  */
@@ -138,6 +189,24 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
  *   allow one of the changes
  * * %DAT_INSUFFICIENT_RESOURCES - no memory for the new sizes
  *
+ * Example::
+ *
+ *	// An Endpoint that came with a request needs a PZ and EVDs.
+ *	DAT_EP_PARAM param = {
+ *		.pz_handle = pz,
+ *		.recv_evd_handle = recv_evd,
+ *		.request_evd_handle = req_evd,
+ *		.connect_evd_handle = conn_evd,
+ *	};
+ *
+ *	ret = dat_ep_modify(ep, DAT_EP_FIELD_PZ_HANDLE |
+ *			    DAT_EP_FIELD_RECV_EVD_HANDLE |
+ *			    DAT_EP_FIELD_REQUEST_EVD_HANDLE |
+ *			    DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param);
+ *
+ * See also: dat_ep_query(), dat_ep_create(), dat_ep_set_watermark(),
+ * dat_psp_create()
+ *
  * Source: DAT 1.2 dat_ep_modify(3DAT)
  */
 DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
@@ -151,10 +220,24 @@ DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
  * @recv_idle: receives %DAT_TRUE if no receive is outstanding; may be NULL
  * @request_idle: receives %DAT_TRUE if no request is; may be NULL
  *
+ * What the device has completed before the call is counted as completed. With
+ * an SRQ, a receive is outstanding for as long as the EP holds a buffer.
+ *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the values are set
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
+ *
+ * Example::
+ *
+ *	DAT_BOOLEAN idle;
+ *	DAT_EP_STATE state;
+ *
+ *	ret = dat_ep_get_status(ep, &state, NULL, &idle);
+ *	if (ret == DAT_SUCCESS && state == DAT_EP_STATE_CONNECTED && idle)
+ *		dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG);
+ *
+ * See also: dat_ep_query(), dat_ep_recv_query(), dat_ep_disconnect()
  *
  * Source: DAT 1.2 dat_ep_get_status(3DAT)
  */
@@ -177,6 +260,17 @@ DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
  * * %DAT_SUCCESS - the values are set
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
  * * %DAT_INVALID_PARAMETER - both pointers are NULL
+ *
+ * Example::
+ *
+ *	DAT_COUNT held;
+ *
+ *	// Back to half of the soft mark: set it again.
+ *	ret = dat_ep_recv_query(ep, &held, NULL);
+ *	if (ret == DAT_SUCCESS && held <= 8)
+ *		ret = dat_ep_set_watermark(ep, 16, 48);
+ *
+ * See also: dat_ep_set_watermark(), dat_srq_query(), dat_evd_dequeue()
  *
  * Source: DAT 1.2 dat_ep_recv_query(3DAT)
  */
@@ -210,6 +304,18 @@ DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
  * * %DAT_INVALID_PARAMETER - negative, and not %DAT_WATERMARK_INFINITE
  *
+ * Example::
+ *
+ *	// Tell me above 16 buffers, break the connection above 48.
+ *	ret = dat_ep_set_watermark(ep, 16, 48);
+ *	if (ret != DAT_SUCCESS)
+ *		return ret;
+ *	// Or trust this client.
+ *	ret = dat_ep_set_watermark(ep, DAT_WATERMARK_INFINITE,
+ *				   DAT_WATERMARK_INFINITE);
+ *
+ * See also: dat_ep_recv_query(), dat_ep_create_with_srq(), dat_srq_set_lw()
+ *
  * Source: DAT 1.2 dat_ep_set_watermark(3DAT)
  */
 DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
@@ -225,7 +331,8 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
  * @private_data_size: bytes at @private_data, at most max_private_data_size
  * @private_data: what to tell the peer; copied; may be NULL if the size is 0
  * @quality_of_service: %DAT_QOS_ flags, passed on as the IP type of service
- * @connect_flags: %DAT_CONNECT_DEFAULT_FLAG
+ * @connect_flags: %DAT_CONNECT_DEFAULT_FLAG, or
+ *	%DAT_CONNECT_MULTIPATH_REQUESTED_FLAG, with which there is one path, too
  *
  * The EP becomes ACTIVE_CONNECTION_PENDING. Its connect EVD then gets one of
  * %DAT_CONNECTION_EVENT_ESTABLISHED, PEER_REJECTED, NON_PEER_REJECTED (nobody
@@ -238,13 +345,28 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
  * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more QPs
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
  * * %DAT_INVALID_PARAMETER - @remote_conn_qual is out of range, the timeout is
- *   0, or the private data is too long or NULL
+ *   0, the private data is too long or NULL, or unknown @connect_flags
  * * %DAT_INVALID_ADDRESS - @remote_ia_address is NULL, of another family, or
  *   cannot be reached from this IA
- * * %DAT_INVALID_STATE - the EP is not UNCONNECTED, or has no Protection Zone
- *   (subtype %DAT_INVALID_STATE_EP_PZ)
- * * %DAT_MODEL_NOT_SUPPORTED - the quality of service or the flags are not
- *   offered
+ * * %DAT_INVALID_STATE - the EP is not UNCONNECTED, or lacks a Protection Zone
+ *   or an EVD that it needs; the subtype says which
+ * * %DAT_MODEL_NOT_SUPPORTED - the quality of service is not offered, or
+ *   %DAT_CONNECT_MULTIPATH_REQUIRED_FLAG
+ *
+ * Example::
+ *
+ *	struct sockaddr_in peer = {
+ *		.sin_family = AF_INET,
+ *		.sin_addr.s_addr = htonl(0x0a080001),	// 10.8.0.1
+ *	};
+ *	char hello[] = "hello";
+ *
+ *	ret = dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&peer, 5100,
+ *			     5 * USEC_PER_SEC, sizeof(hello), hello,
+ *			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
+ *
+ * See also: dat_ep_dup_connect(), dat_ep_common_connect(), dat_psp_create(),
+ * dat_ep_disconnect()
  *
  * Source: DAT 1.2 dat_ep_connect(3DAT)
  */
@@ -272,11 +394,20 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
  * * %DAT_SUCCESS - the connection is being set up
  * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more QPs
  * * %DAT_INVALID_HANDLE - one of the handles is not an EP
- * * %DAT_INVALID_PARAMETER - the timeout is 0, the private data is too long or
- *   NULL, or the EPs are not of one IA
- * * %DAT_INVALID_STATE - @ep_handle is not UNCONNECTED or has no Protection
- *   Zone, or @dup_ep_handle is not CONNECTED
+ * * %DAT_INVALID_PARAMETER - the timeout is 0, or the private data is too long
+ *   or NULL
+ * * %DAT_INVALID_ADDRESS - the peer cannot be reached from the IA of @ep_handle
+ * * %DAT_INVALID_STATE - @ep_handle is not UNCONNECTED or lacks a Protection
+ *   Zone or an EVD, or @dup_ep_handle is not CONNECTED
  * * %DAT_MODEL_NOT_SUPPORTED - the quality of service is not offered
+ *
+ * Example::
+ *
+ *	// A second connection to the same peer.
+ *	ret = dat_ep_dup_connect(ep2, ep, DAT_TIMEOUT_INFINITE, 0, NULL,
+ *				 DAT_QOS_BEST_EFFORT);
+ *
+ * See also: dat_ep_connect(), dat_ep_common_connect()
  *
  * Source: DAT 1.2 dat_ep_dup_connect(3DAT)
  */
@@ -305,7 +436,21 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
  *   the private data is too long or NULL
  * * %DAT_INVALID_ADDRESS - the address is NULL, not of the EP's comm domain, or
  *   cannot be reached from this IA
- * * %DAT_INVALID_STATE - the EP is not UNCONNECTED, or has no Protection Zone
+ * * %DAT_INVALID_STATE - the EP is not UNCONNECTED, or lacks a Protection Zone
+ *   or an EVD
+ *
+ * Example::
+ *
+ *	struct sockaddr_in peer = {
+ *		.sin_family = AF_INET,
+ *		.sin_port = htons(5100),
+ *		.sin_addr.s_addr = htonl(0x0a080001),	// 10.8.0.1
+ *	};
+ *
+ *	ret = dat_ep_common_connect(ep, (DAT_IA_ADDRESS_PTR)&peer,
+ *				    5 * USEC_PER_SEC, 0, NULL);
+ *
+ * See also: dat_csp_create(), dat_ep_connect()
  *
  * Source: DAT 2.0 dat.h
  */
@@ -335,6 +480,13 @@ DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep_handle,
  * * %DAT_INVALID_STATE - UNCONNECTED, RESERVED, or PASSIVE or TENTATIVE
  *   CONNECTION_PENDING
  *
+ * Example::
+ *
+ *	// After the reply that was just posted.
+ *	ret = dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG);
+ *
+ * See also: dat_ep_reset(), dat_ep_free(), dat_ep_connect()
+ *
  * Source: DAT 1.2 dat_ep_disconnect(3DAT)
  */
 DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
@@ -351,6 +503,17 @@ DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
  * * %DAT_SUCCESS - the EP is UNCONNECTED
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
  * * %DAT_INVALID_STATE - any other state
+ *
+ * Example::
+ *
+ *	// DAT_CONNECTION_EVENT_DISCONNECTED has come.
+ *	ret = dat_ep_reset(ep);
+ *	if (ret == DAT_SUCCESS)
+ *		ret = dat_ep_connect(ep, peer, 5100, DAT_TIMEOUT_INFINITE, 0,
+ *				     NULL, DAT_QOS_BEST_EFFORT,
+ *				     DAT_CONNECT_DEFAULT_FLAG);
+ *
+ * See also: dat_ep_disconnect(), dat_ep_connect(), dat_ep_free()
  *
  * Source: DAT 1.2 dat_ep_reset(3DAT)
  */
@@ -372,6 +535,16 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle);
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
  * * %DAT_INVALID_STATE - RESERVED, or PASSIVE or TENTATIVE CONNECTION_PENDING:
  *   free the RSP, or reject the request
+ *
+ * Example::
+ *
+ *	// No event names it any more; now its EVDs may go.
+ *	ret = dat_ep_free(ep);
+ *	if (ret == DAT_SUCCESS)
+ *		ret = dat_evd_free(conn_evd);
+ *
+ * See also: dat_ep_disconnect(), dat_ep_create(), dat_rsp_free(),
+ * dat_cr_reject()
  *
  * Source: DAT 1.2 dat_ep_free(3DAT)
  */

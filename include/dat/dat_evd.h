@@ -47,6 +47,19 @@ struct module;
  *   @evd_flags, unknown @upcall_policy or %DAT_UPCALL_TEARDOWN, no function
  *   for the policy, or a pointer is NULL
  *
+ * Example::
+ *
+ *	DAT_UPCALL_OBJECT upcall = {
+ *		.instance_data = buffer,
+ *		.upcall_func = my_upcall,
+ *	};
+ *
+ *	ret = dat_evd_kcreate(ia, 128, DAT_UPCALL_SINGLE_INSTANCE, &upcall,
+ *			      DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG, &evd);
+ *
+ * See also: dat_evd_modify_upcall(), dat_evd_dequeue(), dat_evd_free(),
+ * dat_ep_create()
+ *
  * Source: kDAPL 2.0 kdat.h; DAT 1.2 dat_evd_create(3DAT)
  */
 DAT_RETURN dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
@@ -75,6 +88,9 @@ DAT_RETURN __dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
  *	on; %DAT_UPCALL_INVOC_ANY: also for events that are queued already, so
  *	that nothing is missed between a last dequeue and this call
  *
+ * Holds for the next event. The EVD's own upcall may call it, too, except with
+ * %DAT_UPCALL_TEARDOWN.
+ *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the new policy holds
@@ -82,6 +98,19 @@ DAT_RETURN __dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
  * * %DAT_INVALID_PARAMETER - unknown @upcall_policy or @upcall_flag, or no
  *   function for the policy
  * * %DAT_INVALID_STATE - %DAT_UPCALL_TEARDOWN from an upcall of this EVD
+ *
+ * Example::
+ *
+ *	// No upcall runs while this is changed.
+ *	ret = dat_evd_modify_upcall(evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME,
+ *				    DAT_UPCALL_INVOC_NEW);
+ *	if (ret != DAT_SUCCESS)
+ *		return ret;
+ *	// ...
+ *	ret = dat_evd_modify_upcall(evd, DAT_UPCALL_SINGLE_INSTANCE,
+ *				    DAT_UPCALL_SAME, DAT_UPCALL_INVOC_ANY);
+ *
+ * See also: dat_evd_kcreate(), dat_evd_dequeue(), dat_ia_open()
  *
  * Source: kDAPL 2.0 kdat.h
  */
@@ -106,11 +135,23 @@ DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
  * @evd_param_mask: DAT_EVD_FIELD bits of what is wanted
  * @evd_param: receives it
  *
+ * Members that were not asked for may be filled in as well.
+ *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the members asked for are filled in
  * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
  * * %DAT_INVALID_PARAMETER - unknown mask bits, or @evd_param is NULL
+ *
+ * Example::
+ *
+ *	DAT_EVD_PARAM param;
+ *
+ *	ret = dat_evd_query(evd, DAT_EVD_FIELD_EVD_QLEN, &param);
+ *	if (ret == DAT_SUCCESS)
+ *		pr_info("room for %d events\n", param.evd_qlen);
+ *
+ * See also: dat_evd_kcreate(), dat_evd_resize(), dat_evd_modify_upcall()
  *
  * Source: kDAPL 2.0 kdat.h; DAT 1.2 dat_evd_query(3DAT)
  */
@@ -134,6 +175,17 @@ DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
  *   nothing changed
  * * %DAT_INVALID_STATE - more events are queued than would fit; nothing changed
  *
+ * Example::
+ *
+ *	// One more Endpoint with 64 receives is going to feed it.
+ *	DAT_EVD_PARAM param;
+ *
+ *	ret = dat_evd_query(evd, DAT_EVD_FIELD_EVD_QLEN, &param);
+ *	if (ret == DAT_SUCCESS)
+ *		ret = dat_evd_resize(evd, param.evd_qlen + 64);
+ *
+ * See also: dat_evd_kcreate(), dat_evd_query()
+ *
  * Source: DAT 1.2 dat_evd_resize(3DAT)
  */
 DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
@@ -144,6 +196,9 @@ DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
  * @event: the event: number %DAT_SOFTWARE_EVENT and the pointer to deliver; the
  *	rest is ignored
  *
+ * It is delivered behind what is queued already, like any other event. No other
+ * event is an answer to it, so a consumer may use it to be called again later.
+ *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the event is queued
@@ -152,6 +207,18 @@ DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
  *   NULL, or its number is another
  * * %DAT_QUEUE_FULL - no room; the event was not queued, and no overflow is
  *   announced
+ *
+ * Example::
+ *
+ *	DAT_EVENT se = {
+ *		.event_number = DAT_SOFTWARE_EVENT,
+ *		.event_data.software_event_data.pointer = buffer,
+ *	};
+ *
+ *	if (DAT_GET_TYPE(dat_evd_post_se(evd, &se)) == DAT_QUEUE_FULL)
+ *		pr_warn_ratelimited("later\n");
+ *
+ * See also: dat_evd_dequeue(), dat_evd_kcreate()
  *
  * Source: DAT 1.2 dat_evd_post_se(3DAT)
  */
@@ -173,6 +240,21 @@ DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
  * * %DAT_INVALID_PARAMETER - @event is NULL
  * * %DAT_QUEUE_EMPTY - there is no event
  *
+ * Example::
+ *
+ *	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
+ *		&event.event_data.dto_completion_event_data;
+ *
+ *	while (dat_evd_dequeue(evd, &event) == DAT_SUCCESS) {
+ *		if (event.event_number != DAT_DTO_COMPLETION_EVENT)
+ *			continue;
+ *		if (dto->status != DAT_DTO_SUCCESS)
+ *			pr_info("request %llu failed: %d\n",
+ *				dto->user_cookie.as_64, dto->status);
+ *	}
+ *
+ * See also: dat_evd_kcreate(), dat_evd_post_se(), dat_srq_query()
+ *
  * Source: DAT 1.2 dat_evd_dequeue(3DAT)
  */
 DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
@@ -190,6 +272,14 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
  * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
  * * %DAT_INVALID_STATE - an EP, a Service Point or an IA feeds it (subtype
  *   %DAT_INVALID_STATE_EVD_IN_USE), or the call comes from its own upcall
+ *
+ * Example::
+ *
+ *	// Whatever feeds it first.
+ *	dat_ep_free(ep);
+ *	ret = dat_evd_free(evd);
+ *
+ * See also: dat_evd_kcreate(), dat_evd_modify_upcall(), dat_ep_free()
  *
  * Source: DAT 1.2 dat_evd_free(3DAT)
  */

@@ -30,6 +30,16 @@ struct module;
  * * %DAT_INVALID_PARAMETER - a pointer is NULL
  * * %DAT_PROVIDER_NOT_FOUND - one of the names is not in the registry
  *
+ * Example::
+ *
+ *	DAT_HA_RELATIONSHIP answer;
+ *
+ *	ret = dat_registry_providers_related("mlx5_0/1", "mlx5_0/2", &answer);
+ *	if (ret == DAT_SUCCESS && answer == DAT_HA_FALSE)
+ *		pr_info("connections cannot move from port to port\n");
+ *
+ * See also: dat_registry_list_providers(), dat_ia_query()
+ *
  * Source: DAT 2.0 dat_registry.h
  */
 DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia1_name,
@@ -51,6 +61,24 @@ DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia1_name,
  * * %DAT_SUCCESS - the first @entries_returned structures are filled in
  * * %DAT_INVALID_PARAMETER - the list is too short, and @entries_returned says
  *   how long it must be; or @max_to_return is negative or a pointer is NULL
+ *
+ * Example::
+ *
+ *	DAT_PROVIDER_INFO *info = kcalloc(8, sizeof(*info), GFP_KERNEL);
+ *	DAT_PROVIDER_INFO *list[8];
+ *	DAT_COUNT i, n;
+ *
+ *	if (!info)
+ *		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+ *				 DAT_RESOURCE_MEMORY);
+ *	for (i = 0; i < 8; i++)
+ *		list[i] = &info[i];
+ *	if (dat_registry_list_providers(8, &n, list) == DAT_SUCCESS)
+ *		for (i = 0; i < n; i++)
+ *			pr_info("%s\n", info[i].ia_name);
+ *	kfree(info);
+ *
+ * See also: dat_ia_open(), dat_registry_providers_related()
  *
  * Source: DAT 1.2 dat_registry_list_providers(3DAT)
  */
@@ -93,6 +121,17 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
  * * %DAT_PROVIDER_NOT_FOUND - subtype %DAT_NAME_NOT_REGISTERED,
  *   %DAT_MAJOR_NOT_FOUND, %DAT_MINOR_NOT_FOUND or %DAT_THREAD_SAFETY_NOT_FOUND
  *
+ * Example::
+ *
+ *	DAT_EVD_HANDLE async_evd = NULL;
+ *
+ *	ret = dat_ia_openv("mlx5_0", 8, &async_evd, &ia, DAT_VERSION_MAJOR,
+ *			   DAT_VERSION_MINOR, DAT_THREADSAFE);
+ *	if (DAT_GET_TYPE(ret) == DAT_PROVIDER_NOT_FOUND)
+ *		pr_err("no such IA, or of another version\n");
+ *
+ * See also: dat_ia_open(), dat_ia_close(), dat_evd_modify_upcall()
+ *
  * Source: DAT 1.2 dat_ia_open(3DAT)
  */
 DAT_RETURN dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
@@ -126,6 +165,14 @@ DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
  * * %DAT_INVALID_STATE - graceful and objects are left, or the call comes from
  *   an upcall of this IA
  *
+ * Example::
+ *
+ *	// Whatever is left goes too.
+ *	if (dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG) != DAT_SUCCESS)
+ *		dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
+ *
+ * See also: dat_ia_open(), dat_evd_modify_upcall()
+ *
  * Source: DAT 1.2 dat_ia_close(3DAT)
  */
 DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
@@ -139,12 +186,31 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
  * @prov_mask: DAT_PROVIDER_FIELD bits of what is wanted
  * @prov_attr: receives it; may be NULL if @prov_mask is 0
  *
+ * Limits are what the device can do at most, not what is left of it. The
+ * addresses of the IA are looked for in every call.
+ *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the members asked for are filled in
  * * %DAT_INVALID_HANDLE - @ia is not an open IA
  * * %DAT_INVALID_PARAMETER - unknown mask bits, or a pointer is NULL that is
  *   needed
+ * * %DAT_INSUFFICIENT_RESOURCES - the device is gone
+ *
+ * Example::
+ *
+ *	DAT_PROVIDER_ATTR *prov = kzalloc(sizeof(*prov), GFP_KERNEL);
+ *
+ *	if (!prov)
+ *		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+ *				 DAT_RESOURCE_MEMORY);
+ *	ret = dat_ia_query(ia, NULL, DAT_IA_FIELD_NONE, NULL,
+ *			   DAT_PROVIDER_FIELD_MAX_PRIVATE_DATA_SIZE, prov);
+ *	if (ret == DAT_SUCCESS)
+ *		pr_info("%d bytes\n", prov->max_private_data_size);
+ *	kfree(prov);
+ *
+ * See also: dat_ia_open(), dat_ia_memtype_hint(), dat_ep_create()
  *
  * Source: DAT 1.2 dat_ia_query(3DAT)
  */
@@ -162,6 +228,9 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *async_evd,
  * @preferred_length: receives a length, bytes
  * @preferred_alignment: receives an alignment of the start, bytes
  *
+ * Memory of this length and alignment is registered in whole pages, so that no
+ * other memory is on them.
+ *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the hints are set
@@ -169,6 +238,18 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *async_evd,
  * * %DAT_INVALID_PARAMETER - unknown @mem_type or @mem_optimization, @length is
  *   0 or too much for one LMR, or a pointer is NULL
  * * %DAT_MODEL_NOT_SUPPORTED - memory of this type cannot be registered
+ *
+ * Example::
+ *
+ *	DAT_VADDR alignment;
+ *	DAT_VLEN length;
+ *
+ *	ret = dat_ia_memtype_hint(ia, DAT_MEM_TYPE_VIRTUAL, 10000,
+ *				  DAT_MEM_OPTIMIZE_IA, &length, &alignment);
+ *	if (ret == DAT_SUCCESS && alignment <= PAGE_SIZE)
+ *		buffer = vmalloc(length);
+ *
+ * See also: dat_lmr_kcreate(), dat_ia_query()
  *
  * Source: kDAPL 2.0 kdat.h
  */
@@ -197,6 +278,21 @@ DAT_RETURN dat_ia_memtype_hint(DAT_IA_HANDLE ia, DAT_MEM_TYPE mem_type,
  * * %DAT_MODEL_NOT_SUPPORTED - the device has none, as the IA attribute
  *   reserved_lmr_supported says
  *
+ * Example::
+ *
+ *	DAT_LMR_HANDLE reserved;
+ *	DAT_LMR_TRIPLET seg = {
+ *		.virtual_address = dma_address,	// mapped by the consumer
+ *		.segment_length = 512,
+ *	};
+ *
+ *	ret = dat_ia_reserved_lmr(ia, &reserved, &seg.lmr_context);
+ *	if (ret == DAT_SUCCESS)
+ *		ret = dat_ep_post_send(ep, 1, &seg, cookie,
+ *				       DAT_COMPLETION_DEFAULT_FLAG);
+ *
+ * See also: dat_lmr_kcreate(), dat_ep_post_send()
+ *
  * Source: kDAPL 2.0 kdat.h
  */
 DAT_RETURN dat_ia_reserved_lmr(DAT_IA_HANDLE ia,
@@ -208,10 +304,21 @@ DAT_RETURN dat_ia_reserved_lmr(DAT_IA_HANDLE ia,
  * @dat_handle: any object
  * @context: the value; replaces the one before
  *
+ * kDAPL never looks at the value. A reader on another CPU gets the old one or
+ * the new one.
+ *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the value is attached
  * * %DAT_INVALID_HANDLE - @dat_handle names no object
+ *
+ * Example::
+ *
+ *	DAT_CONTEXT context = { .as_ptr = buffer };
+ *
+ *	ret = dat_set_consumer_context(ep, context);
+ *
+ * See also: dat_get_consumer_context(), dat_get_handle_type()
  *
  * Source: DAT 1.2 dat_set_consumer_context(3DAT)
  */
@@ -222,11 +329,24 @@ DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context);
  * @dat_handle: any object
  * @context: receives the value, zero if none was ever set
  *
+ * The way from the handle in an event to what the consumer keeps about the
+ * object.
+ *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - @context is set
  * * %DAT_INVALID_HANDLE - @dat_handle names no object
  * * %DAT_INVALID_PARAMETER - @context is NULL
+ *
+ * Example::
+ *
+ *	DAT_CONTEXT context;
+ *
+ *	ret = dat_get_consumer_context(ep, &context);
+ *	if (ret == DAT_SUCCESS)
+ *		buffer = context.as_ptr;
+ *
+ * See also: dat_set_consumer_context(), dat_get_handle_type()
  *
  * Source: DAT 1.2 dat_get_consumer_context(3DAT)
  */
@@ -238,11 +358,28 @@ DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle,
  * @dat_handle: any object
  * @handle_type: receives its type
  *
+ * Tells of what type the object of an asynchronous event is, and whether it
+ * still exists.
+ *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - @handle_type is set
  * * %DAT_INVALID_HANDLE - @dat_handle names no object
  * * %DAT_INVALID_PARAMETER - @handle_type is NULL
+ *
+ * Example::
+ *
+ *	const DAT_ASYNCH_ERROR_EVENT_DATA *data =
+ *		&event.event_data.asynch_error_event_data;
+ *	DAT_HANDLE_TYPE type;
+ *
+ *	ret = dat_get_handle_type(data->dat_handle, &type);
+ *	if (ret == DAT_SUCCESS && type == DAT_HANDLE_TYPE_SRQ &&
+ *	    data->reason == DAT_SRQ_LOW_WATERMARK_EVENT)
+ *		pr_info("buffers are wanted\n");
+ *
+ * See also: dat_get_consumer_context(), dat_srq_set_lw(),
+ * dat_ep_set_watermark()
  *
  * Source: DAT 1.2 dat_get_handle_type(3DAT)
  */
@@ -255,10 +392,22 @@ DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
  * @major_message: receives the name of the type, a constant string
  * @minor_message: receives that of the subtype
  *
+ * The names are those of the constants, "DAT_INVALID_HANDLE" and
+ * "DAT_INVALID_HANDLE_EP" for example. Every return of a DAT call has both.
+ *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - both names are set
  * * %DAT_INVALID_PARAMETER - no call returns @value, or a pointer is NULL
+ *
+ * Example::
+ *
+ *	const char *type, *subtype;
+ *
+ *	if (dat_strerror(ret, &type, &subtype) == DAT_SUCCESS)
+ *		pr_err("%s, %s\n", type, subtype);
+ *
+ * See also: dat_ia_open()
  *
  * Source: DAT 1.2 dat_strerror(3DAT)
  */

@@ -27,12 +27,23 @@ struct dat_lmr;					/* opaque, see DAT_LMR_HANDLE */
  * @ia_handle: the IA
  * @pz_handle: receives the handle
  *
+ * What is to work together has to be in one PZ: an EP, or an SRQ, and the LMRs
+ * of the segments posted to it.
+ *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the PZ exists
  * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more PDs
  * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA
  * * %DAT_INVALID_PARAMETER - @pz_handle is NULL
+ *
+ * Example::
+ *
+ *	ret = dat_pz_create(ia, &pz);
+ *	if (ret != DAT_SUCCESS)
+ *		return ret;
+ *
+ * See also: dat_pz_free(), dat_lmr_kcreate(), dat_ep_create()
  *
  * Source: DAT 1.2 dat_pz_create(3DAT)
  */
@@ -44,11 +55,23 @@ DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle);
  * @pz_param_mask: DAT_PZ_FIELD bits of what is wanted
  * @pz_param: receives it
  *
+ * Members that were not asked for may be filled in as well.
+ *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the members asked for are filled in
  * * %DAT_INVALID_HANDLE - @pz_handle is not a PZ
  * * %DAT_INVALID_PARAMETER - unknown mask bits, or @pz_param is NULL
+ *
+ * Example::
+ *
+ *	DAT_PZ_PARAM param;
+ *
+ *	ret = dat_pz_query(pz, DAT_PZ_FIELD_IA_HANDLE, &param);
+ *	if (ret == DAT_SUCCESS)
+ *		ia = param.ia_handle;
+ *
+ * See also: dat_pz_create()
  *
  * Source: DAT 1.2 dat_pz_query(3DAT)
  */
@@ -60,12 +83,23 @@ DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle,
  * dat_pz_free() - free a Protection Zone
  * @pz_handle: the PZ
  *
+ * Objects that were freed before do not count, though the last of their work
+ * may still be going on in the background.
+ *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the handle is invalid now
  * * %DAT_INVALID_HANDLE - @pz_handle is not a PZ
  * * %DAT_INVALID_STATE - an EP, SRQ, LMR or RMR is in it, subtype
  *   %DAT_INVALID_STATE_PZ_IN_USE
+ *
+ * Example::
+ *
+ *	// What is in it goes first.
+ *	dat_lmr_free(lmr);
+ *	ret = dat_pz_free(pz);
+ *
+ * See also: dat_pz_create(), dat_lmr_free(), dat_ep_free()
  *
  * Source: DAT 1.2 dat_pz_free(3DAT)
  */
@@ -108,9 +142,23 @@ DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle);
  *   length is 0, above max_lmr_block_size or beyond the memory, misaligned
  *   pages, or a pointer is NULL
  * * %DAT_INVALID_STATE - the LMR to register again is not bound to memory
- * * %DAT_MODEL_NOT_SUPPORTED - BYPASS; or zero-based, or remote access to this
- *   type, which the device cannot do
+ * * %DAT_MODEL_NOT_SUPPORTED - BYPASS, an LMR from dat_lmr_allocate() to be
+ *   registered again, or memory that the device cannot register: with gaps
+ *   inside, or starting inside a page and zero-based
  * * %DAT_RESERVED_LMR - the LMR to register again is the reserved one
+ *
+ * Example::
+ *
+ *	DAT_REGION_DESCRIPTION region = { .for_va = buffer };
+ *
+ *	ret = dat_lmr_kcreate(ia, DAT_MEM_TYPE_VIRTUAL, region, 65536, pz,
+ *			      DAT_MEM_PRIV_LOCAL_READ_FLAG |
+ *			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
+ *			      DAT_MEM_PRIV_REMOTE_READ_FLAG,
+ *			      DAT_VA_TYPE_VA, DAT_MEM_OPTIMIZE_DONT_CARE, &lmr,
+ *			      &lmr_context, &rmr_context, NULL, NULL);
+ *
+ * See also: dat_lmr_free(), dat_lmr_query(), dat_lmr_allocate(), dat_rmr_bind()
  *
  * Source: kDAPL 2.0 kdat.h; DAT 1.2 dat_lmr_create(3DAT)
  */
@@ -131,11 +179,25 @@ DAT_RETURN dat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
  * @lmr_param_mask: DAT_LMR_FIELD bits of what is wanted
  * @lmr_param: receives it
  *
+ * Members that were not asked for may be filled in as well. For an LMR from
+ * dat_lmr_allocate(), lmr_state says whether it is bound; the others are those
+ * of its last binding.
+ *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the members asked for are filled in
  * * %DAT_INVALID_HANDLE - @lmr_handle is not an LMR
  * * %DAT_INVALID_PARAMETER - unknown mask bits, or @lmr_param is NULL
+ *
+ * Example::
+ *
+ *	DAT_LMR_PARAM param;
+ *
+ *	ret = dat_lmr_query(lmr, DAT_LMR_FIELD_LMR_STATE, &param);
+ *	if (ret == DAT_SUCCESS && !param.lmr_state.bound)
+ *		pr_info("free for another dat_lmr_fmr()\n");
+ *
+ * See also: dat_lmr_kcreate(), dat_lmr_fmr()
  *
  * Source: kDAPL 2.0 kdat.h; DAT 1.2 dat_lmr_query(3DAT)
  */
@@ -147,7 +209,8 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
  * dat_lmr_free() - take back a registration
  * @lmr_handle: the LMR
  *
- * From the return on neither the device nor the peer reaches the memory.
+ * From the return on neither the device nor the peer reaches the memory. For
+ * that, the call waits for EPs that were freed while connected.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -156,6 +219,14 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
  * * %DAT_INVALID_STATE - an RMR is bound to it, subtype
  *   %DAT_INVALID_STATE_LMR_IN_USE
  * * %DAT_RESERVED_LMR - it is the reserved LMR of the IA
+ *
+ * Example::
+ *
+ *	ret = dat_lmr_free(lmr);
+ *	if (ret == DAT_SUCCESS)
+ *		vfree(buffer);
+ *
+ * See also: dat_lmr_kcreate(), dat_lmr_allocate(), dat_rmr_free()
  *
  * Source: DAT 1.2 dat_lmr_free(3DAT)
  */
@@ -169,6 +240,9 @@ DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle);
  * @lmr_scope: whether one EP may use it, or all EPs of the PZ
  * @lmr_handle: receives the handle
  *
+ * Made once, it is bound to other pages for every transfer by dat_lmr_fmr(),
+ * which is one request and allocates nothing.
+ *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the LMR exists, not bound
@@ -179,6 +253,14 @@ DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle);
  *   can do, unknown @lmr_scope, or @lmr_handle is NULL
  * * %DAT_MODEL_NOT_SUPPORTED - the device cannot register by work request, or
  *   not in this scope
+ *
+ * Example::
+ *
+ *	ret = dat_lmr_allocate(ia, pz, 16, DAT_LMR_SCOPE_PZ, &lmr);
+ *	if (DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED)
+ *		pr_info("this device registers nothing by request\n");
+ *
+ * See also: dat_lmr_fmr(), dat_lmr_invalidate(), dat_lmr_free()
  *
  * Source: kDAPL 2.0 kdat.h
  */
@@ -207,7 +289,8 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the request is posted
- * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding, or the
+ *   LMR is being made anew after a request about it has failed
  * * %DAT_INVALID_HANDLE - @lmr_handle is not an LMR, or @ep_handle not an EP
  * * %DAT_INVALID_PARAMETER - unknown type, privileges or flags, too many or
  *   misaligned pages, or a pointer is NULL
@@ -216,6 +299,24 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  * * %DAT_MODEL_NOT_SUPPORTED - the LMR is not from dat_lmr_allocate(), or
  *   memory of this type cannot be bound by a request
  * * %DAT_PROTECTION_VIOLATION - the LMR is of another PZ than the EP
+ * * %DAT_RESERVED_LMR - it is the reserved LMR of the IA
+ *
+ * Example::
+ *
+ *	DAT_REGION_DESCRIPTION region = { .for_platform = sgl };
+ *
+ *	ret = dat_lmr_fmr(lmr, DAT_MEM_TYPE_PLATFORM, region, 16,
+ *			  DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
+ *			  DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_VA_TYPE_ZB, ep,
+ *			  cookie, DAT_COMPLETION_SUPPRESS_FLAG, &lmr_context,
+ *			  &rmr_context);
+ *	// Then the request that tells the peer rmr_context.
+ *	if (ret == DAT_SUCCESS)
+ *		ret = dat_ep_post_send(ep, 1, &seg, cookie,
+ *				       DAT_COMPLETION_DEFAULT_FLAG);
+ *
+ * See also: dat_lmr_allocate(), dat_lmr_invalidate(), dat_ep_post_send(),
+ * dat_lmr_query()
  *
  * Source: kDAPL 2.0 kdat.h
  */
@@ -243,13 +344,24 @@ DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the request is posted
- * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding, or the
+ *   LMR is being made anew after a request about it has failed
  * * %DAT_INVALID_HANDLE - @lmr_handle is not an LMR, or @ep_handle not an EP
  * * %DAT_INVALID_PARAMETER - flags that the EP does not allow
  * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED, or the
  *   LMR is not bound
  * * %DAT_MODEL_NOT_SUPPORTED - the LMR is not from dat_lmr_allocate()
  * * %DAT_PROTECTION_VIOLATION - the LMR is of another PZ than the EP
+ * * %DAT_RESERVED_LMR - it is the reserved LMR of the IA
+ *
+ * Example::
+ *
+ *	// After all that was posted before.
+ *	ret = dat_lmr_invalidate(lmr, ep, cookie,
+ *				 DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG);
+ *
+ * See also: dat_lmr_fmr(), dat_lmr_allocate(),
+ * dat_ep_post_send_with_invalidate()
  *
  * Source: kDAPL 2.0 kdat.h
  */
@@ -274,6 +386,17 @@ DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle,
  * * %DAT_INVALID_PARAMETER - a segment is not inside an LMR of the IA, or
  *   @local_segments is NULL
  *
+ * Example::
+ *
+ *	memset(buffer, 0, seg.segment_length);
+ *	// The peer may read it once it is told so.
+ *	ret = dat_lmr_sync_rdma_read(ia, &seg, 1);
+ *	if (ret == DAT_SUCCESS)
+ *		ret = dat_ep_post_send(ep, 1, &reply, cookie,
+ *				       DAT_COMPLETION_DEFAULT_FLAG);
+ *
+ * See also: dat_lmr_sync_rdma_write(), dat_ia_query()
+ *
  * Source: DAT 1.2 dat_lmr_sync_rdma_read(3DAT)
  */
 DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
@@ -296,6 +419,16 @@ DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
  * * %DAT_INVALID_PARAMETER - a segment is not inside an LMR of the IA, or
  *   @local_segments is NULL
  *
+ * Example::
+ *
+ *	// The peer has said that it has written.
+ *	ret = dat_lmr_sync_rdma_write(ia, &seg, 1);
+ *	if (ret == DAT_SUCCESS)
+ *		print_hex_dump_bytes("", DUMP_PREFIX_OFFSET, buffer,
+ *				     seg.segment_length);
+ *
+ * See also: dat_lmr_sync_rdma_read(), dat_ia_query()
+ *
  * Source: DAT 1.2 dat_lmr_sync_rdma_write(3DAT)
  */
 DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
@@ -309,6 +442,8 @@ DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
  * @pz_handle: the PZ
  * @rmr_handle: receives the handle
  *
+ * It shows nothing before dat_rmr_bind().
+ *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the RMR exists, not bound
@@ -316,6 +451,14 @@ DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
  * * %DAT_INVALID_HANDLE - @pz_handle is not a PZ
  * * %DAT_INVALID_PARAMETER - @rmr_handle is NULL
  * * %DAT_MODEL_NOT_SUPPORTED - the device cannot register by work request
+ *
+ * Example::
+ *
+ *	ret = dat_rmr_create(pz, &rmr);
+ *	if (ret != DAT_SUCCESS)
+ *		return ret;
+ *
+ * See also: dat_rmr_create_for_ep(), dat_rmr_bind(), dat_rmr_free()
  *
  * Source: DAT 1.2 dat_rmr_create(3DAT)
  */
@@ -326,6 +469,8 @@ DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
  * @pz_handle: the PZ; the EP is that of dat_rmr_bind()
  * @rmr_handle: receives the handle
  *
+ * It shows nothing before dat_rmr_bind().
+ *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the RMR exists, not bound
@@ -333,6 +478,14 @@ DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
  * * %DAT_INVALID_HANDLE - @pz_handle is not a PZ
  * * %DAT_INVALID_PARAMETER - @rmr_handle is NULL
  * * %DAT_MODEL_NOT_SUPPORTED - the device cannot register by work request
+ *
+ * Example::
+ *
+ *	ret = dat_rmr_create_for_ep(pz, &rmr);
+ *	if (ret != DAT_SUCCESS)
+ *		return ret;
+ *
+ * See also: dat_rmr_create(), dat_rmr_bind(), dat_rmr_free()
  *
  * Source: DAT 2.0 dat.h
  */
@@ -345,11 +498,24 @@ DAT_RETURN dat_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle,
  * @rmr_param_mask: DAT_RMR_FIELD bits of what is wanted
  * @rmr_param: receives it
  *
+ * Members that were not asked for may be filled in as well. Of an RMR that is
+ * not bound, triplet, privileges and context are zero.
+ *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the members asked for are filled in
  * * %DAT_INVALID_HANDLE - @rmr_handle is not an RMR
  * * %DAT_INVALID_PARAMETER - unknown mask bits, or @rmr_param is NULL
+ *
+ * Example::
+ *
+ *	DAT_RMR_PARAM param;
+ *
+ *	ret = dat_rmr_query(rmr, DAT_RMR_FIELD_RMR_CONTEXT, &param);
+ *	if (ret == DAT_SUCCESS)
+ *		rmr_context = param.rmr_context;
+ *
+ * See also: dat_rmr_bind(), dat_lmr_query()
  *
  * Source: DAT 1.2 dat_rmr_query(3DAT)
  */
@@ -377,17 +543,38 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the request is posted
- * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding (a bind
+ *   that replaces another takes two), or too many binds of this RMR are, or
+ *   one on another EP is
  * * %DAT_INVALID_HANDLE - one of the handles is not of its type
  * * %DAT_INVALID_PARAMETER - the part is not inside the LMR, the context is not
  *   that of the LMR, unknown privileges, flags that the EP does not allow, or
  *   a pointer is NULL
- * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED
- * * %DAT_MODEL_NOT_SUPPORTED - zero-based, which the device cannot do
+ * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED, or the
+ *   RMR is not bound and should be unbound
+ * * %DAT_MODEL_NOT_SUPPORTED - zero-based, though the part starts inside a
+ *   page; or the LMR is from dat_lmr_allocate()
  * * %DAT_PRIVILEGES_VIOLATION - the LMR does not have the local privilege that
  *   the remote access needs
  * * %DAT_PROTECTION_VIOLATION - RMR, LMR and EP are not of one PZ
  * * %DAT_RESERVED_LMR - the LMR is the reserved one of the IA
+ *
+ * Example::
+ *
+ *	// seg is a part of lmr.
+ *	ret = dat_rmr_bind(rmr, lmr, &seg, DAT_MEM_PRIV_REMOTE_READ_FLAG,
+ *			   DAT_VA_TYPE_VA, ep, cookie,
+ *			   DAT_COMPLETION_SUPPRESS_FLAG, &rmr_context);
+ *	if (ret != DAT_SUCCESS)
+ *		return ret;
+ *	// ... and when the peer has read it:
+ *	seg.segment_length = 0;
+ *	ret = dat_rmr_bind(rmr, NULL, &seg, DAT_MEM_PRIV_NONE_FLAG,
+ *			   DAT_VA_TYPE_VA, ep, cookie,
+ *			   DAT_COMPLETION_DEFAULT_FLAG, NULL);
+ *
+ * See also: dat_rmr_create(), dat_rmr_free(), dat_lmr_kcreate(),
+ * dat_ep_post_send()
  *
  * Source: DAT 1.2 dat_rmr_bind(3DAT), DAT 2.0 dat.h
  */
@@ -408,6 +595,14 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
  * Return:
  * * %DAT_SUCCESS - the handle is invalid now
  * * %DAT_INVALID_HANDLE - @rmr_handle is not an RMR
+ *
+ * Example::
+ *
+ *	ret = dat_rmr_free(rmr);
+ *	if (ret == DAT_SUCCESS)
+ *		ret = dat_lmr_free(lmr);
+ *
+ * See also: dat_rmr_create(), dat_rmr_bind(), dat_lmr_free()
  *
  * Source: DAT 1.2 dat_rmr_free(3DAT)
  */

@@ -42,6 +42,19 @@ struct dat_srq;					/* opaque, see DAT_SRQ_HANDLE */
  *   IA, the low watermark is not %DAT_SRQ_LW_DEFAULT, or a pointer is NULL
  * * %DAT_MODEL_NOT_SUPPORTED - the device has no SRQs
  *
+ * Example::
+ *
+ *	DAT_SRQ_ATTR attr = {
+ *		.max_recv_dtos = 128,
+ *		.max_recv_iov = 1,
+ *		.low_watermark = DAT_SRQ_LW_DEFAULT,
+ *	};
+ *
+ *	ret = dat_srq_create(ia, pz, &attr, &srq);
+ *
+ * See also: dat_srq_post_recv(), dat_srq_set_lw(), dat_ep_create_with_srq(),
+ * dat_srq_free()
+ *
  * Source: DAT 1.2 dat_srq_create(3DAT)
  */
 DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
@@ -51,13 +64,25 @@ DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  * dat_srq_free() - free a Shared Receive Queue
  * @srq_handle: the SRQ
  *
- * Buffers that no EP has taken return to the consumer without an event.
+ * Buffers that no EP has taken return to the consumer without an event: from the
+ * return on no peer writes into them. For that, the call waits for EPs that were
+ * freed while connected.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the handle is invalid now
  * * %DAT_INVALID_HANDLE - @srq_handle is not an SRQ
  * * %DAT_INVALID_STATE - an EP uses it, subtype %DAT_INVALID_STATE_SRQ_IN_USE
+ *
+ * Example::
+ *
+ *	// Its Endpoints first.
+ *	dat_ep_free(ep);
+ *	ret = dat_srq_free(srq);
+ *	if (ret == DAT_SUCCESS)
+ *		vfree(buffer);
+ *
+ * See also: dat_srq_create(), dat_ep_free()
  *
  * Source: DAT 1.2 dat_srq_free(3DAT)
  */
@@ -77,6 +102,19 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle);
  * * %DAT_SUCCESS - the members asked for are filled in
  * * %DAT_INVALID_HANDLE - @srq_handle is not an SRQ
  * * %DAT_INVALID_PARAMETER - unknown mask bits, or @srq_param is NULL
+ *
+ * Example::
+ *
+ *	DAT_SRQ_PARAM param;
+ *
+ *	ret = dat_srq_query(srq, DAT_SRQ_FIELD_AVAILABLE_DTO_COUNT |
+ *			    DAT_SRQ_FIELD_OUTSTANDING_DTO_COUNT, &param);
+ *	if (ret == DAT_SUCCESS)
+ *		pr_info("%d buffers wait for messages, %d for me\n",
+ *			param.available_dto_count,
+ *			param.outstanding_dto_count - param.available_dto_count);
+ *
+ * See also: dat_srq_resize(), dat_srq_set_lw(), dat_ep_recv_query()
  *
  * Source: DAT 1.2 dat_srq_query(3DAT)
  */
@@ -100,9 +138,19 @@ DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
  * * %DAT_INVALID_HANDLE - @srq_handle is not an SRQ
  * * %DAT_INVALID_PARAMETER - the size is not positive, or above the IA's
  *   max_recv_per_srq
- * * %DAT_INSUFFICIENT_RESOURCES - no memory; nothing changed
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device is gone; nothing
+ *   changed
  * * %DAT_INVALID_STATE - more buffers are outstanding, or the low watermark is
  *   higher; nothing changed
+ *
+ * Example::
+ *
+ *	// Room for 64 more, then the buffers.
+ *	ret = dat_srq_resize(srq, 192);
+ *	if (ret == DAT_SUCCESS)
+ *		ret = dat_srq_post_recv(srq, 1, &seg, cookie);
+ *
+ * See also: dat_srq_query(), dat_srq_post_recv(), dat_srq_set_lw()
  *
  * Source: DAT 1.2 dat_srq_resize(3DAT)
  */
@@ -129,6 +177,20 @@ DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle,
  * * %DAT_INSUFFICIENT_RESOURCES - max_recv_dtos buffers are outstanding
  * * %DAT_PROTECTION_VIOLATION - an LMR is of another PZ than the SRQ
  * * %DAT_PRIVILEGES_VIOLATION - no such LMR, or it may not be written locally
+ *
+ * Example::
+ *
+ *	DAT_LMR_TRIPLET seg = {
+ *		.virtual_address = (uintptr_t)buffer,
+ *		.segment_length = 4096,
+ *		.lmr_context = lmr_context,
+ *	};
+ *	DAT_DTO_COOKIE cookie = { .as_ptr = buffer };
+ *
+ *	ret = dat_srq_post_recv(srq, 1, &seg, cookie);
+ *
+ * See also: dat_srq_create(), dat_ep_post_recv(), dat_evd_dequeue(),
+ * dat_srq_set_lw()
  *
  * Source: DAT 1.2 dat_srq_post_recv(3DAT)
  */
@@ -157,6 +219,18 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
  * * %DAT_SUCCESS - the mark is set
  * * %DAT_INVALID_HANDLE - @srq_handle is not an SRQ
  * * %DAT_INVALID_PARAMETER - negative, or above max_recv_dtos
+ *
+ * Example::
+ *
+ *	DAT_SRQ_PARAM param;
+ *
+ *	// Set below the mark it would fire at once, again and again.
+ *	ret = dat_srq_query(srq, DAT_SRQ_FIELD_AVAILABLE_DTO_COUNT, &param);
+ *	if (ret == DAT_SUCCESS && param.available_dto_count >= 32)
+ *		ret = dat_srq_set_lw(srq, 32);
+ *
+ * See also: dat_srq_query(), dat_srq_post_recv(), dat_srq_resize(),
+ * dat_ep_set_watermark()
  *
  * Source: DAT 1.2 dat_srq_set_lw(3DAT)
  */

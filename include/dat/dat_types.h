@@ -8,7 +8,9 @@
 #ifndef DAT_TYPES_H
 #define DAT_TYPES_H
 
+#include <linux/in.h>
 #include <linux/in6.h>
+#include <linux/net.h>
 #include <linux/socket.h>
 #include <linux/stddef.h>
 #include <linux/types.h>

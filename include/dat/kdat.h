@@ -62,7 +62,26 @@
  * dat_ia_openv() with the version of these headers.
  *
  * Context: Process context, may sleep.
- * Return: see dat_ia_openv()
+ * Return:
+ * * %DAT_SUCCESS - the IA is open
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the queue length is beyond what
+ *   the device can do
+ * * %DAT_INVALID_PARAMETER - a pointer is NULL, the queue length is not
+ *   positive, or the EVD does not accept asynchronous events
+ * * %DAT_INVALID_HANDLE - @async_evd is neither NULL nor an EVD
+ * * %DAT_PROVIDER_NOT_FOUND - no IA of this name; the subtype says whether it is
+ *   for the name, the version or the thread safety
+ *
+ * Example::
+ *
+ *	DAT_EVD_HANDLE async_evd = NULL;	// one is to be made
+ *
+ *	ret = dat_ia_open("mlx5_0/1", 8, &async_evd, &ia);
+ *	if (ret != DAT_SUCCESS)
+ *		return ret;
+ *
+ * See also: dat_ia_openv(), dat_ia_close(), dat_ia_query(),
+ * dat_registry_list_providers()
  *
  * Source: DAT 1.2 dat_ia_open(3DAT)
  */

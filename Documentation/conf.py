@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# For Sphinx, which scripts/docs starts.
+project = "kDAPL for Linux"
+author = "The kDAPL for Linux developers"
+version = "2.0"
+html_title = project
+html_show_copyright = False
+html_show_sphinx = False
+html_copy_source = False
+html_theme = "alabaster"
+html_theme_options = {"page_width": "72em", "fixed_sidebar": True}
+highlight_language = "none"
+# What is not documented one by one: scalars, handles, enums.
+nitpicky = False
