@@ -146,6 +146,14 @@ static DAT_RETURN kdapl_sp_errno(int err, DAT_HANDLE_TYPE type)
 	}
 }
 
+/* The consumer gives a service point up; requests it has are unaffected. */
+static void kdapl_sp_destroy(struct kdapl_sp *sp)
+{
+	kdapl_sp_close(sp);
+	kdapl_obj_unuse(&sp->evd->obj);
+	kdapl_obj_put(&sp->obj);
+}
+
 /*
  * Make a service point. It may be freed, by an upcall for its first request,
  * before this returns; so what the caller wants to know is copied.
@@ -197,20 +205,11 @@ static DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia,
 		kdapl_obj_put(&sp->obj);
 		return DAT_SUCCESS;
 	}
+	/* Unless the IA was closed meanwhile, and took this with it. */
 	if (kdapl_obj_unpublish(&sp->obj))
-		kdapl_obj_put(&sp->obj);
-	kdapl_sp_close(sp);
-	kdapl_obj_unuse(&evd->obj);
+		kdapl_sp_destroy(sp);
 	kdapl_obj_put(&sp->obj);
 	return kdapl_sp_errno(err, args->type);
-}
-
-/* The consumer gives a service point up; requests it has are unaffected. */
-static void kdapl_sp_destroy(struct kdapl_sp *sp)
-{
-	kdapl_sp_close(sp);
-	kdapl_obj_unuse(&sp->evd->obj);
-	kdapl_obj_put(&sp->obj);
 }
 
 /* The service point of an IA that listens on a port, referenced. */

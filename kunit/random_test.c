@@ -251,22 +251,30 @@ static unsigned int free_round(struct pool *pool, struct world *w, bool last)
 	return left;
 }
 
-/* Everything that was made can be freed, then the IA has nothing in it. */
-static void end_world(struct pool *pool, struct world *w, struct kd_side *side)
+/*
+ * Everything that was made can be freed, then the IAs have nothing in them. Both
+ * worlds end together: a call may use handles of both, as the asynchronous EVD of
+ * an IA of the other, say.
+ */
+static void end_worlds(struct pool *pool, struct kd_side **side)
 {
 	struct kunit *test = pool->test;
-	unsigned int i, left = 1;
+	unsigned int i, n, left = 1;
 	DAT_RETURN ret;
 
 	for (i = 0; left && i < ROUNDS; i++) {
-		left = free_round(pool, w, i == ROUNDS - 1);
+		for (n = 0, left = 0; n < WORLDS; n++)
+			left += free_round(pool, &pool->world[n],
+					   i == ROUNDS - 1);
 		msleep(left ? 20 : 0);
 	}
 	KUNIT_EXPECT_EQ_MSG(test, left, 0, "objects that cannot be freed");
-	ret = dat_ia_close(w->ia, DAT_CLOSE_GRACEFUL_FLAG);
-	KD_EXPECT_OK(test, ret);
-	if (ret == DAT_SUCCESS)
-		side->ia = NULL;
+	for (n = 0; n < WORLDS; n++) {
+		ret = dat_ia_close(pool->world[n].ia, DAT_CLOSE_GRACEFUL_FLAG);
+		KD_EXPECT_OK(test, ret);
+		if (ret == DAT_SUCCESS)
+			side[n]->ia = NULL;
+	}
 }
 
 static void report(struct pool *pool)
@@ -327,8 +335,7 @@ static void C5_random_calls(struct kunit *test)
 				   READ_ONCE(caller[i].name),
 				   READ_ONCE(caller[i].calls));
 	}
-	for (i = 0; i < WORLDS; i++)
-		end_world(pool, &pool->world[i], side[i]);
+	end_worlds(pool, side);
 	KUNIT_EXPECT_TRUE(test, is_guarded(pool->kmem));
 	KUNIT_EXPECT_TRUE(test, is_guarded(pool->vmem));
 	report(pool);
