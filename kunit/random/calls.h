@@ -406,13 +406,17 @@ static DAT_RETURN r_ep_free(struct caller *c)
 
 static DAT_RETURN r_send(struct caller *c)
 {
-	return dat_ep_post_send(EP, pick_segs(c), OPT(c, c->seg), COOKIE,
+	DAT_EP_HANDLE ep = pick_connected(c);
+
+	return dat_ep_post_send(ep, pick_segs(c), OPT(c, c->seg), COOKIE,
 				flags(c));
 }
 
 static DAT_RETURN r_send_inv(struct caller *c)
 {
-	return dat_ep_post_send_with_invalidate(EP, pick_segs(c),
+	DAT_EP_HANDLE ep = pick_connected(c);
+
+	return dat_ep_post_send_with_invalidate(ep, pick_segs(c),
 						OPT(c, c->seg), COOKIE,
 						flags(c), rnd(c, 2),
 						pick_remote(c).rmr_context);
@@ -420,31 +424,36 @@ static DAT_RETURN r_send_inv(struct caller *c)
 
 static DAT_RETURN r_recv(struct caller *c)
 {
-	return dat_ep_post_recv(EP, pick_segs(c), OPT(c, c->seg), COOKIE,
+	DAT_EP_HANDLE ep = chance(c, 50) ? EP : pick_connected(c);
+
+	return dat_ep_post_recv(ep, pick_segs(c), OPT(c, c->seg), COOKIE,
 				flags(c));
 }
 
 static DAT_RETURN r_read(struct caller *c)
 {
+	DAT_EP_HANDLE ep = pick_connected(c);
 	DAT_RMR_TRIPLET remote = pick_remote(c);
 
-	return dat_ep_post_rdma_read(EP, pick_segs(c), OPT(c, c->seg), COOKIE,
+	return dat_ep_post_rdma_read(ep, pick_segs(c), OPT(c, c->seg), COOKIE,
 				     OPT(c, &remote), flags(c));
 }
 
 static DAT_RETURN r_read_to_rmr(struct caller *c)
 {
+	DAT_EP_HANDLE ep = pick_connected(c);
 	DAT_RMR_TRIPLET local = pick_remote(c), remote = pick_remote(c);
 
-	return dat_ep_post_rdma_read_to_rmr(EP, OPT(c, &local), COOKIE,
+	return dat_ep_post_rdma_read_to_rmr(ep, OPT(c, &local), COOKIE,
 					    OPT(c, &remote), flags(c));
 }
 
 static DAT_RETURN r_write(struct caller *c)
 {
+	DAT_EP_HANDLE ep = pick_connected(c);
 	DAT_RMR_TRIPLET remote = pick_remote(c);
 
-	return dat_ep_post_rdma_write(EP, pick_segs(c), OPT(c, c->seg), COOKIE,
+	return dat_ep_post_rdma_write(ep, pick_segs(c), OPT(c, c->seg), COOKIE,
 				      OPT(c, &remote), flags(c));
 }
 

@@ -93,17 +93,18 @@ static DAT_RETURN r_lmr_create(struct caller *c)
 {
 	DAT_LMR_CONTEXT lmr_context = 0;
 	DAT_RMR_CONTEXT rmr_context = 0;
+	DAT_PZ_HANDLE pz = PZ;
 	DAT_LMR_HANDLE h = NULL;
 	struct piece piece;
 	DAT_VADDR va = 0;
 	DAT_RETURN ret;
 
 	pick_piece(c, &piece);
-	ret = dat_lmr_kcreate(IA, piece.type, piece.region, piece.len, PZ,
+	ret = dat_lmr_kcreate(IA, piece.type, piece.region, piece.len, pz,
 			      priv(c), va_type(c), rnd(c, 3), &h, &lmr_context,
 			      OPT(c, &rmr_context), NULL, &va);
 	if (ret == DAT_SUCCESS)
-		put_region(c, va, piece.len, lmr_context, rmr_context);
+		put_region(c, pz, va, piece.len, lmr_context, rmr_context);
 	return MADE(LMR, ret, h);
 }
 
@@ -127,24 +128,29 @@ static DAT_RETURN r_lmr_allocate(struct caller *c)
 
 static DAT_RETURN r_lmr_fmr(struct caller *c)
 {
+	DAT_EP_HANDLE ep = pick_connected(c);
+	DAT_LMR_HANDLE lmr = pick_near(c, DAT_HANDLE_TYPE_LMR);
 	DAT_LMR_CONTEXT lmr_context = 0;
 	DAT_RMR_CONTEXT rmr_context = 0;
 	struct piece piece;
 	DAT_RETURN ret;
 
 	pick_piece(c, &piece);
-	ret = dat_lmr_fmr(LMR, piece.type, piece.region, chance(c, 97) ?
-			  piece.pages : piece.len, priv(c), va_type(c), EP,
+	ret = dat_lmr_fmr(lmr, piece.type, piece.region, chance(c, 97) ?
+			  piece.pages : piece.len, priv(c), va_type(c), ep,
 			  COOKIE, flags(c), &lmr_context, &rmr_context);
 	if (ret == DAT_SUCCESS)
-		put_region(c, piece.base, piece.pages * PAGE_SIZE, lmr_context,
+		put_region(c, c->zone, piece.base, piece.pages * PAGE_SIZE, lmr_context,
 			   rmr_context);
 	return ret;
 }
 
 static DAT_RETURN r_lmr_invalidate(struct caller *c)
 {
-	return dat_lmr_invalidate(LMR, EP, COOKIE, flags(c));
+	DAT_EP_HANDLE ep = pick_connected(c);
+
+	return dat_lmr_invalidate(pick_near(c, DAT_HANDLE_TYPE_LMR), ep, COOKIE,
+				  flags(c));
 }
 
 static DAT_RETURN r_sync_read(struct caller *c)
@@ -186,9 +192,11 @@ static DAT_RETURN r_rmr_query(struct caller *c)
 
 static DAT_RETURN r_rmr_bind(struct caller *c)
 {
+	DAT_EP_HANDLE ep = pick_connected(c);
+	DAT_LMR_HANDLE lmr = pick_near(c, DAT_HANDLE_TYPE_LMR);
+	DAT_RMR_HANDLE rmr = pick_near(c, DAT_HANDLE_TYPE_RMR);
 	struct region region = pick_region(c);
 	DAT_RMR_CONTEXT rmr_context = 0;
-	DAT_LMR_HANDLE lmr = LMR;
 	DAT_LMR_PARAM param;
 	DAT_LMR_TRIPLET seg;
 	DAT_RETURN ret;
@@ -202,10 +210,10 @@ static DAT_RETURN r_rmr_bind(struct caller *c)
 	}
 	seg.lmr_context = region.lmr_context;
 	pick_part(c, &region, &seg.virtual_address, &seg.segment_length);
-	ret = dat_rmr_bind(RMR, lmr, OPT(c, &seg), priv(c), va_type(c), EP,
+	ret = dat_rmr_bind(rmr, lmr, OPT(c, &seg), priv(c), va_type(c), ep,
 			   COOKIE, flags(c), &rmr_context);
 	if (ret == DAT_SUCCESS)
-		put_region(c, seg.virtual_address, seg.segment_length,
+		put_region(c, c->zone, seg.virtual_address, seg.segment_length,
 			   seg.lmr_context, rmr_context);
 	return ret;
 }

@@ -31,6 +31,7 @@
 
 /* An LMR or RMR as posts refer to it. */
 struct region {
+	DAT_PZ_HANDLE zone;
 	u64 base;
 	u64 len;
 	DAT_LMR_CONTEXT lmr_context;
@@ -70,6 +71,7 @@ struct pool {
 struct caller {
 	struct pool *pool;
 	struct world *w;
+	DAT_PZ_HANDLE zone;		/* of the Endpoint picked last */
 	struct rnd_state rnd;
 	unsigned int calls;
 	const char *name;		/* of the current call */
@@ -79,6 +81,7 @@ struct caller {
 	struct sockaddr_storage addr;
 	DAT_EP_ATTR ep_attr;
 	DAT_EP_PARAM ep_param;
+	DAT_EP_PARAM picked;
 	DAT_IA_ATTR ia_attr;
 	DAT_PROVIDER_ATTR prov_attr;
 	DAT_PROVIDER_INFO info[4];
@@ -152,6 +155,9 @@ static DAT_HANDLE pick_from(struct caller *c, struct world *w,
 		return w->ia;
 	if (type == DAT_HANDLE_TYPE_EVD && chance(c, 3))
 		return w->async_evd;
+	/* Few zones, so that objects find others of theirs. */
+	if (type == DAT_HANDLE_TYPE_PZ && chance(c, 80))
+		first = 0;
 	spin_lock_irqsave(&c->pool->lock, flags);
 	for (i = 0; i < SLOTS && !handle; i++)
 		handle = w->slot[type][(first + i) % SLOTS];
@@ -211,9 +217,47 @@ static DAT_EVD_HANDLE pick_evd(struct caller *c, DAT_EVD_FLAGS flag)
 	return evd;
 }
 
+/* An Endpoint that requests can be posted to, if one is found soon. */
+static DAT_EP_HANDLE pick_connected(struct caller *c)
+{
+	DAT_EP_HANDLE ep = NULL;
+	int i;
+
+	for (i = 0; i < SLOTS; i++) {
+		ep = pick(c, DAT_HANDLE_TYPE_EP);
+		if (dat_ep_query(ep, DAT_EP_FIELD_ALL, &c->picked) ==
+		    DAT_SUCCESS && c->picked.ep_state == DAT_EP_STATE_CONNECTED)
+			break;
+	}
+	c->zone = c->picked.pz_handle;
+	return ep;
+}
+
+/* An LMR or RMR of the zone of the Endpoint picked last, likewise. */
+static DAT_HANDLE pick_near(struct caller *c, DAT_HANDLE_TYPE type)
+{
+	DAT_HANDLE handle = NULL;
+	DAT_LMR_PARAM lmr;
+	DAT_RMR_PARAM rmr;
+	int i;
+
+	for (i = 0; i < SLOTS; i++) {
+		handle = pick(c, type);
+		if (type == DAT_HANDLE_TYPE_LMR &&
+		    dat_lmr_query(handle, DAT_LMR_FIELD_ALL, &lmr) ==
+		    DAT_SUCCESS && lmr.pz_handle == c->zone)
+			break;
+		if (type == DAT_HANDLE_TYPE_RMR &&
+		    dat_rmr_query(handle, DAT_RMR_FIELD_ALL, &rmr) ==
+		    DAT_SUCCESS && rmr.pz_handle == c->zone)
+			break;
+	}
+	return handle;
+}
+
 /* ---- Memory -------------------------------------------------------------- */
 
-static void put_region(struct caller *c, u64 base, u64 len,
+static void put_region(struct caller *c, DAT_PZ_HANDLE zone, u64 base, u64 len,
 		       DAT_LMR_CONTEXT lmr_context, DAT_RMR_CONTEXT rmr_context)
 {
 	struct world *w = c->w;
@@ -221,7 +265,7 @@ static void put_region(struct caller *c, u64 base, u64 len,
 
 	spin_lock_irqsave(&c->pool->lock, flags);
 	w->region[w->regions++ % REGIONS] = (struct region) {
-		base, len, lmr_context, rmr_context
+		zone, base, len, lmr_context, rmr_context
 	};
 	spin_unlock_irqrestore(&c->pool->lock, flags);
 }
@@ -230,11 +274,13 @@ static struct region pick_region(struct caller *c)
 {
 	struct world *w = chance(c, 97) ? c->w :
 					  &c->pool->world[rnd(c, WORLDS)];
-	unsigned int i = rnd(c, REGIONS);
+	unsigned int i = rnd(c, REGIONS), n;
 	struct region region;
 	unsigned long flags;
 
 	spin_lock_irqsave(&c->pool->lock, flags);
+	for (n = 0; n < 8 && w->region[i].zone != c->zone; n++)
+		i = (i + 1) % REGIONS;
 	region = w->region[i];
 	spin_unlock_irqrestore(&c->pool->lock, flags);
 	if (chance(c, 3))
