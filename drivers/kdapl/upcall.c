@@ -111,7 +111,7 @@ void kdapl_upcall_stop(struct kdapl_evd *evd)
 	unsigned long flags;
 	bool first;
 
-	mutex_lock(&evd->mutex);
+	mutex_lock(&evd->stop_mutex);
 	spin_lock_irqsave(&evd->lock, flags);
 	evd->policy = DAT_UPCALL_DISABLE;
 	first = !evd->stopped;
@@ -119,8 +119,8 @@ void kdapl_upcall_stop(struct kdapl_evd *evd)
 	spin_unlock_irqrestore(&evd->lock, flags);
 	if (evd->softirq && first)
 		irq_poll_disable(&evd->iop);
-	mutex_unlock(&evd->mutex);
-	/* Upcalls in the work item take locks that are held around the mutex. */
+	mutex_unlock(&evd->stop_mutex);
+	/* Not under the mutex: an upcall may stop those of another EVD. */
 	if (!evd->softirq)
 		cancel_work_sync(&evd->work);
 }
