@@ -239,7 +239,8 @@ typedef DAT_UINT64 DAT_PROVIDER_ATTR_MASK;
  * @max_request_iov: segments of a Send
  * @max_rdma_read_in: RDMA Reads by the peer that may be outstanding
  * @max_rdma_read_out: own RDMA Reads that may be outstanding
- * @srq_soft_hw: soft high watermark, buffers, or %DAT_HW_DEFAULT
+ * @srq_soft_hw: soft high watermark, buffers, or %DAT_HW_DEFAULT; at creation
+ *	only with an SRQ
  * @max_rdma_read_iov: segments of an RDMA Read
  * @max_rdma_write_iov: segments of an RDMA Write
  * @ep_transport_specific_count: entries of @ep_transport_specific

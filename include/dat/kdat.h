@@ -24,8 +24,9 @@
  *   dat_registry_list_providers().
  * - "Any context" means process, softirq and hardirq context, with interrupts
  *   disabled, and every upcall. "Process context" excludes softirq upcalls.
- * - After the device is gone, calls return an error; objects can still be
- *   queried, drained and freed.
+ * - After the device is gone, calls that need it return
+ *   %DAT_INSUFFICIENT_RESOURCES with subtype %DAT_RESOURCE_DEVICE; objects can
+ *   still be queried, drained and freed.
  * - %DAT_INTERNAL_ERROR is possible in addition to the returns listed.
  *
  * Not offered are the calls of user-space DAPL (CNOs, waiting), provider
