@@ -11,6 +11,13 @@
 #include "kdapl.h"
 #include "trace.h"
 
+/*
+ * Requests that may arrive before the connection manager gets round to them;
+ * beyond that iWARP refuses or forgets some. How many the consumer has not reaped
+ * yet is another matter, see kdapl_cr_create().
+ */
+#define KDAPL_SP_BACKLOG 128
+
 static int kdapl_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kdapl_sp *sp = id->context;
@@ -73,7 +80,7 @@ static int kdapl_sp_listen_one(struct kdapl_sp *sp,
 	if (!err && id->device != ia->hca->dev)
 		err = -EADDRNOTAVAIL;
 	if (!err)
-		err = rdma_listen(id, sp->evd->qlen);
+		err = rdma_listen(id, KDAPL_SP_BACKLOG);
 	if (err) {
 		rdma_destroy_id(id);
 		return err;
