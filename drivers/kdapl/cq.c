@@ -63,7 +63,7 @@ static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr,
 	struct kdapl_ep *ep = wr->ep;
 	bool event = true;
 
-	if (unlikely(wr->mem))
+	if (unlikely(wr->has_mem))
 		event = kdapl_mem_done(wr);
 	if (wr->suppress && wr->status == DAT_DTO_SUCCESS)
 		event = false;

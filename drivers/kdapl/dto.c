@@ -130,6 +130,61 @@ static void kdapl_sq_submit(struct kdapl_ep *ep, struct kdapl_wr *entry,
 		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
 }
 
+/* May a request be posted now? Under sq.lock. */
+static DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep)
+{
+	DAT_EP_STATE state = READ_ONCE(ep->state);
+
+	if (unlikely(state != DAT_EP_STATE_CONNECTED &&
+		     state != DAT_EP_STATE_DISCONNECTED))
+		return kdapl_ep_state_error(state);
+	if (unlikely(kdapl_ring_full(&ep->sq)))
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_MEMORY);
+	return DAT_SUCCESS;
+}
+
+/* Enter a request in the ring. Under sq.lock; there is room. */
+static struct kdapl_wr *kdapl_sq_enter(struct kdapl_ep *ep,
+				       const struct ib_send_wr *wr,
+				       DAT_DTO_COOKIE cookie, DAT_DTOS op,
+				       DAT_COMPLETION_FLAGS flags,
+				       struct kdapl_obj *mem)
+{
+	struct kdapl_ring *sq = &ep->sq;
+	struct kdapl_wr *entry = kdapl_ring_wr(sq, sq->head);
+
+	entry->ev.kind = KDAPL_EV_SQ;
+	entry->ev.quiet = !!(flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
+	entry->ep = ep;
+	entry->cookie = cookie;
+	entry->seq = sq->head;
+	entry->op = op;
+	entry->suppress = !!(flags & DAT_COMPLETION_SUPPRESS_FLAG);
+	entry->nsge = 0;
+	entry->rkey = 0;
+	entry->has_mem = mem;
+	if (unlikely(mem)) {
+		entry->mem = mem;
+		entry->mem_handle = mem->handle;
+	}
+	entry->len = kdapl_sge_total(wr);
+	WRITE_ONCE(sq->head, sq->head + 1);
+	return entry;
+}
+
+static unsigned int kdapl_send_flags(DAT_COMPLETION_FLAGS flags)
+{
+	unsigned int send_flags = IB_SEND_SIGNALED;
+
+	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		send_flags |= IB_SEND_SOLICITED;
+	if (flags & (DAT_COMPLETION_BARRIER_FENCE_FLAG |
+		     DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG))
+		send_flags |= IB_SEND_FENCE;
+	return send_flags;
+}
+
 /**
  * kdapl_post_sq - post a request to the send queue of an Endpoint
  * @ep: the Endpoint, found in the current RCU read-side section
@@ -147,53 +202,27 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			 DAT_COMPLETION_FLAGS flags, struct kdapl_obj *mem)
 {
 	struct kdapl_ring *sq = &ep->sq;
-	DAT_RETURN ret = DAT_SUCCESS;
-	struct kdapl_wr *entry;
-	bool flush = false, looked = false;
+	bool flush = false;
 	unsigned long irq;
-	DAT_EP_STATE state;
+	DAT_RETURN ret;
 
 	if (unlikely(flags && !kdapl_flags_ok(ep, flags, op)))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE);
-	wr->send_flags |= IB_SEND_SIGNALED;
-	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
-		wr->send_flags |= IB_SEND_SOLICITED;
-	if (flags & (DAT_COMPLETION_BARRIER_FENCE_FLAG |
-		     DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG))
-		wr->send_flags |= IB_SEND_FENCE;
+	wr->send_flags |= kdapl_send_flags(flags);
 
-again:
 	spin_lock_irqsave(&sq->lock, irq);
-	state = READ_ONCE(ep->state);
-	if (unlikely(state != DAT_EP_STATE_CONNECTED &&
-		     state != DAT_EP_STATE_DISCONNECTED)) {
-		ret = kdapl_ep_state_error(state);
-	} else if (unlikely(kdapl_ring_full(sq)) && !looked && ep->req_evd) {
+	ret = kdapl_sq_check(ep);
+	if (unlikely(DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES &&
+		     ep->req_evd)) {
 		/* Requests without an event end unnoticed; look for them. */
 		spin_unlock_irqrestore(&sq->lock, irq);
 		kdapl_cq_look(ep->req_evd);
-		looked = true;
-		goto again;
-	} else if (unlikely(kdapl_ring_full(sq))) {
-		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				DAT_RESOURCE_MEMORY);
-	} else {
-		entry = kdapl_ring_wr(sq, sq->head);
-		entry->ev.kind = KDAPL_EV_SQ;
-		entry->ev.quiet = !!(flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
-		entry->ep = ep;
-		entry->cookie = cookie;
-		entry->seq = sq->head;
-		entry->op = op;
-		entry->suppress = !!(flags & DAT_COMPLETION_SUPPRESS_FLAG);
-		entry->nsge = 0;
-		entry->rkey = 0;
-		entry->mem = mem;
-		if (unlikely(mem))
-			entry->mem_handle = mem->handle;
-		entry->len = kdapl_sge_total(wr);
-		WRITE_ONCE(sq->head, sq->head + 1);
-		kdapl_sq_submit(ep, entry, wr);
+		spin_lock_irqsave(&sq->lock, irq);
+		ret = kdapl_sq_check(ep);
+	}
+	if (likely(ret == DAT_SUCCESS)) {
+		kdapl_sq_submit(ep, kdapl_sq_enter(ep, wr, cookie, op, flags,
+						   mem), wr);
 		flush = sq->flushed;
 	}
 	spin_unlock_irqrestore(&sq->lock, irq);
@@ -277,21 +306,85 @@ DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
 }
 EXPORT_SYMBOL(dat_ep_post_send_with_invalidate);
 
+/* Check a receive and translate its segments. Under rq.lock. */
+static DAT_RETURN kdapl_rq_check(struct kdapl_ep *ep, DAT_COUNT n,
+				 const DAT_LMR_TRIPLET *iov,
+				 DAT_COMPLETION_FLAGS flags,
+				 struct ib_sge *sge, int *nsge)
+{
+	DAT_RETURN ret;
+	u64 total;
+
+	/* dat_ep_modify() changes the PZ under the lock. */
+	ret = kdapl_sge_build(ep->pz, n, iov, ep->rq.niov,
+			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, nsge, &total);
+	if (unlikely(ret != DAT_SUCCESS))
+		return ret;
+	if (unlikely(flags & ~(ep->attr.recv_completion_flags &
+			       DAT_COMPLETION_UNSIGNALLED_FLAG)))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	if (unlikely(!ep->recv_evd))
+		return DAT_ERROR(DAT_INVALID_STATE,
+				 DAT_INVALID_STATE_EP_EVD_RECV);
+	return DAT_SUCCESS;
+}
+
+/* The ring is full. That is told of a receive that is all right otherwise. */
+static noinline DAT_RETURN kdapl_rq_full(struct kdapl_ep *ep, DAT_COUNT n,
+					 const DAT_LMR_TRIPLET *iov,
+					 DAT_COMPLETION_FLAGS flags)
+{
+	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
+	DAT_RETURN ret;
+	int nsge;
+
+	ret = kdapl_rq_check(ep, n, iov, flags, sge, &nsge);
+	return ret != DAT_SUCCESS ? ret :
+		DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+}
+
+/* Enter a receive in the ring. Under rq.lock. */
+static DAT_RETURN kdapl_rq_enter(struct kdapl_ep *ep, DAT_COUNT n,
+				 const DAT_LMR_TRIPLET *iov,
+				 DAT_DTO_COOKIE cookie,
+				 DAT_COMPLETION_FLAGS flags)
+{
+	struct kdapl_ring *rq = &ep->rq;
+	struct kdapl_wr *entry;
+	DAT_RETURN ret;
+	int nsge;
+
+	if (unlikely(kdapl_ring_full(rq)))
+		return kdapl_rq_full(ep, n, iov, flags);
+	/* Segments are written where the device will read them. */
+	entry = kdapl_ring_wr(rq, rq->head);
+	ret = kdapl_rq_check(ep, n, iov, flags, entry->sge, &nsge);
+	if (unlikely(ret != DAT_SUCCESS))
+		return ret;
+	entry->ev.kind = KDAPL_EV_RQ;
+	entry->ev.quiet = !!flags;
+	entry->ep = ep;
+	entry->cookie = cookie;
+	entry->seq = rq->head;
+	entry->op = DAT_DTO_RECEIVE;
+	entry->rkey = 0;
+	entry->nsge = nsge;
+	entry->pz = ep->pz;
+	WRITE_ONCE(rq->head, rq->head + 1);
+	kdapl_rq_push(rq);
+	return DAT_SUCCESS;
+}
+
 DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 			    DAT_LMR_TRIPLET *local_iov,
 			    DAT_DTO_COOKIE user_cookie,
 			    DAT_COMPLETION_FLAGS completion_flags)
 {
-	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
 	struct kdapl_ring *rq;
-	struct kdapl_wr *entry;
-	unsigned long irq;
 	struct kdapl_ep *ep;
-	bool flush = false, push = false;
-	struct kdapl_pz *pz;
+	bool flush = false;
+	unsigned long irq;
 	DAT_RETURN ret;
-	u64 total;
-	int nsge;
 
 	rcu_read_lock();
 	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
@@ -303,55 +396,13 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 		goto out;
 	}
-again:
-	pz = READ_ONCE(ep->pz);
-	ret = kdapl_sge_build(pz, num_segments, local_iov,
-			      ep->attr.max_recv_iov,
-			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, &nsge,
-			      &total);
-	if (unlikely(ret != DAT_SUCCESS))
-		goto out;
-	if (unlikely(completion_flags &
-		     ~(ep->attr.recv_completion_flags &
-		       DAT_COMPLETION_UNSIGNALLED_FLAG))) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-		goto out;
-	}
-
 	rq = &ep->rq;
 	spin_lock_irqsave(&rq->lock, irq);
-	/* dat_ep_modify() changes these under the lock. */
-	if (unlikely(ep->pz != pz)) {
-		spin_unlock_irqrestore(&rq->lock, irq);
-		goto again;
-	}
-	if (unlikely(nsge > rq->niov)) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	} else if (unlikely(!ep->recv_evd)) {
-		ret = DAT_ERROR(DAT_INVALID_STATE,
-				DAT_INVALID_STATE_EP_EVD_RECV);
-	} else if (unlikely(kdapl_ring_full(rq))) {
-		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				DAT_RESOURCE_MEMORY);
-	} else {
-		entry = kdapl_ring_wr(rq, rq->head);
-		entry->ev.kind = KDAPL_EV_RQ;
-		entry->ev.quiet = !!completion_flags;
-		entry->ep = ep;
-		entry->cookie = user_cookie;
-		entry->seq = rq->head;
-		entry->op = DAT_DTO_RECEIVE;
-		entry->rkey = 0;
-		entry->nsge = nsge;
-		entry->pz = pz;
-		memcpy(entry->sge, sge, nsge * sizeof(sge[0]));
-		WRITE_ONCE(rq->head, rq->head + 1);
-		push = rq->qp;
+	ret = kdapl_rq_enter(ep, num_segments, local_iov, user_cookie,
+			     completion_flags);
+	if (likely(ret == DAT_SUCCESS))
 		flush = rq->flushed;
-	}
 	spin_unlock_irqrestore(&rq->lock, irq);
-	if (likely(push))
-		kdapl_qp_post_recvs(ep);
 	if (unlikely(flush))
 		kdapl_ring_flush(ep, rq, KDAPL_FLUSH_POST);
 out:

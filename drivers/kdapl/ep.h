@@ -20,11 +20,14 @@
  * @suppress: no event on success
  * @taken: counted in kdapl_ep.held
  * @nsge: segments in @sge
+ * @has_mem: @mem is set
  * @pz: PZ of the segments when @nsge is not zero
  * @link: SRQ: entry in the free, held or hardware list
  * @mem: LMR or RMR that the request is about; referenced until it has ended
  * @mem_handle: its handle, for the event
  * @sge: receive buffers only: what the device gets
+ *
+ * All that a plain request needs is in the first 64 bytes.
  */
 struct kdapl_wr {
 	struct kdapl_event ev;
@@ -38,6 +41,7 @@ struct kdapl_wr {
 	bool suppress;
 	bool taken;
 	u8 nsge;
+	bool has_mem;
 	struct kdapl_pz *pz;
 	union {
 		struct list_head link;
@@ -211,6 +215,7 @@ void kdapl_qp_start(struct kdapl_ep *ep);
 void kdapl_qp_undo(struct kdapl_ep *ep);
 void kdapl_qp_error(struct kdapl_ep *ep);
 void kdapl_qp_destroy(struct kdapl_ep *ep);
+void kdapl_rq_push(struct kdapl_ring *rq);
 void kdapl_qp_post_recvs(struct kdapl_ep *ep);
 
 DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, DAT_COUNT n,

@@ -182,15 +182,12 @@ void kdapl_qp_undo(struct kdapl_ep *ep)
 		kdapl_srq_detach(ep->srq, ep);
 }
 
-/* Give the device what it has not taken yet. Any context. */
-void kdapl_qp_post_recvs(struct kdapl_ep *ep)
+/* Give the device what it has not taken yet. Under rq->lock. */
+void kdapl_rq_push(struct kdapl_ring *rq)
 {
-	struct kdapl_ring *rq = &ep->rq;
 	struct ib_recv_wr rwr = { };
-	unsigned long flags;
 	struct kdapl_wr *wr;
 
-	spin_lock_irqsave(&rq->lock, flags);
 	while (rq->qp && rq->posted != rq->head) {
 		wr = kdapl_ring_wr(rq, rq->posted);
 		rwr.wr_id = (uintptr_t)wr;
@@ -201,7 +198,16 @@ void kdapl_qp_post_recvs(struct kdapl_ep *ep)
 			break;
 		rq->posted++;
 	}
-	spin_unlock_irqrestore(&rq->lock, flags);
+}
+
+/* The same. Any context. */
+void kdapl_qp_post_recvs(struct kdapl_ep *ep)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->rq.lock, flags);
+	kdapl_rq_push(&ep->rq);
+	spin_unlock_irqrestore(&ep->rq.lock, flags);
 }
 
 /*

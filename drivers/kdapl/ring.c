@@ -11,6 +11,7 @@
  * Entries between "posted" and "head" have not been given to the device: there
  * is no queue pair yet, or the device would not take them.
  */
+#include <linux/cache.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
 #include "kdapl.h"
@@ -21,7 +22,7 @@ int kdapl_ring_prepare(struct kdapl_ring *ring, u32 max, u32 niov)
 	u32 entries = roundup_pow_of_two(max(max, 1U));
 
 	ring->stride = ALIGN(sizeof(struct kdapl_wr) +
-			     niov * sizeof(struct ib_sge), 8);
+			     niov * sizeof(struct ib_sge), L1_CACHE_BYTES);
 	ring->mem = kvcalloc(entries, ring->stride, GFP_KERNEL);
 	if (!ring->mem)
 		return -ENOMEM;
@@ -185,7 +186,7 @@ static void kdapl_ring_drain(struct kdapl_ep *ep, struct kdapl_ring *ring,
 		wr->len = 0;
 		wr->rkey = 0;
 		wr->taken = false;
-		event = recv || !wr->mem || kdapl_mem_done(wr);
+		event = recv || !wr->has_mem || kdapl_mem_done(wr);
 		kdapl_ring_complete(ring, wr, event);
 		if (!event)
 			continue;

@@ -351,18 +351,59 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 }
 EXPORT_SYMBOL(dat_srq_free);
 
+/* There is no room. That is told of a buffer that is all right otherwise. */
+static noinline DAT_RETURN kdapl_srq_full(struct kdapl_srq *srq, DAT_COUNT n,
+					  const DAT_LMR_TRIPLET *iov)
+{
+	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
+	DAT_RETURN ret;
+	u64 total;
+	int nsge;
+
+	ret = kdapl_sge_build(srq->pz, n, iov, srq->max_iov,
+			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, &nsge,
+			      &total);
+	return ret != DAT_SUCCESS ? ret :
+		DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
+}
+
+/* Enter a buffer in the queue. Under srq->lock. */
+static DAT_RETURN kdapl_srq_enter(struct kdapl_srq *srq, DAT_COUNT n,
+				  const DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie)
+{
+	struct kdapl_wr *wr;
+	DAT_RETURN ret;
+	u64 total;
+	int nsge;
+
+	if (unlikely(srq->outstanding >= srq->max))
+		return kdapl_srq_full(srq, n, iov);
+	wr = list_first_entry(&srq->free, struct kdapl_wr, link);
+	/* Segments are written where the device will read them. */
+	ret = kdapl_sge_build(srq->pz, n, iov, srq->max_iov,
+			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr->sge, &nsge,
+			      &total);
+	if (unlikely(ret != DAT_SUCCESS))
+		return ret;
+	wr->cookie = cookie;
+	wr->nsge = nsge;
+	srq->available++;
+	srq->outstanding++;
+	list_move_tail(&wr->link, &srq->held);
+	kdapl_srq_hw_feed(srq);
+	trace_kdapl_srq_posted(srq, wr);
+	return DAT_SUCCESS;
+}
+
 DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 			     DAT_LMR_TRIPLET *local_iov,
 			     DAT_DTO_COOKIE user_cookie)
 {
-	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
 	struct kdapl_srq *srq;
-	struct kdapl_wr *wr;
-	bool surplus = false;
 	unsigned long flags;
 	DAT_RETURN ret;
-	u64 total;
-	int nsge;
+	bool surplus;
 
 	rcu_read_lock();
 	srq = kdapl_find(srq_handle, DAT_HANDLE_TYPE_SRQ);
@@ -370,29 +411,12 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 		goto out;
 	}
-	ret = kdapl_sge_build(srq->pz, num_segments, local_iov, srq->max_iov,
-			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, &nsge,
-			      &total);
-	if (unlikely(ret != DAT_SUCCESS))
-		goto out;
-
 	spin_lock_irqsave(&srq->lock, flags);
-	if (unlikely(srq->outstanding >= srq->max)) {
-		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
-	} else {
-		wr = list_first_entry(&srq->free, struct kdapl_wr, link);
-		wr->cookie = user_cookie;
-		wr->nsge = nsge;
-		memcpy(wr->sge, sge, nsge * sizeof(sge[0]));
-		srq->available++;
-		srq->outstanding++;
-		list_move_tail(&wr->link, &srq->held);
-		kdapl_srq_hw_feed(srq);
-		trace_kdapl_srq_posted(srq, wr);
-		surplus = !list_empty(&srq->held) && !srq->feeding;
-		if (surplus)
-			srq->feeding = true;
-	}
+	ret = kdapl_srq_enter(srq, num_segments, local_iov, user_cookie);
+	surplus = ret == DAT_SUCCESS && !list_empty(&srq->held) &&
+		  !srq->feeding;
+	if (unlikely(surplus))
+		srq->feeding = true;
 	spin_unlock_irqrestore(&srq->lock, flags);
 	if (unlikely(surplus))
 		kdapl_srq_watch(srq);
