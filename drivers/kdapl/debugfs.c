@@ -92,12 +92,17 @@ static int kdapl_debugfs_show(struct seq_file *m, void *unused)
 {
 	const struct kdapl_debugfs_file *file = m->private;
 	struct kdapl_obj *obj;
-	unsigned long index;
+	u32 index;
 
 	rcu_read_lock();
-	xa_for_each(&kdapl_handles, index, obj)
-		if (kdapl_type(obj) == file->type)
+	for (index = 1; index <= KDAPL_INDEX_MASK; index++) {
+		/* The lowest free index is always taken first. */
+		if (!READ_ONCE(kdapl_chunks[index / KDAPL_CHUNK]))
+			break;
+		obj = kdapl_at(index);
+		if (obj && kdapl_type(obj) == file->type)
 			file->show(m, obj);
+	}
 	rcu_read_unlock();
 	return 0;
 }

@@ -13,12 +13,20 @@
  * call can still look at it; verbs objects are destroyed now. The last reference
  * may be dropped in any context, hence the work item.
  */
+#include <linux/idr.h>
 #include <linux/random.h>
+#include <linux/slab.h>
 #include "kdapl.h"
 
-DEFINE_XARRAY_FLAGS(kdapl_handles, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
+/*
+ * The table: published objects by index, in chunks that are made when first
+ * needed and kept until the module goes. Every posting call looks twice, for its
+ * object and for the LMR, hence no tree. Index 0 is not used.
+ */
+struct kdapl_obj __rcu **kdapl_chunks[KDAPL_CHUNKS];
 struct workqueue_struct *kdapl_wq;
 
+static DEFINE_IDA(kdapl_indices);
 static atomic64_t kdapl_generation;
 
 /* A value that was never handed out should not hit by being small. */
@@ -26,6 +34,50 @@ void kdapl_handle_setup(void)
 {
 	atomic64_set(&kdapl_generation,
 		     get_random_u32() | BIT_ULL(64 - KDAPL_GEN_SHIFT - 1));
+}
+
+/* Returns whether no object is left at all. */
+bool kdapl_handles_empty(void)
+{
+	return ida_is_empty(&kdapl_indices);
+}
+
+/* The module goes: nobody can look for a handle any more. */
+void kdapl_handle_cleanup(void)
+{
+	int i;
+
+	for (i = 0; i < KDAPL_CHUNKS; i++)
+		kfree(kdapl_chunks[i]);
+	ida_destroy(&kdapl_indices);
+}
+
+static struct kdapl_obj __rcu **kdapl_slot(const struct kdapl_obj *obj)
+{
+	u32 index = obj->handle & KDAPL_INDEX_MASK;
+
+	return &kdapl_chunks[index / KDAPL_CHUNK][index % KDAPL_CHUNK];
+}
+
+/* Reserve an index and have a place for it. */
+static int kdapl_index_alloc(void)
+{
+	struct kdapl_obj __rcu **chunk;
+	int index;
+
+	index = ida_alloc_range(&kdapl_indices, 1, KDAPL_INDEX_MASK,
+				GFP_KERNEL);
+	if (index < 0 || READ_ONCE(kdapl_chunks[index / KDAPL_CHUNK]))
+		return index;
+	chunk = kcalloc(KDAPL_CHUNK, sizeof(*chunk), GFP_KERNEL);
+	if (!chunk) {
+		ida_free(&kdapl_indices, index);
+		return -ENOMEM;
+	}
+	/* Somebody else may have been faster. */
+	if (cmpxchg(&kdapl_chunks[index / KDAPL_CHUNK], NULL, chunk))
+		kfree(chunk);
+	return index;
 }
 
 static void kdapl_obj_release_work(struct work_struct *work)
@@ -58,13 +110,11 @@ int kdapl_obj_init(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
 		   struct kdapl_ia *ia, void (*release)(struct kdapl_obj *))
 {
 	unsigned long flags;
-	u32 index;
-	int ret;
+	int index, ret = 0;
 
-	ret = xa_alloc_irq(&kdapl_handles, &index, NULL,
-			   XA_LIMIT(1, KDAPL_INDEX_MASK), GFP_KERNEL);
-	if (ret)
-		return ret;
+	index = kdapl_index_alloc();
+	if (index < 0)
+		return index;
 
 	obj->handle = (u64)atomic64_inc_return(&kdapl_generation) <<
 			KDAPL_GEN_SHIFT |
@@ -88,19 +138,14 @@ int kdapl_obj_init(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
 	}
 	spin_unlock_irqrestore(&ia->lock, flags);
 	if (ret)
-		xa_erase_irq(&kdapl_handles, index);
+		ida_free(&kdapl_indices, index);
 	return ret;
 }
 
-/* Make the handle valid. The index is reserved, so the store cannot fail. */
+/* Make the handle valid. */
 void kdapl_obj_publish(struct kdapl_obj *obj)
 {
-	unsigned long flags;
-
-	xa_lock_irqsave(&kdapl_handles, flags);
-	__xa_store(&kdapl_handles, obj->handle & KDAPL_INDEX_MASK, obj,
-		   GFP_ATOMIC);
-	xa_unlock_irqrestore(&kdapl_handles, flags);
+	rcu_assign_pointer(*kdapl_slot(obj), obj);
 }
 
 /**
@@ -115,16 +160,10 @@ void kdapl_obj_publish(struct kdapl_obj *obj)
  */
 bool kdapl_obj_unpublish(struct kdapl_obj *obj)
 {
-	unsigned long index = obj->handle & KDAPL_INDEX_MASK;
-	unsigned long flags;
-	bool won;
+	struct kdapl_obj __rcu *was;
 
-	xa_lock_irqsave(&kdapl_handles, flags);
-	won = xa_load(&kdapl_handles, index) == obj;
-	if (won)
-		__xa_store(&kdapl_handles, index, NULL, GFP_ATOMIC);
-	xa_unlock_irqrestore(&kdapl_handles, flags);
-	return won;
+	was = cmpxchg(kdapl_slot(obj), RCU_INITIALIZER(obj), NULL);
+	return unrcu_pointer(was) == obj;
 }
 
 /* Let nobody depend on @obj any more, if nobody does now. */
@@ -167,9 +206,8 @@ void kdapl_obj_free(struct kdapl_obj *obj)
 	struct kdapl_ia *ia = obj->ia;
 	unsigned long flags;
 
-	xa_lock_irqsave(&kdapl_handles, flags);
-	__xa_erase(&kdapl_handles, obj->handle & KDAPL_INDEX_MASK);
-	xa_unlock_irqrestore(&kdapl_handles, flags);
+	RCU_INIT_POINTER(*kdapl_slot(obj), NULL);
+	ida_free(&kdapl_indices, obj->handle & KDAPL_INDEX_MASK);
 
 	if (&ia->obj == obj) {
 		kvfree(obj);

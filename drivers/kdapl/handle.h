@@ -9,6 +9,8 @@
 
 #define KDAPL_INDEX_BITS	20
 #define KDAPL_INDEX_MASK	((1UL << KDAPL_INDEX_BITS) - 1)
+#define KDAPL_CHUNK		1024U
+#define KDAPL_CHUNKS		((1U << KDAPL_INDEX_BITS) / KDAPL_CHUNK)
 #define KDAPL_TYPE_SHIFT	KDAPL_INDEX_BITS
 #define KDAPL_TYPE_MASK		0xfUL
 #define KDAPL_GEN_SHIFT		24
@@ -38,7 +40,7 @@ struct kdapl_obj {
 	struct rcu_work free_work;
 };
 
-extern struct xarray kdapl_handles;
+extern struct kdapl_obj __rcu **kdapl_chunks[KDAPL_CHUNKS];
 extern struct workqueue_struct *kdapl_wq;
 
 int kdapl_obj_init(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
@@ -51,6 +53,8 @@ void *kdapl_obj_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type);
 void kdapl_obj_free(struct kdapl_obj *obj);
 void kdapl_quiesce(void);
 void kdapl_handle_setup(void);
+void kdapl_handle_cleanup(void);
+bool kdapl_handles_empty(void);
 
 static inline DAT_HANDLE_TYPE kdapl_type(const struct kdapl_obj *obj)
 {
@@ -62,6 +66,16 @@ static inline DAT_HANDLE kdapl_handle(const struct kdapl_obj *obj)
 	return (DAT_HANDLE)(uintptr_t)obj->handle;
 }
 
+/* The published object at an index, or NULL. RCU read-side section. */
+static inline struct kdapl_obj *kdapl_at(u32 index)
+{
+	struct kdapl_obj __rcu **chunk =
+		READ_ONCE(kdapl_chunks[index / KDAPL_CHUNK]);
+
+	return likely(chunk) ? rcu_dereference(chunk[index % KDAPL_CHUNK]) :
+			       NULL;
+}
+
 /*
  * Find the object of a handle. The caller is in an RCU read-side section, which
  * keeps the object (but not its usefulness) until the section ends.
@@ -69,7 +83,7 @@ static inline DAT_HANDLE kdapl_handle(const struct kdapl_obj *obj)
 static inline void *kdapl_find(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 {
 	u64 h = (uintptr_t)handle;
-	struct kdapl_obj *obj = xa_load(&kdapl_handles, h & KDAPL_INDEX_MASK);
+	struct kdapl_obj *obj = kdapl_at(h & KDAPL_INDEX_MASK);
 
 	if (unlikely(!obj || obj->handle != h || kdapl_type(obj) != type))
 		return NULL;

@@ -43,11 +43,12 @@ static void __exit kdapl_exit(void)
 	/* Releasing one object may drop the last reference to another. */
 	do {
 		kdapl_quiesce();
-	} while (!xa_empty(&kdapl_handles) && ++rounds < 8);
-	WARN_ON(!xa_empty(&kdapl_handles));
+	} while (!kdapl_handles_empty() && ++rounds < 8);
+	WARN_ON(!kdapl_handles_empty());
 	kdapl_quiesce();
 	kdapl_upcall_cleanup();
 	destroy_workqueue(kdapl_wq);
+	kdapl_handle_cleanup();
 }
 
 module_init(kdapl_init);

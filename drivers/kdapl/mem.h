@@ -86,8 +86,7 @@ void kdapl_lmr_device_gone(struct kdapl_lmr *lmr);
 /* Find an LMR by the context in a triplet. RCU read-side section. */
 static inline struct kdapl_lmr *kdapl_lmr_find(DAT_LMR_CONTEXT context)
 {
-	struct kdapl_obj *obj = xa_load(&kdapl_handles,
-					context & KDAPL_INDEX_MASK);
+	struct kdapl_obj *obj = kdapl_at(context & KDAPL_INDEX_MASK);
 	struct kdapl_lmr *lmr;
 
 	if (unlikely(!obj || kdapl_type(obj) != DAT_HANDLE_TYPE_LMR))
