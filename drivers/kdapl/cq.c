@@ -260,15 +260,18 @@ void kdapl_cq_watch(struct kdapl_evd *evd, int delta)
 static void kdapl_cq_comp(struct ib_cq *ibcq, void *context)
 {
 	struct kdapl_cq *cq = context;
-
 	struct kdapl_evd *evd = cq->evd;
 
 	if (READ_ONCE(evd->solicited))
 		WRITE_ONCE(evd->rang, true);
 	kdapl_upcall_schedule(evd);
-	/* The dispatcher may be busy with an upcall. */
-	if (unlikely(READ_ONCE(evd->watchers)))
-		queue_work(kdapl_wq, &evd->look_work);
+	if (unlikely(READ_ONCE(evd->watchers))) {
+		/* Pairs with the barrier in kdapl_upcall_run(). */
+		smp_mb();
+		/* The dispatcher is busy, and perhaps for long. */
+		if (READ_ONCE(evd->upcaller))
+			queue_work(kdapl_wq, &evd->look_work);
+	}
 }
 
 static void kdapl_cq_error(struct ib_event *event, void *context)

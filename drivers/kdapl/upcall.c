@@ -44,11 +44,15 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 		kdapl_cq_look(evd);
 		return 0;
 	}
-	/* Marks are passed while an upcall runs, too. */
-	if (unlikely(READ_ONCE(evd->watchers)))
-		kdapl_cq_arm(evd);
-
 	WRITE_ONCE(evd->upcaller, current);
+	if (unlikely(READ_ONCE(evd->watchers))) {
+		/*
+		 * Marks are passed while an upcall runs, too. Who sees no
+		 * upcaller in kdapl_cq_comp() has left us something to poll.
+		 */
+		smp_mb();
+		kdapl_cq_arm(evd);
+	}
 	while (done < budget && kdapl_evd_reap(evd, &event, &more, &call)) {
 		kdapl_upcall_pin(&pinned, call.owner);
 		if (call.policy == DAT_UPCALL_NORIFY)
