@@ -207,6 +207,6 @@ int bench_pile(struct bench_pair *pair, const struct bench_to *to, int piles);
 int bench_ping(struct bench_pair *pair, const struct bench_to *to,
 	       enum bench_figure figure, u32 len, int laps);
 int bench_stream(struct bench_pair *pair, const struct bench_to *to,
-		 bool write, int messages);
+		 bool write, int messages, unsigned int ms);
 
 #endif

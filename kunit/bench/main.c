@@ -37,7 +37,12 @@ MODULE_PARM_DESC(laps, "round trips in a run");
 
 static unsigned int megabytes = 32;
 module_param(megabytes, uint, 0444);
-MODULE_PARM_DESC(megabytes, "size of a throughput run");
+MODULE_PARM_DESC(megabytes, "size of one stream of a throughput run");
+
+static unsigned int stream_ms = 100;
+module_param(stream_ms, uint, 0444);
+MODULE_PARM_DESC(stream_ms,
+		 "streams of a throughput run go on for so long; the fastest counts");
 
 static LIST_HEAD(results);
 static struct dentry *debugfs_dir;
@@ -88,12 +93,14 @@ static int exercise_ping_4k(struct bench_pair *pair, const struct bench_to *to)
 
 static int exercise_send(struct bench_pair *pair, const struct bench_to *to)
 {
-	return bench_stream(pair, to, false, megabytes * (SZ_1M / BENCH_BUF));
+	return bench_stream(pair, to, false, megabytes * (SZ_1M / BENCH_BUF),
+			    stream_ms);
 }
 
 static int exercise_write(struct bench_pair *pair, const struct bench_to *to)
 {
-	return bench_stream(pair, to, true, megabytes * (SZ_1M / BENCH_BUF));
+	return bench_stream(pair, to, true, megabytes * (SZ_1M / BENCH_BUF),
+			    stream_ms);
 }
 
 static int exercise_marks(struct bench_pair *pair, const struct bench_to *to)

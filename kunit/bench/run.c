@@ -323,8 +323,8 @@ static void bench_stream_done(struct bench_side *side, enum bench_queue queue)
 }
 
 /* BENCH_WINDOW messages of BENCH_BUF bytes are always under way. */
-int bench_stream(struct bench_pair *pair, const struct bench_to *to,
-		 bool write, int messages)
+static int bench_stream_once(struct bench_pair *pair, const struct bench_to *to,
+			     bool write, int messages)
 {
 	struct bench_side *a = pair->side[0], *b = pair->side[1];
 	int err;
@@ -346,4 +346,20 @@ int bench_stream(struct bench_pair *pair, const struct bench_to *to,
 	bench_note(to->res, write ? BENCH_STREAM_WRITE : BENCH_STREAM_SEND,
 		   to->series, pair->end - pair->start, messages);
 	return 0;
+}
+
+/*
+ * Streams of @messages for @ms milliseconds, at least one. A fast device needs
+ * many of them before the shortest times of equal things are equal.
+ */
+int bench_stream(struct bench_pair *pair, const struct bench_to *to,
+		 bool write, int messages, unsigned int ms)
+{
+	u64 end = ktime_get_ns() + (u64)ms * NSEC_PER_MSEC;
+	int err;
+
+	do {
+		err = bench_stream_once(pair, to, write, messages);
+	} while (!err && ktime_get_ns() < end);
+	return err;
 }
