@@ -18,9 +18,10 @@ static ulong seed;
 module_param(seed, ulong, 0444);
 MODULE_PARM_DESC(seed, "of the random steps; 0: a new one each time");
 
-static int steps = 1000;
+static int steps;
 module_param(steps, int, 0444);
-MODULE_PARM_DESC(steps, "to be made on each device");
+MODULE_PARM_DESC(steps,
+		 "to be made on each device; 0: 100,000, on a debug kernel 1,000");
 
 #define M_SRQS	3
 #define M_EPS	8
@@ -439,13 +440,14 @@ static struct model *m_open(struct kunit *test, u32 s)
 
 static void R_W_S_model(struct kunit *test)
 {
+	int n = steps ?: kd_slow_kernel() ? 1000 : 100000;
 	u32 s = seed ?: get_random_u32();
 	struct model *m = m_open(test, s);
 	int i, step = 0;
 
-	kunit_info(test, "seed=%u steps=%d: %d SRQs, %d EPs\n", s, steps,
+	kunit_info(test, "seed=%u steps=%d: %d SRQs, %d EPs\n", s, n,
 		   m->nsrqs, m->neps);
-	for (i = 0; i < steps; i++) {
+	for (i = 0; i < n; i++) {
 		step = m_choose(m);
 		m_steps[step].step(m);
 		m_verify_events(m);
@@ -464,7 +466,7 @@ static void R_W_S_model(struct kunit *test)
 }
 
 static struct kunit_case model_cases[] = {
-	KUNIT_CASE_PARAM(R_W_S_model, kd_gen_ia),
+	KUNIT_CASE_PARAM_ATTR(R_W_S_model, kd_gen_ia, {.speed = KUNIT_SPEED_SLOW}),
 	{ }
 };
 
