@@ -231,7 +231,6 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
  *   too long, or flags that the EP does not allow
  * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED
  * * %DAT_LENGTH_ERROR - the local segment is shorter than the remote one
- * * %DAT_MODEL_NOT_SUPPORTED - the device cannot register by work request
  * * %DAT_PROTECTION_VIOLATION - the RMR is of another PZ than the EP
  * * %DAT_PRIVILEGES_VIOLATION - no such context, or it may not be written
  *

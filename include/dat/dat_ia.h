@@ -275,8 +275,6 @@ DAT_RETURN dat_ia_memtype_hint(DAT_IA_HANDLE ia, DAT_MEM_TYPE mem_type,
  * * %DAT_INVALID_HANDLE - @ia is not an open IA
  * * %DAT_INVALID_PARAMETER - a pointer is NULL
  * * %DAT_INSUFFICIENT_RESOURCES - no memory
- * * %DAT_MODEL_NOT_SUPPORTED - the device has none, as the IA attribute
- *   reserved_lmr_supported says
  *
  * Example::
  *

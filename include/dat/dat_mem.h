@@ -216,8 +216,8 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
  * Return:
  * * %DAT_SUCCESS - the handle is invalid now
  * * %DAT_INVALID_HANDLE - @lmr_handle is not an LMR
- * * %DAT_INVALID_STATE - an RMR is bound to it, subtype
- *   %DAT_INVALID_STATE_LMR_IN_USE
+ * * %DAT_INVALID_STATE - an RMR is bound to it, or a request about it has not
+ *   completed, subtype %DAT_INVALID_STATE_LMR_IN_USE
  * * %DAT_RESERVED_LMR - it is the reserved LMR of the IA
  *
  * Example::
