@@ -7,6 +7,7 @@
 #include <linux/in.h>
 #include <linux/module.h>
 #include <linux/net.h>
+#include <net/net_namespace.h>
 #include "fixture.h"
 
 #define TIMEOUT		(5 * USEC_PER_SEC)
@@ -275,6 +276,97 @@ static void N2_conn_qual_of_a_psp(struct kunit *test)
 	KD_EXPECT_OK(test, dat_psp_free(kd_psp(s, port, 0)));
 }
 
+/* A CSP's address, on @s, is @addr. */
+static void expect_csp_address(struct kd_side *s, DAT_CSP_HANDLE csp,
+			       const struct sockaddr_in *addr)
+{
+	struct kunit *test = s->test;
+	const struct sockaddr_in *got;
+	DAT_CSP_PARAM param = {};
+
+	KD_ASSERT_OK(test, dat_csp_query(csp, DAT_CSP_FIELD_ALL, &param));
+	KUNIT_EXPECT_PTR_EQ(test, param.ia_handle, s->ia);
+	KUNIT_EXPECT_PTR_EQ(test, param.evd_handle, s->cr_evd);
+	KUNIT_EXPECT_EQ(test, param.comm->domain, AF_INET);
+	got = (const struct sockaddr_in *)param.address_ptr;
+	KUNIT_EXPECT_EQ(test, got->sin_family, AF_INET);
+	KUNIT_EXPECT_EQ(test, ntohs(got->sin_port), ntohs(addr->sin_port));
+	KUNIT_EXPECT_EQ(test, ntohl(got->sin_addr.s_addr),
+			ntohl(addr->sin_addr.s_addr));
+}
+
+/* The port in the address is what a conn_qual is elsewhere. */
+static void N2_address_of_a_csp(struct kunit *test)
+{
+	DAT_COMM comm = { .domain = AF_INET, .type = SOCK_STREAM };
+	struct kd_side *s = kd_open_param(test);
+	struct sockaddr_in addr = *(struct sockaddr_in *)s->addr;
+	DAT_IA_ADDRESS_PTR at = (DAT_IA_ADDRESS_PTR)&addr;
+	DAT_CSP_HANDLE csp, other;
+
+	kd_setup(s, NULL);
+	addr.sin_port = 0;
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_csp_create(s->ia, &comm, at, s->cr_evd, &csp));
+	addr.sin_port = htons(kd_port());
+	comm.domain = AF_INET6;
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_csp_create(s->ia, &comm, at, s->cr_evd, &csp));
+	comm.domain = AF_INET;
+	comm.type = SOCK_DGRAM;
+	KD_EXPECT_RET(test, DAT_COMM_NOT_SUPPORTED,
+		      dat_csp_create(s->ia, &comm, at, s->cr_evd, &csp));
+	comm.type = SOCK_STREAM;
+
+	KD_ASSERT_OK(test, dat_csp_create(s->ia, &comm, at, s->cr_evd, &csp));
+	KD_EXPECT_RET(test, DAT_PORT_IN_USE,
+		      dat_csp_create(s->ia, &comm, at, s->cr_evd, &other));
+	expect_csp_address(s, csp, &addr);
+	KD_EXPECT_OK(test, dat_csp_free(csp));
+
+	addr.sin_addr.s_addr = htonl(INADDR_ANY);
+	KD_ASSERT_OK(test, dat_csp_create(s->ia, &comm, at, s->cr_evd, &csp));
+	expect_csp_address(s, csp, &addr);
+	KD_EXPECT_OK(test, dat_csp_free(csp));
+}
+
+static void L5_common_connect(struct kunit *test)
+{
+	DAT_COMM comm = { .domain = AF_INET, .type = SOCK_STREAM };
+	struct pair pair = make_pair(test);
+	struct kd_side *a = pair.a, *p = pair.p;
+	struct sockaddr_in addr = *(struct sockaddr_in *)p->addr;
+	struct sockaddr_in6 v6 = {
+		.sin6_family = AF_INET6,
+		.sin6_port = htons(5100),
+	};
+	DAT_IA_ADDRESS_PTR at = (DAT_IA_ADDRESS_PTR)&addr;
+	DAT_CSP_HANDLE csp;
+	DAT_EVENT event = {};
+
+	addr.sin_port = 0;
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_common_connect(a->ep, at, TIMEOUT, 0, NULL));
+	addr.sin_port = htons(kd_port());
+	/* Its comm says AF_INET. */
+	KD_EXPECT_RET(test, DAT_INVALID_ADDRESS,
+		      dat_ep_common_connect(a->ep, (DAT_IA_ADDRESS_PTR)&v6,
+					    TIMEOUT, 0, NULL));
+
+	KD_ASSERT_OK(test, dat_csp_create(p->ia, &comm, at, p->cr_evd, &csp));
+	KD_ASSERT_OK(test, dat_ep_common_connect(a->ep, at, TIMEOUT, 0, NULL));
+	kd_expect_event(test, p->cr_evd, DAT_CONNECTION_REQUEST_EVENT, &event);
+	KUNIT_EXPECT_PTR_EQ(test, csp,
+			    event.event_data.cr_arrival_event_data.sp_handle
+				    .csp_handle);
+	KD_EXPECT_OK(test, dat_cr_accept(event.event_data.cr_arrival_event_data
+						 .cr_handle, p->ep, 0, NULL));
+	kd_expect_event(test, p->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
+			NULL);
+	kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
+			NULL);
+}
+
 static void N2_psp_create_any(struct kunit *test)
 {
 	struct pair pair = make_pair(test);
@@ -297,6 +389,27 @@ static void N2_psp_create_any(struct kunit *test)
 		      dat_psp_create_any(p->ia, NULL, p->cr_evd, 0, &psp));
 	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
 		      dat_psp_create_any(p->ia, &first, p->cr_evd, 0, NULL));
+}
+
+/* With one port to pick from. */
+static void N2_no_port_is_free(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	u32 range = READ_ONCE(init_net.ipv4.ip_local_ports.range);
+	u32 port = kd_port();
+	DAT_CONN_QUAL qual;
+	DAT_PSP_HANDLE psp;
+	DAT_RETURN ret;
+	int i;
+
+	kd_setup(s, NULL);
+	WRITE_ONCE(init_net.ipv4.ip_local_ports.range, port << 16 | port);
+	for (i = 0, ret = DAT_SUCCESS; i < 2 && ret == DAT_SUCCESS; i++)
+		ret = dat_psp_create_any(s->ia, &qual, s->cr_evd, 0, &psp);
+	WRITE_ONCE(init_net.ipv4.ip_local_ports.range, range);
+	KD_EXPECT_RET(test, DAT_CONN_QUAL_UNAVAILABLE, ret);
+	KD_EXPECT_OK(test, dat_psp_create_any(s->ia, &qual, s->cr_evd, 0,
+					      &psp));
 }
 
 static void cr_event_names_its_psp(struct kunit *test)
@@ -423,7 +536,10 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE_PARAM(connect_without_pz, kd_gen_ia),
 	KUNIT_CASE_PARAM(connect_times_out, kd_gen_ia),
 	KUNIT_CASE_PARAM(N2_conn_qual_of_a_psp, kd_gen_ia),
+	KUNIT_CASE_PARAM(N2_address_of_a_csp, kd_gen_ia),
+	KUNIT_CASE_PARAM(L5_common_connect, kd_gen_ia),
 	KUNIT_CASE_PARAM(N2_psp_create_any, kd_gen_ia),
+	KUNIT_CASE_PARAM(N2_no_port_is_free, kd_gen_ia),
 	KUNIT_CASE_PARAM(cr_event_names_its_psp, kd_gen_ia),
 	KUNIT_CASE_PARAM(N5_request_of_a_peer_that_gave_up, kd_gen_ia),
 	KUNIT_CASE_PARAM(N5_rsp_takes_one_request, kd_gen_ia),

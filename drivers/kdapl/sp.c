@@ -125,7 +125,7 @@ out:
  * @evd_arg: DAT_INVALID_ARGn of @evd
  * @qual: port, or 0 for any
  * @ep: for an RSP, checked and referenced
- * @addr: for a CSP: the one address, or NULL for all
+ * @addr: for a CSP: its address, with the port; the wildcard stands for all
  */
 struct kdapl_sp_args {
 	DAT_HANDLE_TYPE type;
@@ -138,11 +138,14 @@ struct kdapl_sp_args {
 	const struct sockaddr_storage *addr;
 };
 
-static DAT_RETURN kdapl_sp_errno(int err, DAT_HANDLE_TYPE type)
+static DAT_RETURN kdapl_sp_errno(int err, const struct kdapl_sp_args *args)
 {
+	/* Without a free port not even the IA's addresses can be found. */
+	if (!args->qual && (err == -EADDRINUSE || err == -EADDRNOTAVAIL))
+		return DAT_ERROR(DAT_CONN_QUAL_UNAVAILABLE, DAT_NO_SUBTYPE);
 	switch (err) {
 	case -EADDRINUSE:
-		return DAT_ERROR(type == DAT_HANDLE_TYPE_CSP ?
+		return DAT_ERROR(args->type == DAT_HANDLE_TYPE_CSP ?
 				 DAT_PORT_IN_USE : DAT_CONN_QUAL_IN_USE,
 				 DAT_NO_SUBTYPE);
 	case -EADDRNOTAVAIL:
@@ -198,15 +201,14 @@ static DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia,
 		kref_get(&args->ep->obj.ref);
 		sp->ep = args->ep;
 	}
+	if (args->addr)
+		sp->addr = *args->addr;
 	/* Published first: a request may arrive at once and name it. */
 	kdapl_obj_publish(&sp->obj);
 	kref_get(&sp->obj.ref);
-	err = kdapl_sp_listen(sp, args->addr);
+	err = kdapl_sp_listen(sp, args->addr && !kdapl_addr_any(args->addr) ?
+				  args->addr : NULL);
 	if (!err) {
-		if (args->addr) {
-			sp->addr = *args->addr;
-			kdapl_set_port(&sp->addr, sp->qual);
-		}
 		*handle = kdapl_handle(&sp->obj);
 		*qual = sp->qual;
 		kdapl_obj_put(&sp->obj);
@@ -216,7 +218,7 @@ static DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia,
 	if (kdapl_obj_unpublish(&sp->obj))
 		kdapl_sp_destroy(sp);
 	kdapl_obj_put(&sp->obj);
-	return kdapl_sp_errno(err, args->type);
+	return kdapl_sp_errno(err, args);
 }
 
 /* The service point of an IA that listens on a port, referenced. */
@@ -489,9 +491,12 @@ DAT_RETURN dat_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm,
 	memcpy(&addr, address, comm->domain == AF_INET ?
 	       sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
 	args.comm = *comm;
+	args.addr = &addr;
 	args.qual = kdapl_addr_port(&addr);
-	if (!kdapl_addr_any(&addr))
-		args.addr = &addr;
+	if (!args.qual) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+		goto out;
+	}
 	ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 	if (kdapl_hca_enter(ia->hca)) {
 		ret = kdapl_sp_create(ia, &args, &handle, &listening);

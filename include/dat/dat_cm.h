@@ -82,7 +82,7 @@ DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
  *   an EVD of it
  * * %DAT_INVALID_PARAMETER - unknown @psp_flags, the EVD does not accept
  *   requests, or a pointer is NULL
- * * %DAT_CONN_QUAL_UNAVAILABLE - no port is free
+ * * %DAT_CONN_QUAL_UNAVAILABLE - no port is free, or the IA has no address
  *
  * Example::
  *
