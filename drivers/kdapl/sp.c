@@ -16,7 +16,7 @@
  * beyond that iWARP refuses or forgets some. How many the consumer has not reaped
  * yet is another matter, see kdapl_cr_create().
  */
-#define KDAPL_SP_BACKLOG 128
+#define KDAPL_SP_BACKLOG 64
 
 static int kdapl_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
