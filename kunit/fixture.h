@@ -30,7 +30,7 @@
 #include <linux/spinlock.h>
 #include <dat/kdat.h>
 
-#define KD_TIMEOUT_MS	10000		/* for what must happen */
+#define KD_TIMEOUT_MS	30000		/* for what must happen */
 #define KD_QUIET_MS	60		/* for what must not happen */
 #define KD_BUF_LEN	SZ_64K
 
