@@ -262,28 +262,30 @@ static void N6_idle(struct kunit *test)
 	unplug(test);
 }
 
-/* Who is connected or might yet be is told: if tentative, the other Endpoint. */
+/*
+ * All at the same time. Who is connected or might yet be is told: if tentative,
+ * the other Endpoint.
+ */
 static void N6_every_state(struct kunit *test)
 {
 	const struct plug *d = test->param_value;
-	struct ep_stage *stage;
+	struct ep_stage *stage[EP_REACHABLE] = { };
 	DAT_EVENT event = { };
 	int reach;
 
+	for (reach = 0; reach < EP_REACHABLE; reach++)
+		if (reach != EP_COMPLETION_PENDING)
+			stage[reach] = ep_stage_enter(test, d->ia, reach);
+	unplug(test);
 	for (reach = 0; reach < EP_REACHABLE; reach++) {
-		if (reach == EP_COMPLETION_PENDING)
+		if (!stage[reach])
 			continue;
-		stage = ep_stage_enter(test, d->ia, reach);
-		if (!stage)
-			continue;
-		unplug(test);
 		if (reach != EP_DISCONNECTED)
-			kd_expect_event(test, stage->side->conn_evd,
+			kd_expect_event(test, stage[reach]->side->conn_evd,
 					DAT_CONNECTION_EVENT_BROKEN, &event);
-		kd_expect_no_event(test, stage->side->conn_evd);
-		expect_catastrophe(stage->side);
-		ep_stage_leave(stage);
-		plug(test);
+		kd_expect_no_event(test, stage[reach]->side->conn_evd);
+		expect_catastrophe(stage[reach]->side);
+		ep_stage_leave(stage[reach]);
 	}
 }
 
