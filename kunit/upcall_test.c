@@ -37,6 +37,70 @@ static void exchange(struct pair *pair, unsigned int n)
 			      DAT_DTO_SUCCESS, NULL);
 }
 
+/* ---- Events that cause no upcall ------------------------------------------ */
+
+/* Unsignalled receives wait silently; a later one brings them all. */
+static void C3_signalled_after_unsignalled(struct kunit *test)
+{
+	struct kd_recorder *rec = kd_recorder(test);
+	struct pair pair = make_pair(test);
+	DAT_COMPLETION_FLAGS flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	DAT_EP_ATTR attr = kd_ep_attr();
+	struct kd_side *p = pair.p;
+	int i;
+
+	attr.recv_completion_flags = flags;
+	p->recv_evd = kd_recorded_evd(p, DAT_EVD_DTO_FLAG, 64,
+				      DAT_UPCALL_SINGLE_INSTANCE, rec);
+	p->ep = kd_ep(p, &attr);
+	for (i = 0; i < 4; i++) {
+		DAT_LMR_TRIPLET seg = kd_seg(p->buf, i * 64, 64);
+
+		if (i == 3)
+			flags = DAT_COMPLETION_DEFAULT_FLAG;
+		KD_ASSERT_OK(test, dat_ep_post_recv(p->ep, 1, &seg,
+						    kd_cookie(i), flags));
+	}
+	kd_connect_pair(pair.a, p);
+	for (i = 0; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, atomic_read(&rec->calls), 0);
+		kd_send(pair.a, i * 64, 64, i);
+		kd_expect_dto(test, pair.a->req_evd, i, DAT_DTO_SUCCESS, NULL);
+	}
+	KUNIT_EXPECT_TRUE(test, kd_wait_calls(rec, 4));
+}
+
+/* INVOC_NEW: receives that were queued wait for the next, which arrives. */
+static void C3_new_after_queued(struct kunit *test)
+{
+	struct kd_recorder *rec = kd_recorder(test);
+	DAT_UPCALL_OBJECT upcall = kd_upcall(rec);
+	struct pair pair = make_pair(test);
+	struct kd_side *p = pair.p;
+	DAT_BOOLEAN idle;
+	int i;
+
+	p->recv_evd = kd_evd(p, DAT_EVD_DTO_FLAG, 64, DAT_UPCALL_DISABLE);
+	p->ep = kd_ep(p, NULL);
+	kd_connect_pair(pair.a, p);
+	exchange(&pair, 2);
+	do
+		KD_ASSERT_OK(test, dat_ep_get_status(p->ep, NULL, &idle, NULL));
+	while (!idle);
+	KD_EXPECT_OK(test, dat_evd_modify_upcall(p->recv_evd,
+						 DAT_UPCALL_SINGLE_INSTANCE,
+						 &upcall,
+						 DAT_UPCALL_INVOC_NEW));
+	KUNIT_EXPECT_EQ(test, atomic_read(&rec->calls), 0);
+	for (i = 2; i < 4; i++)
+		kd_recv(p, i * 64, 64, i);
+	kd_send(pair.a, 0, 64, 2);
+	KUNIT_EXPECT_TRUE(test, kd_wait_calls(rec, 3));
+	KD_EXPECT_OK(test, dat_evd_modify_upcall(p->recv_evd,
+						 DAT_UPCALL_TEARDOWN, NULL,
+						 DAT_UPCALL_INVOC_ANY));
+}
+
 /* ---- Contexts ------------------------------------------------------------ */
 
 struct context_case {
@@ -457,6 +521,8 @@ static void resize_while_messages_arrive(struct kunit *test)
 }
 
 static struct kunit_case upcall_cases[] = {
+	KUNIT_CASE_PARAM(C3_signalled_after_unsignalled, kd_gen_ia),
+	KUNIT_CASE_PARAM(C3_new_after_queued, kd_gen_ia),
 	KUNIT_CASE_PARAM(C3_context_of_dto_upcalls, kd_gen_ia),
 	KUNIT_CASE_PARAM(C3_context_of_cr_and_connection_upcalls, kd_gen_ia),
 	KUNIT_CASE_PARAM(C3_context_of_async_upcalls, kd_gen_ia),

@@ -284,11 +284,12 @@ bool kdapl_evd_reap(struct kdapl_evd *evd, DAT_EVENT *event, bool *more,
 	rcu_read_lock();
 	spin_lock_irqsave(&evd->lock, flags);
 	/*
-	 * An armed watermark wants to know of arrivals however many events wait,
-	 * and with NORIFY the list may stay full.
+	 * An armed watermark wants to know of arrivals however many events wait.
+	 * Nor does it end the dispatcher's search that some wait which cause no
+	 * upcall, or that with NORIFY the list stays full.
 	 */
 	if (list_empty(&evd->events) || unlikely(evd->watchers) ||
-	    (call && evd->policy == DAT_UPCALL_NORIFY))
+	    (call && (!evd->wake || evd->policy == DAT_UPCALL_NORIFY)))
 		evd->dry = kdapl_cq_poll(evd, &later) < KDAPL_POLL_BATCH;
 	found = call ? kdapl_evd_callable(evd, call) :
 		       !list_empty(&evd->events);
