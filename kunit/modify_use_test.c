@@ -76,6 +76,30 @@ static void M3_request_queue(struct kunit *test)
 	rx_reap_n(b, link, 50);
 }
 
+/* What the IA allows can be used. */
+static void M3_longest_queues(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 0);
+	struct rx_link *link = rx_eps(b, NULL);
+	DAT_IA_ATTR *max;
+
+	max = kunit_kzalloc(test, sizeof(*max), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, max);
+	KD_ASSERT_OK(test, dat_ia_query(b->in->ia, NULL, DAT_IA_FIELD_ALL, max,
+					0, NULL));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      MODIFY(test, link->in, EP_ATTR_MAX_RECV_DTOS,
+			     ep_attr.max_recv_dtos, max->max_dto_per_ep + 1));
+	KD_EXPECT_OK(test, MODIFY(test, link->in, EP_ATTR_MAX_RECV_DTOS,
+				  ep_attr.max_recv_dtos, max->max_dto_per_ep));
+	KD_EXPECT_OK(test, MODIFY(test, link->out, EP_ATTR_MAX_REQUEST_DTOS,
+				  ep_attr.max_request_dtos,
+				  max->max_dto_per_ep));
+	rx_connect(b, link);
+	rx_deliver(b, link);
+	rx_reap(b, link);
+}
+
 static void M3_message_size(struct kunit *test)
 {
 	struct rx_bench *b = rx_open(test, 0);
@@ -444,6 +468,7 @@ static void M3_srq_evd_later(struct kunit *test)
 static struct kunit_case modify_use_cases[] = {
 	KUNIT_CASE_PARAM(M3_receive_queue, kd_gen_ia),
 	KUNIT_CASE_PARAM(M3_request_queue, kd_gen_ia),
+	KUNIT_CASE_PARAM(M3_longest_queues, kd_gen_ia),
 	KUNIT_CASE_PARAM(M3_message_size, kd_gen_ia),
 	KUNIT_CASE_PARAM(M3_segments, kd_gen_ia),
 	KUNIT_CASE_PARAM(M3_evds, kd_gen_ia),

@@ -40,7 +40,8 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 	attr->firmware_version_minor = (u32)max->fw_ver;
 	attr->ia_address_ptr = kdapl_addr_ptr(&ia->addr[0]);
 	attr->max_eps = kdapl_count(max->max_qp);
-	attr->max_dto_per_ep = kdapl_count(max->max_qp_wr);
+	/* What is posted must fit on a CQ when it completes. */
+	attr->max_dto_per_ep = kdapl_count(min(max->max_qp_wr, max->max_cqe));
 	attr->max_rdma_read_per_ep_in = min(max->max_qp_rd_atom, U8_MAX);
 	attr->max_rdma_read_per_ep_out = min(max->max_qp_init_rd_atom, U8_MAX);
 	attr->max_evds = kdapl_count(max->max_cq);
