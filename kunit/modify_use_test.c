@@ -411,6 +411,33 @@ static void M4_other_pz(struct kunit *test)
 	}
 }
 
+/* The receives that fail are reported where the same call moves the EP to. */
+static void M4_other_pz_and_evd(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 0);
+	struct kd_recorder *rec = kd_recorder(test);
+	struct rx_link *link;
+	DAT_EP_PARAM *p;
+	u64 cookie;
+
+	p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	b->in->recv_evd = kd_recorded_evd(b->in, DAT_EVD_DTO_FLAG, 64,
+					  DAT_UPCALL_SINGLE_INSTANCE, rec);
+	link = rx_eps(b, NULL);
+	rx_post(b, link, 4);
+	KD_ASSERT_OK(test, dat_pz_create(b->in->ia, &p->pz_handle));
+	p->recv_evd_handle = kd_evd(b->in, DAT_EVD_DTO_FLAG, 64,
+				    DAT_UPCALL_NOTIFY);
+	KD_EXPECT_OK(test, dat_ep_modify(link->in, DAT_EP_FIELD_PZ_HANDLE |
+					 DAT_EP_FIELD_RECV_EVD_HANDLE, p));
+	for (cookie = 0; cookie < 4; cookie++)
+		kd_expect_dto(test, p->recv_evd_handle, cookie,
+			      DAT_DTO_ERR_LOCAL_PROTECTION, NULL);
+	KUNIT_EXPECT_EQ(test, atomic_read(&rec->calls), 0);
+	KD_EXPECT_OK(test, dat_evd_free(b->in->recv_evd));
+}
+
 /* The receives of an SRQ follow the SRQ's PZ, not the EP's. */
 static void M4_other_pz_srq(struct kunit *test)
 {
@@ -481,6 +508,7 @@ static struct kunit_case modify_use_cases[] = {
 	KUNIT_CASE_PARAM(M4_flags_after_a_post, kd_gen_ia),
 	KUNIT_CASE_PARAM(M4_receives_survive, kd_gen_ia),
 	KUNIT_CASE_PARAM(M4_other_pz, kd_gen_ia),
+	KUNIT_CASE_PARAM(M4_other_pz_and_evd, kd_gen_ia),
 	KUNIT_CASE_PARAM(M4_other_pz_srq, kd_gen_ia),
 	{ }
 };

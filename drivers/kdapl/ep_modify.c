@@ -354,9 +354,6 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 			      &later))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	WARN_ON(kdapl_ring_commit(&ep->sq, &m->sq, ep->req_evd, NULL, &later));
-	if (old)
-		kdapl_upcall_schedule(old);
-	kdapl_later_run(&later);
 
 	if (m->deps.recv_evd != old) {
 		kdapl_modify_move(ep, &ep->recv_evd, m->deps.recv_evd,
@@ -370,8 +367,14 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 	if (m->deps.conn_evd != ep->conn_evd)
 		kdapl_modify_move(ep, &ep->conn_evd, m->deps.conn_evd,
 				  KDAPL_EV_CONN);
+	/* What has failed, if it was not moved to another EVD. */
+	if (old)
+		kdapl_upcall_schedule(old);
+	kdapl_later_run(&later);
 
 	spin_lock_irqsave(&ep->lock, flags);
+	/* Set with the watermarks, perhaps since the copy was made. */
+	m->attr.srq_soft_hw = READ_ONCE(ep->attr.srq_soft_hw);
 	ep->attr = m->attr;
 	ep->comm = m->comm;
 	ep->quiet_recv = !!(m->attr.recv_completion_flags &
