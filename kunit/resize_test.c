@@ -5,6 +5,7 @@
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/sched.h>
+#include <rdma/ib_verbs.h>
 #include "srq_fixture.h"
 
 #define RESIZE(b, n)	dat_srq_resize((b)->in->srq, n)
@@ -317,6 +318,136 @@ static void S4_under_traffic(struct kunit *test)
 		   c.marked, n);
 }
 
+/* ---- Devices that do not resize, or refuse buffers ------------------------ */
+
+static struct {
+	struct ib_device *dev;
+	int (*modify_srq)(struct ib_srq *srq, struct ib_srq_attr *attr,
+			  enum ib_srq_attr_mask mask, struct ib_udata *udata);
+	int (*post_srq_recv)(struct ib_srq *srq, const struct ib_recv_wr *wr,
+			     const struct ib_recv_wr **bad);
+	atomic_t posts;
+	int refuse;			/* so many, after the first two */
+} fake;
+
+static int fake_modify_srq(struct ib_srq *srq, struct ib_srq_attr *attr,
+			   enum ib_srq_attr_mask mask, struct ib_udata *udata)
+{
+	return -EINVAL;
+}
+
+static int fake_post(struct ib_srq *srq, const struct ib_recv_wr *wr,
+		     const struct ib_recv_wr **bad)
+{
+	if (fake.refuse && atomic_read(&fake.posts) == 2) {
+		fake.refuse--;
+		return -ENOMEM;
+	}
+	atomic_inc(&fake.posts);
+	kd_wake();
+	return fake.post_srq_recv(srq, wr, bad);
+}
+
+static void fake_restore(void *unused)
+{
+	fake.dev->ops.modify_srq = fake.modify_srq;
+	fake.dev->ops.post_srq_recv = fake.post_srq_recv;
+	ib_device_put(fake.dev);
+}
+
+static void fake_install(struct kunit *test, int refuse)
+{
+	char name[] = "xxx0";
+
+	memcpy(name, *(const char * const *)test->param_value, 4);
+	fake.dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
+	KUNIT_ASSERT_NOT_NULL(test, fake.dev);
+	atomic_set(&fake.posts, 0);
+	fake.refuse = refuse;
+	fake.modify_srq = fake.dev->ops.modify_srq;
+	fake.post_srq_recv = fake.dev->ops.post_srq_recv;
+	fake.dev->ops.modify_srq = fake_modify_srq;
+	fake.dev->ops.post_srq_recv = fake_post;
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, fake_restore,
+							   NULL));
+}
+
+static bool fake_has(void *data)
+{
+	return atomic_read(&fake.posts) >= *(int *)data;
+}
+
+static void S1_post_refused(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 16);
+	struct rx_link *link = rx_link(b);
+	u64 cookie;
+
+	fake_install(test, 3);
+	rx_post(b, link, 4);
+	rx_expect_counts(b, 16, 4, 4);
+	for (cookie = 0; cookie < 4; cookie++) {
+		rx_deliver(b, link);
+		KUNIT_EXPECT_EQ(test, rx_reap(b, link), cookie);
+	}
+	rx_expect_counts(b, 16, 0, 0);
+	KUNIT_EXPECT_EQ(test, fake.refuse, 0);
+}
+
+/*
+ * Buffers of a freed EP wait for room in the device, and nobody but kDAPL looks
+ * for completions that make room.
+ */
+static void S1_returned_are_fed(struct kunit *test)
+{
+	const char *ia = *(const char * const *)test->param_value;
+	struct rx_link *x, *y;
+	struct rx_bench *b;
+	int posts = 101;
+
+	fake_install(test, 0);
+	b = rx_open_on(test, ia, (struct kd_opts) {
+		.srq_len = 8, .polled = true });
+	KD_EXPECT_OK(test, RESIZE(b, 100));
+	x = rx_link(b);
+	b->in->recv_evd = kd_evd(b->in, DAT_EVD_DTO_FLAG, 256,
+				 DAT_UPCALL_DISABLE);
+	y = rx_link(b);
+	rx_post(b, x, 100);
+	KUNIT_EXPECT_EQ(test, atomic_read(&fake.posts), 64);
+	rx_deliver_n(b, x, 36);
+	KUNIT_EXPECT_EQ(test, atomic_read(&fake.posts), 100);
+	/* The device has them all: nothing has to be watched. */
+	KD_EXPECT_OK(test, dat_srq_set_lw(b->in->srq, 0));
+	KD_EXPECT_OK(test, dat_ep_free(x->in));
+	KUNIT_EXPECT_EQ(test, atomic_read(&fake.posts), 100);
+	KD_ASSERT_OK(test, rx_try_send(b, y));
+	rx_sent(b);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(fake_has, &posts,
+					      KD_TIMEOUT_MS));
+	rx_wait_counts(b, 99, 100);
+	rx_reap(b, y);
+	rx_expect_counts(b, 100, 99, 99);
+}
+
+/* Longer than any CQ of rxe, from the start and later. */
+static void S1_longer_than_a_cq(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 20000);
+	struct rx_link *link = rx_link(b);
+
+	rx_post(b, link, 3);
+	rx_deliver(b, link);
+	KD_EXPECT_OK(test, RESIZE(b, 40000));
+	rx_deliver(b, link);
+	rx_disconnect(b, link);
+	rx_reset(b, link);
+	rx_connect(b, link);
+	rx_deliver(b, link);
+	rx_reap_n(b, link, 3);
+	rx_expect_counts(b, 40000, 0, 0);
+}
+
 /* ---- No memory ----------------------------------------------------------- */
 
 #ifdef CONFIG_FAULT_INJECTION
@@ -364,6 +495,9 @@ static struct kunit_case resize_cases[] = {
 	KUNIT_CASE_PARAM(S1_beyond_the_device, kd_gen_ia),
 	KUNIT_CASE_PARAM(S1_burst, kd_gen_ia),
 	KUNIT_CASE_PARAM(S1_over_connections, kd_gen_ia),
+	KUNIT_CASE_PARAM(S1_post_refused, kd_gen_ia),
+	KUNIT_CASE_PARAM(S1_returned_are_fed, kd_gen_ia),
+	KUNIT_CASE_PARAM(S1_longer_than_a_cq, kd_gen_ia),
 	KUNIT_CASE_PARAM(S2_outstanding, kd_gen_ia),
 	KUNIT_CASE_PARAM(S2_low_watermark, kd_gen_ia),
 	KUNIT_CASE_PARAM(S2_bad_values, kd_gen_ia),

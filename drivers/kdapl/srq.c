@@ -27,6 +27,26 @@ bool kdapl_srq_check_lw(struct kdapl_srq *srq)
 	return true;
 }
 
+/* Somebody has to look: for the mark, or to feed the device. */
+static bool kdapl_srq_wants(struct kdapl_srq *srq)
+{
+	return READ_ONCE(srq->lw_armed) || READ_ONCE(srq->feeding);
+}
+
+/* What a buffer less means to the device and the mark. Under srq->lock. */
+static void kdapl_srq_attend(struct kdapl_srq *srq, struct kdapl_later *later)
+{
+	bool wanted = kdapl_srq_wants(srq);
+
+	if (!list_empty(&srq->held))
+		kdapl_srq_hw_feed(srq);
+	if (kdapl_srq_check_lw(srq))
+		kdapl_later_add(later, &srq->lw_event);
+	/* kdapl_srq_watch() cannot be called under the EVD's lock. */
+	if (kdapl_srq_wants(srq) != wanted)
+		queue_work(kdapl_wq, &srq->hint_work);
+}
+
 /* An Endpoint took @wr off the SRQ. Under the lock of the EP's receive EVD. */
 void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
 		    struct kdapl_wr *wr, struct kdapl_later *later)
@@ -41,10 +61,8 @@ void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
 	ep->srq_seq = wr->seq;
 	if (unlikely(srq->suspect_below))
 		kdapl_srq_reconcile(srq);
-	if (unlikely(!list_empty(&srq->held)))
-		kdapl_srq_hw_feed(srq);
-	if (unlikely(srq->lw_armed) && kdapl_srq_check_lw(srq))
-		kdapl_later_add(later, &srq->lw_event);
+	if (unlikely(srq->lw_armed || !list_empty(&srq->held)))
+		kdapl_srq_attend(srq, later);
 	spin_unlock(&srq->lock);
 }
 
@@ -61,7 +79,8 @@ void kdapl_srq_return(struct kdapl_srq *srq, struct kdapl_wr *wr, bool reaped)
 	} else {
 		srq->available++;
 		list_add_tail(&wr->link, &srq->held);
-		kdapl_srq_hw_feed(srq);
+		if (kdapl_srq_hw_feed(srq))
+			queue_work(kdapl_wq, &srq->hint_work);
 	}
 	spin_unlock(&srq->lock);
 }
@@ -75,12 +94,6 @@ void kdapl_srq_look(struct kdapl_srq *srq)
 	list_for_each_entry_rcu(feed, &srq->feeds, link)
 		kdapl_cq_look(feed->evd);
 	rcu_read_unlock();
-}
-
-/* Somebody has to look: for the mark, or to feed the device. */
-static bool kdapl_srq_wants(struct kdapl_srq *srq)
-{
-	return READ_ONCE(srq->lw_armed) || READ_ONCE(srq->feeding);
 }
 
 /*
@@ -187,17 +200,24 @@ err_free:
 static void kdapl_srq_trim_slots(struct kdapl_srq *srq)
 {
 	struct kdapl_wr *wr, *next;
-	LIST_HEAD(surplus);
 	unsigned long flags;
+	int n;
 
-	spin_lock_irqsave(&srq->lock, flags);
-	while (srq->slots > srq->max && !list_empty(&srq->free)) {
-		list_move(srq->free.next, &surplus);
-		srq->slots--;
-	}
-	spin_unlock_irqrestore(&srq->lock, flags);
-	list_for_each_entry_safe(wr, next, &surplus, link)
-		kfree(wr);
+	/* A few at a time: messages arrive meanwhile. */
+	do {
+		LIST_HEAD(surplus);
+
+		spin_lock_irqsave(&srq->lock, flags);
+		for (n = 0; n < KDAPL_POLL_BATCH && srq->slots > srq->max &&
+		     !list_empty(&srq->free); n++) {
+			list_move(srq->free.next, &surplus);
+			srq->slots--;
+		}
+		spin_unlock_irqrestore(&srq->lock, flags);
+		list_for_each_entry_safe(wr, next, &surplus, link)
+			kfree(wr);
+		cond_resched();
+	} while (n);
 }
 
 static void kdapl_srq_release(struct kdapl_obj *obj)
@@ -370,7 +390,7 @@ static noinline DAT_RETURN kdapl_srq_full(struct kdapl_srq *srq, DAT_COUNT n,
 /* Enter a buffer in the queue. Under srq->lock. */
 static DAT_RETURN kdapl_srq_enter(struct kdapl_srq *srq, DAT_COUNT n,
 				  const DAT_LMR_TRIPLET *iov,
-				  DAT_DTO_COOKIE cookie)
+				  DAT_DTO_COOKIE cookie, bool *surplus)
 {
 	struct kdapl_wr *wr;
 	DAT_RETURN ret;
@@ -391,7 +411,7 @@ static DAT_RETURN kdapl_srq_enter(struct kdapl_srq *srq, DAT_COUNT n,
 	srq->available++;
 	srq->outstanding++;
 	list_move_tail(&wr->link, &srq->held);
-	kdapl_srq_hw_feed(srq);
+	*surplus = kdapl_srq_hw_feed(srq);
 	trace_kdapl_srq_posted(srq, wr);
 	return DAT_SUCCESS;
 }
@@ -403,7 +423,7 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 	struct kdapl_srq *srq;
 	unsigned long flags;
 	DAT_RETURN ret;
-	bool surplus;
+	bool surplus = false;
 
 	rcu_read_lock();
 	srq = kdapl_find(srq_handle, DAT_HANDLE_TYPE_SRQ);
@@ -412,11 +432,8 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 		goto out;
 	}
 	spin_lock_irqsave(&srq->lock, flags);
-	ret = kdapl_srq_enter(srq, num_segments, local_iov, user_cookie);
-	surplus = ret == DAT_SUCCESS && !list_empty(&srq->held) &&
-		  !srq->feeding;
-	if (unlikely(surplus))
-		srq->feeding = true;
+	ret = kdapl_srq_enter(srq, num_segments, local_iov, user_cookie,
+			      &surplus);
 	spin_unlock_irqrestore(&srq->lock, flags);
 	if (unlikely(surplus))
 		kdapl_srq_watch(srq);

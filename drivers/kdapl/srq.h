@@ -68,7 +68,7 @@ bool kdapl_srq_check_lw(struct kdapl_srq *srq);
 
 int kdapl_srq_hw_create(struct kdapl_srq *srq);
 void kdapl_srq_hw_destroy(struct kdapl_srq *srq);
-void kdapl_srq_hw_feed(struct kdapl_srq *srq);
+bool kdapl_srq_hw_feed(struct kdapl_srq *srq);
 void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max);
 void kdapl_srq_hw_arm(struct work_struct *work);
 void kdapl_srq_hw_hint(struct work_struct *work);

@@ -26,9 +26,13 @@ module_param(srq_headroom, uint, 0644);
 MODULE_PARM_DESC(srq_headroom,
 		 "size of a device's shared receive queue at creation, as a multiple of what the consumer asked for");
 
-/* Give waiting buffers to the device. Under srq->lock. */
-void kdapl_srq_hw_feed(struct kdapl_srq *srq)
+/*
+ * Give waiting buffers to the device. Under srq->lock. Returns true if from now on
+ * some have to wait for completions: then kdapl_srq_watch() is due.
+ */
+bool kdapl_srq_hw_feed(struct kdapl_srq *srq)
 {
+	bool was = srq->feeding;
 	struct ib_recv_wr rwr = { };
 	struct kdapl_wr *wr;
 
@@ -46,8 +50,8 @@ void kdapl_srq_hw_feed(struct kdapl_srq *srq)
 		srq->hw_count++;
 		list_move_tail(&wr->link, &srq->hw);
 	}
-	if (list_empty(&srq->held))
-		srq->feeding = false;
+	srq->feeding = srq->srq && !srq->stale && !list_empty(&srq->held);
+	return srq->feeding && !was;
 }
 
 /* Put back what died with a QP. Under srq->lock, with suspect_below set. */
@@ -87,10 +91,13 @@ static void kdapl_srq_event(struct ib_event *event, void *context)
 				    srq->obj.ia->hca->name, event->event);
 }
 
-/* The device hints that the queue runs low. */
+/* The device hints that the queue runs low, or what kdapl_srq_watch() is for changed. */
 void kdapl_srq_hw_hint(struct work_struct *work)
 {
-	kdapl_srq_look(container_of(work, struct kdapl_srq, hint_work));
+	struct kdapl_srq *srq = container_of(work, struct kdapl_srq, hint_work);
+
+	kdapl_srq_look(srq);
+	kdapl_srq_watch(srq);
 }
 
 /* Pass the low watermark on to the device. It need not support that. */
@@ -141,6 +148,15 @@ void kdapl_srq_device_event(struct kdapl_ia *ia, struct ib_srq *ibsrq)
 	}
 }
 
+/*
+ * How many of @want buffers the device can have at once. All of them may be on
+ * one CQ.
+ */
+static int kdapl_srq_hw_limit(struct ib_device *dev, u64 want)
+{
+	return min_t(u64, want, min(dev->attrs.max_srq_wr, dev->attrs.max_cqe));
+}
+
 /* Make the device's queue and fill it. Under srq->mutex. */
 int kdapl_srq_hw_create(struct kdapl_srq *srq)
 {
@@ -151,8 +167,8 @@ int kdapl_srq_hw_create(struct kdapl_srq *srq)
 	u64 want;
 
 	want = (u64)srq->max * max(READ_ONCE(srq_headroom), 1U);
-	init.attr.max_wr = clamp_t(u64, want, KDAPL_SRQ_HW_MIN,
-				   dev->attrs.max_srq_wr);
+	want = max_t(u64, want, KDAPL_SRQ_HW_MIN);
+	init.attr.max_wr = kdapl_srq_hw_limit(dev, want);
 	init.attr.max_sge = srq->max_iov;
 	init.event_handler = kdapl_srq_event;
 	init.srq_context = srq;
@@ -212,12 +228,15 @@ static struct kdapl_evd *kdapl_srq_nth_feed(struct kdapl_srq *srq, int n)
  */
 void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max)
 {
-	struct ib_srq_attr attr = { .max_wr = max };
+	struct kdapl_hca *hca = srq->obj.ia->hca;
+	struct ib_srq_attr attr = { };
 	struct kdapl_evd *evd;
 	unsigned long flags;
 	int i, err = 0;
 
-	if (max <= srq->hw_max || !srq->obj.ia->hca->srq_resize || !srq->srq)
+	max = kdapl_srq_hw_limit(hca->dev, max);
+	attr.max_wr = max;
+	if (max <= srq->hw_max || !hca->srq_resize || !srq->srq)
 		return;
 	for (i = 0; !err && (evd = kdapl_srq_nth_feed(srq, i)); i++) {
 		err = kdapl_cq_grow(evd, srq, max);
@@ -244,29 +263,39 @@ void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max)
 int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 {
 	unsigned long flags;
-	int err = 0;
+	bool joined;
+	int err;
 
 	lockdep_assert_held(&srq->mutex);
-	if (srq->stale || !srq->srq) {
+	for (;;) {
+		spin_lock_irqsave(&srq->lock, flags);
+		/* The last one on it may detach at any time before. */
+		joined = srq->srq && !srq->stale;
+		if (joined) {
+			/* What was taken before now, others have. */
+			ep->srq_seq = srq->max_taken;
+			list_add(&ep->srq_link, &srq->eps);
+		}
+		spin_unlock_irqrestore(&srq->lock, flags);
+		if (joined)
+			break;
 		kdapl_srq_hw_destroy(srq);
 		err = kdapl_srq_hw_create(srq);
+		if (err)
+			return err;
 	}
-	if (!err) {
-		spin_lock_irqsave(&srq->lock, flags);
-		/* What was taken before now, others have. */
-		ep->srq_seq = srq->max_taken;
-		list_add(&ep->srq_link, &srq->eps);
-		spin_unlock_irqrestore(&srq->lock, flags);
-		if (srq->lw_armed)
-			queue_work(kdapl_wq, &srq->arm_work);
-	}
-	return err;
+	/* The device may have all now, or not any more. */
+	kdapl_srq_watch(srq);
+	if (srq->lw_armed)
+		queue_work(kdapl_wq, &srq->arm_work);
+	return 0;
 }
 
 /* The QP was destroyed and its completions were polled. */
 void kdapl_srq_detach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 {
 	unsigned long flags;
+	bool waits = false;
 
 	spin_lock_irqsave(&srq->lock, flags);
 	list_del_init(&ep->srq_link);
@@ -275,7 +304,9 @@ void kdapl_srq_detach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 		srq->stale = true;
 	} else {
 		kdapl_srq_reconcile(srq);
-		kdapl_srq_hw_feed(srq);
+		waits = kdapl_srq_hw_feed(srq);
 	}
 	spin_unlock_irqrestore(&srq->lock, flags);
+	if (waits)
+		kdapl_srq_watch(srq);
 }
