@@ -371,6 +371,7 @@ static DAT_RETURN kdapl_rq_enter(struct kdapl_ep *ep, DAT_COUNT n,
 	entry->nsge = nsge;
 	entry->pz = ep->pz;
 	WRITE_ONCE(rq->head, rq->head + 1);
+	trace_kdapl_recv_posted(ep, entry);
 	kdapl_rq_push(rq);
 	return DAT_SUCCESS;
 }

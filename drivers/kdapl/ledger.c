@@ -35,6 +35,7 @@ void kdapl_ep_check_marks(struct kdapl_ep *ep, struct kdapl_later *later)
 	if (ep->soft_armed && ep->held > (u32)ep->soft && !ep->dying) {
 		ep->soft_armed = false;
 		kdapl_ep_set_marks(ep);
+		kdapl_ep_update_watch(ep, ep->recv_evd, ep->mark != U32_MAX);
 		trace_kdapl_soft_mark(ep);
 		kdapl_later_add(later, &ep->soft_event);
 	}
@@ -113,6 +114,7 @@ void kdapl_recv_withdraw(struct kdapl_wr *wr)
 
 	if (wr->taken)
 		ep->held--;
+	trace_kdapl_recv_withdrawn(ep, wr);
 	if (wr->ev.kind == KDAPL_EV_SRQ)
 		kdapl_srq_return(ep->srq, wr, false);
 	else

@@ -46,6 +46,31 @@ DEFINE_EVENT(kdapl_recv, kdapl_recv_reaped,
 	TP_PROTO(const struct kdapl_ep *ep, const struct kdapl_wr *wr),
 	TP_ARGS(ep, wr));
 
+/* It goes back to where it was posted, or to the consumer: the EP was freed. */
+DEFINE_EVENT(kdapl_recv, kdapl_recv_withdrawn,
+	TP_PROTO(const struct kdapl_ep *ep, const struct kdapl_wr *wr),
+	TP_ARGS(ep, wr));
+
+TRACE_EVENT(kdapl_recv_posted,
+	TP_PROTO(const struct kdapl_ep *ep, const struct kdapl_wr *wr),
+	TP_ARGS(ep, wr),
+	TP_STRUCT__entry(
+		__field(u64, ep)
+		__field(u64, cookie)
+		__field(u64, seq)
+		__field(u32, allocated)
+	),
+	TP_fast_assign(
+		__entry->ep = ep->obj.handle;
+		__entry->cookie = wr->cookie.as_64;
+		__entry->seq = wr->seq;
+		__entry->allocated = ep->rq.head - READ_ONCE(ep->rq.tail);
+	),
+	TP_printk("ep=%llx cookie=%llx seq=%llu allocated=%u",
+		  __entry->ep, __entry->cookie, __entry->seq,
+		  __entry->allocated)
+);
+
 /* A buffer of an SRQ and the SRQ's counts. */
 DECLARE_EVENT_CLASS(kdapl_srq_buffer,
 	TP_PROTO(const struct kdapl_srq *srq, const struct kdapl_wr *wr),
