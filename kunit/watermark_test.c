@@ -3,6 +3,8 @@
  * W2 to W5, W7: the high watermarks of an Endpoint. Most cases run with an SRQ
  * and without one: "held" means the same in both.
  */
+#include <linux/completion.h>
+#include <linux/irq_work.h>
 #include <linux/module.h>
 #include "ep_states.h"
 #include "srq_fixture.h"
@@ -483,7 +485,69 @@ static void W7_silent(struct kunit *test)
 	rx_expect_empty(b, b->in->conn_evd);
 }
 
+/* ---- From a hard interrupt, with completions not looked at yet ----------- */
+
+struct hard_calls {
+	struct irq_work work;
+	struct completion done;
+	DAT_EP_HANDLE ep;
+	DAT_SRQ_HANDLE srq;
+	bool hard;
+	DAT_COUNT n;
+	DAT_COUNT span;
+	DAT_RETURN query;
+	DAT_RETURN low;
+	DAT_RETURN high;
+};
+
+static void make_hard_calls(struct irq_work *work)
+{
+	struct hard_calls *h = container_of(work, struct hard_calls, work);
+
+	h->hard = in_hardirq();
+	h->query = dat_ep_recv_query(h->ep, &h->n, &h->span);
+	h->low = dat_srq_set_lw(h->srq, 32);
+	h->high = dat_ep_set_watermark(h->ep, 0, 1);
+	complete(&h->done);
+}
+
+static void C1_from_hard_irq(struct kunit *test)
+{
+	struct hard_calls *h = kunit_kzalloc(test, sizeof(*h), GFP_KERNEL);
+	const char *ia = *(const char * const *)test->param_value;
+	struct rx_bench *b;
+	struct rx_link *link;
+
+	KUNIT_ASSERT_NOT_NULL(test, h);
+	b = rx_open_on(test, ia, (struct kd_opts) {
+		.srq_len = 32, .polled = true });
+	link = rx_link(b);
+	rx_post(b, link, 4);
+	rx_deliver_n(b, link, 2);
+	KD_ASSERT_OK(test, rx_try_send(b, link));
+	rx_sent(b);
+	h->ep = link->in;
+	h->srq = b->in->srq;
+	init_completion(&h->done);
+	init_irq_work(&h->work, make_hard_calls);
+	irq_work_queue(&h->work);
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&h->done, 10 * HZ));
+	irq_work_sync(&h->work);
+	KUNIT_EXPECT_TRUE(test, h->hard);
+	KD_EXPECT_OK(test, h->query);
+	KD_EXPECT_OK(test, h->low);
+	KD_EXPECT_OK(test, h->high);
+	KUNIT_EXPECT_GE(test, h->n, 2);
+	KUNIT_EXPECT_EQ(test, h->n, h->span);
+	rx_expect_low(b);
+	rx_expect_soft(b, link);
+	wm_expect_broken(b, link);
+	/* Over iWARP the third may have been on its way still. */
+	rx_reap_n(b, link, 2);
+}
+
 static struct kunit_case watermark_cases[] = {
+	KUNIT_CASE_PARAM(C1_from_hard_irq, kd_gen_ia),
 	KUNIT_CASE_PARAM(W2_soft_once, wm_gen_params),
 	KUNIT_CASE_PARAM(W2_in_the_call, wm_gen_params),
 	KUNIT_CASE_PARAM(W2_reaping_makes_room, wm_gen_params),
