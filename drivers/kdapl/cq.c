@@ -119,6 +119,7 @@ static void kdapl_wc_done(struct kdapl_evd *evd, struct ib_wc *wc,
 		    wc->status == IB_WC_SUCCESS) {
 			wr->op = DAT_DTO_RECEIVE_WITH_INVALIDATE;
 			wr->rkey = wc->ex.invalidate_rkey;
+			kdapl_lmr_peer_invalidated(ep->pz, wr->rkey);
 		}
 		kdapl_recv_done(evd, ep, wr, later);
 	}

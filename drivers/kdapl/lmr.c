@@ -44,7 +44,7 @@ static void kdapl_lmr_teardown(struct kdapl_lmr *lmr)
 	lmr->mr = NULL;
 	spin_unlock_irqrestore(&lmr->lock, flags);
 	if (mr)
-		ib_dereg_mr(mr);
+		kdapl_lmr_free_mr(lmr, mr);
 	kdapl_region_unmap(lmr);
 }
 

@@ -8,7 +8,9 @@
  * LMR, which therefore cannot be freed: drivers follow the MR until then.
  *
  *   unbound --dat_lmr_fmr()--> bound --dat_lmr_invalidate()--> closing
- *      ^                                                          |
+ *      ^                         |                                |
+ *      +-- the peer's Send ------+                                |
+ *      |   has invalidated it                                     |
  *      +----------------- the invalidation completed -------------+
  *
  * The MR's page list is written when dat_lmr_fmr() is called, not when the
@@ -178,9 +180,9 @@ void kdapl_lmr_recycle(struct work_struct *work)
 	if (!replace)
 		goto out_leave;
 	if (mr)
-		ib_dereg_mr(mr);
+		kdapl_lmr_free_mr(lmr, mr);
 	kdapl_region_unmap(lmr);
-	mr = ib_alloc_mr(lmr->pz->pd, IB_MR_TYPE_MEM_REG, lmr->max_pages);
+	mr = kdapl_lmr_new_mr(lmr);
 	spin_lock_irqsave(&lmr->lock, flags);
 	lmr->mr = IS_ERR(mr) ? NULL : mr;
 	lmr->stale = false;
@@ -208,7 +210,7 @@ static int kdapl_lmr_alloc_fmr(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	err = sg_alloc_table(&lmr->sgt, max_pages, GFP_KERNEL);
 	if (err)
 		goto err_put;
-	mr = ib_alloc_mr(pz->pd, IB_MR_TYPE_MEM_REG, max_pages);
+	mr = kdapl_lmr_new_mr(lmr);
 	if (IS_ERR(mr)) {
 		err = PTR_ERR(mr);
 		goto err_put;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Memory: pz.c, lmr.c, lmr_map.c, lmr_fmr.c, rmr.c, rmr_bind.c, svc.c.
+ * Memory: pz.c, lmr.c, lmr_map.c, lmr_fmr.c, lmr_key.c, rmr.c, rmr_bind.c, svc.c.
  */
 #ifndef KDAPL_MEM_H
 #define KDAPL_MEM_H
@@ -13,6 +13,7 @@
  * @lkey: local_dma_lkey of @pd, readable when that is gone
  * @svc: private loopback connection for registration, made when first needed
  * @svc_mutex: serialises use of @svc
+ * @keys: LMRs of dat_lmr_allocate() by key, see lmr_key.c
  */
 struct kdapl_pz {
 	struct kdapl_obj obj;
@@ -20,6 +21,7 @@ struct kdapl_pz {
 	u32 lkey;
 	struct mutex svc_mutex;		/* see above */
 	struct kdapl_svc *svc;
+	struct xarray keys;
 };
 
 void kdapl_pz_device_gone(struct kdapl_pz *pz);
@@ -166,6 +168,9 @@ struct kdapl_lmr *kdapl_lmr_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz);
 void kdapl_lmr_free_reserved(struct kdapl_ia *ia);
 bool kdapl_lmr_request_done(struct kdapl_lmr *lmr, u8 op, u8 status);
 void kdapl_lmr_recycle(struct work_struct *work);
+struct ib_mr *kdapl_lmr_new_mr(struct kdapl_lmr *lmr);
+void kdapl_lmr_free_mr(struct kdapl_lmr *lmr, struct ib_mr *mr);
+void kdapl_lmr_peer_invalidated(struct kdapl_pz *pz, u32 rkey);
 void kdapl_look_at_ep(u64 handle);
 void kdapl_rmr_queue_recycle(struct kdapl_rmr *rmr);
 bool kdapl_rmr_request_done(struct kdapl_rmr *rmr, u8 *status);

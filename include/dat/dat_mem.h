@@ -339,7 +339,9 @@ DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
  *	posted before
  *
  * The request completes with operation %DAT_DTO_LMR_INVALIDATE. Then nobody
- * reaches the pages any more, and the LMR may be bound again.
+ * reaches the pages any more, and the LMR may be bound again. An LMR is unbound
+ * without this call when a receive reports %DAT_DTO_RECEIVE_WITH_INVALIDATE with
+ * its rmr_context: the peer has used dat_ep_post_send_with_invalidate().
  *
  * Context: Any context, never sleeps.
  * Return:
