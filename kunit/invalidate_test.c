@@ -19,19 +19,27 @@ static bool bound(struct kunit *test, DAT_LMR_HANDLE lmr)
 	return param.lmr_state.bound;
 }
 
-/* Bind @lmr to a page of @side that the peer may write. */
+/*
+ * Bind @lmr to a page of @side that the peer may write, and wait until it is:
+ * the peer is not told the key by a message that would follow the request.
+ */
 static DAT_RETURN bind(struct kd_side *side, DAT_LMR_HANDLE lmr,
 		       DAT_RMR_CONTEXT *rmr_context)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = side->buf->va + PAGE_AT };
 	DAT_LMR_CONTEXT context;
+	DAT_RETURN ret;
 
-	return dat_lmr_fmr(lmr, DAT_MEM_TYPE_VIRTUAL, region, 1,
-			   DAT_MEM_PRIV_LOCAL_READ_FLAG |
-			   DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
-			   DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_VA_TYPE_VA,
-			   side->ep, kd_cookie(1), DAT_COMPLETION_SUPPRESS_FLAG,
-			   &context, rmr_context);
+	ret = dat_lmr_fmr(lmr, DAT_MEM_TYPE_VIRTUAL, region, 1,
+			  DAT_MEM_PRIV_LOCAL_READ_FLAG |
+			  DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
+			  DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_VA_TYPE_VA,
+			  side->ep, kd_cookie(1), DAT_COMPLETION_DEFAULT_FLAG,
+			  &context, rmr_context);
+	if (ret == DAT_SUCCESS)
+		kd_expect_dto(side->test, side->req_evd, 1, DAT_DTO_SUCCESS,
+			      NULL);
+	return ret;
 }
 
 /* The peer writes the page and gives it back. */
