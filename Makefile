@@ -20,6 +20,7 @@ help:
 	@echo '      SUITE=name      only this suite or module of suites (may be a glob)'
 	@echo '      KERNEL=plain    only this kernel (plain or debug)'
 	@echo '  make demo      see it work'
+	@echo '  make check-blk the block device under fio, ext4 and dm-crypt'
 	@echo '  make bench     time it against raw verbs'
 	@echo '  make coverage  lines of drivers/kdapl that the tests execute'
 	@echo
@@ -39,6 +40,6 @@ clean:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" clean
 	rm -rf include/compat_probe.h Documentation/output
 
-.PHONY: check demo bench coverage lint docs
-check demo bench coverage lint docs:
+.PHONY: check check-blk demo bench coverage lint docs
+check check-blk demo bench coverage lint docs:
 	@scripts/$@

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * kdapl_blk.ko against targets that are wrong, hostile or asleep. The case is
- * the target; the module is loaded by a helper process meanwhile.
+ * the target; the module connects in a work item meanwhile.
  */
+#include <linux/fs.h>
 #include <linux/kmod.h>
 #include <linux/module.h>
+#include <linux/namei.h>
 #include "../drivers/kdapl_blk/kdapl_blk_proto.h"
 #include "fixture.h"
 
 #define INI_KO		"/run/out/modules/kdapl_blk.ko"
-#define INI_STATUS	"/tmp/kdapl_blk_status"
+#define INI_DISK	"/sys/kernel/config/kdapl_blk/disk"
 #define INI_DEPTH	4
 #define VOLUME_SIZE	SZ_1M
 
 /* Parts of side->buf. */
 #define REPLY_AT	0
-#define DATA_AT		4096
-#define REQUEST_AT	8192
+#define DATA_AT		sizeof(struct kblk_reply)
+#define REQUEST_AT	SZ_16K
+#define REQUEST_SIZE	(sizeof(struct kblk_request) + KBLK_INLINE)
 
 /* ---- The initiator ------------------------------------------------------- */
 
@@ -35,35 +38,98 @@ static int shell(char *command, int wait)
 	return call_usermodehelper(argv[0], argv, envp, wait);
 }
 
-static void ini_load_start(struct kd_side *side, u16 port)
+/* Write an attribute of the disk; returns an error number. */
+static int ini_put(const char *attr, const char *value)
 {
-	char command[256];
+	struct file *file;
+	char path[128];
+	loff_t pos = 0;
+	ssize_t n;
 
-	if (shell("rm -f " INI_STATUS "; test -e " INI_KO, UMH_WAIT_PROC))
-		kunit_skip(side->test, "no " INI_KO);
-	snprintf(command, sizeof(command),
-		 "insmod %s ia=%s addr=%pIS port=%u depth=%u timeout=1; echo $? >%s.new; mv %s.new %s",
-		 INI_KO, side->name, side->addr, port, INI_DEPTH, INI_STATUS,
-		 INI_STATUS, INI_STATUS);
-	KUNIT_ASSERT_EQ(side->test, 0, shell(command, UMH_WAIT_EXEC));
+	snprintf(path, sizeof(path), INI_DISK "/%s", attr);
+	file = filp_open(path, O_WRONLY, 0);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	n = kernel_write(file, value, strlen(value), &pos);
+	filp_close(file, NULL);
+	return min_t(ssize_t, n, 0);
 }
 
-static bool ini_load_has_ended(void *unused)
+static DECLARE_COMPLETION(ini_ended);
+static int ini_error;
+
+static void ini_connect(struct work_struct *work)
 {
-	return !shell("test -e " INI_STATUS, UMH_WAIT_PROC);
+	ini_error = ini_put("connected", "1");
+	complete(&ini_ended);
 }
 
-/* Wait for insmod; was the module loaded? It is unloaded then. */
-static bool ini_load_end(struct kunit *test)
+static DECLARE_WORK(ini_work, ini_connect);
+
+/* Load the module and make a disk, which is quick to lose its patience. */
+static void ini_load(struct kd_side *side)
 {
-	KUNIT_ASSERT_TRUE_MSG(test, kd_wait_until(ini_load_has_ended, NULL,
-						  3 * KD_TIMEOUT_MS),
-			      "insmod hangs");
-	if (shell("grep -qx 0 " INI_STATUS, UMH_WAIT_PROC))
-		return false;
-	KUNIT_EXPECT_EQ_MSG(test, 0, shell("rmmod kdapl_blk", UMH_WAIT_PROC),
+	struct kunit *test = side->test;
+	char value[64];
+	struct path path;
+
+	/* scripts/check-guest runs us with the modules there. */
+	if (kern_path(INI_KO, 0, &path))
+		kunit_skip(test, "no " INI_KO);
+	path_put(&path);
+	if (kern_path(INI_DISK, 0, &path)) {
+		KUNIT_ASSERT_EQ(test, 0, shell("insmod " INI_KO
+					       "; mkdir " INI_DISK,
+					       UMH_WAIT_PROC));
+	} else {
+		path_put(&path);
+	}
+	KUNIT_ASSERT_EQ(test, 0, ini_put("ia", side->name));
+	snprintf(value, sizeof(value), "%pIS", side->addr);
+	KUNIT_ASSERT_EQ(test, 0, ini_put("address", value));
+	snprintf(value, sizeof(value), "%u", INI_DEPTH - 1);
+	KUNIT_ASSERT_EQ(test, 0, ini_put("depth", value));
+	KUNIT_ASSERT_EQ(test, 0, ini_put("subsystem", "vol"));
+	KUNIT_ASSERT_EQ(test, 0, ini_put("client", "me"));
+	KUNIT_ASSERT_EQ(test, 0, ini_put("queues", "1"));
+	KUNIT_ASSERT_EQ(test, 0, ini_put("timeout_ms", "50"));
+	KUNIT_ASSERT_EQ(test, 0, ini_put("keepalive_ms", "0"));
+	KUNIT_ASSERT_EQ(test, 0, ini_put("reconnect_ms", "10"));
+	KUNIT_ASSERT_EQ(test, 0, ini_put("give_up_ms", "0"));
+}
+
+/* Have it connect, in the background: the target is the case itself. */
+static void ini_connect_start(struct kd_side *side, u16 port)
+{
+	char value[16];
+
+	ini_load(side);
+	snprintf(value, sizeof(value), "%u", port);
+	KUNIT_ASSERT_EQ(side->test, 0, ini_put("conn_qual", value));
+	reinit_completion(&ini_ended);
+	queue_work(system_long_wq, &ini_work);
+}
+
+/* Wait for the attempt to end; did it succeed? The disk is removed then. */
+static bool ini_connect_end(struct kunit *test)
+{
+	KUNIT_ASSERT_NE_MSG(test, 0,
+			    wait_for_completion_timeout(&ini_ended, 3 * HZ *
+							KD_TIMEOUT_MS / 1000),
+			    "connecting hangs");
+	if (!ini_error)
+		KUNIT_EXPECT_EQ(test, 0, ini_put("connected", "0"));
+	return !ini_error;
+}
+
+static void ini_unload(struct kunit *test)
+{
+	flush_work(&ini_work);
+	KUNIT_EXPECT_EQ_MSG(test, 0,
+			    shell("test -d /sys/module/kdapl_blk || exit 0;"
+				  "rmdir " INI_DISK "; rmmod kdapl_blk",
+				  UMH_WAIT_PROC),
 			    "the initiator does not unload");
-	return true;
 }
 
 /* ---- The target ---------------------------------------------------------- */
@@ -74,7 +140,7 @@ static struct kblk_welcome good_welcome(void)
 		.magic = cpu_to_le32(KBLK_MAGIC),
 		.version = cpu_to_le16(KBLK_VERSION_MAX),
 		.credits = cpu_to_le16(INI_DEPTH),
-		.request_size = cpu_to_le16(sizeof(struct kblk_request)),
+		.request_size = cpu_to_le32(REQUEST_SIZE),
 		.max_transfer = cpu_to_le32(SZ_64K),
 	};
 }
@@ -85,16 +151,18 @@ static struct kd_side *welcome_initiator(struct kunit *test,
 {
 	struct kd_side *side = kd_open_param(test);
 	u16 port = kd_port();
+	DAT_PSP_HANDLE psp;
 	DAT_CR_HANDLE cr;
 	int i;
 
 	kd_setup(side, NULL);
 	for (i = 0; i < INI_DEPTH; i++)
-		kd_recv(side, REQUEST_AT + i * sizeof(struct kblk_request),
-			sizeof(struct kblk_request), i);
-	kd_psp(side, port, DAT_PSP_CONSUMER_FLAG);
-	ini_load_start(side, port);
+		kd_recv(side, REQUEST_AT + i * REQUEST_SIZE, REQUEST_SIZE, i);
+	psp = kd_psp(side, port, DAT_PSP_CONSUMER_FLAG);
+	ini_connect_start(side, port);
 	cr = kd_expect_cr(side);
+	/* When it tries again nobody listens. */
+	KD_ASSERT_OK(test, dat_psp_free(psp));
 	KD_ASSERT_OK(test, dat_cr_accept(cr, side->ep, sizeof(*welcome),
 					 (void *)welcome));
 	kd_expect_event(test, side->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
@@ -107,55 +175,76 @@ static struct kblk_identify good_identify(void)
 	return (struct kblk_identify) {
 		.size = cpu_to_le64(VOLUME_SIZE),
 		.block_size = cpu_to_le32(512),
+		.physical_block_size = cpu_to_le32(4096),
 		.flags = cpu_to_le32(KBLK_VOLUME_READ_ONLY),
 	};
 }
 
-static struct kblk_reply good_reply(const struct kblk_request *request)
+/* The @n-th request, of which the first two are ATTACH and IDENTIFY. */
+static const struct kblk_request *expect_request(struct kd_side *side, int n,
+						 enum kblk_opcode opcode)
+{
+	const struct kblk_request *request = side->buf->va + REQUEST_AT +
+					     n * REQUEST_SIZE;
+
+	kd_expect_dto(side->test, side->recv_evd, n, DAT_DTO_SUCCESS, NULL);
+	KUNIT_EXPECT_EQ(side->test, request->opcode, opcode);
+	return request;
+}
+
+static struct kblk_reply good_reply(const struct kblk_request *request,
+				    u32 inlined)
 {
 	return (struct kblk_reply) {
 		.magic = cpu_to_le32(KBLK_MAGIC),
 		.credits = cpu_to_le16(1),
 		.id = request->id,
-		.length = request->length,
+		.length = cpu_to_le32(inlined),
 	};
 }
 
-/* Wait for the first request, which is to be IDENTIFY. */
-static const struct kblk_request *expect_identify(struct kd_side *side)
+static void answer(struct kd_side *side, const struct kblk_reply *reply,
+		   const struct kblk_identify *identify, size_t len)
 {
-	const struct kblk_request *request = side->buf->va + REQUEST_AT;
-
-	kd_expect_dto(side->test, side->recv_evd, 0, DAT_DTO_SUCCESS, NULL);
-	KUNIT_EXPECT_EQ(side->test, request->opcode, KBLK_OP_IDENTIFY);
-	return request;
-}
-
-static void answer(struct kd_side *side, const struct kblk_request *request,
-		   const struct kblk_identify *identify,
-		   const struct kblk_reply *reply, size_t reply_len)
-{
-	DAT_LMR_TRIPLET seg = kd_seg(side->buf, DATA_AT, sizeof(*identify));
-	DAT_RMR_TRIPLET remote = {
-		.virtual_address = le64_to_cpu(request->address),
-		.segment_length = sizeof(*identify),
-		.rmr_context = le32_to_cpu(request->rmr_context),
-	};
-
-	memcpy(side->buf->va + DATA_AT, identify, sizeof(*identify));
 	memcpy(side->buf->va + REPLY_AT, reply, sizeof(*reply));
-	KD_ASSERT_OK(side->test,
-		     dat_ep_post_rdma_write(side->ep, 1, &seg, kd_cookie(1),
-					    &remote,
-					    DAT_COMPLETION_DEFAULT_FLAG));
-	kd_send(side, REPLY_AT, reply_len, 2);
+	if (identify)
+		memcpy(side->buf->va + DATA_AT, identify, sizeof(*identify));
+	kd_send(side, REPLY_AT, len, 2);
+}
+
+/* As a good target does it. */
+static void attach(struct kd_side *side)
+{
+	const struct kblk_request *request;
+	const struct kblk_attach *attach;
+	struct kblk_reply reply;
+
+	request = expect_request(side, 0, KBLK_OP_ATTACH);
+	attach = (const void *)(request + 1);
+	KUNIT_EXPECT_STREQ(side->test, attach->client, "me");
+	KUNIT_EXPECT_STREQ(side->test, attach->subsystem, "vol");
+	KUNIT_EXPECT_EQ(side->test, le32_to_cpu(attach->namespace), 1);
+	reply = good_reply(request, 0);
+	answer(side, &reply, NULL, sizeof(reply));
+	/* Before the memory is used again. */
+	kd_expect_dto(side->test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+}
+
+static void identify(struct kd_side *side)
+{
+	struct kblk_identify identify = good_identify();
+	struct kblk_reply reply;
+
+	reply = good_reply(expect_request(side, 1, KBLK_OP_IDENTIFY),
+			   sizeof(identify));
+	answer(side, &reply, &identify, sizeof(reply) + sizeof(identify));
 }
 
 /* ---- Cases --------------------------------------------------------------- */
 
 static void ini_bad_welcome(struct kunit *test)
 {
-	struct kblk_welcome bad[8];
+	struct kblk_welcome bad[9];
 	struct kd_side *side;
 	int i;
 
@@ -165,14 +254,33 @@ static void ini_bad_welcome(struct kunit *test)
 	bad[1].version = cpu_to_le16(KBLK_VERSION_MAX + 1);
 	bad[2].status = cpu_to_le16(KBLK_HELLO_BUSY);
 	bad[3].credits = 0;
-	bad[4].request_size = cpu_to_le16(63);
+	bad[4].request_size = cpu_to_le32(REQUEST_SIZE - 1);
 	bad[5].max_transfer = cpu_to_le32(512);
-	bad[6].features = cpu_to_le32(1);
-	bad[7].reserved[11] = 1;
+	bad[6].features = cpu_to_le32(2);
+	bad[7].reserved[7] = 1;
+	bad[8].reserved0 = cpu_to_le16(1);
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		side = welcome_initiator(test, &bad[i]);
-		KUNIT_EXPECT_FALSE_MSG(test, ini_load_end(test), "welcome %d",
+		KUNIT_EXPECT_FALSE_MSG(test, ini_connect_end(test), "welcome %d",
 				       i);
+		kd_close(side);
+	}
+}
+
+static void ini_attach_refused(struct kunit *test)
+{
+	struct kblk_welcome welcome = good_welcome();
+	struct kblk_reply reply;
+	struct kd_side *side;
+	u16 status;
+
+	for (status = KBLK_ERR_NO_VOLUME; status <= KBLK_ERR_DENIED; status++) {
+		side = welcome_initiator(test, &welcome);
+		reply = good_reply(expect_request(side, 0, KBLK_OP_ATTACH), 0);
+		reply.status = cpu_to_le16(status);
+		answer(side, &reply, NULL, sizeof(reply));
+		KUNIT_EXPECT_FALSE_MSG(test, ini_connect_end(test), "status %u",
+				       status);
 		kd_close(side);
 	}
 }
@@ -180,8 +288,7 @@ static void ini_bad_welcome(struct kunit *test)
 static void ini_bad_identify(struct kunit *test)
 {
 	struct kblk_welcome welcome = good_welcome();
-	const struct kblk_request *request;
-	struct kblk_identify bad[7];
+	struct kblk_identify bad[10];
 	struct kblk_reply reply;
 	struct kd_side *side;
 	int i;
@@ -194,57 +301,54 @@ static void ini_bad_identify(struct kunit *test)
 	bad[3].block_size = 0;
 	bad[4].block_size = cpu_to_le32(SZ_8K);
 	bad[5].flags = cpu_to_le32(BIT(31));
-	bad[6].reserved[47] = 1;
+	bad[6].reserved[31] = 1;
+	bad[7].physical_block_size = cpu_to_le32(256);
+	bad[8].max_discard = cpu_to_le32(4096);
+	bad[9].max_write_zeroes = cpu_to_le32(513);
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		side = welcome_initiator(test, &welcome);
-		request = expect_identify(side);
-		reply = good_reply(request);
-		answer(side, request, &bad[i], &reply, sizeof(reply));
-		KUNIT_EXPECT_FALSE_MSG(test, ini_load_end(test), "identify %d",
+		attach(side);
+		reply = good_reply(expect_request(side, 1, KBLK_OP_IDENTIFY),
+				   sizeof(bad[i]));
+		answer(side, &reply, &bad[i], sizeof(reply) + sizeof(bad[i]));
+		KUNIT_EXPECT_FALSE_MSG(test, ini_connect_end(test), "identify %d",
 				       i);
 		kd_close(side);
 	}
 }
 
+/* Replies to IDENTIFY, with its data in place. */
 static void ini_bad_reply(struct kunit *test)
 {
 	struct kblk_identify identify = good_identify();
 	struct kblk_welcome welcome = good_welcome();
-	const struct kblk_request *request;
-	struct kblk_reply reply;
+	size_t len = sizeof(struct kblk_reply) + sizeof(identify);
+	struct kblk_reply bad[10];
+	size_t lens[10];
 	struct kd_side *side;
-	int i;
+	int i, j;
 
-	for (i = 0; i < 8; i++) {
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		side = welcome_initiator(test, &welcome);
-		request = expect_identify(side);
-		reply = good_reply(request);
-		switch (i) {
-		case 0:
-			reply.magic = 0;
-			break;
-		case 1:
-			reply.id ^= cpu_to_le64(1);
-			break;
-		case 2:
-			reply.id = cpu_to_le64(U64_MAX);
-			break;
-		case 3:
-			reply.id ^= cpu_to_le64(BIT_ULL(32));
-			break;
-		case 4:
-			reply.length = 0;
-			break;
-		case 5:
-			reply.reserved[0] = 1;
-			break;
-		case 6:
-			reply.status = cpu_to_le16(KBLK_ERR_IO);
-			break;
+		attach(side);
+		bad[0] = good_reply(expect_request(side, 1, KBLK_OP_IDENTIFY),
+				    sizeof(identify));
+		for (j = 0; j < ARRAY_SIZE(bad); j++) {
+			bad[j] = bad[0];
+			lens[j] = len;
 		}
-		answer(side, request, &identify, &reply,
-		       i == 7 ? 31 : sizeof(reply));
-		KUNIT_EXPECT_FALSE_MSG(test, ini_load_end(test), "reply %d", i);
+		bad[0].magic = 0;
+		bad[1].id ^= cpu_to_le64(1);
+		bad[2].id = cpu_to_le64(U64_MAX);
+		bad[3].id ^= cpu_to_le64(BIT_ULL(32));
+		bad[4].length = 0;
+		bad[5].reserved[0] = 1;
+		bad[6].status = cpu_to_le16(KBLK_ERR_IO);
+		lens[7] = sizeof(struct kblk_reply) - 1;
+		lens[8] = len - 1;
+		bad[9].length = cpu_to_le32(U32_MAX);
+		answer(side, &bad[i], &identify, lens[i]);
+		KUNIT_EXPECT_FALSE_MSG(test, ini_connect_end(test), "reply %d", i);
 		kd_close(side);
 	}
 }
@@ -252,49 +356,46 @@ static void ini_bad_reply(struct kunit *test)
 /* Longer than the initiator's buffer; the same reply twice. */
 static void ini_unexpected_reply(struct kunit *test)
 {
-	struct kblk_identify identify = good_identify();
+	struct kblk_identify good = good_identify();
 	struct kblk_welcome welcome = good_welcome();
-	const struct kblk_request *request;
 	struct kblk_reply reply;
 	struct kd_side *side;
 
 	side = welcome_initiator(test, &welcome);
-	request = expect_identify(side);
-	reply = good_reply(request);
-	answer(side, request, &identify, &reply, 64);
-	KUNIT_EXPECT_FALSE(test, ini_load_end(test));
+	attach(side);
+	reply = good_reply(expect_request(side, 1, KBLK_OP_IDENTIFY),
+			   sizeof(good));
+	answer(side, &reply, &good, sizeof(reply) + KBLK_INLINE + 64);
+	KUNIT_EXPECT_FALSE(test, ini_connect_end(test));
 	kd_close(side);
 
 	side = welcome_initiator(test, &welcome);
-	request = expect_identify(side);
-	reply = good_reply(request);
-	answer(side, request, &identify, &reply, sizeof(reply));
+	attach(side);
+	identify(side);
 	kd_send(side, REPLY_AT, sizeof(reply), 3);
 	KUNIT_EXPECT_TRUE(test, kd_wait_state(side->ep,
 					      DAT_EP_STATE_DISCONNECTED));
-	ini_load_end(test);
+	ini_connect_end(test);
 }
 
 /* The disk comes, but what is read from it is never answered. */
 static void ini_timeout(struct kunit *test)
 {
-	struct kblk_identify identify = good_identify();
 	struct kblk_welcome welcome = good_welcome();
-	const struct kblk_request *request;
-	struct kblk_reply reply;
 	struct kd_side *side;
 
 	side = welcome_initiator(test, &welcome);
-	request = expect_identify(side);
-	reply = good_reply(request);
-	answer(side, request, &identify, &reply, sizeof(reply));
+	attach(side);
+	identify(side);
+	expect_request(side, 2, KBLK_OP_READ);
 	KUNIT_EXPECT_TRUE(test, kd_wait_state(side->ep,
 					      DAT_EP_STATE_DISCONNECTED));
-	KUNIT_EXPECT_TRUE(test, ini_load_end(test));
+	KUNIT_EXPECT_TRUE(test, ini_connect_end(test));
 }
 
 static struct kunit_case ini_cases[] = {
 	KUNIT_CASE_PARAM(ini_bad_welcome, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_attach_refused, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_identify, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_reply, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_unexpected_reply, kd_gen_ia),
@@ -305,6 +406,7 @@ static struct kunit_case ini_cases[] = {
 static struct kunit_suite ini_suite = {
 	.name = "kdapl-blk-initiator",
 	.test_cases = ini_cases,
+	.exit = ini_unload,
 };
 
 kunit_test_suite(ini_suite);

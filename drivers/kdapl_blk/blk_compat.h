@@ -16,29 +16,83 @@
 #define KBLK_MQ_FLAGS	0
 #endif
 
-/* A disk for @set; @max_transfer and @block_size in bytes. */
+/*
+ * struct kblk_limits - what a disk can do
+ * @max_transfer: bytes, as @max_discard, @max_write_zeroes and the sizes
+ * @pages: of a transfer, which may begin inside a page
+ */
+struct kblk_limits {
+	u32 block_size;
+	u32 physical_block_size;
+	u32 max_transfer;
+	u32 pages;
+	u32 discard_granularity;
+	u32 max_discard;
+	u32 max_write_zeroes;
+	bool cache;
+	bool rotational;
+};
+
+#ifdef KDAPL_HAVE_BLK_ALLOC_DISK_LIMITS
 static inline struct gendisk *kblk_alloc_disk(struct blk_mq_tag_set *set,
-					      unsigned int block_size,
-					      unsigned int max_transfer,
+					      const struct kblk_limits *limits,
 					      void *queuedata)
 {
-#ifdef KDAPL_HAVE_BLK_ALLOC_DISK_LIMITS
 	struct queue_limits lim = {
-		.logical_block_size = block_size,
-		.max_hw_sectors = max_transfer >> SECTOR_SHIFT,
+		.logical_block_size = limits->block_size,
+		.physical_block_size = limits->physical_block_size,
+		.io_min = limits->physical_block_size,
+		.max_hw_sectors = limits->max_transfer >> SECTOR_SHIFT,
+		.max_segments = limits->pages,
+		.virt_boundary_mask = PAGE_SIZE - 1,
+		.discard_granularity = limits->discard_granularity,
+		.max_hw_discard_sectors = limits->max_discard >> SECTOR_SHIFT,
+		.max_write_zeroes_sectors =
+			limits->max_write_zeroes >> SECTOR_SHIFT,
 	};
+	struct gendisk *disk;
 
-	return blk_mq_alloc_disk(set, &lim, queuedata);
+#ifdef KDAPL_HAVE_QUEUE_LIMITS_FEATURES
+	if (limits->cache)
+		lim.features |= BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA;
+	if (limits->rotational)
+		lim.features |= BLK_FEAT_ROTATIONAL;
+	disk = blk_mq_alloc_disk(set, &lim, queuedata);
 #else
+	disk = blk_mq_alloc_disk(set, &lim, queuedata);
+	if (IS_ERR(disk))
+		return disk;
+	blk_queue_write_cache(disk->queue, limits->cache, limits->cache);
+	if (!limits->rotational)
+		blk_queue_flag_set(QUEUE_FLAG_NONROT, disk->queue);
+#endif
+	return disk;
+}
+#else
+static inline struct gendisk *kblk_alloc_disk(struct blk_mq_tag_set *set,
+					      const struct kblk_limits *limits,
+					      void *queuedata)
+{
 	struct gendisk *disk = blk_mq_alloc_disk(set, queuedata);
+	struct request_queue *q;
 
 	if (IS_ERR(disk))
 		return disk;
-	blk_queue_logical_block_size(disk->queue, block_size);
-	blk_queue_max_hw_sectors(disk->queue, max_transfer >> SECTOR_SHIFT);
-	blk_queue_flag_set(QUEUE_FLAG_NONROT, disk->queue);
+	q = disk->queue;
+	blk_queue_logical_block_size(q, limits->block_size);
+	blk_queue_physical_block_size(q, limits->physical_block_size);
+	blk_queue_max_hw_sectors(q, limits->max_transfer >> SECTOR_SHIFT);
+	blk_queue_max_segments(q, limits->pages);
+	blk_queue_virt_boundary(q, PAGE_SIZE - 1);
+	q->limits.discard_granularity = limits->discard_granularity;
+	blk_queue_max_discard_sectors(q, limits->max_discard >> SECTOR_SHIFT);
+	blk_queue_max_write_zeroes_sectors(q, limits->max_write_zeroes >>
+					      SECTOR_SHIFT);
+	blk_queue_write_cache(q, limits->cache, limits->cache);
+	if (!limits->rotational)
+		blk_queue_flag_set(QUEUE_FLAG_NONROT, q);
 	return disk;
-#endif
 }
+#endif
 
 #endif /* KDAPL_BLK_COMPAT_H */

@@ -2,16 +2,24 @@
 /*
  * kdapl_blk.ko: what its files share.
  *
- *   ini_main.c    parameters, the disk's life, statistics
- *   ini_queue.c   a connection: making it, losing it
- *   ini_io.c      a connection: requests and replies
- *   ini_disk.c    the block layer's side
+ *   ini_main.c       module
+ *   ini_configfs.c   what the administrator sees
+ *   ini_disk.c       the block layer's side
+ *   ini_recover.c    a disk's connections: made, lost, made again
+ *   ini_queue.c      one connection
+ *   ini_slot.c       what a connection needs for each request
+ *   ini_io.c         requests and replies
+ *   ini_admin.c      requests of our own: attach, identify, keep-alive
  *
- * A disk has one queue now; nothing in a queue knows of others, so that it can
- * have more. A queue has one slot for each request that may be outstanding, and
- * the block layer's tag is the number of the slot.
+ * A disk has several queues, each an Endpoint of its own and a hardware queue of
+ * the block layer; they know nothing of each other. A queue has a slot for each
+ * request that may be outstanding, the block layer's tag being its number, and a
+ * last one for requests of our own.
  *
- * Who completes a request is decided by KBI_SLOT_BUSY: the one who clears it.
+ * Who finishes a slot is decided by KBI_SLOT_BUSY: the one who clears it.
+ *
+ * Locks, outermost first: disk->admin (connect and disconnect, by configfs),
+ * disk->mutex (the connections are made or taken down).
  */
 #ifndef KDAPL_BLK_INI_H
 #define KDAPL_BLK_INI_H
@@ -19,6 +27,9 @@
 #include <linux/atomic.h>
 #include <linux/blk-mq.h>
 #include <linux/completion.h>
+#include <linux/configfs.h>
+#include <linux/mutex.h>
+#include <linux/scatterlist.h>
 #include <linux/workqueue.h>
 #include <dat/kdat.h>
 #include "kdapl_blk_proto.h"
@@ -28,9 +39,15 @@ enum kbi_stat {
 	KBI_STAT_REQUESTS,
 	KBI_STAT_REPLIES,
 	KBI_STAT_READ_BYTES,
+	KBI_STAT_WRITE_BYTES,
+	KBI_STAT_INLINE,
 	KBI_STAT_ERRORS,
 	KBI_STAT_TIMEOUTS,
 	KBI_STAT_NO_CREDIT,
+	KBI_STAT_INVALIDATED,
+	KBI_STAT_LOST,
+	KBI_STAT_REPLAYED,
+	KBI_STAT_ATTEMPTS,
 	KBI_STATS
 };
 
@@ -41,12 +58,15 @@ enum { KBI_SLOT_BUSY };
  * @flags: KBI_SLOT_BUSY
  * @rq: request of the block layer, NULL for one of our own
  * @id: what was sent as id: round in the upper half, number of the slot below
- * @pending: 2 when posted; the Send's completion and the reply take one each
+ * @pending: what must happen before it is finished: the Send completes, the
+ *	reply comes, the memory is no longer registered
  * @replied: the reply has come
- * @status: block layer's status of what the reply said
- * @length: bytes of data asked for
- * @data: where the target writes, max_transfer bytes
- * @done: for a request of our own
+ * @bound: @lmr is registered, as @rmr_context
+ * @inlined: bytes that may come with the reply
+ * @status: enum kblk_status of the reply
+ * @page: data that is sent with the request
+ * @sg: data that is not
+ * @into: where inline data of a request of our own goes
  */
 struct kbi_slot {
 	unsigned long flags;
@@ -54,75 +74,154 @@ struct kbi_slot {
 	u64 id;
 	atomic_t pending;
 	bool replied;
-	blk_status_t status;
-	u32 length;
-	struct kblk_buf data;
-	struct completion *done;
+	bool bound;
+	u32 inlined;
+	u16 status;
+	struct kblk_buf page;
+	struct scatterlist *sg;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+	void *into;
 };
 
-enum kbi_state {
-	KBI_CONNECTING,
-	KBI_LIVE,
-	KBI_DEAD
+enum kbi_queue_state {
+	KBI_QUEUE_CONNECTING,
+	KBI_QUEUE_LIVE,
+	KBI_QUEUE_DEAD
 };
 
 /*
  * struct kbi_queue - a connection to the target
- * @disk: whose it is
+ * @index: its number
  * @dto_evd: completions of everything posted to @ep
  * @conn_evd: events of the connection
- * @ep: NULL once the connection was taken down
- * @state: enum kbi_state; only goes forward
- * @connected: completed when @state leaves KBI_CONNECTING
- * @down_work: takes the connection down; queued by whoever set KBI_DEAD
+ * @ep: NULL if there is none
+ * @started: connecting was begun, so an event will say that it has ended
+ * @state: enum kbi_queue_state; only goes forward
+ * @connected: completed when @state leaves KBI_QUEUE_CONNECTING
+ * @gone: completed by the last event of the connection
+ * @admin: completed by the reply to a request of our own, or the loss of the
+ *	connection
  * @welcome: what the target has said
  * @credits: requests that may still be sent
- * @depth: slots; requests and replies have as many entries
+ * @used: something was sent since the last keep-alive
+ * @nslots: slots; requests and replies have as many entries
+ * @replies: headers of received messages, @pages the data that follows
  */
 struct kbi_queue {
 	struct kbi_disk *disk;
+	unsigned int index;
 	DAT_EVD_HANDLE dto_evd;
 	DAT_EVD_HANDLE conn_evd;
 	DAT_EP_HANDLE ep;
+	bool started;
 	atomic_t state;
 	struct completion connected;
-	struct work_struct down_work;
+	struct completion gone;
+	struct completion admin;
 	struct kblk_welcome welcome;
+	bool invalidate;
 	atomic_t credits;
-	unsigned int depth;
+	bool used;
+	unsigned int nslots;
 	struct kbi_slot *slots;
 	struct kblk_buf requests;
 	struct kblk_buf replies;
+	struct kblk_buf *pages;
+};
+
+/* What the administrator has set; constant while connected. */
+struct kbi_params {
+	char ia[DAT_NAME_MAX_LENGTH];
+	char address[64];
+	char subsystem[KBLK_NAME_LEN];
+	char client[KBLK_NAME_LEN];
+	u32 conn_qual;
+	u32 namespace;
+	u32 queues;
+	u32 read_queues;
+	u32 depth;
+	u32 timeout_ms;
+	u32 connect_timeout_ms;
+	u32 keepalive_ms;
+	u32 reconnect_ms;
+	u32 reconnect_max_ms;
+	u32 give_up_ms;
+};
+
+enum kbi_state {
+	KBI_IDLE,		/* there is no disk */
+	KBI_CONNECTING,		/* for the first time */
+	KBI_LIVE,
+	KBI_RECOVERING,		/* connections lost, requests wait */
+	KBI_FAILED,		/* connections lost for too long, requests fail */
+	KBI_REMOVING
 };
 
 /*
- * struct kbi_disk - the disk
+ * struct kbi_disk - a disk
+ * @state: enum kbi_state
+ * @admin: see above, as @mutex
+ * @removing: do not connect any more
+ * @quiesced: the block layer does not hand us requests
+ * @session: see struct kblk_hello, as @epoch
+ * @target: address
  * @ia: the adapter; @async_evd and @pz belong to it
  * @sync: the device does not see memory as the CPU does, see dat_lmr_sync_*()
- * @queue: its only connection
- * @set: tags
- * @gendisk: NULL until the target has said how large it is
+ * @nqueues: queues in use
+ * @gendisk: NULL unless there is a disk
+ * @shown: it was added
+ * @identify: what the volume is
  * @max_transfer: bytes
- * @size: bytes
- * @block_size: bytes
+ * @lost_at: jiffies
+ * @attempts: since then
+ * @err_work: takes the connections down
+ * @reconnect_work: makes them again
  */
 struct kbi_disk {
+	struct config_item item;
+	struct kbi_params params;
+	atomic_t state;
+	struct mutex admin;		/* see above */
+	struct mutex mutex;		/* see above */
+	bool removing;
+	bool quiesced;
+	u64 session;
+	u32 epoch;
+	struct sockaddr_storage target;
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE async_evd;
 	DAT_PZ_HANDLE pz;
 	bool sync;
-	struct kbi_queue queue;
+	struct kbi_queue *queues;
+	unsigned int nqueues;
 	struct blk_mq_tag_set set;
 	struct gendisk *gendisk;
+	bool shown;
+	int index;
+	struct kblk_identify identify;
 	u32 max_transfer;
-	u64 size;
-	u32 block_size;
+	unsigned long lost_at;
+	unsigned int attempts;
+	struct work_struct err_work;
+	struct delayed_work reconnect_work;
+	struct delayed_work keepalive_work;
 	atomic64_t stats[KBI_STATS];
 };
 
-/* Parameters of the module; constant once it runs. */
-extern unsigned int kbi_depth;
-extern unsigned int kbi_timeout;
+/*
+ * struct kbi_pdu - our part of a request of the block layer
+ * @status: how it ended
+ * @lost: its connection was lost before the reply came
+ * @tries: how often that has happened to it
+ */
+struct kbi_pdu {
+	blk_status_t status;
+	bool lost;
+	u8 tries;
+};
+
 extern struct workqueue_struct *kbi_wq;
 
 static inline void kbi_count(struct kbi_disk *disk, enum kbi_stat stat, u64 n)
@@ -132,27 +231,58 @@ static inline void kbi_count(struct kbi_disk *disk, enum kbi_stat stat, u64 n)
 
 static inline bool kbi_queue_live(struct kbi_queue *queue)
 {
-	return atomic_read(&queue->state) == KBI_LIVE;
+	return atomic_read(&queue->state) == KBI_QUEUE_LIVE;
 }
 
-/* ini_queue.c */
-int kbi_queue_start(struct kbi_queue *queue, struct kbi_disk *disk,
-		    struct sockaddr *addr, u16 port);
-void kbi_queue_stop(struct kbi_queue *queue);
-void kbi_queue_down(struct kbi_queue *queue, const char *why);
+static inline enum kbi_state kbi_state(struct kbi_disk *disk)
+{
+	/* Who sees KBI_LIVE sees the queues. */
+	return atomic_read_acquire(&disk->state);
+}
 
-/* ini_io.c */
-int kbi_io_alloc(struct kbi_queue *queue);
-int kbi_io_alloc_data(struct kbi_queue *queue);
-void kbi_io_free(struct kbi_queue *queue);
-blk_status_t kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
-			 enum kblk_opcode opcode, u64 offset, u32 length);
-void kbi_io_fail_all(struct kbi_queue *queue);
-int kbi_io_identify(struct kbi_queue *queue);
-void kbi_dto_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
+/* ini_configfs.c */
+int kbi_configfs_register(void);
+void kbi_configfs_unregister(void);
 
 /* ini_disk.c */
 int kbi_disk_add(struct kbi_disk *disk);
-void kbi_disk_remove(struct kbi_disk *disk);
+int kbi_disk_show(struct kbi_disk *disk);
+void kbi_disk_del(struct kbi_disk *disk);
+void kbi_disk_quiesce(struct kbi_disk *disk);
+void kbi_disk_unquiesce(struct kbi_disk *disk);
+void kbi_disk_cancel(struct kbi_disk *disk);
+void kbi_disk_complete(struct request *rq);
+unsigned int kbi_disk_queues(struct kbi_disk *disk);
+void kbi_disk_resize(struct kbi_disk *disk);
+
+/* ini_recover.c */
+int kbi_connect(struct kbi_disk *disk);
+void kbi_disconnect(struct kbi_disk *disk);
+void kbi_disk_error(struct kbi_disk *disk, const char *why);
+void kbi_err_work(struct work_struct *work);
+void kbi_reconnect_work(struct work_struct *work);
+
+/* ini_queue.c */
+int kbi_queue_start(struct kbi_queue *queue);
+void kbi_queue_stop(struct kbi_queue *queue);
+void kbi_queue_lost(struct kbi_queue *queue, const char *why);
+
+/* ini_slot.c */
+int kbi_slots_alloc(struct kbi_queue *queue);
+int kbi_slots_alloc_data(struct kbi_queue *queue);
+void kbi_slots_free(struct kbi_queue *queue);
+DAT_RETURN kbi_reply_post(struct kbi_queue *queue, unsigned int n);
+
+/* ini_io.c */
+bool kbi_io_credit(struct kbi_queue *queue);
+int kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
+		const struct kblk_request *request, u32 inlined);
+blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq);
+void kbi_dto_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
+
+/* ini_admin.c */
+int kbi_attach(struct kbi_queue *queue);
+int kbi_identify(struct kbi_queue *queue, struct kblk_identify *identify);
+void kbi_keepalive_work(struct work_struct *work);
 
 #endif /* KDAPL_BLK_INI_H */

@@ -2,79 +2,76 @@
 /*
  * The disk as the block layer sees it.
  *
- * Data comes into the slot's registered buffer and is copied from there when the
- * request is completed. The block layer watches the time: a request that gets no
- * answer ends the connection, because only that makes sure that the target will
- * not write into the buffer later, when it belongs to another request.
+ * The block layer watches the time: a request that gets no answer ends the
+ * connections, because only that makes sure that the target will not touch its
+ * pages later, when they belong to somebody else.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/bvec.h>
+#include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/printk.h>
 #include "blk_compat.h"
 #include "ini.h"
 
-static struct kbi_slot *kbi_slot_of(struct request *rq)
-{
-	struct kbi_queue *queue = rq->mq_hctx->driver_data;
+/* A request that has seen so many connections end is perhaps why. */
+#define KBI_MAX_TRIES	10
 
-	return &queue->slots[rq->tag];
-}
+static DEFINE_IDA(kbi_ida);
+
+/* ---- Requests ------------------------------------------------------------ */
 
 static blk_status_t kbi_queue_rq(struct blk_mq_hw_ctx *hctx,
 				 const struct blk_mq_queue_data *bd)
 {
 	struct kbi_queue *queue = hctx->driver_data;
-	struct request *rq = bd->rq;
-	struct kbi_slot *slot = kbi_slot_of(rq);
+	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(bd->rq);
 
-	if (req_op(rq) != REQ_OP_READ)
-		return BLK_STS_NOTSUPP;
-	if (!kbi_queue_live(queue))
+	switch (kbi_state(queue->disk)) {
+	case KBI_LIVE:
+		break;
+	case KBI_RECOVERING:
+		return BLK_STS_RESOURCE;
+	default:
 		return BLK_STS_TRANSPORT;
-	slot->rq = rq;
-	blk_mq_start_request(rq);
-	return kbi_io_send(queue, slot, KBLK_OP_READ,
-			   blk_rq_pos(rq) << SECTOR_SHIFT, blk_rq_bytes(rq));
+	}
+	if (!(bd->rq->rq_flags & RQF_DONTPREP)) {
+		pdu->tries = 0;
+		bd->rq->rq_flags |= RQF_DONTPREP;
+	}
+	return kbi_io_queue(queue, bd->rq);
 }
 
-static void kbi_copy_data(struct request *rq, struct kbi_slot *slot)
+/* It has ended, one way or another. */
+void kbi_disk_complete(struct request *rq)
 {
-	struct req_iterator iter;
-	const void *from = slot->data.va;
-	struct bio_vec bvec;
+	struct kbi_disk *disk = rq->q->queuedata;
+	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
+	enum kbi_state state = kbi_state(disk);
 
-	rq_for_each_segment(bvec, rq, iter) {
-		memcpy_to_bvec(&bvec, from);
-		from += bvec.bv_len;
+	if (!pdu->lost) {
+		if (req_op(rq) == REQ_OP_READ)
+			kbi_count(disk, KBI_STAT_READ_BYTES, blk_rq_bytes(rq));
+		else if (req_op(rq) == REQ_OP_WRITE)
+			kbi_count(disk, KBI_STAT_WRITE_BYTES,
+				  blk_rq_bytes(rq));
+		blk_mq_end_request(rq, pdu->status);
+	} else if ((state == KBI_RECOVERING || state == KBI_LIVE) &&
+		   !READ_ONCE(disk->removing) && ++pdu->tries < KBI_MAX_TRIES) {
+		kbi_count(disk, KBI_STAT_REPLAYED, 1);
+		blk_mq_requeue_request(rq, true);
+	} else {
+		blk_mq_end_request(rq, BLK_STS_TRANSPORT);
 	}
-}
-
-static void kbi_complete_rq(struct request *rq)
-{
-	struct kbi_queue *queue = rq->mq_hctx->driver_data;
-	struct kbi_slot *slot = kbi_slot_of(rq);
-	struct kbi_disk *disk = queue->disk;
-	DAT_LMR_TRIPLET seg;
-
-	if (slot->status == BLK_STS_OK) {
-		seg = kblk_seg(&slot->data, 0, slot->length);
-		if (disk->sync)
-			dat_lmr_sync_rdma_write(disk->ia, &seg, 1);
-		kbi_copy_data(rq, slot);
-		kbi_count(disk, KBI_STAT_READ_BYTES, slot->length);
-	}
-	blk_mq_end_request(rq, slot->status);
 }
 
 static enum blk_eh_timer_return kbi_timed_out(struct request *rq)
 {
-	struct kbi_queue *queue = rq->mq_hctx->driver_data;
+	struct kbi_disk *disk = rq->q->queuedata;
 
-	kbi_count(queue->disk, KBI_STAT_TIMEOUTS, 1);
-	kbi_queue_down(queue, "a request was not answered in time");
-	/* It fails with all others when the connection is down. */
+	kbi_count(disk, KBI_STAT_TIMEOUTS, 1);
+	kbi_disk_error(disk, "a request was not answered in time");
+	/* It comes back with all others when the connections are down. */
 	return BLK_EH_RESET_TIMER;
 }
 
@@ -83,75 +80,196 @@ static int kbi_init_hctx(struct blk_mq_hw_ctx *hctx, void *data,
 {
 	struct kbi_disk *disk = data;
 
-	hctx->driver_data = &disk->queue;
+	hctx->driver_data = &disk->queues[index];
 	return 0;
+}
+
+static void kbi_map_queues(struct blk_mq_tag_set *set)
+{
+	struct kbi_disk *disk = set->driver_data;
+	struct blk_mq_queue_map *map = &set->map[HCTX_TYPE_DEFAULT];
+
+	map->nr_queues = disk->nqueues - disk->params.read_queues;
+	map->queue_offset = 0;
+	blk_mq_map_queues(map);
+	if (!disk->params.read_queues)
+		return;
+	set->map[HCTX_TYPE_READ].nr_queues = disk->params.read_queues;
+	set->map[HCTX_TYPE_READ].queue_offset = map->nr_queues;
+	blk_mq_map_queues(&set->map[HCTX_TYPE_READ]);
 }
 
 static const struct blk_mq_ops kbi_mq_ops = {
 	.queue_rq = kbi_queue_rq,
-	.complete = kbi_complete_rq,
+	.complete = kbi_disk_complete,
 	.timeout = kbi_timed_out,
 	.init_hctx = kbi_init_hctx,
+	.map_queues = kbi_map_queues,
 };
 
 static const struct block_device_operations kbi_fops = {
 	.owner = THIS_MODULE,
 };
 
+/* Queues to make: not more of a kind than there are CPUs. */
+unsigned int kbi_disk_queues(struct kbi_disk *disk)
+{
+	struct kbi_params *params = &disk->params;
+	unsigned int n = params->queues ?: num_online_cpus();
+
+	params->read_queues = min(params->read_queues, nr_cpu_ids);
+	return min(n, nr_cpu_ids) + params->read_queues;
+}
+
+/* ---- Standing still ------------------------------------------------------ */
+
+/* Nothing is handed to us when this returns. Under disk->mutex, as the next. */
+void kbi_disk_quiesce(struct kbi_disk *disk)
+{
+	if (!disk->gendisk || disk->quiesced)
+		return;
+	blk_mq_quiesce_queue(disk->gendisk->queue);
+	disk->quiesced = true;
+}
+
+void kbi_disk_unquiesce(struct kbi_disk *disk)
+{
+	if (!disk->quiesced)
+		return;
+	disk->quiesced = false;
+	blk_mq_unquiesce_queue(disk->gendisk->queue);
+	blk_mq_kick_requeue_list(disk->gendisk->queue);
+}
+
+static bool kbi_cancel(struct request *rq, void *data)
+{
+	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
+
+	if (!blk_mq_request_completed(rq)) {
+		pdu->lost = true;
+		blk_mq_complete_request(rq);
+	}
+	return true;
+}
+
+/* The connections are down: give back what was outstanding. */
+void kbi_disk_cancel(struct kbi_disk *disk)
+{
+	if (!disk->gendisk)
+		return;
+	blk_mq_tagset_busy_iter(&disk->set, kbi_cancel, disk);
+	blk_mq_tagset_wait_completed_request(&disk->set);
+}
+
+/* ---- The disk's life ----------------------------------------------------- */
+
 static int kbi_tags_alloc(struct kbi_disk *disk)
 {
+	memset(&disk->set, 0, sizeof(disk->set));
 	disk->set.ops = &kbi_mq_ops;
-	disk->set.nr_hw_queues = 1;
-	disk->set.queue_depth = atomic_read(&disk->queue.credits);
+	disk->set.nr_hw_queues = disk->nqueues;
+	disk->set.nr_maps = disk->params.read_queues ? 2 : 1;
+	disk->set.queue_depth = disk->params.depth;
+	disk->set.cmd_size = sizeof(struct kbi_pdu);
 	disk->set.numa_node = NUMA_NO_NODE;
 	disk->set.flags = KBLK_MQ_FLAGS;
-	disk->set.timeout = kbi_timeout * HZ;
+	disk->set.timeout = msecs_to_jiffies(disk->params.timeout_ms);
 	disk->set.driver_data = disk;
 	return blk_mq_alloc_tag_set(&disk->set);
 }
 
-/* Connected and identified: show the disk. */
+static struct kblk_limits kbi_limits(struct kbi_disk *disk)
+{
+	const struct kblk_identify *identify = &disk->identify;
+	u32 flags = le32_to_cpu(identify->flags);
+
+	return (struct kblk_limits) {
+		.block_size = le32_to_cpu(identify->block_size),
+		.physical_block_size =
+			le32_to_cpu(identify->physical_block_size),
+		.max_transfer = disk->max_transfer,
+		.pages = disk->max_transfer / PAGE_SIZE + 1,
+		.discard_granularity =
+			le32_to_cpu(identify->discard_granularity),
+		.max_discard = le32_to_cpu(identify->max_discard),
+		.max_write_zeroes = le32_to_cpu(identify->max_write_zeroes),
+		.cache = flags & KBLK_VOLUME_CACHE,
+		.rotational = flags & KBLK_VOLUME_ROTATIONAL,
+	};
+}
+
+/* Connected: make the disk. It is not to be seen yet. */
 int kbi_disk_add(struct kbi_disk *disk)
 {
+	struct kblk_limits limits = kbi_limits(disk);
 	struct gendisk *gendisk;
 	int err;
 
 	err = kbi_tags_alloc(disk);
 	if (err)
 		return err;
-	gendisk = kblk_alloc_disk(&disk->set, disk->block_size,
-				  disk->max_transfer, disk);
-	if (IS_ERR(gendisk)) {
-		err = PTR_ERR(gendisk);
+	disk->index = ida_alloc(&kbi_ida, GFP_KERNEL);
+	if (disk->index < 0) {
+		err = disk->index;
 		goto free_tags;
 	}
-	strscpy(gendisk->disk_name, "kdapl0", sizeof(gendisk->disk_name));
+	gendisk = kblk_alloc_disk(&disk->set, &limits, disk);
+	if (IS_ERR(gendisk)) {
+		err = PTR_ERR(gendisk);
+		goto free_index;
+	}
+	snprintf(gendisk->disk_name, sizeof(gendisk->disk_name), "kdapl%d",
+		 disk->index);
 	gendisk->fops = &kbi_fops;
 	gendisk->private_data = disk;
-	set_capacity(gendisk, disk->size >> SECTOR_SHIFT);
-	set_disk_ro(gendisk, true);
+	set_capacity(gendisk, le64_to_cpu(disk->identify.size) >> SECTOR_SHIFT);
+	set_disk_ro(gendisk, le32_to_cpu(disk->identify.flags) &
+			     KBLK_VOLUME_READ_ONLY);
 	disk->gendisk = gendisk;
-	err = add_disk(gendisk);
-	if (!err)
-		return 0;
-	/* Reading the partition table may have lost the connection. */
-	flush_work(&disk->queue.down_work);
-	disk->gendisk = NULL;
-	put_disk(gendisk);
+	return 0;
+
+free_index:
+	ida_free(&kbi_ida, disk->index);
 free_tags:
 	blk_mq_free_tag_set(&disk->set);
 	return err;
 }
 
-/* Nobody has it open. Requests of the page cache are finished or fail. */
-void kbi_disk_remove(struct kbi_disk *disk)
+int kbi_disk_show(struct kbi_disk *disk)
 {
-	struct gendisk *gendisk = disk->gendisk;
+	int err = add_disk(disk->gendisk);
 
-	del_gendisk(gendisk);
-	kbi_queue_down(&disk->queue, NULL);
-	flush_work(&disk->queue.down_work);
+	mutex_lock(&disk->mutex);
+	disk->shown = !err;
+	mutex_unlock(&disk->mutex);
+	if (err)
+		pr_err("%s: no disk: %d\n", config_item_name(&disk->item), err);
+	else
+		pr_info("%s: %s, %llu bytes\n", config_item_name(&disk->item),
+			disk->gendisk->disk_name,
+			le64_to_cpu(disk->identify.size));
+	return err;
+}
+
+/* The target was asked again how large the volume is. */
+void kbi_disk_resize(struct kbi_disk *disk)
+{
+	if (disk->shown && !disk->removing)
+		set_capacity_and_notify(disk->gendisk,
+					le64_to_cpu(disk->identify.size) >>
+					SECTOR_SHIFT);
+}
+
+/* Whoever has it open gets errors from now on. */
+void kbi_disk_del(struct kbi_disk *disk)
+{
+	if (disk->shown)
+		del_gendisk(disk->gendisk);
+	mutex_lock(&disk->mutex);
+	put_disk(disk->gendisk);
 	disk->gendisk = NULL;
-	put_disk(gendisk);
+	disk->shown = false;
+	mutex_unlock(&disk->mutex);
 	blk_mq_free_tag_set(&disk->set);
+	ida_free(&kbi_ida, disk->index);
 }

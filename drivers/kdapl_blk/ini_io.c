@@ -2,23 +2,21 @@
 /*
  * Requests to the target and its replies.
  *
- * The target writes data into the slot's own buffer, which is registered for as
- * long as the slot exists, and then sends a reply. The slot is finished when the
- * reply has come and the Send has completed: until then the request's memory
- * belongs to the device. A buffer for the reply is posted before its request can
- * be, so the target never finds none.
+ * Data of up to a page travels with the messages and is copied. The pages of a
+ * larger request are shown to the target for as long as it is served: a work
+ * request binds the slot's LMR to them, the target's reply takes that back if
+ * both devices can, another work request otherwise. Only then is the request
+ * finished.
  *
- * The target is trusted with the data, that is its job, but not with the
- * kernel: a reply that fits no outstanding request ends the connection.
+ * The target is trusted with the data, that is its job, but not with the kernel:
+ * a reply that fits no outstanding request ends the connection.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/log2.h>
+#include <linux/blk-mq.h>
+#include <linux/bvec.h>
 #include <linux/printk.h>
-#include <linux/slab.h>
 #include "ini.h"
-
-#define KBI_IDENTIFY_TIMEOUT	(10 * HZ)
 
 static unsigned int kbi_slot_number(struct kbi_queue *queue,
 				    struct kbi_slot *slot)
@@ -28,18 +26,42 @@ static unsigned int kbi_slot_number(struct kbi_queue *queue,
 
 /* ---- Finishing ----------------------------------------------------------- */
 
+static blk_status_t kbi_blk_status(u16 status)
+{
+	switch (status) {
+	case KBLK_OK:
+		return BLK_STS_OK;
+	case KBLK_ERR_UNSUPPORTED:
+		return BLK_STS_NOTSUPP;
+	case KBLK_ERR_NO_SPACE:
+		return BLK_STS_NOSPC;
+	case KBLK_ERR_IO:
+		return BLK_STS_MEDIUM;
+	default:
+		return BLK_STS_IOERR;
+	}
+}
+
 /* The caller has cleared KBI_SLOT_BUSY. Any context. */
 static void kbi_slot_finish(struct kbi_queue *queue, struct kbi_slot *slot)
 {
-	if (slot->status != BLK_STS_OK)
+	struct request *rq = slot->rq;
+	struct kbi_pdu *pdu;
+
+	if (slot->status != KBLK_OK)
 		kbi_count(queue->disk, KBI_STAT_ERRORS, 1);
-	if (slot->rq)
-		blk_mq_complete_request(slot->rq);
-	else
-		complete(slot->done);
+	if (!rq) {
+		complete(&queue->admin);
+		return;
+	}
+	pdu = blk_mq_rq_to_pdu(rq);
+	pdu->status = kbi_blk_status(slot->status);
+	pdu->lost = false;
+	if (!blk_mq_complete_request_remote(rq))
+		kbi_disk_complete(rq);
 }
 
-/* The Send has completed, or the reply has come. */
+/* One of the things has happened that the slot waits for. */
 static void kbi_slot_put(struct kbi_queue *queue, struct kbi_slot *slot)
 {
 	if (atomic_dec_and_test(&slot->pending) &&
@@ -47,110 +69,221 @@ static void kbi_slot_put(struct kbi_queue *queue, struct kbi_slot *slot)
 		kbi_slot_finish(queue, slot);
 }
 
-/* No upcall runs any more, and nobody sends. */
-void kbi_io_fail_all(struct kbi_queue *queue)
-{
-	struct kbi_slot *slot;
-	unsigned int i;
-
-	for (i = 0; queue->slots && i < queue->depth; i++) {
-		slot = &queue->slots[i];
-		if (!test_and_clear_bit(KBI_SLOT_BUSY, &slot->flags))
-			continue;
-		slot->status = BLK_STS_TRANSPORT;
-		kbi_slot_finish(queue, slot);
-	}
-}
-
 /* ---- Sending ------------------------------------------------------------- */
 
-static void kbi_io_fill(struct kbi_queue *queue, struct kbi_slot *slot,
-			enum kblk_opcode opcode, u64 offset, u32 length)
+/* Take a credit, if the target has given one. */
+bool kbi_io_credit(struct kbi_queue *queue)
 {
-	struct kblk_request *request = queue->requests.va;
-
-	request += kbi_slot_number(queue, slot);
-	memset(request, 0, sizeof(*request));
-	request->magic = cpu_to_le32(KBLK_MAGIC);
-	request->opcode = opcode;
-	request->id = cpu_to_le64(slot->id);
-	request->offset = cpu_to_le64(offset);
-	request->length = cpu_to_le32(length);
-	request->rmr_context = cpu_to_le32(slot->data.rmr_context);
-	request->address = cpu_to_le64(slot->data.addr);
+	if (atomic_dec_if_positive(&queue->credits) >= 0)
+		return true;
+	kbi_count(queue->disk, KBI_STAT_NO_CREDIT, 1);
+	return false;
 }
 
 /**
- * kbi_io_send - send a request
- * @queue: the queue
- * @slot: a slot that is not busy; @rq or @done are set
- * @opcode: what to ask for
- * @offset: on the volume, bytes
- * @length: bytes of data to come
+ * kbi_io_send() - send a request
+ * @queue: the queue; a credit was taken
+ * @slot: a slot that is not busy; rq, inlined and bound are set
+ * @request: what to send; magic and id are filled in
+ * @inlined: bytes of the slot's page to send with it
  *
  * Context: Any but hardirq.
- * Return: BLK_STS_OK if the slot will be finished; BLK_STS_RESOURCE if the
- * target has given no credit for it now.
+ * Return: 0 if the slot will be finished, else it was not sent.
  */
-blk_status_t kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
-			 enum kblk_opcode opcode, u64 offset, u32 length)
+int kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
+		const struct kblk_request *request, u32 inlined)
 {
 	unsigned int n = kbi_slot_number(queue, slot);
-	DAT_LMR_TRIPLET seg = kblk_seg(&queue->requests,
-				       n * sizeof(struct kblk_request),
-				       sizeof(struct kblk_request));
+	size_t at = n * sizeof(struct kblk_request);
+	struct kblk_request *to = queue->requests.va + at;
+	DAT_LMR_TRIPLET segs[2] = {
+		kblk_seg(&queue->requests, at, sizeof(*to)),
+		kblk_seg(&slot->page, 0, inlined),
+	};
 	DAT_DTO_COOKIE cookie = { .as_64 = n };
 	DAT_RETURN ret;
 
-	if (atomic_dec_if_positive(&queue->credits) < 0) {
-		kbi_count(queue->disk, KBI_STAT_NO_CREDIT, 1);
-		return BLK_STS_RESOURCE;
-	}
 	/* A reply to an earlier use of the slot must not fit this one. */
 	slot->id = (((slot->id >> 32) + 1) << 32) | n;
-	slot->status = BLK_STS_OK;
-	slot->length = length;
 	slot->replied = false;
+	*to = *request;
+	to->magic = cpu_to_le32(KBLK_MAGIC);
+	to->id = cpu_to_le64(slot->id);
+	queue->used = true;
 	atomic_set(&slot->pending, 2);
-	kbi_io_fill(queue, slot, opcode, offset, length);
 	set_bit(KBI_SLOT_BUSY, &slot->flags);
-
-	ret = dat_ep_post_send(queue->ep, 1, &seg, cookie,
+	ret = dat_ep_post_send(queue->ep, inlined ? 2 : 1, segs, cookie,
 			       DAT_COMPLETION_DEFAULT_FLAG);
 	if (ret == DAT_SUCCESS) {
 		kbi_count(queue->disk, KBI_STAT_REQUESTS, 1);
-		return BLK_STS_OK;
+		return 0;
 	}
-	if (!test_and_clear_bit(KBI_SLOT_BUSY, &slot->flags))
-		return BLK_STS_OK;	/* failed by somebody else already */
-	kbi_queue_down(queue, "cannot send");
-	return BLK_STS_TRANSPORT;
+	clear_bit(KBI_SLOT_BUSY, &slot->flags);
+	kbi_queue_lost(queue, "cannot send");
+	return -ENOTCONN;
+}
+
+/* Show the request's pages to the target. */
+static DAT_RETURN kbi_io_bind(struct kbi_queue *queue, struct kbi_slot *slot,
+			      struct kblk_request *request)
+{
+	struct kbi_disk *disk = queue->disk;
+	DAT_REGION_DESCRIPTION region = { .for_platform = slot->sg };
+	DAT_DTO_COOKIE cookie = { .as_64 = kbi_slot_number(queue, slot) };
+	bool write = request->opcode == KBLK_OP_WRITE;
+	struct scatterlist *sg;
+	DAT_LMR_TRIPLET seg;
+	u64 pages = 0;
+	DAT_RETURN ret;
+	int i, n;
+
+	n = blk_rq_map_sg(slot->rq->q, slot->rq, slot->sg);
+	for_each_sg(slot->sg, sg, n, i)
+		pages += DIV_ROUND_UP(offset_in_page(sg->offset) + sg->length,
+				      PAGE_SIZE);
+	ret = dat_lmr_fmr(slot->lmr, DAT_MEM_TYPE_PLATFORM, region, pages,
+			  write ? DAT_MEM_PRIV_LOCAL_READ_FLAG |
+				  DAT_MEM_PRIV_REMOTE_READ_FLAG :
+				  DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
+				  DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
+			  DAT_VA_TYPE_VA, queue->ep, cookie,
+			  DAT_COMPLETION_SUPPRESS_FLAG, &slot->lmr_context,
+			  &slot->rmr_context);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	slot->bound = true;
+	request->rmr_context = cpu_to_le32(slot->rmr_context);
+	request->address = cpu_to_le64(sg_phys(slot->sg));
+	if (!disk->sync || !write)
+		return ret;
+	seg.virtual_address = sg_phys(slot->sg);
+	seg.segment_length = le32_to_cpu(request->length);
+	seg.lmr_context = slot->lmr_context;
+	return dat_lmr_sync_rdma_read(disk->ia, &seg, 1);
+}
+
+/* Not to be seen by the target any more; the reply has not done that. */
+static void kbi_io_unbind(struct kbi_queue *queue, struct kbi_slot *slot)
+{
+	DAT_DTO_COOKIE cookie = { .as_64 = kbi_slot_number(queue, slot) };
+	struct kbi_disk *disk = queue->disk;
+	DAT_LMR_TRIPLET seg = {
+		.virtual_address = sg_phys(slot->sg),
+		.segment_length = blk_rq_bytes(slot->rq),
+		.lmr_context = slot->lmr_context,
+	};
+
+	if (disk->sync && rq_data_dir(slot->rq) == READ)
+		dat_lmr_sync_rdma_write(disk->ia, &seg, 1);
+	slot->bound = false;
+	atomic_inc(&slot->pending);
+	if (dat_lmr_invalidate(slot->lmr, queue->ep, cookie,
+			       DAT_COMPLETION_DEFAULT_FLAG) != DAT_SUCCESS)
+		kbi_queue_lost(queue, "cannot take memory back");
+}
+
+static void kbi_copy_out(struct request *rq, void *to)
+{
+	struct req_iterator iter;
+	struct bio_vec bvec;
+
+	rq_for_each_segment(bvec, rq, iter) {
+		memcpy_from_bvec(to, &bvec);
+		to += bvec.bv_len;
+	}
+}
+
+static void kbi_copy_in(struct request *rq, const void *from)
+{
+	struct req_iterator iter;
+	struct bio_vec bvec;
+
+	rq_for_each_segment(bvec, rq, iter) {
+		memcpy_to_bvec(&bvec, from);
+		from += bvec.bv_len;
+	}
+}
+
+/* What a request of the block layer is for the target. */
+static bool kbi_io_translate(struct request *rq, struct kblk_request *request)
+{
+	memset(request, 0, sizeof(*request));
+	switch (req_op(rq)) {
+	case REQ_OP_READ:
+		request->opcode = KBLK_OP_READ;
+		break;
+	case REQ_OP_WRITE:
+		request->opcode = KBLK_OP_WRITE;
+		break;
+	case REQ_OP_FLUSH:
+		request->opcode = KBLK_OP_FLUSH;
+		return true;
+	case REQ_OP_DISCARD:
+		request->opcode = KBLK_OP_DISCARD;
+		break;
+	case REQ_OP_WRITE_ZEROES:
+		request->opcode = KBLK_OP_WRITE_ZEROES;
+		break;
+	default:
+		return false;
+	}
+	request->offset = cpu_to_le64(blk_rq_pos(rq) << SECTOR_SHIFT);
+	request->length = cpu_to_le32(blk_rq_bytes(rq));
+	if (rq->cmd_flags & REQ_FUA && request->opcode == KBLK_OP_WRITE)
+		request->flags |= KBLK_FUA;
+	return true;
+}
+
+/**
+ * kbi_io_queue() - send a request of the block layer
+ * @queue: the queue it is for; the disk is live
+ * @rq: the request
+ *
+ * Context: Any but hardirq.
+ * Return: BLK_STS_OK if it will be completed; BLK_STS_RESOURCE: not now.
+ */
+blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq)
+{
+	struct kbi_slot *slot = &queue->slots[rq->tag];
+	struct kblk_request request;
+	u32 length = blk_rq_bytes(rq);
+	u32 inlined = 0;
+	DAT_RETURN ret;
+
+	if (!kbi_io_translate(rq, &request))
+		return BLK_STS_NOTSUPP;
+	if (!kbi_io_credit(queue))
+		return BLK_STS_RESOURCE;
+	blk_mq_start_request(rq);
+	slot->rq = rq;
+	slot->inlined = 0;
+	slot->bound = false;
+	if (request.opcode != KBLK_OP_READ && request.opcode != KBLK_OP_WRITE) {
+		/* no data */
+	} else if (length <= KBLK_INLINE) {
+		request.flags |= KBLK_INLINED;
+		kbi_count(queue->disk, KBI_STAT_INLINE, 1);
+		if (request.opcode == KBLK_OP_READ) {
+			slot->inlined = length;
+		} else {
+			kbi_copy_out(rq, slot->page.va);
+			inlined = length;
+		}
+	} else {
+		ret = kbi_io_bind(queue, slot, &request);
+		if (ret != DAT_SUCCESS) {
+			atomic_inc(&queue->credits);
+			if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES)
+				kbi_queue_lost(queue, kblk_strerror(ret));
+			return BLK_STS_RESOURCE;
+		}
+	}
+	/* If that fails the connection is lost, and it comes again later. */
+	return kbi_io_send(queue, slot, &request, inlined) ?
+	       BLK_STS_RESOURCE : BLK_STS_OK;
 }
 
 /* ---- Receiving ----------------------------------------------------------- */
-
-static DAT_RETURN kbi_reply_post(struct kbi_queue *queue, unsigned int n)
-{
-	DAT_LMR_TRIPLET seg = kblk_seg(&queue->replies,
-				       n * sizeof(struct kblk_reply),
-				       sizeof(struct kblk_reply));
-	DAT_DTO_COOKIE cookie = { .as_64 = n };
-
-	return dat_ep_post_recv(queue->ep, 1, &seg, cookie,
-				DAT_COMPLETION_DEFAULT_FLAG);
-}
-
-static blk_status_t kbi_reply_status(const struct kblk_reply *reply)
-{
-	switch (le16_to_cpu(reply->status)) {
-	case KBLK_OK:
-		return BLK_STS_OK;
-	case KBLK_ERR_UNSUPPORTED:
-		return BLK_STS_NOTSUPP;
-	default:
-		return BLK_STS_IOERR;
-	}
-}
 
 /* The slot a reply is for, or NULL if it makes no sense. */
 static struct kbi_slot *kbi_reply_slot(struct kbi_queue *queue,
@@ -159,18 +292,20 @@ static struct kbi_slot *kbi_reply_slot(struct kbi_queue *queue,
 {
 	u64 id = le64_to_cpu(reply->id);
 	struct kbi_slot *slot;
+	u32 inlined;
 
-	if (length != sizeof(*reply) ||
+	if (length < sizeof(*reply) ||
 	    le32_to_cpu(reply->magic) != KBLK_MAGIC ||
 	    !kblk_is_zero(reply->reserved, sizeof(reply->reserved)) ||
-	    lower_32_bits(id) >= queue->depth)
+	    lower_32_bits(id) >= queue->nslots)
 		return NULL;
 	slot = &queue->slots[lower_32_bits(id)];
 	if (!test_bit(KBI_SLOT_BUSY, &slot->flags) || slot->id != id ||
 	    slot->replied)
 		return NULL;
-	if (kbi_reply_status(reply) == BLK_STS_OK &&
-	    le32_to_cpu(reply->length) != slot->length)
+	inlined = le16_to_cpu(reply->status) == KBLK_OK ? slot->inlined : 0;
+	if (le32_to_cpu(reply->length) != inlined ||
+	    length - sizeof(*reply) != inlined)
 		return NULL;
 	return slot;
 }
@@ -181,9 +316,36 @@ static struct kbi_slot *kbi_reply_slot(struct kbi_queue *queue,
  */
 static void kbi_credit(struct kbi_queue *queue, unsigned int n)
 {
-	unsigned int have = atomic_read(&queue->credits);
+	int room = queue->nslots - atomic_read(&queue->credits);
 
-	atomic_add(min(n, queue->depth - have), &queue->credits);
+	if (room > 0)
+		atomic_add(min_t(unsigned int, n, room), &queue->credits);
+}
+
+/* Has the reply taken the memory back? False if it took something else. */
+static bool kbi_reply_memory(struct kbi_queue *queue, struct kbi_slot *slot,
+			     const DAT_DTO_COMPLETION_EVENT_DATA *dto)
+{
+	if (dto->operation == DAT_DTO_RECEIVE_WITH_INVALIDATE) {
+		if (!slot->bound || dto->rmr_context != slot->rmr_context)
+			return false;
+		slot->bound = false;
+		kbi_count(queue->disk, KBI_STAT_INVALIDATED, 1);
+	} else if (slot->bound) {
+		kbi_io_unbind(queue, slot);
+	}
+	return true;
+}
+
+static void kbi_reply_data(struct kbi_queue *queue, struct kbi_slot *slot,
+			   const struct kblk_reply *reply, const void *data)
+{
+	if (!reply->length)
+		return;
+	if (slot->rq)
+		kbi_copy_in(slot->rq, data);
+	else if (slot->into)
+		memcpy(slot->into, data, le32_to_cpu(reply->length));
 }
 
 static void kbi_received(struct kbi_queue *queue,
@@ -195,17 +357,18 @@ static void kbi_received(struct kbi_queue *queue,
 
 	memcpy(&reply, queue->replies.va + n * sizeof(reply), sizeof(reply));
 	slot = kbi_reply_slot(queue, &reply, dto->transfered_length);
-	if (!slot) {
-		kbi_queue_down(queue, "the target sent nonsense");
+	if (!slot || !kbi_reply_memory(queue, slot, dto)) {
+		kbi_queue_lost(queue, "the target sent nonsense");
 		return;
 	}
 	kbi_count(queue->disk, KBI_STAT_REPLIES, 1);
+	slot->status = le16_to_cpu(reply.status);
+	slot->replied = true;
+	kbi_reply_data(queue, slot, &reply, queue->pages[n].va);
 	if (kbi_reply_post(queue, n) != DAT_SUCCESS) {
-		kbi_queue_down(queue, "cannot post a receive");
+		kbi_queue_lost(queue, "cannot post a receive");
 		return;
 	}
-	slot->status = kbi_reply_status(&reply);
-	slot->replied = true;
 	kbi_credit(queue, le16_to_cpu(reply.credits));
 	kbi_slot_put(queue, slot);
 }
@@ -218,108 +381,16 @@ void kbi_dto_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	struct kbi_queue *queue = data;
 
 	/* The rest is left to whoever takes the connection down. */
-	if (atomic_read(&queue->state) == KBI_DEAD)
+	if (atomic_read(&queue->state) == KBI_QUEUE_DEAD)
 		return;
 	/* An event of the connection says why. */
 	if (dto->status == DAT_DTO_ERR_FLUSHED)
 		return;
 	if (dto->status != DAT_DTO_SUCCESS)
-		kbi_queue_down(queue, "a transfer failed");
-	else if (dto->operation == DAT_DTO_SEND)
-		kbi_slot_put(queue, &queue->slots[dto->user_cookie.as_64]);
-	else
+		kbi_queue_lost(queue, "a transfer failed");
+	else if (dto->operation == DAT_DTO_RECEIVE ||
+		 dto->operation == DAT_DTO_RECEIVE_WITH_INVALIDATE)
 		kbi_received(queue, dto);
-}
-
-/* ---- Identify ------------------------------------------------------------ */
-
-static int kbi_identify_check(struct kbi_disk *disk,
-			      const struct kblk_identify *identify)
-{
-	u64 size = le64_to_cpu(identify->size);
-	u32 block_size = le32_to_cpu(identify->block_size);
-
-	if (!is_power_of_2(block_size) || block_size < SECTOR_SIZE ||
-	    block_size > 4096 || block_size > disk->max_transfer ||
-	    !size || size & (block_size - 1) || size > LLONG_MAX ||
-	    le32_to_cpu(identify->flags) & ~KBLK_VOLUME_FLAGS ||
-	    !kblk_is_zero(identify->reserved, sizeof(identify->reserved)))
-		return -EPROTO;
-	disk->size = size;
-	disk->block_size = block_size;
-	return 0;
-}
-
-/* Ask for the volume, with the first slot; the disk does not exist yet. */
-int kbi_io_identify(struct kbi_queue *queue)
-{
-	DECLARE_COMPLETION_ONSTACK(done);
-	struct kbi_slot *slot = queue->slots;
-	int err;
-
-	slot->done = &done;
-	if (kbi_io_send(queue, slot, KBLK_OP_IDENTIFY, 0,
-			sizeof(struct kblk_identify)) != BLK_STS_OK)
-		return -ENOTCONN;
-	if (!wait_for_completion_timeout(&done, KBI_IDENTIFY_TIMEOUT)) {
-		kbi_queue_down(queue, "the target does not identify itself");
-		flush_work(&queue->down_work);
-		/* In case it was down before the slot was seen to be busy. */
-		clear_bit(KBI_SLOT_BUSY, &slot->flags);
-		return -ETIMEDOUT;
-	}
-	err = blk_status_to_errno(slot->status);
-	return err ?: kbi_identify_check(queue->disk, slot->data.va);
-}
-
-/* ---- Slots --------------------------------------------------------------- */
-
-/* What is needed to connect: receives are posted before the peer can send. */
-int kbi_io_alloc(struct kbi_queue *queue)
-{
-	struct kbi_disk *disk = queue->disk;
-	unsigned int i;
-	int err;
-
-	queue->slots = kcalloc(queue->depth, sizeof(*queue->slots),
-			       GFP_KERNEL);
-	if (!queue->slots)
-		return -ENOMEM;
-	err = kblk_buf_alloc(&queue->requests, disk->ia, disk->pz,
-			     queue->depth * sizeof(struct kblk_request),
-			     DAT_MEM_PRIV_NONE_FLAG);
-	if (!err)
-		err = kblk_buf_alloc(&queue->replies, disk->ia, disk->pz,
-				     queue->depth * sizeof(struct kblk_reply),
-				     DAT_MEM_PRIV_NONE_FLAG);
-	for (i = 0; i < queue->depth && !err; i++)
-		err = kblk_errno(kbi_reply_post(queue, i));
-	return err;
-}
-
-/* What depends on what the target has said. */
-int kbi_io_alloc_data(struct kbi_queue *queue)
-{
-	struct kbi_disk *disk = queue->disk;
-	unsigned int i;
-	int err = 0;
-
-	for (i = 0; i < queue->depth && !err; i++)
-		err = kblk_buf_alloc(&queue->slots[i].data, disk->ia, disk->pz,
-				     disk->max_transfer,
-				     DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
-	return err;
-}
-
-/* The Endpoint is gone. */
-void kbi_io_free(struct kbi_queue *queue)
-{
-	unsigned int i;
-
-	for (i = 0; queue->slots && i < queue->depth; i++)
-		kblk_buf_free(&queue->slots[i].data);
-	kblk_buf_free(&queue->requests);
-	kblk_buf_free(&queue->replies);
-	kfree(queue->slots);
-	queue->slots = NULL;
+	else
+		kbi_slot_put(queue, &queue->slots[dto->user_cookie.as_64]);
 }

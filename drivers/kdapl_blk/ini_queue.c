@@ -2,67 +2,62 @@
 /*
  * A connection to the target: making it and losing it.
  *
- * It is made once, when the module is loaded. It may be lost at any time and for
- * many reasons, in any context; whoever notices first moves the state to
- * KBI_DEAD and so queues the work item that takes it down: no request is sent
- * any more, the Endpoint is freed, upcalls have ended, and then all requests
- * that were outstanding fail. In this order nobody completes one twice, and the
- * target cannot write into the buffer of a request that is reported as done:
- * buffers are only freed, and their registration ended, with the disk.
+ * It may be lost at any time and for many reasons, in any context; whoever
+ * notices first moves the state to KBI_QUEUE_DEAD and tells the disk, which takes
+ * all its connections down together, see ini_recover.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/printk.h>
+#include <linux/slab.h>
 #include "ini.h"
 
-#define KBI_CONNECT_TIMEOUT	10	/* seconds */
-#define KBI_CONN_QLEN		8
+#define KBI_CONN_QLEN	8
+/* kDAPL always reports the end of a connection; this is for the worst. */
+#define KBI_GONE_TIMEOUT (60 * HZ)
 
 /* ---- Losing it ----------------------------------------------------------- */
 
 /**
- * kbi_queue_down() - the connection is lost or no longer wanted
+ * kbi_queue_lost() - the connection is lost or no longer wanted
  * @queue: the queue
  * @why: for the log, NULL if that is as it should be
  *
  * Context: Any.
  */
-void kbi_queue_down(struct kbi_queue *queue, const char *why)
+void kbi_queue_lost(struct kbi_queue *queue, const char *why)
 {
-	int state = atomic_xchg(&queue->state, KBI_DEAD);
+	int state = atomic_xchg(&queue->state, KBI_QUEUE_DEAD);
 
-	if (state == KBI_DEAD)
+	if (state == KBI_QUEUE_DEAD)
 		return;
 	if (why)
-		pr_warn("connection ends: %s\n", why);
-	queue_work(kbi_wq, &queue->down_work);
-	if (state == KBI_CONNECTING)
+		pr_warn_ratelimited("%s: queue %u: %s\n",
+				    config_item_name(&queue->disk->item),
+				    queue->index, why);
+	if (state == KBI_QUEUE_CONNECTING)
 		complete(&queue->connected);
+	else
+		kbi_disk_error(queue->disk, NULL);
+	complete(&queue->admin);
 }
 
-static void kbi_down_work(struct work_struct *work)
-{
-	struct kbi_queue *queue = container_of(work, struct kbi_queue,
-					       down_work);
-	struct gendisk *gendisk = queue->disk->gendisk;
-
-	/* Whoever has seen KBI_LIVE is through with sending after this. */
-	if (gendisk)
-		blk_mq_quiesce_queue(gendisk->queue);
-	dat_ep_free(queue->ep);
-	dat_evd_modify_upcall(queue->dto_evd, DAT_UPCALL_TEARDOWN,
-			      DAT_UPCALL_SAME, DAT_UPCALL_INVOC_NEW);
-	kbi_io_fail_all(queue);
-	if (gendisk)
-		blk_mq_unquiesce_queue(gendisk->queue);
-}
-
-/* The disk is gone, or was never made. Idempotent. */
+/*
+ * Take it down and give everything back. When this returns the target reaches no
+ * memory any more, and no upcall runs. Idempotent.
+ */
 void kbi_queue_stop(struct kbi_queue *queue)
 {
+	atomic_set(&queue->state, KBI_QUEUE_DEAD);
 	if (queue->ep) {
-		kbi_queue_down(queue, NULL);
-		flush_work(&queue->down_work);
+		dat_ep_disconnect(queue->ep, DAT_CLOSE_ABRUPT_FLAG);
+		if (queue->started &&
+		    !wait_for_completion_timeout(&queue->gone,
+						 KBI_GONE_TIMEOUT))
+			pr_err("%s: queue %u does not end\n",
+			       config_item_name(&queue->disk->item),
+			       queue->index);
+		dat_ep_free(queue->ep);
 		queue->ep = NULL;
 	}
 	if (queue->dto_evd)
@@ -71,7 +66,7 @@ void kbi_queue_stop(struct kbi_queue *queue)
 		dat_evd_free(queue->conn_evd);
 	queue->dto_evd = NULL;
 	queue->conn_evd = NULL;
-	kbi_io_free(queue);
+	kbi_slots_free(queue);
 }
 
 /* ---- Events -------------------------------------------------------------- */
@@ -87,35 +82,39 @@ static void kbi_take_welcome(struct kbi_queue *queue, const DAT_EVENT *event)
 		       sizeof(queue->welcome));
 }
 
+static const char *kbi_why(DAT_EVENT_NUMBER number)
+{
+	switch (number) {
+	case DAT_CONNECTION_EVENT_PEER_REJECTED:
+		return "the target refuses";
+	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
+		return "nobody listens there";
+	case DAT_CONNECTION_EVENT_UNREACHABLE:
+	case DAT_CONNECTION_EVENT_TIMED_OUT:
+		return "the target cannot be reached";
+	case DAT_CONNECTION_EVENT_DISCONNECTED:
+		return "the target has disconnected";
+	default:
+		return "connection broken";
+	}
+}
+
 static void kbi_conn_upcall(DAT_PVOID data, const DAT_EVENT *event,
 			    DAT_BOOLEAN more)
 {
 	struct kbi_queue *queue = data;
 
-	switch (event->event_number) {
-	case DAT_CONNECTION_EVENT_ESTABLISHED:
+	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
 		kbi_take_welcome(queue, event);
-		if (atomic_cmpxchg(&queue->state, KBI_CONNECTING, KBI_LIVE) ==
-		    KBI_CONNECTING)
+		if (atomic_cmpxchg(&queue->state, KBI_QUEUE_CONNECTING,
+				   KBI_QUEUE_LIVE) == KBI_QUEUE_CONNECTING)
 			complete(&queue->connected);
 		return;
-	case DAT_CONNECTION_EVENT_PEER_REJECTED:
-		kbi_take_welcome(queue, event);
-		kbi_queue_down(queue, "the target refuses");
-		return;
-	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
-		kbi_queue_down(queue, "nobody listens there");
-		return;
-	case DAT_CONNECTION_EVENT_UNREACHABLE:
-	case DAT_CONNECTION_EVENT_TIMED_OUT:
-		kbi_queue_down(queue, "the target cannot be reached");
-		return;
-	case DAT_CONNECTION_EVENT_DISCONNECTED:
-		kbi_queue_down(queue, "the target has disconnected");
-		return;
-	default:
-		kbi_queue_down(queue, "connection broken");
 	}
+	if (event->event_number == DAT_CONNECTION_EVENT_PEER_REJECTED)
+		kbi_take_welcome(queue, event);
+	kbi_queue_lost(queue, kbi_why(event->event_number));
+	complete(&queue->gone);
 }
 
 /* ---- Making it ----------------------------------------------------------- */
@@ -125,21 +124,32 @@ static int kbi_queue_objects(struct kbi_queue *queue)
 	DAT_UPCALL_OBJECT dto = { queue, kbi_dto_upcall };
 	DAT_UPCALL_OBJECT conn = { queue, kbi_conn_upcall };
 	struct kbi_disk *disk = queue->disk;
+	unsigned int n = queue->nslots;
 	DAT_EP_ATTR attr = {
 		.service_type = DAT_SERVICE_TYPE_RC,
-		.max_message_size = sizeof(struct kblk_request),
+		.max_message_size = sizeof(struct kblk_request) + KBLK_INLINE,
 		.qos = DAT_QOS_BEST_EFFORT,
-		.max_recv_dtos = queue->depth,
-		.max_request_dtos = queue->depth,
-		.max_recv_iov = 1,
-		.max_request_iov = 1,
+		.max_recv_dtos = n,
+		/* Of one slot: bind, Send, unbind. */
+		.max_request_dtos = 3 * n,
+		.max_recv_iov = 2,
+		.max_request_iov = 2,
+		.max_rdma_read_in = 16,
 		.srq_soft_hw = DAT_HW_DEFAULT,
 	};
+	DAT_IA_ATTR ia;
 	DAT_RETURN ret;
 
-	ret = dat_evd_kcreate(disk->ia, 2 * queue->depth,
-			      DAT_UPCALL_SINGLE_INSTANCE, &dto,
-			      DAT_EVD_DTO_FLAG, &queue->dto_evd);
+	ret = dat_ia_query(disk->ia, NULL,
+			   DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_IN, &ia,
+			   DAT_PROVIDER_FIELD_NONE, NULL);
+	if (ret == DAT_SUCCESS) {
+		attr.max_rdma_read_in = min(attr.max_rdma_read_in,
+					    ia.max_rdma_read_per_ep_in);
+		ret = dat_evd_kcreate(disk->ia, 4 * n,
+				      DAT_UPCALL_SINGLE_INSTANCE, &dto,
+				      DAT_EVD_DTO_FLAG, &queue->dto_evd);
+	}
 	if (ret == DAT_SUCCESS)
 		ret = dat_evd_kcreate(disk->ia, KBI_CONN_QLEN,
 				      DAT_UPCALL_SINGLE_INSTANCE, &conn,
@@ -158,8 +168,9 @@ static int kbi_welcome_check(struct kbi_queue *queue)
 {
 	const struct kblk_welcome *welcome = &queue->welcome;
 	u16 status = le16_to_cpu(welcome->status);
+	u32 features = le32_to_cpu(welcome->features);
 
-	if (le32_to_cpu(welcome->magic) != KBLK_MAGIC ||
+	if (le32_to_cpu(welcome->magic) != KBLK_MAGIC || welcome->reserved0 ||
 	    !kblk_is_zero(welcome->reserved, sizeof(welcome->reserved))) {
 		pr_err("no kdapl_blk_tgt answers there\n");
 		return -EPROTO;
@@ -167,74 +178,97 @@ static int kbi_welcome_check(struct kbi_queue *queue)
 	if (status != KBLK_HELLO_OK) {
 		pr_err("the target refuses, status %u; it speaks version %u\n",
 		       status, le16_to_cpu(welcome->version));
-		return -ECONNREFUSED;
+		return status == KBLK_HELLO_DRAINING ? -EAGAIN : -ECONNREFUSED;
 	}
 	if (le16_to_cpu(welcome->version) < KBLK_VERSION_MIN ||
 	    le16_to_cpu(welcome->version) > KBLK_VERSION_MAX ||
-	    le16_to_cpu(welcome->request_size) < sizeof(struct kblk_request) ||
+	    le32_to_cpu(welcome->request_size) <
+	    sizeof(struct kblk_request) + KBLK_INLINE ||
 	    le32_to_cpu(welcome->max_transfer) < PAGE_SIZE ||
-	    !welcome->credits || welcome->features)
+	    le16_to_cpu(welcome->credits) < 2 ||
+	    features & ~KBLK_FEATURE_INVALIDATE ||
+	    (features && queue->disk->sync))
 		return -EPROTO;
 	return 0;
 }
 
-static int kbi_queue_connect(struct kbi_queue *queue, struct sockaddr *addr,
-			     u16 port)
+static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 {
+	struct kbi_disk *disk = queue->disk;
 	struct kblk_hello hello = {
 		.magic = cpu_to_le32(KBLK_MAGIC),
 		.version_min = cpu_to_le16(KBLK_VERSION_MIN),
 		.version_max = cpu_to_le16(KBLK_VERSION_MAX),
-		.credits = cpu_to_le16(queue->depth),
+		.queue = cpu_to_le16(queue->index),
+		.credits = cpu_to_le16(queue->nslots),
+		.reply_size = cpu_to_le32(sizeof(struct kblk_reply) +
+					  KBLK_INLINE),
+		.session = cpu_to_le64(disk->session),
+		.epoch = cpu_to_le32(disk->epoch),
 	};
+	DAT_RETURN ret;
+
+	/* Before it can be looked at the CPU has to be told, see @sync. */
+	if (!disk->sync)
+		hello.features = cpu_to_le32(KBLK_FEATURE_INVALIDATE);
+	ret = dat_ep_connect(queue->ep, (struct sockaddr *)&disk->target,
+			     disk->params.conn_qual,
+			     disk->params.connect_timeout_ms * USEC_PER_MSEC,
+			     sizeof(hello), &hello, DAT_QOS_BEST_EFFORT,
+			     DAT_CONNECT_DEFAULT_FLAG);
+	queue->started = ret == DAT_SUCCESS;
+	return ret;
+}
+
+static int kbi_queue_connect(struct kbi_queue *queue)
+{
+	u32 ms = queue->disk->params.connect_timeout_ms;
 	DAT_RETURN ret;
 	int err;
 
-	ret = dat_ep_connect(queue->ep, addr, port,
-			     KBI_CONNECT_TIMEOUT * USEC_PER_SEC, sizeof(hello),
-			     &hello, DAT_QOS_BEST_EFFORT,
-			     DAT_CONNECT_DEFAULT_FLAG);
+	ret = kbi_queue_dial(queue);
 	if (ret != DAT_SUCCESS) {
 		pr_err("cannot connect: %s\n", kblk_strerror(ret));
 		return kblk_errno(ret);
 	}
 	/* kDAPL reports its own timeout; this is for the worst. */
 	if (!wait_for_completion_timeout(&queue->connected,
-					 2 * KBI_CONNECT_TIMEOUT * HZ))
+					 msecs_to_jiffies(2 * ms)))
 		return -ETIMEDOUT;
 	if (!kbi_queue_live(queue) && !queue->welcome.magic)
 		return -ENOTCONN;
 	err = kbi_welcome_check(queue);
 	if (err)
 		return err;
-	atomic_set(&queue->credits, min_t(unsigned int, queue->depth,
-					  le16_to_cpu(queue->welcome.credits)));
-	return 0;
+	atomic_set(&queue->credits,
+		   min_t(unsigned int, queue->nslots,
+			 le16_to_cpu(queue->welcome.credits)));
+	return kbi_queue_live(queue) ? 0 : -ENOTCONN;
 }
 
 /**
  * kbi_queue_start() - connect to the target
- * @queue: zeroed
- * @disk: whose queue it is; its adapter is open
- * @addr: the target's address
- * @port: the port it listens on
+ * @queue: disk and index are set; the disk's adapter is open
  *
  * Context: Process context, may sleep.
  * Return: 0 or an error number; kbi_queue_stop() is to be called either way.
  */
-int kbi_queue_start(struct kbi_queue *queue, struct kbi_disk *disk,
-		    struct sockaddr *addr, u16 port)
+int kbi_queue_start(struct kbi_queue *queue)
 {
 	int err;
 
-	queue->disk = disk;
-	queue->depth = kbi_depth;
+	queue->nslots = queue->disk->params.depth + 1;
+	queue->started = false;
+	queue->used = false;
+	memset(&queue->welcome, 0, sizeof(queue->welcome));
 	init_completion(&queue->connected);
-	INIT_WORK(&queue->down_work, kbi_down_work);
+	init_completion(&queue->gone);
+	init_completion(&queue->admin);
+	atomic_set(&queue->state, KBI_QUEUE_CONNECTING);
 	err = kbi_queue_objects(queue);
 	if (!err)
-		err = kbi_io_alloc(queue);
+		err = kbi_slots_alloc(queue);
 	if (!err)
-		err = kbi_queue_connect(queue, addr, port);
+		err = kbi_queue_connect(queue);
 	return err;
 }

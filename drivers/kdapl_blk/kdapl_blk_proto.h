@@ -17,6 +17,9 @@
 #define KBLK_MAGIC		0x6b42446bU	/* "kDBk" in memory */
 #define KBLK_VERSION_MIN	1
 #define KBLK_VERSION_MAX	1
+#define KBLK_NAME_LEN		64
+/* Data that fits into one message with its request or reply, bytes. */
+#define KBLK_INLINE		4096
 
 /* ---- Connecting: private data -------------------------------------------- */
 
@@ -25,10 +28,16 @@
  * @magic: KBLK_MAGIC
  * @version_min: oldest version it speaks
  * @version_max: newest version it speaks
- * @queue: which of its connections to this target; 0 for the first
+ * @queue: which of its connections to this volume; 0 for the first
  * @credits: requests it would like to have outstanding
- * @features: feature bits it would like to use; none is defined yet
- * @reserved: 0
+ * @reply_size: longest reply it has buffers for, bytes
+ * @session: chosen at random for a disk, the same in all its connections
+ * @epoch: grows with each attempt to make the disk's connections
+ * @features: KBLK_FEATURE_ bits it would like to use
+ *
+ * A target that still serves connections of an earlier epoch of the session ends
+ * them, and refuses new ones until their requests are finished: a write that was
+ * sent again must not be overtaken by its first copy.
  */
 struct kblk_hello {
 	__le32 magic;
@@ -36,8 +45,10 @@ struct kblk_hello {
 	__le16 version_max;
 	__le16 queue;
 	__le16 credits;
+	__le32 reply_size;
+	__le64 session;
+	__le32 epoch;
 	__le32 features;
-	__u8 reserved[16];
 } __packed;
 
 /*
@@ -46,8 +57,9 @@ struct kblk_hello {
  * @version: the version spoken from here on; the target's newest in a rejection
  * @status: enum kblk_hello_status
  * @credits: requests that may be outstanding at first
+ * @reserved0: 0
  * @request_size: longest request message, bytes
- * @max_transfer: most data of one request, bytes
+ * @max_transfer: most data of one read or write, bytes
  * @features: those of the hello that are in use
  * @reserved: 0
  */
@@ -56,47 +68,60 @@ struct kblk_welcome {
 	__le16 version;
 	__le16 status;
 	__le16 credits;
-	__le16 request_size;
+	__le16 reserved0;
+	__le32 request_size;
 	__le32 max_transfer;
 	__le32 features;
-	__u8 reserved[12];
+	__u8 reserved[8];
 } __packed;
+
+/* Replies to requests with an rmr_context invalidate it. */
+#define KBLK_FEATURE_INVALIDATE	0x00000001
 
 enum kblk_hello_status {
 	KBLK_HELLO_OK = 0,
-	KBLK_HELLO_MALFORMED = 1,	/* no hello, or reserved bits set */
+	KBLK_HELLO_MALFORMED = 1,	/* no hello, or one that makes no sense */
 	KBLK_HELLO_VERSION = 2,		/* no version in common */
-	KBLK_HELLO_BUSY = 3,		/* too many clients */
+	KBLK_HELLO_BUSY = 3,		/* too many connections */
 	KBLK_HELLO_RESOURCES = 4,	/* the target has no memory for it */
-	KBLK_HELLO_STOPPING = 5		/* the target is being unloaded */
+	KBLK_HELLO_STOPPING = 5,	/* the port is being closed */
+	KBLK_HELLO_DRAINING = 6,	/* an earlier epoch is being ended */
+	KBLK_HELLO_STALE = 7		/* there is a later epoch */
 };
 
 /* ---- Requests and replies: messages -------------------------------------- */
 
 enum kblk_opcode {
-	KBLK_OP_IDENTIFY = 1,		/* writes a struct kblk_identify */
-	KBLK_OP_READ = 2,
-	/* Reserved for a volume that can be written; now unsupported. */
-	KBLK_OP_WRITE = 3,
-	KBLK_OP_FLUSH = 4,
-	KBLK_OP_DISCARD = 5,
-	KBLK_OP_WRITE_ZEROES = 6
+	KBLK_OP_ATTACH = 1,		/* sends a struct kblk_attach inline */
+	KBLK_OP_IDENTIFY = 2,		/* gets a struct kblk_identify inline */
+	KBLK_OP_READ = 3,
+	KBLK_OP_WRITE = 4,
+	KBLK_OP_FLUSH = 5,
+	KBLK_OP_DISCARD = 6,
+	KBLK_OP_WRITE_ZEROES = 7,
+	KBLK_OP_KEEPALIVE = 8
 };
+
+/* Done when the reply comes, not only received. */
+#define KBLK_FUA	0x01
+/* The data is in the message itself, of the request or of the reply. */
+#define KBLK_INLINED	0x02
+#define KBLK_FLAGS	(KBLK_FUA | KBLK_INLINED)	/* all there are */
 
 /*
  * struct kblk_request - a message from the initiator
  * @magic: KBLK_MAGIC
  * @opcode: enum kblk_opcode
- * @flags: 0
+ * @flags: KBLK_FUA, KBLK_INLINED
  * @reserved0: 0
  * @id: chosen by the initiator, comes back in the reply
  * @offset: on the volume, bytes, a multiple of the block size
- * @length: of the data, bytes, a multiple of the block size
- * @rmr_context: names the initiator's memory
- * @address: where in that memory the data goes
+ * @length: bytes, a multiple of the block size for all that has an @offset
+ * @rmr_context: names the initiator's memory if the data is not inline
+ * @address: where in that memory the data is or goes
  * @reserved: 0
  *
- * The target writes the data by RDMA and then sends the reply.
+ * If data comes inline, it follows.
  */
 struct kblk_request {
 	__le32 magic;
@@ -117,7 +142,7 @@ struct kblk_request {
  * @status: enum kblk_status
  * @credits: credits this reply gives; 1 keeps the window as it is
  * @id: that of the request
- * @length: bytes of data written; 0 unless @status is KBLK_OK
+ * @length: bytes of data that follow inline
  * @reserved: 0
  */
 struct kblk_reply {
@@ -131,33 +156,66 @@ struct kblk_reply {
 
 enum kblk_status {
 	KBLK_OK = 0,
-	KBLK_ERR_IO = 1,		/* the volume could not be read */
+	KBLK_ERR_IO = 1,		/* the medium failed */
 	KBLK_ERR_UNSUPPORTED = 2,	/* opcode unknown, or not offered */
-	KBLK_ERR_INVALID = 3,		/* length, alignment */
-	KBLK_ERR_RANGE = 4		/* beyond the end of the volume */
+	KBLK_ERR_INVALID = 3,		/* length, alignment, flags */
+	KBLK_ERR_RANGE = 4,		/* beyond the end of the volume */
+	KBLK_ERR_READ_ONLY = 5,
+	KBLK_ERR_NO_SPACE = 6,		/* thin volume, or file system, is full */
+	KBLK_ERR_NO_VOLUME = 7,		/* attach: there is none of that name */
+	KBLK_ERR_DENIED = 8,		/* attach: this client may not */
+	KBLK_ERR_NOT_ATTACHED = 9
 };
+
+/*
+ * struct kblk_attach - which volume the connection is for
+ * @client: name of the client, ended by a NUL
+ * @subsystem: name of the subsystem, ended by a NUL
+ * @namespace: number of the volume in it
+ * @keepalive_ms: the initiator sends something at least this often; 0: it may
+ *	be silent
+ * @reserved: 0
+ */
+struct kblk_attach {
+	char client[KBLK_NAME_LEN];
+	char subsystem[KBLK_NAME_LEN];
+	__le32 namespace;
+	__le32 keepalive_ms;
+	__u8 reserved[24];
+} __packed;
 
 /*
  * struct kblk_identify - what the volume is
  * @size: bytes, a multiple of @block_size
  * @block_size: bytes, a power of two from 512 to 4096
+ * @physical_block_size: bytes, a power of two, not below @block_size
  * @flags: KBLK_VOLUME_ bits
- * @reserved: 0; limits of discard and write zeroes will go here
+ * @discard_granularity: bytes, 0 if there is no discard
+ * @max_discard: longest discard, bytes, 0 if there is none
+ * @max_write_zeroes: longest write zeroes, bytes, 0 if there is none
+ * @reserved: 0
  */
 struct kblk_identify {
 	__le64 size;
 	__le32 block_size;
+	__le32 physical_block_size;
 	__le32 flags;
-	__u8 reserved[48];
+	__le32 discard_granularity;
+	__le32 max_discard;
+	__le32 max_write_zeroes;
+	__u8 reserved[32];
 } __packed;
 
 #define KBLK_VOLUME_READ_ONLY	0x00000001
-#define KBLK_VOLUME_FLAGS	KBLK_VOLUME_READ_ONLY	/* all there are */
+#define KBLK_VOLUME_CACHE	0x00000002	/* loses writes unless flushed */
+#define KBLK_VOLUME_ROTATIONAL	0x00000004
+#define KBLK_VOLUME_FLAGS	0x00000007	/* all there are */
 
 static_assert(sizeof(struct kblk_hello) == 32);
 static_assert(sizeof(struct kblk_welcome) == 32);
 static_assert(sizeof(struct kblk_request) == 64);
 static_assert(sizeof(struct kblk_reply) == 32);
+static_assert(sizeof(struct kblk_attach) == 160);
 static_assert(sizeof(struct kblk_identify) == 64);
 
 #endif /* KDAPL_BLK_PROTO_H */

@@ -2,24 +2,41 @@
 /*
  * kdapl_blk_tgt.ko: what its files share.
  *
- *   tgt_main.c   parameters, the volume, start and stop, statistics
- *   tgt_srq.c    receive buffers of all clients, the low watermark
- *   tgt_conn.c   clients: accepting, ending
- *   tgt_io.c     requests: checking, reading, replying
+ *   tgt_main.c       module, statistics
+ *   tgt_configfs.c   what the administrator sees: subsystems, clients
+ *   tgt_ports.c      and ports
+ *   tgt_ns.c         namespaces: opening a file or block device, attaching
+ *   tgt_adapter.c    a port at work: adapter, listening, hot-unplug
+ *   tgt_srq.c        receive buffers of all clients, the low watermark
+ *   tgt_pool.c       buffers for large transfers
+ *   tgt_conn.c       connections: accepting, ending
+ *   tgt_recv.c       requests: receiving, checking
+ *   tgt_io.c         requests: moving data, replying
+ *   tgt_backend.c    requests: the volume
  *
- * One client is one connection with an Endpoint, two Event Dispatchers and
- * kbt_io_depth slots. A request stays on the receive EVD, unreaped, until a
- * slot is free for it. So what kDAPL counts as held by the Endpoint is the
- * client's backlog, and its high watermarks are about the client's manners: a
- * client within its credits never gets beyond the hard one.
+ * A connection is an Endpoint with two Event Dispatchers and io_depth slots. A
+ * request stays on the receive EVD, unreaped, until a slot is free for it. So
+ * what kDAPL counts as held by the Endpoint is the client's backlog, and its
+ * high watermarks are about the client's manners: a client within its credits
+ * never gets beyond the hard one.
  *
- * Locks: kbt.mutex (list of clients) and conn->lock (idle slots); neither is
- * taken with the other held.
+ * Locks, outermost first; none is held while waiting for a connection to end but
+ * the first:
+ *
+ *   kbt_config      mutex      configfs: objects, their attributes
+ *   port->mutex     mutex      the adapter of a port comes or goes
+ *   kbt->mutex      mutex      connections of an adapter
+ *   kbt->srq_mutex  mutex      size of the shared receive queue
+ *   kbt_names       spinlock   which names exist and who may use them
+ *   conn->lock      spinlock   slots and credits of a connection
+ *   pool->lock      spinlock   large buffers
  */
 #ifndef KDAPL_BLK_TGT_H
 #define KDAPL_BLK_TGT_H
 
 #include <linux/atomic.h>
+#include <linux/bio.h>
+#include <linux/configfs.h>
 #include <linux/fs.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -30,99 +47,231 @@
 #include "kdapl_blk_proto.h"
 #include "util.h"
 
-/* A request fills half of a receive buffer: what is longer can be told. */
-#define KBT_RX_SIZE		(2 * sizeof(struct kblk_request))
-#define KBT_MAX_TRANSFER	(128 * 1024)
-
 enum kbt_stat {
 	KBT_STAT_CONNECTS,
-	KBT_STAT_CONNECT_REFUSALS,
+	KBT_STAT_REFUSALS,
 	KBT_STAT_DISCONNECTS,
 	KBT_STAT_REQUESTS,
 	KBT_STAT_READS,
+	KBT_STAT_WRITES,
 	KBT_STAT_READ_BYTES,
+	KBT_STAT_WRITE_BYTES,
 	KBT_STAT_ERROR_REPLIES,
 	KBT_STAT_PROTOCOL_ERRORS,
 	KBT_STAT_DTO_ERRORS,
 	KBT_STAT_LOW_WATERMARK,
-	KBT_STAT_SOFT_WATERMARK,
+	KBT_STAT_THROTTLED,
 	KBT_STAT_BROKEN,
+	KBT_STAT_SILENT,
 	KBT_STATS
 };
 
-struct kbt_volume {
-	struct file *file;
-	u64 size;
-	u32 block_size;
+/* ---- Configuration ------------------------------------------------------- */
+
+/* A client by name; whoever calls himself so is one. */
+struct kbt_client {
+	struct config_group group;
+};
+
+/* A subsystem: volumes under one name. @namespaces and @allowed: kbt_names. */
+struct kbt_subsys {
+	struct config_group group;
+	struct config_group namespaces_group;
+	struct config_group allowed_group;
+	struct list_head namespaces;
+	struct list_head allowed;
+	bool allow_any;
+};
+
+/* An entry of subsys->allowed or of port->subsystems. */
+struct kbt_link {
+	struct list_head link;
+	void *to;
 };
 
 /*
- * struct kbt - the target
- * @ia: the adapter; @async_evd, @cm_evd and @pz belong to it
+ * struct kbt_ns - a volume
+ * @link: in subsys->namespaces
+ * @path: what to serve
+ * @enabled: may be attached to; kbt_names
+ * @users: connections attached; kbt_names
+ * @idle: woken when @users becomes 0
+ * @file: open while enabled
+ * @bdev: what @file is, if it is a block device
+ */
+struct kbt_ns {
+	struct config_group group;
+	struct list_head link;
+	struct kbt_subsys *subsys;
+	u32 nsid;
+	char *path;
+	bool read_only;
+	bool enabled;
+	unsigned int users;
+	wait_queue_head_t idle;
+	struct file *file;
+	struct block_device *bdev;
+	u32 block_size;
+};
+
+/* Set by the administrator; constant while the port has subsystems. */
+struct kbt_params {
+	char ia[DAT_NAME_MAX_LENGTH];
+	u32 conn_qual;
+	u32 credits;
+	u32 io_depth;
+	u32 max_conns;
+	u32 srq_size;
+	u32 srq_per_conn;
+	u32 srq_max;
+	u32 buffers;
+	u32 max_transfer;
+};
+
+/*
+ * struct kbt_port - where a target listens
+ * @link: in kbt_ports, under kbt_config
+ * @subsystems: offered here; kbt_names
+ * @mutex: guards @kbt and @wanted
+ * @kbt: the adapter at work, NULL while there is none
+ * @wanted: the port has subsystems
+ * @retry_work: brings the port up again when its adapter has gone and come back
+ */
+struct kbt_port {
+	struct config_group group;
+	struct config_group subsys_group;
+	struct list_head link;
+	struct list_head subsystems;
+	struct kbt_params params;
+	struct mutex mutex;		/* see above */
+	struct kbt *kbt;
+	bool wanted;
+	struct delayed_work retry_work;
+	atomic64_t stats[KBT_STATS];
+};
+
+/* ---- A port at work ------------------------------------------------------ */
+
+struct kbt_io;
+
+/* Buffers of max_transfer bytes for all connections, given out in turn. */
+struct kbt_pool {
+	spinlock_t lock;		/* all of this */
+	struct list_head free;
+	struct list_head waiting;
+	struct kbt_buf *all;
+	unsigned int n;
+};
+
+struct kbt_buf {
+	struct list_head link;
+	struct kblk_buf mem;
+};
+
+/*
+ * struct kbt - the adapter of a port
+ * @async_evd: belongs to @ia, like @cm_evd and @pz
  * @cm_evd: connection requests and connection events of all clients
- * @psp: NULL once nobody is to connect any more
- * @srq: receives of all clients
- * @rx: the buffers in @srq, KBT_RX_SIZE each
- * @rx_posted: how many of @rx were given to @srq; the others are the reserve
+ * @invalidate: the device can invalidate remotely
+ * @srq: receives of all connections
+ * @chunks: the buffers for it
+ * @srq_posted: how many there are
+ * @srq_low: low watermark
+ * @srq_work: adapts the queue to the number of connections
  * @low_work: raises the low watermark again when the queue has recovered
- * @wq: runs requests
- * @end_wq: ends clients, whose requests it waits for
+ * @silence_work: looks for clients that have died silently
+ * @wq: runs what is to be done for requests
+ * @io_wq: and what may block on the medium
+ * @end_wq: ends connections, whose requests it waits for
  * @mutex: guards @conns, @conn_count and @stopping
- * @idle: woken when the last client has gone
+ * @idle: woken when the last connection has gone
+ * @gone: the device is
  */
 struct kbt {
+	struct kbt_port *port;
+	const struct kbt_params *params;
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE async_evd;
 	DAT_EVD_HANDLE cm_evd;
 	DAT_PZ_HANDLE pz;
 	DAT_PSP_HANDLE psp;
+	bool invalidate;
+	u32 rdma_read_max;
+
 	DAT_SRQ_HANDLE srq;
-	struct kblk_buf rx;
-	unsigned int rx_posted;
+	struct mutex srq_mutex;		/* size of the queue */
+	spinlock_t srq_lock;		/* which chunks are retiring */
+	struct list_head chunks;
+	unsigned int srq_posted;
+	unsigned int srq_low;
+	struct work_struct srq_work;
 	struct delayed_work low_work;
+
+	struct kbt_pool pool;
+	struct delayed_work silence_work;
 	struct workqueue_struct *wq;
+	struct workqueue_struct *io_wq;
 	struct workqueue_struct *end_wq;
-	struct kbt_volume volume;
-	struct mutex mutex;		/* clients */
+	struct mutex mutex;		/* connections */
 	struct list_head conns;
 	unsigned int conn_count;
 	bool stopping;
+	bool gone;
 	wait_queue_head_t idle;
-	atomic64_t stats[KBT_STATS];
+};
+
+enum kbt_stage {
+	KBT_IO_START,		/* not looked at, or waiting for a buffer */
+	KBT_IO_RUN,		/* has what the volume needs */
+	KBT_IO_BLOCK		/* where it may block */
 };
 
 /*
  * struct kbt_io - a slot: one request being served
- * @link: in conn->idle
- * @conn: the client
- * @work: reads the volume
- * @request: as received; checked by kbt_io_check() before use
- * @data: KBT_MAX_TRANSFER bytes
+ * @link: in conn->idle, or in pool->waiting
+ * @work: takes the next step in process context
+ * @request: as received; checked by kbt_check() before use
+ * @page: for inline data, KBLK_INLINE bytes
+ * @buf: for other data
+ * @data: @page or the memory of @buf
  * @pending: posts not completed, plus one while the slot is being worked on
+ * @fetching: the post outstanding is the RDMA Read of the data
  */
 struct kbt_io {
 	struct list_head link;
 	struct kbt_conn *conn;
 	struct work_struct work;
+	enum kbt_stage stage;
 	struct kblk_request request;
-	struct kblk_buf data;
+	struct kblk_buf page;
+	struct kbt_buf *buf;
+	struct kblk_buf *data;
 	atomic_t pending;
+	bool fetching;
+	struct bio bio;
+	struct bio_vec bvec;
 };
 
 enum { KBT_CONN_ENDING };
 
 /*
- * struct kbt_conn - a client
- * @link: in kbt.conns
+ * struct kbt_conn - a connection
+ * @link: in kbt->conns
  * @recv_evd: its requests; notifies only, see above
  * @req_evd: completions of what is posted for it
  * @recv_work: moves requests from @recv_evd to slots
- * @end_work: takes the client down and frees it
+ * @end_work: takes the connection down and frees it
  * @flags: KBT_CONN_ENDING: only who sets it may queue @end_work
- * @lock: guards @idle and @idle_count
+ * @ns: the volume it is attached to, NULL before
+ * @session: see struct kblk_hello; @epoch as well
+ * @credits: what it was given at first
+ * @heard: when something last came, jiffies
+ * @patience: silence that is allowed, jiffies; 0: any
+ * @lock: guards @idle, @idle_count, @throttled and @withheld
  * @all_idle: woken when no slot is busy
+ * @throttled: its backlog is long: credits are held back
+ * @withheld: credits held back
  * @replies: one struct kblk_reply for each slot
- * @ios: the slots
  * @peer: its address, for messages
  */
 struct kbt_conn {
@@ -134,25 +283,35 @@ struct kbt_conn {
 	struct work_struct recv_work;
 	struct work_struct end_work;
 	unsigned long flags;
-	spinlock_t lock;		/* idle slots */
+	struct kbt_ns *ns;
+	u64 session;
+	u32 epoch;
+	u16 queue;
+	u16 credits;
+	u32 reply_size;
+	bool invalidate;
+	unsigned long heard;
+	unsigned long patience;
+	spinlock_t lock;		/* see above */
 	struct list_head idle;
 	unsigned int idle_count;
 	wait_queue_head_t all_idle;
+	bool throttled;
+	unsigned int withheld;
 	struct kblk_buf replies;
 	struct kbt_io *ios;
+	atomic64_t requests;
 	char peer[64];
+	char client[KBLK_NAME_LEN];
 };
 
-/* Parameters of the module; constant once it runs. */
-extern unsigned int kbt_io_depth;
-extern unsigned int kbt_credits;
-extern unsigned int kbt_max_clients;
-extern unsigned int kbt_srq_size;
-extern unsigned int kbt_srq_low;
+extern struct mutex kbt_config;
+extern spinlock_t kbt_names;
+extern struct list_head kbt_ports;
 
 static inline void kbt_count(struct kbt *kbt, enum kbt_stat stat, u64 n)
 {
-	atomic64_add(n, &kbt->stats[stat]);
+	atomic64_add(n, &kbt->port->stats[stat]);
 }
 
 static inline bool kbt_conn_ending(struct kbt_conn *conn)
@@ -160,24 +319,75 @@ static inline bool kbt_conn_ending(struct kbt_conn *conn)
 	return test_bit(KBT_CONN_ENDING, &conn->flags);
 }
 
+/* tgt_main.c */
+ssize_t kbt_stats_print(struct kbt_port *port, char *page);
+ssize_t kbt_conns_print(struct kbt_port *port, char *page);
+
+/* tgt_configfs.c */
+int kbt_configfs_register(void);
+void kbt_configfs_unregister(void);
+struct kbt_subsys *kbt_subsys_of(struct config_item *item);
+
+/* tgt_ports.c */
+extern const struct config_item_type kbt_ports_type;
+
+/* tgt_ns.c */
+struct config_group *kbt_ns_make(struct kbt_subsys *subsys, u32 nsid);
+void kbt_ns_drop(struct config_item *item);
+enum kblk_status kbt_attach(struct kbt_conn *conn,
+			    const struct kblk_attach *attach);
+void kbt_detach(struct kbt_conn *conn);
+void kbt_end_matching(struct kbt_port *port,
+		      bool (*match)(struct kbt_conn *conn, void *what),
+		      void *what);
+u64 kbt_ns_size(struct kbt_ns *ns);
+
+/* tgt_adapter.c */
+int kbt_port_up(struct kbt_port *port);
+void kbt_port_down(struct kbt_port *port);
+void kbt_port_retry(struct work_struct *work);
+
 /* tgt_srq.c */
+struct kbt_rx;
 int kbt_srq_start(struct kbt *kbt);
 void kbt_srq_stop(struct kbt *kbt);
 void kbt_srq_ran_low(struct kbt *kbt);
-void *kbt_rx_buffer(struct kbt *kbt, DAT_DTO_COOKIE cookie);
+const void *kbt_rx_data(DAT_DTO_COOKIE cookie);
 void kbt_rx_repost(struct kbt *kbt, DAT_DTO_COOKIE cookie);
+
+/* tgt_pool.c */
+int kbt_pool_start(struct kbt *kbt);
+void kbt_pool_stop(struct kbt *kbt);
+bool kbt_pool_get(struct kbt_io *io);
+void kbt_pool_put(struct kbt_io *io);
+bool kbt_pool_cancel(struct kbt_io *io);
 
 /* tgt_conn.c */
 void kbt_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 void kbt_conn_end(struct kbt_conn *conn);
 void kbt_conn_end_all(struct kbt *kbt);
 void kbt_conn_backlog(struct kbt *kbt, DAT_EP_HANDLE ep);
+void kbt_conn_watermarks(struct kbt_conn *conn);
+void kbt_silence_work(struct work_struct *work);
+
+/* tgt_recv.c */
+void kbt_recv_work(struct work_struct *work);
+void kbt_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 
 /* tgt_io.c */
 int kbt_io_alloc(struct kbt_conn *conn);
 void kbt_io_free(struct kbt_conn *conn);
-void kbt_recv_work(struct work_struct *work);
-void kbt_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
+struct kbt_io *kbt_io_get(struct kbt_conn *conn);
+void kbt_io_unget(struct kbt_io *io);
+void kbt_io_put(struct kbt_io *io);
+void kbt_io_step(struct kbt_io *io);
+void kbt_io_work(struct work_struct *work);
+void kbt_io_reply(struct kbt_io *io, enum kblk_status status);
 void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
+
+/* tgt_backend.c */
+void kbt_backend_run(struct kbt_io *io);
+bool kbt_backend_blocks(struct kbt_io *io);
+void kbt_backend_identify(struct kbt_ns *ns, struct kblk_identify *identify);
 
 #endif /* KDAPL_BLK_TGT_H */

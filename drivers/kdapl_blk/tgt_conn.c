@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Clients of the target.
+ * Connections of the target.
  *
  * Connection requests and connection events of all clients come through one
- * EVD, so their upcalls are serialised and run in process context. A client
+ * EVD, so their upcalls are serialised and run in process context. A connection
  * ends for many reasons, several of them at once and some in softirq: the peer
- * disconnects, kDAPL breaks the connection because the device went or the client
- * ignored its credits, a request is malformed, the module is unloaded. Whoever
- * sets KBT_CONN_ENDING first queues the one work item that takes it down.
+ * disconnects, kDAPL breaks it because the device went or the client ignored its
+ * credits, a request is malformed, the administrator takes the volume away.
+ * Whoever sets KBT_CONN_ENDING first queues the one work item that takes it
+ * down. That waits for every request that is under way, so when a connection has
+ * left the list nothing of it will touch the volume any more.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -15,12 +17,12 @@
 #include <linux/slab.h>
 #include "tgt.h"
 
-/* Flushed posts complete at once; this is for a device that has died badly. */
-#define KBT_DRAIN_TIMEOUT	(10 * HZ)
+#define KBT_SLOW_DRAIN	(10 * HZ)
+#define KBT_SILENCE_CHECK (HZ / 4)
 
 /* ---- Ending -------------------------------------------------------------- */
 
-/* Any context; the client is alive until its end_work has run. */
+/* Any context; the connection is alive until its end_work has run. */
 void kbt_conn_end(struct kbt_conn *conn)
 {
 	if (!test_and_set_bit(KBT_CONN_ENDING, &conn->flags))
@@ -38,24 +40,31 @@ static void kbt_conn_free(struct kbt_conn *conn)
 		dat_evd_free(conn->req_evd);
 	cancel_work_sync(&conn->recv_work);
 	kbt_io_free(conn);
+	kbt_detach(conn);
 	kfree(conn);
 }
 
+/* Wait until no slot is busy: posts are flushed, the medium takes its time. */
 static void kbt_conn_drain(struct kbt_conn *conn)
 {
+	unsigned int depth = conn->kbt->params->io_depth;
 	unsigned int i;
 
 	dat_ep_disconnect(conn->ep, DAT_CLOSE_ABRUPT_FLAG);
 	cancel_work_sync(&conn->recv_work);
-	for (i = 0; i < kbt_io_depth; i++)
-		flush_work(&conn->ios[i].work);
-	if (!wait_event_timeout(conn->all_idle,
-				READ_ONCE(conn->idle_count) == kbt_io_depth,
-				KBT_DRAIN_TIMEOUT))
-		pr_warn("%s: posts did not complete\n", conn->peer);
+	for (i = 0; i < depth; i++)
+		if (kbt_pool_cancel(&conn->ios[i]))
+			kbt_io_put(&conn->ios[i]);
+	while (!wait_event_timeout(conn->all_idle,
+				   READ_ONCE(conn->idle_count) == depth,
+				   KBT_SLOW_DRAIN))
+		pr_warn("%s: %u requests are still under way\n", conn->peer,
+			depth - READ_ONCE(conn->idle_count));
 	/* The one that woke us has left the lock. */
 	spin_lock_bh(&conn->lock);
 	spin_unlock_bh(&conn->lock);
+	for (i = 0; i < depth; i++)
+		cancel_work_sync(&conn->ios[i].work);
 }
 
 static void kbt_conn_end_work(struct work_struct *work)
@@ -68,17 +77,18 @@ static void kbt_conn_end_work(struct work_struct *work)
 	mutex_lock(&kbt->mutex);
 	list_del(&conn->link);
 	mutex_unlock(&kbt->mutex);
-	pr_info("%s: disconnected\n", conn->peer);
+	pr_info_ratelimited("%s: disconnected\n", conn->peer);
 	kbt_conn_free(conn);
 
 	kbt_count(kbt, KBT_STAT_DISCONNECTS, 1);
 	mutex_lock(&kbt->mutex);
 	WRITE_ONCE(kbt->conn_count, kbt->conn_count - 1);
+	queue_work(kbt->end_wq, &kbt->srq_work);
 	wake_up(&kbt->idle);
 	mutex_unlock(&kbt->mutex);
 }
 
-/* End all clients, let no new one in, and wait until they are gone. */
+/* End all connections, let no new one in, and wait until they are gone. */
 void kbt_conn_end_all(struct kbt *kbt)
 {
 	struct kbt_conn *conn;
@@ -88,27 +98,59 @@ void kbt_conn_end_all(struct kbt *kbt)
 	list_for_each_entry(conn, &kbt->conns, link)
 		kbt_conn_end(conn);
 	mutex_unlock(&kbt->mutex);
-	/* Their last steps are waited for by kbt_workqueues_free(). */
 	wait_event(kbt->idle, !READ_ONCE(kbt->conn_count));
+	/* Whoever woke us has left the lock. */
+	mutex_lock(&kbt->mutex);
+	mutex_unlock(&kbt->mutex);
+}
+
+/* End those that have promised to be heard of and are not. */
+void kbt_silence_work(struct work_struct *work)
+{
+	struct kbt *kbt = container_of(to_delayed_work(work), struct kbt,
+				       silence_work);
+	struct kbt_conn *conn;
+	unsigned long patience;
+
+	mutex_lock(&kbt->mutex);
+	list_for_each_entry(conn, &kbt->conns, link) {
+		patience = READ_ONCE(conn->patience);
+		if (!patience || kbt_conn_ending(conn) ||
+		    time_before(jiffies, READ_ONCE(conn->heard) + patience))
+			continue;
+		kbt_count(kbt, KBT_STAT_SILENT, 1);
+		pr_warn_ratelimited("%s: silent for too long, ending the connection\n",
+				    conn->peer);
+		kbt_conn_end(conn);
+	}
+	mutex_unlock(&kbt->mutex);
+	queue_delayed_work(kbt->end_wq, &kbt->silence_work, KBT_SILENCE_CHECK);
 }
 
 /* ---- Accepting ----------------------------------------------------------- */
 
 static int kbt_conn_evds(struct kbt_conn *conn)
 {
+	const struct kbt_params *params = conn->kbt->params;
 	DAT_UPCALL_OBJECT recv = { conn, kbt_recv_upcall };
 	DAT_UPCALL_OBJECT req = { conn, kbt_req_upcall };
 	DAT_RETURN ret;
 
 	/* Nobody can send more than what makes the hard watermark break. */
-	ret = dat_evd_kcreate(conn->kbt->ia, kbt_credits + 1,
+	ret = dat_evd_kcreate(conn->kbt->ia, params->credits + 1,
 			      DAT_UPCALL_NOTIFY, &recv, DAT_EVD_DTO_FLAG,
 			      &conn->recv_evd);
 	if (ret == DAT_SUCCESS)
-		ret = dat_evd_kcreate(conn->kbt->ia, 2 * kbt_io_depth,
+		ret = dat_evd_kcreate(conn->kbt->ia, 2 * params->io_depth,
 				      DAT_UPCALL_SINGLE_INSTANCE, &req,
 				      DAT_EVD_DTO_FLAG, &conn->req_evd);
 	return kblk_errno(ret);
+}
+
+/* Arm both high watermarks: throttle at half of the credits, break beyond. */
+void kbt_conn_watermarks(struct kbt_conn *conn)
+{
+	dat_ep_set_watermark(conn->ep, conn->credits / 2, conn->credits);
 }
 
 static int kbt_conn_ep(struct kbt_conn *conn)
@@ -116,12 +158,14 @@ static int kbt_conn_ep(struct kbt_conn *conn)
 	struct kbt *kbt = conn->kbt;
 	DAT_EP_ATTR attr = {
 		.service_type = DAT_SERVICE_TYPE_RC,
-		.max_message_size = KBT_RX_SIZE,
-		.max_rdma_size = KBT_MAX_TRANSFER,
+		.max_message_size = sizeof(struct kblk_request) + KBLK_INLINE,
+		.max_rdma_size = kbt->params->max_transfer,
 		.qos = DAT_QOS_BEST_EFFORT,
-		.max_request_dtos = 2 * kbt_io_depth,
-		.max_request_iov = 1,
+		.max_request_dtos = 2 * kbt->params->io_depth,
+		.max_request_iov = 2,
+		.max_rdma_read_iov = 1,
 		.max_rdma_write_iov = 1,
+		.max_rdma_read_out = kbt->rdma_read_max,
 		.srq_soft_hw = DAT_HW_DEFAULT,
 	};
 	DAT_RETURN ret;
@@ -130,8 +174,7 @@ static int kbt_conn_ep(struct kbt_conn *conn)
 				     conn->req_evd, kbt->cm_evd, kbt->srq,
 				     &attr, &conn->ep);
 	if (ret == DAT_SUCCESS)
-		ret = dat_ep_set_watermark(conn->ep, kbt_credits / 2,
-					   kbt_credits);
+		kbt_conn_watermarks(conn);
 	return kblk_errno(ret);
 }
 
@@ -139,11 +182,22 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 					const DAT_CR_PARAM *param)
 {
 	struct kbt_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	const struct kblk_hello *hello = param->private_data;
 	int err;
 
 	if (!conn)
 		return NULL;
 	conn->kbt = kbt;
+	conn->session = le64_to_cpu(hello->session);
+	conn->epoch = le32_to_cpu(hello->epoch);
+	conn->queue = le16_to_cpu(hello->queue);
+	conn->credits = min_t(u32, le16_to_cpu(hello->credits),
+			      kbt->params->credits);
+	conn->reply_size = le32_to_cpu(hello->reply_size);
+	conn->invalidate = kbt->invalidate &&
+			   le32_to_cpu(hello->features) &
+			   KBLK_FEATURE_INVALIDATE;
+	conn->heard = jiffies;
 	spin_lock_init(&conn->lock);
 	INIT_LIST_HEAD(&conn->idle);
 	init_waitqueue_head(&conn->all_idle);
@@ -170,15 +224,45 @@ static enum kblk_hello_status kbt_hello_check(const DAT_CR_PARAM *param)
 	const struct kblk_hello *hello = param->private_data;
 
 	if (param->private_data_size < (DAT_COUNT)sizeof(*hello) ||
-	    le32_to_cpu(hello->magic) != KBLK_MAGIC ||
-	    !hello->credits ||
-	    !kblk_is_zero(hello->reserved, sizeof(hello->reserved)))
+	    le32_to_cpu(hello->magic) != KBLK_MAGIC)
 		return KBLK_HELLO_MALFORMED;
 	if (le16_to_cpu(hello->version_min) > KBLK_VERSION_MAX ||
 	    le16_to_cpu(hello->version_max) < KBLK_VERSION_MIN ||
 	    le16_to_cpu(hello->version_min) > le16_to_cpu(hello->version_max))
 		return KBLK_HELLO_VERSION;
+	if (le16_to_cpu(hello->credits) < 2 || !hello->session ||
+	    le32_to_cpu(hello->reply_size) < sizeof(struct kblk_reply) +
+					     sizeof(struct kblk_identify))
+		return KBLK_HELLO_MALFORMED;
 	return KBLK_HELLO_OK;
+}
+
+/*
+ * Connections of an earlier epoch of the same disk are dead for the initiator,
+ * whatever they look like here. Under kbt->mutex.
+ */
+static enum kblk_hello_status kbt_session_check(struct kbt *kbt,
+						const struct kblk_hello *hello)
+{
+	enum kblk_hello_status status = KBLK_HELLO_OK;
+	u32 epoch = le32_to_cpu(hello->epoch);
+	struct kbt_conn *conn;
+
+	if (kbt->stopping)
+		return KBLK_HELLO_STOPPING;
+	list_for_each_entry(conn, &kbt->conns, link) {
+		if (conn->session != le64_to_cpu(hello->session) ||
+		    conn->epoch == epoch)
+			continue;
+		if ((s32)(conn->epoch - epoch) > 0)
+			return KBLK_HELLO_STALE;
+		kbt_conn_end(conn);
+		status = KBLK_HELLO_DRAINING;
+	}
+	if (status == KBLK_HELLO_OK &&
+	    kbt->conn_count >= kbt->params->max_conns)
+		status = KBLK_HELLO_BUSY;
+	return status;
 }
 
 static void kbt_welcome(struct kblk_welcome *welcome, u16 version,
@@ -195,7 +279,7 @@ static void kbt_refuse(struct kbt *kbt, DAT_CR_HANDLE cr,
 {
 	struct kblk_welcome welcome;
 
-	kbt_count(kbt, KBT_STAT_CONNECT_REFUSALS, 1);
+	kbt_count(kbt, KBT_STAT_REFUSALS, 1);
 	pr_warn_ratelimited("connection request refused, status %d\n", status);
 	kbt_welcome(&welcome, KBLK_VERSION_MAX, status);
 	dat_cr_reject(cr, sizeof(welcome), &welcome);
@@ -207,12 +291,14 @@ static DAT_RETURN kbt_accept(struct kbt_conn *conn, DAT_CR_HANDLE cr,
 	struct kblk_welcome welcome;
 	u16 version = min_t(u16, le16_to_cpu(hello->version_max),
 			    KBLK_VERSION_MAX);
-	u16 credits = min_t(u16, le16_to_cpu(hello->credits), kbt_credits);
 
 	kbt_welcome(&welcome, version, KBLK_HELLO_OK);
-	welcome.credits = cpu_to_le16(credits);
-	welcome.request_size = cpu_to_le16(sizeof(struct kblk_request));
-	welcome.max_transfer = cpu_to_le32(KBT_MAX_TRANSFER);
+	welcome.credits = cpu_to_le16(conn->credits);
+	welcome.request_size = cpu_to_le32(sizeof(struct kblk_request) +
+					   KBLK_INLINE);
+	welcome.max_transfer = cpu_to_le32(conn->kbt->params->max_transfer);
+	if (conn->invalidate)
+		welcome.features = cpu_to_le32(KBLK_FEATURE_INVALIDATE);
 	return dat_cr_accept(cr, conn->ep, sizeof(welcome), &welcome);
 }
 
@@ -226,28 +312,22 @@ static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr)
 	if (dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) != DAT_SUCCESS)
 		return;
 	status = kbt_hello_check(&param);
-	if (status == KBLK_HELLO_OK && kbt->conn_count >= kbt_max_clients)
-		status = KBLK_HELLO_BUSY;
 	if (status != KBLK_HELLO_OK) {
 		kbt_refuse(kbt, cr, status);
 		return;
 	}
-	conn = kbt_conn_create(kbt, &param);
-	if (!conn) {
-		kbt_refuse(kbt, cr, KBLK_HELLO_RESOURCES);
-		return;
-	}
-
 	/* Listed before anything can happen to it, or not at all. */
 	mutex_lock(&kbt->mutex);
-	if (kbt->stopping) {
+	status = kbt_session_check(kbt, param.private_data);
+	conn = status == KBLK_HELLO_OK ? kbt_conn_create(kbt, &param) : NULL;
+	if (!conn) {
 		mutex_unlock(&kbt->mutex);
-		kbt_refuse(kbt, cr, KBLK_HELLO_STOPPING);
-		kbt_conn_free(conn);
+		kbt_refuse(kbt, cr, status ?: KBLK_HELLO_RESOURCES);
 		return;
 	}
 	list_add_tail(&conn->link, &kbt->conns);
-	kbt->conn_count++;
+	WRITE_ONCE(kbt->conn_count, kbt->conn_count + 1);
+	queue_work(kbt->end_wq, &kbt->srq_work);
 	ret = kbt_accept(conn, cr, param.private_data);
 	if (ret != DAT_SUCCESS) {
 		pr_warn_ratelimited("%s: cannot accept: %s\n", conn->peer,
@@ -259,7 +339,7 @@ static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr)
 
 /* ---- Events -------------------------------------------------------------- */
 
-/* Under kbt->mutex, which keeps the client alive. */
+/* Under kbt->mutex, which keeps the connection alive. */
 static struct kbt_conn *kbt_conn_find(struct kbt *kbt, DAT_EP_HANDLE ep)
 {
 	struct kbt_conn *conn;
@@ -282,7 +362,6 @@ static void kbt_conn_event(struct kbt *kbt, const DAT_EVENT *event)
 		/* Ended meanwhile. */
 	} else if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
 		kbt_count(kbt, KBT_STAT_CONNECTS, 1);
-		pr_info("%s: connected\n", conn->peer);
 	} else {
 		if (event->event_number == DAT_CONNECTION_EVENT_BROKEN) {
 			kbt_count(kbt, KBT_STAT_BROKEN, 1);
@@ -306,16 +385,24 @@ void kbt_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		kbt_conn_event(kbt, event);
 }
 
-/* The soft high watermark of a client has fired: say so, once per client. */
+/*
+ * The soft high watermark of a connection has fired: hold back credits until it
+ * has nothing waiting any more, see kbt_recv_work().
+ */
 void kbt_conn_backlog(struct kbt *kbt, DAT_EP_HANDLE ep)
 {
 	struct kbt_conn *conn;
 
-	kbt_count(kbt, KBT_STAT_SOFT_WATERMARK, 1);
+	kbt_count(kbt, KBT_STAT_THROTTLED, 1);
 	mutex_lock(&kbt->mutex);
 	conn = kbt_conn_find(kbt, ep);
-	if (conn)
-		pr_info_ratelimited("%s: more than %u requests are waiting\n",
-				    conn->peer, kbt_credits / 2);
+	if (conn && !kbt_conn_ending(conn)) {
+		pr_info_ratelimited("%s: more than %u requests are waiting, throttled\n",
+				    conn->peer, conn->credits / 2);
+		spin_lock_bh(&conn->lock);
+		conn->throttled = true;
+		spin_unlock_bh(&conn->lock);
+		queue_work(kbt->wq, &conn->recv_work);
+	}
 	mutex_unlock(&kbt->mutex);
 }

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Requests of a client.
+ * Requests of a client: serving.
  *
- * kDAPL notifies in softirq that a request is there; a work item takes it off
- * the EVD as soon as a slot is free, copies it, gives the buffer back, and lets
- * another work item read the volume. The RDMA Write of the data and the Send of
- * the reply are posted in one go: an Endpoint completes and delivers in order,
- * so whoever sees the reply has the data. The slot is free again when both have
- * completed, which is also what makes room for the client's next request.
+ * A request goes through kbt_io_step() as often as it has to wait: for a large
+ * buffer, for the data of a write, for a context that may block. Small data
+ * travels with the messages. Of other data the target is who moves it: an RDMA
+ * Read fetches what is to be written, while other requests are with the medium;
+ * what was read goes out as RDMA Write and reply posted in one go, as an Endpoint
+ * completes and delivers in order, so whoever sees the reply has the data.
  *
- * Everything in a request comes from a stranger. A message that breaks the
- * format ends the connection, since nothing after it can be trusted either;
- * a well-formed request for the impossible gets an error reply. Where the data
- * goes is the client's business: its adapter refuses what it has not offered,
- * which breaks the connection.
+ * The slot is free again when all that was posted has completed, which is also
+ * what makes room for the client's next request. Where the data is or goes is the
+ * client's business: its adapter refuses what it has not offered, which breaks
+ * the connection.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -21,24 +20,32 @@
 #include <linux/slab.h>
 #include "tgt.h"
 
-static DAT_LMR_TRIPLET kbt_io_reply_seg(struct kbt_io *io)
+static u32 kbt_length(const struct kbt_io *io)
 {
-	return kblk_seg(&io->conn->replies,
-			(io - io->conn->ios) * sizeof(struct kblk_reply),
-			sizeof(struct kblk_reply));
+	return le32_to_cpu(io->request.length);
+}
+
+/* Is there memory of the initiator that the request names? */
+static bool kbt_has_remote(const struct kbt_io *io)
+{
+	return !(io->request.flags & KBLK_INLINED) &&
+	       (io->request.opcode == KBLK_OP_READ ||
+		io->request.opcode == KBLK_OP_WRITE);
 }
 
 /* ---- Slots --------------------------------------------------------------- */
 
-static struct kbt_io *kbt_io_get(struct kbt_conn *conn)
+struct kbt_io *kbt_io_get(struct kbt_conn *conn)
 {
 	struct kbt_io *io;
 
 	spin_lock_bh(&conn->lock);
 	io = list_first_entry_or_null(&conn->idle, struct kbt_io, link);
 	if (io) {
-		list_del(&io->link);
+		list_del_init(&io->link);
 		conn->idle_count--;
+		io->stage = KBT_IO_START;
+		io->data = &io->page;
 		atomic_set(&io->pending, 1);
 	}
 	spin_unlock_bh(&conn->lock);
@@ -46,7 +53,7 @@ static struct kbt_io *kbt_io_get(struct kbt_conn *conn)
 }
 
 /* Give an unused slot back. */
-static void kbt_io_unget(struct kbt_io *io)
+void kbt_io_unget(struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
 
@@ -60,170 +67,292 @@ static void kbt_io_unget(struct kbt_io *io)
 
 /*
  * One reason less for the slot to be busy. Whoever waits for all slots may free
- * the client as soon as the lock is dropped.
+ * the connection as soon as the lock is dropped. Any context.
  */
-static void kbt_io_put(struct kbt_io *io)
+void kbt_io_put(struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
+	unsigned long flags;
 
 	if (!atomic_dec_and_test(&io->pending))
 		return;
-	spin_lock_bh(&conn->lock);
+	kbt_pool_put(io);
+	spin_lock_irqsave(&conn->lock, flags);
 	list_add(&io->link, &conn->idle);
-	conn->idle_count++;
-	if (!kbt_conn_ending(conn))
+	/* With more than one slot idle somebody was told before. */
+	if (!conn->idle_count++ && !kbt_conn_ending(conn))
 		queue_work(conn->kbt->wq, &conn->recv_work);
-	else
+	if (kbt_conn_ending(conn))
 		wake_up(&conn->all_idle);
-	spin_unlock_bh(&conn->lock);
+	spin_unlock_irqrestore(&conn->lock, flags);
 }
 
 /* ---- Checking ------------------------------------------------------------ */
 
-/* What is wrong with the format, or NULL. */
-static const char *kbt_io_malformed(const struct kblk_request *request,
-				    u32 length)
+static enum kblk_status kbt_check_range(struct kbt_io *io, u32 max)
 {
-	if (length < sizeof(*request))
-		return "truncated request";
-	if (length > sizeof(*request))
-		return "oversize request";
-	if (le32_to_cpu(request->magic) != KBLK_MAGIC)
-		return "bad magic";
-	if (request->flags || request->reserved0 ||
-	    !kblk_is_zero(request->reserved, sizeof(request->reserved)))
-		return "reserved bits set";
-	return NULL;
-}
+	u64 offset = le64_to_cpu(io->request.offset);
+	struct kbt_ns *ns = io->conn->ns;
+	u64 size = kbt_ns_size(ns);
+	u32 length = kbt_length(io);
 
-static enum kblk_status kbt_io_check(struct kbt_io *io)
-{
-	const struct kblk_request *request = &io->request;
-	const struct kbt_volume *volume = &io->conn->kbt->volume;
-	u64 offset = le64_to_cpu(request->offset);
-	u32 length = le32_to_cpu(request->length);
-
-	switch (request->opcode) {
-	case KBLK_OP_IDENTIFY:
-		if (offset || length != sizeof(struct kblk_identify))
-			return KBLK_ERR_INVALID;
-		return KBLK_OK;
-	case KBLK_OP_READ:
-		if (!length || length > KBT_MAX_TRANSFER ||
-		    !IS_ALIGNED(length, volume->block_size) ||
-		    !IS_ALIGNED(offset, volume->block_size))
-			return KBLK_ERR_INVALID;
-		if (offset > volume->size || length > volume->size - offset)
-			return KBLK_ERR_RANGE;
-		return KBLK_OK;
-	default:
-		return KBLK_ERR_UNSUPPORTED;
-	}
-}
-
-/* ---- Serving ------------------------------------------------------------- */
-
-static void kbt_io_identify(struct kbt_io *io)
-{
-	const struct kbt_volume *volume = &io->conn->kbt->volume;
-	struct kblk_identify *identify = io->data.va;
-
-	memset(identify, 0, sizeof(*identify));
-	identify->size = cpu_to_le64(volume->size);
-	identify->block_size = cpu_to_le32(volume->block_size);
-	identify->flags = cpu_to_le32(KBLK_VOLUME_READ_ONLY);
-}
-
-static enum kblk_status kbt_io_read(struct kbt_io *io)
-{
-	struct kbt *kbt = io->conn->kbt;
-	loff_t pos = le64_to_cpu(io->request.offset);
-	u32 length = le32_to_cpu(io->request.length);
-	u32 done = 0;
-	ssize_t n;
-
-	while (done < length) {
-		n = kernel_read(kbt->volume.file, io->data.va + done,
-				length - done, &pos);
-		/* The file may have been truncated under our feet. */
-		if (n <= 0) {
-			pr_warn_ratelimited("reading the volume: %zd\n", n);
-			return KBLK_ERR_IO;
-		}
-		done += n;
-	}
-	kbt_count(kbt, KBT_STAT_READS, 1);
-	kbt_count(kbt, KBT_STAT_READ_BYTES, length);
+	if (!length || length > max || !IS_ALIGNED(length, ns->block_size) ||
+	    !IS_ALIGNED(offset, ns->block_size))
+		return KBLK_ERR_INVALID;
+	if (offset > size || length > size - offset)
+		return KBLK_ERR_RANGE;
 	return KBLK_OK;
 }
 
-/* Post the data, if any, and the reply; each post holds the slot. */
-static DAT_RETURN kbt_io_answer(struct kbt_io *io, enum kblk_status status)
+static enum kblk_status kbt_check_rw(struct kbt_io *io)
 {
-	const struct kblk_request *request = &io->request;
-	u32 length = status == KBLK_OK ? le32_to_cpu(request->length) : 0;
-	DAT_LMR_TRIPLET data = kblk_seg(&io->data, 0, length);
-	DAT_LMR_TRIPLET seg = kbt_io_reply_seg(io);
-	struct kblk_reply *reply = io->conn->replies.va;
+	const struct kbt_conn *conn = io->conn;
+	u32 max = conn->kbt->params->max_transfer;
+	bool write = io->request.opcode == KBLK_OP_WRITE;
+
+	if (io->request.flags & KBLK_INLINED)
+		max = write ? KBLK_INLINE :
+			      min_t(u32, KBLK_INLINE, conn->reply_size -
+				    sizeof(struct kblk_reply));
+	if (!write && io->request.flags & KBLK_FUA)
+		return KBLK_ERR_INVALID;
+	if (write && conn->ns->read_only)
+		return KBLK_ERR_READ_ONLY;
+	return kbt_check_range(io, max);
+}
+
+static enum kblk_status kbt_check_plain(struct kbt_io *io, u8 flags, u32 length)
+{
+	return io->request.flags == flags && !io->request.offset &&
+	       kbt_length(io) == length ? KBLK_OK : KBLK_ERR_INVALID;
+}
+
+static enum kblk_status kbt_check(struct kbt_io *io)
+{
+	u8 opcode = io->request.opcode;
+
+	if (opcode == KBLK_OP_ATTACH)
+		return kbt_check_plain(io, KBLK_INLINED,
+				       sizeof(struct kblk_attach));
+	if (opcode == KBLK_OP_KEEPALIVE)
+		return kbt_check_plain(io, 0, 0);
+	if (opcode < KBLK_OP_ATTACH || opcode > KBLK_OP_KEEPALIVE)
+		return KBLK_ERR_UNSUPPORTED;
+	if (!io->conn->ns)
+		return KBLK_ERR_NOT_ATTACHED;
+	switch (opcode) {
+	case KBLK_OP_IDENTIFY:
+		return kbt_check_plain(io, KBLK_INLINED,
+				       sizeof(struct kblk_identify));
+	case KBLK_OP_FLUSH:
+		return kbt_check_plain(io, 0, 0);
+	case KBLK_OP_READ:
+	case KBLK_OP_WRITE:
+		return kbt_check_rw(io);
+	default:	/* discard, write zeroes */
+		if (io->request.flags)
+			return KBLK_ERR_INVALID;
+		if (io->conn->ns->read_only)
+			return KBLK_ERR_READ_ONLY;
+		return kbt_check_range(io, U32_MAX);
+	}
+}
+
+/* ---- Replying ------------------------------------------------------------ */
+
+/*
+ * Credits that go with a reply: one, unless the client is throttled, when up to
+ * half of what it has is held back, or gets that back.
+ */
+static u16 kbt_credits(struct kbt_conn *conn)
+{
+	unsigned long flags;
+	u16 credits = 1;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	if (conn->throttled && conn->withheld < conn->credits / 2) {
+		conn->withheld++;
+		credits = 0;
+	} else if (!conn->throttled && conn->withheld) {
+		conn->withheld--;
+		credits = 2;
+	}
+	spin_unlock_irqrestore(&conn->lock, flags);
+	return credits;
+}
+
+static DAT_RETURN kbt_post_data(struct kbt_io *io)
+{
+	DAT_LMR_TRIPLET seg = kblk_seg(io->data, 0, kbt_length(io));
 	DAT_RMR_TRIPLET remote = {
-		.virtual_address = le64_to_cpu(request->address),
-		.segment_length = length,
-		.rmr_context = le32_to_cpu(request->rmr_context),
+		.virtual_address = le64_to_cpu(io->request.address),
+		.segment_length = kbt_length(io),
+		.rmr_context = le32_to_cpu(io->request.rmr_context),
 	};
 	DAT_DTO_COOKIE cookie = { .as_ptr = io };
 	DAT_RETURN ret;
 
-	if (length) {
-		atomic_inc(&io->pending);
-		ret = dat_ep_post_rdma_write(io->conn->ep, 1, &data, cookie,
+	atomic_inc(&io->pending);
+	if (io->request.opcode == KBLK_OP_READ) {
+		ret = dat_ep_post_rdma_write(io->conn->ep, 1, &seg, cookie,
 					     &remote,
 					     DAT_COMPLETION_DEFAULT_FLAG);
-		if (ret != DAT_SUCCESS)
-			goto not_posted;
+	} else {
+		io->fetching = true;
+		ret = dat_ep_post_rdma_read(io->conn->ep, 1, &seg, cookie,
+					    &remote,
+					    DAT_COMPLETION_DEFAULT_FLAG);
 	}
-
-	reply += io - io->conn->ios;
-	memset(reply, 0, sizeof(*reply));
-	reply->magic = cpu_to_le32(KBLK_MAGIC);
-	reply->status = cpu_to_le16(status);
-	reply->credits = cpu_to_le16(1);
-	reply->id = request->id;
-	reply->length = cpu_to_le32(length);
-	atomic_inc(&io->pending);
-	ret = dat_ep_post_send(io->conn->ep, 1, &seg, cookie,
-			       DAT_COMPLETION_DEFAULT_FLAG);
-	if (ret == DAT_SUCCESS)
-		return DAT_SUCCESS;
-
-not_posted:
-	atomic_dec(&io->pending);
+	if (ret != DAT_SUCCESS) {
+		io->fetching = false;
+		atomic_dec(&io->pending);
+	}
 	return ret;
 }
 
-static void kbt_io_work(struct work_struct *work)
+static DAT_RETURN kbt_post_reply(struct kbt_io *io, enum kblk_status status,
+				 u32 inlined)
 {
-	struct kbt_io *io = container_of(work, struct kbt_io, work);
 	struct kbt_conn *conn = io->conn;
-	enum kblk_status status;
+	size_t at = (io - conn->ios) * sizeof(struct kblk_reply);
+	struct kblk_reply *reply = conn->replies.va + at;
+	DAT_LMR_TRIPLET segs[2];
+	DAT_DTO_COOKIE cookie = { .as_ptr = io };
 	DAT_RETURN ret;
+
+	memset(reply, 0, sizeof(*reply));
+	reply->magic = cpu_to_le32(KBLK_MAGIC);
+	reply->status = cpu_to_le16(status);
+	reply->credits = cpu_to_le16(kbt_credits(conn));
+	reply->id = io->request.id;
+	reply->length = cpu_to_le32(inlined);
+	segs[0] = kblk_seg(&conn->replies, at, sizeof(*reply));
+	segs[1] = kblk_seg(io->data, 0, inlined);
+	atomic_inc(&io->pending);
+	ret = dat_ep_post_send_with_invalidate(conn->ep, inlined ? 2 : 1, segs,
+					       cookie,
+					       DAT_COMPLETION_DEFAULT_FLAG,
+					       conn->invalidate &&
+					       kbt_has_remote(io),
+					       le32_to_cpu(io->request.rmr_context));
+	if (ret != DAT_SUCCESS)
+		atomic_dec(&io->pending);
+	return ret;
+}
+
+/**
+ * kbt_io_reply() - the request is done
+ * @io: its slot; not to be touched any more afterwards
+ * @status: how it went
+ *
+ * Context: Any.
+ */
+void kbt_io_reply(struct kbt_io *io, enum kblk_status status)
+{
+	struct kbt_conn *conn = io->conn;
+	u8 opcode = io->request.opcode;
+	DAT_RETURN ret = DAT_SUCCESS;
+	u32 inlined = 0;
 
 	if (kbt_conn_ending(conn))
 		goto out;
-	status = kbt_io_check(io);
-	if (status == KBLK_OK && io->request.opcode == KBLK_OP_IDENTIFY)
-		kbt_io_identify(io);
-	else if (status == KBLK_OK)
-		status = kbt_io_read(io);
 	if (status != KBLK_OK)
 		kbt_count(conn->kbt, KBT_STAT_ERROR_REPLIES, 1);
-	ret = kbt_io_answer(io, status);
+	else if (opcode == KBLK_OP_READ && kbt_has_remote(io))
+		ret = kbt_post_data(io);
+	else if (opcode == KBLK_OP_READ || opcode == KBLK_OP_IDENTIFY)
+		inlined = kbt_length(io);
+	if (ret == DAT_SUCCESS)
+		ret = kbt_post_reply(io, status, inlined);
 	if (ret != DAT_SUCCESS) {
-		pr_warn_ratelimited("%s: cannot answer: %s\n", conn->peer,
-				    kblk_strerror(ret));
+		if (DAT_GET_TYPE(ret) != DAT_INVALID_STATE)
+			pr_warn_ratelimited("%s: cannot answer: %s\n",
+					    conn->peer, kblk_strerror(ret));
 		kbt_conn_end(conn);
 	}
 out:
 	kbt_io_put(io);
+}
+
+/* ---- Serving ------------------------------------------------------------- */
+
+/* A large buffer, if the request needs one; false: wait. */
+static bool kbt_get_buffer(struct kbt_io *io)
+{
+	if (!kbt_has_remote(io))
+		return true;
+	/* Whoever waits may be called as soon as it is in line. */
+	if (!io->buf && !kbt_pool_get(io))
+		return false;
+	io->data = &io->buf->mem;
+	return true;
+}
+
+static void kbt_run(struct kbt_io *io)
+{
+	struct kbt_conn *conn = io->conn;
+	enum kblk_status status = KBLK_OK;
+
+	switch (io->request.opcode) {
+	case KBLK_OP_KEEPALIVE:
+		break;
+	case KBLK_OP_ATTACH:
+		status = kbt_attach(conn, io->page.va);
+		break;
+	case KBLK_OP_IDENTIFY:
+		kbt_backend_identify(conn->ns, io->page.va);
+		break;
+	default:
+		kbt_backend_run(io);
+		return;
+	}
+	kbt_io_reply(io, status);
+}
+
+/* Serve the request as far as possible. Process context. */
+void kbt_io_step(struct kbt_io *io)
+{
+	struct kbt_conn *conn = io->conn;
+	enum kblk_status status;
+
+	switch (io->stage) {
+	case KBT_IO_START:
+		status = kbt_check(io);
+		if (status != KBLK_OK) {
+			kbt_io_reply(io, status);
+			return;
+		}
+		if (!kbt_get_buffer(io))
+			return;
+		io->stage = KBT_IO_RUN;
+		if (io->request.opcode == KBLK_OP_WRITE && kbt_has_remote(io)) {
+			if (kbt_post_data(io) != DAT_SUCCESS) {
+				kbt_conn_end(conn);
+				kbt_io_put(io);
+			}
+			return;
+		}
+		fallthrough;
+	case KBT_IO_RUN:
+		if (kbt_backend_blocks(io)) {
+			io->stage = KBT_IO_BLOCK;
+			queue_work(conn->kbt->io_wq, &io->work);
+			return;
+		}
+		fallthrough;
+	case KBT_IO_BLOCK:
+		kbt_run(io);
+	}
+}
+
+void kbt_io_work(struct work_struct *work)
+{
+	struct kbt_io *io = container_of(work, struct kbt_io, work);
+
+	if (kbt_conn_ending(io->conn))
+		kbt_io_put(io);
+	else
+		kbt_io_step(io);
 }
 
 /* A post of ours has completed. Softirq. */
@@ -231,6 +360,7 @@ void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
 		&event->event_data.dto_completion_event_data;
+	struct kbt_io *io = dto->user_cookie.as_ptr;
 	struct kbt_conn *conn = data;
 
 	/* Of what is flushed an event of the connection tells the reason. */
@@ -239,76 +369,14 @@ void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		kbt_count(conn->kbt, KBT_STAT_DTO_ERRORS, 1);
 		kbt_conn_end(conn);
 	}
-	kbt_io_put(dto->user_cookie.as_ptr);
-}
-
-/* ---- Receiving ----------------------------------------------------------- */
-
-/* Something is on the receive EVD. Softirq. */
-void kbt_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
-{
-	struct kbt_conn *conn = data;
-
-	if (!kbt_conn_ending(conn))
-		queue_work(conn->kbt->wq, &conn->recv_work);
-}
-
-/* Take a request out of its buffer; false if there is none to be served. */
-static bool kbt_recv_take(struct kbt_io *io,
-			  const DAT_DTO_COMPLETION_EVENT_DATA *dto)
-{
-	struct kbt_conn *conn = io->conn;
-	struct kbt *kbt = conn->kbt;
-	const char *malformed = NULL;
-
-	if (dto->status == DAT_DTO_SUCCESS) {
-		memcpy(&io->request, kbt_rx_buffer(kbt, dto->user_cookie),
-		       sizeof(io->request));
-		malformed = kbt_io_malformed(&io->request,
-					     dto->transfered_length);
+	if (io->fetching) {
+		io->fetching = false;
+		if (dto->status == DAT_DTO_SUCCESS)
+			queue_work(conn->kbt->wq, &io->work);
+		else
+			kbt_io_put(io);
 	}
-	kbt_rx_repost(kbt, dto->user_cookie);
-
-	if (dto->status == DAT_DTO_SUCCESS && !malformed) {
-		kbt_count(kbt, KBT_STAT_REQUESTS, 1);
-		return true;
-	}
-	if (dto->status == DAT_DTO_ERR_FLUSHED)
-		return false;
-	if (malformed) {
-		kbt_count(kbt, KBT_STAT_PROTOCOL_ERRORS, 1);
-		pr_warn_ratelimited("%s: %s, ending the connection\n",
-				    conn->peer, malformed);
-	} else {
-		kbt_count(kbt, KBT_STAT_DTO_ERRORS, 1);
-		pr_warn_ratelimited("%s: receive failed, status %d\n",
-				    conn->peer, dto->status);
-	}
-	kbt_conn_end(conn);
-	return false;
-}
-
-void kbt_recv_work(struct work_struct *work)
-{
-	struct kbt_conn *conn = container_of(work, struct kbt_conn, recv_work);
-	struct kbt_io *io = NULL;
-	DAT_EVENT event;
-
-	while (!kbt_conn_ending(conn)) {
-		/* Without a slot the request stays where it is counted. */
-		if (!io)
-			io = kbt_io_get(conn);
-		if (!io || dat_evd_dequeue(conn->recv_evd, &event) !=
-			   DAT_SUCCESS)
-			break;
-		if (!kbt_recv_take(io,
-				   &event.event_data.dto_completion_event_data))
-			continue;
-		queue_work(conn->kbt->wq, &io->work);
-		io = NULL;
-	}
-	if (io)
-		kbt_io_unget(io);
+	kbt_io_put(io);
 }
 
 /* ---- Making slots -------------------------------------------------------- */
@@ -316,22 +384,21 @@ void kbt_recv_work(struct work_struct *work)
 int kbt_io_alloc(struct kbt_conn *conn)
 {
 	struct kbt *kbt = conn->kbt;
+	unsigned int depth = kbt->params->io_depth;
 	struct kbt_io *io;
 	unsigned int i;
 	int err;
 
-	conn->ios = kcalloc(kbt_io_depth, sizeof(*conn->ios), GFP_KERNEL);
+	conn->ios = kcalloc(depth, sizeof(*conn->ios), GFP_KERNEL);
 	if (!conn->ios)
 		return -ENOMEM;
 	err = kblk_buf_alloc(&conn->replies, kbt->ia, kbt->pz,
-			     kbt_io_depth * sizeof(struct kblk_reply),
-			     DAT_MEM_PRIV_NONE_FLAG);
-	for (i = 0; i < kbt_io_depth && !err; i++) {
+			     depth * sizeof(struct kblk_reply));
+	for (i = 0; i < depth && !err; i++) {
 		io = &conn->ios[i];
 		io->conn = conn;
 		INIT_WORK(&io->work, kbt_io_work);
-		err = kblk_buf_alloc(&io->data, kbt->ia, kbt->pz,
-				     KBT_MAX_TRANSFER, DAT_MEM_PRIV_NONE_FLAG);
+		err = kblk_buf_alloc(&io->page, kbt->ia, kbt->pz, KBLK_INLINE);
 		if (!err) {
 			list_add(&io->link, &conn->idle);
 			conn->idle_count++;
@@ -348,8 +415,8 @@ void kbt_io_free(struct kbt_conn *conn)
 
 	if (!conn->ios)
 		return;
-	for (i = 0; i < kbt_io_depth; i++)
-		kblk_buf_free(&conn->ios[i].data);
+	for (i = 0; i < conn->kbt->params->io_depth; i++)
+		kblk_buf_free(&conn->ios[i].page);
 	kblk_buf_free(&conn->replies);
 	kfree(conn->ios);
 	conn->ios = NULL;

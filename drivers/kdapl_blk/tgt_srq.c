@@ -3,14 +3,20 @@
  * Receive buffers of the target.
  *
  * All clients share one queue, which is why it can be much shorter than the sum
- * of their credits: not everybody is busy at once. That is a bet, and the low
- * watermark tells when it is about to be lost. Then the reserve is posted, for
- * good, and the watermark is raised again as soon as the clients have let the
- * queue recover. Raising it earlier would only repeat the same event.
+ * of their credits: not everybody is busy at once. It grows and shrinks with the
+ * number of connections. That is a bet, and the low watermark tells when it is
+ * about to be lost: then the queue grows by a reserve, and the watermark is
+ * raised again as soon as the clients have let the queue recover. Raising it
+ * earlier would only repeat the same event.
+ *
+ * Buffers come in chunks. To shrink, the youngest chunk retires: its buffers are
+ * not posted again when they come back, and when the last one is back the queue
+ * is made shorter and the chunk freed. Nothing can be taken off a queue, so on a
+ * quiet one this takes until the next requests.
  *
  * A buffer goes back to the queue the moment its request was copied out of it,
- * whatever its completion said. Buffers of a client that is freed need no care:
- * kDAPL puts them back.
+ * whatever its completion said and however slow the medium is. Buffers of a
+ * connection that is freed need no care: kDAPL puts them back.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -19,48 +25,214 @@
 #include "tgt.h"
 
 #define KBT_LOW_RECHECK	msecs_to_jiffies(20)
+#define KBT_RX_SIZE	(sizeof(struct kblk_request) + KBLK_INLINE)
+#define KBT_CHUNK_SIZE	65536
+#define KBT_CHUNK_BUFS	(KBT_CHUNK_SIZE / KBT_RX_SIZE)
+#define KBT_ALL_HOME	GENMASK(KBT_CHUNK_BUFS - 1, 0)
 
-static unsigned int kbt_rx_total(void)
-{
-	return kbt_srq_size + kbt_srq_size / 4;
-}
+struct kbt_rx {
+	struct kbt_chunk *chunk;
+	size_t at;
+};
 
-void *kbt_rx_buffer(struct kbt *kbt, DAT_DTO_COOKIE cookie)
+/*
+ * struct kbt_chunk - memory of KBT_CHUNK_BUFS receive buffers
+ * @retiring: buffers are not posted again
+ * @home: bits of those that have come back since
+ */
+struct kbt_chunk {
+	struct list_head link;
+	struct kblk_buf mem;
+	bool retiring;
+	unsigned long home;
+	struct kbt_rx rx[KBT_CHUNK_BUFS];
+};
+
+const void *kbt_rx_data(DAT_DTO_COOKIE cookie)
 {
-	return kbt->rx.va + cookie.as_64 * KBT_RX_SIZE;
+	const struct kbt_rx *rx = cookie.as_ptr;
+
+	return rx->chunk->mem.va + rx->at;
 }
 
 /* Fails only if the adapter is gone, and with it everybody who could send. */
-void kbt_rx_repost(struct kbt *kbt, DAT_DTO_COOKIE cookie)
+static void kbt_rx_post(struct kbt *kbt, struct kbt_rx *rx)
 {
-	DAT_LMR_TRIPLET seg = kblk_seg(&kbt->rx, cookie.as_64 * KBT_RX_SIZE,
-				       KBT_RX_SIZE);
+	DAT_LMR_TRIPLET seg = kblk_seg(&rx->chunk->mem, rx->at, KBT_RX_SIZE);
+	DAT_DTO_COOKIE cookie = { .as_ptr = rx };
 	DAT_RETURN ret = dat_srq_post_recv(kbt->srq, 1, &seg, cookie);
 
-	if (ret != DAT_SUCCESS)
+	if (ret != DAT_SUCCESS && !READ_ONCE(kbt->gone))
 		pr_warn_ratelimited("receive buffer lost: %s\n",
 				    kblk_strerror(ret));
 }
 
-static void kbt_rx_post_upto(struct kbt *kbt, unsigned int total)
+void kbt_rx_repost(struct kbt *kbt, DAT_DTO_COOKIE cookie)
 {
-	DAT_DTO_COOKIE cookie;
+	struct kbt_rx *rx = cookie.as_ptr;
+	struct kbt_chunk *chunk = rx->chunk;
+	bool retired;
 
-	for (; kbt->rx_posted < total; kbt->rx_posted++) {
-		cookie.as_64 = kbt->rx_posted;
-		kbt_rx_repost(kbt, cookie);
+	spin_lock(&kbt->srq_lock);
+	retired = chunk->retiring;
+	if (retired) {
+		chunk->home |= BIT(rx - chunk->rx);
+		if (chunk->home == KBT_ALL_HOME)
+			queue_work(kbt->end_wq, &kbt->srq_work);
+	}
+	spin_unlock(&kbt->srq_lock);
+	if (!retired)
+		kbt_rx_post(kbt, rx);
+}
+
+/* ---- Size ---------------------------------------------------------------- */
+
+/* Buffers for the connections there are. */
+static unsigned int kbt_srq_wanted(struct kbt *kbt)
+{
+	const struct kbt_params *params = kbt->params;
+	u64 n = (u64)params->srq_per_conn * READ_ONCE(kbt->conn_count);
+
+	n = min_t(u64, params->srq_size + n, params->srq_max);
+	return roundup((unsigned int)n, KBT_CHUNK_BUFS);
+}
+
+static void kbt_srq_set_low(struct kbt *kbt)
+{
+	kbt->srq_low = kbt->srq_posted / 4;
+	dat_srq_set_lw(kbt->srq, kbt->srq_low);
+}
+
+/* Under srq_mutex, as all below. */
+static int kbt_srq_grow(struct kbt *kbt)
+{
+	struct kbt_chunk *chunk;
+	unsigned int i;
+	DAT_RETURN ret;
+	int err;
+
+	chunk = kzalloc(sizeof(*chunk), GFP_KERNEL);
+	if (!chunk)
+		return -ENOMEM;
+	err = kblk_buf_alloc(&chunk->mem, kbt->ia, kbt->pz, KBT_CHUNK_SIZE);
+	if (err)
+		goto free_chunk;
+	ret = dat_srq_resize(kbt->srq, kbt->srq_posted + KBT_CHUNK_BUFS);
+	err = kblk_errno(ret);
+	if (err)
+		goto free_mem;
+	list_add_tail(&chunk->link, &kbt->chunks);
+	kbt->srq_posted += KBT_CHUNK_BUFS;
+	for (i = 0; i < KBT_CHUNK_BUFS; i++) {
+		chunk->rx[i].chunk = chunk;
+		chunk->rx[i].at = i * KBT_RX_SIZE;
+		kbt_rx_post(kbt, &chunk->rx[i]);
+	}
+	return 0;
+
+free_mem:
+	kblk_buf_free(&chunk->mem);
+free_chunk:
+	kfree(chunk);
+	return err;
+}
+
+static void kbt_chunk_free(struct kbt_chunk *chunk)
+{
+	list_del(&chunk->link);
+	kblk_buf_free(&chunk->mem);
+	kfree(chunk);
+}
+
+/* The chunk is wanted after all: post again what has come back. */
+static void kbt_chunk_recall(struct kbt *kbt, struct kbt_chunk *chunk)
+{
+	unsigned long home;
+	unsigned int i;
+
+	spin_lock(&kbt->srq_lock);
+	home = chunk->home;
+	chunk->home = 0;
+	chunk->retiring = false;
+	spin_unlock(&kbt->srq_lock);
+	for_each_set_bit(i, &home, KBT_CHUNK_BUFS)
+		kbt_rx_post(kbt, &chunk->rx[i]);
+}
+
+/* All its buffers have come back. */
+static void kbt_chunk_retire(struct kbt *kbt, struct kbt_chunk *chunk)
+{
+	DAT_RETURN ret;
+
+	/* A queue is never shorter than its watermark. */
+	kbt->srq_posted -= KBT_CHUNK_BUFS;
+	kbt_srq_set_low(kbt);
+	ret = dat_srq_resize(kbt->srq, kbt->srq_posted);
+	if (ret == DAT_SUCCESS) {
+		kbt_chunk_free(chunk);
+		return;
+	}
+	kbt->srq_posted += KBT_CHUNK_BUFS;
+	kbt_chunk_recall(kbt, chunk);
+}
+
+/* Which chunks are to go depends on how many are wanted now. */
+static void kbt_srq_sort(struct kbt *kbt, unsigned int wanted)
+{
+	struct kbt_chunk *chunk, *next;
+	unsigned int n = 0;
+	bool home;
+
+	list_for_each_entry_safe(chunk, next, &kbt->chunks, link) {
+		n += KBT_CHUNK_BUFS;
+		if (n <= wanted) {
+			if (chunk->retiring)
+				kbt_chunk_recall(kbt, chunk);
+			continue;
+		}
+		spin_lock(&kbt->srq_lock);
+		chunk->retiring = true;
+		home = chunk->home == KBT_ALL_HOME;
+		spin_unlock(&kbt->srq_lock);
+		if (home)
+			kbt_chunk_retire(kbt, chunk);
 	}
 }
 
-/* The low watermark has fired. Process context. */
+static void kbt_srq_work(struct work_struct *work)
+{
+	struct kbt *kbt = container_of(work, struct kbt, srq_work);
+	unsigned int wanted = kbt_srq_wanted(kbt);
+	unsigned int before;
+
+	mutex_lock(&kbt->srq_mutex);
+	before = kbt->srq_posted;
+	while (kbt->srq_posted < wanted && !kbt_srq_grow(kbt))
+		;
+	kbt_srq_sort(kbt, wanted);
+	if (kbt->srq_posted > before)
+		kbt_srq_set_low(kbt);
+	mutex_unlock(&kbt->srq_mutex);
+}
+
+/* ---- The low watermark --------------------------------------------------- */
+
+/* It has fired. Process context. */
 void kbt_srq_ran_low(struct kbt *kbt)
 {
+	unsigned int low;
+	bool grown = false;
+
 	kbt_count(kbt, KBT_STAT_LOW_WATERMARK, 1);
-	if (kbt->rx_posted < kbt_rx_total())
-		pr_info("fewer than %u receive buffers free, posting the reserve\n",
-			kbt_srq_low);
-	kbt_rx_post_upto(kbt, kbt_rx_total());
-	queue_delayed_work(kbt->wq, &kbt->low_work, KBT_LOW_RECHECK);
+	mutex_lock(&kbt->srq_mutex);
+	low = kbt->srq_low;
+	if (kbt->srq_posted + KBT_CHUNK_BUFS <= kbt->params->srq_max)
+		grown = !kbt_srq_grow(kbt);
+	mutex_unlock(&kbt->srq_mutex);
+	if (grown)
+		pr_info_ratelimited("%s: fewer than %u receive buffers free, posted %zu more\n",
+				    kbt->params->ia, low, KBT_CHUNK_BUFS);
+	queue_delayed_work(kbt->end_wq, &kbt->low_work, KBT_LOW_RECHECK);
 }
 
 static void kbt_low_work(struct work_struct *work)
@@ -72,51 +244,57 @@ static void kbt_low_work(struct work_struct *work)
 	if (dat_srq_query(kbt->srq, DAT_SRQ_FIELD_AVAILABLE_DTO_COUNT,
 			  &param) != DAT_SUCCESS)
 		return;
-	if (param.available_dto_count < (DAT_COUNT)kbt_srq_low)
-		queue_delayed_work(kbt->wq, &kbt->low_work, KBT_LOW_RECHECK);
+	mutex_lock(&kbt->srq_mutex);
+	if (param.available_dto_count < (DAT_COUNT)kbt->srq_low)
+		queue_delayed_work(kbt->end_wq, &kbt->low_work,
+				   KBT_LOW_RECHECK);
 	else
-		dat_srq_set_lw(kbt->srq, kbt_srq_low);
+		kbt_srq_set_low(kbt);
+	mutex_unlock(&kbt->srq_mutex);
 }
+
+/* ---- Start and stop ------------------------------------------------------ */
 
 int kbt_srq_start(struct kbt *kbt)
 {
 	DAT_SRQ_ATTR attr = {
-		.max_recv_dtos = kbt_rx_total(),
+		.max_recv_dtos = KBT_CHUNK_BUFS,
 		.max_recv_iov = 1,
 		.low_watermark = DAT_SRQ_LW_DEFAULT,
 	};
+	unsigned int wanted = kbt_srq_wanted(kbt);
 	DAT_RETURN ret;
-	int err;
+	int err = 0;
 
+	mutex_init(&kbt->srq_mutex);
+	spin_lock_init(&kbt->srq_lock);
+	INIT_LIST_HEAD(&kbt->chunks);
+	INIT_WORK(&kbt->srq_work, kbt_srq_work);
 	INIT_DELAYED_WORK(&kbt->low_work, kbt_low_work);
 	ret = dat_srq_create(kbt->ia, kbt->pz, &attr, &kbt->srq);
 	if (ret != DAT_SUCCESS) {
-		pr_err("no shared receive queue: %s\n", kblk_strerror(ret));
+		pr_err("%s: no shared receive queue: %s\n", kbt->params->ia,
+		       kblk_strerror(ret));
 		return kblk_errno(ret);
 	}
-	err = kblk_buf_alloc(&kbt->rx, kbt->ia, kbt->pz,
-			     kbt_rx_total() * KBT_RX_SIZE,
-			     DAT_MEM_PRIV_NONE_FLAG);
+	mutex_lock(&kbt->srq_mutex);
+	while (kbt->srq_posted < wanted && !err)
+		err = kbt_srq_grow(kbt);
+	kbt_srq_set_low(kbt);
+	mutex_unlock(&kbt->srq_mutex);
 	if (err)
-		goto free_srq;
-	kbt_rx_post_upto(kbt, kbt_srq_size);
-	ret = dat_srq_set_lw(kbt->srq, kbt_srq_low);
-	if (ret == DAT_SUCCESS)
-		return 0;
-	err = kblk_errno(ret);
-	dat_srq_free(kbt->srq);
-	kblk_buf_free(&kbt->rx);
-	return err;
-
-free_srq:
-	dat_srq_free(kbt->srq);
+		kbt_srq_stop(kbt);
 	return err;
 }
 
-/* All clients are gone, and the asynchronous EVD makes no upcalls any more. */
+/* All connections are gone, and so are the upcalls of the asynchronous EVD. */
 void kbt_srq_stop(struct kbt *kbt)
 {
+	struct kbt_chunk *chunk, *next;
+
 	cancel_delayed_work_sync(&kbt->low_work);
+	cancel_work_sync(&kbt->srq_work);
 	dat_srq_free(kbt->srq);
-	kblk_buf_free(&kbt->rx);
+	list_for_each_entry_safe(chunk, next, &kbt->chunks, link)
+		kbt_chunk_free(chunk);
 }

@@ -7,7 +7,6 @@
 #define KDAPL_BLK_UTIL_H
 
 #include <linux/errno.h>
-#include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <dat/kdat.h>
@@ -56,38 +55,39 @@ static inline bool kblk_is_zero(const void *p, size_t len)
  * @va: the memory, NULL if there is none
  * @addr: its address in segments
  * @lmr: its registration
- * @lmr_context: for own segments
- * @rmr_context: for the peer, if it may write here
+ * @lmr_context: for segments
  */
 struct kblk_buf {
 	void *va;
 	DAT_VADDR addr;
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lmr_context;
-	DAT_RMR_CONTEXT rmr_context;
 };
 
-/* Allocate and register zeroed memory; @remote_priv is added to local access. */
+/*
+ * Allocate and register zeroed memory, contiguous for the device, so that access
+ * to it needs no registration at the device.
+ */
 static inline int kblk_buf_alloc(struct kblk_buf *buf, DAT_IA_HANDLE ia,
-				 DAT_PZ_HANDLE pz, size_t len,
-				 DAT_MEM_PRIV_FLAGS remote_priv)
+				 DAT_PZ_HANDLE pz, size_t len)
 {
 	DAT_REGION_DESCRIPTION region;
+	DAT_RMR_CONTEXT rmr_context;
 	DAT_RETURN ret;
 
-	buf->va = kvzalloc(len, GFP_KERNEL);
+	buf->va = kzalloc(len, GFP_KERNEL | __GFP_NOWARN);
 	if (!buf->va)
 		return -ENOMEM;
 	region.for_va = buf->va;
 	ret = dat_lmr_kcreate(ia, DAT_MEM_TYPE_VIRTUAL, region, len, pz,
 			      DAT_MEM_PRIV_LOCAL_READ_FLAG |
-			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG | remote_priv,
-			      DAT_VA_TYPE_VA, DAT_MEM_OPTIMIZE_EXACT_EXPOSURE,
-			      &buf->lmr, &buf->lmr_context, &buf->rmr_context,
-			      NULL, &buf->addr);
+			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, DAT_VA_TYPE_VA,
+			      DAT_MEM_OPTIMIZE_EXACT_EXPOSURE, &buf->lmr,
+			      &buf->lmr_context, &rmr_context, NULL,
+			      &buf->addr);
 	if (ret == DAT_SUCCESS)
 		return 0;
-	kvfree(buf->va);
+	kfree(buf->va);
 	memset(buf, 0, sizeof(*buf));
 	return kblk_errno(ret);
 }
@@ -98,7 +98,7 @@ static inline void kblk_buf_free(struct kblk_buf *buf)
 	if (!buf->va)
 		return;
 	dat_lmr_free(buf->lmr);
-	kvfree(buf->va);
+	kfree(buf->va);
 	memset(buf, 0, sizeof(*buf));
 }
 

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What the administrator sees in configfs: a directory for each disk, with the
+ * attributes of kbi_disk_attrs below. Writing 1 to "connected" connects and shows
+ * the disk, or fails; writing 0, or removing the directory, takes it away. The
+ * other attributes can be changed while there is no disk.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+#include <linux/printk.h>
+#include <linux/slab.h>
+#include <linux/utsname.h>
+#include "ini.h"
+
+static struct kbi_disk *kbi_disk_of(struct config_item *item)
+{
+	return container_of(item, struct kbi_disk, item);
+}
+
+/* ---- Parameters ---------------------------------------------------------- */
+
+/* One of the parameters; for a number @min and @max, for a string its size. */
+struct kbi_param {
+	size_t at;
+	size_t size;
+	u32 min;
+	u32 max;
+};
+
+static void *kbi_param_of(struct config_item *item,
+			  const struct kbi_param *param)
+{
+	return (void *)&kbi_disk_of(item)->params + param->at;
+}
+
+static ssize_t kbi_show_string(struct config_item *item,
+			       const struct kbi_param *param, char *page)
+{
+	return sysfs_emit(page, "%s\n", (char *)kbi_param_of(item, param));
+}
+
+static ssize_t kbi_store_string(struct config_item *item,
+				const struct kbi_param *param,
+				const char *page, size_t count)
+{
+	struct kbi_disk *disk = kbi_disk_of(item);
+	size_t len = strcspn(page, "\n");
+	int err = 0;
+
+	if (!len || len >= param->size)
+		return -EINVAL;
+	mutex_lock(&disk->admin);
+	if (kbi_state(disk) != KBI_IDLE)
+		err = -EBUSY;
+	else
+		strscpy(kbi_param_of(item, param), page, len + 1);
+	mutex_unlock(&disk->admin);
+	return err ?: count;
+}
+
+static ssize_t kbi_show_number(struct config_item *item,
+			       const struct kbi_param *param, char *page)
+{
+	return sysfs_emit(page, "%u\n", *(u32 *)kbi_param_of(item, param));
+}
+
+static ssize_t kbi_store_number(struct config_item *item,
+				const struct kbi_param *param,
+				const char *page, size_t count)
+{
+	struct kbi_disk *disk = kbi_disk_of(item);
+	u32 value;
+	int err;
+
+	err = kstrtou32(page, 0, &value);
+	if (err)
+		return err;
+	if (value < param->min || value > param->max) {
+		pr_err("%u is not between %u and %u\n", value, param->min,
+		       param->max);
+		return -EINVAL;
+	}
+	mutex_lock(&disk->admin);
+	if (kbi_state(disk) != KBI_IDLE)
+		err = -EBUSY;
+	else
+		*(u32 *)kbi_param_of(item, param) = value;
+	mutex_unlock(&disk->admin);
+	return err ?: count;
+}
+
+#define KBI_ATTR(_name, _type)						\
+static ssize_t kbi_disk_##_name##_show(struct config_item *item,	\
+				       char *page)			\
+{									\
+	return kbi_show_##_type(item, &kbi_param_##_name, page);	\
+}									\
+static ssize_t kbi_disk_##_name##_store(struct config_item *item,	\
+					const char *page, size_t count)	\
+{									\
+	return kbi_store_##_type(item, &kbi_param_##_name, page, count); \
+}									\
+static struct configfs_attribute kbi_disk_attr_##_name = {		\
+	.ca_name = #_name,						\
+	.ca_mode = 0644,						\
+	.ca_owner = THIS_MODULE,					\
+	.show = kbi_disk_##_name##_show,				\
+	.store = kbi_disk_##_name##_store,				\
+}
+
+#define KBI_AT(_name)	offsetof(struct kbi_params, _name)
+#define KBI_SIZE(_name)	sizeof_field(struct kbi_params, _name)
+
+static const struct kbi_param kbi_param_ia = {
+	.at = KBI_AT(ia), .size = KBI_SIZE(ia)
+};
+KBI_ATTR(ia, string);
+
+static const struct kbi_param kbi_param_address = {
+	.at = KBI_AT(address), .size = KBI_SIZE(address)
+};
+KBI_ATTR(address, string);
+
+static const struct kbi_param kbi_param_subsystem = {
+	.at = KBI_AT(subsystem), .size = KBI_SIZE(subsystem)
+};
+KBI_ATTR(subsystem, string);
+
+static const struct kbi_param kbi_param_client = {
+	.at = KBI_AT(client), .size = KBI_SIZE(client)
+};
+KBI_ATTR(client, string);
+
+static const struct kbi_param kbi_param_conn_qual = {
+	.at = KBI_AT(conn_qual), .min = 1, .max = U16_MAX
+};
+KBI_ATTR(conn_qual, number);
+
+static const struct kbi_param kbi_param_namespace = {
+	.at = KBI_AT(namespace), .min = 1, .max = U32_MAX
+};
+KBI_ATTR(namespace, number);
+
+static const struct kbi_param kbi_param_queues = {
+	.at = KBI_AT(queues), .min = 0, .max = 256
+};
+KBI_ATTR(queues, number);
+
+static const struct kbi_param kbi_param_read_queues = {
+	.at = KBI_AT(read_queues), .min = 0, .max = 256
+};
+KBI_ATTR(read_queues, number);
+
+static const struct kbi_param kbi_param_depth = {
+	.at = KBI_AT(depth), .min = 1, .max = 1023
+};
+KBI_ATTR(depth, number);
+
+static const struct kbi_param kbi_param_timeout_ms = {
+	.at = KBI_AT(timeout_ms), .min = 10, .max = 3600000
+};
+KBI_ATTR(timeout_ms, number);
+
+static const struct kbi_param kbi_param_connect_timeout_ms = {
+	.at = KBI_AT(connect_timeout_ms), .min = 10, .max = 600000
+};
+KBI_ATTR(connect_timeout_ms, number);
+
+static const struct kbi_param kbi_param_keepalive_ms = {
+	.at = KBI_AT(keepalive_ms), .min = 0, .max = 600000
+};
+KBI_ATTR(keepalive_ms, number);
+
+static const struct kbi_param kbi_param_reconnect_ms = {
+	.at = KBI_AT(reconnect_ms), .min = 10, .max = 600000
+};
+KBI_ATTR(reconnect_ms, number);
+
+static const struct kbi_param kbi_param_reconnect_max_ms = {
+	.at = KBI_AT(reconnect_max_ms), .min = 10, .max = 600000
+};
+KBI_ATTR(reconnect_max_ms, number);
+
+static const struct kbi_param kbi_param_give_up_ms = {
+	.at = KBI_AT(give_up_ms), .min = 0, .max = S32_MAX
+};
+KBI_ATTR(give_up_ms, number);
+
+/* ---- The disk ------------------------------------------------------------ */
+
+static ssize_t kbi_disk_connected_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", kbi_state(kbi_disk_of(item)) ==
+					KBI_LIVE);
+}
+
+static ssize_t kbi_disk_connected_store(struct config_item *item,
+					const char *page, size_t count)
+{
+	struct kbi_disk *disk = kbi_disk_of(item);
+	bool value, is;
+	int err;
+
+	err = kstrtobool(page, &value);
+	if (err)
+		return err;
+	mutex_lock(&disk->admin);
+	is = kbi_state(disk) != KBI_IDLE;
+	if (value && is)
+		err = -EISCONN;
+	else if (value)
+		err = kbi_connect(disk);
+	else if (is)
+		kbi_disconnect(disk);
+	mutex_unlock(&disk->admin);
+	return err ?: count;
+}
+CONFIGFS_ATTR(kbi_disk_, connected);
+
+static ssize_t kbi_disk_state_show(struct config_item *item, char *page)
+{
+	static const char * const names[] = {
+		[KBI_IDLE] = "idle",
+		[KBI_CONNECTING] = "connecting",
+		[KBI_LIVE] = "connected",
+		[KBI_RECOVERING] = "reconnecting",
+		[KBI_FAILED] = "failed",
+		[KBI_REMOVING] = "removing",
+	};
+
+	return sysfs_emit(page, "%s\n", names[kbi_state(kbi_disk_of(item))]);
+}
+CONFIGFS_ATTR_RO(kbi_disk_, state);
+
+static ssize_t kbi_disk_device_show(struct config_item *item, char *page)
+{
+	struct kbi_disk *disk = kbi_disk_of(item);
+	ssize_t n = 0;
+
+	mutex_lock(&disk->mutex);
+	if (disk->shown)
+		n = sysfs_emit(page, "%s\n", disk->gendisk->disk_name);
+	mutex_unlock(&disk->mutex);
+	return n;
+}
+CONFIGFS_ATTR_RO(kbi_disk_, device);
+
+static const char * const kbi_stat_names[KBI_STATS] = {
+	[KBI_STAT_REQUESTS] = "requests sent",
+	[KBI_STAT_REPLIES] = "replies",
+	[KBI_STAT_READ_BYTES] = "bytes read",
+	[KBI_STAT_WRITE_BYTES] = "bytes written",
+	[KBI_STAT_INLINE] = "data sent inline",
+	[KBI_STAT_ERRORS] = "error replies",
+	[KBI_STAT_TIMEOUTS] = "requests timed out",
+	[KBI_STAT_NO_CREDIT] = "waits for credit",
+	[KBI_STAT_INVALIDATED] = "remote invalidations",
+	[KBI_STAT_LOST] = "connections lost",
+	[KBI_STAT_REPLAYED] = "requests sent again",
+	[KBI_STAT_ATTEMPTS] = "attempts to connect",
+};
+
+static ssize_t kbi_disk_stats_show(struct config_item *item, char *page)
+{
+	struct kbi_disk *disk = kbi_disk_of(item);
+	ssize_t n = 0;
+	int i;
+
+	for (i = 0; i < KBI_STATS; i++)
+		n += sysfs_emit_at(page, n, "%-30s %lld\n", kbi_stat_names[i],
+				   atomic64_read(&disk->stats[i]));
+	n += sysfs_emit_at(page, n, "%-30s %u\n", "queues", disk->nqueues);
+	return n;
+}
+CONFIGFS_ATTR_RO(kbi_disk_, stats);
+
+static struct configfs_attribute *kbi_disk_attrs[] = {
+	&kbi_disk_attr_ia,
+	&kbi_disk_attr_address,
+	&kbi_disk_attr_conn_qual,
+	&kbi_disk_attr_subsystem,
+	&kbi_disk_attr_namespace,
+	&kbi_disk_attr_client,
+	&kbi_disk_attr_queues,
+	&kbi_disk_attr_read_queues,
+	&kbi_disk_attr_depth,
+	&kbi_disk_attr_timeout_ms,
+	&kbi_disk_attr_connect_timeout_ms,
+	&kbi_disk_attr_keepalive_ms,
+	&kbi_disk_attr_reconnect_ms,
+	&kbi_disk_attr_reconnect_max_ms,
+	&kbi_disk_attr_give_up_ms,
+	&kbi_disk_attr_connected,
+	&kbi_disk_attr_state,
+	&kbi_disk_attr_device,
+	&kbi_disk_attr_stats,
+	NULL
+};
+
+static void kbi_disk_release(struct config_item *item)
+{
+	kfree(kbi_disk_of(item));
+}
+
+static struct configfs_item_operations kbi_disk_ops = {
+	.release = kbi_disk_release,
+};
+
+static const struct config_item_type kbi_disk_type = {
+	.ct_item_ops = &kbi_disk_ops,
+	.ct_attrs = kbi_disk_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+static const struct kbi_params kbi_defaults = {
+	.conn_qual = 5100,
+	.namespace = 1,
+	.depth = 127,
+	.timeout_ms = 30000,
+	.connect_timeout_ms = 10000,
+	.keepalive_ms = 5000,
+	.reconnect_ms = 100,
+	.reconnect_max_ms = 10000,
+	.give_up_ms = 600000,
+};
+
+static struct config_item *kbi_disk_make(struct config_group *group,
+					 const char *name)
+{
+	struct kbi_disk *disk;
+
+	disk = kzalloc(sizeof(*disk), GFP_KERNEL);
+	if (!disk)
+		return ERR_PTR(-ENOMEM);
+	disk->params = kbi_defaults;
+	strscpy(disk->params.client, utsname()->nodename,
+		sizeof(disk->params.client));
+	mutex_init(&disk->admin);
+	mutex_init(&disk->mutex);
+	INIT_WORK(&disk->err_work, kbi_err_work);
+	INIT_DELAYED_WORK(&disk->reconnect_work, kbi_reconnect_work);
+	INIT_DELAYED_WORK(&disk->keepalive_work, kbi_keepalive_work);
+	config_item_init_type_name(&disk->item, name, &kbi_disk_type);
+	return &disk->item;
+}
+
+static void kbi_disk_drop(struct config_group *group, struct config_item *item)
+{
+	struct kbi_disk *disk = kbi_disk_of(item);
+
+	mutex_lock(&disk->admin);
+	if (kbi_state(disk) != KBI_IDLE)
+		kbi_disconnect(disk);
+	mutex_unlock(&disk->admin);
+	config_item_put(item);
+}
+
+static struct configfs_group_operations kbi_root_ops = {
+	.make_item = kbi_disk_make,
+	.drop_item = kbi_disk_drop,
+};
+
+static const struct config_item_type kbi_root_type = {
+	.ct_group_ops = &kbi_root_ops,
+	.ct_owner = THIS_MODULE,
+};
+
+static struct configfs_subsystem kbi_root = {
+	.su_group.cg_item = {
+		.ci_namebuf = KBUILD_MODNAME,
+		.ci_type = &kbi_root_type,
+	},
+};
+
+int kbi_configfs_register(void)
+{
+	config_group_init(&kbi_root.su_group);
+	mutex_init(&kbi_root.su_mutex);
+	return configfs_register_subsystem(&kbi_root);
+}
+
+void kbi_configfs_unregister(void)
+{
+	configfs_unregister_subsystem(&kbi_root);
+}

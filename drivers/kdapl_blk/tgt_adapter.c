@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * A port at work: the adapter, what is made on it, listening.
+ *
+ * If the adapter disappears, its connections are ended and everything on it is
+ * given back; the port looks for it from then on, and goes on where it was when
+ * it has come back.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/printk.h>
+#include <linux/slab.h>
+#include "tgt.h"
+
+#define KBT_ASYNC_QLEN	64
+#define KBT_CM_QLEN	64
+#define KBT_RETRY	(HZ / 2)
+
+/* ---- The adapter --------------------------------------------------------- */
+
+static void kbt_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
+			     DAT_BOOLEAN more)
+{
+	const DAT_ASYNCH_ERROR_EVENT_DATA *async =
+		&event->event_data.asynch_error_event_data;
+	struct kbt *kbt = data;
+
+	switch (event->event_number) {
+	case DAT_ASYNC_SRQ_LOW_WATERMARK:
+		kbt_srq_ran_low(kbt);
+		break;
+	case DAT_ASYNC_EP_SOFT_HIGH_WATERMARK:
+		kbt_conn_backlog(kbt, async->dat_handle);
+		break;
+	case DAT_ASYNC_ERROR_IA_CATASTROPHIC:
+		/* Every connection gets an event of its own. */
+		pr_warn("%s is gone\n", kbt->params->ia);
+		WRITE_ONCE(kbt->gone, true);
+		queue_delayed_work(system_long_wq, &kbt->port->retry_work, 0);
+		break;
+	default:
+		pr_warn_ratelimited("asynchronous event %#x\n",
+				    event->event_number);
+	}
+}
+
+static int kbt_ia_open(struct kbt *kbt)
+{
+	DAT_UPCALL_OBJECT cm = { kbt, kbt_cm_upcall };
+	DAT_PROVIDER_ATTR provider;
+	DAT_IA_ATTR attr;
+	DAT_RETURN ret;
+
+	ret = dat_ia_open((char *)kbt->params->ia, KBT_ASYNC_QLEN,
+			  &kbt->async_evd, &kbt->ia);
+	if (ret != DAT_SUCCESS)
+		return kblk_errno(ret);
+	ret = dat_ia_query(kbt->ia, NULL,
+			   DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_OUT, &attr,
+			   DAT_PROVIDER_FIELD_FMR_SUPPORTED, &provider);
+	if (ret == DAT_SUCCESS)
+		ret = dat_pz_create(kbt->ia, &kbt->pz);
+	if (ret == DAT_SUCCESS)
+		ret = dat_evd_kcreate(kbt->ia, KBT_CM_QLEN,
+				      DAT_UPCALL_SINGLE_INSTANCE, &cm,
+				      DAT_EVD_CR_FLAG |
+				      DAT_EVD_CONNECTION_FLAG, &kbt->cm_evd);
+	if (ret != DAT_SUCCESS) {
+		dat_ia_close(kbt->ia, DAT_CLOSE_ABRUPT_FLAG);
+		return kblk_errno(ret);
+	}
+	/* Who can register by request can invalidate by message. */
+	kbt->invalidate = provider.fmr_supported == DAT_TRUE;
+	kbt->rdma_read_max = clamp(attr.max_rdma_read_per_ep_out, 1, 16);
+	return 0;
+}
+
+/* Frees what kbt_ia_open() has made. */
+static void kbt_ia_close(struct kbt *kbt)
+{
+	dat_evd_free(kbt->cm_evd);
+	dat_pz_free(kbt->pz);
+	if (dat_ia_close(kbt->ia, DAT_CLOSE_GRACEFUL_FLAG) == DAT_SUCCESS)
+		return;
+	pr_warn("objects are left in %s\n", kbt->params->ia);
+	dat_ia_close(kbt->ia, DAT_CLOSE_ABRUPT_FLAG);
+}
+
+/* ---- Start and stop ------------------------------------------------------ */
+
+static void kbt_workqueues_free(struct kbt *kbt)
+{
+	if (kbt->end_wq)
+		destroy_workqueue(kbt->end_wq);
+	if (kbt->io_wq)
+		destroy_workqueue(kbt->io_wq);
+	if (kbt->wq)
+		destroy_workqueue(kbt->wq);
+}
+
+static int kbt_workqueues(struct kbt *kbt)
+{
+	kbt->wq = alloc_workqueue("kdapl_blk_tgt",
+				  WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
+	kbt->io_wq = alloc_workqueue("kdapl_blk_tgt_io",
+				     WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	kbt->end_wq = alloc_workqueue("kdapl_blk_tgt_end", WQ_UNBOUND, 0);
+	if (kbt->wq && kbt->io_wq && kbt->end_wq)
+		return 0;
+	kbt_workqueues_free(kbt);
+	return -ENOMEM;
+}
+
+static void kbt_deafen(struct kbt *kbt)
+{
+	dat_evd_modify_upcall(kbt->async_evd, DAT_UPCALL_TEARDOWN,
+			      DAT_UPCALL_SAME, DAT_UPCALL_INVOC_NEW);
+}
+
+static int kbt_listen(struct kbt *kbt)
+{
+	DAT_UPCALL_OBJECT async = { kbt, kbt_async_upcall };
+	DAT_RETURN ret;
+
+	/* Not before the SRQ is there, whose events it handles. */
+	ret = dat_evd_modify_upcall(kbt->async_evd, DAT_UPCALL_SINGLE_INSTANCE,
+				    &async, DAT_UPCALL_INVOC_ANY);
+	if (ret != DAT_SUCCESS)
+		return kblk_errno(ret);
+	ret = dat_psp_create(kbt->ia, kbt->params->conn_qual, kbt->cm_evd,
+			     DAT_PSP_CONSUMER_FLAG, &kbt->psp);
+	if (ret == DAT_SUCCESS)
+		return 0;
+	pr_err("cannot listen on %s port %u: %s\n", kbt->params->ia,
+	       kbt->params->conn_qual, kblk_strerror(ret));
+	kbt_deafen(kbt);
+	return kblk_errno(ret);
+}
+
+static int kbt_start(struct kbt *kbt)
+{
+	int err;
+
+	mutex_init(&kbt->mutex);
+	INIT_LIST_HEAD(&kbt->conns);
+	init_waitqueue_head(&kbt->idle);
+	INIT_DELAYED_WORK(&kbt->silence_work, kbt_silence_work);
+	err = kbt_workqueues(kbt);
+	if (err)
+		return err;
+	err = kbt_ia_open(kbt);
+	if (err)
+		goto free_workqueues;
+	err = kbt_srq_start(kbt);
+	if (err)
+		goto close_ia;
+	err = kbt_pool_start(kbt);
+	if (err)
+		goto stop_srq;
+	err = kbt_listen(kbt);
+	if (err)
+		goto stop_pool;
+	queue_delayed_work(kbt->end_wq, &kbt->silence_work, 0);
+	return 0;
+
+stop_pool:
+	kbt_pool_stop(kbt);
+stop_srq:
+	kbt_srq_stop(kbt);
+close_ia:
+	kbt_ia_close(kbt);
+free_workqueues:
+	kbt_workqueues_free(kbt);
+	return err;
+}
+
+static void kbt_stop(struct kbt *kbt)
+{
+	dat_psp_free(kbt->psp);
+	kbt_conn_end_all(kbt);
+	cancel_delayed_work_sync(&kbt->silence_work);
+	kbt_deafen(kbt);
+	/* The last steps of connections that have ended. */
+	flush_workqueue(kbt->end_wq);
+	kbt_srq_stop(kbt);
+	kbt_pool_stop(kbt);
+	kbt_ia_close(kbt);
+	kbt_workqueues_free(kbt);
+}
+
+/* ---- Ports --------------------------------------------------------------- */
+
+/* Under port->mutex. */
+static int kbt_port_start(struct kbt_port *port)
+{
+	struct kbt *kbt = kzalloc(sizeof(*kbt), GFP_KERNEL);
+	int err;
+
+	if (!kbt)
+		return -ENOMEM;
+	kbt->port = port;
+	kbt->params = &port->params;
+	err = kbt_start(kbt);
+	if (err) {
+		kfree(kbt);
+		return err;
+	}
+	port->kbt = kbt;
+	pr_info("listening on %s port %u\n", port->params.ia,
+		port->params.conn_qual);
+	return 0;
+}
+
+static void kbt_port_stop(struct kbt_port *port)
+{
+	struct kbt *kbt = port->kbt;
+
+	if (!kbt)
+		return;
+	kbt_stop(kbt);
+	port->kbt = NULL;
+	kfree(kbt);
+}
+
+/* The adapter is gone, or was when we last looked. */
+void kbt_port_retry(struct work_struct *work)
+{
+	struct kbt_port *port = container_of(to_delayed_work(work),
+					     struct kbt_port, retry_work);
+
+	mutex_lock(&port->mutex);
+	if (port->wanted) {
+		if (port->kbt && READ_ONCE(port->kbt->gone))
+			kbt_port_stop(port);
+		if (!port->kbt && kbt_port_start(port))
+			queue_delayed_work(system_long_wq, &port->retry_work,
+					   KBT_RETRY);
+	}
+	mutex_unlock(&port->mutex);
+}
+
+/* The first subsystem was linked. Under kbt_config, as the next. */
+int kbt_port_up(struct kbt_port *port)
+{
+	int err;
+
+	if (!port->params.ia[0])
+		return -ENXIO;
+	mutex_lock(&port->mutex);
+	err = kbt_port_start(port);
+	port->wanted = !err;
+	mutex_unlock(&port->mutex);
+	if (err)
+		pr_err("cannot use %s: %d\n", port->params.ia, err);
+	return err;
+}
+
+/* The last subsystem was unlinked. */
+void kbt_port_down(struct kbt_port *port)
+{
+	mutex_lock(&port->mutex);
+	port->wanted = false;
+	kbt_port_stop(port);
+	mutex_unlock(&port->mutex);
+	cancel_delayed_work_sync(&port->retry_work);
+}

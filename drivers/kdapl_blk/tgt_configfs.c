@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What the administrator sees in configfs, in the manner of the kernel's NVMe
+ * target:
+ *
+ *   kdapl_blk_tgt/
+ *     clients/<name>/
+ *     subsystems/<name>/
+ *       allow_any_client
+ *       allowed_clients/<link to a client>
+ *       namespaces/<number>/			tgt_ns.c
+ *     ports/<number>/				tgt_ports.c
+ *       subsystems/<link to a subsystem>
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+#include "tgt.h"
+
+DEFINE_MUTEX(kbt_config);	/* objects of configfs; see tgt.h */
+
+/* ---- Clients ------------------------------------------------------------- */
+
+static void kbt_client_release(struct config_item *item)
+{
+	kfree(container_of(to_config_group(item), struct kbt_client, group));
+}
+
+static struct configfs_item_operations kbt_client_ops = {
+	.release = kbt_client_release,
+};
+
+static const struct config_item_type kbt_client_type = {
+	.ct_item_ops = &kbt_client_ops,
+	.ct_owner = THIS_MODULE,
+};
+
+static struct config_group *kbt_client_make(struct config_group *group,
+					    const char *name)
+{
+	struct kbt_client *client;
+
+	if (strlen(name) >= KBLK_NAME_LEN)
+		return ERR_PTR(-ENAMETOOLONG);
+	client = kzalloc(sizeof(*client), GFP_KERNEL);
+	if (!client)
+		return ERR_PTR(-ENOMEM);
+	config_group_init_type_name(&client->group, name, &kbt_client_type);
+	return &client->group;
+}
+
+static struct configfs_group_operations kbt_clients_ops = {
+	.make_group = kbt_client_make,
+};
+
+static const struct config_item_type kbt_clients_type = {
+	.ct_group_ops = &kbt_clients_ops,
+	.ct_owner = THIS_MODULE,
+};
+
+/* ---- Allowed clients ----------------------------------------------------- */
+
+static int kbt_allow_link(struct config_item *parent, struct config_item *to)
+{
+	struct kbt_subsys *subsys = kbt_subsys_of(parent->ci_parent);
+	struct kbt_link *link;
+
+	if (to->ci_type != &kbt_client_type)
+		return -EINVAL;
+	link = kmalloc(sizeof(*link), GFP_KERNEL);
+	if (!link)
+		return -ENOMEM;
+	link->to = container_of(to_config_group(to), struct kbt_client, group);
+	spin_lock(&kbt_names);
+	list_add_tail(&link->link, &subsys->allowed);
+	spin_unlock(&kbt_names);
+	return 0;
+}
+
+struct kbt_ban {
+	struct kbt_subsys *subsys;
+	const char *client;
+};
+
+static bool kbt_is_banned(struct kbt_conn *conn, void *what)
+{
+	struct kbt_ns *ns = READ_ONCE(conn->ns);
+	struct kbt_ban *ban = what;
+
+	return ns && ns->subsys == ban->subsys &&
+	       !strcmp(conn->client, ban->client);
+}
+
+static void kbt_allow_drop(struct config_item *parent, struct config_item *to)
+{
+	struct kbt_subsys *subsys = kbt_subsys_of(parent->ci_parent);
+	struct kbt_ban ban = { subsys, config_item_name(to) };
+	struct kbt_client *client;
+	struct kbt_link *link, *next;
+	struct kbt_port *port;
+	bool any;
+
+	client = container_of(to_config_group(to), struct kbt_client, group);
+	mutex_lock(&kbt_config);
+	spin_lock(&kbt_names);
+	list_for_each_entry_safe(link, next, &subsys->allowed, link) {
+		if (link->to != client)
+			continue;
+		list_del(&link->link);
+		kfree(link);
+	}
+	any = subsys->allow_any;
+	spin_unlock(&kbt_names);
+	if (!any)
+		list_for_each_entry(port, &kbt_ports, link)
+			kbt_end_matching(port, kbt_is_banned, &ban);
+	mutex_unlock(&kbt_config);
+}
+
+static struct configfs_item_operations kbt_allowed_ops = {
+	.allow_link = kbt_allow_link,
+	.drop_link = kbt_allow_drop,
+};
+
+static const struct config_item_type kbt_allowed_type = {
+	.ct_item_ops = &kbt_allowed_ops,
+	.ct_owner = THIS_MODULE,
+};
+
+/* ---- Namespaces ---------------------------------------------------------- */
+
+static struct config_group *kbt_namespace_make(struct config_group *group,
+					       const char *name)
+{
+	struct kbt_subsys *subsys = kbt_subsys_of(group->cg_item.ci_parent);
+	u32 nsid;
+	int err;
+
+	err = kstrtou32(name, 10, &nsid);
+	if (err || !nsid)
+		return ERR_PTR(err ?: -EINVAL);
+	return kbt_ns_make(subsys, nsid);
+}
+
+static void kbt_namespace_drop(struct config_group *group,
+			       struct config_item *item)
+{
+	kbt_ns_drop(item);
+}
+
+static struct configfs_group_operations kbt_namespaces_ops = {
+	.make_group = kbt_namespace_make,
+	.drop_item = kbt_namespace_drop,
+};
+
+static const struct config_item_type kbt_namespaces_type = {
+	.ct_group_ops = &kbt_namespaces_ops,
+	.ct_owner = THIS_MODULE,
+};
+
+/* ---- Subsystems ---------------------------------------------------------- */
+
+static ssize_t kbt_subsys_allow_any_client_show(struct config_item *item,
+						char *page)
+{
+	return sysfs_emit(page, "%d\n", kbt_subsys_of(item)->allow_any);
+}
+
+static ssize_t kbt_subsys_allow_any_client_store(struct config_item *item,
+						 const char *page,
+						 size_t count)
+{
+	struct kbt_subsys *subsys = kbt_subsys_of(item);
+	bool value;
+	int err;
+
+	err = kstrtobool(page, &value);
+	if (err)
+		return err;
+	/* Who is attached stays; this is about whom to let in. */
+	spin_lock(&kbt_names);
+	subsys->allow_any = value;
+	spin_unlock(&kbt_names);
+	return count;
+}
+CONFIGFS_ATTR(kbt_subsys_, allow_any_client);
+
+static struct configfs_attribute *kbt_subsys_attrs[] = {
+	&kbt_subsys_attr_allow_any_client,
+	NULL
+};
+
+static void kbt_subsys_release(struct config_item *item)
+{
+	kfree(kbt_subsys_of(item));
+}
+
+static struct configfs_item_operations kbt_subsys_ops = {
+	.release = kbt_subsys_release,
+};
+
+static const struct config_item_type kbt_subsys_type = {
+	.ct_item_ops = &kbt_subsys_ops,
+	.ct_attrs = kbt_subsys_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+/* NULL if @item is something else. */
+struct kbt_subsys *kbt_subsys_of(struct config_item *item)
+{
+	if (item->ci_type != &kbt_subsys_type)
+		return NULL;
+	return container_of(to_config_group(item), struct kbt_subsys, group);
+}
+
+static struct config_group *kbt_subsys_make(struct config_group *group,
+					    const char *name)
+{
+	struct kbt_subsys *subsys;
+
+	if (strlen(name) >= KBLK_NAME_LEN)
+		return ERR_PTR(-ENAMETOOLONG);
+	subsys = kzalloc(sizeof(*subsys), GFP_KERNEL);
+	if (!subsys)
+		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&subsys->namespaces);
+	INIT_LIST_HEAD(&subsys->allowed);
+	config_group_init_type_name(&subsys->group, name, &kbt_subsys_type);
+	config_group_init_type_name(&subsys->namespaces_group, "namespaces",
+				    &kbt_namespaces_type);
+	configfs_add_default_group(&subsys->namespaces_group, &subsys->group);
+	config_group_init_type_name(&subsys->allowed_group, "allowed_clients",
+				    &kbt_allowed_type);
+	configfs_add_default_group(&subsys->allowed_group, &subsys->group);
+	return &subsys->group;
+}
+
+static struct configfs_group_operations kbt_subsystems_ops = {
+	.make_group = kbt_subsys_make,
+};
+
+static const struct config_item_type kbt_subsystems_type = {
+	.ct_group_ops = &kbt_subsystems_ops,
+	.ct_owner = THIS_MODULE,
+};
+
+/* ---- The root ------------------------------------------------------------ */
+
+static const struct config_item_type kbt_root_type = {
+	.ct_owner = THIS_MODULE,
+};
+
+static struct configfs_subsystem kbt_root = {
+	.su_group.cg_item = {
+		.ci_namebuf = KBUILD_MODNAME,
+		.ci_type = &kbt_root_type,
+	},
+};
+
+static struct config_group kbt_clients_group;
+static struct config_group kbt_subsystems_group;
+static struct config_group kbt_ports_group;
+
+int kbt_configfs_register(void)
+{
+	config_group_init(&kbt_root.su_group);
+	mutex_init(&kbt_root.su_mutex);
+	config_group_init_type_name(&kbt_clients_group, "clients",
+				    &kbt_clients_type);
+	configfs_add_default_group(&kbt_clients_group, &kbt_root.su_group);
+	config_group_init_type_name(&kbt_subsystems_group, "subsystems",
+				    &kbt_subsystems_type);
+	configfs_add_default_group(&kbt_subsystems_group, &kbt_root.su_group);
+	config_group_init_type_name(&kbt_ports_group, "ports",
+				    &kbt_ports_type);
+	configfs_add_default_group(&kbt_ports_group, &kbt_root.su_group);
+	return configfs_register_subsystem(&kbt_root);
+}
+
+void kbt_configfs_unregister(void)
+{
+	configfs_unregister_subsystem(&kbt_root);
+}

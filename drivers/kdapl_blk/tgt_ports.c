@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Ports in configfs: ports/<number>/..., see kbt_port_attrs below.
+ *
+ * A port listens from the moment its first subsystem is linked to it until the
+ * last link is removed; its parameters can be changed before and afterwards.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+#include <linux/printk.h>
+#include <linux/slab.h>
+#include "tgt.h"
+
+LIST_HEAD(kbt_ports);
+
+static struct kbt_port *kbt_port_of(struct config_item *item)
+{
+	return container_of(to_config_group(item), struct kbt_port, group);
+}
+
+/* ---- Parameters ---------------------------------------------------------- */
+
+/* A number among the parameters, and what it may be. */
+struct kbt_number {
+	size_t at;
+	u32 min;
+	u32 max;
+	u32 unit;
+};
+
+static u32 *kbt_number_of(struct config_item *item,
+			  const struct kbt_number *number)
+{
+	return (void *)&kbt_port_of(item)->params + number->at;
+}
+
+static ssize_t kbt_number_store(struct config_item *item,
+				const struct kbt_number *number,
+				const char *page, size_t count)
+{
+	u32 value;
+	int err;
+
+	err = kstrtou32(page, 0, &value);
+	if (err)
+		return err;
+	if (value < number->min || value > number->max ||
+	    value % number->unit) {
+		pr_err("%u is not between %u and %u, or no multiple of %u\n",
+		       value, number->min, number->max, number->unit);
+		return -EINVAL;
+	}
+	mutex_lock(&kbt_config);
+	if (kbt_port_of(item)->wanted)
+		err = -EBUSY;
+	else
+		*kbt_number_of(item, number) = value;
+	mutex_unlock(&kbt_config);
+	return err ?: count;
+}
+
+#define KBT_NUMBER(_name, _min, _max, _unit)				\
+static const struct kbt_number kbt_number_##_name = {			\
+	offsetof(struct kbt_params, _name), _min, _max, _unit		\
+};									\
+static ssize_t kbt_port_##_name##_show(struct config_item *item,	\
+				       char *page)			\
+{									\
+	return sysfs_emit(page, "%u\n",					\
+			  *kbt_number_of(item, &kbt_number_##_name));	\
+}									\
+static ssize_t kbt_port_##_name##_store(struct config_item *item,	\
+					const char *page, size_t count)	\
+{									\
+	return kbt_number_store(item, &kbt_number_##_name, page, count); \
+}									\
+static struct configfs_attribute kbt_port_attr_##_name = {		\
+	.ca_name = #_name,						\
+	.ca_mode = 0644,						\
+	.ca_owner = THIS_MODULE,					\
+	.show = kbt_port_##_name##_show,				\
+	.store = kbt_port_##_name##_store,				\
+}
+
+KBT_NUMBER(conn_qual, 1, U16_MAX, 1);
+KBT_NUMBER(credits, 2, 1024, 1);
+KBT_NUMBER(io_depth, 1, 256, 1);
+KBT_NUMBER(max_conns, 1, 65536, 1);
+KBT_NUMBER(srq_size, 8, 65536, 1);
+KBT_NUMBER(srq_per_conn, 0, 1024, 1);
+KBT_NUMBER(srq_max, 8, 65536, 1);
+KBT_NUMBER(buffers, 1, 4096, 1);
+KBT_NUMBER(max_transfer, PAGE_SIZE, 1024 * 1024, PAGE_SIZE);
+
+static ssize_t kbt_port_ia_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%s\n", kbt_port_of(item)->params.ia);
+}
+
+static ssize_t kbt_port_ia_store(struct config_item *item, const char *page,
+				 size_t count)
+{
+	struct kbt_port *port = kbt_port_of(item);
+	size_t len = strcspn(page, "\n");
+	int err = 0;
+
+	if (!len || len >= sizeof(port->params.ia))
+		return -EINVAL;
+	mutex_lock(&kbt_config);
+	if (port->wanted)
+		err = -EBUSY;
+	else
+		strscpy(port->params.ia, page, len + 1);
+	mutex_unlock(&kbt_config);
+	return err ?: count;
+}
+CONFIGFS_ATTR(kbt_port_, ia);
+
+/* ---- State --------------------------------------------------------------- */
+
+static ssize_t kbt_port_state_show(struct config_item *item, char *page)
+{
+	struct kbt_port *port = kbt_port_of(item);
+	const char *state = "idle";
+
+	mutex_lock(&port->mutex);
+	if (port->wanted)
+		state = port->kbt ? "listening" : "waiting for the adapter";
+	mutex_unlock(&port->mutex);
+	return sysfs_emit(page, "%s\n", state);
+}
+CONFIGFS_ATTR_RO(kbt_port_, state);
+
+static ssize_t kbt_port_stats_show(struct config_item *item, char *page)
+{
+	return kbt_stats_print(kbt_port_of(item), page);
+}
+CONFIGFS_ATTR_RO(kbt_port_, stats);
+
+static ssize_t kbt_port_connections_show(struct config_item *item, char *page)
+{
+	return kbt_conns_print(kbt_port_of(item), page);
+}
+CONFIGFS_ATTR_RO(kbt_port_, connections);
+
+static struct configfs_attribute *kbt_port_attrs[] = {
+	&kbt_port_attr_ia,
+	&kbt_port_attr_conn_qual,
+	&kbt_port_attr_credits,
+	&kbt_port_attr_io_depth,
+	&kbt_port_attr_max_conns,
+	&kbt_port_attr_srq_size,
+	&kbt_port_attr_srq_per_conn,
+	&kbt_port_attr_srq_max,
+	&kbt_port_attr_buffers,
+	&kbt_port_attr_max_transfer,
+	&kbt_port_attr_state,
+	&kbt_port_attr_stats,
+	&kbt_port_attr_connections,
+	NULL
+};
+
+/* ---- Subsystems of a port ------------------------------------------------ */
+
+static struct kbt_link *kbt_port_find(struct kbt_port *port, void *subsys)
+{
+	struct kbt_link *link;
+
+	list_for_each_entry(link, &port->subsystems, link)
+		if (link->to == subsys)
+			return link;
+	return NULL;
+}
+
+static int kbt_port_link(struct config_item *parent, struct config_item *to)
+{
+	struct kbt_port *port = kbt_port_of(parent->ci_parent);
+	struct kbt_subsys *subsys = kbt_subsys_of(to);
+	struct kbt_link *link;
+	int err = 0;
+
+	if (!subsys)
+		return -EINVAL;
+	link = kmalloc(sizeof(*link), GFP_KERNEL);
+	if (!link)
+		return -ENOMEM;
+	link->to = subsys;
+	mutex_lock(&kbt_config);
+	if (kbt_port_find(port, subsys))
+		err = -EEXIST;
+	else if (list_empty(&port->subsystems))
+		err = kbt_port_up(port);
+	if (!err) {
+		spin_lock(&kbt_names);
+		list_add_tail(&link->link, &port->subsystems);
+		spin_unlock(&kbt_names);
+	}
+	mutex_unlock(&kbt_config);
+	if (err)
+		kfree(link);
+	return err;
+}
+
+static bool kbt_uses_subsys(struct kbt_conn *conn, void *subsys)
+{
+	struct kbt_ns *ns = READ_ONCE(conn->ns);
+
+	return ns && ns->subsys == subsys;
+}
+
+static void kbt_port_unlink(struct config_item *parent, struct config_item *to)
+{
+	struct kbt_port *port = kbt_port_of(parent->ci_parent);
+	struct kbt_subsys *subsys = kbt_subsys_of(to);
+	struct kbt_link *link;
+
+	mutex_lock(&kbt_config);
+	link = kbt_port_find(port, subsys);
+	if (link) {
+		spin_lock(&kbt_names);
+		list_del(&link->link);
+		spin_unlock(&kbt_names);
+		kfree(link);
+		kbt_end_matching(port, kbt_uses_subsys, subsys);
+		if (list_empty(&port->subsystems))
+			kbt_port_down(port);
+	}
+	mutex_unlock(&kbt_config);
+}
+
+static struct configfs_item_operations kbt_port_subsystems_ops = {
+	.allow_link = kbt_port_link,
+	.drop_link = kbt_port_unlink,
+};
+
+static const struct config_item_type kbt_port_subsystems_type = {
+	.ct_item_ops = &kbt_port_subsystems_ops,
+	.ct_owner = THIS_MODULE,
+};
+
+/* ---- Ports --------------------------------------------------------------- */
+
+static void kbt_port_release(struct config_item *item)
+{
+	kfree(kbt_port_of(item));
+}
+
+static struct configfs_item_operations kbt_port_ops = {
+	.release = kbt_port_release,
+};
+
+static const struct config_item_type kbt_port_type = {
+	.ct_item_ops = &kbt_port_ops,
+	.ct_attrs = kbt_port_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+static const struct kbt_params kbt_defaults = {
+	.conn_qual = 5100,
+	.credits = 128,
+	.io_depth = 32,
+	.max_conns = 1024,
+	.srq_size = 256,
+	.srq_per_conn = 4,
+	.srq_max = 8192,
+	.buffers = 64,
+	.max_transfer = 128 * 1024,
+};
+
+static struct config_group *kbt_port_make(struct config_group *group,
+					  const char *name)
+{
+	struct kbt_port *port;
+
+	port = kzalloc(sizeof(*port), GFP_KERNEL);
+	if (!port)
+		return ERR_PTR(-ENOMEM);
+	port->params = kbt_defaults;
+	INIT_LIST_HEAD(&port->subsystems);
+	mutex_init(&port->mutex);
+	INIT_DELAYED_WORK(&port->retry_work, kbt_port_retry);
+	config_group_init_type_name(&port->group, name, &kbt_port_type);
+	config_group_init_type_name(&port->subsys_group, "subsystems",
+				    &kbt_port_subsystems_type);
+	configfs_add_default_group(&port->subsys_group, &port->group);
+	mutex_lock(&kbt_config);
+	list_add_tail(&port->link, &kbt_ports);
+	mutex_unlock(&kbt_config);
+	return &port->group;
+}
+
+/* Without subsystems, so it does not listen. */
+static void kbt_port_drop(struct config_group *group, struct config_item *item)
+{
+	struct kbt_port *port = kbt_port_of(item);
+
+	mutex_lock(&kbt_config);
+	list_del(&port->link);
+	mutex_unlock(&kbt_config);
+	config_item_put(item);
+}
+
+static struct configfs_group_operations kbt_ports_ops = {
+	.make_group = kbt_port_make,
+	.drop_item = kbt_port_drop,
+};
+
+const struct config_item_type kbt_ports_type = {
+	.ct_group_ops = &kbt_ports_ops,
+	.ct_owner = THIS_MODULE,
+};

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_blk_tgt.ko against clients that are wrong or hostile.
+ */
+#include <linux/prandom.h>
+#include "blk_target.h"
+
+#define FLOOD		30
+#define MUTATIONS	40
+
+static void blk_error_replies(struct kunit *test)
+{
+	static const struct {
+		u8 opcode;
+		u8 flags;
+		u64 offset;
+		u32 length;
+		u16 status;
+	} t[] = {
+		{ 0, 0, 0, 4096, KBLK_ERR_UNSUPPORTED },
+		{ 9, 0, 0, 4096, KBLK_ERR_UNSUPPORTED },
+		{ 255, 0, 0, 4096, KBLK_ERR_UNSUPPORTED },
+		{ KBLK_OP_IDENTIFY, KBLK_INLINED, 512, 64, KBLK_ERR_INVALID },
+		{ KBLK_OP_IDENTIFY, KBLK_INLINED, 0, 65, KBLK_ERR_INVALID },
+		{ KBLK_OP_IDENTIFY, 0, 0, 64, KBLK_ERR_INVALID },
+		{ KBLK_OP_FLUSH, 0, 0, 512, KBLK_ERR_INVALID },
+		{ KBLK_OP_FLUSH, KBLK_FUA, 0, 0, KBLK_ERR_INVALID },
+		{ KBLK_OP_KEEPALIVE, 0, 512, 0, KBLK_ERR_INVALID },
+		{ KBLK_OP_READ, 0, 0, 0, KBLK_ERR_INVALID },
+		{ KBLK_OP_READ, 0, 0, 511, KBLK_ERR_INVALID },
+		{ KBLK_OP_READ, 0, 1, 512, KBLK_ERR_INVALID },
+		{ KBLK_OP_READ, KBLK_FUA, 0, 512, KBLK_ERR_INVALID },
+		{ KBLK_OP_READ, KBLK_INLINED, 0, 4608, KBLK_ERR_INVALID },
+		{ KBLK_OP_READ, 0, 0, SZ_128K + 512, KBLK_ERR_INVALID },
+		{ KBLK_OP_READ, 0, 0, U32_MAX - 511, KBLK_ERR_INVALID },
+		{ KBLK_OP_READ, 0, FILE_SIZE, 512, KBLK_ERR_RANGE },
+		{ KBLK_OP_READ, 0, FILE_SIZE - 512, 1024, KBLK_ERR_RANGE },
+		{ KBLK_OP_READ, 0, U64_MAX - 511, 512, KBLK_ERR_RANGE },
+		{ KBLK_OP_READ, 0, BIT_ULL(63), 512, KBLK_ERR_RANGE },
+		{ KBLK_OP_WRITE, 0, FILE_SIZE - 512, 1024, KBLK_ERR_RANGE },
+		{ KBLK_OP_WRITE, 0, 0, SZ_128K + 512, KBLK_ERR_INVALID },
+		{ KBLK_OP_WRITE, KBLK_INLINED, 1, 512, KBLK_ERR_INVALID },
+		{ KBLK_OP_DISCARD, 0, 0, 0, KBLK_ERR_INVALID },
+		{ KBLK_OP_DISCARD, KBLK_FUA, 0, 512, KBLK_ERR_INVALID },
+		{ KBLK_OP_DISCARD, 0, 0, U32_MAX - 511, KBLK_ERR_RANGE },
+		{ KBLK_OP_WRITE_ZEROES, 0, FILE_SIZE, 512, KBLK_ERR_RANGE },
+		{ KBLK_OP_READ, 0, FILE_SIZE - 512, 512, KBLK_OK },
+	};
+	struct kblk_request request;
+	struct kd_side *side;
+	int i;
+
+	tgt_load(test);
+	side = connected_client(test);
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		request = good_request(side);
+		request.opcode = t[i].opcode;
+		request.flags = t[i].flags;
+		request.offset = cpu_to_le64(t[i].offset);
+		request.length = cpu_to_le32(t[i].length);
+		KUNIT_EXPECT_EQ_MSG(test, ask(side, &request), t[i].status,
+				    "request %d", i);
+	}
+	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT_NS "; echo 0 >enable;"
+				       " echo 1 >read_only; echo 1 >enable"));
+	side = connected_client(test);
+	request = good_request(side);
+	for (i = KBLK_OP_WRITE; i <= KBLK_OP_WRITE_ZEROES; i++) {
+		request.opcode = i;
+		if (i != KBLK_OP_FLUSH)
+			KUNIT_EXPECT_EQ(test, ask(side, &request),
+					KBLK_ERR_READ_ONLY);
+	}
+	expect_serving(test);
+}
+
+/* Send one message of @len bytes that ends the connection. */
+static void expect_fatal(struct kunit *test, const struct kblk_request *bad,
+			 size_t len)
+{
+	struct kd_side *side = connected_client(test);
+
+	send_request(side, bad, len);
+	expect_end(side);
+	kd_close(side);
+}
+
+static void blk_malformed(struct kunit *test)
+{
+	static const size_t wrong_lengths[] = {
+		0, 1, 63, 65, 64 + 512, 64 + KBLK_INLINE, 64 + KBLK_INLINE + 1,
+	};
+	struct kblk_request bad[5] = {};
+	int i;
+
+	tgt_load(test);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		bad[i].magic = cpu_to_le32(KBLK_MAGIC);
+		bad[i].opcode = KBLK_OP_READ;
+	}
+	bad[0].magic = ~bad[0].magic;
+	bad[1].flags = 4;
+	bad[2].reserved0 = cpu_to_le16(0x8000);
+	bad[3].reserved[23] = 0x80;
+	bad[4].opcode = KBLK_OP_WRITE;
+	bad[4].flags = KBLK_INLINED;
+	bad[4].length = cpu_to_le32(512);
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		expect_fatal(test, &bad[i], sizeof(bad[i]));
+	bad[0].magic = cpu_to_le32(KBLK_MAGIC);
+	for (i = 0; i < ARRAY_SIZE(wrong_lengths); i++)
+		expect_fatal(test, &bad[0], wrong_lengths[i]);
+	expect_serving(test);
+}
+
+static bool answered_or_ended(void *data)
+{
+	struct kd_side *side = data;
+	DAT_EVENT event;
+	DAT_EP_STATE state;
+
+	if (dat_evd_dequeue(side->recv_evd, &event) == DAT_SUCCESS)
+		return true;
+	return dat_ep_get_status(side->ep, &state, NULL, NULL) == DAT_SUCCESS &&
+	       state == DAT_EP_STATE_DISCONNECTED;
+}
+
+/*
+ * Any byte of a request, or its length, may be anything: there is an answer or
+ * the connection ends, and the next client finds the target as it was. Writes go
+ * where it does not matter.
+ */
+static void blk_mutations(struct kunit *test)
+{
+	struct kblk_request request;
+	struct rnd_state rnd;
+	struct kd_side *side = NULL;
+	size_t len;
+	int i, n;
+
+	tgt_load(test);
+	prandom_seed_state(&rnd, 20261121);
+	for (i = 0; i < MUTATIONS; i++) {
+		if (!side)
+			side = connected_client(test);
+		request = good_request(side);
+		request.opcode = 1 + prandom_u32_state(&rnd) % 8;
+		request.offset = cpu_to_le64(SZ_512K);
+		for (n = 1 + prandom_u32_state(&rnd) % 3; n; n--)
+			((u8 *)&request)[prandom_u32_state(&rnd) % 40] =
+				prandom_u32_state(&rnd);
+		len = sizeof(request);
+		if (prandom_u32_state(&rnd) % 4 == 0)
+			len = prandom_u32_state(&rnd) % 4200;
+		send_request(side, &request, len);
+		KUNIT_EXPECT_TRUE_MSG(test,
+				      kd_wait_until(answered_or_ended, side,
+						    KD_TIMEOUT_MS),
+				      "mutation %d", i);
+		if (kd_state(side) == DAT_EP_STATE_CONNECTED && i % 8) {
+			post_reply_buffer(side);
+			kd_drain(side->req_evd);
+			continue;
+		}
+		kd_close(side);
+		side = NULL;
+	}
+	expect_serving(test);
+}
+
+/* Memory the client has not offered: its own adapter refuses. */
+static void blk_bad_rmr_context(struct kunit *test)
+{
+	struct kblk_request request;
+	struct kd_side *side;
+	u8 op;
+
+	tgt_load(test);
+	for (op = KBLK_OP_READ; op <= KBLK_OP_WRITE; op++) {
+		side = connected_client(test);
+		request = good_request(side);
+		request.opcode = op;
+		request.offset = cpu_to_le64(SZ_512K);
+		request.rmr_context ^= cpu_to_le32(0x5a5a00);
+		send_request(side, &request, sizeof(request));
+		expect_end(side);
+		kd_close(side);
+	}
+	expect_serving(test);
+}
+
+/* The hard high watermark: there are receives for all replies, so only that. */
+static void blk_credits_ignored(struct kunit *test)
+{
+	struct kblk_request request;
+	DAT_LMR_TRIPLET seg;
+	struct kd_side *side;
+	int i;
+
+	tgt_load(test);
+	side = connected_client(test);
+	request = good_request(side);
+	request.length = cpu_to_le32(32768);
+	memcpy(side->buf->va + REQUEST_AT, &request, sizeof(request));
+	seg = kd_seg(side->buf, REQUEST_AT, sizeof(request));
+	for (i = 1; i < FLOOD; i++)
+		post_reply_buffer(side);
+	for (i = 0; i < FLOOD; i++)
+		dat_ep_post_send(side->ep, 1, &seg, kd_cookie(3),
+				 DAT_COMPLETION_DEFAULT_FLAG);
+	expect_end(side);
+	KUNIT_EXPECT_EQ_MSG(test, 0, shell("grep -Eq '^connections broken +1$' "
+					   TGT_STATS), "not broken");
+	expect_serving(test);
+}
+
+static void blk_gone_in_the_middle(struct kunit *test)
+{
+	struct kblk_request request;
+	struct kd_side *side;
+	int i, n;
+
+	tgt_load(test);
+	for (n = 0; n < 5; n++) {
+		side = connected_client(test);
+		request = good_request(side);
+		for (i = 1; i < TGT_CREDITS; i++)
+			post_reply_buffer(side);
+		for (i = 0; i < TGT_CREDITS; i++)
+			send_request(side, &request, sizeof(request));
+		kd_close(side);
+	}
+	expect_serving(test);
+}
+
+static void blk_too_many_clients(struct kunit *test)
+{
+	struct kblk_hello hello = good_hello();
+	const struct kblk_welcome *welcome;
+	struct kblk_request request;
+	struct kd_side *side[5];
+	DAT_EVENT event;
+	int i;
+
+	tgt_load_max(test, 4);
+	for (i = 0; i < 4; i++)
+		side[i] = connected_client(test);
+	side[4] = client(test);
+	say_hello(side[4], &hello, sizeof(hello));
+	kd_expect_event(test, side[4]->conn_evd,
+			DAT_CONNECTION_EVENT_PEER_REJECTED, &event);
+	welcome = event.event_data.connect_event_data.private_data;
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(welcome->status), KBLK_HELLO_BUSY);
+	for (i = 0; i < 4; i++) {
+		request = good_request(side[i]);
+		KUNIT_EXPECT_EQ(test, ask(side[i], &request), KBLK_OK);
+	}
+	/* The target is unloaded with them connected. */
+}
+
+static struct kunit_case blk_cases[] = {
+	KUNIT_CASE_PARAM(blk_error_replies, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_malformed, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_mutations, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_bad_rmr_context, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_credits_ignored, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_gone_in_the_middle, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_too_many_clients, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite blk_suite = {
+	.name = "kdapl-blk-hostile",
+	.test_cases = blk_cases,
+};
+
+kunit_test_suite(blk_suite);
+
+MODULE_DESCRIPTION("KUnit suite: the block device target and hostile clients");
+MODULE_LICENSE("Dual BSD/GPL");
