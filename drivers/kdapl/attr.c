@@ -216,20 +216,38 @@ static int kdapl_addr_handler(struct rdma_cm_id *id,
 	return 0;
 }
 
-/* Does rdma_cm reach our port by this address? */
-static bool kdapl_addr_ours(struct kdapl_ia *ia, struct sockaddr_storage *addr)
+/* Does rdma_cm reach our port by this address? -ENOMEM: it cannot tell. */
+static int kdapl_addr_ours(struct kdapl_ia *ia, struct sockaddr_storage *addr)
 {
 	struct rdma_cm_id *id;
-	bool ours;
+	int ret;
 
 	id = __rdma_create_kernel_id(&init_net, kdapl_addr_handler, NULL,
 				     RDMA_PS_TCP, IB_QPT_RC, ia->owner);
 	if (IS_ERR(id))
-		return false;
-	ours = !rdma_bind_addr(id, (struct sockaddr *)addr) &&
-	       id->device == ia->hca->dev && id->port_num == ia->port;
+		return PTR_ERR(id);
+	ret = rdma_bind_addr(id, (struct sockaddr *)addr);
+	if (ret != -ENOMEM)
+		ret = !ret && id->device == ia->hca->dev &&
+		      id->port_num == ia->port;
 	rdma_destroy_id(id);
-	return ours;
+	return ret;
+}
+
+/* Move our addresses to the front of the list; returns how many they are. */
+static int kdapl_addr_select(struct kdapl_ia *ia, struct sockaddr_storage *list,
+			     int n)
+{
+	int i, ours, found = 0;
+
+	for (i = 0; i < n && found < KDAPL_MAX_ADDRS; i++) {
+		ours = kdapl_addr_ours(ia, &list[i]);
+		if (ours < 0)
+			return ours;
+		if (ours)
+			list[found++] = list[i];
+	}
+	return found;
 }
 
 /**
@@ -237,29 +255,32 @@ static bool kdapl_addr_ours(struct kdapl_ia *ia, struct sockaddr_storage *addr)
  * @ia: the IA; ia->mutex is held or nobody else knows it
  *
  * Context: Process context; the device is present.
+ * Return: 0, or an errno, then those known before are still there.
  */
-void kdapl_ia_refresh_addrs(struct kdapl_ia *ia)
+int kdapl_ia_refresh_addrs(struct kdapl_ia *ia)
 {
 	struct sockaddr_storage *list;
 	struct ib_port_attr port;
-	unsigned int found = 0;
 	int i, n;
 
-	if (!ib_query_port(ia->hca->dev, ia->port, &port))
-		ia->max_msg = port.max_msg_sz;
+	n = ib_query_port(ia->hca->dev, ia->port, &port);
+	if (n)
+		return n;
 	list = kcalloc(KDAPL_MAX_CANDIDATES, sizeof(*list), GFP_KERNEL);
 	if (!list)
-		return;
+		return -ENOMEM;
 	n = kdapl_addr_candidates(list, KDAPL_MAX_CANDIDATES);
-	for (i = 0; i < n && found < KDAPL_MAX_ADDRS; i++) {
-		if (!kdapl_addr_ours(ia, &list[i]))
-			continue;
-		if (memcmp(&ia->addr[found], &list[i], sizeof(list[i])))
-			ia->addr[found] = list[i];
-		found++;
+	n = kdapl_addr_select(ia, list, n);
+	if (n >= 0) {
+		ia->max_msg = port.max_msg_sz;
+		ia->naddrs = n;
+		/* The consumer may be reading those that stay. */
+		for (i = 0; i < n; i++)
+			if (memcmp(&ia->addr[i], &list[i], sizeof(list[i])))
+				ia->addr[i] = list[i];
 	}
-	ia->naddrs = found;
 	kfree(list);
+	return min(n, 0);
 }
 
 static int kdapl_addr_match(const struct sockaddr *peer,
@@ -300,19 +321,20 @@ static const struct sockaddr *kdapl_addr_pick(struct kdapl_ia *ia,
  * @peer: its address, or NULL for any
  *
  * Context: Process context; the device is present.
- * Return: the address that has most in common with the peer's, or NULL.
+ * Return: the address that has most in common with the peer's, or an ERR_PTR.
  */
 const struct sockaddr *kdapl_ia_local_addr(struct kdapl_ia *ia,
 					   const struct sockaddr *peer)
 {
 	const struct sockaddr *addr;
+	int err = 0;
 
 	mutex_lock(&ia->mutex);
 	addr = kdapl_addr_pick(ia, peer);
 	if (!addr) {
-		kdapl_ia_refresh_addrs(ia);
+		err = kdapl_ia_refresh_addrs(ia);
 		addr = kdapl_addr_pick(ia, peer);
 	}
 	mutex_unlock(&ia->mutex);
-	return addr;
+	return addr ?: ERR_PTR(err ?: -EADDRNOTAVAIL);
 }

@@ -92,9 +92,8 @@ static DAT_RETURN kdapl_connect_start(struct kdapl_ep *ep,
 	int err;
 
 	local = kdapl_ia_local_addr(ia, (struct sockaddr *)&args->addr);
-	if (!local)
-		return DAT_ERROR(DAT_INVALID_ADDRESS,
-				 DAT_INVALID_ADDRESS_UNREACHABLE);
+	if (IS_ERR(local))
+		return kdapl_errno_to_dat(PTR_ERR(local));
 	err = kdapl_conn_bind(conn, local, args->qos | ep->attr.qos);
 	if (err)
 		return kdapl_errno_to_dat(err);

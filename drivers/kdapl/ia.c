@@ -17,11 +17,6 @@ DAT_RETURN kdapl_errno_to_dat(int err)
 	case -EBUSY:
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY);
-	case -ENODEV:
-	case -EIO:
-	case -ESHUTDOWN:
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				 DAT_RESOURCE_DEVICE);
 	case -EOPNOTSUPP:
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 	case -EADDRNOTAVAIL:
@@ -30,7 +25,9 @@ DAT_RETURN kdapl_errno_to_dat(int err)
 		return DAT_ERROR(DAT_INVALID_ADDRESS,
 				 DAT_INVALID_ADDRESS_UNREACHABLE);
 	default:
-		return DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
+		/* Arguments are checked before, so it is the device's fault. */
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_DEVICE);
 	}
 }
 
@@ -149,16 +146,15 @@ static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
 	ia = kdapl_ia_alloc(hca, port, owner, &err);
 	if (!ia)
 		return kdapl_errno_to_dat(err);
-	ret = kdapl_ia_async_evd(ia, qlen, async_evd);
+	ret = kdapl_errno_to_dat(kdapl_ia_refresh_addrs(ia));
+	if (ret == DAT_SUCCESS)
+		ret = kdapl_ia_async_evd(ia, qlen, async_evd);
 	if (ret != DAT_SUCCESS) {
 		kdapl_obj_put(&ia->obj);
 		return ret;
 	}
 	/* Events may arrive as soon as the device knows the IA. */
 	kdapl_hca_add_ia(hca, ia);
-	mutex_lock(&ia->mutex);
-	kdapl_ia_refresh_addrs(ia);
-	mutex_unlock(&ia->mutex);
 	*ia_handle = kdapl_handle(&ia->obj);
 	kdapl_obj_publish(&ia->obj);
 	return DAT_SUCCESS;
@@ -236,17 +232,20 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				DAT_RESOURCE_DEVICE);
 	} else {
-		if (async_evd)
-			*async_evd = kdapl_handle(&ia->async_evd->obj);
 		if (ia_attr_mask) {
 			mutex_lock(&ia->mutex);
-			kdapl_ia_refresh_addrs(ia);
+			ret = kdapl_errno_to_dat(kdapl_ia_refresh_addrs(ia));
 			mutex_unlock(&ia->mutex);
-			kdapl_ia_attr(ia, ia_attr);
 		}
+		kdapl_hca_leave(ia->hca);
+	}
+	if (ret == DAT_SUCCESS) {
+		if (async_evd)
+			*async_evd = kdapl_handle(&ia->async_evd->obj);
+		if (ia_attr_mask)
+			kdapl_ia_attr(ia, ia_attr);
 		if (provider_attr_mask)
 			kdapl_provider_attr(ia, provider_attr);
-		kdapl_hca_leave(ia->hca);
 	}
 	kdapl_obj_put(&ia->obj);
 	return ret;

@@ -98,7 +98,7 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr);
 void kdapl_provider_attr(struct kdapl_ia *ia, DAT_PROVIDER_ATTR *attr);
 bool kdapl_addr_any(const struct sockaddr_storage *addr);
 bool kdapl_comm_valid(const DAT_COMM *comm);
-void kdapl_ia_refresh_addrs(struct kdapl_ia *ia);
+int kdapl_ia_refresh_addrs(struct kdapl_ia *ia);
 const struct sockaddr *kdapl_ia_local_addr(struct kdapl_ia *ia,
 					   const struct sockaddr *peer);
 void kdapl_ia_stop(struct kdapl_ia *ia, u8 pass);

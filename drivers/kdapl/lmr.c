@@ -89,14 +89,20 @@ struct kdapl_lmr *kdapl_lmr_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz)
 	return lmr;
 }
 
+/* What kdapl_lmr_error() would blame on the consumer's memory. */
+static int kdapl_device_errno(int err)
+{
+	return err == -EINVAL || err == -ERANGE ? -EIO : err;
+}
+
 static int kdapl_lmr_register(struct kdapl_lmr *lmr)
 {
 	bool remote = lmr->priv & KDAPL_PRIV_REMOTE;
 	u64 iova = remote ? lmr->base : lmr->va;
 	struct ib_pd *pd = lmr->pz->pd;
 	struct ib_mr *mr;
+	int access, err;
 	u64 pages;
-	int err;
 
 	if (!kdapl_can_register(pd->device))
 		return -EOPNOTSUPP;
@@ -108,10 +114,11 @@ static int kdapl_lmr_register(struct kdapl_lmr *lmr)
 
 	mr = ib_alloc_mr(pd, IB_MR_TYPE_MEM_REG, pages);
 	if (IS_ERR(mr))
-		return PTR_ERR(mr);
+		return kdapl_device_errno(PTR_ERR(mr));
 	lmr->mr = mr;
+	access = kdapl_mr_access(lmr->priv);
 	err = kdapl_mr_map(mr, &lmr->sgt, iova, lmr->len) ?:
-	      kdapl_svc_register(lmr->pz, mr, kdapl_mr_access(lmr->priv));
+	      kdapl_device_errno(kdapl_svc_register(lmr->pz, mr, access));
 	if (err)
 		return err;
 	lmr->lkey = mr->lkey;
@@ -124,7 +131,8 @@ static int kdapl_lmr_setup(struct kdapl_lmr *lmr, struct kdapl_lmr *origin)
 {
 	int err;
 
-	err = kdapl_region_build(lmr, origin) ?: kdapl_region_map(lmr);
+	err = kdapl_region_build(lmr, origin) ?:
+	      kdapl_device_errno(kdapl_region_map(lmr));
 	if (err)
 		return err;
 	lmr->base = lmr->va_type == DAT_VA_TYPE_ZB ? 0 : lmr->va;

@@ -341,14 +341,16 @@ int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
  * @len: bytes in @sgt
  *
  * Context: Any.
- * Return: 0, or -EOPNOTSUPP if the device cannot: the memory has a gap inside,
- * too many pages, or not the page offset of @iova.
+ * Return: 0; -EOPNOTSUPP if the device cannot: the memory has a gap inside, too
+ * many pages, or not the page offset of @iova; -EIO if it does not want to.
  */
 int kdapl_mr_map(struct ib_mr *mr, struct sg_table *sgt, u64 iova, u64 len)
 {
 	int n;
 
 	n = ib_map_mr_sg(mr, sgt->sgl, sgt->nents, NULL, PAGE_SIZE);
+	if (n < 0)
+		return -EIO;
 	if (n != sgt->nents || mr->length != len)
 		return -EOPNOTSUPP;
 	if ((mr->iova ^ iova) & ~PAGE_MASK)

@@ -181,7 +181,7 @@ static void kdapl_rmr_set(struct kdapl_rmr *rmr, struct kdapl_window *win,
 
 static DAT_RETURN kdapl_rmr_map_error(int err)
 {
-	if (err == -ENODEV)
+	if (err == -ENODEV || err == -EIO)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_DEVICE);
 	if (err == -ERANGE)

@@ -92,26 +92,36 @@ static int kdapl_sp_listen_one(struct kdapl_sp *sp,
 	return 0;
 }
 
+static int kdapl_sp_listen_addr(struct kdapl_sp *sp,
+				const struct sockaddr_storage *addr)
+{
+	int err = kdapl_sp_listen_one(sp, addr);
+
+	/* TCP says so too if it has no memory to look whether that is true. */
+	if (err == -EADDRINUSE && sp->obj.ia->iwarp)
+		err = kdapl_sp_listen_one(sp, addr);
+	return err;
+}
+
 /* Listen on one address, or on all the IA has. */
 static int kdapl_sp_listen(struct kdapl_sp *sp,
 			   const struct sockaddr_storage *only)
 {
 	struct kdapl_ia *ia = sp->obj.ia;
-	int err = -EADDRNOTAVAIL;
 	unsigned int i;
+	int err;
 
 	mutex_lock(&sp->mutex);
 	if (only) {
-		err = kdapl_sp_listen_one(sp, only);
+		err = kdapl_sp_listen_addr(sp, only);
 		goto out;
 	}
 	mutex_lock(&ia->mutex);
-	kdapl_ia_refresh_addrs(ia);
-	for (i = 0; i < ia->naddrs; i++) {
-		err = kdapl_sp_listen_one(sp, &ia->addr[i]);
-		if (err)
-			break;
-	}
+	err = kdapl_ia_refresh_addrs(ia);
+	if (!err && !ia->naddrs)
+		err = -EADDRNOTAVAIL;
+	for (i = 0; i < ia->naddrs && !err; i++)
+		err = kdapl_sp_listen_addr(sp, &ia->addr[i]);
 	mutex_unlock(&ia->mutex);
 out:
 	mutex_unlock(&sp->mutex);

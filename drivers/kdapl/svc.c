@@ -22,6 +22,7 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_addr.h>
+#include <rdma/ib_cm.h>
 #include "kdapl.h"
 
 #define KDAPL_SVC_RESOLVE_MS	2000
@@ -106,8 +107,11 @@ static int kdapl_svc_accept(struct kdapl_svc *svc, struct rdma_cm_id *id,
 		return -EPERM;
 
 	err = kdapl_svc_create_qp(svc, id);
-	if (err)
+	if (err) {
+		/* For -ENOMEM the CM would not, but wait for another try. */
+		rdma_reject(id, NULL, 0, IB_CM_REJ_NO_RESOURCES);
 		return err;
+	}
 	kdapl_svc_param(svc, &param);
 	err = rdma_accept(id, &param);
 	if (err) {
@@ -244,8 +248,8 @@ static int kdapl_svc_connect(struct kdapl_pz *pz)
 	struct kdapl_svc *svc;
 	int err;
 
-	if (!local)
-		return -EADDRNOTAVAIL;
+	if (IS_ERR(local))
+		return PTR_ERR(local);
 	memcpy(&addr, local, rdma_addr_size(local));
 	kdapl_svc_any_port(&addr);
 

@@ -461,6 +461,7 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - @cr_handle is invalid now
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory
  * * %DAT_INVALID_HANDLE - @cr_handle is not a request, or no longer
  * * %DAT_INVALID_PARAMETER - no other Service Point of this IA listens on
  *   @handoff
