@@ -22,6 +22,7 @@ help:
 	@echo '  make demo      see it work'
 	@echo '  make check-blk the block device under fio, ext4 and dm-crypt'
 	@echo '  make bench     time it against raw verbs'
+	@echo '  make soak      the random and the fault tests for an hour or more'
 	@echo '  make coverage  lines of drivers/kdapl that the tests execute'
 	@echo
 	@echo 'Sources:'
@@ -40,6 +41,6 @@ clean:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" clean
 	rm -rf include/compat_probe.h Documentation/output
 
-.PHONY: check check-blk demo bench coverage lint docs
-check check-blk demo bench coverage lint docs:
+.PHONY: check check-blk demo bench soak coverage lint docs
+check check-blk demo bench soak coverage lint docs:
 	@scripts/$@

@@ -5,11 +5,7 @@
  * nothing, counts stay sane, and in the end everything can be freed.
  *
  * What each thread calls follows from the seed; how the threads interleave does
- * not. To run it for long:
- *
- *	echo 1000000 > /sys/module/random_test/parameters/calls
- *	echo 7 > /sys/module/random_test/parameters/seed
- *	echo 1 > /sys/kernel/debug/kunit/kdapl-random/run
+ * not. "make soak" runs it for long.
  */
 #include <linux/delay.h>
 #include <linux/io.h>
@@ -297,6 +293,19 @@ static void report(struct pool *pool, unsigned int n)
 	}
 }
 
+static void await_caller(struct kunit *test, struct caller *c)
+{
+	unsigned int left = READ_ONCE(c->calls);
+
+	while (!wait_for_completion_timeout(&c->done,
+					    msecs_to_jiffies(STUCK_MS))) {
+		if (left == READ_ONCE(c->calls))
+			KUNIT_FAIL(test, "%s and %u calls more",
+				   READ_ONCE(c->name), left);
+		left = READ_ONCE(c->calls);
+	}
+}
+
 static void C5_random_calls(struct kunit *test)
 {
 	static const char * const names[WORLDS] = { "rxe0/1", "siw0/1" };
@@ -330,13 +339,8 @@ static void C5_random_calls(struct kunit *test)
 			complete(&caller[i].done);
 		KUNIT_EXPECT_FALSE(test, IS_ERR(task));
 	}
-	for (i = 0; i < THREADS; i++) {
-		while (!wait_for_completion_timeout(&caller[i].done,
-						    msecs_to_jiffies(STUCK_MS)))
-			KUNIT_FAIL(test, "%s and %u calls more",
-				   READ_ONCE(caller[i].name),
-				   READ_ONCE(caller[i].calls));
-	}
+	for (i = 0; i < THREADS; i++)
+		await_caller(test, &caller[i]);
 	end_worlds(pool, side);
 	KUNIT_EXPECT_TRUE(test, is_guarded(pool->kmem));
 	KUNIT_EXPECT_TRUE(test, is_guarded(pool->vmem));
