@@ -55,6 +55,9 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 	}
 	while (done < budget && kdapl_evd_reap(evd, &event, &more, &call)) {
 		kdapl_upcall_pin(&pinned, call.owner);
+		/* There are more than one poll took; nothing will tell of them. */
+		if (unlikely(READ_ONCE(evd->watchers)) && !READ_ONCE(evd->dry))
+			queue_work(kdapl_wq, &evd->look_work);
 		if (call.policy == DAT_UPCALL_NORIFY)
 			call.upcall.upcall_func(call.upcall.instance_data,
 						NULL, DAT_TRUE);

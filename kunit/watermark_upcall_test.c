@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * W2 while an upcall of the receive EVD takes its time: what arrives meanwhile
+ * counts, however much of it there is.
+ */
+#include <linux/completion.h>
+#include <linux/module.h>
+#include <rdma/ib_verbs.h>
+#include "srq_fixture.h"
+
+/* More than a dispatcher takes off a completion queue at a time. */
+#define MESSAGES	40
+#define MARK		30
+
+/* ---- A receiving side whose upcall can be held up ------------------------ */
+
+struct busy {
+	struct rx_bench *b;
+	struct rx_link *link;
+	struct kd_recorder *rec;
+	bool stay;			/* in the next upcall */
+	struct completion leave;
+};
+
+static void busy_hook(struct kd_recorder *rec, const DAT_EVENT *event,
+		      DAT_BOOLEAN more)
+{
+	struct busy *busy = rec->priv;
+
+	if (READ_ONCE(busy->stay))
+		wait_for_completion(&busy->leave);
+}
+
+static void busy_leave(void *data)
+{
+	struct busy *busy = data;
+
+	WRITE_ONCE(busy->stay, false);
+	complete_all(&busy->leave);
+}
+
+static struct busy *busy_open(struct kunit *test)
+{
+	struct busy *busy = kunit_kzalloc(test, sizeof(*busy), GFP_KERNEL);
+	struct kd_side *in;
+
+	KUNIT_ASSERT_NOT_NULL(test, busy);
+	init_completion(&busy->leave);
+	busy->rec = kd_recorder(test);
+	busy->rec->hook = busy_hook;
+	busy->rec->priv = busy;
+	busy->b = rx_open(test, 2 * MESSAGES);
+	in = busy->b->in;
+	KD_ASSERT_OK(test, dat_evd_free(in->recv_evd));
+	/* With software events, upcalls are in a process and may wait. */
+	in->recv_evd = kd_recorded_evd(in, DAT_EVD_DTO_FLAG |
+				       DAT_EVD_SOFTWARE_FLAG, 4 * MESSAGES,
+				       DAT_UPCALL_SINGLE_INSTANCE, busy->rec);
+	busy->link = rx_link(busy->b);
+	rx_post(busy->b, busy->link, 2 * MESSAGES);
+	/* Run first of all, as no side can be closed before. */
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, busy_leave,
+							   busy));
+	return busy;
+}
+
+static void busy_send(struct busy *busy, int n)
+{
+	while (n--) {
+		KD_ASSERT_OK(busy->b->test, rx_try_send(busy->b, busy->link));
+		rx_sent(busy->b);
+	}
+}
+
+static void W2_during_an_upcall(struct kunit *test)
+{
+	struct busy *busy = busy_open(test);
+
+	KD_ASSERT_OK(test, dat_ep_set_watermark(busy->link->in, MARK,
+						DAT_WATERMARK_INFINITE));
+	WRITE_ONCE(busy->stay, true);
+	busy_send(busy, MESSAGES);
+	rx_expect_soft(busy->b, busy->link);
+	KUNIT_EXPECT_LE(test, atomic_read(&busy->rec->calls), 1);
+	busy_leave(busy);
+	KUNIT_EXPECT_TRUE(test, kd_wait_calls(busy->rec, MESSAGES));
+	rx_expect_quiet(busy->b);
+}
+
+/* ---- A completion queue that keeps what it has for a while --------------- */
+
+static struct {
+	struct ib_device *dev;
+	struct ib_cq *cq;		/* had a receive of an RC QP */
+	bool hidden;
+	int (*poll_cq)(struct ib_cq *cq, int n, struct ib_wc *wc);
+	int (*req_notify_cq)(struct ib_cq *cq, enum ib_cq_notify_flags flags);
+} hold;
+
+static int hold_poll(struct ib_cq *cq, int n, struct ib_wc *wc)
+{
+	int got;
+
+	if (READ_ONCE(hold.hidden) && cq == READ_ONCE(hold.cq))
+		return 0;
+	got = hold.poll_cq(cq, n, wc);
+	if (got > 0 && wc->opcode == IB_WC_RECV &&
+	    wc->qp->qp_type == IB_QPT_RC)
+		WRITE_ONCE(hold.cq, cq);
+	return got;
+}
+
+static int hold_notify(struct ib_cq *cq, enum ib_cq_notify_flags flags)
+{
+	int missed = hold.req_notify_cq(cq, flags);
+
+	return READ_ONCE(hold.hidden) && cq == READ_ONCE(hold.cq) ? 0 : missed;
+}
+
+static void hold_restore(void *unused)
+{
+	hold.dev->ops.poll_cq = hold.poll_cq;
+	hold.dev->ops.req_notify_cq = hold.req_notify_cq;
+	ib_device_put(hold.dev);
+}
+
+static void hold_install(struct kunit *test)
+{
+	char name[] = "xxx0";
+
+	memcpy(name, *(const char * const *)test->param_value, 4);
+	hold.dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
+	KUNIT_ASSERT_NOT_NULL(test, hold.dev);
+	hold.cq = NULL;
+	hold.hidden = false;
+	hold.poll_cq = hold.dev->ops.poll_cq;
+	hold.req_notify_cq = hold.dev->ops.req_notify_cq;
+	hold.dev->ops.poll_cq = hold_poll;
+	hold.dev->ops.req_notify_cq = hold_notify;
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, hold_restore,
+							   NULL));
+}
+
+/*
+ * They are all there before the dispatcher starts, which takes the first of them
+ * and makes an upcall; no interrupt will tell of the others.
+ */
+static void W2_behind_a_full_batch(struct kunit *test)
+{
+	struct busy *busy = busy_open(test);
+
+	hold_install(test);
+	busy_send(busy, 1);
+	KUNIT_ASSERT_TRUE(test, kd_wait_calls(busy->rec, 1));
+	KUNIT_ASSERT_NOT_NULL(test, READ_ONCE(hold.cq));
+	WRITE_ONCE(hold.hidden, true);
+	KD_ASSERT_OK(test, dat_ep_set_watermark(busy->link->in, MARK,
+						DAT_WATERMARK_INFINITE));
+	busy_send(busy, MESSAGES);
+	WRITE_ONCE(busy->stay, true);
+	WRITE_ONCE(hold.hidden, false);
+	/* The dispatcher need not be told by an arrival. */
+	KD_ASSERT_OK(test, dat_evd_post_se(busy->b->in->recv_evd, &(DAT_EVENT) {
+		.event_number = DAT_SOFTWARE_EVENT }));
+	rx_expect_soft(busy->b, busy->link);
+	busy_leave(busy);
+	KUNIT_EXPECT_TRUE(test, kd_wait_calls(busy->rec, MESSAGES + 2));
+	rx_expect_quiet(busy->b);
+}
+
+static struct kunit_case watermark_upcall_cases[] = {
+	KUNIT_CASE_PARAM(W2_during_an_upcall, kd_gen_ia),
+	KUNIT_CASE_PARAM(W2_behind_a_full_batch, kd_gen_ia),
+	{ }
+};
+
+static struct kunit_suite watermark_upcall_suite = {
+	.name = "kdapl-watermark-upcall",
+	.test_cases = watermark_upcall_cases,
+};
+
+kunit_test_suite(watermark_upcall_suite);
+
+MODULE_DESCRIPTION("KUnit suite of kdapl.ko: high watermarks during upcalls");
+MODULE_LICENSE("Dual BSD/GPL");
