@@ -9,7 +9,7 @@
  * All calls are in the table below; scripts/api-status compares it with the
  * headers. Allocations need the fault injection of the debug kernel. Some calls
  * make a thousand and more, of which "make check" lets a few fail, and "make
- * soak" all. Only what this thread does fails here; fault_work_test.c is about
+ * soak" more. Only what this thread does fails here; fault_work_test.c is about
  * the rest.
  */
 #include <linux/mm.h>
