@@ -3,6 +3,7 @@
 # kDAPL for Linux. "make help" lists the targets; Kbuild says what is built.
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
+DESTDIR ?=
 
 # Only "make modules" and "make docs" write into this directory. What runs on
 # User Mode Linux is built in copies under the cache: see scripts/build-modules.
@@ -14,6 +15,7 @@ help:
 	@echo '  make [KDIR=<kernel build directory>] [ARCH=...] modules'
 	@echo '  make [KDIR=...] modules_install   install them below /lib/modules'
 	@echo '  make [KDIR=...] clean             remove what was built here'
+	@echo '  make [DESTDIR=...] install-dev    headers and kdapl.mk for consumers'
 	@echo
 	@echo 'On User Mode Linux, with RDMA in software; needs no hardware:'
 	@echo '  make check     all tests on a plain and on a debug kernel'
@@ -25,6 +27,10 @@ help:
 	@echo '  make soak      the random and the fault tests for an hour or more'
 	@echo '  make coverage  lines of drivers/kdapl that the tests execute'
 	@echo
+	@echo 'Debian packages (dpkg-buildpackage makes them):'
+	@echo '  make check-package   build them; install, upgrade, use, remove them in'
+	@echo '                       a copy of this system, for its 6.1 and 6.12 kernels'
+	@echo
 	@echo 'Sources:'
 	@echo '  make lint      checkpatch, W=1, sparse, kernel-doc, shellcheck, docs'
 	@echo '  make docs      manual pages and HTML, in Documentation/output'
@@ -34,13 +40,32 @@ modules:
 	@scripts/compat-probe "$(KDIR)" include/compat_probe.h
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules
 
+# With what a consumer's build needs to know about them, see kdapl.mk.
 modules_install:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules_install
+	install -D -m 644 Module.symvers \
+		"$(INSTALL_MOD_PATH)/var/lib/kdapl/$$(cat \
+			"$(KDIR)/include/config/kernel.release")/Module.symvers"
 
 clean:
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" clean
 	rm -rf include/compat_probe.h Documentation/output
 
-.PHONY: check check-blk demo bench soak coverage lint docs
-check check-blk demo bench soak coverage lint docs:
+# What a consumer is built with; nothing of it depends on a kernel.
+.PHONY: install-dev
+install-dev:
+	install -d "$(DESTDIR)/usr/include/kdapl/dat" "$(DESTDIR)/usr/share/kdapl"
+	install -m 644 include/dat/*.h "$(DESTDIR)/usr/include/kdapl/dat"
+	install -m 644 scripts/kdapl.mk "$(DESTDIR)/usr/share/kdapl"
+
+# What DKMS needs of this tree: the modules, not their tests.
+.PHONY: dkms-files
+dkms-files:
+	@find dkms.conf Kbuild Makefile drivers include/dat \
+		scripts/compat-probe scripts/dkms-symvers scripts/kdapl.mk \
+		scripts/probes -type f ! -name '*.o' ! -name '.*' ! -name '*.ko' \
+		! -name '*.mod' ! -name '*.mod.c' ! -name modules.order
+
+.PHONY: check check-blk demo bench soak coverage lint docs check-package
+check check-blk demo bench soak coverage lint docs check-package:
 	@scripts/$@
