@@ -25,6 +25,7 @@ help:
 	@echo '  make check-blk the block device under fio, ext4 and dm-crypt'
 	@echo '  make bench     time it against raw verbs'
 	@echo '  make soak      the random and the fault tests for an hour or more'
+	@echo '  make bench-blk time the block device against NVMe over RDMA'
 	@echo '  make coverage  lines of drivers/kdapl that the tests execute'
 	@echo
 	@echo 'Debian packages (dpkg-buildpackage makes them):'
@@ -66,6 +67,6 @@ dkms-files:
 		scripts/probes -type f ! -name '*.o' ! -name '.*' ! -name '*.ko' \
 		! -name '*.mod' ! -name '*.mod.c' ! -name modules.order
 
-.PHONY: check check-blk demo bench soak coverage lint docs check-package
-check check-blk demo bench soak coverage lint docs check-package:
+.PHONY: check check-blk demo bench bench-blk soak coverage lint docs check-package
+check check-blk demo bench bench-blk soak coverage lint docs check-package:
 	@scripts/$@

@@ -242,7 +242,7 @@ static void blk_too_many_clients(struct kunit *test)
 	DAT_EVENT event;
 	int i;
 
-	tgt_load_max(test, 4);
+	tgt_load_with(test, "echo 4 >max_conns");
 	for (i = 0; i < 4; i++)
 		side[i] = connected_client(test);
 	side[4] = client(test);

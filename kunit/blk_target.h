@@ -76,7 +76,8 @@ static inline void tgt_unload(void *data)
 			    "the target does not unload");
 }
 
-static inline void tgt_load_max(struct kunit *test, unsigned int max_conns)
+/* @more: further commands, in the directory of the port. */
+static inline void tgt_load_with(struct kunit *test, const char *more)
 {
 	char command[1024];
 
@@ -92,11 +93,11 @@ static inline void tgt_load_max(struct kunit *test, unsigned int max_conns)
 		 " cd subsystems/vol/namespaces/1; echo " TGT_FILE " >path;"
 		 " echo 1 >enable; cd ../../../../ports/1; echo %s >ia;"
 		 " echo %u >conn_qual; echo %u >credits; echo 2 >io_depth;"
-		 " echo 2 >buffers; echo %u >max_conns; echo 75 >srq_size;"
-		 " echo 0 >srq_per_conn; echo 75 >srq_max;"
+		 " echo 2 >buffers; echo 75 >srq_size;"
+		 " echo 0 >srq_per_conn; echo 75 >srq_max; %s;"
 		 " ln -s " TGT "/subsystems/vol subsystems/vol",
 		 *(const char * const *)test->param_value, TGT_PORT,
-		 TGT_CREDITS, max_conns);
+		 TGT_CREDITS, more);
 	KUNIT_ASSERT_EQ(test, 0, shell(command));
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, tgt_unload,
 							   test));
@@ -104,7 +105,7 @@ static inline void tgt_load_max(struct kunit *test, unsigned int max_conns)
 
 static inline void tgt_load(struct kunit *test)
 {
-	tgt_load_max(test, 1000);
+	tgt_load_with(test, "true");
 }
 
 static inline bool tgt_has_all_buffers(void *unused)

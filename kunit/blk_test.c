@@ -227,6 +227,66 @@ static void blk_silent(struct kunit *test)
 	expect_serving(test);
 }
 
+/* Is the queue @buffers long, with all of them there? */
+static bool srq_is(unsigned int buffers)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command),
+		 "grep -Eq 'SRQ buffers +%u max, %u available' " TGT_STATS,
+		 buffers, buffers);
+	return !shell(command);
+}
+
+static bool srq_is_30(void *unused)
+{
+	return srq_is(30);
+}
+
+static bool srq_is_45(void *unused)
+{
+	return srq_is(45);
+}
+
+/* Nothing but messages takes buffers off the queue. */
+static bool srq_is_30_again(void *data)
+{
+	struct kd_side *side = data;
+	struct kblk_request request = good_request(side);
+	int i;
+
+	for (i = 0; i < 45; i++)
+		KUNIT_EXPECT_EQ(side->test, ask(side, &request), KBLK_OK);
+	return srq_is(30);
+}
+
+static void blk_srq_follows_connections(struct kunit *test)
+{
+	struct kd_side *side, *other;
+
+	tgt_load_with(test, "echo 15 >srq_size; echo 15 >srq_per_conn");
+	side = connected_client(test);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_30, NULL, KD_TIMEOUT_MS));
+	other = connected_client(test);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_45, NULL, KD_TIMEOUT_MS));
+	kd_close(other);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_30_again, side,
+					      KD_TIMEOUT_MS));
+}
+
+/* The first message fires it. */
+static void blk_low_watermark(struct kunit *test)
+{
+	tgt_load_with(test, "echo 15 >srq_size; echo 15 >srq_low");
+	connected_client(test);
+	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(srq_is_30, NULL,
+						  KD_TIMEOUT_MS),
+			      "the reserve was not posted");
+	KUNIT_EXPECT_EQ(test, 0,
+			shell("grep -Eq 'SRQ low watermark events +1$' "
+			      TGT_STATS));
+}
+
 static struct kunit_case blk_cases[] = {
 	KUNIT_CASE_PARAM(blk_identify, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_read_write, kd_gen_ia),
@@ -235,6 +295,8 @@ static struct kunit_case blk_cases[] = {
 	KUNIT_CASE_PARAM(blk_attach_refused, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_disabled, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_silent, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_srq_follows_connections, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_low_watermark, kd_gen_ia),
 	{}
 };
 

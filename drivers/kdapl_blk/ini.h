@@ -58,8 +58,8 @@ enum { KBI_SLOT_BUSY };
  * @flags: KBI_SLOT_BUSY
  * @rq: request of the block layer, NULL for one of our own
  * @id: what was sent as id: round in the upper half, number of the slot below
- * @pending: what must happen before it is finished: the Send completes, the
- *	reply comes, the memory is no longer registered
+ * @pending: what must happen before it is finished: the reply comes, and if
+ *	memory is bound the Send completes and the memory is no longer bound
  * @replied: the reply has come
  * @bound: @lmr is registered, as @rmr_context
  * @inlined: bytes that may come with the reply

@@ -110,10 +110,17 @@ int kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 	to->magic = cpu_to_le32(KBLK_MAGIC);
 	to->id = cpu_to_le64(slot->id);
 	queue->used = true;
-	atomic_set(&slot->pending, 2);
+	atomic_set(&slot->pending, slot->bound ? 2 : 1);
 	set_bit(KBI_SLOT_BUSY, &slot->flags);
+	/*
+	 * Who replies has got the message. What the device may still want to
+	 * send of it will be thrown away there, so it may change. But only when
+	 * the Send completes it is known that the binding before it has, and
+	 * the LMR can be bound again.
+	 */
 	ret = dat_ep_post_send(queue->ep, inlined ? 2 : 1, segs, cookie,
-			       DAT_COMPLETION_DEFAULT_FLAG);
+			       slot->bound ? DAT_COMPLETION_DEFAULT_FLAG :
+					     DAT_COMPLETION_SUPPRESS_FLAG);
 	if (ret == DAT_SUCCESS) {
 		kbi_count(queue->disk, KBI_STAT_REQUESTS, 1);
 		return 0;

@@ -124,6 +124,7 @@ struct kbt_params {
 	u32 srq_size;
 	u32 srq_per_conn;
 	u32 srq_max;
+	u32 srq_low;
 	u32 buffers;
 	u32 max_transfer;
 };

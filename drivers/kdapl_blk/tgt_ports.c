@@ -90,6 +90,7 @@ KBT_NUMBER(max_conns, 1, 65536, 1);
 KBT_NUMBER(srq_size, 8, 65536, 1);
 KBT_NUMBER(srq_per_conn, 0, 1024, 1);
 KBT_NUMBER(srq_max, 8, 65536, 1);
+KBT_NUMBER(srq_low, 0, 65536, 1);
 KBT_NUMBER(buffers, 1, 4096, 1);
 KBT_NUMBER(max_transfer, PAGE_SIZE, 1024 * 1024, PAGE_SIZE);
 
@@ -153,6 +154,7 @@ static struct configfs_attribute *kbt_port_attrs[] = {
 	&kbt_port_attr_srq_size,
 	&kbt_port_attr_srq_per_conn,
 	&kbt_port_attr_srq_max,
+	&kbt_port_attr_srq_low,
 	&kbt_port_attr_buffers,
 	&kbt_port_attr_max_transfer,
 	&kbt_port_attr_state,

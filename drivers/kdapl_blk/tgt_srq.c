@@ -99,7 +99,8 @@ static unsigned int kbt_srq_wanted(struct kbt *kbt)
 
 static void kbt_srq_set_low(struct kbt *kbt)
 {
-	kbt->srq_low = kbt->srq_posted / 4;
+	kbt->srq_low = kbt->params->srq_low ?: kbt->srq_posted / 4;
+	kbt->srq_low = min(kbt->srq_low, kbt->srq_posted);
 	dat_srq_set_lw(kbt->srq, kbt->srq_low);
 }
 
