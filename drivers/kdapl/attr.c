@@ -22,6 +22,9 @@ static DAT_COUNT kdapl_count(u64 value)
 /* Longest memory region in bytes. */
 u32 kdapl_max_lmr_block(struct kdapl_ia *ia)
 {
+	/* All of it in one piece then, see kdapl_region_contiguous(). */
+	if (!kdapl_can_register(&ia->hca->attrs))
+		return U32_MAX & PAGE_MASK;
 	/* One page less, since a region may start inside one. */
 	return (ia->hca->attrs.max_fast_reg_page_list_len - 1) * PAGE_SIZE;
 }
@@ -57,7 +60,7 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 	attr->max_pzs = kdapl_count(max->max_pd);
 	attr->max_message_size = msg;
 	attr->max_rdma_size = msg;
-	attr->max_rmrs = attr->max_lmrs;
+	attr->max_rmrs = kdapl_can_register(max) ? attr->max_lmrs : 0;
 	attr->max_rmr_target_address = U64_MAX;
 	attr->max_srqs = kdapl_count(max->max_srq);
 	attr->max_ep_per_srq = max->max_srq ? attr->max_eps : 0;
@@ -134,10 +137,11 @@ void kdapl_provider_attr(struct kdapl_ia *ia, DAT_PROVIDER_ATTR *attr)
 	attr->dto_async_return_guaranteed = DAT_TRUE;
 	attr->rdma_write_for_rdma_read_req = DAT_FALSE;
 	attr->rdma_read_lmr_rmr_context_exposure = DAT_FALSE;
-	attr->rmr_scope_supported = DAT_RMR_SCOPE_PZ;
+	attr->rmr_scope_supported = DAT_RMR_SCOPE_ANY;
 	attr->is_interrupt_safe = DAT_TRUE;
-	attr->fmr_supported = DAT_TRUE;
-	attr->lmr_for_fmr_scope_supported = DAT_LMR_SCOPE_PZ;
+	attr->fmr_supported = kdapl_can_register(&ia->hca->attrs) ?
+				DAT_TRUE : DAT_FALSE;
+	attr->lmr_for_fmr_scope_supported = DAT_LMR_SCOPE_ANY;
 	attr->ha_supported = DAT_FALSE;
 	attr->ha_loadbalancing = DAT_HA_LB_NONE;
 }

@@ -57,14 +57,22 @@ static u8 kdapl_wc_status(enum ib_wc_status status)
 	}
 }
 
-static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr,
-			    struct kdapl_later *later)
+/* The first part of a request that is two to the device; the second follows. */
+static void kdapl_first_failed(struct kdapl_wr *wr, u8 status)
+{
+	wr->rkey = status;
+	if (status > DAT_DTO_ERR_FLUSHED)
+		kdapl_ep_down(wr->ep, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+static void kdapl_send_finish(struct kdapl_evd *evd, struct kdapl_wr *wr,
+			      struct kdapl_later *later)
 {
 	struct kdapl_ep *ep = wr->ep;
 	bool event = true;
 
 	if (unlikely(wr->has_mem))
-		event = kdapl_mem_done(wr);
+		kdapl_mem_done(wr);
 	if (wr->suppress && wr->status == DAT_DTO_SUCCESS)
 		event = false;
 	kdapl_ring_complete(&ep->sq, wr, event);
@@ -78,6 +86,31 @@ static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr,
 	if (unlikely(READ_ONCE(ep->state) == DAT_EP_STATE_DISCONNECT_PENDING) &&
 	    ep->sq.done == READ_ONCE(ep->sq.head))
 		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/*
+ * A request has completed. siw completes what follows an RDMA Read before the
+ * Read; to the consumer, and in the ring, requests end in posting order.
+ */
+static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr,
+			    struct kdapl_later *later)
+{
+	struct kdapl_ring *sq = &wr->ep->sq;
+
+	if (unlikely((u32)wr->seq != sq->done)) {
+		wr->early = true;
+		sq->early++;
+		return;
+	}
+	kdapl_send_finish(evd, wr, later);
+	while (unlikely(sq->early)) {
+		wr = kdapl_ring_wr(sq, sq->done);
+		if (!wr->early)
+			break;
+		wr->early = false;
+		sq->early--;
+		kdapl_send_finish(evd, wr, later);
+	}
 }
 
 /*
@@ -100,8 +133,14 @@ static void kdapl_wc_done(struct kdapl_evd *evd, struct ib_wc *wc,
 {
 	struct kdapl_wr *wr = (struct kdapl_wr *)(uintptr_t)wc->wr_id;
 	u8 status = kdapl_wc_status(wc->status);
-	struct kdapl_ep *ep = wr->ep;
+	struct kdapl_ep *ep;
 
+	if (unlikely(wc->wr_id & KDAPL_WR_FIRST)) {
+		wr = (void *)(uintptr_t)(wc->wr_id & ~KDAPL_WR_FIRST);
+		kdapl_first_failed(wr, status);
+		return;
+	}
+	ep = wr->ep;
 	wr->status = status;
 	if (wr->ev.kind == KDAPL_EV_SQ) {
 		kdapl_send_done(evd, wr, later);
@@ -119,7 +158,7 @@ static void kdapl_wc_done(struct kdapl_evd *evd, struct ib_wc *wc,
 		    wc->status == IB_WC_SUCCESS) {
 			wr->op = DAT_DTO_RECEIVE_WITH_INVALIDATE;
 			wr->rkey = wc->ex.invalidate_rkey;
-			kdapl_lmr_peer_invalidated(ep->pz, wr->rkey);
+			kdapl_mr_invalidated(ep, wr->rkey);
 		}
 		kdapl_recv_done(evd, ep, wr, later);
 	}

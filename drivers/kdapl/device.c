@@ -163,6 +163,7 @@ static int kdapl_add_one(struct ib_device *dev)
 		return -ENOMEM;
 	hca->dev = dev;
 	init_rwsem(&hca->sem);
+	xa_init_flags(&hca->keys, XA_FLAGS_LOCK_IRQ);
 	kref_init(&hca->ref);
 	INIT_LIST_HEAD(&hca->ias);
 	strscpy(hca->name, dev_name(&dev->dev), sizeof(hca->name));

@@ -28,9 +28,24 @@ static DAT_RETURN kdapl_priv_error(DAT_RETURN type, DAT_MEM_PRIV_FLAGS priv)
 				       DAT_PROTECTION_READ);
 }
 
+/*
+ * May an LMR that is not of this Protection Zone as a whole be used in it? The
+ * reserved one may, and one that belongs to this very Endpoint.
+ */
+static bool kdapl_lmr_shared(const struct kdapl_lmr *lmr,
+			     const struct kdapl_pz *pz,
+			     const struct kdapl_ep *ep)
+{
+	if (lmr->reserved)
+		return pz && lmr->obj.ia == pz->obj.ia;
+	return pz && lmr->pz == pz && ep &&
+	       READ_ONCE(lmr->ep_handle) == ep->obj.handle;
+}
+
 /**
  * kdapl_sge_build - check a consumer's segments and translate them
  * @pz: Protection Zone of the Endpoint or SRQ
+ * @ep: the Endpoint; NULL for an SRQ
  * @n: number of segments
  * @iov: the segments; those of length 0 are ignored
  * @max: segments allowed
@@ -42,10 +57,10 @@ static DAT_RETURN kdapl_priv_error(DAT_RETURN type, DAT_MEM_PRIV_FLAGS priv)
  * Context: Any; inside an RCU read-side section.
  * Return: %DAT_SUCCESS, or why a segment is refused
  */
-DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, DAT_COUNT n,
-			   const DAT_LMR_TRIPLET *iov, DAT_COUNT max,
-			   DAT_MEM_PRIV_FLAGS priv, struct ib_sge *sge,
-			   int *nsge, u64 *total)
+DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, const struct kdapl_ep *ep,
+			   DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+			   DAT_COUNT max, DAT_MEM_PRIV_FLAGS priv,
+			   struct ib_sge *sge, int *nsge, u64 *total)
 {
 	struct kdapl_lmr *lmr;
 	int i, used = 0;
@@ -63,8 +78,7 @@ DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, DAT_COUNT n,
 		/* Pairs with the release when the LMR became valid. */
 		if (unlikely(!lmr || !smp_load_acquire(&lmr->valid)))
 			return kdapl_priv_error(DAT_PRIVILEGES_VIOLATION, priv);
-		if (unlikely(lmr->pz != pz &&
-			     !(lmr->reserved && pz && lmr->obj.ia == pz->obj.ia)))
+		if (unlikely(lmr->zone != pz && !kdapl_lmr_shared(lmr, pz, ep)))
 			return kdapl_priv_error(DAT_PROTECTION_VIOLATION, priv);
 		if (unlikely((lmr->priv & priv) != priv))
 			return kdapl_priv_error(DAT_PRIVILEGES_VIOLATION, priv);
@@ -124,21 +138,33 @@ static void kdapl_sq_submit(struct kdapl_ep *ep, struct kdapl_wr *entry,
 	if (unlikely(!sq->qp || sq->posted != (u32)entry->seq))
 		return;
 	wr->wr_id = (uintptr_t)entry;
+	if (unlikely(wr->next)) {
+		wr->next->wr_id = wr->wr_id;
+		wr->wr_id |= KDAPL_WR_FIRST;
+	}
 	if (likely(!ib_post_send(sq->qp, wr, NULL)))
 		sq->posted++;
 	else
 		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* May a request be posted now? Under sq.lock. */
-static DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep)
+/* The device's queue is longer than ours, but may not have room for all. */
+static bool kdapl_room_for_two(struct kdapl_ring *sq)
+{
+	return !sq->qp || sq->head - READ_ONCE(sq->tail) +
+			  atomic_read(&sq->twice) + 2 <= sq->depth;
+}
+
+/* May a request, or one that is two, be posted now? Under sq.lock. */
+static DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool twice)
 {
 	DAT_EP_STATE state = READ_ONCE(ep->state);
 
 	if (unlikely(state != DAT_EP_STATE_CONNECTED &&
 		     state != DAT_EP_STATE_DISCONNECTED))
 		return kdapl_ep_state_error(state);
-	if (unlikely(kdapl_ring_full(&ep->sq)))
+	if (unlikely(kdapl_ring_full(&ep->sq) ||
+		     (twice && !kdapl_room_for_two(&ep->sq))))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY);
 	return DAT_SUCCESS;
@@ -167,6 +193,8 @@ static struct kdapl_wr *kdapl_sq_enter(struct kdapl_ep *ep,
 	if (unlikely(mem)) {
 		entry->mem = mem;
 		entry->mem_handle = mem->handle;
+		entry->twice = wr->next;
+		atomic_add(entry->twice, &sq->twice);
 	}
 	entry->len = kdapl_sge_total(wr);
 	WRITE_ONCE(sq->head, sq->head + 1);
@@ -188,7 +216,9 @@ static unsigned int kdapl_send_flags(DAT_COMPLETION_FLAGS flags)
 /**
  * kdapl_post_sq - post a request to the send queue of an Endpoint
  * @ep: the Endpoint, found in the current RCU read-side section
- * @wr: the work request; wr_id and the common flags are filled in
+ * @wr: the work request; wr_id and the common flags are filled in. If there is a
+ *	next one, the two are one request to the consumer: the first completes
+ *	silently, unless it fails
  * @cookie: the consumer's
  * @op: reported in the completion event
  * @flags: completion flags
@@ -209,16 +239,20 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	if (unlikely(flags && !kdapl_flags_ok(ep, flags, op)))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE);
 	wr->send_flags |= kdapl_send_flags(flags);
+	if (unlikely(wr->next)) {
+		wr->send_flags &= ~IB_SEND_SIGNALED;
+		wr->next->send_flags |= IB_SEND_SIGNALED;
+	}
 
 	spin_lock_irqsave(&sq->lock, irq);
-	ret = kdapl_sq_check(ep);
+	ret = kdapl_sq_check(ep, wr->next);
 	if (unlikely(DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES &&
 		     ep->req_evd)) {
 		/* Requests without an event end unnoticed; look for them. */
 		spin_unlock_irqrestore(&sq->lock, irq);
 		kdapl_cq_look(ep->req_evd);
 		spin_lock_irqsave(&sq->lock, irq);
-		ret = kdapl_sq_check(ep);
+		ret = kdapl_sq_check(ep, wr->next);
 	}
 	if (likely(ret == DAT_SUCCESS)) {
 		kdapl_sq_submit(ep, kdapl_sq_enter(ep, wr, cookie, op, flags,
@@ -258,7 +292,7 @@ static DAT_RETURN kdapl_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 		goto out;
 	}
-	ret = kdapl_sge_build(ep->pz, n, iov, ep->attr.max_request_iov,
+	ret = kdapl_sge_build(ep->pz, ep, n, iov, ep->attr.max_request_iov,
 			      DAT_MEM_PRIV_LOCAL_READ_FLAG, sge, &wr->num_sge,
 			      &total);
 	if (unlikely(ret != DAT_SUCCESS))
@@ -316,7 +350,7 @@ static DAT_RETURN kdapl_rq_check(struct kdapl_ep *ep, DAT_COUNT n,
 	u64 total;
 
 	/* dat_ep_modify() changes the PZ under the lock. */
-	ret = kdapl_sge_build(ep->pz, n, iov, ep->rq.niov,
+	ret = kdapl_sge_build(ep->pz, ep, n, iov, ep->rq.niov,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, nsge, &total);
 	if (unlikely(ret != DAT_SUCCESS))
 		return ret;
@@ -442,7 +476,7 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 		goto out;
 	}
-	ret = kdapl_sge_build(ep->pz, num_segments, local_iov,
+	ret = kdapl_sge_build(ep->pz, ep, num_segments, local_iov,
 			      ep->attr.max_rdma_write_iov,
 			      DAT_MEM_PRIV_LOCAL_READ_FLAG, sge,
 			      &wr.wr.num_sge, &total);
@@ -496,7 +530,7 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 		goto out;
 	}
-	ret = kdapl_sge_build(ep->pz, num_segments, local_iov,
+	ret = kdapl_sge_build(ep->pz, ep, num_segments, local_iov,
 			      ep->attr.max_rdma_read_iov,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge,
 			      &wr.wr.num_sge, &total);
@@ -526,32 +560,6 @@ out:
 }
 EXPORT_SYMBOL(dat_ep_post_rdma_read);
 
-/* Is the sink inside a bound RMR of the Endpoint's PZ that may be written? */
-static DAT_RETURN kdapl_sink_check(struct kdapl_ep *ep,
-				   const DAT_RMR_TRIPLET *sink)
-{
-	struct kdapl_rmr *rmr = kdapl_rmr_find(ep->obj.ia, sink->rmr_context);
-	u64 offset;
-
-	if (!rmr)
-		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
-				 DAT_PRIVILEGES_WRITE);
-	if (rmr->pz != ep->pz)
-		return DAT_ERROR(DAT_PROTECTION_VIOLATION,
-				 DAT_PROTECTION_WRITE);
-	if (!(rmr->priv & (DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
-			   DAT_MEM_PRIV_REMOTE_WRITE_FLAG)))
-		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
-				 DAT_PRIVILEGES_WRITE);
-	offset = sink->virtual_address;
-	if (rmr->va_type == DAT_VA_TYPE_VA)
-		offset -= rmr->triplet.virtual_address;
-	if (offset > rmr->triplet.segment_length ||
-	    sink->segment_length > rmr->triplet.segment_length - offset)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	return DAT_SUCCESS;
-}
-
 DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 					const DAT_RMR_TRIPLET *local_iov,
 					DAT_DTO_COOKIE user_cookie,
@@ -574,7 +582,7 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 				DAT_INVALID_ARG4 : DAT_INVALID_ARG2);
 		goto out;
 	}
-	ret = kdapl_sink_check(ep, local_iov);
+	ret = kdapl_rmr_check_sink(ep, local_iov);
 	if (ret != DAT_SUCCESS)
 		goto out;
 	if (local_iov->segment_length < remote_iov->segment_length) {

@@ -14,10 +14,13 @@
  * @cookie: the consumer's
  * @seq: ring position, or position in the posting order of an SRQ
  * @len: bytes transferred
- * @rkey: context invalidated by the peer
+ * @rkey: context invalidated by the peer; of a request with @twice, how the
+ *	first part failed
  * @status: DAT_DTO_COMPLETION_STATUS
  * @op: DAT_DTOS
  * @suppress: no event on success
+ * @twice: two requests of the device, see kdapl_post_sq()
+ * @early: completed, but not all before it; counted in kdapl_ring.early
  * @taken: counted in kdapl_ep.held
  * @nsge: segments in @sge
  * @has_mem: @mem is set
@@ -39,6 +42,8 @@ struct kdapl_wr {
 	u8 status;
 	u8 op;
 	bool suppress;
+	bool twice;
+	bool early;
 	bool taken;
 	u8 nsge;
 	bool has_mem;
@@ -53,6 +58,9 @@ struct kdapl_wr {
 	struct ib_sge sge[];
 };
 
+/* In a wr_id: the first of two requests of the device, see kdapl_post_sq(). */
+#define KDAPL_WR_FIRST	1ULL
+
 /*
  * struct kdapl_ring - requests of an EP in posting order
  * @lock: serialises posting; protects qp, head, posted, flushed
@@ -63,6 +71,9 @@ struct kdapl_wr {
  * @tail: oldest position not reaped; EVD lock, read by posters
  * @unreaped: completion events queued; EVD lock
  * @flushed: the QP is gone, what is posted completes as flushed at once
+ * @early: requests that completed before earlier ones; EVD lock
+ * @depth: requests that fit into the device's send queue
+ * @twice: requests on their way that are two there
  */
 struct kdapl_ring {
 	spinlock_t lock;		/* see above */
@@ -78,6 +89,9 @@ struct kdapl_ring {
 	u32 tail;
 	u32 unreaped;
 	bool flushed;
+	u32 early;
+	u32 depth;
+	atomic_t twice;
 };
 
 static inline struct kdapl_wr *kdapl_ring_wr(struct kdapl_ring *ring, u32 pos)
@@ -218,10 +232,10 @@ void kdapl_qp_destroy(struct kdapl_ep *ep);
 void kdapl_rq_push(struct kdapl_ring *rq);
 void kdapl_qp_post_recvs(struct kdapl_ep *ep);
 
-DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, DAT_COUNT n,
-			   const DAT_LMR_TRIPLET *iov, DAT_COUNT max,
-			   DAT_MEM_PRIV_FLAGS priv, struct ib_sge *sge,
-			   int *nsge, u64 *total);
+DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, const struct kdapl_ep *ep,
+			   DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+			   DAT_COUNT max, DAT_MEM_PRIV_FLAGS priv,
+			   struct ib_sge *sge, int *nsge, u64 *total);
 DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			 DAT_DTO_COOKIE cookie, DAT_DTOS op,
 			 DAT_COMPLETION_FLAGS flags, struct kdapl_obj *mem);

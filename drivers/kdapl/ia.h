@@ -21,6 +21,7 @@
  * @srq_any_pz: an SRQ and the QPs on it may be of different PDs
  * @max_qlen: longest EVD
  * @attrs: limits; a copy, as calls ask for them when the device has gone
+ * @keys: LMRs and RMRs by what is constant in the keys of their MRs
  * @next_vector: spreads CQs over completion vectors
  * @name: of the device, kept after it has gone
  */
@@ -36,6 +37,7 @@ struct kdapl_hca {
 	bool srq_any_pz;
 	int max_qlen;
 	struct ib_device_attr attrs;
+	struct xarray keys;
 	atomic_t next_vector;
 	char name[IB_DEVICE_NAME_MAX];
 };

@@ -44,7 +44,7 @@ static void kdapl_lmr_teardown(struct kdapl_lmr *lmr)
 	lmr->mr = NULL;
 	spin_unlock_irqrestore(&lmr->lock, flags);
 	if (mr)
-		kdapl_lmr_free_mr(lmr, mr);
+		kdapl_mr_free(&lmr->obj, mr);
 	kdapl_region_unmap(lmr);
 }
 
@@ -84,6 +84,7 @@ struct kdapl_lmr *kdapl_lmr_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz)
 	if (pz)
 		kref_get(&pz->obj.ref);
 	lmr->pz = pz;
+	lmr->zone = pz ?: KDAPL_NO_ZONE;
 	lmr->context = (lmr->obj.handle & KDAPL_INDEX_MASK) |
 		       lmr->obj.handle >> KDAPL_GEN_SHIFT << KDAPL_INDEX_BITS;
 	return lmr;
@@ -104,7 +105,7 @@ static int kdapl_lmr_register(struct kdapl_lmr *lmr)
 	int access, err;
 	u64 pages;
 
-	if (!kdapl_can_register(pd->device))
+	if (!kdapl_can_register(&pd->device->attrs))
 		return -EOPNOTSUPP;
 	pages = DIV_ROUND_UP_ULL(offset_in_page(lmr->va) + lmr->len, PAGE_SIZE);
 	/* Pieces smaller than a page, if they adjoin. */
@@ -112,7 +113,7 @@ static int kdapl_lmr_register(struct kdapl_lmr *lmr)
 	if (pages > pd->device->attrs.max_fast_reg_page_list_len)
 		return -ERANGE;
 
-	mr = ib_alloc_mr(pd, IB_MR_TYPE_MEM_REG, pages);
+	mr = kdapl_mr_alloc(&lmr->obj, lmr->pz, pages);
 	if (IS_ERR(mr))
 		return kdapl_device_errno(PTR_ERR(mr));
 	lmr->mr = mr;
@@ -368,7 +369,9 @@ static void kdapl_lmr_fill(struct kdapl_lmr *lmr, DAT_LMR_PARAM *param)
 	param->registered_size = lmr->len;
 	param->registered_address = lmr->base;
 	param->lmr_state.fmr_support = lmr->fmr ? DAT_TRUE : DAT_FALSE;
-	param->lmr_state.bound = !lmr->fmr || lmr->bound ? DAT_TRUE : DAT_FALSE;
+	param->lmr_state.bound = !lmr->invalidated &&
+				 (!lmr->fmr || lmr->bound) ? DAT_TRUE :
+							     DAT_FALSE;
 	spin_unlock_irqrestore(&lmr->lock, flags);
 }
 

@@ -135,9 +135,8 @@ static void kdapl_lmr_unclaim(struct kdapl_lmr *lmr, bool bind, DAT_RETURN ret)
  * @status: DAT_DTO_COMPLETION_STATUS
  *
  * Context: Any; the EVD's lock is held.
- * Return: true, the consumer may have an event for it.
  */
-bool kdapl_lmr_request_done(struct kdapl_lmr *lmr, u8 op, u8 status)
+void kdapl_lmr_request_done(struct kdapl_lmr *lmr, u8 op, u8 status)
 {
 	unsigned long flags;
 	bool recycle;
@@ -157,7 +156,6 @@ bool kdapl_lmr_request_done(struct kdapl_lmr *lmr, u8 op, u8 status)
 	if (recycle)
 		kdapl_lmr_queue_recycle(lmr);
 	kdapl_obj_drop(&lmr->obj);
-	return true;
 }
 
 /* Replace the MR. */
@@ -180,9 +178,9 @@ void kdapl_lmr_recycle(struct work_struct *work)
 	if (!replace)
 		goto out_leave;
 	if (mr)
-		kdapl_lmr_free_mr(lmr, mr);
+		kdapl_mr_free(&lmr->obj, mr);
 	kdapl_region_unmap(lmr);
-	mr = kdapl_lmr_new_mr(lmr);
+	mr = kdapl_mr_alloc(&lmr->obj, lmr->pz, lmr->max_pages);
 	spin_lock_irqsave(&lmr->lock, flags);
 	lmr->mr = IS_ERR(mr) ? NULL : mr;
 	lmr->stale = false;
@@ -207,10 +205,12 @@ static int kdapl_lmr_alloc_fmr(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	lmr->fmr = true;
 	lmr->max_pages = max_pages;
 	lmr->scope = scope;
+	if (scope == DAT_LMR_SCOPE_EP)
+		lmr->zone = KDAPL_NO_ZONE;
 	err = sg_alloc_table(&lmr->sgt, max_pages, GFP_KERNEL);
 	if (err)
 		goto err_put;
-	mr = kdapl_lmr_new_mr(lmr);
+	mr = kdapl_mr_alloc(&lmr->obj, lmr->pz, lmr->max_pages);
 	if (IS_ERR(mr)) {
 		err = PTR_ERR(mr);
 		goto err_put;
@@ -231,7 +231,7 @@ static DAT_RETURN kdapl_fmr_make(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	struct ib_device *dev = ia->hca->dev;
 	int err;
 
-	if (!kdapl_can_register(dev))
+	if (!kdapl_can_register(&dev->attrs))
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 	if (max_pages <= 0 ||
 	    (u32)max_pages > dev->attrs.max_fast_reg_page_list_len)
@@ -511,7 +511,7 @@ static DAT_RETURN kdapl_fmr_check_objs(struct kdapl_lmr *lmr,
 		return DAT_ERROR(DAT_RESERVED_LMR, DAT_NO_SUBTYPE);
 	if (!lmr->fmr)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
-	if (READ_ONCE(ep->pz) != lmr->pz)
+	if (READ_ONCE(ep->pz) != lmr->pz || kdapl_lmr_elsewhere(lmr, ep))
 		return DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_NO_SUBTYPE);
 	return DAT_SUCCESS;
 }

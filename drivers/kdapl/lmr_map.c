@@ -33,10 +33,10 @@ int kdapl_mr_access(DAT_MEM_PRIV_FLAGS priv)
 }
 
 /* Does the device register memory by work request? */
-bool kdapl_can_register(struct ib_device *dev)
+bool kdapl_can_register(const struct ib_device_attr *attrs)
 {
-	return dev->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
-	       dev->attrs.max_fast_reg_page_list_len;
+	return attrs->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
+	       attrs->max_fast_reg_page_list_len;
 }
 
 static struct page *kdapl_virt_page(u64 addr)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Memory: pz.c, lmr.c, lmr_map.c, lmr_fmr.c, lmr_key.c, rmr.c, rmr_bind.c, svc.c.
+ * Memory: pz.c, lmr.c, lmr_map.c, lmr_fmr.c, rmr.c, rmr_bind.c, mr.c,
+ * svc.c.
  */
 #ifndef KDAPL_MEM_H
 #define KDAPL_MEM_H
@@ -13,7 +14,6 @@
  * @lkey: local_dma_lkey of @pd, readable when that is gone
  * @svc: private loopback connection for registration, made when first needed
  * @svc_mutex: serialises use of @svc
- * @keys: LMRs of dat_lmr_allocate() by key, see lmr_key.c
  */
 struct kdapl_pz {
 	struct kdapl_obj obj;
@@ -21,14 +21,17 @@ struct kdapl_pz {
 	u32 lkey;
 	struct mutex svc_mutex;		/* see above */
 	struct kdapl_svc *svc;
-	struct xarray keys;
 };
 
 void kdapl_pz_device_gone(struct kdapl_pz *pz);
 
+/* Different from every PZ, and from having none. */
+#define KDAPL_NO_ZONE	((struct kdapl_pz *)ERR_PTR(-EACCES))
+
 /*
  * struct kdapl_lmr - Local Memory Region
  * @pz: its Protection Zone; NULL for the reserved LMR
+ * @zone: the same, or KDAPL_NO_ZONE if being of @pz does not decide who may use it
  * @context: what the consumer puts into triplets
  * @base: first address the consumer may use
  * @len: bytes that may be addressed
@@ -43,6 +46,7 @@ void kdapl_pz_device_gone(struct kdapl_pz *pz);
  * @lock: protects @mapped, and all that follows; inside evd->lock
  * @mapped: @sgt was mapped for the device by us
  * @bound: a request that registers it was posted
+ * @invalidated: by the peer, and not to be bound again
  * @closing: a request that invalidates it was posted
  * @posting: such a request is just being made
  * @stale: such a request failed, @recycle makes a new MR
@@ -52,6 +56,7 @@ void kdapl_pz_device_gone(struct kdapl_pz *pz);
 struct kdapl_lmr {
 	struct kdapl_obj obj;
 	struct kdapl_pz *pz;
+	struct kdapl_pz *zone;
 	DAT_LMR_CONTEXT context;
 	u64 base;
 	u64 len;
@@ -75,6 +80,7 @@ struct kdapl_lmr {
 	spinlock_t lock;		/* see above */
 	bool mapped;
 	bool bound;
+	bool invalidated;
 	bool closing;
 	bool posting;
 	bool stale;
@@ -102,13 +108,15 @@ static inline struct kdapl_lmr *kdapl_lmr_find(DAT_LMR_CONTEXT context)
  * @mr: the MR; NULL while it is being replaced, or once the device is gone
  * @lmr: the LMR, used and referenced until the window is certainly closed
  * @pending: posted requests about it that have not completed
- * @discard: a request failed, or its key is not wanted: @mr is to be replaced
+ * @discard: a request failed: @mr is to be replaced
+ * @invalidated: by the peer, while requests are pending
  */
 struct kdapl_window {
 	struct ib_mr *mr;
 	struct kdapl_lmr *lmr;
 	u8 pending;
 	bool discard;
+	bool invalidated;
 };
 
 static inline bool kdapl_window_idle(const struct kdapl_window *win)
@@ -122,11 +130,10 @@ static inline bool kdapl_window_is_waste(const struct kdapl_window *win)
 	return !win->pending && (win->discard || !win->mr);
 }
 
-/* A posted request about a window. */
+/* A posted request: the window that it opens, and the one that it closes. */
 struct kdapl_window_req {
-	struct kdapl_window *win;
-	bool closes;
-	bool silent;			/* the consumer sees only the other */
+	struct kdapl_window *opens;
+	struct kdapl_window *closes;
 };
 
 #define KDAPL_WINDOW_REQS 4		/* two per window */
@@ -137,7 +144,7 @@ struct kdapl_window_req {
  * @cur: the open window, NULL if not bound
  * @reqs: requests that have not completed, in posting order
  * @ep_handle: where they were posted
- * @error: how a silent request failed, for the event of the one after it
+ * @bound_on: the Endpoint that an open window of scope EP belongs to
  */
 struct kdapl_rmr {
 	struct kdapl_obj obj;
@@ -152,8 +159,8 @@ struct kdapl_rmr {
 	struct kdapl_window_req reqs[KDAPL_WINDOW_REQS];
 	u8 nreqs;
 	bool posting;
-	u8 error;
 	u64 ep_handle;
+	u64 bound_on;
 	DAT_LMR_TRIPLET triplet;
 	DAT_MEM_PRIV_FLAGS priv;
 	DAT_RMR_CONTEXT context;
@@ -162,18 +169,23 @@ struct kdapl_rmr {
 };
 
 void kdapl_rmr_device_gone(struct kdapl_rmr *rmr);
-struct kdapl_rmr *kdapl_rmr_find(struct kdapl_ia *ia, DAT_RMR_CONTEXT context);
 
 struct kdapl_lmr *kdapl_lmr_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz);
 void kdapl_lmr_free_reserved(struct kdapl_ia *ia);
-bool kdapl_lmr_request_done(struct kdapl_lmr *lmr, u8 op, u8 status);
+void kdapl_lmr_request_done(struct kdapl_lmr *lmr, u8 op, u8 status);
 void kdapl_lmr_recycle(struct work_struct *work);
-struct ib_mr *kdapl_lmr_new_mr(struct kdapl_lmr *lmr);
-void kdapl_lmr_free_mr(struct kdapl_lmr *lmr, struct ib_mr *mr);
-void kdapl_lmr_peer_invalidated(struct kdapl_pz *pz, u32 rkey);
 void kdapl_look_at_ep(u64 handle);
+struct ib_mr *kdapl_mr_alloc(struct kdapl_obj *owner, struct kdapl_pz *pz,
+			     u32 pages);
+void kdapl_mr_free(struct kdapl_obj *owner, struct ib_mr *mr);
+struct kdapl_obj *kdapl_mr_owner(struct kdapl_hca *hca, u32 rkey);
+void kdapl_mr_invalidated(struct kdapl_ep *ep, u32 rkey);
+bool kdapl_lmr_elsewhere(struct kdapl_lmr *lmr, struct kdapl_ep *ep);
+void kdapl_rmr_invalidated(struct kdapl_rmr *rmr, u32 rkey);
 void kdapl_rmr_queue_recycle(struct kdapl_rmr *rmr);
-bool kdapl_rmr_request_done(struct kdapl_rmr *rmr, u8 *status);
+void kdapl_rmr_request_done(struct kdapl_rmr *rmr, u8 status);
+DAT_RETURN kdapl_rmr_check_sink(struct kdapl_ep *ep,
+				const DAT_RMR_TRIPLET *sink);
 
 struct page *kdapl_region_page(DAT_MEM_TYPE type,
 			       const DAT_REGION_DESCRIPTION *region,
@@ -187,7 +199,7 @@ bool kdapl_region_contiguous(struct kdapl_lmr *lmr);
 int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
 		       struct sg_table *to, int max);
 int kdapl_mr_access(DAT_MEM_PRIV_FLAGS priv);
-bool kdapl_can_register(struct ib_device *dev);
+bool kdapl_can_register(const struct ib_device_attr *attrs);
 int kdapl_mr_map(struct ib_mr *mr, struct sg_table *sgt, u64 iova, u64 len);
 
 /* A use of an object that was found under RCU, and a reference to it. */
@@ -210,18 +222,21 @@ static inline void kdapl_obj_drop(struct kdapl_obj *obj)
 /*
  * A request about an LMR or RMR has ended, by completion or by a flush. Under
  * the EVD's lock, and before the event is queued. Drops the request's reference
- * to the object; may change @wr->status.
- *
- * Return: false if the consumer must not get an event for it.
+ * to the object. Of a request in two parts the first one knows why it failed.
  */
-static inline bool kdapl_mem_done(struct kdapl_wr *wr)
+static inline void kdapl_mem_done(struct kdapl_wr *wr)
 {
+	if (wr->twice) {
+		atomic_dec(&wr->ep->sq.twice);
+		if (wr->status != DAT_DTO_SUCCESS && wr->rkey)
+			wr->status = wr->rkey;
+	}
 	if (kdapl_type(wr->mem) == DAT_HANDLE_TYPE_RMR)
-		return kdapl_rmr_request_done(container_of(wr->mem,
-							   struct kdapl_rmr,
-							   obj), &wr->status);
-	return kdapl_lmr_request_done(container_of(wr->mem, struct kdapl_lmr,
-						   obj), wr->op, wr->status);
+		kdapl_rmr_request_done(container_of(wr->mem, struct kdapl_rmr,
+						    obj), wr->status);
+	else
+		kdapl_lmr_request_done(container_of(wr->mem, struct kdapl_lmr,
+						    obj), wr->op, wr->status);
 }
 
 int kdapl_svc_register(struct kdapl_pz *pz, struct ib_mr *mr, int access);

@@ -22,7 +22,6 @@ static void kdapl_pz_release(struct kdapl_obj *obj)
 	struct kdapl_pz *pz = container_of(obj, struct kdapl_pz, obj);
 
 	kdapl_pz_destroy(pz);
-	xa_destroy(&pz->keys);
 	kdapl_obj_free(obj);
 }
 
@@ -42,7 +41,6 @@ static int kdapl_pz_alloc(struct kdapl_ia *ia, struct kdapl_pz **out)
 	if (!pz)
 		return -ENOMEM;
 	mutex_init(&pz->svc_mutex);
-	xa_init(&pz->keys);
 	err = kdapl_obj_init(&pz->obj, DAT_HANDLE_TYPE_PZ, ia,
 			     kdapl_pz_release);
 	if (err) {

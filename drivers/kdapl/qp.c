@@ -11,6 +11,9 @@
 #include "kdapl.h"
 #include "trace.h"
 
+/* Rebinds that may be on their way besides max_request_dtos requests. */
+#define KDAPL_REBINDS 32
+
 static void kdapl_qp_event(struct ib_event *event, void *context)
 {
 	struct kdapl_ep *ep = context;
@@ -42,12 +45,25 @@ static int kdapl_qp_init(struct kdapl_ep *ep, struct rdma_cm_id *id)
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_INIT };
 	int mask, err;
 
+	/* The state of the id is the only thing that can be wrong. */
 	err = rdma_init_qp_attr(id, &attr, &mask);
 	if (err)
-		return err;
+		return -ENOTCONN;
 	attr.qp_access_flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
 			       IB_ACCESS_REMOTE_READ;
 	return ib_modify_qp(ep->qp, &attr, mask | IB_QP_ACCESS_FLAGS);
+}
+
+/*
+ * Requests the device may have at a time. To rebind an RMR is one request to the
+ * consumer and two to the device.
+ */
+static int kdapl_send_depth(struct kdapl_ep *ep)
+{
+	int max = ep->obj.ia->hca->attrs.max_qp_wr;
+	int n = ep->attr.max_request_dtos;
+
+	return min(n + min(n, KDAPL_REBINDS), max);
 }
 
 /* Find CQs with room for what both queues can complete. */
@@ -61,7 +77,8 @@ static int kdapl_qp_claim(struct kdapl_ep *ep)
 	if ((!send || !recv) && !none)
 		return -ENOMEM;
 
-	ep->send_claim = send ? ep->attr.max_request_dtos : 0;
+	ep->send_claim = send ? kdapl_send_depth(ep) : 0;
+	ep->sq.depth = ep->send_claim;
 	ep->recv_claim = ep->srq ? ep->srq->hw_max :
 			 recv ? ep->attr.max_recv_dtos : 0;
 	ep->send_cq = kdapl_cq_claim(send ?: none, ep->send_claim, NULL);
@@ -117,7 +134,8 @@ static struct ib_qp *kdapl_qp_alloc(struct kdapl_ep *ep)
  * @id: bound to the device
  *
  * Context: Process context; the device is present.
- * Return: 0 or an errno, then nothing has changed.
+ * Return: 0 or an errno, then nothing has changed; -ENOTCONN: the peer, whose
+ * request @id is, has given up.
  */
 int kdapl_qp_create(struct kdapl_ep *ep, struct rdma_cm_id *id)
 {

@@ -182,11 +182,18 @@ static void kdapl_ring_drain(struct kdapl_ep *ep, struct kdapl_ring *ring,
 
 	while (ring->done != head) {
 		wr = kdapl_ring_wr(ring, ring->done);
-		wr->status = DAT_DTO_ERR_FLUSHED;
-		wr->len = 0;
-		wr->rkey = 0;
+		/* What a request before it has held up has ended by itself. */
+		if (unlikely(wr->early)) {
+			wr->early = false;
+			ring->early--;
+		} else {
+			wr->status = DAT_DTO_ERR_FLUSHED;
+			wr->len = 0;
+		}
 		wr->taken = false;
-		event = recv || !wr->has_mem || kdapl_mem_done(wr);
+		if (!recv && wr->has_mem)
+			kdapl_mem_done(wr);
+		event = recv || !wr->suppress || wr->status != DAT_DTO_SUCCESS;
 		kdapl_ring_complete(ring, wr, event);
 		if (!event)
 			continue;

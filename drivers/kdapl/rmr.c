@@ -8,9 +8,10 @@
  * that invalidates it.
  *
  * The page list of an MR is written when the request is made, and the device
- * may still serve the old binding then. So an RMR has two MRs, called windows,
- * and a bind to something else opens one and closes the other. That takes two
- * requests: opening, of which the consumer does not hear, then closing, whose
+ * may still serve the old binding then; nor does any device register an MR that
+ * is registered. So an RMR has two MRs, called windows, and a bind to something
+ * else opens one and closes the other. To the device that is a list of two
+ * requests, to the consumer one, which takes one place in its queue: its
  * completion says that the new context is good and the old one is not.
  *
  * A window holds its LMR from the bind until its closing has completed. If a
@@ -49,7 +50,7 @@ static void kdapl_window_strip(struct kdapl_rmr *rmr, struct kdapl_window *win,
 	}
 	spin_unlock_irqrestore(&rmr->lock, flags);
 	if (mr)
-		ib_dereg_mr(mr);
+		kdapl_mr_free(&rmr->obj, mr);
 	if (lmr)
 		kdapl_obj_drop(&lmr->obj);
 }
@@ -68,7 +69,7 @@ static void kdapl_window_renew(struct kdapl_rmr *rmr, struct kdapl_window *win)
 	struct ib_mr *mr;
 
 	kdapl_window_strip(rmr, win, false);
-	mr = ib_alloc_mr(rmr->pz->pd, IB_MR_TYPE_MEM_REG, rmr->max_pages);
+	mr = kdapl_mr_alloc(&rmr->obj, rmr->pz, rmr->max_pages);
 	spin_lock_irqsave(&rmr->lock, flags);
 	win->mr = IS_ERR(mr) ? NULL : mr;
 	win->discard = false;
@@ -112,27 +113,6 @@ void kdapl_rmr_device_gone(struct kdapl_rmr *rmr)
 	kdapl_rmr_strip(rmr, true);
 }
 
-/* The RMR with a context that is bound now. RCU read-side section. */
-struct kdapl_rmr *kdapl_rmr_find(struct kdapl_ia *ia, DAT_RMR_CONTEXT context)
-{
-	struct kdapl_rmr *rmr, *found = NULL;
-	struct kdapl_obj *obj;
-	unsigned long flags;
-
-	spin_lock_irqsave(&ia->lock, flags);
-	list_for_each_entry(obj, &ia->objs, ia_link) {
-		if (kdapl_type(obj) != DAT_HANDLE_TYPE_RMR)
-			continue;
-		rmr = container_of(obj, struct kdapl_rmr, obj);
-		if (READ_ONCE(rmr->cur) && rmr->context == context) {
-			found = rmr;
-			break;
-		}
-	}
-	spin_unlock_irqrestore(&ia->lock, flags);
-	return found;
-}
-
 static void kdapl_rmr_release(struct kdapl_obj *obj)
 {
 	struct kdapl_rmr *rmr = container_of(obj, struct kdapl_rmr, obj);
@@ -150,8 +130,7 @@ static int kdapl_rmr_fill(struct kdapl_rmr *rmr)
 
 	err = sg_alloc_table(&rmr->sgt, rmr->max_pages, GFP_KERNEL);
 	for (i = 0; !err && i < ARRAY_SIZE(rmr->win); i++) {
-		mr = ib_alloc_mr(rmr->pz->pd, IB_MR_TYPE_MEM_REG,
-				 rmr->max_pages);
+		mr = kdapl_mr_alloc(&rmr->obj, rmr->pz, rmr->max_pages);
 		if (IS_ERR(mr))
 			err = PTR_ERR(mr);
 		else
@@ -167,7 +146,7 @@ static DAT_RETURN kdapl_rmr_alloc(struct kdapl_pz *pz, DAT_RMR_SCOPE scope,
 	struct kdapl_rmr *rmr;
 	int err;
 
-	if (!kdapl_can_register(dev))
+	if (!kdapl_can_register(&dev->attrs))
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 	rmr = kzalloc(sizeof(*rmr), GFP_KERNEL);
 	if (!rmr)

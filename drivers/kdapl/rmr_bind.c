@@ -25,55 +25,105 @@ struct kdapl_rmr_spec {
 	DAT_COMPLETION_FLAGS flags;
 };
 
+/* The window is closed for certain; returns the LMR it has shown. */
+static struct kdapl_lmr *kdapl_window_closed(struct kdapl_window *win)
+{
+	struct kdapl_lmr *lmr = NULL;
+
+	swap(lmr, win->lmr);
+	win->invalidated = false;
+	return lmr;
+}
+
+/* One part of a request has ended. Returns an LMR that is not shown any more. */
+static struct kdapl_lmr *kdapl_window_done(struct kdapl_rmr *rmr,
+					   struct kdapl_window *win,
+					   bool closed, bool failed)
+{
+	if (!win)
+		return NULL;
+	win->pending--;
+	if (failed) {
+		win->discard = true;
+		if (rmr->cur == win)
+			rmr->cur = NULL;
+		return NULL;
+	}
+	if (!win->discard && (closed || (win->invalidated && !win->pending)))
+		return kdapl_window_closed(win);
+	return NULL;
+}
+
+static bool kdapl_rmr_has_waste(struct kdapl_rmr *rmr)
+{
+	return kdapl_window_is_waste(&rmr->win[0]) ||
+	       kdapl_window_is_waste(&rmr->win[1]);
+}
+
 /**
  * kdapl_rmr_request_done - a request of dat_rmr_bind() has ended
  * @rmr: the RMR
- * @status: DAT_DTO_COMPLETION_STATUS; may be changed
+ * @status: DAT_DTO_COMPLETION_STATUS
  *
  * Context: Any; the EVD's lock is held.
- * Return: whether the consumer may have an event for it.
  */
-bool kdapl_rmr_request_done(struct kdapl_rmr *rmr, u8 *status)
+void kdapl_rmr_request_done(struct kdapl_rmr *rmr, u8 status)
 {
-	struct kdapl_lmr *lmr = NULL;
+	bool failed = status != DAT_DTO_SUCCESS, recycle;
+	struct kdapl_lmr *lmr, *opened;
 	struct kdapl_window_req req;
-	struct kdapl_window *win;
 	unsigned long flags;
-	bool recycle;
 
 	spin_lock_irqsave(&rmr->lock, flags);
 	/* One Endpoint at a time, so they end in the order they were posted. */
 	req = rmr->reqs[0];
 	rmr->nreqs--;
 	memmove(rmr->reqs, rmr->reqs + 1, rmr->nreqs * sizeof(req));
-	win = req.win;
-	win->pending--;
-	if (*status != DAT_DTO_SUCCESS) {
-		win->discard = true;
-		if (rmr->cur == win)
-			rmr->cur = NULL;
-	} else if (req.closes && !win->discard) {
-		swap(lmr, win->lmr);
-	}
-	if (req.silent) {
-		rmr->error = *status;
-	} else {
-		/* The first of the two knows the cause. */
-		if (*status != DAT_DTO_SUCCESS && rmr->error)
-			*status = rmr->error;
-		rmr->error = DAT_DTO_SUCCESS;
-	}
-	recycle = kdapl_window_is_waste(win);
+	opened = kdapl_window_done(rmr, req.opens, false, failed);
+	lmr = kdapl_window_done(rmr, req.closes, true, failed);
+	recycle = kdapl_rmr_has_waste(rmr);
 	spin_unlock_irqrestore(&rmr->lock, flags);
 	if (lmr)
 		kdapl_obj_drop(&lmr->obj);
+	if (opened)
+		kdapl_obj_drop(&opened->obj);
 	if (recycle)
 		kdapl_rmr_queue_recycle(rmr);
 	kdapl_obj_put(&rmr->obj);
-	return !req.silent;
 }
 
-/* Post a request about a window. The caller has claimed the RMR. */
+/* A peer has invalidated a context: that window is closed. */
+void kdapl_rmr_invalidated(struct kdapl_rmr *rmr, u32 rkey)
+{
+	struct kdapl_lmr *lmr = NULL;
+	struct kdapl_window *win;
+	unsigned long flags;
+
+	spin_lock_irqsave(&rmr->lock, flags);
+	win = rmr->cur;
+	if (win && rmr->context == rkey) {
+		rmr->cur = NULL;
+		win->invalidated = true;
+		if (!win->pending && !win->discard)
+			lmr = kdapl_window_closed(win);
+	}
+	spin_unlock_irqrestore(&rmr->lock, flags);
+	if (lmr)
+		kdapl_obj_drop(&lmr->obj);
+}
+
+/* Add (1) or take back (-1) the last request. Under rmr->lock. */
+static void kdapl_rmr_count(struct kdapl_rmr *rmr, struct kdapl_window_req req,
+			    int delta)
+{
+	rmr->nreqs += delta;
+	if (req.opens)
+		req.opens->pending += delta;
+	if (req.closes)
+		req.closes->pending += delta;
+}
+
+/* Post a request about windows. The caller has claimed the RMR. */
 static DAT_RETURN kdapl_rmr_post(struct kdapl_rmr *rmr,
 				 struct kdapl_window_req req,
 				 struct ib_send_wr *wr,
@@ -84,36 +134,21 @@ static DAT_RETURN kdapl_rmr_post(struct kdapl_rmr *rmr,
 
 	kref_get(&rmr->obj.ref);
 	spin_lock_irqsave(&rmr->lock, flags);
-	rmr->reqs[rmr->nreqs++] = req;
-	req.win->pending++;
+	rmr->reqs[rmr->nreqs] = req;
+	kdapl_rmr_count(rmr, req, 1);
 	spin_unlock_irqrestore(&rmr->lock, flags);
 
 	ret = kdapl_post_sq(spec->ep, wr, spec->cookie, DAT_DTO_BIND_MW,
-			    req.silent ? DAT_COMPLETION_SUPPRESS_FLAG :
-					 spec->flags, &rmr->obj);
+			    spec->flags, &rmr->obj);
 	if (ret == DAT_SUCCESS)
 		return ret;
 
 	/* It is still the last one: only the claimant adds requests. */
 	spin_lock_irqsave(&rmr->lock, flags);
-	rmr->nreqs--;
-	req.win->pending--;
+	kdapl_rmr_count(rmr, req, -1);
 	spin_unlock_irqrestore(&rmr->lock, flags);
 	kdapl_obj_put(&rmr->obj);
 	return ret;
-}
-
-static DAT_RETURN kdapl_rmr_close(struct kdapl_rmr *rmr,
-				  struct kdapl_window *win, u32 rkey,
-				  const struct kdapl_rmr_spec *spec)
-{
-	struct kdapl_window_req req = { .win = win, .closes = true };
-	struct ib_send_wr wr = {
-		.opcode = IB_WR_LOCAL_INV,
-		.ex.invalidate_rkey = rkey,
-	};
-
-	return kdapl_rmr_post(rmr, req, &wr, spec);
 }
 
 /* Let an idle window show what is asked for. Under rmr->lock. */
@@ -149,21 +184,6 @@ static void kdapl_window_unload(struct kdapl_rmr *rmr, struct kdapl_window *win)
 		kdapl_obj_drop(&lmr->obj);
 }
 
-/* It was opened, but is not wanted after all. */
-static void kdapl_window_abandon(struct kdapl_rmr *rmr,
-				 struct kdapl_window *win)
-{
-	unsigned long flags;
-	bool recycle;
-
-	spin_lock_irqsave(&rmr->lock, flags);
-	win->discard = true;
-	recycle = kdapl_window_is_waste(win);
-	spin_unlock_irqrestore(&rmr->lock, flags);
-	if (recycle)
-		kdapl_rmr_queue_recycle(rmr);
-}
-
 static void kdapl_rmr_set(struct kdapl_rmr *rmr, struct kdapl_window *win,
 			  u32 rkey, const struct kdapl_rmr_spec *spec)
 {
@@ -176,6 +196,7 @@ static void kdapl_rmr_set(struct kdapl_rmr *rmr, struct kdapl_window *win,
 	rmr->priv = spec->priv;
 	rmr->va_type = spec->va_type;
 	rmr->context = rkey;
+	rmr->bound_on = spec->ep->obj.handle;
 	spin_unlock_irqrestore(&rmr->lock, flags);
 }
 
@@ -195,22 +216,21 @@ static DAT_RETURN kdapl_rmr_open(struct kdapl_rmr *rmr,
 				 const struct kdapl_rmr_spec *spec,
 				 DAT_RMR_CONTEXT *context)
 {
-	struct kdapl_window_req req = { .win = win };
+	struct kdapl_window_req req = { .opens = win };
+	struct ib_send_wr inv = { .opcode = IB_WR_LOCAL_INV };
 	struct ib_reg_wr wr = {
 		.wr.opcode = IB_WR_REG_MR,
 		.access = kdapl_mr_access(spec->priv & KDAPL_PRIV_REMOTE),
 	};
-	struct kdapl_window *old;
 	unsigned long flags;
 	DAT_RETURN ret;
-	u32 old_rkey;
 	int err;
 
 	if (!kdapl_obj_hold(&spec->lmr->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
 	spin_lock_irqsave(&rmr->lock, flags);
-	old = rmr->cur;
-	old_rkey = rmr->context;
+	req.closes = rmr->cur;
+	inv.ex.invalidate_rkey = rmr->context;
 	err = win->mr ? kdapl_window_load(rmr, win, spec) : -ENODEV;
 	if (!err) {
 		win->lmr = spec->lmr;
@@ -223,18 +243,12 @@ static DAT_RETURN kdapl_rmr_open(struct kdapl_rmr *rmr,
 		return kdapl_rmr_map_error(err);
 	}
 
-	req.silent = old;
+	if (req.closes)
+		wr.wr.next = &inv;
 	ret = kdapl_rmr_post(rmr, req, &wr.wr, spec);
 	if (ret != DAT_SUCCESS) {
 		kdapl_window_unload(rmr, win);
 		return ret;
-	}
-	if (old) {
-		ret = kdapl_rmr_close(rmr, old, old_rkey, spec);
-		if (ret != DAT_SUCCESS) {
-			kdapl_window_abandon(rmr, win);
-			return ret;
-		}
 	}
 	kdapl_rmr_set(rmr, win, wr.key, spec);
 	*context = wr.key;
@@ -282,28 +296,50 @@ static DAT_RETURN kdapl_rmr_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
 			 DAT_RESOURCE_MEMORY_REGION);
 }
 
+/*
+ * Unbind. The RMR is claimed. If it is not bound, perhaps because the peer has
+ * invalidated it, nothing is closed once more: the consumer gets its event.
+ */
+static DAT_RETURN kdapl_rmr_close(struct kdapl_rmr *rmr,
+				  struct kdapl_window *idle,
+				  const struct kdapl_rmr_spec *spec)
+{
+	struct ib_send_wr wr = { .opcode = IB_WR_LOCAL_INV };
+	struct kdapl_window_req req;
+	unsigned long flags;
+	DAT_RETURN ret;
+
+	spin_lock_irqsave(&rmr->lock, flags);
+	req.opens = NULL;
+	req.closes = rmr->cur ?: idle;
+	if (req.closes && req.closes->mr)
+		wr.ex.invalidate_rkey = req.closes->mr->rkey;
+	else
+		req.closes = NULL;
+	spin_unlock_irqrestore(&rmr->lock, flags);
+	if (!req.closes)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_MEMORY_REGION);
+	ret = kdapl_rmr_post(rmr, req, &wr, spec);
+	if (ret == DAT_SUCCESS)
+		kdapl_rmr_set(rmr, NULL, 0, spec);
+	return ret;
+}
+
 static DAT_RETURN kdapl_rmr_rebind(struct kdapl_rmr *rmr,
 				   const struct kdapl_rmr_spec *spec,
 				   DAT_RMR_CONTEXT *context)
 {
 	bool open = spec->lmr;
-	struct kdapl_window *win, *cur;
+	struct kdapl_window *win;
 	unsigned long flags;
 	DAT_RETURN ret;
 
 	ret = kdapl_rmr_claim(rmr, spec->ep, open, &win);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	if (open) {
-		ret = kdapl_rmr_open(rmr, win, spec, context);
-		goto out;
-	}
-	cur = READ_ONCE(rmr->cur);
-	ret = cur ? kdapl_rmr_close(rmr, cur, rmr->context, spec) :
-		    DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
-	if (ret == DAT_SUCCESS)
-		kdapl_rmr_set(rmr, NULL, 0, spec);
-out:
+	ret = open ? kdapl_rmr_open(rmr, win, spec, context) :
+		     kdapl_rmr_close(rmr, win, spec);
 	spin_lock_irqsave(&rmr->lock, flags);
 	rmr->posting = false;
 	spin_unlock_irqrestore(&rmr->lock, flags);
@@ -339,6 +375,81 @@ static DAT_RETURN kdapl_rmr_check_lmr(const struct kdapl_rmr_spec *spec)
 	return DAT_SUCCESS;
 }
 
+/*
+ * Does the RMR belong to another Endpoint? One of scope EP does from when it is
+ * bound until it is unbound or the connection ends. RCU read-side section.
+ */
+static bool kdapl_rmr_elsewhere(struct kdapl_rmr *rmr, struct kdapl_ep *ep)
+{
+	struct kdapl_ep *owner;
+	unsigned long flags;
+	u64 handle;
+
+	if (rmr->scope != DAT_RMR_SCOPE_EP)
+		return false;
+	spin_lock_irqsave(&rmr->lock, flags);
+	handle = rmr->cur ? rmr->bound_on : 0;
+	spin_unlock_irqrestore(&rmr->lock, flags);
+	if (!handle || handle == ep->obj.handle)
+		return false;
+	owner = kdapl_find((DAT_HANDLE)(uintptr_t)handle, DAT_HANDLE_TYPE_EP);
+	return owner && READ_ONCE(owner->state) == DAT_EP_STATE_CONNECTED;
+}
+
+static DAT_RETURN kdapl_rmr_check_range(struct kdapl_rmr *rmr,
+					const DAT_RMR_TRIPLET *sink)
+{
+	u64 offset = sink->virtual_address;
+
+	if (!rmr->cur || rmr->context != sink->rmr_context ||
+	    !(rmr->priv & (DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
+			   DAT_MEM_PRIV_REMOTE_WRITE_FLAG)))
+		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
+				 DAT_PRIVILEGES_WRITE);
+	if (rmr->va_type == DAT_VA_TYPE_VA)
+		offset -= rmr->triplet.virtual_address;
+	if (offset > rmr->triplet.segment_length ||
+	    sink->segment_length > rmr->triplet.segment_length - offset)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	return DAT_SUCCESS;
+}
+
+/**
+ * kdapl_rmr_check_sink - may an RDMA Read go there?
+ * @ep: the Endpoint that is to read
+ * @sink: what should be inside a bound RMR that may be written
+ *
+ * Context: Any; RCU read-side section.
+ * Return: %DAT_SUCCESS, or why it may not
+ */
+DAT_RETURN kdapl_rmr_check_sink(struct kdapl_ep *ep,
+				const DAT_RMR_TRIPLET *sink)
+{
+	DAT_RETURN ret = DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
+				   DAT_PRIVILEGES_WRITE);
+	struct kdapl_obj *owner;
+	struct kdapl_rmr *rmr;
+	unsigned long flags;
+
+	owner = kdapl_mr_owner(ep->obj.ia->hca, sink->rmr_context);
+	if (!owner)
+		return ret;
+	if (kdapl_type(owner) != DAT_HANDLE_TYPE_RMR ||
+	    owner->ia != ep->obj.ia)
+		goto out_put;
+	rmr = container_of(owner, struct kdapl_rmr, obj);
+	if (rmr->pz != READ_ONCE(ep->pz) || kdapl_rmr_elsewhere(rmr, ep)) {
+		ret = DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE);
+		goto out_put;
+	}
+	spin_lock_irqsave(&rmr->lock, flags);
+	ret = kdapl_rmr_check_range(rmr, sink);
+	spin_unlock_irqrestore(&rmr->lock, flags);
+out_put:
+	kdapl_obj_put(owner);
+	return ret;
+}
+
 static DAT_RETURN kdapl_rmr_check(struct kdapl_rmr *rmr,
 				  const struct kdapl_rmr_spec *spec)
 {
@@ -347,7 +458,8 @@ static DAT_RETURN kdapl_rmr_check(struct kdapl_rmr *rmr,
 	if (spec->va_type != DAT_VA_TYPE_VA && spec->va_type != DAT_VA_TYPE_ZB)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	if (READ_ONCE(spec->ep->pz) != rmr->pz ||
-	    (spec->lmr && !spec->lmr->reserved && spec->lmr->pz != rmr->pz))
+	    (spec->lmr && !spec->lmr->reserved && spec->lmr->pz != rmr->pz) ||
+	    kdapl_rmr_elsewhere(rmr, spec->ep))
 		return DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_NO_SUBTYPE);
 	return spec->lmr ? kdapl_rmr_check_lmr(spec) : DAT_SUCCESS;
 }

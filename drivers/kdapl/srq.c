@@ -380,7 +380,7 @@ static noinline DAT_RETURN kdapl_srq_full(struct kdapl_srq *srq, DAT_COUNT n,
 	u64 total;
 	int nsge;
 
-	ret = kdapl_sge_build(srq->pz, n, iov, srq->max_iov,
+	ret = kdapl_sge_build(srq->pz, NULL, n, iov, srq->max_iov,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, &nsge,
 			      &total);
 	return ret != DAT_SUCCESS ? ret :
@@ -401,7 +401,7 @@ static DAT_RETURN kdapl_srq_enter(struct kdapl_srq *srq, DAT_COUNT n,
 		return kdapl_srq_full(srq, n, iov);
 	wr = list_first_entry(&srq->free, struct kdapl_wr, link);
 	/* Segments are written where the device will read them. */
-	ret = kdapl_sge_build(srq->pz, n, iov, srq->max_iov,
+	ret = kdapl_sge_build(srq->pz, NULL, n, iov, srq->max_iov,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr->sge, &nsge,
 			      &total);
 	if (unlikely(ret != DAT_SUCCESS))

@@ -237,7 +237,8 @@ DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle);
  * @ia_handle: the IA
  * @pz_handle: the Protection Zone
  * @max_pages: pages it can be bound to at most
- * @lmr_scope: whether one EP may use it, or all EPs of the PZ
+ * @lmr_scope: whether only the EP that it is bound on may use it, or all EPs of
+ *	the PZ
  * @lmr_handle: receives the handle
  *
  * Made once, it is bound to other pages for every transfer by dat_lmr_fmr(),
@@ -298,7 +299,8 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  *   LMR is bound
  * * %DAT_MODEL_NOT_SUPPORTED - the LMR is not from dat_lmr_allocate(), or
  *   memory of this type cannot be bound by a request
- * * %DAT_PROTECTION_VIOLATION - the LMR is of another PZ than the EP
+ * * %DAT_PROTECTION_VIOLATION - the LMR is of another PZ, or of scope EP and
+ *   bound on another EP
  * * %DAT_RESERVED_LMR - it is the reserved LMR of the IA
  *
  * Example::
@@ -353,7 +355,8 @@ DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
  * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED, or the
  *   LMR is not bound
  * * %DAT_MODEL_NOT_SUPPORTED - the LMR is not from dat_lmr_allocate()
- * * %DAT_PROTECTION_VIOLATION - the LMR is of another PZ than the EP
+ * * %DAT_PROTECTION_VIOLATION - the LMR is of another PZ, or of scope EP and
+ *   bound on another EP
  * * %DAT_RESERVED_LMR - it is the reserved LMR of the IA
  *
  * Example::
@@ -471,7 +474,10 @@ DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
  * @pz_handle: the PZ; the EP is that of dat_rmr_bind()
  * @rmr_handle: receives the handle
  *
- * It shows nothing before dat_rmr_bind().
+ * It shows nothing before dat_rmr_bind(). From then on it belongs to the EP of
+ * that call until it is unbound or the connection ends; no other EP can rebind or
+ * unbind it or read into it. The device knows no such scope: a peer of another EP
+ * in the PZ that is told the context can use it.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -558,7 +564,8 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
  *   page; or the LMR is from dat_lmr_allocate()
  * * %DAT_PRIVILEGES_VIOLATION - the LMR does not have the local privilege that
  *   the remote access needs
- * * %DAT_PROTECTION_VIOLATION - RMR, LMR and EP are not of one PZ
+ * * %DAT_PROTECTION_VIOLATION - RMR, LMR and EP are not of one PZ, or the RMR is
+ *   of scope EP and bound on another one
  * * %DAT_RESERVED_LMR - the LMR is the reserved one of the IA
  *
  * Example::

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * For the suites about memory: a connected pair whose side "a" owns the memory
+ * and whose side "p" is the peer that reaches for it.
+ */
+#ifndef KDAPL_KUNIT_MEM_FIXTURE_H
+#define KDAPL_KUNIT_MEM_FIXTURE_H
+
+#include "fixture.h"
+
+#define MEM_MARK	0x6d61726bULL	/* cookie of the messages behind writes */
+
+struct mem_pair {
+	struct kunit *test;
+	struct kd_side *a;
+	struct kd_side *p;
+};
+
+static inline struct mem_pair mem_make_pair(struct kunit *test,
+					    const DAT_EP_ATTR *attr)
+{
+	struct mem_pair c = {
+		test, kd_open_param(test), kd_open_param(test)
+	};
+
+	kd_setup(c.a, &(struct kd_opts) { .attr = attr });
+	kd_setup(c.p, &(struct kd_opts) { .attr = attr });
+	kd_connect_pair(c.p, c.a);
+	return c;
+}
+
+static inline DAT_RMR_TRIPLET mem_remote(DAT_VADDR addr, size_t len,
+					 DAT_RMR_CONTEXT context)
+{
+	return (DAT_RMR_TRIPLET) {
+		.virtual_address = addr,
+		.segment_length = len,
+		.rmr_context = context,
+	};
+}
+
+/* A message from the peer: what it wrote before has arrived. */
+static inline void mem_mark(struct mem_pair *c)
+{
+	kd_recv(c->a, KD_BUF_LEN - 64, 64, MEM_MARK);
+	kd_send(c->p, KD_BUF_LEN - 64, 64, MEM_MARK);
+	kd_expect_dto(c->test, c->a->recv_evd, MEM_MARK, DAT_DTO_SUCCESS, NULL);
+	kd_expect_dto(c->test, c->p->req_evd, MEM_MARK, DAT_DTO_SUCCESS, NULL);
+}
+
+/* The peer writes the start of its buffer to @remote. */
+static inline void mem_write(struct mem_pair *c, DAT_RMR_TRIPLET remote)
+{
+	DAT_LMR_TRIPLET seg = kd_seg(c->p->buf, 0, remote.segment_length);
+
+	KD_ASSERT_OK(c->test,
+		     dat_ep_post_rdma_write(c->p->ep, 1, &seg, kd_cookie(1),
+					    &remote, 0));
+	kd_expect_dto(c->test, c->p->req_evd, 1, DAT_DTO_SUCCESS, NULL);
+	mem_mark(c);
+}
+
+/* The peer reads @remote to the start of its buffer. */
+static inline void mem_read(struct mem_pair *c, DAT_RMR_TRIPLET remote)
+{
+	DAT_LMR_TRIPLET seg = kd_seg(c->p->buf, 0, remote.segment_length);
+
+	KD_ASSERT_OK(c->test,
+		     dat_ep_post_rdma_read(c->p->ep, 1, &seg, kd_cookie(2),
+					   &remote, 0));
+	kd_expect_dto(c->test, c->p->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+}
+
+/* The connection is over: make a new one between the same Endpoints. */
+static inline void mem_reconnect(struct mem_pair *c)
+{
+	KD_ASSERT_OK(c->test, dat_ep_reset(c->a->ep));
+	KD_ASSERT_OK(c->test, dat_ep_reset(c->p->ep));
+	kd_drain(c->a->conn_evd);
+	kd_drain(c->p->conn_evd);
+	kd_drain(c->a->recv_evd);
+	kd_drain(c->a->req_evd);
+	kd_drain(c->p->req_evd);
+	kd_connect_pair(c->p, c->a);
+}
+
+/* The device of the memory refuses what the peer tries, and that ends it. */
+static inline void mem_expect_refused(struct mem_pair *c,
+				      DAT_RMR_TRIPLET remote, bool write,
+				      const char *why)
+{
+	DAT_LMR_TRIPLET seg = kd_seg(c->p->buf, 0, remote.segment_length);
+	DAT_CONTEXT cookie = kd_cookie(3);
+	DAT_EVENT event = { };
+
+	KD_ASSERT_OK(c->test, write ?
+		     dat_ep_post_rdma_write(c->p->ep, 1, &seg, cookie, &remote,
+					    0) :
+		     dat_ep_post_rdma_read(c->p->ep, 1, &seg, cookie, &remote,
+					   0));
+	KUNIT_ASSERT_TRUE_MSG(c->test,
+			      kd_wait_event(c->p->conn_evd, &event,
+					    KD_TIMEOUT_MS), "%s", why);
+	/* Over iWARP it is the target that breaks the connection. */
+	KUNIT_EXPECT_EQ_MSG(c->test, (u32)event.event_number,
+			    (u32)(kd_is_iwarp(c->p) ?
+				  DAT_CONNECTION_EVENT_DISCONNECTED :
+				  DAT_CONNECTION_EVENT_BROKEN), "%s", why);
+	KUNIT_ASSERT_TRUE(c->test, kd_wait_state(c->a->ep,
+						 DAT_EP_STATE_DISCONNECTED));
+	mem_reconnect(c);
+}
+
+#endif /* KDAPL_KUNIT_MEM_FIXTURE_H */
