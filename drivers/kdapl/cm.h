@@ -44,6 +44,8 @@ struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep);
 bool kdapl_ep_join(struct kdapl_ep *ep, struct kdapl_conn *conn, u32 from,
 		   DAT_EP_STATE to);
 DAT_RETURN kdapl_ep_complete(struct kdapl_ep *ep);
+DAT_RETURN kdapl_check_private_data(struct kdapl_ia *ia, DAT_COUNT size,
+				    const void *data, int arg);
 void kdapl_conn_put(struct kdapl_conn *conn);
 int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end);

@@ -187,17 +187,29 @@ static DAT_RETURN kdapl_connect_addr(struct kdapl_connect *args,
 	}
 }
 
+/* May this be sent along? @arg is the position of the size; the data follow. */
+DAT_RETURN kdapl_check_private_data(struct kdapl_ia *ia, DAT_COUNT size,
+				    const void *data, int arg)
+{
+	if (size < 0 || size > kdapl_max_private_data(ia))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, arg);
+	if (size && !data)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, arg + 1);
+	return DAT_SUCCESS;
+}
+
 /* Check what all connect calls have; @arg is the position of the timeout. */
 static DAT_RETURN kdapl_connect_check(struct kdapl_ep *ep,
 				      const struct kdapl_connect *args, int arg)
 {
+	DAT_RETURN ret;
+
 	if (!args->timeout)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, arg);
-	if (args->pd_size < 0 ||
-	    args->pd_size > kdapl_max_private_data(ep->obj.ia))
-		return DAT_ERROR(DAT_INVALID_PARAMETER, arg + 1);
-	if (args->pd_size && !args->pd)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, arg + 2);
+	ret = kdapl_check_private_data(ep->obj.ia, args->pd_size, args->pd,
+				       arg + 1);
+	if (ret != DAT_SUCCESS)
+		return ret;
 	if (args->qos & ~KDAPL_QOS_ALL)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 	switch (args->flags) {

@@ -28,8 +28,11 @@ static void kdapl_cr_release(struct kdapl_obj *obj)
 	kdapl_obj_free(obj);
 }
 
-/* The Endpoint that came with a request is not going to be connected. */
-static void kdapl_cr_drop_ep(struct kdapl_cr *cr)
+/*
+ * The Endpoint that came with a request is not going to be connected. That of an
+ * RSP gets the state @then.
+ */
+static void kdapl_cr_return_ep(struct kdapl_cr *cr, DAT_EP_STATE then)
 {
 	struct kdapl_ep *ep = cr->ep;
 	unsigned long flags;
@@ -42,8 +45,13 @@ static void kdapl_cr_drop_ep(struct kdapl_cr *cr)
 	}
 	spin_lock_irqsave(&ep->lock, flags);
 	if (ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING)
-		WRITE_ONCE(ep->state, DAT_EP_STATE_UNCONNECTED);
+		WRITE_ONCE(ep->state, then);
 	spin_unlock_irqrestore(&ep->lock, flags);
+}
+
+static void kdapl_cr_drop_ep(struct kdapl_cr *cr)
+{
+	kdapl_cr_return_ep(cr, DAT_EP_STATE_UNCONNECTED);
 }
 
 /* Take the event back if it was not reaped. */
@@ -310,6 +318,9 @@ static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	int err;
 
 	err = kdapl_qp_create(ep, cr->id);
+	/* Gone already, and the event that says so is on its way. */
+	if (err == -ENOTCONN)
+		return kdapl_cr_void(cr);
 	if (err)
 		return kdapl_errno_to_dat(err);
 	if (!kdapl_cr_claim(cr)) {
@@ -418,15 +429,10 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 		goto out;
 	}
-	if (private_data_size < 0 ||
-	    private_data_size > kdapl_max_private_data(cr->obj.ia)) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	ret = kdapl_check_private_data(cr->obj.ia, private_data_size,
+				       private_data, DAT_INVALID_ARG3);
+	if (ret != DAT_SUCCESS)
 		goto out;
-	}
-	if (private_data_size && !private_data) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-		goto out;
-	}
 	ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 	if (kdapl_hca_enter(cr->obj.ia->hca)) {
 		ret = kdapl_accept(cr, ep, private_data, private_data_size);
@@ -445,19 +451,20 @@ EXPORT_SYMBOL(dat_cr_accept);
 DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
 			 const DAT_PVOID private_data)
 {
-	DAT_RETURN ret = DAT_SUCCESS;
 	struct kdapl_cr *cr;
+	DAT_RETURN ret;
 
 	might_sleep();
 	cr = kdapl_obj_get(cr_handle, DAT_HANDLE_TYPE_CR);
 	if (!cr)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
-	if (private_data_size < 0 ||
-	    private_data_size > kdapl_max_private_data(cr->obj.ia)) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	} else if (private_data_size && !private_data) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	} else if (!kdapl_cr_claim(cr)) {
+	ret = kdapl_check_private_data(cr->obj.ia, private_data_size,
+				       private_data, DAT_INVALID_ARG2);
+	if (ret != DAT_SUCCESS) {
+		kdapl_obj_put(&cr->obj);
+		return ret;
+	}
+	if (!kdapl_cr_claim(cr)) {
 		ret = kdapl_cr_void(cr);
 	} else {
 		rdma_reject(cr->id, private_data, private_data_size,
@@ -472,11 +479,41 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
 }
 EXPORT_SYMBOL(dat_cr_reject);
 
+/* Let @to take the place of @cr. Returns false if somebody has answered. */
+static bool kdapl_cr_move(struct kdapl_cr *cr, struct kdapl_cr *to)
+{
+	struct rdma_cm_id *id;
+	bool moved = false;
+
+	mutex_lock(&cr->mutex);
+	id = cr->id;
+	if (!id)
+		goto out;
+	/* The peer can give up before or after, and not in between. */
+	rdma_lock_handler(id);
+	moved = kdapl_cr_claim(cr);
+	if (moved) {
+		cr->id = NULL;
+		to->id = id;
+		to->local = cr->local;
+		to->remote = cr->remote;
+		to->responder_resources = cr->responder_resources;
+		to->initiator_depth = cr->initiator_depth;
+		to->pd_len = cr->pd_len;
+		memcpy(to->pd, cr->pd, cr->pd_len);
+		id->context = to;
+		kdapl_cr_deliver(to);
+	}
+	rdma_unlock_handler(id);
+out:
+	mutex_unlock(&cr->mutex);
+	return moved;
+}
+
 DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 {
 	DAT_RETURN ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	struct kdapl_cr *cr, *to = NULL;
-	struct rdma_cm_id *to_id;
+	struct kdapl_cr *cr, *to;
 	struct kdapl_sp *sp;
 
 	might_sleep();
@@ -490,46 +527,17 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 	if (!to) {
 		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				DAT_RESOURCE_MEMORY);
-		goto out;
-	}
-	mutex_lock(&cr->mutex);
-	if (!cr->id) {
-		mutex_unlock(&cr->mutex);
-		ret = kdapl_cr_void(cr);
-		kdapl_cr_drop_ep(to);
+	} else if (kdapl_cr_move(cr, to)) {
+		kdapl_cr_withdraw(cr);
+		kdapl_cr_drop_ep(cr);
+		kdapl_cr_forget(cr);
+		ret = DAT_SUCCESS;
+	} else {
+		/* The request did not come; there may be another one. */
+		kdapl_cr_return_ep(to, DAT_EP_STATE_RESERVED);
 		kdapl_obj_put(&to->obj);
-		goto out;
-	}
-	/* The peer can give up before or after, and not in between. */
-	rdma_lock_handler(cr->id);
-	if (!kdapl_cr_claim(cr)) {
-		rdma_unlock_handler(cr->id);
-		mutex_unlock(&cr->mutex);
 		ret = kdapl_cr_void(cr);
-		kdapl_cr_drop_ep(to);
-		kdapl_obj_put(&to->obj);
-		goto out;
 	}
-	to_id = cr->id;
-	to->id = to_id;
-	cr->id = NULL;
-	to->local = cr->local;
-	to->remote = cr->remote;
-	to->responder_resources = cr->responder_resources;
-	to->initiator_depth = cr->initiator_depth;
-	to->pd_len = cr->pd_len;
-	memcpy(to->pd, cr->pd, cr->pd_len);
-	to->id->context = to;
-	/* Referenced: from now on the consumer may answer it. */
-	kref_get(&to->obj.ref);
-	kdapl_cr_deliver(to);
-	rdma_unlock_handler(to_id);
-	kdapl_obj_put(&to->obj);
-	mutex_unlock(&cr->mutex);
-	kdapl_cr_withdraw(cr);
-	kdapl_cr_drop_ep(cr);
-	kdapl_cr_forget(cr);
-	ret = DAT_SUCCESS;
 out:
 	if (sp)
 		kdapl_obj_put(&sp->obj);

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Addresses (contract N2, L5): IPv4 and IPv6, IAs with several of them, and what
+ * events and queries say about them.
+ */
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/module.h>
+#include <linux/net.h>
+#include <linux/string.h>
+#include <linux/umh.h>
+#include "fixture.h"
+
+#define TIMEOUT	(5 * USEC_PER_SEC)
+
+struct pair {
+	struct kd_side *a;
+	struct kd_side *p;
+};
+
+static struct pair make_pair(struct kunit *test)
+{
+	struct pair pair = { kd_open_param(test), kd_open_param(test) };
+
+	kd_setup(pair.a, NULL);
+	kd_setup(pair.p, NULL);
+	return pair;
+}
+
+/* The addresses that scripts/uml-init gives the first device of each kind. */
+static struct sockaddr_in v4(struct kd_side *s, u8 host)
+{
+	return (struct sockaddr_in) {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(10 << 24 | (kd_is_iwarp(s) ? 9 : 8) <<
+					 16 | host),
+	};
+}
+
+static struct sockaddr_in6 v6(struct kd_side *s)
+{
+	return (struct sockaddr_in6) {
+		.sin6_family = AF_INET6,
+		.sin6_addr = { { {
+			0xfd, 0x00, 0x00, kd_is_iwarp(s) ? 0x09 : 0x08,
+			[15] = 1
+		} } },
+	};
+}
+
+static bool same_v6(DAT_IA_ADDRESS_PTR addr, const struct sockaddr_in6 *want)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)addr;
+
+	return addr && addr->sa_family == AF_INET6 &&
+	       !memcmp(&in6->sin6_addr, &want->sin6_addr, 16);
+}
+
+static bool same_v4(DAT_IA_ADDRESS_PTR addr, const struct sockaddr_in *want)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)addr;
+
+	return addr && addr->sa_family == AF_INET &&
+	       in->sin_addr.s_addr == want->sin_addr.s_addr;
+}
+
+static void connect_to(struct pair *c, void *addr, u16 port)
+{
+	KD_ASSERT_OK(c->a->test, dat_ep_connect(c->a->ep, addr, port, TIMEOUT,
+						0, NULL, DAT_QOS_BEST_EFFORT,
+						0));
+}
+
+static DAT_CR_ARRIVAL_EVENT_DATA expect_request(struct pair *c)
+{
+	DAT_EVENT event = { };
+
+	kd_expect_event(c->p->test, c->p->cr_evd, DAT_CONNECTION_REQUEST_EVENT,
+			&event);
+	return event.event_data.cr_arrival_event_data;
+}
+
+/*
+ * Somebody listens there on another address. The InfiniBand CM does not know
+ * addresses; its RDMA user there says no, and that is what is heard.
+ */
+static void expect_nobody(struct pair *c)
+{
+	DAT_EVENT event = { };
+
+	KUNIT_ASSERT_TRUE(c->a->test, kd_wait_event(c->a->conn_evd, &event,
+						    KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(c->a->test, (u32)event.event_number,
+			(u32)(kd_is_iwarp(c->a) ?
+			      DAT_CONNECTION_EVENT_NON_PEER_REJECTED :
+			      DAT_CONNECTION_EVENT_PEER_REJECTED));
+	KD_ASSERT_OK(c->a->test, dat_ep_reset(c->a->ep));
+	KUNIT_EXPECT_EQ(c->a->test, kd_drain(c->p->cr_evd), 0);
+}
+
+static void accept(struct pair *c, DAT_CR_HANDLE cr)
+{
+	KD_ASSERT_OK(c->a->test, dat_cr_accept(cr, c->p->ep, 0, NULL));
+	kd_expect_event(c->a->test, c->a->conn_evd,
+			DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
+	kd_expect_event(c->a->test, c->p->conn_evd,
+			DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
+}
+
+static void ping_and_end(struct pair *c)
+{
+	struct kunit *test = c->a->test;
+
+	kd_recv(c->p, 0, 64, 1);
+	kd_send(c->a, 0, 64, 2);
+	kd_expect_dto(test, c->p->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
+	kd_expect_dto(test, c->a->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	kd_disconnect(c->a, c->p);
+	KD_ASSERT_OK(test, dat_ep_reset(c->a->ep));
+	KD_ASSERT_OK(test, dat_ep_reset(c->p->ep));
+}
+
+static void ipv6(struct kunit *test)
+{
+	struct pair c = make_pair(test);
+	struct sockaddr_in6 to = v6(c.p);
+	DAT_CR_ARRIVAL_EVENT_DATA req;
+	u16 port = kd_port();
+	DAT_EP_PARAM param;
+	DAT_CR_PARAM cr;
+
+	kd_psp(c.p, port, DAT_PSP_CONSUMER_FLAG);
+	connect_to(&c, &to, port);
+	req = expect_request(&c);
+	KUNIT_EXPECT_TRUE(test, same_v6(req.local_ia_address_ptr, &to));
+	KUNIT_EXPECT_EQ(test, req.conn_qual, port);
+	KD_ASSERT_OK(test, dat_cr_query(req.cr_handle, DAT_CR_FIELD_ALL, &cr));
+	KUNIT_EXPECT_TRUE(test, same_v6(cr.remote_ia_address_ptr, &to));
+	KUNIT_EXPECT_NE(test, cr.remote_port_qual, 0);
+	accept(&c, req.cr_handle);
+	KD_ASSERT_OK(test, dat_ep_query(c.a->ep, DAT_EP_FIELD_ALL, &param));
+	KUNIT_EXPECT_TRUE(test, same_v6(param.remote_ia_address_ptr, &to));
+	KUNIT_EXPECT_TRUE(test, same_v6(param.local_ia_address_ptr, &to));
+	KUNIT_EXPECT_EQ(test, param.remote_port_qual, port);
+	KUNIT_EXPECT_EQ(test, param.local_port_qual, cr.remote_port_qual);
+	KD_ASSERT_OK(test, dat_ep_query(c.p->ep, DAT_EP_FIELD_ALL, &param));
+	KUNIT_EXPECT_TRUE(test, same_v6(param.remote_ia_address_ptr, &to));
+	KUNIT_EXPECT_EQ(test, param.remote_port_qual, cr.remote_port_qual);
+	KUNIT_EXPECT_EQ(test, param.local_port_qual, port);
+	ping_and_end(&c);
+}
+
+static void ipv6_private_data(struct kunit *test)
+{
+	struct pair c = make_pair(test);
+	struct sockaddr_in6 to = v6(c.p);
+	DAT_CR_ARRIVAL_EVENT_DATA req;
+	u16 port = kd_port();
+	DAT_CR_PARAM cr;
+
+	kd_fill(c.a->buf->va, c.a->max_pd, 1);
+	kd_psp(c.p, port, DAT_PSP_CONSUMER_FLAG);
+	KD_ASSERT_OK(test, dat_ep_connect(c.a->ep, (void *)&to,
+					  port, TIMEOUT, c.a->max_pd,
+					  c.a->buf->va, DAT_QOS_BEST_EFFORT,
+					  0));
+	req = expect_request(&c);
+	KD_ASSERT_OK(test, dat_cr_query(req.cr_handle, DAT_CR_FIELD_ALL, &cr));
+	KUNIT_ASSERT_GE(test, cr.private_data_size, c.a->max_pd);
+	KUNIT_EXPECT_TRUE(test, kd_is_filled(cr.private_data, c.a->max_pd, 1));
+	accept(&c, req.cr_handle);
+}
+
+/* One service point, reached by either family. */
+static void both_families(struct kunit *test)
+{
+	struct pair c = make_pair(test);
+	struct sockaddr_in6 six = v6(c.p);
+	struct sockaddr_in four = v4(c.p, 1);
+	DAT_CR_ARRIVAL_EVENT_DATA req;
+	u16 port = kd_port();
+	int i;
+
+	kd_psp(c.p, port, DAT_PSP_CONSUMER_FLAG);
+	for (i = 0; i < 4; i++) {
+		connect_to(&c, i % 2 ? (void *)&six : (void *)&four, port);
+		req = expect_request(&c);
+		KUNIT_EXPECT_TRUE(test, i % 2 ?
+				  same_v6(req.local_ia_address_ptr, &six) :
+				  same_v4(req.local_ia_address_ptr, &four));
+		accept(&c, req.cr_handle);
+		ping_and_end(&c);
+	}
+}
+
+/* A CSP on one address is not reached by another one. */
+static void csp_ipv6(struct kunit *test)
+{
+	DAT_COMM comm = { AF_INET6, SOCK_STREAM, IPPROTO_TCP };
+	struct pair c = make_pair(test);
+	struct sockaddr_in6 at = v6(c.p);
+	struct sockaddr_in four = v4(c.p, 1);
+	DAT_CR_ARRIVAL_EVENT_DATA req;
+	DAT_EP_PARAM param = { };
+	DAT_CSP_HANDLE csp;
+	u16 port = kd_port();
+
+	at.sin6_port = htons(port);
+	KD_ASSERT_OK(test, dat_csp_create(c.p->ia, &comm,
+					  (void *)&at, c.p->cr_evd,
+					  &csp));
+	/* An EP is of one family, by default IPv4. */
+	KD_EXPECT_RET(test, DAT_INVALID_ADDRESS,
+		      dat_ep_common_connect(c.a->ep, (void *)&at,
+					    TIMEOUT, 0, NULL));
+	connect_to(&c, &four, port);
+	expect_nobody(&c);
+	param.comm = comm;
+	KD_ASSERT_OK(test, dat_ep_modify(c.a->ep, DAT_EP_FIELD_COMM, &param));
+	KD_ASSERT_OK(test, dat_ep_common_connect(c.a->ep,
+						 (void *)&at,
+						 TIMEOUT, 0, NULL));
+	req = expect_request(&c);
+	KUNIT_EXPECT_PTR_EQ(test, req.sp_handle.csp_handle, csp);
+	KUNIT_EXPECT_TRUE(test, same_v6(req.local_ia_address_ptr, &at));
+	accept(&c, req.cr_handle);
+	ping_and_end(&c);
+}
+
+/* ---- Addresses come and go ------------------------------------------------------- */
+
+static int change_address(struct kd_side *s, const char *how)
+{
+	char line[64], **argv;
+	int err;
+
+	snprintf(line, sizeof(line), "/sbin/ip addr %s %s", how,
+		 kd_is_iwarp(s) ? "10.9.0.7/24 dev dummy0" :
+				  "10.8.0.7/24 dev v0");
+	argv = argv_split(GFP_KERNEL, line, NULL);
+	if (!argv)
+		return -ENOMEM;
+	err = call_usermodehelper(argv[0], argv, NULL, UMH_WAIT_PROC);
+	argv_free(argv);
+	return err;
+}
+
+static void remove_address(void *data)
+{
+	change_address(data, "del");
+}
+
+struct listen {
+	struct kd_side *p;
+	struct sockaddr_in at;
+	DAT_CSP_HANDLE csp;
+};
+
+/* A RoCE device learns of an address a little later. */
+static bool listens_there(void *data)
+{
+	DAT_COMM comm = { AF_INET, SOCK_STREAM, 0 };
+	struct listen *l = data;
+
+	return dat_csp_create(l->p->ia, &comm, (void *)&l->at,
+			      l->p->cr_evd, &l->csp) == DAT_SUCCESS;
+}
+
+static void second_address(struct kunit *test)
+{
+	struct pair c = make_pair(test);
+	struct listen l = { .p = c.p, .at = v4(c.p, 7) };
+	struct sockaddr_in one = v4(c.p, 1), two = v4(c.p, 7);
+	DAT_CR_ARRIVAL_EVENT_DATA req;
+	u16 port = kd_port();
+
+	if (change_address(c.p, "add"))
+		kunit_skip(test, "no ip command");
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, remove_address,
+							   c.p));
+	l.at.sin_port = htons(port);
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(listens_there, &l,
+					      KD_TIMEOUT_MS));
+	/* The CSP on the new one alone, then a PSP on all. */
+	connect_to(&c, &two, port);
+	req = expect_request(&c);
+	KUNIT_EXPECT_PTR_EQ(test, req.sp_handle.csp_handle, l.csp);
+	accept(&c, req.cr_handle);
+	ping_and_end(&c);
+	connect_to(&c, &one, port);
+	expect_nobody(&c);
+	port = kd_port();
+	kd_psp(c.p, port, DAT_PSP_CONSUMER_FLAG);
+	connect_to(&c, &two, port);
+	req = expect_request(&c);
+	KUNIT_EXPECT_TRUE(test, same_v4(req.local_ia_address_ptr, &two));
+	accept(&c, req.cr_handle);
+	ping_and_end(&c);
+	connect_to(&c, &one, port);
+	req = expect_request(&c);
+	KUNIT_EXPECT_TRUE(test, same_v4(req.local_ia_address_ptr, &one));
+	accept(&c, req.cr_handle);
+	ping_and_end(&c);
+}
+
+/* The same port on two IAs of one kind, each with its own addresses. */
+static void N2_same_port_on_two_ias(struct kunit *test)
+{
+	struct kd_side *first = kd_open_param(test), *second, *a;
+	u16 port = kd_port();
+	struct pair c;
+
+	second = kd_open(test, kd_is_iwarp(first) ? "siw1/1" : "rxe1/1");
+	a = kd_open(test, second->name);
+	kd_setup(first, NULL);
+	kd_setup(second, NULL);
+	kd_setup(a, NULL);
+	kd_psp(first, port, DAT_PSP_CONSUMER_FLAG);
+	kd_psp(second, port, DAT_PSP_CONSUMER_FLAG);
+	c = (struct pair) { a, second };
+	connect_to(&c, second->addr, port);
+	accept(&c, expect_request(&c).cr_handle);
+	ping_and_end(&c);
+	kd_expect_no_event(test, first->cr_evd);
+}
+
+static struct kunit_case cm_addr_cases[] = {
+	KUNIT_CASE_PARAM(ipv6, kd_gen_ia),
+	KUNIT_CASE_PARAM(ipv6_private_data, kd_gen_ia),
+	KUNIT_CASE_PARAM(both_families, kd_gen_ia),
+	KUNIT_CASE_PARAM(csp_ipv6, kd_gen_ia),
+	KUNIT_CASE_PARAM(second_address, kd_gen_ia),
+	KUNIT_CASE_PARAM(N2_same_port_on_two_ias, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite cm_addr_suite = {
+	.name = "kdapl-cm-addr",
+	.test_cases = cm_addr_cases,
+};
+
+kunit_test_suite(cm_addr_suite);
+
+MODULE_DESCRIPTION("KUnit suite of kdapl.ko: addresses");
+MODULE_LICENSE("Dual BSD/GPL");

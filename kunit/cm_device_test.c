@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What connections ask of the device and what it can do to them (contract N3, I4).
+ * The calls of the driver are replaced for the time of a case.
+ */
+#include <linux/module.h>
+#include <rdma/ib_mad.h>
+#include <rdma/ib_verbs.h>
+#include "fixture.h"
+
+#define TIMEOUT	(5 * USEC_PER_SEC)
+
+struct pair {
+	struct kd_side *a;
+	struct kd_side *p;
+};
+
+static struct pair make_pair(struct kunit *test)
+{
+	struct pair pair = { kd_open_param(test), kd_open_param(test) };
+
+	kd_setup(pair.a, NULL);
+	kd_setup(pair.p, NULL);
+	return pair;
+}
+
+static DAT_RETURN connect(struct kd_side *a, struct kd_side *p, u16 port,
+			  DAT_TIMEOUT timeout, DAT_QOS qos,
+			  DAT_CONNECT_FLAGS flags)
+{
+	return dat_ep_connect(a->ep, p->addr, port, timeout, 0, NULL, qos,
+			      flags);
+}
+
+static void accept(struct kd_side *a, struct kd_side *p)
+{
+	KD_ASSERT_OK(a->test, dat_cr_accept(kd_expect_cr(p), p->ep, 0, NULL));
+	kd_expect_event(a->test, a->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
+			NULL);
+	kd_expect_event(a->test, p->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
+			NULL);
+}
+
+static void ping(struct kd_side *a, struct kd_side *p)
+{
+	kd_recv(p, 0, 64, 1);
+	kd_send(a, 0, 64, 2);
+	kd_expect_dto(a->test, p->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
+	kd_expect_dto(a->test, a->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+}
+
+static void again(struct kd_side *s)
+{
+	KD_ASSERT_OK(s->test, dat_ep_reset(s->ep));
+	kd_drain(s->conn_evd);
+	kd_drain(s->recv_evd);
+	kd_drain(s->req_evd);
+}
+
+/* ---- What is asked of the queue pair ------------------------------------------- */
+
+static struct {
+	int (*modify_qp)(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
+			 struct ib_udata *udata);
+	int err;
+	enum ib_qp_state at;
+	u8 traffic_class;
+} hook;
+
+static int hook_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
+			  struct ib_udata *udata)
+{
+	if (mask & IB_QP_AV)
+		hook.traffic_class = rdma_ah_read_grh(&attr->ah_attr)
+					->traffic_class;
+	if (hook.err && mask & IB_QP_STATE && attr->qp_state == hook.at)
+		return hook.err;
+	return hook.modify_qp(qp, attr, mask, udata);
+}
+
+static void unhook(void *data)
+{
+	struct ib_device *dev = data;
+
+	dev->ops.modify_qp = hook.modify_qp;
+	ib_device_put(dev);
+}
+
+static struct ib_device *find_device(struct kd_side *s)
+{
+	struct ib_device *dev;
+	char name[] = "xxx0";
+
+	memcpy(name, s->name, 4);
+	dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
+	KUNIT_ASSERT_NOT_NULL(s->test, dev);
+	return dev;
+}
+
+static void hook_device(struct kd_side *s)
+{
+	struct ib_device *dev = find_device(s);
+
+	memset(&hook, 0, sizeof(hook));
+	hook.modify_qp = dev->ops.modify_qp;
+	dev->ops.modify_qp = hook_modify_qp;
+	KUNIT_ASSERT_EQ(s->test, 0, kunit_add_action_or_reset(s->test, unhook,
+							      dev));
+}
+
+struct qos_case {
+	DAT_QOS qos;
+	u8 tos;
+};
+
+static const struct qos_case qos_cases[] = {
+	{ DAT_QOS_BEST_EFFORT, 0 },
+	{ DAT_QOS_HIGH_THROUGHPUT, 0x08 },
+	{ DAT_QOS_LOW_LATENCY, 0x10 },
+	{ DAT_QOS_ECONOMY, 0x20 },
+	{ DAT_QOS_PREMIUM, 0xb8 },
+};
+
+static void quality_of_service(struct kunit *test)
+{
+	struct pair pair = make_pair(test);
+	struct kd_side *a = pair.a, *p = pair.p;
+	const struct qos_case *c;
+	DAT_PROVIDER_ATTR prov;
+	u16 port = kd_port();
+
+	KD_ASSERT_OK(test, dat_ia_query(a->ia, NULL, 0, NULL,
+					DAT_PROVIDER_FIELD_ALL, &prov));
+	hook_device(a);
+	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
+	for (c = qos_cases; c < qos_cases + ARRAY_SIZE(qos_cases); c++) {
+		KUNIT_EXPECT_EQ(test, prov.dat_qos_supported & c->qos,
+				(int)c->qos);
+		KD_ASSERT_OK(test, connect(a, p, port, TIMEOUT, c->qos,
+					   DAT_CONNECT_DEFAULT_FLAG));
+		accept(a, p);
+		/* An iWARP connection has it from its socket. */
+		if (!kd_is_iwarp(a))
+			KUNIT_EXPECT_EQ(test, hook.traffic_class, c->tos);
+		kd_disconnect(a, p);
+		again(a);
+		again(p);
+	}
+}
+
+/* ---- What it refuses --------------------------------------------------------- */
+
+/* Whatever the device says, the answer is one that DAT has a meaning for. */
+static void I4_errors_of_the_device(struct kunit *test)
+{
+	const int errs[] = {
+		-ENOMEM, -EINVAL, -EIO, -ETIMEDOUT, -EBUSY, -ENODEV, -EPERM,
+		-EINTR, -EREMOTEIO, -EOPNOTSUPP, -ENOENT, -EACCES
+	};
+	struct pair pair = make_pair(test);
+	struct kd_side *a = pair.a, *p = pair.p;
+	u16 port = kd_port();
+	DAT_CR_HANDLE cr;
+	DAT_RETURN ret;
+	int i;
+
+	hook_device(a);
+	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
+	hook.at = IB_QPS_INIT;
+	for (i = 0; i < ARRAY_SIZE(errs); i++) {
+		hook.err = errs[i];
+		ret = connect(a, p, port, TIMEOUT, DAT_QOS_BEST_EFFORT, 0);
+		KUNIT_EXPECT_EQ_MSG(test, (u32)DAT_GET_TYPE(ret), (u32)
+				    (errs[i] == -EOPNOTSUPP ?
+				     DAT_MODEL_NOT_SUPPORTED :
+				     DAT_INSUFFICIENT_RESOURCES),
+				    "connect, %d", errs[i]);
+		KUNIT_EXPECT_EQ(test, (int)kd_state(a),
+				(int)DAT_EP_STATE_UNCONNECTED);
+	}
+	hook.err = 0;
+	KD_ASSERT_OK(test, connect(a, p, port, TIMEOUT, DAT_QOS_BEST_EFFORT,
+				   0));
+	cr = kd_expect_cr(p);
+	for (i = 0; i < ARRAY_SIZE(errs); i++) {
+		hook.err = errs[i];
+		ret = dat_cr_accept(cr, p->ep, 0, NULL);
+		KUNIT_EXPECT_EQ_MSG(test, (u32)DAT_GET_TYPE(ret), (u32)
+				    (errs[i] == -EOPNOTSUPP ?
+				     DAT_MODEL_NOT_SUPPORTED :
+				     DAT_INSUFFICIENT_RESOURCES),
+				    "accept, %d", errs[i]);
+		KUNIT_EXPECT_EQ(test, (int)kd_state(p),
+				(int)DAT_EP_STATE_UNCONNECTED);
+	}
+	/* Nothing has changed. */
+	hook.err = 0;
+	KD_ASSERT_OK(test, dat_cr_accept(cr, p->ep, 0, NULL));
+	kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
+			NULL);
+	kd_expect_event(test, p->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
+			NULL);
+	ping(a, p);
+}
+
+/* The device cannot go on when it is too late to say so in a return. */
+static void errors_of_the_device_later(struct kunit *test)
+{
+	struct pair pair = make_pair(test);
+	struct kd_side *a = pair.a, *p = pair.p;
+	u16 port = kd_port();
+	DAT_CR_HANDLE cr;
+
+	if (kd_is_iwarp(a))
+		kunit_skip(test, "the driver moves the QP by itself");
+	hook_device(a);
+	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
+	kd_connect_start(a, p, port);
+	cr = kd_expect_cr(p);
+	hook.at = IB_QPS_RTR;
+	hook.err = -EIO;
+	KD_ASSERT_OK(test, dat_cr_accept(cr, p->ep, 0, NULL));
+	kd_expect_event(test, p->conn_evd,
+			DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL);
+	KUNIT_EXPECT_EQ(test, (int)kd_state(p),
+			(int)DAT_EP_STATE_DISCONNECTED);
+	KUNIT_EXPECT_TRUE(test, kd_wait_state(a->ep,
+					      DAT_EP_STATE_DISCONNECTED));
+	kd_expect_no_event(test, p->conn_evd);
+}
+
+/* ---- Data before ESTABLISHED ------------------------------------------------------- */
+
+/*
+ * A device that keeps the last message of the handshake (RTU), so that the
+ * passive side hears of data first.
+ */
+static struct {
+	int (*post_send)(struct ib_qp *qp, const struct ib_send_wr *wr,
+			 const struct ib_send_wr **bad);
+	struct ib_qp *qp;		/* set once the message is kept */
+	struct ib_ud_wr wr;
+	struct ib_sge sge[2];
+} rtu;
+
+#define CM_RTU	0x0014
+
+static int rtu_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
+			 const struct ib_send_wr **bad)
+{
+	const struct ib_mad_hdr *mad;
+
+	if (qp->qp_type != IB_QPT_GSI || rtu.qp || wr->num_sge > 2)
+		return rtu.post_send(qp, wr, bad);
+	/* The addresses of a software device are the kernel's. */
+	mad = (void *)(uintptr_t)wr->sg_list[0].addr;
+	if (mad->mgmt_class != IB_MGMT_CLASS_CM ||
+	    mad->attr_id != cpu_to_be16(CM_RTU))
+		return rtu.post_send(qp, wr, bad);
+	rtu.wr = *ud_wr(wr);
+	memcpy(rtu.sge, wr->sg_list, wr->num_sge * sizeof(rtu.sge[0]));
+	rtu.wr.wr.sg_list = rtu.sge;
+	rtu.wr.wr.next = NULL;
+	rtu.qp = qp;
+	return 0;
+}
+
+static void rtu_release(void *data)
+{
+	struct ib_device *dev = data;
+
+	dev->ops.post_send = rtu.post_send;
+	if (rtu.qp)
+		rtu.post_send(rtu.qp, &rtu.wr.wr, NULL);
+	ib_device_put(dev);
+}
+
+static bool rtu_is_kept(void *data)
+{
+	return READ_ONCE(rtu.qp);
+}
+
+#define EARLY 8
+
+static void N3_data_before_established(struct kunit *test)
+{
+	struct pair pair = make_pair(test);
+	struct kd_side *a = pair.a, *p = pair.p;
+	struct ib_device *dev;
+	u16 port = kd_port();
+	DAT_COUNT n, span;
+	int i;
+
+	if (kd_is_iwarp(a))
+		kunit_skip(test, "the handshake has no third message");
+	memset(&rtu, 0, sizeof(rtu));
+	dev = find_device(a);
+	rtu.post_send = dev->ops.post_send;
+	dev->ops.post_send = rtu_post_send;
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, rtu_release,
+							   dev));
+	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
+	for (i = 0; i < EARLY + 2; i++)
+		kd_recv(p, i * 64, 64, i);
+	kd_connect_start(a, p, port);
+	KD_ASSERT_OK(test, dat_cr_accept(kd_expect_cr(p), p->ep, 0, NULL));
+	kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
+			NULL);
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(rtu_is_kept, NULL,
+					      KD_TIMEOUT_MS));
+	for (i = 0; i < EARLY; i++)
+		kd_send(a, 0, 64, i);
+	for (i = 0; i < EARLY; i++)
+		kd_expect_dto(test, a->req_evd, i, DAT_DTO_SUCCESS, NULL);
+	/* They are there, and nobody hears of them. */
+	KUNIT_EXPECT_EQ(test, (int)kd_state(p),
+			(int)DAT_EP_STATE_COMPLETION_PENDING);
+	kd_expect_no_event(test, p->recv_evd);
+	kd_expect_no_event(test, p->conn_evd);
+	KD_EXPECT_OK(test, dat_ep_recv_query(p->ep, &n, &span));
+	KUNIT_EXPECT_EQ(test, n, EARLY + 2);
+
+	kunit_release_action(test, rtu_release, dev);
+	kd_expect_event(test, p->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
+			NULL);
+	for (i = 0; i < EARLY; i++)
+		kd_expect_dto(test, p->recv_evd, i, DAT_DTO_SUCCESS, NULL);
+	kd_disconnect(a, p);
+	kd_expect_dto(test, p->recv_evd, EARLY, DAT_DTO_ERR_FLUSHED, NULL);
+}
+
+static struct kunit_case cm_device_cases[] = {
+	KUNIT_CASE_PARAM(quality_of_service, kd_gen_ia),
+	KUNIT_CASE_PARAM(I4_errors_of_the_device, kd_gen_ia),
+	KUNIT_CASE_PARAM(errors_of_the_device_later, kd_gen_ia),
+	KUNIT_CASE_PARAM(N3_data_before_established, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite cm_device_suite = {
+	.name = "kdapl-cm-device",
+	.test_cases = cm_device_cases,
+};
+
+kunit_test_suite(cm_device_suite);
+
+MODULE_DESCRIPTION("KUnit suite of kdapl.ko: connections and the device");
+MODULE_LICENSE("Dual BSD/GPL");
