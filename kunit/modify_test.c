@@ -515,6 +515,5 @@ static struct kunit_suite modify_suite = {
 
 kunit_test_suite(modify_suite);
 
-MODULE_IMPORT_NS(KDAPL_TEST);
 MODULE_DESCRIPTION("KUnit: modifying an Endpoint");
 MODULE_LICENSE("Dual BSD/GPL");

@@ -163,6 +163,26 @@ static void W3_in_the_call(struct kunit *test)
 	kd_expect_no_event(test, b->in->conn_evd);
 }
 
+/* The soft mark fires at once; the hard one is still looked after. */
+static void W3_soft_fires_in_the_call(struct kunit *test)
+{
+	struct rx_bench *b;
+	struct rx_link *link;
+
+	b = rx_open_on(test, *(const char * const *)test->param_value,
+		       (struct kd_opts) { .srq_len = 32, .polled = true });
+	link = rx_link(b);
+	rx_post(b, link, 8);
+	rx_deliver_n(b, link, 3);
+	set_wm(b, link, 1, 5);
+	rx_expect_soft(b, link);
+	/* Nobody looks from here on. */
+	KD_ASSERT_OK(test, rx_try_send(b, link));
+	KD_ASSERT_OK(test, rx_try_send(b, link));
+	KD_ASSERT_OK(test, rx_try_send(b, link));
+	wm_expect_broken(b, link);
+}
+
 /* Everything outstanding on both sides is flushed, in order. */
 static void W3_flushes(struct kunit *test)
 {
@@ -554,6 +574,7 @@ static struct kunit_case watermark_cases[] = {
 	KUNIT_CASE_PARAM(W2_unwatched, wm_gen_params),
 	KUNIT_CASE_PARAM(W3_hard, wm_gen_params),
 	KUNIT_CASE_PARAM(W3_in_the_call, wm_gen_params),
+	KUNIT_CASE_PARAM(W3_soft_fires_in_the_call, kd_gen_ia),
 	KUNIT_CASE_PARAM(W3_flushes, kd_gen_ia),
 	KUNIT_CASE_PARAM(W3_others_intact, kd_gen_ia),
 	KUNIT_CASE_PARAM(W3_independent_of_soft, wm_gen_params),

@@ -23,12 +23,12 @@ need_packages()
 			grep -qx installed || missing+=("$p")
 	done
 	[ ${#missing[@]} -eq 0 ] && return 0
-	echo "installing: ${missing[*]}"
 	if [ "$(id -u)" -ne 0 ]; then
 		echo "these packages are missing; install them as root:" \
 			"apt-get install ${missing[*]}" >&2
 		return 1
 	fi
+	echo "installing: ${missing[*]}"
 	export DEBIAN_FRONTEND=noninteractive
 	apt-get install -y -qq "${missing[@]}" >/dev/null 2>&1 ||
 		{ apt-get update -qq && apt-get install -y -qq "${missing[@]}"; } >/dev/null

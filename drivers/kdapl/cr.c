@@ -510,10 +510,31 @@ out:
 	return moved;
 }
 
+static DAT_RETURN kdapl_handoff(struct kdapl_cr *cr, struct kdapl_sp *sp)
+{
+	struct kdapl_cr *to = kdapl_cr_alloc(sp);
+
+	if (!to)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_MEMORY);
+	if (kdapl_cr_move(cr, to)) {
+		kdapl_cr_withdraw(cr);
+		kdapl_cr_drop_ep(cr);
+		kdapl_cr_forget(cr);
+		return DAT_SUCCESS;
+	}
+	/* The request did not come; there may be another one. */
+	kdapl_cr_return_ep(to, DAT_EP_STATE_RESERVED);
+	kdapl_obj_put(&to->obj);
+	return kdapl_cr_void(cr);
+}
+
 DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 {
-	DAT_RETURN ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	struct kdapl_cr *cr, *to;
+	DAT_RETURN ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				   DAT_RESOURCE_DEVICE);
+	struct kdapl_hca *hca;
+	struct kdapl_cr *cr;
 	struct kdapl_sp *sp;
 
 	might_sleep();
@@ -521,24 +542,16 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 	if (!cr)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	sp = kdapl_sp_find(cr->obj.ia, handoff);
-	if (!sp || sp == cr->sp)
-		goto out;
-	to = kdapl_cr_alloc(sp);
-	if (!to) {
-		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				DAT_RESOURCE_MEMORY);
-	} else if (kdapl_cr_move(cr, to)) {
-		kdapl_cr_withdraw(cr);
-		kdapl_cr_drop_ep(cr);
-		kdapl_cr_forget(cr);
-		ret = DAT_SUCCESS;
-	} else {
-		/* The request did not come; there may be another one. */
-		kdapl_cr_return_ep(to, DAT_EP_STATE_RESERVED);
-		kdapl_obj_put(&to->obj);
+	hca = cr->obj.ia->hca;
+	if (!sp || sp == cr->sp) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	} else if (kdapl_hca_enter(hca)) {
+		/* Removal must not find the new request before it is whole. */
+		ret = kdapl_handoff(cr, sp);
+		kdapl_hca_leave(hca);
+	} else if (READ_ONCE(cr->dead)) {
 		ret = kdapl_cr_void(cr);
 	}
-out:
 	if (sp)
 		kdapl_obj_put(&sp->obj);
 	kdapl_obj_put(&cr->obj);

@@ -57,10 +57,10 @@ const struct kdapl_modify_rule kdapl_modify_rules[] = {
 	RULE(EP_ATTR_NUM_PROVIDER_ATTR, QUIET),
 	RULE(EP_ATTR_PROVIDER_SPECIFIC_ATTR, QUIET),
 };
-EXPORT_SYMBOL_NS_GPL(kdapl_modify_rules, KDAPL_TEST);
+EXPORT_SYMBOL_GPL(kdapl_modify_rules);
 
 const unsigned int kdapl_modify_nrules = ARRAY_SIZE(kdapl_modify_rules);
-EXPORT_SYMBOL_NS_GPL(kdapl_modify_nrules, KDAPL_TEST);
+EXPORT_SYMBOL_GPL(kdapl_modify_nrules);
 
 /*
  * struct kdapl_modify - a change being made

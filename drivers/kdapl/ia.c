@@ -208,6 +208,19 @@ DAT_RETURN (dat_ia_openv)(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 }
 EXPORT_SYMBOL(dat_ia_openv);
 
+/* Tell the EVD for asynchronous events; false if the IA was closed meanwhile. */
+static bool kdapl_ia_async_handle(struct kdapl_ia *ia, DAT_EVD_HANDLE *handle)
+{
+	struct kdapl_evd *evd;
+
+	rcu_read_lock();
+	evd = READ_ONCE(ia->async_evd);
+	if (evd && handle)
+		*handle = kdapl_handle(&evd->obj);
+	rcu_read_unlock();
+	return evd;
+}
+
 DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 			DAT_IA_ATTR_MASK ia_attr_mask, DAT_IA_ATTR *ia_attr,
 			DAT_PROVIDER_ATTR_MASK provider_attr_mask,
@@ -239,9 +252,9 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 		}
 		kdapl_hca_leave(ia->hca);
 	}
+	if (ret == DAT_SUCCESS && !kdapl_ia_async_handle(ia, async_evd))
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 	if (ret == DAT_SUCCESS) {
-		if (async_evd)
-			*async_evd = kdapl_handle(&ia->async_evd->obj);
 		if (ia_attr_mask)
 			kdapl_ia_attr(ia, ia_attr);
 		if (provider_attr_mask)

@@ -35,7 +35,9 @@ void kdapl_ep_check_marks(struct kdapl_ep *ep, struct kdapl_later *later)
 	if (ep->soft_armed && ep->held > (u32)ep->soft && !ep->dying) {
 		ep->soft_armed = false;
 		kdapl_ep_set_marks(ep);
-		kdapl_ep_update_watch(ep, ep->recv_evd, ep->mark != U32_MAX);
+		/* Who arms the other mark starts to watch; this only ceases. */
+		if (ep->mark == U32_MAX)
+			kdapl_ep_update_watch(ep, ep->recv_evd, false);
 		trace_kdapl_soft_mark(ep);
 		kdapl_later_add(later, &ep->soft_event);
 	}

@@ -38,7 +38,9 @@ static enum kdapl_claim kdapl_lmr_try_claim(struct kdapl_lmr *lmr,
 	unsigned long flags;
 
 	spin_lock_irqsave(&lmr->lock, flags);
-	if (lmr->posting)
+	if (atomic_read(&lmr->obj.users) < 0)
+		ret = KDAPL_CLAIM_FREED;
+	else if (lmr->posting)
 		ret = KDAPL_CLAIM_STATE;
 	else if (bind && lmr->closing)
 		ret = KDAPL_CLAIM_PENDING;
@@ -116,6 +118,7 @@ static void kdapl_lmr_unclaim(struct kdapl_lmr *lmr, bool bind, DAT_RETURN ret)
 		lmr->pending--;
 		if (bind) {
 			lmr->bound = false;
+			lmr->rmr_context = 0;
 			WRITE_ONCE(lmr->valid, false);
 		} else {
 			lmr->closing = false;
@@ -169,7 +172,8 @@ void kdapl_lmr_recycle(struct work_struct *work)
 	if (!kdapl_hca_enter(lmr->obj.ia->hca))
 		goto out_put;
 	spin_lock_irqsave(&lmr->lock, flags);
-	replace = !lmr->pending && (lmr->stale || !lmr->mr);
+	replace = !lmr->pending && (lmr->stale || !lmr->mr) &&
+		  atomic_read(&lmr->obj.users) >= 0;
 	if (replace) {
 		mr = lmr->mr;
 		lmr->mr = NULL;

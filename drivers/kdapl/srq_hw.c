@@ -250,6 +250,8 @@ void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max)
 	srq->hw_max = max;
 	kdapl_srq_hw_feed(srq);
 	spin_unlock_irqrestore(&srq->lock, flags);
+	/* If nothing waits any more, completions need not be noticed. */
+	kdapl_srq_watch(srq);
 }
 
 /**
