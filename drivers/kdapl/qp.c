@@ -60,7 +60,9 @@ static int kdapl_qp_init(struct kdapl_ep *ep, struct rdma_cm_id *id)
  */
 static int kdapl_send_depth(struct kdapl_ep *ep)
 {
-	int max = ep->obj.ia->hca->attrs.max_qp_wr;
+	const struct ib_device_attr *limits = &ep->obj.ia->hca->attrs;
+	/* They complete on one CQ. */
+	int max = min(limits->max_qp_wr, limits->max_cqe);
 	int n = ep->attr.max_request_dtos;
 
 	return min(n + min(n, KDAPL_REBINDS), max);
