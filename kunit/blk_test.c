@@ -22,7 +22,7 @@ static void blk_identify(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(identify->size), FILE_SIZE);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(identify->block_size), 512);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(identify->flags), KBLK_VOLUME_CACHE);
-	KUNIT_EXPECT_NE(test, identify->max_discard, 0);
+	KUNIT_EXPECT_NE(test, le32_to_cpu(identify->max_discard), 0);
 	expect_serving(test);
 }
 
