@@ -167,6 +167,35 @@ static void rdma_read_integrity(struct kunit *test)
 	run_flow(test, true, 1, flow_read);
 }
 
+/* As much as two LMRs of each side hold, cut at different places. */
+static void send_of_1_mebibyte(struct kunit *test)
+{
+	struct pair pair = make_pair(test, NULL, true);
+	struct kd_buf *src[] = { kd_buf_alloc(pair.a, SZ_512K),
+				 kd_buf_alloc(pair.a, SZ_512K) };
+	struct kd_buf *dst[] = { kd_buf_alloc(pair.p, SZ_256K),
+				 kd_buf_alloc(pair.p, SZ_1M - SZ_256K) };
+	DAT_LMR_TRIPLET to[] = { kd_seg(dst[0], 0, SZ_256K),
+				 kd_seg(dst[1], 0, SZ_1M - SZ_256K) };
+	DAT_LMR_TRIPLET from[] = { kd_seg(src[0], 0, SZ_512K),
+				   kd_seg(src[1], 0, SZ_512K) };
+	DAT_EVENT event;
+
+	kd_fill(src[0]->va, SZ_512K, 1);
+	kd_fill(src[1]->va, SZ_512K, 2);
+	KD_ASSERT_OK(test, dat_ep_post_recv(pair.p->ep, 2, to, kd_cookie(1),
+					    0));
+	KD_ASSERT_OK(test, dat_ep_post_send(pair.a->ep, 2, from, kd_cookie(2),
+					    0));
+	kd_expect_dto(test, pair.p->recv_evd, 1, DAT_DTO_SUCCESS, &event);
+	KUNIT_EXPECT_EQ(test, (size_t)SZ_1M, event.event_data
+			.dto_completion_event_data.transfered_length);
+	kd_expect_dto(test, pair.a->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	KUNIT_EXPECT_MEMEQ(test, dst[0]->va, src[0]->va, SZ_256K);
+	KUNIT_EXPECT_MEMEQ(test, dst[1]->va, src[0]->va + SZ_256K, SZ_256K);
+	KUNIT_EXPECT_MEMEQ(test, dst[1]->va + SZ_256K, src[1]->va, SZ_512K);
+}
+
 static void empty_message(struct kunit *test)
 {
 	struct pair pair = make_pair(test, NULL, true);
@@ -490,6 +519,7 @@ static struct kunit_case dto_cases[] = {
 	KUNIT_CASE_PARAM(send_integrity, kd_gen_ia),
 	KUNIT_CASE_PARAM(rdma_write_integrity, kd_gen_ia),
 	KUNIT_CASE_PARAM(rdma_read_integrity, kd_gen_ia),
+	KUNIT_CASE_PARAM(send_of_1_mebibyte, kd_gen_ia),
 	KUNIT_CASE_PARAM(empty_message, kd_gen_ia),
 	KUNIT_CASE_PARAM(L1_segments_are_checked, kd_gen_ia),
 	KUNIT_CASE_PARAM(post_arguments, kd_gen_ia),
