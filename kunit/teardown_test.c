@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Freeing things (contract C5): what is in use cannot be freed and says so, an IA
- * closes gracefully only when it is empty, and abruptly with all that is in it.
+ * Freeing things (contract C4, C5): what is in use cannot be freed and says by
+ * whom, an IA closes gracefully only when it is empty, and upcalls that free each
+ * other's EVDs do not wait for each other.
  */
+#include <linux/completion.h>
 #include <linux/in.h>
 #include <linux/module.h>
 #include <linux/net.h>
@@ -204,12 +206,114 @@ static void close_abruptly(struct kunit *test)
 	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, dat_pz_free(s->pz));
 }
 
+/* ---- Upcalls that free each other's EVDs ------------------------------------------- */
+
+struct crossing {
+	struct completion in[2];
+	DAT_EVD_HANDLE evd[2];
+	DAT_IA_HANDLE ia[2];
+	DAT_RETURN ret[2];
+	enum { FREE, TEARDOWN, CLOSE } what;
+};
+
+struct crossing_side {
+	struct crossing *c;
+	int mine;
+};
+
+static void crossing_hook(struct kd_recorder *rec, const DAT_EVENT *event,
+			  DAT_BOOLEAN more)
+{
+	struct crossing_side *side = rec->priv;
+	struct crossing *c = side->c;
+	int other = !side->mine;
+
+	complete(&c->in[side->mine]);
+	wait_for_completion_timeout(&c->in[other],
+				    msecs_to_jiffies(KD_TIMEOUT_MS));
+	switch (c->what) {
+	case FREE:
+		c->ret[side->mine] = dat_evd_free(c->evd[other]);
+		break;
+	case TEARDOWN:
+		c->ret[side->mine] =
+			dat_evd_modify_upcall(c->evd[other],
+					      DAT_UPCALL_TEARDOWN,
+					      DAT_UPCALL_SAME,
+					      DAT_UPCALL_INVOC_NEW);
+		break;
+	default:
+		c->ret[side->mine] = dat_ia_close(c->ia[other],
+						  DAT_CLOSE_ABRUPT_FLAG);
+		break;
+	}
+}
+
+/* One of them wins, the other one is told that it cannot be. */
+static void cross(struct kunit *test, struct kd_side *s[2], int what)
+{
+	const DAT_EVENT soft = { .event_number = DAT_SOFTWARE_EVENT };
+	struct crossing *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct crossing_side *side;
+	struct kd_recorder *rec[2];
+	DAT_RETURN_TYPE type[2];
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	side = kunit_kcalloc(test, 2, sizeof(*side), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, side);
+	c->what = what;
+	for (i = 0; i < 2; i++) {
+		init_completion(&c->in[i]);
+		side[i] = (struct crossing_side) { c, i };
+		rec[i] = kd_recorder(test);
+		rec[i]->hook = crossing_hook;
+		rec[i]->priv = &side[i];
+		c->ia[i] = s[i]->ia;
+		c->evd[i] = kd_recorded_evd(s[i], DAT_EVD_SOFTWARE_FLAG, 8,
+					    DAT_UPCALL_SINGLE_INSTANCE, rec[i]);
+	}
+	for (i = 0; i < 2; i++)
+		KD_ASSERT_OK(test, dat_evd_post_se(c->evd[i], &soft));
+	KUNIT_ASSERT_TRUE(test, kd_wait_calls(rec[0], 1));
+	KUNIT_ASSERT_TRUE(test, kd_wait_calls(rec[1], 1));
+	for (i = 0; i < 2; i++)
+		type[i] = DAT_GET_TYPE(c->ret[i]);
+	KUNIT_EXPECT_EQ(test, (u32)min(type[0], type[1]), (u32)DAT_SUCCESS);
+	KUNIT_EXPECT_EQ(test, (u32)max(type[0], type[1]),
+			(u32)DAT_INVALID_STATE);
+	for (i = 0; i < 2; i++)
+		if (what == CLOSE && type[!i] == DAT_SUCCESS)
+			s[i]->ia = NULL;
+}
+
+static void C4_upcalls_free_each_other(struct kunit *test)
+{
+	struct kd_side *s[2] = { kd_open_param(test) };
+	int i;
+
+	s[1] = s[0];
+	for (i = 0; i < 4; i++) {
+		cross(test, s, FREE);
+		cross(test, s, TEARDOWN);
+	}
+}
+
+static void C4_upcalls_close_each_other(struct kunit *test)
+{
+	struct kd_side *s[2] = { kd_open_param(test), kd_open_param(test) };
+
+	cross(test, s, CLOSE);
+}
+
 static struct kunit_case teardown_cases[] = {
 	KUNIT_CASE_PARAM(pz_in_use, kd_gen_ia),
 	KUNIT_CASE_PARAM(evd_in_use, kd_gen_ia),
 	KUNIT_CASE_PARAM(srq_in_use, kd_gen_ia),
 	KUNIT_CASE_PARAM(close_gracefully, kd_gen_ia),
 	KUNIT_CASE_PARAM(close_abruptly, kd_gen_ia),
+	KUNIT_CASE_PARAM(C4_upcalls_free_each_other, kd_gen_ia),
+	KUNIT_CASE_PARAM(C4_upcalls_close_each_other, kd_gen_ia),
 	{}
 };
 

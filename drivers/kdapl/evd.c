@@ -631,12 +631,13 @@ static void kdapl_evd_void_requests(struct kdapl_evd *evd)
 DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_upcall_wait wait;
 	struct kdapl_evd *evd;
 
 	evd = kdapl_obj_get(evd_handle, DAT_HANDLE_TYPE_EVD);
 	if (!evd)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	if (kdapl_upcall_is_mine(evd)) {
+	if (!kdapl_upcall_wait_begin(&wait, evd, NULL)) {
 		kdapl_obj_put(&evd->obj);
 		return DAT_ERROR(DAT_INVALID_STATE,
 				 DAT_INVALID_STATE_EVD_IN_USE);
@@ -654,6 +655,7 @@ DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 		kdapl_evd_void_requests(evd);
 		kdapl_obj_put(&evd->obj);
 	}
+	kdapl_upcall_wait_end(&wait);
 	kdapl_obj_put(&evd->obj);
 	return ret;
 }

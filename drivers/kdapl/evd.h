@@ -107,6 +107,7 @@ struct kdapl_evd {
 	struct task_struct *upcaller;	/* in an upcall now */
 	struct irq_poll iop;
 	struct work_struct work;
+	unsigned long dispatch;		/* is it queued? */
 	u32 soft_total;
 	struct kdapl_async overflow;
 };
@@ -160,7 +161,19 @@ void kdapl_upcall_cleanup(void);
 void kdapl_upcall_init(struct kdapl_evd *evd);
 void kdapl_upcall_schedule(struct kdapl_evd *evd);
 void kdapl_upcall_stop(struct kdapl_evd *evd);
-bool kdapl_upcall_is_mine(struct kdapl_evd *evd);
+
+/* A task that waits for upcalls of an EVD, or of all of an IA, to end: upcall.c. */
+struct kdapl_upcall_wait {
+	struct list_head link;
+	struct task_struct *task;
+	struct kdapl_evd *evd;
+	struct kdapl_ia *ia;
+	bool leads_here;
+};
+
+bool kdapl_upcall_wait_begin(struct kdapl_upcall_wait *wait,
+			     struct kdapl_evd *evd, struct kdapl_ia *ia);
+void kdapl_upcall_wait_end(struct kdapl_upcall_wait *wait);
 
 void kdapl_cq_look_work(struct work_struct *work);
 int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later);

@@ -328,22 +328,6 @@ static bool kdapl_ia_in_use(struct kdapl_ia *ia)
 	return false;
 }
 
-/* Is the caller inside an upcall of one of the IA's EVDs? */
-static bool kdapl_ia_upcall_is_mine(struct kdapl_ia *ia)
-{
-	struct kdapl_obj *obj;
-	unsigned long flags;
-	bool mine = false;
-
-	spin_lock_irqsave(&ia->lock, flags);
-	list_for_each_entry(obj, &ia->objs, ia_link)
-		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EVD)
-			mine |= kdapl_upcall_is_mine(container_of(obj,
-						struct kdapl_evd, obj));
-	spin_unlock_irqrestore(&ia->lock, flags);
-	return mine;
-}
-
 /* Also one that serves another IA, which keeps it but gets no upcall. */
 static void kdapl_ia_free_evd(struct kdapl_evd *evd)
 {
@@ -500,25 +484,29 @@ static DAT_RETURN kdapl_ia_close_begin(struct kdapl_ia *ia, bool graceful)
 
 DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 {
-	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_upcall_wait wait;
 	struct kdapl_ia *ia;
+	DAT_RETURN ret;
 
 	ia = kdapl_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
 	if (!ia)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+	if (flags != DAT_CLOSE_ABRUPT_FLAG &&
+	    flags != DAT_CLOSE_GRACEFUL_FLAG) {
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	else if (kdapl_ia_upcall_is_mine(ia))
-		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
-	if (ret != DAT_SUCCESS)
 		goto out;
-
+	}
+	if (!kdapl_upcall_wait_begin(&wait, NULL, ia)) {
+		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
+		goto out;
+	}
 	might_sleep();
 	ret = kdapl_ia_close_begin(ia, flags == DAT_CLOSE_GRACEFUL_FLAG);
 	if (ret == DAT_SUCCESS) {
 		kdapl_ia_finish(ia);
 		kdapl_obj_put(&ia->obj);
 	}
+	kdapl_upcall_wait_end(&wait);
 out:
 	kdapl_obj_put(&ia->obj);
 	return ret;

@@ -13,10 +13,14 @@
  * needs arrivals to be noticed (an armed watermark, a possible overflow) and
  * moves completions from the device to the list.
  */
+#include <linux/wait_bit.h>
 #include "kdapl.h"
 #include "trace.h"
 
-#define KDAPL_UPCALL_BUDGET 64
+#define KDAPL_UPCALL_BUDGET	64
+
+/* Bits of evd->dispatch */
+#define KDAPL_UPCALL_QUEUED	0
 
 static struct workqueue_struct *kdapl_upcall_wq;
 
@@ -91,10 +95,17 @@ static int kdapl_upcall_softirq(struct irq_poll *iop, int budget)
 static void kdapl_upcall_work(struct work_struct *work)
 {
 	struct kdapl_evd *evd = container_of(work, struct kdapl_evd, work);
+	bool again;
 
-	if (kdapl_upcall_run(evd, KDAPL_UPCALL_BUDGET) == KDAPL_UPCALL_BUDGET ||
-	    kdapl_cq_arm(evd))
-		queue_work(kdapl_upcall_wq, &evd->work);
+	clear_bit(KDAPL_UPCALL_QUEUED, &evd->dispatch);
+	again = kdapl_upcall_run(evd, KDAPL_UPCALL_BUDGET) ==
+			KDAPL_UPCALL_BUDGET || kdapl_cq_arm(evd);
+	/* kdapl_upcall_run() has cleared upcaller: kdapl_upcall_wait_work(). */
+	smp_mb();
+	wake_up_var(&evd->upcaller);
+	if (again)
+		kdapl_upcall_schedule(evd);
+	kdapl_obj_put(&evd->obj);
 }
 
 void kdapl_upcall_init(struct kdapl_evd *evd)
@@ -103,13 +114,27 @@ void kdapl_upcall_init(struct kdapl_evd *evd)
 	INIT_WORK(&evd->work, kdapl_upcall_work);
 }
 
-/* Let the dispatcher run. Any context. */
+/*
+ * Let the dispatcher run. Any context. A queued work item has a reference, so
+ * nobody has to wait for it, and it may come to run for nothing.
+ */
 void kdapl_upcall_schedule(struct kdapl_evd *evd)
 {
 	if (evd->softirq)
 		irq_poll_sched(&evd->iop);
-	else if (!READ_ONCE(evd->stopped))
+	else if (!READ_ONCE(evd->stopped) &&
+		 !test_and_set_bit(KDAPL_UPCALL_QUEUED, &evd->dispatch) &&
+		 kref_get_unless_zero(&evd->obj.ref))
 		queue_work(kdapl_upcall_wq, &evd->work);
+}
+
+/*
+ * Wait for a running upcall in process context. Not by flush_work(): lockdep takes
+ * the work items of all EVDs for one, and an upcall may wait for another EVD's.
+ */
+static void kdapl_upcall_wait_work(struct kdapl_evd *evd)
+{
+	wait_var_event(&evd->upcaller, !READ_ONCE(evd->upcaller));
 }
 
 /* No upcall runs or starts from the return of this function on. */
@@ -129,13 +154,95 @@ void kdapl_upcall_stop(struct kdapl_evd *evd)
 	mutex_unlock(&evd->stop_mutex);
 	/* Not under the mutex: an upcall may stop those of another EVD. */
 	if (!evd->softirq)
-		cancel_work_sync(&evd->work);
+		kdapl_upcall_wait_work(evd);
 }
 
-/* Are we inside an upcall of this EVD? */
-bool kdapl_upcall_is_mine(struct kdapl_evd *evd)
+/* Who waits for upcalls to end; most often nobody. */
+static LIST_HEAD(kdapl_upcall_waits);
+static DEFINE_SPINLOCK(kdapl_upcall_waits_lock);
+
+/* Would an upcall that runs now, of this EVD, wait for the caller? */
+static bool kdapl_upcall_leads_here(struct kdapl_evd *evd)
 {
-	return READ_ONCE(evd->upcaller) == current;
+	struct task_struct *task = READ_ONCE(evd->upcaller);
+	struct kdapl_upcall_wait *wait;
+
+	/* One in softirq waits for nothing, whatever its task was doing. */
+	if (!task || task == current || evd->softirq)
+		return task == current;
+	list_for_each_entry(wait, &kdapl_upcall_waits, link)
+		if (wait->task == task && wait->leads_here)
+			return true;
+	return false;
+}
+
+static bool kdapl_upcall_wait_leads(struct kdapl_upcall_wait *wait)
+{
+	struct kdapl_ia *ia = wait->ia;
+	struct kdapl_obj *obj;
+	bool leads = false;
+
+	if (wait->evd)
+		return kdapl_upcall_leads_here(wait->evd);
+	spin_lock(&ia->lock);
+	list_for_each_entry(obj, &ia->objs, ia_link)
+		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EVD)
+			leads |= kdapl_upcall_leads_here(container_of(obj,
+						struct kdapl_evd, obj));
+	spin_unlock(&ia->lock);
+	return leads;
+}
+
+/**
+ * kdapl_upcall_wait_begin - before waiting for upcalls to end
+ * @wait: on the stack of the caller
+ * @evd: whose upcalls will be waited for; referenced
+ * @ia: if @evd is NULL: those of all EVDs of this one; referenced
+ *
+ * Two upcalls that free each other's EVD must not both wait.
+ *
+ * Context: Any; but only process context can wait.
+ * Return: false if the wait would not end, because an upcall in question is the
+ * caller's own, or waits for the caller's, by any number of steps.
+ */
+bool kdapl_upcall_wait_begin(struct kdapl_upcall_wait *wait,
+			     struct kdapl_evd *evd, struct kdapl_ia *ia)
+{
+	struct kdapl_upcall_wait *other;
+	unsigned long flags;
+	bool more, ok;
+
+	wait->task = current;
+	wait->evd = evd;
+	wait->ia = ia;
+	wait->leads_here = false;
+	spin_lock_irqsave(&kdapl_upcall_waits_lock, flags);
+	list_for_each_entry(other, &kdapl_upcall_waits, link)
+		other->leads_here = false;
+	do {
+		more = false;
+		list_for_each_entry(other, &kdapl_upcall_waits, link) {
+			if (!other->leads_here &&
+			    kdapl_upcall_wait_leads(other)) {
+				other->leads_here = true;
+				more = true;
+			}
+		}
+	} while (more);
+	ok = !kdapl_upcall_wait_leads(wait);
+	if (ok)
+		list_add(&wait->link, &kdapl_upcall_waits);
+	spin_unlock_irqrestore(&kdapl_upcall_waits_lock, flags);
+	return ok;
+}
+
+void kdapl_upcall_wait_end(struct kdapl_upcall_wait *wait)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&kdapl_upcall_waits_lock, flags);
+	list_del(&wait->link);
+	spin_unlock_irqrestore(&kdapl_upcall_waits_lock, flags);
 }
 
 static DAT_RETURN kdapl_upcall_check(struct kdapl_evd *evd,
@@ -164,11 +271,11 @@ static DAT_RETURN kdapl_upcall_check(struct kdapl_evd *evd,
 	return DAT_SUCCESS;
 }
 
-/* Wait for a running dispatcher; it may run again afterwards. */
+/* Wait for a running upcall; the dispatcher may run again afterwards. */
 static void kdapl_upcall_wait(struct kdapl_evd *evd)
 {
 	if (!evd->softirq) {
-		flush_work(&evd->work);
+		kdapl_upcall_wait_work(evd);
 		return;
 	}
 	mutex_lock(&evd->stop_mutex);
@@ -188,6 +295,8 @@ DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 				   DAT_UPCALL_FLAG upcall_flag,
 				   struct module *owner)
 {
+	bool teardown = upcall_policy == DAT_UPCALL_TEARDOWN;
+	struct kdapl_upcall_wait wait;
 	struct kdapl_evd *evd;
 	unsigned long flags;
 	DAT_RETURN ret;
@@ -195,15 +304,14 @@ DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 	evd = kdapl_obj_get(evd_handle, DAT_HANDLE_TYPE_EVD);
 	if (!evd)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	if (kdapl_upcall_is_mine(evd)) {
-		/* Would wait for itself, here or (TEARDOWN) below. */
-		ret = DAT_ERROR(DAT_INVALID_STATE,
-				DAT_INVALID_STATE_EVD_IN_USE);
-		if (upcall_policy == DAT_UPCALL_TEARDOWN)
-			goto out;
-	} else {
-		might_sleep();
+	if (teardown && !kdapl_upcall_wait_begin(&wait, evd, NULL)) {
+		kdapl_obj_put(&evd->obj);
+		return DAT_ERROR(DAT_INVALID_STATE,
+				 DAT_INVALID_STATE_EVD_IN_USE);
 	}
+	/* An upcall may change its own EVD, and be in softirq. */
+	if (READ_ONCE(evd->upcaller) != current)
+		might_sleep();
 
 	ret = kdapl_upcall_check(evd, upcall_policy, upcall, upcall_flag);
 	if (ret != DAT_SUCCESS)
@@ -225,11 +333,13 @@ DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 	evd->wake = upcall_flag == DAT_UPCALL_INVOC_ANY;
 	spin_unlock_irqrestore(&evd->lock, flags);
 
-	if (upcall_policy == DAT_UPCALL_TEARDOWN)
+	if (teardown)
 		kdapl_upcall_wait(evd);
 	else
 		kdapl_upcall_schedule(evd);
 out:
+	if (teardown)
+		kdapl_upcall_wait_end(&wait);
 	kdapl_obj_put(&evd->obj);
 	return ret;
 }
