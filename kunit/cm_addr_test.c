@@ -13,20 +13,6 @@
 
 #define TIMEOUT	(5 * USEC_PER_SEC)
 
-struct pair {
-	struct kd_side *a;
-	struct kd_side *p;
-};
-
-static struct pair make_pair(struct kunit *test)
-{
-	struct pair pair = { kd_open_param(test), kd_open_param(test) };
-
-	kd_setup(pair.a, NULL);
-	kd_setup(pair.p, NULL);
-	return pair;
-}
-
 /* The addresses that scripts/uml-init gives the first device of each kind. */
 static struct sockaddr_in v4(struct kd_side *s, u8 host)
 {
@@ -64,14 +50,14 @@ static bool same_v4(DAT_IA_ADDRESS_PTR addr, const struct sockaddr_in *want)
 	       in->sin_addr.s_addr == want->sin_addr.s_addr;
 }
 
-static void connect_to(struct pair *c, void *addr, u16 port)
+static void connect_to(struct kd_pair *c, void *addr, u16 port)
 {
 	KD_ASSERT_OK(c->a->test, dat_ep_connect(c->a->ep, addr, port, TIMEOUT,
 						0, NULL, DAT_QOS_BEST_EFFORT,
 						0));
 }
 
-static DAT_CR_ARRIVAL_EVENT_DATA expect_request(struct pair *c)
+static DAT_CR_ARRIVAL_EVENT_DATA expect_request(struct kd_pair *c)
 {
 	DAT_EVENT event = { };
 
@@ -84,7 +70,7 @@ static DAT_CR_ARRIVAL_EVENT_DATA expect_request(struct pair *c)
  * Somebody listens there on another address. The InfiniBand CM does not know
  * addresses; its RDMA user there says no, and that is what is heard.
  */
-static void expect_nobody(struct pair *c)
+static void expect_nobody(struct kd_pair *c)
 {
 	DAT_EVENT event = { };
 
@@ -98,7 +84,7 @@ static void expect_nobody(struct pair *c)
 	KUNIT_EXPECT_EQ(c->a->test, kd_drain(c->p->cr_evd), 0);
 }
 
-static void accept(struct pair *c, DAT_CR_HANDLE cr)
+static void accept(struct kd_pair *c, DAT_CR_HANDLE cr)
 {
 	KD_ASSERT_OK(c->a->test, dat_cr_accept(cr, c->p->ep, 0, NULL));
 	kd_expect_event(c->a->test, c->a->conn_evd,
@@ -107,7 +93,7 @@ static void accept(struct pair *c, DAT_CR_HANDLE cr)
 			DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
 }
 
-static void ping_and_end(struct pair *c)
+static void ping_and_end(struct kd_pair *c)
 {
 	struct kunit *test = c->a->test;
 
@@ -122,7 +108,7 @@ static void ping_and_end(struct pair *c)
 
 static void ipv6(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	struct sockaddr_in6 to = v6(c.p);
 	DAT_CR_ARRIVAL_EVENT_DATA req;
 	u16 port = kd_port();
@@ -152,7 +138,7 @@ static void ipv6(struct kunit *test)
 
 static void ipv6_private_data(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	struct sockaddr_in6 to = v6(c.p);
 	DAT_CR_ARRIVAL_EVENT_DATA req;
 	u16 port = kd_port();
@@ -174,7 +160,7 @@ static void ipv6_private_data(struct kunit *test)
 /* One service point, reached by either family. */
 static void both_families(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	struct sockaddr_in6 six = v6(c.p);
 	struct sockaddr_in four = v4(c.p, 1);
 	DAT_CR_ARRIVAL_EVENT_DATA req;
@@ -197,7 +183,7 @@ static void both_families(struct kunit *test)
 static void csp_ipv6(struct kunit *test)
 {
 	DAT_COMM comm = { AF_INET6, SOCK_STREAM, IPPROTO_TCP };
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	struct sockaddr_in6 at = v6(c.p);
 	struct sockaddr_in four = v4(c.p, 1);
 	DAT_CR_ARRIVAL_EVENT_DATA req;
@@ -268,7 +254,7 @@ static bool listens_there(void *data)
 
 static void second_address(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	struct listen l = { .p = c.p, .at = v4(c.p, 7) };
 	struct sockaddr_in one = v4(c.p, 1), two = v4(c.p, 7);
 	DAT_CR_ARRIVAL_EVENT_DATA req;
@@ -308,7 +294,7 @@ static void N2_same_port_on_two_ias(struct kunit *test)
 {
 	struct kd_side *first = kd_open_param(test), *second, *a;
 	u16 port = kd_port();
-	struct pair c;
+	struct kd_pair c;
 
 	second = kd_open(test, kd_is_iwarp(first) ? "siw1/1" : "rxe1/1");
 	a = kd_open(test, second->name);
@@ -317,7 +303,7 @@ static void N2_same_port_on_two_ias(struct kunit *test)
 	kd_setup(a, NULL);
 	kd_psp(first, port, DAT_PSP_CONSUMER_FLAG);
 	kd_psp(second, port, DAT_PSP_CONSUMER_FLAG);
-	c = (struct pair) { a, second };
+	c = (struct kd_pair) { a, second };
 	connect_to(&c, second->addr, port);
 	accept(&c, expect_request(&c).cr_handle);
 	ping_and_end(&c);

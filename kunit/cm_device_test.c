@@ -6,56 +6,7 @@
 #include <linux/module.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_verbs.h>
-#include "fixture.h"
-
-#define TIMEOUT	(5 * USEC_PER_SEC)
-
-struct pair {
-	struct kd_side *a;
-	struct kd_side *p;
-};
-
-static struct pair make_pair(struct kunit *test)
-{
-	struct pair pair = { kd_open_param(test), kd_open_param(test) };
-
-	kd_setup(pair.a, NULL);
-	kd_setup(pair.p, NULL);
-	return pair;
-}
-
-static DAT_RETURN connect(struct kd_side *a, struct kd_side *p, u16 port,
-			  DAT_TIMEOUT timeout, DAT_QOS qos,
-			  DAT_CONNECT_FLAGS flags)
-{
-	return dat_ep_connect(a->ep, p->addr, port, timeout, 0, NULL, qos,
-			      flags);
-}
-
-static void accept(struct kd_side *a, struct kd_side *p)
-{
-	KD_ASSERT_OK(a->test, dat_cr_accept(kd_expect_cr(p), p->ep, 0, NULL));
-	kd_expect_event(a->test, a->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
-			NULL);
-	kd_expect_event(a->test, p->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
-			NULL);
-}
-
-static void ping(struct kd_side *a, struct kd_side *p)
-{
-	kd_recv(p, 0, 64, 1);
-	kd_send(a, 0, 64, 2);
-	kd_expect_dto(a->test, p->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
-	kd_expect_dto(a->test, a->req_evd, 2, DAT_DTO_SUCCESS, NULL);
-}
-
-static void again(struct kd_side *s)
-{
-	KD_ASSERT_OK(s->test, dat_ep_reset(s->ep));
-	kd_drain(s->conn_evd);
-	kd_drain(s->recv_evd);
-	kd_drain(s->req_evd);
-}
+#include "cm_fixture.h"
 
 /* ---- What is asked of the queue pair ------------------------------------------- */
 
@@ -123,7 +74,7 @@ static const struct qos_case qos_cases[] = {
 
 static void quality_of_service(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	const struct qos_case *c;
 	DAT_PROVIDER_ATTR prov;
@@ -136,15 +87,15 @@ static void quality_of_service(struct kunit *test)
 	for (c = qos_cases; c < qos_cases + ARRAY_SIZE(qos_cases); c++) {
 		KUNIT_EXPECT_EQ(test, prov.dat_qos_supported & c->qos,
 				(int)c->qos);
-		KD_ASSERT_OK(test, connect(a, p, port, TIMEOUT, c->qos,
-					   DAT_CONNECT_DEFAULT_FLAG));
-		accept(a, p);
+		KD_ASSERT_OK(test, cm_connect(a, p, port, CM_TIMEOUT, c->qos,
+					      DAT_CONNECT_DEFAULT_FLAG));
+		cm_accept(a, p);
 		/* An iWARP connection has it from its socket. */
 		if (!kd_is_iwarp(a))
 			KUNIT_EXPECT_EQ(test, hook.traffic_class, c->tos);
 		kd_disconnect(a, p);
-		again(a);
-		again(p);
+		cm_again(a);
+		cm_again(p);
 	}
 }
 
@@ -157,7 +108,7 @@ static void I4_errors_of_the_device(struct kunit *test)
 		-ENOMEM, -EINVAL, -EIO, -ETIMEDOUT, -EBUSY, -ENODEV, -EPERM,
 		-EINTR, -EREMOTEIO, -EOPNOTSUPP, -ENOENT, -EACCES
 	};
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	u16 port = kd_port();
 	DAT_CR_HANDLE cr;
@@ -169,7 +120,7 @@ static void I4_errors_of_the_device(struct kunit *test)
 	hook.at = IB_QPS_INIT;
 	for (i = 0; i < ARRAY_SIZE(errs); i++) {
 		hook.err = errs[i];
-		ret = connect(a, p, port, TIMEOUT, DAT_QOS_BEST_EFFORT, 0);
+		ret = cm_connect(a, p, port, CM_TIMEOUT, DAT_QOS_BEST_EFFORT, 0);
 		KUNIT_EXPECT_EQ_MSG(test, (u32)DAT_GET_TYPE(ret), (u32)
 				    (errs[i] == -EOPNOTSUPP ?
 				     DAT_MODEL_NOT_SUPPORTED :
@@ -179,8 +130,8 @@ static void I4_errors_of_the_device(struct kunit *test)
 				(int)DAT_EP_STATE_UNCONNECTED);
 	}
 	hook.err = 0;
-	KD_ASSERT_OK(test, connect(a, p, port, TIMEOUT, DAT_QOS_BEST_EFFORT,
-				   0));
+	KD_ASSERT_OK(test, cm_connect(a, p, port, CM_TIMEOUT, DAT_QOS_BEST_EFFORT,
+				      0));
 	cr = kd_expect_cr(p);
 	for (i = 0; i < ARRAY_SIZE(errs); i++) {
 		hook.err = errs[i];
@@ -200,13 +151,13 @@ static void I4_errors_of_the_device(struct kunit *test)
 			NULL);
 	kd_expect_event(test, p->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
 			NULL);
-	ping(a, p);
+	cm_ping(a, p);
 }
 
 /* The device cannot go on when it is too late to say so in a return. */
 static void errors_of_the_device_later(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	u16 port = kd_port();
 	DAT_CR_HANDLE cr;
@@ -284,7 +235,7 @@ static bool rtu_is_kept(void *data)
 
 static void N3_data_before_established(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	struct ib_device *dev;
 	u16 port = kd_port();

@@ -6,62 +6,13 @@
 #include <linux/in.h>
 #include <linux/jiffies.h>
 #include <linux/module.h>
-#include "fixture.h"
-
-#define TIMEOUT	(5 * USEC_PER_SEC)
-
-struct pair {
-	struct kd_side *a;
-	struct kd_side *p;
-};
-
-static struct pair make_pair(struct kunit *test)
-{
-	struct pair pair = { kd_open_param(test), kd_open_param(test) };
-
-	kd_setup(pair.a, NULL);
-	kd_setup(pair.p, NULL);
-	return pair;
-}
-
-static DAT_RETURN connect(struct kd_side *a, struct kd_side *p, u16 port,
-			  DAT_TIMEOUT timeout, DAT_QOS qos,
-			  DAT_CONNECT_FLAGS flags)
-{
-	return dat_ep_connect(a->ep, p->addr, port, timeout, 0, NULL, qos,
-			      flags);
-}
-
-static void accept(struct kd_side *a, struct kd_side *p)
-{
-	KD_ASSERT_OK(a->test, dat_cr_accept(kd_expect_cr(p), p->ep, 0, NULL));
-	kd_expect_event(a->test, a->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
-			NULL);
-	kd_expect_event(a->test, p->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
-			NULL);
-}
-
-static void ping(struct kd_side *a, struct kd_side *p)
-{
-	kd_recv(p, 0, 64, 1);
-	kd_send(a, 0, 64, 2);
-	kd_expect_dto(a->test, p->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
-	kd_expect_dto(a->test, a->req_evd, 2, DAT_DTO_SUCCESS, NULL);
-}
-
-static void again(struct kd_side *s)
-{
-	KD_ASSERT_OK(s->test, dat_ep_reset(s->ep));
-	kd_drain(s->conn_evd);
-	kd_drain(s->recv_evd);
-	kd_drain(s->req_evd);
-}
+#include "cm_fixture.h"
 
 /* ---- dat_ep_dup_connect ------------------------------------------------------- */
 
 static void dup_connect(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	DAT_EP_HANDLE first = a->ep, second;
 	DAT_EP_PARAM one, two;
@@ -72,12 +23,12 @@ static void dup_connect(struct kunit *test)
 
 	kd_fill(hello, sizeof(hello), 1);
 	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
-	KD_ASSERT_OK(test, connect(a, p, port, TIMEOUT, DAT_QOS_BEST_EFFORT,
-				   DAT_CONNECT_MULTIPATH_REQUESTED_FLAG));
-	accept(a, p);
+	KD_ASSERT_OK(test, cm_connect(a, p, port, CM_TIMEOUT, DAT_QOS_BEST_EFFORT,
+				      DAT_CONNECT_MULTIPATH_REQUESTED_FLAG));
+	cm_accept(a, p);
 	second = kd_ep(a, NULL);
 	p->ep = kd_ep(p, NULL);
-	KD_ASSERT_OK(test, dat_ep_dup_connect(second, first, TIMEOUT,
+	KD_ASSERT_OK(test, dat_ep_dup_connect(second, first, CM_TIMEOUT,
 					      sizeof(hello), hello,
 					      DAT_QOS_LOW_LATENCY));
 	cr = kd_expect_cr(p);
@@ -97,44 +48,44 @@ static void dup_connect(struct kunit *test)
 					two.remote_ia_address_ptr,
 					sizeof(struct sockaddr_in)));
 	a->ep = second;
-	ping(a, p);
+	cm_ping(a, p);
 }
 
 static void dup_connect_arguments(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	DAT_EP_HANDLE idle = kd_ep(a, NULL), ep = kd_ep(a, NULL);
 	DAT_QOS qos = DAT_QOS_BEST_EFFORT;
 
 	KD_EXPECT_RET(test, DAT_INVALID_STATE,
-		      dat_ep_dup_connect(ep, idle, TIMEOUT, 0, NULL, qos));
+		      dat_ep_dup_connect(ep, idle, CM_TIMEOUT, 0, NULL, qos));
 	kd_connect_pair(a, p);
 	KD_EXPECT_RET(test, DAT_INVALID_HANDLE,
-		      dat_ep_dup_connect(NULL, a->ep, TIMEOUT, 0, NULL, qos));
+		      dat_ep_dup_connect(NULL, a->ep, CM_TIMEOUT, 0, NULL, qos));
 	KD_EXPECT_RET(test, DAT_INVALID_HANDLE,
-		      dat_ep_dup_connect(ep, NULL, TIMEOUT, 0, NULL, qos));
+		      dat_ep_dup_connect(ep, NULL, CM_TIMEOUT, 0, NULL, qos));
 	KD_EXPECT_RET(test, DAT_INVALID_STATE,
-		      dat_ep_dup_connect(a->ep, a->ep, TIMEOUT, 0, NULL, qos));
+		      dat_ep_dup_connect(a->ep, a->ep, CM_TIMEOUT, 0, NULL, qos));
 	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
 		      dat_ep_dup_connect(ep, a->ep, 0, 0, NULL, qos));
 	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
-		      dat_ep_dup_connect(ep, a->ep, TIMEOUT, a->max_pd + 1,
+		      dat_ep_dup_connect(ep, a->ep, CM_TIMEOUT, a->max_pd + 1,
 					 a->buf->va, qos));
 	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
-		      dat_ep_dup_connect(ep, a->ep, TIMEOUT, 1, NULL, qos));
+		      dat_ep_dup_connect(ep, a->ep, CM_TIMEOUT, 1, NULL, qos));
 	KD_EXPECT_RET(test, DAT_MODEL_NOT_SUPPORTED,
-		      dat_ep_dup_connect(ep, a->ep, TIMEOUT, 0, NULL, 0x80));
+		      dat_ep_dup_connect(ep, a->ep, CM_TIMEOUT, 0, NULL, 0x80));
 	kd_disconnect(a, p);
 	KD_EXPECT_RET(test, DAT_INVALID_STATE,
-		      dat_ep_dup_connect(ep, a->ep, TIMEOUT, 0, NULL, qos));
+		      dat_ep_dup_connect(ep, a->ep, CM_TIMEOUT, 0, NULL, qos));
 }
 
 /* ---- Options -------------------------------------------------------------------- */
 
 static void multipath(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	DAT_PROVIDER_ATTR prov;
 	u16 port = kd_port();
@@ -145,17 +96,17 @@ static void multipath(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)prov.ha_supported, DAT_FALSE);
 	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
 	KD_EXPECT_RET(test, DAT_MODEL_NOT_SUPPORTED,
-		      connect(a, p, port, TIMEOUT, DAT_QOS_BEST_EFFORT,
-			      DAT_CONNECT_MULTIPATH_REQUIRED_FLAG));
+		      cm_connect(a, p, port, CM_TIMEOUT, DAT_QOS_BEST_EFFORT,
+				 DAT_CONNECT_MULTIPATH_REQUIRED_FLAG));
 	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
-		      connect(a, p, port, TIMEOUT, DAT_QOS_BEST_EFFORT, 4));
+		      cm_connect(a, p, port, CM_TIMEOUT, DAT_QOS_BEST_EFFORT, 4));
 	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
-		      connect(a, p, port, TIMEOUT, DAT_QOS_BEST_EFFORT, 3));
+		      cm_connect(a, p, port, CM_TIMEOUT, DAT_QOS_BEST_EFFORT, 3));
 	KUNIT_EXPECT_EQ(test, (int)kd_state(a), (int)DAT_EP_STATE_UNCONNECTED);
 	/* Asked for, not insisted on. */
-	KD_ASSERT_OK(test, connect(a, p, port, TIMEOUT, DAT_QOS_BEST_EFFORT,
-				   DAT_CONNECT_MULTIPATH_REQUESTED_FLAG));
-	accept(a, p);
+	KD_ASSERT_OK(test, cm_connect(a, p, port, CM_TIMEOUT, DAT_QOS_BEST_EFFORT,
+				      DAT_CONNECT_MULTIPATH_REQUESTED_FLAG));
+	cm_accept(a, p);
 	KUNIT_EXPECT_EQ(test, (int)kd_state(a), (int)DAT_EP_STATE_CONNECTED);
 }
 
@@ -163,7 +114,7 @@ static void multipath(struct kunit *test)
 static void timeout_is_in_microseconds(struct kunit *test)
 {
 	const DAT_TIMEOUT timeouts[] = { 60 * USEC_PER_MSEC, 200 * USEC_PER_MSEC };
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	u16 port = kd_port();
 	DAT_EVENT event;
@@ -174,8 +125,8 @@ static void timeout_is_in_microseconds(struct kunit *test)
 	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
 	for (i = 0; i < ARRAY_SIZE(timeouts); i++) {
 		start = ktime_get();
-		KD_ASSERT_OK(test, connect(a, p, port, timeouts[i],
-					   DAT_QOS_BEST_EFFORT, 0));
+		KD_ASSERT_OK(test, cm_connect(a, p, port, timeouts[i],
+					      DAT_QOS_BEST_EFFORT, 0));
 		kd_expect_event(test, a->conn_evd,
 				DAT_CONNECTION_EVENT_TIMED_OUT, NULL);
 		took = ktime_us_delta(ktime_get(), start);
@@ -185,16 +136,16 @@ static void timeout_is_in_microseconds(struct kunit *test)
 				      .cr_handle, 0, NULL);
 		KUNIT_EXPECT_GE(test, took + USEC_PER_SEC / HZ,
 				(s64)timeouts[i]);
-		again(a);
+		cm_again(a);
 	}
 	/* Time enough: the request waits for its answer. */
 	p = kd_open_param(test);
 	kd_setup(p, NULL);
 	port = kd_port();
 	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
-	KD_ASSERT_OK(test, connect(a, p, port, DAT_TIMEOUT_INFINITE,
-				   DAT_QOS_BEST_EFFORT, 0));
-	accept(a, p);
+	KD_ASSERT_OK(test, cm_connect(a, p, port, DAT_TIMEOUT_INFINITE,
+				      DAT_QOS_BEST_EFFORT, 0));
+	cm_accept(a, p);
 }
 
 /* ---- Failures -------------------------------------------------------------------- */
@@ -210,8 +161,8 @@ static void no_route(struct kunit *test)
 
 	kd_setup(a, NULL);
 	to.addr = (void *)&in;
-	KD_ASSERT_OK(test, connect(a, &to, kd_port(), TIMEOUT,
-				   DAT_QOS_BEST_EFFORT, 0));
+	KD_ASSERT_OK(test, cm_connect(a, &to, kd_port(), CM_TIMEOUT,
+				      DAT_QOS_BEST_EFFORT, 0));
 	kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_UNREACHABLE,
 			NULL);
 	KUNIT_EXPECT_EQ(test, (int)kd_state(a),
@@ -244,7 +195,7 @@ static bool all_refused(void *data)
 static void backlog_full(struct kunit *test)
 {
 	const unsigned int surplus = 128, beyond = 4;
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct backlog b = { .a = pair.a, .want = beyond };
 	DAT_EP_ATTR attr = kd_ep_attr();
 	unsigned int i, requests = 0;
@@ -261,8 +212,8 @@ static void backlog_full(struct kunit *test)
 	kd_psp(pair.p, port, DAT_PSP_CONSUMER_FLAG);
 	for (i = 0; i < param.evd_qlen + surplus + beyond; i++) {
 		pair.a->ep = kd_ep(pair.a, &attr);
-		KD_ASSERT_OK(test, connect(pair.a, pair.p, port,
-					   DAT_TIMEOUT_INFINITE,
+		KD_ASSERT_OK(test, cm_connect(pair.a, pair.p, port,
+					      DAT_TIMEOUT_INFINITE,
 					   DAT_QOS_BEST_EFFORT, 0));
 		/* So that they come one by one. */
 		if (i % 8 == 7)
@@ -276,9 +227,9 @@ static void backlog_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, requests, param.evd_qlen + surplus);
 	/* There is room again. */
 	pair.a->ep = kd_ep(pair.a, &attr);
-	KD_ASSERT_OK(test, connect(pair.a, pair.p, port, TIMEOUT,
-				   DAT_QOS_BEST_EFFORT, 0));
-	accept(pair.a, pair.p);
+	KD_ASSERT_OK(test, cm_connect(pair.a, pair.p, port, CM_TIMEOUT,
+				      DAT_QOS_BEST_EFFORT, 0));
+	cm_accept(pair.a, pair.p);
 }
 
 /* ---- A peer that gives up -------------------------------------------------------- */
@@ -294,7 +245,7 @@ static bool is_void(void *data)
 
 static void N5_peer_gave_up(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	u16 port = kd_port(), elsewhere = kd_port();
 	DAT_CR_HANDLE cr;
@@ -332,13 +283,13 @@ static void N5_peer_gave_up(struct kunit *test)
 	}
 	kd_expect_no_event(test, p->cr_evd);
 	kd_connect_start(a, p, port);
-	accept(a, p);
+	cm_accept(a, p);
 }
 
 /* Accepting while the peer gives up: late or not at all, but never strange. */
 static void N5_accept_while_the_peer_gives_up(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	DAT_EVENT event = { };
 	u16 port = kd_port();
@@ -371,8 +322,8 @@ static void N5_accept_while_the_peer_gives_up(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, (int)kd_state(p),
 					(int)DAT_EP_STATE_UNCONNECTED);
 		}
-		again(a);
-		again(p);
+		cm_again(a);
+		cm_again(p);
 	}
 }
 
@@ -381,7 +332,7 @@ static void N5_accept_while_the_peer_gives_up(struct kunit *test)
 /* Each side gets one event, whoever comes first. */
 static void simultaneous_close(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	DAT_CLOSE_FLAGS how;
 	int i;
@@ -405,8 +356,8 @@ static void simultaneous_close(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, kd_drain(a->conn_evd), 0);
 		KUNIT_EXPECT_EQ(test, kd_drain(p->conn_evd), 0);
 		KUNIT_EXPECT_EQ(test, kd_drain(p->recv_evd), 1);
-		again(a);
-		again(p);
+		cm_again(a);
+		cm_again(p);
 	}
 }
 

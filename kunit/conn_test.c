@@ -12,20 +12,6 @@
 
 #define TIMEOUT		(5 * USEC_PER_SEC)
 
-struct pair {
-	struct kd_side *a;
-	struct kd_side *p;
-};
-
-static struct pair make_pair(struct kunit *test)
-{
-	struct pair pair = { kd_open_param(test), kd_open_param(test) };
-
-	kd_setup(pair.a, NULL);
-	kd_setup(pair.p, NULL);
-	return pair;
-}
-
 static DAT_RETURN connect_with(struct kd_side *a, struct kd_side *p, u64 port,
 			       DAT_COUNT len, void *data)
 {
@@ -78,7 +64,7 @@ static void expect_event_private_data(struct kd_side *a, DAT_EVENT_NUMBER number
 
 static void L5_private_data_both_ways(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	const DAT_COUNT lens[] = { 0, 1, a->max_pd };
 	u8 *hello = kunit_kzalloc(test, a->max_pd, GFP_KERNEL);
@@ -109,7 +95,7 @@ static void L5_private_data_both_ways(struct kunit *test)
 
 static void reject_with_private_data(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	const DAT_COUNT lens[] = { 0, 1, 32 };
 	u16 port = kd_port();
@@ -133,7 +119,7 @@ static void reject_with_private_data(struct kunit *test)
 
 static void private_data_too_long(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	u16 port = kd_port();
 	DAT_CR_HANDLE cr;
@@ -162,7 +148,7 @@ static void private_data_too_long(struct kunit *test)
 
 static void connect_arguments(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct sockaddr odd = { .sa_family = AF_UNIX };
 	struct kd_side *a = pair.a, *p = pair.p;
 	u16 port = kd_port();
@@ -192,7 +178,7 @@ static void connect_arguments(struct kunit *test)
 
 static void nobody_listens(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 
 	KD_ASSERT_OK(test, connect_with(pair.a, pair.p, kd_port(), 0, NULL));
 	kd_expect_event(test, pair.a->conn_evd,
@@ -203,7 +189,7 @@ static void nobody_listens(struct kunit *test)
 
 static void connect_without_pz(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	DAT_EP_ATTR attr = kd_ep_attr();
 	struct kd_side *a = pair.a;
 
@@ -216,7 +202,7 @@ static void connect_without_pz(struct kunit *test)
 /* A request that nobody answers ends when the time is up. */
 static void connect_times_out(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	u16 port = kd_port();
 	DAT_CR_HANDLE cr;
@@ -333,7 +319,7 @@ static void N2_address_of_a_csp(struct kunit *test)
 static void L5_common_connect(struct kunit *test)
 {
 	DAT_COMM comm = { .domain = AF_INET, .type = SOCK_STREAM };
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	struct sockaddr_in addr = *(struct sockaddr_in *)p->addr;
 	struct sockaddr_in6 v6 = {
@@ -369,7 +355,7 @@ static void L5_common_connect(struct kunit *test)
 
 static void N2_psp_create_any(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	DAT_CONN_QUAL first = 0, second = 0;
 	DAT_PSP_HANDLE psp;
@@ -414,7 +400,7 @@ static void N2_no_port_is_free(struct kunit *test)
 
 static void cr_event_names_its_psp(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	DAT_CR_ARRIVAL_EVENT_DATA *data;
 	DAT_PSP_HANDLE psp;
@@ -448,7 +434,7 @@ static void cr_event_names_its_psp(struct kunit *test)
 
 static void N5_request_of_a_peer_that_gave_up(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	u16 port = kd_port();
 	DAT_CR_HANDLE cr;
@@ -477,7 +463,7 @@ static void N5_request_of_a_peer_that_gave_up(struct kunit *test)
 
 static void N5_rsp_takes_one_request(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	DAT_CR_ARRIVAL_EVENT_DATA *data;
 	DAT_RSP_HANDLE rsp = NULL;
@@ -508,7 +494,7 @@ static void N5_rsp_takes_one_request(struct kunit *test)
 static void connect_disconnect_many_times(struct kunit *test)
 {
 	int i, rounds = kd_slow_kernel() ? 150 : 1000;
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a, *p = pair.p;
 	u16 port = kd_port();
 

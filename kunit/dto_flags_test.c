@@ -9,17 +9,10 @@
 #include <linux/sizes.h>
 #include "fixture.h"
 
-struct pair {
-	struct kd_side *a;
-	struct kd_side *p;
-};
-
-static struct pair make_pair(struct kunit *test)
+static struct kd_pair make_pair(struct kunit *test)
 {
-	struct pair pair = { kd_open_param(test), kd_open_param(test) };
+	struct kd_pair pair = kd_make_pair(test, NULL);
 
-	kd_setup(pair.a, NULL);
-	kd_setup(pair.p, NULL);
 	kd_connect_pair(pair.a, pair.p);
 	return pair;
 }
@@ -102,7 +95,7 @@ static void solicited_streams_do_not_mix(struct kunit *test)
 /* What a fenced message sends was read by the request before it. */
 static void barrier_fence(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = make_pair(test);
 	struct kd_buf *buf = kd_buf_alloc(c.a, SZ_256K);
 	struct kd_buf *from = kd_buf_alloc(c.p, SZ_256K);
 	struct kd_buf *back = kd_buf_alloc(c.p, SZ_256K);
@@ -139,7 +132,7 @@ static void barrier_fence(struct kunit *test)
  */
 static void requests_end_in_order(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = make_pair(test);
 	struct kd_buf *from = kd_buf_alloc(c.p, SZ_256K);
 	struct kd_buf *buf = kd_buf_alloc(c.a, SZ_256K);
 	DAT_RMR_TRIPLET remote = kd_remote(from, 0, SZ_256K);
@@ -202,7 +195,7 @@ enum { HARDIRQ_ROUNDS = 8 };
 struct burst {
 	struct irq_work work;
 	struct tasklet_struct tasklet;
-	struct pair *c;
+	struct kd_pair *c;
 	struct kd_buf *fmr_mem;
 	DAT_LMR_HANDLE fmr;
 	DAT_RMR_HANDLE rmr;
@@ -299,7 +292,7 @@ static bool burst_is_done(void *data)
 	return READ_ONCE(((struct burst *)data)->done);
 }
 
-static struct burst *make_burst(struct kunit *test, struct pair *c)
+static struct burst *make_burst(struct kunit *test, struct kd_pair *c)
 {
 	struct burst *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
 
@@ -336,7 +329,7 @@ static void expect_burst(struct kunit *test, struct burst *b)
 
 static void C1_in_a_hard_interrupt(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = make_pair(test);
 	struct burst *b = make_burst(test, &c);
 	int i;
 
@@ -350,7 +343,7 @@ static void C1_in_a_hard_interrupt(struct kunit *test)
 
 static void C1_in_a_soft_interrupt(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = make_pair(test);
 	struct burst *b = make_burst(test, &c);
 	int i;
 
@@ -364,7 +357,7 @@ static void C1_in_a_soft_interrupt(struct kunit *test)
 
 static void C1_with_interrupts_disabled(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = make_pair(test);
 	struct burst *b = make_burst(test, &c);
 	unsigned long flags;
 	int i;
@@ -409,7 +402,7 @@ static bool ending_is_done(void *data)
 static void C1_ending_in_a_hard_interrupt(struct kunit *test)
 {
 	struct ending *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
-	struct pair c = make_pair(test);
+	struct kd_pair c = make_pair(test);
 	u16 port = kd_port();
 
 	KUNIT_ASSERT_NOT_NULL(test, e);

@@ -8,18 +8,12 @@
 #include <linux/sizes.h>
 #include "fixture.h"
 
-struct pair {
-	struct kd_side *a;
-	struct kd_side *p;
-};
-
-static struct pair make_pair(struct kunit *test, const DAT_EP_ATTR *attr,
-			     bool connect)
+static struct kd_pair make_pair(struct kunit *test, const DAT_EP_ATTR *attr,
+				bool connect)
 {
-	struct pair pair = { kd_open_param(test), kd_open_param(test) };
+	struct kd_pair pair = kd_make_pair(test,
+					&(struct kd_opts) { .attr = attr });
 
-	kd_setup(pair.a, &(struct kd_opts) { .attr = attr });
-	kd_setup(pair.p, &(struct kd_opts) { .attr = attr });
 	if (connect)
 		kd_connect_pair(pair.a, pair.p);
 	return pair;
@@ -51,7 +45,7 @@ static void cut(const struct kd_buf *buf, size_t off, size_t len, int n,
 
 struct flow {
 	struct kunit *test;
-	struct pair pair;
+	struct kd_pair pair;
 	struct kd_buf *src;
 	struct kd_buf *dst;
 	int src_segs;
@@ -122,7 +116,7 @@ static void flow_read(struct flow *f, size_t len, u32 seed)
 static void run_flow(struct kunit *test, bool virt, int segs,
 		     void (*flow)(struct flow *f, size_t len, u32 seed))
 {
-	struct pair pair = make_pair(test, NULL, true);
+	struct kd_pair pair = make_pair(test, NULL, true);
 	struct flow f = {
 		.test = test, .pair = pair,
 		.src_segs = segs, .dst_segs = segs,
@@ -170,7 +164,7 @@ static void rdma_read_integrity(struct kunit *test)
 /* As much as two LMRs of each side hold, cut at different places. */
 static void send_of_1_mebibyte(struct kunit *test)
 {
-	struct pair pair = make_pair(test, NULL, true);
+	struct kd_pair pair = make_pair(test, NULL, true);
 	struct kd_buf *src[] = { kd_buf_alloc(pair.a, SZ_512K),
 				 kd_buf_alloc(pair.a, SZ_512K) };
 	struct kd_buf *dst[] = { kd_buf_alloc(pair.p, SZ_256K),
@@ -198,7 +192,7 @@ static void send_of_1_mebibyte(struct kunit *test)
 
 static void empty_message(struct kunit *test)
 {
-	struct pair pair = make_pair(test, NULL, true);
+	struct kd_pair pair = make_pair(test, NULL, true);
 	DAT_EVENT event;
 
 	KD_ASSERT_OK(test, dat_ep_post_recv(pair.p->ep, 0, NULL, kd_cookie(1),
@@ -257,7 +251,7 @@ static struct kd_buf *other_pz_buf(struct kd_side *s)
 
 static void L1_segments_are_checked(struct kunit *test)
 {
-	struct pair pair = make_pair(test, NULL, true);
+	struct kd_pair pair = make_pair(test, NULL, true);
 	const struct seg_case *c;
 	struct kd_buf *other, *ro, *buf;
 	DAT_LMR_TRIPLET seg;
@@ -289,7 +283,7 @@ static void L1_segments_are_checked(struct kunit *test)
 
 static void post_arguments(struct kunit *test)
 {
-	struct pair pair = make_pair(test, NULL, true);
+	struct kd_pair pair = make_pair(test, NULL, true);
 	struct kd_side *a = pair.a;
 	DAT_LMR_TRIPLET seg[5];
 	DAT_RMR_TRIPLET remote = kd_remote(pair.p->buf, 0, 64);
@@ -331,7 +325,7 @@ static void post_arguments(struct kunit *test)
 static void post_beyond_the_queues(struct kunit *test)
 {
 	DAT_EP_ATTR attr = kd_ep_attr();
-	struct pair pair;
+	struct kd_pair pair;
 	DAT_LMR_TRIPLET seg;
 	int i;
 
@@ -364,7 +358,7 @@ static void post_beyond_the_queues(struct kunit *test)
 
 static void suppressed_completions(struct kunit *test)
 {
-	struct pair pair = make_pair(test, NULL, true);
+	struct kd_pair pair = make_pair(test, NULL, true);
 	DAT_LMR_TRIPLET seg = kd_seg(pair.a->buf, 0, 64);
 	int i;
 
@@ -429,7 +423,7 @@ static void unsignalled_completions(struct kunit *test)
 
 static void N1_receives_posted_before_connecting(struct kunit *test)
 {
-	struct pair pair = make_pair(test, NULL, false);
+	struct kd_pair pair = make_pair(test, NULL, false);
 	int i;
 
 	for (i = 0; i < BEFORE; i++) {
@@ -451,7 +445,7 @@ static void N1_receives_posted_before_connecting(struct kunit *test)
 
 static void R4_disconnect_flushes_in_order(struct kunit *test)
 {
-	struct pair pair = make_pair(test, NULL, true);
+	struct kd_pair pair = make_pair(test, NULL, true);
 	int i;
 
 	for (i = 0; i < BEFORE; i++)
@@ -470,7 +464,7 @@ static void R4_disconnect_flushes_in_order(struct kunit *test)
 
 static void receive_too_short(struct kunit *test)
 {
-	struct pair pair = make_pair(test, NULL, true);
+	struct kd_pair pair = make_pair(test, NULL, true);
 	DAT_EVENT event = {};
 
 	kd_recv(pair.p, 0, 32, 1);
@@ -494,7 +488,7 @@ static void receive_too_short(struct kunit *test)
 /* The peer's memory is protected. */
 static void remote_access_error(struct kunit *test)
 {
-	struct pair pair = make_pair(test, NULL, true);
+	struct kd_pair pair = make_pair(test, NULL, true);
 	DAT_LMR_TRIPLET seg = kd_seg(pair.a->buf, 0, 64);
 	DAT_RMR_TRIPLET remote;
 	struct kd_buf *ro;

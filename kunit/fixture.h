@@ -159,6 +159,14 @@ struct kd_side *kd_open(struct kunit *test, const char *name);
 struct kd_side *kd_open_param(struct kunit *test);
 void kd_close(struct kd_side *side);
 void kd_setup(struct kd_side *side, const struct kd_opts *opts);
+
+/* An active and a passive side on the device of the case. */
+struct kd_pair {
+	struct kd_side *a;
+	struct kd_side *p;
+};
+
+struct kd_pair kd_make_pair(struct kunit *test, const struct kd_opts *opts);
 DAT_EP_ATTR kd_ep_attr(void);
 DAT_EVD_HANDLE kd_evd(struct kd_side *side, DAT_EVD_FLAGS flags,
 		      DAT_COUNT qlen, DAT_UPCALL_POLICY policy);

@@ -10,20 +10,6 @@
 
 #define TIMEOUT	(5 * USEC_PER_SEC)
 
-struct pair {
-	struct kd_side *a;
-	struct kd_side *p;
-};
-
-static struct pair make_pair(struct kunit *test)
-{
-	struct pair pair = { kd_open_param(test), kd_open_param(test) };
-
-	kd_setup(pair.a, NULL);
-	kd_setup(pair.p, NULL);
-	return pair;
-}
-
 static DAT_CR_ARRIVAL_EVENT_DATA expect_request(struct kd_side *p,
 						DAT_EVD_HANDLE evd)
 {
@@ -33,7 +19,7 @@ static DAT_CR_ARRIVAL_EVENT_DATA expect_request(struct kd_side *p,
 	return event.event_data.cr_arrival_event_data;
 }
 
-static void expect_established(struct pair *c)
+static void expect_established(struct kd_pair *c)
 {
 	kd_expect_event(c->a->test, c->a->conn_evd,
 			DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
@@ -41,7 +27,7 @@ static void expect_established(struct pair *c)
 			DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
 }
 
-static void ping(struct pair *c)
+static void ping(struct kd_pair *c)
 {
 	kd_recv(c->p, 0, 64, 1);
 	kd_send(c->a, 0, 64, 2);
@@ -50,7 +36,7 @@ static void ping(struct pair *c)
 }
 
 /* Not reached, for whatever reason the provider there has. */
-static void expect_turned_away(struct pair *c)
+static void expect_turned_away(struct kd_pair *c)
 {
 	kd_expect_event(c->a->test, c->a->conn_evd, kd_turned_away(c->a), NULL);
 	KD_ASSERT_OK(c->a->test, dat_ep_reset(c->a->ep));
@@ -79,7 +65,7 @@ static void psp_provider_accept(struct kunit *test)
 	const DAT_EP_PARAM_MASK mask = DAT_EP_FIELD_PZ_HANDLE |
 		DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE |
 		DAT_EP_FIELD_CONNECT_EVD_HANDLE;
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	DAT_CR_ARRIVAL_EVENT_DATA req;
 	u16 port = kd_port();
 	DAT_EP_PARAM param;
@@ -122,7 +108,7 @@ static void psp_provider_accept(struct kunit *test)
 
 static void psp_provider_reject(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	DAT_CR_ARRIVAL_EVENT_DATA req;
 	u16 port = kd_port();
 	DAT_EP_HANDLE ep;
@@ -144,7 +130,7 @@ static void psp_provider_reject(struct kunit *test)
 
 /* ---- RSPs ------------------------------------------------------------------------- */
 
-static DAT_RSP_HANDLE make_rsp(struct pair *c, u16 port)
+static DAT_RSP_HANDLE make_rsp(struct kd_pair *c, u16 port)
 {
 	DAT_RSP_HANDLE rsp = NULL;
 
@@ -155,7 +141,7 @@ static DAT_RSP_HANDLE make_rsp(struct pair *c, u16 port)
 
 static void rsp_query_and_free(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	DAT_RSP_PARAM param;
 	u16 port = kd_port();
 	DAT_RSP_HANDLE rsp;
@@ -186,7 +172,7 @@ static void rsp_query_and_free(struct kunit *test)
 
 static void N5_rsp_reject(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	DAT_CR_ARRIVAL_EVENT_DATA req;
 	u16 port = kd_port();
 	DAT_RSP_HANDLE rsp;
@@ -218,7 +204,7 @@ static void N5_rsp_reject(struct kunit *test)
 
 static void N5_rsp_freed_before_the_answer(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	DAT_CR_ARRIVAL_EVENT_DATA req;
 	u16 port = kd_port();
 	DAT_RSP_HANDLE rsp;
@@ -236,7 +222,7 @@ static void N5_rsp_freed_before_the_answer(struct kunit *test)
 
 static void rsp_arguments(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	struct kd_side *p = c.p;
 	u16 port = kd_port();
 	DAT_RSP_HANDLE rsp;
@@ -270,7 +256,7 @@ static void rsp_arguments(struct kunit *test)
 
 static void L5_handoff(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	u16 first = kd_port(), second = kd_port();
 	DAT_CR_ARRIVAL_EVENT_DATA req, moved;
 	DAT_EVD_HANDLE evd;
@@ -313,7 +299,7 @@ static void L5_handoff(struct kunit *test)
 static void L5_handoff_to_an_rsp(struct kunit *test)
 {
 	u16 first = kd_port(), second = kd_port(), third = kd_port();
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	DAT_CR_ARRIVAL_EVENT_DATA req;
 	DAT_RSP_HANDLE rsp;
 
@@ -339,7 +325,7 @@ static void L5_handoff_to_an_rsp(struct kunit *test)
 static void L5_handoff_refused(struct kunit *test)
 {
 	u16 port = kd_port(), busy = kd_port();
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	DAT_CR_ARRIVAL_EVENT_DATA req;
 
 	kd_psp(c.p, port, DAT_PSP_CONSUMER_FLAG);
@@ -380,7 +366,7 @@ static struct sockaddr_in at_port(struct kd_side *s, u16 port)
 
 static void L5_common_service_point(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	struct sockaddr_in at = at_port(c.p, kd_port());
 	struct sockaddr_in *where;
 	DAT_CR_ARRIVAL_EVENT_DATA req;
@@ -432,7 +418,7 @@ static void L5_common_service_point(struct kunit *test)
 static void L5_csp_anywhere(struct kunit *test)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET }, at;
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	DAT_COMM comm = tcp(AF_INET);
 	DAT_CSP_PARAM param;
 	DAT_CSP_HANDLE csp;
@@ -456,7 +442,7 @@ static void L5_csp_anywhere(struct kunit *test)
 
 static void L5_csp_arguments(struct kunit *test)
 {
-	struct pair c = make_pair(test);
+	struct kd_pair c = kd_make_pair(test, NULL);
 	struct sockaddr_in at = at_port(c.p, kd_port()), foreign = at;
 	DAT_IA_ADDRESS_PTR addr = (void *)&at;
 	DAT_COMM comm = tcp(AF_INET), v6 = tcp(AF_INET6), udp = comm;

@@ -9,14 +9,9 @@
 #define DTO_FLAGS	(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
 
 /* Two sides; the EVDs of the passive one may be replaced before its EP. */
-struct pair {
-	struct kd_side *a;
-	struct kd_side *p;
-};
-
-static struct pair make_pair(struct kunit *test)
+static struct kd_pair make_pair(struct kunit *test)
 {
-	struct pair pair = { kd_open_param(test), kd_open_param(test) };
+	struct kd_pair pair = { kd_open_param(test), kd_open_param(test) };
 
 	kd_setup(pair.a, NULL);
 	kd_setup(pair.p, &(struct kd_opts) { .no_ep = true });
@@ -24,7 +19,7 @@ static struct pair make_pair(struct kunit *test)
 }
 
 /* The passive side gets messages 0, 1, ... of 64 bytes. */
-static void exchange(struct pair *pair, unsigned int n)
+static void exchange(struct kd_pair *pair, unsigned int n)
 {
 	unsigned int i;
 
@@ -43,7 +38,7 @@ static void exchange(struct pair *pair, unsigned int n)
 static void C3_signalled_after_unsignalled(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = make_pair(test);
 	DAT_COMPLETION_FLAGS flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	DAT_EP_ATTR attr = kd_ep_attr();
 	struct kd_side *p = pair.p;
@@ -75,7 +70,7 @@ static void C3_new_after_queued(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
 	DAT_UPCALL_OBJECT upcall = kd_upcall(rec);
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = make_pair(test);
 	struct kd_side *p = pair.p;
 	DAT_BOOLEAN idle;
 	int i;
@@ -121,7 +116,7 @@ static const struct context_case context_cases[] = {
 static void C3_context_of_dto_upcalls(struct kunit *test)
 {
 	const struct context_case *c;
-	struct pair pair;
+	struct kd_pair pair;
 	struct kd_recorder *rec;
 
 	for (c = context_cases;
@@ -162,7 +157,7 @@ static void accept_hook(struct kd_recorder *rec, const DAT_EVENT *event,
 static void C3_context_of_cr_and_connection_upcalls(struct kunit *test)
 {
 	struct kd_recorder *cr = kd_recorder(test), *conn = kd_recorder(test);
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = make_pair(test);
 	struct kd_side *p = pair.p;
 	u16 port = kd_port();
 
@@ -187,7 +182,7 @@ static void C3_context_of_cr_and_connection_upcalls(struct kunit *test)
 static void C3_context_of_async_upcalls(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = make_pair(test);
 	DAT_UPCALL_OBJECT upcall = kd_upcall(rec);
 
 	KD_ASSERT_OK(test,
@@ -233,7 +228,7 @@ static void C4_own_evd_cannot_be_freed(struct kunit *test)
 	};
 	struct kd_recorder *rec;
 	struct own_evd own;
-	struct pair pair;
+	struct kd_pair pair;
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++) {
@@ -279,7 +274,7 @@ static void echo_hook(struct kd_recorder *rec, const DAT_EVENT *event,
 static void C4_post_from_upcall(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = make_pair(test);
 	int i;
 
 	rec->hook = echo_hook;
@@ -312,7 +307,7 @@ static void drain_hook(struct kd_recorder *rec, const DAT_EVENT *event,
 static void C4_dequeue_from_upcall(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = make_pair(test);
 	atomic_t drained = ATOMIC_INIT(0);
 	DAT_EVD_HANDLE evd;
 
@@ -347,7 +342,7 @@ static void ep_hook_disconnect(struct kd_recorder *rec, const DAT_EVENT *event,
 static void C4_disconnect_from_upcall(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = make_pair(test);
 
 	rec->hook = ep_hook_disconnect;
 	rec->priv = pair.p;
@@ -383,7 +378,7 @@ static void C4_free_the_ep_from_upcall(struct kunit *test)
 		DAT_EVD_DTO_FLAG, DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG
 	};
 	struct kd_recorder *rec;
-	struct pair pair;
+	struct kd_pair pair;
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++) {
@@ -429,7 +424,7 @@ static void expect_overflow(struct kunit *test, struct kd_side *s,
 /* One announcement per episode, and every event in order. */
 static void R6_full_evd_loses_nothing(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = make_pair(test);
 	struct kd_side *p = pair.p;
 	int episode, i;
 
@@ -459,7 +454,7 @@ static void R6_full_evd_loses_nothing(struct kunit *test)
 /* Connection events wait as well. */
 static void R6_full_evd_of_connection_events(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = make_pair(test);
 	struct kd_side *a = pair.a, *p = pair.p;
 	u16 port = kd_port();
 	int i;
@@ -481,7 +476,7 @@ static void R6_full_evd_of_connection_events(struct kunit *test)
 /* Connection requests wait as well. */
 static void R6_full_evd_of_requests(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = make_pair(test);
 	struct kd_side *a = pair.a, *p = pair.p;
 	u16 port = kd_port();
 	int i;
@@ -503,7 +498,7 @@ static void R6_full_evd_of_requests(struct kunit *test)
 
 static void resize_while_messages_arrive(struct kunit *test)
 {
-	struct pair pair = make_pair(test);
+	struct kd_pair pair = make_pair(test);
 	struct kd_side *p = pair.p;
 	int i;
 

@@ -296,7 +296,8 @@ static bool kdapl_evd_carries(struct kdapl_evd *evd, DAT_EVD_FLAGS flag)
 	return !evd || evd->flags & flag;
 }
 
-static void kdapl_deps_put(struct kdapl_ep_deps *deps)
+/* Put those that dat_ep_modify() can change: all but the SRQ. */
+void kdapl_deps_put(const struct kdapl_ep_deps *deps)
 {
 	if (deps->pz)
 		kdapl_dep_put(&deps->pz->obj);
@@ -306,8 +307,6 @@ static void kdapl_deps_put(struct kdapl_ep_deps *deps)
 		kdapl_dep_put(&deps->req_evd->obj);
 	if (deps->conn_evd)
 		kdapl_dep_put(&deps->conn_evd->obj);
-	if (deps->srq)
-		kdapl_dep_put(&deps->srq->obj);
 }
 
 /* Resolve the handles. On failure the caller puts what was got. */
@@ -439,8 +438,11 @@ static DAT_RETURN kdapl_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz,
 				DAT_RESOURCE_DEVICE);
 	}
 out:
-	if (ret != DAT_SUCCESS)
+	if (ret != DAT_SUCCESS) {
 		kdapl_deps_put(&deps);
+		if (deps.srq)
+			kdapl_dep_put(&deps.srq->obj);
+	}
 	kdapl_obj_put(&ia->obj);
 	return ret;
 }

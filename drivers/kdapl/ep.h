@@ -209,6 +209,7 @@ bool kdapl_ep_check_attr(struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
 			 bool srq);
 bool kdapl_ep_check_evds(const struct kdapl_ep_deps *deps,
 			 const DAT_EP_ATTR *attr);
+void kdapl_deps_put(const struct kdapl_ep_deps *deps);
 bool kdapl_stream_attach(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags);
 void kdapl_stream_join(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags);
 void kdapl_stream_detach(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags);

@@ -157,7 +157,7 @@ static bool kdapl_modify_dep(struct kdapl_modify *m, DAT_EP_PARAM_MASK bit,
 	struct kdapl_obj *obj = NULL;
 
 	if (!(m->mask & bit)) {
-		/* Both sides of kdapl_modify_put() count one. */
+		/* Both sides of kdapl_deps_put() count one. */
 		if (*dep) {
 			kdapl_obj_use(*dep);
 			kref_get(&(*dep)->ref);
@@ -171,18 +171,6 @@ static bool kdapl_modify_dep(struct kdapl_modify *m, DAT_EP_PARAM_MASK bit,
 	*dep = obj;
 	return obj && (type != DAT_HANDLE_TYPE_EVD ||
 		       container_of(obj, struct kdapl_evd, obj)->flags & need);
-}
-
-static void kdapl_modify_put(struct kdapl_ep_deps *deps)
-{
-	if (deps->pz)
-		kdapl_dep_put(&deps->pz->obj);
-	if (deps->recv_evd)
-		kdapl_dep_put(&deps->recv_evd->obj);
-	if (deps->req_evd)
-		kdapl_dep_put(&deps->req_evd->obj);
-	if (deps->conn_evd)
-		kdapl_dep_put(&deps->conn_evd->obj);
 }
 
 /* All handles are resolved even if one is bad, so that all can be put. */
@@ -428,7 +416,7 @@ static DAT_RETURN kdapl_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	if (ret != DAT_SUCCESS)
 		kdapl_modify_abort(m);
 out:
-	kdapl_modify_put(ret == DAT_SUCCESS ? &old : &m->deps);
+	kdapl_deps_put(ret == DAT_SUCCESS ? &old : &m->deps);
 	kdapl_ring_free(&m->sq);
 	kdapl_ring_free(&m->rq);
 	trace_kdapl_ep_modify(ep, mask, ret);
