@@ -22,7 +22,7 @@
 /* A call that has not come back by then never will. */
 #define STUCK_MS	120000
 /* With so many, each call is made. */
-#define ENOUGH		20000
+#define ENOUGH		8000
 
 static unsigned int calls;
 module_param(calls, uint, 0644);

@@ -281,7 +281,7 @@ static bool churn_moved(void *data)
 
 static void S4_under_traffic(struct kunit *test)
 {
-	int n = kd_slow_kernel() ? 300 : 2000;
+	int n = kd_slow_kernel() ? 200 : 800;
 	struct rx_bench *b = rx_open(test, 256);
 	struct rx_link *link = rx_link(b);
 	struct churn c = { b };
