@@ -7,7 +7,7 @@ DESTDIR ?=
 
 # Only "make modules" and "make docs" write into this directory. What runs on
 # User Mode Linux is built in copies under the cache: see scripts/build-modules.
-export SUITE KERNEL TIMEOUT
+export SUITE KERNEL TIMEOUT WHERE
 
 .PHONY: help
 help:
@@ -21,12 +21,14 @@ help:
 	@echo '  make check     all tests on a plain and on a debug kernel'
 	@echo '      SUITE=name      only this suite or module of suites (may be a glob)'
 	@echo '      KERNEL=plain    only this kernel (plain or debug)'
-	@echo '  make demo      see it work'
 	@echo '  make check-blk the block device under fio, ext4 and dm-crypt'
 	@echo '  make bench     time it against raw verbs'
 	@echo '  make soak      the random and the fault tests for an hour or more'
 	@echo '  make bench-blk time the block device against NVMe over RDMA'
 	@echo '  make coverage  lines of drivers/kdapl that the tests execute'
+	@echo
+	@echo "On Debian's own kernels, in QEMU with two CPUs:"
+	@echo '  make demo      see it work; WHERE=6.1, 6.12 (default) or uml'
 	@echo
 	@echo 'Debian packages (dpkg-buildpackage makes them):'
 	@echo '  make check-package   build them; install, upgrade, use, remove them in'

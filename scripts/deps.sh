@@ -29,7 +29,10 @@ need_packages()
 		return 1
 	fi
 	echo "installing: ${missing[*]}"
-	export DEBIAN_FRONTEND=noninteractive
-	apt-get install -y -qq "${missing[@]}" >/dev/null 2>&1 ||
-		{ apt-get update -qq && apt-get install -y -qq "${missing[@]}"; } >/dev/null
+	local -x DEBIAN_FRONTEND=noninteractive
+	local install=(apt-get install -y -qq --no-install-recommends
+		"${missing[@]}")
+	"${install[@]}" >/dev/null 2>&1 ||
+		{ apt-get update -qq && "${install[@]}"; } >/dev/null ||
+		{ echo "these packages cannot be installed: ${missing[*]}" >&2; return 1; }
 }
