@@ -197,7 +197,7 @@ static struct kdapl_wr *kdapl_sq_enter(struct kdapl_ep *ep,
 		atomic_add(entry->twice, &sq->twice);
 	}
 	entry->len = kdapl_sge_total(wr);
-	WRITE_ONCE(sq->head, sq->head + 1);
+	kdapl_ring_advance(sq);
 	return entry;
 }
 
@@ -404,7 +404,7 @@ static DAT_RETURN kdapl_rq_enter(struct kdapl_ep *ep, DAT_COUNT n,
 	entry->rkey = 0;
 	entry->nsge = nsge;
 	entry->pz = ep->pz;
-	WRITE_ONCE(rq->head, rq->head + 1);
+	kdapl_ring_advance(rq);
 	trace_kdapl_recv_posted(ep, entry);
 	kdapl_rq_push(rq);
 	return DAT_SUCCESS;

@@ -106,6 +106,16 @@ static inline bool kdapl_ring_full(struct kdapl_ring *ring)
 	return ring->head - smp_load_acquire(&ring->tail) >= ring->max;
 }
 
+/*
+ * The entry at the head is filled in. A long ring is out of the cache when it
+ * comes round: ask for the next entry now. Under ring->lock.
+ */
+static inline void kdapl_ring_advance(struct kdapl_ring *ring)
+{
+	WRITE_ONCE(ring->head, ring->head + 1);
+	prefetchw(kdapl_ring_wr(ring, ring->head));
+}
+
 int kdapl_ring_alloc(struct kdapl_ring *ring, u32 max, u32 niov);
 void kdapl_ring_free(struct kdapl_ring *ring);
 /* When a ring is flushed, see there. */

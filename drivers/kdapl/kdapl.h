@@ -29,6 +29,7 @@
 #include <linux/irq_poll.h>
 #include <linux/kref.h>
 #include <linux/mutex.h>
+#include <linux/prefetch.h>
 #include <linux/rwsem.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>

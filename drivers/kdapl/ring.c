@@ -156,6 +156,8 @@ void kdapl_ring_complete(struct kdapl_ring *ring, struct kdapl_wr *wr,
 			 bool event)
 {
 	ring->done = (u32)wr->seq + 1;
+	/* As in kdapl_ring_advance(). */
+	prefetchw(kdapl_ring_wr(ring, ring->done));
 	if (event)
 		ring->unreaped++;
 	else if (!ring->unreaped)

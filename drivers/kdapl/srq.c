@@ -53,6 +53,8 @@ void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
 {
 	spin_lock(&srq->lock);
 	list_del(&wr->link);
+	/* The next one; see kdapl_ring_advance(). */
+	prefetchw(list_entry(srq->hw.next, struct kdapl_wr, link));
 	srq->hw_count--;
 	srq->available--;
 	srq->taken++;
