@@ -116,6 +116,34 @@ static inline void kdapl_ring_advance(struct kdapl_ring *ring)
 	prefetchw(kdapl_ring_wr(ring, ring->head));
 }
 
+/*
+ * The device (or a flush) is done with @wr, and so with all before it. If it
+ * causes no event it is free again as soon as all events before it are reaped.
+ * Under the EVD's lock.
+ */
+static inline void kdapl_ring_complete(struct kdapl_ring *ring,
+				       struct kdapl_wr *wr, bool event)
+{
+	ring->done = (u32)wr->seq + 1;
+	/* As in kdapl_ring_advance(). */
+	prefetchw(kdapl_ring_wr(ring, ring->done));
+	if (event)
+		ring->unreaped++;
+	else if (!ring->unreaped)
+		/* Pairs with kdapl_ring_full(): the entry may be written. */
+		smp_store_release(&ring->tail, ring->done);
+}
+
+/* The completion event of @wr was reaped or withdrawn. Under the EVD's lock. */
+static inline void kdapl_ring_reaped(struct kdapl_ring *ring,
+				     struct kdapl_wr *wr)
+{
+	u32 tail = --ring->unreaped ? (u32)wr->seq + 1 : ring->done;
+
+	/* Pairs with kdapl_ring_full(). */
+	smp_store_release(&ring->tail, tail);
+}
+
 int kdapl_ring_alloc(struct kdapl_ring *ring, u32 max, u32 niov);
 void kdapl_ring_free(struct kdapl_ring *ring);
 /* When a ring is flushed, see there. */
@@ -135,9 +163,6 @@ int kdapl_ring_prepare(struct kdapl_ring *ring, u32 max, u32 niov);
 int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
 		      struct kdapl_evd *evd, const struct kdapl_zone *zone,
 		      struct kdapl_later *later);
-void kdapl_ring_complete(struct kdapl_ring *ring, struct kdapl_wr *wr,
-			 bool event);
-void kdapl_ring_reaped(struct kdapl_ring *ring, struct kdapl_wr *wr);
 void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 		      enum kdapl_flush how);
 
@@ -156,8 +181,6 @@ struct kdapl_ep {
 	struct kdapl_evd *req_evd;
 	struct kdapl_evd *conn_evd;
 	struct kdapl_srq *srq;
-	DAT_EP_ATTR attr;
-	DAT_COMM comm;
 
 	spinlock_t lock;		/* protects state, conn, dying */
 	DAT_EP_STATE state;
@@ -193,6 +216,8 @@ struct kdapl_ep {
 	struct list_head srq_link;	/* in srq->eps; srq->lock */
 	struct kdapl_async soft_event;
 
+	DAT_EP_ATTR attr;
+	DAT_COMM comm;
 	struct sockaddr_storage local_addr;
 	struct sockaddr_storage remote_addr;
 	DAT_CONN_QUAL remote_qual;

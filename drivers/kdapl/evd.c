@@ -18,35 +18,6 @@
 			     DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG | \
 			     DAT_EVD_RMR_BIND_FLAG | DAT_EVD_ASYNC_FLAG)
 
-/* Queue an event. Under evd->lock; the caller schedules upcalls. */
-void kdapl_evd_add(struct kdapl_evd *evd, struct kdapl_event *ev,
-		   struct kdapl_later *later)
-{
-	lockdep_assert_held(&evd->lock);
-
-	list_add_tail(&ev->link, &evd->events);
-	ev->queued = true;
-	evd->count++;
-	if (!ev->quiet)
-		evd->wake = true;
-	if (unlikely(evd->count > evd->qlen) && !evd->overflowed) {
-		evd->overflowed = true;
-		kdapl_later_add(later, &evd->overflow);
-	}
-}
-
-/* Take an event off the list. Under evd->lock. */
-void kdapl_evd_remove(struct kdapl_evd *evd, struct kdapl_event *ev)
-{
-	lockdep_assert_held(&evd->lock);
-
-	list_del(&ev->link);
-	ev->queued = false;
-	evd->count--;
-	if (evd->count <= evd->qlen)
-		evd->overflowed = false;
-}
-
 /* Queue an event and see that it is delivered. Any context. */
 void kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event *ev)
 {

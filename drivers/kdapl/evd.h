@@ -90,7 +90,6 @@ struct kdapl_evd {
 	struct module *owner;
 	struct list_head cqs;
 	int claimed;			/* over all CQs */
-	struct ib_wc wc[KDAPL_POLL_BATCH];
 	struct list_head soft_free;
 	struct list_head leaving;	/* EPs whose QP is being destroyed */
 	u32 watchers;			/* armed marks that need arrivals seen */
@@ -110,6 +109,7 @@ struct kdapl_evd {
 	unsigned long dispatch;		/* is it queued? */
 	u32 soft_total;
 	struct kdapl_async overflow;
+	struct ib_wc wc[KDAPL_POLL_BATCH];	/* under lock */
 };
 
 /*
@@ -132,9 +132,6 @@ struct kdapl_call {
 
 struct kdapl_evd *kdapl_evd_alloc(struct kdapl_ia *ia, DAT_COUNT qlen,
 				  DAT_EVD_FLAGS flags, int *err);
-void kdapl_evd_add(struct kdapl_evd *evd, struct kdapl_event *ev,
-		   struct kdapl_later *later);
-void kdapl_evd_remove(struct kdapl_evd *evd, struct kdapl_event *ev);
 void kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event *ev);
 bool kdapl_evd_reap(struct kdapl_evd *evd, DAT_EVENT *event, bool *more,
 		    struct kdapl_call *call);
@@ -148,6 +145,36 @@ static inline void kdapl_later_add(struct kdapl_later *later,
 				   struct kdapl_async *async)
 {
 	later->async[later->n++] = async;
+}
+
+/* Queue an event. Under evd->lock; the caller schedules upcalls. */
+static inline void kdapl_evd_add(struct kdapl_evd *evd, struct kdapl_event *ev,
+				 struct kdapl_later *later)
+{
+	lockdep_assert_held(&evd->lock);
+
+	list_add_tail(&ev->link, &evd->events);
+	ev->queued = true;
+	evd->count++;
+	if (!ev->quiet)
+		evd->wake = true;
+	if (unlikely(evd->count > evd->qlen) && !evd->overflowed) {
+		evd->overflowed = true;
+		kdapl_later_add(later, &evd->overflow);
+	}
+}
+
+/* Take an event off the list. Under evd->lock. */
+static inline void kdapl_evd_remove(struct kdapl_evd *evd,
+				    struct kdapl_event *ev)
+{
+	lockdep_assert_held(&evd->lock);
+
+	list_del(&ev->link);
+	ev->queued = false;
+	evd->count--;
+	if (evd->count <= evd->qlen)
+		evd->overflowed = false;
 }
 
 /* Does this policy call the consumer? */

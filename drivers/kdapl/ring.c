@@ -147,33 +147,6 @@ out:
 	return ret;
 }
 
-/*
- * The device (or a flush) is done with @wr, and so with all before it. If it
- * causes no event it is free again as soon as all events before it are reaped.
- * Under the EVD's lock.
- */
-void kdapl_ring_complete(struct kdapl_ring *ring, struct kdapl_wr *wr,
-			 bool event)
-{
-	ring->done = (u32)wr->seq + 1;
-	/* As in kdapl_ring_advance(). */
-	prefetchw(kdapl_ring_wr(ring, ring->done));
-	if (event)
-		ring->unreaped++;
-	else if (!ring->unreaped)
-		/* Pairs with kdapl_ring_full(): the entry may be written. */
-		smp_store_release(&ring->tail, ring->done);
-}
-
-/* The completion event of @wr was reaped or withdrawn. Under the EVD's lock. */
-void kdapl_ring_reaped(struct kdapl_ring *ring, struct kdapl_wr *wr)
-{
-	u32 tail = --ring->unreaped ? (u32)wr->seq + 1 : ring->done;
-
-	/* Pairs with kdapl_ring_full(). */
-	smp_store_release(&ring->tail, tail);
-}
-
 /* Complete as flushed all that is in the ring. Under evd->lock. */
 static void kdapl_ring_drain(struct kdapl_ep *ep, struct kdapl_ring *ring,
 			     struct kdapl_evd *evd, u32 head,

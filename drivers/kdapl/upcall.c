@@ -31,7 +31,8 @@ static void kdapl_upcall_pin(struct module **pinned, struct module *owner)
 {
 	if (*pinned == owner)
 		return;
-	module_put(*pinned);
+	if (*pinned)
+		module_put(*pinned);
 	*pinned = owner && try_module_get(owner) ? owner : NULL;
 }
 
