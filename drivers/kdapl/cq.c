@@ -260,8 +260,9 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 	again = active && evd->wake && !list_empty(&evd->events);
 	/* Unwatched and never too long: nobody needs an interrupt. */
 	if (active || evd->watchers || evd->claimed > (int)evd->qlen) {
-		how |= evd->solicited && !evd->watchers ? IB_CQ_SOLICITED :
-							  IB_CQ_NEXT_COMP;
+		how |= evd->solicited && !evd->watchers &&
+		       evd->obj.ia->hca->rings_solicited ? IB_CQ_SOLICITED :
+							   IB_CQ_NEXT_COMP;
 		list_for_each_entry(cq, &evd->cqs, link)
 			if (ib_req_notify_cq(cq->cq, how) > 0) {
 				again = true;

@@ -174,6 +174,8 @@ static int kdapl_add_one(struct ib_device *dev)
 			  dev->ops.driver_id == RDMA_DRIVER_RXE;
 	/* rxe looks up an SRQ buffer's lkey in the PD of the QP. */
 	hca->srq_any_pz = dev->ops.driver_id != RDMA_DRIVER_RXE;
+	/* It looks for the mark of a solicited message on the receive request. */
+	hca->rings_solicited = dev->ops.driver_id != RDMA_DRIVER_SIW;
 	INIT_IB_EVENT_HANDLER(&hca->events, dev, kdapl_device_event);
 	ib_register_event_handler(&hca->events);
 

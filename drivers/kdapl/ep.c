@@ -263,6 +263,7 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 			 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 	ep->state = DAT_EP_STATE_UNCONNECTED;
 	ep->attr = *attr;
+	ep->soft_asked = attr->srq_soft_hw;
 	ep->comm.domain = AF_INET;
 	ep->comm.type = SOCK_STREAM;
 	ep->comm.protocol = IPPROTO_TCP;
@@ -552,6 +553,7 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
 		ep->conn_evd ? kdapl_handle(&ep->conn_evd->obj) : NULL;
 	ep_param->srq_handle = ep->srq ? kdapl_handle(&ep->srq->obj) : NULL;
 	ep_param->ep_attr = ep->attr;
+	ep_param->ep_attr.srq_soft_hw = READ_ONCE(ep->soft_asked);
 	spin_unlock_irqrestore(&ep->lock, flags);
 out:
 	rcu_read_unlock();

@@ -217,6 +217,7 @@ struct kdapl_ep {
 	struct kdapl_async soft_event;
 
 	DAT_EP_ATTR attr;
+	DAT_COUNT soft_asked;		/* its srq_soft_hw, as it is now */
 	DAT_COMM comm;
 	struct sockaddr_storage local_addr;
 	struct sockaddr_storage remote_addr;

@@ -361,8 +361,6 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 	kdapl_later_run(&later);
 
 	spin_lock_irqsave(&ep->lock, flags);
-	/* Set with the watermarks, perhaps since the copy was made. */
-	m->attr.srq_soft_hw = READ_ONCE(ep->attr.srq_soft_hw);
 	ep->attr = m->attr;
 	ep->comm = m->comm;
 	ep->quiet_recv = !!(m->attr.recv_completion_flags &

@@ -18,6 +18,7 @@
  * @link: entry in the list of present devices
  * @events: device event handler, for drivers that report SRQ limits there
  * @srq_resize: ib_modify_srq(IB_SRQ_MAX_WR) is known to work
+ * @rings_solicited: a CQ armed for solicited messages does ring for them
  * @srq_any_pz: an SRQ and the QPs on it may be of different PDs
  * @max_qlen: longest EVD
  * @attrs: limits; a copy, as calls ask for them when the device has gone
@@ -35,6 +36,7 @@ struct kdapl_hca {
 	struct ib_event_handler events;
 	bool srq_resize;
 	bool srq_any_pz;
+	bool rings_solicited;
 	int max_qlen;
 	struct ib_device_attr attrs;
 	struct xarray keys;

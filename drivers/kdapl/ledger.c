@@ -233,7 +233,7 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 	evd = kdapl_ep_lock_recv(ep, &flags);
 	ep->soft = soft_high_watermark;
 	ep->hard = hard_high_watermark;
-	ep->attr.srq_soft_hw = soft_high_watermark;
+	WRITE_ONCE(ep->soft_asked, soft_high_watermark);
 	ep->soft_armed = ep->soft != DAT_WATERMARK_INFINITE;
 	kdapl_ep_set_marks(ep);
 	kdapl_ep_check_marks(ep, &later);
