@@ -457,6 +457,26 @@ static DAT_RETURN kdapl_rdma_check(struct kdapl_ep *ep,
 	return DAT_SUCCESS;
 }
 
+/* With all that is special to the call checked. */
+static DAT_RETURN kdapl_post_rdma(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
+				  struct ib_sge *sge,
+				  const DAT_RMR_TRIPLET *remote,
+				  DAT_DTO_COOKIE cookie,
+				  DAT_COMPLETION_FLAGS flags, int flags_arg)
+{
+	const bool read = wr->wr.opcode == IB_WR_RDMA_READ;
+
+	if (unlikely(read && !ep->attr.max_rdma_read_out))
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_CREDITS);
+	wr->wr.sg_list = sge;
+	wr->remote_addr = remote->virtual_address;
+	wr->rkey = remote->rmr_context;
+	return kdapl_post_checked(ep, &wr->wr, cookie,
+				  read ? DAT_DTO_RDMA_READ : DAT_DTO_RDMA_WRITE,
+				  flags, flags_arg);
+}
+
 DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 				  DAT_COUNT num_segments,
 				  DAT_LMR_TRIPLET *local_iov,
@@ -488,11 +508,8 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 		goto out;
 	}
-	wr.wr.sg_list = sge;
-	wr.remote_addr = remote_iov->virtual_address;
-	wr.rkey = remote_iov->rmr_context;
-	ret = kdapl_post_checked(ep, &wr.wr, user_cookie, DAT_DTO_RDMA_WRITE,
-				 completion_flags, DAT_INVALID_ARG6);
+	ret = kdapl_post_rdma(ep, &wr, sge, remote_iov, user_cookie,
+			      completion_flags, DAT_INVALID_ARG6);
 out:
 	rcu_read_unlock();
 	return ret;
@@ -542,18 +559,10 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 		goto out;
 	}
-	if (unlikely(!ep->attr.max_rdma_read_out)) {
-		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				DAT_RESOURCE_CREDITS);
-		goto out;
-	}
 	wr.wr.num_sge = kdapl_sge_trim(sge, wr.wr.num_sge,
 				       remote_iov->segment_length);
-	wr.wr.sg_list = sge;
-	wr.remote_addr = remote_iov->virtual_address;
-	wr.rkey = remote_iov->rmr_context;
-	ret = kdapl_post_checked(ep, &wr.wr, user_cookie, DAT_DTO_RDMA_READ,
-				 completion_flags, DAT_INVALID_ARG6);
+	ret = kdapl_post_rdma(ep, &wr, sge, remote_iov, user_cookie,
+			      completion_flags, DAT_INVALID_ARG6);
 out:
 	rcu_read_unlock();
 	return ret;
@@ -589,21 +598,13 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 		goto out;
 	}
-	if (!ep->attr.max_rdma_read_out) {
-		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				DAT_RESOURCE_CREDITS);
-		goto out;
-	}
 	/* A window is a fast-registered MR, whose two keys are the same. */
 	sge.addr = local_iov->virtual_address;
 	sge.length = remote_iov->segment_length;
 	sge.lkey = local_iov->rmr_context;
-	wr.wr.sg_list = &sge;
 	wr.wr.num_sge = 1;
-	wr.remote_addr = remote_iov->virtual_address;
-	wr.rkey = remote_iov->rmr_context;
-	ret = kdapl_post_checked(ep, &wr.wr, user_cookie, DAT_DTO_RDMA_READ,
-				 completion_flags, DAT_INVALID_ARG5);
+	ret = kdapl_post_rdma(ep, &wr, &sge, remote_iov, user_cookie,
+			      completion_flags, DAT_INVALID_ARG5);
 out:
 	rcu_read_unlock();
 	return ret;
