@@ -227,7 +227,7 @@ static int kdapl_addr_ours(struct kdapl_ia *ia, struct sockaddr_storage *addr)
 	int ret;
 
 	id = __rdma_create_kernel_id(&init_net, kdapl_addr_handler, NULL,
-				     RDMA_PS_TCP, IB_QPT_RC, ia->owner);
+				     RDMA_PS_TCP, IB_QPT_RC, ia->consumer);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	ret = rdma_bind_addr(id, (struct sockaddr *)addr);

@@ -31,7 +31,7 @@ static int kdapl_conn_bind(struct kdapl_conn *conn,
 	int err;
 
 	id = __rdma_create_kernel_id(&init_net, kdapl_conn_handler, conn,
-				     RDMA_PS_TCP, IB_QPT_RC, ia->owner);
+				     RDMA_PS_TCP, IB_QPT_RC, ia->consumer);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	err = rdma_bind_addr(id, (struct sockaddr *)local);

@@ -356,7 +356,7 @@ static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n)
 	cq->entries = attr.cqe;
 	INIT_LIST_HEAD(&cq->srqs);
 	cq->cq = __ib_create_cq(dev, kdapl_cq_comp, kdapl_cq_error, cq, &attr,
-				ia->owner);
+				ia->consumer);
 	if (IS_ERR(cq->cq)) {
 		struct ib_cq *err = cq->cq;
 

@@ -20,7 +20,7 @@ static void kdapl_show_ia(struct seq_file *m, struct kdapl_obj *obj)
 	struct kdapl_ia *ia = container_of(obj, struct kdapl_ia, obj);
 
 	seq_printf(m, "%llx name=%s/%u consumer=%s objects=%d%s", obj->handle,
-		   ia->hca->name, ia->port, ia->owner, atomic_read(&ia->live),
+		   ia->hca->name, ia->port, ia->consumer, atomic_read(&ia->live),
 		   ia->hca->gone ? " device-gone" : "");
 	if (ia->naddrs)
 		seq_printf(m, " addr=%pIS", &ia->addr[0]);
@@ -88,25 +88,52 @@ static const struct kdapl_debugfs_file kdapl_debugfs_files[] = {
 	{ "srqs", DAT_HANDLE_TYPE_SRQ, kdapl_show_srq },
 };
 
-static int kdapl_debugfs_show(struct seq_file *m, void *unused)
+/*
+ * A position in a file is an index of the handle table. Each object has an RCU
+ * section of its own: there may be many.
+ */
+static void *kdapl_debugfs_start(struct seq_file *m, loff_t *pos)
+{
+	/* Index 0 is not used. The lowest free index is always taken first. */
+	if (!*pos)
+		*pos = 1;
+	if (*pos > KDAPL_INDEX_MASK ||
+	    !READ_ONCE(kdapl_chunks[*pos / KDAPL_CHUNK]))
+		return NULL;
+	return pos;
+}
+
+static void *kdapl_debugfs_next(struct seq_file *m, void *unused, loff_t *pos)
+{
+	++*pos;
+	cond_resched();
+	return kdapl_debugfs_start(m, pos);
+}
+
+static void kdapl_debugfs_stop(struct seq_file *m, void *unused)
+{
+}
+
+static int kdapl_debugfs_show(struct seq_file *m, void *v)
 {
 	const struct kdapl_debugfs_file *file = m->private;
 	struct kdapl_obj *obj;
-	u32 index;
 
 	rcu_read_lock();
-	for (index = 1; index <= KDAPL_INDEX_MASK; index++) {
-		/* The lowest free index is always taken first. */
-		if (!READ_ONCE(kdapl_chunks[index / KDAPL_CHUNK]))
-			break;
-		obj = kdapl_at(index);
-		if (obj && kdapl_type(obj) == file->type)
-			file->show(m, obj);
-	}
+	obj = kdapl_at(*(loff_t *)v);
+	if (obj && kdapl_type(obj) == file->type)
+		file->show(m, obj);
 	rcu_read_unlock();
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(kdapl_debugfs);
+
+static const struct seq_operations kdapl_debugfs_sops = {
+	.start = kdapl_debugfs_start,
+	.next = kdapl_debugfs_next,
+	.stop = kdapl_debugfs_stop,
+	.show = kdapl_debugfs_show,
+};
+DEFINE_SEQ_ATTRIBUTE(kdapl_debugfs);
 
 void kdapl_debugfs_init(void)
 {

@@ -42,7 +42,7 @@ static void kdapl_ia_release(struct kdapl_obj *obj)
 }
 
 static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
-				       struct module *owner, int *err)
+				       const char *consumer, int *err)
 {
 	struct kdapl_ia *ia;
 
@@ -67,8 +67,7 @@ static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 	kdapl_async_init(&ia->catastrophic, &ia->obj,
 			 DAT_ASYNC_ERROR_IA_CATASTROPHIC,
 			 DAT_IA_CATASTROPHIC_ERROR);
-	strscpy(ia->owner, owner ? module_name(owner) : KBUILD_MODNAME,
-		sizeof(ia->owner));
+	strscpy(ia->consumer, consumer, sizeof(ia->consumer));
 	return ia;
 }
 
@@ -135,7 +134,7 @@ static DAT_RETURN kdapl_ia_check_version(DAT_UINT32 major, DAT_UINT32 minor,
 
 static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
 				DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
-				DAT_IA_HANDLE *ia_handle, struct module *owner)
+				DAT_IA_HANDLE *ia_handle, const char *consumer)
 {
 	struct kdapl_ia *ia;
 	DAT_RETURN ret;
@@ -143,7 +142,7 @@ static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
 
 	if (!*async_evd && qlen > hca->max_qlen)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
-	ia = kdapl_ia_alloc(hca, port, owner, &err);
+	ia = kdapl_ia_alloc(hca, port, consumer, &err);
 	if (!ia)
 		return kdapl_errno_to_dat(err);
 	ret = kdapl_errno_to_dat(kdapl_ia_refresh_addrs(ia));
@@ -163,7 +162,7 @@ static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
 DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia,
 			  DAT_UINT32 dat_major, DAT_UINT32 dat_minor,
-			  DAT_BOOLEAN dat_thread_safety, struct module *owner)
+			  DAT_BOOLEAN dat_thread_safety, const char *consumer)
 {
 	struct kdapl_hca *hca;
 	DAT_RETURN ret;
@@ -190,7 +189,7 @@ DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 	if (!kdapl_hca_enter(hca))
 		goto out;
 	ret = kdapl_ia_open(hca, port, async_evd_min_qlen, async_evd, ia,
-			    owner);
+			    consumer);
 	kdapl_hca_leave(hca);
 out:
 	kdapl_hca_put(hca);
@@ -204,7 +203,8 @@ DAT_RETURN (dat_ia_openv)(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 			  DAT_BOOLEAN dat_thread_safety)
 {
 	return __dat_ia_openv(name, async_evd_min_qlen, async_evd, ia,
-			      dat_major, dat_minor, dat_thread_safety, NULL);
+			      dat_major, dat_minor, dat_thread_safety,
+			      KBUILD_MODNAME);
 }
 EXPORT_SYMBOL(dat_ia_openv);
 

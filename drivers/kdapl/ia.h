@@ -94,7 +94,7 @@ struct kdapl_ia {
 	unsigned int naddrs;
 	u32 max_msg;			/* bytes */
 	bool iwarp;
-	char owner[MODULE_NAME_LEN];	/* consumer, for restrack */
+	char consumer[MODULE_NAME_LEN];	/* whose module, for restrack */
 };
 
 DAT_RETURN kdapl_errno_to_dat(int err);

@@ -47,7 +47,7 @@ static int kdapl_pz_alloc(struct kdapl_ia *ia, struct kdapl_pz **out)
 		kfree(pz);
 		return err;
 	}
-	pd = __ib_alloc_pd(ia->hca->dev, 0, ia->owner);
+	pd = __ib_alloc_pd(ia->hca->dev, 0, ia->consumer);
 	if (IS_ERR(pd)) {
 		kdapl_obj_put(&pz->obj);
 		return PTR_ERR(pd);

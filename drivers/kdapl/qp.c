@@ -125,7 +125,7 @@ static struct ib_qp *kdapl_qp_alloc(struct kdapl_ep *ep)
 	}
 	/* See kdapl_qp_destroy(): QPs of an EVD do not come while one goes. */
 	mutex_lock(&evd->mutex);
-	qp = ib_create_qp_kernel(ep->pz->pd, &init, ep->obj.ia->owner);
+	qp = ib_create_qp_kernel(ep->pz->pd, &init, ep->obj.ia->consumer);
 	mutex_unlock(&evd->mutex);
 	return qp;
 }

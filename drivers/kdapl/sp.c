@@ -71,7 +71,7 @@ static int kdapl_sp_listen_one(struct kdapl_sp *sp,
 
 	kdapl_set_port(&addr, sp->qual);
 	id = __rdma_create_kernel_id(&init_net, kdapl_sp_handler, sp,
-				     RDMA_PS_TCP, IB_QPT_RC, ia->owner);
+				     RDMA_PS_TCP, IB_QPT_RC, ia->consumer);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	if (addr.ss_family == AF_INET6)

@@ -89,8 +89,13 @@ static int kdapl_svc_create_qp(struct kdapl_svc *svc, struct rdma_cm_id *id)
 		.qp_type = IB_QPT_RC,
 		.port_num = id->port_num,
 	};
+	int err;
 
-	return rdma_create_qp(id, svc->pz->pd, &attr);
+	err = rdma_create_qp(id, svc->pz->pd, &attr);
+	/* As ib_core would have it, but rdma_cm has named it after itself. */
+	if (!err)
+		id->qp->res.kern_name = svc->pz->obj.ia->consumer;
+	return err;
 }
 
 /* A request has come to the listener. Nonzero makes the RDMA CM reject it. */
@@ -180,8 +185,9 @@ static void kdapl_svc_free_id(struct rdma_cm_id **id)
 
 static struct rdma_cm_id *kdapl_svc_create_id(struct kdapl_svc *svc)
 {
-	return rdma_create_id(&init_net, kdapl_svc_handler, svc, RDMA_PS_TCP,
-			      IB_QPT_RC);
+	return __rdma_create_kernel_id(&init_net, kdapl_svc_handler, svc,
+				       RDMA_PS_TCP, IB_QPT_RC,
+				       svc->pz->obj.ia->consumer);
 }
 
 static int kdapl_svc_listen(struct kdapl_svc *svc, struct sockaddr *addr)
@@ -263,8 +269,8 @@ static int kdapl_svc_connect(struct kdapl_pz *pz)
 	init_completion(&svc->done);
 	pz->svc = svc;
 
-	svc->cq = ib_alloc_cq(pz->pd->device, svc, 2 * KDAPL_SVC_DEPTH + 2, 0,
-			      IB_POLL_WORKQUEUE);
+	svc->cq = __ib_alloc_cq(pz->pd->device, svc, 2 * KDAPL_SVC_DEPTH + 2, 0,
+				IB_POLL_WORKQUEUE, pz->obj.ia->consumer);
 	if (IS_ERR(svc->cq)) {
 		err = PTR_ERR(svc->cq);
 		goto err_destroy;

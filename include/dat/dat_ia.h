@@ -139,13 +139,16 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 			DAT_UINT32 dat_major, DAT_UINT32 dat_minor,
 			DAT_BOOLEAN dat_thread_safety);
 
-/* The same for the module @owner; the macro below fills in the caller's. */
+/*
+ * The same for the module of the name @consumer; the macro below fills in the
+ * caller's, which has one when it is built into the kernel, too.
+ */
 DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia,
 			  DAT_UINT32 dat_major, DAT_UINT32 dat_minor,
-			  DAT_BOOLEAN dat_thread_safety, struct module *owner);
+			  DAT_BOOLEAN dat_thread_safety, const char *consumer);
 
-#define dat_ia_openv(...)	__dat_ia_openv(__VA_ARGS__, THIS_MODULE)
+#define dat_ia_openv(...)	__dat_ia_openv(__VA_ARGS__, KBUILD_MODNAME)
 
 /**
  * dat_ia_close() - close an IA
