@@ -514,10 +514,12 @@ static bool refs_are_known(void *data)
 static void C6_upcall_pins_the_module(struct kunit *test)
 {
 	DAT_UPCALL_OBJECT upcall = { NULL, refs_upcall };
-	int before = module_refcount(THIS_MODULE);
 	struct kd_side *s = kd_open_param(test);
 	DAT_EVD_HANDLE evd = NULL;
+	int before;
 
+	KD_NEED_MODULE(test);
+	before = module_refcount(THIS_MODULE);
 	refs_in_upcall = -1;
 	KD_ASSERT_OK(test, dat_evd_kcreate(s->ia, 4, DAT_UPCALL_SINGLE_INSTANCE,
 					   &upcall, DAT_EVD_SOFTWARE_FLAG,

@@ -60,6 +60,13 @@ do {									\
 #define KD_EXPECT_OK(test, call)	KD_EXPECT_RET(test, DAT_SUCCESS, call)
 #define KD_ASSERT_OK(test, call)	KD_ASSERT_RET(test, DAT_SUCCESS, call)
 
+/* For a case about the module that it is in. */
+#ifdef MODULE
+# define KD_NEED_MODULE(test)	do { } while (0)
+#else
+# define KD_NEED_MODULE(test)	kunit_skip(test, "built into the kernel")
+#endif
+
 /* ---- Memory -------------------------------------------------------------- */
 
 /* Registered memory of a side; freed after its IA was closed. */

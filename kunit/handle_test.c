@@ -390,7 +390,7 @@ static void I3_null_and_garbage(struct kunit *test)
 	struct hctx *c = make_objects(test);
 	const uintptr_t garbage[] = {
 		1, 0xfffff, (uintptr_t)c, (uintptr_t)&garbage,
-		(uintptr_t)THIS_MODULE, (uintptr_t)ERR_PTR(-EINVAL),
+		(uintptr_t)groups, (uintptr_t)ERR_PTR(-EINVAL),
 		(uintptr_t)c->s->ep ^ 1UL << 40, (uintptr_t)c->s->ia << 1,
 		(uintptr_t)c->s->pz & 0xffffffff, LONG_MAX, ULONG_MAX,
 	};

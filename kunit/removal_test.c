@@ -477,12 +477,14 @@ static void C6_upcall_pins_its_module(struct kunit *test)
 {
 	struct slow_upcall *u = make_slow_upcall(test);
 	struct kd_side *s = kd_open_param(test);
-	int before = module_refcount(THIS_MODULE);
 	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
 	DAT_UPCALL_OBJECT mine;
 	DAT_EVD_PARAM param;
 	DAT_EVD_HANDLE evd;
+	int before;
 
+	KD_NEED_MODULE(test);
+	before = module_refcount(THIS_MODULE);
 	kd_setup(s, NULL);
 	evd = start_slow_upcall(s, u);
 	KD_ASSERT_OK(test, dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
