@@ -3,6 +3,9 @@
 #
 # Sourced by the scripts beside it: where things are.
 
+# Debian's users have no sbin in their PATH: depmod, modprobe.
+PATH=$PATH:/usr/sbin:/sbin
+
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/kdapl
 # Distinguishes the build directories of several checkouts of this tree.
