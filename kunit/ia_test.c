@@ -102,6 +102,22 @@ static void I6_open_refuses_null_pointers(struct kunit *test)
 		      dat_ia_open(name, 8, &evd, NULL));
 }
 
+/* A name is what dat_registry_list_providers() says, to the letter. */
+static void I6_name_to_the_letter(struct kunit *test)
+{
+	static const char * const bad[] = {
+		"rxe0/1\n", "rxe0/+1", "rxe0/01", "rxe0/", "rxe0/2", "rxe0/1/",
+		"/1", "", "rxe", "rxe00/1",
+	};
+	DAT_EVD_HANDLE evd = NULL;
+	DAT_IA_HANDLE ia;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		KD_EXPECT_RET(test, DAT_PROVIDER_NOT_FOUND,
+			      dat_ia_open((DAT_NAME_PTR)bad[i], 8, &evd, &ia));
+}
+
 static void I6_bare_device_name(struct kunit *test)
 {
 	struct kd_side *full = kd_open_param(test);
@@ -534,6 +550,7 @@ static void I4_strerror_refuses(struct kunit *test)
 static struct kunit_case ia_cases[] = {
 	KUNIT_CASE_PARAM(I6_open_refuses, kd_gen_ia),
 	KUNIT_CASE_PARAM(I6_open_refuses_null_pointers, kd_gen_ia),
+	KUNIT_CASE(I6_name_to_the_letter),
 	KUNIT_CASE_PARAM(I6_bare_device_name, kd_gen_ia),
 	KUNIT_CASE_PARAM(consumer_brings_async_evd, kd_gen_ia),
 	KUNIT_CASE_PARAM(I5_registry_lists_each_port, kd_gen_ia),

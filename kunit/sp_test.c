@@ -202,6 +202,96 @@ static void N5_rsp_reject(struct kunit *test)
 	ping(&c);
 }
 
+/* An RSP on @port that has had its request. */
+static DAT_RSP_HANDLE spent_rsp(struct kd_pair *c, u16 port)
+{
+	struct kunit *test = c->a->test;
+	DAT_RSP_HANDLE rsp = make_rsp(c, port);
+
+	kd_connect_start(c->a, c->p, port);
+	KD_ASSERT_OK(test, dat_cr_reject(kd_expect_cr(c->p), 0, NULL));
+	kd_expect_event(test, c->a->conn_evd,
+			DAT_CONNECTION_EVENT_PEER_REJECTED, NULL);
+	KD_ASSERT_OK(test, dat_ep_reset(c->a->ep));
+	return rsp;
+}
+
+/* Another one may have the Endpoint meanwhile. */
+static void spent_rsp_lets_go(struct kunit *test)
+{
+	struct kd_pair c = kd_make_pair(test, NULL);
+	u16 port = kd_port(), other = kd_port();
+	DAT_RSP_HANDLE spent, rsp;
+	DAT_CR_ARRIVAL_EVENT_DATA req;
+
+	spent = spent_rsp(&c, port);
+	rsp = make_rsp(&c, other);
+	kd_connect_start(c.a, c.p, port);
+	expect_turned_away(&c);
+	KUNIT_EXPECT_EQ(test, (int)kd_state(c.p), (int)DAT_EP_STATE_RESERVED);
+	KD_EXPECT_OK(test, dat_rsp_free(spent));
+	KUNIT_EXPECT_EQ(test, (int)kd_state(c.p), (int)DAT_EP_STATE_RESERVED);
+	KD_ASSERT_OK(test, dat_ep_reset(c.a->ep));
+	kd_connect_start(c.a, c.p, other);
+	req = expect_request(c.p, c.p->cr_evd);
+	KUNIT_EXPECT_PTR_EQ(test, req.sp_handle.rsp_handle, rsp);
+	KD_EXPECT_OK(test, dat_cr_accept(req.cr_handle, NULL, 0, NULL));
+	expect_established(&c);
+}
+
+/* A pending Endpoint knows its ports and its peer. */
+static void addresses_while_pending(struct kunit *test)
+{
+	struct kd_pair c = kd_make_pair(test, NULL);
+	DAT_EP_PARAM a, p;
+	u16 port = kd_port();
+	DAT_CR_HANDLE cr;
+
+	make_rsp(&c, port);
+	kd_connect_start(c.a, c.p, port);
+	cr = kd_expect_cr(c.p);
+	KD_ASSERT_OK(test, dat_ep_query(c.a->ep, DAT_EP_FIELD_ALL, &a));
+	KD_ASSERT_OK(test, dat_ep_query(c.p->ep, DAT_EP_FIELD_ALL, &p));
+	KUNIT_EXPECT_EQ(test, (int)p.ep_state,
+			(int)DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	KUNIT_EXPECT_EQ(test, p.local_port_qual, port);
+	KUNIT_EXPECT_EQ(test, a.remote_port_qual, port);
+	KUNIT_EXPECT_NE(test, a.local_port_qual, 0);
+	KUNIT_ASSERT_NOT_NULL(test, p.remote_ia_address_ptr);
+	KUNIT_EXPECT_EQ(test, p.remote_ia_address_ptr->sa_family, AF_INET);
+	KUNIT_ASSERT_NOT_NULL(test, a.local_ia_address_ptr);
+	KUNIT_EXPECT_EQ(test, a.local_ia_address_ptr->sa_family, AF_INET);
+	KD_ASSERT_OK(test, dat_cr_reject(cr, 0, NULL));
+	KD_ASSERT_OK(test, dat_ep_query(c.p->ep, DAT_EP_FIELD_ALL, &p));
+	KUNIT_EXPECT_EQ(test, p.remote_port_qual, 0);
+}
+
+static bool cr_is_void(void *data)
+{
+	return dat_cr_query(data, DAT_CR_FIELD_ALL, &(DAT_CR_PARAM) { }) !=
+		DAT_SUCCESS;
+}
+
+/* Whatever has become of the Endpoint, and without a handle for it. */
+static void N5_void_request_is_accepted(struct kunit *test)
+{
+	struct kd_pair c = kd_make_pair(test, NULL);
+	u16 port = kd_port();
+	DAT_CR_HANDLE cr;
+
+	if (kd_is_iwarp(c.a))
+		kunit_skip(test, "siw does not tell before there is an answer");
+	make_rsp(&c, port);
+	kd_connect_start(c.a, c.p, port);
+	cr = kd_expect_cr(c.p);
+	KD_ASSERT_OK(test, dat_ep_disconnect(c.a->ep, DAT_CLOSE_ABRUPT_FLAG));
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(cr_is_void, cr, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, dat_cr_accept(cr, NULL, 0, NULL),
+			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR));
+	/* And that was its end. */
+	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, dat_cr_reject(cr, 0, NULL));
+}
+
 static void N5_rsp_freed_before_the_answer(struct kunit *test)
 {
 	struct kd_pair c = kd_make_pair(test, NULL);
@@ -423,6 +513,9 @@ static void L5_csp_anywhere(struct kunit *test)
 	DAT_CSP_PARAM param;
 	DAT_CSP_HANDLE csp;
 	u16 port = kd_port();
+	struct sockaddr_in6 any6 = {
+		.sin6_family = AF_INET6, .sin6_port = htons(port),
+	};
 
 	comm.protocol = 0;
 	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
@@ -438,6 +531,10 @@ static void L5_csp_anywhere(struct kunit *test)
 						 0, NULL));
 	KD_ASSERT_OK(test, dat_cr_accept(kd_expect_cr(c.p), c.p->ep, 0, NULL));
 	expect_established(&c);
+	/* Those of its family. */
+	comm.domain = AF_INET6;
+	KD_EXPECT_OK(test, dat_csp_create(c.p->ia, &comm, (void *)&any6,
+					  c.p->cr_evd, &csp));
 }
 
 static void L5_csp_arguments(struct kunit *test)
@@ -494,6 +591,9 @@ static struct kunit_case sp_cases[] = {
 	KUNIT_CASE_PARAM(psp_provider_reject, kd_gen_ia),
 	KUNIT_CASE_PARAM(rsp_query_and_free, kd_gen_ia),
 	KUNIT_CASE_PARAM(N5_rsp_reject, kd_gen_ia),
+	KUNIT_CASE_PARAM(spent_rsp_lets_go, kd_gen_ia),
+	KUNIT_CASE_PARAM(addresses_while_pending, kd_gen_ia),
+	KUNIT_CASE_PARAM(N5_void_request_is_accepted, kd_gen_ia),
 	KUNIT_CASE_PARAM(N5_rsp_freed_before_the_answer, kd_gen_ia),
 	KUNIT_CASE_PARAM(rsp_arguments, kd_gen_ia),
 	KUNIT_CASE_PARAM(L5_handoff, kd_gen_ia),

@@ -89,6 +89,7 @@ static DAT_RETURN kdapl_connect_start(struct kdapl_ep *ep,
 {
 	struct kdapl_ia *ia = ep->obj.ia;
 	const struct sockaddr *local;
+	unsigned long flags;
 	int err;
 
 	local = kdapl_ia_local_addr(ia, (struct sockaddr *)&args->addr);
@@ -102,7 +103,10 @@ static DAT_RETURN kdapl_connect_start(struct kdapl_ep *ep,
 		goto err_id;
 	conn->pd_len = args->pd_size;
 	memcpy(conn->pd, args->pd, args->pd_size);
+	spin_lock_irqsave(&ep->lock, flags);
+	ep->local_addr = conn->id->route.addr.src_addr;
 	ep->remote_addr = args->addr;
+	spin_unlock_irqrestore(&ep->lock, flags);
 	ep->connect_flags = args->flags;
 	if (!kdapl_ep_join(ep, conn, BIT(DAT_EP_STATE_UNCONNECTED),
 			   DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)) {

@@ -44,8 +44,14 @@ static void kdapl_cr_return_ep(struct kdapl_cr *cr, DAT_EP_STATE then)
 		return;
 	}
 	spin_lock_irqsave(&ep->lock, flags);
-	if (ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING)
+	if (ep->state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING) {
+		/* The RSP may be gone. */
+		if (ep->rsp != cr->sp)
+			then = DAT_EP_STATE_UNCONNECTED;
 		WRITE_ONCE(ep->state, then);
+		memset(&ep->local_addr, 0, sizeof(ep->local_addr));
+		memset(&ep->remote_addr, 0, sizeof(ep->remote_addr));
+	}
 	spin_unlock_irqrestore(&ep->lock, flags);
 }
 
@@ -156,13 +162,14 @@ static struct kdapl_ep *kdapl_cr_make_ep(struct kdapl_ia *ia)
 	return ep;
 }
 
-static struct kdapl_ep *kdapl_cr_reserved_ep(struct kdapl_ep *ep)
+static struct kdapl_ep *kdapl_cr_reserved_ep(struct kdapl_sp *sp)
 {
+	struct kdapl_ep *ep = sp->ep;
 	unsigned long flags;
 	bool ok;
 
 	spin_lock_irqsave(&ep->lock, flags);
-	ok = ep->state == DAT_EP_STATE_RESERVED;
+	ok = ep->state == DAT_EP_STATE_RESERVED && ep->rsp == sp;
 	if (ok)
 		WRITE_ONCE(ep->state,
 			   DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
@@ -174,7 +181,7 @@ static struct kdapl_ep *kdapl_cr_reserved_ep(struct kdapl_ep *ep)
 static bool kdapl_cr_assign_ep(struct kdapl_cr *cr, struct kdapl_sp *sp)
 {
 	if (sp->ep)
-		cr->ep = kdapl_cr_reserved_ep(sp->ep);
+		cr->ep = kdapl_cr_reserved_ep(sp);
 	else if (sp->flags == DAT_PSP_PROVIDER_FLAG)
 		cr->ep = kdapl_cr_make_ep(sp->obj.ia);
 	else
@@ -209,9 +216,22 @@ static struct kdapl_cr *kdapl_cr_alloc(struct kdapl_sp *sp)
 	return NULL;
 }
 
+/* The Endpoint knows its peer from now on. */
+static void kdapl_cr_set_addrs(struct kdapl_cr *cr, struct kdapl_ep *ep)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	ep->local_addr = cr->local;
+	ep->remote_addr = cr->remote;
+	spin_unlock_irqrestore(&ep->lock, flags);
+}
+
 /* Make the request known to the consumer. */
 static void kdapl_cr_deliver(struct kdapl_cr *cr)
 {
+	if (cr->ep)
+		kdapl_cr_set_addrs(cr, cr->ep);
 	atomic_inc(&cr->sp->pending);
 	kref_get(&cr->obj.ref);
 	kdapl_obj_publish(&cr->obj);
@@ -327,6 +347,7 @@ static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 		kdapl_qp_undo(ep);
 		return kdapl_cr_void(cr);
 	}
+	kdapl_cr_set_addrs(cr, ep);
 	conn->passive = true;
 	conn->id = cr->id;
 	cr->id = NULL;
@@ -415,6 +436,10 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 	cr = kdapl_obj_get(cr_handle, DAT_HANDLE_TYPE_CR);
 	if (!cr)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	if (READ_ONCE(cr->dead)) {
+		ret = kdapl_cr_void(cr);
+		goto out;
+	}
 	if (ep_handle) {
 		ep = kdapl_obj_get(ep_handle, DAT_HANDLE_TYPE_EP);
 	} else if (cr->ep) {

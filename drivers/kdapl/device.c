@@ -63,6 +63,7 @@ struct kdapl_hca *kdapl_hca_find(const char *name, u32 *port)
 	const char *slash = strchr(name, '/');
 	size_t len = slash ? slash - name : strlen(name);
 	struct kdapl_hca *hca;
+	char number[12];
 	bool found;
 
 	mutex_lock(&kdapl_hcas_lock);
@@ -70,11 +71,16 @@ struct kdapl_hca *kdapl_hca_find(const char *name, u32 *port)
 	if (!hca)
 		goto out;
 	*port = rdma_start_port(hca->dev);
-	if (slash)
-		found = !kstrtou32(slash + 1, 10, port) &&
-			rdma_is_port_valid(hca->dev, *port);
-	else
+	if (!slash) {
 		found = hca->dev->phys_port_cnt == 1;
+	} else if (kstrtou32(slash + 1, 10, port)) {
+		found = false;
+	} else {
+		/* kstrtou32() also takes "+1", "01" and a newline. */
+		snprintf(number, sizeof(number), "%u", *port);
+		found = !strcmp(slash + 1, number) &&
+			rdma_is_port_valid(hca->dev, *port);
+	}
 	if (found)
 		kref_get(&hca->ref);
 	else

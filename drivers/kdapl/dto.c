@@ -466,7 +466,7 @@ static DAT_RETURN kdapl_post_rdma(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 {
 	const bool read = wr->wr.opcode == IB_WR_RDMA_READ;
 
-	if (unlikely(read && !ep->attr.max_rdma_read_out))
+	if (unlikely(read && (!ep->attr.max_rdma_read_out || ep->no_reads)))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_CREDITS);
 	wr->wr.sg_list = sge;

@@ -196,6 +196,8 @@ struct kdapl_ep {
 	struct ib_qp *qp;		/* for posting: sq.qp, rq.qp */
 	struct ib_qp *leaving_qp;	/* only compared; recv_evd->lock */
 	struct list_head leaving_link;
+	bool no_reads;			/* the peer answers no RDMA Read */
+	struct kdapl_sp *rsp;		/* that it is reserved for; to compare */
 	struct kdapl_cq *send_cq;
 	struct kdapl_cq *recv_cq;
 	int send_claim;

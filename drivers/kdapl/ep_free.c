@@ -206,7 +206,9 @@ static void kdapl_ep_rearm(struct kdapl_ep *ep)
 
 	/* From here on requests are refused; what got in is flushed below. */
 	spin_lock_irqsave(&ep->lock, flags);
+	memset(&ep->local_addr, 0, sizeof(ep->local_addr));
 	memset(&ep->remote_addr, 0, sizeof(ep->remote_addr));
+	ep->no_reads = false;
 	WRITE_ONCE(ep->state, DAT_EP_STATE_UNCONNECTED);
 	spin_unlock_irqrestore(&ep->lock, flags);
 

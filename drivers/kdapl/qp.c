@@ -257,6 +257,8 @@ int kdapl_qp_to_rts(struct kdapl_ep *ep, struct rdma_cm_id *id,
 		return err;
 	if (param)
 		attr.max_rd_atomic = param->initiator_depth;
+	/* rxe would wait for ever. */
+	ep->no_reads = !attr.max_rd_atomic;
 	return ib_modify_qp(ep->qp, &attr, mask);
 }
 

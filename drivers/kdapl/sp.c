@@ -121,7 +121,9 @@ static int kdapl_sp_listen(struct kdapl_sp *sp,
 	if (!err && !ia->naddrs)
 		err = -EADDRNOTAVAIL;
 	for (i = 0; i < ia->naddrs && !err; i++)
-		err = kdapl_sp_listen_addr(sp, &ia->addr[i]);
+		if (!sp->comm.domain ||
+		    ia->addr[i].ss_family == sp->comm.domain)
+			err = kdapl_sp_listen_addr(sp, &ia->addr[i]);
 	mutex_unlock(&ia->mutex);
 out:
 	mutex_unlock(&sp->mutex);
@@ -174,6 +176,43 @@ static void kdapl_sp_destroy(struct kdapl_sp *sp)
 	kdapl_obj_put(&sp->obj);
 }
 
+/* Reserve the Endpoint for the one request an RSP will get. */
+static DAT_RETURN kdapl_rsp_reserve(struct kdapl_sp *sp)
+{
+	struct kdapl_ep *ep = sp->ep;
+	DAT_RETURN ret = DAT_SUCCESS;
+	unsigned long flags;
+
+	mutex_lock(&ep->mutex);
+	spin_lock_irqsave(&ep->lock, flags);
+	if (ep->dying) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	} else if (ep->state != DAT_EP_STATE_UNCONNECTED) {
+		ret = kdapl_ep_state_error(ep->state);
+	} else {
+		WRITE_ONCE(ep->state, DAT_EP_STATE_RESERVED);
+		ep->rsp = sp;
+	}
+	spin_unlock_irqrestore(&ep->lock, flags);
+	mutex_unlock(&ep->mutex);
+	return ret;
+}
+
+/* The RSP goes. Its Endpoint may have been reserved for another one since. */
+static void kdapl_rsp_unreserve(struct kdapl_sp *sp)
+{
+	struct kdapl_ep *ep = sp->ep;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	if (ep->rsp == sp) {
+		ep->rsp = NULL;
+		if (ep->state == DAT_EP_STATE_RESERVED)
+			WRITE_ONCE(ep->state, DAT_EP_STATE_UNCONNECTED);
+	}
+	spin_unlock_irqrestore(&ep->lock, flags);
+}
+
 /*
  * Make a service point. It may be freed, by an upcall for its first request,
  * before this returns; so what the caller wants to know is copied.
@@ -184,6 +223,7 @@ static DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia,
 {
 	struct kdapl_evd *evd;
 	struct kdapl_sp *sp;
+	DAT_RETURN ret;
 	int err;
 
 	evd = kdapl_dep_get(args->evd, DAT_HANDLE_TYPE_EVD, ia);
@@ -213,6 +253,12 @@ static DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia,
 	}
 	if (args->addr)
 		sp->addr = *args->addr;
+	ret = sp->ep ? kdapl_rsp_reserve(sp) : DAT_SUCCESS;
+	if (ret != DAT_SUCCESS) {
+		kdapl_obj_unuse(&evd->obj);
+		kdapl_obj_put(&sp->obj);
+		return ret;
+	}
 	/* Published first: a request may arrive at once and name it. */
 	kdapl_obj_publish(&sp->obj);
 	kref_get(&sp->obj.ref);
@@ -225,8 +271,11 @@ static DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia,
 		return DAT_SUCCESS;
 	}
 	/* Unless the IA was closed meanwhile, and took this with it. */
-	if (kdapl_obj_unpublish(&sp->obj))
+	if (kdapl_obj_unpublish(&sp->obj)) {
 		kdapl_sp_destroy(sp);
+		if (sp->ep)
+			kdapl_rsp_unreserve(sp);
+	}
 	kdapl_obj_put(&sp->obj);
 	return kdapl_sp_errno(err, args);
 }
@@ -336,7 +385,6 @@ static DAT_RETURN kdapl_sp_free(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
 				int subtype)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
-	unsigned long flags;
 	struct kdapl_sp *sp;
 
 	might_sleep();
@@ -347,13 +395,8 @@ static DAT_RETURN kdapl_sp_free(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, subtype);
 	} else {
 		kdapl_sp_destroy(sp);
-		if (sp->ep) {
-			spin_lock_irqsave(&sp->ep->lock, flags);
-			if (sp->ep->state == DAT_EP_STATE_RESERVED)
-				WRITE_ONCE(sp->ep->state,
-					   DAT_EP_STATE_UNCONNECTED);
-			spin_unlock_irqrestore(&sp->ep->lock, flags);
-		}
+		if (sp->ep)
+			kdapl_rsp_unreserve(sp);
 	}
 	kdapl_obj_put(&sp->obj);
 	return ret;
@@ -379,35 +422,6 @@ DAT_RETURN dat_csp_free(DAT_CSP_HANDLE csp_handle)
 			     DAT_INVALID_HANDLE_CSP);
 }
 EXPORT_SYMBOL(dat_csp_free);
-
-/* Reserve the Endpoint for the one request an RSP will get. */
-static DAT_RETURN kdapl_rsp_reserve(struct kdapl_ep *ep)
-{
-	DAT_RETURN ret = DAT_SUCCESS;
-	unsigned long flags;
-
-	mutex_lock(&ep->mutex);
-	spin_lock_irqsave(&ep->lock, flags);
-	if (ep->dying)
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	else if (ep->state != DAT_EP_STATE_UNCONNECTED)
-		ret = kdapl_ep_state_error(ep->state);
-	else
-		WRITE_ONCE(ep->state, DAT_EP_STATE_RESERVED);
-	spin_unlock_irqrestore(&ep->lock, flags);
-	mutex_unlock(&ep->mutex);
-	return ret;
-}
-
-static void kdapl_rsp_unreserve(struct kdapl_ep *ep)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&ep->lock, flags);
-	if (ep->state == DAT_EP_STATE_RESERVED)
-		WRITE_ONCE(ep->state, DAT_EP_STATE_UNCONNECTED);
-	spin_unlock_irqrestore(&ep->lock, flags);
-}
 
 DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 			  DAT_EP_HANDLE ep_handle, DAT_EVD_HANDLE evd_handle,
@@ -447,14 +461,9 @@ DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 				DAT_RESOURCE_DEVICE);
 		goto out;
 	}
-	ret = kdapl_rsp_reserve(ep);
-	if (ret == DAT_SUCCESS) {
-		ret = kdapl_sp_create(ia, &args, &handle, &listening);
-		if (ret == DAT_SUCCESS)
-			*rsp_handle = handle;
-		else
-			kdapl_rsp_unreserve(ep);
-	}
+	ret = kdapl_sp_create(ia, &args, &handle, &listening);
+	if (ret == DAT_SUCCESS)
+		*rsp_handle = handle;
 	kdapl_hca_leave(ia->hca);
 out:
 	if (ep)
