@@ -62,7 +62,7 @@ do {									\
 
 /* For a case about the module that it is in. */
 #ifdef MODULE
-# define KD_NEED_MODULE(test)	do { } while (0)
+# define KD_NEED_MODULE(test)	((void)(test))
 #else
 # define KD_NEED_MODULE(test)	kunit_skip(test, "built into the kernel")
 #endif
