@@ -7,7 +7,7 @@ DESTDIR ?=
 
 # Only "make modules" and "make docs" write into this directory. What runs on
 # User Mode Linux is built in copies under the cache: see scripts/build-modules.
-export SUITE KERNEL TIMEOUT WHERE
+export SUITE KERNEL TIMEOUT WHERE STRESS
 
 .PHONY: help
 help:
@@ -29,6 +29,8 @@ help:
 	@echo
 	@echo "On Debian's own kernels, in QEMU with two CPUs:"
 	@echo '  make demo      see it work; WHERE=6.1, 6.12 (default) or uml'
+	@echo '  make check-vm  demo, suites, and STRESS=300 seconds of everything at once'
+	@echo '      KERNEL=6.12     only this kernel (6.1 or 6.12)'
 	@echo
 	@echo 'Debian packages (dpkg-buildpackage makes them):'
 	@echo '  make check-package   build them; install, upgrade, use, remove them in'
@@ -69,6 +71,6 @@ dkms-files:
 		scripts/probes -type f ! -name '*.o' ! -name '.*' ! -name '*.ko' \
 		! -name '*.mod' ! -name '*.mod.c' ! -name modules.order
 
-.PHONY: check check-blk demo bench bench-blk soak coverage lint docs check-package
-check check-blk demo bench bench-blk soak coverage lint docs check-package:
+.PHONY: check check-blk demo bench bench-blk soak coverage lint docs check-package check-vm
+check check-blk demo bench bench-blk soak coverage lint docs check-package check-vm:
 	@scripts/$@

@@ -377,22 +377,30 @@ static void N2_psp_create_any(struct kunit *test)
 		      dat_psp_create_any(p->ia, &first, p->cr_evd, 0, NULL));
 }
 
-/* With one port to pick from. */
+/*
+ * With one port to pick from. A kernel keeps the range as two ints or, since 6.8,
+ * in one.
+ */
 static void N2_no_port_is_free(struct kunit *test)
 {
 	struct kd_side *s = kd_open_param(test);
-	u32 range = READ_ONCE(init_net.ipv4.ip_local_ports.range);
-	u32 port = kd_port();
+	typeof(init_net.ipv4.ip_local_ports) *ports =
+		&init_net.ipv4.ip_local_ports;
+	u32 port = kd_port(), both[] = { port, port };
+	u32 range[2];
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
 	DAT_RETURN ret;
 	int i;
 
 	kd_setup(s, NULL);
-	WRITE_ONCE(init_net.ipv4.ip_local_ports.range, port << 16 | port);
+	if (sizeof(ports->range) == sizeof(u32))
+		both[0] |= port << 16;
+	memcpy(range, &ports->range, sizeof(ports->range));
+	memcpy(&ports->range, both, sizeof(ports->range));
 	for (i = 0, ret = DAT_SUCCESS; i < 2 && ret == DAT_SUCCESS; i++)
 		ret = dat_psp_create_any(s->ia, &qual, s->cr_evd, 0, &psp);
-	WRITE_ONCE(init_net.ipv4.ip_local_ports.range, range);
+	memcpy(&ports->range, range, sizeof(ports->range));
 	KD_EXPECT_RET(test, DAT_CONN_QUAL_UNAVAILABLE, ret);
 	KD_EXPECT_OK(test, dat_psp_create_any(s->ia, &qual, s->cr_evd, 0,
 					      &psp));

@@ -453,23 +453,44 @@ static bool upcall_is_running(void *data)
 	return atomic_read(&rec->running);
 }
 
+static bool upcall_was_seen(void *data)
+{
+	struct kd_recorder *rec = data;
+
+	return READ_ONCE(rec->priv);
+}
+
+/* Runs until the test has seen that it does, and a little longer. */
+static void seen_hook(struct kd_recorder *rec, const DAT_EVENT *event,
+		      DAT_BOOLEAN more)
+{
+	kd_wait_until(upcall_was_seen, rec, KD_TIMEOUT_MS);
+	msleep(20);
+}
+
+static void wait_running(struct kunit *test, struct kd_recorder *rec)
+{
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(upcall_is_running, rec,
+					      KD_TIMEOUT_MS));
+	WRITE_ONCE(rec->priv, rec);
+	kd_wake();
+}
+
 static void policy_teardown_waits(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
 	struct kd_side *s = kd_open_param(test);
 	DAT_EVD_HANDLE evd;
 
-	rec->hook = slow_hook;
+	rec->hook = seen_hook;
 	evd = kd_recorded_evd(s, DAT_EVD_SOFTWARE_FLAG, 4,
 			      DAT_UPCALL_SINGLE_INSTANCE, rec);
 	KD_ASSERT_OK(test, post(evd, 0));
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(upcall_is_running, rec,
-					      KD_TIMEOUT_MS));
+	wait_running(test, rec);
 	KD_EXPECT_OK(test, dat_evd_modify_upcall(evd, DAT_UPCALL_TEARDOWN,
 						 DAT_UPCALL_SAME,
 						 DAT_UPCALL_INVOC_NEW));
 	KUNIT_EXPECT_EQ(test, atomic_read(&rec->running), 0);
-	KUNIT_EXPECT_NOT_NULL(test, READ_ONCE(rec->priv));
 	KD_EXPECT_OK(test, post(evd, 1));
 	msleep(KD_QUIET_MS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&rec->calls), 1);
@@ -486,15 +507,13 @@ static void free_waits_for_the_upcall(struct kunit *test)
 	struct kd_side *s = kd_open_param(test);
 	DAT_EVD_HANDLE evd;
 
-	rec->hook = slow_hook;
+	rec->hook = seen_hook;
 	evd = kd_recorded_evd(s, DAT_EVD_SOFTWARE_FLAG, 4,
 			      DAT_UPCALL_SINGLE_INSTANCE, rec);
 	KD_ASSERT_OK(test, post(evd, 0));
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(upcall_is_running, rec,
-					      KD_TIMEOUT_MS));
+	wait_running(test, rec);
 	KD_EXPECT_OK(test, dat_evd_free(evd));
 	KUNIT_EXPECT_EQ(test, atomic_read(&rec->running), 0);
-	KUNIT_EXPECT_NOT_NULL(test, READ_ONCE(rec->priv));
 }
 
 static int refs_in_upcall;

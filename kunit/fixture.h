@@ -23,12 +23,16 @@
 #ifndef KDAPL_KUNIT_FIXTURE_H
 #define KDAPL_KUNIT_FIXTURE_H
 
-#include <kunit/test.h>
 #include <linux/atomic.h>
 #include <linux/list.h>
 #include <linux/sizes.h>
 #include <linux/spinlock.h>
 #include <dat/kdat.h>
+#if IS_ENABLED(CONFIG_KUNIT)
+#include <kunit/test.h>
+#else
+#include "selftest/kunit.h"
+#endif
 
 #define KD_TIMEOUT_MS	30000		/* for what must happen */
 #define KD_QUIET_MS	60		/* for what must not happen */

@@ -205,16 +205,16 @@ static void m_reap(struct model *m)
 	DAT_DTO_COMPLETION_EVENT_DATA *dto;
 	struct m_message msg;
 	DAT_EVENT event = { };
-	DAT_RETURN ret;
 	size_t slot;
 
-	ret = dat_evd_dequeue(m->b->in->recv_evd, &event);
 	if (!kfifo_get(&m->waiting, &msg)) {
-		KUNIT_EXPECT_EQ(m->test, (u32)DAT_GET_TYPE(ret),
-				(u32)DAT_QUEUE_EMPTY);
+		KD_EXPECT_RET(m->test, DAT_QUEUE_EMPTY,
+			      dat_evd_dequeue(m->b->in->recv_evd, &event));
 		return;
 	}
-	KUNIT_ASSERT_EQ(m->test, ret, 0);
+	/* Of a new connection another CPU may just be letting them out (N3). */
+	KUNIT_ASSERT_TRUE(m->test, kd_wait_event(m->b->in->recv_evd, &event,
+						 KD_TIMEOUT_MS));
 	dto = &event.event_data.dto_completion_event_data;
 	KUNIT_EXPECT_EQ(m->test, (u32)dto->status, (u32)DAT_DTO_SUCCESS);
 	KUNIT_EXPECT_PTR_EQ(m->test, dto->ep_handle, msg.ep->link->in);
