@@ -31,6 +31,8 @@ help:
 	@echo '  make demo      see it work; WHERE=6.1, 6.12 (default) or uml'
 	@echo '  make check-vm  demo, suites, and STRESS=300 seconds of everything at once'
 	@echo '      KERNEL=6.12     only this kernel (6.1 or 6.12)'
+	@echo '  make check-two-hosts   a disk across a wire that loses packets, is pulled'
+	@echo '                         out, and whose ends are killed (KERNEL=6.12)'
 	@echo
 	@echo 'Debian packages (dpkg-buildpackage makes them):'
 	@echo '  make check-package   build them; install, upgrade, use, remove them in'
@@ -71,6 +73,6 @@ dkms-files:
 		scripts/probes -type f ! -name '*.o' ! -name '.*' ! -name '*.ko' \
 		! -name '*.mod' ! -name '*.mod.c' ! -name modules.order
 
-.PHONY: check check-blk demo bench bench-blk soak coverage lint docs check-package check-vm
-check check-blk demo bench bench-blk soak coverage lint docs check-package check-vm:
+.PHONY: check check-blk demo bench bench-blk soak coverage lint docs check-package check-vm check-two-hosts
+check check-blk demo bench bench-blk soak coverage lint docs check-package check-vm check-two-hosts:
 	@scripts/$@
