@@ -60,7 +60,8 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 	attr->max_pzs = kdapl_count(max->max_pd);
 	attr->max_message_size = msg;
 	attr->max_rdma_size = msg;
-	attr->max_rmrs = kdapl_can_register(max) ? attr->max_lmrs : 0;
+	/* Each takes two MRs. */
+	attr->max_rmrs = kdapl_can_register(max) ? attr->max_lmrs / 2 : 0;
 	attr->max_rmr_target_address = U64_MAX;
 	attr->max_srqs = kdapl_count(max->max_srq);
 	attr->max_ep_per_srq = max->max_srq ? attr->max_eps : 0;
