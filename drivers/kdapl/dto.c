@@ -221,7 +221,7 @@ static unsigned int kdapl_send_flags(DAT_COMPLETION_FLAGS flags)
  *	silently, unless it fails
  * @cookie: the consumer's
  * @op: reported in the completion event
- * @flags: completion flags
+ * @flags: completion flags, checked
  * @mem: LMR or RMR that the request is about, or NULL
  *
  * Context: Any.
@@ -236,8 +236,6 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	unsigned long irq;
 	DAT_RETURN ret;
 
-	if (unlikely(flags && !kdapl_flags_ok(ep, flags, op)))
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE);
 	wr->send_flags |= kdapl_send_flags(flags);
 	if (unlikely(wr->next)) {
 		wr->send_flags &= ~IB_SEND_SIGNALED;
@@ -266,14 +264,33 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	return ret;
 }
 
-/* A flag error of kdapl_post_sq() does not know the position of the argument. */
+/**
+ * kdapl_flags_check - are these completion flags allowed on a request?
+ * @ep: the Endpoint, found in the current RCU read-side section
+ * @flags: completion flags
+ * @op: the operation
+ * @arg: position of the argument, DAT_INVALID_ARG...
+ *
+ * Context: Any.
+ * Return: %DAT_SUCCESS, or that the argument is wrong
+ */
+DAT_RETURN kdapl_flags_check(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
+			     DAT_DTOS op, int arg)
+{
+	if (unlikely(flags && !kdapl_flags_ok(ep, flags, op)))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, arg);
+	return DAT_SUCCESS;
+}
+
 static DAT_RETURN kdapl_post_checked(struct kdapl_ep *ep,
 				     struct ib_send_wr *wr,
 				     DAT_DTO_COOKIE cookie, DAT_DTOS op,
 				     DAT_COMPLETION_FLAGS flags, int arg)
 {
-	if (unlikely(flags && !kdapl_flags_ok(ep, flags, op)))
-		return DAT_ERROR(DAT_INVALID_PARAMETER, arg);
+	DAT_RETURN ret = kdapl_flags_check(ep, flags, op, arg);
+
+	if (unlikely(ret != DAT_SUCCESS))
+		return ret;
 	return kdapl_post_sq(ep, wr, cookie, op, flags, NULL);
 }
 
@@ -448,12 +465,10 @@ EXPORT_SYMBOL(dat_ep_post_recv);
 
 /* Check what RDMA Read and Write have in common. */
 static DAT_RETURN kdapl_rdma_check(struct kdapl_ep *ep,
-				   const DAT_RMR_TRIPLET *remote)
+				   const DAT_RMR_TRIPLET *remote, int arg)
 {
-	if (!remote)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-	if (remote->segment_length > ep->attr.max_rdma_size)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	if (!remote || remote->segment_length > ep->attr.max_rdma_size)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, arg);
 	return DAT_SUCCESS;
 }
 
@@ -501,7 +516,7 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 			      DAT_MEM_PRIV_LOCAL_READ_FLAG, sge,
 			      &wr.wr.num_sge, &total);
 	if (likely(ret == DAT_SUCCESS))
-		ret = kdapl_rdma_check(ep, remote_iov);
+		ret = kdapl_rdma_check(ep, remote_iov, DAT_INVALID_ARG5);
 	if (unlikely(ret != DAT_SUCCESS))
 		goto out;
 	if (unlikely(total > remote_iov->segment_length)) {
@@ -552,7 +567,7 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge,
 			      &wr.wr.num_sge, &total);
 	if (likely(ret == DAT_SUCCESS))
-		ret = kdapl_rdma_check(ep, remote_iov);
+		ret = kdapl_rdma_check(ep, remote_iov, DAT_INVALID_ARG5);
 	if (unlikely(ret != DAT_SUCCESS))
 		goto out;
 	if (unlikely(total < remote_iov->segment_length)) {
@@ -586,12 +601,13 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 		goto out;
 	}
-	if (!local_iov || !remote_iov) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, local_iov ?
-				DAT_INVALID_ARG4 : DAT_INVALID_ARG2);
+	if (!local_iov) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 		goto out;
 	}
-	ret = kdapl_rmr_check_sink(ep, local_iov);
+	ret = kdapl_rdma_check(ep, remote_iov, DAT_INVALID_ARG4);
+	if (ret == DAT_SUCCESS)
+		ret = kdapl_rmr_check_sink(ep, local_iov);
 	if (ret != DAT_SUCCESS)
 		goto out;
 	if (local_iov->segment_length < remote_iov->segment_length) {

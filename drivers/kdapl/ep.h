@@ -275,6 +275,8 @@ DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, const struct kdapl_ep *ep,
 			   DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			   DAT_COUNT max, DAT_MEM_PRIV_FLAGS priv,
 			   struct ib_sge *sge, int *nsge, u64 *total);
+DAT_RETURN kdapl_flags_check(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
+			     DAT_DTOS op, int arg);
 DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			 DAT_DTO_COOKIE cookie, DAT_DTOS op,
 			 DAT_COMPLETION_FLAGS flags, struct kdapl_obj *mem);

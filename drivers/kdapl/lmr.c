@@ -411,6 +411,17 @@ static void kdapl_lmr_drop(struct kdapl_lmr *lmr)
 	kdapl_obj_put(&lmr->obj);
 }
 
+static bool kdapl_lmr_retire(struct kdapl_lmr *lmr)
+{
+	if (kdapl_obj_retire(&lmr->obj))
+		return true;
+	/* Requests without an event end unnoticed; look for them. */
+	rcu_read_lock();
+	kdapl_look_at_ep(READ_ONCE(lmr->ep_handle));
+	rcu_read_unlock();
+	return kdapl_obj_retire(&lmr->obj);
+}
+
 DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -424,7 +435,7 @@ DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 	kdapl_ia_settle(lmr->obj.ia);
 	if (lmr->reserved) {
 		ret = DAT_ERROR(DAT_RESERVED_LMR, DAT_NO_SUBTYPE);
-	} else if (kdapl_obj_retire(&lmr->obj)) {
+	} else if (kdapl_lmr_retire(lmr)) {
 		if (kdapl_obj_unpublish(&lmr->obj))
 			kdapl_lmr_drop(lmr);
 	} else if (atomic_read(&lmr->obj.users) < 0) {

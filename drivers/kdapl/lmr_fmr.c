@@ -61,18 +61,6 @@ static enum kdapl_claim kdapl_lmr_try_claim(struct kdapl_lmr *lmr,
 	return ret;
 }
 
-/* See what the requests of an Endpoint have come to. RCU read-side section. */
-void kdapl_look_at_ep(u64 handle)
-{
-	struct kdapl_evd *evd;
-	struct kdapl_ep *ep;
-
-	ep = kdapl_find((DAT_HANDLE)(uintptr_t)handle, DAT_HANDLE_TYPE_EP);
-	evd = ep ? READ_ONCE(ep->req_evd) : NULL;
-	if (evd)
-		kdapl_cq_look(evd);
-}
-
 static void kdapl_lmr_queue_recycle(struct kdapl_lmr *lmr)
 {
 	if (kref_get_unless_zero(&lmr->obj.ref) &&
@@ -159,40 +147,6 @@ void kdapl_lmr_request_done(struct kdapl_lmr *lmr, u8 op, u8 status)
 	if (recycle)
 		kdapl_lmr_queue_recycle(lmr);
 	kdapl_obj_drop(&lmr->obj);
-}
-
-/* Replace the MR. */
-void kdapl_lmr_recycle(struct work_struct *work)
-{
-	struct kdapl_lmr *lmr = container_of(work, struct kdapl_lmr, recycle);
-	struct ib_mr *mr = NULL;
-	unsigned long flags;
-	bool replace;
-
-	if (!kdapl_hca_enter(lmr->obj.ia->hca))
-		goto out_put;
-	spin_lock_irqsave(&lmr->lock, flags);
-	replace = !lmr->pending && (lmr->stale || !lmr->mr) &&
-		  atomic_read(&lmr->obj.users) >= 0;
-	if (replace) {
-		mr = lmr->mr;
-		lmr->mr = NULL;
-	}
-	spin_unlock_irqrestore(&lmr->lock, flags);
-	if (!replace)
-		goto out_leave;
-	if (mr)
-		kdapl_mr_free(&lmr->obj, mr);
-	kdapl_region_unmap(lmr);
-	mr = kdapl_mr_alloc(&lmr->obj, lmr->pz, lmr->max_pages);
-	spin_lock_irqsave(&lmr->lock, flags);
-	lmr->mr = IS_ERR(mr) ? NULL : mr;
-	lmr->stale = false;
-	spin_unlock_irqrestore(&lmr->lock, flags);
-out_leave:
-	kdapl_hca_leave(lmr->obj.ia->hca);
-out_put:
-	kdapl_obj_put(&lmr->obj);
 }
 
 static int kdapl_lmr_alloc_fmr(struct kdapl_ia *ia, struct kdapl_pz *pz,
@@ -390,6 +344,49 @@ static int kdapl_fmr_fill(struct kdapl_lmr *lmr,
 	return kdapl_fmr_pages(lmr, region, n);
 }
 
+/* What can be seen of a binding, for one that does not come to be. */
+struct kdapl_fmr_seen {
+	DAT_MEM_TYPE mem_type;
+	DAT_REGION_DESCRIPTION region;
+	DAT_MEM_PRIV_FLAGS priv;
+	DAT_VA_TYPE va_type;
+	u64 len;
+	u64 base;
+	DAT_LMR_CONTEXT context;
+};
+
+static struct kdapl_fmr_seen kdapl_fmr_save(const struct kdapl_lmr *lmr)
+{
+	return (struct kdapl_fmr_seen) {
+		.mem_type = lmr->mem_type,
+		.region = lmr->region,
+		.priv = lmr->priv,
+		.va_type = lmr->va_type,
+		.len = lmr->len,
+		.base = lmr->base,
+		.context = lmr->context,
+	};
+}
+
+/* Claimed, so nobody else has changed it. */
+static void kdapl_fmr_restore(struct kdapl_lmr *lmr,
+			      const struct kdapl_fmr_seen *seen)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&lmr->lock, flags);
+	WRITE_ONCE(lmr->valid, false);
+	lmr->mem_type = seen->mem_type;
+	lmr->region = seen->region;
+	lmr->priv = seen->priv;
+	lmr->va_type = seen->va_type;
+	lmr->len = seen->len;
+	lmr->base = seen->base;
+	WRITE_ONCE(lmr->context, seen->context);
+	spin_unlock_irqrestore(&lmr->lock, flags);
+	kdapl_region_unmap(lmr);
+}
+
 /* Write down everything about the new binding. Under lmr->lock. */
 static int kdapl_fmr_load(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 			  const DAT_REGION_DESCRIPTION *region, u64 n,
@@ -425,6 +422,19 @@ static int kdapl_fmr_load(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 	/* Who finds it valid finds all of the above. */
 	smp_store_release(&lmr->valid, true);
 	return 0;
+}
+
+/* A number of pages of the region's own size, in units of PAGE_SIZE. */
+static u64 kdapl_fmr_count(DAT_MEM_TYPE type,
+			   const DAT_REGION_DESCRIPTION *region, u64 n)
+{
+	u64 per;
+
+	if (type != DAT_MEM_TYPE_PHYSICAL_VAR_PAGES)
+		return n;
+	/* A size less than that is refused for itself. */
+	per = max_t(u64, region->for_array.page_size >> PAGE_SHIFT, 1);
+	return check_mul_overflow(n, per, &n) ? U64_MAX : n;
 }
 
 static DAT_RETURN kdapl_fmr_check(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
@@ -531,6 +541,8 @@ DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
 {
 	bool remote = mem_privileges & (DAT_MEM_PRIV_REMOTE_READ_FLAG |
 					DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+	u64 n = kdapl_fmr_count(mem_type, &region_description, number_of_pages);
+	struct kdapl_fmr_seen seen;
 	DAT_RMR_CONTEXT rkey;
 	DAT_LMR_CONTEXT context;
 	struct kdapl_lmr *lmr;
@@ -546,14 +558,18 @@ DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG10);
 	if (ret == DAT_SUCCESS)
 		ret = kdapl_fmr_check(lmr, mem_type, &region_description,
-				      number_of_pages, mem_privileges, va_type);
+				      n, mem_privileges, va_type);
+	if (ret == DAT_SUCCESS)
+		ret = kdapl_flags_check(ep, completion_flags, DAT_DTO_LMR_FMR,
+					DAT_INVALID_ARG9);
 	if (ret == DAT_SUCCESS)
 		ret = kdapl_lmr_claim(lmr, ep, true);
 	if (ret != DAT_SUCCESS)
 		goto out;
 
-	ret = kdapl_fmr_bind(lmr, mem_type, &region_description,
-			     number_of_pages, mem_privileges, va_type, ep);
+	seen = kdapl_fmr_save(lmr);
+	ret = kdapl_fmr_bind(lmr, mem_type, &region_description, n,
+			     mem_privileges, va_type, ep);
 	context = lmr->context;
 	rkey = lmr->rmr_context;
 	if (ret == DAT_SUCCESS)
@@ -562,6 +578,8 @@ DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
 		*lmr_context = context;
 		if (rmr_context)
 			*rmr_context = rkey;
+	} else {
+		kdapl_fmr_restore(lmr, &seen);
 	}
 	kdapl_lmr_unclaim(lmr, true, ret);
 out:
@@ -585,6 +603,10 @@ DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle,
 	lmr = kdapl_find(lmr_handle, DAT_HANDLE_TYPE_LMR);
 	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
 	ret = kdapl_fmr_check_objs(lmr, ep);
+	if (ret == DAT_SUCCESS)
+		ret = kdapl_flags_check(ep, completion_flags,
+					DAT_DTO_LMR_INVALIDATE,
+					DAT_INVALID_ARG4);
 	if (ret == DAT_SUCCESS)
 		ret = kdapl_lmr_claim(lmr, ep, false);
 	if (ret != DAT_SUCCESS)

@@ -110,7 +110,7 @@ bool kdapl_region_ok(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *region,
 		return array->pages && array->page_size >= PAGE_SIZE &&
 		       is_power_of_2(array->page_size);
 	case DAT_MEM_TYPE_PLATFORM:
-		return region->for_platform;
+		return region->for_platform && sg_page(region->for_platform);
 	default:
 		return true;
 	}
@@ -164,8 +164,11 @@ static int kdapl_build_list(struct kdapl_lmr *lmr, struct scatterlist *from)
 	u32 len;
 	int err;
 
-	for (sg = from; sg && left; sg = sg_next(sg), n++)
+	for (sg = from; sg && left; sg = sg_next(sg), n++) {
+		if (!sg->length || !sg_page(sg))
+			return -EINVAL;
 		left -= min_t(u64, left, sg->length);
+	}
 	if (left)
 		return -ERANGE;
 	err = sg_alloc_table(&lmr->sgt, n, GFP_KERNEL);

@@ -51,7 +51,7 @@ void kdapl_pz_device_gone(struct kdapl_pz *pz);
  * @posting: such a request is just being made
  * @stale: such a request failed, @recycle makes a new MR
  * @pending: such requests that have not completed
- * @ep_handle: where they were posted
+ * @ep_handle: where they were posted; or the last one that closes a window
  */
 struct kdapl_lmr {
 	struct kdapl_obj obj;
@@ -124,12 +124,6 @@ static inline bool kdapl_window_idle(const struct kdapl_window *win)
 	return win->mr && !win->lmr && !win->pending && !win->discard;
 }
 
-/* Is its MR to be replaced, and can it be? */
-static inline bool kdapl_window_is_waste(const struct kdapl_window *win)
-{
-	return !win->pending && (win->discard || !win->mr);
-}
-
 /* A posted request: the window that it opens, and the one that it closes. */
 struct kdapl_window_req {
 	struct kdapl_window *opens;
@@ -143,6 +137,7 @@ struct kdapl_window_req {
  * @lock: protects all that follows; inside evd->lock
  * @cur: the open window, NULL if not bound
  * @reqs: requests that have not completed, in posting order
+ * @posting: a bind is at work, and may be about to post any MR
  * @ep_handle: where they were posted
  * @bound_on: the Endpoint that an open window of scope EP belongs to
  */
@@ -167,6 +162,20 @@ struct kdapl_rmr {
 	DAT_RMR_SCOPE scope;
 	DAT_VA_TYPE va_type;
 };
+
+/* May the MR of a window be taken away? Under rmr->lock. */
+static inline bool kdapl_window_quiet(const struct kdapl_rmr *rmr,
+				      const struct kdapl_window *win)
+{
+	return !win->pending && !rmr->posting;
+}
+
+/* Is its MR to be replaced, and can it be? Under rmr->lock. */
+static inline bool kdapl_window_is_waste(const struct kdapl_rmr *rmr,
+					 const struct kdapl_window *win)
+{
+	return kdapl_window_quiet(rmr, win) && (win->discard || !win->mr);
+}
 
 void kdapl_rmr_device_gone(struct kdapl_rmr *rmr);
 

@@ -117,3 +117,49 @@ void kdapl_mr_invalidated(struct kdapl_ep *ep, u32 rkey)
 						   obj), rkey);
 	kdapl_obj_put(owner);
 }
+
+/* See what the requests of an Endpoint have come to. RCU read-side section. */
+void kdapl_look_at_ep(u64 handle)
+{
+	struct kdapl_evd *evd;
+	struct kdapl_ep *ep;
+
+	ep = kdapl_find((DAT_HANDLE)(uintptr_t)handle, DAT_HANDLE_TYPE_EP);
+	evd = ep ? READ_ONCE(ep->req_evd) : NULL;
+	if (evd)
+		kdapl_cq_look(evd);
+}
+
+/* Replace the MR of an LMR for fast registration. */
+void kdapl_lmr_recycle(struct work_struct *work)
+{
+	struct kdapl_lmr *lmr = container_of(work, struct kdapl_lmr, recycle);
+	struct ib_mr *mr = NULL;
+	unsigned long flags;
+	bool replace;
+
+	if (!kdapl_hca_enter(lmr->obj.ia->hca))
+		goto out_put;
+	spin_lock_irqsave(&lmr->lock, flags);
+	replace = !lmr->pending && (lmr->stale || !lmr->mr) &&
+		  atomic_read(&lmr->obj.users) >= 0;
+	if (replace) {
+		mr = lmr->mr;
+		lmr->mr = NULL;
+	}
+	spin_unlock_irqrestore(&lmr->lock, flags);
+	if (!replace)
+		goto out_leave;
+	if (mr)
+		kdapl_mr_free(&lmr->obj, mr);
+	kdapl_region_unmap(lmr);
+	mr = kdapl_mr_alloc(&lmr->obj, lmr->pz, lmr->max_pages);
+	spin_lock_irqsave(&lmr->lock, flags);
+	lmr->mr = IS_ERR(mr) ? NULL : mr;
+	lmr->stale = false;
+	spin_unlock_irqrestore(&lmr->lock, flags);
+out_leave:
+	kdapl_hca_leave(lmr->obj.ia->hca);
+out_put:
+	kdapl_obj_put(&lmr->obj);
+}

@@ -32,17 +32,20 @@
 
 /*
  * Take the MR out of a window, and out of the device: that closes it.
- * hca->sem is held. Without @force only if nothing is outstanding.
+ * hca->sem is held. Without @force only if nothing is outstanding, or is going
+ * to be. Returns whether it is out.
  */
-static void kdapl_window_strip(struct kdapl_rmr *rmr, struct kdapl_window *win,
+static bool kdapl_window_strip(struct kdapl_rmr *rmr, struct kdapl_window *win,
 			       bool force)
 {
 	struct kdapl_lmr *lmr = NULL;
 	struct ib_mr *mr = NULL;
 	unsigned long flags;
+	bool ok;
 
 	spin_lock_irqsave(&rmr->lock, flags);
-	if (force || !win->pending) {
+	ok = force || kdapl_window_quiet(rmr, win);
+	if (ok) {
 		swap(mr, win->mr);
 		swap(lmr, win->lmr);
 		if (rmr->cur == win)
@@ -53,6 +56,7 @@ static void kdapl_window_strip(struct kdapl_rmr *rmr, struct kdapl_window *win,
 		kdapl_mr_free(&rmr->obj, mr);
 	if (lmr)
 		kdapl_obj_drop(&lmr->obj);
+	return ok;
 }
 
 static void kdapl_rmr_strip(struct kdapl_rmr *rmr, bool force)
@@ -68,7 +72,9 @@ static void kdapl_window_renew(struct kdapl_rmr *rmr, struct kdapl_window *win)
 	unsigned long flags;
 	struct ib_mr *mr;
 
-	kdapl_window_strip(rmr, win, false);
+	/* A bind that is at work sees to it when it has finished. */
+	if (!kdapl_window_strip(rmr, win, false))
+		return;
 	mr = kdapl_mr_alloc(&rmr->obj, rmr->pz, rmr->max_pages);
 	spin_lock_irqsave(&rmr->lock, flags);
 	win->mr = IS_ERR(mr) ? NULL : mr;
@@ -86,9 +92,10 @@ static void kdapl_rmr_recycle(struct work_struct *work)
 	if (!kdapl_hca_enter(rmr->obj.ia->hca))
 		goto out_put;
 	for (i = 0; i < ARRAY_SIZE(rmr->win); i++) {
-		/* Nobody else changes a window in this condition. */
+		/* Nobody else changes a window in this condition but free. */
 		spin_lock_irqsave(&rmr->lock, flags);
-		waste = kdapl_window_is_waste(&rmr->win[i]);
+		waste = kdapl_window_is_waste(rmr, &rmr->win[i]) &&
+			atomic_read(&rmr->obj.users) >= 0;
 		spin_unlock_irqrestore(&rmr->lock, flags);
 		if (waste)
 			kdapl_window_renew(rmr, &rmr->win[i]);
@@ -260,6 +267,18 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
 }
 EXPORT_SYMBOL(dat_rmr_query);
 
+static bool kdapl_rmr_busy(struct kdapl_rmr *rmr)
+{
+	unsigned long flags;
+	bool busy;
+
+	/* With the lock: who claims the RMR later sees that it is being freed. */
+	spin_lock_irqsave(&rmr->lock, flags);
+	busy = rmr->nreqs || rmr->posting;
+	spin_unlock_irqrestore(&rmr->lock, flags);
+	return busy;
+}
+
 /*
  * Posted requests must be completed before the MRs can be taken away. On a
  * living connection they are at once; nobody may be polling, so look for them.
@@ -268,7 +287,7 @@ static void kdapl_rmr_settle(struct kdapl_rmr *rmr)
 {
 	int i;
 
-	for (i = 0; i < KDAPL_SETTLE_TRIES && READ_ONCE(rmr->nreqs); i++) {
+	for (i = 0; i < KDAPL_SETTLE_TRIES && kdapl_rmr_busy(rmr); i++) {
 		if (i)
 			msleep(KDAPL_SETTLE_MS);
 		rcu_read_lock();

@@ -11,7 +11,10 @@
 #include <linux/scatterlist.h>
 #include "kdapl.h"
 
-#define KDAPL_PRIV_REMOTE	(DAT_MEM_PRIV_REMOTE_READ_FLAG | \
+/* What needs which right of the owner. */
+#define KDAPL_PRIV_READ		(DAT_MEM_PRIV_LOCAL_READ_FLAG | \
+				 DAT_MEM_PRIV_REMOTE_READ_FLAG)
+#define KDAPL_PRIV_WRITE	(DAT_MEM_PRIV_LOCAL_WRITE_FLAG | \
 				 DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
 /* What dat_rmr_bind() was asked for. */
@@ -56,8 +59,8 @@ static struct kdapl_lmr *kdapl_window_done(struct kdapl_rmr *rmr,
 
 static bool kdapl_rmr_has_waste(struct kdapl_rmr *rmr)
 {
-	return kdapl_window_is_waste(&rmr->win[0]) ||
-	       kdapl_window_is_waste(&rmr->win[1]);
+	return kdapl_window_is_waste(rmr, &rmr->win[0]) ||
+	       kdapl_window_is_waste(rmr, &rmr->win[1]);
 }
 
 /**
@@ -136,6 +139,9 @@ static DAT_RETURN kdapl_rmr_post(struct kdapl_rmr *rmr,
 	spin_lock_irqsave(&rmr->lock, flags);
 	rmr->reqs[rmr->nreqs] = req;
 	kdapl_rmr_count(rmr, req, 1);
+	/* dat_lmr_free() looks there for the end. */
+	if (req.closes && req.closes->lmr)
+		WRITE_ONCE(req.closes->lmr->ep_handle, spec->ep->obj.handle);
 	spin_unlock_irqrestore(&rmr->lock, flags);
 
 	ret = kdapl_post_sq(spec->ep, wr, spec->cookie, DAT_DTO_BIND_MW,
@@ -220,7 +226,7 @@ static DAT_RETURN kdapl_rmr_open(struct kdapl_rmr *rmr,
 	struct ib_send_wr inv = { .opcode = IB_WR_LOCAL_INV };
 	struct ib_reg_wr wr = {
 		.wr.opcode = IB_WR_REG_MR,
-		.access = kdapl_mr_access(spec->priv & KDAPL_PRIV_REMOTE),
+		.access = kdapl_mr_access(spec->priv),
 	};
 	unsigned long flags;
 	DAT_RETURN ret;
@@ -272,7 +278,9 @@ static bool kdapl_rmr_try_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
 	for (i = 0; i < ARRAY_SIZE(rmr->win) && !*win; i++)
 		if (kdapl_window_idle(&rmr->win[i]))
 			*win = &rmr->win[i];
-	if (!rmr->posting && (*win || !open) &&
+	/* dat_rmr_free() waits for a claim, or its claim is seen here. */
+	if (atomic_read(&rmr->obj.users) >= 0 &&
+	    !rmr->posting && (*win || !open) &&
 	    (!rmr->nreqs || rmr->ep_handle == ep->obj.handle)) {
 		rmr->posting = true;
 		rmr->ep_handle = ep->obj.handle;
@@ -290,6 +298,8 @@ static DAT_RETURN kdapl_rmr_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
 	kdapl_look_at_ep(READ_ONCE(rmr->ep_handle));
 	if (kdapl_rmr_try_claim(rmr, ep, open, win))
 		return DAT_SUCCESS;
+	if (atomic_read(&rmr->obj.users) < 0)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
 	/* If it was for want of an MR. */
 	kdapl_rmr_queue_recycle(rmr);
 	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
@@ -334,6 +344,7 @@ static DAT_RETURN kdapl_rmr_rebind(struct kdapl_rmr *rmr,
 	struct kdapl_window *win;
 	unsigned long flags;
 	DAT_RETURN ret;
+	bool recycle;
 
 	ret = kdapl_rmr_claim(rmr, spec->ep, open, &win);
 	if (ret != DAT_SUCCESS)
@@ -342,8 +353,25 @@ static DAT_RETURN kdapl_rmr_rebind(struct kdapl_rmr *rmr,
 		     kdapl_rmr_close(rmr, win, spec);
 	spin_lock_irqsave(&rmr->lock, flags);
 	rmr->posting = false;
+	/* What has failed meanwhile was kept until now. */
+	recycle = kdapl_rmr_has_waste(rmr);
 	spin_unlock_irqrestore(&rmr->lock, flags);
+	if (recycle)
+		kdapl_rmr_queue_recycle(rmr);
 	return ret;
+}
+
+/* Why nothing of an LMR can be shown that was good once. */
+static DAT_RETURN kdapl_rmr_lmr_error(const struct kdapl_rmr_spec *spec)
+{
+	/* By the peer. The posting calls say the same of it. */
+	if (READ_ONCE(spec->lmr->invalidated))
+		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
+				 spec->priv & KDAPL_PRIV_WRITE ?
+				 DAT_PRIVILEGES_WRITE : DAT_PRIVILEGES_READ);
+	if (atomic_read(&spec->lmr->obj.users) < 0)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 }
 
 /* Check what is to be shown against the LMR it is part of. */
@@ -359,16 +387,15 @@ static DAT_RETURN kdapl_rmr_check_lmr(const struct kdapl_rmr_spec *spec)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 	/* Pairs with the release when the LMR was made. */
 	if (!smp_load_acquire(&lmr->valid))
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				 DAT_RESOURCE_DEVICE);
+		return kdapl_rmr_lmr_error(spec);
 	offset = triplet->virtual_address - lmr->base;
 	if (triplet->lmr_context != lmr->context || offset > lmr->len ||
 	    triplet->segment_length > lmr->len - offset)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	if (spec->priv & DAT_MEM_PRIV_REMOTE_READ_FLAG &&
+	if (spec->priv & KDAPL_PRIV_READ &&
 	    !(lmr->priv & DAT_MEM_PRIV_LOCAL_READ_FLAG))
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ);
-	if (spec->priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG &&
+	if (spec->priv & KDAPL_PRIV_WRITE &&
 	    !(lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
 				 DAT_PRIVILEGES_WRITE);
@@ -402,8 +429,7 @@ static DAT_RETURN kdapl_rmr_check_range(struct kdapl_rmr *rmr,
 	u64 offset = sink->virtual_address;
 
 	if (!rmr->cur || rmr->context != sink->rmr_context ||
-	    !(rmr->priv & (DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
-			   DAT_MEM_PRIV_REMOTE_WRITE_FLAG)))
+	    !(rmr->priv & KDAPL_PRIV_WRITE))
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
 				 DAT_PRIVILEGES_WRITE);
 	if (rmr->va_type == DAT_VA_TYPE_VA)
@@ -453,6 +479,8 @@ out_put:
 static DAT_RETURN kdapl_rmr_check(struct kdapl_rmr *rmr,
 				  const struct kdapl_rmr_spec *spec)
 {
+	DAT_RETURN ret;
+
 	if (spec->priv & ~DAT_MEM_PRIV_ALL_FLAG)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	if (spec->va_type != DAT_VA_TYPE_VA && spec->va_type != DAT_VA_TYPE_ZB)
@@ -461,6 +489,10 @@ static DAT_RETURN kdapl_rmr_check(struct kdapl_rmr *rmr,
 	    (spec->lmr && !spec->lmr->reserved && spec->lmr->pz != rmr->pz) ||
 	    kdapl_rmr_elsewhere(rmr, spec->ep))
 		return DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_NO_SUBTYPE);
+	ret = kdapl_flags_check(spec->ep, spec->flags, DAT_DTO_BIND_MW,
+				DAT_INVALID_ARG8);
+	if (ret != DAT_SUCCESS)
+		return ret;
 	return spec->lmr ? kdapl_rmr_check_lmr(spec) : DAT_SUCCESS;
 }
 

@@ -213,7 +213,7 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 /**
  * dat_ep_post_rdma_read_to_rmr() - fetch memory of the peer into an RMR
  * @ep_handle: the EP
- * @local_iov: one segment of an own RMR, or of an LMR's rmr_context
+ * @local_iov: one segment of an own RMR that may be written
  * @user_cookie: comes back in the completion event
  * @remote_iov: one segment of the peer's memory
  * @completion_flags: how to complete
@@ -227,8 +227,8 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
  * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding, or
  *   max_rdma_read_out is 0
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
- * * %DAT_INVALID_PARAMETER - a pointer is NULL, the sink is outside its region,
- *   too long, or flags that the EP does not allow
+ * * %DAT_INVALID_PARAMETER - a pointer is NULL, the sink is outside its RMR,
+ *   the length is above max_rdma_size, or flags that the EP does not allow
  * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED
  * * %DAT_LENGTH_ERROR - the local segment is shorter than the remote one
  * * %DAT_PROTECTION_VIOLATION - the RMR is of another PZ than the EP

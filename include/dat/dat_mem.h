@@ -274,7 +274,9 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  * @lmr_handle: LMR from dat_lmr_allocate(), not bound
  * @mem_type: what @region_description holds
  * @region_description: the pages, as for dat_lmr_kcreate()
- * @number_of_pages: pages to bind
+ * @number_of_pages: pages to bind; those of PHYSICAL_VAR_PAGES have the size
+ *	that it gives, and count as so many of PAGE_SIZE against max_pages of
+ *	dat_lmr_allocate()
  * @mem_privileges: local and remote access to allow
  * @va_type: address its bytes as they are, or from zero
  * @ep_handle: EP whose request queue does it
@@ -536,7 +538,7 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
  * @rmr_handle: the RMR
  * @lmr_handle: the LMR; not looked at if the length is 0
  * @lmr_triplet: the part to show; a length of 0 unbinds
- * @mem_priv: remote access to allow
+ * @mem_priv: local and remote access to allow
  * @va_type: address the part as in the LMR, or from zero
  * @ep_handle: EP whose request queue does it
  * @user_cookie: comes back in the completion event
@@ -546,7 +548,8 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
  * Each bind makes a new context and revokes the one before: the device refuses
  * it. Requests posted later to the same EP wait for the bind. Its event is
  * %DAT_RMR_BIND_COMPLETION_EVENT on the request EVD. A bind that fails after it
- * was posted breaks the connection.
+ * was posted breaks the connection. To unbind an RMR that is not bound, perhaps
+ * because the peer has invalidated its context, succeeds and makes an event too.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -558,12 +561,11 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
  * * %DAT_INVALID_PARAMETER - the part is not inside the LMR, the context is not
  *   that of the LMR, unknown privileges, flags that the EP does not allow, or
  *   a pointer is NULL
- * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED, or the
- *   RMR is not bound and should be unbound
+ * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED
  * * %DAT_MODEL_NOT_SUPPORTED - zero-based, though the part starts inside a
  *   page; or the LMR is from dat_lmr_allocate()
  * * %DAT_PRIVILEGES_VIOLATION - the LMR does not have the local privilege that
- *   the remote access needs
+ *   the access needs, or the peer has invalidated it
  * * %DAT_PROTECTION_VIOLATION - RMR, LMR and EP are not of one PZ, or the RMR is
  *   of scope EP and bound on another one
  * * %DAT_RESERVED_LMR - the LMR is the reserved one of the IA
