@@ -93,7 +93,8 @@ static inline void tgt_load_with(struct kunit *test, const char *more)
 		 " cd subsystems/vol/namespaces/1; echo " TGT_FILE " >path;"
 		 " echo 1 >enable; cd ../../../../ports/1; echo %s >ia;"
 		 " echo %u >conn_qual; echo %u >credits; echo 2 >io_depth;"
-		 " echo 2 >buffers; echo 75 >srq_size;"
+		 " echo 2 >buffers; echo 2 >pages; echo 0 >penalty_ms;"
+		 " echo 75 >srq_size;"
 		 " echo 0 >srq_per_conn; echo 75 >srq_max; %s;"
 		 " ln -s " TGT "/subsystems/vol subsystems/vol",
 		 *(const char * const *)test->param_value, TGT_PORT,
@@ -110,8 +111,9 @@ static inline void tgt_load(struct kunit *test)
 
 static inline bool tgt_has_all_buffers(void *unused)
 {
-	return !shell("grep -Eq '75 max, 75 available, 75 outstanding' "
-		      TGT_STATS);
+	/* SRQ buffers 90 max, 75 available, 75 outstanding, 15 retired */
+	return !shell("set -- $(grep 'SRQ buffers' " TGT_STATS ");"
+		      "[ $5 = $7 ] && [ $(($7 + $9)) = $3 ]");
 }
 
 /* ---- A client ------------------------------------------------------------ */

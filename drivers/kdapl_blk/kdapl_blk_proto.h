@@ -86,7 +86,8 @@ enum kblk_hello_status {
 	KBLK_HELLO_RESOURCES = 4,	/* the target has no memory for it */
 	KBLK_HELLO_STOPPING = 5,	/* the port is being closed */
 	KBLK_HELLO_DRAINING = 6,	/* an earlier epoch is being ended */
-	KBLK_HELLO_STALE = 7		/* there is a later epoch */
+	KBLK_HELLO_STALE = 7,		/* there is a later epoch */
+	KBLK_HELLO_SHUNNED = 8		/* its host has ignored credits just now */
 };
 
 /* ---- Requests and replies: messages -------------------------------------- */

@@ -8,7 +8,7 @@
  *   tgt_ns.c         namespaces: opening a file or block device, attaching
  *   tgt_adapter.c    a port at work: adapter, listening, hot-unplug
  *   tgt_srq.c        receive buffers of all clients, the low watermark
- *   tgt_pool.c       buffers for large transfers
+ *   tgt_pool.c       buffers for data
  *   tgt_conn.c       connections: accepting, ending
  *   tgt_recv.c       requests: receiving, checking
  *   tgt_io.c         requests: moving data, replying
@@ -29,7 +29,7 @@
  *   kbt->srq_mutex  mutex      size of the shared receive queue
  *   kbt_names       spinlock   which names exist and who may use them
  *   conn->lock      spinlock   slots and credits of a connection
- *   pool->lock      spinlock   large buffers
+ *   pool->lock      spinlock   buffers
  */
 #ifndef KDAPL_BLK_TGT_H
 #define KDAPL_BLK_TGT_H
@@ -62,7 +62,9 @@ enum kbt_stat {
 	KBT_STAT_LOW_WATERMARK,
 	KBT_STAT_THROTTLED,
 	KBT_STAT_BROKEN,
+	KBT_STAT_CUT_OFF,
 	KBT_STAT_SILENT,
+	KBT_STAT_STUCK,
 	KBT_STATS
 };
 
@@ -125,6 +127,9 @@ struct kbt_params {
 	u32 srq_per_conn;
 	u32 srq_max;
 	u32 srq_low;
+	u32 penalty_ms;
+	u32 reply_ms;
+	u32 pages;
 	u32 buffers;
 	u32 max_transfer;
 };
@@ -155,7 +160,7 @@ struct kbt_port {
 
 struct kbt_io;
 
-/* Buffers of max_transfer bytes for all connections, given out in turn. */
+/* Buffers of one size for all connections, given out in turn. */
 struct kbt_pool {
 	spinlock_t lock;		/* all of this */
 	struct list_head free;
@@ -166,8 +171,17 @@ struct kbt_pool {
 
 struct kbt_buf {
 	struct list_head link;
+	struct kbt_pool *pool;
 	struct kblk_buf mem;
 };
+
+/* A host that nobody may connect from until some time has passed. */
+struct kbt_shunned {
+	struct sockaddr_storage host;
+	unsigned long until;
+};
+
+#define KBT_SHUNNED	16
 
 /*
  * struct kbt - the adapter of a port
@@ -178,13 +192,17 @@ struct kbt_buf {
  * @chunks: the buffers for it
  * @srq_posted: how many there are
  * @srq_low: low watermark
- * @srq_work: adapts the queue to the number of connections
+ * @srq_work: adapts the queue to the number of connections, and makes it shorter
+ *	again when what made it longer is over
  * @low_work: raises the low watermark again when the queue has recovered
  * @silence_work: looks for clients that have died silently
  * @wq: runs what is to be done for requests
  * @io_wq: and what may block on the medium
  * @end_wq: ends connections, whose requests it waits for
- * @mutex: guards @conns, @conn_count and @stopping
+ * @pages: buffers of KBLK_INLINE bytes
+ * @pool: buffers of max_transfer bytes
+ * @mutex: guards @conns, @conn_count, @stopping, @shunned and @shun_next
+ * @shunned: hosts of clients that were cut off; the next goes to @shun_next
  * @idle: woken when the last connection has gone
  * @gone: the device is
  */
@@ -205,9 +223,10 @@ struct kbt {
 	struct list_head chunks;
 	unsigned int srq_posted;
 	unsigned int srq_low;
-	struct work_struct srq_work;
+	struct delayed_work srq_work;
 	struct delayed_work low_work;
 
+	struct kbt_pool pages;
 	struct kbt_pool pool;
 	struct delayed_work silence_work;
 	struct workqueue_struct *wq;
@@ -217,12 +236,15 @@ struct kbt {
 	struct list_head conns;
 	unsigned int conn_count;
 	bool stopping;
+	struct kbt_shunned shunned[KBT_SHUNNED];
+	unsigned int shun_next;
 	bool gone;
 	wait_queue_head_t idle;
 };
 
 enum kbt_stage {
-	KBT_IO_START,		/* not looked at, or waiting for a buffer */
+	KBT_IO_EMPTY,		/* no request yet, or waiting for a page for it */
+	KBT_IO_START,		/* not looked at, or waiting for a large buffer */
 	KBT_IO_RUN,		/* has what the volume needs */
 	KBT_IO_BLOCK		/* where it may block */
 };
@@ -232,9 +254,7 @@ enum kbt_stage {
  * @link: in conn->idle, or in pool->waiting
  * @work: takes the next step in process context
  * @request: as received; checked by kbt_check() before use
- * @page: for inline data, KBLK_INLINE bytes
- * @buf: for other data
- * @data: @page or the memory of @buf
+ * @buf: for the data: a page to begin with, a large buffer if it is not inline
  * @pending: posts not completed, plus one while the slot is being worked on
  * @fetching: the post outstanding is the RDMA Read of the data
  */
@@ -244,9 +264,7 @@ struct kbt_io {
 	struct work_struct work;
 	enum kbt_stage stage;
 	struct kblk_request request;
-	struct kblk_buf page;
 	struct kbt_buf *buf;
-	struct kblk_buf *data;
 	atomic_t pending;
 	bool fetching;
 	struct bio bio;
@@ -270,10 +288,15 @@ enum { KBT_CONN_ENDING };
  * @patience: silence that is allowed, jiffies; 0: any
  * @lock: guards @idle, @idle_count, @throttled and @withheld
  * @all_idle: woken when no slot is busy
+ * @in_line: a slot waits for a page; one at a time, so clients take turns
  * @throttled: its backlog is long: credits are held back
  * @withheld: credits held back
  * @replies: one struct kblk_reply for each slot
- * @peer: its address, for messages
+ * @host: its address
+ * @peer: the same for messages, with the port
+ * @requests: taken
+ * @replied: replies posted, @delivered: that have arrived
+ * @moved: when one did, or the first of several was posted, jiffies
  */
 struct kbt_conn {
 	struct list_head link;
@@ -296,12 +319,17 @@ struct kbt_conn {
 	spinlock_t lock;		/* see above */
 	struct list_head idle;
 	unsigned int idle_count;
+	bool in_line;
 	wait_queue_head_t all_idle;
 	bool throttled;
 	unsigned int withheld;
 	struct kblk_buf replies;
 	struct kbt_io *ios;
+	struct sockaddr_storage host;
 	atomic64_t requests;
+	atomic64_t replied;
+	atomic64_t delivered;
+	unsigned long moved;
 	char peer[64];
 	char client[KBLK_NAME_LEN];
 };
@@ -352,16 +380,18 @@ void kbt_port_retry(struct work_struct *work);
 struct kbt_rx;
 int kbt_srq_start(struct kbt *kbt);
 void kbt_srq_stop(struct kbt *kbt);
+void kbt_srq_adapt(struct kbt *kbt);
+unsigned int kbt_srq_retired(struct kbt *kbt);
 void kbt_srq_ran_low(struct kbt *kbt);
 const void *kbt_rx_data(DAT_DTO_COOKIE cookie);
 void kbt_rx_repost(struct kbt *kbt, DAT_DTO_COOKIE cookie);
 
 /* tgt_pool.c */
-int kbt_pool_start(struct kbt *kbt);
-void kbt_pool_stop(struct kbt *kbt);
-bool kbt_pool_get(struct kbt_io *io);
+int kbt_pools_start(struct kbt *kbt);
+void kbt_pools_stop(struct kbt *kbt);
+bool kbt_pool_get(struct kbt_pool *pool, struct kbt_io *io);
 void kbt_pool_put(struct kbt_io *io);
-bool kbt_pool_cancel(struct kbt_io *io);
+bool kbt_pool_cancel(struct kbt_pool *pool, struct kbt_io *io);
 
 /* tgt_conn.c */
 void kbt_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
@@ -380,6 +410,7 @@ int kbt_io_alloc(struct kbt_conn *conn);
 void kbt_io_free(struct kbt_conn *conn);
 struct kbt_io *kbt_io_get(struct kbt_conn *conn);
 void kbt_io_unget(struct kbt_io *io);
+void kbt_io_ready(struct kbt_io *io);
 void kbt_io_put(struct kbt_io *io);
 void kbt_io_step(struct kbt_io *io);
 void kbt_io_work(struct work_struct *work);

@@ -38,6 +38,9 @@ static void kbt_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
 		WRITE_ONCE(kbt->gone, true);
 		queue_delayed_work(system_long_wq, &kbt->port->retry_work, 0);
 		break;
+	case DAT_ASYNC_ERROR_EVD_OVERFLOW:
+		/* More from a client than its credits: it is being cut off. */
+		break;
 	default:
 		pr_warn_ratelimited("asynchronous event %#x\n",
 				    event->event_number);
@@ -154,17 +157,17 @@ static int kbt_start(struct kbt *kbt)
 	err = kbt_srq_start(kbt);
 	if (err)
 		goto close_ia;
-	err = kbt_pool_start(kbt);
+	err = kbt_pools_start(kbt);
 	if (err)
 		goto stop_srq;
 	err = kbt_listen(kbt);
 	if (err)
-		goto stop_pool;
+		goto stop_pools;
 	queue_delayed_work(kbt->end_wq, &kbt->silence_work, 0);
 	return 0;
 
-stop_pool:
-	kbt_pool_stop(kbt);
+stop_pools:
+	kbt_pools_stop(kbt);
 stop_srq:
 	kbt_srq_stop(kbt);
 close_ia:
@@ -183,7 +186,7 @@ static void kbt_stop(struct kbt *kbt)
 	/* The last steps of connections that have ended. */
 	flush_workqueue(kbt->end_wq);
 	kbt_srq_stop(kbt);
-	kbt_pool_stop(kbt);
+	kbt_pools_stop(kbt);
 	kbt_ia_close(kbt);
 	kbt_workqueues_free(kbt);
 }

@@ -78,8 +78,8 @@ static void kbt_bdev_submit(struct kbt_io *io, blk_opf_t opf, u32 length)
 	bio->bi_private = io;
 	bio->bi_end_io = kbt_bio_done;
 	if (length)
-		__bio_add_page(bio, virt_to_page(io->data->va), length,
-			       offset_in_page(io->data->va));
+		__bio_add_page(bio, virt_to_page(io->buf->mem.va), length,
+			       offset_in_page(io->buf->mem.va));
 	submit_bio(bio);
 }
 
@@ -128,10 +128,10 @@ static int kbt_file_rw(struct kbt_io *io, bool write)
 
 	while (done < length) {
 		if (write)
-			n = kernel_write(file, io->data->va + done,
+			n = kernel_write(file, io->buf->mem.va + done,
 					 length - done, &pos);
 		else
-			n = kernel_read(file, io->data->va + done,
+			n = kernel_read(file, io->buf->mem.va + done,
 					length - done, &pos);
 		/* The file may have been truncated under our feet. */
 		if (n <= 0)

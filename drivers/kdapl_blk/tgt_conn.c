@@ -15,10 +15,79 @@
 
 #include <linux/printk.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 #include "tgt.h"
 
 #define KBT_SLOW_DRAIN	(10 * HZ)
 #define KBT_SILENCE_CHECK (HZ / 4)
+
+/* ---- Clients that behave badly ------------------------------------------- */
+
+static bool kbt_same_host(const struct sockaddr_storage *a,
+			  const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in6 *a6 = (void *)a, *b6 = (void *)b;
+	const struct sockaddr_in *a4 = (void *)a, *b4 = (void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET6)
+		return ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
+	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+}
+
+/* Nobody may connect from there for a while. Under kbt->mutex. */
+static void kbt_shun(struct kbt *kbt, const struct sockaddr_storage *host)
+{
+	u32 ms = kbt->params->penalty_ms;
+	struct kbt_shunned *entry;
+
+	if (!ms)
+		return;
+	entry = &kbt->shunned[kbt->shun_next++ % KBT_SHUNNED];
+	entry->host = *host;
+	entry->until = jiffies + msecs_to_jiffies(ms);
+}
+
+static bool kbt_is_shunned(struct kbt *kbt, const struct sockaddr_storage *host)
+{
+	unsigned int i;
+
+	for (i = 0; i < KBT_SHUNNED; i++)
+		if (kbt->shunned[i].host.ss_family &&
+		    time_before(jiffies, kbt->shunned[i].until) &&
+		    kbt_same_host(&kbt->shunned[i].host, host))
+			return true;
+	return false;
+}
+
+/*
+ * Has it sent more requests than its credits allow? Then it has reached its hard
+ * high watermark, which nobody else does.
+ */
+static bool kbt_is_greedy(struct kbt_conn *conn)
+{
+	DAT_COUNT held = 0;
+
+	dat_ep_recv_query(conn->ep, &held, NULL);
+	return held + atomic64_read(&conn->requests) -
+	       atomic64_read(&conn->replied) > conn->credits;
+}
+
+/* The connection ends; whatever was noticed first, is that why? */
+static void kbt_judge(struct kbt_conn *conn)
+{
+	struct kbt *kbt = conn->kbt;
+
+	if (!kbt_is_greedy(conn))
+		return;
+	kbt_count(kbt, KBT_STAT_CUT_OFF, 1);
+	pr_warn_ratelimited("%s: has ignored its credits, cut off\n",
+			    conn->peer);
+	mutex_lock(&kbt->mutex);
+	kbt_shun(kbt, &conn->host);
+	mutex_unlock(&kbt->mutex);
+}
 
 /* ---- Ending -------------------------------------------------------------- */
 
@@ -47,13 +116,15 @@ static void kbt_conn_free(struct kbt_conn *conn)
 /* Wait until no slot is busy: posts are flushed, the medium takes its time. */
 static void kbt_conn_drain(struct kbt_conn *conn)
 {
-	unsigned int depth = conn->kbt->params->io_depth;
+	struct kbt *kbt = conn->kbt;
+	unsigned int depth = kbt->params->io_depth;
 	unsigned int i;
 
 	dat_ep_disconnect(conn->ep, DAT_CLOSE_ABRUPT_FLAG);
 	cancel_work_sync(&conn->recv_work);
 	for (i = 0; i < depth; i++)
-		if (kbt_pool_cancel(&conn->ios[i]))
+		if (kbt_pool_cancel(&kbt->pages, &conn->ios[i]) ||
+		    kbt_pool_cancel(&kbt->pool, &conn->ios[i]))
 			kbt_io_put(&conn->ios[i]);
 	while (!wait_event_timeout(conn->all_idle,
 				   READ_ONCE(conn->idle_count) == depth,
@@ -72,6 +143,7 @@ static void kbt_conn_end_work(struct work_struct *work)
 	struct kbt_conn *conn = container_of(work, struct kbt_conn, end_work);
 	struct kbt *kbt = conn->kbt;
 
+	kbt_judge(conn);
 	kbt_conn_drain(conn);
 	/* From here on no event finds it. */
 	mutex_lock(&kbt->mutex);
@@ -83,7 +155,7 @@ static void kbt_conn_end_work(struct work_struct *work)
 	kbt_count(kbt, KBT_STAT_DISCONNECTS, 1);
 	mutex_lock(&kbt->mutex);
 	WRITE_ONCE(kbt->conn_count, kbt->conn_count - 1);
-	queue_work(kbt->end_wq, &kbt->srq_work);
+	kbt_srq_adapt(kbt);
 	wake_up(&kbt->idle);
 	mutex_unlock(&kbt->mutex);
 }
@@ -104,24 +176,50 @@ void kbt_conn_end_all(struct kbt *kbt)
 	mutex_unlock(&kbt->mutex);
 }
 
-/* End those that have promised to be heard of and are not. */
+/* ---- Silence ------------------------------------------------------------- */
+
+static bool kbt_is_silent(struct kbt_conn *conn)
+{
+	unsigned long patience = READ_ONCE(conn->patience);
+
+	return patience &&
+	       time_after(jiffies, READ_ONCE(conn->heard) + patience);
+}
+
+/* A client has a receive posted for each reply, or it keeps what others need. */
+static bool kbt_is_stuck(struct kbt_conn *conn)
+{
+	u32 ms = conn->kbt->params->reply_ms;
+	unsigned long moved = READ_ONCE(conn->moved);
+
+	return ms && atomic64_read(&conn->replied) !=
+		     atomic64_read(&conn->delivered) &&
+	       time_after(jiffies, moved + msecs_to_jiffies(ms));
+}
+
+/* End those that do not speak as promised, or do not listen. */
 void kbt_silence_work(struct work_struct *work)
 {
 	struct kbt *kbt = container_of(to_delayed_work(work), struct kbt,
 				       silence_work);
 	struct kbt_conn *conn;
-	unsigned long patience;
 
 	mutex_lock(&kbt->mutex);
 	list_for_each_entry(conn, &kbt->conns, link) {
-		patience = READ_ONCE(conn->patience);
-		if (!patience || kbt_conn_ending(conn) ||
-		    time_before(jiffies, READ_ONCE(conn->heard) + patience))
+		if (kbt_conn_ending(conn))
 			continue;
-		kbt_count(kbt, KBT_STAT_SILENT, 1);
-		pr_warn_ratelimited("%s: silent for too long, ending the connection\n",
-				    conn->peer);
-		kbt_conn_end(conn);
+		if (kbt_is_silent(conn)) {
+			kbt_count(kbt, KBT_STAT_SILENT, 1);
+			pr_warn_ratelimited("%s: silent for too long, ending the connection\n",
+					    conn->peer);
+			kbt_conn_end(conn);
+		} else if (kbt_is_stuck(conn)) {
+			kbt_count(kbt, KBT_STAT_STUCK, 1);
+			pr_warn_ratelimited("%s: does not take its replies, ending the connection\n",
+					    conn->peer);
+			kbt_shun(kbt, &conn->host);
+			kbt_conn_end(conn);
+		}
 	}
 	mutex_unlock(&kbt->mutex);
 	queue_delayed_work(kbt->end_wq, &kbt->silence_work, KBT_SILENCE_CHECK);
@@ -136,7 +234,7 @@ static int kbt_conn_evds(struct kbt_conn *conn)
 	DAT_UPCALL_OBJECT req = { conn, kbt_req_upcall };
 	DAT_RETURN ret;
 
-	/* Nobody can send more than what makes the hard watermark break. */
+	/* What comes after the hard watermark has broken it may wait. */
 	ret = dat_evd_kcreate(conn->kbt->ia, params->credits + 1,
 			      DAT_UPCALL_NOTIFY, &recv, DAT_EVD_DTO_FLAG,
 			      &conn->recv_evd);
@@ -178,6 +276,14 @@ static int kbt_conn_ep(struct kbt_conn *conn)
 	return kblk_errno(ret);
 }
 
+static void kbt_copy_host(struct sockaddr_storage *to, const void *from)
+{
+	const struct sockaddr *addr = from;
+
+	memcpy(to, from, addr->sa_family == AF_INET6 ?
+	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+}
+
 static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 					const DAT_CR_PARAM *param)
 {
@@ -198,6 +304,7 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 			   le32_to_cpu(hello->features) &
 			   KBLK_FEATURE_INVALIDATE;
 	conn->heard = jiffies;
+	kbt_copy_host(&conn->host, param->remote_ia_address_ptr);
 	spin_lock_init(&conn->lock);
 	INIT_LIST_HEAD(&conn->idle);
 	init_waitqueue_head(&conn->all_idle);
@@ -242,8 +349,9 @@ static enum kblk_hello_status kbt_hello_check(const DAT_CR_PARAM *param)
  * whatever they look like here. Under kbt->mutex.
  */
 static enum kblk_hello_status kbt_session_check(struct kbt *kbt,
-						const struct kblk_hello *hello)
+						const DAT_CR_PARAM *param)
 {
+	const struct kblk_hello *hello = param->private_data;
 	enum kblk_hello_status status = KBLK_HELLO_OK;
 	u32 epoch = le32_to_cpu(hello->epoch);
 	struct kbt_conn *conn;
@@ -262,6 +370,9 @@ static enum kblk_hello_status kbt_session_check(struct kbt *kbt,
 	if (status == KBLK_HELLO_OK &&
 	    kbt->conn_count >= kbt->params->max_conns)
 		status = KBLK_HELLO_BUSY;
+	if (status == KBLK_HELLO_OK &&
+	    kbt_is_shunned(kbt, (void *)param->remote_ia_address_ptr))
+		status = KBLK_HELLO_SHUNNED;
 	return status;
 }
 
@@ -318,7 +429,7 @@ static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr)
 	}
 	/* Listed before anything can happen to it, or not at all. */
 	mutex_lock(&kbt->mutex);
-	status = kbt_session_check(kbt, param.private_data);
+	status = kbt_session_check(kbt, &param);
 	conn = status == KBLK_HELLO_OK ? kbt_conn_create(kbt, &param) : NULL;
 	if (!conn) {
 		mutex_unlock(&kbt->mutex);
@@ -327,7 +438,7 @@ static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr)
 	}
 	list_add_tail(&conn->link, &kbt->conns);
 	WRITE_ONCE(kbt->conn_count, kbt->conn_count + 1);
-	queue_work(kbt->end_wq, &kbt->srq_work);
+	kbt_srq_adapt(kbt);
 	ret = kbt_accept(conn, cr, param.private_data);
 	if (ret != DAT_SUCCESS) {
 		pr_warn_ratelimited("%s: cannot accept: %s\n", conn->peer,

@@ -44,8 +44,7 @@ struct kbt_io *kbt_io_get(struct kbt_conn *conn)
 	if (io) {
 		list_del_init(&io->link);
 		conn->idle_count--;
-		io->stage = KBT_IO_START;
-		io->data = &io->page;
+		io->stage = KBT_IO_EMPTY;
 		atomic_set(&io->pending, 1);
 	}
 	spin_unlock_bh(&conn->lock);
@@ -57,12 +56,30 @@ void kbt_io_unget(struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
 
+	kbt_pool_put(io);
 	spin_lock_bh(&conn->lock);
 	list_add(&io->link, &conn->idle);
 	conn->idle_count++;
 	if (kbt_conn_ending(conn))
 		wake_up(&conn->all_idle);
 	spin_unlock_bh(&conn->lock);
+}
+
+/* The slot has waited for a page, and has one. Any context. */
+void kbt_io_ready(struct kbt_io *io)
+{
+	struct kbt_conn *conn = io->conn;
+	unsigned long flags;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	WRITE_ONCE(conn->in_line, false);
+	list_add(&io->link, &conn->idle);
+	conn->idle_count++;
+	if (kbt_conn_ending(conn))
+		wake_up(&conn->all_idle);
+	else
+		queue_work(conn->kbt->wq, &conn->recv_work);
+	spin_unlock_irqrestore(&conn->lock, flags);
 }
 
 /*
@@ -183,7 +200,7 @@ static u16 kbt_credits(struct kbt_conn *conn)
 
 static DAT_RETURN kbt_post_data(struct kbt_io *io)
 {
-	DAT_LMR_TRIPLET seg = kblk_seg(io->data, 0, kbt_length(io));
+	DAT_LMR_TRIPLET seg = kblk_seg(&io->buf->mem, 0, kbt_length(io));
 	DAT_RMR_TRIPLET remote = {
 		.virtual_address = le64_to_cpu(io->request.address),
 		.segment_length = kbt_length(io),
@@ -227,16 +244,21 @@ static DAT_RETURN kbt_post_reply(struct kbt_io *io, enum kblk_status status,
 	reply->id = io->request.id;
 	reply->length = cpu_to_le32(inlined);
 	segs[0] = kblk_seg(&conn->replies, at, sizeof(*reply));
-	segs[1] = kblk_seg(io->data, 0, inlined);
+	segs[1] = kblk_seg(&io->buf->mem, 0, inlined);
 	atomic_inc(&io->pending);
+	if (atomic64_inc_return(&conn->replied) ==
+	    atomic64_read(&conn->delivered) + 1)
+		WRITE_ONCE(conn->moved, jiffies);
 	ret = dat_ep_post_send_with_invalidate(conn->ep, inlined ? 2 : 1, segs,
 					       cookie,
 					       DAT_COMPLETION_DEFAULT_FLAG,
 					       conn->invalidate &&
 					       kbt_has_remote(io),
 					       le32_to_cpu(io->request.rmr_context));
-	if (ret != DAT_SUCCESS)
+	if (ret != DAT_SUCCESS) {
+		atomic64_dec(&conn->replied);
 		atomic_dec(&io->pending);
+	}
 	return ret;
 }
 
@@ -276,16 +298,16 @@ out:
 
 /* ---- Serving ------------------------------------------------------------- */
 
-/* A large buffer, if the request needs one; false: wait. */
+/* A large buffer instead of the page, if the request needs one; false: wait. */
 static bool kbt_get_buffer(struct kbt_io *io)
 {
-	if (!kbt_has_remote(io))
+	struct kbt *kbt = io->conn->kbt;
+
+	if (!kbt_has_remote(io) || io->buf->pool == &kbt->pool)
 		return true;
+	kbt_pool_put(io);
 	/* Whoever waits may be called as soon as it is in line. */
-	if (!io->buf && !kbt_pool_get(io))
-		return false;
-	io->data = &io->buf->mem;
-	return true;
+	return kbt_pool_get(&kbt->pool, io);
 }
 
 static void kbt_run(struct kbt_io *io)
@@ -297,10 +319,10 @@ static void kbt_run(struct kbt_io *io)
 	case KBLK_OP_KEEPALIVE:
 		break;
 	case KBLK_OP_ATTACH:
-		status = kbt_attach(conn, io->page.va);
+		status = kbt_attach(conn, io->buf->mem.va);
 		break;
 	case KBLK_OP_IDENTIFY:
-		kbt_backend_identify(conn->ns, io->page.va);
+		kbt_backend_identify(conn->ns, io->buf->mem.va);
 		break;
 	default:
 		kbt_backend_run(io);
@@ -316,6 +338,8 @@ void kbt_io_step(struct kbt_io *io)
 	enum kblk_status status;
 
 	switch (io->stage) {
+	case KBT_IO_EMPTY:
+		return;
 	case KBT_IO_START:
 		status = kbt_check(io);
 		if (status != KBLK_OK) {
@@ -369,6 +393,11 @@ void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		kbt_count(conn->kbt, KBT_STAT_DTO_ERRORS, 1);
 		kbt_conn_end(conn);
 	}
+	if (dto->operation != DAT_DTO_RDMA_READ &&
+	    dto->operation != DAT_DTO_RDMA_WRITE) {
+		atomic64_inc(&conn->delivered);
+		WRITE_ONCE(conn->moved, jiffies);
+	}
 	if (io->fetching) {
 		io->fetching = false;
 		if (dto->status == DAT_DTO_SUCCESS)
@@ -394,15 +423,12 @@ int kbt_io_alloc(struct kbt_conn *conn)
 		return -ENOMEM;
 	err = kblk_buf_alloc(&conn->replies, kbt->ia, kbt->pz,
 			     depth * sizeof(struct kblk_reply));
-	for (i = 0; i < depth && !err; i++) {
+	for (i = 0; i < depth; i++) {
 		io = &conn->ios[i];
 		io->conn = conn;
 		INIT_WORK(&io->work, kbt_io_work);
-		err = kblk_buf_alloc(&io->page, kbt->ia, kbt->pz, KBLK_INLINE);
-		if (!err) {
-			list_add(&io->link, &conn->idle);
-			conn->idle_count++;
-		}
+		list_add(&io->link, &conn->idle);
+		conn->idle_count++;
 	}
 	if (err)
 		kbt_io_free(conn);
@@ -415,8 +441,9 @@ void kbt_io_free(struct kbt_conn *conn)
 
 	if (!conn->ios)
 		return;
+	/* Pages that slots have got when nobody wanted them any more. */
 	for (i = 0; i < conn->kbt->params->io_depth; i++)
-		kblk_buf_free(&conn->ios[i].page);
+		kbt_pool_put(&conn->ios[i]);
 	kblk_buf_free(&conn->replies);
 	kfree(conn->ios);
 	conn->ios = NULL;

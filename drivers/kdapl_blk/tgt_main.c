@@ -25,7 +25,9 @@ static const char * const kbt_stat_names[KBT_STATS] = {
 	[KBT_STAT_LOW_WATERMARK] = "SRQ low watermark events",
 	[KBT_STAT_THROTTLED] = "EP soft high watermark events",
 	[KBT_STAT_BROKEN] = "connections broken",
+	[KBT_STAT_CUT_OFF] = "clients cut off",
 	[KBT_STAT_SILENT] = "connections silent",
+	[KBT_STAT_STUCK] = "connections not taking replies",
 };
 
 /* What a port has counted, and its receive queue as it is now. */
@@ -41,10 +43,12 @@ ssize_t kbt_stats_print(struct kbt_port *port, char *page)
 	mutex_lock(&port->mutex);
 	if (port->kbt && dat_srq_query(port->kbt->srq, DAT_SRQ_FIELD_ALL,
 				       &srq) == DAT_SUCCESS) {
-		n += sysfs_emit_at(page, n, "%-30s %d max, %d available, %d outstanding\n",
-				   "SRQ buffers", srq.max_recv_dtos,
+		n += sysfs_emit_at(page, n, "%-30s ", "SRQ buffers");
+		n += sysfs_emit_at(page, n, "%d max, %d available, %d outstanding, %u retired\n",
+				   srq.max_recv_dtos,
 				   srq.available_dto_count,
-				   srq.outstanding_dto_count);
+				   srq.outstanding_dto_count,
+				   kbt_srq_retired(port->kbt));
 		n += sysfs_emit_at(page, n, "%-30s %u\n", "connected",
 				   port->kbt->conn_count);
 	}

@@ -91,6 +91,9 @@ KBT_NUMBER(srq_size, 8, 65536, 1);
 KBT_NUMBER(srq_per_conn, 0, 1024, 1);
 KBT_NUMBER(srq_max, 8, 65536, 1);
 KBT_NUMBER(srq_low, 0, 65536, 1);
+KBT_NUMBER(penalty_ms, 0, 3600 * 1000, 1);
+KBT_NUMBER(reply_ms, 0, 3600 * 1000, 1);
+KBT_NUMBER(pages, 1, 65536, 1);
 KBT_NUMBER(buffers, 1, 4096, 1);
 KBT_NUMBER(max_transfer, PAGE_SIZE, 1024 * 1024, PAGE_SIZE);
 
@@ -155,6 +158,9 @@ static struct configfs_attribute *kbt_port_attrs[] = {
 	&kbt_port_attr_srq_per_conn,
 	&kbt_port_attr_srq_max,
 	&kbt_port_attr_srq_low,
+	&kbt_port_attr_penalty_ms,
+	&kbt_port_attr_reply_ms,
+	&kbt_port_attr_pages,
 	&kbt_port_attr_buffers,
 	&kbt_port_attr_max_transfer,
 	&kbt_port_attr_state,
@@ -266,6 +272,9 @@ static const struct kbt_params kbt_defaults = {
 	.srq_size = 256,
 	.srq_per_conn = 4,
 	.srq_max = 8192,
+	.penalty_ms = 1000,
+	.reply_ms = 5000,
+	.pages = 256,
 	.buffers = 64,
 	.max_transfer = 128 * 1024,
 };

@@ -3,7 +3,7 @@
  * Requests of a client: receiving.
  *
  * kDAPL notifies in softirq that a request is there; a work item takes it off
- * the EVD as soon as a slot is free, copies it, gives the buffer back, and
+ * the EVD as soon as a slot and a page are free, copies it, gives the buffer back, and
  * begins to serve it. One work item for each connection: clients take turns.
  *
  * Everything in a request comes from a stranger. A message that breaks the
@@ -51,7 +51,7 @@ static const char *kbt_copy(struct kbt_io *io, const void *from, u32 length)
 		memcpy(&io->request, from, sizeof(io->request));
 	malformed = kbt_malformed(&io->request, length);
 	if (!malformed && length > sizeof(io->request))
-		memcpy(io->page.va, from + sizeof(io->request),
+		memcpy(io->buf->mem.va, from + sizeof(io->request),
 		       length - sizeof(io->request));
 	return malformed;
 }
@@ -70,6 +70,7 @@ static bool kbt_take(struct kbt_io *io,
 	kbt_rx_repost(kbt, dto->user_cookie);
 
 	if (dto->status == DAT_DTO_SUCCESS && !malformed) {
+		io->stage = KBT_IO_START;
 		kbt_count(kbt, KBT_STAT_REQUESTS, 1);
 		atomic64_inc(&conn->requests);
 		WRITE_ONCE(conn->heard, jiffies);
@@ -103,6 +104,23 @@ static void kbt_caught_up(struct kbt_conn *conn)
 		kbt_conn_watermarks(conn);
 }
 
+/* A slot with a page, or NULL: somebody will call again. */
+static struct kbt_io *kbt_slot(struct kbt_conn *conn)
+{
+	struct kbt_io *io;
+
+	if (READ_ONCE(conn->in_line))
+		return NULL;
+	io = kbt_io_get(conn);
+	if (!io || io->buf)
+		return io;
+	WRITE_ONCE(conn->in_line, true);
+	if (!kbt_pool_get(&conn->kbt->pages, io))
+		return NULL;
+	WRITE_ONCE(conn->in_line, false);
+	return io;
+}
+
 void kbt_recv_work(struct work_struct *work)
 {
 	struct kbt_conn *conn = container_of(work, struct kbt_conn, recv_work);
@@ -112,7 +130,7 @@ void kbt_recv_work(struct work_struct *work)
 	while (!kbt_conn_ending(conn)) {
 		/* Without a slot the request stays where it is counted. */
 		if (!io)
-			io = kbt_io_get(conn);
+			io = kbt_slot(conn);
 		if (!io)
 			break;
 		if (dat_evd_dequeue(conn->recv_evd, &event) != DAT_SUCCESS) {

@@ -5,8 +5,11 @@
  * All clients share one queue, which is why it can be much shorter than the sum
  * of their credits: not everybody is busy at once. It grows and shrinks with the
  * number of connections. That is a bet, and the low watermark tells when it is
- * about to be lost: then the queue grows by a reserve, and the watermark is
- * raised again as soon as the clients have let the queue recover. Raising it
+ * about to be lost: then the queue becomes twice as long, so that those who hold
+ * its buffers, be it because their disk is slow, reach their own watermarks before
+ * the others find nothing. It is looked at again soon, becomes longer still if
+ * need be, and has its former length when it has not been needed for a while. The
+ * watermark is raised again as soon as the clients have let the queue recover;
  * earlier would only repeat the same event.
  *
  * Buffers come in chunks. To shrink, the youngest chunk retires: its buffers are
@@ -25,6 +28,7 @@
 #include "tgt.h"
 
 #define KBT_LOW_RECHECK	msecs_to_jiffies(20)
+#define KBT_CALM	(5 * HZ)
 #define KBT_RX_SIZE	(sizeof(struct kblk_request) + KBLK_INLINE)
 #define KBT_CHUNK_SIZE	65536
 #define KBT_CHUNK_BUFS	(KBT_CHUNK_SIZE / KBT_RX_SIZE)
@@ -67,6 +71,12 @@ static void kbt_rx_post(struct kbt *kbt, struct kbt_rx *rx)
 				    kblk_strerror(ret));
 }
 
+/* Look at the size of the queue now, not when it has been calm. Any context. */
+void kbt_srq_adapt(struct kbt *kbt)
+{
+	mod_delayed_work(kbt->end_wq, &kbt->srq_work, 0);
+}
+
 void kbt_rx_repost(struct kbt *kbt, DAT_DTO_COOKIE cookie)
 {
 	struct kbt_rx *rx = cookie.as_ptr;
@@ -78,7 +88,7 @@ void kbt_rx_repost(struct kbt *kbt, DAT_DTO_COOKIE cookie)
 	if (retired) {
 		chunk->home |= BIT(rx - chunk->rx);
 		if (chunk->home == KBT_ALL_HOME)
-			queue_work(kbt->end_wq, &kbt->srq_work);
+			kbt_srq_adapt(kbt);
 	}
 	spin_unlock(&kbt->srq_lock);
 	if (!retired)
@@ -99,29 +109,25 @@ static unsigned int kbt_srq_wanted(struct kbt *kbt)
 
 static void kbt_srq_set_low(struct kbt *kbt)
 {
-	kbt->srq_low = kbt->params->srq_low ?: kbt->srq_posted / 4;
+	kbt->srq_low = kbt->params->srq_low ?: kbt_srq_wanted(kbt) / 4;
 	kbt->srq_low = min(kbt->srq_low, kbt->srq_posted);
 	dat_srq_set_lw(kbt->srq, kbt->srq_low);
 }
 
 /* Under srq_mutex, as all below. */
-static int kbt_srq_grow(struct kbt *kbt)
+static int kbt_chunk_add(struct kbt *kbt)
 {
-	struct kbt_chunk *chunk;
+	struct kbt_chunk *chunk = kzalloc(sizeof(*chunk), GFP_KERNEL);
 	unsigned int i;
-	DAT_RETURN ret;
 	int err;
 
-	chunk = kzalloc(sizeof(*chunk), GFP_KERNEL);
 	if (!chunk)
 		return -ENOMEM;
 	err = kblk_buf_alloc(&chunk->mem, kbt->ia, kbt->pz, KBT_CHUNK_SIZE);
-	if (err)
-		goto free_chunk;
-	ret = dat_srq_resize(kbt->srq, kbt->srq_posted + KBT_CHUNK_BUFS);
-	err = kblk_errno(ret);
-	if (err)
-		goto free_mem;
+	if (err) {
+		kfree(chunk);
+		return err;
+	}
 	list_add_tail(&chunk->link, &kbt->chunks);
 	kbt->srq_posted += KBT_CHUNK_BUFS;
 	for (i = 0; i < KBT_CHUNK_BUFS; i++) {
@@ -130,12 +136,36 @@ static int kbt_srq_grow(struct kbt *kbt)
 		kbt_rx_post(kbt, &chunk->rx[i]);
 	}
 	return 0;
+}
 
-free_mem:
-	kblk_buf_free(&chunk->mem);
-free_chunk:
-	kfree(chunk);
+/* Post @n buffers more. */
+static int kbt_srq_grow(struct kbt *kbt, unsigned int n)
+{
+	DAT_RETURN ret = dat_srq_resize(kbt->srq, kbt->srq_posted + n);
+	int err = kblk_errno(ret);
+
+	if (err)
+		return err;
+	for (; n && !err; n -= KBT_CHUNK_BUFS)
+		err = kbt_chunk_add(kbt);
+	if (err)
+		dat_srq_resize(kbt->srq, kbt->srq_posted);
 	return err;
+}
+
+/* Buffers that were taken off the queue and wait for the rest of their chunk. */
+unsigned int kbt_srq_retired(struct kbt *kbt)
+{
+	struct kbt_chunk *chunk;
+	unsigned int n = 0;
+
+	mutex_lock(&kbt->srq_mutex);
+	spin_lock(&kbt->srq_lock);
+	list_for_each_entry(chunk, &kbt->chunks, link)
+		n += hweight_long(chunk->home);
+	spin_unlock(&kbt->srq_lock);
+	mutex_unlock(&kbt->srq_mutex);
+	return n;
 }
 
 static void kbt_chunk_free(struct kbt_chunk *chunk)
@@ -200,39 +230,61 @@ static void kbt_srq_sort(struct kbt *kbt, unsigned int wanted)
 	}
 }
 
+/* Not under pressure: of the buffers on the queue most wait for a message. */
+static bool kbt_srq_calm(struct kbt *kbt)
+{
+	DAT_SRQ_PARAM param;
+
+	return dat_srq_query(kbt->srq, DAT_SRQ_FIELD_AVAILABLE_DTO_COUNT |
+			     DAT_SRQ_FIELD_OUTSTANDING_DTO_COUNT,
+			     &param) == DAT_SUCCESS &&
+	       param.available_dto_count >= param.outstanding_dto_count / 4 * 3;
+}
+
 static void kbt_srq_work(struct work_struct *work)
 {
-	struct kbt *kbt = container_of(work, struct kbt, srq_work);
+	struct kbt *kbt = container_of(to_delayed_work(work), struct kbt,
+				       srq_work);
 	unsigned int wanted = kbt_srq_wanted(kbt);
-	unsigned int before;
 
 	mutex_lock(&kbt->srq_mutex);
-	before = kbt->srq_posted;
-	while (kbt->srq_posted < wanted && !kbt_srq_grow(kbt))
-		;
-	kbt_srq_sort(kbt, wanted);
-	if (kbt->srq_posted > before)
+	if (kbt->srq_posted < wanted) {
+		kbt_srq_grow(kbt, wanted - kbt->srq_posted);
 		kbt_srq_set_low(kbt);
+	}
+	if (kbt->srq_posted > wanted && !kbt_srq_calm(kbt)) {
+		wanted = kbt->srq_posted;
+		queue_delayed_work(kbt->end_wq, &kbt->srq_work, KBT_CALM);
+	}
+	kbt_srq_sort(kbt, wanted);
 	mutex_unlock(&kbt->srq_mutex);
 }
 
 /* ---- The low watermark --------------------------------------------------- */
 
+/* Twice as many, but not more than srq_max. */
+static void kbt_srq_double(struct kbt *kbt)
+{
+	unsigned int was = kbt->srq_posted;
+	unsigned int max = rounddown(kbt->params->srq_max, KBT_CHUNK_BUFS);
+
+	/* What was to go stays. */
+	kbt_srq_sort(kbt, was);
+	if (was >= max || kbt_srq_grow(kbt, min(was, max - was)))
+		return;
+	pr_info_ratelimited("%s: fewer than %u receive buffers free, posted %u more\n",
+			    kbt->params->ia, kbt->srq_low,
+			    kbt->srq_posted - was);
+	mod_delayed_work(kbt->end_wq, &kbt->srq_work, KBT_CALM);
+}
+
 /* It has fired. Process context. */
 void kbt_srq_ran_low(struct kbt *kbt)
 {
-	unsigned int low;
-	bool grown = false;
-
 	kbt_count(kbt, KBT_STAT_LOW_WATERMARK, 1);
 	mutex_lock(&kbt->srq_mutex);
-	low = kbt->srq_low;
-	if (kbt->srq_posted + KBT_CHUNK_BUFS <= kbt->params->srq_max)
-		grown = !kbt_srq_grow(kbt);
+	kbt_srq_double(kbt);
 	mutex_unlock(&kbt->srq_mutex);
-	if (grown)
-		pr_info_ratelimited("%s: fewer than %u receive buffers free, posted %zu more\n",
-				    kbt->params->ia, low, KBT_CHUNK_BUFS);
 	queue_delayed_work(kbt->end_wq, &kbt->low_work, KBT_LOW_RECHECK);
 }
 
@@ -246,11 +298,13 @@ static void kbt_low_work(struct work_struct *work)
 			  &param) != DAT_SUCCESS)
 		return;
 	mutex_lock(&kbt->srq_mutex);
-	if (param.available_dto_count < (DAT_COUNT)kbt->srq_low)
+	if (param.available_dto_count < (DAT_COUNT)kbt->srq_low) {
+		kbt_srq_double(kbt);
 		queue_delayed_work(kbt->end_wq, &kbt->low_work,
 				   KBT_LOW_RECHECK);
-	else
+	} else {
 		kbt_srq_set_low(kbt);
+	}
 	mutex_unlock(&kbt->srq_mutex);
 }
 
@@ -263,14 +317,13 @@ int kbt_srq_start(struct kbt *kbt)
 		.max_recv_iov = 1,
 		.low_watermark = DAT_SRQ_LW_DEFAULT,
 	};
-	unsigned int wanted = kbt_srq_wanted(kbt);
 	DAT_RETURN ret;
-	int err = 0;
+	int err;
 
 	mutex_init(&kbt->srq_mutex);
 	spin_lock_init(&kbt->srq_lock);
 	INIT_LIST_HEAD(&kbt->chunks);
-	INIT_WORK(&kbt->srq_work, kbt_srq_work);
+	INIT_DELAYED_WORK(&kbt->srq_work, kbt_srq_work);
 	INIT_DELAYED_WORK(&kbt->low_work, kbt_low_work);
 	ret = dat_srq_create(kbt->ia, kbt->pz, &attr, &kbt->srq);
 	if (ret != DAT_SUCCESS) {
@@ -279,8 +332,7 @@ int kbt_srq_start(struct kbt *kbt)
 		return kblk_errno(ret);
 	}
 	mutex_lock(&kbt->srq_mutex);
-	while (kbt->srq_posted < wanted && !err)
-		err = kbt_srq_grow(kbt);
+	err = kbt_srq_grow(kbt, kbt_srq_wanted(kbt));
 	kbt_srq_set_low(kbt);
 	mutex_unlock(&kbt->srq_mutex);
 	if (err)
@@ -294,7 +346,7 @@ void kbt_srq_stop(struct kbt *kbt)
 	struct kbt_chunk *chunk, *next;
 
 	cancel_delayed_work_sync(&kbt->low_work);
-	cancel_work_sync(&kbt->srq_work);
+	cancel_delayed_work_sync(&kbt->srq_work);
 	dat_srq_free(kbt->srq);
 	list_for_each_entry_safe(chunk, next, &kbt->chunks, link)
 		kbt_chunk_free(chunk);
