@@ -25,6 +25,7 @@ help:
 	@echo '  make bench     time it against raw verbs'
 	@echo '  make soak      the random and the fault tests for an hour or more'
 	@echo '  make bench-blk time the block device against NVMe over RDMA'
+	@echo '  make bench-fair honest clients of it beside flooding ones; a plot'
 	@echo '  make coverage  lines of drivers/kdapl that the tests execute'
 	@echo
 	@echo "On Debian's own kernels, in QEMU with two CPUs:"
@@ -73,6 +74,6 @@ dkms-files:
 		scripts/probes -type f ! -name '*.o' ! -name '.*' ! -name '*.ko' \
 		! -name '*.mod' ! -name '*.mod.c' ! -name modules.order
 
-.PHONY: check check-blk demo bench bench-blk soak coverage lint docs check-package check-vm check-two-hosts
-check check-blk demo bench bench-blk soak coverage lint docs check-package check-vm check-two-hosts:
+.PHONY: check check-blk demo bench bench-blk bench-fair soak coverage lint docs check-package check-vm check-two-hosts
+check check-blk demo bench bench-blk bench-fair soak coverage lint docs check-package check-vm check-two-hosts:
 	@scripts/$@

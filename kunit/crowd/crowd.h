@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * kdapl_crowd.ko: what its files share.
+ *
+ *   main.c     module, its parameters, what it reports
+ *   client.c   clients: connecting, again and again if wanted
+ *   conn.c     a connection, raw DTOs
+ *   kblk.c     how to speak to kdapl_blk_tgt.ko
+ *   nvme.c     how to speak to nvmet-rdma.ko
+ *
+ * A client connects and then keeps sending the same read request, so that there
+ * are always "window" of them without an answer. A polite one stays below that
+ * if the target grants it fewer credits; others do not care.
+ */
+#ifndef KDAPL_CROWD_H
+#define KDAPL_CROWD_H
+
+#include <linux/completion.h>
+#include <linux/sizes.h>
+#include <linux/socket.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <dat/kdat.h>
+
+#define CROWD_TIMEOUT	(10 * HZ)
+
+/*
+ * Parts of the buffer that all clients share. Only one of them connects at a time.
+ * All requests are the same, and of the answers that are under way any may be
+ * the one that is looked at.
+ */
+#define CROWD_HELLO_AT	0
+#define CROWD_SEND_AT	SZ_2K
+#define CROWD_ANSWER_AT	SZ_32K
+#define CROWD_RECV_AT	SZ_8K
+#define CROWD_RECV_SIZE	(SZ_4K + 64)
+#define CROWD_DATA_AT	SZ_64K
+#define CROWD_DATA_SIZE	SZ_128K
+#define CROWD_BUF_SIZE	(CROWD_DATA_AT + CROWD_DATA_SIZE)
+
+struct crowd_client;
+
+/*
+ * struct crowd_conn - a connection
+ * @client: whose
+ * @up: it was established; @ended: it has come to an end
+ * @changed: completed when @up or @ended becomes true
+ * @answer: completed by a message, unless requests are being streamed
+ * @lock: guards what follows
+ * @streaming: requests are being sent
+ * @request_len: length of the message at CROWD_SEND_AT
+ * @credits: what the target allows; only looked at by the polite
+ * @outstanding: requests without an answer
+ */
+struct crowd_conn {
+	struct crowd_client *client;
+	DAT_EVD_HANDLE dto_evd;
+	DAT_EVD_HANDLE conn_evd;
+	DAT_EP_HANDLE ep;
+	bool up;
+	bool ended;
+	bool started;
+	struct completion changed;
+	struct completion answer;
+	u8 welcome[64];
+	spinlock_t lock;		/* see above */
+	bool streaming;
+	unsigned int window;
+	unsigned int credits;
+	unsigned int outstanding;
+};
+
+/*
+ * struct crowd_client - a client
+ * @conn: the one that requests are streamed on, and one that NVMe wants besides
+ * @sent: requests, as @answered and @errors
+ * @cuts: connections that have ended though we did not want that
+ */
+struct crowd_client {
+	unsigned int number;
+	struct crowd_conn *conn[2];
+	unsigned long retry;
+	atomic64_t sent;
+	atomic64_t answered;
+	atomic64_t errors;
+	unsigned int cuts;
+};
+
+/*
+ * struct crowd_protocol - how to speak to a target
+ * @start: connect a client, attach it, prepare the request at CROWD_SEND_AT, and
+ *	set window and credits
+ * @credits: credits that the message just received has brought
+ * @good: whether it says that the request was done
+ * @request_len: bytes to send for each request
+ */
+struct crowd_protocol {
+	const char *name;
+	int (*start)(struct crowd_client *client);
+	unsigned int (*credits)(const void *message);
+	bool (*good)(const void *message);
+	size_t request_len;
+};
+
+extern const struct crowd_protocol crowd_kblk;
+extern const struct crowd_protocol crowd_nvme;
+
+/* What all clients share. */
+struct crowd {
+	const struct crowd_protocol *protocol;
+	DAT_IA_HANDLE ia;
+	DAT_EVD_HANDLE async_evd;
+	DAT_PZ_HANDLE pz;
+	void *buf;
+	DAT_VADDR addr;
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+	struct sockaddr_storage target;
+	struct crowd_client *clients;
+};
+
+extern struct crowd crowd;
+
+/* Parameters of the module. */
+extern char *crowd_subsystem;
+extern unsigned int crowd_port;
+extern unsigned int crowd_namespace;
+extern unsigned int crowd_clients;
+extern unsigned int crowd_window;
+extern unsigned int crowd_length;
+extern unsigned int crowd_again_ms;
+extern bool crowd_polite;
+
+enum crowd_event { CROWD_CONNECTED, CROWD_CUT, CROWD_REFUSED, CROWD_EVENTS };
+
+/* main.c */
+void crowd_note(enum crowd_event what, unsigned int client);
+
+/* client.c */
+int crowd_open(const char *ia, const char *address);
+void crowd_close(void);
+int crowd_begin(void);
+void crowd_end(void);
+
+/* conn.c */
+struct crowd_conn *crowd_connect(struct crowd_client *client,
+				 unsigned int window, const void *hello,
+				 size_t len);
+void crowd_disconnect(struct crowd_conn *conn);
+int crowd_ask(struct crowd_conn *conn, size_t len);
+void crowd_stream(struct crowd_conn *conn);
+int crowd_errno(const char *what, DAT_RETURN ret);
+
+#endif /* KDAPL_CROWD_H */
