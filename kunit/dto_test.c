@@ -22,11 +22,12 @@ static struct kd_pair make_pair(struct kunit *test, const DAT_EP_ATTR *attr,
 /* ---- Integrity ------------------------------------------------------------ */
 
 static const size_t lengths[] = {
-	1, 3, 64, 4095, 4096, 4097, SZ_64K - 1, SZ_256K + 17, SZ_1M - SZ_8K
+	1, 3, 64, 4095, 4096, 4097, SZ_64K - 1, SZ_256K + 17, SZ_1M - SZ_8K,
+	SZ_1M
 };
 
 /* As many pages as every device can register at once. */
-#define AREA	(SZ_1M - SZ_4K)
+#define AREA	SZ_1M
 
 /* Cut @len bytes from @off on into @n segments of different lengths. */
 static void cut(const struct kd_buf *buf, size_t off, size_t len, int n,
@@ -50,6 +51,8 @@ struct flow {
 	struct kd_buf *dst;
 	int src_segs;
 	int dst_segs;
+	size_t src_at;
+	size_t dst_at;
 };
 
 static void flow_send(struct flow *f, size_t len, u32 seed)
@@ -57,10 +60,10 @@ static void flow_send(struct flow *f, size_t len, u32 seed)
 	DAT_LMR_TRIPLET seg[4];
 	DAT_EVENT event;
 
-	cut(f->dst, 1, len, f->dst_segs, seg);
+	cut(f->dst, f->dst_at, len, f->dst_segs, seg);
 	KD_ASSERT_OK(f->test, dat_ep_post_recv(f->pair.p->ep, f->dst_segs, seg,
 					       kd_cookie(len), 0));
-	cut(f->src, 3, len, f->src_segs, seg);
+	cut(f->src, f->src_at, len, f->src_segs, seg);
 	KD_ASSERT_OK(f->test, dat_ep_post_send(f->pair.a->ep, f->src_segs, seg,
 					       kd_cookie(seed), 0));
 	kd_expect_dto(f->test, f->pair.p->recv_evd, len, DAT_DTO_SUCCESS,
@@ -76,11 +79,11 @@ static void flow_send(struct flow *f, size_t len, u32 seed)
 
 static void flow_write(struct flow *f, size_t len, u32 seed)
 {
-	DAT_RMR_TRIPLET remote = kd_remote(f->dst, 1, len);
+	DAT_RMR_TRIPLET remote = kd_remote(f->dst, f->dst_at, len);
 	DAT_LMR_TRIPLET seg[4];
 	DAT_EVENT event;
 
-	cut(f->src, 3, len, f->src_segs, seg);
+	cut(f->src, f->src_at, len, f->src_segs, seg);
 	KD_ASSERT_OK(f->test, dat_ep_post_rdma_write(f->pair.a->ep, f->src_segs,
 						     seg, kd_cookie(seed),
 						     &remote, 0));
@@ -100,8 +103,8 @@ static void flow_write(struct flow *f, size_t len, u32 seed)
 /* The passive side fetches what the other one has. */
 static void flow_read(struct flow *f, size_t len, u32 seed)
 {
-	DAT_RMR_TRIPLET remote = kd_remote(f->src, 3, len);
-	DAT_LMR_TRIPLET seg = kd_seg(f->dst, 1, len);
+	DAT_RMR_TRIPLET remote = kd_remote(f->src, f->src_at, len);
+	DAT_LMR_TRIPLET seg = kd_seg(f->dst, f->dst_at, len);
 	DAT_EVENT event;
 
 	KD_ASSERT_OK(f->test, dat_ep_post_rdma_read(f->pair.p->ep, 1, &seg,
@@ -125,6 +128,7 @@ static void run_flow(struct kunit *test, bool virt, int segs,
 		.dst = virt ? kd_buf_valloc(pair.p, AREA) :
 			      kd_buf_alloc(pair.p, AREA),
 	};
+	u8 *dst;
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
@@ -132,13 +136,18 @@ static void run_flow(struct kunit *test, bool virt, int segs,
 
 		if (segs > 1 && len < 64)
 			continue;
+		f.src_at = len < AREA ? 3 : 0;
+		f.dst_at = len < AREA ? 1 : 0;
+		dst = f.dst->va + f.dst_at;
 		memset(f.dst->va, 0x55, f.dst->len);
-		kd_fill(f.src->va + 3, len, i);
+		kd_fill(f.src->va + f.src_at, len, i);
 		flow(&f, len, i);
-		KUNIT_EXPECT_TRUE_MSG(test, kd_is_filled(f.dst->va + 1, len, i),
+		KUNIT_EXPECT_TRUE_MSG(test, kd_is_filled(dst, len, i),
 				      "%zu bytes", len);
-		KUNIT_EXPECT_EQ(test, *(u8 *)f.dst->va, 0x55);
-		KUNIT_EXPECT_EQ(test, *(u8 *)(f.dst->va + 1 + len), 0x55);
+		if (len == AREA)
+			continue;
+		KUNIT_EXPECT_EQ(test, dst[-1], 0x55);
+		KUNIT_EXPECT_EQ(test, dst[len], 0x55);
 	}
 }
 

@@ -215,16 +215,23 @@ static void L3_holes_are_refused(struct kunit *test)
 			       &m));
 }
 
-static DAT_RETURN reg_as(struct kd_side *s, DAT_MEM_TYPE type,
-			 const struct region *r, DAT_VLEN len)
+static DAT_RETURN reg_priv(struct kd_side *s, DAT_MEM_TYPE type,
+			   const struct region *r, DAT_VLEN len,
+			   DAT_MEM_PRIV_FLAGS priv)
 {
 	DAT_LMR_CONTEXT context;
 	DAT_RMR_CONTEXT rkey;
 	DAT_LMR_HANDLE lmr;
 
-	return dat_lmr_kcreate(s->ia, type, r->desc, len, s->pz, LOCAL,
+	return dat_lmr_kcreate(s->ia, type, r->desc, len, s->pz, priv,
 			       DAT_VA_TYPE_VA, 0, &lmr, &context, &rkey, NULL,
 			       NULL);
+}
+
+static DAT_RETURN reg_as(struct kd_side *s, DAT_MEM_TYPE type,
+			 const struct region *r, DAT_VLEN len)
+{
+	return reg_priv(s, type, r, len, LOCAL);
 }
 
 static void L3_types_and_lengths(struct kunit *test)
@@ -248,8 +255,9 @@ static void L3_types_and_lengths(struct kunit *test)
 			KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
 				      reg_as(s, r[kind]->type, r[kind], 0));
 		KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
-			      reg_as(s, r[kind]->type, r[kind],
-				     (u64)ia->max_lmr_block_size + 1));
+			      reg_priv(s, r[kind]->type, r[kind],
+				       (u64)ia->max_lmr_block_size + 1,
+				       DAT_MEM_PRIV_ALL_FLAG));
 	}
 	KUNIT_EXPECT_EQ(test, prov->lmr_mem_types_supported &
 			DAT_MEM_TYPE_BYPASS, 0);
@@ -280,6 +288,49 @@ static void L3_types_and_lengths(struct kunit *test)
 	bad.desc.for_lmr_handle = (DAT_LMR_HANDLE)s->pz;
 	KD_EXPECT_RET(test, DAT_INVALID_HANDLE,
 		      reg_as(s, DAT_MEM_TYPE_LMR, &bad, 64));
+}
+
+/*
+ * What can be registered at once is a limit for what has to be registered:
+ * not for memory in one piece that the peer does not see.
+ */
+static void L1_longest(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	struct region piece = { }, pages = { };
+	DAT_IA_ATTR *ia = alloc(test, sizeof(*ia));
+	size_t max;
+
+	KD_ASSERT_OK(test, dat_pz_create(s->ia, &s->pz));
+	KD_ASSERT_OK(test, dat_ia_query(s->ia, NULL, DAT_IA_FIELD_ALL, ia, 0,
+					NULL));
+	max = ia->max_lmr_block_size;
+	KUNIT_ASSERT_GE(test, max, (size_t)SZ_1M);
+	KUNIT_ASSERT_LE(test, max, (size_t)SZ_2M);
+	piece.desc.for_va = alloc(test, 2 * max);
+	pages.desc.for_va = vzalloc(2 * max);
+	KUNIT_ASSERT_NOT_NULL(test, pages.desc.for_va);
+	KUNIT_ASSERT_EQ(test, 0,
+			kunit_add_action_or_reset(test, free_vmalloc,
+						  pages.desc.for_va));
+	KD_EXPECT_OK(test, reg_as(s, DAT_MEM_TYPE_VIRTUAL, &piece, max));
+	KD_EXPECT_OK(test, reg_as(s, DAT_MEM_TYPE_VIRTUAL, &piece, 2 * max));
+	KD_EXPECT_OK(test, reg_priv(s, DAT_MEM_TYPE_VIRTUAL, &piece, max,
+				    DAT_MEM_PRIV_ALL_FLAG));
+	KD_EXPECT_OK(test, reg_as(s, DAT_MEM_TYPE_VIRTUAL, &pages, max));
+	KD_EXPECT_OK(test, reg_priv(s, DAT_MEM_TYPE_VIRTUAL, &pages, max,
+				    DAT_MEM_PRIV_ALL_FLAG));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      reg_as(s, DAT_MEM_TYPE_VIRTUAL, &pages, max + 1));
+	/* From the middle of a page on it has one page more. */
+	piece.desc.for_va += OFFSET;
+	pages.desc.for_va += OFFSET;
+	KD_EXPECT_OK(test, reg_as(s, DAT_MEM_TYPE_VIRTUAL, &piece, max));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      reg_priv(s, DAT_MEM_TYPE_VIRTUAL, &piece, max,
+			       DAT_MEM_PRIV_ALL_FLAG));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      reg_as(s, DAT_MEM_TYPE_VIRTUAL, &pages, max));
 }
 
 static void kcreate_arguments(struct kunit *test)
@@ -414,6 +465,7 @@ static struct kunit_case lmr_cases[] = {
 	KUNIT_CASE_PARAM(L3_mem_optimization, kd_gen_ia),
 	KUNIT_CASE_PARAM(L3_holes_are_refused, kd_gen_ia),
 	KUNIT_CASE_PARAM(L3_types_and_lengths, kd_gen_ia),
+	KUNIT_CASE_PARAM(L1_longest, kd_gen_ia),
 	KUNIT_CASE_PARAM(kcreate_arguments, kd_gen_ia),
 	KUNIT_CASE_PARAM(lmr_query, kd_gen_ia),
 	KUNIT_CASE_PARAM(L3_sync, kd_gen_ia),

@@ -19,14 +19,18 @@ static DAT_COUNT kdapl_count(u64 value)
 	return min_t(u64, value, INT_MAX);
 }
 
-/* Longest memory region in bytes. */
+/*
+ * Longest memory region in bytes, if it begins with a page; one that does not may
+ * have one page too many. One that needs no registration may be longer.
+ */
 u32 kdapl_max_lmr_block(struct kdapl_ia *ia)
 {
+	u64 pages = ia->hca->attrs.max_fast_reg_page_list_len;
+
 	/* All of it in one piece then, see kdapl_region_contiguous(). */
 	if (!kdapl_can_register(&ia->hca->attrs))
 		return U32_MAX & PAGE_MASK;
-	/* One page less, since a region may start inside one. */
-	return (ia->hca->attrs.max_fast_reg_page_list_len - 1) * PAGE_SIZE;
+	return min_t(u64, pages * PAGE_SIZE, U32_MAX & PAGE_MASK);
 }
 
 void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)

@@ -172,6 +172,9 @@ static bool kdapl_mem_opt_ok(DAT_MEM_OPTIMIZE_FLAGS opt)
 static DAT_RETURN kdapl_lmr_check(struct kdapl_ia *ia,
 				  const struct kdapl_lmr_spec *spec)
 {
+	/* Without the peer's rights it may need no registration. */
+	u64 max = spec->priv & KDAPL_PRIV_REMOTE ? kdapl_max_lmr_block(ia) :
+						   U32_MAX & PAGE_MASK;
 	DAT_RETURN ret;
 
 	ret = kdapl_check_mem_type(spec->type);
@@ -181,7 +184,7 @@ static DAT_RETURN kdapl_lmr_check(struct kdapl_ia *ia,
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	/* A second registration may take the length from the first one. */
 	if ((!spec->len && spec->type != DAT_MEM_TYPE_LMR) ||
-	    spec->len > kdapl_max_lmr_block(ia))
+	    spec->len > max)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	if (spec->priv & ~DAT_MEM_PRIV_ALL_FLAG)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
