@@ -96,6 +96,38 @@ static void C3_new_after_queued(struct kunit *test)
 						 DAT_UPCALL_INVOC_ANY));
 }
 
+/* The same with one that has completed, and that nobody has looked for. */
+static void C3_new_after_completed(struct kunit *test)
+{
+	struct kd_recorder *rec = kd_recorder(test);
+	DAT_UPCALL_OBJECT upcall = kd_upcall(rec);
+	struct kd_pair pair = make_pair(test);
+	struct kd_side *p = pair.p;
+
+	p->recv_evd = kd_evd(p, DAT_EVD_DTO_FLAG, 64, DAT_UPCALL_DISABLE);
+	p->ep = kd_ep(p, NULL);
+	kd_connect_pair(pair.a, p);
+	kd_recv(p, 0, 64, 0);
+	kd_recv(p, 64, 64, 1);
+	kd_send(pair.a, 0, 64, 0);
+	/* Acknowledged by the peer's device; siw only says that it has left. */
+	kd_expect_dto(test, pair.a->req_evd, 0, DAT_DTO_SUCCESS, NULL);
+	msleep(KD_QUIET_MS);
+	KD_EXPECT_OK(test, dat_evd_modify_upcall(p->recv_evd,
+						 DAT_UPCALL_SINGLE_INSTANCE,
+						 &upcall,
+						 DAT_UPCALL_INVOC_NEW));
+	msleep(KD_QUIET_MS);
+	/* On a loaded machine it may have come only now, over iWARP. */
+	if (!kd_is_iwarp(p))
+		KUNIT_EXPECT_EQ(test, atomic_read(&rec->calls), 0);
+	kd_send(pair.a, 64, 64, 1);
+	KUNIT_EXPECT_TRUE(test, kd_wait_calls(rec, 2));
+	KD_EXPECT_OK(test, dat_evd_modify_upcall(p->recv_evd,
+						 DAT_UPCALL_TEARDOWN, NULL,
+						 DAT_UPCALL_INVOC_ANY));
+}
+
 /* ---- Contexts ------------------------------------------------------------ */
 
 struct context_case {
@@ -518,6 +550,7 @@ static void resize_while_messages_arrive(struct kunit *test)
 static struct kunit_case upcall_cases[] = {
 	KUNIT_CASE_PARAM(C3_signalled_after_unsignalled, kd_gen_ia),
 	KUNIT_CASE_PARAM(C3_new_after_queued, kd_gen_ia),
+	KUNIT_CASE_PARAM(C3_new_after_completed, kd_gen_ia),
 	KUNIT_CASE_PARAM(C3_context_of_dto_upcalls, kd_gen_ia),
 	KUNIT_CASE_PARAM(C3_context_of_cr_and_connection_upcalls, kd_gen_ia),
 	KUNIT_CASE_PARAM(C3_context_of_async_upcalls, kd_gen_ia),

@@ -318,7 +318,11 @@ DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 	if (ret != DAT_SUCCESS)
 		goto out;
 
-	spin_lock_irqsave(&evd->lock, flags);
+	/* What has completed has arrived, wherever it is. */
+	if (upcall_flag == DAT_UPCALL_INVOC_NEW)
+		flags = kdapl_cq_look_lock(evd);
+	else
+		spin_lock_irqsave(&evd->lock, flags);
 	if (evd->stopped) {
 		/* Freed by somebody else meanwhile. */
 		spin_unlock_irqrestore(&evd->lock, flags);
