@@ -15,11 +15,10 @@
 #include "kdapl.h"
 #include "trace.h"
 
+/* DAT_COMPLETION_EVD_THRESHOLD_FLAG is for consumers in user space. */
 #define KDAPL_RECV_FLAGS (DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
-			  DAT_COMPLETION_UNSIGNALLED_FLAG | \
-			  DAT_COMPLETION_EVD_THRESHOLD_FLAG)
-#define KDAPL_REQUEST_FLAGS (DAT_COMPLETION_UNSIGNALLED_FLAG | \
-			     DAT_COMPLETION_EVD_THRESHOLD_FLAG)
+			  DAT_COMPLETION_UNSIGNALLED_FLAG)
+#define KDAPL_REQUEST_FLAGS DAT_COMPLETION_UNSIGNALLED_FLAG
 
 /* Reference and use an object of @ia; NULL if there is no such thing. */
 void *kdapl_dep_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
