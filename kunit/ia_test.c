@@ -3,6 +3,7 @@
  * Interface Adapters and their registry (contract I4, I5, I6, N4, W8, L5).
  */
 #include <linux/in.h>
+#include <linux/kthread.h>
 #include <linux/module.h>
 #include "fixture.h"
 
@@ -454,6 +455,41 @@ static void close_graceful_wants_empty_ia(struct kunit *test)
 	s->ia = NULL;
 }
 
+static int try_to_close(void *data)
+{
+	struct kd_side *s = data;
+
+	while (!kthread_should_stop()) {
+		KD_EXPECT_RET(s->test, DAT_INVALID_STATE,
+			      dat_ia_close(s->ia, DAT_CLOSE_GRACEFUL_FLAG));
+		cond_resched();
+	}
+	return 0;
+}
+
+/* One that fails changes nothing for others, not even for a moment. */
+static void C5_close_graceful_disturbs_nobody(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	unsigned int i, failed = 0;
+	struct task_struct *task;
+	DAT_PZ_HANDLE pz;
+
+	KD_ASSERT_OK(test, dat_pz_create(s->ia, &s->pz));
+	task = kthread_run(try_to_close, s, "kdapl_close");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	for (i = 0; i < 500; i++) {
+		if (dat_pz_create(s->ia, &pz) == DAT_SUCCESS)
+			dat_pz_free(pz);
+		else
+			failed++;
+		if (i % 16 == 0)
+			schedule_timeout_uninterruptible(1);
+	}
+	kthread_stop(task);
+	KUNIT_EXPECT_EQ(test, failed, 0);
+}
+
 static void close_abrupt_breaks_connections(struct kunit *test)
 {
 	struct kd_side *a = kd_open_param(test);
@@ -565,6 +601,7 @@ static struct kunit_case ia_cases[] = {
 	KUNIT_CASE_PARAM(I6_two_opens_are_independent, kd_gen_ia),
 	KUNIT_CASE(I6_two_ias_at_once),
 	KUNIT_CASE_PARAM(close_graceful_wants_empty_ia, kd_gen_ia),
+	KUNIT_CASE_PARAM(C5_close_graceful_disturbs_nobody, kd_gen_ia),
 	KUNIT_CASE_PARAM(close_abrupt_breaks_connections, kd_gen_ia),
 	KUNIT_CASE_PARAM(C4_close_from_upcall, kd_gen_ia),
 	KUNIT_CASE(I4_strerror_names_every_type),

@@ -460,24 +460,41 @@ static void kdapl_ia_finish(struct kdapl_ia *ia)
 	wait_event(ia->wait, !kdapl_ia_left(ia));
 }
 
-/* Decide whether the IA closes; only one call gets DAT_SUCCESS. */
-static DAT_RETURN kdapl_ia_close_begin(struct kdapl_ia *ia, bool graceful)
+/* From now on there can be new objects, or not. */
+static void kdapl_ia_set_closing(struct kdapl_ia *ia, bool closing)
 {
-	DAT_RETURN ret = DAT_SUCCESS;
 	unsigned long flags;
 
-	mutex_lock(&ia->close_mutex);
 	spin_lock_irqsave(&ia->lock, flags);
-	ia->closing = true;
+	ia->closing = closing;
 	spin_unlock_irqrestore(&ia->lock, flags);
+}
+
+/*
+ * Decide whether the IA closes; only one call gets DAT_SUCCESS. One that finds
+ * the IA in use has not disturbed those that make objects.
+ */
+static DAT_RETURN kdapl_ia_close_begin(struct kdapl_ia *ia, bool graceful)
+{
+	DAT_RETURN ret;
+
+	mutex_lock(&ia->close_mutex);
 	if (!kdapl_handle_valid(kdapl_handle(&ia->obj), DAT_HANDLE_TYPE_IA)) {
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	} else if (graceful && kdapl_ia_in_use(ia)) {
-		ia->closing = false;
-		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
-	} else {
-		kdapl_obj_unpublish(&ia->obj);
+		goto out;
 	}
+	ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
+	if (graceful && kdapl_ia_in_use(ia))
+		goto out;
+	kdapl_ia_set_closing(ia, true);
+	/* There may be a new object since. */
+	if (graceful && kdapl_ia_in_use(ia)) {
+		kdapl_ia_set_closing(ia, false);
+		goto out;
+	}
+	ret = DAT_SUCCESS;
+	kdapl_obj_unpublish(&ia->obj);
+out:
 	mutex_unlock(&ia->close_mutex);
 	return ret;
 }
