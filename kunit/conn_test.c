@@ -117,6 +117,27 @@ static void reject_with_private_data(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)kd_state(p), (int)DAT_EP_STATE_UNCONNECTED);
 }
 
+/* The data are the Endpoint's until it is reset; the event says so. */
+static void private_data_after_reset(struct kunit *test)
+{
+	struct kd_pair c = kd_make_pair(test, NULL);
+	u16 port = kd_port();
+	DAT_EVENT event;
+
+	kd_psp(c.p, port, DAT_PSP_CONSUMER_FLAG);
+	kd_connect_start(c.a, c.p, port);
+	KD_ASSERT_OK(test, dat_cr_reject(kd_expect_cr(c.p), 8, c.p->buf->va));
+	KUNIT_ASSERT_TRUE(test, kd_wait_state(c.a->ep,
+					      DAT_EP_STATE_DISCONNECTED));
+	KD_ASSERT_OK(test, dat_ep_reset(c.a->ep));
+	kd_expect_event(test, c.a->conn_evd,
+			DAT_CONNECTION_EVENT_PEER_REJECTED, &event);
+	KUNIT_EXPECT_EQ(test, event.event_data.connect_event_data
+			.private_data_size, 0);
+	KUNIT_EXPECT_NULL(test, event.event_data.connect_event_data
+			  .private_data);
+}
+
 static void private_data_too_long(struct kunit *test)
 {
 	struct kd_pair pair = kd_make_pair(test, NULL);
@@ -548,6 +569,7 @@ static void no_reads_where_none_are_answered(struct kunit *test)
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE_PARAM(L5_private_data_both_ways, kd_gen_ia),
 	KUNIT_CASE_PARAM(reject_with_private_data, kd_gen_ia),
+	KUNIT_CASE_PARAM(private_data_after_reset, kd_gen_ia),
 	KUNIT_CASE_PARAM(private_data_too_long, kd_gen_ia),
 	KUNIT_CASE_PARAM(connect_arguments, kd_gen_ia),
 	KUNIT_CASE_PARAM(nobody_listens, kd_gen_ia),
