@@ -309,6 +309,11 @@ static DAT_RETURN kdapl_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 		goto out;
 	}
+	if (unlikely(wr->opcode == IB_WR_SEND_WITH_INV &&
+		     !kdapl_can_register(&ep->obj.ia->hca->attrs))) {
+		ret = DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+		goto out;
+	}
 	ret = kdapl_sge_build(ep->pz, ep, n, iov, ep->attr.max_request_iov,
 			      DAT_MEM_PRIV_LOCAL_READ_FLAG, sge, &wr->num_sge,
 			      &total);
