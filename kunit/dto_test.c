@@ -199,6 +199,32 @@ static void send_of_1_mebibyte(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, dst[1]->va + SZ_256K, src[1]->va, SZ_512K);
 }
 
+/* What a Write moves is limited, not the buffer that it goes to. */
+static void max_rdma_size(struct kunit *test)
+{
+	DAT_EP_ATTR attr = kd_ep_attr();
+	DAT_LMR_TRIPLET seg;
+	DAT_RMR_TRIPLET to;
+	struct kd_pair c;
+
+	attr.max_rdma_size = 4096;
+	c = make_pair(test, &attr, true);
+	to = kd_remote(c.p->buf, 0, 8192);
+	seg = kd_seg(c.a->buf, 0, 4096);
+	KD_EXPECT_OK(test, dat_ep_post_rdma_write(c.a->ep, 1, &seg,
+						  kd_cookie(1), &to, 0));
+	kd_expect_dto(test, c.a->req_evd, 1, DAT_DTO_SUCCESS, NULL);
+	seg = kd_seg(c.a->buf, 0, 4097);
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_post_rdma_write(c.a->ep, 1, &seg, kd_cookie(2),
+					     &to, 0));
+	/* A Read fetches all of it. */
+	seg = kd_seg(c.a->buf, 0, 8192);
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_post_rdma_read(c.a->ep, 1, &seg, kd_cookie(3),
+					    &to, 0));
+}
+
 static void empty_message(struct kunit *test)
 {
 	struct kd_pair pair = make_pair(test, NULL, true);
@@ -523,6 +549,7 @@ static struct kunit_case dto_cases[] = {
 	KUNIT_CASE_PARAM(rdma_write_integrity, kd_gen_ia),
 	KUNIT_CASE_PARAM(rdma_read_integrity, kd_gen_ia),
 	KUNIT_CASE_PARAM(send_of_1_mebibyte, kd_gen_ia),
+	KUNIT_CASE_PARAM(max_rdma_size, kd_gen_ia),
 	KUNIT_CASE_PARAM(empty_message, kd_gen_ia),
 	KUNIT_CASE_PARAM(L1_segments_are_checked, kd_gen_ia),
 	KUNIT_CASE_PARAM(post_arguments, kd_gen_ia),

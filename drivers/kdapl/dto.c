@@ -468,11 +468,16 @@ out:
 }
 EXPORT_SYMBOL(dat_ep_post_recv);
 
-/* Check what RDMA Read and Write have in common. */
+/*
+ * Check what RDMA Read and Write have in common. A Read fetches all of the remote
+ * buffer; a Write may leave some of it alone, so it passes its own length.
+ */
 static DAT_RETURN kdapl_rdma_check(struct kdapl_ep *ep,
-				   const DAT_RMR_TRIPLET *remote, int arg)
+				   const DAT_RMR_TRIPLET *remote, u64 length,
+				   int arg)
 {
-	if (!remote || remote->segment_length > ep->attr.max_rdma_size)
+	if (!remote || min_t(u64, remote->segment_length, length) >
+		       ep->attr.max_rdma_size)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, arg);
 	return DAT_SUCCESS;
 }
@@ -521,7 +526,7 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 			      DAT_MEM_PRIV_LOCAL_READ_FLAG, sge,
 			      &wr.wr.num_sge, &total);
 	if (likely(ret == DAT_SUCCESS))
-		ret = kdapl_rdma_check(ep, remote_iov, DAT_INVALID_ARG5);
+		ret = kdapl_rdma_check(ep, remote_iov, total, DAT_INVALID_ARG5);
 	if (unlikely(ret != DAT_SUCCESS))
 		goto out;
 	if (unlikely(total > remote_iov->segment_length)) {
@@ -572,7 +577,8 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge,
 			      &wr.wr.num_sge, &total);
 	if (likely(ret == DAT_SUCCESS))
-		ret = kdapl_rdma_check(ep, remote_iov, DAT_INVALID_ARG5);
+		ret = kdapl_rdma_check(ep, remote_iov, U64_MAX,
+				       DAT_INVALID_ARG5);
 	if (unlikely(ret != DAT_SUCCESS))
 		goto out;
 	if (unlikely(total < remote_iov->segment_length)) {
@@ -610,7 +616,7 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 		goto out;
 	}
-	ret = kdapl_rdma_check(ep, remote_iov, DAT_INVALID_ARG4);
+	ret = kdapl_rdma_check(ep, remote_iov, U64_MAX, DAT_INVALID_ARG4);
 	if (ret == DAT_SUCCESS)
 		ret = kdapl_rmr_check_sink(ep, local_iov);
 	if (ret != DAT_SUCCESS)
