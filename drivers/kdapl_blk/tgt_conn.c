@@ -63,7 +63,9 @@ static bool kbt_is_shunned(struct kbt *kbt, const struct sockaddr_storage *host)
 
 /*
  * Has it sent more requests than its credits allow? Then it has reached its hard
- * high watermark, which nobody else does.
+ * high watermark, which nobody else does. When it is drained: a reply counts if it
+ * has arrived, as what is posted once the connection is broken does not fail but is
+ * flushed.
  */
 static bool kbt_is_greedy(struct kbt_conn *conn)
 {
@@ -71,7 +73,7 @@ static bool kbt_is_greedy(struct kbt_conn *conn)
 
 	dat_ep_recv_query(conn->ep, &held, NULL);
 	return held + atomic64_read(&conn->requests) -
-	       atomic64_read(&conn->replied) > conn->credits;
+	       atomic64_read(&conn->delivered) > conn->credits;
 }
 
 /* The connection ends; whatever was noticed first, is that why? */
@@ -143,8 +145,8 @@ static void kbt_conn_end_work(struct work_struct *work)
 	struct kbt_conn *conn = container_of(work, struct kbt_conn, end_work);
 	struct kbt *kbt = conn->kbt;
 
-	kbt_judge(conn);
 	kbt_conn_drain(conn);
+	kbt_judge(conn);
 	/* From here on no event finds it. */
 	mutex_lock(&kbt->mutex);
 	list_del(&conn->link);

@@ -393,7 +393,8 @@ void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		kbt_count(conn->kbt, KBT_STAT_DTO_ERRORS, 1);
 		kbt_conn_end(conn);
 	}
-	if (dto->operation != DAT_DTO_RDMA_READ &&
+	if (dto->status == DAT_DTO_SUCCESS &&
+	    dto->operation != DAT_DTO_RDMA_READ &&
 	    dto->operation != DAT_DTO_RDMA_WRITE) {
 		atomic64_inc(&conn->delivered);
 		WRITE_ONCE(conn->moved, jiffies);
