@@ -139,7 +139,9 @@ static bool kdapl_conn_end_if(struct kdapl_conn *conn, u32 states,
 
 	spin_lock_irqsave(&ep->lock, flags);
 	if (ep->conn == conn && !conn->end && BIT(ep->state) & states) {
-		conn->end = end;
+		/* Two ends on a device that leaves take each other down. */
+		conn->end = READ_ONCE(ep->obj.ia->hca->gone) ?
+			DAT_CONNECTION_EVENT_BROKEN : end;
 		conn->given_up = !conn->rts;
 		WRITE_ONCE(ep->state, DAT_EP_STATE_DISCONNECTED);
 		kref_get(&conn->ref);

@@ -205,7 +205,7 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 
 	/* Nothing new from here on. */
 	down_write(&hca->sem);
-	hca->gone = true;
+	WRITE_ONCE(hca->gone, true);
 	up_write(&hca->sem);
 
 	for (pass = 1; pass <= 2; pass++) {

@@ -134,11 +134,14 @@ static void kdapl_reap_conn(struct kdapl_event *ev, DAT_EVENT *event)
 						   ev);
 	DAT_CONNECTION_EVENT_DATA *data =
 		&event->event_data.connect_event_data;
-
 	/* dat_ep_reset() gives up the connection, and the data with it. */
 	bool ours = READ_ONCE(ce->conn->ep->conn) == ce->conn;
 
 	event->event_number = ce->number;
+	/* A rejection came, but was not what ended the connection. */
+	if (ce->number != DAT_CONNECTION_EVENT_ESTABLISHED &&
+	    ce->number != DAT_CONNECTION_EVENT_PEER_REJECTED)
+		ours = false;
 	data->ep_handle = kdapl_handle(&ce->conn->ep->obj);
 	data->private_data_size = ours ? ce->pd_len : 0;
 	data->private_data = ours && ce->pd_len ? ce->pd : NULL;
