@@ -6,7 +6,6 @@
 #include "blk_target.h"
 
 #define FLOOD		30
-#define MUTATIONS	40
 
 static bool tgt_has_cut_off(void *unused)
 {
@@ -131,9 +130,9 @@ static bool answered_or_ended(void *data)
 }
 
 /*
- * Any byte of a request, or its length, may be anything: there is an answer or
- * the connection ends, and the next client finds the target as it was. Writes go
- * where it does not matter.
+ * Each byte of a request in turn, and with every fourth its length, may be anything:
+ * there is an answer or the connection ends, and the next client finds the target
+ * as it was. Writes go where it does not matter.
  */
 static void blk_mutations(struct kunit *test)
 {
@@ -141,34 +140,144 @@ static void blk_mutations(struct kunit *test)
 	struct rnd_state rnd;
 	struct kd_side *side = NULL;
 	size_t len;
-	int i, n;
+	int i;
 
 	tgt_load(test);
 	prandom_seed_state(&rnd, 20261121);
-	for (i = 0; i < MUTATIONS; i++) {
+	for (i = 0; i < sizeof(request); i++) {
 		if (!side)
 			side = connected_client(test);
 		request = good_request(side);
 		request.opcode = 1 + prandom_u32_state(&rnd) % 8;
 		request.offset = cpu_to_le64(SZ_512K);
-		for (n = 1 + prandom_u32_state(&rnd) % 3; n; n--)
-			((u8 *)&request)[prandom_u32_state(&rnd) % 40] =
-				prandom_u32_state(&rnd);
+		((u8 *)&request)[i] ^= 1 + prandom_u32_state(&rnd) % 255;
 		len = sizeof(request);
-		if (prandom_u32_state(&rnd) % 4 == 0)
+		if (i % 4 == 3)
 			len = prandom_u32_state(&rnd) % 4200;
 		send_request(side, &request, len);
 		KUNIT_EXPECT_TRUE_MSG(test,
 				      kd_wait_until(answered_or_ended, side,
 						    KD_TIMEOUT_MS),
 				      "mutation %d", i);
-		if (kd_state(side) == DAT_EP_STATE_CONNECTED && i % 8) {
+		if (kd_state(side) == DAT_EP_STATE_CONNECTED) {
 			post_reply_buffer(side);
 			kd_drain(side->req_evd);
 			continue;
 		}
 		kd_close(side);
 		side = NULL;
+	}
+	expect_serving(test);
+}
+
+/*
+ * The same for what is said when connecting, of which some is neither right nor
+ * wrong, and for its length.
+ */
+static void blk_hello_mutations(struct kunit *test)
+{
+	struct kblk_hello hello;
+	struct rnd_state rnd;
+	struct kd_side *side;
+	DAT_EVENT event;
+	size_t len;
+	int i;
+
+	tgt_load(test);
+	prandom_seed_state(&rnd, 20261122);
+	for (i = 0; i < sizeof(hello); i += 2) {
+		hello = good_hello();
+		((u8 *)&hello)[i + prandom_u32_state(&rnd) % 2] ^=
+			1 + prandom_u32_state(&rnd) % 255;
+		len = i % 8 == 6 ? prandom_u32_state(&rnd) % sizeof(hello) :
+				   sizeof(hello);
+		side = client(test);
+		say_hello(side, &hello, len);
+		KUNIT_EXPECT_TRUE_MSG(test,
+				      kd_wait_event(side->conn_evd, &event,
+						    KD_TIMEOUT_MS),
+				      "mutation %d", i);
+		kd_close(side);
+	}
+	expect_serving(test);
+}
+
+/* What ATTACH brings, field by field. */
+static void blk_attach_mutations(struct kunit *test)
+{
+	static const struct {
+		size_t at;
+		size_t len;
+		u8 fill;
+		u16 status;
+	} t[] = {
+		{ offsetof(struct kblk_attach, client), KBLK_NAME_LEN, 'x',
+		  KBLK_ERR_INVALID },
+		{ offsetof(struct kblk_attach, subsystem), KBLK_NAME_LEN, 'x',
+		  KBLK_ERR_INVALID },
+		{ offsetof(struct kblk_attach, subsystem), 1, 'V',
+		  KBLK_ERR_NO_VOLUME },
+		{ offsetof(struct kblk_attach, subsystem), 4, 0xff,
+		  KBLK_ERR_NO_VOLUME },
+		{ offsetof(struct kblk_attach, namespace), 4, 0,
+		  KBLK_ERR_NO_VOLUME },
+		{ offsetof(struct kblk_attach, namespace), 4, 0xff,
+		  KBLK_ERR_NO_VOLUME },
+		{ offsetof(struct kblk_attach, reserved), 1, 1,
+		  KBLK_ERR_INVALID },
+		{ offsetof(struct kblk_attach, reserved) + 23, 1, 0x80,
+		  KBLK_ERR_INVALID },
+		/* Anybody may call himself anything, and be silent for long. */
+		{ offsetof(struct kblk_attach, client), 63, 0xff, KBLK_OK },
+		{ offsetof(struct kblk_attach, keepalive_ms), 4, 0xff, KBLK_OK },
+	};
+	struct kblk_hello hello = good_hello();
+	struct kblk_request request;
+	struct kblk_attach *attach;
+	struct kd_side *side = NULL;
+	int i;
+
+	tgt_load(test);
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		if (!side) {
+			hello = good_hello();
+			side = welcome_client(test, &hello);
+		}
+		attach = side->buf->va + REQUEST_AT + sizeof(request);
+		memset(attach, 0, sizeof(*attach));
+		strscpy(attach->subsystem, "vol", sizeof(attach->subsystem));
+		attach->namespace = cpu_to_le32(1);
+		memset((void *)attach + t[i].at, t[i].fill, t[i].len);
+		request = good_request(side);
+		request.opcode = KBLK_OP_ATTACH;
+		request.flags = KBLK_INLINED;
+		request.length = cpu_to_le32(sizeof(*attach));
+		KUNIT_EXPECT_EQ_MSG(test, ask(side, &request), t[i].status,
+				    "attach %d", i);
+		if (t[i].status == KBLK_OK) {
+			kd_close(side);
+			side = NULL;
+		}
+	}
+	/* Nobody's name makes lines of its own. */
+	hello = good_hello();
+	side = welcome_client(test, &hello);
+	KUNIT_EXPECT_EQ(test, attach_as(side, "some\nbody", "vol", 1, 0),
+			KBLK_OK);
+	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT "/ports/1; grep -q body"
+				       " connections && ! grep -q ^body"
+				       " connections"));
+	kd_close(side);
+	/* All of it, and not more. */
+	for (i = -1; i <= 1; i += 2) {
+		hello = good_hello();
+		side = welcome_client(test, &hello);
+		request = good_request(side);
+		request.opcode = KBLK_OP_ATTACH;
+		request.flags = KBLK_INLINED;
+		request.length = cpu_to_le32(sizeof(*attach) + i);
+		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_ERR_INVALID);
+		kd_close(side);
 	}
 	expect_serving(test);
 }
@@ -341,6 +450,8 @@ static struct kunit_case blk_cases[] = {
 	KUNIT_CASE_PARAM(blk_error_replies, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_malformed, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_mutations, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_hello_mutations, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_attach_mutations, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_bad_rmr_context, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_credits_ignored, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_cut_off_and_shunned, kd_gen_ia),

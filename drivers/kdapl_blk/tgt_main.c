@@ -58,14 +58,15 @@ ssize_t kbt_stats_print(struct kbt_port *port, char *page)
 
 static ssize_t kbt_conn_print(struct kbt_conn *conn, char *page, ssize_t n)
 {
+	const char *client = conn->client[0] ? conn->client : "-";
 	struct kbt_ns *ns = READ_ONCE(conn->ns);
 	DAT_COUNT held = 0;
 	ssize_t start = n;
 
 	dat_ep_recv_query(conn->ep, &held, NULL);
-	n += sysfs_emit_at(page, n, "%-24s %-16s queue %u volume %u ",
-			   conn->peer, conn->client[0] ? conn->client : "-",
-			   conn->queue,
+	/* A name may be anything. */
+	n += sysfs_emit_at(page, n, "%-24s %*pE queue %u volume %u ",
+			   conn->peer, (int)strlen(client), client, conn->queue,
 			   ns ? ns->nsid : 0);
 	n += sysfs_emit_at(page, n, "credits %u held %d withheld %u requests %lld\n",
 			   conn->credits, held, READ_ONCE(conn->withheld),
