@@ -66,7 +66,13 @@ static void ini_connect(struct work_struct *work)
 
 static DECLARE_WORK(ini_work, ini_connect);
 
-/* Load the module and make a disk, which is quick to lose its patience. */
+/* For an answer, ms. */
+#define QUICK		"50"
+#define PATIENT		"60000"
+
+static const char *ini_patience = QUICK;
+
+/* Load the module and make a disk. */
 static void ini_load(struct kd_side *side)
 {
 	struct kunit *test = side->test;
@@ -92,7 +98,7 @@ static void ini_load(struct kd_side *side)
 	KUNIT_ASSERT_EQ(test, 0, ini_put("subsystem", "vol"));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("client", "me"));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("queues", "1"));
-	KUNIT_ASSERT_EQ(test, 0, ini_put("timeout_ms", "50"));
+	KUNIT_ASSERT_EQ(test, 0, ini_put("timeout_ms", ini_patience));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("keepalive_ms", "0"));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("reconnect_ms", "10"));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("give_up_ms", "0"));
@@ -122,9 +128,22 @@ static bool ini_connect_end(struct kunit *test)
 	return !ini_error;
 }
 
+static char *ini_command;
+static int ini_status;
+
+static void ini_run_command(struct work_struct *work)
+{
+	ini_status = shell(ini_command, UMH_WAIT_PROC);
+	complete(&ini_ended);
+}
+
+static DECLARE_WORK(ini_command_work, ini_run_command);
+
 static void ini_unload(struct kunit *test)
 {
+	ini_patience = QUICK;
 	flush_work(&ini_work);
+	flush_work(&ini_command_work);
 	KUNIT_EXPECT_EQ_MSG(test, 0,
 			    shell("test -d /sys/module/kdapl_blk || exit 0;"
 				  "rmdir " INI_DISK "; rmmod kdapl_blk",
@@ -145,12 +164,13 @@ static struct kblk_welcome good_welcome(void)
 	};
 }
 
-/* Have the initiator connect and welcome it. */
-static struct kd_side *welcome_initiator(struct kunit *test,
-					 const struct kblk_welcome *welcome)
+static u16 ini_port;
+
+/* Welcome an initiator that connects, or is made to. */
+static struct kd_side *welcome_one(struct kunit *test, bool start,
+				   const struct kblk_welcome *welcome)
 {
 	struct kd_side *side = kd_open_param(test);
-	u16 port = kd_port();
 	DAT_PSP_HANDLE psp;
 	DAT_CR_HANDLE cr;
 	int i;
@@ -158,8 +178,11 @@ static struct kd_side *welcome_initiator(struct kunit *test,
 	kd_setup(side, NULL);
 	for (i = 0; i < INI_DEPTH; i++)
 		kd_recv(side, REQUEST_AT + i * REQUEST_SIZE, REQUEST_SIZE, i);
-	psp = kd_psp(side, port, DAT_PSP_CONSUMER_FLAG);
-	ini_connect_start(side, port);
+	if (start)
+		ini_port = kd_port();
+	psp = kd_psp(side, ini_port, DAT_PSP_CONSUMER_FLAG);
+	if (start)
+		ini_connect_start(side, ini_port);
 	cr = kd_expect_cr(side);
 	/* When it tries again nobody listens. */
 	KD_ASSERT_OK(test, dat_psp_free(psp));
@@ -168,6 +191,20 @@ static struct kd_side *welcome_initiator(struct kunit *test,
 	kd_expect_event(test, side->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
 			NULL);
 	return side;
+}
+
+/* Have the initiator connect and welcome it. */
+static struct kd_side *welcome_initiator(struct kunit *test,
+					 const struct kblk_welcome *welcome)
+{
+	return welcome_one(test, true, welcome);
+}
+
+/* It has lost its connection and comes back. */
+static struct kd_side *welcome_again(struct kunit *test,
+				     const struct kblk_welcome *welcome)
+{
+	return welcome_one(test, false, welcome);
 }
 
 static struct kblk_identify good_identify(void)
@@ -230,21 +267,29 @@ static void attach(struct kd_side *side)
 	kd_expect_dto(side->test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
 }
 
-static void identify(struct kd_side *side)
+static void identify_as(struct kd_side *side,
+			const struct kblk_identify *identify)
 {
-	struct kblk_identify identify = good_identify();
 	struct kblk_reply reply;
 
 	reply = good_reply(expect_request(side, 1, KBLK_OP_IDENTIFY),
-			   sizeof(identify));
-	answer(side, &reply, &identify, sizeof(reply) + sizeof(identify));
+			   sizeof(*identify));
+	answer(side, &reply, identify, sizeof(reply) + sizeof(*identify));
+	kd_expect_dto(side->test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+}
+
+static void identify(struct kd_side *side)
+{
+	struct kblk_identify identify = good_identify();
+
+	identify_as(side, &identify);
 }
 
 /* ---- Cases --------------------------------------------------------------- */
 
 static void ini_bad_welcome(struct kunit *test)
 {
-	struct kblk_welcome bad[9];
+	struct kblk_welcome bad[12];
 	struct kd_side *side;
 	int i;
 
@@ -259,6 +304,9 @@ static void ini_bad_welcome(struct kunit *test)
 	bad[6].features = cpu_to_le32(2);
 	bad[7].reserved[7] = 1;
 	bad[8].reserved0 = cpu_to_le16(1);
+	bad[9].version = 0;
+	bad[10].status = cpu_to_le16(U16_MAX);
+	bad[11].credits = cpu_to_le16(1);
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		side = welcome_initiator(test, &bad[i]);
 		KUNIT_EXPECT_FALSE_MSG(test, ini_connect_end(test), "welcome %d",
@@ -288,7 +336,7 @@ static void ini_attach_refused(struct kunit *test)
 static void ini_bad_identify(struct kunit *test)
 {
 	struct kblk_welcome welcome = good_welcome();
-	struct kblk_identify bad[10];
+	struct kblk_identify bad[14];
 	struct kblk_reply reply;
 	struct kd_side *side;
 	int i;
@@ -301,10 +349,15 @@ static void ini_bad_identify(struct kunit *test)
 	bad[3].block_size = 0;
 	bad[4].block_size = cpu_to_le32(SZ_8K);
 	bad[5].flags = cpu_to_le32(BIT(31));
-	bad[6].reserved[31] = 1;
+	bad[6].reserved[23] = 1;
 	bad[7].physical_block_size = cpu_to_le32(256);
 	bad[8].max_discard = cpu_to_le32(4096);
 	bad[9].max_write_zeroes = cpu_to_le32(513);
+	bad[10].block_size = cpu_to_le32(513);
+	bad[11].physical_block_size = cpu_to_le32(SZ_128K);
+	bad[12].discard_granularity = cpu_to_le32(4096);
+	bad[13].max_discard = cpu_to_le32(4096);
+	bad[13].discard_granularity = cpu_to_le32(511);
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		side = welcome_initiator(test, &welcome);
 		attach(side);
@@ -378,6 +431,86 @@ static void ini_unexpected_reply(struct kunit *test)
 	ini_connect_end(test);
 }
 
+/* A reply before anything was asked, which uses up a receive for a good one. */
+static void ini_early_reply(struct kunit *test)
+{
+	struct kblk_welcome welcome = good_welcome();
+	struct kblk_request request = {};
+	struct kblk_reply reply = good_reply(&request, 0);
+	struct kd_side *side;
+	u32 id;
+
+	for (id = 0; id < INI_DEPTH; id += INI_DEPTH - 1) {
+		side = welcome_initiator(test, &welcome);
+		expect_request(side, 0, KBLK_OP_ATTACH);
+		reply.id = cpu_to_le64(id);
+		answer(side, &reply, NULL, sizeof(reply));
+		KUNIT_EXPECT_FALSE_MSG(test, ini_connect_end(test), "id %u", id);
+		kd_close(side);
+	}
+}
+
+/* Replies to the first READ of the disk, whose data is to come with them. */
+static void ini_bad_data(struct kunit *test)
+{
+	struct kblk_welcome welcome = good_welcome();
+	const struct kblk_request *request;
+	struct kblk_reply reply;
+	struct kd_side *side;
+	u32 asked, sent;
+	int i;
+
+	ini_patience = PATIENT;
+	for (i = 0; i < 4; i++) {
+		side = welcome_initiator(test, &welcome);
+		attach(side);
+		identify(side);
+		request = expect_request(side, 2, KBLK_OP_READ);
+		KUNIT_EXPECT_EQ(test, request->flags, KBLK_INLINED);
+		asked = le32_to_cpu(request->length);
+		sent = i == 0 ? 0 : i == 1 ? asked - 512 : asked;
+		reply = good_reply(request, sent);
+		if (i == 2)
+			reply.status = cpu_to_le16(KBLK_ERR_IO);
+		if (i == 3)
+			sent = asked - 1;
+		answer(side, &reply, NULL, sizeof(reply) + sent);
+		KUNIT_EXPECT_TRUE_MSG(test,
+				      kd_wait_state(side->ep,
+						    DAT_EP_STATE_DISCONNECTED),
+				      "reply %d", i);
+		KUNIT_EXPECT_TRUE(test, ini_connect_end(test));
+		kd_close(side);
+	}
+}
+
+/* What is neither right nor wrong: the connection goes on. */
+static void ini_odd_reply(struct kunit *test)
+{
+	struct kblk_identify good = good_identify();
+	struct kblk_welcome welcome = good_welcome();
+	struct kblk_reply reply;
+	struct kd_side *side;
+
+	ini_patience = PATIENT;
+	side = welcome_initiator(test, &welcome);
+	attach(side);
+	reply = good_reply(expect_request(side, 1, KBLK_OP_IDENTIFY),
+			   sizeof(good));
+	/* More credits than there can be requests. */
+	reply.credits = cpu_to_le16(U16_MAX);
+	answer(side, &reply, &good, sizeof(reply) + sizeof(good));
+	/* The test's own Send is through before the memory is used again. */
+	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	reply = good_reply(expect_request(side, 2, KBLK_OP_READ), 0);
+	reply.status = cpu_to_le16(U16_MAX);
+	answer(side, &reply, NULL, sizeof(reply));
+	/* An error of the medium, whatever it is: it is asked for again. */
+	expect_request(side, 3, KBLK_OP_READ);
+	kd_close(side);
+	KUNIT_EXPECT_TRUE(test, ini_connect_end(test));
+}
+
 /* The disk comes, but what is read from it is never answered. */
 static void ini_timeout(struct kunit *test)
 {
@@ -393,13 +526,114 @@ static void ini_timeout(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, ini_connect_end(test));
 }
 
+/* ---- A target that serves -------------------------------------------------- */
+
+/* Answer whatever request has arrived: zeroes are read. Returns its opcode. */
+static u8 serve_one(struct kd_side *side, unsigned int n)
+{
+	const struct kblk_request *request = side->buf->va + REQUEST_AT +
+					     n * REQUEST_SIZE;
+	u32 length = le32_to_cpu(request->length);
+	u8 opcode = request->opcode;
+	struct kblk_reply reply;
+
+	if (opcode != KBLK_OP_READ)
+		length = 0;
+	reply = good_reply(request, length);
+	kd_recv(side, REQUEST_AT + n * REQUEST_SIZE, REQUEST_SIZE, n);
+	memset(side->buf->va + DATA_AT, 0, length);
+	answer(side, &reply, NULL, sizeof(reply) + length);
+	kd_expect_dto(side->test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	return opcode;
+}
+
+/* Serve until what was begun has ended; returns how often there was @opcode. */
+static int serve(struct kd_side *side, u8 opcode)
+{
+	unsigned int n, ms;
+	DAT_EVENT event;
+	int found = 0;
+
+	for (ms = 0; !try_wait_for_completion(&ini_ended) && ms < 3 * KD_TIMEOUT_MS;
+	     ms += 10) {
+		if (!kd_wait_event(side->recv_evd, &event, 10))
+			continue;
+		n = event.event_data.dto_completion_event_data
+			.user_cookie.as_64;
+		found += serve_one(side, n) == opcode;
+		ms = 0;
+	}
+	KUNIT_ASSERT_LT_MSG(side->test, ms, 3 * KD_TIMEOUT_MS, "hangs");
+	return found;
+}
+
+/* Run @command and serve; how often was there @opcode? */
+static int serve_command(struct kd_side *side, char *command, u8 opcode)
+{
+	ini_command = command;
+	reinit_completion(&ini_ended);
+	queue_work(system_long_wq, &ini_command_work);
+	return serve(side, opcode);
+}
+
+static bool ini_is_connected(void *unused)
+{
+	return !shell("grep -qx connected " INI_DISK "/state", UMH_WAIT_PROC);
+}
+
+#define WRITE_ONE	"dd if=/dev/zero of=/dev/kdapl0 bs=512 count=1 "	\
+			"oflag=direct conv=notrunc 2>/dev/null"
+#define FLUSH_IT	"dd if=/dev/null of=/dev/kdapl0 count=0 "	\
+			"conv=notrunc,fsync 2>/dev/null"
+
+/*
+ * A target that was started anew has forgotten what was not flushed: then there is
+ * no flush that succeeds. One that has only been away gets it.
+ */
+static void ini_started_anew(struct kunit *test)
+{
+	struct kblk_identify identify = good_identify();
+	struct kblk_welcome welcome = good_welcome();
+	struct kd_side *side;
+	u64 instance;
+
+	ini_patience = PATIENT;
+	identify.flags = cpu_to_le32(KBLK_VOLUME_CACHE);
+	side = welcome_initiator(test, &welcome);
+	attach(side);
+	identify_as(side, &identify);
+	serve(side, 0);
+	KUNIT_ASSERT_EQ(test, 0, ini_error);
+	KUNIT_EXPECT_EQ(test, serve_command(side, FLUSH_IT, KBLK_OP_FLUSH), 1);
+	for (instance = 0; instance < 2; instance++) {
+		KUNIT_EXPECT_EQ(test, serve_command(side, WRITE_ONE, KBLK_OP_WRITE),
+				1);
+		KUNIT_EXPECT_EQ(test, ini_status, 0);
+		kd_close(side);
+		identify.instance = cpu_to_le64(instance);
+		side = welcome_again(test, &welcome);
+		attach(side);
+		identify_as(side, &identify);
+		KUNIT_EXPECT_TRUE(test, kd_wait_until(ini_is_connected, NULL,
+						      KD_TIMEOUT_MS));
+		KUNIT_EXPECT_EQ(test, serve_command(side, FLUSH_IT, KBLK_OP_FLUSH),
+				!instance);
+		KUNIT_EXPECT_EQ(test, !ini_status, !instance);
+	}
+	KUNIT_EXPECT_EQ(test, 0, ini_put("connected", "0"));
+}
+
 static struct kunit_case ini_cases[] = {
 	KUNIT_CASE_PARAM(ini_bad_welcome, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_attach_refused, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_identify, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_reply, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_unexpected_reply, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_early_reply, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_bad_data, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_odd_reply, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_timeout, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_started_anew, kd_gen_ia),
 	{}
 };
 

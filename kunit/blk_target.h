@@ -109,6 +109,13 @@ static inline void tgt_load(struct kunit *test)
 	tgt_load_with(test, "true");
 }
 
+/* Unloaded and loaded again. */
+static inline void tgt_reload(struct kunit *test)
+{
+	kunit_release_action(test, tgt_unload, test);
+	tgt_load(test);
+}
+
 static inline bool tgt_has_all_buffers(void *unused)
 {
 	/* SRQ buffers 90 max, 75 available, 75 outstanding, 15 retired */

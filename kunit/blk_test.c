@@ -10,6 +10,7 @@ static void blk_identify(struct kunit *test)
 	struct kblk_identify *identify;
 	struct kblk_request request;
 	struct kd_side *side;
+	__le64 instance;
 
 	tgt_load(test);
 	side = connected_client(test);
@@ -20,9 +21,17 @@ static void blk_identify(struct kunit *test)
 	request.length = cpu_to_le32(sizeof(*identify));
 	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(identify->size), FILE_SIZE);
+	instance = identify->instance;
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(identify->block_size), 512);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(identify->flags), KBLK_VOLUME_CACHE);
 	KUNIT_EXPECT_NE(test, le32_to_cpu(identify->max_discard), 0);
+	/* It is the kernel's, not the module's. */
+	tgt_reload(test);
+	side = connected_client(test);
+	identify = side->buf->va + INLINE_AT;
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(identify->instance),
+			le64_to_cpu(instance));
 	expect_serving(test);
 }
 

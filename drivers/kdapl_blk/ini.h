@@ -174,6 +174,9 @@ enum kbi_state {
  * @shown: it was added
  * @identify: what the volume is
  * @max_transfer: bytes
+ * @written: writes that were replied to, of a volume with a cache
+ * @flushed: so many of them are on the medium
+ * @lost_writes: some may be lost, see kbi_check_volume()
  * @lost_at: jiffies
  * @attempts: since then
  * @err_work: takes the connections down
@@ -202,6 +205,9 @@ struct kbi_disk {
 	int index;
 	struct kblk_identify identify;
 	u32 max_transfer;
+	atomic64_t written;
+	atomic64_t flushed;
+	bool lost_writes;
 	unsigned long lost_at;
 	unsigned int attempts;
 	struct work_struct err_work;
@@ -215,11 +221,13 @@ struct kbi_disk {
  * @status: how it ended
  * @lost: its connection was lost before the reply came
  * @tries: how often that has happened to it
+ * @written: of a FLUSH: disk->written when it was sent
  */
 struct kbi_pdu {
 	blk_status_t status;
 	bool lost;
 	u8 tries;
+	s64 written;
 };
 
 extern struct workqueue_struct *kbi_wq;

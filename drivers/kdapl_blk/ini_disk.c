@@ -35,11 +35,38 @@ static blk_status_t kbi_queue_rq(struct blk_mq_hw_ctx *hctx,
 	default:
 		return BLK_STS_TRANSPORT;
 	}
+	if (req_op(bd->rq) == REQ_OP_FLUSH) {
+		if (READ_ONCE(queue->disk->lost_writes))
+			return BLK_STS_IOERR;
+		pdu->written = atomic64_read(&queue->disk->written);
+	}
 	if (!(bd->rq->rq_flags & RQF_DONTPREP)) {
 		pdu->tries = 0;
 		bd->rq->rq_flags |= RQF_DONTPREP;
 	}
 	return kbi_io_queue(queue, bd->rq);
+}
+
+/*
+ * It was done: keep account of what a target that is started anew may have lost,
+ * see kbi_check_volume().
+ */
+static void kbi_disk_account(struct kbi_disk *disk, struct request *rq)
+{
+	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
+	s64 flushed;
+
+	if (!(le32_to_cpu(disk->identify.flags) & KBLK_VOLUME_CACHE))
+		return;
+	if (op_is_write(req_op(rq)) && !(rq->cmd_flags & REQ_FUA)) {
+		atomic64_inc(&disk->written);
+	} else if (req_op(rq) == REQ_OP_FLUSH) {
+		flushed = atomic64_read(&disk->flushed);
+		while (flushed < pdu->written &&
+		       !atomic64_try_cmpxchg(&disk->flushed, &flushed,
+					     pdu->written))
+			;
+	}
 }
 
 /* It has ended, one way or another. */
@@ -50,6 +77,8 @@ void kbi_disk_complete(struct request *rq)
 	enum kbi_state state = kbi_state(disk);
 
 	if (!pdu->lost) {
+		if (pdu->status == BLK_STS_OK)
+			kbi_disk_account(disk, rq);
 		if (req_op(rq) == REQ_OP_READ)
 			kbi_count(disk, KBI_STAT_READ_BYTES, blk_rq_bytes(rq));
 		else if (req_op(rq) == REQ_OP_WRITE)

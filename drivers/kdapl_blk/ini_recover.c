@@ -98,6 +98,23 @@ static void kbi_take_down(struct kbi_disk *disk)
 	kbi_ia_close(disk);
 }
 
+/*
+ * A target that was started anew has forgotten what it had not flushed. Whoever has
+ * written it and asks for it to be flushed is told: as with any disk that has failed
+ * to flush, nothing else can be relied upon.
+ */
+static void kbi_check_instance(struct kbi_disk *disk,
+			       const struct kblk_identify *identify)
+{
+	if (!disk->gendisk ||
+	    identify->instance == disk->identify.instance ||
+	    atomic64_read(&disk->written) == atomic64_read(&disk->flushed))
+		return;
+	pr_err("%s: the target was started anew; writes that were not flushed may be lost, so flushes will fail until it is disconnected\n",
+	       config_item_name(&disk->item));
+	WRITE_ONCE(disk->lost_writes, true);
+}
+
 /* Is it the volume it was? It may have grown. */
 static int kbi_check_volume(struct kbi_disk *disk,
 			    const struct kblk_identify *identify)
@@ -109,6 +126,7 @@ static int kbi_check_volume(struct kbi_disk *disk,
 		       config_item_name(&disk->item));
 		return -ENODEV;
 	}
+	kbi_check_instance(disk, identify);
 	disk->identify = *identify;
 	return 0;
 }
@@ -277,6 +295,9 @@ static int kbi_first_connect(struct kbi_disk *disk)
 		disk->queues[i].disk = disk;
 		disk->queues[i].index = i;
 	}
+	atomic64_set(&disk->written, 0);
+	atomic64_set(&disk->flushed, 0);
+	disk->lost_writes = false;
 	do {
 		disk->session = get_random_u64();
 	} while (!disk->session);

@@ -194,6 +194,8 @@ struct kblk_attach {
  * @discard_granularity: bytes, 0 if there is no discard
  * @max_discard: longest discard, bytes, 0 if there is none
  * @max_write_zeroes: longest write zeroes, bytes, 0 if there is none
+ * @instance: another one means that the target's host has been started anew, and
+ *	that writes which were replied to and not flushed may be lost
  * @reserved: 0
  */
 struct kblk_identify {
@@ -204,7 +206,8 @@ struct kblk_identify {
 	__le32 discard_granularity;
 	__le32 max_discard;
 	__le32 max_write_zeroes;
-	__u8 reserved[32];
+	__le64 instance;
+	__u8 reserved[24];
 } __packed;
 
 #define KBLK_VOLUME_READ_ONLY	0x00000001

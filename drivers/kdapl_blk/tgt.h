@@ -349,6 +349,7 @@ static inline bool kbt_conn_ending(struct kbt_conn *conn)
 }
 
 /* tgt_main.c */
+extern u64 kbt_instance;
 ssize_t kbt_stats_print(struct kbt_port *port, char *page);
 ssize_t kbt_conns_print(struct kbt_port *port, char *page);
 

@@ -246,6 +246,7 @@ void kbt_backend_identify(struct kbt_ns *ns, struct kblk_identify *identify)
 	memset(identify, 0, sizeof(*identify));
 	identify->size = cpu_to_le64(kbt_ns_size(ns));
 	identify->block_size = cpu_to_le32(ns->block_size);
+	identify->instance = cpu_to_le64(kbt_instance);
 	if (ns->bdev)
 		kbt_bdev_identify(ns->bdev, identify);
 	else

@@ -6,9 +6,17 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/printk.h>
+#include <linux/random.h>
+#include <linux/uuid.h>
 #include "tgt.h"
+
+#define KBT_BOOT_ID	"/proc/sys/kernel/random/boot_id"
+
+/* See struct kblk_identify. */
+u64 kbt_instance;
 
 static const char * const kbt_stat_names[KBT_STATS] = {
 	[KBT_STAT_CONNECTS] = "connections",
@@ -94,8 +102,35 @@ ssize_t kbt_conns_print(struct kbt_port *port, char *page)
 	return n;
 }
 
+/*
+ * What was written and not flushed is in the page cache, or in a disk's, and outlives
+ * this module but not this kernel.
+ */
+static u64 __init kbt_boot(void)
+{
+	char text[UUID_STRING_LEN + 1] = {};
+	struct file *file;
+	loff_t pos = 0;
+	uuid_t uuid;
+	ssize_t n;
+	u64 id;
+
+	file = filp_open(KBT_BOOT_ID, O_RDONLY, 0);
+	if (!IS_ERR(file)) {
+		n = kernel_read(file, text, UUID_STRING_LEN, &pos);
+		filp_close(file, NULL);
+		if (n == UUID_STRING_LEN && !uuid_parse(text, &uuid)) {
+			memcpy(&id, &uuid, sizeof(id));
+			return id;
+		}
+	}
+	pr_warn("no " KBT_BOOT_ID ": initiators will take a new load for a new start\n");
+	return get_random_u64();
+}
+
 static int __init kbt_init(void)
 {
+	kbt_instance = kbt_boot();
 	return kbt_configfs_register();
 }
 
