@@ -16,6 +16,7 @@ help:
 	@echo '  make [KDIR=...] modules_install   install them below /lib/modules'
 	@echo '  make [KDIR=...] clean             remove what was built here'
 	@echo '  make [DESTDIR=...] install-dev    headers and kdapl.mk for consumers'
+	@echo '  make [DESTDIR=...] install-tools  kdapl-blk, which sets up the block device'
 	@echo
 	@echo 'On User Mode Linux, with RDMA in software; needs no hardware:'
 	@echo '  make check     all tests on a plain and on a debug kernel'
@@ -65,6 +66,13 @@ install-dev:
 	install -d "$(DESTDIR)/usr/include/kdapl/dat" "$(DESTDIR)/usr/share/kdapl"
 	install -m 644 include/dat/*.h "$(DESTDIR)/usr/include/kdapl/dat"
 	install -m 644 scripts/kdapl.mk "$(DESTDIR)/usr/share/kdapl"
+
+# The administrator's tool; nothing is built for it.
+.PHONY: install-tools
+install-tools:
+	install -D -m 755 scripts/kdapl-blk "$(DESTDIR)/usr/sbin/kdapl-blk"
+	install -D -m 644 Documentation/kdapl-blk.8 \
+		"$(DESTDIR)/usr/share/man/man8/kdapl-blk.8"
 
 # What DKMS needs of this tree: the modules, not their tests.
 .PHONY: dkms-files
