@@ -3,6 +3,7 @@
  * Addresses (contract N2, L5): IPv4 and IPv6, IAs with several of them, and what
  * events and queries say about them.
  */
+#include <linux/fs.h>
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/module.h>
@@ -215,14 +216,11 @@ static void csp_ipv6(struct kunit *test)
 
 /* ---- Addresses come and go ------------------------------------------------------- */
 
-static int change_address(struct kd_side *s, const char *how)
+static int run_command(const char *line)
 {
-	char line[64], **argv;
+	char **argv;
 	int err;
 
-	snprintf(line, sizeof(line), "/sbin/ip addr %s %s", how,
-		 kd_is_iwarp(s) ? "10.9.0.7/24 dev dummy0" :
-				  "10.8.0.7/24 dev v0");
 	argv = argv_split(GFP_KERNEL, line, NULL);
 	if (!argv)
 		return -ENOMEM;
@@ -231,9 +229,27 @@ static int change_address(struct kd_side *s, const char *how)
 	return err;
 }
 
+/* Add or delete 10.x.0.@host. */
+static int change_address(struct kd_side *s, const char *how, int host)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "/sbin/ip addr %s 10.%d.0.%d/24 dev %s",
+		 how, kd_is_iwarp(s) ? 9 : 8, host,
+		 kd_is_iwarp(s) ? "dummy0" : "v0");
+	return run_command(line);
+}
+
 static void remove_address(void *data)
 {
-	change_address(data, "del");
+	change_address(data, "del", 7);
+}
+
+/* As it was, and in the order it was in. */
+static void restore_address(void *data)
+{
+	change_address(data, "del", 7);
+	change_address(data, "add", 1);
 }
 
 struct listen {
@@ -260,7 +276,7 @@ static void second_address(struct kunit *test)
 	DAT_CR_ARRIVAL_EVENT_DATA req;
 	u16 port = kd_port();
 
-	if (change_address(c.p, "add"))
+	if (change_address(c.p, "add", 7))
 		kunit_skip(test, "no ip command");
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, remove_address,
 							   c.p));
@@ -287,6 +303,101 @@ static void second_address(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, same_v4(req.local_ia_address_ptr, &one));
 	accept(&c, req.cr_handle);
 	ping_and_end(&c);
+}
+
+/* The administrator gives the port another address while the IA is open. */
+static void moved_address(struct kunit *test)
+{
+	struct kd_pair c = kd_make_pair(test, NULL);
+	struct listen l = { .p = c.p, .at = v4(c.p, 7) };
+	struct sockaddr_in two = v4(c.p, 7);
+	DAT_CR_ARRIVAL_EVENT_DATA req;
+	u16 port = kd_port();
+	DAT_EP_PARAM param;
+	struct kd_buf *buf;
+
+	/* Without its first address the others of the network go, too. */
+	if (change_address(c.p, "del", 1))
+		kunit_skip(test, "no ip command");
+	KUNIT_ASSERT_EQ(test, 0,
+			kunit_add_action_or_reset(test, restore_address, c.p));
+	KUNIT_ASSERT_EQ(test, 0, change_address(c.p, "add", 7));
+	l.at.sin_port = htons(port);
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(listens_there, &l,
+					      KD_TIMEOUT_MS));
+	connect_to(&c, &two, port);
+	req = expect_request(&c);
+	accept(&c, req.cr_handle);
+	KD_ASSERT_OK(test, dat_ep_query(c.a->ep, DAT_EP_FIELD_ALL, &param));
+	KUNIT_EXPECT_TRUE(test, same_v4(param.local_ia_address_ptr, &two));
+	ping_and_end(&c);
+	/* A new PZ registers through a connection of its own. */
+	KD_ASSERT_OK(test, dat_pz_create(c.a->ia, &c.a->pz));
+	buf = kd_buf_alloc(c.a, PAGE_SIZE);
+	KUNIT_EXPECT_NE(test, buf->rmr_context, 0);
+}
+
+/* ---- Any port ---------------------------------------------------------------------- */
+
+#define PORTS	"/proc/sys/net/ipv4/ip_local_port_range"
+
+static char old_ports[32];
+
+/* Put a range of ports in force, or read that in force if @line is empty. */
+static ssize_t system_ports(char *line, size_t size)
+{
+	struct file *file = filp_open(PORTS, O_RDWR, 0);
+	ssize_t n;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	n = *line ? kernel_write(file, line, strlen(line), &file->f_pos) :
+		    kernel_read(file, line, size - 1, &file->f_pos);
+	filp_close(file, NULL);
+	return n;
+}
+
+static void restore_ports(void *data)
+{
+	system_ports(old_ports, sizeof(old_ports));
+}
+
+/*
+ * The port picked on one address may be taken on another: then it is another one.
+ * Of four ports two are taken.
+ */
+static void psp_any_avoids_taken_port(struct kunit *test)
+{
+	struct kd_pair c = kd_make_pair(test, NULL);
+	struct listen l = { .p = c.p, .at = v4(c.p, 7) };
+	char ports[] = "40000 40003";
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+	int i;
+
+	if (change_address(c.p, "add", 7))
+		kunit_skip(test, "no ip command");
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, remove_address,
+							   c.p));
+	memset(old_ports, 0, sizeof(old_ports));
+	KUNIT_ASSERT_GT(test, system_ports(old_ports, sizeof(old_ports)), 0);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, restore_ports,
+							   NULL));
+	for (i = 0; i < 2; i++) {
+		l.at.sin_port = htons(40000 + i);
+		KUNIT_ASSERT_TRUE(test, kd_wait_until(listens_there, &l,
+						      KD_TIMEOUT_MS));
+	}
+	KUNIT_ASSERT_GT(test, system_ports(ports, sizeof(ports)), 0);
+	for (i = 0; i < 12; i++) {
+		KD_ASSERT_OK(test, dat_psp_create_any(c.p->ia, &qual,
+						      c.p->cr_evd,
+						      DAT_PSP_CONSUMER_FLAG,
+						      &psp));
+		KUNIT_EXPECT_GE(test, qual, 40002);
+		KUNIT_EXPECT_LE(test, qual, 40003);
+		KD_EXPECT_OK(test, dat_psp_free(psp));
+	}
 }
 
 /* The same port on two IAs of one kind, each with its own addresses. */
@@ -316,6 +427,8 @@ static struct kunit_case cm_addr_cases[] = {
 	KUNIT_CASE_PARAM(both_families, kd_gen_ia),
 	KUNIT_CASE_PARAM(csp_ipv6, kd_gen_ia),
 	KUNIT_CASE_PARAM(second_address, kd_gen_ia),
+	KUNIT_CASE_PARAM(moved_address, kd_gen_ia),
+	KUNIT_CASE_PARAM(psp_any_avoids_taken_port, kd_gen_ia),
 	KUNIT_CASE_PARAM(N2_same_port_on_two_ias, kd_gen_ia),
 	{}
 };

@@ -303,8 +303,8 @@ static int kdapl_addr_match(const struct sockaddr *peer,
 	return 32 - fls(ntohl(p4->sin_addr.s_addr ^ l4->sin_addr.s_addr));
 }
 
-static const struct sockaddr *kdapl_addr_pick(struct kdapl_ia *ia,
-					      const struct sockaddr *peer)
+static const struct sockaddr_storage *
+kdapl_addr_pick(struct kdapl_ia *ia, const struct sockaddr *peer)
 {
 	const struct sockaddr_storage *best = NULL;
 	int match, best_match = -1;
@@ -312,7 +312,7 @@ static const struct sockaddr *kdapl_addr_pick(struct kdapl_ia *ia,
 
 	for (i = 0; i < ia->naddrs; i++) {
 		if (!peer)
-			return (const struct sockaddr *)&ia->addr[0];
+			return &ia->addr[0];
 		if (ia->addr[i].ss_family != peer->sa_family)
 			continue;
 		match = kdapl_addr_match(peer, &ia->addr[i]);
@@ -321,29 +321,43 @@ static const struct sockaddr *kdapl_addr_pick(struct kdapl_ia *ia,
 			best = &ia->addr[i];
 		}
 	}
-	return (const struct sockaddr *)best;
+	return best;
 }
 
 /**
  * kdapl_ia_local_addr - an address of the IA to reach a peer from
  * @ia: the IA
  * @peer: its address, or NULL for any
+ * @addr: where to put the one that has most in common with the peer's
+ *
+ * An administrator may have changed the addresses of the port since they were
+ * looked up, so the choice is tried.
  *
  * Context: Process context; the device is present.
- * Return: the address that has most in common with the peer's, or an ERR_PTR.
+ * Return: 0 or an errno.
  */
-const struct sockaddr *kdapl_ia_local_addr(struct kdapl_ia *ia,
-					   const struct sockaddr *peer)
+int kdapl_ia_local_addr(struct kdapl_ia *ia, const struct sockaddr *peer,
+			struct sockaddr_storage *addr)
 {
-	const struct sockaddr *addr;
-	int err = 0;
+	const struct sockaddr_storage *pick;
+	int ours = 0, err = 0;
 
 	mutex_lock(&ia->mutex);
-	addr = kdapl_addr_pick(ia, peer);
-	if (!addr) {
+	pick = kdapl_addr_pick(ia, peer);
+	if (pick) {
+		*addr = *pick;
+		ours = kdapl_addr_ours(ia, addr);
+	}
+	if (ours < 0) {
+		err = ours;
+	} else if (!ours) {
 		err = kdapl_ia_refresh_addrs(ia);
-		addr = kdapl_addr_pick(ia, peer);
+		pick = kdapl_addr_pick(ia, peer);
+		if (!err && !pick)
+			err = -EADDRNOTAVAIL;
+		if (!err)
+			*addr = *pick;
 	}
 	mutex_unlock(&ia->mutex);
-	return addr ?: ERR_PTR(err ?: -EADDRNOTAVAIL);
+	return err;
 }

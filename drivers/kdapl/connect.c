@@ -24,7 +24,7 @@ static u8 kdapl_qos_tos(DAT_QOS qos)
 }
 
 static int kdapl_conn_bind(struct kdapl_conn *conn,
-			   const struct sockaddr *local, DAT_QOS qos)
+			   struct sockaddr_storage *local, DAT_QOS qos)
 {
 	struct kdapl_ia *ia = conn->ep->obj.ia;
 	struct rdma_cm_id *id;
@@ -88,14 +88,14 @@ static DAT_RETURN kdapl_connect_start(struct kdapl_ep *ep,
 				      struct kdapl_connect *args)
 {
 	struct kdapl_ia *ia = ep->obj.ia;
-	const struct sockaddr *local;
+	struct sockaddr_storage local;
 	unsigned long flags;
 	int err;
 
-	local = kdapl_ia_local_addr(ia, (struct sockaddr *)&args->addr);
-	if (IS_ERR(local))
-		return kdapl_errno_to_dat(PTR_ERR(local));
-	err = kdapl_conn_bind(conn, local, args->qos | ep->attr.qos);
+	err = kdapl_ia_local_addr(ia, (struct sockaddr *)&args->addr, &local);
+	if (err)
+		return kdapl_errno_to_dat(err);
+	err = kdapl_conn_bind(conn, &local, args->qos | ep->attr.qos);
 	if (err)
 		return kdapl_errno_to_dat(err);
 	err = kdapl_qp_create(ep, conn->id);

@@ -103,8 +103,8 @@ void kdapl_provider_attr(struct kdapl_ia *ia, DAT_PROVIDER_ATTR *attr);
 bool kdapl_addr_any(const struct sockaddr_storage *addr);
 bool kdapl_comm_valid(const DAT_COMM *comm);
 int kdapl_ia_refresh_addrs(struct kdapl_ia *ia);
-const struct sockaddr *kdapl_ia_local_addr(struct kdapl_ia *ia,
-					   const struct sockaddr *peer);
+int kdapl_ia_local_addr(struct kdapl_ia *ia, const struct sockaddr *peer,
+			struct sockaddr_storage *addr);
 void kdapl_ia_stop(struct kdapl_ia *ia, u8 pass);
 void kdapl_ia_strip(struct kdapl_ia *ia);
 DAT_COUNT kdapl_max_private_data(struct kdapl_ia *ia);

@@ -18,6 +18,9 @@
  */
 #define KDAPL_SP_BACKLOG 64
 
+/* Ports tried for a consumer who takes any. */
+#define KDAPL_SP_PORT_TRIES 32
+
 static int kdapl_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kdapl_sp *sp = id->context;
@@ -32,12 +35,17 @@ static int kdapl_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return -ENOMEM;
 }
 
+static void kdapl_sp_unlisten(struct kdapl_sp *sp)
+{
+	while (sp->nids)
+		rdma_destroy_id(sp->ids[--sp->nids]);
+}
+
 /* Stop listening. Waits for handlers that are running. */
 void kdapl_sp_close(struct kdapl_sp *sp)
 {
 	mutex_lock(&sp->mutex);
-	while (sp->nids)
-		rdma_destroy_id(sp->ids[--sp->nids]);
+	kdapl_sp_unlisten(sp);
 	mutex_unlock(&sp->mutex);
 }
 
@@ -103,12 +111,26 @@ static int kdapl_sp_listen_addr(struct kdapl_sp *sp,
 	return err;
 }
 
+/* Listen on all addresses of the family that are known. */
+static int kdapl_sp_listen_all(struct kdapl_sp *sp)
+{
+	struct kdapl_ia *ia = sp->obj.ia;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < ia->naddrs && !err; i++)
+		if (!sp->comm.domain ||
+		    ia->addr[i].ss_family == sp->comm.domain)
+			err = kdapl_sp_listen_addr(sp, &ia->addr[i]);
+	return err;
+}
+
 /* Listen on one address, or on all the IA has. */
 static int kdapl_sp_listen(struct kdapl_sp *sp,
 			   const struct sockaddr_storage *only)
 {
+	int tries = sp->qual ? 0 : KDAPL_SP_PORT_TRIES;
 	struct kdapl_ia *ia = sp->obj.ia;
-	unsigned int i;
 	int err;
 
 	mutex_lock(&sp->mutex);
@@ -120,10 +142,14 @@ static int kdapl_sp_listen(struct kdapl_sp *sp,
 	err = kdapl_ia_refresh_addrs(ia);
 	if (!err && !ia->naddrs)
 		err = -EADDRNOTAVAIL;
-	for (i = 0; i < ia->naddrs && !err; i++)
-		if (!sp->comm.domain ||
-		    ia->addr[i].ss_family == sp->comm.domain)
-			err = kdapl_sp_listen_addr(sp, &ia->addr[i]);
+	if (!err)
+		err = kdapl_sp_listen_all(sp);
+	/* The port chosen on the first address may be taken on another one. */
+	while (err == -EADDRINUSE && sp->nids && tries--) {
+		kdapl_sp_unlisten(sp);
+		sp->qual = 0;
+		err = kdapl_sp_listen_all(sp);
+	}
 	mutex_unlock(&ia->mutex);
 out:
 	mutex_unlock(&sp->mutex);

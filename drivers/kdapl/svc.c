@@ -21,7 +21,6 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
-#include <rdma/ib_addr.h>
 #include <rdma/ib_cm.h>
 #include "kdapl.h"
 
@@ -239,25 +238,15 @@ static int kdapl_svc_dial(struct kdapl_svc *svc, struct sockaddr *addr)
 	       kdapl_svc_await(svc, &svc->accepted);
 }
 
-static void kdapl_svc_any_port(struct sockaddr_storage *addr)
-{
-	if (addr->ss_family == AF_INET6)
-		((struct sockaddr_in6 *)addr)->sin6_port = 0;
-	else
-		((struct sockaddr_in *)addr)->sin_port = 0;
-}
-
 static int kdapl_svc_connect(struct kdapl_pz *pz)
 {
-	const struct sockaddr *local = kdapl_ia_local_addr(pz->obj.ia, NULL);
-	struct sockaddr_storage addr = { };
+	struct sockaddr_storage addr;
 	struct kdapl_svc *svc;
 	int err;
 
-	if (IS_ERR(local))
-		return PTR_ERR(local);
-	memcpy(&addr, local, rdma_addr_size(local));
-	kdapl_svc_any_port(&addr);
+	err = kdapl_ia_local_addr(pz->obj.ia, NULL, &addr);
+	if (err)
+		return err;
 
 	svc = kzalloc(sizeof(*svc), GFP_KERNEL);
 	if (!svc)
