@@ -42,6 +42,16 @@ static void expect_broken(struct kd_side *s)
 			(u32)DAT_EP_STATE_DISCONNECTED);
 }
 
+static void expect_srq_state(struct kd_side *s, DAT_SRQ_STATE state)
+{
+	DAT_SRQ_PARAM param;
+
+	if (!s->srq)
+		return;
+	KD_ASSERT_OK(s->test, dat_srq_query(s->srq, DAT_SRQ_FIELD_ALL, &param));
+	KUNIT_EXPECT_EQ(s->test, (u32)param.srq_state, (u32)state);
+}
+
 /* ---- The device leaves --------------------------------------------------- */
 
 static void leave_under_traffic(struct kunit *test, DAT_COUNT srq_len,
@@ -52,10 +62,12 @@ static void leave_under_traffic(struct kunit *test, DAT_COUNT srq_len,
 	int i;
 
 	start_traffic(test, t);
+	expect_srq_state(t->side[1], DAT_SRQ_STATE_OPERATIONAL);
 	unplug(test);
 	for (i = 0; i < 2; i++) {
 		expect_broken(t->side[i]);
 		expect_catastrophe(t->side[i]);
+		expect_srq_state(t->side[i], DAT_SRQ_STATE_ERROR);
 	}
 	/* A fresh IA of the same name, while the old ones are open. */
 	plug(test);

@@ -472,7 +472,8 @@ DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
 	srq_param->pz_handle = kdapl_handle(&srq->pz->obj);
 	srq_param->max_recv_iov = srq->max_iov;
 	spin_lock_irqsave(&srq->lock, flags);
-	srq_param->srq_state = srq->state;
+	srq_param->srq_state = READ_ONCE(srq->obj.ia->hca->gone) ?
+			       DAT_SRQ_STATE_ERROR : DAT_SRQ_STATE_OPERATIONAL;
 	srq_param->max_recv_dtos = srq->max;
 	srq_param->low_watermark = srq->lw;
 	srq_param->available_dto_count = srq->available;

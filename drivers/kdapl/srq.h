@@ -21,7 +21,6 @@ struct kdapl_srq {
 
 	spinlock_t lock;		/* protects all below */
 	struct ib_srq *srq;
-	DAT_SRQ_STATE state;
 	int max;			/* what the consumer asked for */
 	int slots;			/* buffers there is memory for */
 	int available;			/* posted - taken */

@@ -34,7 +34,8 @@ typedef enum dat_ha_relationship {
 	DAT_HA_FALSE = 0,
 	DAT_HA_TRUE = 1,
 	DAT_HA_UNKNOWN = 2,
-	DAT_HA_CONFLICTING = 3			/* the two disagree */
+	DAT_HA_CONFLICTING = 3,			/* the two disagree */
+	DAT_HA_EXTENSION_BASE = 4		/* of which kDAPL has none */
 } DAT_HA_RELATIONSHIP;
 
 /* ---- Interface Adapter --------------------------------------------------- */

@@ -35,7 +35,7 @@ struct module;
  * come one after another. With %DAT_UPCALL_NOTIFY the upcall is told that
  * there are events and dequeues them itself.
  *
- * While upcalls are possible, the calling module cannot be unloaded.
+ * While an upcall runs, the calling module cannot be unloaded.
  *
  * Context: Process context, may sleep.
  * Return:

@@ -35,6 +35,10 @@ typedef enum dat_event_number {
 	/* IA's asynchronous EVD: asynch_error_event_data */
 	DAT_ASYNC_ERROR_EVD_OVERFLOW = 0x08001,
 	DAT_ASYNC_ERROR_IA_CATASTROPHIC = 0x08002,
+	/*
+	 * Not generated: an EP that fails says so on its connect EVD, and some
+	 * devices report failures of the peer here that others do not.
+	 */
 	DAT_ASYNC_ERROR_EP_BROKEN = 0x08003,
 	DAT_ASYNC_ERROR_TIMED_OUT = 0x08004,
 	DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR = 0x08005,
@@ -52,7 +56,12 @@ typedef enum dat_event_number {
 	DAT_ASYNC_EP_SOFT_HIGH_WATERMARK = 0x08202,
 
 	/* dat_evd_post_se(): software_event_data */
-	DAT_SOFTWARE_EVENT = 0x10001
+	DAT_SOFTWARE_EVENT = 0x10001,
+
+	/* Where events of extensions would begin; kDAPL has none. */
+	DAT_EXTENSION_EVENT = 0x20000,
+	DAT_IB_EXTENSION_RANGE_BASE = 0x40000,
+	DAT_IW_EXTENSION_RANGE_BASE = 0x80000
 } DAT_EVENT_NUMBER;
 
 /* ---- DTO and RMR bind completions ---------------------------------------- */

@@ -167,7 +167,8 @@ typedef enum dat_dtos {
 	DAT_DTO_RECEIVE_WITH_INVALIDATE = 4,
 	DAT_DTO_BIND_MW = 5,
 	DAT_DTO_LMR_FMR = 6,
-	DAT_DTO_LMR_INVALIDATE = 7
+	DAT_DTO_LMR_INVALIDATE = 7,
+	DAT_DTO_EXTENSION_BASE = 8		/* of which kDAPL has none */
 } DAT_DTOS;
 
 typedef enum dat_qos {
@@ -181,6 +182,13 @@ typedef enum dat_qos {
 typedef enum dat_service_type {
 	DAT_SERVICE_TYPE_RC = 0			/* reliable connection */
 } DAT_SERVICE_TYPE;
+
+/* Extensions a provider may have; kDAPL has none. */
+typedef enum dat_extension {
+	DAT_EXTENSION_NONE = 0,
+	DAT_EXTENSION_IB = 1,
+	DAT_EXTENSION_IW = 2
+} DAT_EXTENSION;
 
 typedef enum dat_connect_flags {
 	DAT_CONNECT_DEFAULT_FLAG = 0x00,
@@ -206,7 +214,8 @@ typedef enum dat_evd_flags {
 	DAT_EVD_CONNECTION_FLAG = 0x040,
 	DAT_EVD_RMR_BIND_FLAG = 0x080,
 	DAT_EVD_ASYNC_FLAG = 0x100,
-	DAT_EVD_DEFAULT_FLAG = 0x1f0		/* all but software */
+	DAT_EVD_DEFAULT_FLAG = 0x1f0,		/* all but software */
+	DAT_EVD_EXTENSION_BASE = 0x200		/* of which kDAPL has none */
 } DAT_EVD_FLAGS;
 
 /* Who makes the EP for a request that arrives at a PSP. */
