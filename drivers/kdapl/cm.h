@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Connections and service points: conn.c, connect.c, cr.c, sp.c.
+ * Connections and service points: conn.c, connect.c, cr.c, sp.c,
+ * listen.c.
  */
 #ifndef KDAPL_CM_H
 #define KDAPL_CM_H
@@ -78,6 +79,26 @@ struct kdapl_sp {
 };
 
 /*
+ * struct kdapl_sp_args - what the create calls differ in
+ * @type: handle type
+ * @evd: its handle
+ * @evd_arg: DAT_INVALID_ARGn of @evd
+ * @qual: port, or 0 for any
+ * @ep: for an RSP, checked and referenced
+ * @addr: for a CSP: its address, with the port; the wildcard stands for all
+ */
+struct kdapl_sp_args {
+	DAT_HANDLE_TYPE type;
+	DAT_EVD_HANDLE evd;
+	int evd_arg;
+	u16 qual;
+	DAT_PSP_FLAGS flags;
+	struct kdapl_ep *ep;
+	DAT_COMM comm;
+	const struct sockaddr_storage *addr;
+};
+
+/*
  * struct kdapl_cr - connection request
  * @id: the rdma_cm id, owned until accepted, rejected or given up
  * @sp: where it came in (referenced)
@@ -101,6 +122,9 @@ struct kdapl_cr {
 	struct work_struct gone;
 };
 
+DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args,
+			   DAT_HANDLE *handle, DAT_CONN_QUAL *qual);
+void kdapl_sp_destroy(struct kdapl_sp *sp);
 void kdapl_sp_close(struct kdapl_sp *sp);
 struct kdapl_sp *kdapl_sp_find(struct kdapl_ia *ia, DAT_CONN_QUAL qual);
 struct kdapl_cr *kdapl_cr_create(struct kdapl_sp *sp, struct rdma_cm_id *id,

@@ -282,18 +282,6 @@ DAT_RETURN kdapl_flags_check(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN kdapl_post_checked(struct kdapl_ep *ep,
-				     struct ib_send_wr *wr,
-				     DAT_DTO_COOKIE cookie, DAT_DTOS op,
-				     DAT_COMPLETION_FLAGS flags, int arg)
-{
-	DAT_RETURN ret = kdapl_flags_check(ep, flags, op, arg);
-
-	if (unlikely(ret != DAT_SUCCESS))
-		return ret;
-	return kdapl_post_sq(ep, wr, cookie, op, flags, NULL);
-}
-
 static DAT_RETURN kdapl_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
 			     const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 			     DAT_COMPLETION_FLAGS flags, struct ib_send_wr *wr)
@@ -323,9 +311,11 @@ static DAT_RETURN kdapl_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 		goto out;
 	}
+	ret = kdapl_flags_check(ep, flags, DAT_DTO_SEND, DAT_INVALID_ARG5);
+	if (unlikely(ret != DAT_SUCCESS))
+		goto out;
 	wr->sg_list = sge;
-	ret = kdapl_post_checked(ep, wr, cookie, DAT_DTO_SEND, flags,
-				 DAT_INVALID_ARG5);
+	ret = kdapl_post_sq(ep, wr, cookie, DAT_DTO_SEND, flags, NULL);
 out:
 	rcu_read_unlock();
 	return ret;
@@ -467,173 +457,3 @@ out:
 	return ret;
 }
 EXPORT_SYMBOL(dat_ep_post_recv);
-
-/*
- * Check what RDMA Read and Write have in common. A Read fetches all of the remote
- * buffer; a Write may leave some of it alone, so it passes its own length.
- */
-static DAT_RETURN kdapl_rdma_check(struct kdapl_ep *ep,
-				   const DAT_RMR_TRIPLET *remote, u64 length,
-				   int arg)
-{
-	if (!remote || min_t(u64, remote->segment_length, length) >
-		       ep->attr.max_rdma_size)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, arg);
-	return DAT_SUCCESS;
-}
-
-/* With all that is special to the call checked. */
-static DAT_RETURN kdapl_post_rdma(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
-				  struct ib_sge *sge,
-				  const DAT_RMR_TRIPLET *remote,
-				  DAT_DTO_COOKIE cookie,
-				  DAT_COMPLETION_FLAGS flags, int flags_arg)
-{
-	const bool read = wr->wr.opcode == IB_WR_RDMA_READ;
-
-	if (unlikely(read && (!ep->attr.max_rdma_read_out || ep->no_reads)))
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				 DAT_RESOURCE_CREDITS);
-	wr->wr.sg_list = sge;
-	wr->remote_addr = remote->virtual_address;
-	wr->rkey = remote->rmr_context;
-	return kdapl_post_checked(ep, &wr->wr, cookie,
-				  read ? DAT_DTO_RDMA_READ : DAT_DTO_RDMA_WRITE,
-				  flags, flags_arg);
-}
-
-DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
-				  DAT_COUNT num_segments,
-				  DAT_LMR_TRIPLET *local_iov,
-				  DAT_DTO_COOKIE user_cookie,
-				  const DAT_RMR_TRIPLET *remote_iov,
-				  DAT_COMPLETION_FLAGS completion_flags)
-{
-	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };
-	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
-	struct kdapl_ep *ep;
-	DAT_RETURN ret;
-	u64 total;
-
-	rcu_read_lock();
-	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
-	if (unlikely(!ep)) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-		goto out;
-	}
-	ret = kdapl_sge_build(ep->pz, ep, num_segments, local_iov,
-			      ep->attr.max_rdma_write_iov,
-			      DAT_MEM_PRIV_LOCAL_READ_FLAG, sge,
-			      &wr.wr.num_sge, &total);
-	if (likely(ret == DAT_SUCCESS))
-		ret = kdapl_rdma_check(ep, remote_iov, total, DAT_INVALID_ARG5);
-	if (unlikely(ret != DAT_SUCCESS))
-		goto out;
-	if (unlikely(total > remote_iov->segment_length)) {
-		ret = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
-		goto out;
-	}
-	ret = kdapl_post_rdma(ep, &wr, sge, remote_iov, user_cookie,
-			      completion_flags, DAT_INVALID_ARG6);
-out:
-	rcu_read_unlock();
-	return ret;
-}
-EXPORT_SYMBOL(dat_ep_post_rdma_write);
-
-/* A Read fetches as much as its sink holds; leave it just enough. */
-static int kdapl_sge_trim(struct ib_sge *sge, int nsge, u32 length)
-{
-	int i;
-
-	for (i = 0; i < nsge && length; i++) {
-		sge[i].length = min(sge[i].length, length);
-		length -= sge[i].length;
-	}
-	return i;
-}
-
-DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
-				 DAT_COUNT num_segments,
-				 DAT_LMR_TRIPLET *local_iov,
-				 DAT_DTO_COOKIE user_cookie,
-				 const DAT_RMR_TRIPLET *remote_iov,
-				 DAT_COMPLETION_FLAGS completion_flags)
-{
-	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_READ };
-	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
-	struct kdapl_ep *ep;
-	DAT_RETURN ret;
-	u64 total;
-
-	rcu_read_lock();
-	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
-	if (unlikely(!ep)) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-		goto out;
-	}
-	ret = kdapl_sge_build(ep->pz, ep, num_segments, local_iov,
-			      ep->attr.max_rdma_read_iov,
-			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge,
-			      &wr.wr.num_sge, &total);
-	if (likely(ret == DAT_SUCCESS))
-		ret = kdapl_rdma_check(ep, remote_iov, U64_MAX,
-				       DAT_INVALID_ARG5);
-	if (unlikely(ret != DAT_SUCCESS))
-		goto out;
-	if (unlikely(total < remote_iov->segment_length)) {
-		ret = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
-		goto out;
-	}
-	wr.wr.num_sge = kdapl_sge_trim(sge, wr.wr.num_sge,
-				       remote_iov->segment_length);
-	ret = kdapl_post_rdma(ep, &wr, sge, remote_iov, user_cookie,
-			      completion_flags, DAT_INVALID_ARG6);
-out:
-	rcu_read_unlock();
-	return ret;
-}
-EXPORT_SYMBOL(dat_ep_post_rdma_read);
-
-DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
-					const DAT_RMR_TRIPLET *local_iov,
-					DAT_DTO_COOKIE user_cookie,
-					const DAT_RMR_TRIPLET *remote_iov,
-					DAT_COMPLETION_FLAGS completion_flags)
-{
-	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_READ };
-	struct ib_sge sge;
-	struct kdapl_ep *ep;
-	DAT_RETURN ret;
-
-	rcu_read_lock();
-	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
-	if (!ep) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-		goto out;
-	}
-	if (!local_iov) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-		goto out;
-	}
-	ret = kdapl_rdma_check(ep, remote_iov, U64_MAX, DAT_INVALID_ARG4);
-	if (ret == DAT_SUCCESS)
-		ret = kdapl_rmr_check_sink(ep, local_iov);
-	if (ret != DAT_SUCCESS)
-		goto out;
-	if (local_iov->segment_length < remote_iov->segment_length) {
-		ret = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
-		goto out;
-	}
-	/* A window is a fast-registered MR, whose two keys are the same. */
-	sge.addr = local_iov->virtual_address;
-	sge.length = remote_iov->segment_length;
-	sge.lkey = local_iov->rmr_context;
-	wr.wr.num_sge = 1;
-	ret = kdapl_post_rdma(ep, &wr, &sge, remote_iov, user_cookie,
-			      completion_flags, DAT_INVALID_ARG5);
-out:
-	rcu_read_unlock();
-	return ret;
-}
-EXPORT_SYMBOL(dat_ep_post_rdma_read_to_rmr);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Endpoints: ep.c, ep_free.c, ep_modify.c, ring.c, qp.c, dto.c, ledger.c.
+ * Endpoints: ep.c, ep_free.c, ep_modify.c, ring.c, qp.c, dto.c,
+ * dto_rdma.c, ledger.c.
  */
 #ifndef KDAPL_EP_H
 #define KDAPL_EP_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Events and Event Dispatchers: evd.c, upcall.c, cq.c.
+ * Events and Event Dispatchers: evd.c, event.c, upcall.c, cq.c.
  */
 #ifndef KDAPL_EVD_H
 #define KDAPL_EVD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Devices and Interface Adapters: device.c, ia.c, attr.c.
+ * Devices and Interface Adapters: device.c, ia.c, ia_close.c, attr.c.
  */
 #ifndef KDAPL_IA_H
 #define KDAPL_IA_H
@@ -105,6 +105,7 @@ bool kdapl_comm_valid(const DAT_COMM *comm);
 int kdapl_ia_refresh_addrs(struct kdapl_ia *ia);
 int kdapl_ia_local_addr(struct kdapl_ia *ia, const struct sockaddr *peer,
 			struct sockaddr_storage *addr);
+void kdapl_evd_lend(struct kdapl_evd *evd, int delta);
 void kdapl_ia_stop(struct kdapl_ia *ia, u8 pass);
 void kdapl_ia_strip(struct kdapl_ia *ia);
 DAT_COUNT kdapl_max_private_data(struct kdapl_ia *ia);
