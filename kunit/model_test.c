@@ -3,7 +3,8 @@
  * R, W and S together: random steps on up to 8 Endpoints and 3 SRQs, next to a
  * model of a few integers that says what each step returns, which events it
  * causes, and what every count is afterwards. Steps are synchronous, so the
- * model is exact: it names the buffer that each message will be in.
+ * model is exact: it names the buffer that each message will be in. With one CPU it
+ * also knows in which order messages to several Endpoints are reaped.
  *
  * A failure prints the seed; "insmod model_test.ko seed=... steps=..." replays.
  */
@@ -200,14 +201,38 @@ static void m_send(struct model *m)
 						 KD_TIMEOUT_MS));
 }
 
+/*
+ * The message that waits longest; on several CPUs, of those to this Endpoint. What
+ * a new connection has received is let out after the connection event, perhaps by
+ * another CPU (N3): then others may come first.
+ */
+static bool m_oldest(struct model *m, DAT_EP_HANDLE ep, struct m_message *msg)
+{
+	unsigned int n = kfifo_len(&m->waiting);
+	struct m_message other;
+	bool found = false;
+
+	if (num_online_cpus() == 1)
+		return kfifo_get(&m->waiting, msg);
+	while (n-- && kfifo_get(&m->waiting, &other)) {
+		if (!found && other.ep->link->in == ep) {
+			*msg = other;
+			found = true;
+		} else {
+			kfifo_put(&m->waiting, other);
+		}
+	}
+	return found;
+}
+
 static void m_reap(struct model *m)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *dto;
-	struct m_message msg;
+	struct m_message msg = { };
 	DAT_EVENT event = { };
 	size_t slot;
 
-	if (!kfifo_get(&m->waiting, &msg)) {
+	if (kfifo_is_empty(&m->waiting)) {
 		KD_EXPECT_RET(m->test, DAT_QUEUE_EMPTY,
 			      dat_evd_dequeue(m->b->in->recv_evd, &event));
 		return;
@@ -217,6 +242,7 @@ static void m_reap(struct model *m)
 						 KD_TIMEOUT_MS));
 	dto = &event.event_data.dto_completion_event_data;
 	KUNIT_EXPECT_EQ(m->test, (u32)dto->status, (u32)DAT_DTO_SUCCESS);
+	KUNIT_ASSERT_TRUE(m->test, m_oldest(m, dto->ep_handle, &msg));
 	KUNIT_EXPECT_PTR_EQ(m->test, dto->ep_handle, msg.ep->link->in);
 	KUNIT_EXPECT_EQ(m->test, dto->user_cookie.as_64, msg.cookie);
 	slot = msg.cookie % RX_SLOTS;
