@@ -71,6 +71,7 @@ static DECLARE_WORK(ini_work, ini_connect);
 #define PATIENT		"60000"
 
 static const char *ini_patience = QUICK;
+static const char *ini_give_up = "0";
 
 /* Load the module and make a disk. */
 static void ini_load(struct kd_side *side)
@@ -101,7 +102,7 @@ static void ini_load(struct kd_side *side)
 	KUNIT_ASSERT_EQ(test, 0, ini_put("timeout_ms", ini_patience));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("keepalive_ms", "0"));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("reconnect_ms", "10"));
-	KUNIT_ASSERT_EQ(test, 0, ini_put("give_up_ms", "0"));
+	KUNIT_ASSERT_EQ(test, 0, ini_put("give_up_ms", ini_give_up));
 }
 
 /* Have it connect, in the background: the target is the case itself. */
@@ -142,6 +143,7 @@ static DECLARE_WORK(ini_command_work, ini_run_command);
 static void ini_unload(struct kunit *test)
 {
 	ini_patience = QUICK;
+	ini_give_up = "0";
 	flush_work(&ini_work);
 	flush_work(&ini_command_work);
 	KUNIT_EXPECT_EQ_MSG(test, 0,
@@ -567,12 +569,17 @@ static int serve(struct kd_side *side, u8 opcode)
 	return found;
 }
 
-/* Run @command and serve; how often was there @opcode? */
-static int serve_command(struct kd_side *side, char *command, u8 opcode)
+static void start_command(char *command)
 {
 	ini_command = command;
 	reinit_completion(&ini_ended);
 	queue_work(system_long_wq, &ini_command_work);
+}
+
+/* Run @command and serve; how often was there @opcode? */
+static int serve_command(struct kd_side *side, char *command, u8 opcode)
+{
+	start_command(command);
 	return serve(side, opcode);
 }
 
@@ -583,6 +590,8 @@ static bool ini_is_connected(void *unused)
 
 #define WRITE_ONE	"dd if=/dev/zero of=/dev/kdapl0 bs=512 count=1 "	\
 			"oflag=direct conv=notrunc 2>/dev/null"
+#define READ_ONE	"dd if=/dev/kdapl0 of=/dev/null bs=512 count=1 "	\
+			"iflag=direct 2>/dev/null"
 #define FLUSH_IT	"dd if=/dev/null of=/dev/kdapl0 count=0 "	\
 			"conv=notrunc,fsync 2>/dev/null"
 
@@ -623,6 +632,35 @@ static void ini_started_anew(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, ini_put("connected", "0"));
 }
 
+/* On a bad wire a request outlives more connections than one that is to blame. */
+static void ini_bad_wire(struct kunit *test)
+{
+	struct kblk_welcome welcome = good_welcome();
+	struct kd_side *side;
+	int i;
+
+	ini_patience = PATIENT;
+	ini_give_up = "600000";
+	side = welcome_initiator(test, &welcome);
+	attach(side);
+	identify(side);
+	serve(side, 0);
+	kd_close(side);
+	start_command(READ_ONE);
+	for (i = 0; i <= 12; i++) {
+		side = welcome_again(test, &welcome);
+		attach(side);
+		identify(side);
+		if (i == 12)
+			break;
+		expect_request(side, 2, KBLK_OP_READ);
+		kd_close(side);
+	}
+	KUNIT_EXPECT_EQ(test, serve(side, KBLK_OP_READ), 1);
+	KUNIT_EXPECT_EQ(test, ini_status, 0);
+	KUNIT_EXPECT_EQ(test, 0, ini_put("connected", "0"));
+}
+
 static struct kunit_case ini_cases[] = {
 	KUNIT_CASE_PARAM(ini_bad_welcome, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_attach_refused, kd_gen_ia),
@@ -634,6 +672,7 @@ static struct kunit_case ini_cases[] = {
 	KUNIT_CASE_PARAM(ini_odd_reply, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_timeout, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_started_anew, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_bad_wire, kd_gen_ia),
 	{}
 };
 

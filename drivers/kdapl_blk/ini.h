@@ -221,12 +221,14 @@ struct kbi_disk {
  * @status: how it ended
  * @lost: its connection was lost before the reply came
  * @tries: how often that has happened to it
+ * @since: when it was first sent, jiffies
  * @written: of a FLUSH: disk->written when it was sent
  */
 struct kbi_pdu {
 	blk_status_t status;
 	bool lost;
-	u8 tries;
+	u32 tries;
+	unsigned long since;
 	s64 written;
 };
 

@@ -14,7 +14,10 @@
 #include "blk_compat.h"
 #include "ini.h"
 
-/* A request that has seen so many connections end is perhaps why. */
+/*
+ * A request that has seen so many connections end may be why. But a bad wire is as
+ * likely, so it is sent again for as long as one waits for a connection.
+ */
 #define KBI_MAX_TRIES	10
 
 static DEFINE_IDA(kbi_ida);
@@ -42,6 +45,7 @@ static blk_status_t kbi_queue_rq(struct blk_mq_hw_ctx *hctx,
 	}
 	if (!(bd->rq->rq_flags & RQF_DONTPREP)) {
 		pdu->tries = 0;
+		pdu->since = jiffies;
 		bd->rq->rq_flags |= RQF_DONTPREP;
 	}
 	return kbi_io_queue(queue, bd->rq);
@@ -69,12 +73,24 @@ static void kbi_disk_account(struct kbi_disk *disk, struct request *rq)
 	}
 }
 
+/* The connection was lost before it was done. */
+static bool kbi_disk_resend(struct kbi_disk *disk, struct kbi_pdu *pdu)
+{
+	enum kbi_state state = kbi_state(disk);
+
+	if ((state != KBI_RECOVERING && state != KBI_LIVE) ||
+	    READ_ONCE(disk->removing))
+		return false;
+	return ++pdu->tries < KBI_MAX_TRIES ||
+	       time_before(jiffies, pdu->since +
+			   msecs_to_jiffies(disk->params.give_up_ms));
+}
+
 /* It has ended, one way or another. */
 void kbi_disk_complete(struct request *rq)
 {
 	struct kbi_disk *disk = rq->q->queuedata;
 	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
-	enum kbi_state state = kbi_state(disk);
 
 	if (!pdu->lost) {
 		if (pdu->status == BLK_STS_OK)
@@ -85,8 +101,7 @@ void kbi_disk_complete(struct request *rq)
 			kbi_count(disk, KBI_STAT_WRITE_BYTES,
 				  blk_rq_bytes(rq));
 		blk_mq_end_request(rq, pdu->status);
-	} else if ((state == KBI_RECOVERING || state == KBI_LIVE) &&
-		   !READ_ONCE(disk->removing) && ++pdu->tries < KBI_MAX_TRIES) {
+	} else if (kbi_disk_resend(disk, pdu)) {
 		kbi_count(disk, KBI_STAT_REPLAYED, 1);
 		blk_mq_requeue_request(rq, true);
 	} else {
