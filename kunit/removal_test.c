@@ -6,7 +6,6 @@
  * Devices are removed and added by "rdma", as an administrator would.
  */
 #include <linux/module.h>
-#include <rdma/iw_cm.h>
 #include "ep_states.h"
 #include "random/gone.h"
 #include "random/plug.h"
@@ -151,75 +150,6 @@ static void N6_while_connecting(struct kunit *test)
 		      dat_cr_accept(cr, p->ep, 0, NULL));
 	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, dat_cr_reject(cr, 0, NULL));
 	free_side(p, &objects);
-}
-
-/* A device that is held up while it leaves: iWARP lets us wait in between. */
-static struct {
-	int (*destroy_listen)(struct iw_cm_id *id);
-	u16 port;
-	struct kd_side *waiting[2];
-} hold_up;
-
-static bool both_have_ended(void *data)
-{
-	return kd_state(hold_up.waiting[0]) == DAT_EP_STATE_DISCONNECTED &&
-	       kd_state(hold_up.waiting[1]) == DAT_EP_STATE_DISCONNECTED;
-}
-
-static int slow_destroy_listen(struct iw_cm_id *id)
-{
-	struct sockaddr_in *in = (struct sockaddr_in *)&id->local_addr;
-
-	if (in->sin_port == htons(hold_up.port))
-		KUNIT_EXPECT_TRUE(hold_up.waiting[0]->test,
-				  kd_wait_until(both_have_ended, NULL,
-						KD_TIMEOUT_MS));
-	return hold_up.destroy_listen(id);
-}
-
-/* The device takes it along when it goes. */
-static void hold_up_device(struct kunit *test, struct kd_side *s)
-{
-	struct ib_device *dev;
-	char name[] = "xxx0";
-
-	memcpy(name, s->name, 4);
-	dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
-	KUNIT_ASSERT_NOT_NULL(test, dev);
-	if (dev->ops.iw_destroy_listen) {
-		hold_up.destroy_listen = dev->ops.iw_destroy_listen;
-		dev->ops.iw_destroy_listen = slow_destroy_listen;
-	}
-	ib_device_put(dev);
-}
-
-/* Who hears it from a peer on this device first is told the same. */
-static void N6_peer_is_stopped_first(struct kunit *test)
-{
-	struct kd_side *asked = open_device(test), *end = open_device(test);
-	struct kd_side *slow = open_device(test);
-	struct kd_side *asking = open_device(test), *far = open_device(test);
-	u16 port = kd_port();
-
-	kd_setup(asked, NULL);
-	kd_setup(end, NULL);
-	kd_setup(asking, NULL);
-	kd_setup(far, NULL);
-	kd_setup(slow, NULL);
-	kd_psp(asked, port, DAT_PSP_CONSUMER_FLAG);
-	kd_connect_start(asking, asked, port);
-	kd_expect_cr(asked);
-	kd_connect_pair(far, end);
-	hold_up.port = kd_port();
-	hold_up.waiting[0] = asking;
-	hold_up.waiting[1] = far;
-	kd_psp(slow, hold_up.port, DAT_PSP_CONSUMER_FLAG);
-	hold_up_device(test, asked);
-	unplug(test);
-	expect_broken(asking);
-	expect_broken(far);
-	expect_broken(asked);
-	expect_broken(end);
 }
 
 /* Two threads' worth of connecting, accepting and disconnecting. */
@@ -651,7 +581,6 @@ static struct kunit_case removal_cases[] = {
 	KUNIT_CASE_PARAM(N6_device_comes_back, device_gen_params),
 	KUNIT_CASE_PARAM(N6_does_not_wait_for_an_upcall, device_gen_params),
 	KUNIT_CASE_PARAM(N6_while_connecting, device_gen_params),
-	KUNIT_CASE_PARAM(N6_peer_is_stopped_first, device_gen_params),
 	KUNIT_CASE_PARAM(N6_while_connections_come_and_go, device_gen_params),
 	KUNIT_CASE_PARAM(N6_calls_afterwards, device_gen_params),
 	KUNIT_CASE_PARAM(N6_idle, device_gen_params),

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The device leaves (contract N6), and one of two Endpoints that are connected to each
+ * other on it is stopped long before the other one.
+ */
+#include <linux/module.h>
+#include <rdma/iw_cm.h>
+#include "random/plug.h"
+
+static void expect_broken(struct kd_side *s)
+{
+	DAT_EVENT event;
+
+	kd_expect_event(s->test, s->conn_evd, DAT_CONNECTION_EVENT_BROKEN,
+			&event);
+	KUNIT_EXPECT_PTR_EQ(s->test, s->ep,
+			    event.event_data.connect_event_data.ep_handle);
+	KUNIT_EXPECT_EQ(s->test, 0,
+			event.event_data.connect_event_data.private_data_size);
+	KUNIT_EXPECT_EQ(s->test, 0, kd_drain(s->conn_evd));
+	KUNIT_EXPECT_EQ(s->test, (u32)kd_state(s),
+			(u32)DAT_EP_STATE_DISCONNECTED);
+}
+
+/* A device that is held up while it leaves: iWARP lets us wait in between. */
+static struct {
+	int (*destroy_listen)(struct iw_cm_id *id);
+	u16 port;
+	struct kd_side *waiting[2];
+} hold_up;
+
+static bool both_have_ended(void *data)
+{
+	return kd_state(hold_up.waiting[0]) == DAT_EP_STATE_DISCONNECTED &&
+	       kd_state(hold_up.waiting[1]) == DAT_EP_STATE_DISCONNECTED;
+}
+
+static int slow_destroy_listen(struct iw_cm_id *id)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)&id->local_addr;
+
+	if (in->sin_port == htons(hold_up.port))
+		KUNIT_EXPECT_TRUE(hold_up.waiting[0]->test,
+				  kd_wait_until(both_have_ended, NULL,
+						KD_TIMEOUT_MS));
+	return hold_up.destroy_listen(id);
+}
+
+/* The device takes it along when it goes. */
+static void hold_up_device(struct kunit *test, struct kd_side *s)
+{
+	struct ib_device *dev;
+	char name[] = "xxx0";
+
+	memcpy(name, s->name, 4);
+	dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	if (dev->ops.iw_destroy_listen) {
+		hold_up.destroy_listen = dev->ops.iw_destroy_listen;
+		dev->ops.iw_destroy_listen = slow_destroy_listen;
+	}
+	ib_device_put(dev);
+}
+
+/* Who hears it from a peer on this device first is told the same. */
+static void N6_peer_is_stopped_first(struct kunit *test)
+{
+	struct kd_side *asked = open_device(test), *end = open_device(test);
+	struct kd_side *slow = open_device(test);
+	struct kd_side *asking = open_device(test), *far = open_device(test);
+	u16 port = kd_port();
+
+	kd_setup(asked, NULL);
+	kd_setup(end, NULL);
+	kd_setup(asking, NULL);
+	kd_setup(far, NULL);
+	kd_setup(slow, NULL);
+	kd_psp(asked, port, DAT_PSP_CONSUMER_FLAG);
+	kd_connect_start(asking, asked, port);
+	kd_expect_cr(asked);
+	kd_connect_pair(far, end);
+	hold_up.port = kd_port();
+	hold_up.waiting[0] = asking;
+	hold_up.waiting[1] = far;
+	kd_psp(slow, hold_up.port, DAT_PSP_CONSUMER_FLAG);
+	hold_up_device(test, asked);
+	unplug(test);
+	expect_broken(asking);
+	expect_broken(far);
+	expect_broken(asked);
+	expect_broken(end);
+}
+
+static struct kunit_case order_cases[] = {
+	KUNIT_CASE_PARAM(N6_peer_is_stopped_first, device_gen_params),
+	{}
+};
+
+static struct kunit_suite order_suite = {
+	.name = "kdapl-removal-order",
+	.init = removal_init,
+	.test_cases = order_cases,
+};
+
+kunit_test_suite(order_suite);
+
+MODULE_DESCRIPTION("KUnit suite of kdapl.ko: in which order a device's users stop");
+MODULE_LICENSE("Dual BSD/GPL");
