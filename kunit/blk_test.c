@@ -5,6 +5,8 @@
  */
 #include "blk_target.h"
 
+#define NULLB	"/sys/kernel/config/nullb/kdapl_test"
+
 static void blk_identify(struct kunit *test)
 {
 	struct kblk_identify *identify;
@@ -236,6 +238,53 @@ static void blk_silent(struct kunit *test)
 	expect_serving(test);
 }
 
+/* Who connects has to attach, whatever else he says. */
+static void blk_attaches_not(struct kunit *test)
+{
+	struct kblk_hello hello = good_hello();
+	struct kblk_request request;
+	struct kd_side *side;
+
+	tgt_load_with(test, "echo 100 >attach_ms");
+	side = welcome_client(test, &hello);
+	request = good_request(side);
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_ERR_NOT_ATTACHED);
+	expect_end(side);
+	expect_serving(test);
+}
+
+static void nullb_remove(void *data)
+{
+	struct kunit *test = data;
+
+	KUNIT_EXPECT_EQ(test, 0, shell("rmdir " NULLB));
+}
+
+/* A disk whose requests end in interrupts, as those of real ones do. */
+static void blk_medium_interrupts(struct kunit *test)
+{
+	struct kblk_request request;
+	struct kd_side *side;
+	int i;
+
+	if (shell("mkdir " NULLB))
+		kunit_skip(test, "no null_blk");
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, nullb_remove,
+							   test));
+	KUNIT_ASSERT_EQ(test, 0, shell("set -e; cd " NULLB "; echo 1 >size;"
+				       " echo 2 >irqmode; echo 1 >power"));
+	tgt_load(test);
+	KUNIT_ASSERT_EQ(test, 0, shell("set -e; cd " TGT_NS "; echo 0 >enable;"
+				       " echo /dev/kdapl_test >path;"
+				       " echo 1 >enable"));
+	side = connected_client(test);
+	request = good_request(side);
+	for (i = 0; i < 10; i++) {
+		request.flags ^= KBLK_INLINED;
+		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	}
+}
+
 /* Is the queue @buffers long, with all of them there? */
 static bool srq_is(unsigned int buffers)
 {
@@ -304,6 +353,8 @@ static struct kunit_case blk_cases[] = {
 	KUNIT_CASE_PARAM(blk_attach_refused, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_disabled, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_silent, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_attaches_not, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_medium_interrupts, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_srq_follows_connections, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_low_watermark, kd_gen_ia),
 	{}

@@ -127,6 +127,7 @@ struct kbt_params {
 	u32 srq_per_conn;
 	u32 srq_max;
 	u32 srq_low;
+	u32 attach_ms;
 	u32 penalty_ms;
 	u32 reply_ms;
 	u32 pages;
@@ -284,7 +285,8 @@ enum { KBT_CONN_ENDING };
  * @ns: the volume it is attached to, NULL before
  * @session: see struct kblk_hello; @epoch as well
  * @credits: what it was given at first
- * @heard: when something last came, jiffies
+ * @heard: when something last came; until it is attached, when it came itself;
+ *	jiffies
  * @patience: silence that is allowed, jiffies; 0: any
  * @lock: guards @idle, @idle_count, @throttled and @withheld
  * @all_idle: woken when no slot is busy

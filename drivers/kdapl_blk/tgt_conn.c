@@ -134,8 +134,8 @@ static void kbt_conn_drain(struct kbt_conn *conn)
 		pr_warn("%s: %u requests are still under way\n", conn->peer,
 			depth - READ_ONCE(conn->idle_count));
 	/* The one that woke us has left the lock. */
-	spin_lock_bh(&conn->lock);
-	spin_unlock_bh(&conn->lock);
+	spin_lock_irq(&conn->lock);
+	spin_unlock_irq(&conn->lock);
 	for (i = 0; i < depth; i++)
 		cancel_work_sync(&conn->ios[i].work);
 }
@@ -212,8 +212,10 @@ void kbt_silence_work(struct work_struct *work)
 			continue;
 		if (kbt_is_silent(conn)) {
 			kbt_count(kbt, KBT_STAT_SILENT, 1);
-			pr_warn_ratelimited("%s: silent for too long, ending the connection\n",
-					    conn->peer);
+			pr_warn_ratelimited("%s: %s, ending the connection\n",
+					    conn->peer, READ_ONCE(conn->ns) ?
+					    "silent for too long" :
+					    "has not attached in time");
 			kbt_conn_end(conn);
 		} else if (kbt_is_stuck(conn)) {
 			kbt_count(kbt, KBT_STAT_STUCK, 1);
@@ -306,6 +308,7 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 			   le32_to_cpu(hello->features) &
 			   KBLK_FEATURE_INVALIDATE;
 	conn->heard = jiffies;
+	conn->patience = msecs_to_jiffies(kbt->params->attach_ms);
 	kbt_copy_host(&conn->host, param->remote_ia_address_ptr);
 	spin_lock_init(&conn->lock);
 	INIT_LIST_HEAD(&conn->idle);
@@ -512,9 +515,9 @@ void kbt_conn_backlog(struct kbt *kbt, DAT_EP_HANDLE ep)
 	if (conn && !kbt_conn_ending(conn)) {
 		pr_info_ratelimited("%s: more than %u requests are waiting, throttled\n",
 				    conn->peer, conn->credits / 2);
-		spin_lock_bh(&conn->lock);
+		spin_lock_irq(&conn->lock);
 		conn->throttled = true;
-		spin_unlock_bh(&conn->lock);
+		spin_unlock_irq(&conn->lock);
 		queue_work(kbt->wq, &conn->recv_work);
 	}
 	mutex_unlock(&kbt->mutex);

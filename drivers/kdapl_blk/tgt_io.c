@@ -39,7 +39,7 @@ struct kbt_io *kbt_io_get(struct kbt_conn *conn)
 {
 	struct kbt_io *io;
 
-	spin_lock_bh(&conn->lock);
+	spin_lock_irq(&conn->lock);
 	io = list_first_entry_or_null(&conn->idle, struct kbt_io, link);
 	if (io) {
 		list_del_init(&io->link);
@@ -47,7 +47,7 @@ struct kbt_io *kbt_io_get(struct kbt_conn *conn)
 		io->stage = KBT_IO_EMPTY;
 		atomic_set(&io->pending, 1);
 	}
-	spin_unlock_bh(&conn->lock);
+	spin_unlock_irq(&conn->lock);
 	return io;
 }
 
@@ -57,12 +57,12 @@ void kbt_io_unget(struct kbt_io *io)
 	struct kbt_conn *conn = io->conn;
 
 	kbt_pool_put(io);
-	spin_lock_bh(&conn->lock);
+	spin_lock_irq(&conn->lock);
 	list_add(&io->link, &conn->idle);
 	conn->idle_count++;
 	if (kbt_conn_ending(conn))
 		wake_up(&conn->all_idle);
-	spin_unlock_bh(&conn->lock);
+	spin_unlock_irq(&conn->lock);
 }
 
 /* The slot has waited for a page, and has one. Any context. */

@@ -101,20 +101,23 @@ enum kblk_status kbt_attach(struct kbt_conn *conn,
 	status = kbt_attach_to(conn, attach->subsystem,
 			       le32_to_cpu(attach->namespace));
 	spin_unlock(&kbt_names);
-	/* Three times as patient as the client has promised to be talkative. */
-	WRITE_ONCE(conn->patience, msecs_to_jiffies(min(ms, 1000000U)) * 3);
-	if (status == KBLK_OK)
+	if (status == KBLK_OK) {
+		WRITE_ONCE(conn->heard, jiffies);
+		/* Three times as patient as the client promises to be talkative. */
+		WRITE_ONCE(conn->patience,
+			   msecs_to_jiffies(min(ms, 1000000U)) * 3);
 		pr_info_ratelimited("%s: %*pE is attached to %*pE, volume %u\n",
 				    conn->peer, (int)strlen(conn->client),
 				    conn->client,
 				    (int)strlen(attach->subsystem),
 				    attach->subsystem, conn->ns->nsid);
-	else
+	} else {
 		pr_warn_ratelimited("%s: %*pE may not attach to %*pE: status %d\n",
 				    conn->peer, (int)strlen(conn->client),
 				    conn->client,
 				    (int)strlen(attach->subsystem),
 				    attach->subsystem, status);
+	}
 	return status;
 }
 

@@ -91,6 +91,7 @@ KBT_NUMBER(srq_size, 8, 65536, 1);
 KBT_NUMBER(srq_per_conn, 0, 1024, 1);
 KBT_NUMBER(srq_max, 8, 65536, 1);
 KBT_NUMBER(srq_low, 0, 65536, 1);
+KBT_NUMBER(attach_ms, 0, 3600 * 1000, 1);
 KBT_NUMBER(penalty_ms, 0, 3600 * 1000, 1);
 KBT_NUMBER(reply_ms, 0, 3600 * 1000, 1);
 KBT_NUMBER(pages, 1, 65536, 1);
@@ -158,6 +159,7 @@ static struct configfs_attribute *kbt_port_attrs[] = {
 	&kbt_port_attr_srq_per_conn,
 	&kbt_port_attr_srq_max,
 	&kbt_port_attr_srq_low,
+	&kbt_port_attr_attach_ms,
 	&kbt_port_attr_penalty_ms,
 	&kbt_port_attr_reply_ms,
 	&kbt_port_attr_pages,
@@ -272,6 +274,7 @@ static const struct kbt_params kbt_defaults = {
 	.srq_size = 256,
 	.srq_per_conn = 4,
 	.srq_max = 8192,
+	.attach_ms = 10000,
 	.penalty_ms = 1000,
 	.reply_ms = 5000,
 	.pages = 256,

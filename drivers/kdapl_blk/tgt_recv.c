@@ -73,7 +73,8 @@ static bool kbt_take(struct kbt_io *io,
 		io->stage = KBT_IO_START;
 		kbt_count(kbt, KBT_STAT_REQUESTS, 1);
 		atomic64_inc(&conn->requests);
-		WRITE_ONCE(conn->heard, jiffies);
+		if (conn->ns)
+			WRITE_ONCE(conn->heard, jiffies);
 		return true;
 	}
 	if (dto->status == DAT_DTO_ERR_FLUSHED)
@@ -96,10 +97,10 @@ static void kbt_caught_up(struct kbt_conn *conn)
 {
 	bool was;
 
-	spin_lock_bh(&conn->lock);
+	spin_lock_irq(&conn->lock);
 	was = conn->throttled;
 	conn->throttled = false;
-	spin_unlock_bh(&conn->lock);
+	spin_unlock_irq(&conn->lock);
 	if (was)
 		kbt_conn_watermarks(conn);
 }
