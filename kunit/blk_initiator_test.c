@@ -530,6 +530,15 @@ static void ini_timeout(struct kunit *test)
 
 /* ---- A target that serves -------------------------------------------------- */
 
+#define READ_MUCH	"dd if=/dev/kdapl0 of=/dev/null bs=64k count=1 "	\
+			"iflag=direct 2>/dev/null"
+#define READ_ONE	"dd if=/dev/kdapl0 of=/dev/null bs=512 count=1 "	\
+			"iflag=direct 2>/dev/null"
+#define WRITE_ONE	"dd if=/dev/zero of=/dev/kdapl0 bs=512 count=1 "	\
+			"oflag=direct conv=notrunc 2>/dev/null"
+#define FLUSH_IT	"dd if=/dev/null of=/dev/kdapl0 count=0 "	\
+			"conv=notrunc,fsync 2>/dev/null"
+
 /* Answer whatever request has arrived: zeroes are read. Returns its opcode. */
 static u8 serve_one(struct kd_side *side, unsigned int n)
 {
@@ -583,17 +592,85 @@ static int serve_command(struct kd_side *side, char *command, u8 opcode)
 	return serve(side, opcode);
 }
 
+/* Run @command, whose first request is waited for and left without an answer. */
+static const struct kblk_request *begin_command(struct kd_side *side,
+						char *command)
+{
+	DAT_EVENT event;
+
+	ini_command = command;
+	reinit_completion(&ini_ended);
+	queue_work(system_long_wq, &ini_command_work);
+	KUNIT_ASSERT_TRUE(side->test, kd_wait_event(side->recv_evd, &event,
+						    KD_TIMEOUT_MS));
+	return side->buf->va + REQUEST_AT + REQUEST_SIZE *
+	       event.event_data.dto_completion_event_data.user_cookie.as_64;
+}
+
+/* The target takes more at once than the adapter can register. */
+static void ini_large_transfers(struct kunit *test)
+{
+	struct kblk_identify identify = good_identify();
+	struct kblk_welcome welcome = good_welcome();
+	struct kd_side *side;
+
+	ini_patience = PATIENT;
+	welcome.max_transfer = cpu_to_le32(SZ_2G);
+	side = welcome_initiator(test, &welcome);
+	attach(side);
+	identify_as(side, &identify);
+	serve(side, 0);
+	KUNIT_ASSERT_EQ(test, 0, ini_error);
+	KUNIT_EXPECT_EQ(test, 0, ini_put("connected", "0"));
+}
+
+/* A reply that does not take back the memory, or takes back something else. */
+static void ini_bad_invalidation(struct kunit *test)
+{
+	struct kblk_identify identify = good_identify();
+	struct kblk_welcome welcome = good_welcome();
+	const struct kblk_request *request;
+	struct kblk_reply reply;
+	struct kd_side *side;
+	DAT_LMR_TRIPLET seg;
+	DAT_RETURN ret;
+	u32 key;
+	int i;
+
+	ini_patience = PATIENT;
+	welcome.features = cpu_to_le32(KBLK_FEATURE_INVALIDATE);
+	for (i = 0; i < 2; i++) {
+		side = welcome_initiator(test, &welcome);
+		attach(side);
+		identify_as(side, &identify);
+		serve(side, 0);
+		KUNIT_ASSERT_EQ(test, 0, ini_error);
+		request = begin_command(side, READ_MUCH);
+		key = le32_to_cpu(request->rmr_context);
+		KUNIT_EXPECT_NE(test, key, 0);
+		reply = good_reply(request, 0);
+		memcpy(side->buf->va + REPLY_AT, &reply, sizeof(reply));
+		seg = kd_seg(side->buf, REPLY_AT, sizeof(reply));
+		ret = dat_ep_post_send_with_invalidate(side->ep, 1, &seg,
+						       kd_cookie(3),
+						       DAT_COMPLETION_DEFAULT_FLAG,
+						       i, key ^ 0x100);
+		KD_EXPECT_OK(test, ret);
+		KUNIT_EXPECT_TRUE_MSG(test,
+				      kd_wait_state(side->ep,
+						    DAT_EP_STATE_DISCONNECTED),
+				      "reply %d", i);
+		flush_work(&ini_command_work);
+		KUNIT_EXPECT_NE(test, ini_status, 0);
+		KUNIT_EXPECT_EQ(test, 0, ini_put("connected", "0"));
+		kd_close(side);
+	}
+}
+
 static bool ini_is_connected(void *unused)
 {
 	return !shell("grep -qx connected " INI_DISK "/state", UMH_WAIT_PROC);
 }
-
-#define WRITE_ONE	"dd if=/dev/zero of=/dev/kdapl0 bs=512 count=1 "	\
-			"oflag=direct conv=notrunc 2>/dev/null"
-#define READ_ONE	"dd if=/dev/kdapl0 of=/dev/null bs=512 count=1 "	\
-			"iflag=direct 2>/dev/null"
-#define FLUSH_IT	"dd if=/dev/null of=/dev/kdapl0 count=0 "	\
-			"conv=notrunc,fsync 2>/dev/null"
 
 /*
  * A target that was started anew has forgotten what was not flushed: then there is
@@ -671,6 +748,8 @@ static struct kunit_case ini_cases[] = {
 	KUNIT_CASE_PARAM(ini_bad_data, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_odd_reply, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_timeout, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_large_transfers, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_bad_invalidation, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_started_anew, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_wire, kd_gen_ia),
 	{}

@@ -58,8 +58,8 @@ enum { KBI_SLOT_BUSY };
  * @flags: KBI_SLOT_BUSY
  * @rq: request of the block layer, NULL for one of our own
  * @id: what was sent as id: round in the upper half, number of the slot below
- * @pending: what must happen before it is finished: the reply comes, and if
- *	memory is bound the Send completes and the memory is no longer bound
+ * @pending: what must happen before it is finished: the reply comes, and if that
+ *	has not taken the memory back an invalidation completes
  * @replied: the reply has come
  * @bound: @lmr is registered, as @rmr_context
  * @inlined: bytes that may come with the reply
@@ -94,7 +94,8 @@ enum kbi_queue_state {
 /*
  * struct kbi_queue - a connection to the target
  * @index: its number
- * @dto_evd: completions of everything posted to @ep
+ * @recv_evd: replies
+ * @req_evd: what else is posted to @ep; see kbi_queue_objects()
  * @conn_evd: events of the connection
  * @ep: NULL if there is none
  * @started: connecting was begun, so an event will say that it has ended
@@ -112,7 +113,8 @@ enum kbi_queue_state {
 struct kbi_queue {
 	struct kbi_disk *disk;
 	unsigned int index;
-	DAT_EVD_HANDLE dto_evd;
+	DAT_EVD_HANDLE recv_evd;
+	DAT_EVD_HANDLE req_evd;
 	DAT_EVD_HANDLE conn_evd;
 	DAT_EP_HANDLE ep;
 	bool started;
@@ -288,7 +290,8 @@ bool kbi_io_credit(struct kbi_queue *queue);
 int kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 		const struct kblk_request *request, u32 inlined);
 blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq);
-void kbi_dto_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
+void kbi_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
+void kbi_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 
 /* ini_admin.c */
 int kbi_attach(struct kbi_queue *queue);

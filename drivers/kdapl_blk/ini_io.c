@@ -6,7 +6,9 @@
  * larger request are shown to the target for as long as it is served: a work
  * request binds the slot's LMR to them, the target's reply takes that back if
  * both devices can, another work request otherwise. Only then is the request
- * finished.
+ * finished. That the Send has completed does not matter: who replies has got the
+ * message, and what the device may still want to send of it again will be thrown
+ * away there.
  *
  * The target is trusted with the data, that is its job, but not with the kernel:
  * a reply that fits no outstanding request ends the connection.
@@ -110,17 +112,10 @@ int kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 	to->magic = cpu_to_le32(KBLK_MAGIC);
 	to->id = cpu_to_le64(slot->id);
 	queue->used = true;
-	atomic_set(&slot->pending, slot->bound ? 2 : 1);
+	atomic_set(&slot->pending, 1);
 	set_bit(KBI_SLOT_BUSY, &slot->flags);
-	/*
-	 * Who replies has got the message. What the device may still want to
-	 * send of it will be thrown away there, so it may change. But only when
-	 * the Send completes it is known that the binding before it has, and
-	 * the LMR can be bound again.
-	 */
 	ret = dat_ep_post_send(queue->ep, inlined ? 2 : 1, segs, cookie,
-			       slot->bound ? DAT_COMPLETION_DEFAULT_FLAG :
-					     DAT_COMPLETION_SUPPRESS_FLAG);
+			       DAT_COMPLETION_SUPPRESS_FLAG);
 	if (ret == DAT_SUCCESS) {
 		kbi_count(queue->disk, KBI_STAT_REQUESTS, 1);
 		return 0;
@@ -280,7 +275,10 @@ blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq)
 		ret = kbi_io_bind(queue, slot, &request);
 		if (ret != DAT_SUCCESS) {
 			atomic_inc(&queue->credits);
-			if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES)
+			/* Or its last binding is still to complete. */
+			if (slot->bound ||
+			    (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES &&
+			     DAT_GET_TYPE(ret) != DAT_INVALID_STATE))
 				kbi_queue_lost(queue, kblk_strerror(ret));
 			return BLK_STS_RESOURCE;
 		}
@@ -329,7 +327,7 @@ static void kbi_credit(struct kbi_queue *queue, unsigned int n)
 		atomic_add(min_t(unsigned int, n, room), &queue->credits);
 }
 
-/* Has the reply taken the memory back? False if it took something else. */
+/* Has the reply taken the memory back? False if it took something else, or nothing. */
 static bool kbi_reply_memory(struct kbi_queue *queue, struct kbi_slot *slot,
 			     const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
@@ -339,6 +337,8 @@ static bool kbi_reply_memory(struct kbi_queue *queue, struct kbi_slot *slot,
 		slot->bound = false;
 		kbi_count(queue->disk, KBI_STAT_INVALIDATED, 1);
 	} else if (slot->bound) {
+		if (queue->invalidate)
+			return false;
 		kbi_io_unbind(queue, slot);
 	}
 	return true;
@@ -380,24 +380,39 @@ static void kbi_received(struct kbi_queue *queue,
 	kbi_slot_put(queue, slot);
 }
 
-/* Something posted has completed. Softirq. */
-void kbi_dto_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
+/* A reply has come, or never will. Softirq. */
+void kbi_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
+		&event->event_data.dto_completion_event_data;
+	struct kbi_queue *queue = data;
+	DAT_EVENT ignored;
+
+	/* The rest is left to whoever takes the connection down. */
+	if (atomic_read(&queue->state) == KBI_QUEUE_DEAD)
+		return;
+	if (dto->status == DAT_DTO_SUCCESS)
+		kbi_received(queue, dto);
+	else if (dto->status != DAT_DTO_ERR_FLUSHED)
+		kbi_queue_lost(queue, "a receive failed");
+	else
+		/* Perhaps a Send was why: kDAPL sees, and its event tells. */
+		while (dat_evd_dequeue(queue->req_evd, &ignored) == DAT_SUCCESS)
+			;
+}
+
+/* We have taken memory back. Softirq; only without remote invalidation. */
+void kbi_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
 		&event->event_data.dto_completion_event_data;
 	struct kbi_queue *queue = data;
 
-	/* The rest is left to whoever takes the connection down. */
-	if (atomic_read(&queue->state) == KBI_QUEUE_DEAD)
+	if (atomic_read(&queue->state) == KBI_QUEUE_DEAD ||
+	    dto->status == DAT_DTO_ERR_FLUSHED)
 		return;
-	/* An event of the connection says why. */
-	if (dto->status == DAT_DTO_ERR_FLUSHED)
-		return;
-	if (dto->status != DAT_DTO_SUCCESS)
-		kbi_queue_lost(queue, "a transfer failed");
-	else if (dto->operation == DAT_DTO_RECEIVE ||
-		 dto->operation == DAT_DTO_RECEIVE_WITH_INVALIDATE)
-		kbi_received(queue, dto);
-	else
+	if (dto->status == DAT_DTO_SUCCESS)
 		kbi_slot_put(queue, &queue->slots[dto->user_cookie.as_64]);
+	else
+		kbi_queue_lost(queue, "a transfer failed");
 }

@@ -60,11 +60,14 @@ void kbi_queue_stop(struct kbi_queue *queue)
 		dat_ep_free(queue->ep);
 		queue->ep = NULL;
 	}
-	if (queue->dto_evd)
-		dat_evd_free(queue->dto_evd);
+	if (queue->recv_evd)
+		dat_evd_free(queue->recv_evd);
+	if (queue->req_evd)
+		dat_evd_free(queue->req_evd);
 	if (queue->conn_evd)
 		dat_evd_free(queue->conn_evd);
-	queue->dto_evd = NULL;
+	queue->recv_evd = NULL;
+	queue->req_evd = NULL;
 	queue->conn_evd = NULL;
 	kbi_slots_free(queue);
 }
@@ -119,10 +122,36 @@ static void kbi_conn_upcall(DAT_PVOID data, const DAT_EVENT *event,
 
 /* ---- Making it ----------------------------------------------------------- */
 
+static DAT_RETURN kbi_queue_evds(struct kbi_queue *queue)
+{
+	DAT_UPCALL_OBJECT recv = { queue, kbi_recv_upcall };
+	DAT_UPCALL_OBJECT req = { queue, kbi_req_upcall };
+	DAT_UPCALL_OBJECT conn = { queue, kbi_conn_upcall };
+	DAT_IA_HANDLE ia = queue->disk->ia;
+	unsigned int n = queue->nslots;
+	DAT_RETURN ret;
+
+	ret = dat_evd_kcreate(ia, n, DAT_UPCALL_SINGLE_INSTANCE, &recv,
+			      DAT_EVD_DTO_FLAG, &queue->recv_evd);
+	if (ret == DAT_SUCCESS)
+		/* Too long ever to overflow, or kDAPL would watch for that. */
+		ret = dat_evd_kcreate(ia, 6 * n, DAT_UPCALL_DISABLE, &req,
+				      DAT_EVD_DTO_FLAG, &queue->req_evd);
+	if (ret == DAT_SUCCESS)
+		ret = dat_evd_kcreate(ia, KBI_CONN_QLEN,
+				      DAT_UPCALL_SINGLE_INSTANCE, &conn,
+				      DAT_EVD_CONNECTION_FLAG,
+				      &queue->conn_evd);
+	return ret;
+}
+
+/*
+ * A Send or a binding that completes is no news: the reply is. So there are no
+ * upcalls for them, nor interrupts, unless we take memory back ourselves, see
+ * kbi_queue_connect(). kDAPL looks at what has completed when it needs to know.
+ */
 static int kbi_queue_objects(struct kbi_queue *queue)
 {
-	DAT_UPCALL_OBJECT dto = { queue, kbi_dto_upcall };
-	DAT_UPCALL_OBJECT conn = { queue, kbi_conn_upcall };
 	struct kbi_disk *disk = queue->disk;
 	unsigned int n = queue->nslots;
 	DAT_EP_ATTR attr = {
@@ -146,18 +175,11 @@ static int kbi_queue_objects(struct kbi_queue *queue)
 	if (ret == DAT_SUCCESS) {
 		attr.max_rdma_read_in = min(attr.max_rdma_read_in,
 					    ia.max_rdma_read_per_ep_in);
-		ret = dat_evd_kcreate(disk->ia, 4 * n,
-				      DAT_UPCALL_SINGLE_INSTANCE, &dto,
-				      DAT_EVD_DTO_FLAG, &queue->dto_evd);
+		ret = kbi_queue_evds(queue);
 	}
 	if (ret == DAT_SUCCESS)
-		ret = dat_evd_kcreate(disk->ia, KBI_CONN_QLEN,
-				      DAT_UPCALL_SINGLE_INSTANCE, &conn,
-				      DAT_EVD_CONNECTION_FLAG,
-				      &queue->conn_evd);
-	if (ret == DAT_SUCCESS)
-		ret = dat_ep_create(disk->ia, disk->pz, queue->dto_evd,
-				    queue->dto_evd, queue->conn_evd, &attr,
+		ret = dat_ep_create(disk->ia, disk->pz, queue->recv_evd,
+				    queue->req_evd, queue->conn_evd, &attr,
 				    &queue->ep);
 	if (ret != DAT_SUCCESS)
 		pr_err("cannot make a connection: %s\n", kblk_strerror(ret));
@@ -240,6 +262,15 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 	err = kbi_welcome_check(queue);
 	if (err)
 		return err;
+	queue->invalidate = !!queue->welcome.features;
+	if (!queue->invalidate) {
+		ret = dat_evd_modify_upcall(queue->req_evd,
+					    DAT_UPCALL_SINGLE_INSTANCE,
+					    DAT_UPCALL_SAME,
+					    DAT_UPCALL_INVOC_ANY);
+		if (ret != DAT_SUCCESS)
+			return kblk_errno(ret);
+	}
 	atomic_set(&queue->credits,
 		   min_t(unsigned int, queue->nslots,
 			 le16_to_cpu(queue->welcome.credits)));

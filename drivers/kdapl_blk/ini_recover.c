@@ -24,7 +24,7 @@
 #include "ini.h"
 
 #define KBI_ASYNC_QLEN		16
-#define KBI_MAX_TRANSFER	(1024 * 1024)
+#define KBI_MAX_TRANSFER	(1024U * 1024)
 
 /* ---- The adapter --------------------------------------------------------- */
 
@@ -131,6 +131,20 @@ static int kbi_check_volume(struct kbi_disk *disk,
 	return 0;
 }
 
+/* Most data of a request: what the target takes, and the adapter can register. */
+static u32 kbi_max_transfer(struct kbi_disk *disk, u32 offered)
+{
+	u32 max = min(rounddown(offered, PAGE_SIZE), KBI_MAX_TRANSFER);
+	DAT_IA_ATTR ia;
+
+	/* It may begin inside a page. */
+	if (dat_ia_query(disk->ia, NULL, DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE,
+			 &ia, DAT_PROVIDER_FIELD_NONE, NULL) == DAT_SUCCESS &&
+	    ia.max_lmr_block_size > PAGE_SIZE)
+		max = min_t(u64, max, ia.max_lmr_block_size - PAGE_SIZE);
+	return max;
+}
+
 static int kbi_bring_up_queue(struct kbi_disk *disk, struct kbi_queue *queue)
 {
 	u32 max;
@@ -139,12 +153,11 @@ static int kbi_bring_up_queue(struct kbi_disk *disk, struct kbi_queue *queue)
 	err = kbi_queue_start(queue);
 	if (err)
 		return err;
-	max = rounddown(le32_to_cpu(queue->welcome.max_transfer), PAGE_SIZE);
+	max = kbi_max_transfer(disk, le32_to_cpu(queue->welcome.max_transfer));
 	if (!disk->gendisk && !queue->index)
-		disk->max_transfer = min_t(u32, max, KBI_MAX_TRANSFER);
+		disk->max_transfer = max;
 	else if (max < disk->max_transfer)
 		return -EPROTO;
-	queue->invalidate = !!queue->welcome.features;
 	err = kbi_slots_alloc_data(queue);
 	return err ?: kbi_attach(queue);
 }
