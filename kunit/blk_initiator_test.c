@@ -534,12 +534,17 @@ static void ini_timeout(struct kunit *test)
 			"iflag=direct 2>/dev/null"
 #define READ_ONE	"dd if=/dev/kdapl0 of=/dev/null bs=512 count=1 "	\
 			"iflag=direct 2>/dev/null"
+#define READ_ALL	"dd if=/dev/kdapl0 of=/dev/null bs=1M count=1 "	\
+			"iflag=direct 2>/dev/null"
 #define WRITE_ONE	"dd if=/dev/zero of=/dev/kdapl0 bs=512 count=1 "	\
 			"oflag=direct conv=notrunc 2>/dev/null"
 #define FLUSH_IT	"dd if=/dev/null of=/dev/kdapl0 count=0 "	\
 			"conv=notrunc,fsync 2>/dev/null"
 
-/* Answer whatever request has arrived: zeroes are read. Returns its opcode. */
+/*
+ * Answer whatever request has arrived: zeroes are read, or whatever was in the
+ * memory. Returns its opcode.
+ */
 static u8 serve_one(struct kd_side *side, unsigned int n)
 {
 	const struct kblk_request *request = side->buf->va + REQUEST_AT +
@@ -548,7 +553,7 @@ static u8 serve_one(struct kd_side *side, unsigned int n)
 	u8 opcode = request->opcode;
 	struct kblk_reply reply;
 
-	if (opcode != KBLK_OP_READ)
+	if (opcode != KBLK_OP_READ || !(request->flags & KBLK_INLINED))
 		length = 0;
 	reply = good_reply(request, length);
 	kd_recv(side, REQUEST_AT + n * REQUEST_SIZE, REQUEST_SIZE, n);
@@ -598,16 +603,17 @@ static const struct kblk_request *begin_command(struct kd_side *side,
 {
 	DAT_EVENT event;
 
-	ini_command = command;
-	reinit_completion(&ini_ended);
-	queue_work(system_long_wq, &ini_command_work);
+	start_command(command);
 	KUNIT_ASSERT_TRUE(side->test, kd_wait_event(side->recv_evd, &event,
 						    KD_TIMEOUT_MS));
 	return side->buf->va + REQUEST_AT + REQUEST_SIZE *
 	       event.event_data.dto_completion_event_data.user_cookie.as_64;
 }
 
-/* The target takes more at once than the adapter can register. */
+/*
+ * The target takes more at once than the adapter can register; and it leaves it to
+ * the initiator to take its memory back.
+ */
 static void ini_large_transfers(struct kunit *test)
 {
 	struct kblk_identify identify = good_identify();
@@ -621,6 +627,11 @@ static void ini_large_transfers(struct kunit *test)
 	identify_as(side, &identify);
 	serve(side, 0);
 	KUNIT_ASSERT_EQ(test, 0, ini_error);
+	KUNIT_EXPECT_NE(test, serve_command(side, READ_ALL, KBLK_OP_READ), 0);
+	KUNIT_EXPECT_EQ(test, ini_status, 0);
+	/* Every binding was undone, so each can be used again. */
+	KUNIT_EXPECT_NE(test, serve_command(side, READ_ALL, KBLK_OP_READ), 0);
+	KUNIT_EXPECT_EQ(test, ini_status, 0);
 	KUNIT_EXPECT_EQ(test, 0, ini_put("connected", "0"));
 }
 
