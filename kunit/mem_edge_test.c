@@ -237,6 +237,22 @@ static bool freed(void *lmr)
 	return dat_lmr_free(lmr) == DAT_SUCCESS;
 }
 
+static void bind_and_unbind(struct mem_pair *c, DAT_RMR_HANDLE rmr,
+			    struct kd_buf *buf)
+{
+	DAT_LMR_TRIPLET part = kd_seg(buf, 0, PART);
+	DAT_RMR_CONTEXT context;
+
+	KD_ASSERT_OK(c->test, dat_rmr_bind(rmr, buf->lmr, &part, REMOTE, 0,
+					   c->a->ep, kd_cookie(1),
+					   DAT_COMPLETION_SUPPRESS_FLAG,
+					   &context));
+	part.segment_length = 0;
+	KD_ASSERT_OK(c->test, dat_rmr_bind(rmr, NULL, &part, 0, 0, c->a->ep,
+					   kd_cookie(1),
+					   DAT_COMPLETION_SUPPRESS_FLAG, NULL));
+}
+
 /* Nobody polls the EVD, so dat_lmr_free() has to. */
 static void L3_free_after_suppressed(struct kunit *test)
 {
@@ -244,11 +260,9 @@ static void L3_free_after_suppressed(struct kunit *test)
 	struct kd_pair pair = kd_make_pair(test, &opts);
 	struct mem_pair c = { test, pair.a, pair.p };
 	struct kd_buf *buf = kd_buf_alloc(c.a, PART);
-	DAT_LMR_TRIPLET part = kd_seg(buf, 0, PART);
 	u8 *mem = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
 	DAT_LMR_HANDLE lmr = make_fmr(&c);
 	DAT_RMR_HANDLE rmr = make_rmr(&c);
-	DAT_RMR_CONTEXT context;
 	DAT_PADDR page;
 
 	KUNIT_ASSERT_NOT_NULL(test, mem);
@@ -260,14 +274,33 @@ static void L3_free_after_suppressed(struct kunit *test)
 					      DAT_COMPLETION_SUPPRESS_FLAG));
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(freed, lmr, KD_TIMEOUT_MS));
 
-	KD_ASSERT_OK(test, dat_rmr_bind(rmr, buf->lmr, &part, REMOTE, 0,
-					c.a->ep, kd_cookie(1),
-					DAT_COMPLETION_SUPPRESS_FLAG,
-					&context));
-	part.segment_length = 0;
-	KD_ASSERT_OK(test, dat_rmr_bind(rmr, NULL, &part, 0, 0, c.a->ep,
-					kd_cookie(1),
-					DAT_COMPLETION_SUPPRESS_FLAG, NULL));
+	bind_and_unbind(&c, rmr, buf);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(freed, buf->lmr, KD_TIMEOUT_MS));
+}
+
+/* RMRs over one LMR, each unbound on an Endpoint with an EVD of its own. */
+static void L3_free_after_suppressed_elsewhere(struct kunit *test)
+{
+	struct kd_opts opts = { .polled = true };
+	struct kd_pair pair = kd_make_pair(test, &opts);
+	struct mem_pair c = { test, pair.a, pair.p };
+	struct kd_buf *buf = kd_buf_alloc(c.a, PART);
+	DAT_RMR_HANDLE rmr[3];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rmr); i++)
+		rmr[i] = make_rmr(&c);
+	for (i = 0; i < ARRAY_SIZE(rmr); i++) {
+		if (i) {
+			c.a->req_evd = kd_evd(c.a, DAT_EVD_DTO_FLAG |
+					      DAT_EVD_RMR_BIND_FLAG, 64,
+					      DAT_UPCALL_DISABLE);
+			c.a->ep = kd_ep(c.a, NULL);
+			c.p->ep = kd_ep(c.p, NULL);
+		}
+		kd_connect_pair(c.a, c.p);
+		bind_and_unbind(&c, rmr[i], buf);
+	}
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(freed, buf->lmr, KD_TIMEOUT_MS));
 }
 
@@ -281,6 +314,7 @@ static struct kunit_case mem_edge_cases[] = {
 	KUNIT_CASE_PARAM(L3_fmr_refused_changes_nothing, kd_gen_ia),
 	KUNIT_CASE_PARAM(L3_fmr_large_pages, kd_gen_ia),
 	KUNIT_CASE_PARAM(L3_free_after_suppressed, kd_gen_ia),
+	KUNIT_CASE_PARAM(L3_free_after_suppressed_elsewhere, kd_gen_ia),
 	{}
 };
 

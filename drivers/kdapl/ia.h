@@ -108,6 +108,7 @@ int kdapl_ia_local_addr(struct kdapl_ia *ia, const struct sockaddr *peer,
 void kdapl_evd_lend(struct kdapl_evd *evd, int delta);
 void kdapl_ia_stop(struct kdapl_ia *ia, u8 pass);
 void kdapl_ia_strip(struct kdapl_ia *ia);
+void kdapl_ia_look(struct kdapl_ia *ia);
 DAT_COUNT kdapl_max_private_data(struct kdapl_ia *ia);
 u32 kdapl_max_lmr_block(struct kdapl_ia *ia);
 struct kdapl_evd *kdapl_ia_null_evd(struct kdapl_ia *ia);

@@ -38,6 +38,18 @@ static struct kdapl_obj *kdapl_ia_nth(struct kdapl_ia *ia, u8 type, int n)
 	return found;
 }
 
+/* See what all requests on the IA have come to. */
+void kdapl_ia_look(struct kdapl_ia *ia)
+{
+	struct kdapl_obj *obj;
+	int n;
+
+	for (n = 0; (obj = kdapl_ia_nth(ia, DAT_HANDLE_TYPE_EVD, n)); n++) {
+		kdapl_cq_look(container_of(obj, struct kdapl_evd, obj));
+		kdapl_obj_put(obj);
+	}
+}
+
 static bool kdapl_ia_in_use(struct kdapl_ia *ia)
 {
 	struct kdapl_obj *obj;

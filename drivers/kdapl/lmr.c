@@ -418,10 +418,11 @@ static bool kdapl_lmr_retire(struct kdapl_lmr *lmr)
 {
 	if (kdapl_obj_retire(&lmr->obj))
 		return true;
-	/* Requests without an event end unnoticed; look for them. */
-	rcu_read_lock();
-	kdapl_look_at_ep(READ_ONCE(lmr->ep_handle));
-	rcu_read_unlock();
+	/*
+	 * Requests without an event end unnoticed; look for them. Those of RMRs
+	 * over this LMR may be on any Endpoint.
+	 */
+	kdapl_ia_look(lmr->obj.ia);
 	return kdapl_obj_retire(&lmr->obj);
 }
 
