@@ -234,11 +234,14 @@ DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
 				DAT_RESOURCE_MEMORY);
 	} else {
 		spin_lock_irqsave(&evd->lock, flags);
-		if (evd->count > evd_min_qlen)
+		if (evd->count > evd_min_qlen) {
 			ret = DAT_ERROR(DAT_INVALID_STATE,
 					DAT_NO_SUBTYPE);
-		else
+		} else {
+			/* The next overflow is another one. */
 			evd->qlen = evd_min_qlen;
+			evd->overflowed = false;
+		}
 		spin_unlock_irqrestore(&evd->lock, flags);
 	}
 	mutex_unlock(&evd->mutex);

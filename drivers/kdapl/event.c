@@ -260,10 +260,12 @@ bool kdapl_evd_reap(struct kdapl_evd *evd, DAT_EVENT *event, bool *more,
 	/*
 	 * An armed watermark wants to know of arrivals however many events wait.
 	 * Nor does it end the dispatcher's search that some wait which cause no
-	 * upcall, or that with NORIFY the list stays full.
+	 * upcall, or that with NORIFY the list stays full; and of the last of a
+	 * batch it says whether there is more.
 	 */
 	if (list_empty(&evd->events) || unlikely(evd->watchers) ||
-	    (call && (!evd->wake || evd->policy == DAT_UPCALL_NORIFY)))
+	    (call && (!evd->wake || evd->policy == DAT_UPCALL_NORIFY ||
+		      (!evd->dry && list_is_singular(&evd->events)))))
 		evd->dry = kdapl_cq_poll(evd, &later) < KDAPL_POLL_BATCH;
 	found = call ? kdapl_evd_callable(evd, call) :
 		       !list_empty(&evd->events);

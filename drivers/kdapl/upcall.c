@@ -336,6 +336,8 @@ DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 	}
 	/* INVOC_NEW: what is queued waits for the next arrival. */
 	evd->wake = upcall_flag == DAT_UPCALL_INVOC_ANY;
+	if (!evd->wake)
+		evd->rang = false;
 	spin_unlock_irqrestore(&evd->lock, flags);
 
 	if (teardown)
