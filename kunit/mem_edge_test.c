@@ -304,7 +304,76 @@ static void L3_free_after_suppressed_elsewhere(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(freed, buf->lmr, KD_TIMEOUT_MS));
 }
 
+/* A bind that the Endpoint refuses leaves the window as it was. */
+static void L4_unbind_after_refused_bind(struct kunit *test)
+{
+	struct mem_pair c = mem_make_pair(test, NULL);
+	DAT_LMR_TRIPLET part = kd_seg(c.a->buf, 0, PART);
+	DAT_EP_HANDLE idle = kd_ep(c.a, NULL);
+	DAT_RMR_HANDLE rmr = make_rmr(&c);
+	DAT_RMR_CONTEXT context = 0;
+
+	unbind_ok(&c, rmr);
+	KD_EXPECT_RET(test, DAT_INVALID_STATE,
+		      dat_rmr_bind(rmr, c.a->buf->lmr, &part, REMOTE, 0, idle,
+				   kd_cookie(1), 0, &context));
+	unbind_ok(&c, rmr);
+	KUNIT_EXPECT_EQ(test, (u32)kd_state(c.a), (u32)DAT_EP_STATE_CONNECTED);
+}
+
+#define REQUESTS	90
+#define REBINDS		61
+
+/*
+ * A rebind is two requests to the device. With many of them, others must not
+ * find its queue full: what does not fit is refused.
+ */
+static void L4_rebinds_and_sends(struct kunit *test)
+{
+	DAT_RMR_HANDLE *rmr = kunit_kcalloc(test, REBINDS, sizeof(*rmr),
+					    GFP_KERNEL);
+	DAT_EP_ATTR attr = kd_ep_attr();
+	DAT_RMR_CONTEXT context;
+	DAT_LMR_TRIPLET seg;
+	struct mem_pair c;
+	int i, posted = 0;
+	DAT_EVENT event;
+
+	KUNIT_ASSERT_NOT_NULL(test, rmr);
+	attr.max_request_dtos = REQUESTS;
+	c = mem_make_pair(test, &attr);
+	for (i = 0; i < REBINDS; i++) {
+		rmr[i] = make_rmr(&c);
+		bind_ok(&c, rmr[i], i % 15 * PART, REMOTE, DAT_VA_TYPE_VA);
+	}
+	for (i = 0; i < REQUESTS - REBINDS; i++)
+		kd_recv(c.p, 0, 64, i);
+	seg = kd_seg(c.a->buf, 0, 64);
+	for (i = 0; i < REBINDS; i++)
+		posted += bind(&c, rmr[i], (i + 1) % 15 * PART, PART, REMOTE,
+			       DAT_VA_TYPE_VA, &context) == DAT_SUCCESS;
+	KUNIT_EXPECT_GT(test, posted, 0);
+	for (i = 0; i < REQUESTS - REBINDS; i++)
+		posted += dat_ep_post_send(c.a->ep, 1, &seg, kd_cookie(i),
+					   0) == DAT_SUCCESS;
+	while (posted--) {
+		KUNIT_ASSERT_TRUE(test, kd_wait_event(c.a->req_evd, &event,
+						      KD_TIMEOUT_MS));
+		if (event.event_number == DAT_DTO_COMPLETION_EVENT)
+			KUNIT_EXPECT_EQ(test, (u32)event.event_data
+					.dto_completion_event_data.status,
+					(u32)DAT_DTO_SUCCESS);
+		else
+			KUNIT_EXPECT_EQ(test, (u32)event.event_data
+					.rmr_completion_event_data.status,
+					(u32)DAT_DTO_SUCCESS);
+	}
+	KUNIT_EXPECT_EQ(test, (u32)kd_state(c.a), (u32)DAT_EP_STATE_CONNECTED);
+}
+
 static struct kunit_case mem_edge_cases[] = {
+	KUNIT_CASE_PARAM(L4_unbind_after_refused_bind, kd_gen_ia),
+	KUNIT_CASE_PARAM(L4_rebinds_and_sends, kd_gen_ia),
 	KUNIT_CASE_PARAM(L5_read_to_local_write, kd_gen_ia),
 	KUNIT_CASE_PARAM(L5_read_to_rmr_size, kd_gen_ia),
 	KUNIT_CASE_PARAM(L4_rights_of_the_owner, kd_gen_ia),

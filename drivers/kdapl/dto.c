@@ -148,11 +148,18 @@ static void kdapl_sq_submit(struct kdapl_ep *ep, struct kdapl_wr *entry,
 		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* The device's queue is longer than ours, but may not have room for all. */
-static bool kdapl_room_for_two(struct kdapl_ring *sq)
+/*
+ * The device's queue is longer than ours, but may not have room for as many
+ * requests of two as there could be.
+ */
+static bool kdapl_sq_room(struct kdapl_ring *sq, bool twice)
 {
-	return !sq->qp || sq->head - READ_ONCE(sq->tail) +
-			  atomic_read(&sq->twice) + 2 <= sq->depth;
+	int extra = atomic_read(&sq->twice);
+
+	if (likely(!extra && !twice))
+		return true;
+	return !sq->qp || sq->head - READ_ONCE(sq->tail) + extra + 1 + twice <=
+			  sq->depth;
 }
 
 /* May a request, or one that is two, be posted now? Under sq.lock. */
@@ -164,7 +171,7 @@ static DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool twice)
 		     state != DAT_EP_STATE_DISCONNECTED))
 		return kdapl_ep_state_error(state);
 	if (unlikely(kdapl_ring_full(&ep->sq) ||
-		     (twice && !kdapl_room_for_two(&ep->sq))))
+		     !kdapl_sq_room(&ep->sq, twice)))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY);
 	return DAT_SUCCESS;

@@ -12,7 +12,7 @@
 #include "trace.h"
 
 /* Rebinds that may be on their way besides max_request_dtos requests. */
-#define KDAPL_REBINDS 32
+#define KDAPL_REBINDS 64
 
 static void kdapl_qp_event(struct ib_event *event, void *context)
 {

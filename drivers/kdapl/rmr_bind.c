@@ -139,9 +139,6 @@ static DAT_RETURN kdapl_rmr_post(struct kdapl_rmr *rmr,
 	spin_lock_irqsave(&rmr->lock, flags);
 	rmr->reqs[rmr->nreqs] = req;
 	kdapl_rmr_count(rmr, req, 1);
-	/* dat_lmr_free() looks there for the end. */
-	if (req.closes && req.closes->lmr)
-		WRITE_ONCE(req.closes->lmr->ep_handle, spec->ep->obj.handle);
 	spin_unlock_irqrestore(&rmr->lock, flags);
 
 	ret = kdapl_post_sq(spec->ep, wr, spec->cookie, DAT_DTO_BIND_MW,
@@ -177,7 +174,7 @@ static int kdapl_window_load(struct kdapl_rmr *rmr, struct kdapl_window *win,
 	return 0;
 }
 
-/* It was never opened. */
+/* It was never opened, and the device has not heard of its new key. */
 static void kdapl_window_unload(struct kdapl_rmr *rmr, struct kdapl_window *win)
 {
 	struct kdapl_lmr *lmr = NULL;
@@ -185,6 +182,8 @@ static void kdapl_window_unload(struct kdapl_rmr *rmr, struct kdapl_window *win)
 
 	spin_lock_irqsave(&rmr->lock, flags);
 	swap(lmr, win->lmr);
+	if (win->mr)
+		ib_update_fast_reg_key(win->mr, win->mr->rkey - 1);
 	spin_unlock_irqrestore(&rmr->lock, flags);
 	if (lmr)
 		kdapl_obj_drop(&lmr->obj);
