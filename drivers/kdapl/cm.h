@@ -29,6 +29,7 @@ struct kdapl_conn {
 	bool passive;
 	bool given_up;			/* ended before data could flow */
 	bool rts;			/* data may flow */
+	bool dialled;			/* iWARP: the QP may receive already */
 	bool stopped;			/* the QP is gone; ep->lock */
 	DAT_EVENT_NUMBER end;
 	struct mutex mutex;		/* setting up vs. taking down */

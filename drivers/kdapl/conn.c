@@ -81,7 +81,7 @@ void kdapl_conn_linger(struct kdapl_ep *ep)
 
 	spin_lock_irqsave(&ep->lock, flags);
 	conn = ep->conn;
-	if (conn && conn->end && conn->rts && !conn->stopped) {
+	if (conn && conn->end && (conn->rts || conn->dialled) && !conn->stopped) {
 		ep->lingering = true;
 		atomic_inc(&ep->obj.ia->lingering);
 	}
@@ -371,6 +371,8 @@ static int kdapl_conn_advance(struct kdapl_conn *conn, struct rdma_cm_id *id,
 			-EHOSTUNREACH : 0;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		kdapl_conn_params(conn->ep, &param, conn->pd, conn->pd_len);
+		/* The driver gets the answer, and data, before we do. */
+		WRITE_ONCE(conn->dialled, conn->ep->obj.ia->iwarp);
 		return rdma_connect_locked(id, &param);
 	default:
 		kdapl_conn_private_data(&conn->established,

@@ -363,6 +363,9 @@ static void kdapl_disconnect_gracefully(struct kdapl_ep *ep)
 		kdapl_ep_watch_drain(ep, true);
 		kdapl_cq_look(ep->req_evd);
 		idle = READ_ONCE(ep->sq.head) == READ_ONCE(ep->sq.done);
+		/* It may have ended before it could be told to cease. */
+		if (READ_ONCE(ep->state) != DAT_EP_STATE_DISCONNECT_PENDING)
+			kdapl_ep_watch_drain(ep, false);
 	}
 	if (idle)
 		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);

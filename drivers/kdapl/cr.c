@@ -535,10 +535,15 @@ out:
 	return moved;
 }
 
+/* Under sp->mutex. */
 static DAT_RETURN kdapl_handoff(struct kdapl_cr *cr, struct kdapl_sp *sp)
 {
-	struct kdapl_cr *to = kdapl_cr_alloc(sp);
+	struct kdapl_cr *to;
 
+	/* Freed meanwhile: nobody would hear of the request. */
+	if (!sp->nids)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	to = kdapl_cr_alloc(sp);
 	if (!to)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY);
@@ -572,7 +577,9 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	} else if (kdapl_hca_enter(hca)) {
 		/* Removal must not find the new request before it is whole. */
+		mutex_lock(&sp->mutex);
 		ret = kdapl_handoff(cr, sp);
+		mutex_unlock(&sp->mutex);
 		kdapl_hca_leave(hca);
 	} else if (READ_ONCE(cr->dead)) {
 		ret = kdapl_cr_void(cr);
