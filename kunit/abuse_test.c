@@ -171,7 +171,12 @@ static void W3_flood_unguarded(struct kunit *test)
 	flood_run(test, f);
 	kunit_info(test, "no watermark: honest %u of %u within %u ms\n",
 		   f->done, FLOOD_MESSAGES, FLOOD_PATIENCE);
-	KUNIT_EXPECT_LT(test, f->done, FLOOD_MESSAGES);
+	/*
+	 * iWARP has nothing like RNR: who is the first to find no buffer loses
+	 * the connection, and that may be the one who has taken them all.
+	 */
+	if (!kd_is_iwarp(f->b->in) || !f->broken)
+		KUNIT_EXPECT_LT(test, f->done, FLOOD_MESSAGES);
 }
 
 /* ---- Death in the middle of a message ------------------------------------ */
@@ -245,7 +250,7 @@ struct mid_bench {
 	struct kd_buf *to[MID_BUFFERS];
 	struct kd_buf *from;
 	struct rx_link *victim;
-	u32 lost;
+	u32 lost, flushed;	/* buffers of messages that were cut off */
 };
 
 static void mid_post(struct mid_bench *m, u64 cookie)
@@ -280,6 +285,9 @@ static u32 mid_repost(struct mid_bench *m)
 	u32 n = 0;
 
 	while (dat_evd_dequeue(m->b->in->recv_evd, &event) == DAT_SUCCESS) {
+		if (event.event_data.dto_completion_event_data.status !=
+		    DAT_DTO_SUCCESS)
+			m->flushed++;
 		mid_post(m, event.event_data.dto_completion_event_data
 				 .user_cookie.as_64);
 		n++;
@@ -342,11 +350,14 @@ static void mid_expect_all(struct mid_bench *m, struct rx_link *link)
 
 static void mid_report(struct mid_bench *m, int rounds)
 {
-	kunit_info(m->b->test, "%u of %d messages died with their buffer\n",
-		   m->lost, rounds);
-	/* If rxe never forgets one, this test tests nothing. */
+	kunit_info(m->b->test, "%u of %d messages died with their buffer, of %u it came back\n",
+		   m->lost, rounds, m->flushed);
+	/*
+	 * If rxe is never cut off within a message, this test tests nothing.
+	 * It forgets the buffer then, that of Linux 6.1 flushes it.
+	 */
 	if (!kd_is_iwarp(m->b->in))
-		KUNIT_EXPECT_GT(m->b->test, m->lost, 0);
+		KUNIT_EXPECT_GT(m->b->test, m->lost + m->flushed, 0);
 }
 
 /* A hundred times; siw never forgets a buffer and takes long to give up. */
