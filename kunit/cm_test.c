@@ -249,13 +249,14 @@ static void N5_peer_gave_up(struct kunit *test)
 	struct kd_side *a = pair.a, *p = pair.p;
 	u16 port = kd_port(), elsewhere = kd_port();
 	DAT_CR_HANDLE cr;
+	DAT_RETURN ret;
 	int i;
 
 	if (kd_is_iwarp(a))
 		kunit_skip(test, "siw does not tell before there is an answer");
 	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
 	kd_psp(p, elsewhere, DAT_PSP_CONSUMER_FLAG);
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 6; i++) {
 		kd_connect_start(a, p, port);
 		cr = kd_expect_cr(p);
 		KD_ASSERT_OK(test, dat_ep_free(a->ep));
@@ -263,20 +264,26 @@ static void N5_peer_gave_up(struct kunit *test)
 						      KD_TIMEOUT_MS));
 		switch (i) {
 		case 0:
-			KD_EXPECT_RET(test, DAT_INVALID_HANDLE,
-				      dat_cr_accept(cr, p->ep, 0, NULL));
+			ret = dat_cr_accept(cr, p->ep, 0, NULL);
 			break;
 		case 1:
-			KD_EXPECT_RET(test, DAT_INVALID_HANDLE,
-				      dat_cr_reject(cr, 0, NULL));
+			ret = dat_cr_reject(cr, 0, NULL);
 			break;
 		case 2:
-			KD_EXPECT_RET(test, DAT_INVALID_HANDLE,
-				      dat_cr_handoff(cr, elsewhere));
+			ret = dat_cr_handoff(cr, elsewhere);
+			break;
+		/* Whatever else is wrong. */
+		case 3:
+			ret = dat_cr_accept(cr, p->ep, -1, NULL);
+			break;
+		case 4:
+			ret = dat_cr_reject(cr, -1, NULL);
 			break;
 		default:
-			break;
+			ret = dat_cr_handoff(cr, 0);
 		}
+		KUNIT_EXPECT_EQ_MSG(test, (u32)DAT_GET_TYPE(ret),
+				    (u32)DAT_INVALID_HANDLE, "answer %d", i);
 		KUNIT_EXPECT_EQ(test, (int)kd_state(p),
 				(int)DAT_EP_STATE_UNCONNECTED);
 		a->ep = kd_ep(a, NULL);

@@ -485,13 +485,10 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	ret = kdapl_check_private_data(cr->obj.ia, private_data_size,
 				       private_data, DAT_INVALID_ARG2);
-	if (ret != DAT_SUCCESS) {
-		kdapl_obj_put(&cr->obj);
-		return ret;
-	}
-	if (!kdapl_cr_claim(cr)) {
+	if (READ_ONCE(cr->dead) ||
+	    (ret == DAT_SUCCESS && !kdapl_cr_claim(cr))) {
 		ret = kdapl_cr_void(cr);
-	} else {
+	} else if (ret == DAT_SUCCESS) {
 		rdma_reject(cr->id, private_data, private_data_size,
 			    IB_CM_REJ_CONSUMER_DEFINED);
 		kdapl_cr_destroy_id(cr);
@@ -573,7 +570,9 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	sp = kdapl_sp_find(cr->obj.ia, handoff);
 	hca = cr->obj.ia->hca;
-	if (!sp || sp == cr->sp) {
+	if (READ_ONCE(cr->dead)) {
+		ret = kdapl_cr_void(cr);
+	} else if (!sp || sp == cr->sp) {
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	} else if (kdapl_hca_enter(hca)) {
 		/* Removal must not find the new request before it is whole. */
