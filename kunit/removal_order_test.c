@@ -7,21 +7,6 @@
 #include <rdma/iw_cm.h>
 #include "random/plug.h"
 
-static void expect_broken(struct kd_side *s)
-{
-	DAT_EVENT event;
-
-	kd_expect_event(s->test, s->conn_evd, DAT_CONNECTION_EVENT_BROKEN,
-			&event);
-	KUNIT_EXPECT_PTR_EQ(s->test, s->ep,
-			    event.event_data.connect_event_data.ep_handle);
-	KUNIT_EXPECT_EQ(s->test, 0,
-			event.event_data.connect_event_data.private_data_size);
-	KUNIT_EXPECT_EQ(s->test, 0, kd_drain(s->conn_evd));
-	KUNIT_EXPECT_EQ(s->test, (u32)kd_state(s),
-			(u32)DAT_EP_STATE_DISCONNECTED);
-}
-
 /* A device that is held up while it leaves: iWARP lets us wait in between. */
 static struct {
 	int (*destroy_listen)(struct iw_cm_id *id);

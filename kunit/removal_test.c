@@ -26,21 +26,6 @@ static void expect_catastrophe(struct kd_side *s)
 	KUNIT_EXPECT_EQ(s->test, 0, kd_drain(s->async_evd));
 }
 
-static void expect_broken(struct kd_side *s)
-{
-	DAT_EVENT event;
-
-	kd_expect_event(s->test, s->conn_evd, DAT_CONNECTION_EVENT_BROKEN,
-			&event);
-	KUNIT_EXPECT_PTR_EQ(s->test, s->ep,
-			    event.event_data.connect_event_data.ep_handle);
-	KUNIT_EXPECT_EQ(s->test, 0,
-			event.event_data.connect_event_data.private_data_size);
-	KUNIT_EXPECT_EQ(s->test, 0, kd_drain(s->conn_evd));
-	KUNIT_EXPECT_EQ(s->test, (u32)kd_state(s),
-			(u32)DAT_EP_STATE_DISCONNECTED);
-}
-
 static void expect_srq_state(struct kd_side *s, DAT_SRQ_STATE state)
 {
 	DAT_SRQ_PARAM param;

@@ -98,6 +98,21 @@ static void unplug(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, is_listed(d->ia));
 }
 
+static void expect_broken(struct kd_side *s)
+{
+	DAT_EVENT event;
+
+	kd_expect_event(s->test, s->conn_evd, DAT_CONNECTION_EVENT_BROKEN,
+			&event);
+	KUNIT_EXPECT_PTR_EQ(s->test, s->ep,
+			    event.event_data.connect_event_data.ep_handle);
+	KUNIT_EXPECT_EQ(s->test, 0,
+			event.event_data.connect_event_data.private_data_size);
+	KUNIT_EXPECT_EQ(s->test, 0, kd_drain(s->conn_evd));
+	KUNIT_EXPECT_EQ(s->test, (u32)kd_state(s),
+			(u32)DAT_EP_STATE_DISCONNECTED);
+}
+
 /* A side on the device, which is there again after the case. */
 static struct kd_side *open_device(struct kunit *test)
 {
