@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What connections ask of the device and what it can do to them (contract N3, I4).
- * The calls of the driver are replaced for the time of a case.
+ * What connections ask of the device and what it can do to them (contract N3, I4);
+ * what they agree on. The calls of the driver are replaced for the time of a case.
  */
 #include <linux/module.h>
 #include <rdma/ib_mad.h>
@@ -233,10 +233,11 @@ static bool rtu_is_kept(void *data)
 
 #define EARLY 8
 
-static void N3_data_before_established(struct kunit *test)
+/* The connection is made but for the last message, and data comes. */
+static struct ib_device *come_early(struct kd_pair *pair)
 {
-	struct kd_pair pair = kd_make_pair(test, NULL);
-	struct kd_side *a = pair.a, *p = pair.p;
+	struct kd_side *a = pair->a, *p = pair->p;
+	struct kunit *test = a->test;
 	struct ib_device *dev;
 	u16 port = kd_port();
 	DAT_COUNT n, span;
@@ -270,14 +271,72 @@ static void N3_data_before_established(struct kunit *test)
 	kd_expect_no_event(test, p->conn_evd);
 	KD_EXPECT_OK(test, dat_ep_recv_query(p->ep, &n, &span));
 	KUNIT_EXPECT_EQ(test, n, EARLY + 2);
+	return dev;
+}
 
-	kunit_release_action(test, rtu_release, dev);
+static void N3_data_before_established(struct kunit *test)
+{
+	struct kd_pair pair = kd_make_pair(test, NULL);
+	struct kd_side *p = pair.p;
+	int i;
+
+	kunit_release_action(test, rtu_release, come_early(&pair));
 	kd_expect_event(test, p->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
 			NULL);
 	for (i = 0; i < EARLY; i++)
 		kd_expect_dto(test, p->recv_evd, i, DAT_DTO_SUCCESS, NULL);
-	kd_disconnect(a, p);
+	kd_disconnect(pair.a, p);
 	kd_expect_dto(test, p->recv_evd, EARLY, DAT_DTO_ERR_FLUSHED, NULL);
+}
+
+/* What came on a connection that was never established was not received. */
+static void N3_data_and_never_established(struct kunit *test)
+{
+	struct kd_pair pair = kd_make_pair(test, NULL);
+	struct kd_side *p = pair.p;
+	DAT_EVENT event;
+	int i;
+
+	come_early(&pair);
+	KD_EXPECT_OK(test, dat_ep_disconnect(p->ep, DAT_CLOSE_ABRUPT_FLAG));
+	for (i = 0; i < EARLY + 2; i++) {
+		kd_expect_dto(test, p->recv_evd, i, DAT_DTO_ERR_FLUSHED, &event);
+		KUNIT_EXPECT_EQ(test, 0, event.event_data
+				.dto_completion_event_data.transfered_length);
+	}
+	kd_expect_event(test, p->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
+			NULL);
+}
+
+/*
+ * A Read that the peer will not answer is refused; on rxe it would never end. An
+ * iWARP device tells only the passive side. Without a connection it is flushed.
+ */
+static void no_reads_where_none_are_answered(struct kunit *test)
+{
+	struct kd_pair c = kd_make_pair(test, NULL);
+	DAT_RMR_TRIPLET remote = kd_remote(c.p->buf, 0, 64);
+	DAT_LMR_TRIPLET seg = kd_seg(c.a->buf, 0, 64);
+	DAT_EP_ATTR attr = kd_ep_attr();
+
+	attr.max_rdma_read_in = 0;
+	c.p->ep = kd_ep(c.p, &attr);
+	if (kd_is_iwarp(c.a))
+		kd_connect_pair(c.p, c.a);
+	else
+		kd_connect_pair(c.a, c.p);
+	KUNIT_EXPECT_EQ(test,
+			dat_ep_post_rdma_read(c.a->ep, 1, &seg, kd_cookie(1),
+					      &remote, 0),
+			DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				  DAT_RESOURCE_CREDITS));
+	KD_EXPECT_OK(test, dat_ep_disconnect(c.a->ep,
+					     DAT_CLOSE_GRACEFUL_FLAG));
+	kd_expect_event(test, c.a->conn_evd,
+			DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
+	KD_EXPECT_OK(test, dat_ep_post_rdma_read(c.a->ep, 1, &seg, kd_cookie(2),
+						 &remote, 0));
+	kd_expect_dto(test, c.a->req_evd, 2, DAT_DTO_ERR_FLUSHED, NULL);
 }
 
 static struct kunit_case cm_device_cases[] = {
@@ -285,6 +344,8 @@ static struct kunit_case cm_device_cases[] = {
 	KUNIT_CASE_PARAM(I4_errors_of_the_device, kd_gen_ia),
 	KUNIT_CASE_PARAM(errors_of_the_device_later, kd_gen_ia),
 	KUNIT_CASE_PARAM(N3_data_before_established, kd_gen_ia),
+	KUNIT_CASE_PARAM(N3_data_and_never_established, kd_gen_ia),
+	KUNIT_CASE_PARAM(no_reads_where_none_are_answered, kd_gen_ia),
 	{}
 };
 

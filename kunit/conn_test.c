@@ -542,30 +542,6 @@ static void connect_disconnect_many_times(struct kunit *test)
 	}
 }
 
-/* A Read that the peer will not answer is refused; on rxe it would never end. */
-static void no_reads_where_none_are_answered(struct kunit *test)
-{
-	DAT_EP_ATTR attr = kd_ep_attr();
-	struct kd_pair c = kd_make_pair(test, NULL);
-	DAT_RMR_TRIPLET remote = kd_remote(c.p->buf, 0, 64);
-	DAT_LMR_TRIPLET seg = kd_seg(c.a->buf, 0, 64);
-
-	if (kd_is_iwarp(c.a))
-		kunit_skip(test, "iWARP's depths are the driver's");
-	attr.max_rdma_read_in = 0;
-	c.p->ep = kd_ep(c.p, &attr);
-	kd_connect_pair(c.a, c.p);
-	KUNIT_EXPECT_EQ(test,
-			dat_ep_post_rdma_read(c.a->ep, 1, &seg, kd_cookie(1),
-					      &remote, 0),
-			DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				  DAT_RESOURCE_CREDITS));
-	KD_EXPECT_OK(test, dat_ep_disconnect(c.a->ep,
-					     DAT_CLOSE_GRACEFUL_FLAG));
-	kd_expect_event(test, c.a->conn_evd,
-			DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
-}
-
 static struct kunit_case conn_cases[] = {
 	KUNIT_CASE_PARAM(L5_private_data_both_ways, kd_gen_ia),
 	KUNIT_CASE_PARAM(reject_with_private_data, kd_gen_ia),
@@ -584,7 +560,6 @@ static struct kunit_case conn_cases[] = {
 	KUNIT_CASE_PARAM(N5_request_of_a_peer_that_gave_up, kd_gen_ia),
 	KUNIT_CASE_PARAM(N5_rsp_takes_one_request, kd_gen_ia),
 	KUNIT_CASE_PARAM(connect_disconnect_many_times, kd_gen_ia),
-	KUNIT_CASE_PARAM(no_reads_where_none_are_answered, kd_gen_ia),
 	{}
 };
 

@@ -225,6 +225,48 @@ static void max_rdma_size(struct kunit *test)
 					    &to, 0));
 }
 
+/* Nothing is moved, by whatever it takes to say so, and the connection lives. */
+static void empty_rdma(struct kunit *test)
+{
+	struct kd_pair pair = make_pair(test, NULL, true);
+	DAT_RMR_TRIPLET none = kd_remote(pair.p->buf, 0, 0);
+	DAT_RMR_TRIPLET some = kd_remote(pair.p->buf, 0, 64);
+	DAT_LMR_TRIPLET seg = kd_seg(pair.a->buf, 0, 64);
+	DAT_EP_HANDLE ep = pair.a->ep;
+	DAT_EVENT event;
+	int i;
+
+	kd_fill(pair.p->buf->va, 64, 1);
+	KD_ASSERT_OK(test, dat_ep_post_rdma_read(ep, 0, NULL, kd_cookie(0),
+						 &none, 0));
+	KD_ASSERT_OK(test, dat_ep_post_rdma_read(ep, 1, &seg, kd_cookie(1),
+						 &none, 0));
+	seg.segment_length = 0;
+	KD_ASSERT_OK(test, dat_ep_post_rdma_read(ep, 1, &seg, kd_cookie(2),
+						 &none, 0));
+	KD_ASSERT_OK(test, dat_ep_post_rdma_write(ep, 0, NULL, kd_cookie(3),
+						  &none, 0));
+	KD_ASSERT_OK(test, dat_ep_post_rdma_write(ep, 1, &seg, kd_cookie(4),
+						  &some, 0));
+	for (i = 0; i < 5; i++) {
+		kd_expect_dto(test, pair.a->req_evd, i, DAT_DTO_SUCCESS, &event);
+		KUNIT_EXPECT_EQ(test, 0, event.event_data
+				.dto_completion_event_data.transfered_length);
+	}
+	kd_recv(pair.p, 64, 64, 5);
+	kd_send(pair.a, 64, 64, 5);
+	kd_expect_dto(test, pair.p->recv_evd, 5, DAT_DTO_SUCCESS, NULL);
+	KUNIT_EXPECT_TRUE(test, kd_is_filled(pair.p->buf->va, 64, 1));
+
+	/* Not even where there is no memory to be had. */
+	KD_ASSERT_OK(test, dat_ep_create(pair.a->ia, NULL, pair.a->recv_evd,
+					 pair.a->req_evd, pair.a->conn_evd,
+					 NULL, &ep));
+	KD_EXPECT_RET(test, DAT_INVALID_STATE,
+		      dat_ep_post_rdma_read(ep, 0, NULL, kd_cookie(6), &none,
+					    0));
+}
+
 static void empty_message(struct kunit *test)
 {
 	struct kd_pair pair = make_pair(test, NULL, true);
@@ -551,6 +593,7 @@ static struct kunit_case dto_cases[] = {
 	KUNIT_CASE_PARAM(send_of_1_mebibyte, kd_gen_ia),
 	KUNIT_CASE_PARAM(max_rdma_size, kd_gen_ia),
 	KUNIT_CASE_PARAM(empty_message, kd_gen_ia),
+	KUNIT_CASE_PARAM(empty_rdma, kd_gen_ia),
 	KUNIT_CASE_PARAM(L1_segments_are_checked, kd_gen_ia),
 	KUNIT_CASE_PARAM(post_arguments, kd_gen_ia),
 	KUNIT_CASE_PARAM(post_beyond_the_queues, kd_gen_ia),

@@ -63,7 +63,7 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 	attr->max_lmr_virtual_address = U64_MAX;
 	attr->max_pzs = kdapl_count(max->max_pd);
 	attr->max_message_size = msg;
-	attr->max_rdma_size = msg;
+	attr->max_rdma_size = kdapl_sink_max(ia, msg);
 	/* Each takes two MRs. */
 	attr->max_rmrs = kdapl_can_register(max) ? attr->max_lmrs / 2 : 0;
 	attr->max_rmr_target_address = U64_MAX;

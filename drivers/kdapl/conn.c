@@ -117,7 +117,7 @@ static void kdapl_conn_down(struct work_struct *work)
 		kdapl_qp_error(ep);
 		rdma_destroy_id(id);
 	}
-	kdapl_qp_destroy(ep);
+	kdapl_qp_destroy(ep, conn->established.number);
 	kdapl_ep_watch_drain(ep, false);
 	kdapl_conn_stopped(conn);
 	mutex_unlock(&conn->mutex);
@@ -322,7 +322,7 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 	cancel_delayed_work(&conn->timer);
 	/* The driver may have refused some while the QP changed state. */
 	kdapl_qp_post_recvs(ep);
-	kdapl_ep_open(ep);
+	kdapl_ep_open(ep, true);
 }
 
 /*

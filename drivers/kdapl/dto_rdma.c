@@ -18,9 +18,10 @@ static DAT_RETURN kdapl_rdma_check(struct kdapl_ep *ep,
 	return DAT_SUCCESS;
 }
 
-/* With all that is special to the call checked. */
+/* With all that is special to the call checked. @sink: of a Read, if it matters. */
 static DAT_RETURN kdapl_post_rdma(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 				  struct ib_sge *sge,
+				  const DAT_LMR_TRIPLET *sink,
 				  const DAT_RMR_TRIPLET *remote,
 				  DAT_DTO_COOKIE cookie,
 				  DAT_COMPLETION_FLAGS flags, int flags_arg)
@@ -38,6 +39,8 @@ static DAT_RETURN kdapl_post_rdma(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 	wr->wr.sg_list = sge;
 	wr->remote_addr = remote->virtual_address;
 	wr->rkey = remote->rmr_context;
+	if (unlikely(sink))
+		return kdapl_sink_post(ep, wr, sink, cookie, flags);
 	return kdapl_post_sq(ep, &wr->wr, cookie, op, flags, NULL);
 }
 
@@ -72,7 +75,7 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 		goto out;
 	}
-	ret = kdapl_post_rdma(ep, &wr, sge, remote_iov, user_cookie,
+	ret = kdapl_post_rdma(ep, &wr, sge, NULL, remote_iov, user_cookie,
 			      completion_flags, DAT_INVALID_ARG6);
 out:
 	rcu_read_unlock();
@@ -80,11 +83,21 @@ out:
 }
 EXPORT_SYMBOL(dat_ep_post_rdma_write);
 
-/* A Read fetches as much as its sink holds; leave it just enough. */
-static int kdapl_sge_trim(struct ib_sge *sge, int nsge, u32 length)
+/*
+ * A Read fetches as much as its sink holds; leave it just enough. Over iWARP a Read
+ * of nothing has a sink as well.
+ */
+static int kdapl_sge_trim(struct kdapl_ep *ep, struct ib_sge *sge, int nsge,
+			  u32 length)
 {
 	int i;
 
+	if (!length && ep->obj.ia->iwarp) {
+		memset(sge, 0, sizeof(*sge));
+		/* Without a PZ there is no connection either. */
+		sge->lkey = ep->pz ? ep->pz->lkey : 0;
+		return 1;
+	}
 	for (i = 0; i < nsge && length; i++) {
 		sge[i].length = min(sge[i].length, length);
 		length -= sge[i].length;
@@ -124,10 +137,12 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 		goto out;
 	}
-	wr.wr.num_sge = kdapl_sge_trim(sge, wr.wr.num_sge,
+	wr.wr.num_sge = kdapl_sge_trim(ep, sge, wr.wr.num_sge,
 				       remote_iov->segment_length);
-	ret = kdapl_post_rdma(ep, &wr, sge, remote_iov, user_cookie,
-			      completion_flags, DAT_INVALID_ARG6);
+	ret = kdapl_post_rdma(ep, &wr, sge, remote_iov->segment_length &&
+			      kdapl_sink_needed(ep, local_iov) ? local_iov : NULL,
+			      remote_iov, user_cookie, completion_flags,
+			      DAT_INVALID_ARG6);
 out:
 	rcu_read_unlock();
 	return ret;
@@ -141,6 +156,7 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 					DAT_COMPLETION_FLAGS completion_flags)
 {
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_READ };
+	DAT_LMR_TRIPLET below;
 	struct ib_sge sge;
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
@@ -157,7 +173,7 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 	}
 	ret = kdapl_rdma_check(ep, remote_iov, U64_MAX, DAT_INVALID_ARG4);
 	if (ret == DAT_SUCCESS)
-		ret = kdapl_rmr_check_sink(ep, local_iov);
+		ret = kdapl_rmr_check_sink(ep, local_iov, &below);
 	if (ret != DAT_SUCCESS)
 		goto out;
 	if (local_iov->segment_length < remote_iov->segment_length) {
@@ -169,8 +185,10 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 	sge.length = remote_iov->segment_length;
 	sge.lkey = local_iov->rmr_context;
 	wr.wr.num_sge = 1;
-	ret = kdapl_post_rdma(ep, &wr, &sge, remote_iov, user_cookie,
-			      completion_flags, DAT_INVALID_ARG5);
+	ret = kdapl_post_rdma(ep, &wr, &sge, sge.length &&
+			      below.segment_length ? &below : NULL,
+			      remote_iov, user_cookie, completion_flags,
+			      DAT_INVALID_ARG5);
 out:
 	rcu_read_unlock();
 	return ret;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Endpoints: ep.c, ep_free.c, ep_modify.c, ring.c, qp.c, dto.c,
- * dto_rdma.c, ledger.c.
+ * dto_rdma.c, sink.c, ledger.c.
  */
 #ifndef KDAPL_EP_H
 #define KDAPL_EP_H
@@ -24,10 +24,11 @@
  * @early: completed, but not all before it; counted in kdapl_ring.early
  * @taken: counted in kdapl_ep.held
  * @nsge: segments in @sge
- * @has_mem: @mem is set
+ * @has_mem: kdapl_mem_done() is to be called
  * @pz: PZ of the segments when @nsge is not zero
  * @link: SRQ: entry in the free, held or hardware list
- * @mem: LMR or RMR that the request is about; referenced until it has ended
+ * @mem: LMR or RMR that the request is about, or NULL; referenced until it has
+ *	ended
  * @mem_handle: its handle, for the event
  * @sge: receive buffers only: what the device gets
  *
@@ -198,6 +199,7 @@ struct kdapl_ep {
 	struct ib_qp *leaving_qp;	/* only compared; recv_evd->lock */
 	struct list_head leaving_link;
 	bool no_reads;			/* the peer answers no RDMA Read */
+	struct kdapl_sinks *sinks;	/* sq.lock; see sink.c */
 	struct kdapl_sp *rsp;		/* that it is reserved for; to compare */
 	struct kdapl_cq *send_cq;
 	struct kdapl_cq *recv_cq;
@@ -262,13 +264,23 @@ void kdapl_ep_release_hold(struct kdapl_ep *ep);
 bool kdapl_ep_free(struct kdapl_ep *ep);
 void kdapl_ep_device_gone(struct kdapl_ep *ep);
 
+bool kdapl_sink_wants_key(struct kdapl_ia *ia);
+u32 kdapl_sink_max(struct kdapl_ia *ia, u32 max);
+int kdapl_sinks_alloc(struct kdapl_ep *ep);
+void kdapl_sinks_free(struct kdapl_ep *ep);
+bool kdapl_sink_needed(struct kdapl_ep *ep, const DAT_LMR_TRIPLET *sink);
+DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
+			   const DAT_LMR_TRIPLET *sink, DAT_DTO_COOKIE cookie,
+			   DAT_COMPLETION_FLAGS flags);
+DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr);
+
 int kdapl_qp_create(struct kdapl_ep *ep, struct rdma_cm_id *id);
 int kdapl_qp_to_rts(struct kdapl_ep *ep, struct rdma_cm_id *id,
 		    const struct rdma_conn_param *param);
 void kdapl_qp_start(struct kdapl_ep *ep);
 void kdapl_qp_undo(struct kdapl_ep *ep);
 void kdapl_qp_error(struct kdapl_ep *ep);
-void kdapl_qp_destroy(struct kdapl_ep *ep);
+void kdapl_qp_destroy(struct kdapl_ep *ep, bool was_up);
 void kdapl_rq_push(struct kdapl_ring *rq);
 void kdapl_qp_post_recvs(struct kdapl_ep *ep);
 
@@ -294,7 +306,7 @@ void kdapl_ep_unlock_recv(struct kdapl_ep *ep, struct kdapl_evd *evd,
 	__releases(&evd->lock);
 bool kdapl_ep_update_watch(struct kdapl_ep *ep, struct kdapl_evd *evd,
 			   bool want);
-void kdapl_ep_open(struct kdapl_ep *ep);
+void kdapl_ep_open(struct kdapl_ep *ep, bool up);
 void kdapl_ep_check_marks(struct kdapl_ep *ep, struct kdapl_later *later);
 
 #endif

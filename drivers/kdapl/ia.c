@@ -57,6 +57,7 @@ static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 	ia->hca = hca;
 	ia->port = port;
 	ia->iwarp = rdma_protocol_iwarp(hca->dev, port);
+	ia->reads_to_key = kdapl_sink_wants_key(ia);
 	spin_lock_init(&ia->lock);
 	mutex_init(&ia->mutex);
 	mutex_init(&ia->null_mutex);

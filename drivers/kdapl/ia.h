@@ -94,6 +94,7 @@ struct kdapl_ia {
 	unsigned int naddrs;
 	u32 max_msg;			/* bytes */
 	bool iwarp;
+	bool reads_to_key;		/* see sink.c */
 	char consumer[MODULE_NAME_LEN];	/* whose module, for restrack */
 };
 

@@ -123,8 +123,11 @@ void kdapl_recv_withdraw(struct kdapl_wr *wr)
 		kdapl_ring_reaped(&ep->rq, wr);
 }
 
-/* The connection event is queued; let out what had to wait for it. */
-void kdapl_ep_open(struct kdapl_ep *ep)
+/*
+ * The connection event is queued; let out what had to wait for it. If it never
+ * will be (@up is false), nothing was received, as far as the consumer can tell.
+ */
+void kdapl_ep_open(struct kdapl_ep *ep, bool up)
 {
 	struct kdapl_later later = { .n = 0 };
 	struct kdapl_evd *evd = ep->recv_evd;
@@ -137,6 +140,10 @@ void kdapl_ep_open(struct kdapl_ep *ep)
 	ep->open = true;
 	list_for_each_entry_safe(wr, next, &ep->early, ev.link) {
 		list_del(&wr->ev.link);
+		if (!up) {
+			wr->status = DAT_DTO_ERR_FLUSHED;
+			wr->len = 0;
+		}
 		if (READ_ONCE(ep->dying))
 			kdapl_recv_withdraw(wr);
 		else

@@ -194,7 +194,8 @@ void kdapl_rmr_invalidated(struct kdapl_rmr *rmr, u32 rkey);
 void kdapl_rmr_queue_recycle(struct kdapl_rmr *rmr);
 void kdapl_rmr_request_done(struct kdapl_rmr *rmr, u8 status);
 DAT_RETURN kdapl_rmr_check_sink(struct kdapl_ep *ep,
-				const DAT_RMR_TRIPLET *sink);
+				const DAT_RMR_TRIPLET *sink,
+				DAT_LMR_TRIPLET *below);
 
 struct page *kdapl_region_page(DAT_MEM_TYPE type,
 			       const DAT_REGION_DESCRIPTION *region,
@@ -229,9 +230,9 @@ static inline void kdapl_obj_drop(struct kdapl_obj *obj)
 }
 
 /*
- * A request about an LMR or RMR has ended, by completion or by a flush. Under
- * the EVD's lock, and before the event is queued. Drops the request's reference
- * to the object. Of a request in two parts the first one knows why it failed.
+ * A request about an LMR or RMR, or in two parts, has ended, by completion or by a
+ * flush. Under the EVD's lock, and before the event is queued. Drops the request's
+ * reference to the object. Of two parts the first one knows why it failed.
  */
 static inline void kdapl_mem_done(struct kdapl_wr *wr)
 {
@@ -240,6 +241,8 @@ static inline void kdapl_mem_done(struct kdapl_wr *wr)
 		if (wr->status != DAT_DTO_SUCCESS && wr->rkey)
 			wr->status = wr->rkey;
 	}
+	if (!wr->mem)
+		return;
 	if (kdapl_type(wr->mem) == DAT_HANDLE_TYPE_RMR)
 		kdapl_rmr_request_done(container_of(wr->mem, struct kdapl_rmr,
 						    obj), wr->status);

@@ -56,7 +56,7 @@ static int kdapl_qp_init(struct kdapl_ep *ep, struct rdma_cm_id *id)
 
 /*
  * Requests the device may have at a time. To rebind an RMR is one request to the
- * consumer and two to the device.
+ * consumer and two to the device, and so are some Reads (sink.c).
  */
 static int kdapl_send_depth(struct kdapl_ep *ep)
 {
@@ -65,7 +65,7 @@ static int kdapl_send_depth(struct kdapl_ep *ep)
 	int max = min(limits->max_qp_wr, limits->max_cqe);
 	int n = ep->attr.max_request_dtos;
 
-	return min(n + min(n, KDAPL_REBINDS), max);
+	return min(n + (ep->sinks ? n : min(n, KDAPL_REBINDS)), max);
 }
 
 /* Find CQs with room for what both queues can complete. */
@@ -143,13 +143,16 @@ int kdapl_qp_create(struct kdapl_ep *ep, struct rdma_cm_id *id)
 {
 	int err;
 
+	err = kdapl_sinks_alloc(ep);
+	if (err)
+		return err;
 	/* No resize between what the SRQ may hold and room in the CQ for it. */
 	if (ep->srq) {
 		mutex_lock(&ep->srq->mutex);
 		err = kdapl_srq_attach(ep->srq, ep);
 		if (err) {
 			mutex_unlock(&ep->srq->mutex);
-			return err;
+			goto err_sinks;
 		}
 	}
 	err = kdapl_qp_claim(ep);
@@ -173,6 +176,8 @@ err_unclaim:
 err_detach:
 	if (ep->srq)
 		kdapl_srq_detach(ep->srq, ep);
+err_sinks:
+	kdapl_sinks_free(ep);
 	return err;
 }
 
@@ -200,6 +205,7 @@ void kdapl_qp_undo(struct kdapl_ep *ep)
 	kdapl_qp_unclaim(ep);
 	if (ep->srq)
 		kdapl_srq_detach(ep->srq, ep);
+	kdapl_sinks_free(ep);
 }
 
 /* Give the device what it has not taken yet. Under rq->lock. */
@@ -240,6 +246,7 @@ int kdapl_qp_to_rts(struct kdapl_ep *ep, struct rdma_cm_id *id,
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
 	int mask, err;
 
+	ep->no_reads = param && !param->initiator_depth;
 	if (!rdma_cap_ib_cm(id->device, id->port_num))
 		return 0;
 	err = rdma_init_qp_attr(id, &attr, &mask);
@@ -309,12 +316,13 @@ static void kdapl_qp_remove(struct kdapl_ep *ep)
 /**
  * kdapl_qp_destroy - the connection has ended
  * @ep: in state DISCONNECTED; may never have got as far as a QP
+ * @was_up: it was reported to be established
  *
  * All that was posted has completed afterwards.
  *
  * Context: Process context.
  */
-void kdapl_qp_destroy(struct kdapl_ep *ep)
+void kdapl_qp_destroy(struct kdapl_ep *ep, bool was_up)
 {
 	unsigned long flags;
 
@@ -331,9 +339,12 @@ void kdapl_qp_destroy(struct kdapl_ep *ep)
 		kdapl_qp_unclaim(ep);
 		if (ep->srq)
 			kdapl_srq_detach(ep->srq, ep);
+		kdapl_sinks_free(ep);
 	}
+	/* It does not matter to those that are flushed. */
+	ep->no_reads = false;
 	/* What was received came before what is flushed now. */
-	kdapl_ep_open(ep);
+	kdapl_ep_open(ep, was_up);
 	kdapl_ring_flush(ep, &ep->rq, KDAPL_FLUSH_END);
 	kdapl_ring_flush(ep, &ep->sq, KDAPL_FLUSH_END);
 }

@@ -422,8 +422,10 @@ static bool kdapl_rmr_elsewhere(struct kdapl_rmr *rmr, struct kdapl_ep *ep)
 	return owner && READ_ONCE(owner->state) == DAT_EP_STATE_CONNECTED;
 }
 
+/* Under rmr->lock. @below: see kdapl_rmr_check_sink(). */
 static DAT_RETURN kdapl_rmr_check_range(struct kdapl_rmr *rmr,
-					const DAT_RMR_TRIPLET *sink)
+					const DAT_RMR_TRIPLET *sink,
+					DAT_LMR_TRIPLET *below)
 {
 	u64 offset = sink->virtual_address;
 
@@ -436,6 +438,11 @@ static DAT_RETURN kdapl_rmr_check_range(struct kdapl_rmr *rmr,
 	if (offset > rmr->triplet.segment_length ||
 	    sink->segment_length > rmr->triplet.segment_length - offset)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	*below = rmr->triplet;
+	below->virtual_address += offset;
+	below->segment_length = rmr->obj.ia->reads_to_key &&
+		!(rmr->priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG) ?
+		sink->segment_length : 0;
 	return DAT_SUCCESS;
 }
 
@@ -443,12 +450,15 @@ static DAT_RETURN kdapl_rmr_check_range(struct kdapl_rmr *rmr,
  * kdapl_rmr_check_sink - may an RDMA Read go there?
  * @ep: the Endpoint that is to read
  * @sink: what should be inside a bound RMR that may be written
+ * @below: the same part of the LMR, if the device wants the sink to be registered
+ *	in another way than it is; else empty
  *
  * Context: Any; RCU read-side section.
  * Return: %DAT_SUCCESS, or why it may not
  */
 DAT_RETURN kdapl_rmr_check_sink(struct kdapl_ep *ep,
-				const DAT_RMR_TRIPLET *sink)
+				const DAT_RMR_TRIPLET *sink,
+				DAT_LMR_TRIPLET *below)
 {
 	DAT_RETURN ret = DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
 				   DAT_PRIVILEGES_WRITE);
@@ -468,7 +478,7 @@ DAT_RETURN kdapl_rmr_check_sink(struct kdapl_ep *ep,
 		goto out_put;
 	}
 	spin_lock_irqsave(&rmr->lock, flags);
-	ret = kdapl_rmr_check_range(rmr, sink);
+	ret = kdapl_rmr_check_range(rmr, sink, below);
 	spin_unlock_irqrestore(&rmr->lock, flags);
 out_put:
 	kdapl_obj_put(owner);

@@ -218,8 +218,7 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
  * @remote_iov: one segment of the peer's memory
  * @completion_flags: how to complete
  *
- * On iWARP the context of the sink goes over the wire; here it is one that may
- * be shown.
+ * On iWARP the context of the sink goes over the wire; this one says which it is.
  *
  * Context: Any context, never sleeps.
  * Return:

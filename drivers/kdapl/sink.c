@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Sinks of RDMA Reads on iWARP adapters.
+ *
+ * Over iWARP the answer to an RDMA Read is a write of the peer, to the key that the
+ * Read named. So adapters take no sink but memory registered for writing by the
+ * peer. (siw takes any key; InfiniBand has no such need.) What the consumer has not
+ * opened to the peer must not be open for longer than the Read takes, nor any more
+ * of it. So each entry of the send queue has an MR of its own: the request before
+ * the Read registers just the sink, and the Read invalidates it. The MRs are made
+ * with the queue pair, since the posting calls cannot allocate.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include "kdapl.h"
+
+/*
+ * struct kdapl_sinks - what the Reads of an Endpoint need; protected by sq.lock
+ * @sgt: room for the pages of one sink
+ * @max_pages: that many
+ * @n: length of @mr
+ * @mr: one for each entry of the send queue
+ */
+struct kdapl_sinks {
+	struct sg_table sgt;
+	u32 max_pages;
+	u32 n;
+	struct ib_mr *mr[];
+};
+
+/* The registration, ahead of the Read in a chain of two. */
+struct kdapl_sink_wr {
+	struct ib_reg_wr reg;
+	const DAT_LMR_TRIPLET *sink;
+};
+
+/* Does the IA's device want a key for the sink that the peer may write to? */
+bool kdapl_sink_wants_key(struct kdapl_ia *ia)
+{
+	struct ib_device *dev = ia->hca->dev;
+
+	return ia->iwarp && dev->ops.driver_id != RDMA_DRIVER_SIW &&
+	       kdapl_can_register(&dev->attrs);
+}
+
+/* Longest RDMA Read in bytes, if the port could do @max. */
+u32 kdapl_sink_max(struct kdapl_ia *ia, u32 max)
+{
+	u64 pages = ia->hca->attrs.max_fast_reg_page_list_len;
+
+	/* One page less, as a sink need not begin with a page. */
+	return ia->reads_to_key ? min_t(u64, max, (pages - 1) * PAGE_SIZE) :
+				  max;
+}
+
+static struct kdapl_sinks *kdapl_sinks_new(struct kdapl_ep *ep)
+{
+	u64 len = ep->attr.max_rdma_size;
+	struct kdapl_sinks *sinks;
+	u32 n = ep->sq.mask + 1;
+
+	sinks = kvzalloc(struct_size(sinks, mr, n), GFP_KERNEL);
+	if (!sinks)
+		return NULL;
+	sinks->n = n;
+	sinks->max_pages = min_t(u64, DIV_ROUND_UP_ULL(len, PAGE_SIZE) + 1,
+				 ep->obj.ia->hca->attrs.max_fast_reg_page_list_len);
+	if (!sg_alloc_table(&sinks->sgt, sinks->max_pages, GFP_KERNEL))
+		return sinks;
+	kvfree(sinks);
+	return NULL;
+}
+
+/**
+ * kdapl_sinks_alloc - make what the Reads of an Endpoint will need
+ * @ep: has a PZ, and no queue pair yet
+ *
+ * Context: Process context; the device is present.
+ * Return: 0 or an errno.
+ */
+int kdapl_sinks_alloc(struct kdapl_ep *ep)
+{
+	struct ib_mr *mr;
+	u32 i;
+
+	if (!ep->obj.ia->reads_to_key || !ep->attr.max_rdma_read_out ||
+	    !ep->req_evd)
+		return 0;
+	ep->sinks = kdapl_sinks_new(ep);
+	if (!ep->sinks)
+		return -ENOMEM;
+	for (i = 0; i < ep->sinks->n; i++) {
+		mr = ib_alloc_mr(ep->pz->pd, IB_MR_TYPE_MEM_REG,
+				 ep->sinks->max_pages);
+		if (IS_ERR(mr)) {
+			kdapl_sinks_free(ep);
+			return PTR_ERR(mr);
+		}
+		ep->sinks->mr[i] = mr;
+	}
+	return 0;
+}
+
+/* The queue pair is gone, or never came to be. */
+void kdapl_sinks_free(struct kdapl_ep *ep)
+{
+	struct kdapl_sinks *sinks = ep->sinks;
+	u32 i;
+
+	if (!sinks)
+		return;
+	ep->sinks = NULL;
+	for (i = 0; i < sinks->n && sinks->mr[i]; i++)
+		ib_dereg_mr(sinks->mr[i]);
+	sg_free_table(&sinks->sgt);
+	kvfree(sinks);
+}
+
+/* Is this checked segment one that adapters would refuse? RCU read-side section. */
+bool kdapl_sink_needed(struct kdapl_ep *ep, const DAT_LMR_TRIPLET *sink)
+{
+	struct kdapl_lmr *lmr;
+
+	if (likely(!ep->obj.ia->reads_to_key))
+		return false;
+	lmr = kdapl_lmr_find(sink->lmr_context);
+	return !lmr || !(lmr->priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+}
+
+/**
+ * kdapl_sink_post - post an RDMA Read and what makes its sink fit
+ * @ep: the Endpoint
+ * @read: the Read, with one segment, which is not empty; all but the segment's
+ *	address and key is right
+ * @sink: where the segment is in an LMR
+ * @cookie: the consumer's
+ * @flags: completion flags, checked
+ *
+ * Context: Any; RCU read-side section.
+ * Return: %DAT_SUCCESS, or why the Read is refused
+ */
+DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
+			   const DAT_LMR_TRIPLET *sink, DAT_DTO_COOKIE cookie,
+			   DAT_COMPLETION_FLAGS flags)
+{
+	struct kdapl_sink_wr wr = {
+		.reg.wr.opcode = IB_WR_REG_MR,
+		.reg.wr.next = &read->wr,
+		.reg.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
+		.sink = sink,
+	};
+
+	read->wr.opcode = IB_WR_RDMA_READ_WITH_INV;
+	return kdapl_post_sq(ep, &wr.reg.wr, cookie, DAT_DTO_RDMA_READ, flags,
+			     NULL);
+}
+
+/* Find the pages of a sink; it may have changed since it was checked. */
+static int kdapl_sink_slice(struct kdapl_sinks *sinks, struct kdapl_lmr *lmr,
+			    u64 addr, u64 len)
+{
+	struct scatterlist *sg = sinks->sgt.sgl;
+	unsigned long flags;
+	int err = -ENOENT;
+	u64 offset;
+
+	if (lmr->reserved) {
+		sg_dma_address(sg) = addr;
+		sg_dma_len(sg) = len;
+		sinks->sgt.nents = 1;
+		return 0;
+	}
+	spin_lock_irqsave(&lmr->lock, flags);
+	offset = addr - lmr->base;
+	if (lmr->valid && offset <= lmr->len && len <= lmr->len - offset)
+		err = kdapl_region_slice(lmr, offset, len, &sinks->sgt,
+					 sinks->max_pages);
+	spin_unlock_irqrestore(&lmr->lock, flags);
+	return err;
+}
+
+/**
+ * kdapl_sink_load - a request of kdapl_sink_post() is about to get its entry
+ * @ep: the Endpoint; sq.lock is held
+ * @wr: the first part
+ *
+ * Context: Any; RCU read-side section.
+ * Return: %DAT_SUCCESS, or that there is no such memory any more
+ */
+DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr)
+{
+	struct kdapl_sinks *sinks = ep->sinks;
+	struct kdapl_ring *sq = &ep->sq;
+	struct kdapl_sink_wr *to = container_of(wr, struct kdapl_sink_wr,
+						reg.wr);
+	struct ib_sge *sge = wr->next->sg_list;
+	struct kdapl_lmr *lmr;
+	struct ib_mr *mr;
+	u64 start;
+
+	/* Without a queue pair the Read will be flushed. */
+	if (!sq->qp)
+		return DAT_SUCCESS;
+	mr = sinks->mr[sq->head & sq->mask];
+	lmr = kdapl_lmr_find(to->sink->lmr_context);
+	if (!lmr || kdapl_sink_slice(sinks, lmr, to->sink->virtual_address,
+				     sge->length))
+		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
+				 DAT_PRIVILEGES_WRITE);
+	start = sg_dma_address(sinks->sgt.sgl);
+	if (kdapl_mr_map(mr, &sinks->sgt, start, sge->length))
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_MEMORY_REGION);
+	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
+	to->reg.mr = mr;
+	to->reg.key = mr->rkey;
+	sge->addr = mr->iova;
+	sge->lkey = mr->lkey;
+	wr->next->ex.invalidate_rkey = mr->rkey;
+	return DAT_SUCCESS;
+}
