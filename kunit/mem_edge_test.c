@@ -10,14 +10,6 @@
 
 #define ARG(n)	DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG##n)
 
-static DAT_RETURN read_to(struct mem_pair *c, DAT_RMR_TRIPLET to, size_t len)
-{
-	DAT_RMR_TRIPLET from = kd_remote(c->p->buf, 0, len);
-
-	return dat_ep_post_rdma_read_to_rmr(c->a->ep, &to, kd_cookie(5), &from,
-					    0);
-}
-
 /* The local right alone makes it a sink. */
 static void L5_read_to_local_write(struct kunit *test)
 {

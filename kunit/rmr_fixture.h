@@ -69,4 +69,14 @@ static inline DAT_RMR_TRIPLET shown(struct mem_pair *c, size_t off, size_t len,
 	return mem_remote((uintptr_t)c->a->buf->va + off, len, context);
 }
 
+/* Fetch from the peer into what the RMR shows. */
+static inline DAT_RETURN read_to(struct mem_pair *c, DAT_RMR_TRIPLET to,
+				 size_t len)
+{
+	DAT_RMR_TRIPLET from = kd_remote(c->p->buf, 0, len);
+
+	return dat_ep_post_rdma_read_to_rmr(c->a->ep, &to, kd_cookie(5), &from,
+					    0);
+}
+
 #endif /* KDAPL_KUNIT_RMR_FIXTURE_H */

@@ -482,14 +482,6 @@ static void L5_read_to_rmr(struct kunit *test)
 	}
 }
 
-static DAT_RETURN read_to(struct mem_pair *c, DAT_RMR_TRIPLET to, size_t len)
-{
-	DAT_RMR_TRIPLET from = kd_remote(c->p->buf, 0, len);
-
-	return dat_ep_post_rdma_read_to_rmr(c->a->ep, &to, kd_cookie(5), &from,
-					    0);
-}
-
 static void L5_read_to_rmr_refused(struct kunit *test)
 {
 	struct mem_pair c = mem_make_pair(test, NULL);

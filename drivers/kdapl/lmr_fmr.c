@@ -246,104 +246,6 @@ out_put:
 }
 EXPORT_SYMBOL(dat_lmr_allocate);
 
-/*
- * The next entry of the list: @len bytes of @page, mapped for the device unless
- * the consumer has done that.
- */
-static int kdapl_fmr_add(struct kdapl_lmr *lmr, struct scatterlist *sg,
-			 struct page *page, u32 offset, u32 len)
-{
-	struct ib_device *dev = lmr->obj.ia->hca->dev;
-	u64 addr;
-
-	if (!page)
-		return -EINVAL;
-	addr = ib_dma_map_page(dev, page, offset, len, DMA_BIDIRECTIONAL);
-	if (ib_dma_mapping_error(dev, addr))
-		return -EIO;
-	sg_dma_address(sg) = addr;
-	sg_dma_len(sg) = len;
-	lmr->sgt.nents++;
-	lmr->len += len;
-	return 0;
-}
-
-/*
- * A scatter list is taken as it is, up to its end: it may begin and end inside
- * a page, and only these bytes are registered.
- */
-static int kdapl_fmr_list(struct kdapl_lmr *lmr, struct scatterlist *from,
-			  u64 max)
-{
-	struct scatterlist *to = lmr->sgt.sgl;
-	u64 pages = 0;
-	int err;
-
-	lmr->va = sg_phys(from);
-	for (; from; from = sg_next(from), to = sg_next(to)) {
-		pages += DIV_ROUND_UP(offset_in_page(from->offset) +
-				      from->length, PAGE_SIZE);
-		if (pages > max || !from->length)
-			return -EINVAL;
-		err = kdapl_fmr_add(lmr, to, sg_page(from), from->offset,
-				    from->length);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-static int kdapl_fmr_pages(struct kdapl_lmr *lmr,
-			   const DAT_REGION_DESCRIPTION *region, u64 n)
-{
-	struct scatterlist *to = lmr->sgt.sgl;
-	struct page *page;
-	int err;
-	u64 i;
-
-	for (i = 0; i < n; i++, to = sg_next(to)) {
-		page = kdapl_region_page(lmr->mem_type, region, i);
-		err = kdapl_fmr_add(lmr, to, page, 0, PAGE_SIZE);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-static int kdapl_fmr_fill(struct kdapl_lmr *lmr,
-			  const DAT_REGION_DESCRIPTION *region, u64 n)
-{
-	struct ib_device *dev = lmr->obj.ia->hca->dev;
-	struct scatterlist *sg = lmr->sgt.sgl;
-
-	lmr->mapped = true;
-	switch (lmr->mem_type) {
-	case DAT_MEM_TYPE_PLATFORM:
-		return kdapl_fmr_list(lmr, region->for_platform, n);
-	case DAT_MEM_TYPE_IA:
-		lmr->mapped = false;
-		lmr->va = region->for_ia;
-		lmr->len = n << PAGE_SHIFT;
-		if (ib_uses_virt_dma(dev) &&
-		    !virt_addr_valid((void *)(uintptr_t)lmr->va))
-			return -EINVAL;
-		sg_dma_address(sg) = lmr->va;
-		sg_dma_len(sg) = lmr->len;
-		lmr->sgt.nents = 1;
-		return 0;
-	case DAT_MEM_TYPE_VIRTUAL:
-		lmr->va = (uintptr_t)region->for_va;
-		break;
-	case DAT_MEM_TYPE_PHYSICAL:
-		lmr->va = region->for_physical[0];
-		break;
-	default:
-		lmr->va = *(const DAT_PADDR *)region->for_array.pages;
-		break;
-	}
-	return kdapl_fmr_pages(lmr, region, n);
-}
-
 /* What can be seen of a binding, for one that does not come to be. */
 struct kdapl_fmr_seen {
 	DAT_MEM_TYPE mem_type;
@@ -403,7 +305,7 @@ static int kdapl_fmr_load(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 	lmr->va_type = va_type;
 	lmr->len = 0;
 	lmr->sgt.nents = 0;
-	err = kdapl_fmr_fill(lmr, region, n);
+	err = kdapl_region_fill(lmr, n);
 	if (err)
 		return err;
 	lmr->base = va_type == DAT_VA_TYPE_ZB ? 0 : lmr->va;

@@ -55,24 +55,19 @@ static struct page *kdapl_phys_page(u64 addr)
 	return pfn_to_page(PHYS_PFN(addr));
 }
 
-/**
- * kdapl_region_page - find a page of described memory
- * @type: VIRTUAL, PHYSICAL or PHYSICAL_VAR_PAGES
- * @region: the memory
- * @i: number of the page, in units of PAGE_SIZE
- *
- * Context: Any.
- * Return: the page, or NULL if there is none there.
+/*
+ * A page of VIRTUAL, PHYSICAL or PHYSICAL_VAR_PAGES memory, counted in units of
+ * PAGE_SIZE; NULL if there is none there.
  */
-struct page *kdapl_region_page(DAT_MEM_TYPE type,
-			       const DAT_REGION_DESCRIPTION *region,
-			       unsigned long i)
+static struct page *kdapl_region_page(const struct kdapl_lmr *lmr,
+				      unsigned long i)
 {
+	const DAT_REGION_DESCRIPTION *region = &lmr->region;
 	const DAT_PADDR *pages;
 	unsigned long per;
 	u64 addr, size;
 
-	switch (type) {
+	switch (lmr->mem_type) {
 	case DAT_MEM_TYPE_VIRTUAL:
 		addr = (uintptr_t)region->for_va & PAGE_MASK;
 		return kdapl_virt_page(addr + ((u64)i << PAGE_SHIFT));
@@ -142,7 +137,7 @@ static int kdapl_build_pages(struct kdapl_lmr *lmr)
 	if (!pages)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
-		pages[i] = kdapl_region_page(lmr->mem_type, &lmr->region, i);
+		pages[i] = kdapl_region_page(lmr, i);
 		if (!pages[i])
 			goto out_free;
 	}
@@ -184,16 +179,20 @@ static int kdapl_build_list(struct kdapl_lmr *lmr, struct scatterlist *from)
 	return 0;
 }
 
+/* A DMA address that is a kernel address will be followed. */
+static bool kdapl_dma_ok(struct kdapl_lmr *lmr, u64 addr)
+{
+	return !ib_uses_virt_dma(lmr->obj.ia->hca->dev) ||
+	       (virt_addr_valid((void *)(uintptr_t)addr) &&
+		virt_addr_valid((void *)(uintptr_t)(addr + lmr->len - 1)));
+}
+
 static int kdapl_build_dma(struct kdapl_lmr *lmr, u64 addr)
 {
-	struct ib_device *dev = lmr->obj.ia->hca->dev;
 	struct scatterlist *sg;
 	int err;
 
-	/* Here a DMA address is a kernel address and will be followed. */
-	if (ib_uses_virt_dma(dev) &&
-	    (!virt_addr_valid((void *)(uintptr_t)addr) ||
-	     !virt_addr_valid((void *)(uintptr_t)(addr + lmr->len - 1))))
+	if (!kdapl_dma_ok(lmr, addr))
 		return -EINVAL;
 	err = sg_alloc_table(&lmr->sgt, 1, GFP_KERNEL);
 	if (err)
@@ -255,7 +254,104 @@ int kdapl_region_map(struct kdapl_lmr *lmr)
 	return err;
 }
 
-/* Undo it. hca->sem is held. */
+/*
+ * The next entry of the list: @len bytes of @page, mapped for the device unless
+ * the consumer has done that.
+ */
+static int kdapl_fill_add(struct kdapl_lmr *lmr, struct scatterlist *sg,
+			  struct page *page, u32 offset, u32 len)
+{
+	struct ib_device *dev = lmr->obj.ia->hca->dev;
+	u64 addr;
+
+	if (!page)
+		return -EINVAL;
+	addr = ib_dma_map_page(dev, page, offset, len, DMA_BIDIRECTIONAL);
+	if (ib_dma_mapping_error(dev, addr))
+		return -EIO;
+	sg_dma_address(sg) = addr;
+	sg_dma_len(sg) = len;
+	lmr->sgt.nents++;
+	lmr->len += len;
+	return 0;
+}
+
+/*
+ * A scatter list is taken as it is, up to its end: it may begin and end inside
+ * a page, and only these bytes are registered.
+ */
+static int kdapl_fill_list(struct kdapl_lmr *lmr, struct scatterlist *from,
+			   u64 max)
+{
+	struct scatterlist *to = lmr->sgt.sgl;
+	u64 pages = 0;
+	int err;
+
+	lmr->va = sg_phys(from);
+	for (; from; from = sg_next(from), to = sg_next(to)) {
+		pages += DIV_ROUND_UP(offset_in_page(from->offset) +
+				      from->length, PAGE_SIZE);
+		if (pages > max || !from->length)
+			return -EINVAL;
+		err = kdapl_fill_add(lmr, to, sg_page(from), from->offset,
+				     from->length);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int kdapl_fill_pages(struct kdapl_lmr *lmr, u64 n)
+{
+	struct scatterlist *to = lmr->sgt.sgl;
+	struct page *page;
+	int err;
+	u64 i;
+
+	for (i = 0; i < n; i++, to = sg_next(to)) {
+		page = kdapl_region_page(lmr, i);
+		err = kdapl_fill_add(lmr, to, page, 0, PAGE_SIZE);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/**
+ * kdapl_region_fill - make and map the scatter list of an LMR that has room for it
+ * @lmr: mem_type and region are set and checked; sgt, va and len get set. Its
+ *	lock is held
+ * @n: pages
+ *
+ * Context: Any.
+ * Return: 0; -EINVAL: no memory of this type there; -EIO: it cannot be mapped.
+ */
+int kdapl_region_fill(struct kdapl_lmr *lmr, u64 n)
+{
+	const DAT_REGION_DESCRIPTION *region = &lmr->region;
+	struct scatterlist *sg = lmr->sgt.sgl;
+
+	lmr->mapped = true;
+	switch (lmr->mem_type) {
+	case DAT_MEM_TYPE_PLATFORM:
+		return kdapl_fill_list(lmr, region->for_platform, n);
+	case DAT_MEM_TYPE_IA:
+		lmr->mapped = false;
+		lmr->va = region->for_ia;
+		lmr->len = n << PAGE_SHIFT;
+		if (!kdapl_dma_ok(lmr, lmr->va))
+			return -EINVAL;
+		sg_dma_address(sg) = lmr->va;
+		sg_dma_len(sg) = lmr->len;
+		lmr->sgt.nents = 1;
+		return 0;
+	default:
+		lmr->va = kdapl_region_start(lmr);
+		return kdapl_fill_pages(lmr, n);
+	}
+}
+
+/* Undo either. hca->sem is held. */
 void kdapl_region_unmap(struct kdapl_lmr *lmr)
 {
 	struct ib_device *dev = lmr->obj.ia->hca->dev;

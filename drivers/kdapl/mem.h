@@ -197,13 +197,11 @@ DAT_RETURN kdapl_rmr_check_sink(struct kdapl_ep *ep,
 				const DAT_RMR_TRIPLET *sink,
 				DAT_LMR_TRIPLET *below);
 
-struct page *kdapl_region_page(DAT_MEM_TYPE type,
-			       const DAT_REGION_DESCRIPTION *region,
-			       unsigned long i);
 bool kdapl_region_ok(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *region,
 		     u64 len);
 int kdapl_region_build(struct kdapl_lmr *lmr, struct kdapl_lmr *origin);
 int kdapl_region_map(struct kdapl_lmr *lmr);
+int kdapl_region_fill(struct kdapl_lmr *lmr, u64 n);
 void kdapl_region_unmap(struct kdapl_lmr *lmr);
 bool kdapl_region_contiguous(struct kdapl_lmr *lmr);
 int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
