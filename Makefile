@@ -35,6 +35,7 @@ help:
 	@echo '      KERNEL=6.12     only this kernel (6.1 or 6.12)'
 	@echo '  make check-two-hosts   a disk across a wire that loses packets, is pulled'
 	@echo '                         out, and whose ends are killed (KERNEL=6.12)'
+	@echo '  make check-smp  all suites on a kernel of our own with KASAN and lockdep'
 	@echo
 	@echo 'Debian packages (dpkg-buildpackage makes them):'
 	@echo '  make check-package   build them; install, upgrade, use, remove them in'
@@ -82,6 +83,6 @@ dkms-files:
 		scripts/probes -type f ! -name '*.o' ! -name '.*' ! -name '*.ko' \
 		! -name '*.mod' ! -name '*.mod.c' ! -name modules.order
 
-.PHONY: check check-blk demo bench bench-blk bench-fair soak coverage lint docs check-package check-vm check-two-hosts
-check check-blk demo bench bench-blk bench-fair soak coverage lint docs check-package check-vm check-two-hosts:
+.PHONY: check check-blk demo bench bench-blk bench-fair soak coverage lint docs check-package check-vm check-two-hosts check-smp
+check check-blk demo bench bench-blk bench-fair soak coverage lint docs check-package check-vm check-two-hosts check-smp:
 	@scripts/$@
