@@ -237,6 +237,8 @@ static bool rtu_is_kept(void *data)
 static struct ib_device *come_early(struct kd_pair *pair)
 {
 	struct kd_side *a = pair->a, *p = pair->p;
+	struct kd_buf *closed = kd_buf_alloc(p, PAGE_SIZE);
+	DAT_LMR_TRIPLET seg = kd_seg(a->buf, 0, 64);
 	struct kunit *test = a->test;
 	struct ib_device *dev;
 	u16 port = kd_port();
@@ -261,7 +263,9 @@ static struct ib_device *come_early(struct kd_pair *pair)
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(rtu_is_kept, NULL,
 					      KD_TIMEOUT_MS));
 	for (i = 0; i < EARLY; i++)
-		kd_send(a, 0, 64, i);
+		KD_ASSERT_OK(test, dat_ep_post_send_with_invalidate
+				   (a->ep, 1, &seg, kd_cookie(i), 0, i == 1,
+				    closed->rmr_context));
 	for (i = 0; i < EARLY; i++)
 		kd_expect_dto(test, a->req_evd, i, DAT_DTO_SUCCESS, NULL);
 	/* They are there, and nobody hears of them. */
@@ -293,6 +297,7 @@ static void N3_data_before_established(struct kunit *test)
 static void N3_data_and_never_established(struct kunit *test)
 {
 	struct kd_pair pair = kd_make_pair(test, NULL);
+	DAT_DTO_COMPLETION_EVENT_DATA *dto;
 	struct kd_side *p = pair.p;
 	DAT_EVENT event;
 	int i;
@@ -301,8 +306,10 @@ static void N3_data_and_never_established(struct kunit *test)
 	KD_EXPECT_OK(test, dat_ep_disconnect(p->ep, DAT_CLOSE_ABRUPT_FLAG));
 	for (i = 0; i < EARLY + 2; i++) {
 		kd_expect_dto(test, p->recv_evd, i, DAT_DTO_ERR_FLUSHED, &event);
-		KUNIT_EXPECT_EQ(test, 0, event.event_data
-				.dto_completion_event_data.transfered_length);
+		dto = &event.event_data.dto_completion_event_data;
+		KUNIT_EXPECT_EQ(test, 0, dto->transfered_length);
+		KUNIT_EXPECT_EQ(test, 0U, dto->rmr_context);
+		KUNIT_EXPECT_EQ(test, (int)DAT_DTO_RECEIVE, (int)dto->operation);
 	}
 	kd_expect_event(test, p->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
 			NULL);
@@ -330,12 +337,11 @@ static void no_reads_where_none_are_answered(struct kunit *test)
 					      &remote, 0),
 			DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				  DAT_RESOURCE_CREDITS));
-	KD_EXPECT_OK(test, dat_ep_disconnect(c.a->ep,
-					     DAT_CLOSE_GRACEFUL_FLAG));
-	kd_expect_event(test, c.a->conn_evd,
-			DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
+	KD_EXPECT_OK(test, dat_ep_disconnect(c.a->ep, DAT_CLOSE_ABRUPT_FLAG));
 	KD_EXPECT_OK(test, dat_ep_post_rdma_read(c.a->ep, 1, &seg, kd_cookie(2),
 						 &remote, 0));
+	kd_expect_event(test, c.a->conn_evd,
+			DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
 	kd_expect_dto(test, c.a->req_evd, 2, DAT_DTO_ERR_FLUSHED, NULL);
 }
 

@@ -189,6 +189,22 @@ static void requests_end_in_order(struct kunit *test)
 	}
 }
 
+/* A Read may wait for another one, whatever the device thinks of that. */
+static void fenced_reads(struct kunit *test)
+{
+	struct kd_pair c = make_pair(test);
+	DAT_RMR_TRIPLET from = kd_remote(c.p->buf, 0, SZ_32K);
+	DAT_LMR_TRIPLET seg = kd_seg(c.a->buf, 0, SZ_32K);
+	int i;
+
+	for (i = 0; i < 3; i++)
+		KD_ASSERT_OK(test, dat_ep_post_rdma_read
+				   (c.a->ep, 1, &seg, kd_cookie(i), &from,
+				    DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	for (i = 0; i < 3; i++)
+		kd_expect_dto(test, c.a->req_evd, i, DAT_DTO_SUCCESS, NULL);
+}
+
 /* ---- In interrupts ------------------------------------------------------------------ */
 
 enum { HARDIRQ_ROUNDS = 8 };
@@ -430,6 +446,7 @@ static void C1_ending_in_a_hard_interrupt(struct kunit *test)
 }
 
 static struct kunit_case dto_flags_cases[] = {
+	KUNIT_CASE_PARAM(fenced_reads, kd_gen_ia),
 	KUNIT_CASE_PARAM(solicited_wait, kd_gen_ia),
 	KUNIT_CASE_PARAM(solicited_streams_do_not_mix, kd_gen_ia),
 	KUNIT_CASE_PARAM(barrier_fence, kd_gen_ia),

@@ -5,14 +5,17 @@
  * driver of siw goes by another name, and its post_send refuses what an adapter
  * would refuse.
  */
+#include <linux/completion.h>
 #include <linux/io.h>
 #include <linux/module.h>
+#include <linux/scatterlist.h>
 #include <rdma/ib_verbs.h>
 #include "rmr_fixture.h"
 
 /* ---- An adapter --------------------------------------------------------------- */
 
-#define KEYS 256
+#define KEYS	256
+#define PIECES	64			/* of 512 bytes */
 
 /* Registrations by key, as far as the stand-in has seen them. */
 static struct adapter {
@@ -21,6 +24,10 @@ static struct adapter {
 			 const struct ib_send_wr **bad);
 	struct ib_mr *(*alloc_mr)(struct ib_pd *pd, enum ib_mr_type type,
 				  u32 pages);
+	int (*dereg_mr)(struct ib_mr *mr, struct ib_udata *udata);
+	bool slow;			/* dereg_mr waits for... */
+	struct completion go;
+	struct completion waits;	/* ... and says so */
 	spinlock_t lock;		/* protects what follows */
 	struct {
 		u32 key;
@@ -102,10 +109,26 @@ static struct ib_mr *adapter_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 	return adapter.alloc_mr(pd, type, pages);
 }
 
+static int adapter_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
+{
+	if (READ_ONCE(adapter.slow)) {
+		complete(&adapter.waits);
+		wait_for_completion(&adapter.go);
+	}
+	return adapter.dereg_mr(mr, udata);
+}
+
+static void adapter_hurries(void *unused)
+{
+	WRITE_ONCE(adapter.slow, false);
+	complete_all(&adapter.go);
+}
+
 static void adapter_gone(void *unused)
 {
 	struct ib_device *dev = adapter.dev;
 
+	dev->ops.dereg_mr = adapter.dereg_mr;
 	dev->ops.driver_id = RDMA_DRIVER_SIW;
 	dev->ops.post_send = adapter.post_send;
 	dev->ops.alloc_mr = adapter.alloc_mr;
@@ -121,13 +144,17 @@ static void make_adapter(struct kunit *test)
 		kunit_skip(test, "not iWARP");
 	memset(&adapter, 0, sizeof(adapter));
 	spin_lock_init(&adapter.lock);
+	init_completion(&adapter.go);
+	init_completion(&adapter.waits);
 	dev = ib_device_get_by_name("siw0", RDMA_DRIVER_SIW);
 	KUNIT_ASSERT_NOT_NULL(test, dev);
 	adapter.dev = dev;
 	adapter.post_send = dev->ops.post_send;
 	adapter.alloc_mr = dev->ops.alloc_mr;
+	adapter.dereg_mr = dev->ops.dereg_mr;
 	dev->ops.post_send = adapter_post_send;
 	dev->ops.alloc_mr = adapter_alloc_mr;
+	dev->ops.dereg_mr = adapter_dereg_mr;
 	dev->ops.driver_id = RDMA_DRIVER_CXGB4;
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, adapter_gone,
 							   NULL));
@@ -231,6 +258,35 @@ static void read_of_max_rdma_size(struct kunit *test)
 	expect_reads(test, 1);
 }
 
+/* More pieces than pages. */
+static void read_into_small_pieces(struct kunit *test)
+{
+	struct mem_pair c = adapter_pair(test, 8);
+	DAT_LMR_TRIPLET seg = { .segment_length = PIECES * 512 };
+	DAT_REGION_DESCRIPTION desc;
+	struct scatterlist *sg;
+	DAT_RMR_CONTEXT rkey;
+	DAT_LMR_HANDLE lmr;
+	int i;
+
+	sg = kunit_kcalloc(test, PIECES, sizeof(*sg), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, sg);
+	sg_init_table(sg, PIECES);
+	for (i = 0; i < PIECES; i++)
+		sg_set_buf(&sg[i], c.p->buf->va + i * 512, 512);
+	desc.for_platform = sg;
+	KD_ASSERT_OK(test, dat_lmr_kcreate(c.p->ia, DAT_MEM_TYPE_PLATFORM, desc,
+					   PIECES * 512, c.p->pz, LOCAL,
+					   DAT_VA_TYPE_ZB,
+					   DAT_MEM_OPTIMIZE_DONT_CARE, &lmr,
+					   &seg.lmr_context, &rkey, NULL, NULL));
+	kd_fill(c.a->buf->va, PIECES * 512, 1);
+	read_into(&c, seg, kd_remote(c.a->buf, 0, PIECES * 512));
+	KUNIT_EXPECT_TRUE(test, kd_is_filled(c.p->buf->va, PIECES * 512, 1));
+	expect_reads(test, 1);
+	KD_EXPECT_OK(test, dat_lmr_free(lmr));
+}
+
 /* Memory registered by work request, and what has no LMR of its own. */
 static void read_into_fmr_and_reserved(struct kunit *test)
 {
@@ -302,6 +358,60 @@ static void L2_sink_is_closed(struct kunit *test)
 						     adapter.last), true,
 				   "a sink of the past");
 	}
+}
+
+/*
+ * A Read that failed has not closed its sink, and another peer of the PZ could
+ * write there. To the consumer it ends when that is not so any more.
+ */
+static void L2_sink_of_a_failed_read(struct kunit *test)
+{
+	struct mem_pair c = adapter_pair(test, 8);
+	struct kd_buf *buf = kd_buf_alloc_priv(c.p, KD_BUF_LEN, false, LOCAL);
+	DAT_RMR_TRIPLET from = mem_remote(0, 64, 0x1234500), to;
+	DAT_LMR_TRIPLET seg = kd_seg(buf, 0, 64);
+	struct kd_side *other = kd_open_param(test);
+	DAT_EP_HANDLE ep = c.p->ep;
+	DAT_EP_ATTR attr = kd_ep_attr();
+	DAT_EVENT event;
+
+	attr.max_rdma_size = KD_BUF_LEN;
+	kd_setup(other, &(struct kd_opts) { .attr = &attr });
+	c.p->ep = kd_ep(c.p, &attr);
+	kd_connect_pair(other, c.p);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, adapter_hurries,
+							   NULL));
+	WRITE_ONCE(adapter.slow, true);
+
+	KD_ASSERT_OK(test, dat_ep_post_rdma_read(ep, 1, &seg, kd_cookie(1), &from,
+						 0));
+	KD_ASSERT_OK(test, dat_ep_post_send(ep, 0, NULL, kd_cookie(2), 0));
+	to = mem_remote(adapter.last_addr, 64, adapter.last);
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&adapter.waits,
+				msecs_to_jiffies(KD_TIMEOUT_MS)));
+	kd_expect_no_event(test, c.p->req_evd);
+	KUNIT_EXPECT_EQ(test, dat_lmr_free(buf->lmr),
+			DAT_ERROR(DAT_INVALID_STATE,
+				  DAT_INVALID_STATE_LMR_IN_USE));
+
+	kunit_release_action(test, adapter_hurries, NULL);
+	KUNIT_ASSERT_TRUE(test, kd_wait_event(c.p->req_evd, &event,
+					      KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, 1ULL, event.event_data.dto_completion_event_data
+				    .user_cookie.as_64);
+	KUNIT_EXPECT_NE(test, (int)DAT_DTO_SUCCESS, (int)event.event_data
+			.dto_completion_event_data.status);
+	/* This one may well have been sent. */
+	KUNIT_ASSERT_TRUE(test, kd_wait_event(c.p->req_evd, &event,
+					      KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, 2ULL, event.event_data.dto_completion_event_data
+				    .user_cookie.as_64);
+	KD_EXPECT_OK(test, dat_lmr_free(buf->lmr));
+	seg = kd_seg(other->buf, 0, 64);
+	KD_ASSERT_OK(test, dat_ep_post_rdma_write(other->ep, 1, &seg,
+						  kd_cookie(3), &to, 0));
+	KUNIT_EXPECT_TRUE(test, kd_wait_state(other->ep,
+					      DAT_EP_STATE_DISCONNECTED));
 }
 
 /* ---- Many -------------------------------------------------------------------- */
@@ -389,6 +499,8 @@ static void reads_are_flushed(struct kunit *test)
 		KUNIT_EXPECT_NE(test, (int)event.event_data
 				.dto_completion_event_data.status,
 				(int)DAT_DTO_SUCCESS);
+		KUNIT_EXPECT_EQ(test, 0U, event.event_data
+				.dto_completion_event_data.rmr_context);
 	}
 	mem_reconnect(&c);
 	kd_fill(c.a->buf->va, 100, 1);
@@ -424,9 +536,11 @@ static void I4_no_mrs(struct kunit *test)
 static struct kunit_case read_sink_cases[] = {
 	KUNIT_CASE_PARAM(read_into_any_lmr, kd_gen_ia),
 	KUNIT_CASE_PARAM(read_of_max_rdma_size, kd_gen_ia),
+	KUNIT_CASE_PARAM(read_into_small_pieces, kd_gen_ia),
 	KUNIT_CASE_PARAM(read_into_fmr_and_reserved, kd_gen_ia),
 	KUNIT_CASE_PARAM(L5_read_to_rmr, kd_gen_ia),
 	KUNIT_CASE_PARAM(L2_sink_is_closed, kd_gen_ia),
+	KUNIT_CASE_PARAM(L2_sink_of_a_failed_read, kd_gen_ia),
 	KUNIT_CASE_PARAM(queue_full_of_reads, kd_gen_ia),
 	KUNIT_CASE_PARAM(reads_are_flushed, kd_gen_ia),
 	KUNIT_CASE_PARAM(I4_no_mrs, kd_gen_ia),

@@ -49,6 +49,9 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 	attr->max_eps = kdapl_count(max->max_qp);
 	/* What is posted must fit on a CQ when it completes. */
 	attr->max_dto_per_ep = kdapl_count(min(max->max_qp_wr, max->max_cqe));
+	/* Each may be a Read that is two requests to the device. */
+	if (ia->reads_to_key)
+		attr->max_dto_per_ep /= 2;
 	attr->max_rdma_read_per_ep_in = min(max->max_qp_rd_atom, U8_MAX);
 	attr->max_rdma_read_per_ep_out = min(max->max_qp_init_rd_atom, U8_MAX);
 	attr->max_evds = kdapl_count(max->max_cq);

@@ -89,6 +89,16 @@ static void kdapl_send_finish(struct kdapl_evd *evd, struct kdapl_wr *wr,
 }
 
 /*
+ * Can a peer still write to the sink of this Read (sink.c)? It waits, and with it
+ * what comes after, until the MRs are gone: kdapl_qp_destroy().
+ */
+static bool kdapl_sink_is_open(const struct kdapl_wr *wr)
+{
+	return unlikely(wr->has_mem) && wr->twice &&
+	       wr->op == DAT_DTO_RDMA_READ && wr->status != DAT_DTO_SUCCESS;
+}
+
+/*
  * A request has completed. siw completes what follows an RDMA Read before the
  * Read; to the consumer, and in the ring, requests end in posting order.
  */
@@ -97,7 +107,7 @@ static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr,
 {
 	struct kdapl_ring *sq = &wr->ep->sq;
 
-	if (unlikely((u32)wr->seq != sq->done)) {
+	if (unlikely((u32)wr->seq != sq->done || kdapl_sink_is_open(wr))) {
 		wr->early = true;
 		sq->early++;
 		return;
@@ -105,7 +115,7 @@ static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr,
 	kdapl_send_finish(evd, wr, later);
 	while (unlikely(sq->early)) {
 		wr = kdapl_ring_wr(sq, sq->done);
-		if (!wr->early)
+		if (!wr->early || kdapl_sink_is_open(wr))
 			break;
 		wr->early = false;
 		sq->early--;

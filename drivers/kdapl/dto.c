@@ -196,10 +196,10 @@ static struct kdapl_wr *kdapl_sq_enter(struct kdapl_ep *ep,
 	entry->suppress = !!(flags & DAT_COMPLETION_SUPPRESS_FLAG);
 	entry->nsge = 0;
 	entry->rkey = 0;
-	entry->has_mem = mem || wr->next;
-	if (unlikely(entry->has_mem)) {
+	entry->has_mem = mem;
+	if (unlikely(mem)) {
 		entry->mem = mem;
-		entry->mem_handle = mem ? mem->handle : 0;
+		entry->mem_handle = mem->handle;
 		entry->twice = wr->next;
 		atomic_add(entry->twice, &sq->twice);
 	}
@@ -229,8 +229,7 @@ static unsigned int kdapl_send_flags(DAT_COMPLETION_FLAGS flags)
  * @cookie: the consumer's
  * @op: reported in the completion event
  * @flags: completion flags, checked
- * @mem: LMR or RMR that the request is about, or NULL; then one of two parts is
- *	that of kdapl_sink_post()
+ * @mem: LMR or RMR that the request is about, or NULL
  *
  * Context: Any.
  * Return: %DAT_SUCCESS, or why the request is refused
@@ -260,8 +259,8 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 		spin_lock_irqsave(&sq->lock, irq);
 		ret = kdapl_sq_check(ep, wr->next);
 	}
-	if (unlikely(wr->next) && !mem && ret == DAT_SUCCESS)
-		ret = kdapl_sink_load(ep, wr);
+	if (unlikely(wr->next) && op == DAT_DTO_RDMA_READ && ret == DAT_SUCCESS)
+		ret = kdapl_sink_load(ep, wr, mem);
 	if (likely(ret == DAT_SUCCESS)) {
 		kdapl_sq_submit(ep, kdapl_sq_enter(ep, wr, cookie, op, flags,
 						   mem), wr);

@@ -30,7 +30,9 @@ static DAT_RETURN kdapl_post_rdma(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 	DAT_DTOS op = read ? DAT_DTO_RDMA_READ : DAT_DTO_RDMA_WRITE;
 	DAT_RETURN ret;
 
-	if (unlikely(read && (!ep->attr.max_rdma_read_out || ep->no_reads)))
+	/* Without a connection it is not the credits that are missing. */
+	if (unlikely(read && READ_ONCE(ep->state) == DAT_EP_STATE_CONNECTED &&
+		     (!ep->attr.max_rdma_read_out || ep->no_reads)))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_CREDITS);
 	ret = kdapl_flags_check(ep, flags, op, flags_arg);
@@ -39,6 +41,9 @@ static DAT_RETURN kdapl_post_rdma(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 	wr->wr.sg_list = sge;
 	wr->remote_addr = remote->virtual_address;
 	wr->rkey = remote->rmr_context;
+	/* iWARP answers Reads in order; siw breaks when told to wait for it. */
+	if (read && ep->obj.ia->iwarp)
+		flags &= ~DAT_COMPLETION_BARRIER_FENCE_FLAG;
 	if (unlikely(sink))
 		return kdapl_sink_post(ep, wr, sink, cookie, flags);
 	return kdapl_post_sq(ep, &wr->wr, cookie, op, flags, NULL);
@@ -90,12 +95,13 @@ EXPORT_SYMBOL(dat_ep_post_rdma_write);
 static int kdapl_sge_trim(struct kdapl_ep *ep, struct ib_sge *sge, int nsge,
 			  u32 length)
 {
+	const struct kdapl_pz *pz = READ_ONCE(ep->pz);
 	int i;
 
 	if (!length && ep->obj.ia->iwarp) {
 		memset(sge, 0, sizeof(*sge));
 		/* Without a PZ there is no connection either. */
-		sge->lkey = ep->pz ? ep->pz->lkey : 0;
+		sge->lkey = pz ? pz->lkey : 0;
 		return 1;
 	}
 	for (i = 0; i < nsge && length; i++) {

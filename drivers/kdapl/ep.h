@@ -24,11 +24,10 @@
  * @early: completed, but not all before it; counted in kdapl_ring.early
  * @taken: counted in kdapl_ep.held
  * @nsge: segments in @sge
- * @has_mem: kdapl_mem_done() is to be called
+ * @has_mem: @mem is set
  * @pz: PZ of the segments when @nsge is not zero
  * @link: SRQ: entry in the free, held or hardware list
- * @mem: LMR or RMR that the request is about, or NULL; referenced until it has
- *	ended
+ * @mem: LMR or RMR that the request is about; referenced until it has ended
  * @mem_handle: its handle, for the event
  * @sge: receive buffers only: what the device gets
  *
@@ -272,7 +271,8 @@ bool kdapl_sink_needed(struct kdapl_ep *ep, const DAT_LMR_TRIPLET *sink);
 DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 			   const DAT_LMR_TRIPLET *sink, DAT_DTO_COOKIE cookie,
 			   DAT_COMPLETION_FLAGS flags);
-DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr);
+DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
+			   struct kdapl_obj *mem);
 
 int kdapl_qp_create(struct kdapl_ep *ep, struct rdma_cm_id *id);
 int kdapl_qp_to_rts(struct kdapl_ep *ep, struct rdma_cm_id *id,

@@ -142,7 +142,9 @@ void kdapl_ep_open(struct kdapl_ep *ep, bool up)
 		list_del(&wr->ev.link);
 		if (!up) {
 			wr->status = DAT_DTO_ERR_FLUSHED;
+			wr->op = DAT_DTO_RECEIVE;
 			wr->len = 0;
+			wr->rkey = 0;
 		}
 		if (READ_ONCE(ep->dying))
 			kdapl_recv_withdraw(wr);

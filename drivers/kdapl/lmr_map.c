@@ -418,15 +418,20 @@ int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
 			offset -= sg_dma_len(sg);
 			continue;
 		}
-		if (n == max)
-			return -ERANGE;
 		take = min_t(u64, len, sg_dma_len(sg) - offset);
-		sg_dma_address(dst) = sg_dma_address(sg) + offset;
-		sg_dma_len(dst) = take;
-		dst = sg_next(dst);
+		if (n && sg_dma_address(dst) + sg_dma_len(dst) ==
+			 sg_dma_address(sg)) {
+			/* There may be more pieces than pages. */
+			sg_dma_len(dst) += take;
+		} else {
+			if (n == max)
+				return -ERANGE;
+			dst = n++ ? sg_next(dst) : to->sgl;
+			sg_dma_address(dst) = sg_dma_address(sg) + offset;
+			sg_dma_len(dst) = take;
+		}
 		len -= take;
 		offset = 0;
-		n++;
 	}
 	to->nents = n;
 	return 0;

@@ -228,9 +228,9 @@ static inline void kdapl_obj_drop(struct kdapl_obj *obj)
 }
 
 /*
- * A request about an LMR or RMR, or in two parts, has ended, by completion or by a
- * flush. Under the EVD's lock, and before the event is queued. Drops the request's
- * reference to the object. Of two parts the first one knows why it failed.
+ * A request about an LMR or RMR has ended, by completion or by a flush. Under
+ * the EVD's lock, and before the event is queued. Drops the request's reference
+ * to the object. Of a request in two parts the first one knows why it failed.
  */
 static inline void kdapl_mem_done(struct kdapl_wr *wr)
 {
@@ -238,10 +238,11 @@ static inline void kdapl_mem_done(struct kdapl_wr *wr)
 		atomic_dec(&wr->ep->sq.twice);
 		if (wr->status != DAT_DTO_SUCCESS && wr->rkey)
 			wr->status = wr->rkey;
+		wr->rkey = 0;
 	}
-	if (!wr->mem)
-		return;
-	if (kdapl_type(wr->mem) == DAT_HANDLE_TYPE_RMR)
+	if (wr->op == DAT_DTO_RDMA_READ)
+		kdapl_obj_drop(wr->mem);
+	else if (kdapl_type(wr->mem) == DAT_HANDLE_TYPE_RMR)
 		kdapl_rmr_request_done(container_of(wr->mem, struct kdapl_rmr,
 						    obj), wr->status);
 	else

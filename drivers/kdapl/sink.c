@@ -9,6 +9,10 @@
  * of it. So each entry of the send queue has an MR of its own: the request before
  * the Read registers just the sink, and the Read invalidates it. The MRs are made
  * with the queue pair, since the posting calls cannot allocate.
+ *
+ * A Read that fails invalidates nothing, and the key is good for other connections
+ * of the PZ, too. So it ends, for the consumer, when the MRs are gone. Until a Read
+ * has ended its LMR is in use and cannot be freed.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -31,7 +35,7 @@ struct kdapl_sinks {
 /* The registration, ahead of the Read in a chain of two. */
 struct kdapl_sink_wr {
 	struct ib_reg_wr reg;
-	const DAT_LMR_TRIPLET *sink;
+	u64 addr;			/* of the sink, in its LMR */
 };
 
 /* Does the IA's device want a key for the sink that the peer may write to? */
@@ -147,15 +151,24 @@ DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 		.reg.wr.opcode = IB_WR_REG_MR,
 		.reg.wr.next = &read->wr,
 		.reg.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
-		.sink = sink,
+		.addr = sink->virtual_address,
 	};
+	struct kdapl_lmr *lmr = kdapl_lmr_find(sink->lmr_context);
+	DAT_RETURN ret;
 
+	/* It may have changed since it was checked. */
+	if (!lmr || !kdapl_obj_hold(&lmr->obj))
+		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
+				 DAT_PRIVILEGES_WRITE);
 	read->wr.opcode = IB_WR_RDMA_READ_WITH_INV;
-	return kdapl_post_sq(ep, &wr.reg.wr, cookie, DAT_DTO_RDMA_READ, flags,
-			     NULL);
+	ret = kdapl_post_sq(ep, &wr.reg.wr, cookie, DAT_DTO_RDMA_READ, flags,
+			    &lmr->obj);
+	if (ret != DAT_SUCCESS)
+		kdapl_obj_drop(&lmr->obj);
+	return ret;
 }
 
-/* Find the pages of a sink; it may have changed since it was checked. */
+/* Find the pages of a sink. -ENOENT: it is not there any more. */
 static int kdapl_sink_slice(struct kdapl_sinks *sinks, struct kdapl_lmr *lmr,
 			    u64 addr, u64 len)
 {
@@ -183,32 +196,37 @@ static int kdapl_sink_slice(struct kdapl_sinks *sinks, struct kdapl_lmr *lmr,
  * kdapl_sink_load - a request of kdapl_sink_post() is about to get its entry
  * @ep: the Endpoint; sq.lock is held
  * @wr: the first part
+ * @mem: the LMR, held
  *
  * Context: Any; RCU read-side section.
- * Return: %DAT_SUCCESS, or that there is no such memory any more
+ * Return: %DAT_SUCCESS, or why the Read is refused
  */
-DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr)
+DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
+			   struct kdapl_obj *mem)
 {
-	struct kdapl_sinks *sinks = ep->sinks;
-	struct kdapl_ring *sq = &ep->sq;
 	struct kdapl_sink_wr *to = container_of(wr, struct kdapl_sink_wr,
 						reg.wr);
+	struct kdapl_lmr *lmr = container_of(mem, struct kdapl_lmr, obj);
 	struct ib_sge *sge = wr->next->sg_list;
-	struct kdapl_lmr *lmr;
+	struct kdapl_sinks *sinks = ep->sinks;
+	struct kdapl_ring *sq = &ep->sq;
 	struct ib_mr *mr;
-	u64 start;
+	int err;
 
 	/* Without a queue pair the Read will be flushed. */
 	if (!sq->qp)
 		return DAT_SUCCESS;
-	mr = sinks->mr[sq->head & sq->mask];
-	lmr = kdapl_lmr_find(to->sink->lmr_context);
-	if (!lmr || kdapl_sink_slice(sinks, lmr, to->sink->virtual_address,
-				     sge->length))
+	/* Connected anew, and not to read, since it was asked. */
+	if (!sinks)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_CREDITS);
+	err = kdapl_sink_slice(sinks, lmr, to->addr, sge->length);
+	if (err == -ENOENT)
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
 				 DAT_PRIVILEGES_WRITE);
-	start = sg_dma_address(sinks->sgt.sgl);
-	if (kdapl_mr_map(mr, &sinks->sgt, start, sge->length))
+	mr = sinks->mr[sq->head & sq->mask];
+	if (err || kdapl_mr_map(mr, &sinks->sgt,
+				sg_dma_address(sinks->sgt.sgl), sge->length))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY_REGION);
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
