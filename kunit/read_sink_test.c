@@ -373,6 +373,7 @@ static void L2_sink_of_a_failed_read(struct kunit *test)
 	struct kd_side *other = kd_open_param(test);
 	DAT_EP_HANDLE ep = c.p->ep;
 	DAT_EP_ATTR attr = kd_ep_attr();
+	unsigned long left;
 	DAT_EVENT event;
 
 	attr.max_rdma_size = KD_BUF_LEN;
@@ -387,8 +388,9 @@ static void L2_sink_of_a_failed_read(struct kunit *test)
 						 0));
 	KD_ASSERT_OK(test, dat_ep_post_send(ep, 0, NULL, kd_cookie(2), 0));
 	to = mem_remote(adapter.last_addr, 64, adapter.last);
-	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&adapter.waits,
-				msecs_to_jiffies(KD_TIMEOUT_MS)));
+	left = wait_for_completion_timeout(&adapter.waits,
+					   msecs_to_jiffies(KD_TIMEOUT_MS));
+	KUNIT_ASSERT_GT(test, left, 0UL);
 	kd_expect_no_event(test, c.p->req_evd);
 	KUNIT_EXPECT_EQ(test, dat_lmr_free(buf->lmr),
 			DAT_ERROR(DAT_INVALID_STATE,
