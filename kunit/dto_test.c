@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Data transfer operations (contract L1, N1, R4): what arrives, how posts
- * complete, and which posts are refused.
+ * Data transfer operations (contract L1, N1, R4): what arrives, and how posts
+ * complete. Which are refused: refused_test.c.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -284,121 +284,6 @@ static void empty_message(struct kunit *test)
 
 /* ---- Refused posts --------------------------------------------------------- */
 
-/* One segment, on its way to a post. */
-struct seg_case {
-	const char *desc;
-	s64 addr;			/* from the start of the LMR */
-	u32 len;
-	u32 context_xor;
-	bool other_pz;
-	bool read_only;
-	DAT_RETURN_TYPE send;
-	DAT_RETURN_TYPE recv;
-};
-
-static const struct seg_case seg_cases[] = {
-	{ "L1 starts before the LMR", -1, 64, 0, false, false,
-	  DAT_INVALID_PARAMETER, DAT_INVALID_PARAMETER },
-	{ "L1 ends behind the LMR", KD_BUF_LEN - 63, 64, 0, false, false,
-	  DAT_INVALID_PARAMETER, DAT_INVALID_PARAMETER },
-	{ "L1 begins behind the LMR", KD_BUF_LEN, 1, 0, false, false,
-	  DAT_INVALID_PARAMETER, DAT_INVALID_PARAMETER },
-	{ "L1 wraps around", 64, ~0U, 0, false, false,
-	  DAT_INVALID_PARAMETER, DAT_INVALID_PARAMETER },
-	{ "L1 no such context", 0, 64, 0x5a000000, false, false,
-	  DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_VIOLATION },
-	{ "L1 another PZ", 0, 64, 0, true, false,
-	  DAT_PROTECTION_VIOLATION, DAT_PROTECTION_VIOLATION },
-	{ "L1 may only be read", 0, 64, 0, false, true,
-	  DAT_SUCCESS, DAT_PRIVILEGES_VIOLATION },
-	{ "L1 all of the LMR", 0, KD_BUF_LEN, 0, false, false,
-	  DAT_SUCCESS, DAT_SUCCESS },
-};
-
-static struct kd_buf *other_pz_buf(struct kd_side *s)
-{
-	DAT_PZ_HANDLE pz = s->pz;
-	struct kd_buf *buf;
-
-	KD_ASSERT_OK(s->test, dat_pz_create(s->ia, &s->pz));
-	buf = kd_buf_alloc(s, KD_BUF_LEN);
-	s->pz = pz;
-	return buf;
-}
-
-static void L1_segments_are_checked(struct kunit *test)
-{
-	struct kd_pair pair = make_pair(test, NULL, true);
-	const struct seg_case *c;
-	struct kd_buf *other, *ro, *buf;
-	DAT_LMR_TRIPLET seg;
-	DAT_RETURN send, recv;
-
-	other = other_pz_buf(pair.a);
-	ro = kd_buf_alloc_priv(pair.a, KD_BUF_LEN, false,
-			       DAT_MEM_PRIV_LOCAL_READ_FLAG);
-	/* Room for the messages that are sent. */
-	kd_recv(pair.p, 0, KD_BUF_LEN, 1);
-	kd_recv(pair.p, 0, KD_BUF_LEN, 2);
-	for (c = seg_cases; c < seg_cases + ARRAY_SIZE(seg_cases); c++) {
-		buf = c->other_pz ? other : c->read_only ? ro : pair.a->buf;
-		seg = kd_seg(buf, c->addr, c->len);
-		seg.lmr_context ^= c->context_xor;
-		recv = dat_ep_post_recv(pair.a->ep, 1, &seg, kd_cookie(1), 0);
-		KUNIT_EXPECT_EQ_MSG(test, (u32)DAT_GET_TYPE(recv),
-				    (u32)c->recv, "%s, recv", c->desc);
-		send = dat_ep_post_send(pair.a->ep, 1, &seg, kd_cookie(2), 0);
-		KUNIT_EXPECT_EQ_MSG(test, (u32)DAT_GET_TYPE(send),
-				    (u32)c->send, "%s, send", c->desc);
-		if (send == DAT_SUCCESS)
-			kd_expect_dto(test, pair.a->req_evd, 2, DAT_DTO_SUCCESS,
-				      NULL);
-	}
-	KUNIT_EXPECT_EQ(test, (int)kd_state(pair.a),
-			(int)DAT_EP_STATE_CONNECTED);
-}
-
-static void post_arguments(struct kunit *test)
-{
-	struct kd_pair pair = make_pair(test, NULL, true);
-	struct kd_side *a = pair.a;
-	DAT_LMR_TRIPLET seg[5];
-	DAT_RMR_TRIPLET remote = kd_remote(pair.p->buf, 0, 64);
-	DAT_CONTEXT cookie = kd_cookie(1);
-	int i;
-
-	for (i = 0; i < 5; i++)
-		seg[i] = kd_seg(a->buf, i * 64, 64);
-	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
-		      dat_ep_post_send(a->ep, 5, seg, cookie, 0));
-	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
-		      dat_ep_post_send(a->ep, -1, seg, cookie, 0));
-	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
-		      dat_ep_post_send(a->ep, 1, NULL, cookie, 0));
-	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
-		      dat_ep_post_send(a->ep, 1, seg, cookie, 0x100));
-	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
-		      dat_ep_post_send(a->ep, 1, seg, cookie,
-				       DAT_COMPLETION_UNSIGNALLED_FLAG));
-	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
-		      dat_ep_post_recv(a->ep, 5, seg, cookie, 0));
-	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
-		      dat_ep_post_recv(a->ep, 1, seg, cookie,
-				       DAT_COMPLETION_SUPPRESS_FLAG));
-	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
-		      dat_ep_post_rdma_write(a->ep, 1, seg, cookie, NULL, 0));
-	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
-		      dat_ep_post_rdma_read(a->ep, 1, seg, cookie, NULL, 0));
-	KD_EXPECT_RET(test, DAT_LENGTH_ERROR,
-		      dat_ep_post_rdma_write(a->ep, 2, seg, cookie, &remote,
-					     0));
-	remote.segment_length = 65;
-	KD_EXPECT_RET(test, DAT_LENGTH_ERROR,
-		      dat_ep_post_rdma_read(a->ep, 1, seg, cookie, &remote, 0));
-	KUNIT_EXPECT_EQ(test, (int)kd_state(a), (int)DAT_EP_STATE_CONNECTED);
-	kd_expect_no_event(test, a->req_evd);
-}
-
 static void post_beyond_the_queues(struct kunit *test)
 {
 	DAT_EP_ATTR attr = kd_ep_attr();
@@ -594,8 +479,6 @@ static struct kunit_case dto_cases[] = {
 	KUNIT_CASE_PARAM(max_rdma_size, kd_gen_ia),
 	KUNIT_CASE_PARAM(empty_message, kd_gen_ia),
 	KUNIT_CASE_PARAM(empty_rdma, kd_gen_ia),
-	KUNIT_CASE_PARAM(L1_segments_are_checked, kd_gen_ia),
-	KUNIT_CASE_PARAM(post_arguments, kd_gen_ia),
 	KUNIT_CASE_PARAM(post_beyond_the_queues, kd_gen_ia),
 	KUNIT_CASE_PARAM(suppressed_completions, kd_gen_ia),
 	KUNIT_CASE_PARAM(unsignalled_completions, kd_gen_ia),

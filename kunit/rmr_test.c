@@ -512,13 +512,25 @@ static void L5_read_to_rmr_refused(struct kunit *test)
 	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
 		      dat_ep_post_rdma_read_to_rmr(c.a->ep, &to, kd_cookie(1),
 						   &from, 0));
-	bind_ok(&c, rmr, 0, DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_VA);
-	KD_EXPECT_OK(test, dat_rmr_query(rmr, DAT_RMR_FIELD_ALL,
-					 &(DAT_RMR_PARAM) { }));
+	context = bind_ok(&c, rmr, 0, DAT_MEM_PRIV_REMOTE_READ_FLAG,
+			  DAT_VA_TYPE_VA);
+	KD_EXPECT_RET(test, DAT_PRIVILEGES_VIOLATION,
+		      read_to(&c, shown(&c, 0, 64, context), 64));
 	unbind_ok(&c, rmr);
 	KD_EXPECT_RET(test, DAT_PRIVILEGES_VIOLATION,
 		      read_to(&c, shown(&c, 0, 64, context), 64));
 	KUNIT_EXPECT_EQ(test, (int)kd_state(c.a), (int)DAT_EP_STATE_CONNECTED);
+
+	context = bind_ok(&c, rmr, 0, REMOTE, DAT_VA_TYPE_VA);
+	from.segment_length = 64;
+	to = shown(&c, 0, 64, context);
+	KD_EXPECT_RET(test, DAT_INVALID_STATE,
+		      dat_ep_post_rdma_read_to_rmr(kd_ep(c.a, NULL), &to,
+						   kd_cookie(1), &from, 0));
+	KD_ASSERT_OK(test, dat_pz_create(c.a->ia, &c.a->pz));
+	KD_EXPECT_RET(test, DAT_PROTECTION_VIOLATION,
+		      dat_ep_post_rdma_read_to_rmr(kd_ep(c.a, NULL), &to,
+						   kd_cookie(1), &from, 0));
 }
 
 static struct kunit_case rmr_cases[] = {

@@ -145,6 +145,11 @@ void kdapl_ep_open(struct kdapl_ep *ep, bool up)
 			wr->op = DAT_DTO_RECEIVE;
 			wr->len = 0;
 			wr->rkey = 0;
+			/* As one that is flushed in the ring: not taken. */
+			if (wr->ev.kind == KDAPL_EV_RQ && wr->taken) {
+				wr->taken = false;
+				ep->held--;
+			}
 		}
 		if (READ_ONCE(ep->dying))
 			kdapl_recv_withdraw(wr);

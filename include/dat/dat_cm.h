@@ -403,6 +403,7 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle,
  *   @ep_handle is given though the request came with an EP
  * * %DAT_INVALID_STATE - the EP's state does not allow it, or it lacks a
  *   Protection Zone or an EVD that it needs; the subtype says which
+ * * %DAT_MODEL_NOT_SUPPORTED - the device cannot do what the EP's attributes ask
  *
  * Example::
  *
@@ -461,7 +462,6 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - @cr_handle is invalid now
- * * %DAT_INSUFFICIENT_RESOURCES - no memory
  * * %DAT_INVALID_HANDLE - @cr_handle is not a request, or no longer
  * * %DAT_INVALID_PARAMETER - no other Service Point of this IA listens on
  *   @handoff

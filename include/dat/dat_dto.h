@@ -177,8 +177,9 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the operation is posted
- * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding, or
- *   max_rdma_read_out is 0
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding,
+ *   max_rdma_read_out is 0, the peer answers no Reads, or the device cannot
+ *   take the sink
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
  * * %DAT_INVALID_PARAMETER - too many segments, too long, a segment outside its
  *   LMR, @remote_iov is NULL, or flags that the EP does not allow
@@ -223,8 +224,9 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the operation is posted
- * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding, or
- *   max_rdma_read_out is 0
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding,
+ *   max_rdma_read_out is 0, the peer answers no Reads, or the device cannot
+ *   take the sink
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
  * * %DAT_INVALID_PARAMETER - a pointer is NULL, the sink is outside its RMR,
  *   the length is above max_rdma_size, or flags that the EP does not allow

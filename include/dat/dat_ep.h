@@ -350,8 +350,9 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
  *   cannot be reached from this IA
  * * %DAT_INVALID_STATE - the EP is not UNCONNECTED, or lacks a Protection Zone
  *   or an EVD that it needs; the subtype says which
- * * %DAT_MODEL_NOT_SUPPORTED - the quality of service is not offered, or
- *   %DAT_CONNECT_MULTIPATH_REQUIRED_FLAG
+ * * %DAT_MODEL_NOT_SUPPORTED - the quality of service is not offered,
+ *   %DAT_CONNECT_MULTIPATH_REQUIRED_FLAG, or the device cannot do what the EP's
+ *   attributes ask
  *
  * Example::
  *
@@ -399,7 +400,8 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
  * * %DAT_INVALID_ADDRESS - the peer cannot be reached from the IA of @ep_handle
  * * %DAT_INVALID_STATE - @ep_handle is not UNCONNECTED or lacks a Protection
  *   Zone or an EVD, or @dup_ep_handle is not CONNECTED
- * * %DAT_MODEL_NOT_SUPPORTED - the quality of service is not offered
+ * * %DAT_MODEL_NOT_SUPPORTED - the quality of service is not offered, or the
+ *   device cannot do what the EP's attributes ask
  *
  * Example::
  *
@@ -438,6 +440,7 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
  *   cannot be reached from this IA
  * * %DAT_INVALID_STATE - the EP is not UNCONNECTED, or lacks a Protection Zone
  *   or an EVD
+ * * %DAT_MODEL_NOT_SUPPORTED - the device cannot do what the EP's attributes ask
  *
  * Example::
  *

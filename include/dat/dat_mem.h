@@ -210,7 +210,8 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
  * @lmr_handle: the LMR
  *
  * From the return on neither the device nor the peer reaches the memory. For
- * that, the call waits for EPs that were freed while connected.
+ * that, the call waits for EPs that were freed while connected. With iWARP
+ * adapters an RDMA Read into an LMR makes it in use until it has completed.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -252,8 +253,7 @@ DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle);
  *   PZ of it
  * * %DAT_INVALID_PARAMETER - @max_pages is not positive or more than the device
  *   can do, unknown @lmr_scope, or @lmr_handle is NULL
- * * %DAT_MODEL_NOT_SUPPORTED - the device cannot register by work request, or
- *   not in this scope
+ * * %DAT_MODEL_NOT_SUPPORTED - the device cannot register by work request
  *
  * Example::
  *
@@ -339,8 +339,8 @@ DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
  * @ep_handle: EP whose request queue does it
  * @user_cookie: comes back in the completion event
  * @completion_flags: how to complete;
- *	%DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG has it wait for all requests
- *	posted before
+ *	%DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG has it wait for the RDMA Reads
+ *	posted before; other requests are done in order anyway
  *
  * The request completes with operation %DAT_DTO_LMR_INVALIDATE. Then nobody
  * reaches the pages any more, and the LMR may be bound again. An LMR is unbound
