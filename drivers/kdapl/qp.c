@@ -341,8 +341,6 @@ void kdapl_qp_destroy(struct kdapl_ep *ep, bool was_up)
 			kdapl_srq_detach(ep->srq, ep);
 		kdapl_sinks_free(ep);
 	}
-	/* It does not matter to those that are flushed. */
-	ep->no_reads = false;
 	/* What was received came before what is flushed now. */
 	kdapl_ep_open(ep, was_up);
 	kdapl_ring_flush(ep, &ep->rq, KDAPL_FLUSH_END);
