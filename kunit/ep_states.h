@@ -2,14 +2,17 @@
 /*
  * Endpoints in every state that can be reached, for tests that want them all.
  *
- * COMPLETION_PENDING is held by a device that delays the QP of the active side,
- * DISCONNECT_PENDING by a peer without receives. iWARP knows neither.
+ * Two states pass by themselves unless a device leaves something undone: while
+ * COMPLETION_PENDING is held it does not make the connection, and to come to
+ * DISCONNECT_PENDING it never does a request. What the drivers do instead is
+ * changed for that time.
  */
 #ifndef KDAPL_KUNIT_EP_STATES_H
 #define KDAPL_KUNIT_EP_STATES_H
 
 #include <linux/completion.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/iw_cm.h>
 #include "fixture.h"
 
 enum ep_reach {
@@ -37,6 +40,44 @@ static const DAT_EP_STATE ep_reach_state[] = {
 	[EP_DISCONNECTED] = DAT_EP_STATE_DISCONNECTED,
 };
 
+/* Parameter of a case that runs in every state on every device. */
+struct ep_scene {
+	const char *ia;
+	enum ep_reach reach;
+	const char *desc;
+};
+
+static inline const void *ep_gen_scene(const void *prev, char *desc)
+{
+	static const struct ep_scene scenes[] = {
+		{ "rxe0/1", EP_UNCONNECTED, "rxe0 UNCONNECTED" },
+		{ "siw0/1", EP_UNCONNECTED, "siw0 UNCONNECTED" },
+		{ "rxe0/1", EP_RESERVED, "rxe0 RESERVED" },
+		{ "siw0/1", EP_RESERVED, "siw0 RESERVED" },
+		{ "rxe0/1", EP_PASSIVE_PENDING, "rxe0 PASSIVE_PENDING" },
+		{ "siw0/1", EP_PASSIVE_PENDING, "siw0 PASSIVE_PENDING" },
+		{ "rxe0/1", EP_TENTATIVE_PENDING, "rxe0 TENTATIVE_PENDING" },
+		{ "siw0/1", EP_TENTATIVE_PENDING, "siw0 TENTATIVE_PENDING" },
+		{ "rxe0/1", EP_ACTIVE_PENDING, "rxe0 ACTIVE_PENDING" },
+		{ "siw0/1", EP_ACTIVE_PENDING, "siw0 ACTIVE_PENDING" },
+		{ "rxe0/1", EP_COMPLETION_PENDING, "rxe0 COMPLETION_PENDING" },
+		{ "siw0/1", EP_COMPLETION_PENDING, "siw0 COMPLETION_PENDING" },
+		{ "rxe0/1", EP_CONNECTED, "rxe0 CONNECTED" },
+		{ "siw0/1", EP_CONNECTED, "siw0 CONNECTED" },
+		{ "rxe0/1", EP_DISCONNECT_PENDING, "rxe0 DISCONNECT_PENDING" },
+		{ "siw0/1", EP_DISCONNECT_PENDING, "siw0 DISCONNECT_PENDING" },
+		{ "rxe0/1", EP_DISCONNECTED, "rxe0 DISCONNECTED" },
+		{ "siw0/1", EP_DISCONNECTED, "siw0 DISCONNECTED" },
+	};
+	const struct ep_scene *next =
+		prev ? (const struct ep_scene *)prev + 1 : scenes;
+
+	if (next >= scenes + ARRAY_SIZE(scenes))
+		return NULL;
+	strscpy(desc, next->desc, KUNIT_PARAM_DESC_SIZE);
+	return next;
+}
+
 /*
  * struct ep_stage - an EP in some state, and what keeps it there
  * @ep: the EP, of @side
@@ -59,15 +100,21 @@ static inline DAT_EP_STATE ep_state(struct kunit *test, DAT_EP_HANDLE ep)
 	return state;
 }
 
-/* ---- A device whose second QP does not become ready to receive ----------- */
+/* ---- Devices that leave something undone ---------------------------------- */
 
 static struct {
 	int (*modify_qp)(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 			 struct ib_udata *udata);
 	struct completion go;
 	atomic_t ready;
+	int (*iw_accept)(struct iw_cm_id *id, struct iw_cm_conn_param *param);
+	struct iw_cm_id *id;
+	struct iw_cm_conn_param param;
+	int (*post_send)(struct ib_qp *qp, const struct ib_send_wr *wr,
+			 const struct ib_send_wr **bad);
 } ep_hold;
 
+/* The second QP, which is the active side's, does not become ready to receive. */
 static inline int ep_hold_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr,
 				    int mask, struct ib_udata *udata)
 {
@@ -77,31 +124,91 @@ static inline int ep_hold_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr,
 	return ep_hold.modify_qp(qp, attr, mask, udata);
 }
 
+/* An iWARP adapter may take its time to answer, and accepts in the background. */
+static inline int ep_hold_accept(struct iw_cm_id *id,
+				 struct iw_cm_conn_param *param)
+{
+	if (ep_hold.id)
+		return ep_hold.iw_accept(id, param);
+	ep_hold.id = id;
+	ep_hold.param = *param;
+	return 0;
+}
+
 static inline void ep_hold_release(void *data)
 {
+	struct iw_cm_event event = { .event = IW_CM_EVENT_ESTABLISHED };
 	struct ib_device *dev = data;
 
 	complete_all(&ep_hold.go);
 	dev->ops.modify_qp = ep_hold.modify_qp;
+	dev->ops.iw_accept = ep_hold.iw_accept;
+	if (ep_hold.id) {
+		event.status = ep_hold.iw_accept(ep_hold.id, &ep_hold.param);
+		/* Too late to return that. */
+		if (event.status)
+			ep_hold.id->event_handler(ep_hold.id, &event);
+	}
 	ib_device_put(dev);
 }
 
-static inline void ep_hold_device(struct ep_stage *stage)
+static inline struct ib_device *ep_find_device(struct ep_stage *s)
 {
 	struct ib_device *dev;
 	char name[] = "xxx0";
 
-	memcpy(name, stage->in->name, 4);
+	memcpy(name, s->in->name, 4);
 	dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
-	KUNIT_ASSERT_NOT_NULL(stage->test, dev);
+	KUNIT_ASSERT_NOT_NULL(s->test, dev);
+	return dev;
+}
+
+static inline void ep_hold_device(struct ep_stage *s)
+{
+	struct ib_device *dev = ep_find_device(s);
+
+	memset(&ep_hold, 0, sizeof(ep_hold));
 	init_completion(&ep_hold.go);
-	atomic_set(&ep_hold.ready, 0);
 	ep_hold.modify_qp = dev->ops.modify_qp;
+	ep_hold.iw_accept = dev->ops.iw_accept;
 	dev->ops.modify_qp = ep_hold_modify_qp;
-	stage->held = dev;
-	KUNIT_ASSERT_EQ(stage->test, 0,
-			kunit_add_action_or_reset(stage->test, ep_hold_release,
-						  dev));
+	if (dev->ops.iw_accept)
+		dev->ops.iw_accept = ep_hold_accept;
+	s->held = dev;
+	KUNIT_ASSERT_EQ(s->test, 0, kunit_add_action_or_reset(s->test,
+							      ep_hold_release,
+							      dev));
+}
+
+/* Let the connection be made, if it was held. */
+static inline void ep_stage_release(struct ep_stage *s)
+{
+	if (s->held)
+		kunit_release_action(s->test, ep_hold_release, s->held);
+	s->held = NULL;
+}
+
+/* Takes a request and never comes to it. */
+static inline int ep_idle_post_send(struct ib_qp *qp,
+				    const struct ib_send_wr *wr,
+				    const struct ib_send_wr **bad)
+{
+	return qp->qp_type == IB_QPT_RC ? 0 : ep_hold.post_send(qp, wr, bad);
+}
+
+/* A request that is outstanding until the connection ends. */
+static inline void ep_post_idle(struct ep_stage *s)
+{
+	struct ib_device *dev = ep_find_device(s);
+	DAT_LMR_TRIPLET seg = kd_seg(s->in->buf, 0, 64);
+	DAT_RETURN ret;
+
+	ep_hold.post_send = dev->ops.post_send;
+	dev->ops.post_send = ep_idle_post_send;
+	ret = dat_ep_post_send(s->in->ep, 1, &seg, kd_cookie(1), 0);
+	dev->ops.post_send = ep_hold.post_send;
+	ib_device_put(dev);
+	KD_ASSERT_OK(s->test, ret);
 }
 
 /* ---- The states ---------------------------------------------------------- */
@@ -161,32 +268,30 @@ static inline void ep_enter_connected(struct ep_stage *s, enum ep_reach reach)
 	if (reach == EP_DISCONNECTED) {
 		kd_disconnect(s->out, s->in);
 	} else if (reach == EP_DISCONNECT_PENDING) {
-		/* Waits for a receive. */
-		kd_send(s->in, 0, 64, 1);
+		ep_post_idle(s);
 		KD_ASSERT_OK(s->test,
 			     dat_ep_disconnect(s->ep, DAT_CLOSE_GRACEFUL_FLAG));
 	}
 }
 
-/* Returns NULL if the device cannot hold that state. */
-static inline struct ep_stage *ep_stage_enter(struct kunit *test,
-					      const char *ia,
-					      enum ep_reach reach)
+/* Two sides on an IA, for ep_stage_reach(). */
+static inline struct ep_stage *ep_stage_open(struct kunit *test, const char *ia)
 {
 	struct ep_stage *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	s->test = test;
-	if (strstarts(ia, "siw") && (reach == EP_COMPLETION_PENDING ||
-				     reach == EP_DISCONNECT_PENDING))
-		return NULL;
 	s->in = kd_open(test, ia);
 	s->out = kd_open(test, ia);
 	kd_setup(s->in, NULL);
 	kd_setup(s->out, NULL);
 	s->side = s->in;
 	s->ep = s->in->ep;
+	return s;
+}
 
+static inline void ep_stage_reach(struct ep_stage *s, enum ep_reach reach)
+{
 	if (reach == EP_RESERVED || reach == EP_PASSIVE_PENDING)
 		ep_enter_reserved(s, reach == EP_PASSIVE_PENDING);
 	else if (reach == EP_TENTATIVE_PENDING)
@@ -197,15 +302,23 @@ static inline struct ep_stage *ep_stage_enter(struct kunit *test,
 		ep_enter_completion(s);
 	else if (reach != EP_UNCONNECTED)
 		ep_enter_connected(s, reach);
-	KUNIT_ASSERT_EQ(test, (u32)ep_state(test, s->ep),
+	KUNIT_ASSERT_EQ(s->test, (u32)ep_state(s->test, s->ep),
 			(u32)ep_reach_state[reach]);
+}
+
+static inline struct ep_stage *ep_stage_enter(struct kunit *test,
+					      const char *ia,
+					      enum ep_reach reach)
+{
+	struct ep_stage *s = ep_stage_open(test, ia);
+
+	ep_stage_reach(s, reach);
 	return s;
 }
 
 static inline void ep_stage_leave(struct ep_stage *s)
 {
-	if (s->held)
-		kunit_release_action(s->test, ep_hold_release, s->held);
+	ep_stage_release(s);
 	/*
 	 * Which answers a pending request. Over iWARP the asking side cannot be
 	 * closed before there is an answer, or the driver's time is up.
