@@ -6,6 +6,7 @@
 #include <linux/module.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/iw_cm.h>
 #include "cm_fixture.h"
 
 /* ---- What is asked of the queue pair ------------------------------------------- */
@@ -13,6 +14,7 @@
 static struct {
 	int (*modify_qp)(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 			 struct ib_udata *udata);
+	int (*iw_accept)(struct iw_cm_id *id, struct iw_cm_conn_param *param);
 	int err;
 	enum ib_qp_state at;
 	u8 traffic_class;
@@ -29,11 +31,20 @@ static int hook_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 	return hook.modify_qp(qp, attr, mask, udata);
 }
 
+/* iWARP drivers move the QP by themselves. This one has it asked for too much. */
+static int hook_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	if (hook.err && hook.at == IB_QPS_RTR)
+		param->ord = INT_MAX;
+	return hook.iw_accept(id, param);
+}
+
 static void unhook(void *data)
 {
 	struct ib_device *dev = data;
 
 	dev->ops.modify_qp = hook.modify_qp;
+	dev->ops.iw_accept = hook.iw_accept;
 	ib_device_put(dev);
 }
 
@@ -54,7 +65,10 @@ static void hook_device(struct kd_side *s)
 
 	memset(&hook, 0, sizeof(hook));
 	hook.modify_qp = dev->ops.modify_qp;
+	hook.iw_accept = dev->ops.iw_accept;
 	dev->ops.modify_qp = hook_modify_qp;
+	if (dev->ops.iw_accept)
+		dev->ops.iw_accept = hook_iw_accept;
 	KUNIT_ASSERT_EQ(s->test, 0, kunit_add_action_or_reset(s->test, unhook,
 							      dev));
 }
@@ -154,16 +168,21 @@ static void I4_errors_of_the_device(struct kunit *test)
 	cm_ping(a, p);
 }
 
-/* The device cannot go on when it is too late to say so in a return. */
-static void errors_of_the_device_later(struct kunit *test)
+#define POSTED 8
+
+/*
+ * The device cannot go on when it is too late to say so in a return. The first
+ * side has posted receives.
+ */
+static void fail_to_accept(struct kd_side *p, struct kd_side *a)
 {
-	struct kd_pair pair = kd_make_pair(test, NULL);
-	struct kd_side *a = pair.a, *p = pair.p;
+	struct kunit *test = p->test;
 	u16 port = kd_port();
 	DAT_CR_HANDLE cr;
+	int i;
 
-	if (kd_is_iwarp(a))
-		kunit_skip(test, "the driver moves the QP by itself");
+	for (i = 0; i < POSTED; i++)
+		kd_recv(p, i * 64, 64, i);
 	hook_device(a);
 	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
 	kd_connect_start(a, p, port);
@@ -171,13 +190,47 @@ static void errors_of_the_device_later(struct kunit *test)
 	hook.at = IB_QPS_RTR;
 	hook.err = -EIO;
 	KD_ASSERT_OK(test, dat_cr_accept(cr, p->ep, 0, NULL));
-	kd_expect_event(test, p->conn_evd,
-			DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL);
-	KUNIT_EXPECT_EQ(test, (int)kd_state(p),
-			(int)DAT_EP_STATE_DISCONNECTED);
+	KUNIT_EXPECT_TRUE(test, kd_wait_state(p->ep,
+					      DAT_EP_STATE_DISCONNECTED));
 	KUNIT_EXPECT_TRUE(test, kd_wait_state(a->ep,
 					      DAT_EP_STATE_DISCONNECTED));
+}
+
+/* All completions of a connection come before its last event. */
+static void N3_accept_fails_later(struct kunit *test)
+{
+	struct kd_side *a = kd_open_param(test), *p = kd_open_param(test);
+	int i;
+
+	kd_setup(a, NULL);
+	kd_setup(p, &(struct kd_opts) { .merged = true });
+	fail_to_accept(p, a);
+	for (i = 0; i < POSTED; i++)
+		kd_expect_dto(test, p->recv_evd, i, DAT_DTO_ERR_FLUSHED, NULL);
+	kd_expect_event(test, p->conn_evd,
+			DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL);
+	/* From now on at once. */
+	kd_recv(p, 0, 64, POSTED);
+	kd_expect_dto(test, p->recv_evd, POSTED, DAT_DTO_ERR_FLUSHED, NULL);
 	kd_expect_no_event(test, p->conn_evd);
+}
+
+/* Buffers of an SRQ that no message has taken stay there. */
+static void R4_accept_fails_later(struct kunit *test)
+{
+	struct kd_side *a = kd_open_param(test), *p = kd_open_param(test);
+	DAT_SRQ_PARAM param;
+
+	kd_setup(a, NULL);
+	kd_setup(p, &(struct kd_opts) { .srq_len = POSTED });
+	fail_to_accept(p, a);
+	kd_expect_event(test, p->conn_evd,
+			DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL);
+	KD_EXPECT_OK(test, dat_srq_query(p->srq, DAT_SRQ_FIELD_ALL, &param));
+	KUNIT_EXPECT_EQ(test, param.available_dto_count, POSTED);
+	KUNIT_EXPECT_EQ(test, param.outstanding_dto_count, POSTED);
+	kd_expect_no_event(test, p->recv_evd);
+	KUNIT_EXPECT_EQ(test, 0, kd_drain(p->conn_evd));
 }
 
 /* ---- Data before ESTABLISHED ------------------------------------------------------- */
@@ -293,17 +346,13 @@ static void N3_data_before_established(struct kunit *test)
 	kd_expect_dto(test, p->recv_evd, EARLY, DAT_DTO_ERR_FLUSHED, NULL);
 }
 
-/* What came on a connection that was never established was not received. */
-static void N3_data_and_never_established(struct kunit *test)
+static void expect_nothing_received(struct kd_side *p)
 {
-	struct kd_pair pair = kd_make_pair(test, NULL);
 	DAT_DTO_COMPLETION_EVENT_DATA *dto;
-	struct kd_side *p = pair.p;
+	struct kunit *test = p->test;
 	DAT_EVENT event;
 	int i;
 
-	come_early(&pair);
-	KD_EXPECT_OK(test, dat_ep_disconnect(p->ep, DAT_CLOSE_ABRUPT_FLAG));
 	for (i = 0; i < EARLY + 2; i++) {
 		kd_expect_dto(test, p->recv_evd, i, DAT_DTO_ERR_FLUSHED, &event);
 		dto = &event.event_data.dto_completion_event_data;
@@ -311,8 +360,35 @@ static void N3_data_and_never_established(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0U, dto->rmr_context);
 		KUNIT_EXPECT_EQ(test, (int)DAT_DTO_RECEIVE, (int)dto->operation);
 	}
+}
+
+/* What came on a connection that was never established was not received. */
+static void N3_data_and_never_established(struct kunit *test)
+{
+	struct kd_pair pair = kd_make_pair(test, NULL);
+	struct kd_side *p = pair.p;
+
+	come_early(&pair);
+	KD_EXPECT_OK(test, dat_ep_disconnect(p->ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_nothing_received(p);
 	kd_expect_event(test, p->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
 			NULL);
+}
+
+/* The same if it is the peer who leaves. */
+static void N3_peer_leaves_before_established(struct kunit *test)
+{
+	struct kd_pair pair = kd_make_pair(test, NULL);
+	struct kd_side *p = pair.p;
+
+	come_early(&pair);
+	KD_EXPECT_OK(test, dat_ep_disconnect(pair.a->ep, DAT_CLOSE_ABRUPT_FLAG));
+	expect_nothing_received(p);
+	kd_expect_event(test, p->conn_evd,
+			DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL);
+	KUNIT_EXPECT_EQ(test, (int)kd_state(p),
+			(int)DAT_EP_STATE_DISCONNECTED);
+	kd_expect_no_event(test, p->conn_evd);
 }
 
 /*
@@ -348,9 +424,11 @@ static void no_reads_where_none_are_answered(struct kunit *test)
 static struct kunit_case cm_device_cases[] = {
 	KUNIT_CASE_PARAM(quality_of_service, kd_gen_ia),
 	KUNIT_CASE_PARAM(I4_errors_of_the_device, kd_gen_ia),
-	KUNIT_CASE_PARAM(errors_of_the_device_later, kd_gen_ia),
+	KUNIT_CASE_PARAM(N3_accept_fails_later, kd_gen_ia),
+	KUNIT_CASE_PARAM(R4_accept_fails_later, kd_gen_ia),
 	KUNIT_CASE_PARAM(N3_data_before_established, kd_gen_ia),
 	KUNIT_CASE_PARAM(N3_data_and_never_established, kd_gen_ia),
+	KUNIT_CASE_PARAM(N3_peer_leaves_before_established, kd_gen_ia),
 	KUNIT_CASE_PARAM(no_reads_where_none_are_answered, kd_gen_ia),
 	{}
 };
