@@ -5,6 +5,7 @@
  */
 #include <linux/module.h>
 #include "fixture.h"
+#include "kdapl.h"
 
 #define INVALID_STATE(subtype) \
 	DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_##subtype)
@@ -227,6 +228,43 @@ static void srq_arguments(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, (void *)srq, (void *)DAT_HANDLE_NULL);
 }
 
+/* ---- A device without SRQs ---------------------------------------------------- */
+
+/* Attributes are those of when the device appeared; an IA's address is inside it. */
+static struct ib_device_attr *attrs_of(struct kd_side *s)
+{
+	return &container_of((struct sockaddr_storage *)s->addr,
+			     struct kdapl_ia, addr[0])->hca->attrs;
+}
+
+static void I4_device_without_srqs(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	struct ib_device_attr *attrs = attrs_of(s);
+	DAT_SRQ_HANDLE srq = DAT_HANDLE_NULL;
+	DAT_SRQ_ATTR attr = { 8, 1, 0 };
+	DAT_PROVIDER_ATTR prov = { };
+	int max_srq = attrs->max_srq;
+	DAT_RETURN ret, asked;
+	DAT_IA_ATTR *ia;
+
+	kd_setup(s, &(struct kd_opts) { .no_ep = true });
+	ia = kunit_kzalloc(test, sizeof(*ia), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ia);
+	attrs->max_srq = 0;
+	ret = dat_srq_create(s->ia, s->pz, &attr, &srq);
+	asked = dat_ia_query(s->ia, NULL, DAT_IA_FIELD_IA_MAX_SRQS, ia,
+			     DAT_PROVIDER_FIELD_SRQ_SUPPORTED, &prov);
+	attrs->max_srq = max_srq;
+	KD_EXPECT_RET(test, DAT_MODEL_NOT_SUPPORTED, ret);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)srq, (void *)DAT_HANDLE_NULL);
+	/* Nobody has to try. */
+	KD_EXPECT_OK(test, asked);
+	KUNIT_EXPECT_EQ(test, ia->max_srqs, 0);
+	KUNIT_EXPECT_EQ(test, (int)prov.srq_supported, DAT_FALSE);
+	KD_EXPECT_OK(test, dat_srq_create(s->ia, s->pz, &attr, &srq));
+}
+
 /* Nowhere to put the handle. */
 static void I4_no_handle_pointer(struct kunit *test)
 {
@@ -306,6 +344,7 @@ static struct kunit_case refused_cases[] = {
 	KUNIT_CASE_PARAM(L1_segments_are_checked, kd_gen_ia),
 	KUNIT_CASE_PARAM(post_arguments, kd_gen_ia),
 	KUNIT_CASE_PARAM(srq_arguments, kd_gen_ia),
+	KUNIT_CASE_PARAM(I4_device_without_srqs, kd_gen_ia),
 	KUNIT_CASE_PARAM(I4_no_handle_pointer, kd_gen_ia),
 	KUNIT_CASE_PARAM(requests_need_a_connection, kd_gen_ia),
 	KUNIT_CASE_PARAM(nowhere_to_receive, kd_gen_ia),
