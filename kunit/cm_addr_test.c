@@ -337,6 +337,40 @@ static void moved_address(struct kunit *test)
 	KUNIT_EXPECT_NE(test, buf->rmr_context, 0);
 }
 
+/*
+ * An IA without an address of the peer's family cannot get there. Of a model that is
+ * connected there it is not the address that the consumer has got wrong.
+ */
+static void I4_no_address_to_connect_from(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	const char *other = kd_is_iwarp(s) ? "rxe0/1" : "siw0/1";
+	struct kd_pair c = { kd_open(test, other), kd_open(test, other) };
+	struct sockaddr_in at = v4(c.p, 1);
+	DAT_RETURN ret[3];
+
+	kd_setup(s, NULL);
+	kd_setup(c.a, NULL);
+	kd_setup(c.p, NULL);
+	kd_connect_pair(c.a, c.p);
+	at.sin_port = htons(kd_port());
+	if (change_address(s, "del", 1))
+		kunit_skip(test, "no ip command");
+	KUNIT_ASSERT_EQ(test, 0,
+			kunit_add_action_or_reset(test, restore_address, s));
+	ret[0] = dat_ep_connect(s->ep, (void *)&at, ntohs(at.sin_port), TIMEOUT,
+				0, NULL, DAT_QOS_BEST_EFFORT, 0);
+	ret[1] = dat_ep_common_connect(s->ep, (void *)&at, TIMEOUT, 0, NULL);
+	ret[2] = dat_ep_dup_connect(s->ep, c.a->ep, TIMEOUT, 0, NULL,
+				    DAT_QOS_BEST_EFFORT);
+	KD_EXPECT_RET(test, DAT_INVALID_ADDRESS, ret[0]);
+	KD_EXPECT_RET(test, DAT_INVALID_ADDRESS, ret[1]);
+	KUNIT_EXPECT_EQ(test, ret[2], DAT_ERROR(DAT_INVALID_PARAMETER,
+						DAT_INVALID_ARG2));
+	KUNIT_EXPECT_EQ(test, (int)kd_state(s), (int)DAT_EP_STATE_UNCONNECTED);
+	kd_expect_no_event(test, s->conn_evd);
+}
+
 /* ---- Any port ---------------------------------------------------------------------- */
 
 #define PORTS	"/proc/sys/net/ipv4/ip_local_port_range"
@@ -428,6 +462,7 @@ static struct kunit_case cm_addr_cases[] = {
 	KUNIT_CASE_PARAM(csp_ipv6, kd_gen_ia),
 	KUNIT_CASE_PARAM(second_address, kd_gen_ia),
 	KUNIT_CASE_PARAM(moved_address, kd_gen_ia),
+	KUNIT_CASE_PARAM(I4_no_address_to_connect_from, kd_gen_ia),
 	KUNIT_CASE_PARAM(psp_any_avoids_taken_port, kd_gen_ia),
 	KUNIT_CASE_PARAM(N2_same_port_on_two_ias, kd_gen_ia),
 	{}

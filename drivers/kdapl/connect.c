@@ -331,6 +331,9 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 		ret = kdapl_connect_check(ep, &args, DAT_INVALID_ARG3);
 	if (ret == DAT_SUCCESS)
 		ret = kdapl_connect(ep, &args);
+	/* The consumer has given no address but that Endpoint. */
+	if (DAT_GET_TYPE(ret) == DAT_INVALID_ADDRESS)
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	kdapl_obj_put(&dup->obj);
 	kdapl_obj_put(&ep->obj);
 	return ret;

@@ -27,6 +27,7 @@ struct dat_ep;					/* opaque, see DAT_EP_HANDLE */
  * @ep_handle: receives the handle
  *
  * Without a receive (request) EVD max_recv_dtos (max_request_dtos) must be 0.
+ * srq_soft_hw sets no watermark here; there is dat_ep_set_watermark().
  * The EP has at least the sizes asked for. Receives may be posted from now on.
  *
  * Context: Process context, may sleep.
@@ -395,9 +396,9 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
  * * %DAT_SUCCESS - the connection is being set up
  * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more QPs
  * * %DAT_INVALID_HANDLE - one of the handles is not an EP
- * * %DAT_INVALID_PARAMETER - the timeout is 0, or the private data is too long
- *   or NULL
- * * %DAT_INVALID_ADDRESS - the peer cannot be reached from the IA of @ep_handle
+ * * %DAT_INVALID_PARAMETER - the timeout is 0, the private data is too long or
+ *   NULL, or the peer of @dup_ep_handle cannot be reached from the IA of
+ *   @ep_handle
  * * %DAT_INVALID_STATE - @ep_handle is not UNCONNECTED or lacks a Protection
  *   Zone or an EVD, or @dup_ep_handle is not CONNECTED
  * * %DAT_MODEL_NOT_SUPPORTED - the quality of service is not offered, or the
