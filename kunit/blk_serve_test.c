@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_blk.ko while its disk is used: large transfers, memory that is taken back,
+ * targets that are started anew, wires that break. Targets that it does not get as
+ * far with: blk_initiator_test.c.
+ */
+#include <linux/module.h>
+#include "blk_initiator.h"
+
+/* ---- Commands that use the disk --------------------------------------------- */
+
+#define READ_MUCH	"dd if=/dev/kdapl0 of=/dev/null bs=64k count=1 "	\
+			"iflag=direct 2>/dev/null"
+#define READ_ONE	"dd if=/dev/kdapl0 of=/dev/null bs=512 count=1 "	\
+			"iflag=direct 2>/dev/null"
+#define READ_ALL	"dd if=/dev/kdapl0 of=/dev/null bs=1M count=1 "	\
+			"iflag=direct 2>/dev/null"
+#define WRITE_ONE	"dd if=/dev/zero of=/dev/kdapl0 bs=512 count=1 "	\
+			"oflag=direct conv=notrunc 2>/dev/null"
+#define FLUSH_IT	"dd if=/dev/null of=/dev/kdapl0 count=0 "	\
+			"conv=notrunc,fsync 2>/dev/null"
+
+static char *ini_command;
+static int ini_status;
+
+static void ini_run_command(struct work_struct *work)
+{
+	ini_status = shell(ini_command, UMH_WAIT_PROC);
+	complete(&ini_ended);
+}
+
+static DECLARE_WORK(ini_command_work, ini_run_command);
+
+static void start_command(char *command)
+{
+	ini_command = command;
+	reinit_completion(&ini_ended);
+	queue_work(system_long_wq, &ini_command_work);
+}
+
+/* ---- A target that serves -------------------------------------------------- */
+
+/*
+ * Answer whatever request has arrived: zeroes are read, or whatever was in the
+ * memory. Returns its opcode.
+ */
+static u8 serve_one(struct kd_side *side, unsigned int n)
+{
+	const struct kblk_request *request = side->buf->va + REQUEST_AT +
+					     n * REQUEST_SIZE;
+	u32 length = le32_to_cpu(request->length);
+	u8 opcode = request->opcode;
+	struct kblk_reply reply;
+
+	if (opcode != KBLK_OP_READ || !(request->flags & KBLK_INLINED))
+		length = 0;
+	reply = good_reply(request, length);
+	kd_recv(side, REQUEST_AT + n * REQUEST_SIZE, REQUEST_SIZE, n);
+	memset(side->buf->va + DATA_AT, 0, length);
+	answer(side, &reply, NULL, sizeof(reply) + length);
+	kd_expect_dto(side->test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	return opcode;
+}
+
+/* Serve until what was begun has ended; returns how often there was @opcode. */
+static int serve(struct kd_side *side, u8 opcode)
+{
+	unsigned int n, ms;
+	DAT_EVENT event;
+	int found = 0;
+
+	for (ms = 0; !try_wait_for_completion(&ini_ended) && ms < 3 * KD_TIMEOUT_MS;
+	     ms += 10) {
+		if (!kd_wait_event(side->recv_evd, &event, 10))
+			continue;
+		n = event.event_data.dto_completion_event_data
+			.user_cookie.as_64;
+		found += serve_one(side, n) == opcode;
+		ms = 0;
+	}
+	KUNIT_ASSERT_LT_MSG(side->test, ms, 3 * KD_TIMEOUT_MS, "hangs");
+	return found;
+}
+
+/* Run @command and serve; how often was there @opcode? */
+static int serve_command(struct kd_side *side, char *command, u8 opcode)
+{
+	start_command(command);
+	return serve(side, opcode);
+}
+
+/* Run @command, whose first request is waited for and left without an answer. */
+static const struct kblk_request *begin_command(struct kd_side *side,
+						char *command)
+{
+	DAT_EVENT event;
+
+	start_command(command);
+	KUNIT_ASSERT_TRUE(side->test, kd_wait_event(side->recv_evd, &event,
+						    KD_TIMEOUT_MS));
+	return side->buf->va + REQUEST_AT + REQUEST_SIZE *
+	       event.event_data.dto_completion_event_data.user_cookie.as_64;
+}
+
+/* Let the initiator have its disk, and serve what is read as it appears. */
+static struct kd_side *serve_disk(struct kunit *test,
+				  const struct kblk_welcome *welcome,
+				  const struct kblk_identify *identify)
+{
+	struct kd_side *side;
+
+	ini_patience = PATIENT;
+	side = welcome_one(test, true, welcome);
+	attach(side);
+	identify_as(side, identify);
+	serve(side, 0);
+	KUNIT_ASSERT_EQ(test, 0, ini_error);
+	return side;
+}
+
+/* It was away and comes back. */
+static struct kd_side *serve_again(struct kunit *test,
+				   const struct kblk_identify *identify)
+{
+	struct kd_side *side = welcome_one(test, false, NULL);
+
+	attach(side);
+	identify_as(side, identify);
+	return side;
+}
+
+static void expect_removable(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, 0, ini_put("connected", "0"));
+}
+
+/* ---- Cases --------------------------------------------------------------- */
+
+/*
+ * The target takes more at once than the adapter can register; and it leaves it to
+ * the initiator to take its memory back.
+ */
+static void ini_large_transfers(struct kunit *test)
+{
+	struct kblk_welcome welcome = good_welcome();
+	struct kd_side *side;
+	int i;
+
+	welcome.max_transfer = cpu_to_le32(SZ_2G);
+	side = serve_disk(test, &welcome, NULL);
+	/* Every binding is undone, so each can be used again. */
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_NE(test, serve_command(side, READ_ALL,
+						    KBLK_OP_READ), 0);
+		KUNIT_EXPECT_EQ(test, ini_status, 0);
+	}
+	expect_removable(test);
+}
+
+/* A reply that does not take back the memory, or takes back something else. */
+static void ini_bad_invalidation(struct kunit *test)
+{
+	struct kblk_welcome welcome = good_welcome();
+	const struct kblk_request *request;
+	struct kblk_reply reply;
+	struct kd_side *side;
+	DAT_LMR_TRIPLET seg;
+	DAT_RETURN ret;
+	u32 key;
+	int i;
+
+	welcome.features = cpu_to_le32(KBLK_FEATURE_INVALIDATE);
+	for (i = 0; i < 2; i++) {
+		side = serve_disk(test, &welcome, NULL);
+		request = begin_command(side, READ_MUCH);
+		key = le32_to_cpu(request->rmr_context);
+		KUNIT_EXPECT_NE(test, key, 0);
+		reply = good_reply(request, 0);
+		memcpy(side->buf->va + REPLY_AT, &reply, sizeof(reply));
+		seg = kd_seg(side->buf, REPLY_AT, sizeof(reply));
+		ret = dat_ep_post_send_with_invalidate(side->ep, 1, &seg,
+						       kd_cookie(3),
+						       DAT_COMPLETION_DEFAULT_FLAG,
+						       i, key ^ 0x100);
+		KD_EXPECT_OK(test, ret);
+		KUNIT_EXPECT_TRUE_MSG(test,
+				      kd_wait_state(side->ep,
+						    DAT_EP_STATE_DISCONNECTED),
+				      "reply %d", i);
+		flush_work(&ini_command_work);
+		KUNIT_EXPECT_NE(test, ini_status, 0);
+		expect_removable(test);
+		kd_close(side);
+	}
+}
+
+static bool ini_is_connected(void *unused)
+{
+	return !shell("grep -qx connected " INI_DISK "/state", UMH_WAIT_PROC);
+}
+
+/*
+ * A target that was started anew has forgotten what was not flushed: then there is
+ * no flush that succeeds. One that has only been away gets it.
+ */
+static void ini_started_anew(struct kunit *test)
+{
+	struct kblk_identify identify = good_identify();
+	struct kd_side *side;
+	u64 instance;
+
+	identify.flags = cpu_to_le32(KBLK_VOLUME_CACHE);
+	side = serve_disk(test, NULL, &identify);
+	KUNIT_EXPECT_EQ(test, serve_command(side, FLUSH_IT, KBLK_OP_FLUSH), 1);
+	for (instance = 0; instance < 2; instance++) {
+		KUNIT_EXPECT_EQ(test, serve_command(side, WRITE_ONE,
+						    KBLK_OP_WRITE), 1);
+		KUNIT_EXPECT_EQ(test, ini_status, 0);
+		kd_close(side);
+		identify.instance = cpu_to_le64(instance);
+		side = serve_again(test, &identify);
+		KUNIT_EXPECT_TRUE(test, kd_wait_until(ini_is_connected, NULL,
+						      KD_TIMEOUT_MS));
+		KUNIT_EXPECT_EQ(test, serve_command(side, FLUSH_IT,
+						    KBLK_OP_FLUSH), !instance);
+		KUNIT_EXPECT_EQ(test, !ini_status, !instance);
+	}
+	expect_removable(test);
+}
+
+/* On a bad wire a request outlives more connections than one that is to blame. */
+static void ini_bad_wire(struct kunit *test)
+{
+	struct kd_side *side;
+	int i;
+
+	ini_give_up = "600000";
+	side = serve_disk(test, NULL, NULL);
+	kd_close(side);
+	start_command(READ_ONE);
+	for (i = 0; i < 12; i++) {
+		side = serve_again(test, NULL);
+		expect_request(side, 2, KBLK_OP_READ);
+		kd_close(side);
+	}
+	side = serve_again(test, NULL);
+	KUNIT_EXPECT_EQ(test, serve(side, KBLK_OP_READ), 1);
+	KUNIT_EXPECT_EQ(test, ini_status, 0);
+	expect_removable(test);
+}
+
+static void serve_exit(struct kunit *test)
+{
+	flush_work(&ini_command_work);
+	ini_unload(test);
+}
+
+static struct kunit_case serve_cases[] = {
+	KUNIT_CASE_PARAM(ini_large_transfers, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_bad_invalidation, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_started_anew, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_bad_wire, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite serve_suite = {
+	.name = "kdapl-blk-serve",
+	.test_cases = serve_cases,
+	.exit = serve_exit,
+};
+
+kunit_test_suite(serve_suite);
+
+MODULE_DESCRIPTION("KUnit suite: the block device initiator and its disk");
+MODULE_LICENSE("Dual BSD/GPL");
