@@ -89,7 +89,7 @@ DAT_RETURN __dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
  *	that nothing is missed between a last dequeue and this call
  *
  * Holds for the next event. The EVD's own upcall may call it, too, except with
- * %DAT_UPCALL_TEARDOWN.
+ * %DAT_UPCALL_TEARDOWN: a wait that cannot end is refused.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -97,7 +97,8 @@ DAT_RETURN __dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
  * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
  * * %DAT_INVALID_PARAMETER - unknown @upcall_policy or @upcall_flag, or no
  *   function for the policy
- * * %DAT_INVALID_STATE - %DAT_UPCALL_TEARDOWN from an upcall of this EVD
+ * * %DAT_INVALID_STATE - %DAT_UPCALL_TEARDOWN from an upcall of this EVD, or
+ *   from one that an upcall of this EVD waits for, through any number of others
  *
  * Example::
  *
@@ -270,8 +271,9 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
  * Return:
  * * %DAT_SUCCESS - the handle is invalid now
  * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
- * * %DAT_INVALID_STATE - an EP, a Service Point or an IA feeds it (subtype
- *   %DAT_INVALID_STATE_EVD_IN_USE), or the call comes from its own upcall
+ * * %DAT_INVALID_STATE - subtype %DAT_INVALID_STATE_EVD_IN_USE: an EP, a Service
+ *   Point or an IA feeds it; or the call comes from its own upcall, or from one
+ *   that its upcall waits for, through any number of others
  *
  * Example::
  *

@@ -165,8 +165,9 @@ DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
  * * %DAT_SUCCESS - all handles of this open are invalid now
  * * %DAT_INVALID_HANDLE - @ia is not an open IA
  * * %DAT_INVALID_PARAMETER - unknown @flags
- * * %DAT_INVALID_STATE - graceful and objects are left, or the call comes from
- *   an upcall of this IA
+ * * %DAT_INVALID_STATE - graceful and objects are left; or the call comes from
+ *   an upcall of this IA, or from one that an upcall of this IA waits for,
+ *   through any number of others
  *
  * Example::
  *
