@@ -105,6 +105,8 @@ enum kbi_queue_state {
  * @admin: completed by the reply to a request of our own, or the loss of the
  *	connection
  * @welcome: what the target has said
+ * @invalidate: replies take memory back
+ * @batch: a message may bring several replies
  * @credits: requests that may still be sent
  * @used: something was sent since the last keep-alive
  * @nslots: slots; requests and replies have as many entries
@@ -124,6 +126,7 @@ struct kbi_queue {
 	struct completion admin;
 	struct kblk_welcome welcome;
 	bool invalidate;
+	bool batch;
 	atomic_t credits;
 	bool used;
 	unsigned int nslots;

@@ -355,29 +355,73 @@ static void kbi_reply_data(struct kbi_queue *queue, struct kbi_slot *slot,
 		memcpy(slot->into, data, le32_to_cpu(reply->length));
 }
 
+/*
+ * Replies to @slots, all that a message brought; returns how many credits they
+ * give, or -1 if they make no sense.
+ */
+static int kbi_replies(struct kbi_queue *queue, struct kbi_slot **slots,
+		       unsigned int count,
+		       const DAT_DTO_COMPLETION_EVENT_DATA *dto)
+{
+	unsigned int n = dto->user_cookie.as_64, i;
+	const void *from = queue->replies.va + n * sizeof(struct kblk_reply);
+	const void *data = queue->pages[n].va;
+	struct kblk_reply reply;
+	struct kbi_slot *slot;
+	int credits = 0;
+
+	for (i = 0; i < count; i++) {
+		memcpy(&reply, from, sizeof(reply));
+		slot = kbi_reply_slot(queue, &reply, count > 1 ? sizeof(reply) :
+				      dto->transfered_length);
+		if (!slot || !kbi_reply_memory(queue, slot, dto))
+			return -1;
+		slots[i] = slot;
+		slot->status = le16_to_cpu(reply.status);
+		slot->replied = true;
+		kbi_reply_data(queue, slot, &reply, data);
+		credits += le16_to_cpu(reply.credits);
+		/* After the first the message goes on where data would be. */
+		from = data + i * sizeof(reply);
+	}
+	return credits;
+}
+
+/* How many replies a message of @length bytes is. */
+static unsigned int kbi_reply_count(struct kbi_queue *queue, unsigned int n,
+				    u32 length)
+{
+	const struct kblk_reply *reply = queue->replies.va;
+
+	if (!queue->batch || !length || length % sizeof(*reply) ||
+	    length > KBLK_BATCH_MAX * sizeof(*reply) || reply[n].length)
+		return 1;
+	return length / sizeof(*reply);
+}
+
 static void kbi_received(struct kbi_queue *queue,
 			 const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
 	unsigned int n = dto->user_cookie.as_64;
-	struct kbi_slot *slot;
-	struct kblk_reply reply;
+	struct kbi_slot *slots[KBLK_BATCH_MAX];
+	unsigned int count, i;
+	int credits;
 
-	memcpy(&reply, queue->replies.va + n * sizeof(reply), sizeof(reply));
-	slot = kbi_reply_slot(queue, &reply, dto->transfered_length);
-	if (!slot || !kbi_reply_memory(queue, slot, dto)) {
+	count = kbi_reply_count(queue, n, dto->transfered_length);
+	credits = kbi_replies(queue, slots, count, dto);
+	if (credits < 0) {
 		kbi_queue_lost(queue, "the target sent nonsense");
 		return;
 	}
-	kbi_count(queue->disk, KBI_STAT_REPLIES, 1);
-	slot->status = le16_to_cpu(reply.status);
-	slot->replied = true;
-	kbi_reply_data(queue, slot, &reply, queue->pages[n].va);
+	kbi_count(queue->disk, KBI_STAT_REPLIES, count);
+	/* Before there can be new requests, whose replies need it. */
 	if (kbi_reply_post(queue, n) != DAT_SUCCESS) {
 		kbi_queue_lost(queue, "cannot post a receive");
 		return;
 	}
-	kbi_credit(queue, le16_to_cpu(reply.credits));
-	kbi_slot_put(queue, slot);
+	kbi_credit(queue, credits);
+	for (i = 0; i < count; i++)
+		kbi_slot_put(queue, slots[i]);
 }
 
 /* A reply has come, or never will. Softirq. */

@@ -208,8 +208,8 @@ static int kbi_welcome_check(struct kbi_queue *queue)
 	    sizeof(struct kblk_request) + KBLK_INLINE ||
 	    le32_to_cpu(welcome->max_transfer) < PAGE_SIZE ||
 	    le16_to_cpu(welcome->credits) < 2 ||
-	    features & ~KBLK_FEATURE_INVALIDATE ||
-	    (features && queue->disk->sync))
+	    features & ~KBLK_FEATURES ||
+	    (features & KBLK_FEATURE_INVALIDATE && queue->disk->sync))
 		return -EPROTO;
 	return 0;
 }
@@ -230,9 +230,10 @@ static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 	};
 	DAT_RETURN ret;
 
+	hello.features = cpu_to_le32(KBLK_FEATURE_BATCH);
 	/* Before it can be looked at the CPU has to be told, see @sync. */
 	if (!disk->sync)
-		hello.features = cpu_to_le32(KBLK_FEATURE_INVALIDATE);
+		hello.features |= cpu_to_le32(KBLK_FEATURE_INVALIDATE);
 	ret = dat_ep_connect(queue->ep, (struct sockaddr *)&disk->target,
 			     disk->params.conn_qual,
 			     disk->params.connect_timeout_ms * USEC_PER_MSEC,
@@ -246,6 +247,7 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 {
 	u32 ms = queue->disk->params.connect_timeout_ms;
 	DAT_RETURN ret;
+	u32 features;
 	int err;
 
 	ret = kbi_queue_dial(queue);
@@ -262,7 +264,9 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 	err = kbi_welcome_check(queue);
 	if (err)
 		return err;
-	queue->invalidate = !!queue->welcome.features;
+	features = le32_to_cpu(queue->welcome.features);
+	queue->invalidate = features & KBLK_FEATURE_INVALIDATE;
+	queue->batch = features & KBLK_FEATURE_BATCH;
 	if (!queue->invalidate) {
 		ret = dat_evd_modify_upcall(queue->req_evd,
 					    DAT_UPCALL_SINGLE_INSTANCE,

@@ -77,6 +77,11 @@ struct kblk_welcome {
 
 /* Replies to requests with an rmr_context invalidate it. */
 #define KBLK_FEATURE_INVALIDATE	0x00000001
+/* A message may bring several replies. */
+#define KBLK_FEATURE_BATCH	0x00000002
+#define KBLK_FEATURES		0x00000003	/* all there are */
+/* So many at most. */
+#define KBLK_BATCH_MAX		32
 
 enum kblk_hello_status {
 	KBLK_HELLO_OK = 0,
@@ -145,6 +150,9 @@ struct kblk_request {
  * @id: that of the request
  * @length: bytes of data that follow inline
  * @reserved: 0
+ *
+ * With KBLK_FEATURE_BATCH up to KBLK_BATCH_MAX replies without data may follow each
+ * other in a message.
  */
 struct kblk_reply {
 	__le32 magic;

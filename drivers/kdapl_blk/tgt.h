@@ -11,7 +11,8 @@
  *   tgt_pool.c       buffers for data
  *   tgt_conn.c       connections: accepting, ending
  *   tgt_recv.c       requests: receiving, checking
- *   tgt_io.c         requests: moving data, replying
+ *   tgt_io.c         requests: serving
+ *   tgt_reply.c      requests: moving data, replying
  *   tgt_backend.c    requests: the volume
  *
  * A connection is an Endpoint with two Event Dispatchers and io_depth slots. A
@@ -252,12 +253,13 @@ enum kbt_stage {
 
 /*
  * struct kbt_io - a slot: one request being served
- * @link: in conn->idle, or in pool->waiting
+ * @link: in conn->idle, pool->waiting, conn->due or conn->sent
  * @work: takes the next step in process context
  * @request: as received; checked by kbt_check() before use
  * @buf: for the data: a page to begin with, a large buffer if it is not inline
  * @pending: posts not completed, plus one while the slot is being worked on
  * @fetching: the post outstanding is the RDMA Read of the data
+ * @status: enum kblk_status of the reply
  */
 struct kbt_io {
 	struct list_head link;
@@ -268,6 +270,7 @@ struct kbt_io {
 	struct kbt_buf *buf;
 	atomic_t pending;
 	bool fetching;
+	u16 status;
 	struct bio bio;
 	struct bio_vec bvec;
 };
@@ -288,12 +291,16 @@ enum { KBT_CONN_ENDING };
  * @heard: when something last came; until it is attached, when it came itself;
  *	jiffies
  * @patience: silence that is allowed, jiffies; 0: any
- * @lock: guards @idle, @idle_count, @throttled and @withheld
+ * @lock: guards @idle, @idle_count, @throttled, @withheld, @due, @sent, @sending
  * @all_idle: woken when no slot is busy
  * @in_line: a slot waits for a page; one at a time, so clients take turns
  * @throttled: its backlog is long: credits are held back
  * @withheld: credits held back
- * @replies: one struct kblk_reply for each slot
+ * @batch: replies may share a message, see struct kblk_reply
+ * @due: slots whose replies wait for the message that is under way
+ * @sent: slots whose replies are in it
+ * @sending: how many
+ * @replies: one struct kblk_reply for each slot, and a message of several
  * @host: its address
  * @peer: the same for messages, with the port
  * @requests: taken
@@ -316,6 +323,7 @@ struct kbt_conn {
 	u16 credits;
 	u32 reply_size;
 	bool invalidate;
+	bool batch;
 	unsigned long heard;
 	unsigned long patience;
 	spinlock_t lock;		/* see above */
@@ -325,6 +333,9 @@ struct kbt_conn {
 	wait_queue_head_t all_idle;
 	bool throttled;
 	unsigned int withheld;
+	struct list_head due;
+	struct list_head sent;
+	unsigned int sending;
 	struct kblk_buf replies;
 	struct kbt_io *ios;
 	struct sockaddr_storage host;
@@ -348,6 +359,19 @@ static inline void kbt_count(struct kbt *kbt, enum kbt_stat stat, u64 n)
 static inline bool kbt_conn_ending(struct kbt_conn *conn)
 {
 	return test_bit(KBT_CONN_ENDING, &conn->flags);
+}
+
+static inline u32 kbt_length(const struct kbt_io *io)
+{
+	return le32_to_cpu(io->request.length);
+}
+
+/* Is there memory of the initiator that the request names? */
+static inline bool kbt_has_remote(const struct kbt_io *io)
+{
+	return !(io->request.flags & KBLK_INLINED) &&
+	       (io->request.opcode == KBLK_OP_READ ||
+		io->request.opcode == KBLK_OP_WRITE);
 }
 
 /* tgt_main.c */
@@ -417,6 +441,9 @@ void kbt_io_ready(struct kbt_io *io);
 void kbt_io_put(struct kbt_io *io);
 void kbt_io_step(struct kbt_io *io);
 void kbt_io_work(struct work_struct *work);
+
+/* tgt_reply.c */
+DAT_RETURN kbt_post_data(struct kbt_io *io);
 void kbt_io_reply(struct kbt_io *io, enum kblk_status status);
 void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 

@@ -307,11 +307,16 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 	conn->invalidate = kbt->invalidate &&
 			   le32_to_cpu(hello->features) &
 			   KBLK_FEATURE_INVALIDATE;
+	conn->batch = conn->reply_size >= KBLK_BATCH_MAX *
+					  sizeof(struct kblk_reply) &&
+		      le32_to_cpu(hello->features) & KBLK_FEATURE_BATCH;
 	conn->heard = jiffies;
 	conn->patience = msecs_to_jiffies(kbt->params->attach_ms);
 	kbt_copy_host(&conn->host, param->remote_ia_address_ptr);
 	spin_lock_init(&conn->lock);
 	INIT_LIST_HEAD(&conn->idle);
+	INIT_LIST_HEAD(&conn->due);
+	INIT_LIST_HEAD(&conn->sent);
 	init_waitqueue_head(&conn->all_idle);
 	INIT_WORK(&conn->recv_work, kbt_recv_work);
 	INIT_WORK(&conn->end_work, kbt_conn_end_work);
@@ -414,7 +419,9 @@ static DAT_RETURN kbt_accept(struct kbt_conn *conn, DAT_CR_HANDLE cr,
 					   KBLK_INLINE);
 	welcome.max_transfer = cpu_to_le32(conn->kbt->params->max_transfer);
 	if (conn->invalidate)
-		welcome.features = cpu_to_le32(KBLK_FEATURE_INVALIDATE);
+		welcome.features |= cpu_to_le32(KBLK_FEATURE_INVALIDATE);
+	if (conn->batch)
+		welcome.features |= cpu_to_le32(KBLK_FEATURE_BATCH);
 	return dat_cr_accept(cr, conn->ep, sizeof(welcome), &welcome);
 }
 

@@ -6,8 +6,7 @@
  * buffer, for the data of a write, for a context that may block. Small data
  * travels with the messages. Of other data the target is who moves it: an RDMA
  * Read fetches what is to be written, while other requests are with the medium;
- * what was read goes out as RDMA Write and reply posted in one go, as an Endpoint
- * completes and delivers in order, so whoever sees the reply has the data.
+ * what was read goes out with the reply, see tgt_reply.c.
  *
  * The slot is free again when all that was posted has completed, which is also
  * what makes room for the client's next request. Where the data is or goes is the
@@ -19,19 +18,6 @@
 #include <linux/printk.h>
 #include <linux/slab.h>
 #include "tgt.h"
-
-static u32 kbt_length(const struct kbt_io *io)
-{
-	return le32_to_cpu(io->request.length);
-}
-
-/* Is there memory of the initiator that the request names? */
-static bool kbt_has_remote(const struct kbt_io *io)
-{
-	return !(io->request.flags & KBLK_INLINED) &&
-	       (io->request.opcode == KBLK_OP_READ ||
-		io->request.opcode == KBLK_OP_WRITE);
-}
 
 /* ---- Slots --------------------------------------------------------------- */
 
@@ -175,127 +161,6 @@ static enum kblk_status kbt_check(struct kbt_io *io)
 	}
 }
 
-/* ---- Replying ------------------------------------------------------------ */
-
-/*
- * Credits that go with a reply: one, unless the client is throttled, when up to
- * half of what it has is held back, or gets that back.
- */
-static u16 kbt_credits(struct kbt_conn *conn)
-{
-	unsigned long flags;
-	u16 credits = 1;
-
-	spin_lock_irqsave(&conn->lock, flags);
-	if (conn->throttled && conn->withheld < conn->credits / 2) {
-		conn->withheld++;
-		credits = 0;
-	} else if (!conn->throttled && conn->withheld) {
-		conn->withheld--;
-		credits = 2;
-	}
-	spin_unlock_irqrestore(&conn->lock, flags);
-	return credits;
-}
-
-static DAT_RETURN kbt_post_data(struct kbt_io *io)
-{
-	DAT_LMR_TRIPLET seg = kblk_seg(&io->buf->mem, 0, kbt_length(io));
-	DAT_RMR_TRIPLET remote = {
-		.virtual_address = le64_to_cpu(io->request.address),
-		.segment_length = kbt_length(io),
-		.rmr_context = le32_to_cpu(io->request.rmr_context),
-	};
-	DAT_DTO_COOKIE cookie = { .as_ptr = io };
-	DAT_RETURN ret;
-
-	atomic_inc(&io->pending);
-	if (io->request.opcode == KBLK_OP_READ) {
-		ret = dat_ep_post_rdma_write(io->conn->ep, 1, &seg, cookie,
-					     &remote,
-					     DAT_COMPLETION_DEFAULT_FLAG);
-	} else {
-		io->fetching = true;
-		ret = dat_ep_post_rdma_read(io->conn->ep, 1, &seg, cookie,
-					    &remote,
-					    DAT_COMPLETION_DEFAULT_FLAG);
-	}
-	if (ret != DAT_SUCCESS) {
-		io->fetching = false;
-		atomic_dec(&io->pending);
-	}
-	return ret;
-}
-
-static DAT_RETURN kbt_post_reply(struct kbt_io *io, enum kblk_status status,
-				 u32 inlined)
-{
-	struct kbt_conn *conn = io->conn;
-	size_t at = (io - conn->ios) * sizeof(struct kblk_reply);
-	struct kblk_reply *reply = conn->replies.va + at;
-	DAT_LMR_TRIPLET segs[2];
-	DAT_DTO_COOKIE cookie = { .as_ptr = io };
-	DAT_RETURN ret;
-
-	memset(reply, 0, sizeof(*reply));
-	reply->magic = cpu_to_le32(KBLK_MAGIC);
-	reply->status = cpu_to_le16(status);
-	reply->credits = cpu_to_le16(kbt_credits(conn));
-	reply->id = io->request.id;
-	reply->length = cpu_to_le32(inlined);
-	segs[0] = kblk_seg(&conn->replies, at, sizeof(*reply));
-	segs[1] = kblk_seg(&io->buf->mem, 0, inlined);
-	atomic_inc(&io->pending);
-	if (atomic64_inc_return(&conn->replied) ==
-	    atomic64_read(&conn->delivered) + 1)
-		WRITE_ONCE(conn->moved, jiffies);
-	ret = dat_ep_post_send_with_invalidate(conn->ep, inlined ? 2 : 1, segs,
-					       cookie,
-					       DAT_COMPLETION_DEFAULT_FLAG,
-					       conn->invalidate &&
-					       kbt_has_remote(io),
-					       le32_to_cpu(io->request.rmr_context));
-	if (ret != DAT_SUCCESS) {
-		atomic64_dec(&conn->replied);
-		atomic_dec(&io->pending);
-	}
-	return ret;
-}
-
-/**
- * kbt_io_reply() - the request is done
- * @io: its slot; not to be touched any more afterwards
- * @status: how it went
- *
- * Context: Any.
- */
-void kbt_io_reply(struct kbt_io *io, enum kblk_status status)
-{
-	struct kbt_conn *conn = io->conn;
-	u8 opcode = io->request.opcode;
-	DAT_RETURN ret = DAT_SUCCESS;
-	u32 inlined = 0;
-
-	if (kbt_conn_ending(conn))
-		goto out;
-	if (status != KBLK_OK)
-		kbt_count(conn->kbt, KBT_STAT_ERROR_REPLIES, 1);
-	else if (opcode == KBLK_OP_READ && kbt_has_remote(io))
-		ret = kbt_post_data(io);
-	else if (opcode == KBLK_OP_READ || opcode == KBLK_OP_IDENTIFY)
-		inlined = kbt_length(io);
-	if (ret == DAT_SUCCESS)
-		ret = kbt_post_reply(io, status, inlined);
-	if (ret != DAT_SUCCESS) {
-		if (DAT_GET_TYPE(ret) != DAT_INVALID_STATE)
-			pr_warn_ratelimited("%s: cannot answer: %s\n",
-					    conn->peer, kblk_strerror(ret));
-		kbt_conn_end(conn);
-	}
-out:
-	kbt_io_put(io);
-}
-
 /* ---- Serving ------------------------------------------------------------- */
 
 /* A large buffer instead of the page, if the request needs one; false: wait. */
@@ -379,36 +244,6 @@ void kbt_io_work(struct work_struct *work)
 		kbt_io_step(io);
 }
 
-/* A post of ours has completed. Softirq. */
-void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
-{
-	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
-		&event->event_data.dto_completion_event_data;
-	struct kbt_io *io = dto->user_cookie.as_ptr;
-	struct kbt_conn *conn = data;
-
-	/* Of what is flushed an event of the connection tells the reason. */
-	if (dto->status != DAT_DTO_SUCCESS &&
-	    dto->status != DAT_DTO_ERR_FLUSHED) {
-		kbt_count(conn->kbt, KBT_STAT_DTO_ERRORS, 1);
-		kbt_conn_end(conn);
-	}
-	if (dto->status == DAT_DTO_SUCCESS &&
-	    dto->operation != DAT_DTO_RDMA_READ &&
-	    dto->operation != DAT_DTO_RDMA_WRITE) {
-		atomic64_inc(&conn->delivered);
-		WRITE_ONCE(conn->moved, jiffies);
-	}
-	if (io->fetching) {
-		io->fetching = false;
-		if (dto->status == DAT_DTO_SUCCESS)
-			queue_work(conn->kbt->wq, &io->work);
-		else
-			kbt_io_put(io);
-	}
-	kbt_io_put(io);
-}
-
 /* ---- Making slots -------------------------------------------------------- */
 
 int kbt_io_alloc(struct kbt_conn *conn)
@@ -423,7 +258,8 @@ int kbt_io_alloc(struct kbt_conn *conn)
 	if (!conn->ios)
 		return -ENOMEM;
 	err = kblk_buf_alloc(&conn->replies, kbt->ia, kbt->pz,
-			     depth * sizeof(struct kblk_reply));
+			     (depth + KBLK_BATCH_MAX) *
+			     sizeof(struct kblk_reply));
 	for (i = 0; i < depth; i++) {
 		io = &conn->ios[i];
 		io->conn = conn;
