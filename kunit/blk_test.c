@@ -345,6 +345,130 @@ static void blk_low_watermark(struct kunit *test)
 			      TGT_STATS));
 }
 
+/* ---- Several replies in a message ---------------------------------------- */
+
+#define MANY		6
+
+static bool tgt_has_taken(void *unused)
+{
+	/* And what attached, and one more. */
+	return !shell("grep -Eq '^requests +8$' " TGT_STATS);
+}
+
+/* Number 1 is that of post_reply_buffer(). */
+static unsigned int batch_at(u64 number)
+{
+	return REPLY_AT + (number - 1) * 256;
+}
+
+static void post_batch_buffers(struct kd_side *side)
+{
+	int i;
+
+	for (i = 2; i < MANY + 2; i++)
+		kd_recv(side, batch_at(i), 256, i);
+}
+
+/* The replies to keep-alives with ids from 0 on; returns in how many messages. */
+static unsigned int take_batches(struct kd_side *side, unsigned int n)
+{
+	struct kunit *test = side->test;
+	DAT_DTO_COMPLETION_EVENT_DATA dto;
+	const struct kblk_reply *reply;
+	unsigned int messages, seen = 0;
+	DAT_EVENT event;
+	DAT_COUNT i;
+
+	for (messages = 0; hweight32(seen) < n; messages++) {
+		KUNIT_ASSERT_TRUE(test, kd_wait_event(side->recv_evd, &event,
+						      KD_TIMEOUT_MS));
+		dto = event.event_data.dto_completion_event_data;
+		KUNIT_ASSERT_EQ(test, (int)dto.status, (int)DAT_DTO_SUCCESS);
+		KUNIT_ASSERT_NE(test, dto.transfered_length, 0);
+		reply = side->buf->va + batch_at(dto.user_cookie.as_64);
+		for (i = 0; i < dto.transfered_length; i += sizeof(*reply)) {
+			KUNIT_EXPECT_EQ(test, le32_to_cpu(reply->magic),
+					KBLK_MAGIC);
+			KUNIT_EXPECT_EQ(test, le16_to_cpu(reply->credits), 1);
+			KUNIT_EXPECT_LT(test, le64_to_cpu(reply->id), n);
+			KUNIT_EXPECT_FALSE(test, seen &
+					   BIT(le64_to_cpu(reply->id)));
+			seen |= BIT(le64_to_cpu(reply->id));
+			reply++;
+		}
+	}
+	return messages;
+}
+
+/*
+ * While a reply is under way others wait, and then share a message. Over iWARP a
+ * Send that finds no receive ends the connection, so there nothing makes it wait.
+ */
+static void blk_replies_share_a_message(struct kunit *test)
+{
+	struct kblk_hello hello = good_hello();
+	struct kblk_request request;
+	unsigned int i, messages;
+	struct kd_side *side;
+
+	tgt_load_with(test, "echo 8 >io_depth; echo 8 >pages");
+	hello.features = cpu_to_le32(KBLK_FEATURE_BATCH);
+	side = welcome_client(test, &hello);
+	KUNIT_EXPECT_EQ(test, attach_as(side, "somebody", "vol", 1, 0),
+			KBLK_OK);
+	/* Data comes alone. */
+	request = good_request(side);
+	request.flags = KBLK_INLINED;
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_TRUE(test, kd_is_filled(side->buf->va + INLINE_AT, 4096,
+					     FILE_SEED));
+
+	request.opcode = KBLK_OP_KEEPALIVE;
+	request.flags = 0;
+	request.length = 0;
+	if (kd_is_iwarp(side))
+		post_batch_buffers(side);
+	for (i = 0; i < MANY; i++) {
+		request.id = cpu_to_le64(i);
+		memcpy(side->buf->va + REQUEST_AT + i * sizeof(request),
+		       &request, sizeof(request));
+		kd_send(side, REQUEST_AT + i * sizeof(request),
+			sizeof(request), 2);
+	}
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_taken, NULL,
+					      KD_TIMEOUT_MS));
+	if (!kd_is_iwarp(side))
+		post_batch_buffers(side);
+	messages = take_batches(side, MANY);
+	if (!kd_is_iwarp(side))
+		KUNIT_EXPECT_LT(test, messages, MANY);
+	kd_close(side);
+	expect_serving(test);
+}
+
+/* Who has no room for such a message does not get one. */
+static void blk_reply_size_and_batch(struct kunit *test)
+{
+	struct kblk_hello hello = good_hello();
+	const struct kblk_welcome *welcome;
+	u32 sizes[] = { 1023, 1024 };
+	struct kd_side *side;
+	int i;
+
+	tgt_load(test);
+	hello.features = cpu_to_le32(KBLK_FEATURE_BATCH | 0x80000000);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		hello.reply_size = cpu_to_le32(sizes[i]);
+		side = client(test);
+		say_hello(side, &hello, sizeof(hello));
+		welcome = expect_welcome(side,
+					 DAT_CONNECTION_EVENT_ESTABLISHED);
+		KUNIT_EXPECT_EQ(test, le32_to_cpu(welcome->features),
+				i ? KBLK_FEATURE_BATCH : 0);
+		kd_close(side);
+	}
+}
+
 static struct kunit_case blk_cases[] = {
 	KUNIT_CASE_PARAM(blk_identify, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_read_write, kd_gen_ia),
@@ -357,6 +481,8 @@ static struct kunit_case blk_cases[] = {
 	KUNIT_CASE_PARAM(blk_medium_interrupts, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_srq_follows_connections, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_low_watermark, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_replies_share_a_message, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_reply_size_and_batch, kd_gen_ia),
 	{}
 };
 
