@@ -389,7 +389,8 @@ static unsigned int take_batches(struct kd_side *side, unsigned int n)
 		for (i = 0; i < dto.transfered_length; i += sizeof(*reply)) {
 			KUNIT_EXPECT_EQ(test, le32_to_cpu(reply->magic),
 					KBLK_MAGIC);
-			KUNIT_EXPECT_EQ(test, le16_to_cpu(reply->credits), 1);
+			/* So many at once may be throttled. */
+			KUNIT_EXPECT_LE(test, le16_to_cpu(reply->credits), 2);
 			KUNIT_EXPECT_LT(test, le64_to_cpu(reply->id), n);
 			KUNIT_EXPECT_FALSE(test, seen &
 					   BIT(le64_to_cpu(reply->id)));
