@@ -356,8 +356,8 @@ static void kbi_reply_data(struct kbi_queue *queue, struct kbi_slot *slot,
 }
 
 /*
- * Replies to @slots, all that a message brought; returns how many credits they
- * give, or -1 if they make no sense.
+ * Take the @count replies that a message brought, to @slots; returns how many
+ * credits they give, or an error number if they make no sense.
  */
 static int kbi_replies(struct kbi_queue *queue, struct kbi_slot **slots,
 		       unsigned int count,
@@ -374,8 +374,9 @@ static int kbi_replies(struct kbi_queue *queue, struct kbi_slot **slots,
 		memcpy(&reply, from, sizeof(reply));
 		slot = kbi_reply_slot(queue, &reply, count > 1 ? sizeof(reply) :
 				      dto->transfered_length);
-		if (!slot || !kbi_reply_memory(queue, slot, dto))
-			return -1;
+		if (!slot || (count > 1 && slot->bound) ||
+		    !kbi_reply_memory(queue, slot, dto))
+			return -EPROTO;
 		slots[i] = slot;
 		slot->status = le16_to_cpu(reply.status);
 		slot->replied = true;
@@ -387,7 +388,7 @@ static int kbi_replies(struct kbi_queue *queue, struct kbi_slot **slots,
 	return credits;
 }
 
-/* How many replies a message of @length bytes is. */
+/* How many replies a message of @length bytes holds. */
 static unsigned int kbi_reply_count(struct kbi_queue *queue, unsigned int n,
 				    u32 length)
 {

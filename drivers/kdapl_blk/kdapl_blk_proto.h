@@ -80,8 +80,7 @@ struct kblk_welcome {
 /* A message may bring several replies. */
 #define KBLK_FEATURE_BATCH	0x00000002
 #define KBLK_FEATURES		0x00000003	/* all there are */
-/* So many at most. */
-#define KBLK_BATCH_MAX		32
+#define KBLK_BATCH_MAX		32		/* replies in a message */
 
 enum kblk_hello_status {
 	KBLK_HELLO_OK = 0,

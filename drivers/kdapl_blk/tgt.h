@@ -257,7 +257,8 @@ enum kbt_stage {
  * @work: takes the next step in process context
  * @request: as received; checked by kbt_check() before use
  * @buf: for the data: a page to begin with, a large buffer if it is not inline
- * @pending: posts not completed, plus one while the slot is being worked on
+ * @pending: posts not completed, plus one while the slot is being worked on, or its
+ *	reply is due or in a message of several
  * @fetching: the post outstanding is the RDMA Read of the data
  * @status: enum kblk_status of the reply
  */
@@ -300,6 +301,7 @@ enum { KBT_CONN_ENDING };
  * @due: slots whose replies wait for the message that is under way
  * @sent: slots whose replies are in it
  * @sending: how many
+ * @fetches: RDMA Reads under way
  * @replies: one struct kblk_reply for each slot, and a message of several
  * @host: its address
  * @peer: the same for messages, with the port
@@ -336,6 +338,7 @@ struct kbt_conn {
 	struct list_head due;
 	struct list_head sent;
 	unsigned int sending;
+	atomic_t fetches;
 	struct kblk_buf replies;
 	struct kbt_io *ios;
 	struct sockaddr_storage host;

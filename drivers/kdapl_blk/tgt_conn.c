@@ -192,11 +192,14 @@ static bool kbt_is_silent(struct kbt_conn *conn)
 static bool kbt_is_stuck(struct kbt_conn *conn)
 {
 	u32 ms = conn->kbt->params->reply_ms;
-	unsigned long moved = READ_ONCE(conn->moved);
 
-	return ms && atomic64_read(&conn->replied) !=
-		     atomic64_read(&conn->delivered) &&
-	       time_after(jiffies, moved + msecs_to_jiffies(ms));
+	if (!ms ||
+	    atomic64_read(&conn->replied) == atomic64_read(&conn->delivered))
+		return false;
+	/* See kbt_note_replies(). */
+	smp_rmb();
+	return time_after(jiffies,
+			  READ_ONCE(conn->moved) + msecs_to_jiffies(ms));
 }
 
 /* End those that do not speak as promised, or do not listen. */

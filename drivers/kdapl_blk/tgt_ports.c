@@ -278,7 +278,7 @@ static const struct kbt_params kbt_defaults = {
 	.penalty_ms = 1000,
 	.reply_ms = 5000,
 	.pages = 256,
-	.buffers = 64,
+	.buffers = 128,
 	.max_transfer = 128 * 1024,
 };
 

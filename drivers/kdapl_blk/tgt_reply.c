@@ -8,8 +8,12 @@
  * A message costs both sides several times what it takes to fill in a reply. So
  * to a client that knows how to read them, see KBLK_FEATURE_BATCH, replies without
  * data go out one message at a time, and each message takes along all replies that
- * have become due while the one before was under way. Nobody waits for a timer,
- * and a client with one request at a time never waits.
+ * have become due while the one before was under way. Nobody waits for a timer, and
+ * who has one request at a time does not wait for another.
+ *
+ * A message is under way until its Send has completed, and a Send completes behind
+ * the RDMA Reads that were posted before. So while data is being fetched replies go
+ * out one by one.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,8 +21,8 @@
 #include "tgt.h"
 
 /*
- * Credits that go with a reply: one, unless the client is throttled, when up to
- * half of what it has is held back, or gets that back. Under conn->lock.
+ * Credits that go with a reply: none if the client is throttled, until half of what
+ * it has is held back; two when it gets that back; otherwise one. Under conn->lock.
  */
 static u16 kbt_credits(struct kbt_conn *conn)
 {
@@ -44,12 +48,14 @@ static void kbt_fill_reply(struct kbt_io *io, struct kblk_reply *reply,
 	reply->length = cpu_to_le32(inlined);
 }
 
-/* @n replies are about to be sent, or were not (negative). */
-static void kbt_note_replies(struct kbt_conn *conn, int n)
+/* @n replies are about to be sent. */
+static void kbt_note_replies(struct kbt_conn *conn, unsigned int n)
 {
-	if (atomic64_add_return(n, &conn->replied) ==
-	    atomic64_read(&conn->delivered) + n)
+	if (atomic64_read(&conn->replied) == atomic64_read(&conn->delivered))
 		WRITE_ONCE(conn->moved, jiffies);
+	/* Whoever sees that they are missing sees since when: kbt_is_stuck(). */
+	smp_mb__before_atomic();
+	atomic64_add(n, &conn->replied);
 }
 
 /* ---- One by one ---------------------------------------------------------- */
@@ -72,11 +78,14 @@ DAT_RETURN kbt_post_data(struct kbt_io *io)
 					     DAT_COMPLETION_DEFAULT_FLAG);
 	} else {
 		io->fetching = true;
+		atomic_inc(&io->conn->fetches);
 		ret = dat_ep_post_rdma_read(io->conn->ep, 1, &seg, cookie,
 					    &remote,
 					    DAT_COMPLETION_DEFAULT_FLAG);
 	}
 	if (ret != DAT_SUCCESS) {
+		if (io->fetching)
+			atomic_dec(&io->conn->fetches);
 		io->fetching = false;
 		atomic_dec(&io->pending);
 	}
@@ -106,7 +115,7 @@ static DAT_RETURN kbt_post_reply(struct kbt_io *io, u32 inlined)
 					       kbt_has_remote(io),
 					       le32_to_cpu(io->request.rmr_context));
 	if (ret != DAT_SUCCESS) {
-		kbt_note_replies(conn, -1);
+		atomic64_dec(&conn->replied);
 		atomic_dec(&io->pending);
 	}
 	return ret;
@@ -129,8 +138,8 @@ static size_t kbt_batch_at(struct kbt_conn *conn)
 }
 
 /*
- * Replies that are due become a message, which has to be posted if there are any;
- * returns how many. None is under way. Under conn->lock.
+ * Make a message of the replies that are due, if there are any; returns how many it
+ * holds, and the caller posts it. There is none under way. Under conn->lock.
  */
 static unsigned int kbt_batch_fill(struct kbt_conn *conn)
 {
@@ -158,7 +167,10 @@ static void kbt_batch_put(struct list_head *ios)
 	}
 }
 
-/* The caller has filled it, and must not rely on the connection afterwards. */
+/*
+ * Its cookie is no slot, since it is for several. The slots of it, and of what is
+ * due, keep the connection: when this returns they may all be gone.
+ */
 static void kbt_batch_post(struct kbt_conn *conn, unsigned int n)
 {
 	DAT_LMR_TRIPLET seg = kblk_seg(&conn->replies, kbt_batch_at(conn),
@@ -173,9 +185,9 @@ static void kbt_batch_post(struct kbt_conn *conn, unsigned int n)
 			       DAT_COMPLETION_DEFAULT_FLAG);
 	if (ret == DAT_SUCCESS)
 		return;
-	kbt_note_replies(conn, -n);
+	atomic64_sub(n, &conn->replied);
 	kbt_cannot_reply(conn, ret);
-	/* Nor will the next be taken. */
+	/* What is due could not be sent either. */
 	spin_lock_irqsave(&conn->lock, flags);
 	list_splice_init(&conn->sent, &ios);
 	list_splice_tail_init(&conn->due, &ios);
@@ -190,6 +202,8 @@ static void kbt_batch_add(struct kbt_io *io)
 	unsigned long flags;
 	unsigned int n = 0;
 
+	/* While it waits others can use the memory. */
+	kbt_pool_put(io);
 	spin_lock_irqsave(&conn->lock, flags);
 	list_add_tail(&io->link, &conn->due);
 	if (!conn->sending)
@@ -199,6 +213,7 @@ static void kbt_batch_add(struct kbt_io *io)
 		kbt_batch_post(conn, n);
 }
 
+/* A message has arrived, or never will, and then neither will another. */
 static void kbt_batch_done(struct kbt_conn *conn, bool delivered)
 {
 	unsigned long flags;
@@ -241,7 +256,8 @@ void kbt_io_reply(struct kbt_io *io, enum kblk_status status)
 		ret = kbt_post_data(io);
 	else if (opcode == KBLK_OP_READ || opcode == KBLK_OP_IDENTIFY)
 		inlined = kbt_length(io);
-	if (conn->batch && !inlined && !kbt_has_remote(io)) {
+	if (conn->batch && !inlined && !kbt_has_remote(io) &&
+	    !atomic_read(&conn->fetches)) {
 		kbt_batch_add(io);
 		return;
 	}
@@ -270,12 +286,14 @@ void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	if (success && dto->operation != DAT_DTO_RDMA_READ &&
 	    dto->operation != DAT_DTO_RDMA_WRITE)
 		WRITE_ONCE(conn->moved, jiffies);
+	/* A message of several replies. */
 	if (!io) {
 		kbt_batch_done(conn, success);
 		return;
 	}
 	if (io->fetching) {
 		io->fetching = false;
+		atomic_dec(&conn->fetches);
 		if (success)
 			queue_work(conn->kbt->wq, &io->work);
 		else
