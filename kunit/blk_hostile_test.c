@@ -329,10 +329,22 @@ static void blk_credits_ignored(struct kunit *test)
 	expect_serving(test);
 }
 
+/* One whose replies may share messages, if that is agreed on. */
+static struct kblk_request busy_request(struct kd_side *side)
+{
+	struct kblk_request request = good_request(side);
+
+	if (hello_features & KBLK_FEATURE_BATCH) {
+		request.opcode = KBLK_OP_KEEPALIVE;
+		request.length = 0;
+	}
+	return request;
+}
+
 /* Send the same request @n times. */
 static void send_many(struct kd_side *side, int n)
 {
-	struct kblk_request request = good_request(side);
+	struct kblk_request request = busy_request(side);
 	DAT_LMR_TRIPLET seg = kd_seg(side->buf, REQUEST_AT, sizeof(request));
 	int i;
 
@@ -372,10 +384,12 @@ static void blk_replies_not_taken(struct kunit *test)
 
 	tgt_load_with(test, "echo 100 >reply_ms");
 	for (i = 0; i < 2; i++) {
+		hello_features = i ? KBLK_FEATURE_BATCH : 0;
 		side[i] = connected_client(test);
 		/* There is one receive; so many replies find none. */
 		send_many(side[i], TGT_CREDITS);
 	}
+	hello_features = 0;
 	for (i = 0; i < 2; i++)
 		expect_end(side[i]);
 	expect_serving(test);
@@ -403,22 +417,25 @@ static void blk_low_watermark_helps(struct kunit *test)
 	expect_serving(test);
 }
 
+/* Also with replies that share messages. */
 static void blk_gone_in_the_middle(struct kunit *test)
 {
 	struct kblk_request request;
 	struct kd_side *side;
 	int i, n;
 
-	tgt_load(test);
-	for (n = 0; n < 5; n++) {
+	tgt_load_with(test, "echo 8 >io_depth; echo 8 >pages");
+	for (n = 0; n < 10; n++) {
+		hello_features = n & 1 ? KBLK_FEATURE_BATCH : 0;
 		side = connected_client(test);
-		request = good_request(side);
+		request = busy_request(side);
 		for (i = 1; i < TGT_CREDITS; i++)
 			post_reply_buffer(side);
 		for (i = 0; i < TGT_CREDITS; i++)
 			send_request(side, &request, sizeof(request));
 		kd_close(side);
 	}
+	hello_features = 0;
 	expect_serving(test);
 }
 

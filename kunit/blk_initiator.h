@@ -74,6 +74,7 @@ static DECLARE_WORK(ini_work, ini_connect);
 
 static const char *ini_patience = QUICK;
 static const char *ini_give_up = "0";
+static const char *ini_connect_patience = "10000";
 
 /* Load the module and make a disk. */
 static inline void ini_load(struct kd_side *side)
@@ -102,6 +103,8 @@ static inline void ini_load(struct kd_side *side)
 	KUNIT_ASSERT_EQ(test, 0, ini_put("client", "me"));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("queues", "1"));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("timeout_ms", ini_patience));
+	KUNIT_ASSERT_EQ(test, 0, ini_put("connect_timeout_ms",
+					 ini_connect_patience));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("keepalive_ms", "0"));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("reconnect_ms", "10"));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("give_up_ms", ini_give_up));
@@ -135,6 +138,7 @@ static inline void ini_unload(struct kunit *test)
 {
 	ini_patience = QUICK;
 	ini_give_up = "0";
+	ini_connect_patience = "10000";
 	flush_work(&ini_work);
 	KUNIT_EXPECT_EQ_MSG(test, 0,
 			    shell("test -d /sys/module/kdapl_blk || exit 0;"

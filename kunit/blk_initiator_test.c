@@ -48,7 +48,7 @@ static struct kblk_reply reply_to_identify(struct kd_side *side)
 
 static void ini_bad_welcome(struct kunit *test)
 {
-	struct kblk_welcome bad[12];
+	struct kblk_welcome bad[13];
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
@@ -59,12 +59,15 @@ static void ini_bad_welcome(struct kunit *test)
 	bad[3].credits = 0;
 	bad[4].request_size = cpu_to_le32(REQUEST_SIZE - 1);
 	bad[5].max_transfer = cpu_to_le32(512);
-	bad[6].features = cpu_to_le32(2);
+	bad[6].features = cpu_to_le32(KBLK_FEATURES + 1);
 	bad[7].reserved[7] = 1;
 	bad[8].reserved0 = cpu_to_le16(1);
 	bad[9].version = 0;
 	bad[10].status = cpu_to_le16(U16_MAX);
 	bad[11].credits = cpu_to_le16(1);
+	bad[12].features = cpu_to_le32(BIT(31));
+	/* A good one would be asked more, and wait for the answer. */
+	ini_connect_patience = PATIENT;
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		expect_refused(welcome_one(test, true, &bad[i]), "welcome", i);
 }

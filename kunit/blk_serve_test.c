@@ -17,6 +17,7 @@
 			"iflag=direct 2>/dev/null"
 #define WRITE_ONE	"dd if=/dev/zero of=/dev/kdapl0 bs=512 count=1 "	\
 			"oflag=direct conv=notrunc 2>/dev/null"
+#define WRITE_TWO	WRITE_ONE "& " WRITE_ONE "; one=$?; wait $! && exit $one"
 #define FLUSH_IT	"dd if=/dev/null of=/dev/kdapl0 count=0 "	\
 			"conv=notrunc,fsync 2>/dev/null"
 
@@ -89,17 +90,23 @@ static int serve_command(struct kd_side *side, char *command, u8 opcode)
 	return serve(side, opcode);
 }
 
-/* Run @command, whose first request is waited for and left without an answer. */
-static const struct kblk_request *begin_command(struct kd_side *side,
-						char *command)
+/* Wait for a request. */
+static const struct kblk_request *next_request(struct kd_side *side)
 {
 	DAT_EVENT event;
 
-	start_command(command);
 	KUNIT_ASSERT_TRUE(side->test, kd_wait_event(side->recv_evd, &event,
 						    KD_TIMEOUT_MS));
 	return side->buf->va + REQUEST_AT + REQUEST_SIZE *
 	       event.event_data.dto_completion_event_data.user_cookie.as_64;
+}
+
+/* Run @command, whose first request is waited for and left without an answer. */
+static const struct kblk_request *begin_command(struct kd_side *side,
+						char *command)
+{
+	start_command(command);
+	return next_request(side);
 }
 
 /* Let the initiator have its disk, and serve what is read as it appears. */
@@ -194,6 +201,91 @@ static void ini_bad_invalidation(struct kunit *test)
 	}
 }
 
+enum fault {
+	NO_FAULT,
+	NOT_AGREED,
+	SAME_ID,
+	PARTIAL,
+	TOO_MANY,
+	WITH_DATA,
+	BAD_MAGIC,
+	INVALIDATES,
+	FAULTS
+};
+
+/* Answer two WRITEs with one message. */
+static void answer_two(struct kd_side *side, const struct kblk_request **writes,
+		       enum fault fault)
+{
+	struct kblk_reply *reply = side->buf->va + REPLY_AT;
+	size_t len = 2 * sizeof(*reply);
+	DAT_LMR_TRIPLET seg;
+	int i;
+
+	for (i = 0; i <= KBLK_BATCH_MAX; i++)
+		reply[i] = good_reply(writes[i % 2], 0);
+	if (fault == SAME_ID)
+		reply[1].id = reply[0].id;
+	if (fault == PARTIAL)
+		len -= 8;
+	if (fault == TOO_MANY)
+		len = (KBLK_BATCH_MAX + 1) * sizeof(*reply);
+	if (fault == WITH_DATA) {
+		reply[1].length = cpu_to_le32(512);
+		len += 512;
+	}
+	if (fault == BAD_MAGIC)
+		reply[1].magic = 0;
+	seg = kd_seg(side->buf, REPLY_AT, len);
+	KD_EXPECT_OK(side->test,
+		     dat_ep_post_send_with_invalidate(side->ep, 1, &seg,
+						      kd_cookie(2),
+						      DAT_COMPLETION_DEFAULT_FLAG,
+						      fault == INVALIDATES,
+						      0x100));
+}
+
+static void one_batch(struct kunit *test, enum fault fault)
+{
+	struct kblk_identify identify = good_identify();
+	struct kblk_welcome welcome = good_welcome();
+	const struct kblk_request *writes[2];
+	struct kd_side *side;
+
+	identify.flags = 0;
+	if (fault != NOT_AGREED)
+		welcome.features = cpu_to_le32(KBLK_FEATURE_BATCH);
+	side = serve_disk(test, &welcome, &identify);
+	writes[0] = begin_command(side, WRITE_TWO);
+	writes[1] = next_request(side);
+	KUNIT_EXPECT_EQ(test, writes[0]->opcode, KBLK_OP_WRITE);
+	KUNIT_EXPECT_EQ(test, writes[1]->opcode, KBLK_OP_WRITE);
+	answer_two(side, writes, fault);
+	if (fault)
+		KUNIT_EXPECT_TRUE_MSG(test,
+				      kd_wait_state(side->ep,
+						    DAT_EP_STATE_DISCONNECTED),
+				      "fault %d", fault);
+	flush_work(&ini_command_work);
+	KUNIT_EXPECT_EQ(test, !ini_status, !fault);
+	expect_removable(test);
+	kd_close(side);
+}
+
+/* Several replies in a message. */
+static void ini_batch(struct kunit *test)
+{
+	one_batch(test, NO_FAULT);
+}
+
+static void ini_bad_batch(struct kunit *test)
+{
+	enum fault fault;
+
+	for (fault = NO_FAULT + 1; fault < FAULTS; fault++)
+		one_batch(test, fault);
+}
+
 static bool ini_is_connected(void *unused)
 {
 	return !shell("grep -qx connected " INI_DISK "/state", UMH_WAIT_PROC);
@@ -258,6 +350,8 @@ static void serve_exit(struct kunit *test)
 static struct kunit_case serve_cases[] = {
 	KUNIT_CASE_PARAM(ini_large_transfers, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_invalidation, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_batch, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_bad_batch, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_started_anew, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_wire, kd_gen_ia),
 	{}

@@ -30,6 +30,9 @@
 #define INLINE_AT	(REPLY_AT + sizeof(struct kblk_reply))
 #define DATA_AT		SZ_16K
 
+/* What clients ask for. */
+static u32 hello_features;
+
 /* ---- The target ---------------------------------------------------------- */
 
 /* Returns the exit status. */
@@ -81,6 +84,7 @@ static inline void tgt_load_with(struct kunit *test, const char *more)
 {
 	char command[1024];
 
+	hello_features = 0;
 	/* scripts/check-guest runs us with the modules there. */
 	if (shell("test -e " TGT_KO))
 		kunit_skip(test, "no " TGT_KO);
@@ -139,6 +143,7 @@ static inline struct kblk_hello good_hello(void)
 		/* Each connection is a disk of its own. */
 		.session = cpu_to_le64(++session),
 		.epoch = cpu_to_le32(5),
+		.features = cpu_to_le32(hello_features),
 	};
 }
 

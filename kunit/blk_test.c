@@ -415,7 +415,7 @@ static void blk_replies_share_a_message(struct kunit *test)
 	struct kd_side *side;
 
 	tgt_load_with(test, "echo 8 >io_depth; echo 8 >pages; echo 0 >reply_ms");
-	hello.features = cpu_to_le32(KBLK_FEATURE_BATCH);
+	hello.features |= cpu_to_le32(KBLK_FEATURE_BATCH);
 	side = welcome_client(test, &hello);
 	KUNIT_EXPECT_EQ(test, attach_as(side, "somebody", "vol", 1, 0),
 			KBLK_OK);
