@@ -136,7 +136,7 @@ void kdapl_srq_device_event(struct kdapl_ia *ia, struct ib_srq *ibsrq)
 		if (kdapl_type(obj) != DAT_HANDLE_TYPE_SRQ)
 			continue;
 		srq = container_of(obj, struct kdapl_srq, obj);
-		if (srq->srq == ibsrq && kref_get_unless_zero(&obj->ref)) {
+		if (READ_ONCE(srq->srq) == ibsrq && kref_get_unless_zero(&obj->ref)) {
 			found = srq;
 			break;
 		}
@@ -288,7 +288,7 @@ int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 	}
 	/* The device may have all now, or not any more. */
 	kdapl_srq_watch(srq);
-	if (srq->lw_armed)
+	if (READ_ONCE(srq->lw_armed))
 		queue_work(kdapl_wq, &srq->arm_work);
 	return 0;
 }
