@@ -314,8 +314,7 @@ static void mid_round(struct mid_bench *m)
 					    DAT_COMPLETION_DEFAULT_FLAG));
 	kd_expect_event(test, b->in->conn_evd,
 			DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
-	kd_expect_event(test, b->out->conn_evd,
-			DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
+	kd_expect_disconnected(b->out, NULL);
 	if (!mid_repost(m))
 		m->lost++;
 	kd_drain(b->out->req_evd);

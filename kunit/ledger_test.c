@@ -322,8 +322,7 @@ static void R5_free_in_traffic(struct kunit *test)
 	for (i = 0; i < 8; i++)
 		KD_ASSERT_OK(test, rx_try_send(b, x));
 	KD_EXPECT_OK(test, dat_ep_free(x->in));
-	kd_expect_event(test, b->out->conn_evd,
-			DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
+	kd_expect_disconnected(b->out, NULL);
 	rx_wait_counts(b, 31, 32);
 	kd_drain(b->out->req_evd);
 	for (i = 0; i < 31; i++)
