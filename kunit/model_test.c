@@ -115,8 +115,7 @@ static void m_expect_end(struct model *m, struct m_ep *ep,
 			 DAT_EVENT_NUMBER number)
 {
 	kd_expect_event(m->test, m->b->in->conn_evd, number, NULL);
-	kd_expect_event(m->test, m->b->out->conn_evd,
-			DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
+	kd_expect_disconnected(m->b->out, NULL);
 	ep->state = DAT_EP_STATE_DISCONNECTED;
 }
 

@@ -524,8 +524,7 @@ static void C4_ep_frees_itself_in_dto_upcall(struct kunit *test)
 		t = connect_traffic(test, i & 2 ? 32 : 0, flags[i & 1]);
 		t->recv[1]->hook = free_own_ep;
 		start_senders(test, t);
-		kd_expect_event(test, t->side[0]->conn_evd,
-				DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
+		kd_expect_disconnected(t->side[0], NULL);
 		stop_traffic(t);
 		KUNIT_EXPECT_FALSE(test, is_live(t->side[1]->ep));
 		kd_expect_no_event(test, t->side[1]->conn_evd);

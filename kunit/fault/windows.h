@@ -43,7 +43,7 @@ static bool is_ours(const void *function)
 {
 	char name[32];
 
-	if (!is_vmalloc_addr(function))
+	if (!is_vmalloc_or_module_addr(function))
 		return false;
 	snprintf(name, sizeof(name), "%ps", function);
 	return strstarts(name, "kdapl_");

@@ -17,9 +17,13 @@
 
 /* ---- Traffic ------------------------------------------------------------- */
 
-/* Sends as fast as it is let, and goes on when that has become an error. */
+/*
+ * Sends as fast as it is let, and goes on when that has become an error. @heard: the
+ * receives of its peer.
+ */
 struct sender {
 	struct kd_side *s;
+	struct kd_recorder *heard;
 	struct task_struct *task;
 	struct completion done;
 	bool stop;
@@ -35,6 +39,18 @@ static void tally_send(struct sender *me, DAT_RETURN ret)
 		me->refused++;
 }
 
+/* Over iWARP a message that finds no receive ends the connection. */
+static bool may_send(struct sender *me)
+{
+	DAT_EP_STATE state;
+
+	if (!kd_is_iwarp(me->s) ||
+	    dat_ep_get_status(me->s->ep, &state, NULL, NULL) != DAT_SUCCESS ||
+	    state != DAT_EP_STATE_CONNECTED)
+		return true;
+	return (int)me->sent - atomic_read(&me->heard->calls) <= RECVS / 2;
+}
+
 static int send_thread(void *data)
 {
 	struct sender *me = data;
@@ -42,7 +58,7 @@ static int send_thread(void *data)
 	int i;
 
 	while (!READ_ONCE(me->stop)) {
-		for (i = 0; i < RECVS / 2; i++)
+		for (i = 0; i < RECVS / 2 && may_send(me); i++)
 			tally_send(me, dat_ep_post_send(me->s->ep, 1, &seg,
 							kd_cookie(i), 0));
 		schedule_timeout_interruptible(1);
@@ -148,6 +164,7 @@ static void start_senders(struct kunit *test, struct traffic *t)
 							   t));
 	for (s = t->sender; s < t->sender + 2; s++) {
 		s->s = t->side[s - t->sender];
+		s->heard = t->recv[1 - (s - t->sender)];
 		init_completion(&s->done);
 		s->task = kthread_run(send_thread, s, "kd-send");
 		if (IS_ERR(s->task))
