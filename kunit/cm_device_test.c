@@ -15,6 +15,9 @@ static struct {
 	int (*modify_qp)(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 			 struct ib_udata *udata);
 	int (*iw_accept)(struct iw_cm_id *id, struct iw_cm_conn_param *param);
+	int (*iw_connect)(struct iw_cm_id *id, struct iw_cm_conn_param *param);
+	struct completion asked;
+	struct completion refuse;
 	int err;
 	enum ib_qp_state at;
 	u8 traffic_class;
@@ -39,12 +42,22 @@ static int hook_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	return hook.iw_accept(id, param);
 }
 
+/* It takes its time to refuse. */
+static int hook_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	complete(&hook.asked);
+	wait_for_completion_timeout(&hook.refuse, 20 * HZ);
+	return -ENOMEM;
+}
+
 static void unhook(void *data)
 {
 	struct ib_device *dev = data;
 
 	dev->ops.modify_qp = hook.modify_qp;
 	dev->ops.iw_accept = hook.iw_accept;
+	dev->ops.iw_connect = hook.iw_connect;
+	complete_all(&hook.refuse);
 	ib_device_put(dev);
 }
 
@@ -66,6 +79,9 @@ static void hook_device(struct kd_side *s)
 	memset(&hook, 0, sizeof(hook));
 	hook.modify_qp = dev->ops.modify_qp;
 	hook.iw_accept = dev->ops.iw_accept;
+	hook.iw_connect = dev->ops.iw_connect;
+	init_completion(&hook.asked);
+	init_completion(&hook.refuse);
 	dev->ops.modify_qp = hook_modify_qp;
 	if (dev->ops.iw_accept)
 		dev->ops.iw_accept = hook_iw_accept;
@@ -421,6 +437,35 @@ static void no_reads_where_none_are_answered(struct kunit *test)
 	kd_expect_dto(test, c.a->req_evd, 2, DAT_DTO_ERR_FLUSHED, NULL);
 }
 
+/*
+ * The consumer gives up while the driver is about to refuse, whereupon rdma_cm frees
+ * what it has for the attempt. (Of InfiniBand nothing can be held there.)
+ */
+static void N3_given_up_while_it_fails(struct kunit *test)
+{
+	struct kd_pair pair = kd_make_pair(test, NULL);
+	struct kd_side *a = pair.a;
+	struct ib_device *dev;
+
+	if (!kd_is_iwarp(a))
+		kunit_skip(test, "for drivers that connect themselves");
+	hook_device(a);
+	dev = find_device(a);
+	dev->ops.iw_connect = hook_iw_connect;
+	KD_ASSERT_OK(test, cm_connect(a, pair.p, kd_port(),
+				      DAT_TIMEOUT_INFINITE,
+				      DAT_QOS_BEST_EFFORT, 0));
+	wait_for_completion(&hook.asked);
+	KD_EXPECT_OK(test, dat_ep_disconnect(a->ep, DAT_CLOSE_ABRUPT_FLAG));
+	kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
+			NULL);
+	complete(&hook.refuse);
+	dev->ops.iw_connect = hook.iw_connect;
+	ib_device_put(dev);
+	KD_EXPECT_OK(test, dat_ep_reset(a->ep));
+	kd_connect_pair(a, pair.p);
+}
+
 static struct kunit_case cm_device_cases[] = {
 	KUNIT_CASE_PARAM(quality_of_service, kd_gen_ia),
 	KUNIT_CASE_PARAM(I4_errors_of_the_device, kd_gen_ia),
@@ -429,6 +474,7 @@ static struct kunit_case cm_device_cases[] = {
 	KUNIT_CASE_PARAM(N3_data_before_established, kd_gen_ia),
 	KUNIT_CASE_PARAM(N3_data_and_never_established, kd_gen_ia),
 	KUNIT_CASE_PARAM(N3_peer_leaves_before_established, kd_gen_ia),
+	KUNIT_CASE_PARAM(N3_given_up_while_it_fails, kd_gen_ia),
 	KUNIT_CASE_PARAM(no_reads_where_none_are_answered, kd_gen_ia),
 	{}
 };

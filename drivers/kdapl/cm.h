@@ -33,6 +33,7 @@ struct kdapl_conn {
 	bool stopped;			/* the QP is gone; ep->lock */
 	DAT_EVENT_NUMBER end;
 	struct mutex mutex;		/* setting up vs. taking down */
+	struct mutex dial;		/* connecting vs. disconnecting */
 	struct work_struct down;
 	struct delayed_work timer;
 	struct completion gone;

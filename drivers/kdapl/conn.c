@@ -113,7 +113,14 @@ static void kdapl_conn_down(struct work_struct *work)
 	conn->id = NULL;
 	spin_unlock_irqrestore(&ep->lock, flags);
 	if (id) {
+		/*
+		 * Not while the handler connects: if that fails rdma_cm frees what
+		 * rdma_disconnect() uses. It may wait for another handler, so this
+		 * cannot be rdma_lock_handler().
+		 */
+		mutex_lock(&conn->dial);
 		rdma_disconnect(id);
+		mutex_unlock(&conn->dial);
 		kdapl_qp_error(ep);
 		rdma_destroy_id(id);
 	}
@@ -226,6 +233,7 @@ struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep)
 	kref_init(&conn->ref);
 	conn->ep = ep;
 	mutex_init(&conn->mutex);
+	mutex_init(&conn->dial);
 	INIT_WORK(&conn->down, kdapl_conn_down);
 	INIT_DELAYED_WORK(&conn->timer, kdapl_conn_timeout);
 	init_completion(&conn->gone);
@@ -373,7 +381,10 @@ static int kdapl_conn_advance(struct kdapl_conn *conn, struct rdma_cm_id *id,
 		kdapl_conn_params(conn->ep, &param, conn->pd, conn->pd_len);
 		/* The driver gets the answer, and data, before we do. */
 		WRITE_ONCE(conn->dialled, conn->ep->obj.ia->iwarp);
-		return rdma_connect_locked(id, &param);
+		mutex_lock(&conn->dial);
+		err = rdma_connect_locked(id, &param);
+		mutex_unlock(&conn->dial);
+		return err;
 	default:
 		kdapl_conn_private_data(&conn->established,
 					event->param.conn.private_data,
