@@ -7,10 +7,10 @@
 #define KDAPL_KUNIT_BLK_INITIATOR_H
 
 #include <linux/fs.h>
-#include <linux/kmod.h>
 #include <linux/namei.h>
 #include "../drivers/kdapl_blk/kdapl_blk_proto.h"
 #include "fixture.h"
+#include "shell.h"
 
 #define INI_KO		"/run/out/modules/kdapl_blk.ko"
 #define INI_DISK	"/sys/kernel/config/kdapl_blk/disk"
@@ -24,21 +24,6 @@
 #define REQUEST_SIZE	(sizeof(struct kblk_request) + KBLK_INLINE)
 
 /* ---- The initiator ------------------------------------------------------- */
-
-/* Returns the exit status. */
-static inline int shell(char *command, int wait)
-{
-	char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
-	char *argv[4], *envp[2];
-
-	argv[0] = "/bin/sh";
-	argv[1] = "-c";
-	argv[2] = command;
-	argv[3] = NULL;
-	envp[0] = path;
-	envp[1] = NULL;
-	return call_usermodehelper(argv[0], argv, envp, wait);
-}
 
 /* Write an attribute of the disk; returns an error number. */
 static inline int ini_put(const char *attr, const char *value)
@@ -89,8 +74,7 @@ static inline void ini_load(struct kd_side *side)
 	path_put(&path);
 	if (kern_path(INI_DISK, 0, &path)) {
 		KUNIT_ASSERT_EQ(test, 0, shell("insmod " INI_KO
-					       "; mkdir " INI_DISK,
-					       UMH_WAIT_PROC));
+					       "; mkdir " INI_DISK));
 	} else {
 		path_put(&path);
 	}
@@ -142,8 +126,7 @@ static inline void ini_unload(struct kunit *test)
 	flush_work(&ini_work);
 	KUNIT_EXPECT_EQ_MSG(test, 0,
 			    shell("test -d /sys/module/kdapl_blk || exit 0;"
-				  "rmdir " INI_DISK "; rmmod kdapl_blk",
-				  UMH_WAIT_PROC),
+				  "rmdir " INI_DISK "; rmmod kdapl_blk"),
 			    "the initiator does not unload");
 }
 

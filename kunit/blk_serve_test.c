@@ -26,7 +26,7 @@ static int ini_status;
 
 static void ini_run_command(struct work_struct *work)
 {
-	ini_status = shell(ini_command, UMH_WAIT_PROC);
+	ini_status = shell(ini_command);
 	complete(&ini_ended);
 }
 
@@ -288,7 +288,7 @@ static void ini_bad_batch(struct kunit *test)
 
 static bool ini_is_connected(void *unused)
 {
-	return !shell("grep -qx connected " INI_DISK "/state", UMH_WAIT_PROC);
+	return !shell("grep -qx connected " INI_DISK "/state");
 }
 
 /*

@@ -8,10 +8,10 @@
 #define KDAPL_KUNIT_BLK_TARGET_H
 
 #include <linux/fs.h>
-#include <linux/kmod.h>
 #include <linux/module.h>
 #include "../drivers/kdapl_blk/kdapl_blk_proto.h"
 #include "fixture.h"
+#include "shell.h"
 
 #define TGT_KO		"/run/out/modules/kdapl_blk_tgt.ko"
 #define TGT		"/sys/kernel/config/kdapl_blk_tgt"
@@ -34,21 +34,6 @@
 static u32 hello_features;
 
 /* ---- The target ---------------------------------------------------------- */
-
-/* Returns the exit status. */
-static inline int shell(char *command)
-{
-	char path[] = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
-	char *argv[4], *envp[2];
-
-	argv[0] = "/bin/sh";
-	argv[1] = "-c";
-	argv[2] = command;
-	argv[3] = NULL;
-	envp[0] = path;
-	envp[1] = NULL;
-	return call_usermodehelper(argv[0], argv, envp, UMH_WAIT_PROC);
-}
 
 static inline void make_file(struct kunit *test)
 {
