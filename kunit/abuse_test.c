@@ -6,7 +6,7 @@
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
-#include <rdma/ib_verbs.h>
+#include "device.h"
 #include "srq_fixture.h"
 
 /* ---- A flood ------------------------------------------------------------- */
@@ -185,10 +185,7 @@ static void W3_flood_unguarded(struct kunit *test)
 #define MID_LEN		SZ_128K
 
 static struct {
-	struct ib_device *dev;
-	int (*modify_srq)(struct ib_srq *srq, struct ib_srq_attr *attr,
-			  enum ib_srq_attr_mask mask,
-			  struct ib_udata *udata);
+	struct kd_hook device;
 	void (*handler)(struct ib_event *event, void *context);
 	DAT_EP_HANDLE victim;
 	atomic_t armed;
@@ -213,31 +210,18 @@ static int mid_modify_srq(struct ib_srq *srq, struct ib_srq_attr *attr,
 		mid.handler = srq->event_handler;
 		srq->event_handler = mid_event;
 	}
-	err = mid.modify_srq(srq, attr, mask, udata);
+	err = mid.device.real.modify_srq(srq, attr, mask, udata);
 	atomic_inc(&mid.armed);
 	kd_wake();
 	return err;
 }
 
-static void mid_restore(void *unused)
+static void mid_install(struct kd_side *side)
 {
-	mid.dev->ops.modify_srq = mid.modify_srq;
-	ib_device_put(mid.dev);
-}
-
-static void mid_install(struct kunit *test, const char *ia)
-{
-	char name[] = "xxx0";
-
-	memcpy(name, ia, 4);
-	mid.dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
-	KUNIT_ASSERT_NOT_NULL(test, mid.dev);
 	mid.victim = NULL;
 	atomic_set(&mid.armed, 0);
-	mid.modify_srq = mid.dev->ops.modify_srq;
-	mid.dev->ops.modify_srq = mid_modify_srq;
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, mid_restore,
-							   NULL));
+	kd_hook(side->test, side->name, &mid.device)->modify_srq =
+		mid_modify_srq;
 }
 
 static bool mid_is_armed(void *data)
@@ -274,7 +258,7 @@ static struct mid_bench *mid_open(struct kunit *test)
 		m->to[cookie] = kd_buf_alloc(m->b->in, MID_LEN);
 		mid_post(m, cookie);
 	}
-	mid_install(test, m->b->in->name);
+	mid_install(m->b->in);
 	return m;
 }
 

@@ -5,17 +5,14 @@
  */
 #include <linux/module.h>
 #include <rdma/ib_mad.h>
-#include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
 #include "cm_fixture.h"
+#include "device.h"
 
 /* ---- What is asked of the queue pair ------------------------------------------- */
 
 static struct {
-	int (*modify_qp)(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
-			 struct ib_udata *udata);
-	int (*iw_accept)(struct iw_cm_id *id, struct iw_cm_conn_param *param);
-	int (*iw_connect)(struct iw_cm_id *id, struct iw_cm_conn_param *param);
+	struct kd_hook device;
 	struct completion asked;
 	struct completion refuse;
 	int err;
@@ -31,7 +28,7 @@ static int hook_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 					->traffic_class;
 	if (hook.err && mask & IB_QP_STATE && attr->qp_state == hook.at)
 		return hook.err;
-	return hook.modify_qp(qp, attr, mask, udata);
+	return hook.device.real.modify_qp(qp, attr, mask, udata);
 }
 
 /* iWARP drivers move the QP by themselves. This one has it asked for too much. */
@@ -39,7 +36,7 @@ static int hook_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
 	if (hook.err && hook.at == IB_QPS_RTR)
 		param->ord = INT_MAX;
-	return hook.iw_accept(id, param);
+	return hook.device.real.iw_accept(id, param);
 }
 
 /* It takes its time to refuse. */
@@ -50,43 +47,18 @@ static int hook_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	return -ENOMEM;
 }
 
-static void unhook(void *data)
+static struct ib_device_ops *hook_device(struct kd_side *s)
 {
-	struct ib_device *dev = data;
-
-	dev->ops.modify_qp = hook.modify_qp;
-	dev->ops.iw_accept = hook.iw_accept;
-	dev->ops.iw_connect = hook.iw_connect;
-	complete_all(&hook.refuse);
-	ib_device_put(dev);
-}
-
-static struct ib_device *find_device(struct kd_side *s)
-{
-	struct ib_device *dev;
-	char name[] = "xxx0";
-
-	memcpy(name, s->name, 4);
-	dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
-	KUNIT_ASSERT_NOT_NULL(s->test, dev);
-	return dev;
-}
-
-static void hook_device(struct kd_side *s)
-{
-	struct ib_device *dev = find_device(s);
+	struct ib_device_ops *ops;
 
 	memset(&hook, 0, sizeof(hook));
-	hook.modify_qp = dev->ops.modify_qp;
-	hook.iw_accept = dev->ops.iw_accept;
-	hook.iw_connect = dev->ops.iw_connect;
 	init_completion(&hook.asked);
 	init_completion(&hook.refuse);
-	dev->ops.modify_qp = hook_modify_qp;
-	if (dev->ops.iw_accept)
-		dev->ops.iw_accept = hook_iw_accept;
-	KUNIT_ASSERT_EQ(s->test, 0, kunit_add_action_or_reset(s->test, unhook,
-							      dev));
+	ops = kd_hook(s->test, s->name, &hook.device);
+	ops->modify_qp = hook_modify_qp;
+	if (ops->iw_accept)
+		ops->iw_accept = hook_iw_accept;
+	return ops;
 }
 
 struct qos_case {
@@ -292,7 +264,6 @@ static void rtu_release(void *data)
 	dev->ops.post_send = rtu.post_send;
 	if (rtu.qp)
 		rtu.post_send(rtu.qp, &rtu.wr.wr, NULL);
-	ib_device_put(dev);
 }
 
 static bool rtu_is_kept(void *data)
@@ -317,7 +288,7 @@ static struct ib_device *come_early(struct kd_pair *pair)
 	if (kd_is_iwarp(a))
 		kunit_skip(test, "the handshake has no third message");
 	memset(&rtu, 0, sizeof(rtu));
-	dev = find_device(a);
+	dev = kd_device(test, a->name);
 	rtu.post_send = dev->ops.post_send;
 	dev->ops.post_send = rtu_post_send;
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, rtu_release,
@@ -445,13 +416,12 @@ static void N3_given_up_while_it_fails(struct kunit *test)
 {
 	struct kd_pair pair = kd_make_pair(test, NULL);
 	struct kd_side *a = pair.a;
-	struct ib_device *dev;
+	struct ib_device_ops *ops;
 
 	if (!kd_is_iwarp(a))
 		kunit_skip(test, "for drivers that connect themselves");
-	hook_device(a);
-	dev = find_device(a);
-	dev->ops.iw_connect = hook_iw_connect;
+	ops = hook_device(a);
+	ops->iw_connect = hook_iw_connect;
 	KD_ASSERT_OK(test, cm_connect(a, pair.p, kd_port(),
 				      DAT_TIMEOUT_INFINITE,
 				      DAT_QOS_BEST_EFFORT, 0));
@@ -460,8 +430,7 @@ static void N3_given_up_while_it_fails(struct kunit *test)
 	kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
 			NULL);
 	complete(&hook.refuse);
-	dev->ops.iw_connect = hook.iw_connect;
-	ib_device_put(dev);
+	ops->iw_connect = hook.device.real.iw_connect;
 	KD_EXPECT_OK(test, dat_ep_reset(a->ep));
 	kd_connect_pair(a, pair.p);
 }

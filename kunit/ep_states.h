@@ -11,9 +11,8 @@
 #define KDAPL_KUNIT_EP_STATES_H
 
 #include <linux/completion.h>
-#include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
-#include "fixture.h"
+#include "device.h"
 
 enum ep_reach {
 	EP_UNCONNECTED,
@@ -149,23 +148,11 @@ static inline void ep_hold_release(void *data)
 		if (event.status)
 			ep_hold.id->event_handler(ep_hold.id, &event);
 	}
-	ib_device_put(dev);
-}
-
-static inline struct ib_device *ep_find_device(struct ep_stage *s)
-{
-	struct ib_device *dev;
-	char name[] = "xxx0";
-
-	memcpy(name, s->in->name, 4);
-	dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
-	KUNIT_ASSERT_NOT_NULL(s->test, dev);
-	return dev;
 }
 
 static inline void ep_hold_device(struct ep_stage *s)
 {
-	struct ib_device *dev = ep_find_device(s);
+	struct ib_device *dev = kd_device(s->test, s->in->name);
 
 	memset(&ep_hold, 0, sizeof(ep_hold));
 	init_completion(&ep_hold.go);
@@ -199,7 +186,7 @@ static inline int ep_idle_post_send(struct ib_qp *qp,
 /* A request that is outstanding until the connection ends. */
 static inline void ep_post_idle(struct ep_stage *s)
 {
-	struct ib_device *dev = ep_find_device(s);
+	struct ib_device *dev = kd_device(s->test, s->in->name);
 	DAT_LMR_TRIPLET seg = kd_seg(s->in->buf, 0, 64);
 	DAT_RETURN ret;
 
@@ -207,7 +194,6 @@ static inline void ep_post_idle(struct ep_stage *s)
 	dev->ops.post_send = ep_idle_post_send;
 	ret = dat_ep_post_send(s->in->ep, 1, &seg, kd_cookie(1), 0);
 	dev->ops.post_send = ep_hold.post_send;
-	ib_device_put(dev);
 	KD_ASSERT_OK(s->test, ret);
 }
 

@@ -6,30 +6,11 @@
  * scripts/example-guest.
  */
 #include <linux/module.h>
-#include <rdma/ib_verbs.h>
 #include <rdma/restrack.h>
-#include "fixture.h"
+#include "device.h"
 
 #define CONSUMER	"kdapl_kunit"
 #define IDS		BIT(20)		/* more than a device has in a test kernel */
-
-static void put_device_of(void *data)
-{
-	ib_device_put(data);
-}
-
-static struct ib_device *device(struct kunit *test, struct kd_side *s)
-{
-	struct ib_device *dev;
-	char name[] = "xxx0";
-
-	memcpy(name, s->name, 4);
-	dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
-	KUNIT_ASSERT_NOT_NULL(test, dev);
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, put_device_of,
-							   dev));
-	return dev;
-}
 
 /* How many objects of this type are the consumer's? Stops at @enough. */
 static int owned(struct ib_device *dev, enum rdma_restrack_type type,
@@ -63,7 +44,7 @@ static void resources_name_the_consumer(struct kunit *test)
 {
 	struct kd_side *a = kd_open_param(test);
 	struct kd_side *p = kd_open_param(test);
-	struct ib_device *dev = device(test, a);
+	struct ib_device *dev = kd_device(test, a->name);
 
 	kd_setup(a, NULL);
 	kd_setup(p, &(struct kd_opts) { .srq_len = 8 });

@@ -8,7 +8,7 @@
 #include <linux/irq_work.h>
 #include <linux/module.h>
 #include <linux/timer.h>
-#include <rdma/ib_verbs.h>
+#include "device.h"
 #include "srq_fixture.h"
 
 static void set_lw(struct rx_bench *b, DAT_COUNT lw)
@@ -268,10 +268,7 @@ enum quirk {
 };
 
 static struct {
-	struct ib_device *dev;
-	int (*modify_srq)(struct ib_srq *srq, struct ib_srq_attr *attr,
-			  enum ib_srq_attr_mask mask,
-			  struct ib_udata *udata);
+	struct kd_hook device;
 	enum quirk quirk;
 	struct ib_srq *srq;
 	atomic_t armed;
@@ -280,7 +277,7 @@ static struct {
 static void fake_event(int code)
 {
 	struct ib_event event = {
-		.device = fake.dev,
+		.device = fake.device.dev,
 		.element.srq = fake.srq,
 		.event = code,
 	};
@@ -296,7 +293,7 @@ static int fake_modify_srq(struct ib_srq *srq, struct ib_srq_attr *attr,
 	int i, err = 0;
 
 	if (mask != IB_SRQ_LIMIT)
-		return fake.modify_srq(srq, attr, mask, udata);
+		return fake.device.real.modify_srq(srq, attr, mask, udata);
 	fake.srq = srq;
 	switch (fake.quirk) {
 	case REFUSES:
@@ -314,7 +311,7 @@ static int fake_modify_srq(struct ib_srq *srq, struct ib_srq_attr *attr,
 		break;
 	case IS_SLOW:
 		msleep(30);
-		err = fake.modify_srq(srq, attr, mask, udata);
+		err = fake.device.real.modify_srq(srq, attr, mask, udata);
 		break;
 	}
 	atomic_inc(&fake.armed);
@@ -322,26 +319,13 @@ static int fake_modify_srq(struct ib_srq *srq, struct ib_srq_attr *attr,
 	return err;
 }
 
-static void fake_restore(void *unused)
+static void fake_install(struct rx_bench *b, enum quirk quirk)
 {
-	fake.dev->ops.modify_srq = fake.modify_srq;
-	ib_device_put(fake.dev);
-}
-
-static void fake_install(struct kunit *test, const char *ia, enum quirk quirk)
-{
-	char name[] = "xxx0";
-
-	memcpy(name, ia, 4);
-	fake.dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
-	KUNIT_ASSERT_NOT_NULL(test, fake.dev);
 	fake.quirk = quirk;
 	fake.srq = NULL;
 	atomic_set(&fake.armed, 0);
-	fake.modify_srq = fake.dev->ops.modify_srq;
-	fake.dev->ops.modify_srq = fake_modify_srq;
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, fake_restore,
-							   NULL));
+	kd_hook(b->test, b->in->name, &fake.device)->modify_srq =
+		fake_modify_srq;
 }
 
 static bool fake_is_armed(void *data)
@@ -384,7 +368,7 @@ static void W6_quirk(struct kunit *test)
 
 	b = rx_open_on(test, p->ia, (struct kd_opts) { .srq_len = 8 });
 	link = rx_link(b);
-	fake_install(test, p->ia, p->quirk);
+	fake_install(b, p->quirk);
 	rx_post(b, link, 8);
 	set_lw(b, 4);
 	fake_wait(test, 1);
@@ -456,11 +440,10 @@ static void fire_everywhere(struct kunit *test)
 
 static void W6_late_events(struct kunit *test)
 {
-	const char *ia = *(const char * const *)test->param_value;
 	struct rx_bench *b = rx_open(test, 8);
 	struct rx_link *link = rx_link(b);
 
-	fake_install(test, ia, SWALLOWS);
+	fake_install(b, SWALLOWS);
 	rx_post(b, link, 8);
 	set_lw(b, 4);
 	fake_wait(test, 1);
@@ -483,16 +466,15 @@ static void W6_late_events(struct kunit *test)
 /* As cxgb4 does it; the SRQ it names may not exist any more. */
 static void W6_device_event(struct kunit *test)
 {
-	const char *ia = *(const char * const *)test->param_value;
 	struct rx_bench *b = rx_open(test, 8);
 	struct rx_link *link = rx_link(b);
 	struct ib_event event = { .event = IB_EVENT_SRQ_LIMIT_REACHED };
 
-	fake_install(test, ia, SWALLOWS);
+	fake_install(b, SWALLOWS);
 	rx_post(b, link, 4);
 	set_lw(b, 4);
 	fake_wait(test, 1);
-	event.device = fake.dev;
+	event.device = fake.device.dev;
 	event.element.srq = fake.srq;
 	ib_dispatch_event(&event);
 	kd_expect_no_event(test, b->in->async_evd);
@@ -511,18 +493,17 @@ static void W6_device_event(struct kunit *test)
 /* The SRQ is freed while the device goes on reporting it. */
 static void W6_stale_srq(struct kunit *test)
 {
-	const char *ia = *(const char * const *)test->param_value;
 	struct rx_bench *b = rx_open(test, 8);
 	struct ib_event event = { .event = IB_EVENT_SRQ_LIMIT_REACHED };
 	int i;
 
-	fake_install(test, ia, SWALLOWS);
+	fake_install(b, SWALLOWS);
 	for (i = 1; i <= 20; i++) {
 		DAT_SRQ_HANDLE srq = kd_srq(b->in, 8);
 
 		KD_EXPECT_OK(test, dat_srq_set_lw(srq, 1));
 		fake_wait(test, i);
-		event.device = fake.dev;
+		event.device = fake.device.dev;
 		event.element.srq = fake.srq;
 		ib_dispatch_event(&event);
 		fake_event(IB_EVENT_SRQ_LIMIT_REACHED);

@@ -4,7 +4,7 @@
  * it. The rules and the values are in modify_test.c.
  */
 #include <linux/module.h>
-#include <rdma/ib_verbs.h>
+#include "device.h"
 #include "srq_fixture.h"
 
 #define HANDLES	(DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE | \
@@ -245,9 +245,7 @@ static void M3_unreaped_freed_srq(struct kunit *test)
 /* ---- M3: RDMA read depths, as the device gets them ----------------------- */
 
 static struct {
-	int (*modify_qp)(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
-			 struct ib_udata *udata);
-	struct ib_device *dev;
+	struct kd_hook device;
 	int n;
 	u8 depth[4];
 } spy;
@@ -259,13 +257,7 @@ static int spy_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 		spy.depth[spy.n++] = attr->max_dest_rd_atomic;
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC && spy.n < 4)
 		spy.depth[spy.n++] = attr->max_rd_atomic;
-	return spy.modify_qp(qp, attr, mask, udata);
-}
-
-static void spy_restore(void *unused)
-{
-	spy.dev->ops.modify_qp = spy.modify_qp;
-	ib_device_put(spy.dev);
+	return spy.device.real.modify_qp(qp, attr, mask, udata);
 }
 
 static void M3_read_depths(struct kunit *test)
@@ -287,12 +279,7 @@ static void M3_read_depths(struct kunit *test)
 	KD_EXPECT_OK(test, MODIFY(test, link->out, EP_ATTR_MAX_RDMA_READ_OUT,
 				  ep_attr.max_rdma_read_out, 6));
 	spy.n = 0;
-	spy.dev = ib_device_get_by_name("rxe0", RDMA_DRIVER_UNKNOWN);
-	KUNIT_ASSERT_NOT_NULL(test, spy.dev);
-	spy.modify_qp = spy.dev->ops.modify_qp;
-	spy.dev->ops.modify_qp = spy_modify_qp;
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, spy_restore,
-							   NULL));
+	kd_hook(test, b->in->name, &spy.device)->modify_qp = spy_modify_qp;
 	rx_connect(b, link);
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, spy.depth[i], want[i]);

@@ -8,8 +8,7 @@
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/sizes.h>
-#include <rdma/ib_verbs.h>
-#include "fixture.h"
+#include "device.h"
 
 /* ---- Attributes ------------------------------------------------------------------ */
 
@@ -20,22 +19,12 @@ struct truth {
 	DAT_PROVIDER_ATTR prov;
 };
 
-static void put_device_of(void *data)
-{
-	ib_device_put(data);
-}
-
 static struct truth *ask(struct kunit *test, struct kd_side *s)
 {
 	struct truth *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-	char name[] = "xxx0";
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	memcpy(name, s->name, 4);
-	t->dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
-	KUNIT_ASSERT_NOT_NULL(test, t->dev);
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, put_device_of,
-							   t->dev));
+	t->dev = kd_device(test, s->name);
 	KUNIT_ASSERT_EQ(test, 0, ib_query_port(t->dev, 1, &t->port));
 	/* What is not filled in shows. */
 	memset(&t->ia, 0xa5, sizeof(t->ia));

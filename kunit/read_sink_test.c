@@ -9,7 +9,7 @@
 #include <linux/io.h>
 #include <linux/module.h>
 #include <linux/scatterlist.h>
-#include <rdma/ib_verbs.h>
+#include "device.h"
 #include "rmr_fixture.h"
 
 /* ---- An adapter --------------------------------------------------------------- */
@@ -19,12 +19,7 @@
 
 /* Registrations by key, as far as the stand-in has seen them. */
 static struct adapter {
-	struct ib_device *dev;
-	int (*post_send)(struct ib_qp *qp, const struct ib_send_wr *wr,
-			 const struct ib_send_wr **bad);
-	struct ib_mr *(*alloc_mr)(struct ib_pd *pd, enum ib_mr_type type,
-				  u32 pages);
-	int (*dereg_mr)(struct ib_mr *mr, struct ib_udata *udata);
+	struct kd_hook device;
 	bool slow;			/* dereg_mr waits for... */
 	struct completion go;
 	struct completion waits;	/* ... and says so */
@@ -98,7 +93,7 @@ static int adapter_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 		adapter.last_addr = next->sg_list[0].addr;
 	}
 	spin_unlock_irqrestore(&adapter.lock, flags);
-	return ok ? adapter.post_send(qp, wr, bad) : -EINVAL;
+	return ok ? adapter.device.real.post_send(qp, wr, bad) : -EINVAL;
 }
 
 static struct ib_mr *adapter_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
@@ -106,7 +101,7 @@ static struct ib_mr *adapter_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 {
 	if (READ_ONCE(adapter.no_mrs))
 		return ERR_PTR(-ENOMEM);
-	return adapter.alloc_mr(pd, type, pages);
+	return adapter.device.real.alloc_mr(pd, type, pages);
 }
 
 static int adapter_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
@@ -115,7 +110,7 @@ static int adapter_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
 		complete(&adapter.waits);
 		wait_for_completion(&adapter.go);
 	}
-	return adapter.dereg_mr(mr, udata);
+	return adapter.device.real.dereg_mr(mr, udata);
 }
 
 static void adapter_hurries(void *unused)
@@ -124,21 +119,10 @@ static void adapter_hurries(void *unused)
 	complete_all(&adapter.go);
 }
 
-static void adapter_gone(void *unused)
-{
-	struct ib_device *dev = adapter.dev;
-
-	dev->ops.dereg_mr = adapter.dereg_mr;
-	dev->ops.driver_id = RDMA_DRIVER_SIW;
-	dev->ops.post_send = adapter.post_send;
-	dev->ops.alloc_mr = adapter.alloc_mr;
-	ib_device_put(dev);
-}
-
 static void make_adapter(struct kunit *test)
 {
 	const char *name = *(const char * const *)test->param_value;
-	struct ib_device *dev;
+	struct ib_device_ops *ops;
 
 	if (strncmp(name, "siw", 3))
 		kunit_skip(test, "not iWARP");
@@ -146,18 +130,11 @@ static void make_adapter(struct kunit *test)
 	spin_lock_init(&adapter.lock);
 	init_completion(&adapter.go);
 	init_completion(&adapter.waits);
-	dev = ib_device_get_by_name("siw0", RDMA_DRIVER_SIW);
-	KUNIT_ASSERT_NOT_NULL(test, dev);
-	adapter.dev = dev;
-	adapter.post_send = dev->ops.post_send;
-	adapter.alloc_mr = dev->ops.alloc_mr;
-	adapter.dereg_mr = dev->ops.dereg_mr;
-	dev->ops.post_send = adapter_post_send;
-	dev->ops.alloc_mr = adapter_alloc_mr;
-	dev->ops.dereg_mr = adapter_dereg_mr;
-	dev->ops.driver_id = RDMA_DRIVER_CXGB4;
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, adapter_gone,
-							   NULL));
+	ops = kd_hook(test, name, &adapter.device);
+	ops->post_send = adapter_post_send;
+	ops->alloc_mr = adapter_alloc_mr;
+	ops->dereg_mr = adapter_dereg_mr;
+	ops->driver_id = RDMA_DRIVER_CXGB4;
 }
 
 static struct mem_pair adapter_pair(struct kunit *test, DAT_COUNT requests)

@@ -34,17 +34,12 @@ static int slow_destroy_listen(struct iw_cm_id *id)
 /* The device takes it along when it goes. */
 static void hold_up_device(struct kunit *test, struct kd_side *s)
 {
-	struct ib_device *dev;
-	char name[] = "xxx0";
+	struct ib_device_ops *ops = &kd_device(test, s->name)->ops;
 
-	memcpy(name, s->name, 4);
-	dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
-	KUNIT_ASSERT_NOT_NULL(test, dev);
-	if (dev->ops.iw_destroy_listen) {
-		hold_up.destroy_listen = dev->ops.iw_destroy_listen;
-		dev->ops.iw_destroy_listen = slow_destroy_listen;
-	}
-	ib_device_put(dev);
+	if (!ops->iw_destroy_listen)
+		return;
+	hold_up.destroy_listen = ops->iw_destroy_listen;
+	ops->iw_destroy_listen = slow_destroy_listen;
 }
 
 /* Who hears it from a peer on this device first is told the same. */

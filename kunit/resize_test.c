@@ -5,7 +5,7 @@
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/sched.h>
-#include <rdma/ib_verbs.h>
+#include "device.h"
 #include "srq_fixture.h"
 
 #define RESIZE(b, n)	dat_srq_resize((b)->in->srq, n)
@@ -321,11 +321,7 @@ static void S4_under_traffic(struct kunit *test)
 /* ---- Devices that do not resize, or refuse buffers ------------------------ */
 
 static struct {
-	struct ib_device *dev;
-	int (*modify_srq)(struct ib_srq *srq, struct ib_srq_attr *attr,
-			  enum ib_srq_attr_mask mask, struct ib_udata *udata);
-	int (*post_srq_recv)(struct ib_srq *srq, const struct ib_recv_wr *wr,
-			     const struct ib_recv_wr **bad);
+	struct kd_hook device;
 	atomic_t posts;
 	int refuse;			/* so many, after the first two */
 } fake;
@@ -345,32 +341,18 @@ static int fake_post(struct ib_srq *srq, const struct ib_recv_wr *wr,
 	}
 	atomic_inc(&fake.posts);
 	kd_wake();
-	return fake.post_srq_recv(srq, wr, bad);
+	return fake.device.real.post_srq_recv(srq, wr, bad);
 }
 
-static void fake_restore(void *unused)
+static void fake_install(struct rx_bench *b, int refuse)
 {
-	fake.dev->ops.modify_srq = fake.modify_srq;
-	fake.dev->ops.post_srq_recv = fake.post_srq_recv;
-	ib_device_put(fake.dev);
-}
+	struct ib_device_ops *ops;
 
-static void fake_install(struct kunit *test, int refuse)
-{
-	char name[] = "xxx0";
-
-	memcpy(name, *(const char * const *)test->param_value, 4);
-	fake.dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
-	if (!fake.dev)
-		kunit_skip(test, "no device %s", name);
 	atomic_set(&fake.posts, 0);
 	fake.refuse = refuse;
-	fake.modify_srq = fake.dev->ops.modify_srq;
-	fake.post_srq_recv = fake.dev->ops.post_srq_recv;
-	fake.dev->ops.modify_srq = fake_modify_srq;
-	fake.dev->ops.post_srq_recv = fake_post;
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, fake_restore,
-							   NULL));
+	ops = kd_hook(b->test, b->in->name, &fake.device);
+	ops->modify_srq = fake_modify_srq;
+	ops->post_srq_recv = fake_post;
 }
 
 static bool fake_has(void *data)
@@ -384,7 +366,7 @@ static void S1_post_refused(struct kunit *test)
 	struct rx_link *link = rx_link(b);
 	u64 cookie;
 
-	fake_install(test, 3);
+	fake_install(b, 3);
 	rx_post(b, link, 4);
 	rx_expect_counts(b, 16, 4, 4);
 	for (cookie = 0; cookie < 4; cookie++) {
@@ -406,9 +388,9 @@ static void S1_returned_are_fed(struct kunit *test)
 	struct rx_bench *b;
 	int posts = 101;
 
-	fake_install(test, 0);
 	b = rx_open_on(test, ia, (struct kd_opts) {
 		.srq_len = 8, .polled = true });
+	fake_install(b, 0);
 	KD_EXPECT_OK(test, RESIZE(b, 100));
 	x = rx_link(b);
 	b->in->recv_evd = kd_evd(b->in, DAT_EVD_DTO_FLAG, 256,

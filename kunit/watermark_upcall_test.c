@@ -5,7 +5,7 @@
  */
 #include <linux/completion.h>
 #include <linux/module.h>
-#include <rdma/ib_verbs.h>
+#include "device.h"
 #include "srq_fixture.h"
 
 /* More than a dispatcher takes off a completion queue at a time. */
@@ -90,11 +90,9 @@ static void W2_during_an_upcall(struct kunit *test)
 /* ---- A completion queue that keeps what it has for a while --------------- */
 
 static struct {
-	struct ib_device *dev;
+	struct kd_hook device;
 	struct ib_cq *cq;		/* had a receive of an RC QP */
 	bool hidden;
-	int (*poll_cq)(struct ib_cq *cq, int n, struct ib_wc *wc);
-	int (*req_notify_cq)(struct ib_cq *cq, enum ib_cq_notify_flags flags);
 } hold;
 
 static int hold_poll(struct ib_cq *cq, int n, struct ib_wc *wc)
@@ -103,7 +101,7 @@ static int hold_poll(struct ib_cq *cq, int n, struct ib_wc *wc)
 
 	if (READ_ONCE(hold.hidden) && cq == READ_ONCE(hold.cq))
 		return 0;
-	got = hold.poll_cq(cq, n, wc);
+	got = hold.device.real.poll_cq(cq, n, wc);
 	if (got > 0 && wc->opcode == IB_WC_RECV &&
 	    wc->qp->qp_type == IB_QPT_RC)
 		WRITE_ONCE(hold.cq, cq);
@@ -112,33 +110,20 @@ static int hold_poll(struct ib_cq *cq, int n, struct ib_wc *wc)
 
 static int hold_notify(struct ib_cq *cq, enum ib_cq_notify_flags flags)
 {
-	int missed = hold.req_notify_cq(cq, flags);
+	int missed = hold.device.real.req_notify_cq(cq, flags);
 
 	return READ_ONCE(hold.hidden) && cq == READ_ONCE(hold.cq) ? 0 : missed;
 }
 
-static void hold_restore(void *unused)
+static void hold_install(struct kd_side *side)
 {
-	hold.dev->ops.poll_cq = hold.poll_cq;
-	hold.dev->ops.req_notify_cq = hold.req_notify_cq;
-	ib_device_put(hold.dev);
-}
+	struct ib_device_ops *ops;
 
-static void hold_install(struct kunit *test)
-{
-	char name[] = "xxx0";
-
-	memcpy(name, *(const char * const *)test->param_value, 4);
-	hold.dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
-	KUNIT_ASSERT_NOT_NULL(test, hold.dev);
 	hold.cq = NULL;
 	hold.hidden = false;
-	hold.poll_cq = hold.dev->ops.poll_cq;
-	hold.req_notify_cq = hold.dev->ops.req_notify_cq;
-	hold.dev->ops.poll_cq = hold_poll;
-	hold.dev->ops.req_notify_cq = hold_notify;
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, hold_restore,
-							   NULL));
+	ops = kd_hook(side->test, side->name, &hold.device);
+	ops->poll_cq = hold_poll;
+	ops->req_notify_cq = hold_notify;
 }
 
 /*
@@ -149,7 +134,7 @@ static void W2_behind_a_full_batch(struct kunit *test)
 {
 	struct busy *busy = busy_open(test);
 
-	hold_install(test);
+	hold_install(busy->b->in);
 	busy_send(busy, 1);
 	KUNIT_ASSERT_TRUE(test, kd_wait_calls(busy->rec, 1));
 	KUNIT_ASSERT_NOT_NULL(test, READ_ONCE(hold.cq));

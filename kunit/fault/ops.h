@@ -13,11 +13,9 @@
 
 #include <linux/atomic.h>
 #include <linux/sched.h>
-#include <linux/slab.h>
 #include <linux/string.h>
-#include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
-#include "../fixture.h"
+#include "../device.h"
 
 /* ---- Allocations --------------------------------------------------------- */
 
@@ -44,14 +42,12 @@ static inline unsigned int allocations_left(void)
 /* ---- Device operations --------------------------------------------------- */
 
 /*
- * @real: the device's own operations
  * @left: operations until the one that fails; 0: none does
  * @err: what it returns
  * @only: count those of this thread only, unless NULL
  */
 static struct {
-	struct ib_device *dev;
-	const struct ib_device_ops *real;
+	struct kd_hook device;
 	atomic_t left;
 	int err;
 	struct task_struct *only;
@@ -83,7 +79,7 @@ static bool operation_fails(void)
 	return atomic_dec_if_positive(&fault.left) == 0;
 }
 
-#define REAL	(*fault.real)
+#define REAL	(fault.device.real)
 
 #define FAULTY(op, params, args)					\
 static int faulty_##op params						\
@@ -199,7 +195,7 @@ static int faulty_iw_reject(struct iw_cm_id *id, const void *data, u8 len)
 	return fails ? fault.err : err;
 }
 
-#define OPERATION(op)	{ offsetof(struct ib_device, ops.op), faulty_##op }
+#define OPERATION(op)	{ offsetof(struct ib_device_ops, op), faulty_##op }
 
 static const struct {
 	size_t offset;
@@ -226,35 +222,19 @@ static const struct {
 	OPERATION(iw_create_listen),
 };
 
-static void restore_operations(void *data)
-{
-	fault.dev->ops = *fault.real;
-	kfree(fault.real);
-	ib_device_put(fault.dev);
-	fault.dev = NULL;
-}
-
 /* Those the device has, until the end of the case. */
 static void replace_operations(struct kunit *test, const char *ia)
 {
-	char name[] = "xxx0";
+	void *ops = kd_hook(test, ia, &fault.device);
 	void **slot;
 	int i;
 
-	memcpy(name, ia, 4);
-	fault.dev = ib_device_get_by_name(name, RDMA_DRIVER_UNKNOWN);
-	KUNIT_ASSERT_NOT_NULL(test, fault.dev);
-	fault.real = kmemdup(&fault.dev->ops, sizeof(*fault.real), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, fault.real);
 	operations_left();
 	for (i = 0; i < ARRAY_SIZE(faulty_operations); i++) {
-		slot = (void *)fault.dev + faulty_operations[i].offset;
+		slot = ops + faulty_operations[i].offset;
 		if (*slot)
 			*slot = faulty_operations[i].faulty;
 	}
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test,
-							   restore_operations,
-							   NULL));
 }
 
 /* ---- What the device has ------------------------------------------------- */
@@ -268,7 +248,7 @@ static void count_holdings(struct holdings *have)
 	int i;
 
 	for (i = 0; i < RDMA_RESTRACK_MAX; i++)
-		have->n[i] = rdma_restrack_count(fault.dev, i, true);
+		have->n[i] = rdma_restrack_count(fault.device.dev, i, true);
 }
 
 static bool holdings_are(void *data)

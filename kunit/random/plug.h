@@ -10,8 +10,7 @@
 #include <linux/kmemleak.h>
 #include <linux/kmod.h>
 #include <linux/ktime.h>
-#include <rdma/ib_verbs.h>
-#include "../fixture.h"
+#include "../device.h"
 
 /*
  * The device goes at once. A busy machine may make that seconds; what must not be
@@ -71,16 +70,13 @@ static void plug(void *data)
  * takes that device's lock (siw_cep_put() in 6.12), whoever the consumer is.
  * Nothing says when the last has run: such a device's memory is never freed.
  */
-static void keep_memory_of_siw(struct kunit *test, const char *name)
+static void keep_memory_of_siw(struct kunit *test, const char *ia)
 {
-	struct ib_device *dev;
+	struct ib_device *dev = kd_device(test, ia);
 
-	if (!strstarts(name, "siw"))
+	if (dev->ops.driver_id != RDMA_DRIVER_SIW)
 		return;
-	dev = ib_device_get_by_name(name, RDMA_DRIVER_SIW);
-	KUNIT_ASSERT_NOT_NULL(test, dev);
 	get_device(&dev->dev);
-	ib_device_put(dev);
 	kmemleak_not_leak(dev);
 }
 
@@ -90,7 +86,7 @@ static void unplug(struct kunit *test)
 	char command[64];
 	ktime_t start;
 
-	keep_memory_of_siw(test, d->name);
+	keep_memory_of_siw(test, d->ia);
 	snprintf(command, sizeof(command), "rdma link delete %s", d->name);
 	start = ktime_get();
 	KUNIT_ASSERT_EQ(test, 0, run(command));
