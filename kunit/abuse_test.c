@@ -220,7 +220,7 @@ static void mid_install(struct kd_side *side)
 {
 	mid.victim = NULL;
 	atomic_set(&mid.armed, 0);
-	kd_hook(side->test, side->name, &mid.device)->modify_srq =
+	kd_hook(side->test, side->name, &mid.device)->ops.modify_srq =
 		mid_modify_srq;
 }
 

@@ -9,8 +9,8 @@
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/string.h>
-#include <linux/umh.h>
 #include "fixture.h"
+#include "shell.h"
 
 #define TIMEOUT	(5 * USEC_PER_SEC)
 
@@ -88,23 +88,15 @@ static void expect_nobody(struct kd_pair *c)
 static void accept(struct kd_pair *c, DAT_CR_HANDLE cr)
 {
 	KD_ASSERT_OK(c->a->test, dat_cr_accept(cr, c->p->ep, 0, NULL));
-	kd_expect_event(c->a->test, c->a->conn_evd,
-			DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
-	kd_expect_event(c->a->test, c->p->conn_evd,
-			DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
+	kd_expect_established(c->a, c->p);
 }
 
 static void ping_and_end(struct kd_pair *c)
 {
-	struct kunit *test = c->a->test;
-
-	kd_recv(c->p, 0, 64, 1);
-	kd_send(c->a, 0, 64, 2);
-	kd_expect_dto(test, c->p->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
-	kd_expect_dto(test, c->a->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	kd_ping(c->a, c->p);
 	kd_disconnect(c->a, c->p);
-	KD_ASSERT_OK(test, dat_ep_reset(c->a->ep));
-	KD_ASSERT_OK(test, dat_ep_reset(c->p->ep));
+	KD_ASSERT_OK(c->a->test, dat_ep_reset(c->a->ep));
+	KD_ASSERT_OK(c->a->test, dat_ep_reset(c->p->ep));
 }
 
 static void ipv6(struct kunit *test)
@@ -216,19 +208,6 @@ static void csp_ipv6(struct kunit *test)
 
 /* ---- Addresses come and go ------------------------------------------------------- */
 
-static int run_command(const char *line)
-{
-	char **argv;
-	int err;
-
-	argv = argv_split(GFP_KERNEL, line, NULL);
-	if (!argv)
-		return -ENOMEM;
-	err = call_usermodehelper(argv[0], argv, NULL, UMH_WAIT_PROC);
-	argv_free(argv);
-	return err;
-}
-
 /* Add or delete 10.x.0.@host. */
 static int change_address(struct kd_side *s, const char *how, int host)
 {
@@ -237,7 +216,7 @@ static int change_address(struct kd_side *s, const char *how, int host)
 	snprintf(line, sizeof(line), "/sbin/ip addr %s 10.%d.0.%d/24 dev %s",
 		 how, kd_is_iwarp(s) ? 9 : 8, host,
 		 kd_is_iwarp(s) ? "dummy0" : "v0");
-	return run_command(line);
+	return shell(line);
 }
 
 static void remove_address(void *data)

@@ -25,7 +25,7 @@ static void dup_connect(struct kunit *test)
 	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
 	KD_ASSERT_OK(test, cm_connect(a, p, port, CM_TIMEOUT, DAT_QOS_BEST_EFFORT,
 				      DAT_CONNECT_MULTIPATH_REQUESTED_FLAG));
-	cm_accept(a, p);
+	kd_accept(a, p);
 	second = kd_ep(a, NULL);
 	p->ep = kd_ep(p, NULL);
 	KD_ASSERT_OK(test, dat_ep_dup_connect(second, first, CM_TIMEOUT,
@@ -36,10 +36,7 @@ static void dup_connect(struct kunit *test)
 	KUNIT_ASSERT_GE(test, cr_param.private_data_size, 8);
 	KUNIT_EXPECT_TRUE(test, kd_is_filled(cr_param.private_data, 8, 1));
 	KD_ASSERT_OK(test, dat_cr_accept(cr, p->ep, 0, NULL));
-	kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
-			NULL);
-	kd_expect_event(test, p->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
-			NULL);
+	kd_expect_established(a, p);
 	KD_ASSERT_OK(test, dat_ep_query(first, DAT_EP_FIELD_ALL, &one));
 	KD_ASSERT_OK(test, dat_ep_query(second, DAT_EP_FIELD_ALL, &two));
 	KUNIT_EXPECT_EQ(test, one.remote_port_qual, port);
@@ -48,7 +45,7 @@ static void dup_connect(struct kunit *test)
 					two.remote_ia_address_ptr,
 					sizeof(struct sockaddr_in)));
 	a->ep = second;
-	cm_ping(a, p);
+	kd_ping(a, p);
 }
 
 static void dup_connect_arguments(struct kunit *test)
@@ -106,7 +103,7 @@ static void multipath(struct kunit *test)
 	/* Asked for, not insisted on. */
 	KD_ASSERT_OK(test, cm_connect(a, p, port, CM_TIMEOUT, DAT_QOS_BEST_EFFORT,
 				      DAT_CONNECT_MULTIPATH_REQUESTED_FLAG));
-	cm_accept(a, p);
+	kd_accept(a, p);
 	KUNIT_EXPECT_EQ(test, (int)kd_state(a), (int)DAT_EP_STATE_CONNECTED);
 }
 
@@ -145,7 +142,7 @@ static void timeout_is_in_microseconds(struct kunit *test)
 	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
 	KD_ASSERT_OK(test, cm_connect(a, p, port, DAT_TIMEOUT_INFINITE,
 				      DAT_QOS_BEST_EFFORT, 0));
-	cm_accept(a, p);
+	kd_accept(a, p);
 }
 
 /* ---- Failures -------------------------------------------------------------------- */
@@ -236,7 +233,7 @@ static void backlog_full(struct kunit *test)
 	pair.a->ep = kd_ep(pair.a, &attr);
 	KD_ASSERT_OK(test, cm_connect(pair.a, pair.p, port, CM_TIMEOUT,
 				      DAT_QOS_BEST_EFFORT, 0));
-	cm_accept(pair.a, pair.p);
+	kd_accept(pair.a, pair.p);
 }
 
 /* ---- A peer that gives up -------------------------------------------------------- */
@@ -297,7 +294,7 @@ static void N5_peer_gave_up(struct kunit *test)
 	}
 	kd_expect_no_event(test, p->cr_evd);
 	kd_connect_start(a, p, port);
-	cm_accept(a, p);
+	kd_accept(a, p);
 }
 
 /* Accepting while the peer gives up: late or not at all, but never strange. */

@@ -368,10 +368,7 @@ static void L5_common_connect(struct kunit *test)
 				    .csp_handle);
 	KD_EXPECT_OK(test, dat_cr_accept(event.event_data.cr_arrival_event_data
 						 .cr_handle, p->ep, 0, NULL));
-	kd_expect_event(test, p->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
-			NULL);
-	kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
-			NULL);
+	kd_expect_established(a, p);
 }
 
 static void N2_psp_create_any(struct kunit *test)
@@ -510,10 +507,7 @@ static void N5_rsp_takes_one_request(struct kunit *test)
 	kd_expect_event(test, a->conn_evd, kd_turned_away(a), NULL);
 	a->ep = first;
 	KD_ASSERT_OK(test, dat_cr_accept(data->cr_handle, NULL, 0, NULL));
-	kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
-			NULL);
-	kd_expect_event(test, p->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
-			NULL);
+	kd_expect_established(a, p);
 	KD_EXPECT_OK(test, dat_rsp_free(rsp));
 	kd_disconnect(a, p);
 }
@@ -530,12 +524,7 @@ static void connect_disconnect_many_times(struct kunit *test)
 	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
 	for (i = 0; i < rounds; i++) {
 		kd_connect_start(a, p, port);
-		KD_ASSERT_OK(test, dat_cr_accept(kd_expect_cr(p), p->ep, 0,
-						 NULL));
-		kd_expect_event(test, a->conn_evd,
-				DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
-		kd_expect_event(test, p->conn_evd,
-				DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
+		kd_accept(a, p);
 		kd_disconnect(i % 2 ? a : p, i % 2 ? p : a);
 		KD_ASSERT_OK(test, dat_ep_reset(a->ep));
 		KD_ASSERT_OK(test, dat_ep_reset(p->ep));

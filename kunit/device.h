@@ -12,7 +12,7 @@
  *				   -ENOMEM;
  *	}
  *
- *	kd_hook(test, side->name, &device)->post_srq_recv = refuse;
+ *	kd_hook(test, side->name, &device)->ops.post_srq_recv = refuse;
  */
 #ifndef KDAPL_KUNIT_DEVICE_H
 #define KDAPL_KUNIT_DEVICE_H
@@ -27,12 +27,12 @@
  * Static, as calls may be under way even then.
  */
 struct kd_hook {
+	typeof_member(struct ib_device, ops) real;
 	struct ib_device *dev;
-	struct ib_device_ops real;
 };
 
 struct ib_device *kd_device(struct kunit *test, const char *ia);
-struct ib_device_ops *kd_hook(struct kunit *test, const char *ia,
-			      struct kd_hook *hook);
+struct ib_device *kd_hook(struct kunit *test, const char *ia,
+			  struct kd_hook *hook);
 
 #endif /* KDAPL_KUNIT_DEVICE_H */

@@ -35,15 +35,13 @@ static void send_flags(struct kd_side *s, u64 cookie, DAT_COMPLETION_FLAGS flags
 static void solicited_wait(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_side *a = kd_open_param(test);
-	struct kd_side *p = kd_open_param(test);
+	struct kd_pair pair = kd_make_half_pair(test);
+	struct kd_side *a = pair.a, *p = pair.p;
 	DAT_EP_ATTR attr = kd_ep_attr();
 	DAT_COUNT n;
 	int i;
 
 	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
-	kd_setup(a, NULL);
-	kd_setup(p, &(struct kd_opts) { .no_ep = true });
 	p->recv_evd = kd_recorded_evd(p, DAT_EVD_DTO_FLAG, 32,
 				      DAT_UPCALL_SINGLE_INSTANCE, rec);
 	p->ep = kd_ep(p, &attr);

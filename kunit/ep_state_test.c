@@ -179,18 +179,12 @@ static void expect_bound(struct play *p, u64 cookie,
 static void connect_model(struct play *p)
 {
 	struct kd_side side = *p->side, peer = *p->peer;
-	struct kunit *test = p->test;
 
 	side.ep = kd_ep(p->side, NULL);
 	peer.ep = kd_ep(p->peer, NULL);
 	kd_psp(&peer, p->port, DAT_PSP_CONSUMER_FLAG);
 	kd_connect_start(&side, &peer, p->port);
-	KD_ASSERT_OK(test, dat_cr_accept(kd_expect_cr(&peer), peer.ep, 0,
-					 NULL));
-	kd_expect_event(test, side.conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
-			NULL);
-	kd_expect_event(test, peer.conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
-			NULL);
+	kd_accept(&side, &peer);
 	p->model = side.ep;
 }
 
@@ -229,7 +223,7 @@ static void equip(struct play *p)
 
 static struct play *enter(struct kunit *test)
 {
-	const struct ep_scene *scene = test->param_value;
+	const struct kd_param *scene = test->param_value;
 	struct play *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
 	struct ep_stage *s;
 
@@ -237,7 +231,7 @@ static struct play *enter(struct kunit *test)
 	s = ep_stage_open(test, scene->ia);
 	p->test = test;
 	p->stage = s;
-	p->reach = scene->reach;
+	p->reach = scene->choice;
 	p->side = p->reach == EP_ACTIVE_PENDING ? s->out : s->in;
 	p->peer = p->side == s->in ? s->out : s->in;
 	p->port = kd_port();
@@ -460,12 +454,12 @@ static void expect_after(struct play *p, enum ep_call call)
 /* Calls that lead to another state, each from a fresh start. */
 static void allowed_calls_to_another_state(struct kunit *test)
 {
-	const struct ep_scene *scene = test->param_value;
+	const struct kd_param *scene = test->param_value;
 	struct play *p;
 	int call, to;
 
 	for (call = 0; call < CALLS; call++) {
-		to = table[scene->reach][calls[call].column];
+		to = table[scene->choice][calls[call].column];
 		if (to == NO || to == SAME)
 			continue;
 		p = enter(test);
@@ -479,17 +473,17 @@ static void allowed_calls_to_another_state(struct kunit *test)
 /* Only an UNCONNECTED EP may accept a request that came without one. */
 static void accept_in_every_state(struct kunit *test)
 {
-	const struct ep_scene *scene = test->param_value;
+	const struct kd_param *scene = test->param_value;
 	struct kd_side *other, asking;
 	struct ep_stage *s;
 	DAT_CR_HANDLE cr;
 	DAT_RETURN ret;
 	u16 port;
 
-	if (scene->reach == EP_COMPLETION_PENDING &&
+	if (scene->choice == EP_COMPLETION_PENDING &&
 	    !strstarts(scene->ia, "siw"))
 		kunit_skip(test, "while it is held no request arrives");
-	s = ep_stage_enter(test, scene->ia, scene->reach);
+	s = ep_stage_enter(test, scene->ia, scene->choice);
 	other = s->side == s->in ? s->out : s->in;
 	asking = *other;
 	asking.ep = kd_ep(other, NULL);
@@ -498,9 +492,9 @@ static void accept_in_every_state(struct kunit *test)
 	kd_connect_start(&asking, s->side, port);
 	cr = kd_expect_cr(s->side);
 	ret = dat_cr_accept(cr, s->ep, 0, NULL);
-	KUNIT_EXPECT_EQ(test, ret, scene->reach == EP_UNCONNECTED ?
+	KUNIT_EXPECT_EQ(test, ret, scene->choice == EP_UNCONNECTED ?
 			DAT_SUCCESS : DAT_ERROR(DAT_INVALID_STATE,
-						subtypes[scene->reach]));
+						subtypes[scene->choice]));
 	if (ret != DAT_SUCCESS)
 		KD_EXPECT_OK(test, dat_cr_reject(cr, 0, NULL));
 	ep_stage_leave(s);

@@ -39,42 +39,22 @@ static const DAT_EP_STATE ep_reach_state[] = {
 	[EP_DISCONNECTED] = DAT_EP_STATE_DISCONNECTED,
 };
 
-/* Parameter of a case that runs in every state on every device. */
-struct ep_scene {
-	const char *ia;
-	enum ep_reach reach;
-	const char *desc;
-};
-
+/* For a case that runs in every state on every device: the choice is the state. */
 static inline const void *ep_gen_scene(const void *prev, char *desc)
 {
-	static const struct ep_scene scenes[] = {
-		{ "rxe0/1", EP_UNCONNECTED, "rxe0 UNCONNECTED" },
-		{ "siw0/1", EP_UNCONNECTED, "siw0 UNCONNECTED" },
-		{ "rxe0/1", EP_RESERVED, "rxe0 RESERVED" },
-		{ "siw0/1", EP_RESERVED, "siw0 RESERVED" },
-		{ "rxe0/1", EP_PASSIVE_PENDING, "rxe0 PASSIVE_PENDING" },
-		{ "siw0/1", EP_PASSIVE_PENDING, "siw0 PASSIVE_PENDING" },
-		{ "rxe0/1", EP_TENTATIVE_PENDING, "rxe0 TENTATIVE_PENDING" },
-		{ "siw0/1", EP_TENTATIVE_PENDING, "siw0 TENTATIVE_PENDING" },
-		{ "rxe0/1", EP_ACTIVE_PENDING, "rxe0 ACTIVE_PENDING" },
-		{ "siw0/1", EP_ACTIVE_PENDING, "siw0 ACTIVE_PENDING" },
-		{ "rxe0/1", EP_COMPLETION_PENDING, "rxe0 COMPLETION_PENDING" },
-		{ "siw0/1", EP_COMPLETION_PENDING, "siw0 COMPLETION_PENDING" },
-		{ "rxe0/1", EP_CONNECTED, "rxe0 CONNECTED" },
-		{ "siw0/1", EP_CONNECTED, "siw0 CONNECTED" },
-		{ "rxe0/1", EP_DISCONNECT_PENDING, "rxe0 DISCONNECT_PENDING" },
-		{ "siw0/1", EP_DISCONNECT_PENDING, "siw0 DISCONNECT_PENDING" },
-		{ "rxe0/1", EP_DISCONNECTED, "rxe0 DISCONNECTED" },
-		{ "siw0/1", EP_DISCONNECTED, "siw0 DISCONNECTED" },
+	static const char * const names[EP_REACHABLE] = {
+		[EP_UNCONNECTED] = "UNCONNECTED",
+		[EP_RESERVED] = "RESERVED",
+		[EP_PASSIVE_PENDING] = "PASSIVE_PENDING",
+		[EP_TENTATIVE_PENDING] = "TENTATIVE_PENDING",
+		[EP_ACTIVE_PENDING] = "ACTIVE_PENDING",
+		[EP_COMPLETION_PENDING] = "COMPLETION_PENDING",
+		[EP_CONNECTED] = "CONNECTED",
+		[EP_DISCONNECT_PENDING] = "DISCONNECT_PENDING",
+		[EP_DISCONNECTED] = "DISCONNECTED",
 	};
-	const struct ep_scene *next =
-		prev ? (const struct ep_scene *)prev + 1 : scenes;
 
-	if (next >= scenes + ARRAY_SIZE(scenes))
-		return NULL;
-	strscpy(desc, next->desc, KUNIT_PARAM_DESC_SIZE);
-	return next;
+	return kd_gen_ia_and(prev, desc, names, EP_REACHABLE);
 }
 
 /*

@@ -391,10 +391,7 @@ static void C3_more_events(struct kunit *test)
 			      rec);
 	for (i = 0; i < 3; i++)
 		KD_ASSERT_OK(test, post(evd, i));
-	KD_EXPECT_OK(test,
-		     dat_evd_modify_upcall(evd, DAT_UPCALL_SINGLE_INSTANCE,
-					   DAT_UPCALL_SAME,
-					   DAT_UPCALL_INVOC_ANY));
+	kd_enable_upcalls(test, evd, DAT_UPCALL_INVOC_ANY);
 	expect_recorded(test, rec, 3);
 	KUNIT_EXPECT_EQ(test, atomic_read(&rec->more), 2);
 }
@@ -409,10 +406,7 @@ static void modify_upcall_invoc_new(struct kunit *test)
 	evd = kd_recorded_evd(s, DAT_EVD_SOFTWARE_FLAG, 4, DAT_UPCALL_DISABLE,
 			      rec);
 	KD_ASSERT_OK(test, post(evd, 0));
-	KD_EXPECT_OK(test,
-		     dat_evd_modify_upcall(evd, DAT_UPCALL_SINGLE_INSTANCE,
-					   DAT_UPCALL_SAME,
-					   DAT_UPCALL_INVOC_NEW));
+	kd_enable_upcalls(test, evd, DAT_UPCALL_INVOC_NEW);
 	msleep(KD_QUIET_MS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&rec->calls), 0);
 	KD_ASSERT_OK(test, post(evd, 1));
@@ -494,10 +488,7 @@ static void policy_teardown_waits(struct kunit *test)
 	KD_EXPECT_OK(test, post(evd, 1));
 	msleep(KD_QUIET_MS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&rec->calls), 1);
-	KD_EXPECT_OK(test,
-		     dat_evd_modify_upcall(evd, DAT_UPCALL_SINGLE_INSTANCE,
-					   DAT_UPCALL_SAME,
-					   DAT_UPCALL_INVOC_ANY));
+	kd_enable_upcalls(test, evd, DAT_UPCALL_INVOC_ANY);
 	expect_recorded(test, rec, 2);
 }
 

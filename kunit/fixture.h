@@ -166,6 +166,19 @@ struct kd_opts {
 /* Parameters of a case: the names of the IAs of the test bed. */
 const void *kd_gen_ia(const void *prev, char *desc);
 
+/*
+ * struct kd_param - parameter of a case that runs on all IAs with every choice
+ * @ia: the IA, for kd_open_param() as well
+ * @choice: index of one of the @n names given to kd_gen_ia_and()
+ */
+struct kd_param {
+	const char *ia;
+	unsigned int choice;
+};
+
+const void *kd_gen_ia_and(const void *prev, char *desc,
+			  const char * const *names, unsigned int n);
+
 struct kd_side *kd_open(struct kunit *test, const char *name);
 struct kd_side *kd_open_param(struct kunit *test);
 void kd_close(struct kd_side *side);
@@ -178,6 +191,7 @@ struct kd_pair {
 };
 
 struct kd_pair kd_make_pair(struct kunit *test, const struct kd_opts *opts);
+struct kd_pair kd_make_half_pair(struct kunit *test);
 DAT_EP_ATTR kd_ep_attr(void);
 DAT_EVD_HANDLE kd_evd(struct kd_side *side, DAT_EVD_FLAGS flags,
 		      DAT_COUNT qlen, DAT_UPCALL_POLICY policy);
@@ -234,6 +248,8 @@ DAT_UPCALL_OBJECT kd_upcall(struct kd_recorder *rec);
 DAT_EVD_HANDLE kd_recorded_evd(struct kd_side *side, DAT_EVD_FLAGS flags,
 			       DAT_COUNT qlen, DAT_UPCALL_POLICY policy,
 			       struct kd_recorder *rec);
+void kd_enable_upcalls(struct kunit *test, DAT_EVD_HANDLE evd,
+		       DAT_UPCALL_FLAG flag);
 bool kd_wait_calls(struct kd_recorder *rec, int calls);
 
 /* ---- Connecting ---------------------------------------------------------- */
@@ -252,6 +268,8 @@ u16 kd_port(void);
 void kd_connect_pair(struct kd_side *active, struct kd_side *passive);
 void kd_connect_start(struct kd_side *active, struct kd_side *passive,
 		      u16 port);
+void kd_accept(struct kd_side *active, struct kd_side *passive);
+void kd_expect_established(struct kd_side *active, struct kd_side *passive);
 DAT_CR_HANDLE kd_expect_cr(struct kd_side *passive);
 DAT_PSP_HANDLE kd_psp(struct kd_side *side, u16 port, DAT_PSP_FLAGS flags);
 void kd_expect_disconnected(struct kd_side *side, DAT_EVENT *event);
@@ -261,5 +279,6 @@ void kd_disconnect(struct kd_side *active, struct kd_side *passive);
 
 void kd_recv(struct kd_side *side, size_t off, size_t len, u64 cookie);
 void kd_send(struct kd_side *side, size_t off, size_t len, u64 cookie);
+void kd_ping(struct kd_side *from, struct kd_side *to);
 
 #endif /* KDAPL_KUNIT_FIXTURE_H */

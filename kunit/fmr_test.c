@@ -210,18 +210,12 @@ static void L3_fmr_after_a_flush(struct kunit *test)
 static void L3_fmr_scope(struct kunit *test)
 {
 	struct pages *p = make_pages(test);
-	struct mem_pair c = mem_make_pair(test, NULL), other = c;
+	struct mem_pair c = mem_make_pair(test, NULL);
+	struct kd_side second;
+	struct mem_pair other = mem_second_pair(&c, &second);
 	struct fmr pz = make_fmr(&c, DAT_LMR_SCOPE_PZ);
 	struct fmr ep = make_fmr(&c, DAT_LMR_SCOPE_EP);
 	DAT_LMR_TRIPLET seg = { 0, 64, 0 };
-	struct kd_side second;
-
-	other.p = kd_open_param(test);
-	kd_setup(other.p, NULL);
-	second = *c.a;
-	second.ep = kd_ep(c.a, NULL);
-	other.a = &second;
-	kd_connect_pair(other.p, other.a);
 
 	bind_ok(&c, &pz, p);
 	use(&other, &pz, 0, p);

@@ -127,20 +127,26 @@ static void free_all(struct kunit *test, struct race *r)
 	KD_EXPECT_OK(test, dat_evd_free(r->evd));
 }
 
-static void C5_free_against_use(struct kunit *test)
+static struct race *open_race(struct kunit *test)
 {
 	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->s = kd_open_param(test);
+	kd_setup(r->s, NULL);
+	r->pz = r->s->pz;
+	r->lmr = r->s->buf->lmr;
+	init_completion(&r->done);
+	return r;
+}
+
+static void C5_free_against_use(struct kunit *test)
+{
 	int i, rounds = kd_slow_kernel() ? 50 : 200;
-	struct kd_side *s = kd_open_param(test);
+	struct race *r = open_race(test);
 	struct loops_beyond want = { r };
 	struct task_struct *task;
 
-	KUNIT_ASSERT_NOT_NULL(test, r);
-	kd_setup(s, NULL);
-	r->s = s;
-	r->pz = s->pz;
-	r->lmr = s->buf->lmr;
-	init_completion(&r->done);
 	make(r);
 	task = kthread_run(use_thread, r, "kd-use");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
@@ -177,17 +183,12 @@ static int free_thread(void *data)
 
 static void C5_two_free_the_same(struct kunit *test)
 {
-	struct race *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 	int i, rounds = kd_slow_kernel() ? 50 : 200;
-	struct kd_side *s = kd_open_param(test);
+	struct race *r = open_race(test);
 	struct loops_beyond want = { r };
 	struct task_struct *task;
 	unsigned int mine = 0;
 
-	KUNIT_ASSERT_NOT_NULL(test, r);
-	kd_setup(s, NULL);
-	r->s = s;
-	init_completion(&r->done);
 	task = kthread_run(free_thread, r, "kd-free");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	for (i = 0; i < rounds; i++) {

@@ -324,7 +324,7 @@ static void fake_install(struct rx_bench *b, enum quirk quirk)
 	fake.quirk = quirk;
 	fake.srq = NULL;
 	atomic_set(&fake.armed, 0);
-	kd_hook(b->test, b->in->name, &fake.device)->modify_srq =
+	kd_hook(b->test, b->in->name, &fake.device)->ops.modify_srq =
 		fake_modify_srq;
 }
 
@@ -339,36 +339,26 @@ static void fake_wait(struct kunit *test, int armed)
 					      KD_TIMEOUT_MS));
 }
 
-struct quirk_param {
-	const char *ia;
-	enum quirk quirk;
-	const char *desc;
-};
+static const void *quirk_gen_params(const void *prev, char *desc)
+{
+	static const char * const names[] = {
+		[REFUSES] = "REFUSES",
+		[SWALLOWS] = "SWALLOWS",
+		[FIRES_AT_ONCE] = "FIRES_AT_ONCE",
+		[GARBAGE] = "GARBAGE",
+		[IS_SLOW] = "IS_SLOW",
+	};
 
-static const struct quirk_param quirks[] = {
-	{ "rxe0/1", REFUSES, "rxe0 REFUSES" },
-	{ "siw0/1", REFUSES, "siw0 REFUSES" },
-	{ "rxe0/1", SWALLOWS, "rxe0 SWALLOWS" },
-	{ "siw0/1", SWALLOWS, "siw0 SWALLOWS" },
-	{ "rxe0/1", FIRES_AT_ONCE, "rxe0 FIRES_AT_ONCE" },
-	{ "siw0/1", FIRES_AT_ONCE, "siw0 FIRES_AT_ONCE" },
-	{ "rxe0/1", GARBAGE, "rxe0 GARBAGE" },
-	{ "siw0/1", GARBAGE, "siw0 GARBAGE" },
-	{ "rxe0/1", IS_SLOW, "rxe0 IS_SLOW" },
-	{ "siw0/1", IS_SLOW, "siw0 IS_SLOW" },
-};
-
-KUNIT_ARRAY_PARAM_DESC(quirk, quirks, desc);
+	return kd_gen_ia_and(prev, desc, names, ARRAY_SIZE(names));
+}
 
 static void W6_quirk(struct kunit *test)
 {
-	const struct quirk_param *p = test->param_value;
-	struct rx_bench *b;
-	struct rx_link *link;
+	const struct kd_param *p = test->param_value;
+	struct rx_bench *b = rx_open(test, 8);
+	struct rx_link *link = rx_link(b);
 
-	b = rx_open_on(test, p->ia, (struct kd_opts) { .srq_len = 8 });
-	link = rx_link(b);
-	fake_install(b, p->quirk);
+	fake_install(b, p->choice);
 	rx_post(b, link, 8);
 	set_lw(b, 4);
 	fake_wait(test, 1);

@@ -29,6 +29,19 @@ static inline struct mem_pair mem_make_pair(struct kunit *test,
 	return c;
 }
 
+/* The same memory with another Endpoint, of @second, and another peer. */
+static inline struct mem_pair mem_second_pair(struct mem_pair *c,
+					      struct kd_side *second)
+{
+	struct mem_pair other = { c->test, second, kd_open_param(c->test) };
+
+	*second = *c->a;
+	second->ep = kd_ep(c->a, NULL);
+	kd_setup(other.p, NULL);
+	kd_connect_pair(other.p, second);
+	return other;
+}
+
 static inline DAT_RMR_TRIPLET mem_remote(DAT_VADDR addr, size_t len,
 					 DAT_RMR_CONTEXT context)
 {

@@ -235,9 +235,9 @@ static void new_value(struct kd_side *side, DAT_EP_PARAM_MASK bit,
 
 static struct ep_stage *enter_cell(struct kunit *test)
 {
-	const struct ep_scene *p = test->param_value;
+	const struct kd_param *p = test->param_value;
 
-	return ep_stage_enter(test, p->ia, p->reach);
+	return ep_stage_enter(test, p->ia, p->choice);
 }
 
 static void M1_cell(struct kunit *test)

@@ -279,7 +279,7 @@ static void M3_read_depths(struct kunit *test)
 	KD_EXPECT_OK(test, MODIFY(test, link->out, EP_ATTR_MAX_RDMA_READ_OUT,
 				  ep_attr.max_rdma_read_out, 6));
 	spy.n = 0;
-	kd_hook(test, b->in->name, &spy.device)->modify_qp = spy_modify_qp;
+	kd_hook(test, b->in->name, &spy.device)->ops.modify_qp = spy_modify_qp;
 	rx_connect(b, link);
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, spy.depth[i], want[i]);

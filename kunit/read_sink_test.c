@@ -122,7 +122,7 @@ static void adapter_hurries(void *unused)
 static void make_adapter(struct kunit *test)
 {
 	const char *name = *(const char * const *)test->param_value;
-	struct ib_device_ops *ops;
+	struct ib_device *dev;
 
 	if (strncmp(name, "siw", 3))
 		kunit_skip(test, "not iWARP");
@@ -130,11 +130,11 @@ static void make_adapter(struct kunit *test)
 	spin_lock_init(&adapter.lock);
 	init_completion(&adapter.go);
 	init_completion(&adapter.waits);
-	ops = kd_hook(test, name, &adapter.device);
-	ops->post_send = adapter_post_send;
-	ops->alloc_mr = adapter_alloc_mr;
-	ops->dereg_mr = adapter_dereg_mr;
-	ops->driver_id = RDMA_DRIVER_CXGB4;
+	dev = kd_hook(test, name, &adapter.device);
+	dev->ops.post_send = adapter_post_send;
+	dev->ops.alloc_mr = adapter_alloc_mr;
+	dev->ops.dereg_mr = adapter_dereg_mr;
+	dev->ops.driver_id = RDMA_DRIVER_CXGB4;
 }
 
 static struct mem_pair adapter_pair(struct kunit *test, DAT_COUNT requests)

@@ -34,12 +34,12 @@ static int slow_destroy_listen(struct iw_cm_id *id)
 /* The device takes it along when it goes. */
 static void hold_up_device(struct kunit *test, struct kd_side *s)
 {
-	struct ib_device_ops *ops = &kd_device(test, s->name)->ops;
+	struct ib_device *dev = kd_device(test, s->name);
 
-	if (!ops->iw_destroy_listen)
+	if (!dev->ops.iw_destroy_listen)
 		return;
-	hold_up.destroy_listen = ops->iw_destroy_listen;
-	ops->iw_destroy_listen = slow_destroy_listen;
+	hold_up.destroy_listen = dev->ops.iw_destroy_listen;
+	dev->ops.iw_destroy_listen = slow_destroy_listen;
 }
 
 /* Who hears it from a peer on this device first is told the same. */

@@ -346,13 +346,13 @@ static int fake_post(struct ib_srq *srq, const struct ib_recv_wr *wr,
 
 static void fake_install(struct rx_bench *b, int refuse)
 {
-	struct ib_device_ops *ops;
+	struct ib_device *dev;
 
 	atomic_set(&fake.posts, 0);
 	fake.refuse = refuse;
-	ops = kd_hook(b->test, b->in->name, &fake.device);
-	ops->modify_srq = fake_modify_srq;
-	ops->post_srq_recv = fake_post;
+	dev = kd_hook(b->test, b->in->name, &fake.device);
+	dev->ops.modify_srq = fake_modify_srq;
+	dev->ops.post_srq_recv = fake_post;
 }
 
 static bool fake_has(void *data)

@@ -317,18 +317,11 @@ static void L4_bind_in_other_states(struct kunit *test)
 static void L4_scope(struct kunit *test)
 {
 	struct mem_pair c = mem_make_pair(test, NULL);
-	struct mem_pair other = c;
 	struct kd_side second;
+	struct mem_pair other = mem_second_pair(&c, &second);
 	DAT_RMR_PARAM param;
 	DAT_RMR_CONTEXT context;
 	DAT_RMR_HANDLE rmr, mine;
-
-	other.a = &second;
-	other.p = kd_open_param(test);
-	kd_setup(other.p, NULL);
-	second = *c.a;
-	second.ep = kd_ep(c.a, NULL);
-	kd_connect_pair(other.p, other.a);
 
 	/* An RMR of the PZ may be bound through any Endpoint of the PZ. */
 	rmr = make_rmr(&c);

@@ -19,22 +19,6 @@ static DAT_CR_ARRIVAL_EVENT_DATA expect_request(struct kd_side *p,
 	return event.event_data.cr_arrival_event_data;
 }
 
-static void expect_established(struct kd_pair *c)
-{
-	kd_expect_event(c->a->test, c->a->conn_evd,
-			DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
-	kd_expect_event(c->a->test, c->p->conn_evd,
-			DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
-}
-
-static void ping(struct kd_pair *c)
-{
-	kd_recv(c->p, 0, 64, 1);
-	kd_send(c->a, 0, 64, 2);
-	kd_expect_dto(c->a->test, c->p->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
-	kd_expect_dto(c->a->test, c->a->req_evd, 2, DAT_DTO_SUCCESS, NULL);
-}
-
 /* Not reached, for whatever reason the provider there has. */
 static void expect_turned_away(struct kd_pair *c)
 {
@@ -97,9 +81,9 @@ static void psp_provider_accept(struct kunit *test)
 	param.connect_evd_handle = c.p->conn_evd;
 	KD_ASSERT_OK(test, dat_ep_modify(ep, mask, &param));
 	KD_ASSERT_OK(test, dat_cr_accept(req.cr_handle, NULL, 0, NULL));
-	expect_established(&c);
+	kd_expect_established(c.a, c.p);
 	c.p->ep = ep;
-	ping(&c);
+	kd_ping(c.a, c.p);
 	/* From now on it is like any other. */
 	kd_disconnect(c.a, c.p);
 	KD_EXPECT_OK(test, dat_ep_reset(ep));
@@ -199,7 +183,7 @@ static void N5_rsp_reject(struct kunit *test)
 	/* The Endpoint is the consumer's again. */
 	kd_connect_pair(c.a, c.p);
 	KD_EXPECT_OK(test, dat_rsp_free(rsp));
-	ping(&c);
+	kd_ping(c.a, c.p);
 }
 
 /* An RSP on @port that has had its request. */
@@ -236,7 +220,7 @@ static void spent_rsp_lets_go(struct kunit *test)
 	req = expect_request(c.p, c.p->cr_evd);
 	KUNIT_EXPECT_PTR_EQ(test, req.sp_handle.rsp_handle, rsp);
 	KD_EXPECT_OK(test, dat_cr_accept(req.cr_handle, NULL, 0, NULL));
-	expect_established(&c);
+	kd_expect_established(c.a, c.p);
 }
 
 /* A pending Endpoint knows its ports and its peer. */
@@ -306,8 +290,8 @@ static void N5_rsp_freed_before_the_answer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)kd_state(c.p),
 			(int)DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	KD_EXPECT_OK(test, dat_cr_accept(req.cr_handle, NULL, 0, NULL));
-	expect_established(&c);
-	ping(&c);
+	kd_expect_established(c.a, c.p);
+	kd_ping(c.a, c.p);
 }
 
 static void rsp_arguments(struct kunit *test)
@@ -380,8 +364,8 @@ static void L5_handoff(struct kunit *test)
 	KD_ASSERT_OK(test, dat_cr_handoff(moved.cr_handle, first));
 	req = expect_request(c.p, c.p->cr_evd);
 	KD_ASSERT_OK(test, dat_cr_accept(req.cr_handle, c.p->ep, 0, NULL));
-	expect_established(&c);
-	ping(&c);
+	kd_expect_established(c.a, c.p);
+	kd_ping(c.a, c.p);
 	kd_expect_no_event(test, c.p->cr_evd);
 }
 
@@ -408,8 +392,8 @@ static void L5_handoff_to_an_rsp(struct kunit *test)
 			(int)DAT_EP_STATE_UNCONNECTED);
 	req = expect_request(c.p, c.p->cr_evd);
 	KD_ASSERT_OK(test, dat_cr_accept(req.cr_handle, c.p->ep, 0, NULL));
-	expect_established(&c);
-	ping(&c);
+	kd_expect_established(c.a, c.p);
+	kd_ping(c.a, c.p);
 }
 
 static void L5_handoff_refused(struct kunit *test)
@@ -435,7 +419,7 @@ static void L5_handoff_refused(struct kunit *test)
 		      dat_cr_handoff(req.cr_handle, busy));
 	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, dat_cr_handoff(NULL, busy));
 	KD_ASSERT_OK(test, dat_cr_accept(req.cr_handle, c.p->ep, 0, NULL));
-	expect_established(&c);
+	kd_expect_established(c.a, c.p);
 }
 
 /* ---- CSPs -------------------------------------------------------------------------- */
@@ -492,8 +476,8 @@ static void L5_common_service_point(struct kunit *test)
 	KUNIT_ASSERT_GE(test, cr.private_data_size, 8);
 	KUNIT_EXPECT_TRUE(test, kd_is_filled(cr.private_data, 8, 1));
 	KD_ASSERT_OK(test, dat_cr_accept(req.cr_handle, c.p->ep, 0, NULL));
-	expect_established(&c);
-	ping(&c);
+	kd_expect_established(c.a, c.p);
+	kd_ping(c.a, c.p);
 	KD_EXPECT_OK(test, dat_csp_free(csp));
 	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, dat_csp_free(csp));
 	c.a->ep = kd_ep(c.a, NULL);
@@ -529,8 +513,7 @@ static void L5_csp_anywhere(struct kunit *test)
 	at = at_port(c.p, port);
 	KD_ASSERT_OK(test, dat_ep_common_connect(c.a->ep, (void *)&at, TIMEOUT,
 						 0, NULL));
-	KD_ASSERT_OK(test, dat_cr_accept(kd_expect_cr(c.p), c.p->ep, 0, NULL));
-	expect_established(&c);
+	kd_accept(c.a, c.p);
 	/* Those of its family. */
 	comm.domain = AF_INET6;
 	KD_EXPECT_OK(test, dat_csp_create(c.p->ia, &comm, (void *)&any6,

@@ -9,15 +9,6 @@
 
 #define MESSAGES 40
 
-static struct kd_pair make_pair(struct kunit *test)
-{
-	struct kd_pair pair = { kd_open_param(test), kd_open_param(test) };
-
-	kd_setup(pair.a, NULL);
-	kd_setup(pair.p, &(struct kd_opts) { .no_ep = true });
-	return pair;
-}
-
 static DAT_EP_HANDLE make_ep(struct kd_side *s)
 {
 	DAT_EP_ATTR attr = kd_ep_attr();
@@ -77,7 +68,7 @@ static void C3_more_events_of_many(struct kunit *test)
 {
 	struct mores *mores = kunit_kzalloc(test, sizeof(*mores), GFP_KERNEL);
 	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_half_pair(test);
 	struct kd_side *p = pair.p;
 	int i;
 
@@ -90,10 +81,7 @@ static void C3_more_events_of_many(struct kunit *test)
 	kd_connect_pair(pair.a, p);
 	post_recvs(p, MESSAGES);
 	send_and_arrive(&pair, MESSAGES, 0);
-	KD_ASSERT_OK(test, dat_evd_modify_upcall(p->recv_evd,
-						 DAT_UPCALL_SINGLE_INSTANCE,
-						 DAT_UPCALL_SAME,
-						 DAT_UPCALL_INVOC_ANY));
+	kd_enable_upcalls(test, p->recv_evd, DAT_UPCALL_INVOC_ANY);
 	KUNIT_ASSERT_TRUE(test, kd_wait_calls(rec, MESSAGES));
 	for (i = 0; i < MESSAGES; i++)
 		KUNIT_EXPECT_EQ_MSG(test, mores->more[i], i < MESSAGES - 1,
@@ -104,36 +92,30 @@ static void C3_more_events_of_many(struct kunit *test)
 static void C3_new_after_solicited(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	DAT_UPCALL_OBJECT upcall = kd_upcall(rec);
-	struct kd_pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_half_pair(test);
 	DAT_EP_ATTR attr = kd_ep_attr();
 	struct kd_side *p = pair.p;
 
 	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
 	/* So short that the device is asked to ring in any case. */
-	p->recv_evd = kd_evd(p, DAT_EVD_DTO_FLAG, 4, DAT_UPCALL_DISABLE);
+	p->recv_evd = kd_recorded_evd(p, DAT_EVD_DTO_FLAG, 4,
+				      DAT_UPCALL_DISABLE, rec);
 	p->ep = kd_ep(p, &attr);
 	kd_connect_pair(pair.a, p);
 	post_recvs(p, 2);
 	send_and_arrive(&pair, 1, DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 	msleep(KD_QUIET_MS);
-	KD_EXPECT_OK(test, dat_evd_modify_upcall(p->recv_evd,
-						 DAT_UPCALL_SINGLE_INSTANCE,
-						 &upcall,
-						 DAT_UPCALL_INVOC_NEW));
+	kd_enable_upcalls(test, p->recv_evd, DAT_UPCALL_INVOC_NEW);
 	msleep(KD_QUIET_MS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&rec->calls), 0);
 	send_and_arrive(&pair, 1, DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 	KUNIT_EXPECT_TRUE(test, kd_wait_calls(rec, 2));
-	KD_EXPECT_OK(test, dat_evd_modify_upcall(p->recv_evd,
-						 DAT_UPCALL_TEARDOWN, NULL,
-						 DAT_UPCALL_INVOC_ANY));
 }
 
 /* Made longer, an EVD is not full any more; the next overflow is another one. */
 static void R6_overflow_after_resize(struct kunit *test)
 {
-	struct kd_pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_half_pair(test);
 	struct kd_side *p = pair.p;
 	DAT_EVENT event;
 

@@ -8,16 +8,6 @@
 
 #define DTO_FLAGS	(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
 
-/* Two sides; the EVDs of the passive one may be replaced before its EP. */
-static struct kd_pair make_pair(struct kunit *test)
-{
-	struct kd_pair pair = { kd_open_param(test), kd_open_param(test) };
-
-	kd_setup(pair.a, NULL);
-	kd_setup(pair.p, &(struct kd_opts) { .no_ep = true });
-	return pair;
-}
-
 /* The passive side gets messages 0, 1, ... of 64 bytes. */
 static void exchange(struct kd_pair *pair, unsigned int n)
 {
@@ -38,7 +28,7 @@ static void exchange(struct kd_pair *pair, unsigned int n)
 static void C3_signalled_after_unsignalled(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_half_pair(test);
 	DAT_COMPLETION_FLAGS flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	DAT_EP_ATTR attr = kd_ep_attr();
 	struct kd_side *p = pair.p;
@@ -69,42 +59,36 @@ static void C3_signalled_after_unsignalled(struct kunit *test)
 static void C3_new_after_queued(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	DAT_UPCALL_OBJECT upcall = kd_upcall(rec);
-	struct kd_pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_half_pair(test);
 	struct kd_side *p = pair.p;
 	DAT_BOOLEAN idle;
 	int i;
 
-	p->recv_evd = kd_evd(p, DAT_EVD_DTO_FLAG, 64, DAT_UPCALL_DISABLE);
+	p->recv_evd = kd_recorded_evd(p, DAT_EVD_DTO_FLAG, 64,
+				      DAT_UPCALL_DISABLE, rec);
 	p->ep = kd_ep(p, NULL);
 	kd_connect_pair(pair.a, p);
 	exchange(&pair, 2);
 	do
 		KD_ASSERT_OK(test, dat_ep_get_status(p->ep, NULL, &idle, NULL));
 	while (!idle);
-	KD_EXPECT_OK(test, dat_evd_modify_upcall(p->recv_evd,
-						 DAT_UPCALL_SINGLE_INSTANCE,
-						 &upcall,
-						 DAT_UPCALL_INVOC_NEW));
+	kd_enable_upcalls(test, p->recv_evd, DAT_UPCALL_INVOC_NEW);
 	KUNIT_EXPECT_EQ(test, atomic_read(&rec->calls), 0);
 	for (i = 2; i < 4; i++)
 		kd_recv(p, i * 64, 64, i);
 	kd_send(pair.a, 0, 64, 2);
 	KUNIT_EXPECT_TRUE(test, kd_wait_calls(rec, 3));
-	KD_EXPECT_OK(test, dat_evd_modify_upcall(p->recv_evd,
-						 DAT_UPCALL_TEARDOWN, NULL,
-						 DAT_UPCALL_INVOC_ANY));
 }
 
 /* The same with one that has completed, and that nobody has looked for. */
 static void C3_new_after_completed(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	DAT_UPCALL_OBJECT upcall = kd_upcall(rec);
-	struct kd_pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_half_pair(test);
 	struct kd_side *p = pair.p;
 
-	p->recv_evd = kd_evd(p, DAT_EVD_DTO_FLAG, 64, DAT_UPCALL_DISABLE);
+	p->recv_evd = kd_recorded_evd(p, DAT_EVD_DTO_FLAG, 64,
+				      DAT_UPCALL_DISABLE, rec);
 	p->ep = kd_ep(p, NULL);
 	kd_connect_pair(pair.a, p);
 	kd_recv(p, 0, 64, 0);
@@ -113,19 +97,13 @@ static void C3_new_after_completed(struct kunit *test)
 	/* Acknowledged by the peer's device; siw only says that it has left. */
 	kd_expect_dto(test, pair.a->req_evd, 0, DAT_DTO_SUCCESS, NULL);
 	msleep(KD_QUIET_MS);
-	KD_EXPECT_OK(test, dat_evd_modify_upcall(p->recv_evd,
-						 DAT_UPCALL_SINGLE_INSTANCE,
-						 &upcall,
-						 DAT_UPCALL_INVOC_NEW));
+	kd_enable_upcalls(test, p->recv_evd, DAT_UPCALL_INVOC_NEW);
 	msleep(KD_QUIET_MS);
 	/* On a loaded machine it may have come only now, over iWARP. */
 	if (!kd_is_iwarp(p))
 		KUNIT_EXPECT_EQ(test, atomic_read(&rec->calls), 0);
 	kd_send(pair.a, 64, 64, 1);
 	KUNIT_EXPECT_TRUE(test, kd_wait_calls(rec, 2));
-	KD_EXPECT_OK(test, dat_evd_modify_upcall(p->recv_evd,
-						 DAT_UPCALL_TEARDOWN, NULL,
-						 DAT_UPCALL_INVOC_ANY));
 }
 
 /* ---- Contexts ------------------------------------------------------------ */
@@ -154,7 +132,7 @@ static void C3_context_of_dto_upcalls(struct kunit *test)
 	for (c = context_cases;
 	     c < context_cases + ARRAY_SIZE(context_cases); c++) {
 		rec = kd_recorder(test);
-		pair = make_pair(test);
+		pair = kd_make_half_pair(test);
 		pair.p->recv_evd = kd_recorded_evd(pair.p, c->flags, 32,
 						   DAT_UPCALL_SINGLE_INSTANCE,
 						   rec);
@@ -189,7 +167,7 @@ static void accept_hook(struct kd_recorder *rec, const DAT_EVENT *event,
 static void C3_context_of_cr_and_connection_upcalls(struct kunit *test)
 {
 	struct kd_recorder *cr = kd_recorder(test), *conn = kd_recorder(test);
-	struct kd_pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_half_pair(test);
 	struct kd_side *p = pair.p;
 	u16 port = kd_port();
 
@@ -214,7 +192,7 @@ static void C3_context_of_cr_and_connection_upcalls(struct kunit *test)
 static void C3_context_of_async_upcalls(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_half_pair(test);
 	DAT_UPCALL_OBJECT upcall = kd_upcall(rec);
 
 	KD_ASSERT_OK(test,
@@ -265,7 +243,7 @@ static void C4_own_evd_cannot_be_freed(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++) {
 		rec = kd_recorder(test);
-		pair = make_pair(test);
+		pair = kd_make_half_pair(test);
 		rec->hook = own_evd_hook;
 		rec->priv = &own;
 		own.evd = kd_recorded_evd(pair.p, flags[i], 8,
@@ -306,7 +284,7 @@ static void echo_hook(struct kd_recorder *rec, const DAT_EVENT *event,
 static void C4_post_from_upcall(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_half_pair(test);
 	int i;
 
 	rec->hook = echo_hook;
@@ -339,7 +317,7 @@ static void drain_hook(struct kd_recorder *rec, const DAT_EVENT *event,
 static void C4_dequeue_from_upcall(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_half_pair(test);
 	atomic_t drained = ATOMIC_INIT(0);
 	DAT_EVD_HANDLE evd;
 
@@ -351,10 +329,7 @@ static void C4_dequeue_from_upcall(struct kunit *test)
 	pair.p->ep = kd_ep(pair.p, NULL);
 	kd_connect_pair(pair.a, pair.p);
 	exchange(&pair, 16);
-	KD_ASSERT_OK(test,
-		     dat_evd_modify_upcall(evd, DAT_UPCALL_SINGLE_INSTANCE,
-					   DAT_UPCALL_SAME,
-					   DAT_UPCALL_INVOC_ANY));
+	kd_enable_upcalls(test, evd, DAT_UPCALL_INVOC_ANY);
 	KUNIT_ASSERT_TRUE(test, kd_wait_calls(rec, 1));
 	msleep(KD_QUIET_MS);
 	KUNIT_EXPECT_EQ(test, 16,
@@ -374,7 +349,7 @@ static void ep_hook_disconnect(struct kd_recorder *rec, const DAT_EVENT *event,
 static void C4_disconnect_from_upcall(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_half_pair(test);
 
 	rec->hook = ep_hook_disconnect;
 	rec->priv = pair.p;
@@ -415,7 +390,7 @@ static void C4_free_the_ep_from_upcall(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++) {
 		rec = kd_recorder(test);
-		pair = make_pair(test);
+		pair = kd_make_half_pair(test);
 		rec->hook = ep_hook_free;
 		rec->priv = pair.p;
 		pair.p->recv_evd = kd_recorded_evd(pair.p, flags[i], 32,
@@ -456,7 +431,7 @@ static void expect_overflow(struct kunit *test, struct kd_side *s,
 /* One announcement per episode, and every event in order. */
 static void R6_full_evd_loses_nothing(struct kunit *test)
 {
-	struct kd_pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_half_pair(test);
 	struct kd_side *p = pair.p;
 	int episode, i;
 
@@ -486,7 +461,7 @@ static void R6_full_evd_loses_nothing(struct kunit *test)
 /* Connection events wait as well. */
 static void R6_full_evd_of_connection_events(struct kunit *test)
 {
-	struct kd_pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_half_pair(test);
 	struct kd_side *a = pair.a, *p = pair.p;
 	u16 port = kd_port();
 	int i;
@@ -508,7 +483,7 @@ static void R6_full_evd_of_connection_events(struct kunit *test)
 /* Connection requests wait as well. */
 static void R6_full_evd_of_requests(struct kunit *test)
 {
-	struct kd_pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_half_pair(test);
 	struct kd_side *a = pair.a, *p = pair.p;
 	u16 port = kd_port();
 	int i;
@@ -530,7 +505,7 @@ static void R6_full_evd_of_requests(struct kunit *test)
 
 static void resize_while_messages_arrive(struct kunit *test)
 {
-	struct kd_pair pair = make_pair(test);
+	struct kd_pair pair = kd_make_half_pair(test);
 	struct kd_side *p = pair.p;
 	int i;
 

@@ -117,13 +117,13 @@ static int hold_notify(struct ib_cq *cq, enum ib_cq_notify_flags flags)
 
 static void hold_install(struct kd_side *side)
 {
-	struct ib_device_ops *ops;
+	struct ib_device *dev;
 
 	hold.cq = NULL;
 	hold.hidden = false;
-	ops = kd_hook(side->test, side->name, &hold.device);
-	ops->poll_cq = hold_poll;
-	ops->req_notify_cq = hold_notify;
+	dev = kd_hook(side->test, side->name, &hold.device);
+	dev->ops.poll_cq = hold_poll;
+	dev->ops.req_notify_cq = hold_notify;
 }
 
 /*

@@ -2,14 +2,19 @@
 /* kDAPL: posting and completing. */
 #include "dat.h"
 
+static DAT_LMR_TRIPLET dat_iov(struct dat_side *dat, u32 off, u32 len)
+{
+	return (DAT_LMR_TRIPLET) {
+		.virtual_address = dat->base + off,
+		.segment_length = len,
+		.lmr_context = dat->context,
+	};
+}
+
 static int dat_post_srq_recv(struct dat_side *dat, int n)
 {
 	struct bench_side *side = &dat->side;
-	DAT_LMR_TRIPLET iov = {
-		.virtual_address = dat->base + BENCH_BUF,
-		.segment_length = side->recv_len,
-		.lmr_context = dat->context,
-	};
+	DAT_LMR_TRIPLET iov = dat_iov(dat, BENCH_BUF, side->recv_len);
 	DAT_DTO_COOKIE cookie = { .as_ptr = dat };
 	DAT_RETURN ret;
 
@@ -25,11 +30,7 @@ static int dat_post_srq_recv(struct dat_side *dat, int n)
 static int dat_post_recv(struct bench_side *side, int n)
 {
 	struct dat_side *dat = to_dat(side);
-	DAT_LMR_TRIPLET iov = {
-		.virtual_address = dat->base + BENCH_BUF,
-		.segment_length = side->recv_len,
-		.lmr_context = dat->context,
-	};
+	DAT_LMR_TRIPLET iov = dat_iov(dat, BENCH_BUF, side->recv_len);
 	DAT_DTO_COOKIE cookie = { .as_ptr = dat };
 	DAT_RETURN ret;
 
@@ -48,11 +49,7 @@ static int dat_post_recv(struct bench_side *side, int n)
 static int dat_post_send(struct bench_side *side, int n, u32 len)
 {
 	struct dat_side *dat = to_dat(side);
-	DAT_LMR_TRIPLET iov = {
-		.virtual_address = dat->base,
-		.segment_length = len,
-		.lmr_context = dat->context,
-	};
+	DAT_LMR_TRIPLET iov = dat_iov(dat, 0, len);
 	DAT_DTO_COOKIE cookie = { .as_ptr = dat };
 	DAT_RETURN ret;
 
@@ -68,11 +65,7 @@ static int dat_post_send(struct bench_side *side, int n, u32 len)
 static int dat_post_write(struct bench_side *side, int n, u32 len)
 {
 	struct dat_side *dat = to_dat(side);
-	DAT_LMR_TRIPLET iov = {
-		.virtual_address = dat->base,
-		.segment_length = len,
-		.lmr_context = dat->context,
-	};
+	DAT_LMR_TRIPLET iov = dat_iov(dat, 0, len);
 	DAT_DTO_COOKIE cookie = { .as_ptr = dat };
 	DAT_RETURN ret;
 

@@ -4,14 +4,19 @@
 #include <linux/irq_poll.h>
 #include "raw.h"
 
+static struct ib_sge raw_sge(struct raw_side *raw, u32 off, u32 len)
+{
+	return (struct ib_sge) {
+		.addr = raw->dma + off,
+		.length = len,
+		.lkey = raw->qp->pd->local_dma_lkey,
+	};
+}
+
 static int raw_post_srq_recv(struct raw_side *raw, int n)
 {
 	struct bench_side *side = &raw->side;
-	struct ib_sge sge = {
-		.addr = raw->dma + BENCH_BUF,
-		.length = side->recv_len,
-		.lkey = raw->qp->pd->local_dma_lkey,
-	};
+	struct ib_sge sge = raw_sge(raw, BENCH_BUF, side->recv_len);
 	struct ib_recv_wr wr = {
 		.wr_cqe = &raw->recv_cqe,
 		.sg_list = &sge,
@@ -31,11 +36,7 @@ static int raw_post_srq_recv(struct raw_side *raw, int n)
 static int raw_post_recv(struct bench_side *side, int n)
 {
 	struct raw_side *raw = to_raw(side);
-	struct ib_sge sge = {
-		.addr = raw->dma + BENCH_BUF,
-		.length = side->recv_len,
-		.lkey = raw->qp->pd->local_dma_lkey,
-	};
+	struct ib_sge sge = raw_sge(raw, BENCH_BUF, side->recv_len);
 	struct ib_recv_wr wr = {
 		.wr_cqe = &raw->recv_cqe,
 		.sg_list = &sge,
@@ -57,11 +58,7 @@ static int raw_post_recv(struct bench_side *side, int n)
 static int raw_post_send(struct bench_side *side, int n, u32 len)
 {
 	struct raw_side *raw = to_raw(side);
-	struct ib_sge sge = {
-		.addr = raw->dma,
-		.length = len,
-		.lkey = raw->qp->pd->local_dma_lkey,
-	};
+	struct ib_sge sge = raw_sge(raw, 0, len);
 	struct ib_send_wr wr = {
 		.wr_cqe = &raw->send_cqe,
 		.sg_list = &sge,
@@ -82,11 +79,7 @@ static int raw_post_send(struct bench_side *side, int n, u32 len)
 static int raw_post_write(struct bench_side *side, int n, u32 len)
 {
 	struct raw_side *raw = to_raw(side);
-	struct ib_sge sge = {
-		.addr = raw->dma,
-		.length = len,
-		.lkey = raw->qp->pd->local_dma_lkey,
-	};
+	struct ib_sge sge = raw_sge(raw, 0, len);
 	struct ib_rdma_wr wr = {
 		.wr = {
 			.wr_cqe = &raw->send_cqe,

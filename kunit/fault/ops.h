@@ -195,7 +195,7 @@ static int faulty_iw_reject(struct iw_cm_id *id, const void *data, u8 len)
 	return fails ? fault.err : err;
 }
 
-#define OPERATION(op)	{ offsetof(struct ib_device_ops, op), faulty_##op }
+#define OPERATION(op)	{ offsetof(struct ib_device, ops.op), faulty_##op }
 
 static const struct {
 	size_t offset;
@@ -225,13 +225,13 @@ static const struct {
 /* Those the device has, until the end of the case. */
 static void replace_operations(struct kunit *test, const char *ia)
 {
-	void *ops = kd_hook(test, ia, &fault.device);
+	void *dev = kd_hook(test, ia, &fault.device);
 	void **slot;
 	int i;
 
 	operations_left();
 	for (i = 0; i < ARRAY_SIZE(faulty_operations); i++) {
-		slot = ops + faulty_operations[i].offset;
+		slot = dev + faulty_operations[i].offset;
 		if (*slot)
 			*slot = faulty_operations[i].faulty;
 	}

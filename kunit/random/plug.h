@@ -8,9 +8,9 @@
 
 #include <linux/device.h>
 #include <linux/kmemleak.h>
-#include <linux/kmod.h>
 #include <linux/ktime.h>
 #include "../device.h"
+#include "../shell.h"
 
 /*
  * The device goes at once. A busy machine may make that seconds; what must not be
@@ -36,17 +36,6 @@ static void device_desc(const struct plug *d, char *desc)
 
 KUNIT_ARRAY_PARAM(device, devices, device_desc);
 
-static int run(const char *command)
-{
-	char *argv[4] = { "/bin/sh", "-c", (char *)command, NULL };
-	char *envp[3] = {
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"HOME=/", NULL
-	};
-
-	return call_usermodehelper(argv[0], argv, envp, UMH_WAIT_PROC);
-}
-
 static bool is_listed(const char *name)
 {
 	DAT_HA_RELATIONSHIP same;
@@ -61,7 +50,7 @@ static void plug(void *data)
 	const struct plug *d = test->param_value;
 
 	if (!is_listed(d->ia))
-		KUNIT_EXPECT_EQ(test, 0, run(d->add));
+		KUNIT_EXPECT_EQ(test, 0, shell(d->add));
 	KUNIT_EXPECT_TRUE(test, is_listed(d->ia));
 }
 
@@ -89,7 +78,7 @@ static void unplug(struct kunit *test)
 	keep_memory_of_siw(test, d->ia);
 	snprintf(command, sizeof(command), "rdma link delete %s", d->name);
 	start = ktime_get();
-	KUNIT_ASSERT_EQ(test, 0, run(command));
+	KUNIT_ASSERT_EQ(test, 0, shell(command));
 	KUNIT_EXPECT_LT(test, ktime_ms_delta(ktime_get(), start), UNPLUG_MS);
 	KUNIT_EXPECT_FALSE(test, is_listed(d->ia));
 }
