@@ -231,14 +231,20 @@ void kdapl_quiesce(void)
 	flush_workqueue(kdapl_wq);
 }
 
+/* As kdapl_find(), whatever the type is. */
+static struct kdapl_obj *kdapl_find_any(DAT_HANDLE handle)
+{
+	return kdapl_find(handle, (uintptr_t)handle >> KDAPL_TYPE_SHIFT &
+				  KDAPL_TYPE_MASK);
+}
+
 DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context)
 {
 	struct kdapl_obj *obj;
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	rcu_read_lock();
-	obj = kdapl_find(dat_handle, ((uintptr_t)dat_handle >>
-				      KDAPL_TYPE_SHIFT) & KDAPL_TYPE_MASK);
+	obj = kdapl_find_any(dat_handle);
 	if (obj)
 		WRITE_ONCE(obj->context.as_64, context.as_64);
 	else
@@ -254,8 +260,7 @@ DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT *context)
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	rcu_read_lock();
-	obj = kdapl_find(dat_handle, ((uintptr_t)dat_handle >>
-				      KDAPL_TYPE_SHIFT) & KDAPL_TYPE_MASK);
+	obj = kdapl_find_any(dat_handle);
 	if (!obj)
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	else if (!context)
@@ -273,8 +278,7 @@ DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle, DAT_HANDLE_TYPE *type)
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	rcu_read_lock();
-	obj = kdapl_find(dat_handle, ((uintptr_t)dat_handle >>
-				      KDAPL_TYPE_SHIFT) & KDAPL_TYPE_MASK);
+	obj = kdapl_find_any(dat_handle);
 	if (!obj)
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	else if (!type)

@@ -215,14 +215,10 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	DAT_RETURN ret;
 
 	might_sleep();
-	ia = kdapl_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
-	if (!ia)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	pz = kdapl_obj_get(pz_handle, DAT_HANDLE_TYPE_PZ);
-	if (!pz || pz->obj.ia != ia || !kdapl_obj_use(&pz->obj)) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-		goto out_put;
-	}
+	ret = kdapl_pz_get(ia_handle, pz_handle, &pz);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	ia = pz->obj.ia;
 	if (!lmr_handle) {
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	} else if (!kdapl_hca_enter(ia->hca)) {
@@ -238,10 +234,7 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	} else {
 		kdapl_obj_unuse(&pz->obj);
 	}
-out_put:
-	if (pz)
-		kdapl_obj_put(&pz->obj);
-	kdapl_obj_put(&ia->obj);
+	kdapl_obj_put(&pz->obj);
 	return ret;
 }
 EXPORT_SYMBOL(dat_lmr_allocate);

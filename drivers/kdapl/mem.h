@@ -24,6 +24,8 @@ struct kdapl_pz {
 };
 
 void kdapl_pz_device_gone(struct kdapl_pz *pz);
+DAT_RETURN kdapl_pz_get(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			struct kdapl_pz **pz);
 
 /* Different from every PZ, and from having none. */
 #define KDAPL_NO_ZONE	((struct kdapl_pz *)ERR_PTR(-EACCES))

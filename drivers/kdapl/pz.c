@@ -31,6 +31,27 @@ void kdapl_pz_device_gone(struct kdapl_pz *pz)
 	kdapl_pz_destroy(pz);
 }
 
+/**
+ * kdapl_pz_get - find the PZ that something is to be made in
+ * @ia_handle: of its IA, which the PZ has to belong to
+ * @pz_handle: of the PZ
+ * @pz: where the PZ goes, which is referenced (and so is its IA) and in use
+ *
+ * Return: what is wrong with the handles.
+ */
+DAT_RETURN kdapl_pz_get(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			struct kdapl_pz **pz)
+{
+	struct kdapl_ia *ia = kdapl_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
+
+	if (!ia)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	*pz = kdapl_dep_get(pz_handle, DAT_HANDLE_TYPE_PZ, ia);
+	kdapl_obj_put(&ia->obj);
+	return *pz ? DAT_SUCCESS :
+		     DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+}
+
 static int kdapl_pz_alloc(struct kdapl_ia *ia, struct kdapl_pz **out)
 {
 	struct kdapl_pz *pz;

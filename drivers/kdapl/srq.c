@@ -310,14 +310,10 @@ DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	int err;
 
 	might_sleep();
-	ia = kdapl_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
-	if (!ia)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	pz = kdapl_obj_get(pz_handle, DAT_HANDLE_TYPE_PZ);
-	if (!pz || pz->obj.ia != ia || !kdapl_obj_use(&pz->obj)) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-		goto out_put;
-	}
+	ret = kdapl_pz_get(ia_handle, pz_handle, &pz);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	ia = pz->obj.ia;
 	ret = kdapl_srq_check_attr(ia, srq_attr);
 	if (ret == DAT_SUCCESS && !srq_handle)
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
@@ -340,9 +336,7 @@ DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 out_unuse:
 	kdapl_obj_unuse(&pz->obj);
 out_put:
-	if (pz)
-		kdapl_obj_put(&pz->obj);
-	kdapl_obj_put(&ia->obj);
+	kdapl_obj_put(&pz->obj);
 	return ret;
 }
 EXPORT_SYMBOL(dat_srq_create);
