@@ -53,7 +53,8 @@ static bool st_over(struct stress *st)
 {
 	return READ_ONCE(st->give_up) ||
 	       (time_after(jiffies, st->end) && atomic_read(&st->received) &&
-		atomic_read(&st->resizes));
+		atomic_read(&st->resizes) && atomic_read(&st->lows) &&
+		atomic_read(&st->softs));
 }
 
 static bool st_is_over(void *data)
@@ -346,9 +347,12 @@ static void C5_everything_at_once(struct kunit *test)
 		   atomic_read(&st->received), atomic_read(&st->lows),
 		   atomic_read(&st->softs), atomic_read(&st->resizes));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&st->errors));
-	KUNIT_EXPECT_GT(test, atomic_read(&st->connects), 0);
+	KUNIT_EXPECT_GT(test, atomic_read(&st->connects),
+			atomic_read(&st->refused));
 	KUNIT_EXPECT_GT(test, atomic_read(&st->received), 0);
 	KUNIT_EXPECT_GT(test, atomic_read(&st->resizes), 0);
+	KUNIT_EXPECT_GT(test, atomic_read(&st->lows), 0);
+	KUNIT_EXPECT_GT(test, atomic_read(&st->softs), 0);
 	/* R4: every buffer is there again. */
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(st_all_back, st, KD_TIMEOUT_MS));
 }
