@@ -67,19 +67,31 @@ static void rmr_invalidated_by_the_peer(struct kunit *test)
 						DAT_MEM_PRIV_ALL_FLAG, 0,
 						c.a->ep, kd_cookie(1), 0,
 						&context));
-		/* With and without having seen that it was bound. */
-		if (i % 2)
+		/*
+		 * With and without having seen that it was bound. The peer may use
+		 * it then if it has got a message that was sent afterwards.
+		 */
+		if (i % 2) {
 			kd_expect_event(test, c.a->req_evd,
 					DAT_RMR_BIND_COMPLETION_EVENT, NULL);
+		} else {
+			kd_recv(c.p, KD_BUF_LEN - 64, 64, 8);
+			kd_send(c.a, KD_BUF_LEN - 64, 64, 9);
+			kd_expect_dto(test, c.p->recv_evd, 8, DAT_DTO_SUCCESS,
+				      NULL);
+		}
 		shown = mem_remote((uintptr_t)c.a->buf->va, 64, context);
 		mem_write(&c, shown);
 		expect_invalidated(&c, context);
 		KD_EXPECT_OK(test, dat_rmr_query(rmr, DAT_RMR_FIELD_ALL,
 						 &param));
 		KUNIT_EXPECT_EQ(test, param.lmr_triplet.segment_length, 0);
-		if (i % 2 == 0)
+		if (i % 2 == 0) {
 			kd_expect_event(test, c.a->req_evd,
 					DAT_RMR_BIND_COMPLETION_EVENT, NULL);
+			kd_expect_dto(test, c.a->req_evd, 9, DAT_DTO_SUCCESS,
+				      NULL);
+		}
 		mem_expect_refused(&c, shown, true, "invalidated");
 		if (i < 2)
 			continue;
