@@ -13,10 +13,27 @@ DEPS_STOCK="build-essential libelf-dev libssl-dev kmod xz-utils"
 DEPS_PACKAGE="dkms dh-dkms debhelper lintian"
 DEPS_VM="qemu-system-x86 cpio"
 
+# With this status ends what failed because a mirror could not be reached.
+UNREACHABLE=75
+
+# from_mirror COMMAND...: run it, a second time with apt's lists made anew
+from_mirror()
+{
+	local said rc=1
+
+	"$@" >/dev/null 2>&1 && return
+	if [ "$(id -u)" -eq 0 ]; then
+		said=$(LC_ALL=C apt-get update -qq 2>&1) || :
+		[ -z "$said" ] || echo "$said" >&2
+		[[ $said != *'Failed to fetch'* ]] || rc=$UNREACHABLE
+	fi
+	"$@" >/dev/null || return "$rc"
+}
+
 # Install those of the named packages that are missing.
 need_packages()
 {
-	local missing=() p
+	local missing=() p rc=0
 
 	for p in "$@"; do
 		dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null |
@@ -30,9 +47,8 @@ need_packages()
 	fi
 	echo "installing: ${missing[*]}"
 	local -x DEBIAN_FRONTEND=noninteractive
-	local install=(apt-get install -y -qq --no-install-recommends
-		"${missing[@]}")
-	"${install[@]}" >/dev/null 2>&1 ||
-		{ apt-get update -qq && "${install[@]}"; } >/dev/null ||
-		{ echo "these packages cannot be installed: ${missing[*]}" >&2; return 1; }
+	from_mirror apt-get install -y -qq --no-install-recommends "${missing[@]}" ||
+		rc=$?
+	[ "$rc" -eq 0 ] || echo "these packages cannot be installed: ${missing[*]}" >&2
+	return "$rc"
 }
