@@ -9,6 +9,7 @@
  *   kdapl_conn.mutex       setting a connection up vs. taking it down
  *   kdapl_cr.mutex         the id of one Connection Request
  *   handler_mutex          of an rdma_cm id (rdma_lock_handler)
+ *   kdapl_conn.dial        rdma_connect() vs. rdma_disconnect()
  *   kdapl_srq.mutex        resize and arming of one SRQ
  *   kdapl_evd.mutex        CQs of one EVD
  *   kdapl_evd.lock         event list, CQ polling, receive ledger; irqsave
