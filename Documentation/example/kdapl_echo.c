@@ -70,9 +70,8 @@ static DAT_RETURN post(struct echo *e, DAT_EP_HANDLE ep, struct buf *buf, u32 n)
 static void refill(struct echo *e)
 {
 	struct buf *buf, *next;
-	unsigned long flags;
 
-	spin_lock_irqsave(&e->lock, flags);
+	spin_lock(&e->lock);
 	e->starving = true;
 	list_for_each_entry_safe(buf, next, &e->free, link) {
 		if (post(e, NULL, buf, sizeof(buf->data)))
@@ -83,17 +82,15 @@ static void refill(struct echo *e)
 	/* If it is low all the same, that is said at once. */
 	if (!e->starving)
 		dat_srq_set_lw(e->srq, LOW);
-	spin_unlock_irqrestore(&e->lock, flags);
+	spin_unlock(&e->lock);
 }
 
 static void release(struct echo *e, struct buf *buf)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&e->lock, flags);
+	spin_lock(&e->lock);
 	buf->ep = NULL;
 	list_add_tail(&buf->link, &e->free);
-	spin_unlock_irqrestore(&e->lock, flags);
+	spin_unlock(&e->lock);
 	if (READ_ONCE(e->starving))
 		refill(e);
 }
@@ -114,15 +111,18 @@ static void message(struct echo *e, DAT_EP_HANDLE ep, struct buf *buf, u32 len)
 		release(e, buf);
 }
 
-/* The client begins, with buffers that the SRQ had no room for. */
+/* The client begins, with buffers that the SRQ, not used yet, had no room for. */
 static void established(struct echo *e, DAT_EP_HANDLE ep)
 {
 	struct buf *buf = e->bufs + RECVS;
 	u32 i;
 
+	spin_lock(&e->lock);
+	for (i = 0; i < WINDOW; i++)
+		list_del(&buf[i].link);
+	spin_unlock(&e->lock);
 	for (i = 0; i < WINDOW; i++, buf++) {
 		memset32(buf->data, i, WORDS);
-		list_del(&buf->link);
 		if (post(e, ep, buf, sizeof(buf->data)))
 			release(e, buf);
 	}
