@@ -55,6 +55,18 @@ static __printf(2, 3) void selftest_log(struct selftest_log *log,
 	va_end(args);
 }
 
+/* As KUnit does it. */
+static void selftest_end_line(struct selftest_log *log)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&log->lock, flags);
+	if (log->len && log->text[log->len - 1] != '\n' &&
+	    log->len < SELFTEST_LOG - 1)
+		log->text[log->len++] = '\n';
+	spin_unlock_irqrestore(&log->lock, flags);
+}
+
 void selftest_print(struct kunit *test, const char *fmt, ...)
 {
 	struct va_format vaf = { .fmt = fmt };
@@ -64,6 +76,7 @@ void selftest_print(struct kunit *test, const char *fmt, ...)
 	vaf.va = &args;
 	selftest_log(test->suite->log, "    # %s: %pV", test->name, &vaf);
 	va_end(args);
+	selftest_end_line(test->suite->log);
 }
 EXPORT_SYMBOL_GPL(selftest_print);
 
