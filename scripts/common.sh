@@ -25,3 +25,20 @@ kernel_of()
 	*) echo plain ;;
 	esac
 }
+
+# blk_guest KERNEL DIR: put into DIR what a guest needs to use kdapl-blk, unless it has
+# it installed, and make $run the command that runs a script in it
+blk_guest()
+{
+	local build
+
+	build=$("$top/scripts/build-modules" "$1")
+	cp "$top/scripts/kdapl-blk" "$2"
+	case $1 in
+	6.*) run=("$top/scripts/vm-run" -t "${TIMEOUT:-1200}" -o "$2" "$1") ;;
+	*)
+		run=("$top/scripts/uml-run" -t "${TIMEOUT:-900}" -o "$2" "$1")
+		cp "$build/drivers/kdapl/kdapl.ko" "$build"/drivers/kdapl_blk/*.ko "$2"
+		;;
+	esac
+}
