@@ -203,9 +203,11 @@ static void N6_while_connections_come_and_go(struct kunit *test)
 	init_completion(&c->done);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(churn_thread, c,
 						    "kd-churn")));
-	/* Fewer on a slow machine: siw takes 10 s over what is given up too soon. */
-	kd_wait_until(has_churned, c, KD_TIMEOUT_MS);
-	KUNIT_EXPECT_GT(test, READ_ONCE(c->rounds), 1);
+	/* With two slow CPUs siw takes 10 s over what is given up too soon. */
+	if (!kd_wait_until(has_churned, c, KD_TIMEOUT_MS))
+		KUNIT_EXPECT_TRUE(test, kd_is_iwarp(c->a) &&
+				  num_online_cpus() > 1 &&
+				  READ_ONCE(c->rounds) > 1);
 	unplug(test);
 	WRITE_ONCE(c->stop, true);
 	wait_for_completion(&c->done);
