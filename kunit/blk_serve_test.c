@@ -18,6 +18,10 @@
 #define WRITE_ONE	"dd if=/dev/zero of=/dev/kdapl0 bs=512 count=1 "	\
 			"oflag=direct conv=notrunc 2>/dev/null"
 #define WRITE_TWO	WRITE_ONE "& " WRITE_ONE "; one=$?; wait $! && exit $one"
+/* Not direct, so that the block layer has several at hand. */
+#define READ_AHEAD	"dd if=/dev/kdapl0 of=/dev/null bs=1M count=1 2>/dev/null"
+#define WRITE_BEHIND	"dd if=/dev/zero of=/dev/kdapl0 bs=68k count=1 "	\
+			"conv=notrunc,fsync 2>/dev/null"
 #define FLUSH_IT	"dd if=/dev/null of=/dev/kdapl0 count=0 "	\
 			"conv=notrunc,fsync 2>/dev/null"
 
@@ -42,13 +46,11 @@ static void start_command(char *command)
 /* ---- A target that serves -------------------------------------------------- */
 
 /*
- * Answer whatever request has arrived: zeroes are read, or whatever was in the
- * memory. Returns its opcode.
+ * Answer a request: zeroes are read, or whatever was in the memory. Returns its
+ * opcode.
  */
-static u8 serve_one(struct kd_side *side, unsigned int n)
+static u8 serve_one(struct kd_side *side, const struct kblk_request *request)
 {
-	const struct kblk_request *request = side->buf->va + REQUEST_AT +
-					     n * REQUEST_SIZE;
 	u32 length = le32_to_cpu(request->length);
 	u8 opcode = request->opcode;
 	struct kblk_reply reply;
@@ -56,27 +58,52 @@ static u8 serve_one(struct kd_side *side, unsigned int n)
 	if (opcode != KBLK_OP_READ || !(request->flags & KBLK_INLINED))
 		length = 0;
 	reply = good_reply(request, length);
-	kd_recv(side, REQUEST_AT + n * REQUEST_SIZE, REQUEST_SIZE, n);
 	memset(side->buf->va + DATA_AT, 0, length);
 	answer(side, &reply, NULL, sizeof(reply) + length);
 	kd_expect_dto(side->test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
 	return opcode;
 }
 
+/* Most requests that a message has brought, since somebody has set it to 0. */
+static unsigned int most_requests;
+
+/* Answer all of a message; returns how often there was @opcode. */
+static int serve_message(struct kd_side *side,
+			 const DAT_DTO_COMPLETION_EVENT_DATA *dto, u8 opcode)
+{
+	const struct kblk_request *requests;
+	struct kblk_request copy[INI_DEPTH];
+	u64 n = dto->user_cookie.as_64;
+	unsigned int i, count = 1;
+	int found = 0;
+
+	requests = side->buf->va + REQUEST_AT + n * REQUEST_SIZE;
+	if (requests->opcode != KBLK_OP_WRITE ||
+	    !(requests->flags & KBLK_INLINED))
+		count = dto->transfered_length / sizeof(*requests);
+	KUNIT_ASSERT_LE(side->test, count, INI_DEPTH);
+	most_requests = max(most_requests, count);
+	/* Before a reply allows another message. */
+	memcpy(copy, requests, count * sizeof(*requests));
+	kd_recv(side, REQUEST_AT + n * REQUEST_SIZE, REQUEST_SIZE, n);
+	for (i = 0; i < count; i++)
+		found += serve_one(side, &copy[i]) == opcode;
+	return found;
+}
+
 /* Serve until what was begun has ended; returns how often there was @opcode. */
 static int serve(struct kd_side *side, u8 opcode)
 {
-	unsigned int n, ms;
 	DAT_EVENT event;
+	unsigned int ms;
 	int found = 0;
 
 	for (ms = 0; !try_wait_for_completion(&ini_ended) && ms < 3 * KD_TIMEOUT_MS;
 	     ms += 10) {
 		if (!kd_wait_event(side->recv_evd, &event, 10))
 			continue;
-		n = event.event_data.dto_completion_event_data
-			.user_cookie.as_64;
-		found += serve_one(side, n) == opcode;
+		found += serve_message(side, &event.event_data
+					     .dto_completion_event_data, opcode);
 		ms = 0;
 	}
 	KUNIT_ASSERT_LT_MSG(side->test, ms, 3 * KD_TIMEOUT_MS, "hangs");
@@ -286,6 +313,43 @@ static void ini_bad_batch(struct kunit *test)
 		one_batch(test, fault);
 }
 
+/*
+ * What the block layer has at hand goes in one message, if that is agreed on, and
+ * nothing of it is left behind.
+ */
+static void ini_requests_together(struct kunit *test)
+{
+	struct kblk_identify identify = good_identify();
+	struct kblk_welcome welcome = good_welcome();
+	struct kd_side *side;
+	int i, n;
+
+	identify.flags = 0;
+	for (i = 0; i < 2; i++) {
+		if (i)
+			welcome.features = cpu_to_le32(KBLK_FEATURE_REQUESTS);
+		side = serve_disk(test, &welcome, &identify);
+		/* Those that have brought ATTACH and IDENTIFY. */
+		for (n = 0; n < 2; n++)
+			kd_recv(side, REQUEST_AT + n * REQUEST_SIZE,
+				REQUEST_SIZE, n);
+		most_requests = 0;
+		KUNIT_EXPECT_GT(test, serve_command(side, READ_AHEAD,
+						    KBLK_OP_READ), 1);
+		KUNIT_EXPECT_EQ(test, ini_status, 0);
+		if (i)
+			KUNIT_EXPECT_GT(test, most_requests, 1);
+		else
+			KUNIT_EXPECT_EQ(test, most_requests, 1);
+		/* The last of these carries its data, the one before does not. */
+		KUNIT_EXPECT_EQ(test, serve_command(side, WRITE_BEHIND,
+						    KBLK_OP_WRITE), 2);
+		KUNIT_EXPECT_EQ(test, ini_status, 0);
+		expect_removable(test);
+		kd_close(side);
+	}
+}
+
 static bool ini_is_connected(void *unused)
 {
 	return !shell("grep -qx connected " INI_DISK "/state");
@@ -352,6 +416,7 @@ static struct kunit_case serve_cases[] = {
 	KUNIT_CASE_PARAM(ini_bad_invalidation, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_batch, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_batch, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_requests_together, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_started_anew, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_wire, kd_gen_ia),
 	{}

@@ -30,6 +30,7 @@
 #include <linux/configfs.h>
 #include <linux/mutex.h>
 #include <linux/scatterlist.h>
+#include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <dat/kdat.h>
 #include "kdapl_blk_proto.h"
@@ -37,6 +38,7 @@
 
 enum kbi_stat {
 	KBI_STAT_REQUESTS,
+	KBI_STAT_MESSAGES,
 	KBI_STAT_REPLIES,
 	KBI_STAT_READ_BYTES,
 	KBI_STAT_WRITE_BYTES,
@@ -64,7 +66,8 @@ enum { KBI_SLOT_BUSY };
  * @bound: @lmr is registered, as @rmr_context
  * @inlined: bytes that may come with the reply
  * @status: enum kblk_status of the reply
- * @page: data that is sent with the request
+ * @page: data that is sent with the request; or the requests of a message whose first
+ *	this is
  * @sg: data that is not
  * @into: where inline data of a request of our own goes
  */
@@ -107,9 +110,14 @@ enum kbi_queue_state {
  * @welcome: what the target has said
  * @invalidate: replies take memory back
  * @batch: a message may bring several replies
+ * @requests_batch: and several requests
+ * @lock: guards @first and @gathered
+ * @first: slot of the first request of the message being put together, or NULL
+ * @gathered: how many it has
  * @credits: requests that may still be sent
  * @used: something was sent since the last keep-alive
  * @nslots: slots; requests and replies have as many entries
+ * @requests: headers of requests that are sent with data
  * @replies: headers of received messages, @pages the data that follows
  */
 struct kbi_queue {
@@ -127,6 +135,10 @@ struct kbi_queue {
 	struct kblk_welcome welcome;
 	bool invalidate;
 	bool batch;
+	bool requests_batch;
+	spinlock_t lock;		/* see above */
+	struct kbi_slot *first;
+	unsigned int gathered;
 	atomic_t credits;
 	bool used;
 	unsigned int nslots;
@@ -290,9 +302,11 @@ DAT_RETURN kbi_reply_post(struct kbi_queue *queue, unsigned int n);
 
 /* ini_io.c */
 bool kbi_io_credit(struct kbi_queue *queue);
-int kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
-		const struct kblk_request *request, u32 inlined);
-blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq);
+void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
+		 struct kblk_request *request, u32 inlined, bool last);
+void kbi_io_commit(struct kbi_queue *queue);
+blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
+			  bool last);
 void kbi_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 void kbi_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 

@@ -32,8 +32,7 @@ static int kbi_admin(struct kbi_queue *queue, struct kblk_request *request,
 	memcpy(slot->page.va, out, out_len);
 	request->flags = KBLK_INLINED;
 	request->length = cpu_to_le32(out_len + in_len);
-	if (kbi_io_send(queue, slot, request, out_len))
-		return -ENOTCONN;
+	kbi_io_send(queue, slot, request, out_len, true);
 	/* A loss from here on completes it. */
 	if (kbi_queue_live(queue) &&
 	    !wait_for_completion_timeout(&queue->admin, msecs_to_jiffies(ms)))
@@ -137,7 +136,7 @@ static void kbi_keepalive(struct kbi_queue *queue)
 		return;
 	slot->rq = NULL;
 	slot->inlined = 0;
-	kbi_io_send(queue, slot, &request, 0);
+	kbi_io_send(queue, slot, &request, 0, true);
 	queue->used = false;
 }
 

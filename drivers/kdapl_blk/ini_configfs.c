@@ -248,6 +248,7 @@ CONFIGFS_ATTR_RO(kbi_disk_, device);
 
 static const char * const kbi_stat_names[KBI_STATS] = {
 	[KBI_STAT_REQUESTS] = "requests sent",
+	[KBI_STAT_MESSAGES] = "in messages",
 	[KBI_STAT_REPLIES] = "replies",
 	[KBI_STAT_READ_BYTES] = "bytes read",
 	[KBI_STAT_WRITE_BYTES] = "bytes written",

@@ -48,7 +48,12 @@ static blk_status_t kbi_queue_rq(struct blk_mq_hw_ctx *hctx,
 		pdu->since = jiffies;
 		bd->rq->rq_flags |= RQF_DONTPREP;
 	}
-	return kbi_io_queue(queue, bd->rq);
+	return kbi_io_queue(queue, bd->rq, bd->last);
+}
+
+static void kbi_commit_rqs(struct blk_mq_hw_ctx *hctx)
+{
+	kbi_io_commit(hctx->driver_data);
 }
 
 /*
@@ -145,6 +150,7 @@ static void kbi_map_queues(struct blk_mq_tag_set *set)
 
 static const struct blk_mq_ops kbi_mq_ops = {
 	.queue_rq = kbi_queue_rq,
+	.commit_rqs = kbi_commit_rqs,
 	.complete = kbi_disk_complete,
 	.timeout = kbi_timed_out,
 	.init_hctx = kbi_init_hctx,

@@ -82,47 +82,116 @@ bool kbi_io_credit(struct kbi_queue *queue)
 	return false;
 }
 
+/* If that fails all that is outstanding comes again when there is a connection. */
+static void kbi_post(struct kbi_queue *queue, unsigned int requests,
+		     DAT_COUNT nsegs, DAT_LMR_TRIPLET *segs)
+{
+	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
+
+	queue->used = true;
+	kbi_count(queue->disk, KBI_STAT_REQUESTS, requests);
+	kbi_count(queue->disk, KBI_STAT_MESSAGES, 1);
+	if (dat_ep_post_send(queue->ep, nsegs, segs, cookie,
+			     DAT_COMPLETION_SUPPRESS_FLAG) != DAT_SUCCESS)
+		kbi_queue_lost(queue, "cannot send");
+}
+
+/* A request and its data, which is in the slot's page. */
+static void kbi_send_with_data(struct kbi_queue *queue, struct kbi_slot *slot,
+			       const struct kblk_request *request, u32 len)
+{
+	size_t at = kbi_slot_number(queue, slot) * sizeof(*request);
+	DAT_LMR_TRIPLET segs[2] = {
+		kblk_seg(&queue->requests, at, sizeof(*request)),
+		kblk_seg(&slot->page, 0, len),
+	};
+
+	memcpy(queue->requests.va + at, request, sizeof(*request));
+	kbi_post(queue, 1, 2, segs);
+}
+
+/* What there is for a message. Under queue->lock. */
+static void kbi_send_gathered(struct kbi_queue *queue)
+{
+	DAT_LMR_TRIPLET seg;
+
+	if (!queue->first)
+		return;
+	seg = kblk_seg(&queue->first->page, 0,
+		       queue->gathered * sizeof(struct kblk_request));
+	queue->first = NULL;
+	kbi_post(queue, queue->gathered, 1, &seg);
+}
+
+/*
+ * A request without data. It is put behind those that wait for the last of what the
+ * block layer has at hand: a message costs more than what is in it. They are in the
+ * page of the first, which nobody needs before its reply, and then the message has
+ * arrived.
+ */
+static void kbi_send_plain(struct kbi_queue *queue, struct kbi_slot *slot,
+			   const struct kblk_request *request, bool last)
+{
+	bool full;
+
+	spin_lock(&queue->lock);
+	if (!queue->first) {
+		queue->first = slot;
+		queue->gathered = 0;
+	}
+	memcpy(queue->first->page.va + queue->gathered * sizeof(*request),
+	       request, sizeof(*request));
+	full = ++queue->gathered == KBLK_BATCH_MAX || !queue->requests_batch;
+	if (last || full)
+		kbi_send_gathered(queue);
+	spin_unlock(&queue->lock);
+}
+
+/**
+ * kbi_io_commit() - send what was held back for more to come
+ * @queue: the queue
+ *
+ * Context: Process context.
+ */
+void kbi_io_commit(struct kbi_queue *queue)
+{
+	spin_lock(&queue->lock);
+	kbi_send_gathered(queue);
+	spin_unlock(&queue->lock);
+}
+
 /**
  * kbi_io_send() - send a request
  * @queue: the queue; a credit was taken
  * @slot: a slot that is not busy; rq, inlined and bound are set
  * @request: what to send; magic and id are filled in
  * @inlined: bytes of the slot's page to send with it
+ * @last: if not, kbi_io_commit() or another request follows at once
  *
- * Context: Any but hardirq.
- * Return: 0 if the slot will be finished, else it was not sent.
+ * The slot will be finished, or the connection is lost.
+ *
+ * Context: Process context.
  */
-int kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
-		const struct kblk_request *request, u32 inlined)
+void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
+		 struct kblk_request *request, u32 inlined, bool last)
 {
 	unsigned int n = kbi_slot_number(queue, slot);
-	size_t at = n * sizeof(struct kblk_request);
-	struct kblk_request *to = queue->requests.va + at;
-	DAT_LMR_TRIPLET segs[2] = {
-		kblk_seg(&queue->requests, at, sizeof(*to)),
-		kblk_seg(&slot->page, 0, inlined),
-	};
-	DAT_DTO_COOKIE cookie = { .as_64 = n };
-	DAT_RETURN ret;
 
 	/* A reply to an earlier use of the slot must not fit this one. */
 	slot->id = (((slot->id >> 32) + 1) << 32) | n;
 	slot->replied = false;
-	*to = *request;
-	to->magic = cpu_to_le32(KBLK_MAGIC);
-	to->id = cpu_to_le64(slot->id);
-	queue->used = true;
+	request->magic = cpu_to_le32(KBLK_MAGIC);
+	request->id = cpu_to_le64(slot->id);
 	atomic_set(&slot->pending, 1);
 	set_bit(KBI_SLOT_BUSY, &slot->flags);
-	ret = dat_ep_post_send(queue->ep, inlined ? 2 : 1, segs, cookie,
-			       DAT_COMPLETION_SUPPRESS_FLAG);
-	if (ret == DAT_SUCCESS) {
-		kbi_count(queue->disk, KBI_STAT_REQUESTS, 1);
-		return 0;
+	if (!inlined) {
+		kbi_send_plain(queue, slot, request, last);
+		return;
 	}
-	clear_bit(KBI_SLOT_BUSY, &slot->flags);
-	kbi_queue_lost(queue, "cannot send");
-	return -ENOTCONN;
+	kbi_send_with_data(queue, slot, request, inlined);
+	/* What was held back waits for the last, whatever that is. */
+	if (last && READ_ONCE(queue->first))
+		kbi_io_commit(queue);
 }
 
 /* Show the request's pages to the target. */
@@ -240,11 +309,13 @@ static bool kbi_io_translate(struct request *rq, struct kblk_request *request)
  * kbi_io_queue() - send a request of the block layer
  * @queue: the queue it is for; the disk is live
  * @rq: the request
+ * @last: as to kbi_io_send(), whatever is returned
  *
- * Context: Any but hardirq.
+ * Context: Process context.
  * Return: BLK_STS_OK if it will be completed; BLK_STS_RESOURCE: not now.
  */
-blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq)
+blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
+			  bool last)
 {
 	struct kbi_slot *slot = &queue->slots[rq->tag];
 	struct kblk_request request;
@@ -283,9 +354,8 @@ blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq)
 			return BLK_STS_RESOURCE;
 		}
 	}
-	/* If that fails the connection is lost, and it comes again later. */
-	return kbi_io_send(queue, slot, &request, inlined) ?
-	       BLK_STS_RESOURCE : BLK_STS_OK;
+	kbi_io_send(queue, slot, &request, inlined, last);
+	return BLK_STS_OK;
 }
 
 /* ---- Receiving ----------------------------------------------------------- */

@@ -230,7 +230,7 @@ static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 	};
 	DAT_RETURN ret;
 
-	hello.features = cpu_to_le32(KBLK_FEATURE_BATCH);
+	hello.features = cpu_to_le32(KBLK_FEATURE_BATCH | KBLK_FEATURE_REQUESTS);
 	/* Before it can be looked at the CPU has to be told, see @sync. */
 	if (!disk->sync)
 		hello.features |= cpu_to_le32(KBLK_FEATURE_INVALIDATE);
@@ -267,6 +267,7 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 	features = le32_to_cpu(queue->welcome.features);
 	queue->invalidate = features & KBLK_FEATURE_INVALIDATE;
 	queue->batch = features & KBLK_FEATURE_BATCH;
+	queue->requests_batch = features & KBLK_FEATURE_REQUESTS;
 	if (!queue->invalidate) {
 		ret = dat_evd_modify_upcall(queue->req_evd,
 					    DAT_UPCALL_SINGLE_INSTANCE,

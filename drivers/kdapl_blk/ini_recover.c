@@ -307,6 +307,7 @@ static int kbi_first_connect(struct kbi_disk *disk)
 	for (i = 0; i < disk->nqueues; i++) {
 		disk->queues[i].disk = disk;
 		disk->queues[i].index = i;
+		spin_lock_init(&disk->queues[i].lock);
 	}
 	atomic64_set(&disk->written, 0);
 	atomic64_set(&disk->flushed, 0);

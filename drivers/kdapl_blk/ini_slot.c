@@ -96,6 +96,7 @@ void kbi_slots_free(struct kbi_queue *queue)
 	kblk_buf_free(&queue->replies);
 	kvfree(queue->slots);
 	kvfree(queue->pages);
+	queue->first = NULL;
 	queue->slots = NULL;
 	queue->pages = NULL;
 }

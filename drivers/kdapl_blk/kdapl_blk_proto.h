@@ -79,8 +79,10 @@ struct kblk_welcome {
 #define KBLK_FEATURE_INVALIDATE	0x00000001
 /* A message may bring several replies. */
 #define KBLK_FEATURE_BATCH	0x00000002
-#define KBLK_FEATURES		0x00000003	/* all there are */
-#define KBLK_BATCH_MAX		32		/* replies in a message */
+/* A message may bring several requests. */
+#define KBLK_FEATURE_REQUESTS	0x00000004
+#define KBLK_FEATURES		0x00000007	/* all there are */
+#define KBLK_BATCH_MAX		32		/* of them in a message */
 
 enum kblk_hello_status {
 	KBLK_HELLO_OK = 0,
@@ -126,7 +128,8 @@ enum kblk_opcode {
  * @address: where in that memory the data is or goes
  * @reserved: 0
  *
- * If data comes inline, it follows.
+ * If data comes inline, it follows. With KBLK_FEATURE_REQUESTS up to KBLK_BATCH_MAX
+ * requests that send no data inline may follow each other in a message.
  */
 struct kblk_request {
 	__le32 magic;

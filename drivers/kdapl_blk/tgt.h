@@ -16,9 +16,9 @@
  *   tgt_backend.c    requests: the volume
  *
  * A connection is an Endpoint with two Event Dispatchers and io_depth slots. A
- * request stays on the receive EVD, unreaped, until a slot is free for it. So
- * what kDAPL counts as held by the Endpoint is the client's backlog, and its
- * high watermarks are about the client's manners: a client within its credits
+ * message stays on the receive EVD, unreaped, until a slot is free for its first
+ * request. So what kDAPL counts as held by the Endpoint is the client's backlog, and
+ * its high watermarks are about the client's manners: a client within its credits
  * never gets beyond the hard one.
  *
  * Locks, outermost first; none is held while waiting for a connection to end but
@@ -276,6 +276,20 @@ struct kbt_io {
 	struct bio_vec bvec;
 };
 
+/*
+ * struct kbt_message - a message of a client
+ * @cookie: the receive buffer it is in
+ * @at: its next request, bytes
+ * @length: of each request with its data, bytes
+ * @left: requests that are still to be taken; 0: there is no message
+ */
+struct kbt_message {
+	DAT_DTO_COOKIE cookie;
+	u32 at;
+	u32 length;
+	unsigned int left;
+};
+
 enum { KBT_CONN_ENDING };
 
 /*
@@ -298,6 +312,9 @@ enum { KBT_CONN_ENDING };
  * @throttled: its backlog is long: credits are held back
  * @withheld: credits held back
  * @batch: replies may share a message, see struct kblk_reply
+ * @requests_batch: and so may requests
+ * @message: the one whose requests are being taken, by @recv_work
+ * @overdrawn: it has sent more requests than its credits allow
  * @due: slots whose replies wait for the message that is under way
  * @sent: slots whose replies are in it
  * @sending: how many
@@ -305,7 +322,7 @@ enum { KBT_CONN_ENDING };
  * @replies: one struct kblk_reply for each slot, and a message of several
  * @host: its address
  * @peer: the same for messages, with the port
- * @requests: taken
+ * @requests: of messages that were taken
  * @replied: replies posted, @delivered: that have arrived
  * @moved: when one did, or the first of several was posted, jiffies
  */
@@ -326,6 +343,9 @@ struct kbt_conn {
 	u32 reply_size;
 	bool invalidate;
 	bool batch;
+	bool requests_batch;
+	struct kbt_message message;
+	bool overdrawn;
 	unsigned long heard;
 	unsigned long patience;
 	spinlock_t lock;		/* see above */
@@ -433,6 +453,7 @@ void kbt_silence_work(struct work_struct *work);
 
 /* tgt_recv.c */
 void kbt_recv_work(struct work_struct *work);
+void kbt_recv_stop(struct kbt_conn *conn);
 void kbt_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 
 /* tgt_io.c */

@@ -81,7 +81,7 @@ static void kbt_judge(struct kbt_conn *conn)
 {
 	struct kbt *kbt = conn->kbt;
 
-	if (!kbt_is_greedy(conn))
+	if (!conn->overdrawn && !kbt_is_greedy(conn))
 		return;
 	kbt_count(kbt, KBT_STAT_CUT_OFF, 1);
 	pr_warn_ratelimited("%s: has ignored its credits, cut off\n",
@@ -124,6 +124,7 @@ static void kbt_conn_drain(struct kbt_conn *conn)
 
 	dat_ep_disconnect(conn->ep, DAT_CLOSE_ABRUPT_FLAG);
 	cancel_work_sync(&conn->recv_work);
+	kbt_recv_stop(conn);
 	for (i = 0; i < depth; i++)
 		if (kbt_pool_cancel(&kbt->pages, &conn->ios[i]) ||
 		    kbt_pool_cancel(&kbt->pool, &conn->ios[i]))
@@ -313,6 +314,8 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 	conn->batch = conn->reply_size >= KBLK_BATCH_MAX *
 					  sizeof(struct kblk_reply) &&
 		      le32_to_cpu(hello->features) & KBLK_FEATURE_BATCH;
+	conn->requests_batch = le32_to_cpu(hello->features) &
+			       KBLK_FEATURE_REQUESTS;
 	conn->heard = jiffies;
 	conn->patience = msecs_to_jiffies(kbt->params->attach_ms);
 	kbt_copy_host(&conn->host, param->remote_ia_address_ptr);
@@ -425,6 +428,8 @@ static DAT_RETURN kbt_accept(struct kbt_conn *conn, DAT_CR_HANDLE cr,
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_INVALIDATE);
 	if (conn->batch)
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_BATCH);
+	if (conn->requests_batch)
+		welcome.features |= cpu_to_le32(KBLK_FEATURE_REQUESTS);
 	return dat_cr_accept(cr, conn->ep, sizeof(welcome), &welcome);
 }
 
@@ -523,7 +528,7 @@ void kbt_conn_backlog(struct kbt *kbt, DAT_EP_HANDLE ep)
 	mutex_lock(&kbt->mutex);
 	conn = kbt_conn_find(kbt, ep);
 	if (conn && !kbt_conn_ending(conn)) {
-		pr_info_ratelimited("%s: more than %u requests are waiting, throttled\n",
+		pr_info_ratelimited("%s: more than %u messages are waiting, throttled\n",
 				    conn->peer, conn->credits / 2);
 		spin_lock_irq(&conn->lock);
 		conn->throttled = true;

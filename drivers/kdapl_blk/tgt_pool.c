@@ -16,16 +16,19 @@
  */
 bool kbt_pool_get(struct kbt_pool *pool, struct kbt_io *io)
 {
+	struct kbt_buf *buf;
 	unsigned long flags;
 
 	spin_lock_irqsave(&pool->lock, flags);
-	io->buf = list_first_entry_or_null(&pool->free, struct kbt_buf, link);
-	if (io->buf)
-		list_del(&io->buf->link);
+	buf = list_first_entry_or_null(&pool->free, struct kbt_buf, link);
+	io->buf = buf;
+	if (buf)
+		list_del(&buf->link);
 	else
 		list_add_tail(&io->link, &pool->waiting);
 	spin_unlock_irqrestore(&pool->lock, flags);
-	return io->buf;
+	/* Not io->buf: who waited may have got one by now, and somebody was told. */
+	return buf;
 }
 
 /* Give the slot's buffer back, if it has one. */

@@ -2,9 +2,11 @@
 /*
  * Requests of a client: receiving.
  *
- * kDAPL notifies in softirq that a request is there; a work item takes it off
- * the EVD as soon as a slot and a page are free, copies it, gives the buffer back, and
- * begins to serve it. One work item for each connection: clients take turns.
+ * kDAPL notifies in softirq that a message is there; a work item takes it off the
+ * EVD as soon as a slot and a page are free, copies its request, gives the buffer back,
+ * and begins to serve it. Of a message of several requests each waits for a slot of its
+ * own, and the last gives the buffer back. One work item for each connection: clients
+ * take turns.
  *
  * Everything in a request comes from a stranger. A message that breaks the
  * format ends the connection, since nothing after it can be trusted either; a
@@ -42,7 +44,74 @@ static const char *kbt_malformed(const struct kblk_request *request, u32 length)
 	return NULL;
 }
 
-/* Copy a message into a slot; returns what is wrong with it, or NULL. */
+/* ---- Messages ------------------------------------------------------------ */
+
+/* Several requests, if there may be and the first sends no data; else one. */
+static unsigned int kbt_count_requests(struct kbt_conn *conn,
+				       const struct kblk_request *first,
+				       u32 length)
+{
+	if (!conn->requests_batch || !length || length % sizeof(*first) ||
+	    length > KBLK_BATCH_MAX * sizeof(*first) || kbt_sends_inline(first))
+		return 1;
+	return length / sizeof(*first);
+}
+
+/*
+ * Has it sent more than it has got credits for? Each reply that was sent may have
+ * given one, whether or not we know that it has arrived.
+ */
+static bool kbt_is_overdrawn(struct kbt_conn *conn)
+{
+	return atomic64_read(&conn->requests) - atomic64_read(&conn->replied) >
+	       conn->credits;
+}
+
+static void kbt_message_end(struct kbt_conn *conn)
+{
+	conn->message.left = 0;
+	kbt_rx_repost(conn->kbt, conn->message.cookie);
+}
+
+static void kbt_malformed_end(struct kbt_conn *conn, const char *what)
+{
+	kbt_count(conn->kbt, KBT_STAT_PROTOCOL_ERRORS, 1);
+	pr_warn_ratelimited("%s: %s, ending the connection\n", conn->peer, what);
+	kbt_conn_end(conn);
+}
+
+/* A message has arrived, or will not. */
+static void kbt_message_begin(struct kbt_conn *conn,
+			      const DAT_DTO_COMPLETION_EVENT_DATA *dto)
+{
+	struct kbt_message *message = &conn->message;
+	u32 length = dto->transfered_length;
+
+	message->cookie = dto->user_cookie;
+	if (dto->status == DAT_DTO_SUCCESS) {
+		message->left = kbt_count_requests(conn,
+						   kbt_rx_data(message->cookie),
+						   length);
+		message->length = length / message->left;
+		message->at = 0;
+		atomic64_add(message->left, &conn->requests);
+		if (!kbt_is_overdrawn(conn))
+			return;
+		/* The log has it from kbt_judge(). */
+		conn->overdrawn = true;
+		kbt_conn_end(conn);
+	} else if (dto->status != DAT_DTO_ERR_FLUSHED) {
+		kbt_count(conn->kbt, KBT_STAT_DTO_ERRORS, 1);
+		pr_warn_ratelimited("%s: receive failed, status %d\n",
+				    conn->peer, dto->status);
+		kbt_conn_end(conn);
+	}
+	kbt_message_end(conn);
+}
+
+/* ---- Requests ------------------------------------------------------------ */
+
+/* Copy a request into a slot; returns what is wrong with it, or NULL. */
 static const char *kbt_copy(struct kbt_io *io, const void *from, u32 length)
 {
 	const char *malformed;
@@ -56,40 +125,28 @@ static const char *kbt_copy(struct kbt_io *io, const void *from, u32 length)
 	return malformed;
 }
 
-/* Take a request out of its buffer; false if there is none to be served. */
-static bool kbt_take(struct kbt_io *io,
-		     const DAT_DTO_COMPLETION_EVENT_DATA *dto)
+/* Take the next request of the message; false if it is not to be served. */
+static bool kbt_take(struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
-	struct kbt *kbt = conn->kbt;
-	const char *malformed = NULL;
+	struct kbt_message *message = &conn->message;
+	const char *malformed;
 
-	if (dto->status == DAT_DTO_SUCCESS)
-		malformed = kbt_copy(io, kbt_rx_data(dto->user_cookie),
-				     dto->transfered_length);
-	kbt_rx_repost(kbt, dto->user_cookie);
-
-	if (dto->status == DAT_DTO_SUCCESS && !malformed) {
-		io->stage = KBT_IO_START;
-		kbt_count(kbt, KBT_STAT_REQUESTS, 1);
-		atomic64_inc(&conn->requests);
-		if (conn->ns)
-			WRITE_ONCE(conn->heard, jiffies);
-		return true;
-	}
-	if (dto->status == DAT_DTO_ERR_FLUSHED)
-		return false;
+	malformed = kbt_copy(io, kbt_rx_data(message->cookie) + message->at,
+			     message->length);
+	message->at += message->length;
+	if (!--message->left)
+		kbt_message_end(conn);
 	if (malformed) {
-		kbt_count(kbt, KBT_STAT_PROTOCOL_ERRORS, 1);
-		pr_warn_ratelimited("%s: %s, ending the connection\n",
-				    conn->peer, malformed);
-	} else {
-		kbt_count(kbt, KBT_STAT_DTO_ERRORS, 1);
-		pr_warn_ratelimited("%s: receive failed, status %d\n",
-				    conn->peer, dto->status);
+		kbt_malformed_end(conn, malformed);
+		return false;
 	}
-	kbt_conn_end(conn);
-	return false;
+	io->stage = KBT_IO_START;
+	kbt_count(conn->kbt, KBT_STAT_REQUESTS, 1);
+	/* Also while the rest of a message waits for slots. */
+	if (conn->ns)
+		WRITE_ONCE(conn->heard, jiffies);
+	return true;
 }
 
 /* Nothing is waiting: what was held back may be given, and the mark raised. */
@@ -122,11 +179,23 @@ static struct kbt_io *kbt_slot(struct kbt_conn *conn)
 	return io;
 }
 
+/* False if there is none; it may turn out to have no request. */
+static bool kbt_next_message(struct kbt_conn *conn)
+{
+	DAT_EVENT event;
+
+	if (dat_evd_dequeue(conn->recv_evd, &event) != DAT_SUCCESS) {
+		kbt_caught_up(conn);
+		return false;
+	}
+	kbt_message_begin(conn, &event.event_data.dto_completion_event_data);
+	return true;
+}
+
 void kbt_recv_work(struct work_struct *work)
 {
 	struct kbt_conn *conn = container_of(work, struct kbt_conn, recv_work);
 	struct kbt_io *io = NULL;
-	DAT_EVENT event;
 
 	while (!kbt_conn_ending(conn)) {
 		/* Without a slot the request stays where it is counted. */
@@ -134,17 +203,22 @@ void kbt_recv_work(struct work_struct *work)
 			io = kbt_slot(conn);
 		if (!io)
 			break;
-		if (dat_evd_dequeue(conn->recv_evd, &event) != DAT_SUCCESS) {
-			kbt_caught_up(conn);
+		if (!conn->message.left && !kbt_next_message(conn))
 			break;
-		}
-		if (!kbt_take(io, &event.event_data.dto_completion_event_data))
+		if (!conn->message.left || !kbt_take(io))
 			continue;
 		kbt_io_step(io);
 		io = NULL;
 	}
 	if (io)
 		kbt_io_unget(io);
+}
+
+/* The connection is ending, and the work item does nothing any more. */
+void kbt_recv_stop(struct kbt_conn *conn)
+{
+	if (conn->message.left)
+		kbt_message_end(conn);
 }
 
 /* Something is on the receive EVD. Softirq. */

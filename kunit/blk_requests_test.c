@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_blk_tgt.ko and clients that send several requests in a message. Those of the
+ * initiator: blk_serve_test.c.
+ */
+#include <linux/module.h>
+#include "blk_target.h"
+
+#define PART		512
+/* Where the @i-th reply goes, with its data if that is inline; and if it is not. */
+#define PART_AT(i)	(REPLY_AT + (i) * SZ_2K)
+#define REMOTE_AT(i)	(SZ_32K + (i) * PART)
+
+static bool tgt_has_cut_off(void *unused)
+{
+	return !shell("grep -Eq '^clients cut off +1$' " TGT_STATS);
+}
+
+static struct kd_side *client_of_many(struct kunit *test)
+{
+	hello_features = KBLK_FEATURE_REQUESTS;
+	return connected_client(test);
+}
+
+/* The @i-th of a message: different parts of the volume, some inline, some not. */
+static struct kblk_request part_of(struct kd_side *side, int i)
+{
+	struct kblk_request request = good_request(side);
+
+	request.id = cpu_to_le64(i);
+	request.offset = cpu_to_le64(i * PART);
+	request.length = cpu_to_le32(PART);
+	if (i % 4 == 3)
+		request.address = cpu_to_le64((uintptr_t)side->buf->va +
+					      REMOTE_AT(i));
+	else
+		request.flags = KBLK_INLINED;
+	return request;
+}
+
+/* Receives for @n replies; the first is there already. */
+static void post_receives(struct kd_side *side, int n)
+{
+	int i;
+
+	for (i = 1; i < n; i++)
+		kd_recv(side, PART_AT(i), sizeof(struct kblk_reply) + PART,
+			i + 1);
+}
+
+static struct kblk_request *fill_parts(struct kd_side *side, int n)
+{
+	struct kblk_request *requests = side->buf->va + REQUEST_AT;
+	int i;
+
+	for (i = 0; i < n; i++)
+		requests[i] = part_of(side, i);
+	return requests;
+}
+
+/* One message. */
+static void send_parts(struct kd_side *side, int n)
+{
+	fill_parts(side, n);
+	kd_send(side, REQUEST_AT, n * sizeof(struct kblk_request), 2);
+}
+
+/* Wait for a reply to one of @n; returns which. */
+static u64 expect_part(struct kd_side *side, const u8 *expected, int n)
+{
+	const struct kblk_reply *reply;
+	struct kunit *test = side->test;
+	const void *data;
+	DAT_EVENT event;
+	bool inlined;
+	u64 at, i;
+
+	KUNIT_ASSERT_TRUE(test, kd_wait_event(side->recv_evd, &event,
+					      KD_TIMEOUT_MS));
+	at = event.event_data.dto_completion_event_data.user_cookie.as_64;
+	reply = side->buf->va + PART_AT(at - 1);
+	i = le64_to_cpu(reply->id);
+	KUNIT_ASSERT_LT(test, i, n);
+	inlined = part_of(side, i).flags & KBLK_INLINED;
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(reply->status), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(reply->length), inlined ? PART : 0);
+	data = inlined ? (const void *)(reply + 1) :
+			 side->buf->va + REMOTE_AT(i);
+	KUNIT_EXPECT_EQ_MSG(test, 0, memcmp(data, expected + i * PART, PART),
+			    "request %llu", i);
+	return i;
+}
+
+/* More of them than the target has slots. Each gets its own reply, with its data. */
+static void blk_requests_together(struct kunit *test)
+{
+	u8 *expected = kunit_kmalloc(test, SZ_64K, GFP_KERNEL);
+	struct kd_side *side;
+	u64 seen;
+	int i, n;
+
+	KUNIT_ASSERT_NOT_NULL(test, expected);
+	kd_fill(expected, SZ_64K, FILE_SEED);
+	tgt_load(test);
+	side = client_of_many(test);
+	for (n = 1; n <= TGT_CREDITS; n++) {
+		post_receives(side, n);
+		memset(side->buf->va + SZ_32K, 0, SZ_32K);
+		send_parts(side, n);
+		kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+		for (i = 0, seen = 0; i < n; i++)
+			seen |= BIT_ULL(expect_part(side, expected, n));
+		KUNIT_EXPECT_EQ(test, seen, BIT_ULL(n) - 1);
+		post_reply_buffer(side);
+	}
+	hello_features = 0;
+	expect_serving(test);
+}
+
+enum fault {
+	NOT_AGREED,
+	LONGER,
+	SHORTER,
+	TOO_MANY,
+	BAD_MAGIC,
+	BAD_FLAG,
+	BAD_RESERVED,
+	SENDS_DATA,
+	FIRST_SENDS_DATA,
+	FAULTS
+};
+
+static void send_faulty(struct kd_side *side, enum fault fault)
+{
+	struct kblk_request *requests = fill_parts(side, KBLK_BATCH_MAX + 1);
+	size_t len = 4 * sizeof(*requests);
+
+	if (fault == LONGER)
+		len++;
+	if (fault == SHORTER)
+		len -= 8;
+	if (fault == TOO_MANY)
+		len = (KBLK_BATCH_MAX + 1) * sizeof(*requests);
+	if (fault == BAD_MAGIC)
+		requests[3].magic = 0;
+	if (fault == BAD_FLAG)
+		requests[1].flags |= 0x80;
+	if (fault == BAD_RESERVED)
+		requests[2].reserved[0] = 1;
+	if (fault == SENDS_DATA)
+		requests[2].opcode = KBLK_OP_WRITE;
+	if (fault == FIRST_SENDS_DATA)
+		requests[0].opcode = KBLK_OP_WRITE;
+	kd_send(side, REQUEST_AT, len, 2);
+}
+
+/* Messages that end the connection, wherever in them the fault is. */
+static void blk_requests_malformed(struct kunit *test)
+{
+	char command[128];
+	struct kd_side *side;
+	enum fault fault;
+
+	tgt_load(test);
+	for (fault = 0; fault < FAULTS; fault++) {
+		hello_features = fault == NOT_AGREED ? 0 : KBLK_FEATURE_REQUESTS;
+		side = connected_client(test);
+		post_receives(side, 4);
+		send_faulty(side, fault);
+		KUNIT_EXPECT_TRUE_MSG(test,
+				      kd_wait_state(side->ep,
+						    DAT_EP_STATE_DISCONNECTED),
+				      "fault %d", fault);
+		kd_close(side);
+	}
+	hello_features = 0;
+	expect_serving(test);
+	/* For no other reason. */
+	snprintf(command, sizeof(command),
+		 "grep -Eq '^protocol errors +%d$' " TGT_STATS, FAULTS);
+	KUNIT_EXPECT_EQ(test, 0, shell(command));
+}
+
+/* Requests cost credits, not messages. */
+static void blk_requests_beyond_credits(struct kunit *test)
+{
+	struct kd_side *side;
+
+	tgt_load(test);
+	side = client_of_many(test);
+	post_receives(side, TGT_CREDITS + 1);
+	send_parts(side, TGT_CREDITS + 1);
+	expect_end(side);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_cut_off, NULL,
+					      KD_TIMEOUT_MS));
+	hello_features = 0;
+	expect_serving(test);
+}
+
+static bool tgt_is_busy(void *unused)
+{
+	return !shell("grep -Eq '^requests +[3-9]$' " TGT_STATS);
+}
+
+/*
+ * A client goes while the target is in the middle of its message: its slots are
+ * taken by requests whose replies find no receive.
+ */
+static void blk_requests_half_taken(struct kunit *test)
+{
+	struct kd_side *side;
+	int i;
+
+	tgt_load_with(test, "echo 0 >reply_ms");
+	for (i = 0; i < 3; i++) {
+		side = client_of_many(test);
+		send_parts(side, TGT_CREDITS);
+		if (!i)
+			KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_is_busy, NULL,
+							      KD_TIMEOUT_MS));
+		kd_close(side);
+	}
+	hello_features = 0;
+	expect_serving(test);
+}
+
+static struct kunit_case blk_cases[] = {
+	KUNIT_CASE_PARAM(blk_requests_together, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_requests_malformed, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_requests_beyond_credits, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_requests_half_taken, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite blk_suite = {
+	.name = "kdapl-blk-requests",
+	.test_cases = blk_cases,
+};
+
+kunit_test_suite(blk_suite);
+
+MODULE_DESCRIPTION("KUnit suite: the block device target and messages of several requests");
+MODULE_LICENSE("Dual BSD/GPL");
