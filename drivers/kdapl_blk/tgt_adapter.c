@@ -103,8 +103,9 @@ static void kbt_workqueues_free(struct kbt *kbt)
 
 static int kbt_workqueues(struct kbt *kbt)
 {
+	/* Per CPU: waking another one takes longer than what is to be done. */
 	kbt->wq = alloc_workqueue("kdapl_blk_tgt",
-				  WQ_UNBOUND | WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
+				  WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
 	kbt->io_wq = alloc_workqueue("kdapl_blk_tgt_io",
 				     WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	kbt->end_wq = alloc_workqueue("kdapl_blk_tgt_end", WQ_UNBOUND, 0);

@@ -17,6 +17,9 @@
 #include <linux/printk.h>
 #include "tgt.h"
 
+/* Requests of a client until others have their turn. */
+#define KBT_RECV_BUDGET	64
+
 /* Does the data of such a request come with the message? */
 static bool kbt_sends_inline(const struct kblk_request *request)
 {
@@ -195,9 +198,14 @@ static bool kbt_next_message(struct kbt_conn *conn)
 void kbt_recv_work(struct work_struct *work)
 {
 	struct kbt_conn *conn = container_of(work, struct kbt_conn, recv_work);
+	unsigned int budget = KBT_RECV_BUDGET;
 	struct kbt_io *io = NULL;
 
 	while (!kbt_conn_ending(conn)) {
+		if (!budget--) {
+			queue_work(conn->kbt->wq, &conn->recv_work);
+			break;
+		}
 		/* Without a slot the request stays where it is counted. */
 		if (!io)
 			io = kbt_slot(conn);
