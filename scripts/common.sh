@@ -28,6 +28,7 @@ kernel_of()
 
 # blk_guest KERNEL DIR: put into DIR what a guest needs to use kdapl-blk, unless it has
 # it installed, and make $run the command that runs a script in it
+# shellcheck disable=SC2034	# for who sources this
 blk_guest()
 {
 	local build
