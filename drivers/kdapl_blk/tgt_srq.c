@@ -18,7 +18,8 @@
  * quiet one this takes until the next requests.
  *
  * A buffer goes back to the queue the moment its request was copied out of it,
- * whatever its completion said and however slow the medium is. Buffers of a
+ * whatever its completion said and however slow the medium is; of several requests,
+ * the last, so that each connection may keep one buffer for longer. Buffers of a
  * connection that is freed need no care: kDAPL puts them back.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
