@@ -7,11 +7,6 @@
 
 #define FLOOD		30
 
-static bool tgt_has_cut_off(void *unused)
-{
-	return !shell("grep -Eq '^clients cut off +1$' " TGT_STATS);
-}
-
 static void blk_error_replies(struct kunit *test)
 {
 	static const struct {

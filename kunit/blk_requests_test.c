@@ -11,11 +11,6 @@
 #define PART_AT(i)	(REPLY_AT + (i) * SZ_2K)
 #define REMOTE_AT(i)	(SZ_32K + (i) * PART)
 
-static bool tgt_has_cut_off(void *unused)
-{
-	return !shell("grep -Eq '^clients cut off +1$' " TGT_STATS);
-}
-
 static struct kd_side *client_of_many(struct kunit *test)
 {
 	hello_features = KBLK_FEATURE_REQUESTS;

@@ -112,6 +112,11 @@ static inline bool tgt_has_all_buffers(void *unused)
 		      "[ $5 = $7 ] && [ $(($7 + $9)) = $3 ]");
 }
 
+static inline bool tgt_has_cut_off(void *unused)
+{
+	return !shell("grep -Eq '^clients cut off +1$' " TGT_STATS);
+}
+
 /* ---- A client ------------------------------------------------------------ */
 
 static u64 session;
