@@ -9,7 +9,8 @@ DEPS_KERNEL="linux-source-6.12 build-essential flex bison bc libelf-dev libssl-d
 DEPS_RUN="busybox-static iproute2 kmod e2fsprogs python3 rsync"
 DEPS_LINT="sparse shellcheck"
 DEPS_DOCS="python3-sphinx man-db mandoc"
-DEPS_STOCK="build-essential libelf-dev libssl-dev kmod xz-utils"
+# pahole: what the headers of 6.12 depend on, which are unpacked and not installed.
+DEPS_STOCK="build-essential libelf-dev libssl-dev kmod xz-utils pahole"
 DEPS_PACKAGE="dkms dh-dkms debhelper lintian"
 DEPS_VM="qemu-system-x86 cpio"
 
