@@ -188,6 +188,42 @@ static void S1_burst(struct kunit *test)
 	rx_expect_counts(b, 400, 0, 0);
 }
 
+/* How the receives are taken: S1_burst_at_once. */
+enum { BURST_SOFTIRQ, BURST_PROCESS, BURST_POLLED };
+
+static const void *gen_burst(const void *prev, char *desc)
+{
+	static const char * const names[] = { "softirq", "process", "polled" };
+
+	return kd_gen_ia_and(prev, desc, names, ARRAY_SIZE(names));
+}
+
+/* Without a pause, four times what the device's queue was made for. */
+static void S1_burst_at_once(struct kunit *test)
+{
+	const struct kd_param *param = test->param_value;
+	DAT_EP_ATTR attr = kd_ep_attr();
+	struct rx_bench *b;
+	struct rx_link *link;
+	int i;
+
+	b = rx_open_on(test, param->ia, (struct kd_opts) {
+		.srq_len = 2, .merged = param->choice == BURST_PROCESS,
+		.polled = param->choice == BURST_POLLED });
+	KD_EXPECT_OK(test, RESIZE(b, 256));
+	link = rx_eps(b, NULL);
+	KD_ASSERT_OK(test, dat_ep_free(link->out));
+	attr.max_request_dtos = 256;
+	link->out = kd_ep(b->out, &attr);
+	rx_connect(b, link);
+	rx_post(b, link, 256);
+	for (i = 0; i < 256; i++)
+		KD_ASSERT_OK(test, rx_try_send(b, link));
+	for (i = 0; i < 256; i++)
+		KUNIT_ASSERT_EQ(test, rx_reap(b, link), i);
+	rx_expect_counts(b, 256, 0, 0);
+}
+
 /* An SRQ that was grown before and after its connections have come and gone. */
 static void S1_over_connections(struct kunit *test)
 {
@@ -477,6 +513,7 @@ static struct kunit_case resize_cases[] = {
 	KUNIT_CASE_PARAM(S1_order, kd_gen_ia),
 	KUNIT_CASE_PARAM(S1_beyond_the_device, kd_gen_ia),
 	KUNIT_CASE_PARAM(S1_burst, kd_gen_ia),
+	KUNIT_CASE_PARAM(S1_burst_at_once, gen_burst),
 	KUNIT_CASE_PARAM(S1_over_connections, kd_gen_ia),
 	KUNIT_CASE_PARAM(S1_post_refused, kd_gen_ia),
 	KUNIT_CASE_PARAM(S1_returned_are_fed, kd_gen_ia),

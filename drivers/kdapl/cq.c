@@ -284,15 +284,37 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 	return again;
 }
 
-/* Completions arrived while a watermark is armed. */
-void kdapl_cq_look_work(struct work_struct *work)
+/*
+ * Completions arrived while somebody watches, and no upcall takes them soon: one runs,
+ * or is a work item, for which an SRQ that is fed (srq_hw.c) cannot wait.
+ */
+int kdapl_cq_look_softirq(struct irq_poll *iop, int budget)
 {
-	struct kdapl_evd *evd = container_of(work, struct kdapl_evd, look_work);
+	struct kdapl_evd *evd = container_of(iop, struct kdapl_evd, look);
+	struct kdapl_later later __uninitialized;
+	unsigned long flags;
+	int n, done = 0;
 
-	kdapl_cq_look(evd);
+	do {
+		later.n = 0;
+		rcu_read_lock();
+		spin_lock_irqsave(&evd->lock, flags);
+		n = kdapl_cq_poll(evd, &later);
+		spin_unlock_irqrestore(&evd->lock, flags);
+		kdapl_later_run(&later);
+		rcu_read_unlock();
+		done += n;
+	} while (n && done <= budget - KDAPL_POLL_BATCH);
+	/* The dispatcher will not find these on the CQ any more. */
+	if (done && kdapl_policy_active(READ_ONCE(evd->policy)))
+		kdapl_upcall_schedule(evd);
+	if (n)
+		return budget;
+	irq_poll_complete(iop);
 	kdapl_cq_arm(evd);
 	/* What came before it was armed; the rest will ring again. */
 	kdapl_cq_look(evd);
+	return 0;
 }
 
 /* Somebody starts (1) or ceases (-1) to need arrivals noticed. Any context. */
@@ -319,9 +341,9 @@ static void kdapl_cq_comp(struct ib_cq *ibcq, void *context)
 	if (unlikely(READ_ONCE(evd->watchers))) {
 		/* Pairs with the barrier in kdapl_upcall_run(). */
 		smp_mb();
-		/* The dispatcher is busy, and perhaps for long. */
-		if (READ_ONCE(evd->upcaller))
-			queue_work(kdapl_wq, &evd->look_work);
+		/* The dispatcher is busy, and perhaps for long, or a work item. */
+		if (!evd->softirq || READ_ONCE(evd->upcaller))
+			irq_poll_sched(&evd->look);
 	}
 }
 

@@ -31,7 +31,7 @@ static void kdapl_evd_release(struct kdapl_obj *obj)
 
 	kdapl_cq_destroy_all(evd);
 	kdapl_upcall_stop(evd);
-	cancel_work_sync(&evd->look_work);
+	irq_poll_disable(&evd->look);
 	kdapl_async_withdraw(&evd->overflow);
 	kdapl_evd_drop_events(evd);
 	kdapl_obj_free(obj);
@@ -73,7 +73,6 @@ struct kdapl_evd *kdapl_evd_alloc(struct kdapl_ia *ia, DAT_COUNT qlen,
 	spin_lock_init(&evd->lock);
 	mutex_init(&evd->mutex);
 	mutex_init(&evd->stop_mutex);
-	INIT_WORK(&evd->look_work, kdapl_cq_look_work);
 	INIT_LIST_HEAD(&evd->events);
 	INIT_LIST_HEAD(&evd->cqs);
 	INIT_LIST_HEAD(&evd->soft_free);

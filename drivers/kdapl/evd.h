@@ -100,7 +100,7 @@ struct kdapl_evd {
 	u32 turn;			/* CQ to poll first; under lock */
 	u32 lent;			/* IAs that use it; their ia->lock */
 	struct mutex stop_mutex;	/* irq_poll_disable() */
-	struct work_struct look_work;	/* watermarks during upcalls */
+	struct irq_poll look;		/* for watchers, whoever is busy */
 	bool softirq;			/* upcalls run in softirq */
 	bool stopped;			/* freed: no more upcalls */
 	struct task_struct *upcaller;	/* in an upcall now */
@@ -202,7 +202,7 @@ bool kdapl_upcall_wait_begin(struct kdapl_upcall_wait *wait,
 			     struct kdapl_evd *evd, struct kdapl_ia *ia);
 void kdapl_upcall_wait_end(struct kdapl_upcall_wait *wait);
 
-void kdapl_cq_look_work(struct work_struct *work);
+int kdapl_cq_look_softirq(struct irq_poll *iop, int budget);
 int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later);
 bool kdapl_cq_arm(struct kdapl_evd *evd);
 unsigned long kdapl_cq_look_lock(struct kdapl_evd *evd)

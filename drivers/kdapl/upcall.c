@@ -62,7 +62,7 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 		kdapl_upcall_pin(&pinned, call.owner);
 		/* There are more than one poll took; nothing will tell of them. */
 		if (unlikely(READ_ONCE(evd->watchers)) && !READ_ONCE(evd->dry))
-			queue_work(kdapl_wq, &evd->look_work);
+			irq_poll_sched(&evd->look);
 		if (call.policy == DAT_UPCALL_NORIFY)
 			call.upcall.upcall_func(call.upcall.instance_data,
 						NULL, DAT_TRUE);
@@ -112,6 +112,7 @@ static void kdapl_upcall_work(struct work_struct *work)
 void kdapl_upcall_init(struct kdapl_evd *evd)
 {
 	irq_poll_init(&evd->iop, KDAPL_UPCALL_BUDGET, kdapl_upcall_softirq);
+	irq_poll_init(&evd->look, KDAPL_UPCALL_BUDGET, kdapl_cq_look_softirq);
 	INIT_WORK(&evd->work, kdapl_upcall_work);
 }
 
