@@ -314,7 +314,7 @@ static void kbt_low_work(struct work_struct *work)
 int kbt_srq_start(struct kbt *kbt)
 {
 	DAT_SRQ_ATTR attr = {
-		.max_recv_dtos = KBT_CHUNK_BUFS,
+		.max_recv_dtos = kbt_srq_wanted(kbt),
 		.max_recv_iov = 1,
 		.low_watermark = DAT_SRQ_LW_DEFAULT,
 	};
