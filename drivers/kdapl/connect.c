@@ -344,7 +344,9 @@ EXPORT_SYMBOL(dat_ep_dup_connect);
 void kdapl_ep_watch_drain(struct kdapl_ep *ep, bool want)
 {
 	if (ep->req_evd && xchg(&ep->draining, want) != want)
-		kdapl_cq_watch(ep->req_evd, want ? 1 : -1);
+		kdapl_cq_watch(ep->req_evd,
+			       want ? KDAPL_WATCH_NONE : KDAPL_WATCH,
+			       want ? KDAPL_WATCH : KDAPL_WATCH_NONE);
 }
 
 /* No more requests; the connection ends when those posted have completed. */

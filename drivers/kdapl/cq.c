@@ -285,8 +285,8 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 }
 
 /*
- * Completions arrived while somebody watches, and no upcall takes them soon: one runs,
- * or is a work item, for which an SRQ that is fed (srq_hw.c) cannot wait.
+ * Completions arrived while somebody watches, and the dispatcher does not take them soon:
+ * it is in an upcall, or a work item, for which an SRQ that is fed cannot wait.
  */
 int kdapl_cq_look_softirq(struct irq_poll *iop, int budget)
 {
@@ -317,15 +317,18 @@ int kdapl_cq_look_softirq(struct irq_poll *iop, int budget)
 	return 0;
 }
 
-/* Somebody starts (1) or ceases (-1) to need arrivals noticed. Any context. */
-void kdapl_cq_watch(struct kdapl_evd *evd, int delta)
+/* Somebody needs arrivals noticed, more or less than before. Any context. */
+void kdapl_cq_watch(struct kdapl_evd *evd, enum kdapl_watch was,
+		    enum kdapl_watch now)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	evd->watchers += delta;
+	evd->watchers += (now != KDAPL_WATCH_NONE) - (was != KDAPL_WATCH_NONE);
+	evd->impatient += (now == KDAPL_WATCH_SOFTIRQ) -
+			  (was == KDAPL_WATCH_SOFTIRQ);
 	spin_unlock_irqrestore(&evd->lock, flags);
-	if (delta > 0 && kdapl_cq_arm(evd))
+	if (now > was && kdapl_cq_arm(evd))
 		kdapl_upcall_schedule(evd);
 }
 
@@ -342,7 +345,8 @@ static void kdapl_cq_comp(struct ib_cq *ibcq, void *context)
 		/* Pairs with the barrier in kdapl_upcall_run(). */
 		smp_mb();
 		/* The dispatcher is busy, and perhaps for long, or a work item. */
-		if (!evd->softirq || READ_ONCE(evd->upcaller))
+		if (READ_ONCE(evd->upcaller) ||
+		    (READ_ONCE(evd->impatient) && !evd->softirq))
 			irq_poll_sched(&evd->look);
 	}
 }

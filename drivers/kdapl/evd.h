@@ -92,7 +92,8 @@ struct kdapl_evd {
 	int claimed;			/* over all CQs */
 	struct list_head soft_free;
 	struct list_head leaving;	/* EPs whose QP is being destroyed */
-	u32 watchers;			/* armed marks that need arrivals seen */
+	u32 watchers;			/* who need arrivals seen: marks, feeding */
+	u32 impatient;			/* of these, who cannot wait for a work item */
 	u32 solicited;			/* EPs with DAT_COMPLETION_SOLICITED_WAIT */
 	u32 unsignalled;		/* EP streams with UNSIGNALLED */
 	u32 streams;			/* EP streams of any kind */
@@ -208,7 +209,15 @@ bool kdapl_cq_arm(struct kdapl_evd *evd);
 unsigned long kdapl_cq_look_lock(struct kdapl_evd *evd)
 	__acquires(&evd->lock);
 void kdapl_cq_look(struct kdapl_evd *evd);
-void kdapl_cq_watch(struct kdapl_evd *evd, int delta);
+/* How closely somebody watches the completions of an EVD. */
+enum kdapl_watch {
+	KDAPL_WATCH_NONE,
+	KDAPL_WATCH,			/* they are to be noticed */
+	KDAPL_WATCH_SOFTIRQ,		/* no work item is soon enough */
+};
+
+void kdapl_cq_watch(struct kdapl_evd *evd, enum kdapl_watch was,
+		    enum kdapl_watch now);
 struct kdapl_cq *kdapl_cq_claim(struct kdapl_evd *evd, int n,
 				struct kdapl_srq *srq);
 void kdapl_cq_unclaim(struct kdapl_cq *cq, int n, struct kdapl_srq *srq);

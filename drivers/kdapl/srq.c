@@ -27,16 +27,21 @@ bool kdapl_srq_check_lw(struct kdapl_srq *srq)
 	return true;
 }
 
-/* Somebody has to look: for the mark, or to feed the device. */
-static bool kdapl_srq_wants(struct kdapl_srq *srq)
+/*
+ * Somebody has to look: for the mark, or to feed the device. Without RNR an empty device
+ * queue ends the connection.
+ */
+static enum kdapl_watch kdapl_srq_wants(struct kdapl_srq *srq)
 {
-	return READ_ONCE(srq->lw_armed) || READ_ONCE(srq->feeding);
+	if (READ_ONCE(srq->feeding))
+		return KDAPL_WATCH_SOFTIRQ;
+	return READ_ONCE(srq->lw_armed) ? KDAPL_WATCH : KDAPL_WATCH_NONE;
 }
 
 /* What a buffer less means to the device and the mark. Under srq->lock. */
 static void kdapl_srq_attend(struct kdapl_srq *srq, struct kdapl_later *later)
 {
-	bool wanted = kdapl_srq_wants(srq);
+	enum kdapl_watch wanted = kdapl_srq_wants(srq);
 
 	if (!list_empty(&srq->held))
 		kdapl_srq_hw_feed(srq);
@@ -98,6 +103,14 @@ void kdapl_srq_look(struct kdapl_srq *srq)
 	rcu_read_unlock();
 }
 
+static void kdapl_srq_unwatch(struct kdapl_srq_feed *feed)
+{
+	enum kdapl_watch was = xchg(&feed->watched, KDAPL_WATCH_NONE);
+
+	if (was != KDAPL_WATCH_NONE)
+		kdapl_cq_watch(feed->evd, was, KDAPL_WATCH_NONE);
+}
+
 /*
  * While the low watermark is armed, completions must be noticed on EVDs that
  * nobody is called for. EVD locks come before the SRQ's, so this runs without
@@ -105,18 +118,19 @@ void kdapl_srq_look(struct kdapl_srq *srq)
  */
 void kdapl_srq_watch(struct kdapl_srq *srq)
 {
+	enum kdapl_watch want, was;
 	struct kdapl_srq_feed *feed;
-	bool want;
 
 	do {
 		want = kdapl_srq_wants(srq);
 		rcu_read_lock();
 		list_for_each_entry_rcu(feed, &srq->feeds, link) {
-			if (xchg(&feed->watched, want) != want)
-				kdapl_cq_watch(feed->evd, want ? 1 : -1);
+			was = xchg(&feed->watched, want);
+			if (was != want)
+				kdapl_cq_watch(feed->evd, was, want);
 			/* It went meanwhile, and may have been too early. */
-			if (READ_ONCE(feed->dead) && xchg(&feed->watched, false))
-				kdapl_cq_watch(feed->evd, -1);
+			if (READ_ONCE(feed->dead))
+				kdapl_srq_unwatch(feed);
 		}
 		rcu_read_unlock();
 	} while (want != kdapl_srq_wants(srq));
@@ -166,8 +180,7 @@ void kdapl_srq_del_feed(struct kdapl_srq *srq, struct kdapl_evd *evd)
 	spin_unlock_irqrestore(&srq->lock, flags);
 	if (!gone)
 		return;
-	if (xchg(&gone->watched, false))
-		kdapl_cq_watch(evd, -1);
+	kdapl_srq_unwatch(gone);
 	kfree_rcu(gone, rcu);
 }
 

@@ -51,7 +51,7 @@ struct kdapl_srq_feed {
 	struct list_head link;
 	struct kdapl_evd *evd;
 	int eps;
-	bool watched;
+	enum kdapl_watch watched;
 	bool dead;
 	struct rcu_head rcu;
 };
