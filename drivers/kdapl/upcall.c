@@ -363,11 +363,11 @@ DAT_RETURN (dat_evd_modify_upcall)(DAT_EVD_HANDLE evd_handle,
 }
 EXPORT_SYMBOL(dat_evd_modify_upcall);
 
+/* On the CPU of the interrupt, as the CQ API's workqueue: what came is in its cache. */
 int kdapl_upcall_setup(void)
 {
 	kdapl_upcall_wq = alloc_workqueue("kdapl_upcall",
-					  WQ_UNBOUND | WQ_HIGHPRI |
-					  WQ_MEM_RECLAIM, 0);
+					  WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	return kdapl_upcall_wq ? 0 : -ENOMEM;
 }
 

@@ -297,7 +297,8 @@ enum { KBT_CONN_ENDING };
  * @link: in kbt->conns
  * @recv_evd: its requests; notifies only, see above
  * @req_evd: completions of what is posted for it
- * @recv_work: moves requests from @recv_evd to slots
+ * @recv_mutex: held by who takes messages off @recv_evd, the upcall or @recv_work
+ * @recv_work: takes them if the upcall could not
  * @end_work: takes the connection down and frees it
  * @flags: KBT_CONN_ENDING: only who sets it may queue @end_work
  * @ns: the volume it is attached to, NULL before
@@ -313,7 +314,7 @@ enum { KBT_CONN_ENDING };
  * @withheld: credits held back
  * @batch: replies may share a message, see struct kblk_reply
  * @requests_batch: and so may requests
- * @message: the one whose requests are being taken, by @recv_work
+ * @message: the one whose requests are being taken, under @recv_mutex
  * @overdrawn: it has sent more requests than its credits allow
  * @due: slots whose replies wait for the message that is under way
  * @sent: slots whose replies are in it
@@ -332,6 +333,7 @@ struct kbt_conn {
 	DAT_EP_HANDLE ep;
 	DAT_EVD_HANDLE recv_evd;
 	DAT_EVD_HANDLE req_evd;
+	struct mutex recv_mutex;
 	struct work_struct recv_work;
 	struct work_struct end_work;
 	unsigned long flags;

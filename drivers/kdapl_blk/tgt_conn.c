@@ -242,9 +242,13 @@ static int kbt_conn_evds(struct kbt_conn *conn)
 	DAT_UPCALL_OBJECT req = { conn, kbt_req_upcall };
 	DAT_RETURN ret;
 
-	/* What comes after the hard watermark has broken it may wait. */
+	/*
+	 * What comes after the hard watermark has broken it may wait. Two streams, as
+	 * one of completions alone would call in softirq.
+	 */
 	ret = dat_evd_kcreate(conn->kbt->ia, params->credits + 1,
-			      DAT_UPCALL_NOTIFY, &recv, DAT_EVD_DTO_FLAG,
+			      DAT_UPCALL_NOTIFY, &recv,
+			      DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG,
 			      &conn->recv_evd);
 	if (ret == DAT_SUCCESS)
 		ret = dat_evd_kcreate(conn->kbt->ia, 2 * params->io_depth,
@@ -320,6 +324,7 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 	conn->patience = msecs_to_jiffies(kbt->params->attach_ms);
 	kbt_copy_host(&conn->host, param->remote_ia_address_ptr);
 	spin_lock_init(&conn->lock);
+	mutex_init(&conn->recv_mutex);
 	INIT_LIST_HEAD(&conn->idle);
 	INIT_LIST_HEAD(&conn->due);
 	INIT_LIST_HEAD(&conn->sent);

@@ -2,11 +2,11 @@
 /*
  * Requests of a client: receiving.
  *
- * kDAPL notifies in softirq that a message is there; a work item takes it off the
- * EVD as soon as a slot and a page are free, copies its request, gives the buffer back,
- * and begins to serve it. Of a message of several requests each waits for a slot of its
- * own, and the last gives the buffer back. One work item for each connection: clients
- * take turns.
+ * kDAPL notifies in process context that a message is there. If a slot and a page are
+ * free it is taken off the EVD then and there, its request copied, the buffer given back,
+ * and the request served. Otherwise a work item goes on when they are, or when a client
+ * has had its turn. Of a message of several requests each waits for a slot of its own,
+ * and the last gives the buffer back.
  *
  * Everything in a request comes from a stranger. A message that breaks the
  * format ends the connection, since nothing after it can be trusted either; a
@@ -195,12 +195,13 @@ static bool kbt_next_message(struct kbt_conn *conn)
 	return true;
 }
 
-void kbt_recv_work(struct work_struct *work)
+/* Serve what there is. Process context. */
+static void kbt_recv(struct kbt_conn *conn)
 {
-	struct kbt_conn *conn = container_of(work, struct kbt_conn, recv_work);
 	unsigned int budget = KBT_RECV_BUDGET;
 	struct kbt_io *io = NULL;
 
+	mutex_lock(&conn->recv_mutex);
 	while (!kbt_conn_ending(conn)) {
 		if (!budget--) {
 			queue_work(conn->kbt->wq, &conn->recv_work);
@@ -220,20 +221,28 @@ void kbt_recv_work(struct work_struct *work)
 	}
 	if (io)
 		kbt_io_unget(io);
+	mutex_unlock(&conn->recv_mutex);
+}
+
+void kbt_recv_work(struct work_struct *work)
+{
+	kbt_recv(container_of(work, struct kbt_conn, recv_work));
 }
 
 /* The connection is ending, and the work item does nothing any more. */
 void kbt_recv_stop(struct kbt_conn *conn)
 {
+	mutex_lock(&conn->recv_mutex);
 	if (conn->message.left)
 		kbt_message_end(conn);
+	mutex_unlock(&conn->recv_mutex);
 }
 
-/* Something is on the receive EVD. Softirq. */
+/* Something is on the receive EVD. Process context. */
 void kbt_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	struct kbt_conn *conn = data;
 
 	if (!kbt_conn_ending(conn))
-		queue_work(conn->kbt->wq, &conn->recv_work);
+		kbt_recv(conn);
 }
