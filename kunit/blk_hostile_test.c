@@ -88,6 +88,7 @@ static void blk_malformed(struct kunit *test)
 {
 	static const size_t wrong_lengths[] = {
 		0, 1, 63, 65, 64 + 512, 64 + KBLK_INLINE, 64 + KBLK_INLINE + 1,
+		KBLK_MESSAGE, KBLK_MESSAGE + 1,
 	};
 	struct kblk_request bad[5] = {};
 	int i;
@@ -399,7 +400,7 @@ static void blk_low_watermark_helps(struct kunit *test)
 	struct kd_side *side[8], *honest;
 	int i;
 
-	tgt_load_with(test, "echo 15 >srq_size; echo 1000 >srq_max;"
+	tgt_load_with(test, "echo 14 >srq_size; echo 1000 >srq_max;"
 		      "echo 32 >pages; echo 0 >reply_ms");
 	for (i = 0; i < ARRAY_SIZE(side); i++) {
 		side[i] = connected_client(test);

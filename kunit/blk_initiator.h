@@ -21,7 +21,8 @@
 #define REPLY_AT	0
 #define DATA_AT		sizeof(struct kblk_reply)
 #define REQUEST_AT	SZ_16K
-#define REQUEST_SIZE	(sizeof(struct kblk_request) + KBLK_INLINE)
+/* A request with data, and one without in front of it. */
+#define REQUEST_SIZE	(2 * sizeof(struct kblk_request) + KBLK_INLINE)
 
 /* ---- The initiator ------------------------------------------------------- */
 

@@ -57,7 +57,8 @@ static void ini_bad_welcome(struct kunit *test)
 	bad[1].version = cpu_to_le16(KBLK_VERSION_MAX + 1);
 	bad[2].status = cpu_to_le16(KBLK_HELLO_BUSY);
 	bad[3].credits = 0;
-	bad[4].request_size = cpu_to_le32(REQUEST_SIZE - 1);
+	bad[4].request_size = cpu_to_le32(sizeof(struct kblk_request) +
+					  KBLK_INLINE - 1);
 	bad[5].max_transfer = cpu_to_le32(512);
 	bad[6].features = cpu_to_le32(KBLK_FEATURES + 1);
 	bad[7].reserved[7] = 1;

@@ -112,6 +112,85 @@ static void blk_requests_together(struct kunit *test)
 	expect_serving(test);
 }
 
+#define WRITES		6
+#define WRITE_LEN	1024
+/* Where on the volume: behind what others compare. */
+#define WRITE_AT(i)	(SZ_32K + (i) * WRITE_LEN)
+
+/* Writes with their data, and behind them a request without; returns its length. */
+static size_t fill_writes(struct kd_side *side)
+{
+	struct kblk_request request = part_of(side, 0);
+	void *to = side->buf->va + REQUEST_AT;
+	int i;
+
+	for (i = 0; i < WRITES; i++) {
+		request.opcode = KBLK_OP_WRITE;
+		request.id = cpu_to_le64(i);
+		request.offset = cpu_to_le64(WRITE_AT(i));
+		request.length = cpu_to_le32(WRITE_LEN);
+		memcpy(to, &request, sizeof(request));
+		kd_fill(to + sizeof(request), WRITE_LEN, WRITES + i);
+		to += sizeof(request) + WRITE_LEN;
+	}
+	request = part_of(side, WRITES);
+	request.opcode = KBLK_OP_KEEPALIVE;
+	request.flags = 0;
+	request.offset = 0;
+	request.length = 0;
+	memcpy(to, &request, sizeof(request));
+	return to + sizeof(request) - (side->buf->va + REQUEST_AT);
+}
+
+/* Which replies have come, all of them good? */
+static u32 take_replies(struct kd_side *side, int n)
+{
+	const struct kblk_reply *reply;
+	DAT_EVENT event;
+	u32 seen = 0;
+	u64 at;
+
+	while (n--) {
+		KUNIT_ASSERT_TRUE(side->test, kd_wait_event(side->recv_evd,
+							    &event,
+							    KD_TIMEOUT_MS));
+		at = event.event_data.dto_completion_event_data.user_cookie.as_64;
+		reply = side->buf->va + PART_AT(at - 1);
+		KUNIT_EXPECT_EQ(side->test, le16_to_cpu(reply->status), KBLK_OK);
+		seen |= BIT(le64_to_cpu(reply->id));
+	}
+	return seen;
+}
+
+/* Each of them finds its own data, wherever in the message that is. */
+static void blk_requests_with_data(struct kunit *test)
+{
+	struct kblk_request request;
+	struct kd_side *side;
+	int i;
+
+	tgt_load(test);
+	side = client_of_many(test);
+	post_receives(side, WRITES + 1);
+	kd_send(side, REQUEST_AT, fill_writes(side), 2);
+	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	KUNIT_EXPECT_EQ(test, take_replies(side, WRITES + 1),
+			BIT(WRITES + 1) - 1);
+	post_reply_buffer(side);
+	for (i = 0; i < WRITES; i++) {
+		request = part_of(side, 0);
+		request.offset = cpu_to_le64(WRITE_AT(i));
+		request.length = cpu_to_le32(WRITE_LEN);
+		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+		KUNIT_EXPECT_TRUE_MSG(test, kd_is_filled(side->buf->va +
+							 INLINE_AT, WRITE_LEN,
+							 WRITES + i),
+				      "write %d", i);
+	}
+	hello_features = 0;
+	expect_serving(test);
+}
+
 enum fault {
 	NOT_AGREED,
 	LONGER,
@@ -122,6 +201,8 @@ enum fault {
 	BAD_RESERVED,
 	SENDS_DATA,
 	FIRST_SENDS_DATA,
+	TOO_MUCH_DATA,
+	ENDLESS_DATA,
 	FAULTS
 };
 
@@ -144,8 +225,16 @@ static void send_faulty(struct kd_side *side, enum fault fault)
 		requests[2].reserved[0] = 1;
 	if (fault == SENDS_DATA)
 		requests[2].opcode = KBLK_OP_WRITE;
-	if (fault == FIRST_SENDS_DATA)
+	if (fault == FIRST_SENDS_DATA || fault == TOO_MUCH_DATA ||
+	    fault == ENDLESS_DATA)
 		requests[0].opcode = KBLK_OP_WRITE;
+	/* All of it is there, but a page does not hold it. */
+	if (fault == TOO_MUCH_DATA) {
+		requests[0].length = cpu_to_le32(KBLK_INLINE + PART);
+		len = sizeof(*requests) + KBLK_INLINE + PART;
+	}
+	if (fault == ENDLESS_DATA)
+		requests[0].length = cpu_to_le32(-sizeof(*requests));
 	kd_send(side, REQUEST_AT, len, 2);
 }
 
@@ -221,6 +310,7 @@ static void blk_requests_half_taken(struct kunit *test)
 
 static struct kunit_case blk_cases[] = {
 	KUNIT_CASE_PARAM(blk_requests_together, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_requests_with_data, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_requests_malformed, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_requests_beyond_credits, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_requests_half_taken, kd_gen_ia),

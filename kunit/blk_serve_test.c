@@ -71,20 +71,26 @@ static unsigned int most_requests;
 static int serve_message(struct kd_side *side,
 			 const DAT_DTO_COMPLETION_EVENT_DATA *dto, u8 opcode)
 {
-	const struct kblk_request *requests;
 	struct kblk_request copy[INI_DEPTH];
 	u64 n = dto->user_cookie.as_64;
-	unsigned int i, count = 1;
+	unsigned int i, count = 0;
+	const void *from, *end;
 	int found = 0;
 
-	requests = side->buf->va + REQUEST_AT + n * REQUEST_SIZE;
-	if (requests->opcode != KBLK_OP_WRITE ||
-	    !(requests->flags & KBLK_INLINED))
-		count = dto->transfered_length / sizeof(*requests);
-	KUNIT_ASSERT_LE(side->test, count, INI_DEPTH);
-	most_requests = max(most_requests, count);
+	from = side->buf->va + REQUEST_AT + n * REQUEST_SIZE;
+	end = from + dto->transfered_length;
 	/* Before a reply allows another message. */
-	memcpy(copy, requests, count * sizeof(*requests));
+	while (from < end) {
+		KUNIT_ASSERT_LT(side->test, count, INI_DEPTH);
+		memcpy(&copy[count], from, sizeof(copy[0]));
+		from += sizeof(copy[0]);
+		if (copy[count].opcode == KBLK_OP_WRITE &&
+		    copy[count].flags & KBLK_INLINED)
+			from += le32_to_cpu(copy[count].length);
+		count++;
+	}
+	KUNIT_EXPECT_PTR_EQ(side->test, from, end);
+	most_requests = max(most_requests, count);
 	kd_recv(side, REQUEST_AT + n * REQUEST_SIZE, REQUEST_SIZE, n);
 	for (i = 0; i < count; i++)
 		found += serve_one(side, &copy[i]) == opcode;
@@ -341,10 +347,17 @@ static void ini_requests_together(struct kunit *test)
 			KUNIT_EXPECT_GT(test, most_requests, 1);
 		else
 			KUNIT_EXPECT_EQ(test, most_requests, 1);
-		/* The last of these carries its data, the one before does not. */
-		KUNIT_EXPECT_EQ(test, serve_command(side, WRITE_BEHIND,
-						    KBLK_OP_WRITE), 2);
-		KUNIT_EXPECT_EQ(test, ini_status, 0);
+		/*
+		 * The last of these carries its data, the one before does not. That
+		 * may have to wait for its slot's memory, and then comes alone.
+		 */
+		most_requests = 0;
+		for (n = 0; n < 20 && most_requests < 2; n++) {
+			KUNIT_EXPECT_EQ(test, serve_command(side, WRITE_BEHIND,
+							    KBLK_OP_WRITE), 2);
+			KUNIT_EXPECT_EQ(test, ini_status, 0);
+		}
+		KUNIT_EXPECT_EQ(test, most_requests, i ? 2 : 1);
 		expect_removable(test);
 		kd_close(side);
 	}

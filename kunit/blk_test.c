@@ -296,48 +296,48 @@ static bool srq_is(unsigned int buffers)
 	return !shell(command);
 }
 
-static bool srq_is_30(void *unused)
+static bool srq_is_14(void *unused)
 {
-	return srq_is(30);
+	return srq_is(14);
 }
 
-static bool srq_is_45(void *unused)
+static bool srq_is_21(void *unused)
 {
-	return srq_is(45);
+	return srq_is(21);
 }
 
 /* Nothing but messages takes buffers off the queue. */
-static bool srq_is_30_again(void *data)
+static bool srq_is_14_again(void *data)
 {
 	struct kd_side *side = data;
 	struct kblk_request request = good_request(side);
 	int i;
 
-	for (i = 0; i < 45; i++)
+	for (i = 0; i < 21; i++)
 		KUNIT_EXPECT_EQ(side->test, ask(side, &request), KBLK_OK);
-	return srq_is(30);
+	return srq_is(14);
 }
 
 static void blk_srq_follows_connections(struct kunit *test)
 {
 	struct kd_side *side, *other;
 
-	tgt_load_with(test, "echo 15 >srq_size; echo 15 >srq_per_conn");
+	tgt_load_with(test, "echo 7 >srq_size; echo 7 >srq_per_conn");
 	side = connected_client(test);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_30, NULL, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_14, NULL, KD_TIMEOUT_MS));
 	other = connected_client(test);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_45, NULL, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_21, NULL, KD_TIMEOUT_MS));
 	kd_close(other);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_30_again, side,
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_14_again, side,
 					      KD_TIMEOUT_MS));
 }
 
 /* The first message fires it. */
 static void blk_low_watermark(struct kunit *test)
 {
-	tgt_load_with(test, "echo 15 >srq_size; echo 15 >srq_low");
+	tgt_load_with(test, "echo 7 >srq_size; echo 7 >srq_low");
 	connected_client(test);
-	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(srq_is_30, NULL,
+	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(srq_is_14, NULL,
 						  KD_TIMEOUT_MS),
 			      "the reserve was not posted");
 	KUNIT_EXPECT_EQ(test, 0,

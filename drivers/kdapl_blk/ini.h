@@ -66,8 +66,7 @@ enum { KBI_SLOT_BUSY };
  * @bound: @lmr is registered, as @rmr_context
  * @inlined: bytes that may come with the reply
  * @status: enum kblk_status of the reply
- * @page: data that is sent with the request; or the requests of a message whose first
- *	this is
+ * @message: what is sent, if its request is the first of a message
  * @sg: data that is not
  * @into: where inline data of a request of our own goes
  */
@@ -80,7 +79,7 @@ struct kbi_slot {
 	bool bound;
 	u32 inlined;
 	u16 status;
-	struct kblk_buf page;
+	struct kblk_buf message;
 	struct scatterlist *sg;
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lmr_context;
@@ -111,13 +110,14 @@ enum kbi_queue_state {
  * @invalidate: replies take memory back
  * @batch: a message may bring several replies
  * @requests_batch: and several requests
- * @lock: guards @first and @gathered
+ * @message_max: longest message, bytes
+ * @lock: guards @first, @gathered and @length
  * @first: slot of the first request of the message being put together, or NULL
  * @gathered: how many it has
+ * @length: bytes of it
  * @credits: requests that may still be sent
  * @used: something was sent since the last keep-alive
- * @nslots: slots; requests and replies have as many entries
- * @requests: headers of requests that are sent with data
+ * @nslots: slots; replies have as many entries
  * @replies: headers of received messages, @pages the data that follows
  */
 struct kbi_queue {
@@ -136,14 +136,15 @@ struct kbi_queue {
 	bool invalidate;
 	bool batch;
 	bool requests_batch;
+	u32 message_max;
 	spinlock_t lock;		/* see above */
 	struct kbi_slot *first;
 	unsigned int gathered;
+	u32 length;
 	atomic_t credits;
 	bool used;
 	unsigned int nslots;
 	struct kbi_slot *slots;
-	struct kblk_buf requests;
 	struct kblk_buf replies;
 	struct kblk_buf *pages;
 };
@@ -303,7 +304,8 @@ DAT_RETURN kbi_reply_post(struct kbi_queue *queue, unsigned int n);
 /* ini_io.c */
 bool kbi_io_credit(struct kbi_queue *queue);
 void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
-		 struct kblk_request *request, u32 inlined, bool last);
+		 struct kblk_request *request, const void *data, u32 inlined,
+		 bool last);
 void kbi_io_commit(struct kbi_queue *queue);
 blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
 			  bool last);

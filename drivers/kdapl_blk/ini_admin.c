@@ -29,10 +29,9 @@ static int kbi_admin(struct kbi_queue *queue, struct kblk_request *request,
 	reinit_completion(&queue->admin);
 	slot->into = in;
 	slot->inlined = in_len;
-	memcpy(slot->page.va, out, out_len);
 	request->flags = KBLK_INLINED;
 	request->length = cpu_to_le32(out_len + in_len);
-	kbi_io_send(queue, slot, request, out_len, true);
+	kbi_io_send(queue, slot, request, out, out_len, true);
 	/* A loss from here on completes it. */
 	if (kbi_queue_live(queue) &&
 	    !wait_for_completion_timeout(&queue->admin, msecs_to_jiffies(ms)))
@@ -136,7 +135,7 @@ static void kbi_keepalive(struct kbi_queue *queue)
 		return;
 	slot->rq = NULL;
 	slot->inlined = 0;
-	kbi_io_send(queue, slot, &request, 0, true);
+	kbi_io_send(queue, slot, &request, NULL, 0, true);
 	queue->used = false;
 }
 

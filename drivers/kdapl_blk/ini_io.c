@@ -84,30 +84,16 @@ bool kbi_io_credit(struct kbi_queue *queue)
 
 /* If that fails all that is outstanding comes again when there is a connection. */
 static void kbi_post(struct kbi_queue *queue, unsigned int requests,
-		     DAT_COUNT nsegs, DAT_LMR_TRIPLET *segs)
+		     DAT_LMR_TRIPLET *seg)
 {
 	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
 
 	queue->used = true;
 	kbi_count(queue->disk, KBI_STAT_REQUESTS, requests);
 	kbi_count(queue->disk, KBI_STAT_MESSAGES, 1);
-	if (dat_ep_post_send(queue->ep, nsegs, segs, cookie,
+	if (dat_ep_post_send(queue->ep, 1, seg, cookie,
 			     DAT_COMPLETION_SUPPRESS_FLAG) != DAT_SUCCESS)
 		kbi_queue_lost(queue, "cannot send");
-}
-
-/* A request and its data, which is in the slot's page. */
-static void kbi_send_with_data(struct kbi_queue *queue, struct kbi_slot *slot,
-			       const struct kblk_request *request, u32 len)
-{
-	size_t at = kbi_slot_number(queue, slot) * sizeof(*request);
-	DAT_LMR_TRIPLET segs[2] = {
-		kblk_seg(&queue->requests, at, sizeof(*request)),
-		kblk_seg(&slot->page, 0, len),
-	};
-
-	memcpy(queue->requests.va + at, request, sizeof(*request));
-	kbi_post(queue, 1, 2, segs);
 }
 
 /* What there is for a message. Under queue->lock. */
@@ -117,34 +103,41 @@ static void kbi_send_gathered(struct kbi_queue *queue)
 
 	if (!queue->first)
 		return;
-	seg = kblk_seg(&queue->first->page, 0,
-		       queue->gathered * sizeof(struct kblk_request));
+	seg = kblk_seg(&queue->first->message, 0, queue->length);
 	queue->first = NULL;
-	kbi_post(queue, queue->gathered, 1, &seg);
+	kbi_post(queue, queue->gathered, &seg);
 }
 
-/*
- * A request without data. It is put behind those that wait for the last of what the
- * block layer has at hand: a message costs more than what is in it. They are in the
- * page of the first, which nobody needs before its reply, and then the message has
- * arrived.
- */
-static void kbi_send_plain(struct kbi_queue *queue, struct kbi_slot *slot,
-			   const struct kblk_request *request, bool last)
+/* Room for a request and @len bytes of data, in a new message if need be. */
+static void *kbi_message_room(struct kbi_queue *queue, struct kbi_slot *slot,
+			      u32 len)
 {
-	bool full;
+	void *to;
 
-	spin_lock(&queue->lock);
+	if (queue->first &&
+	    (queue->gathered == KBLK_BATCH_MAX ||
+	     queue->length + len > queue->message_max))
+		kbi_send_gathered(queue);
 	if (!queue->first) {
 		queue->first = slot;
 		queue->gathered = 0;
+		queue->length = 0;
 	}
-	memcpy(queue->first->page.va + queue->gathered * sizeof(*request),
-	       request, sizeof(*request));
-	full = ++queue->gathered == KBLK_BATCH_MAX || !queue->requests_batch;
-	if (last || full)
-		kbi_send_gathered(queue);
-	spin_unlock(&queue->lock);
+	to = queue->first->message.va + queue->length;
+	queue->gathered++;
+	queue->length += len;
+	return to;
+}
+
+static void kbi_copy_out(struct request *rq, void *to)
+{
+	struct req_iterator iter;
+	struct bio_vec bvec;
+
+	rq_for_each_segment(bvec, rq, iter) {
+		memcpy_from_bvec(to, &bvec);
+		to += bvec.bv_len;
+	}
 }
 
 /**
@@ -165,17 +158,23 @@ void kbi_io_commit(struct kbi_queue *queue)
  * @queue: the queue; a credit was taken
  * @slot: a slot that is not busy; rq, inlined and bound are set
  * @request: what to send; magic and id are filled in
- * @inlined: bytes of the slot's page to send with it
+ * @data: to send with it, or NULL: that of the slot's rq
+ * @inlined: bytes of it
  * @last: if not, kbi_io_commit() or another request follows at once
  *
- * The slot will be finished, or the connection is lost.
+ * The slot will be finished, or the connection is lost. The request is put behind those
+ * that wait for the last of what the block layer has at hand: a message costs more than
+ * what is in it. It is in the memory of the first, which nobody needs before its reply,
+ * and then all of it has arrived.
  *
  * Context: Process context.
  */
 void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
-		 struct kblk_request *request, u32 inlined, bool last)
+		 struct kblk_request *request, const void *data, u32 inlined,
+		 bool last)
 {
 	unsigned int n = kbi_slot_number(queue, slot);
+	void *to;
 
 	/* A reply to an earlier use of the slot must not fit this one. */
 	slot->id = (((slot->id >> 32) + 1) << 32) | n;
@@ -184,14 +183,16 @@ void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 	request->id = cpu_to_le64(slot->id);
 	atomic_set(&slot->pending, 1);
 	set_bit(KBI_SLOT_BUSY, &slot->flags);
-	if (!inlined) {
-		kbi_send_plain(queue, slot, request, last);
-		return;
-	}
-	kbi_send_with_data(queue, slot, request, inlined);
-	/* What was held back waits for the last, whatever that is. */
-	if (last && READ_ONCE(queue->first))
-		kbi_io_commit(queue);
+	spin_lock(&queue->lock);
+	to = kbi_message_room(queue, slot, sizeof(*request) + inlined);
+	memcpy(to, request, sizeof(*request));
+	if (inlined && data)
+		memcpy(to + sizeof(*request), data, inlined);
+	else if (inlined)
+		kbi_copy_out(slot->rq, to + sizeof(*request));
+	if (last || !queue->requests_batch)
+		kbi_send_gathered(queue);
+	spin_unlock(&queue->lock);
 }
 
 /* Show the request's pages to the target. */
@@ -251,17 +252,6 @@ static void kbi_io_unbind(struct kbi_queue *queue, struct kbi_slot *slot)
 	if (dat_lmr_invalidate(slot->lmr, queue->ep, cookie,
 			       DAT_COMPLETION_DEFAULT_FLAG) != DAT_SUCCESS)
 		kbi_queue_lost(queue, "cannot take memory back");
-}
-
-static void kbi_copy_out(struct request *rq, void *to)
-{
-	struct req_iterator iter;
-	struct bio_vec bvec;
-
-	rq_for_each_segment(bvec, rq, iter) {
-		memcpy_from_bvec(to, &bvec);
-		to += bvec.bv_len;
-	}
 }
 
 static void kbi_copy_in(struct request *rq, const void *from)
@@ -339,7 +329,6 @@ blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
 		if (request.opcode == KBLK_OP_READ) {
 			slot->inlined = length;
 		} else {
-			kbi_copy_out(rq, slot->page.va);
 			inlined = length;
 		}
 	} else {
@@ -354,7 +343,7 @@ blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
 			return BLK_STS_RESOURCE;
 		}
 	}
-	kbi_io_send(queue, slot, &request, inlined, last);
+	kbi_io_send(queue, slot, &request, NULL, inlined, last);
 	return BLK_STS_OK;
 }
 

@@ -156,13 +156,13 @@ static int kbi_queue_objects(struct kbi_queue *queue)
 	unsigned int n = queue->nslots;
 	DAT_EP_ATTR attr = {
 		.service_type = DAT_SERVICE_TYPE_RC,
-		.max_message_size = sizeof(struct kblk_request) + KBLK_INLINE,
+		.max_message_size = KBLK_MESSAGE,
 		.qos = DAT_QOS_BEST_EFFORT,
 		.max_recv_dtos = n,
 		/* Of one slot: bind, Send, unbind. */
 		.max_request_dtos = 3 * n,
 		.max_recv_iov = 2,
-		.max_request_iov = 2,
+		.max_request_iov = 1,
 		.max_rdma_read_in = 16,
 		.srq_soft_hw = DAT_HW_DEFAULT,
 	};
@@ -268,6 +268,8 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 	queue->invalidate = features & KBLK_FEATURE_INVALIDATE;
 	queue->batch = features & KBLK_FEATURE_BATCH;
 	queue->requests_batch = features & KBLK_FEATURE_REQUESTS;
+	queue->message_max = min_t(u32, KBLK_MESSAGE,
+				   le32_to_cpu(queue->welcome.request_size));
 	if (!queue->invalidate) {
 		ret = dat_evd_modify_upcall(queue->req_evd,
 					    DAT_UPCALL_SINGLE_INSTANCE,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What a connection needs for each request that may be outstanding: a header and
- * a page to send, a header and a page to receive, and an LMR that is bound to the
- * pages of the block layer's request if there is more data than a page.
+ * What a connection needs for each request that may be outstanding: a message to
+ * send, a header and a page to receive, and an LMR that is bound to the pages of the
+ * block layer's request if there is more data than a page.
  */
 #include <linux/slab.h>
 #include "ini.h"
@@ -32,14 +32,11 @@ int kbi_slots_alloc(struct kbi_queue *queue)
 	queue->pages = kvcalloc(n, sizeof(*queue->pages), GFP_KERNEL);
 	if (!queue->slots || !queue->pages)
 		return -ENOMEM;
-	err = kblk_buf_alloc(&queue->requests, disk->ia, disk->pz,
-			     n * sizeof(struct kblk_request));
-	if (!err)
-		err = kblk_buf_alloc(&queue->replies, disk->ia, disk->pz,
-				     n * sizeof(struct kblk_reply));
+	err = kblk_buf_alloc(&queue->replies, disk->ia, disk->pz,
+			     n * sizeof(struct kblk_reply));
 	for (i = 0; i < n && !err; i++) {
-		err = kblk_buf_alloc(&queue->slots[i].page, disk->ia, disk->pz,
-				     KBLK_INLINE);
+		err = kblk_buf_alloc(&queue->slots[i].message, disk->ia,
+				     disk->pz, KBLK_MESSAGE);
 		if (!err)
 			err = kblk_buf_alloc(&queue->pages[i], disk->ia,
 					     disk->pz, KBLK_INLINE);
@@ -88,11 +85,10 @@ void kbi_slots_free(struct kbi_queue *queue)
 		if (queue->slots[i].lmr)
 			dat_lmr_free(queue->slots[i].lmr);
 		kfree(queue->slots[i].sg);
-		kblk_buf_free(&queue->slots[i].page);
+		kblk_buf_free(&queue->slots[i].message);
 	}
 	for (i = 0; queue->pages && i < queue->nslots; i++)
 		kblk_buf_free(&queue->pages[i]);
-	kblk_buf_free(&queue->requests);
 	kblk_buf_free(&queue->replies);
 	kvfree(queue->slots);
 	kvfree(queue->pages);

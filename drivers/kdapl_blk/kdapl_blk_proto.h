@@ -20,6 +20,8 @@
 #define KBLK_NAME_LEN		64
 /* Data that fits into one message with its request or reply, bytes. */
 #define KBLK_INLINE		4096
+/* What our target takes, and our initiator puts together; others may do with less. */
+#define KBLK_MESSAGE		(2 * (sizeof(struct kblk_request) + KBLK_INLINE))
 
 /* ---- Connecting: private data -------------------------------------------- */
 
@@ -129,7 +131,7 @@ enum kblk_opcode {
  * @reserved: 0
  *
  * If data comes inline, it follows. With KBLK_FEATURE_REQUESTS up to KBLK_BATCH_MAX
- * requests that send no data inline may follow each other in a message.
+ * requests, each with its data, may follow each other in a message.
  */
 struct kblk_request {
 	__le32 magic;

@@ -279,14 +279,12 @@ struct kbt_io {
 /*
  * struct kbt_message - a message of a client
  * @cookie: the receive buffer it is in
- * @at: its next request, bytes
- * @length: of each request with its data, bytes
+ * @from: its next request, checked
  * @left: requests that are still to be taken; 0: there is no message
  */
 struct kbt_message {
 	DAT_DTO_COOKIE cookie;
-	u32 at;
-	u32 length;
+	const void *from;
 	unsigned int left;
 };
 

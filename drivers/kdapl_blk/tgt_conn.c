@@ -268,7 +268,7 @@ static int kbt_conn_ep(struct kbt_conn *conn)
 	struct kbt *kbt = conn->kbt;
 	DAT_EP_ATTR attr = {
 		.service_type = DAT_SERVICE_TYPE_RC,
-		.max_message_size = sizeof(struct kblk_request) + KBLK_INLINE,
+		.max_message_size = KBLK_MESSAGE,
 		.max_rdma_size = kbt->params->max_transfer,
 		.qos = DAT_QOS_BEST_EFFORT,
 		.max_request_dtos = 2 * kbt->params->io_depth,
@@ -426,8 +426,7 @@ static DAT_RETURN kbt_accept(struct kbt_conn *conn, DAT_CR_HANDLE cr,
 
 	kbt_welcome(&welcome, version, KBLK_HELLO_OK);
 	welcome.credits = cpu_to_le16(conn->credits);
-	welcome.request_size = cpu_to_le32(sizeof(struct kblk_request) +
-					   KBLK_INLINE);
+	welcome.request_size = cpu_to_le32(KBLK_MESSAGE);
 	welcome.max_transfer = cpu_to_le32(conn->kbt->params->max_transfer);
 	if (conn->invalidate)
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_INVALIDATE);

@@ -87,7 +87,7 @@ KBT_NUMBER(conn_qual, 1, U16_MAX, 1);
 KBT_NUMBER(credits, 2, 1024, 1);
 KBT_NUMBER(io_depth, 1, 256, 1);
 KBT_NUMBER(max_conns, 1, 65536, 1);
-KBT_NUMBER(srq_size, 8, 65536, 1);
+KBT_NUMBER(srq_size, 7, 65536, 1);
 KBT_NUMBER(srq_per_conn, 0, 1024, 1);
 KBT_NUMBER(srq_max, 8, 65536, 1);
 KBT_NUMBER(srq_low, 0, 65536, 1);
@@ -272,7 +272,7 @@ static const struct kbt_params kbt_defaults = {
 	.io_depth = 64,
 	.max_conns = 1024,
 	.srq_size = 256,
-	.srq_per_conn = 4,
+	.srq_per_conn = 2,
 	.srq_max = 8192,
 	.attach_ms = 10000,
 	.penalty_ms = 1000,

@@ -20,18 +20,20 @@
 /* Requests of a client until others have their turn. */
 #define KBT_RECV_BUDGET	64
 
-/* Does the data of such a request come with the message? */
-static bool kbt_sends_inline(const struct kblk_request *request)
+/* Bytes that come with the message behind such a request; any number, if it lies. */
+static u32 kbt_inline_length(const struct kblk_request *request)
 {
-	return request->flags & KBLK_INLINED &&
-	       (request->opcode == KBLK_OP_WRITE ||
-		request->opcode == KBLK_OP_ATTACH);
+	if (!(request->flags & KBLK_INLINED) ||
+	    (request->opcode != KBLK_OP_WRITE &&
+	     request->opcode != KBLK_OP_ATTACH))
+		return 0;
+	return le32_to_cpu(request->length);
 }
 
-/* What is wrong with the format, or NULL. */
+/* What is wrong with a request that has @length bytes of a message, or NULL. */
 static const char *kbt_malformed(const struct kblk_request *request, u32 length)
 {
-	u32 data = 0;
+	u32 data;
 
 	if (length < sizeof(*request))
 		return "truncated request";
@@ -40,24 +42,34 @@ static const char *kbt_malformed(const struct kblk_request *request, u32 length)
 	if (request->flags & ~KBLK_FLAGS || request->reserved0 ||
 	    !kblk_is_zero(request->reserved, sizeof(request->reserved)))
 		return "reserved bits set";
-	if (kbt_sends_inline(request))
-		data = le32_to_cpu(request->length);
-	if (length - sizeof(*request) != data)
-		return "message longer or shorter than its request";
+	data = kbt_inline_length(request);
+	if (data > KBLK_INLINE || data > length - sizeof(*request))
+		return "message shorter than its requests";
 	return NULL;
 }
 
 /* ---- Messages ------------------------------------------------------------ */
 
-/* Several requests, if there may be and the first sends no data; else one. */
-static unsigned int kbt_count_requests(struct kbt_conn *conn,
-				       const struct kblk_request *first,
-				       u32 length)
+/* Count the requests of a message; returns what is wrong with one, or NULL. */
+static const char *kbt_check_message(struct kbt_conn *conn, const void *from,
+				     u32 length, unsigned int *n)
 {
-	if (!conn->requests_batch || !length || length % sizeof(*first) ||
-	    length > KBLK_BATCH_MAX * sizeof(*first) || kbt_sends_inline(first))
-		return 1;
-	return length / sizeof(*first);
+	unsigned int max = conn->requests_batch ? KBLK_BATCH_MAX : 1;
+	const char *malformed;
+	u32 part;
+
+	*n = 0;
+	do {
+		malformed = kbt_malformed(from, length);
+		if (malformed)
+			return malformed;
+		part = sizeof(struct kblk_request) + kbt_inline_length(from);
+		from += part;
+		length -= part;
+		if (++*n == max && length)
+			return "message longer than its requests";
+	} while (length);
+	return NULL;
 }
 
 /*
@@ -88,15 +100,19 @@ static void kbt_message_begin(struct kbt_conn *conn,
 			      const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
 	struct kbt_message *message = &conn->message;
-	u32 length = dto->transfered_length;
+	const char *malformed;
 
 	message->cookie = dto->user_cookie;
 	if (dto->status == DAT_DTO_SUCCESS) {
-		message->left = kbt_count_requests(conn,
-						   kbt_rx_data(message->cookie),
-						   length);
-		message->length = length / message->left;
-		message->at = 0;
+		message->from = kbt_rx_data(message->cookie);
+		malformed = kbt_check_message(conn, message->from,
+					      dto->transfered_length,
+					      &message->left);
+		if (malformed) {
+			kbt_malformed_end(conn, malformed);
+			kbt_message_end(conn);
+			return;
+		}
 		atomic64_add(message->left, &conn->requests);
 		if (!kbt_is_overdrawn(conn))
 			return;
@@ -114,42 +130,25 @@ static void kbt_message_begin(struct kbt_conn *conn,
 
 /* ---- Requests ------------------------------------------------------------ */
 
-/* Copy a request into a slot; returns what is wrong with it, or NULL. */
-static const char *kbt_copy(struct kbt_io *io, const void *from, u32 length)
-{
-	const char *malformed;
-
-	if (length)
-		memcpy(&io->request, from, sizeof(io->request));
-	malformed = kbt_malformed(&io->request, length);
-	if (!malformed && length > sizeof(io->request))
-		memcpy(io->buf->mem.va, from + sizeof(io->request),
-		       length - sizeof(io->request));
-	return malformed;
-}
-
-/* Take the next request of the message; false if it is not to be served. */
-static bool kbt_take(struct kbt_io *io)
+/* Take the next request of the message, which was checked, into a slot. */
+static void kbt_take(struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
 	struct kbt_message *message = &conn->message;
-	const char *malformed;
+	u32 data;
 
-	malformed = kbt_copy(io, kbt_rx_data(message->cookie) + message->at,
-			     message->length);
-	message->at += message->length;
+	memcpy(&io->request, message->from, sizeof(io->request));
+	message->from += sizeof(io->request);
+	data = kbt_inline_length(&io->request);
+	memcpy(io->buf->mem.va, message->from, data);
+	message->from += data;
 	if (!--message->left)
 		kbt_message_end(conn);
-	if (malformed) {
-		kbt_malformed_end(conn, malformed);
-		return false;
-	}
 	io->stage = KBT_IO_START;
 	kbt_count(conn->kbt, KBT_STAT_REQUESTS, 1);
 	/* Also while the rest of a message waits for slots. */
 	if (conn->ns)
 		WRITE_ONCE(conn->heard, jiffies);
-	return true;
 }
 
 /* Nothing is waiting: what was held back may be given, and the mark raised. */
@@ -214,8 +213,9 @@ static void kbt_recv(struct kbt_conn *conn)
 			break;
 		if (!conn->message.left && !kbt_next_message(conn))
 			break;
-		if (!conn->message.left || !kbt_take(io))
+		if (!conn->message.left)
 			continue;
+		kbt_take(io);
 		kbt_io_step(io);
 		io = NULL;
 	}

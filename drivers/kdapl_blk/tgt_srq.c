@@ -30,9 +30,8 @@
 
 #define KBT_LOW_RECHECK	msecs_to_jiffies(20)
 #define KBT_CALM	(5 * HZ)
-#define KBT_RX_SIZE	(sizeof(struct kblk_request) + KBLK_INLINE)
-#define KBT_CHUNK_SIZE	65536
-#define KBT_CHUNK_BUFS	(KBT_CHUNK_SIZE / KBT_RX_SIZE)
+#define KBT_CHUNK_BUFS	7
+#define KBT_CHUNK_SIZE	(KBT_CHUNK_BUFS * KBLK_MESSAGE)
 #define KBT_ALL_HOME	GENMASK(KBT_CHUNK_BUFS - 1, 0)
 
 struct kbt_rx {
@@ -63,7 +62,7 @@ const void *kbt_rx_data(DAT_DTO_COOKIE cookie)
 /* Fails only if the adapter is gone, and with it everybody who could send. */
 static void kbt_rx_post(struct kbt *kbt, struct kbt_rx *rx)
 {
-	DAT_LMR_TRIPLET seg = kblk_seg(&rx->chunk->mem, rx->at, KBT_RX_SIZE);
+	DAT_LMR_TRIPLET seg = kblk_seg(&rx->chunk->mem, rx->at, KBLK_MESSAGE);
 	DAT_DTO_COOKIE cookie = { .as_ptr = rx };
 	DAT_RETURN ret = dat_srq_post_recv(kbt->srq, 1, &seg, cookie);
 
@@ -133,7 +132,7 @@ static int kbt_chunk_add(struct kbt *kbt)
 	kbt->srq_posted += KBT_CHUNK_BUFS;
 	for (i = 0; i < KBT_CHUNK_BUFS; i++) {
 		chunk->rx[i].chunk = chunk;
-		chunk->rx[i].at = i * KBT_RX_SIZE;
+		chunk->rx[i].at = i * KBLK_MESSAGE;
 		kbt_rx_post(kbt, &chunk->rx[i]);
 	}
 	return 0;

@@ -53,12 +53,14 @@ static inline bool kblk_is_zero(const void *p, size_t len)
 /*
  * struct kblk_buf - memory the device may use
  * @va: the memory, NULL if there is none
+ * @len: bytes of it
  * @addr: its address in segments
  * @lmr: its registration
  * @lmr_context: for segments
  */
 struct kblk_buf {
 	void *va;
+	size_t len;
 	DAT_VADDR addr;
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lmr_context;
@@ -75,7 +77,9 @@ static inline int kblk_buf_alloc(struct kblk_buf *buf, DAT_IA_HANDLE ia,
 	DAT_RMR_CONTEXT rmr_context;
 	DAT_RETURN ret;
 
-	buf->va = kzalloc(len, GFP_KERNEL | __GFP_NOWARN);
+	buf->len = len;
+	buf->va = alloc_pages_exact(len, GFP_KERNEL | __GFP_ZERO |
+				    __GFP_NOWARN);
 	if (!buf->va)
 		return -ENOMEM;
 	region.for_va = buf->va;
@@ -87,7 +91,7 @@ static inline int kblk_buf_alloc(struct kblk_buf *buf, DAT_IA_HANDLE ia,
 			      &buf->addr);
 	if (ret == DAT_SUCCESS)
 		return 0;
-	kfree(buf->va);
+	free_pages_exact(buf->va, len);
 	memset(buf, 0, sizeof(*buf));
 	return kblk_errno(ret);
 }
@@ -98,7 +102,7 @@ static inline void kblk_buf_free(struct kblk_buf *buf)
 	if (!buf->va)
 		return;
 	dat_lmr_free(buf->lmr);
-	kfree(buf->va);
+	free_pages_exact(buf->va, buf->len);
 	memset(buf, 0, sizeof(*buf));
 }
 
