@@ -326,11 +326,10 @@ blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
 	} else if (length <= KBLK_INLINE) {
 		request.flags |= KBLK_INLINED;
 		kbi_count(queue->disk, KBI_STAT_INLINE, 1);
-		if (request.opcode == KBLK_OP_READ) {
+		if (request.opcode == KBLK_OP_READ)
 			slot->inlined = length;
-		} else {
+		else
 			inlined = length;
-		}
 	} else {
 		ret = kbi_io_bind(queue, slot, &request);
 		if (ret != DAT_SUCCESS) {

@@ -331,7 +331,7 @@ struct kbt_conn {
 	DAT_EP_HANDLE ep;
 	DAT_EVD_HANDLE recv_evd;
 	DAT_EVD_HANDLE req_evd;
-	struct mutex recv_mutex;
+	struct mutex recv_mutex;	/* see above */
 	struct work_struct recv_work;
 	struct work_struct end_work;
 	unsigned long flags;
