@@ -449,6 +449,65 @@ static void S1_returned_are_fed(struct kunit *test)
 	rx_expect_counts(b, 100, 99, 99);
 }
 
+static DECLARE_COMPLETION(upcall_may_end);
+
+static void wait_in_upcall(struct kd_recorder *rec, const DAT_EVENT *event,
+			   DAT_BOOLEAN more)
+{
+	kd_wake();
+	wait_for_completion_timeout(&upcall_may_end,
+				    msecs_to_jiffies(2 * KD_TIMEOUT_MS));
+}
+
+static bool is_in_upcall(void *data)
+{
+	struct kd_recorder *rec = data;
+
+	return atomic_read(&rec->running);
+}
+
+static void send_n(struct rx_bench *b, struct rx_link *link, int n)
+{
+	while (n--) {
+		KD_ASSERT_OK(b->test, rx_try_send(b, link));
+		rx_sent(b);
+	}
+}
+
+/*
+ * Buffers are posted that the device has no room for, as far as is known, while it
+ * has used up all it had: nobody has looked, since the only one is in an upcall.
+ */
+static void S1_fed_during_an_upcall(struct kunit *test)
+{
+	const char *ia = *(const char * const *)test->param_value;
+	struct kd_recorder *rec = kd_recorder(test);
+	struct rx_link *link;
+	struct rx_bench *b;
+	int posts = 128;
+
+	b = rx_open_on(test, ia, (struct kd_opts) { .srq_len = 8 });
+	fake_install(b, 0);
+	KD_EXPECT_OK(test, RESIZE(b, 200));
+	rec->hook = wait_in_upcall;
+	b->in->recv_evd = kd_recorded_evd(b->in, DAT_EVD_DTO_FLAG |
+					  DAT_EVD_CONNECTION_FLAG, 256,
+					  DAT_UPCALL_SINGLE_INSTANCE, rec);
+	link = rx_link(b);
+	reinit_completion(&upcall_may_end);
+	rx_post(b, link, 64);
+	send_n(b, link, 1);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_in_upcall, rec,
+					      KD_TIMEOUT_MS));
+	send_n(b, link, 63);
+	rx_post(b, link, 64);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(fake_has, &posts, KD_TIMEOUT_MS));
+	send_n(b, link, 64);
+	complete_all(&upcall_may_end);
+	KUNIT_EXPECT_TRUE(test, kd_wait_calls(rec, 128));
+	rx_expect_counts(b, 200, 0, 0);
+}
+
 /* Longer than any CQ of rxe, from the start and later. */
 static void S1_longer_than_a_cq(struct kunit *test)
 {
@@ -517,6 +576,7 @@ static struct kunit_case resize_cases[] = {
 	KUNIT_CASE_PARAM(S1_over_connections, kd_gen_ia),
 	KUNIT_CASE_PARAM(S1_post_refused, kd_gen_ia),
 	KUNIT_CASE_PARAM(S1_returned_are_fed, kd_gen_ia),
+	KUNIT_CASE_PARAM(S1_fed_during_an_upcall, kd_gen_ia),
 	KUNIT_CASE_PARAM(S1_longer_than_a_cq, kd_gen_ia),
 	KUNIT_CASE_PARAM(S2_outstanding, kd_gen_ia),
 	KUNIT_CASE_PARAM(S2_low_watermark, kd_gen_ia),

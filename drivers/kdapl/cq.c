@@ -284,6 +284,25 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 	return again;
 }
 
+static int kdapl_cq_poll_batch(struct kdapl_evd *evd)
+{
+	struct kdapl_later later __uninitialized;
+	unsigned long flags;
+	int n;
+
+	later.n = 0;
+	rcu_read_lock();
+	spin_lock_irqsave(&evd->lock, flags);
+	n = kdapl_cq_poll(evd, &later);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	kdapl_later_run(&later);
+	rcu_read_unlock();
+	/* The dispatcher will not find these on the CQ any more. */
+	if (n && kdapl_policy_active(READ_ONCE(evd->policy)))
+		kdapl_upcall_schedule(evd);
+	return n;
+}
+
 /*
  * Completions arrived while somebody watches, and the dispatcher does not take them soon:
  * it is in an upcall, or a work item, for which an SRQ that is fed cannot wait.
@@ -291,30 +310,40 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 int kdapl_cq_look_softirq(struct irq_poll *iop, int budget)
 {
 	struct kdapl_evd *evd = container_of(iop, struct kdapl_evd, look);
-	struct kdapl_later later __uninitialized;
-	unsigned long flags;
 	int n, done = 0;
+	bool alive;
 
 	do {
-		later.n = 0;
-		rcu_read_lock();
-		spin_lock_irqsave(&evd->lock, flags);
-		n = kdapl_cq_poll(evd, &later);
-		spin_unlock_irqrestore(&evd->lock, flags);
-		kdapl_later_run(&later);
-		rcu_read_unlock();
+		n = kdapl_cq_poll_batch(evd);
 		done += n;
 	} while (n && done <= budget - KDAPL_POLL_BATCH);
-	/* The dispatcher will not find these on the CQ any more. */
-	if (done && kdapl_policy_active(READ_ONCE(evd->policy)))
-		kdapl_upcall_schedule(evd);
 	if (n)
 		return budget;
+	/* The release of the EVD waits for us up to here only. */
+	alive = kref_get_unless_zero(&evd->obj.ref);
 	irq_poll_complete(iop);
+	if (!alive)
+		return 0;
 	kdapl_cq_arm(evd);
 	/* What came before it was armed; the rest will ring again. */
-	kdapl_cq_look(evd);
+	if (kdapl_cq_poll_batch(evd))
+		irq_poll_sched(iop);
+	kdapl_obj_put(&evd->obj);
 	return 0;
+}
+
+/* Completions are there: who is to take them? Any context, and with driver locks held. */
+void kdapl_cq_notice(struct kdapl_evd *evd)
+{
+	kdapl_upcall_schedule(evd);
+	if (unlikely(READ_ONCE(evd->watchers))) {
+		/* Pairs with the barrier in kdapl_upcall_run(). */
+		smp_mb();
+		/* The dispatcher is busy, and perhaps for long, or a work item. */
+		if (READ_ONCE(evd->upcaller) ||
+		    (READ_ONCE(evd->impatient) && !evd->softirq))
+			irq_poll_sched(&evd->look);
+	}
 }
 
 /* Somebody needs arrivals noticed, more or less than before. Any context. */
@@ -329,7 +358,7 @@ void kdapl_cq_watch(struct kdapl_evd *evd, enum kdapl_watch was,
 			  (was == KDAPL_WATCH_SOFTIRQ);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	if (now > was && kdapl_cq_arm(evd))
-		kdapl_upcall_schedule(evd);
+		kdapl_cq_notice(evd);
 }
 
 /* The device has something. Any context, and with driver locks held. */
@@ -340,15 +369,7 @@ static void kdapl_cq_comp(struct ib_cq *ibcq, void *context)
 
 	if (READ_ONCE(evd->solicited))
 		WRITE_ONCE(evd->rang, true);
-	kdapl_upcall_schedule(evd);
-	if (unlikely(READ_ONCE(evd->watchers))) {
-		/* Pairs with the barrier in kdapl_upcall_run(). */
-		smp_mb();
-		/* The dispatcher is busy, and perhaps for long, or a work item. */
-		if (READ_ONCE(evd->upcaller) ||
-		    (READ_ONCE(evd->impatient) && !evd->softirq))
-			irq_poll_sched(&evd->look);
-	}
+	kdapl_cq_notice(evd);
 }
 
 static void kdapl_cq_error(struct ib_event *event, void *context)

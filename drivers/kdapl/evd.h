@@ -204,6 +204,7 @@ bool kdapl_upcall_wait_begin(struct kdapl_upcall_wait *wait,
 void kdapl_upcall_wait_end(struct kdapl_upcall_wait *wait);
 
 int kdapl_cq_look_softirq(struct irq_poll *iop, int budget);
+void kdapl_cq_notice(struct kdapl_evd *evd);
 int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later);
 bool kdapl_cq_arm(struct kdapl_evd *evd);
 unsigned long kdapl_cq_look_lock(struct kdapl_evd *evd)

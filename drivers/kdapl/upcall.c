@@ -22,7 +22,12 @@
 /* Bits of evd->dispatch */
 #define KDAPL_UPCALL_QUEUED	0
 
+/*
+ * Two, as upcalls of completions may wait for a medium, and what that waits for may
+ * need a connection.
+ */
 static struct workqueue_struct *kdapl_upcall_wq;
+static struct workqueue_struct *kdapl_dto_wq;
 
 /* Keep the module of the upcall function; one that is leaving still waits for
  * its last events, and cannot be kept.
@@ -105,7 +110,7 @@ static void kdapl_upcall_work(struct work_struct *work)
 	smp_mb();
 	wake_up_var(&evd->upcaller);
 	if (again)
-		kdapl_upcall_schedule(evd);
+		kdapl_cq_notice(evd);
 	kdapl_obj_put(&evd->obj);
 }
 
@@ -127,7 +132,8 @@ void kdapl_upcall_schedule(struct kdapl_evd *evd)
 	else if (!READ_ONCE(evd->stopped) &&
 		 !test_and_set_bit(KDAPL_UPCALL_QUEUED, &evd->dispatch) &&
 		 kref_get_unless_zero(&evd->obj.ref))
-		queue_work(kdapl_upcall_wq, &evd->work);
+		queue_work(evd->flags & DAT_EVD_DTO_FLAG ? kdapl_dto_wq :
+			   kdapl_upcall_wq, &evd->work);
 }
 
 /*
@@ -363,15 +369,24 @@ DAT_RETURN (dat_evd_modify_upcall)(DAT_EVD_HANDLE evd_handle,
 }
 EXPORT_SYMBOL(dat_evd_modify_upcall);
 
-/* On the CPU of the interrupt, as the CQ API's workqueue: what came is in its cache. */
 int kdapl_upcall_setup(void)
 {
 	kdapl_upcall_wq = alloc_workqueue("kdapl_upcall",
-					  WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
-	return kdapl_upcall_wq ? 0 : -ENOMEM;
+					  WQ_UNBOUND | WQ_HIGHPRI |
+					  WQ_MEM_RECLAIM, 0);
+	if (!kdapl_upcall_wq)
+		return -ENOMEM;
+	/* On the CPU of the interrupt, in whose cache the data is. */
+	kdapl_dto_wq = alloc_workqueue("kdapl_dto",
+				       WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	if (kdapl_dto_wq)
+		return 0;
+	destroy_workqueue(kdapl_upcall_wq);
+	return -ENOMEM;
 }
 
 void kdapl_upcall_cleanup(void)
 {
+	destroy_workqueue(kdapl_dto_wq);
 	destroy_workqueue(kdapl_upcall_wq);
 }
