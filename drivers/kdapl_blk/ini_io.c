@@ -181,8 +181,6 @@ void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 	slot->replied = false;
 	request->magic = cpu_to_le32(KBLK_MAGIC);
 	request->id = cpu_to_le64(slot->id);
-	atomic_set(&slot->pending, 1);
-	set_bit(KBI_SLOT_BUSY, &slot->flags);
 	spin_lock(&queue->lock);
 	to = kbi_message_room(queue, slot, sizeof(*request) + inlined);
 	memcpy(to, request, sizeof(*request));
@@ -190,6 +188,9 @@ void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 		memcpy(to + sizeof(*request), data, inlined);
 	else if (inlined)
 		kbi_copy_out(slot->rq, to + sizeof(*request));
+	/* From here on it may be finished, by a reply that nobody has asked for too. */
+	atomic_set(&slot->pending, 1);
+	set_bit(KBI_SLOT_BUSY, &slot->flags);
 	if (last || !queue->requests_batch)
 		kbi_send_gathered(queue);
 	spin_unlock(&queue->lock);

@@ -24,13 +24,14 @@
  * Locks, outermost first; none is held while waiting for a connection to end but
  * the first:
  *
- *   kbt_config      mutex      configfs: objects, their attributes
- *   port->mutex     mutex      the adapter of a port comes or goes
- *   kbt->mutex      mutex      connections of an adapter
- *   kbt->srq_mutex  mutex      size of the shared receive queue
- *   kbt_names       spinlock   which names exist and who may use them
- *   conn->lock      spinlock   slots and credits of a connection
- *   pool->lock      spinlock   buffers
+ *   kbt_config        mutex     configfs: objects, their attributes
+ *   port->mutex       mutex     the adapter of a port comes or goes
+ *   kbt->mutex        mutex     connections of an adapter
+ *   kbt->srq_mutex    mutex     size of the shared receive queue
+ *   conn->recv_mutex  mutex     messages of a connection
+ *   kbt_names         spinlock  which names exist and who may use them
+ *   conn->lock        spinlock  slots and credits of a connection
+ *   pool->lock        spinlock  buffers
  */
 #ifndef KDAPL_BLK_TGT_H
 #define KDAPL_BLK_TGT_H

@@ -229,7 +229,7 @@ void kbt_recv_work(struct work_struct *work)
 	kbt_recv(container_of(work, struct kbt_conn, recv_work));
 }
 
-/* The connection is ending, and the work item does nothing any more. */
+/* The connection is ending, and nobody begins with another message. */
 void kbt_recv_stop(struct kbt_conn *conn)
 {
 	mutex_lock(&conn->recv_mutex);
@@ -243,6 +243,7 @@ void kbt_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	struct kbt_conn *conn = data;
 
-	if (!kbt_conn_ending(conn))
+	/* If it had its turn it waits for the next. */
+	if (!kbt_conn_ending(conn) && !work_pending(&conn->recv_work))
 		kbt_recv(conn);
 }

@@ -103,8 +103,9 @@ static unsigned int kbt_srq_wanted(struct kbt *kbt)
 	const struct kbt_params *params = kbt->params;
 	u64 n = (u64)params->srq_per_conn * READ_ONCE(kbt->conn_count);
 
-	n = min_t(u64, params->srq_size + n, params->srq_max);
-	return roundup((unsigned int)n, KBT_CHUNK_BUFS);
+	n = min_t(u64, params->srq_size + n + KBT_CHUNK_BUFS - 1,
+		  params->srq_max);
+	return max(rounddown((unsigned int)n, KBT_CHUNK_BUFS), KBT_CHUNK_BUFS);
 }
 
 static void kbt_srq_set_low(struct kbt *kbt)

@@ -66,6 +66,23 @@ struct kblk_buf {
 	DAT_LMR_CONTEXT lmr_context;
 };
 
+/* Of pages what is longer: half of a power of two may be a lot. */
+static inline void *kblk_mem_alloc(size_t len)
+{
+	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN;
+
+	return len > PAGE_SIZE ? alloc_pages_exact(len, gfp) :
+				 kmalloc(len, gfp);
+}
+
+static inline void kblk_mem_free(void *va, size_t len)
+{
+	if (len > PAGE_SIZE)
+		free_pages_exact(va, len);
+	else
+		kfree(va);
+}
+
 /*
  * Allocate and register zeroed memory, contiguous for the device, so that access
  * to it needs no registration at the device.
@@ -78,8 +95,7 @@ static inline int kblk_buf_alloc(struct kblk_buf *buf, DAT_IA_HANDLE ia,
 	DAT_RETURN ret;
 
 	buf->len = len;
-	buf->va = alloc_pages_exact(len, GFP_KERNEL | __GFP_ZERO |
-				    __GFP_NOWARN);
+	buf->va = kblk_mem_alloc(len);
 	if (!buf->va)
 		return -ENOMEM;
 	region.for_va = buf->va;
@@ -91,7 +107,7 @@ static inline int kblk_buf_alloc(struct kblk_buf *buf, DAT_IA_HANDLE ia,
 			      &buf->addr);
 	if (ret == DAT_SUCCESS)
 		return 0;
-	free_pages_exact(buf->va, len);
+	kblk_mem_free(buf->va, len);
 	memset(buf, 0, sizeof(*buf));
 	return kblk_errno(ret);
 }
@@ -102,7 +118,7 @@ static inline void kblk_buf_free(struct kblk_buf *buf)
 	if (!buf->va)
 		return;
 	dat_lmr_free(buf->lmr);
-	free_pages_exact(buf->va, buf->len);
+	kblk_mem_free(buf->va, buf->len);
 	memset(buf, 0, sizeof(*buf));
 }
 
