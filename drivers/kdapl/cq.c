@@ -284,6 +284,7 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 	return again;
 }
 
+/* Move a batch, and see that it is delivered; returns its size. Any context. */
 static int kdapl_cq_poll_batch(struct kdapl_evd *evd)
 {
 	struct kdapl_later later __uninitialized;

@@ -210,6 +210,7 @@ bool kdapl_cq_arm(struct kdapl_evd *evd);
 unsigned long kdapl_cq_look_lock(struct kdapl_evd *evd)
 	__acquires(&evd->lock);
 void kdapl_cq_look(struct kdapl_evd *evd);
+
 /* How closely somebody watches the completions of an EVD. */
 enum kdapl_watch {
 	KDAPL_WATCH_NONE,

@@ -67,7 +67,7 @@ enum { KBI_SLOT_BUSY };
  * @inlined: bytes that may come with the reply
  * @status: enum kblk_status of the reply
  * @message: what is sent, if its request is the first of a message
- * @sg: data that is not
+ * @sg: data that is not sent with the request
  * @into: where inline data of a request of our own goes
  */
 struct kbi_slot {
