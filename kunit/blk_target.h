@@ -107,7 +107,7 @@ static inline void tgt_reload(struct kunit *test)
 
 static inline bool tgt_has_all_buffers(void *unused)
 {
-	/* SRQ buffers 84 max, 77 available, 77 outstanding, 7 retired */
+	/* SRQ buffers 77 max, 70 available, 70 outstanding, 7 retired */
 	return !shell("set -- $(grep 'SRQ buffers' " TGT_STATS ");"
 		      "[ $5 = $7 ] && [ $(($7 + $9)) = $3 ]");
 }
