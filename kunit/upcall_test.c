@@ -402,8 +402,7 @@ static void C4_free_the_ep_from_upcall(struct kunit *test)
 		kd_recv(pair.p, 64, 64, 2);
 		kd_recv(pair.p, 128, 64, 3);
 		kd_send(pair.a, 0, 64, 1);
-		kd_expect_event(test, pair.a->conn_evd,
-				DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
+		kd_expect_disconnected(pair.a, NULL);
 		msleep(KD_QUIET_MS);
 		KUNIT_EXPECT_EQ(test, atomic_read(&rec->calls), 1);
 		kd_expect_no_event(test, pair.p->conn_evd);
