@@ -82,30 +82,25 @@ bool kbi_io_credit(struct kbi_queue *queue)
 	return false;
 }
 
-/* If that fails all that is outstanding comes again when there is a connection. */
-static void kbi_post(struct kbi_queue *queue, unsigned int requests,
-		     DAT_LMR_TRIPLET *seg)
-{
-	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
-
-	queue->used = true;
-	kbi_count(queue->disk, KBI_STAT_REQUESTS, requests);
-	kbi_count(queue->disk, KBI_STAT_MESSAGES, 1);
-	if (dat_ep_post_send(queue->ep, 1, seg, cookie,
-			     DAT_COMPLETION_SUPPRESS_FLAG) != DAT_SUCCESS)
-		kbi_queue_lost(queue, "cannot send");
-}
-
-/* What there is for a message. Under queue->lock. */
+/*
+ * Send what there is for a message. If that fails all that is outstanding comes again
+ * when there is a connection. Under queue->lock.
+ */
 static void kbi_send_gathered(struct kbi_queue *queue)
 {
+	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
 	DAT_LMR_TRIPLET seg;
 
 	if (!queue->first)
 		return;
 	seg = kblk_seg(&queue->first->message, 0, queue->length);
 	queue->first = NULL;
-	kbi_post(queue, queue->gathered, &seg);
+	queue->used = true;
+	kbi_count(queue->disk, KBI_STAT_REQUESTS, queue->gathered);
+	kbi_count(queue->disk, KBI_STAT_MESSAGES, 1);
+	if (dat_ep_post_send(queue->ep, 1, &seg, cookie,
+			     DAT_COMPLETION_SUPPRESS_FLAG) != DAT_SUCCESS)
+		kbi_queue_lost(queue, "cannot send");
 }
 
 /* Room for a request and @len bytes of data, in a new message if need be. */
