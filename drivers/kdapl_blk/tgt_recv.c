@@ -88,37 +88,39 @@ static void kbt_message_end(struct kbt_conn *conn)
 	kbt_rx_repost(conn->kbt, conn->message.cookie);
 }
 
-static void kbt_malformed_end(struct kbt_conn *conn, const char *what)
+/* Is the message to be served? Otherwise the connection ends. */
+static bool kbt_message_admit(struct kbt_conn *conn, u32 length)
 {
-	kbt_count(conn->kbt, KBT_STAT_PROTOCOL_ERRORS, 1);
-	pr_warn_ratelimited("%s: %s, ending the connection\n", conn->peer, what);
+	struct kbt_message *message = &conn->message;
+	const char *malformed;
+
+	message->from = kbt_rx_data(message->cookie);
+	malformed = kbt_check_message(conn, message->from, length,
+				      &message->left);
+	if (malformed) {
+		kbt_count(conn->kbt, KBT_STAT_PROTOCOL_ERRORS, 1);
+		pr_warn_ratelimited("%s: %s, ending the connection\n",
+				    conn->peer, malformed);
+		kbt_conn_end(conn);
+		return false;
+	}
+	atomic64_add(message->left, &conn->requests);
+	if (!kbt_is_overdrawn(conn))
+		return true;
+	/* The log has it from kbt_judge(). */
+	conn->overdrawn = true;
 	kbt_conn_end(conn);
+	return false;
 }
 
 /* A message has arrived, or will not. */
 static void kbt_message_begin(struct kbt_conn *conn,
 			      const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
-	struct kbt_message *message = &conn->message;
-	const char *malformed;
-
-	message->cookie = dto->user_cookie;
+	conn->message.cookie = dto->user_cookie;
 	if (dto->status == DAT_DTO_SUCCESS) {
-		message->from = kbt_rx_data(message->cookie);
-		malformed = kbt_check_message(conn, message->from,
-					      dto->transfered_length,
-					      &message->left);
-		if (malformed) {
-			kbt_malformed_end(conn, malformed);
-			kbt_message_end(conn);
+		if (kbt_message_admit(conn, dto->transfered_length))
 			return;
-		}
-		atomic64_add(message->left, &conn->requests);
-		if (!kbt_is_overdrawn(conn))
-			return;
-		/* The log has it from kbt_judge(). */
-		conn->overdrawn = true;
-		kbt_conn_end(conn);
 	} else if (dto->status != DAT_DTO_ERR_FLUSHED) {
 		kbt_count(conn->kbt, KBT_STAT_DTO_ERRORS, 1);
 		pr_warn_ratelimited("%s: receive failed, status %d\n",
