@@ -60,24 +60,32 @@ static void send_parts(struct kd_side *side, int n)
 	kd_send(side, REQUEST_AT, n * sizeof(struct kblk_request), 2);
 }
 
+/* Wait for a good reply, to whatever. */
+static const struct kblk_reply *next_reply(struct kd_side *side)
+{
+	const struct kblk_reply *reply;
+	DAT_EVENT event;
+	u64 at;
+
+	KUNIT_ASSERT_TRUE(side->test, kd_wait_event(side->recv_evd, &event,
+						    KD_TIMEOUT_MS));
+	at = event.event_data.dto_completion_event_data.user_cookie.as_64;
+	reply = side->buf->va + PART_AT(at - 1);
+	KUNIT_EXPECT_EQ(side->test, le16_to_cpu(reply->status), KBLK_OK);
+	return reply;
+}
+
 /* Wait for a reply to one of @n; returns which. */
 static u64 expect_part(struct kd_side *side, const u8 *expected, int n)
 {
-	const struct kblk_reply *reply;
+	const struct kblk_reply *reply = next_reply(side);
+	u64 i = le64_to_cpu(reply->id);
 	struct kunit *test = side->test;
 	const void *data;
-	DAT_EVENT event;
 	bool inlined;
-	u64 at, i;
 
-	KUNIT_ASSERT_TRUE(test, kd_wait_event(side->recv_evd, &event,
-					      KD_TIMEOUT_MS));
-	at = event.event_data.dto_completion_event_data.user_cookie.as_64;
-	reply = side->buf->va + PART_AT(at - 1);
-	i = le64_to_cpu(reply->id);
 	KUNIT_ASSERT_LT(test, i, n);
 	inlined = part_of(side, i).flags & KBLK_INLINED;
-	KUNIT_EXPECT_EQ(test, le16_to_cpu(reply->status), KBLK_OK);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(reply->length), inlined ? PART : 0);
 	data = inlined ? (const void *)(reply + 1) :
 			 side->buf->va + REMOTE_AT(i);
@@ -145,20 +153,10 @@ static size_t fill_writes(struct kd_side *side)
 /* Which replies have come, all of them good? */
 static u32 take_replies(struct kd_side *side, int n)
 {
-	const struct kblk_reply *reply;
-	DAT_EVENT event;
 	u32 seen = 0;
-	u64 at;
 
-	while (n--) {
-		KUNIT_ASSERT_TRUE(side->test, kd_wait_event(side->recv_evd,
-							    &event,
-							    KD_TIMEOUT_MS));
-		at = event.event_data.dto_completion_event_data.user_cookie.as_64;
-		reply = side->buf->va + PART_AT(at - 1);
-		KUNIT_EXPECT_EQ(side->test, le16_to_cpu(reply->status), KBLK_OK);
-		seen |= BIT(le64_to_cpu(reply->id));
-	}
+	while (n--)
+		seen |= BIT(le64_to_cpu(next_reply(side)->id));
 	return seen;
 }
 
