@@ -19,6 +19,7 @@
 #include <linux/inet.h>
 #include <linux/printk.h>
 #include <linux/random.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include "ini.h"
@@ -271,13 +272,19 @@ void kbi_reconnect_work(struct work_struct *work)
 	struct kbi_disk *disk = container_of(to_delayed_work(work),
 					     struct kbi_disk, reconnect_work);
 	enum kbi_state state;
+	unsigned int flags;
+	int err;
 
 	mutex_lock(&disk->mutex);
 	state = kbi_state(disk);
 	if (disk->removing || (state != KBI_RECOVERING && state != KBI_FAILED))
 		goto out;
 	disk->attempts++;
-	if (!kbi_bring_up(disk)) {
+	/* Memory may become free only when something was written to this disk. */
+	flags = memalloc_noio_save();
+	err = kbi_bring_up(disk);
+	memalloc_noio_restore(flags);
+	if (!err) {
 		pr_info("%s: connected again, attempt %u\n",
 			config_item_name(&disk->item), disk->attempts);
 		kbi_go_live(disk);
