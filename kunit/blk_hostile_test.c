@@ -325,14 +325,33 @@ static void blk_credits_ignored(struct kunit *test)
 	expect_serving(test);
 }
 
-/* One whose replies may share messages, if that is agreed on. */
+enum busy {
+	BUSY_ALONE,
+	/* Replies may share messages: those without data, and those with. */
+	BUSY_PLAIN,
+	BUSY_DATA,
+	BUSY_KINDS
+};
+
+static enum busy busy;
+
+static void be_busy(enum busy kind)
+{
+	busy = kind;
+	hello_features = kind == BUSY_ALONE ? 0 : KBLK_FEATURE_BATCH;
+}
+
 static struct kblk_request busy_request(struct kd_side *side)
 {
 	struct kblk_request request = good_request(side);
 
-	if (hello_features & KBLK_FEATURE_BATCH) {
+	if (busy == BUSY_PLAIN) {
 		request.opcode = KBLK_OP_KEEPALIVE;
 		request.length = 0;
+	}
+	if (busy == BUSY_DATA) {
+		request.flags = KBLK_INLINED;
+		request.length = cpu_to_le32(512);
 	}
 	return request;
 }
@@ -375,19 +394,19 @@ static void blk_cut_off_and_shunned(struct kunit *test)
 /* A client without receives for its replies does not keep what others need. */
 static void blk_replies_not_taken(struct kunit *test)
 {
-	struct kd_side *side[2];
-	int i;
+	struct kd_side *side[BUSY_KINDS];
+	enum busy kind;
 
-	tgt_load_with(test, "echo 100 >reply_ms");
-	for (i = 0; i < 2; i++) {
-		hello_features = i ? KBLK_FEATURE_BATCH : 0;
-		side[i] = connected_client(test);
+	tgt_load_with(test, "echo 100 >reply_ms; echo 8 >io_depth; echo 24 >pages");
+	for (kind = 0; kind < BUSY_KINDS; kind++) {
+		be_busy(kind);
+		side[kind] = connected_client(test);
 		/* There is one receive; so many replies find none. */
-		send_many(side[i], TGT_CREDITS);
+		send_many(side[kind], TGT_CREDITS);
 	}
-	hello_features = 0;
-	for (i = 0; i < 2; i++)
-		expect_end(side[i]);
+	be_busy(BUSY_ALONE);
+	for (kind = 0; kind < BUSY_KINDS; kind++)
+		expect_end(side[kind]);
 	expect_serving(test);
 }
 
@@ -422,7 +441,7 @@ static void blk_gone_in_the_middle(struct kunit *test)
 
 	tgt_load_with(test, "echo 8 >io_depth; echo 8 >pages");
 	for (n = 0; n < 10; n++) {
-		hello_features = n & 1 ? KBLK_FEATURE_BATCH : 0;
+		be_busy(n % BUSY_KINDS);
 		side = connected_client(test);
 		request = busy_request(side);
 		for (i = 1; i < TGT_CREDITS; i++)
@@ -431,7 +450,7 @@ static void blk_gone_in_the_middle(struct kunit *test)
 			send_request(side, &request, sizeof(request));
 		kd_close(side);
 	}
-	hello_features = 0;
+	be_busy(BUSY_ALONE);
 	expect_serving(test);
 }
 

@@ -18,6 +18,12 @@
 #define WRITE_ONE	"dd if=/dev/zero of=/dev/kdapl0 bs=512 count=1 "	\
 			"oflag=direct conv=notrunc 2>/dev/null"
 #define WRITE_TWO	WRITE_ONE "& " WRITE_ONE "; one=$?; wait $! && exit $one"
+/* Sectors of different pages, which should be full of "a" and of "b". */
+#define READ_FULL(c, at)	"test $(dd if=/dev/kdapl0 bs=512 count=1 skip=" at	\
+			" iflag=direct 2>/dev/null | tr -dc " c " | wc -c) = 512"
+#define READ_TWO	READ_FULL("a", "0") "& " READ_FULL("b", "8")		\
+			"; one=$?; wait $! && exit $one"
+#define READ_BOTH	READ_MUCH "& " READ_ONE "; one=$?; wait $! && exit $one"
 /* Not direct, so that the block layer has several at hand. */
 #define READ_AHEAD	"dd if=/dev/kdapl0 of=/dev/null bs=1M count=1 2>/dev/null"
 #define WRITE_BEHIND	"dd if=/dev/zero of=/dev/kdapl0 bs=68k count=1 "	\
@@ -243,32 +249,54 @@ enum fault {
 	WITH_DATA,
 	BAD_MAGIC,
 	INVALIDATES,
+	/* Of these two READs are needed. */
+	DATA_SHORT,
+	DATA_LONG,
+	DATA_CUT,
 	FAULTS
 };
 
-/* Answer two WRITEs with one message. */
-static void answer_two(struct kd_side *side, const struct kblk_request **writes,
+/* Answer two requests, that send @data bytes each, with one message. */
+static void answer_two(struct kd_side *side,
+		       const struct kblk_request **requests, u32 data,
 		       enum fault fault)
 {
-	struct kblk_reply *reply = side->buf->va + REPLY_AT;
-	size_t len = 2 * sizeof(*reply);
+	size_t part = sizeof(struct kblk_reply) + data, len = 2 * part;
+	void *to = side->buf->va + REPLY_AT;
+	struct kblk_reply *second = to + part;
 	DAT_LMR_TRIPLET seg;
 	int i;
 
-	for (i = 0; i <= KBLK_BATCH_MAX; i++)
-		reply[i] = good_reply(writes[i % 2], 0);
+	for (i = 0; i < 2; i++) {
+		*(struct kblk_reply *)(to + i * part) =
+			good_reply(requests[i], data);
+		memset(to + i * part + sizeof(struct kblk_reply), 'a' + i,
+		       data);
+	}
 	if (fault == SAME_ID)
-		reply[1].id = reply[0].id;
+		second->id = requests[0]->id;
 	if (fault == PARTIAL)
 		len -= 8;
-	if (fault == TOO_MANY)
-		len = (KBLK_BATCH_MAX + 1) * sizeof(*reply);
+	if (fault == TOO_MANY) {
+		for (i = 2; i <= KBLK_BATCH_MAX; i++)
+			second[i - 1] = good_reply(requests[i % 2], 0);
+		len = (KBLK_BATCH_MAX + 1) * sizeof(*second);
+	}
 	if (fault == WITH_DATA) {
-		reply[1].length = cpu_to_le32(512);
+		second->length = cpu_to_le32(512);
 		len += 512;
 	}
 	if (fault == BAD_MAGIC)
-		reply[1].magic = 0;
+		second->magic = 0;
+	if (fault == DATA_SHORT || fault == DATA_LONG)
+		second->length = cpu_to_le32(data +
+					     (fault == DATA_LONG ? 32 : -32));
+	if (fault == DATA_SHORT)
+		len -= 32;
+	if (fault == DATA_LONG)
+		len += 32;
+	if (fault == DATA_CUT)
+		len -= 1;
 	seg = kd_seg(side->buf, REPLY_AT, len);
 	KD_EXPECT_OK(side->test,
 		     dat_ep_post_send_with_invalidate(side->ep, 1, &seg,
@@ -278,29 +306,43 @@ static void answer_two(struct kd_side *side, const struct kblk_request **writes,
 						      0x100));
 }
 
-static void one_batch(struct kunit *test, enum fault fault)
+/* Two requests at once, to the first and the second page; sorted. */
+static void next_two(struct kd_side *side, char *command, u8 opcode,
+		     const struct kblk_request **requests)
+{
+	int i;
+
+	requests[0] = begin_command(side, command);
+	requests[1] = next_request(side);
+	if (requests[0]->offset)
+		swap(requests[0], requests[1]);
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(side->test, requests[i]->opcode, opcode);
+}
+
+static void one_batch(struct kunit *test, bool reads, enum fault fault)
 {
 	struct kblk_identify identify = good_identify();
 	struct kblk_welcome welcome = good_welcome();
-	const struct kblk_request *writes[2];
+	const struct kblk_request *requests[2];
 	struct kd_side *side;
 
 	identify.flags = 0;
 	if (fault != NOT_AGREED)
 		welcome.features = cpu_to_le32(KBLK_FEATURE_BATCH);
 	side = serve_disk(test, &welcome, &identify);
-	writes[0] = begin_command(side, WRITE_TWO);
-	writes[1] = next_request(side);
-	KUNIT_EXPECT_EQ(test, writes[0]->opcode, KBLK_OP_WRITE);
-	KUNIT_EXPECT_EQ(test, writes[1]->opcode, KBLK_OP_WRITE);
-	answer_two(side, writes, fault);
+	if (reads)
+		next_two(side, READ_TWO, KBLK_OP_READ, requests);
+	else
+		next_two(side, WRITE_TWO, KBLK_OP_WRITE, requests);
+	answer_two(side, requests, reads ? 512 : 0, fault);
 	if (fault)
 		KUNIT_EXPECT_TRUE_MSG(test,
 				      kd_wait_state(side->ep,
 						    DAT_EP_STATE_DISCONNECTED),
 				      "fault %d", fault);
 	flush_work(&ini_command_work);
-	KUNIT_EXPECT_EQ(test, !ini_status, !fault);
+	KUNIT_EXPECT_EQ_MSG(test, !ini_status, !fault, "fault %d", fault);
 	expect_removable(test);
 	kd_close(side);
 }
@@ -308,15 +350,45 @@ static void one_batch(struct kunit *test, enum fault fault)
 /* Several replies in a message. */
 static void ini_batch(struct kunit *test)
 {
-	one_batch(test, NO_FAULT);
+	one_batch(test, false, NO_FAULT);
+	one_batch(test, true, NO_FAULT);
 }
 
 static void ini_bad_batch(struct kunit *test)
 {
 	enum fault fault;
 
+	for (fault = NO_FAULT + 1; fault < DATA_SHORT; fault++)
+		one_batch(test, false, fault);
 	for (fault = NO_FAULT + 1; fault < FAULTS; fault++)
-		one_batch(test, fault);
+		if (fault != TOO_MANY && fault != WITH_DATA)
+			one_batch(test, true, fault);
+}
+
+/* The reply to a request whose memory was shared has a message of its own. */
+static void ini_batch_with_memory(struct kunit *test)
+{
+	struct kblk_welcome welcome = good_welcome();
+	const struct kblk_request *requests[2];
+	struct kblk_reply *reply;
+	struct kd_side *side;
+
+	welcome.features = cpu_to_le32(KBLK_FEATURE_BATCH);
+	side = serve_disk(test, &welcome, NULL);
+	next_two(side, READ_BOTH, KBLK_OP_READ, requests);
+	if (!requests[0]->rmr_context)
+		swap(requests[0], requests[1]);
+	KUNIT_EXPECT_NE(test, le32_to_cpu(requests[0]->rmr_context), 0);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(requests[1]->rmr_context), 0);
+	reply = side->buf->va + REPLY_AT;
+	reply[0] = good_reply(requests[0], 0);
+	reply[1] = good_reply(requests[1], 512);
+	kd_send(side, REPLY_AT, 2 * sizeof(*reply) + 512, 2);
+	KUNIT_EXPECT_TRUE(test, kd_wait_state(side->ep,
+					      DAT_EP_STATE_DISCONNECTED));
+	flush_work(&ini_command_work);
+	KUNIT_EXPECT_NE(test, ini_status, 0);
+	expect_removable(test);
 }
 
 /*
@@ -431,6 +503,7 @@ static struct kunit_case serve_cases[] = {
 	KUNIT_CASE_PARAM(ini_bad_invalidation, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_batch, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_batch, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_batch_with_memory, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_requests_together, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_started_anew, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_wire, kd_gen_ia),

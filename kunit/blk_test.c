@@ -347,59 +347,127 @@ static void blk_low_watermark(struct kunit *test)
 
 /* ---- Several replies in a message ---------------------------------------- */
 
-#define MANY		6
+#define MANY		7
+
+/*
+ * struct sharing - how messages are shared
+ * @size: longest message the client takes
+ * @lengths: bytes that each request reads; 0: it is a keep-alive
+ */
+struct sharing {
+	u32 size;
+	u32 lengths[MANY];
+};
 
 static bool tgt_has_taken(void *unused)
 {
-	/* And what attached, and one more. */
-	return !shell("grep -Eq '^requests +8$' " TGT_STATS);
+	/* And the three before. */
+	return !shell("grep -Eq '^requests +10$' " TGT_STATS);
 }
 
-/* Number 1 is that of post_reply_buffer(). */
-static unsigned int batch_at(u64 number)
+static bool tgt_has_read(void *data)
 {
-	return REPLY_AT + (number - 1) * 256;
+	const struct sharing *how = data;
+	unsigned int reads = 1, i;
+	char command[128];
+
+	for (i = 0; i < MANY; i++)
+		reads += how->lengths[i] != 0;
+	snprintf(command, sizeof(command),
+		 "grep -Eq '^reads +%u$' " TGT_STATS, reads);
+	return !shell(command);
 }
 
-static void post_batch_buffers(struct kd_side *side)
+/* Number 1 is that of post_reply_buffer(), for one reply. */
+static unsigned int shared_at(const struct sharing *how, u64 number)
+{
+	return number == 1 ? REPLY_AT : DATA_AT + (number - 2) * how->size;
+}
+
+static void post_shared_buffers(struct kd_side *side, const struct sharing *how)
 {
 	int i;
 
-	for (i = 2; i < MANY + 2; i++)
-		kd_recv(side, batch_at(i), 256, i);
+	for (i = 2; i < MANY + 2 && shared_at(how, i + 1) <= KD_BUF_LEN; i++)
+		kd_recv(side, shared_at(how, i), how->size, i);
 }
 
-/* The replies to keep-alives with ids from 0 on; returns in how many messages. */
-static unsigned int take_batches(struct kd_side *side, unsigned int n)
+static void send_numbered(struct kd_side *side, const struct sharing *how)
 {
-	struct kunit *test = side->test;
-	DAT_DTO_COMPLETION_EVENT_DATA dto;
-	const struct kblk_reply *reply;
-	unsigned int messages, seen = 0, credits = 0;
-	DAT_EVENT event;
-	DAT_COUNT i;
+	struct kblk_request request = good_request(side);
+	unsigned int i, at;
 
-	for (messages = 0; hweight32(seen) < n; messages++) {
+	for (i = 0; i < MANY; i++) {
+		request.id = cpu_to_le64(i);
+		request.opcode = KBLK_OP_KEEPALIVE;
+		request.flags = 0;
+		request.offset = 0;
+		request.length = 0;
+		if (how->lengths[i]) {
+			request.opcode = KBLK_OP_READ;
+			request.flags = KBLK_INLINED;
+			request.offset = cpu_to_le64(i * 512);
+			request.length = cpu_to_le32(how->lengths[i]);
+		}
+		at = REQUEST_AT + i * sizeof(request);
+		memcpy(side->buf->va + at, &request, sizeof(request));
+		kd_send(side, at, sizeof(request), 2);
+	}
+}
+
+/* Check one reply to a numbered request; returns its number. */
+static u64 take_numbered(struct kunit *test, const struct sharing *how,
+			 const struct kblk_reply *reply, const void *file)
+{
+	u64 id = le64_to_cpu(reply->id);
+
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(reply->magic), KBLK_MAGIC);
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(reply->status), KBLK_OK);
+	KUNIT_ASSERT_LT(test, id, MANY);
+	KUNIT_ASSERT_EQ(test, le32_to_cpu(reply->length), how->lengths[id]);
+	KUNIT_EXPECT_MEMEQ(test, reply + 1, file + id * 512, how->lengths[id]);
+	return id;
+}
+
+/* The replies to numbered requests; returns in how many messages. */
+static unsigned int take_messages(struct kd_side *side, const struct sharing *how)
+{
+	unsigned int messages, credits = 0;
+	DAT_DTO_COMPLETION_EVENT_DATA dto;
+	struct kunit *test = side->test;
+	const struct kblk_reply *reply;
+	char *file = kunit_kmalloc(test, SZ_64K, GFP_KERNEL);
+	unsigned long seen = 0;
+	const void *end;
+	DAT_EVENT event;
+	u64 id;
+
+	KUNIT_ASSERT_NOT_NULL(test, file);
+	kd_fill(file, SZ_64K, FILE_SEED);
+	for (messages = 0; hweight_long(seen) < MANY; messages++) {
 		KUNIT_ASSERT_TRUE(test, kd_wait_event(side->recv_evd, &event,
 						      KD_TIMEOUT_MS));
 		dto = event.event_data.dto_completion_event_data;
 		KUNIT_ASSERT_EQ(test, (int)dto.status, (int)DAT_DTO_SUCCESS);
 		KUNIT_ASSERT_NE(test, dto.transfered_length, 0);
-		reply = side->buf->va + batch_at(dto.user_cookie.as_64);
-		for (i = 0; i < dto.transfered_length; i += sizeof(*reply)) {
-			KUNIT_EXPECT_EQ(test, le32_to_cpu(reply->magic),
-					KBLK_MAGIC);
-			KUNIT_ASSERT_LT(test, le64_to_cpu(reply->id), n);
-			KUNIT_EXPECT_FALSE(test, seen &
-					   BIT(le64_to_cpu(reply->id)));
-			seen |= BIT(le64_to_cpu(reply->id));
+		reply = side->buf->va + shared_at(how, dto.user_cookie.as_64);
+		end = (const void *)reply + dto.transfered_length;
+		while ((const void *)reply < end) {
+			id = take_numbered(test, how, reply, file);
+			KUNIT_EXPECT_FALSE(test, seen & BIT(id));
+			seen |= BIT(id);
 			credits += le16_to_cpu(reply->credits);
-			reply++;
+			reply = (const void *)(reply + 1) +
+				le32_to_cpu(reply->length);
 		}
+		KUNIT_EXPECT_PTR_EQ(test, (const void *)reply, end);
+		if (dto.user_cookie.as_64 != 1)
+			kd_recv(side, shared_at(how, dto.user_cookie.as_64),
+				how->size, dto.user_cookie.as_64);
 	}
 	/* Throttled, as so many come at once, it gives no more than half later. */
-	KUNIT_EXPECT_GE(test, credits, n - TGT_CREDITS / 2);
-	KUNIT_EXPECT_LE(test, credits, n);
+	KUNIT_EXPECT_GE(test, credits, MANY - TGT_CREDITS / 2);
+	KUNIT_EXPECT_LE(test, credits, MANY);
 	return messages;
 }
 
@@ -407,46 +475,64 @@ static unsigned int take_batches(struct kd_side *side, unsigned int n)
  * While a reply is under way others wait, and then share a message. Over iWARP a
  * Send that finds no receive ends the connection, so there nothing makes it wait.
  */
-static void blk_replies_share_a_message(struct kunit *test)
+static void share_messages(struct kunit *test, struct sharing how)
 {
 	struct kblk_hello hello = good_hello();
 	struct kblk_request request;
-	unsigned int i, messages;
+	unsigned int messages;
 	struct kd_side *side;
 
 	tgt_load_with(test, "echo 8 >io_depth; echo 8 >pages; echo 0 >reply_ms");
 	hello.features |= cpu_to_le32(KBLK_FEATURE_BATCH);
+	hello.reply_size = cpu_to_le32(how.size);
 	side = welcome_client(test, &hello);
 	KUNIT_EXPECT_EQ(test, attach_as(side, "somebody", "vol", 1, 0),
 			KBLK_OK);
-	/* Data comes alone. */
+	/* While data is moved by RDMA replies go one by one, and later not any more. */
 	request = good_request(side);
-	request.flags = KBLK_INLINED;
 	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
-	KUNIT_EXPECT_TRUE(test, kd_is_filled(side->buf->va + INLINE_AT, 4096,
-					     FILE_SEED));
-
 	request.opcode = KBLK_OP_KEEPALIVE;
-	request.flags = 0;
 	request.length = 0;
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
 	if (kd_is_iwarp(side))
-		post_batch_buffers(side);
-	for (i = 0; i < MANY; i++) {
-		request.id = cpu_to_le64(i);
-		memcpy(side->buf->va + REQUEST_AT + i * sizeof(request),
-		       &request, sizeof(request));
-		kd_send(side, REQUEST_AT + i * sizeof(request),
-			sizeof(request), 2);
-	}
+		post_shared_buffers(side, &how);
+	send_numbered(side, &how);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_taken, NULL,
 					      KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_read, &how,
+					      KD_TIMEOUT_MS));
 	if (!kd_is_iwarp(side))
-		post_batch_buffers(side);
-	messages = take_batches(side, MANY);
+		post_shared_buffers(side, &how);
+	messages = take_messages(side, &how);
 	if (!kd_is_iwarp(side))
 		KUNIT_EXPECT_LT(test, messages, MANY);
 	kd_close(side);
 	expect_serving(test);
+}
+
+static void blk_replies_share_a_message(struct kunit *test)
+{
+	share_messages(test, (struct sharing){ .size = 1024 });
+}
+
+/*
+ * The first two do not wait. Of the next two the second does not fit, then two do. (The
+ * last may be late: it is counted before its reply is due.)
+ */
+static void blk_data_shares_a_message(struct kunit *test)
+{
+	share_messages(test, (struct sharing)
+		       { 1500, { 512, 512, 512, 1024, 512, 512, 512 } });
+}
+
+/* As much as the adapter gathers; and two kinds do not wait for each other. */
+static void blk_much_data_shares_a_message(struct kunit *test)
+{
+	share_messages(test, (struct sharing)
+		       { SZ_4K, { 512, 512, 512, 512, 512, 512, 512 } });
+	kunit_release_action(test, tgt_unload, test);
+	share_messages(test, (struct sharing)
+		       { SZ_4K, { 512, 512, 512, 512, 512, 0, 0 } });
 }
 
 /* Who has no room for such a message does not get one. */
@@ -485,6 +571,8 @@ static struct kunit_case blk_cases[] = {
 	KUNIT_CASE_PARAM(blk_srq_follows_connections, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_low_watermark, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_replies_share_a_message, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_data_shares_a_message, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_much_data_shares_a_message, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_reply_size_and_batch, kd_gen_ia),
 	{}
 };

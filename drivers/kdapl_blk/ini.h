@@ -55,6 +55,8 @@ enum kbi_stat {
 
 enum { KBI_SLOT_BUSY };
 
+#define KBI_REPLY_AT	KBLK_MESSAGE
+
 /*
  * struct kbi_slot - a request that may be outstanding
  * @flags: KBI_SLOT_BUSY
@@ -66,7 +68,8 @@ enum { KBI_SLOT_BUSY };
  * @bound: @lmr is registered, as @rmr_context
  * @inlined: bytes that may come with the reply
  * @status: enum kblk_status of the reply
- * @message: what is sent, if its request is the first of a message
+ * @mem: a message to send, if its request is the first of one, and from KBI_REPLY_AT on a
+ *	message that was received, not necessarily for this request
  * @sg: data that is not sent with the request
  * @into: where inline data of a request of our own goes
  */
@@ -79,7 +82,7 @@ struct kbi_slot {
 	bool bound;
 	u32 inlined;
 	u16 status;
-	struct kblk_buf message;
+	struct kblk_buf mem;
 	struct scatterlist *sg;
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lmr_context;
@@ -117,8 +120,7 @@ enum kbi_queue_state {
  * @length: bytes of it
  * @credits: requests that may still be sent
  * @used: something was sent since the last keep-alive
- * @nslots: slots; replies have as many entries
- * @replies: headers of received messages, @pages the data that follows
+ * @nslots: slots
  */
 struct kbi_queue {
 	struct kbi_disk *disk;
@@ -145,8 +147,6 @@ struct kbi_queue {
 	bool used;
 	unsigned int nslots;
 	struct kbi_slot *slots;
-	struct kblk_buf replies;
-	struct kblk_buf *pages;
 };
 
 /* What the administrator has set; constant while connected. */

@@ -93,7 +93,7 @@ static void kbi_send_gathered(struct kbi_queue *queue)
 
 	if (!queue->first)
 		return;
-	seg = kblk_seg(&queue->first->message, 0, queue->length);
+	seg = kblk_seg(&queue->first->mem, 0, queue->length);
 	queue->first = NULL;
 	queue->used = true;
 	kbi_count(queue->disk, KBI_STAT_REQUESTS, queue->gathered);
@@ -118,7 +118,7 @@ static void *kbi_message_room(struct kbi_queue *queue, struct kbi_slot *slot,
 		queue->gathered = 0;
 		queue->length = 0;
 	}
-	to = queue->first->message.va + queue->length;
+	to = queue->first->mem.va + queue->length;
 	queue->gathered++;
 	queue->length += len;
 	return to;
@@ -344,7 +344,7 @@ blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
 
 /* ---- Receiving ----------------------------------------------------------- */
 
-/* The slot a reply is for, or NULL if it makes no sense. */
+/* The slot a reply is for that has @length bytes, or NULL if it makes no sense. */
 static struct kbi_slot *kbi_reply_slot(struct kbi_queue *queue,
 				       const struct kblk_reply *reply,
 				       u32 length)
@@ -364,7 +364,7 @@ static struct kbi_slot *kbi_reply_slot(struct kbi_queue *queue,
 		return NULL;
 	inlined = le16_to_cpu(reply->status) == KBLK_OK ? slot->inlined : 0;
 	if (le32_to_cpu(reply->length) != inlined ||
-	    length - sizeof(*reply) != inlined)
+	    length - sizeof(*reply) < inlined)
 		return NULL;
 	return slot;
 }
@@ -398,84 +398,72 @@ static bool kbi_reply_memory(struct kbi_queue *queue, struct kbi_slot *slot,
 	return true;
 }
 
-static void kbi_reply_data(struct kbi_queue *queue, struct kbi_slot *slot,
-			   const struct kblk_reply *reply, const void *data)
+static void kbi_reply_data(struct kbi_slot *slot, const void *data, u32 length)
 {
-	if (!reply->length)
+	if (!length)
 		return;
 	if (slot->rq)
 		kbi_copy_in(slot->rq, data);
 	else if (slot->into)
-		memcpy(slot->into, data, le32_to_cpu(reply->length));
+		memcpy(slot->into, data, length);
 }
 
 /*
- * Take the @count replies that a message brought, to @slots; returns how many
- * credits they give, or an error number if they make no sense.
+ * Take the replies that a message brought, their slots to @slots, and the credits they
+ * give to @credits; returns how many there are, or 0 if they make no sense.
  */
-static int kbi_replies(struct kbi_queue *queue, struct kbi_slot **slots,
-		       unsigned int count,
-		       const DAT_DTO_COMPLETION_EVENT_DATA *dto)
+static unsigned int kbi_replies(struct kbi_queue *queue, struct kbi_slot **slots,
+				unsigned int *credits,
+				const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
-	unsigned int n = dto->user_cookie.as_64, i;
-	const void *from = queue->replies.va + n * sizeof(struct kblk_reply);
-	const void *data = queue->pages[n].va;
-	struct kblk_reply reply;
+	const struct kblk_reply *reply =
+		queue->slots[dto->user_cookie.as_64].mem.va + KBI_REPLY_AT;
+	u32 left = dto->transfered_length, part;
+	unsigned int n = 0;
 	struct kbi_slot *slot;
-	int credits = 0;
 
-	for (i = 0; i < count; i++) {
-		memcpy(&reply, from, sizeof(reply));
-		slot = kbi_reply_slot(queue, &reply, count > 1 ? sizeof(reply) :
-				      dto->transfered_length);
-		if (!slot || (count > 1 && slot->bound) ||
-		    !kbi_reply_memory(queue, slot, dto))
-			return -EPROTO;
-		slots[i] = slot;
-		slot->status = le16_to_cpu(reply.status);
+	*credits = 0;
+	do {
+		slot = kbi_reply_slot(queue, reply, left);
+		if (!slot)
+			return 0;
+		part = sizeof(*reply) + le32_to_cpu(reply->length);
+		/* With whom memory was shared the message is not. */
+		if (part != dto->transfered_length &&
+		    (!queue->batch || slot->bound || n == KBLK_BATCH_MAX))
+			return 0;
+		if (!kbi_reply_memory(queue, slot, dto))
+			return 0;
+		slot->status = le16_to_cpu(reply->status);
 		slot->replied = true;
-		kbi_reply_data(queue, slot, &reply, data);
-		credits += le16_to_cpu(reply.credits);
-		/* After the first the message goes on where data would be. */
-		from = data + i * sizeof(reply);
-	}
-	return credits;
-}
-
-/* How many replies a message of @length bytes holds. */
-static unsigned int kbi_reply_count(struct kbi_queue *queue, unsigned int n,
-				    u32 length)
-{
-	const struct kblk_reply *reply = queue->replies.va;
-
-	if (!queue->batch || !length || length % sizeof(*reply) ||
-	    length > KBLK_BATCH_MAX * sizeof(*reply) || reply[n].length)
-		return 1;
-	return length / sizeof(*reply);
+		kbi_reply_data(slot, reply + 1, part - sizeof(*reply));
+		*credits += le16_to_cpu(reply->credits);
+		slots[n++] = slot;
+		left -= part;
+		reply = (const void *)reply + part;
+	} while (left);
+	return n;
 }
 
 static void kbi_received(struct kbi_queue *queue,
 			 const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
-	unsigned int n = dto->user_cookie.as_64;
 	struct kbi_slot *slots[KBLK_BATCH_MAX];
-	unsigned int count, i;
-	int credits;
+	unsigned int n, credits, i;
 
-	count = kbi_reply_count(queue, n, dto->transfered_length);
-	credits = kbi_replies(queue, slots, count, dto);
-	if (credits < 0) {
+	n = kbi_replies(queue, slots, &credits, dto);
+	if (!n) {
 		kbi_queue_lost(queue, "the target sent nonsense");
 		return;
 	}
-	kbi_count(queue->disk, KBI_STAT_REPLIES, count);
+	kbi_count(queue->disk, KBI_STAT_REPLIES, n);
 	/* Before there can be new requests, whose replies need it. */
-	if (kbi_reply_post(queue, n) != DAT_SUCCESS) {
+	if (kbi_reply_post(queue, dto->user_cookie.as_64) != DAT_SUCCESS) {
 		kbi_queue_lost(queue, "cannot post a receive");
 		return;
 	}
 	kbi_credit(queue, credits);
-	for (i = 0; i < count; i++)
+	for (i = 0; i < n; i++)
 		kbi_slot_put(queue, slots[i]);
 }
 

@@ -156,12 +156,12 @@ static int kbi_queue_objects(struct kbi_queue *queue)
 	unsigned int n = queue->nslots;
 	DAT_EP_ATTR attr = {
 		.service_type = DAT_SERVICE_TYPE_RC,
-		.max_message_size = KBLK_MESSAGE,
+		.max_message_size = max(KBLK_MESSAGE, KBLK_REPLIES),
 		.qos = DAT_QOS_BEST_EFFORT,
 		.max_recv_dtos = n,
 		/* Of one slot: bind, Send, unbind. */
 		.max_request_dtos = 3 * n,
-		.max_recv_iov = 2,
+		.max_recv_iov = 1,
 		.max_request_iov = 1,
 		.max_rdma_read_in = 16,
 		.srq_soft_hw = DAT_HW_DEFAULT,
@@ -223,8 +223,7 @@ static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 		.version_max = cpu_to_le16(KBLK_VERSION_MAX),
 		.queue = cpu_to_le16(queue->index),
 		.credits = cpu_to_le16(queue->nslots),
-		.reply_size = cpu_to_le32(sizeof(struct kblk_reply) +
-					  KBLK_INLINE),
+		.reply_size = cpu_to_le32(KBLK_REPLIES),
 		.session = cpu_to_le64(disk->session),
 		.epoch = cpu_to_le32(disk->epoch),
 	};

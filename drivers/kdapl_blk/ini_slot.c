@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * What a connection needs for each request that may be outstanding: a message to
- * send, a header and a page to receive, and an LMR that is bound to the pages of the
+ * send, another to receive, and an LMR that is bound to the pages of the
  * block layer's request if there is more data than a page.
  */
 #include <linux/slab.h>
@@ -10,14 +10,11 @@
 /* Give the target a buffer for a reply. */
 DAT_RETURN kbi_reply_post(struct kbi_queue *queue, unsigned int n)
 {
-	DAT_LMR_TRIPLET segs[2] = {
-		kblk_seg(&queue->replies, n * sizeof(struct kblk_reply),
-			 sizeof(struct kblk_reply)),
-		kblk_seg(&queue->pages[n], 0, KBLK_INLINE),
-	};
+	DAT_LMR_TRIPLET seg = kblk_seg(&queue->slots[n].mem, KBI_REPLY_AT,
+				       KBLK_REPLIES);
 	DAT_DTO_COOKIE cookie = { .as_64 = n };
 
-	return dat_ep_post_recv(queue->ep, 2, segs, cookie,
+	return dat_ep_post_recv(queue->ep, 1, &seg, cookie,
 				DAT_COMPLETION_DEFAULT_FLAG);
 }
 
@@ -26,20 +23,14 @@ int kbi_slots_alloc(struct kbi_queue *queue)
 {
 	struct kbi_disk *disk = queue->disk;
 	unsigned int n = queue->nslots, i;
-	int err;
+	int err = 0;
 
 	queue->slots = kvcalloc(n, sizeof(*queue->slots), GFP_KERNEL);
-	queue->pages = kvcalloc(n, sizeof(*queue->pages), GFP_KERNEL);
-	if (!queue->slots || !queue->pages)
+	if (!queue->slots)
 		return -ENOMEM;
-	err = kblk_buf_alloc(&queue->replies, disk->ia, disk->pz,
-			     n * sizeof(struct kblk_reply));
 	for (i = 0; i < n && !err; i++) {
-		err = kblk_buf_alloc(&queue->slots[i].message, disk->ia,
-				     disk->pz, KBLK_MESSAGE);
-		if (!err)
-			err = kblk_buf_alloc(&queue->pages[i], disk->ia,
-					     disk->pz, KBLK_INLINE);
+		err = kblk_buf_alloc(&queue->slots[i].mem, disk->ia, disk->pz,
+				     KBI_REPLY_AT + KBLK_REPLIES);
 		if (!err)
 			err = kblk_errno(kbi_reply_post(queue, i));
 	}
@@ -85,14 +76,9 @@ void kbi_slots_free(struct kbi_queue *queue)
 		if (queue->slots[i].lmr)
 			dat_lmr_free(queue->slots[i].lmr);
 		kfree(queue->slots[i].sg);
-		kblk_buf_free(&queue->slots[i].message);
+		kblk_buf_free(&queue->slots[i].mem);
 	}
-	for (i = 0; queue->pages && i < queue->nslots; i++)
-		kblk_buf_free(&queue->pages[i]);
-	kblk_buf_free(&queue->replies);
 	kvfree(queue->slots);
-	kvfree(queue->pages);
 	queue->first = NULL;
 	queue->slots = NULL;
-	queue->pages = NULL;
 }

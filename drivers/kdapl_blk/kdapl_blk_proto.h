@@ -22,6 +22,9 @@
 #define KBLK_INLINE		4096
 /* What our target takes, and our initiator puts together; others may do with less. */
 #define KBLK_MESSAGE		(2 * (sizeof(struct kblk_request) + KBLK_INLINE))
+/* The same for replies, the other way round. */
+#define KBLK_REPLIES_PAGES	4
+#define KBLK_REPLIES	(KBLK_REPLIES_PAGES * (sizeof(struct kblk_reply) + KBLK_INLINE))
 
 /* ---- Connecting: private data -------------------------------------------- */
 
@@ -155,8 +158,9 @@ struct kblk_request {
  * @length: bytes of data that follow inline
  * @reserved: 0
  *
- * With KBLK_FEATURE_BATCH up to KBLK_BATCH_MAX replies without data may follow each
- * other in a message.
+ * If data comes inline, it follows. With KBLK_FEATURE_BATCH up to KBLK_BATCH_MAX
+ * replies, each with its data, may follow each other in a message, but for those to
+ * requests with an rmr_context.
  */
 struct kblk_reply {
 	__le32 magic;

@@ -191,6 +191,7 @@ struct kbt_shunned {
  * @async_evd: belongs to @ia, like @cm_evd and @pz
  * @cm_evd: connection requests and connection events of all clients
  * @invalidate: the device can invalidate remotely
+ * @data_replies: replies with data in a message
  * @srq: receives of all connections
  * @chunks: the buffers for it
  * @srq_posted: how many there are
@@ -219,6 +220,7 @@ struct kbt {
 	DAT_PSP_HANDLE psp;
 	bool invalidate;
 	u32 rdma_read_max;
+	u32 data_replies;
 
 	DAT_SRQ_HANDLE srq;
 	struct mutex srq_mutex;		/* size of the queue */
@@ -253,14 +255,31 @@ enum kbt_stage {
 };
 
 /*
+ * struct kbt_lane - replies that share messages
+ * @due: slots whose replies wait for a message; @due_count of them, of @due_size bytes
+ * @sending: messages under way
+ */
+struct kbt_lane {
+	struct list_head due;
+	unsigned int due_count;
+	size_t due_size;
+	unsigned int sending;
+};
+
+enum { KBT_LANE_PLAIN, KBT_LANE_DATA, KBT_LANES };
+
+/*
  * struct kbt_io - a slot: one request being served
- * @link: in conn->idle, pool->waiting, conn->due or conn->sent
+ * @link: in conn->idle, pool->waiting, lane->due or the @mates of another slot
  * @work: takes the next step in process context
  * @request: as received; checked by kbt_check() before use
  * @buf: for the data: a page to begin with, a large buffer if it is not inline
  * @pending: posts not completed, plus one while the slot is being worked on, or its
  *	reply is due or in a message of several
  * @fetching: the post outstanding is the RDMA Read of the data
+ * @inlined: bytes of data that go with the reply
+ * @shared: the reply is the first of so many in a message; 0: it is not
+ * @mates: slots of the others
  * @status: enum kblk_status of the reply
  */
 struct kbt_io {
@@ -273,6 +292,9 @@ struct kbt_io {
 	atomic_t pending;
 	bool fetching;
 	u16 status;
+	u32 inlined;
+	unsigned int shared;
+	struct list_head mates;
 	struct bio bio;
 	struct bio_vec bvec;
 };
@@ -306,7 +328,7 @@ enum { KBT_CONN_ENDING };
  * @heard: when something last came; until it is attached, when it came itself;
  *	jiffies
  * @patience: silence that is allowed, jiffies; 0: any
- * @lock: guards @idle, @idle_count, @throttled, @withheld, @due, @sent, @sending
+ * @lock: guards @idle, @idle_count, @throttled, @withheld, @lanes
  * @all_idle: woken when no slot is busy
  * @in_line: a slot waits for a page; one at a time, so clients take turns
  * @throttled: its backlog is long: credits are held back
@@ -315,11 +337,9 @@ enum { KBT_CONN_ENDING };
  * @requests_batch: and so may requests
  * @message: the one whose requests are being taken, under @recv_mutex
  * @overdrawn: it has sent more requests than its credits allow
- * @due: slots whose replies wait for the message that is under way
- * @sent: slots whose replies are in it
- * @sending: how many
- * @fetches: RDMA Reads under way
- * @replies: one struct kblk_reply for each slot, and a message of several
+ * @lanes: replies without data, and those with
+ * @transfers: RDMA Reads and Writes under way
+ * @replies: one struct kblk_reply for each slot, and a message of those without data
  * @host: its address
  * @peer: the same for messages, with the port
  * @requests: of messages that were taken
@@ -356,10 +376,8 @@ struct kbt_conn {
 	wait_queue_head_t all_idle;
 	bool throttled;
 	unsigned int withheld;
-	struct list_head due;
-	struct list_head sent;
-	unsigned int sending;
-	atomic_t fetches;
+	struct kbt_lane lanes[KBT_LANES];
+	atomic_t transfers;
 	struct kblk_buf replies;
 	struct kbt_io *ios;
 	struct sockaddr_storage host;

@@ -59,7 +59,8 @@ static int kbt_ia_open(struct kbt *kbt)
 	if (ret != DAT_SUCCESS)
 		return kblk_errno(ret);
 	ret = dat_ia_query(kbt->ia, NULL,
-			   DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_OUT, &attr,
+			   DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_OUT |
+			   DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_DTO, &attr,
 			   DAT_PROVIDER_FIELD_FMR_SUPPORTED, &provider);
 	if (ret == DAT_SUCCESS)
 		ret = dat_pz_create(kbt->ia, &kbt->pz);
@@ -74,6 +75,8 @@ static int kbt_ia_open(struct kbt *kbt)
 	}
 	/* Who can register by request can invalidate by message. */
 	kbt->invalidate = provider.fmr_supported == DAT_TRUE;
+	kbt->data_replies = clamp(attr.max_iov_segments_per_dto / 2, 1,
+				  KBLK_REPLIES_PAGES);
 	kbt->rdma_read_max = clamp(attr.max_rdma_read_per_ep_out, 1, 16);
 	return 0;
 }

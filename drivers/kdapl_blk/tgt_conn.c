@@ -268,11 +268,11 @@ static int kbt_conn_ep(struct kbt_conn *conn)
 	struct kbt *kbt = conn->kbt;
 	DAT_EP_ATTR attr = {
 		.service_type = DAT_SERVICE_TYPE_RC,
-		.max_message_size = KBLK_MESSAGE,
+		.max_message_size = max(KBLK_MESSAGE, KBLK_REPLIES),
 		.max_rdma_size = kbt->params->max_transfer,
 		.qos = DAT_QOS_BEST_EFFORT,
 		.max_request_dtos = 2 * kbt->params->io_depth,
-		.max_request_iov = 2,
+		.max_request_iov = 2 * kbt->data_replies,
 		.max_rdma_read_iov = 1,
 		.max_rdma_write_iov = 1,
 		.max_rdma_read_out = kbt->rdma_read_max,
@@ -301,7 +301,7 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 {
 	struct kbt_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
 	const struct kblk_hello *hello = param->private_data;
-	int err;
+	int err, i;
 
 	if (!conn)
 		return NULL;
@@ -326,8 +326,8 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 	spin_lock_init(&conn->lock);
 	mutex_init(&conn->recv_mutex);
 	INIT_LIST_HEAD(&conn->idle);
-	INIT_LIST_HEAD(&conn->due);
-	INIT_LIST_HEAD(&conn->sent);
+	for (i = 0; i < KBT_LANES; i++)
+		INIT_LIST_HEAD(&conn->lanes[i].due);
 	init_waitqueue_head(&conn->all_idle);
 	INIT_WORK(&conn->recv_work, kbt_recv_work);
 	INIT_WORK(&conn->end_work, kbt_conn_end_work);

@@ -264,6 +264,7 @@ int kbt_io_alloc(struct kbt_conn *conn)
 		io = &conn->ios[i];
 		io->conn = conn;
 		INIT_WORK(&io->work, kbt_io_work);
+		INIT_LIST_HEAD(&io->mates);
 		list_add(&io->link, &conn->idle);
 		conn->idle_count++;
 	}

@@ -5,15 +5,14 @@
  * What was read goes out as RDMA Write and reply posted in one go: an Endpoint
  * completes and delivers in order, so whoever sees the reply has the data.
  *
- * A message costs both sides several times what it takes to fill in a reply. So
- * to a client that knows how to read them, see KBLK_FEATURE_BATCH, replies without
- * data go out one message at a time, and each message takes along all replies that
- * have become due while the one before was under way. Nobody waits for a timer, and
- * who has one request at a time does not wait for another.
+ * A message costs both sides several times what it takes to fill in a reply. So to a
+ * client that knows how to read them, see KBLK_FEATURE_BATCH, replies wait while
+ * messages are under way and then share one: those without data while one is, those with
+ * data while two are, as that costs more, and no longer than until they fill another.
+ * Nobody waits for a timer, and who has one request at a time does not wait for another.
  *
- * A message is under way until its Send has completed, and a Send completes behind
- * the RDMA Reads that were posted before. So while data is being fetched replies go
- * out one by one.
+ * A message is under way until its Send has completed, and a Send completes behind what
+ * was posted before. So while data is being moved by RDMA replies go out one by one.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -37,15 +36,20 @@ static u16 kbt_credits(struct kbt_conn *conn)
 	return 1;
 }
 
-static void kbt_fill_reply(struct kbt_io *io, struct kblk_reply *reply,
-			   u32 inlined)
+static void kbt_fill_reply(struct kbt_io *io, struct kblk_reply *reply)
 {
 	memset(reply, 0, sizeof(*reply));
 	reply->magic = cpu_to_le32(KBLK_MAGIC);
 	reply->status = cpu_to_le16(io->status);
 	reply->credits = cpu_to_le16(kbt_credits(io->conn));
 	reply->id = io->request.id;
-	reply->length = cpu_to_le32(inlined);
+	reply->length = cpu_to_le32(io->inlined);
+}
+
+/* The header of a slot. */
+static struct kblk_reply *kbt_header(struct kbt_io *io)
+{
+	return (struct kblk_reply *)io->conn->replies.va + (io - io->conn->ios);
 }
 
 /* @n replies are about to be sent. */
@@ -72,44 +76,53 @@ DAT_RETURN kbt_post_data(struct kbt_io *io)
 	DAT_RETURN ret;
 
 	atomic_inc(&io->pending);
+	atomic_inc(&io->conn->transfers);
 	if (io->request.opcode == KBLK_OP_READ) {
 		ret = dat_ep_post_rdma_write(io->conn->ep, 1, &seg, cookie,
 					     &remote,
 					     DAT_COMPLETION_DEFAULT_FLAG);
 	} else {
 		io->fetching = true;
-		atomic_inc(&io->conn->fetches);
 		ret = dat_ep_post_rdma_read(io->conn->ep, 1, &seg, cookie,
 					    &remote,
 					    DAT_COMPLETION_DEFAULT_FLAG);
 	}
 	if (ret != DAT_SUCCESS) {
-		if (io->fetching)
-			atomic_dec(&io->conn->fetches);
 		io->fetching = false;
+		atomic_dec(&io->conn->transfers);
 		atomic_dec(&io->pending);
 	}
 	return ret;
 }
 
-static DAT_RETURN kbt_post_reply(struct kbt_io *io, u32 inlined)
+/* Segments of the reply of a slot, which has a header of its own. */
+static unsigned int kbt_reply_segs(struct kbt_io *io, DAT_LMR_TRIPLET *segs)
+{
+	size_t at = (io - io->conn->ios) * sizeof(struct kblk_reply);
+
+	segs[0] = kblk_seg(&io->conn->replies, at, sizeof(struct kblk_reply));
+	if (!io->inlined)
+		return 1;
+	segs[1] = kblk_seg(&io->buf->mem, 0, io->inlined);
+	return 2;
+}
+
+static DAT_RETURN kbt_post_reply(struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
-	size_t at = (io - conn->ios) * sizeof(struct kblk_reply);
-	DAT_LMR_TRIPLET segs[2];
 	DAT_DTO_COOKIE cookie = { .as_ptr = io };
+	DAT_LMR_TRIPLET segs[2];
 	unsigned long flags;
+	unsigned int n;
 	DAT_RETURN ret;
 
 	spin_lock_irqsave(&conn->lock, flags);
-	kbt_fill_reply(io, conn->replies.va + at, inlined);
+	kbt_fill_reply(io, kbt_header(io));
 	spin_unlock_irqrestore(&conn->lock, flags);
-	segs[0] = kblk_seg(&conn->replies, at, sizeof(struct kblk_reply));
-	segs[1] = kblk_seg(&io->buf->mem, 0, inlined);
+	n = kbt_reply_segs(io, segs);
 	atomic_inc(&io->pending);
 	kbt_note_replies(conn, 1);
-	ret = dat_ep_post_send_with_invalidate(conn->ep, inlined ? 2 : 1, segs,
-					       cookie,
+	ret = dat_ep_post_send_with_invalidate(conn->ep, n, segs, cookie,
 					       DAT_COMPLETION_DEFAULT_FLAG,
 					       conn->invalidate &&
 					       kbt_has_remote(io),
@@ -131,33 +144,94 @@ static void kbt_cannot_reply(struct kbt_conn *conn, DAT_RETURN ret)
 
 /* ---- Several in a message ------------------------------------------------ */
 
-/* Behind the replies of the slots. */
-static size_t kbt_batch_at(struct kbt_conn *conn)
+static size_t kbt_reply_size(const struct kbt_io *io)
+{
+	return sizeof(struct kblk_reply) + io->inlined;
+}
+
+static struct kbt_lane *kbt_lane(struct kbt_io *io)
+{
+	return &io->conn->lanes[io->inlined ? KBT_LANE_DATA : KBT_LANE_PLAIN];
+}
+
+/* Where headers of replies without data follow each other: behind those of the slots. */
+static size_t kbt_plain_at(struct kbt_conn *conn)
 {
 	return conn->kbt->params->io_depth * sizeof(struct kblk_reply);
 }
 
-/*
- * Make a message of the replies that are due, if there are any; returns how many it
- * holds, and the caller posts it. There is none under way. Under conn->lock.
- */
-static unsigned int kbt_batch_fill(struct kbt_conn *conn)
+/* Is it time for a message? Under conn->lock. */
+static bool kbt_lane_ready(struct kbt_conn *conn, struct kbt_lane *lane)
 {
-	struct kblk_reply *to = conn->replies.va + kbt_batch_at(conn);
-	unsigned int n = 0;
-	struct kbt_io *io;
+	struct kbt_io *last;
 
-	while (n < KBLK_BATCH_MAX && !list_empty(&conn->due)) {
-		io = list_first_entry(&conn->due, struct kbt_io, link);
-		list_move_tail(&io->link, &conn->sent);
-		kbt_fill_reply(io, &to[n++], 0);
+	if (!lane->due_count)
+		return false;
+	if (!lane->sending)
+		return true;
+	/* There is room for one message of headers. */
+	if (lane == &conn->lanes[KBT_LANE_PLAIN])
+		return false;
+	/* Otherwise, would another like the last fit? */
+	last = list_last_entry(&lane->due, struct kbt_io, link);
+	return lane->sending < 2 ||
+	       lane->due_count >= conn->kbt->data_replies ||
+	       lane->due_size + kbt_reply_size(last) > conn->reply_size;
+}
+
+/*
+ * Make a message of replies that are due, if it is time for one, and return the slot of
+ * the first, or NULL; the caller posts it. Under conn->lock.
+ */
+static struct kbt_io *kbt_lane_fill(struct kbt_conn *conn, struct kbt_lane *lane)
+{
+	bool plain = lane == &conn->lanes[KBT_LANE_PLAIN];
+	unsigned int max = plain ? KBLK_BATCH_MAX : conn->kbt->data_replies;
+	struct kblk_reply *to = conn->replies.va + kbt_plain_at(conn);
+	struct kbt_io *io, *first = NULL;
+	unsigned int n = 0;
+	size_t size = 0;
+
+	if (!kbt_lane_ready(conn, lane))
+		return NULL;
+	while (n < max && lane->due_count) {
+		io = list_first_entry(&lane->due, struct kbt_io, link);
+		size += kbt_reply_size(io);
+		if (size > conn->reply_size)
+			break;
+		if (n++)
+			list_move_tail(&io->link, &first->mates);
+		else
+			list_del_init(&io->link);
+		first = first ?: io;
+		kbt_fill_reply(io, plain ? to++ : kbt_header(io));
+		lane->due_count--;
+		lane->due_size -= kbt_reply_size(io);
 	}
-	conn->sending = n;
+	first->shared = n;
+	lane->sending++;
+	return first;
+}
+
+static unsigned int kbt_shared_segs(struct kbt_io *first, DAT_LMR_TRIPLET *segs)
+{
+	struct kbt_conn *conn = first->conn;
+	struct kbt_io *io;
+	unsigned int n;
+
+	if (!first->inlined) {
+		segs[0] = kblk_seg(&conn->replies, kbt_plain_at(conn),
+				   first->shared * sizeof(struct kblk_reply));
+		return 1;
+	}
+	n = kbt_reply_segs(first, segs);
+	list_for_each_entry(io, &first->mates, link)
+		n += kbt_reply_segs(io, segs + n);
 	return n;
 }
 
 /* The last of them may be what has kept the connection. */
-static void kbt_batch_put(struct list_head *ios)
+static void kbt_ios_put(struct list_head *ios)
 {
 	struct kbt_io *io, *next;
 
@@ -167,68 +241,85 @@ static void kbt_batch_put(struct list_head *ios)
 	}
 }
 
-/*
- * Its cookie is no slot, since it is for several. The slots of it, and of what is
- * due, keep the connection: when this returns they may all be gone.
- */
-static void kbt_batch_post(struct kbt_conn *conn, unsigned int n)
+/* A message could not be posted; what is due could not either. */
+static void kbt_shared_fail(struct kbt_io *first, DAT_RETURN ret)
 {
-	DAT_LMR_TRIPLET seg = kblk_seg(&conn->replies, kbt_batch_at(conn),
-				       n * sizeof(struct kblk_reply));
-	DAT_DTO_COOKIE cookie = { .as_ptr = NULL };
+	struct kbt_lane *lane = kbt_lane(first);
+	struct kbt_conn *conn = first->conn;
 	unsigned long flags;
 	LIST_HEAD(ios);
-	DAT_RETURN ret;
 
-	kbt_note_replies(conn, n);
-	ret = dat_ep_post_send(conn->ep, 1, &seg, cookie,
-			       DAT_COMPLETION_DEFAULT_FLAG);
-	if (ret == DAT_SUCCESS)
-		return;
-	atomic64_sub(n, &conn->replied);
 	kbt_cannot_reply(conn, ret);
-	/* What is due could not be sent either. */
+	atomic64_sub(first->shared, &conn->replied);
+	first->shared = 0;
+	list_splice_init(&first->mates, &ios);
+	list_add(&first->link, &ios);
 	spin_lock_irqsave(&conn->lock, flags);
-	list_splice_init(&conn->sent, &ios);
-	list_splice_tail_init(&conn->due, &ios);
-	conn->sending = 0;
+	list_splice_tail_init(&lane->due, &ios);
+	lane->due_count = 0;
+	lane->due_size = 0;
+	lane->sending--;
 	spin_unlock_irqrestore(&conn->lock, flags);
-	kbt_batch_put(&ios);
+	kbt_ios_put(&ios);
 }
 
-static void kbt_batch_add(struct kbt_io *io)
+/* The slots of it keep the connection: when this returns they may all be gone. */
+static void kbt_shared_post(struct kbt_io *first)
 {
-	struct kbt_conn *conn = io->conn;
-	unsigned long flags;
-	unsigned int n = 0;
+	DAT_LMR_TRIPLET segs[2 * KBLK_REPLIES_PAGES];
+	DAT_DTO_COOKIE cookie = { .as_ptr = first };
+	unsigned int n = kbt_shared_segs(first, segs);
+	DAT_RETURN ret;
 
-	/* While it waits others can use the memory. */
-	kbt_pool_put(io);
+	kbt_note_replies(first->conn, first->shared);
+	ret = dat_ep_post_send(first->conn->ep, n, segs, cookie,
+			       DAT_COMPLETION_DEFAULT_FLAG);
+	if (ret != DAT_SUCCESS)
+		kbt_shared_fail(first, ret);
+}
+
+/*
+ * Send what it is time for. @io is due from now on; or NULL: a message has ended, and
+ * the caller keeps the connection.
+ */
+static void kbt_lane_send(struct kbt_conn *conn, struct kbt_lane *lane,
+			  struct kbt_io *io)
+{
+	struct kbt_io *first, *second = NULL;
+	unsigned long flags;
+
 	spin_lock_irqsave(&conn->lock, flags);
-	list_add_tail(&io->link, &conn->due);
-	if (!conn->sending)
-		n = kbt_batch_fill(conn);
+	if (io) {
+		list_add_tail(&io->link, &lane->due);
+		lane->due_count++;
+		lane->due_size += kbt_reply_size(io);
+	} else {
+		lane->sending--;
+	}
+	first = kbt_lane_fill(conn, lane);
+	/* The last may not have fitted in. */
+	if (first)
+		second = kbt_lane_fill(conn, lane);
 	spin_unlock_irqrestore(&conn->lock, flags);
-	if (n)
-		kbt_batch_post(conn, n);
+	if (first)
+		kbt_shared_post(first);
+	if (second)
+		kbt_shared_post(second);
 }
 
 /* A message has arrived, or never will, and then neither will another. */
-static void kbt_batch_done(struct kbt_conn *conn, bool delivered)
+static void kbt_shared_done(struct kbt_io *first, bool delivered)
 {
-	unsigned long flags;
+	struct kbt_conn *conn = first->conn;
 	LIST_HEAD(ios);
-	unsigned int n;
 
-	spin_lock_irqsave(&conn->lock, flags);
 	if (delivered)
-		atomic64_add(conn->sending, &conn->delivered);
-	list_splice_init(&conn->sent, &ios);
-	n = kbt_batch_fill(conn);
-	spin_unlock_irqrestore(&conn->lock, flags);
-	if (n)
-		kbt_batch_post(conn, n);
-	kbt_batch_put(&ios);
+		atomic64_add(first->shared, &conn->delivered);
+	first->shared = 0;
+	list_splice_init(&first->mates, &ios);
+	list_add(&first->link, &ios);
+	kbt_lane_send(conn, kbt_lane(first), NULL);
+	kbt_ios_put(&ios);
 }
 
 /* ---- All ----------------------------------------------------------------- */
@@ -256,13 +347,17 @@ void kbt_io_reply(struct kbt_io *io, enum kblk_status status)
 		ret = kbt_post_data(io);
 	else if (opcode == KBLK_OP_READ || opcode == KBLK_OP_IDENTIFY)
 		inlined = kbt_length(io);
-	if (conn->batch && !inlined && !kbt_has_remote(io) &&
-	    !atomic_read(&conn->fetches)) {
-		kbt_batch_add(io);
+	io->inlined = inlined;
+	if (conn->batch && !kbt_has_remote(io) &&
+	    !atomic_read(&conn->transfers)) {
+		/* While it waits others can use the memory. */
+		if (!inlined)
+			kbt_pool_put(io);
+		kbt_lane_send(conn, kbt_lane(io), io);
 		return;
 	}
 	if (ret == DAT_SUCCESS)
-		ret = kbt_post_reply(io, inlined);
+		ret = kbt_post_reply(io);
 	if (ret != DAT_SUCCESS)
 		kbt_cannot_reply(conn, ret);
 out:
@@ -286,14 +381,15 @@ void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	if (success && dto->operation != DAT_DTO_RDMA_READ &&
 	    dto->operation != DAT_DTO_RDMA_WRITE)
 		WRITE_ONCE(conn->moved, jiffies);
-	/* A message of several replies. */
-	if (!io) {
-		kbt_batch_done(conn, success);
+	if (io->shared) {
+		kbt_shared_done(io, success);
 		return;
 	}
+	if (dto->operation == DAT_DTO_RDMA_READ ||
+	    dto->operation == DAT_DTO_RDMA_WRITE)
+		atomic_dec(&conn->transfers);
 	if (io->fetching) {
 		io->fetching = false;
-		atomic_dec(&conn->fetches);
 		if (success)
 			queue_work(conn->kbt->wq, &io->work);
 		else
