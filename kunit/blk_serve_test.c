@@ -249,14 +249,14 @@ enum fault {
 	WITH_DATA,
 	BAD_MAGIC,
 	INVALIDATES,
-	/* Of these two READs are needed. */
+	/* For these it takes two READs. */
 	DATA_SHORT,
 	DATA_LONG,
 	DATA_CUT,
 	FAULTS
 };
 
-/* Answer two requests, that send @data bytes each, with one message. */
+/* Answer two requests, with @data bytes each, in one message. */
 static void answer_two(struct kd_side *side,
 		       const struct kblk_request **requests, u32 data,
 		       enum fault fault)

@@ -428,7 +428,7 @@ static unsigned int kbi_replies(struct kbi_queue *queue, struct kbi_slot **slots
 		if (!slot)
 			return 0;
 		part = sizeof(*reply) + le32_to_cpu(reply->length);
-		/* With whom memory was shared the message is not. */
+		/* Whose memory was shared has the message to itself. */
 		if (part != dto->transfered_length &&
 		    (!queue->batch || slot->bound || n == KBLK_BATCH_MAX))
 			return 0;
