@@ -46,10 +46,10 @@ static void kbt_fill_reply(struct kbt_io *io, struct kblk_reply *reply)
 	reply->length = cpu_to_le32(io->inlined);
 }
 
-/* The header of a slot. */
-static struct kblk_reply *kbt_header(struct kbt_io *io)
+/* Where the header of a slot is in conn->replies, bytes. */
+static size_t kbt_header_at(struct kbt_io *io)
 {
-	return (struct kblk_reply *)io->conn->replies.va + (io - io->conn->ios);
+	return (io - io->conn->ios) * sizeof(struct kblk_reply);
 }
 
 /* @n replies are about to be sent. */
@@ -98,9 +98,8 @@ DAT_RETURN kbt_post_data(struct kbt_io *io)
 /* Segments of the reply of a slot, which has a header of its own. */
 static unsigned int kbt_reply_segs(struct kbt_io *io, DAT_LMR_TRIPLET *segs)
 {
-	size_t at = (io - io->conn->ios) * sizeof(struct kblk_reply);
-
-	segs[0] = kblk_seg(&io->conn->replies, at, sizeof(struct kblk_reply));
+	segs[0] = kblk_seg(&io->conn->replies, kbt_header_at(io),
+			   sizeof(struct kblk_reply));
 	if (!io->inlined)
 		return 1;
 	segs[1] = kblk_seg(&io->buf->mem, 0, io->inlined);
@@ -117,7 +116,7 @@ static DAT_RETURN kbt_post_reply(struct kbt_io *io)
 	DAT_RETURN ret;
 
 	spin_lock_irqsave(&conn->lock, flags);
-	kbt_fill_reply(io, kbt_header(io));
+	kbt_fill_reply(io, conn->replies.va + kbt_header_at(io));
 	spin_unlock_irqrestore(&conn->lock, flags);
 	n = kbt_reply_segs(io, segs);
 	atomic_inc(&io->pending);
@@ -187,24 +186,27 @@ static struct kbt_io *kbt_lane_fill(struct kbt_conn *conn, struct kbt_lane *lane
 {
 	bool plain = lane == &conn->lanes[KBT_LANE_PLAIN];
 	unsigned int max = plain ? KBLK_BATCH_MAX : conn->kbt->data_replies;
-	struct kblk_reply *to = conn->replies.va + kbt_plain_at(conn);
+	size_t at = kbt_plain_at(conn), size = 0;
 	struct kbt_io *io, *first = NULL;
-	unsigned int n = 0;
-	size_t size = 0;
+	unsigned int n;
 
 	if (!kbt_lane_ready(conn, lane))
 		return NULL;
-	while (n < max && lane->due_count) {
+	for (n = 0; n < max && lane->due_count; n++) {
 		io = list_first_entry(&lane->due, struct kbt_io, link);
 		size += kbt_reply_size(io);
 		if (size > conn->reply_size)
 			break;
-		if (n++)
+		if (first) {
 			list_move_tail(&io->link, &first->mates);
-		else
+		} else {
 			list_del_init(&io->link);
-		first = first ?: io;
-		kbt_fill_reply(io, plain ? to++ : kbt_header(io));
+			first = io;
+		}
+		if (!plain)
+			at = kbt_header_at(io);
+		kbt_fill_reply(io, conn->replies.va + at);
+		at += sizeof(struct kblk_reply);
 		lane->due_count--;
 		lane->due_size -= kbt_reply_size(io);
 	}
@@ -241,6 +243,14 @@ static void kbt_ios_put(struct list_head *ios)
 	}
 }
 
+/* It is no message any more: its slots go to @ios. */
+static void kbt_shared_end(struct kbt_io *first, struct list_head *ios)
+{
+	first->shared = 0;
+	list_splice_init(&first->mates, ios);
+	list_add(&first->link, ios);
+}
+
 /* A message could not be posted; what is due could not either. */
 static void kbt_shared_fail(struct kbt_io *first, DAT_RETURN ret)
 {
@@ -251,9 +261,7 @@ static void kbt_shared_fail(struct kbt_io *first, DAT_RETURN ret)
 
 	kbt_cannot_reply(conn, ret);
 	atomic64_sub(first->shared, &conn->replied);
-	first->shared = 0;
-	list_splice_init(&first->mates, &ios);
-	list_add(&first->link, &ios);
+	kbt_shared_end(first, &ios);
 	spin_lock_irqsave(&conn->lock, flags);
 	list_splice_tail_init(&lane->due, &ios);
 	lane->due_count = 0;
@@ -315,9 +323,7 @@ static void kbt_shared_done(struct kbt_io *first, bool delivered)
 
 	if (delivered)
 		atomic64_add(first->shared, &conn->delivered);
-	first->shared = 0;
-	list_splice_init(&first->mates, &ios);
-	list_add(&first->link, &ios);
+	kbt_shared_end(first, &ios);
 	kbt_lane_send(conn, kbt_lane(first), NULL);
 	kbt_ios_put(&ios);
 }
