@@ -113,13 +113,16 @@ static void blk_malformed(struct kunit *test)
 	expect_serving(test);
 }
 
+/* A receive that is flushed is no answer: the end will follow. */
 static bool answered_or_ended(void *data)
 {
 	struct kd_side *side = data;
 	DAT_EVENT event;
 	DAT_EP_STATE state;
 
-	if (dat_evd_dequeue(side->recv_evd, &event) == DAT_SUCCESS)
+	if (dat_evd_dequeue(side->recv_evd, &event) == DAT_SUCCESS &&
+	    event.event_data.dto_completion_event_data.status ==
+	    DAT_DTO_SUCCESS)
 		return true;
 	return dat_ep_get_status(side->ep, &state, NULL, NULL) == DAT_SUCCESS &&
 	       state == DAT_EP_STATE_DISCONNECTED;

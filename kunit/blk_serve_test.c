@@ -83,6 +83,7 @@ static int serve_message(struct kd_side *side,
 	const void *from, *end;
 	int found = 0;
 
+	KUNIT_ASSERT_EQ(side->test, (int)dto->status, (int)DAT_DTO_SUCCESS);
 	from = side->buf->va + REQUEST_AT + n * REQUEST_SIZE;
 	end = from + dto->transfered_length;
 	/* Before a reply allows another message. */
@@ -132,12 +133,15 @@ static int serve_command(struct kd_side *side, char *command, u8 opcode)
 /* Wait for a request. */
 static const struct kblk_request *next_request(struct kd_side *side)
 {
+	DAT_DTO_COMPLETION_EVENT_DATA *dto;
 	DAT_EVENT event;
 
 	KUNIT_ASSERT_TRUE(side->test, kd_wait_event(side->recv_evd, &event,
 						    KD_TIMEOUT_MS));
-	return side->buf->va + REQUEST_AT + REQUEST_SIZE *
-	       event.event_data.dto_completion_event_data.user_cookie.as_64;
+	dto = &event.event_data.dto_completion_event_data;
+	KUNIT_ASSERT_EQ(side->test, (int)dto->status, (int)DAT_DTO_SUCCESS);
+	return side->buf->va + REQUEST_AT +
+	       REQUEST_SIZE * dto->user_cookie.as_64;
 }
 
 /* Run @command, whose first request is waited for and left without an answer. */
