@@ -6,6 +6,7 @@
  */
 #include <linux/module.h>
 #include "blk_initiator.h"
+#include "device.h"
 
 /* ---- Commands that use the disk --------------------------------------------- */
 
@@ -496,6 +497,78 @@ static void ini_bad_wire(struct kunit *test)
 	expect_removable(test);
 }
 
+/* The device; calls that might have waited for I/O, and all, but those of the case. */
+static struct kd_hook device;
+static const struct task_struct *target;
+static atomic_t with_io, watched;
+
+static void watch(void)
+{
+	if (current == target)
+		return;
+	atomic_inc(&watched);
+	if (!(current->flags & PF_MEMALLOC_NOIO))
+		atomic_inc(&with_io);
+}
+
+static int watch_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *attr,
+			   struct ib_udata *udata)
+{
+	watch();
+	return device.real.create_qp(qp, attr, udata);
+}
+
+static int watch_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
+{
+	watch();
+	return device.real.destroy_qp(qp, udata);
+}
+
+static int watch_destroy_cq(struct ib_cq *cq, struct ib_udata *udata)
+{
+	watch();
+	return device.real.destroy_cq(cq, udata);
+}
+
+static int watch_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	watch();
+	return device.real.alloc_pd(pd, udata);
+}
+
+static int watch_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
+{
+	watch();
+	return device.real.dereg_mr(mr, udata);
+}
+
+/* What waits for memory then may wait for this very disk. */
+static void ini_recovers_without_io(struct kunit *test)
+{
+	struct ib_device *dev;
+	struct kd_side *side;
+
+	ini_give_up = "600000";
+	side = serve_disk(test, NULL, NULL);
+	target = current;
+	dev = kd_hook(test, side->name, &device);
+	atomic_set(&with_io, 0);
+	atomic_set(&watched, 0);
+	dev->ops.create_qp = watch_create_qp;
+	dev->ops.destroy_qp = watch_destroy_qp;
+	dev->ops.destroy_cq = watch_destroy_cq;
+	dev->ops.alloc_pd = watch_alloc_pd;
+	dev->ops.dereg_mr = watch_dereg_mr;
+	kd_close(side);
+	side = serve_again(test, NULL);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(ini_is_connected, NULL,
+					      KD_TIMEOUT_MS));
+	/* Of the initiator alone. */
+	KUNIT_EXPECT_GE(test, atomic_read(&watched), 5);
+	KUNIT_EXPECT_EQ(test, atomic_read(&with_io), 0);
+	expect_removable(test);
+}
+
 static void serve_exit(struct kunit *test)
 {
 	flush_work(&ini_command_work);
@@ -511,6 +584,7 @@ static struct kunit_case serve_cases[] = {
 	KUNIT_CASE_PARAM(ini_requests_together, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_started_anew, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_wire, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_recovers_without_io, kd_gen_ia),
 	{}
 };
 

@@ -14,6 +14,7 @@
  * whether it will connect or accept. On InfiniBand and RoCE we move it through
  * its states ourselves.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
 #include "kdapl.h"
@@ -97,6 +98,7 @@ void kdapl_ia_settle(struct kdapl_ia *ia)
 static void kdapl_conn_down(struct work_struct *work)
 {
 	struct kdapl_conn *conn = container_of(work, struct kdapl_conn, down);
+	unsigned int noio = memalloc_noio_save();
 	struct kdapl_ep *ep = conn->ep;
 	struct rdma_cm_id *id;
 	unsigned long flags;
@@ -134,6 +136,7 @@ static void kdapl_conn_down(struct work_struct *work)
 	complete_all(&conn->gone);
 	kdapl_obj_put(&ep->obj);
 	kdapl_conn_put(conn);
+	memalloc_noio_restore(noio);
 }
 
 /* End a connection if the Endpoint is in one of some states. Any context. */
@@ -432,6 +435,7 @@ static void kdapl_conn_lost(struct kdapl_conn *conn)
 int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kdapl_conn *conn = id->context;
+	unsigned int noio = memalloc_noio_save();
 	int err;
 
 	trace_kdapl_cm_event(conn->ep, event);
@@ -471,5 +475,6 @@ int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	default:
 		break;
 	}
+	memalloc_noio_restore(noio);
 	return 0;
 }

@@ -15,6 +15,7 @@
  */
 #include <linux/idr.h>
 #include <linux/random.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "kdapl.h"
 
@@ -84,6 +85,7 @@ static void kdapl_obj_release_work(struct work_struct *work)
 {
 	struct kdapl_obj *obj = container_of(to_rcu_work(work),
 					     struct kdapl_obj, free_work);
+	unsigned int noio = memalloc_noio_save();
 	struct kdapl_hca *hca = obj->ia->hca;
 
 	/*
@@ -95,6 +97,7 @@ static void kdapl_obj_release_work(struct work_struct *work)
 	obj->release(obj);
 	up_read(&hca->sem);
 	kdapl_hca_put(hca);
+	memalloc_noio_restore(noio);
 }
 
 /**

@@ -6,6 +6,7 @@
  * All but the last eight bits of an rkey stay the same as long as the MR exists,
  * and are different for each MR of a device. They are the index of a table.
  */
+#include <linux/sched/mm.h>
 #include "kdapl.h"
 
 #define KDAPL_KEY_INDEX(rkey)	((rkey) >> 8)
@@ -134,6 +135,7 @@ void kdapl_look_at_ep(u64 handle)
 void kdapl_lmr_recycle(struct work_struct *work)
 {
 	struct kdapl_lmr *lmr = container_of(work, struct kdapl_lmr, recycle);
+	unsigned int noio = memalloc_noio_save();
 	struct ib_mr *mr = NULL;
 	unsigned long flags;
 	bool replace;
@@ -162,4 +164,5 @@ out_leave:
 	kdapl_hca_leave(lmr->obj.ia->hca);
 out_put:
 	kdapl_obj_put(&lmr->obj);
+	memalloc_noio_restore(noio);
 }

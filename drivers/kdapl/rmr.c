@@ -21,6 +21,7 @@
  * follow the MR until it completes.
  */
 #include <linux/delay.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "kdapl.h"
 
@@ -85,6 +86,7 @@ static void kdapl_window_renew(struct kdapl_rmr *rmr, struct kdapl_window *win)
 static void kdapl_rmr_recycle(struct work_struct *work)
 {
 	struct kdapl_rmr *rmr = container_of(work, struct kdapl_rmr, recycle);
+	unsigned int noio = memalloc_noio_save();
 	unsigned long flags;
 	bool waste;
 	int i;
@@ -103,6 +105,7 @@ static void kdapl_rmr_recycle(struct work_struct *work)
 	kdapl_hca_leave(rmr->obj.ia->hca);
 out_put:
 	kdapl_obj_put(&rmr->obj);
+	memalloc_noio_restore(noio);
 }
 
 void kdapl_rmr_queue_recycle(struct kdapl_rmr *rmr)

@@ -19,6 +19,7 @@
  * port was changed, say) is made anew, once per request.
  */
 #include <linux/random.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_cm.h>
@@ -130,10 +131,15 @@ static int kdapl_svc_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kdapl_svc *svc = id->context;
 	bool active = id == svc->active;
+	unsigned int noio;
+	int err = 0;
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		return kdapl_svc_accept(svc, id, &event->param.conn);
+		noio = memalloc_noio_save();
+		err = kdapl_svc_accept(svc, id, &event->param.conn);
+		memalloc_noio_restore(noio);
+		break;
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		complete(&svc->step);
@@ -154,7 +160,7 @@ static int kdapl_svc_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		}
 		break;
 	}
-	return 0;
+	return err;
 }
 
 static void kdapl_svc_begin(struct kdapl_svc *svc)

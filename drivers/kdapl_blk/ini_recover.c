@@ -252,8 +252,11 @@ static bool kbi_has_waited(struct kbi_disk *disk)
 void kbi_err_work(struct work_struct *work)
 {
 	struct kbi_disk *disk = container_of(work, struct kbi_disk, err_work);
+	unsigned int flags;
 
 	mutex_lock(&disk->mutex);
+	/* Memory may become free only when something was written to this disk. */
+	flags = memalloc_noio_save();
 	if (kbi_state(disk) == KBI_RECOVERING) {
 		disk->lost_at = jiffies;
 		kbi_disk_quiesce(disk);
@@ -264,6 +267,7 @@ void kbi_err_work(struct work_struct *work)
 		else
 			kbi_retry_later(disk);
 	}
+	memalloc_noio_restore(flags);
 	mutex_unlock(&disk->mutex);
 }
 
@@ -280,7 +284,7 @@ void kbi_reconnect_work(struct work_struct *work)
 	if (disk->removing || (state != KBI_RECOVERING && state != KBI_FAILED))
 		goto out;
 	disk->attempts++;
-	/* Memory may become free only when something was written to this disk. */
+	/* See kbi_err_work(). */
 	flags = memalloc_noio_save();
 	err = kbi_bring_up(disk);
 	memalloc_noio_restore(flags);
