@@ -66,10 +66,14 @@ struct kblk_buf {
 	DAT_LMR_CONTEXT lmr_context;
 };
 
-/* Of pages what is longer: half of a power of two may be a lot. */
+/*
+ * Of pages what is longer: half of a power of two may be a lot. It fails rather than
+ * have others killed for it or, without I/O, wait for ever.
+ */
 static inline void *kblk_mem_alloc(size_t len)
 {
-	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN;
+	gfp_t gfp = GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN |
+		    __GFP_RETRY_MAYFAIL;
 
 	return len > PAGE_SIZE ? alloc_pages_exact(len, gfp) :
 				 kmalloc(len, gfp);
