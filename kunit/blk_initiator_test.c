@@ -174,7 +174,7 @@ static void ini_unexpected_reply(struct kunit *test)
 
 	side = welcome_attached(test);
 	answer_identify(side, reply_to_identify(side),
-			sizeof(struct kblk_reply) + KBLK_INLINE + 64);
+			KBLK_REPLIES + 64);
 	expect_refused(side, "too long", 0);
 
 	side = welcome_attached(test);

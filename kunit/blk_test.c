@@ -359,6 +359,15 @@ struct sharing {
 	u32 lengths[MANY];
 };
 
+static unsigned int reads_of(const struct sharing *how)
+{
+	unsigned int reads = 0, i;
+
+	for (i = 0; i < MANY; i++)
+		reads += how->lengths[i] != 0;
+	return reads;
+}
+
 static bool tgt_has_taken(void *unused)
 {
 	/* And the three before. */
@@ -368,13 +377,11 @@ static bool tgt_has_taken(void *unused)
 static bool tgt_has_read(void *data)
 {
 	const struct sharing *how = data;
-	unsigned int reads = 1, i;
 	char command[128];
 
-	for (i = 0; i < MANY; i++)
-		reads += how->lengths[i] != 0;
+	/* And the one before. */
 	snprintf(command, sizeof(command),
-		 "grep -Eq '^reads +%u$' " TGT_STATS, reads);
+		 "grep -Eq '^reads +%u$' " TGT_STATS, reads_of(how) + 1);
 	return !shell(command);
 }
 
@@ -432,12 +439,13 @@ static u64 take_numbered(struct kunit *test, const struct sharing *how,
 /* The replies to numbered requests; returns in how many messages. */
 static unsigned int take_messages(struct kd_side *side, const struct sharing *how)
 {
-	unsigned int messages, credits = 0;
+	unsigned int messages, credits = 0, reads = 0;
 	DAT_DTO_COMPLETION_EVENT_DATA dto;
 	struct kunit *test = side->test;
 	const struct kblk_reply *reply;
 	char *file = kunit_kmalloc(test, SZ_64K, GFP_KERNEL);
 	unsigned long seen = 0;
+	bool plain = false;
 	const void *end;
 	DAT_EVENT event;
 	u64 id;
@@ -455,6 +463,12 @@ static unsigned int take_messages(struct kd_side *side, const struct sharing *ho
 		while ((const void *)reply < end) {
 			id = take_numbered(test, how, reply, file);
 			KUNIT_EXPECT_FALSE(test, seen & BIT(id));
+			reads += how->lengths[id] != 0;
+			/* Without data it does not wait for those with data. */
+			if (!how->lengths[id] && !plain && !kd_is_iwarp(side))
+				KUNIT_EXPECT_TRUE(test, !reads_of(how) ||
+						  reads < reads_of(how));
+			plain |= !how->lengths[id];
 			seen |= BIT(id);
 			credits += le16_to_cpu(reply->credits);
 			reply = (const void *)(reply + 1) +
