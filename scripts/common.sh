@@ -31,7 +31,7 @@ kernel_of()
 # shellcheck disable=SC2034	# for who sources this
 blk_guest()
 {
-	local build crc32
+	local build
 
 	build=$("$top/scripts/build-modules" "$1")
 	cp "$top/scripts/kdapl-blk" "$2"
@@ -39,9 +39,7 @@ blk_guest()
 	6.*) run=("$top/scripts/vm-run" -t "${TIMEOUT:-1200}" -o "$2" "$1") ;;
 	*)
 		run=("$top/scripts/uml-run" -t "${TIMEOUT:-900}" -o "$2" "$1")
-		crc32=$("$top/scripts/uml-crc32" "$1")
-		cp "$build/drivers/kdapl/kdapl.ko" "$build"/drivers/kdapl_blk/*.ko \
-			"$crc32" "$2"
+		cp "$build/drivers/kdapl/kdapl.ko" "$build"/drivers/kdapl_blk/*.ko "$2"
 		;;
 	esac
 }

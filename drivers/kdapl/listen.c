@@ -7,6 +7,7 @@
  * Endpoint a request gets. Bound to addresses and not to a wildcard, they leave
  * the same port free on other IAs.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
 #include "kdapl.h"
@@ -25,11 +26,16 @@
 static int kdapl_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kdapl_sp *sp = id->context;
+	unsigned int noio;
+	bool taken;
 
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
-	if (id->device == sp->obj.ia->hca->dev &&
-	    kdapl_cr_create(sp, id, event))
+	noio = memalloc_noio_save();
+	taken = id->device == sp->obj.ia->hca->dev &&
+		kdapl_cr_create(sp, id, event);
+	memalloc_noio_restore(noio);
+	if (taken)
 		return 0;
 	rdma_reject(id, NULL, 0, IB_CM_REJ_NO_RESOURCES);
 	/* Has the id destroyed. */

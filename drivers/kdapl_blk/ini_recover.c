@@ -280,14 +280,13 @@ void kbi_reconnect_work(struct work_struct *work)
 	int err;
 
 	mutex_lock(&disk->mutex);
+	/* See kbi_err_work(), which may be waiting for the mutex. */
+	flags = memalloc_noio_save();
 	state = kbi_state(disk);
 	if (disk->removing || (state != KBI_RECOVERING && state != KBI_FAILED))
 		goto out;
 	disk->attempts++;
-	/* See kbi_err_work(). */
-	flags = memalloc_noio_save();
 	err = kbi_bring_up(disk);
-	memalloc_noio_restore(flags);
 	if (!err) {
 		pr_info("%s: connected again, attempt %u\n",
 			config_item_name(&disk->item), disk->attempts);
@@ -300,6 +299,7 @@ void kbi_reconnect_work(struct work_struct *work)
 		kbi_retry_later(disk);
 	}
 out:
+	memalloc_noio_restore(flags);
 	mutex_unlock(&disk->mutex);
 }
 

@@ -53,7 +53,7 @@ int kbi_slots_alloc_data(struct kbi_queue *queue)
 
 	for (i = 0; i < queue->nslots - 1; i++) {
 		slot = &queue->slots[i];
-		slot->sg = kcalloc(pages, sizeof(*slot->sg), GFP_KERNEL);
+		slot->sg = kvcalloc(pages, sizeof(*slot->sg), GFP_KERNEL);
 		if (!slot->sg)
 			return -ENOMEM;
 		sg_init_table(slot->sg, pages);
@@ -75,7 +75,7 @@ void kbi_slots_free(struct kbi_queue *queue)
 	for (i = 0; queue->slots && i < queue->nslots; i++) {
 		if (queue->slots[i].lmr)
 			dat_lmr_free(queue->slots[i].lmr);
-		kfree(queue->slots[i].sg);
+		kvfree(queue->slots[i].sg);
 		kblk_buf_free(&queue->slots[i].mem);
 	}
 	kvfree(queue->slots);
