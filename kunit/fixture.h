@@ -209,6 +209,7 @@ void kd_expect_event(struct kunit *test, DAT_EVD_HANDLE evd,
 		     DAT_EVENT_NUMBER number, DAT_EVENT *event);
 void kd_expect_dto(struct kunit *test, DAT_EVD_HANDLE evd, u64 cookie,
 		   DAT_DTO_COMPLETION_STATUS status, DAT_EVENT *event);
+DAT_DTO_COMPLETION_EVENT_DATA kd_next_dto(struct kunit *test, DAT_EVD_HANDLE evd);
 void kd_expect_no_event(struct kunit *test, DAT_EVD_HANDLE evd);
 unsigned int kd_drain(DAT_EVD_HANDLE evd);
 
