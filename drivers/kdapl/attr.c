@@ -1,38 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What a device can do, in DAT's terms, and the addresses it is reached by.
+ * The limits and abilities of a device in DAT's terms: IA and provider
+ * attributes.
  *
- * Which IP addresses belong to an RDMA port is known to rdma_cm alone: over
- * RoCE they are in the GID table, over iWARP and IPoIB they are not. So every
- * local address is bound to a scratch id, and those that land on our port are
- * ours.
+ * The limits come from hca->attrs, the copy of the device's attributes, so they
+ * can be queried after the device has left. Only kdapl_ia_wants_read_key()
+ * needs the device to be present. No function takes a lock; all may be called
+ * in any context.
  */
-#include <linux/inetdevice.h>
-#include <linux/slab.h>
-#include <net/addrconf.h>
-#include "kdapl.h"
+#include "ia.h"
 
-#define KDAPL_MAX_CANDIDATES 64
-
+/* Return @value as a DAT_COUNT, which is signed. */
 static DAT_COUNT kdapl_count(u64 value)
 {
 	return min_t(u64, value, INT_MAX);
 }
 
 /*
- * Longest memory region in bytes, if it begins with a page; one that does not may
- * have one page too many. One that needs no registration may be longer.
+ * Return the length in bytes of the longest LMR that can be registered,
+ * provided that it begins at a page boundary: otherwise it has one page more.
+ * An LMR that needs no registration may be longer.
  */
 u32 kdapl_max_lmr_block(struct kdapl_ia *ia)
 {
 	u64 pages = ia->hca->attrs.max_fast_reg_page_list_len;
 
-	/* All of it in one piece then, see kdapl_region_contiguous(). */
+	/* Nothing is registered: an LMR must be one range for the device. */
 	if (!kdapl_can_register(&ia->hca->attrs))
 		return U32_MAX & PAGE_MASK;
 	return min_t(u64, pages * PAGE_SIZE, U32_MAX & PAGE_MASK);
 }
 
+/*
+ * Limit @max, in bytes, to the longest RDMA Read whose sink can be registered.
+ */
+static u32 kdapl_ia_max_read(struct kdapl_ia *ia, u32 max)
+{
+	u64 pages = ia->hca->attrs.max_fast_reg_page_list_len;
+
+	/* A sink that does not begin at a page boundary has one page more. */
+	return ia->reads_to_key ? min_t(u64, max, (pages - 1) * PAGE_SIZE) :
+				  max;
+}
+
+/* Fill in @attr with the attributes of @ia. */
 void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 {
 	const struct ib_device_attr *max = &ia->hca->attrs;
@@ -47,9 +58,9 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 	attr->firmware_version_minor = (u32)max->fw_ver;
 	attr->ia_address_ptr = kdapl_addr_ptr(&ia->addr[0]);
 	attr->max_eps = kdapl_count(max->max_qp);
-	/* What is posted must fit on a CQ when it completes. */
+	/* A CQ must have room for the completions of all that is posted. */
 	attr->max_dto_per_ep = kdapl_count(min(max->max_qp_wr, max->max_cqe));
-	/* Each may be a Read that is two requests to the device. */
+	/* Any request may be an RDMA Read that takes two work requests. */
 	if (ia->reads_to_key)
 		attr->max_dto_per_ep /= 2;
 	attr->max_rdma_read_per_ep_in = min(max->max_qp_rd_atom, U8_MAX);
@@ -66,14 +77,14 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 	attr->max_lmr_virtual_address = U64_MAX;
 	attr->max_pzs = kdapl_count(max->max_pd);
 	attr->max_message_size = msg;
-	attr->max_rdma_size = kdapl_sink_max(ia, msg);
-	/* Each takes two MRs. */
-	attr->max_rmrs = kdapl_can_register(max) ? attr->max_lmrs / 2 : 0;
+	attr->max_rdma_size = kdapl_ia_max_read(ia, msg);
+	/* An RMR has two MRs, see mem_rmr.c. */
+	attr->max_rmrs = kdapl_can_register(&ia->hca->attrs) ? attr->max_lmrs / 2 : 0;
 	attr->max_rmr_target_address = U64_MAX;
 	attr->max_srqs = kdapl_count(max->max_srq);
 	attr->max_ep_per_srq = max->max_srq ? attr->max_eps : 0;
 	attr->max_recv_per_srq = kdapl_count(max->max_srq_wr);
-	/* iWARP reads into one segment. */
+	/* The iWARP protocol reads into one segment. */
 	attr->max_iov_segments_per_rdma_read =
 		ia->iwarp ? 1 :
 		min_t(u32, max->max_sge_rd ?: 1,
@@ -87,6 +98,7 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 	attr->reserved_lmr_supported = DAT_TRUE;
 }
 
+/* Return how many bytes of private data a connection request may have. */
 DAT_COUNT kdapl_max_private_data(struct kdapl_ia *ia)
 {
 	/*
@@ -97,6 +109,7 @@ DAT_COUNT kdapl_max_private_data(struct kdapl_ia *ia)
 	return ia->iwarp ? U8_MAX - 4 : 56;
 }
 
+/* Fill in @attr with the provider's attributes for the device of @ia. */
 void kdapl_provider_attr(struct kdapl_ia *ia, DAT_PROVIDER_ATTR *attr)
 {
 	int i, j;
@@ -154,6 +167,7 @@ void kdapl_provider_attr(struct kdapl_ia *ia, DAT_PROVIDER_ATTR *attr)
 	attr->ha_loadbalancing = DAT_HA_LB_NONE;
 }
 
+/* Return whether @comm names a transport that rdma_cm offers: TCP over IP. */
 bool kdapl_comm_valid(const DAT_COMM *comm)
 {
 	return (comm->domain == AF_INET || comm->domain == AF_INET6) &&
@@ -161,206 +175,14 @@ bool kdapl_comm_valid(const DAT_COMM *comm)
 	       (comm->protocol == 0 || comm->protocol == IPPROTO_TCP);
 }
 
-bool kdapl_addr_any(const struct sockaddr_storage *addr)
-{
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
-	const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
-
-	return addr->ss_family == AF_INET6 ?
-		ipv6_addr_any(&in6->sin6_addr) :
-		in->sin_addr.s_addr == htonl(INADDR_ANY);
-}
-
-/* All addresses of the host, as far as there is room. */
-static int kdapl_addr_candidates(struct sockaddr_storage *list, int max)
-{
-	struct net_device *ndev;
-	int n = 0;
-
-	rcu_read_lock();
-	for_each_netdev_rcu(&init_net, ndev) {
-		struct in_device *in_dev = __in_dev_get_rcu(ndev);
-		const struct in_ifaddr *ifa;
-
-		if (!in_dev || ndev->flags & IFF_LOOPBACK)
-			continue;
-		in_dev_for_each_ifa_rcu(ifa, in_dev) {
-			struct sockaddr_in *in = (void *)&list[n];
-
-			if (n == max)
-				break;
-			in->sin_family = AF_INET;
-			in->sin_addr.s_addr = ifa->ifa_local;
-			n++;
-		}
-	}
-#if IS_ENABLED(CONFIG_IPV6)
-	for_each_netdev_rcu(&init_net, ndev) {
-		struct inet6_dev *idev = __in6_dev_get(ndev);
-		struct inet6_ifaddr *ifp;
-
-		if (!idev || ndev->flags & IFF_LOOPBACK)
-			continue;
-		read_lock_bh(&idev->lock);
-		list_for_each_entry(ifp, &idev->addr_list, if_list) {
-			struct sockaddr_in6 *in6 = (void *)&list[n];
-
-			if (n == max)
-				break;
-			if (ifp->flags & IFA_F_TENTATIVE)
-				continue;
-			in6->sin6_family = AF_INET6;
-			in6->sin6_addr = ifp->addr;
-			if (ipv6_addr_type(&ifp->addr) & IPV6_ADDR_LINKLOCAL)
-				in6->sin6_scope_id = ndev->ifindex;
-			n++;
-		}
-		read_unlock_bh(&idev->lock);
-	}
-#endif
-	rcu_read_unlock();
-	return n;
-}
-
-static int kdapl_addr_handler(struct rdma_cm_id *id,
-			      struct rdma_cm_event *event)
-{
-	return 0;
-}
-
-/* Does rdma_cm reach our port by this address? -ENOMEM: it cannot tell. */
-static int kdapl_addr_ours(struct kdapl_ia *ia, struct sockaddr_storage *addr)
-{
-	struct rdma_cm_id *id;
-	int ret;
-
-	id = __rdma_create_kernel_id(&init_net, kdapl_addr_handler, NULL,
-				     RDMA_PS_TCP, IB_QPT_RC, ia->consumer);
-	if (IS_ERR(id))
-		return PTR_ERR(id);
-	ret = rdma_bind_addr(id, (struct sockaddr *)addr);
-	if (ret != -ENOMEM)
-		ret = !ret && id->device == ia->hca->dev &&
-		      id->port_num == ia->port;
-	rdma_destroy_id(id);
-	return ret;
-}
-
-/* Move our addresses to the front of the list; returns how many they are. */
-static int kdapl_addr_select(struct kdapl_ia *ia, struct sockaddr_storage *list,
-			     int n)
-{
-	int i, ours, found = 0;
-
-	for (i = 0; i < n && found < KDAPL_MAX_ADDRS; i++) {
-		ours = kdapl_addr_ours(ia, &list[i]);
-		if (ours < 0)
-			return ours;
-		if (ours)
-			list[found++] = list[i];
-	}
-	return found;
-}
-
-/**
- * kdapl_ia_refresh_addrs - find the addresses of an IA
- * @ia: the IA; ia->mutex is held or nobody else knows it
- *
- * Context: Process context; the device is present.
- * Return: 0, or an errno, then those known before are still there.
+/*
+ * Return whether the device of @ia reads only into memory that is registered
+ * for writing by the peer, see dto_sink.c. The device is present: its driver's
+ * id tells.
  */
-int kdapl_ia_refresh_addrs(struct kdapl_ia *ia)
+bool kdapl_ia_wants_read_key(struct kdapl_ia *ia)
 {
-	struct sockaddr_storage *list;
-	struct ib_port_attr port;
-	int i, n;
-
-	n = ib_query_port(ia->hca->dev, ia->port, &port);
-	if (n)
-		return n;
-	list = kcalloc(KDAPL_MAX_CANDIDATES, sizeof(*list), GFP_KERNEL);
-	if (!list)
-		return -ENOMEM;
-	n = kdapl_addr_candidates(list, KDAPL_MAX_CANDIDATES);
-	n = kdapl_addr_select(ia, list, n);
-	if (n >= 0) {
-		ia->max_msg = port.max_msg_sz;
-		ia->naddrs = n;
-		/* The consumer may be reading those that stay. */
-		for (i = 0; i < n; i++)
-			if (memcmp(&ia->addr[i], &list[i], sizeof(list[i])))
-				ia->addr[i] = list[i];
-	}
-	kfree(list);
-	return min(n, 0);
-}
-
-static int kdapl_addr_match(const struct sockaddr *peer,
-			    const struct sockaddr_storage *local)
-{
-	const struct sockaddr_in6 *p6 = (const void *)peer, *l6 = (void *)local;
-	const struct sockaddr_in *p4 = (const void *)peer, *l4 = (void *)local;
-
-	if (peer->sa_family == AF_INET6)
-		return ipv6_addr_diff(&p6->sin6_addr, &l6->sin6_addr);
-	return 32 - fls(ntohl(p4->sin_addr.s_addr ^ l4->sin_addr.s_addr));
-}
-
-static const struct sockaddr_storage *
-kdapl_addr_pick(struct kdapl_ia *ia, const struct sockaddr *peer)
-{
-	const struct sockaddr_storage *best = NULL;
-	int match, best_match = -1;
-	unsigned int i;
-
-	for (i = 0; i < ia->naddrs; i++) {
-		if (!peer)
-			return &ia->addr[0];
-		if (ia->addr[i].ss_family != peer->sa_family)
-			continue;
-		match = kdapl_addr_match(peer, &ia->addr[i]);
-		if (match > best_match) {
-			best_match = match;
-			best = &ia->addr[i];
-		}
-	}
-	return best;
-}
-
-/**
- * kdapl_ia_local_addr - an address of the IA to reach a peer from
- * @ia: the IA
- * @peer: its address, or NULL for any
- * @addr: where to put the one that has most in common with the peer's
- *
- * An administrator may have changed the addresses of the port since they were
- * looked up, so the choice is tried.
- *
- * Context: Process context; the device is present.
- * Return: 0 or an errno.
- */
-int kdapl_ia_local_addr(struct kdapl_ia *ia, const struct sockaddr *peer,
-			struct sockaddr_storage *addr)
-{
-	const struct sockaddr_storage *pick;
-	int ours = 0, err = 0;
-
-	mutex_lock(&ia->mutex);
-	pick = kdapl_addr_pick(ia, peer);
-	if (pick) {
-		*addr = *pick;
-		ours = kdapl_addr_ours(ia, addr);
-	}
-	if (ours < 0) {
-		err = ours;
-	} else if (!ours) {
-		err = kdapl_ia_refresh_addrs(ia);
-		pick = kdapl_addr_pick(ia, peer);
-		if (!err && !pick)
-			err = -EADDRNOTAVAIL;
-		if (!err)
-			*addr = *pick;
-	}
-	mutex_unlock(&ia->mutex);
-	return err;
+	return ia->iwarp &&
+	       ia->hca->dev->ops.driver_id != RDMA_DRIVER_SIW &&
+	       kdapl_can_register(&ia->hca->attrs);
 }

@@ -1,70 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Connections and service points: conn.c, connect.c, cr.c, sp.c,
- * listen.c.
+ * Service points and connection requests. cm_sp.c has the calls of service
+ * points and cm_listen.c their listeners; cm_cr.c has the life of a request,
+ * cm_accept.c and cm_handoff.c two of its answers.
  */
 #ifndef KDAPL_CM_H
 #define KDAPL_CM_H
 
-#include "kdapl.h"
+#include <linux/mutex.h>
+#include <linux/socket.h>
+#include <linux/workqueue.h>
+#include <rdma/rdma_cm.h>
+#include "evd.h"
+#include "handle.h"
 
-struct kdapl_conn_event {
-	struct kdapl_event ev;
-	struct kdapl_conn *conn;
-	DAT_EVENT_NUMBER number;
-	u8 pd_len;
-	u8 pd[KDAPL_MAX_PRIVATE_DATA];
-};
-
-/*
- * struct kdapl_conn - one attempt to connect an Endpoint
- * @ref: the EP's, one per queued event, one per queued work
- * @end: the event that ends the connection, 0 while it lives; ep->lock
- * @down: takes the connection down; queued by whoever set @end
- */
-struct kdapl_conn {
-	struct kref ref;
-	struct kdapl_ep *ep;
-	struct rdma_cm_id *id;
-	bool passive;
-	bool given_up;			/* ended before data could flow */
-	bool rts;			/* data may flow */
-	bool dialled;			/* iWARP: the QP may receive already */
-	bool stopped;			/* the QP is gone; ep->lock */
-	DAT_EVENT_NUMBER end;
-	struct mutex mutex;		/* setting up vs. taking down */
-	struct mutex dial;		/* connecting vs. disconnecting */
-	struct work_struct down;
-	struct delayed_work timer;
-	struct completion gone;
-	struct kdapl_conn_event established;
-	struct kdapl_conn_event final;
-	u8 pd_len;
-	u8 pd[KDAPL_MAX_PRIVATE_DATA];
-};
-
-struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep);
-bool kdapl_ep_join(struct kdapl_ep *ep, struct kdapl_conn *conn, u32 from,
-		   DAT_EP_STATE to);
-DAT_RETURN kdapl_ep_complete(struct kdapl_ep *ep);
-DAT_RETURN kdapl_check_private_data(struct kdapl_ia *ia, DAT_COUNT size,
-				    const void *data, int arg);
-void kdapl_conn_put(struct kdapl_conn *conn);
-int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
-bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end);
-void kdapl_ep_watch_drain(struct kdapl_ep *ep, bool want);
-void kdapl_conn_linger(struct kdapl_ep *ep);
-void kdapl_ia_settle(struct kdapl_ia *ia);
-DAT_EVENT_NUMBER kdapl_conn_failure(struct kdapl_conn *conn, int err);
-bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end);
-void kdapl_conn_wait(struct kdapl_ep *ep);
-void kdapl_conn_params(struct kdapl_ep *ep, struct rdma_conn_param *param,
-		       const void *pd, u8 pd_len);
+struct kdapl_ep;
 
 /*
- * struct kdapl_sp - PSP, RSP or CSP
- * @ids: one listening id per address of the IA
- * @pending: requests whose event has not been reaped
+ * struct kdapl_sp - service point: PSP, RSP or CSP
+ * @obj: what all objects have
+ * @evd: EVD for the requests; referenced, and used until the service point is
+ *	freed
+ * @qual: port
+ * @flags: PSP: who makes the Endpoint of a request
+ * @comm: CSP: the consumer's, for queries
+ * @addr: CSP: the consumer's, for queries
+ * @ep: RSP: the reserved Endpoint, referenced; otherwise NULL
+ * @mutex: protects @ids and @nids
+ * @ids: listening ids, one per address of the IA
+ * @nids: number of @ids; 0 once the service point does not listen any more
+ * @pending: number of requests whose event has not been reaped
  */
 struct kdapl_sp {
 	struct kdapl_obj obj;
@@ -73,21 +38,23 @@ struct kdapl_sp {
 	DAT_PSP_FLAGS flags;
 	DAT_COMM comm;
 	struct sockaddr_storage addr;
-	struct kdapl_ep *ep;		/* RSP */
-	struct mutex mutex;		/* protects ids, nids */
+	struct kdapl_ep *ep;
+	struct mutex mutex;		/* see above */
 	struct rdma_cm_id *ids[KDAPL_MAX_ADDRS];
 	unsigned int nids;
 	atomic_t pending;
 };
 
 /*
- * struct kdapl_sp_args - what the create calls differ in
+ * struct kdapl_sp_args - arguments of kdapl_sp_create()
  * @type: handle type
- * @evd: its handle
- * @evd_arg: DAT_INVALID_ARGn of @evd
+ * @evd: handle of the EVD, not checked yet
+ * @evd_arg: DAT_INVALID_ARGn for a wrong @evd
  * @qual: port, or 0 for any
- * @ep: for an RSP, checked and referenced
- * @addr: for a CSP: its address, with the port; the wildcard stands for all
+ * @flags: PSP: who makes the Endpoint of a request
+ * @ep: RSP: the Endpoint, of the same IA; the caller holds a reference
+ * @comm: CSP: the consumer's
+ * @addr: CSP: address with the port; the wildcard stands for all of the IA
  */
 struct kdapl_sp_args {
 	DAT_HANDLE_TYPE type;
@@ -102,16 +69,30 @@ struct kdapl_sp_args {
 
 /*
  * struct kdapl_cr - connection request
- * @id: the rdma_cm id, owned until accepted, rejected or given up
- * @sp: where it came in (referenced)
- * @ep: Endpoint made by the provider, or that of the RSP
+ * @obj: what all objects have
+ * @ev: its event; holds a reference while queued
+ * @mutex: protects @id
+ * @claimed: not zero once kdapl_cr_claim() gave a caller the right to answer
+ *	the request or to cancel it
+ * @dead: cancelled, while the consumer still knows the handle
+ * @id: the rdma_cm id that came with the request; NULL once the request was
+ *	accepted, rejected, handed off or cancelled
+ * @sp: service point at which the request arrived; referenced
+ * @ep: Endpoint made by the provider, or that of the RSP; referenced; or NULL
+ * @local: local address
+ * @remote: address of the peer
+ * @responder_resources: RDMA Reads that the peer asks this side to serve
+ * @initiator_depth: RDMA Reads that the peer can serve
+ * @pd_len: length of @pd
+ * @pd: private data of the peer
+ * @gone: takes a cancelled request down; holds a reference while queued
  */
 struct kdapl_cr {
 	struct kdapl_obj obj;
 	struct kdapl_event ev;
-	struct mutex mutex;		/* protects id */
-	atomic_t claimed;		/* answered, or void */
-	bool dead;			/* void; the consumer has not noticed */
+	struct mutex mutex;		/* see above */
+	atomic_t claimed;
+	bool dead;
 	struct rdma_cm_id *id;
 	struct kdapl_sp *sp;
 	struct kdapl_ep *ep;
@@ -124,13 +105,26 @@ struct kdapl_cr {
 	struct work_struct gone;
 };
 
+/* cm_listen.c */
 DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args,
 			   DAT_HANDLE *handle, DAT_CONN_QUAL *qual);
 void kdapl_sp_destroy(struct kdapl_sp *sp);
-void kdapl_sp_close(struct kdapl_sp *sp);
 struct kdapl_sp *kdapl_sp_find(struct kdapl_ia *ia, DAT_CONN_QUAL qual);
+
+/* cm_cr.c */
+extern const struct kdapl_event_ops kdapl_cr_event_ops;
+
+struct kdapl_cr *kdapl_cr_alloc(struct kdapl_sp *sp);
 struct kdapl_cr *kdapl_cr_create(struct kdapl_sp *sp, struct rdma_cm_id *id,
 				 struct rdma_cm_event *event);
-void kdapl_cr_cancel(struct kdapl_cr *cr);
+void kdapl_cr_deliver(struct kdapl_cr *cr);
+bool kdapl_cr_claim(struct kdapl_cr *cr);
+void kdapl_cr_void(struct kdapl_cr *cr);
+void kdapl_cr_forget(struct kdapl_cr *cr);
+bool kdapl_cr_withdraw(struct kdapl_cr *cr);
+void kdapl_cr_return_ep(struct kdapl_cr *cr, DAT_EP_STATE then);
+void kdapl_cr_set_addrs(struct kdapl_cr *cr, struct kdapl_ep *ep);
+DAT_RETURN kdapl_cr_too_late(struct kdapl_cr *cr);
+int kdapl_cr_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 
 #endif

@@ -1,20 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What differs between the kernels we build for, found by compile probes
- * (scripts/probes) and not by version numbers.
+ * Differences between the kernels that the module is built for. Compile probes
+ * (tools/probes) find them, not version numbers, because distributions
+ * backport.
  */
 #ifndef KDAPL_COMPAT_H
 #define KDAPL_COMPAT_H
 
 #include <linux/compiler_attributes.h>
+#include <linux/export.h>
+#include <compat_probe.h>
 
-/* With CONFIG_INIT_STACK_ALL_ZERO, clearing a large array costs 30 ns. */
+/*
+ * CONFIG_INIT_STACK_ALL_ZERO clears every variable on the stack, which costs 30
+ * ns for a large array in the data path.
+ */
 #ifndef __uninitialized
 # if __has_attribute(__uninitialized__)
 #  define __uninitialized	__attribute__((__uninitialized__))
 # else
 #  define __uninitialized
 # endif
+#endif
+
+/*
+ * The symbol namespace KDAPL_TEST has what kdapl.ko exports for its tests
+ * alone: KDAPL_EXPORT_TEST() exports a symbol, KDAPL_IMPORT_TEST lets a test
+ * module use the namespace.
+ */
+#ifdef KDAPL_HAVE_IMPORT_NS_TOKEN
+# define KDAPL_EXPORT_TEST(symbol)	EXPORT_SYMBOL_NS_GPL(symbol, KDAPL_TEST)
+# define KDAPL_IMPORT_TEST		MODULE_IMPORT_NS(KDAPL_TEST)
+#else
+# define KDAPL_EXPORT_TEST(symbol)	EXPORT_SYMBOL_NS_GPL(symbol, "KDAPL_TEST")
+# define KDAPL_IMPORT_TEST		MODULE_IMPORT_NS("KDAPL_TEST")
 #endif
 
 #endif

@@ -2,36 +2,32 @@
 /*
  * Connections.
  *
- * A struct kdapl_conn is one attempt to connect an Endpoint, from the first try
- * to the last event. It owns the rdma_cm id. Whatever ends it (the consumer, the
- * peer, an error, a watermark, the device leaving) calls kdapl_conn_end(), in
- * any context; the first caller wins, decides which event will be reported and
- * queues the work that takes everything down: disconnect, destroy the id, then
- * the QP, flush, and report last. So all completions of a connection precede its
- * final event.
+ * A struct kdapl_conn is one attempt to connect an Endpoint, from the first
+ * step to the last event. It owns the rdma_cm id. Whoever ends it calls
+ * kdapl_conn_end() (ep_state.c) in any context; that queues kdapl_conn_down(),
+ * which disconnects, destroys the id, then the QP, flushes, and reports last.
+ * So all completions of a connection precede its final event.
  *
- * The QP is not attached to the id, since an Endpoint does not know early enough
- * whether it will connect or accept. On InfiniBand and RoCE we move it through
- * its states ourselves.
+ * kdapl_conn_handler() runs under the id's handler lock and takes no mutex but
+ * conn->dial. conn->mutex keeps setting up (conn_connect.c, cm_accept.c) and
+ * taking down apart.
+ *
+ * The QP is not attached to the id, since an Endpoint does not know early
+ * enough whether it will connect or accept. On InfiniBand and RoCE
+ * kdapl_qp_to_rts() moves it through its states.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
-#include "kdapl.h"
+#include "conn.h"
+#include "dto.h"
+#include "ep.h"
+#include "ia.h"
 #include "trace.h"
 
-static void kdapl_conn_free(struct kref *ref)
-{
-	kfree(container_of(ref, struct kdapl_conn, ref));
-}
-
-/* Any context. */
-void kdapl_conn_put(struct kdapl_conn *conn)
-{
-	kref_put(&conn->ref, kdapl_conn_free);
-}
-
-/* Queue one of the connection's two events, unless the EP is being freed. */
+/*
+ * Queue @ce, one of the connection's two events, unless the EP is being freed.
+ */
 static void kdapl_conn_report(struct kdapl_conn *conn,
 			      struct kdapl_conn_event *ce,
 			      DAT_EVENT_NUMBER number)
@@ -54,47 +50,48 @@ static void kdapl_conn_report(struct kdapl_conn *conn,
 	kdapl_later_run(&later);
 }
 
-/* The peer cannot write into the consumer's buffers any more. */
-static void kdapl_conn_stopped(struct kdapl_conn *conn)
+static void kdapl_conn_reap(struct kdapl_event *ev, DAT_EVENT *event)
 {
-	struct kdapl_ep *ep = conn->ep;
-	struct kdapl_ia *ia = ep->obj.ia;
-	unsigned long flags;
-	bool lingering;
+	struct kdapl_conn_event *ce = container_of(ev, struct kdapl_conn_event,
+						   ev);
+	DAT_CONNECTION_EVENT_DATA *data =
+		&event->event_data.connect_event_data;
 
-	spin_lock_irqsave(&ep->lock, flags);
-	conn->stopped = true;
-	lingering = ep->lingering;
-	ep->lingering = false;
-	spin_unlock_irqrestore(&ep->lock, flags);
-	if (lingering && atomic_dec_and_test(&ia->lingering))
-		wake_up_all(&ia->wait);
+	/* dat_ep_reset() gives up the connection, and its private data. */
+	bool ours = READ_ONCE(ce->conn->ep->conn) == ce->conn;
+
+	event->event_number = ce->number;
+	/* Only these two events carry private data. */
+	if (ce->number != DAT_CONNECTION_EVENT_ESTABLISHED &&
+	    ce->number != DAT_CONNECTION_EVENT_PEER_REJECTED)
+		ours = false;
+	data->ep_handle = kdapl_handle(&ce->conn->ep->obj);
+	data->private_data_size = ours ? ce->pd_len : 0;
+	data->private_data = ours && ce->pd_len ? ce->pd : NULL;
+	kdapl_conn_put(ce->conn);
 }
+
+static void kdapl_conn_withdraw(struct kdapl_event *ev)
+{
+	kdapl_conn_put(container_of(ev, struct kdapl_conn_event, ev)->conn);
+}
+
+static struct kdapl_ep *kdapl_conn_event_ep(struct kdapl_event *ev)
+{
+	return container_of(ev, struct kdapl_conn_event, ev)->conn->ep;
+}
+
+const struct kdapl_event_ops kdapl_conn_event_ops = {
+	.reap = kdapl_conn_reap,
+	.withdraw = kdapl_conn_withdraw,
+	.ep = kdapl_conn_event_ep,
+};
 
 /*
- * An Endpoint is being freed. If its QP lives a little longer, calls that give
- * buffers back to the consumer wait for it: kdapl_ia_settle().
+ * Work item: take down a connection that has ended. Disconnect and take the QP to
+ * ERR; destroy the id, so that no CM event comes any more; destroy the QP and flush
+ * the rings; report the final event, behind all completions.
  */
-void kdapl_conn_linger(struct kdapl_ep *ep)
-{
-	struct kdapl_conn *conn;
-	unsigned long flags;
-
-	spin_lock_irqsave(&ep->lock, flags);
-	conn = ep->conn;
-	if (conn && conn->end && (conn->rts || conn->dialled) && !conn->stopped) {
-		ep->lingering = true;
-		atomic_inc(&ep->obj.ia->lingering);
-	}
-	spin_unlock_irqrestore(&ep->lock, flags);
-}
-
-/* No freed Endpoint of the IA receives any more. May sleep. */
-void kdapl_ia_settle(struct kdapl_ia *ia)
-{
-	wait_event(ia->wait, !atomic_read(&ia->lingering));
-}
-
 static void kdapl_conn_down(struct work_struct *work)
 {
 	struct kdapl_conn *conn = container_of(work, struct kdapl_conn, down);
@@ -103,22 +100,22 @@ static void kdapl_conn_down(struct work_struct *work)
 	struct rdma_cm_id *id;
 	unsigned long flags;
 
-	/* An attempt that is given up may hang in its transport for long. */
+	/* Report first: the transport may hang for long in such an attempt. */
 	if (conn->given_up)
 		kdapl_conn_report(conn, &conn->final, conn->end);
 
 	mutex_lock(&conn->mutex);
 	cancel_delayed_work_sync(&conn->timer);
-	/* The QP's event handler must not find an id that is going. */
+	/* kdapl_qp_event() must not find an id that is being destroyed. */
 	spin_lock_irqsave(&ep->lock, flags);
 	id = conn->id;
 	conn->id = NULL;
 	spin_unlock_irqrestore(&ep->lock, flags);
 	if (id) {
 		/*
-		 * Not while the handler connects: if that fails rdma_cm frees what
-		 * rdma_disconnect() uses. It may wait for another handler, so this
-		 * cannot be rdma_lock_handler().
+		 * Excludes rdma_connect(), which frees what rdma_disconnect()
+		 * uses when it fails. rdma_lock_handler() is wrong here:
+		 * rdma_disconnect() may wait for a handler.
 		 */
 		mutex_lock(&conn->dial);
 		rdma_disconnect(id);
@@ -137,84 +134,6 @@ static void kdapl_conn_down(struct work_struct *work)
 	kdapl_obj_put(&ep->obj);
 	kdapl_conn_put(conn);
 	memalloc_noio_restore(noio);
-}
-
-/* End a connection if the Endpoint is in one of some states. Any context. */
-static bool kdapl_conn_end_if(struct kdapl_conn *conn, u32 states,
-			      DAT_EVENT_NUMBER end)
-{
-	struct kdapl_ep *ep = conn->ep;
-	unsigned long flags;
-	bool won = false;
-
-	spin_lock_irqsave(&ep->lock, flags);
-	if (ep->conn == conn && !conn->end && BIT(ep->state) & states) {
-		/* Two ends on a device that leaves take each other down. */
-		conn->end = READ_ONCE(ep->obj.ia->hca->gone) ?
-			DAT_CONNECTION_EVENT_BROKEN : end;
-		conn->given_up = !conn->rts;
-		WRITE_ONCE(ep->state, DAT_EP_STATE_DISCONNECTED);
-		kref_get(&conn->ref);
-		kref_get(&ep->obj.ref);
-		won = true;
-	}
-	spin_unlock_irqrestore(&ep->lock, flags);
-	if (won)
-		queue_work(kdapl_wq, &conn->down);
-	return won;
-}
-
-/**
- * kdapl_conn_end - end a connection or the attempt to make it
- * @conn: the connection
- * @end: event to report
- *
- * Context: Any.
- * Return: true for the caller whose event it will be.
- */
-bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end)
-{
-	return kdapl_conn_end_if(conn, ~0U, end);
-}
-
-/* End the connection of an Endpoint, if it has one. Any context. */
-bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end)
-{
-	struct kdapl_conn *conn;
-	unsigned long flags;
-	bool won;
-
-	spin_lock_irqsave(&ep->lock, flags);
-	conn = ep->conn;
-	if (conn && !conn->end)
-		kref_get(&conn->ref);
-	else
-		conn = NULL;
-	spin_unlock_irqrestore(&ep->lock, flags);
-	if (!conn)
-		return false;
-	won = kdapl_conn_end(conn, end);
-	kdapl_conn_put(conn);
-	return won;
-}
-
-/* The connection has ended; wait until it is down. May sleep. */
-void kdapl_conn_wait(struct kdapl_ep *ep)
-{
-	struct kdapl_conn *conn;
-	unsigned long flags;
-
-	spin_lock_irqsave(&ep->lock, flags);
-	conn = ep->conn;
-	if (conn && conn->end)
-		kref_get(&conn->ref);
-	else
-		conn = NULL;
-	spin_unlock_irqrestore(&ep->lock, flags);
-	if (!conn)
-		return;
-	wait_for_completion(&conn->gone);
-	kdapl_conn_put(conn);
 }
 
 static void kdapl_conn_timeout(struct work_struct *work)
@@ -247,32 +166,7 @@ struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep)
 	return conn;
 }
 
-/**
- * kdapl_ep_join - give an Endpoint its connection
- * @ep: ep->mutex is held
- * @conn: its reference is taken over
- * @from: states in which this may happen, as bits
- * @to: new state
- *
- * Return: false if the Endpoint is in another state or was freed.
- */
-bool kdapl_ep_join(struct kdapl_ep *ep, struct kdapl_conn *conn, u32 from,
-		   DAT_EP_STATE to)
-{
-	unsigned long flags;
-	bool ok;
-
-	spin_lock_irqsave(&ep->lock, flags);
-	ok = !ep->dying && BIT(ep->state) & from;
-	if (ok) {
-		ep->conn = conn;
-		WRITE_ONCE(ep->state, to);
-	}
-	spin_unlock_irqrestore(&ep->lock, flags);
-	return ok;
-}
-
-/* Fill in what both sides tell each other. */
+/* Fill in the parameters that the sides of a connection tell each other. */
 void kdapl_conn_params(struct kdapl_ep *ep, struct rdma_conn_param *param,
 		       const void *pd, u8 pd_len)
 {
@@ -282,7 +176,7 @@ void kdapl_conn_params(struct kdapl_ep *ep, struct rdma_conn_param *param,
 	param->responder_resources = min(ep->attr.max_rdma_read_in, U8_MAX);
 	param->initiator_depth = min(ep->attr.max_rdma_read_out, U8_MAX);
 	param->retry_count = 7;
-	/* A receiver that is short of buffers is waited for. */
+	/* 7 is for ever: a receiver may be short of buffers for long. */
 	param->rnr_retry_count = 7;
 	param->srq = !!ep->srq;
 	param->qp_num = ep->qp->qp_num;
@@ -297,6 +191,7 @@ static void kdapl_conn_private_data(struct kdapl_conn_event *ce,
 	ce->pd_len = len;
 }
 
+/* The connection is there: CONNECTED, the event, and what had to wait for it. */
 static void kdapl_conn_established(struct kdapl_conn *conn)
 {
 	struct kdapl_ep *ep = conn->ep;
@@ -306,17 +201,17 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 	bool won;
 
 	/*
-	 * Posting is possible as soon as the state says so. With the EVD locked,
-	 * no completion can get in before the event.
+	 * Posting is possible as soon as the state says so. The EVD is locked,
+	 * so no completion gets in before the event.
 	 */
 	spin_lock_irqsave(&evd->lock, flags);
 	spin_lock(&ep->lock);
-	won = ep->conn == conn && !conn->end;
+	won = ep->conn == conn && !conn->end &&
+	      kdapl_ep_change_state(ep, DAT_EP_STATE_CONNECTED);
 	if (won) {
 		conn->rts = true;
 		ep->local_addr = conn->id->route.addr.src_addr;
 		ep->remote_addr = conn->id->route.addr.dst_addr;
-		WRITE_ONCE(ep->state, DAT_EP_STATE_CONNECTED);
 	}
 	spin_unlock(&ep->lock);
 	if (won && !READ_ONCE(ep->dying)) {
@@ -331,15 +226,15 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 		return;
 	trace_kdapl_conn_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
 	cancel_delayed_work(&conn->timer);
-	/* The driver may have refused some while the QP changed state. */
+	/* The driver may have refused receives while the QP changed state. */
 	kdapl_qp_post_recvs(ep);
 	kdapl_ep_open(ep, true);
 }
 
 /*
- * Was it the peer's consumer that said no? Over iWARP a rejection is a reply; some
- * drivers call it a reset, but then private data, even if empty, tells it from
- * a connection that was reset before there was one.
+ * Did the peer's consumer reject? Over iWARP a rejection is a reply. Some
+ * drivers report a reset, but then private data, even if empty, tells it from a
+ * connection that was reset while it was set up.
  */
 static bool kdapl_is_peer_reject(struct rdma_cm_id *id,
 				 struct rdma_cm_event *event)
@@ -367,7 +262,9 @@ static void kdapl_conn_rejected(struct kdapl_conn *conn, struct rdma_cm_id *id,
 				    DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
-/* The address or route is known, or the peer has answered: take the next step. */
+/*
+ * Take the next step: the address or route is known, or the peer has answered.
+ */
 static int kdapl_conn_advance(struct kdapl_conn *conn, struct rdma_cm_id *id,
 			      struct rdma_cm_event *event)
 {
@@ -382,7 +279,10 @@ static int kdapl_conn_advance(struct kdapl_conn *conn, struct rdma_cm_id *id,
 			-EHOSTUNREACH : 0;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		kdapl_conn_params(conn->ep, &param, conn->pd, conn->pd_len);
-		/* The driver gets the answer, and data, before we do. */
+		/*
+		 * The driver sees the answer, and may receive, before this
+		 * handler.
+		 */
 		WRITE_ONCE(conn->dialled, conn->ep->obj.ia->iwarp);
 		mutex_lock(&conn->dial);
 		err = rdma_connect_locked(id, &param);
@@ -404,6 +304,7 @@ static int kdapl_conn_advance(struct kdapl_conn *conn, struct rdma_cm_id *id,
 	}
 }
 
+/* Return the event for an attempt that failed with errno @err. */
 DAT_EVENT_NUMBER kdapl_conn_failure(struct kdapl_conn *conn, int err)
 {
 	if (conn->passive)
@@ -419,6 +320,7 @@ DAT_EVENT_NUMBER kdapl_conn_failure(struct kdapl_conn *conn, int err)
 	}
 }
 
+/* The peer or the transport has disconnected, perhaps while connecting. */
 static void kdapl_conn_lost(struct kdapl_conn *conn)
 {
 	switch (READ_ONCE(conn->ep->state)) {
@@ -431,7 +333,7 @@ static void kdapl_conn_lost(struct kdapl_conn *conn)
 	}
 }
 
-/* Event handler of a connection's rdma_cm id. The id is never destroyed here. */
+/* Event handler of a connection's rdma_cm id, which is never destroyed here. */
 int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kdapl_conn *conn = id->context;

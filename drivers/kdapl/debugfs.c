@@ -1,15 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Inspection: /sys/kernel/debug/kdapl has a file for each kind of object, with
- * one object a line. Handles are printed as in the tracepoints. Nothing here is
- * an interface to rely on.
+ * one object a line. Handles are printed as in the tracepoints. The files show
+ * what has been polled and poll nothing themselves. Their format may change at
+ * any time.
+ *
+ * A file is read by walking the handle table with one RCU read-side section per
+ * object; the show functions take the lock that protects what they print.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
-#include "kdapl.h"
+#include <dat/kdat_linux.h>
+#include "ep.h"
+#include "ia.h"
+#include "srq.h"
 
 static struct dentry *kdapl_debugfs;
 
+/* Return the handle of @obj as a number; 0 for none. */
 static u64 kdapl_id(struct kdapl_obj *obj)
 {
 	return obj ? obj->handle : 0;
@@ -47,9 +55,10 @@ static void kdapl_show_ep(struct seq_file *m, struct kdapl_obj *obj)
 	unsigned long flags;
 
 	spin_lock_irqsave(&ep->lock, flags);
-	seq_printf(m, "%llx ia=%llx state=%d local=%pISpc remote=%pISpc srq=%llx",
-		   obj->handle, kdapl_id(&obj->ia->obj), ep->state,
-		   &ep->local_addr, &ep->remote_addr,
+	seq_printf(m, "%llx ia=%llx state=%s local=%pISpc remote=%pISpc srq=%llx",
+		   obj->handle, kdapl_id(&obj->ia->obj),
+		   kdat_ep_state_name(ep->state), &ep->local_addr,
+		   &ep->remote_addr,
 		   ep->srq ? kdapl_id(&ep->srq->obj) : 0);
 	spin_unlock_irqrestore(&ep->lock, flags);
 	seq_printf(m, " requests=%u receives=%u held=%u taken=%llu soft=%d%s hard=%d\n",
@@ -75,6 +84,7 @@ static void kdapl_show_srq(struct seq_file *m, struct kdapl_obj *obj)
 	spin_unlock_irqrestore(&srq->lock, flags);
 }
 
+/* A file: its name, the objects it lists, and the function for one line. */
 struct kdapl_debugfs_file {
 	const char *name;
 	DAT_HANDLE_TYPE type;
@@ -89,12 +99,15 @@ static const struct kdapl_debugfs_file kdapl_debugfs_files[] = {
 };
 
 /*
- * A position in a file is an index of the handle table. Each object has an RCU
- * section of its own: there may be many.
+ * A position in a file is an index of the handle table. The table may have a
+ * million entries, so the walk may sleep between two of them.
  */
 static void *kdapl_debugfs_start(struct seq_file *m, loff_t *pos)
 {
-	/* Index 0 is not used. The lowest free index is always taken first. */
+	/*
+	 * Index 0 is not used. The IDA hands out the lowest free index, so no
+	 * chunk follows one that was never allocated.
+	 */
 	if (!*pos)
 		*pos = 1;
 	if (*pos > KDAPL_INDEX_MASK ||
@@ -135,6 +148,7 @@ static const struct seq_operations kdapl_debugfs_sops = {
 };
 DEFINE_SEQ_ATTRIBUTE(kdapl_debugfs);
 
+/* Make the files. Errors are ignored, as is usual with debugfs. */
 void kdapl_debugfs_init(void)
 {
 	const struct kdapl_debugfs_file *file;

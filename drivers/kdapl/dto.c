@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Data transfer: the posting calls.
+ * Data transfer: the posting calls for Sends and receives, and how any request
+ * is posted (kdapl_post_sq()).
  *
- * They run in any context, do not sleep and do not allocate. The handle is
- * looked up and used inside one RCU read-side section; the ring's lock keeps
- * the ring and the device's queue in the same order. A segment is translated
- * from the consumer's address to the device's and checked against its LMR, so
- * that a wrong one never reaches the device.
+ * Posting runs in any context, does not sleep and does not allocate. The handle
+ * is looked up and used inside of one RCU read-side section; the ring's lock
+ * keeps the ring and the device's queue in the same order.
  */
-#include "kdapl.h"
+#include "dto.h"
+#include "ep.h"
+#include "ia.h"
+#include "pz.h"
 #include "trace.h"
 
 #define KDAPL_POST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | \
@@ -16,88 +18,6 @@
 			  DAT_COMPLETION_UNSIGNALLED_FLAG | \
 			  DAT_COMPLETION_BARRIER_FENCE_FLAG | \
 			  DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG)
-
-static DAT_RETURN kdapl_priv_error(DAT_RETURN type, DAT_MEM_PRIV_FLAGS priv)
-{
-	bool write = priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
-
-	if (type == DAT_PRIVILEGES_VIOLATION)
-		return DAT_ERROR(type, write ? DAT_PRIVILEGES_WRITE :
-					       DAT_PRIVILEGES_READ);
-	return DAT_ERROR(type, write ? DAT_PROTECTION_WRITE :
-				       DAT_PROTECTION_READ);
-}
-
-/*
- * May an LMR that is not of this Protection Zone as a whole be used in it? The
- * reserved one may, and one that belongs to this very Endpoint.
- */
-static bool kdapl_lmr_shared(const struct kdapl_lmr *lmr,
-			     const struct kdapl_pz *pz,
-			     const struct kdapl_ep *ep)
-{
-	if (lmr->reserved)
-		return pz && lmr->obj.ia == pz->obj.ia;
-	return pz && lmr->pz == pz && ep &&
-	       READ_ONCE(lmr->ep_handle) == ep->obj.handle;
-}
-
-/**
- * kdapl_sge_build - check a consumer's segments and translate them
- * @pz: Protection Zone of the Endpoint or SRQ
- * @ep: the Endpoint; NULL for an SRQ
- * @n: number of segments
- * @iov: the segments; those of length 0 are ignored
- * @max: segments allowed
- * @priv: local privilege that the operation needs
- * @sge: filled in
- * @nsge: number filled in
- * @total: sum of the lengths in bytes
- *
- * Context: Any; inside an RCU read-side section.
- * Return: %DAT_SUCCESS, or why a segment is refused
- */
-DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, const struct kdapl_ep *ep,
-			   DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-			   DAT_COUNT max, DAT_MEM_PRIV_FLAGS priv,
-			   struct ib_sge *sge, int *nsge, u64 *total)
-{
-	struct kdapl_lmr *lmr;
-	int i, used = 0;
-	u64 offset, sum = 0;
-
-	if (unlikely(n < 0 || n > max))
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (unlikely(n && !iov))
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-
-	for (i = 0; i < n; i++) {
-		if (!iov[i].segment_length)
-			continue;
-		lmr = kdapl_lmr_find(iov[i].lmr_context);
-		/* Pairs with the release when the LMR became valid. */
-		if (unlikely(!lmr || !smp_load_acquire(&lmr->valid)))
-			return kdapl_priv_error(DAT_PRIVILEGES_VIOLATION, priv);
-		if (unlikely(lmr->zone != pz && !kdapl_lmr_shared(lmr, pz, ep)))
-			return kdapl_priv_error(DAT_PROTECTION_VIOLATION, priv);
-		if (unlikely((lmr->priv & priv) != priv))
-			return kdapl_priv_error(DAT_PRIVILEGES_VIOLATION, priv);
-		offset = iov[i].virtual_address - lmr->base;
-		if (unlikely(offset > lmr->len ||
-			     iov[i].segment_length > lmr->len - offset))
-			return DAT_ERROR(DAT_INVALID_PARAMETER,
-					 DAT_INVALID_ARG3);
-		sge[used].addr = iov[i].virtual_address + lmr->shift;
-		sge[used].length = iov[i].segment_length;
-		sge[used].lkey = unlikely(lmr->reserved) ?
-					pz->lkey : lmr->lkey;
-		sum += iov[i].segment_length;
-		used++;
-	}
-	*nsge = used;
-	*total = sum;
-	return DAT_SUCCESS;
-}
 
 /* Are these completion flags allowed on a request of @ep? */
 static bool kdapl_flags_ok(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
@@ -124,11 +44,10 @@ static u32 kdapl_sge_total(const struct ib_send_wr *wr)
 }
 
 /*
- * Hand a request to the device. One that the device refuses is flushed with the
- * rest of the ring: that the connection is ending is the only reason left, since
- * the request was checked and the ring is no longer than the device's queue. Nor
- * can it be taken back, as siw may return an error for what it has queued. Under
- * sq.lock.
+ * Hand a request to the device. A request that the device refuses stays in the
+ * ring and is flushed with the rest: it was checked and there was room, so the
+ * connection must be ending. It cannot be taken back, since siw may return an
+ * error for a request that it has queued. sq.lock is held.
  */
 static void kdapl_sq_submit(struct kdapl_ep *ep, struct kdapl_wr *entry,
 			    struct ib_send_wr *wr)
@@ -149,8 +68,8 @@ static void kdapl_sq_submit(struct kdapl_ep *ep, struct kdapl_wr *entry,
 }
 
 /*
- * The device's queue is longer than ours, but may not have room for as many
- * requests of two as there could be.
+ * Has the device room for one more request, or one of @twice? Its queue is
+ * longer than the ring, but may hold fewer than twice max_request_dtos.
  */
 static bool kdapl_sq_room(struct kdapl_ring *sq, bool twice)
 {
@@ -162,10 +81,12 @@ static bool kdapl_sq_room(struct kdapl_ring *sq, bool twice)
 			  sq->depth;
 }
 
-/* May a request, or one that is two, be posted now? Under sq.lock. */
+/* May a request, or one that is two to the device, be posted now? */
 static DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool twice)
 {
 	DAT_EP_STATE state = READ_ONCE(ep->state);
+
+	lockdep_assert_held(&ep->sq.lock);
 
 	if (unlikely(state != DAT_EP_STATE_CONNECTED &&
 		     state != DAT_EP_STATE_DISCONNECTED))
@@ -177,7 +98,7 @@ static DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool twice)
 	return DAT_SUCCESS;
 }
 
-/* Enter a request in the ring. Under sq.lock; there is room. */
+/* Enter a request in the ring, which has room. */
 static struct kdapl_wr *kdapl_sq_enter(struct kdapl_ep *ep,
 				       const struct ib_send_wr *wr,
 				       DAT_DTO_COOKIE cookie, DAT_DTOS op,
@@ -187,8 +108,10 @@ static struct kdapl_wr *kdapl_sq_enter(struct kdapl_ep *ep,
 	struct kdapl_ring *sq = &ep->sq;
 	struct kdapl_wr *entry = kdapl_ring_wr(sq, sq->head);
 
+	lockdep_assert_held(&sq->lock);
+
 	entry->ev.kind = KDAPL_EV_SQ;
-	entry->ev.quiet = !!(flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
+	entry->ev.no_upcall = !!(flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 	entry->ep = ep;
 	entry->cookie = cookie;
 	entry->seq = sq->head;
@@ -253,9 +176,11 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	ret = kdapl_sq_check(ep, wr->next);
 	if (unlikely(DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES &&
 		     ep->req_evd)) {
-		/* Requests without an event end unnoticed; look for them. */
+		/*
+		 * Suppressed requests complete without an event: poll for them.
+		 */
 		spin_unlock_irqrestore(&sq->lock, irq);
-		kdapl_cq_look(ep->req_evd);
+		kdapl_cq_poll_all(ep->req_evd);
 		spin_lock_irqsave(&sq->lock, irq);
 		ret = kdapl_sq_check(ep, wr->next);
 	}
@@ -267,7 +192,7 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 		flush = sq->flushed;
 	}
 	spin_unlock_irqrestore(&sq->lock, irq);
-	/* The connection is over and done with: nobody else will flush it. */
+	/* The connection has ended and nobody else flushes the ring. */
 	if (unlikely(flush))
 		kdapl_ring_flush(ep, sq, KDAPL_FLUSH_POST);
 	return ret;
@@ -361,7 +286,7 @@ DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
 }
 EXPORT_SYMBOL(dat_ep_post_send_with_invalidate);
 
-/* Check a receive and translate its segments. Under rq.lock. */
+/* Check a receive and translate its segments. */
 static DAT_RETURN kdapl_rq_check(struct kdapl_ep *ep, DAT_COUNT n,
 				 const DAT_LMR_TRIPLET *iov,
 				 DAT_COMPLETION_FLAGS flags,
@@ -370,7 +295,9 @@ static DAT_RETURN kdapl_rq_check(struct kdapl_ep *ep, DAT_COUNT n,
 	DAT_RETURN ret;
 	u64 total;
 
-	/* dat_ep_modify() changes the PZ under the lock. */
+	lockdep_assert_held(&ep->rq.lock);
+
+	/* dat_ep_modify() changes the PZ under rq.lock. */
 	ret = kdapl_sge_build(ep->pz, ep, n, iov, ep->rq.niov,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, nsge, &total);
 	if (unlikely(ret != DAT_SUCCESS))
@@ -384,7 +311,9 @@ static DAT_RETURN kdapl_rq_check(struct kdapl_ep *ep, DAT_COUNT n,
 	return DAT_SUCCESS;
 }
 
-/* The ring is full. That is told of a receive that is all right otherwise. */
+/*
+ * Ring full. Argument errors take precedence, so validate before reporting it.
+ */
 static noinline DAT_RETURN kdapl_rq_full(struct kdapl_ep *ep, DAT_COUNT n,
 					 const DAT_LMR_TRIPLET *iov,
 					 DAT_COMPLETION_FLAGS flags)
@@ -398,7 +327,7 @@ static noinline DAT_RETURN kdapl_rq_full(struct kdapl_ep *ep, DAT_COUNT n,
 		DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 }
 
-/* Enter a receive in the ring. Under rq.lock. */
+/* Enter a receive in the ring. */
 static DAT_RETURN kdapl_rq_enter(struct kdapl_ep *ep, DAT_COUNT n,
 				 const DAT_LMR_TRIPLET *iov,
 				 DAT_DTO_COOKIE cookie,
@@ -409,15 +338,17 @@ static DAT_RETURN kdapl_rq_enter(struct kdapl_ep *ep, DAT_COUNT n,
 	DAT_RETURN ret;
 	int nsge;
 
+	lockdep_assert_held(&rq->lock);
+
 	if (unlikely(kdapl_ring_full(rq)))
 		return kdapl_rq_full(ep, n, iov, flags);
-	/* Segments are written where the device will read them. */
+	/* The segments are written to where the device will read them. */
 	entry = kdapl_ring_wr(rq, rq->head);
 	ret = kdapl_rq_check(ep, n, iov, flags, entry->sge, &nsge);
 	if (unlikely(ret != DAT_SUCCESS))
 		return ret;
 	entry->ev.kind = KDAPL_EV_RQ;
-	entry->ev.quiet = !!flags;
+	entry->ev.no_upcall = !!flags;
 	entry->ep = ep;
 	entry->cookie = cookie;
 	entry->seq = rq->head;

@@ -1,69 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Endpoints: creation, attributes, status, the end.
+ * Endpoints: creation and attributes.
  *
  * An Endpoint depends on a Protection Zone, up to three EVDs and perhaps an SRQ.
  * Each dependency is two things: a use, which makes the free call of the other
  * object fail and ends with dat_ep_free(), and a reference, which keeps memory
  * and verbs objects until the Endpoint has been released in the background.
- *
- * dat_ep_free() may be called anywhere, from the Endpoint's own upcalls too. It
- * marks the Endpoint as dying, after which no event names it any more, takes
- * back the events that are queued, and starts to take the connection down.
  */
 #include <linux/slab.h>
-#include "kdapl.h"
-#include "trace.h"
+#include "dto.h"
+#include "ep.h"
+#include "ia.h"
+#include "pz.h"
+#include "srq.h"
 
 /* DAT_COMPLETION_EVD_THRESHOLD_FLAG is for consumers in user space. */
 #define KDAPL_RECV_FLAGS (DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
 			  DAT_COMPLETION_UNSIGNALLED_FLAG)
 #define KDAPL_REQUEST_FLAGS DAT_COMPLETION_UNSIGNALLED_FLAG
-
-/* Reference and use an object of @ia; NULL if there is no such thing. */
-void *kdapl_dep_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
-		    struct kdapl_ia *ia)
-{
-	struct kdapl_obj *obj = kdapl_obj_get(handle, type);
-
-	if (!obj)
-		return NULL;
-	if (obj->ia == ia && kdapl_obj_use(obj))
-		return obj;
-	kdapl_obj_put(obj);
-	return NULL;
-}
-
-void kdapl_dep_put(struct kdapl_obj *obj)
-{
-	kdapl_obj_unuse(obj);
-	kdapl_obj_put(obj);
-}
-
-/* The error for a call that the state of an Endpoint forbids. */
-DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state)
-{
-	static const u16 subtype[] = {
-		[DAT_EP_STATE_UNCONNECTED] = DAT_INVALID_STATE_EP_UNCONNECTED,
-		[DAT_EP_STATE_RESERVED] = DAT_INVALID_STATE_EP_RESERVED,
-		[DAT_EP_STATE_PASSIVE_CONNECTION_PENDING] =
-			DAT_INVALID_STATE_EP_PASSCONNPENDING,
-		[DAT_EP_STATE_ACTIVE_CONNECTION_PENDING] =
-			DAT_INVALID_STATE_EP_ACTCONNPENDING,
-		[DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING] =
-			DAT_INVALID_STATE_EP_TENTCONNPENDING,
-		[DAT_EP_STATE_CONNECTED] = DAT_INVALID_STATE_EP_CONNECTED,
-		[DAT_EP_STATE_DISCONNECT_PENDING] =
-			DAT_INVALID_STATE_EP_DISCPENDING,
-		[DAT_EP_STATE_DISCONNECTED] = DAT_INVALID_STATE_EP_DISCONNECTED,
-		[DAT_EP_STATE_COMPLETION_PENDING] =
-			DAT_INVALID_STATE_EP_COMPLPENDING,
-	};
-
-	return DAT_ERROR(DAT_INVALID_STATE,
-			 state < ARRAY_SIZE(subtype) ? subtype[state] :
-						       DAT_NO_SUBTYPE);
-}
 
 void kdapl_ep_default_attr(struct kdapl_ia *ia, DAT_EP_ATTR *attr)
 {
@@ -96,7 +50,7 @@ static bool kdapl_between(DAT_COUNT value, DAT_COUNT min, DAT_COUNT max)
 
 static bool kdapl_check_named(DAT_COUNT count, const DAT_NAMED_ATTR *named)
 {
-	/* There is no transport or provider specific Endpoint attribute. */
+	/* No transport or provider specific Endpoint attribute is defined. */
 	return count == 0;
 }
 
@@ -139,8 +93,8 @@ bool kdapl_ep_check_attr(struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
 }
 
 /*
- * A queue that may be used needs an EVD for its completions, and an SRQ may
- * have to be of the same PZ.
+ * Has each queue that may be used an EVD, and is the SRQ of a PZ that the
+ * device accepts?
  */
 bool kdapl_ep_check_evds(const struct kdapl_ep_deps *deps,
 			 const DAT_EP_ATTR *attr)
@@ -150,62 +104,6 @@ bool kdapl_ep_check_evds(const struct kdapl_ep_deps *deps,
 		return false;
 	return (deps->recv_evd || deps->srq || !attr->max_recv_dtos) &&
 	       (deps->req_evd || !attr->max_request_dtos);
-}
-
-/*
- * A DTO stream joins an EVD. Streams without notification and streams that wait
- * for solicited messages cannot share one with others. Returns false if so.
- */
-bool kdapl_stream_attach(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags)
-{
-	u32 solicited = !!(flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
-	u32 unsignalled = !!(flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
-	unsigned long irq;
-	bool ok;
-
-	if (!evd)
-		return true;
-	spin_lock_irqsave(&evd->lock, irq);
-	ok = evd->solicited == solicited * evd->streams &&
-	     evd->unsignalled == unsignalled * evd->streams;
-	if (ok) {
-		evd->streams++;
-		evd->solicited += solicited;
-		evd->unsignalled += unsignalled;
-	}
-	spin_unlock_irqrestore(&evd->lock, irq);
-	return ok;
-}
-
-/* Join without asking: back to where the stream was before. */
-void kdapl_stream_join(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags)
-{
-	unsigned long irq;
-
-	if (!evd)
-		return;
-	spin_lock_irqsave(&evd->lock, irq);
-	evd->streams++;
-	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
-		evd->solicited++;
-	if (flags & DAT_COMPLETION_UNSIGNALLED_FLAG)
-		evd->unsignalled++;
-	spin_unlock_irqrestore(&evd->lock, irq);
-}
-
-void kdapl_stream_detach(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags)
-{
-	unsigned long irq;
-
-	if (!evd)
-		return;
-	spin_lock_irqsave(&evd->lock, irq);
-	evd->streams--;
-	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
-		evd->solicited--;
-	if (flags & DAT_COMPLETION_UNSIGNALLED_FLAG)
-		evd->unsignalled--;
-	spin_unlock_irqrestore(&evd->lock, irq);
 }
 
 static void kdapl_ep_release(struct kdapl_obj *obj)
@@ -230,6 +128,22 @@ static void kdapl_ep_release(struct kdapl_obj *obj)
 	kdapl_obj_free(obj);
 }
 
+static void kdapl_ep_obj_free(struct kdapl_obj *obj)
+{
+	kdapl_ep_free(container_of(obj, struct kdapl_ep, obj));
+}
+
+static void kdapl_ep_obj_stop(struct kdapl_obj *obj, bool wait)
+{
+	kdapl_ep_stop(container_of(obj, struct kdapl_ep, obj), wait);
+}
+
+static const struct kdapl_obj_ops kdapl_ep_ops = {
+	.release = kdapl_ep_release,
+	.free = kdapl_ep_obj_free,
+	.stop = kdapl_ep_obj_stop,
+};
+
 /**
  * kdapl_ep_alloc - make an Endpoint; its handle is not valid yet
  * @ia: the IA
@@ -245,22 +159,24 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 {
 	struct kdapl_ep *ep;
 
+	/* Zeroed memory is in the first state of an Endpoint. */
+	static_assert(DAT_EP_STATE_UNCONNECTED == 0);
+
 	ep = kzalloc(sizeof(*ep), GFP_KERNEL);
 	*err = ep ? kdapl_obj_init(&ep->obj, DAT_HANDLE_TYPE_EP, ia,
-				   kdapl_ep_release) : -ENOMEM;
+				   &kdapl_ep_ops) : -ENOMEM;
 	if (*err) {
 		kfree(ep);
 		return NULL;
 	}
 	mutex_init(&ep->mutex);
 	spin_lock_init(&ep->lock);
-	INIT_LIST_HEAD(&ep->early);
+	INIT_LIST_HEAD(&ep->parked);
 	INIT_LIST_HEAD(&ep->srq_link);
 	INIT_LIST_HEAD(&ep->leaving_link);
 	kdapl_async_init(&ep->soft_event, &ep->obj,
 			 DAT_ASYNC_EP_SOFT_HIGH_WATERMARK,
 			 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
-	ep->state = DAT_EP_STATE_UNCONNECTED;
 	ep->attr = *attr;
 	ep->soft_asked = attr->srq_soft_hw;
 	ep->comm.domain = AF_INET;
@@ -276,7 +192,7 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 					deps->srq ? 0 : attr->max_recv_dtos,
 					deps->srq ? 0 : attr->max_recv_iov);
 	if (!*err && deps->srq && deps->recv_evd)
-		*err = kdapl_srq_add_feed(deps->srq, deps->recv_evd);
+		*err = kdapl_srq_add_evd(deps->srq, deps->recv_evd);
 	if (*err) {
 		kdapl_obj_put(&ep->obj);
 		return NULL;
@@ -286,7 +202,7 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 	ep->req_evd = deps->req_evd;
 	ep->conn_evd = deps->conn_evd;
 	ep->srq = deps->srq;
-	ep->quiet_recv = !!(attr->recv_completion_flags &
+	ep->recv_no_upcall = !!(attr->recv_completion_flags &
 			    DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 	return ep;
 }
@@ -296,7 +212,7 @@ static bool kdapl_evd_carries(struct kdapl_evd *evd, DAT_EVD_FLAGS flag)
 	return !evd || evd->flags & flag;
 }
 
-/* Put those that dat_ep_modify() can change: all but the SRQ. */
+/* Put the dependencies that dat_ep_modify() can change: all but the SRQ. */
 void kdapl_deps_put(const struct kdapl_ep_deps *deps)
 {
 	if (deps->pz)
@@ -309,7 +225,7 @@ void kdapl_deps_put(const struct kdapl_ep_deps *deps)
 		kdapl_dep_put(&deps->conn_evd->obj);
 }
 
-/* Resolve the handles. On failure the caller puts what was got. */
+/* Resolve the handles into @deps. On failure the caller puts those in it. */
 static DAT_RETURN kdapl_deps_get(struct kdapl_ia *ia, DAT_PZ_HANDLE pz,
 				 DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
 				 DAT_EVD_HANDLE conn, DAT_SRQ_HANDLE srq,
@@ -352,22 +268,6 @@ static DAT_RETURN kdapl_deps_get(struct kdapl_ia *ia, DAT_PZ_HANDLE pz,
 	return DAT_SUCCESS;
 }
 
-/* Arm the soft watermark that was asked for at creation. */
-static void kdapl_ep_initial_mark(struct kdapl_ep *ep)
-{
-	struct kdapl_evd *evd;
-	unsigned long flags;
-
-	if (!ep->srq || ep->attr.srq_soft_hw == DAT_HW_DEFAULT)
-		return;
-	evd = kdapl_ep_lock_recv(ep, &flags);
-	ep->soft = ep->attr.srq_soft_hw;
-	ep->soft_armed = true;
-	kdapl_ep_set_marks(ep);
-	kdapl_ep_update_watch(ep, evd, true);
-	kdapl_ep_unlock_recv(ep, evd, flags);
-}
-
 static DAT_RETURN kdapl_ep_make(struct kdapl_ia *ia,
 				struct kdapl_ep_deps *deps,
 				const DAT_EP_ATTR *attr, DAT_EP_HANDLE *handle)
@@ -375,20 +275,20 @@ static DAT_RETURN kdapl_ep_make(struct kdapl_ia *ia,
 	struct kdapl_ep *ep;
 	int err;
 
-	if (!kdapl_stream_attach(deps->recv_evd, attr->recv_completion_flags))
+	if (!kdapl_evd_add_stream(deps->recv_evd, attr->recv_completion_flags))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	if (!kdapl_stream_attach(deps->req_evd,
-				 attr->request_completion_flags)) {
-		kdapl_stream_detach(deps->recv_evd,
-				    attr->recv_completion_flags);
+	if (!kdapl_evd_add_stream(deps->req_evd,
+				  attr->request_completion_flags)) {
+		kdapl_evd_del_stream(deps->recv_evd,
+				     attr->recv_completion_flags);
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	}
 	ep = kdapl_ep_alloc(ia, deps, attr, &err);
 	if (!ep) {
-		kdapl_stream_detach(deps->recv_evd,
-				    attr->recv_completion_flags);
-		kdapl_stream_detach(deps->req_evd,
-				    attr->request_completion_flags);
+		kdapl_evd_del_stream(deps->recv_evd,
+				     attr->recv_completion_flags);
+		kdapl_evd_del_stream(deps->req_evd,
+				     attr->request_completion_flags);
 		return kdapl_errno_to_dat(err);
 	}
 	kdapl_ep_initial_mark(ep);
@@ -475,87 +375,3 @@ DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
 			       srq_handle, true, ep_attributes, ep_handle);
 }
 EXPORT_SYMBOL(dat_ep_create_with_srq);
-
-DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
-			     DAT_BOOLEAN *recv_idle, DAT_BOOLEAN *request_idle)
-{
-	DAT_RETURN ret = DAT_SUCCESS;
-	struct kdapl_evd *evd;
-	unsigned long flags;
-	struct kdapl_ep *ep;
-	bool idle;
-
-	rcu_read_lock();
-	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
-	if (!ep) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-		goto out;
-	}
-	if (recv_idle) {
-		evd = kdapl_ep_lock_recv(ep, &flags);
-		idle = ep->srq ? !ep->held :
-				 READ_ONCE(ep->rq.head) == ep->rq.done;
-		kdapl_ep_unlock_recv(ep, evd, flags);
-		*recv_idle = idle ? DAT_TRUE : DAT_FALSE;
-	}
-	if (request_idle) {
-		evd = READ_ONCE(ep->req_evd);
-		if (evd)
-			kdapl_cq_look(evd);
-		idle = READ_ONCE(ep->sq.head) == READ_ONCE(ep->sq.done);
-		*request_idle = idle ? DAT_TRUE : DAT_FALSE;
-	}
-	if (ep_state)
-		*ep_state = READ_ONCE(ep->state);
-out:
-	rcu_read_unlock();
-	return ret;
-}
-EXPORT_SYMBOL(dat_ep_get_status);
-
-DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
-			DAT_EP_PARAM_MASK ep_param_mask, DAT_EP_PARAM *ep_param)
-{
-	DAT_RETURN ret = DAT_SUCCESS;
-	unsigned long flags;
-	struct kdapl_ep *ep;
-
-	rcu_read_lock();
-	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
-	if (!ep) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-		goto out;
-	}
-	if (ep_param_mask & ~DAT_EP_FIELD_ALL) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-		goto out;
-	}
-	if (!ep_param) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-		goto out;
-	}
-	/* dat_ep_modify() changes all of these at once under the lock. */
-	spin_lock_irqsave(&ep->lock, flags);
-	ep_param->ia_handle = kdapl_handle(&ep->obj.ia->obj);
-	ep_param->ep_state = ep->state;
-	ep_param->comm = ep->comm;
-	ep_param->local_ia_address_ptr = kdapl_addr_ptr(&ep->local_addr);
-	ep_param->local_port_qual = kdapl_addr_port(&ep->local_addr);
-	ep_param->remote_ia_address_ptr = kdapl_addr_ptr(&ep->remote_addr);
-	ep_param->remote_port_qual = kdapl_addr_port(&ep->remote_addr);
-	ep_param->pz_handle = ep->pz ? kdapl_handle(&ep->pz->obj) : NULL;
-	ep_param->recv_evd_handle =
-		ep->recv_evd ? kdapl_handle(&ep->recv_evd->obj) : NULL;
-	ep_param->request_evd_handle =
-		ep->req_evd ? kdapl_handle(&ep->req_evd->obj) : NULL;
-	ep_param->connect_evd_handle =
-		ep->conn_evd ? kdapl_handle(&ep->conn_evd->obj) : NULL;
-	ep_param->srq_handle = ep->srq ? kdapl_handle(&ep->srq->obj) : NULL;
-	ep_param->ep_attr = ep->attr;
-	ep_param->ep_attr.srq_soft_hw = READ_ONCE(ep->soft_asked);
-	spin_unlock_irqrestore(&ep->lock, flags);
-out:
-	rcu_read_unlock();
-	return ret;
-}
-EXPORT_SYMBOL(dat_ep_query);

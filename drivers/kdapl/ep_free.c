@@ -1,48 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Endpoints: reset, free, and the loss of the device.
+ * Endpoints: dat_ep_free(), and the loss of the device.
+ *
+ * dat_ep_free() may be called anywhere, from the Endpoint's own upcalls too. It
+ * marks the Endpoint as dying, after which no event names it any more, takes
+ * back the events that are queued, and starts to take the connection down.
  */
-#include "kdapl.h"
+#include "conn.h"
+#include "dto.h"
+#include "ep.h"
+#include "ia.h"
+#include "pz.h"
+#include "srq.h"
 #include "trace.h"
 
+/* Withdraw the events of @ep that are queued on @evd. */
 static void kdapl_withdraw_from(struct kdapl_ep *ep, struct kdapl_evd *evd)
 {
 	struct kdapl_event *ev, *next;
-	struct kdapl_conn_event *ce;
-	struct kdapl_wr *wr;
 	unsigned long flags;
 
 	if (!evd)
 		return;
 	spin_lock_irqsave(&evd->lock, flags);
-	list_for_each_entry_safe(ev, next, &evd->events, link) {
-		switch (ev->kind) {
-		case KDAPL_EV_SQ:
-		case KDAPL_EV_RQ:
-		case KDAPL_EV_SRQ:
-			wr = container_of(ev, struct kdapl_wr, ev);
-			if (wr->ep != ep)
-				break;
-			kdapl_evd_remove(evd, ev);
-			if (ev->kind == KDAPL_EV_SQ)
-				kdapl_ring_reaped(&ep->sq, wr);
-			else
-				kdapl_recv_withdraw(wr);
-			break;
-		case KDAPL_EV_CONN:
-			ce = container_of(ev, struct kdapl_conn_event, ev);
-			if (ce->conn->ep != ep)
-				break;
-			kdapl_evd_remove(evd, ev);
-			kdapl_conn_put(ce->conn);
-			break;
-		}
-	}
+	list_for_each_entry_safe(ev, next, &evd->events, link)
+		if (kdapl_event_ep(ev) == ep)
+			kdapl_event_withdraw(evd, ev);
 	spin_unlock_irqrestore(&evd->lock, flags);
 }
 
-/* Take back every event that names the Endpoint, which is dying. */
-void kdapl_ep_withdraw(struct kdapl_ep *ep)
+/* Withdraw every event that names the Endpoint, which is dying. */
+static void kdapl_ep_withdraw(struct kdapl_ep *ep)
 {
 	struct kdapl_wr *wr, *next;
 	struct kdapl_evd *evd;
@@ -59,7 +47,7 @@ void kdapl_ep_withdraw(struct kdapl_ep *ep)
 	if (!evd)
 		return;
 	spin_lock_irqsave(&evd->lock, flags);
-	list_for_each_entry_safe(wr, next, &ep->early, ev.link) {
+	list_for_each_entry_safe(wr, next, &ep->parked, ev.link) {
 		list_del(&wr->ev.link);
 		kdapl_recv_withdraw(wr);
 	}
@@ -67,14 +55,16 @@ void kdapl_ep_withdraw(struct kdapl_ep *ep)
 	spin_unlock_irqrestore(&evd->lock, flags);
 }
 
-/* Let go of all that a freed Endpoint depends on, but for the references. */
-static void kdapl_ep_finish(struct kdapl_ep *ep)
+/*
+ * Drop the uses of a freed Endpoint; its release function drops the references.
+ */
+void kdapl_ep_finish(struct kdapl_ep *ep)
 {
 	kdapl_ep_withdraw(ep);
-	kdapl_stream_detach(ep->recv_evd, ep->attr.recv_completion_flags);
-	kdapl_stream_detach(ep->req_evd, ep->attr.request_completion_flags);
+	kdapl_evd_del_stream(ep->recv_evd, ep->attr.recv_completion_flags);
+	kdapl_evd_del_stream(ep->req_evd, ep->attr.request_completion_flags);
 	if (ep->srq && ep->recv_evd)
-		kdapl_srq_del_feed(ep->srq, ep->recv_evd);
+		kdapl_srq_del_evd(ep->srq, ep->recv_evd);
 	if (ep->pz)
 		kdapl_obj_unuse(&ep->pz->obj);
 	if (ep->recv_evd)
@@ -89,50 +79,24 @@ static void kdapl_ep_finish(struct kdapl_ep *ep)
 	kdapl_obj_put(&ep->obj);
 }
 
-/* Keep the dependencies of the Endpoint as they are until released. */
-bool kdapl_ep_hold(struct kdapl_ep *ep)
-{
-	unsigned long flags;
-	bool held;
-
-	spin_lock_irqsave(&ep->lock, flags);
-	held = !ep->dying;
-	ep->on_hold = held;
-	spin_unlock_irqrestore(&ep->lock, flags);
-	return held;
-}
-
-/* If the Endpoint was freed meanwhile, do what that had to leave undone. */
-void kdapl_ep_release_hold(struct kdapl_ep *ep)
-{
-	unsigned long flags;
-	bool finish;
-
-	spin_lock_irqsave(&ep->lock, flags);
-	ep->on_hold = false;
-	finish = ep->dying;
-	spin_unlock_irqrestore(&ep->lock, flags);
-	if (finish)
-		kdapl_ep_finish(ep);
-}
-
 /*
- * The device is leaving: every Endpoint is told, also one that never had a
- * connection. Nothing of it remains on the device afterwards.
+ * The device is leaving, and every Endpoint is told: one that never had a
+ * connection gets one that has ended. If @wait, nothing of the Endpoint remains
+ * on the device; without, only a connection that lives is ended, so that two
+ * ends on this device do not wait for each other.
  */
-void kdapl_ep_device_gone(struct kdapl_ep *ep)
+void kdapl_ep_stop(struct kdapl_ep *ep, bool wait)
 {
-	u32 idle = BIT(DAT_EP_STATE_UNCONNECTED) | BIT(DAT_EP_STATE_RESERVED) |
-		   BIT(DAT_EP_STATE_PASSIVE_CONNECTION_PENDING) |
-		   BIT(DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
 	struct kdapl_conn *conn;
-	bool ended;
 
+	if (!wait) {
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+		return;
+	}
 	mutex_lock(&ep->mutex);
-	ended = kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
-	if (!ended && BIT(READ_ONCE(ep->state)) & idle) {
+	if (!kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN)) {
 		conn = kdapl_conn_alloc(ep);
-		if (conn && kdapl_ep_join(ep, conn, idle,
+		if (conn && kdapl_ep_join(ep, conn,
 					  DAT_EP_STATE_COMPLETION_PENDING))
 			kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN);
 		else if (conn)
@@ -143,28 +107,28 @@ void kdapl_ep_device_gone(struct kdapl_ep *ep)
 }
 
 /**
- * kdapl_ep_free - the consumer (or the IA's end) gives the Endpoint up
+ * kdapl_ep_free - free an Endpoint, for the consumer or because the IA is closed
  * @ep: referenced by the caller, state allows it
  *
  * Context: Any.
- * Return: false if somebody else did it.
+ * Return: false if the Endpoint was freed concurrently.
  */
 bool kdapl_ep_free(struct kdapl_ep *ep)
 {
 	unsigned long flags;
-	bool on_hold;
+	bool deps_pinned;
 
 	if (!kdapl_obj_unpublish(&ep->obj))
 		return false;
-	/* From here on no event names it and no call changes it. */
+	/* From here on no event names the Endpoint and no call changes it. */
 	spin_lock_irqsave(&ep->lock, flags);
 	WRITE_ONCE(ep->dying, true);
-	on_hold = ep->on_hold;
+	deps_pinned = ep->deps_pinned;
 	spin_unlock_irqrestore(&ep->lock, flags);
 
 	kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
 	kdapl_conn_linger(ep);
-	if (!on_hold)
+	if (!deps_pinned)
 		kdapl_ep_finish(ep);
 	return true;
 }
@@ -197,62 +161,3 @@ DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
 	return ret;
 }
 EXPORT_SYMBOL(dat_ep_free);
-
-/* Ready for the next connection: receives wait in the ring again. */
-static void kdapl_ep_rearm(struct kdapl_ep *ep)
-{
-	struct kdapl_evd *evd;
-	unsigned long flags;
-
-	/* From here on requests are refused; what got in is flushed below. */
-	spin_lock_irqsave(&ep->lock, flags);
-	memset(&ep->local_addr, 0, sizeof(ep->local_addr));
-	memset(&ep->remote_addr, 0, sizeof(ep->remote_addr));
-	ep->no_reads = false;
-	WRITE_ONCE(ep->state, DAT_EP_STATE_UNCONNECTED);
-	spin_unlock_irqrestore(&ep->lock, flags);
-
-	kdapl_ring_flush(ep, &ep->sq, KDAPL_FLUSH_REARM);
-	kdapl_ring_flush(ep, &ep->rq, KDAPL_FLUSH_REARM);
-	evd = kdapl_ep_lock_recv(ep, &flags);
-	ep->open = false;
-	kdapl_ep_unlock_recv(ep, evd, flags);
-}
-
-DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
-{
-	DAT_RETURN ret = DAT_SUCCESS;
-	struct kdapl_conn *conn = NULL;
-	unsigned long flags;
-	struct kdapl_ep *ep;
-
-	might_sleep();
-	ep = kdapl_obj_get(ep_handle, DAT_HANDLE_TYPE_EP);
-	if (!ep)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-
-	mutex_lock(&ep->mutex);
-	if (READ_ONCE(ep->state) == DAT_EP_STATE_DISCONNECTED)
-		kdapl_conn_wait(ep);
-	spin_lock_irqsave(&ep->lock, flags);
-	switch (ep->state) {
-	case DAT_EP_STATE_DISCONNECTED:
-		conn = ep->conn;
-		ep->conn = NULL;
-		break;
-	case DAT_EP_STATE_UNCONNECTED:
-		break;
-	default:
-		ret = kdapl_ep_state_error(ep->state);
-	}
-	spin_unlock_irqrestore(&ep->lock, flags);
-
-	if (conn) {
-		kdapl_ep_rearm(ep);
-		kdapl_conn_put(conn);
-	}
-	mutex_unlock(&ep->mutex);
-	kdapl_obj_put(&ep->obj);
-	return ret;
-}
-EXPORT_SYMBOL(dat_ep_reset);

@@ -2,21 +2,32 @@
 /*
  * dat_ep_modify().
  *
- * kdapl_modify_rules is the whole policy: in which states each parameter may be
- * changed. Tests and documentation are generated from it. In all those states
- * there is no queue pair, so a change is a change of our own data: new values
- * are used when the connection is made. Everything that can fail is prepared
- * first; from kdapl_modify_commit() on nothing does.
+ * kdapl_modify_rules says in which states of the Endpoint each parameter may be
+ * changed; tests and documentation are generated from it. In none of these
+ * states has the Endpoint a queue pair, so only data of this module change, and
+ * the QP is made with the new values. Everything that can fail is prepared
+ * first, except that a receive may have been posted meanwhile:
+ * kdapl_ring_commit() checks that before it changes anything.
+ *
+ * ep->mutex is held throughout, which excludes connecting. ep->deps_pinned
+ * makes a concurrent dat_ep_free() leave the dependencies to
+ * kdapl_ep_unpin_deps(). Posting and reaping go on: rings and event lists are
+ * changed with the locks of the EVDs and of the rings held.
  */
 #include <linux/slab.h>
-#include "kdapl.h"
+#include "dto.h"
+#include "ep.h"
 #include "ep_modify.h"
+#include "ia.h"
+#include "pz.h"
+#include "srq.h"
 #include "trace.h"
 
 #define S(state) BIT(DAT_EP_STATE_ ## state)
 
+/* Sets of states in which a parameter may be changed. */
 #define NEVER	0
-#define QUIET	S(UNCONNECTED)
+#define FRESH	S(UNCONNECTED)
 #define ZONE	(S(UNCONNECTED) | S(TENTATIVE_CONNECTION_PENDING))
 #define SETUP	(S(UNCONNECTED) | S(RESERVED) | \
 		 S(PASSIVE_CONNECTION_PENDING) | \
@@ -52,27 +63,28 @@ const struct kdapl_modify_rule kdapl_modify_rules[] = {
 	RULE(EP_ATTR_SRQ_SOFT_HW, NEVER),
 	RULE(EP_ATTR_MAX_RDMA_READ_IOV, SETUP),
 	RULE(EP_ATTR_MAX_RDMA_WRITE_IOV, SETUP),
-	RULE(EP_ATTR_NUM_TRANSPORT_ATTR, QUIET),
-	RULE(EP_ATTR_TRANSPORT_SPECIFIC_ATTR, QUIET),
-	RULE(EP_ATTR_NUM_PROVIDER_ATTR, QUIET),
-	RULE(EP_ATTR_PROVIDER_SPECIFIC_ATTR, QUIET),
+	RULE(EP_ATTR_NUM_TRANSPORT_ATTR, FRESH),
+	RULE(EP_ATTR_TRANSPORT_SPECIFIC_ATTR, FRESH),
+	RULE(EP_ATTR_NUM_PROVIDER_ATTR, FRESH),
+	RULE(EP_ATTR_PROVIDER_SPECIFIC_ATTR, FRESH),
 };
-EXPORT_SYMBOL_GPL(kdapl_modify_rules);
+
+KDAPL_EXPORT_TEST(kdapl_modify_rules);
 
 const unsigned int kdapl_modify_nrules = ARRAY_SIZE(kdapl_modify_rules);
-EXPORT_SYMBOL_GPL(kdapl_modify_nrules);
+KDAPL_EXPORT_TEST(kdapl_modify_nrules);
 
 /*
- * struct kdapl_modify - a change being made
+ * struct kdapl_modify - a change that is being made
  * @ep: the Endpoint
- * @mask: what changes
+ * @mask: the parameters that change
  * @attr: all attributes as they will be
- * @comm: as it will be
- * @deps: all dependencies as they will be
- * @sq: new send ring memory
- * @rq: new receive ring memory
+ * @comm: the transport as it will be
+ * @deps: all dependencies as they will be, used and referenced
+ * @sq: memory for the send ring
+ * @rq: memory for the receive ring
  * @streams: the completion streams have joined the new EVDs
- * @feed: the SRQ feeds the new receive EVD already
+ * @srq_evd: the SRQ knows the new receive EVD
  */
 struct kdapl_modify {
 	struct kdapl_ep *ep;
@@ -83,9 +95,10 @@ struct kdapl_modify {
 	struct kdapl_ring sq;
 	struct kdapl_ring rq;
 	bool streams;
-	bool feed;
+	bool srq_evd;
 };
 
+/* Check that all parameters in @mask may be changed in @state. */
 static DAT_RETURN kdapl_modify_allowed(DAT_EP_PARAM_MASK mask,
 				       DAT_EP_STATE state)
 {
@@ -103,6 +116,7 @@ static DAT_RETURN kdapl_modify_allowed(DAT_EP_PARAM_MASK mask,
 	return states & BIT(state) ? DAT_SUCCESS : kdapl_ep_state_error(state);
 }
 
+/* Copy the attributes that change from @p to @m. */
 static void kdapl_modify_attr(struct kdapl_modify *m, const DAT_EP_PARAM *p)
 {
 	const DAT_EP_ATTR *from = &p->ep_attr;
@@ -148,7 +162,11 @@ static void kdapl_modify_attr(struct kdapl_modify *m, const DAT_EP_PARAM *p)
 		to->ep_provider_specific = from->ep_provider_specific;
 }
 
-/* Replace one dependency; the new one is referenced and used. */
+/*
+ * Make the dependency at @slot of m->deps the object with @handle, used and
+ * referenced, if @bit is in m->mask. An EVD has to have one of the flags @need.
+ * Return false if the handle is not valid for that.
+ */
 static bool kdapl_modify_dep(struct kdapl_modify *m, DAT_EP_PARAM_MASK bit,
 			     DAT_HANDLE handle, DAT_HANDLE_TYPE type,
 			     DAT_EVD_FLAGS need, void *slot)
@@ -157,7 +175,10 @@ static bool kdapl_modify_dep(struct kdapl_modify *m, DAT_EP_PARAM_MASK bit,
 	struct kdapl_obj *obj = NULL;
 
 	if (!(m->mask & bit)) {
-		/* Both sides of kdapl_deps_put() count one. */
+		/*
+		 * Old and new dependencies are the same here; kdapl_modify()
+		 * drops one of them.
+		 */
 		if (*dep) {
 			kdapl_obj_use(*dep);
 			kref_get(&(*dep)->ref);
@@ -173,7 +194,10 @@ static bool kdapl_modify_dep(struct kdapl_modify *m, DAT_EP_PARAM_MASK bit,
 		       container_of(obj, struct kdapl_evd, obj)->flags & need);
 }
 
-/* All handles are resolved even if one is bad, so that all can be put. */
+/*
+ * Set all of m->deps. No handle is skipped after a bad one, so that
+ * kdapl_deps_put() can drop every dependency.
+ */
 static bool kdapl_modify_deps(struct kdapl_modify *m, const DAT_EP_PARAM *p)
 {
 	bool ok;
@@ -192,28 +216,33 @@ static bool kdapl_modify_deps(struct kdapl_modify *m, const DAT_EP_PARAM *p)
 	return ok;
 }
 
-/* Let the streams change EVD or flags, as far as the EVDs allow. */
+/*
+ * Move the completion streams to the new EVDs, with the new flags. Return
+ * false, with nothing changed, if an EVD does not allow the combination of
+ * streams.
+ */
 static bool kdapl_modify_streams(struct kdapl_modify *m)
 {
 	struct kdapl_ep *ep = m->ep;
 
-	kdapl_stream_detach(ep->recv_evd, ep->attr.recv_completion_flags);
-	kdapl_stream_detach(ep->req_evd, ep->attr.request_completion_flags);
+	kdapl_evd_del_stream(ep->recv_evd, ep->attr.recv_completion_flags);
+	kdapl_evd_del_stream(ep->req_evd, ep->attr.request_completion_flags);
 	m->streams = true;
-	if (!kdapl_stream_attach(m->deps.recv_evd,
-				 m->attr.recv_completion_flags))
+	if (!kdapl_evd_add_stream(m->deps.recv_evd,
+				  m->attr.recv_completion_flags))
 		goto undo;
-	if (kdapl_stream_attach(m->deps.req_evd,
-				m->attr.request_completion_flags))
+	if (kdapl_evd_add_stream(m->deps.req_evd,
+				 m->attr.request_completion_flags))
 		return true;
-	kdapl_stream_detach(m->deps.recv_evd, m->attr.recv_completion_flags);
+	kdapl_evd_del_stream(m->deps.recv_evd, m->attr.recv_completion_flags);
 undo:
 	m->streams = false;
-	kdapl_stream_join(ep->recv_evd, ep->attr.recv_completion_flags);
-	kdapl_stream_join(ep->req_evd, ep->attr.request_completion_flags);
+	kdapl_evd_readd_stream(ep->recv_evd, ep->attr.recv_completion_flags);
+	kdapl_evd_readd_stream(ep->req_evd, ep->attr.request_completion_flags);
 	return false;
 }
 
+/* Check @p, and set what @m says about the Endpoint as it will be. */
 static DAT_RETURN kdapl_modify_check(struct kdapl_modify *m,
 				     const DAT_EP_PARAM *p)
 {
@@ -228,7 +257,7 @@ static DAT_RETURN kdapl_modify_check(struct kdapl_modify *m,
 	    !kdapl_ep_check_attr(ep->obj.ia, &m->attr, ep->srq) ||
 	    (!ep->provider_owned && !kdapl_ep_check_evds(&m->deps, &m->attr)))
 		return bad;
-	/* Receives need an EVD to complete on. */
+	/* Receives that are posted or held need an EVD. */
 	if (!m->deps.recv_evd &&
 	    (ep->held || READ_ONCE(ep->rq.head) != ep->rq.tail))
 		return bad;
@@ -238,7 +267,10 @@ static DAT_RETURN kdapl_modify_check(struct kdapl_modify *m,
 	return DAT_SUCCESS;
 }
 
-/* Allocate what the commit needs. */
+/*
+ * Do everything that can fail before the commit. kdapl_modify_abort() and
+ * kdapl_modify() undo it.
+ */
 static DAT_RETURN kdapl_modify_prepare(struct kdapl_modify *m)
 {
 	const DAT_RETURN bad = DAT_ERROR(DAT_INVALID_PARAMETER,
@@ -250,14 +282,16 @@ static DAT_RETURN kdapl_modify_prepare(struct kdapl_modify *m)
 	if (kdapl_ring_prepare(&m->rq, ep->srq ? 0 : m->attr.max_recv_dtos,
 			       ep->srq ? 0 : m->attr.max_recv_iov))
 		goto nomem;
-	/* Nothing is sent in these states, so this can only get better. */
+	/*
+	 * No request is posted in these states: the number can only decrease.
+	 */
 	if (ep->sq.head - READ_ONCE(ep->sq.tail) > m->sq.max)
 		return bad;
 	if (ep->srq && m->deps.recv_evd &&
 	    m->deps.recv_evd != ep->recv_evd) {
-		if (kdapl_srq_add_feed(ep->srq, m->deps.recv_evd))
+		if (kdapl_srq_add_evd(ep->srq, m->deps.recv_evd))
 			goto nomem;
-		m->feed = true;
+		m->srq_evd = true;
 	}
 	if (!kdapl_modify_streams(m))
 		return bad;
@@ -266,18 +300,10 @@ nomem:
 	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 }
 
-static bool kdapl_event_is(struct kdapl_event *ev, struct kdapl_ep *ep,
-			   u8 kind)
-{
-	if (ev->kind != kind)
-		return false;
-	if (kind == KDAPL_EV_CONN)
-		return container_of(ev, struct kdapl_conn_event,
-				    ev)->conn->ep == ep;
-	return container_of(ev, struct kdapl_wr, ev)->ep == ep;
-}
-
-/* Move an Endpoint's events of one kind from one EVD to another, in order. */
+/*
+ * Change the EVD at @slot of @ep to @to, and move the Endpoint's events of
+ * @kind that are queued there, in order.
+ */
 static void kdapl_modify_move(struct kdapl_ep *ep, struct kdapl_evd **slot,
 			      struct kdapl_evd *to, u8 kind)
 {
@@ -292,7 +318,7 @@ static void kdapl_modify_move(struct kdapl_ep *ep, struct kdapl_evd **slot,
 	if (from) {
 		spin_lock_irqsave(&from->lock, flags);
 		list_for_each_entry_safe(ev, next, &from->events, link) {
-			if (!kdapl_event_is(ev, ep, kind))
+			if (ev->kind != kind || kdapl_event_ep(ev) != ep)
 				continue;
 			kdapl_evd_remove(from, ev);
 			list_add_tail(&ev->link, &moved);
@@ -302,16 +328,15 @@ static void kdapl_modify_move(struct kdapl_ep *ep, struct kdapl_evd **slot,
 		WRITE_ONCE(*slot, to);
 		spin_unlock_irqrestore(&from->lock, flags);
 	} else {
-		/* Without an EVD, this is the lock of kdapl_ep_lock_recv(). */
+		/* Without an EVD, kdapl_ep_lock_recv() takes this lock. */
 		spin_lock_irqsave(&ep->rq.lock, flags);
 		WRITE_ONCE(*slot, to);
 		spin_unlock_irqrestore(&ep->rq.lock, flags);
 	}
 	if (!to) {
-		/* Only connection events are left to a NULL EVD. */
+		/* Only the connect EVD may become NULL with events queued. */
 		list_for_each_entry_safe(ev, next, &moved, link)
-			kdapl_conn_put(container_of(ev, struct kdapl_conn_event,
-						    ev)->conn);
+			kdapl_event_drop(ev);
 		return;
 	}
 	spin_lock_irqsave(&to->lock, flags);
@@ -327,7 +352,7 @@ static void kdapl_modify_move(struct kdapl_ep *ep, struct kdapl_evd **slot,
 	kdapl_later_run(&later);
 }
 
-/* Make the change. */
+/* Make the change that kdapl_modify_prepare() has prepared. */
 static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 {
 	struct kdapl_ep *ep = m->ep;
@@ -336,7 +361,10 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 	struct kdapl_evd *old = ep->recv_evd;
 	unsigned long flags;
 
-	/* The last thing that can fail: a receive was posted meanwhile. */
+	/*
+	 * The last step that can fail: since kdapl_modify_check() a receive may
+	 * have been posted for which the new ring has no room.
+	 */
 	if (kdapl_ring_commit(&ep->rq, &m->rq, old,
 			      m->mask & DAT_EP_FIELD_PZ_HANDLE ? &zone : NULL,
 			      &later))
@@ -347,7 +375,7 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 		kdapl_modify_move(ep, &ep->recv_evd, m->deps.recv_evd,
 				  ep->srq ? KDAPL_EV_SRQ : KDAPL_EV_RQ);
 		if (ep->srq && old)
-			kdapl_srq_del_feed(ep->srq, old);
+			kdapl_srq_del_evd(ep->srq, old);
 	}
 	if (m->deps.req_evd != ep->req_evd)
 		kdapl_modify_move(ep, &ep->req_evd, m->deps.req_evd,
@@ -355,7 +383,10 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 	if (m->deps.conn_evd != ep->conn_evd)
 		kdapl_modify_move(ep, &ep->conn_evd, m->deps.conn_evd,
 				  KDAPL_EV_CONN);
-	/* What has failed, if it was not moved to another EVD. */
+	/*
+	 * kdapl_ring_commit() has completed receives that failed; if the EVD
+	 * did not change, its dispatcher has to be told.
+	 */
 	if (old)
 		kdapl_upcall_schedule(old);
 	kdapl_later_run(&later);
@@ -363,7 +394,7 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 	spin_lock_irqsave(&ep->lock, flags);
 	ep->attr = m->attr;
 	ep->comm = m->comm;
-	ep->quiet_recv = !!(m->attr.recv_completion_flags &
+	ep->recv_no_upcall = !!(m->attr.recv_completion_flags &
 			    DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 	spin_unlock_irqrestore(&ep->lock, flags);
 	return DAT_SUCCESS;
@@ -374,17 +405,20 @@ static void kdapl_modify_abort(struct kdapl_modify *m)
 {
 	struct kdapl_ep *ep = m->ep;
 
-	if (m->feed)
-		kdapl_srq_del_feed(ep->srq, m->deps.recv_evd);
+	if (m->srq_evd)
+		kdapl_srq_del_evd(ep->srq, m->deps.recv_evd);
 	if (!m->streams)
 		return;
-	kdapl_stream_detach(m->deps.recv_evd, m->attr.recv_completion_flags);
-	kdapl_stream_detach(m->deps.req_evd, m->attr.request_completion_flags);
-	kdapl_stream_join(ep->recv_evd, ep->attr.recv_completion_flags);
-	kdapl_stream_join(ep->req_evd, ep->attr.request_completion_flags);
+	kdapl_evd_del_stream(m->deps.recv_evd, m->attr.recv_completion_flags);
+	kdapl_evd_del_stream(m->deps.req_evd, m->attr.request_completion_flags);
+	kdapl_evd_readd_stream(ep->recv_evd, ep->attr.recv_completion_flags);
+	kdapl_evd_readd_stream(ep->req_evd, ep->attr.request_completion_flags);
 }
 
-/* With the Endpoint kept from being freed. */
+/*
+ * Change the parameters @mask of @ep, in a state that allows it. The caller has
+ * pinned the dependencies of @ep.
+ */
 static DAT_RETURN kdapl_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 			       const DAT_EP_PARAM *param)
 {
@@ -395,6 +429,8 @@ static DAT_RETURN kdapl_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	};
 	struct kdapl_modify *m;
 	DAT_RETURN ret;
+
+	lockdep_assert_held(&ep->mutex);
 
 	m = kzalloc(sizeof(*m), GFP_KERNEL);
 	if (!m)
@@ -422,6 +458,39 @@ out:
 	return ret;
 }
 
+/*
+ * Have a concurrent dat_ep_free() leave the dependencies of @ep to
+ * kdapl_ep_unpin_deps(). Return false if the consumer has freed @ep.
+ */
+static bool kdapl_ep_pin_deps(struct kdapl_ep *ep)
+{
+	unsigned long flags;
+	bool pinned;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	pinned = !ep->dying;
+	ep->deps_pinned = pinned;
+	spin_unlock_irqrestore(&ep->lock, flags);
+	return pinned;
+}
+
+/*
+ * End kdapl_ep_pin_deps(). If the consumer has freed @ep meanwhile, do the rest
+ * of kdapl_ep_free().
+ */
+static void kdapl_ep_unpin_deps(struct kdapl_ep *ep)
+{
+	unsigned long flags;
+	bool finish;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	ep->deps_pinned = false;
+	finish = ep->dying;
+	spin_unlock_irqrestore(&ep->lock, flags);
+	if (finish)
+		kdapl_ep_finish(ep);
+}
+
 DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
 			 DAT_EP_PARAM_MASK ep_param_mask,
 			 const DAT_EP_PARAM *ep_param)
@@ -442,14 +511,14 @@ DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
 		goto out;
 	}
 	mutex_lock(&ep->mutex);
-	if (!kdapl_ep_hold(ep)) {
+	if (!kdapl_ep_pin_deps(ep)) {
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	} else {
 		ret = kdapl_modify_allowed(ep_param_mask,
 					   READ_ONCE(ep->state));
 		if (ret == DAT_SUCCESS)
 			ret = kdapl_modify(ep, ep_param_mask, ep_param);
-		kdapl_ep_release_hold(ep);
+		kdapl_ep_unpin_deps(ep);
 	}
 	mutex_unlock(&ep->mutex);
 out:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The policy of dat_ep_modify(), for ep_modify.c and its tests.
+ * The table of rules of dat_ep_modify(), which ep_modify.c and its tests share.
  */
 #ifndef KDAPL_EP_MODIFY_H
 #define KDAPL_EP_MODIFY_H

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Event Dispatchers and the calls on them; event.c has the events.
+ * Event Dispatchers: creation, query, resizing, software events, dequeue, free.
+ *
+ * The lists are in evd_event.c, the dispatcher in evd_upcall.c. evd->mutex
+ * protects the memory for software events, evd->lock the rest that is changed
+ * here.
  */
-#include "kdapl.h"
-#include "trace.h"
+#include <linux/slab.h>
+#include "evd.h"
+#include "ia.h"
 
 #define KDAPL_EVD_FLAGS_ALL (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG | \
 			     DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG | \
@@ -31,13 +36,45 @@ static void kdapl_evd_release(struct kdapl_obj *obj)
 
 	kdapl_cq_destroy_all(evd);
 	kdapl_upcall_stop(evd);
-	irq_poll_disable(&evd->look);
+	irq_poll_disable(&evd->softirq_poll);
 	kdapl_async_withdraw(&evd->overflow);
 	kdapl_evd_drop_events(evd);
 	kdapl_obj_free(obj);
 }
 
-/* Have storage for @total software events. Under evd->mutex. */
+/*
+ * Free an EVD because its IA is closed. An EVD that another IA uses for
+ * asynchronous events stays alive with that IA, but loses its handle and its
+ * upcalls.
+ */
+static void kdapl_evd_obj_free(struct kdapl_obj *obj)
+{
+	struct kdapl_evd *evd = container_of(obj, struct kdapl_evd, obj);
+
+	if (dat_evd_free(kdapl_handle(obj)) == DAT_SUCCESS ||
+	    !kdapl_obj_unpublish(obj))
+		return;
+	kdapl_upcall_stop(evd);
+	/* It may be queued on an EVD that outlives this one. */
+	kdapl_async_withdraw(&evd->overflow);
+	kdapl_obj_put(obj);
+}
+
+static void kdapl_evd_strip(struct kdapl_obj *obj)
+{
+	kdapl_cq_destroy_all(container_of(obj, struct kdapl_evd, obj));
+}
+
+static const struct kdapl_obj_ops kdapl_evd_ops = {
+	.release = kdapl_evd_release,
+	.free = kdapl_evd_obj_free,
+	.strip = kdapl_evd_strip,
+};
+
+/*
+ * Allocate memory for @total software events in all. evd->mutex is held, or
+ * @evd is not known to anybody yet.
+ */
 static int kdapl_evd_grow_soft(struct kdapl_evd *evd, u32 total)
 {
 	struct kdapl_soft_event *soft;
@@ -65,7 +102,7 @@ struct kdapl_evd *kdapl_evd_alloc(struct kdapl_ia *ia, DAT_COUNT qlen,
 
 	evd = kvzalloc(sizeof(*evd), GFP_KERNEL);
 	*err = evd ? kdapl_obj_init(&evd->obj, DAT_HANDLE_TYPE_EVD, ia,
-				    kdapl_evd_release) : -ENOMEM;
+				    &kdapl_evd_ops) : -ENOMEM;
 	if (*err) {
 		kvfree(evd);
 		return NULL;
@@ -237,7 +274,7 @@ DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen)
 			ret = DAT_ERROR(DAT_INVALID_STATE,
 					DAT_NO_SUBTYPE);
 		} else {
-			/* The next overflow is another one. */
+			/* An overflow after this is a new episode. */
 			evd->qlen = evd_min_qlen;
 			evd->overflowed = false;
 		}
@@ -312,25 +349,6 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 }
 EXPORT_SYMBOL(dat_evd_dequeue);
 
-/* Nobody will ever learn of the connection requests that are still queued. */
-static void kdapl_evd_void_requests(struct kdapl_evd *evd)
-{
-	struct kdapl_event *ev;
-	unsigned long flags;
-	struct kdapl_cr *cr;
-
-	spin_lock_irqsave(&evd->lock, flags);
-	list_for_each_entry(ev, &evd->events, link) {
-		if (ev->kind != KDAPL_EV_CR)
-			continue;
-		cr = container_of(ev, struct kdapl_cr, ev);
-		kdapl_cr_cancel(cr);
-		if (kdapl_obj_unpublish(&cr->obj))
-			kdapl_obj_put(&cr->obj);
-	}
-	spin_unlock_irqrestore(&evd->lock, flags);
-}
-
 DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -352,10 +370,12 @@ DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 			DAT_ERROR(DAT_INVALID_STATE,
 				  DAT_INVALID_STATE_EVD_IN_USE);
 	} else if (kdapl_obj_unpublish(&evd->obj)) {
-		/* After this call no upcall may run. */
+		/*
+		 * The consumer may free what its upcall uses when this returns.
+		 */
 		kdapl_upcall_stop(evd);
 		kdapl_async_withdraw(&evd->overflow);
-		kdapl_evd_void_requests(evd);
+		kdapl_event_abandon_all(evd);
 		kdapl_obj_put(&evd->obj);
 	}
 	kdapl_upcall_wait_end(&wait);

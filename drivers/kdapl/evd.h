@@ -1,42 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Events and Event Dispatchers: evd.c, event.c, upcall.c, cq.c.
+ * Events and Event Dispatchers: evd.c, evd_use.c, evd_event.c, evd_upcall.c,
+ * evd_wait.c, evd_cq.c.
  */
 #ifndef KDAPL_EVD_H
 #define KDAPL_EVD_H
 
-#include "kdapl.h"
+#include <linux/list.h>
+/* irq_poll.h does not include what it uses, so it comes behind list.h. */
+#include <linux/irq_poll.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+#include "handle.h"
 
-/*
- * struct kdapl_event - entry of an EVD's list, embedded in what it reports
- * @link: in kdapl_evd.events or, for a receive, kdapl_ep.early
- * @kind: enum kdapl_event_kind, says what it is embedded in
- * @queued: on a list
- * @quiet: does not by itself cause an upcall
- * @again: asynchronous events: times it is to be delivered once more
- */
-struct kdapl_event {
-	struct list_head link;
-	u8 kind;
-	bool queued;
-	bool quiet;
-	u32 again;
-};
-
-/*
- * struct kdapl_async - an event for the asynchronous EVD of an IA
- * @ev: the list entry
- * @obj: the object the event is about
- * @number: event number
- * @reason: object specific reason
- */
-
-struct kdapl_async {
-	struct kdapl_event ev;
-	struct kdapl_obj *obj;
-	DAT_EVENT_NUMBER number;
-	DAT_COUNT reason;
-};
+struct kdapl_ep;
+struct kdapl_evd;
+struct kdapl_later;
+struct kdapl_srq;
 
 enum kdapl_event_kind {
 	KDAPL_EV_SQ,			/* struct kdapl_wr in an EP's send ring */
@@ -46,6 +29,57 @@ enum kdapl_event_kind {
 	KDAPL_EV_CR,			/* struct kdapl_cr */
 	KDAPL_EV_ASYNC,			/* struct kdapl_async */
 	KDAPL_EV_SOFTWARE,		/* struct kdapl_soft_event */
+	KDAPL_EV_KINDS,
+};
+
+/*
+ * struct kdapl_event - entry of an EVD's list, embedded in what it reports
+ * @link: in kdapl_evd.events or, for a receive, kdapl_ep.parked
+ * @kind: enum kdapl_event_kind, says what it is embedded in
+ * @queued: on a list
+ * @no_upcall: does not by itself cause an upcall
+ */
+struct kdapl_event {
+	struct list_head link;
+	u8 kind;
+	bool queued;
+	bool no_upcall;
+};
+
+/*
+ * struct kdapl_event_ops - what differs between the kinds of events
+ * @reap: Copy out an event that was taken off the list, and do the bookkeeping of
+ *	the object it came from. The EVD's lock is held. Completions have none: what
+ *	they need is inline in evd_event.c.
+ * @withdraw: The event was taken off the list and will not be reaped, because its
+ *	Endpoint was freed; the EVD's lock is held. Or, without the lock and for
+ *	connection events only, because the Endpoint's connect EVD became NULL.
+ *	Needed by kinds that have @ep.
+ * @abandon: The EVD was freed, so the event, still on the list, will never be
+ *	reaped. The EVD's lock is held. Optional.
+ * @ep: Return the Endpoint that the event names. Optional.
+ */
+struct kdapl_event_ops {
+	void (*reap)(struct kdapl_event *ev, DAT_EVENT *event);
+	void (*withdraw)(struct kdapl_event *ev);
+	void (*abandon)(struct kdapl_event *ev);
+	struct kdapl_ep *(*ep)(struct kdapl_event *ev);
+};
+
+/*
+ * struct kdapl_async - an event for the asynchronous EVD of an IA
+ * @ev: the list entry
+ * @again: times it is to be delivered once more
+ * @obj: the object the event is about
+ * @number: event number
+ * @reason: object specific reason
+ */
+struct kdapl_async {
+	struct kdapl_event ev;
+	u32 again;
+	struct kdapl_obj *obj;
+	DAT_EVENT_NUMBER number;
+	DAT_COUNT reason;
 };
 
 struct kdapl_soft_event {
@@ -53,8 +87,16 @@ struct kdapl_soft_event {
 	DAT_PVOID pointer;
 };
 
+/* Turns @n polled completions into events. The EVD's lock is held. */
+typedef void (*kdapl_complete_fn)(struct kdapl_evd *evd, struct ib_wc *wc,
+				  int n, struct kdapl_later *later);
+
 /*
- * struct kdapl_cq - one completion queue that feeds an EVD
+ * struct kdapl_cq - one completion queue of an EVD
+ * @cq: the verbs object
+ * @evd: the EVD
+ * @link: entry in evd->cqs
+ * @complete: what polled completions are handed to
  * @entries: what the CQ can hold
  * @claimed: what the attached work queues can produce
  * @srqs: SRQs whose claim is counted once however many EPs share the CQ
@@ -63,6 +105,7 @@ struct kdapl_cq {
 	struct ib_cq *cq;
 	struct kdapl_evd *evd;
 	struct list_head link;
+	kdapl_complete_fn complete;
 	int entries;
 	int claimed;
 	struct list_head srqs;
@@ -70,51 +113,88 @@ struct kdapl_cq {
 
 /*
  * struct kdapl_evd - Event Dispatcher
+ * @obj: what all objects have
+ * @lock: protects all up to @streams
+ * @events: struct kdapl_event, oldest first
+ * @count: their number
+ * @qlen: threshold for @overflow; a longer list loses nothing
+ * @overflowed: @overflow has been reported for this episode
+ * @upcall_due: the dispatcher is to make upcalls
+ * @cqs_empty: the last poll took all completions there were
+ * @solicited_event: a CQ that was armed for solicited completions has rung
+ * @flags: streams
+ * @policy: see DAT_UPCALL_POLICY
+ * @upcall: the consumer's function
+ * @owner: its module
+ * @cqs: struct kdapl_cq
+ * @claimed: over all @cqs
+ * @soft_free: software events that are not queued
+ * @leaving: EPs whose QP is being destroyed, see kdapl_qp_remove()
+ * @watchers: who needs arrivals noticed: marks, feeding, graceful disconnects
+ * @softirq_watchers: subset of @watchers that needs polling in softirq
+ * @solicited: EPs with DAT_COMPLETION_SOLICITED_WAIT
+ * @unsignalled: EP streams with UNSIGNALLED
+ * @streams: EP streams of any kind
+ * @turn: position of the CQ to poll first; @lock
+ * @mutex: protects changes of @cqs; held while a QP leaves
+ * @async_users: IAs that use it for asynchronous events; their ia->lock
+ * @stop_mutex: serialises irq_poll_disable()
+ * @softirq_poll: polls for @watchers while the dispatcher cannot
+ * @softirq: upcalls run in softirq
+ * @stopped: no more upcalls, the EVD was freed
+ * @upcaller: the task that makes an upcall now
+ * @iop: dispatcher in softirq
+ * @work: dispatcher in process context
+ * @dispatch: bit 0: @work is queued
+ * @soft_total: software events there is memory for; @mutex
+ * @overflow: the event that announces an overflow
+ * @wc: completions being polled; @lock
  *
  * Events are list entries embedded in what they report, so queueing never
  * allocates and a full EVD loses nothing: the entries beyond @qlen wait.
  */
 struct kdapl_evd {
 	struct kdapl_obj obj;
-	spinlock_t lock;		/* protects all up to mutex */
+	spinlock_t lock;		/* see above */
 	struct list_head events;
 	u32 count;
 	u32 qlen;
 	bool overflowed;
-	bool wake;			/* the dispatcher is to make upcalls */
-	bool dry;			/* the last poll emptied the CQ */
-	bool rang;			/* a solicited completion arrived */
+	bool upcall_due;
+	bool cqs_empty;
+	bool solicited_event;
 	DAT_EVD_FLAGS flags;
 	DAT_UPCALL_POLICY policy;
 	DAT_UPCALL_OBJECT upcall;
 	struct module *owner;
 	struct list_head cqs;
-	int claimed;			/* over all CQs */
+	int claimed;
 	struct list_head soft_free;
-	struct list_head leaving;	/* EPs whose QP is being destroyed */
-	u32 watchers;			/* who need arrivals seen: marks, feeding */
-	u32 impatient;			/* of these, who cannot wait for a work item */
-	u32 solicited;			/* EPs with DAT_COMPLETION_SOLICITED_WAIT */
-	u32 unsignalled;		/* EP streams with UNSIGNALLED */
-	u32 streams;			/* EP streams of any kind */
-	struct mutex mutex;
-	u32 turn;			/* CQ to poll first; under lock */
-	u32 lent;			/* IAs that use it; their ia->lock */
-	struct mutex stop_mutex;	/* irq_poll_disable() */
-	struct irq_poll look;		/* for watchers, whoever is busy */
-	bool softirq;			/* upcalls run in softirq */
-	bool stopped;			/* freed: no more upcalls */
-	struct task_struct *upcaller;	/* in an upcall now */
+	struct list_head leaving;
+	u32 watchers;
+	u32 softirq_watchers;
+	u32 solicited;
+	u32 unsignalled;
+	u32 streams;
+	struct mutex mutex;		/* see above */
+	u32 turn;
+	u32 async_users;
+	struct mutex stop_mutex;	/* see above */
+	struct irq_poll softirq_poll;
+	bool softirq;
+	bool stopped;
+	struct task_struct *upcaller;
 	struct irq_poll iop;
 	struct work_struct work;
-	unsigned long dispatch;		/* is it queued? */
+	unsigned long dispatch;
 	u32 soft_total;
 	struct kdapl_async overflow;
-	struct ib_wc wc[KDAPL_POLL_BATCH];	/* under lock */
+	struct ib_wc wc[KDAPL_POLL_BATCH];
 };
 
 /*
  * struct kdapl_later - what must wait until an EVD's lock is dropped
+ * @n: number of @async
  * @async: asynchronous events to be queued on the IA's EVD; one poll batch
  *	cannot cause more
  */
@@ -131,8 +211,24 @@ struct kdapl_call {
 	struct module *owner;
 };
 
+/* evd.c */
 struct kdapl_evd *kdapl_evd_alloc(struct kdapl_ia *ia, DAT_COUNT qlen,
 				  DAT_EVD_FLAGS flags, int *err);
+
+/* evd_use.c */
+struct kdapl_evd *kdapl_evd_null(struct kdapl_ia *ia);
+void kdapl_evd_use_async(struct kdapl_evd *evd, int delta);
+bool kdapl_evd_add_stream(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags);
+void kdapl_evd_readd_stream(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags);
+void kdapl_evd_del_stream(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags);
+
+/* evd_event.c */
+void kdapl_event_register(enum kdapl_event_kind kind,
+			  const struct kdapl_event_ops *ops);
+struct kdapl_ep *kdapl_event_ep(struct kdapl_event *ev);
+void kdapl_event_withdraw(struct kdapl_evd *evd, struct kdapl_event *ev);
+void kdapl_event_drop(struct kdapl_event *ev);
+void kdapl_event_abandon_all(struct kdapl_evd *evd);
 void kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event *ev);
 bool kdapl_evd_reap(struct kdapl_evd *evd, DAT_EVENT *event, bool *more,
 		    struct kdapl_call *call);
@@ -148,7 +244,7 @@ static inline void kdapl_later_add(struct kdapl_later *later,
 	later->async[later->n++] = async;
 }
 
-/* Queue an event. Under evd->lock; the caller schedules upcalls. */
+/* Queue an event; the caller schedules upcalls after unlocking. */
 static inline void kdapl_evd_add(struct kdapl_evd *evd, struct kdapl_event *ev,
 				 struct kdapl_later *later)
 {
@@ -157,15 +253,15 @@ static inline void kdapl_evd_add(struct kdapl_evd *evd, struct kdapl_event *ev,
 	list_add_tail(&ev->link, &evd->events);
 	ev->queued = true;
 	evd->count++;
-	if (!ev->quiet)
-		evd->wake = true;
+	if (!ev->no_upcall)
+		evd->upcall_due = true;
 	if (unlikely(evd->count > evd->qlen) && !evd->overflowed) {
 		evd->overflowed = true;
 		kdapl_later_add(later, &evd->overflow);
 	}
 }
 
-/* Take an event off the list. Under evd->lock. */
+/* Take an event off the list. */
 static inline void kdapl_evd_remove(struct kdapl_evd *evd,
 				    struct kdapl_event *ev)
 {
@@ -173,7 +269,12 @@ static inline void kdapl_evd_remove(struct kdapl_evd *evd,
 
 	list_del(&ev->link);
 	ev->queued = false;
-	evd->count--;
+	/*
+	 * The last event that was to cause an upcall has gone. Where solicited
+	 * completions cause upcalls, only a poll can tell that.
+	 */
+	if (!--evd->count && !evd->solicited)
+		evd->upcall_due = false;
 	if (evd->count <= evd->qlen)
 		evd->overflowed = false;
 }
@@ -184,13 +285,21 @@ static inline bool kdapl_policy_active(DAT_UPCALL_POLICY policy)
 	return policy != DAT_UPCALL_DISABLE && policy != DAT_UPCALL_TEARDOWN;
 }
 
+/* evd_upcall.c */
 int kdapl_upcall_setup(void);
 void kdapl_upcall_cleanup(void);
 void kdapl_upcall_init(struct kdapl_evd *evd);
 void kdapl_upcall_schedule(struct kdapl_evd *evd);
 void kdapl_upcall_stop(struct kdapl_evd *evd);
 
-/* A task that waits for upcalls of an EVD, or of all of an IA, to end: upcall.c. */
+/*
+ * struct kdapl_upcall_wait - a task that waits for upcalls to end
+ * @link: entry in the list of all such tasks
+ * @task: the task
+ * @evd: waits for upcalls of this EVD, or
+ * @ia: of all EVDs of this IA
+ * @leads_here: whoever waits for @task waits for the task that looks
+ */
 struct kdapl_upcall_wait {
 	struct list_head link;
 	struct task_struct *task;
@@ -199,17 +308,10 @@ struct kdapl_upcall_wait {
 	bool leads_here;
 };
 
+/* evd_wait.c */
 bool kdapl_upcall_wait_begin(struct kdapl_upcall_wait *wait,
 			     struct kdapl_evd *evd, struct kdapl_ia *ia);
 void kdapl_upcall_wait_end(struct kdapl_upcall_wait *wait);
-
-int kdapl_cq_look_softirq(struct irq_poll *iop, int budget);
-void kdapl_cq_notice(struct kdapl_evd *evd);
-int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later);
-bool kdapl_cq_arm(struct kdapl_evd *evd);
-unsigned long kdapl_cq_look_lock(struct kdapl_evd *evd)
-	__acquires(&evd->lock);
-void kdapl_cq_look(struct kdapl_evd *evd);
 
 /* How closely somebody watches the completions of an EVD. */
 enum kdapl_watch {
@@ -218,10 +320,20 @@ enum kdapl_watch {
 	KDAPL_WATCH_SOFTIRQ,		/* no work item is soon enough */
 };
 
+/* evd_cq.c */
+int kdapl_cq_softirq_poll(struct irq_poll *iop, int budget);
+void kdapl_cq_schedule_poll(struct kdapl_evd *evd);
+int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later);
+bool kdapl_cq_arm(struct kdapl_evd *evd);
+unsigned long kdapl_cq_poll_all_lock(struct kdapl_evd *evd)
+	__acquires(&evd->lock);
+void kdapl_cq_poll_all(struct kdapl_evd *evd);
+void kdapl_ia_poll_all(struct kdapl_ia *ia);
 void kdapl_cq_watch(struct kdapl_evd *evd, enum kdapl_watch was,
 		    enum kdapl_watch now);
 struct kdapl_cq *kdapl_cq_claim(struct kdapl_evd *evd, int n,
-				struct kdapl_srq *srq);
+				struct kdapl_srq *srq,
+				kdapl_complete_fn complete);
 void kdapl_cq_unclaim(struct kdapl_cq *cq, int n, struct kdapl_srq *srq);
 int kdapl_cq_grow(struct kdapl_evd *evd, struct kdapl_srq *srq, int n);
 void kdapl_cq_destroy_all(struct kdapl_evd *evd);

@@ -2,27 +2,39 @@
 /*
  * The handle table and the life of a DAT object.
  *
- * A handle is a number, not a pointer: generation, type and table index. A stale
- * or invented value finds either nothing or an object with another number, so it
- * is refused without touching memory behind it. Generations come from one
- * counter of 40 bits and do not come back.
+ * A handle is a number, not a pointer: generation, type and table index. A
+ * stale or invented value finds either no object or one with another handle, so
+ * it is refused before any memory is read through it. Generations come from one
+ * counter of 40 bits and do not repeat.
  *
- * An object lives in three steps. "Published": its handle is valid. "Retired":
- * the consumer freed it, no object may start to depend on it. "Released": the
- * last reference is gone and an RCU grace period has passed, so no data transfer
- * call can still look at it; verbs objects are destroyed now. The last reference
- * may be dropped in any context, hence the work item.
+ * An object goes through three steps. It is published: kdapl_obj_publish()
+ * makes the handle valid. It is retired: the consumer has freed it,
+ * kdapl_obj_retire() keeps other objects from depending on it and
+ * kdapl_obj_unpublish() makes the handle invalid. It is released: the last
+ * reference was dropped and an RCU grace period has passed, so no data transfer
+ * call can be inside the object any more. ops->release() runs then and destroys
+ * the verbs objects. The last reference may be dropped in any context, so the
+ * release is a work item of kdapl_wq.
+ *
+ * A published object owns one reference to itself, which the caller whose
+ * kdapl_obj_unpublish() succeeds has to drop. Every object but an IA owns a
+ * reference to its IA. Lookups need RCU alone, publishing is an atomic
+ * operation on the table, and ia->lock protects the list of the objects of an
+ * IA.
  */
 #include <linux/idr.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include "kdapl.h"
+#include "handle.h"
+#include "hca.h"
+#include "ia.h"
 
 /*
- * The table: published objects by index, in chunks that are made when first
- * needed and kept until the module goes. Every posting call looks twice, for its
- * object and for the LMR, hence no tree. Index 0 is not used.
+ * The table: published objects by index, in chunks that are allocated when
+ * first needed and kept until the module is unloaded. It is an array of arrays
+ * and not a tree because every posting call does two lookups, one for the
+ * Endpoint and one for the LMR. Index 0 is not used.
  */
 struct kdapl_obj __rcu **kdapl_chunks[KDAPL_CHUNKS];
 struct workqueue_struct *kdapl_wq;
@@ -30,20 +42,23 @@ struct workqueue_struct *kdapl_wq;
 static DEFINE_IDA(kdapl_indices);
 static atomic64_t kdapl_generation;
 
-/* A value that was never handed out should not hit by being small. */
+/*
+ * Start the generations at a large random number, so that no small number that
+ * a consumer passes by mistake is a valid handle.
+ */
 void kdapl_handle_setup(void)
 {
 	atomic64_set(&kdapl_generation,
 		     get_random_u32() | BIT_ULL(64 - KDAPL_GEN_SHIFT - 1));
 }
 
-/* Returns whether no object is left at all. */
+/* Return whether every object has been released. */
 bool kdapl_handles_empty(void)
 {
 	return ida_is_empty(&kdapl_indices);
 }
 
-/* The module goes: nobody can look for a handle any more. */
+/* Free the table. The module is being unloaded: no lookup can be running. */
 void kdapl_handle_cleanup(void)
 {
 	int i;
@@ -53,6 +68,7 @@ void kdapl_handle_cleanup(void)
 	ida_destroy(&kdapl_indices);
 }
 
+/* Return the place of @obj in the table. */
 static struct kdapl_obj __rcu **kdapl_slot(const struct kdapl_obj *obj)
 {
 	u32 index = obj->handle & KDAPL_INDEX_MASK;
@@ -60,7 +76,7 @@ static struct kdapl_obj __rcu **kdapl_slot(const struct kdapl_obj *obj)
 	return &kdapl_chunks[index / KDAPL_CHUNK][index % KDAPL_CHUNK];
 }
 
-/* Reserve an index and have a place for it. */
+/* Reserve an index and allocate its chunk. Return the index or an errno. */
 static int kdapl_index_alloc(void)
 {
 	struct kdapl_obj __rcu **chunk;
@@ -75,12 +91,13 @@ static int kdapl_index_alloc(void)
 		ida_free(&kdapl_indices, index);
 		return -ENOMEM;
 	}
-	/* Somebody else may have been faster. */
+	/* A concurrent caller may have installed the chunk first. */
 	if (cmpxchg(&kdapl_chunks[index / KDAPL_CHUNK], NULL, chunk))
 		kfree(chunk);
 	return index;
 }
 
+/* Call ops->release(), an RCU grace period after the last reference. */
 static void kdapl_obj_release_work(struct work_struct *work)
 {
 	struct kdapl_obj *obj = container_of(to_rcu_work(work),
@@ -89,12 +106,13 @@ static void kdapl_obj_release_work(struct work_struct *work)
 	struct kdapl_hca *hca = obj->ia->hca;
 
 	/*
-	 * With the semaphore held to the end, device removal finds an object
-	 * either whole or not at all.
+	 * The semaphore is held until the object has left ia->objs, so
+	 * kdapl_ia_strip() finds an object either complete or not at all. The
+	 * reference keeps the semaphore: the release of an IA drops another.
 	 */
 	kref_get(&hca->ref);
 	down_read(&hca->sem);
-	obj->release(obj);
+	obj->ops->release(obj);
 	up_read(&hca->sem);
 	kdapl_hca_put(hca);
 	memalloc_noio_restore(noio);
@@ -103,14 +121,18 @@ static void kdapl_obj_release_work(struct work_struct *work)
 /**
  * kdapl_obj_init - reserve a handle for a new object
  * @obj: zeroed memory, first member of the object
- * @type: its type
- * @ia: the IA it belongs to; NULL if the object is an IA
- * @release: see struct kdapl_obj
+ * @type: type of the object
+ * @ia: the IA that the object belongs to; NULL if the object is an IA
+ * @ops: operations of this type
  *
- * Return: 0 or an errno; after an error @obj may simply be freed.
+ * The caller gets the first reference. The handle is valid from
+ * kdapl_obj_publish() on.
+ *
+ * Context: Process context.
+ * Return: 0 or an errno; after an error the caller frees the memory of @obj.
  */
 int kdapl_obj_init(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
-		   struct kdapl_ia *ia, void (*release)(struct kdapl_obj *))
+		   struct kdapl_ia *ia, const struct kdapl_obj_ops *ops)
 {
 	unsigned long flags;
 	int index, ret = 0;
@@ -124,7 +146,7 @@ int kdapl_obj_init(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
 		      (u64)type << KDAPL_TYPE_SHIFT | index;
 	kref_init(&obj->ref);
 	atomic_set(&obj->users, 0);
-	obj->release = release;
+	obj->ops = ops;
 	INIT_RCU_WORK(&obj->free_work, kdapl_obj_release_work);
 	INIT_LIST_HEAD(&obj->ia_link);
 	obj->ia = ia ?: (struct kdapl_ia *)obj;
@@ -145,7 +167,9 @@ int kdapl_obj_init(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
 	return ret;
 }
 
-/* Make the handle valid. */
+/*
+ * Make the handle of @obj valid. The table takes over the caller's reference.
+ */
 void kdapl_obj_publish(struct kdapl_obj *obj)
 {
 	rcu_assign_pointer(*kdapl_slot(obj), obj);
@@ -158,8 +182,8 @@ void kdapl_obj_publish(struct kdapl_obj *obj)
  * The index stays reserved until the object is released.
  *
  * Context: Any.
- * Return: true for the one caller that did it; that one owns the reference which
- * the handle held.
+ * Return: true for the one caller that made the handle invalid; that caller
+ * owns the reference which the table held.
  */
 bool kdapl_obj_unpublish(struct kdapl_obj *obj)
 {
@@ -169,7 +193,10 @@ bool kdapl_obj_unpublish(struct kdapl_obj *obj)
 	return unrcu_pointer(was) == obj;
 }
 
-/* Let nobody depend on @obj any more, if nobody does now. */
+/*
+ * Keep other objects from depending on @obj, unless one does. Return true for
+ * the one caller that retired @obj. Context: Any.
+ */
 bool kdapl_obj_retire(struct kdapl_obj *obj)
 {
 	return atomic_cmpxchg(&obj->users, 0, -1) == 0;
@@ -182,12 +209,16 @@ static void kdapl_obj_last_put(struct kref *ref)
 	queue_rcu_work(kdapl_wq, &obj->free_work);
 }
 
+/* Drop a reference to @obj; the last one starts the release. Context: Any. */
 void kdapl_obj_put(struct kdapl_obj *obj)
 {
 	kref_put(&obj->ref, kdapl_obj_last_put);
 }
 
-/* Find and reference the object of a handle. */
+/*
+ * Return the object with this handle and type, referenced; or NULL.
+ * Context: Any.
+ */
 void *kdapl_obj_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 {
 	struct kdapl_obj *obj;
@@ -201,8 +232,11 @@ void *kdapl_obj_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 }
 
 /**
- * kdapl_obj_free - the end of an object's release function
- * @obj: the object, which is also the address to free
+ * kdapl_obj_free - free an object's memory, at the end of ops->release()
+ * @obj: the object; first member of the memory to free
+ *
+ * Gives the table index back, takes @obj off the list of its IA, wakes
+ * dat_ia_close() and drops the object's reference to the IA.
  */
 void kdapl_obj_free(struct kdapl_obj *obj)
 {
@@ -221,13 +255,52 @@ void kdapl_obj_free(struct kdapl_obj *obj)
 	list_del(&obj->ia_link);
 	spin_unlock_irqrestore(&ia->lock, flags);
 	kvfree(obj);
-	/* ia_close may be waiting for this; our reference keeps the IA. */
+	/* kdapl_ia_drain() may be waiting; the object's reference keeps @ia. */
 	atomic_dec(&ia->live);
 	wake_up_all(&ia->wait);
 	kdapl_obj_put(&ia->obj);
 }
 
-/* Wait until everything whose last reference is gone has been released. */
+/**
+ * kdapl_obj_next - walk over the objects of an IA
+ * @ia: the IA
+ * @obj: the object that the last call returned, whose reference is dropped;
+ *	NULL at first
+ *
+ * The caller owns the reference to the last object if it ends the walk early.
+ *
+ * An object stays on the list until after its last reference was dropped, so
+ * the reference to @obj keeps the place in the list while ia->lock is not held.
+ * Objects that are being released are skipped; objects that are added during
+ * the walk are found, also before they have been initialised and published.
+ *
+ * Context: Any.
+ * Return: the next object, referenced, or NULL at the end.
+ */
+struct kdapl_obj *kdapl_obj_next(struct kdapl_ia *ia, struct kdapl_obj *obj)
+{
+	struct kdapl_obj *next = NULL, *last = obj;
+	struct list_head *pos;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ia->lock, flags);
+	pos = obj ? &obj->ia_link : &ia->objs;
+	for (pos = pos->next; pos != &ia->objs; pos = pos->next) {
+		obj = list_entry(pos, struct kdapl_obj, ia_link);
+		if (kref_get_unless_zero(&obj->ref)) {
+			next = obj;
+			break;
+		}
+	}
+	spin_unlock_irqrestore(&ia->lock, flags);
+	if (last)
+		kdapl_obj_put(last);
+	return next;
+}
+
+/*
+ * Wait until every object whose last reference was dropped has been released.
+ */
 void kdapl_quiesce(void)
 {
 	rcu_barrier();
@@ -292,3 +365,21 @@ DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle, DAT_HANDLE_TYPE *type)
 	return ret;
 }
 EXPORT_SYMBOL(dat_get_handle_type);
+
+/*
+ * Take a dependency on the object of @ia with this handle and type: a use and a
+ * reference. Return the object, or NULL if @ia has no such object.
+ * Context: Any.
+ */
+void *kdapl_dep_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
+		    struct kdapl_ia *ia)
+{
+	struct kdapl_obj *obj = kdapl_obj_get(handle, type);
+
+	if (!obj)
+		return NULL;
+	if (obj->ia == ia && kdapl_obj_use(obj))
+		return obj;
+	kdapl_obj_put(obj);
+	return NULL;
+}

@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The base of every DAT object: handle.c.
+ * The base of every DAT object: its handle, its references, its uses
+ * (handle.c).
+ *
+ * kdapl_find() finds the object of a handle inside an RCU read-side section and
+ * takes no reference; kdapl_obj_get() takes one. A use (kdapl_obj_use()) makes
+ * the free call of an object fail, as long as another DAT object depends on it.
  */
 #ifndef KDAPL_HANDLE_H
 #define KDAPL_HANDLE_H
 
+#include <linux/atomic.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/rcupdate.h>
+#include <linux/workqueue.h>
 #include "kdapl.h"
 
+struct kdapl_ia;
+struct kdapl_obj;
+
+/* A handle is, from the lowest bit: table index, type, generation. */
 #define KDAPL_INDEX_BITS	20
 #define KDAPL_INDEX_MASK	((1UL << KDAPL_INDEX_BITS) - 1)
 #define KDAPL_CHUNK		1024U
@@ -16,27 +30,52 @@
 #define KDAPL_GEN_SHIFT		24
 
 /*
+ * struct kdapl_obj_ops - what differs between the types of objects
+ * @release: Destroy the verbs objects, drop the references to other objects and
+ *	call kdapl_obj_free(). Process context, hca->sem held for reading, an
+ *	RCU grace period after the last reference was dropped.
+ * @free: Do what the consumer's free call does, because the IA is closed.
+ *	Process context. NULL for an IA.
+ * @stop: End what talks to peers, because the device is leaving; wait for the
+ *	end if @wait. Process context. Optional.
+ * @strip: Destroy all verbs objects, because the device is leaving; every
+ *	object of the device has been stopped. hca->sem is held for writing.
+ *	Optional.
+ * @invalidated: A peer has invalidated the key @rkey, which once belonged to an
+ *	MR of the object. Any context, an EVD's lock is held. LMR and RMR.
+ * @request_done: A posted request about the object has ended with @status; drop
+ *	the reference of the request. Any context, an EVD's lock is held. LMR
+ *	and RMR.
+ */
+struct kdapl_obj_ops {
+	void (*release)(struct kdapl_obj *obj);
+	void (*free)(struct kdapl_obj *obj);
+	void (*stop)(struct kdapl_obj *obj, bool wait);
+	void (*strip)(struct kdapl_obj *obj);
+	void (*invalidated)(struct kdapl_obj *obj, u32 rkey);
+	void (*request_done)(struct kdapl_obj *obj, u8 op, u8 status);
+};
+
+/*
  * struct kdapl_obj - what all DAT objects have in common
- * @handle: the value the consumer holds: generation, type, table index
- * @ref: memory and verbs resources live while this is held
- * @users: DAT objects that depend on this one; -1 once it was freed
+ * @handle: the value that the consumer knows: generation, type, table index
+ * @ref: memory and verbs objects live until the last reference is dropped
+ * @users: DAT objects that depend on this one; -1 once the consumer has freed
+ *	it
  * @context: the consumer's context
- * @stopped: last pass of device removal that saw it
- * @ia: the IA it belongs to (itself, for an IA)
- * @ia_link: entry in the IA's list, until released
- * @release: frees everything; process context, an RCU grace period after the
- *	last reference was dropped
- * @free_work: runs @release
+ * @ia: the IA that the object belongs to; of an IA, the IA itself
+ * @ia_link: entry in ia->objs until the object is released; ia->lock
+ * @ops: see struct kdapl_obj_ops
+ * @free_work: runs ops->release
  */
 struct kdapl_obj {
 	u64 handle;
 	struct kref ref;
 	atomic_t users;
 	DAT_CONTEXT context;
-	u8 stopped;
 	struct kdapl_ia *ia;
 	struct list_head ia_link;
-	void (*release)(struct kdapl_obj *obj);
+	const struct kdapl_obj_ops *ops;
 	struct rcu_work free_work;
 };
 
@@ -44,13 +83,16 @@ extern struct kdapl_obj __rcu **kdapl_chunks[KDAPL_CHUNKS];
 extern struct workqueue_struct *kdapl_wq;
 
 int kdapl_obj_init(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
-		   struct kdapl_ia *ia, void (*release)(struct kdapl_obj *));
+		   struct kdapl_ia *ia, const struct kdapl_obj_ops *ops);
 void kdapl_obj_publish(struct kdapl_obj *obj);
 bool kdapl_obj_unpublish(struct kdapl_obj *obj);
 bool kdapl_obj_retire(struct kdapl_obj *obj);
 void kdapl_obj_put(struct kdapl_obj *obj);
 void *kdapl_obj_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type);
 void kdapl_obj_free(struct kdapl_obj *obj);
+struct kdapl_obj *kdapl_obj_next(struct kdapl_ia *ia, struct kdapl_obj *obj);
+void *kdapl_dep_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
+		    struct kdapl_ia *ia);
 void kdapl_quiesce(void);
 void kdapl_handle_setup(void);
 void kdapl_handle_cleanup(void);
@@ -66,7 +108,10 @@ static inline DAT_HANDLE kdapl_handle(const struct kdapl_obj *obj)
 	return (DAT_HANDLE)(uintptr_t)obj->handle;
 }
 
-/* The published object at an index, or NULL. RCU read-side section. */
+/*
+ * Return the published object at @index of the table, or NULL. Context: Any;
+ * inside an RCU read-side section.
+ */
 static inline struct kdapl_obj *kdapl_at(u32 index)
 {
 	struct kdapl_obj __rcu **chunk =
@@ -77,8 +122,9 @@ static inline struct kdapl_obj *kdapl_at(u32 index)
 }
 
 /*
- * Find the object of a handle. The caller is in an RCU read-side section, which
- * keeps the object (but not its usefulness) until the section ends.
+ * Return the published object with this handle and type, or NULL. Context: Any;
+ * inside an RCU read-side section. Until the section ends the object cannot be
+ * released, but the consumer may free it and the device may leave.
  */
 static inline void *kdapl_find(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 {
@@ -90,6 +136,7 @@ static inline void *kdapl_find(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 	return obj;
 }
 
+/* Return whether a published object has this handle and type. Context: Any. */
 static inline bool kdapl_handle_valid(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 {
 	bool valid;
@@ -100,15 +147,44 @@ static inline bool kdapl_handle_valid(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 	return valid;
 }
 
-/* Depend on @obj, unless it was freed. */
+/* Return whether @obj is published: the consumer has not freed it yet. */
+static inline bool kdapl_obj_published(const struct kdapl_obj *obj)
+{
+	return kdapl_handle_valid(kdapl_handle(obj), kdapl_type(obj));
+}
+
+/* Begin to depend on @obj; false if @obj was retired. Context: Any. */
 static inline bool kdapl_obj_use(struct kdapl_obj *obj)
 {
 	return atomic_inc_unless_negative(&obj->users);
 }
 
+/* End a dependency that kdapl_obj_use() began. Context: Any. */
 static inline void kdapl_obj_unuse(struct kdapl_obj *obj)
 {
 	atomic_dec(&obj->users);
+}
+
+/*
+ * A dependency is a use and a reference. Take both of @obj, which was found in
+ * the current RCU read-side section (kdapl_dep_get() takes both by handle).
+ * Return false if @obj was retired. Context: Any.
+ */
+static inline bool kdapl_dep_tryget(struct kdapl_obj *obj)
+{
+	if (!kdapl_obj_use(obj))
+		return false;
+	if (kref_get_unless_zero(&obj->ref))
+		return true;
+	kdapl_obj_unuse(obj);
+	return false;
+}
+
+/* Drop the use and the reference of a dependency. Context: Any. */
+static inline void kdapl_dep_put(struct kdapl_obj *obj)
+{
+	kdapl_obj_unuse(obj);
+	kdapl_obj_put(obj);
 }
 
 #endif

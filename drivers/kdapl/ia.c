@@ -1,35 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Interface Adapters: open and query.
+ * Interface Adapters: dat_ia_openv() and dat_ia_query(). ia_close.c has their
+ * end.
+ *
+ * An IA is one consumer's handle of a port of a device. It references the
+ * device (struct kdapl_hca); each object that is made in the IA references the
+ * IA. Both calls sleep and run within kdapl_hca_enter().
  */
 #include <linux/slab.h>
-#include "kdapl.h"
-#include "trace.h"
-
-DAT_RETURN kdapl_errno_to_dat(int err)
-{
-	switch (err) {
-	case 0:
-		return DAT_SUCCESS;
-	case -ENOMEM:
-	case -ENOSPC:
-	case -EAGAIN:
-	case -EBUSY:
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				 DAT_RESOURCE_MEMORY);
-	case -EOPNOTSUPP:
-		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
-	case -EADDRNOTAVAIL:
-	case -ENETUNREACH:
-	case -EHOSTUNREACH:
-		return DAT_ERROR(DAT_INVALID_ADDRESS,
-				 DAT_INVALID_ADDRESS_UNREACHABLE);
-	default:
-		/* Arguments are checked before, so it is the device's fault. */
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				 DAT_RESOURCE_DEVICE);
-	}
-}
+#include "evd.h"
+#include "ia.h"
 
 static void kdapl_ia_release(struct kdapl_obj *obj)
 {
@@ -41,6 +21,11 @@ static void kdapl_ia_release(struct kdapl_obj *obj)
 	kdapl_hca_put(hca);
 }
 
+static const struct kdapl_obj_ops kdapl_ia_ops = {
+	.release = kdapl_ia_release,
+};
+
+/* Make an IA without addresses and EVD; NULL with an errno in *@err. */
 static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 				       const char *consumer, int *err)
 {
@@ -48,7 +33,7 @@ static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 
 	ia = kvzalloc(sizeof(*ia), GFP_KERNEL);
 	*err = ia ? kdapl_obj_init(&ia->obj, DAT_HANDLE_TYPE_IA, NULL,
-				   kdapl_ia_release) : -ENOMEM;
+				   &kdapl_ia_ops) : -ENOMEM;
 	if (*err) {
 		kvfree(ia);
 		return NULL;
@@ -57,7 +42,7 @@ static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 	ia->hca = hca;
 	ia->port = port;
 	ia->iwarp = rdma_protocol_iwarp(hca->dev, port);
-	ia->reads_to_key = kdapl_sink_wants_key(ia);
+	ia->reads_to_key = kdapl_ia_wants_read_key(ia);
 	spin_lock_init(&ia->lock);
 	mutex_init(&ia->mutex);
 	mutex_init(&ia->null_mutex);
@@ -72,18 +57,10 @@ static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 	return ia;
 }
 
-/* Another IA starts (1) or ceases (-1) to use an EVD for its events. */
-void kdapl_evd_lend(struct kdapl_evd *evd, int delta)
-{
-	struct kdapl_ia *ia = evd->obj.ia;
-	unsigned long flags;
-
-	spin_lock_irqsave(&ia->lock, flags);
-	evd->lent += delta;
-	spin_unlock_irqrestore(&ia->lock, flags);
-}
-
-/* The consumer's EVD for asynchronous events, or one of our own. */
+/*
+ * Give @ia its EVD for asynchronous events: that of *@handle or, if there is
+ * none, a new one of length @qlen, whose handle is stored there.
+ */
 static DAT_RETURN kdapl_ia_async_evd(struct kdapl_ia *ia, DAT_COUNT qlen,
 				     DAT_EVD_HANDLE *handle)
 {
@@ -104,7 +81,7 @@ static DAT_RETURN kdapl_ia_async_evd(struct kdapl_ia *ia, DAT_COUNT qlen,
 			goto bad;
 		}
 		ia->async_evd = evd;
-		kdapl_evd_lend(evd, 1);
+		kdapl_evd_use_async(evd, 1);
 		return DAT_SUCCESS;
 	}
 	evd = kdapl_evd_alloc(ia, qlen, DAT_EVD_ASYNC_FLAG, &err);
@@ -120,6 +97,7 @@ bad:
 	return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_ASYNC);
 }
 
+/* Check that the consumer was compiled for an API that this module provides. */
 static DAT_RETURN kdapl_ia_check_version(DAT_UINT32 major, DAT_UINT32 minor,
 					 DAT_BOOLEAN thread_safety)
 {
@@ -133,6 +111,7 @@ static DAT_RETURN kdapl_ia_check_version(DAT_UINT32 major, DAT_UINT32 minor,
 	return DAT_SUCCESS;
 }
 
+/* Make and publish an IA. The device is present. */
 static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
 				DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 				DAT_IA_HANDLE *ia_handle, const char *consumer)
@@ -153,7 +132,10 @@ static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
 		kdapl_obj_put(&ia->obj);
 		return ret;
 	}
-	/* Events may arrive as soon as the device knows the IA. */
+	/*
+	 * kdapl_device_event() posts to ia->async_evd as soon as the IA is on
+	 * the list of the device, so the IA must be complete.
+	 */
 	kdapl_hca_add_ia(hca, ia);
 	*ia_handle = kdapl_handle(&ia->obj);
 	kdapl_obj_publish(&ia->obj);
@@ -209,7 +191,10 @@ DAT_RETURN (dat_ia_openv)(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 }
 EXPORT_SYMBOL(dat_ia_openv);
 
-/* Tell the EVD for asynchronous events; false if the IA was closed meanwhile. */
+/*
+ * Store the handle of the EVD for asynchronous events, unless @handle is NULL.
+ * Return false if dat_ia_close() has closed @ia meanwhile.
+ */
 static bool kdapl_ia_async_handle(struct kdapl_ia *ia, DAT_EVD_HANDLE *handle)
 {
 	struct kdapl_evd *evd;
@@ -265,17 +250,3 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 	return ret;
 }
 EXPORT_SYMBOL(dat_ia_query);
-
-/* For Endpoints whose queues have no EVD, since a QP needs CQs. */
-struct kdapl_evd *kdapl_ia_null_evd(struct kdapl_ia *ia)
-{
-	struct kdapl_evd *evd;
-	int err;
-
-	mutex_lock(&ia->null_mutex);
-	if (!ia->null_evd)
-		ia->null_evd = kdapl_evd_alloc(ia, 1, DAT_EVD_DTO_FLAG, &err);
-	evd = ia->null_evd;
-	mutex_unlock(&ia->null_mutex);
-	return evd;
-}

@@ -1,64 +1,102 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Devices and Interface Adapters: device.c, ia.c, ia_close.c, attr.c.
+ * Interface Adapters: ia.c opens and queries them, ia_close.c ends them,
+ * ia_device.c has the devices. attr.c and addr.c, of the lowest layer, have the
+ * attributes and addresses of an IA, which every layer needs.
  */
 #ifndef KDAPL_IA_H
 #define KDAPL_IA_H
 
-#include "kdapl.h"
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/socket.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <net/ipv6.h>
+#include "evd.h"
+#include "handle.h"
+#include "hca.h"
+
+struct kdapl_lmr;
 
 /*
- * struct kdapl_hca - an RDMA device
- * @dev: valid while @gone is false and @sem is held, or while verbs objects
- *	of it exist
- * @sem: held for reading around anything that creates verbs objects
- * @gone: the device has left
- * @ref: one for the ib_client, one per IA
- * @ias: open IAs, changed under @sem for writing or kdapl_hcas_lock
- * @link: entry in the list of present devices
- * @events: device event handler, for drivers that report SRQ limits there
- * @srq_resize: ib_modify_srq(IB_SRQ_MAX_WR) is known to work
- * @rings_solicited: a CQ armed for solicited messages does ring for them
- * @srq_any_pz: an SRQ and the QPs on it may be of different PDs
- * @max_qlen: longest EVD
- * @attrs: limits; a copy, as calls ask for them when the device has gone
- * @keys: LMRs and RMRs by what is constant in the keys of their MRs
- * @next_vector: spreads CQs over completion vectors
- * @name: of the device, kept after it has gone
+ * struct kdapl_ia - Interface Adapter
+ * @obj: what all objects have
+ * @hca: the device; referenced
+ * @port: port of the device
+ * @hca_link: entry in hca->ias
+ * @lock: protects @objs and @closing
+ * @objs: all objects of the IA, until they are released
+ * @closing: no object may be added to @objs
+ * @live: number of @objs
+ * @lingering: number of freed EPs whose QPs may still receive, see
+ *	kdapl_conn_linger()
+ * @wait: where tasks wait for @live or @lingering to drop
+ * @async_evd: EVD for asynchronous events, used and referenced; NULL once the
+ *	IA has been closed
+ * @own_async_evd: dat_ia_open() has made @async_evd
+ * @mutex: protects @addr, @naddrs and @reserved_lmr; taken inside ep->mutex,
+ *	conn->mutex, sp->mutex and pz->svc_mutex
+ * @null_mutex: protects @null_evd
+ * @close_mutex: serialises the decision whether dat_ia_close() closes
+ * @null_evd: EVD with the CQ for the work queues that have no EVD; or NULL
+ * @reserved_lmr: reserved LMR, made when first asked for
+ * @catastrophic: DAT_ASYNC_ERROR_IA_CATASTROPHIC, for a device that leaves
+ * @addr: addresses that rdma_cm maps to @port
+ * @naddrs: number of @addr
+ * @max_msg: longest message in bytes
+ * @iwarp: the port speaks iWARP
+ * @reads_to_key: sinks of RDMA Reads must be registered, see dto_sink.c
+ * @consumer: name of the module that opened the IA, for restrack
  */
-struct kdapl_hca {
-	struct ib_device *dev;
-	struct rw_semaphore sem;
-	bool gone;
-	struct kref ref;
-	struct list_head ias;
-	struct list_head link;
-	struct ib_event_handler events;
-	bool srq_resize;
-	bool srq_any_pz;
-	bool rings_solicited;
-	int max_qlen;
-	struct ib_device_attr attrs;
-	struct xarray keys;
-	atomic_t next_vector;
-	char name[IB_DEVICE_NAME_MAX];
+struct kdapl_ia {
+	struct kdapl_obj obj;
+	struct kdapl_hca *hca;
+	u32 port;
+	struct list_head hca_link;
+	spinlock_t lock;		/* see above */
+	struct list_head objs;
+	bool closing;
+	atomic_t live;
+	atomic_t lingering;
+	wait_queue_head_t wait;
+	struct kdapl_evd *async_evd;
+	bool own_async_evd;
+	struct mutex mutex;		/* see above */
+	struct mutex null_mutex;	/* see above */
+	struct mutex close_mutex;	/* see above */
+	struct kdapl_evd *null_evd;
+	struct kdapl_lmr *reserved_lmr;
+	struct kdapl_async catastrophic;
+	struct sockaddr_storage addr[KDAPL_MAX_ADDRS];
+	unsigned int naddrs;
+	u32 max_msg;
+	bool iwarp;
+	bool reads_to_key;
+	char consumer[MODULE_NAME_LEN];
 };
 
-extern struct ib_client kdapl_client;
+/* attr.c */
+void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr);
+void kdapl_provider_attr(struct kdapl_ia *ia, DAT_PROVIDER_ATTR *attr);
+DAT_COUNT kdapl_max_private_data(struct kdapl_ia *ia);
+u32 kdapl_max_lmr_block(struct kdapl_ia *ia);
+bool kdapl_ia_wants_read_key(struct kdapl_ia *ia);
+bool kdapl_comm_valid(const DAT_COMM *comm);
 
-void kdapl_hca_add_ia(struct kdapl_hca *hca, struct kdapl_ia *ia);
-void kdapl_hca_del_ia(struct kdapl_ia *ia);
-struct kdapl_hca *kdapl_hca_find(const char *name, u32 *port);
-bool kdapl_hca_enter(struct kdapl_hca *hca);
-void kdapl_hca_leave(struct kdapl_hca *hca);
-void kdapl_hca_put(struct kdapl_hca *hca);
+/* addr.c */
+bool kdapl_addr_any(const struct sockaddr_storage *addr);
+int kdapl_ia_refresh_addrs(struct kdapl_ia *ia);
+int kdapl_ia_local_addr(struct kdapl_ia *ia, const struct sockaddr *peer,
+			struct sockaddr_storage *addr);
 
+/* Return @addr as the type that the consumer gets. */
 static inline DAT_IA_ADDRESS_PTR kdapl_addr_ptr(struct sockaddr_storage *addr)
 {
 	return (struct sockaddr *)addr;
 }
 
-/* The port in an address, in host order; 0 if there is none. */
+/* Return the port in an address, in host order; 0 if there is none. */
 static inline u16 kdapl_addr_port(const struct sockaddr_storage *addr)
 {
 	switch (addr->ss_family) {
@@ -71,47 +109,15 @@ static inline u16 kdapl_addr_port(const struct sockaddr_storage *addr)
 	}
 }
 
-struct kdapl_ia {
-	struct kdapl_obj obj;
-	struct kdapl_hca *hca;
-	u32 port;
-	struct list_head hca_link;
-	spinlock_t lock;		/* protects objs */
-	struct list_head objs;
-	bool closing;			/* no new objects */
-	atomic_t live;			/* objects not yet released */
-	atomic_t lingering;		/* freed EPs that may still receive */
-	wait_queue_head_t wait;		/* for live to drop */
-	struct kdapl_evd *async_evd;
-	bool own_async_evd;
-	struct mutex mutex;		/* addresses, reserved LMR */
-	struct mutex null_mutex;	/* null_evd */
-	struct mutex close_mutex;	/* one decision to close */
-	struct kdapl_evd *null_evd;	/* CQ for EPs without DTO EVDs */
-	struct kdapl_lmr *reserved_lmr;
-	struct kdapl_async catastrophic;
-	struct sockaddr_storage addr[KDAPL_MAX_ADDRS];
-	unsigned int naddrs;
-	u32 max_msg;			/* bytes */
-	bool iwarp;
-	bool reads_to_key;		/* see sink.c */
-	char consumer[MODULE_NAME_LEN];	/* whose module, for restrack */
-};
-
-DAT_RETURN kdapl_errno_to_dat(int err);
-void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr);
-void kdapl_provider_attr(struct kdapl_ia *ia, DAT_PROVIDER_ATTR *attr);
-bool kdapl_addr_any(const struct sockaddr_storage *addr);
-bool kdapl_comm_valid(const DAT_COMM *comm);
-int kdapl_ia_refresh_addrs(struct kdapl_ia *ia);
-int kdapl_ia_local_addr(struct kdapl_ia *ia, const struct sockaddr *peer,
-			struct sockaddr_storage *addr);
-void kdapl_evd_lend(struct kdapl_evd *evd, int delta);
-void kdapl_ia_stop(struct kdapl_ia *ia, u8 pass);
+/* ia_close.c */
+void kdapl_ia_stop(struct kdapl_ia *ia, bool wait);
 void kdapl_ia_strip(struct kdapl_ia *ia);
-void kdapl_ia_look(struct kdapl_ia *ia);
-DAT_COUNT kdapl_max_private_data(struct kdapl_ia *ia);
-u32 kdapl_max_lmr_block(struct kdapl_ia *ia);
-struct kdapl_evd *kdapl_ia_null_evd(struct kdapl_ia *ia);
+
+/* ia_device.c */
+extern struct ib_client kdapl_client;
+
+void kdapl_hca_add_ia(struct kdapl_hca *hca, struct kdapl_ia *ia);
+void kdapl_hca_del_ia(struct kdapl_ia *ia);
+struct kdapl_hca *kdapl_hca_find(const char *name, u32 *port);
 
 #endif

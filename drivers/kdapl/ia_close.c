@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * How an Interface Adapter ends: it is closed, or its device leaves.
+ * The end of an Interface Adapter: dat_ia_close(), or the loss of its device.
+ *
+ * dat_ia_close() with DAT_CLOSE_ABRUPT_FLAG frees every object that the
+ * consumer has left, by the same functions as the consumer's own calls, and
+ * waits until all objects have been released. ia->closing, under ia->lock,
+ * keeps calls that run at the same time from making objects.
+ *
+ * When the device leaves, kdapl_remove_one() calls kdapl_ia_stop() twice and
+ * then kdapl_ia_strip(). The DAT objects stay until the consumer frees them.
  */
-#include "kdapl.h"
+#include "cm.h"
+#include "evd.h"
+#include "ia.h"
+#include "mem.h"
 
-/* Objects go before those they depend on. */
+/*
+ * The order in which objects are freed: before the objects that they depend on.
+ */
 static const u8 kdapl_close_order[] = {
 	DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_CSP,
 	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_RMR,
@@ -13,51 +26,29 @@ static const u8 kdapl_close_order[] = {
 };
 
 /*
- * An object of a type that the consumer has not freed, referenced. Skips @n of
- * them, and what we keep for ourselves.
+ * Return whether @obj is an object that the consumer has made and not freed.
+ * The EVD for asynchronous events and the reserved LMR belong to the IA.
  */
-static struct kdapl_obj *kdapl_ia_nth(struct kdapl_ia *ia, u8 type, int n)
+static bool kdapl_obj_is_left(struct kdapl_ia *ia, struct kdapl_obj *obj)
 {
-	struct kdapl_obj *obj, *found = NULL;
-	unsigned long flags;
-
-	spin_lock_irqsave(&ia->lock, flags);
-	list_for_each_entry(obj, &ia->objs, ia_link) {
-		if (kdapl_type(obj) != type)
-			continue;
-		if (!kdapl_handle_valid(kdapl_handle(obj), type) ||
-		    obj == &ia->async_evd->obj ||
-		    (ia->reserved_lmr && obj == &ia->reserved_lmr->obj))
-			continue;
-		if (n-- || !kref_get_unless_zero(&obj->ref))
-			continue;
-		found = obj;
-		break;
-	}
-	spin_unlock_irqrestore(&ia->lock, flags);
-	return found;
+	return kdapl_obj_published(obj) && obj != &ia->async_evd->obj &&
+	       !(ia->reserved_lmr && obj == &ia->reserved_lmr->obj);
 }
 
-/* See what all requests on the IA have come to. */
-void kdapl_ia_look(struct kdapl_ia *ia)
+/* Is @obj a request that its peer has given up? It can only be refused. */
+static bool kdapl_obj_is_void(struct kdapl_obj *obj)
 {
-	struct kdapl_obj *obj;
-	int n;
-
-	for (n = 0; (obj = kdapl_ia_nth(ia, DAT_HANDLE_TYPE_EVD, n)); n++) {
-		kdapl_cq_look(container_of(obj, struct kdapl_evd, obj));
-		kdapl_obj_put(obj);
-	}
+	return kdapl_type(obj) == DAT_HANDLE_TYPE_CR &&
+	       READ_ONCE(container_of(obj, struct kdapl_cr, obj)->dead);
 }
 
+/* Return whether the consumer has an object of @ia that it has not freed. */
 static bool kdapl_ia_in_use(struct kdapl_ia *ia)
 {
-	struct kdapl_obj *obj;
-	unsigned int i;
+	struct kdapl_obj *obj = NULL;
 
-	for (i = 0; i < ARRAY_SIZE(kdapl_close_order); i++) {
-		obj = kdapl_ia_nth(ia, kdapl_close_order[i], 0);
-		if (obj) {
+	while ((obj = kdapl_obj_next(ia, obj))) {
+		if (kdapl_obj_is_left(ia, obj) && !kdapl_obj_is_void(obj)) {
 			kdapl_obj_put(obj);
 			return true;
 		}
@@ -65,82 +56,47 @@ static bool kdapl_ia_in_use(struct kdapl_ia *ia)
 	return false;
 }
 
-/* Also one that serves another IA, which keeps it but gets no upcall. */
-static void kdapl_ia_free_evd(struct kdapl_evd *evd)
+/* Free the objects of one type; return whether any could be freed. */
+static bool kdapl_ia_free_type(struct kdapl_ia *ia, u8 type)
 {
-	if (dat_evd_free(kdapl_handle(&evd->obj)) == DAT_SUCCESS ||
-	    !kdapl_obj_unpublish(&evd->obj))
-		return;
-	kdapl_upcall_stop(evd);
-	kdapl_obj_put(&evd->obj);
-}
+	struct kdapl_obj *obj = NULL;
+	bool freed = false;
 
-static void kdapl_ia_free_one(struct kdapl_obj *obj, u8 type)
-{
-	DAT_HANDLE handle = kdapl_handle(obj);
-
-	switch (type) {
-	case DAT_HANDLE_TYPE_PSP:
-		dat_psp_free(handle);
-		break;
-	case DAT_HANDLE_TYPE_RSP:
-		dat_rsp_free(handle);
-		break;
-	case DAT_HANDLE_TYPE_CSP:
-		dat_csp_free(handle);
-		break;
-	case DAT_HANDLE_TYPE_CR:
-		dat_cr_reject(handle, 0, NULL);
-		break;
-	case DAT_HANDLE_TYPE_EP:
-		kdapl_ep_free(container_of(obj, struct kdapl_ep, obj));
-		break;
-	case DAT_HANDLE_TYPE_RMR:
-		dat_rmr_free(handle);
-		break;
-	case DAT_HANDLE_TYPE_LMR:
-		dat_lmr_free(handle);
-		break;
-	case DAT_HANDLE_TYPE_SRQ:
-		dat_srq_free(handle);
-		break;
-	case DAT_HANDLE_TYPE_EVD:
-		kdapl_ia_free_evd(container_of(obj, struct kdapl_evd, obj));
-		break;
-	case DAT_HANDLE_TYPE_PZ:
-		dat_pz_free(handle);
-		break;
+	while ((obj = kdapl_obj_next(ia, obj))) {
+		if (kdapl_type(obj) != type || !kdapl_obj_is_left(ia, obj))
+			continue;
+		obj->ops->free(obj);
+		freed |= !kdapl_obj_published(obj);
 	}
+	return freed;
 }
 
-/* Free all that the consumer left. */
+/* Free all objects that the consumer has left. */
 static void kdapl_ia_free_all(struct kdapl_ia *ia)
 {
-	struct kdapl_obj *obj;
+	struct kdapl_obj *obj = NULL;
 	unsigned int i;
-	int n;
 
-	/* No upcall sees its world vanish. */
-	for (n = 0; (obj = kdapl_ia_nth(ia, DAT_HANDLE_TYPE_EVD, n)); n++) {
-		kdapl_upcall_stop(container_of(obj, struct kdapl_evd, obj));
-		kdapl_obj_put(obj);
-	}
-	for (i = 0; i < ARRAY_SIZE(kdapl_close_order); i++) {
-		n = 0;
-		while ((obj = kdapl_ia_nth(ia, kdapl_close_order[i], n))) {
-			kdapl_ia_free_one(obj, kdapl_close_order[i]);
-			/* An LMR of an LMR, say, goes in the second round. */
-			if (kdapl_handle_valid(kdapl_handle(obj),
-					       kdapl_close_order[i]))
-				n++;
-			else
-				n = 0;
-			kdapl_obj_put(obj);
-		}
-	}
+	/* No upcall runs from here on, so none finds its objects freed. */
+	while ((obj = kdapl_obj_next(ia, obj)))
+		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EVD &&
+		    kdapl_obj_is_left(ia, obj))
+			kdapl_upcall_stop(container_of(obj, struct kdapl_evd,
+						       obj));
+	/*
+	 * An object may be in use by another one of its type and can be freed
+	 * only after that, so repeat until no object of the type is freed.
+	 */
+	for (i = 0; i < ARRAY_SIZE(kdapl_close_order); i++)
+		while (kdapl_ia_free_type(ia, kdapl_close_order[i]))
+			;
 }
 
-/* Objects that are still to be released; not those that outlive the IA. */
+/*
+ * Return how many objects have still to be released, without the EVDs that are
+ * released later: the IA's own two, and any that another IA uses for its
+ * asynchronous events.
+ */
 static unsigned int kdapl_ia_left(struct kdapl_ia *ia)
 {
 	struct kdapl_obj *obj;
@@ -154,7 +110,7 @@ static unsigned int kdapl_ia_left(struct kdapl_ia *ia)
 		if (ia->async_evd && obj == &ia->async_evd->obj)
 			continue;
 		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EVD &&
-		    container_of(obj, struct kdapl_evd, obj)->lent)
+		    container_of(obj, struct kdapl_evd, obj)->async_users)
 			continue;
 		n++;
 	}
@@ -162,9 +118,13 @@ static unsigned int kdapl_ia_left(struct kdapl_ia *ia)
 	return n;
 }
 
+/* How long to wait before objects are freed that could not be freed before. */
 #define KDAPL_CLOSE_RETRY	max(HZ / 50, 1)
 
-/* Free what is there, and what a call that was running has yet made. */
+/*
+ * Free all objects and wait until they are released. A call that was running
+ * when ->closing was set may publish another object, hence the loop.
+ */
 static void kdapl_ia_drain(struct kdapl_ia *ia)
 {
 	do {
@@ -173,7 +133,10 @@ static void kdapl_ia_drain(struct kdapl_ia *ia)
 				     KDAPL_CLOSE_RETRY));
 }
 
-/* Everything is freed: let go of what belongs to the IA itself. */
+/*
+ * Free all objects of @ia, which no call finds any more, those of the IA itself
+ * last, and wait until they are released.
+ */
 static void kdapl_ia_finish(struct kdapl_ia *ia)
 {
 	struct kdapl_evd *async = ia->async_evd, *none = ia->null_evd;
@@ -188,7 +151,7 @@ static void kdapl_ia_finish(struct kdapl_ia *ia)
 	kdapl_async_withdraw(&ia->catastrophic);
 	WRITE_ONCE(ia->async_evd, NULL);
 	if (!ia->own_async_evd) {
-		kdapl_evd_lend(async, -1);
+		kdapl_evd_use_async(async, -1);
 		kdapl_dep_put(&async->obj);
 	} else if (kdapl_obj_unpublish(&async->obj)) {
 		kdapl_upcall_stop(async);
@@ -197,7 +160,7 @@ static void kdapl_ia_finish(struct kdapl_ia *ia)
 	wait_event(ia->wait, !kdapl_ia_left(ia));
 }
 
-/* From now on there can be new objects, or not. */
+/* Forbid or, after a close that is refused, allow new objects. */
 static void kdapl_ia_set_closing(struct kdapl_ia *ia, bool closing)
 {
 	unsigned long flags;
@@ -208,15 +171,17 @@ static void kdapl_ia_set_closing(struct kdapl_ia *ia, bool closing)
 }
 
 /*
- * Decide whether the IA closes; only one call gets DAT_SUCCESS. One that finds
- * the IA in use has not disturbed those that make objects.
+ * Decide whether @ia is closed; DAT_SUCCESS for one caller only, which owns the
+ * reference that the table held. A graceful close fails if an object exists. It
+ * is checked before ->closing is set, too, so that a close which fails makes no
+ * concurrent create call fail.
  */
 static DAT_RETURN kdapl_ia_close_begin(struct kdapl_ia *ia, bool graceful)
 {
 	DAT_RETURN ret;
 
 	mutex_lock(&ia->close_mutex);
-	if (!kdapl_handle_valid(kdapl_handle(&ia->obj), DAT_HANDLE_TYPE_IA)) {
+	if (!kdapl_obj_published(&ia->obj)) {
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 		goto out;
 	}
@@ -224,7 +189,7 @@ static DAT_RETURN kdapl_ia_close_begin(struct kdapl_ia *ia, bool graceful)
 	if (graceful && kdapl_ia_in_use(ia))
 		goto out;
 	kdapl_ia_set_closing(ia, true);
-	/* There may be a new object since. */
+	/* An object may have been made before ->closing was set. */
 	if (graceful && kdapl_ia_in_use(ia)) {
 		kdapl_ia_set_closing(ia, false);
 		goto out;
@@ -267,107 +232,42 @@ out:
 }
 EXPORT_SYMBOL(dat_ia_close);
 
-/* An object that this pass of removal has not seen, referenced and marked. */
-static struct kdapl_obj *kdapl_ia_unstopped(struct kdapl_ia *ia, u8 type,
-					    u8 pass)
-{
-	struct kdapl_obj *obj, *found = NULL;
-	unsigned long flags;
-
-	spin_lock_irqsave(&ia->lock, flags);
-	list_for_each_entry(obj, &ia->objs, ia_link) {
-		if (kdapl_type(obj) != type || obj->stopped >= pass ||
-		    !kref_get_unless_zero(&obj->ref))
-			continue;
-		obj->stopped = pass;
-		found = obj;
-		break;
-	}
-	spin_unlock_irqrestore(&ia->lock, flags);
-	return found;
-}
-
-static void kdapl_stop_one(struct kdapl_obj *obj, u8 type, u8 pass)
-{
-	struct kdapl_ep *ep;
-
-	switch (type) {
-	case DAT_HANDLE_TYPE_CR:
-		kdapl_cr_cancel(container_of(obj, struct kdapl_cr, obj));
-		break;
-	case DAT_HANDLE_TYPE_EP:
-		ep = container_of(obj, struct kdapl_ep, obj);
-		if (pass > 1)
-			kdapl_ep_device_gone(ep);
-		else
-			kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
-		break;
-	default:
-		kdapl_sp_close(container_of(obj, struct kdapl_sp, obj));
-	}
-}
-
 /**
- * kdapl_ia_stop - the device is leaving: end all that talks to peers
+ * kdapl_ia_stop - end all that talks to peers, because the device is leaving
  * @ia: the IA
- * @pass: 1: do not wait, so that all ends in parallel and two ends on this
- *	device do not wait for each other; 2: wait
+ * @wait: wait until each connection is down. The first pass does not wait, so
+ *	that two connected Endpoints of one device do not wait for each other
+ *
+ * Context: Process context; hca->gone is set, so no call creates verbs objects.
  */
-void kdapl_ia_stop(struct kdapl_ia *ia, u8 pass)
+void kdapl_ia_stop(struct kdapl_ia *ia, bool wait)
 {
-	static const u8 order[] = {
-		DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_CSP,
-		DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP,
-	};
-	struct kdapl_obj *obj;
+	struct kdapl_obj *obj = NULL;
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(order); i++) {
-		while ((obj = kdapl_ia_unstopped(ia, order[i], pass))) {
-			kdapl_stop_one(obj, order[i], pass);
-			kdapl_obj_put(obj);
-		}
-	}
-}
-
-static void kdapl_strip_one(struct kdapl_obj *obj, u8 type)
-{
-	switch (type) {
-	case DAT_HANDLE_TYPE_PSP:
-	case DAT_HANDLE_TYPE_RSP:
-	case DAT_HANDLE_TYPE_CSP:
-		kdapl_sp_close(container_of(obj, struct kdapl_sp, obj));
-		break;
-	case DAT_HANDLE_TYPE_RMR:
-		kdapl_rmr_device_gone(container_of(obj, struct kdapl_rmr, obj));
-		break;
-	case DAT_HANDLE_TYPE_LMR:
-		kdapl_lmr_device_gone(container_of(obj, struct kdapl_lmr, obj));
-		break;
-	case DAT_HANDLE_TYPE_SRQ:
-		kdapl_srq_hw_destroy(container_of(obj, struct kdapl_srq, obj));
-		break;
-	case DAT_HANDLE_TYPE_EVD:
-		kdapl_cq_destroy_all(container_of(obj, struct kdapl_evd, obj));
-		break;
-	case DAT_HANDLE_TYPE_PZ:
-		kdapl_pz_device_gone(container_of(obj, struct kdapl_pz, obj));
-		break;
-	}
+	for (i = 0; i < ARRAY_SIZE(kdapl_close_order); i++)
+		while ((obj = kdapl_obj_next(ia, obj)))
+			if (kdapl_type(obj) == kdapl_close_order[i] &&
+			    obj->ops->stop)
+				obj->ops->stop(obj, wait);
 }
 
 /*
- * Take the verbs objects away from every DAT object, also from one that only
- * waits to be released. With hca->sem held for writing nothing leaves the list;
- * it may grow by nothing either.
+ * Destroy the verbs objects of every DAT object of @ia, also of one whose
+ * release is queued. ia->objs is walked without ia->lock: with hca->sem held
+ * for writing no object is released and none is added. Context: Process
+ * context.
  */
 void kdapl_ia_strip(struct kdapl_ia *ia)
 {
 	struct kdapl_obj *obj;
 	unsigned int i;
 
+	lockdep_assert_held_write(&ia->hca->sem);
+
 	for (i = 0; i < ARRAY_SIZE(kdapl_close_order); i++)
 		list_for_each_entry(obj, &ia->objs, ia_link)
-			if (kdapl_type(obj) == kdapl_close_order[i])
-				kdapl_strip_one(obj, kdapl_close_order[i]);
+			if (kdapl_type(obj) == kdapl_close_order[i] &&
+			    obj->ops->strip)
+				obj->ops->strip(obj);
 }

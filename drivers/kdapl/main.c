@@ -1,15 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * kDAPL: the kernel Direct Access Programming Library over ib_core.
+ *
+ * Loading and unloading of the module. Everything else starts with a call of a
+ * consumer (dat_*()), with an event of rdma_cm or of the device, or with
+ * kdapl_add_one() and kdapl_remove_one() when a device arrives or leaves.
  */
 #include <linux/init.h>
 #include <linux/module.h>
-#include "kdapl.h"
+#include "cm.h"
+#include "conn.h"
+#include "dto.h"
+#include "evd.h"
+#include "ia.h"
+
+/*
+ * Tell the EVD layer which functions reap and withdraw each kind of event; it
+ * calls the layers above it through these tables only, except for completions.
+ */
+static void __init kdapl_register_events(void)
+{
+	kdapl_event_register(KDAPL_EV_SQ, &kdapl_request_event_ops);
+	kdapl_event_register(KDAPL_EV_RQ, &kdapl_recv_event_ops);
+	kdapl_event_register(KDAPL_EV_SRQ, &kdapl_recv_event_ops);
+	kdapl_event_register(KDAPL_EV_CONN, &kdapl_conn_event_ops);
+	kdapl_event_register(KDAPL_EV_CR, &kdapl_cr_event_ops);
+}
 
 static int __init kdapl_init(void)
 {
 	int err;
 
+	kdapl_register_events();
 	kdapl_handle_setup();
 	kdapl_wq = alloc_workqueue("kdapl", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!kdapl_wq)
@@ -31,8 +53,9 @@ err_wq:
 }
 
 /*
- * Consumers are linked to this module, so they are gone. Objects that one of
- * them forgot are stripped by the removal of the client and leak otherwise.
+ * Every consumer holds a reference to this module, so all of them have been
+ * unloaded. An object that a consumer has not freed loses its verbs objects in
+ * kdapl_remove_one(), and its memory leaks.
  */
 static void __exit kdapl_exit(void)
 {
@@ -40,7 +63,10 @@ static void __exit kdapl_exit(void)
 
 	kdapl_debugfs_exit();
 	ib_unregister_client(&kdapl_client);
-	/* Releasing one object may drop the last reference to another. */
+	/*
+	 * The release of one object may drop the last reference to another. The
+	 * chain has fewer than eight steps; what is left then was never freed.
+	 */
 	do {
 		kdapl_quiesce();
 	} while (!kdapl_handles_empty() && ++rounds < 8);

@@ -1,59 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Memory: pz.c, lmr.c, lmr_map.c, lmr_fmr.c, rmr.c, rmr_bind.c, mr.c,
- * svc.c.
+ * Local and Remote Memory Regions: mem_lmr.c, mem_fmr.c, mem_sync.c, mem_rmr.c,
+ * mem_bind.c.
  */
 #ifndef KDAPL_MEM_H
 #define KDAPL_MEM_H
 
-#include "kdapl.h"
+#include <linux/scatterlist.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+#include "handle.h"
+#include "pz.h"
 
-/*
- * struct kdapl_pz - Protection Zone
- * @pd: NULL once the device is gone
- * @lkey: local_dma_lkey of @pd, readable when that is gone
- * @svc: private loopback connection for registration, made when first needed
- * @svc_mutex: serialises use of @svc
- */
-struct kdapl_pz {
-	struct kdapl_obj obj;
-	struct ib_pd *pd;
-	u32 lkey;
-	struct mutex svc_mutex;		/* see above */
-	struct kdapl_svc *svc;
-};
-
-void kdapl_pz_device_gone(struct kdapl_pz *pz);
-DAT_RETURN kdapl_pz_get(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-			struct kdapl_pz **pz);
-
-/* Different from every PZ, and from having none. */
+/* A value of kdapl_lmr.zone that differs from every PZ and from NULL. */
 #define KDAPL_NO_ZONE	((struct kdapl_pz *)ERR_PTR(-EACCES))
 
 /*
  * struct kdapl_lmr - Local Memory Region
- * @pz: its Protection Zone; NULL for the reserved LMR
- * @zone: the same, or KDAPL_NO_ZONE if being of @pz does not decide who may use it
- * @context: what the consumer puts into triplets
- * @base: first address the consumer may use
- * @len: bytes that may be addressed
+ * @obj: what all objects have
+ * @pz: its Protection Zone, referenced; NULL for the reserved LMR
+ * @zone: @pz if every Endpoint and SRQ of @pz may use the LMR; KDAPL_NO_ZONE if
+ *	kdapl_lmr_shared() decides
+ * @context: identifies the LMR in the consumer's triplets
+ * @base: first address that the consumer may use
+ * @len: bytes that the consumer may address
  * @priv: privileges
- * @valid: usable for data transfer (an unbound or device-less LMR is not)
+ * @valid: usable for data transfer: bound, and the device has not left; stored
+ *	last, with release semantics, when the members above and below are set
  * @lkey: local key for the device
- * @shift: added to a consumer's address gives the device's
- * @mr: registered region, or NULL when @lkey is the PD's local_dma_lkey
+ * @shift: the device's address less the consumer's
+ * @mr: the MR; NULL while @lkey is the PD's local_dma_lkey, while the MR is
+ *	being replaced and once the device has left; @lock
  * @rmr_context: rkey for peers, 0 if none
- * @va: the memory's own address; @base unless that is zero-based
- * @sgt: the memory; fixed size if @fmr
- * @lock: protects @mapped, and all that follows; inside evd->lock
- * @mapped: @sgt was mapped for the device by us
- * @bound: a request that registers it was posted
- * @invalidated: by the peer, and not to be bound again
- * @closing: a request that invalidates it was posted
- * @posting: such a request is just being made
- * @stale: such a request failed, @recycle makes a new MR
- * @pending: such requests that have not completed
- * @ep_handle: where they were posted; or the last one that closes a window
+ * @mem_type: type of the memory
+ * @region: the consumer's description of the memory
+ * @va_type: whether the consumer's addresses begin at zero
+ * @fmr: made by dat_lmr_allocate()
+ * @reserved: the reserved LMR of the IA
+ * @max_pages: if @fmr, pages that @mr and @sgt have room for
+ * @scope: if @fmr, who may use a binding
+ * @va: address of the memory; @base unless the consumer's addresses begin at
+ *	zero
+ * @sgt: scatter list of the memory; if @fmr, its size is fixed
+ * @lock: protects @mapped and all that follow; taken inside evd->lock
+ * @mapped: @sgt is mapped for the device, and not by the consumer
+ * @bound: a request that registers @mr was posted
+ * @invalidated: the peer has invalidated the LMR, which cannot be bound again
+ * @closing: a request that invalidates @mr was posted
+ * @posting: claimed by a caller that is about to post such a request
+ * @stale: such a request failed; @recycle replaces @mr
+ * @pending: number of such requests that have not completed
+ * @ep_handle: handle of the Endpoint that such requests were last posted to
+ * @recycle: replaces @mr; holds a reference while queued
  */
 struct kdapl_lmr {
 	struct kdapl_obj obj;
@@ -91,9 +90,10 @@ struct kdapl_lmr {
 	struct work_struct recycle;
 };
 
-void kdapl_lmr_device_gone(struct kdapl_lmr *lmr);
-
-/* Find an LMR by the context in a triplet. RCU read-side section. */
+/*
+ * Return the LMR with this context, or NULL. Context: Any; inside an RCU
+ * read-side section.
+ */
 static inline struct kdapl_lmr *kdapl_lmr_find(DAT_LMR_CONTEXT context)
 {
 	struct kdapl_obj *obj = kdapl_at(context & KDAPL_INDEX_MASK);
@@ -106,12 +106,12 @@ static inline struct kdapl_lmr *kdapl_lmr_find(DAT_LMR_CONTEXT context)
 }
 
 /*
- * struct kdapl_window - an MR with which an RMR shows a part of an LMR
- * @mr: the MR; NULL while it is being replaced, or once the device is gone
+ * struct kdapl_window - an MR that an RMR opens on a part of an LMR
+ * @mr: the MR; NULL while it is being replaced and once the device has left
  * @lmr: the LMR, used and referenced until the window is certainly closed
- * @pending: posted requests about it that have not completed
- * @discard: a request failed: @mr is to be replaced
- * @invalidated: by the peer, while requests are pending
+ * @pending: number of posted requests that open or close the window
+ * @discard: such a request failed; @mr has to be replaced
+ * @invalidated: the peer has closed the window; @lmr is kept while @pending
  */
 struct kdapl_window {
 	struct ib_mr *mr;
@@ -121,27 +121,40 @@ struct kdapl_window {
 	bool invalidated;
 };
 
+/* Return whether @win can be opened. The lock of its RMR is held. */
 static inline bool kdapl_window_idle(const struct kdapl_window *win)
 {
 	return win->mr && !win->lmr && !win->pending && !win->discard;
 }
 
-/* A posted request: the window that it opens, and the one that it closes. */
+/* A posted request: the windows that it opens and closes; one may be NULL. */
 struct kdapl_window_req {
 	struct kdapl_window *opens;
 	struct kdapl_window *closes;
 };
 
-#define KDAPL_WINDOW_REQS 4		/* two per window */
+#define KDAPL_WINDOW_REQS 4		/* per window: one opens, one closes */
 
 /*
  * struct kdapl_rmr - Remote Memory Region
- * @lock: protects all that follows; inside evd->lock
- * @cur: the open window, NULL if not bound
+ * @obj: what all objects have
+ * @pz: its Protection Zone, used and referenced
+ * @sgt: room for the pages of a window while it is being opened
+ * @max_pages: entries of @sgt, and pages of each MR
+ * @recycle: replaces MRs; holds a reference while queued
+ * @lock: protects all that follow; taken inside evd->lock
+ * @win: the two windows
+ * @cur: the open window, NULL if the RMR is not bound
  * @reqs: requests that have not completed, in posting order
- * @posting: a bind is at work, and may be about to post any MR
- * @ep_handle: where they were posted
- * @bound_on: the Endpoint that an open window of scope EP belongs to
+ * @nreqs: number of @reqs
+ * @posting: claimed by dat_rmr_bind(), which may be about to post any MR
+ * @ep_handle: handle of the Endpoint that @reqs were posted to
+ * @bound_on: handle of the Endpoint on which @cur was bound
+ * @triplet: the part of the LMR that the RMR is bound to
+ * @priv: privileges of the binding
+ * @context: rkey of the binding
+ * @scope: who may use a binding
+ * @va_type: whether the peer's addresses begin at zero
  */
 struct kdapl_rmr {
 	struct kdapl_obj obj;
@@ -165,95 +178,40 @@ struct kdapl_rmr {
 	DAT_VA_TYPE va_type;
 };
 
-/* May the MR of a window be taken away? Under rmr->lock. */
-static inline bool kdapl_window_quiet(const struct kdapl_rmr *rmr,
-				      const struct kdapl_window *win)
+/* Return whether no request on @win is posted or about to be. */
+static inline bool kdapl_window_at_rest(const struct kdapl_rmr *rmr,
+					const struct kdapl_window *win)
 {
+	lockdep_assert_held(&rmr->lock);
+
 	return !win->pending && !rmr->posting;
 }
 
-/* Is its MR to be replaced, and can it be? Under rmr->lock. */
+/* Return whether the MR of @win has to be replaced, and can be now. */
 static inline bool kdapl_window_is_waste(const struct kdapl_rmr *rmr,
 					 const struct kdapl_window *win)
 {
-	return kdapl_window_quiet(rmr, win) && (win->discard || !win->mr);
+	lockdep_assert_held(&rmr->lock);
+
+	return kdapl_window_at_rest(rmr, win) && (win->discard || !win->mr);
 }
 
-void kdapl_rmr_device_gone(struct kdapl_rmr *rmr);
-
+/* mem_lmr.c */
 struct kdapl_lmr *kdapl_lmr_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz);
 void kdapl_lmr_free_reserved(struct kdapl_ia *ia);
-void kdapl_lmr_request_done(struct kdapl_lmr *lmr, u8 op, u8 status);
+
+/* mem_fmr.c */
+void kdapl_lmr_request_done(struct kdapl_obj *obj, u8 op, u8 status);
 void kdapl_lmr_recycle(struct work_struct *work);
-void kdapl_look_at_ep(u64 handle);
-struct ib_mr *kdapl_mr_alloc(struct kdapl_obj *owner, struct kdapl_pz *pz,
-			     u32 pages);
-void kdapl_mr_free(struct kdapl_obj *owner, struct ib_mr *mr);
-struct kdapl_obj *kdapl_mr_owner(struct kdapl_hca *hca, u32 rkey);
-void kdapl_mr_invalidated(struct kdapl_ep *ep, u32 rkey);
-bool kdapl_lmr_elsewhere(struct kdapl_lmr *lmr, struct kdapl_ep *ep);
-void kdapl_rmr_invalidated(struct kdapl_rmr *rmr, u32 rkey);
+
+/* mem_rmr.c */
 void kdapl_rmr_queue_recycle(struct kdapl_rmr *rmr);
-void kdapl_rmr_request_done(struct kdapl_rmr *rmr, u8 status);
+
+/* mem_bind.c */
+void kdapl_rmr_request_done(struct kdapl_obj *obj, u8 op, u8 status);
+void kdapl_rmr_invalidated(struct kdapl_obj *obj, u32 rkey);
 DAT_RETURN kdapl_rmr_check_sink(struct kdapl_ep *ep,
 				const DAT_RMR_TRIPLET *sink,
 				DAT_LMR_TRIPLET *below);
-
-bool kdapl_region_ok(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *region,
-		     u64 len);
-int kdapl_region_build(struct kdapl_lmr *lmr, struct kdapl_lmr *origin);
-int kdapl_region_map(struct kdapl_lmr *lmr);
-int kdapl_region_fill(struct kdapl_lmr *lmr, u64 n);
-void kdapl_region_unmap(struct kdapl_lmr *lmr);
-bool kdapl_region_contiguous(struct kdapl_lmr *lmr);
-int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
-		       struct sg_table *to, int max);
-int kdapl_mr_access(DAT_MEM_PRIV_FLAGS priv);
-bool kdapl_can_register(const struct ib_device_attr *attrs);
-int kdapl_mr_map(struct ib_mr *mr, struct sg_table *sgt, u64 iova, u64 len);
-
-/* A use of an object that was found under RCU, and a reference to it. */
-static inline bool kdapl_obj_hold(struct kdapl_obj *obj)
-{
-	if (!kdapl_obj_use(obj))
-		return false;
-	if (kref_get_unless_zero(&obj->ref))
-		return true;
-	kdapl_obj_unuse(obj);
-	return false;
-}
-
-static inline void kdapl_obj_drop(struct kdapl_obj *obj)
-{
-	kdapl_obj_unuse(obj);
-	kdapl_obj_put(obj);
-}
-
-/*
- * A request about an LMR or RMR has ended, by completion or by a flush. Under
- * the EVD's lock, and before the event is queued. Drops the request's reference
- * to the object. Of a request in two parts the first one knows why it failed.
- */
-static inline void kdapl_mem_done(struct kdapl_wr *wr)
-{
-	if (wr->twice) {
-		atomic_dec(&wr->ep->sq.twice);
-		if (wr->status != DAT_DTO_SUCCESS && wr->rkey)
-			wr->status = wr->rkey;
-		wr->rkey = 0;
-	}
-	if (wr->op == DAT_DTO_RDMA_READ)
-		kdapl_obj_drop(wr->mem);
-	else if (kdapl_type(wr->mem) == DAT_HANDLE_TYPE_RMR)
-		kdapl_rmr_request_done(container_of(wr->mem, struct kdapl_rmr,
-						    obj), wr->status);
-	else
-		kdapl_lmr_request_done(container_of(wr->mem, struct kdapl_lmr,
-						    obj), wr->op, wr->status);
-}
-
-int kdapl_svc_register(struct kdapl_pz *pz, struct ib_mr *mr, int access);
-int kdapl_svc_invalidate(struct kdapl_pz *pz, u32 rkey);
-void kdapl_svc_destroy(struct kdapl_pz *pz);
 
 #endif

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Protection Zones.
+ * Protection Zones: dat_pz_create(), dat_pz_query(), dat_pz_free().
  *
- * A PZ is a protection domain of the device. Whatever is made in it holds a use
- * of the PZ, so that it cannot be freed before, and a reference, so that the
- * domain is still there when the last of them is released in the background.
+ * A PZ owns a protection domain of the device. Every object in the PZ holds a
+ * use of the PZ, which makes dat_pz_free() fail, and a reference, which keeps
+ * the domain until the object has been released in the background. The PZ has
+ * no lock but the one of its service connection (pz_svc.c).
  */
 #include <linux/slab.h>
-#include "kdapl.h"
+#include "ia.h"
+#include "pz.h"
 
+/* Destroy the verbs objects of @pz, unless kdapl_pz_strip() has done so. */
 static void kdapl_pz_destroy(struct kdapl_pz *pz)
 {
 	kdapl_svc_destroy(pz);
@@ -25,19 +28,34 @@ static void kdapl_pz_release(struct kdapl_obj *obj)
 	kdapl_obj_free(obj);
 }
 
-/* The device leaves; everything else in the PZ has left it already. */
-void kdapl_pz_device_gone(struct kdapl_pz *pz)
+static void kdapl_pz_obj_free(struct kdapl_obj *obj)
 {
-	kdapl_pz_destroy(pz);
+	dat_pz_free(kdapl_handle(obj));
 }
 
+/*
+ * The device is leaving. kdapl_ia_strip() strips PZs last, so no verbs object
+ * uses the protection domain any more.
+ */
+static void kdapl_pz_strip(struct kdapl_obj *obj)
+{
+	kdapl_pz_destroy(container_of(obj, struct kdapl_pz, obj));
+}
+
+static const struct kdapl_obj_ops kdapl_pz_ops = {
+	.release = kdapl_pz_release,
+	.free = kdapl_pz_obj_free,
+	.strip = kdapl_pz_strip,
+};
+
 /**
- * kdapl_pz_get - find the PZ that something is to be made in
- * @ia_handle: of its IA, which the PZ has to belong to
- * @pz_handle: of the PZ
- * @pz: where the PZ goes, which is referenced (and so is its IA) and in use
+ * kdapl_pz_get - take a dependency on the PZ of a new object
+ * @ia_handle: handle of the IA that the PZ has to belong to
+ * @pz_handle: handle of the PZ
+ * @pz: set to the PZ, used and referenced; its reference keeps the IA
  *
- * Return: what is wrong with the handles.
+ * Context: Any.
+ * Return: %DAT_SUCCESS, or which of the handles is invalid
  */
 DAT_RETURN kdapl_pz_get(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			struct kdapl_pz **pz)
@@ -52,6 +70,7 @@ DAT_RETURN kdapl_pz_get(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 		     DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
 }
 
+/* Make a PZ of @ia with its protection domain; it is not published yet. */
 static int kdapl_pz_alloc(struct kdapl_ia *ia, struct kdapl_pz **out)
 {
 	struct kdapl_pz *pz;
@@ -63,7 +82,7 @@ static int kdapl_pz_alloc(struct kdapl_ia *ia, struct kdapl_pz **out)
 		return -ENOMEM;
 	mutex_init(&pz->svc_mutex);
 	err = kdapl_obj_init(&pz->obj, DAT_HANDLE_TYPE_PZ, ia,
-			     kdapl_pz_release);
+			     &kdapl_pz_ops);
 	if (err) {
 		kfree(pz);
 		return err;

@@ -2,24 +2,32 @@
 /*
  * Shared Receive Queues: the consumer's side.
  *
- * The counts are kept here in software, whatever the device reports: "available"
- * falls when the completion of a buffer is polled, "outstanding" when its event
- * is reaped. Before a count is told or compared, the completion queues of all
- * Endpoints on the SRQ are looked at. What cannot be seen is a message that is
- * being received right now.
+ * The counts are kept in software, whatever the device reports: srq->available
+ * falls when the completion of a buffer is polled, srq->outstanding when its
+ * event is reaped. Before a count is told or compared, the CQs of all Endpoints
+ * on the SRQ are polled. Only a message of which a part has arrived is not
+ * seen.
  *
- * The low watermark compares "available" in the one place where it falls, so it
- * fires exactly once however the device's own limit event behaves. That event,
- * where a driver has it, only makes us look earlier (srq_hw.c).
+ * The low watermark is compared in the one place where srq->available falls, so
+ * it fires exactly once however the device's own limit event behaves. That
+ * event, where a driver has it, only causes an earlier poll (srq_hw.c).
+ *
+ * srq->mutex serialises resizing and what may sleep on the device's queue,
+ * srq->lock protects counts and lists.
  */
-#include <linux/rculist.h>
 #include <linux/slab.h>
-#include "kdapl.h"
+#include "dto.h"
+#include "ep.h"
+#include "ia.h"
+#include "pz.h"
+#include "srq.h"
 #include "trace.h"
 
-/* Has the low watermark been passed? Disarms it. Under srq->lock. */
-bool kdapl_srq_check_lw(struct kdapl_srq *srq)
+/* Has the low watermark been passed? Disarms it. */
+static bool kdapl_srq_check_lw(struct kdapl_srq *srq)
 {
+	lockdep_assert_held(&srq->lock);
+
 	if (!srq->lw_armed || srq->available >= srq->lw)
 		return false;
 	srq->lw_armed = false;
@@ -27,38 +35,31 @@ bool kdapl_srq_check_lw(struct kdapl_srq *srq)
 	return true;
 }
 
-/*
- * Somebody has to look: for the mark, or to feed the device. Without RNR an empty device
- * queue ends the connection.
- */
-static enum kdapl_watch kdapl_srq_wants(struct kdapl_srq *srq)
+/* One buffer was taken: refill the device, check the low watermark. */
+static void kdapl_srq_refill(struct kdapl_srq *srq, struct kdapl_later *later)
 {
-	if (READ_ONCE(srq->feeding))
-		return KDAPL_WATCH_SOFTIRQ;
-	return READ_ONCE(srq->lw_armed) ? KDAPL_WATCH : KDAPL_WATCH_NONE;
-}
+	enum kdapl_watch wanted = kdapl_srq_watch_wanted(srq);
 
-/* What a buffer less means to the device and the mark. Under srq->lock. */
-static void kdapl_srq_attend(struct kdapl_srq *srq, struct kdapl_later *later)
-{
-	enum kdapl_watch wanted = kdapl_srq_wants(srq);
+	lockdep_assert_held(&srq->lock);
 
-	if (!list_empty(&srq->held))
+	if (!list_empty(&srq->waiting))
 		kdapl_srq_hw_feed(srq);
 	if (kdapl_srq_check_lw(srq))
 		kdapl_later_add(later, &srq->lw_event);
-	/* kdapl_srq_watch() cannot be called under the EVD's lock. */
-	if (kdapl_srq_wants(srq) != wanted)
+	/* kdapl_srq_watch() takes EVD locks, and one is held. */
+	if (kdapl_srq_watch_wanted(srq) != wanted)
 		queue_work(kdapl_wq, &srq->hint_work);
 }
 
-/* An Endpoint took @wr off the SRQ. Under the lock of the EP's receive EVD. */
+/* An Endpoint took @wr off the SRQ. */
 void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
 		    struct kdapl_wr *wr, struct kdapl_later *later)
 {
+	lockdep_assert_held(&ep->recv_evd->lock);
+
 	spin_lock(&srq->lock);
 	list_del(&wr->link);
-	/* The next one; see kdapl_ring_advance(). */
+	/* Prefetch the next buffer, as in kdapl_ring_advance(). */
 	prefetchw(list_entry(srq->hw.next, struct kdapl_wr, link));
 	srq->hw_count--;
 	srq->available--;
@@ -68,129 +69,34 @@ void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
 	ep->srq_seq = wr->seq;
 	if (unlikely(srq->suspect_below))
 		kdapl_srq_reconcile(srq);
-	if (unlikely(srq->lw_armed || !list_empty(&srq->held)))
-		kdapl_srq_attend(srq, later);
+	if (unlikely(srq->lw_armed || !list_empty(&srq->waiting)))
+		kdapl_srq_refill(srq, later);
 	spin_unlock(&srq->lock);
 }
 
 /*
- * A taken buffer comes back: its event was reaped, or the Endpoint was freed
- * before that and the buffer returns to the queue as if never taken.
+ * The Endpoint that took @wr was freed before the event was reaped: the buffer
+ * returns to the queue as if never taken. The EVD's lock is held.
  */
-void kdapl_srq_return(struct kdapl_srq *srq, struct kdapl_wr *wr, bool reaped)
+void kdapl_srq_take_back(struct kdapl_srq *srq, struct kdapl_wr *wr)
 {
 	spin_lock(&srq->lock);
-	if (reaped) {
-		srq->outstanding--;
-		list_add(&wr->link, &srq->free);
-	} else {
-		srq->available++;
-		list_add_tail(&wr->link, &srq->held);
-		if (kdapl_srq_hw_feed(srq))
-			queue_work(kdapl_wq, &srq->hint_work);
-	}
+	srq->available++;
+	list_add_tail(&wr->link, &srq->waiting);
+	if (kdapl_srq_hw_feed(srq))
+		queue_work(kdapl_wq, &srq->hint_work);
 	spin_unlock(&srq->lock);
 }
 
-/* Poll every EVD that this SRQ's completions go to. Any context. */
-void kdapl_srq_look(struct kdapl_srq *srq)
-{
-	struct kdapl_srq_feed *feed;
-
-	rcu_read_lock();
-	list_for_each_entry_rcu(feed, &srq->feeds, link)
-		kdapl_cq_look(feed->evd);
-	rcu_read_unlock();
-}
-
-static void kdapl_srq_unwatch(struct kdapl_srq_feed *feed)
-{
-	enum kdapl_watch was = xchg(&feed->watched, KDAPL_WATCH_NONE);
-
-	if (was != KDAPL_WATCH_NONE)
-		kdapl_cq_watch(feed->evd, was, KDAPL_WATCH_NONE);
-}
-
-/*
- * While the low watermark is armed, completions must be noticed on EVDs that
- * nobody is called for. EVD locks come before the SRQ's, so this runs without
- * it and repeats if the setting changed meanwhile.
- */
-void kdapl_srq_watch(struct kdapl_srq *srq)
-{
-	enum kdapl_watch want, was;
-	struct kdapl_srq_feed *feed;
-
-	do {
-		want = kdapl_srq_wants(srq);
-		rcu_read_lock();
-		list_for_each_entry_rcu(feed, &srq->feeds, link) {
-			was = xchg(&feed->watched, want);
-			if (was != want)
-				kdapl_cq_watch(feed->evd, was, want);
-			/* It went meanwhile, and may have been too early. */
-			if (READ_ONCE(feed->dead))
-				kdapl_srq_unwatch(feed);
-		}
-		rcu_read_unlock();
-	} while (want != kdapl_srq_wants(srq));
-}
-
-int kdapl_srq_add_feed(struct kdapl_srq *srq, struct kdapl_evd *evd)
-{
-	struct kdapl_srq_feed *feed, *fresh;
-	unsigned long flags;
-
-	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL);
-	if (!fresh)
-		return -ENOMEM;
-	fresh->evd = evd;
-	fresh->eps = 1;
-	spin_lock_irqsave(&srq->lock, flags);
-	list_for_each_entry(feed, &srq->feeds, link) {
-		if (feed->evd == evd) {
-			feed->eps++;
-			goto found;
-		}
-	}
-	list_add_tail_rcu(&fresh->link, &srq->feeds);
-	fresh = NULL;
-found:
-	spin_unlock_irqrestore(&srq->lock, flags);
-	kfree(fresh);
-	kdapl_srq_watch(srq);
-	return 0;
-}
-
-/* Any context. */
-void kdapl_srq_del_feed(struct kdapl_srq *srq, struct kdapl_evd *evd)
-{
-	struct kdapl_srq_feed *feed, *gone = NULL;
-	unsigned long flags;
-
-	spin_lock_irqsave(&srq->lock, flags);
-	list_for_each_entry(feed, &srq->feeds, link) {
-		if (feed->evd == evd && !--feed->eps) {
-			list_del_rcu(&feed->link);
-			WRITE_ONCE(feed->dead, true);
-			gone = feed;
-			break;
-		}
-	}
-	spin_unlock_irqrestore(&srq->lock, flags);
-	if (!gone)
-		return;
-	kdapl_srq_unwatch(gone);
-	kfree_rcu(gone, rcu);
-}
-
-/* Add buffers' memory until there are @total. Under srq->mutex. */
+/* Allocate memory for buffers until there is enough for @total. */
 static int kdapl_srq_grow_slots(struct kdapl_srq *srq, int total)
 {
 	LIST_HEAD(fresh);
 	struct kdapl_wr *wr, *next;
 	unsigned long flags;
 	int n;
+
+	lockdep_assert_held(&srq->mutex);
 
 	for (n = srq->slots; n < total; n++) {
 		wr = kzalloc(struct_size(wr, sge, srq->max_iov), GFP_KERNEL);
@@ -211,14 +117,16 @@ err_free:
 	return -ENOMEM;
 }
 
-/* Free the memory of unused buffers beyond the size. Under srq->mutex. */
+/* Free the memory of unused buffers beyond the size. */
 static void kdapl_srq_trim_slots(struct kdapl_srq *srq)
 {
 	struct kdapl_wr *wr, *next;
 	unsigned long flags;
 	int n;
 
-	/* A few at a time: messages arrive meanwhile. */
+	lockdep_assert_held(&srq->mutex);
+
+	/* A batch at a time: messages arrive meanwhile. */
 	do {
 		LIST_HEAD(surplus);
 
@@ -244,13 +152,29 @@ static void kdapl_srq_release(struct kdapl_obj *obj)
 	kdapl_srq_hw_destroy(srq);
 	cancel_work_sync(&srq->hint_work);
 	kdapl_async_withdraw(&srq->lw_event);
-	list_splice(&srq->held, &srq->free);
+	list_splice(&srq->waiting, &srq->free);
 	list_splice(&srq->hw, &srq->free);
 	list_for_each_entry_safe(wr, next, &srq->free, link)
 		kfree(wr);
 	kdapl_obj_put(&srq->pz->obj);
 	kdapl_obj_free(obj);
 }
+
+static void kdapl_srq_obj_free(struct kdapl_obj *obj)
+{
+	dat_srq_free(kdapl_handle(obj));
+}
+
+static void kdapl_srq_strip(struct kdapl_obj *obj)
+{
+	kdapl_srq_hw_destroy(container_of(obj, struct kdapl_srq, obj));
+}
+
+static const struct kdapl_obj_ops kdapl_srq_ops = {
+	.release = kdapl_srq_release,
+	.free = kdapl_srq_obj_free,
+	.strip = kdapl_srq_strip,
+};
 
 static DAT_RETURN kdapl_srq_check_attr(struct kdapl_ia *ia,
 				       const DAT_SRQ_ATTR *attr)
@@ -279,7 +203,7 @@ static int kdapl_srq_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	if (!srq)
 		return -ENOMEM;
 	err = kdapl_obj_init(&srq->obj, DAT_HANDLE_TYPE_SRQ, ia,
-			     kdapl_srq_release);
+			     &kdapl_srq_ops);
 	if (err) {
 		kfree(srq);
 		return err;
@@ -292,10 +216,10 @@ static int kdapl_srq_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	mutex_init(&srq->mutex);
 	spin_lock_init(&srq->lock);
 	INIT_LIST_HEAD(&srq->free);
-	INIT_LIST_HEAD(&srq->held);
+	INIT_LIST_HEAD(&srq->waiting);
 	INIT_LIST_HEAD(&srq->hw);
 	INIT_LIST_HEAD(&srq->eps);
-	INIT_LIST_HEAD(&srq->feeds);
+	INIT_LIST_HEAD(&srq->evds);
 	INIT_WORK(&srq->arm_work, kdapl_srq_hw_arm);
 	INIT_WORK(&srq->hint_work, kdapl_srq_hw_hint);
 	kdapl_async_init(&srq->lw_event, &srq->obj, DAT_ASYNC_SRQ_LOW_WATERMARK,
@@ -363,8 +287,8 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 	srq = kdapl_obj_get(srq_handle, DAT_HANDLE_TYPE_SRQ);
 	if (!srq)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
-	/* The buffers are the consumer's when this returns. */
-	kdapl_ia_settle(srq->obj.ia);
+	/* The buffers are the consumer's when this call returns. */
+	kdapl_ia_wait_lingering(srq->obj.ia);
 	if (!kdapl_obj_retire(&srq->obj)) {
 		ret = atomic_read(&srq->obj.users) < 0 ?
 			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ) :
@@ -380,7 +304,9 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 }
 EXPORT_SYMBOL(dat_srq_free);
 
-/* There is no room. That is told of a buffer that is all right otherwise. */
+/*
+ * SRQ full. Argument errors take precedence, so validate before reporting it.
+ */
 static noinline DAT_RETURN kdapl_srq_full(struct kdapl_srq *srq, DAT_COUNT n,
 					  const DAT_LMR_TRIPLET *iov)
 {
@@ -396,7 +322,7 @@ static noinline DAT_RETURN kdapl_srq_full(struct kdapl_srq *srq, DAT_COUNT n,
 		DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 }
 
-/* Enter a buffer in the queue. Under srq->lock. */
+/* Enter a buffer in the queue. */
 static DAT_RETURN kdapl_srq_enter(struct kdapl_srq *srq, DAT_COUNT n,
 				  const DAT_LMR_TRIPLET *iov,
 				  DAT_DTO_COOKIE cookie, bool *surplus)
@@ -406,10 +332,12 @@ static DAT_RETURN kdapl_srq_enter(struct kdapl_srq *srq, DAT_COUNT n,
 	u64 total;
 	int nsge;
 
+	lockdep_assert_held(&srq->lock);
+
 	if (unlikely(srq->outstanding >= srq->max))
 		return kdapl_srq_full(srq, n, iov);
 	wr = list_first_entry(&srq->free, struct kdapl_wr, link);
-	/* Segments are written where the device will read them. */
+	/* The segments are written to where the device will read them. */
 	ret = kdapl_sge_build(srq->pz, NULL, n, iov, srq->max_iov,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr->sge, &nsge,
 			      &total);
@@ -419,7 +347,7 @@ static DAT_RETURN kdapl_srq_enter(struct kdapl_srq *srq, DAT_COUNT n,
 	wr->nsge = nsge;
 	srq->available++;
 	srq->outstanding++;
-	list_move_tail(&wr->link, &srq->held);
+	list_move_tail(&wr->link, &srq->waiting);
 	*surplus = kdapl_srq_hw_feed(srq);
 	trace_kdapl_srq_posted(srq, wr);
 	return DAT_SUCCESS;
@@ -474,7 +402,7 @@ DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 		goto out;
 	}
-	kdapl_srq_look(srq);
+	kdapl_srq_poll_all(srq);
 	srq_param->ia_handle = kdapl_handle(&srq->obj.ia->obj);
 	srq_param->pz_handle = kdapl_handle(&srq->pz->obj);
 	srq_param->max_recv_iov = srq->max_iov;
@@ -505,7 +433,7 @@ DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 		goto out;
 	}
-	kdapl_srq_look(srq);
+	kdapl_srq_poll_all(srq);
 	spin_lock_irqsave(&srq->lock, flags);
 	if (low_watermark < 0 || low_watermark > srq->max) {
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
@@ -519,7 +447,7 @@ DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 		goto out;
 	if (fire)
 		kdapl_async_post(&srq->lw_event);
-	/* What was completed since the look above is noticed by this. */
+	/* This notices completions since the poll above. */
 	kdapl_srq_watch(srq);
 	/* Arming the device may sleep. */
 	queue_work(kdapl_wq, &srq->arm_work);
@@ -529,13 +457,15 @@ out:
 }
 EXPORT_SYMBOL(dat_srq_set_lw);
 
-/* Take @request as the new size if the counts allow. Under srq->mutex. */
+/* Take @request as the new size if the counts allow. */
 static DAT_RETURN kdapl_srq_set_max(struct kdapl_srq *srq, int request)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 	unsigned long flags;
 
-	kdapl_srq_look(srq);
+	lockdep_assert_held(&srq->mutex);
+
+	kdapl_srq_poll_all(srq);
 	spin_lock_irqsave(&srq->lock, flags);
 	if (srq->outstanding > request || request < srq->lw)
 		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);

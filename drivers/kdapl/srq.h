@@ -1,53 +1,97 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Shared Receive Queues: srq.c, srq_hw.c.
+ * Shared Receive Queues: srq.c, srq_watch.c, srq_hw.c.
  */
 #ifndef KDAPL_SRQ_H
 #define KDAPL_SRQ_H
 
-#include "kdapl.h"
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include "dto.h"
+#include "evd.h"
+#include "handle.h"
+
+struct kdapl_pz;
 
 /*
  * struct kdapl_srq - Shared Receive Queue
+ * @obj: what all objects have
+ * @pz: Protection Zone; referenced
+ * @mutex: serialises resizing, arming, making and destroying of @srq
+ * @max_iov: segments of a buffer
+ * @lock: protects all below
+ * @srq: the device's queue; NULL when the device has gone
+ * @max: buffers that may be outstanding, as the consumer asked for
+ * @slots: buffers there is memory for
+ * @available: posted less taken
+ * @outstanding: posted less reaped
+ * @hw_max: buffers that the device is given at most
+ * @hw_count: buffers that it has, as far as is known
+ * @next_seq: of the next buffer given to it
+ * @max_taken: newest buffer ever completed
+ * @suspect_below: QPs that are gone may have taken older buffers; 0 if not
+ * @stale: no QP is attached any more; @srq is remade before the next
+ * @free: entries that are not posted
+ * @waiting: posted, until there is room in the device
+ * @hw: given to the device, in order
+ * @eps: EPs with a QP on it
+ * @lw: low watermark
+ * @lw_armed: @lw has not fired since it was set
+ * @feeding: buffers are waiting, and the device is fed as it completes
+ * @evds: struct kdapl_srq_evd; RCU
+ * @taken: buffers taken ever
+ * @recovered: buffers lost by the device and put back, ever
+ * @lw_event: says that @lw was passed
+ * @arm_work: passes @lw on to the device
+ * @hint_work: polls, and adapts the watching
  *
- * Every buffer is in one place: @free, @held (posted, waiting for room in the
- * device), @hw (given to the device, in order), or at an EP.
+ * Each entry is on one of @free, @waiting and @hw, or at an EP.
  */
 struct kdapl_srq {
 	struct kdapl_obj obj;
 	struct kdapl_pz *pz;
-	struct mutex mutex;		/* resize, arming, the device's SRQ */
+	struct mutex mutex;		/* see above */
 	int max_iov;
 
-	spinlock_t lock;		/* protects all below */
+	spinlock_t lock;		/* see above */
 	struct ib_srq *srq;
-	int max;			/* what the consumer asked for */
-	int slots;			/* buffers there is memory for */
-	int available;			/* posted - taken */
-	int outstanding;		/* posted - reaped */
-	int hw_max;			/* what the device is given at most */
-	int hw_count;			/* what it has, as far as is known */
-	u64 next_seq;			/* of the next buffer given to it */
-	u64 max_taken;			/* newest buffer ever completed */
-	u64 suspect_below;		/* dead QPs may hold older buffers */
-	bool stale;			/* rebuild before the next QP */
+	int max;
+	int slots;
+	int available;
+	int outstanding;
+	int hw_max;
+	int hw_count;
+	u64 next_seq;
+	u64 max_taken;
+	u64 suspect_below;
+	bool stale;
 	struct list_head free;
-	struct list_head held;
+	struct list_head waiting;
 	struct list_head hw;
-	struct list_head eps;		/* EPs with a QP on it */
+	struct list_head eps;
 	int lw;
 	bool lw_armed;
-	bool feeding;			/* the device has not got all yet */
-	struct list_head feeds;		/* RCU; struct kdapl_srq_feed */
-	u64 taken;			/* ever */
-	u64 recovered;			/* lost by the device, put back */
+	bool feeding;
+	struct list_head evds;
+	u64 taken;
+	u64 recovered;
 	struct kdapl_async lw_event;
 	struct work_struct arm_work;
 	struct work_struct hint_work;
 };
 
-/* An EVD that receives completions of an SRQ's buffers. */
-struct kdapl_srq_feed {
+/*
+ * struct kdapl_srq_evd - an EVD that completes buffers of an SRQ
+ * @link: entry in srq->evds; RCU
+ * @evd: the EVD
+ * @eps: EPs on the SRQ that have it for their receives
+ * @watched: how closely it is watched for the SRQ
+ * @dead: deleted from the list
+ * @rcu: frees it
+ */
+struct kdapl_srq_evd {
 	struct list_head link;
 	struct kdapl_evd *evd;
 	int eps;
@@ -56,15 +100,31 @@ struct kdapl_srq_feed {
 	struct rcu_head rcu;
 };
 
+/*
+ * The event of a taken buffer was reaped, so its entry is free again. The lock of
+ * the EP's receive EVD is held.
+ */
+static inline void kdapl_srq_reaped(struct kdapl_srq *srq, struct kdapl_wr *wr)
+{
+	spin_lock(&srq->lock);
+	srq->outstanding--;
+	list_add(&wr->link, &srq->free);
+	spin_unlock(&srq->lock);
+}
+
+/* srq.c */
 void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
 		    struct kdapl_wr *wr, struct kdapl_later *later);
-void kdapl_srq_return(struct kdapl_srq *srq, struct kdapl_wr *wr, bool reaped);
-int kdapl_srq_add_feed(struct kdapl_srq *srq, struct kdapl_evd *evd);
-void kdapl_srq_del_feed(struct kdapl_srq *srq, struct kdapl_evd *evd);
-void kdapl_srq_watch(struct kdapl_srq *srq);
-void kdapl_srq_look(struct kdapl_srq *srq);
-bool kdapl_srq_check_lw(struct kdapl_srq *srq);
+void kdapl_srq_take_back(struct kdapl_srq *srq, struct kdapl_wr *wr);
 
+/* srq_watch.c */
+enum kdapl_watch kdapl_srq_watch_wanted(struct kdapl_srq *srq);
+void kdapl_srq_watch(struct kdapl_srq *srq);
+void kdapl_srq_poll_all(struct kdapl_srq *srq);
+int kdapl_srq_add_evd(struct kdapl_srq *srq, struct kdapl_evd *evd);
+void kdapl_srq_del_evd(struct kdapl_srq *srq, struct kdapl_evd *evd);
+
+/* srq_hw.c */
 int kdapl_srq_hw_create(struct kdapl_srq *srq);
 void kdapl_srq_hw_destroy(struct kdapl_srq *srq);
 bool kdapl_srq_hw_feed(struct kdapl_srq *srq);

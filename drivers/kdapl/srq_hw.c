@@ -2,21 +2,26 @@
 /*
  * Shared Receive Queues: the device's side.
  *
- * Buffers are given to the device in posting order, up to "hw_max"; the rest
- * waits in "held" and follows one by one as completions come in. A device that
- * can resize is resized, on others a grown SRQ lives with a shorter device
- * queue. It is created with headroom so that this is the exception.
+ * Buffers are given to the device in posting order, up to srq->hw_max; the rest
+ * is on srq->waiting and follows one by one as completions come in. A device
+ * that can resize is resized, on others a grown SRQ lives with a shorter device
+ * queue. The queue is created with headroom so that this is the exception.
  *
- * Lost buffers. A device may take a buffer for the first packet of a message and
- * forget it when that QP dies (rxe does). Devices take buffers in posting order
- * and each RC QP completes them in the order it took them. So once every QP that
- * is alive has completed something newer than a buffer which has not come back,
- * nobody can have it: it was lost with a QP, and is given to the device again.
- * When the last QP of an SRQ is gone, nobody has any of them: the device's queue
- * is then remade with all that did not come back before the next QP is attached.
+ * Lost buffers. A device may take a buffer for the first packet of a message
+ * and forget it when that QP dies (rxe does). Devices take buffers in posting
+ * order and each RC QP completes them in the order it took them. So once every
+ * QP that is alive has completed a buffer newer than one that has not come
+ * back, no QP can have that one: it was lost, and is given to the device again.
+ * When the last QP of an SRQ has gone, no QP has any buffer: the device's queue
+ * is then remade, with all buffers that did not come back, before the next QP
+ * is attached.
  */
 #include <linux/moduleparam.h>
-#include "kdapl.h"
+#include "dto.h"
+#include "ep.h"
+#include "ia.h"
+#include "pz.h"
+#include "srq.h"
 #include "trace.h"
 
 #define KDAPL_SRQ_HW_MIN 64
@@ -27,8 +32,8 @@ MODULE_PARM_DESC(srq_headroom,
 		 "size of a device's shared receive queue at creation, as a multiple of what the consumer asked for");
 
 /*
- * Give waiting buffers to the device. Under srq->lock. Returns true if from now on
- * some have to wait for completions: then kdapl_srq_watch() is due.
+ * Give waiting buffers to the device. Returns true if from now on some must
+ * wait for completions: then kdapl_srq_watch() is due.
  */
 bool kdapl_srq_hw_feed(struct kdapl_srq *srq)
 {
@@ -36,30 +41,34 @@ bool kdapl_srq_hw_feed(struct kdapl_srq *srq)
 	struct ib_recv_wr rwr = { };
 	struct kdapl_wr *wr;
 
+	lockdep_assert_held(&srq->lock);
+
 	while (srq->srq && !srq->stale && srq->hw_count < srq->hw_max &&
-	       !list_empty(&srq->held)) {
-		wr = list_first_entry(&srq->held, struct kdapl_wr, link);
+	       !list_empty(&srq->waiting)) {
+		wr = list_first_entry(&srq->waiting, struct kdapl_wr, link);
 		wr->seq = srq->next_seq;
 		rwr.wr_id = (uintptr_t)wr;
 		rwr.sg_list = wr->sge;
 		rwr.num_sge = wr->nsge;
-		/* It stays first in line if the device does not take it now. */
+		/* A buffer that the device refuses stays first in line. */
 		if (ib_post_srq_recv(srq->srq, &rwr, NULL))
 			break;
 		srq->next_seq++;
 		srq->hw_count++;
 		list_move_tail(&wr->link, &srq->hw);
 	}
-	srq->feeding = srq->srq && !srq->stale && !list_empty(&srq->held);
+	srq->feeding = srq->srq && !srq->stale && !list_empty(&srq->waiting);
 	return srq->feeding && !was;
 }
 
-/* Put back what died with a QP. Under srq->lock, with suspect_below set. */
+/* Put back the buffers that died with a QP. srq->suspect_below is set. */
 void kdapl_srq_reconcile(struct kdapl_srq *srq)
 {
 	u64 floor = U64_MAX;
 	struct kdapl_wr *wr;
 	struct kdapl_ep *ep;
+
+	lockdep_assert_held(&srq->lock);
 
 	list_for_each_entry(ep, &srq->eps, srq_link)
 		floor = min(floor, ep->srq_seq);
@@ -69,7 +78,7 @@ void kdapl_srq_reconcile(struct kdapl_srq *srq)
 		if (wr->seq >= floor || wr->seq >= srq->suspect_below)
 			break;
 		trace_kdapl_srq_recovered(srq, wr);
-		list_move_tail(&wr->link, &srq->held);
+		list_move_tail(&wr->link, &srq->waiting);
 		srq->hw_count--;
 		srq->recovered++;
 	}
@@ -82,25 +91,32 @@ static void kdapl_srq_event(struct ib_event *event, void *context)
 	struct kdapl_srq *srq = context;
 
 	/*
-	 * Any context, with any driver lock held. Some drivers report an empty
-	 * queue as an error, so an error is checked before it is believed.
+	 * Context: any, with any driver lock held. Some drivers report an empty
+	 * queue as an error, so the event only causes a poll.
 	 */
 	queue_work(kdapl_wq, &srq->hint_work);
 	if (event->event == IB_EVENT_SRQ_ERR)
-		pr_warn_ratelimited("kdapl: %s: shared receive queue event %d\n",
-				    srq->obj.ia->hca->name, event->event);
+		pr_warn_ratelimited("kdapl: %s: shared receive queue: %s\n",
+				    srq->obj.ia->hca->name,
+				    ib_event_msg(event->event));
 }
 
-/* The device hints that the queue runs low, or what kdapl_srq_watch() is for changed. */
+/*
+ * Work item: the device hints that the queue runs low, or kdapl_srq_watch() is
+ * due and could not be called.
+ */
 void kdapl_srq_hw_hint(struct work_struct *work)
 {
 	struct kdapl_srq *srq = container_of(work, struct kdapl_srq, hint_work);
 
-	kdapl_srq_look(srq);
+	kdapl_srq_poll_all(srq);
 	kdapl_srq_watch(srq);
 }
 
-/* Pass the low watermark on to the device. It need not support that. */
+/*
+ * Work item: pass the low watermark on to the device, which need not support
+ * it.
+ */
 void kdapl_srq_hw_arm(struct work_struct *work)
 {
 	struct kdapl_srq *srq = container_of(work, struct kdapl_srq, arm_work);
@@ -109,7 +125,7 @@ void kdapl_srq_hw_arm(struct work_struct *work)
 	unsigned long flags;
 	int err = 0;
 
-	/* Release waits for this work with the semaphore held. */
+	/* kdapl_srq_release() waits for this work with the semaphore held. */
 	if (!down_read_trylock(&hca->sem))
 		return;
 	mutex_lock(&srq->mutex);
@@ -124,40 +140,34 @@ void kdapl_srq_hw_arm(struct work_struct *work)
 	up_read(&hca->sem);
 }
 
-/* cxgb4 reports the limit as an event of the device; the SRQ may be gone. */
+/*
+ * cxgb4 reports the limit as an event of the device. The SRQ may be gone, so the
+ * pointer is compared and not followed.
+ */
 void kdapl_srq_device_event(struct kdapl_ia *ia, struct ib_srq *ibsrq)
 {
-	struct kdapl_srq *srq, *found = NULL;
-	struct kdapl_obj *obj;
-	unsigned long flags;
+	struct kdapl_obj *obj = NULL;
+	struct kdapl_srq *srq;
 
-	spin_lock_irqsave(&ia->lock, flags);
-	list_for_each_entry(obj, &ia->objs, ia_link) {
+	while ((obj = kdapl_obj_next(ia, obj))) {
 		if (kdapl_type(obj) != DAT_HANDLE_TYPE_SRQ)
 			continue;
 		srq = container_of(obj, struct kdapl_srq, obj);
-		if (READ_ONCE(srq->srq) == ibsrq && kref_get_unless_zero(&obj->ref)) {
-			found = srq;
-			break;
-		}
-	}
-	spin_unlock_irqrestore(&ia->lock, flags);
-	if (found) {
-		kdapl_srq_look(found);
-		kdapl_obj_put(&found->obj);
+		if (READ_ONCE(srq->srq) == ibsrq)
+			kdapl_srq_poll_all(srq);
 	}
 }
 
 /*
- * How many of @want buffers the device can have at once. All of them may be on
- * one CQ.
+ * Return how many of @want buffers the device can have at once. All of them may
+ * complete on one CQ.
  */
 static int kdapl_srq_hw_limit(struct ib_device *dev, u64 want)
 {
 	return min_t(u64, want, min(dev->attrs.max_srq_wr, dev->attrs.max_cqe));
 }
 
-/* Make the device's queue and fill it. Under srq->mutex. */
+/* Make the device's queue and fill it. */
 int kdapl_srq_hw_create(struct kdapl_srq *srq)
 {
 	struct ib_device *dev = srq->obj.ia->hca->dev;
@@ -165,6 +175,8 @@ int kdapl_srq_hw_create(struct kdapl_srq *srq)
 	unsigned long flags;
 	struct ib_srq *ibsrq;
 	u64 want;
+
+	lockdep_assert_held(&srq->mutex);
 
 	want = (u64)srq->max * max(READ_ONCE(srq_headroom), 1U);
 	want = max_t(u64, want, KDAPL_SRQ_HW_MIN);
@@ -187,7 +199,10 @@ int kdapl_srq_hw_create(struct kdapl_srq *srq)
 	return 0;
 }
 
-/* No QP is attached. The buffers go back to the front of the line, in order. */
+/*
+ * Destroy the device's queue, to which no QP is attached. Its buffers go to the
+ * front of srq->waiting, in order.
+ */
 void kdapl_srq_hw_destroy(struct kdapl_srq *srq)
 {
 	struct ib_srq *ibsrq;
@@ -196,25 +211,28 @@ void kdapl_srq_hw_destroy(struct kdapl_srq *srq)
 	spin_lock_irqsave(&srq->lock, flags);
 	ibsrq = srq->srq;
 	srq->srq = NULL;
-	list_splice_init(&srq->hw, &srq->held);
+	list_splice_init(&srq->hw, &srq->waiting);
 	srq->hw_count = 0;
 	spin_unlock_irqrestore(&srq->lock, flags);
 	if (ibsrq)
 		ib_destroy_srq(ibsrq);
 }
 
-/* The @n-th EVD fed by the SRQ, referenced. Feeds may go at any time. */
-static struct kdapl_evd *kdapl_srq_nth_feed(struct kdapl_srq *srq, int n)
+/*
+ * Return the @n-th EVD that completes the SRQ's buffers, referenced, or NULL.
+ * EVDs may be deleted at any time.
+ */
+static struct kdapl_evd *kdapl_srq_nth_evd(struct kdapl_srq *srq, int n)
 {
-	struct kdapl_srq_feed *feed;
+	struct kdapl_srq_evd *se;
 	struct kdapl_evd *evd = NULL;
 	unsigned long flags;
 
 	spin_lock_irqsave(&srq->lock, flags);
-	list_for_each_entry(feed, &srq->feeds, link) {
+	list_for_each_entry(se, &srq->evds, link) {
 		if (n--)
 			continue;
-		evd = feed->evd;
+		evd = se->evd;
 		kref_get(&evd->obj.ref);
 		break;
 	}
@@ -223,8 +241,9 @@ static struct kdapl_evd *kdapl_srq_nth_feed(struct kdapl_srq *srq, int n)
 }
 
 /*
- * The consumer made the SRQ larger. Where the device can follow, let it; the
- * CQs must be able to take the additional completions first. Under srq->mutex.
+ * The consumer has made the SRQ larger: resize the device's queue where the
+ * device can, after the CQs, which must have room for the additional
+ * completions.
  */
 void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max)
 {
@@ -234,11 +253,13 @@ void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max)
 	unsigned long flags;
 	int i, err = 0;
 
+	lockdep_assert_held(&srq->mutex);
+
 	max = kdapl_srq_hw_limit(hca->dev, max);
 	attr.max_wr = max;
 	if (max <= srq->hw_max || !hca->srq_resize || !srq->srq)
 		return;
-	for (i = 0; !err && (evd = kdapl_srq_nth_feed(srq, i)); i++) {
+	for (i = 0; !err && (evd = kdapl_srq_nth_evd(srq, i)); i++) {
 		err = kdapl_cq_grow(evd, srq, max);
 		kdapl_obj_put(&evd->obj);
 	}
@@ -250,7 +271,7 @@ void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max)
 	srq->hw_max = max;
 	kdapl_srq_hw_feed(srq);
 	spin_unlock_irqrestore(&srq->lock, flags);
-	/* If nothing waits any more, completions need not be noticed. */
+	/* If no buffer waits any more, completions need not be noticed. */
 	kdapl_srq_watch(srq);
 }
 
@@ -271,10 +292,10 @@ int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 	lockdep_assert_held(&srq->mutex);
 	for (;;) {
 		spin_lock_irqsave(&srq->lock, flags);
-		/* The last one on it may detach at any time before. */
+		/* Until an EP is on the list, the last one may detach. */
 		joined = srq->srq && !srq->stale;
 		if (joined) {
-			/* What was taken before now, others have. */
+			/* Buffers taken so far belong to other EPs. */
 			ep->srq_seq = srq->max_taken;
 			list_add(&ep->srq_link, &srq->eps);
 		}
@@ -286,14 +307,17 @@ int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 		if (err)
 			return err;
 	}
-	/* The device may have all now, or not any more. */
+	/* Whether buffers wait may have changed with the new queue. */
 	kdapl_srq_watch(srq);
 	if (READ_ONCE(srq->lw_armed))
 		queue_work(kdapl_wq, &srq->arm_work);
 	return 0;
 }
 
-/* The QP was destroyed and its completions were polled. */
+/*
+ * Undo kdapl_srq_attach(). The QP was destroyed and its completions were
+ * polled.
+ */
 void kdapl_srq_detach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 {
 	unsigned long flags;

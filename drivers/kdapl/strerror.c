@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * dat_strerror(): the names of return codes.
+ * Names of constants, from tables: dat_strerror() for return codes, and the
+ * functions of <dat/kdat_linux.h>, which are not part of DAT, for event numbers,
+ * completion statuses and Endpoint states. All of it is constant: no locks.
  */
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <dat/kdat.h>
+#include <dat/kdat_linux.h>
+#include "names.h"
 
 #define NAME(code) { code, #code }
+#define ENTRY(code) NAME(code),
 
 struct kdapl_code {
 	u32 code;
@@ -147,6 +152,18 @@ static const struct kdapl_code kdapl_subtypes[] = {
 	NAME(DAT_THREAD_SAFETY_NOT_FOUND),
 };
 
+static const struct kdapl_code kdapl_events[] = {
+	KDAPL_EVENTS(ENTRY, ENTRY)
+};
+
+static const struct kdapl_code kdapl_dto_statuses[] = {
+	KDAPL_DTO_STATUSES(ENTRY, ENTRY)
+};
+
+static const struct kdapl_code kdapl_ep_states[] = {
+	KDAPL_EP_STATES(ENTRY, ENTRY)
+};
+
 static const char *kdapl_code_name(const struct kdapl_code *table, size_t n,
 				   u32 code)
 {
@@ -177,3 +194,25 @@ DAT_RETURN dat_strerror(DAT_RETURN value, const char **major_message,
 	return DAT_SUCCESS;
 }
 EXPORT_SYMBOL(dat_strerror);
+
+const char *kdat_event_name(DAT_EVENT_NUMBER event_number)
+{
+	return kdapl_code_name(kdapl_events, ARRAY_SIZE(kdapl_events),
+			       event_number) ?: "unknown event";
+}
+EXPORT_SYMBOL(kdat_event_name);
+
+const char *kdat_dto_status_name(DAT_DTO_COMPLETION_STATUS status)
+{
+	return kdapl_code_name(kdapl_dto_statuses,
+			       ARRAY_SIZE(kdapl_dto_statuses), status) ?:
+	       "unknown status";
+}
+EXPORT_SYMBOL(kdat_dto_status_name);
+
+const char *kdat_ep_state_name(DAT_EP_STATE ep_state)
+{
+	return kdapl_code_name(kdapl_ep_states, ARRAY_SIZE(kdapl_ep_states),
+			       ep_state) ?: "unknown state";
+}
+EXPORT_SYMBOL(kdat_ep_state_name);

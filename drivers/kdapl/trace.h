@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Tracepoints. Objects are named by their handles, as the consumer knows them.
+ * Tracepoints. Objects are named by their handles, as the consumer knows them;
+ * numbers of events, states and statuses by their names.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM kdapl
@@ -9,8 +10,35 @@
 #define KDAPL_TRACE_H
 
 #include <linux/tracepoint.h>
+#include <rdma/ib_cm.h>
 #include <rdma/rdma_cm.h>
-#include "kdapl.h"
+#include <trace/misc/rdma.h>
+#include "cm.h"
+#include "ep.h"
+#include "srq.h"
+#include "names.h"
+
+/*
+ * TRACE_DEFINE_ENUM() puts the numbers into the events' formats, so that
+ * trace-cmd and perf can show the names, too.
+ */
+#define KDAPL_TRACE_ENUM(code)	TRACE_DEFINE_ENUM(code);
+#define KDAPL_TRACE_NAME(code)	{ code, #code },
+#define KDAPL_TRACE_LAST(code)	{ code, #code }
+
+KDAPL_EVENTS(KDAPL_TRACE_ENUM, KDAPL_TRACE_ENUM)
+KDAPL_DTO_STATUSES(KDAPL_TRACE_ENUM, KDAPL_TRACE_ENUM)
+KDAPL_EP_STATES(KDAPL_TRACE_ENUM, KDAPL_TRACE_ENUM)
+
+#define kdapl_show_event(number) \
+	__print_symbolic(number, \
+			 KDAPL_EVENTS(KDAPL_TRACE_NAME, KDAPL_TRACE_LAST))
+#define kdapl_show_dto_status(status) \
+	__print_symbolic(status, \
+			 KDAPL_DTO_STATUSES(KDAPL_TRACE_NAME, KDAPL_TRACE_LAST))
+#define kdapl_show_ep_state(state) \
+	__print_symbolic(state, \
+			 KDAPL_EP_STATES(KDAPL_TRACE_NAME, KDAPL_TRACE_LAST))
 
 /* A receive buffer and the ledger of the Endpoint that has it. */
 DECLARE_EVENT_CLASS(kdapl_recv,
@@ -34,8 +62,9 @@ DECLARE_EVENT_CLASS(kdapl_recv,
 		__entry->len = wr->len;
 		__entry->status = wr->status;
 	),
-	TP_printk("ep=%llx cookie=%llx seq=%llu status=%u len=%u held=%u taken=%llu",
-		  __entry->ep, __entry->cookie, __entry->seq, __entry->status,
+	TP_printk("ep=%llx cookie=%llx seq=%llu status=%s len=%u held=%u taken=%llu",
+		  __entry->ep, __entry->cookie, __entry->seq,
+		  kdapl_show_dto_status(__entry->status),
 		  __entry->len, __entry->held, __entry->taken)
 );
 
@@ -46,7 +75,9 @@ DEFINE_EVENT(kdapl_recv, kdapl_recv_reaped,
 	TP_PROTO(const struct kdapl_ep *ep, const struct kdapl_wr *wr),
 	TP_ARGS(ep, wr));
 
-/* It goes back to where it was posted, or to the consumer: the EP was freed. */
+/*
+ * The Endpoint was freed: its buffer goes back to the SRQ or to the consumer.
+ */
 DEFINE_EVENT(kdapl_recv, kdapl_recv_withdrawn,
 	TP_PROTO(const struct kdapl_ep *ep, const struct kdapl_wr *wr),
 	TP_ARGS(ep, wr));
@@ -155,7 +186,7 @@ TRACE_EVENT(kdapl_srq_resize,
 		  __entry->ret)
 );
 
-/* A high watermark was passed. */
+/* The number of held receives and the high watermarks of an Endpoint. */
 DECLARE_EVENT_CLASS(kdapl_mark,
 	TP_PROTO(const struct kdapl_ep *ep),
 	TP_ARGS(ep),
@@ -199,7 +230,7 @@ TRACE_EVENT(kdapl_ep_modify,
 		  __entry->ep, __entry->mask, __entry->ret)
 );
 
-/* Something happened to an Endpoint's connection. */
+/* An event about an Endpoint's connection, and the state of the Endpoint. */
 DECLARE_EVENT_CLASS(kdapl_conn,
 	TP_PROTO(const struct kdapl_ep *ep, int what),
 	TP_ARGS(ep, what),
@@ -213,14 +244,21 @@ DECLARE_EVENT_CLASS(kdapl_conn,
 		__entry->state = ep->state;
 		__entry->what = what;
 	),
-	TP_printk("ep=%llx state=%d event=%#x",
-		  __entry->ep, __entry->state, __entry->what)
+	TP_printk("ep=%llx state=%s event=%s", __entry->ep,
+		  kdapl_show_ep_state(__entry->state),
+		  kdapl_show_event(__entry->what))
 );
 
 DEFINE_EVENT(kdapl_conn, kdapl_conn_event,
 	TP_PROTO(const struct kdapl_ep *ep, int what), TP_ARGS(ep, what));
-DEFINE_EVENT(kdapl_conn, kdapl_qp_event,
-	TP_PROTO(const struct kdapl_ep *ep, int what), TP_ARGS(ep, what));
+
+/* Here @what is an event of the device, of enum ib_event_type. */
+DEFINE_EVENT_PRINT(kdapl_conn, kdapl_qp_event,
+	TP_PROTO(const struct kdapl_ep *ep, int what), TP_ARGS(ep, what),
+	TP_printk("ep=%llx state=%s event=%s", __entry->ep,
+		  kdapl_show_ep_state(__entry->state),
+		  rdma_show_ib_event(__entry->what))
+);
 
 TRACE_EVENT(kdapl_cm_event,
 	TP_PROTO(const struct kdapl_ep *ep, const struct rdma_cm_event *event),
@@ -235,8 +273,8 @@ TRACE_EVENT(kdapl_cm_event,
 		__entry->event = event->event;
 		__entry->status = event->status;
 	),
-	TP_printk("ep=%llx event=%d status=%d",
-		  __entry->ep, __entry->event, __entry->status)
+	TP_printk("ep=%llx event=%s status=%d", __entry->ep,
+		  rdma_show_cm_event(__entry->event), __entry->status)
 );
 
 TRACE_EVENT(kdapl_cr,
@@ -269,8 +307,8 @@ TRACE_EVENT(kdapl_async,
 		__entry->number = async->number;
 		__entry->reason = async->reason;
 	),
-	TP_printk("handle=%llx number=%#x reason=%d",
-		  __entry->handle, __entry->number, __entry->reason)
+	TP_printk("handle=%llx number=%s reason=%d", __entry->handle,
+		  kdapl_show_event(__entry->number), __entry->reason)
 );
 
 #endif /* KDAPL_TRACE_H */

@@ -29,7 +29,7 @@ typedef struct dat_provider_info {
 	DAT_BOOLEAN is_thread_safe;
 } DAT_PROVIDER_INFO;
 
-/* May two IAs stand in for each other? */
+/* Can connections of one IA move to the other? */
 typedef enum dat_ha_relationship {
 	DAT_HA_FALSE = 0,
 	DAT_HA_TRUE = 1,
@@ -40,7 +40,59 @@ typedef enum dat_ha_relationship {
 
 /* ---- Interface Adapter --------------------------------------------------- */
 
-/* Sizes are in bytes. */
+/**
+ * struct dat_ia_attr - what an IA is and can do at most
+ * @adapter_name: name of the ib_core device, without the port
+ * @vendor_name: IEEE identifier of the vendor, as in "0x0002c9"
+ * @hardware_version_major: hardware version, as the driver reports it
+ * @hardware_version_minor: 0
+ * @firmware_version_major: upper 32 bits of the driver's firmware version
+ * @firmware_version_minor: lower 32 bits of it
+ * @ia_address_ptr: one of the IA's IP addresses, or family AF_UNSPEC if it has
+ *	none; points into the IA
+ * @max_eps: Endpoints
+ * @max_dto_per_ep: receives, and requests, that one EP may have outstanding
+ * @max_rdma_read_per_ep_in: RDMA Reads that the peer of one EP may have
+ *	outstanding
+ * @max_rdma_read_per_ep: name of @max_rdma_read_per_ep_in in DAT 1.0
+ * @max_rdma_read_per_ep_out: RDMA Reads that one EP may have on the wire; those
+ *	posted beyond wait
+ * @max_evds: Event Dispatchers
+ * @max_evd_qlen: length of an EVD, events
+ * @max_iov_segments_per_dto: segments of a Send, a receive or an SRQ buffer
+ * @max_lmrs: LMRs, together with two for each RMR
+ * @max_lmr_block_size: length of an LMR that the peer may access and that begins
+ *	on a page boundary, bytes; one that begins inside a page may have to be a
+ *	page shorter
+ * @max_lmr_virtual_address: highest address of an LMR
+ * @max_pzs: Protection Zones
+ * @max_message_size: longest message, bytes
+ * @max_mtu_size: name of @max_message_size in DAT 1.0 and 1.1
+ * @max_rdma_size: longest RDMA Read or Write, bytes
+ * @max_rmrs: RMRs; 0 if the device cannot register by work request
+ * @max_rmr_target_address: highest address of an RMR
+ * @max_srqs: SRQs; 0 if the device has none
+ * @max_ep_per_srq: EPs that may share one SRQ
+ * @max_recv_per_srq: buffers that may be outstanding on one SRQ
+ * @max_iov_segments_per_rdma_read: local segments of an RDMA Read; 1 on iWARP
+ * @max_iov_segments_per_rdma_write: local segments of an RDMA Write
+ * @max_rdma_read_in: RDMA Reads by peers that all EPs together may have
+ *	outstanding
+ * @max_rdma_read_out: RDMA Reads that all EPs together may have on the wire
+ * @max_rdma_read_per_ep_in_guaranteed: %DAT_FALSE: the EPs share
+ *	@max_rdma_read_in
+ * @max_rdma_read_per_ep_out_guaranteed: %DAT_FALSE: the EPs share
+ *	@max_rdma_read_out
+ * @zb_supported: %DAT_TRUE: %DAT_VA_TYPE_ZB may be used
+ * @reserved_lmr_supported: %DAT_TRUE: there is dat_ia_reserved_lmr()
+ * @num_transport_attr: 0
+ * @transport_attr: NULL
+ * @num_vendor_attr: 0
+ * @vendor_attr: NULL
+ *
+ * All limits are those of the device, which its other users share: what is left
+ * of them may be less. A limit above INT_MAX is reported as INT_MAX.
+ */
 typedef struct dat_ia_attr {
 	char adapter_name[DAT_NAME_MAX_LENGTH];
 	char vendor_name[DAT_NAME_MAX_LENGTH];
@@ -51,7 +103,10 @@ typedef struct dat_ia_attr {
 	DAT_IA_ADDRESS_PTR ia_address_ptr;
 	DAT_COUNT max_eps;
 	DAT_COUNT max_dto_per_ep;
-	DAT_COUNT max_rdma_read_per_ep_in;
+	union {
+		DAT_COUNT max_rdma_read_per_ep_in;
+		DAT_COUNT max_rdma_read_per_ep;
+	};
 	DAT_COUNT max_rdma_read_per_ep_out;
 	DAT_COUNT max_evds;
 	DAT_COUNT max_evd_qlen;
@@ -60,7 +115,10 @@ typedef struct dat_ia_attr {
 	DAT_SEG_LENGTH max_lmr_block_size;
 	DAT_VADDR max_lmr_virtual_address;
 	DAT_COUNT max_pzs;
-	DAT_SEG_LENGTH max_message_size;
+	union {
+		DAT_SEG_LENGTH max_message_size;
+		DAT_SEG_LENGTH max_mtu_size;
+	};
 	DAT_SEG_LENGTH max_rdma_size;
 	DAT_COUNT max_rmrs;
 	DAT_VADDR max_rmr_target_address;
@@ -81,7 +139,10 @@ typedef struct dat_ia_attr {
 	DAT_NAMED_ATTR *vendor_attr;
 } DAT_IA_ATTR;
 
-/* Bits 33 and 34 belong to DAT extensions, which kDAPL does not have. */
+/*
+ * One bit for each member of DAT_IA_ATTR. Bits 33 and 34 belong to DAT extensions,
+ * which kDAPL does not have.
+ */
 typedef DAT_UINT64 DAT_IA_ATTR_MASK;
 #define DAT_IA_FIELD_NONE				0x0000000000ULL
 #define DAT_IA_FIELD_IA_ADAPTER_NAME			0x0000000001ULL
@@ -127,6 +188,7 @@ typedef DAT_UINT64 DAT_IA_ATTR_MASK;
 #define DAT_IA_ALL				DAT_IA_FIELD_ALL
 #define DAT_IA_FIELD_IA_MAX_MTU_SIZE		DAT_IA_FIELD_IA_MAX_MESSAGE_SIZE
 #define DAT_IA_FIELD_IA_MAX_DTO_PER_OP		DAT_IA_FIELD_IA_MAX_DTO_PER_EP
+#define DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP	DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_IN
 
 /* ---- Provider ------------------------------------------------------------ */
 
@@ -150,29 +212,75 @@ typedef DAT_UINT64 DAT_IA_ATTR_MASK;
 #define DAT_EP_RECV_INFO_NBUFS		0x01
 #define DAT_EP_RECV_INFO_SPAN		0x10
 
+/**
+ * struct dat_provider_attr - what kDAPL offers on an IA
+ * @provider_name: "kdapl"
+ * @provider_version_major: version of kDAPL
+ * @provider_version_minor: 0
+ * @dapl_version_major: %DAT_VERSION_MAJOR
+ * @dapl_version_minor: %DAT_VERSION_MINOR
+ * @lmr_mem_types_supported: %DAT_MEM_TYPE_ constants, or-ed; of these, VIRTUAL is
+ *	0 and always supported
+ * @iov_ownership_on_return: %DAT_IOV_CONSUMER: segment arrays may be reused when
+ *	a post has returned
+ * @dat_qos_supported: %DAT_QOS_ flags, or-ed
+ * @completion_flags_supported: %DAT_COMPLETION_ flags, or-ed
+ * @is_thread_safe: %DAT_TRUE: any calls may race with each other
+ * @max_private_data_size: bytes that a connection request, its acceptance and
+ *	its rejection may carry; 56 on InfiniBand and RoCE, 251 on iWARP
+ * @supports_multipath: %DAT_FALSE
+ * @ep_creator: %DAT_PSP_CREATES_EP_IFASKED
+ * @upcall_policy: %DAT_UPCALL_MANY: all policies may be used
+ * @optimal_buffer_alignment: bytes
+ * @evd_stream_merging_supported: whether the streams of row and column may feed
+ *	the same EVD; indexed by the %DAT_EVD_STREAM_ constants, all %DAT_TRUE
+ * @srq_supported: %DAT_TRUE if the device has SRQs
+ * @srq_watermarks_supported: %DAT_WATERMARKS_ bits, all of them
+ * @srq_ep_pz_difference_supported: %DAT_TRUE if an EP may be of another
+ *	Protection Zone than its SRQ
+ * @srq_info_supported: %DAT_SRQ_INFO_ bits, all of them
+ * @ep_recv_info_supported: %DAT_EP_RECV_INFO_ bits, all of them
+ * @lmr_sync_req: whether dat_lmr_sync_rdma_read() and dat_lmr_sync_rdma_write()
+ *	have to be called
+ * @dto_async_return_guaranteed: %DAT_TRUE: posts do not wait
+ * @rdma_write_for_rdma_read_req: %DAT_FALSE: the sink of an RDMA Read needs no
+ *	remote write privilege
+ * @rdma_read_lmr_rmr_context_exposure: %DAT_FALSE: an RDMA Read does not show
+ *	the peer the context of an LMR
+ * @rmr_scope_supported: %DAT_RMR_SCOPE_ANY: dat_rmr_create() and
+ *	dat_rmr_create_for_ep()
+ * @is_interrupt_safe: %DAT_TRUE: calls of context "any" may be made with
+ *	interrupts off
+ * @fmr_supported: %DAT_TRUE if there is dat_lmr_allocate()
+ * @lmr_for_fmr_scope_supported: %DAT_LMR_SCOPE_ANY
+ * @ha_supported: %DAT_FALSE
+ * @ha_loadbalancing: %DAT_HA_LB_NONE
+ * @num_provider_specific_attr: 0
+ * @provider_specific_attr: NULL
+ */
 typedef struct dat_provider_attr {
 	char provider_name[DAT_NAME_MAX_LENGTH];
 	DAT_UINT32 provider_version_major;
 	DAT_UINT32 provider_version_minor;
 	DAT_UINT32 dapl_version_major;
 	DAT_UINT32 dapl_version_minor;
-	DAT_MEM_TYPE lmr_mem_types_supported;	/* or-ed */
+	DAT_MEM_TYPE lmr_mem_types_supported;
 	DAT_IOV_OWNERSHIP iov_ownership_on_return;
-	DAT_QOS dat_qos_supported;		/* or-ed */
-	DAT_COMPLETION_FLAGS completion_flags_supported; /* or-ed */
+	DAT_QOS dat_qos_supported;
+	DAT_COMPLETION_FLAGS completion_flags_supported;
 	DAT_BOOLEAN is_thread_safe;
-	DAT_COUNT max_private_data_size;	/* bytes */
+	DAT_COUNT max_private_data_size;
 	DAT_BOOLEAN supports_multipath;
 	DAT_EP_CREATOR_FOR_PSP ep_creator;
 	DAT_UPCALL_POLICY upcall_policy;
-	DAT_UINT32 optimal_buffer_alignment;	/* bytes */
+	DAT_UINT32 optimal_buffer_alignment;
 	DAT_BOOLEAN evd_stream_merging_supported[DAT_EVD_STREAMS]
 						[DAT_EVD_STREAMS];
 	DAT_BOOLEAN srq_supported;
-	DAT_COUNT srq_watermarks_supported;	/* DAT_WATERMARKS_ bits */
+	DAT_COUNT srq_watermarks_supported;
 	DAT_BOOLEAN srq_ep_pz_difference_supported;
-	DAT_COUNT srq_info_supported;		/* DAT_SRQ_INFO_ bits */
-	DAT_COUNT ep_recv_info_supported;	/* DAT_EP_RECV_INFO_ bits */
+	DAT_COUNT srq_info_supported;
+	DAT_COUNT ep_recv_info_supported;
 	DAT_BOOLEAN lmr_sync_req;
 	DAT_BOOLEAN dto_async_return_guaranteed;
 	DAT_BOOLEAN rdma_write_for_rdma_read_req;
@@ -187,6 +295,7 @@ typedef struct dat_provider_attr {
 	DAT_NAMED_ATTR *provider_specific_attr;
 } DAT_PROVIDER_ATTR;
 
+/* One bit for each member of DAT_PROVIDER_ATTR. */
 typedef DAT_UINT64 DAT_PROVIDER_ATTR_MASK;
 #define DAT_PROVIDER_FIELD_NONE				0x000000000ULL
 #define DAT_PROVIDER_FIELD_PROVIDER_NAME		0x000000001ULL
@@ -229,25 +338,33 @@ typedef DAT_UINT64 DAT_PROVIDER_ATTR_MASK;
 /**
  * struct dat_ep_attr - what an EP is made for
  * @service_type: %DAT_SERVICE_TYPE_RC
- * @max_message_size: longest message, bytes
- * @max_rdma_size: longest RDMA operation, bytes
- * @qos: quality of service
- * @recv_completion_flags: flags receives may be posted with
- * @request_completion_flags: flags requests may be posted with
+ * @max_message_size: longest message, bytes; at most that of the IA
+ * @max_rdma_size: longest RDMA Read or Write, bytes; at most that of the IA
+ * @qos: %DAT_QOS_ flags, or-ed
+ * @recv_completion_flags: %DAT_COMPLETION_SOLICITED_WAIT_FLAG: the sender of a
+ *	message decides whether its completion causes an upcall.
+ *	%DAT_COMPLETION_UNSIGNALLED_FLAG: receives may be posted with that flag.
+ *	All receive and request streams that share an EVD must have the same flags
+ * @request_completion_flags: %DAT_COMPLETION_UNSIGNALLED_FLAG: requests may be
+ *	posted with that flag. SUPPRESS, SOLICITED_WAIT and the fences are always
+ *	allowed
  * @max_recv_dtos: receives that may be outstanding; ignored with an SRQ
- * @max_request_dtos: requests that may be outstanding
+ * @max_request_dtos: requests that may be outstanding: Sends, RDMA Reads and
+ *	Writes, binds, fast registrations and invalidations together
  * @max_recv_iov: segments of a receive; ignored with an SRQ
  * @max_request_iov: segments of a Send
- * @max_rdma_read_in: RDMA Reads by the peer that may be outstanding
- * @max_rdma_read_out: own RDMA Reads that may be outstanding
- * @srq_soft_hw: soft high watermark, buffers, or %DAT_HW_DEFAULT; at creation
- *	only with an SRQ
- * @max_rdma_read_iov: segments of an RDMA Read
- * @max_rdma_write_iov: segments of an RDMA Write
- * @ep_transport_specific_count: entries of @ep_transport_specific
- * @ep_transport_specific: attributes of the transport
- * @ep_provider_specific_count: entries of @ep_provider_specific
- * @ep_provider_specific: attributes of kDAPL
+ * @max_rdma_read_in: RDMA Reads by the peer that may be outstanding; with 0 the
+ *	peer cannot read
+ * @max_rdma_read_out: own RDMA Reads that may be on the wire; with 0 none can be
+ *	posted
+ * @srq_soft_hw: soft high watermark, held buffers, or %DAT_HW_DEFAULT for none;
+ *	dat_ep_create_with_srq() arms it, dat_ep_create() does not
+ * @max_rdma_read_iov: local segments of an RDMA Read
+ * @max_rdma_write_iov: local segments of an RDMA Write
+ * @ep_transport_specific_count: 0, there are no such attributes
+ * @ep_transport_specific: not looked at
+ * @ep_provider_specific_count: 0, there are no such attributes
+ * @ep_provider_specific: not looked at
  */
 typedef struct dat_ep_attr {
 	DAT_SERVICE_TYPE service_type;
@@ -271,6 +388,22 @@ typedef struct dat_ep_attr {
 	DAT_NAMED_ATTR *ep_provider_specific;
 } DAT_EP_ATTR;
 
+/**
+ * struct dat_ep_param - an EP as it is now, or as dat_ep_modify() is to make it
+ * @ia_handle: its IA
+ * @ep_state: its state
+ * @comm: what dat_ep_common_connect() speaks
+ * @local_ia_address_ptr: own address of the connection; points into the EP
+ * @local_port_qual: own port, in host byte order
+ * @remote_ia_address_ptr: address of the peer; points into the EP
+ * @remote_port_qual: port of the peer, in host byte order
+ * @pz_handle: its Protection Zone, or NULL
+ * @recv_evd_handle: EVD for receive completions, or NULL
+ * @request_evd_handle: EVD for the completions of all other posts, or NULL
+ * @connect_evd_handle: EVD for connection events, or NULL
+ * @srq_handle: its SRQ, or NULL
+ * @ep_attr: its attributes
+ */
 typedef struct dat_ep_param {
 	DAT_IA_HANDLE ia_handle;
 	DAT_EP_STATE ep_state;
@@ -287,6 +420,7 @@ typedef struct dat_ep_param {
 	DAT_EP_ATTR ep_attr;
 } DAT_EP_PARAM;
 
+/* One bit for each member of DAT_EP_PARAM and of its DAT_EP_ATTR. */
 typedef DAT_UINT64 DAT_EP_PARAM_MASK;
 #define DAT_EP_FIELD_IA_HANDLE			0x00000001ULL
 #define DAT_EP_FIELD_EP_STATE			0x00000002ULL
@@ -324,10 +458,16 @@ typedef DAT_UINT64 DAT_EP_PARAM_MASK;
 
 /* ---- Shared Receive Queue ------------------------------------------------ */
 
+/**
+ * struct dat_srq_attr - what an SRQ is made for
+ * @max_recv_dtos: buffers that may be outstanding
+ * @max_recv_iov: segments of a buffer
+ * @low_watermark: %DAT_SRQ_LW_DEFAULT; dat_srq_set_lw() sets another
+ */
 typedef struct dat_srq_attr {
-	DAT_COUNT max_recv_dtos;		/* buffers */
-	DAT_COUNT max_recv_iov;			/* segments of a buffer */
-	DAT_COUNT low_watermark;		/* buffers */
+	DAT_COUNT max_recv_dtos;
+	DAT_COUNT max_recv_iov;
+	DAT_COUNT low_watermark;
 } DAT_SRQ_ATTR;
 
 /**
@@ -366,9 +506,17 @@ typedef enum dat_srq_param_mask {
 
 /* ---- Event Dispatcher ---------------------------------------------------- */
 
+/**
+ * struct dat_evd_param - an EVD as it is now
+ * @ia_handle: its IA
+ * @evd_qlen: events it has room for
+ * @upcall_policy: how the upcall is called
+ * @upcall: the upcall object
+ * @evd_flags: the streams that may feed it
+ */
 typedef struct dat_evd_param {
 	DAT_IA_HANDLE ia_handle;
-	DAT_COUNT evd_qlen;			/* events */
+	DAT_COUNT evd_qlen;
 	DAT_UPCALL_POLICY upcall_policy;
 	DAT_UPCALL_OBJECT upcall;
 	DAT_EVD_FLAGS evd_flags;
@@ -385,22 +533,43 @@ typedef enum dat_evd_param_mask {
 
 /* ---- Memory -------------------------------------------------------------- */
 
+/**
+ * struct dat_lmr_state - whether an LMR can be bound, and is
+ * @fmr_support: %DAT_TRUE for an LMR from dat_lmr_allocate()
+ * @bound: %DAT_TRUE if it gives access to memory
+ */
 typedef struct dat_lmr_state {
-	DAT_BOOLEAN fmr_support;		/* from dat_lmr_allocate() */
-	DAT_BOOLEAN bound;			/* refers to memory */
+	DAT_BOOLEAN fmr_support;
+	DAT_BOOLEAN bound;
 } DAT_LMR_STATE;
 
+/**
+ * struct dat_lmr_param - an LMR as it is now
+ * @ia_handle: its IA
+ * @mem_type: type of its memory
+ * @region_desc: its memory, as the consumer described it; pointers in it are
+ *	the consumer's, and may be stale
+ * @length: bytes that were asked for
+ * @pz_handle: its Protection Zone; NULL for the reserved LMR
+ * @mem_priv: its privileges
+ * @va_type: whether its addresses are those of the memory or begin at zero
+ * @lmr_context: names it in local segments
+ * @rmr_context: names it to the peer; 0 without a remote privilege
+ * @registered_size: bytes that can be addressed
+ * @registered_address: the first address
+ * @lmr_state: whether it can be bound, and is
+ */
 typedef struct dat_lmr_param {
 	DAT_IA_HANDLE ia_handle;
 	DAT_MEM_TYPE mem_type;
 	DAT_REGION_DESCRIPTION region_desc;
-	DAT_VLEN length;			/* bytes */
+	DAT_VLEN length;
 	DAT_PZ_HANDLE pz_handle;
 	DAT_MEM_PRIV_FLAGS mem_priv;
 	DAT_VA_TYPE va_type;
 	DAT_LMR_CONTEXT lmr_context;
 	DAT_RMR_CONTEXT rmr_context;
-	DAT_VLEN registered_size;		/* bytes */
+	DAT_VLEN registered_size;
 	DAT_VADDR registered_address;
 	DAT_LMR_STATE lmr_state;
 } DAT_LMR_PARAM;
@@ -421,6 +590,17 @@ typedef enum dat_lmr_param_mask {
 	DAT_LMR_FIELD_ALL = 0xfff
 } DAT_LMR_PARAM_MASK;
 
+/**
+ * struct dat_rmr_param - an RMR as it is now
+ * @ia_handle: its IA
+ * @pz_handle: its Protection Zone
+ * @lmr_triplet: the part of an LMR that it shows; zero if it is not bound
+ * @mem_priv: the privileges of its binding
+ * @rmr_context: names it to the peer; 0 if it is not bound
+ * @rmr_scope: %DAT_RMR_SCOPE_PZ from dat_rmr_create(), %DAT_RMR_SCOPE_EP from
+ *	dat_rmr_create_for_ep()
+ * @va_type: whether its addresses are those in the LMR or begin at zero
+ */
 typedef struct dat_rmr_param {
 	DAT_IA_HANDLE ia_handle;
 	DAT_PZ_HANDLE pz_handle;
@@ -442,6 +622,10 @@ typedef enum dat_rmr_param_mask {
 	DAT_RMR_FIELD_ALL = 0x7f
 } DAT_RMR_PARAM_MASK;
 
+/**
+ * struct dat_pz_param - a Protection Zone
+ * @ia_handle: its IA
+ */
 typedef struct dat_pz_param {
 	DAT_IA_HANDLE ia_handle;
 } DAT_PZ_PARAM;
@@ -453,6 +637,13 @@ typedef enum dat_pz_param_mask {
 
 /* ---- Service Points and Connection Requests ------------------------------ */
 
+/**
+ * struct dat_psp_param - a Public Service Point
+ * @ia_handle: its IA
+ * @conn_qual: the port it listens on
+ * @evd_handle: EVD for the requests
+ * @psp_flags: who makes the EPs
+ */
 typedef struct dat_psp_param {
 	DAT_IA_HANDLE ia_handle;
 	DAT_CONN_QUAL conn_qual;
@@ -468,6 +659,13 @@ typedef enum dat_psp_param_mask {
 	DAT_PSP_FIELD_ALL = 0x0f
 } DAT_PSP_PARAM_MASK;
 
+/**
+ * struct dat_rsp_param - a Reserved Service Point
+ * @ia_handle: its IA
+ * @conn_qual: the port it listens on
+ * @evd_handle: EVD for the request
+ * @ep_handle: the EP it was made with
+ */
 typedef struct dat_rsp_param {
 	DAT_IA_HANDLE ia_handle;
 	DAT_CONN_QUAL conn_qual;
@@ -483,6 +681,13 @@ typedef enum dat_rsp_param_mask {
 	DAT_RSP_FIELD_ALL = 0x0f
 } DAT_RSP_PARAM_MASK;
 
+/**
+ * struct dat_csp_param - a Common Service Point
+ * @ia_handle: its IA
+ * @comm: what it speaks; points into the CSP
+ * @address_ptr: address and port it listens on; points into the CSP
+ * @evd_handle: EVD for the requests
+ */
 typedef struct dat_csp_param {
 	DAT_IA_HANDLE ia_handle;
 	DAT_COMM *comm;
@@ -500,11 +705,12 @@ typedef enum dat_csp_param_mask {
 
 /**
  * struct dat_cr_param - a Connection Request
- * @remote_ia_address_ptr: address of the peer
- * @remote_port_qual: its port
+ * @remote_ia_address_ptr: address of the peer; points into the request
+ * @remote_port_qual: its port, in host byte order
  * @private_data_size: bytes at @private_data
- * @private_data: what the peer sent along
- * @local_ep_handle: EP that must accept it, or NULL if the consumer chooses
+ * @private_data: what the peer sent along; points into the request
+ * @local_ep_handle: EP that the request came with, or NULL if the consumer
+ *	brings one to accept with
  */
 typedef struct dat_cr_param {
 	DAT_IA_ADDRESS_PTR remote_ia_address_ptr;

@@ -8,8 +8,8 @@
  * accepts, rejects or hands over. Receives for the first messages are posted
  * before accepting.
  *
- * A request turns invalid when the peer gives up or when the IA goes; calls
- * with its handle then return %DAT_INVALID_HANDLE.
+ * A request turns invalid when the peer gives up or when the IA is closed or
+ * unplugged; calls with its handle then return %DAT_INVALID_HANDLE.
  */
 #ifndef DAT_CM_H
 #define DAT_CM_H
@@ -32,10 +32,10 @@ struct dat_cr;					/* opaque, see DAT_CR_HANDLE */
  *	and EVDs with dat_ep_modify()
  * @psp_handle: receives the handle
  *
- * Listens on all addresses that the IA has now. Each request comes as
+ * Listens on all addresses that the IA has now. Each request arrives as
  * %DAT_CONNECTION_REQUEST_EVENT with a handle, to be accepted, rejected or
- * handed over. If the consumer does not reap them, 128 more than the EVD is
- * long wait; further peers are refused.
+ * handed over. Up to 128 requests more than the length of the EVD wait to be
+ * reaped; further peers are refused.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -71,8 +71,8 @@ DAT_RETURN dat_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
  * @psp_flags: as for dat_psp_create()
  * @psp_handle: receives the handle
  *
- * For a service whose clients learn the port in some other way; apart from the
- * port as dat_psp_create().
+ * This is dat_psp_create() for a service whose clients learn the port in some
+ * other way.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -104,8 +104,8 @@ DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *conn_qual,
 /**
  * dat_psp_query() - ask for the parameters of a PSP
  * @psp_handle: the PSP
- * @psp_param_mask: DAT_PSP_FIELD bits of what is wanted
- * @psp_param: receives it
+ * @psp_param_mask: DAT_PSP_FIELD bits of the members wanted
+ * @psp_param: receives the members
  *
  * Members that were not asked for may be filled in as well.
  *
@@ -135,7 +135,8 @@ DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
  * dat_psp_free() - stop listening
  * @psp_handle: the PSP
  *
- * Requests already delivered stay good; later ones find nobody listening.
+ * Requests that were delivered before remain valid; later peers find nobody
+ * listening.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -145,7 +146,7 @@ DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
  * Example::
  *
  *	ret = dat_psp_free(psp);
- *	// Requests that came before still want an answer.
+ *	// Requests that arrived before are still to be answered.
  *	while (dat_evd_dequeue(cr_evd, &event) == DAT_SUCCESS)
  *		dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle,
  *			      0, NULL);
@@ -167,7 +168,7 @@ DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle);
  * @rsp_handle: receives the handle
  *
  * The first request takes the EP to PASSIVE_CONNECTION_PENDING; its event names
- * this RSP, which lives on until freed. Further requests find nobody listening.
+ * this RSP, which exists until it is freed. Further peers find nobody listening.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -183,7 +184,7 @@ DAT_RETURN dat_psp_free(DAT_PSP_HANDLE psp_handle);
  *
  * Example::
  *
- *	// The request will come with ep.
+ *	// The request will bring ep.
  *	ret = dat_rsp_create(ia, 5101, ep, cr_evd, &rsp);
  *
  * See also: dat_rsp_free(), dat_psp_create(), dat_cr_accept()
@@ -197,11 +198,11 @@ DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
 /**
  * dat_rsp_query() - ask for the parameters of an RSP
  * @rsp_handle: the RSP
- * @rsp_param_mask: DAT_RSP_FIELD bits of what is wanted
- * @rsp_param: receives it
+ * @rsp_param_mask: DAT_RSP_FIELD bits of the members wanted
+ * @rsp_param: receives the members
  *
- * Members that were not asked for may be filled in as well. The EP is named
- * also if it was connected or freed meanwhile.
+ * Members that were not asked for may be filled in as well. The EP is named also
+ * after it was connected or freed.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -229,7 +230,7 @@ DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
  * dat_rsp_free() - give up a Reserved Service Point
  * @rsp_handle: the RSP
  *
- * An EP that no request has come for becomes UNCONNECTED.
+ * If no request has arrived for the EP, it becomes UNCONNECTED.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -238,7 +239,7 @@ DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
  *
  * Example::
  *
- *	// Nobody came: the Endpoint is free again.
+ *	// No peer has connected: the Endpoint can be freed.
  *	ret = dat_rsp_free(rsp);
  *	if (ret == DAT_SUCCESS)
  *		ret = dat_ep_free(ep);
@@ -259,8 +260,8 @@ DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle);
  * @evd_handle: EVD for the requests
  * @csp_handle: receives the handle
  *
- * With the wildcard it listens on all addresses that the IA has now. Requests
- * are like those of a PSP for which the consumer brings the EP.
+ * With the wildcard the CSP listens on all addresses that the IA has now. Requests
+ * are like those of a PSP with %DAT_PSP_CONSUMER_FLAG.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -300,8 +301,8 @@ DAT_RETURN dat_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm,
 /**
  * dat_csp_query() - ask for the parameters of a CSP
  * @csp_handle: the CSP
- * @csp_param_mask: DAT_CSP_FIELD bits of what is wanted
- * @csp_param: receives it; pointers lead into the CSP
+ * @csp_param_mask: DAT_CSP_FIELD bits of the members wanted
+ * @csp_param: receives the members; pointers lead into the CSP
  *
  * Members that were not asked for may be filled in as well.
  *
@@ -331,7 +332,8 @@ DAT_RETURN dat_csp_query(DAT_CSP_HANDLE csp_handle,
  * dat_csp_free() - stop listening
  * @csp_handle: the CSP
  *
- * Requests already delivered stay good; later ones find nobody listening.
+ * Requests that were delivered before remain valid; later peers find nobody
+ * listening.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -351,10 +353,11 @@ DAT_RETURN dat_csp_free(DAT_CSP_HANDLE csp_handle);
 /* ---- Connection Requests ------------------------------------------------- */
 
 /**
- * dat_cr_query() - ask who wants to connect
+ * dat_cr_query() - ask for the parameters of a request
  * @cr_handle: the request
- * @cr_param_mask: DAT_CR_FIELD bits of what is wanted
- * @cr_param: receives it; pointers are good until the request is answered
+ * @cr_param_mask: DAT_CR_FIELD bits of the members wanted
+ * @cr_param: receives the members; pointers are valid until the request is
+ *	answered
  *
  * Private data has the length the sender gave if the transport carries it;
  * otherwise it is padded with zeros.
@@ -362,7 +365,7 @@ DAT_RETURN dat_csp_free(DAT_CSP_HANDLE csp_handle);
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the members asked for are filled in
- * * %DAT_INVALID_HANDLE - @cr_handle is not a request, or no longer
+ * * %DAT_INVALID_HANDLE - @cr_handle is not a request, or no longer one
  * * %DAT_INVALID_PARAMETER - unknown mask bits, or @cr_param is NULL
  *
  * Example::
@@ -387,17 +390,18 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle,
  * @cr_handle: the request
  * @ep_handle: EP to connect, UNCONNECTED; NULL if the request came with one
  * @private_data_size: bytes at @private_data, at most max_private_data_size
- * @private_data: what to tell the peer; copied; may be NULL if the size is 0
+ * @private_data: bytes for the peer, copied; may be NULL if the size is 0
  *
  * The EP becomes COMPLETION_PENDING. Its connect EVD then gets
  * %DAT_CONNECTION_EVENT_ESTABLISHED, or ACCEPT_COMPLETION_ERROR, after which
- * the EP is DISCONNECTED.
+ * the EP is DISCONNECTED. If the call fails, the request is still to be answered,
+ * and the EP is as it was.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the connection is being set up; @cr_handle is invalid now
  * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more QPs
- * * %DAT_INVALID_HANDLE - @cr_handle is not a request, or no longer, or
+ * * %DAT_INVALID_HANDLE - @cr_handle is not a request, or no longer one, or
  *   @ep_handle is not an EP of its IA, or is missing
  * * %DAT_INVALID_PARAMETER - the private data is too long or NULL, or
  *   @ep_handle is given though the request came with an EP
@@ -409,7 +413,7 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle,
  *
  *	cr = event.event_data.cr_arrival_event_data.cr_handle;
  *
- *	// Receives are posted to ep, or to its SRQ, already.
+ *	// Receives were posted to ep, or to its SRQ, before.
  *	ret = dat_cr_accept(cr, ep, 0, NULL);
  *	if (ret != DAT_SUCCESS)
  *		dat_cr_reject(cr, 0, NULL);
@@ -427,15 +431,15 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
  * dat_cr_reject() - reject a request
  * @cr_handle: the request
  * @private_data_size: bytes at @private_data, at most max_private_data_size
- * @private_data: what to tell the peer; copied; may be NULL if the size is 0
+ * @private_data: bytes for the peer, copied; may be NULL if the size is 0
  *
  * The peer gets %DAT_CONNECTION_EVENT_PEER_REJECTED. The EP of an RSP becomes
- * UNCONNECTED, an EP made for a PSP ceases to exist.
+ * UNCONNECTED; an EP that kDAPL made for a PSP is freed.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - @cr_handle is invalid now
- * * %DAT_INVALID_HANDLE - @cr_handle is not a request, or no longer
+ * * %DAT_INVALID_HANDLE - @cr_handle is not a request, or no longer one
  * * %DAT_INVALID_PARAMETER - the private data is too long or NULL
  *
  * Example::
@@ -456,17 +460,17 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
  * @cr_handle: the request
  * @handoff: port of the Service Point
  *
- * The request arrives there with a new handle. An EP that came with it is left
- * as dat_cr_reject() leaves it.
+ * The request arrives at that Service Point with a new handle. An EP that came with
+ * the request is left as dat_cr_reject() leaves it.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - @cr_handle is invalid now
- * * %DAT_INVALID_HANDLE - @cr_handle is not a request, or no longer
+ * * %DAT_INVALID_HANDLE - @cr_handle is not a request, or no longer one
  * * %DAT_INVALID_PARAMETER - no other Service Point of this IA listens on
  *   @handoff
  * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the EP of an RSP is not RESERVED
- *   any more; the request is still there
+ *   any more; the request is still to be answered
  *
  * Example::
  *

@@ -2,21 +2,29 @@
 /*
  * kDAPL 2.0: posting of Data Transfer Operations to an Endpoint.
  *
- * A post returns at once. Unless suppressed, an event tells how the operation
- * ended: receives on the EP's recv EVD, all others on its request EVD, in
+ * A post returns at once. Unless it is suppressed, an event tells how the
+ * operation ended: receives on the EP's recv EVD, all others on its request EVD, in
  * posting order. Segment arrays may be reused when the call has returned, the
- * memory they describe when the event has come.
+ * memory they describe when the event was reaped.
  *
  * Requests are accepted by a CONNECTED EP, and by a DISCONNECTED one, where
  * they complete with %DAT_DTO_ERR_FLUSHED at once. Every local segment is
  * checked against its LMR before the device sees it.
  *
- * Completion flags of a request: %DAT_COMPLETION_SUPPRESS_FLAG,
- * %DAT_COMPLETION_SOLICITED_WAIT_FLAG (Sends),
- * %DAT_COMPLETION_BARRIER_FENCE_FLAG, and %DAT_COMPLETION_UNSIGNALLED_FLAG if
- * the EP's request_completion_flags include it.
+ * Completion flags of a request, or-ed:
  *
- * Buffers for an SRQ: dat_srq.h. Requests that register memory: dat_mem.h.
+ * - %DAT_COMPLETION_SUPPRESS_FLAG: no event if the request succeeds. The event of
+ *   a later request of the EP proves that it has. Until the device has completed
+ *   the request, it counts against max_request_dtos; a post that finds the queue
+ *   full polls for that.
+ * - %DAT_COMPLETION_SOLICITED_WAIT_FLAG: a Send that causes an upcall at a peer
+ *   whose recv_completion_flags leave that to the sender.
+ * - %DAT_COMPLETION_BARRIER_FENCE_FLAG: wait for the RDMA Reads posted before.
+ * - %DAT_COMPLETION_UNSIGNALLED_FLAG: an event that causes no upcall; allowed if
+ *   the EP's request_completion_flags include it.
+ *
+ * Buffers for an SRQ are posted with dat_srq_post_recv(), requests that register
+ * memory with dat_lmr_fmr(), dat_lmr_invalidate() and dat_rmr_bind().
  */
 #ifndef DAT_DTO_H
 #define DAT_DTO_H
@@ -34,9 +42,9 @@ struct dat_ep;					/* opaque, see DAT_EP_HANDLE */
  * @user_cookie: comes back in the completion event
  * @completion_flags: how to complete
  *
- * Takes one receive buffer of the peer, which must be long enough. Messages
- * arrive in posting order, each after the RDMA Writes that were posted before
- * it.
+ * The message takes one receive buffer of the peer, which must be long enough.
+ * Messages arrive in posting order, each after the data of the RDMA Writes that
+ * were posted before it.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -79,17 +87,21 @@ DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
  * @user_cookie: comes back in the completion event
  * @completion_flags: how to complete
  * @invalidate_flag: %DAT_FALSE makes this dat_ep_post_send()
- * @rmr_context: context of the peer's that its adapter invalidates
+ * @rmr_context: context of an LMR or RMR of the peer, which the peer's adapter
+ *	invalidates
  *
  * The peer's receive completes with operation
- * %DAT_DTO_RECEIVE_WITH_INVALIDATE and the context.
+ * %DAT_DTO_RECEIVE_WITH_INVALIDATE and the context. From then on nobody reaches
+ * memory with the context. If the context is not one of the peer's, the peer's
+ * adapter breaks the connection.
  *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the operation is posted
  * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
- * * %DAT_INVALID_PARAMETER - as for dat_ep_post_send()
+ * * %DAT_INVALID_PARAMETER - too many segments, too long a message, a segment
+ *   outside its LMR, or flags that the EP does not allow
  * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED
  * * %DAT_MODEL_NOT_SUPPORTED - the device cannot invalidate remotely
  * * %DAT_PROTECTION_VIOLATION - an LMR is of another PZ than the EP
@@ -97,7 +109,7 @@ DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
  *
  * Example::
  *
- *	// The reply takes back the memory that the peer has offered.
+ *	// The reply unbinds the memory that the peer has offered.
  *	ret = dat_ep_post_send_with_invalidate(ep, 1, &seg, cookie,
  *					       DAT_COMPLETION_DEFAULT_FLAG,
  *					       DAT_TRUE, peer_context);
@@ -124,8 +136,9 @@ dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
  * @completion_flags: 0, or %DAT_COMPLETION_UNSIGNALLED_FLAG if the EP's
  *	recv_completion_flags include it
  *
- * Buffers posted before connecting are there when the first message comes. A
- * message longer than the buffer ends in %DAT_DTO_ERR_LOCAL_LENGTH.
+ * Buffers posted before connecting are there when the first message arrives. A
+ * message longer than the buffer completes with %DAT_DTO_ERR_LOCAL_LENGTH and
+ * breaks the connection.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -165,13 +178,13 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
  * dat_ep_post_rdma_read() - fetch memory of the peer
  * @ep_handle: the EP
  * @num_segments: entries of @local_iov
- * @local_iov: where to put it, filled in this order
+ * @local_iov: segments for the data, filled in this order
  * @user_cookie: comes back in the completion event
  * @remote_iov: one segment of the peer's memory
  * @completion_flags: how to complete
  *
- * Fetches what @remote_iov describes; the local segments may be longer.
- * Requests posted later may be carried out before it, unless they have
+ * Fetches the memory that @remote_iov describes; the local segments may be longer.
+ * Requests posted later may be carried out before the Read, unless they have
  * %DAT_COMPLETION_BARRIER_FENCE_FLAG.
  *
  * Context: Any context, never sleeps.
@@ -219,7 +232,8 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
  * @remote_iov: one segment of the peer's memory
  * @completion_flags: how to complete
  *
- * On iWARP the context of the sink goes over the wire; this one says which it is.
+ * On iWARP the peer's answer names the sink by a context. With this call the
+ * consumer says which context the peer sees.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -265,13 +279,13 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
  * dat_ep_post_rdma_write() - store into memory of the peer
  * @ep_handle: the EP
  * @num_segments: entries of @local_iov
- * @local_iov: what to store
+ * @local_iov: segments with the data
  * @user_cookie: comes back in the completion event
  * @remote_iov: one segment of the peer's memory
  * @completion_flags: how to complete
  *
- * Stores the local segments one behind the other. The peer's consumer is not
- * told; a Send that is posted later arrives when the data is there.
+ * Stores the local segments one behind the other. The peer's consumer gets no
+ * event; a Send that is posted later arrives after the data.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -293,7 +307,7 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
  *		.rmr_context = peer_context,
  *	};
  *
- *	// Only the reply that follows causes an event, unless this fails.
+ *	// Only the reply that follows has an event, unless the Write fails.
  *	ret = dat_ep_post_rdma_write(ep, 1, &seg, cookie, &remote,
  *				     DAT_COMPLETION_SUPPRESS_FLAG);
  *	if (ret == DAT_SUCCESS)

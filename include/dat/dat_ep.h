@@ -19,21 +19,25 @@ struct dat_ep;					/* opaque, see DAT_EP_HANDLE */
 /**
  * dat_ep_create() - make an Endpoint with a receive queue of its own
  * @ia_handle: the IA
- * @pz_handle: its Protection Zone, or NULL to set one before connecting
+ * @pz_handle: Protection Zone of the EP, or NULL to set one before connecting
  * @recv_evd_handle: EVD for receive completions, or NULL
  * @request_evd_handle: EVD for completions of all other posts, or NULL
  * @connect_evd_handle: EVD for connection events, or NULL
  * @ep_attributes: what the EP is made for, or NULL for defaults
  * @ep_handle: receives the handle
  *
- * Without a receive (request) EVD max_recv_dtos (max_request_dtos) must be 0.
- * srq_soft_hw sets no watermark here; there is dat_ep_set_watermark().
- * The EP has at least the sizes asked for. Receives may be posted from now on.
+ * Without a receive EVD, max_recv_dtos must be 0; without a request EVD,
+ * max_request_dtos must be 0. srq_soft_hw sets no watermark here: call
+ * dat_ep_set_watermark(). Receives may be posted from the return on.
+ *
+ * The EP takes nothing from the device yet. Its Queue Pair is made when the EP is
+ * connected; dat_ep_connect() and dat_cr_accept() fail if the device has none
+ * left.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the EP is UNCONNECTED
- * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more QPs
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device is gone
  * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, or one of the others is
  *   neither NULL nor an object of the right type of this IA; or an EVD does not
  *   accept the stream
@@ -75,7 +79,8 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 /**
  * dat_ep_create_with_srq() - make an Endpoint that receives from an SRQ
  * @ia_handle: the IA
- * @pz_handle: its Protection Zone; receive buffers follow that of the SRQ
+ * @pz_handle: Protection Zone of the EP, or NULL to set one before connecting;
+ *	receive buffers belong to that of the SRQ
  * @recv_evd_handle: EVD for receive completions, or NULL
  * @request_evd_handle: EVD for completions of all other posts, or NULL
  * @connect_evd_handle: EVD for connection events, or NULL
@@ -86,12 +91,13 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  * @ep_handle: receives the handle
  *
  * Each message takes the next buffer of the SRQ, and completes on
- * @recv_evd_handle. Receives cannot be posted to this EP itself.
+ * @recv_evd_handle. Receives cannot be posted to this EP itself. As with
+ * dat_ep_create(), the EP takes nothing from the device before it is connected.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the EP is UNCONNECTED
- * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more QPs
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device is gone
  * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, or another handle is
  *   not an object of the right type of this IA; or an EVD does not accept the
  *   stream
@@ -130,11 +136,11 @@ DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
 /**
  * dat_ep_query() - ask for the parameters of an EP
  * @ep_handle: the EP
- * @ep_param_mask: DAT_EP_FIELD bits of what is wanted
- * @ep_param: receives it; addresses point into the EP
+ * @ep_param_mask: DAT_EP_FIELD bits of the members wanted
+ * @ep_param: receives the members; addresses point into the EP
  *
- * Addresses and ports mean something while the EP is connected, connecting or
- * disconnecting.
+ * Addresses and ports are those of the connection while the EP is connected,
+ * connecting or disconnecting. The call does not look at the device.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -161,10 +167,11 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
 /**
  * dat_ep_modify() - change parameters of an Endpoint
  * @ep_handle: the EP
- * @ep_param_mask: DAT_EP_FIELD bits of what is to be changed
- * @ep_param: the new values
+ * @ep_param_mask: DAT_EP_FIELD bits of the members to be changed
+ * @ep_param: the new values; other members are not looked at
  *
- * All the parameters asked for are changed, or none. When they may be:
+ * All the members asked for are changed, or none. The states in which a member may
+ * be changed:
  *
  * - Protection Zone: UNCONNECTED and TENTATIVE_CONNECTION_PENDING. Posted
  *   receives whose LMR is not of the new PZ complete at once with
@@ -172,9 +179,9 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
  * - EVDs, sizes, counts, depths, quality of service, completion flags, comm:
  *   these two states, RESERVED and PASSIVE_CONNECTION_PENDING. Receive
  *   completion flags only before the first receive is posted.
- * - transport and provider specific attributes: UNCONNECTED.
- * - IA, state, addresses, ports, SRQ: never. Nor the soft high watermark, for
- *   which there is dat_ep_set_watermark().
+ * - Transport and provider specific attributes: UNCONNECTED.
+ * - IA, state, addresses, ports, SRQ: none. The soft high watermark is not
+ *   changed by this call either, but by dat_ep_set_watermark().
  *
  * Posted receives keep their order and their cookies. The new values are what
  * dat_ep_query() returns and what the connection will use.
@@ -183,9 +190,9 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
  * Return:
  * * %DAT_SUCCESS - everything asked for is changed
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
- * * %DAT_INVALID_PARAMETER - no mask bits, unknown ones, or such as can never
- *   be modified; a value or a handle in @ep_param is invalid or unsupported;
- *   or @ep_param is NULL
+ * * %DAT_INVALID_PARAMETER - no mask bits, unknown ones, or one of a member that
+ *   can never be modified; a value or a handle in @ep_param is invalid or
+ *   unsupported; or @ep_param is NULL
  * * %DAT_INVALID_STATE - the EP's state, which the subtype names, does not
  *   allow one of the changes
  * * %DAT_INSUFFICIENT_RESOURCES - no memory for the new sizes
@@ -221,8 +228,10 @@ DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
  * @recv_idle: receives %DAT_TRUE if no receive is outstanding; may be NULL
  * @request_idle: receives %DAT_TRUE if no request is; may be NULL
  *
- * What the device has completed before the call is counted as completed. With
- * an SRQ, a receive is outstanding for as long as the EP holds a buffer.
+ * Polls the completion queues of the EP's recv EVD if @recv_idle is given and of
+ * its request EVD if @request_idle is, so that what the device has completed
+ * before the call counts as completed. With an SRQ, a receive is outstanding for as
+ * long as the EP holds a buffer.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -253,8 +262,9 @@ DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
  * @bufs_alloc_span: receives how many receives may still complete with them;
  *	may be NULL
  *
- * Both values are of one moment. Connections of ib_core deliver in order, so
- * they are equal.
+ * Polls the completion queues of the EP's recv EVD first, so that what the device
+ * has completed before the call is counted. Both values are of one moment.
+ * Connections of ib_core deliver in order, so they are equal.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -282,36 +292,39 @@ DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
 /**
  * dat_ep_set_watermark() - set and arm the high watermarks of an EP
  * @ep_handle: the EP, in any state, with or without an SRQ
- * @soft_high_watermark: buffers, or %DAT_WATERMARK_INFINITE for none
- * @hard_high_watermark: buffers, or %DAT_WATERMARK_INFINITE for none
+ * @soft_high_watermark: held buffers, or %DAT_WATERMARK_INFINITE for none
+ * @hard_high_watermark: held buffers, or %DAT_WATERMARK_INFINITE for none
  *
- * When the EP holds more buffers than the soft mark, one event comes, in this
- * call if that is so already: %DAT_ASYNC_EP_SOFT_HIGH_WATERMARK on the IA's
- * asynchronous EVD, with the EP's handle and reason
- * %DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT. There is one per call that sets it.
+ * When the EP holds more buffers than the soft mark, one event is generated:
+ * %DAT_ASYNC_EP_SOFT_HIGH_WATERMARK on the IA's asynchronous EVD, with the EP's
+ * handle and reason %DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT. This call generates it if
+ * the EP holds more already; it polls the completion queues of the EP's recv EVD
+ * to find out. There is one event per call that sets the mark.
  *
  * When a connected EP holds more than the hard mark, its connection is broken:
  * %DAT_CONNECTION_EVENT_BROKEN on its connect EVD, state DISCONNECTED, posts
- * flushed.
+ * flushed. Messages that the device completes before the break takes effect are
+ * received all the same, so the EP may hold more than the mark by then.
  *
  * The marks do not depend on each other, but each call sets and arms both. They
- * survive dat_ep_reset(): a soft mark that has fired stays so until set again,
- * the hard mark guards every new connection. A mark of 0 is exceeded by the
- * first buffer.
+ * survive dat_ep_reset(): a soft mark that has fired stays disarmed until it is set
+ * again, the hard mark guards every new connection. A mark of 0 is exceeded by
+ * the first buffer.
  *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - both marks are set
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
- * * %DAT_INVALID_PARAMETER - negative, and not %DAT_WATERMARK_INFINITE
+ * * %DAT_INVALID_PARAMETER - a mark is negative, and not
+ *   %DAT_WATERMARK_INFINITE
  *
  * Example::
  *
- *	// Tell me above 16 buffers, break the connection above 48.
+ *	// An event above 16 buffers, a broken connection above 48.
  *	ret = dat_ep_set_watermark(ep, 16, 48);
  *	if (ret != DAT_SUCCESS)
  *		return ret;
- *	// Or trust this client.
+ *	// Or no limit for this client.
  *	ret = dat_ep_set_watermark(ep, DAT_WATERMARK_INFINITE,
  *				   DAT_WATERMARK_INFINITE);
  *
@@ -330,7 +343,7 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
  * @remote_conn_qual: the port it listens on, 1 to 65535
  * @timeout: microseconds, or %DAT_TIMEOUT_INFINITE
  * @private_data_size: bytes at @private_data, at most max_private_data_size
- * @private_data: what to tell the peer; copied; may be NULL if the size is 0
+ * @private_data: bytes for the peer, copied; may be NULL if the size is 0
  * @quality_of_service: %DAT_QOS_ flags, passed on as the IP type of service
  * @connect_flags: %DAT_CONNECT_DEFAULT_FLAG, or
  *	%DAT_CONNECT_MULTIPATH_REQUESTED_FLAG, with which there is one path, too
@@ -338,7 +351,8 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
  * The EP becomes ACTIVE_CONNECTION_PENDING. Its connect EVD then gets one of
  * %DAT_CONNECTION_EVENT_ESTABLISHED, PEER_REJECTED, NON_PEER_REJECTED (nobody
  * listens), UNREACHABLE and TIMED_OUT; after all but the first the EP is
- * DISCONNECTED. ESTABLISHED comes before any completion on the same EVD.
+ * DISCONNECTED and has to be reset before it can connect again. ESTABLISHED comes
+ * before any completion of the EP on the same EVD.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -381,12 +395,12 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
 			  DAT_CONNECT_FLAGS connect_flags);
 
 /**
- * dat_ep_dup_connect() - connect to where another EP is connected to
+ * dat_ep_dup_connect() - connect to the peer of another EP
  * @ep_handle: the EP, UNCONNECTED
  * @dup_ep_handle: an EP that is CONNECTED; gives address, port and flags
  * @timeout: microseconds, or %DAT_TIMEOUT_INFINITE
  * @private_data_size: bytes at @private_data, at most max_private_data_size
- * @private_data: what to tell the peer; copied; may be NULL if the size is 0
+ * @private_data: bytes for the peer, copied; may be NULL if the size is 0
  * @quality_of_service: %DAT_QOS_ flags, passed on as the IP type of service
  *
  * The events are those of dat_ep_connect().
@@ -426,7 +440,7 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
  * @remote_ia_address: address and port of a Common Service Point
  * @timeout: microseconds, or %DAT_TIMEOUT_INFINITE
  * @private_data_size: bytes at @private_data, at most max_private_data_size
- * @private_data: what to tell the peer; copied; may be NULL if the size is 0
+ * @private_data: bytes for the peer, copied; may be NULL if the size is 0
  *
  * The events are those of dat_ep_connect().
  *
@@ -471,22 +485,22 @@ DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep_handle,
  *	first, the EP is DISCONNECT_PENDING meanwhile;
  *	%DAT_CLOSE_ABRUPT_FLAG: at once
  *
- * Ends an attempt to connect as well. What is still posted completes with
- * %DAT_DTO_ERR_FLUSHED; %DAT_CONNECTION_EVENT_DISCONNECTED comes after all
- * successful completions on the same EVD. Nothing happens if the EP is
- * DISCONNECTED, or on a second graceful call.
+ * Ends an attempt to connect as well. Receives and requests that are still posted
+ * complete with %DAT_DTO_ERR_FLUSHED; %DAT_CONNECTION_EVENT_DISCONNECTED comes
+ * after all successful completions of the EP on the same EVD. Nothing happens if
+ * the EP is DISCONNECTED, or on a second graceful call.
  *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the connection is ending, or has ended
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
  * * %DAT_INVALID_PARAMETER - unknown @close_flags
- * * %DAT_INVALID_STATE - UNCONNECTED, RESERVED, or PASSIVE or TENTATIVE
- *   CONNECTION_PENDING
+ * * %DAT_INVALID_STATE - the EP is UNCONNECTED, RESERVED, or PASSIVE or
+ *   TENTATIVE_CONNECTION_PENDING
  *
  * Example::
  *
- *	// After the reply that was just posted.
+ *	// The reply that was posted just before is sent first.
  *	ret = dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG);
  *
  * See also: dat_ep_reset(), dat_ep_free(), dat_ep_connect()
@@ -500,13 +514,15 @@ DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
  * dat_ep_reset() - make a disconnected EP ready to connect again
  * @ep_handle: the EP, DISCONNECTED, or UNCONNECTED, when nothing happens
  *
- * Keeps the association with an SRQ and the watermarks.
+ * The EP keeps its SRQ, its attributes and its watermarks. Completions of the old
+ * connection stay on their EVDs until they are reaped. The call waits until the
+ * device has let go of the old connection.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the EP is UNCONNECTED
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
- * * %DAT_INVALID_STATE - any other state
+ * * %DAT_INVALID_STATE - the EP is in any other state
  *
  * Example::
  *
@@ -527,22 +543,31 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle);
  * dat_ep_free() - free an Endpoint
  * @ep_handle: the EP
  *
- * Breaks the connection. From the return on no event names the EP: those queued
- * are withdrawn. Buffers it holds from an SRQ go back there as if never taken,
- * buffers posted to it return to the consumer without an event. A consumer that
- * wants them reported disconnects and drains first. The rest is done in the
- * background.
+ * Breaks the connection and withdraws the queued events that name the EP: none is
+ * dequeued or handed to an upcall after the return. An upcall that had reaped an
+ * event of the EP before this call may still begin or run after its return, on
+ * another CPU. A consumer that frees what such an upcall uses waits for it, in
+ * process context: dat_evd_modify_upcall() with %DAT_UPCALL_TEARDOWN returns when
+ * no upcall of the EVD runs, and a second call with %DAT_UPCALL_INVOC_ANY lets
+ * upcalls go on.
+ *
+ * Buffers that the EP holds from an SRQ go back there as if never taken. Buffers
+ * posted to the EP return to the consumer without an event, and so do the buffers
+ * of its requests. A consumer that wants them reported disconnects the EP, and
+ * reaps their completions first. The device may use the buffers until it has let
+ * go of the connection, which happens in the background: dat_lmr_free() and
+ * dat_srq_free() wait for that.
  *
  * Context: Any context, never sleeps; also the EP's own upcalls.
  * Return:
  * * %DAT_SUCCESS - the handle is invalid now
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
- * * %DAT_INVALID_STATE - RESERVED, or PASSIVE or TENTATIVE CONNECTION_PENDING:
- *   free the RSP, or reject the request
+ * * %DAT_INVALID_STATE - the EP is RESERVED, so the RSP is to be freed, or it is
+ *   PASSIVE or TENTATIVE_CONNECTION_PENDING, so the request is to be rejected
  *
  * Example::
  *
- *	// No event names it any more; now its EVDs may go.
+ *	// No event names the EP any more: its EVDs may be freed.
  *	ret = dat_ep_free(ep);
  *	if (ret == DAT_SUCCESS)
  *		ret = dat_evd_free(conn_evd);

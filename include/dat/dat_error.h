@@ -4,9 +4,10 @@
  *
  * A DAT_RETURN has three parts: class (bits 31-30), type (29-16) and subtype
  * (15-0). Calls return %DAT_SUCCESS, or class error with a type and mostly a
- * subtype that tells which argument or state was to blame. Compare
- * DAT_GET_TYPE() of a return with the DAT_RETURN_TYPE constants: these do not
- * contain the class. %DAT_INTERNAL_ERROR may come from any call.
+ * subtype that names the argument, the handle or the state in question. Compare
+ * DAT_GET_TYPE() of a return with the DAT_RETURN_TYPE constants, which do not
+ * contain the class. Any call may return %DAT_INTERNAL_ERROR. dat_strerror()
+ * names type and subtype.
  */
 #ifndef DAT_ERROR_H
 #define DAT_ERROR_H

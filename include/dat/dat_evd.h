@@ -2,11 +2,11 @@
 /*
  * kDAPL 2.0: Event Dispatchers.
  *
- * An EVD queues the events of the streams it was made for. The consumer takes
+ * An EVD queues the events of the streams it was made for. The consumer reaps
  * them with dat_evd_dequeue(), by an upcall, or both. Any streams may share an
- * EVD. A full EVD loses nothing: what does not fit waits where it arose and is
- * delivered as room appears; %DAT_ASYNC_ERROR_EVD_OVERFLOW says so once per
- * episode.
+ * EVD. A full EVD loses nothing: events that do not fit wait in the completion
+ * queue or with their object, and are delivered as room appears;
+ * %DAT_ASYNC_ERROR_EVD_OVERFLOW announces the overflow once per episode.
  */
 #ifndef DAT_EVD_H
 #define DAT_EVD_H
@@ -21,19 +21,22 @@ struct module;
 /**
  * dat_evd_kcreate() - make an Event Dispatcher
  * @ia_handle: the IA
- * @evd_min_qlen: events it must have room for, at least
+ * @evd_min_qlen: events that the EVD must have room for, at most the IA's
+ *	max_evd_qlen
  * @upcall_policy: how the upcall is to be called
  * @upcall: upcall object, copied; may be NULL or hold no function if
  *	@upcall_policy is %DAT_UPCALL_DISABLE
- * @evd_flags: the streams that may feed it, at least one
+ * @evd_flags: %DAT_EVD_ flags of the streams that may feed the EVD, at least one
  * @evd_handle: receives the handle
  *
- * An EVD that takes only DTO and RMR bind completions has its upcalls in
- * softirq, any other in process context; a consumer that wants all of them in
- * process context adds %DAT_EVD_SOFTWARE_FLAG. With
- * %DAT_UPCALL_SINGLE_INSTANCE, the policy to prefer, the upcalls of the EVD
- * come one after another. With %DAT_UPCALL_NOTIFY the upcall is told that
- * there are events and dequeues them itself.
+ * The upcalls of an EVD that takes only DTO and RMR bind completions run in
+ * softirq context, those of any other EVD in process context. A consumer that
+ * wants the upcalls for its completions in process context adds
+ * %DAT_EVD_SOFTWARE_FLAG. With %DAT_UPCALL_SINGLE_INSTANCE, the policy to prefer,
+ * the upcalls of the EVD run one after another, one for each event. With
+ * %DAT_UPCALL_NOTIFY one upcall without event announces all that are queued; the
+ * consumer dequeues until %DAT_QUEUE_EMPTY, and the next upcall comes with the
+ * next arrival.
  *
  * While an upcall runs, the calling module cannot be unloaded.
  *
@@ -67,7 +70,10 @@ DAT_RETURN dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 			   const DAT_UPCALL_OBJECT *upcall,
 			   DAT_EVD_FLAGS evd_flags, DAT_EVD_HANDLE *evd_handle);
 
-/* The same for the module @owner; the macro below fills in the caller's. */
+/*
+ * dat_evd_kcreate() for the module @owner of the upcall function. The macro below
+ * passes the calling module.
+ */
 DAT_RETURN __dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 			     DAT_UPCALL_POLICY upcall_policy,
 			     const DAT_UPCALL_OBJECT *upcall,
@@ -80,16 +86,21 @@ DAT_RETURN __dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
 /**
  * dat_evd_modify_upcall() - change how an EVD calls its consumer
  * @evd_handle: the EVD
- * @upcall_policy: the new policy. %DAT_UPCALL_DISABLE: no upcall begins any
- *	more. %DAT_UPCALL_TEARDOWN: in addition those that are running have
- *	returned when the call returns
+ * @upcall_policy: the new policy. %DAT_UPCALL_DISABLE: no further event is
+ *	reaped for an upcall. %DAT_UPCALL_TEARDOWN: in addition the call waits
+ *	until no upcall runs
  * @upcall: the new upcall object, or %DAT_UPCALL_SAME to keep the one there is
  * @upcall_flag: %DAT_UPCALL_INVOC_NEW: upcalls for events that arrive from now
  *	on; %DAT_UPCALL_INVOC_ANY: also for events that are queued already, so
  *	that nothing is missed between a last dequeue and this call
  *
- * Holds for the next event. The EVD's own upcall may call it, too, except with
- * %DAT_UPCALL_TEARDOWN: a wait that cannot end is refused.
+ * The new policy and object are used from the next event on. Without
+ * %DAT_UPCALL_TEARDOWN an upcall with the old object may still begin or run after
+ * the return, for an event that was reaped before. %DAT_UPCALL_INVOC_NEW polls the
+ * EVD's completion queues: what the device has completed counts as queued.
+ *
+ * An upcall may make this call about its own EVD, in softirq context too: then
+ * the call does not sleep, and %DAT_UPCALL_TEARDOWN is refused.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -102,12 +113,12 @@ DAT_RETURN __dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
  *
  * Example::
  *
- *	// No upcall runs while this is changed.
+ *	// No upcall runs from here on, ...
  *	ret = dat_evd_modify_upcall(evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME,
  *				    DAT_UPCALL_INVOC_NEW);
  *	if (ret != DAT_SUCCESS)
  *		return ret;
- *	// ...
+ *	// ... until here.
  *	ret = dat_evd_modify_upcall(evd, DAT_UPCALL_SINGLE_INSTANCE,
  *				    DAT_UPCALL_SAME, DAT_UPCALL_INVOC_ANY);
  *
@@ -120,7 +131,10 @@ DAT_RETURN dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 				 const DAT_UPCALL_OBJECT *upcall,
 				 DAT_UPCALL_FLAG upcall_flag);
 
-/* The same for the module @owner; the macro below fills in the caller's. */
+/*
+ * dat_evd_modify_upcall() for the module @owner of the upcall function. The macro
+ * below passes the calling module.
+ */
 DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 				   DAT_UPCALL_POLICY upcall_policy,
 				   const DAT_UPCALL_OBJECT *upcall,
@@ -133,10 +147,11 @@ DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 /**
  * dat_evd_query() - ask for the parameters of an EVD
  * @evd_handle: the EVD
- * @evd_param_mask: DAT_EVD_FIELD bits of what is wanted
- * @evd_param: receives it
+ * @evd_param_mask: DAT_EVD_FIELD bits of the members wanted
+ * @evd_param: receives the members
  *
- * Members that were not asked for may be filled in as well.
+ * Members that were not asked for may be filled in as well. The call does not look
+ * at the device.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -163,13 +178,15 @@ DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
 /**
  * dat_evd_resize() - change the length of an EVD
  * @evd_handle: the EVD
- * @evd_min_qlen: events it must have room for, at least
+ * @evd_min_qlen: events that the EVD must have room for, at most the IA's
+ *	max_evd_qlen
  *
- * No event is lost or delivered twice.
+ * No event is lost or delivered twice. An overflow after the call is announced
+ * anew.
  *
  * Context: Process context, may sleep.
  * Return:
- * * %DAT_SUCCESS - the EVD has that much room
+ * * %DAT_SUCCESS - the EVD has room for @evd_min_qlen events
  * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
  * * %DAT_INVALID_PARAMETER - @evd_min_qlen is not positive
  * * %DAT_INSUFFICIENT_RESOURCES - no memory, or above the IA's max_evd_qlen;
@@ -194,11 +211,11 @@ DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
 /**
  * dat_evd_post_se() - queue an event of the consumer's own
  * @evd_handle: EVD made with %DAT_EVD_SOFTWARE_FLAG
- * @event: the event: number %DAT_SOFTWARE_EVENT and the pointer to deliver; the
- *	rest is ignored
+ * @event: the event: number %DAT_SOFTWARE_EVENT and the pointer to deliver; other
+ *	members are not looked at
  *
- * It is delivered behind what is queued already, like any other event. No other
- * event is an answer to it, so a consumer may use it to be called again later.
+ * The event is delivered behind those that are queued already, by dat_evd_dequeue()
+ * or an upcall. A consumer may use it to have its upcall run again later.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -206,8 +223,8 @@ DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
  * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
  * * %DAT_INVALID_PARAMETER - the EVD does not take software events, @event is
  *   NULL, or its number is another
- * * %DAT_QUEUE_FULL - no room; the event was not queued, and no overflow is
- *   announced
+ * * %DAT_QUEUE_FULL - the EVD is full; the event was not queued, and no overflow
+ *   is announced
  *
  * Example::
  *
@@ -226,13 +243,13 @@ DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
 DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
 
 /**
- * dat_evd_dequeue() - take the next event off an EVD
+ * dat_evd_dequeue() - reap the next event of an EVD
  * @evd_handle: the EVD
  * @event: receives the event
  *
- * The event of a receive buffer reaps that buffer: from here on it no longer
- * counts as outstanding on its SRQ, or as held by its EP. Several CPUs may
- * dequeue; each event goes to one of them.
+ * If no event is queued, the EVD's completion queues are polled. The event of a
+ * receive buffer reaps that buffer: it no longer counts as outstanding on its SRQ,
+ * or as held by its EP. Several CPUs may dequeue; each event goes to one of them.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -250,11 +267,12 @@ DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
  *		if (event.event_number != DAT_DTO_COMPLETION_EVENT)
  *			continue;
  *		if (dto->status != DAT_DTO_SUCCESS)
- *			pr_info("request %llu failed: %d\n",
- *				dto->user_cookie.as_64, dto->status);
+ *			pr_info("request %llu: %s\n", dto->user_cookie.as_64,
+ *				kdat_dto_status_name(dto->status));
  *	}
  *
- * See also: dat_evd_kcreate(), dat_evd_post_se(), dat_srq_query()
+ * See also: dat_evd_kcreate(), dat_evd_post_se(), dat_srq_query(),
+ * kdat_dto_status_name()
  *
  * Source: DAT 1.2 dat_evd_dequeue(3DAT)
  */
@@ -264,20 +282,21 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
  * dat_evd_free() - free an Event Dispatcher
  * @evd_handle: the EVD
  *
- * Events still queued are dropped. Waits for upcalls that are running; none
- * runs afterwards.
+ * Events that are still queued are dropped; connection requests among them are
+ * rejected. The call waits for upcalls that are running; none runs after its
+ * return.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the handle is invalid now
  * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
  * * %DAT_INVALID_STATE - subtype %DAT_INVALID_STATE_EVD_IN_USE: an EP, a Service
- *   Point or an IA feeds it; or the call comes from its own upcall, or from one
- *   that its upcall waits for, through any number of others
+ *   Point or an IA feeds the EVD; or the call comes from an upcall of the EVD, or
+ *   from one that an upcall of the EVD waits for, through any number of others
  *
  * Example::
  *
- *	// Whatever feeds it first.
+ *	// What feeds the EVD is freed first.
  *	dat_ep_free(ep);
  *	ret = dat_evd_free(evd);
  *

@@ -2,8 +2,8 @@
 /*
  * kDAPL 2.0: events and the upcalls that deliver them.
  *
- * An event is taken off its EVD by dat_evd_dequeue() or by the EVD's upcall,
- * whichever comes first, exactly once.
+ * An event is reaped exactly once: by dat_evd_dequeue() or for the EVD's upcall,
+ * whichever comes first.
  */
 #ifndef DAT_EVENT_H
 #define DAT_EVENT_H
@@ -70,16 +70,16 @@ typedef enum dat_dto_completion_status {
 	DAT_DTO_SUCCESS = 0,
 	DAT_DTO_ERR_FLUSHED = 1,		/* the connection is gone */
 	DAT_DTO_ERR_LOCAL_LENGTH = 2,		/* message longer than buffer */
-	DAT_DTO_ERR_LOCAL_EP = 3,
+	DAT_DTO_ERR_LOCAL_EP = 3,		/* QP in the wrong state */
 	DAT_DTO_ERR_LOCAL_PROTECTION = 4,	/* LMR or PZ forbids it */
-	DAT_DTO_ERR_BAD_RESPONSE = 5,
+	DAT_DTO_ERR_BAD_RESPONSE = 5,		/* unexpected answer */
 	DAT_DTO_ERR_REMOTE_ACCESS = 6,		/* peer's memory is protected */
-	DAT_DTO_ERR_REMOTE_RESPONDER = 7,
+	DAT_DTO_ERR_REMOTE_RESPONDER = 7,	/* peer could not do it */
 	DAT_DTO_ERR_TRANSPORT = 8,		/* retries exhausted */
 	DAT_DTO_ERR_RECEIVER_NOT_READY = 9,	/* peer had no buffer */
-	DAT_DTO_ERR_PARTIAL_PACKET = 10,
-	DAT_RMR_OPERATION_FAILED = 11,
-	DAT_DTO_ERR_LOCAL_MM_ERROR = 12		/* registration failed */
+	DAT_DTO_ERR_PARTIAL_PACKET = 10,	/* not generated */
+	DAT_RMR_OPERATION_FAILED = 11,		/* bind failed */
+	DAT_DTO_ERR_LOCAL_MM_ERROR = 12		/* not generated */
 } DAT_DTO_COMPLETION_STATUS;
 
 typedef DAT_DTO_COMPLETION_STATUS DAT_RMR_BIND_COMPLETION_STATUS;
@@ -92,12 +92,13 @@ typedef DAT_DTO_COMPLETION_STATUS DAT_RMR_BIND_COMPLETION_STATUS;
 
 /**
  * struct dat_dto_completion_event_data - a data transfer operation has ended
- * @ep_handle: EP it was posted to, or that took the buffer from an SRQ
+ * @ep_handle: EP that the operation was posted to, or that took the buffer from
+ *	an SRQ
  * @user_cookie: as given to the post
- * @status: how it ended
- * @transfered_length: bytes moved; on success only
- * @operation: what was posted
- * @rmr_context: context the peer's Send has invalidated; on success of
+ * @status: how the operation ended; see kdat_dto_status_name()
+ * @transfered_length: bytes moved; valid on success only
+ * @operation: the operation
+ * @rmr_context: context that the peer's Send has invalidated; valid on success of
  *	%DAT_DTO_RECEIVE_WITH_INVALIDATE only
  */
 typedef struct dat_dto_completion_event_data {
@@ -109,6 +110,12 @@ typedef struct dat_dto_completion_event_data {
 	DAT_RMR_CONTEXT rmr_context;
 } DAT_DTO_COMPLETION_EVENT_DATA;
 
+/**
+ * struct dat_rmr_bind_completion_event_data - a dat_rmr_bind() has ended
+ * @rmr_handle: the RMR
+ * @user_cookie: as given to dat_rmr_bind()
+ * @status: how the bind ended; see kdat_dto_status_name()
+ */
 typedef struct dat_rmr_bind_completion_event_data {
 	DAT_RMR_HANDLE rmr_handle;
 	DAT_RMR_COOKIE user_cookie;
@@ -117,6 +124,7 @@ typedef struct dat_rmr_bind_completion_event_data {
 
 /* ---- Connections --------------------------------------------------------- */
 
+/* The Service Point of a request; the consumer knows of which kind it is. */
 typedef union dat_sp_handle {
 	DAT_RSP_HANDLE rsp_handle;
 	DAT_PSP_HANDLE psp_handle;
@@ -126,10 +134,10 @@ typedef union dat_sp_handle {
 /**
  * struct dat_cr_arrival_event_data - a peer wants to connect
  * @sp_handle: Service Point that received the request
- * @local_ia_address_ptr: local address it came to; valid as long as the CR
- * @conn_qual: port it came to
+ * @local_ia_address_ptr: local address of the connection; valid as long as the CR
+ * @conn_qual: port that the Service Point listens on
  * @cr_handle: the request, to be accepted, rejected or handed over
- * @truncate_flag: the private data was longer than what arrived
+ * @truncate_flag: %DAT_TRUE if the peer sent more private data than arrived
  */
 typedef struct dat_cr_arrival_event_data {
 	DAT_SP_HANDLE sp_handle;
@@ -143,8 +151,8 @@ typedef struct dat_cr_arrival_event_data {
  * struct dat_connection_event_data - the connection of an EP has changed
  * @ep_handle: the EP
  * @private_data_size: bytes at @private_data
- * @private_data: what the peer said when it accepted or rejected; valid until
- *	the EP is reset or freed
+ * @private_data: what the peer sent along when it accepted or rejected; valid
+ *	until the EP is reset or freed
  */
 typedef struct dat_connection_event_data {
 	DAT_EP_HANDLE ep_handle;
@@ -169,6 +177,10 @@ typedef struct dat_asynch_error_event_data {
 	DAT_COUNT reason;
 } DAT_ASYNCH_ERROR_EVENT_DATA;
 
+/*
+ * Reasons, for each type of object. TRANSFER_TO and OTHER errors are not generated:
+ * an EP that fails says so on its connect EVD.
+ */
 typedef enum dat_ia_async_error_reason {
 	DAT_IA_CATASTROPHIC_ERROR = 0,		/* the device is gone or dead */
 	DAT_IA_OTHER_ERROR = 1
@@ -177,11 +189,11 @@ typedef enum dat_ia_async_error_reason {
 typedef enum dat_ep_async_error_reason {
 	DAT_EP_TRANSFER_TO_ERROR = 0,
 	DAT_EP_OTHER_ERROR = 1,
-	DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT = 2	/* of an EP, for all its name */
+	DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT = 2	/* the object is an EP */
 } DAT_EP_ASYNC_ERROR_REASON;
 
 typedef enum dat_evd_async_error_reason {
-	DAT_EVD_OVERFLOW_ERROR = 0,		/* full; nothing is lost */
+	DAT_EVD_OVERFLOW_ERROR = 0,		/* the EVD is full */
 	DAT_EVD_OTHER_ERROR = 1
 } DAT_EVD_ASYNC_ERROR_REASON;
 
@@ -205,6 +217,10 @@ typedef enum dat_pz_async_error_reason {
 
 /* ---- The event ----------------------------------------------------------- */
 
+/**
+ * struct dat_software_event_data - an event of the consumer's own
+ * @pointer: as given to dat_evd_post_se()
+ */
 typedef struct dat_software_event_data {
 	DAT_PVOID pointer;
 } DAT_SOFTWARE_EVENT_DATA;
@@ -220,8 +236,8 @@ typedef union dat_event_data {
 
 /**
  * struct dat_event - one event
- * @event_number: what happened
- * @evd_handle: EVD that held it
+ * @event_number: kind of event; see kdat_event_name()
+ * @evd_handle: EVD that held the event
  * @event_data: the member that belongs to @event_number is valid
  * @event_extension_data: not used and not written; there are no extensions
  */
@@ -239,14 +255,15 @@ typedef struct dat_event {
 /**
  * typedef DAT_UPCALL_FUNC - consumer's function that receives an EVD's events
  * @instance_data: as in the DAT_UPCALL_OBJECT
- * @event: the event, already taken off the EVD and valid until the function
- *	returns; NULL with %DAT_UPCALL_NOTIFY
- * @more_events: the EVD held further events at this moment; the function may
- *	dequeue them
+ * @event: the event, already reaped, and valid until the function returns; NULL
+ *	with %DAT_UPCALL_NOTIFY
+ * @more_events: %DAT_TRUE if the EVD held further events when this one was
+ *	reaped; the function may dequeue them
  *
- * The function may post, dequeue, set watermarks, disconnect, and free the EP
- * the event is about. It must not tear down or free its own EVD: both calls
- * refuse.
+ * The function may post, dequeue, set watermarks, disconnect, and free the EP that
+ * the event names. It cannot free its own EVD or use %DAT_UPCALL_TEARDOWN on it:
+ * both are refused. The EP may have been freed by another CPU after the event was
+ * reaped, so its handle may be invalid already; see dat_ep_free().
  *
  * Context: Softirq if the EVD carries only DTO and RMR bind completions,
  * process context otherwise. kDAPL holds no lock.
@@ -255,6 +272,11 @@ typedef void (*DAT_UPCALL_FUNC)(DAT_PVOID instance_data,
 				const DAT_EVENT *event,
 				DAT_BOOLEAN more_events);
 
+/**
+ * struct dat_upcall_object - a function and its argument
+ * @instance_data: first argument of @upcall_func
+ * @upcall_func: the function, or NULL
+ */
 typedef struct dat_upcall_object {
 	DAT_PVOID instance_data;
 	DAT_UPCALL_FUNC upcall_func;
@@ -267,11 +289,11 @@ typedef struct dat_upcall_object {
 #define DAT_UPCALL_SAME		((DAT_UPCALL_OBJECT *)NULL)
 
 typedef enum dat_upcall_policy {
-	DAT_UPCALL_TEARDOWN = -1,	/* none, and wait for running ones */
+	DAT_UPCALL_TEARDOWN = -1,	/* none; wait for running ones */
 	DAT_UPCALL_DISABLE = 0,		/* none */
 	DAT_UPCALL_SINGLE_INSTANCE = 1,	/* one at a time */
-	DAT_UPCALL_NORIFY = 2,		/* one at a time, without the event */
-	DAT_UPCALL_MANY = 100		/* several at a time */
+	DAT_UPCALL_NORIFY = 2,		/* one at a time, without event */
+	DAT_UPCALL_MANY = 100		/* several at a time are allowed */
 } DAT_UPCALL_POLICY;
 
 /* The published header misspells it; both names mean the same. */

@@ -16,7 +16,7 @@
 struct module;
 
 /**
- * dat_registry_providers_related() - can one IA stand in for another?
+ * dat_registry_providers_related() - ask whether connections can change their IA
  * @ia1_name: name of an IA
  * @ia2_name: name of another
  * @answer: receives the relationship
@@ -53,8 +53,8 @@ DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia1_name,
  * @dat_provider_list: pointers to the structures to be filled in; may be NULL
  *	if @max_to_return is 0
  *
- * There is one entry for each port of each RDMA device. A device that comes or
- * goes is in the next list, or no longer in it.
+ * There is one entry for each port of each RDMA device that is present at this
+ * moment.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -103,12 +103,12 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
  * Consumers call dat_ia_open(). An IA may be opened any number of times, by
  * one consumer or by several; each open has its own objects and gets all
  * events about the adapter. When the device disappears, every EP gets
- * %DAT_CONNECTION_EVENT_BROKEN, the asynchronous EVD
- * %DAT_ASYNC_ERROR_IA_CATASTROPHIC; the consumer then frees its objects and
- * closes the IA in its own time, the device does not wait for it.
+ * %DAT_CONNECTION_EVENT_BROKEN and the asynchronous EVD
+ * %DAT_ASYNC_ERROR_IA_CATASTROPHIC. The device does not wait for the consumer,
+ * which frees its objects and closes the IA when it likes.
  *
- * The calling module is remembered as the owner of what is created in the IA,
- * as "rdma resource show" prints it.
+ * "rdma resource show" names the calling module as the owner of the verbs objects
+ * that are made for the IA.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -140,8 +140,8 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 			DAT_BOOLEAN dat_thread_safety);
 
 /*
- * The same for the module of the name @consumer; the macro below fills in the
- * caller's, which has one when it is built into the kernel, too.
+ * dat_ia_openv() for the module of the name @consumer. The macro below passes the
+ * name of the calling module, which has one also when built into the kernel.
  */
 DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia,
@@ -153,25 +153,25 @@ DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 /**
  * dat_ia_close() - close an IA
  * @ia: the IA
- * @flags: %DAT_CLOSE_GRACEFUL_FLAG: only if nothing but the asynchronous EVD
- *	is left in it; %DAT_CLOSE_ABRUPT_FLAG: break all its connections and
- *	free all its objects first
+ * @flags: %DAT_CLOSE_GRACEFUL_FLAG: close the IA only if no object but the
+ *	asynchronous EVD is left in it; %DAT_CLOSE_ABRUPT_FLAG: break all its
+ *	connections and free all its objects first
  *
- * Waits for upcalls that are running; no upcall of this IA runs afterwards. The
- * asynchronous EVD goes too if the open has made it.
+ * The call waits for upcalls that are running; no upcall of this IA runs after its
+ * return. The asynchronous EVD is freed, too, if dat_ia_open() has made it.
  *
  * Context: Process context, may sleep.
  * Return:
- * * %DAT_SUCCESS - all handles of this open are invalid now
+ * * %DAT_SUCCESS - the handle and those of all its objects are invalid now
  * * %DAT_INVALID_HANDLE - @ia is not an open IA
  * * %DAT_INVALID_PARAMETER - unknown @flags
- * * %DAT_INVALID_STATE - graceful and objects are left; or the call comes from
- *   an upcall of this IA, or from one that an upcall of this IA waits for,
- *   through any number of others
+ * * %DAT_INVALID_STATE - the close is graceful and objects are left; or the call
+ *   comes from an upcall of this IA, or from one that an upcall of this IA waits
+ *   for, through any number of others
  *
  * Example::
  *
- *	// Whatever is left goes too.
+ *	// If objects are left, free them, too.
  *	if (dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG) != DAT_SUCCESS)
  *		dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
  *
@@ -185,20 +185,20 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
  * dat_ia_query() - ask for the attributes of an IA and of kDAPL
  * @ia: the IA
  * @async_evd: receives the EVD for asynchronous events; may be NULL
- * @ia_mask: DAT_IA_FIELD bits of what is wanted
- * @ia_attr: receives it; may be NULL if @ia_mask is 0
- * @prov_mask: DAT_PROVIDER_FIELD bits of what is wanted
- * @prov_attr: receives it; may be NULL if @prov_mask is 0
+ * @ia_mask: DAT_IA_FIELD bits of the members wanted
+ * @ia_attr: receives the members; may be NULL if @ia_mask is 0
+ * @prov_mask: DAT_PROVIDER_FIELD bits of the members wanted
+ * @prov_attr: receives the members; may be NULL if @prov_mask is 0
  *
- * Limits are what the device can do at most, not what is left of it. The
- * addresses of the IA are looked for in every call.
+ * Limits are those of the device, not what its users have left of it. Each call
+ * looks up the addresses of the IA anew.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the members asked for are filled in
  * * %DAT_INVALID_HANDLE - @ia is not an open IA
- * * %DAT_INVALID_PARAMETER - unknown mask bits, or a pointer is NULL that is
- *   needed
+ * * %DAT_INVALID_PARAMETER - unknown mask bits, or a pointer that is needed is
+ *   NULL
  * * %DAT_INSUFFICIENT_RESOURCES - the device is gone
  *
  * Example::
@@ -232,12 +232,12 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *async_evd,
  * @preferred_length: receives a length, bytes
  * @preferred_alignment: receives an alignment of the start, bytes
  *
- * Memory of this length and alignment is registered in whole pages, so that no
- * other memory is on them.
+ * Memory of the preferred length and alignment fills whole pages, so that no other
+ * memory is exposed with it.
  *
  * Context: Process context, may sleep.
  * Return:
- * * %DAT_SUCCESS - the hints are set
+ * * %DAT_SUCCESS - the preferred length and alignment are set
  * * %DAT_INVALID_HANDLE - @ia is not an open IA
  * * %DAT_INVALID_PARAMETER - unknown @mem_type or @mem_optimization, @length is
  *   0 or too much for one LMR, or a pointer is NULL
@@ -269,9 +269,9 @@ DAT_RETURN dat_ia_memtype_hint(DAT_IA_HANDLE ia, DAT_MEM_TYPE mem_type,
  * @reserved_lmr_handle: receives the handle
  * @reserved_lmr_context: receives the context for local segments
  *
- * Segments with this context hold DMA addresses the consumer has mapped for
- * the device. They are good for local access in every Protection Zone of the
- * IA, never for the peer. The LMR belongs to the IA and cannot be freed.
+ * Segments with this context hold DMA addresses of memory that the consumer has
+ * mapped for the device. They give local access in every Protection Zone of the
+ * IA, and never any to the peer. The LMR belongs to the IA and cannot be freed.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -331,8 +331,7 @@ DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context);
  * @dat_handle: any object
  * @context: receives the value, zero if none was ever set
  *
- * The way from the handle in an event to what the consumer keeps about the
- * object.
+ * A consumer finds its own data about the object that an event names.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -356,12 +355,12 @@ DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle,
 				    DAT_CONTEXT *context);
 
 /**
- * dat_get_handle_type() - ask what a handle names
+ * dat_get_handle_type() - ask for the type of an object
  * @dat_handle: any object
  * @handle_type: receives its type
  *
- * Tells of what type the object of an asynchronous event is, and whether it
- * still exists.
+ * Tells the type of the object that an asynchronous event names, and whether the
+ * object still exists.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -378,7 +377,7 @@ DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle,
  *	ret = dat_get_handle_type(data->dat_handle, &type);
  *	if (ret == DAT_SUCCESS && type == DAT_HANDLE_TYPE_SRQ &&
  *	    data->reason == DAT_SRQ_LOW_WATERMARK_EVENT)
- *		pr_info("buffers are wanted\n");
+ *		pr_info("the SRQ runs low on buffers\n");
  *
  * See also: dat_get_consumer_context(), dat_srq_set_lw(),
  * dat_ep_set_watermark()
@@ -392,10 +391,11 @@ DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
  * dat_strerror() - name the type and the subtype of a return
  * @value: what a DAT call returned
  * @major_message: receives the name of the type, a constant string
- * @minor_message: receives that of the subtype
+ * @minor_message: receives the name of the subtype, a constant string
  *
  * The names are those of the constants, "DAT_INVALID_HANDLE" and
  * "DAT_INVALID_HANDLE_EP" for example. Every return of a DAT call has both.
+ * <dat/kdat_linux.h> names events, completion statuses and Endpoint states.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -409,7 +409,7 @@ DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
  *	if (dat_strerror(ret, &type, &subtype) == DAT_SUCCESS)
  *		pr_err("%s, %s\n", type, subtype);
  *
- * See also: dat_ia_open()
+ * See also: kdat_event_name(), kdat_dto_status_name(), kdat_ep_state_name()
  *
  * Source: DAT 1.2 dat_strerror(3DAT)
  */

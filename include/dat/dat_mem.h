@@ -3,13 +3,33 @@
  * kDAPL 2.0: Protection Zones, Local and Remote Memory Regions.
  *
  * An LMR gives data transfer operations access to memory. Its lmr_context goes
- * into local segments, its rmr_context to the peer, if it may be accessed from
- * there. Segments hold the LMR's own addresses: those of the memory, or offsets
- * if it is zero-based. An RMR shows a part of an LMR to the peer for as long as
- * it is bound.
+ * into local segments. Its rmr_context, which it has if it was made with a remote
+ * privilege, goes to the peer. Segments hold the LMR's own addresses: those of
+ * the memory, or offsets if the LMR is zero-based. An RMR shows a part of an LMR
+ * to the peer for as long as it is bound.
  *
- * Storage consumers keep LMRs from dat_lmr_allocate() and point them to new
- * pages with dat_lmr_fmr() for every transfer.
+ * A storage consumer keeps a pool of LMRs from dat_lmr_allocate(), and binds one
+ * to the pages of each transfer with dat_lmr_fmr().
+ *
+ * Memory is described by a DAT_MEM_TYPE and a DAT_REGION_DESCRIPTION:
+ *
+ * - VIRTUAL, for_va: an address of kmalloc() or vmalloc() memory.
+ * - PHYSICAL, for_physical: an array of DAT_PADDR, the page-aligned physical
+ *   addresses of pages of PAGE_SIZE.
+ * - PHYSICAL_VAR_PAGES, for_array: the same for pages of a larger size, which is
+ *   a power of two and which each address is a multiple of.
+ * - PLATFORM, for_platform: a table of struct scatterlist, whose pages the
+ *   consumer has not mapped for DMA.
+ * - IA, for_ia: one DMA address, of memory that the consumer has mapped for the
+ *   device and keeps mapped for as long as the LMR refers to it.
+ * - LMR, for_lmr_handle: the memory of another LMR, for dat_lmr_kcreate() only.
+ * - BYPASS is not supported.
+ *
+ * The memory must have a struct page, except that of type IA. kDAPL maps the memory
+ * for the device, in both directions, except that of type IA. Arrays and
+ * scatterlists are read during the call and may be freed when it has returned;
+ * the memory itself must stay until the LMR is freed or, after dat_lmr_fmr(),
+ * no longer bound.
  */
 #ifndef DAT_MEM_H
 #define DAT_MEM_H
@@ -27,8 +47,8 @@ struct dat_lmr;					/* opaque, see DAT_LMR_HANDLE */
  * @ia_handle: the IA
  * @pz_handle: receives the handle
  *
- * What is to work together has to be in one PZ: an EP, or an SRQ, and the LMRs
- * of the segments posted to it.
+ * An EP or an SRQ, and the LMRs of the segments that are posted to it, have to be
+ * in the same PZ.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -52,8 +72,8 @@ DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle);
 /**
  * dat_pz_query() - ask for the parameters of a PZ
  * @pz_handle: the PZ
- * @pz_param_mask: DAT_PZ_FIELD bits of what is wanted
- * @pz_param: receives it
+ * @pz_param_mask: DAT_PZ_FIELD bits of the members wanted
+ * @pz_param: receives the members
  *
  * Members that were not asked for may be filled in as well.
  *
@@ -83,8 +103,8 @@ DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle,
  * dat_pz_free() - free a Protection Zone
  * @pz_handle: the PZ
  *
- * Objects that were freed before do not count, though the last of their work
- * may still be going on in the background.
+ * Objects that were freed before are no longer in the PZ, also while their work
+ * ends in the background.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -95,7 +115,7 @@ DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle,
  *
  * Example::
  *
- *	// What is in it goes first.
+ *	// The objects in it are freed first.
  *	dat_lmr_free(lmr);
  *	ret = dat_pz_free(pz);
  *
@@ -110,27 +130,35 @@ DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle);
 /**
  * dat_lmr_kcreate() - register memory
  * @ia_handle: the IA
- * @mem_type: what @region_description holds
- * @region_description: the memory. VIRTUAL: kmalloc or vmalloc address; LMR:
- *	another LMR, whose memory is registered again; PHYSICAL: page-aligned
- *	physical addresses of pages of PAGE_SIZE; PHYSICAL_VAR_PAGES: the same
- *	with a page size; PLATFORM: a table of struct scatterlist; IA: one DMA
- *	address
- * @length: bytes, also for pages
+ * @mem_type: type of the memory
+ * @region_description: the memory, see the head of dat_mem.h
+ * @length: bytes, for all types. With type LMR, 0 stands for the length of that
+ *	LMR. At most the IA's max_lmr_block_size with a remote privilege; without
+ *	one, memory that is contiguous for the device may be longer
  * @pz_handle: the Protection Zone
- * @privileges: local and remote access to allow
- * @va_type: address its bytes as they are, or from zero
- * @mem_optimization: whether more than @length may be registered
+ * @privileges: %DAT_MEM_PRIV_ flags of the local and remote access to allow
+ * @va_type: %DAT_VA_TYPE_VA: the first byte has the address of the memory;
+ *	%DAT_VA_TYPE_ZB: it has address 0
+ * @mem_optimization: whether more than @length may be registered; kDAPL
+ *	registers exactly @length in any case
  * @lmr_handle: receives the handle
  * @lmr_context: receives the context for local segments
  * @rmr_context: receives the context for the peer, 0 without a remote
- *	privilege; may be NULL then
+ *	privilege; may be NULL in that case
  * @registered_length: receives the bytes that can be addressed; may be NULL
  * @registered_address: receives the first address; may be NULL
  *
- * Pages are addressed from the address of the first one on. The peer can reach
- * exactly the registered range, with exactly the rights given, from the return
- * of this call on. The memory stays the consumer's to keep and to release.
+ * The first address is, with %DAT_VA_TYPE_VA, the kernel address for VIRTUAL, the
+ * physical address of the first byte for PHYSICAL, PHYSICAL_VAR_PAGES and
+ * PLATFORM, the DMA address for IA, and that of the other LMR's memory for LMR. Of
+ * a scatterlist the first @length bytes are registered.
+ *
+ * The peer can reach exactly the registered range, with exactly the privileges
+ * given, from the return of this call on, by any EP of the Protection Zone. An LMR
+ * that the peer has invalidated with a Send cannot be used any more, only freed.
+ *
+ * An LMR of type LMR does not need the other one any more when the call has
+ * returned.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -138,10 +166,11 @@ DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle);
  * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more MRs
  * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, @pz_handle is not a PZ
  *   of it, or the LMR to register again is not one
- * * %DAT_INVALID_PARAMETER - unknown type, privileges or optimisation, the
- *   length is 0, above max_lmr_block_size or beyond the memory, misaligned
- *   pages, or a pointer is NULL
- * * %DAT_INVALID_STATE - the LMR to register again is not bound to memory
+ * * %DAT_INVALID_PARAMETER - unknown type, privileges or optimisation; the
+ *   length is 0, above max_lmr_block_size or beyond the memory; misaligned
+ *   pages, an address that has no page, or a pointer is NULL
+ * * %DAT_INVALID_STATE - the LMR to register again is one from
+ *   dat_lmr_allocate() that is not bound
  * * %DAT_MODEL_NOT_SUPPORTED - BYPASS, an LMR from dat_lmr_allocate() to be
  *   registered again, or memory that the device cannot register: with gaps
  *   inside, or starting inside a page and zero-based
@@ -176,12 +205,13 @@ DAT_RETURN dat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 /**
  * dat_lmr_query() - ask for the parameters of an LMR
  * @lmr_handle: the LMR
- * @lmr_param_mask: DAT_LMR_FIELD bits of what is wanted
- * @lmr_param: receives it
+ * @lmr_param_mask: DAT_LMR_FIELD bits of the members wanted
+ * @lmr_param: receives the members
  *
  * Members that were not asked for may be filled in as well. For an LMR from
- * dat_lmr_allocate(), lmr_state says whether it is bound; the others are those
- * of its last binding.
+ * dat_lmr_allocate(), lmr_state says whether it is bound; the other members are
+ * those of its last binding. The call does not look at the device: the LMR changes
+ * when kDAPL takes the completion of a request off the device's queue.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -209,16 +239,19 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
  * dat_lmr_free() - take back a registration
  * @lmr_handle: the LMR
  *
- * From the return on neither the device nor the peer reaches the memory. For
- * that, the call waits for EPs that were freed while connected. With iWARP
- * adapters an RDMA Read into an LMR makes it in use until it has completed.
+ * No peer reaches the memory by the LMR after the return: the call waits until
+ * the device has let go of EPs that were freed while connected. Own posts that
+ * name the LMR have to complete before the memory is used for something else, as
+ * the device may still carry them out. While a dat_lmr_fmr() or
+ * dat_lmr_invalidate() request about the LMR is outstanding, it cannot be freed;
+ * nor, with iWARP adapters, during an RDMA Read into it.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the handle is invalid now
  * * %DAT_INVALID_HANDLE - @lmr_handle is not an LMR
- * * %DAT_INVALID_STATE - an RMR is bound to it, or a request about it has not
- *   completed, subtype %DAT_INVALID_STATE_LMR_IN_USE
+ * * %DAT_INVALID_STATE - an RMR is bound to the LMR, or a request about the LMR
+ *   has not completed, subtype %DAT_INVALID_STATE_LMR_IN_USE
  * * %DAT_RESERVED_LMR - it is the reserved LMR of the IA
  *
  * Example::
@@ -237,13 +270,16 @@ DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle);
  * dat_lmr_allocate() - make an LMR to be bound to pages later
  * @ia_handle: the IA
  * @pz_handle: the Protection Zone
- * @max_pages: pages it can be bound to at most
- * @lmr_scope: whether only the EP that it is bound on may use it, or all EPs of
- *	the PZ
+ * @max_pages: pages of PAGE_SIZE that the LMR can be bound to at most
+ * @lmr_scope: %DAT_LMR_SCOPE_EP: while bound, only the EP that bound it may use
+ *	it, until that EP's connection ends; %DAT_LMR_SCOPE_PZ and
+ *	%DAT_LMR_SCOPE_ANY: all EPs of the PZ may
  * @lmr_handle: receives the handle
  *
- * Made once, it is bound to other pages for every transfer by dat_lmr_fmr(),
- * which is one request and allocates nothing.
+ * The LMR is made once, and bound to other pages for every transfer by
+ * dat_lmr_fmr(), which is one request and allocates nothing. The scope governs
+ * local posts; the device knows no such scope, so that a peer of another EP of
+ * the PZ that is told the rmr_context can use it.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -272,35 +308,62 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 /**
  * dat_lmr_fmr() - post a request that binds an LMR to pages
  * @lmr_handle: LMR from dat_lmr_allocate(), not bound
- * @mem_type: what @region_description holds
- * @region_description: the pages, as for dat_lmr_kcreate()
- * @number_of_pages: pages to bind; those of PHYSICAL_VAR_PAGES have the size
- *	that it gives, and count as so many of PAGE_SIZE against max_pages of
- *	dat_lmr_allocate()
- * @mem_privileges: local and remote access to allow
- * @va_type: address its bytes as they are, or from zero
- * @ep_handle: EP whose request queue does it
+ * @mem_type: type of the memory: VIRTUAL, PHYSICAL, PHYSICAL_VAR_PAGES, PLATFORM
+ *	or IA
+ * @region_description: the memory, see the head of dat_mem.h. The address of
+ *	VIRTUAL or IA memory is page-aligned
+ * @number_of_pages: pages to bind. Pages of PHYSICAL_VAR_PAGES have the size that
+ *	the region gives, and count as so many of PAGE_SIZE against max_pages of
+ *	dat_lmr_allocate(). A scatterlist is bound up to its end, and may be on
+ *	fewer pages
+ * @mem_privileges: %DAT_MEM_PRIV_ flags of the local and remote access to allow
+ * @va_type: %DAT_VA_TYPE_VA: the first byte has the address of the memory, as for
+ *	dat_lmr_kcreate(); %DAT_VA_TYPE_ZB: it has address 0
+ * @ep_handle: EP on whose request queue the LMR is bound
  * @user_cookie: comes back in the completion event
  * @completion_flags: how to complete, see dat_dto.h
  * @lmr_context: receives the context for local segments
  * @rmr_context: receives the context for the peer, 0 without a remote
- *	privilege; may be NULL then
+ *	privilege; may be NULL in that case
  *
- * The contexts may be used at once in later posts to the same EP. The request
- * completes with operation %DAT_DTO_LMR_FMR.
+ * The contexts may be used at once in later posts to the same EP, which the device
+ * carries out after the binding. They are different for each binding; those of the
+ * one before are refused. The request completes with operation %DAT_DTO_LMR_FMR.
+ *
+ * kDAPL reads the region and maps the pages during the call, except those of type
+ * IA, which the consumer has mapped. Arrays and scatterlists may be freed after the
+ * return. The pages must stay until the LMR is unbound: until the request of
+ * dat_lmr_invalidate() has completed, whatever its status, or until a receive has
+ * reported %DAT_DTO_RECEIVE_WITH_INVALIDATE with the rmr_context. The pages stay
+ * mapped for the device until the LMR is bound again or freed.
+ *
+ * Like any request, the binding takes one of the EP's max_request_dtos until it has
+ * completed and its event was reaped. With %DAT_COMPLETION_SUPPRESS_FLAG the place
+ * becomes free when the device has completed the request; a post that finds the
+ * queue full polls for that. A binding that fails has an event in any case.
+ *
+ * If the request fails or is flushed, the LMR is not bound and nobody reaches the
+ * pages by it. A new registration is made for the LMR in the background. If the
+ * connection breaks after the request has completed, the LMR stays bound to its
+ * pages, and its contexts stay valid in the Protection Zone. It is unbound by
+ * dat_lmr_invalidate() on the DISCONNECTED EP, whose request completes with
+ * %DAT_DTO_ERR_FLUSHED and unbinds it all the same, or on another EP of the PZ
+ * that is CONNECTED; or it is freed.
  *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the request is posted
- * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding, or the
- *   LMR is being made anew after a request about it has failed
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding, the pages
+ *   cannot be mapped, or the LMR's registration is being replaced after a request
+ *   about the LMR has failed
  * * %DAT_INVALID_HANDLE - @lmr_handle is not an LMR, or @ep_handle not an EP
  * * %DAT_INVALID_PARAMETER - unknown type, privileges or flags, too many or
- *   misaligned pages, or a pointer is NULL
+ *   misaligned pages, an address that has no page, or a pointer is NULL
  * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED, or the
- *   LMR is bound
- * * %DAT_MODEL_NOT_SUPPORTED - the LMR is not from dat_lmr_allocate(), or
- *   memory of this type cannot be bound by a request
+ *   LMR is bound, or an invalidation of the LMR has not completed
+ * * %DAT_MODEL_NOT_SUPPORTED - the LMR is not from dat_lmr_allocate(); memory of
+ *   type LMR or BYPASS; or the device cannot register it: a scatterlist with gaps
+ *   inside, or one that begins inside a page, zero-based
  * * %DAT_PROTECTION_VIOLATION - the LMR is of another PZ, or of scope EP and
  *   bound on another EP
  * * %DAT_RESERVED_LMR - it is the reserved LMR of the IA
@@ -336,22 +399,24 @@ DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
 /**
  * dat_lmr_invalidate() - post a request that unbinds an LMR
  * @lmr_handle: LMR that dat_lmr_fmr() has bound
- * @ep_handle: EP whose request queue does it
+ * @ep_handle: EP on whose request queue the LMR is unbound
  * @user_cookie: comes back in the completion event
  * @completion_flags: how to complete;
- *	%DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG has it wait for the RDMA Reads
- *	posted before; other requests are done in order anyway
+ *	%DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG makes the request wait for the
+ *	RDMA Reads posted before; other requests are carried out in order anyway
  *
- * The request completes with operation %DAT_DTO_LMR_INVALIDATE. Then nobody
- * reaches the pages any more, and the LMR may be bound again. An LMR is unbound
- * without this call when a receive reports %DAT_DTO_RECEIVE_WITH_INVALIDATE with
- * its rmr_context: the peer has used dat_ep_post_send_with_invalidate().
+ * The request completes with operation %DAT_DTO_LMR_INVALIDATE. From then on nobody
+ * reaches the pages by the LMR, whatever the status, and the LMR may be bound
+ * again. If the status is not %DAT_DTO_SUCCESS, its registration is replaced
+ * first, in the background. This call cannot be used when a receive has reported
+ * %DAT_DTO_RECEIVE_WITH_INVALIDATE with the LMR's rmr_context: the peer has unbound
+ * the LMR with dat_ep_post_send_with_invalidate().
  *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the request is posted
  * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding, or the
- *   LMR is being made anew after a request about it has failed
+ *   LMR's registration is being replaced after a request about the LMR has failed
  * * %DAT_INVALID_HANDLE - @lmr_handle is not an LMR, or @ep_handle not an EP
  * * %DAT_INVALID_PARAMETER - flags that the EP does not allow
  * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED, or the
@@ -363,7 +428,7 @@ DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
  *
  * Example::
  *
- *	// After all that was posted before.
+ *	// The RDMA Reads posted before complete first.
  *	ret = dat_lmr_invalidate(lmr, ep, cookie,
  *				 DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG);
  *
@@ -380,11 +445,11 @@ DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle,
 /**
  * dat_lmr_sync_rdma_read() - make memory ready to be read by the peer
  * @ia_handle: the IA
- * @local_segments: what the CPU has written
+ * @local_segments: memory that the CPU has written
  * @num_segments: entries of @local_segments
  *
- * Needed if the provider attribute lmr_sync_req is set: between writing and an
- * RDMA Read by the peer.
+ * If the provider attribute lmr_sync_req is %DAT_TRUE, the call is needed between
+ * writing and an RDMA Read by the peer.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -413,11 +478,11 @@ DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
 /**
  * dat_lmr_sync_rdma_write() - make memory ready that the peer has written
  * @ia_handle: the IA
- * @local_segments: what the CPU is going to read
+ * @local_segments: memory that the CPU is going to read
  * @num_segments: entries of @local_segments
  *
- * Needed if the provider attribute lmr_sync_req is set: between an RDMA Write
- * by the peer and reading.
+ * If the provider attribute lmr_sync_req is %DAT_TRUE, the call is needed between
+ * an RDMA Write by the peer and reading.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -449,7 +514,7 @@ DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
  * @pz_handle: the PZ
  * @rmr_handle: receives the handle
  *
- * It shows nothing before dat_rmr_bind().
+ * The RMR shows no memory before dat_rmr_bind().
  *
  * Context: Process context, may sleep.
  * Return:
@@ -476,10 +541,10 @@ DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
  * @pz_handle: the PZ; the EP is that of dat_rmr_bind()
  * @rmr_handle: receives the handle
  *
- * It shows nothing before dat_rmr_bind(). From then on it belongs to the EP of
- * that call until it is unbound or the connection ends; no other EP can rebind or
- * unbind it or read into it. The device knows no such scope: a peer of another EP
- * in the PZ that is told the context can use it.
+ * The RMR shows no memory before dat_rmr_bind(). From then on it belongs to the EP
+ * of that call until it is unbound or the connection ends; no other EP can rebind
+ * or unbind it or read into it. The device knows no such scope: a peer of another
+ * EP in the PZ that is told the context can use it.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -505,8 +570,8 @@ DAT_RETURN dat_rmr_create_for_ep(DAT_PZ_HANDLE pz_handle,
 /**
  * dat_rmr_query() - ask for the parameters of an RMR
  * @rmr_handle: the RMR
- * @rmr_param_mask: DAT_RMR_FIELD bits of what is wanted
- * @rmr_param: receives it
+ * @rmr_param_mask: DAT_RMR_FIELD bits of the members wanted
+ * @rmr_param: receives the members
  *
  * Members that were not asked for may be filled in as well. Of an RMR that is
  * not bound, triplet, privileges and context are zero.
@@ -538,18 +603,20 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
  * @rmr_handle: the RMR
  * @lmr_handle: the LMR; not looked at if the length is 0
  * @lmr_triplet: the part to show; a length of 0 unbinds
- * @mem_priv: local and remote access to allow
- * @va_type: address the part as in the LMR, or from zero
- * @ep_handle: EP whose request queue does it
+ * @mem_priv: %DAT_MEM_PRIV_ flags of the local and remote access to allow
+ * @va_type: %DAT_VA_TYPE_VA: the part has the addresses it has in the LMR;
+ *	%DAT_VA_TYPE_ZB: its first byte has address 0
+ * @ep_handle: EP on whose request queue the RMR is bound
  * @user_cookie: comes back in the completion event
  * @completion_flags: how to complete, see dat_dto.h
  * @rmr_context: receives the context for the peer; undefined when unbinding
  *
- * Each bind makes a new context and revokes the one before: the device refuses
- * it. Requests posted later to the same EP wait for the bind. Its event is
- * %DAT_RMR_BIND_COMPLETION_EVENT on the request EVD. A bind that fails after it
- * was posted breaks the connection. To unbind an RMR that is not bound, perhaps
- * because the peer has invalidated its context, succeeds and makes an event too.
+ * Each bind makes a new context and revokes the one before, which the device
+ * refuses from then on. Requests posted later to the same EP wait for the bind. The
+ * event of a bind is %DAT_RMR_BIND_COMPLETION_EVENT on the request EVD. A bind that
+ * fails after it was posted breaks the connection. Unbinding an RMR that is not
+ * bound, perhaps because the peer has invalidated its context, succeeds and has an
+ * event, too.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -600,7 +667,7 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
  * dat_rmr_free() - free a Remote Memory Region
  * @rmr_handle: the RMR, bound or not
  *
- * From the return on the peer does not reach the memory through it.
+ * The peer does not reach memory through the RMR after the return.
  *
  * Context: Process context, may sleep.
  * Return:

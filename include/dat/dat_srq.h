@@ -2,15 +2,15 @@
 /*
  * kDAPL 2.0: Shared Receive Queues.
  *
- * A buffer posted to an SRQ is, in this order, posted, taken (an EP has used it
- * for a message) and reaped (the consumer was handed its completion, whatever
- * the status, by dat_evd_dequeue() or an upcall). The queue counts
+ * A buffer of an SRQ is first posted, then taken (an EP has used the buffer for a
+ * message), then reaped (the consumer was handed its completion, whatever the
+ * status, by dat_evd_dequeue() or an upcall). The queue counts
  *
  *   available = posted - taken         outstanding = posted - reaped
  *
- * With room for 10, after three posts max/available/outstanding are 10/3/3;
- * when a message arrives 10/2/3; when its event was dequeued 10/2/2. That a
- * buffer was taken becomes known when the device completes it: a message of
+ * With room for 10, max/available/outstanding are 10/3/3 after three posts, 10/2/3
+ * when a message has arrived, and 10/2/2 when its event was dequeued. kDAPL learns
+ * that a buffer was taken when the device completes the message: a message of
  * which only a part has arrived is not counted.
  */
 #ifndef DAT_SRQ_H
@@ -30,7 +30,8 @@ struct dat_srq;					/* opaque, see DAT_SRQ_HANDLE */
  *	%DAT_SRQ_LW_DEFAULT for the low watermark
  * @srq_handle: receives the handle
  *
- * The queue has at least the size asked for, and is empty.
+ * The queue is empty. Exactly max_recv_dtos buffers may be outstanding on it,
+ * whatever size the device has rounded to.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -64,9 +65,9 @@ DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  * dat_srq_free() - free a Shared Receive Queue
  * @srq_handle: the SRQ
  *
- * Buffers that no EP has taken return to the consumer without an event: from the
- * return on no peer writes into them. For that, the call waits for EPs that were
- * freed while connected.
+ * Buffers that no EP has taken return to the consumer without an event. No peer
+ * writes into them after the return: the call waits until the device has let go
+ * of the EPs that were freed while connected.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -76,7 +77,7 @@ DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  *
  * Example::
  *
- *	// Its Endpoints first.
+ *	// The Endpoints that use the SRQ are freed first.
  *	dat_ep_free(ep);
  *	ret = dat_srq_free(srq);
  *	if (ret == DAT_SUCCESS)
@@ -91,11 +92,12 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle);
 /**
  * dat_srq_query() - ask for the parameters of an SRQ
  * @srq_handle: the SRQ
- * @srq_param_mask: DAT_SRQ_FIELD bits of what is wanted
- * @srq_param: receives it, the two counts from one moment
+ * @srq_param_mask: DAT_SRQ_FIELD bits of the members wanted
+ * @srq_param: receives the members, the two counts from one moment
  *
- * What the device has completed before the call is counted, also if its event
- * has not been looked for yet.
+ * Polls the completion queues of all EVDs that the SRQ's EPs complete on, so that
+ * what the device has completed before the call is counted, also while its events
+ * wait to be reaped.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -110,7 +112,7 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle);
  *	ret = dat_srq_query(srq, DAT_SRQ_FIELD_AVAILABLE_DTO_COUNT |
  *			    DAT_SRQ_FIELD_OUTSTANDING_DTO_COUNT, &param);
  *	if (ret == DAT_SUCCESS)
- *		pr_info("%d buffers wait for messages, %d for me\n",
+ *		pr_info("%d buffers wait for messages, %d are to be reaped\n",
  *			param.available_dto_count,
  *			param.outstanding_dto_count - param.available_dto_count);
  *
@@ -129,8 +131,8 @@ DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
  *
  * Afterwards max_recv_dtos is exactly @srq_max_recv_dto and posts beyond it are
  * refused, whatever size the device has rounded to. Messages may arrive and
- * buffers be posted meanwhile; none is lost or changes its place. A size equal
- * to the outstanding count or to the low watermark is allowed.
+ * buffers be posted during the call; none is lost or changes its place. A size
+ * equal to the outstanding count or to the low watermark is allowed.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -145,7 +147,7 @@ DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
  *
  * Example::
  *
- *	// Room for 64 more, then the buffers.
+ *	// Make room for 64 more, then post them.
  *	ret = dat_srq_resize(srq, 192);
  *	if (ret == DAT_SUCCESS)
  *		ret = dat_srq_post_recv(srq, 1, &seg, cookie);
@@ -164,10 +166,11 @@ DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle,
  * @local_iov: segments, filled in this order; may be NULL if there are none
  * @user_cookie: comes back in the completion event
  *
- * The buffer is completed on the recv EVD of the EP that takes it. Buffers
- * reach the device in posting order. Each connection completes those it has
- * taken in the order the peer has sent; among connections there is no order.
- * @local_iov may be reused when the call returns.
+ * The buffer is completed on the recv EVD of the EP that takes it. Buffers reach
+ * the device in posting order. Each connection completes its buffers in the order
+ * in which its peer has sent; among connections there is no order. @local_iov may
+ * be reused when the call returns, the memory it describes when the buffer was
+ * reaped.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -203,28 +206,30 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
  * @srq_handle: the SRQ
  * @low_watermark: buffers; 0 disarms
  *
- * One event comes when fewer buffers than @low_watermark are available: in this
- * call if that is so already, otherwise when an EP takes the buffer that makes
- * it so. It is %DAT_ASYNC_SRQ_LOW_WATERMARK on the IA's asynchronous EVD, with
- * the SRQ's handle and reason %DAT_SRQ_LOW_WATERMARK_EVENT. There is exactly
- * one per call. Calling again replaces the mark and arms again, whether the
- * event has come or not.
+ * One event is generated when fewer buffers than @low_watermark are available:
+ * %DAT_ASYNC_SRQ_LOW_WATERMARK on the IA's asynchronous EVD, with the SRQ's handle
+ * and reason %DAT_SRQ_LOW_WATERMARK_EVENT. This call generates the event if fewer
+ * are available already; it polls the completion queues of all EVDs that the
+ * SRQ's EPs complete on to find out. Otherwise the EP that takes the buffer below
+ * the mark generates it. There is exactly one event per call. Calling again
+ * replaces the mark and arms it again, whether it has fired or not.
  *
- * The USAGE section of the man page has the event come at once if the mark is
- * below the number of free buffers. That is the opposite of what its
- * DESCRIPTION says, and would fire on a full queue; the DESCRIPTION holds.
+ * The USAGE section of the DAT 1.2 man page has the event generated at once if the
+ * mark is below the number of free buffers. That is the opposite of what its
+ * DESCRIPTION says, and would fire on a full queue; kDAPL implements the
+ * DESCRIPTION.
  *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the mark is set
  * * %DAT_INVALID_HANDLE - @srq_handle is not an SRQ
- * * %DAT_INVALID_PARAMETER - negative, or above max_recv_dtos
+ * * %DAT_INVALID_PARAMETER - @low_watermark is negative, or above max_recv_dtos
  *
  * Example::
  *
  *	DAT_SRQ_PARAM param;
  *
- *	// Set below the mark it would fire at once, again and again.
+ *	// With fewer buffers the mark would fire at once, again and again.
  *	ret = dat_srq_query(srq, DAT_SRQ_FIELD_AVAILABLE_DTO_COUNT, &param);
  *	if (ret == DAT_SUCCESS && param.available_dto_count >= 32)
  *		ret = dat_srq_set_lw(srq, 32);

@@ -63,7 +63,7 @@ typedef struct dat_named_attr {
 	const char *value;
 } DAT_NAMED_ATTR;
 
-/* A value that kDAPL carries for the consumer and never looks into. */
+/* A value of the consumer's, which kDAPL passes on and never looks at. */
 typedef union dat_context {
 	DAT_PVOID as_ptr;
 	DAT_UINT64 as_64;
@@ -121,19 +121,19 @@ typedef enum dat_handle_type {
 /* ---- States -------------------------------------------------------------- */
 
 typedef enum dat_ep_state {
-	DAT_EP_STATE_UNCONNECTED = 0,
+	DAT_EP_STATE_UNCONNECTED = 0,			/* new, or reset */
 	DAT_EP_STATE_UNCONFIGURED_UNCONNECTED = 1,	/* never entered */
-	DAT_EP_STATE_RESERVED = 2,
+	DAT_EP_STATE_RESERVED = 2,			/* at an RSP */
 	DAT_EP_STATE_UNCONFIGURED_RESERVED = 3,		/* never entered */
-	DAT_EP_STATE_PASSIVE_CONNECTION_PENDING = 4,
+	DAT_EP_STATE_PASSIVE_CONNECTION_PENDING = 4,	/* RSP has a request */
 	DAT_EP_STATE_UNCONFIGURED_PASSIVE = 5,		/* never entered */
-	DAT_EP_STATE_ACTIVE_CONNECTION_PENDING = 6,
-	DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING = 7,
+	DAT_EP_STATE_ACTIVE_CONNECTION_PENDING = 6,	/* connecting */
+	DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING = 7,	/* came with a CR */
 	DAT_EP_STATE_UNCONFIGURED_TENTATIVE = 8,	/* never entered */
 	DAT_EP_STATE_CONNECTED = 9,
-	DAT_EP_STATE_DISCONNECT_PENDING = 10,
-	DAT_EP_STATE_DISCONNECTED = 11,
-	DAT_EP_STATE_COMPLETION_PENDING = 12,
+	DAT_EP_STATE_DISCONNECT_PENDING = 10,		/* graceful end */
+	DAT_EP_STATE_DISCONNECTED = 11,			/* can be reset */
+	DAT_EP_STATE_COMPLETION_PENDING = 12,		/* CR was accepted */
 	DAT_EP_STATE_CONNECTED_SINGLE_PATH = 13,	/* never entered */
 	DAT_EP_STATE_CONNECTED_MULTI_PATH = 14		/* never entered */
 } DAT_EP_STATE;
@@ -155,10 +155,10 @@ typedef enum dat_completion_flags {
 	DAT_COMPLETION_UNSIGNALLED_FLAG = 0x04,	/* event, no notification */
 	DAT_COMPLETION_BARRIER_FENCE_FLAG = 0x08, /* after earlier RDMA Reads */
 	DAT_COMPLETION_EVD_THRESHOLD_FLAG = 0x10, /* user-space DAPL only */
-	DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG = 0x20 /* after all earlier */
+	DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG = 0x20 /* the same fence */
 } DAT_COMPLETION_FLAGS;
 
-/* What a DTO completion event is about. */
+/* The operation that a DTO completion event reports. */
 typedef enum dat_dtos {
 	DAT_DTO_SEND = 0,
 	DAT_DTO_RDMA_WRITE = 1,
@@ -230,7 +230,7 @@ typedef enum dat_ep_creator_for_psp {
 	DAT_PSP_CREATES_EP_ALWAYS = 2
 } DAT_EP_CREATOR_FOR_PSP;
 
-/* What a consumer may assume of an iov when the post has returned. */
+/* Who may use a segment array when the post has returned. */
 typedef enum dat_iov_ownership {
 	DAT_IOV_CONSUMER = 0,			/* reuse it at once */
 	DAT_IOV_PROVIDER_NOMOD = 1,		/* in use until completion */
@@ -303,7 +303,11 @@ typedef struct dat_lmr_triplet {
 	DAT_LMR_CONTEXT lmr_context;
 } DAT_LMR_TRIPLET;
 
-/* A segment in the peer's memory, or in an RMR. */
+/*
+ * A segment in the peer's memory, or in an RMR. DAT 1.x calls the address
+ * target_address and has another order of members. Code that was written for 1.x
+ * has to be looked at, so the old name is not offered.
+ */
 typedef struct dat_rmr_triplet {
 	DAT_VADDR virtual_address;
 	DAT_SEG_LENGTH segment_length;		/* bytes */
@@ -316,7 +320,10 @@ typedef struct dat_physical_var_pages {
 	void *pages;				/* array of DAT_PADDR */
 } DAT_PHYSICAL_VAR_PAGES;
 
-/* The memory to register; DAT_MEM_TYPE_* says which member counts. */
+/*
+ * The memory to register, in the member that belongs to its DAT_MEM_TYPE. DAT 1.x
+ * has for_pa, one physical address, where for_physical is an array of them.
+ */
 typedef union dat_region_description {
 	DAT_PVOID for_va;			/* VIRTUAL */
 	DAT_LMR_HANDLE for_lmr_handle;		/* LMR */

@@ -14,16 +14,24 @@
  *   dat_mem.h     Protection Zones, memory regions
  *   dat_cm.h      Service Points, Connection Requests
  *
+ * What this implementation offers beyond DAT is in <dat/kdat_linux.h>, which a
+ * consumer includes itself.
+ *
  * What holds for every call:
  *
  * - A bad handle (NULL, garbage, another type, freed) is answered with
  *   %DAT_INVALID_HANDLE and never followed, also when another CPU frees the
- *   object meanwhile.
+ *   object during the call.
  * - All calls may race with each other on any objects; the loser gets an error.
- * - A call that fails has changed nothing. Outputs are undefined then, but for
- *   dat_registry_list_providers().
+ * - A call that fails has changed nothing. Its outputs are undefined, except those
+ *   of dat_registry_list_providers().
  * - "Any context" means process, softirq and hardirq context, with interrupts
  *   disabled, and every upcall. "Process context" excludes softirq upcalls.
+ * - Calls for which "polls the completion queues" is said are of any context, too.
+ *   They take what the device has completed off its queues, so that they may take
+ *   longer than others, and they may cause upcalls on other CPUs.
+ * - Objects belong to the open IA handle they were made with. An object of one
+ *   handle cannot be used with those of another, of the same IA either.
  * - After the device is gone, calls that need it return
  *   %DAT_INSUFFICIENT_RESOURCES with subtype %DAT_RESOURCE_DEVICE; objects can
  *   still be queried, drained and freed.
@@ -55,12 +63,14 @@
 
 /**
  * dat_ia_open() - open an IA
- * @name: "<device>/<port>"; the port may be left out if there is only one
- * @qlen: room in the asynchronous EVD to be made, events
- * @async_evd: NULL handle on entry, or an EVD for asynchronous events
+ * @name: "<device>/<port>" as "rdma link" prints it; the port may be left out if
+ *	the device has only one
+ * @qlen: length of the asynchronous EVD to be made, events
+ * @async_evd: NULL handle on entry: an EVD without upcall is made and returned.
+ *	Otherwise an EVD for asynchronous events, which is used instead
  * @ia: receives the handle
  *
- * dat_ia_openv() with the version of these headers.
+ * This is dat_ia_openv() with the version of these headers.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -75,7 +85,7 @@
  *
  * Example::
  *
- *	DAT_EVD_HANDLE async_evd = NULL;	// one is to be made
+ *	DAT_EVD_HANDLE async_evd = NULL;	// have one made
  *
  *	ret = dat_ia_open("mlx5_0/1", 8, &async_evd, &ia);
  *	if (ret != DAT_SUCCESS)

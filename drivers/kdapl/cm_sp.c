@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Service Points, the calls: public (PSP), reserved (RSP) and common (CSP).
+ * Service Points: the calls that create, query and free public (PSP), reserved
+ * (RSP) and common (CSP) service points.
+ *
+ * The calls check their arguments; cm_listen.c does the work. Creating and
+ * freeing sleep. Queries run inside an RCU read-side section and take no lock,
+ * as a service point does not change after its creation.
  */
-#include "kdapl.h"
+#include "cm.h"
+#include "ep.h"
+#include "ia.h"
 
+/* Make a PSP on port @qual, or on any port, which is stored to @chosen. */
 static DAT_RETURN kdapl_psp_create(DAT_IA_HANDLE ia_handle, u16 qual,
 				   DAT_EVD_HANDLE evd, DAT_PSP_FLAGS flags,
 				   DAT_CONN_QUAL *chosen,
@@ -41,6 +49,7 @@ static DAT_RETURN kdapl_psp_create(DAT_IA_HANDLE ia_handle, u16 qual,
 	return ret;
 }
 
+/* Return whether @qual is no port number. */
 static bool kdapl_qual_bad(DAT_CONN_QUAL qual)
 {
 	return !qual || qual > U16_MAX;
@@ -76,7 +85,7 @@ DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle,
 }
 EXPORT_SYMBOL(dat_psp_create_any);
 
-/* What the free calls do; an RSP also lets go of its Endpoint. */
+/* Free the service point of @type; @subtype is that of an invalid handle. */
 static DAT_RETURN kdapl_sp_free(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
 				int subtype)
 {
@@ -222,7 +231,11 @@ out:
 }
 EXPORT_SYMBOL(dat_csp_create);
 
-/* Common to the queries: find the service point or the error. RCU. */
+/*
+ * Return the service point that a query is about, or NULL with the error in
+ * *@ret; @subtype is that of an invalid handle. Context: Any; inside an RCU
+ * read-side section.
+ */
 static struct kdapl_sp *kdapl_sp_query(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
 				       int subtype, bool mask_ok,
 				       const void *param, DAT_RETURN *ret)

@@ -2,21 +2,26 @@
 /*
  * Sinks of RDMA Reads on iWARP adapters.
  *
- * Over iWARP the answer to an RDMA Read is a write of the peer, to the key that the
- * Read named. So adapters take no sink but memory registered for writing by the
- * peer. (siw takes any key; InfiniBand has no such need.) What the consumer has not
- * opened to the peer must not be open for longer than the Read takes, nor any more
- * of it. So each entry of the send queue has an MR of its own: the request before
- * the Read registers just the sink, and the Read invalidates it. The MRs are made
- * with the queue pair, since the posting calls cannot allocate.
+ * Over iWARP the answer to an RDMA Read is a write of the peer, to the key that
+ * the Read named. So adapters take no sink but memory registered for writing by
+ * the peer. (siw takes any key; InfiniBand has no such need.) Memory that the
+ * consumer has not opened to the peer must be open no longer than the Read
+ * takes, and no more of it than the sink. So each entry of the send queue has
+ * an MR of its own: the request before the Read registers just the sink, and
+ * the Read invalidates it. The MRs are made with the queue pair, since the
+ * posting calls cannot allocate.
  *
- * A Read that fails invalidates nothing, and the key is good for other connections
- * of the PZ, too. So it ends, for the consumer, when the MRs are gone. Until a Read
- * has ended its LMR is in use and cannot be freed.
+ * A Read that fails invalidates nothing, and its key is good for other
+ * connections of the PZ, too. So for the consumer it ends when the MRs are
+ * gone. Until a Read has ended its LMR is in use and cannot be freed.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
-#include "kdapl.h"
+#include "dto.h"
+#include "ep.h"
+#include "ia.h"
+#include "mem.h"
+#include "pz.h"
 
 /*
  * struct kdapl_sinks - what the Reads of an Endpoint need; protected by sq.lock
@@ -32,30 +37,11 @@ struct kdapl_sinks {
 	struct ib_mr *mr[];
 };
 
-/* The registration, ahead of the Read in a chain of two. */
+/* The registration that precedes the Read in a chain of two. */
 struct kdapl_sink_wr {
 	struct ib_reg_wr reg;
 	u64 addr;			/* of the sink, in its LMR */
 };
-
-/* Does the IA's device want a key for the sink that the peer may write to? */
-bool kdapl_sink_wants_key(struct kdapl_ia *ia)
-{
-	struct ib_device *dev = ia->hca->dev;
-
-	return ia->iwarp && dev->ops.driver_id != RDMA_DRIVER_SIW &&
-	       kdapl_can_register(&dev->attrs);
-}
-
-/* Longest RDMA Read in bytes, if the port could do @max. */
-u32 kdapl_sink_max(struct kdapl_ia *ia, u32 max)
-{
-	u64 pages = ia->hca->attrs.max_fast_reg_page_list_len;
-
-	/* One page less, as a sink need not begin with a page. */
-	return ia->reads_to_key ? min_t(u64, max, (pages - 1) * PAGE_SIZE) :
-				  max;
-}
 
 static struct kdapl_sinks *kdapl_sinks_new(struct kdapl_ep *ep)
 {
@@ -105,7 +91,7 @@ int kdapl_sinks_alloc(struct kdapl_ep *ep)
 	return 0;
 }
 
-/* The queue pair is gone, or never came to be. */
+/* Free what kdapl_sinks_alloc() has made. There is no queue pair. */
 void kdapl_sinks_free(struct kdapl_ep *ep)
 {
 	struct kdapl_sinks *sinks = ep->sinks;
@@ -120,7 +106,10 @@ void kdapl_sinks_free(struct kdapl_ep *ep)
 	kvfree(sinks);
 }
 
-/* Is this checked segment one that adapters would refuse? RCU read-side section. */
+/*
+ * Would the adapter refuse this segment, which was checked, as a sink? Inside
+ * of an RCU read-side section.
+ */
 bool kdapl_sink_needed(struct kdapl_ep *ep, const DAT_LMR_TRIPLET *sink)
 {
 	struct kdapl_lmr *lmr;
@@ -156,19 +145,22 @@ DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 	struct kdapl_lmr *lmr = kdapl_lmr_find(sink->lmr_context);
 	DAT_RETURN ret;
 
-	/* It may have changed since it was checked. */
-	if (!lmr || !kdapl_obj_hold(&lmr->obj))
+	/* The LMR may have been freed since it was checked. */
+	if (!lmr || !kdapl_dep_tryget(&lmr->obj))
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
 				 DAT_PRIVILEGES_WRITE);
 	read->wr.opcode = IB_WR_RDMA_READ_WITH_INV;
 	ret = kdapl_post_sq(ep, &wr.reg.wr, cookie, DAT_DTO_RDMA_READ, flags,
 			    &lmr->obj);
 	if (ret != DAT_SUCCESS)
-		kdapl_obj_drop(&lmr->obj);
+		kdapl_dep_put(&lmr->obj);
 	return ret;
 }
 
-/* Find the pages of a sink. -ENOENT: it is not there any more. */
+/*
+ * Fill sinks->sgt with the pages of a sink. -ENOENT: the LMR has changed since
+ * the segment was checked.
+ */
 static int kdapl_sink_slice(struct kdapl_sinks *sinks, struct kdapl_lmr *lmr,
 			    u64 addr, u64 len)
 {
@@ -196,7 +188,7 @@ static int kdapl_sink_slice(struct kdapl_sinks *sinks, struct kdapl_lmr *lmr,
  * kdapl_sink_load - a request of kdapl_sink_post() is about to get its entry
  * @ep: the Endpoint; sq.lock is held
  * @wr: the first part
- * @mem: the LMR, held
+ * @mem: the LMR, used and referenced by the caller
  *
  * Context: Any; RCU read-side section.
  * Return: %DAT_SUCCESS, or why the Read is refused
@@ -213,10 +205,12 @@ DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	struct ib_mr *mr;
 	int err;
 
-	/* Without a queue pair the Read will be flushed. */
+	/* Without a queue pair the Read is flushed. */
 	if (!sq->qp)
 		return DAT_SUCCESS;
-	/* Connected anew, and not to read, since it was asked. */
+	/*
+	 * The EP was reconnected since kdapl_sink_needed(), without RDMA Reads.
+	 */
 	if (!sinks)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_CREDITS);

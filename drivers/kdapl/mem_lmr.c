@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Local Memory Regions.
+ * Local Memory Regions: dat_lmr_kcreate(), dat_lmr_query(), dat_lmr_free() and
+ * the reserved LMR. Fast registration is in mem_fmr.c.
  *
- * An LMR is backed by as little as its use allows. Memory that only this side
- * touches, and that is one range for the device, needs no registration: every
- * PD has a key for all DMA addresses, and the posting calls check each segment
- * against the LMR. Memory in pieces, or open to the peer, is registered as an MR
- * with exactly the rights and the range the consumer asked for. The key for all
- * addresses is never shown to anybody.
+ * Memory that only this side accesses, and that is one range of DMA addresses,
+ * is not registered: the PD's local_dma_lkey covers all memory, and the posting
+ * calls check each segment against the LMR. Memory in pieces, or open to the
+ * peer, is registered as an MR with exactly the rights and the range that the
+ * consumer asked for. A peer never learns a key for all memory.
  *
- * Consumers address an LMR by its own addresses. The MR of an LMR that the peer
- * may reach has those addresses too. Any other is reached through "shift".
- *
- * dat_lmr_free() takes the registration down before it returns; the object goes
- * later, when no data transfer call can look at it any more.
+ * dat_lmr_free() frees the MR and unmaps the scatter list before it returns, as
+ * the consumer may reuse the memory then; the object is released later.
+ * lmr->lock protects the MR and the state that completions change; ia->mutex
+ * protects ia->reserved_lmr.
  */
 #include <linux/slab.h>
-#include "kdapl.h"
+#include "ep.h"
+#include "ia.h"
+#include "mem.h"
+#include "pz.h"
 
 #define KDAPL_PRIV_REMOTE	(DAT_MEM_PRIV_REMOTE_READ_FLAG | \
 				 DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
-/* What dat_lmr_kcreate() was asked for. */
+/* The arguments of dat_lmr_kcreate(). */
 struct kdapl_lmr_spec {
 	DAT_MEM_TYPE type;
 	DAT_REGION_DESCRIPTION region;
@@ -29,14 +31,16 @@ struct kdapl_lmr_spec {
 	DAT_MEM_PRIV_FLAGS priv;
 	DAT_VA_TYPE va_type;
 	DAT_MEM_OPTIMIZE_FLAGS opt;
-	struct kdapl_lmr *origin;	/* memory of another LMR */
+	struct kdapl_lmr *origin;	/* has the memory, or NULL */
 };
 
-/* Give back all that belongs to the device. hca->sem is held. */
+/* Close the memory to the device: free the MR and unmap the scatter list. */
 static void kdapl_lmr_teardown(struct kdapl_lmr *lmr)
 {
 	struct ib_mr *mr;
 	unsigned long flags;
+
+	lockdep_assert_held(&lmr->obj.ia->hca->sem);
 
 	WRITE_ONCE(lmr->valid, false);
 	spin_lock_irqsave(&lmr->lock, flags);
@@ -48,9 +52,14 @@ static void kdapl_lmr_teardown(struct kdapl_lmr *lmr)
 	kdapl_region_unmap(lmr);
 }
 
-void kdapl_lmr_device_gone(struct kdapl_lmr *lmr)
+static void kdapl_lmr_strip(struct kdapl_obj *obj)
 {
-	kdapl_lmr_teardown(lmr);
+	kdapl_lmr_teardown(container_of(obj, struct kdapl_lmr, obj));
+}
+
+static void kdapl_lmr_obj_free(struct kdapl_obj *obj)
+{
+	dat_lmr_free(kdapl_handle(obj));
 }
 
 static void kdapl_lmr_release(struct kdapl_obj *obj)
@@ -64,7 +73,37 @@ static void kdapl_lmr_release(struct kdapl_obj *obj)
 	kdapl_obj_free(obj);
 }
 
-/* Make an LMR without memory. @pz may be NULL. */
+/*
+ * A peer has invalidated @rkey: unbind the LMR, unless that is the key of an
+ * earlier binding, or the completion of dat_lmr_invalidate() will unbind it.
+ */
+static void kdapl_lmr_invalidated(struct kdapl_obj *obj, u32 rkey)
+{
+	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
+	unsigned long flags;
+
+	spin_lock_irqsave(&lmr->lock, flags);
+	if (lmr->rmr_context == rkey && !lmr->closing) {
+		lmr->bound = false;
+		lmr->invalidated = !lmr->fmr;
+		lmr->rmr_context = 0;
+		WRITE_ONCE(lmr->valid, false);
+	}
+	spin_unlock_irqrestore(&lmr->lock, flags);
+}
+
+static const struct kdapl_obj_ops kdapl_lmr_ops = {
+	.release = kdapl_lmr_release,
+	.free = kdapl_lmr_obj_free,
+	.strip = kdapl_lmr_strip,
+	.invalidated = kdapl_lmr_invalidated,
+	.request_done = kdapl_lmr_request_done,
+};
+
+/*
+ * Make an LMR of @ia without memory; it references @pz, which may be NULL.
+ * Return the LMR, not published yet, or an ERR_PTR. Context: Process context.
+ */
 struct kdapl_lmr *kdapl_lmr_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz)
 {
 	struct kdapl_lmr *lmr;
@@ -74,7 +113,7 @@ struct kdapl_lmr *kdapl_lmr_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz)
 	if (!lmr)
 		return ERR_PTR(-ENOMEM);
 	err = kdapl_obj_init(&lmr->obj, DAT_HANDLE_TYPE_LMR, ia,
-			     kdapl_lmr_release);
+			     &kdapl_lmr_ops);
 	if (err) {
 		kfree(lmr);
 		return ERR_PTR(err);
@@ -90,7 +129,7 @@ struct kdapl_lmr *kdapl_lmr_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz)
 	return lmr;
 }
 
-/* What kdapl_lmr_error() would blame on the consumer's memory. */
+/* Keep kdapl_lmr_error() from blaming a device error on the arguments. */
 static int kdapl_device_errno(int err)
 {
 	return err == -EINVAL || err == -ERANGE ? -EIO : err;
@@ -108,7 +147,7 @@ static int kdapl_lmr_register(struct kdapl_lmr *lmr)
 	if (!kdapl_can_register(&pd->device->attrs))
 		return -EOPNOTSUPP;
 	pages = DIV_ROUND_UP_ULL(offset_in_page(lmr->va) + lmr->len, PAGE_SIZE);
-	/* Pieces smaller than a page, if they adjoin. */
+	/* Adjoining pieces may be smaller than a page. */
 	pages = max_t(u64, pages, lmr->sgt.nents);
 	if (pages > pd->device->attrs.max_fast_reg_page_list_len)
 		return -ERANGE;
@@ -128,6 +167,7 @@ static int kdapl_lmr_register(struct kdapl_lmr *lmr)
 	return 0;
 }
 
+/* The caller undoes what an error leaves with kdapl_lmr_teardown(). */
 static int kdapl_lmr_setup(struct kdapl_lmr *lmr, struct kdapl_lmr *origin)
 {
 	int err;
@@ -172,7 +212,7 @@ static bool kdapl_mem_opt_ok(DAT_MEM_OPTIMIZE_FLAGS opt)
 static DAT_RETURN kdapl_lmr_check(struct kdapl_ia *ia,
 				  const struct kdapl_lmr_spec *spec)
 {
-	/* Without the peer's rights it may need no registration. */
+	/* An LMR that is not open to the peer may need no registration. */
 	u64 max = spec->priv & KDAPL_PRIV_REMOTE ? kdapl_max_lmr_block(ia) :
 						   U32_MAX & PAGE_MASK;
 	DAT_RETURN ret;
@@ -182,7 +222,7 @@ static DAT_RETURN kdapl_lmr_check(struct kdapl_ia *ia,
 		return ret;
 	if (!kdapl_region_ok(spec->type, &spec->region, spec->len))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	/* A second registration may take the length from the first one. */
+	/* For the LMR type, length 0 stands for the length of the other LMR. */
 	if ((!spec->len && spec->type != DAT_MEM_TYPE_LMR) ||
 	    spec->len > max)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
@@ -195,10 +235,7 @@ static DAT_RETURN kdapl_lmr_check(struct kdapl_ia *ia,
 	return DAT_SUCCESS;
 }
 
-/*
- * Find the LMR to register again. Using it for the moment keeps its memory
- * mapped; later the two have nothing to do with each other.
- */
+/* Take a dependency on the LMR, if any, whose memory @spec names. */
 static DAT_RETURN kdapl_lmr_origin(struct kdapl_ia *ia,
 				   struct kdapl_lmr_spec *spec)
 {
@@ -269,12 +306,15 @@ static DAT_RETURN kdapl_lmr_create(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	lmr->va_type = spec->va_type;
 	err = kdapl_lmr_setup(lmr, spec->origin);
 	if (err) {
-		/* At once: the memory is the consumer's again. */
+		/* The consumer may reuse the memory before the release. */
 		kdapl_lmr_teardown(lmr);
 		kdapl_obj_put(&lmr->obj);
 		goto out_leave;
 	}
-	/* Before the device can leave and make it invalid again. */
+	/*
+	 * Pairs with the acquire in kdapl_sge_build(). hca->sem is still held,
+	 * so kdapl_lmr_strip() cannot have cleared ->valid before.
+	 */
 	smp_store_release(&lmr->valid, true);
 	*out = lmr;
 out_leave:
@@ -311,7 +351,7 @@ DAT_RETURN dat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 	if (ret != DAT_SUCCESS)
 		return ret;
 	ia = pz->obj.ia;
-	/* There is no subtype for the eleventh argument. */
+	/* DAT has no subtype for an error in the eleventh argument. */
 	if (!lmr_handle)
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG9);
 	else if (!lmr_context || (!rmr_context && privileges & KDAPL_PRIV_REMOTE))
@@ -394,7 +434,7 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
 }
 EXPORT_SYMBOL(dat_lmr_query);
 
-/* The handle is invalid now; so is the registration when this returns. */
+/* Take down @lmr, which was unpublished, and drop the table's reference. */
 static void kdapl_lmr_drop(struct kdapl_lmr *lmr)
 {
 	WRITE_ONCE(lmr->valid, false);
@@ -413,10 +453,10 @@ static bool kdapl_lmr_retire(struct kdapl_lmr *lmr)
 	if (kdapl_obj_retire(&lmr->obj))
 		return true;
 	/*
-	 * Requests without an event end unnoticed; look for them. Those of RMRs
-	 * over this LMR may be on any Endpoint.
+	 * A request holds its use until its completion is polled, which no one
+	 * may be doing. Requests about RMRs may be on any EVD of the IA.
 	 */
-	kdapl_ia_look(lmr->obj.ia);
+	kdapl_ia_poll_all(lmr->obj.ia);
 	return kdapl_obj_retire(&lmr->obj);
 }
 
@@ -429,8 +469,8 @@ DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
 	lmr = kdapl_obj_get(lmr_handle, DAT_HANDLE_TYPE_LMR);
 	if (!lmr)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-	/* The memory is the consumer's when this returns. */
-	kdapl_ia_settle(lmr->obj.ia);
+	/* No QP of a freed Endpoint may write into the memory any more. */
+	kdapl_ia_wait_lingering(lmr->obj.ia);
 	if (lmr->reserved) {
 		ret = DAT_ERROR(DAT_RESERVED_LMR, DAT_NO_SUBTYPE);
 	} else if (kdapl_lmr_retire(lmr)) {
@@ -483,13 +523,14 @@ out_put:
 EXPORT_SYMBOL(dat_ia_memtype_hint);
 
 /*
- * The reserved LMR: no memory of its own, but every DMA address; the posting
- * calls use the key of the Endpoint's PD for it. It comes into being when it is
- * first asked for.
+ * Make the reserved LMR of @ia. It covers every DMA address; the posting calls
+ * use the local_dma_lkey of the Endpoint's PD for it.
  */
 static int kdapl_lmr_make_reserved(struct kdapl_ia *ia)
 {
 	struct kdapl_lmr *lmr;
+
+	lockdep_assert_held(&ia->mutex);
 
 	lmr = kdapl_lmr_alloc(ia, NULL);
 	if (IS_ERR(lmr))
@@ -499,7 +540,7 @@ static int kdapl_lmr_make_reserved(struct kdapl_ia *ia)
 	lmr->priv = DAT_MEM_PRIV_LOCAL_READ_FLAG |
 		    DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
 	lmr->len = U64_MAX;
-	/* Who finds it valid finds all of the above. */
+	/* Pairs with the acquire in kdapl_sge_build(). */
 	smp_store_release(&lmr->valid, true);
 	kdapl_obj_publish(&lmr->obj);
 	ia->reserved_lmr = lmr;
@@ -545,7 +586,7 @@ out_put:
 }
 EXPORT_SYMBOL(dat_ia_reserved_lmr);
 
-/* The IA is being closed. */
+/* Free the reserved LMR of @ia, which is being closed. */
 void kdapl_lmr_free_reserved(struct kdapl_ia *ia)
 {
 	struct kdapl_lmr *lmr;

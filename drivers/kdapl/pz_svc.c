@@ -1,30 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The service connection of a Protection Zone.
+ * The service connection of a Protection Zone: kdapl_svc_register().
  *
- * The kernel has no verb that registers memory: it is done by a work request on
- * a connected queue pair. But the contract wants an LMR's rmr_context to work
- * from the return of dat_lmr_kcreate() on, and at that time the consumer may
- * have no connection at all. So each PZ that needs it gets two queue pairs of
- * its own, connected to each other, on which nothing but registrations and
- * invalidations is ever posted. A key is good for all queue pairs of the PZ.
+ * The kernel registers memory only by a work request on a connected queue pair.
+ * But by contract L2 the rmr_context of an LMR works when dat_lmr_kcreate()
+ * returns, and the consumer may have no connection yet. So each PZ that
+ * registers an LMR gets two queue pairs of its own, connected to each other, on
+ * which nothing but registrations is posted. A key is good for all queue pairs
+ * of the PZ.
  *
- * The pair is connected with the RDMA CM, through the IA's own address, because
- * an iWARP queue pair cannot be connected in any other way. The listener exists
+ * The two are connected by rdma_cm through the IA's own address, because an
+ * iWARP queue pair cannot be connected in any other way. The listener exists
  * only while the connection is being made, on a port that the system picks, and
- * takes nobody but the one who knows a random number.
+ * accepts only a request that contains a random number, the nonce.
  *
- * Everything here runs in process context with the device present, and waits
- * for completions by sleeping. A connection that has died (the address of the
- * port was changed, say) is made anew, once per request.
+ * The PZ owns the connection. pz->svc_mutex serialises its making, its use and
+ * its end, so one request at a time is posted, and its completion is waited
+ * for. kdapl_svc_handler(), the event handler of all three ids, takes no lock;
+ * it completes what kdapl_svc_connect() waits for. Everything else runs in
+ * process context with the device present. A connection that was lost, for
+ * example because the address of the port was changed, is made again, once per
+ * request.
  */
 #include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_cm.h>
-#include "kdapl.h"
+#include "ia.h"
+#include "pz.h"
 
+/* Timeouts, and the number of work requests that a queue pair has room for. */
 #define KDAPL_SVC_RESOLVE_MS	2000
 #define KDAPL_SVC_STEP		(5 * HZ)	/* one step of connecting */
 #define KDAPL_SVC_REQUEST	(10 * HZ)	/* one registration */
@@ -32,19 +38,19 @@
 
 /*
  * struct kdapl_svc - service connection
- * @pz: whose it is
- * @cq: of both queue pairs
- * @listen: while connecting
- * @active: the id whose queue pair is posted to
- * @passive: its peer, made by the request that arrived at @listen
- * @nonce: who may connect
- * @step: an event for @active has come
- * @err: an errno if that was not what was waited for
- * @accepted: @passive is established
+ * @pz: the Protection Zone that owns the connection
+ * @cq: CQ of both queue pairs
+ * @listen: listening id; NULL once the connection is established
+ * @active: connecting id, to whose queue pair requests are posted
+ * @passive: accepting id, which came with the request that arrived at @listen
+ * @nonce: private data that a request must contain to be accepted
+ * @step: completed by the next event of @active
+ * @err: an errno if that event was not the expected one
+ * @accepted: completed when @passive is established
  * @dead: the connection is lost
- * @cqe: of the one request at a time
- * @done: the request has completed
- * @status: how
+ * @cqe: completion entry of the one request that is outstanding
+ * @done: completed when the request is
+ * @status: completion status of the request
  */
 struct kdapl_svc {
 	struct kdapl_pz *pz;
@@ -62,6 +68,7 @@ struct kdapl_svc {
 	enum ib_wc_status status;
 };
 
+/* Fill in the parameters of both sides. */
 static void kdapl_svc_param(struct kdapl_svc *svc,
 			    struct rdma_conn_param *param)
 {
@@ -74,6 +81,7 @@ static void kdapl_svc_param(struct kdapl_svc *svc,
 	param->private_data_len = sizeof(svc->nonce);
 }
 
+/* Make the queue pair of @id, which is bound to the device. */
 static int kdapl_svc_create_qp(struct kdapl_svc *svc, struct rdma_cm_id *id)
 {
 	struct ib_qp_init_attr attr = {
@@ -92,13 +100,18 @@ static int kdapl_svc_create_qp(struct kdapl_svc *svc, struct rdma_cm_id *id)
 	int err;
 
 	err = rdma_create_qp(id, svc->pz->pd, &attr);
-	/* As ib_core would have it, but rdma_cm has named it after itself. */
+	/*
+	 * rdma_cm set kern_name to its own; restrack should show the consumer.
+	 */
 	if (!err)
 		id->qp->res.kern_name = svc->pz->obj.ia->consumer;
 	return err;
 }
 
-/* A request has come to the listener. Nonzero makes the RDMA CM reject it. */
+/*
+ * Accept request @req with its new id @id, if it comes from svc->active. An
+ * errno makes rdma_cm reject the request and destroy @id.
+ */
 static int kdapl_svc_accept(struct kdapl_svc *svc, struct rdma_cm_id *id,
 			    const struct rdma_conn_param *req)
 {
@@ -113,7 +126,10 @@ static int kdapl_svc_accept(struct kdapl_svc *svc, struct rdma_cm_id *id,
 
 	err = kdapl_svc_create_qp(svc, id);
 	if (err) {
-		/* For -ENOMEM the CM would not, but wait for another try. */
+		/*
+		 * Reject explicitly: on -ENOMEM the CM drops the request
+		 * silently and lets the peer retry.
+		 */
 		rdma_reject(id, NULL, 0, IB_CM_REJ_NO_RESOURCES);
 		return err;
 	}
@@ -127,6 +143,7 @@ static int kdapl_svc_accept(struct kdapl_svc *svc, struct rdma_cm_id *id,
 	return 0;
 }
 
+/* Event handler of all ids of a service connection. */
 static int kdapl_svc_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kdapl_svc *svc = id->context;
@@ -163,12 +180,14 @@ static int kdapl_svc_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return err;
 }
 
+/* Get ready to wait for the event of the next step of svc->active. */
 static void kdapl_svc_begin(struct kdapl_svc *svc)
 {
 	svc->err = 0;
 	reinit_completion(&svc->step);
 }
 
+/* Wait for @what, which kdapl_svc_handler() completes. Return 0 or an errno. */
 static int kdapl_svc_await(struct kdapl_svc *svc, struct completion *what)
 {
 	if (!wait_for_completion_timeout(what, KDAPL_SVC_STEP))
@@ -178,6 +197,7 @@ static int kdapl_svc_await(struct kdapl_svc *svc, struct completion *what)
 	return 0;
 }
 
+/* Destroy *@id, if there is one, with its queue pair. */
 static void kdapl_svc_free_id(struct rdma_cm_id **id)
 {
 	if (IS_ERR_OR_NULL(*id))
@@ -195,6 +215,7 @@ static struct rdma_cm_id *kdapl_svc_create_id(struct kdapl_svc *svc)
 				       svc->pz->obj.ia->consumer);
 }
 
+/* Listen at @addr on a port that the system picks. */
 static int kdapl_svc_listen(struct kdapl_svc *svc, struct sockaddr *addr)
 {
 	int err;
@@ -205,12 +226,16 @@ static int kdapl_svc_listen(struct kdapl_svc *svc, struct sockaddr *addr)
 	err = rdma_bind_addr(svc->listen, addr);
 	if (err)
 		return err;
-	/* Another device may have the same address. */
+	/* Two devices may have the same address. */
 	if (svc->listen->device != svc->pz->pd->device)
 		return -EADDRNOTAVAIL;
 	return rdma_listen(svc->listen, 1);
 }
 
+/*
+ * Connect svc->active to svc->listen, and wait until both sides are
+ * established.
+ */
 static int kdapl_svc_dial(struct kdapl_svc *svc, struct sockaddr *addr)
 {
 	struct sockaddr_storage *to = &svc->listen->route.addr.src_addr;
@@ -244,11 +269,14 @@ static int kdapl_svc_dial(struct kdapl_svc *svc, struct sockaddr *addr)
 	       kdapl_svc_await(svc, &svc->accepted);
 }
 
+/* Make the service connection of @pz. pz->svc_mutex is held. */
 static int kdapl_svc_connect(struct kdapl_pz *pz)
 {
 	struct sockaddr_storage addr;
 	struct kdapl_svc *svc;
 	int err;
+
+	lockdep_assert_held(&pz->svc_mutex);
 
 	err = kdapl_ia_local_addr(pz->obj.ia, NULL, &addr);
 	if (err)
@@ -283,11 +311,12 @@ err_destroy:
 }
 
 /**
- * kdapl_svc_destroy - take the service connection down
- * @pz: its Protection Zone
+ * kdapl_svc_destroy - take the service connection of a PZ down
+ * @pz: the Protection Zone
  *
- * Context: Process context; svc_mutex is held, or nobody else can want it (the
- * PZ is released, or the device leaves and hca->sem is held for writing).
+ * Context: Process context; pz->svc_mutex is held, or no other caller can use
+ * the connection: the PZ is being released, or the device is leaving and
+ * hca->sem is held for writing.
  */
 void kdapl_svc_destroy(struct kdapl_pz *pz)
 {
@@ -296,7 +325,7 @@ void kdapl_svc_destroy(struct kdapl_pz *pz)
 	if (!svc)
 		return;
 	pz->svc = NULL;
-	/* First the listener: then nobody sets svc->passive any more. */
+	/* The listener goes first, as its handler sets svc->passive. */
 	kdapl_svc_free_id(&svc->listen);
 	if (!IS_ERR_OR_NULL(svc->active) && svc->active->qp)
 		rdma_disconnect(svc->active);
@@ -315,6 +344,7 @@ static void kdapl_svc_done(struct ib_cq *cq, struct ib_wc *wc)
 	complete(&svc->done);
 }
 
+/* Post @wr and wait for its completion. -ENOTCONN: the connection is lost. */
 static int kdapl_svc_post(struct kdapl_svc *svc, struct ib_send_wr *wr)
 {
 	int err;
@@ -340,10 +370,16 @@ static int kdapl_svc_post(struct kdapl_svc *svc, struct ib_send_wr *wr)
 	}
 }
 
-/* Any failure leaves a queue pair that is of no use, so it is given up. */
+/*
+ * Post @wr on the service connection of @pz, which is made if there is none.
+ * The queue pair of a request that failed or timed out is of no use, so the
+ * connection is destroyed.
+ */
 static int kdapl_svc_try(struct kdapl_pz *pz, struct ib_send_wr *wr)
 {
 	int err;
+
+	lockdep_assert_held(&pz->svc_mutex);
 
 	if (pz->svc && READ_ONCE(pz->svc->dead))
 		kdapl_svc_destroy(pz);
@@ -358,6 +394,7 @@ static int kdapl_svc_try(struct kdapl_pz *pz, struct ib_send_wr *wr)
 	return err;
 }
 
+/* Run @wr; try again if the connection turns out to have been lost before. */
 static int kdapl_svc_run(struct kdapl_pz *pz, struct ib_send_wr *wr)
 {
 	bool fresh;
@@ -373,9 +410,9 @@ static int kdapl_svc_run(struct kdapl_pz *pz, struct ib_send_wr *wr)
 }
 
 /**
- * kdapl_svc_register - register memory
+ * kdapl_svc_register - register an MR, and wait until it is registered
  * @pz: Protection Zone of @mr
- * @mr: the MR, mapped and not valid; its rkey becomes valid
+ * @mr: the MR, with its page list written (kdapl_mr_map())
  * @access: IB_ACCESS flags
  *
  * Context: Process context, within kdapl_hca_enter().
@@ -391,15 +428,4 @@ int kdapl_svc_register(struct kdapl_pz *pz, struct ib_mr *mr, int access)
 	};
 
 	return kdapl_svc_run(pz, &wr.wr);
-}
-
-/* The opposite; the same rules. */
-int kdapl_svc_invalidate(struct kdapl_pz *pz, u32 rkey)
-{
-	struct ib_send_wr wr = {
-		.opcode = IB_WR_LOCAL_INV,
-		.ex.invalidate_rkey = rkey,
-	};
-
-	return kdapl_svc_run(pz, &wr);
 }

@@ -2,19 +2,71 @@
 /*
  * Events: how they get onto the list of an Event Dispatcher, and off it.
  *
- * An event is a list entry inside the thing it reports: a posted request, a
+ * An event is a list entry inside of the object it reports: a posted request, a
  * connection, a connection request, an SRQ. Queueing therefore cannot fail, and
- * an EVD beyond its length keeps everything in order. That it is too long is
- * announced once; the announcement is an entry too, inside the EVD.
+ * an EVD beyond its length keeps all events in order. The overflow is announced
+ * once an episode; the announcement is an entry as well, inside of the EVD.
  *
- * Reaping takes the first entry off under the EVD's lock, copies it out and does
- * the bookkeeping of the object it came from in the same critical section, so a
- * buffer is never counted twice or missed between two calls.
+ * kdapl_evd_reap() takes the first entry off under evd->lock, copies it out and
+ * does the bookkeeping of its object in the same critical section, so a buffer
+ * is never counted twice or missed between two calls.
  */
-#include "kdapl.h"
+#include "dto.h"
+#include "ep.h"
+#include "evd.h"
+#include "ia.h"
+#include "srq.h"
 #include "trace.h"
 
-/* Queue an event and see that it is delivered. Any context. */
+/* Indexed by enum kdapl_event_kind; NULL for kinds that end in this layer. */
+static const struct kdapl_event_ops *kdapl_event_ops[KDAPL_EV_KINDS]
+	__ro_after_init;
+
+/* Set the functions of one kind of events. Called when the module is loaded. */
+void __init kdapl_event_register(enum kdapl_event_kind kind,
+				 const struct kdapl_event_ops *ops)
+{
+	kdapl_event_ops[kind] = ops;
+}
+
+/* Return the Endpoint that an event names, or NULL. */
+struct kdapl_ep *kdapl_event_ep(struct kdapl_event *ev)
+{
+	const struct kdapl_event_ops *ops = kdapl_event_ops[ev->kind];
+
+	return ops && ops->ep ? ops->ep(ev) : NULL;
+}
+
+/* Undo an event that is on no list and will not be reaped. */
+void kdapl_event_drop(struct kdapl_event *ev)
+{
+	kdapl_event_ops[ev->kind]->withdraw(ev);
+}
+
+/* Take a queued event off the list of @evd and undo it. */
+void kdapl_event_withdraw(struct kdapl_evd *evd, struct kdapl_event *ev)
+{
+	kdapl_evd_remove(evd, ev);
+	kdapl_event_drop(ev);
+}
+
+/* @evd was freed, so its events will never be reaped: tell their objects. */
+void kdapl_event_abandon_all(struct kdapl_evd *evd)
+{
+	const struct kdapl_event_ops *ops;
+	struct kdapl_event *ev;
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	list_for_each_entry(ev, &evd->events, link) {
+		ops = kdapl_event_ops[ev->kind];
+		if (ops && ops->abandon)
+			ops->abandon(ev);
+	}
+	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+/* Queue an event and schedule the dispatcher. Context: any. */
 void kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event *ev)
 {
 	struct kdapl_later later = { .n = 0 };
@@ -37,9 +89,9 @@ void kdapl_async_init(struct kdapl_async *async, struct kdapl_obj *obj,
 }
 
 /*
- * Report an asynchronous event. If the last one of this kind was not reaped yet,
- * it is delivered once more when it has been. Nothing is reported of an object
- * that was freed, or after the IA was closed.
+ * Report an asynchronous event. An event that is still queued is delivered once
+ * more after it has been reaped. Nothing is reported of an object that was
+ * freed, or after the IA was closed. Context: any.
  */
 void kdapl_async_post(struct kdapl_async *async)
 {
@@ -54,9 +106,9 @@ void kdapl_async_post(struct kdapl_async *async)
 		goto out;
 	spin_lock_irqsave(&evd->lock, flags);
 	if (!kdapl_find(kdapl_handle(obj), kdapl_type(obj)))
-		;	/* dat_..._free() withdraws what was queued before */
+		;	/* dat_..._free() withdraws events queued before */
 	else if (async->ev.queued)
-		async->ev.again++;
+		async->again++;
 	else
 		kdapl_evd_add(evd, &async->ev, &later);
 	spin_unlock_irqrestore(&evd->lock, flags);
@@ -78,13 +130,13 @@ void kdapl_async_withdraw(struct kdapl_async *async)
 		spin_lock_irqsave(&evd->lock, flags);
 		if (async->ev.queued)
 			kdapl_evd_remove(evd, &async->ev);
-		async->ev.again = 0;
+		async->again = 0;
 		spin_unlock_irqrestore(&evd->lock, flags);
 	}
 	rcu_read_unlock();
 }
 
-/* Do what waited for an EVD's lock to be dropped. */
+/* Post the asynchronous events that were collected under an EVD's lock. */
 void kdapl_later_run(struct kdapl_later *later)
 {
 	unsigned int i;
@@ -94,7 +146,8 @@ void kdapl_later_run(struct kdapl_later *later)
 	later->n = 0;
 }
 
-static void kdapl_reap_dto(struct kdapl_wr *wr, DAT_EVENT *event)
+/* Fill in the completion event of a request or receive. */
+static void kdapl_dto_copy(struct kdapl_wr *wr, DAT_EVENT *event)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *dto =
 		&event->event_data.dto_completion_event_data;
@@ -119,47 +172,23 @@ static void kdapl_reap_request(struct kdapl_wr *wr, DAT_EVENT *event)
 		bind->user_cookie = wr->cookie;
 		bind->status = wr->status;
 	} else {
-		kdapl_reap_dto(wr, event);
+		kdapl_dto_copy(wr, event);
 	}
 	kdapl_ring_reaped(&wr->ep->sq, wr);
 }
 
-static void kdapl_reap_conn(struct kdapl_event *ev, DAT_EVENT *event)
+static void kdapl_reap_recv(struct kdapl_wr *wr, DAT_EVENT *event)
 {
-	struct kdapl_conn_event *ce = container_of(ev, struct kdapl_conn_event,
-						   ev);
-	DAT_CONNECTION_EVENT_DATA *data =
-		&event->event_data.connect_event_data;
+	struct kdapl_ep *ep = wr->ep;
 
-	/* dat_ep_reset() gives up the connection, and the data with it. */
-	bool ours = READ_ONCE(ce->conn->ep->conn) == ce->conn;
-
-	event->event_number = ce->number;
-	/* A rejection came, but was not what ended the connection. */
-	if (ce->number != DAT_CONNECTION_EVENT_ESTABLISHED &&
-	    ce->number != DAT_CONNECTION_EVENT_PEER_REJECTED)
-		ours = false;
-	data->ep_handle = kdapl_handle(&ce->conn->ep->obj);
-	data->private_data_size = ours ? ce->pd_len : 0;
-	data->private_data = ours && ce->pd_len ? ce->pd : NULL;
-	kdapl_conn_put(ce->conn);
-}
-
-static void kdapl_reap_cr(struct kdapl_event *ev, DAT_EVENT *event)
-{
-	struct kdapl_cr *cr = container_of(ev, struct kdapl_cr, ev);
-	DAT_CR_ARRIVAL_EVENT_DATA *data =
-		&event->event_data.cr_arrival_event_data;
-
-	event->event_number = DAT_CONNECTION_REQUEST_EVENT;
-	/* All members of the union are pointers. */
-	data->sp_handle.psp_handle = kdapl_handle(&cr->sp->obj);
-	data->local_ia_address_ptr = kdapl_addr_ptr(&cr->local);
-	data->conn_qual = cr->sp->qual;
-	data->cr_handle = kdapl_handle(&cr->obj);
-	data->truncate_flag = DAT_FALSE;
-	atomic_dec(&cr->sp->pending);
-	kdapl_obj_put(&cr->obj);
+	kdapl_dto_copy(wr, event);
+	if (wr->taken)
+		ep->held--;
+	trace_kdapl_recv_reaped(ep, wr);
+	if (wr->ev.kind == KDAPL_EV_SRQ)
+		kdapl_srq_reaped(ep->srq, wr);
+	else
+		kdapl_ring_reaped(&ep->rq, wr);
 }
 
 static void kdapl_reap_async(struct kdapl_evd *evd, struct kdapl_event *ev,
@@ -173,19 +202,38 @@ static void kdapl_reap_async(struct kdapl_evd *evd, struct kdapl_event *ev,
 	event->event_number = async->number;
 	data->dat_handle = kdapl_handle(async->obj);
 	data->reason = async->reason;
-	if (ev->again) {
-		ev->again--;
-		/* One entry left the list, so this cannot overflow it. */
+	if (async->again) {
+		async->again--;
+		/*
+		 * The entry has just left the list, so this cannot overflow it.
+		 */
 		kdapl_evd_add(evd, ev, &later);
 	}
 }
 
-/* Copy out an event that was taken off the list. Under evd->lock. */
+static void kdapl_reap_software(struct kdapl_evd *evd, struct kdapl_event *ev,
+				DAT_EVENT *event)
+{
+	struct kdapl_soft_event *soft = container_of(ev,
+						     struct kdapl_soft_event,
+						     ev);
+
+	event->event_number = DAT_SOFTWARE_EVENT;
+	event->event_data.software_event_data.pointer = soft->pointer;
+	list_add(&ev->link, &evd->soft_free);
+}
+
+/*
+ * Copy out an event that was taken off the list. Layers above take part through
+ * their struct kdapl_event_ops; for completions, the hot path, the code is
+ * here.
+ */
 static void kdapl_evd_convert(struct kdapl_evd *evd, struct kdapl_event *ev,
 			      DAT_EVENT *event)
 {
-	struct kdapl_soft_event *soft;
 	struct kdapl_wr *wr = container_of(ev, struct kdapl_wr, ev);
+
+	lockdep_assert_held(&evd->lock);
 
 	event->evd_handle = kdapl_handle(&evd->obj);
 	switch (ev->kind) {
@@ -194,42 +242,57 @@ static void kdapl_evd_convert(struct kdapl_evd *evd, struct kdapl_event *ev,
 		break;
 	case KDAPL_EV_RQ:
 	case KDAPL_EV_SRQ:
-		kdapl_reap_dto(wr, event);
-		kdapl_recv_reaped(wr);
-		break;
-	case KDAPL_EV_CONN:
-		kdapl_reap_conn(ev, event);
-		break;
-	case KDAPL_EV_CR:
-		kdapl_reap_cr(ev, event);
+		kdapl_reap_recv(wr, event);
 		break;
 	case KDAPL_EV_ASYNC:
 		kdapl_reap_async(evd, ev, event);
 		break;
 	case KDAPL_EV_SOFTWARE:
-		soft = container_of(ev, struct kdapl_soft_event, ev);
-		event->event_number = DAT_SOFTWARE_EVENT;
-		event->event_data.software_event_data.pointer = soft->pointer;
-		list_add(&ev->link, &evd->soft_free);
+		kdapl_reap_software(evd, ev, event);
 		break;
+	default:
+		kdapl_event_ops[ev->kind]->reap(ev, event);
 	}
 }
 
-/* May the dispatcher take an event off now? Under evd->lock. */
+/* May the dispatcher take an event off now? */
 static bool kdapl_evd_callable(struct kdapl_evd *evd, struct kdapl_call *call)
 {
+	lockdep_assert_held(&evd->lock);
+
 	call->policy = evd->policy;
 	call->upcall = evd->upcall;
 	call->owner = evd->owner;
 	if (!kdapl_policy_active(evd->policy))
 		return false;
-	if (unlikely(evd->rang)) {
-		evd->rang = false;
-		evd->wake = true;
+	if (unlikely(evd->solicited_event)) {
+		evd->solicited_event = false;
+		evd->upcall_due = true;
 	}
 	if (list_empty(&evd->events))
-		evd->wake = false;
-	return evd->wake;
+		evd->upcall_due = false;
+	return evd->upcall_due;
+}
+
+/* Are the CQs to be polled before an event is taken off the list? */
+static bool kdapl_evd_must_poll(const struct kdapl_evd *evd,
+				const struct kdapl_call *call)
+{
+	if (list_empty(&evd->events))
+		return true;
+	/* A watermark must see arrivals however many events are queued. */
+	if (unlikely(evd->watchers))
+		return true;
+	if (!call)
+		return false;
+	/* The queued events cause no upcall, but one on the CQs may. */
+	if (!evd->upcall_due)
+		return true;
+	/* An upcall with NORIFY takes nothing off, so the list stays full. */
+	if (evd->policy == DAT_UPCALL_NORIFY)
+		return true;
+	/* The last event of a batch must tell whether there are more. */
+	return !evd->cqs_empty && list_is_singular(&evd->events);
 }
 
 /**
@@ -240,7 +303,7 @@ static bool kdapl_evd_callable(struct kdapl_evd *evd, struct kdapl_call *call)
  * @call: for the dispatcher: whom to call; it gets an event only if an upcall
  *	is due. NULL for a consumer that dequeues
  *
- * Looks at the completion queues when the list is empty. For a policy without
+ * Polls the CQs first where kdapl_evd_must_poll() says so. For the policy without
  * event (NORIFY) nothing is taken off.
  *
  * Context: Any.
@@ -257,20 +320,12 @@ bool kdapl_evd_reap(struct kdapl_evd *evd, DAT_EVENT *event, bool *more,
 	later.n = 0;
 	rcu_read_lock();
 	spin_lock_irqsave(&evd->lock, flags);
-	/*
-	 * An armed watermark wants to know of arrivals however many events wait.
-	 * Nor does it end the dispatcher's search that some wait which cause no
-	 * upcall, or that with NORIFY the list stays full; and of the last of a
-	 * batch it says whether there is more.
-	 */
-	if (list_empty(&evd->events) || unlikely(evd->watchers) ||
-	    (call && (!evd->wake || evd->policy == DAT_UPCALL_NORIFY ||
-		      (!evd->dry && list_is_singular(&evd->events)))))
-		evd->dry = kdapl_cq_poll(evd, &later) < KDAPL_POLL_BATCH;
+	if (kdapl_evd_must_poll(evd, call))
+		evd->cqs_empty = kdapl_cq_poll(evd, &later) < KDAPL_POLL_BATCH;
 	found = call ? kdapl_evd_callable(evd, call) :
 		       !list_empty(&evd->events);
 	if (found && call && unlikely(call->policy == DAT_UPCALL_NORIFY)) {
-		evd->wake = false;
+		evd->upcall_due = false;
 	} else if (found) {
 		ev = list_first_entry(&evd->events, struct kdapl_event, link);
 		kdapl_evd_remove(evd, ev);

@@ -2,20 +2,21 @@
 /*
  * Upcalls.
  *
- * Each EVD has one dispatcher, so its upcalls are serialised whatever the policy
- * (DAT_UPCALL_MANY permits concurrency, it does not demand it). The dispatcher
- * of an EVD that carries only DTO and RMR streams is an irq_poll handler and
- * runs in softirq; that of any other EVD is a work item. Both do the same: take
- * an event off, call the consumer with no lock held, until nothing is left, then
- * arm the completion queues and check that nothing slipped in between.
+ * Each EVD has one dispatcher, so its upcalls are serialised whatever the
+ * policy (DAT_UPCALL_MANY permits concurrency, it does not demand it). The
+ * dispatcher of an EVD that carries only DTO and RMR streams is an irq_poll
+ * handler and runs in softirq; that of any other EVD is a work item. Both take
+ * an event off and call the consumer with no lock held until no event is left,
+ * then arm the CQs and run again if a completion slipped in between.
  *
- * An EVD without an upcall has a dispatcher as well. It only runs while somebody
- * needs arrivals to be noticed (an armed watermark, a possible overflow) and
- * moves completions from the device to the list.
+ * An EVD without an upcall has a dispatcher as well. It runs only while
+ * arrivals must be noticed (an armed watermark, a possible overflow), and moves
+ * completions from the device to the list.
  */
 #include <linux/wait_bit.h>
-#include "kdapl.h"
-#include "trace.h"
+#include <linux/module.h>
+#include "evd.h"
+#include "ia.h"
 
 #define KDAPL_UPCALL_BUDGET	64
 
@@ -23,14 +24,15 @@
 #define KDAPL_UPCALL_QUEUED	0
 
 /*
- * Two, as upcalls of completions may wait for a medium, and what that waits for may
- * need a connection.
+ * Upcalls of completions have a workqueue of their own: they may wait for a
+ * medium, whose progress may need an upcall for a connection.
  */
 static struct workqueue_struct *kdapl_upcall_wq;
 static struct workqueue_struct *kdapl_dto_wq;
 
-/* Keep the module of the upcall function; one that is leaving still waits for
- * its last events, and cannot be kept.
+/*
+ * Pin the module of the upcall function. A module that is being unloaded cannot
+ * be pinned, but its exit waits for its last events.
  */
 static void kdapl_upcall_pin(struct module **pinned, struct module *owner)
 {
@@ -41,7 +43,7 @@ static void kdapl_upcall_pin(struct module **pinned, struct module *owner)
 	*pinned = owner && try_module_get(owner) ? owner : NULL;
 }
 
-/* Returns the number of upcalls made, at most @budget. */
+/* Make at most @budget upcalls; returns their number. */
 static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 {
 	struct module *pinned = NULL;
@@ -51,23 +53,28 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 	struct dat_event event __uninitialized;
 
 	if (!kdapl_policy_active(READ_ONCE(evd->policy))) {
-		kdapl_cq_look(evd);
+		kdapl_cq_poll_all(evd);
 		return 0;
 	}
 	WRITE_ONCE(evd->upcaller, current);
 	if (unlikely(READ_ONCE(evd->watchers))) {
 		/*
-		 * Marks are passed while an upcall runs, too. Who sees no
-		 * upcaller in kdapl_cq_comp() has left us something to poll.
+		 * Marks are passed while an upcall runs, too. Pairs with
+		 * kdapl_cq_schedule_poll(): if it read ->upcaller == NULL it
+		 * did not schedule ->softirq_poll, so its completions must be
+		 * polled here.
 		 */
 		smp_mb();
 		kdapl_cq_arm(evd);
 	}
 	while (done < budget && kdapl_evd_reap(evd, &event, &more, &call)) {
 		kdapl_upcall_pin(&pinned, call.owner);
-		/* There are more than one poll took; nothing will tell of them. */
-		if (unlikely(READ_ONCE(evd->watchers)) && !READ_ONCE(evd->dry))
-			irq_poll_sched(&evd->look);
+		/*
+		 * More completions are on the CQs than one poll takes, and the
+		 * armed CQ does not ring for these.
+		 */
+		if (unlikely(READ_ONCE(evd->watchers)) && !READ_ONCE(evd->cqs_empty))
+			irq_poll_sched(&evd->softirq_poll);
 		if (call.policy == DAT_UPCALL_NORIFY)
 			call.upcall.upcall_func(call.upcall.instance_data,
 						NULL, DAT_TRUE);
@@ -76,8 +83,8 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 						&event,
 						more ? DAT_TRUE : DAT_FALSE);
 		done++;
-		/* Arming tells of what has come since, without another poll. */
-		if (!more && READ_ONCE(evd->dry))
+		/* kdapl_cq_arm() reports completions that have come since. */
+		if (!more && READ_ONCE(evd->cqs_empty))
 			break;
 	}
 	WRITE_ONCE(evd->upcaller, NULL);
@@ -106,24 +113,27 @@ static void kdapl_upcall_work(struct work_struct *work)
 	clear_bit(KDAPL_UPCALL_QUEUED, &evd->dispatch);
 	again = kdapl_upcall_run(evd, KDAPL_UPCALL_BUDGET) ==
 			KDAPL_UPCALL_BUDGET || kdapl_cq_arm(evd);
-	/* kdapl_upcall_run() has cleared upcaller: kdapl_upcall_wait_work(). */
+	/*
+	 * Pairs with wait_var_event() in kdapl_upcall_wait_work(): ->upcaller
+	 * is NULL before the wake-up.
+	 */
 	smp_mb();
 	wake_up_var(&evd->upcaller);
 	if (again)
-		kdapl_cq_notice(evd);
+		kdapl_cq_schedule_poll(evd);
 	kdapl_obj_put(&evd->obj);
 }
 
 void kdapl_upcall_init(struct kdapl_evd *evd)
 {
 	irq_poll_init(&evd->iop, KDAPL_UPCALL_BUDGET, kdapl_upcall_softirq);
-	irq_poll_init(&evd->look, KDAPL_UPCALL_BUDGET, kdapl_cq_look_softirq);
+	irq_poll_init(&evd->softirq_poll, KDAPL_UPCALL_BUDGET, kdapl_cq_softirq_poll);
 	INIT_WORK(&evd->work, kdapl_upcall_work);
 }
 
 /*
- * Let the dispatcher run. Any context. A queued work item has a reference, so
- * nobody has to wait for it, and it may come to run for nothing.
+ * Schedule the dispatcher. A queued work item holds a reference, so nobody
+ * waits for it, and it may find nothing to do. Context: any.
  */
 void kdapl_upcall_schedule(struct kdapl_evd *evd)
 {
@@ -137,15 +147,16 @@ void kdapl_upcall_schedule(struct kdapl_evd *evd)
 }
 
 /*
- * Wait for a running upcall in process context. Not by flush_work(): lockdep takes
- * the work items of all EVDs for one, and an upcall may wait for another EVD's.
+ * Wait for a running upcall in process context. flush_work() is wrong here: an
+ * upcall may wait for the upcall of another EVD, and lockdep takes the work
+ * items of all EVDs for one.
  */
 static void kdapl_upcall_wait_work(struct kdapl_evd *evd)
 {
 	wait_var_event(&evd->upcaller, !READ_ONCE(evd->upcaller));
 }
 
-/* No upcall runs or starts from the return of this function on. */
+/* Stop upcalls for good: none runs or starts after this has returned. */
 void kdapl_upcall_stop(struct kdapl_evd *evd)
 {
 	unsigned long flags;
@@ -160,97 +171,11 @@ void kdapl_upcall_stop(struct kdapl_evd *evd)
 	if (evd->softirq && first)
 		irq_poll_disable(&evd->iop);
 	mutex_unlock(&evd->stop_mutex);
-	/* Not under the mutex: an upcall may stop those of another EVD. */
+	/*
+	 * The mutex is dropped first: an upcall may stop those of another EVD.
+	 */
 	if (!evd->softirq)
 		kdapl_upcall_wait_work(evd);
-}
-
-/* Who waits for upcalls to end; most often nobody. */
-static LIST_HEAD(kdapl_upcall_waits);
-static DEFINE_SPINLOCK(kdapl_upcall_waits_lock);
-
-/* Would an upcall that runs now, of this EVD, wait for the caller? */
-static bool kdapl_upcall_leads_here(struct kdapl_evd *evd)
-{
-	struct task_struct *task = READ_ONCE(evd->upcaller);
-	struct kdapl_upcall_wait *wait;
-
-	/* One in softirq waits for nothing, whatever its task was doing. */
-	if (!task || task == current || evd->softirq)
-		return task == current;
-	list_for_each_entry(wait, &kdapl_upcall_waits, link)
-		if (wait->task == task && wait->leads_here)
-			return true;
-	return false;
-}
-
-static bool kdapl_upcall_wait_leads(struct kdapl_upcall_wait *wait)
-{
-	struct kdapl_ia *ia = wait->ia;
-	struct kdapl_obj *obj;
-	bool leads = false;
-
-	if (wait->evd)
-		return kdapl_upcall_leads_here(wait->evd);
-	spin_lock(&ia->lock);
-	list_for_each_entry(obj, &ia->objs, ia_link)
-		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EVD)
-			leads |= kdapl_upcall_leads_here(container_of(obj,
-						struct kdapl_evd, obj));
-	spin_unlock(&ia->lock);
-	return leads;
-}
-
-/**
- * kdapl_upcall_wait_begin - before waiting for upcalls to end
- * @wait: on the stack of the caller
- * @evd: whose upcalls will be waited for; referenced
- * @ia: if @evd is NULL: those of all EVDs of this one; referenced
- *
- * Two upcalls that free each other's EVD must not both wait.
- *
- * Context: Any; but only process context can wait.
- * Return: false if the wait would not end, because an upcall in question is the
- * caller's own, or waits for the caller's, by any number of steps.
- */
-bool kdapl_upcall_wait_begin(struct kdapl_upcall_wait *wait,
-			     struct kdapl_evd *evd, struct kdapl_ia *ia)
-{
-	struct kdapl_upcall_wait *other;
-	unsigned long flags;
-	bool more, ok;
-
-	wait->task = current;
-	wait->evd = evd;
-	wait->ia = ia;
-	wait->leads_here = false;
-	spin_lock_irqsave(&kdapl_upcall_waits_lock, flags);
-	list_for_each_entry(other, &kdapl_upcall_waits, link)
-		other->leads_here = false;
-	do {
-		more = false;
-		list_for_each_entry(other, &kdapl_upcall_waits, link) {
-			if (!other->leads_here &&
-			    kdapl_upcall_wait_leads(other)) {
-				other->leads_here = true;
-				more = true;
-			}
-		}
-	} while (more);
-	ok = !kdapl_upcall_wait_leads(wait);
-	if (ok)
-		list_add(&wait->link, &kdapl_upcall_waits);
-	spin_unlock_irqrestore(&kdapl_upcall_waits_lock, flags);
-	return ok;
-}
-
-void kdapl_upcall_wait_end(struct kdapl_upcall_wait *wait)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&kdapl_upcall_waits_lock, flags);
-	list_del(&wait->link);
-	spin_unlock_irqrestore(&kdapl_upcall_waits_lock, flags);
 }
 
 static DAT_RETURN kdapl_upcall_check(struct kdapl_evd *evd,
@@ -287,11 +212,13 @@ static void kdapl_upcall_wait(struct kdapl_evd *evd)
 		return;
 	}
 	mutex_lock(&evd->stop_mutex);
-	/* If it is stopped, dat_evd_free() was faster, and waited. */
+	/*
+	 * If the dispatcher is stopped, dat_evd_free() was first, and waited.
+	 */
 	if (!evd->stopped) {
 		irq_poll_disable(&evd->iop);
 		irq_poll_enable(&evd->iop);
-		/* What asked for the dispatcher meanwhile was not heard. */
+		/* irq_poll_sched() had no effect while it was disabled. */
 		irq_poll_sched(&evd->iop);
 	}
 	mutex_unlock(&evd->stop_mutex);
@@ -317,7 +244,7 @@ DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 		return DAT_ERROR(DAT_INVALID_STATE,
 				 DAT_INVALID_STATE_EVD_IN_USE);
 	}
-	/* An upcall may change its own EVD, and be in softirq. */
+	/* An upcall in softirq may change its own EVD. */
 	if (READ_ONCE(evd->upcaller) != current)
 		might_sleep();
 
@@ -325,13 +252,13 @@ DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 	if (ret != DAT_SUCCESS)
 		goto out;
 
-	/* What has completed has arrived, wherever it is. */
+	/* Completions that are on the CQs count as arrived. */
 	if (upcall_flag == DAT_UPCALL_INVOC_NEW)
-		flags = kdapl_cq_look_lock(evd);
+		flags = kdapl_cq_poll_all_lock(evd);
 	else
 		spin_lock_irqsave(&evd->lock, flags);
 	if (evd->stopped) {
-		/* Freed by somebody else meanwhile. */
+		/* dat_evd_free() ran concurrently. */
 		spin_unlock_irqrestore(&evd->lock, flags);
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 		goto out;
@@ -341,10 +268,10 @@ DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 		evd->upcall = *upcall;
 		evd->owner = owner;
 	}
-	/* INVOC_NEW: what is queued waits for the next arrival. */
-	evd->wake = upcall_flag == DAT_UPCALL_INVOC_ANY;
-	if (!evd->wake)
-		evd->rang = false;
+	/* INVOC_NEW: queued events wait for the next arrival. */
+	evd->upcall_due = upcall_flag == DAT_UPCALL_INVOC_ANY;
+	if (!evd->upcall_due)
+		evd->solicited_event = false;
 	spin_unlock_irqrestore(&evd->lock, flags);
 
 	if (teardown)
@@ -376,7 +303,9 @@ int kdapl_upcall_setup(void)
 					  WQ_MEM_RECLAIM, 0);
 	if (!kdapl_upcall_wq)
 		return -ENOMEM;
-	/* On the CPU of the interrupt, in whose cache the data is. */
+	/*
+	 * Per CPU: the data is in the cache of the CPU that took the interrupt.
+	 */
 	kdapl_dto_wq = alloc_workqueue("kdapl_dto",
 				       WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (kdapl_dto_wq)

@@ -1,36 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Fast registration: LMRs that are bound to other pages for every transfer.
+ * Fast registration: LMRs that are bound to other pages for every transfer, by
+ * dat_lmr_fmr() and dat_lmr_invalidate(), which may be called in any context.
  *
- * An LMR from dat_lmr_allocate() owns an MR and a scatter list of its full size,
- * so that binding and unbinding need nothing but a work request on the
- * consumer's Endpoint. While such a request is outstanding it holds a use of the
- * LMR, which therefore cannot be freed: drivers follow the MR until then.
+ * An LMR from dat_lmr_allocate() owns an MR and a scatter list of full size, so
+ * binding and unbinding need one work request on the consumer's Endpoint, which
+ * holds a dependency on the LMR: drivers follow the pointer to the MR until the
+ * request has completed.
  *
  *   unbound --dat_lmr_fmr()--> bound --dat_lmr_invalidate()--> closing
  *      ^                         |                                |
- *      +-- the peer's Send ------+                                |
- *      |   has invalidated it                                     |
- *      +----------------- the invalidation completed -------------+
+ *      +-- a Send of the peer ---+                                |
+ *      |   invalidates the LMR                                    |
+ *      +----------------- the invalidation completes -------------+
  *
- * The MR's page list is written when dat_lmr_fmr() is called, not when the
- * device comes to the request; so the list must not be in use, and an LMR is
- * only bound again when its invalidation has completed. If a request fails or
- * is flushed nobody can tell what the MR is now. It is thrown away, which shuts
- * the peer out in any case, and the LMR gets a new one in the background.
+ * dat_lmr_fmr() writes the page list of the MR at once, so an LMR cannot be
+ * bound before the device has executed the invalidation. If a request fails or
+ * is flushed, the state of the MR is unknown: the MR is freed, which closes it
+ * to the peer in any case, and kdapl_lmr_recycle() makes another.
+ *
+ * lmr->lock protects the state. It is not held while posting: kdapl_lmr_claim()
+ * gives one caller at a time the right to post a request about the LMR.
  */
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include "kdapl.h"
+#include "dto.h"
+#include "ep.h"
+#include "ia.h"
+#include "mem.h"
+#include "pz.h"
 
-/* How the claim of an LMR for a new request can end. */
+/* Results of kdapl_lmr_try_claim(). */
 enum kdapl_claim {
 	KDAPL_CLAIM_OK,
-	KDAPL_CLAIM_STATE,		/* not now: bound, or not bound */
-	KDAPL_CLAIM_PENDING,		/* not now: completions are awaited */
-	KDAPL_CLAIM_NO_MR,		/* being replaced */
-	KDAPL_CLAIM_FREED,
+	KDAPL_CLAIM_STATE,		/* already bound, or not bound */
+	KDAPL_CLAIM_PENDING,		/* a request has to complete before */
+	KDAPL_CLAIM_NO_MR,		/* the MR is being replaced */
+	KDAPL_CLAIM_FREED,		/* the consumer has freed the LMR */
 };
 
+/* Claim @lmr, and a dependency on it, for a request on @ep. */
 static enum kdapl_claim kdapl_lmr_try_claim(struct kdapl_lmr *lmr,
 					    struct kdapl_ep *ep, bool bind)
 {
@@ -47,11 +56,11 @@ static enum kdapl_claim kdapl_lmr_try_claim(struct kdapl_lmr *lmr,
 	else if (lmr->bound == bind || lmr->closing)
 		ret = KDAPL_CLAIM_STATE;
 	else if (lmr->pending && (bind || lmr->ep_handle != ep->obj.handle))
-		/* The queues of two Endpoints are not ordered. */
+		/* Requests on two Endpoints may execute in either order. */
 		ret = KDAPL_CLAIM_PENDING;
 	else if (lmr->stale || !lmr->mr)
 		ret = KDAPL_CLAIM_NO_MR;
-	else if (!kdapl_obj_hold(&lmr->obj))
+	else if (!kdapl_dep_tryget(&lmr->obj))
 		ret = KDAPL_CLAIM_FREED;
 	if (ret == KDAPL_CLAIM_OK) {
 		lmr->posting = true;
@@ -61,6 +70,7 @@ static enum kdapl_claim kdapl_lmr_try_claim(struct kdapl_lmr *lmr,
 	return ret;
 }
 
+/* Queue lmr->recycle, which gets a reference. Context: Any. */
 static void kdapl_lmr_queue_recycle(struct kdapl_lmr *lmr)
 {
 	if (kref_get_unless_zero(&lmr->obj.ref) &&
@@ -68,7 +78,7 @@ static void kdapl_lmr_queue_recycle(struct kdapl_lmr *lmr)
 		kdapl_obj_put(&lmr->obj);
 }
 
-/* Reserve the LMR for one request. Undone by kdapl_lmr_unclaim(). */
+/* Claim @lmr; poll once for requests that have to complete before. */
 static DAT_RETURN kdapl_lmr_claim(struct kdapl_lmr *lmr, struct kdapl_ep *ep,
 				  bool bind)
 {
@@ -76,7 +86,7 @@ static DAT_RETURN kdapl_lmr_claim(struct kdapl_lmr *lmr, struct kdapl_ep *ep,
 
 	claim = kdapl_lmr_try_claim(lmr, ep, bind);
 	if (claim == KDAPL_CLAIM_PENDING) {
-		kdapl_look_at_ep(READ_ONCE(lmr->ep_handle));
+		kdapl_ep_poll_requests(READ_ONCE(lmr->ep_handle));
 		claim = kdapl_lmr_try_claim(lmr, ep, bind);
 	}
 	switch (claim) {
@@ -95,7 +105,10 @@ static DAT_RETURN kdapl_lmr_claim(struct kdapl_lmr *lmr, struct kdapl_ep *ep,
 	}
 }
 
-/* The request was posted, or (@ret says so) never came to be. */
+/*
+ * End a claim. If @ret is DAT_SUCCESS the request was posted and has taken over
+ * the dependency; otherwise undo what the claim has changed.
+ */
 static void kdapl_lmr_unclaim(struct kdapl_lmr *lmr, bool bind, DAT_RETURN ret)
 {
 	unsigned long flags;
@@ -116,19 +129,22 @@ static void kdapl_lmr_unclaim(struct kdapl_lmr *lmr, bool bind, DAT_RETURN ret)
 	}
 	spin_unlock_irqrestore(&lmr->lock, flags);
 	if (ret != DAT_SUCCESS)
-		kdapl_obj_drop(&lmr->obj);
+		kdapl_dep_put(&lmr->obj);
 }
 
 /**
- * kdapl_lmr_request_done - a request of dat_lmr_fmr() or _invalidate() ended
- * @lmr: the LMR
- * @op: which of them
+ * kdapl_lmr_request_done - a request that binds or unbinds an LMR has ended
+ * @obj: the LMR
+ * @op: %DAT_DTO_LMR_FMR or %DAT_DTO_LMR_INVALIDATE
  * @status: DAT_DTO_COMPLETION_STATUS
+ *
+ * Drops the use and the reference of the request.
  *
  * Context: Any; the EVD's lock is held.
  */
-void kdapl_lmr_request_done(struct kdapl_lmr *lmr, u8 op, u8 status)
+void kdapl_lmr_request_done(struct kdapl_obj *obj, u8 op, u8 status)
 {
+	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
 	unsigned long flags;
 	bool recycle;
 
@@ -146,7 +162,7 @@ void kdapl_lmr_request_done(struct kdapl_lmr *lmr, u8 op, u8 status)
 	spin_unlock_irqrestore(&lmr->lock, flags);
 	if (recycle)
 		kdapl_lmr_queue_recycle(lmr);
-	kdapl_obj_drop(&lmr->obj);
+	kdapl_dep_put(&lmr->obj);
 }
 
 static int kdapl_lmr_alloc_fmr(struct kdapl_ia *ia, struct kdapl_pz *pz,
@@ -239,7 +255,7 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 }
 EXPORT_SYMBOL(dat_lmr_allocate);
 
-/* What can be seen of a binding, for one that does not come to be. */
+/* What dat_lmr_query() tells; restored when dat_lmr_fmr() fails. */
 struct kdapl_fmr_seen {
 	DAT_MEM_TYPE mem_type;
 	DAT_REGION_DESCRIPTION region;
@@ -263,7 +279,7 @@ static struct kdapl_fmr_seen kdapl_fmr_save(const struct kdapl_lmr *lmr)
 	};
 }
 
-/* Claimed, so nobody else has changed it. */
+/* Undo kdapl_fmr_bind() on @lmr, which the caller has claimed. */
 static void kdapl_fmr_restore(struct kdapl_lmr *lmr,
 			      const struct kdapl_fmr_seen *seen)
 {
@@ -282,13 +298,18 @@ static void kdapl_fmr_restore(struct kdapl_lmr *lmr,
 	kdapl_region_unmap(lmr);
 }
 
-/* Write down everything about the new binding. Under lmr->lock. */
+/*
+ * Map the memory, write the page list and describe the new binding in @lmr. The
+ * caller undoes what an error leaves with kdapl_fmr_restore().
+ */
 static int kdapl_fmr_load(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 			  const DAT_REGION_DESCRIPTION *region, u64 n,
 			  DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type)
 {
 	struct ib_mr *mr = lmr->mr;
 	int err;
+
+	lockdep_assert_held(&lmr->lock);
 
 	if (!mr)
 		return -ENODEV;
@@ -311,15 +332,15 @@ static int kdapl_fmr_load(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 	lmr->rmr_context = priv & (DAT_MEM_PRIV_REMOTE_READ_FLAG |
 				   DAT_MEM_PRIV_REMOTE_WRITE_FLAG) ?
 			   mr->rkey : 0;
-	/* So that a context from before is refused. */
+	/* A new context for each binding: that of the last one is refused. */
 	WRITE_ONCE(lmr->context, lmr->context + (1U << KDAPL_INDEX_BITS));
 	lmr->bound = true;
-	/* Who finds it valid finds all of the above. */
+	/* Pairs with the acquire in kdapl_sge_build(). */
 	smp_store_release(&lmr->valid, true);
 	return 0;
 }
 
-/* A number of pages of the region's own size, in units of PAGE_SIZE. */
+/* Convert a number of the region's own pages to units of PAGE_SIZE. */
 static u64 kdapl_fmr_count(DAT_MEM_TYPE type,
 			   const DAT_REGION_DESCRIPTION *region, u64 n)
 {
@@ -327,7 +348,7 @@ static u64 kdapl_fmr_count(DAT_MEM_TYPE type,
 
 	if (type != DAT_MEM_TYPE_PHYSICAL_VAR_PAGES)
 		return n;
-	/* A size less than that is refused for itself. */
+	/* kdapl_region_ok() refuses a page size less than PAGE_SIZE. */
 	per = max_t(u64, region->for_array.page_size >> PAGE_SHIFT, 1);
 	return check_mul_overflow(n, per, &n) ? U64_MAX : n;
 }
@@ -382,6 +403,7 @@ static DAT_RETURN kdapl_fmr_post(struct kdapl_lmr *lmr, struct kdapl_ep *ep,
 			      &lmr->obj);
 }
 
+/* Bind @lmr, which the caller has claimed, but do not post the request yet. */
 static DAT_RETURN kdapl_fmr_bind(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 				 const DAT_REGION_DESCRIPTION *region, u64 n,
 				 DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type,
@@ -390,7 +412,7 @@ static DAT_RETURN kdapl_fmr_bind(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 	unsigned long flags;
 	int err;
 
-	/* What the last binding has left mapped. */
+	/* Completions do not unmap: the last binding is still mapped. */
 	kdapl_region_unmap(lmr);
 	spin_lock_irqsave(&lmr->lock, flags);
 	lmr->ep_handle = ep->obj.handle;
@@ -409,6 +431,23 @@ static DAT_RETURN kdapl_fmr_bind(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 	}
 }
 
+/*
+ * Return whether @lmr is bound with scope EP on another Endpoint that is still
+ * connected. Context: Any; inside an RCU read-side section.
+ */
+static bool kdapl_lmr_elsewhere(struct kdapl_lmr *lmr, struct kdapl_ep *ep)
+{
+	u64 handle = READ_ONCE(lmr->ep_handle);
+	struct kdapl_ep *owner;
+
+	if (lmr->scope != DAT_LMR_SCOPE_EP || !READ_ONCE(lmr->bound) ||
+	    handle == ep->obj.handle)
+		return false;
+	owner = kdapl_find((DAT_HANDLE)(uintptr_t)handle, DAT_HANDLE_TYPE_EP);
+	return owner && READ_ONCE(owner->state) == DAT_EP_STATE_CONNECTED;
+}
+
+/* Check that @lmr, if it was found, may be bound or unbound on @ep. */
 static DAT_RETURN kdapl_fmr_check_objs(struct kdapl_lmr *lmr,
 				       struct kdapl_ep *ep)
 {
@@ -448,7 +487,7 @@ DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
 	lmr = kdapl_find(lmr_handle, DAT_HANDLE_TYPE_LMR);
 	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
 	ret = kdapl_fmr_check_objs(lmr, ep);
-	/* There is no subtype for the eleventh argument. */
+	/* DAT has no subtype for an error in the eleventh argument. */
 	if (ret == DAT_SUCCESS && (!lmr_context || (remote && !rmr_context)))
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG10);
 	if (ret == DAT_SUCCESS)
@@ -520,3 +559,42 @@ out:
 	return ret;
 }
 EXPORT_SYMBOL(dat_lmr_invalidate);
+
+/*
+ * Work item: replace the MR, unless the LMR was freed or has requests posted.
+ * Without memory for another, kdapl_lmr_claim() queues the work again.
+ */
+void kdapl_lmr_recycle(struct work_struct *work)
+{
+	struct kdapl_lmr *lmr = container_of(work, struct kdapl_lmr, recycle);
+	unsigned int noio = memalloc_noio_save();
+	struct ib_mr *mr = NULL;
+	unsigned long flags;
+	bool replace;
+
+	if (!kdapl_hca_enter(lmr->obj.ia->hca))
+		goto out_put;
+	spin_lock_irqsave(&lmr->lock, flags);
+	replace = !lmr->pending && (lmr->stale || !lmr->mr) &&
+		  atomic_read(&lmr->obj.users) >= 0;
+	if (replace) {
+		mr = lmr->mr;
+		lmr->mr = NULL;
+	}
+	spin_unlock_irqrestore(&lmr->lock, flags);
+	if (!replace)
+		goto out_leave;
+	if (mr)
+		kdapl_mr_free(&lmr->obj, mr);
+	kdapl_region_unmap(lmr);
+	mr = kdapl_mr_alloc(&lmr->obj, lmr->pz, lmr->max_pages);
+	spin_lock_irqsave(&lmr->lock, flags);
+	lmr->mr = IS_ERR(mr) ? NULL : mr;
+	lmr->stale = false;
+	spin_unlock_irqrestore(&lmr->lock, flags);
+out_leave:
+	kdapl_hca_leave(lmr->obj.ia->hca);
+out_put:
+	kdapl_obj_put(&lmr->obj);
+	memalloc_noio_restore(noio);
+}

@@ -1,40 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Remote Memory Regions: making and freeing. Binding is in rmr_bind.c.
+ * Remote Memory Regions: making, querying and freeing. mem_bind.c binds them.
  *
  * The kernel has no verb for memory windows, so an RMR is a fast registration:
- * an MR of its own over the DMA addresses of a part of an LMR. Binding is one
- * work request on the consumer's Endpoint that registers it, unbinding is one
+ * an MR of its own over the DMA addresses of a part of an LMR. A bind is a work
+ * request on the consumer's Endpoint that registers the MR, an unbind is one
  * that invalidates it.
  *
- * The page list of an MR is written when the request is made, and the device
- * may still serve the old binding then; nor does any device register an MR that
- * is registered. So an RMR has two MRs, called windows, and a bind to something
- * else opens one and closes the other. To the device that is a list of two
- * requests, to the consumer one, which takes one place in its queue: its
- * completion says that the new context is good and the old one is not.
+ * The page list of an MR is written when the request is posted, when the device
+ * may still be using the list of the old binding; and no device registers an MR
+ * that is registered. So an RMR has two MRs, called windows, and a rebind opens
+ * one and closes the other. To the device that is a list of two requests; to
+ * the consumer it is one, which takes one place in the queue of the Endpoint.
+ * Its completion says that the new context is good and the old one is not.
  *
- * A window holds its LMR from the bind until its closing has completed. If a
- * request fails or is flushed, nobody knows what the device made of it; the MR
- * is thrown away, which closes the window for certain, and replaced in the
- * background. Every posted request holds a reference to the RMR, because drivers
- * follow the MR until it completes.
+ * A window holds a dependency on its LMR from the bind until the request that
+ * closes it has completed. If a request fails or is flushed, the state of the
+ * MR is unknown. The MR is freed, which closes the window for certain, and
+ * kdapl_rmr_recycle() makes another in the background. Every posted request
+ * holds a reference to the RMR, because drivers follow the pointer to the MR
+ * until the request has completed.
+ *
+ * rmr->lock protects the windows and the posted requests. A caller that claims
+ * the RMR (kdapl_rmr_try_claim()) may post without the lock.
  */
 #include <linux/delay.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include "kdapl.h"
+#include "dto.h"
+#include "ia.h"
+#include "mem.h"
+#include "pz.h"
 
 /* How long dat_rmr_free() waits for posted binds to complete. */
-#define KDAPL_SETTLE_TRIES	100
-#define KDAPL_SETTLE_MS		10
+#define KDAPL_IDLE_TRIES	100
+#define KDAPL_IDLE_MS		10
 
 /* ---- Windows ------------------------------------------------------------- */
 
 /*
- * Take the MR out of a window, and out of the device: that closes it.
- * hca->sem is held. Without @force only if nothing is outstanding, or is going
- * to be. Returns whether it is out.
+ * Free the MR of @win, which closes the window, and drop its dependency on the
+ * LMR. Without @force, do so only if no request on @win is posted or about to
+ * be. Return whether it was done.
  */
 static bool kdapl_window_strip(struct kdapl_rmr *rmr, struct kdapl_window *win,
 			       bool force)
@@ -44,8 +51,10 @@ static bool kdapl_window_strip(struct kdapl_rmr *rmr, struct kdapl_window *win,
 	unsigned long flags;
 	bool ok;
 
+	lockdep_assert_held(&rmr->obj.ia->hca->sem);
+
 	spin_lock_irqsave(&rmr->lock, flags);
-	ok = force || kdapl_window_quiet(rmr, win);
+	ok = force || kdapl_window_at_rest(rmr, win);
 	if (ok) {
 		swap(mr, win->mr);
 		swap(lmr, win->lmr);
@@ -56,10 +65,11 @@ static bool kdapl_window_strip(struct kdapl_rmr *rmr, struct kdapl_window *win,
 	if (mr)
 		kdapl_mr_free(&rmr->obj, mr);
 	if (lmr)
-		kdapl_obj_drop(&lmr->obj);
+		kdapl_dep_put(&lmr->obj);
 	return ok;
 }
 
+/* Free the MRs of both windows as kdapl_window_strip() does. */
 static void kdapl_rmr_strip(struct kdapl_rmr *rmr, bool force)
 {
 	int i;
@@ -68,12 +78,13 @@ static void kdapl_rmr_strip(struct kdapl_rmr *rmr, bool force)
 		kdapl_window_strip(rmr, &rmr->win[i], force);
 }
 
+/* Replace the MR of @win. */
 static void kdapl_window_renew(struct kdapl_rmr *rmr, struct kdapl_window *win)
 {
 	unsigned long flags;
 	struct ib_mr *mr;
 
-	/* A bind that is at work sees to it when it has finished. */
+	/* A bind has begun: kdapl_rmr_rebind() queues the work again. */
 	if (!kdapl_window_strip(rmr, win, false))
 		return;
 	mr = kdapl_mr_alloc(&rmr->obj, rmr->pz, rmr->max_pages);
@@ -83,6 +94,11 @@ static void kdapl_window_renew(struct kdapl_rmr *rmr, struct kdapl_window *win)
 	spin_unlock_irqrestore(&rmr->lock, flags);
 }
 
+/*
+ * Work item rmr->recycle: replace the MRs of windows whose request failed. If
+ * there is no memory for another MR, the next kdapl_rmr_claim() that finds no
+ * idle window queues the work again.
+ */
 static void kdapl_rmr_recycle(struct work_struct *work)
 {
 	struct kdapl_rmr *rmr = container_of(work, struct kdapl_rmr, recycle);
@@ -94,7 +110,10 @@ static void kdapl_rmr_recycle(struct work_struct *work)
 	if (!kdapl_hca_enter(rmr->obj.ia->hca))
 		goto out_put;
 	for (i = 0; i < ARRAY_SIZE(rmr->win); i++) {
-		/* Nobody else changes a window in this condition but free. */
+		/*
+		 * Only dat_rmr_free() changes a window that is waste, after it
+		 * has set ->users to -1.
+		 */
 		spin_lock_irqsave(&rmr->lock, flags);
 		waste = kdapl_window_is_waste(rmr, &rmr->win[i]) &&
 			atomic_read(&rmr->obj.users) >= 0;
@@ -108,6 +127,7 @@ out_put:
 	memalloc_noio_restore(noio);
 }
 
+/* Queue rmr->recycle, which gets a reference. Context: Any. */
 void kdapl_rmr_queue_recycle(struct kdapl_rmr *rmr)
 {
 	if (kref_get_unless_zero(&rmr->obj.ref) &&
@@ -117,10 +137,17 @@ void kdapl_rmr_queue_recycle(struct kdapl_rmr *rmr)
 
 /* ---- Life ---------------------------------------------------------------- */
 
-/* The device leaves; all queue pairs have gone before. */
-void kdapl_rmr_device_gone(struct kdapl_rmr *rmr)
+/*
+ * The device is leaving. All its queue pairs are gone, so no request is posted.
+ */
+static void kdapl_rmr_obj_strip(struct kdapl_obj *obj)
 {
-	kdapl_rmr_strip(rmr, true);
+	kdapl_rmr_strip(container_of(obj, struct kdapl_rmr, obj), true);
+}
+
+static void kdapl_rmr_obj_free(struct kdapl_obj *obj)
+{
+	dat_rmr_free(kdapl_handle(obj));
 }
 
 static void kdapl_rmr_release(struct kdapl_obj *obj)
@@ -133,6 +160,15 @@ static void kdapl_rmr_release(struct kdapl_obj *obj)
 	kdapl_obj_free(obj);
 }
 
+static const struct kdapl_obj_ops kdapl_rmr_ops = {
+	.release = kdapl_rmr_release,
+	.free = kdapl_rmr_obj_free,
+	.strip = kdapl_rmr_obj_strip,
+	.invalidated = kdapl_rmr_invalidated,
+	.request_done = kdapl_rmr_request_done,
+};
+
+/* Make the MRs and the scatter list; after an error the release frees them. */
 static int kdapl_rmr_fill(struct kdapl_rmr *rmr)
 {
 	struct ib_mr *mr;
@@ -149,6 +185,7 @@ static int kdapl_rmr_fill(struct kdapl_rmr *rmr)
 	return err;
 }
 
+/* Make an RMR in @pz, which the caller uses; it is not published yet. */
 static DAT_RETURN kdapl_rmr_alloc(struct kdapl_pz *pz, DAT_RMR_SCOPE scope,
 				  struct kdapl_rmr **out)
 {
@@ -162,7 +199,7 @@ static DAT_RETURN kdapl_rmr_alloc(struct kdapl_pz *pz, DAT_RMR_SCOPE scope,
 	if (!rmr)
 		goto err_memory;
 	err = kdapl_obj_init(&rmr->obj, DAT_HANDLE_TYPE_RMR, pz->obj.ia,
-			     kdapl_rmr_release);
+			     &kdapl_rmr_ops);
 	if (err) {
 		kfree(rmr);
 		goto err_memory;
@@ -270,12 +307,18 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
 }
 EXPORT_SYMBOL(dat_rmr_query);
 
+/*
+ * Return whether @rmr, which was retired, has requests posted or about to be.
+ */
 static bool kdapl_rmr_busy(struct kdapl_rmr *rmr)
 {
 	unsigned long flags;
 	bool busy;
 
-	/* With the lock: who claims the RMR later sees that it is being freed. */
+	/*
+	 * The lock orders this with kdapl_rmr_try_claim(): either ->posting is
+	 * seen here, or the claim fails because ->users is -1.
+	 */
 	spin_lock_irqsave(&rmr->lock, flags);
 	busy = rmr->nreqs || rmr->posting;
 	spin_unlock_irqrestore(&rmr->lock, flags);
@@ -283,18 +326,19 @@ static bool kdapl_rmr_busy(struct kdapl_rmr *rmr)
 }
 
 /*
- * Posted requests must be completed before the MRs can be taken away. On a
- * living connection they are at once; nobody may be polling, so look for them.
+ * Wait until the posted requests of @rmr have completed, so that its MRs can be
+ * freed. On a live connection requests complete soon, but no one may be polling
+ * the EVD, so it is polled here.
  */
-static void kdapl_rmr_settle(struct kdapl_rmr *rmr)
+static void kdapl_rmr_wait_idle(struct kdapl_rmr *rmr)
 {
 	int i;
 
-	for (i = 0; i < KDAPL_SETTLE_TRIES && kdapl_rmr_busy(rmr); i++) {
+	for (i = 0; i < KDAPL_IDLE_TRIES && kdapl_rmr_busy(rmr); i++) {
 		if (i)
-			msleep(KDAPL_SETTLE_MS);
+			msleep(KDAPL_IDLE_MS);
 		rcu_read_lock();
-		kdapl_look_at_ep(READ_ONCE(rmr->ep_handle));
+		kdapl_ep_poll_requests(READ_ONCE(rmr->ep_handle));
 		rcu_read_unlock();
 	}
 }
@@ -311,10 +355,13 @@ DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
 		kdapl_obj_put(&rmr->obj);
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
 	}
-	kdapl_rmr_settle(rmr);
+	kdapl_rmr_wait_idle(rmr);
 	if (cancel_work_sync(&rmr->recycle))
 		kdapl_obj_put(&rmr->obj);
-	/* What is outstanding still goes when its last request has ended. */
+	/*
+	 * An MR with a posted request stays until kdapl_rmr_release(): the
+	 * request holds a reference to the RMR.
+	 */
 	down_read(&rmr->obj.ia->hca->sem);
 	kdapl_rmr_strip(rmr, false);
 	up_read(&rmr->obj.ia->hca->sem);

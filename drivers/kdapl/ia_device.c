@@ -2,48 +2,32 @@
 /*
  * RDMA devices: arrival, removal, and the registry that consumers see.
  *
- * ib_core is the provider registry. Each of its devices is a struct kdapl_hca
- * from our add() to our remove(); an IA name is a device and a port.
+ * ib_core is the provider registry. kdapl_add_one() makes a struct kdapl_hca
+ * for each of its devices, kdapl_remove_one() drops it; an IA name is a device
+ * and a port.
  *
- * remove() returns when nothing of ours is left on the device, and it does not
- * wait for consumers: connections are broken, then every DAT object is stripped
- * of its verbs objects. The DAT objects stay until the consumer frees them.
+ * kdapl_remove_one() returns when no verbs object of this module is left on the
+ * device, and does not wait for consumers: connections are broken, then the
+ * verbs objects of every DAT object are destroyed. The DAT objects stay until
+ * the consumer frees them.
+ *
+ * kdapl_hcas_lock protects the list of devices, their names and the list of IAs
+ * of each device. It is taken inside hca->sem.
  */
 #include <linux/slab.h>
-#include "kdapl.h"
-#include "trace.h"
+#include "evd.h"
+#include "ia.h"
+#include "srq.h"
 
-static DEFINE_MUTEX(kdapl_hcas_lock);	/* protects kdapl_hcas and hca->ias */
+static DEFINE_MUTEX(kdapl_hcas_lock);	/* see above */
 static LIST_HEAD(kdapl_hcas);
 
-static void kdapl_hca_free(struct kref *ref)
-{
-	kfree(container_of(ref, struct kdapl_hca, ref));
-}
-
-void kdapl_hca_put(struct kdapl_hca *hca)
-{
-	kref_put(&hca->ref, kdapl_hca_free);
-}
-
-/* Keep the device from leaving; false if it has left. May sleep. */
-bool kdapl_hca_enter(struct kdapl_hca *hca)
-{
-	down_read(&hca->sem);
-	if (!hca->gone)
-		return true;
-	up_read(&hca->sem);
-	return false;
-}
-
-void kdapl_hca_leave(struct kdapl_hca *hca)
-{
-	up_read(&hca->sem);
-}
-
+/* Return the device whose name is the first @len bytes of @name, or NULL. */
 static struct kdapl_hca *kdapl_hca_by_name(const char *name, size_t len)
 {
 	struct kdapl_hca *hca;
+
+	lockdep_assert_held(&kdapl_hcas_lock);
 
 	list_for_each_entry(hca, &kdapl_hcas, link)
 		if (strlen(hca->name) == len && !memcmp(hca->name, name, len))
@@ -52,11 +36,12 @@ static struct kdapl_hca *kdapl_hca_by_name(const char *name, size_t len)
 }
 
 /**
- * kdapl_hca_find - find device and port of an IA name
- * @name: "device/port", or "device" if it has one port
- * @port: the port
+ * kdapl_hca_find - find the device and the port of an IA name
+ * @name: "device/port", or "device" if the device has one port
+ * @port: set to the port
  *
- * Return: the device, referenced, or NULL.
+ * Context: Process context.
+ * Return: the device, referenced, or NULL
  */
 struct kdapl_hca *kdapl_hca_find(const char *name, u32 *port)
 {
@@ -90,7 +75,7 @@ out:
 	return hca;
 }
 
-/* An IA is opened or released. */
+/* Put @ia, which is being opened, on the list of @hca. */
 void kdapl_hca_add_ia(struct kdapl_hca *hca, struct kdapl_ia *ia)
 {
 	mutex_lock(&kdapl_hcas_lock);
@@ -98,6 +83,7 @@ void kdapl_hca_add_ia(struct kdapl_hca *hca, struct kdapl_ia *ia)
 	mutex_unlock(&kdapl_hcas_lock);
 }
 
+/* Take @ia, which is being released, off the list of its device. */
 void kdapl_hca_del_ia(struct kdapl_ia *ia)
 {
 	mutex_lock(&kdapl_hcas_lock);
@@ -105,61 +91,50 @@ void kdapl_hca_del_ia(struct kdapl_ia *ia)
 	mutex_unlock(&kdapl_hcas_lock);
 }
 
-/* The @n-th open IA of a device, referenced; NULL at the end. */
-static struct kdapl_ia *kdapl_hca_nth_ia(struct kdapl_hca *hca, int n)
+/*
+ * Walk over the IAs of @hca that are not being released: return the one after @ia,
+ * whose reference is dropped, or the first if that is NULL. The result is
+ * referenced, which keeps its place in the list, or NULL at the end.
+ */
+static struct kdapl_ia *kdapl_hca_next_ia(struct kdapl_hca *hca,
+					  struct kdapl_ia *ia)
 {
-	struct kdapl_ia *ia, *found = NULL;
+	struct kdapl_ia *next = NULL, *last = ia;
+	struct list_head *pos;
 
 	mutex_lock(&kdapl_hcas_lock);
-	list_for_each_entry(ia, &hca->ias, hca_link) {
-		if (n-- || !kref_get_unless_zero(&ia->obj.ref))
-			continue;
-		found = ia;
-		break;
+	pos = ia ? &ia->hca_link : &hca->ias;
+	for (pos = pos->next; pos != &hca->ias && !next; pos = pos->next) {
+		ia = list_entry(pos, struct kdapl_ia, hca_link);
+		if (kref_get_unless_zero(&ia->obj.ref))
+			next = ia;
 	}
 	mutex_unlock(&kdapl_hcas_lock);
-	return found;
+	if (last)
+		kdapl_obj_put(&last->obj);
+	return next;
 }
 
-/* An IA that this pass of removal has not seen, referenced and marked. */
-static struct kdapl_ia *kdapl_hca_unstopped(struct kdapl_hca *hca, u8 pass)
-{
-	struct kdapl_ia *ia, *found = NULL;
-
-	mutex_lock(&kdapl_hcas_lock);
-	list_for_each_entry(ia, &hca->ias, hca_link) {
-		if (ia->obj.stopped >= pass ||
-		    !kref_get_unless_zero(&ia->obj.ref))
-			continue;
-		ia->obj.stopped = pass;
-		found = ia;
-		break;
-	}
-	mutex_unlock(&kdapl_hcas_lock);
-	return found;
-}
-
-/* cxgb4 reports an SRQ's limit to the device; the pointer may be stale. */
+/*
+ * Asynchronous events of the device. cxgb4 reports the limit of an SRQ here;
+ * the SRQ may have been destroyed, so the pointer is compared and not
+ * dereferenced.
+ */
 static void kdapl_device_event(struct ib_event_handler *handler,
 			       struct ib_event *event)
 {
 	struct kdapl_hca *hca = container_of(handler, struct kdapl_hca, events);
-	struct kdapl_ia *ia;
-	int n;
+	struct kdapl_ia *ia = NULL;
 
-	if (event->event == IB_EVENT_SRQ_LIMIT_REACHED) {
-		for (n = 0; (ia = kdapl_hca_nth_ia(hca, n)); n++) {
+	if (event->event == IB_EVENT_SRQ_LIMIT_REACHED)
+		while ((ia = kdapl_hca_next_ia(hca, ia)))
 			kdapl_srq_device_event(ia, event->element.srq);
-			kdapl_obj_put(&ia->obj);
-		}
-	} else if (event->event == IB_EVENT_DEVICE_FATAL) {
-		for (n = 0; (ia = kdapl_hca_nth_ia(hca, n)); n++) {
+	else if (event->event == IB_EVENT_DEVICE_FATAL)
+		while ((ia = kdapl_hca_next_ia(hca, ia)))
 			kdapl_async_post(&ia->catastrophic);
-			kdapl_obj_put(&ia->obj);
-		}
-	}
 }
 
+/* ib_client.add: a device has arrived; consumers can open its ports. */
 static int kdapl_add_one(struct ib_device *dev)
 {
 	struct kdapl_hca *hca;
@@ -175,12 +150,12 @@ static int kdapl_add_one(struct ib_device *dev)
 	strscpy(hca->name, dev_name(&dev->dev), sizeof(hca->name));
 	hca->max_qlen = dev->attrs.max_cqe;
 	hca->attrs = dev->attrs;
-	/* Others offer it and get it wrong, or were never tried. */
+	/* Other drivers that offer resizing are faulty or were never tested. */
 	hca->srq_resize = dev->attrs.device_cap_flags & IB_DEVICE_SRQ_RESIZE &&
 			  dev->ops.driver_id == RDMA_DRIVER_RXE;
 	/* rxe looks up an SRQ buffer's lkey in the PD of the QP. */
 	hca->srq_any_pz = dev->ops.driver_id != RDMA_DRIVER_RXE;
-	/* It looks for the mark of a solicited message on the receive request. */
+	/* siw looks for the solicited flag in the receive request. */
 	hca->rings_solicited = dev->ops.driver_id != RDMA_DRIVER_SIW;
 	INIT_IB_EVENT_HANDLER(&hca->events, dev, kdapl_device_event);
 	ib_register_event_handler(&hca->events);
@@ -192,31 +167,34 @@ static int kdapl_add_one(struct ib_device *dev)
 	return 0;
 }
 
+/*
+ * ib_client.remove: leave the device. The first pass of stopping waits for
+ * nothing, so two connected Endpoints of this device go down in parallel; the
+ * second pass waits for each. The flush ends the works that take connections
+ * down and release objects; what is left is stripped.
+ */
 static void kdapl_remove_one(struct ib_device *dev, void *data)
 {
 	struct kdapl_hca *hca = data;
-	struct kdapl_ia *ia;
-	u8 pass;
+	struct kdapl_ia *ia = NULL;
 
 	mutex_lock(&kdapl_hcas_lock);
 	list_del(&hca->link);
 	mutex_unlock(&kdapl_hcas_lock);
 	ib_unregister_event_handler(&hca->events);
 
-	/* Nothing new from here on. */
+	/* kdapl_hca_enter() fails from here on: no verbs object is created. */
 	down_write(&hca->sem);
 	WRITE_ONCE(hca->gone, true);
 	up_write(&hca->sem);
 
-	for (pass = 1; pass <= 2; pass++) {
-		while ((ia = kdapl_hca_unstopped(hca, pass))) {
-			kdapl_ia_stop(ia, pass);
-			kdapl_obj_put(&ia->obj);
-		}
-	}
+	while ((ia = kdapl_hca_next_ia(hca, ia)))
+		kdapl_ia_stop(ia, false);
+	while ((ia = kdapl_hca_next_ia(hca, ia)))
+		kdapl_ia_stop(ia, true);
 	flush_workqueue(kdapl_wq);
 
-	/* With the semaphore held for writing no IA is released. */
+	/* Releases hold the semaphore for reading, so hca->ias is stable. */
 	down_write(&hca->sem);
 	list_for_each_entry(ia, &hca->ias, hca_link) {
 		kdapl_ia_strip(ia);
@@ -226,7 +204,10 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	kdapl_hca_put(hca);
 }
 
-/* The device got another name; open IAs keep working. */
+/*
+ * ib_client.rename: the device has another name. IAs that are open keep
+ * working.
+ */
 static void kdapl_rename_one(struct ib_device *dev, void *data)
 {
 	struct kdapl_hca *hca = data;
@@ -243,6 +224,7 @@ struct ib_client kdapl_client = {
 	.rename = kdapl_rename_one,
 };
 
+/* Fill in @info for a port of @hca. */
 static void kdapl_provider_info(struct kdapl_hca *hca, u32 port,
 				DAT_PROVIDER_INFO *info)
 {
@@ -306,7 +288,10 @@ DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia1_name,
 					     DAT_INVALID_ARG3);
 	hca1 = kdapl_hca_find(ia1_name, &port1);
 	hca2 = kdapl_hca_find(ia2_name, &port2);
-	/* No IA takes over from another one here. */
+	/*
+	 * No IA takes over from another one, so an IA is related to itself
+	 * only.
+	 */
 	if (!hca1 || !hca2)
 		ret = DAT_ERROR(DAT_PROVIDER_NOT_FOUND,
 				DAT_NAME_NOT_REGISTERED);

@@ -1,44 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Memory of an LMR: from what the consumer describes to what a device can use.
+ * Memory of an LMR: from the consumer's description to DMA addresses.
  *
- * Every type of memory becomes one scatter list, made of whole pages wherever
- * possible: a vmalloc address means nothing to a device, and on the software
- * devices a "DMA address" is a kernel address that must have a struct page. The
- * list is then mapped for the device. Only what the IA type describes has been
- * mapped by the consumer already, so its list has a DMA address and no page.
+ * Every type of memory becomes a scatter list of pages, lmr->sgt, because a
+ * vmalloc address means nothing to a device, and on the software devices a "DMA
+ * address" is a kernel address that must have a struct page. The list is then
+ * mapped for the device. Memory of the IA type was mapped by the consumer: its
+ * list has one DMA address and no page, and is never mapped or unmapped here.
  *
- * The list stays with the LMR: an RMR takes its part from it, and the sync calls
- * walk it.
+ * dat_lmr_kcreate() builds and maps the list in two steps:
+ * kdapl_region_build(), which allocates the list, and kdapl_region_map().
+ * dat_lmr_fmr(), which may be called in any context, refills the list of
+ * dat_lmr_allocate() and maps it page by page: kdapl_region_fill().
+ * kdapl_region_unmap() undoes both.
+ *
+ * The LMR owns the list. dat_rmr_bind() takes its part from it with
+ * kdapl_region_slice(), and the sync calls walk it. lmr->lock protects
+ * lmr->mapped.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
-#include "kdapl.h"
+#include "ia.h"
+#include "mem.h"
 
-/* IB access flags for privileges. Local reading is always possible. */
-int kdapl_mr_access(DAT_MEM_PRIV_FLAGS priv)
-{
-	int access = 0;
-
-	if (priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
-		access |= IB_ACCESS_LOCAL_WRITE;
-	if (priv & DAT_MEM_PRIV_REMOTE_READ_FLAG)
-		access |= IB_ACCESS_REMOTE_READ;
-	/* The verbs want the local right along with the remote one. */
-	if (priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
-		access |= IB_ACCESS_REMOTE_WRITE | IB_ACCESS_LOCAL_WRITE;
-	return access;
-}
-
-/* Does the device register memory by work request? */
-bool kdapl_can_register(const struct ib_device_attr *attrs)
-{
-	return attrs->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
-	       attrs->max_fast_reg_page_list_len;
-}
-
+/* Return the page of a kernel virtual address, or NULL. */
 static struct page *kdapl_virt_page(u64 addr)
 {
 	void *p = (void *)(uintptr_t)addr;
@@ -48,6 +35,7 @@ static struct page *kdapl_virt_page(u64 addr)
 	return virt_addr_valid(p) ? virt_to_page(p) : NULL;
 }
 
+/* Return the page that begins at a physical address, or NULL. */
 static struct page *kdapl_phys_page(u64 addr)
 {
 	if (!PAGE_ALIGNED(addr) || !pfn_valid(PHYS_PFN(addr)))
@@ -56,8 +44,9 @@ static struct page *kdapl_phys_page(u64 addr)
 }
 
 /*
- * A page of VIRTUAL, PHYSICAL or PHYSICAL_VAR_PAGES memory, counted in units of
- * PAGE_SIZE; NULL if there is none there.
+ * Return page @i, in units of PAGE_SIZE, of the memory of @lmr, which is of
+ * type VIRTUAL, PHYSICAL or PHYSICAL_VAR_PAGES; NULL if the address has no
+ * page.
  */
 static struct page *kdapl_region_page(const struct kdapl_lmr *lmr,
 				      unsigned long i)
@@ -86,7 +75,11 @@ static struct page *kdapl_region_page(const struct kdapl_lmr *lmr,
 	}
 }
 
-/* Is there something to register, as far as can be told without a device? */
+/*
+ * Return whether @region is a possible description of @len bytes of memory of
+ * @type. Whether the memory exists is found by kdapl_region_build() and
+ * kdapl_region_fill(). Context: Any.
+ */
 bool kdapl_region_ok(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *region,
 		     u64 len)
 {
@@ -111,6 +104,9 @@ bool kdapl_region_ok(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *region,
 	}
 }
 
+/*
+ * Return the address of the first byte, by which the consumer addresses @lmr.
+ */
 static u64 kdapl_region_start(struct kdapl_lmr *lmr)
 {
 	switch (lmr->mem_type) {
@@ -123,6 +119,7 @@ static u64 kdapl_region_start(struct kdapl_lmr *lmr)
 	}
 }
 
+/* Build the scatter list of memory that kdapl_region_page() finds. */
 static int kdapl_build_pages(struct kdapl_lmr *lmr)
 {
 	struct ib_device *dev = lmr->obj.ia->hca->dev;
@@ -150,7 +147,7 @@ out_free:
 	return err;
 }
 
-/* The first lmr->len bytes of a scatter list, which may be chained. */
+/* Build the scatter list from the first lmr->len bytes of @from. */
 static int kdapl_build_list(struct kdapl_lmr *lmr, struct scatterlist *from)
 {
 	struct scatterlist *sg, *to;
@@ -179,7 +176,11 @@ static int kdapl_build_list(struct kdapl_lmr *lmr, struct scatterlist *from)
 	return 0;
 }
 
-/* A DMA address that is a kernel address will be followed. */
+/*
+ * Return whether the device can use @addr as a DMA address of lmr->len bytes. A
+ * software device dereferences the address, so it must be a valid kernel
+ * address.
+ */
 static bool kdapl_dma_ok(struct kdapl_lmr *lmr, u64 addr)
 {
 	return !ib_uses_virt_dma(lmr->obj.ia->hca->dev) ||
@@ -187,6 +188,7 @@ static bool kdapl_dma_ok(struct kdapl_lmr *lmr, u64 addr)
 		virt_addr_valid((void *)(uintptr_t)(addr + lmr->len - 1)));
 }
 
+/* Build the scatter list of memory that the consumer has mapped at @addr. */
 static int kdapl_build_dma(struct kdapl_lmr *lmr, u64 addr)
 {
 	struct scatterlist *sg;
@@ -204,6 +206,7 @@ static int kdapl_build_dma(struct kdapl_lmr *lmr, u64 addr)
 	return 0;
 }
 
+/* Build the scatter list from the first lmr->len bytes of @origin. */
 static int kdapl_build_lmr(struct kdapl_lmr *lmr, struct kdapl_lmr *origin)
 {
 	lmr->va = origin->va;
@@ -213,17 +216,22 @@ static int kdapl_build_lmr(struct kdapl_lmr *lmr, struct kdapl_lmr *origin)
 }
 
 /**
- * kdapl_region_build - make the scatter list of an LMR
+ * kdapl_region_build - build the scatter list of an LMR
  * @lmr: mem_type, region and len are set and checked; sgt and va get set
- * @origin: for the LMR type, the LMR; used by the caller
+ * @origin: for the LMR type, the LMR that has the memory; the caller holds a
+ *	use
+ *
+ * The release of the LMR frees the list.
  *
  * Context: Process context, within kdapl_hca_enter().
- * Return: 0; -EINVAL: no memory of this type there; -ERANGE: it is shorter than
- * len; or another errno.
+ * Return: 0; -EINVAL: @lmr->region describes no memory of this type; -ERANGE:
+ * the memory is shorter than @lmr->len; or another errno
  */
 int kdapl_region_build(struct kdapl_lmr *lmr, struct kdapl_lmr *origin)
 {
 	struct scatterlist *sg;
+
+	lockdep_assert_held(&lmr->obj.ia->hca->sem);
 
 	switch (lmr->mem_type) {
 	case DAT_MEM_TYPE_LMR:
@@ -240,10 +248,15 @@ int kdapl_region_build(struct kdapl_lmr *lmr, struct kdapl_lmr *origin)
 	}
 }
 
-/* Map the scatter list for the device. The same rules. */
+/*
+ * Map the scatter list that kdapl_region_build() built for the device. Return 0
+ * or an errno. Context: Process context, within kdapl_hca_enter().
+ */
 int kdapl_region_map(struct kdapl_lmr *lmr)
 {
 	int err;
+
+	lockdep_assert_held(&lmr->obj.ia->hca->sem);
 
 	if (!sg_page(lmr->sgt.sgl))
 		return 0;
@@ -255,8 +268,9 @@ int kdapl_region_map(struct kdapl_lmr *lmr)
 }
 
 /*
- * The next entry of the list: @len bytes of @page, mapped for the device unless
- * the consumer has done that.
+ * Map @len bytes of @page for the device and put them into @sg, the next entry
+ * of the list of @lmr. Entries beyond sgt.nents are not unmapped after an
+ * error.
  */
 static int kdapl_fill_add(struct kdapl_lmr *lmr, struct scatterlist *sg,
 			  struct page *page, u32 offset, u32 len)
@@ -277,8 +291,8 @@ static int kdapl_fill_add(struct kdapl_lmr *lmr, struct scatterlist *sg,
 }
 
 /*
- * A scatter list is taken as it is, up to its end: it may begin and end inside
- * a page, and only these bytes are registered.
+ * Fill the list of @lmr with all of @from, which may begin and end inside a
+ * page: only the bytes of @from are registered. @max is the limit in pages.
  */
 static int kdapl_fill_list(struct kdapl_lmr *lmr, struct scatterlist *from,
 			   u64 max)
@@ -301,6 +315,7 @@ static int kdapl_fill_list(struct kdapl_lmr *lmr, struct scatterlist *from,
 	return 0;
 }
 
+/* Fill the list of @lmr with @n pages that kdapl_region_page() finds. */
 static int kdapl_fill_pages(struct kdapl_lmr *lmr, u64 n)
 {
 	struct scatterlist *to = lmr->sgt.sgl;
@@ -318,18 +333,23 @@ static int kdapl_fill_pages(struct kdapl_lmr *lmr, u64 n)
 }
 
 /**
- * kdapl_region_fill - make and map the scatter list of an LMR that has room for it
- * @lmr: mem_type and region are set and checked; sgt, va and len get set. Its
- *	lock is held
- * @n: pages
+ * kdapl_region_fill - refill and map the scatter list of an FMR
+ * @lmr: LMR of dat_lmr_allocate(), whose list has room; mem_type and region are
+ *	set and checked; sgt, va and len get set
+ * @n: number of pages
  *
- * Context: Any.
- * Return: 0; -EINVAL: no memory of this type there; -EIO: it cannot be mapped.
+ * The caller undoes a fill that failed half way with kdapl_region_unmap().
+ *
+ * Context: Any; lmr->lock is held.
+ * Return: 0; -EINVAL: @lmr->region describes no memory of this type; -EIO: the
+ * memory cannot be mapped
  */
 int kdapl_region_fill(struct kdapl_lmr *lmr, u64 n)
 {
 	const DAT_REGION_DESCRIPTION *region = &lmr->region;
 	struct scatterlist *sg = lmr->sgt.sgl;
+
+	lockdep_assert_held(&lmr->lock);
 
 	lmr->mapped = true;
 	switch (lmr->mem_type) {
@@ -351,7 +371,11 @@ int kdapl_region_fill(struct kdapl_lmr *lmr, u64 n)
 	}
 }
 
-/* Undo either. hca->sem is held. */
+/*
+ * Undo kdapl_region_map() or kdapl_region_fill(). Of two concurrent callers
+ * only one finds ->mapped set. hca->sem is held, or the caller is
+ * dat_lmr_fmr(), whose claim keeps the list from being refilled. Context: Any.
+ */
 void kdapl_region_unmap(struct kdapl_lmr *lmr)
 {
 	struct ib_device *dev = lmr->obj.ia->hca->dev;
@@ -360,7 +384,10 @@ void kdapl_region_unmap(struct kdapl_lmr *lmr)
 	bool mapped;
 	int i;
 
-	/* From here on the sync calls leave the memory alone. */
+	/*
+	 * kdapl_lmr_sync() walks the list under the same lock, so it either is
+	 * finished or finds ->mapped cleared.
+	 */
 	spin_lock_irqsave(&lmr->lock, flags);
 	mapped = lmr->mapped;
 	lmr->mapped = false;
@@ -372,13 +399,16 @@ void kdapl_region_unmap(struct kdapl_lmr *lmr)
 					   0);
 		return;
 	}
-	/* Those were mapped one by one. */
+	/* kdapl_fill_add() has mapped each entry by itself. */
 	for_each_sgtable_dma_sg(&lmr->sgt, sg, i)
 		ib_dma_unmap_page(dev, sg_dma_address(sg), sg_dma_len(sg),
 				  DMA_BIDIRECTIONAL);
 }
 
-/* Is the memory one range for the device? */
+/*
+ * Return whether the memory of @lmr, which is mapped, is one range of DMA
+ * addresses.
+ */
 bool kdapl_region_contiguous(struct kdapl_lmr *lmr)
 {
 	u64 next = sg_dma_address(lmr->sgt.sgl);
@@ -394,15 +424,15 @@ bool kdapl_region_contiguous(struct kdapl_lmr *lmr)
 }
 
 /**
- * kdapl_region_slice - DMA addresses of a part of an LMR
- * @lmr: the LMR, mapped
- * @offset: first byte
- * @len: bytes; inside the LMR
+ * kdapl_region_slice - copy out the DMA addresses of a part of an LMR
+ * @lmr: the LMR, mapped; a use by the caller keeps the mapping
+ * @offset: first byte of the part
+ * @len: length of the part in bytes; the part lies inside the LMR
  * @to: table to be filled in; nents is set
- * @max: its size
+ * @max: entries that @to has room for
  *
  * Context: Any.
- * Return: 0, or -ERANGE if the part has more pieces than @max.
+ * Return: 0, or -ERANGE if the part has more pieces than @max
  */
 int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
 		       struct sg_table *to, int max)
@@ -421,7 +451,10 @@ int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
 		take = min_t(u64, len, sg_dma_len(sg) - offset);
 		if (n && sg_dma_address(dst) + sg_dma_len(dst) ==
 			 sg_dma_address(sg)) {
-			/* There may be more pieces than pages. */
+			/*
+			 * Join adjoining pieces: a consumer's scatter list may
+			 * have more pieces than pages, and @max counts pages.
+			 */
 			sg_dma_len(dst) += take;
 		} else {
 			if (n == max)
@@ -436,119 +469,3 @@ int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
 	to->nents = n;
 	return 0;
 }
-
-/**
- * kdapl_mr_map - give an MR its pages and its address
- * @mr: an MR that is not registered
- * @sgt: the memory, with DMA addresses
- * @iova: address that the first byte is to have
- * @len: bytes in @sgt
- *
- * Context: Any.
- * Return: 0; -EOPNOTSUPP if the device cannot: the memory has a gap inside, too
- * many pages, or not the page offset of @iova; -EIO if it does not want to.
- */
-int kdapl_mr_map(struct ib_mr *mr, struct sg_table *sgt, u64 iova, u64 len)
-{
-	int n;
-
-	n = ib_map_mr_sg(mr, sgt->sgl, sgt->nents, NULL, PAGE_SIZE);
-	if (n < 0)
-		return -EIO;
-	if (n != sgt->nents || mr->length != len)
-		return -EOPNOTSUPP;
-	if ((mr->iova ^ iova) & ~PAGE_MASK)
-		return -EOPNOTSUPP;
-	mr->iova = iova;
-	return 0;
-}
-
-static void kdapl_lmr_sync(struct kdapl_lmr *lmr, u64 offset, u64 len,
-			   bool for_cpu)
-{
-	struct ib_device *dev = lmr->obj.ia->hca->dev;
-	struct scatterlist *sg;
-	unsigned long flags;
-	u64 addr, n;
-	int i;
-
-	spin_lock_irqsave(&lmr->lock, flags);
-	if (!lmr->mapped)
-		goto out;
-	for_each_sgtable_dma_sg(&lmr->sgt, sg, i) {
-		if (!len)
-			break;
-		if (offset >= sg_dma_len(sg)) {
-			offset -= sg_dma_len(sg);
-			continue;
-		}
-		addr = sg_dma_address(sg) + offset;
-		n = min_t(u64, len, sg_dma_len(sg) - offset);
-		if (for_cpu)
-			ib_dma_sync_single_for_cpu(dev, addr, n,
-						   DMA_BIDIRECTIONAL);
-		else
-			ib_dma_sync_single_for_device(dev, addr, n,
-						      DMA_BIDIRECTIONAL);
-		len -= n;
-		offset = 0;
-	}
-out:
-	spin_unlock_irqrestore(&lmr->lock, flags);
-}
-
-static DAT_RETURN kdapl_lmr_sync_all(DAT_IA_HANDLE ia_handle,
-				     const DAT_LMR_TRIPLET *seg, u64 n,
-				     bool for_cpu)
-{
-	DAT_RETURN ret = DAT_SUCCESS;
-	struct kdapl_lmr *lmr;
-	struct kdapl_ia *ia;
-	u64 offset;
-
-	rcu_read_lock();
-	ia = kdapl_find(ia_handle, DAT_HANDLE_TYPE_IA);
-	if (!ia)
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	else if (!seg)
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-
-	for (; ret == DAT_SUCCESS && n; n--, seg++) {
-		if (!seg->segment_length)
-			continue;
-		lmr = kdapl_lmr_find(seg->lmr_context);
-		/* Pairs with the release when the LMR was made or bound. */
-		if (!lmr || lmr->obj.ia != ia || !smp_load_acquire(&lmr->valid)) {
-			ret = DAT_ERROR(DAT_INVALID_PARAMETER,
-					DAT_INVALID_ARG2);
-			break;
-		}
-		offset = seg->virtual_address - lmr->base;
-		if (offset > lmr->len || seg->segment_length > lmr->len - offset)
-			ret = DAT_ERROR(DAT_INVALID_PARAMETER,
-					DAT_INVALID_ARG2);
-		else
-			kdapl_lmr_sync(lmr, offset, seg->segment_length,
-				       for_cpu);
-	}
-	rcu_read_unlock();
-	return ret;
-}
-
-DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
-				  const DAT_LMR_TRIPLET *local_segments,
-				  DAT_VLEN num_segments)
-{
-	return kdapl_lmr_sync_all(ia_handle, local_segments, num_segments,
-				  false);
-}
-EXPORT_SYMBOL(dat_lmr_sync_rdma_read);
-
-DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
-				   const DAT_LMR_TRIPLET *local_segments,
-				   DAT_VLEN num_segments)
-{
-	return kdapl_lmr_sync_all(ia_handle, local_segments, num_segments,
-				  true);
-}
-EXPORT_SYMBOL(dat_lmr_sync_rdma_write);

@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Binding of Remote Memory Regions.
+ * Binding of Remote Memory Regions: dat_rmr_bind(), its completions, and the
+ * check of an RMR as the sink of an RDMA Read. mem_rmr.c says what a window is.
  *
- * See rmr.c for what a window is. Binding runs in any context: the MRs and the
- * scatter list are there, and the addresses come from the LMR's. One bind at a
- * time has claimed the RMR; completions may come while it is at work, so whatever
- * both of them change is changed under the RMR's lock, which is not held while
- * posting.
+ * dat_rmr_bind() may be called in any context: the MRs and the scatter list
+ * exist, and the DMA addresses are copied from the LMR. One bind at a time
+ * claims the RMR (kdapl_rmr_claim()). Completions and the peer may change a
+ * window meanwhile: rmr->lock protects what they and the claimant change. It is
+ * not held while posting.
  */
 #include <linux/scatterlist.h>
-#include "kdapl.h"
+#include "dto.h"
+#include "ep.h"
+#include "ia.h"
+#include "mem.h"
+#include "pz.h"
 
-/* What needs which right of the owner. */
+/* Privileges of an RMR that need local reading or writing of the LMR. */
 #define KDAPL_PRIV_READ		(DAT_MEM_PRIV_LOCAL_READ_FLAG | \
 				 DAT_MEM_PRIV_REMOTE_READ_FLAG)
 #define KDAPL_PRIV_WRITE	(DAT_MEM_PRIV_LOCAL_WRITE_FLAG | \
 				 DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
-/* What dat_rmr_bind() was asked for. */
+/* The arguments of dat_rmr_bind(); @lmr is NULL to unbind. */
 struct kdapl_rmr_spec {
 	struct kdapl_lmr *lmr;
 	DAT_LMR_TRIPLET triplet;
@@ -28,7 +33,7 @@ struct kdapl_rmr_spec {
 	DAT_COMPLETION_FLAGS flags;
 };
 
-/* The window is closed for certain; returns the LMR it has shown. */
+/* Close @win; the caller drops the dependency on the LMR that is returned. */
 static struct kdapl_lmr *kdapl_window_closed(struct kdapl_window *win)
 {
 	struct kdapl_lmr *lmr = NULL;
@@ -38,11 +43,16 @@ static struct kdapl_lmr *kdapl_window_closed(struct kdapl_window *win)
 	return lmr;
 }
 
-/* One part of a request has ended. Returns an LMR that is not shown any more. */
+/*
+ * A request that opened @win, or closed it if @closed, has ended. Return what
+ * kdapl_window_closed() does if the window is closed for certain, or NULL.
+ */
 static struct kdapl_lmr *kdapl_window_done(struct kdapl_rmr *rmr,
 					   struct kdapl_window *win,
 					   bool closed, bool failed)
 {
+	lockdep_assert_held(&rmr->lock);
+
 	if (!win)
 		return NULL;
 	win->pending--;
@@ -57,6 +67,7 @@ static struct kdapl_lmr *kdapl_window_done(struct kdapl_rmr *rmr,
 	return NULL;
 }
 
+/* Return whether kdapl_rmr_recycle() has something to do. */
 static bool kdapl_rmr_has_waste(struct kdapl_rmr *rmr)
 {
 	return kdapl_window_is_waste(rmr, &rmr->win[0]) ||
@@ -65,20 +76,25 @@ static bool kdapl_rmr_has_waste(struct kdapl_rmr *rmr)
 
 /**
  * kdapl_rmr_request_done - a request of dat_rmr_bind() has ended
- * @rmr: the RMR
+ * @obj: the RMR
+ * @op: %DAT_DTO_BIND_MW
  * @status: DAT_DTO_COMPLETION_STATUS
+ *
+ * Drops the reference of the request, and the dependency of a window that is
+ * closed.
  *
  * Context: Any; the EVD's lock is held.
  */
-void kdapl_rmr_request_done(struct kdapl_rmr *rmr, u8 status)
+void kdapl_rmr_request_done(struct kdapl_obj *obj, u8 op, u8 status)
 {
+	struct kdapl_rmr *rmr = container_of(obj, struct kdapl_rmr, obj);
 	bool failed = status != DAT_DTO_SUCCESS, recycle;
 	struct kdapl_lmr *lmr, *opened;
 	struct kdapl_window_req req;
 	unsigned long flags;
 
 	spin_lock_irqsave(&rmr->lock, flags);
-	/* One Endpoint at a time, so they end in the order they were posted. */
+	/* All requests are on one Endpoint, so they end in posting order. */
 	req = rmr->reqs[0];
 	rmr->nreqs--;
 	memmove(rmr->reqs, rmr->reqs + 1, rmr->nreqs * sizeof(req));
@@ -87,17 +103,18 @@ void kdapl_rmr_request_done(struct kdapl_rmr *rmr, u8 status)
 	recycle = kdapl_rmr_has_waste(rmr);
 	spin_unlock_irqrestore(&rmr->lock, flags);
 	if (lmr)
-		kdapl_obj_drop(&lmr->obj);
+		kdapl_dep_put(&lmr->obj);
 	if (opened)
-		kdapl_obj_drop(&opened->obj);
+		kdapl_dep_put(&opened->obj);
 	if (recycle)
 		kdapl_rmr_queue_recycle(rmr);
 	kdapl_obj_put(&rmr->obj);
 }
 
-/* A peer has invalidated a context: that window is closed. */
-void kdapl_rmr_invalidated(struct kdapl_rmr *rmr, u32 rkey)
+/* A peer has invalidated @rkey. Context: Any; the EVD's lock is held. */
+void kdapl_rmr_invalidated(struct kdapl_obj *obj, u32 rkey)
 {
+	struct kdapl_rmr *rmr = container_of(obj, struct kdapl_rmr, obj);
 	struct kdapl_lmr *lmr = NULL;
 	struct kdapl_window *win;
 	unsigned long flags;
@@ -112,13 +129,15 @@ void kdapl_rmr_invalidated(struct kdapl_rmr *rmr, u32 rkey)
 	}
 	spin_unlock_irqrestore(&rmr->lock, flags);
 	if (lmr)
-		kdapl_obj_drop(&lmr->obj);
+		kdapl_dep_put(&lmr->obj);
 }
 
-/* Add (1) or take back (-1) the last request. Under rmr->lock. */
+/* Count (@delta 1) or uncount (@delta -1) @req, the last of rmr->reqs. */
 static void kdapl_rmr_count(struct kdapl_rmr *rmr, struct kdapl_window_req req,
 			    int delta)
 {
+	lockdep_assert_held(&rmr->lock);
+
 	rmr->nreqs += delta;
 	if (req.opens)
 		req.opens->pending += delta;
@@ -126,7 +145,7 @@ static void kdapl_rmr_count(struct kdapl_rmr *rmr, struct kdapl_window_req req,
 		req.closes->pending += delta;
 }
 
-/* Post a request about windows. The caller has claimed the RMR. */
+/* Post @wr for the windows of @req. The caller has claimed @rmr. */
 static DAT_RETURN kdapl_rmr_post(struct kdapl_rmr *rmr,
 				 struct kdapl_window_req req,
 				 struct ib_send_wr *wr,
@@ -146,7 +165,7 @@ static DAT_RETURN kdapl_rmr_post(struct kdapl_rmr *rmr,
 	if (ret == DAT_SUCCESS)
 		return ret;
 
-	/* It is still the last one: only the claimant adds requests. */
+	/* @req is still the last one: only the claimant adds requests. */
 	spin_lock_irqsave(&rmr->lock, flags);
 	kdapl_rmr_count(rmr, req, -1);
 	spin_unlock_irqrestore(&rmr->lock, flags);
@@ -154,13 +173,15 @@ static DAT_RETURN kdapl_rmr_post(struct kdapl_rmr *rmr,
 	return ret;
 }
 
-/* Let an idle window show what is asked for. Under rmr->lock. */
+/* Write the page list of @win, which is idle, and give it a new key. */
 static int kdapl_window_load(struct kdapl_rmr *rmr, struct kdapl_window *win,
 			     const struct kdapl_rmr_spec *spec)
 {
 	u64 start = spec->triplet.virtual_address;
 	u64 len = spec->triplet.segment_length;
 	int err;
+
+	lockdep_assert_held(&rmr->lock);
 
 	err = kdapl_region_slice(spec->lmr, start - spec->lmr->base, len,
 				 &rmr->sgt, rmr->max_pages);
@@ -174,7 +195,7 @@ static int kdapl_window_load(struct kdapl_rmr *rmr, struct kdapl_window *win,
 	return 0;
 }
 
-/* It was never opened, and the device has not heard of its new key. */
+/* Undo kdapl_window_load(): the device does not know the new key. */
 static void kdapl_window_unload(struct kdapl_rmr *rmr, struct kdapl_window *win)
 {
 	struct kdapl_lmr *lmr = NULL;
@@ -186,16 +207,17 @@ static void kdapl_window_unload(struct kdapl_rmr *rmr, struct kdapl_window *win)
 		ib_update_fast_reg_key(win->mr, win->mr->rkey - 1);
 	spin_unlock_irqrestore(&rmr->lock, flags);
 	if (lmr)
-		kdapl_obj_drop(&lmr->obj);
+		kdapl_dep_put(&lmr->obj);
 }
 
+/* Record that @rmr is bound to @win with key @rkey, or (NULL) unbound. */
 static void kdapl_rmr_set(struct kdapl_rmr *rmr, struct kdapl_window *win,
 			  u32 rkey, const struct kdapl_rmr_spec *spec)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&rmr->lock, flags);
-	/* It may have failed already. */
+	/* kdapl_window_done() has set ->discard if the request has failed. */
 	rmr->cur = win && !win->discard ? win : NULL;
 	rmr->triplet = spec->triplet;
 	rmr->priv = spec->priv;
@@ -215,7 +237,7 @@ static DAT_RETURN kdapl_rmr_map_error(int err)
 	return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 }
 
-/* Bind. The RMR is claimed and @win is idle. */
+/* Open @win and close the open window. The caller has claimed @rmr. */
 static DAT_RETURN kdapl_rmr_open(struct kdapl_rmr *rmr,
 				 struct kdapl_window *win,
 				 const struct kdapl_rmr_spec *spec,
@@ -231,7 +253,7 @@ static DAT_RETURN kdapl_rmr_open(struct kdapl_rmr *rmr,
 	DAT_RETURN ret;
 	int err;
 
-	if (!kdapl_obj_hold(&spec->lmr->obj))
+	if (!kdapl_dep_tryget(&spec->lmr->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
 	spin_lock_irqsave(&rmr->lock, flags);
 	req.closes = rmr->cur;
@@ -244,7 +266,7 @@ static DAT_RETURN kdapl_rmr_open(struct kdapl_rmr *rmr,
 	}
 	spin_unlock_irqrestore(&rmr->lock, flags);
 	if (err) {
-		kdapl_obj_drop(&spec->lmr->obj);
+		kdapl_dep_put(&spec->lmr->obj);
 		return kdapl_rmr_map_error(err);
 	}
 
@@ -261,9 +283,9 @@ static DAT_RETURN kdapl_rmr_open(struct kdapl_rmr *rmr,
 }
 
 /*
- * Claim the RMR for a bind: one at a time, and none while requests are
- * outstanding on another Endpoint, whose queue is not ordered with this one.
- * Finds an idle window too, unless there is nothing to open.
+ * Claim @rmr for a bind on @ep, unless requests are posted on another Endpoint,
+ * as the order of execution would be unknown. Set *@win to an idle window or
+ * NULL; with @open, NULL fails the claim.
  */
 static bool kdapl_rmr_try_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
 				bool open, struct kdapl_window **win)
@@ -277,7 +299,10 @@ static bool kdapl_rmr_try_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
 	for (i = 0; i < ARRAY_SIZE(rmr->win) && !*win; i++)
 		if (kdapl_window_idle(&rmr->win[i]))
 			*win = &rmr->win[i];
-	/* dat_rmr_free() waits for a claim, or its claim is seen here. */
+	/*
+	 * Pairs with kdapl_rmr_busy(): dat_rmr_free() sets ->users to -1 and
+	 * then waits for ->posting, so either it waits or the claim fails.
+	 */
 	if (atomic_read(&rmr->obj.users) >= 0 &&
 	    !rmr->posting && (*win || !open) &&
 	    (!rmr->nreqs || rmr->ep_handle == ep->obj.handle)) {
@@ -289,25 +314,26 @@ static bool kdapl_rmr_try_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
 	return ok;
 }
 
+/* Claim @rmr; poll once for requests that have to complete before. */
 static DAT_RETURN kdapl_rmr_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
 				  bool open, struct kdapl_window **win)
 {
 	if (kdapl_rmr_try_claim(rmr, ep, open, win))
 		return DAT_SUCCESS;
-	kdapl_look_at_ep(READ_ONCE(rmr->ep_handle));
+	kdapl_ep_poll_requests(READ_ONCE(rmr->ep_handle));
 	if (kdapl_rmr_try_claim(rmr, ep, open, win))
 		return DAT_SUCCESS;
 	if (atomic_read(&rmr->obj.users) < 0)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
-	/* If it was for want of an MR. */
+	/* There may be no idle window because an MR was not replaced. */
 	kdapl_rmr_queue_recycle(rmr);
 	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 			 DAT_RESOURCE_MEMORY_REGION);
 }
 
 /*
- * Unbind. The RMR is claimed. If it is not bound, perhaps because the peer has
- * invalidated it, nothing is closed once more: the consumer gets its event.
+ * Close the open window. The caller has claimed @rmr. If none is open, perhaps
+ * since the peer has closed it, @idle is invalidated again for the completion.
  */
 static DAT_RETURN kdapl_rmr_close(struct kdapl_rmr *rmr,
 				  struct kdapl_window *idle,
@@ -335,6 +361,7 @@ static DAT_RETURN kdapl_rmr_close(struct kdapl_rmr *rmr,
 	return ret;
 }
 
+/* Claim @rmr, bind or unbind it as @spec says, and end the claim. */
 static DAT_RETURN kdapl_rmr_rebind(struct kdapl_rmr *rmr,
 				   const struct kdapl_rmr_spec *spec,
 				   DAT_RMR_CONTEXT *context)
@@ -352,7 +379,7 @@ static DAT_RETURN kdapl_rmr_rebind(struct kdapl_rmr *rmr,
 		     kdapl_rmr_close(rmr, win, spec);
 	spin_lock_irqsave(&rmr->lock, flags);
 	rmr->posting = false;
-	/* What has failed meanwhile was kept until now. */
+	/* kdapl_rmr_recycle() skips windows while the RMR is claimed. */
 	recycle = kdapl_rmr_has_waste(rmr);
 	spin_unlock_irqrestore(&rmr->lock, flags);
 	if (recycle)
@@ -360,10 +387,10 @@ static DAT_RETURN kdapl_rmr_rebind(struct kdapl_rmr *rmr,
 	return ret;
 }
 
-/* Why nothing of an LMR can be shown that was good once. */
+/* Return why the LMR, which is not valid any more, cannot be bound. */
 static DAT_RETURN kdapl_rmr_lmr_error(const struct kdapl_rmr_spec *spec)
 {
-	/* By the peer. The posting calls say the same of it. */
+	/* The error that kdapl_sge_build() returns for such an LMR. */
 	if (READ_ONCE(spec->lmr->invalidated))
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
 				 spec->priv & KDAPL_PRIV_WRITE ?
@@ -373,7 +400,7 @@ static DAT_RETURN kdapl_rmr_lmr_error(const struct kdapl_rmr_spec *spec)
 	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 }
 
-/* Check what is to be shown against the LMR it is part of. */
+/* Check that the LMR allows a window as @spec asks for. */
 static DAT_RETURN kdapl_rmr_check_lmr(const struct kdapl_rmr_spec *spec)
 {
 	const DAT_LMR_TRIPLET *triplet = &spec->triplet;
@@ -384,7 +411,7 @@ static DAT_RETURN kdapl_rmr_check_lmr(const struct kdapl_rmr_spec *spec)
 		return DAT_ERROR(DAT_RESERVED_LMR, DAT_NO_SUBTYPE);
 	if (lmr->fmr)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
-	/* Pairs with the release when the LMR was made. */
+	/* Pairs with the release in kdapl_lmr_create(). */
 	if (!smp_load_acquire(&lmr->valid))
 		return kdapl_rmr_lmr_error(spec);
 	offset = triplet->virtual_address - lmr->base;
@@ -402,8 +429,8 @@ static DAT_RETURN kdapl_rmr_check_lmr(const struct kdapl_rmr_spec *spec)
 }
 
 /*
- * Does the RMR belong to another Endpoint? One of scope EP does from when it is
- * bound until it is unbound or the connection ends. RCU read-side section.
+ * Return whether @rmr is bound with scope EP on another Endpoint that is still
+ * connected. Context: Any; inside an RCU read-side section.
  */
 static bool kdapl_rmr_elsewhere(struct kdapl_rmr *rmr, struct kdapl_ep *ep)
 {
@@ -422,12 +449,14 @@ static bool kdapl_rmr_elsewhere(struct kdapl_rmr *rmr, struct kdapl_ep *ep)
 	return owner && READ_ONCE(owner->state) == DAT_EP_STATE_CONNECTED;
 }
 
-/* Under rmr->lock. @below: see kdapl_rmr_check_sink(). */
+/* Check @sink against the open window; see kdapl_rmr_check_sink(). */
 static DAT_RETURN kdapl_rmr_check_range(struct kdapl_rmr *rmr,
 					const DAT_RMR_TRIPLET *sink,
 					DAT_LMR_TRIPLET *below)
 {
 	u64 offset = sink->virtual_address;
+
+	lockdep_assert_held(&rmr->lock);
 
 	if (!rmr->cur || rmr->context != sink->rmr_context ||
 	    !(rmr->priv & KDAPL_PRIV_WRITE))
@@ -447,11 +476,11 @@ static DAT_RETURN kdapl_rmr_check_range(struct kdapl_rmr *rmr,
 }
 
 /**
- * kdapl_rmr_check_sink - may an RDMA Read go there?
+ * kdapl_rmr_check_sink - check an RMR as the sink of an RDMA Read
  * @ep: the Endpoint that is to read
- * @sink: what should be inside a bound RMR that may be written
- * @below: the same part of the LMR, if the device wants the sink to be registered
- *	in another way than it is; else empty
+ * @sink: the sink, which has to be inside a bound RMR that may be written
+ * @below: set to the same part of the LMR; empty (segment_length 0) unless the
+ *	device reads only into memory that the peer may write to, see dto_sink.c
  *
  * Context: Any; RCU read-side section.
  * Return: %DAT_SUCCESS, or why it may not
@@ -543,7 +572,7 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
 	}
 	if (ret != DAT_SUCCESS)
 		goto out;
-	/* For the references that the requests are going to have. */
+	/* kdapl_rmr_post() takes the reference of the request from this one. */
 	if (!kref_get_unless_zero(&rmr->obj.ref)) {
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
 		goto out;

@@ -1,22 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Work queue rings of an Endpoint.
+ * The work queue rings of an Endpoint.
  *
  * An RC queue pair completes in posting order, so the requests of an Endpoint
- * live in a ring and no list of free entries is needed: posters move "head"
- * under the ring's lock, completions move "done" and reaping moves "tail" under
- * the EVD's lock. The entry of a request is also its completion event, so it is
+ * live in a ring and no list of free entries is needed: posters move @head
+ * under ring->lock, completions move @done and reaping moves @tail under the
+ * EVD's lock. The entry of a request is also its completion event, so it is
  * busy until the consumer has reaped that event.
  *
- * Entries between "posted" and "head" have not been given to the device: there
- * is no queue pair yet, or the device would not take them.
+ * Entries between @posted and @head have not been given to the device: there is
+ * no queue pair yet, or the device has refused them.
  */
 #include <linux/cache.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
-#include "kdapl.h"
+#include "dto.h"
+#include "ep.h"
+#include "handle.h"
 
-/* Memory for a ring of @max entries, with @niov segments each. */
+static void kdapl_request_withdraw(struct kdapl_event *ev)
+{
+	struct kdapl_wr *wr = container_of(ev, struct kdapl_wr, ev);
+
+	kdapl_ring_reaped(&wr->ep->sq, wr);
+}
+
+static struct kdapl_ep *kdapl_request_ep(struct kdapl_event *ev)
+{
+	return container_of(ev, struct kdapl_wr, ev)->ep;
+}
+
+const struct kdapl_event_ops kdapl_request_event_ops = {
+	.withdraw = kdapl_request_withdraw,
+	.ep = kdapl_request_ep,
+};
+
+/* Allocate the memory for a ring of @max entries with @niov segments each. */
 int kdapl_ring_prepare(struct kdapl_ring *ring, u32 max, u32 niov)
 {
 	u32 entries = roundup_pow_of_two(max(max, 1U));
@@ -55,10 +74,12 @@ static void kdapl_ring_move(struct kdapl_wr *from, struct kdapl_ring *fresh,
 		list_replace(&from->ev.link, &to->ev.link);
 }
 
-/* Does what is posted fit into @fresh? Under both locks. */
+/* Do the entries in use fit into @fresh? The EVD's lock is held as well. */
 static bool kdapl_ring_fits(struct kdapl_ring *ring, struct kdapl_ring *fresh)
 {
 	u32 pos;
+
+	lockdep_assert_held(&ring->lock);
 
 	if (ring->head - ring->tail > fresh->max)
 		return false;
@@ -107,7 +128,7 @@ int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
 	if (!kdapl_ring_fits(ring, fresh))
 		goto out;
 	ret = 0;
-	/* Whoever posts compares it under the same lock. */
+	/* Posters read the PZ under the same lock. */
 	if (zone)
 		*zone->slot = zone->pz;
 	to = ring->tail;
@@ -147,7 +168,7 @@ out:
 	return ret;
 }
 
-/* Complete as flushed all that is in the ring. Under evd->lock. */
+/* Complete as flushed all that is in the ring. */
 static void kdapl_ring_drain(struct kdapl_ep *ep, struct kdapl_ring *ring,
 			     struct kdapl_evd *evd, u32 head,
 			     struct kdapl_later *later)
@@ -155,12 +176,14 @@ static void kdapl_ring_drain(struct kdapl_ep *ep, struct kdapl_ring *ring,
 	bool recv = ring == &ep->rq, event;
 	struct kdapl_wr *wr;
 
+	lockdep_assert_held(&evd->lock);
+
 	while (ring->done != head) {
 		wr = kdapl_ring_wr(ring, ring->done);
-		/* What a request before it has held up has ended by itself. */
-		if (unlikely(wr->early)) {
-			wr->early = false;
-			ring->early--;
+		/* A request that completed ahead keeps its own status. */
+		if (unlikely(wr->ahead)) {
+			wr->ahead = false;
+			ring->ahead--;
 		} else {
 			wr->status = DAT_DTO_ERR_FLUSHED;
 			wr->len = 0;
@@ -183,9 +206,9 @@ static void kdapl_ring_drain(struct kdapl_ep *ep, struct kdapl_ring *ring,
  * kdapl_ring_flush - complete as flushed all that no device will complete
  * @ep: the Endpoint
  * @ring: one of its rings; there is no queue pair (any more)
- * @how: KDAPL_FLUSH_END: the connection is over; from now on whoever posts in
- *	state DISCONNECTED flushes. KDAPL_FLUSH_POST: that. KDAPL_FLUSH_REARM:
- *	the Endpoint is reset, receives wait in the ring again
+ * @how: KDAPL_FLUSH_END: the connection is over, later posters flush themselves.
+ *	KDAPL_FLUSH_POST: such a poster. KDAPL_FLUSH_REARM: the Endpoint is reset,
+ *	receives wait in the ring again
  *
  * A poster may come late, when the Endpoint has been reset and even connected
  * again; it must not touch the ring then.
@@ -215,7 +238,7 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 	}
 	head = ring->head;
 	spin_unlock(&ring->lock);
-	/* Without an EVD nothing can be posted. */
+	/* Nothing can be posted to a queue without an EVD. */
 	if (evd) {
 		if (!stale)
 			kdapl_ring_drain(ep, ring, evd, head, &later);
@@ -226,4 +249,27 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 		local_irq_restore(flags);
 	}
 	rcu_read_unlock();
+}
+
+/* Post to the device the receives of @rq that it does not have yet. */
+void kdapl_rq_push(struct kdapl_ring *rq)
+{
+	struct ib_recv_wr rwr = { };
+	struct kdapl_wr *wr;
+
+	lockdep_assert_held(&rq->lock);
+
+	while (rq->qp && rq->posted != rq->head) {
+		wr = kdapl_ring_wr(rq, rq->posted);
+		rwr.wr_id = (uintptr_t)wr;
+		rwr.sg_list = wr->sge;
+		rwr.num_sge = wr->nsge;
+		/*
+		 * siw refuses while the QP changes state;
+		 * kdapl_conn_established() tries again.
+		 */
+		if (ib_post_recv(rq->qp, &rwr, NULL))
+			break;
+		rq->posted++;
+	}
 }

@@ -1,28 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What Service Points have in common: they listen.
+ * Service Points: how they listen, and their life.
  *
- * Public (PSP), reserved (RSP) and common (CSP) ones are listeners on the same
- * port of every address of the IA; they differ in what names them and in whose
- * Endpoint a request gets. Bound to addresses and not to a wildcard, they leave
- * the same port free on other IAs.
+ * A public (PSP), reserved (RSP) or common (CSP) service point listens on one
+ * port of every address of the IA; a CSP may have one address only. The kinds
+ * differ in how the consumer names them and in which Endpoint a request gets. A
+ * listener is bound to an address and not to the wildcard, so other IAs may use
+ * the same port.
+ *
+ * kdapl_sp_handler(), called by rdma_cm, makes a struct kdapl_cr of each
+ * request that arrives (cm_cr.c). The service point owns the listening ids;
+ * sp->mutex protects them. Destroying an id waits for its handler, so the
+ * handler must not take sp->mutex. A request holds a reference to its service
+ * point, which may be freed before the request is answered.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
-#include "kdapl.h"
-#include "trace.h"
+#include "cm.h"
+#include "ep.h"
+#include "ia.h"
 
 /*
- * Requests that may arrive before the connection manager gets round to them;
- * beyond that iWARP refuses or forgets some. How many the consumer has not reaped
- * yet is another matter, see kdapl_cr_create().
+ * Requests that may arrive before the connection manager handles them; beyond
+ * this number iWARP refuses or drops some. It does not limit the requests that
+ * the consumer has not reaped, see kdapl_cr_create().
  */
 #define KDAPL_SP_BACKLOG 64
 
-/* Ports tried for a consumer who takes any. */
+/* Ports that are tried when the consumer leaves the choice to the system. */
 #define KDAPL_SP_PORT_TRIES 32
 
+/* Event handler of the listening ids: @id is the new id of a request. */
 static int kdapl_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kdapl_sp *sp = id->context;
@@ -38,18 +47,20 @@ static int kdapl_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	if (taken)
 		return 0;
 	rdma_reject(id, NULL, 0, IB_CM_REJ_NO_RESOURCES);
-	/* Has the id destroyed. */
+	/* An errno makes rdma_cm destroy @id. */
 	return -ENOMEM;
 }
 
+/* Destroy the listening ids. Waits for handlers that are running. */
 static void kdapl_sp_unlisten(struct kdapl_sp *sp)
 {
+	lockdep_assert_held(&sp->mutex);
 	while (sp->nids)
 		rdma_destroy_id(sp->ids[--sp->nids]);
 }
 
-/* Stop listening. Waits for handlers that are running. */
-void kdapl_sp_close(struct kdapl_sp *sp)
+/* Stop listening. No request arrives at @sp when this returns. */
+static void kdapl_sp_close(struct kdapl_sp *sp)
 {
 	mutex_lock(&sp->mutex);
 	kdapl_sp_unlisten(sp);
@@ -68,6 +79,29 @@ static void kdapl_sp_release(struct kdapl_obj *obj)
 	kdapl_obj_free(obj);
 }
 
+static void kdapl_sp_obj_free(struct kdapl_obj *obj)
+{
+	if (kdapl_obj_unpublish(obj))
+		kdapl_sp_destroy(container_of(obj, struct kdapl_sp, obj));
+}
+
+static void kdapl_sp_stop(struct kdapl_obj *obj, bool wait)
+{
+	kdapl_sp_close(container_of(obj, struct kdapl_sp, obj));
+}
+
+static void kdapl_sp_strip(struct kdapl_obj *obj)
+{
+	kdapl_sp_close(container_of(obj, struct kdapl_sp, obj));
+}
+
+static const struct kdapl_obj_ops kdapl_sp_ops = {
+	.release = kdapl_sp_release,
+	.free = kdapl_sp_obj_free,
+	.stop = kdapl_sp_stop,
+	.strip = kdapl_sp_strip,
+};
+
 static void kdapl_set_port(struct sockaddr_storage *addr, u16 port)
 {
 	if (addr->ss_family == AF_INET)
@@ -76,6 +110,7 @@ static void kdapl_set_port(struct sockaddr_storage *addr, u16 port)
 		((struct sockaddr_in6 *)addr)->sin6_port = htons(port);
 }
 
+/* Listen at address @local on port sp->qual; if that is 0, choose a port. */
 static int kdapl_sp_listen_one(struct kdapl_sp *sp,
 			       const struct sockaddr_storage *local)
 {
@@ -83,6 +118,8 @@ static int kdapl_sp_listen_one(struct kdapl_sp *sp,
 	struct sockaddr_storage addr = *local;
 	struct rdma_cm_id *id;
 	int err;
+
+	lockdep_assert_held(&sp->mutex);
 
 	kdapl_set_port(&addr, sp->qual);
 	id = __rdma_create_kernel_id(&init_net, kdapl_sp_handler, sp,
@@ -100,30 +137,36 @@ static int kdapl_sp_listen_one(struct kdapl_sp *sp,
 		rdma_destroy_id(id);
 		return err;
 	}
-	/* Any port will do: the first address has chosen it for all. */
+	/* The port that the system chose for the first address is for all. */
 	if (!sp->qual)
 		sp->qual = kdapl_addr_port(&id->route.addr.src_addr);
 	sp->ids[sp->nids++] = id;
 	return 0;
 }
 
+/* Listen at @addr. */
 static int kdapl_sp_listen_addr(struct kdapl_sp *sp,
 				const struct sockaddr_storage *addr)
 {
 	int err = kdapl_sp_listen_one(sp, addr);
 
-	/* TCP says so too if it has no memory to look whether that is true. */
+	/*
+	 * TCP also returns -EADDRINUSE when it is merely out of memory to
+	 * check: retry once (iWARP only).
+	 */
 	if (err == -EADDRINUSE && sp->obj.ia->iwarp)
 		err = kdapl_sp_listen_one(sp, addr);
 	return err;
 }
 
-/* Listen on all addresses of the family that are known. */
+/* Listen at all addresses of the IA; for a CSP at those of its family. */
 static int kdapl_sp_listen_all(struct kdapl_sp *sp)
 {
 	struct kdapl_ia *ia = sp->obj.ia;
 	unsigned int i;
 	int err = 0;
+
+	lockdep_assert_held(&ia->mutex);
 
 	for (i = 0; i < ia->naddrs && !err; i++)
 		if (!sp->comm.domain ||
@@ -132,7 +175,10 @@ static int kdapl_sp_listen_all(struct kdapl_sp *sp)
 	return err;
 }
 
-/* Listen on one address, or on all the IA has. */
+/*
+ * Listen at the address @only, or at all addresses of the IA if @only is NULL.
+ * After an error the caller destroys the ids with kdapl_sp_close().
+ */
 static int kdapl_sp_listen(struct kdapl_sp *sp,
 			   const struct sockaddr_storage *only)
 {
@@ -151,7 +197,7 @@ static int kdapl_sp_listen(struct kdapl_sp *sp,
 		err = -EADDRNOTAVAIL;
 	if (!err)
 		err = kdapl_sp_listen_all(sp);
-	/* The port chosen on the first address may be taken on another one. */
+	/* The port chosen for the first address may be in use at another. */
 	while (err == -EADDRINUSE && sp->nids && tries--) {
 		kdapl_sp_unlisten(sp);
 		sp->qual = 0;
@@ -163,9 +209,13 @@ out:
 	return err;
 }
 
+/* Return the DAT error for the errno of kdapl_sp_listen(). */
 static DAT_RETURN kdapl_sp_errno(int err, const struct kdapl_sp_args *args)
 {
-	/* Without a free port not even the IA's addresses can be found. */
+	/*
+	 * The IA's addresses are found by binding ids, which fails too when no
+	 * port is free.
+	 */
 	if (!args->qual && (err == -EADDRINUSE || err == -EADDRNOTAVAIL))
 		return DAT_ERROR(DAT_CONN_QUAL_UNAVAILABLE, DAT_NO_SUBTYPE);
 	switch (err) {
@@ -181,7 +231,7 @@ static DAT_RETURN kdapl_sp_errno(int err, const struct kdapl_sp_args *args)
 	}
 }
 
-/* Reserve the Endpoint for the one request an RSP will get. */
+/* Reserve the Endpoint of @sp for the one request that an RSP takes. */
 static DAT_RETURN kdapl_rsp_reserve(struct kdapl_sp *sp)
 {
 	struct kdapl_ep *ep = sp->ep;
@@ -190,20 +240,22 @@ static DAT_RETURN kdapl_rsp_reserve(struct kdapl_sp *sp)
 
 	mutex_lock(&ep->mutex);
 	spin_lock_irqsave(&ep->lock, flags);
-	if (ep->dying) {
+	if (ep->dying)
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	} else if (ep->state != DAT_EP_STATE_UNCONNECTED) {
+	else if (ep->state != DAT_EP_STATE_UNCONNECTED ||
+		 !kdapl_ep_change_state(ep, DAT_EP_STATE_RESERVED))
 		ret = kdapl_ep_state_error(ep->state);
-	} else {
-		WRITE_ONCE(ep->state, DAT_EP_STATE_RESERVED);
+	else
 		ep->rsp = sp;
-	}
 	spin_unlock_irqrestore(&ep->lock, flags);
 	mutex_unlock(&ep->mutex);
 	return ret;
 }
 
-/* The RSP goes. Its Endpoint may have been reserved for another one since. */
+/*
+ * @sp is being freed: its Endpoint is not reserved any more, unless it has been
+ * reserved for another RSP since.
+ */
 static void kdapl_rsp_unreserve(struct kdapl_sp *sp)
 {
 	struct kdapl_ep *ep = sp->ep;
@@ -213,12 +265,16 @@ static void kdapl_rsp_unreserve(struct kdapl_sp *sp)
 	if (ep->rsp == sp) {
 		ep->rsp = NULL;
 		if (ep->state == DAT_EP_STATE_RESERVED)
-			WRITE_ONCE(ep->state, DAT_EP_STATE_UNCONNECTED);
+			kdapl_ep_change_state(ep, DAT_EP_STATE_UNCONNECTED);
 	}
 	spin_unlock_irqrestore(&ep->lock, flags);
 }
 
-/* The consumer gives a service point up; requests it has are unaffected. */
+/*
+ * Take down @sp, which the caller has unpublished, and drop the reference that
+ * the table held. Requests that have arrived can still be answered.
+ * Context: Process context.
+ */
 void kdapl_sp_destroy(struct kdapl_sp *sp)
 {
 	kdapl_sp_close(sp);
@@ -228,9 +284,18 @@ void kdapl_sp_destroy(struct kdapl_sp *sp)
 	kdapl_obj_put(&sp->obj);
 }
 
-/*
- * Make a service point. It may be freed, by an upcall for its first request,
- * before this returns; so what the caller wants to know is copied.
+/**
+ * kdapl_sp_create - make a service point that listens
+ * @ia: the IA
+ * @args: arguments of the create call
+ * @handle: set to the handle
+ * @qual: set to the port
+ *
+ * An upcall for the first request may free the service point before this
+ * returns, so the caller gets copies of its handle and port, and no pointer.
+ *
+ * Context: Process context, within kdapl_hca_enter().
+ * Return: %DAT_SUCCESS, or why the create call fails
  */
 DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args,
 			   DAT_HANDLE *handle, DAT_CONN_QUAL *qual)
@@ -248,7 +313,7 @@ DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args
 		return DAT_ERROR(DAT_INVALID_PARAMETER, args->evd_arg);
 	}
 	sp = kzalloc(sizeof(*sp), GFP_KERNEL);
-	err = sp ? kdapl_obj_init(&sp->obj, args->type, ia, kdapl_sp_release) :
+	err = sp ? kdapl_obj_init(&sp->obj, args->type, ia, &kdapl_sp_ops) :
 		   -ENOMEM;
 	if (err) {
 		kfree(sp);
@@ -273,7 +338,7 @@ DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args
 		kdapl_obj_put(&sp->obj);
 		return ret;
 	}
-	/* Published first: a request may arrive at once and name it. */
+	/* A request may arrive at once, and its event has the handle. */
 	kdapl_obj_publish(&sp->obj);
 	kref_get(&sp->obj.ref);
 	err = kdapl_sp_listen(sp, args->addr && !kdapl_addr_any(args->addr) ?
@@ -284,37 +349,29 @@ DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args
 		kdapl_obj_put(&sp->obj);
 		return DAT_SUCCESS;
 	}
-	/* Unless the IA was closed meanwhile, and took this with it. */
+	/* dat_ia_close() may have freed the service point meanwhile. */
 	if (kdapl_obj_unpublish(&sp->obj))
 		kdapl_sp_destroy(sp);
 	kdapl_obj_put(&sp->obj);
 	return kdapl_sp_errno(err, args);
 }
 
-/* The service point of an IA that listens on a port, referenced. */
+/*
+ * Return the service point of @ia that listens on port @qual, referenced; or
+ * NULL.
+ * Context: Any.
+ */
 struct kdapl_sp *kdapl_sp_find(struct kdapl_ia *ia, DAT_CONN_QUAL qual)
 {
-	struct kdapl_sp *sp, *found = NULL;
-	struct kdapl_obj *obj;
-	unsigned long flags;
+	struct kdapl_obj *obj = NULL;
+	struct kdapl_sp *sp;
 
-	spin_lock_irqsave(&ia->lock, flags);
-	list_for_each_entry(obj, &ia->objs, ia_link) {
-		switch (kdapl_type(obj)) {
-		case DAT_HANDLE_TYPE_PSP:
-		case DAT_HANDLE_TYPE_RSP:
-		case DAT_HANDLE_TYPE_CSP:
-			sp = container_of(obj, struct kdapl_sp, obj);
-			break;
-		default:
+	while ((obj = kdapl_obj_next(ia, obj))) {
+		if (obj->ops != &kdapl_sp_ops)
 			continue;
-		}
-		if (sp->nids && sp->qual == qual &&
-		    kref_get_unless_zero(&obj->ref)) {
-			found = sp;
-			break;
-		}
+		sp = container_of(obj, struct kdapl_sp, obj);
+		if (READ_ONCE(sp->nids) && READ_ONCE(sp->qual) == qual)
+			return sp;
 	}
-	spin_unlock_irqrestore(&ia->lock, flags);
-	return found;
+	return NULL;
 }

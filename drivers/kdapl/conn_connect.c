@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The calls that connect and disconnect an Endpoint.
+ * The calls that connect an Endpoint.
  *
  * Connecting binds an id to an address of the IA, makes the QP and starts to
- * resolve the peer's address; conn.c does the rest as events arrive. What can be
- * told at once is returned, everything later is reported by an event.
+ * resolve the peer's address; conn.c takes the next steps as events arrive. An
+ * error until then is returned, everything later is reported by an event.
+ * ep->mutex and conn->mutex are held meanwhile.
  */
-#include "kdapl.h"
-#include "trace.h"
+#include "conn.h"
+#include "dto.h"
+#include "ep.h"
+#include "ia.h"
 
-/* DAT quality of service as an IP type of service. */
+/* Return the IP type of service for a DAT quality of service. */
 static u8 kdapl_qos_tos(DAT_QOS qos)
 {
 	if (qos & DAT_QOS_PREMIUM)
@@ -66,11 +69,11 @@ static DAT_RETURN kdapl_connect_ready(struct kdapl_ep *ep)
 {
 	if (READ_ONCE(ep->state) != DAT_EP_STATE_UNCONNECTED)
 		return kdapl_ep_state_error(ep->state);
-	return kdapl_ep_complete(ep);
+	return kdapl_ep_check_ready(ep);
 }
 
-/* What an Endpoint needs to be connected. */
-DAT_RETURN kdapl_ep_complete(struct kdapl_ep *ep)
+/* Has @ep all that a connection needs? */
+DAT_RETURN kdapl_ep_check_ready(struct kdapl_ep *ep)
 {
 	if (!ep->pz)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_PZ);
@@ -108,9 +111,8 @@ static DAT_RETURN kdapl_connect_start(struct kdapl_ep *ep,
 	ep->remote_addr = args->addr;
 	spin_unlock_irqrestore(&ep->lock, flags);
 	ep->connect_flags = args->flags;
-	if (!kdapl_ep_join(ep, conn, BIT(DAT_EP_STATE_UNCONNECTED),
-			   DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)) {
-		/* Freed meanwhile. */
+	if (!kdapl_ep_join(ep, conn, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)) {
+		/* dat_ep_free() ran concurrently. */
 		kdapl_qp_undo(ep);
 		rdma_destroy_id(conn->id);
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
@@ -164,7 +166,9 @@ out:
 	return ret;
 }
 
-/* Is this an address we can connect to? Copies it, with the port. */
+/*
+ * Copy the peer's address, with @port unless that is 0, if its family is known.
+ */
 static DAT_RETURN kdapl_connect_addr(struct kdapl_connect *args,
 				     DAT_IA_ADDRESS_PTR addr, __be16 port)
 {
@@ -191,7 +195,10 @@ static DAT_RETURN kdapl_connect_addr(struct kdapl_connect *args,
 	}
 }
 
-/* May this be sent along? @arg is the position of the size; the data follow. */
+/*
+ * Check private data to be sent. @arg is the position of the size; the data is
+ * the argument behind it.
+ */
 DAT_RETURN kdapl_check_private_data(struct kdapl_ia *ia, DAT_COUNT size,
 				    const void *data, int arg)
 {
@@ -202,7 +209,10 @@ DAT_RETURN kdapl_check_private_data(struct kdapl_ia *ia, DAT_COUNT size,
 	return DAT_SUCCESS;
 }
 
-/* Check what all connect calls have; @arg is the position of the timeout. */
+/*
+ * Check the arguments that all connect calls have. @arg is the position of the
+ * timeout.
+ */
 static DAT_RETURN kdapl_connect_check(struct kdapl_ep *ep,
 				      const struct kdapl_connect *args, int arg)
 {
@@ -219,7 +229,7 @@ static DAT_RETURN kdapl_connect_check(struct kdapl_ep *ep,
 	switch (args->flags) {
 	case DAT_CONNECT_DEFAULT_FLAG:
 	case DAT_CONNECT_MULTIPATH_REQUESTED_FLAG:
-		/* Asked for, and there is one path. */
+		/* Requested is not required: there is one path. */
 		return DAT_SUCCESS;
 	case DAT_CONNECT_MULTIPATH_REQUIRED_FLAG:
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
@@ -283,7 +293,9 @@ DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep_handle,
 	if (!ep)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	ret = kdapl_connect_addr(&args, remote_ia_address, 0);
-	/* The socket address says it all: family as in comm, and the port. */
+	/*
+	 * The family must be that of ep->comm, and the port is in the address.
+	 */
 	if (ret == DAT_SUCCESS && args.addr.ss_family != ep->comm.domain)
 		ret = DAT_ERROR(DAT_INVALID_ADDRESS,
 				DAT_INVALID_ADDRESS_UNSUPPORTED);
@@ -331,7 +343,7 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 		ret = kdapl_connect_check(ep, &args, DAT_INVALID_ARG3);
 	if (ret == DAT_SUCCESS)
 		ret = kdapl_connect(ep, &args);
-	/* The consumer has given no address but that Endpoint. */
+	/* The consumer's only address was that Endpoint. */
 	if (DAT_GET_TYPE(ret) == DAT_INVALID_ADDRESS)
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	kdapl_obj_put(&dup->obj);
@@ -339,84 +351,3 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 	return ret;
 }
 EXPORT_SYMBOL(dat_ep_dup_connect);
-
-/* Have the completions of a request EVD noticed while a disconnect waits. */
-void kdapl_ep_watch_drain(struct kdapl_ep *ep, bool want)
-{
-	if (ep->req_evd && xchg(&ep->draining, want) != want)
-		kdapl_cq_watch(ep->req_evd,
-			       want ? KDAPL_WATCH_NONE : KDAPL_WATCH,
-			       want ? KDAPL_WATCH : KDAPL_WATCH_NONE);
-}
-
-/* No more requests; the connection ends when those posted have completed. */
-static void kdapl_disconnect_gracefully(struct kdapl_ep *ep)
-{
-	unsigned long flags;
-	bool idle;
-
-	spin_lock_irqsave(&ep->lock, flags);
-	if (ep->state == DAT_EP_STATE_CONNECTED)
-		WRITE_ONCE(ep->state, DAT_EP_STATE_DISCONNECT_PENDING);
-	spin_unlock_irqrestore(&ep->lock, flags);
-	/* A post that saw the old state is in the ring after this. */
-	spin_lock_irqsave(&ep->sq.lock, flags);
-	idle = ep->sq.head == READ_ONCE(ep->sq.done);
-	spin_unlock_irqrestore(&ep->sq.lock, flags);
-	/* If not, the last completion will find the state changed. */
-	if (!idle && ep->req_evd) {
-		kdapl_ep_watch_drain(ep, true);
-		kdapl_cq_look(ep->req_evd);
-		idle = READ_ONCE(ep->sq.head) == READ_ONCE(ep->sq.done);
-		/* It may have ended before it could be told to cease. */
-		if (READ_ONCE(ep->state) != DAT_EP_STATE_DISCONNECT_PENDING)
-			kdapl_ep_watch_drain(ep, false);
-	}
-	if (idle)
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-}
-
-DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
-			     DAT_CLOSE_FLAGS close_flags)
-{
-	DAT_RETURN ret = DAT_SUCCESS;
-	struct kdapl_ep *ep;
-	DAT_EP_STATE state;
-
-	rcu_read_lock();
-	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
-	if (!ep) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-		goto out;
-	}
-	if (close_flags != DAT_CLOSE_ABRUPT_FLAG &&
-	    close_flags != DAT_CLOSE_GRACEFUL_FLAG) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-		goto out;
-	}
-	state = READ_ONCE(ep->state);
-	switch (state) {
-	case DAT_EP_STATE_CONNECTED:
-		if (close_flags == DAT_CLOSE_GRACEFUL_FLAG) {
-			kdapl_disconnect_gracefully(ep);
-			break;
-		}
-		fallthrough;
-	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-	case DAT_EP_STATE_COMPLETION_PENDING:
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-		break;
-	case DAT_EP_STATE_DISCONNECT_PENDING:
-		if (close_flags == DAT_CLOSE_ABRUPT_FLAG)
-			kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-		break;
-	case DAT_EP_STATE_DISCONNECTED:
-		break;
-	default:
-		ret = kdapl_ep_state_error(state);
-	}
-out:
-	rcu_read_unlock();
-	return ret;
-}
-EXPORT_SYMBOL(dat_ep_disconnect);

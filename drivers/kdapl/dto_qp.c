@@ -2,16 +2,23 @@
 /*
  * The queue pair of an Endpoint.
  *
- * It is made when the Endpoint connects or accepts, with the attributes of that
- * moment, and destroyed when the connection has ended. ib_drain_qp() is not
- * used: on an SRQ it can take a minute. Instead the QP is destroyed, which is a
- * fence everywhere, what it completed until then is polled, and everything else
- * that was posted is completed as flushed by us, in order.
+ * The QP is made when the Endpoint connects or accepts, with the attributes of
+ * that moment, and destroyed when the connection has ended. ib_drain_qp() is
+ * not used: on an SRQ it can take a minute. Instead the QP is destroyed, which
+ * is a fence on every device; completions it has left are polled; all other
+ * posted requests are completed as flushed in software, in order.
+ *
+ * conn->mutex serialises creation and destruction.
  */
-#include "kdapl.h"
+#include "conn.h"
+#include "dto.h"
+#include "ep.h"
+#include "ia.h"
+#include "pz.h"
+#include "srq.h"
 #include "trace.h"
 
-/* Rebinds that may be on their way besides max_request_dtos requests. */
+/* Rebinds that may be outstanding besides max_request_dtos requests. */
 #define KDAPL_REBINDS 64
 
 static void kdapl_qp_event(struct ib_event *event, void *context)
@@ -19,11 +26,11 @@ static void kdapl_qp_event(struct ib_event *event, void *context)
 	struct kdapl_ep *ep = context;
 	unsigned long flags;
 
-	/* Any context, driver locks held: the QP must not be touched here. */
+	/* Context: any, driver locks held. The QP must not be touched here. */
 	trace_kdapl_qp_event(ep, event->event);
 	switch (event->event) {
 	case IB_EVENT_COMM_EST:
-		/* Data came before the last message of the handshake. */
+		/* Data has arrived before the last message of the handshake. */
 		spin_lock_irqsave(&ep->lock, flags);
 		if (ep->conn && ep->conn->id)
 			rdma_notify(ep->conn->id, event->event);
@@ -45,7 +52,7 @@ static int kdapl_qp_init(struct kdapl_ep *ep, struct rdma_cm_id *id)
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_INIT };
 	int mask, err;
 
-	/* The state of the id is the only thing that can be wrong. */
+	/* Only the state of the id can make this fail. */
 	err = rdma_init_qp_attr(id, &attr, &mask);
 	if (err)
 		return -ENOTCONN;
@@ -55,13 +62,14 @@ static int kdapl_qp_init(struct kdapl_ep *ep, struct rdma_cm_id *id)
 }
 
 /*
- * Requests the device may have at a time. To rebind an RMR is one request to the
- * consumer and two to the device, and so are some Reads (sink.c).
+ * Return how many requests the device may have at a time. To rebind an RMR is
+ * one request to the consumer and two to the device, and so are some Reads
+ * (dto_sink.c).
  */
 static int kdapl_send_depth(struct kdapl_ep *ep)
 {
 	const struct ib_device_attr *limits = &ep->obj.ia->hca->attrs;
-	/* They complete on one CQ. */
+	/* All of them complete on one CQ. */
 	int max = min(limits->max_qp_wr, limits->max_cqe);
 	int n = ep->attr.max_request_dtos;
 
@@ -75,7 +83,7 @@ static int kdapl_qp_claim(struct kdapl_ep *ep)
 	struct kdapl_evd *none = NULL;
 
 	if (!send || !recv)
-		none = kdapl_ia_null_evd(ep->obj.ia);
+		none = kdapl_evd_null(ep->obj.ia);
 	if ((!send || !recv) && !none)
 		return -ENOMEM;
 
@@ -83,10 +91,12 @@ static int kdapl_qp_claim(struct kdapl_ep *ep)
 	ep->sq.depth = ep->send_claim;
 	ep->recv_claim = ep->srq ? ep->srq->hw_max :
 			 recv ? ep->attr.max_recv_dtos : 0;
-	ep->send_cq = kdapl_cq_claim(send ?: none, ep->send_claim, NULL);
+	ep->send_cq = kdapl_cq_claim(send ?: none, ep->send_claim, NULL,
+				     kdapl_dto_complete);
 	if (IS_ERR(ep->send_cq))
 		return PTR_ERR(ep->send_cq);
-	ep->recv_cq = kdapl_cq_claim(recv ?: none, ep->recv_claim, ep->srq);
+	ep->recv_cq = kdapl_cq_claim(recv ?: none, ep->recv_claim, ep->srq,
+				     kdapl_dto_complete);
 	if (!IS_ERR(ep->recv_cq))
 		return 0;
 	kdapl_cq_unclaim(ep->send_cq, ep->send_claim, NULL);
@@ -123,7 +133,10 @@ static struct ib_qp *kdapl_qp_alloc(struct kdapl_ep *ep)
 		init.cap.max_recv_wr = clamp(ep->recv_claim, 1, max->max_qp_wr);
 		init.cap.max_recv_sge = max(1, ep->attr.max_recv_iov);
 	}
-	/* See kdapl_qp_destroy(): QPs of an EVD do not come while one goes. */
+	/*
+	 * Pairs with kdapl_qp_remove(): no QP of an EVD is made while one
+	 * leaves.
+	 */
 	mutex_lock(&evd->mutex);
 	qp = ib_create_qp_kernel(ep->pz->pd, &init, ep->obj.ia->consumer);
 	mutex_unlock(&evd->mutex);
@@ -146,7 +159,10 @@ int kdapl_qp_create(struct kdapl_ep *ep, struct rdma_cm_id *id)
 	err = kdapl_sinks_alloc(ep);
 	if (err)
 		return err;
-	/* No resize between what the SRQ may hold and room in the CQ for it. */
+	/*
+	 * No resize comes between reading the SRQ's size and claiming room for
+	 * it.
+	 */
 	if (ep->srq) {
 		mutex_lock(&ep->srq->mutex);
 		err = kdapl_srq_attach(ep->srq, ep);
@@ -181,7 +197,7 @@ err_sinks:
 	return err;
 }
 
-/* The Endpoint has its connection: hand over what is and will be posted. */
+/* The Endpoint has its connection: give the rings their QP. */
 void kdapl_qp_start(struct kdapl_ep *ep)
 {
 	unsigned long flags;
@@ -197,7 +213,7 @@ void kdapl_qp_start(struct kdapl_ep *ep)
 	kdapl_qp_post_recvs(ep);
 }
 
-/* Undo kdapl_qp_create(); nothing was posted. */
+/* Undo kdapl_qp_create(). Nothing was posted. */
 void kdapl_qp_undo(struct kdapl_ep *ep)
 {
 	ib_destroy_qp(ep->qp);
@@ -208,25 +224,7 @@ void kdapl_qp_undo(struct kdapl_ep *ep)
 	kdapl_sinks_free(ep);
 }
 
-/* Give the device what it has not taken yet. Under rq->lock. */
-void kdapl_rq_push(struct kdapl_ring *rq)
-{
-	struct ib_recv_wr rwr = { };
-	struct kdapl_wr *wr;
-
-	while (rq->qp && rq->posted != rq->head) {
-		wr = kdapl_ring_wr(rq, rq->posted);
-		rwr.wr_id = (uintptr_t)wr;
-		rwr.sg_list = wr->sge;
-		rwr.num_sge = wr->nsge;
-		/* siw refuses while the QP changes state; tried again then. */
-		if (ib_post_recv(rq->qp, &rwr, NULL))
-			break;
-		rq->posted++;
-	}
-}
-
-/* The same. Any context. */
+/* Lock @ep's receive ring and push what is waiting. Context: any. */
 void kdapl_qp_post_recvs(struct kdapl_ep *ep)
 {
 	unsigned long flags;
@@ -237,8 +235,8 @@ void kdapl_qp_post_recvs(struct kdapl_ep *ep)
 }
 
 /*
- * Ready to send. On iWARP the driver does this itself. @param has the RDMA read
- * depths on the passive side; on the active side they come with the reply.
+ * Take the QP to RTS; on iWARP the driver does that. @param has the RDMA Read
+ * depths on the passive side, on the active side they come with the reply.
  */
 int kdapl_qp_to_rts(struct kdapl_ep *ep, struct rdma_cm_id *id,
 		    const struct rdma_conn_param *param)
@@ -264,12 +262,12 @@ int kdapl_qp_to_rts(struct kdapl_ep *ep, struct rdma_cm_id *id,
 		return err;
 	if (param)
 		attr.max_rd_atomic = param->initiator_depth;
-	/* rxe would wait for ever. */
+	/* rxe would wait for ever for a Read that the peer does not answer. */
 	ep->no_reads = !attr.max_rd_atomic;
 	return ib_modify_qp(ep->qp, &attr, mask);
 }
 
-/* Stop all transfers. */
+/* Take the QP to ERR, which stops all transfers. */
 void kdapl_qp_error(struct kdapl_ep *ep)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
@@ -278,25 +276,26 @@ void kdapl_qp_error(struct kdapl_ep *ep)
 		ib_modify_qp(ep->qp, &attr, IB_QP_STATE);
 }
 
-static void kdapl_qp_look(struct kdapl_ep *ep)
+static void kdapl_qp_poll_cqs(struct kdapl_ep *ep)
 {
-	kdapl_cq_look(ep->recv_cq->evd);
+	kdapl_cq_poll_all(ep->recv_cq->evd);
 	if (ep->send_cq->evd != ep->recv_cq->evd)
-		kdapl_cq_look(ep->send_cq->evd);
+		kdapl_cq_poll_all(ep->send_cq->evd);
 }
 
 /*
- * Destroy the QP while its last completions may still be on a CQ. For the
- * buffers of an SRQ they tell the Endpoint by QP only. So the QP is entered in
- * the EVD's list first and compared there; and until its completions have been
- * polled no new QP, which could get the same address, is made for this EVD.
+ * Destroy the QP while its last completions may still be on a CQ. The
+ * completion of an SRQ's buffer names its Endpoint by QP only, so the QP is
+ * entered in evd->leaving first and compared by kdapl_wc_ep(); until its
+ * completions have been polled evd->mutex keeps new QPs, which could get the
+ * same address, from being made for this EVD.
  */
 static void kdapl_qp_remove(struct kdapl_ep *ep)
 {
 	struct kdapl_evd *evd = ep->recv_cq->evd;
 	unsigned long flags;
 
-	kdapl_qp_look(ep);
+	kdapl_qp_poll_cqs(ep);
 	mutex_lock(&evd->mutex);
 	spin_lock_irqsave(&evd->lock, flags);
 	ep->leaving_qp = ep->qp;
@@ -305,7 +304,7 @@ static void kdapl_qp_remove(struct kdapl_ep *ep)
 
 	ib_destroy_qp(ep->qp);
 	ep->qp = NULL;
-	kdapl_qp_look(ep);
+	kdapl_qp_poll_cqs(ep);
 
 	spin_lock_irqsave(&evd->lock, flags);
 	list_del_init(&ep->leaving_link);
@@ -341,7 +340,7 @@ void kdapl_qp_destroy(struct kdapl_ep *ep, bool was_up)
 			kdapl_srq_detach(ep->srq, ep);
 		kdapl_sinks_free(ep);
 	}
-	/* What was received came before what is flushed now. */
+	/* Received messages complete before the receives that are flushed. */
 	kdapl_ep_open(ep, was_up);
 	kdapl_ring_flush(ep, &ep->rq, KDAPL_FLUSH_END);
 	kdapl_ring_flush(ep, &ep->sq, KDAPL_FLUSH_END);

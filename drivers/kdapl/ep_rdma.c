@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Data transfer: RDMA Read and RDMA Write. See dto.c.
+ * The posting calls for RDMA Read and RDMA Write. They lie above dto.c, since a
+ * Read may go to an RMR.
  */
-#include "kdapl.h"
+#include "dto.h"
+#include "ep.h"
+#include "ia.h"
+#include "mem.h"
+#include "pz.h"
 
 /*
- * Check what RDMA Read and Write have in common. A Read fetches all of the remote
- * buffer; a Write may leave some of it alone, so it passes its own length.
+ * Check the remote buffer. A Read fetches all of it; a Write may leave some of
+ * it alone, so it passes its own @length.
  */
 static DAT_RETURN kdapl_rdma_check(struct kdapl_ep *ep,
 				   const DAT_RMR_TRIPLET *remote, u64 length,
@@ -18,7 +23,10 @@ static DAT_RETURN kdapl_rdma_check(struct kdapl_ep *ep,
 	return DAT_SUCCESS;
 }
 
-/* With all that is special to the call checked. @sink: of a Read, if it matters. */
+/*
+ * Post a Read or Write whose segments were checked. @sink is that of a Read
+ * which the device wants registered, else NULL.
+ */
 static DAT_RETURN kdapl_post_rdma(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 				  struct ib_sge *sge,
 				  const DAT_LMR_TRIPLET *sink,
@@ -30,7 +38,7 @@ static DAT_RETURN kdapl_post_rdma(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 	DAT_DTOS op = read ? DAT_DTO_RDMA_READ : DAT_DTO_RDMA_WRITE;
 	DAT_RETURN ret;
 
-	/* Without a connection it is not the credits that are missing. */
+	/* Without a connection the state is the error, not the credits. */
 	if (unlikely(read && READ_ONCE(ep->state) == DAT_EP_STATE_CONNECTED &&
 		     (!ep->attr.max_rdma_read_out || ep->no_reads)))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
@@ -41,7 +49,9 @@ static DAT_RETURN kdapl_post_rdma(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 	wr->wr.sg_list = sge;
 	wr->remote_addr = remote->virtual_address;
 	wr->rkey = remote->rmr_context;
-	/* iWARP answers Reads in order; siw breaks when told to wait for it. */
+	/*
+	 * iWARP answers Reads in order; siw breaks the connection on a fence.
+	 */
 	if (read && ep->obj.ia->iwarp)
 		flags &= ~DAT_COMPLETION_BARRIER_FENCE_FLAG;
 	if (unlikely(sink))
@@ -89,8 +99,8 @@ out:
 EXPORT_SYMBOL(dat_ep_post_rdma_write);
 
 /*
- * A Read fetches as much as its sink holds; leave it just enough. Over iWARP a Read
- * of nothing has a sink as well.
+ * Trim the sink of a Read, which fetches as much as its sink holds, to @length.
+ * Over iWARP a Read of no bytes has a sink as well.
  */
 static int kdapl_sge_trim(struct kdapl_ep *ep, struct ib_sge *sge, int nsge,
 			  u32 length)
@@ -100,7 +110,9 @@ static int kdapl_sge_trim(struct kdapl_ep *ep, struct ib_sge *sge, int nsge,
 
 	if (!length && ep->obj.ia->iwarp) {
 		memset(sge, 0, sizeof(*sge));
-		/* Without a PZ there is no connection either. */
+		/*
+		 * Without a PZ there is no connection, so the key is not used.
+		 */
 		sge->lkey = pz ? pz->lkey : 0;
 		return 1;
 	}

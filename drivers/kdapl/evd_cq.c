@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Completion queues: how the device's completions become events.
+ * Completion queues: how they are polled, armed, and shared by work queues.
  *
  * The CQ API of ib_core polls a batch and then runs one callback after another.
- * We need more: a query in any context has to see all that the device has
+ * An EVD needs more: a query in any context must see all that the device has
  * completed, in order, and an EVD without upcall must not be polled at all. So
- * an EVD owns plain CQs and polls them under its own lock, a batch at a time;
+ * an EVD owns plain CQs and polls them under evd->lock, a batch at a time;
  * whoever holds the lock sees the ledger and the list in agreement.
  *
  * A CQ must have room for all that its work queues can complete, or the device
- * breaks. CQs cannot be resized everywhere, so an EVD that needs more room gets
- * another CQ. The receive buffers of an SRQ are counted once for all its
- * Endpoints that share a CQ.
+ * breaks it. Not every device can resize a CQ, so an EVD that needs more room
+ * gets another CQ. The receive buffers of an SRQ are counted once for all its
+ * Endpoints that share a CQ. evd->mutex protects the claims.
  */
-#include "kdapl.h"
-#include "trace.h"
+#include <linux/slab.h>
+#include "evd.h"
+#include "ia.h"
 
-/* Smallest CQ; avoids a new one for every small Endpoint. */
+/* The smallest CQ that is made, so that small Endpoints share one. */
 #define KDAPL_CQ_MIN 128
 
 struct kdapl_cq_srq {
@@ -25,157 +26,6 @@ struct kdapl_cq_srq {
 	int users;
 	int n;
 };
-
-static u8 kdapl_wc_status(enum ib_wc_status status)
-{
-	switch (status) {
-	case IB_WC_SUCCESS:
-		return DAT_DTO_SUCCESS;
-	case IB_WC_WR_FLUSH_ERR:
-		return DAT_DTO_ERR_FLUSHED;
-	case IB_WC_LOC_LEN_ERR:
-		return DAT_DTO_ERR_LOCAL_LENGTH;
-	case IB_WC_LOC_QP_OP_ERR:
-	case IB_WC_LOC_EEC_OP_ERR:
-		return DAT_DTO_ERR_LOCAL_EP;
-	case IB_WC_LOC_PROT_ERR:
-		return DAT_DTO_ERR_LOCAL_PROTECTION;
-	case IB_WC_MW_BIND_ERR:
-		return DAT_RMR_OPERATION_FAILED;
-	case IB_WC_BAD_RESP_ERR:
-		return DAT_DTO_ERR_BAD_RESPONSE;
-	case IB_WC_REM_ACCESS_ERR:
-	case IB_WC_LOC_ACCESS_ERR:
-		return DAT_DTO_ERR_REMOTE_ACCESS;
-	case IB_WC_REM_INV_REQ_ERR:
-	case IB_WC_REM_OP_ERR:
-		return DAT_DTO_ERR_REMOTE_RESPONDER;
-	case IB_WC_RNR_RETRY_EXC_ERR:
-		return DAT_DTO_ERR_RECEIVER_NOT_READY;
-	default:
-		return DAT_DTO_ERR_TRANSPORT;
-	}
-}
-
-/* The first part of a request that is two to the device; the second follows. */
-static void kdapl_first_failed(struct kdapl_wr *wr, u8 status)
-{
-	wr->rkey = status;
-	if (status > DAT_DTO_ERR_FLUSHED)
-		kdapl_ep_down(wr->ep, DAT_CONNECTION_EVENT_BROKEN);
-}
-
-static void kdapl_send_finish(struct kdapl_evd *evd, struct kdapl_wr *wr,
-			      struct kdapl_later *later)
-{
-	struct kdapl_ep *ep = wr->ep;
-	bool event = true;
-
-	if (unlikely(wr->has_mem))
-		kdapl_mem_done(wr);
-	if (wr->suppress && wr->status == DAT_DTO_SUCCESS)
-		event = false;
-	kdapl_ring_complete(&ep->sq, wr, event);
-	if (event) {
-		if (unlikely(READ_ONCE(ep->dying)))
-			kdapl_ring_reaped(&ep->sq, wr);
-		else
-			kdapl_evd_add(evd, &wr->ev, later);
-	}
-	/* A graceful disconnect waits for the last request. */
-	if (unlikely(READ_ONCE(ep->state) == DAT_EP_STATE_DISCONNECT_PENDING) &&
-	    ep->sq.done == READ_ONCE(ep->sq.head))
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-}
-
-/*
- * Can a peer still write to the sink of this Read (sink.c)? It waits, and with it
- * what comes after, until the MRs are gone: kdapl_qp_destroy().
- */
-static bool kdapl_sink_is_open(const struct kdapl_wr *wr)
-{
-	return unlikely(wr->has_mem) && wr->twice &&
-	       wr->op == DAT_DTO_RDMA_READ && wr->status != DAT_DTO_SUCCESS;
-}
-
-/*
- * A request has completed. siw completes what follows an RDMA Read before the
- * Read; to the consumer, and in the ring, requests end in posting order.
- */
-static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr,
-			    struct kdapl_later *later)
-{
-	struct kdapl_ring *sq = &wr->ep->sq;
-
-	if (unlikely((u32)wr->seq != sq->done || kdapl_sink_is_open(wr))) {
-		wr->early = true;
-		sq->early++;
-		return;
-	}
-	kdapl_send_finish(evd, wr, later);
-	while (unlikely(sq->early)) {
-		wr = kdapl_ring_wr(sq, sq->done);
-		if (!wr->early || kdapl_sink_is_open(wr))
-			break;
-		wr->early = false;
-		sq->early--;
-		kdapl_send_finish(evd, wr, later);
-	}
-}
-
-/*
- * The Endpoint that took an SRQ's buffer. A completion may be polled just after
- * its QP was destroyed, so while that can be (see kdapl_qp_destroy()), the QP is
- * compared and not followed.
- */
-static struct kdapl_ep *kdapl_wc_ep(struct kdapl_evd *evd, struct ib_wc *wc)
-{
-	struct kdapl_ep *ep;
-
-	list_for_each_entry(ep, &evd->leaving, leaving_link)
-		if (ep->leaving_qp == wc->qp)
-			return ep;
-	return wc->qp->qp_context;
-}
-
-static void kdapl_wc_done(struct kdapl_evd *evd, struct ib_wc *wc,
-			  struct kdapl_later *later)
-{
-	struct kdapl_wr *wr = (struct kdapl_wr *)(uintptr_t)wc->wr_id;
-	u8 status = kdapl_wc_status(wc->status);
-	struct kdapl_ep *ep;
-
-	if (unlikely(wc->wr_id & KDAPL_WR_FIRST)) {
-		wr = (void *)(uintptr_t)(wc->wr_id & ~KDAPL_WR_FIRST);
-		kdapl_first_failed(wr, status);
-		return;
-	}
-	ep = wr->ep;
-	wr->status = status;
-	if (wr->ev.kind == KDAPL_EV_SQ) {
-		kdapl_send_done(evd, wr, later);
-	} else {
-		if (wr->ev.kind == KDAPL_EV_SRQ)
-			ep = kdapl_wc_ep(evd, wc);
-		wr->ep = ep;
-		wr->len = status == DAT_DTO_SUCCESS ? wc->byte_len : 0;
-		wr->rkey = 0;
-		wr->op = DAT_DTO_RECEIVE;
-		/* Segments were checked; to rxe a short buffer is a bad one. */
-		if (unlikely(wc->status == IB_WC_LOC_QP_OP_ERR))
-			wr->status = DAT_DTO_ERR_LOCAL_LENGTH;
-		if (unlikely(wc->wc_flags & IB_WC_WITH_INVALIDATE) &&
-		    wc->status == IB_WC_SUCCESS) {
-			wr->op = DAT_DTO_RECEIVE_WITH_INVALIDATE;
-			wr->rkey = wc->ex.invalidate_rkey;
-			kdapl_mr_invalidated(ep, wr->rkey);
-		}
-		kdapl_recv_done(evd, ep, wr, later);
-	}
-	/* Anything but success and flush means that the connection is lost. */
-	if (unlikely(status > DAT_DTO_ERR_FLUSHED))
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
-}
 
 /**
  * kdapl_cq_poll - move a batch of completions to the event list
@@ -188,22 +38,22 @@ int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later)
 {
 	struct kdapl_cq *cq;
 	u32 pos = 0;
-	int i, n = 0;
+	int n = 0;
 
 	lockdep_assert_held(&evd->lock);
 
-	/* One CQ a time, in turn: a busy one must not hide the others. */
+	/* One CQ at a time, in turn: a busy CQ must not hide the others. */
 	list_for_each_entry(cq, &evd->cqs, link) {
 		if (unlikely(pos++ < evd->turn))
 			continue;
 		n = ib_poll_cq(cq->cq, KDAPL_POLL_BATCH, evd->wc);
-		for (i = 0; i < n; i++)
-			kdapl_wc_done(evd, &evd->wc[i], later);
-		if (n > 0)
+		if (n > 0) {
+			cq->complete(evd, evd->wc, n, later);
 			break;
+		}
 	}
 	if (unlikely(evd->turn && n <= 0)) {
-		/* Only those before the turn are left to look at. */
+		/* Only the CQs before the turn have not been polled. */
 		evd->turn = 0;
 		return kdapl_cq_poll(evd, later);
 	}
@@ -214,13 +64,13 @@ int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later)
 }
 
 /**
- * kdapl_cq_look_lock - see all that the device has completed
+ * kdapl_cq_poll_all_lock - poll until the CQs are empty, and keep the lock
  * @evd: the EVD
  *
  * Context: Any.
  * Return: interrupt flags; evd->lock is held and the CQs were just found empty.
  */
-unsigned long kdapl_cq_look_lock(struct kdapl_evd *evd)
+unsigned long kdapl_cq_poll_all_lock(struct kdapl_evd *evd)
 	__acquires(&evd->lock)
 {
 	struct kdapl_later later __uninitialized;
@@ -231,7 +81,9 @@ unsigned long kdapl_cq_look_lock(struct kdapl_evd *evd)
 	rcu_read_lock();
 	spin_lock_irqsave(&evd->lock, flags);
 	while (kdapl_cq_poll(evd, &later)) {
-		/* Short critical sections, and what it caused first. */
+		/*
+		 * Keep the critical section short, and report marks in order.
+		 */
 		spin_unlock_irqrestore(&evd->lock, flags);
 		kdapl_later_run(&later);
 		moved = true;
@@ -244,15 +96,15 @@ unsigned long kdapl_cq_look_lock(struct kdapl_evd *evd)
 	return flags;
 }
 
-void kdapl_cq_look(struct kdapl_evd *evd)
+void kdapl_cq_poll_all(struct kdapl_evd *evd)
 {
-	unsigned long flags = kdapl_cq_look_lock(evd);
+	unsigned long flags = kdapl_cq_poll_all_lock(evd);
 
 	spin_unlock_irqrestore(&evd->lock, flags);
 }
 
 /**
- * kdapl_cq_arm - ask for notification if somebody wants to know of arrivals
+ * kdapl_cq_arm - arm the CQs if upcalls, watchers or a possible overflow need it
  * @evd: the EVD
  *
  * Context: Any.
@@ -267,8 +119,8 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 
 	spin_lock_irqsave(&evd->lock, flags);
 	active = kdapl_policy_active(evd->policy);
-	again = active && evd->wake && !list_empty(&evd->events);
-	/* Unwatched and never too long: nobody needs an interrupt. */
+	again = active && evd->upcall_due && !list_empty(&evd->events);
+	/* Without watchers, an EVD that cannot overflow needs no interrupt. */
 	if (active || evd->watchers || evd->claimed > (int)evd->qlen) {
 		how |= evd->solicited && !evd->watchers &&
 		       evd->obj.ia->hca->rings_solicited ? IB_CQ_SOLICITED :
@@ -276,16 +128,22 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 		list_for_each_entry(cq, &evd->cqs, link)
 			if (ib_req_notify_cq(cq->cq, how) > 0) {
 				again = true;
-				/* Perhaps a solicited one. */
-				evd->rang = evd->solicited;
+				/*
+				 * One of the missed completions may be
+				 * solicited.
+				 */
+				evd->solicited_event = evd->solicited;
 			}
 	}
 	spin_unlock_irqrestore(&evd->lock, flags);
 	return again;
 }
 
-/* Move a batch, and see that it is delivered; returns its size. Any context. */
-static int kdapl_cq_poll_batch(struct kdapl_evd *evd)
+/*
+ * Poll one batch, schedule the dispatcher for it, and return its size. Context:
+ * any.
+ */
+static int kdapl_cq_poll_deliver(struct kdapl_evd *evd)
 {
 	struct kdapl_later later __uninitialized;
 	unsigned long flags;
@@ -305,49 +163,64 @@ static int kdapl_cq_poll_batch(struct kdapl_evd *evd)
 }
 
 /*
- * Completions arrived while somebody watches, and the dispatcher does not take them soon:
- * it is in an upcall, or a work item, for which an SRQ that is fed cannot wait.
+ * Softirq poll for watched EVDs whose dispatcher is in an upcall, or is a work
+ * item: an SRQ with buffers waiting for room in the device cannot wait for a
+ * CPU.
  */
-int kdapl_cq_look_softirq(struct irq_poll *iop, int budget)
+int kdapl_cq_softirq_poll(struct irq_poll *iop, int budget)
 {
-	struct kdapl_evd *evd = container_of(iop, struct kdapl_evd, look);
+	struct kdapl_evd *evd = container_of(iop, struct kdapl_evd,
+					     softirq_poll);
 	int n, done = 0;
 	bool alive;
 
 	do {
-		n = kdapl_cq_poll_batch(evd);
+		n = kdapl_cq_poll_deliver(evd);
 		done += n;
 	} while (n && done <= budget - KDAPL_POLL_BATCH);
 	if (n)
 		return budget;
-	/* The release of the EVD waits for us up to here only. */
+	/*
+	 * kdapl_evd_release() waits for this handler until irq_poll_complete().
+	 */
 	alive = kref_get_unless_zero(&evd->obj.ref);
 	irq_poll_complete(iop);
 	if (!alive)
 		return 0;
 	kdapl_cq_arm(evd);
-	/* What came before it was armed; the rest will ring again. */
-	if (kdapl_cq_poll_batch(evd))
+	/*
+	 * Completions from before the arming cause no interrupt; later ones do.
+	 */
+	if (kdapl_cq_poll_deliver(evd))
 		irq_poll_sched(iop);
 	kdapl_obj_put(&evd->obj);
 	return 0;
 }
 
-/* Completions are there: who is to take them? Any context, and with driver locks held. */
-void kdapl_cq_notice(struct kdapl_evd *evd)
+/*
+ * Have the completions of @evd polled, by the dispatcher or in softirq.
+ * Context: any, also with driver locks held.
+ */
+void kdapl_cq_schedule_poll(struct kdapl_evd *evd)
 {
 	kdapl_upcall_schedule(evd);
 	if (unlikely(READ_ONCE(evd->watchers))) {
 		/* Pairs with the barrier in kdapl_upcall_run(). */
 		smp_mb();
-		/* The dispatcher is busy, and perhaps for long, or a work item. */
+		/*
+		 * The dispatcher is in an upcall, perhaps for long, or is a
+		 * work item.
+		 */
 		if (READ_ONCE(evd->upcaller) ||
-		    (READ_ONCE(evd->impatient) && !evd->softirq))
-			irq_poll_sched(&evd->look);
+		    (READ_ONCE(evd->softirq_watchers) && !evd->softirq))
+			irq_poll_sched(&evd->softirq_poll);
 	}
 }
 
-/* Somebody needs arrivals noticed, more or less than before. Any context. */
+/*
+ * One watcher of @evd needs arrivals noticed as @now in place of @was. Context:
+ * any.
+ */
 void kdapl_cq_watch(struct kdapl_evd *evd, enum kdapl_watch was,
 		    enum kdapl_watch now)
 {
@@ -355,30 +228,31 @@ void kdapl_cq_watch(struct kdapl_evd *evd, enum kdapl_watch was,
 
 	spin_lock_irqsave(&evd->lock, flags);
 	evd->watchers += (now != KDAPL_WATCH_NONE) - (was != KDAPL_WATCH_NONE);
-	evd->impatient += (now == KDAPL_WATCH_SOFTIRQ) -
+	evd->softirq_watchers += (now == KDAPL_WATCH_SOFTIRQ) -
 			  (was == KDAPL_WATCH_SOFTIRQ);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	if (now > was && kdapl_cq_arm(evd))
-		kdapl_cq_notice(evd);
+		kdapl_cq_schedule_poll(evd);
 }
 
-/* The device has something. Any context, and with driver locks held. */
+/* Completion handler of a CQ. Context: any, also with driver locks held. */
 static void kdapl_cq_comp(struct ib_cq *ibcq, void *context)
 {
 	struct kdapl_cq *cq = context;
 	struct kdapl_evd *evd = cq->evd;
 
 	if (READ_ONCE(evd->solicited))
-		WRITE_ONCE(evd->rang, true);
-	kdapl_cq_notice(evd);
+		WRITE_ONCE(evd->solicited_event, true);
+	kdapl_cq_schedule_poll(evd);
 }
 
 static void kdapl_cq_error(struct ib_event *event, void *context)
 {
 	struct kdapl_cq *cq = context;
 
-	pr_err_ratelimited("kdapl: %s: completion queue error %d\n",
-			   cq->evd->obj.ia->hca->name, event->event);
+	pr_err_ratelimited("kdapl: %s: completion queue: %s\n",
+			   cq->evd->obj.ia->hca->name,
+			   ib_event_msg(event->event));
 }
 
 static struct kdapl_cq_srq *kdapl_cq_find_srq(struct kdapl_cq *cq,
@@ -392,7 +266,8 @@ static struct kdapl_cq_srq *kdapl_cq_find_srq(struct kdapl_cq *cq,
 	return NULL;
 }
 
-static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n)
+static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n,
+					kdapl_complete_fn complete)
 {
 	struct kdapl_ia *ia = evd->obj.ia;
 	struct ib_device *dev = ia->hca->dev;
@@ -411,6 +286,7 @@ static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n)
 	if (!cq)
 		return ERR_PTR(-ENOMEM);
 	cq->evd = evd;
+	cq->complete = complete;
 	cq->entries = attr.cqe;
 	INIT_LIST_HEAD(&cq->srqs);
 	cq->cq = __ib_create_cq(dev, kdapl_cq_comp, kdapl_cq_error, cq, &attr,
@@ -432,12 +308,14 @@ static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n)
  * @evd: the EVD the completions go to
  * @n: completions that can be outstanding
  * @srq: the SRQ they come from: counted once per CQ; or NULL
+ * @complete: what they are handed to, the same for all queues of an EVD
  *
  * Context: Process context; the device is present (kdapl_hca_enter()).
  * Return: a CQ, or an ERR_PTR.
  */
 struct kdapl_cq *kdapl_cq_claim(struct kdapl_evd *evd, int n,
-				struct kdapl_srq *srq)
+				struct kdapl_srq *srq,
+				kdapl_complete_fn complete)
 {
 	struct kdapl_cq_srq *s = NULL;
 	struct kdapl_cq *cq, *found = NULL;
@@ -452,7 +330,7 @@ struct kdapl_cq *kdapl_cq_claim(struct kdapl_evd *evd, int n,
 		}
 	}
 	if (!found)
-		found = kdapl_cq_create(evd, n);
+		found = kdapl_cq_create(evd, n, complete);
 	if (IS_ERR(found))
 		goto out;
 	if (s) {
@@ -506,7 +384,7 @@ void kdapl_cq_unclaim(struct kdapl_cq *cq, int n, struct kdapl_srq *srq)
 
 /**
  * kdapl_cq_grow - make room for more completions of an SRQ
- * @evd: an EVD that the SRQ feeds
+ * @evd: an EVD that completes the SRQ's buffers
  * @srq: the SRQ
  * @n: buffers that its device queue is to hold
  *
@@ -541,7 +419,7 @@ int kdapl_cq_grow(struct kdapl_evd *evd, struct kdapl_srq *srq, int n)
 	return err;
 }
 
-/* Every QP is gone: on release of the EVD, or when the device leaves. */
+/* Destroy the CQs. No QP is left: the EVD is released, or the device leaves. */
 void kdapl_cq_destroy_all(struct kdapl_evd *evd)
 {
 	struct kdapl_cq *cq, *next;
@@ -557,4 +435,16 @@ void kdapl_cq_destroy_all(struct kdapl_evd *evd)
 		ib_destroy_cq(cq->cq);
 		kfree(cq);
 	}
+}
+
+/* Poll the CQs of all EVDs of an IA that the consumer has. */
+void kdapl_ia_poll_all(struct kdapl_ia *ia)
+{
+	struct kdapl_obj *obj = NULL;
+
+	while ((obj = kdapl_obj_next(ia, obj)))
+		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EVD &&
+		    kdapl_obj_published(obj))
+			kdapl_cq_poll_all(container_of(obj, struct kdapl_evd,
+						       obj));
 }

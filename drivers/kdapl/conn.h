@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Connections: conn.c, conn_connect.c, conn_disconnect.c.
+ */
+#ifndef KDAPL_CONN_H
+#define KDAPL_CONN_H
+
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+#include <rdma/rdma_cm.h>
+#include "evd.h"
+
+struct kdapl_ep;
+
+struct kdapl_conn_event {
+	struct kdapl_event ev;
+	struct kdapl_conn *conn;
+	DAT_EVENT_NUMBER number;
+	u8 pd_len;
+	u8 pd[KDAPL_MAX_PRIVATE_DATA];
+};
+
+/*
+ * struct kdapl_conn - one attempt to connect an Endpoint
+ * @ref: the EP's, one per queued event, one per queued work
+ * @ep: the Endpoint
+ * @id: owned until the connection is taken down
+ * @passive: the peer asked for it
+ * @given_up: ended before data could flow
+ * @rts: data may flow
+ * @dialled: iWARP: the QP may receive already
+ * @stopped: the QP is gone; ep->lock
+ * @end: the event that ends the connection, 0 while it lives; ep->lock
+ * @mutex: setting up vs. taking down
+ * @dial: connecting vs. disconnecting
+ * @down: takes the connection down; queued by whoever set @end
+ * @timer: gives an attempt up
+ * @gone: @down has run
+ * @established: the event that the connection is there
+ * @final: the event that it is not there any more
+ * @pd_len: length of @pd
+ * @pd: private data for the peer
+ */
+struct kdapl_conn {
+	struct kref ref;
+	struct kdapl_ep *ep;
+	struct rdma_cm_id *id;
+	bool passive;
+	bool given_up;
+	bool rts;
+	bool dialled;
+	bool stopped;
+	DAT_EVENT_NUMBER end;
+	struct mutex mutex;		/* see above */
+	struct mutex dial;		/* see above */
+	struct work_struct down;
+	struct delayed_work timer;
+	struct completion gone;
+	struct kdapl_conn_event established;
+	struct kdapl_conn_event final;
+	u8 pd_len;
+	u8 pd[KDAPL_MAX_PRIVATE_DATA];
+};
+
+/* conn.c */
+extern const struct kdapl_event_ops kdapl_conn_event_ops;
+
+struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep);
+int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
+DAT_EVENT_NUMBER kdapl_conn_failure(struct kdapl_conn *conn, int err);
+void kdapl_conn_params(struct kdapl_ep *ep, struct rdma_conn_param *param,
+		       const void *pd, u8 pd_len);
+
+/* conn_connect.c */
+DAT_RETURN kdapl_ep_check_ready(struct kdapl_ep *ep);
+DAT_RETURN kdapl_check_private_data(struct kdapl_ia *ia, DAT_COUNT size,
+				    const void *data, int arg);
+
+/* conn_disconnect.c */
+void kdapl_ep_watch_drain(struct kdapl_ep *ep, bool want);
+
+#endif

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Data transfer: dto.c, dto_ring.c, dto_qp.c, dto_recv.c, dto_complete.c,
+ * dto_sink.c.
+ */
+#ifndef KDAPL_DTO_H
+#define KDAPL_DTO_H
+
+#include <linux/prefetch.h>
+#include <linux/spinlock.h>
+#include <rdma/ib_verbs.h>
+#include "evd.h"
+
+struct kdapl_ia;
+struct kdapl_pz;
+
+/*
+ * struct kdapl_wr - one posted request or receive buffer
+ * @ev: its completion event
+ * @ep: Endpoint it was posted to or (SRQ) that took it
+ * @cookie: the consumer's
+ * @seq: ring position, or position in the posting order of an SRQ
+ * @len: bytes transferred
+ * @rkey: context invalidated by the peer; of a request with @twice, how the
+ *	first part failed
+ * @status: DAT_DTO_COMPLETION_STATUS
+ * @op: DAT_DTOS
+ * @suppress: no event on success
+ * @twice: two requests of the device, see kdapl_post_sq()
+ * @ahead: completed, but not all before it; counted in kdapl_ring.ahead
+ * @taken: counted in kdapl_ep.held
+ * @nsge: segments in @sge
+ * @has_mem: @mem is set
+ * @pz: PZ of the segments when @nsge is not zero
+ * @link: SRQ: entry in the free, waiting or hardware list
+ * @mem: LMR or RMR that the request is about; referenced until it has ended
+ * @mem_handle: its handle, for the event
+ * @sge: receive buffers only: what the device gets
+ *
+ * All that a plain request needs is in the first 64 bytes.
+ */
+struct kdapl_wr {
+	struct kdapl_event ev;
+	struct kdapl_ep *ep;
+	DAT_DTO_COOKIE cookie;
+	u64 seq;
+	u32 len;
+	u32 rkey;
+	u8 status;
+	u8 op;
+	bool suppress;
+	bool twice;
+	bool ahead;
+	bool taken;
+	u8 nsge;
+	bool has_mem;
+	struct kdapl_pz *pz;
+	union {
+		struct list_head link;
+		struct {
+			struct kdapl_obj *mem;
+			u64 mem_handle;
+		};
+	};
+	struct ib_sge sge[];
+};
+
+/* In a wr_id: the first of two requests of the device, see kdapl_post_sq(). */
+#define KDAPL_WR_FIRST	1ULL
+
+/*
+ * struct kdapl_ring - requests of an EP in posting order
+ * @lock: serialises posting; protects qp, head, posted, flushed
+ * @qp: takes what is posted; NULL while there is none
+ * @mem: the entries, struct kdapl_wr
+ * @stride: bytes of an entry
+ * @mask: number of entries less one
+ * @niov: segments of an entry
+ * @max: entries that may be in use
+ * @head: next free position
+ * @posted: next position to hand to the device
+ * @done: next position to complete; EVD lock
+ * @tail: oldest position not reaped; EVD lock, read by posters
+ * @unreaped: completion events queued; EVD lock
+ * @flushed: the QP is gone, what is posted completes as flushed at once
+ * @ahead: requests that completed before earlier ones; EVD lock
+ * @depth: requests that fit into the device's send queue
+ * @twice: requests on their way that are two there
+ */
+struct kdapl_ring {
+	spinlock_t lock;		/* see above */
+	struct ib_qp *qp;
+	void *mem;
+	u32 stride;
+	u32 mask;
+	u32 niov;
+	u32 max;
+	u32 head;
+	u32 posted;
+	u32 done;
+	u32 tail;
+	u32 unreaped;
+	bool flushed;
+	u32 ahead;
+	u32 depth;
+	atomic_t twice;
+};
+
+static inline struct kdapl_wr *kdapl_ring_wr(struct kdapl_ring *ring, u32 pos)
+{
+	return ring->mem + (size_t)(pos & ring->mask) * ring->stride;
+}
+
+/* Is there no room for one more? */
+static inline bool kdapl_ring_full(struct kdapl_ring *ring)
+{
+	lockdep_assert_held(&ring->lock);
+
+	/* Pairs with the release of an entry that was reaped. */
+	return ring->head - smp_load_acquire(&ring->tail) >= ring->max;
+}
+
+/*
+ * The entry at the head is filled in. A long ring is out of the cache when it
+ * comes round, so the next entry is prefetched now.
+ */
+static inline void kdapl_ring_advance(struct kdapl_ring *ring)
+{
+	lockdep_assert_held(&ring->lock);
+
+	WRITE_ONCE(ring->head, ring->head + 1);
+	prefetchw(kdapl_ring_wr(ring, ring->head));
+}
+
+/*
+ * The device (or a flush) is done with @wr, and so with all before it. If it
+ * causes no event it is free again as soon as all events before it are reaped.
+ * The EVD's lock is held.
+ */
+static inline void kdapl_ring_complete(struct kdapl_ring *ring,
+				       struct kdapl_wr *wr, bool event)
+{
+	ring->done = (u32)wr->seq + 1;
+	/* As in kdapl_ring_advance(). */
+	prefetchw(kdapl_ring_wr(ring, ring->done));
+	if (event)
+		ring->unreaped++;
+	else if (!ring->unreaped)
+		/* Pairs with kdapl_ring_full(): the entry may be written. */
+		smp_store_release(&ring->tail, ring->done);
+}
+
+/* The event of @wr was reaped or withdrawn. The EVD's lock is held. */
+static inline void kdapl_ring_reaped(struct kdapl_ring *ring,
+				     struct kdapl_wr *wr)
+{
+	u32 tail = --ring->unreaped ? (u32)wr->seq + 1 : ring->done;
+
+	/* Pairs with kdapl_ring_full(). */
+	smp_store_release(&ring->tail, tail);
+}
+
+/* Why a ring is flushed, see kdapl_ring_flush(). */
+enum kdapl_flush {
+	KDAPL_FLUSH_END,		/* the connection is over */
+	KDAPL_FLUSH_POST,		/* a poster found the ring flushed */
+	KDAPL_FLUSH_REARM,		/* the Endpoint is reset */
+};
+
+/* A change of Protection Zone: where it is kept, and the new one. */
+struct kdapl_zone {
+	struct kdapl_pz **slot;
+	struct kdapl_pz *pz;
+};
+
+/* dto_ring.c */
+extern const struct kdapl_event_ops kdapl_request_event_ops;
+
+int kdapl_ring_alloc(struct kdapl_ring *ring, u32 max, u32 niov);
+void kdapl_ring_free(struct kdapl_ring *ring);
+int kdapl_ring_prepare(struct kdapl_ring *ring, u32 max, u32 niov);
+int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
+		      struct kdapl_evd *evd, const struct kdapl_zone *zone,
+		      struct kdapl_later *later);
+void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
+		      enum kdapl_flush how);
+void kdapl_rq_push(struct kdapl_ring *rq);
+
+/* dto.c */
+DAT_RETURN kdapl_flags_check(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
+			     DAT_DTOS op, int arg);
+DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
+			 DAT_DTO_COOKIE cookie, DAT_DTOS op,
+			 DAT_COMPLETION_FLAGS flags, struct kdapl_obj *mem);
+
+/* dto_sink.c */
+int kdapl_sinks_alloc(struct kdapl_ep *ep);
+void kdapl_sinks_free(struct kdapl_ep *ep);
+bool kdapl_sink_needed(struct kdapl_ep *ep, const DAT_LMR_TRIPLET *sink);
+DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
+			   const DAT_LMR_TRIPLET *sink, DAT_DTO_COOKIE cookie,
+			   DAT_COMPLETION_FLAGS flags);
+DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
+			   struct kdapl_obj *mem);
+
+/* dto_qp.c */
+int kdapl_qp_create(struct kdapl_ep *ep, struct rdma_cm_id *id);
+int kdapl_qp_to_rts(struct kdapl_ep *ep, struct rdma_cm_id *id,
+		    const struct rdma_conn_param *param);
+void kdapl_qp_start(struct kdapl_ep *ep);
+void kdapl_qp_undo(struct kdapl_ep *ep);
+void kdapl_qp_error(struct kdapl_ep *ep);
+void kdapl_qp_destroy(struct kdapl_ep *ep, bool was_up);
+void kdapl_qp_post_recvs(struct kdapl_ep *ep);
+
+/* dto_recv.c */
+extern const struct kdapl_event_ops kdapl_recv_event_ops;
+
+void kdapl_recv_done(struct kdapl_evd *evd, struct kdapl_ep *ep,
+		     struct kdapl_wr *wr, struct kdapl_later *later);
+void kdapl_recv_withdraw(struct kdapl_wr *wr);
+void kdapl_ep_set_marks(struct kdapl_ep *ep);
+void kdapl_ep_check_marks(struct kdapl_ep *ep, struct kdapl_later *later);
+bool kdapl_ep_update_watch(struct kdapl_ep *ep, struct kdapl_evd *evd,
+			   bool want);
+void kdapl_ep_open(struct kdapl_ep *ep, bool up);
+struct kdapl_evd *kdapl_ep_lock_recv(struct kdapl_ep *ep, unsigned long *flags)
+	__acquires(&ep->recv_evd->lock);
+void kdapl_ep_unlock_recv(struct kdapl_ep *ep, struct kdapl_evd *evd,
+			  unsigned long flags)
+	__releases(&evd->lock);
+
+/* dto_complete.c */
+void kdapl_mem_done(struct kdapl_wr *wr);
+void kdapl_ep_poll_requests(u64 handle);
+void kdapl_dto_complete(struct kdapl_evd *evd, struct ib_wc *wc, int n,
+			struct kdapl_later *later);
+
+#endif

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Completions: what one means to its request or buffer, and to the connection.
+ *
+ * kdapl_dto_complete() is called by kdapl_cq_poll() with the EVD's lock held.
+ * Marks to report are collected in a struct kdapl_later, work is queued: no other
+ * EVD may be locked here.
+ */
+#include "dto.h"
+#include "ep.h"
+#include "hca.h"
+#include "ia.h"
+#include "pz.h"
+
+static u8 kdapl_wc_status(enum ib_wc_status status)
+{
+	switch (status) {
+	case IB_WC_SUCCESS:
+		return DAT_DTO_SUCCESS;
+	case IB_WC_WR_FLUSH_ERR:
+		return DAT_DTO_ERR_FLUSHED;
+	case IB_WC_LOC_LEN_ERR:
+		return DAT_DTO_ERR_LOCAL_LENGTH;
+	case IB_WC_LOC_QP_OP_ERR:
+	case IB_WC_LOC_EEC_OP_ERR:
+		return DAT_DTO_ERR_LOCAL_EP;
+	case IB_WC_LOC_PROT_ERR:
+		return DAT_DTO_ERR_LOCAL_PROTECTION;
+	case IB_WC_MW_BIND_ERR:
+		return DAT_RMR_OPERATION_FAILED;
+	case IB_WC_BAD_RESP_ERR:
+		return DAT_DTO_ERR_BAD_RESPONSE;
+	case IB_WC_REM_ACCESS_ERR:
+	case IB_WC_LOC_ACCESS_ERR:
+		return DAT_DTO_ERR_REMOTE_ACCESS;
+	case IB_WC_REM_INV_REQ_ERR:
+	case IB_WC_REM_OP_ERR:
+		return DAT_DTO_ERR_REMOTE_RESPONDER;
+	case IB_WC_RNR_RETRY_EXC_ERR:
+		return DAT_DTO_ERR_RECEIVER_NOT_READY;
+	default:
+		return DAT_DTO_ERR_TRANSPORT;
+	}
+}
+
+/*
+ * The first of two requests to the device, which are one to the consumer, has
+ * failed. The second completes later; it tells the consumer.
+ */
+static void kdapl_first_failed(struct kdapl_wr *wr, u8 status)
+{
+	wr->rkey = status;
+	if (status > DAT_DTO_ERR_FLUSHED)
+		kdapl_ep_down(wr->ep, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+static void kdapl_send_finish(struct kdapl_evd *evd, struct kdapl_wr *wr,
+			      struct kdapl_later *later)
+{
+	struct kdapl_ep *ep = wr->ep;
+	bool event = true;
+
+	if (unlikely(wr->has_mem))
+		kdapl_mem_done(wr);
+	if (wr->suppress && wr->status == DAT_DTO_SUCCESS)
+		event = false;
+	kdapl_ring_complete(&ep->sq, wr, event);
+	if (event) {
+		if (unlikely(READ_ONCE(ep->dying)))
+			kdapl_ring_reaped(&ep->sq, wr);
+		else
+			kdapl_evd_add(evd, &wr->ev, later);
+	}
+	/* A graceful disconnect waits for this when it was the last request. */
+	if (unlikely(READ_ONCE(ep->state) == DAT_EP_STATE_DISCONNECT_PENDING) &&
+	    ep->sq.done == READ_ONCE(ep->sq.head))
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/*
+ * Can a peer still write to the sink of this Read (dto_sink.c)? Then the Read,
+ * and all requests after it, wait until kdapl_qp_destroy() has freed the MRs.
+ */
+static bool kdapl_sink_is_open(const struct kdapl_wr *wr)
+{
+	return unlikely(wr->has_mem) && wr->twice &&
+	       wr->op == DAT_DTO_RDMA_READ && wr->status != DAT_DTO_SUCCESS;
+}
+
+/*
+ * A request has completed. siw completes requests that follow an RDMA Read
+ * ahead of the Read; to the consumer, and in the ring, requests end in posting
+ * order.
+ */
+static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr,
+			    struct kdapl_later *later)
+{
+	struct kdapl_ring *sq = &wr->ep->sq;
+
+	if (unlikely((u32)wr->seq != sq->done || kdapl_sink_is_open(wr))) {
+		wr->ahead = true;
+		sq->ahead++;
+		return;
+	}
+	kdapl_send_finish(evd, wr, later);
+	while (unlikely(sq->ahead)) {
+		wr = kdapl_ring_wr(sq, sq->done);
+		if (!wr->ahead || kdapl_sink_is_open(wr))
+			break;
+		wr->ahead = false;
+		sq->ahead--;
+		kdapl_send_finish(evd, wr, later);
+	}
+}
+
+/*
+ * Return the Endpoint that took an SRQ's buffer. The QP may just have been
+ * destroyed; kdapl_qp_remove() has entered it in evd->leaving then, where it is
+ * compared and not followed.
+ */
+static struct kdapl_ep *kdapl_wc_ep(struct kdapl_evd *evd, struct ib_wc *wc)
+{
+	struct kdapl_ep *ep;
+
+	list_for_each_entry(ep, &evd->leaving, leaving_link)
+		if (ep->leaving_qp == wc->qp)
+			return ep;
+	return wc->qp->qp_context;
+}
+
+static void kdapl_wc_done(struct kdapl_evd *evd, struct ib_wc *wc,
+			  struct kdapl_later *later)
+{
+	struct kdapl_wr *wr = (struct kdapl_wr *)(uintptr_t)wc->wr_id;
+	u8 status = kdapl_wc_status(wc->status);
+	struct kdapl_ep *ep;
+
+	if (unlikely(wc->wr_id & KDAPL_WR_FIRST)) {
+		wr = (void *)(uintptr_t)(wc->wr_id & ~KDAPL_WR_FIRST);
+		kdapl_first_failed(wr, status);
+		return;
+	}
+	ep = wr->ep;
+	wr->status = status;
+	if (wr->ev.kind == KDAPL_EV_SQ) {
+		kdapl_send_done(evd, wr, later);
+	} else {
+		if (wr->ev.kind == KDAPL_EV_SRQ)
+			ep = kdapl_wc_ep(evd, wc);
+		wr->ep = ep;
+		wr->len = status == DAT_DTO_SUCCESS ? wc->byte_len : 0;
+		wr->rkey = 0;
+		wr->op = DAT_DTO_RECEIVE;
+		/*
+		 * Segments were checked, so rxe means that the buffer is too
+		 * short.
+		 */
+		if (unlikely(wc->status == IB_WC_LOC_QP_OP_ERR))
+			wr->status = DAT_DTO_ERR_LOCAL_LENGTH;
+		if (unlikely(wc->wc_flags & IB_WC_WITH_INVALIDATE) &&
+		    wc->status == IB_WC_SUCCESS) {
+			wr->op = DAT_DTO_RECEIVE_WITH_INVALIDATE;
+			wr->rkey = wc->ex.invalidate_rkey;
+			kdapl_mr_invalidated(ep->obj.ia->hca, wr->rkey);
+		}
+		kdapl_recv_done(evd, ep, wr, later);
+	}
+	/*
+	 * Any status but success and flush means that the connection is lost.
+	 */
+	if (unlikely(status > DAT_DTO_ERR_FLUSHED))
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/**
+ * kdapl_dto_complete - turn polled completions into events
+ * @evd: the EVD they are for, locked
+ * @wc: the completions
+ * @n: their number
+ * @later: what the caller does after unlocking
+ */
+void kdapl_dto_complete(struct kdapl_evd *evd, struct ib_wc *wc, int n,
+			struct kdapl_later *later)
+{
+	int i;
+
+	lockdep_assert_held(&evd->lock);
+
+	for (i = 0; i < n; i++)
+		kdapl_wc_done(evd, &wc[i], later);
+}
+
+/*
+ * Poll for completions of the requests of the Endpoint with this handle, if
+ * there is one. Inside of an RCU read-side section.
+ */
+void kdapl_ep_poll_requests(u64 handle)
+{
+	struct kdapl_evd *evd;
+	struct kdapl_ep *ep;
+
+	ep = kdapl_find((DAT_HANDLE)(uintptr_t)handle, DAT_HANDLE_TYPE_EP);
+	evd = ep ? READ_ONCE(ep->req_evd) : NULL;
+	if (evd)
+		kdapl_cq_poll_all(evd);
+}
+
+/*
+ * A request about an LMR or RMR has ended, by completion or by a flush. The EVD's
+ * lock is held, and the event is not queued yet. Drops the request's reference to
+ * the object. Of a request in two parts the first one knows why it failed.
+ */
+void kdapl_mem_done(struct kdapl_wr *wr)
+{
+	if (wr->twice) {
+		atomic_dec(&wr->ep->sq.twice);
+		if (wr->status != DAT_DTO_SUCCESS && wr->rkey)
+			wr->status = wr->rkey;
+		wr->rkey = 0;
+	}
+	if (wr->op == DAT_DTO_RDMA_READ)
+		kdapl_dep_put(wr->mem);
+	else
+		wr->mem->ops->request_done(wr->mem, wr->op, wr->status);
+}

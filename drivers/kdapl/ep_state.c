@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The state of an Endpoint, and how its connection ends.
+ *
+ * Every layer may find that a connection is over: the consumer, the peer, a
+ * completion, a high watermark, the device. All of them call kdapl_ep_down() or
+ * kdapl_conn_end(), in any context, so these lie below all layers but the base.
+ * The first caller wins: it decides which event will be reported, and queues the
+ * work that takes the connection down (conn.c).
+ *
+ * kdapl_ep_change_state() alone writes ep->state. ep->lock is held then, so a
+ * transition and what it means for ep->conn are seen together.
+ */
+#include <linux/slab.h>
+#include "conn.h"
+#include "ep.h"
+#include "ia.h"
+
+#define S(state) BIT(DAT_EP_STATE_ ## state)
+
+/* For each state, those from which it can be reached; see design.rst. */
+static const u16 kdapl_ep_from[] = {
+	[DAT_EP_STATE_UNCONNECTED] =
+		S(RESERVED) | S(PASSIVE_CONNECTION_PENDING) | S(DISCONNECTED),
+	[DAT_EP_STATE_RESERVED] =
+		S(UNCONNECTED) | S(PASSIVE_CONNECTION_PENDING),
+	[DAT_EP_STATE_PASSIVE_CONNECTION_PENDING] = S(RESERVED),
+	[DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING] = S(UNCONNECTED),
+	[DAT_EP_STATE_ACTIVE_CONNECTION_PENDING] = S(UNCONNECTED),
+	/* From RESERVED only when the device leaves. */
+	[DAT_EP_STATE_COMPLETION_PENDING] =
+		S(UNCONNECTED) | S(RESERVED) | S(PASSIVE_CONNECTION_PENDING) |
+		S(TENTATIVE_CONNECTION_PENDING),
+	[DAT_EP_STATE_CONNECTED] =
+		S(ACTIVE_CONNECTION_PENDING) | S(COMPLETION_PENDING),
+	[DAT_EP_STATE_DISCONNECT_PENDING] = S(CONNECTED),
+	[DAT_EP_STATE_DISCONNECTED] =
+		S(ACTIVE_CONNECTION_PENDING) | S(COMPLETION_PENDING) |
+		S(CONNECTED) | S(DISCONNECT_PENDING),
+};
+
+/**
+ * kdapl_ep_change_state - take an Endpoint to another state
+ * @ep: the Endpoint; ep->lock is held
+ * @to: the new state
+ *
+ * Return: false if that is not possible from the state it is in; nothing has
+ * changed then.
+ */
+bool kdapl_ep_change_state(struct kdapl_ep *ep, DAT_EP_STATE to)
+{
+	lockdep_assert_held(&ep->lock);
+
+	if (!(kdapl_ep_from[to] & BIT(ep->state)))
+		return false;
+	WRITE_ONCE(ep->state, to);
+	return true;
+}
+
+/* Return the error of a call that the state of an Endpoint forbids. */
+DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state)
+{
+	static const u16 subtype[] = {
+		[DAT_EP_STATE_UNCONNECTED] = DAT_INVALID_STATE_EP_UNCONNECTED,
+		[DAT_EP_STATE_RESERVED] = DAT_INVALID_STATE_EP_RESERVED,
+		[DAT_EP_STATE_PASSIVE_CONNECTION_PENDING] =
+			DAT_INVALID_STATE_EP_PASSCONNPENDING,
+		[DAT_EP_STATE_ACTIVE_CONNECTION_PENDING] =
+			DAT_INVALID_STATE_EP_ACTCONNPENDING,
+		[DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING] =
+			DAT_INVALID_STATE_EP_TENTCONNPENDING,
+		[DAT_EP_STATE_CONNECTED] = DAT_INVALID_STATE_EP_CONNECTED,
+		[DAT_EP_STATE_DISCONNECT_PENDING] =
+			DAT_INVALID_STATE_EP_DISCPENDING,
+		[DAT_EP_STATE_DISCONNECTED] = DAT_INVALID_STATE_EP_DISCONNECTED,
+		[DAT_EP_STATE_COMPLETION_PENDING] =
+			DAT_INVALID_STATE_EP_COMPLPENDING,
+	};
+
+	return DAT_ERROR(DAT_INVALID_STATE,
+			 state < ARRAY_SIZE(subtype) ? subtype[state] :
+						       DAT_NO_SUBTYPE);
+}
+
+/**
+ * kdapl_ep_join - give an Endpoint its connection
+ * @ep: ep->mutex is held
+ * @conn: its reference is taken over
+ * @to: new state
+ *
+ * Return: false if the Endpoint is in another state or was freed.
+ */
+bool kdapl_ep_join(struct kdapl_ep *ep, struct kdapl_conn *conn,
+		   DAT_EP_STATE to)
+{
+	unsigned long flags;
+	bool ok;
+
+	lockdep_assert_held(&ep->mutex);
+
+	spin_lock_irqsave(&ep->lock, flags);
+	ok = !ep->dying && kdapl_ep_change_state(ep, to);
+	if (ok)
+		ep->conn = conn;
+	spin_unlock_irqrestore(&ep->lock, flags);
+	return ok;
+}
+
+static void kdapl_conn_free(struct kref *ref)
+{
+	kfree(container_of(ref, struct kdapl_conn, ref));
+}
+
+/* Drop a reference to a connection. Context: any. */
+void kdapl_conn_put(struct kdapl_conn *conn)
+{
+	kref_put(&conn->ref, kdapl_conn_free);
+}
+
+/*
+ * The QP of @conn is gone, so its peer cannot write into buffers any more: wake
+ * up those who wait for that.
+ */
+void kdapl_conn_stopped(struct kdapl_conn *conn)
+{
+	struct kdapl_ep *ep = conn->ep;
+	struct kdapl_ia *ia = ep->obj.ia;
+	unsigned long flags;
+	bool lingering;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	conn->stopped = true;
+	lingering = ep->lingering;
+	ep->lingering = false;
+	spin_unlock_irqrestore(&ep->lock, flags);
+	if (lingering && atomic_dec_and_test(&ia->lingering))
+		wake_up_all(&ia->wait);
+}
+
+/*
+ * @ep is being freed. If its QP lives a little longer, count the Endpoint as
+ * lingering: calls that give buffers back to the consumer wait for it in
+ * kdapl_ia_wait_lingering().
+ */
+void kdapl_conn_linger(struct kdapl_ep *ep)
+{
+	struct kdapl_conn *conn;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	conn = ep->conn;
+	if (conn && conn->end && (conn->rts || conn->dialled) && !conn->stopped) {
+		ep->lingering = true;
+		atomic_inc(&ep->obj.ia->lingering);
+	}
+	spin_unlock_irqrestore(&ep->lock, flags);
+}
+
+/* Wait until no freed Endpoint of @ia receives any more. May sleep. */
+void kdapl_ia_wait_lingering(struct kdapl_ia *ia)
+{
+	wait_event(ia->wait, !atomic_read(&ia->lingering));
+}
+
+/* As kdapl_conn_end(), if the Endpoint is in one of @states. */
+bool kdapl_conn_end_if(struct kdapl_conn *conn, u32 states,
+		       DAT_EVENT_NUMBER end)
+{
+	struct kdapl_ep *ep = conn->ep;
+	unsigned long flags;
+	bool won = false;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	if (ep->conn == conn && !conn->end && BIT(ep->state) & states &&
+	    kdapl_ep_change_state(ep, DAT_EP_STATE_DISCONNECTED)) {
+		/*
+		 * When a device leaves, one end sees the other end's
+		 * disconnect.
+		 */
+		conn->end = READ_ONCE(ep->obj.ia->hca->gone) ?
+			DAT_CONNECTION_EVENT_BROKEN : end;
+		conn->given_up = !conn->rts;
+		kref_get(&conn->ref);
+		kref_get(&ep->obj.ref);
+		won = true;
+	}
+	spin_unlock_irqrestore(&ep->lock, flags);
+	if (won)
+		queue_work(kdapl_wq, &conn->down);
+	return won;
+}
+
+/**
+ * kdapl_conn_end - end a connection or the attempt to make it
+ * @conn: the connection
+ * @end: event to report
+ *
+ * Context: Any.
+ * Return: true for the caller whose event it will be.
+ */
+bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end)
+{
+	return kdapl_conn_end_if(conn, ~0U, end);
+}
+
+/*
+ * End the connection of @ep, if it has one, with event @end; returns whether
+ * that will be the event. Context: any.
+ */
+bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end)
+{
+	struct kdapl_conn *conn;
+	unsigned long flags;
+	bool won;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	conn = ep->conn;
+	if (conn && !conn->end)
+		kref_get(&conn->ref);
+	else
+		conn = NULL;
+	spin_unlock_irqrestore(&ep->lock, flags);
+	if (!conn)
+		return false;
+	won = kdapl_conn_end(conn, end);
+	kdapl_conn_put(conn);
+	return won;
+}
+
+/*
+ * If the connection of @ep has ended, wait until it was taken down. May sleep.
+ */
+void kdapl_conn_wait(struct kdapl_ep *ep)
+{
+	struct kdapl_conn *conn;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	conn = ep->conn;
+	if (conn && conn->end)
+		kref_get(&conn->ref);
+	else
+		conn = NULL;
+	spin_unlock_irqrestore(&ep->lock, flags);
+	if (!conn)
+		return;
+	wait_for_completion(&conn->gone);
+	kdapl_conn_put(conn);
+}

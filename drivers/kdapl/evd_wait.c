@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Waits for upcalls to end, without deadlock.
+ *
+ * A call that waits for the upcalls of an EVD, or of all EVDs of an IA, may
+ * itself be made from an upcall. kdapl_upcall_wait_begin() refuses a wait that
+ * would, by any number of steps, be a wait for the caller.
+ * kdapl_upcall_waits_lock is outside of ia->lock.
+ */
+#include "evd.h"
+#include "ia.h"
+
+/* Tasks that wait for upcalls; most often none. */
+static LIST_HEAD(kdapl_upcall_waits);
+static DEFINE_SPINLOCK(kdapl_upcall_waits_lock);
+
+/* Does a running upcall of @evd wait for the current task? */
+static bool kdapl_upcall_leads_here(struct kdapl_evd *evd)
+{
+	struct task_struct *task = READ_ONCE(evd->upcaller);
+	struct kdapl_upcall_wait *wait;
+
+	/* An upcall in softirq never waits, whichever task it interrupted. */
+	if (!task || task == current || evd->softirq)
+		return task == current;
+	list_for_each_entry(wait, &kdapl_upcall_waits, link)
+		if (wait->task == task && wait->leads_here)
+			return true;
+	return false;
+}
+
+static bool kdapl_upcall_wait_leads(struct kdapl_upcall_wait *wait)
+{
+	struct kdapl_ia *ia = wait->ia;
+	struct kdapl_obj *obj;
+	bool leads = false;
+
+	if (wait->evd)
+		return kdapl_upcall_leads_here(wait->evd);
+	spin_lock(&ia->lock);
+	list_for_each_entry(obj, &ia->objs, ia_link)
+		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EVD)
+			leads |= kdapl_upcall_leads_here(container_of(obj,
+						struct kdapl_evd, obj));
+	spin_unlock(&ia->lock);
+	return leads;
+}
+
+/**
+ * kdapl_upcall_wait_begin - before waiting for upcalls to end
+ * @wait: on the stack of the caller
+ * @evd: whose upcalls will be waited for; referenced
+ * @ia: if @evd is NULL: those of all EVDs of this one; referenced
+ *
+ * Two upcalls that free each other's EVD must not both wait.
+ *
+ * Context: Any; but only process context can wait.
+ * Return: false if the wait would not end, because an upcall in question is the
+ * caller's own, or waits for the caller's, by any number of steps.
+ */
+bool kdapl_upcall_wait_begin(struct kdapl_upcall_wait *wait,
+			     struct kdapl_evd *evd, struct kdapl_ia *ia)
+{
+	struct kdapl_upcall_wait *other;
+	unsigned long flags;
+	bool more, ok;
+
+	wait->task = current;
+	wait->evd = evd;
+	wait->ia = ia;
+	wait->leads_here = false;
+	spin_lock_irqsave(&kdapl_upcall_waits_lock, flags);
+	list_for_each_entry(other, &kdapl_upcall_waits, link)
+		other->leads_here = false;
+	do {
+		more = false;
+		list_for_each_entry(other, &kdapl_upcall_waits, link) {
+			if (!other->leads_here &&
+			    kdapl_upcall_wait_leads(other)) {
+				other->leads_here = true;
+				more = true;
+			}
+		}
+	} while (more);
+	ok = !kdapl_upcall_wait_leads(wait);
+	if (ok)
+		list_add(&wait->link, &kdapl_upcall_waits);
+	spin_unlock_irqrestore(&kdapl_upcall_waits_lock, flags);
+	return ok;
+}
+
+void kdapl_upcall_wait_end(struct kdapl_upcall_wait *wait)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&kdapl_upcall_waits_lock, flags);
+	list_del(&wait->link);
+	spin_unlock_irqrestore(&kdapl_upcall_waits_lock, flags);
+}

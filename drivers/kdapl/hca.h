@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * RDMA devices (hca.c). ia_device.c makes a struct kdapl_hca when a device
+ * arrives and strips its IAs when the device leaves.
+ */
+#ifndef KDAPL_HCA_H
+#define KDAPL_HCA_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/rwsem.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+/*
+ * struct kdapl_hca - an RDMA device
+ * @dev: valid while @gone is false and @sem is held, or while verbs objects
+ *	of the device exist
+ * @sem: held for reading while verbs objects are created and while a DAT object
+ *	is released, for writing to set @gone and to strip all DAT objects
+ * @gone: the device is leaving or has left
+ * @ref: one for the ib_client, one per IA
+ * @ias: open IAs; protected by kdapl_hcas_lock, and IAs are added and removed
+ *	with @sem held for reading
+ * @link: entry in kdapl_hcas, the list of present devices
+ * @events: device event handler, for drivers that report SRQ limits there
+ * @srq_resize: ib_modify_srq(IB_SRQ_MAX_WR) is known to work
+ * @srq_any_pz: an SRQ and the QPs on it may be of different PDs
+ * @rings_solicited: a CQ armed for solicited messages notifies of them
+ * @max_qlen: largest queue length of an EVD
+ * @attrs: copy of the limits, which calls need after the device has left, too
+ * @keys: LMRs and RMRs by the constant bits of the keys of their MRs (pz_mr.c)
+ * @next_vector: spreads CQs over completion vectors
+ * @name: name of the device, kept after the device has left
+ */
+struct kdapl_hca {
+	struct ib_device *dev;
+	struct rw_semaphore sem;
+	bool gone;
+	struct kref ref;
+	struct list_head ias;
+	struct list_head link;
+	struct ib_event_handler events;
+	bool srq_resize;
+	bool srq_any_pz;
+	bool rings_solicited;
+	int max_qlen;
+	struct ib_device_attr attrs;
+	struct xarray keys;
+	atomic_t next_vector;
+	char name[IB_DEVICE_NAME_MAX];
+};
+
+bool kdapl_hca_enter(struct kdapl_hca *hca);
+void kdapl_hca_leave(struct kdapl_hca *hca);
+void kdapl_hca_put(struct kdapl_hca *hca);
+
+/* Return whether a device with these attributes registers memory by REG_MR. */
+static inline bool kdapl_can_register(const struct ib_device_attr *attrs)
+{
+	return attrs->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
+	       attrs->max_fast_reg_page_list_len;
+}
+
+#endif

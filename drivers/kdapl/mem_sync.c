@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * dat_lmr_sync_rdma_read() and dat_lmr_sync_rdma_write(), for platforms on
+ * which the CPU's caches and the device's accesses to memory are not coherent.
+ *
+ * lmr->lock is held while the scatter list is walked, so that the memory is not
+ * unmapped meanwhile.
+ */
+#include "ia.h"
+#include "mem.h"
+
+/*
+ * Sync @len bytes of @lmr from @offset on, for the CPU or else for the device.
+ */
+static void kdapl_lmr_sync(struct kdapl_lmr *lmr, u64 offset, u64 len,
+			   bool for_cpu)
+{
+	struct ib_device *dev = lmr->obj.ia->hca->dev;
+	struct scatterlist *sg;
+	unsigned long flags;
+	u64 addr, n;
+	int i;
+
+	spin_lock_irqsave(&lmr->lock, flags);
+	if (!lmr->mapped)
+		goto out;
+	for_each_sgtable_dma_sg(&lmr->sgt, sg, i) {
+		if (!len)
+			break;
+		if (offset >= sg_dma_len(sg)) {
+			offset -= sg_dma_len(sg);
+			continue;
+		}
+		addr = sg_dma_address(sg) + offset;
+		n = min_t(u64, len, sg_dma_len(sg) - offset);
+		if (for_cpu)
+			ib_dma_sync_single_for_cpu(dev, addr, n,
+						   DMA_BIDIRECTIONAL);
+		else
+			ib_dma_sync_single_for_device(dev, addr, n,
+						      DMA_BIDIRECTIONAL);
+		len -= n;
+		offset = 0;
+	}
+out:
+	spin_unlock_irqrestore(&lmr->lock, flags);
+}
+
+/* Check and sync @n segments, one after another, up to the first bad one. */
+static DAT_RETURN kdapl_lmr_sync_all(DAT_IA_HANDLE ia_handle,
+				     const DAT_LMR_TRIPLET *seg, u64 n,
+				     bool for_cpu)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_lmr *lmr;
+	struct kdapl_ia *ia;
+	u64 offset;
+
+	rcu_read_lock();
+	ia = kdapl_find(ia_handle, DAT_HANDLE_TYPE_IA);
+	if (!ia)
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	else if (!seg)
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+
+	for (; ret == DAT_SUCCESS && n; n--, seg++) {
+		if (!seg->segment_length)
+			continue;
+		lmr = kdapl_lmr_find(seg->lmr_context);
+		/* Pairs with kdapl_lmr_create() and kdapl_fmr_load(). */
+		if (!lmr || lmr->obj.ia != ia || !smp_load_acquire(&lmr->valid)) {
+			ret = DAT_ERROR(DAT_INVALID_PARAMETER,
+					DAT_INVALID_ARG2);
+			break;
+		}
+		offset = seg->virtual_address - lmr->base;
+		if (offset > lmr->len || seg->segment_length > lmr->len - offset)
+			ret = DAT_ERROR(DAT_INVALID_PARAMETER,
+					DAT_INVALID_ARG2);
+		else
+			kdapl_lmr_sync(lmr, offset, seg->segment_length,
+				       for_cpu);
+	}
+	rcu_read_unlock();
+	return ret;
+}
+
+DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
+				  const DAT_LMR_TRIPLET *local_segments,
+				  DAT_VLEN num_segments)
+{
+	return kdapl_lmr_sync_all(ia_handle, local_segments, num_segments,
+				  false);
+}
+EXPORT_SYMBOL(dat_lmr_sync_rdma_read);
+
+DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
+				   const DAT_LMR_TRIPLET *local_segments,
+				   DAT_VLEN num_segments)
+{
+	return kdapl_lmr_sync_all(ia_handle, local_segments, num_segments,
+				  true);
+}
+EXPORT_SYMBOL(dat_lmr_sync_rdma_write);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Protection Zones, and what LMRs, RMRs and data transfer need of the verbs:
+ * pz.c, pz_svc.c, pz_mr.c, pz_map.c, pz_sge.c.
+ */
+#ifndef KDAPL_PZ_H
+#define KDAPL_PZ_H
+
+#include <linux/mutex.h>
+#include <linux/scatterlist.h>
+#include <rdma/ib_verbs.h>
+#include "handle.h"
+
+struct kdapl_ep;
+struct kdapl_hca;
+struct kdapl_lmr;
+struct kdapl_svc;
+
+/*
+ * struct kdapl_pz - Protection Zone
+ * @pd: protection domain; NULL once the device has left
+ * @lkey: local_dma_lkey of @pd, which posting calls read without a lock while
+ *	the device leaves
+ * @svc_mutex: serialises use of @svc
+ * @svc: service connection (pz_svc.c), made when first needed
+ */
+struct kdapl_pz {
+	struct kdapl_obj obj;
+	struct ib_pd *pd;
+	u32 lkey;
+	struct mutex svc_mutex;		/* see above */
+	struct kdapl_svc *svc;
+};
+
+/* pz.c */
+DAT_RETURN kdapl_pz_get(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
+			struct kdapl_pz **pz);
+
+/* pz_svc.c */
+int kdapl_svc_register(struct kdapl_pz *pz, struct ib_mr *mr, int access);
+void kdapl_svc_destroy(struct kdapl_pz *pz);
+
+/* pz_mr.c */
+struct ib_mr *kdapl_mr_alloc(struct kdapl_obj *owner, struct kdapl_pz *pz,
+			     u32 pages);
+void kdapl_mr_free(struct kdapl_obj *owner, struct ib_mr *mr);
+struct kdapl_obj *kdapl_mr_owner(struct kdapl_hca *hca, u32 rkey);
+void kdapl_mr_invalidated(struct kdapl_hca *hca, u32 rkey);
+int kdapl_mr_access(DAT_MEM_PRIV_FLAGS priv);
+int kdapl_mr_map(struct ib_mr *mr, struct sg_table *sgt, u64 iova, u64 len);
+
+/* pz_map.c */
+bool kdapl_region_ok(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *region,
+		     u64 len);
+int kdapl_region_build(struct kdapl_lmr *lmr, struct kdapl_lmr *origin);
+int kdapl_region_map(struct kdapl_lmr *lmr);
+int kdapl_region_fill(struct kdapl_lmr *lmr, u64 n);
+void kdapl_region_unmap(struct kdapl_lmr *lmr);
+bool kdapl_region_contiguous(struct kdapl_lmr *lmr);
+int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
+		       struct sg_table *to, int max);
+
+/* pz_sge.c */
+DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, const struct kdapl_ep *ep,
+			   DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+			   DAT_COUNT max, DAT_MEM_PRIV_FLAGS priv,
+			   struct ib_sge *sge, int *nsge, u64 *total);
+
+#endif

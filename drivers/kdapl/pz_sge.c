@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * From the consumer's segments to the device's: kdapl_sge_build(), for every
+ * posting call.
+ *
+ * Each segment is checked against its LMR, and its address is translated to the
+ * device's. No unchecked segment ever reaches the device, so LMRs may share the
+ * PD's key for all memory.
+ *
+ * No lock is taken and no reference: the LMRs are found inside the RCU
+ * read-side section of the posting call. lmr->valid is loaded with acquire
+ * semantics and is stored last by the functions that set up an LMR.
+ */
+#include "ep.h"
+#include "ia.h"
+#include "mem.h"
+#include "pz.h"
+
+/* Return an error of @type with the subtype for the local privilege @priv. */
+static DAT_RETURN kdapl_priv_error(DAT_RETURN type, DAT_MEM_PRIV_FLAGS priv)
+{
+	bool write = priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+
+	if (type == DAT_PRIVILEGES_VIOLATION)
+		return DAT_ERROR(type, write ? DAT_PRIVILEGES_WRITE :
+					       DAT_PRIVILEGES_READ);
+	return DAT_ERROR(type, write ? DAT_PROTECTION_WRITE :
+				       DAT_PROTECTION_READ);
+}
+
+/*
+ * Return whether requests of @ep in @pz may use @lmr although lmr->zone is not
+ * @pz: @lmr is the reserved LMR of the IA, or is bound with scope EP on @ep.
+ */
+static bool kdapl_lmr_shared(const struct kdapl_lmr *lmr,
+			     const struct kdapl_pz *pz,
+			     const struct kdapl_ep *ep)
+{
+	if (lmr->reserved)
+		return pz && lmr->obj.ia == pz->obj.ia;
+	return pz && lmr->pz == pz && ep &&
+	       READ_ONCE(lmr->ep_handle) == ep->obj.handle;
+}
+
+/**
+ * kdapl_sge_build - check a consumer's segments and translate them
+ * @pz: Protection Zone of the Endpoint or SRQ
+ * @ep: the Endpoint; NULL for an SRQ
+ * @n: number of segments
+ * @iov: the segments; segments of length 0 are skipped
+ * @max: number of segments allowed
+ * @priv: local privilege that the operation needs
+ * @sge: filled in; room for @max
+ * @nsge: set to the number of entries filled in
+ * @total: set to the sum of the lengths in bytes
+ *
+ * Context: Any; inside an RCU read-side section.
+ * Return: %DAT_SUCCESS, or why a segment is refused
+ */
+DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, const struct kdapl_ep *ep,
+			   DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+			   DAT_COUNT max, DAT_MEM_PRIV_FLAGS priv,
+			   struct ib_sge *sge, int *nsge, u64 *total)
+{
+	struct kdapl_lmr *lmr;
+	int i, used = 0;
+	u64 offset, sum = 0;
+
+	if (unlikely(n < 0 || n > max))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (unlikely(n && !iov))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+
+	for (i = 0; i < n; i++) {
+		if (!iov[i].segment_length)
+			continue;
+		lmr = kdapl_lmr_find(iov[i].lmr_context);
+		/*
+		 * Pairs with the release in kdapl_lmr_create(),
+		 * kdapl_fmr_load() and kdapl_lmr_make_reserved().
+		 */
+		if (unlikely(!lmr || !smp_load_acquire(&lmr->valid)))
+			return kdapl_priv_error(DAT_PRIVILEGES_VIOLATION, priv);
+		if (unlikely(lmr->zone != pz && !kdapl_lmr_shared(lmr, pz, ep)))
+			return kdapl_priv_error(DAT_PROTECTION_VIOLATION, priv);
+		if (unlikely((lmr->priv & priv) != priv))
+			return kdapl_priv_error(DAT_PRIVILEGES_VIOLATION, priv);
+		offset = iov[i].virtual_address - lmr->base;
+		if (unlikely(offset > lmr->len ||
+			     iov[i].segment_length > lmr->len - offset))
+			return DAT_ERROR(DAT_INVALID_PARAMETER,
+					 DAT_INVALID_ARG3);
+		sge[used].addr = iov[i].virtual_address + lmr->shift;
+		sge[used].length = iov[i].segment_length;
+		sge[used].lkey = unlikely(lmr->reserved) ?
+					pz->lkey : lmr->lkey;
+		sum += iov[i].segment_length;
+		used++;
+	}
+	*nsge = used;
+	*total = sum;
+	return DAT_SUCCESS;
+}
