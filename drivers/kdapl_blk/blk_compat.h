@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Where the block layer differs between the kernels this is built for.
+ * Differences of the block layer between supported kernels: KBLK_MQ_FLAGS and
+ * kblk_alloc_disk(), chosen by compile-time probes.
  */
 #ifndef KDAPL_BLK_COMPAT_H
 #define KDAPL_BLK_COMPAT_H
@@ -9,7 +10,7 @@
 #include <linux/blkdev.h>
 #include <compat_probe.h>
 
-/* Later kernels merge requests unasked. */
+/* Kernels without the flag always merge requests. */
 #ifdef KDAPL_HAVE_BLK_MQ_F_SHOULD_MERGE
 #define KBLK_MQ_FLAGS	BLK_MQ_F_SHOULD_MERGE
 #else
@@ -17,9 +18,16 @@
 #endif
 
 /*
- * struct kblk_limits - what a disk can do
- * @max_transfer: bytes, as @max_discard, @max_write_zeroes and the sizes
- * @pages: of a transfer, which may begin inside a page
+ * struct kblk_limits - limits of a disk; sizes in bytes
+ * @block_size: logical block size
+ * @physical_block_size: physical block size
+ * @max_transfer: longest READ or WRITE
+ * @pages: pages of a transfer, which may begin inside a page
+ * @discard_granularity: 0 if there is no discard
+ * @max_discard: longest discard, 0 for none
+ * @max_write_zeroes: longest write zeroes, 0 for none
+ * @cache: the volume has a volatile write cache
+ * @rotational: the medium rotates
  */
 struct kblk_limits {
 	u32 block_size;

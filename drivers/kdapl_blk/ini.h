@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kdapl_blk.ko: what its files share.
+ * Internal interface of kdapl_blk.ko: structures, locks, and the functions that
+ * its files export to each other.
  *
  *   ini_main.c       module
- *   ini_configfs.c   what the administrator sees
+ *   ini_configfs.c   configfs
  *   ini_disk.c       the block layer's side
- *   ini_recover.c    a disk's connections: made, lost, made again
+ *   ini_recover.c    connections of a disk: made, lost, made again
  *   ini_queue.c      one connection
- *   ini_slot.c       what a connection needs for each request
+ *   ini_slot.c       slots: memory and registrations
  *   ini_io.c         requests and replies
- *   ini_admin.c      requests of our own: attach, identify, keep-alive
+ *   ini_admin.c      admin requests: attach, identify, keep-alive
  *
- * A disk has several queues, each an Endpoint of its own and a hardware queue of
- * the block layer; they know nothing of each other. A queue has a slot for each
- * request that may be outstanding, the block layer's tag being its number, and a
- * last one for requests of our own.
+ * A disk has several queues, each an Endpoint and a hardware queue of the block
+ * layer; queues share no state. A queue has a slot for each request that may be
+ * outstanding, numbered by the block layer's tag, and a last one for admin
+ * requests.
  *
- * Who finishes a slot is decided by KBI_SLOT_BUSY: the one who clears it.
+ * KBI_SLOT_BUSY decides who finishes a slot: whoever clears the bit.
  *
- * Locks, outermost first: disk->admin (connect and disconnect, by configfs),
- * disk->mutex (the connections are made or taken down).
+ * Locks, outermost first:
+ *
+ *   disk->admin   mutex     connect and disconnect, parameters
+ *   disk->mutex   mutex     connections are made or taken down
+ *   queue->lock   spinlock  the message being put together
  */
 #ifndef KDAPL_BLK_INI_H
 #define KDAPL_BLK_INI_H
@@ -33,6 +37,7 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <dat/kdat.h>
+#include "auth.h"
 #include "kdapl_blk_proto.h"
 #include "util.h"
 
@@ -60,18 +65,23 @@ enum { KBI_SLOT_BUSY };
 /*
  * struct kbi_slot - a request that may be outstanding
  * @flags: KBI_SLOT_BUSY
- * @rq: request of the block layer, NULL for one of our own
- * @id: what was sent as id: round in the upper half, number of the slot below
- * @pending: what must happen before it is finished: the reply comes, and if that
- *	has not taken the memory back an invalidation completes
- * @replied: the reply has come
- * @bound: @lmr is registered, as @rmr_context
- * @inlined: bytes that may come with the reply
+ * @rq: request of the block layer, NULL for an admin request
+ * @id: id of the request: round in the upper half, number of the slot in the
+ *	lower
+ * @pending: events that must happen before the slot is finished: the reply, and
+ *	a local invalidation unless the reply has invalidated the memory
+ * @replied: the reply has arrived
+ * @bound: @lmr is bound, with key @rmr_context
+ * @inlined: bytes of data that the reply may bring
  * @status: enum kblk_status of the reply
- * @mem: a message to send, if its request is the first of one, and from KBI_REPLY_AT on a
- *	message that was received, not necessarily for this request
- * @sg: data that is not sent with the request
- * @into: where inline data of a request of our own goes
+ * @mem: a message to send, if its first request is this one, and from
+ *	KBI_REPLY_AT on a receive buffer, whose message may be for other
+ *	requests
+ * @sg: pages of data that is not inline
+ * @lmr: LMR to bind to @sg
+ * @lmr_context: local key of @lmr
+ * @rmr_context: remote key of @lmr
+ * @into: where inline data of the reply to an admin request goes
  */
 struct kbi_slot {
 	unsigned long flags;
@@ -98,29 +108,34 @@ enum kbi_queue_state {
 
 /*
  * struct kbi_queue - a connection to the target
- * @index: its number
+ * @index: number of the queue
  * @recv_evd: replies
- * @req_evd: what else is posted to @ep; see kbi_queue_objects()
- * @conn_evd: events of the connection
- * @ep: NULL if there is none
- * @started: connecting was begun, so an event will say that it has ended
+ * @req_evd: completions of posts to @ep; see kbi_queue_objects()
+ * @conn_evd: connection events
+ * @ep: Endpoint, or NULL
+ * @started: dat_ep_connect() succeeded, so a last event will come
  * @state: enum kbi_queue_state; only goes forward
  * @connected: completed when @state leaves KBI_QUEUE_CONNECTING
- * @gone: completed by the last event of the connection
- * @admin: completed by the reply to a request of our own, or the loss of the
+ * @gone: completed by the last connection event
+ * @admin: completed by the reply to an admin request, or by the loss of the
  *	connection
- * @welcome: what the target has said
- * @invalidate: replies take memory back
- * @batch: a message may bring several replies
- * @requests_batch: and several requests
- * @message_max: longest message, bytes
+ * @features: features asked for
+ * @welcome: private data of the target
+ * @invalidate: replies invalidate exposed memory
+ * @batch: several replies may share a message
+ * @requests_batch: several requests may share a message
+ * @identity: the target tells the volume's UUID
+ * @nounmap: the target understands KBLK_NOUNMAP
+ * @sizes: replies include the volume's size
+ * @message_max: longest message to send, bytes
  * @lock: guards @first, @gathered and @length
  * @first: slot of the first request of the message being put together, or NULL
- * @gathered: how many it has
- * @length: bytes of it
- * @credits: requests that may still be sent
- * @used: something was sent since the last keep-alive
- * @nslots: slots
+ * @gathered: number of requests in that message
+ * @length: bytes of that message
+ * @credits: requests that may be sent
+ * @kept: credits that only admin requests may use
+ * @used: a message was sent since the last keep-alive
+ * @nslots: number of @slots
  */
 struct kbi_queue {
 	struct kbi_disk *disk;
@@ -134,27 +149,37 @@ struct kbi_queue {
 	struct completion connected;
 	struct completion gone;
 	struct completion admin;
+	u32 features;
 	struct kblk_welcome welcome;
 	bool invalidate;
 	bool batch;
 	bool requests_batch;
+	bool identity;
+	bool nounmap;
+	bool sizes;
 	u32 message_max;
 	spinlock_t lock;		/* see above */
 	struct kbi_slot *first;
 	unsigned int gathered;
 	u32 length;
 	atomic_t credits;
+	int kept;
 	bool used;
 	unsigned int nslots;
 	struct kbi_slot *slots;
 };
 
-/* What the administrator has set; constant while connected. */
+/*
+ * Parameters of a disk; constant while it is connected. A nil @uuid accepts any
+ * volume; with an empty @secret there is no authentication.
+ */
 struct kbi_params {
 	char ia[DAT_NAME_MAX_LENGTH];
 	char address[64];
 	char subsystem[KBLK_NAME_LEN];
 	char client[KBLK_NAME_LEN];
+	uuid_t uuid;
+	char secret[KBLK_SECRET_MAX + 1];
 	u32 conn_qual;
 	u32 namespace;
 	u32 queues;
@@ -170,7 +195,7 @@ struct kbi_params {
 
 enum kbi_state {
 	KBI_IDLE,		/* there is no disk */
-	KBI_CONNECTING,		/* for the first time */
+	KBI_CONNECTING,		/* connecting for the first time */
 	KBI_LIVE,
 	KBI_RECOVERING,		/* connections lost, requests wait */
 	KBI_FAILED,		/* connections lost for too long, requests fail */
@@ -179,26 +204,35 @@ enum kbi_state {
 
 /*
  * struct kbi_disk - a disk
+ * @params: see struct kbi_params; @admin
  * @state: enum kbi_state
- * @admin: see above, as @mutex
- * @removing: do not connect any more
- * @quiesced: the block layer does not hand us requests
+ * @admin: serialises connect, disconnect and changes of @params
+ * @mutex: guards the connections, @gendisk, @shown, @quiesced and @identify
+ * @removing: connect no more
+ * @quiesced: the block layer queues no requests
  * @session: see struct kblk_hello, as @epoch
- * @target: address
- * @ia: the adapter; @async_evd and @pz belong to it
- * @sync: the device does not see memory as the CPU does, see dat_lmr_sync_*()
- * @nqueues: queues in use
+ * @target: address of the target
+ * @ia: the adapter
+ * @async_evd: created with @ia
+ * @pz: protection zone on @ia
+ * @sync: DMA is not coherent, see dat_lmr_sync_*()
+ * @queues: the connections
+ * @nqueues: number of @queues
  * @gendisk: NULL unless there is a disk
- * @shown: it was added
- * @identify: what the volume is
- * @max_transfer: bytes
- * @written: writes that were replied to, of a volume with a cache
- * @flushed: so many of them are on the medium
- * @lost_writes: some may be lost, see kbi_check_volume()
- * @lost_at: jiffies
- * @attempts: since then
+ * @shown: @gendisk was added to the system
+ * @index: number in the name of @gendisk
+ * @identify: description of the volume
+ * @max_transfer: most data of a request, bytes
+ * @written: writes that were replied to, for a volume with a cache
+ * @flushed: how many of @written are on the medium
+ * @told_size: last size of the volume told by a reply
+ * @lost_writes: writes may be lost, so flushes fail; see kbi_check_instance()
+ * @lost_at: when the connections were lost, jiffies
+ * @attempts: attempts to reconnect since @lost_at
  * @err_work: takes the connections down
- * @reconnect_work: makes them again
+ * @resize_work: adopts @told_size
+ * @reconnect_work: makes the connections again
+ * @keepalive_work: sends keep-alives
  */
 struct kbi_disk {
 	struct config_item item;
@@ -225,22 +259,24 @@ struct kbi_disk {
 	u32 max_transfer;
 	atomic64_t written;
 	atomic64_t flushed;
+	__le64 told_size;
 	bool lost_writes;
 	unsigned long lost_at;
 	unsigned int attempts;
 	struct work_struct err_work;
+	struct work_struct resize_work;
 	struct delayed_work reconnect_work;
 	struct delayed_work keepalive_work;
 	atomic64_t stats[KBI_STATS];
 };
 
 /*
- * struct kbi_pdu - our part of a request of the block layer
- * @status: how it ended
- * @lost: its connection was lost before the reply came
- * @tries: how often that has happened to it
- * @since: when it was first sent, jiffies
- * @written: of a FLUSH: disk->written when it was sent
+ * struct kbi_pdu - the driver's part of a request of the block layer
+ * @status: status to complete the request with
+ * @lost: the connection was lost before the reply arrived
+ * @tries: how often that has happened
+ * @since: when the request was first queued, jiffies
+ * @written: for a FLUSH, disk->written when it was sent
  */
 struct kbi_pdu {
 	blk_status_t status;
@@ -264,7 +300,10 @@ static inline bool kbi_queue_live(struct kbi_queue *queue)
 
 static inline enum kbi_state kbi_state(struct kbi_disk *disk)
 {
-	/* Who sees KBI_LIVE sees the queues. */
+	/*
+	 * Pairs with atomic_xchg() in kbi_go_live(): KBI_LIVE implies that the
+	 * queues are visible.
+	 */
 	return atomic_read_acquire(&disk->state);
 }
 
@@ -279,9 +318,11 @@ void kbi_disk_del(struct kbi_disk *disk);
 void kbi_disk_quiesce(struct kbi_disk *disk);
 void kbi_disk_unquiesce(struct kbi_disk *disk);
 void kbi_disk_cancel(struct kbi_disk *disk);
+bool kbi_disk_waits(struct kbi_queue *queue);
 void kbi_disk_complete(struct request *rq);
 unsigned int kbi_disk_queues(struct kbi_disk *disk);
 void kbi_disk_resize(struct kbi_disk *disk);
+void kbi_resize_work(struct work_struct *work);
 
 /* ini_recover.c */
 int kbi_connect(struct kbi_disk *disk);
@@ -298,11 +339,12 @@ void kbi_queue_lost(struct kbi_queue *queue, const char *why);
 /* ini_slot.c */
 int kbi_slots_alloc(struct kbi_queue *queue);
 int kbi_slots_alloc_data(struct kbi_queue *queue);
+void kbi_slots_release(struct kbi_queue *queue);
 void kbi_slots_free(struct kbi_queue *queue);
 DAT_RETURN kbi_reply_post(struct kbi_queue *queue, unsigned int n);
 
 /* ini_io.c */
-bool kbi_io_credit(struct kbi_queue *queue);
+bool kbi_io_credit(struct kbi_queue *queue, int keep);
 void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 		 struct kblk_request *request, const void *data, u32 inlined,
 		 bool last);

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Requests of our own, in a queue's last slot: one at a time.
+ * Requests of the driver itself: CHALLENGE, ATTACH, IDENTIFY, KEEPALIVE.
+ *
+ * Entry points: kbi_attach() and kbi_identify() while the connections are made,
+ * kbi_keepalive_work() while the disk is live.
+ *
+ * They use the last slot of a queue, which the block layer has no tag for, one
+ * at a time: disk->mutex serialises their callers. kbi_admin() waits for the
+ * reply; a keep-alive is sent without waiting, and the next one checks it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <crypto/algapi.h>
 #include <linux/log2.h>
 #include <linux/printk.h>
+#include <linux/random.h>
 #include "ini.h"
 
 static struct kbi_slot *kbi_admin_slot(struct kbi_queue *queue)
@@ -14,8 +23,9 @@ static struct kbi_slot *kbi_admin_slot(struct kbi_queue *queue)
 }
 
 /*
- * Send @request with @out_len bytes of @out, and wait for the reply, with @in_len
- * bytes to @in. Returns the status of the reply, or a negative error number.
+ * Send @request with @out_len bytes of @out and wait for the reply, which
+ * brings @in_len bytes to @in. Return the status of the reply, or a negative
+ * error number. Context: process, disk->mutex held.
  */
 static int kbi_admin(struct kbi_queue *queue, struct kblk_request *request,
 		     const void *out, u32 out_len, void *in, u32 in_len)
@@ -24,21 +34,27 @@ static int kbi_admin(struct kbi_queue *queue, struct kblk_request *request,
 	struct kbi_slot *slot = kbi_admin_slot(queue);
 	int err = 0;
 
-	if (!kbi_io_credit(queue))
+	if (!kbi_io_credit(queue, 0))
 		return -EPROTO;
 	reinit_completion(&queue->admin);
 	slot->into = in;
 	slot->inlined = in_len;
 	request->flags = KBLK_INLINED;
-	request->length = cpu_to_le32(out_len + in_len);
+	request->length = cpu_to_le32(out_len ?: in_len);
 	kbi_io_send(queue, slot, request, out, out_len, true);
-	/* A loss from here on completes it. */
+	/*
+	 * kbi_queue_lost() sets the state before it completes ->admin: a loss
+	 * before this check is seen here, a later one ends the wait.
+	 */
 	if (kbi_queue_live(queue) &&
 	    !wait_for_completion_timeout(&queue->admin, msecs_to_jiffies(ms)))
 		err = -ETIMEDOUT;
 	if (test_bit(KBI_SLOT_BUSY, &slot->flags)) {
 		kbi_queue_lost(queue, "the target does not answer");
-		/* Nobody answers any more when this has returned. */
+		/*
+		 * A late reply would be copied to @in, on the caller's stack.
+		 * No upcall runs after kbi_queue_stop().
+		 */
 		kbi_queue_stop(queue);
 		return err ?: -ENOTCONN;
 	}
@@ -46,20 +62,70 @@ static int kbi_admin(struct kbi_queue *queue, struct kblk_request *request,
 	return slot->status;
 }
 
-/* Tell the target who we are and which volume we want. */
+/* ATTACH as sent with KBLK_FEATURE_AUTH */
+struct kbi_attach {
+	struct kblk_attach attach;
+	struct kblk_proof proof;
+} __packed;
+
+/*
+ * Attach with a proof of the secret, and check the proof of the target. Return
+ * as kbi_admin() does, or -EACCES.
+ */
+static int kbi_attach_proven(struct kbi_queue *queue, struct kbi_attach *attach)
+{
+	struct kblk_request challenge = { .opcode = KBLK_OP_CHALLENGE };
+	struct kblk_request request = { .opcode = KBLK_OP_ATTACH };
+	const char *secret = queue->disk->params.secret;
+	struct kblk_proof_of of = {
+		.who = "initiator",
+		.session = cpu_to_le64(queue->disk->session),
+		.epoch = cpu_to_le32(queue->disk->epoch),
+		.queue = cpu_to_le16(queue->index),
+		.attach = attach->attach,
+	};
+	u8 proof[KBLK_PROOF_LEN];
+	int ret;
+
+	ret = kbi_admin(queue, &challenge, NULL, 0, of.challenge,
+			sizeof(of.challenge));
+	if (ret)
+		return ret;
+	get_random_bytes(of.nonce, sizeof(of.nonce));
+	memcpy(attach->proof.nonce, of.nonce, sizeof(of.nonce));
+	kblk_prove(secret, &of, attach->proof.proof);
+	ret = kbi_admin(queue, &request, attach, sizeof(*attach), proof,
+			sizeof(proof));
+	if (ret)
+		return ret;
+	strscpy_pad(of.who, "target", sizeof(of.who));
+	kblk_prove(secret, &of, attach->proof.proof);
+	if (!crypto_memneq(proof, attach->proof.proof, sizeof(proof)))
+		return KBLK_OK;
+	pr_err("the target does not know the secret\n");
+	return -EACCES;
+}
+
+/* Attach @queue to the volume of its disk. Return 0 or an error number. */
 int kbi_attach(struct kbi_queue *queue)
 {
 	const struct kbi_params *params = &queue->disk->params;
 	struct kblk_request request = { .opcode = KBLK_OP_ATTACH };
-	struct kblk_attach attach = {
-		.namespace = cpu_to_le32(params->namespace),
-		.keepalive_ms = cpu_to_le32(params->keepalive_ms),
+	struct kbi_attach attach = {
+		.attach.namespace = cpu_to_le32(params->namespace),
+		.attach.keepalive_ms = cpu_to_le32(params->keepalive_ms),
 	};
 	int ret;
 
-	strscpy(attach.client, params->client, sizeof(attach.client));
-	strscpy(attach.subsystem, params->subsystem, sizeof(attach.subsystem));
-	ret = kbi_admin(queue, &request, &attach, sizeof(attach), NULL, 0);
+	strscpy(attach.attach.client, params->client,
+		sizeof(attach.attach.client));
+	strscpy(attach.attach.subsystem, params->subsystem,
+		sizeof(attach.attach.subsystem));
+	if (params->secret[0])
+		ret = kbi_attach_proven(queue, &attach);
+	else
+		ret = kbi_admin(queue, &request, &attach.attach,
+				sizeof(attach.attach), NULL, 0);
 	switch (ret) {
 	case KBLK_OK:
 		return 0;
@@ -67,11 +133,20 @@ int kbi_attach(struct kbi_queue *queue)
 		pr_err("the target does not know client %s for %s\n",
 		       params->client, params->subsystem);
 		return -EACCES;
+	case KBLK_ERR_PROOF:
+		pr_err("the target knows another secret of client %s, or none\n",
+		       params->client);
+		return -EACCES;
 	case KBLK_ERR_NO_VOLUME:
 		pr_err("the target has no %s, volume %u\n", params->subsystem,
 		       params->namespace);
 		return -ENOENT;
+	case KBLK_ERR_DRAINING:
+		pr_info("the target still ends connections of the disk\n");
+		return -EAGAIN;
 	default:
+		if (ret > 0)
+			pr_err("the target refuses to attach, status %d\n", ret);
 		return ret < 0 ? ret : -EPROTO;
 	}
 }
@@ -81,7 +156,8 @@ static bool kbi_block_size_ok(u32 size, u32 min, u32 max)
 	return is_power_of_2(size) && size >= min && size <= max;
 }
 
-static int kbi_identify_check(const struct kblk_identify *identify)
+static int kbi_identify_check(const struct kbi_queue *queue,
+			      const struct kblk_identify *identify)
 {
 	u32 block = le32_to_cpu(identify->block_size);
 	u32 granularity = le32_to_cpu(identify->discard_granularity);
@@ -96,12 +172,14 @@ static int kbi_identify_check(const struct kblk_identify *identify)
 	    le32_to_cpu(identify->max_write_zeroes) & (block - 1) ||
 	    !identify->max_discard != !granularity ||
 	    granularity & (block - 1) ||
+	    kblk_is_zero(identify->uuid, sizeof(identify->uuid)) ==
+	    queue->identity ||
 	    !kblk_is_zero(identify->reserved, sizeof(identify->reserved)))
 		return -EPROTO;
 	return 0;
 }
 
-/* Ask what the volume is. */
+/* Ask the target for a description of the volume and check it. */
 int kbi_identify(struct kbi_queue *queue, struct kblk_identify *identify)
 {
 	struct kblk_request request = { .opcode = KBLK_OP_IDENTIFY };
@@ -110,28 +188,39 @@ int kbi_identify(struct kbi_queue *queue, struct kblk_identify *identify)
 	ret = kbi_admin(queue, &request, NULL, 0, identify, sizeof(*identify));
 	if (ret)
 		return ret < 0 ? ret : -EPROTO;
-	ret = kbi_identify_check(identify);
+	ret = kbi_identify_check(queue, identify);
 	if (ret)
 		pr_err("the target describes an impossible volume\n");
 	return ret;
 }
 
-/* Say something to a target that has heard nothing for long. */
+/*
+ * Send a keep-alive on @queue if nothing was sent since the last one, and end
+ * the connection if the last one was not answered.
+ */
 static void kbi_keepalive(struct kbi_queue *queue)
 {
 	struct kblk_request request = { .opcode = KBLK_OP_KEEPALIVE };
 	struct kbi_slot *slot = kbi_admin_slot(queue);
 
 	if (test_bit(KBI_SLOT_BUSY, &slot->flags)) {
-		kbi_queue_lost(queue, "the target does not answer");
+		/*
+		 * The target may be busy with requests that came first; the
+		 * block layer's timeout covers them.
+		 */
+		if (!kbi_disk_waits(queue))
+			kbi_queue_lost(queue, "the target does not answer");
 		return;
 	}
 	if (queue->used) {
 		queue->used = false;
 		return;
 	}
-	/* Without a credit there are requests that will be answered. */
-	if (!kbi_io_credit(queue))
+	/*
+	 * Without a credit there are requests outstanding: their replies, or
+	 * their timeout, tell whether the target is alive.
+	 */
+	if (!kbi_io_credit(queue, 0))
 		return;
 	slot->rq = NULL;
 	slot->inlined = 0;

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What the administrator sees in configfs: a directory for each disk, with the
- * attributes of kbi_disk_attrs below. Writing 1 to "connected" connects and shows
- * the disk, or fails; writing 0, or removing the directory, takes it away. The
- * other attributes can be changed while there is no disk.
+ * Disks in configfs: a directory for each disk, with the attributes of
+ * kbi_disk_attrs.
+ *
+ * Writing 1 to "connected" connects and adds the disk, or fails; writing 0, or
+ * removing the directory, removes the disk. Other attributes can be changed
+ * only while there is no disk.
+ *
+ * configfs owns the struct kbi_disk, kbi_disk_release() frees it. Locks:
+ * disk->admin serialises all of this; disk->mutex keeps the disk while it is
+ * shown.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -20,7 +26,10 @@ static struct kbi_disk *kbi_disk_of(struct config_item *item)
 
 /* ---- Parameters ---------------------------------------------------------- */
 
-/* One of the parameters; for a number @min and @max, for a string its size. */
+/*
+ * A parameter: its offset in struct kbi_params, and the range of a number or
+ * the size of a string.
+ */
 struct kbi_param {
 	size_t at;
 	size_t size;
@@ -90,6 +99,45 @@ static ssize_t kbi_store_number(struct config_item *item,
 	return err ?: count;
 }
 
+/*
+ * Show the UUID of the connected volume, or the one that was set if there is no
+ * disk.
+ */
+static ssize_t kbi_show_uuid(struct config_item *item,
+			     const struct kbi_param *param, char *page)
+{
+	uuid_t uuid = *(uuid_t *)kbi_param_of(item, param);
+	struct kbi_disk *disk = kbi_disk_of(item);
+
+	mutex_lock(&disk->mutex);
+	if (disk->gendisk)
+		import_uuid(&uuid, disk->identify.uuid);
+	mutex_unlock(&disk->mutex);
+	if (uuid_is_null(&uuid))
+		return sysfs_emit(page, "\n");
+	return sysfs_emit(page, "%pUb\n", &uuid);
+}
+
+static ssize_t kbi_store_uuid(struct config_item *item,
+			      const struct kbi_param *param, const char *page,
+			      size_t count)
+{
+	struct kbi_disk *disk = kbi_disk_of(item);
+	uuid_t uuid;
+	int err;
+
+	err = kblk_uuid_parse(page, &uuid);
+	if (err)
+		return err;
+	mutex_lock(&disk->admin);
+	if (kbi_state(disk) != KBI_IDLE)
+		err = -EBUSY;
+	else
+		*(uuid_t *)kbi_param_of(item, param) = uuid;
+	mutex_unlock(&disk->admin);
+	return err ?: count;
+}
+
 #define KBI_ATTR(_name, _type)						\
 static ssize_t kbi_disk_##_name##_show(struct config_item *item,	\
 				       char *page)			\
@@ -131,6 +179,42 @@ static const struct kbi_param kbi_param_client = {
 	.at = KBI_AT(client), .size = KBI_SIZE(client)
 };
 KBI_ATTR(client, string);
+
+static const struct kbi_param kbi_param_uuid = {
+	.at = KBI_AT(uuid), .size = KBI_SIZE(uuid)
+};
+KBI_ATTR(uuid, uuid);
+
+static ssize_t kbi_disk_secret_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%s\n", kbi_disk_of(item)->params.secret);
+}
+
+static ssize_t kbi_disk_secret_store(struct config_item *item,
+				     const char *page, size_t count)
+{
+	struct kbi_disk *disk = kbi_disk_of(item);
+	size_t len = strcspn(page, "\n");
+	int err = 0;
+
+	if (len && (len < KBLK_SECRET_MIN || len > KBLK_SECRET_MAX))
+		return -EINVAL;
+	mutex_lock(&disk->admin);
+	if (kbi_state(disk) != KBI_IDLE)
+		err = -EBUSY;
+	else
+		strscpy_pad(disk->params.secret, page, len + 1);
+	mutex_unlock(&disk->admin);
+	return err ?: count;
+}
+
+static struct configfs_attribute kbi_disk_attr_secret = {
+	.ca_name = "secret",
+	.ca_mode = 0600,
+	.ca_owner = THIS_MODULE,
+	.show = kbi_disk_secret_show,
+	.store = kbi_disk_secret_store,
+};
 
 static const struct kbi_param kbi_param_conn_qual = {
 	.at = KBI_AT(conn_qual), .min = 1, .max = U16_MAX
@@ -283,6 +367,8 @@ static struct configfs_attribute *kbi_disk_attrs[] = {
 	&kbi_disk_attr_subsystem,
 	&kbi_disk_attr_namespace,
 	&kbi_disk_attr_client,
+	&kbi_disk_attr_uuid,
+	&kbi_disk_attr_secret,
 	&kbi_disk_attr_queues,
 	&kbi_disk_attr_read_queues,
 	&kbi_disk_attr_depth,
@@ -301,7 +387,7 @@ static struct configfs_attribute *kbi_disk_attrs[] = {
 
 static void kbi_disk_release(struct config_item *item)
 {
-	kfree(kbi_disk_of(item));
+	kfree_sensitive(kbi_disk_of(item));
 }
 
 static struct configfs_item_operations kbi_disk_ops = {
@@ -340,6 +426,7 @@ static struct config_item *kbi_disk_make(struct config_group *group,
 	mutex_init(&disk->admin);
 	mutex_init(&disk->mutex);
 	INIT_WORK(&disk->err_work, kbi_err_work);
+	INIT_WORK(&disk->resize_work, kbi_resize_work);
 	INIT_DELAYED_WORK(&disk->reconnect_work, kbi_reconnect_work);
 	INIT_DELAYED_WORK(&disk->keepalive_work, kbi_keepalive_work);
 	config_item_init_type_name(&disk->item, name, &kbi_disk_type);

@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The disk as the block layer sees it.
+ * The disk as the block layer sees it: queueing, completion, timeouts, size.
  *
- * The block layer watches the time: a request that gets no answer ends the
- * connections, because only that makes sure that the target will not touch its
- * pages later, when they belong to somebody else.
+ * Entry points: kbi_mq_ops for the block layer; kbi_disk_add(), kbi_disk_show()
+ * and kbi_disk_del() for the life of the disk; kbi_disk_quiesce(),
+ * kbi_disk_cancel() and kbi_disk_unquiesce() for recovery.
+ *
+ * A request that times out ends all connections of the disk: only then is it
+ * certain that the target does not touch its pages later, when they belong to
+ * somebody else.
+ *
+ * The struct kbi_disk owns gendisk and tag set. disk->mutex guards ->gendisk,
+ * ->shown, ->quiesced and ->identify.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/printk.h>
+#include <linux/sched/mm.h>
 #include "blk_compat.h"
 #include "ini.h"
 
 /*
- * A request that has seen so many connections end may be why. But a bad wire is as
- * likely, so it is sent again for as long as one waits for a connection.
+ * A request that was resent this often may itself be the reason why connections
+ * break. As a bad link is just as likely, it is still resent for give_up_ms.
  */
 #define KBI_MAX_TRIES	10
 
@@ -57,8 +65,8 @@ static void kbi_commit_rqs(struct blk_mq_hw_ctx *hctx)
 }
 
 /*
- * It was done: keep account of what a target that is started anew may have lost,
- * see kbi_check_volume().
+ * Account for writes that were replied to and writes that were flushed, so that
+ * kbi_check_instance() can tell whether a restarted target may have lost some.
  */
 static void kbi_disk_account(struct kbi_disk *disk, struct request *rq)
 {
@@ -78,7 +86,7 @@ static void kbi_disk_account(struct kbi_disk *disk, struct request *rq)
 	}
 }
 
-/* The connection was lost before it was done. */
+/* Return whether a request whose connection was lost is to be resent. */
 static bool kbi_disk_resend(struct kbi_disk *disk, struct kbi_pdu *pdu)
 {
 	enum kbi_state state = kbi_state(disk);
@@ -91,7 +99,20 @@ static bool kbi_disk_resend(struct kbi_disk *disk, struct kbi_pdu *pdu)
 			   msecs_to_jiffies(disk->params.give_up_ms));
 }
 
-/* It has ended, one way or another. */
+/*
+ * Make all later flushes fail: as with any disk, a flush that succeeds after
+ * one that failed would hide lost writes.
+ */
+static void kbi_flush_failed(struct kbi_disk *disk)
+{
+	if (READ_ONCE(disk->lost_writes))
+		return;
+	WRITE_ONCE(disk->lost_writes, true);
+	pr_err("%s: the target cannot flush; writes may be lost, so flushes will fail until it is disconnected\n",
+	       config_item_name(&disk->item));
+}
+
+/* Complete @rq, or requeue it if its connection was lost. Context: any. */
 void kbi_disk_complete(struct request *rq)
 {
 	struct kbi_disk *disk = rq->q->queuedata;
@@ -100,6 +121,12 @@ void kbi_disk_complete(struct request *rq)
 	if (!pdu->lost) {
 		if (pdu->status == BLK_STS_OK)
 			kbi_disk_account(disk, rq);
+		else if (req_op(rq) == REQ_OP_FLUSH)
+			kbi_flush_failed(disk);
+		else if (req_op(rq) == REQ_OP_WRITE_ZEROES &&
+			 pdu->status == BLK_STS_NOTSUPP)
+			/* The block layer now writes zeroes itself. */
+			rq->q->limits.max_write_zeroes_sectors = 0;
 		if (req_op(rq) == REQ_OP_READ)
 			kbi_count(disk, KBI_STAT_READ_BYTES, blk_rq_bytes(rq));
 		else if (req_op(rq) == REQ_OP_WRITE)
@@ -120,7 +147,7 @@ static enum blk_eh_timer_return kbi_timed_out(struct request *rq)
 
 	kbi_count(disk, KBI_STAT_TIMEOUTS, 1);
 	kbi_disk_error(disk, "a request was not answered in time");
-	/* It comes back with all others when the connections are down. */
+	/* kbi_disk_cancel() completes @rq when the connections are down. */
 	return BLK_EH_RESET_TIMER;
 }
 
@@ -161,7 +188,35 @@ static const struct block_device_operations kbi_fops = {
 	.owner = THIS_MODULE,
 };
 
-/* Queues to make: not more of a kind than there are CPUs. */
+/* The identifier of the volume on all hosts, from which udev makes links. */
+static ssize_t wwid_show(struct device *dev, struct device_attribute *attr,
+			 char *page)
+{
+	struct kbi_disk *disk = dev_to_disk(dev)->private_data;
+	uuid_t uuid;
+
+	import_uuid(&uuid, disk->identify.uuid);
+	if (uuid_is_null(&uuid))
+		return -ENODATA;
+	return sysfs_emit(page, "uuid.%pUb\n", &uuid);
+}
+static DEVICE_ATTR_RO(wwid);
+
+static struct attribute *kbi_device_attrs[] = {
+	&dev_attr_wwid.attr,
+	NULL
+};
+
+static const struct attribute_group kbi_device_group = {
+	.attrs = kbi_device_attrs,
+};
+
+static const struct attribute_group *kbi_device_groups[] = {
+	&kbi_device_group,
+	NULL
+};
+
+/* Return the number of queues to make: at most one of each kind per CPU. */
 unsigned int kbi_disk_queues(struct kbi_disk *disk)
 {
 	struct kbi_params *params = &disk->params;
@@ -173,7 +228,11 @@ unsigned int kbi_disk_queues(struct kbi_disk *disk)
 
 /* ---- Standing still ------------------------------------------------------ */
 
-/* Nothing is handed to us when this returns. Under disk->mutex, as the next. */
+/*
+ * Stop the block layer from queueing requests. When this returns no
+ * kbi_queue_rq() runs. Context: process, disk->mutex held, as for
+ * kbi_disk_unquiesce().
+ */
 void kbi_disk_quiesce(struct kbi_disk *disk)
 {
 	if (!disk->gendisk || disk->quiesced)
@@ -191,6 +250,25 @@ void kbi_disk_unquiesce(struct kbi_disk *disk)
 	blk_mq_kick_requeue_list(disk->gendisk->queue);
 }
 
+static bool kbi_is_of_queue(struct request *rq, void *data)
+{
+	struct kbi_queue **queue = data;
+
+	if (rq->mq_hctx->driver_data != *queue)
+		return true;
+	*queue = NULL;
+	return false;
+}
+
+/* Return whether a request of the block layer is outstanding on @queue. */
+bool kbi_disk_waits(struct kbi_queue *queue)
+{
+	struct kbi_queue *which = queue;
+
+	blk_mq_tagset_busy_iter(&queue->disk->set, kbi_is_of_queue, &which);
+	return !which;
+}
+
 static bool kbi_cancel(struct request *rq, void *data)
 {
 	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
@@ -202,7 +280,11 @@ static bool kbi_cancel(struct request *rq, void *data)
 	return true;
 }
 
-/* The connections are down: give back what was outstanding. */
+/*
+ * Complete all outstanding requests as lost and wait until they are completed.
+ * The connections are down and the queue is quiesced, so no request is started
+ * or completed by others.
+ */
 void kbi_disk_cancel(struct kbi_disk *disk)
 {
 	if (!disk->gendisk)
@@ -248,7 +330,9 @@ static struct kblk_limits kbi_limits(struct kbi_disk *disk)
 	};
 }
 
-/* Connected: make the disk. It is not to be seen yet. */
+/*
+ * Make the disk after the first connect; kbi_disk_show() adds it to the system.
+ */
 int kbi_disk_add(struct kbi_disk *disk)
 {
 	struct kblk_limits limits = kbi_limits(disk);
@@ -287,7 +371,7 @@ free_tags:
 
 int kbi_disk_show(struct kbi_disk *disk)
 {
-	int err = add_disk(disk->gendisk);
+	int err = device_add_disk(NULL, disk->gendisk, kbi_device_groups);
 
 	mutex_lock(&disk->mutex);
 	disk->shown = !err;
@@ -301,7 +385,10 @@ int kbi_disk_show(struct kbi_disk *disk)
 	return err;
 }
 
-/* The target was asked again how large the volume is. */
+/*
+ * Tell the block layer the size in disk->identify. Context: process,
+ * disk->mutex held.
+ */
 void kbi_disk_resize(struct kbi_disk *disk)
 {
 	if (disk->shown && !disk->removing)
@@ -310,7 +397,40 @@ void kbi_disk_resize(struct kbi_disk *disk)
 					SECTOR_SHIFT);
 }
 
-/* Whoever has it open gets errors from now on. */
+/*
+ * Take the new size of the volume that a reply has brought. A smaller size is
+ * refused.
+ */
+void kbi_resize_work(struct work_struct *work)
+{
+	struct kbi_disk *disk = container_of(work, struct kbi_disk, resize_work);
+	u64 size, block;
+	unsigned int flags;
+
+	mutex_lock(&disk->mutex);
+	/*
+	 * NOIO for the reason given in kbi_err_work(), which may be waiting for
+	 * the mutex.
+	 */
+	flags = memalloc_noio_save();
+	size = le64_to_cpu(READ_ONCE(disk->told_size));
+	block = le32_to_cpu(disk->identify.block_size);
+	if (kbi_state(disk) != KBI_LIVE || !disk->shown ||
+	    size == le64_to_cpu(disk->identify.size)) {
+		/* IDENTIFY brings the size at the next connect */
+	} else if (size < le64_to_cpu(disk->identify.size) ||
+		   size & (block - 1) || size > LLONG_MAX) {
+		pr_err_ratelimited("%s: the volume has %llu bytes now, which is too few\n",
+				   config_item_name(&disk->item), size);
+	} else {
+		disk->identify.size = cpu_to_le64(size);
+		kbi_disk_resize(disk);
+	}
+	memalloc_noio_restore(flags);
+	mutex_unlock(&disk->mutex);
+}
+
+/* Remove the disk. Users that have it open get errors from now on. */
 void kbi_disk_del(struct kbi_disk *disk)
 {
 	if (disk->shown)

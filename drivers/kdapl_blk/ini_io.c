@@ -2,16 +2,23 @@
 /*
  * Requests to the target and its replies.
  *
- * Data of up to a page travels with the messages and is copied. The pages of a
- * larger request are shown to the target for as long as it is served: a work
- * request binds the slot's LMR to them, the target's reply takes that back if
- * both devices can, another work request otherwise. Only then is the request
- * finished. That the Send has completed does not matter: who replies has got the
- * message, and what the device may still want to send of it again will be thrown
- * away there.
+ * Entry points: kbi_io_queue() and kbi_io_commit() for the block layer,
+ * kbi_io_send() and kbi_io_credit() for ini_admin.c as well, kbi_recv_upcall()
+ * for replies, kbi_req_upcall() for invalidations.
  *
- * The target is trusted with the data, that is its job, but not with the kernel:
- * a reply that fits no outstanding request ends the connection.
+ * Data of up to KBLK_INLINE bytes travels inside messages and is copied. The
+ * pages of a larger request are exposed to the target while it is served:
+ * dat_lmr_fmr() binds the slot's LMR to them, and the reply invalidates it if
+ * both devices support that; otherwise dat_lmr_invalidate() does. The request
+ * is finished only after the invalidation. The completion of its Send is not
+ * awaited: a target that has replied has received the message, and discards
+ * what the device may still retransmit.
+ *
+ * The target is trusted with the data, but not with the kernel: a reply that
+ * matches no outstanding request ends the connection.
+ *
+ * A slot belongs to the sender until KBI_SLOT_BUSY is set, then to whoever
+ * clears that bit. Locks: queue->lock guards the message being put together.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -44,7 +51,7 @@ static blk_status_t kbi_blk_status(u16 status)
 	}
 }
 
-/* The caller has cleared KBI_SLOT_BUSY. Any context. */
+/* Finish @slot, whose KBI_SLOT_BUSY the caller has cleared. Context: any. */
 static void kbi_slot_finish(struct kbi_queue *queue, struct kbi_slot *slot)
 {
 	struct request *rq = slot->rq;
@@ -63,7 +70,10 @@ static void kbi_slot_finish(struct kbi_queue *queue, struct kbi_slot *slot)
 		kbi_disk_complete(rq);
 }
 
-/* One of the things has happened that the slot waits for. */
+/*
+ * Drop a count of slot->pending (reply, invalidation) and finish the slot after
+ * the last one. Context: any.
+ */
 static void kbi_slot_put(struct kbi_queue *queue, struct kbi_slot *slot)
 {
 	if (atomic_dec_and_test(&slot->pending) &&
@@ -73,18 +83,23 @@ static void kbi_slot_put(struct kbi_queue *queue, struct kbi_slot *slot)
 
 /* ---- Sending ------------------------------------------------------------- */
 
-/* Take a credit, if the target has given one. */
-bool kbi_io_credit(struct kbi_queue *queue)
+/* Take a credit unless only @keep are left. Context: any. */
+bool kbi_io_credit(struct kbi_queue *queue, int keep)
 {
-	if (atomic_dec_if_positive(&queue->credits) >= 0)
-		return true;
-	kbi_count(queue->disk, KBI_STAT_NO_CREDIT, 1);
-	return false;
+	int credits = atomic_read(&queue->credits);
+
+	do {
+		if (credits <= keep) {
+			kbi_count(queue->disk, KBI_STAT_NO_CREDIT, 1);
+			return false;
+		}
+	} while (!atomic_try_cmpxchg(&queue->credits, &credits, credits - 1));
+	return true;
 }
 
 /*
- * Send what there is for a message. If that fails all that is outstanding comes again
- * when there is a connection. Under queue->lock.
+ * Post the message being put together. If the post fails the connection is
+ * lost, and its requests are resent on the next one. Context: queue->lock held.
  */
 static void kbi_send_gathered(struct kbi_queue *queue)
 {
@@ -103,7 +118,10 @@ static void kbi_send_gathered(struct kbi_queue *queue)
 		kbi_queue_lost(queue, "cannot send");
 }
 
-/* Room for a request and @len bytes of data, in a new message if need be. */
+/*
+ * Return room for @len bytes in the current message; if they do not fit, post
+ * that message and begin one in the memory of @slot. Context: queue->lock held.
+ */
 static void *kbi_message_room(struct kbi_queue *queue, struct kbi_slot *slot,
 			      u32 len)
 {
@@ -136,8 +154,8 @@ static void kbi_copy_out(struct request *rq, void *to)
 }
 
 /**
- * kbi_io_commit() - send what was held back for more to come
- * @queue: the queue
+ * kbi_io_commit() - post the message being put together
+ * @queue: queue
  *
  * Context: Process context.
  */
@@ -150,17 +168,18 @@ void kbi_io_commit(struct kbi_queue *queue)
 
 /**
  * kbi_io_send() - send a request
- * @queue: the queue; a credit was taken
- * @slot: a slot that is not busy; rq, inlined and bound are set
- * @request: what to send; magic and id are filled in
- * @data: to send with it, or NULL: that of the slot's rq
- * @inlined: bytes of it
- * @last: if not, kbi_io_commit() or another request follows at once
+ * @queue: queue; the caller has taken a credit
+ * @slot: slot that is not busy; rq, inlined and bound are set
+ * @request: request; magic and id are filled in here
+ * @data: inline data, or NULL for the data of the slot's rq
+ * @inlined: bytes of inline data
+ * @last: false if kbi_io_commit() or another request follows at once
  *
- * The slot will be finished, or the connection is lost. The request is put behind those
- * that wait for the last of what the block layer has at hand: a message costs more than
- * what is in it. It is in the memory of the first, which nobody needs before its reply,
- * and then all of it has arrived.
+ * Append the request to the message being put together, which is posted with
+ * the last request that the block layer has at hand: a message costs more than
+ * its contents. The slot is finished later, or the connection is lost. A
+ * message uses the memory of its first slot, which is not reused before that
+ * slot's reply, and by then all of the message has arrived.
  *
  * Context: Process context.
  */
@@ -171,7 +190,10 @@ void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 	unsigned int n = kbi_slot_number(queue, slot);
 	void *to;
 
-	/* A reply to an earlier use of the slot must not fit this one. */
+	/*
+	 * The round in the upper half makes a late reply to an earlier use of
+	 * the slot fail the check of kbi_reply_slot().
+	 */
 	slot->id = (((slot->id >> 32) + 1) << 32) | n;
 	slot->replied = false;
 	request->magic = cpu_to_le32(KBLK_MAGIC);
@@ -183,7 +205,11 @@ void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 		memcpy(to + sizeof(*request), data, inlined);
 	else if (inlined)
 		kbi_copy_out(slot->rq, to + sizeof(*request));
-	/* From here on it may be finished, by a reply that nobody has asked for too. */
+	/*
+	 * Once the bit is set an upcall may finish the slot, even before the
+	 * post: a malicious target may reply to a request that it has not
+	 * received.
+	 */
 	atomic_set(&slot->pending, 1);
 	set_bit(KBI_SLOT_BUSY, &slot->flags);
 	if (last || !queue->requests_batch)
@@ -191,7 +217,10 @@ void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 	spin_unlock(&queue->lock);
 }
 
-/* Show the request's pages to the target. */
+/*
+ * Bind the slot's LMR to the pages of its request, and enter the key in
+ * @request.
+ */
 static DAT_RETURN kbi_io_bind(struct kbi_queue *queue, struct kbi_slot *slot,
 			      struct kblk_request *request)
 {
@@ -230,7 +259,10 @@ static DAT_RETURN kbi_io_bind(struct kbi_queue *queue, struct kbi_slot *slot,
 	return dat_lmr_sync_rdma_read(disk->ia, &seg, 1);
 }
 
-/* Not to be seen by the target any more; the reply has not done that. */
+/*
+ * Invalidate the LMR of @slot, because the reply has not done so.
+ * kbi_req_upcall() drops the count taken here.
+ */
 static void kbi_io_unbind(struct kbi_queue *queue, struct kbi_slot *slot)
 {
 	DAT_DTO_COOKIE cookie = { .as_64 = kbi_slot_number(queue, slot) };
@@ -261,8 +293,9 @@ static void kbi_copy_in(struct request *rq, const void *from)
 	}
 }
 
-/* What a request of the block layer is for the target. */
-static bool kbi_io_translate(struct request *rq, struct kblk_request *request)
+/* Translate @rq to a request of the protocol; false if there is none. */
+static bool kbi_io_translate(struct kbi_queue *queue, struct request *rq,
+			     struct kblk_request *request)
 {
 	memset(request, 0, sizeof(*request));
 	switch (req_op(rq)) {
@@ -280,6 +313,8 @@ static bool kbi_io_translate(struct request *rq, struct kblk_request *request)
 		break;
 	case REQ_OP_WRITE_ZEROES:
 		request->opcode = KBLK_OP_WRITE_ZEROES;
+		if (rq->cmd_flags & REQ_NOUNMAP && queue->nounmap)
+			request->flags |= KBLK_NOUNMAP;
 		break;
 	default:
 		return false;
@@ -293,12 +328,13 @@ static bool kbi_io_translate(struct request *rq, struct kblk_request *request)
 
 /**
  * kbi_io_queue() - send a request of the block layer
- * @queue: the queue it is for; the disk is live
- * @rq: the request
- * @last: as to kbi_io_send(), whatever is returned
+ * @queue: queue of the request; the disk is live
+ * @rq: request
+ * @last: as for kbi_io_send(), whatever is returned
  *
  * Context: Process context.
- * Return: BLK_STS_OK if it will be completed; BLK_STS_RESOURCE: not now.
+ * Return: BLK_STS_OK if @rq will be completed, BLK_STS_RESOURCE to try again
+ * later, BLK_STS_NOTSUPP if the protocol has no such request.
  */
 blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
 			  bool last)
@@ -309,16 +345,16 @@ blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
 	u32 inlined = 0;
 	DAT_RETURN ret;
 
-	if (!kbi_io_translate(rq, &request))
+	if (!kbi_io_translate(queue, rq, &request))
 		return BLK_STS_NOTSUPP;
-	if (!kbi_io_credit(queue))
+	if (!kbi_io_credit(queue, queue->kept))
 		return BLK_STS_RESOURCE;
 	blk_mq_start_request(rq);
 	slot->rq = rq;
 	slot->inlined = 0;
 	slot->bound = false;
 	if (request.opcode != KBLK_OP_READ && request.opcode != KBLK_OP_WRITE) {
-		/* no data */
+		/* These carry no data. */
 	} else if (length <= KBLK_INLINE) {
 		request.flags |= KBLK_INLINED;
 		kbi_count(queue->disk, KBI_STAT_INLINE, 1);
@@ -330,7 +366,11 @@ blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
 		ret = kbi_io_bind(queue, slot, &request);
 		if (ret != DAT_SUCCESS) {
 			atomic_inc(&queue->credits);
-			/* Or its last binding is still to complete. */
+			/*
+			 * INSUFFICIENT_RESOURCES and INVALID_STATE are
+			 * transient: the queue is full, or the last use of the
+			 * LMR has not completed yet.
+			 */
 			if (slot->bound ||
 			    (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES &&
 			     DAT_GET_TYPE(ret) != DAT_INVALID_STATE))
@@ -344,7 +384,10 @@ blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
 
 /* ---- Receiving ----------------------------------------------------------- */
 
-/* The slot a reply is for that has @length bytes, or NULL if it makes no sense. */
+/*
+ * Return the slot that @reply, with @length bytes of the message left, belongs
+ * to, or NULL if the reply is invalid.
+ */
 static struct kbi_slot *kbi_reply_slot(struct kbi_queue *queue,
 				       const struct kblk_reply *reply,
 				       u32 length)
@@ -356,6 +399,7 @@ static struct kbi_slot *kbi_reply_slot(struct kbi_queue *queue,
 	if (length < sizeof(*reply) ||
 	    le32_to_cpu(reply->magic) != KBLK_MAGIC ||
 	    !kblk_is_zero(reply->reserved, sizeof(reply->reserved)) ||
+	    (reply->size && !queue->sizes) ||
 	    lower_32_bits(id) >= queue->nslots)
 		return NULL;
 	slot = &queue->slots[lower_32_bits(id)];
@@ -370,8 +414,9 @@ static struct kbi_slot *kbi_reply_slot(struct kbi_queue *queue,
 }
 
 /*
- * The target gives @n credits. More than there are slots would be of no use.
- * Only upcalls add, one at a time, so what is read can only have shrunk since.
+ * Add @n credits, up to the number of slots: more would be of no use. Only recv
+ * upcalls add, and they are serialised, so credits can only have dropped since
+ * atomic_read().
  */
 static void kbi_credit(struct kbi_queue *queue, unsigned int n)
 {
@@ -381,7 +426,11 @@ static void kbi_credit(struct kbi_queue *queue, unsigned int n)
 		atomic_add(min_t(unsigned int, n, room), &queue->credits);
 }
 
-/* Has the reply taken the memory back? False if it took something else, or nothing. */
+/*
+ * Handle the exposed memory of @slot: note its remote invalidation, or
+ * invalidate it locally. Return false if the reply invalidated another key, or
+ * none although it should.
+ */
 static bool kbi_reply_memory(struct kbi_queue *queue, struct kbi_slot *slot,
 			     const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
@@ -408,9 +457,19 @@ static void kbi_reply_data(struct kbi_slot *slot, const void *data, u32 length)
 		memcpy(slot->into, data, length);
 }
 
+/* Schedule a look at a size that differs from the last one told. */
+static void kbi_reply_size(struct kbi_disk *disk, __le64 size)
+{
+	if (!size || size == READ_ONCE(disk->told_size) ||
+	    kbi_state(disk) != KBI_LIVE)
+		return;
+	WRITE_ONCE(disk->told_size, size);
+	queue_work(kbi_wq, &disk->resize_work);
+}
+
 /*
- * Take the replies that a message brought, their slots to @slots, and the credits they
- * give to @credits; returns how many there are, or 0 if they make no sense.
+ * Take the replies of a message: store their slots in @slots and the sum of
+ * their credits in @credits. Return their number, or 0 if one is invalid.
  */
 static unsigned int kbi_replies(struct kbi_queue *queue, struct kbi_slot **slots,
 				unsigned int *credits,
@@ -428,7 +487,7 @@ static unsigned int kbi_replies(struct kbi_queue *queue, struct kbi_slot **slots
 		if (!slot)
 			return 0;
 		part = sizeof(*reply) + le32_to_cpu(reply->length);
-		/* Whose memory was shared has the message to itself. */
+		/* A reply for a slot with bound memory is never batched. */
 		if (part != dto->transfered_length &&
 		    (!queue->batch || slot->bound || n == KBLK_BATCH_MAX))
 			return 0;
@@ -438,6 +497,7 @@ static unsigned int kbi_replies(struct kbi_queue *queue, struct kbi_slot **slots
 		slot->replied = true;
 		kbi_reply_data(slot, reply + 1, part - sizeof(*reply));
 		*credits += le16_to_cpu(reply->credits);
+		kbi_reply_size(queue->disk, reply->size);
 		slots[n++] = slot;
 		left -= part;
 		reply = (const void *)reply + part;
@@ -457,7 +517,10 @@ static void kbi_received(struct kbi_queue *queue,
 		return;
 	}
 	kbi_count(queue->disk, KBI_STAT_REPLIES, n);
-	/* Before there can be new requests, whose replies need it. */
+	/*
+	 * Post before kbi_credit() allows new requests: their replies need a
+	 * receive.
+	 */
 	if (kbi_reply_post(queue, dto->user_cookie.as_64) != DAT_SUCCESS) {
 		kbi_queue_lost(queue, "cannot post a receive");
 		return;
@@ -467,7 +530,7 @@ static void kbi_received(struct kbi_queue *queue,
 		kbi_slot_put(queue, slots[i]);
 }
 
-/* A reply has come, or never will. Softirq. */
+/* Upcall of the receive EVD. Context: softirq. */
 void kbi_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
@@ -475,7 +538,7 @@ void kbi_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	struct kbi_queue *queue = data;
 	DAT_EVENT ignored;
 
-	/* The rest is left to whoever takes the connection down. */
+	/* kbi_disk_cancel() takes care of the rest of the slots. */
 	if (atomic_read(&queue->state) == KBI_QUEUE_DEAD)
 		return;
 	if (dto->status == DAT_DTO_SUCCESS)
@@ -483,12 +546,19 @@ void kbi_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	else if (dto->status != DAT_DTO_ERR_FLUSHED)
 		kbi_queue_lost(queue, "a receive failed");
 	else
-		/* Perhaps a Send was why: kDAPL sees, and its event tells. */
+		/*
+		 * A failed Send may be the reason. req_evd has no upcall then:
+		 * dequeue, so that kDAPL sees the error and raises the
+		 * connection event.
+		 */
 		while (dat_evd_dequeue(queue->req_evd, &ignored) == DAT_SUCCESS)
 			;
 }
 
-/* We have taken memory back. Softirq; only without remote invalidation. */
+/*
+ * Upcall of the request EVD: an invalidation has completed. Enabled only
+ * without remote invalidation, see kbi_queue_connect(). Context: softirq.
+ */
 void kbi_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto =

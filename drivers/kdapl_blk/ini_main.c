@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * kdapl_blk.ko: disks that are volumes of a kdapl_blk_tgt.ko on another host.
- * They are set up in configfs, see ini_configfs.c, or with scripts/kdapl-blk.
+ *
+ * Module load and unload, and kbi_wq. Disks are set up through configfs, see
+ * ini_configfs.c, or with tools/kdapl-blk.
  */
 #include <linux/module.h>
 #include "ini.h"
@@ -21,7 +23,7 @@ static int __init kbi_init(void)
 	return err;
 }
 
-/* There is no disk, or configfs would not let us go. */
+/* No disk exists: configfs holds a module reference for each. */
 static void __exit kbi_exit(void)
 {
 	kbi_configfs_unregister();

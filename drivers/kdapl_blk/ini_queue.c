@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A connection to the target: making it and losing it.
+ * A connection to the target: make it, lose it, take it down.
  *
- * It may be lost at any time and for many reasons, in any context; whoever
- * notices first moves the state to KBI_QUEUE_DEAD and tells the disk, which takes
- * all its connections down together, see ini_recover.c.
+ * Entry points: kbi_queue_start() and kbi_queue_stop() from ini_recover.c,
+ * kbi_queue_lost() from anywhere.
+ *
+ * A connection may be lost at any time, for many reasons, in any context.
+ * Whoever notices first moves the state to KBI_QUEUE_DEAD and tells the disk,
+ * which takes down all its connections together, see ini_recover.c.
+ *
+ * The queue owns its EP, EVDs and slots. disk->mutex serialises start and stop;
+ * queue->state is changed by atomic operations only and only goes forward,
+ * until the next start.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -13,15 +20,20 @@
 #include "ini.h"
 
 #define KBI_CONN_QLEN	8
-/* kDAPL always reports the end of a connection; this is for the worst. */
+/*
+ * kDAPL always reports the end of a connection; a bound for a wait all the
+ * same.
+ */
 #define KBI_GONE_TIMEOUT (60 * HZ)
 
 /* ---- Losing it ----------------------------------------------------------- */
 
 /**
- * kbi_queue_lost() - the connection is lost or no longer wanted
- * @queue: the queue
- * @why: for the log, NULL if that is as it should be
+ * kbi_queue_lost() - mark a connection as lost or no longer wanted
+ * @queue: queue
+ * @why: reason for the log, or NULL for none
+ *
+ * Calls after the first have no effect.
  *
  * Context: Any.
  */
@@ -43,8 +55,9 @@ void kbi_queue_lost(struct kbi_queue *queue, const char *why)
 }
 
 /*
- * Take it down and give everything back. When this returns the target reaches no
- * memory any more, and no upcall runs. Idempotent.
+ * Take the connection down and free what belongs to it. When this returns the
+ * target cannot access any memory, and no upcall runs. Idempotent. Context:
+ * process, may sleep.
  */
 void kbi_queue_stop(struct kbi_queue *queue)
 {
@@ -69,7 +82,7 @@ void kbi_queue_stop(struct kbi_queue *queue)
 	queue->recv_evd = NULL;
 	queue->req_evd = NULL;
 	queue->conn_evd = NULL;
-	kbi_slots_free(queue);
+	kbi_slots_release(queue);
 }
 
 /* ---- Events -------------------------------------------------------------- */
@@ -79,7 +92,10 @@ static void kbi_take_welcome(struct kbi_queue *queue, const DAT_EVENT *event)
 	const DAT_CONNECTION_EVENT_DATA *data =
 		&event->event_data.connect_event_data;
 
-	/* Private data may be padded; nothing at all leaves the magic at 0. */
+	/*
+	 * Private data may be padded, hence ">="; without any the magic stays
+	 * 0.
+	 */
 	if (data->private_data_size >= (DAT_COUNT)sizeof(queue->welcome))
 		memcpy(&queue->welcome, data->private_data,
 		       sizeof(queue->welcome));
@@ -134,7 +150,10 @@ static DAT_RETURN kbi_queue_evds(struct kbi_queue *queue)
 	ret = dat_evd_kcreate(ia, n, DAT_UPCALL_SINGLE_INSTANCE, &recv,
 			      DAT_EVD_DTO_FLAG, &queue->recv_evd);
 	if (ret == DAT_SUCCESS)
-		/* Too long ever to overflow, or kDAPL would watch for that. */
+		/*
+		 * 6 * n entries never overflow, which saves kDAPL from guarding
+		 * the EVD.
+		 */
 		ret = dat_evd_kcreate(ia, 6 * n, DAT_UPCALL_DISABLE, &req,
 				      DAT_EVD_DTO_FLAG, &queue->req_evd);
 	if (ret == DAT_SUCCESS)
@@ -146,9 +165,11 @@ static DAT_RETURN kbi_queue_evds(struct kbi_queue *queue)
 }
 
 /*
- * A Send or a binding that completes is no news: the reply is. So there are no
- * upcalls for them, nor interrupts, unless we take memory back ourselves, see
- * kbi_queue_connect(). kDAPL looks at what has completed when it needs to know.
+ * Create the EVDs and the EP. Completions of Sends and bindings matter only if
+ * they fail, since the reply proves success: req_evd therefore has no upcall
+ * and causes no interrupts, unless this side must invalidate, see
+ * kbi_queue_connect(). kDAPL polls for suppressed completions when it needs
+ * their result.
  */
 static int kbi_queue_objects(struct kbi_queue *queue)
 {
@@ -159,7 +180,7 @@ static int kbi_queue_objects(struct kbi_queue *queue)
 		.max_message_size = max(KBLK_MESSAGE, KBLK_REPLIES),
 		.qos = DAT_QOS_BEST_EFFORT,
 		.max_recv_dtos = n,
-		/* Of one slot: bind, Send, unbind. */
+		/* Each slot posts at most: bind, Send, invalidate. */
 		.max_request_dtos = 3 * n,
 		.max_recv_iov = 1,
 		.max_request_iov = 1,
@@ -208,9 +229,12 @@ static int kbi_welcome_check(struct kbi_queue *queue)
 	    sizeof(struct kblk_request) + KBLK_INLINE ||
 	    le32_to_cpu(welcome->max_transfer) < PAGE_SIZE ||
 	    le16_to_cpu(welcome->credits) < 2 ||
-	    features & ~KBLK_FEATURES ||
-	    (features & KBLK_FEATURE_INVALIDATE && queue->disk->sync))
+	    features & ~queue->features)
 		return -EPROTO;
+	if (~features & queue->features & KBLK_FEATURE_AUTH) {
+		pr_err("the target cannot prove who it is\n");
+		return -EACCES;
+	}
 	return 0;
 }
 
@@ -229,10 +253,18 @@ static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 	};
 	DAT_RETURN ret;
 
-	hello.features = cpu_to_le32(KBLK_FEATURE_BATCH | KBLK_FEATURE_REQUESTS);
-	/* Before it can be looked at the CPU has to be told, see @sync. */
+	queue->features = KBLK_FEATURE_BATCH | KBLK_FEATURE_REQUESTS |
+			  KBLK_FEATURE_IDENTITY | KBLK_FEATURE_NOUNMAP |
+			  KBLK_FEATURE_SIZE;
+	if (disk->params.secret[0])
+		queue->features |= KBLK_FEATURE_AUTH;
+	/*
+	 * With non-coherent DMA kbi_io_unbind() must sync while the LMR is
+	 * valid, so the target must not invalidate.
+	 */
 	if (!disk->sync)
-		hello.features |= cpu_to_le32(KBLK_FEATURE_INVALIDATE);
+		queue->features |= KBLK_FEATURE_INVALIDATE;
+	hello.features = cpu_to_le32(queue->features);
 	ret = dat_ep_connect(queue->ep, (struct sockaddr *)&disk->target,
 			     disk->params.conn_qual,
 			     disk->params.connect_timeout_ms * USEC_PER_MSEC,
@@ -245,6 +277,7 @@ static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 static int kbi_queue_connect(struct kbi_queue *queue)
 {
 	u32 ms = queue->disk->params.connect_timeout_ms;
+	unsigned int credits;
 	DAT_RETURN ret;
 	u32 features;
 	int err;
@@ -254,7 +287,10 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 		pr_err("cannot connect: %s\n", kblk_strerror(ret));
 		return kblk_errno(ret);
 	}
-	/* kDAPL reports its own timeout; this is for the worst. */
+	/*
+	 * kDAPL reports its own timeout; twice its length bounds the wait all
+	 * the same.
+	 */
 	if (!wait_for_completion_timeout(&queue->connected,
 					 msecs_to_jiffies(2 * ms)))
 		return -ETIMEDOUT;
@@ -267,6 +303,9 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 	queue->invalidate = features & KBLK_FEATURE_INVALIDATE;
 	queue->batch = features & KBLK_FEATURE_BATCH;
 	queue->requests_batch = features & KBLK_FEATURE_REQUESTS;
+	queue->identity = features & KBLK_FEATURE_IDENTITY;
+	queue->nounmap = features & KBLK_FEATURE_NOUNMAP;
+	queue->sizes = features & KBLK_FEATURE_SIZE;
 	queue->message_max = min_t(u32, KBLK_MESSAGE,
 				   le32_to_cpu(queue->welcome.request_size));
 	if (!queue->invalidate) {
@@ -277,18 +316,24 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 		if (ret != DAT_SUCCESS)
 			return kblk_errno(ret);
 	}
-	atomic_set(&queue->credits,
-		   min_t(unsigned int, queue->nslots,
-			 le16_to_cpu(queue->welcome.credits)));
+	credits = min_t(unsigned int, queue->nslots,
+			le16_to_cpu(queue->welcome.credits));
+	/*
+	 * One credit is kept for a keep-alive while all others wait for the
+	 * medium. Not with two: a target that throttles holds one of them back,
+	 * and only requests sent with the other can bring it back.
+	 */
+	queue->kept = credits > 2 && queue->disk->params.keepalive_ms;
+	atomic_set(&queue->credits, credits);
 	return kbi_queue_live(queue) ? 0 : -ENOTCONN;
 }
 
 /**
  * kbi_queue_start() - connect to the target
- * @queue: disk and index are set; the disk's adapter is open
+ * @queue: queue; disk and index are set, the disk's adapter is open
  *
- * Context: Process context, may sleep.
- * Return: 0 or an error number; kbi_queue_stop() is to be called either way.
+ * Context: Process context, may sleep, disk->mutex held.
+ * Return: 0 or an error number; the caller calls kbi_queue_stop() either way.
  */
 int kbi_queue_start(struct kbi_queue *queue)
 {

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A disk's connections: made together, lost together, made again.
+ * The connections of a disk: made together, lost together, made again.
  *
  *   IDLE -> CONNECTING -> LIVE <-> RECOVERING -> FAILED -> LIVE
  *
- * When one connection is lost all are taken down: only then is it certain that
- * the target reaches none of our memory. The adapter is closed as well, so it may
- * leave. What was outstanding goes back to the block layer's queue, which stands
- * still, and is sent again when there are connections again, on whatever adapter
- * has that name by then. The target sees to it that the first copy of a request
- * does not overtake the second, see struct kblk_hello.
+ * Entry points: kbi_connect() and kbi_disconnect() for the administrator,
+ * kbi_disk_error() from anywhere, kbi_err_work() and kbi_reconnect_work().
  *
- * We try again and again, at growing intervals. After give_up_ms requests fail
- * instead of waiting; the disk stays, and so do the attempts.
+ * When one connection is lost all are taken down: only then is it certain that
+ * the target cannot access memory of this host. The adapter is closed as well,
+ * so that it can be removed. Outstanding requests return to the block layer,
+ * whose queue is quiesced, and are resent on the next connections, on whatever
+ * adapter has the name by then. The target ensures that the first copy of a
+ * request does not overtake the second, see struct kblk_hello.
+ *
+ * Attempts repeat at growing intervals. After give_up_ms requests fail instead
+ * of waiting; the disk stays, and the attempts go on.
+ *
+ * The disk owns its IA and queues. Locks: disk->admin serialises connect and
+ * disconnect, disk->mutex making and taking down. disk->state leaves KBI_LIVE
+ * without a lock, by atomic_cmpxchg() in kbi_disk_error().
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -47,7 +54,7 @@ static int kbi_ia_open(struct kbi_disk *disk)
 	DAT_PROVIDER_ATTR provider;
 	DAT_RETURN ret;
 
-	/* One of its own, not that of last time. */
+	/* DAT_HANDLE_NULL asks for a new EVD; the old handle is stale. */
 	disk->async_evd = DAT_HANDLE_NULL;
 	ret = dat_ia_open(disk->params.ia, KBI_ASYNC_QLEN, &disk->async_evd,
 			  &disk->ia);
@@ -89,7 +96,10 @@ static void kbi_ia_close(struct kbi_disk *disk)
 
 /* ---- Making and taking down ---------------------------------------------- */
 
-/* Nobody sends. Under disk->mutex. */
+/*
+ * Stop all queues and close the adapter. Nothing is sent concurrently: the
+ * block layer is quiesced, or has no disk. Context: process, disk->mutex held.
+ */
 static void kbi_take_down(struct kbi_disk *disk)
 {
 	unsigned int i;
@@ -100,9 +110,9 @@ static void kbi_take_down(struct kbi_disk *disk)
 }
 
 /*
- * A target that was started anew has forgotten what it had not flushed. Whoever has
- * written it and asks for it to be flushed is told: as with any disk that has failed
- * to flush, nothing else can be relied upon.
+ * Detect another instance of the volume, which may have lost writes that this
+ * disk has not flushed. Later flushes fail then, as on any disk that has failed
+ * to flush: nothing else can be relied upon.
  */
 static void kbi_check_instance(struct kbi_disk *disk,
 			       const struct kblk_identify *identify)
@@ -116,29 +126,72 @@ static void kbi_check_instance(struct kbi_disk *disk,
 	WRITE_ONCE(disk->lost_writes, true);
 }
 
-/* Is it the volume it was? It may have grown. */
+/*
+ * Return why the volume cannot be the former one, or NULL. A volume may grow. A
+ * cache may not appear: the block layer learned at kbi_disk_add() that there is
+ * none, and would never flush.
+ */
+static const char *kbi_other_volume(const struct kblk_identify *was,
+				    const struct kblk_identify *is)
+{
+	if (le64_to_cpu(is->size) < le64_to_cpu(was->size))
+		return "it has become smaller";
+	if (is->block_size != was->block_size)
+		return "it has blocks of another size";
+	if (~le32_to_cpu(was->flags) & le32_to_cpu(is->flags) &
+	    KBLK_VOLUME_CACHE)
+		return "it has a cache now, which nobody would flush";
+	return NULL;
+}
+
+/*
+ * Set @uuid to the UUID that the volume must have, nil for any: the one set by
+ * the administrator, else the one of the first connect.
+ */
+static void kbi_wanted_uuid(struct kbi_disk *disk, uuid_t *uuid)
+{
+	*uuid = disk->params.uuid;
+	if (uuid_is_null(uuid) && disk->gendisk)
+		import_uuid(uuid, disk->identify.uuid);
+}
+
+/* Check that @identify describes the expected volume, and adopt it. */
 static int kbi_check_volume(struct kbi_disk *disk,
 			    const struct kblk_identify *identify)
 {
-	if (disk->gendisk &&
-	    (identify->block_size != disk->identify.block_size ||
-	     le64_to_cpu(identify->size) < le64_to_cpu(disk->identify.size))) {
-		pr_err("%s: the target has another volume now\n",
-		       config_item_name(&disk->item));
+	const char *name = config_item_name(&disk->item);
+	const char *other = NULL;
+	uuid_t wanted, uuid;
+
+	kbi_wanted_uuid(disk, &wanted);
+	import_uuid(&uuid, identify->uuid);
+	if (!uuid_is_null(&wanted) && !uuid_equal(&uuid, &wanted)) {
+		pr_err("%s: the target has another volume: its UUID is %pUb, not %pUb\n",
+		       name, &uuid, &wanted);
+		return -ENODEV;
+	}
+	if (disk->gendisk)
+		other = kbi_other_volume(&disk->identify, identify);
+	if (other) {
+		pr_err("%s: the target has another volume: %s\n", name, other);
 		return -ENODEV;
 	}
 	kbi_check_instance(disk, identify);
 	disk->identify = *identify;
+	WRITE_ONCE(disk->told_size, identify->size);
 	return 0;
 }
 
-/* Most data of a request: what the target takes, and the adapter can register. */
+/*
+ * Return the most data of a request: limited by the target, by KBI_MAX_TRANSFER
+ * and by what the adapter can register.
+ */
 static u32 kbi_max_transfer(struct kbi_disk *disk, u32 offered)
 {
 	u32 max = min(rounddown(offered, PAGE_SIZE), KBI_MAX_TRANSFER);
 	DAT_IA_ATTR ia;
 
-	/* It may begin inside a page. */
+	/* A page less, because the data may begin inside a page. */
 	if (dat_ia_query(disk->ia, NULL, DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE,
 			 &ia, DAT_PROVIDER_FIELD_NONE, NULL) == DAT_SUCCESS &&
 	    ia.max_lmr_block_size > PAGE_SIZE)
@@ -163,7 +216,10 @@ static int kbi_bring_up_queue(struct kbi_disk *disk, struct kbi_queue *queue)
 	return err ?: kbi_attach(queue);
 }
 
-/* Under disk->mutex. */
+/*
+ * Open the adapter, make all connections and check the volume; undo all of it
+ * on failure. Context: process, disk->mutex held.
+ */
 static int kbi_bring_up(struct kbi_disk *disk)
 {
 	struct kblk_identify identify;
@@ -185,14 +241,19 @@ static int kbi_bring_up(struct kbi_disk *disk)
 	return err;
 }
 
-/* The connections are made. One may have been lost already. */
+/* Enter KBI_LIVE after kbi_bring_up(). A connection may already be lost. */
 static void kbi_go_live(struct kbi_disk *disk)
 {
 	unsigned int i;
 
 	disk->attempts = 0;
-	/* Who sees this sees the queues. */
-	atomic_set_release(&disk->state, KBI_LIVE);
+	/*
+	 * Publishes the queues to kbi_state(), and closes the race with
+	 * kbi_queue_lost(), which sets the state of its queue (a full barrier)
+	 * before kbi_disk_error() looks at disk->state: either kbi_disk_error()
+	 * sees KBI_LIVE, or the loop below sees the dead queue.
+	 */
+	atomic_xchg(&disk->state, KBI_LIVE);
 	for (i = 0; i < disk->nqueues; i++)
 		if (!kbi_queue_live(&disk->queues[i]))
 			kbi_disk_error(disk, NULL);
@@ -204,9 +265,11 @@ static void kbi_go_live(struct kbi_disk *disk)
 /* ---- Recovery ------------------------------------------------------------ */
 
 /**
- * kbi_disk_error() - a connection is lost: begin anew
- * @disk: the disk
- * @why: for the log, may be NULL
+ * kbi_disk_error() - start recovery after the loss of a connection
+ * @disk: disk
+ * @why: reason for the log, or NULL for none
+ *
+ * No effect unless the disk is live.
  *
  * Context: Any.
  */
@@ -229,10 +292,13 @@ static void kbi_retry_later(struct kbi_disk *disk)
 	queue_delayed_work(kbi_wq, &disk->reconnect_work, msecs_to_jiffies(ms));
 }
 
-/* Let requests fail. Under disk->mutex. */
+/* Let requests fail instead of waiting. Context: process, disk->mutex held. */
 static void kbi_give_up(struct kbi_disk *disk)
 {
-	/* If it does not stand still kbi_err_work() is still to come. */
+	/*
+	 * If the queue is not quiesced, kbi_err_work() has yet to take the
+	 * connections down and calls this function when ->removing is set.
+	 */
 	if (kbi_state(disk) != KBI_RECOVERING || !disk->quiesced)
 		return;
 	if (!disk->removing)
@@ -255,7 +321,10 @@ void kbi_err_work(struct work_struct *work)
 	unsigned int flags;
 
 	mutex_lock(&disk->mutex);
-	/* Memory may become free only when something was written to this disk. */
+	/*
+	 * NOIO: reclaim could wait for a write to this very disk, which is
+	 * quiesced.
+	 */
 	flags = memalloc_noio_save();
 	if (kbi_state(disk) == KBI_RECOVERING) {
 		disk->lost_at = jiffies;
@@ -280,7 +349,10 @@ void kbi_reconnect_work(struct work_struct *work)
 	int err;
 
 	mutex_lock(&disk->mutex);
-	/* See kbi_err_work(), which may be waiting for the mutex. */
+	/*
+	 * NOIO for the reason given in kbi_err_work(), which may be waiting for
+	 * the mutex.
+	 */
 	flags = memalloc_noio_save();
 	state = kbi_state(disk);
 	if (disk->removing || (state != KBI_RECOVERING && state != KBI_FAILED))
@@ -304,6 +376,16 @@ out:
 }
 
 /* ---- For the administrator ----------------------------------------------- */
+
+static void kbi_queues_free(struct kbi_disk *disk)
+{
+	unsigned int i;
+
+	for (i = 0; i < disk->nqueues; i++)
+		kbi_slots_free(&disk->queues[i]);
+	kfree(disk->queues);
+	disk->queues = NULL;
+}
 
 static int kbi_first_connect(struct kbi_disk *disk)
 {
@@ -332,14 +414,16 @@ static int kbi_first_connect(struct kbi_disk *disk)
 		if (err)
 			kbi_take_down(disk);
 	}
-	if (err) {
-		kfree(disk->queues);
-		disk->queues = NULL;
-	}
+	if (err)
+		kbi_queues_free(disk);
 	return err;
 }
 
-/* Take the disk away. What is dirty is written if there is a connection. */
+/*
+ * Remove the disk. Dirty pages are written if the disk is connected; else
+ * ->removing and kbi_give_up() make requests fail, so that kbi_disk_del() does
+ * not wait for a connection. Context: process, disk->admin held.
+ */
 void kbi_disconnect(struct kbi_disk *disk)
 {
 	WRITE_ONCE(disk->removing, true);
@@ -355,12 +439,15 @@ void kbi_disconnect(struct kbi_disk *disk)
 	mutex_unlock(&disk->mutex);
 	cancel_delayed_work_sync(&disk->keepalive_work);
 	cancel_work_sync(&disk->err_work);
-	kfree(disk->queues);
-	disk->queues = NULL;
+	cancel_work_sync(&disk->resize_work);
+	kbi_queues_free(disk);
 	atomic_set(&disk->state, KBI_IDLE);
 }
 
-/* Connect and show the disk. Under disk->admin. */
+/*
+ * Connect and add the disk. Return 0 or an error number. Context: process,
+ * disk->admin held.
+ */
 int kbi_connect(struct kbi_disk *disk)
 {
 	struct kbi_params *params = &disk->params;
@@ -383,7 +470,10 @@ int kbi_connect(struct kbi_disk *disk)
 	mutex_unlock(&disk->mutex);
 	if (err)
 		return err;
-	/* Reads the partition table, so recovery must be possible. */
+	/*
+	 * kbi_disk_show() waits for reads of the partition table, and recovery
+	 * needs disk->mutex: do not hold it here.
+	 */
 	err = kbi_disk_show(disk);
 	if (err)
 		kbi_disconnect(disk);

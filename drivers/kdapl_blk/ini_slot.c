@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What a connection needs for each request that may be outstanding: a message to
- * send, another to receive, and an LMR that is bound to the pages of the
- * block layer's request if there is more data than a page.
+ * Slots: memory and registrations for each request that may be outstanding.
+ *
+ * Entry points: kbi_slots_alloc() before connecting, kbi_slots_alloc_data()
+ * when the target's limits are known, kbi_slots_release() when the connection
+ * is down, kbi_slots_free() with the disk, kbi_reply_post().
+ *
+ * The queue owns its slots. A slot has a message to send, a message to receive,
+ * and an LMR for the pages of a request with more than KBLK_INLINE bytes. The
+ * memory outlives the connection, the registrations do not. disk->mutex
+ * serialises all but kbi_reply_post().
  */
 #include <linux/slab.h>
 #include "ini.h"
 
-/* Give the target a buffer for a reply. */
+/* Post the receive buffer of slot @n. Context: any. */
 DAT_RETURN kbi_reply_post(struct kbi_queue *queue, unsigned int n)
 {
 	DAT_LMR_TRIPLET seg = kblk_seg(&queue->slots[n].mem, KBI_REPLY_AT,
@@ -18,14 +25,18 @@ DAT_RETURN kbi_reply_post(struct kbi_queue *queue, unsigned int n)
 				DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-/* What is needed to connect: receives are posted before the peer can send. */
+/*
+ * Make what connecting needs: receives are posted before the peer can send.
+ * Memory of an earlier connection is used again.
+ */
 int kbi_slots_alloc(struct kbi_queue *queue)
 {
 	struct kbi_disk *disk = queue->disk;
 	unsigned int n = queue->nslots, i;
 	int err = 0;
 
-	queue->slots = kvcalloc(n, sizeof(*queue->slots), GFP_KERNEL);
+	if (!queue->slots)
+		queue->slots = kvcalloc(n, sizeof(*queue->slots), GFP_KERNEL);
 	if (!queue->slots)
 		return -ENOMEM;
 	for (i = 0; i < n && !err; i++) {
@@ -37,13 +48,19 @@ int kbi_slots_alloc(struct kbi_queue *queue)
 	return err;
 }
 
-/* Pages of a transfer; one more as it may begin anywhere in the first. */
+/*
+ * Return the pages of the longest transfer; one more, because a transfer may
+ * begin anywhere in its first page.
+ */
 static unsigned int kbi_max_pages(struct kbi_disk *disk)
 {
 	return disk->max_transfer / PAGE_SIZE + 1;
 }
 
-/* What depends on what the target has said. The last slot has no data. */
+/*
+ * Make what depends on the target's limits. The last slot is for admin requests
+ * and carries no data of the block layer.
+ */
 int kbi_slots_alloc_data(struct kbi_queue *queue)
 {
 	struct kbi_disk *disk = queue->disk;
@@ -53,7 +70,9 @@ int kbi_slots_alloc_data(struct kbi_queue *queue)
 
 	for (i = 0; i < queue->nslots - 1; i++) {
 		slot = &queue->slots[i];
-		slot->sg = kvcalloc(pages, sizeof(*slot->sg), GFP_KERNEL);
+		if (!slot->sg)
+			slot->sg = kvcalloc(pages, sizeof(*slot->sg),
+					    GFP_KERNEL);
 		if (!slot->sg)
 			return -ENOMEM;
 		sg_init_table(slot->sg, pages);
@@ -67,18 +86,37 @@ int kbi_slots_alloc_data(struct kbi_queue *queue)
 	return 0;
 }
 
-/* The Endpoint is gone, so nobody uses any of this. */
+/*
+ * Free the registrations; the EP was freed, so nothing uses them. The memory
+ * stays for the next connection: an allocation could fail then, if the page
+ * cache can only be cleaned by writing to this disk.
+ */
+void kbi_slots_release(struct kbi_queue *queue)
+{
+	struct kbi_slot *slot;
+	unsigned int i;
+
+	for (i = 0; queue->slots && i < queue->nslots; i++) {
+		slot = &queue->slots[i];
+		if (slot->lmr)
+			dat_lmr_free(slot->lmr);
+		slot->lmr = NULL;
+		slot->flags = 0;
+		slot->into = NULL;
+		kblk_buf_unregister(&slot->mem);
+	}
+	queue->first = NULL;
+}
+
+/* Free the memory of all slots after the last kbi_slots_release(). */
 void kbi_slots_free(struct kbi_queue *queue)
 {
 	unsigned int i;
 
 	for (i = 0; queue->slots && i < queue->nslots; i++) {
-		if (queue->slots[i].lmr)
-			dat_lmr_free(queue->slots[i].lmr);
 		kvfree(queue->slots[i].sg);
 		kblk_buf_free(&queue->slots[i].mem);
 	}
 	kvfree(queue->slots);
-	queue->first = NULL;
 	queue->slots = NULL;
 }

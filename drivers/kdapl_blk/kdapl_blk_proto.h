@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What initiator and target of the kDAPL block device say to each other.
+ * Wire protocol between initiator and target of the kDAPL block device.
  *
- * Documentation/kdapl-blk.rst is the same in words. Numbers are little-endian.
- * Reserved members are sent as zero, and a receiver refuses anything else, so
- * that they can be given a meaning later without an old peer misreading it. A
- * version changes when a message can no longer be read by the rules of the one
- * before; an opcode or a feature bit more does not need one.
+ * Documentation/kdapl-blk.rst describes the same protocol in words. Numbers are
+ * little-endian. Reserved members are sent as zero, and a receiver refuses any
+ * other value, so that a later version can use them without an old peer
+ * misreading them. The version changes when an old peer can no longer parse a
+ * message; a new opcode or feature bit does not change it.
  */
 #ifndef KDAPL_BLK_PROTO_H
 #define KDAPL_BLK_PROTO_H
@@ -18,31 +18,34 @@
 #define KBLK_VERSION_MIN	1
 #define KBLK_VERSION_MAX	1
 #define KBLK_NAME_LEN		64
-/* Data that fits into one message with its request or reply, bytes. */
+/* Most data inside a message, per request or reply, bytes */
 #define KBLK_INLINE		4096
-/* What our target takes, and our initiator puts together; others may do with less. */
+/*
+ * Longest request message that this implementation receives or builds; a peer
+ * may have a lower limit
+ */
 #define KBLK_MESSAGE		(2 * (sizeof(struct kblk_request) + KBLK_INLINE))
-/* The same for replies, the other way round. */
+/* Pages of data, and bytes, of the longest reply message */
 #define KBLK_REPLIES_PAGES	4
 #define KBLK_REPLIES	(KBLK_REPLIES_PAGES * (sizeof(struct kblk_reply) + KBLK_INLINE))
 
 /* ---- Connecting: private data -------------------------------------------- */
 
 /*
- * struct kblk_hello - private data of the initiator's request to connect
+ * struct kblk_hello - private data of the initiator's connection request
  * @magic: KBLK_MAGIC
- * @version_min: oldest version it speaks
- * @version_max: newest version it speaks
- * @queue: which of its connections to this volume; 0 for the first
- * @credits: requests it would like to have outstanding
- * @reply_size: longest reply it has buffers for, bytes
- * @session: chosen at random for a disk, the same in all its connections
+ * @version_min: oldest version that the initiator speaks
+ * @version_max: newest version that the initiator speaks
+ * @queue: number of the connection among those of the disk; 0 for the first
+ * @credits: requests that the initiator would like to have outstanding
+ * @reply_size: longest reply message that the initiator can receive, bytes
+ * @session: random number of a disk, the same in all its connections
  * @epoch: grows with each attempt to make the disk's connections
- * @features: KBLK_FEATURE_ bits it would like to use
+ * @features: KBLK_FEATURE_ bits that the initiator would like to use
  *
- * A target that still serves connections of an earlier epoch of the session ends
- * them, and refuses new ones until their requests are finished: a write that was
- * sent again must not be overtaken by its first copy.
+ * A target that still serves connections of an earlier epoch of the session
+ * ends them, and refuses new ones until their requests have finished: the first
+ * copy of a write must not overtake the second.
  */
 struct kblk_hello {
 	__le32 magic;
@@ -59,12 +62,12 @@ struct kblk_hello {
 /*
  * struct kblk_welcome - private data of the target's acceptance or rejection
  * @magic: KBLK_MAGIC
- * @version: the version spoken from here on; the target's newest in a rejection
+ * @version: version of this connection; in a rejection, the target's newest
  * @status: enum kblk_hello_status
  * @credits: requests that may be outstanding at first
  * @reserved0: 0
  * @request_size: longest request message, bytes
- * @max_transfer: most data of one read or write, bytes
+ * @max_transfer: most data of one READ or WRITE, bytes
  * @features: those of the hello that are in use
  * @reserved: 0
  */
@@ -80,25 +83,33 @@ struct kblk_welcome {
 	__u8 reserved[8];
 } __packed;
 
-/* Replies to requests with an rmr_context invalidate it. */
+/* The reply to a request with an rmr_context invalidates that key. */
 #define KBLK_FEATURE_INVALIDATE	0x00000001
 /* A message may bring several replies. */
 #define KBLK_FEATURE_BATCH	0x00000002
 /* A message may bring several requests. */
 #define KBLK_FEATURE_REQUESTS	0x00000004
-#define KBLK_FEATURES		0x00000007	/* all there are */
-#define KBLK_BATCH_MAX		32		/* of them in a message */
+/* The reply to IDENTIFY brings a UUID. */
+#define KBLK_FEATURE_IDENTITY	0x00000008
+/* The target understands KBLK_NOUNMAP. */
+#define KBLK_FEATURE_NOUNMAP	0x00000010
+/* Replies tell the size of the volume. */
+#define KBLK_FEATURE_SIZE	0x00000020
+/* ATTACH brings a proof, and so does its reply. */
+#define KBLK_FEATURE_AUTH	0x00000040
+#define KBLK_FEATURES		0x0000007f	/* all there are */
+#define KBLK_BATCH_MAX		32		/* per message */
 
 enum kblk_hello_status {
 	KBLK_HELLO_OK = 0,
-	KBLK_HELLO_MALFORMED = 1,	/* no hello, or one that makes no sense */
+	KBLK_HELLO_MALFORMED = 1,	/* no hello, or an invalid one */
 	KBLK_HELLO_VERSION = 2,		/* no version in common */
 	KBLK_HELLO_BUSY = 3,		/* too many connections */
-	KBLK_HELLO_RESOURCES = 4,	/* the target has no memory for it */
+	KBLK_HELLO_RESOURCES = 4,	/* no memory for the connection */
 	KBLK_HELLO_STOPPING = 5,	/* the port is being closed */
 	KBLK_HELLO_DRAINING = 6,	/* an earlier epoch is being ended */
 	KBLK_HELLO_STALE = 7,		/* there is a later epoch */
-	KBLK_HELLO_SHUNNED = 8		/* its host has ignored credits just now */
+	KBLK_HELLO_SHUNNED = 8		/* clients of the host misbehaved */
 };
 
 /* ---- Requests and replies: messages -------------------------------------- */
@@ -111,30 +122,32 @@ enum kblk_opcode {
 	KBLK_OP_FLUSH = 5,
 	KBLK_OP_DISCARD = 6,
 	KBLK_OP_WRITE_ZEROES = 7,
-	KBLK_OP_KEEPALIVE = 8
+	KBLK_OP_KEEPALIVE = 8,
+	KBLK_OP_CHALLENGE = 9		/* gets a nonce inline; with KBLK_FEATURE_AUTH */
 };
 
-/* Done when the reply comes, not only received. */
+/* WRITE: the data is on the medium when the reply arrives. */
 #define KBLK_FUA	0x01
-/* The data is in the message itself, of the request or of the reply. */
+/* The data is inside the message of the request or the reply. */
 #define KBLK_INLINED	0x02
-#define KBLK_FLAGS	(KBLK_FUA | KBLK_INLINED)	/* all there are */
+/* WRITE_ZEROES: keep the blocks allocated. With KBLK_FEATURE_NOUNMAP. */
+#define KBLK_NOUNMAP	0x04
 
 /*
- * struct kblk_request - a message from the initiator
+ * struct kblk_request - a request of the initiator
  * @magic: KBLK_MAGIC
  * @opcode: enum kblk_opcode
- * @flags: KBLK_FUA, KBLK_INLINED
+ * @flags: KBLK_FUA, KBLK_INLINED, KBLK_NOUNMAP
  * @reserved0: 0
- * @id: chosen by the initiator, comes back in the reply
- * @offset: on the volume, bytes, a multiple of the block size
- * @length: bytes, a multiple of the block size for all that has an @offset
- * @rmr_context: names the initiator's memory if the data is not inline
- * @address: where in that memory the data is or goes
+ * @id: chosen by the initiator, returned in the reply
+ * @offset: offset on the volume, bytes, a multiple of the block size
+ * @length: bytes; a multiple of the block size for opcodes that use @offset
+ * @rmr_context: key of the initiator's memory if the data is not inline
+ * @address: address of the data in that memory
  * @reserved: 0
  *
- * If data comes inline, it follows. With KBLK_FEATURE_REQUESTS up to KBLK_BATCH_MAX
- * requests, each with its data, may follow each other in a message.
+ * Inline data follows the request. With KBLK_FEATURE_REQUESTS a message holds
+ * up to KBLK_BATCH_MAX requests, each followed by its data.
  */
 struct kblk_request {
 	__le32 magic;
@@ -150,17 +163,19 @@ struct kblk_request {
 } __packed;
 
 /*
- * struct kblk_reply - the answer to one request
+ * struct kblk_reply - the reply to one request
  * @magic: KBLK_MAGIC
  * @status: enum kblk_status
- * @credits: credits this reply gives; 1 keeps the window as it is
- * @id: that of the request
- * @length: bytes of data that follow inline
+ * @credits: credits granted; 1 keeps the window as it is
+ * @id: id of the request
+ * @length: bytes of inline data that follow
+ * @size: size of the volume, bytes; 0 without KBLK_FEATURE_SIZE, and before
+ *	ATTACH
  * @reserved: 0
  *
- * If data comes inline, it follows. With KBLK_FEATURE_BATCH up to KBLK_BATCH_MAX
- * replies, each with its data, may follow each other in a message, but for those to
- * requests with an rmr_context.
+ * Inline data follows the reply. With KBLK_FEATURE_BATCH a message holds up to
+ * KBLK_BATCH_MAX replies, each followed by its data; the reply to a request
+ * with an rmr_context is always alone in its message.
  */
 struct kblk_reply {
 	__le32 magic;
@@ -168,7 +183,8 @@ struct kblk_reply {
 	__le16 credits;
 	__le64 id;
 	__le32 length;
-	__u8 reserved[12];
+	__le64 size;
+	__u8 reserved[4];
 } __packed;
 
 enum kblk_status {
@@ -179,18 +195,21 @@ enum kblk_status {
 	KBLK_ERR_RANGE = 4,		/* beyond the end of the volume */
 	KBLK_ERR_READ_ONLY = 5,
 	KBLK_ERR_NO_SPACE = 6,		/* thin volume, or file system, is full */
-	KBLK_ERR_NO_VOLUME = 7,		/* attach: there is none of that name */
-	KBLK_ERR_DENIED = 8,		/* attach: this client may not */
-	KBLK_ERR_NOT_ATTACHED = 9
+	KBLK_ERR_NO_VOLUME = 7,		/* ATTACH: no such volume */
+	KBLK_ERR_DENIED = 8,		/* ATTACH: client not allowed */
+	KBLK_ERR_NOT_ATTACHED = 9,
+	KBLK_ERR_DRAINING = 10,		/* ATTACH: an earlier epoch is being ended */
+	KBLK_ERR_STALE = 11,		/* ATTACH: there is a later epoch */
+	KBLK_ERR_PROOF = 12		/* ATTACH: the proof is wrong */
 };
 
 /*
- * struct kblk_attach - which volume the connection is for
- * @client: name of the client, ended by a NUL
- * @subsystem: name of the subsystem, ended by a NUL
- * @namespace: number of the volume in it
- * @keepalive_ms: the initiator sends something at least this often; 0: it may
- *	be silent
+ * struct kblk_attach - volume that the connection is for
+ * @client: name of the client, NUL-terminated
+ * @subsystem: name of the subsystem, NUL-terminated
+ * @namespace: number of the volume in the subsystem
+ * @keepalive_ms: the initiator sends a message at least this often; 0: no
+ *	promise
  * @reserved: 0
  */
 struct kblk_attach {
@@ -201,17 +220,31 @@ struct kblk_attach {
 	__u8 reserved[24];
 } __packed;
 
+#define KBLK_NONCE_LEN	32
+#define KBLK_PROOF_LEN	32
+
 /*
- * struct kblk_identify - what the volume is
+ * struct kblk_proof - follows a struct kblk_attach with KBLK_FEATURE_AUTH
+ * @nonce: random number of the initiator
+ * @proof: proof of the initiator, see auth.h; the reply brings the target's
+ */
+struct kblk_proof {
+	__u8 nonce[KBLK_NONCE_LEN];
+	__u8 proof[KBLK_PROOF_LEN];
+} __packed;
+
+/*
+ * struct kblk_identify - description of the volume
  * @size: bytes, a multiple of @block_size
  * @block_size: bytes, a power of two from 512 to 4096
  * @physical_block_size: bytes, a power of two, not below @block_size
  * @flags: KBLK_VOLUME_ bits
  * @discard_granularity: bytes, 0 if there is no discard
- * @max_discard: longest discard, bytes, 0 if there is none
- * @max_write_zeroes: longest write zeroes, bytes, 0 if there is none
- * @instance: another one means that the target's host has been started anew, and
- *	that writes which were replied to and not flushed may be lost
+ * @max_discard: longest DISCARD, bytes, 0 if there is none
+ * @max_write_zeroes: longest WRITE_ZEROES, bytes, 0 if there is none
+ * @instance: a changed value means that writes which were replied to and not
+ *	flushed may be lost
+ * @uuid: UUID of the volume, as a uuid_t; 0 without KBLK_FEATURE_IDENTITY
  * @reserved: 0
  */
 struct kblk_identify {
@@ -223,7 +256,8 @@ struct kblk_identify {
 	__le32 max_discard;
 	__le32 max_write_zeroes;
 	__le64 instance;
-	__u8 reserved[24];
+	__u8 uuid[16];
+	__u8 reserved[8];
 } __packed;
 
 #define KBLK_VOLUME_READ_ONLY	0x00000001
@@ -236,6 +270,7 @@ static_assert(sizeof(struct kblk_welcome) == 32);
 static_assert(sizeof(struct kblk_request) == 64);
 static_assert(sizeof(struct kblk_reply) == 32);
 static_assert(sizeof(struct kblk_attach) == 160);
+static_assert(sizeof(struct kblk_proof) == 64);
 static_assert(sizeof(struct kblk_identify) == 64);
 
 #endif /* KDAPL_BLK_PROTO_H */

@@ -1,36 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kdapl_blk_tgt.ko: what its files share.
+ * Internal interface of kdapl_blk_tgt.ko: structures of a port at work, locks,
+ * and the functions that its files export to each other.
  *
- *   tgt_main.c       module, statistics
- *   tgt_configfs.c   what the administrator sees: subsystems, clients
- *   tgt_ports.c      and ports
- *   tgt_ns.c         namespaces: opening a file or block device, attaching
- *   tgt_adapter.c    a port at work: adapter, listening, hot-unplug
- *   tgt_srq.c        receive buffers of all clients, the low watermark
- *   tgt_pool.c       buffers for data
- *   tgt_conn.c       connections: accepting, ending
- *   tgt_recv.c       requests: receiving, checking
- *   tgt_io.c         requests: serving
- *   tgt_reply.c      requests: moving data, replying
- *   tgt_backend.c    requests: the volume
+ *   tgt_main.c          module, statistics
+ *   tgt_configfs.c      configfs: root, subsystems, clients
+ *   tgt_ports.c         configfs: ports
+ *   tgt_ns_configfs.c   configfs: namespaces
+ *   tgt_ns.c            volumes: enable, disable, attach
+ *   tgt_identity.c      volumes: UUIDs
+ *   tgt_auth.c          authentication of clients
+ *   tgt_session.c       disks of clients: epochs, flushes
+ *   tgt_adapter.c       a port at work: adapter, listening, device removal
+ *   tgt_srq.c           receive buffers of all clients, low watermark
+ *   tgt_pool.c          buffers for data
+ *   tgt_conn.c          connections: accept, end
+ *   tgt_watch.c         connections: clients that misbehave
+ *   tgt_recv.c          requests: receive, check the format
+ *   tgt_io.c            requests: slots, check, serve
+ *   tgt_reply.c         requests: move data, reply
+ *   tgt_backend.c       requests: the volume
  *
- * A connection is an Endpoint with two Event Dispatchers and io_depth slots. A
- * message stays on the receive EVD, unreaped, until a slot is free for its first
- * request. So what kDAPL counts as held by the Endpoint is the client's backlog, and
- * its high watermarks are about the client's manners: a client within its credits
- * never gets beyond the hard one.
+ * A connection is an Endpoint with two Event Dispatchers and io_depth slots.
+ * While one message waits for slots for its requests, later messages stay on
+ * the receive EVD. The messages that kDAPL counts as held by the Endpoint are
+ * therefore the client's backlog, and the high watermarks measure its
+ * behaviour: a client that respects its credits never exceeds the hard one.
  *
- * Locks, outermost first; none is held while waiting for a connection to end but
- * the first:
+ * Locks, outermost first. Only kbt_config and port->mutex may be held while
+ * waiting for connections to end:
  *
  *   kbt_config        mutex     configfs: objects, their attributes
- *   port->mutex       mutex     the adapter of a port comes or goes
+ *   port->mutex       mutex     adapter of a port
  *   kbt->mutex        mutex     connections of an adapter
  *   kbt->srq_mutex    mutex     size of the shared receive queue
- *   conn->recv_mutex  mutex     messages of a connection
- *   kbt_names         spinlock  which names exist and who may use them
- *   conn->lock        spinlock  slots and credits of a connection
+ *   conn->recv_mutex  mutex     receive path of a connection
+ *   kbt->share_mutex  mutex     volumes in use
+ *   kbt_names         spinlock  names, and who may use them
+ *   ns->lock          spinlock  sessions of a volume
+ *   conn->lock        spinlock  slots, credits, lanes of a connection
  *   pool->lock        spinlock  buffers
  */
 #ifndef KDAPL_BLK_TGT_H
@@ -38,7 +46,6 @@
 
 #include <linux/atomic.h>
 #include <linux/bio.h>
-#include <linux/configfs.h>
 #include <linux/fs.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -47,129 +54,64 @@
 #include <linux/workqueue.h>
 #include <dat/kdat.h>
 #include "kdapl_blk_proto.h"
+#include "tgt_config.h"
 #include "util.h"
-
-enum kbt_stat {
-	KBT_STAT_CONNECTS,
-	KBT_STAT_REFUSALS,
-	KBT_STAT_DISCONNECTS,
-	KBT_STAT_REQUESTS,
-	KBT_STAT_READS,
-	KBT_STAT_WRITES,
-	KBT_STAT_READ_BYTES,
-	KBT_STAT_WRITE_BYTES,
-	KBT_STAT_ERROR_REPLIES,
-	KBT_STAT_PROTOCOL_ERRORS,
-	KBT_STAT_DTO_ERRORS,
-	KBT_STAT_LOW_WATERMARK,
-	KBT_STAT_THROTTLED,
-	KBT_STAT_BROKEN,
-	KBT_STAT_CUT_OFF,
-	KBT_STAT_SILENT,
-	KBT_STAT_STUCK,
-	KBT_STATS
-};
-
-/* ---- Configuration ------------------------------------------------------- */
-
-/* A client by name; whoever calls himself so is one. */
-struct kbt_client {
-	struct config_group group;
-};
-
-/* A subsystem: volumes under one name. @namespaces and @allowed: kbt_names. */
-struct kbt_subsys {
-	struct config_group group;
-	struct config_group namespaces_group;
-	struct config_group allowed_group;
-	struct list_head namespaces;
-	struct list_head allowed;
-	bool allow_any;
-};
-
-/* An entry of subsys->allowed or of port->subsystems. */
-struct kbt_link {
-	struct list_head link;
-	void *to;
-};
-
-/*
- * struct kbt_ns - a volume
- * @link: in subsys->namespaces
- * @path: what to serve
- * @enabled: may be attached to; kbt_names
- * @users: connections attached; kbt_names
- * @idle: woken when @users becomes 0
- * @file: open while enabled
- * @bdev: what @file is, if it is a block device
- */
-struct kbt_ns {
-	struct config_group group;
-	struct list_head link;
-	struct kbt_subsys *subsys;
-	u32 nsid;
-	char *path;
-	bool read_only;
-	bool enabled;
-	unsigned int users;
-	wait_queue_head_t idle;
-	struct file *file;
-	struct block_device *bdev;
-	u32 block_size;
-};
-
-/* Set by the administrator; constant while the port has subsystems. */
-struct kbt_params {
-	char ia[DAT_NAME_MAX_LENGTH];
-	u32 conn_qual;
-	u32 credits;
-	u32 io_depth;
-	u32 max_conns;
-	u32 srq_size;
-	u32 srq_per_conn;
-	u32 srq_max;
-	u32 srq_low;
-	u32 attach_ms;
-	u32 penalty_ms;
-	u32 reply_ms;
-	u32 pages;
-	u32 buffers;
-	u32 max_transfer;
-};
-
-/*
- * struct kbt_port - where a target listens
- * @link: in kbt_ports, under kbt_config
- * @subsystems: offered here; kbt_names
- * @mutex: guards @kbt and @wanted
- * @kbt: the adapter at work, NULL while there is none
- * @wanted: the port has subsystems
- * @retry_work: brings the port up again when its adapter has gone and come back
- */
-struct kbt_port {
-	struct config_group group;
-	struct config_group subsys_group;
-	struct list_head link;
-	struct list_head subsystems;
-	struct kbt_params params;
-	struct mutex mutex;		/* see above */
-	struct kbt *kbt;
-	bool wanted;
-	struct delayed_work retry_work;
-	atomic64_t stats[KBT_STATS];
-};
 
 /* ---- A port at work ------------------------------------------------------ */
 
 struct kbt_io;
+struct kbt_session;
 
-/* Buffers of one size for all connections, given out in turn. */
+enum kbt_pool_kind { KBT_PAGES, KBT_LARGE, KBT_POOLS };
+
+/*
+ * struct kbt_line - a connection's or a volume's place in line for a pool
+ * @link: in the line of the volume or the pool, or empty
+ * @waiting: slots of the connection, or connections of the volume
+ * @held: buffers held
+ * @users: for a volume, its connections
+ */
+struct kbt_line {
+	struct list_head link;
+	struct list_head waiting;
+	unsigned int held;
+	unsigned int users;
+};
+
+/*
+ * struct kbt_share - a volume in use at a port
+ * @link: in kbt->shares
+ * @ns: the volume
+ * @lines: its place in each pool; pool->lock
+ */
+struct kbt_share {
+	struct list_head link;
+	struct kbt_ns *ns;
+	struct kbt_line lines[KBT_POOLS];
+};
+
+/*
+ * struct kbt_pool - buffers of one size for all connections; see tgt_pool.c
+ * @lock: guards the pool, and the lines of connections and shares
+ * @kind: index in kbt->pools
+ * @free: buffers that are free
+ * @waiting: lines of volumes
+ * @size: size of a buffer, bytes
+ * @n: number of buffers
+ * @nfree: number of free buffers
+ * @volumes: volumes in use
+ * @without: volumes in use that hold no buffer
+ */
 struct kbt_pool {
-	spinlock_t lock;		/* all of this */
+	spinlock_t lock;		/* see above */
+	enum kbt_pool_kind kind;
 	struct list_head free;
 	struct list_head waiting;
-	struct kbt_buf *all;
+	size_t size;
 	unsigned int n;
+	unsigned int nfree;
+	unsigned int volumes;
+	unsigned int without;
 };
 
 struct kbt_buf {
@@ -178,7 +120,7 @@ struct kbt_buf {
 	struct kblk_buf mem;
 };
 
-/* A host that nobody may connect from until some time has passed. */
+/* A host whose connection requests are refused until @until (jiffies). */
 struct kbt_shunned {
 	struct sockaddr_storage host;
 	unsigned long until;
@@ -187,28 +129,39 @@ struct kbt_shunned {
 #define KBT_SHUNNED	16
 
 /*
- * struct kbt - the adapter of a port
- * @async_evd: belongs to @ia, like @cm_evd and @pz
+ * struct kbt - a port at work: the adapter and everything created on it
+ * @ia: the adapter
+ * @async_evd: created with @ia
  * @cm_evd: connection requests and connection events of all clients
- * @invalidate: the device can invalidate remotely
- * @data_replies: replies with data in a message
+ * @pz: protection zone of all objects
+ * @psp: the listener
+ * @invalidate: the device supports Send with Invalidate
+ * @rdma_read_max: RDMA Reads that an Endpoint may have outstanding
+ * @data_replies: most replies with data in one message
  * @srq: receives of all connections
- * @chunks: the buffers for it
- * @srq_posted: how many there are
+ * @srq_mutex: guards the length of @srq and @chunks
+ * @srq_lock: guards the state of chunks
+ * @chunks: buffers of @srq
+ * @srq_posted: number of buffers
  * @srq_low: low watermark
- * @srq_work: adapts the queue to the number of connections, and makes it shorter
- *	again when what made it longer is over
- * @low_work: raises the low watermark again when the queue has recovered
- * @silence_work: looks for clients that have died silently
- * @wq: runs what is to be done for requests
- * @io_wq: and what may block on the medium
- * @end_wq: ends connections, whose requests it waits for
- * @pages: buffers of KBLK_INLINE bytes
- * @pool: buffers of max_transfer bytes
+ * @srq_work: adapts the queue to the number of connections, and shortens it
+ *	after a calm period
+ * @low_work: arms the low watermark when the queue has recovered
+ * @pools: pages of KBLK_INLINE bytes, and buffers of max_transfer bytes
+ * @share_mutex: guards @shares
+ * @shares: volumes in use
+ * @silence_work: looks for clients that misbehave
+ * @wq: serves requests
+ * @end_wq: ends connections and adapts the queue; no work on it waits for a
+ *	medium
  * @mutex: guards @conns, @conn_count, @stopping, @shunned and @shun_next
- * @shunned: hosts of clients that were cut off; the next goes to @shun_next
- * @idle: woken when the last connection has gone
- * @gone: the device is
+ * @conns: connections
+ * @conn_count: connections that are not yet freed
+ * @stopping: new connections are refused
+ * @shunned: hosts of clients that were cut off
+ * @shun_next: entry of @shunned to use next
+ * @gone: the device was removed
+ * @idle: woken when a connection was freed
  */
 struct kbt {
 	struct kbt_port *port;
@@ -231,11 +184,11 @@ struct kbt {
 	struct delayed_work srq_work;
 	struct delayed_work low_work;
 
-	struct kbt_pool pages;
-	struct kbt_pool pool;
+	struct kbt_pool pools[KBT_POOLS];
+	struct mutex share_mutex;	/* which volumes use them */
+	struct list_head shares;
 	struct delayed_work silence_work;
 	struct workqueue_struct *wq;
-	struct workqueue_struct *io_wq;
 	struct workqueue_struct *end_wq;
 	struct mutex mutex;		/* connections */
 	struct list_head conns;
@@ -248,15 +201,17 @@ struct kbt {
 };
 
 enum kbt_stage {
-	KBT_IO_EMPTY,		/* no request yet, or waiting for a page for it */
-	KBT_IO_START,		/* not looked at, or waiting for a large buffer */
-	KBT_IO_RUN,		/* has what the volume needs */
-	KBT_IO_BLOCK		/* where it may block */
+	KBT_IO_EMPTY,		/* request not taken yet */
+	KBT_IO_START,		/* not begun, or waiting for a large buffer */
+	KBT_IO_RUN,		/* has its buffer and data */
+	KBT_IO_BLOCK		/* on ns->io_wq, where it may block */
 };
 
 /*
  * struct kbt_lane - replies that share messages
- * @due: slots whose replies wait for a message; @due_count of them, of @due_size bytes
+ * @due: slots whose replies wait for a message
+ * @due_count: number of slots in @due
+ * @due_size: bytes of the replies in @due
  * @sending: messages under way
  */
 struct kbt_lane {
@@ -270,17 +225,23 @@ enum { KBT_LANE_PLAIN, KBT_LANE_DATA, KBT_LANES };
 
 /*
  * struct kbt_io - a slot: one request being served
- * @link: in conn->idle, pool->waiting, lane->due or the @mates of another slot
- * @work: takes the next step in process context
- * @request: as received; checked by kbt_check() before use
- * @buf: for the data: a page to begin with, a large buffer if it is not inline
- * @pending: posts not completed, plus one while the slot is being worked on, or its
- *	reply is due or in a message of several
- * @fetching: the post outstanding is the RDMA Read of the data
- * @inlined: bytes of data that go with the reply
- * @shared: the reply is the first of so many in a message; 0: it is not
- * @mates: slots of the others
+ * @link: in conn->idle, the line of a pool, lane->due or @mates of another slot
+ * @work: runs the next step in process context
+ * @request: request as received; kbt_check() validates it before use
+ * @buf: buffer for the data: a page if the data is inline, else a large buffer
+ * @waits: pool whose line the slot is in; pool->lock
+ * @in_line: the slot waits for a page; cleared by kbt_io_served()
+ * @posted: when the reply, or the message that it is the first of, was posted
+ *	(jiffies); 0 if none is under way
+ * @pending: posts not completed, plus one while the slot is served, or while
+ *	its reply is due or in a shared message
+ * @fetching: the outstanding post is the RDMA Read of the data
  * @status: enum kblk_status of the reply
+ * @covers: for a FLUSH, how many writes of the session it covers
+ * @inlined: bytes of data that go with the reply
+ * @shared: number of replies in the message that this slot is the first of, or
+ *	0
+ * @mates: the other slots of that message
  */
 struct kbt_io {
 	struct list_head link;
@@ -289,9 +250,13 @@ struct kbt_io {
 	enum kbt_stage stage;
 	struct kblk_request request;
 	struct kbt_buf *buf;
+	struct kbt_pool *waits;
+	bool in_line;
+	unsigned long posted;
 	atomic_t pending;
 	bool fetching;
 	u16 status;
+	s64 covers;
 	u32 inlined;
 	unsigned int shared;
 	struct list_head mates;
@@ -300,10 +265,10 @@ struct kbt_io {
 };
 
 /*
- * struct kbt_message - a message of a client
- * @cookie: the receive buffer it is in
- * @from: its next request, checked
- * @left: requests that are still to be taken; 0: there is no message
+ * struct kbt_message - the message of a client that is being served
+ * @cookie: its receive buffer
+ * @from: its next request; the format was checked
+ * @left: requests not taken yet; 0: there is no message
  */
 struct kbt_message {
 	DAT_DTO_COOKIE cookie;
@@ -313,38 +278,69 @@ struct kbt_message {
 
 enum { KBT_CONN_ENDING };
 
+/* Limit on the connections of one host that have not attached yet */
+#define KBT_UNATTACHED_MAX	64
+
 /*
  * struct kbt_conn - a connection
  * @link: in kbt->conns
- * @recv_evd: its requests; notifies only, see above
- * @req_evd: completions of what is posted for it
- * @recv_mutex: held by who takes messages off @recv_evd, the upcall or @recv_work
- * @recv_work: takes them if the upcall could not
- * @end_work: takes the connection down and frees it
- * @flags: KBT_CONN_ENDING: only who sets it may queue @end_work
- * @ns: the volume it is attached to, NULL before
- * @session: see struct kblk_hello; @epoch as well
- * @credits: what it was given at first
- * @heard: when something last came; until it is attached, when it came itself;
- *	jiffies
- * @patience: silence that is allowed, jiffies; 0: any
- * @lock: guards @idle, @idle_count, @throttled, @withheld, @lanes
- * @all_idle: woken when no slot is busy
- * @in_line: a slot waits for a page; one at a time, so clients take turns
- * @throttled: its backlog is long: credits are held back
+ * @recv_evd: messages of the client; notifies only, see above
+ * @req_evd: completions of Sends and RDMA operations
+ * @recv_mutex: serialises kbt_recv() in the upcall and in @recv_work
+ * @recv_work: continues to receive where the upcall had to stop
+ * @end_work: begins to take the connection down
+ * @free_work: frees the connection when no slot is busy
+ * @flags: KBT_CONN_ENDING: only its setter queues @end_work
+ * @ended: when @end_work ran, or when the log last said that slots are still
+ *	busy; jiffies
+ * @ns: volume that the connection is attached to, or NULL
+ * @share: the share of @ns in the pools
+ * @lines: place in each pool; pool->lock
+ * @ns_link: in ns->conns while attached; kbt_names
+ * @session: session of the client's disk while attached; kbt_names
+ * @session_id: see struct kblk_hello, as @epoch and @queue
+ * @credits: credits granted at connect
+ * @reply_size: longest message that the client can receive, bytes
+ * @invalidate: replies invalidate the client's memory
+ * @batch: several replies may share a message, see struct kblk_reply
+ * @requests_batch: several requests may share a message
+ * @identity: IDENTIFY includes the volume's UUID
+ * @nounmap: the client may use KBLK_NOUNMAP
+ * @sizes: replies include the volume's size
+ * @auth: ATTACH carries a proof
+ * @challenged: @challenge was sent and has not been used
+ * @unproven: ATTACH came with a wrong proof, or without one where one is
+ *	required
+ * @challenge: challenge sent to the client
+ * @message: message being served; @recv_mutex
+ * @overdrawn: the client has sent more requests than its credits allow
+ * @messages: messages dequeued
+ * @arrived: @messages plus those on the EVD, at the last check for silence
+ * @heard: when a message last arrived; before ATTACH, when the client
+ *	connected; jiffies
+ * @patience: silence that is tolerated, jiffies; 0: unlimited
+ * @lock: guards @idle, @idle_count, @draining, @words_busy, @throttled,
+ *	@withheld, @lanes
+ * @idle: idle slots
+ * @idle_count: number of idle slots
+ * @taking: slot that waits for a page for the next request of @message;
+ *	@recv_mutex
+ * @told: woken by kbt_io_served() if the connection is ending
+ * @draining: the slot that becomes idle last queues @free_work
+ * @words_busy: kbt_words() are in use
+ * @throttled: the backlog is long, so credits are held back
  * @withheld: credits held back
- * @batch: replies may share a message, see struct kblk_reply
- * @requests_batch: and so may requests
- * @message: the one whose requests are being taken, under @recv_mutex
- * @overdrawn: it has sent more requests than its credits allow
- * @lanes: replies without data, and those with
+ * @lanes: replies without data, and replies with data
  * @transfers: RDMA Reads and Writes under way
- * @replies: one struct kblk_reply for each slot, and a message of those without data
- * @host: its address
- * @peer: the same for messages, with the port
- * @requests: of messages that were taken
- * @replied: replies posted, @delivered: that have arrived
- * @moved: when one did, or the first of several was posted, jiffies
+ * @replies: a struct kblk_reply for each slot, a message of those without data,
+ *	and kbt_words()
+ * @ios: the slots
+ * @host: address of the client
+ * @requests: requests of messages that were dequeued
+ * @replied: replies posted
+ * @delivered: replies whose Send has completed
+ * @peer: address and port of the client, for the log
+ * @client: name of the client
  */
 struct kbt_conn {
 	struct list_head link;
@@ -355,9 +351,15 @@ struct kbt_conn {
 	struct mutex recv_mutex;	/* see above */
 	struct work_struct recv_work;
 	struct work_struct end_work;
+	struct work_struct free_work;
 	unsigned long flags;
+	unsigned long ended;
 	struct kbt_ns *ns;
-	u64 session;
+	struct kbt_share *share;
+	struct kbt_line lines[KBT_POOLS];
+	struct list_head ns_link;
+	struct kbt_session *session;
+	u64 session_id;
 	u32 epoch;
 	u16 queue;
 	u16 credits;
@@ -365,15 +367,26 @@ struct kbt_conn {
 	bool invalidate;
 	bool batch;
 	bool requests_batch;
+	bool identity;
+	bool nounmap;
+	bool sizes;
+	bool auth;
+	bool challenged;
+	bool unproven;
+	u8 challenge[KBLK_NONCE_LEN];
 	struct kbt_message message;
 	bool overdrawn;
+	unsigned long messages;
+	unsigned long arrived;
 	unsigned long heard;
 	unsigned long patience;
 	spinlock_t lock;		/* see above */
 	struct list_head idle;
 	unsigned int idle_count;
-	bool in_line;
-	wait_queue_head_t all_idle;
+	struct kbt_io *taking;
+	wait_queue_head_t told;
+	bool draining;
+	bool words_busy;
 	bool throttled;
 	unsigned int withheld;
 	struct kbt_lane lanes[KBT_LANES];
@@ -384,7 +397,6 @@ struct kbt_conn {
 	atomic64_t requests;
 	atomic64_t replied;
 	atomic64_t delivered;
-	unsigned long moved;
 	char peer[64];
 	char client[KBLK_NAME_LEN];
 };
@@ -392,6 +404,7 @@ struct kbt_conn {
 extern struct mutex kbt_config;
 extern spinlock_t kbt_names;
 extern struct list_head kbt_ports;
+extern struct list_head kbt_clients;
 
 static inline void kbt_count(struct kbt *kbt, enum kbt_stat stat, u64 n)
 {
@@ -408,7 +421,7 @@ static inline u32 kbt_length(const struct kbt_io *io)
 	return le32_to_cpu(io->request.length);
 }
 
-/* Is there memory of the initiator that the request names? */
+/* Return whether @io names memory of the initiator. */
 static inline bool kbt_has_remote(const struct kbt_io *io)
 {
 	return !(io->request.flags & KBLK_INLINED) &&
@@ -417,7 +430,6 @@ static inline bool kbt_has_remote(const struct kbt_io *io)
 }
 
 /* tgt_main.c */
-extern u64 kbt_instance;
 ssize_t kbt_stats_print(struct kbt_port *port, char *page);
 ssize_t kbt_conns_print(struct kbt_port *port, char *page);
 
@@ -429,9 +441,17 @@ struct kbt_subsys *kbt_subsys_of(struct config_item *item);
 /* tgt_ports.c */
 extern const struct config_item_type kbt_ports_type;
 
-/* tgt_ns.c */
+/* tgt_ns_configfs.c */
 struct config_group *kbt_ns_make(struct kbt_subsys *subsys, u32 nsid);
 void kbt_ns_drop(struct config_item *item);
+
+/* tgt_identity.c */
+bool kbt_derive_uuid(struct file *file, uuid_t *uuid);
+void kbt_identity_init(void);
+
+/* tgt_ns.c */
+int kbt_ns_enable(struct kbt_ns *ns);
+void kbt_ns_disable(struct kbt_ns *ns);
 enum kblk_status kbt_attach(struct kbt_conn *conn,
 			    const struct kblk_attach *attach);
 void kbt_detach(struct kbt_conn *conn);
@@ -439,6 +459,20 @@ void kbt_end_matching(struct kbt_port *port,
 		      bool (*match)(struct kbt_conn *conn, void *what),
 		      void *what);
 u64 kbt_ns_size(struct kbt_ns *ns);
+
+/* tgt_auth.c */
+enum kblk_status kbt_authenticate(struct kbt_conn *conn,
+				  const struct kbt_subsys *subsys,
+				  const struct kblk_attach *attach);
+void kbt_challenge(struct kbt_conn *conn);
+
+/* tgt_session.c */
+enum kblk_status kbt_session_join(struct kbt_ns *ns, struct kbt_conn *conn);
+void kbt_session_leave(struct kbt_ns *ns, struct kbt_conn *conn);
+void kbt_session_written(struct kbt_io *io);
+void kbt_flush_begin(struct kbt_io *io);
+int kbt_flush_end(struct kbt_io *io, int err);
+void kbt_flush_failed(struct kbt_ns *ns, int err);
 
 /* tgt_adapter.c */
 int kbt_port_up(struct kbt_port *port);
@@ -461,6 +495,9 @@ void kbt_pools_stop(struct kbt *kbt);
 bool kbt_pool_get(struct kbt_pool *pool, struct kbt_io *io);
 void kbt_pool_put(struct kbt_io *io);
 bool kbt_pool_cancel(struct kbt_pool *pool, struct kbt_io *io);
+void kbt_line_init(struct kbt_line *line);
+int kbt_share_join(struct kbt_conn *conn);
+void kbt_share_leave(struct kbt_conn *conn);
 
 /* tgt_conn.c */
 void kbt_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
@@ -468,6 +505,12 @@ void kbt_conn_end(struct kbt_conn *conn);
 void kbt_conn_end_all(struct kbt *kbt);
 void kbt_conn_backlog(struct kbt *kbt, DAT_EP_HANDLE ep);
 void kbt_conn_watermarks(struct kbt_conn *conn);
+
+/* tgt_watch.c */
+bool kbt_same_host(const struct sockaddr_storage *a,
+		   const struct sockaddr_storage *b);
+bool kbt_is_shunned(struct kbt *kbt, const struct sockaddr_storage *host);
+void kbt_judge(struct kbt_conn *conn);
 void kbt_silence_work(struct work_struct *work);
 
 /* tgt_recv.c */
@@ -479,13 +522,16 @@ void kbt_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 int kbt_io_alloc(struct kbt_conn *conn);
 void kbt_io_free(struct kbt_conn *conn);
 struct kbt_io *kbt_io_get(struct kbt_conn *conn);
-void kbt_io_unget(struct kbt_io *io);
-void kbt_io_ready(struct kbt_io *io);
+void kbt_words_unused(struct kbt_conn *conn);
+void kbt_io_served(struct kbt_io *io);
 void kbt_io_put(struct kbt_io *io);
+enum kblk_status kbt_check(struct kbt_io *io);
 void kbt_io_step(struct kbt_io *io);
 void kbt_io_work(struct work_struct *work);
 
 /* tgt_reply.c */
+bool kbt_has_words(const struct kbt_conn *conn, u8 opcode);
+void *kbt_words(struct kbt_conn *conn);
 DAT_RETURN kbt_post_data(struct kbt_io *io);
 void kbt_io_reply(struct kbt_io *io, enum kblk_status status);
 void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
@@ -493,6 +539,9 @@ void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 /* tgt_backend.c */
 void kbt_backend_run(struct kbt_io *io);
 bool kbt_backend_blocks(struct kbt_io *io);
-void kbt_backend_identify(struct kbt_ns *ns, struct kblk_identify *identify);
+u32 kbt_max_zeroes(struct kbt_ns *ns);
+u32 kbt_max_discard(struct kbt_ns *ns);
+void kbt_backend_identify(struct kbt_conn *conn,
+			  struct kblk_identify *identify);
 
 #endif /* KDAPL_BLK_TGT_H */

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A port at work: the adapter, what is made on it, listening.
+ * A port at work: open the adapter, listen, survive its removal.
  *
- * If the adapter disappears, its connections are ended and everything on it is
- * given back; the port looks for it from then on, and goes on where it was when
- * it has come back.
+ * Entry points: kbt_port_up() when the first subsystem is linked to a port,
+ * kbt_port_down() when the last one is unlinked, kbt_port_retry() when the
+ * adapter is removed or could not be opened.
+ *
+ * The port owns one struct kbt while it listens. The struct kbt owns the IA and
+ * everything created on it: EVDs, PZ, PSP, SRQ, pools, connections, work
+ * queues. When the device is removed, kbt_port_retry() ends the connections,
+ * frees all of it, and tries to open the adapter every KBT_RETRY until it is
+ * back.
+ *
+ * Locks: port->mutex is held while a struct kbt is created or destroyed.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -33,13 +41,19 @@ static void kbt_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
 		kbt_conn_backlog(kbt, async->dat_handle);
 		break;
 	case DAT_ASYNC_ERROR_IA_CATASTROPHIC:
-		/* Every connection gets an event of its own. */
+		/*
+		 * Each connection is broken by an event of its own; only the
+		 * port is restarted here.
+		 */
 		pr_warn("%s is gone\n", kbt->params->ia);
 		WRITE_ONCE(kbt->gone, true);
 		queue_delayed_work(system_long_wq, &kbt->port->retry_work, 0);
 		break;
 	case DAT_ASYNC_ERROR_EVD_OVERFLOW:
-		/* More from a client than its credits: it is being cut off. */
+		/*
+		 * A client overran its credits: kDAPL breaks the connection,
+		 * and kbt_judge() counts it.
+		 */
 		break;
 	default:
 		pr_warn_ratelimited("asynchronous event %#x\n",
@@ -73,7 +87,9 @@ static int kbt_ia_open(struct kbt *kbt)
 		dat_ia_close(kbt->ia, DAT_CLOSE_ABRUPT_FLAG);
 		return kblk_errno(ret);
 	}
-	/* Who can register by request can invalidate by message. */
+	/*
+	 * A device with fast registration also implements Send with Invalidate.
+	 */
 	kbt->invalidate = provider.fmr_supported == DAT_TRUE;
 	kbt->data_replies = clamp(attr.max_iov_segments_per_dto / 2, 1,
 				  KBLK_REPLIES_PAGES);
@@ -81,7 +97,7 @@ static int kbt_ia_open(struct kbt *kbt)
 	return 0;
 }
 
-/* Frees what kbt_ia_open() has made. */
+/* Undo kbt_ia_open(). The abrupt close is for objects that were leaked. */
 static void kbt_ia_close(struct kbt *kbt)
 {
 	dat_evd_free(kbt->cm_evd);
@@ -98,21 +114,20 @@ static void kbt_workqueues_free(struct kbt *kbt)
 {
 	if (kbt->end_wq)
 		destroy_workqueue(kbt->end_wq);
-	if (kbt->io_wq)
-		destroy_workqueue(kbt->io_wq);
 	if (kbt->wq)
 		destroy_workqueue(kbt->wq);
 }
 
 static int kbt_workqueues(struct kbt *kbt)
 {
-	/* Per CPU: waking another one takes longer than what is to be done. */
+	/*
+	 * A per-CPU queue: waking another CPU takes longer than serving a
+	 * request.
+	 */
 	kbt->wq = alloc_workqueue("kdapl_blk_tgt",
 				  WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
-	kbt->io_wq = alloc_workqueue("kdapl_blk_tgt_io",
-				     WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	kbt->end_wq = alloc_workqueue("kdapl_blk_tgt_end", WQ_UNBOUND, 0);
-	if (kbt->wq && kbt->io_wq && kbt->end_wq)
+	if (kbt->wq && kbt->end_wq)
 		return 0;
 	kbt_workqueues_free(kbt);
 	return -ENOMEM;
@@ -129,7 +144,10 @@ static int kbt_listen(struct kbt *kbt)
 	DAT_UPCALL_OBJECT async = { kbt, kbt_async_upcall };
 	DAT_RETURN ret;
 
-	/* Not before the SRQ is there, whose events it handles. */
+	/*
+	 * The SRQ exists before the upcall is armed: kbt_async_upcall() uses
+	 * it.
+	 */
 	ret = dat_evd_modify_upcall(kbt->async_evd, DAT_UPCALL_SINGLE_INSTANCE,
 				    &async, DAT_UPCALL_INVOC_ANY);
 	if (ret != DAT_SUCCESS)
@@ -187,7 +205,11 @@ static void kbt_stop(struct kbt *kbt)
 	kbt_conn_end_all(kbt);
 	cancel_delayed_work_sync(&kbt->silence_work);
 	kbt_deafen(kbt);
-	/* The last steps of connections that have ended. */
+	/*
+	 * kbt_conn_end_all() saw conn_count drop to 0 inside
+	 * kbt_conn_free_work(); the flush waits until that work item has
+	 * returned.
+	 */
 	flush_workqueue(kbt->end_wq);
 	kbt_srq_stop(kbt);
 	kbt_pools_stop(kbt);
@@ -197,7 +219,10 @@ static void kbt_stop(struct kbt *kbt)
 
 /* ---- Ports --------------------------------------------------------------- */
 
-/* Under port->mutex. */
+/*
+ * Create the struct kbt of @port and listen. Context: process, port->mutex
+ * held.
+ */
 static int kbt_port_start(struct kbt_port *port)
 {
 	struct kbt *kbt = kzalloc(sizeof(*kbt), GFP_KERNEL);
@@ -229,7 +254,10 @@ static void kbt_port_stop(struct kbt_port *port)
 	kfree(kbt);
 }
 
-/* The adapter is gone, or was when we last looked. */
+/*
+ * Restart the port: close an adapter that is gone, try to open it again. Runs
+ * until the port listens or is no longer wanted.
+ */
 void kbt_port_retry(struct work_struct *work)
 {
 	struct kbt_port *port = container_of(to_delayed_work(work),
@@ -246,7 +274,10 @@ void kbt_port_retry(struct work_struct *work)
 	mutex_unlock(&port->mutex);
 }
 
-/* The first subsystem was linked. Under kbt_config, as the next. */
+/*
+ * Start listening: the first subsystem was linked to @port. Context: process,
+ * kbt_config held.
+ */
 int kbt_port_up(struct kbt_port *port)
 {
 	int err;
@@ -262,7 +293,11 @@ int kbt_port_up(struct kbt_port *port)
 	return err;
 }
 
-/* The last subsystem was unlinked. */
+/*
+ * Stop listening: the last subsystem was unlinked from @port. ->wanted is
+ * cleared first, so that a kbt_port_retry() that runs before the cancel does
+ * nothing. Context: process, kbt_config held.
+ */
 void kbt_port_down(struct kbt_port *port)
 {
 	mutex_lock(&port->mutex);

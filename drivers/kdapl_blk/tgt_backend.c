@@ -1,21 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What a request does to the volume.
+ * Serve requests from the volume.
  *
- * A block device gets a bio over the very memory that RDMA uses, and answers when
- * it likes. A file is read and written through the page cache by work items that
- * may block; its writes are safe when they were flushed, like those of any disk
- * with a cache.
+ * Entry points: kbt_backend_run() executes a checked request and ends in
+ * kbt_io_reply(); kbt_backend_blocks() tells whether it needs a context that
+ * may block; kbt_backend_identify(), kbt_max_zeroes() and kbt_max_discard()
+ * describe the volume.
+ *
+ * A block device gets a bio over the registered buffer of the slot and
+ * completes in kbt_bio_done(), in any context. A file is read and written
+ * through the page cache from ns->io_wq; as on a disk with a volatile cache, a
+ * write is on the medium only after a FLUSH, or with FUA.
+ *
+ * The slot owns the bio and the buffer until kbt_io_reply(). No locks are taken
+ * here but ns->lock for ns->instance.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/blkdev.h>
 #include <linux/falloc.h>
 #include <linux/printk.h>
+#include <linux/sizes.h>
 #include "tgt.h"
 
-/* Longest discard and write zeroes; a multiple of any block size. */
-#define KBT_MAX_RANGE	0x40000000U
+/*
+ * Longest DISCARD and WRITE_ZEROES, multiples of any block size. A client may
+ * have a whole queue of them outstanding, and all must end within its timeout.
+ */
+#define KBT_MAX_DISCARD	SZ_256M
+#define KBT_MAX_ZEROES	SZ_16M
 
 static enum kblk_status kbt_status(int err)
 {
@@ -39,6 +52,11 @@ static void kbt_done(struct kbt_io *io, int err)
 {
 	struct kbt *kbt = io->conn->kbt;
 
+	if (io->request.opcode == KBLK_OP_FLUSH)
+		err = kbt_flush_end(io, err);
+	else if (!err && io->request.opcode != KBLK_OP_READ &&
+		 !(io->request.flags & KBLK_FUA))
+		kbt_session_written(io);
 	if (err)
 		pr_warn_ratelimited("%s: %s: operation %u at %llu: %d\n",
 				    io->conn->peer, io->conn->ns->path,
@@ -62,16 +80,28 @@ static void kbt_done(struct kbt_io *io, int err)
 static void kbt_bio_done(struct bio *bio)
 {
 	struct kbt_io *io = bio->bi_private;
-	int err = blk_status_to_errno(bio->bi_status);
+	blk_status_t status = bio->bi_status;
 
 	bio_uninit(bio);
-	kbt_done(io, err);
+	if (status == BLK_STS_AGAIN && io->stage == KBT_IO_RUN) {
+		io->stage = KBT_IO_BLOCK;
+		queue_work(io->conn->ns->io_wq, &io->work);
+		return;
+	}
+	kbt_done(io, blk_status_to_errno(status));
 }
 
 static void kbt_bdev_submit(struct kbt_io *io, blk_opf_t opf, u32 length)
 {
 	struct bio *bio = &io->bio;
 
+	/*
+	 * kbt->wq and the receive path serve other clients next and must not
+	 * block in the block layer. KBT_IO_BLOCK runs on ns->io_wq, where
+	 * waiting is allowed.
+	 */
+	if (io->stage == KBT_IO_RUN)
+		opf |= REQ_NOWAIT;
 	bio_init(bio, io->conn->ns->bdev, &io->bvec, 1, opf);
 	bio->bi_iter.bi_sector = le64_to_cpu(io->request.offset) >>
 				 SECTOR_SHIFT;
@@ -83,15 +113,22 @@ static void kbt_bdev_submit(struct kbt_io *io, blk_opf_t opf, u32 length)
 	submit_bio(bio);
 }
 
-/* What has no bio of its own. May block. */
+/* Serve WRITE_ZEROES or DISCARD synchronously. Context: process, may sleep. */
 static int kbt_bdev_range(struct kbt_io *io)
 {
 	struct block_device *bdev = io->conn->ns->bdev;
 	sector_t sector = le64_to_cpu(io->request.offset) >> SECTOR_SHIFT;
 	sector_t n = le32_to_cpu(io->request.length) >> SECTOR_SHIFT;
 
+	/*
+	 * NOFALLBACK: writing zeroes from here would occupy a work item for as
+	 * long as it takes the client to write them.
+	 */
 	if (io->request.opcode == KBLK_OP_WRITE_ZEROES)
-		return blkdev_issue_zeroout(bdev, sector, n, GFP_KERNEL, 0);
+		return blkdev_issue_zeroout(bdev, sector, n, GFP_KERNEL,
+					    BLKDEV_ZERO_NOFALLBACK |
+					    (io->request.flags & KBLK_NOUNMAP ?
+					     BLKDEV_ZERO_NOUNMAP : 0));
 	return blkdev_issue_discard(bdev, sector, n, GFP_KERNEL);
 }
 
@@ -125,6 +162,7 @@ static int kbt_file_rw(struct kbt_io *io, bool write)
 	u32 length = le32_to_cpu(io->request.length);
 	u32 done = 0;
 	ssize_t n;
+	int err;
 
 	while (done < length) {
 		if (write)
@@ -133,14 +171,24 @@ static int kbt_file_rw(struct kbt_io *io, bool write)
 		else
 			n = kernel_read(file, io->buf->mem.va + done,
 					length - done, &pos);
-		/* The file may have been truncated under our feet. */
+		/*
+		 * A count of 0 means that the file was truncated after
+		 * kbt_check().
+		 */
 		if (n <= 0)
 			return n ?: -EIO;
 		done += n;
 	}
-	if (io->request.flags & KBLK_FUA)
-		return vfs_fsync_range(file, pos - length, pos - 1, 1);
-	return 0;
+	if (!(io->request.flags & KBLK_FUA))
+		return 0;
+	err = vfs_fsync_range(file, pos - length, pos - 1, 1);
+	/*
+	 * fsync reports a writeback error once per open file, and the lost
+	 * write may belong to another session: all sessions must learn of it.
+	 */
+	if (err)
+		kbt_flush_failed(io->conn->ns, err);
+	return err;
 }
 
 static int kbt_file_range(struct kbt_io *io)
@@ -153,8 +201,11 @@ static int kbt_file_range(struct kbt_io *io)
 	if (io->request.opcode == KBLK_OP_WRITE_ZEROES)
 		err = vfs_fallocate(file, FALLOC_FL_ZERO_RANGE |
 				    FALLOC_FL_KEEP_SIZE, pos, length);
-	/* A hole reads as zeroes as well. */
-	if (err == -EOPNOTSUPP)
+	/*
+	 * A file system without ZERO_RANGE may punch a hole, which reads as
+	 * zeroes, unless the client asked for allocated blocks.
+	 */
+	if (err == -EOPNOTSUPP && !(io->request.flags & KBLK_NOUNMAP))
 		err = vfs_fallocate(file, FALLOC_FL_PUNCH_HOLE |
 				    FALLOC_FL_KEEP_SIZE, pos, length);
 	return err;
@@ -182,7 +233,10 @@ static void kbt_file_run(struct kbt_io *io)
 
 /* ---- Both ---------------------------------------------------------------- */
 
-/* Does serving the request wait for the medium? */
+/*
+ * Return whether kbt_backend_run() may wait for the medium; @io then runs on
+ * ns->io_wq.
+ */
 bool kbt_backend_blocks(struct kbt_io *io)
 {
 	switch (io->request.opcode) {
@@ -192,19 +246,48 @@ bool kbt_backend_blocks(struct kbt_io *io)
 	case KBLK_OP_READ:
 	case KBLK_OP_WRITE:
 	case KBLK_OP_FLUSH:
-		return !io->conn->ns->bdev;
+		return !io->conn->ns->nowait;
 	default:
 		return false;
 	}
 }
 
-/* The request was checked, and has its data. kbt_io_reply() follows. */
+/*
+ * Execute @io, which has passed kbt_check() and, for a WRITE, holds its data.
+ * Ends in kbt_io_reply(). Context: process; may sleep if kbt_backend_blocks().
+ */
 void kbt_backend_run(struct kbt_io *io)
 {
+	if (io->request.opcode == KBLK_OP_FLUSH)
+		kbt_flush_begin(io);
 	if (io->conn->ns->bdev)
 		kbt_bdev_run(io);
 	else
 		kbt_file_run(io);
+}
+
+/*
+ * Return the longest WRITE_ZEROES that the medium executes without writing
+ * data, in bytes; 0 if it has none.
+ */
+u32 kbt_max_zeroes(struct kbt_ns *ns)
+{
+	u64 max = SZ_1G;
+
+	if (ns->bdev)
+		max = (u64)bdev_write_zeroes_sectors(ns->bdev) << SECTOR_SHIFT;
+	else if (!ns->file->f_op->fallocate)
+		max = 0;
+	return round_down(min_t(u64, max, KBT_MAX_ZEROES), ns->block_size);
+}
+
+/* Return the longest DISCARD in bytes; 0 if the medium has none. */
+u32 kbt_max_discard(struct kbt_ns *ns)
+{
+	if (ns->bdev ? !bdev_max_discard_sectors(ns->bdev) :
+		       !ns->file->f_op->fallocate)
+		return 0;
+	return KBT_MAX_DISCARD;
 }
 
 static void kbt_bdev_identify(struct block_device *bdev,
@@ -220,41 +303,41 @@ static void kbt_bdev_identify(struct block_device *bdev,
 	identify->physical_block_size =
 		cpu_to_le32(clamp_t(u32, bdev_physical_block_size(bdev),
 				    bdev_logical_block_size(bdev), 65536));
-	identify->max_write_zeroes = cpu_to_le32(KBT_MAX_RANGE);
-	if (!bdev_max_discard_sectors(bdev))
-		return;
-	identify->max_discard = cpu_to_le32(KBT_MAX_RANGE);
 	identify->discard_granularity =
 		cpu_to_le32(max_t(u32, bdev_discard_granularity(bdev),
 				  bdev_logical_block_size(bdev)));
 }
 
-static void kbt_file_identify(const struct kbt_ns *ns,
-			      struct kblk_identify *identify)
+static void kbt_file_identify(struct kblk_identify *identify)
 {
 	identify->flags |= cpu_to_le32(KBLK_VOLUME_CACHE);
 	identify->physical_block_size = cpu_to_le32(PAGE_SIZE);
-	if (!ns->file->f_op->fallocate)
-		return;
-	identify->max_discard = cpu_to_le32(KBT_MAX_RANGE);
-	identify->max_write_zeroes = cpu_to_le32(KBT_MAX_RANGE);
 	identify->discard_granularity = cpu_to_le32(PAGE_SIZE);
 }
 
-void kbt_backend_identify(struct kbt_ns *ns, struct kblk_identify *identify)
+void kbt_backend_identify(struct kbt_conn *conn,
+			  struct kblk_identify *identify)
 {
+	struct kbt_ns *ns = conn->ns;
+
 	memset(identify, 0, sizeof(*identify));
 	identify->size = cpu_to_le64(kbt_ns_size(ns));
 	identify->block_size = cpu_to_le32(ns->block_size);
-	identify->instance = cpu_to_le64(kbt_instance);
+	spin_lock_irq(&ns->lock);
+	identify->instance = cpu_to_le64(ns->instance);
+	spin_unlock_irq(&ns->lock);
+	if (conn->identity)
+		export_uuid(identify->uuid, &ns->uuid);
 	if (ns->bdev)
 		kbt_bdev_identify(ns->bdev, identify);
 	else
-		kbt_file_identify(ns, identify);
-	if (!ns->read_only)
-		return;
-	identify->flags |= cpu_to_le32(KBLK_VOLUME_READ_ONLY);
-	identify->max_discard = 0;
-	identify->max_write_zeroes = 0;
-	identify->discard_granularity = 0;
+		kbt_file_identify(identify);
+	if (ns->read_only) {
+		identify->flags |= cpu_to_le32(KBLK_VOLUME_READ_ONLY);
+	} else {
+		identify->max_discard = cpu_to_le32(kbt_max_discard(ns));
+		identify->max_write_zeroes = cpu_to_le32(kbt_max_zeroes(ns));
+	}
+	if (!identify->max_discard)
+		identify->discard_granularity = 0;
 }

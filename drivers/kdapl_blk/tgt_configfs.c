@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What the administrator sees in configfs, in the manner of the kernel's NVMe
- * target:
+ * The root of the configfs tree, clients and subsystems. The layout follows the
+ * kernel's NVMe target:
  *
  *   kdapl_blk_tgt/
  *     clients/<name>/
  *     subsystems/<name>/
  *       allow_any_client
+ *       authenticate
  *       allowed_clients/<link to a client>
- *       namespaces/<number>/			tgt_ns.c
+ *       namespaces/<number>/			tgt_ns_configfs.c
  *     ports/<number>/				tgt_ports.c
  *       subsystems/<link to a subsystem>
+ *
+ * configfs owns the objects: each is freed by the release() of its item.
+ * configfs keeps the target of a symbolic link alive, so a struct kbt_link
+ * needs no reference.
+ *
+ * Locks: kbt_config serialises changes by the administrator; kbt_names guards
+ * the lists and flags that ATTACH reads.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -18,12 +26,58 @@
 
 DEFINE_MUTEX(kbt_config);	/* objects of configfs; see tgt.h */
 
+/* All clients, guarded by kbt_names. */
+LIST_HEAD(kbt_clients);
+
 /* ---- Clients ------------------------------------------------------------- */
 
 static void kbt_client_release(struct config_item *item)
 {
-	kfree(container_of(to_config_group(item), struct kbt_client, group));
+	kfree_sensitive(container_of(to_config_group(item), struct kbt_client,
+				     group));
 }
+
+static struct kbt_client *kbt_client_of(struct config_item *item)
+{
+	return container_of(to_config_group(item), struct kbt_client, group);
+}
+
+static ssize_t kbt_client_secret_show(struct config_item *item, char *page)
+{
+	char secret[KBLK_SECRET_MAX + 1];
+
+	spin_lock(&kbt_names);
+	strscpy(secret, kbt_client_of(item)->secret, sizeof(secret));
+	spin_unlock(&kbt_names);
+	return sysfs_emit(page, "%s\n", secret);
+}
+
+/* A new secret applies to the next ATTACH; attached connections stay. */
+static ssize_t kbt_client_secret_store(struct config_item *item,
+				       const char *page, size_t count)
+{
+	size_t len = strcspn(page, "\n");
+
+	if (len && (len < KBLK_SECRET_MIN || len > KBLK_SECRET_MAX))
+		return -EINVAL;
+	spin_lock(&kbt_names);
+	strscpy_pad(kbt_client_of(item)->secret, page, len + 1);
+	spin_unlock(&kbt_names);
+	return count;
+}
+
+static struct configfs_attribute kbt_client_attr_secret = {
+	.ca_name = "secret",
+	.ca_mode = 0600,
+	.ca_owner = THIS_MODULE,
+	.show = kbt_client_secret_show,
+	.store = kbt_client_secret_store,
+};
+
+static struct configfs_attribute *kbt_client_attrs[] = {
+	&kbt_client_attr_secret,
+	NULL
+};
 
 static struct configfs_item_operations kbt_client_ops = {
 	.release = kbt_client_release,
@@ -31,6 +85,7 @@ static struct configfs_item_operations kbt_client_ops = {
 
 static const struct config_item_type kbt_client_type = {
 	.ct_item_ops = &kbt_client_ops,
+	.ct_attrs = kbt_client_attrs,
 	.ct_owner = THIS_MODULE,
 };
 
@@ -45,11 +100,23 @@ static struct config_group *kbt_client_make(struct config_group *group,
 	if (!client)
 		return ERR_PTR(-ENOMEM);
 	config_group_init_type_name(&client->group, name, &kbt_client_type);
+	spin_lock(&kbt_names);
+	list_add(&client->link, &kbt_clients);
+	spin_unlock(&kbt_names);
 	return &client->group;
+}
+
+static void kbt_client_drop(struct config_group *group, struct config_item *item)
+{
+	spin_lock(&kbt_names);
+	list_del(&kbt_client_of(item)->link);
+	spin_unlock(&kbt_names);
+	config_item_put(item);
 }
 
 static struct configfs_group_operations kbt_clients_ops = {
 	.make_group = kbt_client_make,
+	.drop_item = kbt_client_drop,
 };
 
 static const struct config_item_type kbt_clients_type = {
@@ -176,7 +243,7 @@ static ssize_t kbt_subsys_allow_any_client_store(struct config_item *item,
 	err = kstrtobool(page, &value);
 	if (err)
 		return err;
-	/* Who is attached stays; this is about whom to let in. */
+	/* Attached connections stay: the flag applies to the next ATTACH. */
 	spin_lock(&kbt_names);
 	subsys->allow_any = value;
 	spin_unlock(&kbt_names);
@@ -184,8 +251,31 @@ static ssize_t kbt_subsys_allow_any_client_store(struct config_item *item,
 }
 CONFIGFS_ATTR(kbt_subsys_, allow_any_client);
 
+static ssize_t kbt_subsys_authenticate_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", kbt_subsys_of(item)->authenticate);
+}
+
+static ssize_t kbt_subsys_authenticate_store(struct config_item *item,
+					     const char *page, size_t count)
+{
+	struct kbt_subsys *subsys = kbt_subsys_of(item);
+	bool value;
+	int err;
+
+	err = kstrtobool(page, &value);
+	if (err)
+		return err;
+	spin_lock(&kbt_names);
+	subsys->authenticate = value;
+	spin_unlock(&kbt_names);
+	return count;
+}
+CONFIGFS_ATTR(kbt_subsys_, authenticate);
+
 static struct configfs_attribute *kbt_subsys_attrs[] = {
 	&kbt_subsys_attr_allow_any_client,
+	&kbt_subsys_attr_authenticate,
 	NULL
 };
 
@@ -204,7 +294,7 @@ static const struct config_item_type kbt_subsys_type = {
 	.ct_owner = THIS_MODULE,
 };
 
-/* NULL if @item is something else. */
+/* Return the subsystem that @item is, or NULL if @item is something else. */
 struct kbt_subsys *kbt_subsys_of(struct config_item *item)
 {
 	if (item->ci_type != &kbt_subsys_type)

@@ -1,99 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Connections of the target.
+ * Connections of the target: accept, watermarks, end.
  *
- * Connection requests and connection events of all clients come through one
- * EVD, so their upcalls are serialised and run in process context. A connection
- * ends for many reasons, several of them at once and some in softirq: the peer
- * disconnects, kDAPL breaks it because the device went or the client ignored its
- * credits, a request is malformed, the administrator takes the volume away.
- * Whoever sets KBT_CONN_ENDING first queues the one work item that takes it
- * down. That waits for every request that is under way, so when a connection has
- * left the list nothing of it will touch the volume any more.
+ * Entry points: kbt_cm_upcall() for connection requests and connection events
+ * of all clients, kbt_conn_backlog() for the soft high watermark,
+ * kbt_conn_end() from anywhere, kbt_conn_end_all() when the port stops.
+ *
+ * All connections share one CM EVD, so their CM upcalls are serialised and run
+ * in process context. A connection ends for several reasons, possibly at once
+ * and in softirq: the peer disconnects, kDAPL breaks the connection because the
+ * device was removed or the client ignored its credits, a request is malformed,
+ * the administrator disables the volume. Whoever sets KBT_CONN_ENDING first
+ * queues end_work, which disconnects. The last busy slot (or end_work itself)
+ * queues free_work, which frees the connection. A connection that has left
+ * kbt->conns therefore never touches its volume again.
+ *
+ * kbt->conns owns the connections; the connection owns its EP, EVDs and slots.
+ * Locks: kbt->mutex guards the list and keeps the connections on it alive;
+ * conn->lock guards ->draining and the count of idle slots.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/printk.h>
 #include <linux/slab.h>
-#include <net/ipv6.h>
 #include "tgt.h"
-
-#define KBT_SLOW_DRAIN	(10 * HZ)
-#define KBT_SILENCE_CHECK (HZ / 4)
-
-/* ---- Clients that behave badly ------------------------------------------- */
-
-static bool kbt_same_host(const struct sockaddr_storage *a,
-			  const struct sockaddr_storage *b)
-{
-	const struct sockaddr_in6 *a6 = (void *)a, *b6 = (void *)b;
-	const struct sockaddr_in *a4 = (void *)a, *b4 = (void *)b;
-
-	if (a->ss_family != b->ss_family)
-		return false;
-	if (a->ss_family == AF_INET6)
-		return ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
-	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-}
-
-/* Nobody may connect from there for a while. Under kbt->mutex. */
-static void kbt_shun(struct kbt *kbt, const struct sockaddr_storage *host)
-{
-	u32 ms = kbt->params->penalty_ms;
-	struct kbt_shunned *entry;
-
-	if (!ms)
-		return;
-	entry = &kbt->shunned[kbt->shun_next++ % KBT_SHUNNED];
-	entry->host = *host;
-	entry->until = jiffies + msecs_to_jiffies(ms);
-}
-
-static bool kbt_is_shunned(struct kbt *kbt, const struct sockaddr_storage *host)
-{
-	unsigned int i;
-
-	for (i = 0; i < KBT_SHUNNED; i++)
-		if (kbt->shunned[i].host.ss_family &&
-		    time_before(jiffies, kbt->shunned[i].until) &&
-		    kbt_same_host(&kbt->shunned[i].host, host))
-			return true;
-	return false;
-}
-
-/*
- * Has it sent more requests than its credits allow? Then it has reached its hard
- * high watermark, which nobody else does. When it is drained: a reply counts if it
- * has arrived, as what is posted once the connection is broken does not fail but is
- * flushed.
- */
-static bool kbt_is_greedy(struct kbt_conn *conn)
-{
-	DAT_COUNT held = 0;
-
-	dat_ep_recv_query(conn->ep, &held, NULL);
-	return held + atomic64_read(&conn->requests) -
-	       atomic64_read(&conn->delivered) > conn->credits;
-}
-
-/* The connection ends; whatever was noticed first, is that why? */
-static void kbt_judge(struct kbt_conn *conn)
-{
-	struct kbt *kbt = conn->kbt;
-
-	if (!conn->overdrawn && !kbt_is_greedy(conn))
-		return;
-	kbt_count(kbt, KBT_STAT_CUT_OFF, 1);
-	pr_warn_ratelimited("%s: has ignored its credits, cut off\n",
-			    conn->peer);
-	mutex_lock(&kbt->mutex);
-	kbt_shun(kbt, &conn->host);
-	mutex_unlock(&kbt->mutex);
-}
 
 /* ---- Ending -------------------------------------------------------------- */
 
-/* Any context; the connection is alive until its end_work has run. */
+/*
+ * End @conn; calls after the first have no effect. @conn is alive until its
+ * end_work has run. Context: any.
+ */
 void kbt_conn_end(struct kbt_conn *conn)
 {
 	if (!test_and_set_bit(KBT_CONN_ENDING, &conn->flags))
@@ -104,7 +41,10 @@ static void kbt_conn_free(struct kbt_conn *conn)
 {
 	if (conn->ep)
 		dat_ep_free(conn->ep);
-	/* Wait for upcalls; none comes afterwards, so no work either. */
+	/*
+	 * dat_evd_free() waits for upcalls; recv_work is cancelled afterwards,
+	 * because upcalls queue it.
+	 */
 	if (conn->recv_evd)
 		dat_evd_free(conn->recv_evd);
 	if (conn->req_evd)
@@ -115,40 +55,53 @@ static void kbt_conn_free(struct kbt_conn *conn)
 	kfree(conn);
 }
 
-/* Wait until no slot is busy: posts are flushed, the medium takes its time. */
-static void kbt_conn_drain(struct kbt_conn *conn)
+/*
+ * Begin to take the connection down. Posts are flushed at once, but requests on
+ * the medium may take long; only this connection waits for them, in free_work.
+ */
+static void kbt_conn_end_work(struct work_struct *work)
 {
+	struct kbt_conn *conn = container_of(work, struct kbt_conn, end_work);
 	struct kbt *kbt = conn->kbt;
 	unsigned int depth = kbt->params->io_depth;
 	unsigned int i;
+	bool idle;
 
 	dat_ep_disconnect(conn->ep, DAT_CLOSE_ABRUPT_FLAG);
 	cancel_work_sync(&conn->recv_work);
 	kbt_recv_stop(conn);
 	for (i = 0; i < depth; i++)
-		if (kbt_pool_cancel(&kbt->pages, &conn->ios[i]) ||
-		    kbt_pool_cancel(&kbt->pool, &conn->ios[i]))
+		if (kbt_pool_cancel(&kbt->pools[KBT_LARGE], &conn->ios[i]))
 			kbt_io_put(&conn->ios[i]);
-	while (!wait_event_timeout(conn->all_idle,
-				   READ_ONCE(conn->idle_count) == depth,
-				   KBT_SLOW_DRAIN))
-		pr_warn("%s: %u requests are still under way\n", conn->peer,
-			depth - READ_ONCE(conn->idle_count));
-	/* The one that woke us has left the lock. */
 	spin_lock_irq(&conn->lock);
+	WRITE_ONCE(conn->ended, jiffies);
+	conn->draining = true;
+	idle = conn->idle_count == depth;
 	spin_unlock_irq(&conn->lock);
-	for (i = 0; i < depth; i++)
-		cancel_work_sync(&conn->ios[i].work);
+	/*
+	 * If a slot is busy, kbt_io_put() sees ->draining and queues free_work,
+	 * and @conn may already be freed here.
+	 */
+	if (idle)
+		queue_work(kbt->end_wq, &conn->free_work);
 }
 
-static void kbt_conn_end_work(struct work_struct *work)
+/* Free the connection; no slot is busy any more. */
+static void kbt_conn_free_work(struct work_struct *work)
 {
-	struct kbt_conn *conn = container_of(work, struct kbt_conn, end_work);
+	struct kbt_conn *conn = container_of(work, struct kbt_conn, free_work);
 	struct kbt *kbt = conn->kbt;
+	unsigned int i;
 
-	kbt_conn_drain(conn);
+	/*
+	 * kbt_io_put() queues this work under conn->lock: wait for its unlock.
+	 */
+	spin_lock_irq(&conn->lock);
+	spin_unlock_irq(&conn->lock);
+	for (i = 0; i < kbt->params->io_depth; i++)
+		cancel_work_sync(&conn->ios[i].work);
 	kbt_judge(conn);
-	/* From here on no event finds it. */
+	/* kbt_conn_find() does not return the connection from here on. */
 	mutex_lock(&kbt->mutex);
 	list_del(&conn->link);
 	mutex_unlock(&kbt->mutex);
@@ -163,7 +116,7 @@ static void kbt_conn_end_work(struct work_struct *work)
 	mutex_unlock(&kbt->mutex);
 }
 
-/* End all connections, let no new one in, and wait until they are gone. */
+/* End all connections, refuse new ones, and wait until all are freed. */
 void kbt_conn_end_all(struct kbt *kbt)
 {
 	struct kbt_conn *conn;
@@ -174,63 +127,12 @@ void kbt_conn_end_all(struct kbt *kbt)
 		kbt_conn_end(conn);
 	mutex_unlock(&kbt->mutex);
 	wait_event(kbt->idle, !READ_ONCE(kbt->conn_count));
-	/* Whoever woke us has left the lock. */
+	/*
+	 * kbt_conn_free_work() wakes under kbt->mutex: wait for its unlock,
+	 * because the caller frees @kbt.
+	 */
 	mutex_lock(&kbt->mutex);
 	mutex_unlock(&kbt->mutex);
-}
-
-/* ---- Silence ------------------------------------------------------------- */
-
-static bool kbt_is_silent(struct kbt_conn *conn)
-{
-	unsigned long patience = READ_ONCE(conn->patience);
-
-	return patience &&
-	       time_after(jiffies, READ_ONCE(conn->heard) + patience);
-}
-
-/* A client has a receive posted for each reply, or it keeps what others need. */
-static bool kbt_is_stuck(struct kbt_conn *conn)
-{
-	u32 ms = conn->kbt->params->reply_ms;
-
-	if (!ms ||
-	    atomic64_read(&conn->replied) == atomic64_read(&conn->delivered))
-		return false;
-	/* See kbt_note_replies(). */
-	smp_rmb();
-	return time_after(jiffies,
-			  READ_ONCE(conn->moved) + msecs_to_jiffies(ms));
-}
-
-/* End those that do not speak as promised, or do not listen. */
-void kbt_silence_work(struct work_struct *work)
-{
-	struct kbt *kbt = container_of(to_delayed_work(work), struct kbt,
-				       silence_work);
-	struct kbt_conn *conn;
-
-	mutex_lock(&kbt->mutex);
-	list_for_each_entry(conn, &kbt->conns, link) {
-		if (kbt_conn_ending(conn))
-			continue;
-		if (kbt_is_silent(conn)) {
-			kbt_count(kbt, KBT_STAT_SILENT, 1);
-			pr_warn_ratelimited("%s: %s, ending the connection\n",
-					    conn->peer, READ_ONCE(conn->ns) ?
-					    "silent for too long" :
-					    "has not attached in time");
-			kbt_conn_end(conn);
-		} else if (kbt_is_stuck(conn)) {
-			kbt_count(kbt, KBT_STAT_STUCK, 1);
-			pr_warn_ratelimited("%s: does not take its replies, ending the connection\n",
-					    conn->peer);
-			kbt_shun(kbt, &conn->host);
-			kbt_conn_end(conn);
-		}
-	}
-	mutex_unlock(&kbt->mutex);
-	queue_delayed_work(kbt->end_wq, &kbt->silence_work, KBT_SILENCE_CHECK);
 }
 
 /* ---- Accepting ----------------------------------------------------------- */
@@ -243,8 +145,10 @@ static int kbt_conn_evds(struct kbt_conn *conn)
 	DAT_RETURN ret;
 
 	/*
-	 * What comes after the hard watermark has broken it may wait. Two streams, as
-	 * one of completions alone would call in softirq.
+	 * One entry more than credits: a message may arrive between the hard
+	 * high watermark and the break. The EVD carries connection events as
+	 * well, because an EVD of DTO completions alone would call its upcall
+	 * in softirq.
 	 */
 	ret = dat_evd_kcreate(conn->kbt->ia, params->credits + 1,
 			      DAT_UPCALL_NOTIFY, &recv,
@@ -257,7 +161,10 @@ static int kbt_conn_evds(struct kbt_conn *conn)
 	return kblk_errno(ret);
 }
 
-/* Arm both high watermarks: throttle at half of the credits, break beyond. */
+/*
+ * Arm both high watermarks of @conn: throttle at half of its credits, break the
+ * connection beyond all of them.
+ */
 void kbt_conn_watermarks(struct kbt_conn *conn)
 {
 	dat_ep_set_watermark(conn->ep, conn->credits / 2, conn->credits);
@@ -306,7 +213,7 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 	if (!conn)
 		return NULL;
 	conn->kbt = kbt;
-	conn->session = le64_to_cpu(hello->session);
+	conn->session_id = le64_to_cpu(hello->session);
 	conn->epoch = le32_to_cpu(hello->epoch);
 	conn->queue = le16_to_cpu(hello->queue);
 	conn->credits = min_t(u32, le16_to_cpu(hello->credits),
@@ -320,6 +227,10 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 		      le32_to_cpu(hello->features) & KBLK_FEATURE_BATCH;
 	conn->requests_batch = le32_to_cpu(hello->features) &
 			       KBLK_FEATURE_REQUESTS;
+	conn->identity = le32_to_cpu(hello->features) & KBLK_FEATURE_IDENTITY;
+	conn->nounmap = le32_to_cpu(hello->features) & KBLK_FEATURE_NOUNMAP;
+	conn->sizes = le32_to_cpu(hello->features) & KBLK_FEATURE_SIZE;
+	conn->auth = le32_to_cpu(hello->features) & KBLK_FEATURE_AUTH;
 	conn->heard = jiffies;
 	conn->patience = msecs_to_jiffies(kbt->params->attach_ms);
 	kbt_copy_host(&conn->host, param->remote_ia_address_ptr);
@@ -328,9 +239,12 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 	INIT_LIST_HEAD(&conn->idle);
 	for (i = 0; i < KBT_LANES; i++)
 		INIT_LIST_HEAD(&conn->lanes[i].due);
-	init_waitqueue_head(&conn->all_idle);
+	for (i = 0; i < KBT_POOLS; i++)
+		kbt_line_init(&conn->lines[i]);
+	init_waitqueue_head(&conn->told);
 	INIT_WORK(&conn->recv_work, kbt_recv_work);
 	INIT_WORK(&conn->end_work, kbt_conn_end_work);
+	INIT_WORK(&conn->free_work, kbt_conn_free_work);
 	snprintf(conn->peer, sizeof(conn->peer), "%pISpc",
 		 param->remote_ia_address_ptr);
 
@@ -366,21 +280,27 @@ static enum kblk_hello_status kbt_hello_check(const DAT_CR_PARAM *param)
 }
 
 /*
- * Connections of an earlier epoch of the same disk are dead for the initiator,
- * whatever they look like here. Under kbt->mutex.
+ * Decide on a connection request. Connections of an earlier epoch of the same
+ * disk are ended, whatever their state here: the initiator has given them up.
+ * Context: process, kbt->mutex held.
  */
 static enum kblk_hello_status kbt_session_check(struct kbt *kbt,
 						const DAT_CR_PARAM *param)
 {
+	const struct sockaddr_storage *host =
+		(void *)param->remote_ia_address_ptr;
 	const struct kblk_hello *hello = param->private_data;
 	enum kblk_hello_status status = KBLK_HELLO_OK;
 	u32 epoch = le32_to_cpu(hello->epoch);
+	unsigned int unattached = 0;
 	struct kbt_conn *conn;
 
 	if (kbt->stopping)
 		return KBLK_HELLO_STOPPING;
 	list_for_each_entry(conn, &kbt->conns, link) {
-		if (conn->session != le64_to_cpu(hello->session) ||
+		if (!READ_ONCE(conn->ns) && kbt_same_host(&conn->host, host))
+			unattached++;
+		if (conn->session_id != le64_to_cpu(hello->session) ||
 		    conn->epoch == epoch)
 			continue;
 		if ((s32)(conn->epoch - epoch) > 0)
@@ -389,10 +309,10 @@ static enum kblk_hello_status kbt_session_check(struct kbt *kbt,
 		status = KBLK_HELLO_DRAINING;
 	}
 	if (status == KBLK_HELLO_OK &&
-	    kbt->conn_count >= kbt->params->max_conns)
+	    (kbt->conn_count >= kbt->params->max_conns ||
+	     unattached >= KBT_UNATTACHED_MAX))
 		status = KBLK_HELLO_BUSY;
-	if (status == KBLK_HELLO_OK &&
-	    kbt_is_shunned(kbt, (void *)param->remote_ia_address_ptr))
+	if (status == KBLK_HELLO_OK && kbt_is_shunned(kbt, host))
 		status = KBLK_HELLO_SHUNNED;
 	return status;
 }
@@ -434,6 +354,14 @@ static DAT_RETURN kbt_accept(struct kbt_conn *conn, DAT_CR_HANDLE cr,
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_BATCH);
 	if (conn->requests_batch)
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_REQUESTS);
+	if (conn->identity)
+		welcome.features |= cpu_to_le32(KBLK_FEATURE_IDENTITY);
+	if (conn->nounmap)
+		welcome.features |= cpu_to_le32(KBLK_FEATURE_NOUNMAP);
+	if (conn->sizes)
+		welcome.features |= cpu_to_le32(KBLK_FEATURE_SIZE);
+	if (conn->auth)
+		welcome.features |= cpu_to_le32(KBLK_FEATURE_AUTH);
 	return dat_cr_accept(cr, conn->ep, sizeof(welcome), &welcome);
 }
 
@@ -451,7 +379,10 @@ static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr)
 		kbt_refuse(kbt, cr, status);
 		return;
 	}
-	/* Listed before anything can happen to it, or not at all. */
+	/*
+	 * The connection is on the list before dat_cr_accept(), so that
+	 * kbt_conn_event() finds it for the first event.
+	 */
 	mutex_lock(&kbt->mutex);
 	status = kbt_session_check(kbt, &param);
 	conn = status == KBLK_HELLO_OK ? kbt_conn_create(kbt, &param) : NULL;
@@ -474,7 +405,10 @@ static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr)
 
 /* ---- Events -------------------------------------------------------------- */
 
-/* Under kbt->mutex, which keeps the connection alive. */
+/*
+ * Return the connection of @ep, or NULL. Context: kbt->mutex held, which keeps
+ * the connection alive.
+ */
 static struct kbt_conn *kbt_conn_find(struct kbt *kbt, DAT_EP_HANDLE ep)
 {
 	struct kbt_conn *conn;
@@ -494,7 +428,7 @@ static void kbt_conn_event(struct kbt *kbt, const DAT_EVENT *event)
 	mutex_lock(&kbt->mutex);
 	conn = kbt_conn_find(kbt, ep);
 	if (!conn) {
-		/* Ended meanwhile. */
+		/* kbt_conn_free_work() was faster. */
 	} else if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
 		kbt_count(kbt, KBT_STAT_CONNECTS, 1);
 	} else {
@@ -508,7 +442,10 @@ static void kbt_conn_event(struct kbt *kbt, const DAT_EVENT *event)
 	mutex_unlock(&kbt->mutex);
 }
 
-/* Requests to connect and what becomes of connections. Process context. */
+/*
+ * Upcall of the CM EVD: connection requests and connection events. Context:
+ * process.
+ */
 void kbt_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	struct kbt *kbt = data;
@@ -521,8 +458,8 @@ void kbt_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 }
 
 /*
- * The soft high watermark of a connection has fired: hold back credits until it
- * has nothing waiting any more, see kbt_recv_work().
+ * Throttle the connection of @ep, whose soft high watermark has fired: hold
+ * back credits until kbt_recv() finds no message waiting.
  */
 void kbt_conn_backlog(struct kbt *kbt, DAT_EP_HANDLE ep)
 {

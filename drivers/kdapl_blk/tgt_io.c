@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Requests of a client: serving.
+ * Requests of a client: slots, checking, serving.
  *
- * A request goes through kbt_io_step() as often as it has to wait: for a large
- * buffer, for the data of a write, for a context that may block. Small data
- * travels with the messages. Of other data the target is who moves it: an RDMA
- * Read fetches what is to be written, while other requests are with the medium;
- * what was read goes out with the reply, see tgt_reply.c.
+ * Entry points: kbt_io_get() and kbt_io_put() take and release a slot,
+ * kbt_check() validates a request, kbt_io_step() serves it, kbt_io_served()
+ * resumes a slot that waited for a buffer, kbt_io_alloc() and kbt_io_free()
+ * make the slots of a connection.
  *
- * The slot is free again when all that was posted has completed, which is also
- * what makes room for the client's next request. Where the data is or goes is the
- * client's business: its adapter refuses what it has not offered, which breaks
- * the connection.
+ * kbt_io_step() runs again after each wait of the request: for a large buffer,
+ * for the data of a WRITE, for a context that may block. Small data travels
+ * inside messages. Other data is moved by the target: an RDMA Read fetches the
+ * data of a WRITE while other requests are on the medium; the data of a READ is
+ * written before the reply, see tgt_reply.c.
+ *
+ * A slot belongs to its connection and is busy until io->pending drops to 0,
+ * that is until everything posted for it has completed; only then may the
+ * client's next request use it. The target does not check memory addresses: the
+ * client's adapter refuses memory that was not exposed, which breaks the
+ * connection.
+ *
+ * Locks: conn->lock guards the idle list. After the unlock in kbt_io_put() or
+ * kbt_io_served() the connection may be freed.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -37,40 +46,55 @@ struct kbt_io *kbt_io_get(struct kbt_conn *conn)
 	return io;
 }
 
-/* Give an unused slot back. */
-void kbt_io_unget(struct kbt_io *io)
-{
-	struct kbt_conn *conn = io->conn;
-
-	kbt_pool_put(io);
-	spin_lock_irq(&conn->lock);
-	list_add(&io->link, &conn->idle);
-	conn->idle_count++;
-	if (kbt_conn_ending(conn))
-		wake_up(&conn->all_idle);
-	spin_unlock_irq(&conn->lock);
-}
-
-/* The slot has waited for a page, and has one. Any context. */
-void kbt_io_ready(struct kbt_io *io)
+/*
+ * Resume @io, for which a buffer was found. The connection may be freed as soon
+ * as the lock is dropped. Context: any.
+ */
+void kbt_io_served(struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
 	unsigned long flags;
 
+	if (io->stage != KBT_IO_EMPTY) {
+		queue_work(conn->kbt->wq, &io->work);
+		return;
+	}
 	spin_lock_irqsave(&conn->lock, flags);
-	WRITE_ONCE(conn->in_line, false);
-	list_add(&io->link, &conn->idle);
-	conn->idle_count++;
+	/* Pairs with smp_load_acquire() in kbt_slot(), which uses io->buf. */
+	smp_store_release(&io->in_line, false);
 	if (kbt_conn_ending(conn))
-		wake_up(&conn->all_idle);
+		wake_up(&conn->told);
 	else
 		queue_work(conn->kbt->wq, &conn->recv_work);
 	spin_unlock_irqrestore(&conn->lock, flags);
 }
 
 /*
- * One reason less for the slot to be busy. Whoever waits for all slots may free
- * the connection as soon as the lock is dropped. Any context.
+ * Release kbt_words() and let the request that waits for them go on. Context:
+ * any, conn->lock held.
+ */
+static void kbt_words_end(struct kbt_conn *conn)
+{
+	conn->words_busy = false;
+	if (!kbt_conn_ending(conn))
+		queue_work(conn->kbt->wq, &conn->recv_work);
+}
+
+/*
+ * Undo kbt_reserve_words(): the request found no slot. recv_work is not queued,
+ * because kbt_io_put() queues it when a slot is idle.
+ */
+void kbt_words_unused(struct kbt_conn *conn)
+{
+	spin_lock_irq(&conn->lock);
+	conn->words_busy = false;
+	spin_unlock_irq(&conn->lock);
+}
+
+/*
+ * Drop one count of io->pending; the last one returns the slot to the idle
+ * list. The connection may be freed as soon as the lock is dropped. Context:
+ * any.
  */
 void kbt_io_put(struct kbt_io *io)
 {
@@ -81,12 +105,17 @@ void kbt_io_put(struct kbt_io *io)
 		return;
 	kbt_pool_put(io);
 	spin_lock_irqsave(&conn->lock, flags);
+	if (kbt_has_words(conn, io->request.opcode))
+		kbt_words_end(conn);
 	list_add(&io->link, &conn->idle);
-	/* With more than one slot idle somebody was told before. */
+	/*
+	 * The receive path only stops for want of a slot when none is idle, so
+	 * the change from 0 to 1 is the only one it needs to be told of.
+	 */
 	if (!conn->idle_count++ && !kbt_conn_ending(conn))
 		queue_work(conn->kbt->wq, &conn->recv_work);
-	if (kbt_conn_ending(conn))
-		wake_up(&conn->all_idle);
+	if (conn->draining && conn->idle_count == conn->kbt->params->io_depth)
+		queue_work(conn->kbt->end_wq, &conn->free_work);
 	spin_unlock_irqrestore(&conn->lock, flags);
 }
 
@@ -117,10 +146,30 @@ static enum kblk_status kbt_check_rw(struct kbt_io *io)
 		max = write ? KBLK_INLINE :
 			      min_t(u32, KBLK_INLINE, conn->reply_size -
 				    sizeof(struct kblk_reply));
-	if (!write && io->request.flags & KBLK_FUA)
+	if ((!write && io->request.flags & KBLK_FUA) ||
+	    io->request.flags & KBLK_NOUNMAP)
 		return KBLK_ERR_INVALID;
 	if (write && conn->ns->read_only)
 		return KBLK_ERR_READ_ONLY;
+	return kbt_check_range(io, max);
+}
+
+static enum kblk_status kbt_check_erase(struct kbt_io *io)
+{
+	bool zeroes = io->request.opcode == KBLK_OP_WRITE_ZEROES;
+	struct kbt_ns *ns = io->conn->ns;
+	u32 max = zeroes ? kbt_max_zeroes(ns) : kbt_max_discard(ns);
+
+	if (io->request.flags & ~(zeroes ? KBLK_NOUNMAP : 0))
+		return KBLK_ERR_INVALID;
+	if (ns->read_only)
+		return KBLK_ERR_READ_ONLY;
+	/*
+	 * Zeroes are never written by the target; a client without an offload
+	 * writes them itself.
+	 */
+	if (!max)
+		return KBLK_ERR_UNSUPPORTED;
 	return kbt_check_range(io, max);
 }
 
@@ -130,13 +179,22 @@ static enum kblk_status kbt_check_plain(struct kbt_io *io, u8 flags, u32 length)
 	       kbt_length(io) == length ? KBLK_OK : KBLK_ERR_INVALID;
 }
 
-static enum kblk_status kbt_check(struct kbt_io *io)
+/*
+ * Validate @io against the connection and the volume and return the status to
+ * reply with. kbt_malformed() has checked magic, reserved bits and the length
+ * of inline data.
+ */
+enum kblk_status kbt_check(struct kbt_io *io)
 {
 	u8 opcode = io->request.opcode;
 
 	if (opcode == KBLK_OP_ATTACH)
 		return kbt_check_plain(io, KBLK_INLINED,
-				       sizeof(struct kblk_attach));
+				       sizeof(struct kblk_attach) +
+				       (io->conn->auth ?
+					sizeof(struct kblk_proof) : 0));
+	if (opcode == KBLK_OP_CHALLENGE && io->conn->auth)
+		return kbt_check_plain(io, KBLK_INLINED, KBLK_NONCE_LEN);
 	if (opcode == KBLK_OP_KEEPALIVE)
 		return kbt_check_plain(io, 0, 0);
 	if (opcode < KBLK_OP_ATTACH || opcode > KBLK_OP_KEEPALIVE)
@@ -152,63 +210,59 @@ static enum kblk_status kbt_check(struct kbt_io *io)
 	case KBLK_OP_READ:
 	case KBLK_OP_WRITE:
 		return kbt_check_rw(io);
-	default:	/* discard, write zeroes */
-		if (io->request.flags)
-			return KBLK_ERR_INVALID;
-		if (io->conn->ns->read_only)
-			return KBLK_ERR_READ_ONLY;
-		return kbt_check_range(io, U32_MAX);
+	default:	/* DISCARD, WRITE_ZEROES */
+		return kbt_check_erase(io);
 	}
 }
 
 /* ---- Serving ------------------------------------------------------------- */
 
-/* A large buffer instead of the page, if the request needs one; false: wait. */
+/*
+ * Take a large buffer if @io moves data by RDMA. Return false if @io waits for
+ * one; kbt_io_served() resumes it.
+ */
 static bool kbt_get_buffer(struct kbt_io *io)
 {
-	struct kbt *kbt = io->conn->kbt;
-
-	if (!kbt_has_remote(io) || io->buf->pool == &kbt->pool)
+	if (!kbt_has_remote(io) || io->buf)
 		return true;
-	kbt_pool_put(io);
-	/* Whoever waits may be called as soon as it is in line. */
-	return kbt_pool_get(&kbt->pool, io);
+	return kbt_pool_get(&io->conn->kbt->pools[KBT_LARGE], io);
 }
 
 static void kbt_run(struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
-	enum kblk_status status = KBLK_OK;
 
 	switch (io->request.opcode) {
 	case KBLK_OP_KEEPALIVE:
-		break;
 	case KBLK_OP_ATTACH:
-		status = kbt_attach(conn, io->buf->mem.va);
 		break;
 	case KBLK_OP_IDENTIFY:
-		kbt_backend_identify(conn->ns, io->buf->mem.va);
+		kbt_backend_identify(conn, kbt_words(conn));
+		break;
+	case KBLK_OP_CHALLENGE:
+		kbt_challenge(conn);
 		break;
 	default:
 		kbt_backend_run(io);
 		return;
 	}
-	kbt_io_reply(io, status);
+	kbt_io_reply(io, KBLK_OK);
 }
 
-/* Serve the request as far as possible. Process context. */
+/*
+ * Serve @io until it waits or has replied. Context: process; may block only in
+ * KBT_IO_BLOCK.
+ */
 void kbt_io_step(struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
-	enum kblk_status status;
 
 	switch (io->stage) {
 	case KBT_IO_EMPTY:
 		return;
 	case KBT_IO_START:
-		status = kbt_check(io);
-		if (status != KBLK_OK) {
-			kbt_io_reply(io, status);
+		if (io->status != KBLK_OK) {
+			kbt_io_reply(io, io->status);
 			return;
 		}
 		if (!kbt_get_buffer(io))
@@ -225,7 +279,7 @@ void kbt_io_step(struct kbt_io *io)
 	case KBT_IO_RUN:
 		if (kbt_backend_blocks(io)) {
 			io->stage = KBT_IO_BLOCK;
-			queue_work(conn->kbt->io_wq, &io->work);
+			queue_work(conn->ns->io_wq, &io->work);
 			return;
 		}
 		fallthrough;
@@ -259,7 +313,8 @@ int kbt_io_alloc(struct kbt_conn *conn)
 		return -ENOMEM;
 	err = kblk_buf_alloc(&conn->replies, kbt->ia, kbt->pz,
 			     (depth + KBLK_BATCH_MAX) *
-			     sizeof(struct kblk_reply));
+			     sizeof(struct kblk_reply) +
+			     sizeof(struct kblk_identify));
 	for (i = 0; i < depth; i++) {
 		io = &conn->ios[i];
 		io->conn = conn;
@@ -275,13 +330,8 @@ int kbt_io_alloc(struct kbt_conn *conn)
 
 void kbt_io_free(struct kbt_conn *conn)
 {
-	unsigned int i;
-
 	if (!conn->ios)
 		return;
-	/* Pages that slots have got when nobody wanted them any more. */
-	for (i = 0; i < conn->kbt->params->io_depth; i++)
-		kbt_pool_put(&conn->ios[i]);
 	kblk_buf_free(&conn->replies);
 	kfree(conn->ios);
 	conn->ios = NULL;

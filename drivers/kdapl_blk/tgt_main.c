@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * kdapl_blk_tgt.ko: serves block devices and files to any number of kdapl_blk.ko
- * on other hosts. Everything is set up in configfs, see tgt_configfs.c, or with
- * scripts/kdapl-blk.
+ * kdapl_blk_tgt.ko: serve block devices and files to kdapl_blk.ko on other
+ * hosts.
+ *
+ * Module load and unload, and the "stats" and "connections" files of a port.
+ * Everything is set up through configfs, see tgt_configfs.c, or with
+ * tools/kdapl-blk. configfs holds a module reference for each object, so
+ * nothing is left at unload.
+ *
+ * Locks: port->mutex keeps the adapter, kbt->mutex its connections.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
-#include <linux/fs.h>
 #include <linux/module.h>
-#include <linux/printk.h>
-#include <linux/random.h>
-#include <linux/uuid.h>
 #include "tgt.h"
-
-#define KBT_BOOT_ID	"/proc/sys/kernel/random/boot_id"
-
-/* See struct kblk_identify. */
-u64 kbt_instance;
 
 static const char * const kbt_stat_names[KBT_STATS] = {
 	[KBT_STAT_CONNECTS] = "connections",
@@ -36,9 +31,17 @@ static const char * const kbt_stat_names[KBT_STATS] = {
 	[KBT_STAT_CUT_OFF] = "clients cut off",
 	[KBT_STAT_SILENT] = "connections silent",
 	[KBT_STAT_STUCK] = "connections not taking replies",
+	[KBT_STAT_UNPROVEN] = "connections without proof",
 };
 
-/* What a port has counted, and its receive queue as it is now. */
+static ssize_t kbt_pool_print(struct kbt_pool *pool, const char *name,
+			      char *page, ssize_t n)
+{
+	return sysfs_emit_at(page, n, "%-30s %u, %u free\n", name,
+			     READ_ONCE(pool->n), READ_ONCE(pool->nfree));
+}
+
+/* Print the counters of @port, then the current state of its SRQ and pools. */
 ssize_t kbt_stats_print(struct kbt_port *port, char *page)
 {
 	DAT_SRQ_PARAM srq;
@@ -57,6 +60,10 @@ ssize_t kbt_stats_print(struct kbt_port *port, char *page)
 				   srq.available_dto_count,
 				   srq.outstanding_dto_count,
 				   kbt_srq_retired(port->kbt));
+		n += kbt_pool_print(&port->kbt->pools[KBT_PAGES], "pages",
+				    page, n);
+		n += kbt_pool_print(&port->kbt->pools[KBT_LARGE], "buffers",
+				    page, n);
 		n += sysfs_emit_at(page, n, "%-30s %u\n", "connected",
 				   port->kbt->conn_count);
 	}
@@ -72,7 +79,7 @@ static ssize_t kbt_conn_print(struct kbt_conn *conn, char *page, ssize_t n)
 	ssize_t start = n;
 
 	dat_ep_recv_query(conn->ep, &held, NULL);
-	/* A name may be anything. */
+	/* The name comes from the client: escape it. */
 	n += sysfs_emit_at(page, n, "%-24s %*pE queue %u volume %u ",
 			   conn->peer, (int)strlen(client), client, conn->queue,
 			   ns ? ns->nsid : 0);
@@ -82,7 +89,7 @@ static ssize_t kbt_conn_print(struct kbt_conn *conn, char *page, ssize_t n)
 	return n - start;
 }
 
-/* A line for each connection, as far as they fit into a page. */
+/* Print a line for each connection, as far as they fit into a page. */
 ssize_t kbt_conns_print(struct kbt_port *port, char *page)
 {
 	struct kbt_conn *conn;
@@ -102,35 +109,9 @@ ssize_t kbt_conns_print(struct kbt_port *port, char *page)
 	return n;
 }
 
-/*
- * What was written and not flushed is in the page cache, or in a disk's, and outlives
- * this module but not this kernel.
- */
-static u64 __init kbt_boot(void)
-{
-	char text[UUID_STRING_LEN + 1] = {};
-	struct file *file;
-	loff_t pos = 0;
-	uuid_t uuid;
-	ssize_t n;
-	u64 id;
-
-	file = filp_open(KBT_BOOT_ID, O_RDONLY, 0);
-	if (!IS_ERR(file)) {
-		n = kernel_read(file, text, UUID_STRING_LEN, &pos);
-		filp_close(file, NULL);
-		if (n == UUID_STRING_LEN && !uuid_parse(text, &uuid)) {
-			memcpy(&id, &uuid, sizeof(id));
-			return id;
-		}
-	}
-	pr_warn("no " KBT_BOOT_ID ": initiators will take a new load for a new start\n");
-	return get_random_u64();
-}
-
 static int __init kbt_init(void)
 {
-	kbt_instance = kbt_boot();
+	kbt_identity_init();
 	return kbt_configfs_register();
 }
 

@@ -1,30 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Volumes: what the administrator sees of them, and who is attached.
+ * Volumes: enable, disable, attach, detach. tgt_ns_configfs.c is the
+ * administrator's side.
  *
- * configfs: subsystems/<name>/namespaces/<number>/{path,read_only,enable}
+ * Entry points: kbt_ns_enable(), kbt_ns_disable(), kbt_attach(), kbt_detach(),
+ * kbt_end_matching().
  *
- * A connection attaches to one volume and uses it until it ends. Disabling a
- * volume ends its connections and waits for them, and so for everything they have
- * asked for; then the file is closed.
+ * A connection attaches to one volume and uses it until it ends; ns->users
+ * counts the attached connections. Disabling a volume ends its connections and
+ * waits for them, and thereby for their requests; then the volume is flushed
+ * and closed. All writes that were replied to are then on the medium, so the
+ * administrator may enable the volume with the same instance. If the flush
+ * fails, the volume becomes another instance, see struct kblk_identify.
+ *
+ * The struct kbt_ns owns the open file while enabled. Locks: kbt_config
+ * serialises enabling and disabling; kbt_names guards ->enabled, ->users and
+ * ->conns, so that no connection attaches after ->enabled was cleared.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/blkdev.h>
 #include <linux/printk.h>
-#include <linux/slab.h>
 #include "tgt.h"
 
 #define KBT_FILE_BLOCK	512
 
 DEFINE_SPINLOCK(kbt_names);
 
-static struct kbt_ns *kbt_ns_of(struct config_item *item)
-{
-	return container_of(to_config_group(item), struct kbt_ns, group);
-}
+/* Enabled volumes, guarded by kbt_config. */
+static LIST_HEAD(kbt_open);
 
-/* Bytes; whole blocks. It may change while the volume is in use. */
+/*
+ * Return the size of @ns in bytes, rounded down to whole blocks. The backing
+ * file or device may be resized while the volume is in use.
+ */
 u64 kbt_ns_size(struct kbt_ns *ns)
 {
 	u64 size = i_size_read(ns->file->f_mapping->host);
@@ -34,7 +43,10 @@ u64 kbt_ns_size(struct kbt_ns *ns)
 
 /* ---- Attaching ----------------------------------------------------------- */
 
-/* Under kbt_names, as the next. */
+/*
+ * Return the subsystem @name of @port, or NULL. Context: kbt_names held, as for
+ * kbt_may_use() and kbt_attach_to().
+ */
 static struct kbt_subsys *kbt_find_subsys(struct kbt_port *port,
 					  const char *name)
 {
@@ -64,28 +76,39 @@ static bool kbt_may_use(struct kbt_subsys *subsys, const char *name)
 	return false;
 }
 
-static enum kblk_status kbt_attach_to(struct kbt_conn *conn, const char *subsystem,
-				      u32 nsid)
+static enum kblk_status kbt_attach_to(struct kbt_conn *conn,
+				      const struct kblk_attach *attach)
 {
+	u32 nsid = le32_to_cpu(attach->namespace);
+	enum kblk_status status;
 	struct kbt_subsys *subsys;
 	struct kbt_ns *ns;
 
-	subsys = kbt_find_subsys(conn->kbt->port, subsystem);
+	subsys = kbt_find_subsys(conn->kbt->port, attach->subsystem);
 	if (!subsys)
 		return KBLK_ERR_NO_VOLUME;
 	if (!kbt_may_use(subsys, conn->client))
 		return KBLK_ERR_DENIED;
+	status = kbt_authenticate(conn, subsys, attach);
+	if (status != KBLK_OK)
+		return status;
 	list_for_each_entry(ns, &subsys->namespaces, link) {
 		if (ns->nsid != nsid || !ns->enabled)
 			continue;
-		ns->users++;
-		WRITE_ONCE(conn->ns, ns);
-		return KBLK_OK;
+		status = kbt_session_join(ns, conn);
+		if (status == KBLK_OK) {
+			ns->users++;
+			WRITE_ONCE(conn->ns, ns);
+		}
+		return status;
 	}
 	return KBLK_ERR_NO_VOLUME;
 }
 
-/* A client says who it is and what it wants. */
+/*
+ * Serve ATTACH: connect @conn to the volume that @attach names, and return the
+ * status to reply with. Context: process, conn->recv_mutex held.
+ */
 enum kblk_status kbt_attach(struct kbt_conn *conn,
 			    const struct kblk_attach *attach)
 {
@@ -98,12 +121,18 @@ enum kblk_status kbt_attach(struct kbt_conn *conn,
 		return KBLK_ERR_INVALID;
 	spin_lock(&kbt_names);
 	strscpy(conn->client, attach->client, sizeof(conn->client));
-	status = kbt_attach_to(conn, attach->subsystem,
-			       le32_to_cpu(attach->namespace));
+	status = kbt_attach_to(conn, attach);
 	spin_unlock(&kbt_names);
+	if (status == KBLK_OK && kbt_share_join(conn)) {
+		kbt_detach(conn);
+		status = KBLK_ERR_IO;
+	}
 	if (status == KBLK_OK) {
 		WRITE_ONCE(conn->heard, jiffies);
-		/* Three times as patient as the client promises to be talkative. */
+		/*
+		 * A client that keeps its promise is heard three times within
+		 * this time.
+		 */
 		WRITE_ONCE(conn->patience,
 			   msecs_to_jiffies(min(ms, 1000000U)) * 3);
 		pr_info_ratelimited("%s: %*pE is attached to %*pE, volume %u\n",
@@ -121,21 +150,24 @@ enum kblk_status kbt_attach(struct kbt_conn *conn,
 	return status;
 }
 
-/* The connection does not use the volume any more. */
+/* Undo kbt_attach(), if it succeeded. All requests of @conn have finished. */
 void kbt_detach(struct kbt_conn *conn)
 {
 	struct kbt_ns *ns = conn->ns;
 
 	if (!ns)
 		return;
+	kbt_share_leave(conn);
+	WRITE_ONCE(conn->ns, NULL);
 	spin_lock(&kbt_names);
+	kbt_session_leave(ns, conn);
 	WRITE_ONCE(ns->users, ns->users - 1);
 	if (!ns->users)
 		wake_up(&ns->idle);
 	spin_unlock(&kbt_names);
 }
 
-/* End the connections of a port for which @match says so. */
+/* End the connections of @port for which @match returns true. */
 void kbt_end_matching(struct kbt_port *port,
 		      bool (*match)(struct kbt_conn *conn, void *what),
 		      void *what)
@@ -157,33 +189,118 @@ void kbt_end_matching(struct kbt_port *port,
 
 /* ---- Enabling ------------------------------------------------------------ */
 
-static int kbt_ns_open(struct kbt_ns *ns)
+static void kbt_ns_close(struct kbt_ns *ns)
 {
-	struct inode *inode;
-	struct file *file;
+	if (ns->io_wq)
+		destroy_workqueue(ns->io_wq);
+	ns->io_wq = NULL;
+	filp_close(ns->file, NULL);
+	ns->file = NULL;
+	ns->bdev = NULL;
+}
 
-	file = filp_open(ns->path, O_LARGEFILE |
-			 (ns->read_only ? O_RDONLY : O_RDWR), 0);
-	if (IS_ERR(file)) {
-		pr_err("cannot open %s: %ld\n", ns->path, PTR_ERR(file));
-		return PTR_ERR(file);
+/*
+ * Flush @ns, which no connection uses. errseq_check() covers errors that fsync
+ * has reported to another caller.
+ */
+static void kbt_ns_flush(struct kbt_ns *ns)
+{
+	int err = ns->read_only ? 0 : vfs_fsync(ns->file, 0);
+
+	if (!err)
+		err = errseq_check(&ns->file->f_mapping->wb_err, ns->wb_since);
+	if (err)
+		kbt_flush_failed(ns, err);
+}
+
+/*
+ * Return whether another enabled volume has the same backing. Several volumes
+ * may share it only if all of them are read-only.
+ */
+static bool kbt_is_taken(struct kbt_ns *ns)
+{
+	struct kbt_ns *other;
+
+	list_for_each_entry(other, &kbt_open, open_link)
+		if (other->file->f_mapping == ns->file->f_mapping &&
+		    !(other->read_only && ns->read_only))
+			return true;
+	return false;
+}
+
+/* Return 0 if the open file of @ns can be served, else an error number. */
+static int kbt_ns_check(struct kbt_ns *ns)
+{
+	struct inode *inode = ns->file->f_mapping->host;
+
+	if (kbt_is_taken(ns)) {
+		pr_err("%s is a volume already\n", ns->path);
+		return -EBUSY;
 	}
-	/* For a block device this is the device's inode, not the node's. */
-	inode = file->f_mapping->host;
-	ns->bdev = S_ISBLK(inode->i_mode) ? I_BDEV(inode) : NULL;
-	ns->block_size = ns->bdev ? bdev_logical_block_size(ns->bdev) :
-				    KBT_FILE_BLOCK;
-	ns->file = file;
+
 	if ((ns->bdev || S_ISREG(inode->i_mode)) && kbt_ns_size(ns) &&
 	    ns->block_size <= KBLK_INLINE)
 		return 0;
 	pr_err("%s is no block device, and no file with contents\n", ns->path);
-	ns->file = NULL;
-	filp_close(file, NULL);
 	return -EINVAL;
 }
 
-static int kbt_ns_enable(struct kbt_ns *ns)
+/*
+ * Set ns->uuid. If the administrator gave the UUID of the backing, refuse a
+ * path that now leads to another one.
+ */
+static int kbt_ns_identify(struct kbt_ns *ns)
+{
+	uuid_t derived;
+
+	kbt_derive_uuid(ns->file, &derived);
+	if (!uuid_is_null(&ns->backing) && !uuid_equal(&ns->backing, &derived)) {
+		pr_err("%s is not what the volume was kept in: its UUID is %pUb, not %pUb\n",
+		       ns->path, &derived, &ns->backing);
+		return -ENODEV;
+	}
+	ns->uuid = uuid_is_null(&ns->set_uuid) ? derived : ns->set_uuid;
+	return 0;
+}
+
+static int kbt_ns_open(struct kbt_ns *ns)
+{
+	struct inode *inode;
+	struct file *file;
+	int err;
+
+	/*
+	 * O_EXCL claims a block device that will be written, as a mount does.
+	 */
+	file = filp_open(ns->path, O_LARGEFILE |
+			 (ns->read_only ? O_RDONLY : O_RDWR | O_EXCL), 0);
+	if (IS_ERR(file)) {
+		pr_err("cannot open %s: %ld\n", ns->path, PTR_ERR(file));
+		return PTR_ERR(file);
+	}
+	/* The inode of the device, not that of the device node. */
+	inode = file->f_mapping->host;
+	ns->bdev = S_ISBLK(inode->i_mode) ? I_BDEV(inode) : NULL;
+	ns->block_size = ns->bdev ? bdev_logical_block_size(ns->bdev) :
+				    KBT_FILE_BLOCK;
+	ns->nowait = ns->bdev && bdev_nowait(ns->bdev);
+	ns->wb_since = errseq_sample(&file->f_mapping->wb_err);
+	ns->file = file;
+	err = kbt_ns_check(ns);
+	if (!err)
+		err = kbt_ns_identify(ns);
+	if (!err) {
+		ns->io_wq = alloc_workqueue("kdapl_blk_tgt_io", WQ_UNBOUND |
+					    WQ_MEM_RECLAIM, 0);
+		err = ns->io_wq ? 0 : -ENOMEM;
+	}
+	if (err)
+		kbt_ns_close(ns);
+	return err;
+}
+
+/* Open the volume and let clients attach. Context: process, kbt_config held. */
+int kbt_ns_enable(struct kbt_ns *ns)
 {
 	int err;
 
@@ -195,6 +312,7 @@ static int kbt_ns_enable(struct kbt_ns *ns)
 	err = kbt_ns_open(ns);
 	if (err)
 		return err;
+	list_add(&ns->open_link, &kbt_open);
 	spin_lock(&kbt_names);
 	ns->enabled = true;
 	spin_unlock(&kbt_names);
@@ -206,7 +324,11 @@ static bool kbt_uses_ns(struct kbt_conn *conn, void *ns)
 	return READ_ONCE(conn->ns) == ns;
 }
 
-static void kbt_ns_disable(struct kbt_ns *ns)
+/*
+ * Disable the volume: end its connections, wait for them, flush, close.
+ * Context: process, kbt_config held.
+ */
+void kbt_ns_disable(struct kbt_ns *ns)
 {
 	struct kbt_port *port;
 
@@ -219,160 +341,13 @@ static void kbt_ns_disable(struct kbt_ns *ns)
 	list_for_each_entry(port, &kbt_ports, link)
 		kbt_end_matching(port, kbt_uses_ns, ns);
 	wait_event(ns->idle, !READ_ONCE(ns->users));
-	/* Whoever woke us has left the lock. */
+	/*
+	 * kbt_detach() wakes under kbt_names: wait for its unlock, because the
+	 * caller may free @ns.
+	 */
 	spin_lock(&kbt_names);
 	spin_unlock(&kbt_names);
-	filp_close(ns->file, NULL);
-	ns->file = NULL;
-	ns->bdev = NULL;
-}
-
-/* ---- configfs ------------------------------------------------------------ */
-
-static ssize_t kbt_ns_path_show(struct config_item *item, char *page)
-{
-	struct kbt_ns *ns = kbt_ns_of(item);
-	ssize_t n;
-
-	mutex_lock(&kbt_config);
-	n = sysfs_emit(page, "%s\n", ns->path ?: "");
-	mutex_unlock(&kbt_config);
-	return n;
-}
-
-static ssize_t kbt_ns_path_store(struct config_item *item, const char *page,
-				 size_t count)
-{
-	struct kbt_ns *ns = kbt_ns_of(item);
-	char *path;
-	ssize_t ret = count;
-
-	path = kstrndup(page, strcspn(page, "\n"), GFP_KERNEL);
-	if (!path)
-		return -ENOMEM;
-	mutex_lock(&kbt_config);
-	if (ns->enabled || !*path) {
-		ret = ns->enabled ? -EBUSY : -EINVAL;
-		kfree(path);
-	} else {
-		kfree(ns->path);
-		ns->path = path;
-	}
-	mutex_unlock(&kbt_config);
-	return ret;
-}
-CONFIGFS_ATTR(kbt_ns_, path);
-
-static ssize_t kbt_ns_read_only_show(struct config_item *item, char *page)
-{
-	return sysfs_emit(page, "%d\n", kbt_ns_of(item)->read_only);
-}
-
-static ssize_t kbt_ns_read_only_store(struct config_item *item,
-				      const char *page, size_t count)
-{
-	struct kbt_ns *ns = kbt_ns_of(item);
-	bool value;
-	int err;
-
-	err = kstrtobool(page, &value);
-	if (err)
-		return err;
-	mutex_lock(&kbt_config);
-	if (ns->enabled)
-		err = -EBUSY;
-	else
-		ns->read_only = value;
-	mutex_unlock(&kbt_config);
-	return err ?: count;
-}
-CONFIGFS_ATTR(kbt_ns_, read_only);
-
-static ssize_t kbt_ns_enable_show(struct config_item *item, char *page)
-{
-	return sysfs_emit(page, "%d\n", kbt_ns_of(item)->enabled);
-}
-
-static ssize_t kbt_ns_enable_store(struct config_item *item, const char *page,
-				   size_t count)
-{
-	struct kbt_ns *ns = kbt_ns_of(item);
-	bool value;
-	int err;
-
-	err = kstrtobool(page, &value);
-	if (err)
-		return err;
-	mutex_lock(&kbt_config);
-	if (value)
-		err = kbt_ns_enable(ns);
-	else
-		kbt_ns_disable(ns);
-	mutex_unlock(&kbt_config);
-	return err ?: count;
-}
-CONFIGFS_ATTR(kbt_ns_, enable);
-
-static struct configfs_attribute *kbt_ns_attrs[] = {
-	&kbt_ns_attr_path,
-	&kbt_ns_attr_read_only,
-	&kbt_ns_attr_enable,
-	NULL
-};
-
-static void kbt_ns_release(struct config_item *item)
-{
-	struct kbt_ns *ns = kbt_ns_of(item);
-
-	kfree(ns->path);
-	kfree(ns);
-}
-
-static struct configfs_item_operations kbt_ns_ops = {
-	.release = kbt_ns_release,
-};
-
-static const struct config_item_type kbt_ns_type = {
-	.ct_item_ops = &kbt_ns_ops,
-	.ct_attrs = kbt_ns_attrs,
-	.ct_owner = THIS_MODULE,
-};
-
-struct config_group *kbt_ns_make(struct kbt_subsys *subsys, u32 nsid)
-{
-	struct kbt_ns *ns, *other;
-	bool taken = false;
-
-	ns = kzalloc(sizeof(*ns), GFP_KERNEL);
-	if (!ns)
-		return ERR_PTR(-ENOMEM);
-	ns->subsys = subsys;
-	ns->nsid = nsid;
-	init_waitqueue_head(&ns->idle);
-	config_group_init_type_name(&ns->group, "", &kbt_ns_type);
-	spin_lock(&kbt_names);
-	/* "1" and "01" are one number. */
-	list_for_each_entry(other, &subsys->namespaces, link)
-		taken |= other->nsid == nsid;
-	if (!taken)
-		list_add_tail(&ns->link, &subsys->namespaces);
-	spin_unlock(&kbt_names);
-	if (taken) {
-		kfree(ns);
-		return ERR_PTR(-EEXIST);
-	}
-	return &ns->group;
-}
-
-void kbt_ns_drop(struct config_item *item)
-{
-	struct kbt_ns *ns = kbt_ns_of(item);
-
-	mutex_lock(&kbt_config);
-	kbt_ns_disable(ns);
-	spin_lock(&kbt_names);
-	list_del(&ns->link);
-	spin_unlock(&kbt_names);
-	mutex_unlock(&kbt_config);
-	config_item_put(item);
+	kbt_ns_flush(ns);
+	list_del(&ns->open_link);
+	kbt_ns_close(ns);
 }

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Ports in configfs: ports/<number>/..., see kbt_port_attrs below.
+ * Ports in configfs: ports/<number>/..., with the attributes of kbt_port_attrs.
  *
- * A port listens from the moment its first subsystem is linked to it until the
- * last link is removed; its parameters can be changed before and afterwards.
+ * A port listens from the link to its first subsystem until the last link is
+ * removed, see kbt_port_up() and kbt_port_down(). Its parameters are constant
+ * in between.
+ *
+ * configfs owns the struct kbt_port, kbt_port_release() frees it. Locks:
+ * kbt_config for links and parameters, kbt_names for port->subsystems,
+ * port->mutex for the adapter.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -21,7 +26,7 @@ static struct kbt_port *kbt_port_of(struct config_item *item)
 
 /* ---- Parameters ---------------------------------------------------------- */
 
-/* A number among the parameters, and what it may be. */
+/* A numeric parameter: its offset in struct kbt_params, range and unit. */
 struct kbt_number {
 	size_t at;
 	u32 min;
@@ -304,7 +309,10 @@ static struct config_group *kbt_port_make(struct config_group *group,
 	return &port->group;
 }
 
-/* Without subsystems, so it does not listen. */
+/*
+ * configfs refuses to remove a port that still has links, so @item does not
+ * listen.
+ */
 static void kbt_port_drop(struct config_group *group, struct config_item *item)
 {
 	struct kbt_port *port = kbt_port_of(item);

@@ -1,26 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Requests of a client: receiving.
+ * Requests of a client: receive, check the format, hand to slots.
  *
- * kDAPL notifies in process context that a message is there. If a slot and a page are
- * free it is taken off the EVD then and there, its request copied, the buffer given back,
- * and the request served. Otherwise a work item goes on when they are, or when a client
- * has had its turn. Of a message of several requests each waits for a slot of its own,
- * and the last gives the buffer back.
+ * Entry points: kbt_recv_upcall() and kbt_recv_work(), both through kbt_recv(),
+ * and kbt_recv_stop() when the connection ends.
  *
- * Everything in a request comes from a stranger. A message that breaks the
- * format ends the connection, since nothing after it can be trusted either; a
- * well-formed request for the impossible gets an error reply, see tgt_io.c.
+ * kDAPL notifies in process context that a message is waiting. kbt_recv()
+ * dequeues it, copies each request to a slot, returns the receive buffer and
+ * serves the requests. Without a slot, or without a page for inline data, the
+ * message stays in conn->message and later messages stay on the EVD; recv_work
+ * continues when a slot or page is available, and after a client has used up
+ * its budget. Each request of a message needs its own slot; the last one
+ * returns the buffer.
+ *
+ * Every field of a request is untrusted. A message that violates the format
+ * ends the connection, since nothing after it can be parsed either; a
+ * well-formed request that cannot be served gets an error reply, see
+ * kbt_check().
+ *
+ * Locks: conn->recv_mutex serialises the receive path and guards conn->message
+ * and conn->taking.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/printk.h>
 #include "tgt.h"
 
-/* Requests of a client until others have their turn. */
+/* Requests of a client per turn of kbt_recv() */
 #define KBT_RECV_BUDGET	64
 
-/* Bytes that come with the message behind such a request; any number, if it lies. */
+/*
+ * Return the bytes of inline data that follow @request. The value is untrusted:
+ * kbt_malformed() compares it with the message.
+ */
 static u32 kbt_inline_length(const struct kblk_request *request)
 {
 	if (!(request->flags & KBLK_INLINED) ||
@@ -30,16 +42,21 @@ static u32 kbt_inline_length(const struct kblk_request *request)
 	return le32_to_cpu(request->length);
 }
 
-/* What is wrong with a request that has @length bytes of a message, or NULL. */
-static const char *kbt_malformed(const struct kblk_request *request, u32 length)
+/*
+ * Return what is wrong with @request, for which @length bytes of the message
+ * are left, or NULL.
+ */
+static const char *kbt_malformed(const struct kbt_conn *conn,
+				 const struct kblk_request *request, u32 length)
 {
+	u8 flags = KBLK_FUA | KBLK_INLINED | (conn->nounmap ? KBLK_NOUNMAP : 0);
 	u32 data;
 
 	if (length < sizeof(*request))
 		return "truncated request";
 	if (le32_to_cpu(request->magic) != KBLK_MAGIC)
 		return "bad magic";
-	if (request->flags & ~KBLK_FLAGS || request->reserved0 ||
+	if (request->flags & ~flags || request->reserved0 ||
 	    !kblk_is_zero(request->reserved, sizeof(request->reserved)))
 		return "reserved bits set";
 	data = kbt_inline_length(request);
@@ -50,7 +67,10 @@ static const char *kbt_malformed(const struct kblk_request *request, u32 length)
 
 /* ---- Messages ------------------------------------------------------------ */
 
-/* Count the requests of a message; returns what is wrong with one, or NULL. */
+/*
+ * Check all requests of a message and store their number in @n. Return what is
+ * wrong with one of them, or NULL.
+ */
 static const char *kbt_check_message(struct kbt_conn *conn, const void *from,
 				     u32 length, unsigned int *n)
 {
@@ -60,7 +80,7 @@ static const char *kbt_check_message(struct kbt_conn *conn, const void *from,
 
 	*n = 0;
 	do {
-		malformed = kbt_malformed(from, length);
+		malformed = kbt_malformed(conn, from, length);
 		if (malformed)
 			return malformed;
 		part = sizeof(struct kblk_request) + kbt_inline_length(from);
@@ -73,8 +93,8 @@ static const char *kbt_check_message(struct kbt_conn *conn, const void *from,
 }
 
 /*
- * Has it sent more than it has got credits for? Each reply that was sent may have
- * given one, whether or not we know that it has arrived.
+ * Return whether the client has exceeded its credits. Each posted reply may
+ * have given one, whether or not its completion has been seen.
  */
 static bool kbt_is_overdrawn(struct kbt_conn *conn)
 {
@@ -88,7 +108,10 @@ static void kbt_message_end(struct kbt_conn *conn)
 	kbt_rx_repost(conn->kbt, conn->message.cookie);
 }
 
-/* Is the message to be served? Otherwise the connection ends. */
+/*
+ * Check the message of @length bytes and return true if it is to be served;
+ * otherwise the connection is ending.
+ */
 static bool kbt_message_admit(struct kbt_conn *conn, u32 length)
 {
 	struct kbt_message *message = &conn->message;
@@ -107,17 +130,21 @@ static bool kbt_message_admit(struct kbt_conn *conn, u32 length)
 	atomic64_add(message->left, &conn->requests);
 	if (!kbt_is_overdrawn(conn))
 		return true;
-	/* The log has it from kbt_judge(). */
+	/* kbt_judge() logs and counts this. */
 	conn->overdrawn = true;
 	kbt_conn_end(conn);
 	return false;
 }
 
-/* A message has arrived, or will not. */
+/*
+ * Process the completion of a receive; conn->message.left is 0 afterwards if
+ * there is nothing to serve.
+ */
 static void kbt_message_begin(struct kbt_conn *conn,
 			      const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
 	conn->message.cookie = dto->user_cookie;
+	WRITE_ONCE(conn->messages, conn->messages + 1);
 	if (dto->status == DAT_DTO_SUCCESS) {
 		if (kbt_message_admit(conn, dto->transfered_length))
 			return;
@@ -132,28 +159,92 @@ static void kbt_message_begin(struct kbt_conn *conn,
 
 /* ---- Requests ------------------------------------------------------------ */
 
-/* Take the next request of the message, which was checked, into a slot. */
+/* Return whether @io needs a page, for inline data of a READ or WRITE. */
+static bool kbt_needs_page(const struct kbt_io *io)
+{
+	return io->status == KBLK_OK && io->request.flags & KBLK_INLINED &&
+	       (io->request.opcode == KBLK_OP_READ ||
+		io->request.opcode == KBLK_OP_WRITE);
+}
+
+/*
+ * Reserve kbt_words(). If they are in use return false; kbt_words_end() will
+ * queue recv_work.
+ */
+static bool kbt_reserve_words(struct kbt_conn *conn)
+{
+	bool may;
+
+	spin_lock_irq(&conn->lock);
+	may = !conn->words_busy;
+	conn->words_busy = true;
+	spin_unlock_irq(&conn->lock);
+	return may;
+}
+
+/*
+ * Return a slot for the next request of the message, with a page if the request
+ * needs one. If NULL is returned, kbt_io_put(), kbt_words_end() or
+ * kbt_io_served() will queue recv_work.
+ */
+static struct kbt_io *kbt_slot(struct kbt_conn *conn)
+{
+	const struct kblk_request *request = conn->message.from;
+	struct kbt_io *io = conn->taking;
+
+	if (io)
+		/*
+		 * Pairs with smp_store_release() in kbt_io_served(): io->buf is
+		 * visible once ->in_line is false.
+		 */
+		return smp_load_acquire(&io->in_line) ? NULL : io;
+	if (kbt_has_words(conn, request->opcode) && !kbt_reserve_words(conn))
+		return NULL;
+	io = kbt_io_get(conn);
+	if (!io) {
+		if (kbt_has_words(conn, request->opcode))
+			kbt_words_unused(conn);
+		return NULL;
+	}
+	memcpy(&io->request, request, sizeof(io->request));
+	io->status = kbt_check(io);
+	if (!kbt_needs_page(io))
+		return io;
+	conn->taking = io;
+	WRITE_ONCE(io->in_line, true);
+	if (!kbt_pool_get(&conn->kbt->pools[KBT_PAGES], io))
+		return NULL;
+	WRITE_ONCE(io->in_line, false);
+	return io;
+}
+
+/*
+ * Move the next request of the message, with its inline data, to @io. The last
+ * request returns the receive buffer.
+ */
 static void kbt_take(struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
 	struct kbt_message *message = &conn->message;
-	u32 data;
+	const void *data = message->from + sizeof(io->request);
+	u32 length = kbt_inline_length(&io->request);
 
-	memcpy(&io->request, message->from, sizeof(io->request));
-	message->from += sizeof(io->request);
-	data = kbt_inline_length(&io->request);
-	memcpy(io->buf->mem.va, message->from, data);
-	message->from += data;
+	conn->taking = NULL;
+	if (io->status == KBLK_OK && io->request.opcode == KBLK_OP_ATTACH)
+		io->status = kbt_attach(conn, data);
+	else if (io->status == KBLK_OK && length)
+		memcpy(io->buf->mem.va, data, length);
+	message->from = data + length;
 	if (!--message->left)
 		kbt_message_end(conn);
 	io->stage = KBT_IO_START;
 	kbt_count(conn->kbt, KBT_STAT_REQUESTS, 1);
-	/* Also while the rest of a message waits for slots. */
-	if (conn->ns)
-		WRITE_ONCE(conn->heard, jiffies);
 }
 
-/* Nothing is waiting: what was held back may be given, and the mark raised. */
+/*
+ * No message is waiting: stop throttling, so that kbt_credits() returns what
+ * was held back, and arm the watermarks again.
+ */
 static void kbt_caught_up(struct kbt_conn *conn)
 {
 	bool was;
@@ -166,24 +257,10 @@ static void kbt_caught_up(struct kbt_conn *conn)
 		kbt_conn_watermarks(conn);
 }
 
-/* A slot with a page, or NULL: somebody will call again. */
-static struct kbt_io *kbt_slot(struct kbt_conn *conn)
-{
-	struct kbt_io *io;
-
-	if (READ_ONCE(conn->in_line))
-		return NULL;
-	io = kbt_io_get(conn);
-	if (!io || io->buf)
-		return io;
-	WRITE_ONCE(conn->in_line, true);
-	if (!kbt_pool_get(&conn->kbt->pages, io))
-		return NULL;
-	WRITE_ONCE(conn->in_line, false);
-	return io;
-}
-
-/* False if there is none; it may turn out to have no request. */
+/*
+ * Dequeue a message; return false if there is none. The message may turn out to
+ * have no request to serve.
+ */
 static bool kbt_next_message(struct kbt_conn *conn)
 {
 	DAT_EVENT event;
@@ -196,11 +273,11 @@ static bool kbt_next_message(struct kbt_conn *conn)
 	return true;
 }
 
-/* Serve what there is. Process context. */
+/* Serve waiting messages up to the budget. Context: process. */
 static void kbt_recv(struct kbt_conn *conn)
 {
 	unsigned int budget = KBT_RECV_BUDGET;
-	struct kbt_io *io = NULL;
+	struct kbt_io *io;
 
 	mutex_lock(&conn->recv_mutex);
 	while (!kbt_conn_ending(conn)) {
@@ -208,21 +285,16 @@ static void kbt_recv(struct kbt_conn *conn)
 			queue_work(conn->kbt->wq, &conn->recv_work);
 			break;
 		}
-		/* Without a slot the request stays where it is counted. */
-		if (!io)
-			io = kbt_slot(conn);
-		if (!io)
-			break;
 		if (!conn->message.left && !kbt_next_message(conn))
 			break;
 		if (!conn->message.left)
 			continue;
+		io = kbt_slot(conn);
+		if (!io)
+			break;
 		kbt_take(io);
 		kbt_io_step(io);
-		io = NULL;
 	}
-	if (io)
-		kbt_io_unget(io);
 	mutex_unlock(&conn->recv_mutex);
 }
 
@@ -231,21 +303,39 @@ void kbt_recv_work(struct work_struct *work)
 	kbt_recv(container_of(work, struct kbt_conn, recv_work));
 }
 
-/* The connection is ending, and nobody begins with another message. */
+/*
+ * Stop receiving on @conn, which is ending: return the buffer of a message that
+ * is partly served, and release the slot that waits for a page.
+ */
 void kbt_recv_stop(struct kbt_conn *conn)
 {
+	struct kbt_io *io;
+
 	mutex_lock(&conn->recv_mutex);
 	if (conn->message.left)
 		kbt_message_end(conn);
+	io = conn->taking;
+	conn->taking = NULL;
 	mutex_unlock(&conn->recv_mutex);
+	if (!io)
+		return;
+	/*
+	 * If kbt_serve() has taken @io out of line, kbt_io_served() is about to
+	 * clear ->in_line; it sees KBT_CONN_ENDING under conn->lock and wakes
+	 * ->told.
+	 */
+	if (!kbt_pool_cancel(&conn->kbt->pools[KBT_PAGES], io))
+		wait_event(conn->told, !READ_ONCE(io->in_line));
+	io->in_line = false;
+	kbt_io_put(io);
 }
 
-/* Something is on the receive EVD. Process context. */
+/* Upcall of the receive EVD. Context: process. */
 void kbt_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	struct kbt_conn *conn = data;
 
-	/* If it had its turn it waits for the next. */
+	/* A client that has used up its budget waits for recv_work. */
 	if (!kbt_conn_ending(conn) && !work_pending(&conn->recv_work))
 		kbt_recv(conn);
 }

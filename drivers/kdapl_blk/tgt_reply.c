@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Requests of a client: replying.
+ * Requests of a client: move data, reply, complete.
  *
- * What was read goes out as RDMA Write and reply posted in one go: an Endpoint
- * completes and delivers in order, so whoever sees the reply has the data.
+ * Entry points: kbt_io_reply() replies, kbt_post_data() starts the RDMA
+ * transfer of a slot, kbt_req_upcall() takes all completions, kbt_words() is
+ * the memory for replies that are not data of the volume.
  *
- * A message costs both sides several times what it takes to fill in a reply. So to a
- * client that knows how to read them, see KBLK_FEATURE_BATCH, replies wait while
- * messages are under way and then share one: those without data while one is, those with
- * data while two are, as that costs more, and no longer than until they fill another.
- * Nobody waits for a timer, and who has one request at a time does not wait for another.
+ * The data of a READ goes out as an RDMA Write, posted before the reply: an
+ * Endpoint completes and delivers in order, so a client that sees the reply has
+ * the data.
  *
- * A message is under way until its Send has completed, and a Send completes behind what
- * was posted before. So while data is being moved by RDMA replies go out one by one.
+ * A message costs both sides several times the work of filling in a reply. With
+ * KBLK_FEATURE_BATCH replies therefore wait while messages are under way and
+ * then share one. Replies without data wait while one message is under way;
+ * replies with data wait while two are, as they cost more, and no longer than
+ * until they fill a message. There is no timer, and a client with one request
+ * at a time never waits.
+ *
+ * A message is under way until its Send has completed, and a Send completes
+ * after everything posted before it. While RDMA transfers are outstanding
+ * replies are therefore sent one by one.
+ *
+ * A slot holds a count of io->pending for each post. Locks: conn->lock guards
+ * lanes, credits and the reply headers.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -20,8 +30,9 @@
 #include "tgt.h"
 
 /*
- * Credits that go with a reply: none if the client is throttled, until half of what
- * it has is held back; two when it gets that back; otherwise one. Under conn->lock.
+ * Return the credits that the next reply gives: 0 while the client is
+ * throttled, until half of its credits are held back; 2 while they are
+ * returned; otherwise 1. Context: conn->lock held.
  */
 static u16 kbt_credits(struct kbt_conn *conn)
 {
@@ -44,22 +55,47 @@ static void kbt_fill_reply(struct kbt_io *io, struct kblk_reply *reply)
 	reply->credits = cpu_to_le16(kbt_credits(io->conn));
 	reply->id = io->request.id;
 	reply->length = cpu_to_le32(io->inlined);
+	if (io->conn->sizes && io->conn->ns)
+		reply->size = cpu_to_le64(kbt_ns_size(io->conn->ns));
 }
 
-/* Where the header of a slot is in conn->replies, bytes. */
+/* Return the offset of the reply header of @io in conn->replies. */
 static size_t kbt_header_at(struct kbt_io *io)
 {
 	return (io - io->conn->ios) * sizeof(struct kblk_reply);
 }
 
-/* @n replies are about to be sent. */
-static void kbt_note_replies(struct kbt_conn *conn, unsigned int n)
+/*
+ * Note, for kbt_is_stuck(), that @n replies are about to be posted in one
+ * message, of which @io is the first. 0 means "not posted", hence the 1.
+ */
+static void kbt_note_replies(struct kbt_io *io, unsigned int n)
 {
-	if (atomic64_read(&conn->replied) == atomic64_read(&conn->delivered))
-		WRITE_ONCE(conn->moved, jiffies);
-	/* Whoever sees that they are missing sees since when: kbt_is_stuck(). */
-	smp_mb__before_atomic();
-	atomic64_add(n, &conn->replied);
+	WRITE_ONCE(io->posted, jiffies ?: 1);
+	atomic64_add(n, &io->conn->replied);
+}
+
+/*
+ * Return whether the reply to @opcode uses kbt_words(): the memory behind the
+ * reply headers, which holds a reply that is not data of the volume. It takes
+ * no page and is used by one request at a time.
+ */
+bool kbt_has_words(const struct kbt_conn *conn, u8 opcode)
+{
+	return opcode == KBLK_OP_IDENTIFY ||
+	       (conn->auth && (opcode == KBLK_OP_CHALLENGE ||
+			       opcode == KBLK_OP_ATTACH));
+}
+
+static size_t kbt_words_at(struct kbt_conn *conn)
+{
+	return (conn->kbt->params->io_depth + KBLK_BATCH_MAX) *
+	       sizeof(struct kblk_reply);
+}
+
+void *kbt_words(struct kbt_conn *conn)
+{
+	return conn->replies.va + kbt_words_at(conn);
 }
 
 /* ---- One by one ---------------------------------------------------------- */
@@ -95,14 +131,21 @@ DAT_RETURN kbt_post_data(struct kbt_io *io)
 	return ret;
 }
 
-/* Segments of the reply of a slot, which has a header of its own. */
+/*
+ * Fill @segs with the reply of @io, which uses the header of its slot, and
+ * return their number.
+ */
 static unsigned int kbt_reply_segs(struct kbt_io *io, DAT_LMR_TRIPLET *segs)
 {
 	segs[0] = kblk_seg(&io->conn->replies, kbt_header_at(io),
 			   sizeof(struct kblk_reply));
 	if (!io->inlined)
 		return 1;
-	segs[1] = kblk_seg(&io->buf->mem, 0, io->inlined);
+	if (kbt_has_words(io->conn, io->request.opcode))
+		segs[1] = kblk_seg(&io->conn->replies,
+				   kbt_words_at(io->conn), io->inlined);
+	else
+		segs[1] = kblk_seg(&io->buf->mem, 0, io->inlined);
 	return 2;
 }
 
@@ -120,13 +163,14 @@ static DAT_RETURN kbt_post_reply(struct kbt_io *io)
 	spin_unlock_irqrestore(&conn->lock, flags);
 	n = kbt_reply_segs(io, segs);
 	atomic_inc(&io->pending);
-	kbt_note_replies(conn, 1);
+	kbt_note_replies(io, 1);
 	ret = dat_ep_post_send_with_invalidate(conn->ep, n, segs, cookie,
 					       DAT_COMPLETION_DEFAULT_FLAG,
 					       conn->invalidate &&
 					       kbt_has_remote(io),
 					       le32_to_cpu(io->request.rmr_context));
 	if (ret != DAT_SUCCESS) {
+		WRITE_ONCE(io->posted, 0);
 		atomic64_dec(&conn->replied);
 		atomic_dec(&io->pending);
 	}
@@ -153,13 +197,19 @@ static struct kbt_lane *kbt_lane(struct kbt_io *io)
 	return &io->conn->lanes[io->inlined ? KBT_LANE_DATA : KBT_LANE_PLAIN];
 }
 
-/* Where headers of replies without data follow each other: behind those of the slots. */
+/*
+ * Return the offset in conn->replies of the headers of a message without data:
+ * behind those of the slots.
+ */
 static size_t kbt_plain_at(struct kbt_conn *conn)
 {
 	return conn->kbt->params->io_depth * sizeof(struct kblk_reply);
 }
 
-/* Is it time for a message? Under conn->lock. */
+/*
+ * Return whether the replies due in @lane should be sent now. Context:
+ * conn->lock held.
+ */
 static bool kbt_lane_ready(struct kbt_conn *conn, struct kbt_lane *lane)
 {
 	struct kbt_io *last;
@@ -168,10 +218,12 @@ static bool kbt_lane_ready(struct kbt_conn *conn, struct kbt_lane *lane)
 		return false;
 	if (!lane->sending)
 		return true;
-	/* There is room for one message of headers. */
+	/*
+	 * The headers of a message without data have one place: one at a time.
+	 */
 	if (lane == &conn->lanes[KBT_LANE_PLAIN])
 		return false;
-	/* Otherwise, would another like the last fit? */
+	/* Wait as long as another reply like the last one would fit. */
 	last = list_last_entry(&lane->due, struct kbt_io, link);
 	return lane->sending < 2 ||
 	       lane->due_count >= conn->kbt->data_replies ||
@@ -179,8 +231,9 @@ static bool kbt_lane_ready(struct kbt_conn *conn, struct kbt_lane *lane)
 }
 
 /*
- * Make a message of replies that are due, if it is time for one, and return the slot of
- * the first, or NULL; the caller posts it. Under conn->lock.
+ * Build a message from the replies due in @lane, if kbt_lane_ready(), and
+ * return its first slot for the caller to post, or NULL. Context: conn->lock
+ * held.
  */
 static struct kbt_io *kbt_lane_fill(struct kbt_conn *conn, struct kbt_lane *lane)
 {
@@ -232,7 +285,7 @@ static unsigned int kbt_shared_segs(struct kbt_io *first, DAT_LMR_TRIPLET *segs)
 	return n;
 }
 
-/* The last of them may be what has kept the connection. */
+/* Drop a count of each slot in @ios. The last one may free the connection. */
 static void kbt_ios_put(struct list_head *ios)
 {
 	struct kbt_io *io, *next;
@@ -243,7 +296,7 @@ static void kbt_ios_put(struct list_head *ios)
 	}
 }
 
-/* It is no message any more: its slots go to @ios. */
+/* Dissolve the message of @first and move its slots to @ios. */
 static void kbt_shared_end(struct kbt_io *first, struct list_head *ios)
 {
 	first->shared = 0;
@@ -251,7 +304,10 @@ static void kbt_shared_end(struct kbt_io *first, struct list_head *ios)
 	list_add(&first->link, ios);
 }
 
-/* A message could not be posted; what is due could not either. */
+/*
+ * End the connection after a failed post. Replies that are due in the lane
+ * could not be posted either, so their slots are released too.
+ */
 static void kbt_shared_fail(struct kbt_io *first, DAT_RETURN ret)
 {
 	struct kbt_lane *lane = kbt_lane(first);
@@ -260,6 +316,7 @@ static void kbt_shared_fail(struct kbt_io *first, DAT_RETURN ret)
 	LIST_HEAD(ios);
 
 	kbt_cannot_reply(conn, ret);
+	WRITE_ONCE(first->posted, 0);
 	atomic64_sub(first->shared, &conn->replied);
 	kbt_shared_end(first, &ios);
 	spin_lock_irqsave(&conn->lock, flags);
@@ -271,7 +328,10 @@ static void kbt_shared_fail(struct kbt_io *first, DAT_RETURN ret)
 	kbt_ios_put(&ios);
 }
 
-/* The slots of it keep the connection: when this returns they may all be gone. */
+/*
+ * Post the message of @first. Its slots keep the connection alive: when this
+ * function returns the connection may be freed.
+ */
 static void kbt_shared_post(struct kbt_io *first)
 {
 	DAT_LMR_TRIPLET segs[2 * KBLK_REPLIES_PAGES];
@@ -279,7 +339,7 @@ static void kbt_shared_post(struct kbt_io *first)
 	unsigned int n = kbt_shared_segs(first, segs);
 	DAT_RETURN ret;
 
-	kbt_note_replies(first->conn, first->shared);
+	kbt_note_replies(first, first->shared);
 	ret = dat_ep_post_send(first->conn->ep, n, segs, cookie,
 			       DAT_COMPLETION_DEFAULT_FLAG);
 	if (ret != DAT_SUCCESS)
@@ -287,8 +347,8 @@ static void kbt_shared_post(struct kbt_io *first)
 }
 
 /*
- * Send what it is time for. @io is due from now on; or NULL: a message has ended, and
- * the caller keeps the connection.
+ * Make @io due and send what kbt_lane_ready() allows. With @io NULL a message
+ * of @lane has completed, and the caller keeps the connection alive.
  */
 static void kbt_lane_send(struct kbt_conn *conn, struct kbt_lane *lane,
 			  struct kbt_io *io)
@@ -305,7 +365,7 @@ static void kbt_lane_send(struct kbt_conn *conn, struct kbt_lane *lane,
 		lane->sending--;
 	}
 	first = kbt_lane_fill(conn, lane);
-	/* The last may not have fitted in. */
+	/* The last reply may not have fitted into the first message. */
 	if (first)
 		second = kbt_lane_fill(conn, lane);
 	spin_unlock_irqrestore(&conn->lock, flags);
@@ -315,7 +375,10 @@ static void kbt_lane_send(struct kbt_conn *conn, struct kbt_lane *lane,
 		kbt_shared_post(second);
 }
 
-/* A message has arrived, or never will, and then neither will another. */
+/*
+ * Complete the message of @first. After a failure ->delivered stays behind, and
+ * posting the next message fails as well.
+ */
 static void kbt_shared_done(struct kbt_io *first, bool delivered)
 {
 	struct kbt_conn *conn = first->conn;
@@ -331,9 +394,9 @@ static void kbt_shared_done(struct kbt_io *first, bool delivered)
 /* ---- All ----------------------------------------------------------------- */
 
 /**
- * kbt_io_reply() - the request is done
- * @io: its slot; not to be touched any more afterwards
- * @status: how it went
+ * kbt_io_reply() - reply to a request
+ * @io: slot of the request; the caller must not touch it afterwards
+ * @status: status of the reply
  *
  * Context: Any.
  */
@@ -351,12 +414,14 @@ void kbt_io_reply(struct kbt_io *io, enum kblk_status status)
 		kbt_count(conn->kbt, KBT_STAT_ERROR_REPLIES, 1);
 	else if (opcode == KBLK_OP_READ && kbt_has_remote(io))
 		ret = kbt_post_data(io);
-	else if (opcode == KBLK_OP_READ || opcode == KBLK_OP_IDENTIFY)
+	else if (opcode == KBLK_OP_ATTACH && conn->auth)
+		inlined = KBLK_PROOF_LEN;
+	else if (opcode == KBLK_OP_READ || kbt_has_words(conn, opcode))
 		inlined = kbt_length(io);
 	io->inlined = inlined;
 	if (conn->batch && !kbt_has_remote(io) &&
 	    !atomic_read(&conn->transfers)) {
-		/* While it waits others can use the memory. */
+		/* A reply without data needs no page while it waits. */
 		if (!inlined)
 			kbt_pool_put(io);
 		kbt_lane_send(conn, kbt_lane(io), io);
@@ -370,7 +435,10 @@ out:
 	kbt_io_put(io);
 }
 
-/* A post of ours has completed. Softirq. */
+/*
+ * Upcall of the request EVD: a Send, RDMA Read or RDMA Write has completed.
+ * Context: softirq.
+ */
 void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
@@ -379,14 +447,14 @@ void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	struct kbt_io *io = dto->user_cookie.as_ptr;
 	struct kbt_conn *conn = data;
 
-	/* Of what is flushed an event of the connection tells the reason. */
+	/* A connection event tells the reason for flushed posts. */
 	if (!success && dto->status != DAT_DTO_ERR_FLUSHED) {
 		kbt_count(conn->kbt, KBT_STAT_DTO_ERRORS, 1);
 		kbt_conn_end(conn);
 	}
-	if (success && dto->operation != DAT_DTO_RDMA_READ &&
+	if (dto->operation != DAT_DTO_RDMA_READ &&
 	    dto->operation != DAT_DTO_RDMA_WRITE)
-		WRITE_ONCE(conn->moved, jiffies);
+		WRITE_ONCE(io->posted, 0);
 	if (io->shared) {
 		kbt_shared_done(io, success);
 		return;

@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Receive buffers of the target.
+ * Receive buffers of the target: one SRQ for all clients.
  *
- * All clients share one queue, which is why it can be much shorter than the sum
- * of their credits: not everybody is busy at once. It grows and shrinks with the
- * number of connections. That is a bet, and the low watermark tells when it is
- * about to be lost: then the queue becomes twice as long, so that those who hold
- * its buffers, be it because their disk is slow, reach their own watermarks before
- * the others find nothing. It is looked at again soon, becomes longer still if
- * need be, and has its former length when it has not been needed for a while. The
- * watermark is raised again as soon as the clients have let the queue recover;
- * earlier would only repeat the same event.
+ * Entry points: kbt_srq_start() and kbt_srq_stop(), kbt_srq_adapt() when the
+ * number of connections changes, kbt_srq_ran_low() for the low watermark,
+ * kbt_rx_data() and kbt_rx_repost() for the receive path.
  *
- * Buffers come in chunks. To shrink, the youngest chunk retires: its buffers are
- * not posted again when they come back, and when the last one is back the queue
- * is made shorter and the chunk freed. Nothing can be taken off a queue, so on a
- * quiet one this takes until the next requests.
+ * Because not all clients are busy at once, the queue is much shorter than the
+ * sum of their credits; it grows and shrinks with the number of connections.
+ * The low watermark tells when that bet is about to fail: the queue is then
+ * doubled, so that clients that hold its buffers (because their medium is slow)
+ * reach their own watermarks before others find no buffer. The length is
+ * checked again soon, doubled again if necessary, and reduced after a calm
+ * period. The watermark is armed again only when the queue has recovered;
+ * earlier, the same event would repeat.
  *
- * A buffer goes back to the queue the moment its request was copied out of it,
- * whatever its completion said and however slow the medium is; of several requests,
- * the last, so that each connection may keep one buffer for longer. Buffers of a
- * connection that is freed need no care: kDAPL puts them back.
+ * Buffers come in chunks. To shrink, the youngest chunk retires: its buffers
+ * are not reposted when they return, and when all have returned the queue is
+ * shortened and the chunk freed. Nothing can be removed from a queue, so on an
+ * idle port this takes until the next requests.
+ *
+ * A buffer returns to the queue when the last request of its message was copied
+ * to a slot, however slow the medium is; each connection may thus keep one
+ * buffer for longer. kDAPL returns the buffers of a connection that is freed.
+ *
+ * The chunks own the memory. Locks: srq_mutex guards the list of chunks and the
+ * length, srq_lock the state of a chunk; kbt_rx_repost() takes only the latter.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -41,8 +46,11 @@ struct kbt_rx {
 
 /*
  * struct kbt_chunk - memory of KBT_CHUNK_BUFS receive buffers
- * @retiring: buffers are not posted again
- * @home: bits of those that have come back since
+ * @link: in kbt->chunks, under srq_mutex
+ * @mem: the buffers
+ * @retiring: buffers are not reposted; srq_lock
+ * @home: bit for each buffer that has returned since; srq_lock
+ * @rx: cookies of the buffers
  */
 struct kbt_chunk {
 	struct list_head link;
@@ -59,7 +67,10 @@ const void *kbt_rx_data(DAT_DTO_COOKIE cookie)
 	return rx->chunk->mem.va + rx->at;
 }
 
-/* Fails only if the adapter is gone, and with it everybody who could send. */
+/*
+ * Post @rx to the SRQ. A failure while the adapter exists loses the buffer;
+ * without the adapter nobody can send.
+ */
 static void kbt_rx_post(struct kbt *kbt, struct kbt_rx *rx)
 {
 	DAT_LMR_TRIPLET seg = kblk_seg(&rx->chunk->mem, rx->at, KBLK_MESSAGE);
@@ -71,7 +82,7 @@ static void kbt_rx_post(struct kbt *kbt, struct kbt_rx *rx)
 				    kblk_strerror(ret));
 }
 
-/* Look at the size of the queue now, not when it has been calm. Any context. */
+/* Run kbt_srq_work() now instead of after the calm period. Context: any. */
 void kbt_srq_adapt(struct kbt *kbt)
 {
 	mod_delayed_work(kbt->end_wq, &kbt->srq_work, 0);
@@ -97,7 +108,7 @@ void kbt_rx_repost(struct kbt *kbt, DAT_DTO_COOKIE cookie)
 
 /* ---- Size ---------------------------------------------------------------- */
 
-/* Buffers for the connections there are. */
+/* Return how many buffers the current number of connections needs. */
 static unsigned int kbt_srq_wanted(struct kbt *kbt)
 {
 	const struct kbt_params *params = kbt->params;
@@ -115,7 +126,10 @@ static void kbt_srq_set_low(struct kbt *kbt)
 	dat_srq_set_lw(kbt->srq, kbt->srq_low);
 }
 
-/* Under srq_mutex, as all below. */
+/*
+ * Allocate a chunk and post its buffers. Context: process, srq_mutex held, as
+ * for the functions below that change the length.
+ */
 static int kbt_chunk_add(struct kbt *kbt)
 {
 	struct kbt_chunk *chunk = kzalloc(sizeof(*chunk), GFP_KERNEL);
@@ -139,7 +153,10 @@ static int kbt_chunk_add(struct kbt *kbt)
 	return 0;
 }
 
-/* Post @n buffers more. */
+/*
+ * Make the queue longer by @n buffers and post them. The queue is resized
+ * first: a post beyond its length fails.
+ */
 static int kbt_srq_grow(struct kbt *kbt, unsigned int n)
 {
 	DAT_RETURN ret = dat_srq_resize(kbt->srq, kbt->srq_posted + n);
@@ -154,7 +171,7 @@ static int kbt_srq_grow(struct kbt *kbt, unsigned int n)
 	return err;
 }
 
-/* Buffers that were taken off the queue and wait for the rest of their chunk. */
+/* Return how many buffers wait for the rest of their retiring chunk. */
 unsigned int kbt_srq_retired(struct kbt *kbt)
 {
 	struct kbt_chunk *chunk;
@@ -176,7 +193,7 @@ static void kbt_chunk_free(struct kbt_chunk *chunk)
 	kfree(chunk);
 }
 
-/* The chunk is wanted after all: post again what has come back. */
+/* Stop retiring @chunk and repost the buffers that have returned. */
 static void kbt_chunk_recall(struct kbt *kbt, struct kbt_chunk *chunk)
 {
 	unsigned long home;
@@ -191,12 +208,12 @@ static void kbt_chunk_recall(struct kbt *kbt, struct kbt_chunk *chunk)
 		kbt_rx_post(kbt, &chunk->rx[i]);
 }
 
-/* All its buffers have come back. */
+/* Shorten the queue and free @chunk, all of whose buffers have returned. */
 static void kbt_chunk_retire(struct kbt *kbt, struct kbt_chunk *chunk)
 {
 	DAT_RETURN ret;
 
-	/* A queue is never shorter than its watermark. */
+	/* dat_srq_resize() refuses a length below the watermark. */
 	kbt->srq_posted -= KBT_CHUNK_BUFS;
 	kbt_srq_set_low(kbt);
 	ret = dat_srq_resize(kbt->srq, kbt->srq_posted);
@@ -208,7 +225,7 @@ static void kbt_chunk_retire(struct kbt *kbt, struct kbt_chunk *chunk)
 	kbt_chunk_recall(kbt, chunk);
 }
 
-/* Which chunks are to go depends on how many are wanted now. */
+/* Retire the chunks beyond the first @wanted buffers, recall the others. */
 static void kbt_srq_sort(struct kbt *kbt, unsigned int wanted)
 {
 	struct kbt_chunk *chunk, *next;
@@ -231,7 +248,7 @@ static void kbt_srq_sort(struct kbt *kbt, unsigned int wanted)
 	}
 }
 
-/* Not under pressure: of the buffers on the queue most wait for a message. */
+/* Return whether at least 3/4 of the buffers wait for a message. */
 static bool kbt_srq_calm(struct kbt *kbt)
 {
 	DAT_SRQ_PARAM param;
@@ -263,13 +280,13 @@ static void kbt_srq_work(struct work_struct *work)
 
 /* ---- The low watermark --------------------------------------------------- */
 
-/* Twice as many, but not more than srq_max. */
+/* Double the queue, up to srq_max. */
 static void kbt_srq_double(struct kbt *kbt)
 {
 	unsigned int was = kbt->srq_posted;
 	unsigned int max = rounddown(kbt->params->srq_max, KBT_CHUNK_BUFS);
 
-	/* What was to go stays. */
+	/* Recall chunks that were retiring. */
 	kbt_srq_sort(kbt, was);
 	if (was >= max || kbt_srq_grow(kbt, min(was, max - was)))
 		return;
@@ -279,7 +296,7 @@ static void kbt_srq_double(struct kbt *kbt)
 	mod_delayed_work(kbt->end_wq, &kbt->srq_work, KBT_CALM);
 }
 
-/* It has fired. Process context. */
+/* Handle the low watermark event. Context: process. */
 void kbt_srq_ran_low(struct kbt *kbt)
 {
 	kbt_count(kbt, KBT_STAT_LOW_WATERMARK, 1);
@@ -341,7 +358,10 @@ int kbt_srq_start(struct kbt *kbt)
 	return err;
 }
 
-/* All connections are gone, and so are the upcalls of the asynchronous EVD. */
+/*
+ * Free the SRQ and its buffers. All connections are freed, and the upcall of
+ * the asynchronous EVD is torn down, so no work is queued concurrently.
+ */
 void kbt_srq_stop(struct kbt *kbt)
 {
 	struct kbt_chunk *chunk, *next;

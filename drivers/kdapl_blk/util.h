@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What initiator and target share and what is too small for a module of its
- * own: DAT returns, and memory together with its registration.
+ * Helpers of initiator and target: error numbers for DAT returns, UUIDs, and
+ * registered memory (struct kblk_buf). The owner of a kblk_buf serialises its
+ * use; no locks.
  */
 #ifndef KDAPL_BLK_UTIL_H
 #define KDAPL_BLK_UTIL_H
@@ -9,9 +10,10 @@
 #include <linux/errno.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/uuid.h>
 #include <dat/kdat.h>
 
-/* The one place where a DAT return becomes an error number. */
+/* Convert a DAT return to an error number. */
 static inline int kblk_errno(DAT_RETURN ret)
 {
 	switch (DAT_GET_TYPE(ret)) {
@@ -50,13 +52,27 @@ static inline bool kblk_is_zero(const void *p, size_t len)
 	return !memchr_inv(p, 0, len);
 }
 
+/* Parse a line with a UUID; an empty line gives the nil UUID. */
+static inline int kblk_uuid_parse(const char *line, uuid_t *uuid)
+{
+	size_t len = strcspn(line, "\n");
+
+	*uuid = uuid_null;
+	if (!len)
+		return 0;
+	if (len != UUID_STRING_LEN || uuid_parse(line, uuid) ||
+	    uuid_is_null(uuid))
+		return -EINVAL;
+	return 0;
+}
+
 /*
- * struct kblk_buf - memory the device may use
- * @va: the memory, NULL if there is none
- * @len: bytes of it
- * @addr: its address in segments
- * @lmr: its registration
- * @lmr_context: for segments
+ * struct kblk_buf - memory registered for local access by the device
+ * @va: the memory, or NULL
+ * @len: size, bytes
+ * @addr: address to use in segments
+ * @lmr: registration, or NULL
+ * @lmr_context: key to use in segments
  */
 struct kblk_buf {
 	void *va;
@@ -67,8 +83,9 @@ struct kblk_buf {
 };
 
 /*
- * Of pages what is longer: half of a power of two may be a lot. It fails rather than
- * have others killed for it or, without I/O, wait for ever.
+ * Allocate zeroed memory. More than a page comes from alloc_pages_exact(),
+ * because kmalloc() rounds up to a power of two. RETRY_MAYFAIL: the allocation
+ * fails rather than invoke the OOM killer or, under NOIO, wait forever.
  */
 static inline void *kblk_mem_alloc(size_t len)
 {
@@ -87,43 +104,64 @@ static inline void kblk_mem_free(void *va, size_t len)
 		kfree(va);
 }
 
-/*
- * Allocate and register zeroed memory, contiguous for the device, so that access
- * to it needs no registration at the device.
- */
-static inline int kblk_buf_alloc(struct kblk_buf *buf, DAT_IA_HANDLE ia,
-				 DAT_PZ_HANDLE pz, size_t len)
+/* Register @buf, which is physically contiguous, for local access only. */
+static inline int kblk_buf_register(struct kblk_buf *buf, DAT_IA_HANDLE ia,
+				    DAT_PZ_HANDLE pz)
 {
-	DAT_REGION_DESCRIPTION region;
+	DAT_REGION_DESCRIPTION region = { .for_va = buf->va };
 	DAT_RMR_CONTEXT rmr_context;
 	DAT_RETURN ret;
 
-	buf->len = len;
-	buf->va = kblk_mem_alloc(len);
-	if (!buf->va)
-		return -ENOMEM;
-	region.for_va = buf->va;
-	ret = dat_lmr_kcreate(ia, DAT_MEM_TYPE_VIRTUAL, region, len, pz,
+	ret = dat_lmr_kcreate(ia, DAT_MEM_TYPE_VIRTUAL, region, buf->len, pz,
 			      DAT_MEM_PRIV_LOCAL_READ_FLAG |
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, DAT_VA_TYPE_VA,
 			      DAT_MEM_OPTIMIZE_EXACT_EXPOSURE, &buf->lmr,
 			      &buf->lmr_context, &rmr_context, NULL,
 			      &buf->addr);
-	if (ret == DAT_SUCCESS)
-		return 0;
-	kblk_mem_free(buf->va, len);
-	memset(buf, 0, sizeof(*buf));
+	if (ret != DAT_SUCCESS)
+		buf->lmr = NULL;
 	return kblk_errno(ret);
 }
 
-/* Idempotent. Nothing that uses the memory may be posted any more. */
+/*
+ * Free the registration of @buf; no post that uses it may be outstanding.
+ * Idempotent, as kblk_buf_free().
+ */
+static inline void kblk_buf_unregister(struct kblk_buf *buf)
+{
+	if (buf->lmr)
+		dat_lmr_free(buf->lmr);
+	buf->lmr = NULL;
+}
+
 static inline void kblk_buf_free(struct kblk_buf *buf)
 {
+	kblk_buf_unregister(buf);
+	if (buf->va)
+		kblk_mem_free(buf->va, buf->len);
+	buf->va = NULL;
+}
+
+/*
+ * Allocate (zeroed) and register @len bytes; memory that @buf already has is
+ * only registered again.
+ */
+static inline int kblk_buf_alloc(struct kblk_buf *buf, DAT_IA_HANDLE ia,
+				 DAT_PZ_HANDLE pz, size_t len)
+{
+	bool fresh = !buf->va;
+	int err;
+
+	if (fresh) {
+		buf->len = len;
+		buf->va = kblk_mem_alloc(len);
+	}
 	if (!buf->va)
-		return;
-	dat_lmr_free(buf->lmr);
-	kblk_mem_free(buf->va, buf->len);
-	memset(buf, 0, sizeof(*buf));
+		return -ENOMEM;
+	err = kblk_buf_register(buf, ia, pz);
+	if (err && fresh)
+		kblk_buf_free(buf);
+	return err;
 }
 
 static inline DAT_LMR_TRIPLET kblk_seg(const struct kblk_buf *buf, size_t off,

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Authentication of clients, and of the target to the client.
+ *
+ * Entry points: kbt_challenge() serves CHALLENGE, kbt_authenticate() is part of
+ * ATTACH.
+ *
+ * A client with a secret, and every client of a subsystem with "authenticate",
+ * must show knowledge of the secret without sending it. ATTACH carries a
+ * digest, keyed with the secret, over the challenge made for this connection, a
+ * nonce of the client and the parameters of ATTACH. The reply carries the
+ * target's own digest. A challenge is valid for one attempt, so that a captured
+ * proof cannot be replayed and secrets cannot be guessed at line rate;
+ * kbt_look_after() ends the connection after a failure.
+ *
+ * The connection owns its challenge, which only its receive path uses
+ * (conn->recv_mutex). kbt_names guards clients and secrets.
+ */
+#include <crypto/algapi.h>
+#include <linux/random.h>
+#include "tgt.h"
+
+static struct kbt_client *kbt_client_find(const char *name)
+{
+	struct kbt_client *client;
+
+	list_for_each_entry(client, &kbt_clients, link)
+		if (!strcmp(config_item_name(&client->group.cg_item), name))
+			return client;
+	return NULL;
+}
+
+/*
+ * Make a challenge for @conn and write it to kbt_words(), which the reply
+ * sends.
+ */
+void kbt_challenge(struct kbt_conn *conn)
+{
+	get_random_bytes(conn->challenge, sizeof(conn->challenge));
+	memcpy(kbt_words(conn), conn->challenge, sizeof(conn->challenge));
+	conn->challenged = true;
+}
+
+/*
+ * Check the proof that follows @attach; on success write the target's own proof
+ * to kbt_words(), which the reply to ATTACH sends.
+ */
+static bool kbt_is_proven(struct kbt_conn *conn, const char *secret,
+			  const struct kblk_attach *attach)
+{
+	const struct kblk_proof *theirs = (const void *)(attach + 1);
+	struct kblk_proof_of of = {
+		.who = "initiator",
+		.session = cpu_to_le64(conn->session_id),
+		.epoch = cpu_to_le32(conn->epoch),
+		.queue = cpu_to_le16(conn->queue),
+		.attach = *attach,
+	};
+	u8 proof[KBLK_PROOF_LEN];
+
+	memcpy(of.challenge, conn->challenge, sizeof(of.challenge));
+	memcpy(of.nonce, theirs->nonce, sizeof(of.nonce));
+	kblk_prove(secret, &of, proof);
+	if (crypto_memneq(proof, theirs->proof, sizeof(proof)))
+		return false;
+	strscpy_pad(of.who, "target", sizeof(of.who));
+	kblk_prove(secret, &of, kbt_words(conn));
+	return true;
+}
+
+/**
+ * kbt_authenticate() - check the proof of a client that attaches
+ * @conn: connection of the client
+ * @subsys: subsystem that the client asks for
+ * @attach: ATTACH as received, followed by a struct kblk_proof if the
+ *	connection uses KBLK_FEATURE_AUTH
+ *
+ * Consume the challenge of @conn and set conn->unproven, for which
+ * kbt_look_after() ends the connection.
+ *
+ * Context: Process, kbt_names held.
+ * Return: KBLK_OK, or the status of the reply.
+ */
+enum kblk_status kbt_authenticate(struct kbt_conn *conn,
+				  const struct kbt_subsys *subsys,
+				  const struct kblk_attach *attach)
+{
+	struct kbt_client *client = kbt_client_find(attach->client);
+	bool has_secret = client && client->secret[0];
+	bool challenged = conn->challenged;
+
+	lockdep_assert_held(&kbt_names);
+	conn->challenged = false;
+	if (!conn->auth) {
+		conn->unproven = subsys->authenticate || has_secret;
+		return conn->unproven ? KBLK_ERR_DENIED : KBLK_OK;
+	}
+	conn->unproven = !has_secret || !challenged ||
+			 !kbt_is_proven(conn, client->secret, attach);
+	return conn->unproven ? KBLK_ERR_PROOF : KBLK_OK;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Configuration of kdapl_blk_tgt.ko: clients, subsystems, volumes and ports as
+ * set up in configfs, see tgt_configfs.c. Locks: see tgt.h.
+ */
+#ifndef KDAPL_BLK_TGT_CONFIG_H
+#define KDAPL_BLK_TGT_CONFIG_H
+
+#include <linux/configfs.h>
+#include <linux/errseq.h>
+#include <linux/fs.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/uuid.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <dat/kdat.h>
+#include "auth.h"
+
+enum kbt_stat {
+	KBT_STAT_CONNECTS,
+	KBT_STAT_REFUSALS,
+	KBT_STAT_DISCONNECTS,
+	KBT_STAT_REQUESTS,
+	KBT_STAT_READS,
+	KBT_STAT_WRITES,
+	KBT_STAT_READ_BYTES,
+	KBT_STAT_WRITE_BYTES,
+	KBT_STAT_ERROR_REPLIES,
+	KBT_STAT_PROTOCOL_ERRORS,
+	KBT_STAT_DTO_ERRORS,
+	KBT_STAT_LOW_WATERMARK,
+	KBT_STAT_THROTTLED,
+	KBT_STAT_BROKEN,
+	KBT_STAT_CUT_OFF,
+	KBT_STAT_SILENT,
+	KBT_STAT_STUCK,
+	KBT_STAT_UNPROVEN,
+	KBT_STATS
+};
+
+/*
+ * struct kbt_client - a client by name
+ * @link: in kbt_clients; kbt_names
+ * @secret: secret that the client must prove; if empty, any client may use the
+ *	name; kbt_names
+ */
+struct kbt_client {
+	struct config_group group;
+	struct list_head link;
+	char secret[KBLK_SECRET_MAX + 1];
+};
+
+/* A subsystem: volumes under one name, guarded by kbt_names. */
+struct kbt_subsys {
+	struct config_group group;
+	struct config_group namespaces_group;
+	struct config_group allowed_group;
+	struct list_head namespaces;
+	struct list_head allowed;
+	bool allow_any;
+	bool authenticate;
+};
+
+/* An entry of subsys->allowed or of port->subsystems. */
+struct kbt_link {
+	struct list_head link;
+	void *to;
+};
+
+/*
+ * struct kbt_ns - a volume
+ * @link: in subsys->namespaces; kbt_names
+ * @open_link: in kbt_open while enabled; kbt_config
+ * @nsid: number within the subsystem
+ * @path: file or block device to serve
+ * @set_uuid: UUID set by the administrator, or nil
+ * @backing: UUID that must be derived from @path, or nil for any; see
+ *	kbt_derive_uuid()
+ * @uuid: UUID in use while enabled
+ * @instance: see struct kblk_identify
+ * @read_only: writes are refused
+ * @enabled: clients may attach; kbt_names
+ * @users: attached connections; kbt_names
+ * @conns: attached connections; kbt_names
+ * @lock: guards @instance and @wb_since while enabled, and @sessions
+ * @sessions: see tgt_session.c
+ * @wb_since: all sessions were told of writeback errors up to this one
+ * @idle: woken when @users becomes 0
+ * @io_wq: runs what may block on the medium, so that other volumes do not wait
+ * @file: open while enabled
+ * @bdev: the block device that @file is, or NULL
+ * @nowait: @bdev supports REQ_NOWAIT
+ * @block_size: logical block size, bytes
+ */
+struct kbt_ns {
+	struct config_group group;
+	struct list_head link;
+	struct kbt_subsys *subsys;
+	struct list_head open_link;
+	u32 nsid;
+	char *path;
+	uuid_t set_uuid;
+	uuid_t backing;
+	uuid_t uuid;
+	u64 instance;
+	bool read_only;
+	bool enabled;
+	unsigned int users;
+	struct list_head conns;
+	spinlock_t lock;		/* see above */
+	struct list_head sessions;
+	errseq_t wb_since;
+	wait_queue_head_t idle;
+	struct workqueue_struct *io_wq;
+	struct file *file;
+	struct block_device *bdev;
+	bool nowait;
+	u32 block_size;
+};
+
+/* Parameters of a port; constant while the port has subsystems. */
+struct kbt_params {
+	char ia[DAT_NAME_MAX_LENGTH];
+	u32 conn_qual;
+	u32 credits;
+	u32 io_depth;
+	u32 max_conns;
+	u32 srq_size;
+	u32 srq_per_conn;
+	u32 srq_max;
+	u32 srq_low;
+	u32 attach_ms;
+	u32 penalty_ms;
+	u32 reply_ms;
+	u32 pages;
+	u32 buffers;
+	u32 max_transfer;
+};
+
+/*
+ * struct kbt_port - where a target listens
+ * @link: in kbt_ports; kbt_config
+ * @subsystems: subsystems offered here; kbt_names
+ * @mutex: guards @kbt and @wanted
+ * @kbt: the port at work, or NULL
+ * @wanted: the port has subsystems
+ * @retry_work: kbt_port_retry(), for an adapter that was removed
+ * @stats: enum kbt_stat
+ */
+struct kbt_port {
+	struct config_group group;
+	struct config_group subsys_group;
+	struct list_head link;
+	struct list_head subsystems;
+	struct kbt_params params;
+	struct mutex mutex;		/* see above */
+	struct kbt *kbt;
+	bool wanted;
+	struct delayed_work retry_work;
+	atomic64_t stats[KBT_STATS];
+};
+
+#endif /* KDAPL_BLK_TGT_CONFIG_H */

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Volumes in configfs: subsystems/<name>/namespaces/<number>/..., with the
+ * attributes of kbt_ns_attrs.
+ *
+ * Entry points: kbt_ns_make() and kbt_ns_drop(), called by tgt_configfs.c. All
+ * attributes but "enable" can be changed only while the volume is disabled.
+ * configfs owns the struct kbt_ns, kbt_ns_release() frees it.
+ *
+ * Locks: kbt_config for the attributes, kbt_names for the list of the
+ * subsystem, ns->lock for ns->instance.
+ */
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include "tgt.h"
+
+static struct kbt_ns *kbt_ns_of(struct config_item *item)
+{
+	return container_of(to_config_group(item), struct kbt_ns, group);
+}
+
+/* ---- What is served ------------------------------------------------------ */
+
+static ssize_t kbt_ns_path_show(struct config_item *item, char *page)
+{
+	struct kbt_ns *ns = kbt_ns_of(item);
+	ssize_t n;
+
+	mutex_lock(&kbt_config);
+	n = sysfs_emit(page, "%s\n", ns->path ?: "");
+	mutex_unlock(&kbt_config);
+	return n;
+}
+
+static ssize_t kbt_ns_path_store(struct config_item *item, const char *page,
+				 size_t count)
+{
+	struct kbt_ns *ns = kbt_ns_of(item);
+	char *path;
+	ssize_t ret = count;
+
+	path = kstrndup(page, strcspn(page, "\n"), GFP_KERNEL);
+	if (!path)
+		return -ENOMEM;
+	mutex_lock(&kbt_config);
+	if (ns->enabled || !*path) {
+		ret = ns->enabled ? -EBUSY : -EINVAL;
+		kfree(path);
+	} else {
+		/* UUIDs that were set belong to the volume at the old path. */
+		if (!ns->path || strcmp(ns->path, path)) {
+			ns->set_uuid = uuid_null;
+			ns->backing = uuid_null;
+		}
+		kfree(ns->path);
+		ns->path = path;
+	}
+	mutex_unlock(&kbt_config);
+	return ret;
+}
+CONFIGFS_ATTR(kbt_ns_, path);
+
+static ssize_t kbt_ns_read_only_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", kbt_ns_of(item)->read_only);
+}
+
+static ssize_t kbt_ns_read_only_store(struct config_item *item,
+				      const char *page, size_t count)
+{
+	struct kbt_ns *ns = kbt_ns_of(item);
+	bool value;
+	int err;
+
+	err = kstrtobool(page, &value);
+	if (err)
+		return err;
+	mutex_lock(&kbt_config);
+	if (ns->enabled)
+		err = -EBUSY;
+	else
+		ns->read_only = value;
+	mutex_unlock(&kbt_config);
+	return err ?: count;
+}
+CONFIGFS_ATTR(kbt_ns_, read_only);
+
+/* ---- Which volume it is -------------------------------------------------- */
+
+/*
+ * Derive the UUID from the backing at ns->path, or set @uuid to nil if there is
+ * none. Return whether the UUID survives a reboot. Context: process, kbt_config
+ * held.
+ */
+static bool kbt_ns_derive(struct kbt_ns *ns, uuid_t *uuid)
+{
+	struct file *file;
+	bool persistent;
+
+	*uuid = uuid_null;
+	if (ns->file)
+		return kbt_derive_uuid(ns->file, uuid);
+	if (!ns->path)
+		return false;
+	file = filp_open(ns->path, O_RDONLY | O_LARGEFILE, 0);
+	if (IS_ERR(file))
+		return false;
+	persistent = kbt_derive_uuid(file, uuid);
+	filp_close(file, NULL);
+	return persistent;
+}
+
+static ssize_t kbt_ns_print_uuid(const uuid_t *uuid, char *page)
+{
+	if (uuid_is_null(uuid))
+		return sysfs_emit(page, "\n");
+	return sysfs_emit(page, "%pUb\n", uuid);
+}
+
+static ssize_t kbt_ns_store_uuid(struct kbt_ns *ns, uuid_t *uuid,
+				 const char *page, size_t count)
+{
+	uuid_t value;
+	int err;
+
+	err = kblk_uuid_parse(page, &value);
+	if (err)
+		return err;
+	mutex_lock(&kbt_config);
+	if (ns->enabled)
+		err = -EBUSY;
+	else
+		*uuid = value;
+	mutex_unlock(&kbt_config);
+	return err ?: count;
+}
+
+static ssize_t kbt_ns_uuid_show(struct config_item *item, char *page)
+{
+	struct kbt_ns *ns = kbt_ns_of(item);
+	uuid_t uuid;
+
+	mutex_lock(&kbt_config);
+	if (ns->enabled)
+		uuid = ns->uuid;
+	else if (!uuid_is_null(&ns->set_uuid))
+		uuid = ns->set_uuid;
+	else
+		kbt_ns_derive(ns, &uuid);
+	mutex_unlock(&kbt_config);
+	return kbt_ns_print_uuid(&uuid, page);
+}
+
+static ssize_t kbt_ns_uuid_store(struct config_item *item, const char *page,
+				 size_t count)
+{
+	struct kbt_ns *ns = kbt_ns_of(item);
+
+	return kbt_ns_store_uuid(ns, &ns->set_uuid, page, count);
+}
+CONFIGFS_ATTR(kbt_ns_, uuid);
+
+static ssize_t kbt_ns_backing_uuid_show(struct config_item *item, char *page)
+{
+	struct kbt_ns *ns = kbt_ns_of(item);
+	uuid_t uuid;
+
+	mutex_lock(&kbt_config);
+	if (!kbt_ns_derive(ns, &uuid))
+		uuid = uuid_null;
+	mutex_unlock(&kbt_config);
+	return kbt_ns_print_uuid(&uuid, page);
+}
+
+static ssize_t kbt_ns_backing_uuid_store(struct config_item *item,
+					 const char *page, size_t count)
+{
+	struct kbt_ns *ns = kbt_ns_of(item);
+
+	return kbt_ns_store_uuid(ns, &ns->backing, page, count);
+}
+CONFIGFS_ATTR(kbt_ns_, backing_uuid);
+
+static ssize_t kbt_ns_instance_show(struct config_item *item, char *page)
+{
+	struct kbt_ns *ns = kbt_ns_of(item);
+	u64 instance;
+
+	spin_lock_irq(&ns->lock);
+	instance = ns->instance;
+	spin_unlock_irq(&ns->lock);
+	return sysfs_emit(page, "%llu\n", instance);
+}
+
+static ssize_t kbt_ns_instance_store(struct config_item *item,
+				     const char *page, size_t count)
+{
+	struct kbt_ns *ns = kbt_ns_of(item);
+	u64 value;
+	int err;
+
+	err = kstrtou64(page, 0, &value);
+	if (err)
+		return err;
+	mutex_lock(&kbt_config);
+	if (ns->enabled)
+		err = -EBUSY;
+	spin_lock_irq(&ns->lock);
+	if (!err)
+		ns->instance = value;
+	spin_unlock_irq(&ns->lock);
+	mutex_unlock(&kbt_config);
+	return err ?: count;
+}
+CONFIGFS_ATTR(kbt_ns_, instance);
+
+/* ---- Enabling ------------------------------------------------------------ */
+
+static ssize_t kbt_ns_enable_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", kbt_ns_of(item)->enabled);
+}
+
+static ssize_t kbt_ns_enable_store(struct config_item *item, const char *page,
+				   size_t count)
+{
+	struct kbt_ns *ns = kbt_ns_of(item);
+	bool value;
+	int err;
+
+	err = kstrtobool(page, &value);
+	if (err)
+		return err;
+	mutex_lock(&kbt_config);
+	if (value)
+		err = kbt_ns_enable(ns);
+	else
+		kbt_ns_disable(ns);
+	mutex_unlock(&kbt_config);
+	return err ?: count;
+}
+CONFIGFS_ATTR(kbt_ns_, enable);
+
+static struct configfs_attribute *kbt_ns_attrs[] = {
+	&kbt_ns_attr_path,
+	&kbt_ns_attr_read_only,
+	&kbt_ns_attr_uuid,
+	&kbt_ns_attr_backing_uuid,
+	&kbt_ns_attr_instance,
+	&kbt_ns_attr_enable,
+	NULL
+};
+
+/* ---- The directory ------------------------------------------------------- */
+
+static void kbt_ns_release(struct config_item *item)
+{
+	struct kbt_ns *ns = kbt_ns_of(item);
+
+	kfree(ns->path);
+	kfree(ns);
+}
+
+static struct configfs_item_operations kbt_ns_ops = {
+	.release = kbt_ns_release,
+};
+
+static const struct config_item_type kbt_ns_type = {
+	.ct_item_ops = &kbt_ns_ops,
+	.ct_attrs = kbt_ns_attrs,
+	.ct_owner = THIS_MODULE,
+};
+
+struct config_group *kbt_ns_make(struct kbt_subsys *subsys, u32 nsid)
+{
+	struct kbt_ns *ns, *other;
+	bool taken = false;
+
+	ns = kzalloc(sizeof(*ns), GFP_KERNEL);
+	if (!ns)
+		return ERR_PTR(-ENOMEM);
+	ns->subsys = subsys;
+	ns->nsid = nsid;
+	ns->instance = get_random_u64();
+	spin_lock_init(&ns->lock);
+	INIT_LIST_HEAD(&ns->conns);
+	INIT_LIST_HEAD(&ns->sessions);
+	init_waitqueue_head(&ns->idle);
+	config_group_init_type_name(&ns->group, "", &kbt_ns_type);
+	spin_lock(&kbt_names);
+	/* configfs compares names, but "1" and "01" are the same number. */
+	list_for_each_entry(other, &subsys->namespaces, link)
+		taken |= other->nsid == nsid;
+	if (!taken)
+		list_add_tail(&ns->link, &subsys->namespaces);
+	spin_unlock(&kbt_names);
+	if (taken) {
+		kfree(ns);
+		return ERR_PTR(-EEXIST);
+	}
+	return &ns->group;
+}
+
+void kbt_ns_drop(struct config_item *item)
+{
+	struct kbt_ns *ns = kbt_ns_of(item);
+
+	mutex_lock(&kbt_config);
+	kbt_ns_disable(ns);
+	spin_lock(&kbt_names);
+	list_del(&ns->link);
+	spin_unlock(&kbt_names);
+	mutex_unlock(&kbt_config);
+	config_item_put(item);
+}

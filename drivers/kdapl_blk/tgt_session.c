@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Sessions: all connections of one disk of a client to a volume, on any port.
+ *
+ * Entry points: kbt_session_join() and kbt_session_leave() at attach and
+ * detach, kbt_session_written() and kbt_flush_*() from tgt_backend.c.
+ *
+ * - Epochs. A disk that has lost its connections sends its requests again in a
+ *   new epoch. Nothing of the new epoch is accepted before the last request of
+ *   earlier epochs has finished, on whatever port: otherwise the first copy of
+ *   a write could overtake the second one.
+ * - Failed flushes. When a flush fails, writes of every disk that has not
+ *   flushed them may be lost. The layers below report the error once, perhaps
+ *   to a client that no longer listens. The volume therefore becomes another
+ *   instance, which tells disks that connect later, and each session that may
+ *   have lost writes gets an error for every flush from then on.
+ *
+ * A session is owned by its connections (session->users). kbt_names guards
+ * joining and leaving; ns->lock guards ns->sessions and the state of flushes,
+ * in any context.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/printk.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include "tgt.h"
+
+/*
+ * struct kbt_session - a disk of a client
+ * @link: in ns->sessions, under ns->lock
+ * @id: see struct kblk_hello
+ * @users: connections of the session, under kbt_names
+ * @written: writes that were replied to
+ * @flushed: how many of @written are on the medium; ns->lock
+ * @failed: writes beyond @flushed may be lost; ns->lock
+ */
+struct kbt_session {
+	struct list_head link;
+	u64 id;
+	unsigned int users;
+	atomic64_t written;
+	s64 flushed;
+	bool failed;
+};
+
+/* ---- Joining ------------------------------------------------------------- */
+
+/*
+ * Check the epoch of @conn against the connections attached to @ns, and end
+ * those of an earlier epoch. Context: kbt_names held, as for all functions of
+ * this section.
+ */
+static enum kblk_status kbt_epoch_check(struct kbt_ns *ns, struct kbt_conn *conn)
+{
+	enum kblk_status status = KBLK_OK;
+	struct kbt_conn *other;
+
+	list_for_each_entry(other, &ns->conns, ns_link) {
+		if (other->session_id != conn->session_id ||
+		    other->epoch == conn->epoch)
+			continue;
+		if ((s32)(other->epoch - conn->epoch) > 0)
+			return KBLK_ERR_STALE;
+		kbt_conn_end(other);
+		status = KBLK_ERR_DRAINING;
+	}
+	return status;
+}
+
+static struct kbt_session *kbt_session_find(struct kbt_ns *ns, u64 id)
+{
+	struct kbt_session *session;
+
+	list_for_each_entry(session, &ns->sessions, link)
+		if (session->id == id)
+			return session;
+	return NULL;
+}
+
+/*
+ * Make a session. ->written starts at 1 because the disk may have unflushed
+ * writes from connections that are gone: a flush that fails must fail this
+ * session too.
+ */
+static struct kbt_session *kbt_session_make(struct kbt_ns *ns, u64 id)
+{
+	struct kbt_session *session = kzalloc(sizeof(*session), GFP_ATOMIC);
+
+	if (!session)
+		return NULL;
+	session->id = id;
+	atomic64_set(&session->written, 1);
+	spin_lock_irq(&ns->lock);
+	list_add(&session->link, &ns->sessions);
+	spin_unlock_irq(&ns->lock);
+	return session;
+}
+
+/*
+ * Make @conn part of its session on @ns, and return the status to reply with.
+ */
+enum kblk_status kbt_session_join(struct kbt_ns *ns, struct kbt_conn *conn)
+{
+	enum kblk_status status = kbt_epoch_check(ns, conn);
+	struct kbt_session *session;
+
+	if (status != KBLK_OK)
+		return status;
+	session = kbt_session_find(ns, conn->session_id) ?:
+		  kbt_session_make(ns, conn->session_id);
+	if (!session)
+		return KBLK_ERR_IO;
+	session->users++;
+	conn->session = session;
+	list_add(&conn->ns_link, &ns->conns);
+	return KBLK_OK;
+}
+
+/* Remove @conn from its session. All requests of @conn have finished. */
+void kbt_session_leave(struct kbt_ns *ns, struct kbt_conn *conn)
+{
+	struct kbt_session *session = conn->session;
+
+	list_del(&conn->ns_link);
+	conn->session = NULL;
+	if (--session->users)
+		return;
+	spin_lock_irq(&ns->lock);
+	list_del(&session->link);
+	spin_unlock_irq(&ns->lock);
+	kfree(session);
+}
+
+/* ---- Writes and flushes: any context ------------------------------------- */
+
+/*
+ * Count a write. Called before its reply, so that a flush which the client
+ * sends after the reply covers the write.
+ */
+void kbt_session_written(struct kbt_io *io)
+{
+	atomic64_inc(&io->conn->session->written);
+}
+
+/* Begin a flush: @io covers the writes that were counted so far. */
+void kbt_flush_begin(struct kbt_io *io)
+{
+	io->covers = atomic64_read(&io->conn->session->written);
+}
+
+/*
+ * End a flush with @err and return the error to reply with. The file system
+ * reports a writeback error to only one of several concurrent flushes;
+ * errseq_check() therefore looks for any error since the last one that all
+ * sessions were told of. Context: any.
+ */
+int kbt_flush_end(struct kbt_io *io, int err)
+{
+	struct kbt_session *session = io->conn->session;
+	struct kbt_ns *ns = io->conn->ns;
+	unsigned long flags;
+
+	if (!err && !ns->bdev)
+		err = errseq_check(&ns->file->f_mapping->wb_err,
+				   READ_ONCE(ns->wb_since));
+	if (err)
+		kbt_flush_failed(ns, err);
+	spin_lock_irqsave(&ns->lock, flags);
+	if (session->failed)
+		err = err ?: -EIO;
+	else if (!err)
+		session->flushed = max(session->flushed, io->covers);
+	spin_unlock_irqrestore(&ns->lock, flags);
+	return err;
+}
+
+/*
+ * Make @ns another instance, and fail all sessions with unflushed writes: their
+ * writes may be lost, whichever session has flushed. Context: any.
+ */
+void kbt_flush_failed(struct kbt_ns *ns, int err)
+{
+	u64 instance = get_random_u64();
+	struct kbt_session *session;
+	unsigned long flags;
+
+	pr_err_ratelimited("%s: cannot be flushed: %d; clients that have not flushed what they wrote get errors\n",
+			   ns->path, err);
+	spin_lock_irqsave(&ns->lock, flags);
+	ns->instance = instance;
+	WRITE_ONCE(ns->wb_since, errseq_sample(&ns->file->f_mapping->wb_err));
+	list_for_each_entry(session, &ns->sessions, link)
+		if (session->flushed != atomic64_read(&session->written))
+			session->failed = true;
+	spin_unlock_irqrestore(&ns->lock, flags);
+}

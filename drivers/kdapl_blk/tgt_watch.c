@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Clients that misbehave: detect them, end their connections, shun their hosts.
+ *
+ * Entry points: kbt_silence_work() looks at all connections every
+ * KBT_SILENCE_CHECK, kbt_judge() at each connection that has ended,
+ * kbt_is_shunned() at each connection request.
+ *
+ * A connection ends if its client exceeds its credits, does not attach in time,
+ * fails to authenticate, stays silent although it promised keep-alives, or does
+ * not take its replies. Except for silence and a missing ATTACH its host is
+ * refused for penalty_ms.
+ *
+ * The struct kbt owns the list of shunned hosts; kbt->mutex guards it.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/printk.h>
+#include <net/ipv6.h>
+#include "tgt.h"
+
+#define KBT_SLOW_DRAIN	(10 * HZ)
+#define KBT_SILENCE_CHECK (HZ / 4)
+
+/* ---- Clients that behave badly ------------------------------------------- */
+
+bool kbt_same_host(const struct sockaddr_storage *a,
+		   const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in6 *a6 = (void *)a, *b6 = (void *)b;
+	const struct sockaddr_in *a4 = (void *)a, *b4 = (void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET6)
+		return ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
+	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+}
+
+/*
+ * Refuse connections from @host for penalty_ms. The oldest entry is replaced.
+ * Context: kbt->mutex held.
+ */
+static void kbt_shun(struct kbt *kbt, const struct sockaddr_storage *host)
+{
+	u32 ms = kbt->params->penalty_ms;
+	struct kbt_shunned *entry;
+
+	if (!ms)
+		return;
+	entry = &kbt->shunned[kbt->shun_next++ % KBT_SHUNNED];
+	entry->host = *host;
+	entry->until = jiffies + msecs_to_jiffies(ms);
+}
+
+bool kbt_is_shunned(struct kbt *kbt, const struct sockaddr_storage *host)
+{
+	unsigned int i;
+
+	for (i = 0; i < KBT_SHUNNED; i++)
+		if (kbt->shunned[i].host.ss_family &&
+		    time_before(jiffies, kbt->shunned[i].until) &&
+		    kbt_same_host(&kbt->shunned[i].host, host))
+			return true;
+	return false;
+}
+
+/*
+ * Return whether the client has sent more requests than its credits allow, and
+ * has thus reached its hard high watermark. @conn is drained. Only delivered
+ * replies count: a reply posted after the connection was broken does not fail
+ * but is flushed.
+ */
+static bool kbt_is_greedy(struct kbt_conn *conn)
+{
+	DAT_COUNT held = 0;
+
+	dat_ep_recv_query(conn->ep, &held, NULL);
+	return held + atomic64_read(&conn->requests) -
+	       atomic64_read(&conn->delivered) > conn->credits;
+}
+
+/*
+ * Shun the host of @conn, which is about to be freed, if the client has
+ * exceeded its credits, whatever was the first sign of it.
+ */
+void kbt_judge(struct kbt_conn *conn)
+{
+	struct kbt *kbt = conn->kbt;
+
+	if (!conn->overdrawn && !kbt_is_greedy(conn))
+		return;
+	kbt_count(kbt, KBT_STAT_CUT_OFF, 1);
+	pr_warn_ratelimited("%s: has ignored its credits, cut off\n",
+			    conn->peer);
+	mutex_lock(&kbt->mutex);
+	kbt_shun(kbt, &conn->host);
+	mutex_unlock(&kbt->mutex);
+}
+
+/* ---- Silence ------------------------------------------------------------- */
+
+/*
+ * Update conn->heard if a message has arrived, even one that is still waiting
+ * on the EVD.
+ */
+static void kbt_listen_to(struct kbt_conn *conn)
+{
+	DAT_COUNT held = 0;
+	unsigned long n;
+
+	dat_ep_recv_query(conn->ep, &held, NULL);
+	n = READ_ONCE(conn->messages) + held;
+	/*
+	 * Before ATTACH, conn->heard is the time of connecting: no other
+	 * message extends the time to attach.
+	 */
+	if (READ_ONCE(conn->ns) && n != conn->arrived)
+		WRITE_ONCE(conn->heard, jiffies);
+	conn->arrived = n;
+}
+
+/* Return whether the client has no credit left, and so must be silent. */
+static bool kbt_is_speechless(struct kbt_conn *conn)
+{
+	DAT_COUNT held = 0;
+
+	dat_ep_recv_query(conn->ep, &held, NULL);
+	return held + atomic64_read(&conn->requests) -
+	       atomic64_read(&conn->delivered) + READ_ONCE(conn->withheld) >=
+	       conn->credits;
+}
+
+static bool kbt_is_silent(struct kbt_conn *conn)
+{
+	unsigned long patience = READ_ONCE(conn->patience);
+
+	return patience &&
+	       time_after(jiffies, READ_ONCE(conn->heard) + patience) &&
+	       !(READ_ONCE(conn->ns) && kbt_is_speechless(conn));
+}
+
+/*
+ * Return whether a reply was not taken within reply_ms. A client must have a
+ * receive posted for each reply; otherwise it occupies slots and buffers of
+ * others. Each reply is checked: taking one now and then is not enough.
+ */
+static bool kbt_is_stuck(struct kbt_conn *conn)
+{
+	u32 ms = conn->kbt->params->reply_ms;
+	unsigned long posted;
+	unsigned int i;
+
+	if (!ms ||
+	    atomic64_read(&conn->replied) == atomic64_read(&conn->delivered))
+		return false;
+	for (i = 0; i < conn->kbt->params->io_depth; i++) {
+		posted = READ_ONCE(conn->ios[i].posted);
+		if (posted && time_after(jiffies, posted +
+					 msecs_to_jiffies(ms)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Log, every KBT_SLOW_DRAIN, that requests of an ending connection are still on
+ * the medium.
+ */
+static void kbt_drags_on(struct kbt_conn *conn)
+{
+	unsigned long ended = READ_ONCE(conn->ended);
+
+	if (!ended || time_before(jiffies, ended + KBT_SLOW_DRAIN))
+		return;
+	WRITE_ONCE(conn->ended, jiffies);
+	pr_warn_ratelimited("%s: %u requests are still under way\n", conn->peer,
+			    conn->kbt->params->io_depth -
+			    READ_ONCE(conn->idle_count));
+}
+
+static void kbt_look_after(struct kbt_conn *conn)
+{
+	struct kbt *kbt = conn->kbt;
+
+	if (kbt_conn_ending(conn)) {
+		kbt_drags_on(conn);
+		return;
+	}
+	kbt_listen_to(conn);
+	/*
+	 * The error reply may be lost with the connection; the client is
+	 * refused either way.
+	 */
+	if (READ_ONCE(conn->unproven)) {
+		kbt_count(kbt, KBT_STAT_UNPROVEN, 1);
+		pr_warn_ratelimited("%s: does not prove who it is, ending the connection\n",
+				    conn->peer);
+		kbt_shun(kbt, &conn->host);
+		kbt_conn_end(conn);
+	} else if (kbt_is_silent(conn)) {
+		kbt_count(kbt, KBT_STAT_SILENT, 1);
+		pr_warn_ratelimited("%s: %s, ending the connection\n",
+				    conn->peer, READ_ONCE(conn->ns) ?
+				    "silent for too long" :
+				    "has not attached in time");
+		kbt_conn_end(conn);
+	} else if (kbt_is_stuck(conn)) {
+		kbt_count(kbt, KBT_STAT_STUCK, 1);
+		pr_warn_ratelimited("%s: does not take its replies, ending the connection\n",
+				    conn->peer);
+		kbt_shun(kbt, &conn->host);
+		kbt_conn_end(conn);
+	}
+}
+
+/* Check all connections and run again after KBT_SILENCE_CHECK. */
+void kbt_silence_work(struct work_struct *work)
+{
+	struct kbt *kbt = container_of(to_delayed_work(work), struct kbt,
+				       silence_work);
+	struct kbt_conn *conn;
+
+	mutex_lock(&kbt->mutex);
+	list_for_each_entry(conn, &kbt->conns, link)
+		kbt_look_after(conn);
+	mutex_unlock(&kbt->mutex);
+	queue_delayed_work(kbt->end_wq, &kbt->silence_work, KBT_SILENCE_CHECK);
+}
