@@ -114,7 +114,10 @@ static int dat_release(struct bench_side *side)
 					       DAT_UPCALL_INVOC_ANY));
 }
 
-/* Of BENCH_DEPTH buffers no more are ever taken, and never all but one. */
+/*
+ * Of BENCH_DEPTH buffers, never more are taken and never all but one, so these
+ * marks do not fire.
+ */
 static int dat_marks(struct bench_side *side, bool on)
 {
 	struct dat_side *dat = to_dat(side);

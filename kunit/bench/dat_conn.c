@@ -2,8 +2,8 @@
 /*
  * kDAPL: making a pair.
  *
- * Each pair opens the IA for itself; closing it frees everything. Connection
- * events are fetched, so each step waits for the one before.
+ * Each pair opens the IA for itself, so that closing it frees everything.
+ * Connection events are dequeued; each step waits for the one before.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -99,7 +99,7 @@ static int dat_make_lmr(struct dat_pair *dp, struct dat_side *dat)
 					 &dat->base));
 }
 
-/* Show the receive buffer of side 1 to side 0. */
+/* Tell side 0 the address and key of the receive buffer of side 1. */
 static int dat_expose(struct dat_pair *dp)
 {
 	struct dat_side *a = &dp->side[0], *b = &dp->side[1];
@@ -170,7 +170,7 @@ static int dat_make_side(struct dat_pair *dp, struct dat_side *dat, bool srq)
 	       dat_make_ep(dp, dat, srq);
 }
 
-/* Fetch an event that must be @number. */
+/* Dequeue an event that must have this number. */
 static int dat_expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number,
 		      DAT_EVENT *event)
 {

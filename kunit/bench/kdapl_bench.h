@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kdapl_bench.ko: what kDAPL costs over raw verbs.
+ * kdapl_bench.ko: the cost of kDAPL over raw verbs.
  *
- *   main.c               what is run, in which order
- *   run.c                the loops, written once for both
- *   raw.c, raw_conn.c    what they call: raw verbs
- *   dat.c, dat_conn.c    and kDAPL, of which only <dat/kdat.h> is used
+ *   main.c               the exercises and their order
+ *   run.c                the loops, shared by both
+ *   raw.c, raw_conn.c    the operations of raw verbs
+ *   dat.c, dat_conn.c    the operations of kDAPL, which use only <dat/kdat.h>
  *   results.c            figures, and the JSON document made of them
  *
- * A pair is two connected sides on one device. Side 0 is active: it sends bursts
- * and streams, side 1 receives them and answers a ping-pong.
+ * A pair is two connected sides on one device. Side 0 is active: it sends
+ * bursts and streams, side 1 receives them and answers a ping-pong.
  */
 #ifndef KDAPL_BENCH_H
 #define KDAPL_BENCH_H
@@ -48,7 +48,7 @@ enum bench_figure {
 	BENCH_FIGURES
 };
 
-/* What is compared; the first and the second run the same loop. */
+/* The series that are compared; the first and the second run the same loop. */
 enum bench_series {
 	BENCH_RAW,
 	BENCH_RAW_AGAIN,
@@ -76,7 +76,10 @@ void bench_clock_start(void);
 void bench_clock_stop(void);
 void bench_show(struct seq_file *m, struct list_head *results, unsigned int runs);
 
-/* Ticks. Does not move across the instructions around it. */
+/*
+ * Read the clock, in ticks. The read is not reordered with the instructions
+ * around it.
+ */
 static __always_inline u64 bench_clock(void)
 {
 #ifdef __x86_64__
@@ -152,16 +155,16 @@ struct bench_side {
 
 /*
  * struct bench_pair - a connection and the state of the loop that uses it
- * @finished: the loop has come to its end
- * @err: what went wrong
+ * @finished: the loop has ended
+ * @err: 0 or why it ended
  * @len: bytes of a message
  * @left: messages still to be sent
  * @sent: send completions still to come
  * @received: receive completions still to come
- * @start: ticks at the beginning of what is timed
- * @end: ticks at its end
+ * @start: ticks when timing began
+ * @end: ticks when it ended
  * @laps: ticks of each round trip
- * @nlaps: how many
+ * @nlaps: number of round trips
  */
 struct bench_pair {
 	const struct bench_ops *ops;
@@ -196,7 +199,7 @@ int bench_dat_address(const char *device, struct sockaddr_storage *addr);
 
 /* ---- run.c ------------------------------------------------------------------ */
 
-/* Where an exercise leaves its times. */
+/* Where an exercise stores its times. */
 struct bench_to {
 	struct bench_result *res;
 	enum bench_series series;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * kdapl_bench.ko: compare kDAPL with raw verbs on devices that connect to
- * themselves. Loading it runs everything; what was measured is one JSON document
- * in <debugfs>/kdapl_bench/results.
+ * themselves. Loading the module runs everything; the results are one JSON
+ * document, <debugfs>/kdapl_bench/results.
  *
- * A loop is run over raw verbs, over kDAPL and over raw verbs again, in an order
- * that changes from run to run, so that what disturbs the machine disturbs all
- * three. The two raw series show how far two equal things seem to differ.
+ * Each loop runs over raw verbs, over kDAPL and over raw verbs again, in an
+ * order that changes from run to run, so that disturbances of the machine
+ * affect all three. The two raw series show how much two equal series differ.
  */
 #include <linux/debugfs.h>
 #include <linux/kthread.h>
@@ -112,7 +112,7 @@ static int exercise_marks(struct bench_pair *pair, const struct bench_to *to)
 	return err ?: bench_ping(pair, to, BENCH_MARKS, BENCH_SMALL, laps);
 }
 
-/* @dat_only: kDAPL is compared with itself. */
+/* @dat_only: kDAPL is compared with itself, not with raw verbs. */
 static const struct bench_exercise {
 	const char *name;
 	int (*run)(struct bench_pair *pair, const struct bench_to *to);
@@ -243,7 +243,10 @@ struct bench_thread {
 	int err;
 };
 
-/* In a thread of its own: loading a module leaves some drivers little stack. */
+/*
+ * The exercises run in a thread of their own: the stack below insmod is too
+ * deep for some drivers.
+ */
 static int bench_thread(void *data)
 {
 	struct bench_thread *thread = data;

@@ -119,7 +119,7 @@ static int raw_reap(struct bench_side *side, enum bench_queue queue, int n)
 	return got;
 }
 
-/* The core's callback stays away from a CQ whose irq_poll is disabled. */
+/* ib_core does not poll a CQ whose irq_poll is disabled. */
 static int raw_hold(struct bench_side *side)
 {
 	irq_poll_disable(&to_raw(side)->cq->iop);

@@ -2,8 +2,8 @@
 /*
  * Raw verbs: making a pair.
  *
- * rdma_cm in its plainest use: a listener and an active id on one address of the
- * device. Each step waits for the one before.
+ * The plainest use of rdma_cm: a listener and an active id on one address of
+ * the device. Each step waits for the one before.
  */
 #include <linux/slab.h>
 #include "raw.h"
@@ -87,7 +87,7 @@ static int raw_make_qp(struct raw_pair *rp, struct raw_side *raw)
 	return 0;
 }
 
-/* What can be made before there is a connection. */
+/* Create everything that does not need a connection. */
 static int raw_make_side(struct raw_pair *rp, struct raw_side *raw, bool srq)
 {
 	struct bench_side *side = &raw->side;
@@ -224,7 +224,7 @@ static void raw_reg_done(struct ib_cq *cq, struct ib_wc *wc)
 	raw_step(rp, wc->status == IB_WC_SUCCESS ? 0 : -EIO);
 }
 
-/* Show the receive buffer of side 1 to side 0. */
+/* Tell side 0 the address and key of the receive buffer of side 1. */
 static int raw_expose(struct raw_pair *rp)
 {
 	struct raw_side *a = &rp->side[0], *b = &rp->side[1];

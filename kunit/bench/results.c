@@ -2,9 +2,9 @@
 /*
  * Figures, and the JSON document made of them.
  *
- * Only the shortest time of each series is kept: on a machine that other things
- * disturb it is what repeats. The clock is the CPU's; ktime, which may be coarse,
- * tells over the whole run how long its ticks are.
+ * Only the shortest time of each series is kept: on a disturbed machine that
+ * time is reproducible. The clock is that of the CPU; ktime, which may be
+ * coarse, calibrates it over the whole run.
  */
 #include <linux/list.h>
 #include <linux/math64.h>
@@ -12,12 +12,12 @@
 
 /* How two times are compared. */
 enum bench_compare {
-	BENCH_ADDED,		/* nanoseconds on top, at most */
+	BENCH_ADDED,		/* nanoseconds added, at most */
 	BENCH_RATIO,		/* kDAPL : raw, at most */
-	BENCH_RATE,		/* the same of their reciprocals, at least */
+	BENCH_RATE,		/* rates, kDAPL : raw, at least */
 };
 
-/* @aim: tenths of a nanosecond, or thousandths. */
+/* @aim: tenths of a nanosecond for BENCH_ADDED, thousandths for ratios. */
 static const struct bench_figure_desc {
 	const char *name;
 	enum bench_compare compare;
@@ -68,7 +68,7 @@ void bench_note(struct bench_result *res, enum bench_figure figure,
 	res->ops[figure] = ops;
 }
 
-/* Tenths of a nanosecond for one operation. */
+/* Return the time of one operation, in tenths of a nanosecond. */
 static u64 bench_time(const struct bench_result *res, enum bench_figure figure,
 		      enum bench_series series)
 {
@@ -95,7 +95,7 @@ static void bench_show_thousandths(struct seq_file *m, const char *key,
 	seq_printf(m, "\"%s\": %llu.%03u, ", key, whole, rest);
 }
 
-/* Show one time as it is, or as the throughput it means, in MB/s. */
+/* Show a time, or the throughput in MB/s that it means. */
 static void bench_show_value(struct seq_file *m, const char *key,
 			     enum bench_compare compare, u64 tenths)
 {

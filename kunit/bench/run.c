@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The loops. Both contenders go through the same code here; they differ in what
- * is behind struct bench_ops.
+ * The loops. Raw verbs and kDAPL go through the same code here; they differ in
+ * their struct bench_ops.
  *
- * The machine may have one CPU only, so nothing here spins: who waits lets the
+ * The machine may have only one CPU, so no loop spins: while it waits, the
  * threads run that do the device's work.
  */
 #include <linux/gfp.h>
@@ -13,7 +13,7 @@
 #include <linux/workqueue.h>
 #include "kdapl_bench.h"
 
-/* Pauses after which the last completions have arrived, too. */
+/* Number of pauses after which the last completions have arrived. */
 #define BENCH_SETTLE 8
 
 void bench_pair_init(struct bench_pair *pair, const struct bench_ops *ops,
@@ -35,7 +35,7 @@ void bench_buf_free(u8 *buf)
 	free_pages((unsigned long)buf, get_order(2 * BENCH_BUF));
 }
 
-/* End a loop. Any context. */
+/* End a loop. Context: any. */
 void bench_fail(struct bench_pair *pair, int err)
 {
 	if (!pair->err)
@@ -56,7 +56,7 @@ static void bench_nothing(struct work_struct *work)
 
 static DECLARE_WORK(bench_turn, bench_nothing);
 
-/* Sleep until a worker had its turn; others that are ready have theirs, too. */
+/* Sleep until a work item has run, and with it all threads that are ready. */
 static void bench_pause(void)
 {
 	schedule_work(&bench_turn);
@@ -87,8 +87,8 @@ static int bench_wait_word(const u32 *word, u32 value)
 /* ---- bursts: the cost of one call ------------------------------------------- */
 
 /*
- * Time the reaping of @n completions that are all there. Returns 0 if they were
- * not, which is no error: the rest is reaped untimed.
+ * Time the reaping of @n completions that have all arrived. If some have not,
+ * that is no error: return 0, and the rest is reaped untimed.
  */
 static int bench_reap(struct bench_side *side, enum bench_queue queue, int n,
 		      u64 *ticks)
@@ -119,7 +119,10 @@ static int bench_burst_once(struct bench_pair *pair, const struct bench_to *to)
 	u64 start, recv, send;
 	int err;
 
-	/* Only the last message of this burst puts it there. */
+	/*
+	 * The last message of this burst, and no other, writes this word to the
+	 * peer.
+	 */
 	*(u32 *)a->buf = ++pair->id;
 
 	start = bench_clock();
@@ -211,7 +214,10 @@ static int bench_pile_once(struct bench_pair *pair, const struct bench_to *to)
 	err = b->ops->hold(b);
 	if (err)
 		return err;
-	/* The first one uses up the notification that was asked for before. */
+	/*
+	 * The first completion uses up the notification that was requested
+	 * before.
+	 */
 	err = bench_pile_send(pair, 1) ?: bench_pile_send(pair, BENCH_PILE - 1);
 	reinit_completion(&pair->finished);
 	err = b->ops->release(b) ?: err;
@@ -223,7 +229,10 @@ static int bench_pile_once(struct bench_pair *pair, const struct bench_to *to)
 	return b->ops->post_recv(b, BENCH_PILE);
 }
 
-/* From the first to the last upcall for completions that were all there. */
+/*
+ * Time the upcalls, from the first to the last, for completions that have all
+ * arrived.
+ */
 int bench_pile(struct bench_pair *pair, const struct bench_to *to, int piles)
 {
 	int err = 0;
@@ -267,7 +276,7 @@ static int bench_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Half the median of @laps round trips. */
+/* Measure latency as half the median of @laps round trips. */
 int bench_ping(struct bench_pair *pair, const struct bench_to *to,
 	       enum bench_figure figure, u32 len, int laps)
 {
@@ -322,7 +331,10 @@ static void bench_stream_done(struct bench_side *side, enum bench_queue queue)
 	}
 }
 
-/* BENCH_WINDOW messages of BENCH_BUF bytes are always under way. */
+/*
+ * Stream messages of BENCH_BUF bytes, with BENCH_WINDOW of them always under
+ * way.
+ */
 static int bench_stream_once(struct bench_pair *pair, const struct bench_to *to,
 			     bool write, int messages)
 {
@@ -349,8 +361,8 @@ static int bench_stream_once(struct bench_pair *pair, const struct bench_to *to,
 }
 
 /*
- * Streams of @messages for @ms milliseconds, at least one. A fast device needs
- * many of them before the shortest times of equal things are equal.
+ * Run streams of @messages for @ms milliseconds, at least one. On a fast device
+ * the shortest times of equal series agree only after many streams.
  */
 int bench_stream(struct bench_pair *pair, const struct bench_to *to,
 		 bool write, int messages, unsigned int ms)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Clients: one thread connects them all, and those that were cut off again, if
- * that is wanted.
+ * Clients: one thread connects them all, and connects those again that were cut
+ * off, if the parameters ask for that.
  */
 #include <linux/err.h>
 #include <linux/inet.h>
@@ -38,7 +38,7 @@ static int crowd_client_start(struct crowd_client *client)
 	return err;
 }
 
-/* Connect those again who have waited long enough. */
+/* Connect a client again that was cut off and has waited long enough. */
 static void crowd_look(struct crowd_client *client)
 {
 	struct crowd_conn *conn = client->conn[0];
@@ -60,7 +60,7 @@ static int crowd_thread(void *unused)
 
 	for (i = 0; i < crowd_clients && !crowd_err; i++)
 		crowd_err = crowd_client_start(&crowd.clients[i]);
-	/* All together. */
+	/* All clients begin to stream at the same time. */
 	for (i = 0; i < crowd_clients && !crowd_err; i++)
 		crowd_stream(crowd.clients[i].conn[0]);
 	complete(&crowd_complete);
@@ -72,7 +72,7 @@ static int crowd_thread(void *unused)
 	return 0;
 }
 
-/* Connect everybody; they send from then on. */
+/* Connect all clients, which then stream requests. */
 int crowd_begin(void)
 {
 	unsigned int i;
@@ -139,7 +139,7 @@ int crowd_open(const char *ia, const char *address)
 	       crowd_register();
 }
 
-/* Frees all there is. */
+/* Free everything. */
 void crowd_close(void)
 {
 	if (crowd.ia)

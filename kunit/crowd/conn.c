@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A connection of a client. At first it sends a message and waits for the answer;
- * then it streams.
+ * A connection of a client. At first it sends one message at a time and waits
+ * for the answer; then it streams requests.
  */
 #include <linux/jiffies.h>
 #include <linux/slab.h>
@@ -45,7 +45,10 @@ static DAT_RETURN crowd_post_send(struct crowd_conn *conn, size_t at, size_t len
 				DAT_COMPLETION_SUPPRESS_FLAG);
 }
 
-/* Send as much as may be sent. Under the lock. */
+/*
+ * Send as many requests as window and credits allow. Called with conn->lock
+ * held.
+ */
 static void crowd_pump(struct crowd_conn *conn)
 {
 	size_t len = crowd.protocol->request_len;
@@ -60,7 +63,7 @@ static void crowd_pump(struct crowd_conn *conn)
 	}
 }
 
-/* Send requests from now on. */
+/* Stream requests from now on. */
 void crowd_stream(struct crowd_conn *conn)
 {
 	unsigned int i;
@@ -99,7 +102,7 @@ static void crowd_dto_upcall(DAT_PVOID data, const DAT_EVENT *event,
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
 		&event->event_data.dto_completion_event_data;
 
-	/* Of what has failed the connection tells. */
+	/* Failures are reported by the connection event. */
 	if (dto->status == DAT_DTO_SUCCESS && dto->operation == DAT_DTO_RECEIVE)
 		crowd_received(data);
 }
@@ -172,7 +175,7 @@ static int crowd_dial(struct crowd_conn *conn, const void *hello, size_t len)
 								-ECONNREFUSED;
 }
 
-/* Make a connection; the target is told @hello. */
+/* Connect to the target, with @hello as private data. */
 struct crowd_conn *crowd_connect(struct crowd_client *client,
 				 unsigned int window, const void *hello,
 				 size_t len)
@@ -205,7 +208,7 @@ void crowd_disconnect(struct crowd_conn *conn)
 		dat_ep_disconnect(conn->ep, DAT_CLOSE_ABRUPT_FLAG);
 		dat_ep_free(conn->ep);
 	}
-	/* These wait for upcalls. */
+	/* Freeing an EVD waits for its upcalls. */
 	if (conn->dto_evd)
 		dat_evd_free(conn->dto_evd);
 	if (conn->conn_evd)

@@ -2,15 +2,15 @@
 /*
  * kdapl_crowd.ko: what its files share.
  *
- *   main.c     module, its parameters, what it reports
- *   client.c   clients: connecting, again and again if wanted
- *   conn.c     a connection, raw DTOs
- *   kblk.c     how to speak to kdapl_blk_tgt.ko
- *   nvme.c     how to speak to nvmet-rdma.ko
+ *   main.c     the module, its parameters and reports
+ *   client.c   clients: connecting, also again and again
+ *   conn.c     a connection: raw DTOs
+ *   kblk.c     the protocol of kdapl_blk_tgt.ko
+ *   nvme.c     the protocol of nvmet-rdma.ko
  *
- * A client connects and then keeps sending the same read request, so that there
- * are always "window" of them without an answer. A polite one stays below that
- * if the target grants it fewer credits; others do not care.
+ * A client connects and then sends the same read request again and again, so
+ * that "window" of them are always without an answer. A polite client sends
+ * fewer if the target grants it fewer credits; others ignore credits.
  */
 #ifndef KDAPL_CROWD_H
 #define KDAPL_CROWD_H
@@ -25,9 +25,9 @@
 #define CROWD_TIMEOUT	(10 * HZ)
 
 /*
- * Parts of the buffer that all clients share. Only one of them connects at a time.
- * All requests are the same, and of the answers that are under way any may be
- * the one that is looked at.
+ * Parts of the buffer that all clients share. Only one client connects at a
+ * time, all requests are the same, and it does not matter which of the answers
+ * under way is read.
  */
 #define CROWD_HELLO_AT	0
 #define CROWD_SEND_AT	SZ_2K
@@ -42,14 +42,15 @@ struct crowd_client;
 
 /*
  * struct crowd_conn - a connection
- * @client: whose
- * @up: it was established; @ended: it has come to an end
+ * @client: the client it belongs to
+ * @up: the connection was established
+ * @ended: the connection has ended
  * @changed: completed when @up or @ended becomes true
  * @answer: completed by a message, unless requests are being streamed
- * @lock: guards what follows
+ * @lock: protects the members below
  * @streaming: requests are being sent
  * @request_len: length of the message at CROWD_SEND_AT
- * @credits: what the target allows; only looked at by the polite
+ * @credits: requests that the target allows; for polite clients
  * @outstanding: requests without an answer
  */
 struct crowd_conn {
@@ -72,9 +73,9 @@ struct crowd_conn {
 
 /*
  * struct crowd_client - a client
- * @conn: the one that requests are streamed on, and one that NVMe wants besides
- * @sent: requests, as @answered and @errors
- * @cuts: connections that have ended though we did not want that
+ * @conn: the connection that requests are streamed on, and another one for NVMe
+ * @sent: requests sent; @answered and @errors count requests as well
+ * @cuts: connections that the target has ended
  */
 struct crowd_client {
 	unsigned int number;
@@ -87,11 +88,11 @@ struct crowd_client {
 };
 
 /*
- * struct crowd_protocol - how to speak to a target
- * @start: connect a client, attach it, prepare the request at CROWD_SEND_AT, and
- *	set window and credits
- * @credits: credits that the message just received has brought
- * @good: whether it says that the request was done
+ * struct crowd_protocol - the protocol of a target
+ * @start: connect a client, attach it, prepare the request at CROWD_SEND_AT,
+ * and set window and credits
+ * @credits: credits in the message just received
+ * @good: whether that message reports success
  * @request_len: bytes to send for each request
  */
 struct crowd_protocol {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * How to speak to kdapl_blk_tgt.ko: hello, ATTACH, READ.
+ * The protocol of kdapl_blk_tgt.ko: hello, ATTACH, READ.
  */
 #include <linux/err.h>
 #include <linux/random.h>

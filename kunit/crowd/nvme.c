@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * How to speak to nvmet-rdma.ko: as little of NVMe over Fabrics as lets a host read.
+ * The protocol of nvmet-rdma.ko: as little of NVMe over Fabrics as a host needs
+ * to read.
  */
 #include <linux/err.h>
 #include <linux/nvme.h>
@@ -25,7 +26,7 @@ static struct crowd_conn *nvme_connect(struct crowd_client *client, u16 qid,
 	return crowd_connect(client, window, &hello, sizeof(hello));
 }
 
-/* Send the command at CROWD_HELLO_AT; returns the lower half of its result. */
+/* Send the command at CROWD_HELLO_AT. Return the lower half of its result. */
 static int nvme_ask(struct crowd_conn *conn, size_t len)
 {
 	const struct nvme_completion *cqe = crowd.buf + CROWD_ANSWER_AT;

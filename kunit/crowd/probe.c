@@ -68,13 +68,16 @@ static int probe_thread(void *data)
 		sample.took = ktime_get_ns() - sample.at;
 		if (probe.n < room && !probe.err) {
 			probe.samples[probe.n] = sample;
-			/* Who sees the number sees the sample. */
+			/*
+			 * Pairs with smp_load_acquire() of the readers: a
+			 * reader that sees the new number sees the sample.
+			 */
 			smp_store_release(&probe.n, probe.n + 1);
 		}
 	}
 	if (probe.err)
 		pr_err("kdapl_probe: %s: error %d\n", device, probe.err);
-	/* Whoever unloads us waits for this. */
+	/* kthread_stop() waits for the thread, so it must not end before. */
 	while (!kthread_should_stop())
 		schedule_timeout_interruptible(HZ);
 	return 0;
@@ -82,7 +85,7 @@ static int probe_thread(void *data)
 
 static void *latency_start(struct seq_file *m, loff_t *pos)
 {
-	/* See probe_thread(). */
+	/* Pairs with smp_store_release() in probe_thread(). */
 	return *pos < smp_load_acquire(&probe.n) ? &probe.samples[*pos] : NULL;
 }
 

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_blk_tgt.ko and clients that have to prove who they are.
+ */
+#include <crypto/algapi.h>
+#include "../../drivers/kdapl_blk/auth.h"
+#include "blk_target.h"
+
+#define SECRET		"a secret of 26 characters."
+#define OTHER_SECRET	"another secret of 32 characters."
+
+/* Of Python's hmac module. */
+static const u8 known_digest[] = {
+	0x6f, 0xa1, 0x6f, 0x35, 0xd0, 0x92, 0x0b, 0x90,
+	0xa0, 0x71, 0x00, 0xea, 0x41, 0xfc, 0xa6, 0x93,
+	0xa8, 0x59, 0x0e, 0x9b, 0x35, 0xc5, 0x0a, 0x68,
+	0xc9, 0xbf, 0xc5, 0x9b, 0x06, 0x38, 0x97, 0xf1,
+};
+
+static void blk_proof_is_hmac(struct kunit *test)
+{
+	struct kblk_proof_of of = {
+		.who = "initiator",
+		.session = cpu_to_le64(0x1122334455667788ULL),
+		.epoch = cpu_to_le32(7),
+		.queue = cpu_to_le16(3),
+		.attach.client = "me",
+		.attach.subsystem = "vol",
+		.attach.namespace = cpu_to_le32(1),
+		.attach.keepalive_ms = cpu_to_le32(5000),
+	};
+	u8 proof[KBLK_PROOF_LEN];
+	int i;
+
+	for (i = 0; i < KBLK_NONCE_LEN; i++) {
+		of.challenge[i] = i;
+		of.nonce[i] = KBLK_NONCE_LEN + i;
+	}
+	kblk_prove(SECRET, &of, proof);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(proof, known_digest, sizeof(proof)));
+}
+
+/* A client of that name has a secret; others need none unless all have to have one. */
+static void load_with_secret(struct kunit *test, bool all)
+{
+	tgt_load(test);
+	KUNIT_ASSERT_EQ(test, 0, shell("echo '" SECRET "' >" TGT
+				       "/clients/friend/secret"));
+	if (all)
+		KUNIT_ASSERT_EQ(test, 0, shell("echo 1 >" TGT
+					       "/subsystems/vol/authenticate"));
+}
+
+static struct kd_side *client_with_auth(struct kunit *test,
+					struct kblk_hello *hello)
+{
+	hello_features = KBLK_FEATURE_AUTH;
+	*hello = good_hello();
+	hello_features = 0;
+	return welcome_client(test, hello);
+}
+
+/* Ask for a challenge. */
+static void challenge(struct kd_side *side, u8 *nonce)
+{
+	struct kblk_request request = good_request(side);
+
+	request.opcode = KBLK_OP_CHALLENGE;
+	request.flags = KBLK_INLINED;
+	request.length = cpu_to_le32(KBLK_NONCE_LEN);
+	KUNIT_EXPECT_EQ(side->test, ask(side, &request), KBLK_OK);
+	memcpy(nonce, side->buf->va + INLINE_AT, KBLK_NONCE_LEN);
+}
+
+/* What a client sends, and what its proof is of. */
+struct proven {
+	struct kblk_attach attach;
+	struct kblk_proof proof;
+	struct kblk_proof_of of;
+};
+
+static struct proven prove(const struct kblk_hello *hello, const u8 *nonce,
+			   const char *name, const char *secret)
+{
+	struct proven proven = {};
+
+	strscpy(proven.attach.client, name, sizeof(proven.attach.client));
+	strscpy(proven.attach.subsystem, "vol", sizeof(proven.attach.subsystem));
+	proven.attach.namespace = cpu_to_le32(1);
+	strscpy(proven.of.who, "initiator", sizeof(proven.of.who));
+	memcpy(proven.of.challenge, nonce, KBLK_NONCE_LEN);
+	memset(proven.proof.nonce, 'n', KBLK_NONCE_LEN);
+	memset(proven.of.nonce, 'n', KBLK_NONCE_LEN);
+	proven.of.session = hello->session;
+	proven.of.epoch = hello->epoch;
+	proven.of.queue = hello->queue;
+	proven.of.attach = proven.attach;
+	kblk_prove(secret, &proven.of, proven.proof.proof);
+	return proven;
+}
+
+static u16 attach_proven(struct kd_side *side, const struct proven *proven)
+{
+	size_t len = sizeof(proven->attach) + sizeof(proven->proof);
+	const struct kblk_reply *reply = side->buf->va + REPLY_AT;
+	struct kblk_request request = good_request(side);
+	struct kunit *test = side->test;
+	u16 status;
+
+	request.opcode = KBLK_OP_ATTACH;
+	request.flags = KBLK_INLINED;
+	request.length = cpu_to_le32(len);
+	memcpy(side->buf->va + REQUEST_AT + sizeof(request), proven, len);
+	send_request(side, &request, sizeof(request) + len);
+	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	kd_expect_dto(test, side->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
+	status = le16_to_cpu(reply->status);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(reply->length),
+			status == KBLK_OK ? KBLK_PROOF_LEN : 0);
+	post_reply_buffer(side);
+	return status;
+}
+
+/* The right secret lets in, and the target shows that it has it as well. */
+static void blk_proof_is_right(struct kunit *test)
+{
+	struct kblk_request request;
+	u8 nonce[KBLK_NONCE_LEN], proof[KBLK_PROOF_LEN];
+	struct kblk_hello hello;
+	struct proven proven;
+	struct kd_side *side;
+
+	load_with_secret(test, true);
+	side = client_with_auth(test, &hello);
+	challenge(side, nonce);
+	KUNIT_EXPECT_NOT_NULL(test, memchr_inv(nonce, 0, sizeof(nonce)));
+	proven = prove(&hello, nonce, "friend", SECRET);
+	KUNIT_EXPECT_EQ(test, attach_proven(side, &proven), KBLK_OK);
+	strscpy_pad(proven.of.who, "target", sizeof(proven.of.who));
+	kblk_prove(SECRET, &proven.of, proof);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(proof, side->buf->va + INLINE_AT,
+					sizeof(proof)));
+	request = good_request(side);
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	kd_close(side);
+}
+
+/* What does not let in, and ends the connection. */
+static void blk_proof_is_wrong(struct kunit *test)
+{
+	struct kblk_hello hello, first_hello = {};
+	u8 nonce[KBLK_NONCE_LEN];
+	struct proven proven, first = {};
+	struct kd_side *side;
+	int i;
+
+	load_with_secret(test, true);
+	for (i = 0; i < 5; i++) {
+		side = client_with_auth(test, &hello);
+		memset(nonce, 0, sizeof(nonce));
+		if (i != 2)
+			challenge(side, nonce);
+		proven = prove(&hello, nonce, i == 3 ? "stranger" : "friend",
+			       i == 1 ? OTHER_SECRET : SECRET);
+		if (i == 0)
+			proven.proof.proof[31] ^= 1;
+		/* Heard on the wire, and sent again. */
+		if (i == 4)
+			proven = first;
+		KUNIT_EXPECT_EQ_MSG(test, attach_proven(side, &proven),
+				    KBLK_ERR_PROOF, "proof %d", i);
+		expect_end(side);
+		kd_close(side);
+		if (i != 3)
+			continue;
+		side = client_with_auth(test, &first_hello);
+		challenge(side, nonce);
+		first = prove(&first_hello, nonce, "friend", SECRET);
+		KUNIT_EXPECT_EQ(test, attach_proven(side, &first), KBLK_OK);
+		kd_close(side);
+	}
+	/* An initiator of former times. */
+	hello = good_hello();
+	side = welcome_client(test, &hello);
+	KUNIT_EXPECT_EQ(test, attach_as(side, "friend", "vol", 1, 0),
+			KBLK_ERR_DENIED);
+	expect_end(side);
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -Eq '^connections without proof +6$' "
+				       TGT_STATS));
+}
+
+/* Who has a secret is not somebody else; who has none goes on as before. */
+static void blk_proof_of_one(struct kunit *test)
+{
+	struct kblk_hello hello;
+	struct kd_side *side;
+
+	load_with_secret(test, false);
+	hello = good_hello();
+	side = welcome_client(test, &hello);
+	KUNIT_EXPECT_EQ(test, attach_as(side, "friend", "vol", 1, 0),
+			KBLK_ERR_DENIED);
+	expect_end(side);
+	expect_serving(test);
+	KUNIT_EXPECT_NE(test, 0, shell("echo short >" TGT
+				       "/clients/friend/secret"));
+	KUNIT_EXPECT_EQ(test, 0, shell("test $(stat -c %a " TGT
+				       "/clients/friend/secret) = 600"));
+	KUNIT_EXPECT_EQ(test, 0, shell("echo >" TGT "/clients/friend/secret"));
+	hello = good_hello();
+	side = welcome_client(test, &hello);
+	KUNIT_EXPECT_EQ(test, attach_as(side, "friend", "vol", 1, 0), KBLK_OK);
+}
+
+static struct kunit_case auth_cases[] = {
+	KUNIT_CASE(blk_proof_is_hmac),
+	KUNIT_CASE_PARAM(blk_proof_is_right, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_proof_is_wrong, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_proof_of_one, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite auth_suite = {
+	.name = "kdapl-blk-auth",
+	.test_cases = auth_cases,
+};
+
+kunit_test_suite(auth_suite);
+
+MODULE_DESCRIPTION("KUnit suite: authentication of the block device target's clients");
+MODULE_LICENSE("Dual BSD/GPL");

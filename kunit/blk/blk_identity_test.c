@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_blk_tgt.ko: the UUIDs of volumes, and the instances that say when
+ * writes may be lost.
+ */
+#include "blk_backing.h"
+#include "blk_target.h"
+
+#define OTHER_NS	TGT "/subsystems/vol/namespaces/2"
+#define OTHER_FILE	"/tmp/kdapl_blk_other"
+#define SOME_UUID	"01234567-89ab-8def-8123-456789abcdef"
+#define OTHER_UUID	"01234567-89ab-8def-8123-000000000000"
+#define NIL_UUID	"00000000-0000-0000-0000-000000000000"
+
+/*
+ * Change the volume by @commands, which run in its directory while it is
+ * disabled.
+ */
+static int change_volume(const char *commands)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command), "set -e; cd " TGT_NS
+		 "; echo 0 >enable; %s; echo 1 >enable", commands);
+	return shell(command);
+}
+
+/*
+ * Return what IDENTIFY tells a client. @identity: the client asks for the UUID;
+ * older clients do not.
+ */
+static struct kblk_identify identify(struct kunit *test, bool identity)
+{
+	struct kblk_request request;
+	struct kblk_identify found;
+	struct kd_side *side;
+
+	hello_features = identity ? KBLK_FEATURE_IDENTITY : 0;
+	side = connected_client(test);
+	request = good_request(side);
+	request.opcode = KBLK_OP_IDENTIFY;
+	request.flags = KBLK_INLINED;
+	request.length = cpu_to_le32(sizeof(found));
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	memcpy(&found, side->buf->va + INLINE_AT, sizeof(found));
+	kd_close(side);
+	hello_features = 0;
+	return found;
+}
+
+static uuid_t uuid_now(struct kunit *test)
+{
+	struct kblk_identify found = identify(test, true);
+	uuid_t uuid;
+
+	import_uuid(&uuid, found.uuid);
+	KUNIT_EXPECT_FALSE(test, uuid_is_null(&uuid));
+	return uuid;
+}
+
+/*
+ * The feature is used if the client asks for it, and only then is there a UUID.
+ */
+static void blk_feature_identity(struct kunit *test)
+{
+	const struct kblk_welcome *welcome;
+	struct kblk_hello hello;
+	struct kblk_identify old;
+	struct kd_side *side;
+	int i;
+
+	tgt_load(test);
+	for (i = 0; i < 2; i++) {
+		hello = good_hello();
+		hello.features = cpu_to_le32(i ? KBLK_FEATURE_IDENTITY : 0);
+		side = client(test);
+		say_hello(side, &hello, sizeof(hello));
+		welcome = expect_welcome(side,
+					 DAT_CONNECTION_EVENT_ESTABLISHED);
+		KUNIT_EXPECT_EQ(test, le32_to_cpu(welcome->features),
+				i ? KBLK_FEATURE_IDENTITY : 0);
+		kd_close(side);
+	}
+	uuid_now(test);
+	/* An older initiator refuses anything but zeroes here. */
+	old = identify(test, false);
+	KUNIT_EXPECT_NULL(test, memchr_inv(old.uuid, 0, sizeof(old.uuid) +
+					   sizeof(old.reserved)));
+	expect_serving(test);
+}
+
+/* The UUID is that of the file which is served, whatever its name and size. */
+static void blk_uuid_of_the_file(struct kunit *test)
+{
+	uuid_t uuid, other, again;
+
+	tgt_load(test);
+	uuid = uuid_now(test);
+	KUNIT_ASSERT_EQ(test, 0, shell("cp " TGT_FILE " " OTHER_FILE));
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo " OTHER_FILE " >path"));
+	other = uuid_now(test);
+	KUNIT_EXPECT_FALSE(test, uuid_equal(&uuid, &other));
+	/* The files have changed names. */
+	KUNIT_ASSERT_EQ(test, 0,
+			change_volume("mv " TGT_FILE " " TGT_FILE ".was;"
+				      " mv " OTHER_FILE " " TGT_FILE ";"
+				      " mv " TGT_FILE ".was " OTHER_FILE));
+	again = uuid_now(test);
+	KUNIT_EXPECT_TRUE(test, uuid_equal(&uuid, &again));
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo " TGT_FILE " >path"));
+	again = uuid_now(test);
+	KUNIT_EXPECT_TRUE(test, uuid_equal(&other, &again));
+	KUNIT_ASSERT_EQ(test, 0, shell("rm " OTHER_FILE));
+	expect_serving(test);
+}
+
+/* The UUID of a disk is the same under any path. */
+static void blk_uuid_of_the_disk(struct kunit *test)
+{
+	uuid_t uuid, again;
+
+	backing_make(test, 0);
+	backing_make(test, 1);
+	tgt_load(test);
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo " BACKING_0 " >path"));
+	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT_NS "; grep -q . uuid && cmp uuid backing_uuid"));
+	uuid = uuid_now(test);
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo " BACKING_1 " >path"));
+	again = uuid_now(test);
+	KUNIT_EXPECT_FALSE(test, uuid_equal(&uuid, &again));
+	KUNIT_ASSERT_EQ(test, 0,
+			change_volume("ln -sf " BACKING_0 " " OTHER_FILE ";"
+				      " echo " OTHER_FILE " >path"));
+	again = uuid_now(test);
+	KUNIT_EXPECT_TRUE(test, uuid_equal(&uuid, &again));
+	KUNIT_EXPECT_EQ(test, 0, shell("rm " OTHER_FILE));
+}
+
+/* A loop device has no identifier: another one has another UUID. */
+static void blk_uuid_of_the_boot(struct kunit *test)
+{
+	uuid_t uuid, again;
+
+	tgt_load(test);
+	if (shell("cp " TGT_FILE " " OTHER_FILE "; mknod /tmp/loop b 7 7;"
+		  " losetup /tmp/loop " OTHER_FILE))
+		kunit_skip(test, "no loop device");
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo /tmp/loop >path"));
+	KUNIT_EXPECT_EQ(test, 0, shell("test -z \"$(cat " TGT_NS
+				       "/backing_uuid)\""));
+	uuid = uuid_now(test);
+	KUNIT_ASSERT_EQ(test, 0, change_volume("true"));
+	again = uuid_now(test);
+	KUNIT_EXPECT_TRUE(test, uuid_equal(&uuid, &again));
+	KUNIT_ASSERT_EQ(test, 0, change_volume("losetup -d /tmp/loop;"
+					       " losetup /tmp/loop " OTHER_FILE));
+	again = uuid_now(test);
+	KUNIT_EXPECT_FALSE(test, uuid_equal(&uuid, &again));
+	KUNIT_EXPECT_EQ(test, 0, change_volume("echo " TGT_FILE " >path;"
+					       " losetup -d /tmp/loop;"
+					       " rm /tmp/loop " OTHER_FILE));
+}
+
+/* The administrator can set a UUID, which is valid for one path. */
+static void blk_uuid_is_set(struct kunit *test)
+{
+	uuid_t uuid, set;
+
+	tgt_load(test);
+	uuid_parse(SOME_UUID, &set);
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo " SOME_UUID " >uuid"));
+	uuid = uuid_now(test);
+	KUNIT_EXPECT_TRUE(test, uuid_equal(&uuid, &set));
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -qx " SOME_UUID " " TGT_NS "/uuid"));
+	/*
+	 * The UUID cannot be set while the volume is enabled, nor to anything
+	 * else than a UUID.
+	 */
+	KUNIT_EXPECT_NE(test, 0, shell("echo " OTHER_UUID " >" TGT_NS "/uuid"));
+	KUNIT_EXPECT_NE(test, 0, change_volume("echo nonsense >uuid"));
+	KUNIT_EXPECT_NE(test, 0, change_volume("echo " SOME_UUID "0 >uuid"));
+	KUNIT_EXPECT_NE(test, 0, change_volume("echo " NIL_UUID " >uuid"));
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo " TGT_FILE " >path"));
+	uuid = uuid_now(test);
+	KUNIT_EXPECT_TRUE(test, uuid_equal(&uuid, &set));
+	KUNIT_ASSERT_EQ(test, 0, change_volume("cp " TGT_FILE " " OTHER_FILE ";"
+					       " echo " OTHER_FILE " >path"));
+	uuid = uuid_now(test);
+	KUNIT_EXPECT_FALSE(test, uuid_equal(&uuid, &set));
+	KUNIT_EXPECT_EQ(test, 0, change_volume("echo " TGT_FILE " >path;"
+					       " rm " OTHER_FILE));
+}
+
+/* The path of the volume leads to another file than before. */
+static void blk_backing_has_changed(struct kunit *test)
+{
+	tgt_load(test);
+	KUNIT_ASSERT_EQ(test, 0,
+			change_volume("echo " SOME_UUID " >uuid;"
+				      " cat backing_uuid >/tmp/is;"
+				      " cat /tmp/is >backing_uuid; rm /tmp/is"));
+	KUNIT_EXPECT_EQ(test, 0,
+			shell("cd " TGT_NS "; echo 0 >enable;"
+			      " mv " TGT_FILE " " OTHER_FILE ";"
+			      " cp " OTHER_FILE " " TGT_FILE));
+	KUNIT_EXPECT_NE(test, 0, shell("echo 1 >" TGT_NS "/enable"));
+	KUNIT_EXPECT_EQ(test, 0, shell("mv " OTHER_FILE " " TGT_FILE ";"
+				       " echo 1 >" TGT_NS "/enable"));
+	expect_serving(test);
+}
+
+static u64 instance_now(struct kunit *test)
+{
+	return le64_to_cpu(identify(test, false).instance);
+}
+
+/*
+ * Disabling a volume flushes it. Writes may be lost only if that fails, and
+ * only then is the volume another instance, whatever instance was saved before.
+ */
+static void blk_disabling_flushes(struct kunit *test)
+{
+	struct backing *backing = backing_make(test, 0);
+	u64 instance;
+	int flushes;
+
+	tgt_load(test);
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo " BACKING_0 " >path"));
+	instance = instance_now(test);
+	flushes = atomic_read(&backing->flushes);
+	KUNIT_ASSERT_EQ(test, 0, change_volume("true"));
+	KUNIT_EXPECT_GT(test, atomic_read(&backing->flushes), flushes);
+	KUNIT_EXPECT_EQ(test, instance_now(test), instance);
+	backing->flush_status = BLK_STS_IOERR;
+	KUNIT_ASSERT_EQ(test, 0, change_volume("true"));
+	backing->flush_status = BLK_STS_OK;
+	KUNIT_EXPECT_NE(test, instance_now(test), instance);
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo 12345 >instance"));
+	KUNIT_EXPECT_EQ(test, instance_now(test), 12345);
+	KUNIT_EXPECT_NE(test, 0, shell("echo 1 >" TGT_NS "/instance"));
+}
+
+/* A volume that is written to belongs to one alone, and several may read another. */
+static void blk_volume_is_claimed(struct kunit *test)
+{
+	struct file *file;
+
+	backing_make(test, 0);
+	tgt_load(test);
+	KUNIT_ASSERT_EQ(test, 0, shell("mkdir " OTHER_NS "; cd " OTHER_NS
+				       "; echo " TGT_FILE " >path"));
+	KUNIT_EXPECT_NE(test, 0, shell("echo 1 >" OTHER_NS "/enable"));
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo 1 >read_only"));
+	KUNIT_EXPECT_NE(test, 0, shell("echo 1 >" OTHER_NS "/enable"));
+	KUNIT_EXPECT_EQ(test, 0, shell("cd " OTHER_NS "; echo 1 >read_only;"
+				       " echo 1 >enable"));
+	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " OTHER_NS));
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo 0 >read_only;"
+					       " echo " BACKING_0 " >path"));
+	file = filp_open(BACKING_0, O_RDWR | O_EXCL, 0);
+	KUNIT_EXPECT_TRUE(test, IS_ERR(file));
+	if (!IS_ERR(file))
+		filp_close(file, NULL);
+	/* Somebody has it mounted. */
+	KUNIT_ASSERT_EQ(test, 0, shell("echo 0 >" TGT_NS "/enable"));
+	file = filp_open(BACKING_0, O_RDWR | O_EXCL, 0);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	KUNIT_EXPECT_NE(test, 0, shell("echo 1 >" TGT_NS "/enable"));
+	filp_close(file, NULL);
+	/* It is closed for good when this task returns to the user. */
+	flush_delayed_fput();
+	KUNIT_EXPECT_EQ(test, 0, shell("echo 1 >" TGT_NS "/enable"));
+}
+
+static struct kunit_case identity_cases[] = {
+	KUNIT_CASE_PARAM(blk_feature_identity, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_uuid_of_the_file, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_uuid_of_the_disk, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_uuid_of_the_boot, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_uuid_is_set, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_backing_has_changed, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_disabling_flushes, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_volume_is_claimed, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite identity_suite = {
+	.name = "kdapl-blk-identity",
+	.test_cases = identity_cases,
+};
+
+kunit_test_suite(identity_suite);
+
+MODULE_DESCRIPTION("KUnit suite: identities of the block device target's volumes");
+MODULE_LICENSE("Dual BSD/GPL");

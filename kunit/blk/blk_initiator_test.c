@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_blk.ko against targets that break the protocol, are hostile or do not
+ * answer, up to the first block that is read. Targets that serve it are in
+ * blk_serve_test.c.
+ */
+#include <linux/module.h>
+#include "../../drivers/kdapl_blk/auth.h"
+#include "blk_initiator.h"
+
+/* ---- What the initiator makes of it --------------------------------------- */
+
+/* Expect that the initiator gives up connecting. */
+static void expect_refused(struct kd_side *side, const char *what, int i)
+{
+	KUNIT_EXPECT_FALSE_MSG(side->test, ini_connect_end(side->test), "%s %d",
+			       what, i);
+	kd_close(side);
+}
+
+/* Expect that the initiator, which has connected, ends the connection. */
+static void expect_left(struct kd_side *side, const char *what, int i)
+{
+	KUNIT_EXPECT_TRUE_MSG(side->test,
+			      kd_wait_state(side->ep, DAT_EP_STATE_DISCONNECTED),
+			      "%s %d", what, i);
+	KUNIT_EXPECT_TRUE(side->test, ini_connect_end(side->test));
+	kd_close(side);
+}
+
+/* Answer IDENTIFY with @len bytes. */
+static void answer_identify(struct kd_side *side, struct kblk_reply reply,
+			    size_t len)
+{
+	struct kblk_identify good = good_identify();
+
+	answer(side, &reply, &good, len);
+}
+
+/* Return a good reply, for cases to modify. */
+static struct kblk_reply reply_to_identify(struct kd_side *side)
+{
+	return good_reply(expect_request(side, 1, KBLK_OP_IDENTIFY),
+			  sizeof(struct kblk_identify));
+}
+
+#define IDENTIFY_LEN	(sizeof(struct kblk_reply) + sizeof(struct kblk_identify))
+
+/* ---- Connecting ------------------------------------------------------------ */
+
+static void ini_bad_welcome(struct kunit *test)
+{
+	struct kblk_welcome bad[13];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		bad[i] = good_welcome();
+	bad[0].magic = 0;
+	bad[1].version = cpu_to_le16(KBLK_VERSION_MAX + 1);
+	bad[2].status = cpu_to_le16(KBLK_HELLO_BUSY);
+	bad[3].credits = 0;
+	bad[4].request_size = cpu_to_le32(sizeof(struct kblk_request) +
+					  KBLK_INLINE - 1);
+	bad[5].max_transfer = cpu_to_le32(512);
+	bad[6].features = cpu_to_le32(KBLK_FEATURES + 1);
+	bad[7].reserved[7] = 1;
+	bad[8].reserved0 = cpu_to_le16(1);
+	bad[9].version = 0;
+	bad[10].status = cpu_to_le16(U16_MAX);
+	bad[11].credits = cpu_to_le16(1);
+	bad[12].features = cpu_to_le32(BIT(31));
+	/*
+	 * After a good welcome the initiator would send a request and wait for
+	 * the answer.
+	 */
+	ini_connect_patience = PATIENT;
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		expect_refused(welcome_one(test, true, &bad[i]), "welcome", i);
+}
+
+static void ini_attach_refused(struct kunit *test)
+{
+	struct kblk_reply reply;
+	struct kd_side *side;
+	u16 status;
+
+	for (status = KBLK_ERR_NO_VOLUME; status <= KBLK_ERR_DENIED; status++) {
+		side = welcome_one(test, true, NULL);
+		reply = good_reply(expect_request(side, 0, KBLK_OP_ATTACH), 0);
+		reply.status = cpu_to_le16(status);
+		answer(side, &reply, NULL, sizeof(reply));
+		expect_refused(side, "status", status);
+	}
+}
+
+static void ini_bad_identify(struct kunit *test)
+{
+	struct kblk_identify bad[14];
+	struct kblk_reply reply;
+	struct kd_side *side;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		bad[i] = good_identify();
+	bad[0].size = 0;
+	bad[1].size = cpu_to_le64(VOLUME_SIZE + 1);
+	bad[2].size = cpu_to_le64(BIT_ULL(63));
+	bad[3].block_size = 0;
+	bad[4].block_size = cpu_to_le32(SZ_8K);
+	bad[5].flags = cpu_to_le32(BIT(31));
+	bad[6].reserved[7] = 1;
+	bad[7].physical_block_size = cpu_to_le32(256);
+	bad[8].max_discard = cpu_to_le32(4096);
+	bad[9].max_write_zeroes = cpu_to_le32(513);
+	bad[10].block_size = cpu_to_le32(513);
+	bad[11].physical_block_size = cpu_to_le32(SZ_128K);
+	bad[12].discard_granularity = cpu_to_le32(4096);
+	bad[13].max_discard = cpu_to_le32(4096);
+	bad[13].discard_granularity = cpu_to_le32(511);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		side = welcome_attached(test);
+		reply = reply_to_identify(side);
+		answer(side, &reply, &bad[i], IDENTIFY_LEN);
+		expect_refused(side, "identify", i);
+	}
+}
+
+/* Wrong replies to IDENTIFY whose data is right. */
+static void ini_bad_reply(struct kunit *test)
+{
+	struct kblk_reply bad[10];
+	size_t lens[ARRAY_SIZE(bad)];
+	struct kd_side *side;
+	int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		side = welcome_attached(test);
+		bad[0] = reply_to_identify(side);
+		for (j = 0; j < ARRAY_SIZE(bad); j++) {
+			bad[j] = bad[0];
+			lens[j] = IDENTIFY_LEN;
+		}
+		bad[0].magic = 0;
+		bad[1].id ^= cpu_to_le64(1);
+		bad[2].id = cpu_to_le64(U64_MAX);
+		bad[3].id ^= cpu_to_le64(BIT_ULL(32));
+		bad[4].length = 0;
+		bad[5].reserved[0] = 1;
+		bad[6].status = cpu_to_le16(KBLK_ERR_IO);
+		lens[7] = sizeof(struct kblk_reply) - 1;
+		lens[8] = IDENTIFY_LEN - 1;
+		bad[9].length = cpu_to_le32(U32_MAX);
+		answer_identify(side, bad[i], lens[i]);
+		expect_refused(side, "reply", i);
+	}
+}
+
+/* A reply without a request, which uses up the receive of a good reply. */
+static void ini_early_reply(struct kunit *test)
+{
+	struct kblk_request request = {};
+	struct kblk_reply reply = good_reply(&request, 0);
+	struct kd_side *side;
+	u32 id;
+
+	for (id = 0; id < INI_DEPTH; id += INI_DEPTH - 1) {
+		side = welcome_one(test, true, NULL);
+		expect_request(side, 0, KBLK_OP_ATTACH);
+		reply.id = cpu_to_le64(id);
+		answer(side, &reply, NULL, sizeof(reply));
+		expect_refused(side, "id", id);
+	}
+}
+
+/*
+ * A reply that is longer than the initiator's buffer, and the same reply twice.
+ */
+static void ini_unexpected_reply(struct kunit *test)
+{
+	struct kd_side *side;
+
+	side = welcome_attached(test);
+	answer_identify(side, reply_to_identify(side),
+			KBLK_REPLIES + 64);
+	expect_refused(side, "too long", 0);
+
+	side = welcome_attached(test);
+	identify_as(side, NULL);
+	kd_send(side, REPLY_AT, sizeof(struct kblk_reply), 3);
+	KUNIT_EXPECT_TRUE(test, kd_wait_state(side->ep,
+					      DAT_EP_STATE_DISCONNECTED));
+	ini_connect_end(test);
+}
+
+/* ---- Secrets ----------------------------------------------------------------- */
+
+#define SECRET		"a secret of 26 characters."
+
+/* Answer CHALLENGE, check the proof that comes with ATTACH, and show our own. */
+static void prove_to(struct kd_side *side, const char *secret)
+{
+	struct kunit *test = side->test;
+	const struct kblk_request *request;
+	const struct kblk_proof *theirs;
+	struct kblk_proof_of of = { .who = "initiator" };
+	u8 proof[KBLK_PROOF_LEN];
+	struct kblk_reply reply;
+
+	memset(of.challenge, 'c', sizeof(of.challenge));
+	reply = good_reply(expect_request(side, 0, KBLK_OP_CHALLENGE),
+			   KBLK_NONCE_LEN);
+	memcpy(side->buf->va + DATA_AT, of.challenge, KBLK_NONCE_LEN);
+	answer(side, &reply, NULL, sizeof(reply) + KBLK_NONCE_LEN);
+	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+
+	request = expect_request(side, 1, KBLK_OP_ATTACH);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(request->length),
+			sizeof(of.attach) + sizeof(*theirs));
+	memcpy(&of.attach, request + 1, sizeof(of.attach));
+	theirs = (const void *)(request + 1) + sizeof(of.attach);
+	memcpy(of.nonce, theirs->nonce, sizeof(of.nonce));
+	of.session = ini_hello.session;
+	of.epoch = ini_hello.epoch;
+	of.queue = ini_hello.queue;
+	kblk_prove(SECRET, &of, proof);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(proof, theirs->proof, sizeof(proof)));
+
+	strscpy_pad(of.who, "target", sizeof(of.who));
+	kblk_prove(secret, &of, proof);
+	reply = good_reply(request, KBLK_PROOF_LEN);
+	memcpy(side->buf->va + DATA_AT, proof, sizeof(proof));
+	answer(side, &reply, NULL, sizeof(reply) + KBLK_PROOF_LEN);
+}
+
+/* The target has to know the secret as well. */
+static void ini_target_proves(struct kunit *test)
+{
+	struct kblk_welcome welcome = good_welcome();
+	struct kd_side *side;
+
+	ini_secret = SECRET;
+	ini_patience = PATIENT;
+	welcome.features = cpu_to_le32(KBLK_FEATURE_AUTH);
+	side = welcome_one(test, true, &welcome);
+	prove_to(side, SECRET);
+	expect_request(side, 2, KBLK_OP_IDENTIFY);
+	kd_close(side);
+	ini_connect_end(test);
+
+	side = welcome_one(test, true, &welcome);
+	prove_to(side, "another secret of 32 characters.");
+	expect_refused(side, "wrong proof", 0);
+	/* One of former times. */
+	expect_refused(welcome_one(test, true, NULL), "no proof", 0);
+	/* Who has no secret does not ask for it, and is not to be given it. */
+	ini_secret = "\n";
+	expect_refused(welcome_one(test, true, &welcome), "not asked for", 0);
+}
+
+/* ---- The first READ --------------------------------------------------------- */
+
+/* Wrong replies to the first READ of the disk, whose data is in the reply. */
+static void ini_bad_data(struct kunit *test)
+{
+	const struct kblk_request *request;
+	struct kblk_reply reply;
+	struct kd_side *side;
+	u32 asked, sent;
+	int i;
+
+	ini_patience = PATIENT;
+	for (i = 0; i < 4; i++) {
+		side = welcome_attached(test);
+		identify_as(side, NULL);
+		request = expect_request(side, 2, KBLK_OP_READ);
+		KUNIT_EXPECT_EQ(test, request->flags, KBLK_INLINED);
+		asked = le32_to_cpu(request->length);
+		sent = i == 0 ? 0 : i == 1 ? asked - 512 : asked;
+		reply = good_reply(request, sent);
+		if (i == 2)
+			reply.status = cpu_to_le16(KBLK_ERR_IO);
+		if (i == 3)
+			sent = asked - 1;
+		answer(side, &reply, NULL, sizeof(reply) + sent);
+		expect_left(side, "reply", i);
+	}
+}
+
+/* Odd replies that the protocol allows: the connection goes on. */
+static void ini_odd_reply(struct kunit *test)
+{
+	struct kblk_reply reply;
+	struct kd_side *side;
+
+	ini_patience = PATIENT;
+	side = welcome_attached(test);
+	reply = reply_to_identify(side);
+	/* The reply grants more credits than there can be requests. */
+	reply.credits = cpu_to_le16(U16_MAX);
+	answer_identify(side, reply, IDENTIFY_LEN);
+	/*
+	 * Wait for the completion of the case's own Send before its memory is
+	 * used again.
+	 */
+	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	reply = good_reply(expect_request(side, 2, KBLK_OP_READ), 0);
+	reply.status = cpu_to_le16(U16_MAX);
+	answer(side, &reply, NULL, sizeof(reply));
+	/* After any error of the medium the block is read again. */
+	expect_request(side, 3, KBLK_OP_READ);
+	kd_close(side);
+	KUNIT_EXPECT_TRUE(test, ini_connect_end(test));
+}
+
+/* The disk appears, but a read of it is never answered. */
+static void ini_timeout(struct kunit *test)
+{
+	struct kd_side *side = welcome_attached(test);
+
+	identify_as(side, NULL);
+	expect_request(side, 2, KBLK_OP_READ);
+	expect_left(side, "no reply", 0);
+}
+
+static struct kunit_case ini_cases[] = {
+	KUNIT_CASE_PARAM(ini_bad_welcome, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_attach_refused, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_bad_identify, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_bad_reply, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_early_reply, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_unexpected_reply, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_target_proves, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_bad_data, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_odd_reply, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_timeout, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite ini_suite = {
+	.name = "kdapl-blk-initiator",
+	.test_cases = ini_cases,
+	.exit = ini_unload,
+};
+
+kunit_test_suite(ini_suite);
+
+MODULE_DESCRIPTION("KUnit suite: the block device initiator and hostile targets");
+MODULE_LICENSE("Dual BSD/GPL");

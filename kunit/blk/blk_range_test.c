@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_blk_tgt.ko: zeroes that nobody has to send, and volumes that grow.
+ */
+#include "blk_backing.h"
+#include "blk_target.h"
+
+static int use_backing(const char *path)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "set -e; cd " TGT_NS
+		 "; echo 0 >enable; echo %s >path; echo 1 >enable", path);
+	return shell(command);
+}
+
+static struct kd_side *client_with(struct kunit *test, u32 features)
+{
+	struct kd_side *side;
+
+	hello_features = features;
+	side = connected_client(test);
+	hello_features = 0;
+	return side;
+}
+
+static u32 max_zeroes(struct kd_side *side)
+{
+	struct kblk_request request = good_request(side);
+	struct kblk_identify *identify = side->buf->va + INLINE_AT;
+
+	request.opcode = KBLK_OP_IDENTIFY;
+	request.flags = KBLK_INLINED;
+	request.length = cpu_to_le32(sizeof(*identify));
+	KUNIT_EXPECT_EQ(side->test, ask(side, &request), KBLK_OK);
+	return le32_to_cpu(identify->max_write_zeroes);
+}
+
+static u16 write_zeroes(struct kd_side *side, u8 flags, u32 length)
+{
+	struct kblk_request request = good_request(side);
+
+	request.opcode = KBLK_OP_WRITE_ZEROES;
+	request.flags = flags;
+	request.length = cpu_to_le32(length);
+	return ask(side, &request);
+}
+
+/* The medium does it, within its limit, and leaves no hole if none is wanted. */
+static void blk_zeroes_of_the_medium(struct kunit *test)
+{
+	struct backing *backing = backing_make(test, 0);
+	struct kblk_request request;
+	struct kd_side *side;
+
+	tgt_load(test);
+	KUNIT_ASSERT_EQ(test, 0, use_backing(BACKING_0));
+	side = client_with(test, KBLK_FEATURE_NOUNMAP);
+	KUNIT_EXPECT_EQ(test, max_zeroes(side), SZ_256K);
+	memset(backing->data, 'a', SZ_512K);
+	KUNIT_EXPECT_EQ(test, write_zeroes(side, 0, SZ_256K), KBLK_OK);
+	KUNIT_EXPECT_FALSE(test, backing->zero_flags & REQ_NOUNMAP);
+	KUNIT_EXPECT_EQ(test, atomic_read(&backing->zeroed),
+			SZ_256K >> SECTOR_SHIFT);
+	KUNIT_EXPECT_NULL(test, memchr_inv(backing->data, 0, SZ_256K));
+	KUNIT_EXPECT_NULL(test, memchr_inv(backing->data + SZ_256K, 'a',
+					   SZ_256K));
+	KUNIT_EXPECT_EQ(test, write_zeroes(side, KBLK_NOUNMAP, SZ_4K), KBLK_OK);
+	KUNIT_EXPECT_TRUE(test, backing->zero_flags & REQ_NOUNMAP);
+	KUNIT_EXPECT_EQ(test, write_zeroes(side, 0, SZ_256K + 512),
+			KBLK_ERR_INVALID);
+	kd_close(side);
+	/* Who has not agreed on the flag breaks the format. */
+	side = client_with(test, 0);
+	KUNIT_EXPECT_EQ(test, write_zeroes(side, 0, SZ_4K), KBLK_OK);
+	request = good_request(side);
+	request.opcode = KBLK_OP_WRITE_ZEROES;
+	request.flags = KBLK_NOUNMAP;
+	send_request(side, &request, sizeof(request));
+	expect_end(side);
+}
+
+/* The medium does not do it, so the target does not offer it, nor emulate it. */
+static void blk_zeroes_are_not_emulated(struct kunit *test)
+{
+	struct backing *backing = backing_make(test, 1);
+	struct kd_side *side;
+
+	tgt_load(test);
+	KUNIT_ASSERT_EQ(test, 0, use_backing(BACKING_1));
+	side = client_with(test, 0);
+	KUNIT_EXPECT_EQ(test, max_zeroes(side), 0);
+	memset(backing->data, 'a', SZ_4K);
+	KUNIT_EXPECT_EQ(test, write_zeroes(side, 0, SZ_4K),
+			KBLK_ERR_UNSUPPORTED);
+	KUNIT_EXPECT_NULL(test, memchr_inv(backing->data, 'a', SZ_4K));
+	kd_close(side);
+}
+
+/* Every reply tells the size to those who want to know it. */
+static void blk_replies_tell_the_size(struct kunit *test)
+{
+	struct kblk_request request;
+	struct kblk_reply *reply;
+	struct kd_side *side;
+	int i;
+
+	tgt_load(test);
+	for (i = 0; i < 2; i++) {
+		side = client_with(test, i ? KBLK_FEATURE_SIZE : 0);
+		reply = side->buf->va + REPLY_AT;
+		request = good_request(side);
+		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+		KUNIT_EXPECT_EQ(test, le64_to_cpu(reply->size),
+				i ? FILE_SIZE : 0);
+		KUNIT_ASSERT_EQ(test, 0, shell("truncate -s 2M " TGT_FILE));
+		request.opcode = KBLK_OP_KEEPALIVE;
+		request.length = 0;
+		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+		KUNIT_EXPECT_EQ(test, le64_to_cpu(reply->size),
+				i ? SZ_2M : 0);
+		KUNIT_ASSERT_EQ(test, 0, shell("truncate -s 1M " TGT_FILE));
+		kd_close(side);
+	}
+	expect_serving(test);
+}
+
+static struct kunit_case range_cases[] = {
+	KUNIT_CASE_PARAM(blk_zeroes_of_the_medium, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_zeroes_are_not_emulated, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_replies_tell_the_size, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite range_suite = {
+	.name = "kdapl-blk-range",
+	.test_cases = range_cases,
+};
+
+kunit_test_suite(range_suite);
+
+MODULE_DESCRIPTION("KUnit suite: zeroes and sizes of the block device target");
+MODULE_LICENSE("Dual BSD/GPL");

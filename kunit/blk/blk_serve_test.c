@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_blk.ko while its disk is used: large transfers, memory that is taken
+ * back, targets that are restarted, connections that break. Targets that it
+ * does not get a disk from are in blk_initiator_test.c.
+ */
+#include <linux/delay.h>
+#include <linux/module.h>
+#include "blk_serve.h"
+#include "device.h"
+
+/* ---- Cases --------------------------------------------------------------- */
+
+/*
+ * The target allows longer transfers than the adapter can register, and leaves
+ * it to the initiator to invalidate its memory.
+ */
+static void ini_large_transfers(struct kunit *test)
+{
+	struct kblk_welcome welcome = good_welcome();
+	struct kd_side *side;
+	int i;
+
+	welcome.max_transfer = cpu_to_le32(SZ_2G);
+	side = serve_disk(test, &welcome, NULL);
+	/* Every region is unbound, so each can be used again. */
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_NE(test, serve_command(side, READ_ALL,
+						    KBLK_OP_READ), 0);
+		KUNIT_EXPECT_EQ(test, ini_status, 0);
+	}
+	expect_removable(test);
+}
+
+/* A reply that does not invalidate the memory, or invalidates other memory. */
+static void ini_bad_invalidation(struct kunit *test)
+{
+	struct kblk_welcome welcome = good_welcome();
+	const struct kblk_request *request;
+	struct kblk_reply reply;
+	struct kd_side *side;
+	DAT_LMR_TRIPLET seg;
+	DAT_RETURN ret;
+	u32 key;
+	int i;
+
+	welcome.features = cpu_to_le32(KBLK_FEATURE_INVALIDATE);
+	for (i = 0; i < 2; i++) {
+		side = serve_disk(test, &welcome, NULL);
+		request = begin_command(side, READ_MUCH);
+		key = le32_to_cpu(request->rmr_context);
+		KUNIT_EXPECT_NE(test, key, 0);
+		reply = good_reply(request, 0);
+		memcpy(side->buf->va + REPLY_AT, &reply, sizeof(reply));
+		seg = kd_seg(side->buf, REPLY_AT, sizeof(reply));
+		ret = dat_ep_post_send_with_invalidate(side->ep, 1, &seg,
+						       kd_cookie(3),
+						       DAT_COMPLETION_DEFAULT_FLAG,
+						       i, key ^ 0x100);
+		KD_EXPECT_OK(test, ret);
+		KUNIT_EXPECT_TRUE_MSG(test,
+				      kd_wait_state(side->ep,
+						    DAT_EP_STATE_DISCONNECTED),
+				      "reply %d", i);
+		flush_work(&ini_command_work);
+		KUNIT_EXPECT_NE(test, ini_status, 0);
+		expect_removable(test);
+		kd_close(side);
+	}
+}
+
+enum fault {
+	NO_FAULT,
+	NOT_AGREED,
+	SAME_ID,
+	PARTIAL,
+	TOO_MANY,
+	WITH_DATA,
+	BAD_MAGIC,
+	INVALIDATES,
+	/* These faults need two READs. */
+	DATA_SHORT,
+	DATA_LONG,
+	DATA_CUT,
+	FAULTS
+};
+
+/* Answer two requests in one message, with @data bytes each. */
+static void answer_two(struct kd_side *side,
+		       const struct kblk_request **requests, u32 data,
+		       enum fault fault)
+{
+	size_t part = sizeof(struct kblk_reply) + data, len = 2 * part;
+	void *to = side->buf->va + REPLY_AT;
+	struct kblk_reply *second = to + part;
+	DAT_LMR_TRIPLET seg;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		*(struct kblk_reply *)(to + i * part) =
+			good_reply(requests[i], data);
+		memset(to + i * part + sizeof(struct kblk_reply), 'a' + i,
+		       data);
+	}
+	if (fault == SAME_ID)
+		second->id = requests[0]->id;
+	if (fault == PARTIAL)
+		len -= 8;
+	if (fault == TOO_MANY) {
+		for (i = 2; i <= KBLK_BATCH_MAX; i++)
+			second[i - 1] = good_reply(requests[i % 2], 0);
+		len = (KBLK_BATCH_MAX + 1) * sizeof(*second);
+	}
+	if (fault == WITH_DATA) {
+		second->length = cpu_to_le32(512);
+		len += 512;
+	}
+	if (fault == BAD_MAGIC)
+		second->magic = 0;
+	if (fault == DATA_SHORT || fault == DATA_LONG)
+		second->length = cpu_to_le32(data +
+					     (fault == DATA_LONG ? 32 : -32));
+	if (fault == DATA_SHORT)
+		len -= 32;
+	if (fault == DATA_LONG)
+		len += 32;
+	if (fault == DATA_CUT)
+		len -= 1;
+	seg = kd_seg(side->buf, REPLY_AT, len);
+	KD_EXPECT_OK(side->test,
+		     dat_ep_post_send_with_invalidate(side->ep, 1, &seg,
+						      kd_cookie(2),
+						      DAT_COMPLETION_DEFAULT_FLAG,
+						      fault == INVALIDATES,
+						      0x100));
+}
+
+/* Wait for two requests, to the first and to the second page, and sort them. */
+static void next_two(struct kd_side *side, char *command, u8 opcode,
+		     const struct kblk_request **requests)
+{
+	int i;
+
+	requests[0] = begin_command(side, command);
+	requests[1] = next_request(side);
+	if (requests[0]->offset)
+		swap(requests[0], requests[1]);
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(side->test, requests[i]->opcode, opcode);
+}
+
+static void one_batch(struct kunit *test, bool reads, enum fault fault)
+{
+	struct kblk_identify identify = good_identify();
+	struct kblk_welcome welcome = good_welcome();
+	const struct kblk_request *requests[2];
+	struct kd_side *side;
+
+	identify.flags = 0;
+	if (fault != NOT_AGREED)
+		welcome.features = cpu_to_le32(KBLK_FEATURE_BATCH);
+	side = serve_disk(test, &welcome, &identify);
+	if (reads)
+		next_two(side, READ_TWO, KBLK_OP_READ, requests);
+	else
+		next_two(side, WRITE_TWO, KBLK_OP_WRITE, requests);
+	answer_two(side, requests, reads ? 512 : 0, fault);
+	if (fault)
+		KUNIT_EXPECT_TRUE_MSG(test,
+				      kd_wait_state(side->ep,
+						    DAT_EP_STATE_DISCONNECTED),
+				      "fault %d", fault);
+	flush_work(&ini_command_work);
+	KUNIT_EXPECT_EQ_MSG(test, !ini_status, !fault, "fault %d", fault);
+	expect_removable(test);
+	kd_close(side);
+}
+
+/* Several replies share a message. */
+static void ini_batch(struct kunit *test)
+{
+	one_batch(test, false, NO_FAULT);
+	one_batch(test, true, NO_FAULT);
+}
+
+static void ini_bad_batch(struct kunit *test)
+{
+	enum fault fault;
+
+	for (fault = NO_FAULT + 1; fault < DATA_SHORT; fault++)
+		one_batch(test, false, fault);
+	for (fault = NO_FAULT + 1; fault < FAULTS; fault++)
+		if (fault != TOO_MANY && fault != WITH_DATA)
+			one_batch(test, true, fault);
+}
+
+/* The reply to a request whose memory was shared has a message of its own. */
+static void ini_batch_with_memory(struct kunit *test)
+{
+	struct kblk_welcome welcome = good_welcome();
+	const struct kblk_request *requests[2];
+	struct kblk_reply *reply;
+	struct kd_side *side;
+
+	welcome.features = cpu_to_le32(KBLK_FEATURE_BATCH);
+	side = serve_disk(test, &welcome, NULL);
+	next_two(side, READ_BOTH, KBLK_OP_READ, requests);
+	if (!requests[0]->rmr_context)
+		swap(requests[0], requests[1]);
+	KUNIT_EXPECT_NE(test, le32_to_cpu(requests[0]->rmr_context), 0);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(requests[1]->rmr_context), 0);
+	reply = side->buf->va + REPLY_AT;
+	reply[0] = good_reply(requests[0], 0);
+	reply[1] = good_reply(requests[1], 512);
+	kd_send(side, REPLY_AT, 2 * sizeof(*reply) + 512, 2);
+	KUNIT_EXPECT_TRUE(test, kd_wait_state(side->ep,
+					      DAT_EP_STATE_DISCONNECTED));
+	flush_work(&ini_command_work);
+	KUNIT_EXPECT_NE(test, ini_status, 0);
+	expect_removable(test);
+}
+
+/*
+ * Requests that the block layer has at the same time share a message, if both
+ * sides agreed on that, and none is left over.
+ */
+static void ini_requests_together(struct kunit *test)
+{
+	struct kblk_identify identify = good_identify();
+	struct kblk_welcome welcome = good_welcome();
+	struct kd_side *side;
+	int i, n;
+
+	identify.flags = 0;
+	for (i = 0; i < 2; i++) {
+		if (i)
+			welcome.features = cpu_to_le32(KBLK_FEATURE_REQUESTS);
+		side = serve_disk(test, &welcome, &identify);
+		/* The first two receives were those of ATTACH and IDENTIFY. */
+		for (n = 0; n < 2; n++)
+			kd_recv(side, REQUEST_AT + n * REQUEST_SIZE,
+				REQUEST_SIZE, n);
+		most_requests = 0;
+		KUNIT_EXPECT_GT(test, serve_command(side, READ_AHEAD,
+						    KBLK_OP_READ), 1);
+		KUNIT_EXPECT_EQ(test, ini_status, 0);
+		if (i)
+			KUNIT_EXPECT_GT(test, most_requests, 1);
+		else
+			KUNIT_EXPECT_EQ(test, most_requests, 1);
+		/*
+		 * The last of these requests carries its data, the one before
+		 * does not. That one may have to wait for the memory of its
+		 * slot, and then has a message of its own.
+		 */
+		most_requests = 0;
+		for (n = 0; n < 20 && most_requests < 2; n++) {
+			KUNIT_EXPECT_EQ(test, serve_command(side, WRITE_BEHIND,
+							    KBLK_OP_WRITE), 2);
+			KUNIT_EXPECT_EQ(test, ini_status, 0);
+		}
+		/*
+		 * With several CPUs the block layer may have one request at a
+		 * time.
+		 */
+		if (!i || num_online_cpus() == 1)
+			KUNIT_EXPECT_EQ(test, most_requests, i ? 2 : 1);
+		expect_removable(test);
+		kd_close(side);
+	}
+}
+
+/*
+ * A target that was restarted has lost writes that were not flushed, so the
+ * next flush must fail. A target that was only unreachable gets the flush.
+ */
+static void ini_started_anew(struct kunit *test)
+{
+	struct kblk_identify identify = good_identify();
+	struct kd_side *side;
+	u64 instance;
+
+	identify.flags = cpu_to_le32(KBLK_VOLUME_CACHE);
+	side = serve_disk(test, NULL, &identify);
+	KUNIT_EXPECT_EQ(test, serve_command(side, FLUSH_IT, KBLK_OP_FLUSH), 1);
+	for (instance = 0; instance < 2; instance++) {
+		KUNIT_EXPECT_EQ(test, serve_command(side, WRITE_ONE,
+						    KBLK_OP_WRITE), 1);
+		KUNIT_EXPECT_EQ(test, ini_status, 0);
+		kd_close(side);
+		identify.instance = cpu_to_le64(instance);
+		side = serve_again(test, &identify);
+		KUNIT_EXPECT_TRUE(test, kd_wait_until(ini_is_connected, NULL,
+						      KD_TIMEOUT_MS));
+		KUNIT_EXPECT_EQ(test, serve_command(side, FLUSH_IT,
+						    KBLK_OP_FLUSH), !instance);
+		KUNIT_EXPECT_EQ(test, !ini_status, !instance);
+	}
+	expect_removable(test);
+}
+
+/*
+ * On a bad wire a request is tried on more connections than a request that
+ * seems to break them.
+ */
+static void ini_bad_wire(struct kunit *test)
+{
+	struct kd_side *side;
+	int i;
+
+	ini_give_up = "600000";
+	side = serve_disk(test, NULL, NULL);
+	kd_close(side);
+	start_command(READ_ONE);
+	for (i = 0; i < 12; i++) {
+		side = serve_again(test, NULL);
+		expect_request(side, 2, KBLK_OP_READ);
+		kd_close(side);
+	}
+	side = serve_again(test, NULL);
+	KUNIT_EXPECT_EQ(test, serve(side, KBLK_OP_READ), 1);
+	KUNIT_EXPECT_EQ(test, ini_status, 0);
+	expect_removable(test);
+}
+
+/*
+ * A request and a keep-alive wait for a medium that takes its time. How long that may be
+ * the timeout of requests says, not the period of keep-alives; nor do requests that use
+ * up all the credits keep it from being sent.
+ */
+static void ini_keepalive_waits(struct kunit *test)
+{
+	struct kblk_request requests[INI_DEPTH], copy;
+	bool waits = false;
+	struct kd_side *side;
+	DAT_EP_STATE state;
+	int i, reads = 0;
+	u64 n;
+
+	ini_keepalive = "200";
+	side = serve_disk(test, NULL, NULL);
+	/* Those that have brought ATTACH and IDENTIFY. */
+	for (i = 0; i < 2; i++)
+		kd_recv(side, REQUEST_AT + i * REQUEST_SIZE, REQUEST_SIZE, i);
+	start_command(READ_THREE);
+	for (i = 0; i < 100 && !waits; i++) {
+		n = kd_next_dto(test, side->recv_evd).user_cookie.as_64;
+		copy = *(struct kblk_request *)(side->buf->va + REQUEST_AT +
+						n * REQUEST_SIZE);
+		if (copy.opcode == KBLK_OP_READ && reads < INI_DEPTH - 1) {
+			requests[reads++] = copy;
+			continue;
+		}
+		KUNIT_ASSERT_EQ(test, copy.opcode, KBLK_OP_KEEPALIVE);
+		waits = reads == INI_DEPTH - 1;
+		if (waits)
+			break;
+		kd_recv(side, REQUEST_AT + n * REQUEST_SIZE, REQUEST_SIZE, n);
+		serve_one(side, &copy);
+	}
+	KUNIT_ASSERT_TRUE(test, waits);
+	/* Several periods. */
+	msleep(1000);
+	KD_EXPECT_OK(test, dat_ep_get_status(side->ep, &state, NULL, NULL));
+	KUNIT_EXPECT_EQ(test, state, DAT_EP_STATE_CONNECTED);
+	/* Nothing but the keep-alive waits: nobody is there. */
+	while (reads--)
+		serve_one(side, &requests[reads]);
+	KUNIT_EXPECT_TRUE(test, kd_wait_state(side->ep,
+					      DAT_EP_STATE_DISCONNECTED));
+	flush_work(&ini_command_work);
+	expect_removable(test);
+}
+
+/* The device; calls that might have waited for I/O, but those of the case. */
+static struct kd_hook device;
+static const struct task_struct *target;
+static atomic_t with_io, made;
+
+static void watch(void)
+{
+	if (current != target && !(current->flags & PF_MEMALLOC_NOIO))
+		atomic_inc(&with_io);
+}
+
+static int watch_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *attr,
+			   struct ib_udata *udata)
+{
+	watch();
+	/*
+	 * A QP with a context is that of an Endpoint; the case creates its own
+	 * QPs in its own thread.
+	 */
+	if (attr->qp_context && current != target)
+		atomic_inc(&made);
+	return device.real.create_qp(qp, attr, udata);
+}
+
+static int watch_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
+			   struct ib_udata *udata)
+{
+	/* QPs without a context are rdma_cm's own. */
+	if (qp->qp_context)
+		watch();
+	return device.real.modify_qp(qp, attr, mask, udata);
+}
+
+static int watch_destroy_cq(struct ib_cq *cq, struct ib_udata *udata)
+{
+	watch();
+	return device.real.destroy_cq(cq, udata);
+}
+
+static int watch_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	watch();
+	return device.real.alloc_pd(pd, udata);
+}
+
+static int watch_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
+{
+	watch();
+	return device.real.dereg_mr(mr, udata);
+}
+
+/*
+ * While it recovers, an allocation that waits for I/O may wait for this very
+ * disk.
+ */
+static void ini_recovers_without_io(struct kunit *test)
+{
+	struct kd_side *side = serve_disk(test, NULL, NULL);
+	struct ib_device *dev = kd_hook(test, side->name, &device);
+
+	target = current;
+	atomic_set(&with_io, 0);
+	atomic_set(&made, 0);
+	dev->ops.create_qp = watch_create_qp;
+	dev->ops.modify_qp = watch_modify_qp;
+	dev->ops.destroy_cq = watch_destroy_cq;
+	dev->ops.alloc_pd = watch_alloc_pd;
+	dev->ops.dereg_mr = watch_dereg_mr;
+	kd_close(side);
+	side = serve_again(test, NULL);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(ini_is_connected, NULL,
+					      KD_TIMEOUT_MS));
+	KUNIT_EXPECT_GE(test, atomic_read(&made), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&with_io), 0);
+	expect_removable(test);
+}
+
+static struct kunit_case serve_cases[] = {
+	KUNIT_CASE_PARAM(ini_large_transfers, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_bad_invalidation, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_batch, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_bad_batch, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_batch_with_memory, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_requests_together, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_started_anew, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_bad_wire, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_recovers_without_io, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_keepalive_waits, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite serve_suite = {
+	.name = "kdapl-blk-serve",
+	.test_cases = serve_cases,
+	.exit = serve_exit,
+};
+
+kunit_test_suite(serve_suite);
+
+MODULE_DESCRIPTION("KUnit suite: the block device initiator and its disk");
+MODULE_LICENSE("Dual BSD/GPL");

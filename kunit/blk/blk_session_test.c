@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_blk_tgt.ko: disks of clients whose connections come and go, through one port or
+ * two, and what becomes of writes when a flush fails.
+ */
+#include "blk_backing.h"
+#include "blk_target.h"
+
+#define OTHER_PORT	(TGT_PORT + 1)
+
+static void other_port_remove(void *data)
+{
+	struct kunit *test = data;
+
+	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT "; rm ports/2/subsystems/vol;"
+				       " rmdir ports/2"));
+}
+
+/* The volume is in memory, and offered at two ports. */
+static struct backing *two_ports(struct kunit *test)
+{
+	struct backing *backing = backing_make(test, 0);
+	char command[512];
+
+	tgt_load(test);
+	snprintf(command, sizeof(command),
+		 "set -e; cd " TGT_NS "; echo 0 >enable; echo " BACKING_0
+		 " >path; echo 1 >enable; cd " TGT "; mkdir ports/2; cd ports/2;"
+		 " echo %s >ia; echo %u >conn_qual; echo %u >credits;"
+		 " echo 0 >penalty_ms; ln -s " TGT "/subsystems/vol subsystems/vol",
+		 *(const char * const *)test->param_value, OTHER_PORT,
+		 TGT_CREDITS);
+	KUNIT_ASSERT_EQ(test, 0, shell(command));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test,
+							   other_port_remove,
+							   test));
+	return backing;
+}
+
+/* Connect at a port, as the disk that @hello has. */
+static struct kd_side *connect_at(struct kunit *test, u16 port,
+				  const struct kblk_hello *hello)
+{
+	struct kd_side *side = client(test);
+
+	post_reply_buffer(side);
+	KD_ASSERT_OK(test,
+		     dat_ep_connect(side->ep, side->addr, port,
+				    5 * USEC_PER_SEC, sizeof(*hello),
+				    (void *)hello, DAT_QOS_BEST_EFFORT,
+				    DAT_CONNECT_DEFAULT_FLAG));
+	expect_welcome(side, DAT_CONNECTION_EVENT_ESTABLISHED);
+	return side;
+}
+
+static u16 attach_again(struct kd_side *side)
+{
+	return attach_as(side, "somebody", "vol", 1, 0);
+}
+
+static bool is_let_in(void *data)
+{
+	return attach_again(data) == KBLK_OK;
+}
+
+static struct kblk_request write_request(struct kd_side *side, char with)
+{
+	struct kblk_request request = good_request(side);
+
+	request.opcode = KBLK_OP_WRITE;
+	request.flags = KBLK_INLINED;
+	memset(side->buf->va + REQUEST_AT + sizeof(request), with, 4096);
+	return request;
+}
+
+static bool is_held(void *data)
+{
+	struct backing *backing = data;
+
+	return atomic_read(&backing->nheld);
+}
+
+/*
+ * A write is with the medium when its disk loses the connection and comes back through
+ * another port. There it is let in only when the medium is through with the write, so
+ * that what it writes now is not overtaken.
+ */
+static void blk_epochs_of_two_ports(struct kunit *test)
+{
+	struct kblk_hello hello = good_hello();
+	struct kblk_request request;
+	struct backing *backing;
+	struct kd_side *old, *side;
+
+	backing = two_ports(test);
+	old = connect_at(test, TGT_PORT, &hello);
+	KUNIT_EXPECT_EQ(test, attach_again(old), KBLK_OK);
+	request = write_request(old, 'a');
+	backing_hold(backing, true);
+	send_request(old, &request, sizeof(request) + 4096);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_held, backing, KD_TIMEOUT_MS));
+
+	hello.epoch = cpu_to_le32(6);
+	side = connect_at(test, OTHER_PORT, &hello);
+	KUNIT_EXPECT_EQ(test, attach_again(side), KBLK_ERR_DRAINING);
+	expect_end(old);
+	KUNIT_EXPECT_EQ(test, attach_again(side), KBLK_ERR_DRAINING);
+	backing_hold(backing, false);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_let_in, side, KD_TIMEOUT_MS));
+	request = write_request(side, 'b');
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_NULL(test, memchr_inv(backing->data, 'b', 4096));
+
+	/* Who is late is turned away. */
+	kd_close(old);
+	hello.epoch = cpu_to_le32(5);
+	old = connect_at(test, TGT_PORT, &hello);
+	KUNIT_EXPECT_EQ(test, attach_again(old), KBLK_ERR_STALE);
+	/* Other disks have nothing to do with it. */
+	hello = good_hello();
+	kd_close(old);
+	old = connect_at(test, TGT_PORT, &hello);
+	KUNIT_EXPECT_EQ(test, attach_again(old), KBLK_OK);
+	kd_close(old);
+	kd_close(side);
+}
+
+static u16 flush(struct kd_side *side)
+{
+	struct kblk_request request = good_request(side);
+
+	request.opcode = KBLK_OP_FLUSH;
+	request.length = 0;
+	return ask(side, &request);
+}
+
+static u64 instance_of(struct kd_side *side)
+{
+	struct kblk_request request = good_request(side);
+	struct kblk_identify *identify = side->buf->va + INLINE_AT;
+
+	request.opcode = KBLK_OP_IDENTIFY;
+	request.flags = KBLK_INLINED;
+	request.length = cpu_to_le32(sizeof(*identify));
+	KUNIT_EXPECT_EQ(side->test, ask(side, &request), KBLK_OK);
+	return le64_to_cpu(identify->instance);
+}
+
+/*
+ * A flush fails once. All who have written something that it might have been for are
+ * told, however often they ask, and who comes later sees that it is another instance.
+ */
+static void blk_flush_fails(struct kunit *test)
+{
+	struct kd_side *side[3], *other;
+	struct kblk_request request;
+	struct kblk_hello hello[3];
+	struct backing *backing;
+	u64 instance;
+	int i;
+
+	backing = two_ports(test);
+	for (i = 0; i < 3; i++) {
+		hello[i] = good_hello();
+		side[i] = connect_at(test, i == 1 ? OTHER_PORT : TGT_PORT,
+				     &hello[i]);
+		KUNIT_EXPECT_EQ(test, attach_again(side[i]), KBLK_OK);
+		request = write_request(side[i], 'a' + i);
+		KUNIT_EXPECT_EQ(test, ask(side[i], &request), KBLK_OK);
+		KUNIT_EXPECT_EQ(test, flush(side[i]), KBLK_OK);
+	}
+	instance = instance_of(side[0]);
+	for (i = 0; i < 2; i++) {
+		request = write_request(side[i], 'x');
+		KUNIT_EXPECT_EQ(test, ask(side[i], &request), KBLK_OK);
+	}
+	backing->flush_status = BLK_STS_IOERR;
+	KUNIT_EXPECT_EQ(test, flush(side[0]), KBLK_ERR_IO);
+	backing->flush_status = BLK_STS_OK;
+	KUNIT_EXPECT_EQ(test, flush(side[0]), KBLK_ERR_IO);
+	KUNIT_EXPECT_EQ(test, flush(side[1]), KBLK_ERR_IO);
+	KUNIT_EXPECT_EQ(test, flush(side[1]), KBLK_ERR_IO);
+	/* It had flushed what it wrote. */
+	KUNIT_EXPECT_EQ(test, flush(side[2]), KBLK_OK);
+	/* Another queue of the same disk is told as well. */
+	other = connect_at(test, OTHER_PORT, &hello[1]);
+	KUNIT_EXPECT_EQ(test, attach_again(other), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, flush(other), KBLK_ERR_IO);
+	KUNIT_EXPECT_NE(test, instance_of(other), instance);
+	/* Who was there then, and comes back, is told by the instance. */
+	kd_close(other);
+	for (i = 0; i < 3; i++)
+		kd_close(side[i]);
+	hello[1].epoch = cpu_to_le32(6);
+	/* At a port where it was not. */
+	other = connect_at(test, TGT_PORT, &hello[1]);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_let_in, other, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_NE(test, instance_of(other), instance);
+	KUNIT_EXPECT_EQ(test, flush(other), KBLK_OK);
+	kd_close(other);
+}
+
+/* Until it has flushed, a disk that comes back may have lost what it wrote before. */
+static void blk_flush_fails_after_attach(struct kunit *test)
+{
+	struct kblk_hello hello = good_hello();
+	struct backing *backing;
+	struct kd_side *side, *other;
+
+	backing = two_ports(test);
+	side = connect_at(test, TGT_PORT, &hello);
+	KUNIT_EXPECT_EQ(test, attach_again(side), KBLK_OK);
+	other = connected_client(test);
+	backing->flush_status = BLK_STS_IOERR;
+	KUNIT_EXPECT_EQ(test, flush(other), KBLK_ERR_IO);
+	backing->flush_status = BLK_STS_OK;
+	KUNIT_EXPECT_EQ(test, flush(side), KBLK_ERR_IO);
+	kd_close(side);
+	kd_close(other);
+}
+
+static struct kunit_case session_cases[] = {
+	KUNIT_CASE_PARAM(blk_epochs_of_two_ports, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_flush_fails, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_flush_fails_after_attach, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite session_suite = {
+	.name = "kdapl-blk-session",
+	.test_cases = session_cases,
+};
+
+kunit_test_suite(session_suite);
+
+MODULE_DESCRIPTION("KUnit suite: sessions of the block device target's clients");
+MODULE_LICENSE("Dual BSD/GPL");

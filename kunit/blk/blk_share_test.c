@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_blk_tgt.ko: what volumes and clients share. Nobody who has not done anything
+ * wrong waits for another volume, or for a client that takes its time.
+ */
+#include <linux/delay.h>
+#include "blk_backing.h"
+#include "blk_target.h"
+
+#define STALLED		4	/* clients of a volume that stands still */
+#define SLOW_VOLUME	"/sys/kernel/config/kdapl_blk_tgt/subsystems/vol/namespaces/2"
+
+static bool buffers_are_free(void *unused)
+{
+	return !shell("grep -Eq '^pages +([0-9]+), \\1 free' " TGT_STATS " && "
+		      "grep -Eq '^buffers +([0-9]+), \\1 free' " TGT_STATS);
+}
+
+static void expect_free_buffers(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(buffers_are_free, NULL,
+						  KD_TIMEOUT_MS),
+			      "the target keeps a page or a buffer");
+}
+
+/* Send a request for block @n of the volume; its number comes back. */
+static void send_read(struct kd_side *side, u64 n, u8 flags)
+{
+	struct kblk_request request = good_request(side);
+
+	request.flags = flags;
+	request.id = cpu_to_le64(n);
+	request.offset = cpu_to_le64(n * 4096);
+	memcpy(side->buf->va + REQUEST_AT, &request, sizeof(request));
+	kd_send(side, REQUEST_AT, sizeof(request), 2);
+	kd_expect_dto(side->test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+}
+
+static void take_replies(struct kd_side *side, int n)
+{
+	while (n--) {
+		kd_expect_dto(side->test, side->recv_evd, 1, DAT_DTO_SUCCESS,
+			      NULL);
+		post_reply_buffer(side);
+	}
+}
+
+/*
+ * More requests than there are pages: each waits for that of the one before it. A page
+ * that goes to a slot which nobody looks at is lost.
+ */
+static void blk_pages_in_turn(struct kunit *test)
+{
+	struct kd_side *side, *other;
+	int i, n;
+
+	tgt_load_with(test, "echo 1 >pages; echo 1 >buffers");
+	side = connected_client(test);
+	other = connected_client(test);
+	for (i = 1; i < TGT_CREDITS; i++) {
+		post_reply_buffer(side);
+		post_reply_buffer(other);
+	}
+	for (n = 0; n < 20; n++) {
+		for (i = 0; i < TGT_CREDITS; i++) {
+			send_read(side, i, i % 3 ? KBLK_INLINED : 0);
+			send_read(other, i, KBLK_INLINED);
+		}
+		take_replies(side, TGT_CREDITS);
+		take_replies(other, TGT_CREDITS);
+	}
+	expect_free_buffers(test);
+	expect_serving(test);
+}
+
+static void slow_volume_remove(void *data)
+{
+	struct kunit *test = data;
+
+	KUNIT_EXPECT_EQ(test, 0, shell("rmdir " SLOW_VOLUME));
+}
+
+/* A second volume, in memory that can be made to stand still. */
+static struct backing *slow_volume(struct kunit *test)
+{
+	struct backing *backing = backing_make(test, 0);
+
+	tgt_load(test);
+	KUNIT_ASSERT_EQ(test, 0, shell("set -e; mkdir " SLOW_VOLUME "; cd "
+				       SLOW_VOLUME "; echo " BACKING_0
+				       " >path; echo 1 >enable"));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test,
+							   slow_volume_remove,
+							   test));
+	return backing;
+}
+
+static struct kd_side *slow_client(struct kunit *test, u32 keepalive_ms)
+{
+	struct kblk_hello hello = good_hello();
+	struct kd_side *side = welcome_client(test, &hello);
+	int i;
+
+	KUNIT_EXPECT_EQ(test, attach_as(side, "slow", "vol", 2, keepalive_ms),
+			KBLK_OK);
+	for (i = 1; i < TGT_CREDITS; i++)
+		post_reply_buffer(side);
+	return side;
+}
+
+static bool is_connected(struct kd_side *side)
+{
+	DAT_EP_STATE state;
+
+	return dat_ep_get_status(side->ep, &state, NULL, NULL) == DAT_SUCCESS &&
+	       state == DAT_EP_STATE_CONNECTED;
+}
+
+static bool all_are_held(void *data)
+{
+	struct backing *backing = data;
+
+	return atomic_read(&backing->nheld) >= 2;
+}
+
+/*
+ * The clients of a volume that stands still want all pages and buffers there are, and
+ * more. Others have theirs served.
+ */
+static void blk_volume_stands_still(struct kunit *test)
+{
+	struct kd_side *slow[STALLED], *side;
+	struct kblk_request request;
+	struct backing *backing;
+	int i, n;
+
+	backing = slow_volume(test);
+	for (i = 0; i < STALLED; i++)
+		slow[i] = slow_client(test, 0);
+	backing_hold(backing, true);
+	for (i = 0; i < STALLED; i++)
+		for (n = 0; n < TGT_CREDITS; n++)
+			send_read(slow[i], n, n % 2 ? KBLK_INLINED : 0);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(all_are_held, backing,
+					      KD_TIMEOUT_MS));
+	/* Who comes now is served as well. */
+	side = connected_client(test);
+	request = good_request(side);
+	for (n = 0; n < 20; n++) {
+		request.flags ^= KBLK_INLINED;
+		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	}
+	request.flags = 0;
+	request.length = 0;
+	request.opcode = KBLK_OP_KEEPALIVE;
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	backing_hold(backing, false);
+	for (i = 0; i < STALLED; i++) {
+		take_replies(slow[i], TGT_CREDITS);
+		kd_close(slow[i]);
+	}
+	kd_close(side);
+	expect_free_buffers(test);
+	expect_serving(test);
+}
+
+/* What needs no data needs no page: it is answered while all of them are taken. */
+static void blk_no_page_for_words(struct kunit *test)
+{
+	struct kblk_request request;
+	struct backing *backing;
+	struct kd_side *side[3];
+	int i;
+
+	backing = slow_volume(test);
+	for (i = 0; i < 3; i++)
+		side[i] = slow_client(test, 0);
+	backing_hold(backing, true);
+	for (i = 0; i < 2; i++) {
+		send_read(side[i], 0, KBLK_INLINED);
+		send_read(side[i], 1, KBLK_INLINED);
+	}
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(all_are_held, backing,
+					      KD_TIMEOUT_MS));
+	request = good_request(side[2]);
+	request.flags = 0;
+	request.length = 0;
+	request.opcode = KBLK_OP_KEEPALIVE;
+	KUNIT_EXPECT_EQ(test, ask(side[2], &request), KBLK_OK);
+	request.flags = KBLK_INLINED;
+	request.length = cpu_to_le32(sizeof(struct kblk_identify));
+	request.opcode = KBLK_OP_IDENTIFY;
+	KUNIT_EXPECT_EQ(test, ask(side[2], &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, ask(side[2], &request), KBLK_OK);
+	backing_hold(backing, false);
+	for (i = 0; i < 2; i++)
+		take_replies(side[i], 2);
+	for (i = 0; i < 3; i++)
+		kd_close(side[i]);
+	expect_free_buffers(test);
+}
+
+/* It keeps its promise to speak, though what it says has to wait. */
+static void blk_heard_while_waiting(struct kunit *test)
+{
+	struct kblk_request request;
+	struct backing *backing;
+	struct kd_side *side;
+	int i;
+
+	backing = slow_volume(test);
+	side = slow_client(test, 200);
+	backing_hold(backing, true);
+	send_read(side, 0, KBLK_INLINED);
+	send_read(side, 1, KBLK_INLINED);
+	request = good_request(side);
+	request.opcode = KBLK_OP_KEEPALIVE;
+	request.flags = 0;
+	request.length = 0;
+	for (i = 0; i < TGT_CREDITS - 2; i++) {
+		/* Three times this is how long it may be silent. */
+		msleep(200);
+		send_request(side, &request, sizeof(request));
+		kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	}
+	/* It has no credit left, so it cannot say more. */
+	msleep(1000);
+	KUNIT_EXPECT_TRUE_MSG(test, is_connected(side),
+			      "who waits is taken for silent");
+	backing_hold(backing, false);
+	take_replies(side, TGT_CREDITS);
+	/* Now it could. */
+	expect_end(side);
+}
+
+/* One reply now and then is not enough; over iWARP a reply would find no receive. */
+static void blk_takes_replies_slowly(struct kunit *test)
+{
+	struct kblk_hello hello = good_hello();
+	struct kd_side *side;
+	int i;
+
+	tgt_load_with(test, "echo 400 >reply_ms; echo 8 >io_depth;"
+			    " echo 8 >pages");
+	side = welcome_client(test, &hello);
+	if (kd_is_iwarp(side))
+		kunit_skip(test, "iWARP");
+	KUNIT_EXPECT_EQ(test, attach_as(side, "somebody", "vol", 1, 0),
+			KBLK_OK);
+	for (i = 0; i < TGT_CREDITS; i++)
+		send_read(side, i, KBLK_INLINED);
+	for (i = 0; i < TGT_CREDITS; i++) {
+		msleep(300);
+		if (!is_connected(side))
+			break;
+		post_reply_buffer(side);
+	}
+	KUNIT_EXPECT_FALSE_MSG(test, is_connected(side),
+			       "%d replies are taken slowly", i);
+	expect_serving(test);
+}
+
+static struct kunit_case share_cases[] = {
+	KUNIT_CASE_PARAM(blk_pages_in_turn, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_volume_stands_still, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_no_page_for_words, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_heard_while_waiting, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_takes_replies_slowly, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite share_suite = {
+	.name = "kdapl-blk-share",
+	.test_cases = share_cases,
+};
+
+kunit_test_suite(share_suite);
+
+MODULE_DESCRIPTION("KUnit suite: volumes and clients of the block device target");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,621 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_blk_tgt.ko and clients that keep to the protocol, as
+ * Documentation/kdapl-blk.rst has it.
+ */
+#include "blk_target.h"
+
+#define NULLB	"/sys/kernel/config/nullb/kdapl_test"
+
+static void blk_identify(struct kunit *test)
+{
+	struct kblk_identify *identify;
+	struct kblk_request request;
+	struct kd_side *side;
+	__le64 instance;
+
+	tgt_load(test);
+	side = connected_client(test);
+	identify = side->buf->va + INLINE_AT;
+	request = good_request(side);
+	request.opcode = KBLK_OP_IDENTIFY;
+	request.flags = KBLK_INLINED;
+	request.length = cpu_to_le32(sizeof(*identify));
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, le64_to_cpu(identify->size), FILE_SIZE);
+	instance = identify->instance;
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(identify->block_size), 512);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(identify->flags), KBLK_VOLUME_CACHE);
+	KUNIT_EXPECT_NE(test, le32_to_cpu(identify->max_discard), 0);
+	/* Nobody has told that this is the same. */
+	tgt_reload(test);
+	side = connected_client(test);
+	identify = side->buf->va + INLINE_AT;
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_NE(test, le64_to_cpu(identify->instance),
+			le64_to_cpu(instance));
+	expect_serving(test);
+}
+
+/* Write @seed, inline or not, and read it back in both ways. */
+static void write_and_read(struct kd_side *side, u8 flags, u32 seed, u32 length)
+{
+	struct kblk_request request = good_request(side);
+	struct kunit *test = side->test;
+
+	request.opcode = KBLK_OP_WRITE;
+	request.flags = flags;
+	request.length = cpu_to_le32(length);
+	request.offset = cpu_to_le64(SZ_512K);
+	kd_fill(side->buf->va + (flags & KBLK_INLINED ?
+				 REQUEST_AT + sizeof(request) : DATA_AT),
+		length, seed);
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+
+	memset(side->buf->va + DATA_AT, 0, length);
+	request.opcode = KBLK_OP_READ;
+	request.flags = 0;
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_TRUE(test, kd_is_filled(side->buf->va + DATA_AT, length,
+					     seed));
+	if (length > KBLK_INLINE)
+		return;
+	request.flags = KBLK_INLINED;
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_TRUE(test, kd_is_filled(side->buf->va + INLINE_AT, length,
+					     seed));
+}
+
+static void blk_read_write(struct kunit *test)
+{
+	struct kblk_request request;
+	struct kd_side *side;
+	u8 op;
+
+	tgt_load(test);
+	side = connected_client(test);
+	write_and_read(side, KBLK_INLINED, 1, 4096);
+	write_and_read(side, KBLK_INLINED | KBLK_FUA, 2, 512);
+	write_and_read(side, 0, 3, 512);
+	write_and_read(side, KBLK_FUA, 4, SZ_32K);
+	request = good_request(side);
+	request.opcode = KBLK_OP_FLUSH;
+	request.length = 0;
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	request.opcode = KBLK_OP_KEEPALIVE;
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	for (op = KBLK_OP_DISCARD; op <= KBLK_OP_WRITE_ZEROES; op++) {
+		write_and_read(side, 0, 5, SZ_32K);
+		request = good_request(side);
+		request.opcode = op;
+		request.offset = cpu_to_le64(SZ_512K);
+		request.length = cpu_to_le32(SZ_32K);
+		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+		request.opcode = KBLK_OP_READ;
+		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+		/* A file's hole reads as zeroes. */
+		KUNIT_EXPECT_FALSE(test, memchr_inv(side->buf->va + DATA_AT, 0,
+						    SZ_32K));
+	}
+	expect_serving(test);
+}
+
+static void blk_hello_refused(struct kunit *test)
+{
+	static const u16 status[] = {
+		KBLK_HELLO_MALFORMED, KBLK_HELLO_MALFORMED,
+		KBLK_HELLO_MALFORMED, KBLK_HELLO_MALFORMED,
+		KBLK_HELLO_VERSION, KBLK_HELLO_VERSION,
+	};
+	struct kblk_hello bad[ARRAY_SIZE(status)];
+	const struct kblk_welcome *welcome;
+	struct kd_side *side;
+	int i;
+
+	tgt_load(test);
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		bad[i] = good_hello();
+	bad[0].magic = 0;
+	bad[1].credits = 0;
+	bad[2].session = 0;
+	bad[3].reply_size = cpu_to_le32(sizeof(struct kblk_reply));
+	bad[4].version_min = cpu_to_le16(KBLK_VERSION_MAX + 1);
+	bad[4].version_max = bad[4].version_min;
+	bad[5].version_min = cpu_to_le16(2);
+	bad[5].version_max = cpu_to_le16(1);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		side = client(test);
+		say_hello(side, &bad[i], sizeof(bad[i]));
+		welcome = expect_welcome(side,
+					 DAT_CONNECTION_EVENT_PEER_REJECTED);
+		KUNIT_EXPECT_EQ_MSG(test, le16_to_cpu(welcome->status),
+				    status[i], "hello %d", i);
+		kd_close(side);
+	}
+	side = client(test);
+	say_hello(side, NULL, 0);
+	expect_welcome(side, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	expect_serving(test);
+}
+
+/*
+ * A connection of a later epoch ends the earlier one; one of an earlier epoch
+ * is refused.
+ */
+static void blk_epochs(struct kunit *test)
+{
+	struct kblk_hello hello = good_hello();
+	const struct kblk_welcome *welcome;
+	struct kd_side *old, *side;
+	DAT_EVENT event;
+	u16 status;
+
+	tgt_load(test);
+	old = welcome_client(test, &hello);
+	hello.epoch = cpu_to_le32(4);
+	side = client(test);
+	say_hello(side, &hello, sizeof(hello));
+	welcome = expect_welcome(side, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(welcome->status), KBLK_HELLO_STALE);
+	kd_close(side);
+
+	hello.epoch = cpu_to_le32(6);
+	side = client(test);
+	say_hello(side, &hello, sizeof(hello));
+	welcome = expect_welcome(side, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(welcome->status),
+			KBLK_HELLO_DRAINING);
+	kd_close(side);
+	expect_end(old);
+	do {
+		side = client(test);
+		say_hello(side, &hello, sizeof(hello));
+		KUNIT_ASSERT_TRUE(test, kd_wait_event(side->conn_evd, &event,
+						      KD_TIMEOUT_MS));
+		welcome = event.event_data.connect_event_data.private_data;
+		status = le16_to_cpu(welcome->status);
+		kd_close(side);
+	} while (status == KBLK_HELLO_DRAINING);
+	KUNIT_EXPECT_EQ(test, status, KBLK_HELLO_OK);
+	expect_serving(test);
+}
+
+static void blk_attach_refused(struct kunit *test)
+{
+	struct kblk_hello hello = good_hello();
+	struct kblk_request request;
+	struct kd_side *side;
+
+	tgt_load(test);
+	side = welcome_client(test, &hello);
+	request = good_request(side);
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_ERR_NOT_ATTACHED);
+	KUNIT_EXPECT_EQ(test, attach_as(side, "somebody", "vo", 1, 0),
+			KBLK_ERR_NO_VOLUME);
+	KUNIT_EXPECT_EQ(test, attach_as(side, "somebody", "vol", 2, 0),
+			KBLK_ERR_NO_VOLUME);
+	KUNIT_EXPECT_EQ(test, 0,
+			shell("cd " TGT "/subsystems/vol;"
+			      " echo 0 >allow_any_client;"
+			      " ln -s " TGT "/clients/friend allowed_clients"));
+	KUNIT_EXPECT_EQ(test, attach_as(side, "stranger", "vol", 1, 0),
+			KBLK_ERR_DENIED);
+	KUNIT_EXPECT_EQ(test, attach_as(side, "", "vol", 1, 0),
+			KBLK_ERR_DENIED);
+	KUNIT_EXPECT_EQ(test, attach_as(side, "friend", "vol", 1, 0), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, attach_as(side, "friend", "vol", 1, 0),
+			KBLK_ERR_INVALID);
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	/* The client is not allowed any more. */
+	KUNIT_EXPECT_EQ(test, 0, shell("rm " TGT
+				       "/subsystems/vol/allowed_clients/friend"));
+	expect_end(side);
+	KUNIT_EXPECT_EQ(test, 0, shell("echo 1 >" TGT
+				       "/subsystems/vol/allow_any_client"));
+	expect_serving(test);
+}
+
+static void blk_disabled(struct kunit *test)
+{
+	struct kd_side *side;
+
+	tgt_load(test);
+	side = connected_client(test);
+	KUNIT_EXPECT_EQ(test, 0, shell("echo 0 >" TGT_NS "/enable"));
+	expect_end(side);
+	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT_NS "; echo 1 >read_only;"
+				       " echo 1 >enable"));
+	expect_serving(test);
+}
+
+static void blk_silent(struct kunit *test)
+{
+	struct kblk_hello hello = good_hello();
+	struct kd_side *side;
+
+	tgt_load(test);
+	side = welcome_client(test, &hello);
+	KUNIT_EXPECT_EQ(test, attach_as(side, "somebody", "vol", 1, 10),
+			KBLK_OK);
+	expect_end(side);
+	expect_serving(test);
+}
+
+/* The first request of a client must be ATTACH. */
+static void blk_attaches_not(struct kunit *test)
+{
+	struct kblk_hello hello = good_hello();
+	struct kblk_request request;
+	struct kd_side *side;
+
+	tgt_load_with(test, "echo 100 >attach_ms");
+	side = welcome_client(test, &hello);
+	request = good_request(side);
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_ERR_NOT_ATTACHED);
+	expect_end(side);
+	expect_serving(test);
+}
+
+static void nullb_remove(void *data)
+{
+	struct kunit *test = data;
+
+	KUNIT_EXPECT_EQ(test, 0, shell("rmdir " NULLB));
+}
+
+/* A disk whose requests complete in interrupts, as those of real disks do. */
+static void blk_medium_interrupts(struct kunit *test)
+{
+	struct kblk_request request;
+	struct kd_side *side;
+	int i;
+
+	if (shell("mkdir " NULLB))
+		kunit_skip(test, "no null_blk");
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, nullb_remove,
+							   test));
+	KUNIT_ASSERT_EQ(test, 0, shell("set -e; cd " NULLB "; echo 1 >size;"
+				       " echo 2 >irqmode; echo 1 >power"));
+	tgt_load(test);
+	KUNIT_ASSERT_EQ(test, 0, shell("set -e; cd " TGT_NS "; echo 0 >enable;"
+				       " echo /dev/kdapl_test >path;"
+				       " echo 1 >enable"));
+	side = connected_client(test);
+	request = good_request(side);
+	for (i = 0; i < 10; i++) {
+		request.flags ^= KBLK_INLINED;
+		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	}
+}
+
+/* Return whether the SRQ has this size and all its buffers. */
+static bool srq_is(unsigned int buffers)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command),
+		 "grep -Eq 'SRQ buffers +%u max, %u available' " TGT_STATS,
+		 buffers, buffers);
+	return !shell(command);
+}
+
+static bool srq_is_14(void *unused)
+{
+	return srq_is(14);
+}
+
+static bool srq_is_21(void *unused)
+{
+	return srq_is(21);
+}
+
+/* Only messages take buffers off the queue. */
+static bool srq_is_14_again(void *data)
+{
+	struct kd_side *side = data;
+	struct kblk_request request = good_request(side);
+	int i;
+
+	for (i = 0; i < 21; i++)
+		KUNIT_EXPECT_EQ(side->test, ask(side, &request), KBLK_OK);
+	return srq_is(14);
+}
+
+static void blk_srq_follows_connections(struct kunit *test)
+{
+	struct kd_side *side, *other;
+
+	tgt_load_with(test, "echo 7 >srq_size; echo 7 >srq_per_conn");
+	side = connected_client(test);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_14, NULL, KD_TIMEOUT_MS));
+	other = connected_client(test);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_21, NULL, KD_TIMEOUT_MS));
+	kd_close(other);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_14_again, side,
+					      KD_TIMEOUT_MS));
+}
+
+/* The low watermark fires with the first message. */
+static void blk_low_watermark(struct kunit *test)
+{
+	tgt_load_with(test, "echo 7 >srq_size; echo 7 >srq_low");
+	connected_client(test);
+	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(srq_is_14, NULL,
+						  KD_TIMEOUT_MS),
+			      "the reserve was not posted");
+	KUNIT_EXPECT_EQ(test, 0,
+			shell("grep -Eq 'SRQ low watermark events +1$' "
+			      TGT_STATS));
+}
+
+/* ---- Several replies in a message ---------------------------------------- */
+
+#define MANY		7
+
+/*
+ * struct sharing - requests whose replies share messages
+ * @size: the longest message that the client takes
+ * @lengths: bytes that each request reads; 0: the request is a keep-alive
+ */
+struct sharing {
+	u32 size;
+	u32 lengths[MANY];
+};
+
+/* Return a bit for each request that reads. */
+static unsigned long reads_of(const struct sharing *how)
+{
+	unsigned long reads = 0;
+	int i;
+
+	for (i = 0; i < MANY; i++)
+		if (how->lengths[i])
+			reads |= BIT(i);
+	return reads;
+}
+
+static bool tgt_has_taken(void *unused)
+{
+	/* There were four requests before. */
+	return !shell("grep -Eq '^requests +11$' " TGT_STATS);
+}
+
+static bool tgt_has_read(void *data)
+{
+	const struct sharing *how = data;
+	char command[128];
+
+	/* There was one request before. */
+	snprintf(command, sizeof(command),
+		 "grep -Eq '^reads +%lu$' " TGT_STATS,
+		 hweight_long(reads_of(how)) + 1);
+	return !shell(command);
+}
+
+static unsigned int shared_at(const struct sharing *how, u64 number)
+{
+	return DATA_AT + number * how->size;
+}
+
+static void post_shared_buffers(struct kd_side *side, const struct sharing *how)
+{
+	int i;
+
+	for (i = 0; i < MANY; i++)
+		kd_recv(side, shared_at(how, i), how->size, i);
+}
+
+/* Send the requests that read, or the others, in order of their numbers. */
+static void send_numbered(struct kd_side *side, const struct sharing *how,
+			  bool reads)
+{
+	struct kblk_request request = good_request(side);
+	unsigned int i, at;
+
+	for (i = 0; i < MANY; i++) {
+		if (reads != !!how->lengths[i])
+			continue;
+		request.id = cpu_to_le64(i);
+		request.opcode = KBLK_OP_KEEPALIVE;
+		request.flags = 0;
+		request.offset = 0;
+		request.length = 0;
+		if (how->lengths[i]) {
+			request.opcode = KBLK_OP_READ;
+			request.flags = KBLK_INLINED;
+			request.offset = cpu_to_le64(i * 512);
+			request.length = cpu_to_le32(how->lengths[i]);
+		}
+		at = REQUEST_AT + i * sizeof(request);
+		memcpy(side->buf->va + at, &request, sizeof(request));
+		kd_send(side, at, sizeof(request), 2);
+	}
+}
+
+/* Check one reply to a numbered request. Return the number. */
+static u64 take_numbered(struct kunit *test, const struct sharing *how,
+			 const struct kblk_reply *reply, const void *file)
+{
+	u64 id = le64_to_cpu(reply->id);
+
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(reply->magic), KBLK_MAGIC);
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(reply->status), KBLK_OK);
+	KUNIT_ASSERT_LT(test, id, MANY);
+	KUNIT_ASSERT_EQ(test, le32_to_cpu(reply->length), how->lengths[id]);
+	KUNIT_EXPECT_MEMEQ(test, reply + 1, file + id * 512, how->lengths[id]);
+	return id;
+}
+
+/* Take the replies to all numbered requests. Return the number of messages. */
+static unsigned int take_messages(struct kd_side *side, const struct sharing *how)
+{
+	unsigned long reads = reads_of(how), seen = 0;
+	unsigned int messages, credits = 0;
+	DAT_DTO_COMPLETION_EVENT_DATA dto;
+	struct kunit *test = side->test;
+	const struct kblk_reply *reply;
+	char *file = kunit_kmalloc(test, SZ_64K, GFP_KERNEL);
+	const void *end;
+	u64 id;
+
+	KUNIT_ASSERT_NOT_NULL(test, file);
+	kd_fill(file, SZ_64K, FILE_SEED);
+	for (messages = 0; hweight_long(seen) < MANY; messages++) {
+		dto = kd_next_dto(test, side->recv_evd);
+		KUNIT_ASSERT_NE(test, dto.transfered_length, 0);
+		reply = side->buf->va + shared_at(how, dto.user_cookie.as_64);
+		end = (const void *)reply + dto.transfered_length;
+		while ((const void *)reply < end) {
+			id = take_numbered(test, how, reply, file);
+			KUNIT_EXPECT_FALSE(test, seen & BIT(id));
+			/*
+			 * The first reply without data did not wait for all
+			 * others.
+			 */
+			if (!how->lengths[id] && !(seen & ~reads) &&
+			    !kd_is_iwarp(side))
+				KUNIT_EXPECT_TRUE(test, !reads || reads & ~seen);
+			seen |= BIT(id);
+			credits += le16_to_cpu(reply->credits);
+			reply = (const void *)(reply + 1) +
+				le32_to_cpu(reply->length);
+		}
+		KUNIT_EXPECT_PTR_EQ(test, (const void *)reply, end);
+	}
+	/*
+	 * Since so many requests come at once, the target throttles credits,
+	 * and grants up to half of them later.
+	 */
+	KUNIT_EXPECT_GE(test, credits, MANY - TGT_CREDITS / 2);
+	KUNIT_EXPECT_LE(test, credits, MANY);
+	return messages;
+}
+
+/*
+ * While a reply is under way other replies wait, and then share a message. Over
+ * iWARP a Send without a receive ends the connection, so nothing can hold a
+ * reply up there.
+ */
+static void share_messages(struct kunit *test, struct sharing how)
+{
+	struct kblk_hello hello = good_hello();
+	struct kblk_request request;
+	unsigned int messages;
+	struct kd_side *side;
+
+	tgt_load_with(test, "echo 8 >io_depth; echo 8 >pages; echo 0 >reply_ms");
+	hello.features |= cpu_to_le32(KBLK_FEATURE_BATCH);
+	hello.reply_size = cpu_to_le32(how.size);
+	side = welcome_client(test, &hello);
+	KUNIT_EXPECT_EQ(test, attach_as(side, "somebody", "vol", 1, 0),
+			KBLK_OK);
+	/*
+	 * While data is moved by RDMA replies are sent one by one; later they
+	 * share messages.
+	 */
+	request = good_request(side);
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	request.opcode = KBLK_OP_KEEPALIVE;
+	request.length = 0;
+	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	/* Use up the last receive. */
+	send_request(side, &request, sizeof(request));
+	kd_expect_dto(test, side->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
+	if (kd_is_iwarp(side))
+		post_shared_buffers(side, &how);
+	send_numbered(side, &how, true);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_read, &how,
+					      KD_TIMEOUT_MS));
+	/* Check whether these wait while replies with data do. */
+	send_numbered(side, &how, false);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_taken, NULL,
+					      KD_TIMEOUT_MS));
+	if (!kd_is_iwarp(side))
+		post_shared_buffers(side, &how);
+	messages = take_messages(side, &how);
+	if (!kd_is_iwarp(side))
+		KUNIT_EXPECT_LT(test, messages, MANY);
+	kd_close(side);
+	expect_serving(test);
+}
+
+static void blk_replies_share_a_message(struct kunit *test)
+{
+	share_messages(test, (struct sharing){ .size = 1024 });
+}
+
+/*
+ * The first two replies do not wait. Of the next two the second one does not
+ * fit, then two fit. (The last reply may be late, since its request is counted
+ * before.)
+ */
+static void blk_data_shares_a_message(struct kunit *test)
+{
+	share_messages(test, (struct sharing)
+		       { 1500, { 512, 512, 512, 1024, 512, 512, 512 } });
+}
+
+/*
+ * As much data as the adapter gathers shares a message; replies of the two
+ * kinds do not wait for each other.
+ */
+static void blk_much_data_shares_a_message(struct kunit *test)
+{
+	share_messages(test, (struct sharing)
+		       { SZ_4K, { 512, 512, 512, 512, 512, 512, 512 } });
+	kunit_release_action(test, tgt_unload, test);
+	share_messages(test, (struct sharing)
+		       { SZ_4K, { 512, 512, 512, 512, 512, 0, 0 } });
+}
+
+/* A client without room for a shared message does not get one. */
+static void blk_reply_size_and_batch(struct kunit *test)
+{
+	struct kblk_hello hello = good_hello();
+	const struct kblk_welcome *welcome;
+	u32 sizes[] = { 1023, 1024 };
+	struct kd_side *side;
+	int i;
+
+	tgt_load(test);
+	hello.features = cpu_to_le32(KBLK_FEATURE_BATCH | 0x80000000);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		hello.reply_size = cpu_to_le32(sizes[i]);
+		side = client(test);
+		say_hello(side, &hello, sizeof(hello));
+		welcome = expect_welcome(side,
+					 DAT_CONNECTION_EVENT_ESTABLISHED);
+		KUNIT_EXPECT_EQ(test, le32_to_cpu(welcome->features),
+				i ? KBLK_FEATURE_BATCH : 0);
+		kd_close(side);
+	}
+}
+
+static struct kunit_case blk_cases[] = {
+	KUNIT_CASE_PARAM(blk_identify, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_read_write, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_hello_refused, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_epochs, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_attach_refused, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_disabled, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_silent, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_attaches_not, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_medium_interrupts, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_srq_follows_connections, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_low_watermark, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_replies_share_a_message, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_data_shares_a_message, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_much_data_shares_a_message, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_reply_size_and_batch, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite blk_suite = {
+	.name = "kdapl-blk",
+	.test_cases = blk_cases,
+};
+
+kunit_test_suite(blk_suite);
+
+MODULE_DESCRIPTION("KUnit suite: the block device target");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_blk.ko and targets that come back with another volume.
+ */
+#include <linux/module.h>
+#include "blk_serve.h"
+
+#define SOME_UUID	"01234567-89ab-8def-8123-456789abcdef"
+
+static const uuid_t some_uuid = UUID_INIT(0x01234567, 0x89ab, 0x8def, 0x81, 0x23,
+					  0x45, 0x67, 0x89, 0xab, 0xcd, 0xef);
+
+/* Return the welcome of a target that tells UUIDs, or of an older one. */
+static struct kblk_welcome welcome_with(bool identity)
+{
+	struct kblk_welcome welcome = good_welcome();
+
+	if (identity)
+		welcome.features = cpu_to_le32(KBLK_FEATURE_IDENTITY);
+	return welcome;
+}
+
+static struct kblk_identify identify_with(bool identity)
+{
+	struct kblk_identify identify = good_identify();
+
+	identify.flags = 0;
+	if (identity)
+		export_uuid(identify.uuid, &some_uuid);
+	return identify;
+}
+
+/* Serve an initiator that connects; IDENTIFY answers @identify. */
+static struct kd_side *serve_identity(struct kunit *test, bool identity)
+{
+	struct kblk_identify identify = identify_with(identity);
+	struct kblk_welcome welcome = welcome_with(identity);
+
+	ini_give_up = "600000";
+	return serve_disk(test, &welcome, &identify);
+}
+
+/* Answer IDENTIFY, after which the initiator may leave. */
+static void answer_identify(struct kd_side *side,
+			    const struct kblk_identify *identify)
+{
+	struct kblk_reply reply;
+
+	reply = good_reply(expect_request(side, 1, KBLK_OP_IDENTIFY),
+			   sizeof(*identify));
+	answer(side, &reply, identify, sizeof(reply) + sizeof(*identify));
+}
+
+/* Have the target go away and come back, up to IDENTIFY. */
+static struct kd_side *come_back(struct kd_side *side, bool identity)
+{
+	struct kblk_welcome welcome = welcome_with(identity);
+	struct kunit *test = side->test;
+
+	kd_close(side);
+	side = welcome_one(test, false, &welcome);
+	attach(side);
+	return side;
+}
+
+/* Come back with the same volume. */
+static struct kd_side *come_back_same(struct kd_side *side, bool identity,
+				      const struct kblk_identify *identify)
+{
+	struct kunit *test = side->test;
+
+	side = come_back(side, identity);
+	identify_as(side, identify);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(ini_is_connected, NULL,
+					      KD_TIMEOUT_MS));
+	return side;
+}
+
+/*
+ * Come back with another volume, and expect that the initiator leaves without a
+ * write.
+ */
+static struct kd_side *come_back_other(struct kd_side *side, bool identity,
+				       const struct kblk_identify *identify,
+				       const char *what)
+{
+	struct kunit *test = side->test;
+
+	side = come_back(side, identity);
+	answer_identify(side, identify);
+	KUNIT_EXPECT_TRUE_MSG(test,
+			      kd_wait_state(side->ep, DAT_EP_STATE_DISCONNECTED),
+			      "%s is taken", what);
+	KUNIT_EXPECT_FALSE(test, ini_is_connected(NULL));
+	return side;
+}
+
+/*
+ * A write waits while the target is away. It must not reach another volume, and
+ * reaches its own when that is back.
+ */
+static void ini_another_uuid(struct kunit *test)
+{
+	struct kblk_identify other = identify_with(true);
+	struct kblk_identify same = identify_with(true);
+	struct kd_side *side;
+
+	side = serve_identity(test, true);
+	KUNIT_EXPECT_EQ(test, 0,
+			shell("grep -qx uuid." SOME_UUID " /sys/block/kdapl0/wwid"));
+	KUNIT_EXPECT_EQ(test, 0,
+			shell("grep -qx " SOME_UUID " " INI_DISK "/uuid"));
+	other.uuid[15] ^= 1;
+	start_command(WRITE_ONE);
+	side = come_back_other(side, true, &other, "another UUID");
+	other = identify_with(false);
+	side = come_back_other(side, false, &other, "no UUID");
+	side = come_back_same(side, true, &same);
+	KUNIT_EXPECT_EQ(test, serve(side, KBLK_OP_WRITE), 1);
+	KUNIT_EXPECT_EQ(test, ini_status, 0);
+	expect_removable(test);
+}
+
+/*
+ * The block layer was told that the disk has no cache, so it sends no flushes.
+ */
+static void ini_another_cache(struct kunit *test)
+{
+	struct kblk_identify other = identify_with(true);
+	struct kd_side *side;
+
+	side = serve_identity(test, true);
+	other.flags = cpu_to_le32(KBLK_VOLUME_CACHE);
+	side = come_back_other(side, true, &other, "a cache");
+	other = identify_with(true);
+	other.block_size = cpu_to_le32(1024);
+	side = come_back_other(side, true, &other, "another block size");
+	other = identify_with(true);
+	other.size = cpu_to_le64(VOLUME_SIZE - SZ_4K);
+	side = come_back_other(side, true, &other, "less");
+	other.size = cpu_to_le64(VOLUME_SIZE + SZ_4K);
+	side = come_back_same(side, true, &other);
+	expect_removable(test);
+}
+
+/* An older target, whose module is then replaced by a newer one. */
+static void ini_uuid_is_learnt(struct kunit *test)
+{
+	struct kblk_identify identify = identify_with(false);
+	struct kd_side *side;
+
+	side = serve_identity(test, false);
+	KUNIT_EXPECT_NE(test, 0, shell("cat /sys/block/kdapl0/wwid"));
+	side = come_back_same(side, false, &identify);
+	identify = identify_with(true);
+	side = come_back_same(side, true, &identify);
+	identify.uuid[0] ^= 1;
+	side = come_back_other(side, true, &identify, "another UUID");
+	expect_removable(test);
+}
+
+static bool disk_has_grown(void *unused)
+{
+	return !shell("grep -qx 4096 /sys/block/kdapl0/size");
+}
+
+/* A reply tells that the volume has grown; the connection stays as it is. */
+static void ini_volume_grows(struct kunit *test)
+{
+	struct kblk_identify identify = identify_with(false);
+	struct kblk_welcome welcome = good_welcome();
+	const struct kblk_request *request;
+	struct kblk_reply reply;
+	struct kd_side *side;
+
+	welcome.features = cpu_to_le32(KBLK_FEATURE_SIZE);
+	side = serve_disk(test, &welcome, &identify);
+	request = begin_command(side, READ_ONE);
+	reply = good_reply(request, 512);
+	reply.size = cpu_to_le64(SZ_2M);
+	answer(side, &reply, NULL, sizeof(reply) + 512);
+	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	flush_work(&ini_command_work);
+	KUNIT_EXPECT_EQ(test, ini_status, 0);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(disk_has_grown, NULL,
+					      KD_TIMEOUT_MS));
+	/* What was there before stays there. */
+	request = begin_command(side, READ_ONE);
+	reply = good_reply(request, 512);
+	reply.size = cpu_to_le64(SZ_512K);
+	answer(side, &reply, NULL, sizeof(reply) + 512);
+	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	flush_work(&ini_command_work);
+	KUNIT_EXPECT_EQ(test, ini_status, 0);
+	KUNIT_EXPECT_TRUE(test, disk_has_grown(NULL));
+	KUNIT_EXPECT_TRUE(test, ini_is_connected(NULL));
+	expect_removable(test);
+}
+
+/* The administrator has said which one it is to be. */
+static void ini_uuid_is_wanted(struct kunit *test)
+{
+	struct kblk_welcome welcome = welcome_with(true);
+	struct kblk_identify identify = identify_with(true);
+	struct kd_side *side;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		ini_uuid = SOME_UUID;
+		identify.uuid[0] ^= 1;
+		ini_patience = PATIENT;
+		side = welcome_one(test, true, &welcome);
+		attach(side);
+		if (i) {
+			identify_as(side, &identify);
+			serve(side, 0);
+			KUNIT_EXPECT_EQ(test, ini_error, 0);
+			expect_removable(test);
+		} else {
+			answer_identify(side, &identify);
+			KUNIT_EXPECT_FALSE(test, ini_connect_end(test));
+		}
+		kd_close(side);
+	}
+}
+
+/* A UUID must come with IDENTITY, and must not come without. */
+static void ini_bad_uuid(struct kunit *test)
+{
+	struct kblk_identify identify;
+	struct kblk_welcome welcome;
+	struct kd_side *side;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		welcome = welcome_with(i);
+		identify = identify_with(!i);
+		side = welcome_one(test, true, &welcome);
+		attach(side);
+		answer_identify(side, &identify);
+		KUNIT_EXPECT_FALSE_MSG(test, ini_connect_end(test), "identity %d",
+				       i);
+		kd_close(side);
+	}
+}
+
+static struct kunit_case volume_cases[] = {
+	KUNIT_CASE_PARAM(ini_another_uuid, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_another_cache, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_uuid_is_learnt, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_uuid_is_wanted, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_bad_uuid, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_volume_grows, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite volume_suite = {
+	.name = "kdapl-blk-volume",
+	.test_cases = volume_cases,
+	.exit = serve_exit,
+};
+
+kunit_test_suite(volume_suite);
+
+MODULE_DESCRIPTION("KUnit suite: the block device initiator and other volumes");
+MODULE_LICENSE("Dual BSD/GPL");

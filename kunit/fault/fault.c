@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Something fails inside a call (contract I4, M2, S2, C1): the first allocation
+ * or operation of the device, then the second, and so on until the call gets
+ * through. The call returns an error that says what was short, and nothing has
+ * changed; or it succeeds in full. In the end the device has the objects that
+ * it had before, everything can be freed, and kmemleak finds nothing.
+ *
+ * All calls are in the tables of calls.c and ep_calls.c;
+ * scripts/generate/api-status compares them with the headers. Allocations fail
+ * on the debug kernel only, which has fault injection. Some calls allocate a
+ * thousand times and more; "make check" lets a few of these fail, "make soak"
+ * more. Only the calling thread has failures here; fault_work.c is about other
+ * threads.
+ */
+#include <linux/mm.h>
+#include <linux/module.h>
+#include "calls.h"
+#include "ops.h"
+#include "seen.h"
+
+#define MOST_FAULTS	5000
+
+static unsigned int fine = 2;
+module_param(fine, uint, 0644);
+MODULE_PARM_DESC(fine, "the first so many allocations fail one by one, later ones in ever longer steps; 0: all do");
+
+/*
+ * struct way - a way to fail
+ * @arm: have the @nth allocation or operation from now on fail with @err
+ * @left: disarm; returns 0 if it has failed
+ */
+struct way {
+	const char *what;
+	int err;
+	void (*arm)(unsigned int nth, int err);
+	unsigned int (*left)(void);
+};
+
+static void arm_allocation(unsigned int nth, int err)
+{
+	kdf_fail_allocation(nth);
+}
+
+static void arm_operation(unsigned int nth, int err)
+{
+	kdf_fail_operation(nth, err, current);
+}
+
+static const struct way allocations = {
+	"allocation", -ENOMEM, arm_allocation, kdf_allocations_left
+};
+
+static const struct way operations[] = {
+	{ "operation", -ENOMEM, arm_operation, kdf_operations_left },
+	{ "operation", -EINVAL, arm_operation, kdf_operations_left },
+	{ "operation", -EAGAIN, arm_operation, kdf_operations_left },
+};
+
+static struct seen before, after;
+
+static void expect_error(struct world *w, const struct fault_call *c,
+			 const struct way *way, unsigned int nth,
+			 DAT_RETURN ret)
+{
+	KUNIT_EXPECT_EQ_MSG(w->test, (u32)DAT_GET_TYPE(ret),
+			    (u32)DAT_INSUFFICIENT_RESOURCES,
+			    "%s: %s %u (%d): %s", c->name, way->what, nth,
+			    way->err, kd_strerror(ret));
+	kdf_look_around(w, &after);
+	KUNIT_EXPECT_TRUE_MSG(w->test, !memcmp(&before, &after, sizeof(after)),
+			      "%s: %s %u (%d): something has changed", c->name,
+			      way->what, nth, way->err);
+}
+
+/*
+ * Make a call again and again until nothing fails in it. Return how often
+ * something failed.
+ */
+static unsigned int walk(struct world *w, const struct fault_call *c,
+			 const struct way *way, unsigned int *errors)
+{
+	struct kunit *test = w->test;
+	unsigned int nth, step, fired = 0;
+	DAT_RETURN ret;
+
+	for (nth = 1; nth < MOST_FAULTS; nth += step) {
+		step = fine ? 1 + nth / (c->twin ? 1 : fine) : 1;
+		w->fired = false;
+		if (c->need)
+			c->need(w);
+		kdf_look_around(w, &before);
+		way->arm(nth, way->err);
+		ret = c->call(w);
+		w->fired = !way->left();
+		if (ret == DAT_SUCCESS) {
+			if (c->undo)
+				c->undo(w);
+			if (!w->fired)
+				break;
+		} else {
+			KUNIT_EXPECT_TRUE_MSG(test, w->fired, "%s: %s %u: %s",
+					      c->name, way->what, nth,
+					      kd_strerror(ret));
+			expect_error(w, c, way, nth, ret);
+			(*errors)++;
+		}
+		fired++;
+	}
+	w->fired = false;
+	if (c->end)
+		c->end(w);
+	KUNIT_EXPECT_LT_MSG(test, nth, MOST_FAULTS, "%s", c->name);
+	return fired;
+}
+
+/* The call after @c in the two tables; the first one after NULL. */
+static const struct fault_call *next_call(const struct fault_call *c)
+{
+	if (!c)
+		return kdf_calls;
+	if (++c == kdf_calls + kdf_ncalls)
+		return kdf_ep_calls;
+	return c == kdf_ep_calls + kdf_nep_calls ? NULL : c;
+}
+
+/* Nothing has changed after a failure, as contract M2 and S2 demand. */
+static void I4_allocations_fail(struct kunit *test)
+{
+	const struct fault_call *c;
+	unsigned int fired, errors;
+	struct holdings have;
+	struct world *w;
+
+	if (!IS_ENABLED(CONFIG_FAULT_INJECTION))
+		kunit_skip(test, "no fault injection in this kernel");
+	w = kdf_make_world(test);
+	for (c = next_call(NULL); c; c = next_call(c)) {
+		kdf_count_holdings(&have);
+		errors = 0;
+		fired = walk(w, c, &allocations, &errors);
+		kunit_info(test, "%s: %u of %u", c->name, errors, fired);
+		if (c->outcome == PURE || c->outcome == POSTS)
+			KUNIT_EXPECT_EQ_MSG(test, fired, 0, "%s", c->name);
+		if (c->outcome == FALLIBLE)
+			KUNIT_EXPECT_GT_MSG(test, errors, 0, "%s", c->name);
+		else
+			KUNIT_EXPECT_EQ_MSG(test, errors, 0, "%s", c->name);
+		kdf_unconnect_pair(w);
+		kdf_expect_holdings(test, &have, c->name);
+	}
+	kdf_end_world(w);
+}
+
+static void I4_operations_fail(struct kunit *test)
+{
+	struct world *w = kdf_make_world(test);
+	const struct fault_call *c;
+	unsigned int i, ways, fired, errors;
+	struct holdings have;
+
+	for (c = next_call(NULL); c; c = next_call(c)) {
+		kdf_count_holdings(&have);
+		errors = 0;
+		fired = 0;
+		ways = !fine ? ARRAY_SIZE(operations) : c->twin ? 1 : 2;
+		for (i = 0; i < ways; i++)
+			fired += walk(w, c, &operations[i], &errors);
+		kunit_info(test, "%s: %u of %u", c->name, errors, fired);
+		if (c->outcome == PURE)
+			KUNIT_EXPECT_EQ_MSG(test, fired, 0, "%s", c->name);
+		if (c->outcome == PURE || c->outcome == SURE)
+			KUNIT_EXPECT_EQ_MSG(test, errors, 0, "%s", c->name);
+		if (c->outcome == POSTS)
+			KUNIT_EXPECT_GT_MSG(test, fired, 0, "%s", c->name);
+		kdf_unconnect_pair(w);
+		kdf_expect_holdings(test, &have, c->name);
+	}
+	kdf_end_world(w);
+}
+
+static struct kunit_case fault_test_cases[] = {
+	KUNIT_CASE_PARAM(I4_allocations_fail, kd_gen_ia),
+	KUNIT_CASE_PARAM(I4_operations_fail, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite fault_suite = {
+	.name = "kdapl-fault",
+	.test_cases = fault_test_cases,
+};
+
+kunit_test_suite(fault_suite);
+
+MODULE_DESCRIPTION("KUnit suite of kdapl.ko: what happens when something fails");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The interface that a consumer is compiled against (contract I1). This file
+ * includes the one header that a consumer includes. Prototypes, numbers and the
+ * order of members were typed from what DAT and kDAPL 2.0 publish, not from
+ * include/dat.
+ */
+#include <dat/kdat.h>
+#include "kunit.h"
+
+/* ---- Calls --------------------------------------------------------------------- */
+
+struct prototype {
+	const char *name;
+	bool same;
+};
+
+/* A DAT_RETURN is a DAT_UINT32. */
+#define CALL(_name, ...) { #_name,					\
+	__same_type(&dat_ ## _name, u32 (*)(__VA_ARGS__)) }
+
+/* The kernel's vector in its order; then what is called without a provider. */
+static const struct prototype prototypes[] = {
+	CALL(ia_query, DAT_IA_HANDLE, DAT_EVD_HANDLE *, DAT_IA_ATTR_MASK,
+	     DAT_IA_ATTR *, DAT_PROVIDER_ATTR_MASK, DAT_PROVIDER_ATTR *),
+	CALL(ia_close, DAT_IA_HANDLE, DAT_CLOSE_FLAGS),
+	CALL(ia_memtype_hint, DAT_IA_HANDLE, DAT_MEM_TYPE, DAT_VLEN,
+	     DAT_MEM_OPTIMIZE_FLAGS, DAT_VLEN *, DAT_VADDR *),
+	CALL(set_consumer_context, DAT_HANDLE, DAT_CONTEXT),
+	CALL(get_consumer_context, DAT_HANDLE, DAT_CONTEXT *),
+	CALL(get_handle_type, DAT_HANDLE, DAT_HANDLE_TYPE *),
+	CALL(cr_query, DAT_CR_HANDLE, DAT_CR_PARAM_MASK, DAT_CR_PARAM *),
+	CALL(cr_accept, DAT_CR_HANDLE, DAT_EP_HANDLE, DAT_COUNT,
+	     const DAT_PVOID),
+	CALL(cr_reject, DAT_CR_HANDLE, DAT_COUNT, const DAT_PVOID),
+	CALL(cr_handoff, DAT_CR_HANDLE, DAT_CONN_QUAL),
+	CALL(evd_kcreate, DAT_IA_HANDLE, DAT_COUNT, DAT_UPCALL_POLICY,
+	     const DAT_UPCALL_OBJECT *, DAT_EVD_FLAGS, DAT_EVD_HANDLE *),
+	CALL(evd_query, DAT_EVD_HANDLE, DAT_EVD_PARAM_MASK, DAT_EVD_PARAM *),
+	CALL(evd_modify_upcall, DAT_EVD_HANDLE, DAT_UPCALL_POLICY,
+	     const DAT_UPCALL_OBJECT *, DAT_UPCALL_FLAG),
+	CALL(evd_resize, DAT_EVD_HANDLE, DAT_COUNT),
+	CALL(evd_post_se, DAT_EVD_HANDLE, const DAT_EVENT *),
+	CALL(evd_dequeue, DAT_EVD_HANDLE, DAT_EVENT *),
+	CALL(evd_free, DAT_EVD_HANDLE),
+	CALL(ep_create, DAT_IA_HANDLE, DAT_PZ_HANDLE, DAT_EVD_HANDLE,
+	     DAT_EVD_HANDLE, DAT_EVD_HANDLE, const DAT_EP_ATTR *,
+	     DAT_EP_HANDLE *),
+	CALL(ep_query, DAT_EP_HANDLE, DAT_EP_PARAM_MASK, DAT_EP_PARAM *),
+	CALL(ep_modify, DAT_EP_HANDLE, DAT_EP_PARAM_MASK, const DAT_EP_PARAM *),
+	CALL(ep_connect, DAT_EP_HANDLE, DAT_IA_ADDRESS_PTR, DAT_CONN_QUAL,
+	     DAT_TIMEOUT, DAT_COUNT, const DAT_PVOID, DAT_QOS,
+	     DAT_CONNECT_FLAGS),
+	CALL(ep_dup_connect, DAT_EP_HANDLE, DAT_EP_HANDLE, DAT_TIMEOUT,
+	     DAT_COUNT, const DAT_PVOID, DAT_QOS),
+	CALL(ep_disconnect, DAT_EP_HANDLE, DAT_CLOSE_FLAGS),
+	CALL(ep_post_send, DAT_EP_HANDLE, DAT_COUNT, DAT_LMR_TRIPLET *,
+	     DAT_DTO_COOKIE, DAT_COMPLETION_FLAGS),
+	CALL(ep_post_recv, DAT_EP_HANDLE, DAT_COUNT, DAT_LMR_TRIPLET *,
+	     DAT_DTO_COOKIE, DAT_COMPLETION_FLAGS),
+	CALL(ep_post_rdma_read, DAT_EP_HANDLE, DAT_COUNT, DAT_LMR_TRIPLET *,
+	     DAT_DTO_COOKIE, const DAT_RMR_TRIPLET *, DAT_COMPLETION_FLAGS),
+	CALL(ep_post_rdma_write, DAT_EP_HANDLE, DAT_COUNT, DAT_LMR_TRIPLET *,
+	     DAT_DTO_COOKIE, const DAT_RMR_TRIPLET *, DAT_COMPLETION_FLAGS),
+	CALL(ep_get_status, DAT_EP_HANDLE, DAT_EP_STATE *, DAT_BOOLEAN *,
+	     DAT_BOOLEAN *),
+	CALL(ep_free, DAT_EP_HANDLE),
+	CALL(lmr_kcreate, DAT_IA_HANDLE, DAT_MEM_TYPE, DAT_REGION_DESCRIPTION,
+	     DAT_VLEN, DAT_PZ_HANDLE, DAT_MEM_PRIV_FLAGS, DAT_VA_TYPE,
+	     DAT_MEM_OPTIMIZE_FLAGS, DAT_LMR_HANDLE *, DAT_LMR_CONTEXT *,
+	     DAT_RMR_CONTEXT *, DAT_VLEN *, DAT_VADDR *),
+	CALL(lmr_query, DAT_LMR_HANDLE, DAT_LMR_PARAM_MASK, DAT_LMR_PARAM *),
+	CALL(lmr_free, DAT_LMR_HANDLE),
+	CALL(rmr_create, DAT_PZ_HANDLE, DAT_RMR_HANDLE *),
+	CALL(rmr_query, DAT_RMR_HANDLE, DAT_RMR_PARAM_MASK, DAT_RMR_PARAM *),
+	CALL(rmr_bind, DAT_RMR_HANDLE, DAT_LMR_HANDLE, const DAT_LMR_TRIPLET *,
+	     DAT_MEM_PRIV_FLAGS, DAT_VA_TYPE, DAT_EP_HANDLE, DAT_RMR_COOKIE,
+	     DAT_COMPLETION_FLAGS, DAT_RMR_CONTEXT *),
+	CALL(rmr_free, DAT_RMR_HANDLE),
+	CALL(psp_create, DAT_IA_HANDLE, DAT_CONN_QUAL, DAT_EVD_HANDLE,
+	     DAT_PSP_FLAGS, DAT_PSP_HANDLE *),
+	CALL(psp_query, DAT_PSP_HANDLE, DAT_PSP_PARAM_MASK, DAT_PSP_PARAM *),
+	CALL(psp_free, DAT_PSP_HANDLE),
+	CALL(rsp_create, DAT_IA_HANDLE, DAT_CONN_QUAL, DAT_EP_HANDLE,
+	     DAT_EVD_HANDLE, DAT_RSP_HANDLE *),
+	CALL(rsp_query, DAT_RSP_HANDLE, DAT_RSP_PARAM_MASK, DAT_RSP_PARAM *),
+	CALL(rsp_free, DAT_RSP_HANDLE),
+	CALL(pz_create, DAT_IA_HANDLE, DAT_PZ_HANDLE *),
+	CALL(pz_query, DAT_PZ_HANDLE, DAT_PZ_PARAM_MASK, DAT_PZ_PARAM *),
+	CALL(pz_free, DAT_PZ_HANDLE),
+	CALL(psp_create_any, DAT_IA_HANDLE, DAT_CONN_QUAL *, DAT_EVD_HANDLE,
+	     DAT_PSP_FLAGS, DAT_PSP_HANDLE *),
+	CALL(ep_reset, DAT_EP_HANDLE),
+	CALL(lmr_sync_rdma_read, DAT_IA_HANDLE, const DAT_LMR_TRIPLET *,
+	     DAT_VLEN),
+	CALL(lmr_sync_rdma_write, DAT_IA_HANDLE, const DAT_LMR_TRIPLET *,
+	     DAT_VLEN),
+	CALL(ep_create_with_srq, DAT_IA_HANDLE, DAT_PZ_HANDLE, DAT_EVD_HANDLE,
+	     DAT_EVD_HANDLE, DAT_EVD_HANDLE, DAT_SRQ_HANDLE,
+	     const DAT_EP_ATTR *, DAT_EP_HANDLE *),
+	CALL(ep_recv_query, DAT_EP_HANDLE, DAT_COUNT *, DAT_COUNT *),
+	CALL(ep_set_watermark, DAT_EP_HANDLE, DAT_COUNT, DAT_COUNT),
+	CALL(srq_create, DAT_IA_HANDLE, DAT_PZ_HANDLE, DAT_SRQ_ATTR *,
+	     DAT_SRQ_HANDLE *),
+	CALL(srq_free, DAT_SRQ_HANDLE),
+	CALL(srq_post_recv, DAT_SRQ_HANDLE, DAT_COUNT, DAT_LMR_TRIPLET *,
+	     DAT_DTO_COOKIE),
+	CALL(srq_query, DAT_SRQ_HANDLE, DAT_SRQ_PARAM_MASK, DAT_SRQ_PARAM *),
+	CALL(srq_resize, DAT_SRQ_HANDLE, DAT_COUNT),
+	CALL(srq_set_lw, DAT_SRQ_HANDLE, DAT_COUNT),
+	CALL(csp_create, DAT_IA_HANDLE, DAT_COMM *, DAT_IA_ADDRESS_PTR,
+	     DAT_EVD_HANDLE, DAT_CSP_HANDLE *),
+	CALL(csp_query, DAT_CSP_HANDLE, DAT_CSP_PARAM_MASK, DAT_CSP_PARAM *),
+	CALL(csp_free, DAT_CSP_HANDLE),
+	CALL(ep_common_connect, DAT_EP_HANDLE, DAT_IA_ADDRESS_PTR, DAT_TIMEOUT,
+	     DAT_COUNT, const DAT_PVOID),
+	CALL(rmr_create_for_ep, DAT_PZ_HANDLE, DAT_RMR_HANDLE *),
+	CALL(ep_post_send_with_invalidate, DAT_EP_HANDLE, DAT_COUNT,
+	     DAT_LMR_TRIPLET *, DAT_DTO_COOKIE, DAT_COMPLETION_FLAGS,
+	     DAT_BOOLEAN, DAT_RMR_CONTEXT),
+	CALL(ep_post_rdma_read_to_rmr, DAT_EP_HANDLE, const DAT_RMR_TRIPLET *,
+	     DAT_DTO_COOKIE, const DAT_RMR_TRIPLET *, DAT_COMPLETION_FLAGS),
+	CALL(lmr_allocate, DAT_IA_HANDLE, DAT_PZ_HANDLE, DAT_COUNT,
+	     DAT_LMR_SCOPE, DAT_LMR_HANDLE *),
+	CALL(lmr_fmr, DAT_LMR_HANDLE, DAT_MEM_TYPE, DAT_REGION_DESCRIPTION,
+	     DAT_VLEN, DAT_MEM_PRIV_FLAGS, DAT_VA_TYPE, DAT_EP_HANDLE,
+	     DAT_LMR_COOKIE, DAT_COMPLETION_FLAGS, DAT_LMR_CONTEXT *,
+	     DAT_RMR_CONTEXT *),
+	CALL(lmr_invalidate, DAT_LMR_HANDLE, DAT_EP_HANDLE, DAT_LMR_COOKIE,
+	     DAT_COMPLETION_FLAGS),
+	CALL(ia_reserved_lmr, DAT_IA_HANDLE, DAT_LMR_HANDLE *,
+	     DAT_LMR_CONTEXT *),
+	CALL(ia_openv, const DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE *,
+	     DAT_IA_HANDLE *, DAT_UINT32, DAT_UINT32, DAT_BOOLEAN),
+	CALL(registry_list_providers, DAT_COUNT, DAT_COUNT *,
+	     typeof(DAT_PROVIDER_INFO *)[]),
+	CALL(registry_providers_related, const DAT_NAME_PTR, const DAT_NAME_PTR,
+	     DAT_HA_RELATIONSHIP *),
+	CALL(strerror, DAT_RETURN, const char **, const char **),
+};
+
+static void I1_calls(struct kunit *test)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(prototypes); i++)
+		KUNIT_EXPECT_TRUE_MSG(test, prototypes[i].same, "dat_%s()",
+				      prototypes[i].name);
+}
+
+/* ---- Numbers --------------------------------------------------------------------- */
+
+/* Names in the order of their numbers, which are multiples of @step. */
+struct sequence {
+	const char *of;
+	u64 step;
+	size_t n;
+	const u64 *values;
+};
+
+#define SEQUENCE(_step, ...) { .step = (_step),				\
+	.n = sizeof((const u64[]){ __VA_ARGS__ }) / sizeof(u64),	\
+	.values = (const u64[]){ __VA_ARGS__ }, .of = #__VA_ARGS__ }
+
+static const struct sequence sequences[] = {
+	SEQUENCE(1, DAT_FALSE, DAT_TRUE),
+	SEQUENCE(1, DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_EVD,
+		 DAT_HANDLE_TYPE_IA, DAT_HANDLE_TYPE_LMR, DAT_HANDLE_TYPE_PSP,
+		 DAT_HANDLE_TYPE_PZ, DAT_HANDLE_TYPE_RMR, DAT_HANDLE_TYPE_RSP,
+		 DAT_HANDLE_TYPE_SRQ, DAT_HANDLE_TYPE_CSP),
+	SEQUENCE(1, DAT_EP_STATE_UNCONNECTED,
+		 DAT_EP_STATE_UNCONFIGURED_UNCONNECTED, DAT_EP_STATE_RESERVED,
+		 DAT_EP_STATE_UNCONFIGURED_RESERVED,
+		 DAT_EP_STATE_PASSIVE_CONNECTION_PENDING,
+		 DAT_EP_STATE_UNCONFIGURED_PASSIVE,
+		 DAT_EP_STATE_ACTIVE_CONNECTION_PENDING,
+		 DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING,
+		 DAT_EP_STATE_UNCONFIGURED_TENTATIVE, DAT_EP_STATE_CONNECTED,
+		 DAT_EP_STATE_DISCONNECT_PENDING, DAT_EP_STATE_DISCONNECTED,
+		 DAT_EP_STATE_COMPLETION_PENDING,
+		 DAT_EP_STATE_CONNECTED_SINGLE_PATH,
+		 DAT_EP_STATE_CONNECTED_MULTI_PATH),
+	SEQUENCE(1, DAT_SRQ_STATE_OPERATIONAL, DAT_SRQ_STATE_ERROR),
+	SEQUENCE(1, DAT_DTO_SEND, DAT_DTO_RDMA_WRITE, DAT_DTO_RDMA_READ,
+		 DAT_DTO_RECEIVE, DAT_DTO_RECEIVE_WITH_INVALIDATE,
+		 DAT_DTO_BIND_MW, DAT_DTO_LMR_FMR, DAT_DTO_LMR_INVALIDATE),
+	SEQUENCE(1, DAT_DTO_SUCCESS, DAT_DTO_ERR_FLUSHED,
+		 DAT_DTO_ERR_LOCAL_LENGTH, DAT_DTO_ERR_LOCAL_EP,
+		 DAT_DTO_ERR_LOCAL_PROTECTION, DAT_DTO_ERR_BAD_RESPONSE,
+		 DAT_DTO_ERR_REMOTE_ACCESS, DAT_DTO_ERR_REMOTE_RESPONDER,
+		 DAT_DTO_ERR_TRANSPORT, DAT_DTO_ERR_RECEIVER_NOT_READY,
+		 DAT_DTO_ERR_PARTIAL_PACKET, DAT_RMR_OPERATION_FAILED,
+		 DAT_DTO_ERR_LOCAL_MM_ERROR),
+	SEQUENCE(1, DAT_PSP_CONSUMER_FLAG, DAT_PSP_PROVIDER_FLAG),
+	SEQUENCE(1, DAT_CLOSE_ABRUPT_FLAG, DAT_CLOSE_GRACEFUL_FLAG),
+	SEQUENCE(1, DAT_RMR_SCOPE_EP, DAT_RMR_SCOPE_PZ, DAT_RMR_SCOPE_ANY),
+	SEQUENCE(1, DAT_VA_TYPE_VA, DAT_VA_TYPE_ZB),
+	SEQUENCE(1, DAT_UPCALL_DISABLE, DAT_UPCALL_SINGLE_INSTANCE,
+		 DAT_UPCALL_NORIFY),
+	SEQUENCE(1, DAT_UPCALL_INVOC_NEW, DAT_UPCALL_INVOC_ANY),
+	SEQUENCE(1, DAT_EP_TRANSFER_TO_ERROR, DAT_EP_OTHER_ERROR,
+		 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT),
+	SEQUENCE(1, DAT_SRQ_TRANSFER_TO_ERROR, DAT_SRQ_OTHER_ERROR,
+		 DAT_SRQ_LOW_WATERMARK_EVENT),
+	SEQUENCE(0x10000, DAT_SUCCESS, DAT_ABORT, DAT_CONN_QUAL_IN_USE,
+		 DAT_INSUFFICIENT_RESOURCES, DAT_INTERNAL_ERROR,
+		 DAT_INVALID_HANDLE, DAT_INVALID_PARAMETER, DAT_INVALID_STATE,
+		 DAT_LENGTH_ERROR, DAT_MODEL_NOT_SUPPORTED,
+		 DAT_PROVIDER_NOT_FOUND, DAT_PRIVILEGES_VIOLATION,
+		 DAT_PROTECTION_VIOLATION, DAT_QUEUE_EMPTY, DAT_QUEUE_FULL,
+		 DAT_TIMEOUT_EXPIRED, DAT_PROVIDER_ALREADY_REGISTERED,
+		 DAT_PROVIDER_IN_USE, DAT_INVALID_ADDRESS, DAT_INTERRUPTED_CALL,
+		 DAT_CONN_QUAL_UNAVAILABLE, DAT_RESERVED_LMR, DAT_PORT_IN_USE,
+		 DAT_COMM_NOT_SUPPORTED),
+};
+
+static void I1_sequences(struct kunit *test)
+{
+	const struct sequence *seq;
+	size_t i, k;
+
+	for (i = 0; i < ARRAY_SIZE(sequences); i++) {
+		seq = &sequences[i];
+		for (k = 0; k < seq->n; k++)
+			KUNIT_EXPECT_EQ_MSG(test, seq->values[k], k * seq->step,
+					    "%zu in %.60s...", k, seq->of);
+	}
+}
+
+struct number {
+	const char *name;
+	s64 is;
+	s64 published;
+};
+
+#define NUMBER(_name, _published) { #_name, (s64)(_name), _published }
+
+static const struct number numbers[] = {
+	NUMBER(DAT_VERSION_MAJOR, 2),
+	NUMBER(DAT_VERSION_MINOR, 0),
+	NUMBER(DAT_THREADSAFE, DAT_TRUE),
+	NUMBER(DAT_NAME_MAX_LENGTH, 256),
+	NUMBER(DAT_TIMEOUT_INFINITE, 0xffffffff),
+	NUMBER(DAT_WATERMARK_INFINITE, -1),
+	NUMBER(DAT_HW_DEFAULT, -1),
+	NUMBER(DAT_VALUE_UNKNOWN, -2),
+	NUMBER(DAT_SRQ_LW_DEFAULT, 0),
+	NUMBER(DAT_UPCALL_TEARDOWN, -1),
+	NUMBER(DAT_UPCALL_MANY, 100),
+	NUMBER(DAT_COMPLETION_SUPPRESS_FLAG, 0x01),
+	NUMBER(DAT_COMPLETION_SOLICITED_WAIT_FLAG, 0x02),
+	NUMBER(DAT_COMPLETION_UNSIGNALLED_FLAG, 0x04),
+	NUMBER(DAT_COMPLETION_BARRIER_FENCE_FLAG, 0x08),
+	NUMBER(DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG, 0x20),
+	NUMBER(DAT_EVD_SOFTWARE_FLAG, 0x001),
+	NUMBER(DAT_EVD_DEFAULT_FLAG, 0x1f0),
+	NUMBER(DAT_EVD_CR_FLAG, 0x010),
+	NUMBER(DAT_EVD_DTO_FLAG, 0x020),
+	NUMBER(DAT_EVD_CONNECTION_FLAG, 0x040),
+	NUMBER(DAT_EVD_RMR_BIND_FLAG, 0x080),
+	NUMBER(DAT_EVD_ASYNC_FLAG, 0x100),
+	NUMBER(DAT_MEM_PRIV_ALL_FLAG, 0x33),
+	NUMBER(DAT_MEM_PRIV_LOCAL_READ_FLAG, 0x01),
+	NUMBER(DAT_MEM_PRIV_REMOTE_READ_FLAG, 0x02),
+	NUMBER(DAT_MEM_PRIV_LOCAL_WRITE_FLAG, 0x10),
+	NUMBER(DAT_MEM_PRIV_REMOTE_WRITE_FLAG, 0x20),
+	NUMBER(DAT_MEM_TYPE_VIRTUAL, 0x00),
+	NUMBER(DAT_MEM_TYPE_LMR, 0x01),
+	NUMBER(DAT_MEM_TYPE_PHYSICAL, 0x10),
+	NUMBER(DAT_MEM_TYPE_PLATFORM, 0x20),
+	NUMBER(DAT_MEM_TYPE_IA, 0x40),
+	NUMBER(DAT_MEM_TYPE_BYPASS, 0x80),
+	NUMBER(DAT_MEM_TYPE_PHYSICAL_VAR_PAGES, 0x100),
+	NUMBER(DAT_DTO_COMPLETION_EVENT, 0x00001),
+	NUMBER(DAT_RMR_BIND_COMPLETION_EVENT, 0x01001),
+	NUMBER(DAT_CONNECTION_REQUEST_EVENT, 0x02001),
+	NUMBER(DAT_CONNECTION_EVENT_ESTABLISHED, 0x04001),
+	NUMBER(DAT_CONNECTION_EVENT_PEER_REJECTED, 0x04002),
+	NUMBER(DAT_CONNECTION_EVENT_NON_PEER_REJECTED, 0x04003),
+	NUMBER(DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, 0x04004),
+	NUMBER(DAT_CONNECTION_EVENT_DISCONNECTED, 0x04005),
+	NUMBER(DAT_CONNECTION_EVENT_BROKEN, 0x04006),
+	NUMBER(DAT_CONNECTION_EVENT_TIMED_OUT, 0x04007),
+	NUMBER(DAT_CONNECTION_EVENT_UNREACHABLE, 0x04008),
+	NUMBER(DAT_ASYNC_ERROR_EVD_OVERFLOW, 0x08001),
+	NUMBER(DAT_ASYNC_ERROR_IA_CATASTROPHIC, 0x08002),
+	NUMBER(DAT_ASYNC_ERROR_EP_BROKEN, 0x08003),
+	NUMBER(DAT_SOFTWARE_EVENT, 0x10001),
+	NUMBER(DAT_EP_FIELD_ALL, 0x7fffffff),
+	NUMBER(DAT_EP_FIELD_COMM, 0x4),
+	NUMBER(DAT_EP_FIELD_SRQ_HANDLE, 0x800),
+	NUMBER(DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, 0x1000000),
+	NUMBER(DAT_SRQ_FIELD_ALL, 0xff),
+	NUMBER(DAT_EVD_FIELD_ALL, 0x1f),
+	NUMBER(DAT_LMR_FIELD_ALL, 0xfff),
+	NUMBER(DAT_RMR_FIELD_ALL, 0x7f),
+	NUMBER(DAT_IA_FIELD_ALL, 0x7fffffffff),
+	NUMBER(DAT_PROVIDER_FIELD_ALL, 0x1ffffffff),
+	NUMBER(DAT_INVALID_HANDLE_IA, 11),
+	NUMBER(DAT_INVALID_HANDLE_CSP, 26),
+	NUMBER(DAT_INVALID_HANDLE1, 27),
+	NUMBER(DAT_INVALID_ARG1, 37),
+	NUMBER(DAT_INVALID_STATE_EP_UNCONNECTED, 47),
+	NUMBER(DAT_INVALID_STATE_SRQ_IN_USE, 87),
+	NUMBER(DAT_THREAD_SAFETY_NOT_FOUND, 102),
+	NUMBER(DAT_NOT_IMPLEMENTED, 0x3fff0000),
+};
+
+/* No published header has these two. */
+static const struct number own_numbers[] = {
+	NUMBER(DAT_ASYNC_SRQ_LOW_WATERMARK, 0x08201),
+	NUMBER(DAT_ASYNC_EP_SOFT_HIGH_WATERMARK, 0x08202),
+};
+
+static void expect_numbers(struct kunit *test, const struct number *number,
+			   size_t n)
+{
+	for (; n--; number++)
+		KUNIT_EXPECT_EQ_MSG(test, number->is, number->published, "%s",
+				    number->name);
+}
+
+static void I1_numbers(struct kunit *test)
+{
+	expect_numbers(test, numbers, ARRAY_SIZE(numbers));
+}
+
+static void W5_numbers(struct kunit *test)
+{
+	expect_numbers(test, own_numbers, ARRAY_SIZE(own_numbers));
+}
+
+/* ---- Members ----------------------------------------------------------------------- */
+
+#define EXPECT_BEFORE(_test, _type, _first, _second)			\
+	KUNIT_EXPECT_LT(_test, offsetof(_type, _first),			\
+			offsetof(_type, _second))
+
+/* What consumers may initialise without names, or cast to a struct ib_sge. */
+static void I1_members(struct kunit *test)
+{
+	DAT_LMR_TRIPLET lmr = { 1, 2, 3 };
+	DAT_RMR_TRIPLET rmr = { 1, 2, 3 };
+	DAT_UPCALL_OBJECT upcall = { test, NULL };
+	DAT_SRQ_ATTR srq = { 1, 2, 3 };
+	DAT_COMM comm = { 1, 2, 3 };
+
+	KUNIT_EXPECT_EQ(test, sizeof(DAT_LMR_TRIPLET), 16);
+	KUNIT_EXPECT_EQ(test, lmr.virtual_address, 1);
+	KUNIT_EXPECT_EQ(test, lmr.segment_length, 2);
+	KUNIT_EXPECT_EQ(test, lmr.lmr_context, 3);
+	KUNIT_EXPECT_EQ(test, rmr.virtual_address, 1);
+	KUNIT_EXPECT_EQ(test, rmr.segment_length, 2);
+	KUNIT_EXPECT_EQ(test, rmr.rmr_context, 3);
+	KUNIT_EXPECT_PTR_EQ(test, upcall.instance_data, (void *)test);
+	KUNIT_EXPECT_EQ(test, srq.max_recv_dtos, 1);
+	KUNIT_EXPECT_EQ(test, srq.max_recv_iov, 2);
+	KUNIT_EXPECT_EQ(test, srq.low_watermark, 3);
+	KUNIT_EXPECT_EQ(test, comm.domain, 1);
+	KUNIT_EXPECT_EQ(test, comm.type, 2);
+	KUNIT_EXPECT_EQ(test, comm.protocol, 3);
+	EXPECT_BEFORE(test, DAT_EP_ATTR, service_type, max_message_size);
+	EXPECT_BEFORE(test, DAT_EP_ATTR, qos, recv_completion_flags);
+	EXPECT_BEFORE(test, DAT_EP_ATTR, max_recv_dtos, max_request_dtos);
+	EXPECT_BEFORE(test, DAT_EP_ATTR, max_rdma_read_out, srq_soft_hw);
+	EXPECT_BEFORE(test, DAT_EP_ATTR, srq_soft_hw, max_rdma_read_iov);
+	EXPECT_BEFORE(test, DAT_EVENT, event_number, evd_handle);
+	EXPECT_BEFORE(test, DAT_EVENT, evd_handle, event_data);
+	KUNIT_EXPECT_EQ(test, sizeof_field(DAT_EVENT, event_extension_data), 64);
+}
+
+static struct kunit_case interface_cases[] = {
+	KUNIT_CASE(I1_calls),
+	KUNIT_CASE(I1_sequences),
+	KUNIT_CASE(I1_numbers),
+	KUNIT_CASE(W5_numbers),
+	KUNIT_CASE(I1_members),
+	{}
+};
+
+static struct kunit_suite interface_suite = {
+	.name = "kdapl-interface",
+	.test_cases = interface_cases,
+};
+
+kunit_test_suite(interface_suite);
+
+MODULE_DESCRIPTION("KUnit suite of kdapl.ko: the interface as published");
+MODULE_LICENSE("Dual BSD/GPL");

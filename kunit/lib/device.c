@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_kunit.ko: devices and their operations, see device.h.
+ */
+#include <linux/list.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include "device.h"
+
+/*
+ * A list of all devices, kept by an ib_client, since not every kernel has
+ * ib_device_get_by_name().
+ */
+struct kd_listed {
+	struct list_head link;
+	struct ib_device *dev;
+};
+
+static LIST_HEAD(kd_list);
+static DEFINE_MUTEX(kd_list_lock);
+
+static int kd_add_device(struct ib_device *dev);
+
+static void kd_remove_device(struct ib_device *dev, void *data)
+{
+	struct kd_listed *listed = data;
+
+	mutex_lock(&kd_list_lock);
+	list_del(&listed->link);
+	mutex_unlock(&kd_list_lock);
+	kfree(listed);
+}
+
+static struct ib_client kd_client = {
+	.name = "kdapl_kunit",
+	.add = kd_add_device,
+	.remove = kd_remove_device,
+};
+
+static int kd_add_device(struct ib_device *dev)
+{
+	struct kd_listed *listed = kzalloc(sizeof(*listed), GFP_KERNEL);
+
+	if (!listed)
+		return -ENOMEM;
+	listed->dev = dev;
+	mutex_lock(&kd_list_lock);
+	list_add_tail(&listed->link, &kd_list);
+	mutex_unlock(&kd_list_lock);
+	ib_set_client_data(dev, &kd_client, listed);
+	return 0;
+}
+
+/*
+ * Return the device of an IA: the one that the part of @ia before the slash
+ * names. No reference is held, since that would keep the device from being
+ * removed; only a case that removes the device has to know when it is gone.
+ */
+struct ib_device *kd_device(struct kunit *test, const char *ia)
+{
+	size_t len = strcspn(ia, "/");
+	struct ib_device *dev = NULL;
+	struct kd_listed *listed;
+	const char *name;
+
+	mutex_lock(&kd_list_lock);
+	list_for_each_entry(listed, &kd_list, link) {
+		name = dev_name(&listed->dev->dev);
+		if (strlen(name) == len && !strncmp(name, ia, len))
+			dev = listed->dev;
+	}
+	mutex_unlock(&kd_list_lock);
+	KUNIT_ASSERT_NOT_NULL_MSG(test, dev, "%s", ia);
+	return dev;
+}
+EXPORT_SYMBOL_GPL(kd_device);
+
+/*
+ * Put the operations back one by one: the device is in use, so that another CPU
+ * must never see a pointer half written.
+ */
+static void kd_unhook(void *data)
+{
+	struct kd_hook *hook = data;
+	const unsigned long *real = (const unsigned long *)&hook->real;
+	unsigned long *ops = (unsigned long *)&hook->dev->ops;
+	size_t i;
+
+	for (i = 0; i < sizeof(hook->real) / sizeof(*real); i++)
+		if (ops[i] != real[i])
+			WRITE_ONCE(ops[i], real[i]);
+}
+
+/*
+ * Let the case replace operations of the device of @ia until it ends. The
+ * device must not be removed before.
+ */
+struct ib_device *kd_hook(struct kunit *test, const char *ia,
+			  struct kd_hook *hook)
+{
+	hook->dev = kd_device(test, ia);
+	hook->real = hook->dev->ops;
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, kd_unhook,
+							   hook));
+	return hook->dev;
+}
+EXPORT_SYMBOL_GPL(kd_hook);
+
+static int __init kd_init(void)
+{
+	return ib_register_client(&kd_client);
+}
+module_init(kd_init);
+
+static void __exit kd_exit(void)
+{
+	ib_unregister_client(&kd_client);
+}
+module_exit(kd_exit);

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_kunit.ko: the devices of the test bed, and the parameters of cases that
+ * run on them, see fixture.h. To add a device, add it to kd_beds[] and make it in
+ * scripts/guest/devices.sh, or in scripts/guest/check if its driver is one of ours.
+ */
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/string.h>
+#include "fixture.h"
+
+static const struct kd_bed kd_beds[] = {
+	{
+		.ia = "rxe0/1", .netdev = "v0", .net = 8,
+		.second = { "rxe1/1", "rdma link add rxe1 type rxe netdev v2" },
+		.traits = KD_WIRE | KD_CUTS_MESSAGES,
+	}, {
+		.ia = "siw0/1", .netdev = "dummy0", .net = 9,
+		.second = { "siw1/1", "rdma link add siw1 type siw netdev dummy1" },
+		.traits = KD_WIRE | KD_IWARP | KD_ANY_READ | KD_ANY_SINK |
+			  KD_ANY_WAKES,
+	}, {
+		.ia = "sim0/1", .net = 10, .traits = KD_SIMULATED,
+	}, {
+		.ia = "simw0/1", .net = 11,
+		.traits = KD_SIMULATED | KD_IWARP,
+	},
+};
+
+static bool simulated;
+module_param(simulated, bool, 0444);
+MODULE_PARM_DESC(simulated, "run all cases on the simulated adapters as well");
+
+/*
+ * Return how many entries the cases that are for any device run on. The simulated
+ * adapters, which come last, have suites of their own (kunit/sim, kunit/scale).
+ */
+static size_t kd_used_beds(void)
+{
+	size_t n = ARRAY_SIZE(kd_beds);
+
+	while (!simulated && kd_beds[n - 1].traits & KD_SIMULATED)
+		n--;
+	return n;
+}
+
+const struct kd_bed *kd_bed_at(unsigned int i)
+{
+	return i < kd_used_beds() ? &kd_beds[i] : NULL;
+}
+EXPORT_SYMBOL_GPL(kd_bed_at);
+
+static bool kd_is_device_of(const char *name, const char *ia)
+{
+	size_t len = strcspn(ia, "/");
+
+	return !strncmp(name, ia, len) && (!name[len] || name[len] == '/');
+}
+
+/* Find the entry of an IA, or of a device; both devices of a kind share one. */
+const struct kd_bed *kd_bed_of(const char *name)
+{
+	const struct kd_bed *bed;
+
+	for (bed = kd_beds; bed < kd_beds + ARRAY_SIZE(kd_beds); bed++)
+		if (kd_is_device_of(name, bed->ia) ||
+		    (bed->second.ia && kd_is_device_of(name, bed->second.ia)))
+			return bed;
+	return NULL;
+}
+EXPORT_SYMBOL_GPL(kd_bed_of);
+
+/* Return an entry of another kind of device than @bed. */
+const struct kd_bed *kd_other_bed(const struct kd_bed *bed)
+{
+	return bed == kd_beds ? kd_beds + 1 : kd_beds;
+}
+EXPORT_SYMBOL_GPL(kd_other_bed);
+
+bool kd_ia_has(const char *ia, unsigned int traits)
+{
+	const struct kd_bed *bed = kd_bed_of(ia);
+
+	return bed && (bed->traits & traits) == traits;
+}
+EXPORT_SYMBOL_GPL(kd_ia_has);
+
+bool kd_has(const struct kd_side *side, unsigned int traits)
+{
+	return kd_ia_has(side->name, traits);
+}
+EXPORT_SYMBOL_GPL(kd_has);
+
+bool kd_is_iwarp(const struct kd_side *side)
+{
+	return kd_has(side, KD_IWARP);
+}
+EXPORT_SYMBOL_GPL(kd_is_iwarp);
+
+/* ---- Parameters of cases ------------------------------------------------- */
+
+static const void *kd_gen_with(const void *prev, char *desc, unsigned int traits)
+{
+	const struct kd_bed *bed = prev ? (const struct kd_bed *)prev + 1 : kd_beds;
+	const struct kd_bed *end = kd_beds + kd_used_beds();
+
+	if (traits & KD_SIMULATED)
+		end = kd_beds + ARRAY_SIZE(kd_beds);
+	while (bed < end && (bed->traits & traits) != traits)
+		bed++;
+	if (bed >= end)
+		return NULL;
+	strscpy(desc, bed->ia, KUNIT_PARAM_DESC_SIZE);
+	return bed;
+}
+
+const void *kd_gen_ia(const void *prev, char *desc)
+{
+	return kd_gen_with(prev, desc, 0);
+}
+EXPORT_SYMBOL_GPL(kd_gen_ia);
+
+const void *kd_gen_wired_ia(const void *prev, char *desc)
+{
+	return kd_gen_with(prev, desc, KD_WIRE);
+}
+EXPORT_SYMBOL_GPL(kd_gen_wired_ia);
+
+const void *kd_gen_simulated_ia(const void *prev, char *desc)
+{
+	return kd_gen_with(prev, desc, KD_SIMULATED);
+}
+EXPORT_SYMBOL_GPL(kd_gen_simulated_ia);
+
+/* All suites share the entries; a suite uses as many as it has choices. */
+const void *kd_gen_ia_and(const void *prev, char *desc,
+			  const char * const *names, unsigned int n)
+{
+	static struct kd_param params[64];
+	struct kd_param *next = prev ? (struct kd_param *)prev + 1 : params;
+	size_t i = next - params;
+
+	if (i >= n * kd_used_beds() || WARN_ON(i >= ARRAY_SIZE(params)))
+		return NULL;
+	next->ia = kd_beds[i % kd_used_beds()].ia;
+	next->choice = i / kd_used_beds();
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s %s", next->ia,
+		 names[next->choice]);
+	return next;
+}
+EXPORT_SYMBOL_GPL(kd_gen_ia_and);
+
+/* The second devices, for the suites that remove them. */
+const void *kd_gen_second(const void *prev, char *desc)
+{
+	const struct kd_bed *bed = kd_beds;
+
+	if (prev)
+		bed = container_of((const struct kd_second *)prev,
+				   struct kd_bed, second) + 1;
+	while (bed < kd_beds + ARRAY_SIZE(kd_beds) && !bed->second.ia)
+		bed++;
+	if (bed == kd_beds + ARRAY_SIZE(kd_beds))
+		return NULL;
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%.*s",
+		 (int)strcspn(bed->second.ia, "/"), bed->second.ia);
+	return &bed->second;
+}
+EXPORT_SYMBOL_GPL(kd_gen_second);

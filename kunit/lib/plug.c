@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_kunit.ko: removing and adding devices as an administrator would, with
+ * "rdma link", see plug.h.
+ */
+#include <linux/device.h>
+#include <linux/kmemleak.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include "device.h"
+#include "plug.h"
+#include "shell.h"
+
+/*
+ * Removing a device must not wait for upcalls (KD_TIMEOUT_MS) nor for an SRQ of
+ * siw to drain (60 s). On a busy machine it takes seconds.
+ */
+#define UNPLUG_MS	20000
+
+bool kd_is_plugged(const char *ia)
+{
+	DAT_HA_RELATIONSHIP same;
+
+	return dat_registry_providers_related((char *)ia, (char *)ia, &same) ==
+	       DAT_SUCCESS;
+}
+EXPORT_SYMBOL_GPL(kd_is_plugged);
+
+/* Add the device of the case unless it is there. */
+void kd_plug(struct kunit *test)
+{
+	const struct kd_second *d = test->param_value;
+
+	if (!kd_is_plugged(d->ia))
+		KUNIT_EXPECT_EQ(test, 0, shell(d->add));
+	KUNIT_EXPECT_TRUE(test, kd_is_plugged(d->ia));
+}
+EXPORT_SYMBOL_GPL(kd_plug);
+
+/*
+ * siw runs work of its handshakes after its device was freed, and that work takes
+ * the device's lock (siw_cep_put() in 6.12), whoever the consumer is. Nothing says
+ * when the last has run, so the memory of such a device is never freed.
+ */
+static void keep_memory_of_siw(struct kunit *test, const char *ia)
+{
+	struct ib_device *dev = kd_device(test, ia);
+
+	if (dev->ops.driver_id != RDMA_DRIVER_SIW)
+		return;
+	get_device(&dev->dev);
+	kmemleak_not_leak(dev);
+}
+
+/* Remove the device of the case. */
+void kd_unplug(struct kunit *test)
+{
+	const struct kd_second *d = test->param_value;
+	char command[64];
+	ktime_t start;
+
+	keep_memory_of_siw(test, d->ia);
+	snprintf(command, sizeof(command), "rdma link delete %.*s",
+		 (int)strcspn(d->ia, "/"), d->ia);
+	start = ktime_get();
+	KUNIT_ASSERT_EQ(test, 0, shell(command));
+	KUNIT_EXPECT_LT(test, ktime_ms_delta(ktime_get(), start), UNPLUG_MS);
+	KUNIT_EXPECT_FALSE(test, kd_is_plugged(d->ia));
+}
+EXPORT_SYMBOL_GPL(kd_unplug);
+
+/* Expect that the connection of @s has broken, which is its last event. */
+void kd_expect_broken(struct kd_side *s)
+{
+	DAT_EVENT event;
+
+	kd_expect_event(s->test, s->conn_evd, DAT_CONNECTION_EVENT_BROKEN,
+			&event);
+	KUNIT_EXPECT_PTR_EQ(s->test, s->ep,
+			    event.event_data.connect_event_data.ep_handle);
+	KUNIT_EXPECT_EQ(s->test, 0,
+			event.event_data.connect_event_data.private_data_size);
+	KUNIT_EXPECT_EQ(s->test, 0, kd_drain(s->conn_evd));
+	KUNIT_EXPECT_EQ(s->test, (u32)kd_state(s),
+			(u32)DAT_EP_STATE_DISCONNECTED);
+}
+EXPORT_SYMBOL_GPL(kd_expect_broken);
+
+/* Open a side on the device of the case. */
+struct kd_side *kd_open_second(struct kunit *test)
+{
+	const struct kd_second *d = test->param_value;
+
+	return kd_open(test, d->ia);
+}
+EXPORT_SYMBOL_GPL(kd_open_second);
+
+static void plug_again(void *data)
+{
+	kd_plug(data);
+}
+
+/* For kunit_suite.init: have the device added again after the case. */
+int kd_plug_init(struct kunit *test)
+{
+	/* A case without its device will be skipped. */
+	if (!test->param_value ||
+	    !kd_is_plugged(((const struct kd_second *)test->param_value)->ia))
+		return 0;
+	return kunit_add_action_or_reset(test, plug_again, test);
+}
+EXPORT_SYMBOL_GPL(kd_plug_init);

@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Devices that are removed (contract N5, N6) and IAs that are closed (C5) under
+ * traffic, and while upcalls run (C4, C6).
+ *
+ * "rdma link" removes and adds the devices, as an administrator would.
+ */
+#include <linux/module.h>
+#include "ep_states.h"
+#include "free.h"
+#include "free.h"
+#include "gone.h"
+#include "plug.h"
+#include "traffic.h"
+
+/* ---- What everybody is told ---------------------------------------------- */
+
+static void expect_catastrophe(struct kd_side *s)
+{
+	const DAT_ASYNCH_ERROR_EVENT_DATA *data;
+	DAT_EVENT event;
+
+	kd_expect_event(s->test, s->async_evd, DAT_ASYNC_ERROR_IA_CATASTROPHIC,
+			&event);
+	data = &event.event_data.asynch_error_event_data;
+	KUNIT_EXPECT_PTR_EQ(s->test, data->dat_handle, (DAT_HANDLE)s->ia);
+	KUNIT_EXPECT_EQ(s->test, data->reason, DAT_IA_CATASTROPHIC_ERROR);
+	KUNIT_EXPECT_EQ(s->test, 0, kd_drain(s->async_evd));
+}
+
+static void expect_srq_state(struct kd_side *s, DAT_SRQ_STATE state)
+{
+	DAT_SRQ_PARAM param;
+
+	if (!s->srq)
+		return;
+	KD_ASSERT_OK(s->test, dat_srq_query(s->srq, DAT_SRQ_FIELD_ALL, &param));
+	KUNIT_EXPECT_EQ(s->test, (u32)param.srq_state, (u32)state);
+}
+
+/* ---- The device leaves --------------------------------------------------- */
+
+static void leave_under_traffic(struct kunit *test, DAT_COUNT srq_len,
+				DAT_EVD_FLAGS flags)
+{
+	struct traffic *t = td_connect_traffic(test, srq_len, flags);
+	struct objects objects = { .n = 0 };
+	int i;
+
+	td_start_traffic(test, t);
+	expect_srq_state(t->side[1], DAT_SRQ_STATE_OPERATIONAL);
+	kd_unplug(test);
+	for (i = 0; i < 2; i++) {
+		kd_expect_broken(t->side[i]);
+		expect_catastrophe(t->side[i]);
+		expect_srq_state(t->side[i], DAT_SRQ_STATE_ERROR);
+	}
+	/* An IA of the same name can be opened while the old ones are open. */
+	kd_plug(test);
+	KUNIT_EXPECT_EQ(test, 0, kd_drain(kd_open_second(test)->async_evd));
+	td_stop_traffic(t);
+	for (i = 0; i < 2; i++) {
+		objects.n = 0;
+		td_free_side(t->side[i], &objects);
+	}
+}
+
+static void N6_traffic(struct kunit *test)
+{
+	leave_under_traffic(test, 0, DAT_EVD_DTO_FLAG);
+}
+
+static void N6_traffic_of_srqs(struct kunit *test)
+{
+	leave_under_traffic(test, 32, DAT_EVD_DTO_FLAG);
+}
+
+static void N6_traffic_with_upcalls_in_process_context(struct kunit *test)
+{
+	leave_under_traffic(test, 0, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG);
+}
+
+/* An IA of a device that was added again works like the first one. */
+static void N6_device_comes_back(struct kunit *test)
+{
+	struct traffic *t = td_connect_traffic(test, 0, DAT_EVD_DTO_FLAG);
+
+	kd_unplug(test);
+	kd_plug(test);
+	t = td_connect_traffic(test, 0, DAT_EVD_DTO_FLAG);
+	td_start_traffic(test, t);
+}
+
+static void N6_does_not_wait_for_an_upcall(struct kunit *test)
+{
+	struct slow_upcall *u = td_make_slow_upcall(test);
+	struct kd_side *a = kd_open_second(test), *p = kd_open_second(test);
+
+	kd_setup(a, NULL);
+	kd_setup(p, &(struct kd_opts) { .no_ep = true });
+	p->recv_evd = td_start_slow_upcall(p, u);
+	p->ep = kd_ep(p, NULL);
+	kd_connect_pair(a, p);
+	kd_recv(p, 0, 64, 1);
+	kd_send(a, 0, 64, 1);
+	kd_unplug(test);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(u->left));
+	/*
+	 * Upcalls for flushed completions do not hold up the removal, either.
+	 */
+	complete_all(&u->leave);
+	kd_expect_broken(a);
+	kd_expect_broken(p);
+}
+
+/*
+ * Endpoints that are not connected yet, or not any more, when the device
+ * leaves.
+ */
+static void N6_while_connecting(struct kunit *test)
+{
+	struct kd_side *a = kd_open_second(test), *p = kd_open_second(test);
+	struct kd_side *idle = kd_open_second(test);
+	struct objects objects = { .n = 0 };
+	u16 port = kd_port();
+	DAT_CR_HANDLE cr;
+
+	kd_setup(a, NULL);
+	kd_setup(p, NULL);
+	kd_setup(idle, NULL);
+	td_add_object(&objects, kd_psp(p, port, DAT_PSP_CONSUMER_FLAG));
+	kd_connect_start(a, p, port);
+	cr = kd_expect_cr(p);
+	KUNIT_EXPECT_EQ(test, (u32)kd_state(a),
+			(u32)DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+	kd_unplug(test);
+	kd_expect_broken(a);
+	kd_expect_broken(p);
+	kd_expect_broken(idle);
+	expect_catastrophe(p);
+	KD_EXPECT_RET(test, DAT_INVALID_HANDLE,
+		      dat_cr_accept(cr, p->ep, 0, NULL));
+	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, dat_cr_reject(cr, 0, NULL));
+	td_free_side(p, &objects);
+}
+
+/* Two threads that connect, accept and disconnect again and again. */
+struct churn {
+	struct kd_side *a;
+	struct kd_side *p;
+	u16 port;
+	unsigned int rounds;
+	bool stop;
+	struct completion done;
+};
+
+static void accept_any(struct churn *c)
+{
+	DAT_EVENT event;
+	DAT_CR_HANDLE cr;
+
+	if (dat_evd_dequeue(c->p->cr_evd, &event) != DAT_SUCCESS)
+		return;
+	cr = event.event_data.cr_arrival_event_data.cr_handle;
+	if (dat_cr_accept(cr, c->p->ep, 0, NULL) != DAT_SUCCESS)
+		dat_cr_reject(cr, 0, NULL);
+}
+
+static int churn_thread(void *data)
+{
+	struct churn *c = data;
+	unsigned int i;
+
+	for (i = 0; !READ_ONCE(c->stop); i++) {
+		if (dat_ep_connect(c->a->ep, c->a->addr, c->port, 100000, 0,
+				   NULL, 0, 0) == DAT_SUCCESS)
+			WRITE_ONCE(c->rounds, c->rounds + 1);
+		accept_any(c);
+		if (i % 4 == 3)
+			dat_ep_disconnect(c->a->ep, DAT_CLOSE_ABRUPT_FLAG);
+		if (i % 8 == 7)
+			dat_ep_disconnect(c->p->ep, DAT_CLOSE_ABRUPT_FLAG);
+		dat_ep_reset(c->a->ep);
+		dat_ep_reset(c->p->ep);
+		kd_drain(c->a->conn_evd);
+		kd_drain(c->p->conn_evd);
+		schedule_timeout_interruptible(1);
+	}
+	complete(&c->done);
+	return 0;
+}
+
+static bool has_churned(void *data)
+{
+	return READ_ONCE(((struct churn *)data)->rounds) > 10;
+}
+
+static void N6_while_connections_come_and_go(struct kunit *test)
+{
+	struct churn *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct objects objects = { .n = 0 };
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	c->a = kd_open_second(test);
+	c->p = kd_open_second(test);
+	c->port = kd_port();
+	kd_setup(c->a, NULL);
+	kd_setup(c->p, NULL);
+	kd_psp(c->p, c->port, DAT_PSP_CONSUMER_FLAG);
+	init_completion(&c->done);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(churn_thread, c,
+						    "kd-churn")));
+	/*
+	 * With two slow CPUs siw takes 10 s over a connection that is given up
+	 * too soon.
+	 */
+	if (!kd_wait_until(has_churned, c, KD_TIMEOUT_MS))
+		KUNIT_EXPECT_TRUE(test, kd_is_iwarp(c->a) &&
+				  num_online_cpus() > 1 &&
+				  READ_ONCE(c->rounds) > 1);
+	kd_unplug(test);
+	WRITE_ONCE(c->stop, true);
+	wait_for_completion(&c->done);
+	KUNIT_EXPECT_NE(test, DAT_SUCCESS,
+			dat_ep_connect(c->a->ep, c->a->addr, c->port, 1, 0,
+				       NULL, 0, 0));
+	expect_catastrophe(c->a);
+	expect_catastrophe(c->p);
+	td_free_side(c->a, &objects);
+}
+
+/* ---- Every call, and every state ----------------------------------------- */
+
+static void N6_calls_afterwards(struct kunit *test)
+{
+	struct kd_side *a = kd_open_second(test), *p = kd_open_second(test);
+	struct objects objects = { .n = 0 };
+	struct memory m;
+	int i;
+
+	kd_setup(a, NULL);
+	kd_setup(p, &(struct kd_opts) { .srq_len = 16 });
+	for (i = 0; i < 4; i++)
+		kd_recv(p, i * 64, 64, i);
+	kd_connect_pair(a, p);
+	td_make_memory(a, &m);
+	kd_unplug(test);
+	kd_expect_broken(a);
+	kd_expect_broken(p);
+	td_calls_that_need_the_device(a);
+	td_calls_that_post(a, &m);
+	td_calls_without_a_device(a, &m);
+	td_calls_of_an_srq(p);
+	td_add_object(&objects, m.fmr);
+	td_add_object(&objects, m.rmr);
+	td_free_side(a, &objects);
+	objects.n = 0;
+	td_free_side(p, &objects);
+}
+
+static void N6_idle(struct kunit *test)
+{
+	struct kd_side *bare = kd_open_second(test), *full = kd_open_second(test);
+	struct objects objects = { .n = 0 };
+
+	kd_setup(full, &(struct kd_opts) { .srq_len = 16 });
+	kd_unplug(test);
+	expect_catastrophe(bare);
+	kd_expect_broken(full);
+	expect_catastrophe(full);
+	td_free_side(bare, &objects);
+	td_free_side(full, &objects);
+	/* Remove the device once more, with nothing open. */
+	kd_plug(test);
+	kd_unplug(test);
+}
+
+/*
+ * Endpoints in all states at the same time, except COMPLETION_PENDING, where
+ * the driver would still be called. Those that are connected, or might yet be,
+ * get an event; of a tentative connection the other Endpoint does.
+ */
+static void N6_every_state(struct kunit *test)
+{
+	const struct kd_second *d = test->param_value;
+	struct ep_stage *stage[EP_REACHABLE] = { };
+	DAT_EVENT event = { };
+	int reach;
+
+	for (reach = 0; reach < EP_REACHABLE; reach++)
+		if (reach != EP_COMPLETION_PENDING)
+			stage[reach] = ep_stage_enter(test, d->ia, reach);
+	kd_unplug(test);
+	for (reach = 0; reach < EP_REACHABLE; reach++) {
+		if (!stage[reach])
+			continue;
+		if (reach != EP_DISCONNECTED)
+			kd_expect_event(test, stage[reach]->side->conn_evd,
+					DAT_CONNECTION_EVENT_BROKEN, &event);
+		kd_expect_no_event(test, stage[reach]->side->conn_evd);
+		expect_catastrophe(stage[reach]->side);
+		ep_stage_leave(stage[reach]);
+	}
+}
+
+/* ---- IAs that close ------------------------------------------------------ */
+
+/* Senders go on with handles that the close has made invalid. */
+static void C5_abrupt_close_under_traffic(struct kunit *test)
+{
+	static const u32 flags[] = {
+		DAT_EVD_DTO_FLAG, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG
+	};
+	struct traffic *t;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		t = td_connect_traffic(test, i & 2 ? 32 : 0, flags[i & 1]);
+		td_start_traffic(test, t);
+		kd_close(t->side[0]);
+		kd_close(t->side[1]);
+		kd_wait_until(td_is_refused, t, KD_TIMEOUT_MS);
+		td_stop_traffic(t);
+		KUNIT_EXPECT_GT(test, t->sender[0].refused, 0);
+		KUNIT_EXPECT_GT(test, t->sender[1].refused, 0);
+	}
+}
+
+static void C5_abrupt_close_in_every_state(struct kunit *test)
+{
+	const char *ia = *(const char * const *)test->param_value;
+	int reach;
+
+	for (reach = 0; reach < EP_REACHABLE; reach++)
+		ep_stage_leave(ep_stage_enter(test, ia, reach));
+}
+
+/* Close an IA whose posted requests use LMRs and may not have completed. */
+static void C5_abrupt_close_with_requests(struct kunit *test)
+{
+	struct kd_side *a = kd_open_param(test), *p = kd_open_param(test);
+	struct memory m;
+	int i;
+
+	kd_setup(a, NULL);
+	kd_setup(p, NULL);
+	kd_connect_pair(a, p);
+	td_make_memory(a, &m);
+	for (i = 0; i < 4; i++) {
+		kd_recv(p, i * 64, 64, i);
+		kd_send(a, i * 64, 64, i);
+	}
+	KD_EXPECT_OK(test, dat_lmr_invalidate(m.fmr, a->ep, kd_cookie(5), 0));
+	td_make_bind(a, &m, 6);
+	kd_close(a);
+	kd_close(p);
+}
+
+/*
+ * Freeing an EVD with a request in it rejects that request, so that the peer
+ * need not wait.
+ */
+static void N5_request_in_a_freed_evd(struct kunit *test)
+{
+	struct kd_side *a = kd_open_param(test), *p = kd_open_param(test);
+	struct objects objects = { .n = 0 };
+	u16 port = kd_port();
+	DAT_PSP_HANDLE psp;
+
+	kd_setup(a, NULL);
+	kd_setup(p, NULL);
+	psp = kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
+	kd_connect_start(a, p, port);
+	schedule_timeout_uninterruptible(msecs_to_jiffies(KD_QUIET_MS) + 1);
+	KD_EXPECT_OK(test, dat_psp_free(psp));
+	td_free_side(p, &objects);
+	KUNIT_EXPECT_TRUE(test, kd_wait_state(a->ep,
+					      DAT_EP_STATE_DISCONNECTED));
+}
+
+/* Objects that two threads free at the same time; each can be freed once. */
+struct freer {
+	DAT_HANDLE handle[MAX_OBJECTS];
+	unsigned int n;
+	unsigned int freed;
+	struct completion go;
+	struct completion done;
+};
+
+static int free_thread(void *data)
+{
+	struct freer *f = data;
+	unsigned int i;
+
+	wait_for_completion(&f->go);
+	for (i = 0; i < f->n; i++) {
+		f->freed += kd_free_object(f->handle[i]) == DAT_SUCCESS;
+		if (i % 3 == 0)
+			cond_resched();
+	}
+	complete(&f->done);
+	return 0;
+}
+
+static void make_objects(struct kd_side *s, struct freer *f)
+{
+	DAT_SRQ_ATTR srq = { .max_recv_dtos = 8, .max_recv_iov = 1 };
+	struct kunit *test = s->test;
+	int i;
+
+	f->n = 0;
+	for (i = 0; i < 3; i++) {
+		f->handle[f->n++] = kd_buf_valloc(s, SZ_8K)->lmr;
+		KD_ASSERT_OK(test, dat_rmr_create(s->pz, (DAT_RMR_HANDLE *)
+						  &f->handle[f->n++]));
+		KD_ASSERT_OK(test, dat_pz_create(s->ia, (DAT_PZ_HANDLE *)
+						 &f->handle[f->n++]));
+		KD_ASSERT_OK(test, dat_srq_create(s->ia, s->pz, &srq,
+						  (DAT_SRQ_HANDLE *)
+						  &f->handle[f->n++]));
+		f->handle[f->n++] = kd_psp(s, kd_port(), 0);
+	}
+}
+
+static void C5_two_threads_free_the_same(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	struct freer *f = kunit_kcalloc(test, 2, sizeof(*f), GFP_KERNEL);
+	int i, round;
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	kd_setup(s, NULL);
+	for (round = 0; round < 10; round++) {
+		make_objects(s, &f[0]);
+		f[1] = f[0];
+		for (i = 0; i < 2; i++) {
+			f[i].freed = 0;
+			init_completion(&f[i].go);
+			init_completion(&f[i].done);
+			kthread_run(free_thread, &f[i], "kd-free-%d", i);
+		}
+		for (i = 0; i < 2; i++)
+			complete(&f[i].go);
+		for (i = 0; i < 2; i++)
+			wait_for_completion(&f[i].done);
+		KUNIT_EXPECT_EQ(test, f[0].freed + f[1].freed, f[0].n);
+	}
+}
+
+/* ---- Upcalls ------------------------------------------------------------- */
+
+struct waiter {
+	DAT_EVD_HANDLE evd;
+	DAT_RETURN ret;
+	struct completion done;
+};
+
+static int teardown_thread(void *data)
+{
+	struct waiter *w = data;
+
+	w->ret = dat_evd_modify_upcall(w->evd, DAT_UPCALL_TEARDOWN,
+				       DAT_UPCALL_SAME, DAT_UPCALL_INVOC_NEW);
+	complete(&w->done);
+	return 0;
+}
+
+static void C4_teardown_waits(struct kunit *test)
+{
+	struct slow_upcall *u = td_make_slow_upcall(test);
+	struct waiter *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+	struct kd_side *s = kd_open_param(test);
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	kd_setup(s, NULL);
+	w->evd = td_start_slow_upcall(s, u);
+	init_completion(&w->done);
+	kthread_run(teardown_thread, w, "kd-teardown");
+	KUNIT_EXPECT_EQ(test, 0,
+			wait_for_completion_timeout(&w->done,
+						    msecs_to_jiffies(100)));
+	complete(&u->leave);
+	wait_for_completion(&w->done);
+	KD_EXPECT_OK(test, w->ret);
+	KUNIT_EXPECT_TRUE(test, u->left);
+}
+
+/* A module cannot be unloaded while an upcall of it runs. */
+static void C6_upcall_pins_its_module(struct kunit *test)
+{
+	struct slow_upcall *u = td_make_slow_upcall(test);
+	struct kd_side *s = kd_open_param(test);
+	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
+	DAT_UPCALL_OBJECT mine;
+	DAT_EVD_PARAM param;
+	DAT_EVD_HANDLE evd;
+	int before;
+
+	KD_NEED_MODULE(test);
+	before = module_refcount(THIS_MODULE);
+	kd_setup(s, NULL);
+	evd = td_start_slow_upcall(s, u);
+	KD_ASSERT_OK(test, dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
+	/* The upcall that runs is not of this module; the next one is. */
+	mine = param.upcall;
+	KD_ASSERT_OK(test,
+		     dat_evd_modify_upcall(evd, DAT_UPCALL_SINGLE_INSTANCE,
+					   &mine, DAT_UPCALL_INVOC_ANY));
+	KD_ASSERT_OK(test, dat_evd_post_se(evd, &event));
+	KUNIT_EXPECT_EQ(test, before, module_refcount(THIS_MODULE));
+	complete(&u->leave);
+	wait_for_completion(&u->entered);
+	KUNIT_EXPECT_EQ(test, before + 1, module_refcount(THIS_MODULE));
+	complete(&u->leave);
+	KD_EXPECT_OK(test, dat_evd_free(evd));
+	KUNIT_EXPECT_EQ(test, before, module_refcount(THIS_MODULE));
+}
+
+/*
+ * Upcall: free its own Endpoint after some messages, or when it is connected.
+ */
+static void free_own_ep(struct kd_recorder *rec, const DAT_EVENT *event,
+			DAT_BOOLEAN more)
+{
+	struct kd_side *s = rec->priv;
+
+	if (atomic_read(&rec->calls) == RECVS || event->event_number ==
+	    DAT_CONNECTION_EVENT_DISCONNECTED)
+		KD_EXPECT_OK(s->test, dat_ep_free(s->ep));
+	else if (event->event_number == DAT_DTO_COMPLETION_EVENT)
+		td_repost(rec, event, more);
+}
+
+static void C4_ep_frees_itself_in_dto_upcall(struct kunit *test)
+{
+	static const u32 flags[] = {
+		DAT_EVD_DTO_FLAG, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG
+	};
+	struct traffic *t;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		t = td_connect_traffic(test, i & 2 ? 32 : 0, flags[i & 1]);
+		t->recv[1]->hook = free_own_ep;
+		td_start_senders(test, t);
+		kd_expect_disconnected(t->side[0], NULL);
+		td_stop_traffic(t);
+		KUNIT_EXPECT_FALSE(test, kd_is_live(t->side[1]->ep));
+		kd_expect_no_event(test, t->side[1]->conn_evd);
+		kd_close(t->side[0]);
+		kd_close(t->side[1]);
+	}
+}
+
+static void C4_ep_frees_itself_in_connection_upcall(struct kunit *test)
+{
+	struct kd_recorder *rec = kd_recorder(test);
+	struct traffic *t = td_connect_traffic(test, 0, DAT_EVD_DTO_FLAG);
+	DAT_UPCALL_OBJECT upcall = kd_upcall(rec);
+
+	rec->hook = free_own_ep;
+	rec->priv = t->side[1];
+	KD_ASSERT_OK(test, dat_evd_modify_upcall(t->side[1]->conn_evd,
+						 DAT_UPCALL_SINGLE_INSTANCE,
+						 &upcall,
+						 DAT_UPCALL_INVOC_ANY));
+	td_start_traffic(test, t);
+	KD_EXPECT_OK(test, dat_ep_disconnect(t->side[0]->ep,
+					     DAT_CLOSE_ABRUPT_FLAG));
+	KUNIT_EXPECT_TRUE(test, kd_wait_calls(rec, 1));
+	td_stop_traffic(t);
+	KUNIT_EXPECT_FALSE(test, kd_is_live(t->side[1]->ep));
+	kd_close(t->side[1]);
+}
+
+static struct kunit_case removal_cases[] = {
+	KUNIT_CASE_PARAM(N6_traffic, kd_gen_second),
+	KUNIT_CASE_PARAM(N6_traffic_of_srqs, kd_gen_second),
+	KUNIT_CASE_PARAM(N6_traffic_with_upcalls_in_process_context,
+			 kd_gen_second),
+	KUNIT_CASE_PARAM(N6_device_comes_back, kd_gen_second),
+	KUNIT_CASE_PARAM(N6_does_not_wait_for_an_upcall, kd_gen_second),
+	KUNIT_CASE_PARAM(N6_while_connecting, kd_gen_second),
+	KUNIT_CASE_PARAM(N6_while_connections_come_and_go, kd_gen_second),
+	KUNIT_CASE_PARAM(N6_calls_afterwards, kd_gen_second),
+	KUNIT_CASE_PARAM(N6_idle, kd_gen_second),
+	KUNIT_CASE_PARAM(N6_every_state, kd_gen_second),
+	{}
+};
+
+static struct kunit_case close_cases[] = {
+	KUNIT_CASE_PARAM(C5_abrupt_close_under_traffic, kd_gen_ia),
+	KUNIT_CASE_PARAM(C5_abrupt_close_in_every_state, kd_gen_ia),
+	KUNIT_CASE_PARAM(C5_abrupt_close_with_requests, kd_gen_ia),
+	KUNIT_CASE_PARAM(N5_request_in_a_freed_evd, kd_gen_ia),
+	KUNIT_CASE_PARAM(C5_two_threads_free_the_same, kd_gen_ia),
+	KUNIT_CASE_PARAM(C4_teardown_waits, kd_gen_ia),
+	KUNIT_CASE_PARAM(C6_upcall_pins_its_module, kd_gen_ia),
+	KUNIT_CASE_PARAM(C4_ep_frees_itself_in_dto_upcall, kd_gen_ia),
+	KUNIT_CASE_PARAM(C4_ep_frees_itself_in_connection_upcall, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite removal_suite = {
+	.name = "kdapl-removal",
+	.init = kd_plug_init,
+	.test_cases = removal_cases,
+};
+
+static struct kunit_suite close_suite = {
+	.name = "kdapl-close",
+	.test_cases = close_cases,
+};
+
+kunit_test_suites(&removal_suite, &close_suite);
+
+MODULE_DESCRIPTION("KUnit suite of kdapl.ko: devices and IAs that go away");
+MODULE_LICENSE("Dual BSD/GPL");
