@@ -5,84 +5,120 @@
 KDIR ?= /lib/modules/$(shell uname -r)/build
 DESTDIR ?=
 
-# Only "make modules" and "make docs" write into this directory. What runs on
-# User Mode Linux is built in copies under the cache: see scripts/build-modules.
-export SUITE KERNEL TIMEOUT WHERE STRESS
+# Only "make modules" and "make docs" write into this directory. What runs in test
+# kernels is built in copies under the cache: see scripts/kernel/build-modules.
 
 .PHONY: help
 help:
-	@echo 'Modules for a kernel of yours:'
+	@echo 'Modules for a kernel of yours, 6.1 or later:'
 	@echo '  make [KDIR=<kernel build directory>] [ARCH=...] modules'
-	@echo '  make [KDIR=...] modules_install   install them below /lib/modules'
+	@echo '      KDIR defaults to that of the running kernel'
+	@echo '      KUNIT=1   also the tests'
+	@echo '  make [KDIR=...] [INSTALL_MOD_PATH=...] modules_install'
+	@echo '                                    install them below /lib/modules'
 	@echo '  make [KDIR=...] clean             remove what was built here'
 	@echo '  make [DESTDIR=...] install-dev    headers and kdapl.mk for consumers'
+	@echo '  make [DESTDIR=...] install-man    manual pages of the calls and events'
 	@echo '  make [DESTDIR=...] install-tools  kdapl-blk, which sets up the block device'
+	@echo '  dpkg-buildpackage -us -uc -b      Debian packages of all that, with DKMS'
 	@echo
-	@echo 'On User Mode Linux, with RDMA in software; needs no hardware:'
-	@echo '  make check     all tests on a plain and on a debug kernel'
-	@echo '      SUITE=name      only this suite or module of suites (may be a glob)'
+	@echo 'Tests in test kernels, with RDMA in software. They need no hardware and leave'
+	@echo "this machine's own kernel alone. On User Mode Linux:"
+	@echo '  make check          all suites on a plain and on a debug kernel'
+	@echo '      SUITE=name      only this module of suites, suite or case; may be a glob'
 	@echo '      KERNEL=plain    only this kernel (plain or debug)'
-	@echo '  make check-blk the block device under fio, ext4 and dm-crypt'
-	@echo '  make bench     time it against raw verbs'
-	@echo '  make soak      the random and the fault tests for an hour or more'
-	@echo '  make bench-blk time the block device against NVMe over RDMA'
-	@echo '  make bench-fair honest clients of it beside flooding ones; a plot'
-	@echo '  make coverage  lines of drivers/kdapl that the tests execute'
+	@echo '  make check-blk      the block device under fio, ext4 and dm-crypt'
+	@echo '  make check-scale    thousands of connections and LMRs; what they cost'
+	@echo '  make soak           the random and the fault tests for an hour or more'
+	@echo '  make coverage       lines of drivers/kdapl that the suites execute'
+	@echo "In QEMU with two CPUs, on Debian's 6.1 and 6.12 or on a kernel of our own:"
+	@echo '  make demo           see it work; WHERE=6.1, 6.12 (default) or uml'
+	@echo '  make check-vm       the demo, most suites and a stress of both CPUs'
+	@echo '      KERNEL=6.12     only this kernel (6.1, 6.12, smp-kasan or smp-kcsan)'
+	@echo '      SUITE="dto srq" only these modules of suites, or demo'
+	@echo '  make check-two-hosts  a disk across a wire that loses packets, is pulled'
+	@echo '                      out, and whose ends are killed; KERNEL=6.12'
+	@echo 'In a copy of this system:'
+	@echo '  make check-package  build the Debian packages, install, upgrade, use and'
+	@echo "                      remove them for Debian's 6.1 and 6.12 kernels"
 	@echo
-	@echo "On Debian's own kernels, in QEMU with two CPUs:"
-	@echo '  make demo      see it work; WHERE=6.1, 6.12 (default) or uml'
-	@echo '  make check-vm  demo, suites, and STRESS=300 seconds of everything at once'
-	@echo '      KERNEL=6.12     only this kernel (6.1 or 6.12)'
-	@echo '  make check-two-hosts   a disk across a wire that loses packets, is pulled'
-	@echo '                         out, and whose ends are killed (KERNEL=6.12)'
-	@echo '  make check-smp  all suites on a kernel of our own with KASAN and lockdep'
-	@echo
-	@echo 'Debian packages (dpkg-buildpackage makes them):'
-	@echo '  make check-package   build them; install, upgrade, use, remove them in'
-	@echo '                       a copy of this system, for its 6.1 and 6.12 kernels'
+	@echo 'Measurements:'
+	@echo '  make bench          kDAPL beside raw verbs'
+	@echo '  make bench-blk      the block device beside NVMe over RDMA'
+	@echo '  make bench-fair     its honest clients beside flooding ones; makes a plot'
 	@echo
 	@echo 'Sources:'
-	@echo '  make lint      checkpatch, W=1, sparse, kernel-doc, shellcheck, docs'
-	@echo '  make docs      manual pages and HTML, in Documentation/output'
+	@echo '  make lint           checkpatch, W=1, sparse, kernel-doc, shellcheck, docs'
+	@echo '  make check-commands wrong arguments, --help and Ctrl-C of all these commands'
+	@echo '  make docs           manual pages and HTML, in Documentation/output'
+	@echo
+	@echo "scripts/<target> --help tells a target's variables, how long it takes and what"
+	@echo 'it leaves. Test kernels and results are kept in $${XDG_CACHE_HOME:-~/.cache}/kdapl.'
 
 .PHONY: modules modules_install clean
 modules:
-	@scripts/compat-probe "$(KDIR)" include/compat_probe.h
-	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules
+	@tools/for-kernel "$(KDIR)"
+	+@tools/compat-probe "$(KDIR)" include/compat_probe.h
+	+@tools/for-kernel "$(KDIR)" $(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules
 
-# With what a consumer's build needs to know about them, see kdapl.mk.
+# As uname has it; include/config/kernel.release of Debian's 6.1 has another one.
+release = $(shell sed -n 's/^\#define UTS_RELEASE "\(.*\)"/\1/p' \
+	"$(KDIR)/include/generated/utsrelease.h" 2>/dev/null)
+
+# Kbuild runs no depmod where the headers come without System.map, as Debian's do.
+DEPMOD ?= depmod
+# Module.symvers is installed too: a consumer's build needs it, see tools/kdapl.mk.
 modules_install:
-	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" modules_install
+	@tools/for-kernel --built "$(KDIR)"
+	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" KERNELRELEASE="$(release)" modules_install
 	install -D -m 644 Module.symvers \
-		"$(INSTALL_MOD_PATH)/var/lib/kdapl/$$(cat \
-			"$(KDIR)/include/config/kernel.release")/Module.symvers"
+		"$(INSTALL_MOD_PATH)/var/lib/kdapl/$(release)/Module.symvers"
+	[ -n "$(INSTALL_MOD_PATH)" ] || $(DEPMOD) "$(release)"
 
 clean:
+	@tools/for-kernel "$(KDIR)"
 	$(MAKE) -C "$(KDIR)" M="$(CURDIR)" clean
-	rm -rf include/compat_probe.h Documentation/output
+	rm -rf include/compat_probe.h build.log Documentation/output
 
-# What a consumer is built with; nothing of it depends on a kernel.
+# Headers and kdapl.mk, with which a consumer is built, do not depend on a kernel.
 .PHONY: install-dev
 install-dev:
 	install -d "$(DESTDIR)/usr/include/kdapl/dat" "$(DESTDIR)/usr/share/kdapl"
 	install -m 644 include/dat/*.h "$(DESTDIR)/usr/include/kdapl/dat"
-	install -m 644 scripts/kdapl.mk "$(DESTDIR)/usr/share/kdapl"
+	install -m 644 tools/kdapl.mk "$(DESTDIR)/usr/share/kdapl"
 
-# The administrator's tool; nothing is built for it.
+# Manual pages for consumers. The kernel's kernel-doc reads the headers: that of
+# Debian's linux-kbuild packages, unless KERNEL_DOC names another one.
+KERNEL_DOC ?= $(lastword $(sort $(wildcard /usr/lib/linux-kbuild-*/scripts/kernel-doc)))
+
+.PHONY: install-man
+install-man:
+	@[ -n "$(KERNEL_DOC)" ] || \
+		{ echo 'set KERNEL_DOC to scripts/kernel-doc of a kernel source' >&2; exit 1; }
+	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	scripts/generate/man-pages "$(KERNEL_DOC)" "$$dir" && \
+	install -d "$(DESTDIR)/usr/share/man/man7" "$(DESTDIR)/usr/share/man/man9" && \
+	install -m 644 "$$dir"/man/man7/* "$(DESTDIR)/usr/share/man/man7" && \
+	install -m 644 "$$dir"/man/man9/* "$(DESTDIR)/usr/share/man/man9"
+
+# The administrator's tool is a script.
 .PHONY: install-tools
 install-tools:
-	install -D -m 755 scripts/kdapl-blk "$(DESTDIR)/usr/sbin/kdapl-blk"
+	install -D -m 755 tools/kdapl-blk "$(DESTDIR)/usr/sbin/kdapl-blk"
+	install -D -m 644 -t "$(DESTDIR)/lib/systemd/system" tools/systemd/*.service
+	install -D -m 644 -t "$(DESTDIR)/lib/udev/rules.d" tools/udev/*.rules
 	install -D -m 644 Documentation/kdapl-blk.8 \
 		"$(DESTDIR)/usr/share/man/man8/kdapl-blk.8"
 
-# What DKMS needs of this tree: the modules, not their tests.
+# List the files that DKMS needs: those of the modules, not of their tests.
 .PHONY: dkms-files
 dkms-files:
-	@find dkms.conf Kbuild Makefile drivers include/dat \
-		scripts/compat-probe scripts/dkms-symvers scripts/kdapl.mk \
-		scripts/probes -type f ! -name '*.o' ! -name '.*' ! -name '*.ko' \
+	@find dkms.conf Kbuild Makefile drivers include/dat tools -type f \
+		! -name kdapl-blk ! -name '*.o' ! -name '.*' ! -name '*.ko' \
 		! -name '*.mod' ! -name '*.mod.c' ! -name modules.order
 
-.PHONY: check check-blk demo bench bench-blk bench-fair soak coverage lint docs check-package check-vm check-two-hosts check-smp
-check check-blk demo bench bench-blk bench-fair soak coverage lint docs check-package check-vm check-two-hosts check-smp:
+commands := check check-blk check-commands check-package check-scale check-two-hosts \
+	check-vm bench bench-blk bench-fair coverage demo docs lint soak
+.PHONY: $(commands)
+$(commands):
 	@scripts/$@
