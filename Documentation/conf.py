@@ -2,6 +2,8 @@
 #
 # For Sphinx, which scripts/docs starts.
 project = "kDAPL for Linux"
+extensions = ["sphinx.ext.graphviz"]
+graphviz_output_format = "svg"
 author = "The kDAPL for Linux developers"
 version = "2.0"
 html_title = project

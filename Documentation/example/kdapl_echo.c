@@ -145,10 +145,13 @@ static void accept(struct echo *e, DAT_CR_HANDLE cr)
 {
 	DAT_EP_HANDLE ep;
 
-	if (make_ep(e, &ep))
-		dat_cr_reject(cr, 0, NULL);
-	else if (dat_cr_accept(cr, ep, 0, NULL))
-		dat_ep_free(ep);	/* the peer has given up */
+	if (!make_ep(e, &ep)) {
+		if (!dat_cr_accept(cr, ep, 0, NULL))
+			return;
+		dat_ep_free(ep);
+	}
+	/* Or the peer would wait until its connection attempt times out. */
+	dat_cr_reject(cr, 0, NULL);
 }
 
 /* From freeing on no event names the EP: none tells of its Sends under way. */
