@@ -44,7 +44,7 @@ static void kdapl_show_evd(struct seq_file *m, struct kdapl_obj *obj)
 	seq_printf(m, "%llx ia=%llx flags=%#x policy=%d events=%u qlen=%u%s completions=%d watchers=%u\n",
 		   obj->handle, kdapl_id(&obj->ia->obj), evd->flags,
 		   evd->policy, evd->count, evd->qlen,
-		   evd->overflowed ? " overflowed" : "", evd->claimed,
+		   evd->overflowed ? " overflowed" : "", evd->charged,
 		   evd->watchers);
 	spin_unlock_irqrestore(&evd->lock, flags);
 }

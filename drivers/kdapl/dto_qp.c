@@ -77,7 +77,7 @@ static int kdapl_send_depth(struct kdapl_ep *ep)
 }
 
 /* Find CQs with room for what both queues can complete. */
-static int kdapl_qp_claim(struct kdapl_ep *ep)
+static int kdapl_qp_charge(struct kdapl_ep *ep)
 {
 	struct kdapl_evd *send = ep->req_evd, *recv = ep->recv_evd;
 	struct kdapl_evd *none = NULL;
@@ -87,26 +87,26 @@ static int kdapl_qp_claim(struct kdapl_ep *ep)
 	if ((!send || !recv) && !none)
 		return -ENOMEM;
 
-	ep->send_claim = send ? kdapl_send_depth(ep) : 0;
-	ep->sq.depth = ep->send_claim;
-	ep->recv_claim = ep->srq ? ep->srq->hw_max :
-			 recv ? ep->attr.max_recv_dtos : 0;
-	ep->send_cq = kdapl_cq_claim(send ?: none, ep->send_claim, NULL,
-				     kdapl_dto_complete);
+	ep->send_charge = send ? kdapl_send_depth(ep) : 0;
+	ep->sq.depth = ep->send_charge;
+	ep->recv_charge = ep->srq ? ep->srq->hw_max :
+			  recv ? ep->attr.max_recv_dtos : 0;
+	ep->send_cq = kdapl_cq_charge(send ?: none, ep->send_charge, NULL,
+				      kdapl_dto_complete);
 	if (IS_ERR(ep->send_cq))
 		return PTR_ERR(ep->send_cq);
-	ep->recv_cq = kdapl_cq_claim(recv ?: none, ep->recv_claim, ep->srq,
-				     kdapl_dto_complete);
+	ep->recv_cq = kdapl_cq_charge(recv ?: none, ep->recv_charge, ep->srq,
+				      kdapl_dto_complete);
 	if (!IS_ERR(ep->recv_cq))
 		return 0;
-	kdapl_cq_unclaim(ep->send_cq, ep->send_claim, NULL);
+	kdapl_cq_uncharge(ep->send_cq, ep->send_charge, NULL);
 	return PTR_ERR(ep->recv_cq);
 }
 
-static void kdapl_qp_unclaim(struct kdapl_ep *ep)
+static void kdapl_qp_uncharge(struct kdapl_ep *ep)
 {
-	kdapl_cq_unclaim(ep->recv_cq, ep->recv_claim, ep->srq);
-	kdapl_cq_unclaim(ep->send_cq, ep->send_claim, NULL);
+	kdapl_cq_uncharge(ep->recv_cq, ep->recv_charge, ep->srq);
+	kdapl_cq_uncharge(ep->send_cq, ep->send_charge, NULL);
 }
 
 static struct ib_qp *kdapl_qp_alloc(struct kdapl_ep *ep)
@@ -125,12 +125,12 @@ static struct ib_qp *kdapl_qp_alloc(struct kdapl_ep *ep)
 	};
 	struct ib_qp *qp;
 
-	init.cap.max_send_wr = clamp(ep->send_claim, 1, max->max_qp_wr);
+	init.cap.max_send_wr = clamp(ep->send_charge, 1, max->max_qp_wr);
 	init.cap.max_send_sge = max(1, max3(ep->attr.max_request_iov,
 					    ep->attr.max_rdma_read_iov,
 					    ep->attr.max_rdma_write_iov));
 	if (!ep->srq) {
-		init.cap.max_recv_wr = clamp(ep->recv_claim, 1, max->max_qp_wr);
+		init.cap.max_recv_wr = clamp(ep->recv_charge, 1, max->max_qp_wr);
 		init.cap.max_recv_sge = max(1, ep->attr.max_recv_iov);
 	}
 	/*
@@ -160,7 +160,7 @@ int kdapl_qp_create(struct kdapl_ep *ep, struct rdma_cm_id *id)
 	if (err)
 		return err;
 	/*
-	 * No resize comes between reading the SRQ's size and claiming room for
+	 * No resize comes between reading the SRQ's size and charging a CQ for
 	 * it.
 	 */
 	if (ep->srq) {
@@ -171,7 +171,7 @@ int kdapl_qp_create(struct kdapl_ep *ep, struct rdma_cm_id *id)
 			goto err_sinks;
 		}
 	}
-	err = kdapl_qp_claim(ep);
+	err = kdapl_qp_charge(ep);
 	if (ep->srq)
 		mutex_unlock(&ep->srq->mutex);
 	if (err)
@@ -179,16 +179,16 @@ int kdapl_qp_create(struct kdapl_ep *ep, struct rdma_cm_id *id)
 	ep->qp = kdapl_qp_alloc(ep);
 	if (IS_ERR(ep->qp)) {
 		err = PTR_ERR(ep->qp);
-		goto err_unclaim;
+		goto err_uncharge;
 	}
 	err = kdapl_qp_init(ep, id);
 	if (!err)
 		return 0;
 
 	ib_destroy_qp(ep->qp);
-err_unclaim:
+err_uncharge:
 	ep->qp = NULL;
-	kdapl_qp_unclaim(ep);
+	kdapl_qp_uncharge(ep);
 err_detach:
 	if (ep->srq)
 		kdapl_srq_detach(ep->srq, ep);
@@ -218,7 +218,7 @@ void kdapl_qp_undo(struct kdapl_ep *ep)
 {
 	ib_destroy_qp(ep->qp);
 	ep->qp = NULL;
-	kdapl_qp_unclaim(ep);
+	kdapl_qp_uncharge(ep);
 	if (ep->srq)
 		kdapl_srq_detach(ep->srq, ep);
 	kdapl_sinks_free(ep);
@@ -335,7 +335,7 @@ void kdapl_qp_destroy(struct kdapl_ep *ep, bool was_up)
 	if (ep->qp) {
 		kdapl_qp_error(ep);
 		kdapl_qp_remove(ep);
-		kdapl_qp_unclaim(ep);
+		kdapl_qp_uncharge(ep);
 		if (ep->srq)
 			kdapl_srq_detach(ep->srq, ep);
 		kdapl_sinks_free(ep);

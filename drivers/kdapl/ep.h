@@ -47,8 +47,8 @@ struct kdapl_srq;
  * @rsp: RSP that the Endpoint is reserved for; compared, never dereferenced
  * @send_cq: CQ with room for the requests of @qp
  * @recv_cq: CQ with room for its receives
- * @send_claim: room claimed there
- * @recv_claim: room claimed there
+ * @send_charge: room taken up there
+ * @recv_charge: room taken up there
  * @taken: buffers taken for messages ever; this and all up to @soft_event is the
  *	receive ledger, protected by recv_evd->lock
  * @held: taken less reaped
@@ -102,8 +102,8 @@ struct kdapl_ep {
 	struct kdapl_sp *rsp;
 	struct kdapl_cq *send_cq;
 	struct kdapl_cq *recv_cq;
-	int send_claim;
-	int recv_claim;
+	int send_charge;
+	int recv_charge;
 
 	u64 taken;
 	u32 held;

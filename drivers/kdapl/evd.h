@@ -98,8 +98,8 @@ typedef void (*kdapl_complete_fn)(struct kdapl_evd *evd, struct ib_wc *wc,
  * @link: entry in evd->cqs
  * @complete: what polled completions are handed to
  * @entries: what the CQ can hold
- * @claimed: what the attached work queues can produce
- * @srqs: SRQs whose claim is counted once however many EPs share the CQ
+ * @charged: room taken up: what the attached work queues can produce
+ * @srqs: SRQs, charged once however many EPs share the CQ
  */
 struct kdapl_cq {
 	struct ib_cq *cq;
@@ -107,7 +107,7 @@ struct kdapl_cq {
 	struct list_head link;
 	kdapl_complete_fn complete;
 	int entries;
-	int claimed;
+	int charged;
 	struct list_head srqs;
 };
 
@@ -127,7 +127,7 @@ struct kdapl_cq {
  * @upcall: the consumer's function
  * @owner: its module
  * @cqs: struct kdapl_cq
- * @claimed: over all @cqs
+ * @charged: over all @cqs
  * @soft_free: software events that are not queued
  * @leaving: EPs whose QP is being destroyed, see kdapl_qp_remove()
  * @watchers: who needs arrivals noticed: marks, feeding, graceful disconnects
@@ -168,7 +168,7 @@ struct kdapl_evd {
 	DAT_UPCALL_OBJECT upcall;
 	struct module *owner;
 	struct list_head cqs;
-	int claimed;
+	int charged;
 	struct list_head soft_free;
 	struct list_head leaving;
 	u32 watchers;
@@ -331,10 +331,10 @@ void kdapl_cq_poll_all(struct kdapl_evd *evd);
 void kdapl_ia_poll_all(struct kdapl_ia *ia);
 void kdapl_cq_watch(struct kdapl_evd *evd, enum kdapl_watch was,
 		    enum kdapl_watch now);
-struct kdapl_cq *kdapl_cq_claim(struct kdapl_evd *evd, int n,
-				struct kdapl_srq *srq,
-				kdapl_complete_fn complete);
-void kdapl_cq_unclaim(struct kdapl_cq *cq, int n, struct kdapl_srq *srq);
+struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n,
+				 struct kdapl_srq *srq,
+				 kdapl_complete_fn complete);
+void kdapl_cq_uncharge(struct kdapl_cq *cq, int n, struct kdapl_srq *srq);
 int kdapl_cq_grow(struct kdapl_evd *evd, struct kdapl_srq *srq, int n);
 void kdapl_cq_destroy_all(struct kdapl_evd *evd);
 

@@ -11,7 +11,7 @@
  * A CQ must have room for all that its work queues can complete, or the device
  * breaks it. Not every device can resize a CQ, so an EVD that needs more room
  * gets another CQ. The receive buffers of an SRQ are counted once for all its
- * Endpoints that share a CQ. evd->mutex protects the claims.
+ * Endpoints that share a CQ. evd->mutex protects the charges.
  */
 #include <linux/slab.h>
 #include "evd.h"
@@ -121,7 +121,7 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 	active = kdapl_policy_active(evd->policy);
 	again = active && evd->upcall_due && !list_empty(&evd->events);
 	/* Without watchers, an EVD that cannot overflow needs no interrupt. */
-	if (active || evd->watchers || evd->claimed > (int)evd->qlen) {
+	if (active || evd->watchers || evd->charged > (int)evd->qlen) {
 		how |= evd->solicited && !evd->watchers &&
 		       evd->obj.ia->hca->rings_solicited ? IB_CQ_SOLICITED :
 							   IB_CQ_NEXT_COMP;
@@ -304,7 +304,7 @@ static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n,
 }
 
 /**
- * kdapl_cq_claim - find a CQ with room for a work queue
+ * kdapl_cq_charge - find a CQ with room for a work queue, and take up that room
  * @evd: the EVD the completions go to
  * @n: completions that can be outstanding
  * @srq: the SRQ they come from: counted once per CQ; or NULL
@@ -313,9 +313,9 @@ static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n,
  * Context: Process context; the device is present (kdapl_hca_enter()).
  * Return: a CQ, or an ERR_PTR.
  */
-struct kdapl_cq *kdapl_cq_claim(struct kdapl_evd *evd, int n,
-				struct kdapl_srq *srq,
-				kdapl_complete_fn complete)
+struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n,
+				 struct kdapl_srq *srq,
+				 kdapl_complete_fn complete)
 {
 	struct kdapl_cq_srq *s = NULL;
 	struct kdapl_cq *cq, *found = NULL;
@@ -324,7 +324,7 @@ struct kdapl_cq *kdapl_cq_claim(struct kdapl_evd *evd, int n,
 	mutex_lock(&evd->mutex);
 	list_for_each_entry(cq, &evd->cqs, link) {
 		s = srq ? kdapl_cq_find_srq(cq, srq) : NULL;
-		if (s || cq->entries - cq->claimed >= n) {
+		if (s || cq->entries - cq->charged >= n) {
 			found = cq;
 			break;
 		}
@@ -349,8 +349,8 @@ struct kdapl_cq *kdapl_cq_claim(struct kdapl_evd *evd, int n,
 		list_add(&s->link, &found->srqs);
 	}
 	spin_lock_irqsave(&evd->lock, flags);
-	found->claimed += n;
-	evd->claimed += n;
+	found->charged += n;
+	evd->charged += n;
 	spin_unlock_irqrestore(&evd->lock, flags);
 out:
 	mutex_unlock(&evd->mutex);
@@ -359,7 +359,7 @@ out:
 	return found;
 }
 
-void kdapl_cq_unclaim(struct kdapl_cq *cq, int n, struct kdapl_srq *srq)
+void kdapl_cq_uncharge(struct kdapl_cq *cq, int n, struct kdapl_srq *srq)
 {
 	struct kdapl_evd *evd = cq->evd;
 	struct kdapl_cq_srq *s;
@@ -376,8 +376,8 @@ void kdapl_cq_unclaim(struct kdapl_cq *cq, int n, struct kdapl_srq *srq)
 		}
 	}
 	spin_lock_irqsave(&evd->lock, flags);
-	cq->claimed -= n;
-	evd->claimed -= n;
+	cq->charged -= n;
+	evd->charged -= n;
 	spin_unlock_irqrestore(&evd->lock, flags);
 	mutex_unlock(&evd->mutex);
 }
@@ -403,15 +403,15 @@ int kdapl_cq_grow(struct kdapl_evd *evd, struct kdapl_srq *srq, int n)
 		if (!s || s->n >= n)
 			continue;
 		more = n - s->n;
-		if (cq->claimed + more > cq->entries) {
-			err = ib_resize_cq(cq->cq, cq->claimed + more);
+		if (cq->charged + more > cq->entries) {
+			err = ib_resize_cq(cq->cq, cq->charged + more);
 			if (err)
 				break;
-			cq->entries = cq->claimed + more;
+			cq->entries = cq->charged + more;
 		}
 		spin_lock_irqsave(&evd->lock, flags);
-		cq->claimed += more;
-		evd->claimed += more;
+		cq->charged += more;
+		evd->charged += more;
 		spin_unlock_irqrestore(&evd->lock, flags);
 		s->n = n;
 	}
