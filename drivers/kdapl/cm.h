@@ -85,7 +85,7 @@ struct kdapl_sp_args {
  * @initiator_depth: RDMA Reads that the peer can serve
  * @pd_len: length of @pd
  * @pd: private data of the peer
- * @gone: takes a cancelled request down; holds a reference while queued
+ * @down: takes a cancelled request down; holds a reference while queued
  */
 struct kdapl_cr {
 	struct kdapl_obj obj;
@@ -102,7 +102,7 @@ struct kdapl_cr {
 	u8 initiator_depth;
 	u8 pd_len;
 	u8 pd[KDAPL_MAX_PRIVATE_DATA];
-	struct work_struct gone;
+	struct work_struct down;
 };
 
 /* cm_listen.c */

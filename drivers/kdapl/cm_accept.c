@@ -4,7 +4,7 @@
  *
  * An accepted request turns into a connection: its rdma_cm id moves from the
  * struct kdapl_cr to a new struct kdapl_conn, which the Endpoint owns from
- * kdapl_ep_join() on. Locks are taken in the order ep->mutex, conn->mutex,
+ * kdapl_ep_join() on. Locks nest in the order ep->mutex, conn->mutex,
  * cr->mutex, handler lock of the id. With the handler lock held the peer gives
  * up either before, and the call fails, or after, and the connection ends.
  */

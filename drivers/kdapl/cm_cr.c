@@ -134,10 +134,10 @@ static void kdapl_cr_destroy_id(struct kdapl_cr *cr)
 	mutex_unlock(&cr->mutex);
 }
 
-/* Work item cr->gone: take down a request that was cancelled. */
-static void kdapl_cr_gone(struct work_struct *work)
+/* Work item cr->down: take down a request that was cancelled. */
+static void kdapl_cr_down(struct work_struct *work)
 {
-	struct kdapl_cr *cr = container_of(work, struct kdapl_cr, gone);
+	struct kdapl_cr *cr = container_of(work, struct kdapl_cr, down);
 
 	kdapl_cr_destroy_id(cr);
 	kdapl_cr_return_ep(cr, DAT_EP_STATE_UNCONNECTED);
@@ -158,7 +158,7 @@ void kdapl_cr_void(struct kdapl_cr *cr)
 {
 	WRITE_ONCE(cr->dead, true);
 	kref_get(&cr->obj.ref);
-	queue_work(kdapl_wq, &cr->gone);
+	queue_work(kdapl_wq, &cr->down);
 }
 
 /* Cancel @cr unless it was answered or cancelled before. Context: Any. */
@@ -274,7 +274,7 @@ struct kdapl_cr *kdapl_cr_alloc(struct kdapl_sp *sp)
 	}
 	mutex_init(&cr->mutex);
 	cr->ev.kind = KDAPL_EV_CR;
-	INIT_WORK(&cr->gone, kdapl_cr_gone);
+	INIT_WORK(&cr->down, kdapl_cr_down);
 	kref_get(&sp->obj.ref);
 	cr->sp = sp;
 	if (kdapl_cr_assign_ep(cr, sp))

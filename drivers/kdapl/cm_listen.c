@@ -36,15 +36,15 @@ static int kdapl_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kdapl_sp *sp = id->context;
 	unsigned int noio;
-	bool taken;
+	bool kept;
 
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
 	noio = memalloc_noio_save();
-	taken = id->device == sp->obj.ia->hca->dev &&
-		kdapl_cr_create(sp, id, event);
+	kept = id->device == sp->obj.ia->hca->dev &&
+	       kdapl_cr_create(sp, id, event);
 	memalloc_noio_restore(noio);
-	if (taken)
+	if (kept)
 		return 0;
 	rdma_reject(id, NULL, 0, IB_CM_REJ_NO_RESOURCES);
 	/* An errno makes rdma_cm destroy @id. */

@@ -130,7 +130,7 @@ static void kdapl_conn_down(struct work_struct *work)
 
 	if (!conn->given_up)
 		kdapl_conn_report(conn, &conn->final, conn->end);
-	complete_all(&conn->gone);
+	complete_all(&conn->down_done);
 	kdapl_obj_put(&ep->obj);
 	kdapl_conn_put(conn);
 	memalloc_noio_restore(noio);
@@ -158,7 +158,7 @@ struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep)
 	mutex_init(&conn->dial);
 	INIT_WORK(&conn->down, kdapl_conn_down);
 	INIT_DELAYED_WORK(&conn->timer, kdapl_conn_timeout);
-	init_completion(&conn->gone);
+	init_completion(&conn->down_done);
 	conn->established.ev.kind = KDAPL_EV_CONN;
 	conn->established.conn = conn;
 	conn->final.ev.kind = KDAPL_EV_CONN;

@@ -31,13 +31,13 @@ struct kdapl_conn_event {
  * @given_up: ended before data could flow
  * @rts: data may flow
  * @dialled: iWARP: the QP may receive already
- * @stopped: the QP is gone; ep->lock
+ * @stopped: the QP is destroyed; ep->lock
  * @end: the event that ends the connection, 0 while it lives; ep->lock
  * @mutex: setting up vs. taking down
  * @dial: connecting vs. disconnecting
  * @down: takes the connection down; queued by whoever set @end
  * @timer: gives an attempt up
- * @gone: @down has run
+ * @down_done: @down has run
  * @established: the event that the connection is there
  * @final: the event that it is not there any more
  * @pd_len: length of @pd
@@ -57,7 +57,7 @@ struct kdapl_conn {
 	struct mutex dial;		/* see above */
 	struct work_struct down;
 	struct delayed_work timer;
-	struct completion gone;
+	struct completion down_done;
 	struct kdapl_conn_event established;
 	struct kdapl_conn_event final;
 	u8 pd_len;

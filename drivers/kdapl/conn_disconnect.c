@@ -31,7 +31,7 @@ static void kdapl_disconnect_gracefully(struct kdapl_ep *ep)
 	spin_lock_irqsave(&ep->lock, flags);
 	kdapl_ep_change_state(ep, DAT_EP_STATE_DISCONNECT_PENDING);
 	spin_unlock_irqrestore(&ep->lock, flags);
-	/* A post that saw CONNECTED is in the ring when the lock is taken. */
+	/* A post that saw CONNECTED is in the ring once the lock is held. */
 	spin_lock_irqsave(&ep->sq.lock, flags);
 	idle = ep->sq.head == READ_ONCE(ep->sq.done);
 	spin_unlock_irqrestore(&ep->sq.lock, flags);

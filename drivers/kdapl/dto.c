@@ -68,21 +68,21 @@ static void kdapl_sq_submit(struct kdapl_ep *ep, struct kdapl_wr *entry,
 }
 
 /*
- * Has the device room for one more request, or one of @twice? Its queue is
- * longer than the ring, but may hold fewer than twice max_request_dtos.
+ * Has the device room for one more request, or for a chain of two? Its queue is
+ * longer than the ring, but may hold fewer than two times max_request_dtos.
  */
-static bool kdapl_sq_room(struct kdapl_ring *sq, bool twice)
+static bool kdapl_sq_room(struct kdapl_ring *sq, bool chain)
 {
-	int extra = atomic_read(&sq->twice);
+	int extra = atomic_read(&sq->chains);
 
-	if (likely(!extra && !twice))
+	if (likely(!extra && !chain))
 		return true;
-	return !sq->qp || sq->head - READ_ONCE(sq->tail) + extra + 1 + twice <=
+	return !sq->qp || sq->head - READ_ONCE(sq->tail) + extra + 1 + chain <=
 			  sq->depth;
 }
 
-/* May a request, or one that is two to the device, be posted now? */
-static DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool twice)
+/* May a request, or a chain of two, be posted now? */
+static DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool chain)
 {
 	DAT_EP_STATE state = READ_ONCE(ep->state);
 
@@ -92,7 +92,7 @@ static DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool twice)
 		     state != DAT_EP_STATE_DISCONNECTED))
 		return kdapl_ep_state_error(state);
 	if (unlikely(kdapl_ring_full(&ep->sq) ||
-		     !kdapl_sq_room(&ep->sq, twice)))
+		     !kdapl_sq_room(&ep->sq, chain)))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY);
 	return DAT_SUCCESS;
@@ -123,8 +123,8 @@ static struct kdapl_wr *kdapl_sq_enter(struct kdapl_ep *ep,
 	if (unlikely(mem)) {
 		entry->mem = mem;
 		entry->mem_handle = mem->handle;
-		entry->twice = wr->next;
-		atomic_add(entry->twice, &sq->twice);
+		entry->chained = wr->next;
+		atomic_add(entry->chained, &sq->chains);
 	}
 	entry->len = kdapl_sge_total(wr->next ?: wr);
 	kdapl_ring_advance(sq);

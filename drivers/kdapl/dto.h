@@ -21,12 +21,12 @@ struct kdapl_pz;
  * @cookie: the consumer's
  * @seq: ring position, or position in the posting order of an SRQ
  * @len: bytes transferred
- * @rkey: context invalidated by the peer; of a request with @twice, how the
- *	first part failed
+ * @rkey: context invalidated by the peer; of a @chained request, how the first
+ *	part failed
  * @status: DAT_DTO_COMPLETION_STATUS
  * @op: DAT_DTOS
  * @suppress: no event on success
- * @twice: two requests of the device, see kdapl_post_sq()
+ * @chained: two requests to the device, see kdapl_post_sq()
  * @ahead: completed, but not all before it; counted in kdapl_ring.ahead
  * @taken: counted in kdapl_ep.held
  * @nsge: segments in @sge
@@ -49,7 +49,7 @@ struct kdapl_wr {
 	u8 status;
 	u8 op;
 	bool suppress;
-	bool twice;
+	bool chained;
 	bool ahead;
 	bool taken;
 	u8 nsge;
@@ -72,7 +72,7 @@ struct kdapl_wr {
  * struct kdapl_ring - requests of an EP in posting order
  * @lock: serialises posting; protects qp, head, posted, flushed
  * @qp: takes what is posted; NULL while there is none
- * @mem: the entries, struct kdapl_wr
+ * @wrs: the entries, struct kdapl_wr
  * @stride: bytes of an entry
  * @mask: number of entries less one
  * @niov: segments of an entry
@@ -82,15 +82,15 @@ struct kdapl_wr {
  * @done: next position to complete; EVD lock
  * @tail: oldest position not reaped; EVD lock, read by posters
  * @unreaped: completion events queued; EVD lock
- * @flushed: the QP is gone, what is posted completes as flushed at once
+ * @flushed: the QP is destroyed, what is posted completes as flushed at once
  * @ahead: requests that completed before earlier ones; EVD lock
  * @depth: requests that fit into the device's send queue
- * @twice: requests on their way that are two there
+ * @chains: chained requests on their way
  */
 struct kdapl_ring {
 	spinlock_t lock;		/* see above */
 	struct ib_qp *qp;
-	void *mem;
+	void *wrs;
 	u32 stride;
 	u32 mask;
 	u32 niov;
@@ -103,12 +103,12 @@ struct kdapl_ring {
 	bool flushed;
 	u32 ahead;
 	u32 depth;
-	atomic_t twice;
+	atomic_t chains;
 };
 
 static inline struct kdapl_wr *kdapl_ring_wr(struct kdapl_ring *ring, u32 pos)
 {
-	return ring->mem + (size_t)(pos & ring->mask) * ring->stride;
+	return ring->wrs + (size_t)(pos & ring->mask) * ring->stride;
 }
 
 /* Is there no room for one more? */

@@ -83,7 +83,7 @@ static void kdapl_send_finish(struct kdapl_evd *evd, struct kdapl_wr *wr,
  */
 static bool kdapl_sink_is_open(const struct kdapl_wr *wr)
 {
-	return unlikely(wr->has_mem) && wr->twice &&
+	return unlikely(wr->has_mem) && wr->chained &&
 	       wr->op == DAT_DTO_RDMA_READ && wr->status != DAT_DTO_SUCCESS;
 }
 
@@ -212,8 +212,8 @@ void kdapl_ep_poll_requests(u64 handle)
  */
 void kdapl_mem_done(struct kdapl_wr *wr)
 {
-	if (wr->twice) {
-		atomic_dec(&wr->ep->sq.twice);
+	if (wr->chained) {
+		atomic_dec(&wr->ep->sq.chains);
 		if (wr->status != DAT_DTO_SUCCESS && wr->rkey)
 			wr->status = wr->rkey;
 		wr->rkey = 0;

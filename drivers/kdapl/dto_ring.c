@@ -42,8 +42,8 @@ int kdapl_ring_prepare(struct kdapl_ring *ring, u32 max, u32 niov)
 
 	ring->stride = ALIGN(sizeof(struct kdapl_wr) +
 			     niov * sizeof(struct ib_sge), L1_CACHE_BYTES);
-	ring->mem = kvcalloc(entries, ring->stride, GFP_KERNEL);
-	if (!ring->mem)
+	ring->wrs = kvcalloc(entries, ring->stride, GFP_KERNEL);
+	if (!ring->wrs)
 		return -ENOMEM;
 	ring->mask = entries - 1;
 	ring->max = max;
@@ -59,7 +59,7 @@ int kdapl_ring_alloc(struct kdapl_ring *ring, u32 max, u32 niov)
 
 void kdapl_ring_free(struct kdapl_ring *ring)
 {
-	kvfree(ring->mem);
+	kvfree(ring->wrs);
 }
 
 static void kdapl_ring_move(struct kdapl_wr *from, struct kdapl_ring *fresh,
@@ -142,7 +142,7 @@ int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
 	for (pos = ring->done; pos != ring->head; pos++)
 		if (!kdapl_ring_refused(kdapl_ring_wr(ring, pos), zone))
 			kdapl_ring_move(kdapl_ring_wr(ring, pos), fresh, to++);
-	swap(ring->mem, fresh->mem);
+	swap(ring->wrs, fresh->wrs);
 	ring->stride = fresh->stride;
 	ring->mask = fresh->mask;
 	ring->max = fresh->max;

@@ -13,7 +13,7 @@
  *
  * A Read that fails invalidates nothing, and its key is good for other
  * connections of the PZ, too. So for the consumer it ends when the MRs are
- * gone. Until a Read has ended its LMR is in use and cannot be freed.
+ * freed. Until a Read has ended its LMR is in use and cannot be freed.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>

@@ -147,7 +147,7 @@ static const struct kdapl_obj_ops kdapl_ep_ops = {
 /**
  * kdapl_ep_alloc - make an Endpoint; its handle is not valid yet
  * @ia: the IA
- * @deps: what it depends on; taken over on success
+ * @deps: what it depends on; the new object has the references on success
  * @attr: checked attributes
  * @err: errno on failure
  *

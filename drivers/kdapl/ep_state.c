@@ -85,7 +85,7 @@ DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state)
 /**
  * kdapl_ep_join - give an Endpoint its connection
  * @ep: ep->mutex is held
- * @conn: its reference is taken over
+ * @conn: the caller's reference becomes that of @ep
  * @to: new state
  *
  * Return: false if the Endpoint is in another state or was freed.
@@ -118,8 +118,8 @@ void kdapl_conn_put(struct kdapl_conn *conn)
 }
 
 /*
- * The QP of @conn is gone, so its peer cannot write into buffers any more: wake
- * up those who wait for that.
+ * The QP of @conn was destroyed, so its peer cannot write into buffers any more:
+ * wake up those who wait for that.
  */
 void kdapl_conn_stopped(struct kdapl_conn *conn)
 {
@@ -244,6 +244,6 @@ void kdapl_conn_wait(struct kdapl_ep *ep)
 	spin_unlock_irqrestore(&ep->lock, flags);
 	if (!conn)
 		return;
-	wait_for_completion(&conn->gone);
+	wait_for_completion(&conn->down_done);
 	kdapl_conn_put(conn);
 }

@@ -48,10 +48,10 @@ struct kdapl_event {
 
 /*
  * struct kdapl_event_ops - what differs between the kinds of events
- * @reap: Copy out an event that was taken off the list, and do the bookkeeping of
+ * @reap: Copy out an event that was removed from the list, and do the bookkeeping of
  *	the object it came from. The EVD's lock is held. Completions have none: what
  *	they need is inline in evd_event.c.
- * @withdraw: The event was taken off the list and will not be reaped, because its
+ * @withdraw: The event was removed from the list and will not be reaped, because its
  *	Endpoint was freed; the EVD's lock is held. Or, without the lock and for
  *	connection events only, because the Endpoint's connect EVD became NULL.
  *	Needed by kinds that have @ep.
@@ -261,7 +261,7 @@ static inline void kdapl_evd_add(struct kdapl_evd *evd, struct kdapl_event *ev,
 	}
 }
 
-/* Take an event off the list. */
+/* Remove an event from the list. */
 static inline void kdapl_evd_remove(struct kdapl_evd *evd,
 				    struct kdapl_event *ev)
 {
@@ -270,8 +270,8 @@ static inline void kdapl_evd_remove(struct kdapl_evd *evd,
 	list_del(&ev->link);
 	ev->queued = false;
 	/*
-	 * The last event that was to cause an upcall has gone. Where solicited
-	 * completions cause upcalls, only a poll can tell that.
+	 * The last event that was to cause an upcall has left the list. Where
+	 * solicited completions cause upcalls, only a poll can tell that.
 	 */
 	if (!--evd->count && !evd->solicited)
 		evd->upcall_due = false;

@@ -224,7 +224,7 @@ static void kdapl_reap_software(struct kdapl_evd *evd, struct kdapl_event *ev,
 }
 
 /*
- * Copy out an event that was taken off the list. Layers above take part through
+ * Copy out an event that was removed from the list. Layers above take part through
  * their struct kdapl_event_ops; for completions, the hot path, the code is
  * here.
  */
@@ -274,7 +274,7 @@ static bool kdapl_evd_callable(struct kdapl_evd *evd, struct kdapl_call *call)
 	return evd->upcall_due;
 }
 
-/* Are the CQs to be polled before an event is taken off the list? */
+/* Are the CQs to be polled before an event is removed from the list? */
 static bool kdapl_evd_must_poll(const struct kdapl_evd *evd,
 				const struct kdapl_call *call)
 {
@@ -304,7 +304,7 @@ static bool kdapl_evd_must_poll(const struct kdapl_evd *evd,
  *	is due. NULL for a consumer that dequeues
  *
  * Polls the CQs first where kdapl_evd_must_poll() says so. For the policy without
- * event (NORIFY) nothing is taken off.
+ * event (NORIFY) nothing is removed.
  *
  * Context: Any.
  * Return: false if there is no event.

@@ -35,7 +35,7 @@ struct kdapl_lmr;
  * @async_evd: EVD for asynchronous events, used and referenced; NULL once the
  *	IA has been closed
  * @own_async_evd: dat_ia_open() has made @async_evd
- * @mutex: protects @addr, @naddrs and @reserved_lmr; taken inside ep->mutex,
+ * @mutex: protects @addr, @naddrs and @reserved_lmr; nests inside ep->mutex,
  *	conn->mutex, sp->mutex and pz->svc_mutex
  * @null_mutex: protects @null_evd
  * @close_mutex: serialises the decision whether dat_ia_close() closes

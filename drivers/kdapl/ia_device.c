@@ -12,7 +12,7 @@
  * the consumer frees them.
  *
  * kdapl_hcas_lock protects the list of devices, their names and the list of IAs
- * of each device. It is taken inside hca->sem.
+ * of each device. It nests inside hca->sem.
  */
 #include <linux/slab.h>
 #include "evd.h"

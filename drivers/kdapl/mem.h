@@ -43,7 +43,7 @@
  * @va: address of the memory; @base unless the consumer's addresses begin at
  *	zero
  * @sgt: scatter list of the memory; if @fmr, its size is fixed
- * @lock: protects @mapped and all that follow; taken inside evd->lock
+ * @lock: protects @mapped and all that follow; nests inside evd->lock
  * @mapped: @sgt is mapped for the device, and not by the consumer
  * @bound: a request that registers @mr was posted
  * @invalidated: the peer has invalidated the LMR, which cannot be bound again
@@ -142,7 +142,7 @@ struct kdapl_window_req {
  * @sgt: room for the pages of a window while it is being opened
  * @max_pages: entries of @sgt, and pages of each MR
  * @recycle: replaces MRs; holds a reference while queued
- * @lock: protects all that follow; taken inside evd->lock
+ * @lock: protects all that follow; nests inside evd->lock
  * @win: the two windows
  * @cur: the open window, NULL if the RMR is not bound
  * @reqs: requests that have not completed, in posting order

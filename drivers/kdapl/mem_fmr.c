@@ -106,8 +106,8 @@ static DAT_RETURN kdapl_lmr_claim(struct kdapl_lmr *lmr, struct kdapl_ep *ep,
 }
 
 /*
- * End a claim. If @ret is DAT_SUCCESS the request was posted and has taken over
- * the dependency; otherwise undo what the claim has changed.
+ * End a claim. If @ret is DAT_SUCCESS the request was posted and owns the
+ * dependency; otherwise undo what the claim has changed.
  */
 static void kdapl_lmr_unclaim(struct kdapl_lmr *lmr, bool bind, DAT_RETURN ret)
 {

@@ -138,7 +138,8 @@ void kdapl_rmr_queue_recycle(struct kdapl_rmr *rmr)
 /* ---- Life ---------------------------------------------------------------- */
 
 /*
- * The device is leaving. All its queue pairs are gone, so no request is posted.
+ * The device is leaving. All its queue pairs are destroyed, so no request is
+ * posted.
  */
 static void kdapl_rmr_obj_strip(struct kdapl_obj *obj)
 {

@@ -7,7 +7,7 @@
  * device's. No unchecked segment ever reaches the device, so LMRs may share the
  * PD's key for all memory.
  *
- * No lock is taken and no reference: the LMRs are found inside the RCU
+ * There is no lock and no reference: the LMRs are found inside the RCU
  * read-side section of the posting call. lmr->valid is loaded with acquire
  * semantics and is stored last by the functions that set up an LMR.
  */

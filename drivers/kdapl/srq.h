@@ -22,7 +22,7 @@ struct kdapl_pz;
  * @mutex: serialises resizing, arming, making and destroying of @srq
  * @max_iov: segments of a buffer
  * @lock: protects all below
- * @srq: the device's queue; NULL when the device has gone
+ * @srq: the device's queue; NULL when the device has left
  * @max: buffers that may be outstanding, as the consumer asked for
  * @slots: buffers there is memory for
  * @available: posted less taken
@@ -31,7 +31,7 @@ struct kdapl_pz;
  * @hw_count: buffers that it has, as far as is known
  * @next_seq: of the next buffer given to it
  * @max_taken: newest buffer ever completed
- * @suspect_below: QPs that are gone may have taken older buffers; 0 if not
+ * @suspect_below: destroyed QPs may have taken older buffers; 0 if not
  * @stale: no QP is attached any more; @srq is remade before the next
  * @free: entries that are not posted
  * @waiting: posted, until there is room in the device

@@ -12,8 +12,8 @@
  * order and each RC QP completes them in the order it took them. So once every
  * QP that is alive has completed a buffer newer than one that has not come
  * back, no QP can have that one: it was lost, and is given to the device again.
- * When the last QP of an SRQ has gone, no QP has any buffer: the device's queue
- * is then remade, with all buffers that did not come back, before the next QP
+ * When the last QP of an SRQ was destroyed, no QP has any buffer: the device's
+ * queue is then remade, with all buffers that did not come back, before the next QP
  * is attached.
  */
 #include <linux/moduleparam.h>
@@ -141,8 +141,8 @@ void kdapl_srq_hw_arm(struct work_struct *work)
 }
 
 /*
- * cxgb4 reports the limit as an event of the device. The SRQ may be gone, so the
- * pointer is compared and not followed.
+ * cxgb4 reports the limit as an event of the device. The SRQ may have been freed,
+ * so the pointer is compared and not followed.
  */
 void kdapl_srq_device_event(struct kdapl_ia *ia, struct ib_srq *ibsrq)
 {

@@ -102,7 +102,7 @@ found:
 /* One EP less has @evd for its receives from @srq. Context: any. */
 void kdapl_srq_del_evd(struct kdapl_srq *srq, struct kdapl_evd *evd)
 {
-	struct kdapl_srq_evd *se, *gone = NULL;
+	struct kdapl_srq_evd *se, *old = NULL;
 	unsigned long flags;
 
 	spin_lock_irqsave(&srq->lock, flags);
@@ -110,13 +110,13 @@ void kdapl_srq_del_evd(struct kdapl_srq *srq, struct kdapl_evd *evd)
 		if (se->evd == evd && !--se->eps) {
 			list_del_rcu(&se->link);
 			WRITE_ONCE(se->dead, true);
-			gone = se;
+			old = se;
 			break;
 		}
 	}
 	spin_unlock_irqrestore(&srq->lock, flags);
-	if (!gone)
+	if (!old)
 		return;
-	kdapl_srq_unwatch(gone);
-	kfree_rcu(gone, rcu);
+	kdapl_srq_unwatch(old);
+	kfree_rcu(old, rcu);
 }
