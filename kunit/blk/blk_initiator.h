@@ -55,7 +55,7 @@ static inline void ini_connect(struct work_struct *work)
 static DECLARE_WORK(ini_work, ini_connect);
 
 /* Time-out for an answer, in ms. */
-#define QUICK		"50"
+#define QUICK		"1000"
 #define PATIENT		"60000"
 
 static const char *ini_patience = QUICK;

@@ -46,7 +46,7 @@ static struct kd_side *connect_at(struct kunit *test, u16 port,
 	post_reply_buffer(side);
 	KD_ASSERT_OK(test,
 		     dat_ep_connect(side->ep, side->addr, port,
-				    5 * USEC_PER_SEC, sizeof(*hello),
+				    KD_TIMEOUT_MS * USEC_PER_MSEC, sizeof(*hello),
 				    (void *)hello, DAT_QOS_BEST_EFFORT,
 				    DAT_CONNECT_DEFAULT_FLAG));
 	expect_welcome(side, DAT_CONNECTION_EVENT_ESTABLISHED);

@@ -209,7 +209,7 @@ static void blk_heard_while_waiting(struct kunit *test)
 	int i;
 
 	backing = slow_volume(test);
-	side = slow_client(test, 200);
+	side = slow_client(test, 500);
 	backing_hold(backing, true);
 	send_read(side, 0, KBLK_INLINED);
 	send_read(side, 1, KBLK_INLINED);
@@ -218,13 +218,13 @@ static void blk_heard_while_waiting(struct kunit *test)
 	request.flags = 0;
 	request.length = 0;
 	for (i = 0; i < TGT_CREDITS - 2; i++) {
-		/* Three times this is how long it may be silent. */
-		msleep(200);
+		/* It may be silent for 1500 ms, which all of these exceed. */
+		msleep(300);
 		send_request(side, &request, sizeof(request));
 		kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
 	}
 	/* It has no credit left, so it cannot say more. */
-	msleep(1000);
+	msleep(2500);
 	KUNIT_EXPECT_TRUE_MSG(test, is_connected(side),
 			      "who waits is taken for silent");
 	backing_hold(backing, false);
@@ -240,7 +240,7 @@ static void blk_takes_replies_slowly(struct kunit *test)
 	struct kd_side *side;
 	int i;
 
-	tgt_load_with(test, "echo 400 >reply_ms; echo 8 >io_depth;"
+	tgt_load_with(test, "echo 1000 >reply_ms; echo 8 >io_depth;"
 			    " echo 8 >pages");
 	side = welcome_client(test, &hello);
 	if (kd_is_iwarp(side))
@@ -250,7 +250,7 @@ static void blk_takes_replies_slowly(struct kunit *test)
 	for (i = 0; i < TGT_CREDITS; i++)
 		send_read(side, i, KBLK_INLINED);
 	for (i = 0; i < TGT_CREDITS; i++) {
-		msleep(300);
+		msleep(700);
 		if (!is_connected(side))
 			break;
 		post_reply_buffer(side);

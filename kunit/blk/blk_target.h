@@ -167,7 +167,7 @@ static inline void say_hello(struct kd_side *side, const void *hello, size_t len
 {
 	KD_ASSERT_OK(side->test,
 		     dat_ep_connect(side->ep, side->addr, TGT_PORT,
-				    5 * USEC_PER_SEC, len, (void *)hello,
+				    KD_TIMEOUT_MS * USEC_PER_MSEC, len, (void *)hello,
 				    DAT_QOS_BEST_EFFORT,
 				    DAT_CONNECT_DEFAULT_FLAG));
 }

@@ -235,7 +235,7 @@ static void blk_silent(struct kunit *test)
 
 	tgt_load(test);
 	side = welcome_client(test, &hello);
-	KUNIT_EXPECT_EQ(test, attach_as(side, "somebody", "vol", 1, 10),
+	KUNIT_EXPECT_EQ(test, attach_as(side, "somebody", "vol", 1, 200),
 			KBLK_OK);
 	expect_end(side);
 	expect_serving(test);
@@ -248,7 +248,7 @@ static void blk_attaches_not(struct kunit *test)
 	struct kblk_request request;
 	struct kd_side *side;
 
-	tgt_load_with(test, "echo 100 >attach_ms");
+	tgt_load_with(test, "echo 1000 >attach_ms");
 	side = welcome_client(test, &hello);
 	request = good_request(side);
 	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_ERR_NOT_ATTACHED);
