@@ -54,21 +54,21 @@ static void load_with_secret(struct kunit *test, bool all)
 static struct kd_side *client_with_auth(struct kunit *test,
 					struct kblk_hello *hello)
 {
-	hello_features = KBLK_FEATURE_AUTH;
-	*hello = good_hello();
-	hello_features = 0;
-	return welcome_client(test, hello);
+	kdb_hello_features = KBLK_FEATURE_AUTH;
+	*hello = kdb_good_hello();
+	kdb_hello_features = 0;
+	return kdb_welcome_client(test, hello);
 }
 
 /* Ask for a challenge. */
 static void challenge(struct kd_side *side, u8 *nonce)
 {
-	struct kblk_request request = good_request(side);
+	struct kblk_request request = kdb_good_request(side);
 
 	request.opcode = KBLK_OP_CHALLENGE;
 	request.flags = KBLK_INLINED;
 	request.length = cpu_to_le32(KBLK_NONCE_LEN);
-	KUNIT_EXPECT_EQ(side->test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(side->test, kdb_ask(side, &request), KBLK_OK);
 	memcpy(nonce, side->buf->va + INLINE_AT, KBLK_NONCE_LEN);
 }
 
@@ -103,7 +103,7 @@ static u16 attach_proven(struct kd_side *side, const struct proven *proven)
 {
 	size_t len = sizeof(proven->attach) + sizeof(proven->proof);
 	const struct kblk_reply *reply = side->buf->va + REPLY_AT;
-	struct kblk_request request = good_request(side);
+	struct kblk_request request = kdb_good_request(side);
 	struct kunit *test = side->test;
 	u16 status;
 
@@ -111,13 +111,13 @@ static u16 attach_proven(struct kd_side *side, const struct proven *proven)
 	request.flags = KBLK_INLINED;
 	request.length = cpu_to_le32(len);
 	memcpy(side->buf->va + REQUEST_AT + sizeof(request), proven, len);
-	send_request(side, &request, sizeof(request) + len);
+	kdb_send_request(side, &request, sizeof(request) + len);
 	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
 	kd_expect_dto(test, side->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
 	status = le16_to_cpu(reply->status);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(reply->length),
 			status == KBLK_OK ? KBLK_PROOF_LEN : 0);
-	post_reply_buffer(side);
+	kdb_post_reply_buffer(side);
 	return status;
 }
 
@@ -140,8 +140,8 @@ static void blk_proof_is_right(struct kunit *test)
 	kblk_prove(SECRET, &proven.of, proof);
 	KUNIT_EXPECT_EQ(test, 0, memcmp(proof, side->buf->va + INLINE_AT,
 					sizeof(proof)));
-	request = good_request(side);
-	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	request = kdb_good_request(side);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	kd_close(side);
 }
 
@@ -169,7 +169,7 @@ static void blk_proof_is_wrong(struct kunit *test)
 			proven = first;
 		KUNIT_EXPECT_EQ_MSG(test, attach_proven(side, &proven),
 				    KBLK_ERR_PROOF, "proof %d", i);
-		expect_end(side);
+		kdb_expect_end(side);
 		kd_close(side);
 		if (i != 3)
 			continue;
@@ -180,11 +180,11 @@ static void blk_proof_is_wrong(struct kunit *test)
 		kd_close(side);
 	}
 	/* An initiator of former times. */
-	hello = good_hello();
-	side = welcome_client(test, &hello);
-	KUNIT_EXPECT_EQ(test, attach_as(side, "friend", "vol", 1, 0),
+	hello = kdb_good_hello();
+	side = kdb_welcome_client(test, &hello);
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "friend", "vol", 1, 0),
 			KBLK_ERR_DENIED);
-	expect_end(side);
+	kdb_expect_end(side);
 	KUNIT_EXPECT_EQ(test, 0, shell("grep -Eq '^connections without proof +6$' "
 				       TGT_STATS));
 }
@@ -196,20 +196,20 @@ static void blk_proof_of_one(struct kunit *test)
 	struct kd_side *side;
 
 	load_with_secret(test, false);
-	hello = good_hello();
-	side = welcome_client(test, &hello);
-	KUNIT_EXPECT_EQ(test, attach_as(side, "friend", "vol", 1, 0),
+	hello = kdb_good_hello();
+	side = kdb_welcome_client(test, &hello);
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "friend", "vol", 1, 0),
 			KBLK_ERR_DENIED);
-	expect_end(side);
-	expect_serving(test);
+	kdb_expect_end(side);
+	kdb_expect_serving(test);
 	KUNIT_EXPECT_NE(test, 0, shell("echo short >" TGT
 				       "/clients/friend/secret"));
 	KUNIT_EXPECT_EQ(test, 0, shell("test $(stat -c %a " TGT
 				       "/clients/friend/secret) = 600"));
 	KUNIT_EXPECT_EQ(test, 0, shell("echo >" TGT "/clients/friend/secret"));
-	hello = good_hello();
-	side = welcome_client(test, &hello);
-	KUNIT_EXPECT_EQ(test, attach_as(side, "friend", "vol", 1, 0), KBLK_OK);
+	hello = kdb_good_hello();
+	side = kdb_welcome_client(test, &hello);
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "friend", "vol", 1, 0), KBLK_OK);
 }
 
 static struct kunit_case auth_cases[] = {

@@ -52,37 +52,37 @@ static void blk_error_replies(struct kunit *test)
 	int i;
 
 	tgt_load(test);
-	side = connected_client(test);
+	side = kdb_connected_client(test);
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		request = good_request(side);
+		request = kdb_good_request(side);
 		request.opcode = t[i].opcode;
 		request.flags = t[i].flags;
 		request.offset = cpu_to_le64(t[i].offset);
 		request.length = cpu_to_le32(t[i].length);
-		KUNIT_EXPECT_EQ_MSG(test, ask(side, &request), t[i].status,
+		KUNIT_EXPECT_EQ_MSG(test, kdb_ask(side, &request), t[i].status,
 				    "request %d", i);
 	}
 	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT_NS "; echo 0 >enable;"
 				       " echo 1 >read_only; echo 1 >enable"));
-	side = connected_client(test);
-	request = good_request(side);
+	side = kdb_connected_client(test);
+	request = kdb_good_request(side);
 	for (i = KBLK_OP_WRITE; i <= KBLK_OP_WRITE_ZEROES; i++) {
 		request.opcode = i;
 		if (i != KBLK_OP_FLUSH)
-			KUNIT_EXPECT_EQ(test, ask(side, &request),
+			KUNIT_EXPECT_EQ(test, kdb_ask(side, &request),
 					KBLK_ERR_READ_ONLY);
 	}
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 /* Send one message of @len bytes that ends the connection. */
 static void expect_fatal(struct kunit *test, const struct kblk_request *bad,
 			 size_t len)
 {
-	struct kd_side *side = connected_client(test);
+	struct kd_side *side = kdb_connected_client(test);
 
-	send_request(side, bad, len);
-	expect_end(side);
+	kdb_send_request(side, bad, len);
+	kdb_expect_end(side);
 	kd_close(side);
 }
 
@@ -112,7 +112,7 @@ static void blk_malformed(struct kunit *test)
 	bad[0].magic = cpu_to_le32(KBLK_MAGIC);
 	for (i = 0; i < ARRAY_SIZE(wrong_lengths); i++)
 		expect_fatal(test, &bad[0], wrong_lengths[i]);
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 /* A flushed receive is no answer: the end of the connection follows. */
@@ -148,28 +148,28 @@ static void blk_mutations(struct kunit *test)
 	prandom_seed_state(&rnd, 20261121);
 	for (i = 0; i < sizeof(request); i++) {
 		if (!side)
-			side = connected_client(test);
-		request = good_request(side);
+			side = kdb_connected_client(test);
+		request = kdb_good_request(side);
 		request.opcode = 1 + prandom_u32_state(&rnd) % 8;
 		request.offset = cpu_to_le64(SZ_512K);
 		((u8 *)&request)[i] ^= 1 + prandom_u32_state(&rnd) % 255;
 		len = sizeof(request);
 		if (i % 4 == 3)
 			len = prandom_u32_state(&rnd) % 4200;
-		send_request(side, &request, len);
+		kdb_send_request(side, &request, len);
 		KUNIT_EXPECT_TRUE_MSG(test,
 				      kd_wait_until(answered_or_ended, side,
 						    KD_TIMEOUT_MS),
 				      "mutation %d", i);
 		if (kd_state(side) == DAT_EP_STATE_CONNECTED) {
-			post_reply_buffer(side);
+			kdb_post_reply_buffer(side);
 			kd_drain(side->req_evd);
 			continue;
 		}
 		kd_close(side);
 		side = NULL;
 	}
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 /*
@@ -188,20 +188,20 @@ static void blk_hello_mutations(struct kunit *test)
 	tgt_load(test);
 	prandom_seed_state(&rnd, 20261122);
 	for (i = 0; i < sizeof(hello); i += 2) {
-		hello = good_hello();
+		hello = kdb_good_hello();
 		((u8 *)&hello)[i + prandom_u32_state(&rnd) % 2] ^=
 			1 + prandom_u32_state(&rnd) % 255;
 		len = i % 8 == 6 ? prandom_u32_state(&rnd) % sizeof(hello) :
 				   sizeof(hello);
-		side = client(test);
-		say_hello(side, &hello, len);
+		side = kdb_client(test);
+		kdb_say_hello(side, &hello, len);
 		KUNIT_EXPECT_TRUE_MSG(test,
 				      kd_wait_event(side->conn_evd, &event,
 						    KD_TIMEOUT_MS),
 				      "mutation %d", i);
 		kd_close(side);
 	}
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 /* Mutate the data of ATTACH, field by field. */
@@ -233,7 +233,7 @@ static void blk_attach_mutations(struct kunit *test)
 		{ offsetof(struct kblk_attach, client), 63, 0xff, KBLK_OK },
 		{ offsetof(struct kblk_attach, keepalive_ms), 4, 0xff, KBLK_OK },
 	};
-	struct kblk_hello hello = good_hello();
+	struct kblk_hello hello = kdb_good_hello();
 	struct kblk_request request;
 	struct kblk_attach *attach;
 	struct kd_side *side = NULL;
@@ -242,19 +242,19 @@ static void blk_attach_mutations(struct kunit *test)
 	tgt_load(test);
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
 		if (!side) {
-			hello = good_hello();
-			side = welcome_client(test, &hello);
+			hello = kdb_good_hello();
+			side = kdb_welcome_client(test, &hello);
 		}
 		attach = side->buf->va + REQUEST_AT + sizeof(request);
 		memset(attach, 0, sizeof(*attach));
 		strscpy(attach->subsystem, "vol", sizeof(attach->subsystem));
 		attach->namespace = cpu_to_le32(1);
 		memset((void *)attach + t[i].at, t[i].fill, t[i].len);
-		request = good_request(side);
+		request = kdb_good_request(side);
 		request.opcode = KBLK_OP_ATTACH;
 		request.flags = KBLK_INLINED;
 		request.length = cpu_to_le32(sizeof(*attach));
-		KUNIT_EXPECT_EQ_MSG(test, ask(side, &request), t[i].status,
+		KUNIT_EXPECT_EQ_MSG(test, kdb_ask(side, &request), t[i].status,
 				    "attach %d", i);
 		if (t[i].status == KBLK_OK) {
 			kd_close(side);
@@ -262,9 +262,9 @@ static void blk_attach_mutations(struct kunit *test)
 		}
 	}
 	/* A newline in a client's name does not add a line to a file. */
-	hello = good_hello();
-	side = welcome_client(test, &hello);
-	KUNIT_EXPECT_EQ(test, attach_as(side, "some\nbody", "vol", 1, 0),
+	hello = kdb_good_hello();
+	side = kdb_welcome_client(test, &hello);
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "some\nbody", "vol", 1, 0),
 			KBLK_OK);
 	KUNIT_EXPECT_EQ(test, 0,
 			shell("grep -q body " TGT "/ports/1/connections"));
@@ -273,16 +273,16 @@ static void blk_attach_mutations(struct kunit *test)
 	kd_close(side);
 	/* The data has exactly the announced length. */
 	for (i = -1; i <= 1; i += 2) {
-		hello = good_hello();
-		side = welcome_client(test, &hello);
-		request = good_request(side);
+		hello = kdb_good_hello();
+		side = kdb_welcome_client(test, &hello);
+		request = kdb_good_request(side);
 		request.opcode = KBLK_OP_ATTACH;
 		request.flags = KBLK_INLINED;
 		request.length = cpu_to_le32(sizeof(*attach) + i);
-		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_ERR_INVALID);
+		KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_ERR_INVALID);
 		kd_close(side);
 	}
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 /*
@@ -297,16 +297,16 @@ static void blk_bad_rmr_context(struct kunit *test)
 
 	tgt_load(test);
 	for (op = KBLK_OP_READ; op <= KBLK_OP_WRITE; op++) {
-		side = connected_client(test);
-		request = good_request(side);
+		side = kdb_connected_client(test);
+		request = kdb_good_request(side);
 		request.opcode = op;
 		request.offset = cpu_to_le64(SZ_512K);
 		request.rmr_context ^= cpu_to_le32(0x5a5a00);
-		send_request(side, &request, sizeof(request));
-		expect_end(side);
+		kdb_send_request(side, &request, sizeof(request));
+		kdb_expect_end(side);
 		kd_close(side);
 	}
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 /*
@@ -321,20 +321,20 @@ static void blk_credits_ignored(struct kunit *test)
 	int i;
 
 	tgt_load(test);
-	side = connected_client(test);
-	request = good_request(side);
+	side = kdb_connected_client(test);
+	request = kdb_good_request(side);
 	request.length = cpu_to_le32(32768);
 	memcpy(side->buf->va + REQUEST_AT, &request, sizeof(request));
 	seg = kd_seg(side->buf, REQUEST_AT, sizeof(request));
 	for (i = 1; i < FLOOD; i++)
-		post_reply_buffer(side);
+		kdb_post_reply_buffer(side);
 	for (i = 0; i < FLOOD; i++)
 		dat_ep_post_send(side->ep, 1, &seg, kd_cookie(3),
 				 DAT_COMPLETION_DEFAULT_FLAG);
-	expect_end(side);
+	kdb_expect_end(side);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_cut_off, NULL,
 					      KD_TIMEOUT_MS));
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 enum busy {
@@ -353,12 +353,12 @@ static enum busy busy;
 static void be_busy(enum busy kind)
 {
 	busy = kind;
-	hello_features = kind == BUSY_ALONE ? 0 : KBLK_FEATURE_BATCH;
+	kdb_hello_features = kind == BUSY_ALONE ? 0 : KBLK_FEATURE_BATCH;
 }
 
 static struct kblk_request busy_request(struct kd_side *side)
 {
-	struct kblk_request request = good_request(side);
+	struct kblk_request request = kdb_good_request(side);
 
 	if (busy == BUSY_PLAIN) {
 		request.opcode = KBLK_OP_KEEPALIVE;
@@ -387,19 +387,19 @@ static void send_many(struct kd_side *side, int n)
 /* A client that was cut off is not accepted again at once. */
 static void blk_cut_off_and_shunned(struct kunit *test)
 {
-	struct kblk_hello hello = good_hello();
+	struct kblk_hello hello = kdb_good_hello();
 	const struct kblk_welcome *welcome;
 	struct kd_side *side;
 
 	tgt_load_with(test, "echo 600000 >penalty_ms");
-	side = connected_client(test);
+	side = kdb_connected_client(test);
 	send_many(side, FLOOD);
-	expect_end(side);
+	kdb_expect_end(side);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_cut_off, NULL,
 					      KD_TIMEOUT_MS));
-	side = client(test);
-	say_hello(side, &hello, sizeof(hello));
-	welcome = expect_welcome(side, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	side = kdb_client(test);
+	kdb_say_hello(side, &hello, sizeof(hello));
+	welcome = kdb_expect_welcome(side, DAT_CONNECTION_EVENT_PEER_REJECTED);
 	KUNIT_EXPECT_EQ(test, le16_to_cpu(welcome->status),
 			KBLK_HELLO_SHUNNED);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_all_buffers, NULL,
@@ -418,14 +418,14 @@ static void blk_replies_not_taken(struct kunit *test)
 	tgt_load_with(test, "echo 1000 >reply_ms; echo 8 >io_depth; echo 24 >pages");
 	for (kind = 0; kind < BUSY_KINDS; kind++) {
 		be_busy(kind);
-		side[kind] = connected_client(test);
+		side[kind] = kdb_connected_client(test);
 		/* There is one receive, so the other replies find none. */
 		send_many(side[kind], TGT_CREDITS);
 	}
 	be_busy(BUSY_ALONE);
 	for (kind = 0; kind < BUSY_KINDS; kind++)
-		expect_end(side[kind]);
-	expect_serving(test);
+		kdb_expect_end(side[kind]);
+	kdb_expect_serving(test);
 }
 
 /*
@@ -440,14 +440,14 @@ static void blk_low_watermark_helps(struct kunit *test)
 	tgt_load_with(test, "echo 14 >srq_size; echo 1000 >srq_max;"
 		      "echo 32 >pages; echo 0 >reply_ms");
 	for (i = 0; i < ARRAY_SIZE(side); i++) {
-		side[i] = connected_client(test);
+		side[i] = kdb_connected_client(test);
 		send_many(side[i], TGT_CREDITS);
 	}
-	honest = connected_client(test);
+	honest = kdb_connected_client(test);
 	kd_close(honest);
 	for (i = 0; i < ARRAY_SIZE(side); i++)
 		kd_close(side[i]);
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 /*
@@ -463,21 +463,21 @@ static void blk_gone_in_the_middle(struct kunit *test)
 	tgt_load_with(test, "echo 8 >io_depth; echo 8 >pages");
 	for (n = 0; n < 10; n++) {
 		be_busy(n % BUSY_KINDS);
-		side = connected_client(test);
+		side = kdb_connected_client(test);
 		request = busy_request(side);
 		for (i = 1; i < TGT_CREDITS; i++)
-			post_reply_buffer(side);
+			kdb_post_reply_buffer(side);
 		for (i = 0; i < TGT_CREDITS; i++)
-			send_request(side, &request, sizeof(request));
+			kdb_send_request(side, &request, sizeof(request));
 		kd_close(side);
 	}
 	be_busy(BUSY_ALONE);
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 static void blk_too_many_clients(struct kunit *test)
 {
-	struct kblk_hello hello = good_hello();
+	struct kblk_hello hello = kdb_good_hello();
 	const struct kblk_welcome *welcome;
 	struct kblk_request request;
 	struct kd_side *side[5];
@@ -486,16 +486,16 @@ static void blk_too_many_clients(struct kunit *test)
 
 	tgt_load_with(test, "echo 4 >max_conns");
 	for (i = 0; i < 4; i++)
-		side[i] = connected_client(test);
-	side[4] = client(test);
-	say_hello(side[4], &hello, sizeof(hello));
+		side[i] = kdb_connected_client(test);
+	side[4] = kdb_client(test);
+	kdb_say_hello(side[4], &hello, sizeof(hello));
 	kd_expect_event(test, side[4]->conn_evd,
 			DAT_CONNECTION_EVENT_PEER_REJECTED, &event);
 	welcome = event.event_data.connect_event_data.private_data;
 	KUNIT_EXPECT_EQ(test, le16_to_cpu(welcome->status), KBLK_HELLO_BUSY);
 	for (i = 0; i < 4; i++) {
-		request = good_request(side[i]);
-		KUNIT_EXPECT_EQ(test, ask(side[i], &request), KBLK_OK);
+		request = kdb_good_request(side[i]);
+		KUNIT_EXPECT_EQ(test, kdb_ask(side[i], &request), KBLK_OK);
 	}
 	/* The target is unloaded while the last clients are connected. */
 }

@@ -35,16 +35,16 @@ static struct kblk_identify identify(struct kunit *test, bool identity)
 	struct kblk_identify found;
 	struct kd_side *side;
 
-	hello_features = identity ? KBLK_FEATURE_IDENTITY : 0;
-	side = connected_client(test);
-	request = good_request(side);
+	kdb_hello_features = identity ? KBLK_FEATURE_IDENTITY : 0;
+	side = kdb_connected_client(test);
+	request = kdb_good_request(side);
 	request.opcode = KBLK_OP_IDENTIFY;
 	request.flags = KBLK_INLINED;
 	request.length = cpu_to_le32(sizeof(found));
-	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	memcpy(&found, side->buf->va + INLINE_AT, sizeof(found));
 	kd_close(side);
-	hello_features = 0;
+	kdb_hello_features = 0;
 	return found;
 }
 
@@ -71,12 +71,12 @@ static void blk_feature_identity(struct kunit *test)
 
 	tgt_load(test);
 	for (i = 0; i < 2; i++) {
-		hello = good_hello();
+		hello = kdb_good_hello();
 		hello.features = cpu_to_le32(i ? KBLK_FEATURE_IDENTITY : 0);
-		side = client(test);
-		say_hello(side, &hello, sizeof(hello));
-		welcome = expect_welcome(side,
-					 DAT_CONNECTION_EVENT_ESTABLISHED);
+		side = kdb_client(test);
+		kdb_say_hello(side, &hello, sizeof(hello));
+		welcome = kdb_expect_welcome(side,
+					     DAT_CONNECTION_EVENT_ESTABLISHED);
 		KUNIT_EXPECT_EQ(test, le32_to_cpu(welcome->features),
 				i ? KBLK_FEATURE_IDENTITY : 0);
 		kd_close(side);
@@ -86,7 +86,7 @@ static void blk_feature_identity(struct kunit *test)
 	old = identify(test, false);
 	KUNIT_EXPECT_NULL(test, memchr_inv(old.uuid, 0, sizeof(old.uuid) +
 					   sizeof(old.reserved)));
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 /* The UUID is that of the file which is served, whatever its name and size. */
@@ -111,7 +111,7 @@ static void blk_uuid_of_the_file(struct kunit *test)
 	again = uuid_now(test);
 	KUNIT_EXPECT_TRUE(test, uuid_equal(&other, &again));
 	KUNIT_ASSERT_EQ(test, 0, shell("rm " OTHER_FILE));
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 /* The UUID of a disk is the same under any path. */
@@ -119,8 +119,8 @@ static void blk_uuid_of_the_disk(struct kunit *test)
 {
 	uuid_t uuid, again;
 
-	backing_make(test, 0);
-	backing_make(test, 1);
+	kdb_backing_make(test, 0);
+	kdb_backing_make(test, 1);
 	tgt_load(test);
 	KUNIT_ASSERT_EQ(test, 0, change_volume("echo " BACKING_0 " >path"));
 	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT_NS "; grep -q . uuid && cmp uuid backing_uuid"));
@@ -206,7 +206,7 @@ static void blk_backing_has_changed(struct kunit *test)
 	KUNIT_EXPECT_NE(test, 0, shell("echo 1 >" TGT_NS "/enable"));
 	KUNIT_EXPECT_EQ(test, 0, shell("mv " OTHER_FILE " " TGT_FILE ";"
 				       " echo 1 >" TGT_NS "/enable"));
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 static u64 instance_now(struct kunit *test)
@@ -220,7 +220,7 @@ static u64 instance_now(struct kunit *test)
  */
 static void blk_disabling_flushes(struct kunit *test)
 {
-	struct backing *backing = backing_make(test, 0);
+	struct backing *backing = kdb_backing_make(test, 0);
 	u64 instance;
 	int flushes;
 
@@ -245,7 +245,7 @@ static void blk_volume_is_claimed(struct kunit *test)
 {
 	struct file *file;
 
-	backing_make(test, 0);
+	kdb_backing_make(test, 0);
 	tgt_load(test);
 	KUNIT_ASSERT_EQ(test, 0, shell("mkdir " OTHER_NS "; cd " OTHER_NS
 				       "; echo " TGT_FILE " >path"));

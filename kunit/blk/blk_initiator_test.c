@@ -32,16 +32,16 @@ static void expect_left(struct kd_side *side, const char *what, int i)
 static void answer_identify(struct kd_side *side, struct kblk_reply reply,
 			    size_t len)
 {
-	struct kblk_identify good = good_identify();
+	struct kblk_identify good = kdb_good_identify();
 
-	answer(side, &reply, &good, len);
+	kdb_answer(side, &reply, &good, len);
 }
 
 /* Return a good reply, for cases to modify. */
 static struct kblk_reply reply_to_identify(struct kd_side *side)
 {
-	return good_reply(expect_request(side, 1, KBLK_OP_IDENTIFY),
-			  sizeof(struct kblk_identify));
+	return kdb_good_reply(kdb_expect_request(side, 1, KBLK_OP_IDENTIFY),
+			      sizeof(struct kblk_identify));
 }
 
 #define IDENTIFY_LEN	(sizeof(struct kblk_reply) + sizeof(struct kblk_identify))
@@ -54,7 +54,7 @@ static void ini_bad_welcome(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		bad[i] = good_welcome();
+		bad[i] = kdb_good_welcome();
 	bad[0].magic = 0;
 	bad[1].version = cpu_to_le16(KBLK_VERSION_MAX + 1);
 	bad[2].status = cpu_to_le16(KBLK_HELLO_BUSY);
@@ -73,9 +73,9 @@ static void ini_bad_welcome(struct kunit *test)
 	 * After a good welcome the initiator would send a request and wait for
 	 * the answer.
 	 */
-	ini_connect_patience = PATIENT;
+	ini_attrs.connect_timeout_ms = PATIENT;
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		expect_refused(welcome_one(test, true, &bad[i]), "welcome", i);
+		expect_refused(kdb_welcome_one(test, true, &bad[i]), "welcome", i);
 }
 
 static void ini_attach_refused(struct kunit *test)
@@ -85,10 +85,10 @@ static void ini_attach_refused(struct kunit *test)
 	u16 status;
 
 	for (status = KBLK_ERR_NO_VOLUME; status <= KBLK_ERR_DENIED; status++) {
-		side = welcome_one(test, true, NULL);
-		reply = good_reply(expect_request(side, 0, KBLK_OP_ATTACH), 0);
+		side = kdb_welcome_one(test, true, NULL);
+		reply = kdb_good_reply(kdb_expect_request(side, 0, KBLK_OP_ATTACH), 0);
 		reply.status = cpu_to_le16(status);
-		answer(side, &reply, NULL, sizeof(reply));
+		kdb_answer(side, &reply, NULL, sizeof(reply));
 		expect_refused(side, "status", status);
 	}
 }
@@ -101,7 +101,7 @@ static void ini_bad_identify(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		bad[i] = good_identify();
+		bad[i] = kdb_good_identify();
 	bad[0].size = 0;
 	bad[1].size = cpu_to_le64(VOLUME_SIZE + 1);
 	bad[2].size = cpu_to_le64(BIT_ULL(63));
@@ -118,9 +118,9 @@ static void ini_bad_identify(struct kunit *test)
 	bad[13].max_discard = cpu_to_le32(4096);
 	bad[13].discard_granularity = cpu_to_le32(511);
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		side = welcome_attached(test);
+		side = kdb_welcome_attached(test);
 		reply = reply_to_identify(side);
-		answer(side, &reply, &bad[i], IDENTIFY_LEN);
+		kdb_answer(side, &reply, &bad[i], IDENTIFY_LEN);
 		expect_refused(side, "identify", i);
 	}
 }
@@ -134,7 +134,7 @@ static void ini_bad_reply(struct kunit *test)
 	int i, j;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		side = welcome_attached(test);
+		side = kdb_welcome_attached(test);
 		bad[0] = reply_to_identify(side);
 		for (j = 0; j < ARRAY_SIZE(bad); j++) {
 			bad[j] = bad[0];
@@ -159,15 +159,15 @@ static void ini_bad_reply(struct kunit *test)
 static void ini_early_reply(struct kunit *test)
 {
 	struct kblk_request request = {};
-	struct kblk_reply reply = good_reply(&request, 0);
+	struct kblk_reply reply = kdb_good_reply(&request, 0);
 	struct kd_side *side;
 	u32 id;
 
 	for (id = 0; id < INI_DEPTH; id += INI_DEPTH - 1) {
-		side = welcome_one(test, true, NULL);
-		expect_request(side, 0, KBLK_OP_ATTACH);
+		side = kdb_welcome_one(test, true, NULL);
+		kdb_expect_request(side, 0, KBLK_OP_ATTACH);
 		reply.id = cpu_to_le64(id);
-		answer(side, &reply, NULL, sizeof(reply));
+		kdb_answer(side, &reply, NULL, sizeof(reply));
 		expect_refused(side, "id", id);
 	}
 }
@@ -179,13 +179,13 @@ static void ini_unexpected_reply(struct kunit *test)
 {
 	struct kd_side *side;
 
-	side = welcome_attached(test);
+	side = kdb_welcome_attached(test);
 	answer_identify(side, reply_to_identify(side),
 			KBLK_REPLIES + 64);
 	expect_refused(side, "too long", 0);
 
-	side = welcome_attached(test);
-	identify_as(side, NULL);
+	side = kdb_welcome_attached(test);
+	kdb_identify_as(side, NULL);
 	kd_send(side, REPLY_AT, sizeof(struct kblk_reply), 3);
 	KUNIT_EXPECT_TRUE(test, kd_wait_state(side->ep,
 					      DAT_EP_STATE_DISCONNECTED));
@@ -207,13 +207,13 @@ static void prove_to(struct kd_side *side, const char *secret)
 	struct kblk_reply reply;
 
 	memset(of.challenge, 'c', sizeof(of.challenge));
-	reply = good_reply(expect_request(side, 0, KBLK_OP_CHALLENGE),
-			   KBLK_NONCE_LEN);
+	reply = kdb_good_reply(kdb_expect_request(side, 0, KBLK_OP_CHALLENGE),
+			       KBLK_NONCE_LEN);
 	memcpy(side->buf->va + DATA_AT, of.challenge, KBLK_NONCE_LEN);
-	answer(side, &reply, NULL, sizeof(reply) + KBLK_NONCE_LEN);
+	kdb_answer(side, &reply, NULL, sizeof(reply) + KBLK_NONCE_LEN);
 	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
 
-	request = expect_request(side, 1, KBLK_OP_ATTACH);
+	request = kdb_expect_request(side, 1, KBLK_OP_ATTACH);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(request->length),
 			sizeof(of.attach) + sizeof(*theirs));
 	memcpy(&of.attach, request + 1, sizeof(of.attach));
@@ -227,34 +227,34 @@ static void prove_to(struct kd_side *side, const char *secret)
 
 	strscpy_pad(of.who, "target", sizeof(of.who));
 	kblk_prove(secret, &of, proof);
-	reply = good_reply(request, KBLK_PROOF_LEN);
+	reply = kdb_good_reply(request, KBLK_PROOF_LEN);
 	memcpy(side->buf->va + DATA_AT, proof, sizeof(proof));
-	answer(side, &reply, NULL, sizeof(reply) + KBLK_PROOF_LEN);
+	kdb_answer(side, &reply, NULL, sizeof(reply) + KBLK_PROOF_LEN);
 }
 
 /* The target has to know the secret as well. */
 static void ini_target_proves(struct kunit *test)
 {
-	struct kblk_welcome welcome = good_welcome();
+	struct kblk_welcome welcome = kdb_good_welcome();
 	struct kd_side *side;
 
-	ini_secret = SECRET;
-	ini_patience = PATIENT;
+	ini_attrs.secret = SECRET;
+	ini_attrs.timeout_ms = PATIENT;
 	welcome.features = cpu_to_le32(KBLK_FEATURE_AUTH);
-	side = welcome_one(test, true, &welcome);
+	side = kdb_welcome_one(test, true, &welcome);
 	prove_to(side, SECRET);
-	expect_request(side, 2, KBLK_OP_IDENTIFY);
+	kdb_expect_request(side, 2, KBLK_OP_IDENTIFY);
 	kd_close(side);
 	ini_connect_end(test);
 
-	side = welcome_one(test, true, &welcome);
+	side = kdb_welcome_one(test, true, &welcome);
 	prove_to(side, "another secret of 32 characters.");
 	expect_refused(side, "wrong proof", 0);
 	/* One of former times. */
-	expect_refused(welcome_one(test, true, NULL), "no proof", 0);
+	expect_refused(kdb_welcome_one(test, true, NULL), "no proof", 0);
 	/* Who has no secret does not ask for it, and is not to be given it. */
-	ini_secret = "\n";
-	expect_refused(welcome_one(test, true, &welcome), "not asked for", 0);
+	ini_attrs.secret = "\n";
+	expect_refused(kdb_welcome_one(test, true, &welcome), "not asked for", 0);
 }
 
 /* ---- The first READ --------------------------------------------------------- */
@@ -268,20 +268,20 @@ static void ini_bad_data(struct kunit *test)
 	u32 asked, sent;
 	int i;
 
-	ini_patience = PATIENT;
+	ini_attrs.timeout_ms = PATIENT;
 	for (i = 0; i < 4; i++) {
-		side = welcome_attached(test);
-		identify_as(side, NULL);
-		request = expect_request(side, 2, KBLK_OP_READ);
+		side = kdb_welcome_attached(test);
+		kdb_identify_as(side, NULL);
+		request = kdb_expect_request(side, 2, KBLK_OP_READ);
 		KUNIT_EXPECT_EQ(test, request->flags, KBLK_INLINED);
 		asked = le32_to_cpu(request->length);
 		sent = i == 0 ? 0 : i == 1 ? asked - 512 : asked;
-		reply = good_reply(request, sent);
+		reply = kdb_good_reply(request, sent);
 		if (i == 2)
 			reply.status = cpu_to_le16(KBLK_ERR_IO);
 		if (i == 3)
 			sent = asked - 1;
-		answer(side, &reply, NULL, sizeof(reply) + sent);
+		kdb_answer(side, &reply, NULL, sizeof(reply) + sent);
 		expect_left(side, "reply", i);
 	}
 }
@@ -292,8 +292,8 @@ static void ini_odd_reply(struct kunit *test)
 	struct kblk_reply reply;
 	struct kd_side *side;
 
-	ini_patience = PATIENT;
-	side = welcome_attached(test);
+	ini_attrs.timeout_ms = PATIENT;
+	side = kdb_welcome_attached(test);
 	reply = reply_to_identify(side);
 	/* The reply grants more credits than there can be requests. */
 	reply.credits = cpu_to_le16(U16_MAX);
@@ -303,11 +303,11 @@ static void ini_odd_reply(struct kunit *test)
 	 * used again.
 	 */
 	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
-	reply = good_reply(expect_request(side, 2, KBLK_OP_READ), 0);
+	reply = kdb_good_reply(kdb_expect_request(side, 2, KBLK_OP_READ), 0);
 	reply.status = cpu_to_le16(U16_MAX);
-	answer(side, &reply, NULL, sizeof(reply));
+	kdb_answer(side, &reply, NULL, sizeof(reply));
 	/* After any error of the medium the block is read again. */
-	expect_request(side, 3, KBLK_OP_READ);
+	kdb_expect_request(side, 3, KBLK_OP_READ);
 	kd_close(side);
 	KUNIT_EXPECT_TRUE(test, ini_connect_end(test));
 }
@@ -315,10 +315,10 @@ static void ini_odd_reply(struct kunit *test)
 /* The disk appears, but a read of it is never answered. */
 static void ini_timeout(struct kunit *test)
 {
-	struct kd_side *side = welcome_attached(test);
+	struct kd_side *side = kdb_welcome_attached(test);
 
-	identify_as(side, NULL);
-	expect_request(side, 2, KBLK_OP_READ);
+	kdb_identify_as(side, NULL);
+	kdb_expect_request(side, 2, KBLK_OP_READ);
 	expect_left(side, "no reply", 0);
 }
 
@@ -339,6 +339,7 @@ static struct kunit_case ini_cases[] = {
 static struct kunit_suite ini_suite = {
 	.name = "kdapl-blk-initiator",
 	.test_cases = ini_cases,
+	.init = ini_init,
 	.exit = ini_unload,
 };
 

@@ -18,38 +18,38 @@ static struct kd_side *client_with(struct kunit *test, u32 features)
 {
 	struct kd_side *side;
 
-	hello_features = features;
-	side = connected_client(test);
-	hello_features = 0;
+	kdb_hello_features = features;
+	side = kdb_connected_client(test);
+	kdb_hello_features = 0;
 	return side;
 }
 
 static u32 max_zeroes(struct kd_side *side)
 {
-	struct kblk_request request = good_request(side);
+	struct kblk_request request = kdb_good_request(side);
 	struct kblk_identify *identify = side->buf->va + INLINE_AT;
 
 	request.opcode = KBLK_OP_IDENTIFY;
 	request.flags = KBLK_INLINED;
 	request.length = cpu_to_le32(sizeof(*identify));
-	KUNIT_EXPECT_EQ(side->test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(side->test, kdb_ask(side, &request), KBLK_OK);
 	return le32_to_cpu(identify->max_write_zeroes);
 }
 
 static u16 write_zeroes(struct kd_side *side, u8 flags, u32 length)
 {
-	struct kblk_request request = good_request(side);
+	struct kblk_request request = kdb_good_request(side);
 
 	request.opcode = KBLK_OP_WRITE_ZEROES;
 	request.flags = flags;
 	request.length = cpu_to_le32(length);
-	return ask(side, &request);
+	return kdb_ask(side, &request);
 }
 
 /* The medium does it, within its limit, and leaves no hole if none is wanted. */
 static void blk_zeroes_of_the_medium(struct kunit *test)
 {
-	struct backing *backing = backing_make(test, 0);
+	struct backing *backing = kdb_backing_make(test, 0);
 	struct kblk_request request;
 	struct kd_side *side;
 
@@ -73,17 +73,17 @@ static void blk_zeroes_of_the_medium(struct kunit *test)
 	/* Who has not agreed on the flag breaks the format. */
 	side = client_with(test, 0);
 	KUNIT_EXPECT_EQ(test, write_zeroes(side, 0, SZ_4K), KBLK_OK);
-	request = good_request(side);
+	request = kdb_good_request(side);
 	request.opcode = KBLK_OP_WRITE_ZEROES;
 	request.flags = KBLK_NOUNMAP;
-	send_request(side, &request, sizeof(request));
-	expect_end(side);
+	kdb_send_request(side, &request, sizeof(request));
+	kdb_expect_end(side);
 }
 
 /* The medium does not do it, so the target does not offer it, nor emulate it. */
 static void blk_zeroes_are_not_emulated(struct kunit *test)
 {
-	struct backing *backing = backing_make(test, 1);
+	struct backing *backing = kdb_backing_make(test, 1);
 	struct kd_side *side;
 
 	tgt_load(test);
@@ -109,20 +109,20 @@ static void blk_replies_tell_the_size(struct kunit *test)
 	for (i = 0; i < 2; i++) {
 		side = client_with(test, i ? KBLK_FEATURE_SIZE : 0);
 		reply = side->buf->va + REPLY_AT;
-		request = good_request(side);
-		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+		request = kdb_good_request(side);
+		KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 		KUNIT_EXPECT_EQ(test, le64_to_cpu(reply->size),
 				i ? FILE_SIZE : 0);
 		KUNIT_ASSERT_EQ(test, 0, shell("truncate -s 2M " TGT_FILE));
 		request.opcode = KBLK_OP_KEEPALIVE;
 		request.length = 0;
-		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+		KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 		KUNIT_EXPECT_EQ(test, le64_to_cpu(reply->size),
 				i ? SZ_2M : 0);
 		KUNIT_ASSERT_EQ(test, 0, shell("truncate -s 1M " TGT_FILE));
 		kd_close(side);
 	}
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 static struct kunit_case range_cases[] = {

@@ -16,8 +16,8 @@
 
 static struct kd_side *client_of_many(struct kunit *test)
 {
-	hello_features = KBLK_FEATURE_REQUESTS;
-	return connected_client(test);
+	kdb_hello_features = KBLK_FEATURE_REQUESTS;
+	return kdb_connected_client(test);
 }
 
 /*
@@ -26,7 +26,7 @@ static struct kd_side *client_of_many(struct kunit *test)
  */
 static struct kblk_request part_of(struct kd_side *side, int i)
 {
-	struct kblk_request request = good_request(side);
+	struct kblk_request request = kdb_good_request(side);
 
 	request.id = cpu_to_le64(i);
 	request.offset = cpu_to_le64(i * PART);
@@ -118,10 +118,10 @@ static void blk_requests_together(struct kunit *test)
 		for (i = 0, seen = 0; i < n; i++)
 			seen |= BIT_ULL(expect_part(side, expected, n));
 		KUNIT_EXPECT_EQ(test, seen, BIT_ULL(n) - 1);
-		post_reply_buffer(side);
+		kdb_post_reply_buffer(side);
 	}
-	hello_features = 0;
-	expect_serving(test);
+	kdb_hello_features = 0;
+	kdb_expect_serving(test);
 }
 
 #define WRITES		6
@@ -184,19 +184,19 @@ static void blk_requests_with_data(struct kunit *test)
 	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
 	KUNIT_EXPECT_EQ(test, take_replies(side, WRITES + 1),
 			BIT(WRITES + 1) - 1);
-	post_reply_buffer(side);
+	kdb_post_reply_buffer(side);
 	for (i = 0; i < WRITES; i++) {
 		request = part_of(side, 0);
 		request.offset = cpu_to_le64(WRITE_AT(i));
 		request.length = cpu_to_le32(WRITE_LEN);
-		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+		KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 		KUNIT_EXPECT_TRUE_MSG(test, kd_is_filled(side->buf->va +
 							 INLINE_AT, WRITE_LEN,
 							 WRITES + i),
 				      "write %d", i);
 	}
-	hello_features = 0;
-	expect_serving(test);
+	kdb_hello_features = 0;
+	kdb_expect_serving(test);
 }
 
 enum fault {
@@ -257,8 +257,8 @@ static void blk_requests_malformed(struct kunit *test)
 
 	tgt_load(test);
 	for (fault = 0; fault < FAULTS; fault++) {
-		hello_features = fault == NOT_AGREED ? 0 : KBLK_FEATURE_REQUESTS;
-		side = connected_client(test);
+		kdb_hello_features = fault == NOT_AGREED ? 0 : KBLK_FEATURE_REQUESTS;
+		side = kdb_connected_client(test);
 		post_receives(side, 4);
 		send_faulty(side, fault);
 		KUNIT_EXPECT_TRUE_MSG(test,
@@ -267,8 +267,8 @@ static void blk_requests_malformed(struct kunit *test)
 				      "fault %d", fault);
 		kd_close(side);
 	}
-	hello_features = 0;
-	expect_serving(test);
+	kdb_hello_features = 0;
+	kdb_expect_serving(test);
 	/* The target's statistics show that there was no other reason. */
 	snprintf(command, sizeof(command),
 		 "grep -Eq '^protocol errors +%d$' " TGT_STATS, FAULTS);
@@ -284,11 +284,11 @@ static void blk_requests_beyond_credits(struct kunit *test)
 	side = client_of_many(test);
 	post_receives(side, TGT_CREDITS + 1);
 	send_parts(side, TGT_CREDITS + 1);
-	expect_end(side);
+	kdb_expect_end(side);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_cut_off, NULL,
 					      KD_TIMEOUT_MS));
-	hello_features = 0;
-	expect_serving(test);
+	kdb_hello_features = 0;
+	kdb_expect_serving(test);
 }
 
 static bool tgt_is_busy(void *unused)
@@ -314,8 +314,8 @@ static void blk_requests_half_taken(struct kunit *test)
 							      KD_TIMEOUT_MS));
 		kd_close(side);
 	}
-	hello_features = 0;
-	expect_serving(test);
+	kdb_hello_features = 0;
+	kdb_expect_serving(test);
 }
 
 static struct kunit_case blk_cases[] = {

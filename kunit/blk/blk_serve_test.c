@@ -17,25 +17,25 @@
  */
 static void ini_large_transfers(struct kunit *test)
 {
-	struct kblk_welcome welcome = good_welcome();
+	struct kblk_welcome welcome = kdb_good_welcome();
 	struct kd_side *side;
 	int i;
 
 	welcome.max_transfer = cpu_to_le32(SZ_2G);
-	side = serve_disk(test, &welcome, NULL);
+	side = kdb_serve_disk(test, &welcome, NULL);
 	/* Every region is unbound, so each can be used again. */
 	for (i = 0; i < 2; i++) {
-		KUNIT_EXPECT_NE(test, serve_command(side, READ_ALL,
-						    KBLK_OP_READ), 0);
+		KUNIT_EXPECT_NE(test, kdb_serve_command(side, READ_ALL,
+							KBLK_OP_READ), 0);
 		KUNIT_EXPECT_EQ(test, ini_status, 0);
 	}
-	expect_removable(test);
+	kdb_expect_removable(test);
 }
 
 /* A reply that does not invalidate the memory, or invalidates other memory. */
 static void ini_bad_invalidation(struct kunit *test)
 {
-	struct kblk_welcome welcome = good_welcome();
+	struct kblk_welcome welcome = kdb_good_welcome();
 	const struct kblk_request *request;
 	struct kblk_reply reply;
 	struct kd_side *side;
@@ -46,11 +46,11 @@ static void ini_bad_invalidation(struct kunit *test)
 
 	welcome.features = cpu_to_le32(KBLK_FEATURE_INVALIDATE);
 	for (i = 0; i < 2; i++) {
-		side = serve_disk(test, &welcome, NULL);
-		request = begin_command(side, READ_MUCH);
+		side = kdb_serve_disk(test, &welcome, NULL);
+		request = kdb_begin_command(side, READ_MUCH);
 		key = le32_to_cpu(request->rmr_context);
 		KUNIT_EXPECT_NE(test, key, 0);
-		reply = good_reply(request, 0);
+		reply = kdb_good_reply(request, 0);
 		memcpy(side->buf->va + REPLY_AT, &reply, sizeof(reply));
 		seg = kd_seg(side->buf, REPLY_AT, sizeof(reply));
 		ret = dat_ep_post_send_with_invalidate(side->ep, 1, &seg,
@@ -62,9 +62,9 @@ static void ini_bad_invalidation(struct kunit *test)
 				      kd_wait_state(side->ep,
 						    DAT_EP_STATE_DISCONNECTED),
 				      "reply %d", i);
-		flush_work(&ini_command_work);
+		kdb_wait_command();
 		KUNIT_EXPECT_NE(test, ini_status, 0);
-		expect_removable(test);
+		kdb_expect_removable(test);
 		kd_close(side);
 	}
 }
@@ -98,7 +98,7 @@ static void answer_two(struct kd_side *side,
 
 	for (i = 0; i < 2; i++) {
 		*(struct kblk_reply *)(to + i * part) =
-			good_reply(requests[i], data);
+			kdb_good_reply(requests[i], data);
 		memset(to + i * part + sizeof(struct kblk_reply), 'a' + i,
 		       data);
 	}
@@ -108,7 +108,7 @@ static void answer_two(struct kd_side *side,
 		len -= 8;
 	if (fault == TOO_MANY) {
 		for (i = 2; i <= KBLK_BATCH_MAX; i++)
-			second[i - 1] = good_reply(requests[i % 2], 0);
+			second[i - 1] = kdb_good_reply(requests[i % 2], 0);
 		len = (KBLK_BATCH_MAX + 1) * sizeof(*second);
 	}
 	if (fault == WITH_DATA) {
@@ -141,8 +141,8 @@ static void next_two(struct kd_side *side, char *command, u8 opcode,
 {
 	int i;
 
-	requests[0] = begin_command(side, command);
-	requests[1] = next_request(side);
+	requests[0] = kdb_begin_command(side, command);
+	requests[1] = kdb_next_request(side);
 	if (requests[0]->offset)
 		swap(requests[0], requests[1]);
 	for (i = 0; i < 2; i++)
@@ -151,15 +151,15 @@ static void next_two(struct kd_side *side, char *command, u8 opcode,
 
 static void one_batch(struct kunit *test, bool reads, enum fault fault)
 {
-	struct kblk_identify identify = good_identify();
-	struct kblk_welcome welcome = good_welcome();
+	struct kblk_identify identify = kdb_good_identify();
+	struct kblk_welcome welcome = kdb_good_welcome();
 	const struct kblk_request *requests[2];
 	struct kd_side *side;
 
 	identify.flags = 0;
 	if (fault != NOT_AGREED)
 		welcome.features = cpu_to_le32(KBLK_FEATURE_BATCH);
-	side = serve_disk(test, &welcome, &identify);
+	side = kdb_serve_disk(test, &welcome, &identify);
 	if (reads)
 		next_two(side, READ_TWO, KBLK_OP_READ, requests);
 	else
@@ -170,9 +170,9 @@ static void one_batch(struct kunit *test, bool reads, enum fault fault)
 				      kd_wait_state(side->ep,
 						    DAT_EP_STATE_DISCONNECTED),
 				      "fault %d", fault);
-	flush_work(&ini_command_work);
+	kdb_wait_command();
 	KUNIT_EXPECT_EQ_MSG(test, !ini_status, !fault, "fault %d", fault);
-	expect_removable(test);
+	kdb_expect_removable(test);
 	kd_close(side);
 }
 
@@ -197,27 +197,27 @@ static void ini_bad_batch(struct kunit *test)
 /* The reply to a request whose memory was shared has a message of its own. */
 static void ini_batch_with_memory(struct kunit *test)
 {
-	struct kblk_welcome welcome = good_welcome();
+	struct kblk_welcome welcome = kdb_good_welcome();
 	const struct kblk_request *requests[2];
 	struct kblk_reply *reply;
 	struct kd_side *side;
 
 	welcome.features = cpu_to_le32(KBLK_FEATURE_BATCH);
-	side = serve_disk(test, &welcome, NULL);
+	side = kdb_serve_disk(test, &welcome, NULL);
 	next_two(side, READ_BOTH, KBLK_OP_READ, requests);
 	if (!requests[0]->rmr_context)
 		swap(requests[0], requests[1]);
 	KUNIT_EXPECT_NE(test, le32_to_cpu(requests[0]->rmr_context), 0);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(requests[1]->rmr_context), 0);
 	reply = side->buf->va + REPLY_AT;
-	reply[0] = good_reply(requests[0], 0);
-	reply[1] = good_reply(requests[1], 512);
+	reply[0] = kdb_good_reply(requests[0], 0);
+	reply[1] = kdb_good_reply(requests[1], 512);
 	kd_send(side, REPLY_AT, 2 * sizeof(*reply) + 512, 2);
 	KUNIT_EXPECT_TRUE(test, kd_wait_state(side->ep,
 					      DAT_EP_STATE_DISCONNECTED));
-	flush_work(&ini_command_work);
+	kdb_wait_command();
 	KUNIT_EXPECT_NE(test, ini_status, 0);
-	expect_removable(test);
+	kdb_expect_removable(test);
 }
 
 /*
@@ -226,8 +226,8 @@ static void ini_batch_with_memory(struct kunit *test)
  */
 static void ini_requests_together(struct kunit *test)
 {
-	struct kblk_identify identify = good_identify();
-	struct kblk_welcome welcome = good_welcome();
+	struct kblk_identify identify = kdb_good_identify();
+	struct kblk_welcome welcome = kdb_good_welcome();
 	struct kd_side *side;
 	int i, n;
 
@@ -235,28 +235,28 @@ static void ini_requests_together(struct kunit *test)
 	for (i = 0; i < 2; i++) {
 		if (i)
 			welcome.features = cpu_to_le32(KBLK_FEATURE_REQUESTS);
-		side = serve_disk(test, &welcome, &identify);
+		side = kdb_serve_disk(test, &welcome, &identify);
 		/* The first two receives were those of ATTACH and IDENTIFY. */
 		for (n = 0; n < 2; n++)
 			kd_recv(side, REQUEST_AT + n * REQUEST_SIZE,
 				REQUEST_SIZE, n);
-		most_requests = 0;
-		KUNIT_EXPECT_GT(test, serve_command(side, READ_AHEAD,
-						    KBLK_OP_READ), 1);
+		kdb_most_requests = 0;
+		KUNIT_EXPECT_GT(test, kdb_serve_command(side, READ_AHEAD,
+							KBLK_OP_READ), 1);
 		KUNIT_EXPECT_EQ(test, ini_status, 0);
 		if (i)
-			KUNIT_EXPECT_GT(test, most_requests, 1);
+			KUNIT_EXPECT_GT(test, kdb_most_requests, 1);
 		else
-			KUNIT_EXPECT_EQ(test, most_requests, 1);
+			KUNIT_EXPECT_EQ(test, kdb_most_requests, 1);
 		/*
 		 * The last of these requests carries its data, the one before
 		 * does not. That one may have to wait for the memory of its
 		 * slot, and then has a message of its own.
 		 */
-		most_requests = 0;
-		for (n = 0; n < 20 && most_requests < 2; n++) {
-			KUNIT_EXPECT_EQ(test, serve_command(side, WRITE_BEHIND,
-							    KBLK_OP_WRITE), 2);
+		kdb_most_requests = 0;
+		for (n = 0; n < 20 && kdb_most_requests < 2; n++) {
+			KUNIT_EXPECT_EQ(test, kdb_serve_command(side, WRITE_BEHIND,
+								KBLK_OP_WRITE), 2);
 			KUNIT_EXPECT_EQ(test, ini_status, 0);
 		}
 		/*
@@ -264,8 +264,8 @@ static void ini_requests_together(struct kunit *test)
 		 * time.
 		 */
 		if (!i || num_online_cpus() == 1)
-			KUNIT_EXPECT_EQ(test, most_requests, i ? 2 : 1);
-		expect_removable(test);
+			KUNIT_EXPECT_EQ(test, kdb_most_requests, i ? 2 : 1);
+		kdb_expect_removable(test);
 		kd_close(side);
 	}
 }
@@ -276,27 +276,27 @@ static void ini_requests_together(struct kunit *test)
  */
 static void ini_started_anew(struct kunit *test)
 {
-	struct kblk_identify identify = good_identify();
+	struct kblk_identify identify = kdb_good_identify();
 	struct kd_side *side;
 	u64 instance;
 
 	identify.flags = cpu_to_le32(KBLK_VOLUME_CACHE);
-	side = serve_disk(test, NULL, &identify);
-	KUNIT_EXPECT_EQ(test, serve_command(side, FLUSH_IT, KBLK_OP_FLUSH), 1);
+	side = kdb_serve_disk(test, NULL, &identify);
+	KUNIT_EXPECT_EQ(test, kdb_serve_command(side, FLUSH_IT, KBLK_OP_FLUSH), 1);
 	for (instance = 0; instance < 2; instance++) {
-		KUNIT_EXPECT_EQ(test, serve_command(side, WRITE_ONE,
-						    KBLK_OP_WRITE), 1);
+		KUNIT_EXPECT_EQ(test, kdb_serve_command(side, WRITE_ONE,
+							KBLK_OP_WRITE), 1);
 		KUNIT_EXPECT_EQ(test, ini_status, 0);
 		kd_close(side);
 		identify.instance = cpu_to_le64(instance);
-		side = serve_again(test, &identify);
+		side = kdb_serve_again(test, &identify);
 		KUNIT_EXPECT_TRUE(test, kd_wait_until(ini_is_connected, NULL,
 						      KD_TIMEOUT_MS));
-		KUNIT_EXPECT_EQ(test, serve_command(side, FLUSH_IT,
-						    KBLK_OP_FLUSH), !instance);
+		KUNIT_EXPECT_EQ(test, kdb_serve_command(side, FLUSH_IT,
+							KBLK_OP_FLUSH), !instance);
 		KUNIT_EXPECT_EQ(test, !ini_status, !instance);
 	}
-	expect_removable(test);
+	kdb_expect_removable(test);
 }
 
 /*
@@ -308,25 +308,25 @@ static void ini_bad_wire(struct kunit *test)
 	struct kd_side *side;
 	int i;
 
-	ini_give_up = "600000";
-	side = serve_disk(test, NULL, NULL);
+	ini_attrs.give_up_ms = "600000";
+	side = kdb_serve_disk(test, NULL, NULL);
 	kd_close(side);
-	start_command(READ_ONE);
+	kdb_start_command(READ_ONE);
 	for (i = 0; i < 12; i++) {
-		side = serve_again(test, NULL);
-		expect_request(side, 2, KBLK_OP_READ);
+		side = kdb_serve_again(test, NULL);
+		kdb_expect_request(side, 2, KBLK_OP_READ);
 		kd_close(side);
 	}
-	side = serve_again(test, NULL);
-	KUNIT_EXPECT_EQ(test, serve(side, KBLK_OP_READ), 1);
+	side = kdb_serve_again(test, NULL);
+	KUNIT_EXPECT_EQ(test, kdb_serve(side, KBLK_OP_READ), 1);
 	KUNIT_EXPECT_EQ(test, ini_status, 0);
-	expect_removable(test);
+	kdb_expect_removable(test);
 }
 
 /* Answer @request; the connection may be lost. Return whether the answer arrived. */
 static bool answered(struct kd_side *side, const struct kblk_request *request)
 {
-	struct kblk_reply reply = good_reply(request, 0);
+	struct kblk_reply reply = kdb_good_reply(request, 0);
 	DAT_LMR_TRIPLET seg = kd_seg(side->buf, REPLY_AT, sizeof(reply));
 
 	memcpy(side->buf->va + REPLY_AT, &reply, sizeof(reply));
@@ -383,15 +383,15 @@ static void ini_keepalive_waits(struct kunit *test)
 	DAT_EP_STATE state;
 	int i;
 
-	ini_keepalive = "500";
-	ini_give_up = "600000";
-	side = serve_disk(test, NULL, NULL);
-	start_command(READ_THREE);
+	ini_attrs.keepalive_ms = "500";
+	ini_attrs.give_up_ms = "600000";
+	side = kdb_serve_disk(test, NULL, NULL);
+	kdb_start_command(READ_THREE);
 	/* From the second connection on the disk has READs that it sends at once. */
 	for (i = 0; !all_wait(side, reads); i++) {
 		KUNIT_ASSERT_LT(test, i, 10);
 		kd_close(side);
-		side = serve_again(test, NULL);
+		side = kdb_serve_again(test, NULL);
 	}
 	/* Several periods. */
 	msleep(1500);
@@ -403,8 +403,8 @@ static void ini_keepalive_waits(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, i, ARRAY_SIZE(reads) - 1);
 	KUNIT_EXPECT_TRUE(test, kd_wait_state(side->ep,
 					      DAT_EP_STATE_DISCONNECTED));
-	flush_work(&ini_command_work);
-	expect_removable(test);
+	kdb_wait_command();
+	kdb_expect_removable(test);
 }
 
 /*
@@ -413,20 +413,20 @@ static void ini_keepalive_waits(struct kunit *test)
  */
 static void ini_lost_before_live(struct kunit *test)
 {
-	struct kblk_identify identify = good_identify();
+	struct kblk_identify identify = kdb_good_identify();
 	struct kblk_reply reply;
 	struct kd_side *side;
 	int i;
 
-	ini_give_up = "600000";
-	side = serve_disk(test, NULL, NULL);
+	ini_attrs.give_up_ms = "600000";
+	side = kdb_serve_disk(test, NULL, NULL);
 	for (i = 0; i < 5; i++) {
 		kd_close(side);
-		side = welcome_one(test, false, NULL);
-		attach(side);
-		reply = good_reply(expect_request(side, 1, KBLK_OP_IDENTIFY),
-				   sizeof(identify));
-		answer(side, &reply, &identify, sizeof(reply) + sizeof(identify));
+		side = kdb_welcome_one(test, false, NULL);
+		kdb_attach(side);
+		reply = kdb_good_reply(kdb_expect_request(side, 1, KBLK_OP_IDENTIFY),
+				       sizeof(identify));
+		kdb_answer(side, &reply, &identify, sizeof(reply) + sizeof(identify));
 		/* Nonsense comes with it, before the waiting thread runs. */
 		kd_send(side, REQUEST_AT + INI_DEPTH * REQUEST_SIZE,
 			sizeof(reply), 3);
@@ -436,10 +436,10 @@ static void ini_lost_before_live(struct kunit *test)
 				      "live on a lost connection, round %d", i);
 	}
 	kd_close(side);
-	side = serve_again(test, NULL);
-	KUNIT_EXPECT_EQ(test, serve_command(side, READ_ONE, KBLK_OP_READ), 1);
+	side = kdb_serve_again(test, NULL);
+	KUNIT_EXPECT_EQ(test, kdb_serve_command(side, READ_ONE, KBLK_OP_READ), 1);
 	KUNIT_EXPECT_EQ(test, ini_status, 0);
-	expect_removable(test);
+	kdb_expect_removable(test);
 }
 
 /* The device; calls that might have waited for I/O, but those of the case. */
@@ -499,7 +499,7 @@ static int watch_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
  */
 static void ini_recovers_without_io(struct kunit *test)
 {
-	struct kd_side *side = serve_disk(test, NULL, NULL);
+	struct kd_side *side = kdb_serve_disk(test, NULL, NULL);
 	struct ib_device *dev = kd_hook(test, side->name, &device);
 
 	target = current;
@@ -511,12 +511,12 @@ static void ini_recovers_without_io(struct kunit *test)
 	dev->ops.alloc_pd = watch_alloc_pd;
 	dev->ops.dereg_mr = watch_dereg_mr;
 	kd_close(side);
-	side = serve_again(test, NULL);
+	side = kdb_serve_again(test, NULL);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(ini_is_connected, NULL,
 					      KD_TIMEOUT_MS));
 	KUNIT_EXPECT_GE(test, atomic_read(&made), 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&with_io), 0);
-	expect_removable(test);
+	kdb_expect_removable(test);
 }
 
 static struct kunit_case serve_cases[] = {
@@ -537,7 +537,8 @@ static struct kunit_case serve_cases[] = {
 static struct kunit_suite serve_suite = {
 	.name = "kdapl-blk-serve",
 	.test_cases = serve_cases,
-	.exit = serve_exit,
+	.init = ini_init,
+	.exit = kdb_serve_exit,
 };
 
 kunit_test_suite(serve_suite);

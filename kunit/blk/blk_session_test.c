@@ -19,7 +19,7 @@ static void other_port_remove(void *data)
 /* The volume is in memory, and offered at two ports. */
 static struct backing *two_ports(struct kunit *test)
 {
-	struct backing *backing = backing_make(test, 0);
+	struct backing *backing = kdb_backing_make(test, 0);
 	char command[512];
 
 	tgt_load(test);
@@ -41,21 +41,21 @@ static struct backing *two_ports(struct kunit *test)
 static struct kd_side *connect_at(struct kunit *test, u16 port,
 				  const struct kblk_hello *hello)
 {
-	struct kd_side *side = client(test);
+	struct kd_side *side = kdb_client(test);
 
-	post_reply_buffer(side);
+	kdb_post_reply_buffer(side);
 	KD_ASSERT_OK(test,
 		     dat_ep_connect(side->ep, side->addr, port,
 				    KD_TIMEOUT_MS * USEC_PER_MSEC, sizeof(*hello),
 				    (void *)hello, DAT_QOS_BEST_EFFORT,
 				    DAT_CONNECT_DEFAULT_FLAG));
-	expect_welcome(side, DAT_CONNECTION_EVENT_ESTABLISHED);
+	kdb_expect_welcome(side, DAT_CONNECTION_EVENT_ESTABLISHED);
 	return side;
 }
 
 static u16 attach_again(struct kd_side *side)
 {
-	return attach_as(side, "somebody", "vol", 1, 0);
+	return kdb_attach_as(side, "somebody", "vol", 1, 0);
 }
 
 static bool is_let_in(void *data)
@@ -65,7 +65,7 @@ static bool is_let_in(void *data)
 
 static struct kblk_request write_request(struct kd_side *side, char with)
 {
-	struct kblk_request request = good_request(side);
+	struct kblk_request request = kdb_good_request(side);
 
 	request.opcode = KBLK_OP_WRITE;
 	request.flags = KBLK_INLINED;
@@ -87,7 +87,7 @@ static bool is_held(void *data)
  */
 static void blk_epochs_of_two_ports(struct kunit *test)
 {
-	struct kblk_hello hello = good_hello();
+	struct kblk_hello hello = kdb_good_hello();
 	struct kblk_request request;
 	struct backing *backing;
 	struct kd_side *old, *side;
@@ -96,19 +96,19 @@ static void blk_epochs_of_two_ports(struct kunit *test)
 	old = connect_at(test, TGT_PORT, &hello);
 	KUNIT_EXPECT_EQ(test, attach_again(old), KBLK_OK);
 	request = write_request(old, 'a');
-	backing_hold(backing, true);
-	send_request(old, &request, sizeof(request) + 4096);
+	kdb_backing_hold(backing, true);
+	kdb_send_request(old, &request, sizeof(request) + 4096);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_held, backing, KD_TIMEOUT_MS));
 
 	hello.epoch = cpu_to_le32(6);
 	side = connect_at(test, OTHER_PORT, &hello);
 	KUNIT_EXPECT_EQ(test, attach_again(side), KBLK_ERR_DRAINING);
-	expect_end(old);
+	kdb_expect_end(old);
 	KUNIT_EXPECT_EQ(test, attach_again(side), KBLK_ERR_DRAINING);
-	backing_hold(backing, false);
+	kdb_backing_hold(backing, false);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_let_in, side, KD_TIMEOUT_MS));
 	request = write_request(side, 'b');
-	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	KUNIT_EXPECT_NULL(test, memchr_inv(backing->data, 'b', 4096));
 
 	/* Who is late is turned away. */
@@ -117,7 +117,7 @@ static void blk_epochs_of_two_ports(struct kunit *test)
 	old = connect_at(test, TGT_PORT, &hello);
 	KUNIT_EXPECT_EQ(test, attach_again(old), KBLK_ERR_STALE);
 	/* Other disks have nothing to do with it. */
-	hello = good_hello();
+	hello = kdb_good_hello();
 	kd_close(old);
 	old = connect_at(test, TGT_PORT, &hello);
 	KUNIT_EXPECT_EQ(test, attach_again(old), KBLK_OK);
@@ -127,22 +127,22 @@ static void blk_epochs_of_two_ports(struct kunit *test)
 
 static u16 flush(struct kd_side *side)
 {
-	struct kblk_request request = good_request(side);
+	struct kblk_request request = kdb_good_request(side);
 
 	request.opcode = KBLK_OP_FLUSH;
 	request.length = 0;
-	return ask(side, &request);
+	return kdb_ask(side, &request);
 }
 
 static u64 instance_of(struct kd_side *side)
 {
-	struct kblk_request request = good_request(side);
+	struct kblk_request request = kdb_good_request(side);
 	struct kblk_identify *identify = side->buf->va + INLINE_AT;
 
 	request.opcode = KBLK_OP_IDENTIFY;
 	request.flags = KBLK_INLINED;
 	request.length = cpu_to_le32(sizeof(*identify));
-	KUNIT_EXPECT_EQ(side->test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(side->test, kdb_ask(side, &request), KBLK_OK);
 	return le64_to_cpu(identify->instance);
 }
 
@@ -161,18 +161,18 @@ static void blk_flush_fails(struct kunit *test)
 
 	backing = two_ports(test);
 	for (i = 0; i < 3; i++) {
-		hello[i] = good_hello();
+		hello[i] = kdb_good_hello();
 		side[i] = connect_at(test, i == 1 ? OTHER_PORT : TGT_PORT,
 				     &hello[i]);
 		KUNIT_EXPECT_EQ(test, attach_again(side[i]), KBLK_OK);
 		request = write_request(side[i], 'a' + i);
-		KUNIT_EXPECT_EQ(test, ask(side[i], &request), KBLK_OK);
+		KUNIT_EXPECT_EQ(test, kdb_ask(side[i], &request), KBLK_OK);
 		KUNIT_EXPECT_EQ(test, flush(side[i]), KBLK_OK);
 	}
 	instance = instance_of(side[0]);
 	for (i = 0; i < 2; i++) {
 		request = write_request(side[i], 'x');
-		KUNIT_EXPECT_EQ(test, ask(side[i], &request), KBLK_OK);
+		KUNIT_EXPECT_EQ(test, kdb_ask(side[i], &request), KBLK_OK);
 	}
 	backing->flush_status = BLK_STS_IOERR;
 	KUNIT_EXPECT_EQ(test, flush(side[0]), KBLK_ERR_IO);
@@ -203,14 +203,14 @@ static void blk_flush_fails(struct kunit *test)
 /* Until it has flushed, a disk that comes back may have lost what it wrote before. */
 static void blk_flush_fails_after_attach(struct kunit *test)
 {
-	struct kblk_hello hello = good_hello();
+	struct kblk_hello hello = kdb_good_hello();
 	struct backing *backing;
 	struct kd_side *side, *other;
 
 	backing = two_ports(test);
 	side = connect_at(test, TGT_PORT, &hello);
 	KUNIT_EXPECT_EQ(test, attach_again(side), KBLK_OK);
-	other = connected_client(test);
+	other = kdb_connected_client(test);
 	backing->flush_status = BLK_STS_IOERR;
 	KUNIT_EXPECT_EQ(test, flush(other), KBLK_ERR_IO);
 	backing->flush_status = BLK_STS_OK;

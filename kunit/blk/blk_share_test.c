@@ -12,8 +12,9 @@
 
 static bool buffers_are_free(void *unused)
 {
-	return !shell("grep -Eq '^pages +([0-9]+), \\1 free' " TGT_STATS " && "
-		      "grep -Eq '^buffers +([0-9]+), \\1 free' " TGT_STATS);
+	return !shell("set -e; set -- pages buffers;"
+		      "for what; do grep -Eq \"^$what +([0-9]+), \\\\1 free\" "
+		      TGT_STATS "; done");
 }
 
 static void expect_free_buffers(struct kunit *test)
@@ -26,7 +27,7 @@ static void expect_free_buffers(struct kunit *test)
 /* Send a request for block @n of the volume; its number comes back. */
 static void send_read(struct kd_side *side, u64 n, u8 flags)
 {
-	struct kblk_request request = good_request(side);
+	struct kblk_request request = kdb_good_request(side);
 
 	request.flags = flags;
 	request.id = cpu_to_le64(n);
@@ -41,7 +42,7 @@ static void take_replies(struct kd_side *side, int n)
 	while (n--) {
 		kd_expect_dto(side->test, side->recv_evd, 1, DAT_DTO_SUCCESS,
 			      NULL);
-		post_reply_buffer(side);
+		kdb_post_reply_buffer(side);
 	}
 }
 
@@ -55,11 +56,11 @@ static void blk_pages_in_turn(struct kunit *test)
 	int i, n;
 
 	tgt_load_with(test, "echo 1 >pages; echo 1 >buffers");
-	side = connected_client(test);
-	other = connected_client(test);
+	side = kdb_connected_client(test);
+	other = kdb_connected_client(test);
 	for (i = 1; i < TGT_CREDITS; i++) {
-		post_reply_buffer(side);
-		post_reply_buffer(other);
+		kdb_post_reply_buffer(side);
+		kdb_post_reply_buffer(other);
 	}
 	for (n = 0; n < 20; n++) {
 		for (i = 0; i < TGT_CREDITS; i++) {
@@ -70,7 +71,7 @@ static void blk_pages_in_turn(struct kunit *test)
 		take_replies(other, TGT_CREDITS);
 	}
 	expect_free_buffers(test);
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 static void slow_volume_remove(void *data)
@@ -83,7 +84,7 @@ static void slow_volume_remove(void *data)
 /* A second volume, in memory that can be made to stand still. */
 static struct backing *slow_volume(struct kunit *test)
 {
-	struct backing *backing = backing_make(test, 0);
+	struct backing *backing = kdb_backing_make(test, 0);
 
 	tgt_load(test);
 	KUNIT_ASSERT_EQ(test, 0, shell("set -e; mkdir " SLOW_VOLUME "; cd "
@@ -97,14 +98,14 @@ static struct backing *slow_volume(struct kunit *test)
 
 static struct kd_side *slow_client(struct kunit *test, u32 keepalive_ms)
 {
-	struct kblk_hello hello = good_hello();
-	struct kd_side *side = welcome_client(test, &hello);
+	struct kblk_hello hello = kdb_good_hello();
+	struct kd_side *side = kdb_welcome_client(test, &hello);
 	int i;
 
-	KUNIT_EXPECT_EQ(test, attach_as(side, "slow", "vol", 2, keepalive_ms),
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "slow", "vol", 2, keepalive_ms),
 			KBLK_OK);
 	for (i = 1; i < TGT_CREDITS; i++)
-		post_reply_buffer(side);
+		kdb_post_reply_buffer(side);
 	return side;
 }
 
@@ -137,31 +138,31 @@ static void blk_volume_stands_still(struct kunit *test)
 	backing = slow_volume(test);
 	for (i = 0; i < STALLED; i++)
 		slow[i] = slow_client(test, 0);
-	backing_hold(backing, true);
+	kdb_backing_hold(backing, true);
 	for (i = 0; i < STALLED; i++)
 		for (n = 0; n < TGT_CREDITS; n++)
 			send_read(slow[i], n, n % 2 ? KBLK_INLINED : 0);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(all_are_held, backing,
 					      KD_TIMEOUT_MS));
 	/* Who comes now is served as well. */
-	side = connected_client(test);
-	request = good_request(side);
+	side = kdb_connected_client(test);
+	request = kdb_good_request(side);
 	for (n = 0; n < 20; n++) {
 		request.flags ^= KBLK_INLINED;
-		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+		KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	}
 	request.flags = 0;
 	request.length = 0;
 	request.opcode = KBLK_OP_KEEPALIVE;
-	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
-	backing_hold(backing, false);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
+	kdb_backing_hold(backing, false);
 	for (i = 0; i < STALLED; i++) {
 		take_replies(slow[i], TGT_CREDITS);
 		kd_close(slow[i]);
 	}
 	kd_close(side);
 	expect_free_buffers(test);
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 /* What needs no data needs no page: it is answered while all of them are taken. */
@@ -175,24 +176,24 @@ static void blk_no_page_for_words(struct kunit *test)
 	backing = slow_volume(test);
 	for (i = 0; i < 3; i++)
 		side[i] = slow_client(test, 0);
-	backing_hold(backing, true);
+	kdb_backing_hold(backing, true);
 	for (i = 0; i < 2; i++) {
 		send_read(side[i], 0, KBLK_INLINED);
 		send_read(side[i], 1, KBLK_INLINED);
 	}
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(all_are_held, backing,
 					      KD_TIMEOUT_MS));
-	request = good_request(side[2]);
+	request = kdb_good_request(side[2]);
 	request.flags = 0;
 	request.length = 0;
 	request.opcode = KBLK_OP_KEEPALIVE;
-	KUNIT_EXPECT_EQ(test, ask(side[2], &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side[2], &request), KBLK_OK);
 	request.flags = KBLK_INLINED;
 	request.length = cpu_to_le32(sizeof(struct kblk_identify));
 	request.opcode = KBLK_OP_IDENTIFY;
-	KUNIT_EXPECT_EQ(test, ask(side[2], &request), KBLK_OK);
-	KUNIT_EXPECT_EQ(test, ask(side[2], &request), KBLK_OK);
-	backing_hold(backing, false);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side[2], &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side[2], &request), KBLK_OK);
+	kdb_backing_hold(backing, false);
 	for (i = 0; i < 2; i++)
 		take_replies(side[i], 2);
 	for (i = 0; i < 3; i++)
@@ -210,42 +211,42 @@ static void blk_heard_while_waiting(struct kunit *test)
 
 	backing = slow_volume(test);
 	side = slow_client(test, 500);
-	backing_hold(backing, true);
+	kdb_backing_hold(backing, true);
 	send_read(side, 0, KBLK_INLINED);
 	send_read(side, 1, KBLK_INLINED);
-	request = good_request(side);
+	request = kdb_good_request(side);
 	request.opcode = KBLK_OP_KEEPALIVE;
 	request.flags = 0;
 	request.length = 0;
 	for (i = 0; i < TGT_CREDITS - 2; i++) {
 		/* It may be silent for 1500 ms, which all of these exceed. */
 		msleep(300);
-		send_request(side, &request, sizeof(request));
+		kdb_send_request(side, &request, sizeof(request));
 		kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
 	}
 	/* It has no credit left, so it cannot say more. */
 	msleep(2500);
 	KUNIT_EXPECT_TRUE_MSG(test, is_connected(side),
 			      "who waits is taken for silent");
-	backing_hold(backing, false);
+	kdb_backing_hold(backing, false);
 	take_replies(side, TGT_CREDITS);
 	/* Now it could. */
-	expect_end(side);
+	kdb_expect_end(side);
 }
 
 /* One reply now and then is not enough; over iWARP a reply would find no receive. */
 static void blk_takes_replies_slowly(struct kunit *test)
 {
-	struct kblk_hello hello = good_hello();
+	struct kblk_hello hello = kdb_good_hello();
 	struct kd_side *side;
 	int i;
 
 	tgt_load_with(test, "echo 1000 >reply_ms; echo 8 >io_depth;"
 			    " echo 8 >pages");
-	side = welcome_client(test, &hello);
+	side = kdb_welcome_client(test, &hello);
 	if (kd_is_iwarp(side))
 		kunit_skip(test, "iWARP");
-	KUNIT_EXPECT_EQ(test, attach_as(side, "somebody", "vol", 1, 0),
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vol", 1, 0),
 			KBLK_OK);
 	for (i = 0; i < TGT_CREDITS; i++)
 		send_read(side, i, KBLK_INLINED);
@@ -253,11 +254,11 @@ static void blk_takes_replies_slowly(struct kunit *test)
 		msleep(700);
 		if (!is_connected(side))
 			break;
-		post_reply_buffer(side);
+		kdb_post_reply_buffer(side);
 	}
 	KUNIT_EXPECT_FALSE_MSG(test, is_connected(side),
 			       "%d replies are taken slowly", i);
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 static struct kunit_case share_cases[] = {

@@ -15,13 +15,13 @@ static void blk_identify(struct kunit *test)
 	__le64 instance;
 
 	tgt_load(test);
-	side = connected_client(test);
+	side = kdb_connected_client(test);
 	identify = side->buf->va + INLINE_AT;
-	request = good_request(side);
+	request = kdb_good_request(side);
 	request.opcode = KBLK_OP_IDENTIFY;
 	request.flags = KBLK_INLINED;
 	request.length = cpu_to_le32(sizeof(*identify));
-	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(identify->size), FILE_SIZE);
 	instance = identify->instance;
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(identify->block_size), 512);
@@ -29,18 +29,18 @@ static void blk_identify(struct kunit *test)
 	KUNIT_EXPECT_NE(test, le32_to_cpu(identify->max_discard), 0);
 	/* Nobody has told that this is the same. */
 	tgt_reload(test);
-	side = connected_client(test);
+	side = kdb_connected_client(test);
 	identify = side->buf->va + INLINE_AT;
-	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	KUNIT_EXPECT_NE(test, le64_to_cpu(identify->instance),
 			le64_to_cpu(instance));
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 /* Write @seed, inline or not, and read it back in both ways. */
 static void write_and_read(struct kd_side *side, u8 flags, u32 seed, u32 length)
 {
-	struct kblk_request request = good_request(side);
+	struct kblk_request request = kdb_good_request(side);
 	struct kunit *test = side->test;
 
 	request.opcode = KBLK_OP_WRITE;
@@ -50,18 +50,18 @@ static void write_and_read(struct kd_side *side, u8 flags, u32 seed, u32 length)
 	kd_fill(side->buf->va + (flags & KBLK_INLINED ?
 				 REQUEST_AT + sizeof(request) : DATA_AT),
 		length, seed);
-	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 
 	memset(side->buf->va + DATA_AT, 0, length);
 	request.opcode = KBLK_OP_READ;
 	request.flags = 0;
-	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	KUNIT_EXPECT_TRUE(test, kd_is_filled(side->buf->va + DATA_AT, length,
 					     seed));
 	if (length > KBLK_INLINE)
 		return;
 	request.flags = KBLK_INLINED;
-	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	KUNIT_EXPECT_TRUE(test, kd_is_filled(side->buf->va + INLINE_AT, length,
 					     seed));
 }
@@ -73,31 +73,31 @@ static void blk_read_write(struct kunit *test)
 	u8 op;
 
 	tgt_load(test);
-	side = connected_client(test);
+	side = kdb_connected_client(test);
 	write_and_read(side, KBLK_INLINED, 1, 4096);
 	write_and_read(side, KBLK_INLINED | KBLK_FUA, 2, 512);
 	write_and_read(side, 0, 3, 512);
 	write_and_read(side, KBLK_FUA, 4, SZ_32K);
-	request = good_request(side);
+	request = kdb_good_request(side);
 	request.opcode = KBLK_OP_FLUSH;
 	request.length = 0;
-	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	request.opcode = KBLK_OP_KEEPALIVE;
-	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	for (op = KBLK_OP_DISCARD; op <= KBLK_OP_WRITE_ZEROES; op++) {
 		write_and_read(side, 0, 5, SZ_32K);
-		request = good_request(side);
+		request = kdb_good_request(side);
 		request.opcode = op;
 		request.offset = cpu_to_le64(SZ_512K);
 		request.length = cpu_to_le32(SZ_32K);
-		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+		KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 		request.opcode = KBLK_OP_READ;
-		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+		KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 		/* A file's hole reads as zeroes. */
 		KUNIT_EXPECT_FALSE(test, memchr_inv(side->buf->va + DATA_AT, 0,
 						    SZ_32K));
 	}
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 static void blk_hello_refused(struct kunit *test)
@@ -114,7 +114,7 @@ static void blk_hello_refused(struct kunit *test)
 
 	tgt_load(test);
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		bad[i] = good_hello();
+		bad[i] = kdb_good_hello();
 	bad[0].magic = 0;
 	bad[1].credits = 0;
 	bad[2].session = 0;
@@ -124,18 +124,18 @@ static void blk_hello_refused(struct kunit *test)
 	bad[5].version_min = cpu_to_le16(2);
 	bad[5].version_max = cpu_to_le16(1);
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		side = client(test);
-		say_hello(side, &bad[i], sizeof(bad[i]));
-		welcome = expect_welcome(side,
-					 DAT_CONNECTION_EVENT_PEER_REJECTED);
+		side = kdb_client(test);
+		kdb_say_hello(side, &bad[i], sizeof(bad[i]));
+		welcome = kdb_expect_welcome(side,
+					     DAT_CONNECTION_EVENT_PEER_REJECTED);
 		KUNIT_EXPECT_EQ_MSG(test, le16_to_cpu(welcome->status),
 				    status[i], "hello %d", i);
 		kd_close(side);
 	}
-	side = client(test);
-	say_hello(side, NULL, 0);
-	expect_welcome(side, DAT_CONNECTION_EVENT_PEER_REJECTED);
-	expect_serving(test);
+	side = kdb_client(test);
+	kdb_say_hello(side, NULL, 0);
+	kdb_expect_welcome(side, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	kdb_expect_serving(test);
 }
 
 /*
@@ -144,32 +144,32 @@ static void blk_hello_refused(struct kunit *test)
  */
 static void blk_epochs(struct kunit *test)
 {
-	struct kblk_hello hello = good_hello();
+	struct kblk_hello hello = kdb_good_hello();
 	const struct kblk_welcome *welcome;
 	struct kd_side *old, *side;
 	DAT_EVENT event;
 	u16 status;
 
 	tgt_load(test);
-	old = welcome_client(test, &hello);
+	old = kdb_welcome_client(test, &hello);
 	hello.epoch = cpu_to_le32(4);
-	side = client(test);
-	say_hello(side, &hello, sizeof(hello));
-	welcome = expect_welcome(side, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	side = kdb_client(test);
+	kdb_say_hello(side, &hello, sizeof(hello));
+	welcome = kdb_expect_welcome(side, DAT_CONNECTION_EVENT_PEER_REJECTED);
 	KUNIT_EXPECT_EQ(test, le16_to_cpu(welcome->status), KBLK_HELLO_STALE);
 	kd_close(side);
 
 	hello.epoch = cpu_to_le32(6);
-	side = client(test);
-	say_hello(side, &hello, sizeof(hello));
-	welcome = expect_welcome(side, DAT_CONNECTION_EVENT_PEER_REJECTED);
+	side = kdb_client(test);
+	kdb_say_hello(side, &hello, sizeof(hello));
+	welcome = kdb_expect_welcome(side, DAT_CONNECTION_EVENT_PEER_REJECTED);
 	KUNIT_EXPECT_EQ(test, le16_to_cpu(welcome->status),
 			KBLK_HELLO_DRAINING);
 	kd_close(side);
-	expect_end(old);
+	kdb_expect_end(old);
 	do {
-		side = client(test);
-		say_hello(side, &hello, sizeof(hello));
+		side = kdb_client(test);
+		kdb_say_hello(side, &hello, sizeof(hello));
 		KUNIT_ASSERT_TRUE(test, kd_wait_event(side->conn_evd, &event,
 						      KD_TIMEOUT_MS));
 		welcome = event.event_data.connect_event_data.private_data;
@@ -177,42 +177,42 @@ static void blk_epochs(struct kunit *test)
 		kd_close(side);
 	} while (status == KBLK_HELLO_DRAINING);
 	KUNIT_EXPECT_EQ(test, status, KBLK_HELLO_OK);
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 static void blk_attach_refused(struct kunit *test)
 {
-	struct kblk_hello hello = good_hello();
+	struct kblk_hello hello = kdb_good_hello();
 	struct kblk_request request;
 	struct kd_side *side;
 
 	tgt_load(test);
-	side = welcome_client(test, &hello);
-	request = good_request(side);
-	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_ERR_NOT_ATTACHED);
-	KUNIT_EXPECT_EQ(test, attach_as(side, "somebody", "vo", 1, 0),
+	side = kdb_welcome_client(test, &hello);
+	request = kdb_good_request(side);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_ERR_NOT_ATTACHED);
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vo", 1, 0),
 			KBLK_ERR_NO_VOLUME);
-	KUNIT_EXPECT_EQ(test, attach_as(side, "somebody", "vol", 2, 0),
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vol", 2, 0),
 			KBLK_ERR_NO_VOLUME);
 	KUNIT_EXPECT_EQ(test, 0,
 			shell("cd " TGT "/subsystems/vol;"
 			      " echo 0 >allow_any_client;"
 			      " ln -s " TGT "/clients/friend allowed_clients"));
-	KUNIT_EXPECT_EQ(test, attach_as(side, "stranger", "vol", 1, 0),
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "stranger", "vol", 1, 0),
 			KBLK_ERR_DENIED);
-	KUNIT_EXPECT_EQ(test, attach_as(side, "", "vol", 1, 0),
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "", "vol", 1, 0),
 			KBLK_ERR_DENIED);
-	KUNIT_EXPECT_EQ(test, attach_as(side, "friend", "vol", 1, 0), KBLK_OK);
-	KUNIT_EXPECT_EQ(test, attach_as(side, "friend", "vol", 1, 0),
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "friend", "vol", 1, 0), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "friend", "vol", 1, 0),
 			KBLK_ERR_INVALID);
-	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	/* The client is not allowed any more. */
 	KUNIT_EXPECT_EQ(test, 0, shell("rm " TGT
 				       "/subsystems/vol/allowed_clients/friend"));
-	expect_end(side);
+	kdb_expect_end(side);
 	KUNIT_EXPECT_EQ(test, 0, shell("echo 1 >" TGT
 				       "/subsystems/vol/allow_any_client"));
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 static void blk_disabled(struct kunit *test)
@@ -220,40 +220,40 @@ static void blk_disabled(struct kunit *test)
 	struct kd_side *side;
 
 	tgt_load(test);
-	side = connected_client(test);
+	side = kdb_connected_client(test);
 	KUNIT_EXPECT_EQ(test, 0, shell("echo 0 >" TGT_NS "/enable"));
-	expect_end(side);
+	kdb_expect_end(side);
 	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT_NS "; echo 1 >read_only;"
 				       " echo 1 >enable"));
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 static void blk_silent(struct kunit *test)
 {
-	struct kblk_hello hello = good_hello();
+	struct kblk_hello hello = kdb_good_hello();
 	struct kd_side *side;
 
 	tgt_load(test);
-	side = welcome_client(test, &hello);
-	KUNIT_EXPECT_EQ(test, attach_as(side, "somebody", "vol", 1, 200),
+	side = kdb_welcome_client(test, &hello);
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vol", 1, 200),
 			KBLK_OK);
-	expect_end(side);
-	expect_serving(test);
+	kdb_expect_end(side);
+	kdb_expect_serving(test);
 }
 
 /* The first request of a client must be ATTACH. */
 static void blk_attaches_not(struct kunit *test)
 {
-	struct kblk_hello hello = good_hello();
+	struct kblk_hello hello = kdb_good_hello();
 	struct kblk_request request;
 	struct kd_side *side;
 
 	tgt_load_with(test, "echo 1000 >attach_ms");
-	side = welcome_client(test, &hello);
-	request = good_request(side);
-	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_ERR_NOT_ATTACHED);
-	expect_end(side);
-	expect_serving(test);
+	side = kdb_welcome_client(test, &hello);
+	request = kdb_good_request(side);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_ERR_NOT_ATTACHED);
+	kdb_expect_end(side);
+	kdb_expect_serving(test);
 }
 
 static void nullb_remove(void *data)
@@ -280,11 +280,11 @@ static void blk_medium_interrupts(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, shell("set -e; cd " TGT_NS "; echo 0 >enable;"
 				       " echo /dev/kdapl_test >path;"
 				       " echo 1 >enable"));
-	side = connected_client(test);
-	request = good_request(side);
+	side = kdb_connected_client(test);
+	request = kdb_good_request(side);
 	for (i = 0; i < 10; i++) {
 		request.flags ^= KBLK_INLINED;
-		KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+		KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	}
 }
 
@@ -313,11 +313,11 @@ static bool srq_is_21(void *unused)
 static bool srq_is_14_again(void *data)
 {
 	struct kd_side *side = data;
-	struct kblk_request request = good_request(side);
+	struct kblk_request request = kdb_good_request(side);
 	int i;
 
 	for (i = 0; i < 21; i++)
-		KUNIT_EXPECT_EQ(side->test, ask(side, &request), KBLK_OK);
+		KUNIT_EXPECT_EQ(side->test, kdb_ask(side, &request), KBLK_OK);
 	return srq_is(14);
 }
 
@@ -326,9 +326,9 @@ static void blk_srq_follows_connections(struct kunit *test)
 	struct kd_side *side, *other;
 
 	tgt_load_with(test, "echo 7 >srq_size; echo 7 >srq_per_conn");
-	side = connected_client(test);
+	side = kdb_connected_client(test);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_14, NULL, KD_TIMEOUT_MS));
-	other = connected_client(test);
+	other = kdb_connected_client(test);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_21, NULL, KD_TIMEOUT_MS));
 	kd_close(other);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_14_again, side,
@@ -339,7 +339,7 @@ static void blk_srq_follows_connections(struct kunit *test)
 static void blk_low_watermark(struct kunit *test)
 {
 	tgt_load_with(test, "echo 7 >srq_size; echo 7 >srq_low");
-	connected_client(test);
+	kdb_connected_client(test);
 	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(srq_is_14, NULL,
 						  KD_TIMEOUT_MS),
 			      "the reserve was not posted");
@@ -409,7 +409,7 @@ static void post_shared_buffers(struct kd_side *side, const struct sharing *how)
 static void send_numbered(struct kd_side *side, const struct sharing *how,
 			  bool reads)
 {
-	struct kblk_request request = good_request(side);
+	struct kblk_request request = kdb_good_request(side);
 	unsigned int i, at;
 
 	for (i = 0; i < MANY; i++) {
@@ -498,7 +498,7 @@ static unsigned int take_messages(struct kd_side *side, const struct sharing *ho
  */
 static void share_messages(struct kunit *test, struct sharing how)
 {
-	struct kblk_hello hello = good_hello();
+	struct kblk_hello hello = kdb_good_hello();
 	struct kblk_request request;
 	unsigned int messages;
 	struct kd_side *side;
@@ -506,20 +506,20 @@ static void share_messages(struct kunit *test, struct sharing how)
 	tgt_load_with(test, "echo 8 >io_depth; echo 8 >pages; echo 0 >reply_ms");
 	hello.features |= cpu_to_le32(KBLK_FEATURE_BATCH);
 	hello.reply_size = cpu_to_le32(how.size);
-	side = welcome_client(test, &hello);
-	KUNIT_EXPECT_EQ(test, attach_as(side, "somebody", "vol", 1, 0),
+	side = kdb_welcome_client(test, &hello);
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vol", 1, 0),
 			KBLK_OK);
 	/*
 	 * While data is moved by RDMA replies are sent one by one; later they
 	 * share messages.
 	 */
-	request = good_request(side);
-	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	request = kdb_good_request(side);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	request.opcode = KBLK_OP_KEEPALIVE;
 	request.length = 0;
-	KUNIT_EXPECT_EQ(test, ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	/* Use up the last receive. */
-	send_request(side, &request, sizeof(request));
+	kdb_send_request(side, &request, sizeof(request));
 	kd_expect_dto(test, side->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
 	if (kd_is_iwarp(side))
 		post_shared_buffers(side, &how);
@@ -536,7 +536,7 @@ static void share_messages(struct kunit *test, struct sharing how)
 	if (!kd_is_iwarp(side))
 		KUNIT_EXPECT_LT(test, messages, MANY);
 	kd_close(side);
-	expect_serving(test);
+	kdb_expect_serving(test);
 }
 
 static void blk_replies_share_a_message(struct kunit *test)
@@ -571,7 +571,7 @@ static void blk_much_data_shares_a_message(struct kunit *test)
 /* A client without room for a shared message does not get one. */
 static void blk_reply_size_and_batch(struct kunit *test)
 {
-	struct kblk_hello hello = good_hello();
+	struct kblk_hello hello = kdb_good_hello();
 	const struct kblk_welcome *welcome;
 	u32 sizes[] = { 1023, 1024 };
 	struct kd_side *side;
@@ -581,10 +581,10 @@ static void blk_reply_size_and_batch(struct kunit *test)
 	hello.features = cpu_to_le32(KBLK_FEATURE_BATCH | 0x80000000);
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		hello.reply_size = cpu_to_le32(sizes[i]);
-		side = client(test);
-		say_hello(side, &hello, sizeof(hello));
-		welcome = expect_welcome(side,
-					 DAT_CONNECTION_EVENT_ESTABLISHED);
+		side = kdb_client(test);
+		kdb_say_hello(side, &hello, sizeof(hello));
+		welcome = kdb_expect_welcome(side,
+					     DAT_CONNECTION_EVENT_ESTABLISHED);
 		KUNIT_EXPECT_EQ(test, le32_to_cpu(welcome->features),
 				i ? KBLK_FEATURE_BATCH : 0);
 		kd_close(side);

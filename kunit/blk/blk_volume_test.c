@@ -13,7 +13,7 @@ static const uuid_t some_uuid = UUID_INIT(0x01234567, 0x89ab, 0x8def, 0x81, 0x23
 /* Return the welcome of a target that tells UUIDs, or of an older one. */
 static struct kblk_welcome welcome_with(bool identity)
 {
-	struct kblk_welcome welcome = good_welcome();
+	struct kblk_welcome welcome = kdb_good_welcome();
 
 	if (identity)
 		welcome.features = cpu_to_le32(KBLK_FEATURE_IDENTITY);
@@ -22,7 +22,7 @@ static struct kblk_welcome welcome_with(bool identity)
 
 static struct kblk_identify identify_with(bool identity)
 {
-	struct kblk_identify identify = good_identify();
+	struct kblk_identify identify = kdb_good_identify();
 
 	identify.flags = 0;
 	if (identity)
@@ -36,8 +36,8 @@ static struct kd_side *serve_identity(struct kunit *test, bool identity)
 	struct kblk_identify identify = identify_with(identity);
 	struct kblk_welcome welcome = welcome_with(identity);
 
-	ini_give_up = "600000";
-	return serve_disk(test, &welcome, &identify);
+	ini_attrs.give_up_ms = "600000";
+	return kdb_serve_disk(test, &welcome, &identify);
 }
 
 /* Answer IDENTIFY, after which the initiator may leave. */
@@ -46,9 +46,9 @@ static void answer_identify(struct kd_side *side,
 {
 	struct kblk_reply reply;
 
-	reply = good_reply(expect_request(side, 1, KBLK_OP_IDENTIFY),
-			   sizeof(*identify));
-	answer(side, &reply, identify, sizeof(reply) + sizeof(*identify));
+	reply = kdb_good_reply(kdb_expect_request(side, 1, KBLK_OP_IDENTIFY),
+			       sizeof(*identify));
+	kdb_answer(side, &reply, identify, sizeof(reply) + sizeof(*identify));
 }
 
 /* Have the target go away and come back, up to IDENTIFY. */
@@ -58,8 +58,8 @@ static struct kd_side *come_back(struct kd_side *side, bool identity)
 	struct kunit *test = side->test;
 
 	kd_close(side);
-	side = welcome_one(test, false, &welcome);
-	attach(side);
+	side = kdb_welcome_one(test, false, &welcome);
+	kdb_attach(side);
 	return side;
 }
 
@@ -70,7 +70,7 @@ static struct kd_side *come_back_same(struct kd_side *side, bool identity,
 	struct kunit *test = side->test;
 
 	side = come_back(side, identity);
-	identify_as(side, identify);
+	kdb_identify_as(side, identify);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(ini_is_connected, NULL,
 					      KD_TIMEOUT_MS));
 	return side;
@@ -111,14 +111,14 @@ static void ini_another_uuid(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0,
 			shell("grep -qx " SOME_UUID " " INI_DISK "/uuid"));
 	other.uuid[15] ^= 1;
-	start_command(WRITE_ONE);
+	kdb_start_command(WRITE_ONE);
 	side = come_back_other(side, true, &other, "another UUID");
 	other = identify_with(false);
 	side = come_back_other(side, false, &other, "no UUID");
 	side = come_back_same(side, true, &same);
-	KUNIT_EXPECT_EQ(test, serve(side, KBLK_OP_WRITE), 1);
+	KUNIT_EXPECT_EQ(test, kdb_serve(side, KBLK_OP_WRITE), 1);
 	KUNIT_EXPECT_EQ(test, ini_status, 0);
-	expect_removable(test);
+	kdb_expect_removable(test);
 }
 
 /*
@@ -140,7 +140,7 @@ static void ini_another_cache(struct kunit *test)
 	side = come_back_other(side, true, &other, "less");
 	other.size = cpu_to_le64(VOLUME_SIZE + SZ_4K);
 	side = come_back_same(side, true, &other);
-	expect_removable(test);
+	kdb_expect_removable(test);
 }
 
 /* An older target, whose module is then replaced by a newer one. */
@@ -156,7 +156,7 @@ static void ini_uuid_is_learnt(struct kunit *test)
 	side = come_back_same(side, true, &identify);
 	identify.uuid[0] ^= 1;
 	side = come_back_other(side, true, &identify, "another UUID");
-	expect_removable(test);
+	kdb_expect_removable(test);
 }
 
 static bool disk_has_grown(void *unused)
@@ -168,33 +168,33 @@ static bool disk_has_grown(void *unused)
 static void ini_volume_grows(struct kunit *test)
 {
 	struct kblk_identify identify = identify_with(false);
-	struct kblk_welcome welcome = good_welcome();
+	struct kblk_welcome welcome = kdb_good_welcome();
 	const struct kblk_request *request;
 	struct kblk_reply reply;
 	struct kd_side *side;
 
 	welcome.features = cpu_to_le32(KBLK_FEATURE_SIZE);
-	side = serve_disk(test, &welcome, &identify);
-	request = begin_command(side, READ_ONE);
-	reply = good_reply(request, 512);
+	side = kdb_serve_disk(test, &welcome, &identify);
+	request = kdb_begin_command(side, READ_ONE);
+	reply = kdb_good_reply(request, 512);
 	reply.size = cpu_to_le64(SZ_2M);
-	answer(side, &reply, NULL, sizeof(reply) + 512);
+	kdb_answer(side, &reply, NULL, sizeof(reply) + 512);
 	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
-	flush_work(&ini_command_work);
+	kdb_wait_command();
 	KUNIT_EXPECT_EQ(test, ini_status, 0);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(disk_has_grown, NULL,
 					      KD_TIMEOUT_MS));
 	/* What was there before stays there. */
-	request = begin_command(side, READ_ONE);
-	reply = good_reply(request, 512);
+	request = kdb_begin_command(side, READ_ONE);
+	reply = kdb_good_reply(request, 512);
 	reply.size = cpu_to_le64(SZ_512K);
-	answer(side, &reply, NULL, sizeof(reply) + 512);
+	kdb_answer(side, &reply, NULL, sizeof(reply) + 512);
 	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
-	flush_work(&ini_command_work);
+	kdb_wait_command();
 	KUNIT_EXPECT_EQ(test, ini_status, 0);
 	KUNIT_EXPECT_TRUE(test, disk_has_grown(NULL));
 	KUNIT_EXPECT_TRUE(test, ini_is_connected(NULL));
-	expect_removable(test);
+	kdb_expect_removable(test);
 }
 
 /* The administrator has said which one it is to be. */
@@ -206,16 +206,16 @@ static void ini_uuid_is_wanted(struct kunit *test)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		ini_uuid = SOME_UUID;
+		ini_attrs.uuid = SOME_UUID;
 		identify.uuid[0] ^= 1;
-		ini_patience = PATIENT;
-		side = welcome_one(test, true, &welcome);
-		attach(side);
+		ini_attrs.timeout_ms = PATIENT;
+		side = kdb_welcome_one(test, true, &welcome);
+		kdb_attach(side);
 		if (i) {
-			identify_as(side, &identify);
-			serve(side, 0);
+			kdb_identify_as(side, &identify);
+			kdb_serve(side, 0);
 			KUNIT_EXPECT_EQ(test, ini_error, 0);
-			expect_removable(test);
+			kdb_expect_removable(test);
 		} else {
 			answer_identify(side, &identify);
 			KUNIT_EXPECT_FALSE(test, ini_connect_end(test));
@@ -235,8 +235,8 @@ static void ini_bad_uuid(struct kunit *test)
 	for (i = 0; i < 2; i++) {
 		welcome = welcome_with(i);
 		identify = identify_with(!i);
-		side = welcome_one(test, true, &welcome);
-		attach(side);
+		side = kdb_welcome_one(test, true, &welcome);
+		kdb_attach(side);
 		answer_identify(side, &identify);
 		KUNIT_EXPECT_FALSE_MSG(test, ini_connect_end(test), "identity %d",
 				       i);
@@ -257,7 +257,8 @@ static struct kunit_case volume_cases[] = {
 static struct kunit_suite volume_suite = {
 	.name = "kdapl-blk-volume",
 	.test_cases = volume_cases,
-	.exit = serve_exit,
+	.init = ini_init,
+	.exit = kdb_serve_exit,
 };
 
 kunit_test_suite(volume_suite);
