@@ -48,7 +48,8 @@ help:
 	@echo '  make bench-fair     its honest clients beside flooding ones; makes a plot'
 	@echo
 	@echo 'Sources:'
-	@echo '  make lint           checkpatch, W=1, sparse, kernel-doc, shellcheck, docs'
+	@echo '  make lint           checkpatch, W=1, sparse, kernel-doc, shellcheck, docs,'
+	@echo '                      calls against the layers, tracepoints and ABI described'
 	@echo '  make check-commands wrong arguments, --help and Ctrl-C of all these commands'
 	@echo '  make docs           manual pages and HTML, in Documentation/output'
 	@echo

@@ -14,6 +14,14 @@
 
 struct kdapl_ep;
 
+/*
+ * struct kdapl_conn_event - a connection event that is queued, or may be
+ * @ev: the list entry, of kind KDAPL_EV_CONN
+ * @conn: the connection that this is part of; queued, the event has a reference
+ * @number: event number
+ * @pd_len: length of @pd
+ * @pd: private data of the peer
+ */
 struct kdapl_conn_event {
 	struct kdapl_event ev;
 	struct kdapl_conn *conn;

@@ -25,7 +25,7 @@ enum kdapl_event_kind {
 	KDAPL_EV_SQ,			/* struct kdapl_wr in an EP's send ring */
 	KDAPL_EV_RQ,			/* struct kdapl_wr in an EP's receive ring */
 	KDAPL_EV_SRQ,			/* struct kdapl_wr of an SRQ */
-	KDAPL_EV_CONN,			/* struct kdapl_conn_event */
+	KDAPL_EV_CONN,			/* struct kdapl_conn_event of a kdapl_conn */
 	KDAPL_EV_CR,			/* struct kdapl_cr */
 	KDAPL_EV_ASYNC,			/* struct kdapl_async */
 	KDAPL_EV_SOFTWARE,		/* struct kdapl_soft_event */
@@ -82,6 +82,11 @@ struct kdapl_async {
 	DAT_COUNT reason;
 };
 
+/*
+ * struct kdapl_soft_event - an event of dat_evd_post_se()
+ * @ev: the list entry, also in kdapl_evd.soft_free
+ * @pointer: the consumer's
+ */
 struct kdapl_soft_event {
 	struct kdapl_event ev;
 	DAT_PVOID pointer;

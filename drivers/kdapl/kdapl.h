@@ -25,7 +25,9 @@
  *
  * A file's prefix names its layer (those of the base have none, and ep_state.c lies
  * low). A layer calls only those below it: Kbuild lists them from top to bottom, and
- * "make lint" proves it.
+ * "make lint" proves it. Documentation/design.rst says what each file holds, who
+ * frees what, and how a message, a connection and the end of a device pass through
+ * them.
  */
 #ifndef KDAPL_H
 #define KDAPL_H

@@ -28,8 +28,9 @@ struct dat_cr;					/* opaque, see DAT_CR_HANDLE */
  * @conn_qual: port, 1 to 65535; the same one may be used on several IAs
  * @evd_handle: EVD for the requests
  * @psp_flags: %DAT_PSP_CONSUMER_FLAG: the consumer brings an EP to accept with;
- *	%DAT_PSP_PROVIDER_FLAG: each request comes with an EP, to be given a PZ
- *	and EVDs with dat_ep_modify()
+ *	%DAT_PSP_PROVIDER_FLAG: each request comes with an EP, which is
+ *	TENTATIVE_CONNECTION_PENDING, to be given a PZ and EVDs with
+ *	dat_ep_modify()
  * @psp_handle: receives the handle
  *
  * Listens on all addresses that the IA has now. Each request arrives as

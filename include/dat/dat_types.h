@@ -128,7 +128,8 @@ typedef enum dat_ep_state {
 	DAT_EP_STATE_PASSIVE_CONNECTION_PENDING = 4,	/* RSP has a request */
 	DAT_EP_STATE_UNCONFIGURED_PASSIVE = 5,		/* never entered */
 	DAT_EP_STATE_ACTIVE_CONNECTION_PENDING = 6,	/* connecting */
-	DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING = 7,	/* came with a CR */
+	/* made for a request on a PSP with DAT_PSP_PROVIDER_FLAG */
+	DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING = 7,
 	DAT_EP_STATE_UNCONFIGURED_TENTATIVE = 8,	/* never entered */
 	DAT_EP_STATE_CONNECTED = 9,
 	DAT_EP_STATE_DISCONNECT_PENDING = 10,		/* graceful end */
