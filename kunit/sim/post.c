@@ -18,8 +18,10 @@ static bool sim_wqe_mad(struct sim_swqe *wqe, const struct ib_send_wr *wr)
 	return true;
 }
 
-static bool sim_wqe_op(struct sim_swqe *wqe, const struct ib_send_wr *wr)
+static bool sim_wqe_op(struct sim_qp *qp, struct sim_swqe *wqe,
+		       const struct ib_send_wr *wr)
 {
+	wqe->drops_sink = false;
 	switch (wr->opcode) {
 	case IB_WR_SEND:
 		return true;
@@ -27,6 +29,13 @@ static bool sim_wqe_op(struct sim_swqe *wqe, const struct ib_send_wr *wr)
 	case IB_WR_LOCAL_INV:
 		wqe->rkey = wr->ex.invalidate_rkey;
 		return true;
+	case IB_WR_RDMA_READ_WITH_INV:
+		if (!qp->dev->iwarp)
+			return false;
+		wqe->opcode = IB_WR_RDMA_READ;
+		wqe->drops_sink = true;
+		wqe->sink = wr->ex.invalidate_rkey;
+		fallthrough;
 	case IB_WR_RDMA_READ:
 	case IB_WR_RDMA_WRITE:
 		wqe->remote = rdma_wr(wr)->remote_addr;
@@ -63,7 +72,7 @@ static int sim_wqe_fill(struct sim_qp *qp, struct sim_swqe *wqe,
 		return -EINVAL;
 	wqe->len = len;
 	if (!(qp->ib.qp_type == IB_QPT_GSI ? sim_wqe_mad(wqe, wr) :
-					     sim_wqe_op(wqe, wr)))
+					     sim_wqe_op(qp, wqe, wr)))
 		return -EINVAL;
 	return 0;
 }

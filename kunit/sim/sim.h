@@ -237,6 +237,8 @@ struct sim_swqe {
 	int n_sge;
 	u32 len;			/* bytes in all */
 	u32 rkey;			/* or that to be invalidated */
+	bool drops_sink;		/* an RDMA Read invalidates @sink at its end */
+	u32 sink;
 	u64 remote;
 	struct sim_mr *mr;		/* of REG_MR */
 	u32 key;
