@@ -143,6 +143,10 @@ static void kdapl_conn_timeout(struct work_struct *work)
 
 	kdapl_conn_end_if(conn, BIT(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING),
 			  DAT_CONNECTION_EVENT_TIMED_OUT);
+	if (READ_ONCE(conn->dead))
+		kdapl_conn_end_if(conn, BIT(DAT_EP_STATE_CONNECTED) |
+				  BIT(DAT_EP_STATE_DISCONNECT_PENDING),
+				  DAT_CONNECTION_EVENT_BROKEN);
 }
 
 struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep)
@@ -198,8 +202,10 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 	struct kdapl_evd *evd = ep->conn_evd;
 	struct kdapl_later later = { .n = 0 };
 	unsigned long flags;
-	bool won;
+	bool won, dead;
 
+	/* Before the state, from which on kdapl_conn_died() may set it anew. */
+	cancel_delayed_work(&conn->timer);
 	/*
 	 * Posting is possible as soon as the state says so. The EVD is locked,
 	 * so no completion gets in before the event.
@@ -213,6 +219,7 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 		ep->local_addr = conn->id->route.addr.src_addr;
 		ep->remote_addr = conn->id->route.addr.dst_addr;
 	}
+	dead = conn->dead;
 	spin_unlock(&ep->lock);
 	if (won && !READ_ONCE(ep->dying)) {
 		kref_get(&conn->ref);
@@ -225,7 +232,8 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 	if (!won)
 		return;
 	trace_kdapl_conn_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
-	cancel_delayed_work(&conn->timer);
+	if (dead)
+		kdapl_conn_died(conn);
 	/* The driver may have refused receives while the QP changed state. */
 	kdapl_qp_post_recvs(ep);
 	kdapl_ep_open(ep, true);

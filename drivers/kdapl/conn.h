@@ -40,11 +40,12 @@ struct kdapl_conn_event {
  * @rts: data may flow
  * @dialled: iWARP: the QP may receive already
  * @stopped: the QP is destroyed; ep->lock
+ * @dead: the device has ended the QP by itself; ep->lock
  * @end: the event that ends the connection, 0 while it lives; ep->lock
  * @mutex: setting up vs. taking down
  * @dial: connecting vs. disconnecting
  * @down: takes the connection down; queued by whoever set @end
- * @timer: gives an attempt up
+ * @timer: gives an attempt up, or on iWARP a connection with @dead
  * @down_done: @down has run
  * @established: the event that the connection is there
  * @final: the event that it is not there any more
@@ -60,6 +61,7 @@ struct kdapl_conn {
 	bool rts;
 	bool dialled;
 	bool stopped;
+	bool dead;
 	DAT_EVENT_NUMBER end;
 	struct mutex mutex;		/* see above */
 	struct mutex dial;		/* see above */

@@ -44,14 +44,26 @@ static u8 kdapl_wc_status(enum ib_wc_status status)
 }
 
 /*
+ * A completion of @ep is not a success. Any status but flush means that the
+ * connection is lost, and so does flush unless it has ended.
+ */
+static void kdapl_wc_failed(struct kdapl_ep *ep, u8 status)
+{
+	if (status != DAT_DTO_ERR_FLUSHED)
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+	else if (READ_ONCE(ep->state) != DAT_EP_STATE_DISCONNECTED)
+		kdapl_ep_qp_died(ep);
+}
+
+/*
  * The first of two requests to the device, which are one to the consumer, has
  * failed. The second completes later; it tells the consumer.
  */
 static void kdapl_first_failed(struct kdapl_wr *wr, u8 status)
 {
 	wr->rkey = status;
-	if (status > DAT_DTO_ERR_FLUSHED)
-		kdapl_ep_down(wr->ep, DAT_CONNECTION_EVENT_BROKEN);
+	if (status != DAT_DTO_SUCCESS)
+		kdapl_wc_failed(wr->ep, status);
 }
 
 static void kdapl_send_finish(struct kdapl_evd *evd, struct kdapl_wr *wr,
@@ -143,6 +155,9 @@ static void kdapl_wc_done(struct kdapl_evd *evd, struct ib_wc *wc,
 	ep = wr->ep;
 	wr->status = status;
 	if (wr->ev.kind == KDAPL_EV_SQ) {
+		/* First: the last request ends a graceful disconnect. */
+		if (unlikely(status != DAT_DTO_SUCCESS))
+			kdapl_wc_failed(ep, status);
 		kdapl_send_done(evd, wr, later);
 	} else {
 		if (wr->ev.kind == KDAPL_EV_SRQ)
@@ -164,12 +179,9 @@ static void kdapl_wc_done(struct kdapl_evd *evd, struct ib_wc *wc,
 			kdapl_mr_invalidated(ep->obj.ia->hca, wr->rkey);
 		}
 		kdapl_recv_done(evd, ep, wr, later);
+		if (unlikely(status != DAT_DTO_SUCCESS))
+			kdapl_wc_failed(ep, status);
 	}
-	/*
-	 * Any status but success and flush means that the connection is lost.
-	 */
-	if (unlikely(status > DAT_DTO_ERR_FLUSHED))
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
 }
 
 /**

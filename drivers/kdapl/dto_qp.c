@@ -42,6 +42,9 @@ static void kdapl_qp_event(struct ib_event *event, void *context)
 	case IB_EVENT_PATH_MIG_ERR:
 		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
 		break;
+	case IB_EVENT_QP_LAST_WQE_REACHED:
+		kdapl_ep_qp_died(ep);
+		break;
 	default:
 		break;
 	}

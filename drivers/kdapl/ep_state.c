@@ -16,6 +16,9 @@
 #include "ep.h"
 #include "ia.h"
 
+/* An orderly end of the peer is reported this long after the QP has ended. */
+#define KDAPL_ORDERLY_END_MS	500
+
 #define S(state) BIT(DAT_EP_STATE_ ## state)
 
 /* For each state, those from which it can be reached; see design.rst. */
@@ -225,6 +228,59 @@ bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end)
 	won = kdapl_conn_end(conn, end);
 	kdapl_conn_put(conn);
 	return won;
+}
+
+/*
+ * The device has ended the QP of @conn, which is established, by itself. On
+ * InfiniBand and RoCE an orderly end of the peer leaves the QP alone, so the
+ * connection is broken. On iWARP the driver ends the QP before it reports that
+ * end; the connection is broken unless the report comes soon.
+ *
+ * Context: Any.
+ */
+void kdapl_conn_died(struct kdapl_conn *conn)
+{
+	unsigned long flags;
+
+	if (!conn->ep->obj.ia->iwarp) {
+		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN);
+		return;
+	}
+	/* kdapl_conn_down() cancels the timer after conn->end was set. */
+	spin_lock_irqsave(&conn->ep->lock, flags);
+	if (!conn->end)
+		queue_delayed_work(kdapl_wq, &conn->timer,
+				   msecs_to_jiffies(KDAPL_ORDERLY_END_MS));
+	spin_unlock_irqrestore(&conn->ep->lock, flags);
+}
+
+/*
+ * A completion of @ep was flushed, or the device says that the last one has come.
+ * Unless somebody has ended the connection, its QP has died.
+ *
+ * Context: Any.
+ */
+void kdapl_ep_qp_died(struct kdapl_ep *ep)
+{
+	struct kdapl_conn *conn;
+	unsigned long flags;
+	bool established;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	conn = ep->conn;
+	if (!conn || conn->end || conn->dead) {
+		spin_unlock_irqrestore(&ep->lock, flags);
+		return;
+	}
+	conn->dead = true;
+	/* kdapl_conn_established() looks at conn->dead. */
+	established = ep->state == DAT_EP_STATE_CONNECTED ||
+		      ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
+	kref_get(&conn->ref);
+	spin_unlock_irqrestore(&ep->lock, flags);
+	if (established)
+		kdapl_conn_died(conn);
+	kdapl_conn_put(conn);
 }
 
 /*
