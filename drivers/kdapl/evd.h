@@ -126,7 +126,9 @@ struct kdapl_cq {
  * @overflowed: @overflow has been reported for this episode
  * @upcall_due: the dispatcher is to make upcalls
  * @cqs_empty: the last poll took all completions there were
- * @solicited_event: a CQ that was armed for solicited completions has rung
+ * @armed: the CQs are armed, and @solicited_event has told of none since
+ * @solicited_event: a CQ that was armed for solicited completions has rung, or a
+ *	poll has found completions while @armed was not set
  * @flags: streams
  * @policy: see DAT_UPCALL_POLICY
  * @upcall: the consumer's function
@@ -167,6 +169,7 @@ struct kdapl_evd {
 	bool overflowed;
 	bool upcall_due;
 	bool cqs_empty;
+	bool armed;
 	bool solicited_event;
 	DAT_EVD_FLAGS flags;
 	DAT_UPCALL_POLICY policy;

@@ -48,6 +48,9 @@ int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later)
 			continue;
 		n = ib_poll_cq(cq->cq, KDAPL_POLL_BATCH, evd->wc);
 		if (n > 0) {
+			/* One of them may be solicited, and no CQ says so. */
+			if (unlikely(evd->solicited) && !evd->armed)
+				evd->solicited_event = true;
 			cq->complete(evd, evd->wc, n, later);
 			break;
 		}
@@ -119,7 +122,8 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 
 	spin_lock_irqsave(&evd->lock, flags);
 	active = kdapl_policy_active(evd->policy);
-	again = active && evd->upcall_due && !list_empty(&evd->events);
+	again = active && !list_empty(&evd->events) &&
+		(evd->upcall_due || evd->solicited_event);
 	/* Without watchers, an EVD that cannot overflow needs no interrupt. */
 	if (active || evd->watchers || evd->charged > (int)evd->qlen) {
 		how |= evd->solicited && !evd->watchers &&
@@ -134,6 +138,7 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 				 */
 				evd->solicited_event = evd->solicited;
 			}
+		evd->armed = true;
 	}
 	spin_unlock_irqrestore(&evd->lock, flags);
 	return again;

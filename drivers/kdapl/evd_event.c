@@ -267,6 +267,7 @@ static bool kdapl_evd_callable(struct kdapl_evd *evd, struct kdapl_call *call)
 		return false;
 	if (unlikely(evd->solicited_event)) {
 		evd->solicited_event = false;
+		evd->armed = false;
 		evd->upcall_due = true;
 	}
 	if (list_empty(&evd->events))

@@ -270,8 +270,10 @@ DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 	}
 	/* INVOC_NEW: queued events wait for the next arrival. */
 	evd->upcall_due = upcall_flag == DAT_UPCALL_INVOC_ANY;
-	if (!evd->upcall_due)
+	if (!evd->upcall_due) {
 		evd->solicited_event = false;
+		evd->armed = false;
+	}
 	spin_unlock_irqrestore(&evd->lock, flags);
 
 	if (teardown)
