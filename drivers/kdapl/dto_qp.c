@@ -79,6 +79,18 @@ static int kdapl_send_depth(struct kdapl_ep *ep)
 	return min(n + (ep->sinks ? n : min(n, KDAPL_REBINDS)), max);
 }
 
+/* The requests and receives of @ep can complete, or no longer. */
+static void kdapl_qp_expect(struct kdapl_ep *ep, bool can)
+{
+	int requests = ep->sq.max, receives = ep->rq.max;
+
+	if (ep->req_evd)
+		kdapl_cq_expect(ep->req_evd, can ? requests : -requests);
+	/* Those of an SRQ are expected by kdapl_srq_watch(). */
+	if (ep->recv_evd)
+		kdapl_cq_expect(ep->recv_evd, can ? receives : -receives);
+}
+
 /* Find CQs with room for what both queues can complete. */
 static int kdapl_qp_charge(struct kdapl_ep *ep)
 {
@@ -94,15 +106,20 @@ static int kdapl_qp_charge(struct kdapl_ep *ep)
 	ep->sq.depth = ep->send_charge;
 	ep->recv_charge = ep->srq ? ep->srq->hw_max :
 			  recv ? ep->attr.max_recv_dtos : 0;
+	/* First: kdapl_cq_charge() arms the CQs if that is needed. */
+	kdapl_qp_expect(ep, true);
 	ep->send_cq = kdapl_cq_charge(send ?: none, ep->send_charge, NULL,
 				      kdapl_dto_complete);
-	if (IS_ERR(ep->send_cq))
+	if (IS_ERR(ep->send_cq)) {
+		kdapl_qp_expect(ep, false);
 		return PTR_ERR(ep->send_cq);
+	}
 	ep->recv_cq = kdapl_cq_charge(recv ?: none, ep->recv_charge, ep->srq,
 				      kdapl_dto_complete);
 	if (!IS_ERR(ep->recv_cq))
 		return 0;
 	kdapl_cq_uncharge(ep->send_cq, ep->send_charge, NULL);
+	kdapl_qp_expect(ep, false);
 	return PTR_ERR(ep->recv_cq);
 }
 
@@ -110,6 +127,7 @@ static void kdapl_qp_uncharge(struct kdapl_ep *ep)
 {
 	kdapl_cq_uncharge(ep->recv_cq, ep->recv_charge, ep->srq);
 	kdapl_cq_uncharge(ep->send_cq, ep->send_charge, NULL);
+	kdapl_qp_expect(ep, false);
 }
 
 static struct ib_qp *kdapl_qp_alloc(struct kdapl_ep *ep)

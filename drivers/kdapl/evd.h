@@ -135,6 +135,7 @@ struct kdapl_cq {
  * @owner: its module
  * @cqs: struct kdapl_cq
  * @charged: over all @cqs
+ * @expected: completion events that its work queues can have outstanding
  * @soft_free: software events that are not queued
  * @leaving: EPs whose QP is being destroyed, see kdapl_qp_remove()
  * @watchers: who needs arrivals noticed: marks, feeding, graceful disconnects
@@ -177,6 +178,7 @@ struct kdapl_evd {
 	struct module *owner;
 	struct list_head cqs;
 	int charged;
+	int expected;
 	struct list_head soft_free;
 	struct list_head leaving;
 	u32 watchers;
@@ -339,6 +341,7 @@ void kdapl_cq_poll_all(struct kdapl_evd *evd);
 void kdapl_ia_poll_all(struct kdapl_ia *ia);
 void kdapl_cq_watch(struct kdapl_evd *evd, enum kdapl_watch was,
 		    enum kdapl_watch now);
+void kdapl_cq_expect(struct kdapl_evd *evd, int delta);
 struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n,
 				 struct kdapl_srq *srq,
 				 kdapl_complete_fn complete);

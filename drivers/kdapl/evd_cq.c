@@ -125,7 +125,7 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 	again = active && !list_empty(&evd->events) &&
 		(evd->upcall_due || evd->solicited_event);
 	/* Without watchers, an EVD that cannot overflow needs no interrupt. */
-	if (active || evd->watchers || evd->charged > (int)evd->qlen) {
+	if (active || evd->watchers || evd->expected > (int)evd->qlen) {
 		how |= evd->solicited && !evd->watchers &&
 		       evd->obj.ia->hca->rings_solicited ? IB_CQ_SOLICITED :
 							   IB_CQ_NEXT_COMP;
@@ -306,6 +306,20 @@ static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n,
 	list_add_tail(&cq->link, &evd->cqs);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	return cq;
+}
+
+/*
+ * @delta more completion events of @evd can be outstanding, that is posted and not
+ * reaped. Work queues of the device are longer than that, so kdapl_cq_arm() does
+ * not go by the room they take up. Context: any.
+ */
+void kdapl_cq_expect(struct kdapl_evd *evd, int delta)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	evd->expected += delta;
+	spin_unlock_irqrestore(&evd->lock, flags);
 }
 
 /**

@@ -470,8 +470,9 @@ static DAT_RETURN kdapl_srq_set_max(struct kdapl_srq *srq, int request)
 	if (srq->outstanding > request || request < srq->lw)
 		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	else
-		srq->max = request;
+		WRITE_ONCE(srq->max, request);
 	spin_unlock_irqrestore(&srq->lock, flags);
+	kdapl_srq_watch(srq);
 	return ret;
 }
 

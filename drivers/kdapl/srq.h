@@ -88,6 +88,7 @@ struct kdapl_srq {
  * @evd: the EVD
  * @eps: EPs on the SRQ that have it for their receives
  * @watched: how closely it is watched for the SRQ
+ * @expected: events of the SRQ that can be outstanding, as the EVD was told
  * @dead: deleted from the list
  * @rcu: frees it
  */
@@ -96,6 +97,7 @@ struct kdapl_srq_evd {
 	struct kdapl_evd *evd;
 	int eps;
 	enum kdapl_watch watched;
+	int expected;
 	bool dead;
 	struct rcu_head rcu;
 };

@@ -36,32 +36,49 @@ void kdapl_srq_poll_all(struct kdapl_srq *srq)
 	rcu_read_unlock();
 }
 
+/* Tell the EVD of @se that @max of its events can be outstanding. */
+static void kdapl_srq_expect(struct kdapl_srq_evd *se, int max)
+{
+	int was = xchg(&se->expected, max);
+
+	if (was == max)
+		return;
+	kdapl_cq_expect(se->evd, max - was);
+	if (max > was && kdapl_cq_arm(se->evd))
+		kdapl_cq_schedule_poll(se->evd);
+}
+
 static void kdapl_srq_unwatch(struct kdapl_srq_evd *se)
 {
 	enum kdapl_watch was = xchg(&se->watched, KDAPL_WATCH_NONE);
 
 	if (was != KDAPL_WATCH_NONE)
 		kdapl_cq_watch(se->evd, was, KDAPL_WATCH_NONE);
+	kdapl_srq_expect(se, 0);
 }
 
 /*
  * Watch the SRQ's EVDs as closely as is wanted now: while the low watermark is
- * armed, completions must be noticed on EVDs without upcall as well. EVD locks
- * are outside of srq->lock, so this runs without it and repeats if the setting
- * has changed meanwhile. Context: any.
+ * armed, completions must be noticed on EVDs without upcall as well, and so they
+ * must if the SRQ is long enough to make an EVD overflow. EVD locks are outside of
+ * srq->lock, so this runs without it and repeats if a setting has changed
+ * meanwhile. Context: any.
  */
 void kdapl_srq_watch(struct kdapl_srq *srq)
 {
 	enum kdapl_watch want, was;
 	struct kdapl_srq_evd *se;
+	int max;
 
 	do {
+		max = READ_ONCE(srq->max);
 		want = kdapl_srq_watch_wanted(srq);
 		rcu_read_lock();
 		list_for_each_entry_rcu(se, &srq->evds, link) {
 			was = xchg(&se->watched, want);
 			if (was != want)
 				kdapl_cq_watch(se->evd, was, want);
+			kdapl_srq_expect(se, max);
 			/*
 			 * The EVD was deleted concurrently; its unwatch may
 			 * have run before our xchg().
@@ -70,7 +87,8 @@ void kdapl_srq_watch(struct kdapl_srq *srq)
 				kdapl_srq_unwatch(se);
 		}
 		rcu_read_unlock();
-	} while (want != kdapl_srq_watch_wanted(srq));
+	} while (want != kdapl_srq_watch_wanted(srq) ||
+		 max != READ_ONCE(srq->max));
 }
 
 int kdapl_srq_add_evd(struct kdapl_srq *srq, struct kdapl_evd *evd)

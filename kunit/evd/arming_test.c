@@ -5,8 +5,92 @@
  */
 #include <linux/ktime.h>
 #include <linux/module.h>
-#include "fixture.h"
+#include "device.h"
 #include "probe.h"
+
+/* ---- Polled EVDs ---------------------------------------------------------- */
+
+static struct kd_hook device;
+static atomic_t armed;
+
+/* Completion queues of ib_core's own interface, which others use, have ->wc. */
+static int count_arming(struct ib_cq *cq, enum ib_cq_notify_flags flags)
+{
+	if (!cq->wc)
+		atomic_inc(&armed);
+	return device.real.req_notify_cq(cq, flags);
+}
+
+#define RECVS	8
+
+/*
+ * Connect two sides whose EVDs are polled and have @qlen entries, and exchange
+ * messages. Return how often their completion queues were armed.
+ */
+static int armed_in_use(struct kunit *test, DAT_COUNT qlen, DAT_COUNT srq_len)
+{
+	struct kd_side *a = kd_open_param(test), *p = kd_open_param(test);
+	struct kd_opts opts = { .polled = true, .qlen = qlen };
+	DAT_EP_ATTR attr = kd_ep_attr();
+	int i;
+
+	attr.max_recv_dtos = RECVS;
+	attr.max_request_dtos = RECVS;
+	opts.attr = &attr;
+	kd_setup(a, &opts);
+	opts.srq_len = srq_len;
+	kd_setup(p, &opts);
+	atomic_set(&armed, 0);
+	kd_hook(test, a->name, &device)->ops.req_notify_cq = count_arming;
+	kd_connect_pair(a, p);
+	for (i = 0; i < 2 * RECVS; i++)
+		kd_ping(a, p);
+	return atomic_read(&armed);
+}
+
+static void polled_evds_are_not_armed(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, armed_in_use(test, RECVS, 0), 0);
+}
+
+static void polled_evds_of_an_srq_are_not_armed(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, armed_in_use(test, RECVS, RECVS), 0);
+}
+
+/* R6: an EVD that can overflow is, as nobody else notices it. */
+static void R6_short_evds_are_armed(struct kunit *test)
+{
+	KUNIT_EXPECT_GT(test, armed_in_use(test, RECVS - 1, 0), 0);
+}
+
+static void R6_short_evds_of_an_srq_are_armed(struct kunit *test)
+{
+	KUNIT_EXPECT_GT(test, armed_in_use(test, RECVS - 1, RECVS), 0);
+}
+
+/* An SRQ that grows beyond the EVD has it armed at once. */
+static void R6_srq_outgrows_its_evd(struct kunit *test)
+{
+	struct kd_side *a = kd_open_param(test), *p = kd_open_param(test);
+	DAT_ASYNCH_ERROR_EVENT_DATA *data;
+	DAT_EVENT event;
+	int i;
+
+	kd_setup(a, NULL);
+	kd_setup(p, &(struct kd_opts) {
+		.polled = true, .qlen = RECVS, .srq_len = RECVS,
+	});
+	kd_connect_pair(a, p);
+	KD_ASSERT_OK(test, dat_srq_resize(p->srq, RECVS + 1));
+	for (i = 0; i <= RECVS; i++)
+		kd_recv(p, 0, 64, i);
+	for (i = 0; i <= RECVS; i++)
+		kd_send(a, 0, 64, i);
+	kd_expect_event(test, p->async_evd, DAT_ASYNC_ERROR_EVD_OVERFLOW, &event);
+	data = &event.event_data.asynch_error_event_data;
+	KUNIT_EXPECT_PTR_EQ(test, data->dat_handle, p->recv_evd);
+}
 
 /* ---- Solicited waiting ---------------------------------------------------- */
 
@@ -95,6 +179,11 @@ static void C3_solicited_found_by_a_query(struct kunit *test)
 /* ---- Suite ----------------------------------------------------------------- */
 
 static struct kunit_case arming_cases[] = {
+	KUNIT_CASE_PARAM(polled_evds_are_not_armed, kd_gen_ia),
+	KUNIT_CASE_PARAM(polled_evds_of_an_srq_are_not_armed, kd_gen_ia),
+	KUNIT_CASE_PARAM(R6_short_evds_are_armed, kd_gen_ia),
+	KUNIT_CASE_PARAM(R6_short_evds_of_an_srq_are_armed, kd_gen_ia),
+	KUNIT_CASE_PARAM(R6_srq_outgrows_its_evd, kd_gen_ia),
 	KUNIT_CASE_PARAM(C3_solicited_found_by_a_query, kd_gen_simulated_ia),
 	{}
 };
