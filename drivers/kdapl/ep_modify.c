@@ -352,6 +352,30 @@ static void kdapl_modify_move(struct kdapl_ep *ep, struct kdapl_evd **slot,
 	kdapl_later_run(&later);
 }
 
+/*
+ * Take the receive EVD of @ep away, unless a receive is posted or held: that needs
+ * one. Posting looks for the EVD with the ring's lock held.
+ */
+static bool kdapl_modify_drop_recv_evd(struct kdapl_ep *ep)
+{
+	struct kdapl_evd *evd = ep->recv_evd;
+	unsigned long flags;
+	bool idle;
+
+	if (!evd)
+		return true;
+	spin_lock_irqsave(&evd->lock, flags);
+	spin_lock(&ep->rq.lock);
+	idle = ep->rq.head == ep->rq.tail && !ep->held;
+	if (idle) {
+		kdapl_ep_update_watch(ep, evd, false);
+		WRITE_ONCE(ep->recv_evd, NULL);
+	}
+	spin_unlock(&ep->rq.lock);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	return idle;
+}
+
 /* Make the change that kdapl_modify_prepare() has prepared. */
 static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 {
@@ -361,9 +385,12 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 	struct kdapl_evd *old = ep->recv_evd;
 	unsigned long flags;
 
+	if (!m->deps.recv_evd && !kdapl_modify_drop_recv_evd(ep))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	/*
 	 * The last step that can fail: since kdapl_modify_check() a receive may
-	 * have been posted for which the new ring has no room.
+	 * have been posted for which the new ring has no room. There is none if
+	 * the EVD was dropped.
 	 */
 	if (kdapl_ring_commit(&ep->rq, &m->rq, old,
 			      m->mask & DAT_EP_FIELD_PZ_HANDLE ? &zone : NULL,
