@@ -240,6 +240,20 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 }
 
 /*
+ * The peer or the transport has refused: event @refused if this was while
+ * connecting. An established connection has ended with @over: InfiniBand can
+ * reject after the active side has reported ESTABLISHED.
+ */
+static void kdapl_conn_refused(struct kdapl_conn *conn,
+			       DAT_EVENT_NUMBER refused, DAT_EVENT_NUMBER over)
+{
+	if (!kdapl_conn_end_if(conn,
+			       BIT(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) |
+			       BIT(DAT_EP_STATE_COMPLETION_PENDING), refused))
+		kdapl_conn_end(conn, over);
+}
+
+/*
  * Did the peer's consumer reject? Over iWARP a rejection is a reply. Some
  * drivers report a reset, but then private data, even if empty, tells it from a
  * connection that was reset while it was set up.
@@ -255,19 +269,17 @@ static bool kdapl_is_peer_reject(struct rdma_cm_id *id,
 static void kdapl_conn_rejected(struct kdapl_conn *conn, struct rdma_cm_id *id,
 				struct rdma_cm_event *event)
 {
-	bool peer = kdapl_is_peer_reject(id, event);
+	DAT_EVENT_NUMBER refused = DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
 
 	if (conn->passive) {
-		kdapl_conn_end(conn,
-			       DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
-		return;
-	}
-	if (peer)
+		refused = DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR;
+	} else if (kdapl_is_peer_reject(id, event)) {
+		refused = DAT_CONNECTION_EVENT_PEER_REJECTED;
 		kdapl_conn_private_data(&conn->final,
 					event->param.conn.private_data,
 					event->param.conn.private_data_len);
-	kdapl_conn_end(conn, peer ? DAT_CONNECTION_EVENT_PEER_REJECTED :
-				    DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+	}
+	kdapl_conn_refused(conn, refused, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
 /*
@@ -328,19 +340,6 @@ DAT_EVENT_NUMBER kdapl_conn_failure(struct kdapl_conn *conn, int err)
 	}
 }
 
-/* The peer or the transport has disconnected, perhaps while connecting. */
-static void kdapl_conn_lost(struct kdapl_conn *conn)
-{
-	switch (READ_ONCE(conn->ep->state)) {
-	case DAT_EP_STATE_COMPLETION_PENDING:
-	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		kdapl_conn_end(conn, kdapl_conn_failure(conn, -ECONNRESET));
-		break;
-	default:
-		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
-	}
-}
-
 /* Event handler of a connection's rdma_cm id, which is never destroyed here. */
 int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
@@ -371,13 +370,17 @@ int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
-		kdapl_conn_end(conn, kdapl_conn_failure(conn, -EHOSTUNREACH));
+		kdapl_conn_refused(conn,
+				   kdapl_conn_failure(conn, -EHOSTUNREACH),
+				   DAT_CONNECTION_EVENT_BROKEN);
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		kdapl_conn_end(conn, kdapl_conn_failure(conn, -ECONNRESET));
+		kdapl_conn_refused(conn, kdapl_conn_failure(conn, -ECONNRESET),
+				   DAT_CONNECTION_EVENT_BROKEN);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		kdapl_conn_lost(conn);
+		kdapl_conn_refused(conn, kdapl_conn_failure(conn, -ECONNRESET),
+				   DAT_CONNECTION_EVENT_DISCONNECTED);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN);
