@@ -158,7 +158,7 @@ void kdapl_cr_void(struct kdapl_cr *cr)
 {
 	WRITE_ONCE(cr->dead, true);
 	kref_get(&cr->obj.ref);
-	queue_work(kdapl_wq, &cr->down);
+	queue_work(cr->obj.ia->hca->down_wq, &cr->down);
 }
 
 /* Cancel @cr unless it was answered or cancelled before. Context: Any. */

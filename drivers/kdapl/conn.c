@@ -25,117 +25,6 @@
 #include "ia.h"
 #include "trace.h"
 
-/*
- * Queue @ce, one of the connection's two events, unless the EP is being freed.
- */
-static void kdapl_conn_report(struct kdapl_conn *conn,
-			      struct kdapl_conn_event *ce,
-			      DAT_EVENT_NUMBER number)
-{
-	struct kdapl_evd *evd = conn->ep->conn_evd;
-	struct kdapl_later later = { .n = 0 };
-	unsigned long flags;
-
-	if (!evd)
-		return;
-	trace_kdapl_conn_event(conn->ep, number);
-	ce->number = number;
-	spin_lock_irqsave(&evd->lock, flags);
-	if (!READ_ONCE(conn->ep->dying)) {
-		kref_get(&conn->ref);
-		kdapl_evd_add(evd, &ce->ev, &later);
-	}
-	spin_unlock_irqrestore(&evd->lock, flags);
-	kdapl_upcall_schedule(evd);
-	kdapl_later_run(&later);
-}
-
-static void kdapl_conn_reap(struct kdapl_event *ev, DAT_EVENT *event)
-{
-	struct kdapl_conn_event *ce = container_of(ev, struct kdapl_conn_event,
-						   ev);
-	DAT_CONNECTION_EVENT_DATA *data =
-		&event->event_data.connect_event_data;
-
-	/* dat_ep_reset() gives up the connection, and its private data. */
-	bool ours = READ_ONCE(ce->conn->ep->conn) == ce->conn;
-
-	event->event_number = ce->number;
-	/* Only these two events carry private data. */
-	if (ce->number != DAT_CONNECTION_EVENT_ESTABLISHED &&
-	    ce->number != DAT_CONNECTION_EVENT_PEER_REJECTED)
-		ours = false;
-	data->ep_handle = kdapl_handle(&ce->conn->ep->obj);
-	data->private_data_size = ours ? ce->pd_len : 0;
-	data->private_data = ours && ce->pd_len ? ce->pd : NULL;
-	kdapl_conn_put(ce->conn);
-}
-
-static void kdapl_conn_withdraw(struct kdapl_event *ev)
-{
-	kdapl_conn_put(container_of(ev, struct kdapl_conn_event, ev)->conn);
-}
-
-static struct kdapl_ep *kdapl_conn_event_ep(struct kdapl_event *ev)
-{
-	return container_of(ev, struct kdapl_conn_event, ev)->conn->ep;
-}
-
-const struct kdapl_event_ops kdapl_conn_event_ops = {
-	.reap = kdapl_conn_reap,
-	.withdraw = kdapl_conn_withdraw,
-	.ep = kdapl_conn_event_ep,
-};
-
-/*
- * Work item: take down a connection that has ended. Disconnect and take the QP to
- * ERR; destroy the id, so that no CM event comes any more; destroy the QP and flush
- * the rings; report the final event, behind all completions.
- */
-static void kdapl_conn_down(struct work_struct *work)
-{
-	struct kdapl_conn *conn = container_of(work, struct kdapl_conn, down);
-	unsigned int noio = memalloc_noio_save();
-	struct kdapl_ep *ep = conn->ep;
-	struct rdma_cm_id *id;
-	unsigned long flags;
-
-	/* Report first: the transport may hang for long in such an attempt. */
-	if (conn->given_up)
-		kdapl_conn_report(conn, &conn->final, conn->end);
-
-	mutex_lock(&conn->mutex);
-	cancel_delayed_work_sync(&conn->timer);
-	/* kdapl_qp_event() must not find an id that is being destroyed. */
-	spin_lock_irqsave(&ep->lock, flags);
-	id = conn->id;
-	conn->id = NULL;
-	spin_unlock_irqrestore(&ep->lock, flags);
-	if (id) {
-		/*
-		 * Excludes rdma_connect(), which frees what rdma_disconnect()
-		 * uses when it fails. rdma_lock_handler() is wrong here:
-		 * rdma_disconnect() may wait for a handler.
-		 */
-		mutex_lock(&conn->dial);
-		rdma_disconnect(id);
-		mutex_unlock(&conn->dial);
-		kdapl_qp_error(ep);
-		rdma_destroy_id(id);
-	}
-	kdapl_qp_destroy(ep, conn->established.number);
-	kdapl_ep_watch_drain(ep, false);
-	kdapl_conn_stopped(conn);
-	mutex_unlock(&conn->mutex);
-
-	if (!conn->given_up)
-		kdapl_conn_report(conn, &conn->final, conn->end);
-	complete_all(&conn->down_done);
-	kdapl_obj_put(&ep->obj);
-	kdapl_conn_put(conn);
-	memalloc_noio_restore(noio);
-}
-
 static void kdapl_conn_timeout(struct work_struct *work)
 {
 	struct kdapl_conn *conn = container_of(to_delayed_work(work),
@@ -160,9 +49,8 @@ struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep)
 	conn->ep = ep;
 	mutex_init(&conn->mutex);
 	mutex_init(&conn->dial);
-	INIT_WORK(&conn->down, kdapl_conn_down);
+	kdapl_conn_init_down(conn);
 	INIT_DELAYED_WORK(&conn->timer, kdapl_conn_timeout);
-	init_completion(&conn->down_done);
 	conn->established.ev.kind = KDAPL_EV_CONN;
 	conn->established.conn = conn;
 	conn->final.ev.kind = KDAPL_EV_CONN;
@@ -379,6 +267,7 @@ int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 				   DAT_CONNECTION_EVENT_BROKEN);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
+		conn->answered = true;
 		kdapl_conn_refused(conn, kdapl_conn_failure(conn, -ECONNRESET),
 				   DAT_CONNECTION_EVENT_DISCONNECTED);
 		break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Connections: conn.c, conn_connect.c, conn_disconnect.c.
+ * Connections: conn.c, conn_connect.c, conn_disconnect.c, conn_down.c.
  */
 #ifndef KDAPL_CONN_H
 #define KDAPL_CONN_H
@@ -11,6 +11,7 @@
 #include <linux/workqueue.h>
 #include <rdma/rdma_cm.h>
 #include "evd.h"
+#include "hca.h"
 
 struct kdapl_ep;
 
@@ -40,11 +41,14 @@ struct kdapl_conn_event {
  * @rts: data may flow
  * @dialled: iWARP: the QP may receive already
  * @stopped: the QP is destroyed; ep->lock
+ * @answered: the peer has disconnected, or answered a disconnect; id's handler lock
+ * @draining: @down waits for requests that are under way; ep->lock
  * @dead: the device has ended the QP by itself; ep->lock
  * @end: the event that ends the connection, 0 while it lives; ep->lock
  * @mutex: setting up vs. taking down
  * @dial: connecting vs. disconnecting
  * @down: takes the connection down; queued by whoever set @end
+ * @rest: what remains of an attempt that was given up
  * @timer: gives an attempt up, or on iWARP a connection with @dead
  * @down_done: @down has run
  * @established: the event that the connection is there
@@ -61,11 +65,14 @@ struct kdapl_conn {
 	bool rts;
 	bool dialled;
 	bool stopped;
+	bool answered;
+	bool draining;
 	bool dead;
 	DAT_EVENT_NUMBER end;
 	struct mutex mutex;		/* see above */
 	struct mutex dial;		/* see above */
-	struct work_struct down;
+	struct delayed_work down;
+	struct work_struct rest;
 	struct delayed_work timer;
 	struct completion down_done;
 	struct kdapl_conn_event established;
@@ -75,8 +82,6 @@ struct kdapl_conn {
 };
 
 /* conn.c */
-extern const struct kdapl_event_ops kdapl_conn_event_ops;
-
 struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep);
 int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 DAT_EVENT_NUMBER kdapl_conn_failure(struct kdapl_conn *conn, int err);
@@ -87,6 +92,12 @@ void kdapl_conn_params(struct kdapl_ep *ep, struct rdma_conn_param *param,
 DAT_RETURN kdapl_ep_check_ready(struct kdapl_ep *ep);
 DAT_RETURN kdapl_check_private_data(struct kdapl_ia *ia, DAT_COUNT size,
 				    const void *data, int arg);
+
+/* conn_down.c */
+extern const struct kdapl_event_ops kdapl_conn_event_ops;
+
+void kdapl_conn_init_down(struct kdapl_conn *conn);
+void kdapl_partings_end(struct kdapl_hca *hca);
 
 /* conn_disconnect.c */
 void kdapl_ep_watch_drain(struct kdapl_ep *ep, bool want);

@@ -210,6 +210,8 @@ int kdapl_qp_to_rts(struct kdapl_ep *ep, struct rdma_cm_id *id,
 void kdapl_qp_start(struct kdapl_ep *ep);
 void kdapl_qp_undo(struct kdapl_ep *ep);
 void kdapl_qp_error(struct kdapl_ep *ep);
+void kdapl_qp_give_up(struct kdapl_ep *ep);
+bool kdapl_qp_close_sq(struct kdapl_ep *ep);
 void kdapl_qp_destroy(struct kdapl_ep *ep, bool was_up);
 void kdapl_qp_post_recvs(struct kdapl_ep *ep);
 

@@ -305,6 +305,35 @@ static void kdapl_qp_poll_cqs(struct kdapl_ep *ep)
 }
 
 /*
+ * An attempt to connect has ended: complete the receives that the device flushes at
+ * once. kdapl_qp_destroy() follows, perhaps much later.
+ */
+void kdapl_qp_give_up(struct kdapl_ep *ep)
+{
+	if (!ep->qp)
+		return;
+	kdapl_qp_error(ep);
+	kdapl_qp_poll_cqs(ep);
+	kdapl_ep_open(ep, false);
+}
+
+/*
+ * The peer has disconnected: give no more requests to the device. Return whether
+ * some of those it has are under way.
+ */
+bool kdapl_qp_close_sq(struct kdapl_ep *ep)
+{
+	unsigned long flags;
+	bool busy;
+
+	spin_lock_irqsave(&ep->sq.lock, flags);
+	busy = ep->sq.qp && ep->sq.posted != READ_ONCE(ep->sq.done);
+	ep->sq.qp = NULL;
+	spin_unlock_irqrestore(&ep->sq.lock, flags);
+	return busy;
+}
+
+/*
  * Destroy the QP while its last completions may still be on a CQ. The
  * completion of an SRQ's buffer names its Endpoint by QP only, so the QP is
  * entered in evd->leaving first and compared by kdapl_wc_ep(); until its

@@ -164,6 +164,8 @@ DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state);
 bool kdapl_ep_join(struct kdapl_ep *ep, struct kdapl_conn *conn,
 		   DAT_EP_STATE to);
 bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end);
+void kdapl_ep_hurry(struct kdapl_ep *ep);
+bool kdapl_conn_end_drained(struct kdapl_conn *conn);
 void kdapl_ep_qp_died(struct kdapl_ep *ep);
 void kdapl_conn_died(struct kdapl_conn *conn);
 bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end);

@@ -19,6 +19,9 @@
 /* An orderly end of the peer is reported this long after the QP has ended. */
 #define KDAPL_ORDERLY_END_MS	500
 
+/* How long requests may take to complete after the peer has disconnected. */
+#define KDAPL_DRAIN_MS		100
+
 #define S(state) BIT(DAT_EP_STATE_ ## state)
 
 /* For each state, those from which it can be reached; see design.rst. */
@@ -165,9 +168,12 @@ void kdapl_ia_wait_lingering(struct kdapl_ia *ia)
 	wait_event(ia->wait, !atomic_read(&ia->lingering));
 }
 
-/* As kdapl_conn_end(), if the Endpoint is in one of @states. */
-bool kdapl_conn_end_if(struct kdapl_conn *conn, u32 states,
-		       DAT_EVENT_NUMBER end)
+/*
+ * As kdapl_conn_end(), if the Endpoint is in one of @states. The connection is
+ * taken down after @drain milliseconds, or when kdapl_ep_hurry() is called.
+ */
+static bool kdapl_conn_end_in(struct kdapl_conn *conn, u32 states,
+			      DAT_EVENT_NUMBER end, unsigned int drain)
 {
 	struct kdapl_ep *ep = conn->ep;
 	unsigned long flags;
@@ -183,14 +189,51 @@ bool kdapl_conn_end_if(struct kdapl_conn *conn, u32 states,
 		conn->end = READ_ONCE(ep->obj.ia->hca->gone) ?
 			DAT_CONNECTION_EVENT_BROKEN : end;
 		conn->given_up = !conn->rts;
+		conn->draining = drain;
 		kref_get(&conn->ref);
 		kref_get(&ep->obj.ref);
+		queue_delayed_work(ep->obj.ia->hca->down_wq, &conn->down,
+				   msecs_to_jiffies(drain));
 		won = true;
 	}
 	spin_unlock_irqrestore(&ep->lock, flags);
-	if (won)
-		queue_work(kdapl_wq, &conn->down);
 	return won;
+}
+
+/* As kdapl_conn_end(), if the Endpoint is in one of @states. */
+bool kdapl_conn_end_if(struct kdapl_conn *conn, u32 states,
+		       DAT_EVENT_NUMBER end)
+{
+	return kdapl_conn_end_in(conn, states, end, 0);
+}
+
+/*
+ * As kdapl_conn_end() with DISCONNECTED, but leave the QP alone for a while, so that
+ * requests which the peer has executed can complete. Who calls it calls
+ * kdapl_ep_hurry() when all have.
+ */
+bool kdapl_conn_end_drained(struct kdapl_conn *conn)
+{
+	return kdapl_conn_end_in(conn, ~0U, DAT_CONNECTION_EVENT_DISCONNECTED,
+				 KDAPL_DRAIN_MS);
+}
+
+/* If the connection of @ep is to be taken down later, do so now. Context: Any. */
+void kdapl_ep_hurry(struct kdapl_ep *ep)
+{
+	struct kdapl_conn *conn;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	conn = ep->conn;
+	if (conn && conn->draining) {
+		conn->draining = false;
+		/* Not if it runs already. */
+		if (cancel_delayed_work(&conn->down))
+			queue_delayed_work(ep->obj.ia->hca->down_wq,
+					   &conn->down, 0);
+	}
+	spin_unlock_irqrestore(&ep->lock, flags);
 }
 
 /**
@@ -208,7 +251,8 @@ bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end)
 
 /*
  * End the connection of @ep, if it has one, with event @end; returns whether
- * that will be the event. Context: any.
+ * that will be the event. One that has ended is not drained any longer. Context:
+ * any.
  */
 bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end)
 {
@@ -223,8 +267,10 @@ bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end)
 	else
 		conn = NULL;
 	spin_unlock_irqrestore(&ep->lock, flags);
-	if (!conn)
+	if (!conn) {
+		kdapl_ep_hurry(ep);
 		return false;
+	}
 	won = kdapl_conn_end(conn, end);
 	kdapl_conn_put(conn);
 	return won;

@@ -11,15 +11,51 @@
 #include <linux/slab.h>
 #include "hca.h"
 
+/*
+ * A device has workqueues of its own, so that one whose firmware or network hangs
+ * holds up no other. Taking down sleeps often and computes little.
+ */
+#define KDAPL_DOWN_WQ_FLAGS	(WQ_UNBOUND | WQ_MEM_RECLAIM)
+#define KDAPL_DOWN_WQ_ACTIVE	WQ_MAX_ACTIVE
+
 static void kdapl_hca_free(struct kref *ref)
 {
-	kfree(container_of(ref, struct kdapl_hca, ref));
+	struct kdapl_hca *hca = container_of(ref, struct kdapl_hca, ref);
+
+	if (hca->down_wq)
+		destroy_workqueue(hca->down_wq);
+	if (hca->attempt_wq)
+		destroy_workqueue(hca->attempt_wq);
+	kfree(hca);
 }
 
 /* Drop a reference to @hca. Context: Any. */
 void kdapl_hca_put(struct kdapl_hca *hca)
 {
 	kref_put(&hca->ref, kdapl_hca_free);
+}
+
+/* Allocate a device with its workqueues; NULL if there is no memory. */
+struct kdapl_hca *kdapl_hca_alloc(void)
+{
+	struct kdapl_hca *hca = kzalloc(sizeof(*hca), GFP_KERNEL);
+
+	if (!hca)
+		return NULL;
+	init_rwsem(&hca->sem);
+	xa_init_flags(&hca->keys, XA_FLAGS_LOCK_IRQ);
+	kref_init(&hca->ref);
+	INIT_LIST_HEAD(&hca->ias);
+	spin_lock_init(&hca->partings_lock);
+	INIT_LIST_HEAD(&hca->partings);
+	hca->down_wq = alloc_workqueue("kdapl_down", KDAPL_DOWN_WQ_FLAGS,
+				       KDAPL_DOWN_WQ_ACTIVE);
+	hca->attempt_wq = alloc_workqueue("kdapl_attempt", KDAPL_DOWN_WQ_FLAGS,
+					  KDAPL_DOWN_WQ_ACTIVE);
+	if (hca->down_wq && hca->attempt_wq)
+		return hca;
+	kdapl_hca_put(hca);
+	return NULL;
 }
 
 /*

@@ -9,6 +9,8 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/rwsem.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
@@ -29,6 +31,11 @@
  * @rings_solicited: a CQ armed for solicited messages notifies of them
  * @max_qlen: largest queue length of an EVD
  * @attrs: copy of the limits, which calls need after the device has left, too
+ * @down_wq: takes connections down
+ * @attempt_wq: takes attempts to connect down, which may hang for long
+ * @partings_lock: protects @partings and @npartings
+ * @partings: struct kdapl_parting
+ * @npartings: their number
  * @keys: LMRs and RMRs by the constant bits of the keys of their MRs (pz_mr.c)
  * @next_vector: spreads CQs over completion vectors
  * @name: name of the device, kept after the device has left
@@ -46,11 +53,17 @@ struct kdapl_hca {
 	bool rings_solicited;
 	int max_qlen;
 	struct ib_device_attr attrs;
+	struct workqueue_struct *down_wq;
+	struct workqueue_struct *attempt_wq;
+	spinlock_t partings_lock;	/* see above */
+	struct list_head partings;
+	unsigned int npartings;
 	struct xarray keys;
 	atomic_t next_vector;
 	char name[IB_DEVICE_NAME_MAX];
 };
 
+struct kdapl_hca *kdapl_hca_alloc(void);
 bool kdapl_hca_enter(struct kdapl_hca *hca);
 void kdapl_hca_leave(struct kdapl_hca *hca);
 void kdapl_hca_put(struct kdapl_hca *hca);

@@ -15,6 +15,7 @@
  * of each device. It nests inside hca->sem.
  */
 #include <linux/slab.h>
+#include "conn.h"
 #include "evd.h"
 #include "ia.h"
 #include "srq.h"
@@ -139,14 +140,10 @@ static int kdapl_add_one(struct ib_device *dev)
 {
 	struct kdapl_hca *hca;
 
-	hca = kzalloc(sizeof(*hca), GFP_KERNEL);
+	hca = kdapl_hca_alloc();
 	if (!hca)
 		return -ENOMEM;
 	hca->dev = dev;
-	init_rwsem(&hca->sem);
-	xa_init_flags(&hca->keys, XA_FLAGS_LOCK_IRQ);
-	kref_init(&hca->ref);
-	INIT_LIST_HEAD(&hca->ias);
 	strscpy(hca->name, dev_name(&dev->dev), sizeof(hca->name));
 	hca->max_qlen = dev->attrs.max_cqe;
 	hca->attrs = dev->attrs;
@@ -192,6 +189,9 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 		kdapl_ia_stop(ia, false);
 	while ((ia = kdapl_hca_next_ia(hca, ia)))
 		kdapl_ia_stop(ia, true);
+	kdapl_partings_end(hca);
+	flush_workqueue(hca->attempt_wq);
+	flush_workqueue(hca->down_wq);
 	flush_workqueue(kdapl_wq);
 
 	/* Releases hold the semaphore for reading, so hca->ias is stable. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * How connections end when the two sides differ about it (contract N3): the passive
- * side ends at once.
+ * How connections end when the two sides differ about it (contract N3, N7): the
+ * passive side ends at once, a message of the CM is lost.
  */
 #include <linux/module.h>
 #include "../sim/kdapl_sim.h"
@@ -10,6 +10,7 @@
 
 /* Attribute IDs of messages of the CM */
 #define CM_RTU	0x14
+#define CM_DREQ	0x15
 
 static void reset_switches(void *dev)
 {
@@ -95,9 +96,128 @@ static void N3_accept_and_free(struct kunit *test)
 	}
 }
 
+/* ---- A lost message -------------------------------------------------------- */
+
+/* The CM sends a disconnect request again after some seconds. */
+static void N7_disconnect_request_is_lost(struct kunit *test)
+{
+	struct kd_pair pair = kd_make_pair(test, NULL);
+	struct kd_side *a = pair.a, *p = pair.p;
+
+	kd_connect_pair(a, p);
+	lose(a, CM_DREQ);
+	KD_ASSERT_OK(test, dat_ep_free(p->ep));
+	p->ep = NULL;
+	kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
+			NULL);
+}
+
+/* Nobody waits for the answer, closing the IA and its device included. */
+static void disconnect_request_waits_alone(struct kunit *test)
+{
+	struct kd_pair pair = kd_make_pair(test, NULL);
+	struct kd_side *a = pair.a, *p = pair.p;
+	unsigned long start = jiffies;
+
+	kd_connect_pair(a, p);
+	lose(a, CM_DREQ);
+	KD_ASSERT_OK(test, dat_ep_disconnect(p->ep, DAT_CLOSE_ABRUPT_FLAG));
+	kd_expect_event(test, p->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
+			NULL);
+	KD_ASSERT_OK(test, dat_ep_reset(p->ep));
+	kd_close(p);
+	KUNIT_EXPECT_LT(test, jiffies_to_msecs(jiffies - start), 3000);
+}
+
+/* ---- Attempts that are given up --------------------------------------------- */
+
+#define FLUSH_MS	5000		/* siw gives up after 10 s */
+
+/* Nobody answers the request: receives come back with the event of that. */
+static void R4_receives_of_a_given_up_attempt(struct kunit *test)
+{
+	struct kd_pair pair = kd_make_pair(test, NULL);
+	struct kd_side *a = pair.a, *p = pair.p;
+	u16 port = kd_port();
+	DAT_EVENT event;
+	int i;
+
+	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
+	for (i = 0; i < 3; i++)
+		kd_recv(a, 0, 64, i);
+	KD_ASSERT_OK(test, dat_ep_connect(a->ep, p->addr, port,
+					  200 * USEC_PER_MSEC, 0, NULL,
+					  DAT_QOS_BEST_EFFORT, 0));
+	kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_TIMED_OUT, NULL);
+	for (i = 0; i < 3; i++) {
+		KUNIT_ASSERT_TRUE(test, kd_wait_event(a->recv_evd, &event,
+						      FLUSH_MS));
+		KUNIT_EXPECT_EQ(test, event.event_data.dto_completion_event_data
+				.user_cookie.as_64, i);
+		KUNIT_EXPECT_EQ(test, (int)event.event_data
+				.dto_completion_event_data.status,
+				(int)DAT_DTO_ERR_FLUSHED);
+	}
+}
+
+#define HANGING		260		/* a workqueue works on 256 items */
+
+static const void *gen_simw(const void *prev, char *desc)
+{
+	const struct kd_bed *bed = kd_gen_simulated_ia(prev, desc);
+
+	while (bed && !(bed->traits & KD_IWARP))
+		bed = kd_gen_simulated_ia(bed, desc);
+	return bed;
+}
+
+/*
+ * iw_cm does not let go of an attempt before the driver's time-out. Meanwhile other
+ * connections of that device, and of others, end as they do else.
+ */
+static void attempts_that_hang_hold_up_nobody(struct kunit *test)
+{
+	struct kd_pair pair = kd_make_pair(test, NULL);
+	struct kd_side *a = pair.a, *p = pair.p;
+	struct kd_side *b = kd_open(test, "sim0/1"), *q = kd_open(test, "sim0/1");
+	DAT_EP_ATTR attr = kd_ep_attr();
+	DAT_EP_HANDLE ep = a->ep;
+	DAT_EVENT event;
+	u16 port = kd_port();
+	int i;
+
+	kd_setup(b, NULL);
+	kd_setup(q, NULL);
+	kd_connect_pair(a, p);
+	kd_connect_pair(b, q);
+	kdapl_sim_set(sim(a), KDAPL_SIM_black_hole, ~0U);
+	attr.max_recv_dtos = 1;
+	attr.max_request_dtos = 1;
+	a->conn_evd = kd_evd(a, DAT_EVD_CONNECTION_FLAG, HANGING,
+			     DAT_UPCALL_NOTIFY);
+	for (i = 0; i < HANGING; i++) {
+		a->ep = kd_ep(a, &attr);
+		KD_ASSERT_OK(test, dat_ep_connect(a->ep, p->addr, port,
+						  10 * USEC_PER_MSEC, 0, NULL,
+						  DAT_QOS_BEST_EFFORT, 0));
+	}
+	for (i = 0; i < HANGING; i++)
+		kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_TIMED_OUT,
+				NULL);
+	KD_ASSERT_OK(test, dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+	KD_ASSERT_OK(test, dat_ep_disconnect(b->ep, DAT_CLOSE_ABRUPT_FLAG));
+	KUNIT_EXPECT_TRUE(test, kd_wait_event(p->conn_evd, &event, FLUSH_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_event(b->conn_evd, &event, FLUSH_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_event(q->conn_evd, &event, FLUSH_MS));
+}
+
 static struct kunit_case conn_end_cases[] = {
 	KUNIT_CASE_PARAM(N3_rejected_when_established, gen_sim),
 	KUNIT_CASE_PARAM(N3_accept_and_free, kd_gen_ia),
+	KUNIT_CASE_PARAM(N7_disconnect_request_is_lost, gen_sim),
+	KUNIT_CASE_PARAM(disconnect_request_waits_alone, gen_sim),
+	KUNIT_CASE_PARAM(R4_receives_of_a_given_up_attempt, kd_gen_ia),
+	KUNIT_CASE_PARAM(attempts_that_hang_hold_up_nobody, gen_simw),
 	{}
 };
 

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * How a connection is taken down, and its events.
+ *
+ * kdapl_conn_end() (ep_state.c) queues conn->down when somebody has ended the
+ * connection, kdapl_conn_drain() a little later when the peer has and requests are
+ * still under way. An attempt is reported at once and the rest of it left to
+ * conn->rest, on a workqueue of its own: the transport may hang in it for long.
+ *
+ * The peer must learn of the end, though the message that says so may be lost. So
+ * an InfiniBand id outlives its connection as a struct kdapl_parting, until the
+ * peer has answered or rdma_cm has given up. There are KDAPL_PARTINGS of a device
+ * at most; kdapl_remove_one() waits for none.
+ */
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include "conn.h"
+#include "dto.h"
+#include "ep.h"
+#include "ia.h"
+#include "trace.h"
+
+#define KDAPL_PARTINGS	1024
+
+/*
+ * Queue @ce, one of the connection's two events, unless the EP is being freed.
+ */
+static void kdapl_conn_report(struct kdapl_conn *conn,
+			      struct kdapl_conn_event *ce,
+			      DAT_EVENT_NUMBER number)
+{
+	struct kdapl_evd *evd = conn->ep->conn_evd;
+	struct kdapl_later later = { .n = 0 };
+	unsigned long flags;
+
+	if (!evd)
+		return;
+	trace_kdapl_conn_event(conn->ep, number);
+	ce->number = number;
+	spin_lock_irqsave(&evd->lock, flags);
+	if (!READ_ONCE(conn->ep->dying)) {
+		kref_get(&conn->ref);
+		kdapl_evd_add(evd, &ce->ev, &later);
+	}
+	spin_unlock_irqrestore(&evd->lock, flags);
+	kdapl_upcall_schedule(evd);
+	kdapl_later_run(&later);
+}
+
+static void kdapl_conn_reap(struct kdapl_event *ev, DAT_EVENT *event)
+{
+	struct kdapl_conn_event *ce = container_of(ev, struct kdapl_conn_event,
+						   ev);
+	DAT_CONNECTION_EVENT_DATA *data =
+		&event->event_data.connect_event_data;
+
+	/* dat_ep_reset() gives up the connection, and its private data. */
+	bool ours = READ_ONCE(ce->conn->ep->conn) == ce->conn;
+
+	event->event_number = ce->number;
+	/* Only these two events carry private data. */
+	if (ce->number != DAT_CONNECTION_EVENT_ESTABLISHED &&
+	    ce->number != DAT_CONNECTION_EVENT_PEER_REJECTED)
+		ours = false;
+	data->ep_handle = kdapl_handle(&ce->conn->ep->obj);
+	data->private_data_size = ours ? ce->pd_len : 0;
+	data->private_data = ours && ce->pd_len ? ce->pd : NULL;
+	kdapl_conn_put(ce->conn);
+}
+
+static void kdapl_conn_withdraw(struct kdapl_event *ev)
+{
+	kdapl_conn_put(container_of(ev, struct kdapl_conn_event, ev)->conn);
+}
+
+static struct kdapl_ep *kdapl_conn_event_ep(struct kdapl_event *ev)
+{
+	return container_of(ev, struct kdapl_conn_event, ev)->conn->ep;
+}
+
+const struct kdapl_event_ops kdapl_conn_event_ops = {
+	.reap = kdapl_conn_reap,
+	.withdraw = kdapl_conn_withdraw,
+	.ep = kdapl_conn_event_ep,
+};
+
+/* ---- Ids that wait for the peer ------------------------------------------ */
+
+/*
+ * struct kdapl_parting - the id of a connection that has been taken down
+ * @id: the id, whose context this is
+ * @ia: referenced, as restrack reads the consumer's name
+ * @link: entry in hca->partings; hca->partings_lock
+ * @work: destroys the id
+ */
+struct kdapl_parting {
+	struct rdma_cm_id *id;
+	struct kdapl_ia *ia;
+	struct list_head link;
+	struct work_struct work;
+};
+
+static void kdapl_parting_end(struct work_struct *work)
+{
+	struct kdapl_parting *parting = container_of(work, struct kdapl_parting,
+						     work);
+
+	rdma_destroy_id(parting->id);
+	kdapl_obj_put(&parting->ia->obj);
+	kfree(parting);
+}
+
+/* Have the id of @parting destroyed, which is so once. Context: Process context. */
+static void kdapl_parting_done(struct kdapl_parting *parting)
+{
+	struct kdapl_hca *hca = parting->ia->hca;
+	bool first;
+
+	spin_lock(&hca->partings_lock);
+	first = !list_empty(&parting->link);
+	if (first) {
+		list_del_init(&parting->link);
+		hca->npartings--;
+		queue_work(hca->down_wq, &parting->work);
+	}
+	spin_unlock(&hca->partings_lock);
+}
+
+/* The peer has answered, or will not. */
+static int kdapl_parting_handler(struct rdma_cm_id *id,
+				 struct rdma_cm_event *event)
+{
+	kdapl_parting_done(id->context);
+	return 0;
+}
+
+/*
+ * Keep @id until the peer of @conn, to which rdma_disconnect() has sent a message,
+ * has answered. Return false if there is nothing to wait for.
+ */
+static bool kdapl_parting_begin(struct kdapl_conn *conn, struct rdma_cm_id *id)
+{
+	struct kdapl_ia *ia = conn->ep->obj.ia;
+	struct kdapl_hca *hca = ia->hca;
+	struct kdapl_parting *parting;
+	bool kept = false;
+
+	if (!conn->established.number ||
+	    !rdma_cap_ib_cm(id->device, id->port_num))
+		return false;
+	parting = kzalloc(sizeof(*parting), GFP_KERNEL);
+	if (!parting)
+		return false;
+	INIT_WORK(&parting->work, kdapl_parting_end);
+	parting->id = id;
+	parting->ia = ia;
+	rdma_lock_handler(id);
+	spin_lock(&hca->partings_lock);
+	if (!conn->answered && !READ_ONCE(hca->gone) &&
+	    hca->npartings < KDAPL_PARTINGS) {
+		kref_get(&ia->obj.ref);
+		id->context = parting;
+		id->event_handler = kdapl_parting_handler;
+		list_add_tail(&parting->link, &hca->partings);
+		hca->npartings++;
+		kept = true;
+	}
+	spin_unlock(&hca->partings_lock);
+	rdma_unlock_handler(id);
+	if (!kept)
+		kfree(parting);
+	return kept;
+}
+
+/*
+ * The device is leaving: no answer is waited for. hca->gone is set, so that no id is
+ * added; the caller flushes hca->down_wq.
+ */
+void kdapl_partings_end(struct kdapl_hca *hca)
+{
+	struct kdapl_parting *parting, *next;
+
+	spin_lock(&hca->partings_lock);
+	list_for_each_entry_safe(parting, next, &hca->partings, link) {
+		list_del_init(&parting->link);
+		queue_work(hca->down_wq, &parting->work);
+	}
+	hca->npartings = 0;
+	spin_unlock(&hca->partings_lock);
+}
+
+/* ---- Taking down --------------------------------------------------------- */
+
+/*
+ * Disconnect and take the QP to ERR; destroy the id, so that no CM event comes any
+ * more; destroy the QP and flush the rings; report the final event, behind all
+ * completions. Drops the references of the queued work.
+ */
+static void kdapl_conn_finish(struct kdapl_conn *conn)
+{
+	struct kdapl_ep *ep = conn->ep;
+	struct rdma_cm_id *id;
+	unsigned long flags;
+
+	mutex_lock(&conn->mutex);
+	/* kdapl_qp_event() must not find an id that is being destroyed. */
+	spin_lock_irqsave(&ep->lock, flags);
+	id = conn->id;
+	conn->id = NULL;
+	spin_unlock_irqrestore(&ep->lock, flags);
+	if (id) {
+		/*
+		 * Excludes rdma_connect(), which frees what rdma_disconnect()
+		 * uses when it fails. rdma_lock_handler() is wrong here:
+		 * rdma_disconnect() may wait for a handler.
+		 */
+		mutex_lock(&conn->dial);
+		rdma_disconnect(id);
+		mutex_unlock(&conn->dial);
+		kdapl_qp_error(ep);
+		if (!kdapl_parting_begin(conn, id))
+			rdma_destroy_id(id);
+	}
+	kdapl_qp_destroy(ep, conn->established.number);
+	kdapl_ep_watch_drain(ep, false);
+	kdapl_conn_stopped(conn);
+	mutex_unlock(&conn->mutex);
+
+	if (!conn->given_up)
+		kdapl_conn_report(conn, &conn->final, conn->end);
+	complete_all(&conn->down_done);
+	kdapl_obj_put(&ep->obj);
+	kdapl_conn_put(conn);
+}
+
+/* Work item conn->rest: an attempt was given up, and has been reported. */
+static void kdapl_conn_rest(struct work_struct *work)
+{
+	unsigned int noio = memalloc_noio_save();
+
+	kdapl_conn_finish(container_of(work, struct kdapl_conn, rest));
+	memalloc_noio_restore(noio);
+}
+
+/* Work item conn->down: take down a connection that has ended. */
+static void kdapl_conn_down(struct work_struct *work)
+{
+	struct kdapl_conn *conn = container_of(to_delayed_work(work),
+					       struct kdapl_conn, down);
+	unsigned int noio = memalloc_noio_save();
+
+	mutex_lock(&conn->mutex);
+	cancel_delayed_work_sync(&conn->timer);
+	/* No data could flow yet, so the receives need not wait for the id. */
+	if (conn->given_up)
+		kdapl_qp_give_up(conn->ep);
+	mutex_unlock(&conn->mutex);
+	if (conn->given_up) {
+		kdapl_conn_report(conn, &conn->final, conn->end);
+		queue_work(conn->ep->obj.ia->hca->attempt_wq, &conn->rest);
+	} else {
+		kdapl_conn_finish(conn);
+	}
+	memalloc_noio_restore(noio);
+}
+
+void kdapl_conn_init_down(struct kdapl_conn *conn)
+{
+	INIT_DELAYED_WORK(&conn->down, kdapl_conn_down);
+	INIT_WORK(&conn->rest, kdapl_conn_rest);
+	init_completion(&conn->down_done);
+}
