@@ -228,6 +228,34 @@ DAT_EVENT_NUMBER kdapl_conn_failure(struct kdapl_conn *conn, int err)
 	}
 }
 
+/*
+ * The peer has disconnected, perhaps while connecting, or has answered our end. Of an
+ * established connection it may have executed requests that have not completed here:
+ * rxe throws acknowledgements away that it comes to when the QP is in ERR.
+ *
+ * Taking down waits for this handler before it stops watching.
+ */
+static void kdapl_conn_disconnected(struct kdapl_conn *conn)
+{
+	struct kdapl_ep *ep = conn->ep;
+
+	conn->answered = true;
+	if (kdapl_conn_end_if(conn, BIT(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) |
+			      BIT(DAT_EP_STATE_COMPLETION_PENDING),
+			      kdapl_conn_failure(conn, -ECONNRESET)))
+		return;
+	if (!kdapl_qp_close_sq(ep)) {
+		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+		return;
+	}
+	kdapl_ep_watch_drain(ep, true);
+	if (!kdapl_conn_end_drained(conn))
+		return;
+	kdapl_cq_poll_all(ep->req_evd);
+	if (READ_ONCE(ep->sq.done) == READ_ONCE(ep->sq.posted))
+		kdapl_ep_hurry(ep);
+}
+
 /* Event handler of a connection's rdma_cm id, which is never destroyed here. */
 int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
@@ -267,9 +295,7 @@ int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 				   DAT_CONNECTION_EVENT_BROKEN);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-		conn->answered = true;
-		kdapl_conn_refused(conn, kdapl_conn_failure(conn, -ECONNRESET),
-				   DAT_CONNECTION_EVENT_DISCONNECTED);
+		kdapl_conn_disconnected(conn);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN);

@@ -83,6 +83,8 @@ DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
 			kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
 		break;
 	case DAT_EP_STATE_DISCONNECTED:
+		if (close_flags == DAT_CLOSE_ABRUPT_FLAG)
+			kdapl_ep_hurry(ep);
 		break;
 	default:
 		ret = kdapl_ep_state_error(state);

@@ -66,6 +66,26 @@ static void kdapl_first_failed(struct kdapl_wr *wr, u8 status)
 		kdapl_wc_failed(wr->ep, status);
 }
 
+/*
+ * A request of @ep has completed. If it was the last one, a graceful disconnect may
+ * wait for it: ours for all that was posted, the peer's for what is under way.
+ */
+static void kdapl_send_last(struct kdapl_ep *ep)
+{
+	switch (READ_ONCE(ep->state)) {
+	case DAT_EP_STATE_DISCONNECT_PENDING:
+		if (ep->sq.done == READ_ONCE(ep->sq.head))
+			kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+		break;
+	case DAT_EP_STATE_DISCONNECTED:
+		if (ep->sq.done == READ_ONCE(ep->sq.posted))
+			kdapl_ep_hurry(ep);
+		break;
+	default:
+		break;
+	}
+}
+
 static void kdapl_send_finish(struct kdapl_evd *evd, struct kdapl_wr *wr,
 			      struct kdapl_later *later)
 {
@@ -83,10 +103,8 @@ static void kdapl_send_finish(struct kdapl_evd *evd, struct kdapl_wr *wr,
 		else
 			kdapl_evd_add(evd, &wr->ev, later);
 	}
-	/* A graceful disconnect waits for this when it was the last request. */
-	if (unlikely(READ_ONCE(ep->state) == DAT_EP_STATE_DISCONNECT_PENDING) &&
-	    ep->sq.done == READ_ONCE(ep->sq.head))
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+	if (unlikely(READ_ONCE(ep->state) != DAT_EP_STATE_CONNECTED))
+		kdapl_send_last(ep);
 }
 
 /*

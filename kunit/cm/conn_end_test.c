@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * How connections end when the two sides differ about it (contract N3, N7): the
- * passive side ends at once, a message of the CM is lost.
+ * passive side ends at once, a message of the CM is lost, the peer leaves with our
+ * requests under way.
  */
 #include <linux/module.h>
 #include "../sim/kdapl_sim.h"
@@ -211,6 +212,113 @@ static void attempts_that_hang_hold_up_nobody(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kd_wait_event(q->conn_evd, &event, FLUSH_MS));
 }
 
+/* ---- The peer leaves with requests under way ------------------------------- */
+
+#define ROUNDS	60
+
+/* Disconnect when the message has come. */
+static void leave(struct kd_recorder *rec, const DAT_EVENT *event,
+		  DAT_BOOLEAN more)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
+		&event->event_data.dto_completion_event_data;
+
+	if (dto->status == DAT_DTO_SUCCESS)
+		dat_ep_disconnect(dto->ep_handle, DAT_CLOSE_GRACEFUL_FLAG);
+}
+
+static void N3_received_requests_succeed(struct kunit *test)
+{
+	struct kd_recorder *rec = kd_recorder(test);
+	struct kd_pair pair = kd_make_half_pair(test);
+	struct kd_side *a = pair.a, *p = pair.p;
+	int i, flushed = 0;
+	u16 port = kd_port();
+	DAT_EVENT event;
+
+	rec->hook = leave;
+	p->recv_evd = kd_recorded_evd(p, DAT_EVD_DTO_FLAG, 64,
+				      DAT_UPCALL_SINGLE_INSTANCE, rec);
+	p->ep = kd_ep(p, NULL);
+	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
+	for (i = 0; i < ROUNDS; i++) {
+		kd_recv(p, 0, 64, i);
+		kd_connect_start(a, p, port);
+		kd_accept(a, p);
+		kd_send(a, 0, 64, i);
+		KUNIT_ASSERT_TRUE(test, kd_wait_event(a->req_evd, &event,
+						      KD_TIMEOUT_MS));
+		if (event.event_data.dto_completion_event_data.status)
+			flushed++;
+		kd_expect_disconnected(a, NULL);
+		kd_expect_event(test, p->conn_evd,
+				DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
+		KD_ASSERT_OK(test, dat_ep_reset(a->ep));
+		KD_ASSERT_OK(test, dat_ep_reset(p->ep));
+	}
+	KUNIT_EXPECT_EQ_MSG(test, flushed, 0, "of %d", ROUNDS);
+}
+
+/*
+ * The acknowledgment comes after the peer has disconnected: on rxe it is thrown away
+ * when the QP has gone to ERR by then.
+ */
+static void N3_acknowledged_late(struct kunit *test)
+{
+	struct kd_pair pair = kd_make_pair(test, NULL);
+	struct kd_side *a = pair.a, *p = pair.p;
+	struct ib_device *dev = sim(a);
+
+	kd_connect_pair(a, p);
+	kd_recv(p, 0, 64, 1);
+	kdapl_sim_set(dev, KDAPL_SIM_hold_acks, 1);
+	kd_send(a, 0, 64, 2);
+	kd_expect_dto(test, p->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
+	KD_ASSERT_OK(test, dat_ep_disconnect(p->ep, DAT_CLOSE_ABRUPT_FLAG));
+	KUNIT_ASSERT_TRUE(test, kd_wait_state(a->ep, DAT_EP_STATE_DISCONNECTED));
+	kdapl_sim_set(dev, KDAPL_SIM_hold_acks, 0);
+	kd_expect_dto(test, a->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
+			NULL);
+}
+
+/* Who frees the Endpoint or disconnects abruptly does not wait for requests. */
+static void abrupt_end_while_draining(struct kunit *test)
+{
+	struct kd_pair pair = kd_make_pair(test, NULL);
+	struct kd_side *a = pair.a, *p = pair.p;
+	unsigned long start;
+
+	kd_connect_pair(a, p);
+	kd_send(a, 0, 64, 1);
+	KD_ASSERT_OK(test, dat_ep_disconnect(p->ep, DAT_CLOSE_ABRUPT_FLAG));
+	KUNIT_ASSERT_TRUE(test, kd_wait_state(a->ep, DAT_EP_STATE_DISCONNECTED));
+	start = jiffies;
+	KD_ASSERT_OK(test, dat_ep_disconnect(a->ep, DAT_CLOSE_ABRUPT_FLAG));
+	kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
+			NULL);
+	kd_expect_dto(test, a->req_evd, 1, DAT_DTO_ERR_FLUSHED, NULL);
+	if (!kd_slow_kernel())
+		KUNIT_EXPECT_LT(test, jiffies_to_msecs(jiffies - start), 80);
+}
+
+/* A request that the peer never takes holds up the end for a moment only. */
+static void N3_request_that_is_never_received(struct kunit *test)
+{
+	struct kd_pair pair = kd_make_pair(test, NULL);
+	struct kd_side *a = pair.a, *p = pair.p;
+
+	kd_connect_pair(a, p);
+	kd_send(a, 0, 64, 1);
+	KD_ASSERT_OK(test, dat_ep_disconnect(p->ep, DAT_CLOSE_ABRUPT_FLAG));
+	kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
+			NULL);
+	kd_expect_dto(test, a->req_evd, 1, DAT_DTO_ERR_FLUSHED, NULL);
+	/* After that, requests are flushed at once. */
+	kd_send(a, 0, 64, 2);
+	kd_expect_dto(test, a->req_evd, 2, DAT_DTO_ERR_FLUSHED, NULL);
+}
+
 static struct kunit_case conn_end_cases[] = {
 	KUNIT_CASE_PARAM(N3_rejected_when_established, gen_sim),
 	KUNIT_CASE_PARAM(N3_accept_and_free, kd_gen_ia),
@@ -218,6 +326,10 @@ static struct kunit_case conn_end_cases[] = {
 	KUNIT_CASE_PARAM(disconnect_request_waits_alone, gen_sim),
 	KUNIT_CASE_PARAM(R4_receives_of_a_given_up_attempt, kd_gen_ia),
 	KUNIT_CASE_PARAM(attempts_that_hang_hold_up_nobody, gen_simw),
+	KUNIT_CASE_PARAM(N3_received_requests_succeed, kd_gen_ia),
+	KUNIT_CASE_PARAM(N3_acknowledged_late, gen_sim),
+	KUNIT_CASE_PARAM(N3_request_that_is_never_received, gen_sim),
+	KUNIT_CASE_PARAM(abrupt_end_while_draining, gen_sim),
 	{}
 };
 

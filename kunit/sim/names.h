@@ -41,7 +41,9 @@
 	X(fail_qp)		/* times that ib_create_qp() fails */			\
 	/* Messages */									\
 	X(stall_bytes)		/* a Send longer than this stops after as many bytes, */	\
-				/* with its receive taken, until this is 0 again */
+				/* with its receive taken, until this is 0 again */	\
+	X(hold_acks)		/* a Send that was received completes when this is 0 */	\
+				/* again; not if its QP has ended by then (rxe) */
 
 #define KDAPL_SIM_COUNTER_NAMES(X)							\
 	X(messages)		/* requests executed that reached a peer */		\

@@ -226,6 +226,7 @@ static void sim_qp_empty(struct sim_qp *qp)
 	if (qp->stalled)
 		sim_uncount(qp->dev, partial);
 	qp->stalled = false;
+	qp->unacked = false;
 	qp->done = 0;
 	qp->lwqe_told = false;
 	spin_lock_irqsave(&qp->lock, flags);

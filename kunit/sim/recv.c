@@ -194,6 +194,7 @@ bool sim_flush(struct sim_qp *qp)
 		sim_uncount(qp->dev, partial);
 		qp->stalled = false;
 	}
+	qp->unacked = false;
 	if (!sim_flush_rx(qp))
 		return false;
 	for (i = 0; i < SIM_BATCH; i++) {

@@ -239,6 +239,16 @@ static enum sim_result sim_rx_refused(struct sim_qp *qp, struct sim_qp *peer,
 	return sim_refused(qp, peer, wqe, status);
 }
 
+/* The peer has received the Send at the head. */
+static enum sim_result sim_acked(struct sim_qp *qp, struct sim_swqe *wqe)
+{
+	qp->unacked = sim_switch(qp->dev, hold_acks);
+	if (!qp->unacked)
+		return sim_complete(qp, wqe, IB_WC_SUCCESS);
+	sim_park(qp, NULL, SIM_WAIT_SWITCH);
+	return SIM_PARKED;
+}
+
 static enum sim_result sim_send_end(struct sim_qp *qp, struct sim_qp *peer,
 				    struct sim_swqe *wqe)
 {
@@ -248,7 +258,7 @@ static enum sim_result sim_send_end(struct sim_qp *qp, struct sim_qp *peer,
 				      IB_WC_REM_ACCESS_ERR);
 	sim_count(qp->dev, messages);
 	sim_rx_complete(peer, IB_WC_SUCCESS, wqe);
-	return sim_complete(qp, wqe, IB_WC_SUCCESS);
+	return sim_acked(qp, wqe);
 }
 
 /* A step of a Send whose receive was taken. */
@@ -301,6 +311,8 @@ static enum sim_result sim_remote(struct sim_qp *qp, struct sim_swqe *wqe)
 	enum sim_result result;
 	struct sim_qp *peer;
 
+	if (qp->unacked)
+		return sim_acked(qp, wqe);
 	if (!sim_port_is_up(qp->dev))
 		return sim_unanswered(qp, wqe);
 	if (send && !qp->done &&

@@ -287,6 +287,7 @@ struct sim_qp {
 	u32 sq_tail;
 	u32 done;			/* bytes of the request at the head */
 	bool stalled;			/* counted in partial */
+	bool unacked;			/* that at the head was received */
 
 	struct sim_rq *rq;		/* own, or the SRQ's */
 	struct sim_rq own_rq;

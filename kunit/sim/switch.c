@@ -39,6 +39,7 @@ static void sim_set(struct sim_dev *dev, unsigned int which, u32 value)
 		sim_port_changed(dev);
 		break;
 	case KDAPL_SIM_stall_bytes:
+	case KDAPL_SIM_hold_acks:
 		sim_schedule_all(dev);
 		break;
 	}

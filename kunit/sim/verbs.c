@@ -353,6 +353,25 @@ static void stall_ends(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kd_is_filled(raw->b.buf, SZ_128K, 3));
 }
 
+static void acks_are_held(struct kunit *test)
+{
+	struct raw *raw = raw_open(test, &plain);
+
+	recv(raw, 1, 64);
+	recv(raw, 2, 64);
+	raw_set(raw, KDAPL_SIM_hold_acks, 1);
+	send(raw, 10, 8);
+	raw_expect(&raw->b, 1, IB_WC_SUCCESS);
+	raw_expect_none(&raw->a);
+	raw_set(raw, KDAPL_SIM_hold_acks, 0);
+	raw_expect(&raw->a, 10, IB_WC_SUCCESS);
+	raw_set(raw, KDAPL_SIM_hold_acks, 1);
+	send(raw, 11, 8);
+	raw_expect(&raw->b, 2, IB_WC_SUCCESS);
+	raw_to_err(&raw->a);
+	raw_expect(&raw->a, 11, IB_WC_WR_FLUSH_ERR);
+}
+
 static void last_wqe_never_or_late(struct kunit *test)
 {
 	struct raw *raw = raw_open(test, &with_srq);
@@ -484,6 +503,7 @@ static struct kunit_case sim_cases[] = {
 	KUNIT_CASE(partial_is_flushed),
 	KUNIT_CASE(partial_is_lost),
 	KUNIT_CASE(stall_ends),
+	KUNIT_CASE(acks_are_held),
 	KUNIT_CASE(last_wqe_never_or_late),
 	KUNIT_CASE(cq_overflow),
 	KUNIT_CASE(arming),
