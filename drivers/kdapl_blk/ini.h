@@ -7,15 +7,17 @@
  *   ini_configfs.c   configfs
  *   ini_disk.c       the block layer's side
  *   ini_recover.c    connections of a disk: made, lost, made again
+ *   ini_queues.c     which of them are used, and by whom
  *   ini_queue.c      one connection
  *   ini_slot.c       slots: memory and registrations
  *   ini_io.c         requests and replies
  *   ini_admin.c      admin requests: attach, identify, keep-alive
  *
- * A disk has several queues, each an Endpoint and a hardware queue of the block
- * layer; queues share no state. A queue has a slot for each request that may be
- * outstanding, numbered by the block layer's tag, and a last one for admin
- * requests.
+ * A disk has several queues, each an Endpoint; queues share no state. Each
+ * hardware queue of the block layer has a route to the queue of its number, or,
+ * while there are fewer queues, to one that others use as well. A queue has a
+ * slot for each request that may be outstanding; the first is for admin
+ * requests. Slots get their memory when they are needed.
  *
  * KBI_SLOT_BUSY decides who finishes a slot: whoever clears the bit.
  *
@@ -109,6 +111,7 @@ enum kbi_queue_state {
 /*
  * struct kbi_queue - a connection to the target
  * @index: number of the queue
+ * @in_use: routes lead here, so that its loss is that of the disk
  * @recv_evd: replies
  * @req_evd: completions of posts to @ep; see kbi_queue_objects()
  * @conn_evd: connection events
@@ -136,10 +139,13 @@ enum kbi_queue_state {
  * @kept: credits that only admin requests may use
  * @used: a message was sent since the last keep-alive
  * @nslots: number of @slots
+ * @ready: number of slots that have memory and registrations
+ * @taken: a bit for each slot that has a request
  */
 struct kbi_queue {
 	struct kbi_disk *disk;
 	unsigned int index;
+	bool in_use;
 	DAT_EVD_HANDLE recv_evd;
 	DAT_EVD_HANDLE req_evd;
 	DAT_EVD_HANDLE conn_evd;
@@ -166,6 +172,8 @@ struct kbi_queue {
 	int kept;
 	bool used;
 	unsigned int nslots;
+	unsigned int ready;
+	unsigned long *taken;
 	struct kbi_slot *slots;
 };
 
@@ -207,7 +215,8 @@ enum kbi_state {
  * @params: see struct kbi_params; @admin
  * @state: enum kbi_state
  * @admin: serialises connect, disconnect and changes of @params
- * @mutex: guards the connections, @gendisk, @shown, @quiesced and @identify
+ * @mutex: guards the connections, @gendisk, @shown, @quiesced and @identify;
+ *	@routes change while the block layer is quiesced
  * @removing: connect no more
  * @quiesced: the block layer queues no requests
  * @session: see struct kblk_hello, as @epoch
@@ -217,7 +226,12 @@ enum kbi_state {
  * @pz: protection zone on @ia
  * @sync: DMA is not coherent, see dat_lmr_sync_*()
  * @queues: the connections
- * @nqueues: number of @queues
+ * @nqueues: number of @queues, and of hardware queues of the block layer
+ * @nread: how many of these are for reads only
+ * @nlive: connections in use, the first of @queues
+ * @memory: of the slots of all queues, bytes
+ * @routes: the queue that each hardware queue uses
+ * @adding: queue that is being connected while the disk is live
  * @gendisk: NULL unless there is a disk
  * @shown: @gendisk was added to the system
  * @index: number in the name of @gendisk
@@ -231,7 +245,8 @@ enum kbi_state {
  * @attempts: attempts to reconnect since @lost_at
  * @err_work: takes the connections down
  * @resize_work: adopts @told_size
- * @reconnect_work: makes the connections again
+ * @reconnect_work: makes the first connection again
+ * @more_work: makes the others, and gives slots memory
  * @keepalive_work: sends keep-alives
  */
 struct kbi_disk {
@@ -251,6 +266,11 @@ struct kbi_disk {
 	bool sync;
 	struct kbi_queue *queues;
 	unsigned int nqueues;
+	unsigned int nread;
+	unsigned int nlive;
+	size_t memory;
+	struct kbi_queue **routes;
+	struct kbi_queue *adding;
 	struct blk_mq_tag_set set;
 	struct gendisk *gendisk;
 	bool shown;
@@ -266,12 +286,14 @@ struct kbi_disk {
 	struct work_struct err_work;
 	struct work_struct resize_work;
 	struct delayed_work reconnect_work;
+	struct delayed_work more_work;
 	struct delayed_work keepalive_work;
 	atomic64_t stats[KBI_STATS];
 };
 
 /*
  * struct kbi_pdu - the driver's part of a request of the block layer
+ * @queue: the queue that it was sent on
  * @status: status to complete the request with
  * @lost: the connection was lost before the reply arrived
  * @tries: how often that has happened
@@ -279,6 +301,7 @@ struct kbi_disk {
  * @written: for a FLUSH, disk->written when it was sent
  */
 struct kbi_pdu {
+	struct kbi_queue *queue;
 	blk_status_t status;
 	bool lost;
 	u32 tries;
@@ -320,11 +343,17 @@ void kbi_disk_unquiesce(struct kbi_disk *disk);
 void kbi_disk_cancel(struct kbi_disk *disk);
 bool kbi_disk_waits(struct kbi_queue *queue);
 void kbi_disk_complete(struct request *rq);
-unsigned int kbi_disk_queues(struct kbi_disk *disk);
+void kbi_disk_queues(struct kbi_disk *disk, unsigned int max);
 void kbi_disk_resize(struct kbi_disk *disk);
 void kbi_resize_work(struct work_struct *work);
 
+/* ini_queues.c */
+void kbi_queues_use(struct kbi_disk *disk, unsigned int n);
+int kbi_queues_add(struct kbi_disk *disk);
+void kbi_more_work(struct work_struct *work);
+
 /* ini_recover.c */
+int kbi_bring_up_queue(struct kbi_disk *disk, struct kbi_queue *queue);
 int kbi_connect(struct kbi_disk *disk);
 void kbi_disconnect(struct kbi_disk *disk);
 void kbi_disk_error(struct kbi_disk *disk, const char *why);
@@ -332,6 +361,7 @@ void kbi_err_work(struct work_struct *work);
 void kbi_reconnect_work(struct work_struct *work);
 
 /* ini_queue.c */
+unsigned int kbi_queues_allowed(struct kbi_disk *disk);
 int kbi_queue_start(struct kbi_queue *queue);
 void kbi_queue_stop(struct kbi_queue *queue);
 void kbi_queue_lost(struct kbi_queue *queue, const char *why);
@@ -339,6 +369,9 @@ void kbi_queue_lost(struct kbi_queue *queue, const char *why);
 /* ini_slot.c */
 int kbi_slots_alloc(struct kbi_queue *queue);
 int kbi_slots_alloc_data(struct kbi_queue *queue);
+bool kbi_slots_wanted(struct kbi_queue *queue);
+int kbi_slots_grow(struct kbi_queue *queue);
+struct kbi_slot *kbi_slot_get(struct kbi_queue *queue);
 void kbi_slots_release(struct kbi_queue *queue);
 void kbi_slots_free(struct kbi_queue *queue);
 DAT_RETURN kbi_reply_post(struct kbi_queue *queue, unsigned int n);

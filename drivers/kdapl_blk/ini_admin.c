@@ -5,7 +5,7 @@
  * Entry points: kbi_attach() and kbi_identify() while the connections are made,
  * kbi_keepalive_work() while the disk is live.
  *
- * They use the last slot of a queue, which the block layer has no tag for, one
+ * They use the first slot of a queue, which kbi_slot_get() leaves alone, one
  * at a time: disk->mutex serialises their callers. kbi_admin() waits for the
  * reply; a keep-alive is sent without waiting, and the next one checks it.
  */
@@ -19,7 +19,7 @@
 
 static struct kbi_slot *kbi_admin_slot(struct kbi_queue *queue)
 {
-	return &queue->slots[queue->nslots - 1];
+	return &queue->slots[0];
 }
 
 /*
@@ -236,7 +236,7 @@ void kbi_keepalive_work(struct work_struct *work)
 
 	mutex_lock(&disk->mutex);
 	if (kbi_state(disk) == KBI_LIVE) {
-		for (i = 0; i < disk->nqueues; i++)
+		for (i = 0; i < disk->nlive; i++)
 			kbi_keepalive(&disk->queues[i]);
 		queue_delayed_work(kbi_wq, &disk->keepalive_work,
 				   msecs_to_jiffies(disk->params.keepalive_ms));

@@ -355,7 +355,10 @@ static ssize_t kbi_disk_stats_show(struct config_item *item, char *page)
 	for (i = 0; i < KBI_STATS; i++)
 		n += sysfs_emit_at(page, n, "%-30s %lld\n", kbi_stat_names[i],
 				   atomic64_read(&disk->stats[i]));
-	n += sysfs_emit_at(page, n, "%-30s %u\n", "queues", disk->nqueues);
+	n += sysfs_emit_at(page, n, "%-30s %u of %u\n", "queues",
+			   READ_ONCE(disk->nlive), READ_ONCE(disk->nqueues));
+	n += sysfs_emit_at(page, n, "%-30s %zu\n", "bytes of memory",
+			   READ_ONCE(disk->memory));
 	return n;
 }
 CONFIGFS_ATTR_RO(kbi_disk_, stats);
@@ -428,6 +431,7 @@ static struct config_item *kbi_disk_make(struct config_group *group,
 	INIT_WORK(&disk->err_work, kbi_err_work);
 	INIT_WORK(&disk->resize_work, kbi_resize_work);
 	INIT_DELAYED_WORK(&disk->reconnect_work, kbi_reconnect_work);
+	INIT_DELAYED_WORK(&disk->more_work, kbi_more_work);
 	INIT_DELAYED_WORK(&disk->keepalive_work, kbi_keepalive_work);
 	config_item_init_type_name(&disk->item, name, &kbi_disk_type);
 	return &disk->item;

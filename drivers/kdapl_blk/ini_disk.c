@@ -32,13 +32,21 @@ static DEFINE_IDA(kbi_ida);
 
 /* ---- Requests ------------------------------------------------------------ */
 
+/* Return the queue that @hctx uses. Context: the block layer's dispatch. */
+static struct kbi_queue *kbi_route(struct blk_mq_hw_ctx *hctx)
+{
+	struct kbi_queue **route = hctx->driver_data;
+
+	return *route;
+}
+
 static blk_status_t kbi_queue_rq(struct blk_mq_hw_ctx *hctx,
 				 const struct blk_mq_queue_data *bd)
 {
-	struct kbi_queue *queue = hctx->driver_data;
+	struct kbi_disk *disk = hctx->queue->queuedata;
 	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(bd->rq);
 
-	switch (kbi_state(queue->disk)) {
+	switch (kbi_state(disk)) {
 	case KBI_LIVE:
 		break;
 	case KBI_RECOVERING:
@@ -47,21 +55,21 @@ static blk_status_t kbi_queue_rq(struct blk_mq_hw_ctx *hctx,
 		return BLK_STS_TRANSPORT;
 	}
 	if (req_op(bd->rq) == REQ_OP_FLUSH) {
-		if (READ_ONCE(queue->disk->lost_writes))
+		if (READ_ONCE(disk->lost_writes))
 			return BLK_STS_IOERR;
-		pdu->written = atomic64_read(&queue->disk->written);
+		pdu->written = atomic64_read(&disk->written);
 	}
 	if (!(bd->rq->rq_flags & RQF_DONTPREP)) {
 		pdu->tries = 0;
 		pdu->since = jiffies;
 		bd->rq->rq_flags |= RQF_DONTPREP;
 	}
-	return kbi_io_queue(queue, bd->rq, bd->last);
+	return kbi_io_queue(kbi_route(hctx), bd->rq, bd->last);
 }
 
 static void kbi_commit_rqs(struct blk_mq_hw_ctx *hctx)
 {
-	kbi_io_commit(hctx->driver_data);
+	kbi_io_commit(kbi_route(hctx));
 }
 
 /*
@@ -156,7 +164,7 @@ static int kbi_init_hctx(struct blk_mq_hw_ctx *hctx, void *data,
 {
 	struct kbi_disk *disk = data;
 
-	hctx->driver_data = &disk->queues[index];
+	hctx->driver_data = &disk->routes[index];
 	return 0;
 }
 
@@ -165,12 +173,12 @@ static void kbi_map_queues(struct blk_mq_tag_set *set)
 	struct kbi_disk *disk = set->driver_data;
 	struct blk_mq_queue_map *map = &set->map[HCTX_TYPE_DEFAULT];
 
-	map->nr_queues = disk->nqueues - disk->params.read_queues;
+	map->nr_queues = disk->nqueues - disk->nread;
 	map->queue_offset = 0;
 	blk_mq_map_queues(map);
-	if (!disk->params.read_queues)
+	if (!disk->nread)
 		return;
-	set->map[HCTX_TYPE_READ].nr_queues = disk->params.read_queues;
+	set->map[HCTX_TYPE_READ].nr_queues = disk->nread;
 	set->map[HCTX_TYPE_READ].queue_offset = map->nr_queues;
 	blk_mq_map_queues(&set->map[HCTX_TYPE_READ]);
 }
@@ -216,14 +224,17 @@ static const struct attribute_group *kbi_device_groups[] = {
 	NULL
 };
 
-/* Return the number of queues to make: at most one of each kind per CPU. */
-unsigned int kbi_disk_queues(struct kbi_disk *disk)
+/*
+ * Set the number of queues to make: at most one of each kind per CPU, and @max
+ * in all, of which those for reads only get at most half.
+ */
+void kbi_disk_queues(struct kbi_disk *disk, unsigned int max)
 {
-	struct kbi_params *params = &disk->params;
+	const struct kbi_params *params = &disk->params;
 	unsigned int n = params->queues ?: num_online_cpus();
 
-	params->read_queues = min(params->read_queues, nr_cpu_ids);
-	return min(n, nr_cpu_ids) + params->read_queues;
+	disk->nread = min3(params->read_queues, nr_cpu_ids, max / 2);
+	disk->nqueues = min3(n, nr_cpu_ids, max - disk->nread) + disk->nread;
 }
 
 /* ---- Standing still ------------------------------------------------------ */
@@ -252,9 +263,10 @@ void kbi_disk_unquiesce(struct kbi_disk *disk)
 
 static bool kbi_is_of_queue(struct request *rq, void *data)
 {
+	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
 	struct kbi_queue **queue = data;
 
-	if (rq->mq_hctx->driver_data != *queue)
+	if (pdu->queue != *queue)
 		return true;
 	*queue = NULL;
 	return false;
@@ -300,7 +312,7 @@ static int kbi_tags_alloc(struct kbi_disk *disk)
 	memset(&disk->set, 0, sizeof(disk->set));
 	disk->set.ops = &kbi_mq_ops;
 	disk->set.nr_hw_queues = disk->nqueues;
-	disk->set.nr_maps = disk->params.read_queues ? 2 : 1;
+	disk->set.nr_maps = disk->nread ? 2 : 1;
 	disk->set.queue_depth = disk->params.depth;
 	disk->set.cmd_size = sizeof(struct kbi_pdu);
 	disk->set.numa_node = NUMA_NO_NODE;

@@ -66,6 +66,7 @@ static void kbi_slot_finish(struct kbi_queue *queue, struct kbi_slot *slot)
 	pdu = blk_mq_rq_to_pdu(rq);
 	pdu->status = kbi_blk_status(slot->status);
 	pdu->lost = false;
+	clear_bit_unlock(kbi_slot_number(queue, slot), queue->taken);
 	if (!blk_mq_complete_request_remote(rq))
 		kbi_disk_complete(rq);
 }
@@ -339,9 +340,10 @@ static bool kbi_io_translate(struct kbi_queue *queue, struct request *rq,
 blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
 			  bool last)
 {
-	struct kbi_slot *slot = &queue->slots[rq->tag];
+	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
 	struct kblk_request request;
 	u32 length = blk_rq_bytes(rq);
+	struct kbi_slot *slot;
 	u32 inlined = 0;
 	DAT_RETURN ret;
 
@@ -349,6 +351,12 @@ blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
 		return BLK_STS_NOTSUPP;
 	if (!kbi_io_credit(queue, queue->kept))
 		return BLK_STS_RESOURCE;
+	slot = kbi_slot_get(queue);
+	if (!slot) {
+		atomic_inc(&queue->credits);
+		return BLK_STS_RESOURCE;
+	}
+	pdu->queue = queue;
 	blk_mq_start_request(rq);
 	slot->rq = rq;
 	slot->inlined = 0;
@@ -365,6 +373,8 @@ blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
 	} else {
 		ret = kbi_io_bind(queue, slot, &request);
 		if (ret != DAT_SUCCESS) {
+			clear_bit_unlock(kbi_slot_number(queue, slot),
+					 queue->taken);
 			atomic_inc(&queue->credits);
 			/*
 			 * INSUFFICIENT_RESOURCES and INVALID_STATE are

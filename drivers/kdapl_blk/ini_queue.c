@@ -49,7 +49,8 @@ void kbi_queue_lost(struct kbi_queue *queue, const char *why)
 				    queue->index, why);
 	if (state == KBI_QUEUE_CONNECTING)
 		complete(&queue->connected);
-	else
+	/* atomic_xchg() pairs with the barrier of kbi_queues_use(). */
+	else if (READ_ONCE(queue->in_use))
 		kbi_disk_error(queue->disk, NULL);
 	complete(&queue->admin);
 }
@@ -62,6 +63,7 @@ void kbi_queue_lost(struct kbi_queue *queue, const char *why)
 void kbi_queue_stop(struct kbi_queue *queue)
 {
 	atomic_set(&queue->state, KBI_QUEUE_DEAD);
+	WRITE_ONCE(queue->in_use, false);
 	if (queue->ep) {
 		dat_ep_disconnect(queue->ep, DAT_CLOSE_ABRUPT_FLAG);
 		if (queue->started &&
@@ -213,7 +215,8 @@ static int kbi_welcome_check(struct kbi_queue *queue)
 	u16 status = le16_to_cpu(welcome->status);
 	u32 features = le32_to_cpu(welcome->features);
 
-	if (le32_to_cpu(welcome->magic) != KBLK_MAGIC || welcome->reserved0 ||
+	if (le32_to_cpu(welcome->magic) != KBLK_MAGIC ||
+	    (welcome->queues && !(features & KBLK_FEATURE_QUEUES)) ||
 	    !kblk_is_zero(welcome->reserved, sizeof(welcome->reserved))) {
 		pr_err("no kdapl_blk_tgt answers there\n");
 		return -EPROTO;
@@ -238,6 +241,14 @@ static int kbi_welcome_check(struct kbi_queue *queue)
 	return 0;
 }
 
+/* Return how many connections the target lets the disk have, by the first one. */
+unsigned int kbi_queues_allowed(struct kbi_disk *disk)
+{
+	u16 n = le16_to_cpu(disk->queues[0].welcome.queues);
+
+	return n ?: disk->nqueues;
+}
+
 static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 {
 	struct kbi_disk *disk = queue->disk;
@@ -255,7 +266,7 @@ static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 
 	queue->features = KBLK_FEATURE_BATCH | KBLK_FEATURE_REQUESTS |
 			  KBLK_FEATURE_IDENTITY | KBLK_FEATURE_NOUNMAP |
-			  KBLK_FEATURE_SIZE;
+			  KBLK_FEATURE_SIZE | KBLK_FEATURE_QUEUES;
 	if (disk->params.secret[0])
 		queue->features |= KBLK_FEATURE_AUTH;
 	/*
@@ -347,6 +358,14 @@ int kbi_queue_start(struct kbi_queue *queue)
 	init_completion(&queue->gone);
 	init_completion(&queue->admin);
 	atomic_set(&queue->state, KBI_QUEUE_CONNECTING);
+	/*
+	 * A disk that is no longer live ends the connecting of further queues:
+	 * kbi_disk_error() changes its state first, then looks for one.
+	 */
+	smp_mb__after_atomic();
+	if (READ_ONCE(queue->disk->adding) == queue &&
+	    kbi_state(queue->disk) != KBI_LIVE)
+		return -EINTR;
 	err = kbi_queue_objects(queue);
 	if (!err)
 		err = kbi_slots_alloc(queue);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The connections of a disk: made together, lost together, made again.
+ * The connections of a disk: made, lost together, made again.
  *
  *   IDLE -> CONNECTING -> LIVE <-> RECOVERING -> FAILED -> LIVE
  *
@@ -106,6 +106,7 @@ static void kbi_take_down(struct kbi_disk *disk)
 
 	for (i = 0; i < disk->nqueues; i++)
 		kbi_queue_stop(&disk->queues[i]);
+	disk->nlive = 0;
 	kbi_ia_close(disk);
 }
 
@@ -199,7 +200,11 @@ static u32 kbi_max_transfer(struct kbi_disk *disk, u32 offered)
 	return max;
 }
 
-static int kbi_bring_up_queue(struct kbi_disk *disk, struct kbi_queue *queue)
+/*
+ * Connect @queue and attach it; the caller calls kbi_queue_stop() on failure.
+ * Context: process, disk->mutex held.
+ */
+int kbi_bring_up_queue(struct kbi_disk *disk, struct kbi_queue *queue)
 {
 	u32 max;
 	int err;
@@ -217,21 +222,19 @@ static int kbi_bring_up_queue(struct kbi_disk *disk, struct kbi_queue *queue)
 }
 
 /*
- * Open the adapter, make all connections and check the volume; undo all of it
- * on failure. Context: process, disk->mutex held.
+ * Open the adapter, make the first connection and check the volume; undo all of
+ * it on failure. Context: process, disk->mutex held.
  */
 static int kbi_bring_up(struct kbi_disk *disk)
 {
 	struct kblk_identify identify;
-	unsigned int i;
 	int err;
 
 	kbi_count(disk, KBI_STAT_ATTEMPTS, 1);
 	disk->epoch++;
 	err = kbi_ia_open(disk);
-	for (i = 0; i < disk->nqueues && !err; i++)
-		err = READ_ONCE(disk->removing) ? -EINTR :
-		      kbi_bring_up_queue(disk, &disk->queues[i]);
+	if (!err)
+		err = kbi_bring_up_queue(disk, &disk->queues[0]);
 	if (!err)
 		err = kbi_identify(&disk->queues[0], &identify);
 	if (!err)
@@ -244,19 +247,17 @@ static int kbi_bring_up(struct kbi_disk *disk)
 /* Enter KBI_LIVE after kbi_bring_up(). A connection may already be lost. */
 static void kbi_go_live(struct kbi_disk *disk)
 {
-	unsigned int i;
-
 	disk->attempts = 0;
+	kbi_queues_use(disk, 1);
 	/*
-	 * Publishes the queues to kbi_state(), and closes the race with
+	 * Publishes the queue to kbi_state(), and closes the race with
 	 * kbi_queue_lost(), which sets the state of its queue (a full barrier)
 	 * before kbi_disk_error() looks at disk->state: either kbi_disk_error()
-	 * sees KBI_LIVE, or the loop below sees the dead queue.
+	 * sees KBI_LIVE, or the dead queue is seen below.
 	 */
 	atomic_xchg(&disk->state, KBI_LIVE);
-	for (i = 0; i < disk->nqueues; i++)
-		if (!kbi_queue_live(&disk->queues[i]))
-			kbi_disk_error(disk, NULL);
+	if (!kbi_queue_live(&disk->queues[0]))
+		kbi_disk_error(disk, NULL);
 	if (disk->params.keepalive_ms)
 		queue_delayed_work(kbi_wq, &disk->keepalive_work,
 				   msecs_to_jiffies(disk->params.keepalive_ms));
@@ -275,11 +276,17 @@ static void kbi_go_live(struct kbi_disk *disk)
  */
 void kbi_disk_error(struct kbi_disk *disk, const char *why)
 {
+	struct kbi_queue *adding;
+
 	if (atomic_cmpxchg(&disk->state, KBI_LIVE, KBI_RECOVERING) != KBI_LIVE)
 		return;
 	if (why)
 		pr_warn("%s: %s\n", config_item_name(&disk->item), why);
 	kbi_count(disk, KBI_STAT_LOST, 1);
+	/* kbi_err_work() waits for who connects this one. */
+	adding = READ_ONCE(disk->adding);
+	if (adding)
+		kbi_queue_lost(adding, NULL);
 	queue_work(kbi_wq, &disk->err_work);
 }
 
@@ -365,6 +372,7 @@ void kbi_reconnect_work(struct work_struct *work)
 		kbi_go_live(disk);
 		kbi_disk_unquiesce(disk);
 		kbi_disk_resize(disk);
+		queue_delayed_work(kbi_wq, &disk->more_work, 0);
 	} else {
 		if (kbi_has_waited(disk))
 			kbi_give_up(disk);
@@ -384,23 +392,38 @@ static void kbi_queues_free(struct kbi_disk *disk)
 	for (i = 0; i < disk->nqueues; i++)
 		kbi_slots_free(&disk->queues[i]);
 	kfree(disk->queues);
+	kfree(disk->routes);
 	disk->queues = NULL;
+	disk->routes = NULL;
+	disk->memory = 0;
 }
 
-static int kbi_first_connect(struct kbi_disk *disk)
+static int kbi_queues_alloc(struct kbi_disk *disk)
 {
 	unsigned int i;
-	int err;
 
-	disk->nqueues = kbi_disk_queues(disk);
+	kbi_disk_queues(disk, UINT_MAX);
 	disk->queues = kcalloc(disk->nqueues, sizeof(*disk->queues),
 			       GFP_KERNEL);
-	if (!disk->queues)
+	disk->routes = kcalloc(disk->nqueues, sizeof(*disk->routes),
+			       GFP_KERNEL);
+	if (!disk->queues || !disk->routes)
 		return -ENOMEM;
 	for (i = 0; i < disk->nqueues; i++) {
 		disk->queues[i].disk = disk;
 		disk->queues[i].index = i;
 		spin_lock_init(&disk->queues[i].lock);
+	}
+	return 0;
+}
+
+static int kbi_first_connect(struct kbi_disk *disk)
+{
+	int err = kbi_queues_alloc(disk);
+
+	if (err) {
+		kbi_queues_free(disk);
+		return err;
 	}
 	atomic64_set(&disk->written, 0);
 	atomic64_set(&disk->flushed, 0);
@@ -410,6 +433,9 @@ static int kbi_first_connect(struct kbi_disk *disk)
 	} while (!disk->session);
 	err = kbi_bring_up(disk);
 	if (!err) {
+		/* The block layer need not know of queues there will never be. */
+		kbi_disk_queues(disk, min(disk->nqueues,
+					  kbi_queues_allowed(disk)));
 		err = kbi_disk_add(disk);
 		if (err)
 			kbi_take_down(disk);
@@ -438,6 +464,7 @@ void kbi_disconnect(struct kbi_disk *disk)
 	kbi_take_down(disk);
 	mutex_unlock(&disk->mutex);
 	cancel_delayed_work_sync(&disk->keepalive_work);
+	cancel_delayed_work_sync(&disk->more_work);
 	cancel_work_sync(&disk->err_work);
 	cancel_work_sync(&disk->resize_work);
 	kbi_queues_free(disk);
@@ -463,10 +490,15 @@ int kbi_connect(struct kbi_disk *disk)
 	disk->removing = false;
 	atomic_set(&disk->state, KBI_CONNECTING);
 	err = kbi_first_connect(disk);
-	if (!err)
+	if (!err) {
 		kbi_go_live(disk);
-	else
+		/* What is missing will be tried again; the disk is usable. */
+		if (kbi_queues_add(disk))
+			queue_delayed_work(kbi_wq, &disk->more_work,
+					   msecs_to_jiffies(params->reconnect_max_ms));
+	} else {
 		atomic_set(&disk->state, KBI_IDLE);
+	}
 	mutex_unlock(&disk->mutex);
 	if (err)
 		return err;

@@ -4,15 +4,21 @@
  *
  * Entry points: kbi_slots_alloc() before connecting, kbi_slots_alloc_data()
  * when the target's limits are known, kbi_slots_release() when the connection
- * is down, kbi_slots_free() with the disk, kbi_reply_post().
+ * is down, kbi_slots_free() with the disk, kbi_reply_post(),
+ * kbi_slots_grow() when requests want more than there are, kbi_slot_get() for a
+ * request.
  *
  * The queue owns its slots. A slot has a message to send, a message to receive,
  * and an LMR for the pages of a request with more than KBLK_INLINE bytes. The
- * memory outlives the connection, the registrations do not. disk->mutex
- * serialises all but kbi_reply_post().
+ * memory outlives the connection, the registrations do not. A connection begins
+ * with KBI_SLOTS_STEP slots, less than 1 MiB, and most never need more.
+ * disk->mutex serialises all but kbi_reply_post() and kbi_slot_get().
  */
+#include <linux/bitmap.h>
 #include <linux/slab.h>
 #include "ini.h"
+
+#define KBI_SLOTS_STEP	32U
 
 /* Post the receive buffer of slot @n. Context: any. */
 DAT_RETURN kbi_reply_post(struct kbi_queue *queue, unsigned int n)
@@ -26,29 +32,6 @@ DAT_RETURN kbi_reply_post(struct kbi_queue *queue, unsigned int n)
 }
 
 /*
- * Make what connecting needs: receives are posted before the peer can send.
- * Memory of an earlier connection is used again.
- */
-int kbi_slots_alloc(struct kbi_queue *queue)
-{
-	struct kbi_disk *disk = queue->disk;
-	unsigned int n = queue->nslots, i;
-	int err = 0;
-
-	if (!queue->slots)
-		queue->slots = kvcalloc(n, sizeof(*queue->slots), GFP_KERNEL);
-	if (!queue->slots)
-		return -ENOMEM;
-	for (i = 0; i < n && !err; i++) {
-		err = kblk_buf_alloc(&queue->slots[i].mem, disk->ia, disk->pz,
-				     KBI_REPLY_AT + KBLK_REPLIES);
-		if (!err)
-			err = kblk_errno(kbi_reply_post(queue, i));
-	}
-	return err;
-}
-
-/*
  * Return the pages of the longest transfer; one more, because a transfer may
  * begin anywhere in its first page.
  */
@@ -57,33 +40,158 @@ static unsigned int kbi_max_pages(struct kbi_disk *disk)
 	return disk->max_transfer / PAGE_SIZE + 1;
 }
 
+/* Make the memory of slot @n, and its registration for messages. */
+static int kbi_slot_alloc(struct kbi_queue *queue, unsigned int n)
+{
+	struct kblk_buf *mem = &queue->slots[n].mem;
+	struct kbi_disk *disk = queue->disk;
+	bool fresh = !mem->va;
+	int err;
+
+	err = kblk_buf_alloc(mem, disk->ia, disk->pz,
+			     KBI_REPLY_AT + KBLK_REPLIES);
+	if (fresh && !err)
+		disk->memory += PAGE_ALIGN(mem->len);
+	return err;
+}
+
+/* Make what slot @n needs for data of the block layer. */
+static int kbi_slot_alloc_data(struct kbi_queue *queue, unsigned int n)
+{
+	struct kbi_slot *slot = &queue->slots[n];
+	struct kbi_disk *disk = queue->disk;
+	unsigned int pages = kbi_max_pages(disk);
+	DAT_RETURN ret;
+
+	if (!slot->sg) {
+		slot->sg = kvcalloc(pages, sizeof(*slot->sg), GFP_KERNEL);
+		if (!slot->sg)
+			return -ENOMEM;
+		disk->memory += pages * sizeof(*slot->sg);
+	}
+	sg_init_table(slot->sg, pages);
+	ret = dat_lmr_allocate(disk->ia, disk->pz, pages, DAT_LMR_SCOPE_ANY,
+			       &slot->lmr);
+	if (ret != DAT_SUCCESS)
+		slot->lmr = NULL;
+	return kblk_errno(ret);
+}
+
+/* Free the registrations of @slot; its memory stays. */
+static void kbi_slot_release(struct kbi_slot *slot)
+{
+	if (slot->lmr)
+		dat_lmr_free(slot->lmr);
+	slot->lmr = NULL;
+	slot->flags = 0;
+	slot->into = NULL;
+	kblk_buf_unregister(&slot->mem);
+}
+
 /*
- * Make what depends on the target's limits. The last slot is for admin requests
+ * Return how many slots to make: those that have memory of an earlier
+ * connection, and a few at least.
+ */
+static unsigned int kbi_slots_first(struct kbi_queue *queue)
+{
+	unsigned int n = 0;
+
+	while (n < queue->nslots && queue->slots[n].mem.va)
+		n++;
+	return max(n, min(queue->nslots, KBI_SLOTS_STEP));
+}
+
+/*
+ * Make what connecting needs: receives are posted before the peer can send.
+ * Memory of an earlier connection is used again.
+ */
+int kbi_slots_alloc(struct kbi_queue *queue)
+{
+	unsigned int n, i;
+	int err = 0;
+
+	if (!queue->slots)
+		queue->slots = kvcalloc(queue->nslots, sizeof(*queue->slots),
+					GFP_KERNEL);
+	if (!queue->taken)
+		queue->taken = bitmap_zalloc(queue->nslots, GFP_KERNEL);
+	if (!queue->slots || !queue->taken)
+		return -ENOMEM;
+	n = kbi_slots_first(queue);
+	for (i = 0; i < n && !err; i++) {
+		err = kbi_slot_alloc(queue, i);
+		if (!err)
+			err = kblk_errno(kbi_reply_post(queue, i));
+	}
+	queue->ready = n;
+	return err;
+}
+
+/*
+ * Make what depends on the target's limits. The first slot is for admin requests
  * and carries no data of the block layer.
  */
 int kbi_slots_alloc_data(struct kbi_queue *queue)
 {
-	struct kbi_disk *disk = queue->disk;
-	unsigned int pages = kbi_max_pages(disk), i;
-	struct kbi_slot *slot;
-	DAT_RETURN ret;
+	unsigned int i;
+	int err = 0;
 
-	for (i = 0; i < queue->nslots - 1; i++) {
-		slot = &queue->slots[i];
-		if (!slot->sg)
-			slot->sg = kvcalloc(pages, sizeof(*slot->sg),
-					    GFP_KERNEL);
-		if (!slot->sg)
-			return -ENOMEM;
-		sg_init_table(slot->sg, pages);
-		ret = dat_lmr_allocate(disk->ia, disk->pz, pages,
-				       DAT_LMR_SCOPE_ANY, &slot->lmr);
-		if (ret != DAT_SUCCESS) {
-			slot->lmr = NULL;
-			return kblk_errno(ret);
+	for (i = 1; i < queue->ready && !err; i++)
+		err = kbi_slot_alloc_data(queue, i);
+	return err;
+}
+
+/* Return whether requests wait for slots that have no memory yet. */
+bool kbi_slots_wanted(struct kbi_queue *queue)
+{
+	return queue->ready < queue->nslots &&
+	       find_next_zero_bit(queue->taken, queue->ready, 1) >= queue->ready;
+}
+
+/*
+ * Give more slots memory while the queue is in use. Return 0 or an error
+ * number; then requests wait for the slots there are. Context: process,
+ * disk->mutex held.
+ */
+int kbi_slots_grow(struct kbi_queue *queue)
+{
+	unsigned int n = min(queue->ready + KBI_SLOTS_STEP, queue->nslots), i;
+	int err;
+
+	for (i = queue->ready; i < n; i++) {
+		err = kbi_slot_alloc(queue, i);
+		if (!err)
+			err = kbi_slot_alloc_data(queue, i);
+		/* The receive comes before the request that needs it. */
+		if (!err)
+			err = kblk_errno(kbi_reply_post(queue, i));
+		if (err) {
+			kbi_slot_release(&queue->slots[i]);
+			return err;
 		}
+		/* Pairs with smp_load_acquire() in kbi_slot_get(). */
+		smp_store_release(&queue->ready, i + 1);
 	}
 	return 0;
+}
+
+/*
+ * Take a slot for a request of the block layer; NULL if all have one. Context:
+ * any.
+ */
+struct kbi_slot *kbi_slot_get(struct kbi_queue *queue)
+{
+	/* Pairs with smp_store_release() in kbi_slots_grow(). */
+	unsigned int ready = smp_load_acquire(&queue->ready), n;
+
+	for (n = 1; n < ready; n++) {
+		n = find_next_zero_bit(queue->taken, ready, n);
+		if (n < ready && !test_and_set_bit_lock(n, queue->taken))
+			return &queue->slots[n];
+	}
+	if (ready < queue->nslots)
+		queue_delayed_work(kbi_wq, &queue->disk->more_work, 0);
+	return NULL;
 }
 
 /*
@@ -93,18 +201,13 @@ int kbi_slots_alloc_data(struct kbi_queue *queue)
  */
 void kbi_slots_release(struct kbi_queue *queue)
 {
-	struct kbi_slot *slot;
 	unsigned int i;
 
-	for (i = 0; queue->slots && i < queue->nslots; i++) {
-		slot = &queue->slots[i];
-		if (slot->lmr)
-			dat_lmr_free(slot->lmr);
-		slot->lmr = NULL;
-		slot->flags = 0;
-		slot->into = NULL;
-		kblk_buf_unregister(&slot->mem);
-	}
+	for (i = 0; queue->slots && i < queue->nslots; i++)
+		kbi_slot_release(&queue->slots[i]);
+	if (queue->taken)
+		bitmap_zero(queue->taken, queue->nslots);
+	queue->ready = 0;
 	queue->first = NULL;
 }
 
@@ -118,5 +221,7 @@ void kbi_slots_free(struct kbi_queue *queue)
 		kblk_buf_free(&queue->slots[i].mem);
 	}
 	kvfree(queue->slots);
+	bitmap_free(queue->taken);
 	queue->slots = NULL;
+	queue->taken = NULL;
 }

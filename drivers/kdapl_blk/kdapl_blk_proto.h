@@ -65,7 +65,7 @@ struct kblk_hello {
  * @version: version of this connection; in a rejection, the target's newest
  * @status: enum kblk_hello_status
  * @credits: requests that may be outstanding at first
- * @reserved0: 0
+ * @queues: connections that the disk may have, with KBLK_FEATURE_QUEUES; else 0
  * @request_size: longest request message, bytes
  * @max_transfer: most data of one READ or WRITE, bytes
  * @features: those of the hello that are in use
@@ -76,7 +76,7 @@ struct kblk_welcome {
 	__le16 version;
 	__le16 status;
 	__le16 credits;
-	__le16 reserved0;
+	__le16 queues;
 	__le32 request_size;
 	__le32 max_transfer;
 	__le32 features;
@@ -97,7 +97,9 @@ struct kblk_welcome {
 #define KBLK_FEATURE_SIZE	0x00000020
 /* ATTACH brings a proof, and so does its reply. */
 #define KBLK_FEATURE_AUTH	0x00000040
-#define KBLK_FEATURES		0x0000007f	/* all there are */
+/* The welcome tells how many connections the disk may have. */
+#define KBLK_FEATURE_QUEUES	0x00000080
+#define KBLK_FEATURES		0x000000ff	/* all there are */
 #define KBLK_BATCH_MAX		32		/* per message */
 
 enum kblk_hello_status {

@@ -308,6 +308,7 @@ enum { KBT_CONN_ENDING };
  * @nounmap: the client may use KBLK_NOUNMAP
  * @sizes: replies include the volume's size
  * @auth: ATTACH carries a proof
+ * @queues: the welcome tells how many connections the disk may have
  * @challenged: @challenge was sent and has not been used
  * @unproven: ATTACH came with a wrong proof, or without one where one is
  *	required
@@ -371,6 +372,7 @@ struct kbt_conn {
 	bool nounmap;
 	bool sizes;
 	bool auth;
+	bool queues;
 	bool challenged;
 	bool unproven;
 	u8 challenge[KBLK_NONCE_LEN];

@@ -126,6 +126,7 @@ struct kbt_params {
 	u32 credits;
 	u32 io_depth;
 	u32 max_conns;
+	u32 max_queues;
 	u32 srq_size;
 	u32 srq_per_conn;
 	u32 srq_max;

@@ -231,6 +231,7 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 	conn->nounmap = le32_to_cpu(hello->features) & KBLK_FEATURE_NOUNMAP;
 	conn->sizes = le32_to_cpu(hello->features) & KBLK_FEATURE_SIZE;
 	conn->auth = le32_to_cpu(hello->features) & KBLK_FEATURE_AUTH;
+	conn->queues = le32_to_cpu(hello->features) & KBLK_FEATURE_QUEUES;
 	conn->heard = jiffies;
 	conn->patience = msecs_to_jiffies(kbt->params->attach_ms);
 	kbt_copy_host(&conn->host, param->remote_ia_address_ptr);
@@ -280,6 +281,20 @@ static enum kblk_hello_status kbt_hello_check(const DAT_CR_PARAM *param)
 }
 
 /*
+ * Return whether a disk that has @disk_conns connections may have another one.
+ * The last quarter of max_conns is for disks without any: a few hosts with many
+ * CPUs must not keep others out. Context: kbt->mutex held.
+ */
+static bool kbt_has_room(struct kbt *kbt, unsigned int disk_conns)
+{
+	u32 max = kbt->params->max_conns;
+
+	if (disk_conns >= kbt->params->max_queues)
+		return false;
+	return kbt->conn_count < (disk_conns ? max - max / 4 : max);
+}
+
+/*
  * Decide on a connection request. Connections of an earlier epoch of the same
  * disk are ended, whatever their state here: the initiator has given them up.
  * Context: process, kbt->mutex held.
@@ -292,7 +307,7 @@ static enum kblk_hello_status kbt_session_check(struct kbt *kbt,
 	const struct kblk_hello *hello = param->private_data;
 	enum kblk_hello_status status = KBLK_HELLO_OK;
 	u32 epoch = le32_to_cpu(hello->epoch);
-	unsigned int unattached = 0;
+	unsigned int unattached = 0, disk_conns = 0;
 	struct kbt_conn *conn;
 
 	if (kbt->stopping)
@@ -300,8 +315,10 @@ static enum kblk_hello_status kbt_session_check(struct kbt *kbt,
 	list_for_each_entry(conn, &kbt->conns, link) {
 		if (!READ_ONCE(conn->ns) && kbt_same_host(&conn->host, host))
 			unattached++;
-		if (conn->session_id != le64_to_cpu(hello->session) ||
-		    conn->epoch == epoch)
+		if (conn->session_id != le64_to_cpu(hello->session))
+			continue;
+		disk_conns++;
+		if (conn->epoch == epoch)
 			continue;
 		if ((s32)(conn->epoch - epoch) > 0)
 			return KBLK_HELLO_STALE;
@@ -309,7 +326,7 @@ static enum kblk_hello_status kbt_session_check(struct kbt *kbt,
 		status = KBLK_HELLO_DRAINING;
 	}
 	if (status == KBLK_HELLO_OK &&
-	    (kbt->conn_count >= kbt->params->max_conns ||
+	    (!kbt_has_room(kbt, disk_conns) ||
 	     unattached >= KBT_UNATTACHED_MAX))
 		status = KBLK_HELLO_BUSY;
 	if (status == KBLK_HELLO_OK && kbt_is_shunned(kbt, host))
@@ -362,6 +379,10 @@ static DAT_RETURN kbt_accept(struct kbt_conn *conn, DAT_CR_HANDLE cr,
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_SIZE);
 	if (conn->auth)
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_AUTH);
+	if (conn->queues) {
+		welcome.features |= cpu_to_le32(KBLK_FEATURE_QUEUES);
+		welcome.queues = cpu_to_le16(conn->kbt->params->max_queues);
+	}
 	return dat_cr_accept(cr, conn->ep, sizeof(welcome), &welcome);
 }
 

@@ -92,6 +92,7 @@ KBT_NUMBER(conn_qual, 1, U16_MAX, 1);
 KBT_NUMBER(credits, 2, 1024, 1);
 KBT_NUMBER(io_depth, 1, 256, 1);
 KBT_NUMBER(max_conns, 1, 65536, 1);
+KBT_NUMBER(max_queues, 1, 256, 1);
 KBT_NUMBER(srq_size, 7, 65536, 1);
 KBT_NUMBER(srq_per_conn, 0, 1024, 1);
 KBT_NUMBER(srq_max, 8, 65536, 1);
@@ -160,6 +161,7 @@ static struct configfs_attribute *kbt_port_attrs[] = {
 	&kbt_port_attr_credits,
 	&kbt_port_attr_io_depth,
 	&kbt_port_attr_max_conns,
+	&kbt_port_attr_max_queues,
 	&kbt_port_attr_srq_size,
 	&kbt_port_attr_srq_per_conn,
 	&kbt_port_attr_srq_max,
@@ -276,6 +278,7 @@ static const struct kbt_params kbt_defaults = {
 	.credits = 128,
 	.io_depth = 64,
 	.max_conns = 1024,
+	.max_queues = 16,
 	.srq_size = 256,
 	.srq_per_conn = 2,
 	.srq_max = 8192,

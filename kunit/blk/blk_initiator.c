@@ -47,6 +47,8 @@ static const struct ini_attrs ini_defaults = {
 	.uuid = "\n",
 	.keepalive_ms = "0",
 	.secret = "\n",
+	.read_queues = "0",
+	.depth = "3",	/* INI_DEPTH, less the slot for admin requests */
 };
 
 struct ini_attrs ini_attrs;
@@ -80,18 +82,19 @@ static void ini_load(struct kd_side *side)
 	KUNIT_ASSERT_EQ(test, 0, ini_put("ia", side->name));
 	snprintf(value, sizeof(value), "%pIS", side->addr);
 	KUNIT_ASSERT_EQ(test, 0, ini_put("address", value));
-	snprintf(value, sizeof(value), "%u", INI_DEPTH - 1);
-	KUNIT_ASSERT_EQ(test, 0, ini_put("depth", value));
+	KUNIT_ASSERT_EQ(test, 0, ini_put("depth", ini_attrs.depth));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("subsystem", "vol"));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("client", "me"));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("uuid", ini_attrs.uuid));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("secret", ini_attrs.secret));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("queues", "1"));
+	KUNIT_ASSERT_EQ(test, 0, ini_put("read_queues", ini_attrs.read_queues));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("timeout_ms", ini_attrs.timeout_ms));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("connect_timeout_ms",
 					 ini_attrs.connect_timeout_ms));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("keepalive_ms", ini_attrs.keepalive_ms));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("reconnect_ms", "10"));
+	KUNIT_ASSERT_EQ(test, 0, ini_put("reconnect_max_ms", "1000"));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("give_up_ms", ini_attrs.give_up_ms));
 }
 
@@ -154,23 +157,32 @@ static u16 ini_port;
 struct kblk_hello ini_hello;
 EXPORT_SYMBOL_GPL(ini_hello);
 
-/*
- * Accept an initiator. @start: have it connect first. @welcome: NULL for a good
- * one.
- */
-struct kd_side *kdb_welcome_one(struct kunit *test, bool start,
-				const struct kblk_welcome *welcome)
+/* Make a target that nobody can connect to yet. */
+struct kd_side *kdb_new_target(struct kunit *test)
 {
 	struct kd_side *side = kd_open_param(test);
-	struct kblk_welcome good = kdb_good_welcome();
-	DAT_CR_PARAM param;
-	DAT_PSP_HANDLE psp;
-	DAT_CR_HANDLE cr;
 	int i;
 
 	kd_setup(side, NULL);
 	for (i = 0; i < INI_DEPTH; i++)
 		kd_recv(side, REQUEST_AT + i * REQUEST_SIZE, REQUEST_SIZE, i);
+	return side;
+}
+EXPORT_SYMBOL_GPL(kdb_new_target);
+
+/*
+ * Have a target accept an initiator. @start: have it connect first. @welcome:
+ * NULL for a good one.
+ */
+void kdb_welcome_at(struct kd_side *side, bool start,
+		    const struct kblk_welcome *welcome)
+{
+	struct kblk_welcome good = kdb_good_welcome();
+	struct kunit *test = side->test;
+	DAT_CR_PARAM param;
+	DAT_PSP_HANDLE psp;
+	DAT_CR_HANDLE cr;
+
 	if (start)
 		ini_port = kd_port();
 	psp = kd_psp(side, ini_port, DAT_PSP_CONSUMER_FLAG);
@@ -187,6 +199,15 @@ struct kd_side *kdb_welcome_one(struct kunit *test, bool start,
 					 (void *)welcome));
 	kd_expect_event(test, side->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
 			NULL);
+}
+EXPORT_SYMBOL_GPL(kdb_welcome_at);
+
+struct kd_side *kdb_welcome_one(struct kunit *test, bool start,
+				const struct kblk_welcome *welcome)
+{
+	struct kd_side *side = kdb_new_target(test);
+
+	kdb_welcome_at(side, start, welcome);
 	return side;
 }
 EXPORT_SYMBOL_GPL(kdb_welcome_one);

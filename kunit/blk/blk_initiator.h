@@ -38,6 +38,8 @@ struct ini_attrs {
 	const char *uuid;
 	const char *keepalive_ms;
 	const char *secret;
+	const char *read_queues;
+	const char *depth;
 };
 
 extern struct ini_attrs ini_attrs;
@@ -54,6 +56,9 @@ void ini_unload(struct kunit *test);
 extern struct kblk_hello ini_hello;	/* of the connection accepted last */
 
 struct kblk_welcome kdb_good_welcome(void);
+struct kd_side *kdb_new_target(struct kunit *test);
+void kdb_welcome_at(struct kd_side *side, bool start,
+		    const struct kblk_welcome *welcome);
 struct kd_side *kdb_welcome_one(struct kunit *test, bool start,
 				const struct kblk_welcome *welcome);
 struct kblk_identify kdb_good_identify(void);

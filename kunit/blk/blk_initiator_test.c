@@ -64,7 +64,7 @@ static void ini_bad_welcome(struct kunit *test)
 	bad[5].max_transfer = cpu_to_le32(512);
 	bad[6].features = cpu_to_le32(KBLK_FEATURES + 1);
 	bad[7].reserved[7] = 1;
-	bad[8].reserved0 = cpu_to_le16(1);
+	bad[8].queues = cpu_to_le16(1);
 	bad[9].version = 0;
 	bad[10].status = cpu_to_le16(U16_MAX);
 	bad[11].credits = cpu_to_le16(1);

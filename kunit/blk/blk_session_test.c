@@ -219,10 +219,62 @@ static void blk_flush_fails_after_attach(struct kunit *test)
 	kd_close(other);
 }
 
+/* Connect as the disk of @hello. Return the status; the connection stays. */
+static u16 connect_one_more(struct kunit *test, const struct kblk_hello *hello,
+			    struct kblk_welcome *welcome)
+{
+	struct kd_side *side = kdb_client(test);
+	DAT_EVENT event;
+
+	kdb_say_hello(side, hello, sizeof(*hello));
+	KUNIT_ASSERT_TRUE(test, kd_wait_event(side->conn_evd, &event,
+					      KD_TIMEOUT_MS));
+	memcpy(welcome, event.event_data.connect_event_data.private_data,
+	       sizeof(*welcome));
+	return le16_to_cpu(welcome->status);
+}
+
+/*
+ * A disk gets as many connections as the port allows, and none of the last
+ * quarter, which is for disks that have none.
+ */
+static void blk_connections_of_a_disk(struct kunit *test)
+{
+	struct kblk_hello hello[2];
+	struct kblk_welcome welcome;
+	int i;
+
+	tgt_load_with(test, "echo 3 >max_queues; echo 8 >max_conns");
+	for (i = 0; i < 2; i++)
+		hello[i] = kdb_good_hello();
+	hello[1].features = cpu_to_le32(KBLK_FEATURE_QUEUES);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, connect_one_more(test, &hello[0], &welcome),
+				KBLK_HELLO_OK);
+	/* This one has not asked. */
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(welcome.queues), 0);
+	KUNIT_EXPECT_EQ(test, connect_one_more(test, &hello[0], &welcome),
+			KBLK_HELLO_BUSY);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, connect_one_more(test, &hello[1], &welcome),
+				KBLK_HELLO_OK);
+		KUNIT_EXPECT_EQ(test, le16_to_cpu(welcome.queues), 3);
+	}
+	/* There are two more of eight. */
+	for (i = 0; i < 2; i++) {
+		hello[0] = kdb_good_hello();
+		KUNIT_EXPECT_EQ(test, connect_one_more(test, &hello[0], &welcome),
+				KBLK_HELLO_OK);
+		KUNIT_EXPECT_EQ(test, connect_one_more(test, &hello[0], &welcome),
+				KBLK_HELLO_BUSY);
+	}
+}
+
 static struct kunit_case session_cases[] = {
 	KUNIT_CASE_PARAM(blk_epochs_of_two_ports, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_flush_fails, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_flush_fails_after_attach, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_connections_of_a_disk, kd_gen_ia),
 	{}
 };
 

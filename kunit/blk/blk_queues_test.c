@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_blk.ko: how many connections a disk has, and how much memory.
+ */
+#include <linux/module.h>
+#include "blk_serve.h"
+
+#define FAIL_PAGES	"/sys/kernel/debug/fail_page_alloc"
+
+static bool ini_stats_say(void *what)
+{
+	char command[160];
+
+	snprintf(command, sizeof(command), "grep -Eqx '%s' " INI_DISK "/stats",
+		 (const char *)what);
+	return !shell(command);
+}
+
+static void expect_stats(struct kunit *test, char *what)
+{
+	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(ini_stats_say, what,
+						  KD_TIMEOUT_MS),
+			      "not \"%s\"", what);
+}
+
+static void expect_read(struct kd_side *side)
+{
+	KUNIT_EXPECT_EQ(side->test, kdb_serve_command(side, READ_ONE, KBLK_OP_READ),
+			1);
+	KUNIT_EXPECT_EQ(side->test, ini_status, 0);
+}
+
+/*
+ * The target takes one connection of two. The disk works with it, asks again,
+ * and uses another one that it gets later. When it comes back after a loss, the
+ * first connection is all that it needs.
+ */
+static void ini_lives_with_fewer(struct kunit *test)
+{
+	struct kd_side *side, *second;
+
+	ini_attrs.read_queues = "1";
+	ini_attrs.give_up_ms = "600000";
+	side = kdb_serve_disk(test, NULL, NULL);
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(ini_hello.queue), 0);
+	expect_stats(test, "queues +1 of 2");
+	expect_read(side);
+	second = kdb_welcome_one(test, false, NULL);
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(ini_hello.queue), 1);
+	kdb_attach(second);
+	expect_stats(test, "queues +2 of 2");
+	/* This one is for reads only. */
+	expect_read(second);
+	kd_close(second);
+	kd_close(side);
+	side = kdb_serve_again(test, NULL);
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(ini_hello.queue), 0);
+	expect_stats(test, "queues +1 of 2");
+	expect_read(side);
+	/* A connection that is not used yet takes nothing with it. */
+	second = kdb_welcome_one(test, false, NULL);
+	kd_close(second);
+	expect_read(side);
+	KUNIT_EXPECT_TRUE(test, ini_stats_say("connections lost +1"));
+	kdb_expect_removable(test);
+}
+
+/* The target tells how many connections a disk may have. */
+static void ini_asks_for_no_more(struct kunit *test)
+{
+	struct kblk_welcome welcome = kdb_good_welcome();
+	struct kd_side *side;
+
+	ini_attrs.read_queues = "1";
+	welcome.features = cpu_to_le32(KBLK_FEATURE_QUEUES);
+	welcome.queues = cpu_to_le16(1);
+	side = kdb_serve_disk(test, &welcome, NULL);
+	expect_stats(test, "queues +1 of 1");
+	expect_read(side);
+	kdb_expect_removable(test);
+}
+
+/* With the default depth a connection begins with less than 1 MiB. */
+static void ini_memory_of_a_connection(struct kunit *test)
+{
+	ini_attrs.depth = "127";
+	kdb_serve_disk(test, NULL, NULL);
+	expect_stats(test, "bytes of memory +[0-9]{1,6}");
+	kdb_expect_removable(test);
+}
+
+static void pages_come(void *unused)
+{
+	shell("cd " FAIL_PAGES " && echo 0 >probability && echo 1 >min-order");
+}
+
+/*
+ * Memory is in small pieces when the disk comes back, and larger ones could only
+ * be made by writing to it.
+ */
+static void ini_comes_back_in_pieces(struct kunit *test)
+{
+	struct kd_side *side;
+
+	if (shell("test -d " FAIL_PAGES))
+		kunit_skip(test, "no fail_page_alloc");
+	ini_attrs.read_queues = "1";
+	ini_attrs.depth = "127";
+	ini_attrs.give_up_ms = "600000";
+	side = kdb_serve_disk(test, NULL, NULL);
+	kd_close(side);
+	side = kdb_new_target(test);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, pages_come,
+							   NULL));
+	KUNIT_ASSERT_EQ(test, 0,
+			shell("cd " FAIL_PAGES " && echo 3 >min-order &&"
+			      " echo -1 >times && echo 100 >probability"));
+	kdb_welcome_at(side, false, NULL);
+	kdb_attach(side);
+	kdb_identify_as(side, NULL);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(ini_is_connected, NULL,
+					      KD_TIMEOUT_MS));
+	kunit_release_action(test, pages_come, NULL);
+	expect_read(side);
+	kdb_expect_removable(test);
+}
+
+static struct kunit_case queues_cases[] = {
+	KUNIT_CASE_PARAM(ini_lives_with_fewer, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_asks_for_no_more, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_memory_of_a_connection, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_comes_back_in_pieces, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite queues_suite = {
+	.name = "kdapl-blk-queues",
+	.test_cases = queues_cases,
+	.init = ini_init,
+	.exit = kdb_serve_exit,
+};
+
+kunit_test_suite(queues_suite);
+
+MODULE_DESCRIPTION("KUnit suite: connections of the block device initiator");
+MODULE_LICENSE("Dual BSD/GPL");
