@@ -462,14 +462,40 @@ static void sim_pair_up(struct sim_pair *pair, const struct iw_cm_conn_param *pa
 	sim_reply(pair, 0, param->private_data, param->private_data_len);
 }
 
-static int sim_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+/* End the attempt of which @id is the passive side. Return whether there was one. */
+static bool sim_refuse(struct iw_cm_id *id, int status, const void *data, u8 len)
+{
+	struct sim_over over = { };
+	struct sim_pair *pair;
+	struct sim_end *end;
+	unsigned long flags;
+
+	spin_lock_irqsave(&sim_iw_lock, flags);
+	pair = sim_pair_of(id);
+	if (pair) {
+		end = &pair->end[SIM_ACTIVE];
+		sim_reply(pair, status, data, len);
+		end->id->rem_ref(end->id);
+		end->id = NULL;
+		end->qp->pair = NULL;
+		over.qp[SIM_ACTIVE] = end->qp;
+		end->qp = NULL;
+		sim_pair_check(pair);
+	}
+	spin_unlock_irqrestore(&sim_iw_lock, flags);
+	sim_over_do(&over);
+	return pair;
+}
+
+static int sim_join(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
 	struct sim_pair *pair;
 	unsigned long flags;
 	struct sim_qp *qp;
 	int err = 0;
 
-	if (param->private_data_len > SIM_PRIV_MAX)
+	if (param->private_data_len > SIM_PRIV_MAX || param->ord > SIM_MAX_RD ||
+	    param->ird > SIM_MAX_RD)
 		return -EINVAL;
 	qp = sim_qp_get(param->qpn);
 	if (!qp)
@@ -497,28 +523,19 @@ static int sim_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	return err;
 }
 
+/* An accept that fails ends the attempt, since iw_cm rejects it no more. */
+static int sim_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	int err = sim_join(id, param);
+
+	if (err)
+		sim_refuse(id, -ECONNRESET, NULL, 0);
+	return err;
+}
+
 static int sim_reject(struct iw_cm_id *id, const void *data, u8 len)
 {
-	struct sim_over over = { };
-	struct sim_pair *pair;
-	struct sim_end *end;
-	unsigned long flags;
-
-	spin_lock_irqsave(&sim_iw_lock, flags);
-	pair = sim_pair_of(id);
-	if (pair) {
-		end = &pair->end[SIM_ACTIVE];
-		sim_reply(pair, -ECONNREFUSED, data, len);
-		end->id->rem_ref(end->id);
-		end->id = NULL;
-		end->qp->pair = NULL;
-		over.qp[SIM_ACTIVE] = end->qp;
-		end->qp = NULL;
-		sim_pair_check(pair);
-	}
-	spin_unlock_irqrestore(&sim_iw_lock, flags);
-	sim_over_do(&over);
-	return pair ? 0 : -ECONNRESET;
+	return sim_refuse(id, -ECONNREFUSED, data, len) ? 0 : -ECONNRESET;
 }
 
 /* ---- References ---------------------------------------------------------- */
