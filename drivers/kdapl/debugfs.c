@@ -99,8 +99,8 @@ static const struct kdapl_debugfs_file kdapl_debugfs_files[] = {
 };
 
 /*
- * A position in a file is an index of the handle table. The table may have a
- * million entries, so the walk may sleep between two of them.
+ * A position in a file is an index of the handle table. The table may have
+ * millions of entries, so the walk may sleep between two of them.
  */
 static void *kdapl_debugfs_start(struct seq_file *m, loff_t *pos)
 {

@@ -5,7 +5,7 @@
  * A handle is a number, not a pointer: generation, type and table index. A
  * stale or invented value finds either no object or one with another handle, so
  * it is refused before any memory is read through it. Generations come from one
- * counter of 40 bits and do not repeat.
+ * counter of 38 bits and do not repeat.
  *
  * An object goes through three steps. It is published: kdapl_obj_publish()
  * makes the handle valid. It is retired: the consumer has freed it,

@@ -21,13 +21,13 @@ struct kdapl_ia;
 struct kdapl_obj;
 
 /* A handle is, from the lowest bit: table index, type, generation. */
-#define KDAPL_INDEX_BITS	20
+#define KDAPL_INDEX_BITS	22
 #define KDAPL_INDEX_MASK	((1UL << KDAPL_INDEX_BITS) - 1)
 #define KDAPL_CHUNK		1024U
 #define KDAPL_CHUNKS		((1U << KDAPL_INDEX_BITS) / KDAPL_CHUNK)
 #define KDAPL_TYPE_SHIFT	KDAPL_INDEX_BITS
 #define KDAPL_TYPE_MASK		0xfUL
-#define KDAPL_GEN_SHIFT		24
+#define KDAPL_GEN_SHIFT		26
 
 /*
  * struct kdapl_obj_ops - what differs between the types of objects
