@@ -11,6 +11,7 @@
 #include "ep.h"
 #include "ia.h"
 #include "pz.h"
+#include "pz_sg.h"
 #include "trace.h"
 
 #define KDAPL_POST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | \
@@ -124,7 +125,8 @@ static struct kdapl_wr *kdapl_sq_enter(struct kdapl_ep *ep,
 		entry->mem = mem;
 		entry->mem_handle = mem->handle;
 		entry->chained = wr->next;
-		atomic_add(entry->chained, &sq->chains);
+		if (entry->chained)
+			atomic_inc(&sq->chains);
 	}
 	entry->len = kdapl_sge_total(wr->next ?: wr);
 	kdapl_ring_advance(sq);
@@ -152,7 +154,7 @@ static unsigned int kdapl_send_flags(DAT_COMPLETION_FLAGS flags)
  * @cookie: the consumer's
  * @op: reported in the completion event
  * @flags: completion flags, checked
- * @mem: LMR or RMR that the request is about, or NULL
+ * @mem: LMR, RMR or mapping that the request is about, or NULL
  *
  * Context: Any.
  * Return: %DAT_SUCCESS, or why the request is refused
@@ -198,6 +200,94 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	return ret;
 }
 
+/* As kdapl_sq_check(), for @n requests. */
+static DAT_RETURN kdapl_batch_check(struct kdapl_ep *ep, unsigned int n)
+{
+	DAT_EP_STATE state = READ_ONCE(ep->state);
+	struct kdapl_ring *sq = &ep->sq;
+	int extra = atomic_read(&sq->chains);
+	u32 used;
+
+	lockdep_assert_held(&sq->lock);
+
+	if (state != DAT_EP_STATE_CONNECTED &&
+	    state != DAT_EP_STATE_DISCONNECTED)
+		return kdapl_ep_state_error(state);
+	/* Pairs with the release of an entry that was reaped. */
+	used = sq->head - smp_load_acquire(&sq->tail);
+	if (used + n > sq->max ||
+	    (extra && sq->qp && used + extra + n > sq->depth))
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_MEMORY);
+	return DAT_SUCCESS;
+}
+
+/* Enter requests in the ring, which has room, and hand them to the device. */
+static void kdapl_batch_submit(struct kdapl_ep *ep, struct kdapl_request *req,
+			       unsigned int n)
+{
+	struct kdapl_ring *sq = &ep->sq;
+	u32 first = sq->head;
+	struct kdapl_wr *entry;
+	unsigned int i;
+
+	lockdep_assert_held(&sq->lock);
+
+	for (i = 0; i < n; i++) {
+		entry = kdapl_sq_enter(ep, &req[i].wr.wr, req[i].cookie,
+				       req[i].op, req[i].flags,
+				       req[i].map ? &req[i].map->obj : NULL);
+		req[i].wr.wr.wr_id = (uintptr_t)entry;
+		req[i].wr.wr.send_flags = kdapl_send_flags(req[i].flags);
+	}
+	for (i = 1; i < n; i++)
+		req[i - 1].wr.wr.next = &req[i].wr.wr;
+	if (!sq->qp || sq->posted != first)
+		return;
+	/* As in kdapl_sq_submit(): what the device refuses is flushed. */
+	if (likely(!ib_post_send(sq->qp, &req[0].wr.wr, NULL)))
+		sq->posted += n;
+	else
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/**
+ * kdapl_post_batch - post several requests, all or none, with one doorbell
+ * @ep: the Endpoint, found in the current RCU read-side section
+ * @req: the requests, checked; none is a chain of two
+ * @n: their number
+ *
+ * Context: Any.
+ * Return: %DAT_SUCCESS, or why they are refused
+ */
+DAT_RETURN kdapl_post_batch(struct kdapl_ep *ep, struct kdapl_request *req,
+			    unsigned int n)
+{
+	struct kdapl_ring *sq = &ep->sq;
+	bool flush = false;
+	unsigned long irq;
+	DAT_RETURN ret;
+
+	spin_lock_irqsave(&sq->lock, irq);
+	ret = kdapl_batch_check(ep, n);
+	if (unlikely(DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES &&
+		     ep->req_evd)) {
+		/* As in kdapl_post_sq(). */
+		spin_unlock_irqrestore(&sq->lock, irq);
+		kdapl_cq_poll_all(ep->req_evd);
+		spin_lock_irqsave(&sq->lock, irq);
+		ret = kdapl_batch_check(ep, n);
+	}
+	if (likely(ret == DAT_SUCCESS)) {
+		kdapl_batch_submit(ep, req, n);
+		flush = sq->flushed;
+	}
+	spin_unlock_irqrestore(&sq->lock, irq);
+	if (unlikely(flush))
+		kdapl_ring_flush(ep, sq, KDAPL_FLUSH_POST);
+	return ret;
+}
+
 /**
  * kdapl_flags_check - are these completion flags allowed on a request?
  * @ep: the Endpoint, found in the current RCU read-side section
@@ -216,14 +306,40 @@ DAT_RETURN kdapl_flags_check(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
 	return DAT_SUCCESS;
 }
 
+/*
+ * Check a Send and fill in @wr, whose opcode is set, with @sge, which has room
+ * for the segments. @map is set as by kdapl_sge_build().
+ */
+DAT_RETURN kdapl_send_build(struct kdapl_ep *ep, DAT_COUNT n,
+			    const DAT_LMR_TRIPLET *iov,
+			    DAT_COMPLETION_FLAGS flags, struct ib_send_wr *wr,
+			    struct ib_sge *sge, struct kdapl_sg **map)
+{
+	DAT_RETURN ret;
+	u64 total;
+
+	if (unlikely(wr->opcode == IB_WR_SEND_WITH_INV &&
+		     !kdapl_can_register(&ep->obj.ia->hca->attrs)))
+		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	ret = kdapl_sge_build(ep->pz, ep, n, iov, ep->attr.max_request_iov,
+			      DAT_MEM_PRIV_LOCAL_READ_FLAG, sge, &wr->num_sge,
+			      &total, map);
+	if (unlikely(ret != DAT_SUCCESS))
+		return ret;
+	if (unlikely(total > ep->attr.max_message_size))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	wr->sg_list = sge;
+	return kdapl_flags_check(ep, flags, DAT_DTO_SEND, DAT_INVALID_ARG5);
+}
+
 static DAT_RETURN kdapl_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
 			     const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 			     DAT_COMPLETION_FLAGS flags, struct ib_send_wr *wr)
 {
 	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
+	struct kdapl_sg *map = NULL;
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
-	u64 total;
 
 	rcu_read_lock();
 	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
@@ -231,25 +347,12 @@ static DAT_RETURN kdapl_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 		goto out;
 	}
-	if (unlikely(wr->opcode == IB_WR_SEND_WITH_INV &&
-		     !kdapl_can_register(&ep->obj.ia->hca->attrs))) {
-		ret = DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
-		goto out;
-	}
-	ret = kdapl_sge_build(ep->pz, ep, n, iov, ep->attr.max_request_iov,
-			      DAT_MEM_PRIV_LOCAL_READ_FLAG, sge, &wr->num_sge,
-			      &total);
-	if (unlikely(ret != DAT_SUCCESS))
-		goto out;
-	if (unlikely(total > ep->attr.max_message_size)) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-		goto out;
-	}
-	ret = kdapl_flags_check(ep, flags, DAT_DTO_SEND, DAT_INVALID_ARG5);
-	if (unlikely(ret != DAT_SUCCESS))
-		goto out;
-	wr->sg_list = sge;
-	ret = kdapl_post_sq(ep, wr, cookie, DAT_DTO_SEND, flags, NULL);
+	ret = kdapl_send_build(ep, n, iov, flags, wr, sge, &map);
+	if (likely(ret == DAT_SUCCESS))
+		ret = kdapl_post_sq(ep, wr, cookie, DAT_DTO_SEND, flags,
+				    map ? &map->obj : NULL);
+	if (unlikely(map && ret != DAT_SUCCESS))
+		kdapl_sg_put(map);
 out:
 	rcu_read_unlock();
 	return ret;
@@ -299,7 +402,8 @@ static DAT_RETURN kdapl_rq_check(struct kdapl_ep *ep, DAT_COUNT n,
 
 	/* dat_ep_modify() changes the PZ under rq.lock. */
 	ret = kdapl_sge_build(ep->pz, ep, n, iov, ep->rq.niov,
-			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, nsge, &total);
+			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, nsge, &total,
+			      NULL);
 	if (unlikely(ret != DAT_SUCCESS))
 		return ret;
 	if (unlikely(flags & ~(ep->attr.recv_completion_flags &

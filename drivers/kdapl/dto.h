@@ -13,6 +13,7 @@
 
 struct kdapl_ia;
 struct kdapl_pz;
+struct kdapl_sg;
 
 /*
  * struct kdapl_wr - one posted request or receive buffer
@@ -33,7 +34,8 @@ struct kdapl_pz;
  * @has_mem: @mem is set
  * @pz: PZ of the segments when @nsge is not zero
  * @link: SRQ: entry in the free, waiting or hardware list
- * @mem: LMR or RMR that the request is about; referenced until it has ended
+ * @mem: LMR or RMR that the request is about, referenced until it has ended; or
+ *	mapping that it names, see kdapl_sg_get()
  * @mem_handle: its handle, for the event
  * @sge: receive buffers only: what the device gets
  *
@@ -167,6 +169,22 @@ enum kdapl_flush {
 	KDAPL_FLUSH_REARM,		/* the Endpoint is reset */
 };
 
+/*
+ * struct kdapl_request - a request of several that are posted together
+ * @wr: the work request; a Send uses @wr.wr only
+ * @map: mapping that the segments name, or NULL
+ * @cookie: the consumer's
+ * @op: reported in the completion event
+ * @flags: completion flags, checked
+ */
+struct kdapl_request {
+	struct ib_rdma_wr wr;
+	struct kdapl_sg *map;
+	DAT_DTO_COOKIE cookie;
+	DAT_DTOS op;
+	DAT_COMPLETION_FLAGS flags;
+};
+
 /* A change of Protection Zone: where it is kept, and the new one. */
 struct kdapl_zone {
 	struct kdapl_pz **slot;
@@ -192,6 +210,12 @@ DAT_RETURN kdapl_flags_check(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
 DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			 DAT_DTO_COOKIE cookie, DAT_DTOS op,
 			 DAT_COMPLETION_FLAGS flags, struct kdapl_obj *mem);
+DAT_RETURN kdapl_post_batch(struct kdapl_ep *ep, struct kdapl_request *req,
+			    unsigned int n);
+DAT_RETURN kdapl_send_build(struct kdapl_ep *ep, DAT_COUNT n,
+			    const DAT_LMR_TRIPLET *iov,
+			    DAT_COMPLETION_FLAGS flags, struct ib_send_wr *wr,
+			    struct ib_sge *sge, struct kdapl_sg **map);
 
 /* dto_sink.c */
 int kdapl_sinks_alloc(struct kdapl_ep *ep);
@@ -199,7 +223,7 @@ void kdapl_sinks_free(struct kdapl_ep *ep);
 bool kdapl_sink_needed(struct kdapl_ep *ep, const DAT_LMR_TRIPLET *sink);
 DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 			   const DAT_LMR_TRIPLET *sink, DAT_DTO_COOKIE cookie,
-			   DAT_COMPLETION_FLAGS flags);
+			   DAT_COMPLETION_FLAGS flags, struct kdapl_sg *map);
 DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			   struct kdapl_obj *mem);
 

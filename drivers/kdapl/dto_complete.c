@@ -11,6 +11,7 @@
 #include "hca.h"
 #include "ia.h"
 #include "pz.h"
+#include "pz_sg.h"
 
 static u8 kdapl_wc_status(enum ib_wc_status status)
 {
@@ -236,7 +237,7 @@ void kdapl_ep_poll_requests(u64 handle)
 }
 
 /*
- * A request about an LMR or RMR has ended, by completion or by a flush. The EVD's
+ * A request about an LMR, RMR or mapping has ended, by completion or by a flush. The EVD's
  * lock is held, and the event is not queued yet. Drops the request's reference to
  * the object. Of a request in two parts the first one knows why it failed.
  */
@@ -248,7 +249,9 @@ void kdapl_mem_done(struct kdapl_wr *wr)
 			wr->status = wr->rkey;
 		wr->rkey = 0;
 	}
-	if (wr->op == DAT_DTO_RDMA_READ)
+	if (kdapl_type(wr->mem) == KDAPL_TYPE_SG)
+		kdapl_sg_put(container_of(wr->mem, struct kdapl_sg, obj));
+	else if (wr->op == DAT_DTO_RDMA_READ)
 		kdapl_dep_put(wr->mem);
 	else
 		wr->mem->ops->request_done(wr->mem, wr->op, wr->status);

@@ -22,6 +22,7 @@
 #include "ia.h"
 #include "mem.h"
 #include "pz.h"
+#include "pz_sg.h"
 
 /*
  * struct kdapl_sinks - what the Reads of an Endpoint need; protected by sq.lock
@@ -128,13 +129,14 @@ bool kdapl_sink_needed(struct kdapl_ep *ep, const DAT_LMR_TRIPLET *sink)
  * @sink: where the segment is in an LMR
  * @cookie: the consumer's
  * @flags: completion flags, checked
+ * @map: mapping that the sink names, counted by the caller; NULL for an LMR
  *
  * Context: Any; RCU read-side section.
  * Return: %DAT_SUCCESS, or why the Read is refused
  */
 DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 			   const DAT_LMR_TRIPLET *sink, DAT_DTO_COOKIE cookie,
-			   DAT_COMPLETION_FLAGS flags)
+			   DAT_COMPLETION_FLAGS flags, struct kdapl_sg *map)
 {
 	struct kdapl_sink_wr wr = {
 		.reg.wr.opcode = IB_WR_REG_MR,
@@ -145,11 +147,14 @@ DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 	struct kdapl_lmr *lmr = kdapl_lmr_find(sink->lmr_context);
 	DAT_RETURN ret;
 
+	read->wr.opcode = IB_WR_RDMA_READ_WITH_INV;
+	if (map)
+		return kdapl_post_sq(ep, &wr.reg.wr, cookie, DAT_DTO_RDMA_READ,
+				     flags, &map->obj);
 	/* The LMR may have been freed since it was checked. */
 	if (!lmr || !kdapl_dep_tryget(&lmr->obj))
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
 				 DAT_PRIVILEGES_WRITE);
-	read->wr.opcode = IB_WR_RDMA_READ_WITH_INV;
 	ret = kdapl_post_sq(ep, &wr.reg.wr, cookie, DAT_DTO_RDMA_READ, flags,
 			    &lmr->obj);
 	if (ret != DAT_SUCCESS)
@@ -158,18 +163,19 @@ DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 }
 
 /*
- * Fill sinks->sgt with the pages of a sink. -ENOENT: the LMR has changed since
- * the segment was checked.
+ * Fill sinks->sgt with the pages of a sink in an LMR or a mapping. -ENOENT: the
+ * LMR has changed since the segment was checked.
  */
-static int kdapl_sink_slice(struct kdapl_sinks *sinks, struct kdapl_lmr *lmr,
+static int kdapl_sink_slice(struct kdapl_sinks *sinks, struct kdapl_obj *mem,
 			    u64 addr, u64 len)
 {
+	struct kdapl_lmr *lmr = container_of(mem, struct kdapl_lmr, obj);
 	struct scatterlist *sg = sinks->sgt.sgl;
 	unsigned long flags;
 	int err = -ENOENT;
 	u64 offset;
 
-	if (lmr->reserved) {
+	if (kdapl_type(mem) == KDAPL_TYPE_SG || lmr->reserved) {
 		sg_dma_address(sg) = addr;
 		sg_dma_len(sg) = len;
 		sinks->sgt.nents = 1;
@@ -188,7 +194,7 @@ static int kdapl_sink_slice(struct kdapl_sinks *sinks, struct kdapl_lmr *lmr,
  * kdapl_sink_load - a request of kdapl_sink_post() is about to get its entry
  * @ep: the Endpoint; sq.lock is held
  * @wr: the first part
- * @mem: the LMR, used and referenced by the caller
+ * @mem: the LMR or mapping, which the caller keeps
  *
  * Context: Any; RCU read-side section.
  * Return: %DAT_SUCCESS, or why the Read is refused
@@ -198,7 +204,6 @@ DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 {
 	struct kdapl_sink_wr *to = container_of(wr, struct kdapl_sink_wr,
 						reg.wr);
-	struct kdapl_lmr *lmr = container_of(mem, struct kdapl_lmr, obj);
 	struct ib_sge *sge = wr->next->sg_list;
 	struct kdapl_sinks *sinks = ep->sinks;
 	struct kdapl_ring *sq = &ep->sq;
@@ -214,7 +219,7 @@ DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	if (!sinks)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_CREDITS);
-	err = kdapl_sink_slice(sinks, lmr, to->addr, sge->length);
+	err = kdapl_sink_slice(sinks, mem, to->addr, sge->length);
 	if (err == -ENOENT)
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
 				 DAT_PRIVILEGES_WRITE);

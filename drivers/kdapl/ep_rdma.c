@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The posting calls for RDMA Read and RDMA Write. They lie above dto.c, since a
- * Read may go to an RMR.
+ * The posting calls for RDMA Read and RDMA Write, and for several requests of any
+ * kind. They lie above dto.c, since a Read may go to an RMR.
  */
+#include <dat/kdat_linux.h>
 #include "dto.h"
 #include "ep.h"
 #include "ia.h"
 #include "mem.h"
 #include "pz.h"
+#include "pz_sg.h"
 
 /*
  * Check the remote buffer. A Read fetches all of it; a Write may leave some of
@@ -24,18 +26,15 @@ static DAT_RETURN kdapl_rdma_check(struct kdapl_ep *ep,
 }
 
 /*
- * Post a Read or Write whose segments were checked. @sink is that of a Read
- * which the device wants registered, else NULL.
+ * Fill in the rest of a Read or Write whose segments were checked. @flags are
+ * checked, and changed if the device needs that.
  */
-static DAT_RETURN kdapl_post_rdma(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
+static DAT_RETURN kdapl_rdma_fill(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 				  struct ib_sge *sge,
-				  const DAT_LMR_TRIPLET *sink,
 				  const DAT_RMR_TRIPLET *remote,
-				  DAT_DTO_COOKIE cookie,
-				  DAT_COMPLETION_FLAGS flags, int flags_arg)
+				  DAT_COMPLETION_FLAGS *flags, int flags_arg)
 {
 	const bool read = wr->wr.opcode == IB_WR_RDMA_READ;
-	DAT_DTOS op = read ? DAT_DTO_RDMA_READ : DAT_DTO_RDMA_WRITE;
 	DAT_RETURN ret;
 
 	/* Without a connection the state is the error, not the credits. */
@@ -43,7 +42,9 @@ static DAT_RETURN kdapl_post_rdma(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 		     (!ep->attr.max_rdma_read_out || ep->no_reads)))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_CREDITS);
-	ret = kdapl_flags_check(ep, flags, op, flags_arg);
+	ret = kdapl_flags_check(ep, *flags, read ? DAT_DTO_RDMA_READ :
+						   DAT_DTO_RDMA_WRITE,
+				flags_arg);
 	if (unlikely(ret != DAT_SUCCESS))
 		return ret;
 	wr->wr.sg_list = sge;
@@ -53,10 +54,34 @@ static DAT_RETURN kdapl_post_rdma(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 	 * iWARP answers Reads in order; siw breaks the connection on a fence.
 	 */
 	if (read && ep->obj.ia->iwarp)
-		flags &= ~DAT_COMPLETION_BARRIER_FENCE_FLAG;
-	if (unlikely(sink))
-		return kdapl_sink_post(ep, wr, sink, cookie, flags);
-	return kdapl_post_sq(ep, &wr->wr, cookie, op, flags, NULL);
+		*flags &= ~DAT_COMPLETION_BARRIER_FENCE_FLAG;
+	return DAT_SUCCESS;
+}
+
+/*
+ * Check a Write and fill in @wr, whose opcode is set, with @sge, which has room
+ * for the segments. @map is set as by kdapl_sge_build().
+ */
+static DAT_RETURN kdapl_write_build(struct kdapl_ep *ep, DAT_COUNT n,
+				    const DAT_LMR_TRIPLET *iov,
+				    const DAT_RMR_TRIPLET *remote,
+				    DAT_COMPLETION_FLAGS flags,
+				    struct ib_rdma_wr *wr, struct ib_sge *sge,
+				    struct kdapl_sg **map)
+{
+	DAT_RETURN ret;
+	u64 total;
+
+	ret = kdapl_sge_build(ep->pz, ep, n, iov, ep->attr.max_rdma_write_iov,
+			      DAT_MEM_PRIV_LOCAL_READ_FLAG, sge,
+			      &wr->wr.num_sge, &total, map);
+	if (likely(ret == DAT_SUCCESS))
+		ret = kdapl_rdma_check(ep, remote, total, DAT_INVALID_ARG5);
+	if (unlikely(ret != DAT_SUCCESS))
+		return ret;
+	if (unlikely(total > remote->segment_length))
+		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+	return kdapl_rdma_fill(ep, wr, sge, remote, &flags, DAT_INVALID_ARG6);
 }
 
 DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
@@ -68,9 +93,9 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 {
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };
 	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
+	struct kdapl_sg *map = NULL;
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
-	u64 total;
 
 	rcu_read_lock();
 	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
@@ -78,25 +103,34 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 		goto out;
 	}
-	ret = kdapl_sge_build(ep->pz, ep, num_segments, local_iov,
-			      ep->attr.max_rdma_write_iov,
-			      DAT_MEM_PRIV_LOCAL_READ_FLAG, sge,
-			      &wr.wr.num_sge, &total);
+	ret = kdapl_write_build(ep, num_segments, local_iov, remote_iov,
+				completion_flags, &wr, sge, &map);
 	if (likely(ret == DAT_SUCCESS))
-		ret = kdapl_rdma_check(ep, remote_iov, total, DAT_INVALID_ARG5);
-	if (unlikely(ret != DAT_SUCCESS))
-		goto out;
-	if (unlikely(total > remote_iov->segment_length)) {
-		ret = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
-		goto out;
-	}
-	ret = kdapl_post_rdma(ep, &wr, sge, NULL, remote_iov, user_cookie,
-			      completion_flags, DAT_INVALID_ARG6);
+		ret = kdapl_post_sq(ep, &wr.wr, user_cookie, DAT_DTO_RDMA_WRITE,
+				    completion_flags, map ? &map->obj : NULL);
+	if (unlikely(map && ret != DAT_SUCCESS))
+		kdapl_sg_put(map);
 out:
 	rcu_read_unlock();
 	return ret;
 }
 EXPORT_SYMBOL(dat_ep_post_rdma_write);
+
+/*
+ * Post a Read that was checked. @sink is one that the device wants registered,
+ * else NULL; @map is the mapping that the segments name, or NULL.
+ */
+static DAT_RETURN kdapl_post_read(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
+				  const DAT_LMR_TRIPLET *sink,
+				  DAT_DTO_COOKIE cookie,
+				  DAT_COMPLETION_FLAGS flags,
+				  struct kdapl_sg *map)
+{
+	if (unlikely(sink))
+		return kdapl_sink_post(ep, wr, sink, cookie, flags, map);
+	return kdapl_post_sq(ep, &wr->wr, cookie, DAT_DTO_RDMA_READ, flags,
+			     map ? &map->obj : NULL);
+}
 
 /*
  * Trim the sink of a Read, which fetches as much as its sink holds, to @length.
@@ -123,6 +157,34 @@ static int kdapl_sge_trim(struct kdapl_ep *ep, struct ib_sge *sge, int nsge,
 	return i;
 }
 
+/*
+ * Check a Read and fill in @wr, whose opcode is set, with @sge, which has room
+ * for the segments. @flags may be changed, @map is set as by kdapl_sge_build().
+ */
+static DAT_RETURN kdapl_read_build(struct kdapl_ep *ep, DAT_COUNT n,
+				   const DAT_LMR_TRIPLET *iov,
+				   const DAT_RMR_TRIPLET *remote,
+				   DAT_COMPLETION_FLAGS *flags,
+				   struct ib_rdma_wr *wr, struct ib_sge *sge,
+				   struct kdapl_sg **map)
+{
+	DAT_RETURN ret;
+	u64 total;
+
+	ret = kdapl_sge_build(ep->pz, ep, n, iov, ep->attr.max_rdma_read_iov,
+			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge,
+			      &wr->wr.num_sge, &total, map);
+	if (likely(ret == DAT_SUCCESS))
+		ret = kdapl_rdma_check(ep, remote, U64_MAX, DAT_INVALID_ARG5);
+	if (unlikely(ret != DAT_SUCCESS))
+		return ret;
+	if (unlikely(total < remote->segment_length))
+		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+	wr->wr.num_sge = kdapl_sge_trim(ep, sge, wr->wr.num_sge,
+					remote->segment_length);
+	return kdapl_rdma_fill(ep, wr, sge, remote, flags, DAT_INVALID_ARG6);
+}
+
 DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 				 DAT_COUNT num_segments,
 				 DAT_LMR_TRIPLET *local_iov,
@@ -132,9 +194,9 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 {
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_READ };
 	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
+	struct kdapl_sg *map = NULL;
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
-	u64 total;
 
 	rcu_read_lock();
 	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
@@ -142,25 +204,15 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 		goto out;
 	}
-	ret = kdapl_sge_build(ep->pz, ep, num_segments, local_iov,
-			      ep->attr.max_rdma_read_iov,
-			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge,
-			      &wr.wr.num_sge, &total);
+	ret = kdapl_read_build(ep, num_segments, local_iov, remote_iov,
+			       &completion_flags, &wr, sge, &map);
 	if (likely(ret == DAT_SUCCESS))
-		ret = kdapl_rdma_check(ep, remote_iov, U64_MAX,
-				       DAT_INVALID_ARG5);
-	if (unlikely(ret != DAT_SUCCESS))
-		goto out;
-	if (unlikely(total < remote_iov->segment_length)) {
-		ret = DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
-		goto out;
-	}
-	wr.wr.num_sge = kdapl_sge_trim(ep, sge, wr.wr.num_sge,
-				       remote_iov->segment_length);
-	ret = kdapl_post_rdma(ep, &wr, sge, remote_iov->segment_length &&
-			      kdapl_sink_needed(ep, local_iov) ? local_iov : NULL,
-			      remote_iov, user_cookie, completion_flags,
-			      DAT_INVALID_ARG6);
+		ret = kdapl_post_read(ep, &wr, remote_iov->segment_length &&
+				      kdapl_sink_needed(ep, local_iov) ?
+				      local_iov : NULL, user_cookie,
+				      completion_flags, map);
+	if (unlikely(map && ret != DAT_SUCCESS))
+		kdapl_sg_put(map);
 out:
 	rcu_read_unlock();
 	return ret;
@@ -203,12 +255,112 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 	sge.length = remote_iov->segment_length;
 	sge.lkey = local_iov->rmr_context;
 	wr.wr.num_sge = 1;
-	ret = kdapl_post_rdma(ep, &wr, &sge, sge.length &&
-			      below.segment_length ? &below : NULL,
-			      remote_iov, user_cookie, completion_flags,
+	ret = kdapl_rdma_fill(ep, &wr, &sge, remote_iov, &completion_flags,
 			      DAT_INVALID_ARG5);
+	if (ret == DAT_SUCCESS)
+		ret = kdapl_post_read(ep, &wr, sge.length &&
+				      below.segment_length ? &below : NULL,
+				      user_cookie, completion_flags, NULL);
 out:
 	rcu_read_unlock();
 	return ret;
 }
 EXPORT_SYMBOL(dat_ep_post_rdma_read_to_rmr);
+
+/*
+ * Check request @r of several, and fill in @to with @sge, which has room for its
+ * segments. What the device could do only as a chain of two is refused.
+ */
+static DAT_RETURN kdapl_batch_build(struct kdapl_ep *ep, const KDAT_REQUEST *r,
+				    struct kdapl_request *to,
+				    struct ib_sge *sge)
+{
+	to->wr = (struct ib_rdma_wr){ };
+	to->cookie = r->user_cookie;
+	to->op = r->operation;
+	to->flags = r->completion_flags;
+	switch (r->operation) {
+	case DAT_DTO_SEND:
+		to->wr.wr.opcode = IB_WR_SEND;
+		if (r->invalidate_flag) {
+			to->wr.wr.opcode = IB_WR_SEND_WITH_INV;
+			to->wr.wr.ex.invalidate_rkey = r->rmr_context;
+		}
+		return kdapl_send_build(ep, r->num_segments, r->local_iov,
+					to->flags, &to->wr.wr, sge, &to->map);
+	case DAT_DTO_RDMA_WRITE:
+		to->wr.wr.opcode = IB_WR_RDMA_WRITE;
+		return kdapl_write_build(ep, r->num_segments, r->local_iov,
+					 r->remote_iov, to->flags, &to->wr, sge,
+					 &to->map);
+	case DAT_DTO_RDMA_READ:
+		if (ep->obj.ia->reads_to_key)
+			return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED,
+					 DAT_NO_SUBTYPE);
+		to->wr.wr.opcode = IB_WR_RDMA_READ;
+		return kdapl_read_build(ep, r->num_segments, r->local_iov,
+					r->remote_iov, &to->flags, &to->wr, sge,
+					&to->map);
+	default:
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	}
+}
+
+/* Check and post @n requests; @req and @sge are room for what is built. */
+static DAT_RETURN kdapl_batch_post(struct kdapl_ep *ep, int n,
+				   const KDAT_REQUEST *requests,
+				   struct kdapl_request *req,
+				   struct ib_sge *sge)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	int i, used = 0;
+
+	for (i = 0; i < n; i++)
+		req[i].map = NULL;
+	for (i = 0; i < n && ret == DAT_SUCCESS; i++) {
+		/* An empty Read over iWARP has a segment nevertheless. */
+		if (requests[i].num_segments > KDAT_MAX_SEGMENTS - used ||
+		    used == KDAT_MAX_SEGMENTS)
+			ret = DAT_ERROR(DAT_INVALID_PARAMETER,
+					DAT_INVALID_ARG3);
+		else
+			ret = kdapl_batch_build(ep, &requests[i], &req[i],
+						sge + used);
+		if (ret == DAT_SUCCESS)
+			used += req[i].wr.wr.num_sge;
+	}
+	/* Whatever is wrong with a request, it is in the third argument. */
+	if (DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER)
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (likely(ret == DAT_SUCCESS))
+		ret = kdapl_post_batch(ep, req, n);
+	if (unlikely(ret != DAT_SUCCESS))
+		for (i = 0; i < n; i++)
+			if (req[i].map)
+				kdapl_sg_put(req[i].map);
+	return ret;
+}
+
+DAT_RETURN kdat_ep_post_requests(DAT_EP_HANDLE ep_handle,
+				 DAT_COUNT num_requests,
+				 const KDAT_REQUEST *requests)
+{
+	struct kdapl_request req[KDAT_MAX_REQUESTS] __uninitialized;
+	struct ib_sge sge[KDAT_MAX_SEGMENTS] __uninitialized;
+	struct kdapl_ep *ep;
+	DAT_RETURN ret;
+
+	rcu_read_lock();
+	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
+	if (unlikely(!ep))
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	else if (num_requests <= 0 || num_requests > KDAT_MAX_REQUESTS)
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	else if (!requests)
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	else
+		ret = kdapl_batch_post(ep, num_requests, requests, req, sge);
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(kdat_ep_post_requests);

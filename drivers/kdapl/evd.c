@@ -7,6 +7,7 @@
  * here.
  */
 #include <linux/slab.h>
+#include <dat/kdat_linux.h>
 #include "evd.h"
 #include "ia.h"
 
@@ -108,6 +109,7 @@ struct kdapl_evd *kdapl_evd_alloc(struct kdapl_ia *ia, DAT_COUNT qlen,
 		return NULL;
 	}
 	spin_lock_init(&evd->lock);
+	evd->vector = KDAT_VECTOR_ANY;
 	mutex_init(&evd->mutex);
 	mutex_init(&evd->stop_mutex);
 	INIT_LIST_HEAD(&evd->events);
@@ -288,6 +290,32 @@ out:
 	return ret;
 }
 EXPORT_SYMBOL(dat_evd_resize);
+
+DAT_RETURN kdat_evd_set_vector(DAT_EVD_HANDLE evd_handle, DAT_COUNT vector)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_evd *evd;
+
+	might_sleep();
+	evd = kdapl_obj_get(evd_handle, DAT_HANDLE_TYPE_EVD);
+	if (!evd)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (vector < 0 && vector != KDAT_VECTOR_ANY) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		goto out;
+	}
+	/* kdapl_cq_create() reads it under the same lock. */
+	mutex_lock(&evd->mutex);
+	if (list_empty(&evd->cqs))
+		evd->vector = vector;
+	else
+		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_IN_USE);
+	mutex_unlock(&evd->mutex);
+out:
+	kdapl_obj_put(&evd->obj);
+	return ret;
+}
+EXPORT_SYMBOL(kdat_evd_set_vector);
 
 DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event)
 {

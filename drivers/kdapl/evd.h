@@ -144,6 +144,8 @@ struct kdapl_cq {
  * @unsignalled: EP streams with UNSIGNALLED
  * @streams: EP streams of any kind
  * @turn: position of the CQ to poll first; @lock
+ * @vector: completion vector of its CQs, KDAT_VECTOR_ANY if none was asked for;
+ *	@mutex
  * @mutex: protects changes of @cqs; held while a QP leaves
  * @async_users: IAs that use it for asynchronous events; their ia->lock
  * @stop_mutex: serialises irq_poll_disable()
@@ -188,6 +190,7 @@ struct kdapl_evd {
 	u32 streams;
 	struct mutex mutex;		/* see above */
 	u32 turn;
+	int vector;
 	u32 async_users;
 	struct mutex stop_mutex;	/* see above */
 	struct irq_poll softirq_poll;

@@ -14,6 +14,7 @@
  * Endpoints that share a CQ. evd->mutex protects the charges.
  */
 #include <linux/slab.h>
+#include <dat/kdat_linux.h>
 #include "evd.h"
 #include "ia.h"
 
@@ -284,7 +285,8 @@ static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n,
 		return ERR_PTR(-ENOMEM);
 	attr.cqe = min_t(int, max3(n, (int)evd->qlen, KDAPL_CQ_MIN),
 			 dev->attrs.max_cqe);
-	attr.comp_vector = atomic_inc_return(&ia->hca->next_vector) %
+	attr.comp_vector = (evd->vector != KDAT_VECTOR_ANY ? evd->vector :
+			    atomic_inc_return(&ia->hca->next_vector)) %
 				(unsigned int)dev->num_comp_vectors;
 
 	cq = kzalloc(sizeof(*cq), GFP_KERNEL);

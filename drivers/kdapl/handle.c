@@ -52,6 +52,15 @@ void kdapl_handle_setup(void)
 		     get_random_u32() | BIT_ULL(64 - KDAPL_GEN_SHIFT - 1));
 }
 
+/*
+ * Take @n generations, which follow one another, for handles that are not made by
+ * kdapl_obj_init_gfp(). Return the first. Context: Any.
+ */
+u64 kdapl_generations(u32 n)
+{
+	return atomic64_add_return(n, &kdapl_generation) - n + 1;
+}
+
 /* Return whether every object has been released. */
 bool kdapl_handles_empty(void)
 {
@@ -77,16 +86,15 @@ static struct kdapl_obj __rcu **kdapl_slot(const struct kdapl_obj *obj)
 }
 
 /* Reserve an index and allocate its chunk. Return the index or an errno. */
-static int kdapl_index_alloc(void)
+static int kdapl_index_alloc(gfp_t gfp)
 {
 	struct kdapl_obj __rcu **chunk;
 	int index;
 
-	index = ida_alloc_range(&kdapl_indices, 1, KDAPL_INDEX_MASK,
-				GFP_KERNEL);
+	index = ida_alloc_range(&kdapl_indices, 1, KDAPL_INDEX_MASK, gfp);
 	if (index < 0 || READ_ONCE(kdapl_chunks[index / KDAPL_CHUNK]))
 		return index;
-	chunk = kcalloc(KDAPL_CHUNK, sizeof(*chunk), GFP_KERNEL);
+	chunk = kcalloc(KDAPL_CHUNK, sizeof(*chunk), gfp);
 	if (!chunk) {
 		ida_free(&kdapl_indices, index);
 		return -ENOMEM;
@@ -119,25 +127,27 @@ static void kdapl_obj_release_work(struct work_struct *work)
 }
 
 /**
- * kdapl_obj_init - reserve a handle for a new object
+ * kdapl_obj_init_gfp - reserve a handle for a new object
  * @obj: zeroed memory, first member of the object
  * @type: type of the object
  * @ia: the IA that the object belongs to; NULL if the object is an IA
  * @ops: operations of this type
+ * @gfp: GFP_KERNEL, or how memory may be allocated
  *
  * The caller gets the first reference. The handle is valid from
  * kdapl_obj_publish() on.
  *
- * Context: Process context.
+ * Context: Process context, or any if @gfp allows that.
  * Return: 0 or an errno; after an error the caller frees the memory of @obj.
  */
-int kdapl_obj_init(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
-		   struct kdapl_ia *ia, const struct kdapl_obj_ops *ops)
+int kdapl_obj_init_gfp(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
+		       struct kdapl_ia *ia, const struct kdapl_obj_ops *ops,
+		       gfp_t gfp)
 {
 	unsigned long flags;
 	int index, ret = 0;
 
-	index = kdapl_index_alloc();
+	index = kdapl_index_alloc(gfp);
 	if (index < 0)
 		return index;
 

@@ -29,6 +29,9 @@ struct kdapl_obj;
 #define KDAPL_TYPE_MASK		0xfUL
 #define KDAPL_GEN_SHIFT		26
 
+/* Mappings (pz_sg.c) are in the table, but are no objects of DAT. */
+#define KDAPL_TYPE_SG		15
+
 /*
  * struct kdapl_obj_ops - what differs between the types of objects
  * @release: Destroy the verbs objects, drop the references to other objects and
@@ -82,8 +85,10 @@ struct kdapl_obj {
 extern struct kdapl_obj __rcu **kdapl_chunks[KDAPL_CHUNKS];
 extern struct workqueue_struct *kdapl_wq;
 
-int kdapl_obj_init(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
-		   struct kdapl_ia *ia, const struct kdapl_obj_ops *ops);
+u64 kdapl_generations(u32 n);
+int kdapl_obj_init_gfp(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
+		       struct kdapl_ia *ia, const struct kdapl_obj_ops *ops,
+		       gfp_t gfp);
 void kdapl_obj_publish(struct kdapl_obj *obj);
 bool kdapl_obj_unpublish(struct kdapl_obj *obj);
 bool kdapl_obj_retire(struct kdapl_obj *obj);
@@ -97,6 +102,14 @@ void kdapl_quiesce(void);
 void kdapl_handle_setup(void);
 void kdapl_handle_cleanup(void);
 bool kdapl_handles_empty(void);
+
+/* kdapl_obj_init_gfp() in process context. */
+static inline int kdapl_obj_init(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
+				 struct kdapl_ia *ia,
+				 const struct kdapl_obj_ops *ops)
+{
+	return kdapl_obj_init_gfp(obj, type, ia, ops, GFP_KERNEL);
+}
 
 static inline DAT_HANDLE_TYPE kdapl_type(const struct kdapl_obj *obj)
 {

@@ -194,6 +194,8 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	flush_workqueue(hca->down_wq);
 	flush_workqueue(kdapl_wq);
 
+	/* Calls that found ->gone not set: kdat_sg_map() maps and adds objects. */
+	synchronize_rcu();
 	/* Releases hold the semaphore for reading, so hca->ias is stable. */
 	down_write(&hca->sem);
 	list_for_each_entry(ia, &hca->ias, hca_link) {
@@ -201,6 +203,8 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 		kdapl_async_post(&ia->catastrophic);
 	}
 	up_write(&hca->sem);
+	/* A kdat_sg_unmap() that kdapl_sg_strip() found at work. */
+	synchronize_rcu();
 	kdapl_hca_put(hca);
 }
 

@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include "ia.h"
 #include "pz.h"
+#include "pz_sg.h"
 
 /* Destroy the verbs objects of @pz, unless kdapl_pz_strip() has done so. */
 static void kdapl_pz_destroy(struct kdapl_pz *pz)
@@ -25,6 +26,7 @@ static void kdapl_pz_release(struct kdapl_obj *obj)
 	struct kdapl_pz *pz = container_of(obj, struct kdapl_pz, obj);
 
 	kdapl_pz_destroy(pz);
+	kdapl_sg_cleanup(pz);
 	kdapl_obj_free(obj);
 }
 
@@ -81,12 +83,13 @@ static int kdapl_pz_alloc(struct kdapl_ia *ia, struct kdapl_pz **out)
 	if (!pz)
 		return -ENOMEM;
 	mutex_init(&pz->svc_mutex);
+	err = kdapl_sg_setup(pz);
+	if (err)
+		goto err_free;
 	err = kdapl_obj_init(&pz->obj, DAT_HANDLE_TYPE_PZ, ia,
 			     &kdapl_pz_ops);
-	if (err) {
-		kfree(pz);
-		return err;
-	}
+	if (err)
+		goto err_sg;
 	pd = __ib_alloc_pd(ia->hca->dev, 0, ia->consumer);
 	if (IS_ERR(pd)) {
 		kdapl_obj_put(&pz->obj);
@@ -96,6 +99,12 @@ static int kdapl_pz_alloc(struct kdapl_ia *ia, struct kdapl_pz **out)
 	pz->lkey = pd->local_dma_lkey;
 	*out = pz;
 	return 0;
+
+err_sg:
+	kdapl_sg_cleanup(pz);
+err_free:
+	kfree(pz);
+	return err;
 }
 
 DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)
@@ -164,6 +173,7 @@ DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle)
 	pz = kdapl_obj_get(pz_handle, DAT_HANDLE_TYPE_PZ);
 	if (!pz)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	kdapl_sg_drain(pz);
 	if (kdapl_obj_retire(&pz->obj)) {
 		if (kdapl_obj_unpublish(&pz->obj))
 			kdapl_obj_put(&pz->obj);

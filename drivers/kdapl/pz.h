@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Protection Zones, and what LMRs, RMRs and data transfer need of the verbs:
- * pz.c, pz_svc.c, pz_mr.c, pz_map.c, pz_sge.c.
+ * pz.c, pz_svc.c, pz_mr.c, pz_map.c, pz_sge.c; mappings are in pz_sg.h.
  */
 #ifndef KDAPL_PZ_H
 #define KDAPL_PZ_H
@@ -14,6 +14,8 @@
 struct kdapl_ep;
 struct kdapl_hca;
 struct kdapl_lmr;
+struct kdapl_sg;
+struct kdapl_sg_cache;
 struct kdapl_svc;
 
 /*
@@ -23,6 +25,9 @@ struct kdapl_svc;
  *	the device leaves
  * @svc_mutex: serialises use of @svc
  * @svc: service connection (pz_svc.c), made when first needed
+ * @sg_cache: mappings in store, by CPU (pz_sg.c)
+ * @sg_lock: protects @sg_depot
+ * @sg_depot: more mappings in store
  */
 struct kdapl_pz {
 	struct kdapl_obj obj;
@@ -30,6 +35,9 @@ struct kdapl_pz {
 	u32 lkey;
 	struct mutex svc_mutex;		/* see above */
 	struct kdapl_svc *svc;
+	struct kdapl_sg_cache __percpu *sg_cache;
+	spinlock_t sg_lock;		/* see above */
+	struct kdapl_sg *sg_depot;
 };
 
 /* pz.c */
@@ -64,6 +72,7 @@ int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
 DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, const struct kdapl_ep *ep,
 			   DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			   DAT_COUNT max, DAT_MEM_PRIV_FLAGS priv,
-			   struct ib_sge *sge, int *nsge, u64 *total);
+			   struct ib_sge *sge, int *nsge, u64 *total,
+			   struct kdapl_sg **map);
 
 #endif

@@ -9,12 +9,14 @@
  *
  * There is no lock and no reference: the LMRs are found inside the RCU
  * read-side section of the posting call. lmr->valid is loaded with acquire
- * semantics and is stored last by the functions that set up an LMR.
+ * semantics and is stored last by the functions that set up an LMR. Mappings are
+ * counted instead: pz_sg.c.
  */
 #include "ep.h"
 #include "ia.h"
 #include "mem.h"
 #include "pz.h"
+#include "pz_sg.h"
 
 /* Return an error of @type with the subtype for the local privilege @priv. */
 static DAT_RETURN kdapl_priv_error(DAT_RETURN type, DAT_MEM_PRIV_FLAGS priv)
@@ -42,6 +44,28 @@ static bool kdapl_lmr_shared(const struct kdapl_lmr *lmr,
 	       READ_ONCE(lmr->ep_handle) == ep->obj.handle;
 }
 
+/* The context of this segment is not that of an LMR: is it that of a mapping? */
+static noinline DAT_RETURN kdapl_sge_mapped(struct kdapl_pz *pz,
+					    const struct kdapl_ep *ep,
+					    const DAT_LMR_TRIPLET *iov,
+					    DAT_MEM_PRIV_FLAGS priv,
+					    struct ib_sge *sge,
+					    struct kdapl_sg **map)
+{
+	switch (map ? kdapl_sg_segment(pz, iov, priv, sge, map) : -ENOENT) {
+	case 0:
+		WRITE_ONCE((*map)->ep_handle, ep->obj.handle);
+		return DAT_SUCCESS;
+	case -EXDEV:
+		return kdapl_priv_error(DAT_PROTECTION_VIOLATION, priv);
+	case -ERANGE:
+	case -EBUSY:
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	default:
+		return kdapl_priv_error(DAT_PRIVILEGES_VIOLATION, priv);
+	}
+}
+
 /**
  * kdapl_sge_build - check a consumer's segments and translate them
  * @pz: Protection Zone of the Endpoint or SRQ
@@ -53,6 +77,9 @@ static bool kdapl_lmr_shared(const struct kdapl_lmr *lmr,
  * @sge: filled in; room for @max
  * @nsge: set to the number of entries filled in
  * @total: set to the sum of the lengths in bytes
+ * @map: for requests, which may name one mapping: NULL at first; set to the
+ *	mapping, which the caller owns a count of, also after an error. NULL
+ *	for receives, which may not
  *
  * Context: Any; inside an RCU read-side section.
  * Return: %DAT_SUCCESS, or why a segment is refused
@@ -60,9 +87,11 @@ static bool kdapl_lmr_shared(const struct kdapl_lmr *lmr,
 DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, const struct kdapl_ep *ep,
 			   DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			   DAT_COUNT max, DAT_MEM_PRIV_FLAGS priv,
-			   struct ib_sge *sge, int *nsge, u64 *total)
+			   struct ib_sge *sge, int *nsge, u64 *total,
+			   struct kdapl_sg **map)
 {
 	struct kdapl_lmr *lmr;
+	DAT_RETURN ret;
 	int i, used = 0;
 	u64 offset, sum = 0;
 
@@ -79,8 +108,15 @@ DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, const struct kdapl_ep *ep,
 		 * Pairs with the release in kdapl_lmr_create(),
 		 * kdapl_fmr_load() and kdapl_lmr_make_reserved().
 		 */
-		if (unlikely(!lmr || !smp_load_acquire(&lmr->valid)))
-			return kdapl_priv_error(DAT_PRIVILEGES_VIOLATION, priv);
+		if (unlikely(!lmr || !smp_load_acquire(&lmr->valid))) {
+			ret = kdapl_sge_mapped(pz, ep, &iov[i], priv,
+					       &sge[used], map);
+			if (ret != DAT_SUCCESS)
+				return ret;
+			sum += iov[i].segment_length;
+			used++;
+			continue;
+		}
 		if (unlikely(lmr->zone != pz && !kdapl_lmr_shared(lmr, pz, ep)))
 			return kdapl_priv_error(DAT_PROTECTION_VIOLATION, priv);
 		if (unlikely((lmr->priv & priv) != priv))

@@ -317,7 +317,7 @@ static noinline DAT_RETURN kdapl_srq_full(struct kdapl_srq *srq, DAT_COUNT n,
 
 	ret = kdapl_sge_build(srq->pz, NULL, n, iov, srq->max_iov,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, &nsge,
-			      &total);
+			      &total, NULL);
 	return ret != DAT_SUCCESS ? ret :
 		DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 }
@@ -340,7 +340,7 @@ static DAT_RETURN kdapl_srq_enter(struct kdapl_srq *srq, DAT_COUNT n,
 	/* The segments are written to where the device will read them. */
 	ret = kdapl_sge_build(srq->pz, NULL, n, iov, srq->max_iov,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr->sge, &nsge,
-			      &total);
+			      &total, NULL);
 	if (unlikely(ret != DAT_SUCCESS))
 		return ret;
 	wr->cookie = cookie;

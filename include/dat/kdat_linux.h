@@ -9,8 +9,13 @@
 #ifndef KDAT_LINUX_H
 #define KDAT_LINUX_H
 
+#include <linux/dma-direction.h>
+#include <linux/socket.h>
+#include <dat/dat_error.h>
 #include <dat/dat_event.h>
 #include <dat/dat_types.h>
+
+struct scatterlist;
 
 /**
  * kdat_event_name() - name an event number
@@ -87,5 +92,236 @@ const char *kdat_dto_status_name(DAT_DTO_COMPLETION_STATUS status);
  * Source: Linux only, not part of DAT
  */
 const char *kdat_ep_state_name(DAT_EP_STATE ep_state);
+
+/* A mapping of a scatterlist. It is no object of DAT: calls for any handle refuse it. */
+typedef struct kdat_sg_handle *KDAT_SG_HANDLE;
+
+/**
+ * kdat_sg_map() - map a scatterlist for requests
+ * @ia: the IA whose device reads or writes the memory
+ * @pz: a Protection Zone of the IA; Endpoints in it may name the memory
+ * @sgl: the memory; it and its pages have to stay as they are until the list is
+ *	unmapped. DMA addresses are stored in it
+ * @nents: number of its entries, none of which is empty
+ * @direction: %DMA_TO_DEVICE for memory that is sent, and the source of RDMA Writes;
+ *	%DMA_FROM_DEVICE for sinks of RDMA Reads; %DMA_BIDIRECTIONAL for both
+ * @max_segments: how many triplets @local_iov has room for; @nents is always enough
+ * @local_iov: receives triplets, in the order of the memory. Pieces that adjoin are
+ *	joined, so there may be fewer than @nents
+ * @num_segments: receives their number
+ * @sg: receives the handle for kdat_sg_unmap()
+ *
+ * This is for memory that others have allocated and that is used for one I/O, as
+ * block devices and file systems have it. Nothing is registered, so the peer does not
+ * reach the memory, and the call allocates nothing if a mapping of the PZ was unmapped
+ * before. Requests of any Endpoint in @pz may name parts of the triplets, also parts
+ * of what was joined. All that one request takes from mappings has to come from a
+ * single one; it may name LMRs as well. Receives cannot name mappings.
+ *
+ * The memory belongs to the device until it is unmapped: until then it must not be
+ * read or written, other than by requests.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the list is mapped
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, the list cannot be mapped, or the device
+ *   is gone, which the subtype tells
+ * * %DAT_INVALID_HANDLE - @ia is no IA, or @pz is no PZ of it
+ * * %DAT_INVALID_PARAMETER - a pointer is NULL, there is no entry or an empty one, the
+ *   direction is none, or @max_segments is too small; the subtype tells which
+ *
+ * Example::
+ *
+ *	DAT_RMR_TRIPLET remote = { peer_address, 4 * PAGE_SIZE, peer_context };
+ *	DAT_LMR_TRIPLET iov[4];
+ *	DAT_COUNT n;
+ *
+ *	ret = kdat_sg_map(ia, pz, sgl, 4, DMA_TO_DEVICE, 4, iov, &n, &map);
+ *	if (ret == DAT_SUCCESS)
+ *		ret = dat_ep_post_rdma_write(ep, n, iov, cookie, &remote,
+ *					     DAT_COMPLETION_DEFAULT_FLAG);
+ *
+ * See also: kdat_sg_unmap(), kdat_ep_post_requests(), dat_lmr_kcreate(),
+ * dat_ia_reserved_lmr()
+ *
+ * Source: Linux only, not part of DAT
+ */
+DAT_RETURN kdat_sg_map(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz,
+		       struct scatterlist *sgl, DAT_COUNT nents,
+		       enum dma_data_direction direction,
+		       DAT_COUNT max_segments, DAT_LMR_TRIPLET *local_iov,
+		       DAT_COUNT *num_segments, KDAT_SG_HANDLE *sg);
+
+/**
+ * kdat_sg_unmap() - give a mapped scatterlist back
+ * @sg: from kdat_sg_map(); invalid afterwards, as are the triplets
+ *
+ * When the call returns %DAT_SUCCESS no device reads or writes the memory, and the
+ * CPU finds in it what was written. It polls the completion queue of an Endpoint only
+ * if requests that name the mapping have not completed to its knowledge.
+ *
+ * A mapping that is not unmapped keeps its PZ from being freed. If the device is gone
+ * the list is unmapped already, and the call still has to be made.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the list is unmapped
+ * * %DAT_INVALID_HANDLE - @sg is no mapping
+ * * %DAT_INVALID_STATE - a request that names the mapping has not completed; nothing
+ *   has changed
+ *
+ * Example::
+ *
+ *	// The completion of the last request that names the mapping was reaped.
+ *	ret = kdat_sg_unmap(map);
+ *
+ * See also: kdat_sg_map()
+ *
+ * Source: Linux only, not part of DAT
+ */
+DAT_RETURN kdat_sg_unmap(KDAT_SG_HANDLE sg);
+
+/* Requests of one kdat_ep_post_requests(), and segments of all of them together. */
+#define KDAT_MAX_REQUESTS	8
+#define KDAT_MAX_SEGMENTS	48
+
+/**
+ * struct kdat_request - one of several requests that are posted together
+ * @operation: %DAT_DTO_SEND, %DAT_DTO_RDMA_WRITE or %DAT_DTO_RDMA_READ
+ * @num_segments: number of segments in @local_iov
+ * @local_iov: the local buffer
+ * @user_cookie: for the completion event
+ * @remote_iov: RDMA only: the buffer of the peer
+ * @completion_flags: as for the call that posts one such request
+ * @invalidate_flag: Send only: the peer's @rmr_context is to be invalidated
+ * @rmr_context: see @invalidate_flag
+ */
+struct kdat_request {
+	DAT_DTOS operation;
+	DAT_COUNT num_segments;
+	DAT_LMR_TRIPLET *local_iov;
+	DAT_DTO_COOKIE user_cookie;
+	const DAT_RMR_TRIPLET *remote_iov;
+	DAT_COMPLETION_FLAGS completion_flags;
+	DAT_BOOLEAN invalidate_flag;
+	DAT_RMR_CONTEXT rmr_context;
+};
+
+typedef struct kdat_request KDAT_REQUEST;
+
+/**
+ * kdat_ep_post_requests() - post several requests at once
+ * @ep: a connected Endpoint
+ * @num_requests: number of requests, at most %KDAT_MAX_REQUESTS
+ * @requests: the requests, in the order in which they are executed; together they
+ *	have at most %KDAT_MAX_SEGMENTS segments
+ *
+ * Either all requests are posted or none. The device is told once, which costs less
+ * than once for each: an RDMA Write and the Send that tells of it are the usual case.
+ * To the consumer they complete as if they had been posted one by one.
+ *
+ * A device whose RDMA Reads need sinks that are registered, as those of iWARP do, takes
+ * Reads only from dat_ep_post_rdma_read().
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - the requests are posted
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos does not leave room for all, or, for
+ *   a Read, the Endpoint or the peer allows none
+ * * %DAT_INVALID_HANDLE - @ep is no Endpoint
+ * * %DAT_INVALID_PARAMETER - @num_requests is out of range, or something is wrong with
+ *   @requests or with one of them
+ * * %DAT_INVALID_STATE - the Endpoint is not connected
+ * * %DAT_LENGTH_ERROR - the buffer that receives is shorter than the other
+ * * %DAT_MODEL_NOT_SUPPORTED - a Read on such a device, or a Send that invalidates on
+ *   one that cannot
+ * * %DAT_PRIVILEGES_VIOLATION - a segment names no LMR and no mapping, or its LMR or
+ *   mapping does not permit the operation
+ * * %DAT_PROTECTION_VIOLATION - a segment is of another PZ
+ *
+ * Example::
+ *
+ *	DAT_RMR_TRIPLET remote = { peer_address, seg.segment_length,
+ *				   peer_context };
+ *	KDAT_REQUEST requests[] = {
+ *		{ .operation = DAT_DTO_RDMA_WRITE, .num_segments = 1,
+ *		  .local_iov = &seg, .remote_iov = &remote,
+ *		  .completion_flags = DAT_COMPLETION_SUPPRESS_FLAG },
+ *		{ .operation = DAT_DTO_SEND, .num_segments = 1,
+ *		  .local_iov = &reply, .user_cookie = cookie },
+ *	};
+ *
+ *	ret = kdat_ep_post_requests(ep, 2, requests);
+ *
+ * See also: dat_ep_post_send(), dat_ep_post_send_with_invalidate(),
+ * dat_ep_post_rdma_write(), dat_ep_post_rdma_read(), kdat_sg_map()
+ *
+ * Source: Linux only, not part of DAT
+ */
+DAT_RETURN kdat_ep_post_requests(DAT_EP_HANDLE ep, DAT_COUNT num_requests,
+				 const KDAT_REQUEST *requests);
+
+/**
+ * kdat_ia_find() - find the IA that an IP address belongs to
+ * @address: an address of this host, IPv4 or IPv6; the port is ignored. A link-local
+ *	address needs its scope
+ * @name: receives the name of the IA for dat_ia_open(), %DAT_NAME_MAX_LENGTH bytes
+ *
+ * Connections to the address arrive at the IA. Which IA that is changes when the
+ * address moves to another device, or its device is renamed.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - @name is set
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory
+ * * %DAT_INVALID_ADDRESS - the family is neither IPv4 nor IPv6
+ * * %DAT_INVALID_PARAMETER - a pointer is NULL
+ * * %DAT_PROVIDER_NOT_FOUND - the address belongs to no IA; a wildcard belongs to none
+ *
+ * Example::
+ *
+ *	DAT_EVD_HANDLE async_evd = NULL;
+ *	char name[DAT_NAME_MAX_LENGTH];
+ *
+ *	ret = kdat_ia_find(portal, name);
+ *	if (ret == DAT_SUCCESS)
+ *		ret = dat_ia_open(name, 8, &async_evd, &ia);
+ *
+ * See also: dat_ia_open(), dat_registry_list_providers()
+ *
+ * Source: Linux only, not part of DAT
+ */
+DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name);
+
+/* kDAPL chooses the completion vectors of an EVD, the least recently used ones. */
+#define KDAT_VECTOR_ANY		(-1)
+
+/**
+ * kdat_evd_set_vector() - choose the completion vector of an EVD
+ * @evd: an EVD that no connected Endpoint has used yet
+ * @vector: the completion vector, or the CPU that most devices interrupt for it;
+ *	counted from 0, modulo the number that the device has. %KDAT_VECTOR_ANY leaves
+ *	the choice to kDAPL again
+ *
+ * Completions of requests and receives cause interrupts, and so upcalls, on the CPU
+ * that the vector stands for.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - completion queues that the EVD gets will have this vector
+ * * %DAT_INVALID_HANDLE - @evd is no EVD
+ * * %DAT_INVALID_PARAMETER - @vector is negative
+ * * %DAT_INVALID_STATE - the EVD has completion queues: an Endpoint that uses the EVD
+ *   was connected, or is connecting
+ *
+ * Example::
+ *
+ *	ret = kdat_evd_set_vector(recv_evd, raw_smp_processor_id());
+ *
+ * See also: dat_evd_kcreate()
+ *
+ * Source: Linux only, not part of DAT
+ */
+DAT_RETURN kdat_evd_set_vector(DAT_EVD_HANDLE evd, DAT_COUNT vector);
 
 #endif /* KDAT_LINUX_H */

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * From an IP address to the IA that it belongs to: kdat_ia_find().
+ *
+ * Only rdma_cm knows that (addr.c), so a temporary id is bound to the address.
+ * The id keeps the device from leaving, but not from being renamed.
+ */
+#include <dat/kdat_linux.h>
+#include <net/ipv6.h>
+#include <rdma/rdma_cm.h>
+#include "ia.h"
+
+static int kdapl_find_handler(struct rdma_cm_id *id,
+			      struct rdma_cm_event *event)
+{
+	return 0;
+}
+
+/*
+ * Copy @address, with port 0, so that binding to it never meets somebody who
+ * listens there. Return whether its family is known.
+ */
+static bool kdapl_find_copy(const struct sockaddr *address,
+			    struct sockaddr_storage *copy)
+{
+	memset(copy, 0, sizeof(*copy));
+	switch (address->sa_family) {
+	case AF_INET:
+		memcpy(copy, address, sizeof(struct sockaddr_in));
+		((struct sockaddr_in *)copy)->sin_port = 0;
+		return true;
+	case AF_INET6:
+		memcpy(copy, address, sizeof(struct sockaddr_in6));
+		((struct sockaddr_in6 *)copy)->sin6_port = 0;
+		return true;
+	default:
+		return false;
+	}
+}
+
+DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name)
+{
+	struct sockaddr_storage copy;
+	struct rdma_cm_id *id;
+	DAT_RETURN ret;
+	int err;
+
+	might_sleep();
+	if (!address || !name)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, address ?
+				 DAT_INVALID_ARG2 : DAT_INVALID_ARG1);
+	if (!kdapl_find_copy(address, &copy))
+		return DAT_ERROR(DAT_INVALID_ADDRESS,
+				 DAT_INVALID_ADDRESS_UNSUPPORTED);
+	id = rdma_create_id(&init_net, kdapl_find_handler, NULL, RDMA_PS_TCP,
+			    IB_QPT_RC);
+	if (IS_ERR(id))
+		return kdapl_errno_to_dat(PTR_ERR(id));
+	err = rdma_bind_addr(id, (struct sockaddr *)&copy);
+	if (err == -ENOMEM) {
+		ret = kdapl_errno_to_dat(err);
+	} else if (err || !id->device ||
+		   !ib_get_client_data(id->device, &kdapl_client)) {
+		ret = DAT_ERROR(DAT_PROVIDER_NOT_FOUND,
+				DAT_NAME_NOT_REGISTERED);
+	} else {
+		snprintf(name, DAT_NAME_MAX_LENGTH, "%s/%u",
+			 dev_name(&id->device->dev), id->port_num);
+		ret = DAT_SUCCESS;
+	}
+	rdma_destroy_id(id);
+	return ret;
+}
+EXPORT_SYMBOL(kdat_ia_find);
