@@ -41,6 +41,7 @@ struct kdapl_pz;
  * @lw_armed: @lw has not fired since it was set
  * @feeding: buffers are waiting, and the device is fed as it completes
  * @evds: struct kdapl_srq_evd; RCU
+ * @round: counts the calls of kdapl_srq_hw_room()
  * @taken: buffers taken ever
  * @recovered: buffers lost by the device and put back, ever
  * @lw_event: says that @lw was passed
@@ -75,6 +76,7 @@ struct kdapl_srq {
 	bool lw_armed;
 	bool feeding;
 	struct list_head evds;
+	u32 round;
 	u64 taken;
 	u64 recovered;
 	struct kdapl_async lw_event;
@@ -87,6 +89,7 @@ struct kdapl_srq {
  * @link: entry in srq->evds; RCU
  * @evd: the EVD
  * @eps: EPs on the SRQ that have it for their receives
+ * @round: of kdapl_srq_hw_room() that has been here last
  * @watched: how closely it is watched for the SRQ
  * @expected: events of the SRQ that can be outstanding, as the EVD was told
  * @dead: deleted from the list
@@ -96,6 +99,7 @@ struct kdapl_srq_evd {
 	struct list_head link;
 	struct kdapl_evd *evd;
 	int eps;
+	u32 round;
 	enum kdapl_watch watched;
 	int expected;
 	bool dead;

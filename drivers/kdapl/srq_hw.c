@@ -219,10 +219,11 @@ void kdapl_srq_hw_destroy(struct kdapl_srq *srq)
 }
 
 /*
- * Return the @n-th EVD that completes the SRQ's buffers, referenced, or NULL.
- * EVDs may be deleted at any time.
+ * Return an EVD that completes the SRQ's buffers and that this round has not been at,
+ * referenced, or NULL. EVDs may be deleted at any time, so places in the list do not
+ * tell.
  */
-static struct kdapl_evd *kdapl_srq_nth_evd(struct kdapl_srq *srq, int n)
+static struct kdapl_evd *kdapl_srq_next_evd(struct kdapl_srq *srq)
 {
 	struct kdapl_srq_evd *se;
 	struct kdapl_evd *evd = NULL;
@@ -230,14 +231,34 @@ static struct kdapl_evd *kdapl_srq_nth_evd(struct kdapl_srq *srq, int n)
 
 	spin_lock_irqsave(&srq->lock, flags);
 	list_for_each_entry(se, &srq->evds, link) {
-		if (n--)
+		if (se->round == srq->round)
 			continue;
+		se->round = srq->round;
 		evd = se->evd;
 		kref_get(&evd->obj.ref);
 		break;
 	}
 	spin_unlock_irqrestore(&srq->lock, flags);
 	return evd;
+}
+
+/*
+ * Have the CQs of the SRQ's EVDs take @n of its buffers. Return 0 or an errno. QPs
+ * that are made later see to that themselves (kdapl_qp_charge()).
+ */
+static int kdapl_srq_hw_room(struct kdapl_srq *srq, int n)
+{
+	struct kdapl_evd *evd;
+	int err = 0;
+
+	lockdep_assert_held(&srq->mutex);
+
+	srq->round++;
+	while (!err && (evd = kdapl_srq_next_evd(srq))) {
+		err = kdapl_cq_grow(evd, srq, n);
+		kdapl_obj_put(&evd->obj);
+	}
+	return err;
 }
 
 /*
@@ -249,9 +270,7 @@ void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max)
 {
 	struct kdapl_hca *hca = srq->obj.ia->hca;
 	struct ib_srq_attr attr = { };
-	struct kdapl_evd *evd;
 	unsigned long flags;
-	int i, err = 0;
 
 	lockdep_assert_held(&srq->mutex);
 
@@ -259,11 +278,7 @@ void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max)
 	attr.max_wr = max;
 	if (max <= srq->hw_max || !hca->srq_resize || !srq->srq)
 		return;
-	for (i = 0; !err && (evd = kdapl_srq_nth_evd(srq, i)); i++) {
-		err = kdapl_cq_grow(evd, srq, max);
-		kdapl_obj_put(&evd->obj);
-	}
-	if (err)
+	if (kdapl_srq_hw_room(srq, max))
 		return;
 	if (ib_modify_srq(srq->srq, &attr, IB_SRQ_MAX_WR))
 		return;
