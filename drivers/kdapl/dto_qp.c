@@ -91,11 +91,24 @@ static void kdapl_qp_expect(struct kdapl_ep *ep, bool can)
 		kdapl_cq_expect(ep->recv_evd, can ? receives : -receives);
 }
 
+/* kdapl_ep_check_cqs() may look at them. */
+static void kdapl_qp_set_cqs(struct kdapl_ep *ep, struct kdapl_cq *send_cq,
+			     struct kdapl_cq *recv_cq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	ep->send_cq = send_cq;
+	ep->recv_cq = recv_cq;
+	spin_unlock_irqrestore(&ep->lock, flags);
+}
+
 /* Find CQs with room for what both queues can complete. */
 static int kdapl_qp_charge(struct kdapl_ep *ep)
 {
 	struct kdapl_evd *send = ep->req_evd, *recv = ep->recv_evd;
 	struct kdapl_evd *none = NULL;
+	struct kdapl_cq *send_cq, *recv_cq;
 
 	if (!send || !recv)
 		none = kdapl_evd_null(ep->obj.ia);
@@ -108,25 +121,30 @@ static int kdapl_qp_charge(struct kdapl_ep *ep)
 			  recv ? ep->attr.max_recv_dtos : 0;
 	/* First: kdapl_cq_charge() arms the CQs if that is needed. */
 	kdapl_qp_expect(ep, true);
-	ep->send_cq = kdapl_cq_charge(send ?: none, ep->send_charge, NULL,
-				      kdapl_dto_complete);
-	if (IS_ERR(ep->send_cq)) {
+	send_cq = kdapl_cq_charge(send ?: none, ep->send_charge, NULL,
+				  kdapl_dto_complete);
+	if (IS_ERR(send_cq)) {
 		kdapl_qp_expect(ep, false);
-		return PTR_ERR(ep->send_cq);
+		return PTR_ERR(send_cq);
 	}
-	ep->recv_cq = kdapl_cq_charge(recv ?: none, ep->recv_charge, ep->srq,
-				      kdapl_dto_complete);
-	if (!IS_ERR(ep->recv_cq))
+	recv_cq = kdapl_cq_charge(recv ?: none, ep->recv_charge, ep->srq,
+				  kdapl_dto_complete);
+	if (!IS_ERR(recv_cq)) {
+		kdapl_qp_set_cqs(ep, send_cq, recv_cq);
 		return 0;
-	kdapl_cq_uncharge(ep->send_cq, ep->send_charge, NULL);
+	}
+	kdapl_cq_uncharge(send_cq, ep->send_charge, NULL);
 	kdapl_qp_expect(ep, false);
-	return PTR_ERR(ep->recv_cq);
+	return PTR_ERR(recv_cq);
 }
 
 static void kdapl_qp_uncharge(struct kdapl_ep *ep)
 {
-	kdapl_cq_uncharge(ep->recv_cq, ep->recv_charge, ep->srq);
-	kdapl_cq_uncharge(ep->send_cq, ep->send_charge, NULL);
+	struct kdapl_cq *send_cq = ep->send_cq, *recv_cq = ep->recv_cq;
+
+	kdapl_qp_set_cqs(ep, NULL, NULL);
+	kdapl_cq_uncharge(recv_cq, ep->recv_charge, ep->srq);
+	kdapl_cq_uncharge(send_cq, ep->send_charge, NULL);
 	kdapl_qp_expect(ep, false);
 }
 
@@ -226,6 +244,8 @@ void kdapl_qp_start(struct kdapl_ep *ep)
 	spin_lock_irqsave(&ep->sq.lock, flags);
 	ep->sq.qp = ep->qp;
 	spin_unlock_irqrestore(&ep->sq.lock, flags);
+	/* kdapl_cq_failed() may have found an Endpoint without connection. */
+	kdapl_ep_check_cqs(ep);
 	if (ep->srq)
 		return;
 	spin_lock_irqsave(&ep->rq.lock, flags);

@@ -45,8 +45,8 @@ struct kdapl_srq;
  * @no_reads: the peer answers no RDMA Read
  * @sinks: see dto_sink.c; sq.lock
  * @rsp: RSP that the Endpoint is reserved for; compared, never dereferenced
- * @send_cq: CQ with room for the requests of @qp
- * @recv_cq: CQ with room for its receives
+ * @send_cq: CQ with room for the requests of @qp; written with @lock held
+ * @recv_cq: CQ with room for its receives; likewise
  * @send_charge: room taken up there
  * @recv_charge: room taken up there
  * @taken: buffers taken for messages ever; this and all up to @soft_event is the
@@ -159,6 +159,7 @@ void kdapl_ep_finish(struct kdapl_ep *ep);
 void kdapl_ep_stop(struct kdapl_ep *ep, bool wait);
 
 /* ep_state.c */
+void kdapl_ep_check_cqs(struct kdapl_ep *ep);
 bool kdapl_ep_change_state(struct kdapl_ep *ep, DAT_EP_STATE to);
 DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state);
 bool kdapl_ep_join(struct kdapl_ep *ep, struct kdapl_conn *conn,

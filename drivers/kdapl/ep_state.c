@@ -276,6 +276,20 @@ bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end)
 	return won;
 }
 
+/* Break the connection of @ep if one of its CQs has failed. Context: any. */
+void kdapl_ep_check_cqs(struct kdapl_ep *ep)
+{
+	unsigned long flags;
+	bool failed;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	failed = (ep->recv_cq && READ_ONCE(ep->recv_cq->failed)) ||
+		 (ep->send_cq && READ_ONCE(ep->send_cq->failed));
+	spin_unlock_irqrestore(&ep->lock, flags);
+	if (failed)
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+}
+
 /*
  * The device has ended the QP of @conn, which is established, by itself. On
  * InfiniBand and RoCE an orderly end of the peer leaves the QP alone, so the

@@ -124,6 +124,7 @@ struct kdapl_evd *kdapl_evd_alloc(struct kdapl_ia *ia, DAT_COUNT qlen,
 			 DAT_ASYNC_ERROR_EVD_OVERFLOW,
 			 DAT_EVD_OVERFLOW_ERROR);
 	kdapl_upcall_init(evd);
+	INIT_WORK(&evd->failed, kdapl_cq_failed);
 	*err = kdapl_evd_grow_soft(evd, qlen);
 	if (*err) {
 		kdapl_obj_put(&evd->obj);

@@ -104,6 +104,7 @@ typedef void (*kdapl_complete_fn)(struct kdapl_evd *evd, struct ib_wc *wc,
  * @complete: what polled completions are handed to
  * @entries: what the CQ can hold
  * @charged: room taken up: what the attached work queues can produce
+ * @failed: the device has said so; completions may be lost, and no new QP uses it
  * @srqs: SRQs, charged once however many EPs share the CQ
  */
 struct kdapl_cq {
@@ -113,6 +114,7 @@ struct kdapl_cq {
 	kdapl_complete_fn complete;
 	int entries;
 	int charged;
+	bool failed;
 	struct list_head srqs;
 };
 
@@ -155,6 +157,7 @@ struct kdapl_cq {
  * @upcaller: the task that makes an upcall now
  * @iop: dispatcher in softirq
  * @work: dispatcher in process context
+ * @failed: a CQ has failed; holds a reference while queued
  * @dispatch: bit 0: @work is queued
  * @soft_total: software events there is memory for; @mutex
  * @overflow: the event that announces an overflow
@@ -199,6 +202,7 @@ struct kdapl_evd {
 	struct task_struct *upcaller;
 	struct irq_poll iop;
 	struct work_struct work;
+	struct work_struct failed;
 	unsigned long dispatch;
 	u32 soft_total;
 	struct kdapl_async overflow;
@@ -351,5 +355,6 @@ struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n,
 void kdapl_cq_uncharge(struct kdapl_cq *cq, int n, struct kdapl_srq *srq);
 int kdapl_cq_grow(struct kdapl_evd *evd, struct kdapl_srq *srq, int n);
 void kdapl_cq_destroy_all(struct kdapl_evd *evd);
+void kdapl_cq_failed(struct work_struct *work);
 
 #endif

@@ -15,6 +15,7 @@
  */
 #include <linux/slab.h>
 #include <dat/kdat_linux.h>
+#include "ep.h"
 #include "evd.h"
 #include "ia.h"
 
@@ -255,10 +256,33 @@ static void kdapl_cq_comp(struct ib_cq *ibcq, void *context)
 static void kdapl_cq_error(struct ib_event *event, void *context)
 {
 	struct kdapl_cq *cq = context;
+	struct kdapl_evd *evd = cq->evd;
 
+	/* Context: any, driver locks held. Pairs with kdapl_qp_start(). */
+	WRITE_ONCE(cq->failed, true);
+	if (kref_get_unless_zero(&evd->obj.ref) &&
+	    !queue_work(kdapl_wq, &evd->failed))
+		kdapl_obj_put(&evd->obj);
 	pr_err_ratelimited("kdapl: %s: completion queue: %s\n",
-			   cq->evd->obj.ia->hca->name,
-			   ib_event_msg(event->event));
+			   evd->obj.ia->hca->name, ib_event_msg(event->event));
+}
+
+/*
+ * Work item: a CQ has failed. Completions are lost that nobody can name, so the
+ * Endpoints that use it are broken, which completes all that was posted to them; and
+ * the consumer is told of the EVD.
+ */
+void kdapl_cq_failed(struct work_struct *work)
+{
+	struct kdapl_evd *evd = container_of(work, struct kdapl_evd, failed);
+	struct kdapl_obj *obj = NULL;
+
+	kdapl_async_post(&evd->overflow);
+	while ((obj = kdapl_obj_next(evd->obj.ia, obj)))
+		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EP)
+			kdapl_ep_check_cqs(container_of(obj, struct kdapl_ep,
+							obj));
+	kdapl_obj_put(&evd->obj);
 }
 
 static struct kdapl_cq_srq *kdapl_cq_find_srq(struct kdapl_cq *cq,
@@ -344,6 +368,8 @@ struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n,
 
 	mutex_lock(&evd->mutex);
 	list_for_each_entry(cq, &evd->cqs, link) {
+		if (READ_ONCE(cq->failed))
+			continue;
 		s = srq ? kdapl_cq_find_srq(cq, srq) : NULL;
 		if (s || cq->entries - cq->charged >= n) {
 			found = cq;
@@ -421,7 +447,7 @@ int kdapl_cq_grow(struct kdapl_evd *evd, struct kdapl_srq *srq, int n)
 	mutex_lock(&evd->mutex);
 	list_for_each_entry(cq, &evd->cqs, link) {
 		s = kdapl_cq_find_srq(cq, srq);
-		if (!s || s->n >= n)
+		if (!s || s->n >= n || READ_ONCE(cq->failed))
 			continue;
 		more = n - s->n;
 		if (cq->charged + more > cq->entries) {
