@@ -110,9 +110,8 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 	dead = conn->dead;
 	spin_unlock(&ep->lock);
 	if (won && !READ_ONCE(ep->dying)) {
-		kref_get(&conn->ref);
 		conn->established.number = DAT_CONNECTION_EVENT_ESTABLISHED;
-		kdapl_evd_add(evd, &conn->established.ev, &later);
+		kdapl_conn_add_event(evd, &conn->established, &later);
 	}
 	spin_unlock_irqrestore(&evd->lock, flags);
 	kdapl_upcall_schedule(evd);

@@ -23,8 +23,18 @@ struct kdapl_ep;
  * @pd_len: length of @pd
  * @pd: private data of the peer
  */
+/*
+ * struct kdapl_conn_event - an event of a connection
+ * @ev: entry in the list of an EVD
+ * @link: entry in ep->conn_events while it is queued
+ * @conn: the connection; referenced while it is queued
+ * @number: event number
+ * @pd_len: length of @pd
+ * @pd: private data of the peer
+ */
 struct kdapl_conn_event {
 	struct kdapl_event ev;
+	struct list_head link;
 	struct kdapl_conn *conn;
 	DAT_EVENT_NUMBER number;
 	u8 pd_len;
@@ -94,6 +104,9 @@ DAT_RETURN kdapl_check_private_data(struct kdapl_ia *ia, DAT_COUNT size,
 				    const void *data, int arg);
 
 /* conn_down.c */
+void kdapl_conn_add_event(struct kdapl_evd *evd, struct kdapl_conn_event *ce,
+			  struct kdapl_later *later);
+void kdapl_conn_withdraw_events(struct kdapl_ep *ep);
 extern const struct kdapl_event_ops kdapl_conn_event_ops;
 
 void kdapl_conn_init_down(struct kdapl_conn *conn);

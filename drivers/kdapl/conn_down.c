@@ -22,6 +22,31 @@
 
 #define KDAPL_PARTINGS	1024
 
+/* Queue an event of a connection. The EVD's lock is held. */
+void kdapl_conn_add_event(struct kdapl_evd *evd, struct kdapl_conn_event *ce,
+			  struct kdapl_later *later)
+{
+	struct kdapl_ep *ep = ce->conn->ep;
+
+	kref_get(&ce->conn->ref);
+	spin_lock(&ep->lock);
+	list_add_tail(&ce->link, &ep->conn_events);
+	spin_unlock(&ep->lock);
+	kdapl_evd_add(evd, &ce->ev, later);
+}
+
+/* It was reaped, or is withdrawn. Drops its reference. */
+static void kdapl_conn_forget_event(struct kdapl_conn_event *ce)
+{
+	struct kdapl_ep *ep = ce->conn->ep;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	list_del(&ce->link);
+	spin_unlock_irqrestore(&ep->lock, flags);
+	kdapl_conn_put(ce->conn);
+}
+
 /*
  * Queue @ce, one of the connection's two events, unless the EP is being freed.
  */
@@ -38,10 +63,8 @@ static void kdapl_conn_report(struct kdapl_conn *conn,
 	trace_kdapl_conn_event(conn->ep, number);
 	ce->number = number;
 	spin_lock_irqsave(&evd->lock, flags);
-	if (!READ_ONCE(conn->ep->dying)) {
-		kref_get(&conn->ref);
-		kdapl_evd_add(evd, &ce->ev, &later);
-	}
+	if (!READ_ONCE(conn->ep->dying))
+		kdapl_conn_add_event(evd, ce, &later);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	kdapl_upcall_schedule(evd);
 	kdapl_later_run(&later);
@@ -65,12 +88,46 @@ static void kdapl_conn_reap(struct kdapl_event *ev, DAT_EVENT *event)
 	data->ep_handle = kdapl_handle(&ce->conn->ep->obj);
 	data->private_data_size = ours ? ce->pd_len : 0;
 	data->private_data = ours && ce->pd_len ? ce->pd : NULL;
-	kdapl_conn_put(ce->conn);
+	kdapl_conn_forget_event(ce);
 }
 
 static void kdapl_conn_withdraw(struct kdapl_event *ev)
 {
-	kdapl_conn_put(container_of(ev, struct kdapl_conn_event, ev)->conn);
+	kdapl_conn_forget_event(container_of(ev, struct kdapl_conn_event, ev));
+}
+
+static struct kdapl_conn_event *kdapl_conn_first_event(struct kdapl_ep *ep)
+{
+	struct kdapl_conn_event *ce;
+
+	spin_lock(&ep->lock);
+	ce = list_first_entry_or_null(&ep->conn_events,
+				      struct kdapl_conn_event, link);
+	spin_unlock(&ep->lock);
+	return ce;
+}
+
+/* Withdraw the connection events of @ep, which is dying. Context: any. */
+void kdapl_conn_withdraw_events(struct kdapl_ep *ep)
+{
+	struct kdapl_evd *evd = ep->conn_evd;
+	struct kdapl_conn_event *ce;
+	unsigned long flags;
+	int n;
+
+	if (!evd)
+		return;
+	do {
+		spin_lock_irqsave(&evd->lock, flags);
+		for (n = 0; n < KDAPL_SECTION; n++) {
+			ce = kdapl_conn_first_event(ep);
+			if (!ce)
+				break;
+			kdapl_event_withdraw(evd, &ce->ev);
+		}
+		kdapl_section(n);
+		spin_unlock_irqrestore(&evd->lock, flags);
+	} while (n == KDAPL_SECTION);
 }
 
 static struct kdapl_ep *kdapl_conn_event_ep(struct kdapl_event *ev)

@@ -171,6 +171,8 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 	}
 	mutex_init(&ep->mutex);
 	spin_lock_init(&ep->lock);
+	INIT_LIST_HEAD(&ep->conn_events);
+	INIT_LIST_HEAD(&ep->at_hand);
 	INIT_LIST_HEAD(&ep->parked);
 	INIT_LIST_HEAD(&ep->srq_link);
 	INIT_LIST_HEAD(&ep->leaving_link);

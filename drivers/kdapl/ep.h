@@ -32,6 +32,7 @@ struct kdapl_srq;
  * @lock: protects all up to @provider_owned, addresses and attributes
  * @state: only kdapl_ep_change_state() writes it
  * @conn: the connection or the attempt to make it; referenced
+ * @conn_events: connection events that are queued, of earlier connections, too
  * @dying: freed by the consumer
  * @deps_pinned: dat_ep_modify() is at work; dat_ep_free() leaves the rest to it
  * @lingering: counted in ia->lingering
@@ -59,6 +60,7 @@ struct kdapl_srq;
  * @watching: counted in recv_evd->watchers
  * @recv_no_upcall: receives do not by themselves cause upcalls
  * @open: ESTABLISHED was queued
+ * @at_hand: SRQ buffers taken and not reaped, in order
  * @parked: receives that completed before @open
  * @srq_seq: last SRQ buffer completed here
  * @srq_link: entry in srq->eps; srq->lock
@@ -86,6 +88,7 @@ struct kdapl_ep {
 	spinlock_t lock;		/* see above */
 	DAT_EP_STATE state;
 	struct kdapl_conn *conn;
+	struct list_head conn_events;
 	bool dying;
 	bool deps_pinned;
 	bool lingering;
@@ -114,6 +117,7 @@ struct kdapl_ep {
 	bool watching;
 	bool recv_no_upcall;
 	bool open;
+	struct list_head at_hand;
 	struct list_head parked;
 	u64 srq_seq;
 	struct list_head srq_link;

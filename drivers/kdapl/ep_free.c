@@ -14,43 +14,99 @@
 #include "srq.h"
 #include "trace.h"
 
-/* Withdraw the events of @ep that are queued on @evd. */
-static void kdapl_withdraw_from(struct kdapl_ep *ep, struct kdapl_evd *evd)
+/*
+ * Withdraw the events of requests, or of receives. As the Endpoint is dying no others
+ * are queued, so that there are none behind @end.
+ */
+static void kdapl_withdraw_ring(struct kdapl_evd *evd, struct kdapl_ring *ring)
 {
-	struct kdapl_event *ev, *next;
+	struct kdapl_wr *wr;
 	unsigned long flags;
+	u32 pos, end;
+	int n;
 
 	if (!evd)
 		return;
 	spin_lock_irqsave(&evd->lock, flags);
-	list_for_each_entry_safe(ev, next, &evd->events, link)
-		if (kdapl_event_ep(ev) == ep)
-			kdapl_event_withdraw(evd, ev);
+	pos = ring->tail;
+	end = ring->done;
+	while (pos != end) {
+		for (n = 0; n < KDAPL_SECTION && pos != end; n++, pos++) {
+			wr = kdapl_ring_wr(ring, pos);
+			if (wr->ev.queued)
+				kdapl_event_withdraw(evd, &wr->ev);
+		}
+		kdapl_section(n);
+		spin_unlock_irqrestore(&evd->lock, flags);
+		spin_lock_irqsave(&evd->lock, flags);
+	}
 	spin_unlock_irqrestore(&evd->lock, flags);
 }
 
-/* Withdraw every event that names the Endpoint, which is dying. */
+/* Withdraw what was taken off the SRQ, whether its event is queued or parked. */
+static void kdapl_withdraw_srq(struct kdapl_ep *ep, struct kdapl_evd *evd)
+{
+	unsigned long flags;
+	struct kdapl_wr *wr;
+	int n;
+
+	do {
+		spin_lock_irqsave(&evd->lock, flags);
+		for (n = 0; n < KDAPL_SECTION && !list_empty(&ep->at_hand); n++) {
+			wr = list_first_entry(&ep->at_hand, struct kdapl_wr,
+					      link);
+			if (wr->ev.queued) {
+				kdapl_event_withdraw(evd, &wr->ev);
+			} else {
+				list_del(&wr->ev.link);
+				kdapl_recv_withdraw(wr);
+			}
+		}
+		kdapl_section(n);
+		spin_unlock_irqrestore(&evd->lock, flags);
+	} while (n == KDAPL_SECTION);
+}
+
+/* Withdraw receives that wait for ESTABLISHED, of an Endpoint without SRQ. */
+static void kdapl_withdraw_parked(struct kdapl_ep *ep, struct kdapl_evd *evd)
+{
+	unsigned long flags;
+	struct kdapl_wr *wr;
+	int n;
+
+	do {
+		spin_lock_irqsave(&evd->lock, flags);
+		for (n = 0; n < KDAPL_SECTION && !list_empty(&ep->parked); n++) {
+			wr = list_first_entry(&ep->parked, struct kdapl_wr,
+					      ev.link);
+			list_del(&wr->ev.link);
+			kdapl_recv_withdraw(wr);
+		}
+		kdapl_section(n);
+		spin_unlock_irqrestore(&evd->lock, flags);
+	} while (n == KDAPL_SECTION);
+}
+
+/*
+ * Withdraw every event that names the Endpoint, which is dying. They are found from
+ * the Endpoint: the lists of the EVDs are those of thousands of Endpoints.
+ */
 static void kdapl_ep_withdraw(struct kdapl_ep *ep)
 {
-	struct kdapl_wr *wr, *next;
-	struct kdapl_evd *evd;
+	struct kdapl_evd *evd = ep->recv_evd;
 	unsigned long flags;
 
-	kdapl_withdraw_from(ep, ep->recv_evd);
-	if (ep->req_evd != ep->recv_evd)
-		kdapl_withdraw_from(ep, ep->req_evd);
-	if (ep->conn_evd != ep->recv_evd && ep->conn_evd != ep->req_evd)
-		kdapl_withdraw_from(ep, ep->conn_evd);
+	kdapl_withdraw_ring(ep->req_evd, &ep->sq);
+	kdapl_conn_withdraw_events(ep);
 	kdapl_async_withdraw(&ep->soft_event);
-
-	evd = ep->recv_evd;
 	if (!evd)
 		return;
+	if (ep->srq)
+		kdapl_withdraw_srq(ep, evd);
+	else
+		kdapl_withdraw_parked(ep, evd);
+	kdapl_withdraw_ring(evd, &ep->rq);
 	spin_lock_irqsave(&evd->lock, flags);
-	list_for_each_entry_safe(wr, next, &ep->parked, ev.link) {
-		list_del(&wr->ev.link);
-		kdapl_recv_withdraw(wr);
-	}
 	kdapl_ep_update_watch(ep, evd, false);
 	spin_unlock_irqrestore(&evd->lock, flags);
 }

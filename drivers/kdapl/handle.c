@@ -38,6 +38,8 @@
  */
 struct kdapl_obj __rcu **kdapl_chunks[KDAPL_CHUNKS];
 struct workqueue_struct *kdapl_wq;
+unsigned int kdapl_longest_section;
+KDAPL_EXPORT_TEST(kdapl_longest_section);
 
 static DEFINE_IDA(kdapl_indices);
 static atomic64_t kdapl_generation;

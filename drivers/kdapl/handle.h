@@ -84,6 +84,15 @@ struct kdapl_obj {
 
 extern struct kdapl_obj __rcu **kdapl_chunks[KDAPL_CHUNKS];
 extern struct workqueue_struct *kdapl_wq;
+/* Most objects that one section with interrupts off has dealt with; for tests. */
+extern unsigned int kdapl_longest_section;
+
+/* A section with interrupts off has dealt with @n objects: remember the most. */
+static inline void kdapl_section(unsigned int n)
+{
+	if (unlikely(n > READ_ONCE(kdapl_longest_section)))
+		WRITE_ONCE(kdapl_longest_section, n);
+}
 
 u64 kdapl_generations(u32 n);
 int kdapl_obj_init_gfp(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,

@@ -38,6 +38,8 @@
 
 /* Completions that are polled, and objects that are handled, under one lock. */
 #define KDAPL_POLL_BATCH	16
+/* Objects that are handled with interrupts off, at most. */
+#define KDAPL_SECTION		64
 /* Segments of a request. */
 #define KDAPL_MAX_IOV		32
 /* Addresses of an IA. */

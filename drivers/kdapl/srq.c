@@ -58,7 +58,7 @@ void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
 	lockdep_assert_held(&ep->recv_evd->lock);
 
 	spin_lock(&srq->lock);
-	list_del(&wr->link);
+	list_move_tail(&wr->link, &ep->at_hand);
 	/* Prefetch the next buffer, as in kdapl_ring_advance(). */
 	prefetchw(list_entry(srq->hw.next, struct kdapl_wr, link));
 	srq->hw_count--;
@@ -82,7 +82,7 @@ void kdapl_srq_take_back(struct kdapl_srq *srq, struct kdapl_wr *wr)
 {
 	spin_lock(&srq->lock);
 	srq->available++;
-	list_add_tail(&wr->link, &srq->waiting);
+	list_move_tail(&wr->link, &srq->waiting);
 	if (kdapl_srq_hw_feed(srq))
 		queue_work(kdapl_wq, &srq->hint_work);
 	spin_unlock(&srq->lock);

@@ -114,7 +114,7 @@ static inline void kdapl_srq_reaped(struct kdapl_srq *srq, struct kdapl_wr *wr)
 {
 	spin_lock(&srq->lock);
 	srq->outstanding--;
-	list_add(&wr->link, &srq->free);
+	list_move(&wr->link, &srq->free);
 	spin_unlock(&srq->lock);
 }
 

@@ -32,19 +32,20 @@ MODULE_PARM_DESC(srq_headroom,
 		 "size of a device's shared receive queue at creation, as a multiple of what the consumer asked for");
 
 /*
- * Give waiting buffers to the device. Returns true if from now on some must
- * wait for completions: then kdapl_srq_watch() is due.
+ * Give waiting buffers to the device, at most a section. Returns true if from now
+ * on some must wait for completions: then kdapl_srq_watch() is due.
  */
 bool kdapl_srq_hw_feed(struct kdapl_srq *srq)
 {
 	bool was = srq->feeding;
 	struct ib_recv_wr rwr = { };
 	struct kdapl_wr *wr;
+	int n;
 
 	lockdep_assert_held(&srq->lock);
 
-	while (srq->srq && !srq->stale && srq->hw_count < srq->hw_max &&
-	       !list_empty(&srq->waiting)) {
+	for (n = 0; n < KDAPL_SECTION && srq->srq && !srq->stale &&
+	     srq->hw_count < srq->hw_max && !list_empty(&srq->waiting); n++) {
 		wr = list_first_entry(&srq->waiting, struct kdapl_wr, link);
 		wr->seq = srq->next_seq;
 		rwr.wr_id = (uintptr_t)wr;
@@ -57,8 +58,25 @@ bool kdapl_srq_hw_feed(struct kdapl_srq *srq)
 		srq->hw_count++;
 		list_move_tail(&wr->link, &srq->hw);
 	}
+	kdapl_section(n);
 	srq->feeding = srq->srq && !srq->stale && !list_empty(&srq->waiting);
 	return srq->feeding && !was;
+}
+
+/* Give the device all that there is room for. kdapl_srq_watch() is due. */
+static void kdapl_srq_hw_fill(struct kdapl_srq *srq)
+{
+	unsigned long flags;
+	u64 before, n;
+
+	do {
+		spin_lock_irqsave(&srq->lock, flags);
+		before = srq->next_seq;
+		kdapl_srq_hw_feed(srq);
+		n = srq->next_seq - before;
+		spin_unlock_irqrestore(&srq->lock, flags);
+		cond_resched();
+	} while (n == KDAPL_SECTION);
 }
 
 /* Put back the buffers that died with a QP. srq->suspect_below is set. */
@@ -194,8 +212,8 @@ int kdapl_srq_hw_create(struct kdapl_srq *srq)
 	srq->srq = ibsrq;
 	srq->stale = false;
 	srq->suspect_below = 0;
-	kdapl_srq_hw_feed(srq);
 	spin_unlock_irqrestore(&srq->lock, flags);
+	kdapl_srq_hw_fill(srq);
 	return 0;
 }
 
@@ -284,8 +302,8 @@ void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max)
 		return;
 	spin_lock_irqsave(&srq->lock, flags);
 	srq->hw_max = max;
-	kdapl_srq_hw_feed(srq);
 	spin_unlock_irqrestore(&srq->lock, flags);
+	kdapl_srq_hw_fill(srq);
 	/* If no buffer waits any more, completions need not be noticed. */
 	kdapl_srq_watch(srq);
 }

@@ -4,6 +4,7 @@
  */
 #include <linux/module.h>
 #include "device.h"
+#include "handle.h"
 #include "srq_fixture.h"
 
 /* ---- EVDs that come and go ----------------------------------------------- */
@@ -51,8 +52,104 @@ static void S4_an_evd_leaves(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, feeds.calls, FEEDS);
 }
 
+/* ---- Sections with interrupts off ----------------------------------------- */
+
+#define MANY	1000
+
+static void section_begin(void)
+{
+	WRITE_ONCE(kdapl_longest_section, 0);
+}
+
+/* What was done since section_begin() takes several sections of KDAPL_SECTION. */
+static void section_end(struct kunit *test)
+{
+	kunit_info(test, "at most %u objects\n", kdapl_longest_section);
+	KUNIT_EXPECT_EQ(test, kdapl_longest_section, (unsigned int)KDAPL_SECTION);
+}
+
+/* The device's queue is remade, with all buffers, when an Endpoint comes back. */
+static void R8_remake(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, MANY);
+	struct rx_link *link = rx_link(b);
+
+	rx_post(b, link, MANY);
+	rx_disconnect(b, link);
+	rx_reset(b, link);
+	section_begin();
+	rx_connect(b, link);
+	section_end(test);
+	rx_deliver(b, link);
+	rx_reap(b, link);
+	rx_expect_counts(b, MANY, MANY - 1, MANY - 1);
+}
+
+static struct {
+	struct kd_hook device;
+	bool refuse;
+} grow;
+
+static int grow_modify_srq(struct ib_srq *srq, struct ib_srq_attr *attr,
+			   enum ib_srq_attr_mask mask, struct ib_udata *udata)
+{
+	return READ_ONCE(grow.refuse) ? -ENOMEM :
+	       grow.device.real.modify_srq(srq, attr, mask, udata);
+}
+
+/* The device's queue grows, and the buffers that waited are given to it. */
+static void R8_grow(struct kunit *test)
+{
+	struct rx_bench *b;
+	struct rx_link *link;
+	const char *ia = *(const char * const *)test->param_value;
+
+	if (kd_device(test, ia)->ops.driver_id != RDMA_DRIVER_RXE)
+		kunit_skip(test, "SRQs are not resized natively");
+	b = rx_open(test, 8);
+	link = rx_link(b);
+	kd_hook(test, ia, &grow.device)->ops.modify_srq = grow_modify_srq;
+	WRITE_ONCE(grow.refuse, true);
+	KD_ASSERT_OK(test, dat_srq_resize(b->in->srq, MANY));
+	rx_post(b, link, MANY);
+	WRITE_ONCE(grow.refuse, false);
+	section_begin();
+	KD_ASSERT_OK(test, dat_srq_resize(b->in->srq, MANY + 1));
+	section_end(test);
+	rx_deliver(b, link);
+	rx_reap(b, link);
+	rx_expect_counts(b, MANY + 1, MANY - 1, MANY - 1);
+}
+
+#define HELD	300
+
+/* An Endpoint is freed whose events are on an EVD among those of another. */
+static void R8_free(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 2 * HELD);
+	struct rx_link *x = rx_link(b), *y = rx_link(b);
+	int i;
+
+	rx_post(b, x, 2 * HELD);
+	for (i = 0; i < HELD; i++) {
+		rx_deliver(b, x);
+		rx_deliver(b, y);
+	}
+	rx_expect_counts(b, 2 * HELD, 0, 2 * HELD);
+	section_begin();
+	KD_EXPECT_OK(test, dat_ep_free(x->in));
+	section_end(test);
+	rx_expect_counts(b, 2 * HELD, HELD, 2 * HELD);
+	rx_reap_n(b, y, HELD);
+	rx_expect_empty(b, b->in->recv_evd);
+	rx_expect_counts(b, 2 * HELD, HELD, HELD);
+}
+
 static struct kunit_case bounds_cases[] = {
 	KUNIT_CASE_PARAM(S4_an_evd_leaves, kd_gen_ia),
+	KUNIT_CASE_PARAM(R8_remake, kd_gen_ia),
+	KUNIT_CASE_PARAM(R8_grow, kd_gen_ia),
+	KUNIT_CASE_PARAM(R8_free, kd_gen_ia),
 	{}
 };
 
@@ -65,3 +162,4 @@ kunit_test_suite(bounds_suite);
 
 MODULE_DESCRIPTION("KUnit suite of kdapl.ko: many EVDs, buffers and events");
 MODULE_LICENSE("Dual BSD/GPL");
+KDAPL_IMPORT_TEST;
