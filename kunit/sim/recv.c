@@ -23,6 +23,23 @@ static bool sim_rx_lock(struct sim_qp *qp, struct sim_qp *peer)
 	return ok;
 }
 
+/*
+ * Packets of requests that @peer has received are counted as RoCE does, though none
+ * are sent: IB_QP_RQ_PSN. Only its peer's engine does that.
+ */
+void sim_count_packets(struct sim_qp *peer, u32 n)
+{
+	WRITE_ONCE(peer->attr.rq_psn, (peer->attr.rq_psn + n) & SIM_PSN_MASK);
+}
+
+/* Return how many packets a request of @len bytes has; on iWARP 1. */
+u32 sim_packets(struct sim_qp *peer, u32 len)
+{
+	int mtu = ib_mtu_enum_to_int(peer->attr.path_mtu);
+
+	return len && mtu > 0 ? DIV_ROUND_UP(len, mtu) : 1;
+}
+
 /* Take a receive; false: there is none, and @qp waits for one. */
 static bool sim_rx_take(struct sim_qp *qp, struct sim_qp *peer)
 {
@@ -45,6 +62,7 @@ static bool sim_rx_take(struct sim_qp *qp, struct sim_qp *peer)
 	if (!taken)
 		return false;
 	peer->rx.active = true;
+	sim_count_packets(peer, 1);
 	/* If it waited, who was behind it tries now. */
 	sim_unpark(qp);
 	if (limit && !sim_switch(peer->dev, no_srq_limit))
@@ -119,6 +137,7 @@ void sim_rx_complete(struct sim_qp *peer, enum ib_wc_status status,
 	peer->rx.active = false;
 	if (status == IB_WC_SUCCESS) {
 		wc.byte_len = wqe->len;
+		sim_count_packets(peer, sim_packets(peer, wqe->len) - 1);
 		wc.src_qp = peer->attr.dest_qp_num;
 		if (wqe->opcode == IB_WR_SEND_WITH_INV) {
 			wc.wc_flags = IB_WC_WITH_INVALIDATE;

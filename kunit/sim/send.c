@@ -192,6 +192,7 @@ static enum sim_result sim_rdma(struct sim_qp *qp, struct sim_qp *peer,
 	if (qp->done < wqe->len)
 		return SIM_MORE;
 	sim_count(qp->dev, messages);
+	sim_count_packets(peer, sim_packets(peer, wqe->len));
 	if (wqe->drops_sink && !sim_mr_invalidate_own(qp->ib.pd, wqe->sink))
 		status = IB_WC_LOC_PROT_ERR;
 	return sim_complete(qp, wqe, status);

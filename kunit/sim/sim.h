@@ -79,6 +79,7 @@
 #define SIM_MAX_PAGES	512		/* of a memory region; iWARP: twice that */
 #define SIM_MAX_RD	16		/* RDMA Reads under way */
 #define SIM_MAX_MSG	SZ_1G
+#define SIM_PSN_MASK	0xffffffU
 #define SIM_PRIV_MAX	512		/* private data of iWARP */
 
 struct sim_dev;
@@ -441,6 +442,9 @@ bool sim_qp_run(struct sim_qp *qp);
 enum sim_result sim_complete(struct sim_qp *qp, struct sim_swqe *wqe,
 			     enum ib_wc_status status);
 enum sim_result sim_send_mad(struct sim_qp *qp, struct sim_swqe *wqe);
+
+void sim_count_packets(struct sim_qp *peer, u32 n);
+u32 sim_packets(struct sim_qp *peer, u32 len);
 
 enum sim_take { SIM_TAKEN, SIM_NO_PEER, SIM_NO_RECEIVE };
 
