@@ -76,11 +76,11 @@ static void kdapl_show_srq(struct seq_file *m, struct kdapl_obj *obj)
 	unsigned long flags;
 
 	spin_lock_irqsave(&srq->lock, flags);
-	seq_printf(m, "%llx ia=%llx size=%d available=%d outstanding=%d device=%d/%d low=%d%s taken=%llu recovered=%llu\n",
+	seq_printf(m, "%llx ia=%llx size=%d available=%d outstanding=%d device=%d/%d low=%d%s taken=%llu recovered=%llu in-doubt=%d\n",
 		   obj->handle, kdapl_id(&obj->ia->obj), srq->max,
-		   srq->available, srq->outstanding, srq->hw_count,
+		   kdapl_srq_available(srq), kdapl_srq_outstanding(srq), srq->hw_count,
 		   srq->hw_max, srq->lw, srq->lw_armed ? " (armed)" : "",
-		   srq->taken, srq->recovered);
+		   srq->taken, srq->recovered, srq->doubt);
 	spin_unlock_irqrestore(&srq->lock, flags);
 }
 

@@ -20,6 +20,25 @@
 
 /* Rebinds that may be outstanding besides max_request_dtos requests. */
 #define KDAPL_REBINDS 64
+/* Packet sequence numbers have 24 bits. */
+#define KDAPL_PSN_MASK	0xffffffU
+/* An MTU that no message exceeds. */
+#define KDAPL_NO_MTU	31
+/* For IB_EVENT_QP_LAST_WQE_REACHED, where it is known to come. */
+#define KDAPL_LAST_WQE_MS	2000U
+#define KDAPL_LAST_WQE_MIN_MS	10U
+
+/* A QP on an SRQ takes no more buffers, and has completed those that it took. */
+static void kdapl_qp_last_wqe(struct kdapl_ep *ep)
+{
+	struct kdapl_hca *hca = ep->obj.ia->hca;
+
+	complete(&ep->last_wqe);
+	if (likely(READ_ONCE(hca->last_wqe_ms) == KDAPL_LAST_WQE_MS))
+		return;
+	WRITE_ONCE(hca->last_wqe_seen, true);
+	WRITE_ONCE(hca->last_wqe_ms, KDAPL_LAST_WQE_MS);
+}
 
 static void kdapl_qp_event(struct ib_event *event, void *context)
 {
@@ -43,6 +62,7 @@ static void kdapl_qp_event(struct ib_event *event, void *context)
 		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
 		break;
 	case IB_EVENT_QP_LAST_WQE_REACHED:
+		kdapl_qp_last_wqe(ep);
 		kdapl_ep_qp_died(ep);
 		break;
 	default:
@@ -117,7 +137,7 @@ static int kdapl_qp_charge(struct kdapl_ep *ep)
 
 	ep->send_charge = send ? kdapl_send_depth(ep) : 0;
 	ep->sq.depth = ep->send_charge;
-	ep->recv_charge = ep->srq ? ep->srq->hw_max :
+	ep->recv_charge = ep->srq ? ep->srq->hw_max + ep->srq->hw_extra :
 			  recv ? ep->attr.max_recv_dtos : 0;
 	/* First: kdapl_cq_charge() arms the CQs if that is needed. */
 	kdapl_qp_expect(ep, true);
@@ -198,6 +218,11 @@ int kdapl_qp_create(struct kdapl_ep *ep, struct rdma_cm_id *id)
 	err = kdapl_sinks_alloc(ep);
 	if (err)
 		return err;
+	reinit_completion(&ep->last_wqe);
+	/* On iWARP the driver takes the QP to its states. */
+	ep->receives = ep->obj.ia->iwarp;
+	ep->mtu_shift = KDAPL_NO_MTU;
+	ep->srq_psn = 0;
 	/*
 	 * No resize comes between reading the SRQ's size and charging a CQ for
 	 * it.
@@ -230,7 +255,7 @@ err_uncharge:
 	kdapl_qp_uncharge(ep);
 err_detach:
 	if (ep->srq)
-		kdapl_srq_detach(ep->srq, ep);
+		kdapl_srq_detach(ep->srq, ep, 0);
 err_sinks:
 	kdapl_sinks_free(ep);
 	return err;
@@ -261,7 +286,7 @@ void kdapl_qp_undo(struct kdapl_ep *ep)
 	ep->qp = NULL;
 	kdapl_qp_uncharge(ep);
 	if (ep->srq)
-		kdapl_srq_detach(ep->srq, ep);
+		kdapl_srq_detach(ep->srq, ep, 0);
 	kdapl_sinks_free(ep);
 }
 
@@ -293,6 +318,9 @@ int kdapl_qp_to_rts(struct kdapl_ep *ep, struct rdma_cm_id *id,
 		return err;
 	if (param)
 		attr.max_dest_rd_atomic = param->responder_resources;
+	ep->srq_psn = attr.rq_psn;
+	ep->mtu_shift = ilog2(ib_mtu_enum_to_int(attr.path_mtu));
+	ep->receives = true;
 	err = ib_modify_qp(ep->qp, &attr, mask);
 	if (err)
 		return err;
@@ -315,6 +343,43 @@ void kdapl_qp_error(struct kdapl_ep *ep)
 
 	if (ep->qp)
 		ib_modify_qp(ep->qp, &attr, IB_QP_STATE);
+}
+
+/*
+ * The QP on an SRQ is in ERR: wait until it takes no more buffers and has completed
+ * those that it took, as drivers may drop completions when it is destroyed. Not all
+ * drivers tell: one that never does is waited for once. Returns whether a driver
+ * that tells has failed to.
+ */
+static bool kdapl_qp_await_last_wqe(struct kdapl_ep *ep)
+{
+	struct kdapl_hca *hca = ep->obj.ia->hca;
+	unsigned int ms = READ_ONCE(hca->last_wqe_ms);
+	bool seen = READ_ONCE(hca->last_wqe_seen);
+
+	if (!ep->receives || !ms ||
+	    wait_for_completion_timeout(&ep->last_wqe, msecs_to_jiffies(ms)))
+		return false;
+	/* A device that fails now and then does not hold up thousands of QPs. */
+	WRITE_ONCE(hca->last_wqe_ms,
+		   seen ? max(ms / 2, KDAPL_LAST_WQE_MIN_MS) : 0);
+	return seen;
+}
+
+/*
+ * Return how many packets the peer has sent to the QP, or -1 if that is unknown:
+ * more than the messages that were completed have is the beginning of another one.
+ */
+static s64 kdapl_qp_packets(struct kdapl_ep *ep)
+{
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr attr;
+
+	if (!ep->receives)
+		return 0;
+	if (ib_query_qp(ep->qp, &attr, IB_QP_RQ_PSN, &init))
+		return -1;
+	return (attr.rq_psn - ep->srq_psn) & KDAPL_PSN_MASK;
 }
 
 static void kdapl_qp_poll_cqs(struct kdapl_ep *ep)
@@ -382,6 +447,28 @@ static void kdapl_qp_remove(struct kdapl_ep *ep)
 	mutex_unlock(&evd->mutex);
 }
 
+/* Destroy a QP on an SRQ, and say whether it may have taken a buffer with it. */
+static void kdapl_qp_leave_srq(struct kdapl_ep *ep)
+{
+	struct kdapl_hca *hca = ep->obj.ia->hca;
+	bool missing = kdapl_qp_await_last_wqe(ep);
+	s64 packets = -1;
+	int taken = 0;
+
+	if (hca->forgets)
+		packets = kdapl_qp_packets(ep);
+	kdapl_qp_remove(ep);
+	if (missing || (hca->forgets &&
+			packets != (ep->srq_packets & KDAPL_PSN_MASK)))
+		taken = 1;
+	if (ep->srq_gave_back)
+		taken = 0;
+	/* What a CQ has dropped was taken, too. */
+	if (READ_ONCE(ep->recv_cq->failed))
+		taken = INT_MAX;
+	kdapl_srq_detach(ep->srq, ep, taken);
+}
+
 /**
  * kdapl_qp_destroy - the connection has ended
  * @ep: in state DISCONNECTED; may never have got as far as a QP
@@ -404,10 +491,11 @@ void kdapl_qp_destroy(struct kdapl_ep *ep, bool was_up)
 
 	if (ep->qp) {
 		kdapl_qp_error(ep);
-		kdapl_qp_remove(ep);
-		kdapl_qp_uncharge(ep);
 		if (ep->srq)
-			kdapl_srq_detach(ep->srq, ep);
+			kdapl_qp_leave_srq(ep);
+		else
+			kdapl_qp_remove(ep);
+		kdapl_qp_uncharge(ep);
 		kdapl_sinks_free(ep);
 	}
 	/* Received messages complete before the receives that are flushed. */

@@ -170,6 +170,7 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 		return NULL;
 	}
 	mutex_init(&ep->mutex);
+	init_completion(&ep->last_wqe);
 	spin_lock_init(&ep->lock);
 	INIT_LIST_HEAD(&ep->conn_events);
 	INIT_LIST_HEAD(&ep->at_hand);

@@ -6,6 +6,7 @@
 #ifndef KDAPL_EP_H
 #define KDAPL_EP_H
 
+#include <linux/completion.h>
 #include <linux/mutex.h>
 #include <linux/socket.h>
 #include <linux/spinlock.h>
@@ -62,7 +63,14 @@ struct kdapl_srq;
  * @open: ESTABLISHED was queued
  * @at_hand: SRQ buffers taken and not reaped, in order
  * @parked: receives that completed before @open
- * @srq_seq: last SRQ buffer completed here
+ * @srq_seq: last SRQ buffer completed here; this and all up to @srq_psn: srq->lock
+ * @srq_epoch: srq->epoch when something was completed here
+ * @srq_gave_back: the QP has returned a buffer without a message
+ * @srq_packets: packets of the messages completed here
+ * @srq_psn: number of the first packet
+ * @mtu_shift: packets are that long, as a power of 2
+ * @receives: the QP may receive
+ * @last_wqe: the QP has ended and will take no more buffers of the SRQ
  * @srq_link: entry in srq->eps; srq->lock
  * @soft_event: says that @soft was passed
  * @attr: attributes
@@ -120,6 +128,13 @@ struct kdapl_ep {
 	struct list_head at_hand;
 	struct list_head parked;
 	u64 srq_seq;
+	u32 srq_epoch;
+	bool srq_gave_back;
+	u32 srq_packets;
+	u32 srq_psn;
+	u8 mtu_shift;
+	bool receives;
+	struct completion last_wqe;
 	struct list_head srq_link;
 	struct kdapl_async soft_event;
 
@@ -130,6 +145,12 @@ struct kdapl_ep {
 	struct sockaddr_storage remote_addr;
 	DAT_CONNECT_FLAGS connect_flags;
 };
+
+/* Return how many packets a message of @len bytes to @ep has. */
+static inline u32 kdapl_packets(const struct kdapl_ep *ep, u32 len)
+{
+	return len ? ((len - 1) >> ep->mtu_shift) + 1 : 1;
+}
 
 #define KDAPL_QOS_ALL (DAT_QOS_HIGH_THROUGHPUT | DAT_QOS_LOW_LATENCY | \
 		       DAT_QOS_ECONOMY | DAT_QOS_PREMIUM)

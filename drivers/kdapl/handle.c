@@ -37,6 +37,7 @@
  * Endpoint and one for the LMR. Index 0 is not used.
  */
 struct kdapl_obj __rcu **kdapl_chunks[KDAPL_CHUNKS];
+KDAPL_EXPORT_TEST(kdapl_chunks);
 struct workqueue_struct *kdapl_wq;
 unsigned int kdapl_longest_section;
 KDAPL_EXPORT_TEST(kdapl_longest_section);

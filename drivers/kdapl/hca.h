@@ -14,6 +14,9 @@
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
+/* How long IB_EVENT_QP_LAST_WQE_REACHED is waited for until it has come once. */
+#define KDAPL_LAST_WQE_TRY_MS	500U
+
 /*
  * struct kdapl_hca - an RDMA device
  * @dev: valid while @gone is false and @sem is held, or while verbs objects
@@ -27,6 +30,10 @@
  * @link: entry in kdapl_hcas, the list of present devices
  * @events: device event handler, for drivers that report SRQ limits there
  * @srq_resize: ib_modify_srq(IB_SRQ_MAX_WR) is known to work
+ * @forgets: the buffer of a message that was under way when its QP died may not
+ *	come back to the SRQ
+ * @last_wqe_ms: how long to wait for IB_EVENT_QP_LAST_WQE_REACHED; 0: it never comes
+ * @last_wqe_seen: it has come at least once
  * @srq_any_pz: an SRQ and the QPs on it may be of different PDs
  * @rings_solicited: a CQ armed for solicited messages notifies of them
  * @max_qlen: largest queue length of an EVD
@@ -49,6 +56,9 @@ struct kdapl_hca {
 	struct list_head link;
 	struct ib_event_handler events;
 	bool srq_resize;
+	bool forgets;
+	unsigned int last_wqe_ms;
+	bool last_wqe_seen;
 	bool srq_any_pz;
 	bool rings_solicited;
 	int max_qlen;

@@ -150,6 +150,13 @@ static int kdapl_add_one(struct ib_device *dev)
 	/* Other drivers that offer resizing are faulty or were never tested. */
 	hca->srq_resize = dev->attrs.device_cap_flags & IB_DEVICE_SRQ_RESIZE &&
 			  dev->ops.driver_id == RDMA_DRIVER_RXE;
+	/* Drivers that nobody here knows may be as rxe. */
+	hca->forgets = dev->ops.driver_id == RDMA_DRIVER_RXE ||
+		       dev->ops.driver_id == RDMA_DRIVER_UNKNOWN;
+	/* Drivers other than these may not raise it either; that is soon known. */
+	if (dev->ops.driver_id != RDMA_DRIVER_SIW &&
+	    dev->ops.driver_id != RDMA_DRIVER_QEDR)
+		hca->last_wqe_ms = KDAPL_LAST_WQE_TRY_MS;
 	/* rxe looks up an SRQ buffer's lkey in the PD of the QP. */
 	hca->srq_any_pz = dev->ops.driver_id != RDMA_DRIVER_RXE;
 	/* siw looks for the solicited flag in the receive request. */

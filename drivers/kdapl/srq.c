@@ -24,11 +24,11 @@
 #include "trace.h"
 
 /* Has the low watermark been passed? Disarms it. */
-static bool kdapl_srq_check_lw(struct kdapl_srq *srq)
+bool kdapl_srq_check_lw(struct kdapl_srq *srq)
 {
 	lockdep_assert_held(&srq->lock);
 
-	if (!srq->lw_armed || srq->available >= srq->lw)
+	if (!srq->lw_armed || kdapl_srq_available(srq) >= srq->lw)
 		return false;
 	srq->lw_armed = false;
 	trace_kdapl_srq_low(srq);
@@ -67,8 +67,11 @@ void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
 	if (wr->seq > srq->max_taken)
 		srq->max_taken = wr->seq;
 	ep->srq_seq = wr->seq;
+	ep->srq_packets += kdapl_packets(ep, wr->len);
+	if (unlikely(wr->status != DAT_DTO_SUCCESS))
+		ep->srq_gave_back = true;
 	if (unlikely(srq->suspect_below))
-		kdapl_srq_reconcile(srq);
+		kdapl_srq_suspect(srq, ep, wr);
 	if (unlikely(srq->lw_armed || !list_empty(&srq->waiting)))
 		kdapl_srq_refill(srq, later);
 	spin_unlock(&srq->lock);
@@ -89,7 +92,7 @@ void kdapl_srq_take_back(struct kdapl_srq *srq, struct kdapl_wr *wr)
 }
 
 /* Allocate memory for buffers until there is enough for @total. */
-static int kdapl_srq_grow_slots(struct kdapl_srq *srq, int total)
+int kdapl_srq_grow_slots(struct kdapl_srq *srq, int total)
 {
 	LIST_HEAD(fresh);
 	struct kdapl_wr *wr, *next;
@@ -131,7 +134,8 @@ static void kdapl_srq_trim_slots(struct kdapl_srq *srq)
 		LIST_HEAD(surplus);
 
 		spin_lock_irqsave(&srq->lock, flags);
-		for (n = 0; n < KDAPL_POLL_BATCH && srq->slots > srq->max &&
+		for (n = 0; n < KDAPL_POLL_BATCH &&
+		     srq->slots > srq->max + srq->doubt &&
 		     !list_empty(&srq->free); n++) {
 			list_move(srq->free.next, &surplus);
 			srq->slots--;
@@ -151,6 +155,7 @@ static void kdapl_srq_release(struct kdapl_obj *obj)
 	cancel_work_sync(&srq->arm_work);
 	kdapl_srq_hw_destroy(srq);
 	cancel_work_sync(&srq->hint_work);
+	cancel_work_sync(&srq->search_work);
 	kdapl_async_withdraw(&srq->lw_event);
 	list_splice(&srq->waiting, &srq->free);
 	list_splice(&srq->hw, &srq->free);
@@ -222,6 +227,7 @@ static int kdapl_srq_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	INIT_LIST_HEAD(&srq->evds);
 	INIT_WORK(&srq->arm_work, kdapl_srq_hw_arm);
 	INIT_WORK(&srq->hint_work, kdapl_srq_hw_hint);
+	INIT_WORK(&srq->search_work, kdapl_srq_search);
 	kdapl_async_init(&srq->lw_event, &srq->obj, DAT_ASYNC_SRQ_LOW_WATERMARK,
 			 DAT_SRQ_LOW_WATERMARK_EVENT);
 
@@ -334,7 +340,9 @@ static DAT_RETURN kdapl_srq_enter(struct kdapl_srq *srq, DAT_COUNT n,
 
 	lockdep_assert_held(&srq->lock);
 
-	if (unlikely(srq->outstanding >= srq->max))
+	/* There is no entry in place of one in doubt if memory was short. */
+	if (unlikely(kdapl_srq_outstanding(srq) >= srq->max ||
+		     list_empty(&srq->free)))
 		return kdapl_srq_full(srq, n, iov);
 	wr = list_first_entry(&srq->free, struct kdapl_wr, link);
 	/* The segments are written to where the device will read them. */
@@ -411,8 +419,8 @@ DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
 			       DAT_SRQ_STATE_ERROR : DAT_SRQ_STATE_OPERATIONAL;
 	srq_param->max_recv_dtos = srq->max;
 	srq_param->low_watermark = srq->lw;
-	srq_param->available_dto_count = srq->available;
-	srq_param->outstanding_dto_count = srq->outstanding;
+	srq_param->available_dto_count = kdapl_srq_available(srq);
+	srq_param->outstanding_dto_count = kdapl_srq_outstanding(srq);
 	spin_unlock_irqrestore(&srq->lock, flags);
 out:
 	rcu_read_unlock();
@@ -467,7 +475,7 @@ static DAT_RETURN kdapl_srq_set_max(struct kdapl_srq *srq, int request)
 
 	kdapl_srq_poll_all(srq);
 	spin_lock_irqsave(&srq->lock, flags);
-	if (srq->outstanding > request || request < srq->lw)
+	if (kdapl_srq_outstanding(srq) > request || request < srq->lw)
 		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	else
 		WRITE_ONCE(srq->max, request);
@@ -499,7 +507,7 @@ DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle,
 		goto out;
 	}
 	mutex_lock(&srq->mutex);
-	if (kdapl_srq_grow_slots(srq, srq_max_recv_dto))
+	if (kdapl_srq_grow_slots(srq, srq_max_recv_dto + srq->doubt))
 		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				DAT_RESOURCE_MEMORY);
 	else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Shared Receive Queues: srq.c, srq_watch.c, srq_hw.c.
+ * Shared Receive Queues: srq.c, srq_watch.c, srq_hw.c, srq_lost.c.
  */
 #ifndef KDAPL_SRQ_H
 #define KDAPL_SRQ_H
@@ -31,7 +31,15 @@ struct kdapl_pz;
  * @hw_count: buffers that it has, as far as is known
  * @next_seq: of the next buffer given to it
  * @max_taken: newest buffer ever completed
- * @suspect_below: destroyed QPs may have taken older buffers; 0 if not
+ * @suspect_below: destroyed QPs may have taken older buffers; 0 if not. This
+ *	and all up to @searched: see srq_lost.c
+ * @suspects: buffers in @hw that are older, at most
+ * @dead: destroyed QPs that may have taken one each
+ * @doubt: buffers that the counts leave out, as they may be lost
+ * @epoch: counts the times that @suspect_below was raised
+ * @oldest: EP that has completed nothing for longest; NULL: a search will tell
+ * @searched: EPs that searches have looked at
+ * @hw_extra: room in all CQs beyond @hw_max
  * @stale: no QP is attached any more; @srq is remade before the next
  * @free: entries that are not posted
  * @waiting: posted, until there is room in the device
@@ -47,6 +55,7 @@ struct kdapl_pz;
  * @lw_event: says that @lw was passed
  * @arm_work: passes @lw on to the device
  * @hint_work: polls, and adapts the watching
+ * @search_work: looks for lost buffers
  *
  * Each entry is on one of @free, @waiting and @hw, or at an EP.
  */
@@ -67,6 +76,13 @@ struct kdapl_srq {
 	u64 next_seq;
 	u64 max_taken;
 	u64 suspect_below;
+	int suspects;
+	int dead;
+	int doubt;
+	u32 epoch;
+	struct kdapl_ep *oldest;
+	u64 searched;
+	int hw_extra;
 	bool stale;
 	struct list_head free;
 	struct list_head waiting;
@@ -82,6 +98,7 @@ struct kdapl_srq {
 	struct kdapl_async lw_event;
 	struct work_struct arm_work;
 	struct work_struct hint_work;
+	struct work_struct search_work;
 };
 
 /*
@@ -118,7 +135,21 @@ static inline void kdapl_srq_reaped(struct kdapl_srq *srq, struct kdapl_wr *wr)
 	spin_unlock(&srq->lock);
 }
 
+/* Posted less taken, of which those that may be lost are left out. */
+static inline int kdapl_srq_available(const struct kdapl_srq *srq)
+{
+	return srq->available - srq->doubt;
+}
+
+/* Posted less reaped, likewise. */
+static inline int kdapl_srq_outstanding(const struct kdapl_srq *srq)
+{
+	return srq->outstanding - srq->doubt;
+}
+
 /* srq.c */
+bool kdapl_srq_check_lw(struct kdapl_srq *srq);
+int kdapl_srq_grow_slots(struct kdapl_srq *srq, int total);
 void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
 		    struct kdapl_wr *wr, struct kdapl_later *later);
 void kdapl_srq_take_back(struct kdapl_srq *srq, struct kdapl_wr *wr);
@@ -134,12 +165,20 @@ void kdapl_srq_del_evd(struct kdapl_srq *srq, struct kdapl_evd *evd);
 int kdapl_srq_hw_create(struct kdapl_srq *srq);
 void kdapl_srq_hw_destroy(struct kdapl_srq *srq);
 bool kdapl_srq_hw_feed(struct kdapl_srq *srq);
+void kdapl_srq_hw_fill(struct kdapl_srq *srq);
+int kdapl_srq_hw_room(struct kdapl_srq *srq, int n);
 void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max);
 void kdapl_srq_hw_arm(struct work_struct *work);
 void kdapl_srq_hw_hint(struct work_struct *work);
-void kdapl_srq_reconcile(struct kdapl_srq *srq);
 int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep);
-void kdapl_srq_detach(struct kdapl_srq *srq, struct kdapl_ep *ep);
+void kdapl_srq_detach(struct kdapl_srq *srq, struct kdapl_ep *ep, int taken);
 void kdapl_srq_device_event(struct kdapl_ia *ia, struct ib_srq *srq);
+
+/* srq_lost.c */
+void kdapl_srq_trust(struct kdapl_srq *srq);
+void kdapl_srq_suspect(struct kdapl_srq *srq, struct kdapl_ep *ep,
+		       struct kdapl_wr *wr);
+void kdapl_srq_died(struct kdapl_srq *srq, int taken);
+void kdapl_srq_search(struct work_struct *work);
 
 #endif

@@ -7,14 +7,9 @@
  * that can resize is resized, on others a grown SRQ lives with a shorter device
  * queue. The queue is created with headroom so that this is the exception.
  *
- * Lost buffers. A device may take a buffer for the first packet of a message
- * and forget it when that QP dies (rxe does). Devices take buffers in posting
- * order and each RC QP completes them in the order it took them. So once every
- * QP that is alive has completed a buffer newer than one that has not come
- * back, no QP can have that one: it was lost, and is given to the device again.
  * When the last QP of an SRQ was destroyed, no QP has any buffer: the device's
  * queue is then remade, with all buffers that did not come back, before the next QP
- * is attached.
+ * is attached. What a device loses before is found by srq_lost.c.
  */
 #include <linux/moduleparam.h>
 #include "dto.h"
@@ -31,6 +26,12 @@ module_param(srq_headroom, uint, 0644);
 MODULE_PARM_DESC(srq_headroom,
 		 "size of a device's shared receive queue at creation, as a multiple of what the consumer asked for");
 
+/* Return how many buffers the device is given; those in doubt may be lost. */
+static int kdapl_srq_hw_size(struct kdapl_srq *srq)
+{
+	return srq->hw_max + min(srq->doubt, srq->hw_extra);
+}
+
 /*
  * Give waiting buffers to the device, at most a section. Returns true if from now
  * on some must wait for completions: then kdapl_srq_watch() is due.
@@ -45,7 +46,8 @@ bool kdapl_srq_hw_feed(struct kdapl_srq *srq)
 	lockdep_assert_held(&srq->lock);
 
 	for (n = 0; n < KDAPL_SECTION && srq->srq && !srq->stale &&
-	     srq->hw_count < srq->hw_max && !list_empty(&srq->waiting); n++) {
+	     srq->hw_count < kdapl_srq_hw_size(srq) &&
+	     !list_empty(&srq->waiting); n++) {
 		wr = list_first_entry(&srq->waiting, struct kdapl_wr, link);
 		wr->seq = srq->next_seq;
 		rwr.wr_id = (uintptr_t)wr;
@@ -64,7 +66,7 @@ bool kdapl_srq_hw_feed(struct kdapl_srq *srq)
 }
 
 /* Give the device all that there is room for. kdapl_srq_watch() is due. */
-static void kdapl_srq_hw_fill(struct kdapl_srq *srq)
+void kdapl_srq_hw_fill(struct kdapl_srq *srq)
 {
 	unsigned long flags;
 	u64 before, n;
@@ -77,31 +79,6 @@ static void kdapl_srq_hw_fill(struct kdapl_srq *srq)
 		spin_unlock_irqrestore(&srq->lock, flags);
 		cond_resched();
 	} while (n == KDAPL_SECTION);
-}
-
-/* Put back the buffers that died with a QP. srq->suspect_below is set. */
-void kdapl_srq_reconcile(struct kdapl_srq *srq)
-{
-	u64 floor = U64_MAX;
-	struct kdapl_wr *wr;
-	struct kdapl_ep *ep;
-
-	lockdep_assert_held(&srq->lock);
-
-	list_for_each_entry(ep, &srq->eps, srq_link)
-		floor = min(floor, ep->srq_seq);
-
-	while (!list_empty(&srq->hw)) {
-		wr = list_first_entry(&srq->hw, struct kdapl_wr, link);
-		if (wr->seq >= floor || wr->seq >= srq->suspect_below)
-			break;
-		trace_kdapl_srq_recovered(srq, wr);
-		list_move_tail(&wr->link, &srq->waiting);
-		srq->hw_count--;
-		srq->recovered++;
-	}
-	if (floor >= srq->suspect_below - 1)
-		srq->suspect_below = 0;
 }
 
 static void kdapl_srq_event(struct ib_event *event, void *context)
@@ -211,7 +188,7 @@ int kdapl_srq_hw_create(struct kdapl_srq *srq)
 	spin_lock_irqsave(&srq->lock, flags);
 	srq->srq = ibsrq;
 	srq->stale = false;
-	srq->suspect_below = 0;
+	srq->hw_extra = 0;
 	spin_unlock_irqrestore(&srq->lock, flags);
 	kdapl_srq_hw_fill(srq);
 	return 0;
@@ -231,6 +208,7 @@ void kdapl_srq_hw_destroy(struct kdapl_srq *srq)
 	srq->srq = NULL;
 	list_splice_init(&srq->hw, &srq->waiting);
 	srq->hw_count = 0;
+	kdapl_srq_trust(srq);
 	spin_unlock_irqrestore(&srq->lock, flags);
 	if (ibsrq)
 		ib_destroy_srq(ibsrq);
@@ -264,7 +242,7 @@ static struct kdapl_evd *kdapl_srq_next_evd(struct kdapl_srq *srq)
  * Have the CQs of the SRQ's EVDs take @n of its buffers. Return 0 or an errno. QPs
  * that are made later see to that themselves (kdapl_qp_charge()).
  */
-static int kdapl_srq_hw_room(struct kdapl_srq *srq, int n)
+int kdapl_srq_hw_room(struct kdapl_srq *srq, int n)
 {
 	struct kdapl_evd *evd;
 	int err = 0;
@@ -296,7 +274,7 @@ void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max)
 	attr.max_wr = max;
 	if (max <= srq->hw_max || !hca->srq_resize || !srq->srq)
 		return;
-	if (kdapl_srq_hw_room(srq, max))
+	if (kdapl_srq_hw_room(srq, max + srq->hw_extra))
 		return;
 	if (ib_modify_srq(srq->srq, &attr, IB_SRQ_MAX_WR))
 		return;
@@ -330,6 +308,9 @@ int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 		if (joined) {
 			/* Buffers taken so far belong to other EPs. */
 			ep->srq_seq = srq->max_taken;
+			ep->srq_epoch = srq->epoch;
+			ep->srq_gave_back = false;
+			ep->srq_packets = 0;
 			list_add(&ep->srq_link, &srq->eps);
 		}
 		spin_unlock_irqrestore(&srq->lock, flags);
@@ -348,24 +329,27 @@ int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 }
 
 /*
- * Undo kdapl_srq_attach(). The QP was destroyed and its completions were
- * polled.
+ * Undo kdapl_srq_attach(). The QP was destroyed and its completions were polled; it
+ * may have taken up to @taken buffers with it.
  */
-void kdapl_srq_detach(struct kdapl_srq *srq, struct kdapl_ep *ep)
+void kdapl_srq_detach(struct kdapl_srq *srq, struct kdapl_ep *ep, int taken)
 {
 	unsigned long flags;
-	bool waits = false;
+	bool search;
 
+	mutex_lock(&srq->mutex);
 	spin_lock_irqsave(&srq->lock, flags);
 	list_del_init(&ep->srq_link);
-	srq->suspect_below = srq->next_seq;
+	search = taken || ep == srq->oldest;
 	if (list_empty(&srq->eps)) {
 		srq->stale = true;
-	} else {
-		kdapl_srq_reconcile(srq);
-		waits = kdapl_srq_hw_feed(srq);
+		kdapl_srq_trust(srq);
+		search = false;
+	} else if (ep == srq->oldest) {
+		srq->oldest = NULL;
 	}
 	spin_unlock_irqrestore(&srq->lock, flags);
-	if (waits)
-		kdapl_srq_watch(srq);
+	if (search)
+		kdapl_srq_died(srq, taken);
+	mutex_unlock(&srq->mutex);
 }

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Shared Receive Queues: buffers that a device has forgotten.
+ *
+ * A device may take a buffer for the first packet of a message and forget it when
+ * that QP dies, as rxe does. Devices take buffers in posting order, and each RC QP
+ * completes them in the order in which it took them. So
+ *
+ * - a destroyed QP has at most one buffer, and it is older than what is given to
+ *   the device later. kdapl_qp_destroy() knows whether the QP may have one.
+ * - of two messages that an Endpoint completes after that death, the second one
+ *   has taken its buffer later. Lost buffers are older than that one.
+ * - when every Endpoint that is attached has completed a newer buffer than one that
+ *   did not come back, no QP has that one: it was lost, and is posted again.
+ *
+ * Until a suspect comes back or is known to be lost, as many buffers as QPs may
+ * have taken (srq->doubt) are left out of the counts, so that marks fire and others
+ * can be posted in their place.
+ *
+ * A completion costs the same however many Endpoints there are:
+ * kdapl_srq_suspect() compares. The Endpoints are walked by a work item, which
+ * remembers the one that has completed nothing for longest (srq->oldest); as long
+ * as that one is silent another walk could not find more.
+ */
+#include "dto.h"
+#include "ep.h"
+#include "srq.h"
+#include "trace.h"
+
+static struct kdapl_wr *kdapl_srq_first(struct kdapl_srq *srq)
+{
+	lockdep_assert_held(&srq->lock);
+
+	return list_first_entry_or_null(&srq->hw, struct kdapl_wr, link);
+}
+
+static void kdapl_srq_set_doubt(struct kdapl_srq *srq)
+{
+	lockdep_assert_held(&srq->lock);
+
+	srq->doubt = min(srq->dead, srq->suspects);
+}
+
+/* All that the device was given comes back. */
+void kdapl_srq_trust(struct kdapl_srq *srq)
+{
+	lockdep_assert_held(&srq->lock);
+
+	srq->suspect_below = 0;
+	srq->suspects = 0;
+	srq->dead = 0;
+	srq->oldest = NULL;
+	kdapl_srq_set_doubt(srq);
+}
+
+/*
+ * @ep has completed @wr, which is not on srq->hw any more. srq->suspect_below is
+ * set.
+ */
+void kdapl_srq_suspect(struct kdapl_srq *srq, struct kdapl_ep *ep,
+		       struct kdapl_wr *wr)
+{
+	struct kdapl_wr *first = kdapl_srq_first(srq);
+	bool search = false;
+
+	if (!first || first->seq >= srq->suspect_below) {
+		kdapl_srq_trust(srq);
+		return;
+	}
+	if (wr->seq < srq->suspect_below) {
+		srq->suspects--;
+		kdapl_srq_set_doubt(srq);
+	}
+	if (ep->srq_epoch != srq->epoch) {
+		/* It may have been under way when the last QP died. */
+		ep->srq_epoch = srq->epoch;
+	} else if (wr->seq < srq->suspect_below) {
+		srq->suspect_below = wr->seq;
+		search = true;
+	}
+	if (ep == srq->oldest) {
+		srq->oldest = NULL;
+		search = true;
+	}
+	if (search)
+		queue_work(kdapl_wq, &srq->search_work);
+}
+
+/*
+ * Walk the Endpoints for the one that has completed nothing for longest. Return
+ * the buffer that it completed last: every QP has completed all older ones that it
+ * took. Their list changes under srq->mutex only; the lock, which is dropped and
+ * taken again, protects what they have completed.
+ */
+static u64 kdapl_srq_floor(struct kdapl_srq *srq, struct kdapl_ep **oldest,
+			   unsigned long *flags)
+{
+	u64 floor = U64_MAX;
+	struct kdapl_ep *ep;
+	int n = 0;
+
+	lockdep_assert_held(&srq->mutex);
+	lockdep_assert_held(&srq->lock);
+
+	list_for_each_entry(ep, &srq->eps, srq_link) {
+		if (ep->srq_seq < floor) {
+			floor = ep->srq_seq;
+			*oldest = ep;
+		}
+		srq->searched++;
+		if (++n < KDAPL_SECTION)
+			continue;
+		kdapl_section(n);
+		n = 0;
+		spin_unlock_irqrestore(&srq->lock, *flags);
+		cond_resched();
+		spin_lock_irqsave(&srq->lock, *flags);
+	}
+	return floor;
+}
+
+/* Post the oldest suspects again, which are older than @floor; at most a section. */
+static int kdapl_srq_recover(struct kdapl_srq *srq, u64 floor)
+{
+	struct kdapl_wr *wr;
+	int n;
+
+	floor = min(floor, srq->suspect_below);
+	for (n = 0; n < KDAPL_SECTION; n++) {
+		wr = kdapl_srq_first(srq);
+		if (!wr || wr->seq >= floor)
+			break;
+		trace_kdapl_srq_recovered(srq, wr);
+		list_move_tail(&wr->link, &srq->waiting);
+		srq->hw_count--;
+		srq->suspects--;
+		srq->dead = max(srq->dead - 1, 0);
+		srq->recovered++;
+	}
+	return n;
+}
+
+/* Count those that are left, unless there are many. */
+static void kdapl_srq_recount(struct kdapl_srq *srq)
+{
+	struct kdapl_wr *wr;
+	int n = 0;
+
+	list_for_each_entry(wr, &srq->hw, link) {
+		if (wr->seq >= srq->suspect_below || n == KDAPL_SECTION)
+			break;
+		n++;
+	}
+	srq->suspects = n < KDAPL_SECTION ? n : min(srq->suspects, srq->hw_count);
+	if (!n)
+		kdapl_srq_trust(srq);
+	else
+		kdapl_srq_set_doubt(srq);
+}
+
+/* Post again what is known to be lost. */
+static void kdapl_srq_find_lost(struct kdapl_srq *srq)
+{
+	struct kdapl_ep *oldest = NULL;
+	bool waits = false;
+	unsigned long flags;
+	u64 floor;
+	int n;
+
+	lockdep_assert_held(&srq->mutex);
+
+	spin_lock_irqsave(&srq->lock, flags);
+	if (!srq->suspect_below)
+		goto out;
+	floor = kdapl_srq_floor(srq, &oldest, &flags);
+	do {
+		n = kdapl_srq_recover(srq, floor);
+		waits |= kdapl_srq_hw_feed(srq);
+		spin_unlock_irqrestore(&srq->lock, flags);
+		cond_resched();
+		spin_lock_irqsave(&srq->lock, flags);
+	} while (n == KDAPL_SECTION);
+	if (!srq->suspect_below)
+		goto out;
+	kdapl_srq_recount(srq);
+	if (!srq->suspect_below)
+		goto out;
+	/* It may have completed something during the walk. */
+	if (oldest && oldest->srq_seq == floor)
+		srq->oldest = oldest;
+	else
+		queue_work(kdapl_wq, &srq->search_work);
+out:
+	spin_unlock_irqrestore(&srq->lock, flags);
+	if (waits)
+		kdapl_srq_watch(srq);
+}
+
+/* Work item: what was completed since the last search may tell more. */
+void kdapl_srq_search(struct work_struct *work)
+{
+	struct kdapl_srq *srq = container_of(work, struct kdapl_srq,
+					     search_work);
+
+	mutex_lock(&srq->mutex);
+	kdapl_srq_find_lost(srq);
+	mutex_unlock(&srq->mutex);
+}
+
+/*
+ * Others can be posted in place of @doubt buffers, and the device is given them,
+ * if memory and the CQs allow.
+ */
+static void kdapl_srq_replace(struct kdapl_srq *srq, int doubt)
+{
+	unsigned long flags;
+
+	kdapl_srq_grow_slots(srq, srq->max + doubt);
+	if (doubt <= srq->hw_extra ||
+	    kdapl_srq_hw_room(srq, srq->hw_max + doubt))
+		return;
+	spin_lock_irqsave(&srq->lock, flags);
+	srq->hw_extra = doubt;
+	spin_unlock_irqrestore(&srq->lock, flags);
+	kdapl_srq_hw_fill(srq);
+}
+
+/*
+ * A QP that may have taken up to @taken buffers with it was destroyed and its
+ * completions were polled, or it is one that the search was waiting for.
+ */
+void kdapl_srq_died(struct kdapl_srq *srq, int taken)
+{
+	unsigned long flags;
+	bool fire = false;
+	int doubt;
+
+	lockdep_assert_held(&srq->mutex);
+
+	/* What an Endpoint completes from now on is its first or a later one. */
+	if (taken)
+		kdapl_srq_poll_all(srq);
+	spin_lock_irqsave(&srq->lock, flags);
+	if (taken && srq->hw_count) {
+		srq->suspect_below = srq->next_seq;
+		srq->suspects = srq->hw_count;
+		srq->dead = min(srq->dead + min(taken, srq->hw_count),
+				srq->hw_count);
+		srq->epoch++;
+		kdapl_srq_set_doubt(srq);
+		fire = kdapl_srq_check_lw(srq);
+	}
+	doubt = srq->doubt;
+	spin_unlock_irqrestore(&srq->lock, flags);
+	if (fire)
+		kdapl_async_post(&srq->lw_event);
+	if (doubt)
+		kdapl_srq_replace(srq, doubt);
+	kdapl_srq_find_lost(srq);
+}
