@@ -55,8 +55,9 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 	arm = kdapl_ep_update_watch(ep, evd, ep->mark != U32_MAX);
 	kdapl_ep_unlock_recv(ep, evd, flags);
 	kdapl_later_run(&later);
+	/* Also while an upcall of the EVD runs. */
 	if (arm && kdapl_cq_arm(evd))
-		kdapl_upcall_schedule(evd);
+		kdapl_cq_schedule_poll(evd);
 out:
 	rcu_read_unlock();
 	return ret;

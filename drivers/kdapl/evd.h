@@ -136,6 +136,7 @@ struct kdapl_cq {
  * @upcall: the consumer's function
  * @owner: its module
  * @cqs: struct kdapl_cq
+ * @ncqs: number of @cqs
  * @charged: over all @cqs
  * @expected: completion events that its work queues can have outstanding
  * @soft_free: software events that are not queued
@@ -182,6 +183,7 @@ struct kdapl_evd {
 	DAT_UPCALL_OBJECT upcall;
 	struct module *owner;
 	struct list_head cqs;
+	u32 ncqs;
 	int charged;
 	int expected;
 	struct list_head soft_free;
@@ -338,6 +340,7 @@ enum kdapl_watch {
 };
 
 /* evd_cq.c */
+int kdapl_cq_poll_budget(struct kdapl_evd *evd, int budget);
 int kdapl_cq_softirq_poll(struct irq_poll *iop, int budget);
 void kdapl_cq_schedule_poll(struct kdapl_evd *evd);
 int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later);

@@ -29,51 +29,82 @@ struct kdapl_cq_srq {
 	int n;
 };
 
-/**
- * kdapl_cq_poll - move a batch of completions to the event list
- * @evd: its CQs are polled; evd->lock is held
- * @later: what the caller does after unlocking
- *
- * Return: the number of completions; 0 means that the CQs are empty.
+/*
+ * Poll the CQs at positions @from up to @to until @room completions are there. If
+ * they are, the next poll begins behind the last one.
  */
-int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later)
+static int kdapl_cq_poll_part(struct kdapl_evd *evd, u32 from, u32 to, int room,
+			      struct kdapl_later *later)
 {
 	struct kdapl_cq *cq;
+	int n, sum = 0;
 	u32 pos = 0;
-	int n = 0;
 
-	lockdep_assert_held(&evd->lock);
-
-	/* One CQ at a time, in turn: a busy CQ must not hide the others. */
 	list_for_each_entry(cq, &evd->cqs, link) {
-		if (unlikely(pos++ < evd->turn))
+		if (unlikely(pos >= to))
+			break;
+		if (unlikely(pos++ < from))
 			continue;
-		n = ib_poll_cq(cq->cq, KDAPL_POLL_BATCH, evd->wc);
-		if (n > 0) {
-			/* One of them may be solicited, and no CQ says so. */
-			if (unlikely(evd->solicited) && !evd->armed)
-				evd->solicited_event = true;
-			cq->complete(evd, evd->wc, n, later);
+		n = ib_poll_cq(cq->cq, room - sum, evd->wc);
+		if (n <= 0)
+			continue;
+		/* One of them may be solicited, and no CQ says so. */
+		if (unlikely(evd->solicited) && !evd->armed)
+			evd->solicited_event = true;
+		cq->complete(evd, evd->wc, n, later);
+		sum += n;
+		if (sum == room) {
+			evd->turn = list_is_last(&cq->link, &evd->cqs) ? 0 : pos;
 			break;
 		}
 	}
-	if (unlikely(evd->turn && n <= 0)) {
-		/* Only the CQs before the turn have not been polled. */
-		evd->turn = 0;
-		return kdapl_cq_poll(evd, later);
-	}
-	if (unlikely(!list_is_singular(&evd->cqs)))
-		evd->turn = n > 0 && !list_is_last(&cq->link, &evd->cqs) ?
-				pos : 0;
-	return max(n, 0);
+	return sum;
 }
 
 /**
- * kdapl_cq_poll_all_lock - poll until the CQs are empty, and keep the lock
+ * kdapl_cq_poll - move a batch of completions to the event list
+ * @evd: its CQs are polled, in turn: a busy one must not hide the others; evd->lock
+ *	is held
+ * @later: what the caller does after unlocking
+ *
+ * Return: the number of completions; less than KDAPL_POLL_BATCH means that all CQs
+ * are empty.
+ */
+int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later)
+{
+	u32 turn = evd->turn;
+	int n;
+
+	lockdep_assert_held(&evd->lock);
+
+	evd->turn = 0;
+	n = kdapl_cq_poll_part(evd, turn, U32_MAX, KDAPL_POLL_BATCH, later);
+	if (unlikely(turn && n < KDAPL_POLL_BATCH))
+		n += kdapl_cq_poll_part(evd, 0, turn, KDAPL_POLL_BATCH - n,
+					later);
+	return n;
+}
+
+/*
+ * Return how many completions are polled until all are there that were on the CQs
+ * at the beginning. They are polled in turn, while more may come.
+ */
+static s64 kdapl_cq_capacity(struct kdapl_evd *evd)
+{
+	lockdep_assert_held(&evd->lock);
+
+	return (s64)evd->charged * evd->ncqs;
+}
+
+/**
+ * kdapl_cq_poll_all_lock - poll all that has completed, and keep the lock
  * @evd: the EVD
  *
+ * What completes during the call need not be polled, so that a device which
+ * completes as fast as it is polled does not keep the caller.
+ *
  * Context: Any.
- * Return: interrupt flags; evd->lock is held and the CQs were just found empty.
+ * Return: interrupt flags; evd->lock is held.
  */
 unsigned long kdapl_cq_poll_all_lock(struct kdapl_evd *evd)
 	__acquires(&evd->lock)
@@ -81,19 +112,26 @@ unsigned long kdapl_cq_poll_all_lock(struct kdapl_evd *evd)
 	struct kdapl_later later __uninitialized;
 	unsigned long flags;
 	bool moved = false;
+	s64 left;
+	int n;
 
 	later.n = 0;
 	rcu_read_lock();
 	spin_lock_irqsave(&evd->lock, flags);
-	while (kdapl_cq_poll(evd, &later)) {
+	left = kdapl_cq_capacity(evd);
+	do {
+		n = kdapl_cq_poll(evd, &later);
+		if (!n)
+			break;
 		/*
 		 * Keep the critical section short, and report marks in order.
 		 */
 		spin_unlock_irqrestore(&evd->lock, flags);
 		kdapl_later_run(&later);
 		moved = true;
+		left -= n;
 		spin_lock_irqsave(&evd->lock, flags);
-	}
+	} while (n == KDAPL_POLL_BATCH && left > 0);
 	rcu_read_unlock();
 	/* The dispatcher will not find these on the CQ any more. */
 	if (moved && kdapl_policy_active(evd->policy))
@@ -170,6 +208,21 @@ static int kdapl_cq_poll_deliver(struct kdapl_evd *evd)
 }
 
 /*
+ * Poll for @budget completions, or until there are none. Return the number, @budget
+ * if there may be more. Context: any.
+ */
+int kdapl_cq_poll_budget(struct kdapl_evd *evd, int budget)
+{
+	int n, done = 0;
+
+	do {
+		n = kdapl_cq_poll_deliver(evd);
+		done += n;
+	} while (n && done < budget);
+	return min(done, budget);
+}
+
+/*
  * Softirq poll for watched EVDs whose dispatcher is in an upcall, or is a work
  * item: an SRQ with buffers waiting for room in the device cannot wait for a
  * CPU.
@@ -178,14 +231,9 @@ int kdapl_cq_softirq_poll(struct irq_poll *iop, int budget)
 {
 	struct kdapl_evd *evd = container_of(iop, struct kdapl_evd,
 					     softirq_poll);
-	int n, done = 0;
 	bool alive;
 
-	do {
-		n = kdapl_cq_poll_deliver(evd);
-		done += n;
-	} while (n && done <= budget - KDAPL_POLL_BATCH);
-	if (n)
+	if (kdapl_cq_poll_budget(evd, budget) == budget)
 		return budget;
 	/*
 	 * kdapl_evd_release() waits for this handler until irq_poll_complete().
@@ -330,6 +378,7 @@ static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n,
 	}
 	spin_lock_irqsave(&evd->lock, flags);
 	list_add_tail(&cq->link, &evd->cqs);
+	evd->ncqs++;
 	spin_unlock_irqrestore(&evd->lock, flags);
 	return cq;
 }
@@ -476,6 +525,7 @@ void kdapl_cq_destroy_all(struct kdapl_evd *evd)
 	mutex_lock(&evd->mutex);
 	spin_lock_irqsave(&evd->lock, flags);
 	list_splice_init(&evd->cqs, &cqs);
+	evd->ncqs = 0;
 	spin_unlock_irqrestore(&evd->lock, flags);
 	mutex_unlock(&evd->mutex);
 	list_for_each_entry_safe(cq, next, &cqs, link) {

@@ -43,7 +43,10 @@ static void kdapl_upcall_pin(struct module **pinned, struct module *owner)
 	*pinned = owner && try_module_get(owner) ? owner : NULL;
 }
 
-/* Make at most @budget upcalls; returns their number. */
+/*
+ * Make at most @budget upcalls, or without an upcall poll as many completions.
+ * Returns their number.
+ */
 static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 {
 	struct module *pinned = NULL;
@@ -52,10 +55,8 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 	bool more;
 	struct dat_event event __uninitialized;
 
-	if (!kdapl_policy_active(READ_ONCE(evd->policy))) {
-		kdapl_cq_poll_all(evd);
-		return 0;
-	}
+	if (!kdapl_policy_active(READ_ONCE(evd->policy)))
+		return kdapl_cq_poll_budget(evd, budget);
 	WRITE_ONCE(evd->upcaller, current);
 	if (unlikely(READ_ONCE(evd->watchers))) {
 		/*
