@@ -9,6 +9,8 @@
 
 #include <linux/compiler_attributes.h>
 #include <linux/export.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
 #include <compat_probe.h>
 
 /*
@@ -35,5 +37,24 @@
 # define KDAPL_EXPORT_TEST(symbol)	EXPORT_SYMBOL_NS_GPL(symbol, "KDAPL_TEST")
 # define KDAPL_IMPORT_TEST		MODULE_IMPORT_NS("KDAPL_TEST")
 #endif
+
+/* Before there was the flag, a work queue without WQ_UNBOUND was per CPU. */
+#ifndef KDAPL_HAVE_WQ_PERCPU
+# define WQ_PERCPU			0
+#endif
+
+/*
+ * Make @cq large enough for @cqe completions. Context: process. Return: 0 or an
+ * errno: not every device can do so, and later kernels let only user space ask
+ * for it.
+ */
+static inline int kdapl_resize_cq(struct ib_cq *cq, int cqe)
+{
+#ifdef KDAPL_HAVE_RESIZE_CQ
+	return ib_resize_cq(cq, cqe);
+#else
+	return -EOPNOTSUPP;
+#endif
+}
 
 #endif

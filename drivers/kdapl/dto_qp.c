@@ -184,12 +184,12 @@ static struct ib_qp *kdapl_qp_alloc(struct kdapl_ep *ep)
 	};
 	struct ib_qp *qp;
 
-	init.cap.max_send_wr = clamp(ep->send_charge, 1, max->max_qp_wr);
+	init.cap.max_send_wr = clamp_t(u32, ep->send_charge, 1, max->max_qp_wr);
 	init.cap.max_send_sge = max(1, max3(ep->attr.max_request_iov,
 					    ep->attr.max_rdma_read_iov,
 					    ep->attr.max_rdma_write_iov));
 	if (!ep->srq) {
-		init.cap.max_recv_wr = clamp(ep->recv_charge, 1, max->max_qp_wr);
+		init.cap.max_recv_wr = clamp_t(u32, ep->recv_charge, 1, max->max_qp_wr);
 		init.cap.max_recv_sge = max(1, ep->attr.max_recv_iov);
 	}
 	/*

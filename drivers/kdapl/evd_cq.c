@@ -500,7 +500,7 @@ int kdapl_cq_grow(struct kdapl_evd *evd, struct kdapl_srq *srq, int n)
 			continue;
 		more = n - s->n;
 		if (cq->charged + more > cq->entries) {
-			err = ib_resize_cq(cq->cq, cq->charged + more);
+			err = kdapl_resize_cq(cq->cq, cq->charged + more);
 			if (err)
 				break;
 			cq->entries = cq->charged + more;

@@ -310,7 +310,8 @@ int kdapl_upcall_setup(void)
 	 * Per CPU: the data is in the cache of the CPU that took the interrupt.
 	 */
 	kdapl_dto_wq = alloc_workqueue("kdapl_dto",
-				       WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+				       WQ_HIGHPRI | WQ_MEM_RECLAIM |
+				       WQ_PERCPU, 0);
 	if (kdapl_dto_wq)
 		return 0;
 	destroy_workqueue(kdapl_upcall_wq);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Differences of the block layer between supported kernels: KBLK_MQ_FLAGS and
- * kblk_alloc_disk(), chosen by compile-time probes.
+ * Differences of the block layer between supported kernels: KBLK_MQ_FLAGS,
+ * WQ_PERCPU, kblk_alloc_disk(), kblk_map_sg() and kblk_rotational(), chosen by compile-time
+ * probes.
  */
 #ifndef KDAPL_BLK_COMPAT_H
 #define KDAPL_BLK_COMPAT_H
 
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
+#include <linux/workqueue.h>
 #include <compat_probe.h>
 
 /* Kernels without the flag always merge requests. */
@@ -15,6 +17,11 @@
 #define KBLK_MQ_FLAGS	BLK_MQ_F_SHOULD_MERGE
 #else
 #define KBLK_MQ_FLAGS	0
+#endif
+
+/* Before there was the flag, a work queue without WQ_UNBOUND was per CPU. */
+#ifndef KDAPL_HAVE_WQ_PERCPU
+#define WQ_PERCPU	0
 #endif
 
 /*
@@ -102,5 +109,24 @@ static inline struct gendisk *kblk_alloc_disk(struct blk_mq_tag_set *set,
 	return disk;
 }
 #endif
+
+/* Enter the pages of @rq into @sg and return the number of entries. */
+static inline int kblk_map_sg(struct request *rq, struct scatterlist *sg)
+{
+#ifdef KDAPL_HAVE_RQ_MAP_SG_QUEUE
+	return blk_rq_map_sg(rq->q, rq, sg);
+#else
+	return blk_rq_map_sg(rq, sg);
+#endif
+}
+
+static inline bool kblk_rotational(struct block_device *bdev)
+{
+#ifdef KDAPL_HAVE_BDEV_NONROT
+	return !bdev_nonrot(bdev);
+#else
+	return bdev_rot(bdev);
+#endif
+}
 
 #endif /* KDAPL_BLK_COMPAT_H */

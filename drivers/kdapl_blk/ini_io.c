@@ -25,6 +25,7 @@
 #include <linux/blk-mq.h>
 #include <linux/bvec.h>
 #include <linux/printk.h>
+#include "blk_compat.h"
 #include "ini.h"
 
 static unsigned int kbi_slot_number(struct kbi_queue *queue,
@@ -235,7 +236,7 @@ static DAT_RETURN kbi_io_bind(struct kbi_queue *queue, struct kbi_slot *slot,
 	DAT_RETURN ret;
 	int i, n;
 
-	n = blk_rq_map_sg(slot->rq->q, slot->rq, slot->sg);
+	n = kblk_map_sg(slot->rq, slot->sg);
 	for_each_sg(slot->sg, sg, n, i)
 		pages += DIV_ROUND_UP(offset_in_page(sg->offset) + sg->length,
 				      PAGE_SIZE);

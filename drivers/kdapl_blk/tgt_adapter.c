@@ -18,6 +18,7 @@
 
 #include <linux/printk.h>
 #include <linux/slab.h>
+#include "blk_compat.h"
 #include "tgt.h"
 
 #define KBT_ASYNC_QLEN	64
@@ -125,7 +126,7 @@ static int kbt_workqueues(struct kbt *kbt)
 	 * request.
 	 */
 	kbt->wq = alloc_workqueue("kdapl_blk_tgt",
-				  WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
+				  WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
 	kbt->end_wq = alloc_workqueue("kdapl_blk_tgt_end", WQ_UNBOUND, 0);
 	if (kbt->wq && kbt->end_wq)
 		return 0;

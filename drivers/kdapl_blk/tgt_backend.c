@@ -21,6 +21,7 @@
 #include <linux/falloc.h>
 #include <linux/printk.h>
 #include <linux/sizes.h>
+#include "blk_compat.h"
 #include "tgt.h"
 
 /*
@@ -297,7 +298,7 @@ static void kbt_bdev_identify(struct block_device *bdev,
 
 	if (bdev_write_cache(bdev))
 		flags |= KBLK_VOLUME_CACHE;
-	if (!bdev_nonrot(bdev))
+	if (kblk_rotational(bdev))
 		flags |= KBLK_VOLUME_ROTATIONAL;
 	identify->flags |= cpu_to_le32(flags);
 	identify->physical_block_size =
