@@ -5,6 +5,7 @@
  */
 #include "blk_backing.h"
 #include "blk_target.h"
+#include "files.h"
 
 #define OTHER_NS	TGT "/subsystems/vol/namespaces/2"
 #define OTHER_FILE	"/tmp/kdapl_blk_other"
@@ -257,13 +258,13 @@ static void blk_volume_is_claimed(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " OTHER_NS));
 	KUNIT_ASSERT_EQ(test, 0, change_volume("echo 0 >read_only;"
 					       " echo " BACKING_0 " >path"));
-	file = filp_open(BACKING_0, O_RDWR | O_EXCL, 0);
+	file = kd_filp_open(BACKING_0, O_RDWR | O_EXCL, 0);
 	KUNIT_EXPECT_TRUE(test, IS_ERR(file));
 	if (!IS_ERR(file))
 		filp_close(file, NULL);
 	/* Somebody has it mounted. */
 	KUNIT_ASSERT_EQ(test, 0, shell("echo 0 >" TGT_NS "/enable"));
-	file = filp_open(BACKING_0, O_RDWR | O_EXCL, 0);
+	file = kd_filp_open(BACKING_0, O_RDWR | O_EXCL, 0);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
 	KUNIT_EXPECT_NE(test, 0, shell("echo 1 >" TGT_NS "/enable"));
 	filp_close(file, NULL);

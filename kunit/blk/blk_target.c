@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <linux/module.h>
 #include "blk_target.h"
+#include "files.h"
 
 /* ---- The target ---------------------------------------------------------- */
 
@@ -17,7 +18,7 @@ static void make_file(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, data);
 	kd_fill(data, SZ_64K, FILE_SEED);
-	file = filp_open(TGT_FILE, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+	file = kd_filp_open(TGT_FILE, O_CREAT | O_TRUNC | O_WRONLY, 0600);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
 	while (pos < FILE_SIZE)
 		KUNIT_EXPECT_EQ(test, kernel_write(file, data, SZ_64K, &pos),

@@ -9,6 +9,7 @@
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/string.h>
+#include "files.h"
 #include "fixture.h"
 #include "shell.h"
 
@@ -373,7 +374,7 @@ static char old_ports[32];
 /* Set the system's range of local ports, or read it if @line is empty. */
 static ssize_t system_ports(char *line, size_t size)
 {
-	struct file *file = filp_open(PORTS, O_RDWR, 0);
+	struct file *file = kd_filp_open(PORTS, O_RDWR, 0);
 	ssize_t n;
 
 	if (IS_ERR(file))

@@ -12,6 +12,7 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <rdma/iw_cm.h>
+#include <compat_probe.h>
 #include "device.h"
 #include "ops.h"
 
@@ -76,8 +77,10 @@ static int faulty_##op params						\
 FAULTY(alloc_pd, (struct ib_pd *pd, struct ib_udata *udata), (pd, udata))
 FAULTY(create_cq, (struct ib_cq *cq, const struct ib_cq_init_attr *attr,
 		   struct uverbs_attr_bundle *attrs), (cq, attr, attrs))
+#ifdef KDAPL_HAVE_RESIZE_CQ
 FAULTY(resize_cq, (struct ib_cq *cq, int cqe,
 		   struct ib_udata *udata), (cq, cqe, udata))
+#endif
 FAULTY(create_srq, (struct ib_srq *srq, struct ib_srq_init_attr *attr,
 		    struct ib_udata *udata), (srq, attr, udata))
 FAULTY(modify_srq, (struct ib_srq *srq, struct ib_srq_attr *attr,
@@ -187,7 +190,9 @@ static const struct {
 	OPERATION(alloc_mr),
 	OPERATION(map_mr_sg),
 	OPERATION(create_cq),
+#ifdef KDAPL_HAVE_RESIZE_CQ
 	OPERATION(resize_cq),
+#endif
 	OPERATION(create_srq),
 	OPERATION(modify_srq),
 	OPERATION(post_srq_recv),

@@ -54,11 +54,11 @@ static int kd_add_device(struct ib_device *dev)
 }
 
 /*
- * Return the device of an IA: the one that the part of @ia before the slash
- * names. No reference is held, since that would keep the device from being
+ * Return the device of an IA, or NULL: the one that the part of @ia before the
+ * slash names. No reference is held, since that would keep the device from being
  * removed; only a case that removes the device has to know when it is gone.
  */
-struct ib_device *kd_device(struct kunit *test, const char *ia)
+struct ib_device *kd_find_device(const char *ia)
 {
 	size_t len = strcspn(ia, "/");
 	struct ib_device *dev = NULL;
@@ -72,6 +72,15 @@ struct ib_device *kd_device(struct kunit *test, const char *ia)
 			dev = listed->dev;
 	}
 	mutex_unlock(&kd_list_lock);
+	return dev;
+}
+EXPORT_SYMBOL_GPL(kd_find_device);
+
+/* The same for a device that has to be there. */
+struct ib_device *kd_device(struct kunit *test, const char *ia)
+{
+	struct ib_device *dev = kd_find_device(ia);
+
 	KUNIT_ASSERT_NOT_NULL_MSG(test, dev, "%s", ia);
 	return dev;
 }

@@ -114,19 +114,19 @@ static const void *kd_gen_with(const void *prev, char *desc, unsigned int traits
 	return bed;
 }
 
-const void *kd_gen_ia(const void *prev, char *desc)
+KD_GENERATOR(kd_gen_ia)
 {
 	return kd_gen_with(prev, desc, 0);
 }
 EXPORT_SYMBOL_GPL(kd_gen_ia);
 
-const void *kd_gen_wired_ia(const void *prev, char *desc)
+KD_GENERATOR(kd_gen_wired_ia)
 {
 	return kd_gen_with(prev, desc, KD_WIRE);
 }
 EXPORT_SYMBOL_GPL(kd_gen_wired_ia);
 
-const void *kd_gen_simulated_ia(const void *prev, char *desc)
+KD_GENERATOR(kd_gen_simulated_ia)
 {
 	return kd_gen_with(prev, desc, KD_SIMULATED);
 }
@@ -151,7 +151,7 @@ const void *kd_gen_ia_and(const void *prev, char *desc,
 EXPORT_SYMBOL_GPL(kd_gen_ia_and);
 
 /* The second devices, for the suites that remove them. */
-const void *kd_gen_second(const void *prev, char *desc)
+KD_GENERATOR(kd_gen_second)
 {
 	const struct kd_bed *bed = kd_beds;
 

@@ -24,7 +24,7 @@ EXPORT_SYMBOL_GPL(ep_reach_state);
  * Parameters of a case that runs in every state on every device: @choice of
  * struct kd_param is an enum ep_reach.
  */
-const void *ep_gen_scene(const void *prev, char *desc)
+KD_GENERATOR(ep_gen_scene)
 {
 	static const char * const names[EP_REACHABLE] = {
 		[EP_UNCONNECTED] = "UNCONNECTED",

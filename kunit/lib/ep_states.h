@@ -44,7 +44,7 @@ struct ep_stage {
 	struct ib_device *held;
 };
 
-const void *ep_gen_scene(const void *prev, char *desc);
+KD_GENERATOR(ep_gen_scene);
 DAT_EP_STATE ep_state(struct kunit *test, DAT_EP_HANDLE ep);
 void ep_stage_release(struct ep_stage *s);
 void ep_post_idle(struct ep_stage *s);

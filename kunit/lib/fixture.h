@@ -218,10 +218,10 @@ bool kd_is_iwarp(const struct kd_side *side);
  * Parameters of a case: all IAs of the test bed, those with KD_WIRE, or the second
  * devices. Each points to a struct whose first member is the name of the IA.
  */
-const void *kd_gen_ia(const void *prev, char *desc);
-const void *kd_gen_wired_ia(const void *prev, char *desc);
-const void *kd_gen_simulated_ia(const void *prev, char *desc);
-const void *kd_gen_second(const void *prev, char *desc);
+KD_GENERATOR(kd_gen_ia);
+KD_GENERATOR(kd_gen_wired_ia);
+KD_GENERATOR(kd_gen_simulated_ia);
+KD_GENERATOR(kd_gen_second);
 
 /*
  * struct kd_param - parameter of a case that runs on all IAs with every choice

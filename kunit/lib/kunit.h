@@ -6,11 +6,23 @@
 #define KDAPL_KUNIT_KUNIT_H
 
 #include <linux/kconfig.h>
+#include <compat_probe.h>
 
 #if IS_ENABLED(CONFIG_KUNIT)
 #include <kunit/test.h>
 #else
 #include "../compat/kunit.h"
+#endif
+
+/*
+ * KD_GENERATOR() - what a function that generates parameters of a case is
+ * @name: its name; its arguments are @prev and @desc, in later kernels also @test
+ */
+#if IS_ENABLED(CONFIG_KUNIT) && defined(KDAPL_HAVE_KUNIT_GENERATE_TEST)
+# define KD_GENERATOR(name) \
+	const void *(name)(struct kunit *test, const void *prev, char *desc)
+#else
+# define KD_GENERATOR(name)	const void *(name)(const void *prev, char *desc)
 #endif
 
 #endif /* KDAPL_KUNIT_KUNIT_H */

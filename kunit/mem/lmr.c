@@ -294,6 +294,31 @@ static void L3_types_and_lengths(struct kunit *test)
 		      reg_as(s, DAT_MEM_TYPE_LMR, &bad, 64));
 }
 
+static void region_vunmap(void *data)
+{
+	vunmap(data);
+}
+
+/*
+ * Return the pages of @piece, memory in one piece, mapped in reverse order: no
+ * two of them are neighbours.
+ */
+static void *region_reversed(struct kunit *test, void *piece, size_t len)
+{
+	size_t i, n = len >> PAGE_SHIFT;
+	struct page **pages = region_alloc(test, n * sizeof(*pages));
+	void *va;
+
+	KUNIT_ASSERT_TRUE(test, PAGE_ALIGNED(piece));
+	for (i = 0; i < n; i++)
+		pages[i] = virt_to_page(piece + ((n - 1 - i) << PAGE_SHIFT));
+	va = vmap(pages, n, VM_MAP, PAGE_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, va);
+	KUNIT_ASSERT_EQ(test, 0,
+			kunit_add_action_or_reset(test, region_vunmap, va));
+	return va;
+}
+
 /*
  * The device's limit of pages in a region holds for memory that has to be
  * registered. It does not hold for memory in one piece without remote rights.
@@ -313,11 +338,7 @@ static void L1_longest(struct kunit *test)
 	if (2 * max > KMALLOC_MAX_SIZE)
 		kunit_skip(test, "no memory in one piece is as long");
 	piece.desc.for_va = region_alloc(test, 2 * max);
-	pages.desc.for_va = vzalloc(2 * max);
-	KUNIT_ASSERT_NOT_NULL(test, pages.desc.for_va);
-	KUNIT_ASSERT_EQ(test, 0,
-			kunit_add_action_or_reset(test, region_vfree,
-						  pages.desc.for_va));
+	pages.desc.for_va = region_reversed(test, piece.desc.for_va, 2 * max);
 	KD_EXPECT_OK(test, reg_as(s, DAT_MEM_TYPE_VIRTUAL, &piece, max));
 	KD_EXPECT_OK(test, reg_as(s, DAT_MEM_TYPE_VIRTUAL, &piece, 2 * max));
 	KD_EXPECT_OK(test, reg_priv(s, DAT_MEM_TYPE_VIRTUAL, &piece, max,

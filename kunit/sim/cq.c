@@ -7,6 +7,7 @@
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <compat_probe.h>
 #include "sim.h"
 
 static struct ib_wc *sim_cqe(struct sim_cq *cq, u32 i)
@@ -42,6 +43,7 @@ int sim_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
+#ifdef KDAPL_HAVE_RESIZE_CQ
 int sim_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 {
 	struct sim_cq *cq = to_sim_cq(ibcq);
@@ -74,6 +76,7 @@ int sim_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 	kvfree(old);
 	return old == ring ? -EINVAL : 0;
 }
+#endif
 
 int sim_poll_cq(struct ib_cq *ibcq, int n, struct ib_wc *wc)
 {

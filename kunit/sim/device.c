@@ -168,6 +168,21 @@ static int sim_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	return sim_cq_alloc(ibcq, attr);
 }
 
+/* ib_core demands this operation. */
+#ifdef KDAPL_HAVE_REG_USER_MR_DMAH
+static struct ib_mr *sim_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
+				     u64 virt, int access,
+				     struct ib_dmah *dmah,
+				     struct ib_udata *udata)
+#else
+static struct ib_mr *sim_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
+				     u64 virt, int access,
+				     struct ib_udata *udata)
+#endif
+{
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
 static const struct ib_device_ops sim_ops = {
 	.owner = THIS_MODULE,
 	/* There is no user space driver, so no ID for it. */
@@ -200,7 +215,9 @@ static const struct ib_device_ops sim_ops = {
 	.query_srq = sim_query_srq,
 	.reg_user_mr = sim_reg_user_mr,
 	.req_notify_cq = sim_req_notify_cq,
+#ifdef KDAPL_HAVE_RESIZE_CQ
 	.resize_cq = sim_resize_cq,
+#endif
 
 	INIT_RDMA_OBJ_SIZE(ib_cq, sim_cq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_pd, sim_pd, ib),

@@ -66,12 +66,6 @@ struct ib_mr *sim_get_dma_mr(struct ib_pd *pd, int access)
 	return ibmr;
 }
 
-struct ib_mr *sim_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 virt,
-			      int access, struct ib_udata *udata)
-{
-	return ERR_PTR(-EOPNOTSUPP);
-}
-
 struct ib_mr *sim_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 			   u32 max_num_sg)
 {

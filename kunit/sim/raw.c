@@ -331,7 +331,6 @@ static void raw_close(void *data)
 	raw_free(&raw->b);
 	if (!IS_ERR_OR_NULL(raw->pd))
 		ib_dealloc_pd(raw->pd);
-	ib_device_put(raw->dev);
 }
 
 /* Two QPs of sim1 in RTS; all goes when the case ends. */
@@ -343,7 +342,7 @@ struct raw *raw_open(struct kunit *test, const struct raw_opts *opts)
 	raw = kunit_kzalloc(test, sizeof(*raw), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, raw);
 	raw->test = test;
-	raw->dev = ib_device_get_by_name("sim1", RDMA_DRIVER_UNKNOWN);
+	raw->dev = kd_find_device("sim1/1");
 	if (!raw->dev)
 		kunit_skip(test, "there is no sim1");
 	KUNIT_ASSERT_EQ(test, 0,

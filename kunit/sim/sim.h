@@ -477,8 +477,6 @@ void sim_cq_drop(struct sim_cq *cq, struct sim_qp *qp);
 /* ---- mr.c ---------------------------------------------------------------- */
 
 struct ib_mr *sim_get_dma_mr(struct ib_pd *ibpd, int access);
-struct ib_mr *sim_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
-			      u64 virt, int access, struct ib_udata *udata);
 struct ib_mr *sim_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 			   u32 max_num_sg);
 int sim_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sgl, int nents,

@@ -340,7 +340,7 @@ static void fake_wait(struct kunit *test, int armed)
 					      KD_TIMEOUT_MS));
 }
 
-static const void *quirk_gen_params(const void *prev, char *desc)
+static KD_GENERATOR(quirk_gen_params)
 {
 	static const char * const names[] = {
 		[REFUSES] = "REFUSES",

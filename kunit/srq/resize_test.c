@@ -194,7 +194,7 @@ static void S1_burst(struct kunit *test)
 /* How the receives of S1_burst_at_once are reaped. */
 enum { BURST_SOFTIRQ, BURST_PROCESS, BURST_POLLED };
 
-static const void *gen_burst(const void *prev, char *desc)
+static KD_GENERATOR(gen_burst)
 {
 	static const char * const names[] = { "softirq", "process", "polled" };
 

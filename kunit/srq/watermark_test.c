@@ -11,7 +11,7 @@
 
 #define INF DAT_WATERMARK_INFINITE
 
-static const void *wm_gen_params(const void *prev, char *desc)
+static KD_GENERATOR(wm_gen_params)
 {
 	static const char * const names[] = { "plain", "SRQ" };
 
