@@ -27,6 +27,7 @@ help:
 	@echo '  make check          all suites on a plain and on a debug kernel'
 	@echo '      SUITE=name      only this module of suites, suite or case; may be a glob'
 	@echo '      KERNEL=plain    only this kernel (plain or debug)'
+	@echo '      SOURCE=7.3      on a plain kernel of this series'
 	@echo '  make check-blk      the block device under fio, ext4 and dm-crypt'
 	@echo '  make check-scale    thousands of connections and LMRs; what they cost'
 	@echo '  make soak           the random and the fault tests for an hour or more'
@@ -38,6 +39,8 @@ help:
 	@echo '      SUITE="dto srq" only these modules of suites, or demo'
 	@echo '  make check-two-hosts  a disk across a wire that loses packets, is pulled'
 	@echo '                      out, and whose ends are killed; KERNEL=6.12'
+	@echo "Without running it, for all kernels that Debian's archive has, 7.x as well:"
+	@echo '  make check-kernels  build everything; prints a table'
 	@echo 'In a copy of this system:'
 	@echo '  make check-package  build the Debian packages, install, upgrade, use and'
 	@echo "                      remove them for Debian's 6.1 and 6.12 kernels"
@@ -118,8 +121,8 @@ dkms-files:
 		! -name kdapl-blk ! -name '*.o' ! -name '.*' ! -name '*.ko' \
 		! -name '*.mod' ! -name '*.mod.c' ! -name modules.order
 
-commands := check check-blk check-commands check-package check-scale check-two-hosts \
-	check-vm bench bench-blk bench-fair coverage demo docs lint soak
+commands := check check-blk check-commands check-kernels check-package check-scale \
+	check-two-hosts check-vm bench bench-blk bench-fair coverage demo docs lint soak
 .PHONY: $(commands)
 $(commands):
 	@scripts/$@

@@ -44,15 +44,24 @@ flavour_of()
 {
 	case $1 in
 	debug | coverage) echo debug ;;
+	plain-*) echo "$1" ;;
 	*) echo plain ;;
 	esac
+}
+
+# is_newer KERNEL: succeeds if this is, by its name, a kernel newer than those of this
+# machine's Debian: SERIES, or plain-SERIES for User Mode Linux
+is_newer()
+{
+	[[ $1 =~ ^(plain-)?[0-9]+\.[0-9]+$ ]] && ! is_one_of "$1" "${debian_kernels[@]}"
 }
 
 # title KERNEL: how a sentence calls this flavour of kernel
 title()
 {
 	case $1 in
-	6.*) echo "Debian's $1 kernel" ;;
+	[0-9]*) echo "Debian's $1 kernel" ;;
+	plain-*) echo "the plain ${1#*-} kernel" ;;
 	*) echo "the $1 kernel" ;;
 	esac
 }
@@ -101,6 +110,15 @@ no_more()
 run_make()
 {
 	env -u MAKEFLAGS -u MAKELEVEL -u KERNEL -u SUITE make "$@"
+}
+
+# findings_of BUILD: print the warnings and errors of a build of modules that are about
+# our files, from its log
+findings_of()
+{
+	sed "s#$1/##g" "$1.log" |
+		{ grep -E '(warning|error|WARNING|ERROR):' || :; } |
+		{ grep -vE '^/|^\./(include|arch)/|^\./\.\./' || :; }
 }
 
 # with_block_device KERNEL DIR: put into DIR what a guest needs to use kdapl-blk, unless
