@@ -135,8 +135,11 @@ enum kbi_queue_state {
  * @first: slot of the first request of the message being put together, or NULL
  * @gathered: number of requests in that message
  * @length: bytes of that message
+ * @credits_move: requests may ask for credits, and keep-alives return them
+ * @wants: a request had to wait for a credit since the last one was sent
  * @credits: requests that may be sent
- * @kept: credits that only admin requests may use
+ * @window: credits that the target has granted, with those of requests
+ *	outstanding
  * @used: a message was sent since the last keep-alive
  * @nslots: number of @slots
  * @ready: number of slots that have memory and registrations
@@ -163,13 +166,15 @@ struct kbi_queue {
 	bool identity;
 	bool nounmap;
 	bool sizes;
+	bool credits_move;
+	bool wants;
 	u32 message_max;
 	spinlock_t lock;		/* see above */
 	struct kbi_slot *first;
 	unsigned int gathered;
 	u32 length;
 	atomic_t credits;
-	int kept;
+	atomic_t window;
 	bool used;
 	unsigned int nslots;
 	unsigned int ready;
@@ -371,13 +376,14 @@ int kbi_slots_alloc(struct kbi_queue *queue);
 int kbi_slots_alloc_data(struct kbi_queue *queue);
 bool kbi_slots_wanted(struct kbi_queue *queue);
 int kbi_slots_grow(struct kbi_queue *queue);
+int kbi_credits_kept(struct kbi_queue *queue);
+bool kbi_credit_get(struct kbi_queue *queue, int keep);
 struct kbi_slot *kbi_slot_get(struct kbi_queue *queue);
 void kbi_slots_release(struct kbi_queue *queue);
 void kbi_slots_free(struct kbi_queue *queue);
 DAT_RETURN kbi_reply_post(struct kbi_queue *queue, unsigned int n);
 
 /* ini_io.c */
-bool kbi_io_credit(struct kbi_queue *queue, int keep);
 void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 		 struct kblk_request *request, const void *data, u32 inlined,
 		 bool last);

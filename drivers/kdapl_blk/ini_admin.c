@@ -17,6 +17,9 @@
 #include <linux/random.h>
 #include "ini.h"
 
+/* Credits that a queue keeps when it is idle */
+#define KBI_IDLE_CREDITS	2
+
 static struct kbi_slot *kbi_admin_slot(struct kbi_queue *queue)
 {
 	return &queue->slots[0];
@@ -34,7 +37,7 @@ static int kbi_admin(struct kbi_queue *queue, struct kblk_request *request,
 	struct kbi_slot *slot = kbi_admin_slot(queue);
 	int err = 0;
 
-	if (!kbi_io_credit(queue, 0))
+	if (!kbi_credit_get(queue, 0))
 		return -EPROTO;
 	reinit_completion(&queue->admin);
 	slot->into = in;
@@ -195,6 +198,25 @@ int kbi_identify(struct kbi_queue *queue, struct kblk_identify *identify)
 }
 
 /*
+ * Take the credits that an idle queue has no use for, to give them back: one is
+ * for a request, another for the keep-alive that comes with it. Return their
+ * number.
+ */
+static u16 kbi_spare_credits(struct kbi_queue *queue)
+{
+	int credits = atomic_read(&queue->credits);
+
+	do {
+		if (!queue->credits_move || credits <= KBI_IDLE_CREDITS)
+			return 0;
+	} while (!atomic_try_cmpxchg(&queue->credits, &credits,
+				     KBI_IDLE_CREDITS));
+	credits -= KBI_IDLE_CREDITS;
+	atomic_sub(credits, &queue->window);
+	return credits;
+}
+
+/*
  * Send a keep-alive on @queue if nothing was sent since the last one, and end
  * the connection if the last one was not answered.
  */
@@ -220,8 +242,9 @@ static void kbi_keepalive(struct kbi_queue *queue)
 	 * Without a credit there are requests outstanding: their replies, or
 	 * their timeout, tell whether the target is alive.
 	 */
-	if (!kbi_io_credit(queue, 0))
+	if (!kbi_credit_get(queue, 0))
 		return;
+	request.returned = cpu_to_le16(kbi_spare_credits(queue));
 	slot->rq = NULL;
 	slot->inlined = 0;
 	kbi_io_send(queue, slot, &request, NULL, 0, true);

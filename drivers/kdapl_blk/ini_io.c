@@ -3,7 +3,7 @@
  * Requests to the target and its replies.
  *
  * Entry points: kbi_io_queue() and kbi_io_commit() for the block layer,
- * kbi_io_send() and kbi_io_credit() for ini_admin.c as well, kbi_recv_upcall()
+ * kbi_io_send() for ini_admin.c as well, kbi_recv_upcall()
  * for replies, kbi_req_upcall() for invalidations.
  *
  * Data of up to KBLK_INLINE bytes travels inside messages and is copied. The
@@ -84,20 +84,6 @@ static void kbi_slot_put(struct kbi_queue *queue, struct kbi_slot *slot)
 }
 
 /* ---- Sending ------------------------------------------------------------- */
-
-/* Take a credit unless only @keep are left. Context: any. */
-bool kbi_io_credit(struct kbi_queue *queue, int keep)
-{
-	int credits = atomic_read(&queue->credits);
-
-	do {
-		if (credits <= keep) {
-			kbi_count(queue->disk, KBI_STAT_NO_CREDIT, 1);
-			return false;
-		}
-	} while (!atomic_try_cmpxchg(&queue->credits, &credits, credits - 1));
-	return true;
-}
 
 /*
  * Post the message being put together. If the post fails the connection is
@@ -200,6 +186,11 @@ void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 	slot->replied = false;
 	request->magic = cpu_to_le32(KBLK_MAGIC);
 	request->id = cpu_to_le64(slot->id);
+	if (READ_ONCE(queue->wants)) {
+		WRITE_ONCE(queue->wants, false);
+		if (queue->credits_move)
+			request->flags |= KBLK_WANTS;
+	}
 	spin_lock(&queue->lock);
 	to = kbi_message_room(queue, slot, sizeof(*request) + inlined);
 	memcpy(to, request, sizeof(*request));
@@ -350,7 +341,7 @@ blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
 
 	if (!kbi_io_translate(queue, rq, &request))
 		return BLK_STS_NOTSUPP;
-	if (!kbi_io_credit(queue, queue->kept))
+	if (!kbi_credit_get(queue, kbi_credits_kept(queue)))
 		return BLK_STS_RESOURCE;
 	slot = kbi_slot_get(queue);
 	if (!slot) {
@@ -425,14 +416,17 @@ static struct kbi_slot *kbi_reply_slot(struct kbi_queue *queue,
 }
 
 /*
- * Add @n credits, up to the number of slots: more would be of no use. Only recv
- * upcalls add, and they are serialised, so credits can only have dropped since
- * atomic_read().
+ * Add @n credits that @replies have brought, up to the number of slots: more
+ * would be of no use. Only recv upcalls add, and they are serialised, so credits
+ * can only have dropped since atomic_read().
  */
-static void kbi_credit(struct kbi_queue *queue, unsigned int n)
+static void kbi_credit(struct kbi_queue *queue, unsigned int n,
+		       unsigned int replies)
 {
 	int room = queue->nslots - atomic_read(&queue->credits);
 
+	if (n != replies)
+		atomic_add((int)(n - replies), &queue->window);
 	if (room > 0)
 		atomic_add(min_t(unsigned int, n, room), &queue->credits);
 }
@@ -536,7 +530,7 @@ static void kbi_received(struct kbi_queue *queue,
 		kbi_queue_lost(queue, "cannot post a receive");
 		return;
 	}
-	kbi_credit(queue, credits);
+	kbi_credit(queue, credits, n);
 	for (i = 0; i < n; i++)
 		kbi_slot_put(queue, slots[i]);
 }

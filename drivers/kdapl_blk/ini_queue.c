@@ -231,7 +231,8 @@ static int kbi_welcome_check(struct kbi_queue *queue)
 	    le32_to_cpu(welcome->request_size) <
 	    sizeof(struct kblk_request) + KBLK_INLINE ||
 	    le32_to_cpu(welcome->max_transfer) < PAGE_SIZE ||
-	    le16_to_cpu(welcome->credits) < 2 ||
+	    le16_to_cpu(welcome->credits) <
+	    (features & KBLK_FEATURE_CREDITS ? 1 : 2) ||
 	    features & ~queue->features)
 		return -EPROTO;
 	if (~features & queue->features & KBLK_FEATURE_AUTH) {
@@ -266,7 +267,8 @@ static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 
 	queue->features = KBLK_FEATURE_BATCH | KBLK_FEATURE_REQUESTS |
 			  KBLK_FEATURE_IDENTITY | KBLK_FEATURE_NOUNMAP |
-			  KBLK_FEATURE_SIZE | KBLK_FEATURE_QUEUES;
+			  KBLK_FEATURE_SIZE | KBLK_FEATURE_QUEUES |
+			  KBLK_FEATURE_CREDITS;
 	if (disk->params.secret[0])
 		queue->features |= KBLK_FEATURE_AUTH;
 	/*
@@ -317,6 +319,7 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 	queue->identity = features & KBLK_FEATURE_IDENTITY;
 	queue->nounmap = features & KBLK_FEATURE_NOUNMAP;
 	queue->sizes = features & KBLK_FEATURE_SIZE;
+	queue->credits_move = features & KBLK_FEATURE_CREDITS;
 	queue->message_max = min_t(u32, KBLK_MESSAGE,
 				   le32_to_cpu(queue->welcome.request_size));
 	if (!queue->invalidate) {
@@ -329,12 +332,7 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 	}
 	credits = min_t(unsigned int, queue->nslots,
 			le16_to_cpu(queue->welcome.credits));
-	/*
-	 * One credit is kept for a keep-alive while all others wait for the
-	 * medium. Not with two: a target that throttles holds one of them back,
-	 * and only requests sent with the other can bring it back.
-	 */
-	queue->kept = credits > 2 && queue->disk->params.keepalive_ms;
+	atomic_set(&queue->window, credits);
 	atomic_set(&queue->credits, credits);
 	return kbi_queue_live(queue) ? 0 : -ENOTCONN;
 }
@@ -353,6 +351,7 @@ int kbi_queue_start(struct kbi_queue *queue)
 	queue->nslots = queue->disk->params.depth + 1;
 	queue->started = false;
 	queue->used = false;
+	queue->wants = false;
 	memset(&queue->welcome, 0, sizeof(queue->welcome));
 	init_completion(&queue->connected);
 	init_completion(&queue->gone);

@@ -5,14 +5,14 @@
  * Entry points: kbi_slots_alloc() before connecting, kbi_slots_alloc_data()
  * when the target's limits are known, kbi_slots_release() when the connection
  * is down, kbi_slots_free() with the disk, kbi_reply_post(),
- * kbi_slots_grow() when requests want more than there are, kbi_slot_get() for a
- * request.
+ * kbi_slots_grow() when requests want more than there are, kbi_slot_get() and
+ * kbi_credit_get() for a request.
  *
  * The queue owns its slots. A slot has a message to send, a message to receive,
  * and an LMR for the pages of a request with more than KBLK_INLINE bytes. The
  * memory outlives the connection, the registrations do not. A connection begins
  * with KBI_SLOTS_STEP slots, less than 1 MiB, and most never need more.
- * disk->mutex serialises all but kbi_reply_post() and kbi_slot_get().
+ * disk->mutex serialises all but kbi_reply_post() and what is for a request.
  */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
@@ -173,6 +173,33 @@ int kbi_slots_grow(struct kbi_queue *queue)
 		smp_store_release(&queue->ready, i + 1);
 	}
 	return 0;
+}
+
+/*
+ * Return how many credits only admin requests may use: one, for a keep-alive
+ * while all others wait for the medium. Not with two: a target that throttles
+ * holds one of them back, and only requests sent with the other can bring it
+ * back.
+ */
+int kbi_credits_kept(struct kbi_queue *queue)
+{
+	return queue->disk->params.keepalive_ms &&
+	       atomic_read(&queue->window) > 2;
+}
+
+/* Take a credit unless only @keep are left. Context: any. */
+bool kbi_credit_get(struct kbi_queue *queue, int keep)
+{
+	int credits = atomic_read(&queue->credits);
+
+	do {
+		if (credits <= keep) {
+			WRITE_ONCE(queue->wants, true);
+			kbi_count(queue->disk, KBI_STAT_NO_CREDIT, 1);
+			return false;
+		}
+	} while (!atomic_try_cmpxchg(&queue->credits, &credits, credits - 1));
+	return true;
 }
 
 /*

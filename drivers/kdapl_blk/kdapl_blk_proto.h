@@ -99,7 +99,9 @@ struct kblk_welcome {
 #define KBLK_FEATURE_AUTH	0x00000040
 /* The welcome tells how many connections the disk may have. */
 #define KBLK_FEATURE_QUEUES	0x00000080
-#define KBLK_FEATURES		0x000000ff	/* all there are */
+/* The first credits may be one; requests ask for more, KEEPALIVE returns some. */
+#define KBLK_FEATURE_CREDITS	0x00000100
+#define KBLK_FEATURES		0x000001ff	/* all there are */
 #define KBLK_BATCH_MAX		32		/* per message */
 
 enum kblk_hello_status {
@@ -135,12 +137,16 @@ enum kblk_opcode {
 /* WRITE_ZEROES: keep the blocks allocated. With KBLK_FEATURE_NOUNMAP. */
 #define KBLK_NOUNMAP	0x04
 
+/* The initiator has more requests than credits. With KBLK_FEATURE_CREDITS. */
+#define KBLK_WANTS	0x08
+
 /*
  * struct kblk_request - a request of the initiator
  * @magic: KBLK_MAGIC
  * @opcode: enum kblk_opcode
- * @flags: KBLK_FUA, KBLK_INLINED, KBLK_NOUNMAP
- * @reserved0: 0
+ * @flags: KBLK_FUA, KBLK_INLINED, KBLK_NOUNMAP, KBLK_WANTS
+ * @returned: KEEPALIVE: credits that the initiator gives back, with
+ *	KBLK_FEATURE_CREDITS; else 0
  * @id: chosen by the initiator, returned in the reply
  * @offset: offset on the volume, bytes, a multiple of the block size
  * @length: bytes; a multiple of the block size for opcodes that use @offset
@@ -155,7 +161,7 @@ struct kblk_request {
 	__le32 magic;
 	__u8 opcode;
 	__u8 flags;
-	__le16 reserved0;
+	__le16 returned;
 	__le64 id;
 	__le64 offset;
 	__le32 length;
@@ -168,7 +174,7 @@ struct kblk_request {
  * struct kblk_reply - the reply to one request
  * @magic: KBLK_MAGIC
  * @status: enum kblk_status
- * @credits: credits granted; 1 keeps the window as it is
+ * @credits: credits granted; 1 keeps the number of requests as it is
  * @id: id of the request
  * @length: bytes of inline data that follow
  * @size: size of the volume, bytes; 0 without KBLK_FEATURE_SIZE, and before

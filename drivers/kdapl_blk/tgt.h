@@ -13,6 +13,7 @@
  *   tgt_session.c       disks of clients: epochs, flushes
  *   tgt_adapter.c       a port at work: adapter, listening, device removal
  *   tgt_srq.c           receive buffers of all clients, low watermark
+ *   tgt_credit.c        credits of clients, as many as there are buffers
  *   tgt_pool.c          buffers for data
  *   tgt_conn.c          connections: accept, end
  *   tgt_watch.c         connections: clients that misbehave
@@ -144,6 +145,10 @@ struct kbt_shunned {
  * @chunks: buffers of @srq
  * @srq_posted: number of buffers
  * @srq_low: low watermark
+ * @usable: buffers that are not about to be removed; written under @srq_mutex
+ * @granted: credits that connections have in all
+ * @short_since: when a client last got no credit that it could have used,
+ *	jiffies
  * @srq_work: adapts the queue to the number of connections, and shortens it
  *	after a calm period
  * @low_work: arms the low watermark when the queue has recovered
@@ -181,6 +186,9 @@ struct kbt {
 	struct list_head chunks;
 	unsigned int srq_posted;
 	unsigned int srq_low;
+	unsigned int usable;
+	atomic_t granted;
+	unsigned long short_since;
 	struct delayed_work srq_work;
 	struct delayed_work low_work;
 
@@ -235,6 +243,7 @@ enum { KBT_LANE_PLAIN, KBT_LANE_DATA, KBT_LANES };
  *	(jiffies); 0 if none is under way
  * @pending: posts not completed, plus one while the slot is served, or while
  *	its reply is due or in a shared message
+ * @wants: the request came with KBLK_WANTS
  * @fetching: the outstanding post is the RDMA Read of the data
  * @status: enum kblk_status of the reply
  * @covers: for a FLUSH, how many writes of the session it covers
@@ -254,6 +263,7 @@ struct kbt_io {
 	bool in_line;
 	unsigned long posted;
 	atomic_t pending;
+	bool wants;
 	bool fetching;
 	u16 status;
 	s64 covers;
@@ -299,7 +309,11 @@ enum { KBT_CONN_ENDING };
  * @ns_link: in ns->conns while attached; kbt_names
  * @session: session of the client's disk while attached; kbt_names
  * @session_id: see struct kblk_hello, as @epoch and @queue
- * @credits: credits granted at connect
+ * @credits: the most credits that the connection can have
+ * @window: credits that it has, with those of requests outstanding and those
+ *	withheld; @lock
+ * @given: all credits ever granted
+ * @returned: credits that the client has given back
  * @reply_size: longest message that the client can receive, bytes
  * @invalidate: replies invalidate the client's memory
  * @batch: several replies may share a message, see struct kblk_reply
@@ -309,6 +323,8 @@ enum { KBT_CONN_ENDING };
  * @sizes: replies include the volume's size
  * @auth: ATTACH carries a proof
  * @queues: the welcome tells how many connections the disk may have
+ * @credits_move: the client begins with one credit if need be, and gives back
+ *	those that it does not use
  * @challenged: @challenge was sent and has not been used
  * @unproven: ATTACH came with a wrong proof, or without one where one is
  *	required
@@ -321,7 +337,7 @@ enum { KBT_CONN_ENDING };
  *	connected; jiffies
  * @patience: silence that is tolerated, jiffies; 0: unlimited
  * @lock: guards @idle, @idle_count, @draining, @words_busy, @throttled,
- *	@withheld, @lanes
+ *	@withheld, @window, @lanes
  * @idle: idle slots
  * @idle_count: number of idle slots
  * @taking: slot that waits for a page for the next request of @message;
@@ -364,6 +380,9 @@ struct kbt_conn {
 	u32 epoch;
 	u16 queue;
 	u16 credits;
+	unsigned int window;
+	atomic64_t given;
+	atomic64_t returned;
 	u32 reply_size;
 	bool invalidate;
 	bool batch;
@@ -373,6 +392,7 @@ struct kbt_conn {
 	bool sizes;
 	bool auth;
 	bool queues;
+	bool credits_move;
 	bool challenged;
 	bool unproven;
 	u8 challenge[KBLK_NONCE_LEN];
@@ -486,10 +506,19 @@ struct kbt_rx;
 int kbt_srq_start(struct kbt *kbt);
 void kbt_srq_stop(struct kbt *kbt);
 void kbt_srq_adapt(struct kbt *kbt);
+void kbt_srq_calm_down(struct kbt *kbt);
 unsigned int kbt_srq_retired(struct kbt *kbt);
 void kbt_srq_ran_low(struct kbt *kbt);
 const void *kbt_rx_data(DAT_DTO_COOKIE cookie);
 void kbt_rx_repost(struct kbt *kbt, DAT_DTO_COOKIE cookie);
+
+/* tgt_credit.c */
+void kbt_credits_init(struct kbt *kbt);
+bool kbt_credits_begin(struct kbt_conn *conn);
+void kbt_credits_end(struct kbt_conn *conn);
+u16 kbt_credits(const struct kbt_io *io);
+void kbt_credits_back(struct kbt_conn *conn, unsigned int n);
+unsigned int kbt_credits_buffers(struct kbt *kbt);
 
 /* tgt_pool.c */
 int kbt_pools_start(struct kbt *kbt);

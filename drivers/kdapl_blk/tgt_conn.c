@@ -50,6 +50,7 @@ static void kbt_conn_free(struct kbt_conn *conn)
 	if (conn->req_evd)
 		dat_evd_free(conn->req_evd);
 	cancel_work_sync(&conn->recv_work);
+	kbt_credits_end(conn);
 	kbt_io_free(conn);
 	kbt_detach(conn);
 	kfree(conn);
@@ -232,6 +233,8 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 	conn->sizes = le32_to_cpu(hello->features) & KBLK_FEATURE_SIZE;
 	conn->auth = le32_to_cpu(hello->features) & KBLK_FEATURE_AUTH;
 	conn->queues = le32_to_cpu(hello->features) & KBLK_FEATURE_QUEUES;
+	conn->credits_move = le32_to_cpu(hello->features) &
+			     KBLK_FEATURE_CREDITS;
 	conn->heard = jiffies;
 	conn->patience = msecs_to_jiffies(kbt->params->attach_ms);
 	kbt_copy_host(&conn->host, param->remote_ia_address_ptr);
@@ -249,7 +252,9 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 	snprintf(conn->peer, sizeof(conn->peer), "%pISpc",
 		 param->remote_ia_address_ptr);
 
-	err = kbt_io_alloc(conn);
+	err = kbt_credits_begin(conn) ? 0 : -ENOBUFS;
+	if (!err)
+		err = kbt_io_alloc(conn);
 	if (!err)
 		err = kbt_conn_evds(conn);
 	if (!err)
@@ -362,7 +367,7 @@ static DAT_RETURN kbt_accept(struct kbt_conn *conn, DAT_CR_HANDLE cr,
 			    KBLK_VERSION_MAX);
 
 	kbt_welcome(&welcome, version, KBLK_HELLO_OK);
-	welcome.credits = cpu_to_le16(conn->credits);
+	welcome.credits = cpu_to_le16(conn->window);
 	welcome.request_size = cpu_to_le32(KBLK_MESSAGE);
 	welcome.max_transfer = cpu_to_le32(conn->kbt->params->max_transfer);
 	if (conn->invalidate)
@@ -379,6 +384,8 @@ static DAT_RETURN kbt_accept(struct kbt_conn *conn, DAT_CR_HANDLE cr,
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_SIZE);
 	if (conn->auth)
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_AUTH);
+	if (conn->credits_move)
+		welcome.features |= cpu_to_le32(KBLK_FEATURE_CREDITS);
 	if (conn->queues) {
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_QUEUES);
 		welcome.queues = cpu_to_le16(conn->kbt->params->max_queues);

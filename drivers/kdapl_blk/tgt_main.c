@@ -60,6 +60,8 @@ ssize_t kbt_stats_print(struct kbt_port *port, char *page)
 				   srq.available_dto_count,
 				   srq.outstanding_dto_count,
 				   kbt_srq_retired(port->kbt));
+		n += sysfs_emit_at(page, n, "%-30s %d\n", "credits",
+				   atomic_read(&port->kbt->granted));
 		n += kbt_pool_print(&port->kbt->pools[KBT_PAGES], "pages",
 				    page, n);
 		n += kbt_pool_print(&port->kbt->pools[KBT_LARGE], "buffers",

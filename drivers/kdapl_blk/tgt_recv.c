@@ -42,6 +42,18 @@ static u32 kbt_inline_length(const struct kblk_request *request)
 	return le32_to_cpu(request->length);
 }
 
+static u16 kbt_returned(const struct kblk_request *request)
+{
+	return le16_to_cpu(request->returned);
+}
+
+static bool kbt_may_return(const struct kbt_conn *conn,
+			   const struct kblk_request *request)
+{
+	return !request->returned ||
+	       (conn->credits_move && request->opcode == KBLK_OP_KEEPALIVE);
+}
+
 /*
  * Return what is wrong with @request, for which @length bytes of the message
  * are left, or NULL.
@@ -49,14 +61,16 @@ static u32 kbt_inline_length(const struct kblk_request *request)
 static const char *kbt_malformed(const struct kbt_conn *conn,
 				 const struct kblk_request *request, u32 length)
 {
-	u8 flags = KBLK_FUA | KBLK_INLINED | (conn->nounmap ? KBLK_NOUNMAP : 0);
+	u8 flags = KBLK_FUA | KBLK_INLINED |
+		   (conn->nounmap ? KBLK_NOUNMAP : 0) |
+		   (conn->credits_move ? KBLK_WANTS : 0);
 	u32 data;
 
 	if (length < sizeof(*request))
 		return "truncated request";
 	if (le32_to_cpu(request->magic) != KBLK_MAGIC)
 		return "bad magic";
-	if (request->flags & ~flags || request->reserved0 ||
+	if (request->flags & ~flags || !kbt_may_return(conn, request) ||
 	    !kblk_is_zero(request->reserved, sizeof(request->reserved)))
 		return "reserved bits set";
 	data = kbt_inline_length(request);
@@ -68,8 +82,8 @@ static const char *kbt_malformed(const struct kbt_conn *conn,
 /* ---- Messages ------------------------------------------------------------ */
 
 /*
- * Check all requests of a message and store their number in @n. Return what is
- * wrong with one of them, or NULL.
+ * Check all requests of a message and store their number in @n; count the
+ * credits that they return. Return what is wrong with one of them, or NULL.
  */
 static const char *kbt_check_message(struct kbt_conn *conn, const void *from,
 				     u32 length, unsigned int *n)
@@ -84,6 +98,8 @@ static const char *kbt_check_message(struct kbt_conn *conn, const void *from,
 		if (malformed)
 			return malformed;
 		part = sizeof(struct kblk_request) + kbt_inline_length(from);
+		if (kbt_returned(from))
+			atomic64_add(kbt_returned(from), &conn->returned);
 		from += part;
 		length -= part;
 		if (++*n == max && length)
@@ -93,13 +109,13 @@ static const char *kbt_check_message(struct kbt_conn *conn, const void *from,
 }
 
 /*
- * Return whether the client has exceeded its credits. Each posted reply may
- * have given one, whether or not its completion has been seen.
+ * Return whether the client has exceeded its credits. A reply counts when it is
+ * made, whether or not its completion has been seen.
  */
 static bool kbt_is_overdrawn(struct kbt_conn *conn)
 {
-	return atomic64_read(&conn->requests) - atomic64_read(&conn->replied) >
-	       conn->credits;
+	return atomic64_read(&conn->requests) + atomic64_read(&conn->returned) >
+	       atomic64_read(&conn->given);
 }
 
 static void kbt_message_end(struct kbt_conn *conn)
@@ -207,6 +223,9 @@ static struct kbt_io *kbt_slot(struct kbt_conn *conn)
 		return NULL;
 	}
 	memcpy(&io->request, request, sizeof(io->request));
+	/* It has nothing to do with what is asked for. */
+	io->wants = io->request.flags & KBLK_WANTS;
+	io->request.flags &= ~KBLK_WANTS;
 	io->status = kbt_check(io);
 	if (!kbt_needs_page(io))
 		return io;
@@ -230,6 +249,11 @@ static void kbt_take(struct kbt_io *io)
 	u32 length = kbt_inline_length(&io->request);
 
 	conn->taking = NULL;
+	if (kbt_returned(&io->request)) {
+		spin_lock_irq(&conn->lock);
+		kbt_credits_back(conn, kbt_returned(&io->request));
+		spin_unlock_irq(&conn->lock);
+	}
 	if (io->status == KBLK_OK && io->request.opcode == KBLK_OP_ATTACH)
 		io->status = kbt_attach(conn, data);
 	else if (io->status == KBLK_OK && length)

@@ -29,30 +29,12 @@
 #include <linux/printk.h>
 #include "tgt.h"
 
-/*
- * Return the credits that the next reply gives: 0 while the client is
- * throttled, until half of its credits are held back; 2 while they are
- * returned; otherwise 1. Context: conn->lock held.
- */
-static u16 kbt_credits(struct kbt_conn *conn)
-{
-	if (conn->throttled && conn->withheld < conn->credits / 2) {
-		conn->withheld++;
-		return 0;
-	}
-	if (!conn->throttled && conn->withheld) {
-		conn->withheld--;
-		return 2;
-	}
-	return 1;
-}
-
 static void kbt_fill_reply(struct kbt_io *io, struct kblk_reply *reply)
 {
 	memset(reply, 0, sizeof(*reply));
 	reply->magic = cpu_to_le32(KBLK_MAGIC);
 	reply->status = cpu_to_le16(io->status);
-	reply->credits = cpu_to_le16(kbt_credits(io->conn));
+	reply->credits = cpu_to_le16(kbt_credits(io));
 	reply->id = io->request.id;
 	reply->length = cpu_to_le32(io->inlined);
 	if (io->conn->sizes && io->conn->ns)

@@ -6,14 +6,13 @@
  * number of connections changes, kbt_srq_ran_low() for the low watermark,
  * kbt_rx_data() and kbt_rx_repost() for the receive path.
  *
- * Because not all clients are busy at once, the queue is much shorter than the
- * sum of their credits; it grows and shrinks with the number of connections.
- * The low watermark tells when that bet is about to fail: the queue is then
- * doubled, so that clients that hold its buffers (because their medium is slow)
- * reach their own watermarks before others find no buffer. The length is
- * checked again soon, doubled again if necessary, and reduced after a calm
- * period. The watermark is armed again only when the queue has recovered;
- * earlier, the same event would repeat.
+ * There is a buffer for each credit that clients have, see tgt_credit.c; the
+ * queue grows and shrinks with the number of connections and with what they use.
+ * The low watermark tells that most buffers are in use: the queue is then
+ * doubled, so that there are more credits. The length is checked again soon,
+ * doubled again if necessary, and reduced after a calm period. The watermark is
+ * armed again only when the queue has recovered; earlier, the same event would
+ * repeat.
  *
  * Buffers come in chunks. To shrink, the youngest chunk retires: its buffers
  * are not reposted when they return, and when all have returned the queue is
@@ -88,6 +87,12 @@ void kbt_srq_adapt(struct kbt *kbt)
 	mod_delayed_work(kbt->end_wq, &kbt->srq_work, 0);
 }
 
+/* Run kbt_srq_work() after the calm period, or when it is due. Context: any. */
+void kbt_srq_calm_down(struct kbt *kbt)
+{
+	queue_delayed_work(kbt->end_wq, &kbt->srq_work, KBT_CALM);
+}
+
 void kbt_rx_repost(struct kbt *kbt, DAT_DTO_COOKIE cookie)
 {
 	struct kbt_rx *rx = cookie.as_ptr;
@@ -114,8 +119,8 @@ static unsigned int kbt_srq_wanted(struct kbt *kbt)
 	const struct kbt_params *params = kbt->params;
 	u64 n = (u64)params->srq_per_conn * READ_ONCE(kbt->conn_count);
 
-	n = min_t(u64, params->srq_size + n + KBT_CHUNK_BUFS - 1,
-		  params->srq_max);
+	n = max_t(u64, params->srq_size + n, kbt_credits_buffers(kbt));
+	n = min_t(u64, n + KBT_CHUNK_BUFS - 1, params->srq_max);
 	return max(rounddown((unsigned int)n, KBT_CHUNK_BUFS), KBT_CHUNK_BUFS);
 }
 
@@ -145,6 +150,7 @@ static int kbt_chunk_add(struct kbt *kbt)
 	}
 	list_add_tail(&chunk->link, &kbt->chunks);
 	kbt->srq_posted += KBT_CHUNK_BUFS;
+	WRITE_ONCE(kbt->usable, kbt->usable + KBT_CHUNK_BUFS);
 	for (i = 0; i < KBT_CHUNK_BUFS; i++) {
 		chunk->rx[i].chunk = chunk;
 		chunk->rx[i].at = i * KBLK_MESSAGE;
@@ -204,6 +210,7 @@ static void kbt_chunk_recall(struct kbt *kbt, struct kbt_chunk *chunk)
 	chunk->home = 0;
 	chunk->retiring = false;
 	spin_unlock(&kbt->srq_lock);
+	WRITE_ONCE(kbt->usable, kbt->usable + KBT_CHUNK_BUFS);
 	for_each_set_bit(i, &home, KBT_CHUNK_BUFS)
 		kbt_rx_post(kbt, &chunk->rx[i]);
 }
@@ -239,6 +246,8 @@ static void kbt_srq_sort(struct kbt *kbt, unsigned int wanted)
 				kbt_chunk_recall(kbt, chunk);
 			continue;
 		}
+		if (!chunk->retiring)
+			WRITE_ONCE(kbt->usable, kbt->usable - KBT_CHUNK_BUFS);
 		spin_lock(&kbt->srq_lock);
 		chunk->retiring = true;
 		home = chunk->home == KBT_ALL_HOME;
@@ -338,6 +347,7 @@ int kbt_srq_start(struct kbt *kbt)
 	DAT_RETURN ret;
 	int err;
 
+	kbt_credits_init(kbt);
 	mutex_init(&kbt->srq_mutex);
 	spin_lock_init(&kbt->srq_lock);
 	INIT_LIST_HEAD(&kbt->chunks);

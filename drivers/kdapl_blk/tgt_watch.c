@@ -128,7 +128,7 @@ static bool kbt_is_speechless(struct kbt_conn *conn)
 	dat_ep_recv_query(conn->ep, &held, NULL);
 	return held + atomic64_read(&conn->requests) -
 	       atomic64_read(&conn->delivered) + READ_ONCE(conn->withheld) >=
-	       conn->credits;
+	       READ_ONCE(conn->window);
 }
 
 static bool kbt_is_silent(struct kbt_conn *conn)

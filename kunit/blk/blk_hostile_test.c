@@ -102,7 +102,7 @@ static void blk_malformed(struct kunit *test)
 	}
 	bad[0].magic = ~bad[0].magic;
 	bad[1].flags = 4;
-	bad[2].reserved0 = cpu_to_le16(0x8000);
+	bad[2].returned = cpu_to_le16(0x8000);
 	bad[3].reserved[23] = 0x80;
 	bad[4].opcode = KBLK_OP_WRITE;
 	bad[4].flags = KBLK_INLINED;
@@ -429,8 +429,8 @@ static void blk_replies_not_taken(struct kunit *test)
 }
 
 /*
- * Clients within their credits use up the receive buffers, whereupon the target
- * posts more. (Some iWARP devices break connections instead.)
+ * Clients within their credits use most of the receive buffers, whereupon the
+ * target posts more.
  */
 static void blk_low_watermark_helps(struct kunit *test)
 {
@@ -441,7 +441,7 @@ static void blk_low_watermark_helps(struct kunit *test)
 		      "echo 32 >pages; echo 0 >reply_ms");
 	for (i = 0; i < ARRAY_SIZE(side); i++) {
 		side[i] = kdb_connected_client(test);
-		send_many(side[i], TGT_CREDITS);
+		send_many(side[i], kdb_credits);
 	}
 	honest = kdb_connected_client(test);
 	kd_close(honest);

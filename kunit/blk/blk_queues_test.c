@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * kdapl_blk.ko: how many connections a disk has, and how much memory.
+ * kdapl_blk.ko: how many connections a disk has, how much memory, and how many
+ * credits.
  */
 #include <linux/module.h>
 #include "blk_serve.h"
@@ -125,11 +126,73 @@ static void ini_comes_back_in_pieces(struct kunit *test)
 	kdb_expect_removable(test);
 }
 
+/* Take the next request and post its receive again; it is not answered. */
+static struct kblk_request take_request(struct kd_side *side)
+{
+	const struct kblk_request *at = kdb_next_request(side);
+	struct kblk_request request = *at;
+	size_t off = (const void *)at - side->buf->va;
+
+	kd_recv(side, off, REQUEST_SIZE, (off - REQUEST_AT) / REQUEST_SIZE);
+	return request;
+}
+
+/* A disk with one credit, and requests that want more, asks for them. */
+static void ini_asks_for_credits(struct kunit *test)
+{
+	struct kblk_welcome welcome = kdb_good_welcome();
+	struct kblk_request request;
+	struct kd_side *side;
+	int i;
+
+	welcome.credits = cpu_to_le16(1);
+	welcome.features = cpu_to_le32(KBLK_FEATURE_CREDITS);
+	side = kdb_serve_disk(test, &welcome, NULL);
+	kdb_start_command(READ_THREE);
+	for (i = 0; i < 3; i++) {
+		request = take_request(side);
+		KUNIT_EXPECT_EQ(test, request.opcode, KBLK_OP_READ);
+		if (i < 2)
+			KUNIT_EXPECT_EQ_MSG(test, request.flags & KBLK_WANTS,
+					    i ? KBLK_WANTS : 0, "request %d", i);
+		kdb_serve_one(side, &request);
+	}
+	kdb_wait_command();
+	KUNIT_EXPECT_EQ(test, ini_status, 0);
+	kdb_expect_removable(test);
+}
+
+/* An idle disk keeps two credits, and gives the others back. */
+static void ini_gives_credits_back(struct kunit *test)
+{
+	struct kblk_welcome welcome = kdb_good_welcome();
+	struct kblk_request request;
+	unsigned int returned = 0;
+	struct kd_side *side;
+	int i;
+
+	ini_attrs.keepalive_ms = "1000";
+	welcome.features = cpu_to_le32(KBLK_FEATURE_CREDITS);
+	side = kdb_serve_disk(test, &welcome, NULL);
+	for (i = 0; i < 20 && !returned; i++) {
+		request = take_request(side);
+		KUNIT_EXPECT_EQ(test, request.opcode, KBLK_OP_KEEPALIVE);
+		returned = le16_to_cpu(request.returned);
+		kdb_serve_one(side, &request);
+	}
+	/* The keep-alive itself has taken one. */
+	KUNIT_EXPECT_EQ(test, returned, INI_DEPTH - 3);
+	expect_read(side);
+	kdb_expect_removable(test);
+}
+
 static struct kunit_case queues_cases[] = {
 	KUNIT_CASE_PARAM(ini_lives_with_fewer, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_asks_for_no_more, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_memory_of_a_connection, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_comes_back_in_pieces, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_asks_for_credits, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_gives_credits_back, kd_gen_ia),
 	{}
 };
 

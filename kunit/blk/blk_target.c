@@ -62,8 +62,8 @@ void tgt_load_with(struct kunit *test, const char *more)
 		 " echo 1 >enable; cd ../../../../ports/1; echo %s >ia;"
 		 " echo %u >conn_qual; echo %u >credits; echo 2 >io_depth;"
 		 " echo 2 >buffers; echo 2 >pages; echo 0 >penalty_ms;"
-		 " echo 75 >srq_size;"
-		 " echo 0 >srq_per_conn; echo 75 >srq_max; %s;"
+		 " echo 150 >srq_size;"
+		 " echo 0 >srq_per_conn; echo 150 >srq_max; %s;"
 		 " ln -s " TGT "/subsystems/vol subsystems/vol",
 		 *(const char * const *)test->param_value, TGT_PORT,
 		 TGT_CREDITS, more);
@@ -104,6 +104,9 @@ EXPORT_SYMBOL_GPL(tgt_has_cut_off);
 /* ---- A client ------------------------------------------------------------ */
 
 static u64 session;
+
+u32 kdb_credits;
+EXPORT_SYMBOL_GPL(kdb_credits);
 
 u32 kdb_hello_features;
 EXPORT_SYMBOL_GPL(kdb_hello_features);
@@ -187,7 +190,9 @@ kdb_welcome_client(struct kunit *test, const struct kblk_hello *hello)
 	kdb_say_hello(side, hello, sizeof(*hello));
 	welcome = kdb_expect_welcome(side, DAT_CONNECTION_EVENT_ESTABLISHED);
 	KUNIT_EXPECT_EQ(test, le16_to_cpu(welcome->version), KBLK_VERSION_MAX);
-	KUNIT_EXPECT_EQ(test, le16_to_cpu(welcome->credits), TGT_CREDITS);
+	kdb_credits = le16_to_cpu(welcome->credits);
+	KUNIT_EXPECT_GE(test, kdb_credits, 1);
+	KUNIT_EXPECT_LE(test, kdb_credits, TGT_CREDITS);
 	return side;
 }
 EXPORT_SYMBOL_GPL(kdb_welcome_client);
@@ -221,7 +226,10 @@ u16 kdb_ask(struct kd_side *side, const struct kblk_request *request)
 	kd_expect_dto(test, side->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(reply->magic), KBLK_MAGIC);
 	KUNIT_EXPECT_EQ(test, le64_to_cpu(reply->id), le64_to_cpu(request->id));
-	KUNIT_EXPECT_EQ(test, le16_to_cpu(reply->credits), 1);
+	/* Who has one and uses it is given another. */
+	KUNIT_EXPECT_GE(test, le16_to_cpu(reply->credits), 1);
+	KUNIT_EXPECT_LE(test, le16_to_cpu(reply->credits), 2);
+	kdb_credits += le16_to_cpu(reply->credits) - 1;
 	status = le16_to_cpu(reply->status);
 	if (status == KBLK_OK && request->flags & KBLK_INLINED && !sent)
 		inlined = length;

@@ -27,13 +27,25 @@ static DAT_LMR_TRIPLET crowd_seg(size_t at, size_t len)
 	};
 }
 
-static DAT_RETURN crowd_post_recv(struct crowd_conn *conn, size_t at)
+/* Post a receive with its first bytes at @header and the rest at @at. */
+static DAT_RETURN crowd_post_recv(struct crowd_conn *conn, size_t header,
+				  size_t at)
 {
-	DAT_LMR_TRIPLET seg = crowd_seg(at, CROWD_RECV_SIZE);
-	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
+	DAT_DTO_COOKIE cookie = { .as_64 = header };
+	DAT_LMR_TRIPLET segs[] = {
+		crowd_seg(header, CROWD_HEADER),
+		crowd_seg(at + CROWD_HEADER, CROWD_RECV_SIZE - CROWD_HEADER),
+	};
 
-	return dat_ep_post_recv(conn->ep, 1, &seg, cookie,
+	return dat_ep_post_recv(conn->ep, ARRAY_SIZE(segs), segs, cookie,
 				DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+/* Return where the first bytes of the @i-th answer to a client go. */
+static size_t crowd_header_at(struct crowd_conn *conn, unsigned int i)
+{
+	i += conn->client->number * conn->window;
+	return CROWD_HEADER_AT + i % CROWD_HEADERS * CROWD_HEADER;
 }
 
 static DAT_RETURN crowd_post_send(struct crowd_conn *conn, size_t at, size_t len)
@@ -69,7 +81,7 @@ void crowd_stream(struct crowd_conn *conn)
 	unsigned int i;
 
 	for (i = 0; i < conn->window; i++)
-		crowd_post_recv(conn, CROWD_RECV_AT);
+		crowd_post_recv(conn, crowd_header_at(conn, i), CROWD_RECV_AT);
 	crowd_note(CROWD_CONNECTED, conn->client->number);
 	spin_lock_bh(&conn->lock);
 	conn->streaming = true;
@@ -77,20 +89,22 @@ void crowd_stream(struct crowd_conn *conn)
 	spin_unlock_bh(&conn->lock);
 }
 
-static void crowd_received(struct crowd_conn *conn)
+static void crowd_received(struct crowd_conn *conn, size_t header)
 {
-	const void *message = crowd.buf + CROWD_RECV_AT;
+	const void *message = crowd.buf + header;
 	bool good = crowd.protocol->good(message);
+	unsigned int credits;
 
 	if (!conn->streaming) {
 		complete(&conn->answer);
 		return;
 	}
-	if (crowd_post_recv(conn, CROWD_RECV_AT) != DAT_SUCCESS)
+	credits = crowd.protocol->credits(message);
+	if (crowd_post_recv(conn, header, CROWD_RECV_AT) != DAT_SUCCESS)
 		return;
 	spin_lock_bh(&conn->lock);
 	conn->outstanding--;
-	conn->credits += crowd.protocol->credits(message);
+	conn->credits += credits;
 	atomic64_inc(good ? &conn->client->answered : &conn->client->errors);
 	crowd_pump(conn);
 	spin_unlock_bh(&conn->lock);
@@ -104,7 +118,7 @@ static void crowd_dto_upcall(DAT_PVOID data, const DAT_EVENT *event,
 
 	/* Failures are reported by the connection event. */
 	if (dto->status == DAT_DTO_SUCCESS && dto->operation == DAT_DTO_RECEIVE)
-		crowd_received(data);
+		crowd_received(data, dto->user_cookie.as_64);
 }
 
 static void crowd_conn_upcall(DAT_PVOID data, const DAT_EVENT *event,
@@ -138,7 +152,7 @@ static int crowd_make(struct crowd_conn *conn)
 		.qos = DAT_QOS_BEST_EFFORT,
 		.max_recv_dtos = conn->window,
 		.max_request_dtos = 2 * conn->window,
-		.max_recv_iov = 1,
+		.max_recv_iov = 2,
 		.max_request_iov = 1,
 		.max_rdma_read_in = 1,
 		.srq_soft_hw = DAT_HW_DEFAULT,
@@ -221,7 +235,8 @@ int crowd_ask(struct crowd_conn *conn, size_t len)
 {
 	reinit_completion(&conn->answer);
 	if (READ_ONCE(conn->ended) ||
-	    crowd_post_recv(conn, CROWD_ANSWER_AT) != DAT_SUCCESS ||
+	    crowd_post_recv(conn, CROWD_ANSWER_AT, CROWD_ANSWER_AT) !=
+	    DAT_SUCCESS ||
 	    crowd_post_send(conn, CROWD_HELLO_AT, len) != DAT_SUCCESS ||
 	    !wait_for_completion_timeout(&conn->answer, CROWD_TIMEOUT) ||
 	    READ_ONCE(conn->ended))

@@ -26,8 +26,9 @@
 
 /*
  * Parts of the buffer that all clients share. Only one client connects at a
- * time, all requests are the same, and it does not matter which of the answers
- * under way is read.
+ * time, and all requests are the same. The first bytes of each answer, with the
+ * credits, have a place of their own as long as there are no more than
+ * CROWD_HEADERS requests outstanding; what data there is, nobody reads.
  */
 #define CROWD_HELLO_AT	0
 #define CROWD_SEND_AT	SZ_2K
@@ -36,7 +37,10 @@
 #define CROWD_RECV_SIZE	(SZ_4K + 64)
 #define CROWD_DATA_AT	SZ_64K
 #define CROWD_DATA_SIZE	SZ_128K
-#define CROWD_BUF_SIZE	(CROWD_DATA_AT + CROWD_DATA_SIZE)
+#define CROWD_HEADERS	1024
+#define CROWD_HEADER	64
+#define CROWD_HEADER_AT	(CROWD_DATA_AT + CROWD_DATA_SIZE)
+#define CROWD_BUF_SIZE	(CROWD_HEADER_AT + CROWD_HEADERS * CROWD_HEADER)
 
 struct crowd_client;
 

@@ -39,9 +39,11 @@ static void kblk_prepare(void)
 	memset(request, 0, sizeof(*request));
 	request->magic = cpu_to_le32(KBLK_MAGIC);
 	request->opcode = KBLK_OP_READ;
+	/* hello.credits is the limit. */
+	request->flags = crowd_window > 1 ? KBLK_WANTS : 0;
 	request->length = cpu_to_le32(crowd_length);
 	if (crowd_length <= KBLK_INLINE) {
-		request->flags = KBLK_INLINED;
+		request->flags |= KBLK_INLINED;
 		return;
 	}
 	request->rmr_context = cpu_to_le32(crowd.rmr_context);
@@ -59,7 +61,9 @@ static int kblk_start(struct crowd_client *client)
 					  KBLK_INLINE),
 		.session = cpu_to_le64(get_random_u64() | 1),
 		.epoch = cpu_to_le32(1),
+		.features = cpu_to_le32(KBLK_FEATURE_CREDITS),
 	};
+	const struct kblk_reply *reply = crowd.buf + CROWD_ANSWER_AT;
 	const struct kblk_welcome *welcome;
 	struct crowd_conn *conn;
 	int err;
@@ -74,7 +78,9 @@ static int kblk_start(struct crowd_client *client)
 	kblk_prepare();
 	conn->window = crowd_window;
 	welcome = (struct kblk_welcome *)conn->welcome;
-	conn->credits = le16_to_cpu(welcome->credits);
+	/* ATTACH has taken one, and its reply has brought some. */
+	conn->credits = le16_to_cpu(welcome->credits) - 1 +
+			le16_to_cpu(reply->credits);
 	return 0;
 }
 
