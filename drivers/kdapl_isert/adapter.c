@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Adapters: an IA with one PZ, one SRQ, and a few EVDs, one for each of as many CPUs,
+ * that all connections share. An adapter is made for its first portal and freed with
+ * the last of its portals and connections. ki_adapters_lock protects the list.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/cpumask.h>
+#include <linux/moduleparam.h>
+#include <linux/printk.h>
+#include <linux/slab.h>
+#include "isert.h"
+
+static unsigned int srq_size = 1024;
+module_param(srq_size, uint, 0444);
+MODULE_PARM_DESC(srq_size, "receive buffers of an adapter");
+
+static LIST_HEAD(ki_adapters);
+static DEFINE_MUTEX(ki_adapters_lock);
+
+static void ki_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
+			    DAT_BOOLEAN more)
+{
+	struct ki_adapter *a = data;
+
+	if (event->event_number != DAT_ASYNC_ERROR_IA_CATASTROPHIC)
+		return;
+	pr_warn("%s is gone\n", a->name);
+	WRITE_ONCE(a->gone, true);
+}
+
+static DAT_RETURN ki_adapter_query(struct ki_adapter *a)
+{
+	DAT_PROVIDER_ATTR *prov = kzalloc(sizeof(*prov), GFP_KERNEL);
+	DAT_IA_ATTR *attr = kzalloc(sizeof(*attr), GFP_KERNEL);
+	DAT_RETURN ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+
+	if (prov && attr)
+		ret = dat_ia_query(a->ia, NULL, DAT_IA_FIELD_ALL, attr,
+				   DAT_PROVIDER_FIELD_ALL, prov);
+	if (ret == DAT_SUCCESS) {
+		a->invalidate = prov->fmr_supported == DAT_TRUE;
+		a->max_iov = clamp(attr->max_iov_segments_per_rdma_write, 1, KI_IOV);
+		a->max_read_iov = clamp(attr->max_iov_segments_per_rdma_read, 1,
+					KI_IOV);
+		a->max_reads = clamp(attr->max_rdma_read_per_ep_out, 1, KI_READS);
+		a->max_rdma = min_t(u64, attr->max_rdma_size, SZ_16M);
+	}
+	kfree(prov);
+	kfree(attr);
+	return ret;
+}
+
+static DAT_RETURN ki_adapter_comps(struct ki_adapter *a)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_UPCALL_OBJECT upcall;
+	struct ki_comp *comp;
+
+	a->ncomps = min_t(unsigned int, num_online_cpus(), KI_COMPS);
+	for (comp = a->comps; comp < a->comps + a->ncomps; comp++) {
+		comp->a = a;
+		mutex_init(&comp->mutex);
+		upcall.instance_data = comp;
+		upcall.upcall_func = ki_comp_upcall;
+		/* LIO sleeps in what it does with a PDU: no upcalls in softirq. */
+		ret = dat_evd_kcreate(a->ia, KI_EVD_QLEN,
+				      DAT_UPCALL_SINGLE_INSTANCE, &upcall,
+				      DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG,
+				      &comp->evd);
+		if (ret == DAT_SUCCESS)
+			ret = kdat_evd_set_vector(comp->evd, comp - a->comps);
+		if (ret != DAT_SUCCESS)
+			break;
+	}
+	return ret;
+}
+
+static DAT_RETURN ki_adapter_objects(struct ki_adapter *a)
+{
+	DAT_UPCALL_OBJECT cm = { a, ki_cm_upcall }, async = { a, ki_async_upcall };
+	DAT_SRQ_ATTR srq = {
+		.max_recv_dtos = roundup(srq_size, KI_BLOCK_BUFS),
+		.max_recv_iov = 1,
+		.low_watermark = DAT_SRQ_LW_DEFAULT,
+	};
+	DAT_RETURN ret;
+
+	ret = ki_adapter_query(a);
+	if (ret == DAT_SUCCESS)
+		ret = dat_pz_create(a->ia, &a->pz);
+	if (ret == DAT_SUCCESS)
+		ret = dat_evd_kcreate(a->ia, KI_EVD_QLEN,
+				      DAT_UPCALL_SINGLE_INSTANCE, &cm,
+				      DAT_EVD_CONNECTION_FLAG, &a->cm_evd);
+	if (ret == DAT_SUCCESS)
+		ret = ki_adapter_comps(a);
+	if (ret == DAT_SUCCESS)
+		ret = dat_srq_create(a->ia, a->pz, &srq, &a->srq);
+	if (ret == DAT_SUCCESS)
+		ret = dat_evd_modify_upcall(a->async_evd,
+					    DAT_UPCALL_SINGLE_INSTANCE, &async,
+					    DAT_UPCALL_INVOC_ANY);
+	return ret;
+}
+
+/* Close the IA, with all that is left in it, and free the memory. */
+static void ki_adapter_destroy(struct ki_adapter *a)
+{
+	if (a->srq)
+		dat_srq_free(a->srq);
+	ki_bufs_free(a);
+	dat_ia_close(a->ia, DAT_CLOSE_ABRUPT_FLAG);
+	kfree(a);
+}
+
+static void ki_adapter_release(struct kref *ref)
+{
+	struct ki_adapter *a = container_of(ref, struct ki_adapter, ref);
+
+	list_del(&a->link);
+	mutex_unlock(&ki_adapters_lock);
+	ki_adapter_destroy(a);
+}
+
+/* Drop a reference. Context: process, in no upcall. */
+void ki_adapter_put(struct ki_adapter *a)
+{
+	kref_put_mutex(&a->ref, ki_adapter_release, &ki_adapters_lock);
+}
+
+static struct ki_adapter *ki_adapter_open(char *name)
+{
+	struct ki_adapter *a = kzalloc(sizeof(*a), GFP_KERNEL);
+	DAT_RETURN ret;
+
+	if (!a)
+		return ERR_PTR(-ENOMEM);
+	strscpy(a->name, name, sizeof(a->name));
+	kref_init(&a->ref);
+	INIT_LIST_HEAD(&a->blocks);
+	mutex_init(&a->cm_mutex);
+	ret = dat_ia_open(a->name, KI_EVD_QLEN, &a->async_evd, &a->ia);
+	if (ret != DAT_SUCCESS) {
+		pr_err("%s: cannot open: %s\n", a->name, ki_strerror(ret));
+		kfree(a);
+		return ERR_PTR(-ENODEV);
+	}
+	ret = ki_adapter_objects(a);
+	if (ret != DAT_SUCCESS || ki_bufs_make(a, srq_size)) {
+		pr_err("%s: no resources: %s\n", a->name, ki_strerror(ret));
+		ki_adapter_destroy(a);
+		return ERR_PTR(-ENOMEM);
+	}
+	list_add(&a->link, &ki_adapters);
+	return a;
+}
+
+/* Return the adapter of an IA, referenced, or an ERR_PTR. Context: process. */
+struct ki_adapter *ki_adapter_get_name(char *name)
+{
+	struct ki_adapter *a;
+
+	mutex_lock(&ki_adapters_lock);
+	list_for_each_entry(a, &ki_adapters, link)
+		if (!strcmp(a->name, name) && !READ_ONCE(a->gone)) {
+			kref_get(&a->ref);
+			goto out;
+		}
+	a = ki_adapter_open(name);
+out:
+	mutex_unlock(&ki_adapters_lock);
+	return a;
+}
+
+/* As ki_adapter_get_name(), for the IA that has an address. */
+struct ki_adapter *ki_adapter_get(const struct sockaddr *addr)
+{
+	struct ki_adapter *a;
+	DAT_RETURN ret;
+	char *name;
+
+	name = kmalloc(DAT_NAME_MAX_LENGTH, GFP_KERNEL);
+	if (!name)
+		return ERR_PTR(-ENOMEM);
+	ret = kdat_ia_find(addr, name);
+	if (ret == DAT_SUCCESS) {
+		a = ki_adapter_get_name(name);
+	} else {
+		pr_err("%pISc belongs to no RDMA adapter: %s\n", addr,
+		       ki_strerror(ret));
+		a = ERR_PTR(-EADDRNOTAVAIL);
+	}
+	kfree(name);
+	return a;
+}

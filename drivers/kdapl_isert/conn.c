@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Connections: accepted by the upcall of a portal's listener, taken over by LIO
+ * once established (ki_accept_np()), and freed when LIO has released its own.
+ *
+ * A connection ends when its Endpoint's last event has come (->down): LIO's
+ * receiving thread notices, and takes the connection down through ki_wait_conn() and
+ * ki_free_conn(). Whoever else wants to end it disconnects the Endpoint.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <compat_probe.h>
+#include "isert.h"
+
+/* End a connection because of what its peer has done. Context: any. */
+void ki_conn_break(struct ki_conn *c, const char *why)
+{
+	const char *name = "an initiator";
+
+	if (c->conn && c->conn->sess && c->conn->sess->sess_ops)
+		name = c->conn->sess->sess_ops->InitiatorName;
+	pr_warn_ratelimited("%s at %s is disconnected: %s\n", name, c->peer, why);
+	dat_ep_disconnect(c->ep, DAT_CLOSE_ABRUPT_FLAG);
+}
+
+static int ki_conn_txs(struct ki_conn *c)
+{
+	DAT_LMR_TRIPLET all;
+	struct ki_tx *tx;
+	unsigned int i;
+	int err;
+
+	BUILD_BUG_ON(KI_TXS * KI_TX_LEN > PAGE_SIZE << KI_BLOCK_ORDER);
+	BUILD_BUG_ON(KI_HEADERS + KI_TX_DATA > KI_TX_LEN);
+	c->tx_array = kcalloc(KI_TXS, sizeof(*tx), GFP_KERNEL);
+	c->tx_pages = alloc_pages(GFP_KERNEL, KI_BLOCK_ORDER);
+	if (!c->tx_array || !c->tx_pages)
+		return -ENOMEM;
+	err = ki_pages_register(c->a, c->tx_pages, KI_TXS * KI_TX_LEN,
+				DAT_MEM_PRIV_LOCAL_READ_FLAG, &c->tx_lmr, &all);
+	if (err)
+		return err;
+	for (i = 0; i < KI_TXS; i++) {
+		tx = &c->tx_array[i];
+		tx->va = page_address(c->tx_pages) + i * KI_TX_LEN;
+		tx->seg = all;
+		tx->seg.virtual_address += i * KI_TX_LEN;
+		list_add_tail(&tx->link, &c->txs);
+	}
+	return 0;
+}
+
+static DAT_RETURN ki_conn_ep(struct ki_conn *c)
+{
+	struct ki_adapter *a = c->a;
+	DAT_EP_ATTR attr = {
+		.service_type = DAT_SERVICE_TYPE_RC,
+		.max_message_size = KI_BUF_LEN,
+		.max_rdma_size = a->max_rdma,
+		.qos = DAT_QOS_BEST_EFFORT,
+		.max_request_dtos = KI_REQUESTS,
+		.max_request_iov = min(2, a->max_iov),
+		.max_rdma_read_iov = a->max_read_iov,
+		.max_rdma_write_iov = a->max_iov,
+		.max_rdma_read_out = a->max_reads,
+		.srq_soft_hw = DAT_HW_DEFAULT,
+	};
+	DAT_CONTEXT context = { .as_ptr = c };
+	DAT_RETURN ret;
+
+	ret = dat_ep_create_with_srq(a->ia, a->pz, c->comp->evd, c->comp->evd,
+				     a->cm_evd, a->srq, &attr, &c->ep);
+	if (ret == DAT_SUCCESS)
+		dat_set_consumer_context(c->ep, context);
+	return ret;
+}
+
+/* Free a connection; @c->ep has no connection, or ki_conn_stop() has run. */
+void ki_conn_free(struct ki_conn *c)
+{
+	struct ki_buf *buf, *next;
+
+	if (c->ep)
+		dat_ep_free(c->ep);
+	/* No upcall finds the connection any more; wait for those that have. */
+	mutex_lock(&c->comp->mutex);
+	mutex_unlock(&c->comp->mutex);
+	mutex_lock(&c->a->cm_mutex);
+	mutex_unlock(&c->a->cm_mutex);
+	list_for_each_entry_safe(buf, next, &c->early, link)
+		ki_buf_post(c->a, buf);
+	if (c->login_buf)
+		ki_buf_post(c->a, c->login_buf);
+	if (c->tx_lmr)
+		dat_lmr_free(c->tx_lmr);
+	if (c->tx_pages)
+		__free_pages(c->tx_pages, KI_BLOCK_ORDER);
+	kfree(c->tx_array);
+	ki_adapter_put(c->a);
+	kfree(c);
+}
+
+/* Disconnect, and wait until nothing that was posted is left. */
+void ki_conn_stop(struct ki_conn *c)
+{
+	dat_ep_disconnect(c->ep, DAT_CLOSE_ABRUPT_FLAG);
+	wait_event(c->wq, READ_ONCE(c->down));
+	ki_conn_retry(c);
+	wait_event(c->room, !atomic_read(&c->posted));
+}
+
+static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *param)
+{
+	const struct sockaddr *remote = param->remote_ia_address_ptr;
+	const struct iser_cm_hdr *cm = param->private_data;
+	struct ki_conn *c = kzalloc(sizeof(*c), GFP_KERNEL);
+	struct ki_adapter *a = l->a;
+
+	if (!c)
+		return NULL;
+	kref_get(&a->ref);
+	c->a = a;
+	c->comp = &a->comps[(unsigned int)atomic_inc_return(&a->next_comp) % a->ncomps];
+	c->portal = l->portal;
+	INIT_LIST_HEAD(&c->link);
+	INIT_LIST_HEAD(&c->early);
+	INIT_LIST_HEAD(&c->txs);
+	INIT_LIST_HEAD(&c->waiting);
+	init_waitqueue_head(&c->wq);
+	init_waitqueue_head(&c->room);
+	spin_lock_init(&c->lock);
+	memcpy(&c->remote, remote, remote->sa_family == AF_INET6 ?
+	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	snprintf(c->peer, sizeof(c->peer), "%pISpc", &c->remote);
+	c->invalidate = a->invalidate &&
+			param->private_data_size >= (DAT_COUNT)sizeof(*cm) &&
+			!(cm->flags & ISER_SEND_W_INV_NOT_SUP);
+	if (!ki_conn_txs(c) && ki_conn_ep(c) == DAT_SUCCESS)
+		return c;
+	pr_warn_ratelimited("%s: no resources\n", c->peer);
+	ki_conn_free(c);
+	return NULL;
+}
+
+/* Upcall of a listener: a connection request. Context: process. */
+void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
+{
+	DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;
+	struct iser_cm_hdr cm = { .flags = ISERT_ZBVA_NOT_USED };
+	struct ki_listener *l = data;
+	struct ki_conn *c = NULL;
+	DAT_CR_PARAM param;
+	DAT_RETURN ret;
+
+	if (dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) != DAT_SUCCESS)
+		return;
+	if (!READ_ONCE(l->a->gone))
+		c = ki_conn_new(l, &param);
+	if (!c) {
+		dat_cr_reject(cr, 0, NULL);
+		return;
+	}
+	if (!c->invalidate)
+		cm.flags |= ISERT_SEND_W_INV_NOT_USED;
+	/* It is on the list before its first event can come. */
+	spin_lock_bh(&l->portal->lock);
+	list_add_tail(&c->link, &l->portal->pending);
+	spin_unlock_bh(&l->portal->lock);
+	ret = dat_cr_accept(cr, c->ep, sizeof(cm), &cm);
+	if (ret == DAT_SUCCESS)
+		return;
+	pr_warn_ratelimited("%s: cannot accept: %s\n", c->peer, ki_strerror(ret));
+	spin_lock_bh(&l->portal->lock);
+	list_del_init(&c->link);
+	spin_unlock_bh(&l->portal->lock);
+	ki_conn_free(c);
+}
+
+/* Upcall for events of connections. Context: process. */
+void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
+{
+	DAT_EP_HANDLE ep = event->event_data.connect_event_data.ep_handle;
+	struct ki_adapter *a = data;
+	DAT_CONTEXT context;
+	struct ki_conn *c;
+
+	mutex_lock(&a->cm_mutex);
+	if (dat_get_consumer_context(ep, &context) == DAT_SUCCESS) {
+		c = context.as_ptr;
+		if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+			WRITE_ONCE(c->established, true);
+		else
+			WRITE_ONCE(c->down, true);
+		wake_up_all(&c->wq);
+		wake_up_all(&c->room);
+		/* ki_accept_np() takes it away with the same mutex held. */
+		if (c->portal)
+			wake_up_all(&c->portal->wq);
+	}
+	mutex_unlock(&a->cm_mutex);
+}
+
+/* iscsit_wait_conn(): nothing of the connection is at the device afterwards. */
+void ki_wait_conn(struct iscsit_conn *conn)
+{
+	struct ki_conn *c = conn->context;
+
+	if (c)
+		ki_conn_stop(c);
+}
+
+/*
+ * iscsit_free_conn(): LIO has released all commands, but for those that are being
+ * aborted.
+ */
+void ki_free_conn(struct iscsit_conn *conn)
+{
+	struct ki_conn *c = conn->context;
+
+	if (!c)
+		return;
+#ifdef KDAPL_HAVE_TARGET_CMD_COUNTER
+	if (conn->cmd_cnt) {
+		target_stop_cmd_counter(conn->cmd_cnt);
+		target_wait_for_cmds(conn->cmd_cnt);
+	}
+#else
+	if (conn->sess && conn->sess->se_sess) {
+		target_stop_session(conn->sess->se_sess);
+		target_wait_for_sess_cmds(conn->sess->se_sess);
+	}
+#endif
+	conn->context = NULL;
+	ki_conn_free(c);
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The data of commands: how it is mapped, and posted in as many requests as it
+ * takes. RDMA Writes go with the answer, the device being told once for all of
+ * them if they are few. What finds no room waits in c->waiting, and is tried again
+ * when a request has completed.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/slab.h>
+#include "isert.h"
+
+/* Post requests; @counted: the last one will be reported by ki_posted_done(). */
+DAT_RETURN ki_post(struct ki_conn *c, int n, const KDAT_REQUEST *r, bool counted)
+{
+	DAT_RETURN ret;
+
+	if (counted)
+		atomic_inc(&c->posted);
+	ret = kdat_ep_post_requests(c->ep, n, r);
+	if (ret != DAT_SUCCESS && counted && atomic_dec_and_test(&c->posted))
+		ki_wake_room(c);
+	return ret;
+}
+
+/* A counted request has completed, and was handled. */
+void ki_posted_done(struct ki_conn *c)
+{
+	if (!list_empty_careful(&c->waiting))
+		ki_conn_retry(c);
+	if (atomic_dec_and_test(&c->posted))
+		ki_wake_room(c);
+}
+
+/* Keep the triplets of @len bytes from @offset on. */
+static void ki_cmd_cut(struct ki_cmd *kc, u64 offset, u64 len)
+{
+	while (offset >= kc->iov[kc->at].segment_length)
+		offset -= kc->iov[kc->at++].segment_length;
+	kc->iov[kc->at].virtual_address += offset;
+	kc->iov[kc->at].segment_length -= offset;
+	for (kc->n = kc->at; len; kc->n++) {
+		kc->iov[kc->n].segment_length =
+			min_t(u64, len, kc->iov[kc->n].segment_length);
+		len -= kc->iov[kc->n].segment_length;
+	}
+}
+
+/**
+ * ki_cmd_map - map the data of a command
+ * @c: the connection
+ * @cmd: the command; not mapped
+ * @offset: first byte to transfer
+ * @len: bytes to transfer, not 0
+ * @dir: direction, as the device sees it
+ *
+ * Return: 0 or an errno
+ */
+int ki_cmd_map(struct ki_conn *c, struct iscsit_cmd *cmd, u32 offset, u32 len,
+	       enum dma_data_direction dir)
+{
+	struct scatterlist *sgl = cmd->se_cmd.t_data_sg;
+	unsigned int nents = cmd->se_cmd.t_data_nents;
+	struct ki_cmd *kc = ki_cmd(cmd);
+	DAT_RETURN ret;
+
+	if (!nents || offset > cmd->se_cmd.data_length ||
+	    len > cmd->se_cmd.data_length - offset)
+		return -EINVAL;
+	kc->iov = kc->inline_iov;
+	if (nents > KI_INLINE_IOV)
+		kc->iov = kmalloc_array(nents, sizeof(*kc->iov), GFP_NOIO);
+	if (!kc->iov)
+		return -ENOMEM;
+	ret = kdat_sg_map(c->a->ia, c->a->pz, sgl, nents, dir, nents, kc->iov,
+			  &kc->n, &kc->map);
+	if (ret != DAT_SUCCESS) {
+		if (kc->iov != kc->inline_iov)
+			kfree(kc->iov);
+		return -ENOMEM;
+	}
+	kc->mapped = true;
+	kc->at = 0;
+	ki_cmd_cut(kc, offset, len);
+	return 0;
+}
+
+/* Unmap the data of a command, if it is mapped. No request names it any more. */
+void ki_cmd_unmap(struct iscsit_cmd *cmd)
+{
+	struct ki_cmd *kc = ki_cmd(cmd);
+	DAT_RETURN ret;
+
+	if (!kc->mapped)
+		return;
+	kc->mapped = false;
+	ret = kdat_sg_unmap(kc->map);
+	WARN_ONCE(ret != DAT_SUCCESS, "the data of a command is still in use: %s",
+		  ki_strerror(ret));
+	if (kc->iov != kc->inline_iov)
+		kfree(kc->iov);
+}
+
+/*
+ * Take triplets for one request off those of @kc: at most @max_iov of them and
+ * max_rdma bytes.
+ */
+static void ki_cmd_take(struct ki_conn *c, struct ki_cmd *kc, int max_iov,
+			KDAT_REQUEST *r, DAT_RMR_TRIPLET *remote)
+{
+	u64 len = 0;
+	int n;
+
+	r->local_iov = &kc->iov[kc->at];
+	for (n = 0; n < max_iov && kc->at + n < kc->n; n++) {
+		if (n && len + kc->iov[kc->at + n].segment_length >
+			 c->a->max_rdma)
+			break;
+		len += kc->iov[kc->at + n].segment_length;
+	}
+	r->num_segments = n;
+	remote->virtual_address = kc->va;
+	remote->segment_length = len;
+	r->remote_iov = remote;
+	kc->at += n;
+	kc->va += len;
+}
+
+/* What @ret means for somebody who posts. */
+static int ki_post_errno(DAT_RETURN ret)
+{
+	if (ret == DAT_SUCCESS)
+		return 0;
+	return ret == DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY) ?
+	       -EAGAIN : -EIO;
+}
+
+/* Part of the data was posted; ki_posted_done() posts more. */
+static void ki_part_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
+{
+}
+
+/* Post RDMA Writes of all data, and the answer. */
+static int ki_push_answer(struct ki_conn *c, struct ki_cmd *kc)
+{
+	KDAT_REQUEST r[KDAT_MAX_REQUESTS] = { };
+	DAT_RMR_TRIPLET remote[KDAT_MAX_REQUESTS];
+	DAT_LMR_TRIPLET segs[2];
+	DAT_COUNT at, used;
+	DAT_RETURN ret;
+	u64 va;
+	int n;
+
+	do {
+		at = kc->at;
+		va = kc->va;
+		used = 0;
+		for (n = 0; kc->at < kc->n && n < KDAT_MAX_REQUESTS - 1; n++) {
+			int room = KDAT_MAX_SEGMENTS - 2 - used;
+
+			if (!room)
+				break;
+			ki_cmd_take(c, kc, min(c->a->max_iov, room), &r[n],
+				    &remote[n]);
+			remote[n].rmr_context = kc->read_stag;
+			r[n].operation = DAT_DTO_RDMA_WRITE;
+			r[n].completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
+			r[n].user_cookie.as_ptr = NULL;
+			used += r[n].num_segments;
+		}
+		if (kc->at == kc->n) {
+			r[n++] = ki_tx_request(kc->tx, segs);
+		} else {
+			kc->part.done = ki_part_done;
+			r[n - 1].completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
+			r[n - 1].user_cookie.as_ptr = &kc->part;
+		}
+		/* When the answer is posted it may complete, and @kc be freed. */
+		used = kc->at < kc->n;
+		ret = ki_post(c, n, r, true);
+		if (ret != DAT_SUCCESS) {
+			kc->at = at;
+			kc->va = va;
+		}
+	} while (ret == DAT_SUCCESS && used);
+	return ki_post_errno(ret);
+}
+
+static void ki_read_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
+{
+	struct ki_cmd *kc = container_of(wr, struct ki_cmd, wr);
+	struct iscsit_cmd *cmd = ki_of(kc);
+
+	ki_cmd_unmap(cmd);
+	/* LIO ends what was not executed when it releases the connection. */
+	if (!ok)
+		return;
+	iscsit_stop_dataout_timer(cmd);
+	cmd->write_data_done = cmd->se_cmd.data_length;
+	spin_lock_bh(&cmd->istate_lock);
+	cmd->cmd_flags |= ICF_GOT_LAST_DATAOUT;
+	cmd->i_state = ISTATE_RECEIVED_LAST_DATAOUT;
+	spin_unlock_bh(&cmd->istate_lock);
+	target_execute_cmd(&cmd->se_cmd);
+}
+
+/* Post RDMA Reads of all data. */
+static int ki_push_reads(struct ki_conn *c, struct ki_cmd *kc)
+{
+	DAT_RMR_TRIPLET remote;
+	DAT_DTO_COOKIE cookie;
+	KDAT_REQUEST r;
+	DAT_COUNT at;
+	DAT_RETURN ret;
+	bool last;
+	u64 va;
+
+	kc->wr.done = ki_read_done;
+	kc->part.done = ki_part_done;
+	do {
+		at = kc->at;
+		va = kc->va;
+		ki_cmd_take(c, kc, c->a->max_read_iov, &r, &remote);
+		remote.rmr_context = kc->write_stag;
+		last = kc->at == kc->n;
+		cookie.as_ptr = last ? &kc->wr : &kc->part;
+		/* Not in one post: some adapters take no Reads there. */
+		atomic_inc(&c->posted);
+		ret = dat_ep_post_rdma_read(c->ep, r.num_segments, r.local_iov,
+					    cookie, &remote,
+					    DAT_COMPLETION_DEFAULT_FLAG);
+		if (ret != DAT_SUCCESS) {
+			kc->at = at;
+			kc->va = va;
+			if (atomic_dec_and_test(&c->posted))
+				ki_wake_room(c);
+		}
+	} while (ret == DAT_SUCCESS && !last);
+	return ki_post_errno(ret);
+}
+
+/* Post what is left of a command. Return 0, -EAGAIN if there is no room, or -EIO. */
+int ki_cmd_push(struct ki_conn *c, struct ki_cmd *kc)
+{
+	return kc->reads ? ki_push_reads(c, kc) : ki_push_answer(c, kc);
+}
+
+static void ki_cmd_refused(struct ki_conn *c, struct ki_cmd *kc)
+{
+	ki_conn_break(c, "a request was refused");
+	if (kc->reads)
+		ki_cmd_unmap(ki_of(kc));
+	else
+		kc->tx->wr.done(c, &kc->tx->wr, false);
+}
+
+/* Post commands that wait, in their order, until there is no room. */
+void ki_conn_retry(struct ki_conn *c)
+{
+	struct ki_cmd *kc;
+	int err;
+
+	for (;;) {
+		spin_lock_bh(&c->lock);
+		kc = list_first_entry_or_null(&c->waiting, struct ki_cmd, wait);
+		if (kc)
+			list_del_init(&kc->wait);
+		spin_unlock_bh(&c->lock);
+		if (!kc)
+			return;
+		err = ki_cmd_push(c, kc);
+		if (err == -EAGAIN) {
+			spin_lock_bh(&c->lock);
+			list_add(&kc->wait, &c->waiting);
+			spin_unlock_bh(&c->lock);
+			if (atomic_read(&c->posted))
+				return;
+		} else if (err) {
+			ki_cmd_refused(c, kc);
+		}
+	}
+}
+
+/* Post a command, behind those that wait. Context: process. */
+void ki_conn_submit(struct ki_conn *c, struct ki_cmd *kc)
+{
+	int err = -EAGAIN;
+
+	if (list_empty_careful(&c->waiting))
+		err = ki_cmd_push(c, kc);
+	if (!err)
+		return;
+	if (err != -EAGAIN) {
+		ki_cmd_refused(c, kc);
+		return;
+	}
+	spin_lock_bh(&c->lock);
+	list_add_tail(&kc->wait, &c->waiting);
+	spin_unlock_bh(&c->lock);
+	/* If nothing is posted any more nobody else tries again. */
+	if (!atomic_read(&c->posted))
+		ki_conn_retry(c);
+}
+
+/* iscsit_get_dataout(): fetch what the initiator has not sent by itself. */
+int ki_get_dataout(struct iscsit_conn *conn, struct iscsit_cmd *cmd, bool recovery)
+{
+	struct ki_conn *c = conn->context;
+	struct ki_cmd *kc = ki_cmd(cmd);
+	int err;
+
+	err = ki_cmd_map(c, cmd, cmd->write_data_done,
+			 cmd->se_cmd.data_length - cmd->write_data_done,
+			 DMA_FROM_DEVICE);
+	if (err)
+		return err;
+	kc->va = kc->write_va;
+	kc->reads = true;
+	ki_conn_submit(c, kc);
+	return 0;
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Answers. Each takes one struct ki_tx of its connection until the Send has
+ * completed, and the command that it answers is freed then.
+ *
+ * LIO asks for answers of SCSI commands as the backend completes them
+ * (ki_queue_data_in(), ki_queue_status()), for all others in the connection's
+ * transmitting thread.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "isert.h"
+
+static void ki_tx_done(struct ki_conn *c, struct ki_wr *wr, bool ok);
+
+/* Take an answer for @cmd, or NULL if all are in use. */
+struct ki_tx *ki_tx_get(struct ki_conn *c, struct iscsit_cmd *cmd)
+{
+	struct ki_tx *tx;
+
+	spin_lock_bh(&c->lock);
+	tx = list_first_entry_or_null(&c->txs, struct ki_tx, link);
+	if (tx)
+		list_del_init(&tx->link);
+	spin_unlock_bh(&c->lock);
+	if (!tx)
+		return NULL;
+	memset(tx->va, 0, KI_HEADERS);
+	((struct iser_ctrl *)tx->va)->flags = ISCSI_CTRL;
+	tx->seg.segment_length = KI_HEADERS;
+	tx->data.segment_length = 0;
+	tx->cmd = cmd;
+	tx->wr.done = ki_tx_done;
+	return tx;
+}
+
+void ki_tx_put(struct ki_conn *c, struct ki_tx *tx)
+{
+	if (tx->data.segment_length)
+		kdat_sg_unmap(tx->map);
+	spin_lock_bh(&c->lock);
+	list_add(&tx->link, &c->txs);
+	spin_unlock_bh(&c->lock);
+	ki_wake_room(c);
+}
+
+/*
+ * Have @len bytes at @data, which kmalloc() has returned, follow the headers.
+ * Padding is part of them.
+ */
+int ki_tx_add_data(struct ki_conn *c, struct ki_tx *tx, void *data, u32 len)
+{
+	DAT_RETURN ret;
+	DAT_COUNT n;
+
+	if (!len)
+		return 0;
+	sg_init_one(&tx->sg, data, len);
+	ret = kdat_sg_map(c->a->ia, c->a->pz, &tx->sg, 1, DMA_TO_DEVICE, 1, &tx->data,
+			  &n, &tx->map);
+	if (ret == DAT_SUCCESS)
+		return 0;
+	tx->data.segment_length = 0;
+	return -ENOMEM;
+}
+
+/* Return the Send of an answer; @segs is room for two segments. */
+KDAT_REQUEST ki_tx_request(struct ki_tx *tx, DAT_LMR_TRIPLET *segs)
+{
+	KDAT_REQUEST r = {
+		.operation = DAT_DTO_SEND,
+		.num_segments = tx->data.segment_length ? 2 : 1,
+		.local_iov = segs,
+		.user_cookie.as_ptr = &tx->wr,
+	};
+	struct ki_cmd *kc = tx->cmd ? ki_cmd(tx->cmd) : NULL;
+
+	segs[0] = tx->seg;
+	segs[1] = tx->data;
+	if (kc && ki_tx_hdr(tx)->opcode == ISCSI_OP_SCSI_CMD_RSP) {
+		struct ki_conn *c = tx->cmd->conn->context;
+		u32 stag = kc->read_stag ?: kc->write_stag;
+
+		r.invalidate_flag = c->invalidate && stag ? DAT_TRUE : DAT_FALSE;
+		r.rmr_context = stag;
+	}
+	return r;
+}
+
+/* Free a command that needs nothing any more. */
+static void ki_cmd_end(struct iscsit_cmd *cmd)
+{
+	struct iscsit_conn *conn = cmd->conn;
+
+	spin_lock_bh(&conn->cmd_lock);
+	if (!list_empty(&cmd->i_conn_node))
+		list_del_init(&cmd->i_conn_node);
+	spin_unlock_bh(&conn->cmd_lock);
+	iscsit_free_cmd(cmd, false);
+}
+
+/* An answer was sent, or its connection has ended. */
+static void ki_tx_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
+{
+	struct ki_tx *tx = container_of(wr, struct ki_tx, wr);
+	struct iscsit_cmd *cmd = tx->cmd;
+	u8 opcode = ki_tx_hdr(tx)->opcode;
+	bool more = ki_tx_hdr(tx)->ttt != cpu_to_be32(0xffffffff);
+
+	ki_tx_put(c, tx);
+	switch (opcode) {
+	case ISCSI_OP_LOGOUT_RSP:
+		/* The transmitting thread waits for this, and frees the command. */
+		WRITE_ONCE(c->logout_sent, true);
+		wake_up_all(&c->wq);
+		return;
+	case ISCSI_OP_TEXT_RSP:
+		/* The initiator asks for more with another PDU. */
+		if (more && ok)
+			return;
+		break;
+	case ISCSI_OP_SCSI_TMFUNC_RSP:
+		if (ok)
+			iscsit_tmr_post_handler(cmd, cmd->conn);
+		break;
+	}
+	ki_cmd_end(cmd);
+}
+
+/* Send an answer that is complete, and has no data to write before it. */
+static void ki_tx_send(struct ki_conn *c, struct ki_tx *tx)
+{
+	struct ki_cmd *kc = ki_cmd(tx->cmd);
+
+	kc->tx = tx;
+	kc->reads = false;
+	if (!kc->mapped) {
+		kc->at = 0;
+		kc->n = 0;
+	}
+	ki_conn_submit(c, kc);
+}
+
+/* iscsit_queue_data_in(): RDMA Writes of the data, and a good status. */
+int ki_queue_data_in(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
+{
+	struct ki_conn *c = conn->context;
+	struct ki_cmd *kc = ki_cmd(cmd);
+	struct ki_tx *tx;
+	int err;
+
+	tx = ki_tx_get(c, cmd);
+	if (!tx)
+		return -EAGAIN;
+	err = ki_cmd_map(c, cmd, 0, cmd->se_cmd.data_length, DMA_TO_DEVICE);
+	if (err) {
+		ki_tx_put(c, tx);
+		return err;
+	}
+	kc->va = kc->read_va;
+	iscsit_build_rsp_pdu(cmd, conn, true, (struct iscsi_scsi_rsp *)ki_tx_hdr(tx));
+	ki_tx_send(c, tx);
+	return 0;
+}
+
+/* Put sense data behind the headers of an answer. */
+static void ki_tx_sense(struct ki_tx *tx, struct iscsit_cmd *cmd)
+{
+	u32 len = cmd->se_cmd.scsi_sense_length;
+
+	if (!(cmd->se_cmd.se_cmd_flags &
+	      (SCF_TRANSPORT_TASK_SENSE | SCF_EMULATED_TASK_SENSE)) || !len)
+		return;
+	len = min_t(u32, len, TRANSPORT_SENSE_BUFFER);
+	memset(tx->va + KI_HEADERS, 0, KI_TX_DATA);
+	tx->va[KI_HEADERS] = len >> 8;
+	tx->va[KI_HEADERS + 1] = len;
+	memcpy(tx->va + KI_HEADERS + 2, cmd->se_cmd.sense_buffer, len);
+	hton24(ki_tx_hdr(tx)->dlength, len + 2);
+	tx->seg.segment_length += ALIGN(len + 2, 4);
+}
+
+/* iscsit_queue_status() */
+int ki_queue_status(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
+{
+	struct ki_conn *c = conn->context;
+	struct ki_tx *tx = ki_tx_get(c, cmd);
+
+	if (!tx)
+		return -EAGAIN;
+	iscsit_build_rsp_pdu(cmd, conn, true, (struct iscsi_scsi_rsp *)ki_tx_hdr(tx));
+	ki_tx_sense(tx, cmd);
+	ki_tx_send(c, tx);
+	return 0;
+}
+
+/* ---- In the transmitting thread --------------------------------------------------- */
+
+/* Set @tx to an answer for @cmd. Return false while all are in use. */
+static bool ki_tx_try(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_tx **tx)
+{
+	*tx = ki_tx_get(c, cmd);
+	return *tx || READ_ONCE(c->down);
+}
+
+/* Take an answer, and wait for one if need be; NULL if the connection ends. */
+static struct ki_tx *ki_tx_wait(struct ki_conn *c, struct iscsit_cmd *cmd)
+{
+	struct ki_tx *tx = NULL;
+
+	if (wait_event_interruptible(c->room, ki_tx_try(c, cmd, &tx)))
+		return NULL;
+	return tx;
+}
+
+/* The data that follows the headers of an answer is what LIO has allocated. */
+static int ki_tx_payload(struct ki_conn *c, struct ki_tx *tx, void *data, u32 len)
+{
+	u8 *copy = tx->va + KI_HEADERS;
+
+	if (!len)
+		return 0;
+	if (ALIGN(len, 4) > KI_TX_DATA)
+		return ki_tx_add_data(c, tx, data, len);
+	memset(copy, 0, ALIGN(len, 4));
+	memcpy(copy, data, len);
+	tx->seg.segment_length += ALIGN(len, 4);
+	return 0;
+}
+
+static int ki_send_text(struct ki_conn *c, struct ki_tx *tx)
+{
+	struct iscsit_cmd *cmd = tx->cmd;
+	int len;
+
+	len = iscsit_build_text_rsp(cmd, cmd->conn,
+				    (struct iscsi_text_rsp *)ki_tx_hdr(tx),
+				    ISCSI_INFINIBAND);
+	return len < 0 ? len : ki_tx_payload(c, tx, cmd->buf_ptr, len);
+}
+
+/* Build the headers of an answer, and what follows them. */
+static int ki_tx_build(struct ki_conn *c, struct ki_tx *tx, int state)
+{
+	void *hdr = ki_tx_hdr(tx);
+	struct iscsit_cmd *cmd = tx->cmd;
+	struct iscsit_conn *conn = cmd->conn;
+
+	switch (state) {
+	case ISTATE_SEND_STATUS:
+		iscsit_build_rsp_pdu(cmd, conn, true, hdr);
+		ki_tx_sense(tx, cmd);
+		return 0;
+	case ISTATE_SEND_LOGOUTRSP:
+		return iscsit_build_logout_rsp(cmd, conn, hdr);
+	case ISTATE_SEND_NOPIN:
+		iscsit_build_nopin_rsp(cmd, conn, hdr, true);
+		return ki_tx_payload(c, tx, cmd->buf_ptr, cmd->buf_ptr_size);
+	case ISTATE_SEND_REJECT:
+		iscsit_build_reject(cmd, conn, hdr);
+		hton24(ki_tx_hdr(tx)->dlength, ISCSI_HDR_LEN);
+		return ki_tx_payload(c, tx, cmd->buf_ptr, ISCSI_HDR_LEN);
+	case ISTATE_SEND_TASKMGTRSP:
+		iscsit_build_task_mgt_rsp(cmd, conn, hdr);
+		return 0;
+	case ISTATE_SEND_TEXTRSP:
+		return ki_send_text(c, tx);
+	default:
+		pr_err("%s: LIO wants to send in state %d\n", c->peer, state);
+		return -EINVAL;
+	}
+}
+
+/* iscsit_response_queue(): -ECONNRESET tells the thread that @conn is no more. */
+int ki_response_queue(struct iscsit_conn *conn, struct iscsit_cmd *cmd, int state)
+{
+	struct ki_conn *c = conn->context;
+	struct ki_tx *tx = ki_tx_wait(c, cmd);
+	int err;
+
+	if (!tx)
+		return -EIO;
+	err = ki_tx_build(c, tx, state);
+	if (err < 0) {
+		ki_tx_put(c, tx);
+		return -EIO;
+	}
+	ki_tx_send(c, tx);
+	if (state != ISTATE_SEND_LOGOUTRSP)
+		return 0;
+	wait_event(c->wq, READ_ONCE(c->logout_sent) || READ_ONCE(c->down));
+	return iscsit_logout_post_handler(cmd, conn) ? 0 : -ECONNRESET;
+}
+
+/* iscsit_immediate_queue() */
+int ki_immediate_queue(struct iscsit_conn *conn, struct iscsit_cmd *cmd, int state)
+{
+	struct ki_conn *c = conn->context;
+	struct ki_tx *tx;
+
+	switch (state) {
+	case ISTATE_REMOVE:
+		ki_cmd_end(cmd);
+		return 0;
+	case ISTATE_SEND_NOPIN_WANT_RESPONSE:
+	case ISTATE_SEND_NOPIN_NO_RESPONSE:
+		tx = ki_tx_wait(c, cmd);
+		if (!tx)
+			return -EIO;
+		iscsit_build_nopin_rsp(cmd, conn,
+				       (struct iscsi_nopin *)ki_tx_hdr(tx), false);
+		ki_tx_send(c, tx);
+		return 0;
+	default:
+		pr_err("%s: LIO wants state %d at once\n", c->peer, state);
+		return -EINVAL;
+	}
+}
