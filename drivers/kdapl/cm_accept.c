@@ -60,6 +60,11 @@ static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	/* The peer has given up; kdapl_cr_handler() is about to learn of it. */
 	if (err == -ENOTCONN)
 		return kdapl_cr_too_late(cr);
+	if (!err && ep->obj.ia->iwarp && ep->req_evd) {
+		err = kdapl_hold_begin(ep, kdapl_qp_send_sge(ep));
+		if (err)
+			kdapl_qp_undo(ep);
+	}
 	if (err)
 		return kdapl_errno_to_dat(err);
 	if (!kdapl_cr_claim(cr)) {

@@ -32,6 +32,8 @@ static void kdapl_conn_timeout(struct work_struct *work)
 
 	kdapl_conn_end_if(conn, BIT(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING),
 			  DAT_CONNECTION_EVENT_TIMED_OUT);
+	while (kdapl_hold_release(conn->ep))
+		cond_resched();
 	if (READ_ONCE(conn->dead))
 		kdapl_conn_end_if(conn, BIT(DAT_EP_STATE_CONNECTED) |
 				  BIT(DAT_EP_STATE_DISCONNECT_PENDING),
@@ -123,6 +125,9 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 		kdapl_conn_died(conn);
 	/* The driver may have refused receives while the QP changed state. */
 	kdapl_qp_post_recvs(ep);
+	/* First, as a receive that has come lets kdapl_ep_open() run it at once. */
+	if (READ_ONCE(ep->hold))
+		kdapl_ep_start_timer(ep, KDAPL_HOLD_MS);
 	kdapl_ep_open(ep, true);
 }
 

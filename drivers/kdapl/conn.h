@@ -59,7 +59,8 @@ struct kdapl_conn_event {
  * @dial: connecting vs. disconnecting
  * @down: takes the connection down; queued by whoever set @end
  * @rest: what remains of an attempt that was given up
- * @timer: gives an attempt up, or on iWARP a connection with @dead
+ * @timer: gives an attempt up; on iWARP a connection with @dead, and posts what the
+ *	passive side has held
  * @down_done: @down has run
  * @established: the event that the connection is there
  * @final: the event that it is not there any more

@@ -55,12 +55,15 @@ static void kdapl_sq_submit(struct kdapl_ep *ep, struct kdapl_wr *entry,
 {
 	struct kdapl_ring *sq = &ep->sq;
 
-	if (unlikely(!sq->qp || sq->posted != (u32)entry->seq))
-		return;
 	wr->wr_id = (uintptr_t)entry;
 	if (unlikely(wr->next)) {
 		wr->next->wr_id = wr->wr_id;
 		wr->wr_id |= KDAPL_WR_FIRST;
+	}
+	if (unlikely(!sq->qp || sq->posted != (u32)entry->seq)) {
+		if (ep->hold)
+			kdapl_hold_add(ep, wr);
+		return;
 	}
 	if (likely(!ib_post_send(sq->qp, wr, NULL)))
 		sq->posted++;
@@ -72,14 +75,16 @@ static void kdapl_sq_submit(struct kdapl_ep *ep, struct kdapl_wr *entry,
  * Has the device room for one more request, or for a chain of two? Its queue is
  * longer than the ring, but may hold fewer than two times max_request_dtos.
  */
-static bool kdapl_sq_room(struct kdapl_ring *sq, bool chain)
+static bool kdapl_sq_room(struct kdapl_ep *ep, bool chain)
 {
+	struct kdapl_ring *sq = &ep->sq;
 	int extra = atomic_read(&sq->chains);
 
 	if (likely(!extra && !chain))
 		return true;
-	return !sq->qp || sq->head - READ_ONCE(sq->tail) + extra + 1 + chain <=
-			  sq->depth;
+	return (!sq->qp && !ep->hold) ||
+	       sq->head - READ_ONCE(sq->tail) + extra + 1 + chain <=
+	       sq->depth;
 }
 
 /* May a request, or a chain of two, be posted now? */
@@ -93,7 +98,7 @@ static DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool chain)
 		     state != DAT_EP_STATE_DISCONNECTED))
 		return kdapl_ep_state_error(state);
 	if (unlikely(kdapl_ring_full(&ep->sq) ||
-		     !kdapl_sq_room(&ep->sq, chain)))
+		     !kdapl_sq_room(ep, chain)))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY);
 	return DAT_SUCCESS;
@@ -216,7 +221,7 @@ static DAT_RETURN kdapl_batch_check(struct kdapl_ep *ep, unsigned int n)
 	/* Pairs with the release of an entry that was reaped. */
 	used = sq->head - smp_load_acquire(&sq->tail);
 	if (used + n > sq->max ||
-	    (extra && sq->qp && used + extra + n > sq->depth))
+	    (extra && (sq->qp || ep->hold) && used + extra + n > sq->depth))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY);
 	return DAT_SUCCESS;
@@ -242,8 +247,11 @@ static void kdapl_batch_submit(struct kdapl_ep *ep, struct kdapl_request *req,
 	}
 	for (i = 1; i < n; i++)
 		req[i - 1].wr.wr.next = &req[i].wr.wr;
-	if (!sq->qp || sq->posted != first)
+	if (!sq->qp || sq->posted != first) {
+		if (ep->hold)
+			kdapl_hold_add(ep, &req[0].wr.wr);
 		return;
+	}
 	/* As in kdapl_sq_submit(): what the device refuses is flushed. */
 	if (likely(!ib_post_send(sq->qp, &req[0].wr.wr, NULL)))
 		sq->posted += n;

@@ -168,6 +168,13 @@ static void kdapl_qp_uncharge(struct kdapl_ep *ep)
 	kdapl_qp_expect(ep, false);
 }
 
+/* Return how many segments a request of @ep may have. */
+u32 kdapl_qp_send_sge(struct kdapl_ep *ep)
+{
+	return max(1, max3(ep->attr.max_request_iov, ep->attr.max_rdma_read_iov,
+			   ep->attr.max_rdma_write_iov));
+}
+
 static struct ib_qp *kdapl_qp_alloc(struct kdapl_ep *ep)
 {
 	struct ib_device_attr *max = &ep->pz->pd->device->attrs;
@@ -185,9 +192,7 @@ static struct ib_qp *kdapl_qp_alloc(struct kdapl_ep *ep)
 	struct ib_qp *qp;
 
 	init.cap.max_send_wr = clamp_t(u32, ep->send_charge, 1, max->max_qp_wr);
-	init.cap.max_send_sge = max(1, max3(ep->attr.max_request_iov,
-					    ep->attr.max_rdma_read_iov,
-					    ep->attr.max_rdma_write_iov));
+	init.cap.max_send_sge = kdapl_qp_send_sge(ep);
 	if (!ep->srq) {
 		init.cap.max_recv_wr = clamp_t(u32, ep->recv_charge, 1, max->max_qp_wr);
 		init.cap.max_recv_sge = max(1, ep->attr.max_recv_iov);
@@ -267,7 +272,9 @@ void kdapl_qp_start(struct kdapl_ep *ep)
 	unsigned long flags;
 
 	spin_lock_irqsave(&ep->sq.lock, flags);
-	ep->sq.qp = ep->qp;
+	/* Or kdapl_hold_done() does. */
+	if (!ep->hold)
+		ep->sq.qp = ep->qp;
 	spin_unlock_irqrestore(&ep->sq.lock, flags);
 	/* kdapl_cq_failed() may have found an Endpoint without connection. */
 	kdapl_ep_check_cqs(ep);
@@ -282,6 +289,7 @@ void kdapl_qp_start(struct kdapl_ep *ep)
 /* Undo kdapl_qp_create(). Nothing was posted. */
 void kdapl_qp_undo(struct kdapl_ep *ep)
 {
+	kdapl_hold_end(ep);
 	ib_destroy_qp(ep->qp);
 	ep->qp = NULL;
 	kdapl_qp_uncharge(ep);
@@ -411,8 +419,9 @@ bool kdapl_qp_close_sq(struct kdapl_ep *ep)
 	unsigned long flags;
 	bool busy;
 
+	kdapl_hold_end(ep);
 	spin_lock_irqsave(&ep->sq.lock, flags);
-	busy = ep->sq.qp && ep->sq.posted != READ_ONCE(ep->sq.done);
+	busy = ep->sq.posted != READ_ONCE(ep->sq.done);
 	ep->sq.qp = NULL;
 	spin_unlock_irqrestore(&ep->sq.lock, flags);
 	return busy;
@@ -482,6 +491,8 @@ void kdapl_qp_destroy(struct kdapl_ep *ep, bool was_up)
 {
 	unsigned long flags;
 
+	/* First, as it keeps others from giving sq.qp a value. */
+	kdapl_hold_end(ep);
 	spin_lock_irqsave(&ep->sq.lock, flags);
 	ep->sq.qp = NULL;
 	spin_unlock_irqrestore(&ep->sq.lock, flags);

@@ -211,7 +211,7 @@ DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	int err;
 
 	/* Without a queue pair the Read is flushed. */
-	if (!sq->qp)
+	if (!sq->qp && !ep->hold)
 		return DAT_SUCCESS;
 	/*
 	 * The EP was reconnected since kdapl_sink_needed(), without RDMA Reads.

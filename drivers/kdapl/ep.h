@@ -16,6 +16,7 @@
 
 struct kdapl_conn;
 struct kdapl_cq;
+struct kdapl_hold;
 struct kdapl_pz;
 struct kdapl_sinks;
 struct kdapl_sp;
@@ -46,6 +47,7 @@ struct kdapl_srq;
  * @leaving_link: entry in recv_evd->leaving
  * @no_reads: the peer answers no RDMA Read
  * @sinks: see dto_sink.c; sq.lock
+ * @hold: requests that wait for the peer, see dto_hold.c; sq.lock
  * @rsp: RSP that the Endpoint is reserved for; compared, never dereferenced
  * @send_cq: CQ with room for the requests of @qp; written with @lock held
  * @recv_cq: CQ with room for its receives; likewise
@@ -54,7 +56,8 @@ struct kdapl_srq;
  * @taken: buffers taken for messages ever; this and all up to @soft_event is the
  *	receive ledger, protected by recv_evd->lock
  * @held: taken less reaped
- * @mark: the lower of the armed high watermarks
+ * @mark: the lower of the armed high watermarks; 0 with @holding
+ * @holding: the first receive is to be told to kdapl_hold_open()
  * @soft: soft high watermark
  * @hard: hard high watermark
  * @soft_armed: @soft has not fired since it was set
@@ -110,6 +113,7 @@ struct kdapl_ep {
 	struct list_head leaving_link;
 	bool no_reads;
 	struct kdapl_sinks *sinks;
+	struct kdapl_hold *hold;
 	struct kdapl_sp *rsp;
 	struct kdapl_cq *send_cq;
 	struct kdapl_cq *recv_cq;
@@ -119,6 +123,7 @@ struct kdapl_ep {
 	u64 taken;
 	u32 held;
 	u32 mark;
+	bool holding;
 	int soft;
 	int hard;
 	bool soft_armed;
@@ -190,6 +195,7 @@ DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state);
 bool kdapl_ep_join(struct kdapl_ep *ep, struct kdapl_conn *conn,
 		   DAT_EP_STATE to);
 bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end);
+void kdapl_ep_start_timer(struct kdapl_ep *ep, unsigned int ms);
 void kdapl_ep_hurry(struct kdapl_ep *ep);
 bool kdapl_conn_end_drained(struct kdapl_conn *conn);
 void kdapl_ep_qp_died(struct kdapl_ep *ep);

@@ -218,6 +218,22 @@ bool kdapl_conn_end_drained(struct kdapl_conn *conn)
 				 KDAPL_DRAIN_MS);
 }
 
+/*
+ * Have conn->timer of the connection of @ep run in @ms milliseconds, unless that has
+ * ended: taking it down cancels the timer. Context: Any.
+ */
+void kdapl_ep_start_timer(struct kdapl_ep *ep, unsigned int ms)
+{
+	struct kdapl_conn *conn;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	conn = ep->conn;
+	if (conn && !conn->end)
+		mod_delayed_work(kdapl_wq, &conn->timer, msecs_to_jiffies(ms));
+	spin_unlock_irqrestore(&ep->lock, flags);
+}
+
 /* If the connection of @ep is to be taken down later, do so now. Context: Any. */
 void kdapl_ep_hurry(struct kdapl_ep *ep)
 {
@@ -309,8 +325,8 @@ void kdapl_conn_died(struct kdapl_conn *conn)
 	/* kdapl_conn_down() cancels the timer after conn->end was set. */
 	spin_lock_irqsave(&conn->ep->lock, flags);
 	if (!conn->end)
-		queue_delayed_work(kdapl_wq, &conn->timer,
-				   msecs_to_jiffies(KDAPL_ORDERLY_END_MS));
+		mod_delayed_work(kdapl_wq, &conn->timer,
+				 msecs_to_jiffies(KDAPL_ORDERLY_END_MS));
 	spin_unlock_irqrestore(&conn->ep->lock, flags);
 }
 

@@ -398,6 +398,10 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle,
  * the EP is DISCONNECTED. If the call fails, the request is still to be answered,
  * and the EP is as it was.
  *
+ * Over iWARP requests that are posted to the EP then are held back until it has
+ * received a message, or for a tenth of a second: the active side may not be ready
+ * before. A protocol whose active side speaks first does not notice.
+ *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the connection is being set up; @cr_handle is invalid now

@@ -352,7 +352,9 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
  * %DAT_CONNECTION_EVENT_ESTABLISHED, PEER_REJECTED, NON_PEER_REJECTED (nobody
  * listens), UNREACHABLE and TIMED_OUT; after all but the first the EP is
  * DISCONNECTED and has to be reset before it can connect again. ESTABLISHED comes
- * before any completion of the EP on the same EVD.
+ * before any completion of the EP on the same EVD. Over iWARP a peer whose first
+ * message is not an answer to one of ours sends it a tenth of a second later, see
+ * dat_cr_accept().
  *
  * Context: Process context, may sleep.
  * Return:

@@ -147,6 +147,9 @@ void ep_post_idle(struct ep_stage *s)
 	DAT_LMR_TRIPLET seg = kd_seg(s->in->buf, 0, 64);
 	DAT_RETURN ret;
 
+	/* A passive side gives the device no requests before (N8). */
+	if (kd_is_iwarp(s->in))
+		kd_ping(s->out, s->in);
 	ep_hold.post_send = dev->ops.post_send;
 	dev->ops.post_send = ep_idle_post_send;
 	ret = dat_ep_post_send(s->in->ep, 1, &seg, kd_cookie(1), 0);
