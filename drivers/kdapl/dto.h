@@ -6,6 +6,7 @@
 #ifndef KDAPL_DTO_H
 #define KDAPL_DTO_H
 
+#include <linux/hash.h>
 #include <linux/prefetch.h>
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
@@ -162,6 +163,13 @@ static inline void kdapl_ring_reaped(struct kdapl_ring *ring,
 	smp_store_release(&ring->tail, tail);
 }
 
+/* Return the list of Endpoints that the QP at this address may be among. */
+static inline struct hlist_head *
+kdapl_leaving_bucket(struct kdapl_evd *evd, const struct ib_qp *qp)
+{
+	return &evd->leaving[hash_ptr(qp, KDAPL_LEAVING_BITS)];
+}
+
 /* Why a ring is flushed, see kdapl_ring_flush(). */
 enum kdapl_flush {
 	KDAPL_FLUSH_END,		/* the connection is over */
@@ -267,6 +275,8 @@ void kdapl_ep_unlock_recv(struct kdapl_ep *ep, struct kdapl_evd *evd,
 	__releases(&evd->lock);
 
 /* dto_complete.c */
+struct kdapl_ep *kdapl_leaving_ep(struct kdapl_evd *evd,
+				  const struct ib_qp *qp);
 void kdapl_mem_done(struct kdapl_wr *wr);
 void kdapl_ep_poll_requests(u64 handle);
 void kdapl_dto_complete(struct kdapl_evd *evd, struct ib_wc *wc, int n,

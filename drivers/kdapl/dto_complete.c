@@ -145,18 +145,33 @@ static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr,
 }
 
 /*
+ * Return the Endpoint whose QP at this address is being destroyed, or NULL. @evd is
+ * that of its receives, locked.
+ */
+struct kdapl_ep *kdapl_leaving_ep(struct kdapl_evd *evd, const struct ib_qp *qp)
+{
+	struct kdapl_ep *ep;
+
+	lockdep_assert_held(&evd->lock);
+
+	hlist_for_each_entry(ep, kdapl_leaving_bucket(evd, qp), leaving_link)
+		if (ep->leaving_qp == qp)
+			return ep;
+	return NULL;
+}
+
+/*
  * Return the Endpoint that took an SRQ's buffer. The QP may just have been
  * destroyed; kdapl_qp_remove() has entered it in evd->leaving then, where it is
  * compared and not followed.
  */
 static struct kdapl_ep *kdapl_wc_ep(struct kdapl_evd *evd, struct ib_wc *wc)
 {
-	struct kdapl_ep *ep;
+	struct kdapl_ep *ep = NULL;
 
-	list_for_each_entry(ep, &evd->leaving, leaving_link)
-		if (ep->leaving_qp == wc->qp)
-			return ep;
-	return wc->qp->qp_context;
+	if (unlikely(evd->nleaving))
+		ep = kdapl_leaving_ep(evd, wc->qp);
+	return ep ?: wc->qp->qp_context;
 }
 
 static void kdapl_wc_done(struct kdapl_evd *evd, struct ib_wc *wc,

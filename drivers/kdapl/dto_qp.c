@@ -175,10 +175,42 @@ u32 kdapl_qp_send_sge(struct kdapl_ep *ep)
 			   ep->attr.max_rdma_write_iov));
 }
 
+/* Take @ep off the list of those whose QP is being destroyed. */
+static void kdapl_leaving_del(struct kdapl_evd *evd, struct kdapl_ep *ep)
+{
+	lockdep_assert_held(&evd->lock);
+
+	if (hlist_unhashed(&ep->leaving_link))
+		return;
+	hlist_del_init(&ep->leaving_link);
+	evd->nleaving--;
+}
+
+/*
+ * @qp was made just now. If another one was destroyed at the same address, its last
+ * completions, which are on the CQ already, must be polled before the new QP has any;
+ * kdapl_qp_remove() may not have come to that.
+ */
+static void kdapl_leaving_settle(struct kdapl_evd *evd, struct ib_qp *qp)
+{
+	struct kdapl_ep *other;
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	other = kdapl_leaving_ep(evd, qp);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	if (!other)
+		return;
+	flags = kdapl_cq_poll_all_lock(evd);
+	other = kdapl_leaving_ep(evd, qp);
+	if (other)
+		kdapl_leaving_del(evd, other);
+	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
 static struct ib_qp *kdapl_qp_alloc(struct kdapl_ep *ep)
 {
 	struct ib_device_attr *max = &ep->pz->pd->device->attrs;
-	struct kdapl_evd *evd = ep->recv_cq->evd;
 	struct ib_qp_init_attr init = {
 		.event_handler = kdapl_qp_event,
 		.qp_context = ep,
@@ -197,13 +229,9 @@ static struct ib_qp *kdapl_qp_alloc(struct kdapl_ep *ep)
 		init.cap.max_recv_wr = clamp_t(u32, ep->recv_charge, 1, max->max_qp_wr);
 		init.cap.max_recv_sge = max(1, ep->attr.max_recv_iov);
 	}
-	/*
-	 * Pairs with kdapl_qp_remove(): no QP of an EVD is made while one
-	 * leaves.
-	 */
-	mutex_lock(&evd->mutex);
 	qp = ib_create_qp_kernel(ep->pz->pd, &init, ep->obj.ia->consumer);
-	mutex_unlock(&evd->mutex);
+	if (!IS_ERR(qp))
+		kdapl_leaving_settle(ep->recv_cq->evd, qp);
 	return qp;
 }
 
@@ -430,9 +458,9 @@ bool kdapl_qp_close_sq(struct kdapl_ep *ep)
 /*
  * Destroy the QP while its last completions may still be on a CQ. The
  * completion of an SRQ's buffer names its Endpoint by QP only, so the QP is
- * entered in evd->leaving first and compared by kdapl_wc_ep(); until its
- * completions have been polled evd->mutex keeps new QPs, which could get the
- * same address, from being made for this EVD.
+ * entered in evd->leaving first and compared by kdapl_wc_ep(), until its
+ * completions have been polled. A new QP may get the same address before:
+ * kdapl_leaving_settle() sees to that.
  */
 static void kdapl_qp_remove(struct kdapl_ep *ep)
 {
@@ -440,20 +468,22 @@ static void kdapl_qp_remove(struct kdapl_ep *ep)
 	unsigned long flags;
 
 	kdapl_qp_poll_cqs(ep);
-	mutex_lock(&evd->mutex);
-	spin_lock_irqsave(&evd->lock, flags);
-	ep->leaving_qp = ep->qp;
-	list_add(&ep->leaving_link, &evd->leaving);
-	spin_unlock_irqrestore(&evd->lock, flags);
-
+	if (ep->srq) {
+		spin_lock_irqsave(&evd->lock, flags);
+		ep->leaving_qp = ep->qp;
+		hlist_add_head(&ep->leaving_link,
+			       kdapl_leaving_bucket(evd, ep->qp));
+		evd->nleaving++;
+		spin_unlock_irqrestore(&evd->lock, flags);
+	}
 	ib_destroy_qp(ep->qp);
 	ep->qp = NULL;
 	kdapl_qp_poll_cqs(ep);
-
-	spin_lock_irqsave(&evd->lock, flags);
-	list_del_init(&ep->leaving_link);
-	spin_unlock_irqrestore(&evd->lock, flags);
-	mutex_unlock(&evd->mutex);
+	if (ep->srq) {
+		spin_lock_irqsave(&evd->lock, flags);
+		kdapl_leaving_del(evd, ep);
+		spin_unlock_irqrestore(&evd->lock, flags);
+	}
 }
 
 /* Destroy a QP on an SRQ, and say whether it may have taken a buffer with it. */

@@ -176,7 +176,7 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 	INIT_LIST_HEAD(&ep->at_hand);
 	INIT_LIST_HEAD(&ep->parked);
 	INIT_LIST_HEAD(&ep->srq_link);
-	INIT_LIST_HEAD(&ep->leaving_link);
+	INIT_HLIST_NODE(&ep->leaving_link);
 	kdapl_async_init(&ep->soft_event, &ep->obj,
 			 DAT_ASYNC_EP_SOFT_HIGH_WATERMARK,
 			 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);

@@ -110,7 +110,7 @@ struct kdapl_ep {
 	struct kdapl_ring rq;
 	struct ib_qp *qp;
 	struct ib_qp *leaving_qp;
-	struct list_head leaving_link;
+	struct hlist_node leaving_link;
 	bool no_reads;
 	struct kdapl_sinks *sinks;
 	struct kdapl_hold *hold;

@@ -115,7 +115,6 @@ struct kdapl_evd *kdapl_evd_alloc(struct kdapl_ia *ia, DAT_COUNT qlen,
 	INIT_LIST_HEAD(&evd->events);
 	INIT_LIST_HEAD(&evd->cqs);
 	INIT_LIST_HEAD(&evd->soft_free);
-	INIT_LIST_HEAD(&evd->leaving);
 	evd->qlen = qlen;
 	evd->flags = flags;
 	/* Only DTO and RMR streams start in a completion interrupt. */

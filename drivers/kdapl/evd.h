@@ -118,6 +118,10 @@ struct kdapl_cq {
 	struct list_head srqs;
 };
 
+/* Hash buckets for QPs that are being destroyed */
+#define KDAPL_LEAVING_BITS	4
+#define KDAPL_LEAVING		(1 << KDAPL_LEAVING_BITS)
+
 /*
  * struct kdapl_evd - Event Dispatcher
  * @obj: what all objects have
@@ -140,7 +144,9 @@ struct kdapl_cq {
  * @charged: over all @cqs
  * @expected: completion events that its work queues can have outstanding
  * @soft_free: software events that are not queued
- * @leaving: EPs whose QP is being destroyed, see kdapl_qp_remove()
+ * @leaving: EPs on SRQs whose QP is being destroyed, by its address, see
+ *	kdapl_qp_remove()
+ * @nleaving: their number
  * @watchers: who needs arrivals noticed: marks, feeding, graceful disconnects
  * @softirq_watchers: subset of @watchers that needs polling in softirq
  * @solicited: EPs with DAT_COMPLETION_SOLICITED_WAIT
@@ -149,7 +155,7 @@ struct kdapl_cq {
  * @turn: position of the CQ to poll first; @lock
  * @vector: completion vector of its CQs, KDAT_VECTOR_ANY if none was asked for;
  *	@mutex
- * @mutex: protects changes of @cqs; held while a QP leaves
+ * @mutex: protects changes of @cqs
  * @async_users: IAs that use it for asynchronous events; their ia->lock
  * @stop_mutex: serialises irq_poll_disable()
  * @softirq_poll: polls for @watchers while the dispatcher cannot
@@ -187,7 +193,8 @@ struct kdapl_evd {
 	int charged;
 	int expected;
 	struct list_head soft_free;
-	struct list_head leaving;
+	struct hlist_head leaving[KDAPL_LEAVING];
+	u32 nleaving;
 	u32 watchers;
 	u32 softirq_watchers;
 	u32 solicited;

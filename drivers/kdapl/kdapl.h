@@ -11,7 +11,7 @@
  *   handler_mutex      mutex    of an rdma_cm id, also by rdma_lock_handler()
  *   kdapl_conn.dial    mutex    rdma_connect() vs. rdma_disconnect()
  *   kdapl_srq.mutex    mutex    resize, arming, remaking of one device queue
- *   kdapl_evd.mutex    mutex    CQs of one EVD, leaving QPs, software events
+ *   kdapl_evd.mutex    mutex    CQs of one EVD, software events
  *   kdapl_evd.lock     irqsave  event list, CQ polling, receive ledger
  *   kdapl_ring.lock    irqsave  posting to one work queue
  *   kdapl_srq.lock     irqsave  counts and lists of an SRQ

@@ -4,6 +4,7 @@
  * passive side ends at once, a message of the CM is lost, the peer leaves with our
  * requests under way.
  */
+#include <linux/completion.h>
 #include <linux/module.h>
 #include "../sim/kdapl_sim.h"
 #include "device.h"
@@ -161,7 +162,8 @@ static void R4_receives_of_a_given_up_attempt(struct kunit *test)
 	}
 }
 
-#define HANGING		260		/* a workqueue works on 256 items */
+#define STUCK		256		/* items that a workqueue works on */
+#define HANGING		(STUCK + 4)
 
 static const void *gen_simw(const void *prev, char *desc)
 {
@@ -202,7 +204,7 @@ static void attempts_that_hang_hold_up_nobody(struct kunit *test)
 						  10 * USEC_PER_MSEC, 0, NULL,
 						  DAT_QOS_BEST_EFFORT, 0));
 	}
-	for (i = 0; i < HANGING; i++)
+	for (i = 0; i < STUCK; i++)
 		kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_TIMED_OUT,
 				NULL);
 	KD_ASSERT_OK(test, dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
@@ -210,6 +212,59 @@ static void attempts_that_hang_hold_up_nobody(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kd_wait_event(p->conn_evd, &event, FLUSH_MS));
 	KUNIT_EXPECT_TRUE(test, kd_wait_event(b->conn_evd, &event, FLUSH_MS));
 	KUNIT_EXPECT_TRUE(test, kd_wait_event(q->conn_evd, &event, FLUSH_MS));
+	for (i = STUCK; i < HANGING; i++)
+		kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_TIMED_OUT,
+				NULL);
+}
+
+/* ---- Queue pairs of one EVD -------------------------------------------------- */
+
+#define TOGETHER_MS	3000
+
+static struct {
+	struct kd_hook device;
+	struct completion two;
+	atomic_t running;
+} destroyer;
+
+/* Return when another QP on an SRQ is being destroyed as well. */
+static int destroy_two(struct ib_qp *qp, struct ib_udata *udata)
+{
+	if (qp->srq) {
+		if (atomic_inc_return(&destroyer.running) == 2)
+			complete_all(&destroyer.two);
+		wait_for_completion_timeout(&destroyer.two,
+					    msecs_to_jiffies(TOGETHER_MS));
+		atomic_dec(&destroyer.running);
+	}
+	return destroyer.device.real.destroy_qp(qp, udata);
+}
+
+/* A device that takes long to destroy a QP does not hold up others of its EVD. */
+static void qps_of_an_evd_go_together(struct kunit *test)
+{
+	struct kd_side *a = kd_open_param(test), *p = kd_open_param(test);
+	DAT_EP_HANDLE first;
+
+	kd_setup(a, NULL);
+	kd_setup(p, &(struct kd_opts) { .srq_len = 8 });
+	kd_connect_pair(a, p);
+	kd_ping(a, p);
+	first = p->ep;
+	a->ep = kd_ep(a, NULL);
+	p->ep = kd_ep(p, NULL);
+	kd_connect_pair(a, p);
+	kd_ping(a, p);
+	init_completion(&destroyer.two);
+	atomic_set(&destroyer.running, 0);
+	kd_hook(test, p->name, &destroyer.device)->ops.destroy_qp = destroy_two;
+	KD_ASSERT_OK(test, dat_ep_disconnect(first, DAT_CLOSE_ABRUPT_FLAG));
+	KD_ASSERT_OK(test, dat_ep_disconnect(p->ep, DAT_CLOSE_ABRUPT_FLAG));
+	kd_expect_event(test, p->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
+			NULL);
+	kd_expect_event(test, p->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
+			NULL);
+	KUNIT_EXPECT_TRUE(test, completion_done(&destroyer.two));
 }
 
 /* ---- The peer leaves with requests under way ------------------------------- */
@@ -326,6 +381,7 @@ static struct kunit_case conn_end_cases[] = {
 	KUNIT_CASE_PARAM(disconnect_request_waits_alone, gen_sim),
 	KUNIT_CASE_PARAM(R4_receives_of_a_given_up_attempt, kd_gen_ia),
 	KUNIT_CASE_PARAM(attempts_that_hang_hold_up_nobody, gen_simw),
+	KUNIT_CASE_PARAM(qps_of_an_evd_go_together, kd_gen_ia),
 	KUNIT_CASE_PARAM(N3_received_requests_succeed, kd_gen_ia),
 	KUNIT_CASE_PARAM(N3_acknowledged_late, gen_sim),
 	KUNIT_CASE_PARAM(N3_request_that_is_never_received, gen_sim),
