@@ -25,10 +25,11 @@ struct kdapl_lmr;
  * @hca: the device; referenced
  * @port: port of the device
  * @hca_link: entry in hca->ias
- * @lock: protects @objs and @closing
+ * @lock: protects @objs, @closing and @lent
  * @objs: all objects of the IA, until they are released
  * @closing: no object may be added to @objs
  * @live: number of @objs
+ * @lent: how many of these are EVDs that other IAs use for asynchronous events
  * @lingering: number of freed EPs whose QPs may still receive, see
  *	kdapl_conn_linger()
  * @wait: where tasks wait for @live or @lingering to drop
@@ -58,6 +59,7 @@ struct kdapl_ia {
 	struct list_head objs;
 	bool closing;
 	atomic_t live;
+	unsigned int lent;
 	atomic_t lingering;
 	wait_queue_head_t wait;
 	struct kdapl_evd *async_evd;

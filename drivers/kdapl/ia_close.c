@@ -99,21 +99,16 @@ static void kdapl_ia_free_all(struct kdapl_ia *ia)
  */
 static unsigned int kdapl_ia_left(struct kdapl_ia *ia)
 {
-	struct kdapl_obj *obj;
-	unsigned int n = 0;
+	struct kdapl_evd *async = ia->async_evd;
 	unsigned long flags;
+	unsigned int n;
 
 	spin_lock_irqsave(&ia->lock, flags);
-	list_for_each_entry(obj, &ia->objs, ia_link) {
-		if (ia->null_evd && obj == &ia->null_evd->obj)
-			continue;
-		if (ia->async_evd && obj == &ia->async_evd->obj)
-			continue;
-		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EVD &&
-		    container_of(obj, struct kdapl_evd, obj)->async_users)
-			continue;
-		n++;
-	}
+	n = atomic_read(&ia->live) - ia->lent;
+	if (ia->null_evd)
+		n--;
+	if (async && async->obj.ia == ia && !async->async_users)
+		n--;
 	spin_unlock_irqrestore(&ia->lock, flags);
 	return n;
 }
