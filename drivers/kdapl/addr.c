@@ -9,13 +9,15 @@
  * protects ia->addr and ia->naddrs.
  */
 #include <linux/inetdevice.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
 #include <rdma/rdma_cm.h>
 #include "ia.h"
 
-/* Addresses of the host that are tried. */
-#define KDAPL_MAX_CANDIDATES 64
+/* Addresses of the host that are tried: room for them at first, and at most. */
+#define KDAPL_CANDIDATES	64
+#define KDAPL_MAX_CANDIDATES	SZ_64K
 
 /* Return whether @addr is the wildcard address of its family. */
 bool kdapl_addr_any(const struct sockaddr_storage *addr)
@@ -29,7 +31,7 @@ bool kdapl_addr_any(const struct sockaddr_storage *addr)
 }
 
 /* Fill in @list with up to @max addresses of the host; return their number. */
-static int kdapl_addr_candidates(struct sockaddr_storage *list, int max)
+static int kdapl_addr_fill(struct sockaddr_storage *list, int max)
 {
 	struct net_device *ndev;
 	int n = 0;
@@ -79,6 +81,25 @@ static int kdapl_addr_candidates(struct sockaddr_storage *list, int max)
 	return n;
 }
 
+/* Return all addresses of the host, to be freed by kvfree(); *@n is their number. */
+static struct sockaddr_storage *kdapl_addr_candidates(int *n)
+{
+	struct sockaddr_storage *list;
+	int max = KDAPL_CANDIDATES;
+
+	for (;;) {
+		list = kvcalloc(max, sizeof(*list), GFP_KERNEL);
+		if (!list)
+			return NULL;
+		*n = kdapl_addr_fill(list, max);
+		/* A host of containers has an address for each of them. */
+		if (*n < max || max >= KDAPL_MAX_CANDIDATES)
+			return list;
+		kvfree(list);
+		max *= 4;
+	}
+}
+
 static int kdapl_addr_handler(struct rdma_cm_id *id,
 			      struct rdma_cm_event *event)
 {
@@ -107,8 +128,9 @@ static int kdapl_addr_ours(struct kdapl_ia *ia, struct sockaddr_storage *addr)
 }
 
 /*
- * Move those of the @n addresses in @list that belong to @ia to the front.
- * Return their number or an errno.
+ * Move those of the @n addresses in @list that belong to @ia to the front. IPv4 is
+ * listed first, so the last place is for an IPv6 address. Return their number or an
+ * errno.
  */
 static int kdapl_addr_select(struct kdapl_ia *ia, struct sockaddr_storage *list,
 			     int n)
@@ -116,6 +138,8 @@ static int kdapl_addr_select(struct kdapl_ia *ia, struct sockaddr_storage *list,
 	int i, ours, found = 0;
 
 	for (i = 0; i < n && found < KDAPL_MAX_ADDRS; i++) {
+		if (found == KDAPL_MAX_ADDRS - 1 && list[i].ss_family == AF_INET)
+			continue;
 		ours = kdapl_addr_ours(ia, &list[i]);
 		if (ours < 0)
 			return ours;
@@ -142,10 +166,9 @@ int kdapl_ia_refresh_addrs(struct kdapl_ia *ia)
 	n = ib_query_port(ia->hca->dev, ia->port, &port);
 	if (n)
 		return n;
-	list = kcalloc(KDAPL_MAX_CANDIDATES, sizeof(*list), GFP_KERNEL);
+	list = kdapl_addr_candidates(&n);
 	if (!list)
 		return -ENOMEM;
-	n = kdapl_addr_candidates(list, KDAPL_MAX_CANDIDATES);
 	n = kdapl_addr_select(ia, list, n);
 	if (n >= 0) {
 		ia->max_msg = port.max_msg_sz;
@@ -158,7 +181,7 @@ int kdapl_ia_refresh_addrs(struct kdapl_ia *ia)
 			if (memcmp(&ia->addr[i], &list[i], sizeof(list[i])))
 				ia->addr[i] = list[i];
 	}
-	kfree(list);
+	kvfree(list);
 	return min(n, 0);
 }
 

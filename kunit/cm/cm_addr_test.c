@@ -292,6 +292,37 @@ static void second_address(struct kunit *test)
 	ping_and_end(&c);
 }
 
+#define OTHERS 100			/* at most 254 */
+
+static int change_others(const char *how)
+{
+	char line[160];
+
+	snprintf(line, sizeof(line),
+		 "i=0; while [ $i -lt %d ]; do i=$((i+1)); /sbin/ip addr %s 10.250.0.$i/32 dev %s || exit; done",
+		 OTHERS, how, kd_bed_of("siw0/1")->netdev);
+	return shell(line);
+}
+
+static void remove_others(void *unused)
+{
+	change_others("del");
+}
+
+/* Another device, listed first, has more addresses than fit in any small list. */
+static void among_many_addresses(struct kunit *test)
+{
+	struct kd_pair c;
+
+	if (change_others("add"))
+		kunit_skip(test, "no ip command");
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, remove_others,
+							   NULL));
+	c = kd_make_pair(test, NULL);
+	kd_connect_pair(c.a, c.p);
+	kd_ping(c.a, c.p);
+}
+
 /* The administrator gives the port another address while the IA is open. */
 static void moved_address(struct kunit *test)
 {
@@ -458,6 +489,7 @@ static struct kunit_case cm_addr_cases[] = {
 	KUNIT_CASE_PARAM(both_families, kd_gen_ia),
 	KUNIT_CASE_PARAM(L5_csp_ipv6, kd_gen_ia),
 	KUNIT_CASE_PARAM(second_address, kd_gen_wired_ia),
+	KUNIT_CASE_PARAM(among_many_addresses, kd_gen_wired_ia),
 	KUNIT_CASE_PARAM(moved_address, kd_gen_wired_ia),
 	KUNIT_CASE_PARAM(I4_no_address_to_connect_from, kd_gen_wired_ia),
 	KUNIT_CASE_PARAM(N2_psp_any_avoids_taken_port, kd_gen_wired_ia),
