@@ -21,6 +21,7 @@ help:
 	@echo '  make [DESTDIR=...] install-man    manual pages of the calls and events'
 	@echo '  make [DESTDIR=...] install-tools  kdapl-blk, which sets up the block device'
 	@echo '  dpkg-buildpackage -us -uc -b      Debian packages of all that, with DKMS'
+	@echo '  make dist           an archive to release, for dpkg-buildpackage or rpmbuild -ta'
 	@echo
 	@echo 'Tests in test kernels, with RDMA in software. They need no hardware and leave'
 	@echo "this machine's own kernel alone. On User Mode Linux:"
@@ -122,7 +123,8 @@ dkms-files:
 		! -name '*.mod' ! -name '*.mod.c' ! -name modules.order
 
 commands := check check-blk check-commands check-kernels check-package check-scale \
-	check-two-hosts check-vm bench bench-blk bench-fair coverage demo docs lint soak
+	check-two-hosts check-vm bench bench-blk bench-fair coverage demo dist docs lint \
+	soak
 .PHONY: $(commands)
 $(commands):
 	@scripts/$@

@@ -83,3 +83,6 @@ module_exit(kdapl_exit);
 MODULE_DESCRIPTION("Kernel Direct Access Programming Library (DAT 2.0)");
 MODULE_AUTHOR("The kDAPL for Linux developers");
 MODULE_LICENSE("Dual BSD/GPL");
+#ifdef KDAPL_VERSION
+MODULE_VERSION(KDAPL_VERSION);
+#endif
