@@ -39,13 +39,13 @@ static void lose(struct kd_side *s, u32 attr)
 	kdapl_sim_set(dev, KDAPL_SIM_drop_mads, 1);
 }
 
-static const void *gen_sim(const void *prev, char *desc)
+static KD_GENERATOR(gen_sim)
 {
-	const struct kd_bed *bed = kd_gen_simulated_ia(prev, desc);
+	const struct kd_bed *bed = KD_GENERATE(kd_gen_simulated_ia, prev);
 
 	/* iWARP has no messages of the CM. */
 	while (bed && bed->traits & KD_IWARP)
-		bed = kd_gen_simulated_ia(bed, desc);
+		bed = KD_GENERATE(kd_gen_simulated_ia, bed);
 	return bed;
 }
 
@@ -165,12 +165,12 @@ static void R4_receives_of_a_given_up_attempt(struct kunit *test)
 #define STUCK		256		/* items that a workqueue works on */
 #define HANGING		(STUCK + 4)
 
-static const void *gen_simw(const void *prev, char *desc)
+static KD_GENERATOR(gen_simw)
 {
-	const struct kd_bed *bed = kd_gen_simulated_ia(prev, desc);
+	const struct kd_bed *bed = KD_GENERATE(kd_gen_simulated_ia, prev);
 
 	while (bed && !(bed->traits & KD_IWARP))
-		bed = kd_gen_simulated_ia(bed, desc);
+		bed = KD_GENERATE(kd_gen_simulated_ia, bed);
 	return bed;
 }
 

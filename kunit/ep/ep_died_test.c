@@ -53,7 +53,7 @@ static const struct death deaths[] = {
 	{ "SRQ: the last receive, late", .srq_len = 4, .lwqe = 3, .recv = true },
 };
 
-static const void *gen_death(const void *prev, char *desc)
+static KD_GENERATOR(gen_death)
 {
 	static const char * const ias[] = { "sim0/1", "simw0/1" };
 	static struct kd_param params[ARRAY_SIZE(ias) * ARRAY_SIZE(deaths)];
