@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What consumers find by name: the names of constants (<dat/kdat_linux.h>), and
- * the members of structures that DAT 1.x calls otherwise.
+ * What consumers find by name: the names of constants (<dat/kdat_linux.h>), of
+ * returns (dat_strerror(), contract I4), and the members of structures that DAT 1.x
+ * calls otherwise.
  */
 #include <linux/irqflags.h>
 #include <linux/module.h>
@@ -176,6 +177,42 @@ static void old_names_are_the_same_members(struct kunit *test)
 			offsetofend(DAT_IA_ATTR, max_rdma_read_per_ep));
 }
 
+static void I4_strerror_names_every_type(struct kunit *test)
+{
+	const char *major, *minor;
+	u32 type;
+
+	for (type = DAT_ABORT; type <= DAT_COMM_NOT_SUPPORTED; type += 0x10000) {
+		major = NULL;
+		minor = NULL;
+		KD_EXPECT_OK(test, dat_strerror(DAT_ERROR(type, 0), &major,
+						&minor));
+		KUNIT_EXPECT_NOT_NULL(test, major);
+		KUNIT_EXPECT_NOT_NULL(test, minor);
+	}
+	KD_EXPECT_OK(test, dat_strerror(DAT_SUCCESS, &major, &minor));
+	KUNIT_EXPECT_STREQ(test, major, "DAT_SUCCESS");
+	KD_EXPECT_OK(test, dat_strerror(DAT_ERROR(DAT_INVALID_STATE,
+						  DAT_INVALID_STATE_EP_PZ),
+					&major, &minor));
+	KUNIT_EXPECT_STREQ(test, major, "DAT_INVALID_STATE");
+	KUNIT_EXPECT_STREQ(test, minor, "DAT_INVALID_STATE_EP_PZ");
+}
+
+static void I4_strerror_refuses(struct kunit *test)
+{
+	const char *major, *minor;
+
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_strerror(DAT_ERROR(0x00ff0000, 0), &major, &minor));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_strerror(DAT_ERROR(DAT_ABORT, 103), &major, &minor));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_strerror(DAT_SUCCESS, NULL, &minor));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_strerror(DAT_SUCCESS, &major, NULL));
+}
+
 static struct kunit_case names_cases[] = {
 	KUNIT_CASE_PARAM(names_are_those_of_the_constants, kinds_gen_params),
 	KUNIT_CASE_PARAM(names_are_all_different, kinds_gen_params),
@@ -183,6 +220,8 @@ static struct kunit_case names_cases[] = {
 	KUNIT_CASE_PARAM(names_with_interrupts_off, kinds_gen_params),
 	KUNIT_CASE_PARAM(old_names_of_ia_attributes, kd_gen_ia),
 	KUNIT_CASE(old_names_are_the_same_members),
+	KUNIT_CASE(I4_strerror_names_every_type),
+	KUNIT_CASE(I4_strerror_refuses),
 	{}
 };
 
@@ -193,5 +232,5 @@ static struct kunit_suite names_suite = {
 
 kunit_test_suite(names_suite);
 
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: names of constants and members");
+MODULE_DESCRIPTION("KUnit suite of kdapl.ko: names of constants, returns and members");
 MODULE_LICENSE("Dual BSD/GPL");

@@ -139,6 +139,16 @@ void rx_sent(struct rx_bench *b)
 }
 EXPORT_SYMBOL_GPL(rx_sent);
 
+/* Send @n messages one after the other, which need not arrive yet. */
+void rx_send_n(struct rx_bench *b, struct rx_link *link, int n)
+{
+	while (n--) {
+		KD_ASSERT_OK(b->test, rx_try_send(b, link));
+		rx_sent(b);
+	}
+}
+EXPORT_SYMBOL_GPL(rx_send_n);
+
 DAT_SRQ_PARAM rx_query(struct rx_bench *b)
 {
 	DAT_SRQ_PARAM param = { };
@@ -221,8 +231,7 @@ void rx_deliver(struct rx_bench *b, struct rx_link *link)
 		before = rx_query(b).available_dto_count;
 	else
 		rx_post(b, link, 1);
-	KD_ASSERT_OK(b->test, rx_try_send(b, link));
-	rx_sent(b);
+	rx_send_n(b, link, 1);
 	if (b->in->srq)
 		rx_wait_counts(b, before - 1, -1);
 	else
@@ -276,6 +285,16 @@ void rx_reap_n(struct rx_bench *b, struct rx_link *link, int n)
 		rx_reap(b, link);
 }
 EXPORT_SYMBOL_GPL(rx_reap_n);
+
+/* Deliver @n messages, each of which is reaped before the next one. */
+void rx_pass_n(struct rx_bench *b, struct rx_link *link, int n)
+{
+	while (n--) {
+		rx_deliver(b, link);
+		rx_reap(b, link);
+	}
+}
+EXPORT_SYMBOL_GPL(rx_pass_n);
 
 DAT_COUNT rx_held(struct rx_bench *b, struct rx_link *link)
 {

@@ -63,6 +63,7 @@ void rx_post(struct rx_bench *b, struct rx_link *link, int n);
 u32 rx_seed(const struct rx_link *link, u32 seq);
 DAT_RETURN rx_try_send(struct rx_bench *b, struct rx_link *link);
 void rx_sent(struct rx_bench *b);
+void rx_send_n(struct rx_bench *b, struct rx_link *link, int n);
 DAT_SRQ_PARAM rx_query(struct rx_bench *b);
 void rx_wait_counts(struct rx_bench *b, DAT_COUNT available,
 		    DAT_COUNT outstanding);
@@ -72,6 +73,7 @@ void rx_deliver(struct rx_bench *b, struct rx_link *link);
 void rx_deliver_n(struct rx_bench *b, struct rx_link *link, int n);
 u64 rx_reap(struct rx_bench *b, struct rx_link *link);
 void rx_reap_n(struct rx_bench *b, struct rx_link *link, int n);
+void rx_pass_n(struct rx_bench *b, struct rx_link *link, int n);
 DAT_COUNT rx_held(struct rx_bench *b, struct rx_link *link);
 void rx_expect_async(struct rx_bench *b, DAT_EVENT_NUMBER number,
 		     DAT_HANDLE handle, DAT_COUNT reason);

@@ -171,10 +171,7 @@ static void W1_unwatched(struct kunit *test)
 	link = rx_link(b);
 	rx_post(b, link, 3);
 	set_lw(b, 2);
-	for (int i = 0; i < 2; i++) {
-		KD_ASSERT_OK(test, rx_try_send(b, link));
-		rx_sent(b);
-	}
+	rx_send_n(b, link, 2);
 	rx_expect_low(b);
 }
 

@@ -155,8 +155,7 @@ static void S1_beyond_the_device(struct kunit *test)
 	rx_post(b, x, 512);
 	rx_expect_counts(b, 512, 512, 512);
 	for (i = 0; i < 512; i++) {
-		KD_ASSERT_OK(test, rx_try_send(b, i % 3 ? x : y));
-		rx_sent(b);
+		rx_send_n(b, i % 3 ? x : y, 1);
 		cookie = rx_reap(b, i % 3 ? x : y);
 		KUNIT_EXPECT_EQ(test, cookie, i);
 		seen[cookie / 32] |= BIT(cookie % 32);
@@ -235,23 +234,19 @@ static void S1_over_connections(struct kunit *test)
 {
 	struct rx_bench *b = rx_open(test, 3);
 	struct rx_link *link = rx_link(b);
-	int i, round;
+	int round;
 
 	for (round = 1; round <= 4; round++) {
 		KD_EXPECT_OK(test, RESIZE(b, round * 100));
 		rx_post(b, link, 20);
-		for (i = 0; i < 10; i++)
-			rx_deliver(b, link);
+		rx_deliver_n(b, link, 10);
 		rx_disconnect(b, link);
 		rx_reap_n(b, link, 10);
 		rx_expect_counts(b, round * 100, round * 10, round * 10);
 		rx_reset(b, link);
 		rx_connect(b, link);
 	}
-	for (i = 0; i < 40; i++) {
-		rx_deliver(b, link);
-		rx_reap(b, link);
-	}
+	rx_pass_n(b, link, 40);
 	rx_expect_counts(b, 400, 0, 0);
 }
 
@@ -449,8 +444,7 @@ static void S1_returned_are_fed(struct kunit *test)
 	KD_EXPECT_OK(test, dat_srq_set_lw(b->in->srq, 0));
 	KD_EXPECT_OK(test, dat_ep_free(x->in));
 	KUNIT_EXPECT_EQ(test, atomic_read(&fake.posts), 100);
-	KD_ASSERT_OK(test, rx_try_send(b, y));
-	rx_sent(b);
+	rx_send_n(b, y, 1);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(fake_has, &posts,
 					      KD_TIMEOUT_MS));
 	rx_wait_counts(b, 99, 100);
@@ -475,14 +469,6 @@ static bool is_in_upcall(void *data)
 	return atomic_read(&rec->running);
 }
 
-static void send_n(struct rx_bench *b, struct rx_link *link, int n)
-{
-	while (n--) {
-		KD_ASSERT_OK(b->test, rx_try_send(b, link));
-		rx_sent(b);
-	}
-}
-
 /*
  * Buffers are posted while kDAPL believes that the device has no room, although
  * the device has used up all it had: the dispatcher, which alone polls, is in
@@ -490,13 +476,11 @@ static void send_n(struct rx_bench *b, struct rx_link *link, int n)
  */
 static void S1_fed_during_an_upcall(struct kunit *test)
 {
-	const char *ia = *(const char * const *)test->param_value;
 	struct kd_recorder *rec = kd_recorder(test);
+	struct rx_bench *b = rx_open(test, 8);
 	struct rx_link *link;
-	struct rx_bench *b;
 	int posts = 128;
 
-	b = rx_open_on(test, ia, (struct kd_opts) { .srq_len = 8 });
 	fake_install(b, 0);
 	KD_EXPECT_OK(test, RESIZE(b, 200));
 	rec->hook = wait_in_upcall;
@@ -506,13 +490,13 @@ static void S1_fed_during_an_upcall(struct kunit *test)
 	link = rx_link(b);
 	reinit_completion(&upcall_may_end);
 	rx_post(b, link, 64);
-	send_n(b, link, 1);
+	rx_send_n(b, link, 1);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_in_upcall, rec,
 					      KD_TIMEOUT_MS));
-	send_n(b, link, 63);
+	rx_send_n(b, link, 63);
 	rx_post(b, link, 64);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(fake_has, &posts, KD_TIMEOUT_MS));
-	send_n(b, link, 64);
+	rx_send_n(b, link, 64);
 	complete_all(&upcall_may_end);
 	KUNIT_EXPECT_TRUE(test, kd_wait_calls(rec, 128));
 	rx_expect_counts(b, 200, 0, 0);
@@ -566,10 +550,7 @@ static void S2_no_memory(struct kunit *test)
 	KUNIT_EXPECT_GE(test, size, 13);
 	rx_post(b, link, size - 8);
 	KD_EXPECT_RET(test, DAT_INSUFFICIENT_RESOURCES, rx_try_post(b, link));
-	while (size--) {
-		rx_deliver(b, link);
-		rx_reap(b, link);
-	}
+	rx_pass_n(b, link, size);
 }
 #else
 static void S2_no_memory(struct kunit *test)

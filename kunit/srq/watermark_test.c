@@ -62,11 +62,12 @@ static void wm_expect_broken(struct rx_bench *b, struct rx_link *link)
 			    link->out);
 }
 
-/* Send a message that may not be answered any more. */
-static void wm_send_last(struct rx_bench *b, struct rx_link *link)
+/* Send a message that the hard mark does not allow. */
+static void wm_break(struct rx_bench *b, struct rx_link *link)
 {
 	rx_post(b, link, 1);
 	KD_ASSERT_OK(b->test, rx_try_send(b, link));
+	wm_expect_broken(b, link);
 }
 
 static void W2_soft_once(struct kunit *test)
@@ -135,8 +136,7 @@ static void W3_hard(struct kunit *test)
 
 	set_wm(b, link, INF, 2);
 	wm_take(b, link, 2);
-	wm_send_last(b, link);
-	wm_expect_broken(b, link);
+	wm_break(b, link);
 	/* Received messages can still be reaped. */
 	rx_reap_n(b, link, 3);
 	kd_drain(b->out->req_evd);
@@ -217,7 +217,6 @@ static void W3_others_intact(struct kunit *test)
 {
 	struct rx_bench *b = rx_open(test, 32);
 	struct rx_link *x = rx_link(b), *y = rx_link(b);
-	int i;
 
 	set_wm(b, x, INF, 1);
 	rx_post(b, x, 20);
@@ -234,10 +233,7 @@ static void W3_others_intact(struct kunit *test)
 	rx_reap_n(b, x, 2);
 	rx_reap_n(b, y, 4);
 	rx_expect_counts(b, 32, 10, 10);
-	for (i = 0; i < 10; i++) {
-		rx_deliver(b, y);
-		rx_reap(b, y);
-	}
+	rx_pass_n(b, y, 10);
 	rx_expect_counts(b, 32, 0, 0);
 	rx_expect_empty(b, b->in->conn_evd);
 }
@@ -254,8 +250,7 @@ static void W3_independent_of_soft(struct kunit *test)
 	rx_expect_soft(b, link);
 	wm_take(b, link, 1);
 	rx_expect_empty(b, b->in->conn_evd);
-	wm_send_last(b, link);
-	wm_expect_broken(b, link);
+	wm_break(b, link);
 	kd_expect_no_event(test, b->in->async_evd);
 	rx_reap_n(b, link, 4);
 }
@@ -268,8 +263,7 @@ static void W3_below_soft(struct kunit *test)
 
 	set_wm(b, link, 5, 1);
 	wm_take(b, link, 1);
-	wm_send_last(b, link);
-	wm_expect_broken(b, link);
+	wm_break(b, link);
 	kd_expect_no_event(test, b->in->async_evd);
 	rx_reap_n(b, link, 2);
 }
@@ -286,8 +280,7 @@ static void W4_zero(struct kunit *test)
 	rx_reap(b, link);
 	set_wm(b, link, INF, 0);
 	kd_expect_no_event(test, b->in->conn_evd);
-	wm_send_last(b, link);
-	wm_expect_broken(b, link);
+	wm_break(b, link);
 	rx_reap(b, link);
 }
 
@@ -332,8 +325,7 @@ static void W4_bad_values(struct kunit *test)
 		KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
 			      dat_ep_set_watermark(link->in, 0, bad[i]));
 	rx_expect_quiet(b);
-	wm_send_last(b, link);
-	wm_expect_broken(b, link);
+	wm_break(b, link);
 	rx_reap_n(b, link, 3);
 }
 
@@ -366,8 +358,7 @@ static void W4_before_connecting(struct kunit *test)
 	rx_expect_quiet(b);
 	wm_take(b, link, 1);
 	rx_expect_soft(b, link);
-	wm_send_last(b, link);
-	wm_expect_broken(b, link);
+	wm_break(b, link);
 	rx_reap_n(b, link, 2);
 }
 
@@ -386,8 +377,7 @@ static void W4_survives_reset(struct kunit *test)
 		wm_take(b, link, 1);
 		if (!i)
 			rx_expect_soft(b, link);
-		wm_send_last(b, link);
-		wm_expect_broken(b, link);
+		wm_break(b, link);
 		rx_reap_n(b, link, 2);
 		kd_drain(b->out->req_evd);
 		kd_expect_no_event(test, b->in->async_evd);
@@ -489,8 +479,7 @@ static void W2_unwatched(struct kunit *test)
 	link = rx_link(b);
 	rx_post(b, link, 3);
 	set_wm(b, link, 0, 1);
-	KD_ASSERT_OK(test, rx_try_send(b, link));
-	rx_sent(b);
+	rx_send_n(b, link, 1);
 	rx_expect_soft(b, link);
 	KD_ASSERT_OK(test, rx_try_send(b, link));
 	wm_expect_broken(b, link);
@@ -542,18 +531,16 @@ static void make_hard_calls(struct irq_work *work)
 static void C1_from_hard_irq(struct kunit *test)
 {
 	struct hard_calls *h = kunit_kzalloc(test, sizeof(*h), GFP_KERNEL);
-	const char *ia = *(const char * const *)test->param_value;
 	struct rx_bench *b;
 	struct rx_link *link;
 
 	KUNIT_ASSERT_NOT_NULL(test, h);
-	b = rx_open_on(test, ia, (struct kd_opts) {
-		.srq_len = 32, .polled = true });
+	b = rx_open_on(test, *(const char * const *)test->param_value,
+		       (struct kd_opts) { .srq_len = 32, .polled = true });
 	link = rx_link(b);
 	rx_post(b, link, 4);
 	rx_deliver_n(b, link, 2);
-	KD_ASSERT_OK(test, rx_try_send(b, link));
-	rx_sent(b);
+	rx_send_n(b, link, 1);
 	h->ep = link->in;
 	h->srq = b->in->srq;
 	init_completion(&h->done);

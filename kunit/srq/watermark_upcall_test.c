@@ -70,14 +70,6 @@ static struct busy *busy_open(struct kunit *test)
 	return busy;
 }
 
-static void busy_send(struct busy *busy, int n)
-{
-	while (n--) {
-		KD_ASSERT_OK(busy->b->test, rx_try_send(busy->b, busy->link));
-		rx_sent(busy->b);
-	}
-}
-
 static void W2_during_an_upcall(struct kunit *test)
 {
 	struct busy *busy = busy_open(test);
@@ -85,7 +77,7 @@ static void W2_during_an_upcall(struct kunit *test)
 	KD_ASSERT_OK(test, dat_ep_set_watermark(busy->link->in, MARK,
 						DAT_WATERMARK_INFINITE));
 	WRITE_ONCE(busy->stay, true);
-	busy_send(busy, MESSAGES);
+	rx_send_n(busy->b, busy->link, MESSAGES);
 	rx_expect_soft(busy->b, busy->link);
 	KUNIT_EXPECT_LE(test, atomic_read(&busy->rec->calls), 1);
 	busy_leave(busy);
@@ -141,13 +133,13 @@ static void W2_behind_a_full_batch(struct kunit *test)
 	struct busy *busy = busy_open(test);
 
 	hold_install(busy->b->in);
-	busy_send(busy, 1);
+	rx_send_n(busy->b, busy->link, 1);
 	KUNIT_ASSERT_TRUE(test, kd_wait_calls(busy->rec, 1));
 	KUNIT_ASSERT_NOT_NULL(test, READ_ONCE(hold.cq));
 	WRITE_ONCE(hold.hidden, true);
 	KD_ASSERT_OK(test, dat_ep_set_watermark(busy->link->in, MARK,
 						DAT_WATERMARK_INFINITE));
-	busy_send(busy, MESSAGES);
+	rx_send_n(busy->b, busy->link, MESSAGES);
 	WRITE_ONCE(busy->stay, true);
 	WRITE_ONCE(hold.hidden, false);
 	/* A software event starts the dispatcher, not an arrival. */

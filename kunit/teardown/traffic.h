@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What removal.c tears down: sides with traffic both ways, an upcall that
+ * What removal.c and close.c tear down: sides with traffic both ways, an upcall that
  * does not return, all the objects of a side.
  */
 #ifndef KDAPL_KUNIT_TRAFFIC_H
@@ -60,5 +60,8 @@ struct slow_upcall *td_make_slow_upcall(struct kunit *test);
 DAT_EVD_HANDLE td_start_slow_upcall(struct kd_side *s, struct slow_upcall *u);
 void td_add_object(struct objects *o, DAT_HANDLE handle);
 void td_free_side(struct kd_side *s, struct objects *o);
+
+/* close.c; removal.c registers it */
+extern struct kunit_suite close_suite;
 
 #endif /* KDAPL_KUNIT_TRAFFIC_H */
