@@ -39,6 +39,8 @@
 	X(fail_map)		/* times that ib_map_mr_sg() fails */			\
 	X(fail_mr)		/* times that ib_alloc_mr() fails */			\
 	X(fail_qp)		/* times that ib_create_qp() fails */			\
+	X(max_qps)		/* ib_create_qp() fails when there are as many; 0: no */	\
+				/* limit */						\
 	/* Messages */									\
 	X(stall_bytes)		/* a Send longer than this stops after as many bytes, */	\
 				/* with its receive taken, until this is 0 again */	\

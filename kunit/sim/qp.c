@@ -35,6 +35,13 @@ void sim_qp_put(struct sim_qp *qp)
 
 /* ---- Creation ------------------------------------------------------------ */
 
+static bool sim_has_max_qps(struct sim_dev *dev)
+{
+	u32 max = sim_switch(dev, max_qps);
+
+	return max && atomic_long_read(&dev->count[KDAPL_SIM_N_qps]) >= max;
+}
+
 static int sim_qp_check(struct sim_dev *dev, struct ib_qp_init_attr *init)
 {
 	struct ib_qp_cap *cap = &init->cap;
@@ -43,7 +50,7 @@ static int sim_qp_check(struct sim_dev *dev, struct ib_qp_init_attr *init)
 	    (init->qp_type != IB_QPT_RC &&
 	     (init->qp_type != IB_QPT_GSI || dev->iwarp)))
 		return -EOPNOTSUPP;
-	if (sim_times(dev, fail_qp))
+	if (sim_times(dev, fail_qp) || sim_has_max_qps(dev))
 		return -ENOMEM;
 	if (cap->max_send_wr > SIM_MAX_WR || cap->max_send_sge > SIM_MAX_SGE ||
 	    cap->max_inline_data || !init->send_cq || !init->recv_cq)
