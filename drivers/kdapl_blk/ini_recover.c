@@ -29,6 +29,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
+#include <dat/kdat_linux.h>
 #include "ini.h"
 
 #define KBI_ASYNC_QLEN		16
@@ -44,8 +45,8 @@ static void kbi_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
 	if (event->event_number == DAT_ASYNC_ERROR_IA_CATASTROPHIC)
 		kbi_disk_error(disk, "the adapter is gone");
 	else
-		pr_warn_ratelimited("asynchronous event %#x\n",
-				    event->event_number);
+		pr_warn_ratelimited("asynchronous event %s\n",
+				    kdat_event_name(event->event_number));
 }
 
 static int kbi_ia_open(struct kbi_disk *disk)

@@ -18,6 +18,7 @@
 
 #include <linux/printk.h>
 #include <linux/slab.h>
+#include <dat/kdat_linux.h>
 #include "blk_compat.h"
 #include "tgt.h"
 
@@ -57,8 +58,8 @@ static void kbt_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
 		 */
 		break;
 	default:
-		pr_warn_ratelimited("asynchronous event %#x\n",
-				    event->event_number);
+		pr_warn_ratelimited("asynchronous event %s\n",
+				    kdat_event_name(event->event_number));
 	}
 }
 

@@ -24,6 +24,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/printk.h>
+#include <dat/kdat_linux.h>
 #include "tgt.h"
 
 /* Requests of a client per turn of kbt_recv() */
@@ -166,8 +167,8 @@ static void kbt_message_begin(struct kbt_conn *conn,
 			return;
 	} else if (dto->status != DAT_DTO_ERR_FLUSHED) {
 		kbt_count(conn->kbt, KBT_STAT_DTO_ERRORS, 1);
-		pr_warn_ratelimited("%s: receive failed, status %d\n",
-				    conn->peer, dto->status);
+		pr_warn_ratelimited("%s: receive failed: %s\n", conn->peer,
+				    kdat_dto_status_name(dto->status));
 		kbt_conn_end(conn);
 	}
 	kbt_message_end(conn);
