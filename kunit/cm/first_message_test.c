@@ -22,7 +22,7 @@ static int count_post(struct ib_qp *qp, const struct ib_send_wr *wr,
 	return device.real.post_send(qp, wr, bad);
 }
 
-static const void *gen_iwarp(const void *prev, char *desc)
+static KD_GENERATOR(gen_iwarp)
 {
 	static const struct kd_param params[] = { { "siw0/1" }, { "simw0/1" } };
 	const struct kd_param *next = prev ? (const struct kd_param *)prev + 1 :
