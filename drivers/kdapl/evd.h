@@ -161,7 +161,8 @@ struct kdapl_cq {
  * @softirq_poll: polls for @watchers while the dispatcher cannot
  * @softirq: upcalls run in softirq
  * @stopped: no more upcalls, the EVD was freed
- * @upcaller: the task that makes an upcall now
+ * @upcaller: the task that makes upcalls now
+ * @runs: times that the dispatcher in process context has made upcalls
  * @iop: dispatcher in softirq
  * @work: dispatcher in process context
  * @failed: a CQ has failed; holds a reference while queued
@@ -209,6 +210,7 @@ struct kdapl_evd {
 	bool softirq;
 	bool stopped;
 	struct task_struct *upcaller;
+	unsigned int runs;
 	struct irq_poll iop;
 	struct work_struct work;
 	struct work_struct failed;

@@ -15,6 +15,7 @@
  */
 #include <linux/wait_bit.h>
 #include <linux/module.h>
+#include <dat/kdat_linux.h>
 #include "evd.h"
 #include "ia.h"
 
@@ -114,9 +115,10 @@ static void kdapl_upcall_work(struct work_struct *work)
 	clear_bit(KDAPL_UPCALL_QUEUED, &evd->dispatch);
 	again = kdapl_upcall_run(evd, KDAPL_UPCALL_BUDGET) ==
 			KDAPL_UPCALL_BUDGET || kdapl_cq_arm(evd);
+	WRITE_ONCE(evd->runs, evd->runs + 1);
 	/*
 	 * Pairs with wait_var_event() in kdapl_upcall_wait_work(): ->upcaller
-	 * is NULL before the wake-up.
+	 * is NULL, or ->runs has changed, before the wake-up.
 	 */
 	smp_mb();
 	wake_up_var(&evd->upcaller);
@@ -148,13 +150,17 @@ void kdapl_upcall_schedule(struct kdapl_evd *evd)
 }
 
 /*
- * Wait for a running upcall in process context. flush_work() is wrong here: an
- * upcall may wait for the upcall of another EVD, and lockdep takes the work
- * items of all EVDs for one.
+ * Wait for a running upcall in process context, and for no later run of the
+ * dispatcher. flush_work() is wrong here: an upcall may wait for the upcall of
+ * another EVD, and lockdep takes the work items of all EVDs for one.
  */
 static void kdapl_upcall_wait_work(struct kdapl_evd *evd)
 {
-	wait_var_event(&evd->upcaller, !READ_ONCE(evd->upcaller));
+	unsigned int runs = READ_ONCE(evd->runs);
+
+	wait_var_event(&evd->upcaller,
+		       !READ_ONCE(evd->upcaller) ||
+		       READ_ONCE(evd->runs) != runs);
 }
 
 /* Stop upcalls for good: none runs or starts after this has returned. */
@@ -298,6 +304,27 @@ DAT_RETURN (dat_evd_modify_upcall)(DAT_EVD_HANDLE evd_handle,
 				       upcall_flag, NULL);
 }
 EXPORT_SYMBOL(dat_evd_modify_upcall);
+
+DAT_RETURN kdat_evd_wait_upcalls(DAT_EVD_HANDLE evd_handle)
+{
+	struct kdapl_upcall_wait wait;
+	struct kdapl_evd *evd;
+
+	evd = kdapl_obj_get(evd_handle, DAT_HANDLE_TYPE_EVD);
+	if (!evd)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (!kdapl_upcall_wait_begin(&wait, evd, NULL)) {
+		kdapl_obj_put(&evd->obj);
+		return DAT_ERROR(DAT_INVALID_STATE,
+				 DAT_INVALID_STATE_EVD_IN_USE);
+	}
+	might_sleep();
+	kdapl_upcall_wait(evd);
+	kdapl_upcall_wait_end(&wait);
+	kdapl_obj_put(&evd->obj);
+	return DAT_SUCCESS;
+}
+EXPORT_SYMBOL(kdat_evd_wait_upcalls);
 
 int kdapl_upcall_setup(void)
 {

@@ -558,7 +558,11 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle);
  * of its requests. A consumer that wants them reported disconnects the EP, and
  * reaps their completions first. The device may use the buffers until it has let
  * go of the connection, which happens in the background: dat_lmr_free() and
- * dat_srq_free() wait for that.
+ * dat_srq_free() wait for that, as far as it concerns their memory.
+ *
+ * An upcall that had got an event of the EP before may begin or run on another CPU
+ * after the return. kdat_evd_wait_upcalls() of <dat/kdat_linux.h> waits for such
+ * upcalls, and so does dat_evd_free().
  *
  * Context: Any context, never sleeps; also the EP's own upcalls.
  * Return:
@@ -575,7 +579,7 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle);
  *		ret = dat_evd_free(conn_evd);
  *
  * See also: dat_ep_disconnect(), dat_ep_create(), dat_rsp_free(),
- * dat_cr_reject()
+ * dat_cr_reject(), kdat_evd_wait_upcalls()
  *
  * Source: DAT 1.2 dat_ep_free(3DAT)
  */

@@ -323,5 +323,35 @@ DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name);
  * Source: Linux only, not part of DAT
  */
 DAT_RETURN kdat_evd_set_vector(DAT_EVD_HANDLE evd, DAT_COUNT vector);
+/**
+ * kdat_evd_wait_upcalls() - wait for the upcalls of an EVD that are under way
+ * @evd_handle: the EVD
+ *
+ * An upcall that got its event before dat_ep_free() was called may begin or run
+ * after that call has returned, on another CPU. When this call returns after that,
+ * no upcall of the EVD has an event any more that was taken from it before. Later
+ * events cause upcalls as ever, and those are not waited for.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the upcalls have returned
+ * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
+ * * %DAT_INVALID_STATE - the call was made from an upcall of the EVD, or from one
+ *   for whose end an upcall of the EVD is waiting
+ *
+ * Example::
+ *
+ *	// What the upcalls of the EP's events use is freed.
+ *	ret = dat_ep_free(ep);
+ *	if (ret == DAT_SUCCESS)
+ *		ret = kdat_evd_wait_upcalls(recv_evd);
+ *	if (ret == DAT_SUCCESS)
+ *		kfree(session);
+ *
+ * See also: dat_ep_free(), dat_evd_free(), dat_evd_modify_upcall()
+ *
+ * Source: Linux only, not part of DAT
+ */
+DAT_RETURN kdat_evd_wait_upcalls(DAT_EVD_HANDLE evd_handle);
 
 #endif /* KDAT_LINUX_H */
