@@ -294,8 +294,8 @@ static void kdapl_fmr_restore(struct kdapl_lmr *lmr,
 	lmr->len = seen->len;
 	lmr->base = seen->base;
 	WRITE_ONCE(lmr->context, seen->context);
+	kdapl_region_unmap_locked(lmr);
 	spin_unlock_irqrestore(&lmr->lock, flags);
-	kdapl_region_unmap(lmr);
 }
 
 /*
@@ -412,9 +412,9 @@ static DAT_RETURN kdapl_fmr_bind(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 	unsigned long flags;
 	int err;
 
-	/* Completions do not unmap: the last binding is still mapped. */
-	kdapl_region_unmap(lmr);
 	spin_lock_irqsave(&lmr->lock, flags);
+	/* Completions do not unmap: the last binding is still mapped. */
+	kdapl_region_unmap_locked(lmr);
 	lmr->ep_handle = ep->obj.handle;
 	err = kdapl_fmr_load(lmr, type, region, n, priv, va_type);
 	spin_unlock_irqrestore(&lmr->lock, flags);

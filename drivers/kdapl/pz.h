@@ -64,6 +64,7 @@ int kdapl_region_build(struct kdapl_lmr *lmr, struct kdapl_lmr *origin);
 int kdapl_region_map(struct kdapl_lmr *lmr);
 int kdapl_region_fill(struct kdapl_lmr *lmr, u64 n);
 void kdapl_region_unmap(struct kdapl_lmr *lmr);
+void kdapl_region_unmap_locked(struct kdapl_lmr *lmr);
 bool kdapl_region_contiguous(struct kdapl_lmr *lmr);
 int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
 		       struct sg_table *to, int max);

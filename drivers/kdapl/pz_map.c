@@ -372,37 +372,52 @@ int kdapl_region_fill(struct kdapl_lmr *lmr, u64 n)
 }
 
 /*
+ * Undo kdapl_region_fill(), if that was done. kdapl_lmr_strip() takes the lock as
+ * well, so what is mapped here is mapped on a device that is present. Context: Any;
+ * lmr->lock is held.
+ */
+void kdapl_region_unmap_locked(struct kdapl_lmr *lmr)
+{
+	struct ib_device *dev = lmr->obj.ia->hca->dev;
+	struct scatterlist *sg;
+	int i;
+
+	lockdep_assert_held(&lmr->lock);
+
+	if (!lmr->mapped)
+		return;
+	lmr->mapped = false;
+	/* kdapl_fill_add() has mapped each entry by itself. */
+	for_each_sgtable_dma_sg(&lmr->sgt, sg, i)
+		ib_dma_unmap_page(dev, sg_dma_address(sg), sg_dma_len(sg),
+				  DMA_BIDIRECTIONAL);
+}
+
+/*
  * Undo kdapl_region_map() or kdapl_region_fill(). Of two concurrent callers
- * only one finds ->mapped set. hca->sem is held, or the caller is
- * dat_lmr_fmr(), whose claim keeps the list from being refilled. Context: Any.
+ * only one finds ->mapped set. Context: Process context; hca->sem is held.
  */
 void kdapl_region_unmap(struct kdapl_lmr *lmr)
 {
 	struct ib_device *dev = lmr->obj.ia->hca->dev;
-	struct scatterlist *sg;
 	unsigned long flags;
 	bool mapped;
-	int i;
+
+	lockdep_assert_held(&lmr->obj.ia->hca->sem);
 
 	/*
 	 * kdapl_lmr_sync() walks the list under the same lock, so it either is
 	 * finished or finds ->mapped cleared.
 	 */
 	spin_lock_irqsave(&lmr->lock, flags);
+	if (lmr->fmr)
+		kdapl_region_unmap_locked(lmr);
 	mapped = lmr->mapped;
 	lmr->mapped = false;
 	spin_unlock_irqrestore(&lmr->lock, flags);
-	if (!mapped)
-		return;
-	if (!lmr->fmr) {
+	if (mapped)
 		ib_dma_unmap_sgtable_attrs(dev, &lmr->sgt, DMA_BIDIRECTIONAL,
 					   0);
-		return;
-	}
-	/* kdapl_fill_add() has mapped each entry by itself. */
-	for_each_sgtable_dma_sg(&lmr->sgt, sg, i)
-		ib_dma_unmap_page(dev, sg_dma_address(sg), sg_dma_len(sg),
-				  DMA_BIDIRECTIONAL);
 }
 
 /*
