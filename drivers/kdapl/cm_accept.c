@@ -98,8 +98,8 @@ static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	param.initiator_depth = min(param.initiator_depth,
 				    cr->initiator_depth);
 	rdma_set_min_rnr_timer(conn->id, KDAPL_MIN_RNR_TIMER);
-	WRITE_ONCE(conn->rts, true);
-	err = kdapl_qp_to_rts(ep, conn->id, &param);
+	err = kdapl_conn_may_receive(conn, &conn->rts) ?
+		kdapl_qp_to_rts(ep, conn->id, &param) : -ECONNABORTED;
 	if (err)
 		rdma_reject(conn->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 	else

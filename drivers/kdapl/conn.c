@@ -195,7 +195,9 @@ static int kdapl_conn_advance(struct kdapl_conn *conn, struct rdma_cm_id *id,
 		 * The driver sees the answer, and may receive, before this
 		 * handler.
 		 */
-		WRITE_ONCE(conn->dialled, conn->ep->obj.ia->iwarp);
+		if (conn->ep->obj.ia->iwarp &&
+		    !kdapl_conn_may_receive(conn, &conn->dialled))
+			return -ECONNABORTED;
 		mutex_lock(&conn->dial);
 		err = rdma_connect_locked(id, &param);
 		mutex_unlock(&conn->dial);
@@ -204,8 +206,8 @@ static int kdapl_conn_advance(struct kdapl_conn *conn, struct rdma_cm_id *id,
 		kdapl_conn_private_data(&conn->established,
 					event->param.conn.private_data,
 					event->param.conn.private_data_len);
-		WRITE_ONCE(conn->rts, true);
-		err = kdapl_qp_to_rts(conn->ep, id, NULL);
+		err = kdapl_conn_may_receive(conn, &conn->rts) ?
+			kdapl_qp_to_rts(conn->ep, id, NULL) : -ECONNABORTED;
 		if (err)
 			rdma_reject(id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 		else

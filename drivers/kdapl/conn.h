@@ -48,8 +48,8 @@ struct kdapl_conn_event {
  * @id: owned until the connection is taken down
  * @passive: the peer asked for it
  * @given_up: ended before data could flow
- * @rts: data may flow
- * @dialled: iWARP: the QP may receive already
+ * @rts: data may flow; ep->lock, see kdapl_conn_may_receive()
+ * @dialled: iWARP: the QP may receive already; likewise
  * @stopped: the QP is destroyed; ep->lock
  * @answered: the peer has disconnected, or answered a disconnect; id's handler lock
  * @draining: @down waits for requests that are under way; ep->lock

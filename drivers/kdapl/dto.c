@@ -87,8 +87,21 @@ static bool kdapl_sq_room(struct kdapl_ep *ep, bool chain)
 	       sq->depth;
 }
 
+/* May a request with these segments, which were checked, still be posted? */
+static DAT_RETURN kdapl_sq_check_segs(struct kdapl_ring *sq,
+				      const struct kdapl_segs *segs)
+{
+	lockdep_assert_held(&sq->lock);
+
+	/* dat_ep_modify() may have made the ring anew since they were counted. */
+	if (unlikely(segs->n > (DAT_COUNT)sq->nlmr))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	return kdapl_segs_recheck(segs);
+}
+
 /* May a request, or a chain of two, be posted now? */
-static DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool chain)
+static DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool chain,
+				 const struct kdapl_segs *segs)
 {
 	DAT_EP_STATE state = READ_ONCE(ep->state);
 
@@ -101,7 +114,13 @@ static DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool chain)
 		     !kdapl_sq_room(ep, chain)))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY);
-	return DAT_SUCCESS;
+	return kdapl_sq_check_segs(&ep->sq, segs);
+}
+
+/* What a request counts until it has ended, or NULL. */
+static struct kdapl_obj *kdapl_used_obj(const struct kdapl_uses *uses)
+{
+	return unlikely(uses->segs.map) ? &uses->segs.map->obj : uses->mem;
 }
 
 /* Enter a request in the ring, which has room. */
@@ -109,8 +128,9 @@ static struct kdapl_wr *kdapl_sq_enter(struct kdapl_ep *ep,
 				       const struct ib_send_wr *wr,
 				       DAT_DTO_COOKIE cookie, DAT_DTOS op,
 				       DAT_COMPLETION_FLAGS flags,
-				       struct kdapl_obj *mem)
+				       const struct kdapl_uses *uses)
 {
+	struct kdapl_obj *mem = kdapl_used_obj(uses);
 	struct kdapl_ring *sq = &ep->sq;
 	struct kdapl_wr *entry = kdapl_ring_wr(sq, sq->head);
 
@@ -125,6 +145,7 @@ static struct kdapl_wr *kdapl_sq_enter(struct kdapl_ep *ep,
 	entry->suppress = !!(flags & DAT_COMPLETION_SUPPRESS_FLAG);
 	entry->nsge = 0;
 	entry->rkey = 0;
+	kdapl_wr_name(entry, 0, uses->segs.n, uses->segs.iov);
 	entry->has_mem = mem;
 	if (unlikely(mem)) {
 		entry->mem = mem;
@@ -159,14 +180,15 @@ static unsigned int kdapl_send_flags(DAT_COMPLETION_FLAGS flags)
  * @cookie: the consumer's
  * @op: reported in the completion event
  * @flags: completion flags, checked
- * @mem: LMR, RMR or mapping that the request is about, or NULL
+ * @uses: the memory that it uses
  *
  * Context: Any.
  * Return: %DAT_SUCCESS, or why the request is refused
  */
 DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			 DAT_DTO_COOKIE cookie, DAT_DTOS op,
-			 DAT_COMPLETION_FLAGS flags, struct kdapl_obj *mem)
+			 DAT_COMPLETION_FLAGS flags,
+			 const struct kdapl_uses *uses)
 {
 	struct kdapl_ring *sq = &ep->sq;
 	bool flush = false;
@@ -180,7 +202,7 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	}
 
 	spin_lock_irqsave(&sq->lock, irq);
-	ret = kdapl_sq_check(ep, wr->next);
+	ret = kdapl_sq_check(ep, wr->next, &uses->segs);
 	if (unlikely(DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES &&
 		     ep->req_evd)) {
 		/*
@@ -189,13 +211,13 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 		spin_unlock_irqrestore(&sq->lock, irq);
 		kdapl_cq_poll_all(ep->req_evd);
 		spin_lock_irqsave(&sq->lock, irq);
-		ret = kdapl_sq_check(ep, wr->next);
+		ret = kdapl_sq_check(ep, wr->next, &uses->segs);
 	}
 	if (unlikely(wr->next) && op == DAT_DTO_RDMA_READ && ret == DAT_SUCCESS)
-		ret = kdapl_sink_load(ep, wr, mem);
+		ret = kdapl_sink_load(ep, wr, uses->mem);
 	if (likely(ret == DAT_SUCCESS)) {
 		kdapl_sq_submit(ep, kdapl_sq_enter(ep, wr, cookie, op, flags,
-						   mem), wr);
+						   uses), wr);
 		flush = sq->flushed;
 	}
 	spin_unlock_irqrestore(&sq->lock, irq);
@@ -206,11 +228,15 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 }
 
 /* As kdapl_sq_check(), for @n requests. */
-static DAT_RETURN kdapl_batch_check(struct kdapl_ep *ep, unsigned int n)
+static DAT_RETURN kdapl_batch_check(struct kdapl_ep *ep,
+				    const struct kdapl_request *req,
+				    unsigned int n)
 {
 	DAT_EP_STATE state = READ_ONCE(ep->state);
 	struct kdapl_ring *sq = &ep->sq;
 	int extra = atomic_read(&sq->chains);
+	DAT_RETURN ret = DAT_SUCCESS;
+	unsigned int i;
 	u32 used;
 
 	lockdep_assert_held(&sq->lock);
@@ -224,7 +250,9 @@ static DAT_RETURN kdapl_batch_check(struct kdapl_ep *ep, unsigned int n)
 	    (extra && (sq->qp || ep->hold) && used + extra + n > sq->depth))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY);
-	return DAT_SUCCESS;
+	for (i = 0; i < n && ret == DAT_SUCCESS; i++)
+		ret = kdapl_sq_check_segs(sq, &req[i].segs);
+	return ret;
 }
 
 /* Enter requests in the ring, which has room, and hand them to the device. */
@@ -232,6 +260,7 @@ static void kdapl_batch_submit(struct kdapl_ep *ep, struct kdapl_request *req,
 			       unsigned int n)
 {
 	struct kdapl_ring *sq = &ep->sq;
+	struct kdapl_uses uses = { };
 	u32 first = sq->head;
 	struct kdapl_wr *entry;
 	unsigned int i;
@@ -239,9 +268,9 @@ static void kdapl_batch_submit(struct kdapl_ep *ep, struct kdapl_request *req,
 	lockdep_assert_held(&sq->lock);
 
 	for (i = 0; i < n; i++) {
+		uses.segs = req[i].segs;
 		entry = kdapl_sq_enter(ep, &req[i].wr.wr, req[i].cookie,
-				       req[i].op, req[i].flags,
-				       req[i].map ? &req[i].map->obj : NULL);
+				       req[i].op, req[i].flags, &uses);
 		req[i].wr.wr.wr_id = (uintptr_t)entry;
 		req[i].wr.wr.send_flags = kdapl_send_flags(req[i].flags);
 	}
@@ -277,14 +306,14 @@ DAT_RETURN kdapl_post_batch(struct kdapl_ep *ep, struct kdapl_request *req,
 	DAT_RETURN ret;
 
 	spin_lock_irqsave(&sq->lock, irq);
-	ret = kdapl_batch_check(ep, n);
+	ret = kdapl_batch_check(ep, req, n);
 	if (unlikely(DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES &&
 		     ep->req_evd)) {
 		/* As in kdapl_post_sq(). */
 		spin_unlock_irqrestore(&sq->lock, irq);
 		kdapl_cq_poll_all(ep->req_evd);
 		spin_lock_irqsave(&sq->lock, irq);
-		ret = kdapl_batch_check(ep, n);
+		ret = kdapl_batch_check(ep, req, n);
 	}
 	if (likely(ret == DAT_SUCCESS)) {
 		kdapl_batch_submit(ep, req, n);
@@ -329,7 +358,8 @@ DAT_RETURN kdapl_send_build(struct kdapl_ep *ep, DAT_COUNT n,
 	if (unlikely(wr->opcode == IB_WR_SEND_WITH_INV &&
 		     !kdapl_can_register(&ep->obj.ia->hca->attrs)))
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
-	ret = kdapl_sge_build(ep->pz, ep, n, iov, ep->attr.max_request_iov,
+	ret = kdapl_sge_build(ep->pz, ep->obj.handle, n, iov,
+			      ep->attr.max_request_iov,
 			      DAT_MEM_PRIV_LOCAL_READ_FLAG, sge, &wr->num_sge,
 			      &total, map);
 	if (unlikely(ret != DAT_SUCCESS))
@@ -345,7 +375,7 @@ static DAT_RETURN kdapl_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
 			     DAT_COMPLETION_FLAGS flags, struct ib_send_wr *wr)
 {
 	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
-	struct kdapl_sg *map = NULL;
+	struct kdapl_uses uses = { .segs = kdapl_segs(n, iov) };
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
 
@@ -355,12 +385,11 @@ static DAT_RETURN kdapl_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 		goto out;
 	}
-	ret = kdapl_send_build(ep, n, iov, flags, wr, sge, &map);
+	ret = kdapl_send_build(ep, n, iov, flags, wr, sge, &uses.segs.map);
 	if (likely(ret == DAT_SUCCESS))
-		ret = kdapl_post_sq(ep, wr, cookie, DAT_DTO_SEND, flags,
-				    map ? &map->obj : NULL);
-	if (unlikely(map && ret != DAT_SUCCESS))
-		kdapl_sg_put(map);
+		ret = kdapl_post_sq(ep, wr, cookie, DAT_DTO_SEND, flags, &uses);
+	if (unlikely(uses.segs.map && ret != DAT_SUCCESS))
+		kdapl_sg_put(uses.segs.map);
 out:
 	rcu_read_unlock();
 	return ret;
@@ -409,7 +438,7 @@ static DAT_RETURN kdapl_rq_check(struct kdapl_ep *ep, DAT_COUNT n,
 	lockdep_assert_held(&ep->rq.lock);
 
 	/* dat_ep_modify() changes the PZ under rq.lock. */
-	ret = kdapl_sge_build(ep->pz, ep, n, iov, ep->rq.niov,
+	ret = kdapl_sge_build(ep->pz, ep->obj.handle, n, iov, ep->rq.niov,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, nsge, &total,
 			      NULL);
 	if (unlikely(ret != DAT_SUCCESS))
@@ -468,6 +497,7 @@ static DAT_RETURN kdapl_rq_enter(struct kdapl_ep *ep, DAT_COUNT n,
 	entry->rkey = 0;
 	entry->nsge = nsge;
 	entry->pz = ep->pz;
+	kdapl_wr_name(entry, rq->niov, n, iov);
 	kdapl_ring_advance(rq);
 	trace_kdapl_recv_posted(ep, entry);
 	kdapl_rq_push(rq);

@@ -11,6 +11,7 @@
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
 #include "evd.h"
+#include "pz.h"
 
 struct kdapl_ia;
 struct kdapl_pz;
@@ -31,6 +32,7 @@ struct kdapl_sg;
  * @chained: two requests to the device, see kdapl_post_sq()
  * @ahead: completed, but not all before it; counted in kdapl_ring.ahead
  * @taken: counted in kdapl_ep.held
+ * @posted: of an SRQ: the consumer has posted it and nobody has taken it
  * @nsge: segments in @sge
  * @has_mem: @mem is set
  * @pz: PZ of the segments when @nsge is not zero
@@ -53,7 +55,10 @@ struct kdapl_wr {
 	u8 op;
 	bool suppress;
 	bool chained;
-	bool ahead;
+	union {
+		bool ahead;
+		bool posted;
+	};
 	bool taken;
 	u8 nsge;
 	bool has_mem;
@@ -78,7 +83,8 @@ struct kdapl_wr {
  * @wrs: the entries, struct kdapl_wr
  * @stride: bytes of an entry
  * @mask: number of entries less one
- * @niov: segments of an entry
+ * @niov: segments of an entry in kdapl_wr.sge
+ * @nlmr: segments of an entry whose LMRs are remembered
  * @max: entries that may be in use
  * @head: next free position
  * @posted: next position to hand to the device
@@ -97,6 +103,7 @@ struct kdapl_ring {
 	u32 stride;
 	u32 mask;
 	u32 niov;
+	u32 nlmr;
 	u32 max;
 	u32 head;
 	u32 posted;
@@ -112,6 +119,36 @@ struct kdapl_ring {
 static inline struct kdapl_wr *kdapl_ring_wr(struct kdapl_ring *ring, u32 pos)
 {
 	return ring->wrs + (size_t)(pos & ring->mask) * ring->stride;
+}
+
+/* Bytes of an entry with @niov segments that remembers @nlmr LMRs. */
+static inline size_t kdapl_entry_size(u32 niov, u32 nlmr)
+{
+	/* The first LMR is in kdapl_event.lmr. */
+	return sizeof(struct kdapl_wr) + niov * sizeof(struct ib_sge) +
+	       (max(nlmr, 1U) - 1) * sizeof(DAT_LMR_CONTEXT);
+}
+
+/* The contexts of the LMRs of the second segment of @wr and those after it. */
+static inline DAT_LMR_CONTEXT *kdapl_wr_lmrs(struct kdapl_wr *wr, u32 niov)
+{
+	return (DAT_LMR_CONTEXT *)&wr->sge[niov];
+}
+
+/*
+ * Remember which LMRs @wr names, so that dat_lmr_free() finds it
+ * (mem_posted.c). @niov: segments for which it has room in wr->sge.
+ */
+static inline void kdapl_wr_name(struct kdapl_wr *wr, u32 niov, DAT_COUNT n,
+				 const DAT_LMR_TRIPLET *iov)
+{
+	DAT_COUNT i;
+
+	wr->ev.nlmr = n;
+	if (likely(n))
+		wr->ev.lmr = iov[0].lmr_context;
+	for (i = 1; i < n; i++)
+		kdapl_wr_lmrs(wr, niov)[i - 1] = iov[i].lmr_context;
 }
 
 /* Is there no room for one more? */
@@ -180,14 +217,14 @@ enum kdapl_flush {
 /*
  * struct kdapl_request - a request of several that are posted together
  * @wr: the work request; a Send uses @wr.wr only
- * @map: mapping that the segments name, or NULL
+ * @segs: the segments, checked, and the mapping that they name, if any
  * @cookie: the consumer's
  * @op: reported in the completion event
  * @flags: completion flags, checked
  */
 struct kdapl_request {
 	struct ib_rdma_wr wr;
-	struct kdapl_sg *map;
+	struct kdapl_segs segs;
 	DAT_DTO_COOKIE cookie;
 	DAT_DTOS op;
 	DAT_COMPLETION_FLAGS flags;
@@ -199,12 +236,22 @@ struct kdapl_zone {
 	struct kdapl_pz *pz;
 };
 
+/*
+ * struct kdapl_uses - the memory that a request is to use
+ * @mem: LMR or RMR that the request is about, used and referenced by the caller;
+ *	or NULL
+ * @segs: segments, checked
+ */
+struct kdapl_uses {
+	struct kdapl_obj *mem;
+	struct kdapl_segs segs;
+};
+
 /* dto_ring.c */
 extern const struct kdapl_event_ops kdapl_request_event_ops;
 
-int kdapl_ring_alloc(struct kdapl_ring *ring, u32 max, u32 niov);
+int kdapl_ring_prepare(struct kdapl_ring *ring, u32 max, u32 niov, u32 nlmr);
 void kdapl_ring_free(struct kdapl_ring *ring);
-int kdapl_ring_prepare(struct kdapl_ring *ring, u32 max, u32 niov);
 int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
 		      struct kdapl_evd *evd, const struct kdapl_zone *zone,
 		      struct kdapl_later *later);
@@ -217,7 +264,8 @@ DAT_RETURN kdapl_flags_check(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
 			     DAT_DTOS op, int arg);
 DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			 DAT_DTO_COOKIE cookie, DAT_DTOS op,
-			 DAT_COMPLETION_FLAGS flags, struct kdapl_obj *mem);
+			 DAT_COMPLETION_FLAGS flags,
+			 const struct kdapl_uses *uses);
 DAT_RETURN kdapl_post_batch(struct kdapl_ep *ep, struct kdapl_request *req,
 			    unsigned int n);
 DAT_RETURN kdapl_send_build(struct kdapl_ep *ep, DAT_COUNT n,

@@ -35,26 +35,23 @@ const struct kdapl_event_ops kdapl_request_event_ops = {
 	.ep = kdapl_request_ep,
 };
 
-/* Allocate the memory for a ring of @max entries with @niov segments each. */
-int kdapl_ring_prepare(struct kdapl_ring *ring, u32 max, u32 niov)
+/*
+ * Allocate the memory for a ring of @max entries with @niov segments each, which
+ * remember @nlmr LMRs.
+ */
+int kdapl_ring_prepare(struct kdapl_ring *ring, u32 max, u32 niov, u32 nlmr)
 {
 	u32 entries = roundup_pow_of_two(max(max, 1U));
 
-	ring->stride = ALIGN(sizeof(struct kdapl_wr) +
-			     niov * sizeof(struct ib_sge), L1_CACHE_BYTES);
+	ring->stride = ALIGN(kdapl_entry_size(niov, nlmr), L1_CACHE_BYTES);
 	ring->wrs = kvcalloc(entries, ring->stride, GFP_KERNEL);
 	if (!ring->wrs)
 		return -ENOMEM;
 	ring->mask = entries - 1;
 	ring->max = max;
 	ring->niov = niov;
+	ring->nlmr = nlmr;
 	return 0;
-}
-
-int kdapl_ring_alloc(struct kdapl_ring *ring, u32 max, u32 niov)
-{
-	spin_lock_init(&ring->lock);
-	return kdapl_ring_prepare(ring, max, niov);
 }
 
 void kdapl_ring_free(struct kdapl_ring *ring)
@@ -62,14 +59,20 @@ void kdapl_ring_free(struct kdapl_ring *ring)
 	kvfree(ring->wrs);
 }
 
-static void kdapl_ring_move(struct kdapl_wr *from, struct kdapl_ring *fresh,
-			    u32 pos)
+static void kdapl_ring_move(struct kdapl_ring *ring, u32 pos,
+			    struct kdapl_ring *fresh, u32 fresh_pos)
 {
-	struct kdapl_wr *to = kdapl_ring_wr(fresh, pos);
+	struct kdapl_wr *from = kdapl_ring_wr(ring, pos);
+	struct kdapl_wr *to = kdapl_ring_wr(fresh, fresh_pos);
 
 	memcpy(to, from, sizeof(*to));
 	memcpy(to->sge, from->sge, from->nsge * sizeof(to->sge[0]));
-	to->seq = pos;
+	/* Of a request only what it was is left; see kdapl_ring_fits(). */
+	if (from->nsge)
+		memcpy(kdapl_wr_lmrs(to, fresh->niov),
+		       kdapl_wr_lmrs(from, ring->niov),
+		       (from->ev.nlmr - 1) * sizeof(DAT_LMR_CONTEXT));
+	to->seq = fresh_pos;
 	if (from->ev.queued)
 		list_replace(&from->ev.link, &to->ev.link);
 }
@@ -84,7 +87,8 @@ static bool kdapl_ring_fits(struct kdapl_ring *ring, struct kdapl_ring *fresh)
 	if (ring->head - ring->tail > fresh->max)
 		return false;
 	for (pos = ring->tail; pos != ring->head; pos++)
-		if (kdapl_ring_wr(ring, pos)->nsge > fresh->niov)
+		if (kdapl_ring_wr(ring, pos)->nsge &&
+		    kdapl_ring_wr(ring, pos)->ev.nlmr > fresh->niov)
 			return false;
 	return true;
 }
@@ -133,20 +137,21 @@ int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
 		*zone->slot = zone->pz;
 	to = ring->tail;
 	for (pos = ring->tail; pos != ring->done; pos++)
-		kdapl_ring_move(kdapl_ring_wr(ring, pos), fresh, to++);
+		kdapl_ring_move(ring, pos, fresh, to++);
 	failed = to;
 	for (pos = ring->done; pos != ring->head; pos++)
 		if (kdapl_ring_refused(kdapl_ring_wr(ring, pos), zone))
-			kdapl_ring_move(kdapl_ring_wr(ring, pos), fresh, to++);
+			kdapl_ring_move(ring, pos, fresh, to++);
 	failed = to - failed;
 	for (pos = ring->done; pos != ring->head; pos++)
 		if (!kdapl_ring_refused(kdapl_ring_wr(ring, pos), zone))
-			kdapl_ring_move(kdapl_ring_wr(ring, pos), fresh, to++);
+			kdapl_ring_move(ring, pos, fresh, to++);
 	swap(ring->wrs, fresh->wrs);
 	ring->stride = fresh->stride;
 	ring->mask = fresh->mask;
 	ring->max = fresh->max;
 	ring->niov = fresh->niov;
+	ring->nlmr = fresh->nlmr;
 	while (failed--) {
 		wr = kdapl_ring_wr(ring, ring->done);
 		wr->status = DAT_DTO_ERR_LOCAL_PROTECTION;

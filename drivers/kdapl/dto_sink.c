@@ -145,18 +145,22 @@ DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 		.addr = sink->virtual_address,
 	};
 	struct kdapl_lmr *lmr = kdapl_lmr_find(sink->lmr_context);
+	struct kdapl_uses uses = { };
 	DAT_RETURN ret;
 
 	read->wr.opcode = IB_WR_RDMA_READ_WITH_INV;
-	if (map)
+	if (map) {
+		uses.mem = &map->obj;
 		return kdapl_post_sq(ep, &wr.reg.wr, cookie, DAT_DTO_RDMA_READ,
-				     flags, &map->obj);
+				     flags, &uses);
+	}
 	/* The LMR may have been freed since it was checked. */
 	if (!lmr || !kdapl_dep_tryget(&lmr->obj))
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
 				 DAT_PRIVILEGES_WRITE);
+	uses.mem = &lmr->obj;
 	ret = kdapl_post_sq(ep, &wr.reg.wr, cookie, DAT_DTO_RDMA_READ, flags,
-			    &lmr->obj);
+			    &uses);
 	if (ret != DAT_SUCCESS)
 		kdapl_dep_put(&lmr->obj);
 	return ret;

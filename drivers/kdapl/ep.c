@@ -153,6 +153,20 @@ static const struct kdapl_obj_ops kdapl_ep_ops = {
  *
  * Return: the Endpoint, or NULL
  */
+/* Make the rings of an Endpoint with these attributes; with @srq or without. */
+int kdapl_ep_make_rings(struct kdapl_ring *sq, struct kdapl_ring *rq,
+			const DAT_EP_ATTR *attr, bool srq)
+{
+	u32 niov = srq ? 0 : attr->max_recv_iov;
+
+	return kdapl_ring_prepare(sq, attr->max_request_dtos, 0,
+				  max3(attr->max_request_iov,
+				       attr->max_rdma_read_iov,
+				       attr->max_rdma_write_iov)) ?:
+	       kdapl_ring_prepare(rq, srq ? 0 : attr->max_recv_dtos, niov,
+				  niov);
+}
+
 struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 				const struct kdapl_ep_deps *deps,
 				const DAT_EP_ATTR *attr, int *err)
@@ -189,11 +203,9 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 	ep->hard = DAT_WATERMARK_INFINITE;
 	ep->mark = U32_MAX;
 
-	*err = kdapl_ring_alloc(&ep->sq, attr->max_request_dtos, 0);
-	if (!*err)
-		*err = kdapl_ring_alloc(&ep->rq,
-					deps->srq ? 0 : attr->max_recv_dtos,
-					deps->srq ? 0 : attr->max_recv_iov);
+	spin_lock_init(&ep->sq.lock);
+	spin_lock_init(&ep->rq.lock);
+	*err = kdapl_ep_make_rings(&ep->sq, &ep->rq, attr, deps->srq);
 	if (!*err && deps->srq && deps->recv_evd)
 		*err = kdapl_srq_add_evd(deps->srq, deps->recv_evd);
 	if (*err) {

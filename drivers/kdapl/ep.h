@@ -37,7 +37,8 @@ struct kdapl_srq;
  * @conn_events: connection events that are queued, of earlier connections, too
  * @dying: freed by the consumer
  * @deps_pinned: dat_ep_modify() is at work; dat_ep_free() leaves the rest to it
- * @lingering: counted in ia->lingering
+ * @linger_link: entry in ia->lingering
+ * @lingering: position in the order of those entered there; 0 if not entered
  * @draining: counted in req_evd->watchers
  * @provider_owned: made for a PSP, not yet accepted
  * @sq: requests
@@ -102,9 +103,10 @@ struct kdapl_ep {
 	struct list_head conn_events;
 	bool dying;
 	bool deps_pinned;
-	bool lingering;
 	bool draining;
 	bool provider_owned;
+	struct hlist_node linger_link;
+	u64 lingering;
 
 	struct kdapl_ring sq;
 	struct kdapl_ring rq;
@@ -173,6 +175,8 @@ struct kdapl_ep_deps {
 struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 				const struct kdapl_ep_deps *deps,
 				const DAT_EP_ATTR *attr, int *err);
+int kdapl_ep_make_rings(struct kdapl_ring *sq, struct kdapl_ring *rq,
+			const DAT_EP_ATTR *attr, bool srq);
 void kdapl_ep_default_attr(struct kdapl_ia *ia, DAT_EP_ATTR *attr);
 bool kdapl_ep_check_attr(struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
 			 bool srq);
@@ -205,8 +209,13 @@ bool kdapl_conn_end_if(struct kdapl_conn *conn, u32 states,
 		       DAT_EVENT_NUMBER end);
 void kdapl_conn_put(struct kdapl_conn *conn);
 void kdapl_conn_wait(struct kdapl_ep *ep);
-void kdapl_conn_linger(struct kdapl_ep *ep);
+bool kdapl_conn_may_receive(struct kdapl_conn *conn, bool *mark);
 void kdapl_conn_stopped(struct kdapl_conn *conn);
-void kdapl_ia_wait_lingering(struct kdapl_ia *ia);
+bool kdapl_ep_die(struct kdapl_ep *ep, bool *deps_pinned);
+struct kdapl_ep *kdapl_linger_next(struct kdapl_ia *ia, unsigned int *bucket,
+				   u64 *last);
+void kdapl_ia_wait_lingering(struct kdapl_ia *ia,
+			     bool (*concerns)(struct kdapl_ep *ep, void *arg),
+			     void *arg);
 
 #endif

@@ -171,19 +171,12 @@ void kdapl_ep_stop(struct kdapl_ep *ep, bool wait)
  */
 bool kdapl_ep_free(struct kdapl_ep *ep)
 {
-	unsigned long flags;
 	bool deps_pinned;
 
-	if (!kdapl_obj_unpublish(&ep->obj))
+	if (!kdapl_ep_die(ep, &deps_pinned))
 		return false;
-	/* From here on no event names the Endpoint and no call changes it. */
-	spin_lock_irqsave(&ep->lock, flags);
-	WRITE_ONCE(ep->dying, true);
-	deps_pinned = ep->deps_pinned;
-	spin_unlock_irqrestore(&ep->lock, flags);
-
+	kdapl_obj_unpublish(&ep->obj);
 	kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-	kdapl_conn_linger(ep);
 	if (!deps_pinned)
 		kdapl_ep_finish(ep);
 	return true;

@@ -277,10 +277,7 @@ static DAT_RETURN kdapl_modify_prepare(struct kdapl_modify *m)
 					 DAT_INVALID_ARG3);
 	struct kdapl_ep *ep = m->ep;
 
-	if (kdapl_ring_prepare(&m->sq, m->attr.max_request_dtos, 0))
-		goto nomem;
-	if (kdapl_ring_prepare(&m->rq, ep->srq ? 0 : m->attr.max_recv_dtos,
-			       ep->srq ? 0 : m->attr.max_recv_iov))
+	if (kdapl_ep_make_rings(&m->sq, &m->rq, &m->attr, ep->srq))
 		goto nomem;
 	/*
 	 * No request is posted in these states: the number can only decrease.

@@ -72,7 +72,8 @@ static DAT_RETURN kdapl_write_build(struct kdapl_ep *ep, DAT_COUNT n,
 	DAT_RETURN ret;
 	u64 total;
 
-	ret = kdapl_sge_build(ep->pz, ep, n, iov, ep->attr.max_rdma_write_iov,
+	ret = kdapl_sge_build(ep->pz, ep->obj.handle, n, iov,
+			      ep->attr.max_rdma_write_iov,
 			      DAT_MEM_PRIV_LOCAL_READ_FLAG, sge,
 			      &wr->wr.num_sge, &total, map);
 	if (likely(ret == DAT_SUCCESS))
@@ -93,7 +94,7 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 {
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };
 	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
-	struct kdapl_sg *map = NULL;
+	struct kdapl_uses uses = { .segs = kdapl_segs(num_segments, local_iov) };
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
 
@@ -104,12 +105,12 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 		goto out;
 	}
 	ret = kdapl_write_build(ep, num_segments, local_iov, remote_iov,
-				completion_flags, &wr, sge, &map);
+				completion_flags, &wr, sge, &uses.segs.map);
 	if (likely(ret == DAT_SUCCESS))
 		ret = kdapl_post_sq(ep, &wr.wr, user_cookie, DAT_DTO_RDMA_WRITE,
-				    completion_flags, map ? &map->obj : NULL);
-	if (unlikely(map && ret != DAT_SUCCESS))
-		kdapl_sg_put(map);
+				    completion_flags, &uses);
+	if (unlikely(uses.segs.map && ret != DAT_SUCCESS))
+		kdapl_sg_put(uses.segs.map);
 out:
 	rcu_read_unlock();
 	return ret;
@@ -118,18 +119,18 @@ EXPORT_SYMBOL(dat_ep_post_rdma_write);
 
 /*
  * Post a Read that was checked. @sink is one that the device wants registered,
- * else NULL; @map is the mapping that the segments name, or NULL.
+ * else NULL; @uses has the segments.
  */
 static DAT_RETURN kdapl_post_read(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 				  const DAT_LMR_TRIPLET *sink,
 				  DAT_DTO_COOKIE cookie,
 				  DAT_COMPLETION_FLAGS flags,
-				  struct kdapl_sg *map)
+				  const struct kdapl_uses *uses)
 {
 	if (unlikely(sink))
-		return kdapl_sink_post(ep, wr, sink, cookie, flags, map);
-	return kdapl_post_sq(ep, &wr->wr, cookie, DAT_DTO_RDMA_READ, flags,
-			     map ? &map->obj : NULL);
+		return kdapl_sink_post(ep, wr, sink, cookie, flags,
+				       uses->segs.map);
+	return kdapl_post_sq(ep, &wr->wr, cookie, DAT_DTO_RDMA_READ, flags, uses);
 }
 
 /*
@@ -171,7 +172,8 @@ static DAT_RETURN kdapl_read_build(struct kdapl_ep *ep, DAT_COUNT n,
 	DAT_RETURN ret;
 	u64 total;
 
-	ret = kdapl_sge_build(ep->pz, ep, n, iov, ep->attr.max_rdma_read_iov,
+	ret = kdapl_sge_build(ep->pz, ep->obj.handle, n, iov,
+			      ep->attr.max_rdma_read_iov,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge,
 			      &wr->wr.num_sge, &total, map);
 	if (likely(ret == DAT_SUCCESS))
@@ -194,7 +196,7 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 {
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_READ };
 	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
-	struct kdapl_sg *map = NULL;
+	struct kdapl_uses uses = { .segs = kdapl_segs(num_segments, local_iov) };
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
 
@@ -205,14 +207,14 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 		goto out;
 	}
 	ret = kdapl_read_build(ep, num_segments, local_iov, remote_iov,
-			       &completion_flags, &wr, sge, &map);
+			       &completion_flags, &wr, sge, &uses.segs.map);
 	if (likely(ret == DAT_SUCCESS))
 		ret = kdapl_post_read(ep, &wr, remote_iov->segment_length &&
 				      kdapl_sink_needed(ep, local_iov) ?
 				      local_iov : NULL, user_cookie,
-				      completion_flags, map);
-	if (unlikely(map && ret != DAT_SUCCESS))
-		kdapl_sg_put(map);
+				      completion_flags, &uses);
+	if (unlikely(uses.segs.map && ret != DAT_SUCCESS))
+		kdapl_sg_put(uses.segs.map);
 out:
 	rcu_read_unlock();
 	return ret;
@@ -226,6 +228,7 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 					DAT_COMPLETION_FLAGS completion_flags)
 {
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_READ };
+	struct kdapl_uses uses = { };
 	DAT_LMR_TRIPLET below;
 	struct ib_sge sge;
 	struct kdapl_ep *ep;
@@ -260,7 +263,7 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 	if (ret == DAT_SUCCESS)
 		ret = kdapl_post_read(ep, &wr, sge.length &&
 				      below.segment_length ? &below : NULL,
-				      user_cookie, completion_flags, NULL);
+				      user_cookie, completion_flags, &uses);
 out:
 	rcu_read_unlock();
 	return ret;
@@ -279,6 +282,7 @@ static DAT_RETURN kdapl_batch_build(struct kdapl_ep *ep, const KDAT_REQUEST *r,
 	to->cookie = r->user_cookie;
 	to->op = r->operation;
 	to->flags = r->completion_flags;
+	to->segs = kdapl_segs(r->num_segments, r->local_iov);
 	switch (r->operation) {
 	case DAT_DTO_SEND:
 		to->wr.wr.opcode = IB_WR_SEND;
@@ -287,12 +291,12 @@ static DAT_RETURN kdapl_batch_build(struct kdapl_ep *ep, const KDAT_REQUEST *r,
 			to->wr.wr.ex.invalidate_rkey = r->rmr_context;
 		}
 		return kdapl_send_build(ep, r->num_segments, r->local_iov,
-					to->flags, &to->wr.wr, sge, &to->map);
+					to->flags, &to->wr.wr, sge, &to->segs.map);
 	case DAT_DTO_RDMA_WRITE:
 		to->wr.wr.opcode = IB_WR_RDMA_WRITE;
 		return kdapl_write_build(ep, r->num_segments, r->local_iov,
 					 r->remote_iov, to->flags, &to->wr, sge,
-					 &to->map);
+					 &to->segs.map);
 	case DAT_DTO_RDMA_READ:
 		if (ep->obj.ia->reads_to_key)
 			return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED,
@@ -300,7 +304,7 @@ static DAT_RETURN kdapl_batch_build(struct kdapl_ep *ep, const KDAT_REQUEST *r,
 		to->wr.wr.opcode = IB_WR_RDMA_READ;
 		return kdapl_read_build(ep, r->num_segments, r->local_iov,
 					r->remote_iov, &to->flags, &to->wr, sge,
-					&to->map);
+					&to->segs.map);
 	default:
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	}
@@ -316,7 +320,7 @@ static DAT_RETURN kdapl_batch_post(struct kdapl_ep *ep, int n,
 	int i, used = 0;
 
 	for (i = 0; i < n; i++)
-		req[i].map = NULL;
+		req[i].segs.map = NULL;
 	for (i = 0; i < n && ret == DAT_SUCCESS; i++) {
 		/* An empty Read over iWARP has a segment nevertheless. */
 		if (requests[i].num_segments > KDAT_MAX_SEGMENTS - used ||
@@ -336,8 +340,8 @@ static DAT_RETURN kdapl_batch_post(struct kdapl_ep *ep, int n,
 		ret = kdapl_post_batch(ep, req, n);
 	if (unlikely(ret != DAT_SUCCESS))
 		for (i = 0; i < n; i++)
-			if (req[i].map)
-				kdapl_sg_put(req[i].map);
+			if (req[i].segs.map)
+				kdapl_sg_put(req[i].segs.map);
 	return ret;
 }
 

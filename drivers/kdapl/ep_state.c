@@ -124,6 +124,47 @@ void kdapl_conn_put(struct kdapl_conn *conn)
 }
 
 /*
+ * The QP of @conn may receive from now on; @mark, a member of @conn, says so.
+ * Return false if the connection has ended or the Endpoint was freed: then the QP
+ * must not receive, as nobody waits for its end. Context: any.
+ */
+bool kdapl_conn_may_receive(struct kdapl_conn *conn, bool *mark)
+{
+	struct kdapl_ep *ep = conn->ep;
+	unsigned long flags;
+	bool ok;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	ok = !conn->end && !ep->dying;
+	if (ok)
+		WRITE_ONCE(*mark, true);
+	spin_unlock_irqrestore(&ep->lock, flags);
+	return ok;
+}
+
+/* Return the bucket of ia->lingering that @ep belongs to. */
+static unsigned int kdapl_linger_bucket(const struct kdapl_ep *ep)
+{
+	return (ep->obj.handle & KDAPL_INDEX_MASK) % KDAPL_LINGER_BUCKETS;
+}
+
+/*
+ * @ep is being freed, and its QP may receive for a little longer. Calls that give
+ * buffers back to the consumer wait for it.
+ */
+static void kdapl_conn_linger(struct kdapl_ep *ep)
+{
+	struct kdapl_ia *ia = ep->obj.ia;
+
+	lockdep_assert_held(&ep->lock);
+
+	spin_lock(&ia->linger_lock);
+	WRITE_ONCE(ep->lingering, ++ia->last_lingering);
+	hlist_add_head(&ep->linger_link, &ia->lingering[kdapl_linger_bucket(ep)]);
+	spin_unlock(&ia->linger_lock);
+}
+
+/*
  * The QP of @conn was destroyed, so its peer cannot write into buffers any more:
  * wake up those who wait for that.
  */
@@ -136,36 +177,104 @@ void kdapl_conn_stopped(struct kdapl_conn *conn)
 
 	spin_lock_irqsave(&ep->lock, flags);
 	conn->stopped = true;
+	spin_lock(&ia->linger_lock);
 	lingering = ep->lingering;
-	ep->lingering = false;
+	if (lingering)
+		hlist_del_init(&ep->linger_link);
+	WRITE_ONCE(ep->lingering, 0);
+	spin_unlock(&ia->linger_lock);
 	spin_unlock_irqrestore(&ep->lock, flags);
-	if (lingering && atomic_dec_and_test(&ia->lingering))
+	if (lingering)
 		wake_up_all(&ia->wait);
 }
 
-/*
- * @ep is being freed. If its QP lives a little longer, count the Endpoint as
- * lingering: calls that give buffers back to the consumer wait for it in
- * kdapl_ia_wait_lingering().
+/**
+ * kdapl_ep_die - the consumer frees an Endpoint, or its IA is closed
+ * @ep: the Endpoint; published
+ * @deps_pinned: set to ep->deps_pinned
+ *
+ * From here on no event names the Endpoint and no call changes it. It is entered
+ * in ia->lingering before its handle becomes invalid, so whoever looks for its
+ * posted work finds it either by the handle or there.
+ *
+ * Context: Any.
+ * Return: false if the Endpoint was freed concurrently.
  */
-void kdapl_conn_linger(struct kdapl_ep *ep)
+bool kdapl_ep_die(struct kdapl_ep *ep, bool *deps_pinned)
 {
 	struct kdapl_conn *conn;
 	unsigned long flags;
+	bool first;
 
 	spin_lock_irqsave(&ep->lock, flags);
+	first = !ep->dying;
+	WRITE_ONCE(ep->dying, true);
+	*deps_pinned = ep->deps_pinned;
 	conn = ep->conn;
-	if (conn && conn->end && (conn->rts || conn->dialled) && !conn->stopped) {
-		ep->lingering = true;
-		atomic_inc(&ep->obj.ia->lingering);
-	}
+	if (first && conn && (conn->rts || conn->dialled) && !conn->stopped)
+		kdapl_conn_linger(ep);
 	spin_unlock_irqrestore(&ep->lock, flags);
+	return first;
 }
 
-/* Wait until no freed Endpoint of @ia receives any more. May sleep. */
-void kdapl_ia_wait_lingering(struct kdapl_ia *ia)
+/**
+ * kdapl_linger_next - walk over the lingering Endpoints of an IA
+ * @ia: the IA
+ * @bucket: place in the walk; 0 at first
+ * @last: likewise
+ *
+ * Endpoints that are entered during the walk may be missed.
+ *
+ * Context: Any.
+ * Return: the next one, referenced, or NULL at the end.
+ */
+struct kdapl_ep *kdapl_linger_next(struct kdapl_ia *ia, unsigned int *bucket,
+				   u64 *last)
 {
-	wait_event(ia->wait, !atomic_read(&ia->lingering));
+	struct kdapl_ep *ep, *next = NULL;
+	unsigned long flags;
+
+	for (; *bucket < KDAPL_LINGER_BUCKETS; (*bucket)++, *last = 0) {
+		spin_lock_irqsave(&ia->linger_lock, flags);
+		hlist_for_each_entry(ep, &ia->lingering[*bucket], linger_link)
+			if (ep->lingering > *last &&
+			    (!next || ep->lingering < next->lingering))
+				next = ep;
+		if (next) {
+			*last = next->lingering;
+			/* kdapl_conn_down() has a reference. */
+			kref_get(&next->obj.ref);
+		}
+		spin_unlock_irqrestore(&ia->linger_lock, flags);
+		if (next)
+			break;
+	}
+	return next;
+}
+
+/**
+ * kdapl_ia_wait_lingering - wait until freed Endpoints receive no more
+ * @ia: the IA
+ * @concerns: returns whether the caller cares about this one
+ * @arg: for @concerns
+ *
+ * Those that are freed after this was called are not waited for.
+ *
+ * Context: Process context.
+ */
+void kdapl_ia_wait_lingering(struct kdapl_ia *ia,
+			     bool (*concerns)(struct kdapl_ep *ep, void *arg),
+			     void *arg)
+{
+	u64 last = 0, limit = READ_ONCE(ia->last_lingering);
+	unsigned int bucket = 0;
+	struct kdapl_ep *ep;
+
+	while ((ep = kdapl_linger_next(ia, &bucket, &last))) {
+		if (last <= limit && concerns(ep, arg))
+			wait_event(ia->wait, !READ_ONCE(ep->lingering));
+		kdapl_obj_put(&ep->obj);
+	}
 }
 
 /*

@@ -38,12 +38,17 @@ enum kdapl_event_kind {
  * @kind: enum kdapl_event_kind, says what it is embedded in
  * @queued: on a list
  * @no_upcall: does not by itself cause an upcall
+ * @nlmr: this and @lmr belong to a struct kdapl_wr, see kdapl_wr_name(); they are
+ *	here because there is room in the first cache line
+ * @lmr: see @nlmr
  */
 struct kdapl_event {
 	struct list_head link;
 	u8 kind;
 	bool queued;
 	bool no_upcall;
+	u8 nlmr;
+	DAT_LMR_CONTEXT lmr;
 };
 
 /*

@@ -50,6 +50,7 @@ static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 	INIT_LIST_HEAD(&ia->hca_link);
 	INIT_LIST_HEAD(&ia->objs);
 	init_waitqueue_head(&ia->wait);
+	spin_lock_init(&ia->linger_lock);
 	kdapl_async_init(&ia->catastrophic, &ia->obj,
 			 DAT_ASYNC_ERROR_IA_CATASTROPHIC,
 			 DAT_IA_CATASTROPHIC_ERROR);

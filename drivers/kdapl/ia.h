@@ -19,6 +19,8 @@
 
 struct kdapl_lmr;
 
+#define KDAPL_LINGER_BUCKETS	256
+
 /*
  * struct kdapl_ia - Interface Adapter
  * @obj: what all objects have
@@ -30,9 +32,11 @@ struct kdapl_lmr;
  * @closing: no object may be added to @objs
  * @live: number of @objs
  * @lent: how many of these are EVDs that other IAs use for asynchronous events
- * @lingering: number of freed EPs whose QPs may still receive, see
+ * @lingering: freed EPs whose QPs may still receive, by their handles, see
  *	kdapl_conn_linger()
- * @wait: where tasks wait for @live or @lingering to drop
+ * @linger_lock: protects @lingering and @last_lingering; a leaf
+ * @last_lingering: number of EPs that were ever entered in @lingering
+ * @wait: where tasks wait for @live to drop, or for EPs to leave @lingering
  * @async_evd: EVD for asynchronous events, used and referenced; NULL once the
  *	IA has been closed
  * @own_async_evd: dat_ia_open() has made @async_evd
@@ -60,7 +64,9 @@ struct kdapl_ia {
 	bool closing;
 	atomic_t live;
 	unsigned int lent;
-	atomic_t lingering;
+	struct hlist_head lingering[KDAPL_LINGER_BUCKETS];
+	spinlock_t linger_lock;		/* see above */
+	u64 last_lingering;
 	wait_queue_head_t wait;
 	struct kdapl_evd *async_evd;
 	bool own_async_evd;

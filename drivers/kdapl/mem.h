@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Local and Remote Memory Regions: mem_lmr.c, mem_fmr.c, mem_sync.c, mem_rmr.c,
- * mem_bind.c.
+ * Local and Remote Memory Regions: mem_lmr.c, mem_fmr.c, mem_posted.c,
+ * mem_sync.c, mem_rmr.c, mem_bind.c.
  */
 #ifndef KDAPL_MEM_H
 #define KDAPL_MEM_H
@@ -16,12 +16,17 @@
 /* A value of kdapl_lmr.zone that differs from every PZ and from NULL. */
 #define KDAPL_NO_ZONE	((struct kdapl_pz *)ERR_PTR(-EACCES))
 
+/* A value of kdapl_lmr.poster that is no handle. */
+#define KDAPL_MANY_POSTERS	1ULL
+
 /*
  * struct kdapl_lmr - Local Memory Region
  * @obj: what all objects have
  * @pz: its Protection Zone, referenced; NULL for the reserved LMR
  * @zone: @pz if every Endpoint and SRQ of @pz may use the LMR; KDAPL_NO_ZONE if
  *	kdapl_lmr_shared() decides
+ * @poster: handle of the Endpoint or SRQ to which work was posted that names the
+ *	LMR, or KDAPL_MANY_POSTERS; 0 while there was none
  * @context: identifies the LMR in the consumer's triplets
  * @base: first address that the consumer may use
  * @len: bytes that the consumer may address
@@ -58,6 +63,7 @@ struct kdapl_lmr {
 	struct kdapl_obj obj;
 	struct kdapl_pz *pz;
 	struct kdapl_pz *zone;
+	u64 poster;
 	DAT_LMR_CONTEXT context;
 	u64 base;
 	u64 len;
@@ -198,6 +204,7 @@ static inline bool kdapl_window_is_waste(const struct kdapl_rmr *rmr,
 
 /* mem_lmr.c */
 struct kdapl_lmr *kdapl_lmr_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz);
+void kdapl_lmr_drop(struct kdapl_lmr *lmr);
 void kdapl_lmr_free_reserved(struct kdapl_ia *ia);
 
 /* mem_fmr.c */

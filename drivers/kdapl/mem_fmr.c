@@ -15,9 +15,8 @@
  *      +----------------- the invalidation completes -------------+
  *
  * dat_lmr_fmr() writes the page list of the MR at once, so an LMR cannot be
- * bound before the device has executed the invalidation. If a request fails or
- * is flushed, the state of the MR is unknown: the MR is freed, which closes it
- * to the peer in any case, and kdapl_lmr_recycle() makes another.
+ * bound before the device has executed the invalidation. If a request fails or is
+ * flushed, kdapl_lmr_recycle() frees the MR, which closes it, and makes another.
  *
  * lmr->lock protects the state. It is not held while posting: kdapl_lmr_claim()
  * gives one caller at a time the right to post a request about the LMR.
@@ -334,6 +333,7 @@ static int kdapl_fmr_load(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 			   mr->rkey : 0;
 	/* A new context for each binding: that of the last one is refused. */
 	WRITE_ONCE(lmr->context, lmr->context + (1U << KDAPL_INDEX_BITS));
+	lmr->poster = 0;
 	lmr->bound = true;
 	/* Pairs with the acquire in kdapl_sge_build(). */
 	smp_store_release(&lmr->valid, true);
@@ -400,7 +400,7 @@ static DAT_RETURN kdapl_fmr_post(struct kdapl_lmr *lmr, struct kdapl_ep *ep,
 	};
 
 	return kdapl_post_sq(ep, &wr.wr, cookie, DAT_DTO_LMR_FMR, flags,
-			      &lmr->obj);
+			     &(struct kdapl_uses) { .mem = &lmr->obj });
 }
 
 /* Bind @lmr, which the caller has claimed, but do not post the request yet. */
@@ -413,8 +413,7 @@ static DAT_RETURN kdapl_fmr_bind(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 	int err;
 
 	spin_lock_irqsave(&lmr->lock, flags);
-	/* Completions do not unmap: the last binding is still mapped. */
-	kdapl_region_unmap_locked(lmr);
+	kdapl_region_unmap_locked(lmr);		/* the last binding */
 	lmr->ep_handle = ep->obj.handle;
 	err = kdapl_fmr_load(lmr, type, region, n, priv, va_type);
 	spin_unlock_irqrestore(&lmr->lock, flags);
@@ -552,7 +551,8 @@ DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle,
 	wr.ex.invalidate_rkey = lmr->lkey;
 	spin_unlock_irqrestore(&lmr->lock, flags);
 	ret = kdapl_post_sq(ep, &wr, user_cookie, DAT_DTO_LMR_INVALIDATE,
-			    completion_flags, &lmr->obj);
+			    completion_flags,
+			    &(struct kdapl_uses) { .mem = &lmr->obj });
 	kdapl_lmr_unclaim(lmr, false, ret);
 out:
 	rcu_read_unlock();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Local Memory Regions: dat_lmr_kcreate(), dat_lmr_query(), dat_lmr_free() and
- * the reserved LMR. Fast registration is in mem_fmr.c.
+ * Local Memory Regions: dat_lmr_kcreate(), dat_lmr_query() and the reserved LMR.
+ * Fast registration is in mem_fmr.c, dat_lmr_free() in mem_posted.c.
  *
  * Memory that only this side accesses, and that is one range of DMA addresses,
  * is not registered: the PD's local_dma_lkey covers all memory, and the posting
@@ -435,7 +435,7 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
 EXPORT_SYMBOL(dat_lmr_query);
 
 /* Take down @lmr, which was unpublished, and drop the table's reference. */
-static void kdapl_lmr_drop(struct kdapl_lmr *lmr)
+void kdapl_lmr_drop(struct kdapl_lmr *lmr)
 {
 	WRITE_ONCE(lmr->valid, false);
 	if (cancel_work_sync(&lmr->recycle))
@@ -447,45 +447,6 @@ static void kdapl_lmr_drop(struct kdapl_lmr *lmr)
 		kdapl_obj_unuse(&lmr->pz->obj);
 	kdapl_obj_put(&lmr->obj);
 }
-
-static bool kdapl_lmr_retire(struct kdapl_lmr *lmr)
-{
-	if (kdapl_obj_retire(&lmr->obj))
-		return true;
-	/*
-	 * A request holds its use until its completion is polled, which no one
-	 * may be doing. Requests about RMRs may be on any EVD of the IA.
-	 */
-	kdapl_ia_poll_all(lmr->obj.ia);
-	return kdapl_obj_retire(&lmr->obj);
-}
-
-DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
-{
-	DAT_RETURN ret = DAT_SUCCESS;
-	struct kdapl_lmr *lmr;
-
-	might_sleep();
-	lmr = kdapl_obj_get(lmr_handle, DAT_HANDLE_TYPE_LMR);
-	if (!lmr)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-	/* No QP of a freed Endpoint may write into the memory any more. */
-	kdapl_ia_wait_lingering(lmr->obj.ia);
-	if (lmr->reserved) {
-		ret = DAT_ERROR(DAT_RESERVED_LMR, DAT_NO_SUBTYPE);
-	} else if (kdapl_lmr_retire(lmr)) {
-		if (kdapl_obj_unpublish(&lmr->obj))
-			kdapl_lmr_drop(lmr);
-	} else if (atomic_read(&lmr->obj.users) < 0) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-	} else {
-		ret = DAT_ERROR(DAT_INVALID_STATE,
-				DAT_INVALID_STATE_LMR_IN_USE);
-	}
-	kdapl_obj_put(&lmr->obj);
-	return ret;
-}
-EXPORT_SYMBOL(dat_lmr_free);
 
 DAT_RETURN dat_ia_memtype_hint(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 			       DAT_VLEN length,

@@ -64,6 +64,13 @@ static inline DAT_LMR_CONTEXT kdapl_sg_context(const struct kdapl_sg *sg,
 	       (sg->obj.handle & KDAPL_INDEX_MASK);
 }
 
+/* Is @context that of @sg, which the caller counts? */
+static inline bool kdapl_sg_names(const struct kdapl_sg *sg,
+				  DAT_LMR_CONTEXT context)
+{
+	return kdapl_sg_context(sg, atomic64_read(&sg->state)) == context;
+}
+
 /* A request that named the mapping has ended, or is not posted after all. */
 static inline void kdapl_sg_put(struct kdapl_sg *sg)
 {

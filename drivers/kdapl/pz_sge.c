@@ -11,8 +11,13 @@
  * read-side section of the posting call. lmr->valid is loaded with acquire
  * semantics and is stored last by the functions that set up an LMR. Mappings are
  * counted instead: pz_sg.c.
+ *
+ * dat_lmr_free() has to find the posted work that names an LMR (mem_posted.c). Who
+ * posts such work is remembered in lmr->poster, which costs a comparison: most LMRs
+ * have one poster, and of those with several only that is remembered. A segment may
+ * be checked before the lock of its queue is taken; what was closed in between is
+ * told by kdapl_lmrs_closed.
  */
-#include "ep.h"
 #include "ia.h"
 #include "mem.h"
 #include "pz.h"
@@ -30,23 +35,78 @@ static DAT_RETURN kdapl_priv_error(DAT_RETURN type, DAT_MEM_PRIV_FLAGS priv)
 				       DAT_PROTECTION_READ);
 }
 
+/* Number of times that kdapl_lmr_close() has closed an LMR to posts. */
+atomic_t kdapl_lmrs_closed;
+
 /*
- * Return whether requests of @ep in @pz may use @lmr although lmr->zone is not
- * @pz: @lmr is the reserved LMR of the IA, or is bound with scope EP on @ep.
+ * Return whether requests of @poster in @pz may use @lmr although lmr->zone is not
+ * @pz: @lmr is the reserved LMR of the IA, or is bound with scope EP on @poster.
  */
 static bool kdapl_lmr_shared(const struct kdapl_lmr *lmr,
-			     const struct kdapl_pz *pz,
-			     const struct kdapl_ep *ep)
+			     const struct kdapl_pz *pz, u64 poster)
 {
 	if (lmr->reserved)
 		return pz && lmr->obj.ia == pz->obj.ia;
-	return pz && lmr->pz == pz && ep &&
-	       READ_ONCE(lmr->ep_handle) == ep->obj.handle;
+	return pz && lmr->pz == pz && READ_ONCE(lmr->ep_handle) == poster;
+}
+
+/*
+ * Enter @poster in lmr->poster. A full barrier when something has changed: the
+ * caller's look at ->valid comes after it, see kdapl_lmr_close().
+ */
+static noinline void kdapl_lmr_add_poster(struct kdapl_lmr *lmr, u64 poster)
+{
+	u64 seen, was = READ_ONCE(lmr->poster);
+
+	while (was != poster && was != KDAPL_MANY_POSTERS) {
+		seen = cmpxchg64(&lmr->poster, was,
+				 was ? KDAPL_MANY_POSTERS : poster);
+		if (seen == was)
+			break;
+		was = seen;
+	}
+}
+
+/* Can @lmr be used by @poster now? It is remembered then. */
+static inline bool kdapl_lmr_usable(struct kdapl_lmr *lmr, u64 poster)
+{
+	/* ->valid is loaded after ->poster, see kdapl_lmr_close(). */
+	u64 was = smp_load_acquire(&lmr->poster);
+
+	if (unlikely(was != poster && was != KDAPL_MANY_POSTERS))
+		kdapl_lmr_add_poster(lmr, poster);
+	/*
+	 * Pairs with the release in kdapl_lmr_create(), kdapl_fmr_load() and
+	 * kdapl_lmr_make_reserved().
+	 */
+	return smp_load_acquire(&lmr->valid);
+}
+
+/*
+ * Segments were found good, and some LMR was closed since: look again. Context: as
+ * kdapl_segs_recheck().
+ */
+DAT_RETURN kdapl_segs_recheck_all(const struct kdapl_segs *segs)
+{
+	struct kdapl_lmr *lmr;
+	DAT_COUNT i;
+
+	for (i = 0; i < segs->n; i++) {
+		if (!segs->iov[i].segment_length)
+			continue;
+		/* What is counted stays, and another binding has another context. */
+		if (segs->map && kdapl_sg_names(segs->map, segs->iov[i].lmr_context))
+			continue;
+		lmr = kdapl_lmr_find(segs->iov[i].lmr_context);
+		if (!lmr || !READ_ONCE(lmr->valid))
+			return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
+					 DAT_PRIVILEGES_READ);
+	}
+	return DAT_SUCCESS;
 }
 
 /* The context of this segment is not that of an LMR: is it that of a mapping? */
-static noinline DAT_RETURN kdapl_sge_mapped(struct kdapl_pz *pz,
-					    const struct kdapl_ep *ep,
+static noinline DAT_RETURN kdapl_sge_mapped(struct kdapl_pz *pz, u64 poster,
 					    const DAT_LMR_TRIPLET *iov,
 					    DAT_MEM_PRIV_FLAGS priv,
 					    struct ib_sge *sge,
@@ -54,7 +114,7 @@ static noinline DAT_RETURN kdapl_sge_mapped(struct kdapl_pz *pz,
 {
 	switch (map ? kdapl_sg_segment(pz, iov, priv, sge, map) : -ENOENT) {
 	case 0:
-		WRITE_ONCE((*map)->ep_handle, ep->obj.handle);
+		WRITE_ONCE((*map)->ep_handle, poster);
 		return DAT_SUCCESS;
 	case -EXDEV:
 		return kdapl_priv_error(DAT_PROTECTION_VIOLATION, priv);
@@ -69,7 +129,7 @@ static noinline DAT_RETURN kdapl_sge_mapped(struct kdapl_pz *pz,
 /**
  * kdapl_sge_build - check a consumer's segments and translate them
  * @pz: Protection Zone of the Endpoint or SRQ
- * @ep: the Endpoint; NULL for an SRQ
+ * @poster: handle of the Endpoint or SRQ
  * @n: number of segments
  * @iov: the segments; segments of length 0 are skipped
  * @max: number of segments allowed
@@ -84,11 +144,10 @@ static noinline DAT_RETURN kdapl_sge_mapped(struct kdapl_pz *pz,
  * Context: Any; inside an RCU read-side section.
  * Return: %DAT_SUCCESS, or why a segment is refused
  */
-DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, const struct kdapl_ep *ep,
-			   DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-			   DAT_COUNT max, DAT_MEM_PRIV_FLAGS priv,
-			   struct ib_sge *sge, int *nsge, u64 *total,
-			   struct kdapl_sg **map)
+DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, u64 poster, DAT_COUNT n,
+			   const DAT_LMR_TRIPLET *iov, DAT_COUNT max,
+			   DAT_MEM_PRIV_FLAGS priv, struct ib_sge *sge,
+			   int *nsge, u64 *total, struct kdapl_sg **map)
 {
 	struct kdapl_lmr *lmr;
 	DAT_RETURN ret;
@@ -104,12 +163,8 @@ DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, const struct kdapl_ep *ep,
 		if (!iov[i].segment_length)
 			continue;
 		lmr = kdapl_lmr_find(iov[i].lmr_context);
-		/*
-		 * Pairs with the release in kdapl_lmr_create(),
-		 * kdapl_fmr_load() and kdapl_lmr_make_reserved().
-		 */
-		if (unlikely(!lmr || !smp_load_acquire(&lmr->valid))) {
-			ret = kdapl_sge_mapped(pz, ep, &iov[i], priv,
+		if (unlikely(!lmr || !kdapl_lmr_usable(lmr, poster))) {
+			ret = kdapl_sge_mapped(pz, poster, &iov[i], priv,
 					       &sge[used], map);
 			if (ret != DAT_SUCCESS)
 				return ret;
@@ -117,7 +172,8 @@ DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, const struct kdapl_ep *ep,
 			used++;
 			continue;
 		}
-		if (unlikely(lmr->zone != pz && !kdapl_lmr_shared(lmr, pz, ep)))
+		if (unlikely(lmr->zone != pz &&
+			     !kdapl_lmr_shared(lmr, pz, poster)))
 			return kdapl_priv_error(DAT_PROTECTION_VIOLATION, priv);
 		if (unlikely((lmr->priv & priv) != priv))
 			return kdapl_priv_error(DAT_PRIVILEGES_VIOLATION, priv);

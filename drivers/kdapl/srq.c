@@ -59,6 +59,7 @@ void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
 
 	spin_lock(&srq->lock);
 	list_move_tail(&wr->link, &ep->at_hand);
+	wr->posted = false;
 	/* Prefetch the next buffer, as in kdapl_ring_advance(). */
 	prefetchw(list_entry(srq->hw.next, struct kdapl_wr, link));
 	srq->hw_count--;
@@ -85,6 +86,7 @@ void kdapl_srq_take_back(struct kdapl_srq *srq, struct kdapl_wr *wr)
 {
 	spin_lock(&srq->lock);
 	srq->available++;
+	wr->posted = true;
 	list_move_tail(&wr->link, &srq->waiting);
 	if (kdapl_srq_hw_feed(srq))
 		queue_work(kdapl_wq, &srq->hint_work);
@@ -102,12 +104,15 @@ int kdapl_srq_grow_slots(struct kdapl_srq *srq, int total)
 	lockdep_assert_held(&srq->mutex);
 
 	for (n = srq->slots; n < total; n++) {
-		wr = kzalloc(struct_size(wr, sge, srq->max_iov), GFP_KERNEL);
+		wr = kzalloc(kdapl_srq_link_offset(srq) +
+			     sizeof(struct list_head), GFP_KERNEL);
 		if (!wr)
 			goto err_free;
 		wr->ev.kind = KDAPL_EV_SRQ;
 		list_add(&wr->link, &fresh);
 	}
+	list_for_each_entry(wr, &fresh, link)
+		list_add_tail(kdapl_srq_link(srq, wr), &srq->all);
 	spin_lock_irqsave(&srq->lock, flags);
 	srq->slots = n;
 	list_splice_tail(&fresh, &srq->free);
@@ -137,7 +142,9 @@ static void kdapl_srq_trim_slots(struct kdapl_srq *srq)
 		for (n = 0; n < KDAPL_POLL_BATCH &&
 		     srq->slots > srq->max + srq->doubt &&
 		     !list_empty(&srq->free); n++) {
-			list_move(srq->free.next, &surplus);
+			wr = list_first_entry(&srq->free, struct kdapl_wr, link);
+			list_move(&wr->link, &surplus);
+			list_del(kdapl_srq_link(srq, wr));
 			srq->slots--;
 		}
 		spin_unlock_irqrestore(&srq->lock, flags);
@@ -225,6 +232,7 @@ static int kdapl_srq_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	INIT_LIST_HEAD(&srq->hw);
 	INIT_LIST_HEAD(&srq->eps);
 	INIT_LIST_HEAD(&srq->evds);
+	INIT_LIST_HEAD(&srq->all);
 	INIT_WORK(&srq->arm_work, kdapl_srq_hw_arm);
 	INIT_WORK(&srq->hint_work, kdapl_srq_hw_hint);
 	INIT_WORK(&srq->search_work, kdapl_srq_search);
@@ -284,6 +292,12 @@ out_put:
 }
 EXPORT_SYMBOL(dat_srq_create);
 
+/* Can the peer of @ep, which was freed, still reach buffers of the SRQ @arg? */
+static bool kdapl_srq_lingers(struct kdapl_ep *ep, void *arg)
+{
+	return ep->srq == arg;
+}
+
 DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -293,8 +307,6 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 	srq = kdapl_obj_get(srq_handle, DAT_HANDLE_TYPE_SRQ);
 	if (!srq)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
-	/* The buffers are the consumer's when this call returns. */
-	kdapl_ia_wait_lingering(srq->obj.ia);
 	if (!kdapl_obj_retire(&srq->obj)) {
 		ret = atomic_read(&srq->obj.users) < 0 ?
 			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ) :
@@ -302,6 +314,12 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 				  DAT_INVALID_STATE_SRQ_IN_USE);
 	} else if (kdapl_obj_unpublish(&srq->obj)) {
 		kdapl_async_withdraw(&srq->lw_event);
+		/*
+		 * The buffers are the consumer's when this call returns. No
+		 * Endpoint uses the SRQ any more, so none comes to those that
+		 * were freed before.
+		 */
+		kdapl_ia_wait_lingering(srq->obj.ia, kdapl_srq_lingers, srq);
 		kdapl_obj_unuse(&srq->pz->obj);
 		kdapl_obj_put(&srq->obj);
 	}
@@ -321,7 +339,7 @@ static noinline DAT_RETURN kdapl_srq_full(struct kdapl_srq *srq, DAT_COUNT n,
 	u64 total;
 	int nsge;
 
-	ret = kdapl_sge_build(srq->pz, NULL, n, iov, srq->max_iov,
+	ret = kdapl_sge_build(srq->pz, srq->obj.handle, n, iov, srq->max_iov,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, &nsge,
 			      &total, NULL);
 	return ret != DAT_SUCCESS ? ret :
@@ -346,13 +364,15 @@ static DAT_RETURN kdapl_srq_enter(struct kdapl_srq *srq, DAT_COUNT n,
 		return kdapl_srq_full(srq, n, iov);
 	wr = list_first_entry(&srq->free, struct kdapl_wr, link);
 	/* The segments are written to where the device will read them. */
-	ret = kdapl_sge_build(srq->pz, NULL, n, iov, srq->max_iov,
+	ret = kdapl_sge_build(srq->pz, srq->obj.handle, n, iov, srq->max_iov,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr->sge, &nsge,
 			      &total, NULL);
 	if (unlikely(ret != DAT_SUCCESS))
 		return ret;
 	wr->cookie = cookie;
 	wr->nsge = nsge;
+	wr->posted = true;
+	kdapl_wr_name(wr, srq->max_iov, n, iov);
 	srq->available++;
 	srq->outstanding++;
 	list_move_tail(&wr->link, &srq->waiting);

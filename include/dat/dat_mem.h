@@ -239,19 +239,23 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
  * dat_lmr_free() - take back a registration
  * @lmr_handle: the LMR
  *
- * No peer reaches the memory by the LMR after the return: the call waits until
- * the device has let go of EPs that were freed while connected. Own posts that
- * name the LMR have to complete before the memory is used for something else, as
- * the device may still carry them out. While a dat_lmr_fmr() or
- * dat_lmr_invalidate() request about the LMR is outstanding, it cannot be freed;
- * nor, with iWARP adapters, during an RDMA Read into it.
+ * After a success nobody reaches the memory by the LMR, neither a peer nor a post of
+ * this side. While work that names the LMR is posted, to an EP or to an SRQ, the call
+ * is refused: the work has to complete, be it flushed, or its EP or SRQ has to be
+ * freed before; the events need not have been reaped. The same holds while a
+ * dat_lmr_fmr() or dat_lmr_invalidate() request about the LMR is outstanding. The
+ * call waits for EPs that were freed before and whose work names the LMR, until the
+ * device has let go of them.
+ *
+ * The call looks for such work in the queues of the EP or SRQ that the LMR was used
+ * with; if those were several, of all EPs and SRQs of the IA.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the handle is invalid now
  * * %DAT_INVALID_HANDLE - @lmr_handle is not an LMR
- * * %DAT_INVALID_STATE - an RMR is bound to the LMR, or a request about the LMR
- *   has not completed, subtype %DAT_INVALID_STATE_LMR_IN_USE
+ * * %DAT_INVALID_STATE - an RMR is bound to the LMR, or work that names it or is
+ *   about it has not completed, subtype %DAT_INVALID_STATE_LMR_IN_USE
  * * %DAT_RESERVED_LMR - it is the reserved LMR of the IA
  *
  * Example::

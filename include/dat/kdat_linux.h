@@ -323,6 +323,7 @@ DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name);
  * Source: Linux only, not part of DAT
  */
 DAT_RETURN kdat_evd_set_vector(DAT_EVD_HANDLE evd, DAT_COUNT vector);
+
 /**
  * kdat_evd_wait_upcalls() - wait for the upcalls of an EVD that are under way
  * @evd_handle: the EVD

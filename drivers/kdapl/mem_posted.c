@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * dat_lmr_free(), and the search for posted work that names an LMR: the device goes on
+ * using memory that it was given, and with the PD's key for all memory nothing but the
+ * end of the work stops it.
+ *
+ * Requests and receives remember the LMRs they name (kdapl_wr_name()), and an LMR
+ * remembers who has posted such work, lmr->poster. So posting costs next to nothing,
+ * and the search looks at the queues of one Endpoint or SRQ most often; only for an
+ * LMR with several posters at all those of the IA. The Endpoint of a lingering queue
+ * pair has no handle any more and is found in ia->lingering.
+ *
+ * Each lock is dropped after KDAPL_SEARCH entries. Work that names the LMR cannot be
+ * posted behind the place of the search once kdapl_lmr_close() has closed it; before
+ * that the answer is a good guess.
+ */
+#include "dto.h"
+#include "ep.h"
+#include "ia.h"
+#include "mem.h"
+#include "srq.h"
+
+#define KDAPL_SEARCH	64
+
+/* Does @wr name the LMR with @context? The lock of its queue is held. */
+static bool kdapl_wr_names(struct kdapl_wr *wr, u32 niov, DAT_LMR_CONTEXT context)
+{
+	u8 i;
+
+	if (wr->ev.nlmr && wr->ev.lmr == context)
+		return true;
+	for (i = 1; i < wr->ev.nlmr; i++)
+		if (kdapl_wr_lmrs(wr, niov)[i - 1] == context)
+			return true;
+	return false;
+}
+
+/*
+ * Is @wr, a request, about @lmr, or about an RMR, which may be bound to it? Such a
+ * request uses the LMR until it has ended.
+ */
+static bool kdapl_wr_is_about(struct kdapl_wr *wr, struct kdapl_lmr *lmr)
+{
+	return wr->ev.kind == KDAPL_EV_SQ && wr->has_mem &&
+	       (wr->mem == &lmr->obj || wr->op == DAT_DTO_BIND_MW);
+}
+
+/*
+ * Is there work in @ring that has not completed and names @lmr, or, with @about, is
+ * about it? Context: Any.
+ */
+static bool kdapl_ring_names(struct kdapl_ring *ring, struct kdapl_lmr *lmr,
+			     bool about)
+{
+	DAT_LMR_CONTEXT context = READ_ONCE(lmr->context);
+	struct kdapl_wr *wr;
+	unsigned long flags;
+	bool found = false;
+	u32 pos, n, head;
+
+	pos = READ_ONCE(ring->done);
+	do {
+		spin_lock_irqsave(&ring->lock, flags);
+		/* Entries that have completed may have been used again. */
+		if ((s32)(READ_ONCE(ring->done) - pos) > 0)
+			pos = ring->done;
+		head = ring->head;
+		for (n = 0; n < KDAPL_SEARCH && pos != head && !found; n++) {
+			wr = kdapl_ring_wr(ring, pos++);
+			if (READ_ONCE(wr->ahead))
+				continue;
+			found = kdapl_wr_names(wr, ring->niov, context) ||
+				(about && kdapl_wr_is_about(wr, lmr));
+		}
+		spin_unlock_irqrestore(&ring->lock, flags);
+	} while (pos != head && !found);
+	return found;
+}
+
+static bool kdapl_ep_names(struct kdapl_ep *ep, struct kdapl_lmr *lmr,
+			   bool about)
+{
+	return kdapl_ring_names(&ep->sq, lmr, about) ||
+	       kdapl_ring_names(&ep->rq, lmr, false);
+}
+
+/* Is a buffer that was posted to @srq, and not taken, in @lmr? May sleep. */
+static bool kdapl_srq_names(struct kdapl_srq *srq, struct kdapl_lmr *lmr)
+{
+	DAT_LMR_CONTEXT context = READ_ONCE(lmr->context);
+	struct list_head *link;
+	struct kdapl_wr *wr;
+	unsigned long flags;
+	bool found = false;
+	int n;
+
+	/* The mutex keeps the entries; the lock, what is in them. */
+	mutex_lock(&srq->mutex);
+	link = srq->all.next;
+	while (link != &srq->all && !found) {
+		spin_lock_irqsave(&srq->lock, flags);
+		for (n = 0; n < KDAPL_SEARCH && link != &srq->all && !found; n++) {
+			wr = kdapl_srq_wr(srq, link);
+			link = link->next;
+			found = wr->posted &&
+				kdapl_wr_names(wr, srq->max_iov, context);
+		}
+		spin_unlock_irqrestore(&srq->lock, flags);
+	}
+	mutex_unlock(&srq->mutex);
+	return found;
+}
+
+static void kdapl_ep_poll(struct kdapl_ep *ep)
+{
+	struct kdapl_evd *evd;
+
+	rcu_read_lock();
+	evd = READ_ONCE(ep->req_evd);
+	if (evd)
+		kdapl_cq_poll_all(evd);
+	evd = READ_ONCE(ep->recv_evd);
+	if (evd)
+		kdapl_cq_poll_all(evd);
+	rcu_read_unlock();
+}
+
+/*
+ * Does work that was posted to @obj name @lmr? If so, it may have completed and
+ * nobody polls: look twice.
+ */
+static bool kdapl_obj_names(struct kdapl_obj *obj, struct kdapl_lmr *lmr)
+{
+	struct kdapl_srq *srq;
+	struct kdapl_ep *ep;
+
+	switch (kdapl_type(obj)) {
+	case DAT_HANDLE_TYPE_EP:
+		ep = container_of(obj, struct kdapl_ep, obj);
+		if (!kdapl_ep_names(ep, lmr, false))
+			return false;
+		kdapl_ep_poll(ep);
+		return kdapl_ep_names(ep, lmr, false);
+	case DAT_HANDLE_TYPE_SRQ:
+		srq = container_of(obj, struct kdapl_srq, obj);
+		if (!kdapl_srq_names(srq, lmr))
+			return false;
+		kdapl_srq_poll_all(srq);
+		return kdapl_srq_names(srq, lmr);
+	default:
+		return false;
+	}
+}
+
+static bool kdapl_lingering_names(struct kdapl_lmr *lmr)
+{
+	struct kdapl_ia *ia = lmr->obj.ia;
+	unsigned int bucket = 0;
+	struct kdapl_ep *ep;
+	bool found = false;
+	u64 last = 0;
+
+	while (!found && (ep = kdapl_linger_next(ia, &bucket, &last))) {
+		found = kdapl_ep_names(ep, lmr, false);
+		kdapl_obj_put(&ep->obj);
+	}
+	return found;
+}
+
+/* As kdapl_lmr_is_posted(), for an LMR with several posters. */
+static bool kdapl_any_names(struct kdapl_lmr *lmr)
+{
+	struct kdapl_ia *ia = lmr->obj.ia;
+	struct kdapl_obj *obj = NULL;
+
+	while ((obj = kdapl_obj_next(ia, obj))) {
+		if (kdapl_obj_published(obj) && kdapl_obj_names(obj, lmr)) {
+			kdapl_obj_put(obj);
+			return true;
+		}
+	}
+	return false;
+}
+
+/**
+ * kdapl_lmr_is_posted - is an LMR named by posted work?
+ * @lmr: the LMR
+ *
+ * Work that has completed is none, even if nobody has polled for it. What was
+ * posted to a device that has left is none, too.
+ *
+ * Context: Process context.
+ * Return: whether a device may still read or write the memory because of it
+ */
+static bool kdapl_lmr_is_posted(struct kdapl_lmr *lmr)
+{
+	u64 poster = READ_ONCE(lmr->poster);
+	struct kdapl_obj *obj;
+	bool found;
+
+	if (!poster || READ_ONCE(lmr->obj.ia->hca->gone))
+		return false;
+	/* An Endpoint is entered in ia->lingering before it loses its handle. */
+	if (poster == KDAPL_MANY_POSTERS)
+		return kdapl_any_names(lmr) || kdapl_lingering_names(lmr);
+	obj = kdapl_obj_get((DAT_HANDLE)(uintptr_t)poster,
+			    poster >> KDAPL_TYPE_SHIFT & KDAPL_TYPE_MASK);
+	if (!obj)
+		return kdapl_lingering_names(lmr);
+	found = kdapl_obj_names(obj, lmr);
+	kdapl_obj_put(obj);
+	return found;
+}
+
+static bool kdapl_lmr_lingers(struct kdapl_ep *ep, void *lmr)
+{
+	return kdapl_ep_names(ep, lmr, true);
+}
+
+/*
+ * Wait for the Endpoints that were freed before the call and whose work names @lmr
+ * or is about it. Context: Process context.
+ */
+static void kdapl_lmr_wait_lingering(struct kdapl_lmr *lmr)
+{
+	kdapl_ia_wait_lingering(lmr->obj.ia, kdapl_lmr_lingers, lmr);
+}
+
+static bool kdapl_lmr_retire(struct kdapl_lmr *lmr)
+{
+	if (kdapl_obj_retire(&lmr->obj))
+		return true;
+	/*
+	 * A request holds its use until its completion is polled, which no one
+	 * may be doing. Requests about RMRs may be on any EVD of the IA.
+	 */
+	kdapl_ia_poll_all(lmr->obj.ia);
+	return kdapl_obj_retire(&lmr->obj);
+}
+
+/*
+ * Close @lmr to posts, unless posted work names it, or was about to. Return
+ * whether it is closed. The caller has retired @lmr.
+ */
+static bool kdapl_lmr_close(struct kdapl_lmr *lmr)
+{
+	bool valid, posted;
+	unsigned long flags;
+
+	/* The device neither leaves nor is ->mr replaced. */
+	down_read(&lmr->obj.ia->hca->sem);
+	spin_lock_irqsave(&lmr->lock, flags);
+	valid = lmr->valid;
+	WRITE_ONCE(lmr->valid, false);
+	spin_unlock_irqrestore(&lmr->lock, flags);
+	/*
+	 * A full barrier. Who loads ->valid later, or posts after a look at this
+	 * counter, is refused. Who was first is in lmr->poster now; its work is
+	 * seen with the lock of its queue.
+	 */
+	atomic_inc_return(&kdapl_lmrs_closed);
+	posted = kdapl_lmr_is_posted(lmr);
+	if (posted) {
+		spin_lock_irqsave(&lmr->lock, flags);
+		/* The peer may have invalidated it meanwhile. */
+		valid = valid && (lmr->fmr ? lmr->bound : !lmr->invalidated);
+		WRITE_ONCE(lmr->valid, valid);
+		spin_unlock_irqrestore(&lmr->lock, flags);
+	}
+	up_read(&lmr->obj.ia->hca->sem);
+	return !posted;
+}
+
+static DAT_RETURN kdapl_lmr_free(struct kdapl_lmr *lmr)
+{
+	const DAT_RETURN in_use = DAT_ERROR(DAT_INVALID_STATE,
+					    DAT_INVALID_STATE_LMR_IN_USE);
+
+	/* No QP of a freed Endpoint may write into the memory any more. */
+	kdapl_lmr_wait_lingering(lmr);
+	/* Ask first: closing an LMR that is in use can fail a post. */
+	if (kdapl_lmr_is_posted(lmr))
+		return in_use;
+	if (!kdapl_lmr_retire(lmr))
+		return atomic_read(&lmr->obj.users) < 0 ?
+			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR) :
+			in_use;
+	if (!kdapl_lmr_close(lmr)) {
+		atomic_set(&lmr->obj.users, 0);
+		return in_use;
+	}
+	if (kdapl_obj_unpublish(&lmr->obj))
+		kdapl_lmr_drop(lmr);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle)
+{
+	struct kdapl_lmr *lmr;
+	DAT_RETURN ret;
+
+	might_sleep();
+	lmr = kdapl_obj_get(lmr_handle, DAT_HANDLE_TYPE_LMR);
+	if (!lmr)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+	if (lmr->reserved)
+		ret = DAT_ERROR(DAT_RESERVED_LMR, DAT_NO_SUBTYPE);
+	else
+		ret = kdapl_lmr_free(lmr);
+	kdapl_obj_put(&lmr->obj);
+	return ret;
+}
+EXPORT_SYMBOL(dat_lmr_free);
