@@ -483,13 +483,16 @@ static void L3_platform_without_memory(struct kunit *test)
 
 static void L3_reserved_lmr(struct kunit *test)
 {
-	struct region *r = region_make(test, DMA, OFFSET), again = *r;
+	struct region *r = region_make(test, DMA, OFFSET), again;
 	struct mem_pair c = mem_make_pair(test, NULL);
-	struct made m = { .len = r->len, .addr = r->desc.for_ia };
+	struct made m = { .len = r->len };
 	DAT_LMR_CONTEXT context;
 	DAT_LMR_HANDLE lmr;
 	struct made other;
 
+	region_map(c.a, r);
+	m.addr = r->desc.for_ia;
+	again = *r;
 	KD_ASSERT_OK(test, dat_ia_reserved_lmr(c.a->ia, &m.lmr, &m.context));
 	KD_ASSERT_OK(test, dat_ia_reserved_lmr(c.a->ia, &lmr, &context));
 	KUNIT_EXPECT_PTR_EQ(test, lmr, m.lmr);

@@ -108,10 +108,9 @@ struct region *region_make(struct kunit *test, enum kind kind, size_t offset)
 		make_list(test, r, offset);
 		break;
 	case DMA:
-		/* The DMA addresses of a software device are the kernel's. */
+		/* region_map() maps it when its device is known. */
 		va = region_alloc(test, 4 * PAGE_SIZE) + offset;
 		r->type = DAT_MEM_TYPE_IA;
-		r->desc.for_ia = (uintptr_t)va;
 		add_chunk(r, va, 12000);
 		break;
 	default:
@@ -162,11 +161,35 @@ bool region_is_filled(struct region *r, u32 seed)
 
 /* ---- Registering ------------------------------------------------------------ */
 
+static void region_unmap(void *data)
+{
+	struct region *r = data;
+
+	ib_dma_unmap_single(r->dev, r->desc.for_ia, r->len, DMA_BIDIRECTIONAL);
+	r->dev = NULL;
+}
+
+/* For DMA: map the memory for the device of @s, until the case ends. */
+void region_map(struct kd_side *s, struct region *r)
+{
+	struct ib_device *dev = kd_device(s->test, s->name);
+
+	if (r->kind != DMA || r->dev)
+		return;
+	r->desc.for_ia = ib_dma_map_single(dev, r->chunk[0].va, r->len,
+					   DMA_BIDIRECTIONAL);
+	KUNIT_ASSERT_FALSE(s->test, ib_dma_mapping_error(dev, r->desc.for_ia));
+	r->dev = dev;
+	KUNIT_ASSERT_EQ(s->test, 0, kunit_add_action_or_reset(s->test, region_unmap,
+							      r));
+}
+
 DAT_RETURN region_register(struct kd_side *s, struct region *r,
 			   DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type,
 			   DAT_MEM_OPTIMIZE_FLAGS opt, struct made *m)
 {
 	memset(m, 0, sizeof(*m));
+	region_map(s, r);
 	return dat_lmr_kcreate(s->ia, r->type, r->desc, r->len, s->pz, priv,
 			       va_type, opt, &m->lmr, &m->context, &m->rkey,
 			       &m->len, &m->addr);

@@ -6,6 +6,7 @@
 #define KDAPL_KUNIT_REGIONS_H
 
 #include <linux/scatterlist.h>
+#include "device.h"
 #include "mem_fixture.h"
 
 #define LOCAL	(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
@@ -21,6 +22,7 @@ extern const char * const region_kind_names[KINDS];
  * struct region - memory as dat_lmr_kcreate() takes it, and as the CPU sees it
  * @type: with @desc, arguments of dat_lmr_kcreate()
  * @len: bytes
+ * @dev: that memory of kind DMA is mapped for
  * @chunk: pieces of the memory, in order
  * @scratch: @len bytes in one piece
  */
@@ -29,6 +31,7 @@ struct region {
 	DAT_MEM_TYPE type;
 	DAT_REGION_DESCRIPTION desc;
 	size_t len;
+	struct ib_device *dev;
 	unsigned int chunks;
 	struct {
 		u8 *va;
@@ -53,6 +56,7 @@ struct region *region_make(struct kunit *test, enum kind kind, size_t offset);
 void region_make_all(struct kunit *test, struct region *r[KINDS], size_t offset);
 void region_fill(struct region *r, u32 seed);
 bool region_is_filled(struct region *r, u32 seed);
+void region_map(struct kd_side *s, struct region *r);
 DAT_RETURN region_register(struct kd_side *s, struct region *r,
 			   DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type,
 			   DAT_MEM_OPTIMIZE_FLAGS opt, struct made *m);
