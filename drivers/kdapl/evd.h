@@ -125,7 +125,7 @@ struct kdapl_cq {
 
 /* Hash buckets for QPs that are being destroyed */
 #define KDAPL_LEAVING_BITS	4
-#define KDAPL_LEAVING		(1 << KDAPL_LEAVING_BITS)
+#define KDAPL_LEAVING		BIT(KDAPL_LEAVING_BITS)
 
 /*
  * struct kdapl_evd - Event Dispatcher

@@ -114,8 +114,8 @@ static void ini_comes_back_in_pieces(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, pages_come,
 							   NULL));
 	KUNIT_ASSERT_EQ(test, 0,
-			shell("cd " FAIL_PAGES " && echo 3 >min-order &&"
-			      " echo -1 >times && echo 100 >probability"));
+			shell("set -e; cd " FAIL_PAGES "; echo 3 >min-order;"
+			      " echo -1 >times; echo 100 >probability"));
 	kdb_welcome_at(side, false, NULL);
 	kdb_attach(side);
 	kdb_identify_as(side, NULL);
