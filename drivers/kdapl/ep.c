@@ -144,15 +144,6 @@ static const struct kdapl_obj_ops kdapl_ep_ops = {
 	.stop = kdapl_ep_obj_stop,
 };
 
-/**
- * kdapl_ep_alloc - make an Endpoint; its handle is not valid yet
- * @ia: the IA
- * @deps: what it depends on; the new object has the references on success
- * @attr: checked attributes
- * @err: errno on failure
- *
- * Return: the Endpoint, or NULL
- */
 /* Make the rings of an Endpoint with these attributes; with @srq or without. */
 int kdapl_ep_make_rings(struct kdapl_ring *sq, struct kdapl_ring *rq,
 			const DAT_EP_ATTR *attr, bool srq)
@@ -167,6 +158,15 @@ int kdapl_ep_make_rings(struct kdapl_ring *sq, struct kdapl_ring *rq,
 				  niov);
 }
 
+/**
+ * kdapl_ep_alloc - make an Endpoint; its handle is not valid yet
+ * @ia: the IA
+ * @deps: what it depends on; the new object has the references on success
+ * @attr: checked attributes
+ * @err: errno on failure
+ *
+ * Return: the Endpoint, or NULL
+ */
 struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 				const struct kdapl_ep_deps *deps,
 				const DAT_EP_ATTR *attr, int *err)
