@@ -347,7 +347,7 @@ DAT_RETURN kdat_evd_set_vector(DAT_EVD_HANDLE evd, DAT_COUNT vector);
  *	if (ret == DAT_SUCCESS)
  *		ret = kdat_evd_wait_upcalls(recv_evd);
  *	if (ret == DAT_SUCCESS)
- *		kfree(session);
+ *		kfree(buffer);
  *
  * See also: dat_ep_free(), dat_evd_free(), dat_evd_modify_upcall()
  *

@@ -9,19 +9,29 @@
 #include "gone.h"
 #include "traffic.h"
 
+/*
+ * Connect the @i-th of four kinds: without and with an SRQ, upcalls in softirq and in
+ * process context.
+ */
+static struct traffic *connect_nth(struct kunit *test, int i)
+{
+	DAT_EVD_FLAGS flags = DAT_EVD_DTO_FLAG;
+
+	if (i & 1)
+		flags |= DAT_EVD_SOFTWARE_FLAG;
+	return td_connect_traffic(test, i & 2 ? 32 : 0, flags);
+}
+
 /* ---- IAs that close ------------------------------------------------------ */
 
 /* Senders go on with handles that the close has made invalid. */
 static void C5_abrupt_close_under_traffic(struct kunit *test)
 {
-	static const u32 flags[] = {
-		DAT_EVD_DTO_FLAG, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG
-	};
 	struct traffic *t;
 	int i;
 
 	for (i = 0; i < 4; i++) {
-		t = td_connect_traffic(test, i & 2 ? 32 : 0, flags[i & 1]);
+		t = connect_nth(test, i);
 		td_start_traffic(test, t);
 		kd_close(t->side[0]);
 		kd_close(t->side[1]);
@@ -239,14 +249,11 @@ static void free_own_ep(struct kd_recorder *rec, const DAT_EVENT *event,
 
 static void C4_ep_frees_itself_in_dto_upcall(struct kunit *test)
 {
-	static const u32 flags[] = {
-		DAT_EVD_DTO_FLAG, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG
-	};
 	struct traffic *t;
 	int i;
 
 	for (i = 0; i < 4; i++) {
-		t = td_connect_traffic(test, i & 2 ? 32 : 0, flags[i & 1]);
+		t = connect_nth(test, i);
 		t->recv[1]->hook = free_own_ep;
 		td_start_senders(test, t);
 		kd_expect_disconnected(t->side[0], NULL);

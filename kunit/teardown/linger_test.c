@@ -129,7 +129,7 @@ static struct kd_buf *post_local(struct kd_side *s)
 /* ---- Calls that may wait ------------------------------------------------------- */
 
 struct call {
-	DAT_RETURN (*fn)(DAT_HANDLE handle);
+	u32 (*fn)(DAT_HANDLE handle);	/* returns a DAT_RETURN */
 	DAT_HANDLE handle;		/* what is freed, or the request */
 	DAT_RETURN ret;
 	struct completion done;
