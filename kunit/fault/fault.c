@@ -74,18 +74,19 @@ static void expect_error(struct world *w, const struct fault_call *c,
 }
 
 /*
- * Make a call again and again until nothing fails in it. Return how often
- * something failed.
+ * Make a call again and again until nothing fails in it, with steps that begin to
+ * grow at @dense, or never if it is 0. Return how often something failed.
  */
 static unsigned int walk(struct world *w, const struct fault_call *c,
-			 const struct way *way, unsigned int *errors)
+			 const struct way *way, unsigned int dense,
+			 unsigned int *errors)
 {
 	struct kunit *test = w->test;
 	unsigned int nth, step, fired = 0;
 	DAT_RETURN ret;
 
 	for (nth = 1; nth < MOST_FAULTS; nth += step) {
-		step = fine ? 1 + nth / (c->twin ? 1 : fine) : 1;
+		step = dense ? 1 + nth / dense : 1;
 		w->fired = false;
 		if (c->need)
 			c->need(w);
@@ -114,16 +115,10 @@ static unsigned int walk(struct world *w, const struct fault_call *c,
 	return fired;
 }
 
-/* As walk(), in steps of 1: longer ones may pass by all that the call cannot do without. */
-static unsigned int walk_all(struct world *w, const struct fault_call *c,
-			     const struct way *way, unsigned int *errors)
+/* Where the steps of a walk begin to grow: early if another call does the same. */
+static unsigned int dense_until(const struct fault_call *c)
 {
-	unsigned int was = fine, fired;
-
-	fine = 0;
-	fired = walk(w, c, way, errors);
-	fine = was;
-	return fired;
+	return fine && c->twin ? 1 : fine;
 }
 
 /* The call after @c in the two tables; the first one after NULL. */
@@ -150,9 +145,10 @@ static void I4_allocations_fail(struct kunit *test)
 	for (c = next_call(NULL); c; c = next_call(c)) {
 		kdf_count_holdings(&have);
 		errors = 0;
-		fired = walk(w, c, &allocations, &errors);
+		fired = walk(w, c, &allocations, dense_until(c), &errors);
+		/* Long steps may pass by all that the call cannot do without. */
 		if (c->outcome == FALLIBLE && !errors)
-			fired += walk_all(w, c, &allocations, &errors);
+			fired += walk(w, c, &allocations, 0, &errors);
 		kunit_info(test, "%s: %u of %u", c->name, errors, fired);
 		if (c->outcome == PURE || c->outcome == POSTS)
 			KUNIT_EXPECT_EQ_MSG(test, fired, 0, "%s", c->name);
@@ -179,7 +175,8 @@ static void I4_operations_fail(struct kunit *test)
 		fired = 0;
 		ways = !fine ? ARRAY_SIZE(operations) : c->twin ? 1 : 2;
 		for (i = 0; i < ways; i++)
-			fired += walk(w, c, &operations[i], &errors);
+			fired += walk(w, c, &operations[i], dense_until(c),
+				      &errors);
 		kunit_info(test, "%s: %u of %u", c->name, errors, fired);
 		if (c->outcome == PURE)
 			KUNIT_EXPECT_EQ_MSG(test, fired, 0, "%s", c->name);
