@@ -61,7 +61,7 @@ static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	if (err == -ENOTCONN)
 		return kdapl_cr_too_late(cr);
 	if (!err && ep->obj.ia->iwarp && ep->req_evd) {
-		err = kdapl_hold_begin(ep, kdapl_qp_send_sge(ep));
+		err = kdapl_defer_begin(ep, kdapl_qp_send_sge(ep));
 		if (err)
 			kdapl_qp_undo(ep);
 	}

@@ -32,7 +32,7 @@ static void kdapl_conn_timeout(struct work_struct *work)
 
 	kdapl_conn_end_if(conn, BIT(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING),
 			  DAT_CONNECTION_EVENT_TIMED_OUT);
-	while (kdapl_hold_release(conn->ep))
+	while (kdapl_defer_release(conn->ep))
 		cond_resched();
 	if (READ_ONCE(conn->dead))
 		kdapl_conn_end_if(conn, BIT(DAT_EP_STATE_CONNECTED) |
@@ -126,8 +126,8 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 	/* The driver may have refused receives while the QP changed state. */
 	kdapl_qp_post_recvs(ep);
 	/* First, as a receive that has come lets kdapl_ep_open() run it at once. */
-	if (READ_ONCE(ep->hold))
-		kdapl_ep_start_timer(ep, KDAPL_HOLD_MS);
+	if (READ_ONCE(ep->deferred))
+		kdapl_ep_start_timer(ep, KDAPL_DEFER_MS);
 	kdapl_ep_open(ep, true);
 }
 

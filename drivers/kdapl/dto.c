@@ -61,8 +61,8 @@ static void kdapl_sq_submit(struct kdapl_ep *ep, struct kdapl_wr *entry,
 		wr->wr_id |= KDAPL_WR_FIRST;
 	}
 	if (unlikely(!sq->qp || sq->posted != (u32)entry->seq)) {
-		if (ep->hold)
-			kdapl_hold_add(ep, wr);
+		if (ep->deferred)
+			kdapl_defer_add(ep, wr);
 		return;
 	}
 	if (likely(!ib_post_send(sq->qp, wr, NULL)))
@@ -82,7 +82,7 @@ static bool kdapl_sq_room(struct kdapl_ep *ep, bool chain)
 
 	if (likely(!extra && !chain))
 		return true;
-	return (!sq->qp && !ep->hold) ||
+	return (!sq->qp && !ep->deferred) ||
 	       sq->head - READ_ONCE(sq->tail) + extra + 1 + chain <=
 	       sq->depth;
 }
@@ -247,7 +247,7 @@ static DAT_RETURN kdapl_batch_check(struct kdapl_ep *ep,
 	/* Pairs with the release of an entry that was reaped. */
 	used = sq->head - smp_load_acquire(&sq->tail);
 	if (used + n > sq->max ||
-	    (extra && (sq->qp || ep->hold) && used + extra + n > sq->depth))
+	    (extra && (sq->qp || ep->deferred) && used + extra + n > sq->depth))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY);
 	for (i = 0; i < n && ret == DAT_SUCCESS; i++)
@@ -277,8 +277,8 @@ static void kdapl_batch_submit(struct kdapl_ep *ep, struct kdapl_request *req,
 	for (i = 1; i < n; i++)
 		req[i - 1].wr.wr.next = &req[i].wr.wr;
 	if (!sq->qp || sq->posted != first) {
-		if (ep->hold)
-			kdapl_hold_add(ep, &req[0].wr.wr);
+		if (ep->deferred)
+			kdapl_defer_add(ep, &req[0].wr.wr);
 		return;
 	}
 	/* As in kdapl_sq_submit(): what the device refuses is flushed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Data transfer: dto.c, dto_ring.c, dto_qp.c, dto_recv.c, dto_complete.c,
- * dto_sink.c, dto_hold.c.
+ * dto_sink.c, dto_defer.c.
  */
 #ifndef KDAPL_DTO_H
 #define KDAPL_DTO_H
@@ -283,14 +283,14 @@ DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			   struct kdapl_obj *mem);
 
-/* How long a passive side on iWARP waits for the first message; dto_hold.c */
-#define KDAPL_HOLD_MS	100
+/* How long a passive side on iWARP waits for the first message; dto_defer.c */
+#define KDAPL_DEFER_MS	100
 
-int kdapl_hold_begin(struct kdapl_ep *ep, u32 sge);
-void kdapl_hold_end(struct kdapl_ep *ep);
-void kdapl_hold_add(struct kdapl_ep *ep, const struct ib_send_wr *wr);
-void kdapl_hold_open(struct kdapl_ep *ep);
-bool kdapl_hold_release(struct kdapl_ep *ep);
+int kdapl_defer_begin(struct kdapl_ep *ep, u32 sge);
+void kdapl_defer_end(struct kdapl_ep *ep);
+void kdapl_defer_add(struct kdapl_ep *ep, const struct ib_send_wr *wr);
+void kdapl_defer_open(struct kdapl_ep *ep);
+bool kdapl_defer_release(struct kdapl_ep *ep);
 
 /* dto_qp.c */
 u32 kdapl_qp_send_sge(struct kdapl_ep *ep);

@@ -300,8 +300,8 @@ void kdapl_qp_start(struct kdapl_ep *ep)
 	unsigned long flags;
 
 	spin_lock_irqsave(&ep->sq.lock, flags);
-	/* Or kdapl_hold_done() does. */
-	if (!ep->hold)
+	/* Or kdapl_defer_done() does. */
+	if (!ep->deferred)
 		ep->sq.qp = ep->qp;
 	spin_unlock_irqrestore(&ep->sq.lock, flags);
 	/* kdapl_cq_failed() may have found an Endpoint without connection. */
@@ -317,7 +317,7 @@ void kdapl_qp_start(struct kdapl_ep *ep)
 /* Undo kdapl_qp_create(). Nothing was posted. */
 void kdapl_qp_undo(struct kdapl_ep *ep)
 {
-	kdapl_hold_end(ep);
+	kdapl_defer_end(ep);
 	ib_destroy_qp(ep->qp);
 	ep->qp = NULL;
 	kdapl_qp_uncharge(ep);
@@ -447,7 +447,7 @@ bool kdapl_qp_close_sq(struct kdapl_ep *ep)
 	unsigned long flags;
 	bool busy;
 
-	kdapl_hold_end(ep);
+	kdapl_defer_end(ep);
 	spin_lock_irqsave(&ep->sq.lock, flags);
 	busy = ep->sq.posted != READ_ONCE(ep->sq.done);
 	ep->sq.qp = NULL;
@@ -522,7 +522,7 @@ void kdapl_qp_destroy(struct kdapl_ep *ep, bool was_up)
 	unsigned long flags;
 
 	/* First, as it keeps others from giving sq.qp a value. */
-	kdapl_hold_end(ep);
+	kdapl_defer_end(ep);
 	spin_lock_irqsave(&ep->sq.lock, flags);
 	ep->sq.qp = NULL;
 	spin_unlock_irqrestore(&ep->sq.lock, flags);

@@ -26,22 +26,21 @@ void kdapl_ep_set_marks(struct kdapl_ep *ep)
 		mark = ep->soft;
 	if (ep->hard != DAT_WATERMARK_INFINITE && (u32)ep->hard < mark)
 		mark = ep->hard;
-	ep->mark = ep->holding ? 0 : mark;
+	ep->mark = ep->deferring ? 0 : mark;
 }
 
 /*
- * Fire the marks that have been exceeded, and open dto_hold.c's gate for the first
- * receive. The lock of kdapl_ep_lock_recv() is
- * held. The hard mark stays armed: kdapl_ep_down() breaks a connection only
- * once, and only if there is one.
+ * Fire the marks that have been exceeded, and have requests deferred no longer after
+ * the first receive. The lock of kdapl_ep_lock_recv() is held. The hard mark stays
+ * armed: kdapl_ep_down() breaks a connection only once, and only if there is one.
  */
 void kdapl_ep_check_marks(struct kdapl_ep *ep, struct kdapl_later *later)
 {
-	if (unlikely(ep->holding) && ep->held) {
-		ep->holding = false;
+	if (unlikely(ep->deferring) && ep->held) {
+		ep->deferring = false;
 		kdapl_ep_set_marks(ep);
 		kdapl_ep_update_watch(ep, ep->recv_evd, ep->mark != U32_MAX);
-		kdapl_hold_open(ep);
+		kdapl_defer_open(ep);
 	}
 	if (ep->soft_armed && ep->held > (u32)ep->soft && !ep->dying) {
 		ep->soft_armed = false;

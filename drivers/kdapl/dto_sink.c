@@ -215,7 +215,7 @@ DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	int err;
 
 	/* Without a queue pair the Read is flushed. */
-	if (!sq->qp && !ep->hold)
+	if (!sq->qp && !ep->deferred)
 		return DAT_SUCCESS;
 	/*
 	 * The EP was reconnected since kdapl_sink_needed(), without RDMA Reads.

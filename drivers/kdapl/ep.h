@@ -16,7 +16,7 @@
 
 struct kdapl_conn;
 struct kdapl_cq;
-struct kdapl_hold;
+struct kdapl_deferred;
 struct kdapl_pz;
 struct kdapl_sinks;
 struct kdapl_sp;
@@ -48,7 +48,7 @@ struct kdapl_srq;
  * @leaving_link: entry in recv_evd->leaving
  * @no_reads: the peer answers no RDMA Read
  * @sinks: see dto_sink.c; sq.lock
- * @hold: requests that wait for the peer, see dto_hold.c; sq.lock
+ * @deferred: requests that wait for the peer, see dto_defer.c; sq.lock
  * @rsp: RSP that the Endpoint is reserved for; compared, never dereferenced
  * @send_cq: CQ with room for the requests of @qp; written with @lock held
  * @recv_cq: CQ with room for its receives; likewise
@@ -57,8 +57,8 @@ struct kdapl_srq;
  * @taken: buffers taken for messages ever; this and all up to @soft_event is the
  *	receive ledger, protected by recv_evd->lock
  * @held: taken less reaped
- * @mark: the lower of the armed high watermarks; 0 with @holding
- * @holding: the first receive is to be told to kdapl_hold_open()
+ * @mark: the lower of the armed high watermarks; 0 with @deferring
+ * @deferring: the first receive is to be told to kdapl_defer_open()
  * @soft: soft high watermark
  * @hard: hard high watermark
  * @soft_armed: @soft has not fired since it was set
@@ -115,7 +115,7 @@ struct kdapl_ep {
 	struct hlist_node leaving_link;
 	bool no_reads;
 	struct kdapl_sinks *sinks;
-	struct kdapl_hold *hold;
+	struct kdapl_deferred *deferred;
 	struct kdapl_sp *rsp;
 	struct kdapl_cq *send_cq;
 	struct kdapl_cq *recv_cq;
@@ -125,7 +125,7 @@ struct kdapl_ep {
 	u64 taken;
 	u32 held;
 	u32 mark;
-	bool holding;
+	bool deferring;
 	int soft;
 	int hard;
 	bool soft_armed;

@@ -8,7 +8,7 @@
 #include "device.h"
 #include "fmr_fixture.h"
 
-#define HELD_MS 100			/* KDAPL_HOLD_MS of dto.h */
+#define DEFERRED_MS 100			/* KDAPL_DEFER_MS of dto.h */
 
 /* Requests that the device is given. */
 static struct kd_hook device;
@@ -65,7 +65,7 @@ static void N8_held_until_a_message_comes(struct kunit *test)
 	for (i = 0; i < SENDS; i++)
 		kd_send(p, 0, 64, i);
 	early = atomic_read(&posted);
-	if (ktime_ms_delta(ktime_get(), start) < HELD_MS)
+	if (ktime_ms_delta(ktime_get(), start) < DEFERRED_MS)
 		KUNIT_EXPECT_EQ(test, early, 0);
 	kd_send(a, 0, 64, 2);
 	kd_expect_dto(test, p->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
