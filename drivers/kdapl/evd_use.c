@@ -70,9 +70,9 @@ void kdapl_evd_use_async(struct kdapl_evd *evd, int delta)
 	unsigned long flags;
 
 	spin_lock_irqsave(&ia->lock, flags);
-	ia->lent -= !!evd->async_users;
+	ia->shared_async_evds -= !!evd->async_users;
 	evd->async_users += delta;
-	ia->lent += !!evd->async_users;
+	ia->shared_async_evds += !!evd->async_users;
 	spin_unlock_irqrestore(&ia->lock, flags);
 }
 

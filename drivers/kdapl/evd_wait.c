@@ -38,7 +38,7 @@ static bool kdapl_upcall_wait_leads(struct kdapl_upcall_wait *wait)
 	if (wait->evd)
 		return kdapl_upcall_leads_here(wait->evd);
 	spin_lock(&ia->lock);
-	list_for_each_entry(obj, &ia->objs, ia_link)
+	list_for_each_entry(obj, &ia->objs, link)
 		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EVD)
 			leads |= kdapl_upcall_leads_here(container_of(obj,
 						struct kdapl_evd, obj));

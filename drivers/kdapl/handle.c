@@ -161,7 +161,7 @@ int kdapl_obj_init_gfp(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
 	atomic_set(&obj->users, 0);
 	obj->ops = ops;
 	INIT_RCU_WORK(&obj->free_work, kdapl_obj_release_work);
-	INIT_LIST_HEAD(&obj->ia_link);
+	INIT_LIST_HEAD(&obj->link);
 	obj->ia = ia ?: (struct kdapl_ia *)obj;
 	if (!ia)
 		return 0;
@@ -172,7 +172,7 @@ int kdapl_obj_init_gfp(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
 	} else {
 		kref_get(&ia->obj.ref);
 		atomic_inc(&ia->live);
-		list_add_tail(&obj->ia_link, &ia->objs);
+		list_add_tail(&obj->link, &ia->objs);
 	}
 	spin_unlock_irqrestore(&ia->lock, flags);
 	if (ret)
@@ -265,13 +265,30 @@ void kdapl_obj_free(struct kdapl_obj *obj)
 	}
 
 	spin_lock_irqsave(&ia->lock, flags);
-	list_del(&obj->ia_link);
+	list_del(&obj->link);
 	spin_unlock_irqrestore(&ia->lock, flags);
 	kvfree(obj);
 	/* kdapl_ia_drain() may be waiting; the object's reference keeps @ia. */
 	atomic_dec(&ia->live);
 	wake_up_all(&ia->wait);
 	kdapl_obj_put(&ia->obj);
+}
+
+/*
+ * Return the first object behind @pos in @list that is not being released,
+ * referenced; NULL if there is none. Context: The lock of the list is held.
+ */
+struct kdapl_obj *kdapl_obj_behind(struct list_head *pos,
+				   struct list_head *list)
+{
+	struct kdapl_obj *obj;
+
+	for (pos = pos->next; pos != list; pos = pos->next) {
+		obj = list_entry(pos, struct kdapl_obj, link);
+		if (kref_get_unless_zero(&obj->ref))
+			return obj;
+	}
+	return NULL;
 }
 
 /**
@@ -292,22 +309,14 @@ void kdapl_obj_free(struct kdapl_obj *obj)
  */
 struct kdapl_obj *kdapl_obj_next(struct kdapl_ia *ia, struct kdapl_obj *obj)
 {
-	struct kdapl_obj *next = NULL, *last = obj;
-	struct list_head *pos;
+	struct kdapl_obj *next;
 	unsigned long flags;
 
 	spin_lock_irqsave(&ia->lock, flags);
-	pos = obj ? &obj->ia_link : &ia->objs;
-	for (pos = pos->next; pos != &ia->objs; pos = pos->next) {
-		obj = list_entry(pos, struct kdapl_obj, ia_link);
-		if (kref_get_unless_zero(&obj->ref)) {
-			next = obj;
-			break;
-		}
-	}
+	next = kdapl_obj_behind(obj ? &obj->link : &ia->objs, &ia->objs);
 	spin_unlock_irqrestore(&ia->lock, flags);
-	if (last)
-		kdapl_obj_put(last);
+	if (obj)
+		kdapl_obj_put(obj);
 	return next;
 }
 

@@ -67,7 +67,8 @@ struct kdapl_obj_ops {
  *	it
  * @context: the consumer's context
  * @ia: the IA that the object belongs to; of an IA, the IA itself
- * @ia_link: entry in ia->objs until the object is released; ia->lock
+ * @link: entry in ia->objs or, of an IA, in hca->ias, until the object is
+ *	released; ia->lock or kdapl_hcas_lock
  * @ops: see struct kdapl_obj_ops
  * @free_work: runs ops->release
  */
@@ -77,7 +78,7 @@ struct kdapl_obj {
 	atomic_t users;
 	DAT_CONTEXT context;
 	struct kdapl_ia *ia;
-	struct list_head ia_link;
+	struct list_head link;
 	const struct kdapl_obj_ops *ops;
 	struct rcu_work free_work;
 };
@@ -104,6 +105,8 @@ bool kdapl_obj_retire(struct kdapl_obj *obj);
 void kdapl_obj_put(struct kdapl_obj *obj);
 void *kdapl_obj_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type);
 void kdapl_obj_free(struct kdapl_obj *obj);
+struct kdapl_obj *kdapl_obj_behind(struct list_head *pos,
+				   struct list_head *list);
 struct kdapl_obj *kdapl_obj_next(struct kdapl_ia *ia, struct kdapl_obj *obj);
 void *kdapl_dep_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
 		    struct kdapl_ia *ia);

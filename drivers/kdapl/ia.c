@@ -47,7 +47,6 @@ static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 	mutex_init(&ia->mutex);
 	mutex_init(&ia->null_mutex);
 	mutex_init(&ia->close_mutex);
-	INIT_LIST_HEAD(&ia->hca_link);
 	INIT_LIST_HEAD(&ia->objs);
 	init_waitqueue_head(&ia->wait);
 	spin_lock_init(&ia->linger_lock);

@@ -26,12 +26,11 @@ struct kdapl_lmr;
  * @obj: what all objects have
  * @hca: the device; referenced
  * @port: port of the device
- * @hca_link: entry in hca->ias
- * @lock: protects @objs, @closing and @lent
+ * @lock: protects @objs, @closing and @shared_async_evds
  * @objs: all objects of the IA, until they are released
  * @closing: no object may be added to @objs
  * @live: number of @objs
- * @lent: how many of these are EVDs that other IAs use for asynchronous events
+ * @shared_async_evds: how many of @objs other IAs use for asynchronous events
  * @lingering: freed EPs whose QPs may still receive, by their handles, see
  *	kdapl_conn_linger()
  * @linger_lock: protects @lingering and @last_lingering; a leaf
@@ -58,12 +57,11 @@ struct kdapl_ia {
 	struct kdapl_obj obj;
 	struct kdapl_hca *hca;
 	u32 port;
-	struct list_head hca_link;
 	spinlock_t lock;		/* see above */
 	struct list_head objs;
 	bool closing;
 	atomic_t live;
-	unsigned int lent;
+	unsigned int shared_async_evds;
 	struct hlist_head lingering[KDAPL_LINGER_BUCKETS];
 	spinlock_t linger_lock;		/* see above */
 	u64 last_lingering;

@@ -104,7 +104,7 @@ static unsigned int kdapl_ia_left(struct kdapl_ia *ia)
 	unsigned int n;
 
 	spin_lock_irqsave(&ia->lock, flags);
-	n = atomic_read(&ia->live) - ia->lent;
+	n = atomic_read(&ia->live) - ia->shared_async_evds;
 	if (ia->null_evd)
 		n--;
 	if (async && async->obj.ia == ia && !async->async_users)
@@ -261,7 +261,7 @@ void kdapl_ia_strip(struct kdapl_ia *ia)
 	lockdep_assert_held_write(&ia->hca->sem);
 
 	for (i = 0; i < ARRAY_SIZE(kdapl_close_order); i++)
-		list_for_each_entry(obj, &ia->objs, ia_link)
+		list_for_each_entry(obj, &ia->objs, link)
 			if (kdapl_type(obj) == kdapl_close_order[i] &&
 			    obj->ops->strip)
 				obj->ops->strip(obj);

@@ -80,7 +80,7 @@ out:
 void kdapl_hca_add_ia(struct kdapl_hca *hca, struct kdapl_ia *ia)
 {
 	mutex_lock(&kdapl_hcas_lock);
-	list_add_tail(&ia->hca_link, &hca->ias);
+	list_add_tail(&ia->obj.link, &hca->ias);
 	mutex_unlock(&kdapl_hcas_lock);
 }
 
@@ -88,7 +88,7 @@ void kdapl_hca_add_ia(struct kdapl_hca *hca, struct kdapl_ia *ia)
 void kdapl_hca_del_ia(struct kdapl_ia *ia)
 {
 	mutex_lock(&kdapl_hcas_lock);
-	list_del_init(&ia->hca_link);
+	list_del_init(&ia->obj.link);
 	mutex_unlock(&kdapl_hcas_lock);
 }
 
@@ -100,20 +100,15 @@ void kdapl_hca_del_ia(struct kdapl_ia *ia)
 static struct kdapl_ia *kdapl_hca_next_ia(struct kdapl_hca *hca,
 					  struct kdapl_ia *ia)
 {
-	struct kdapl_ia *next = NULL, *last = ia;
-	struct list_head *pos;
+	struct list_head *pos = ia ? &ia->obj.link : &hca->ias;
+	struct kdapl_obj *next;
 
 	mutex_lock(&kdapl_hcas_lock);
-	pos = ia ? &ia->hca_link : &hca->ias;
-	for (pos = pos->next; pos != &hca->ias && !next; pos = pos->next) {
-		ia = list_entry(pos, struct kdapl_ia, hca_link);
-		if (kref_get_unless_zero(&ia->obj.ref))
-			next = ia;
-	}
+	next = kdapl_obj_behind(pos, &hca->ias);
 	mutex_unlock(&kdapl_hcas_lock);
-	if (last)
-		kdapl_obj_put(&last->obj);
-	return next;
+	if (ia)
+		kdapl_obj_put(&ia->obj);
+	return next ? next->ia : NULL;
 }
 
 /*
@@ -205,7 +200,7 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	synchronize_rcu();
 	/* Releases hold the semaphore for reading, so hca->ias is stable. */
 	down_write(&hca->sem);
-	list_for_each_entry(ia, &hca->ias, hca_link) {
+	list_for_each_entry(ia, &hca->ias, obj.link) {
 		kdapl_ia_strip(ia);
 		kdapl_async_post(&ia->catastrophic);
 	}
