@@ -74,7 +74,7 @@ struct kdapl_sp_args {
  * @mutex: protects @id
  * @claimed: not zero once kdapl_cr_claim() gave a caller the right to answer
  *	the request or to cancel it
- * @dead: cancelled, while the consumer still knows the handle
+ * @cancelled: nobody can accept it, while the consumer still knows the handle
  * @id: the rdma_cm id that came with the request; NULL once the request was
  *	accepted, rejected, handed off or cancelled
  * @sp: service point at which the request arrived; referenced
@@ -92,7 +92,7 @@ struct kdapl_cr {
 	struct kdapl_event ev;
 	struct mutex mutex;		/* see above */
 	atomic_t claimed;
-	bool dead;
+	bool cancelled;
 	struct rdma_cm_id *id;
 	struct kdapl_sp *sp;
 	struct kdapl_ep *ep;
@@ -119,7 +119,7 @@ struct kdapl_cr *kdapl_cr_create(struct kdapl_sp *sp, struct rdma_cm_id *id,
 				 struct rdma_cm_event *event);
 void kdapl_cr_deliver(struct kdapl_cr *cr);
 bool kdapl_cr_claim(struct kdapl_cr *cr);
-void kdapl_cr_void(struct kdapl_cr *cr);
+void kdapl_cr_cancel_claimed(struct kdapl_cr *cr);
 void kdapl_cr_forget(struct kdapl_cr *cr);
 bool kdapl_cr_withdraw(struct kdapl_cr *cr);
 void kdapl_cr_return_ep(struct kdapl_cr *cr, DAT_EP_STATE then);

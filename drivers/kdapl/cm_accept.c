@@ -86,7 +86,7 @@ static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 		cr->id->context = cr;
 		cr->id->event_handler = kdapl_cr_handler;
 		kdapl_qp_undo(ep);
-		kdapl_cr_void(cr);
+		kdapl_cr_cancel_claimed(cr);
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	}
 	ep->provider_owned = false;
@@ -162,7 +162,7 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 	cr = kdapl_obj_get(cr_handle, DAT_HANDLE_TYPE_CR);
 	if (!cr)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
-	if (READ_ONCE(cr->dead)) {
+	if (READ_ONCE(cr->cancelled)) {
 		ret = kdapl_cr_too_late(cr);
 		goto out;
 	}
@@ -188,7 +188,7 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 	if (kdapl_hca_enter(cr->obj.ia->hca)) {
 		ret = kdapl_accept(cr, ep, private_data, private_data_size);
 		kdapl_hca_leave(cr->obj.ia->hca);
-	} else if (READ_ONCE(cr->dead)) {
+	} else if (READ_ONCE(cr->cancelled)) {
 		ret = kdapl_cr_too_late(cr);
 	}
 out:

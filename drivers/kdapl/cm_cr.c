@@ -9,7 +9,7 @@
  * whose kdapl_cr_claim() succeeds does one of these; all others find that they
  * are too late.
  *
- * A cancelled request is dead. If the consumer has reaped its event, addresses
+ * If the consumer has reaped the event of a request that is cancelled, addresses
  * and private data may be in use, so the memory stays, and every call answers
  * DAT_INVALID_HANDLE, until the consumer has tried to answer the request or the
  * IA is closed.
@@ -112,12 +112,12 @@ void kdapl_cr_forget(struct kdapl_cr *cr)
 
 /*
  * Return the error for an answer to @cr, which was claimed before. The consumer
- * has learnt now that a dead request is dead, so its memory is not kept any
+ * has learnt now that a request was cancelled, so its memory is not kept any
  * longer.
  */
 DAT_RETURN kdapl_cr_too_late(struct kdapl_cr *cr)
 {
-	if (READ_ONCE(cr->dead))
+	if (READ_ONCE(cr->cancelled))
 		kdapl_cr_forget(cr);
 	return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 }
@@ -151,12 +151,12 @@ static void kdapl_cr_down(struct work_struct *work)
 }
 
 /*
- * Mark @cr, which the caller has claimed, dead and have it taken down.
+ * Mark @cr, which the caller has claimed, cancelled and have it taken down.
  * Context: Any.
  */
-void kdapl_cr_void(struct kdapl_cr *cr)
+void kdapl_cr_cancel_claimed(struct kdapl_cr *cr)
 {
-	WRITE_ONCE(cr->dead, true);
+	WRITE_ONCE(cr->cancelled, true);
 	kref_get(&cr->obj.ref);
 	queue_work(cr->obj.ia->hca->down_wq, &cr->down);
 }
@@ -165,7 +165,7 @@ void kdapl_cr_void(struct kdapl_cr *cr)
 static void kdapl_cr_cancel(struct kdapl_cr *cr)
 {
 	if (kdapl_cr_claim(cr))
-		kdapl_cr_void(cr);
+		kdapl_cr_cancel_claimed(cr);
 }
 
 static void kdapl_cr_obj_free(struct kdapl_obj *obj)
@@ -385,7 +385,7 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle,
 
 	rcu_read_lock();
 	cr = kdapl_find(cr_handle, DAT_HANDLE_TYPE_CR);
-	if (!cr || READ_ONCE(cr->dead)) {
+	if (!cr || READ_ONCE(cr->cancelled)) {
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	} else if (cr_param_mask & ~DAT_CR_FIELD_ALL) {
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
@@ -416,7 +416,7 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	ret = kdapl_check_private_data(cr->obj.ia, private_data_size,
 				       private_data, DAT_INVALID_ARG2);
-	if (READ_ONCE(cr->dead) ||
+	if (READ_ONCE(cr->cancelled) ||
 	    (ret == DAT_SUCCESS && !kdapl_cr_claim(cr))) {
 		ret = kdapl_cr_too_late(cr);
 	} else if (ret == DAT_SUCCESS) {

@@ -87,7 +87,7 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	sp = kdapl_sp_find(cr->obj.ia, handoff);
 	hca = cr->obj.ia->hca;
-	if (READ_ONCE(cr->dead)) {
+	if (READ_ONCE(cr->cancelled)) {
 		ret = kdapl_cr_too_late(cr);
 	} else if (!sp || sp == cr->sp) {
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
@@ -101,7 +101,7 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 		ret = kdapl_handoff(cr, sp);
 		mutex_unlock(&sp->mutex);
 		kdapl_hca_leave(hca);
-	} else if (READ_ONCE(cr->dead)) {
+	} else if (READ_ONCE(cr->cancelled)) {
 		ret = kdapl_cr_too_late(cr);
 	}
 	if (sp)

@@ -34,7 +34,7 @@ static void kdapl_conn_timeout(struct work_struct *work)
 			  DAT_CONNECTION_EVENT_TIMED_OUT);
 	while (kdapl_defer_release(conn->ep))
 		cond_resched();
-	if (READ_ONCE(conn->dead))
+	if (READ_ONCE(conn->qp_died))
 		kdapl_conn_end_if(conn, BIT(DAT_EP_STATE_CONNECTED) |
 				  BIT(DAT_EP_STATE_DISCONNECT_PENDING),
 				  DAT_CONNECTION_EVENT_BROKEN);
@@ -92,7 +92,7 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 	struct kdapl_evd *evd = ep->conn_evd;
 	struct kdapl_later later = { .n = 0 };
 	unsigned long flags;
-	bool won, dead;
+	bool won, qp_died;
 
 	/* Before the state, from which on kdapl_conn_died() may set it anew. */
 	cancel_delayed_work(&conn->timer);
@@ -109,7 +109,7 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 		ep->local_addr = conn->id->route.addr.src_addr;
 		ep->remote_addr = conn->id->route.addr.dst_addr;
 	}
-	dead = conn->dead;
+	qp_died = conn->qp_died;
 	spin_unlock(&ep->lock);
 	if (won && !READ_ONCE(ep->dying)) {
 		conn->established.number = DAT_CONNECTION_EVENT_ESTABLISHED;
@@ -121,7 +121,7 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 	if (!won)
 		return;
 	trace_kdapl_conn_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
-	if (dead)
+	if (qp_died)
 		kdapl_conn_died(conn);
 	/* The driver may have refused receives while the QP changed state. */
 	kdapl_qp_post_recvs(ep);

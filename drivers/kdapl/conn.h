@@ -53,14 +53,14 @@ struct kdapl_conn_event {
  * @stopped: the QP is destroyed; ep->lock
  * @answered: the peer has disconnected, or answered a disconnect; id's handler lock
  * @draining: @down waits for requests that are under way; ep->lock
- * @dead: the device has ended the QP by itself; ep->lock
+ * @qp_died: the device has ended the QP by itself; ep->lock
  * @end: the event that ends the connection, 0 while it lives; ep->lock
  * @mutex: setting up vs. taking down
  * @dial: connecting vs. disconnecting
  * @down: takes the connection down; queued by whoever set @end
  * @rest: what remains of an attempt that was given up
- * @timer: gives an attempt up; on iWARP a connection with @dead, and posts what the
- *	passive side has held
+ * @timer: gives an attempt up; on iWARP a connection with @qp_died, and posts what the
+ *	passive side has deferred
  * @down_done: @down has run
  * @established: the event that the connection is there
  * @final: the event that it is not there any more
@@ -78,7 +78,7 @@ struct kdapl_conn {
 	bool stopped;
 	bool answered;
 	bool draining;
-	bool dead;
+	bool qp_died;
 	DAT_EVENT_NUMBER end;
 	struct mutex mutex;		/* see above */
 	struct mutex dial;		/* see above */

@@ -226,7 +226,7 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 	struct kdapl_evd *evd = ring == &ep->rq ? ep->recv_evd : ep->req_evd;
 	struct kdapl_later later;
 	unsigned long flags;
-	bool stale;
+	bool late;
 	u32 head;
 
 	later.n = 0;
@@ -236,8 +236,8 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 	else
 		local_irq_save(flags);
 	spin_lock(&ring->lock);
-	stale = how == KDAPL_FLUSH_POST && !ring->flushed;
-	if (!stale) {
+	late = how == KDAPL_FLUSH_POST && !ring->flushed;
+	if (!late) {
 		ring->flushed = how != KDAPL_FLUSH_REARM;
 		ring->posted = ring->head;
 	}
@@ -245,7 +245,7 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 	spin_unlock(&ring->lock);
 	/* Nothing can be posted to a queue without an EVD. */
 	if (evd) {
-		if (!stale)
+		if (!late)
 			kdapl_ring_drain(ep, ring, evd, head, &later);
 		spin_unlock_irqrestore(&evd->lock, flags);
 		kdapl_upcall_schedule(evd);

@@ -453,12 +453,12 @@ void kdapl_ep_qp_died(struct kdapl_ep *ep)
 
 	spin_lock_irqsave(&ep->lock, flags);
 	conn = ep->conn;
-	if (!conn || conn->end || conn->dead) {
+	if (!conn || conn->end || conn->qp_died) {
 		spin_unlock_irqrestore(&ep->lock, flags);
 		return;
 	}
-	conn->dead = true;
-	/* kdapl_conn_established() looks at conn->dead. */
+	conn->qp_died = true;
+	/* kdapl_conn_established() looks at conn->qp_died. */
 	established = ep->state == DAT_EP_STATE_CONNECTED ||
 		      ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
 	kref_get(&conn->ref);

@@ -36,10 +36,10 @@ static bool kdapl_obj_is_left(struct kdapl_ia *ia, struct kdapl_obj *obj)
 }
 
 /* Is @obj a request that its peer has given up? It can only be refused. */
-static bool kdapl_obj_is_void(struct kdapl_obj *obj)
+static bool kdapl_obj_is_cancelled(struct kdapl_obj *obj)
 {
 	return kdapl_type(obj) == DAT_HANDLE_TYPE_CR &&
-	       READ_ONCE(container_of(obj, struct kdapl_cr, obj)->dead);
+	       READ_ONCE(container_of(obj, struct kdapl_cr, obj)->cancelled);
 }
 
 /* Return whether the consumer has an object of @ia that it has not freed. */
@@ -48,7 +48,7 @@ static bool kdapl_ia_in_use(struct kdapl_ia *ia)
 	struct kdapl_obj *obj = NULL;
 
 	while ((obj = kdapl_obj_next(ia, obj))) {
-		if (kdapl_obj_is_left(ia, obj) && !kdapl_obj_is_void(obj)) {
+		if (kdapl_obj_is_left(ia, obj) && !kdapl_obj_is_cancelled(obj)) {
 			kdapl_obj_put(obj);
 			return true;
 		}

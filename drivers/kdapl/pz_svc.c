@@ -47,7 +47,7 @@
  * @step: completed by the next event of @active
  * @err: an errno if that event was not the expected one
  * @accepted: completed when @passive is established
- * @dead: the connection is lost
+ * @broken: the connection is lost
  * @cqe: completion entry of the one request that is outstanding
  * @done: completed when the request is
  * @status: completion status of the request
@@ -62,7 +62,7 @@ struct kdapl_svc {
 	struct completion step;
 	int err;
 	struct completion accepted;
-	bool dead;
+	bool broken;
 	struct ib_cqe cqe;
 	struct completion done;
 	enum ib_wc_status status;
@@ -169,7 +169,7 @@ static int kdapl_svc_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		break;
 	default:
 		/* Rejected, unreachable, disconnected, device removed. */
-		WRITE_ONCE(svc->dead, true);
+		WRITE_ONCE(svc->broken, true);
 		if (active) {
 			svc->err = event->status < 0 ? event->status :
 						       -ECONNREFUSED;
@@ -192,7 +192,7 @@ static int kdapl_svc_await(struct kdapl_svc *svc, struct completion *what)
 {
 	if (!wait_for_completion_timeout(what, KDAPL_SVC_STEP))
 		return -ETIMEDOUT;
-	if (READ_ONCE(svc->dead))
+	if (READ_ONCE(svc->broken))
 		return svc->err ?: -ECONNRESET;
 	return 0;
 }
@@ -381,7 +381,7 @@ static int kdapl_svc_try(struct kdapl_pz *pz, struct ib_send_wr *wr)
 
 	lockdep_assert_held(&pz->svc_mutex);
 
-	if (pz->svc && READ_ONCE(pz->svc->dead))
+	if (pz->svc && READ_ONCE(pz->svc->broken))
 		kdapl_svc_destroy(pz);
 	if (!pz->svc) {
 		err = kdapl_svc_connect(pz);

@@ -34,7 +34,7 @@ struct kdapl_pz;
  * @suspect_below: destroyed QPs may have taken older buffers; 0 if not. This
  *	and all up to @searched: see srq_lost.c
  * @suspects: buffers in @hw that are older, at most
- * @dead: destroyed QPs that may have taken one each
+ * @destroyed_qps: destroyed QPs that may have taken one each
  * @doubt: buffers that the counts leave out, as they may be lost
  * @epoch: counts the times that @suspect_below was raised
  * @oldest: EP that has completed nothing for longest; NULL: a search will tell
@@ -78,7 +78,7 @@ struct kdapl_srq {
 	u64 max_taken;
 	u64 suspect_below;
 	int suspects;
-	int dead;
+	int destroyed_qps;
 	int doubt;
 	u32 epoch;
 	struct kdapl_ep *oldest;
@@ -111,7 +111,7 @@ struct kdapl_srq {
  * @round: of kdapl_srq_hw_room() that has been here last
  * @watched: how closely it is watched for the SRQ
  * @expected: events of the SRQ that can be outstanding, as the EVD was told
- * @dead: deleted from the list
+ * @removed: deleted from the list
  * @rcu: frees it
  */
 struct kdapl_srq_evd {
@@ -121,7 +121,7 @@ struct kdapl_srq_evd {
 	u32 round;
 	enum kdapl_watch watched;
 	int expected;
-	bool dead;
+	bool removed;
 	struct rcu_head rcu;
 };
 

@@ -38,7 +38,7 @@ static void kdapl_srq_set_doubt(struct kdapl_srq *srq)
 {
 	lockdep_assert_held(&srq->lock);
 
-	srq->doubt = min(srq->dead, srq->suspects);
+	srq->doubt = min(srq->destroyed_qps, srq->suspects);
 }
 
 /* All that the device was given comes back. */
@@ -48,7 +48,7 @@ void kdapl_srq_trust(struct kdapl_srq *srq)
 
 	srq->suspect_below = 0;
 	srq->suspects = 0;
-	srq->dead = 0;
+	srq->destroyed_qps = 0;
 	srq->oldest = NULL;
 	kdapl_srq_set_doubt(srq);
 }
@@ -134,7 +134,7 @@ static int kdapl_srq_recover(struct kdapl_srq *srq, u64 floor)
 		list_move_tail(&wr->link, &srq->waiting);
 		srq->hw_count--;
 		srq->suspects--;
-		srq->dead = max(srq->dead - 1, 0);
+		srq->destroyed_qps = max(srq->destroyed_qps - 1, 0);
 		srq->recovered++;
 	}
 	return n;
@@ -244,8 +244,9 @@ void kdapl_srq_died(struct kdapl_srq *srq, int taken)
 	if (taken && srq->hw_count) {
 		srq->suspect_below = srq->next_seq;
 		srq->suspects = srq->hw_count;
-		srq->dead = min(srq->dead + min(taken, srq->hw_count),
-				srq->hw_count);
+		srq->destroyed_qps = min(srq->destroyed_qps +
+					 min(taken, srq->hw_count),
+					 srq->hw_count);
 		srq->epoch++;
 		kdapl_srq_set_doubt(srq);
 		fire = kdapl_srq_check_lw(srq);

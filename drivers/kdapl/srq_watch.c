@@ -83,7 +83,7 @@ void kdapl_srq_watch(struct kdapl_srq *srq)
 			 * The EVD was deleted concurrently; its unwatch may
 			 * have run before our xchg().
 			 */
-			if (READ_ONCE(se->dead))
+			if (READ_ONCE(se->removed))
 				kdapl_srq_unwatch(se);
 		}
 		rcu_read_unlock();
@@ -127,7 +127,7 @@ void kdapl_srq_del_evd(struct kdapl_srq *srq, struct kdapl_evd *evd)
 	list_for_each_entry(se, &srq->evds, link) {
 		if (se->evd == evd && !--se->eps) {
 			list_del_rcu(&se->link);
-			WRITE_ONCE(se->dead, true);
+			WRITE_ONCE(se->removed, true);
 			old = se;
 			break;
 		}
