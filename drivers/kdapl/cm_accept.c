@@ -40,6 +40,33 @@ static DAT_RETURN kdapl_accept_ready(struct kdapl_cr *cr, struct kdapl_ep *ep)
 }
 
 /*
+ * Answer the peer of @conn, which has the id of @cr; a failure ends the connection
+ * with an event.
+ */
+static void kdapl_accept_answer(struct kdapl_cr *cr, struct kdapl_conn *conn,
+				const void *pd, u8 pd_len)
+{
+	struct rdma_conn_param param;
+	int err = -ECONNABORTED;
+
+	kdapl_conn_params(conn->ep, &param, pd, pd_len);
+	param.responder_resources = min(param.responder_resources,
+					cr->responder_resources);
+	param.initiator_depth = min(param.initiator_depth,
+				    cr->initiator_depth);
+	rdma_set_min_rnr_timer(conn->id, KDAPL_MIN_RNR_TIMER);
+	if (kdapl_conn_may_receive(conn, &conn->rts))
+		err = kdapl_qp_to_rts(conn->ep, conn->id, &param);
+	if (err)
+		rdma_reject(conn->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
+	else
+		err = rdma_accept(conn->id, &param);
+	if (err)
+		kdapl_conn_end(conn,
+			       DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+}
+
+/*
  * Accept @cr with private data @pd. All locks are held, the handler lock of
  * cr->id included. On success @conn owns the id, and from then on a failure
  * ends the connection with an event. An error before leaves everything as it
@@ -49,7 +76,6 @@ static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 				      struct kdapl_conn *conn, const void *pd,
 				      u8 pd_len)
 {
-	struct rdma_conn_param param;
 	int err;
 
 	lockdep_assert_held(&ep->mutex);
@@ -91,22 +117,7 @@ static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	}
 	ep->provider_owned = false;
 	kdapl_qp_start(ep);
-
-	kdapl_conn_params(ep, &param, pd, pd_len);
-	param.responder_resources = min(param.responder_resources,
-					cr->responder_resources);
-	param.initiator_depth = min(param.initiator_depth,
-				    cr->initiator_depth);
-	rdma_set_min_rnr_timer(conn->id, KDAPL_MIN_RNR_TIMER);
-	err = kdapl_conn_may_receive(conn, &conn->rts) ?
-		kdapl_qp_to_rts(ep, conn->id, &param) : -ECONNABORTED;
-	if (err)
-		rdma_reject(conn->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
-	else
-		err = rdma_accept(conn->id, &param);
-	if (err)
-		kdapl_conn_end(conn,
-			       DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	kdapl_accept_answer(cr, conn, pd, pd_len);
 	kdapl_cr_forget(cr);
 	return DAT_SUCCESS;
 }
