@@ -2,17 +2,19 @@
 /*
  * kDAPL 2.0: the one header a consumer includes.
  *
- *   dat_types.h   scalars, handles, constants, flags
- *   dat_error.h   DAT_RETURN, its types and subtypes
- *   dat_event.h   events, upcalls
- *   dat_attr.h    attributes and parameters of objects, their mask bits
- *   dat_ia.h      Interface Adapters, registry, calls for any handle
- *   dat_evd.h     Event Dispatchers
- *   dat_ep.h      Endpoints: life, connecting, receive counts, watermarks
- *   dat_dto.h     Endpoints: posting of data transfers
- *   dat_srq.h     Shared Receive Queues
- *   dat_mem.h     Protection Zones, memory regions
- *   dat_cm.h      Service Points, Connection Requests
+ *   dat_types.h     scalars, handles, constants, flags
+ *   dat_error.h     DAT_RETURN, its types and subtypes
+ *   dat_event.h     events, upcalls
+ *   dat_ia_attr.h   attributes of Interface Adapters and of the provider
+ *   dat_attr.h      attributes and parameters of other objects, their mask bits
+ *   dat_ia.h        Interface Adapters, registry, calls for any handle
+ *   dat_evd.h       Event Dispatchers
+ *   dat_ep.h        Endpoints: life, connecting, receive counts, watermarks
+ *   dat_dto.h       Endpoints: posting of data transfers
+ *   dat_srq.h       Shared Receive Queues
+ *   dat_mem.h       Protection Zones, Local Memory Regions
+ *   dat_rmr.h       Remote Memory Regions
+ *   dat_cm.h        Service Points, Connection Requests
  *
  * What this implementation offers beyond DAT is in <dat/kdat_linux.h>, which a
  * consumer includes itself.
@@ -52,6 +54,7 @@
 #include <dat/dat_types.h>
 #include <dat/dat_error.h>
 #include <dat/dat_event.h>
+#include <dat/dat_ia_attr.h>
 #include <dat/dat_attr.h>
 #include <dat/dat_ia.h>
 #include <dat/dat_evd.h>
@@ -59,6 +62,7 @@
 #include <dat/dat_dto.h>
 #include <dat/dat_srq.h>
 #include <dat/dat_mem.h>
+#include <dat/dat_rmr.h>
 #include <dat/dat_cm.h>
 
 /**
