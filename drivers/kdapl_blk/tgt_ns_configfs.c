@@ -20,6 +20,19 @@ static struct kbt_ns *kbt_ns_of(struct config_item *item)
 	return container_of(to_config_group(item), struct kbt_ns, group);
 }
 
+/*
+ * Take kbt_config to change an attribute of a volume, which must be disabled.
+ * Return 0, or -EBUSY without the lock.
+ */
+static int kbt_ns_change(struct kbt_ns *ns)
+{
+	mutex_lock(&kbt_config);
+	if (!ns->enabled)
+		return 0;
+	mutex_unlock(&kbt_config);
+	return -EBUSY;
+}
+
 /* ---- What is served ------------------------------------------------------ */
 
 static ssize_t kbt_ns_path_show(struct config_item *item, char *page)
@@ -38,26 +51,27 @@ static ssize_t kbt_ns_path_store(struct config_item *item, const char *page,
 {
 	struct kbt_ns *ns = kbt_ns_of(item);
 	char *path;
-	ssize_t ret = count;
+	int err;
 
+	if (!strcspn(page, "\n"))
+		return -EINVAL;
 	path = kstrndup(page, strcspn(page, "\n"), GFP_KERNEL);
 	if (!path)
 		return -ENOMEM;
-	mutex_lock(&kbt_config);
-	if (ns->enabled || !*path) {
-		ret = ns->enabled ? -EBUSY : -EINVAL;
+	err = kbt_ns_change(ns);
+	if (err) {
 		kfree(path);
-	} else {
-		/* UUIDs that were set belong to the volume at the old path. */
-		if (!ns->path || strcmp(ns->path, path)) {
-			ns->set_uuid = uuid_null;
-			ns->backing = uuid_null;
-		}
-		kfree(ns->path);
-		ns->path = path;
+		return err;
 	}
+	/* UUIDs that were set belong to the volume at the old path. */
+	if (!ns->path || strcmp(ns->path, path)) {
+		ns->set_uuid = uuid_null;
+		ns->backing = uuid_null;
+	}
+	kfree(ns->path);
+	ns->path = path;
 	mutex_unlock(&kbt_config);
-	return ret;
+	return count;
 }
 CONFIGFS_ATTR(kbt_ns_, path);
 
@@ -73,16 +87,12 @@ static ssize_t kbt_ns_read_only_store(struct config_item *item,
 	bool value;
 	int err;
 
-	err = kstrtobool(page, &value);
+	err = kstrtobool(page, &value) ?: kbt_ns_change(ns);
 	if (err)
 		return err;
-	mutex_lock(&kbt_config);
-	if (ns->enabled)
-		err = -EBUSY;
-	else
-		ns->read_only = value;
+	ns->read_only = value;
 	mutex_unlock(&kbt_config);
-	return err ?: count;
+	return count;
 }
 CONFIGFS_ATTR(kbt_ns_, read_only);
 
@@ -124,16 +134,12 @@ static ssize_t kbt_ns_store_uuid(struct kbt_ns *ns, uuid_t *uuid,
 	uuid_t value;
 	int err;
 
-	err = kblk_uuid_parse(page, &value);
+	err = kblk_uuid_parse(page, &value) ?: kbt_ns_change(ns);
 	if (err)
 		return err;
-	mutex_lock(&kbt_config);
-	if (ns->enabled)
-		err = -EBUSY;
-	else
-		*uuid = value;
+	*uuid = value;
 	mutex_unlock(&kbt_config);
-	return err ?: count;
+	return count;
 }
 
 static ssize_t kbt_ns_uuid_show(struct config_item *item, char *page)
@@ -200,18 +206,14 @@ static ssize_t kbt_ns_instance_store(struct config_item *item,
 	u64 value;
 	int err;
 
-	err = kstrtou64(page, 0, &value);
+	err = kstrtou64(page, 0, &value) ?: kbt_ns_change(ns);
 	if (err)
 		return err;
-	mutex_lock(&kbt_config);
-	if (ns->enabled)
-		err = -EBUSY;
 	spin_lock_irq(&ns->lock);
-	if (!err)
-		ns->instance = value;
+	ns->instance = value;
 	spin_unlock_irq(&ns->lock);
 	mutex_unlock(&kbt_config);
-	return err ?: count;
+	return count;
 }
 CONFIGFS_ATTR(kbt_ns_, instance);
 
