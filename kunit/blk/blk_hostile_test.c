@@ -62,6 +62,17 @@ static void blk_error_replies(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, kdb_ask(side, &request), t[i].status,
 				    "request %d", i);
 	}
+	kdb_expect_serving(test);
+}
+
+/* A volume that is read-only answers everything that writes with an error. */
+static void blk_read_only_replies(struct kunit *test)
+{
+	struct kblk_request request;
+	struct kd_side *side;
+	int i;
+
+	tgt_load(test);
 	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT_NS "; echo 0 >enable;"
 				       " echo 1 >read_only; echo 1 >enable"));
 	side = kdb_connected_client(test);
@@ -261,8 +272,16 @@ static void blk_attach_mutations(struct kunit *test)
 			side = NULL;
 		}
 	}
-	/* A newline in a client's name does not add a line to a file. */
-	hello = kdb_good_hello();
+	kdb_expect_serving(test);
+}
+
+/* A newline in a client's name does not add a line to a file. */
+static void blk_attach_newline(struct kunit *test)
+{
+	struct kblk_hello hello = kdb_good_hello();
+	struct kd_side *side;
+
+	tgt_load(test);
 	side = kdb_welcome_client(test, &hello);
 	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "some\nbody", "vol", 1, 0),
 			KBLK_OK);
@@ -271,14 +290,25 @@ static void blk_attach_mutations(struct kunit *test)
 	KUNIT_EXPECT_NE(test, 0,
 			shell("grep -q ^body " TGT "/ports/1/connections"));
 	kd_close(side);
-	/* The data has exactly the announced length. */
+	kdb_expect_serving(test);
+}
+
+/* The data of ATTACH has exactly the announced length. */
+static void blk_attach_lengths(struct kunit *test)
+{
+	struct kblk_request request;
+	struct kblk_hello hello;
+	struct kd_side *side;
+	int i;
+
+	tgt_load(test);
 	for (i = -1; i <= 1; i += 2) {
 		hello = kdb_good_hello();
 		side = kdb_welcome_client(test, &hello);
 		request = kdb_good_request(side);
 		request.opcode = KBLK_OP_ATTACH;
 		request.flags = KBLK_INLINED;
-		request.length = cpu_to_le32(sizeof(*attach) + i);
+		request.length = cpu_to_le32(sizeof(struct kblk_attach) + i);
 		KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_ERR_INVALID);
 		kd_close(side);
 	}
@@ -502,10 +532,13 @@ static void blk_too_many_clients(struct kunit *test)
 
 static struct kunit_case blk_cases[] = {
 	KUNIT_CASE_PARAM(blk_error_replies, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_read_only_replies, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_malformed, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_mutations, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_hello_mutations, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_attach_mutations, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_attach_newline, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_attach_lengths, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_bad_rmr_context, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_credits_ignored, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_cut_off_and_shunned, kd_gen_ia),

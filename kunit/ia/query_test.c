@@ -269,55 +269,22 @@ static void I4_device_without_registration(struct kunit *test)
 #define BAD_PARAM	DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3)
 
 /* All queries with the same arguments. */
-static DAT_RETURN query_cr(DAT_HANDLE h, u64 mask, void *param)
-{
-	return dat_cr_query(h, mask, param);
+#define QUERY(object)							\
+static DAT_RETURN query_##object(DAT_HANDLE h, u64 mask, void *param)	\
+{									\
+	return dat_##object##_query(h, mask, param);			\
 }
 
-static DAT_RETURN query_psp(DAT_HANDLE h, u64 mask, void *param)
-{
-	return dat_psp_query(h, mask, param);
-}
-
-static DAT_RETURN query_rsp(DAT_HANDLE h, u64 mask, void *param)
-{
-	return dat_rsp_query(h, mask, param);
-}
-
-static DAT_RETURN query_csp(DAT_HANDLE h, u64 mask, void *param)
-{
-	return dat_csp_query(h, mask, param);
-}
-
-static DAT_RETURN query_pz(DAT_HANDLE h, u64 mask, void *param)
-{
-	return dat_pz_query(h, mask, param);
-}
-
-static DAT_RETURN query_evd(DAT_HANDLE h, u64 mask, void *param)
-{
-	return dat_evd_query(h, mask, param);
-}
-
-static DAT_RETURN query_srq(DAT_HANDLE h, u64 mask, void *param)
-{
-	return dat_srq_query(h, mask, param);
-}
-
-static DAT_RETURN query_lmr(DAT_HANDLE h, u64 mask, void *param)
-{
-	return dat_lmr_query(h, mask, param);
-}
-
-static DAT_RETURN query_rmr(DAT_HANDLE h, u64 mask, void *param)
-{
-	return dat_rmr_query(h, mask, param);
-}
-
-static DAT_RETURN query_ep(DAT_HANDLE h, u64 mask, void *param)
-{
-	return dat_ep_query(h, mask, param);
-}
+QUERY(cr)
+QUERY(psp)
+QUERY(rsp)
+QUERY(csp)
+QUERY(pz)
+QUERY(evd)
+QUERY(srq)
+QUERY(lmr)
+QUERY(rmr)
+QUERY(ep)
 
 /*
  * A query refuses unknown bits of the mask and a NULL pointer; an empty mask is
