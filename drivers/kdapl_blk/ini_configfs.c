@@ -37,6 +37,19 @@ struct kbi_param {
 	u32 max;
 };
 
+/*
+ * Take disk->admin to change a parameter, which needs a disk that is idle. Return 0,
+ * or -EBUSY without the lock.
+ */
+static int kbi_disk_change(struct kbi_disk *disk)
+{
+	mutex_lock(&disk->admin);
+	if (kbi_state(disk) == KBI_IDLE)
+		return 0;
+	mutex_unlock(&disk->admin);
+	return -EBUSY;
+}
+
 static void *kbi_param_of(struct config_item *item,
 			  const struct kbi_param *param)
 {
@@ -55,17 +68,16 @@ static ssize_t kbi_store_string(struct config_item *item,
 {
 	struct kbi_disk *disk = kbi_disk_of(item);
 	size_t len = strcspn(page, "\n");
-	int err = 0;
+	int err;
 
 	if (!len || len >= param->size)
 		return -EINVAL;
-	mutex_lock(&disk->admin);
-	if (kbi_state(disk) != KBI_IDLE)
-		err = -EBUSY;
-	else
-		strscpy(kbi_param_of(item, param), page, len + 1);
+	err = kbi_disk_change(disk);
+	if (err)
+		return err;
+	strscpy(kbi_param_of(item, param), page, len + 1);
 	mutex_unlock(&disk->admin);
-	return err ?: count;
+	return count;
 }
 
 static ssize_t kbi_show_number(struct config_item *item,
@@ -90,13 +102,12 @@ static ssize_t kbi_store_number(struct config_item *item,
 		       param->max);
 		return -EINVAL;
 	}
-	mutex_lock(&disk->admin);
-	if (kbi_state(disk) != KBI_IDLE)
-		err = -EBUSY;
-	else
-		*(u32 *)kbi_param_of(item, param) = value;
+	err = kbi_disk_change(disk);
+	if (err)
+		return err;
+	*(u32 *)kbi_param_of(item, param) = value;
 	mutex_unlock(&disk->admin);
-	return err ?: count;
+	return count;
 }
 
 /*
@@ -126,16 +137,12 @@ static ssize_t kbi_store_uuid(struct config_item *item,
 	uuid_t uuid;
 	int err;
 
-	err = kblk_uuid_parse(page, &uuid);
+	err = kblk_uuid_parse(page, &uuid) ?: kbi_disk_change(disk);
 	if (err)
 		return err;
-	mutex_lock(&disk->admin);
-	if (kbi_state(disk) != KBI_IDLE)
-		err = -EBUSY;
-	else
-		*(uuid_t *)kbi_param_of(item, param) = uuid;
+	*(uuid_t *)kbi_param_of(item, param) = uuid;
 	mutex_unlock(&disk->admin);
-	return err ?: count;
+	return count;
 }
 
 #define KBI_ATTR(_name, _type)						\
@@ -157,31 +164,28 @@ static struct configfs_attribute kbi_disk_attr_##_name = {		\
 	.store = kbi_disk_##_name##_store,				\
 }
 
-#define KBI_AT(_name)	offsetof(struct kbi_params, _name)
-#define KBI_SIZE(_name)	sizeof_field(struct kbi_params, _name)
+#define KBI_STRING(_name)						\
+static const struct kbi_param kbi_param_##_name = {			\
+	.at = offsetof(struct kbi_params, _name),			\
+	.size = sizeof_field(struct kbi_params, _name),			\
+};									\
+KBI_ATTR(_name, string)
 
-static const struct kbi_param kbi_param_ia = {
-	.at = KBI_AT(ia), .size = KBI_SIZE(ia)
-};
-KBI_ATTR(ia, string);
+#define KBI_NUMBER(_name, _min, _max)					\
+static const struct kbi_param kbi_param_##_name = {			\
+	.at = offsetof(struct kbi_params, _name),			\
+	.min = _min,							\
+	.max = _max,							\
+};									\
+KBI_ATTR(_name, number)
 
-static const struct kbi_param kbi_param_address = {
-	.at = KBI_AT(address), .size = KBI_SIZE(address)
-};
-KBI_ATTR(address, string);
-
-static const struct kbi_param kbi_param_subsystem = {
-	.at = KBI_AT(subsystem), .size = KBI_SIZE(subsystem)
-};
-KBI_ATTR(subsystem, string);
-
-static const struct kbi_param kbi_param_client = {
-	.at = KBI_AT(client), .size = KBI_SIZE(client)
-};
-KBI_ATTR(client, string);
+KBI_STRING(ia);
+KBI_STRING(address);
+KBI_STRING(subsystem);
+KBI_STRING(client);
 
 static const struct kbi_param kbi_param_uuid = {
-	.at = KBI_AT(uuid), .size = KBI_SIZE(uuid)
+	.at = offsetof(struct kbi_params, uuid),
 };
 KBI_ATTR(uuid, uuid);
 
@@ -195,17 +199,16 @@ static ssize_t kbi_disk_secret_store(struct config_item *item,
 {
 	struct kbi_disk *disk = kbi_disk_of(item);
 	size_t len = strcspn(page, "\n");
-	int err = 0;
+	int err;
 
 	if (len && (len < KBLK_SECRET_MIN || len > KBLK_SECRET_MAX))
 		return -EINVAL;
-	mutex_lock(&disk->admin);
-	if (kbi_state(disk) != KBI_IDLE)
-		err = -EBUSY;
-	else
-		strscpy_pad(disk->params.secret, page, len + 1);
+	err = kbi_disk_change(disk);
+	if (err)
+		return err;
+	strscpy_pad(disk->params.secret, page, len + 1);
 	mutex_unlock(&disk->admin);
-	return err ?: count;
+	return count;
 }
 
 static struct configfs_attribute kbi_disk_attr_secret = {
@@ -216,60 +219,17 @@ static struct configfs_attribute kbi_disk_attr_secret = {
 	.store = kbi_disk_secret_store,
 };
 
-static const struct kbi_param kbi_param_conn_qual = {
-	.at = KBI_AT(conn_qual), .min = 1, .max = U16_MAX
-};
-KBI_ATTR(conn_qual, number);
-
-static const struct kbi_param kbi_param_namespace = {
-	.at = KBI_AT(namespace), .min = 1, .max = U32_MAX
-};
-KBI_ATTR(namespace, number);
-
-static const struct kbi_param kbi_param_queues = {
-	.at = KBI_AT(queues), .min = 0, .max = 256
-};
-KBI_ATTR(queues, number);
-
-static const struct kbi_param kbi_param_read_queues = {
-	.at = KBI_AT(read_queues), .min = 0, .max = 256
-};
-KBI_ATTR(read_queues, number);
-
-static const struct kbi_param kbi_param_depth = {
-	.at = KBI_AT(depth), .min = 1, .max = 1023
-};
-KBI_ATTR(depth, number);
-
-static const struct kbi_param kbi_param_timeout_ms = {
-	.at = KBI_AT(timeout_ms), .min = 10, .max = 3600000
-};
-KBI_ATTR(timeout_ms, number);
-
-static const struct kbi_param kbi_param_connect_timeout_ms = {
-	.at = KBI_AT(connect_timeout_ms), .min = 10, .max = 600000
-};
-KBI_ATTR(connect_timeout_ms, number);
-
-static const struct kbi_param kbi_param_keepalive_ms = {
-	.at = KBI_AT(keepalive_ms), .min = 0, .max = 600000
-};
-KBI_ATTR(keepalive_ms, number);
-
-static const struct kbi_param kbi_param_reconnect_ms = {
-	.at = KBI_AT(reconnect_ms), .min = 10, .max = 600000
-};
-KBI_ATTR(reconnect_ms, number);
-
-static const struct kbi_param kbi_param_reconnect_max_ms = {
-	.at = KBI_AT(reconnect_max_ms), .min = 10, .max = 600000
-};
-KBI_ATTR(reconnect_max_ms, number);
-
-static const struct kbi_param kbi_param_give_up_ms = {
-	.at = KBI_AT(give_up_ms), .min = 0, .max = S32_MAX
-};
-KBI_ATTR(give_up_ms, number);
+KBI_NUMBER(conn_qual, 1, U16_MAX);
+KBI_NUMBER(namespace, 1, U32_MAX);
+KBI_NUMBER(queues, 0, 256);
+KBI_NUMBER(read_queues, 0, 256);
+KBI_NUMBER(depth, 1, 1023);
+KBI_NUMBER(timeout_ms, 10, 3600000);
+KBI_NUMBER(connect_timeout_ms, 10, 600000);
+KBI_NUMBER(keepalive_ms, 0, 600000);
+KBI_NUMBER(reconnect_ms, 10, 600000);
+KBI_NUMBER(reconnect_max_ms, 10, 600000);
+KBI_NUMBER(give_up_ms, 0, S32_MAX);
 
 /* ---- The disk ------------------------------------------------------------ */
 

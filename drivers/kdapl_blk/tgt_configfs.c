@@ -226,6 +226,21 @@ static const struct config_item_type kbt_namespaces_type = {
 
 /* ---- Subsystems ---------------------------------------------------------- */
 
+/* Set @flag of a subsystem; connections that are attached stay. */
+static ssize_t kbt_subsys_store_flag(bool *flag, const char *page, size_t count)
+{
+	bool value;
+	int err;
+
+	err = kstrtobool(page, &value);
+	if (err)
+		return err;
+	spin_lock(&kbt_names);
+	*flag = value;
+	spin_unlock(&kbt_names);
+	return count;
+}
+
 static ssize_t kbt_subsys_allow_any_client_show(struct config_item *item,
 						char *page)
 {
@@ -236,18 +251,7 @@ static ssize_t kbt_subsys_allow_any_client_store(struct config_item *item,
 						 const char *page,
 						 size_t count)
 {
-	struct kbt_subsys *subsys = kbt_subsys_of(item);
-	bool value;
-	int err;
-
-	err = kstrtobool(page, &value);
-	if (err)
-		return err;
-	/* Attached connections stay: the flag applies to the next ATTACH. */
-	spin_lock(&kbt_names);
-	subsys->allow_any = value;
-	spin_unlock(&kbt_names);
-	return count;
+	return kbt_subsys_store_flag(&kbt_subsys_of(item)->allow_any, page, count);
 }
 CONFIGFS_ATTR(kbt_subsys_, allow_any_client);
 
@@ -259,17 +263,7 @@ static ssize_t kbt_subsys_authenticate_show(struct config_item *item, char *page
 static ssize_t kbt_subsys_authenticate_store(struct config_item *item,
 					     const char *page, size_t count)
 {
-	struct kbt_subsys *subsys = kbt_subsys_of(item);
-	bool value;
-	int err;
-
-	err = kstrtobool(page, &value);
-	if (err)
-		return err;
-	spin_lock(&kbt_names);
-	subsys->authenticate = value;
-	spin_unlock(&kbt_names);
-	return count;
+	return kbt_subsys_store_flag(&kbt_subsys_of(item)->authenticate, page, count);
 }
 CONFIGFS_ATTR(kbt_subsys_, authenticate);
 
