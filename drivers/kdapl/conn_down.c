@@ -3,9 +3,9 @@
  * How a connection is taken down, and its events.
  *
  * kdapl_conn_end() (ep_state.c) queues conn->down when somebody has ended the
- * connection, kdapl_conn_drain() a little later when the peer has and requests are
- * still under way. An attempt is reported at once and the rest of it left to
- * conn->rest, on a workqueue of its own: the transport may hang in it for long.
+ * connection, kdapl_conn_end_drained() has it run a little later when the peer has and
+ * requests are still under way. An attempt is reported at once and the rest of it left
+ * to conn->rest, on a workqueue of its own: the transport may hang in it for long.
  *
  * The peer must learn of the end, though the message that says so may be lost. So
  * an InfiniBand id outlives its connection as a struct kdapl_parting, until the
