@@ -47,7 +47,7 @@ help:
 	@echo "                      remove them for Debian's 6.1 and 6.12 kernels"
 	@echo
 	@echo 'Measurements:'
-	@echo '  make bench          kDAPL beside raw verbs'
+	@echo '  make bench          kDAPL beside raw verbs; COUNT=1 counts instructions'
 	@echo '  make bench-blk      the block device beside NVMe over RDMA'
 	@echo '  make bench-fair     its honest clients beside flooding ones; makes a plot'
 	@echo

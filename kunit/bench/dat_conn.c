@@ -5,7 +5,6 @@
  * Each pair opens the IA for itself, so that closing it frees everything.
  * Connection events are dequeued; each step waits for the one before.
  */
-#include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 #include "dat.h"
@@ -67,6 +66,7 @@ static int dat_make_evds(struct dat_pair *dp, struct dat_side *dat)
 		.instance_data = dat,
 		.upcall_func = dat_upcall,
 	};
+	DAT_COUNT qlen = 2 * BENCH_DEPTH + 4 * dp->pair.shape.idle;
 	DAT_UPCALL_POLICY policy = dp->pair.shape.upcall ?
 		DAT_UPCALL_SINGLE_INSTANCE : DAT_UPCALL_DISABLE;
 	DAT_RETURN ret;
@@ -74,11 +74,11 @@ static int dat_make_evds(struct dat_pair *dp, struct dat_side *dat)
 	ret = dat_evd_kcreate(dp->ia, 8, DAT_UPCALL_DISABLE, NULL,
 			      DAT_EVD_CONNECTION_FLAG, &dat->conn_evd);
 	if (ret == DAT_SUCCESS)
-		ret = dat_evd_kcreate(dp->ia, 2 * BENCH_DEPTH, policy, &upcall,
+		ret = dat_evd_kcreate(dp->ia, qlen, policy, &upcall,
 				      DAT_EVD_DTO_FLAG, &dat->evd);
 	dat->recv_evd = dat->evd;
 	if (ret == DAT_SUCCESS && !dp->pair.shape.upcall)
-		ret = dat_evd_kcreate(dp->ia, 2 * BENCH_DEPTH, policy, &upcall,
+		ret = dat_evd_kcreate(dp->ia, qlen, policy, &upcall,
 				      DAT_EVD_DTO_FLAG, &dat->recv_evd);
 	return dat_errno("dat_evd_kcreate", ret);
 }
@@ -119,20 +119,17 @@ static int dat_expose(struct dat_pair *dp)
 					 &a->remote.virtual_address));
 }
 
-static int dat_make_ep(struct dat_pair *dp, struct dat_side *dat, bool srq)
+/* Make an Endpoint with room for @depth DTOs in each direction. */
+static int dat_make_ep(struct dat_pair *dp, struct dat_side *dat, int depth,
+		       DAT_EP_HANDLE *ep)
 {
-	DAT_SRQ_ATTR srq_attr = {
-		.max_recv_dtos = BENCH_DEPTH,
-		.max_recv_iov = 1,
-		.low_watermark = DAT_SRQ_LW_DEFAULT,
-	};
 	DAT_EP_ATTR attr = {
 		.service_type = DAT_SERVICE_TYPE_RC,
 		.max_message_size = BENCH_BUF,
 		.max_rdma_size = BENCH_BUF,
 		.qos = DAT_QOS_BEST_EFFORT,
-		.max_recv_dtos = BENCH_DEPTH,
-		.max_request_dtos = BENCH_DEPTH,
+		.max_recv_dtos = depth,
+		.max_request_dtos = depth,
 		.max_recv_iov = 1,
 		.max_request_iov = 1,
 		.max_rdma_read_in = 1,
@@ -142,18 +139,27 @@ static int dat_make_ep(struct dat_pair *dp, struct dat_side *dat, bool srq)
 		.max_rdma_write_iov = 1,
 	};
 
-	if (!srq)
+	if (!dat->srq)
 		return dat_errno("dat_ep_create",
 				 dat_ep_create(dp->ia, dp->pz, dat->recv_evd,
 					       dat->evd, dat->conn_evd, &attr,
-					       &dat->ep));
-	return dat_errno("dat_srq_create",
-			 dat_srq_create(dp->ia, dp->pz, &srq_attr,
-					&dat->srq)) ?:
-	       dat_errno("dat_ep_create_with_srq",
+					       ep));
+	return dat_errno("dat_ep_create_with_srq",
 			 dat_ep_create_with_srq(dp->ia, dp->pz, dat->recv_evd,
 						dat->evd, dat->conn_evd,
-						dat->srq, &attr, &dat->ep));
+						dat->srq, &attr, ep));
+}
+
+static int dat_make_srq(struct dat_pair *dp, struct dat_side *dat)
+{
+	DAT_SRQ_ATTR attr = {
+		.max_recv_dtos = BENCH_DEPTH,
+		.max_recv_iov = 1,
+		.low_watermark = DAT_SRQ_LW_DEFAULT,
+	};
+
+	return dat_errno("dat_srq_create",
+			 dat_srq_create(dp->ia, dp->pz, &attr, &dat->srq));
 }
 
 static int dat_make_side(struct dat_pair *dp, struct dat_side *dat, bool srq)
@@ -167,7 +173,8 @@ static int dat_make_side(struct dat_pair *dp, struct dat_side *dat, bool srq)
 	if (!side->buf)
 		return -ENOMEM;
 	return dat_make_evds(dp, dat) ?: dat_make_lmr(dp, dat) ?:
-	       dat_make_ep(dp, dat, srq);
+	       (srq ? dat_make_srq(dp, dat) : 0) ?:
+	       dat_make_ep(dp, dat, BENCH_DEPTH, &dat->ep);
 }
 
 /* Dequeue an event that must have this number. */
@@ -179,7 +186,7 @@ static int dat_expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number,
 	while (dat_evd_dequeue(evd, event) != DAT_SUCCESS) {
 		if (time_after(jiffies, end))
 			return -ETIMEDOUT;
-		msleep(20);
+		bench_pause();
 	}
 	if (event->event_number == number)
 		return 0;
@@ -188,9 +195,49 @@ static int dat_expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number,
 	return -ECONNREFUSED;
 }
 
-static int dat_connect(struct dat_pair *dp, struct sockaddr *addr)
+/* Connect two Endpoints, one of each side. */
+static int dat_connect_eps(struct dat_pair *dp, struct sockaddr *addr,
+			   DAT_EP_HANDLE from, DAT_EP_HANDLE to,
+			   DAT_EVENT *event)
 {
 	struct dat_side *a = &dp->side[0], *b = &dp->side[1];
+	int err;
+
+	err = dat_errno("dat_ep_connect",
+			dat_ep_connect(from, addr, dp->qual,
+				       DAT_TIMEOUT_INFINITE, 0, NULL,
+				       DAT_QOS_BEST_EFFORT,
+				       DAT_CONNECT_DEFAULT_FLAG));
+	err = err ?: dat_expect(dp->cr_evd, DAT_CONNECTION_REQUEST_EVENT,
+				event);
+	err = err ?: dat_errno("dat_cr_accept",
+			       dat_cr_accept(event->event_data.cr_arrival_event_data.cr_handle,
+					     to, 0, NULL));
+	err = err ?: dat_expect(a->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
+				event);
+	return err ?: dat_expect(b->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
+				 event);
+}
+
+/* Make and connect Endpoints that are not used. */
+static int dat_connect_idle(struct dat_pair *dp, struct sockaddr *addr,
+			    DAT_EVENT *event)
+{
+	DAT_EP_HANDLE from, to;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < dp->pair.shape.idle && !err; i++) {
+		err = dat_make_ep(dp, &dp->side[0], 1, &from) ?:
+		      dat_make_ep(dp, &dp->side[1], 1, &to) ?:
+		      dat_connect_eps(dp, addr, from, to, event);
+		cond_resched();
+	}
+	return err;
+}
+
+static int dat_connect(struct dat_pair *dp, struct sockaddr *addr)
+{
 	DAT_EVENT *event;
 	int err;
 
@@ -200,20 +247,9 @@ static int dat_connect(struct dat_pair *dp, struct sockaddr *addr)
 	err = dat_errno("dat_psp_create_any",
 			dat_psp_create_any(dp->ia, &dp->qual, dp->cr_evd,
 					   DAT_PSP_CONSUMER_FLAG, &dp->psp));
-	err = err ?: dat_errno("dat_ep_connect",
-			       dat_ep_connect(a->ep, addr, dp->qual,
-					      DAT_TIMEOUT_INFINITE, 0, NULL,
-					      DAT_QOS_BEST_EFFORT,
-					      DAT_CONNECT_DEFAULT_FLAG));
-	err = err ?: dat_expect(dp->cr_evd, DAT_CONNECTION_REQUEST_EVENT,
-				event);
-	err = err ?: dat_errno("dat_cr_accept",
-			       dat_cr_accept(event->event_data.cr_arrival_event_data.cr_handle,
-					     b->ep, 0, NULL));
-	err = err ?: dat_expect(a->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
-				event);
-	err = err ?: dat_expect(b->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
-				event);
+	err = err ?: dat_connect_eps(dp, addr, dp->side[0].ep, dp->side[1].ep,
+				     event);
+	err = err ?: dat_connect_idle(dp, addr, event);
 	kfree(event);
 	return err;
 }

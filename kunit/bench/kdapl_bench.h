@@ -36,10 +36,12 @@ enum bench_figure {
 	BENCH_POST_RECV,
 	BENCH_POST_SRQ_RECV,
 	BENCH_POST_SEND,
+	BENCH_POST_WRITE,
 	BENCH_REAP_RECV,
 	BENCH_REAP_SRQ_RECV,
 	BENCH_REAP_SEND,
 	BENCH_UPCALL,
+	BENCH_UPCALL_SRQ,
 	BENCH_PING_64,
 	BENCH_PING_4K,
 	BENCH_STREAM_SEND,
@@ -73,7 +75,7 @@ struct bench_result {
 void bench_note(struct bench_result *res, enum bench_figure figure,
 		enum bench_series series, u64 ticks, u32 ops);
 void bench_clock_start(void);
-void bench_clock_stop(void);
+void bench_clock_stop(unsigned int insn_ns);
 void bench_show(struct seq_file *m, struct list_head *results, unsigned int runs);
 
 /*
@@ -99,10 +101,12 @@ static __always_inline u64 bench_clock(void)
  * @upcall: completions arrive by upcall or CQ callback in softirq, and
  *	BENCH_RESERVE receives are posted; otherwise they are fetched
  * @srq: side 1 receives from an SRQ
+ * @idle: of kDAPL: connections that are idle, on the same EVDs and SRQ
  */
 struct bench_shape {
 	bool upcall;
 	bool srq;
+	unsigned int idle;
 };
 
 enum bench_queue { BENCH_SQ, BENCH_RQ };
@@ -209,7 +213,9 @@ int bench_burst(struct bench_pair *pair, const struct bench_to *to, int bursts);
 int bench_pile(struct bench_pair *pair, const struct bench_to *to, int piles);
 int bench_ping(struct bench_pair *pair, const struct bench_to *to,
 	       enum bench_figure figure, u32 len, int laps);
+int bench_write(struct bench_pair *pair, const struct bench_to *to, int bursts);
 int bench_stream(struct bench_pair *pair, const struct bench_to *to,
 		 bool write, int messages, unsigned int ms);
+void bench_pause(void);
 
 #endif

@@ -21,7 +21,7 @@ MODULE_PARM_DESC(devices, "IAs to run on, separated by commas");
 
 static char *only = "";
 module_param(only, charp, 0444);
-MODULE_PARM_DESC(only, "the one loop to run, e.g. ping_64; default all");
+MODULE_PARM_DESC(only, "the loops to run, e.g. burst,ping_64; default all");
 
 static unsigned int runs = 30;
 module_param(runs, uint, 0444);
@@ -44,6 +44,16 @@ module_param(stream_ms, uint, 0444);
 MODULE_PARM_DESC(stream_ms,
 		 "streams of a throughput run go on for so long; the fastest counts");
 
+static unsigned int idle;
+module_param(idle, uint, 0444);
+MODULE_PARM_DESC(idle,
+		 "connections beside each of kDAPL, on the same EVDs and SRQ");
+
+static unsigned int insn_ns;
+module_param(insn_ns, uint, 0444);
+MODULE_PARM_DESC(insn_ns,
+		 "the clock counts instructions, of so many ns each; 0: it does not");
+
 static LIST_HEAD(results);
 static struct dentry *debugfs_dir;
 
@@ -55,7 +65,7 @@ enum bench_kind {
 	KINDS
 };
 
-static const struct bench_shape bench_shapes[KINDS] = {
+static struct bench_shape bench_shapes[KINDS] = {
 	[KIND_POLL] = { .upcall = false, .srq = false },
 	[KIND_POLL_SRQ] = { .upcall = false, .srq = true },
 	[KIND_UPCALL] = { .upcall = true, .srq = false },
@@ -79,6 +89,11 @@ static int exercise_burst(struct bench_pair *pair, const struct bench_to *to)
 static int exercise_pile(struct bench_pair *pair, const struct bench_to *to)
 {
 	return bench_pile(pair, to, bursts);
+}
+
+static int exercise_posts(struct bench_pair *pair, const struct bench_to *to)
+{
+	return bench_write(pair, to, bursts);
 }
 
 static int exercise_ping_64(struct bench_pair *pair, const struct bench_to *to)
@@ -108,8 +123,9 @@ static int exercise_marks(struct bench_pair *pair, const struct bench_to *to)
 	struct bench_side *b = pair->side[1];
 	int err;
 
-	err = b->ops->marks(b, to->series == BENCH_KDAPL);
-	return err ?: bench_ping(pair, to, BENCH_MARKS, BENCH_SMALL, laps);
+	err = b->ops->marks(b, to->series == BENCH_KDAPL) ?:
+	      bench_ping(pair, to, BENCH_MARKS, BENCH_SMALL, laps);
+	return err ?: b->ops->marks(b, false);
 }
 
 /* @dat_only: kDAPL is compared with itself, not with raw verbs. */
@@ -122,6 +138,8 @@ static const struct bench_exercise {
 	{ "burst", exercise_burst, KIND_POLL },
 	{ "burst_srq", exercise_burst, KIND_POLL_SRQ },
 	{ "pile", exercise_pile, KIND_UPCALL },
+	{ "pile_srq", exercise_pile, KIND_UPCALL_SRQ },
+	{ "posts", exercise_posts, KIND_UPCALL },
 	{ "ping_64", exercise_ping_64, KIND_UPCALL },
 	{ "ping_4k", exercise_ping_4k, KIND_UPCALL },
 	{ "send", exercise_send, KIND_UPCALL },
@@ -152,6 +170,20 @@ static int bench_exercise(struct bench_device *dev,
 	return 0;
 }
 
+/* Is the loop of this name in @only, or is there no such list? */
+static bool bench_wanted(const char *name)
+{
+	const char *at = only;
+	size_t len;
+
+	for (; *at; at += len + !!at[len]) {
+		len = strcspn(at, ",");
+		if (len == strlen(name) && !strncmp(at, name, len))
+			return true;
+	}
+	return !*only;
+}
+
 /* ---- devices ------------------------------------------------------------------------ */
 
 static void bench_device_close(struct bench_device *dev)
@@ -174,6 +206,18 @@ static int bench_open_pair(struct bench_pair **slot, struct bench_pair *pair)
 	return 0;
 }
 
+/* Does a loop that is run use such a pair? */
+static bool bench_kind_wanted(enum bench_kind kind)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(bench_exercises); i++)
+		if (bench_exercises[i].kind == kind &&
+		    bench_wanted(bench_exercises[i].name))
+			return true;
+	return false;
+}
+
 static int bench_device_open(struct bench_device *dev)
 {
 	struct sockaddr_storage addr = { };
@@ -181,7 +225,11 @@ static int bench_device_open(struct bench_device *dev)
 	int i, err;
 
 	err = bench_dat_address(name, &addr);
+	for (i = 0; i < KINDS; i++)
+		bench_shapes[i].idle = idle;
 	for (i = 0; i < KINDS && !err; i++) {
+		if (!bench_kind_wanted(i))
+			continue;
 		err = bench_open_pair(&dev->raw[i],
 				      bench_raw_open((struct sockaddr *)&addr,
 						     &bench_shapes[i]));
@@ -208,7 +256,7 @@ static int bench_run(struct bench_device *dev, unsigned int run)
 
 	for (i = 0; i < ARRAY_SIZE(bench_exercises) && !err; i++) {
 		ex = &bench_exercises[i];
-		if (!*only || !strcmp(only, ex->name))
+		if (bench_wanted(ex->name))
 			err = bench_exercise(dev, ex, run);
 	}
 	return err;
@@ -259,7 +307,7 @@ static int bench_thread(void *data)
 	while (!thread->err && (name = strsep(&rest, ",")))
 		if (*name)
 			thread->err = bench_device(name);
-	bench_clock_stop();
+	bench_clock_stop(insn_ns);
 	kfree(copy);
 	complete(&thread->finished);
 	return 0;
