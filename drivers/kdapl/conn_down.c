@@ -35,7 +35,7 @@ void kdapl_conn_add_event(struct kdapl_evd *evd, struct kdapl_conn_event *ce,
 	kdapl_evd_add(evd, &ce->ev, later);
 }
 
-/* It was reaped, or is withdrawn. Drops its reference. */
+/* The event @ce was reaped or withdrawn: drop its reference to the connection. */
 static void kdapl_conn_forget_event(struct kdapl_conn_event *ce)
 {
 	struct kdapl_ep *ep = ce->conn->ep;

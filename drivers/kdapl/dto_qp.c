@@ -106,7 +106,7 @@ static void kdapl_qp_expect(struct kdapl_ep *ep, bool can)
 
 	if (ep->req_evd)
 		kdapl_cq_expect(ep->req_evd, can ? requests : -requests);
-	/* Those of an SRQ are expected by kdapl_srq_watch(). */
+	/* kdapl_srq_watch() does so for the receives of an SRQ. */
 	if (ep->recv_evd)
 		kdapl_cq_expect(ep->recv_evd, can ? receives : -receives);
 }
@@ -300,7 +300,7 @@ void kdapl_qp_start(struct kdapl_ep *ep)
 	unsigned long flags;
 
 	spin_lock_irqsave(&ep->sq.lock, flags);
-	/* Or kdapl_defer_done() does. */
+	/* While requests are deferred the ring has no QP: see kdapl_defer_done(). */
 	if (!ep->deferred)
 		ep->sq.qp = ep->qp;
 	spin_unlock_irqrestore(&ep->sq.lock, flags);
@@ -502,7 +502,7 @@ static void kdapl_qp_leave_srq(struct kdapl_ep *ep)
 		taken = 1;
 	if (ep->srq_gave_back)
 		taken = 0;
-	/* What a CQ has dropped was taken, too. */
+	/* A CQ that failed may have dropped completions: any number was taken. */
 	if (READ_ONCE(ep->recv_cq->failed))
 		taken = INT_MAX;
 	kdapl_srq_detach(ep->srq, ep, taken);

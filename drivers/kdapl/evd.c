@@ -56,7 +56,7 @@ static void kdapl_evd_obj_free(struct kdapl_obj *obj)
 	    !kdapl_obj_unpublish(obj))
 		return;
 	kdapl_upcall_stop(evd);
-	/* It may be queued on an EVD that outlives this one. */
+	/* The overflow event may be queued on an EVD that outlives @evd. */
 	kdapl_async_withdraw(&evd->overflow);
 	kdapl_obj_put(obj);
 }

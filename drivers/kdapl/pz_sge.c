@@ -83,7 +83,7 @@ static inline bool kdapl_lmr_usable(struct kdapl_lmr *lmr, u64 poster)
 }
 
 /*
- * Segments were found good, and some LMR was closed since: look again. Context: as
+ * Check segments again that were found good before some LMR was closed. Context: as
  * kdapl_segs_recheck().
  */
 DAT_RETURN kdapl_segs_recheck_all(const struct kdapl_segs *segs)
@@ -94,7 +94,7 @@ DAT_RETURN kdapl_segs_recheck_all(const struct kdapl_segs *segs)
 	for (i = 0; i < segs->n; i++) {
 		if (!segs->iov[i].segment_length)
 			continue;
-		/* What is counted stays, and another binding has another context. */
+		/* The post counts as a use of the mapping, which keeps its context. */
 		if (segs->map && kdapl_sg_names(segs->map, segs->iov[i].lmr_context))
 			continue;
 		lmr = kdapl_lmr_find(segs->iov[i].lmr_context);

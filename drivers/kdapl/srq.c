@@ -475,7 +475,7 @@ DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 		goto out;
 	if (fire)
 		kdapl_async_post(&srq->lw_event);
-	/* This notices completions since the poll above. */
+	/* kdapl_srq_watch() notices completions since the poll above. */
 	kdapl_srq_watch(srq);
 	/* Arming the device may sleep. */
 	queue_work(kdapl_wq, &srq->arm_work);

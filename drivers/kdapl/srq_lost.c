@@ -72,7 +72,7 @@ void kdapl_srq_suspect(struct kdapl_srq *srq, struct kdapl_ep *ep,
 		kdapl_srq_set_doubt(srq);
 	}
 	if (ep->srq_epoch != srq->epoch) {
-		/* It may have been under way when the last QP died. */
+		/* The message may have been under way when the last QP died. */
 		ep->srq_epoch = srq->epoch;
 	} else if (wr->seq < srq->suspect_below) {
 		srq->suspect_below = wr->seq;
@@ -185,7 +185,7 @@ static void kdapl_srq_find_lost(struct kdapl_srq *srq)
 	kdapl_srq_recount(srq);
 	if (!srq->suspect_below)
 		goto out;
-	/* It may have completed something during the walk. */
+	/* @oldest may have completed something during the walk. */
 	if (oldest && oldest->srq_seq == floor)
 		srq->oldest = oldest;
 	else

@@ -354,7 +354,7 @@ blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
 	slot->inlined = 0;
 	slot->bound = false;
 	if (request.opcode != KBLK_OP_READ && request.opcode != KBLK_OP_WRITE) {
-		/* These carry no data. */
+		/* Flushes, discards and the like carry no data. */
 	} else if (length <= KBLK_INLINE) {
 		request.flags |= KBLK_INLINED;
 		kbi_count(queue->disk, KBI_STAT_INLINE, 1);

@@ -493,7 +493,7 @@ int kbi_connect(struct kbi_disk *disk)
 	err = kbi_first_connect(disk);
 	if (!err) {
 		kbi_go_live(disk);
-		/* What is missing will be tried again; the disk is usable. */
+		/* The disk is usable; queues that are missing are tried again. */
 		if (kbi_queues_add(disk))
 			queue_delayed_work(kbi_wq, &disk->more_work,
 					   msecs_to_jiffies(params->reconnect_max_ms));

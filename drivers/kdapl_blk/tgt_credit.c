@@ -27,7 +27,7 @@
 /* How long a client that got no credit makes others return theirs */
 #define KBT_SHORT	(HZ / 10)
 
-/* Nobody has gone without credits yet. */
+/* Begin as if no connection had gone without credits for long. */
 void kbt_credits_init(struct kbt *kbt)
 {
 	atomic_set(&kbt->granted, 0);
@@ -205,7 +205,7 @@ u16 kbt_credits(const struct kbt_io *io)
 	struct kbt_conn *conn = io->conn;
 	u16 n = kbt_next_credits(io);
 
-	/* Nobody else changes it. */
+	/* Only this function changes conn->given. */
 	atomic64_set(&conn->given, atomic64_read(&conn->given) + n);
 	return n;
 }

@@ -224,7 +224,7 @@ static struct kbt_io *kbt_slot(struct kbt_conn *conn)
 		return NULL;
 	}
 	memcpy(&io->request, request, sizeof(io->request));
-	/* It has nothing to do with what is asked for. */
+	/* KBLK_WANTS asks for credits; it does not belong to the operation. */
 	io->wants = io->request.flags & KBLK_WANTS;
 	io->request.flags &= ~KBLK_WANTS;
 	io->status = kbt_check(io);
