@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Events and Event Dispatchers: evd.c, evd_use.c, evd_event.c, evd_upcall.c,
- * evd_wait.c, evd_cq.c.
+ * evd_wait.c, evd_cq.c, evd_charge.c.
  */
 #ifndef KDAPL_EVD_H
 #define KDAPL_EVD_H
@@ -365,6 +365,11 @@ void kdapl_cq_poll_all(struct kdapl_evd *evd);
 void kdapl_ia_poll_all(struct kdapl_ia *ia);
 void kdapl_cq_watch(struct kdapl_evd *evd, enum kdapl_watch was,
 		    enum kdapl_watch now);
+void kdapl_cq_comp(struct ib_cq *ibcq, void *context);
+void kdapl_cq_error(struct ib_event *event, void *context);
+void kdapl_cq_failed(struct work_struct *work);
+
+/* evd_charge.c */
 void kdapl_cq_expect(struct kdapl_evd *evd, int delta);
 struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n,
 				 struct kdapl_srq *srq,
@@ -372,6 +377,5 @@ struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n,
 void kdapl_cq_uncharge(struct kdapl_cq *cq, int n, struct kdapl_srq *srq);
 int kdapl_cq_grow(struct kdapl_evd *evd, struct kdapl_srq *srq, int n);
 void kdapl_cq_destroy_all(struct kdapl_evd *evd);
-void kdapl_cq_failed(struct work_struct *work);
 
 #endif

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Completion queues: how they are made, and shared by work queues.
+ *
+ * A CQ must have room for all that its work queues can complete, or the device
+ * breaks it. Not every device can resize a CQ, so an EVD that needs more room
+ * gets another CQ. The receive buffers of an SRQ are counted once for all its
+ * Endpoints that share a CQ. evd->mutex protects the charges.
+ */
+#include <linux/slab.h>
+#include <dat/kdat_linux.h>
+#include "evd.h"
+#include "ia.h"
+
+/* The smallest CQ that is made, so that small Endpoints share one. */
+#define KDAPL_CQ_MIN 128
+
+struct kdapl_cq_srq {
+	struct list_head link;
+	struct kdapl_srq *srq;
+	int users;
+	int n;
+};
+
+static struct kdapl_cq_srq *kdapl_cq_find_srq(struct kdapl_cq *cq,
+					      struct kdapl_srq *srq)
+{
+	struct kdapl_cq_srq *s;
+
+	list_for_each_entry(s, &cq->srqs, link)
+		if (s->srq == srq)
+			return s;
+	return NULL;
+}
+
+static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n,
+					kdapl_complete_fn complete)
+{
+	struct kdapl_ia *ia = evd->obj.ia;
+	struct ib_device *dev = ia->hca->dev;
+	struct ib_cq_init_attr attr = { };
+	struct kdapl_cq *cq;
+	unsigned long flags;
+
+	if (n > dev->attrs.max_cqe)
+		return ERR_PTR(-ENOMEM);
+	attr.cqe = min_t(int, max3(n, (int)evd->qlen, KDAPL_CQ_MIN),
+			 dev->attrs.max_cqe);
+	attr.comp_vector = (evd->vector != KDAT_VECTOR_ANY ? evd->vector :
+			    atomic_inc_return(&ia->hca->next_vector)) %
+				(unsigned int)dev->num_comp_vectors;
+
+	cq = kzalloc(sizeof(*cq), GFP_KERNEL);
+	if (!cq)
+		return ERR_PTR(-ENOMEM);
+	cq->evd = evd;
+	cq->complete = complete;
+	cq->entries = attr.cqe;
+	INIT_LIST_HEAD(&cq->srqs);
+	cq->cq = __ib_create_cq(dev, kdapl_cq_comp, kdapl_cq_error, cq, &attr,
+				ia->consumer);
+	if (IS_ERR(cq->cq)) {
+		struct ib_cq *err = cq->cq;
+
+		kfree(cq);
+		return ERR_CAST(err);
+	}
+	spin_lock_irqsave(&evd->lock, flags);
+	list_add_tail(&cq->link, &evd->cqs);
+	evd->ncqs++;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	return cq;
+}
+
+/*
+ * @delta more completion events of @evd can be outstanding, that is posted and not
+ * reaped. Work queues of the device are longer than that, so kdapl_cq_arm() does
+ * not go by the room they take up. Context: any.
+ */
+void kdapl_cq_expect(struct kdapl_evd *evd, int delta)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	evd->expected += delta;
+	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+/**
+ * kdapl_cq_charge - find a CQ with room for a work queue, and take up that room
+ * @evd: the EVD the completions go to
+ * @n: completions that can be outstanding
+ * @srq: the SRQ they come from: counted once per CQ; or NULL
+ * @complete: what they are handed to, the same for all queues of an EVD
+ *
+ * Context: Process context; the device is present (kdapl_hca_enter()).
+ * Return: a CQ, or an ERR_PTR.
+ */
+struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n,
+				 struct kdapl_srq *srq,
+				 kdapl_complete_fn complete)
+{
+	struct kdapl_cq_srq *s = NULL;
+	struct kdapl_cq *cq, *found = NULL;
+	unsigned long flags;
+
+	mutex_lock(&evd->mutex);
+	list_for_each_entry(cq, &evd->cqs, link) {
+		if (READ_ONCE(cq->failed))
+			continue;
+		s = srq ? kdapl_cq_find_srq(cq, srq) : NULL;
+		if (s || cq->entries - cq->charged >= n) {
+			found = cq;
+			break;
+		}
+	}
+	if (!found)
+		found = kdapl_cq_create(evd, n, complete);
+	if (IS_ERR(found))
+		goto out;
+	if (s) {
+		s->users++;
+		goto out;
+	}
+	if (srq) {
+		s = kzalloc(sizeof(*s), GFP_KERNEL);
+		if (!s) {
+			found = ERR_PTR(-ENOMEM);
+			goto out;
+		}
+		s->srq = srq;
+		s->users = 1;
+		s->n = n;
+		list_add(&s->link, &found->srqs);
+	}
+	spin_lock_irqsave(&evd->lock, flags);
+	found->charged += n;
+	evd->charged += n;
+	spin_unlock_irqrestore(&evd->lock, flags);
+out:
+	mutex_unlock(&evd->mutex);
+	if (!IS_ERR(found) && kdapl_cq_arm(evd))
+		kdapl_upcall_schedule(evd);
+	return found;
+}
+
+void kdapl_cq_uncharge(struct kdapl_cq *cq, int n, struct kdapl_srq *srq)
+{
+	struct kdapl_evd *evd = cq->evd;
+	struct kdapl_cq_srq *s;
+	unsigned long flags;
+
+	mutex_lock(&evd->mutex);
+	if (srq) {
+		s = kdapl_cq_find_srq(cq, srq);
+		n = 0;
+		if (!--s->users) {
+			n = s->n;
+			list_del(&s->link);
+			kfree(s);
+		}
+	}
+	spin_lock_irqsave(&evd->lock, flags);
+	cq->charged -= n;
+	evd->charged -= n;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	mutex_unlock(&evd->mutex);
+}
+
+/**
+ * kdapl_cq_grow - make room for more completions of an SRQ
+ * @evd: an EVD that completes the SRQ's buffers
+ * @srq: the SRQ
+ * @n: buffers that its device queue is to hold
+ *
+ * Return: 0, or an errno if one of the CQs cannot be made large enough.
+ */
+int kdapl_cq_grow(struct kdapl_evd *evd, struct kdapl_srq *srq, int n)
+{
+	struct kdapl_cq_srq *s;
+	struct kdapl_cq *cq;
+	unsigned long flags;
+	int more, err = 0;
+
+	mutex_lock(&evd->mutex);
+	list_for_each_entry(cq, &evd->cqs, link) {
+		s = kdapl_cq_find_srq(cq, srq);
+		if (!s || s->n >= n || READ_ONCE(cq->failed))
+			continue;
+		more = n - s->n;
+		if (cq->charged + more > cq->entries) {
+			err = kdapl_resize_cq(cq->cq, cq->charged + more);
+			if (err)
+				break;
+			cq->entries = cq->charged + more;
+		}
+		spin_lock_irqsave(&evd->lock, flags);
+		cq->charged += more;
+		evd->charged += more;
+		spin_unlock_irqrestore(&evd->lock, flags);
+		s->n = n;
+	}
+	mutex_unlock(&evd->mutex);
+	return err;
+}
+
+/* Destroy the CQs. No QP is left: the EVD is released, or the device leaves. */
+void kdapl_cq_destroy_all(struct kdapl_evd *evd)
+{
+	struct kdapl_cq *cq, *next;
+	unsigned long flags;
+	LIST_HEAD(cqs);
+
+	mutex_lock(&evd->mutex);
+	spin_lock_irqsave(&evd->lock, flags);
+	list_splice_init(&evd->cqs, &cqs);
+	evd->ncqs = 0;
+	spin_unlock_irqrestore(&evd->lock, flags);
+	mutex_unlock(&evd->mutex);
+	list_for_each_entry_safe(cq, next, &cqs, link) {
+		ib_destroy_cq(cq->cq);
+		kfree(cq);
+	}
+}
