@@ -7,6 +7,7 @@
 #define KDAPL_EVD_H
 
 #include <linux/list.h>
+#include <linux/llist.h>
 /* irq_poll.h does not include what it uses, so it comes behind list.h. */
 #include <linux/irq_poll.h>
 #include <linux/mutex.h>
@@ -111,17 +112,27 @@ typedef void (*kdapl_complete_fn)(struct kdapl_evd *evd, struct ib_wc *wc,
  * @charged: room taken up: what the attached work queues can produce
  * @failed: the device has said so; completions may be lost, and no new QP uses it
  * @srqs: SRQs, charged once however many EPs share the CQ
+ * @live: entry in evd->live while the dispatcher has to poll it; if it is not, the CQ
+ *	is armed
+ * @rang: entry in evd->rang
+ * @state: bit KDAPL_CQ_RANG: it is on evd->rang
  */
 struct kdapl_cq {
 	struct ib_cq *cq;
 	struct kdapl_evd *evd;
 	struct list_head link;
+	struct list_head live;
+	struct llist_node rang;
+	unsigned long state;
 	kdapl_complete_fn complete;
 	int entries;
 	int charged;
 	bool failed;
 	struct list_head srqs;
 };
+
+/* Bits of cq->state */
+#define KDAPL_CQ_RANG	0
 
 /* Hash buckets for QPs that are being destroyed */
 #define KDAPL_LEAVING_BITS	4
@@ -145,6 +156,8 @@ struct kdapl_cq {
  * @upcall: the consumer's function
  * @owner: its module
  * @cqs: struct kdapl_cq
+ * @live: those of @cqs that are not armed, or have rung
+ * @armed_how: what the others are armed for
  * @ncqs: number of @cqs
  * @charged: over all @cqs
  * @expected: completion events that its work queues can have outstanding
@@ -161,6 +174,8 @@ struct kdapl_cq {
  * @vector: completion vector of its CQs, KDAT_VECTOR_ANY if none was asked for;
  *	@mutex
  * @mutex: protects changes of @cqs
+ * @rang: struct kdapl_cq that have rung and are to be put on @live, if there are
+ *	several @cqs
  * @async_users: IAs that use it for asynchronous events; their ia->lock
  * @stop_mutex: serialises irq_poll_disable()
  * @softirq_poll: polls for @watchers while the dispatcher cannot
@@ -195,6 +210,8 @@ struct kdapl_evd {
 	DAT_UPCALL_OBJECT upcall;
 	struct module *owner;
 	struct list_head cqs;
+	struct list_head live;
+	enum ib_cq_notify_flags armed_how;
 	u32 ncqs;
 	int charged;
 	int expected;
@@ -207,6 +224,7 @@ struct kdapl_evd {
 	u32 unsignalled;
 	u32 streams;
 	struct mutex mutex;		/* see above */
+	struct llist_head rang;
 	u32 turn;
 	int vector;
 	u32 async_users;
@@ -358,6 +376,7 @@ int kdapl_cq_poll_budget(struct kdapl_evd *evd, int budget);
 int kdapl_cq_softirq_poll(struct irq_poll *iop, int budget);
 void kdapl_cq_schedule_poll(struct kdapl_evd *evd);
 int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later);
+int kdapl_cq_poll_live(struct kdapl_evd *evd, struct kdapl_later *later);
 bool kdapl_cq_arm(struct kdapl_evd *evd);
 unsigned long kdapl_cq_poll_all_lock(struct kdapl_evd *evd)
 	__acquires(&evd->lock);

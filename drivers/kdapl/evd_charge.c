@@ -4,8 +4,9 @@
  *
  * A CQ must have room for all that its work queues can complete, or the device
  * breaks it. Not every device can resize a CQ, so an EVD that needs more room
- * gets another CQ. The receive buffers of an SRQ are counted once for all its
- * Endpoints that share a CQ. evd->mutex protects the charges.
+ * gets another CQ, which doubles the room there is. The receive buffers of an SRQ
+ * are counted once for all its Endpoints that share a CQ. evd->mutex protects the
+ * charges.
  */
 #include <linux/slab.h>
 #include <dat/kdat_linux.h>
@@ -33,41 +34,65 @@ static struct kdapl_cq_srq *kdapl_cq_find_srq(struct kdapl_cq *cq,
 	return NULL;
 }
 
-static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n,
-					kdapl_complete_fn complete)
+/* Make the verbs object of @cq with room for @n completions at least. */
+static int kdapl_cq_make(struct kdapl_evd *evd, struct kdapl_cq *cq, int n)
 {
 	struct kdapl_ia *ia = evd->obj.ia;
 	struct ib_device *dev = ia->hca->dev;
-	struct ib_cq_init_attr attr = { };
+	struct ib_cq_init_attr attr = {
+		.cqe = min(n, dev->attrs.max_cqe),
+		.comp_vector = (evd->vector != KDAT_VECTOR_ANY ? evd->vector :
+				atomic_inc_return(&ia->hca->next_vector)) %
+					(unsigned int)dev->num_comp_vectors,
+	};
+
+	cq->entries = attr.cqe;
+	cq->cq = __ib_create_cq(dev, kdapl_cq_comp, kdapl_cq_error, cq, &attr,
+				ia->consumer);
+	return PTR_ERR_OR_ZERO(cq->cq);
+}
+
+/* Return the room in all CQs of @evd. */
+static int kdapl_cq_room(struct kdapl_evd *evd)
+{
+	struct kdapl_cq *cq;
+	int room = 0;
+
+	list_for_each_entry(cq, &evd->cqs, link)
+		if (check_add_overflow(room, cq->entries, &room))
+			return INT_MAX;
+	return room;
+}
+
+static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n,
+					kdapl_complete_fn complete)
+{
+	int least = max3(n, (int)evd->qlen, KDAPL_CQ_MIN);
+	int room = kdapl_cq_room(evd);
 	struct kdapl_cq *cq;
 	unsigned long flags;
+	int err;
 
-	if (n > dev->attrs.max_cqe)
+	if (n > evd->obj.ia->hca->dev->attrs.max_cqe)
 		return ERR_PTR(-ENOMEM);
-	attr.cqe = min_t(int, max3(n, (int)evd->qlen, KDAPL_CQ_MIN),
-			 dev->attrs.max_cqe);
-	attr.comp_vector = (evd->vector != KDAT_VECTOR_ANY ? evd->vector :
-			    atomic_inc_return(&ia->hca->next_vector)) %
-				(unsigned int)dev->num_comp_vectors;
-
 	cq = kzalloc(sizeof(*cq), GFP_KERNEL);
 	if (!cq)
 		return ERR_PTR(-ENOMEM);
 	cq->evd = evd;
 	cq->complete = complete;
-	cq->entries = attr.cqe;
 	INIT_LIST_HEAD(&cq->srqs);
-	cq->cq = __ib_create_cq(dev, kdapl_cq_comp, kdapl_cq_error, cq, &attr,
-				ia->consumer);
-	if (IS_ERR(cq->cq)) {
-		struct ib_cq *err = cq->cq;
-
+	/* To double the room keeps the CQs of thousands of Endpoints few. */
+	err = kdapl_cq_make(evd, cq, max(least, room));
+	if (err && room > least)
+		err = kdapl_cq_make(evd, cq, least);
+	if (err) {
 		kfree(cq);
-		return ERR_CAST(err);
+		return ERR_PTR(err);
 	}
 	spin_lock_irqsave(&evd->lock, flags);
 	list_add_tail(&cq->link, &evd->cqs);
-	evd->ncqs++;
+	list_add_tail(&cq->live, &evd->live);
+	WRITE_ONCE(evd->ncqs, evd->ncqs + 1);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	return cq;
 }
@@ -214,11 +239,14 @@ void kdapl_cq_destroy_all(struct kdapl_evd *evd)
 	mutex_lock(&evd->mutex);
 	spin_lock_irqsave(&evd->lock, flags);
 	list_splice_init(&evd->cqs, &cqs);
-	evd->ncqs = 0;
+	INIT_LIST_HEAD(&evd->live);
+	/* Nobody looks at evd->rang any more. */
+	WRITE_ONCE(evd->ncqs, 0);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	mutex_unlock(&evd->mutex);
-	list_for_each_entry_safe(cq, next, &cqs, link) {
+	list_for_each_entry(cq, &cqs, link)
 		ib_destroy_cq(cq->cq);
+	init_llist_head(&evd->rang);
+	list_for_each_entry_safe(cq, next, &cqs, link)
 		kfree(cq);
-	}
 }

@@ -12,6 +12,21 @@
 #include "evd.h"
 #include "ia.h"
 
+/* Poll @cq for @room completions. Return their number. */
+static int kdapl_cq_poll_one(struct kdapl_evd *evd, struct kdapl_cq *cq, int room,
+			     struct kdapl_later *later)
+{
+	int n = ib_poll_cq(cq->cq, room, evd->wc);
+
+	if (n <= 0)
+		return 0;
+	/* One of them may be solicited, and no CQ says so. */
+	if (unlikely(evd->solicited) && !evd->armed)
+		evd->solicited_event = true;
+	cq->complete(evd, evd->wc, n, later);
+	return n;
+}
+
 /*
  * Poll the CQs at positions @from up to @to until @room completions are there. If
  * they are, the next poll begins behind the last one.
@@ -20,7 +35,7 @@ static int kdapl_cq_poll_part(struct kdapl_evd *evd, u32 from, u32 to, int room,
 			      struct kdapl_later *later)
 {
 	struct kdapl_cq *cq;
-	int n, sum = 0;
+	int sum = 0;
 	u32 pos = 0;
 
 	list_for_each_entry(cq, &evd->cqs, link) {
@@ -28,14 +43,7 @@ static int kdapl_cq_poll_part(struct kdapl_evd *evd, u32 from, u32 to, int room,
 			break;
 		if (unlikely(pos++ < from))
 			continue;
-		n = ib_poll_cq(cq->cq, room - sum, evd->wc);
-		if (n <= 0)
-			continue;
-		/* One of them may be solicited, and no CQ says so. */
-		if (unlikely(evd->solicited) && !evd->armed)
-			evd->solicited_event = true;
-		cq->complete(evd, evd->wc, n, later);
-		sum += n;
+		sum += kdapl_cq_poll_one(evd, cq, room - sum, later);
 		if (sum == room) {
 			evd->turn = list_is_last(&cq->link, &evd->cqs) ? 0 : pos;
 			break;
@@ -66,6 +74,60 @@ int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later)
 		n += kdapl_cq_poll_part(evd, 0, turn, KDAPL_POLL_BATCH - n,
 					later);
 	return n;
+}
+
+/* Put the CQs that have rung on evd->live. */
+static void kdapl_cq_take_rang(struct kdapl_evd *evd)
+{
+	struct kdapl_cq *cq, *next;
+
+	if (llist_empty(&evd->rang))
+		return;
+	llist_for_each_entry_safe(cq, next, llist_del_all(&evd->rang), rang) {
+		/*
+		 * Pairs with kdapl_cq_comp(): if that finds the bit set, its
+		 * completions are polled, which the caller does next.
+		 */
+		clear_bit(KDAPL_CQ_RANG, &cq->state);
+		smp_mb__after_atomic();
+		if (list_empty(&cq->live))
+			list_add_tail(&cq->live, &evd->live);
+	}
+}
+
+/**
+ * kdapl_cq_poll_live - move a batch of completions to the event list, for the
+ *	dispatcher
+ * @evd: the EVD; evd->lock is held
+ * @later: what the caller does after unlocking
+ *
+ * CQs that are armed and have not rung are left out. They have no completions, or
+ * will ring for these: so an EVD with thousands of Endpoints polls few of its CQs.
+ * A consumer that asks must not depend on interrupts, and polls all of them.
+ *
+ * Return: as kdapl_cq_poll(), which is called if there is one CQ; and if Endpoints
+ * wait for solicited completions, since a CQ does not ring for others.
+ */
+int kdapl_cq_poll_live(struct kdapl_evd *evd, struct kdapl_later *later)
+{
+	struct kdapl_cq *cq;
+	int sum = 0;
+
+	lockdep_assert_held(&evd->lock);
+
+	if (likely(evd->ncqs <= 1) || evd->solicited)
+		return kdapl_cq_poll(evd, later);
+	kdapl_cq_take_rang(evd);
+	list_for_each_entry(cq, &evd->live, live) {
+		sum += kdapl_cq_poll_one(evd, cq, KDAPL_POLL_BATCH - sum, later);
+		if (sum == KDAPL_POLL_BATCH) {
+			/* A busy one must not hide the others. */
+			if (!list_is_last(&cq->live, &evd->live))
+				list_rotate_to_front(cq->live.next, &evd->live);
+			break;
+		}
+	}
+	return sum;
 }
 
 /*
@@ -129,6 +191,34 @@ void kdapl_cq_poll_all(struct kdapl_evd *evd)
 	spin_unlock_irqrestore(&evd->lock, flags);
 }
 
+/*
+ * Arm the CQs on evd->live, and those that are armed in another way than @how. Return
+ * true if completions are there already.
+ */
+static bool kdapl_cq_arm_live(struct kdapl_evd *evd, enum ib_cq_notify_flags how)
+{
+	struct kdapl_cq *cq, *next;
+	bool missed = false;
+
+	lockdep_assert_held(&evd->lock);
+
+	if (unlikely(how != evd->armed_how)) {
+		list_for_each_entry(cq, &evd->cqs, link)
+			if (list_empty(&cq->live))
+				list_add_tail(&cq->live, &evd->live);
+		evd->armed_how = how;
+	}
+	if (unlikely(evd->ncqs > 1))
+		kdapl_cq_take_rang(evd);
+	list_for_each_entry_safe(cq, next, &evd->live, live)
+		if (ib_req_notify_cq(cq->cq, how) > 0)
+			missed = true;
+		else if (unlikely(evd->ncqs > 1))
+			list_del_init(&cq->live);
+	evd->armed = true;
+	return missed;
+}
+
 /**
  * kdapl_cq_arm - arm the CQs if upcalls, watchers or a possible overflow need it
  * @evd: the EVD
@@ -139,7 +229,6 @@ void kdapl_cq_poll_all(struct kdapl_evd *evd)
 bool kdapl_cq_arm(struct kdapl_evd *evd)
 {
 	enum ib_cq_notify_flags how = IB_CQ_REPORT_MISSED_EVENTS;
-	struct kdapl_cq *cq;
 	unsigned long flags;
 	bool active, again;
 
@@ -152,16 +241,11 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 		how |= evd->solicited && !evd->watchers &&
 		       evd->obj.ia->hca->rings_solicited ? IB_CQ_SOLICITED :
 							   IB_CQ_NEXT_COMP;
-		list_for_each_entry(cq, &evd->cqs, link)
-			if (ib_req_notify_cq(cq->cq, how) > 0) {
-				again = true;
-				/*
-				 * One of the missed completions may be
-				 * solicited.
-				 */
-				evd->solicited_event = evd->solicited;
-			}
-		evd->armed = true;
+		if (kdapl_cq_arm_live(evd, how)) {
+			again = true;
+			/* One of the missed completions may be solicited. */
+			evd->solicited_event = evd->solicited;
+		}
 	}
 	spin_unlock_irqrestore(&evd->lock, flags);
 	return again;
@@ -180,7 +264,7 @@ static int kdapl_cq_poll_deliver(struct kdapl_evd *evd)
 	later.n = 0;
 	rcu_read_lock();
 	spin_lock_irqsave(&evd->lock, flags);
-	n = kdapl_cq_poll(evd, &later);
+	n = kdapl_cq_poll_live(evd, &later);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	kdapl_later_run(&later);
 	rcu_read_unlock();
@@ -281,6 +365,10 @@ void kdapl_cq_comp(struct ib_cq *ibcq, void *context)
 
 	if (READ_ONCE(evd->solicited))
 		WRITE_ONCE(evd->solicited_event, true);
+	/* A CQ that is alone is always on evd->live. */
+	if (unlikely(READ_ONCE(evd->ncqs) > 1) &&
+	    !test_and_set_bit(KDAPL_CQ_RANG, &cq->state))
+		llist_add(&cq->rang, &evd->rang);
 	kdapl_cq_schedule_poll(evd);
 }
 

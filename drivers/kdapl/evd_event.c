@@ -322,7 +322,9 @@ bool kdapl_evd_reap(struct kdapl_evd *evd, DAT_EVENT *event, bool *more,
 	rcu_read_lock();
 	spin_lock_irqsave(&evd->lock, flags);
 	if (kdapl_evd_must_poll(evd, call))
-		evd->cqs_empty = kdapl_cq_poll(evd, &later) < KDAPL_POLL_BATCH;
+		evd->cqs_empty = (call ? kdapl_cq_poll_live(evd, &later) :
+					 kdapl_cq_poll(evd, &later)) <
+				 KDAPL_POLL_BATCH;
 	found = call ? kdapl_evd_callable(evd, call) :
 		       !list_empty(&evd->events);
 	if (found && call && unlikely(call->policy == DAT_UPCALL_NORIFY)) {

@@ -6,10 +6,11 @@
  * the numbers: by default they take a second or two, "make check-scale" wants more.
  */
 #include <linux/ktime.h>
+#include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
-#include "fixture.h"
+#include "device.h"
 
 #define MSG_LEN		64
 #define ROUNDS		5
@@ -26,7 +27,10 @@ static unsigned int messages = 200;
 module_param(messages, uint, 0444);
 MODULE_PARM_DESC(messages, "of each round of a measurement");
 
-/* struct crowd - @n connections between two sides, whose DTOs are polled for */
+/*
+ * struct crowd - @n connections between two sides, whose DTOs are polled for
+ * @recvs: max_recv_dtos
+ */
 struct crowd {
 	struct kunit *test;
 	struct kd_side *a;
@@ -34,6 +38,7 @@ struct crowd {
 	DAT_EP_HANDLE *from;
 	DAT_EP_HANDLE *to;
 	unsigned int n;
+	unsigned int recvs;
 };
 
 static void free_array(void *array)
@@ -116,7 +121,7 @@ static void connect_more(struct crowd *c, unsigned int n)
 	u16 port = kd_port();
 	DAT_PSP_HANDLE psp = kd_psp(c->p, port, DAT_PSP_CONSUMER_FLAG);
 
-	attr.max_recv_dtos = 1;
+	attr.max_recv_dtos = c->recvs;
 	attr.max_request_dtos = 2;
 	attr.max_recv_iov = 1;
 	attr.max_request_iov = 1;
@@ -159,7 +164,7 @@ static void many_connections(struct kunit *test)
 	struct kd_opts opts = {
 		.no_ep = true, .polled = true, .qlen = 2 * eps + 64,
 	};
-	struct crowd c = { .test = test };
+	struct crowd c = { .test = test, .recvs = 1 };
 	unsigned int steps[] = { 1, max(eps / 10, 1U), eps }, i;
 	ktime_t start;
 
@@ -187,6 +192,105 @@ static void many_connections(struct kunit *test)
 	free_eps(&c, 1);
 	kunit_info(test, "scale: %6u connections freed in %llu ms; one active: %llu ns a message",
 		   eps - 2, ms_since(start), cost(&c, false));
+}
+
+/* ---- Completion queues ---------------------------------------------------- */
+
+/* What is done to CQs; those of ib_core's own interface have ->wc. */
+static struct {
+	struct kd_hook device;
+	atomic_t polls;
+	atomic_t armings;
+} tally;
+
+static int tally_poll_cq(struct ib_cq *cq, int n, struct ib_wc *wc)
+{
+	if (!cq->wc)
+		atomic_inc(&tally.polls);
+	return tally.device.real.poll_cq(cq, n, wc);
+}
+
+static int tally_req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags)
+{
+	if (!cq->wc)
+		atomic_inc(&tally.armings);
+	return tally.device.real.req_notify_cq(cq, flags);
+}
+
+/* A consumer that is called back wants to hear of each message. */
+static void expect_calls(struct crowd *c, struct kd_recorder *rec, int calls)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(KD_TIMEOUT_MS);
+
+	while (atomic_read(&rec->calls) < calls) {
+		KUNIT_ASSERT_TRUE_MSG(c->test, time_before(jiffies, deadline),
+				      "no upcall");
+		local_bh_disable();
+		local_bh_enable();
+		cond_resched();
+	}
+}
+
+/* Count the CQs of all EVDs: a poll of each that finds nothing. */
+static int count_cqs(struct crowd *c)
+{
+	DAT_EVENT event;
+
+	atomic_set(&tally.polls, 0);
+	dat_evd_dequeue(c->p->recv_evd, &event);
+	return atomic_read(&tally.polls);
+}
+
+/*
+ * Endpoints with queues of their own, whose receives cause upcalls. What a message
+ * costs is counted, and must not depend on the number of Endpoints or of CQs.
+ */
+static void many_queues(struct kunit *test)
+{
+	struct kd_opts opts = { .no_ep = true, .polled = true, .qlen = 1024 };
+	struct kd_recorder *rec = kd_recorder(test);
+	struct crowd c = { .test = test, .recvs = 64 };
+	struct ib_device *dev;
+	unsigned int i, n;
+	int cqs, few = 2 + order_base_2(DIV_ROUND_UP(eps * c.recvs, 1024));
+
+	c.a = kd_open_param(test);
+	c.p = kd_open_param(test);
+	c.from = array_of(test, eps, sizeof(*c.from));
+	c.to = array_of(test, eps, sizeof(*c.to));
+	kd_setup(c.a, &opts);
+	kd_setup(c.p, &opts);
+	wait_for_connections(c.a);
+	wait_for_connections(c.p);
+	c.p->recv_evd = kd_recorded_evd(c.p, DAT_EVD_DTO_FLAG, 1024,
+					DAT_UPCALL_SINGLE_INSTANCE, rec);
+	c.a->req_evd = kd_evd(c.a, DAT_EVD_DTO_FLAG, 4 * eps, DAT_UPCALL_DISABLE);
+	connect_more(&c, eps);
+	dev = kd_hook(test, c.p->name, &tally.device);
+	dev->ops.poll_cq = tally_poll_cq;
+	dev->ops.req_notify_cq = tally_req_notify_cq;
+	cqs = count_cqs(&c);
+	n = min(eps, messages);
+	atomic_set(&tally.polls, 0);
+	atomic_set(&tally.armings, 0);
+	for (i = 0; i < n; i++) {
+		DAT_LMR_TRIPLET seg = kd_seg(c.p->buf, 0, MSG_LEN);
+		unsigned int at = (u64)i * eps / n;
+
+		KD_ASSERT_OK(test, dat_ep_post_recv(c.to[at], 1, &seg, kd_cookie(i),
+						    DAT_COMPLETION_DEFAULT_FLAG));
+		seg = kd_seg(c.a->buf, 0, MSG_LEN);
+		KD_ASSERT_OK(test, dat_ep_post_send(c.from[at], 1, &seg, kd_cookie(i),
+						    DAT_COMPLETION_SUPPRESS_FLAG));
+		expect_calls(&c, rec, i + 1);
+	}
+	kunit_info(test, "scale: %6u Endpoints with %u receives each: %d CQs; %u messages: %d polls, %d armings",
+		   eps, c.recvs, cqs, n, atomic_read(&tally.polls),
+		   atomic_read(&tally.armings));
+	KUNIT_EXPECT_LE(test, cqs, few);
+	KUNIT_EXPECT_LE(test, atomic_read(&tally.polls), 3 * n);
+	KUNIT_EXPECT_LE(test, atomic_read(&tally.armings), 2 * n);
+	free_eps(&c, 0);
 }
 
 /* ---- Memory -------------------------------------------------------------- */
@@ -226,6 +330,7 @@ static void regions(struct kunit *test)
 
 static struct kunit_case scale_cases[] = {
 	KUNIT_CASE_PARAM(many_connections, kd_gen_simulated_ia),
+	KUNIT_CASE_PARAM(many_queues, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(regions, kd_gen_simulated_ia),
 	{}
 };
