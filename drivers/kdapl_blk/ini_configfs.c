@@ -145,7 +145,10 @@ static ssize_t kbi_store_uuid(struct config_item *item,
 	return count;
 }
 
-#define KBI_ATTR(_name, _type)						\
+#define KBI_ATTR(_name, _type, ...)					\
+static const struct kbi_param kbi_param_##_name = {			\
+	.at = offsetof(struct kbi_params, _name), __VA_ARGS__		\
+};									\
 static ssize_t kbi_disk_##_name##_show(struct config_item *item,	\
 				       char *page)			\
 {									\
@@ -164,29 +167,12 @@ static struct configfs_attribute kbi_disk_attr_##_name = {		\
 	.store = kbi_disk_##_name##_store,				\
 }
 
-#define KBI_STRING(_name)						\
-static const struct kbi_param kbi_param_##_name = {			\
-	.at = offsetof(struct kbi_params, _name),			\
-	.size = sizeof_field(struct kbi_params, _name),			\
-};									\
-KBI_ATTR(_name, string)
+#define KBI_SIZE(_name)	.size = sizeof_field(struct kbi_params, _name)
 
-#define KBI_NUMBER(_name, _min, _max)					\
-static const struct kbi_param kbi_param_##_name = {			\
-	.at = offsetof(struct kbi_params, _name),			\
-	.min = _min,							\
-	.max = _max,							\
-};									\
-KBI_ATTR(_name, number)
-
-KBI_STRING(ia);
-KBI_STRING(address);
-KBI_STRING(subsystem);
-KBI_STRING(client);
-
-static const struct kbi_param kbi_param_uuid = {
-	.at = offsetof(struct kbi_params, uuid),
-};
+KBI_ATTR(ia, string, KBI_SIZE(ia));
+KBI_ATTR(address, string, KBI_SIZE(address));
+KBI_ATTR(subsystem, string, KBI_SIZE(subsystem));
+KBI_ATTR(client, string, KBI_SIZE(client));
 KBI_ATTR(uuid, uuid);
 
 static ssize_t kbi_disk_secret_show(struct config_item *item, char *page)
@@ -219,17 +205,17 @@ static struct configfs_attribute kbi_disk_attr_secret = {
 	.store = kbi_disk_secret_store,
 };
 
-KBI_NUMBER(conn_qual, 1, U16_MAX);
-KBI_NUMBER(namespace, 1, U32_MAX);
-KBI_NUMBER(queues, 0, 256);
-KBI_NUMBER(read_queues, 0, 256);
-KBI_NUMBER(depth, 1, 1023);
-KBI_NUMBER(timeout_ms, 10, 3600000);
-KBI_NUMBER(connect_timeout_ms, 10, 600000);
-KBI_NUMBER(keepalive_ms, 0, 600000);
-KBI_NUMBER(reconnect_ms, 10, 600000);
-KBI_NUMBER(reconnect_max_ms, 10, 600000);
-KBI_NUMBER(give_up_ms, 0, S32_MAX);
+KBI_ATTR(conn_qual, number, .min = 1, .max = U16_MAX);
+KBI_ATTR(namespace, number, .min = 1, .max = U32_MAX);
+KBI_ATTR(queues, number, .min = 0, .max = 256);
+KBI_ATTR(read_queues, number, .min = 0, .max = 256);
+KBI_ATTR(depth, number, .min = 1, .max = 1023);
+KBI_ATTR(timeout_ms, number, .min = 10, .max = 3600000);
+KBI_ATTR(connect_timeout_ms, number, .min = 10, .max = 600000);
+KBI_ATTR(keepalive_ms, number, .min = 0, .max = 600000);
+KBI_ATTR(reconnect_ms, number, .min = 10, .max = 600000);
+KBI_ATTR(reconnect_max_ms, number, .min = 10, .max = 600000);
+KBI_ATTR(give_up_ms, number, .min = 0, .max = S32_MAX);
 
 /* ---- The disk ------------------------------------------------------------ */
 

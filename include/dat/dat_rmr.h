@@ -12,6 +12,8 @@
 #include <dat/dat_error.h>
 #include <dat/dat_types.h>
 
+struct dat_rmr;					/* opaque, see DAT_RMR_HANDLE */
+
 /**
  * dat_rmr_create() - make an RMR for all EPs of a Protection Zone
  * @pz_handle: the PZ

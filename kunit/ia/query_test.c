@@ -268,42 +268,60 @@ static void I4_device_without_registration(struct kunit *test)
 #define BAD_MASK	DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2)
 #define BAD_PARAM	DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3)
 
-/* All queries with the same arguments. */
-#define QUERY(object)							\
-static DAT_RETURN query_##object(DAT_HANDLE h, u64 mask, void *param)	\
-{									\
-	return dat_##object##_query(h, mask, param);			\
-}
+/* The query for objects of the type that @handle has. */
+static DAT_RETURN query(DAT_HANDLE handle, u64 mask, void *param)
+{
+	DAT_HANDLE_TYPE type;
 
-QUERY(cr)
-QUERY(psp)
-QUERY(rsp)
-QUERY(csp)
-QUERY(pz)
-QUERY(evd)
-QUERY(srq)
-QUERY(lmr)
-QUERY(rmr)
-QUERY(ep)
+	if (dat_get_handle_type(handle, &type) != DAT_SUCCESS)
+		return DAT_ERROR(DAT_INVALID_HANDLE, 0);
+	switch (type) {
+	case DAT_HANDLE_TYPE_CR:
+		return dat_cr_query(handle, mask, param);
+	case DAT_HANDLE_TYPE_PSP:
+		return dat_psp_query(handle, mask, param);
+	case DAT_HANDLE_TYPE_RSP:
+		return dat_rsp_query(handle, mask, param);
+	case DAT_HANDLE_TYPE_CSP:
+		return dat_csp_query(handle, mask, param);
+	case DAT_HANDLE_TYPE_PZ:
+		return dat_pz_query(handle, mask, param);
+	case DAT_HANDLE_TYPE_EVD:
+		return dat_evd_query(handle, mask, param);
+	case DAT_HANDLE_TYPE_SRQ:
+		return dat_srq_query(handle, mask, param);
+	case DAT_HANDLE_TYPE_LMR:
+		return dat_lmr_query(handle, mask, param);
+	case DAT_HANDLE_TYPE_RMR:
+		return dat_rmr_query(handle, mask, param);
+	case DAT_HANDLE_TYPE_EP:
+		return dat_ep_query(handle, mask, param);
+	default:
+		return DAT_ERROR(DAT_INVALID_HANDLE, 0);
+	}
+}
 
 /*
  * A query refuses unknown bits of the mask and a NULL pointer; an empty mask is
  * legal.
  */
-static void check_query(struct kunit *test, DAT_HANDLE handle, u64 all,
-			DAT_RETURN (*query)(DAT_HANDLE h, u64 mask, void *p))
+static void check_query(struct kunit *test, const char *what, DAT_HANDLE handle,
+			u64 all)
 {
 	void *param = kunit_kzalloc(test, SZ_1K, GFP_KERNEL);
 	u64 bit;
 
 	KUNIT_ASSERT_NOT_NULL(test, param);
-	KUNIT_EXPECT_EQ(test, query(handle, 0, param), DAT_SUCCESS);
-	KUNIT_EXPECT_EQ(test, query(handle, all, param), DAT_SUCCESS);
-	KUNIT_EXPECT_EQ(test, query(handle, all, NULL), BAD_PARAM);
+	KUNIT_EXPECT_EQ_MSG(test, query(handle, 0, param), DAT_SUCCESS, "%s",
+			    what);
+	KUNIT_EXPECT_EQ_MSG(test, query(handle, all, param), DAT_SUCCESS, "%s",
+			    what);
+	KUNIT_EXPECT_EQ_MSG(test, query(handle, all, NULL), BAD_PARAM, "%s",
+			    what);
 	for (bit = 1; bit < BIT(31); bit <<= 1)
 		KUNIT_EXPECT_EQ_MSG(test, query(handle, bit, param),
 				    all & bit ? DAT_SUCCESS : BAD_MASK,
-				    "%ps, bit %#llx", query, bit);
+				    "%s, bit %#llx", what, bit);
 }
 
 static void masks(struct kunit *test)
@@ -332,16 +350,16 @@ static void masks(struct kunit *test)
 	KD_ASSERT_OK(test, dat_rmr_create(p->pz, &rmr));
 	kd_connect_start(a, p, port);
 	cr = kd_expect_cr(p);
-	check_query(test, cr, DAT_CR_FIELD_ALL, query_cr);
-	check_query(test, psp, DAT_PSP_FIELD_ALL, query_psp);
-	check_query(test, rsp, DAT_RSP_FIELD_ALL, query_rsp);
-	check_query(test, csp, DAT_CSP_FIELD_ALL, query_csp);
-	check_query(test, p->pz, DAT_PZ_FIELD_ALL, query_pz);
-	check_query(test, p->cr_evd, DAT_EVD_FIELD_ALL, query_evd);
-	check_query(test, p->srq, DAT_SRQ_FIELD_ALL, query_srq);
-	check_query(test, p->buf->lmr, DAT_LMR_FIELD_ALL, query_lmr);
-	check_query(test, rmr, DAT_RMR_FIELD_ALL, query_rmr);
-	check_query(test, p->ep, DAT_EP_FIELD_ALL, query_ep);
+	check_query(test, "CR", cr, DAT_CR_FIELD_ALL);
+	check_query(test, "PSP", psp, DAT_PSP_FIELD_ALL);
+	check_query(test, "RSP", rsp, DAT_RSP_FIELD_ALL);
+	check_query(test, "CSP", csp, DAT_CSP_FIELD_ALL);
+	check_query(test, "PZ", p->pz, DAT_PZ_FIELD_ALL);
+	check_query(test, "EVD", p->cr_evd, DAT_EVD_FIELD_ALL);
+	check_query(test, "SRQ", p->srq, DAT_SRQ_FIELD_ALL);
+	check_query(test, "LMR", p->buf->lmr, DAT_LMR_FIELD_ALL);
+	check_query(test, "RMR", rmr, DAT_RMR_FIELD_ALL);
+	check_query(test, "EP", p->ep, DAT_EP_FIELD_ALL);
 }
 
 static void ia_masks(struct kunit *test)
