@@ -79,6 +79,7 @@ struct kdapl_wr {
 /*
  * struct kdapl_ring - requests of an EP in posting order
  * @lock: serialises posting; protects qp, head, posted, flushed
+ * @flushed: the QP is destroyed, what is posted completes as flushed at once
  * @qp: takes what is posted; NULL while there is none
  * @wrs: the entries, struct kdapl_wr
  * @stride: bytes of an entry
@@ -91,13 +92,13 @@ struct kdapl_wr {
  * @done: next position to complete; EVD lock
  * @tail: oldest position not reaped; EVD lock, read by posters
  * @unreaped: completion events queued; EVD lock
- * @flushed: the QP is destroyed, what is posted completes as flushed at once
  * @ahead: requests that completed before earlier ones; EVD lock
  * @depth: requests that fit into the device's send queue
  * @chains: chained requests on their way
  */
 struct kdapl_ring {
 	spinlock_t lock;		/* see above */
+	bool flushed;
 	struct ib_qp *qp;
 	void *wrs;
 	u32 stride;
@@ -110,7 +111,6 @@ struct kdapl_ring {
 	u32 done;
 	u32 tail;
 	u32 unreaped;
-	bool flushed;
 	u32 ahead;
 	u32 depth;
 	atomic_t chains;

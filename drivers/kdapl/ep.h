@@ -41,12 +41,12 @@ struct kdapl_srq;
  * @lingering: position in the order of those entered there; 0 if not entered
  * @draining: counted in req_evd->watchers
  * @provider_owned: made for a PSP, not yet accepted
+ * @no_reads: the peer answers no RDMA Read
  * @sq: requests
  * @rq: receives, unused with an SRQ
  * @qp: for the connection's setting up and taking down; for posting: sq.qp, rq.qp
  * @leaving_qp: being destroyed, only compared; recv_evd->lock
  * @leaving_link: entry in recv_evd->leaving
- * @no_reads: the peer answers no RDMA Read
  * @sinks: see dto_sink.c; sq.lock
  * @deferred: requests that wait for the peer, see dto_defer.c; sq.lock
  * @rsp: RSP that the Endpoint is reserved for; compared, never dereferenced
@@ -58,20 +58,21 @@ struct kdapl_srq;
  *	receive ledger, protected by recv_evd->lock
  * @held: taken less reaped
  * @mark: the lower of the armed high watermarks; 0 with @deferring
- * @deferring: the first receive is to be told to kdapl_defer_open()
  * @soft: soft high watermark
  * @hard: hard high watermark
+ * @deferring: the first receive is to be told to kdapl_defer_open()
  * @soft_armed: @soft has not fired since it was set
  * @watching: counted in recv_evd->watchers
  * @recv_no_upcall: receives do not by themselves cause upcalls
  * @open: ESTABLISHED was queued
  * @at_hand: SRQ buffers taken and not reaped, in order
  * @parked: receives that completed before @open
- * @srq_seq: last SRQ buffer completed here; this and all up to @srq_psn: srq->lock
+ * @srq_seq: last SRQ buffer completed here; this and all up to @srq_gave_back:
+ *	srq->lock
  * @srq_epoch: srq->epoch when something was completed here
- * @srq_gave_back: the QP has returned a buffer without a message
  * @srq_packets: packets of the messages completed here
  * @srq_psn: number of the first packet
+ * @srq_gave_back: the QP has returned a buffer without a message
  * @mtu_shift: packets are that long, as a power of 2
  * @receives: the QP may receive
  * @last_wqe: the QP has ended and will take no more buffers of the SRQ
@@ -105,6 +106,7 @@ struct kdapl_ep {
 	bool deps_pinned;
 	bool draining;
 	bool provider_owned;
+	bool no_reads;
 	struct hlist_node linger_link;
 	u64 lingering;
 
@@ -113,7 +115,6 @@ struct kdapl_ep {
 	struct ib_qp *qp;
 	struct ib_qp *leaving_qp;
 	struct hlist_node leaving_link;
-	bool no_reads;
 	struct kdapl_sinks *sinks;
 	struct kdapl_deferred *deferred;
 	struct kdapl_sp *rsp;
@@ -125,9 +126,9 @@ struct kdapl_ep {
 	u64 taken;
 	u32 held;
 	u32 mark;
-	bool deferring;
 	int soft;
 	int hard;
+	bool deferring;
 	bool soft_armed;
 	bool watching;
 	bool recv_no_upcall;
@@ -136,9 +137,9 @@ struct kdapl_ep {
 	struct list_head parked;
 	u64 srq_seq;
 	u32 srq_epoch;
-	bool srq_gave_back;
 	u32 srq_packets;
 	u32 srq_psn;
+	bool srq_gave_back;
 	u8 mtu_shift;
 	bool receives;
 	struct completion last_wqe;
