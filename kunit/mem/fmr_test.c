@@ -4,6 +4,7 @@
  */
 #include <linux/module.h>
 #include <linux/scatterlist.h>
+#include "device.h"
 #include "fmr_fixture.h"
 
 /* ---- Life ----------------------------------------------------------------------- */
@@ -105,6 +106,7 @@ static void L3_fmr_of_every_type(struct kunit *test)
 		DAT_MEM_TYPE_PHYSICAL, DAT_MEM_TYPE_PHYSICAL_VAR_PAGES,
 		DAT_MEM_TYPE_PLATFORM, DAT_MEM_TYPE_VIRTUAL, DAT_MEM_TYPE_IA
 	};
+	struct ib_device *dev = kd_device(test, c.a->name);
 	struct pages flat = *p;
 	DAT_LMR_PARAM param;
 	int i;
@@ -119,7 +121,9 @@ static void L3_fmr_of_every_type(struct kunit *test)
 	desc[1].for_array.pages = p->phys;
 	desc[2].for_platform = sg;
 	desc[3].for_va = p->flat;
-	desc[4].for_ia = (uintptr_t)p->flat;
+	desc[4].for_ia = ib_dma_map_single(dev, p->flat, FMR_LEN,
+					   DMA_BIDIRECTIONAL);
+	KUNIT_ASSERT_FALSE(test, ib_dma_mapping_error(dev, desc[4].for_ia));
 	flat.flat = kunit_kzalloc(test, FMR_LEN, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, flat.flat);
 	for (i = 0; i < 10; i++) {
@@ -134,6 +138,7 @@ static void L3_fmr_of_every_type(struct kunit *test)
 		fmr_use(&c, &f, param.registered_address, i < 6 ? p : &flat);
 		fmr_unbind_ok(&c, &f);
 	}
+	ib_dma_unmap_single(dev, desc[4].for_ia, FMR_LEN, DMA_BIDIRECTIONAL);
 	desc[0].for_lmr_handle = c.a->buf->lmr;
 	KD_EXPECT_RET(test, DAT_MODEL_NOT_SUPPORTED,
 		      fmr_bind_as(&c, &f, DAT_MEM_TYPE_LMR, desc[0], 1, 0, 1));
