@@ -85,6 +85,7 @@ struct kd_buf *kd_buf_alloc_priv(struct kd_side *side, size_t len, bool virt,
 				 DAT_MEM_PRIV_FLAGS priv);
 struct kd_buf *kd_buf_alloc(struct kd_side *side, size_t len);
 struct kd_buf *kd_buf_valloc(struct kd_side *side, size_t len);
+void kd_buf_free(struct kd_buf *buf);
 void kd_fill(void *va, size_t len, u32 seed);
 bool kd_is_filled(const void *va, size_t len, u32 seed);
 
