@@ -163,6 +163,7 @@ static void I8_L8_with_a_mapping(struct kunit *test)
 	KD_ASSERT_OK(test, kdat_ep_post_requests(c.a->ep, 3, r));
 	kd_expect_dto(test, c.p->recv_evd, 5, DAT_DTO_SUCCESS, NULL);
 	kd_expect_dto(test, c.a->req_evd, 3, DAT_DTO_SUCCESS, NULL);
+	kd_hand_over(c.p->buf->va, 2 * LEN, true);
 	KUNIT_EXPECT_EQ(test, ((u8 *)c.p->buf->va)[LEN - 1], 1);
 	KUNIT_EXPECT_EQ(test, ((u8 *)c.p->buf->va)[LEN], 2);
 	KD_EXPECT_OK(test, kdat_sg_unmap(map));

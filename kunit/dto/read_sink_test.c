@@ -290,6 +290,7 @@ static void read_into_fmr_and_reserved(struct kunit *test)
 	DAT_LMR_TRIPLET seg = { .virtual_address = 10, .segment_length = 100 };
 	DAT_RMR_CONTEXT rkey;
 	DAT_LMR_HANDLE lmr;
+	u64 dma;
 
 	KD_ASSERT_OK(test, dat_lmr_allocate(c.p->ia, c.p->pz, 1,
 					    DAT_LMR_SCOPE_PZ, &lmr));
@@ -303,8 +304,12 @@ static void read_into_fmr_and_reserved(struct kunit *test)
 
 	KD_ASSERT_OK(test, dat_ia_reserved_lmr(c.p->ia, &lmr,
 					       &seg.lmr_context));
-	seg.virtual_address = (uintptr_t)va + 500;
+	/* It is addressed as the device does. */
+	dma = ib_dma_map_single(adapter.device.dev, va, PAGE_SIZE, DMA_FROM_DEVICE);
+	KUNIT_ASSERT_FALSE(test, ib_dma_mapping_error(adapter.device.dev, dma));
+	seg.virtual_address = dma + 500;
 	read_into(&c, seg, kd_remote(c.a->buf, 0, 100));
+	ib_dma_unmap_single(adapter.device.dev, dma, PAGE_SIZE, DMA_FROM_DEVICE);
 	KUNIT_EXPECT_TRUE(test, kd_is_filled(va + 500, 100, 1));
 	expect_reads(test, 2);
 }

@@ -72,6 +72,8 @@ do {									\
 /* Registered memory of a side. It is freed after the IA was closed. */
 struct kd_buf {
 	struct list_head link;
+	struct list_head all;
+	DAT_IA_HANDLE ia;
 	void *va;
 	size_t len;
 	DAT_LMR_HANDLE lmr;
@@ -86,7 +88,10 @@ struct kd_buf *kd_buf_alloc_priv(struct kd_side *side, size_t len, bool virt,
 struct kd_buf *kd_buf_alloc(struct kd_side *side, size_t len);
 struct kd_buf *kd_buf_valloc(struct kd_side *side, size_t len);
 void kd_buf_free(struct kd_buf *buf);
+bool kd_needs_syncs(struct kd_side *side);
+void kd_hand_over(const void *va, size_t len, bool written);
 void kd_fill(void *va, size_t len, u32 seed);
+bool kd_has_pattern(const void *va, size_t len, u32 seed);
 bool kd_is_filled(const void *va, size_t len, u32 seed);
 
 static inline DAT_LMR_TRIPLET kd_seg(const struct kd_buf *buf, size_t off,

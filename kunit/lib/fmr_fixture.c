@@ -128,8 +128,10 @@ void fmr_use(struct mem_pair *c, struct fmr *f, DAT_VADDR addr, struct pages *p)
 
 	kd_fill(c->p->buf->va, FMR_LEN, 1);
 	mem_write(c, all);
+	KD_EXPECT_OK(c->test, dat_lmr_sync_rdma_write(c->a->ia, &seg, 1));
 	KUNIT_EXPECT_TRUE(c->test, fmr_is_filled(p, 1));
 	fmr_fill(p, 2);
+	KD_EXPECT_OK(c->test, dat_lmr_sync_rdma_read(c->a->ia, &seg, 1));
 	mem_read(c, all);
 	KUNIT_EXPECT_TRUE(c->test, kd_is_filled(c->p->buf->va, FMR_LEN, 2));
 	memset(c->p->buf->va, 0, FMR_LEN);

@@ -135,7 +135,9 @@ static void L3_fmr_of_every_type(struct kunit *test)
 						 &param));
 		KUNIT_EXPECT_EQ(test, (int)param.mem_type, (int)type[i / 2]);
 		KUNIT_EXPECT_EQ(test, param.registered_size, FMR_LEN);
-		fmr_use(&c, &f, param.registered_address, i < 6 ? p : &flat);
+		/* What the case has mapped, a copy perhaps, is not kDAPL's to hand over. */
+		if (type[i / 2] != DAT_MEM_TYPE_IA || !kd_needs_syncs(c.a))
+			fmr_use(&c, &f, param.registered_address, i < 6 ? p : &flat);
 		fmr_unbind_ok(&c, &f);
 	}
 	ib_dma_unmap_single(dev, desc[4].for_ia, FMR_LEN, DMA_BIDIRECTIONAL);

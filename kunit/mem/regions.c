@@ -135,6 +135,7 @@ void region_make_all(struct kunit *test, struct region *r[KINDS], size_t offset)
 		r[kind] = region_make(test, kind, offset);
 }
 
+/* A region that the case has mapped is handed over by the case. */
 void region_fill(struct region *r, u32 seed)
 {
 	size_t off = 0;
@@ -145,6 +146,9 @@ void region_fill(struct region *r, u32 seed)
 		memcpy(r->chunk[i].va, r->scratch + off, r->chunk[i].len);
 		off += r->chunk[i].len;
 	}
+	if (r->dev)
+		ib_dma_sync_single_for_device(r->dev, r->desc.for_ia, r->len,
+					      DMA_BIDIRECTIONAL);
 }
 
 bool region_is_filled(struct region *r, u32 seed)
@@ -152,6 +156,9 @@ bool region_is_filled(struct region *r, u32 seed)
 	size_t off = 0;
 	unsigned int i;
 
+	if (r->dev)
+		ib_dma_sync_single_for_cpu(r->dev, r->desc.for_ia, r->len,
+					   DMA_BIDIRECTIONAL);
 	for (i = 0; i < r->chunks; i++) {
 		memcpy(r->scratch + off, r->chunk[i].va, r->chunk[i].len);
 		off += r->chunk[i].len;
@@ -244,6 +251,17 @@ void region_use_locally(struct mem_pair *c, struct region *r,
 			      "%s: receiving", region_kind_names[r->kind]);
 }
 
+/* The memory is the peer's to read, or (@written) was written by the peer. */
+void region_hand_over(struct mem_pair *c, const struct made *m, bool written)
+{
+	DAT_LMR_TRIPLET seg = region_seg(m);
+
+	if (written)
+		KD_EXPECT_OK(c->test, dat_lmr_sync_rdma_write(c->a->ia, &seg, 1));
+	else
+		KD_EXPECT_OK(c->test, dat_lmr_sync_rdma_read(c->a->ia, &seg, 1));
+}
+
 void region_use_remotely(struct mem_pair *c, struct region *r,
 			 const struct made *m)
 {
@@ -251,9 +269,11 @@ void region_use_remotely(struct mem_pair *c, struct region *r,
 
 	kd_fill(c->p->buf->va, r->len, 3);
 	mem_write(c, all);
+	region_hand_over(c, m, true);
 	KUNIT_EXPECT_TRUE_MSG(c->test, region_is_filled(r, 3), "%s: writing",
 			      region_kind_names[r->kind]);
 	region_fill(r, 4);
+	region_hand_over(c, m, false);
 	mem_read(c, all);
 	KUNIT_EXPECT_TRUE_MSG(c->test, kd_is_filled(c->p->buf->va, r->len, 4),
 			      "%s: reading", region_kind_names[r->kind]);

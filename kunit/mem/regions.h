@@ -64,6 +64,7 @@ void region_register_origin(struct kd_side *s, struct region *r);
 DAT_LMR_TRIPLET region_seg(const struct made *m);
 void region_use_locally(struct mem_pair *c, struct region *r,
 			const struct made *m);
+void region_hand_over(struct mem_pair *c, const struct made *m, bool written);
 void region_use_remotely(struct mem_pair *c, struct region *r,
 			 const struct made *m);
 

@@ -72,7 +72,7 @@ static void pick_piece(struct caller *c, struct piece *piece)
 		piece->len = c->pool->sg[0].length;
 		break;
 	case DAT_MEM_TYPE_IA:
-		/* The DMA addresses of both devices are kernel addresses. */
+		piece->base += c->pool->dma - (uintptr_t)c->pool->kmem;
 		piece->region.for_ia = piece->base;
 		break;
 	case DAT_MEM_TYPE_LMR:

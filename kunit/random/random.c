@@ -14,6 +14,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
+#include "device.h"
 #include "random.h"
 
 #define THREADS		4
@@ -132,7 +133,32 @@ static void make_memory(struct pool *pool)
 
 static void free_memory(void *data)
 {
-	vfree(((struct pool *)data)->vmem);
+	struct pool *pool = data;
+
+	if (pool->dev)
+		ib_dma_unmap_single(pool->dev, pool->dma, MEM_LEN, DMA_BIDIRECTIONAL);
+	vfree(pool->vmem);
+}
+
+/*
+ * Software devices take kernel addresses for DMA addresses, and refuse others. A device
+ * that does DMA believes what it is told, so if there is one all get its address.
+ */
+static void map_memory(struct pool *pool)
+{
+	struct ib_device *dev;
+	unsigned int i;
+
+	pool->dma = (uintptr_t)pool->kmem;
+	for (i = 0; i < WORLDS && !pool->dev; i++) {
+		dev = kd_device(pool->test, pool->world[i].name);
+		if (ib_uses_virt_dma(dev))
+			continue;
+		pool->dma = ib_dma_map_single(dev, pool->kmem, MEM_LEN,
+					      DMA_BIDIRECTIONAL);
+		KUNIT_ASSERT_FALSE(pool->test, ib_dma_mapping_error(dev, pool->dma));
+		pool->dev = dev;
+	}
 }
 
 static void open_world(struct pool *pool, struct world *w, struct kd_side *side)
@@ -259,6 +285,7 @@ static void C5_random_calls(struct kunit *test)
 		side[i] = kd_open(test, kd_bed_at(i)->ia);
 		open_world(pool, &pool->world[i], side[i]);
 	}
+	map_memory(pool);
 	for (i = 0; i < THREADS; i++) {
 		caller[i].pool = pool;
 		caller[i].calls = n / THREADS;

@@ -55,6 +55,8 @@ struct pool {
 	u8 *kmem;
 	u8 *vmem;
 	DAT_PADDR page[MEM_PAGES];	/* of kmem */
+	struct ib_device *dev;		/* does DMA; or NULL */
+	u64 dma;			/* of kmem: for @dev, or for all devices */
 	struct scatterlist sg[1];
 	atomic_t events;
 	atomic_t upcalls;
