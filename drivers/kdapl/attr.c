@@ -154,7 +154,7 @@ void kdapl_provider_attr(struct kdapl_ia *ia, DAT_PROVIDER_ATTR *attr)
 				   DAT_SRQ_INFO_OUTSTANDING;
 	attr->ep_recv_info_supported = DAT_EP_RECV_INFO_NBUFS |
 				       DAT_EP_RECV_INFO_SPAN;
-	attr->lmr_sync_req = DAT_FALSE;
+	attr->lmr_sync_req = ia->hca->dma_syncs ? DAT_TRUE : DAT_FALSE;
 	attr->dto_async_return_guaranteed = DAT_TRUE;
 	attr->rdma_write_for_rdma_read_req = DAT_FALSE;
 	attr->rdma_read_lmr_rmr_context_exposure = DAT_FALSE;

@@ -145,7 +145,10 @@ static struct kdapl_wr *kdapl_sq_enter(struct kdapl_ep *ep,
 	entry->suppress = !!(flags & DAT_COMPLETION_SUPPRESS_FLAG);
 	entry->nsge = 0;
 	entry->rkey = 0;
-	kdapl_wr_name(entry, 0, uses->segs.n, uses->segs.iov);
+	if (static_branch_unlikely(&kdapl_dma_syncs))
+		kdapl_request_to_device(sq, entry, op, flags, &uses->segs);
+	else
+		kdapl_wr_name(entry, 0, uses->segs.n, uses->segs.iov);
 	entry->has_mem = mem;
 	if (unlikely(mem)) {
 		entry->mem = mem;
@@ -497,7 +500,10 @@ static DAT_RETURN kdapl_rq_enter(struct kdapl_ep *ep, DAT_COUNT n,
 	entry->rkey = 0;
 	entry->nsge = nsge;
 	entry->pz = ep->pz;
-	kdapl_wr_name(entry, rq->niov, n, iov);
+	if (static_branch_unlikely(&kdapl_dma_syncs))
+		kdapl_recv_to_device(entry, rq->niov, n, iov);
+	else
+		kdapl_wr_name(entry, rq->niov, n, iov);
 	kdapl_ring_advance(rq);
 	trace_kdapl_recv_posted(ep, entry);
 	kdapl_rq_push(rq);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Data transfer: dto.c, dto_ring.c, dto_qp.c, dto_recv.c, dto_complete.c,
- * dto_sink.c, dto_defer.c.
+ * dto_sync.c, dto_sink.c, dto_defer.c.
  */
 #ifndef KDAPL_DTO_H
 #define KDAPL_DTO_H
@@ -11,6 +11,7 @@
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
 #include "evd.h"
+#include "hca.h"
 #include "pz.h"
 
 struct kdapl_ia;
@@ -40,7 +41,8 @@ struct kdapl_sg;
  * @mem: LMR or RMR that the request is about, referenced until it has ended; or
  *	mapping that it names, see kdapl_sg_get()
  * @mem_handle: its handle, for the event
- * @sge: receive buffers only: what the device gets
+ * @sge: what the device gets, of a receive; of an RDMA Read, where its sink is in the
+ *	LMR, if the device needs syncs
  *
  * All that a plain request needs is in the first 64 bytes.
  */
@@ -133,6 +135,12 @@ static inline size_t kdapl_entry_size(u32 niov, u32 nlmr)
 static inline DAT_LMR_CONTEXT *kdapl_wr_lmrs(struct kdapl_wr *wr, u32 niov)
 {
 	return (DAT_LMR_CONTEXT *)&wr->sge[niov];
+}
+
+/* The context of the LMR of segment @i of @wr, see kdapl_wr_name(). */
+static inline DAT_LMR_CONTEXT kdapl_wr_lmr(struct kdapl_wr *wr, u32 niov, u8 i)
+{
+	return i ? kdapl_wr_lmrs(wr, niov)[i - 1] : wr->ev.lmr;
 }
 
 /*
@@ -272,6 +280,13 @@ DAT_RETURN kdapl_send_build(struct kdapl_ep *ep, DAT_COUNT n,
 			    const DAT_LMR_TRIPLET *iov,
 			    DAT_COMPLETION_FLAGS flags, struct ib_send_wr *wr,
 			    struct ib_sge *sge, struct kdapl_sg **map);
+
+/* dto_sync.c */
+void kdapl_recv_to_device(struct kdapl_wr *wr, u32 niov, DAT_COUNT n,
+			  const DAT_LMR_TRIPLET *iov);
+void kdapl_request_to_device(struct kdapl_ring *sq, struct kdapl_wr *entry, DAT_DTOS op,
+			     DAT_COMPLETION_FLAGS flags, const struct kdapl_segs *segs);
+void kdapl_wc_sync(struct kdapl_ep *ep, struct kdapl_wr *wr);
 
 /* dto_sink.c */
 int kdapl_sinks_alloc(struct kdapl_ep *ep);

@@ -192,6 +192,9 @@ static void kdapl_wc_done(struct kdapl_evd *evd, struct ib_wc *wc,
 		/* First: the last request ends a graceful disconnect. */
 		if (unlikely(status != DAT_DTO_SUCCESS))
 			kdapl_wc_failed(ep, status);
+		if (static_branch_unlikely(&kdapl_dma_syncs) &&
+		    status == DAT_DTO_SUCCESS)
+			kdapl_wc_sync(ep, wr);
 		kdapl_send_done(evd, wr, later);
 	} else {
 		if (wr->ev.kind == KDAPL_EV_SRQ)
@@ -212,6 +215,9 @@ static void kdapl_wc_done(struct kdapl_evd *evd, struct ib_wc *wc,
 			wr->rkey = wc->ex.invalidate_rkey;
 			kdapl_mr_invalidated(ep->obj.ia->hca, wr->rkey);
 		}
+		if (static_branch_unlikely(&kdapl_dma_syncs) &&
+		    status == DAT_DTO_SUCCESS)
+			kdapl_wc_sync(ep, wr);
 		kdapl_recv_done(evd, ep, wr, later);
 		if (unlikely(status != DAT_DTO_SUCCESS))
 			kdapl_wc_failed(ep, status);

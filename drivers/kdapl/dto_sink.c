@@ -232,6 +232,15 @@ DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 				sg_dma_address(sinks->sgt.sgl), sge->length))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY_REGION);
+	if (sq->niov) {
+		/* As kdapl_request_to_device() does for other Reads. */
+		kdapl_ring_wr(sq, sq->head)->sge[0].addr = to->addr;
+		kdapl_ring_wr(sq, sq->head)->sge[0].length = sge->length;
+		if (kdapl_type(mem) != KDAPL_TYPE_SG)
+			kdapl_region_hand_over(container_of(mem, struct kdapl_lmr,
+							    obj)->context,
+					       to->addr, sge->length, false);
+	}
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
 	to->reg.mr = mr;
 	to->reg.key = mr->rkey;

@@ -145,12 +145,14 @@ static const struct kdapl_obj_ops kdapl_ep_ops = {
 };
 
 /* Make the rings of an Endpoint with these attributes; with @srq or without. */
-int kdapl_ep_make_rings(struct kdapl_ring *sq, struct kdapl_ring *rq,
-			const DAT_EP_ATTR *attr, bool srq)
+int kdapl_ep_make_rings(struct kdapl_ia *ia, struct kdapl_ring *sq,
+			struct kdapl_ring *rq, const DAT_EP_ATTR *attr, bool srq)
 {
 	u32 niov = srq ? 0 : attr->max_recv_iov;
 
-	return kdapl_ring_prepare(sq, attr->max_request_dtos, 0,
+	/* Of a Read that completes the sink is needed, see kdapl_wr_sync(). */
+	return kdapl_ring_prepare(sq, attr->max_request_dtos,
+				  ia->hca->dma_syncs ? attr->max_rdma_read_iov : 0,
 				  max3(attr->max_request_iov,
 				       attr->max_rdma_read_iov,
 				       attr->max_rdma_write_iov)) ?:
@@ -205,7 +207,7 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 
 	spin_lock_init(&ep->sq.lock);
 	spin_lock_init(&ep->rq.lock);
-	*err = kdapl_ep_make_rings(&ep->sq, &ep->rq, attr, deps->srq);
+	*err = kdapl_ep_make_rings(ia, &ep->sq, &ep->rq, attr, deps->srq);
 	if (!*err && deps->srq && deps->recv_evd)
 		*err = kdapl_srq_add_evd(deps->srq, deps->recv_evd);
 	if (*err) {

@@ -176,8 +176,8 @@ struct kdapl_ep_deps {
 struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 				const struct kdapl_ep_deps *deps,
 				const DAT_EP_ATTR *attr, int *err);
-int kdapl_ep_make_rings(struct kdapl_ring *sq, struct kdapl_ring *rq,
-			const DAT_EP_ATTR *attr, bool srq);
+int kdapl_ep_make_rings(struct kdapl_ia *ia, struct kdapl_ring *sq,
+			struct kdapl_ring *rq, const DAT_EP_ATTR *attr, bool srq);
 void kdapl_ep_default_attr(struct kdapl_ia *ia, DAT_EP_ATTR *attr);
 bool kdapl_ep_check_attr(struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
 			 bool srq);

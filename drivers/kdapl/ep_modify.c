@@ -277,7 +277,7 @@ static DAT_RETURN kdapl_modify_prepare(struct kdapl_modify *m)
 					 DAT_INVALID_ARG3);
 	struct kdapl_ep *ep = m->ep;
 
-	if (kdapl_ep_make_rings(&m->sq, &m->rq, &m->attr, ep->srq))
+	if (kdapl_ep_make_rings(ep->obj.ia, &m->sq, &m->rq, &m->attr, ep->srq))
 		goto nomem;
 	/*
 	 * No request is posted in these states: the number can only decrease.

@@ -233,6 +233,7 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 	struct ib_sge sge;
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
+	bool keyed;
 
 	rcu_read_lock();
 	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
@@ -246,7 +247,7 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 	}
 	ret = kdapl_rdma_check(ep, remote_iov, U64_MAX, DAT_INVALID_ARG4);
 	if (ret == DAT_SUCCESS)
-		ret = kdapl_rmr_check_sink(ep, local_iov, &below);
+		ret = kdapl_rmr_check_sink(ep, local_iov, &below, &keyed);
 	if (ret != DAT_SUCCESS)
 		goto out;
 	if (local_iov->segment_length < remote_iov->segment_length) {
@@ -260,9 +261,12 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 	wr.wr.num_sge = 1;
 	ret = kdapl_rdma_fill(ep, &wr, &sge, remote_iov, &completion_flags,
 			      DAT_INVALID_ARG5);
+	if (ret == DAT_SUCCESS && static_branch_unlikely(&kdapl_dma_syncs)) {
+		below.segment_length = sge.length;
+		uses.segs = kdapl_segs(1, &below);
+	}
 	if (ret == DAT_SUCCESS)
-		ret = kdapl_post_read(ep, &wr, sge.length &&
-				      below.segment_length ? &below : NULL,
+		ret = kdapl_post_read(ep, &wr, sge.length && !keyed ? &below : NULL,
 				      user_cookie, completion_flags, &uses);
 out:
 	rcu_read_unlock();

@@ -29,6 +29,8 @@ static void kdapl_hca_free(struct kref *ref)
 	kfree(hca);
 }
 
+DEFINE_STATIC_KEY_FALSE(kdapl_dma_syncs);
+
 /* Drop a reference to @hca. Context: Any. */
 void kdapl_hca_put(struct kdapl_hca *hca)
 {

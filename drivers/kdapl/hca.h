@@ -6,6 +6,7 @@
 #ifndef KDAPL_HCA_H
 #define KDAPL_HCA_H
 
+#include <linux/jump_label.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/rwsem.h>
@@ -36,6 +37,7 @@
  * @last_wqe_seen: it has come at least once
  * @srq_any_pz: an SRQ and the QPs on it may be of different PDs
  * @rings_solicited: a CQ armed for solicited messages notifies of them
+ * @dma_syncs: mappings for the device may need syncs, see kdapl_dma_syncs
  * @max_qlen: largest queue length of an EVD
  * @attrs: copy of the limits, which calls need after the device has left, too
  * @down_wq: takes connections down
@@ -61,6 +63,7 @@ struct kdapl_hca {
 	bool last_wqe_seen;
 	bool srq_any_pz;
 	bool rings_solicited;
+	bool dma_syncs;
 	int max_qlen;
 	struct ib_device_attr attrs;
 	struct workqueue_struct *down_wq;
@@ -72,6 +75,12 @@ struct kdapl_hca {
 	atomic_t next_vector;
 	char name[IB_DEVICE_NAME_MAX];
 };
+
+/*
+ * Is there a device whose mappings may need syncs? Where there is none, and that is
+ * on most machines, posts and completions are not slowed down by a look.
+ */
+DECLARE_STATIC_KEY_FALSE(kdapl_dma_syncs);
 
 struct kdapl_hca *kdapl_hca_alloc(void);
 bool kdapl_hca_enter(struct kdapl_hca *hca);

@@ -14,6 +14,7 @@
  * kdapl_hcas_lock protects the list of devices, their names and the list of IAs
  * of each device. It nests inside hca->sem.
  */
+#include <linux/dma-mapping.h>
 #include <linux/slab.h>
 #include "conn.h"
 #include "evd.h"
@@ -130,6 +131,17 @@ static void kdapl_device_event(struct ib_event_handler *handler,
 			kdapl_async_post(&ia->catastrophic);
 }
 
+/*
+ * May memory that is mapped for @dev have to be synchronised? If the caches are not
+ * coherent all has to be, and if a mapping may bounce (swiotlb), its size is limited.
+ */
+static bool kdapl_dma_may_sync(struct ib_device *dev)
+{
+	return !ib_uses_virt_dma(dev) &&
+	       (dma_need_sync(dev->dma_device, 0) ||
+		dma_max_mapping_size(dev->dma_device) != SIZE_MAX);
+}
+
 /* ib_client.add: a device has arrived; consumers can open its ports. */
 static int kdapl_add_one(struct ib_device *dev)
 {
@@ -156,6 +168,9 @@ static int kdapl_add_one(struct ib_device *dev)
 	hca->srq_any_pz = dev->ops.driver_id != RDMA_DRIVER_RXE;
 	/* siw looks for the solicited flag in the receive request. */
 	hca->rings_solicited = dev->ops.driver_id != RDMA_DRIVER_SIW;
+	hca->dma_syncs = kdapl_dma_may_sync(dev);
+	if (hca->dma_syncs)
+		static_branch_inc(&kdapl_dma_syncs);
 	INIT_IB_EVENT_HANDLER(&hca->events, dev, kdapl_device_event);
 	ib_register_event_handler(&hca->events);
 
@@ -207,6 +222,9 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	up_write(&hca->sem);
 	/* A kdat_sg_unmap() that kdapl_sg_strip() found at work. */
 	synchronize_rcu();
+	/* Nothing is mapped any more, and no completion is polled. */
+	if (hca->dma_syncs)
+		static_branch_dec(&kdapl_dma_syncs);
 	kdapl_hca_put(hca);
 }
 

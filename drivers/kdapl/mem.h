@@ -13,6 +13,9 @@
 #include "handle.h"
 #include "pz.h"
 
+#define KDAPL_PRIV_REMOTE	(DAT_MEM_PRIV_REMOTE_READ_FLAG | \
+				 DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+
 /* A value of kdapl_lmr.zone that differs from every PZ and from NULL. */
 #define KDAPL_NO_ZONE	((struct kdapl_pz *)ERR_PTR(-EACCES))
 
@@ -48,6 +51,11 @@
  * @va: address of the memory; @base unless the consumer's addresses begin at
  *	zero
  * @sgt: scatter list of the memory; if @fmr, its size is fixed
+ * @entries: entries of @sgt before they were mapped
+ * @head: bytes mapped in front of the memory, see kdapl_dma_map_pages()
+ * @tail: and behind it
+ * @dir: direction in which it is mapped
+ * @sync: the mapping needs syncs, see kdapl_region_sync()
  * @lock: protects @mapped and all that follow; nests inside evd->lock
  * @mapped: @sgt is mapped for the device, and not by the consumer
  * @bound: a request that registers @mr was posted
@@ -83,6 +91,11 @@ struct kdapl_lmr {
 	DAT_LMR_SCOPE scope;
 	u64 va;
 	struct sg_table sgt;
+	unsigned int entries;
+	unsigned int head;
+	unsigned int tail;
+	enum dma_data_direction dir;
+	bool sync;
 
 	spinlock_t lock;		/* see above */
 	bool mapped;
@@ -219,6 +232,6 @@ void kdapl_rmr_request_done(struct kdapl_obj *obj, u8 op, u8 status);
 void kdapl_rmr_invalidated(struct kdapl_obj *obj, u32 rkey);
 DAT_RETURN kdapl_rmr_check_sink(struct kdapl_ep *ep,
 				const DAT_RMR_TRIPLET *sink,
-				DAT_LMR_TRIPLET *below);
+				DAT_LMR_TRIPLET *below, bool *keyed);
 
 #endif

@@ -453,7 +453,7 @@ static bool kdapl_rmr_elsewhere(struct kdapl_rmr *rmr, struct kdapl_ep *ep)
 /* Check @sink against the open window; see kdapl_rmr_check_sink(). */
 static DAT_RETURN kdapl_rmr_check_range(struct kdapl_rmr *rmr,
 					const DAT_RMR_TRIPLET *sink,
-					DAT_LMR_TRIPLET *below)
+					DAT_LMR_TRIPLET *below, bool *keyed)
 {
 	u64 offset = sink->virtual_address;
 
@@ -470,9 +470,9 @@ static DAT_RETURN kdapl_rmr_check_range(struct kdapl_rmr *rmr,
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	*below = rmr->triplet;
 	below->virtual_address += offset;
-	below->segment_length = rmr->obj.ia->reads_to_key &&
-		!(rmr->priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG) ?
-		sink->segment_length : 0;
+	below->segment_length = sink->segment_length;
+	*keyed = !rmr->obj.ia->reads_to_key ||
+		 rmr->priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
 	return DAT_SUCCESS;
 }
 
@@ -480,15 +480,15 @@ static DAT_RETURN kdapl_rmr_check_range(struct kdapl_rmr *rmr,
  * kdapl_rmr_check_sink - check an RMR as the sink of an RDMA Read
  * @ep: the Endpoint that is to read
  * @sink: the sink, which has to be inside a bound RMR that may be written
- * @below: set to the same part of the LMR; empty (segment_length 0) unless the
- *	device reads only into memory that the peer may write to, see dto_sink.c
+ * @below: set to the same part of the LMR
+ * @keyed: set to whether the device takes the key of the RMR, see dto_sink.c
  *
  * Context: Any; RCU read-side section.
  * Return: %DAT_SUCCESS, or why it may not
  */
 DAT_RETURN kdapl_rmr_check_sink(struct kdapl_ep *ep,
 				const DAT_RMR_TRIPLET *sink,
-				DAT_LMR_TRIPLET *below)
+				DAT_LMR_TRIPLET *below, bool *keyed)
 {
 	DAT_RETURN ret = DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
 				   DAT_PRIVILEGES_WRITE);
@@ -508,7 +508,7 @@ DAT_RETURN kdapl_rmr_check_sink(struct kdapl_ep *ep,
 		goto out_put;
 	}
 	spin_lock_irqsave(&rmr->lock, flags);
-	ret = kdapl_rmr_check_range(rmr, sink, below);
+	ret = kdapl_rmr_check_range(rmr, sink, below, keyed);
 	spin_unlock_irqrestore(&rmr->lock, flags);
 out_put:
 	kdapl_obj_put(owner);

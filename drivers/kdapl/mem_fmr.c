@@ -157,6 +157,9 @@ void kdapl_lmr_request_done(struct kdapl_obj *obj, u8 op, u8 status)
 		lmr->rmr_context = 0;
 		WRITE_ONCE(lmr->valid, false);
 	}
+	/* What is stale stays mapped until kdapl_lmr_recycle() has freed it. */
+	if (!lmr->stale && op == DAT_DTO_LMR_INVALIDATE)
+		kdapl_region_unmap_locked(lmr);
 	recycle = lmr->stale && !lmr->pending;
 	spin_unlock_irqrestore(&lmr->lock, flags);
 	if (recycle)
@@ -328,9 +331,7 @@ static int kdapl_fmr_load(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
 	lmr->lkey = mr->lkey;
 	lmr->shift = 0;
-	lmr->rmr_context = priv & (DAT_MEM_PRIV_REMOTE_READ_FLAG |
-				   DAT_MEM_PRIV_REMOTE_WRITE_FLAG) ?
-			   mr->rkey : 0;
+	lmr->rmr_context = priv & KDAPL_PRIV_REMOTE ? mr->rkey : 0;
 	/* A new context for each binding: that of the last one is refused. */
 	WRITE_ONCE(lmr->context, lmr->context + (1U << KDAPL_INDEX_BITS));
 	lmr->poster = 0;
@@ -413,7 +414,6 @@ static DAT_RETURN kdapl_fmr_bind(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 	int err;
 
 	spin_lock_irqsave(&lmr->lock, flags);
-	kdapl_region_unmap_locked(lmr);		/* the last binding */
 	lmr->ep_handle = ep->obj.handle;
 	err = kdapl_fmr_load(lmr, type, region, n, priv, va_type);
 	spin_unlock_irqrestore(&lmr->lock, flags);
@@ -472,8 +472,7 @@ DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
 		       DAT_LMR_CONTEXT *lmr_context,
 		       DAT_RMR_CONTEXT *rmr_context)
 {
-	bool remote = mem_privileges & (DAT_MEM_PRIV_REMOTE_READ_FLAG |
-					DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+	bool remote = mem_privileges & KDAPL_PRIV_REMOTE;
 	u64 n = kdapl_fmr_count(mem_type, &region_description, number_of_pages);
 	struct kdapl_fmr_seen seen;
 	DAT_RMR_CONTEXT rkey;

@@ -20,9 +20,6 @@
 #include "mem.h"
 #include "pz.h"
 
-#define KDAPL_PRIV_REMOTE	(DAT_MEM_PRIV_REMOTE_READ_FLAG | \
-				 DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
-
 /* The arguments of dat_lmr_kcreate(). */
 struct kdapl_lmr_spec {
 	DAT_MEM_TYPE type;
@@ -88,6 +85,9 @@ static void kdapl_lmr_invalidated(struct kdapl_obj *obj, u32 rkey)
 		lmr->invalidated = !lmr->fmr;
 		lmr->rmr_context = 0;
 		WRITE_ONCE(lmr->valid, false);
+		/* RMRs may be bound to the pages of any other LMR. */
+		if (lmr->fmr && !lmr->stale)
+			kdapl_region_unmap_locked(lmr);
 	}
 	spin_unlock_irqrestore(&lmr->lock, flags);
 }

@@ -27,10 +27,8 @@ static bool kdapl_wr_names(struct kdapl_wr *wr, u32 niov, DAT_LMR_CONTEXT contex
 {
 	u8 i;
 
-	if (wr->ev.nlmr && wr->ev.lmr == context)
-		return true;
-	for (i = 1; i < wr->ev.nlmr; i++)
-		if (kdapl_wr_lmrs(wr, niov)[i - 1] == context)
+	for (i = 0; i < wr->ev.nlmr; i++)
+		if (kdapl_wr_lmr(wr, niov, i) == context)
 			return true;
 	return false;
 }

@@ -1,50 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * dat_lmr_sync_rdma_read() and dat_lmr_sync_rdma_write(), for platforms on
- * which the CPU's caches and the device's accesses to memory are not coherent.
- *
- * lmr->lock is held while the scatter list is walked, so that the memory is not
- * unmapped meanwhile.
+ * which the CPU and the device do not see the same memory: the CPU's caches are not
+ * coherent, or the device reaches only a copy (swiotlb). Nobody but the consumer
+ * knows when the peer reads or writes.
  */
 #include "ia.h"
 #include "mem.h"
-
-/*
- * Sync @len bytes of @lmr from @offset on, for the CPU or else for the device.
- */
-static void kdapl_lmr_sync(struct kdapl_lmr *lmr, u64 offset, u64 len,
-			   bool for_cpu)
-{
-	struct ib_device *dev = lmr->obj.ia->hca->dev;
-	struct scatterlist *sg;
-	unsigned long flags;
-	u64 addr, n;
-	int i;
-
-	spin_lock_irqsave(&lmr->lock, flags);
-	if (!lmr->mapped)
-		goto out;
-	for_each_sgtable_dma_sg(&lmr->sgt, sg, i) {
-		if (!len)
-			break;
-		if (offset >= sg_dma_len(sg)) {
-			offset -= sg_dma_len(sg);
-			continue;
-		}
-		addr = sg_dma_address(sg) + offset;
-		n = min_t(u64, len, sg_dma_len(sg) - offset);
-		if (for_cpu)
-			ib_dma_sync_single_for_cpu(dev, addr, n,
-						   DMA_BIDIRECTIONAL);
-		else
-			ib_dma_sync_single_for_device(dev, addr, n,
-						      DMA_BIDIRECTIONAL);
-		len -= n;
-		offset = 0;
-	}
-out:
-	spin_unlock_irqrestore(&lmr->lock, flags);
-}
 
 /* Check and sync @n segments, one after another, up to the first bad one. */
 static DAT_RETURN kdapl_lmr_sync_all(DAT_IA_HANDLE ia_handle,
@@ -78,8 +40,8 @@ static DAT_RETURN kdapl_lmr_sync_all(DAT_IA_HANDLE ia_handle,
 			ret = DAT_ERROR(DAT_INVALID_PARAMETER,
 					DAT_INVALID_ARG2);
 		else
-			kdapl_lmr_sync(lmr, offset, seg->segment_length,
-				       for_cpu);
+			kdapl_region_sync(lmr, offset, seg->segment_length,
+					  for_cpu);
 	}
 	rcu_read_unlock();
 	return ret;

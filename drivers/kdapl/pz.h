@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Protection Zones, and what LMRs, RMRs and data transfer need of the verbs:
- * pz.c, pz_svc.c, pz_mr.c, pz_map.c, pz_sge.c; mappings are in pz_sg.h.
+ * pz.c, pz_svc.c, pz_mr.c, pz_map.c, pz_dma.c, pz_sge.c; mappings are in pz_sg.h.
  */
 #ifndef KDAPL_PZ_H
 #define KDAPL_PZ_H
@@ -61,10 +61,16 @@ int kdapl_mr_map(struct ib_mr *mr, struct sg_table *sgt, u64 iova, u64 len);
 bool kdapl_region_ok(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *region,
 		     u64 len);
 int kdapl_region_build(struct kdapl_lmr *lmr, struct kdapl_lmr *origin);
-int kdapl_region_map(struct kdapl_lmr *lmr);
 int kdapl_region_fill(struct kdapl_lmr *lmr, u64 n);
+
+/* pz_dma.c */
+int kdapl_region_map(struct kdapl_lmr *lmr);
+int kdapl_region_map_locked(struct kdapl_lmr *lmr, unsigned int n);
 void kdapl_region_unmap(struct kdapl_lmr *lmr);
 void kdapl_region_unmap_locked(struct kdapl_lmr *lmr);
+void kdapl_region_sync(struct kdapl_lmr *lmr, u64 offset, u64 len, bool for_cpu);
+void kdapl_region_hand_over(DAT_LMR_CONTEXT context, u64 addr, u64 len, bool for_cpu);
+void kdapl_region_received(DAT_LMR_CONTEXT context, u64 addr, u64 len);
 bool kdapl_region_contiguous(struct kdapl_lmr *lmr);
 int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
 		       struct sg_table *to, int max);

@@ -9,21 +9,30 @@
  * list has one DMA address and no page, and is never mapped or unmapped here.
  *
  * dat_lmr_kcreate() builds and maps the list in two steps:
- * kdapl_region_build(), which allocates the list, and kdapl_region_map().
+ * kdapl_region_build(), which allocates the list, and kdapl_region_map() (pz_dma.c).
  * dat_lmr_fmr(), which may be called in any context, refills the list of
- * dat_lmr_allocate() and maps it page by page: kdapl_region_fill().
- * kdapl_region_unmap() undoes both.
+ * dat_lmr_allocate() and maps it: kdapl_region_fill(). kdapl_region_unmap() undoes
+ * both.
  *
- * The LMR owns the list. dat_rmr_bind() takes its part from it with
- * kdapl_region_slice(), and the sync calls walk it. lmr->lock protects
- * lmr->mapped.
+ * The LMR owns the list.
  */
+#include <linux/dma-mapping.h>
 #include <linux/log2.h>
+#include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "ia.h"
 #include "mem.h"
+
+/*
+ * Return whether a device may be given @page. Memory of PCI devices is mapped in
+ * other ways, and not to every device.
+ */
+static bool kdapl_page_ok(struct page *page)
+{
+	return page && !is_pci_p2pdma_page(page);
+}
 
 /* Return the page of a kernel virtual address, or NULL. */
 static struct page *kdapl_virt_page(u64 addr)
@@ -119,6 +128,16 @@ static u64 kdapl_region_start(struct kdapl_lmr *lmr)
 	}
 }
 
+/* Return how many bytes in one piece can be mapped for @dev at a time. */
+static unsigned int kdapl_max_segment(struct ib_device *dev)
+{
+	unsigned int max = ib_dma_max_seg_size(dev);
+
+	if (!ib_uses_virt_dma(dev))
+		max = min_t(size_t, max, dma_max_mapping_size(dev->dma_device));
+	return ALIGN_DOWN(max, PAGE_SIZE);
+}
+
 /* Build the scatter list of memory that kdapl_region_page() finds. */
 static int kdapl_build_pages(struct kdapl_lmr *lmr)
 {
@@ -135,31 +154,44 @@ static int kdapl_build_pages(struct kdapl_lmr *lmr)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
 		pages[i] = kdapl_region_page(lmr, i);
-		if (!pages[i])
+		if (!kdapl_page_ok(pages[i]))
 			goto out_free;
 	}
 	err = sg_alloc_table_from_pages_segment(&lmr->sgt, pages, n, offset,
 						lmr->len,
-						ib_dma_max_seg_size(dev),
+						kdapl_max_segment(dev),
 						GFP_KERNEL);
 out_free:
 	kvfree(pages);
 	return err;
 }
 
+/*
+ * Return how much of the @len bytes at @offset of a page, and of those that follow, can
+ * be one entry of a list for the device of @lmr.
+ */
+static u32 kdapl_entry_len(const struct kdapl_lmr *lmr, unsigned int offset, u32 len)
+{
+	return min(len, kdapl_max_segment(lmr->obj.ia->hca->dev) -
+			(u32)offset_in_page(offset));
+}
+
 /* Build the scatter list from the first lmr->len bytes of @from. */
 static int kdapl_build_list(struct kdapl_lmr *lmr, struct scatterlist *from)
 {
+	unsigned int max = kdapl_max_segment(lmr->obj.ia->hca->dev);
 	struct scatterlist *sg, *to;
 	u64 left = lmr->len;
+	u32 done, len, part;
 	unsigned int n = 0;
-	u32 len;
 	int err;
 
-	for (sg = from; sg && left; sg = sg_next(sg), n++) {
-		if (!sg->length || !sg_page(sg))
+	for (sg = from; sg && left; sg = sg_next(sg)) {
+		if (!sg->length || !kdapl_page_ok(sg_page(sg)))
 			return -EINVAL;
-		left -= min_t(u64, left, sg->length);
+		len = min_t(u64, left, sg->length);
+		n += DIV_ROUND_UP_ULL((u64)offset_in_page(sg->offset) + len, max);
+		left -= len;
 	}
 	if (left)
 		return -ERANGE;
@@ -168,9 +200,12 @@ static int kdapl_build_list(struct kdapl_lmr *lmr, struct scatterlist *from)
 		return err;
 	left = lmr->len;
 	to = lmr->sgt.sgl;
-	for (sg = from; left; sg = sg_next(sg), to = sg_next(to)) {
+	for (sg = from; left; sg = sg_next(sg)) {
 		len = min_t(u64, left, sg->length);
-		sg_set_page(to, sg_page(sg), len, sg->offset);
+		for (done = 0; done < len; done += part, to = sg_next(to)) {
+			part = kdapl_entry_len(lmr, sg->offset + done, len - done);
+			sg_set_page(to, sg_page(sg), part, sg->offset + done);
+		}
 		left -= len;
 	}
 	return 0;
@@ -249,42 +284,15 @@ int kdapl_region_build(struct kdapl_lmr *lmr, struct kdapl_lmr *origin)
 }
 
 /*
- * Map the scatter list that kdapl_region_build() built for the device. Return 0
- * or an errno. Context: Process context, within kdapl_hca_enter().
- */
-int kdapl_region_map(struct kdapl_lmr *lmr)
-{
-	int err;
-
-	lockdep_assert_held(&lmr->obj.ia->hca->sem);
-
-	if (!sg_page(lmr->sgt.sgl))
-		return 0;
-	err = ib_dma_map_sgtable_attrs(lmr->obj.ia->hca->dev, &lmr->sgt,
-				       DMA_BIDIRECTIONAL, 0);
-	if (!err)
-		lmr->mapped = true;
-	return err;
-}
-
-/*
- * Map @len bytes of @page for the device and put them into @sg, the next entry
- * of the list of @lmr. Entries beyond sgt.nents are not unmapped after an
- * error.
+ * Enter @len bytes of @page in @sg, the next entry of the list of @lmr, to be
+ * mapped with the others.
  */
 static int kdapl_fill_add(struct kdapl_lmr *lmr, struct scatterlist *sg,
 			  struct page *page, u32 offset, u32 len)
 {
-	struct ib_device *dev = lmr->obj.ia->hca->dev;
-	u64 addr;
-
-	if (!page)
+	if (!kdapl_page_ok(page))
 		return -EINVAL;
-	addr = ib_dma_map_page(dev, page, offset, len, DMA_BIDIRECTIONAL);
-	if (ib_dma_mapping_error(dev, addr))
-		return -EIO;
-	sg_dma_address(sg) = addr;
-	sg_dma_len(sg) = len;
+	sg_set_page(sg, page, len, offset);
 	lmr->sgt.nents++;
 	lmr->len += len;
 	return 0;
@@ -298,19 +306,24 @@ static int kdapl_fill_list(struct kdapl_lmr *lmr, struct scatterlist *from,
 			   u64 max)
 {
 	struct scatterlist *to = lmr->sgt.sgl;
+	u32 done, part;
 	u64 pages = 0;
 	int err;
 
 	lmr->va = sg_phys(from);
-	for (; from; from = sg_next(from), to = sg_next(to)) {
+	for (; from; from = sg_next(from)) {
 		pages += DIV_ROUND_UP(offset_in_page(from->offset) +
 				      from->length, PAGE_SIZE);
 		if (pages > max || !from->length)
 			return -EINVAL;
-		err = kdapl_fill_add(lmr, to, sg_page(from), from->offset,
-				     from->length);
-		if (err)
-			return err;
+		for (done = 0; done < from->length; done += part, to = sg_next(to)) {
+			part = kdapl_entry_len(lmr, from->offset + done,
+					       from->length - done);
+			err = kdapl_fill_add(lmr, to, sg_page(from),
+					     from->offset + done, part);
+			if (err)
+				return err;
+		}
 	}
 	return 0;
 }
@@ -332,13 +345,29 @@ static int kdapl_fill_pages(struct kdapl_lmr *lmr, u64 n)
 	return 0;
 }
 
+/* Fill the list of @lmr with memory that the consumer has mapped at @addr. */
+static int kdapl_fill_dma(struct kdapl_lmr *lmr, u64 addr, u64 n)
+{
+	struct scatterlist *sg = lmr->sgt.sgl;
+
+	lmr->va = addr;
+	lmr->len = n << PAGE_SHIFT;
+	if (!kdapl_dma_ok(lmr, addr))
+		return -EINVAL;
+	sg_dma_address(sg) = addr;
+	sg_dma_len(sg) = lmr->len;
+	lmr->sgt.nents = 1;
+	WRITE_ONCE(lmr->sync, false);
+	return 0;
+}
+
 /**
  * kdapl_region_fill - refill and map the scatter list of an FMR
- * @lmr: LMR of dat_lmr_allocate(), whose list has room; mem_type and region are
- *	set and checked; sgt, va and len get set
+ * @lmr: LMR of dat_lmr_allocate(), whose list has room; mem_type, region and priv
+ *	are set and checked; sgt, va and len get set
  * @n: number of pages
  *
- * The caller undoes a fill that failed half way with kdapl_region_unmap().
+ * kdapl_region_unmap_locked() undoes it.
  *
  * Context: Any; lmr->lock is held.
  * Return: 0; -EINVAL: @lmr->region describes no memory of this type; -EIO: the
@@ -347,140 +376,19 @@ static int kdapl_fill_pages(struct kdapl_lmr *lmr, u64 n)
 int kdapl_region_fill(struct kdapl_lmr *lmr, u64 n)
 {
 	const DAT_REGION_DESCRIPTION *region = &lmr->region;
-	struct scatterlist *sg = lmr->sgt.sgl;
+	int err;
 
 	lockdep_assert_held(&lmr->lock);
 
-	lmr->mapped = true;
 	switch (lmr->mem_type) {
 	case DAT_MEM_TYPE_PLATFORM:
-		return kdapl_fill_list(lmr, region->for_platform, n);
+		err = kdapl_fill_list(lmr, region->for_platform, n);
+		break;
 	case DAT_MEM_TYPE_IA:
-		lmr->mapped = false;
-		lmr->va = region->for_ia;
-		lmr->len = n << PAGE_SHIFT;
-		if (!kdapl_dma_ok(lmr, lmr->va))
-			return -EINVAL;
-		sg_dma_address(sg) = lmr->va;
-		sg_dma_len(sg) = lmr->len;
-		lmr->sgt.nents = 1;
-		return 0;
+		return kdapl_fill_dma(lmr, region->for_ia, n);
 	default:
 		lmr->va = kdapl_region_start(lmr);
-		return kdapl_fill_pages(lmr, n);
+		err = kdapl_fill_pages(lmr, n);
 	}
-}
-
-/*
- * Undo kdapl_region_fill(), if that was done. kdapl_lmr_strip() takes the lock as
- * well, so what is mapped here is mapped on a device that is present. Context: Any;
- * lmr->lock is held.
- */
-void kdapl_region_unmap_locked(struct kdapl_lmr *lmr)
-{
-	struct ib_device *dev = lmr->obj.ia->hca->dev;
-	struct scatterlist *sg;
-	int i;
-
-	lockdep_assert_held(&lmr->lock);
-
-	if (!lmr->mapped)
-		return;
-	lmr->mapped = false;
-	/* kdapl_fill_add() has mapped each entry by itself. */
-	for_each_sgtable_dma_sg(&lmr->sgt, sg, i)
-		ib_dma_unmap_page(dev, sg_dma_address(sg), sg_dma_len(sg),
-				  DMA_BIDIRECTIONAL);
-}
-
-/*
- * Undo kdapl_region_map() or kdapl_region_fill(). Of two concurrent callers
- * only one finds ->mapped set. Context: Process context; hca->sem is held.
- */
-void kdapl_region_unmap(struct kdapl_lmr *lmr)
-{
-	struct ib_device *dev = lmr->obj.ia->hca->dev;
-	unsigned long flags;
-	bool mapped;
-
-	lockdep_assert_held(&lmr->obj.ia->hca->sem);
-
-	/*
-	 * kdapl_lmr_sync() walks the list under the same lock, so it either is
-	 * finished or finds ->mapped cleared.
-	 */
-	spin_lock_irqsave(&lmr->lock, flags);
-	if (lmr->fmr)
-		kdapl_region_unmap_locked(lmr);
-	mapped = lmr->mapped;
-	lmr->mapped = false;
-	spin_unlock_irqrestore(&lmr->lock, flags);
-	if (mapped)
-		ib_dma_unmap_sgtable_attrs(dev, &lmr->sgt, DMA_BIDIRECTIONAL,
-					   0);
-}
-
-/*
- * Return whether the memory of @lmr, which is mapped, is one range of DMA
- * addresses.
- */
-bool kdapl_region_contiguous(struct kdapl_lmr *lmr)
-{
-	u64 next = sg_dma_address(lmr->sgt.sgl);
-	struct scatterlist *sg;
-	int i;
-
-	for_each_sgtable_dma_sg(&lmr->sgt, sg, i) {
-		if (sg_dma_address(sg) != next)
-			return false;
-		next += sg_dma_len(sg);
-	}
-	return true;
-}
-
-/**
- * kdapl_region_slice - copy out the DMA addresses of a part of an LMR
- * @lmr: the LMR, mapped; a use by the caller keeps the mapping
- * @offset: first byte of the part
- * @len: length of the part in bytes; the part lies inside the LMR
- * @to: table to be filled in; nents is set
- * @max: entries that @to has room for
- *
- * Context: Any.
- * Return: 0, or -ERANGE if the part has more pieces than @max
- */
-int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
-		       struct sg_table *to, int max)
-{
-	struct scatterlist *sg, *dst = to->sgl;
-	u64 take;
-	int i, n = 0;
-
-	for_each_sgtable_dma_sg(&lmr->sgt, sg, i) {
-		if (!len)
-			break;
-		if (offset >= sg_dma_len(sg)) {
-			offset -= sg_dma_len(sg);
-			continue;
-		}
-		take = min_t(u64, len, sg_dma_len(sg) - offset);
-		if (n && sg_dma_address(dst) + sg_dma_len(dst) ==
-			 sg_dma_address(sg)) {
-			/*
-			 * Join adjoining pieces: a consumer's scatter list may
-			 * have more pieces than pages, and @max counts pages.
-			 */
-			sg_dma_len(dst) += take;
-		} else {
-			if (n == max)
-				return -ERANGE;
-			dst = n++ ? sg_next(dst) : to->sgl;
-			sg_dma_address(dst) = sg_dma_address(sg) + offset;
-			sg_dma_len(dst) = take;
-		}
-		len -= take;
-		offset = 0;
-	}
-	to->nents = n;
-	return 0;
+	return err ?: kdapl_region_map_locked(lmr, lmr->sgt.nents);
 }

@@ -372,7 +372,10 @@ static DAT_RETURN kdapl_srq_enter(struct kdapl_srq *srq, DAT_COUNT n,
 	wr->cookie = cookie;
 	wr->nsge = nsge;
 	wr->posted = true;
-	kdapl_wr_name(wr, srq->max_iov, n, iov);
+	if (static_branch_unlikely(&kdapl_dma_syncs))
+		kdapl_recv_to_device(wr, srq->max_iov, n, iov);
+	else
+		kdapl_wr_name(wr, srq->max_iov, n, iov);
 	srq->available++;
 	srq->outstanding++;
 	list_move_tail(&wr->link, &srq->waiting);

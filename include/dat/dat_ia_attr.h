@@ -240,7 +240,8 @@ typedef DAT_UINT64 DAT_IA_ATTR_MASK;
  * @srq_info_supported: %DAT_SRQ_INFO_ bits, all of them
  * @ep_recv_info_supported: %DAT_EP_RECV_INFO_ bits, all of them
  * @lmr_sync_req: whether dat_lmr_sync_rdma_read() and dat_lmr_sync_rdma_write()
- *	have to be called
+ *	have to be called: the device may reach a copy of the memory, or caches are
+ *	not coherent
  * @dto_async_return_guaranteed: %DAT_TRUE: posts do not wait
  * @rdma_write_for_rdma_read_req: %DAT_FALSE: the sink of an RDMA Read needs no
  *	remote write privilege

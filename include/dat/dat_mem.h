@@ -453,7 +453,8 @@ DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle,
  * @num_segments: entries of @local_segments
  *
  * If the provider attribute lmr_sync_req is %DAT_TRUE, the call is needed between
- * writing and an RDMA Read by the peer.
+ * writing and an RDMA Read by the peer. What requests of the consumer name, and what it
+ * had written when it bound the memory with dat_lmr_fmr(), needs no call.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -486,7 +487,9 @@ DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
  * @num_segments: entries of @local_segments
  *
  * If the provider attribute lmr_sync_req is %DAT_TRUE, the call is needed between
- * an RDMA Write by the peer and reading.
+ * an RDMA Write by the peer and reading. What receives and RDMA Reads of the consumer
+ * have brought, and what was written before a binding of dat_lmr_fmr() has ended, needs
+ * no call.
  *
  * Context: Any context, never sleeps.
  * Return:

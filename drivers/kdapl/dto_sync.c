@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Devices that do not see the CPU's memory as it is: mappings may bounce (swiotlb), or
+ * caches are not coherent. What a request or receive names is handed to the device when
+ * it is entered in its queue, and what the device has written is handed to the CPU when a
+ * receive or RDMA Read has completed.
+ *
+ * Nothing of this is called unless there is such a device (kdapl_dma_syncs). On another
+ * device, beside such a one, LMRs need no syncs (lmr->sync).
+ *
+ * An entry of a ring or SRQ has the LMRs that it names, and the segments: of a receive
+ * those that the device got, of a Read those of the consumer, kept here. For that a send
+ * ring has segments if its device needs syncs.
+ */
+#include "dto.h"
+#include "ep.h"
+#include "mem.h"
+#include "pz.h"
+#include "pz_sg.h"
+#include "srq.h"
+
+/* As kdapl_wr_name(), but the segments are those that kdapl_sge_build() uses. */
+static void kdapl_wr_name_used(struct kdapl_wr *wr, u32 niov, DAT_COUNT n,
+			       const DAT_LMR_TRIPLET *iov)
+{
+	u8 used = 0;
+	DAT_COUNT i;
+
+	for (i = 0; i < n; i++) {
+		if (!iov[i].segment_length)
+			continue;
+		if (!used)
+			wr->ev.lmr = iov[i].lmr_context;
+		else
+			kdapl_wr_lmrs(wr, niov)[used - 1] = iov[i].lmr_context;
+		used++;
+	}
+	wr->ev.nlmr = used;
+}
+
+/* ---- Posts ----------------------------------------------------------------------- */
+
+/* @wr is to be a receive: kdapl_wr_name(), and its segments are the device's. */
+void kdapl_recv_to_device(struct kdapl_wr *wr, u32 niov, DAT_COUNT n,
+			  const DAT_LMR_TRIPLET *iov)
+{
+	DAT_COUNT i;
+
+	kdapl_wr_name_used(wr, niov, n, iov);
+	for (i = 0; i < n; i++)
+		kdapl_region_hand_over(iov[i].lmr_context, iov[i].virtual_address,
+				       iov[i].segment_length, false);
+}
+
+/* A part of an LMR. */
+struct kdapl_part {
+	DAT_LMR_CONTEXT context;
+	u64 addr;
+	u64 len;
+};
+
+/* Set @part to piece @i of the sink of @wr. Return false if there is none. */
+static bool kdapl_sink_part(struct kdapl_ring *sq, struct kdapl_wr *wr, u32 i,
+			    struct kdapl_part *part)
+{
+	if (wr->op != DAT_DTO_RDMA_READ || READ_ONCE(wr->ahead) || i >= sq->niov)
+		return false;
+	part->addr = wr->sge[i].addr;
+	part->len = wr->sge[i].length;
+	if (!wr->has_mem || !wr->chained) {
+		if (i >= wr->ev.nlmr)
+			return false;
+		part->context = kdapl_wr_lmr(wr, sq->niov, i);
+		return true;
+	}
+	if (i || kdapl_type(wr->mem) == KDAPL_TYPE_SG)
+		return false;
+	part->context = READ_ONCE(container_of(wr->mem, struct kdapl_lmr, obj)->context);
+	return true;
+}
+
+/*
+ * Return how many bytes from the beginning of @part on are all, or (@sink is set to
+ * false) not, in sinks of Reads that may not have completed.
+ */
+static u64 kdapl_sinks_at(struct kdapl_ring *sq, const struct kdapl_part *part,
+			  bool *sink)
+{
+	struct kdapl_part s;
+	u64 len = part->len;
+	u32 pos, i;
+
+	lockdep_assert_held(&sq->lock);
+
+	*sink = false;
+	for (pos = READ_ONCE(sq->done); pos != sq->head; pos++) {
+		for (i = 0; kdapl_sink_part(sq, kdapl_ring_wr(sq, pos), i, &s); i++) {
+			if (s.context != part->context)
+				continue;
+			if (part->addr - s.addr < s.len) {
+				*sink = true;
+				return min(part->len, s.len - (part->addr - s.addr));
+			}
+			if (s.addr > part->addr)
+				len = min(len, s.addr - part->addr);
+		}
+	}
+	return len;
+}
+
+/*
+ * Hand a segment to the device, but with a fence not what Reads that it waits for bring:
+ * the CPU may not have it yet.
+ */
+static void kdapl_seg_to_device(struct kdapl_ring *sq, const DAT_LMR_TRIPLET *seg,
+				bool fence)
+{
+	struct kdapl_part part = {
+		seg->lmr_context, seg->virtual_address, seg->segment_length
+	};
+	bool sink = false;
+	u64 n;
+
+	for (; part.len; part.addr += n, part.len -= n) {
+		n = fence ? kdapl_sinks_at(sq, &part, &sink) : part.len;
+		if (!sink)
+			kdapl_region_hand_over(part.context, part.addr, n, false);
+	}
+}
+
+/*
+ * @entry is to be request @op of these segments: kdapl_wr_name(), and the segments are
+ * the device's. Of a Read it is kept where its sink is in the LMRs; kdapl_sink_load() keeps
+ * that of a chain of two.
+ */
+void kdapl_request_to_device(struct kdapl_ring *sq, struct kdapl_wr *entry, DAT_DTOS op,
+			     DAT_COMPLETION_FLAGS flags, const struct kdapl_segs *segs)
+{
+	bool fence = flags & DAT_COMPLETION_BARRIER_FENCE_FLAG;
+	u32 used = 0;
+	DAT_COUNT i;
+
+	lockdep_assert_held(&sq->lock);
+
+	kdapl_wr_name_used(entry, sq->niov, segs->n, segs->iov);
+	for (i = 0; i < segs->n; i++) {
+		if (!segs->iov[i].segment_length)
+			continue;
+		kdapl_seg_to_device(sq, &segs->iov[i], fence);
+		if (op != DAT_DTO_RDMA_READ || used >= sq->niov)
+			continue;
+		entry->sge[used].addr = segs->iov[i].virtual_address;
+		entry->sge[used++].length = segs->iov[i].segment_length;
+	}
+}
+
+/* ---- Completions ----------------------------------------------------------------- */
+
+/* The first @len bytes of @wr, a receive, are the CPU's. @niov: room for segments. */
+static void kdapl_recv_to_cpu(struct kdapl_wr *wr, u32 niov, u32 len)
+{
+	u32 i, n;
+
+	for (i = 0; i < min_t(u32, wr->ev.nlmr, niov) && len; i++) {
+		n = min(len, wr->sge[i].length);
+		kdapl_region_received(kdapl_wr_lmr(wr, niov, i), wr->sge[i].addr, n);
+		len -= n;
+	}
+}
+
+/* The sink of @wr, a Read, is the CPU's. */
+static void kdapl_read_to_cpu(struct kdapl_ring *sq, struct kdapl_wr *wr)
+{
+	struct kdapl_part part;
+	u32 len = wr->len;
+	u32 i;
+
+	for (i = 0; len && kdapl_sink_part(sq, wr, i, &part); i++) {
+		part.len = min_t(u64, part.len, len);
+		kdapl_region_hand_over(part.context, part.addr, part.len, true);
+		len -= part.len;
+	}
+}
+
+/*
+ * @wr has succeeded, on behalf of @ep: what the device has written for it is the CPU's.
+ * The EVD's lock is held.
+ */
+void kdapl_wc_sync(struct kdapl_ep *ep, struct kdapl_wr *wr)
+{
+	if (wr->ev.kind == KDAPL_EV_SRQ)
+		kdapl_recv_to_cpu(wr, ep->srq->max_iov, wr->len);
+	else if (wr->ev.kind == KDAPL_EV_RQ)
+		kdapl_recv_to_cpu(wr, ep->rq.niov, wr->len);
+	else if (wr->op == DAT_DTO_RDMA_READ)
+		kdapl_read_to_cpu(&ep->sq, wr);
+}

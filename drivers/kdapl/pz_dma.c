@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Memory of an LMR: mapped for the device, handed over, unmapped.
+ *
+ * The direction of a mapping follows from the privileges. A mapping lives as long as
+ * the LMR or the binding, so what the CPU and the device have written is handed over
+ * part by part: when a request or receive is entered in its queue, when it has completed
+ * (dto_sync.c), and by dat_lmr_sync_rdma_read() and
+ * dat_lmr_sync_rdma_write(). Mapping and unmapping synchronise nothing by themselves:
+ * two LMRs may have the same memory, and a copy of all of it would undo what was
+ * written beside the parts. Only the end of a binding hands over all of its pages.
+ *
+ * dat_rmr_bind() takes its part from the list with kdapl_region_slice(), and
+ * kdapl_region_sync() walks it. lmr->lock protects lmr->mapped: who finds it set under
+ * the lock may call the driver, as kdapl_lmr_strip() clears it before the device leaves.
+ */
+#include <linux/dma-mapping.h>
+#include "ia.h"
+#include "mem.h"
+
+/* Return how a device accesses memory that may be used with @priv. */
+static enum dma_data_direction kdapl_dma_dir(DAT_MEM_PRIV_FLAGS priv)
+{
+	bool reads = priv & (DAT_MEM_PRIV_LOCAL_READ_FLAG |
+			     DAT_MEM_PRIV_REMOTE_READ_FLAG);
+	bool writes = priv & (DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
+			      DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+
+	if (reads && writes)
+		return DMA_BIDIRECTIONAL;
+	return writes ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
+}
+
+/* Return whether a part of the list of @lmr, which was just mapped, needs syncs. */
+static bool kdapl_needs_sync(struct kdapl_lmr *lmr)
+{
+	struct ib_device *dev = lmr->obj.ia->hca->dev;
+	struct scatterlist *sg;
+	int i;
+
+	if (!lmr->obj.ia->hca->dma_syncs)
+		return false;
+	for_each_sgtable_dma_sg(&lmr->sgt, sg, i)
+		if (dma_need_sync(dev->dma_device, sg_dma_address(sg)))
+			return true;
+	return false;
+}
+
+/*
+ * Sync @len bytes of @lmr from @offset on, for the CPU or else for the device, if
+ * they are mapped; lmr->lock is held.
+ */
+static void kdapl_region_sync_locked(struct kdapl_lmr *lmr, u64 offset, u64 len,
+				     bool for_cpu)
+{
+	struct ib_device *dev = lmr->obj.ia->hca->dev;
+	struct scatterlist *sg;
+	u64 addr, n;
+	int i;
+
+	lockdep_assert_held(&lmr->lock);
+
+	/* The device has not written what it only reads. */
+	if (!lmr->mapped || (for_cpu && lmr->dir == DMA_TO_DEVICE))
+		return;
+	for_each_sgtable_dma_sg(&lmr->sgt, sg, i) {
+		if (!len)
+			break;
+		if (offset >= sg_dma_len(sg)) {
+			offset -= sg_dma_len(sg);
+			continue;
+		}
+		addr = sg_dma_address(sg) + offset;
+		n = min_t(u64, len, sg_dma_len(sg) - offset);
+		if (for_cpu)
+			ib_dma_sync_single_for_cpu(dev, addr, n, lmr->dir);
+		else
+			ib_dma_sync_single_for_device(dev, addr, n, lmr->dir);
+		len -= n;
+		offset = 0;
+	}
+}
+
+/* As kdapl_region_sync_locked(), if that is needed. Context: Any. */
+void kdapl_region_sync(struct kdapl_lmr *lmr, u64 offset, u64 len, bool for_cpu)
+{
+	unsigned long flags;
+
+	if (!READ_ONCE(lmr->sync))
+		return;
+	spin_lock_irqsave(&lmr->lock, flags);
+	kdapl_region_sync_locked(lmr, offset, len, for_cpu);
+	spin_unlock_irqrestore(&lmr->lock, flags);
+}
+
+/*
+ * Hand over @len bytes at @addr, an address as the consumer knows it or (@shifted) the
+ * device.
+ */
+static void kdapl_hand_over(DAT_LMR_CONTEXT context, u64 addr, u64 len, bool for_cpu,
+			    bool shifted)
+{
+	struct kdapl_lmr *lmr;
+	unsigned long flags;
+
+	rcu_read_lock();
+	lmr = kdapl_lmr_find(context);
+	if (lmr && READ_ONCE(lmr->sync)) {
+		spin_lock_irqsave(&lmr->lock, flags);
+		if (shifted)
+			addr -= lmr->shift;
+		/* What another binding had was handed over when it ended. */
+		if (lmr->context == context && addr - lmr->base < lmr->len)
+			kdapl_region_sync_locked(lmr, addr - lmr->base, len, for_cpu);
+		spin_unlock_irqrestore(&lmr->lock, flags);
+	}
+	rcu_read_unlock();
+}
+
+/**
+ * kdapl_region_hand_over - hand a part of an LMR to the device or to the CPU
+ * @context: of the LMR
+ * @addr: first byte of the part
+ * @len: its length, which may be 0
+ * @for_cpu: to the CPU
+ *
+ * Context: Any.
+ */
+void kdapl_region_hand_over(DAT_LMR_CONTEXT context, u64 addr, u64 len, bool for_cpu)
+{
+	kdapl_hand_over(context, addr, len, for_cpu, false);
+}
+
+/* The device has written @len bytes at @addr, as it knows them: they are the CPU's. */
+void kdapl_region_received(DAT_LMR_CONTEXT context, u64 addr, u64 len)
+{
+	kdapl_hand_over(context, addr, len, true, true);
+}
+
+/* Return entry @n of a list. */
+static struct scatterlist *kdapl_sg_entry(struct scatterlist *sg, unsigned int n)
+{
+	while (n--)
+		sg = sg_next(sg);
+	return sg;
+}
+
+/*
+ * Map @n entries for the device, at whole pages: the first one begins at the page and
+ * the last one ends with the page then. A copy (swiotlb) is at another place in its page
+ * unless all of the page is mapped, and the device's address has to differ from that of
+ * the consumer in whole pages. What is beside the memory has no key and is not handed
+ * over. Return the number of DMA addresses, or 0 or less.
+ */
+static int kdapl_dma_map_pages(struct kdapl_lmr *lmr, unsigned int n)
+{
+	struct scatterlist *first = lmr->sgt.sgl, *last = kdapl_sg_entry(first, n - 1);
+	int nents;
+
+	lmr->head = offset_in_page(first->offset);
+	lmr->tail = -(last->offset + last->length) & ~PAGE_MASK;
+	first->offset -= lmr->head;
+	first->length += lmr->head;
+	last->length += lmr->tail;
+	nents = ib_dma_map_sg_attrs(lmr->obj.ia->hca->dev, first, n, lmr->dir,
+				    DMA_ATTR_SKIP_CPU_SYNC);
+	first->offset += lmr->head;
+	first->length -= lmr->head;
+	last->length -= lmr->tail;
+	return nents;
+}
+
+/*
+ * Correct the DMA addresses of @lmr for what is mapped beside the memory; or (@undo) have
+ * them as they were mapped.
+ */
+static void kdapl_dma_trim(struct kdapl_lmr *lmr, bool undo)
+{
+	struct scatterlist *first = lmr->sgt.sgl;
+	struct scatterlist *last = kdapl_sg_entry(first, lmr->sgt.nents - 1);
+
+	if (undo) {
+		sg_dma_address(first) -= lmr->head;
+		sg_dma_len(first) += lmr->head;
+		sg_dma_len(last) += lmr->tail;
+	} else {
+		sg_dma_address(first) += lmr->head;
+		/* Without lengths of their own that was kdapl_dma_map_pages(). */
+		if (IS_ENABLED(CONFIG_NEED_SG_DMA_LENGTH)) {
+			sg_dma_len(first) -= lmr->head;
+			sg_dma_len(last) -= lmr->tail;
+		}
+	}
+}
+
+/* Map the first @n entries of the list of @lmr. Return 0 or an errno. */
+static int kdapl_dma_map(struct kdapl_lmr *lmr, unsigned int n)
+{
+	int nents;
+
+	lmr->dir = kdapl_dma_dir(lmr->priv);
+	nents = kdapl_dma_map_pages(lmr, n);
+	if (nents <= 0)
+		return -EIO;
+	lmr->sgt.nents = nents;
+	lmr->entries = n;
+	kdapl_dma_trim(lmr, false);
+	WRITE_ONCE(lmr->sync, kdapl_needs_sync(lmr));
+	return 0;
+}
+
+/* Undo kdapl_dma_map(). */
+static void kdapl_dma_unmap(struct kdapl_lmr *lmr)
+{
+	kdapl_dma_trim(lmr, true);
+	ib_dma_unmap_sg_attrs(lmr->obj.ia->hca->dev, lmr->sgt.sgl, lmr->entries,
+			      lmr->dir, DMA_ATTR_SKIP_CPU_SYNC);
+}
+
+/*
+ * Map the first @n entries of the list of @lmr for the device, which gets what the
+ * CPU has written there. Return 0 or an errno. Context: Any; lmr->lock is held.
+ */
+int kdapl_region_map_locked(struct kdapl_lmr *lmr, unsigned int n)
+{
+	int err;
+
+	lockdep_assert_held(&lmr->lock);
+
+	err = kdapl_dma_map(lmr, n);
+	if (err)
+		return err;
+	lmr->mapped = true;
+	if (lmr->sync)
+		kdapl_region_sync_locked(lmr, 0, lmr->len, false);
+	return 0;
+}
+
+/*
+ * Map the scatter list that kdapl_region_build() built for the device. Return 0
+ * or an errno. Context: Process context, within kdapl_hca_enter().
+ */
+int kdapl_region_map(struct kdapl_lmr *lmr)
+{
+	int err;
+
+	lockdep_assert_held(&lmr->obj.ia->hca->sem);
+
+	if (!sg_page(lmr->sgt.sgl))
+		return 0;
+	err = kdapl_dma_map(lmr, lmr->sgt.orig_nents);
+	if (err)
+		return err;
+	lmr->mapped = true;
+	kdapl_region_sync(lmr, 0, lmr->len, false);
+	return 0;
+}
+
+/*
+ * Undo kdapl_region_fill(), if that was done; what the device has written is the
+ * CPU's. kdapl_lmr_strip() takes the lock as well, so what is mapped here is mapped
+ * on a device that is present. Context: Any; lmr->lock is held.
+ */
+void kdapl_region_unmap_locked(struct kdapl_lmr *lmr)
+{
+	lockdep_assert_held(&lmr->lock);
+
+	if (!lmr->mapped)
+		return;
+	if (lmr->sync)
+		kdapl_region_sync_locked(lmr, 0, lmr->len, true);
+	lmr->mapped = false;
+	kdapl_dma_unmap(lmr);
+}
+
+/*
+ * Undo kdapl_region_map() or kdapl_region_fill(). Of two concurrent callers
+ * only one finds ->mapped set. Context: Process context; hca->sem is held.
+ */
+void kdapl_region_unmap(struct kdapl_lmr *lmr)
+{
+	unsigned long flags;
+	bool mapped;
+
+	lockdep_assert_held(&lmr->obj.ia->hca->sem);
+
+	/*
+	 * kdapl_region_sync() walks the list under the same lock, so it either
+	 * is finished or finds ->mapped cleared.
+	 */
+	spin_lock_irqsave(&lmr->lock, flags);
+	if (lmr->fmr)
+		kdapl_region_unmap_locked(lmr);
+	mapped = lmr->mapped;
+	lmr->mapped = false;
+	spin_unlock_irqrestore(&lmr->lock, flags);
+	if (mapped)
+		kdapl_dma_unmap(lmr);
+}
+
+/*
+ * Return whether the memory of @lmr, which is mapped, is one range of DMA
+ * addresses.
+ */
+bool kdapl_region_contiguous(struct kdapl_lmr *lmr)
+{
+	u64 next = sg_dma_address(lmr->sgt.sgl);
+	struct scatterlist *sg;
+	int i;
+
+	for_each_sgtable_dma_sg(&lmr->sgt, sg, i) {
+		if (sg_dma_address(sg) != next)
+			return false;
+		next += sg_dma_len(sg);
+	}
+	return true;
+}
+
+/**
+ * kdapl_region_slice - copy out the DMA addresses of a part of an LMR
+ * @lmr: the LMR, mapped; a use by the caller keeps the mapping
+ * @offset: first byte of the part
+ * @len: length of the part in bytes; the part lies inside the LMR
+ * @to: table to be filled in; nents is set
+ * @max: entries that @to has room for
+ *
+ * Context: Any.
+ * Return: 0, or -ERANGE if the part has more pieces than @max
+ */
+int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
+		       struct sg_table *to, int max)
+{
+	struct scatterlist *sg, *dst = to->sgl;
+	u64 take;
+	int i, n = 0;
+
+	for_each_sgtable_dma_sg(&lmr->sgt, sg, i) {
+		if (!len)
+			break;
+		if (offset >= sg_dma_len(sg)) {
+			offset -= sg_dma_len(sg);
+			continue;
+		}
+		take = min_t(u64, len, sg_dma_len(sg) - offset);
+		if (n && sg_dma_address(dst) + sg_dma_len(dst) ==
+			 sg_dma_address(sg)) {
+			/*
+			 * Join adjoining pieces: a consumer's scatter list may
+			 * have more pieces than pages, and @max counts pages.
+			 */
+			sg_dma_len(dst) += take;
+		} else {
+			if (n == max)
+				return -ERANGE;
+			dst = n++ ? sg_next(dst) : to->sgl;
+			sg_dma_address(dst) = sg_dma_address(sg) + offset;
+			sg_dma_len(dst) = take;
+		}
+		len -= take;
+		offset = 0;
+	}
+	to->nents = n;
+	return 0;
+}
