@@ -8,6 +8,7 @@
  * needs the device to be present. No function takes a lock; all may be called
  * in any context.
  */
+#include <dat/kdat_linux.h>
 #include "ia.h"
 
 /* Return @value as a DAT_COUNT, which is signed. */
@@ -42,6 +43,11 @@ static u32 kdapl_ia_max_read(struct kdapl_ia *ia, u32 max)
 	return ia->reads_to_key ? min_t(u64, max, (pages - 1) * PAGE_SIZE) :
 				  max;
 }
+
+/* What siw does not do, see <dat/kdat_linux.h>. */
+static DAT_NAMED_ATTR kdapl_siw_attrs[] = {
+	{ KDAT_ATTR_GATHER_FMR_PAGES, "last segment" },
+};
 
 /* Fill in @attr with the attributes of @ia. */
 void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
@@ -94,6 +100,10 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 	attr->max_rdma_read_out = attr->max_rdma_read_in;
 	attr->max_rdma_read_per_ep_in_guaranteed = DAT_FALSE;
 	attr->max_rdma_read_per_ep_out_guaranteed = DAT_FALSE;
+	if (ia->hca->siw) {
+		attr->num_vendor_attr = ARRAY_SIZE(kdapl_siw_attrs);
+		attr->vendor_attr = kdapl_siw_attrs;
+	}
 	attr->zb_supported = DAT_TRUE;
 	attr->reserved_lmr_supported = DAT_TRUE;
 }

@@ -37,6 +37,7 @@
  * @last_wqe_seen: it has come at least once
  * @srq_any_pz: an SRQ and the QPs on it may be of different PDs
  * @rings_solicited: a CQ armed for solicited messages notifies of them
+ * @siw: the driver is siw: see kdapl_sge_odd() and kdapl_siw_attrs[]
  * @dma_syncs: mappings for the device may need syncs, see kdapl_dma_syncs
  * @max_qlen: largest queue length of an EVD
  * @attrs: copy of the limits, which calls need after the device has left, too
@@ -63,6 +64,7 @@ struct kdapl_hca {
 	bool last_wqe_seen;
 	bool srq_any_pz;
 	bool rings_solicited;
+	bool siw;
 	bool dma_syncs;
 	int max_qlen;
 	struct ib_device_attr attrs;

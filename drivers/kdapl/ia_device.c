@@ -168,6 +168,7 @@ static int kdapl_add_one(struct ib_device *dev)
 	hca->srq_any_pz = dev->ops.driver_id != RDMA_DRIVER_RXE;
 	/* siw looks for the solicited flag in the receive request. */
 	hca->rings_solicited = dev->ops.driver_id != RDMA_DRIVER_SIW;
+	hca->siw = dev->ops.driver_id == RDMA_DRIVER_SIW;
 	hca->dma_syncs = kdapl_dma_may_sync(dev);
 	if (hca->dma_syncs)
 		static_branch_inc(&kdapl_dma_syncs);

@@ -38,6 +38,7 @@
  *	last, with release semantics, when the members above and below are set
  * @lkey: local key for the device
  * @shift: the device's address less the consumer's
+ * @odd: kdapl_sge_odd() translates segments
  * @mr: the MR; NULL while @lkey is the PD's local_dma_lkey, while the MR is
  *	being replaced and once the device has left; @lock
  * @rmr_context: rkey for peers, 0 if none
@@ -56,6 +57,8 @@
  * @tail: and behind it
  * @dir: direction in which it is mapped
  * @sync: the mapping needs syncs, see kdapl_region_sync()
+ * @whole: if @odd: where the CPU sees the memory in one piece; NULL: nowhere
+ * @vmapped: made by vmap() for that
  * @lock: protects @mapped and all that follow; nests inside evd->lock
  * @mapped: @sgt is mapped for the device, and not by the consumer
  * @bound: a request that registers @mr was posted
@@ -79,6 +82,7 @@ struct kdapl_lmr {
 	bool valid;
 	u32 lkey;
 	u64 shift;
+	bool odd;
 	struct ib_mr *mr;
 	DAT_RMR_CONTEXT rmr_context;
 
@@ -96,6 +100,8 @@ struct kdapl_lmr {
 	unsigned int tail;
 	enum dma_data_direction dir;
 	bool sync;
+	void *whole;
+	void *vmapped;
 
 	spinlock_t lock;		/* see above */
 	bool mapped;

@@ -22,7 +22,6 @@
  * gives one caller at a time the right to post a request about the LMR.
  */
 #include <linux/sched/mm.h>
-#include <linux/slab.h>
 #include "dto.h"
 #include "ep.h"
 #include "ia.h"
@@ -331,6 +330,8 @@ static int kdapl_fmr_load(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
 	lmr->lkey = mr->lkey;
 	lmr->shift = 0;
+	lmr->odd = lmr->obj.ia->hca->siw && !kdapl_region_contiguous(lmr);
+	lmr->whole = type == DAT_MEM_TYPE_VIRTUAL ? region->for_va : NULL;
 	lmr->rmr_context = priv & KDAPL_PRIV_REMOTE ? mr->rkey : 0;
 	/* A new context for each binding: that of the last one is refused. */
 	WRITE_ONCE(lmr->context, lmr->context + (1U << KDAPL_INDEX_BITS));

@@ -47,6 +47,7 @@ static void kdapl_lmr_teardown(struct kdapl_lmr *lmr)
 	if (mr)
 		kdapl_mr_free(&lmr->obj, mr);
 	kdapl_region_unmap(lmr);
+	kdapl_region_part(lmr);
 }
 
 static void kdapl_lmr_strip(struct kdapl_obj *obj)
@@ -164,7 +165,8 @@ static int kdapl_lmr_register(struct kdapl_lmr *lmr)
 	lmr->lkey = mr->lkey;
 	lmr->shift = iova - lmr->base;
 	lmr->rmr_context = remote ? mr->rkey : 0;
-	return 0;
+	lmr->odd = lmr->obj.ia->hca->siw && !kdapl_region_contiguous(lmr);
+	return lmr->odd ? kdapl_region_join(lmr) : 0;
 }
 
 /* The caller undoes what an error leaves with kdapl_lmr_teardown(). */
@@ -497,6 +499,7 @@ static int kdapl_lmr_make_reserved(struct kdapl_ia *ia)
 	if (IS_ERR(lmr))
 		return PTR_ERR(lmr);
 	lmr->reserved = true;
+	lmr->odd = true;
 	lmr->mem_type = DAT_MEM_TYPE_IA;
 	lmr->priv = DAT_MEM_PRIV_LOCAL_READ_FLAG |
 		    DAT_MEM_PRIV_LOCAL_WRITE_FLAG;

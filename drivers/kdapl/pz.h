@@ -62,6 +62,8 @@ bool kdapl_region_ok(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *region,
 		     u64 len);
 int kdapl_region_build(struct kdapl_lmr *lmr, struct kdapl_lmr *origin);
 int kdapl_region_fill(struct kdapl_lmr *lmr, u64 n);
+int kdapl_region_join(struct kdapl_lmr *lmr);
+void kdapl_region_part(struct kdapl_lmr *lmr);
 
 /* pz_dma.c */
 int kdapl_region_map(struct kdapl_lmr *lmr);
@@ -72,6 +74,7 @@ void kdapl_region_sync(struct kdapl_lmr *lmr, u64 offset, u64 len, bool for_cpu)
 void kdapl_region_hand_over(DAT_LMR_CONTEXT context, u64 addr, u64 len, bool for_cpu);
 void kdapl_region_received(DAT_LMR_CONTEXT context, u64 addr, u64 len);
 bool kdapl_region_contiguous(struct kdapl_lmr *lmr);
+u64 kdapl_region_piece(struct kdapl_lmr *lmr, u64 offset, u64 len);
 int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
 		       struct sg_table *to, int max);
 

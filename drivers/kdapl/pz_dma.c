@@ -316,6 +316,30 @@ bool kdapl_region_contiguous(struct kdapl_lmr *lmr)
 	return true;
 }
 
+/*
+ * Return the DMA address of @len bytes of @lmr from @offset on, or 0 if they are in
+ * several pieces. Context: Any.
+ */
+u64 kdapl_region_piece(struct kdapl_lmr *lmr, u64 offset, u64 len)
+{
+	struct scatterlist *sg;
+	unsigned long flags;
+	u64 addr = 0;
+	int i;
+
+	spin_lock_irqsave(&lmr->lock, flags);
+	for_each_sgtable_dma_sg(&lmr->sgt, sg, i) {
+		if (offset < sg_dma_len(sg)) {
+			if (len <= sg_dma_len(sg) - offset)
+				addr = sg_dma_address(sg) + offset;
+			break;
+		}
+		offset -= sg_dma_len(sg);
+	}
+	spin_unlock_irqrestore(&lmr->lock, flags);
+	return addr;
+}
+
 /**
  * kdapl_region_slice - copy out the DMA addresses of a part of an LMR
  * @lmr: the LMR, mapped; a use by the caller keeps the mapping

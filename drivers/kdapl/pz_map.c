@@ -284,6 +284,43 @@ int kdapl_region_build(struct kdapl_lmr *lmr, struct kdapl_lmr *origin)
 }
 
 /*
+ * Let the CPU see the memory of @lmr, whose pieces are whole pages inside, in one piece:
+ * lmr->whole. Context: Process context.
+ */
+int kdapl_region_join(struct kdapl_lmr *lmr)
+{
+	unsigned int n, i = 0;
+	struct sg_page_iter at;
+	struct page **pages;
+
+	if (lmr->mem_type == DAT_MEM_TYPE_VIRTUAL) {
+		lmr->whole = lmr->region.for_va;
+		return 0;
+	}
+	n = DIV_ROUND_UP_ULL(offset_in_page(lmr->sgt.sgl->offset) + lmr->len, PAGE_SIZE);
+	pages = kvmalloc_array(n, sizeof(*pages), GFP_KERNEL);
+	if (!pages)
+		return -ENOMEM;
+	for_each_sgtable_page(&lmr->sgt, &at, 0)
+		if (i < n)
+			pages[i++] = sg_page_iter_page(&at);
+	lmr->vmapped = vmap(pages, i, VM_MAP, PAGE_KERNEL);
+	kvfree(pages);
+	if (!lmr->vmapped)
+		return -ENOMEM;
+	lmr->whole = lmr->vmapped + offset_in_page(lmr->sgt.sgl->offset);
+	return 0;
+}
+
+/* Undo kdapl_region_join(). Context: Process context. */
+void kdapl_region_part(struct kdapl_lmr *lmr)
+{
+	vunmap(lmr->vmapped);
+	lmr->vmapped = NULL;
+	lmr->whole = NULL;
+}
+
+/*
  * Enter @len bytes of @page in @sg, the next entry of the list of @lmr, to be
  * mapped with the others.
  */

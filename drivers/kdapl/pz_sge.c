@@ -127,6 +127,45 @@ static noinline DAT_RETURN kdapl_sge_mapped(struct kdapl_pz *pz, u64 poster,
 }
 
 /**
+ * kdapl_sge_odd - translate a segment for which that is not a plain addition
+ * @pz: Protection Zone of the Endpoint or SRQ
+ * @lmr: LMR of the segment, which was checked
+ * @offset: its beginning in @lmr
+ * @alone: other segments of the request are behind those of this LMR's page list,
+ *	or there are none, or it is a receive
+ * @sge: address and length are those of @lmr and its key; changed
+ *
+ * The reserved LMR has the key of the poster's PD. Of others those in several pieces are
+ * odd if the device is siw: it remembers how far it has got in the page list of a
+ * segment, and goes on from there in that of the next one, which is another (6.12's
+ * siw_tx_hdt()). So it may have one such list a request, the last. For other segments
+ * it gets the key of all memory: it takes kernel addresses for DMA addresses and copies
+ * from them, whether they are of kmalloc or of vmalloc, in requests that are signalled,
+ * as all are.
+ *
+ * Return: whether the device can do it
+ */
+static noinline bool kdapl_sge_odd(struct kdapl_pz *pz, struct kdapl_lmr *lmr, u64 offset,
+				   bool alone, struct ib_sge *sge)
+{
+	u64 addr;
+
+	if (lmr->reserved) {
+		sge->lkey = pz->lkey;
+		return true;
+	}
+	if (alone)
+		return true;
+	addr = lmr->whole ? (uintptr_t)lmr->whole + offset :
+			    kdapl_region_piece(lmr, offset, sge->length);
+	if (!addr)
+		return false;
+	sge->addr = addr;
+	sge->lkey = pz->lkey;
+	return true;
+}
+
+/**
  * kdapl_sge_build - check a consumer's segments and translate them
  * @pz: Protection Zone of the Endpoint or SRQ
  * @poster: handle of the Endpoint or SRQ
@@ -184,8 +223,11 @@ DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, u64 poster, DAT_COUNT n,
 					 DAT_INVALID_ARG3);
 		sge[used].addr = iov[i].virtual_address + lmr->shift;
 		sge[used].length = iov[i].segment_length;
-		sge[used].lkey = unlikely(lmr->reserved) ?
-					pz->lkey : lmr->lkey;
+		sge[used].lkey = lmr->lkey;
+		if (unlikely(lmr->odd) &&
+		    !kdapl_sge_odd(pz, lmr, offset, i == n - 1 ||
+				   priv != DAT_MEM_PRIV_LOCAL_READ_FLAG, &sge[used]))
+			return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 		sum += iov[i].segment_length;
 		used++;
 	}

@@ -17,6 +17,16 @@
 
 struct scatterlist;
 
+/*
+ * Names in vendor_attr of DAT_IA_ATTR, which an IA has if its device lacks something.
+ *
+ * KDAT_ATTR_GATHER_FMR_PAGES, "last segment": a Send or RDMA Write of several segments may
+ * have one in pages that do not adjoin, bound by dat_lmr_fmr() and not of
+ * DAT_MEM_TYPE_VIRTUAL, as its last segment only, unless that segment is inside a page.
+ * Others are refused as DAT_MODEL_NOT_SUPPORTED.
+ */
+#define KDAT_ATTR_GATHER_FMR_PAGES	"kdapl.gather_fmr_pages"
+
 /**
  * kdat_event_name() - name an event number
  * @event_number: the event_number of a DAT_EVENT

@@ -8,6 +8,7 @@
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/sizes.h>
+#include <dat/kdat_linux.h>
 #include "device.h"
 
 /* ---- Attributes ------------------------------------------------------------------ */
@@ -37,6 +38,19 @@ static struct truth *ask(struct kunit *test, struct kd_side *s)
 static int count(u64 value)
 {
 	return min_t(u64, value, INT_MAX);
+}
+
+/* What a device lacks has a name. */
+static void check_lacks(struct kunit *test, struct kd_side *s, const DAT_IA_ATTR *ia)
+{
+	if (!kd_has(s, KD_ANY_READ)) {
+		KUNIT_EXPECT_EQ(test, ia->num_vendor_attr, 0);
+		KUNIT_EXPECT_NULL(test, ia->vendor_attr);
+		return;
+	}
+	KUNIT_ASSERT_EQ(test, ia->num_vendor_attr, 1);
+	KUNIT_EXPECT_STREQ(test, ia->vendor_attr[0].name, KDAT_ATTR_GATHER_FMR_PAGES);
+	KUNIT_EXPECT_STREQ(test, ia->vendor_attr[0].value, "last segment");
 }
 
 static void ia_attributes(struct kunit *test)
@@ -94,8 +108,7 @@ static void ia_attributes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ia->max_rmr_target_address, U64_MAX);
 	KUNIT_EXPECT_EQ(test, ia->num_transport_attr, 0);
 	KUNIT_EXPECT_NULL(test, ia->transport_attr);
-	KUNIT_EXPECT_EQ(test, ia->num_vendor_attr, 0);
-	KUNIT_EXPECT_NULL(test, ia->vendor_attr);
+	check_lacks(test, s, ia);
 }
 
 /* The limits can be reached, and cannot be exceeded. */
