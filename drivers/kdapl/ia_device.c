@@ -169,6 +169,9 @@ static int kdapl_add_one(struct ib_device *dev)
 	/* siw looks for the solicited flag in the receive request. */
 	hca->rings_solicited = dev->ops.driver_id != RDMA_DRIVER_SIW;
 	hca->siw = dev->ops.driver_id == RDMA_DRIVER_SIW;
+	if (hca->siw)
+		dev_warn(&dev->dev,
+			 "siw answers RDMA Reads without a look at privileges: peers can read all memory\n");
 	hca->dma_syncs = kdapl_dma_may_sync(dev);
 	if (hca->dma_syncs)
 		static_branch_inc(&kdapl_dma_syncs);

@@ -20,11 +20,17 @@ struct scatterlist;
 /*
  * Names in vendor_attr of DAT_IA_ATTR, which an IA has if its device lacks something.
  *
+ * KDAT_ATTR_READ_PRIVILEGE, "ignored": the device answers RDMA Reads without a look at
+ * DAT_MEM_PRIV_REMOTE_READ_FLAG. A peer can read all memory whose key it has or guesses,
+ * and RDMA Reads of this side tell it one of memory that was never opened to it. So such
+ * a device is for peers that are trusted.
+ *
  * KDAT_ATTR_GATHER_FMR_PAGES, "last segment": a Send or RDMA Write of several segments may
  * have one in pages that do not adjoin, bound by dat_lmr_fmr() and not of
  * DAT_MEM_TYPE_VIRTUAL, as its last segment only, unless that segment is inside a page.
  * Others are refused as DAT_MODEL_NOT_SUPPORTED.
  */
+#define KDAT_ATTR_READ_PRIVILEGE	"kdapl.read_privilege"
 #define KDAT_ATTR_GATHER_FMR_PAGES	"kdapl.gather_fmr_pages"
 
 /**

@@ -48,9 +48,11 @@ static void check_lacks(struct kunit *test, struct kd_side *s, const DAT_IA_ATTR
 		KUNIT_EXPECT_NULL(test, ia->vendor_attr);
 		return;
 	}
-	KUNIT_ASSERT_EQ(test, ia->num_vendor_attr, 1);
-	KUNIT_EXPECT_STREQ(test, ia->vendor_attr[0].name, KDAT_ATTR_GATHER_FMR_PAGES);
-	KUNIT_EXPECT_STREQ(test, ia->vendor_attr[0].value, "last segment");
+	KUNIT_ASSERT_EQ(test, ia->num_vendor_attr, 2);
+	KUNIT_EXPECT_STREQ(test, ia->vendor_attr[0].name, KDAT_ATTR_READ_PRIVILEGE);
+	KUNIT_EXPECT_STREQ(test, ia->vendor_attr[0].value, "ignored");
+	KUNIT_EXPECT_STREQ(test, ia->vendor_attr[1].name, KDAT_ATTR_GATHER_FMR_PAGES);
+	KUNIT_EXPECT_STREQ(test, ia->vendor_attr[1].value, "last segment");
 }
 
 static void ia_attributes(struct kunit *test)

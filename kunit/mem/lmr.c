@@ -148,8 +148,14 @@ static void L2_not_beyond_the_rights(struct kunit *test)
 	mem_write(&c, all);
 	region_hand_over(&c, &m, true);
 	KUNIT_EXPECT_TRUE(test, region_is_filled(r, 7));
-	if (!kd_has(c.a, KD_ANY_READ))
+	/* A device that has the trait has an attribute that says so: query_test.c. */
+	memset(c.p->buf->va, 0, KD_BUF_LEN);
+	if (!kd_has(c.a, KD_ANY_READ)) {
 		mem_expect_refused(&c, all, false, "read, may be written");
+	} else {
+		mem_read(&c, all);
+		KUNIT_EXPECT_TRUE(test, kd_is_filled(c.p->buf->va, r->len, 7));
+	}
 }
 
 static void L2_not_after_free(struct kunit *test)
