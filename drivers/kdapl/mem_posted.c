@@ -86,20 +86,17 @@ static bool kdapl_ep_names(struct kdapl_ep *ep, struct kdapl_lmr *lmr,
 static bool kdapl_srq_names(struct kdapl_srq *srq, struct kdapl_lmr *lmr)
 {
 	DAT_LMR_CONTEXT context = READ_ONCE(lmr->context);
-	struct list_head *link;
 	struct kdapl_wr *wr;
 	unsigned long flags;
 	bool found = false;
-	int n;
+	int i = 0, n;
 
 	/* The mutex keeps the entries; the lock, what is in them. */
 	mutex_lock(&srq->mutex);
-	link = srq->all.next;
-	while (link != &srq->all && !found) {
+	while (i < srq->slots && !found) {
 		spin_lock_irqsave(&srq->lock, flags);
-		for (n = 0; n < KDAPL_SEARCH && link != &srq->all && !found; n++) {
-			wr = kdapl_srq_wr(srq, link);
-			link = link->next;
+		for (n = 0; n < KDAPL_SEARCH && i < srq->slots && !found; n++) {
+			wr = srq->all[i++];
 			found = wr->posted &&
 				kdapl_wr_names(wr, srq->max_iov, context);
 		}

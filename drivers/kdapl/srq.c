@@ -93,6 +93,42 @@ void kdapl_srq_take_back(struct kdapl_srq *srq, struct kdapl_wr *wr)
 	spin_unlock(&srq->lock);
 }
 
+/* Make room for @total entries in srq->all. */
+static int kdapl_srq_grow_all(struct kdapl_srq *srq, int total)
+{
+	struct kdapl_wr **all;
+
+	lockdep_assert_held(&srq->mutex);
+
+	if (total <= srq->all_room)
+		return 0;
+	all = kvmalloc_array(total, sizeof(*all), GFP_KERNEL);
+	if (!all)
+		return -ENOMEM;
+	if (srq->slots)
+		memcpy(all, srq->all, srq->slots * sizeof(*all));
+	kvfree(srq->all);
+	srq->all = all;
+	srq->all_room = total;
+	return 0;
+}
+
+/* Take @wr out of srq->all, of which the last entry gets its place. */
+static void kdapl_srq_forget(struct kdapl_srq *srq, struct kdapl_wr *wr)
+{
+	struct kdapl_wr *last = srq->all[--srq->slots];
+	u32 place = *kdapl_srq_place(srq, wr);
+
+	lockdep_assert_held(&srq->mutex);
+
+	srq->all[place] = last;
+	*kdapl_srq_place(srq, last) = place;
+}
+
+/* Most buffers have two segments at most; kmalloc() would round up to 192 bytes. */
+static_assert(sizeof(struct kdapl_wr) + 2 * sizeof(struct ib_sge) +
+	      sizeof(DAT_LMR_CONTEXT) + sizeof(u32) <= 128);
+
 /* Allocate memory for buffers until there is enough for @total. */
 int kdapl_srq_grow_slots(struct kdapl_srq *srq, int total)
 {
@@ -101,18 +137,21 @@ int kdapl_srq_grow_slots(struct kdapl_srq *srq, int total)
 	unsigned long flags;
 	int n;
 
-	lockdep_assert_held(&srq->mutex);
-
+	if (kdapl_srq_grow_all(srq, total))
+		return -ENOMEM;
 	for (n = srq->slots; n < total; n++) {
-		wr = kzalloc(kdapl_srq_link_offset(srq) +
-			     sizeof(struct list_head), GFP_KERNEL);
+		wr = kzalloc(kdapl_entry_size(srq->max_iov, srq->max_iov) +
+			     sizeof(u32), GFP_KERNEL);
 		if (!wr)
 			goto err_free;
 		wr->ev.kind = KDAPL_EV_SRQ;
 		list_add(&wr->link, &fresh);
 	}
-	list_for_each_entry(wr, &fresh, link)
-		list_add_tail(kdapl_srq_link(srq, wr), &srq->all);
+	n = srq->slots;
+	list_for_each_entry(wr, &fresh, link) {
+		*kdapl_srq_place(srq, wr) = n;
+		srq->all[n++] = wr;
+	}
 	spin_lock_irqsave(&srq->lock, flags);
 	srq->slots = n;
 	list_splice_tail(&fresh, &srq->free);
@@ -144,8 +183,7 @@ static void kdapl_srq_trim_slots(struct kdapl_srq *srq)
 		     !list_empty(&srq->free); n++) {
 			wr = list_first_entry(&srq->free, struct kdapl_wr, link);
 			list_move(&wr->link, &surplus);
-			list_del(kdapl_srq_link(srq, wr));
-			srq->slots--;
+			kdapl_srq_forget(srq, wr);
 		}
 		spin_unlock_irqrestore(&srq->lock, flags);
 		list_for_each_entry_safe(wr, next, &surplus, link)
@@ -168,6 +206,7 @@ static void kdapl_srq_release(struct kdapl_obj *obj)
 	list_splice(&srq->hw, &srq->free);
 	list_for_each_entry_safe(wr, next, &srq->free, link)
 		kfree(wr);
+	kvfree(srq->all);
 	kdapl_obj_put(&srq->pz->obj);
 	kdapl_obj_free(obj);
 }
@@ -232,7 +271,6 @@ static int kdapl_srq_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	INIT_LIST_HEAD(&srq->hw);
 	INIT_LIST_HEAD(&srq->eps);
 	INIT_LIST_HEAD(&srq->evds);
-	INIT_LIST_HEAD(&srq->all);
 	INIT_WORK(&srq->arm_work, kdapl_srq_hw_arm);
 	INIT_WORK(&srq->hint_work, kdapl_srq_hw_hint);
 	INIT_WORK(&srq->search_work, kdapl_srq_search);

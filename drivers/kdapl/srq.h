@@ -45,7 +45,8 @@ struct kdapl_pz;
  * @waiting: posted, until there is room in the device
  * @hw: given to the device, in order
  * @eps: EPs with a QP on it
- * @all: all entries, see kdapl_srq_link(); @mutex in place of @lock
+ * @all: all entries, @slots of them, see kdapl_srq_place(); @mutex in place of @lock
+ * @all_room: what @all has room for; likewise
  * @lw: low watermark
  * @lw_armed: @lw has not fired since it was set
  * @feeding: buffers are waiting, and the device is fed as it completes
@@ -89,7 +90,8 @@ struct kdapl_srq {
 	struct list_head waiting;
 	struct list_head hw;
 	struct list_head eps;
-	struct list_head all;
+	struct kdapl_wr **all;
+	int all_room;
 	int lw;
 	bool lw_armed;
 	bool feeding;
@@ -151,25 +153,11 @@ static inline int kdapl_srq_outstanding(const struct kdapl_srq *srq)
 
 /*
  * An entry of an SRQ is followed by the LMRs that it names (kdapl_wr_lmrs()), and
- * these by a link in srq->all, by which a search gets from one entry to the next
- * whatever list they are on.
+ * these by its place in srq->all, where a search finds it whatever list it is on.
  */
-static inline size_t kdapl_srq_link_offset(const struct kdapl_srq *srq)
+static inline u32 *kdapl_srq_place(const struct kdapl_srq *srq, struct kdapl_wr *wr)
 {
-	return ALIGN(kdapl_entry_size(srq->max_iov, srq->max_iov),
-		     sizeof(struct list_head *));
-}
-
-static inline struct list_head *kdapl_srq_link(const struct kdapl_srq *srq,
-					       struct kdapl_wr *wr)
-{
-	return (void *)wr + kdapl_srq_link_offset(srq);
-}
-
-static inline struct kdapl_wr *kdapl_srq_wr(const struct kdapl_srq *srq,
-					    struct list_head *link)
-{
-	return (void *)link - kdapl_srq_link_offset(srq);
+	return (void *)wr + kdapl_entry_size(srq->max_iov, srq->max_iov);
 }
 
 /* srq.c */
