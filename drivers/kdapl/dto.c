@@ -12,6 +12,7 @@
 #include "ia.h"
 #include "pz.h"
 #include "pz_sg.h"
+#include "pz_sge.h"
 #include "trace.h"
 
 #define KDAPL_POST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | \
@@ -34,29 +35,20 @@ static bool kdapl_flags_ok(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
 	       op == DAT_DTO_LMR_INVALIDATE;
 }
 
-static u32 kdapl_sge_total(const struct ib_send_wr *wr)
-{
-	u32 sum = 0;
-	int i;
-
-	for (i = 0; i < wr->num_sge; i++)
-		sum += wr->sg_list[i].length;
-	return sum;
-}
-
 /*
  * Hand a request to the device. A request that the device refuses stays in the
  * ring and is flushed with the rest: it was checked and there was room, so the
  * connection must be ending. It cannot be taken back, since siw may return an
  * error for a request that it has queued. sq.lock is held.
  */
-static void kdapl_sq_submit(struct kdapl_ep *ep, struct kdapl_wr *entry,
-			    struct ib_send_wr *wr)
+static __always_inline void kdapl_sq_submit(struct kdapl_ep *ep,
+					    struct kdapl_wr *entry,
+					    struct ib_send_wr *wr, bool chain)
 {
 	struct kdapl_ring *sq = &ep->sq;
 
 	wr->wr_id = (uintptr_t)entry;
-	if (unlikely(wr->next)) {
+	if (chain) {
 		wr->next->wr_id = wr->wr_id;
 		wr->wr_id |= KDAPL_WR_FIRST;
 	}
@@ -75,7 +67,7 @@ static void kdapl_sq_submit(struct kdapl_ep *ep, struct kdapl_wr *entry,
  * Has the device room for one more request, or for a chain of two? Its queue is
  * longer than the ring, but may hold fewer than two times max_request_dtos.
  */
-static bool kdapl_sq_room(struct kdapl_ep *ep, bool chain)
+static __always_inline bool kdapl_sq_room(struct kdapl_ep *ep, bool chain)
 {
 	struct kdapl_ring *sq = &ep->sq;
 	int extra = atomic_read(&sq->chains);
@@ -88,8 +80,8 @@ static bool kdapl_sq_room(struct kdapl_ep *ep, bool chain)
 }
 
 /* May a request with these segments, which were checked, still be posted? */
-static DAT_RETURN kdapl_sq_check_segs(struct kdapl_ring *sq,
-				      const struct kdapl_segs *segs)
+static __always_inline DAT_RETURN
+kdapl_sq_check_segs(struct kdapl_ring *sq, const struct kdapl_segs *segs)
 {
 	lockdep_assert_held(&sq->lock);
 
@@ -100,8 +92,8 @@ static DAT_RETURN kdapl_sq_check_segs(struct kdapl_ring *sq,
 }
 
 /* May a request, or a chain of two, be posted now? */
-static DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool chain,
-				 const struct kdapl_segs *segs)
+static __always_inline DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool chain,
+						 const struct kdapl_segs *segs)
 {
 	DAT_EP_STATE state = READ_ONCE(ep->state);
 
@@ -117,20 +109,35 @@ static DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool chain,
 	return kdapl_sq_check_segs(&ep->sq, segs);
 }
 
-/* What a request counts until it has ended, or NULL. */
-static struct kdapl_obj *kdapl_used_obj(const struct kdapl_uses *uses)
+/*
+ * The ring seems to be full: poll for requests that complete without an event, as
+ * they are suppressed. Drops the lock of the ring meanwhile. @ret: what
+ * kdapl_sq_check() has returned
+ */
+static noinline DAT_RETURN kdapl_sq_retry(struct kdapl_ep *ep, bool chain,
+					  const struct kdapl_segs *segs,
+					  unsigned long *irq, DAT_RETURN ret)
+	__must_hold(&ep->sq.lock)
 {
-	return unlikely(uses->segs.map) ? &uses->segs.map->obj : uses->mem;
+	struct kdapl_ring *sq = &ep->sq;
+
+	if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES || !ep->req_evd)
+		return ret;
+	spin_unlock_irqrestore(&sq->lock, *irq);
+	kdapl_cq_poll_all(ep->req_evd);
+	spin_lock_irqsave(&sq->lock, *irq);
+	return kdapl_sq_check(ep, chain, segs);
 }
 
-/* Enter a request in the ring, which has room. */
-static struct kdapl_wr *kdapl_sq_enter(struct kdapl_ep *ep,
-				       const struct ib_send_wr *wr,
-				       DAT_DTO_COOKIE cookie, DAT_DTOS op,
-				       DAT_COMPLETION_FLAGS flags,
-				       const struct kdapl_uses *uses)
+/*
+ * Enter a request in the ring, which has room. @mem: what it is about, or NULL;
+ * @chain: it is two requests to the device
+ */
+static __always_inline struct kdapl_wr *
+kdapl_sq_enter(struct kdapl_ep *ep, DAT_DTO_COOKIE cookie, DAT_DTOS op,
+	       DAT_COMPLETION_FLAGS flags, struct kdapl_obj *mem,
+	       const struct kdapl_segs *segs, bool chain)
 {
-	struct kdapl_obj *mem = kdapl_used_obj(uses);
 	struct kdapl_ring *sq = &ep->sq;
 	struct kdapl_wr *entry = kdapl_ring_wr(sq, sq->head);
 
@@ -145,19 +152,21 @@ static struct kdapl_wr *kdapl_sq_enter(struct kdapl_ep *ep,
 	entry->suppress = !!(flags & DAT_COMPLETION_SUPPRESS_FLAG);
 	entry->nsge = 0;
 	entry->rkey = 0;
+	entry->len = segs->len;
 	if (static_branch_unlikely(&kdapl_dma_syncs))
-		kdapl_request_to_device(sq, entry, op, flags, &uses->segs);
+		kdapl_request_to_device(sq, entry, op, flags, segs);
 	else
-		kdapl_wr_name(entry, 0, uses->segs.n, uses->segs.iov);
+		kdapl_wr_name(entry, 0, segs->n, segs->iov);
+	if (unlikely(segs->map))
+		mem = &segs->map->obj;
 	entry->has_mem = mem;
 	if (unlikely(mem)) {
 		entry->mem = mem;
 		entry->mem_handle = mem->handle;
-		entry->chained = wr->next;
-		if (entry->chained)
+		entry->chained = chain;
+		if (chain)
 			atomic_inc(&sq->chains);
 	}
-	entry->len = kdapl_sge_total(wr->next ?: wr);
 	kdapl_ring_advance(sq);
 	return entry;
 }
@@ -166,12 +175,46 @@ static unsigned int kdapl_send_flags(DAT_COMPLETION_FLAGS flags)
 {
 	unsigned int send_flags = IB_SEND_SIGNALED;
 
+	if (likely(!flags))
+		return send_flags;
 	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		send_flags |= IB_SEND_SOLICITED;
 	if (flags & (DAT_COMPLETION_BARRIER_FENCE_FLAG |
 		     DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG))
 		send_flags |= IB_SEND_FENCE;
 	return send_flags;
+}
+
+/*
+ * Post a request, or a chain of two. All posting calls end here; @chain and @mem are
+ * constants where that makes the way shorter.
+ */
+static __always_inline DAT_RETURN
+kdapl_post(struct kdapl_ep *ep, struct ib_send_wr *wr, DAT_DTO_COOKIE cookie,
+	   DAT_DTOS op, DAT_COMPLETION_FLAGS flags, struct kdapl_obj *mem,
+	   const struct kdapl_segs *segs, bool chain)
+{
+	struct kdapl_ring *sq = &ep->sq;
+	bool flush = false;
+	unsigned long irq;
+	DAT_RETURN ret;
+
+	spin_lock_irqsave(&sq->lock, irq);
+	ret = kdapl_sq_check(ep, chain, segs);
+	if (unlikely(ret != DAT_SUCCESS))
+		ret = kdapl_sq_retry(ep, chain, segs, &irq, ret);
+	if (chain && op == DAT_DTO_RDMA_READ && ret == DAT_SUCCESS)
+		ret = kdapl_sink_load(ep, wr, mem);
+	if (likely(ret == DAT_SUCCESS)) {
+		kdapl_sq_submit(ep, kdapl_sq_enter(ep, cookie, op, flags, mem,
+						   segs, chain), wr, chain);
+		flush = sq->flushed;
+	}
+	spin_unlock_irqrestore(&sq->lock, irq);
+	/* The connection has ended and nobody else flushes the ring. */
+	if (unlikely(flush))
+		kdapl_ring_flush(ep, sq, KDAPL_FLUSH_POST);
+	return ret;
 }
 
 /**
@@ -193,41 +236,23 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			 DAT_COMPLETION_FLAGS flags,
 			 const struct kdapl_uses *uses)
 {
-	struct kdapl_ring *sq = &ep->sq;
-	bool flush = false;
-	unsigned long irq;
-	DAT_RETURN ret;
-
 	wr->send_flags |= kdapl_send_flags(flags);
-	if (unlikely(wr->next)) {
+	if (wr->next) {
 		wr->send_flags &= ~IB_SEND_SIGNALED;
 		wr->next->send_flags |= IB_SEND_SIGNALED;
 	}
+	return kdapl_post(ep, wr, cookie, op, flags, uses->mem, &uses->segs,
+			  wr->next);
+}
 
-	spin_lock_irqsave(&sq->lock, irq);
-	ret = kdapl_sq_check(ep, wr->next, &uses->segs);
-	if (unlikely(DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES &&
-		     ep->req_evd)) {
-		/*
-		 * Suppressed requests complete without an event: poll for them.
-		 */
-		spin_unlock_irqrestore(&sq->lock, irq);
-		kdapl_cq_poll_all(ep->req_evd);
-		spin_lock_irqsave(&sq->lock, irq);
-		ret = kdapl_sq_check(ep, wr->next, &uses->segs);
-	}
-	if (unlikely(wr->next) && op == DAT_DTO_RDMA_READ && ret == DAT_SUCCESS)
-		ret = kdapl_sink_load(ep, wr, uses->mem);
-	if (likely(ret == DAT_SUCCESS)) {
-		kdapl_sq_submit(ep, kdapl_sq_enter(ep, wr, cookie, op, flags,
-						   uses), wr);
-		flush = sq->flushed;
-	}
-	spin_unlock_irqrestore(&sq->lock, irq);
-	/* The connection has ended and nobody else flushes the ring. */
-	if (unlikely(flush))
-		kdapl_ring_flush(ep, sq, KDAPL_FLUSH_POST);
-	return ret;
+/* As kdapl_post_sq(), for one request about no LMR or RMR, which has no flags yet. */
+DAT_RETURN kdapl_post_plain(struct kdapl_ep *ep, struct ib_send_wr *wr,
+			    DAT_DTO_COOKIE cookie, DAT_DTOS op,
+			    DAT_COMPLETION_FLAGS flags,
+			    const struct kdapl_segs *segs)
+{
+	wr->send_flags = kdapl_send_flags(flags);
+	return kdapl_post(ep, wr, cookie, op, flags, NULL, segs, false);
 }
 
 /* As kdapl_sq_check(), for @n requests. */
@@ -263,7 +288,6 @@ static void kdapl_batch_submit(struct kdapl_ep *ep, struct kdapl_request *req,
 			       unsigned int n)
 {
 	struct kdapl_ring *sq = &ep->sq;
-	struct kdapl_uses uses = { };
 	u32 first = sq->head;
 	struct kdapl_wr *entry;
 	unsigned int i;
@@ -271,9 +295,8 @@ static void kdapl_batch_submit(struct kdapl_ep *ep, struct kdapl_request *req,
 	lockdep_assert_held(&sq->lock);
 
 	for (i = 0; i < n; i++) {
-		uses.segs = req[i].segs;
-		entry = kdapl_sq_enter(ep, &req[i].wr.wr, req[i].cookie,
-				       req[i].op, req[i].flags, &uses);
+		entry = kdapl_sq_enter(ep, req[i].cookie, req[i].op,
+				       req[i].flags, NULL, &req[i].segs, false);
 		req[i].wr.wr.wr_id = (uintptr_t)entry;
 		req[i].wr.wr.send_flags = kdapl_send_flags(req[i].flags);
 	}
@@ -346,14 +369,10 @@ DAT_RETURN kdapl_flags_check(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
 	return DAT_SUCCESS;
 }
 
-/*
- * Check a Send and fill in @wr, whose opcode is set, with @sge, which has room
- * for the segments. @map is set as by kdapl_sge_build().
- */
-DAT_RETURN kdapl_send_build(struct kdapl_ep *ep, DAT_COUNT n,
-			    const DAT_LMR_TRIPLET *iov,
-			    DAT_COMPLETION_FLAGS flags, struct ib_send_wr *wr,
-			    struct ib_sge *sge, struct kdapl_sg **map)
+static __always_inline DAT_RETURN
+__kdapl_send_build(struct kdapl_ep *ep, struct kdapl_segs *segs,
+		   DAT_COMPLETION_FLAGS flags, struct ib_send_wr *wr,
+		   struct ib_sge *sge)
 {
 	DAT_RETURN ret;
 	u64 total;
@@ -361,24 +380,40 @@ DAT_RETURN kdapl_send_build(struct kdapl_ep *ep, DAT_COUNT n,
 	if (unlikely(wr->opcode == IB_WR_SEND_WITH_INV &&
 		     !kdapl_can_register(&ep->obj.ia->hca->attrs)))
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
-	ret = kdapl_sge_build(ep->pz, ep->obj.handle, n, iov,
+	ret = kdapl_sge_check(ep->pz, ep->obj.handle, segs->n, segs->iov,
 			      ep->attr.max_request_iov,
 			      DAT_MEM_PRIV_LOCAL_READ_FLAG, sge, &wr->num_sge,
-			      &total, map);
+			      &total, &segs->map);
 	if (unlikely(ret != DAT_SUCCESS))
 		return ret;
 	if (unlikely(total > ep->attr.max_message_size))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	wr->sg_list = sge;
-	return kdapl_flags_check(ep, flags, DAT_DTO_SEND, DAT_INVALID_ARG5);
+	segs->len = total;
+	if (unlikely(flags))
+		return kdapl_flags_check(ep, flags, DAT_DTO_SEND,
+					 DAT_INVALID_ARG5);
+	return DAT_SUCCESS;
 }
 
-static DAT_RETURN kdapl_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
-			     const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-			     DAT_COMPLETION_FLAGS flags, struct ib_send_wr *wr)
+/*
+ * Check a Send and fill in @wr, whose opcode is set, with @sge, which has room
+ * for the segments. segs->map is set as by kdapl_sge_build(), and segs->len.
+ */
+DAT_RETURN kdapl_send_build(struct kdapl_ep *ep, struct kdapl_segs *segs,
+			    DAT_COMPLETION_FLAGS flags, struct ib_send_wr *wr,
+			    struct ib_sge *sge)
+{
+	return __kdapl_send_build(ep, segs, flags, wr, sge);
+}
+
+static __always_inline DAT_RETURN
+kdapl_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+	   DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+	   struct ib_send_wr *wr)
 {
 	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
-	struct kdapl_uses uses = { .segs = kdapl_segs(n, iov) };
+	struct kdapl_segs segs = kdapl_segs(n, iov);
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
 
@@ -388,11 +423,14 @@ static DAT_RETURN kdapl_send(DAT_EP_HANDLE ep_handle, DAT_COUNT n,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 		goto out;
 	}
-	ret = kdapl_send_build(ep, n, iov, flags, wr, sge, &uses.segs.map);
-	if (likely(ret == DAT_SUCCESS))
-		ret = kdapl_post_sq(ep, wr, cookie, DAT_DTO_SEND, flags, &uses);
-	if (unlikely(uses.segs.map && ret != DAT_SUCCESS))
-		kdapl_sg_put(uses.segs.map);
+	ret = __kdapl_send_build(ep, &segs, flags, wr, sge);
+	if (likely(ret == DAT_SUCCESS)) {
+		wr->send_flags = kdapl_send_flags(flags);
+		ret = kdapl_post(ep, wr, cookie, DAT_DTO_SEND, flags, NULL,
+				 &segs, false);
+	}
+	if (unlikely(segs.map && ret != DAT_SUCCESS))
+		kdapl_sg_put(segs.map);
 out:
 	rcu_read_unlock();
 	return ret;
@@ -430,10 +468,9 @@ DAT_RETURN dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
 EXPORT_SYMBOL(dat_ep_post_send_with_invalidate);
 
 /* Check a receive and translate its segments. */
-static DAT_RETURN kdapl_rq_check(struct kdapl_ep *ep, DAT_COUNT n,
-				 const DAT_LMR_TRIPLET *iov,
-				 DAT_COMPLETION_FLAGS flags,
-				 struct ib_sge *sge, int *nsge)
+static __always_inline DAT_RETURN
+kdapl_rq_check(struct kdapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+	       DAT_COMPLETION_FLAGS flags, struct ib_sge *sge, int *nsge)
 {
 	DAT_RETURN ret;
 	u64 total;
@@ -441,13 +478,13 @@ static DAT_RETURN kdapl_rq_check(struct kdapl_ep *ep, DAT_COUNT n,
 	lockdep_assert_held(&ep->rq.lock);
 
 	/* dat_ep_modify() changes the PZ under rq.lock. */
-	ret = kdapl_sge_build(ep->pz, ep->obj.handle, n, iov, ep->rq.niov,
+	ret = kdapl_sge_check(ep->pz, ep->obj.handle, n, iov, ep->rq.niov,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, nsge, &total,
 			      NULL);
 	if (unlikely(ret != DAT_SUCCESS))
 		return ret;
-	if (unlikely(flags & ~(ep->attr.recv_completion_flags &
-			       DAT_COMPLETION_UNSIGNALLED_FLAG)))
+	if (unlikely(flags && flags & ~(ep->attr.recv_completion_flags &
+					DAT_COMPLETION_UNSIGNALLED_FLAG)))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	if (unlikely(!ep->recv_evd))
 		return DAT_ERROR(DAT_INVALID_STATE,
@@ -471,11 +508,20 @@ static noinline DAT_RETURN kdapl_rq_full(struct kdapl_ep *ep, DAT_COUNT n,
 		DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 }
 
+/* Hand a receive that has just been entered to the device, behind those before it. */
+static __always_inline void kdapl_rq_submit(struct kdapl_ring *rq,
+					    struct kdapl_wr *entry)
+{
+	if (likely(rq->qp && rq->posted == (u32)entry->seq))
+		kdapl_rq_post(rq, entry);
+	else
+		kdapl_rq_push(rq);
+}
+
 /* Enter a receive in the ring. */
-static DAT_RETURN kdapl_rq_enter(struct kdapl_ep *ep, DAT_COUNT n,
-				 const DAT_LMR_TRIPLET *iov,
-				 DAT_DTO_COOKIE cookie,
-				 DAT_COMPLETION_FLAGS flags)
+static __always_inline DAT_RETURN
+kdapl_rq_enter(struct kdapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+	       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	struct kdapl_ring *rq = &ep->rq;
 	struct kdapl_wr *entry;
@@ -506,7 +552,7 @@ static DAT_RETURN kdapl_rq_enter(struct kdapl_ep *ep, DAT_COUNT n,
 		kdapl_wr_name(entry, rq->niov, n, iov);
 	kdapl_ring_advance(rq);
 	trace_kdapl_recv_posted(ep, entry);
-	kdapl_rq_push(rq);
+	kdapl_rq_submit(rq, entry);
 	return DAT_SUCCESS;
 }
 

@@ -168,6 +168,27 @@ static inline bool kdapl_ring_full(struct kdapl_ring *ring)
 	return ring->head - smp_load_acquire(&ring->tail) >= ring->max;
 }
 
+/* Post @wr, a receive, to the device, unless that refuses it. */
+static inline bool kdapl_rq_post(struct kdapl_ring *rq, struct kdapl_wr *wr)
+{
+	const struct ib_recv_wr rwr = {
+		.wr_id = (uintptr_t)wr,
+		.sg_list = wr->sge,
+		.num_sge = wr->nsge,
+	};
+
+	lockdep_assert_held(&rq->lock);
+
+	/*
+	 * siw refuses while the QP changes state; kdapl_conn_established() tries
+	 * again.
+	 */
+	if (unlikely(ib_post_recv(rq->qp, &rwr, NULL)))
+		return false;
+	rq->posted++;
+	return true;
+}
+
 /*
  * The entry at the head is filled in. A long ring is out of the cache when it
  * comes round, so the next entry is prefetched now.
@@ -274,12 +295,15 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			 DAT_DTO_COOKIE cookie, DAT_DTOS op,
 			 DAT_COMPLETION_FLAGS flags,
 			 const struct kdapl_uses *uses);
+DAT_RETURN kdapl_post_plain(struct kdapl_ep *ep, struct ib_send_wr *wr,
+			    DAT_DTO_COOKIE cookie, DAT_DTOS op,
+			    DAT_COMPLETION_FLAGS flags,
+			    const struct kdapl_segs *segs);
 DAT_RETURN kdapl_post_batch(struct kdapl_ep *ep, struct kdapl_request *req,
 			    unsigned int n);
-DAT_RETURN kdapl_send_build(struct kdapl_ep *ep, DAT_COUNT n,
-			    const DAT_LMR_TRIPLET *iov,
+DAT_RETURN kdapl_send_build(struct kdapl_ep *ep, struct kdapl_segs *segs,
 			    DAT_COMPLETION_FLAGS flags, struct ib_send_wr *wr,
-			    struct ib_sge *sge, struct kdapl_sg **map);
+			    struct ib_sge *sge);
 
 /* dto_sync.c */
 void kdapl_recv_to_device(struct kdapl_wr *wr, u32 niov, DAT_COUNT n,

@@ -259,22 +259,9 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 /* Post to the device the receives of @rq that it does not have yet. */
 void kdapl_rq_push(struct kdapl_ring *rq)
 {
-	struct ib_recv_wr rwr = { };
-	struct kdapl_wr *wr;
-
 	lockdep_assert_held(&rq->lock);
 
-	while (rq->qp && rq->posted != rq->head) {
-		wr = kdapl_ring_wr(rq, rq->posted);
-		rwr.wr_id = (uintptr_t)wr;
-		rwr.sg_list = wr->sge;
-		rwr.num_sge = wr->nsge;
-		/*
-		 * siw refuses while the QP changes state;
-		 * kdapl_conn_established() tries again.
-		 */
-		if (ib_post_recv(rq->qp, &rwr, NULL))
+	while (rq->qp && rq->posted != rq->head)
+		if (!kdapl_rq_post(rq, kdapl_ring_wr(rq, rq->posted)))
 			break;
-		rq->posted++;
-	}
 }

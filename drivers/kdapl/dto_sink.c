@@ -149,6 +149,7 @@ DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 	DAT_RETURN ret;
 
 	read->wr.opcode = IB_WR_RDMA_READ_WITH_INV;
+	uses.segs.len = read->wr.sg_list->length;
 	if (map) {
 		uses.mem = &map->obj;
 		return kdapl_post_sq(ep, &wr.reg.wr, cookie, DAT_DTO_RDMA_READ,

@@ -10,14 +10,15 @@
 #include "mem.h"
 #include "pz.h"
 #include "pz_sg.h"
+#include "pz_sge.h"
 
 /*
  * Check the remote buffer. A Read fetches all of it; a Write may leave some of
  * it alone, so it passes its own @length.
  */
-static DAT_RETURN kdapl_rdma_check(struct kdapl_ep *ep,
-				   const DAT_RMR_TRIPLET *remote, u64 length,
-				   int arg)
+static __always_inline DAT_RETURN
+kdapl_rdma_check(struct kdapl_ep *ep, const DAT_RMR_TRIPLET *remote, u64 length,
+		 int arg)
 {
 	if (!remote || min_t(u64, remote->segment_length, length) >
 		       ep->attr.max_rdma_size)
@@ -29,10 +30,10 @@ static DAT_RETURN kdapl_rdma_check(struct kdapl_ep *ep,
  * Fill in the rest of a Read or Write whose segments were checked. @flags are
  * checked, and changed if the device needs that.
  */
-static DAT_RETURN kdapl_rdma_fill(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
-				  struct ib_sge *sge,
-				  const DAT_RMR_TRIPLET *remote,
-				  DAT_COMPLETION_FLAGS *flags, int flags_arg)
+static __always_inline DAT_RETURN
+kdapl_rdma_fill(struct kdapl_ep *ep, struct ib_rdma_wr *wr, struct ib_sge *sge,
+		const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS *flags,
+		int flags_arg)
 {
 	const bool read = wr->wr.opcode == IB_WR_RDMA_READ;
 	DAT_RETURN ret;
@@ -42,11 +43,13 @@ static DAT_RETURN kdapl_rdma_fill(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 		     (!ep->attr.max_rdma_read_out || ep->no_reads)))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_CREDITS);
-	ret = kdapl_flags_check(ep, *flags, read ? DAT_DTO_RDMA_READ :
-						   DAT_DTO_RDMA_WRITE,
-				flags_arg);
-	if (unlikely(ret != DAT_SUCCESS))
-		return ret;
+	if (unlikely(*flags)) {
+		ret = kdapl_flags_check(ep, *flags, read ? DAT_DTO_RDMA_READ :
+							   DAT_DTO_RDMA_WRITE,
+					flags_arg);
+		if (ret != DAT_SUCCESS)
+			return ret;
+	}
 	wr->wr.sg_list = sge;
 	wr->remote_addr = remote->virtual_address;
 	wr->rkey = remote->rmr_context;
@@ -60,28 +63,27 @@ static DAT_RETURN kdapl_rdma_fill(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 
 /*
  * Check a Write and fill in @wr, whose opcode is set, with @sge, which has room
- * for the segments. @map is set as by kdapl_sge_build().
+ * for the segments. segs->map is set as by kdapl_sge_build(), and segs->len.
  */
-static DAT_RETURN kdapl_write_build(struct kdapl_ep *ep, DAT_COUNT n,
-				    const DAT_LMR_TRIPLET *iov,
-				    const DAT_RMR_TRIPLET *remote,
-				    DAT_COMPLETION_FLAGS flags,
-				    struct ib_rdma_wr *wr, struct ib_sge *sge,
-				    struct kdapl_sg **map)
+static __always_inline DAT_RETURN
+kdapl_write_build(struct kdapl_ep *ep, struct kdapl_segs *segs,
+		  const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags,
+		  struct ib_rdma_wr *wr, struct ib_sge *sge)
 {
 	DAT_RETURN ret;
 	u64 total;
 
-	ret = kdapl_sge_build(ep->pz, ep->obj.handle, n, iov,
+	ret = kdapl_sge_check(ep->pz, ep->obj.handle, segs->n, segs->iov,
 			      ep->attr.max_rdma_write_iov,
 			      DAT_MEM_PRIV_LOCAL_READ_FLAG, sge,
-			      &wr->wr.num_sge, &total, map);
+			      &wr->wr.num_sge, &total, &segs->map);
 	if (likely(ret == DAT_SUCCESS))
 		ret = kdapl_rdma_check(ep, remote, total, DAT_INVALID_ARG5);
 	if (unlikely(ret != DAT_SUCCESS))
 		return ret;
 	if (unlikely(total > remote->segment_length))
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
+	segs->len = total;
 	return kdapl_rdma_fill(ep, wr, sge, remote, &flags, DAT_INVALID_ARG6);
 }
 
@@ -94,7 +96,7 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 {
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_WRITE };
 	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
-	struct kdapl_uses uses = { .segs = kdapl_segs(num_segments, local_iov) };
+	struct kdapl_segs segs = kdapl_segs(num_segments, local_iov);
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
 
@@ -104,13 +106,14 @@ DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 		goto out;
 	}
-	ret = kdapl_write_build(ep, num_segments, local_iov, remote_iov,
-				completion_flags, &wr, sge, &uses.segs.map);
+	ret = kdapl_write_build(ep, &segs, remote_iov, completion_flags, &wr,
+				sge);
 	if (likely(ret == DAT_SUCCESS))
-		ret = kdapl_post_sq(ep, &wr.wr, user_cookie, DAT_DTO_RDMA_WRITE,
-				    completion_flags, &uses);
-	if (unlikely(uses.segs.map && ret != DAT_SUCCESS))
-		kdapl_sg_put(uses.segs.map);
+		ret = kdapl_post_plain(ep, &wr.wr, user_cookie,
+				       DAT_DTO_RDMA_WRITE, completion_flags,
+				       &segs);
+	if (unlikely(segs.map && ret != DAT_SUCCESS))
+		kdapl_sg_put(segs.map);
 out:
 	rcu_read_unlock();
 	return ret;
@@ -119,18 +122,18 @@ EXPORT_SYMBOL(dat_ep_post_rdma_write);
 
 /*
  * Post a Read that was checked. @sink is one that the device wants registered,
- * else NULL; @uses has the segments.
+ * else NULL.
  */
 static DAT_RETURN kdapl_post_read(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 				  const DAT_LMR_TRIPLET *sink,
 				  DAT_DTO_COOKIE cookie,
 				  DAT_COMPLETION_FLAGS flags,
-				  const struct kdapl_uses *uses)
+				  const struct kdapl_segs *segs)
 {
 	if (unlikely(sink))
-		return kdapl_sink_post(ep, wr, sink, cookie, flags,
-				       uses->segs.map);
-	return kdapl_post_sq(ep, &wr->wr, cookie, DAT_DTO_RDMA_READ, flags, uses);
+		return kdapl_sink_post(ep, wr, sink, cookie, flags, segs->map);
+	return kdapl_post_plain(ep, &wr->wr, cookie, DAT_DTO_RDMA_READ, flags,
+				segs);
 }
 
 /*
@@ -160,22 +163,20 @@ static int kdapl_sge_trim(struct kdapl_ep *ep, struct ib_sge *sge, int nsge,
 
 /*
  * Check a Read and fill in @wr, whose opcode is set, with @sge, which has room
- * for the segments. @flags may be changed, @map is set as by kdapl_sge_build().
+ * for the segments. @flags may be changed, @segs is set as by kdapl_write_build().
  */
-static DAT_RETURN kdapl_read_build(struct kdapl_ep *ep, DAT_COUNT n,
-				   const DAT_LMR_TRIPLET *iov,
+static DAT_RETURN kdapl_read_build(struct kdapl_ep *ep, struct kdapl_segs *segs,
 				   const DAT_RMR_TRIPLET *remote,
 				   DAT_COMPLETION_FLAGS *flags,
-				   struct ib_rdma_wr *wr, struct ib_sge *sge,
-				   struct kdapl_sg **map)
+				   struct ib_rdma_wr *wr, struct ib_sge *sge)
 {
 	DAT_RETURN ret;
 	u64 total;
 
-	ret = kdapl_sge_build(ep->pz, ep->obj.handle, n, iov,
+	ret = kdapl_sge_check(ep->pz, ep->obj.handle, segs->n, segs->iov,
 			      ep->attr.max_rdma_read_iov,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge,
-			      &wr->wr.num_sge, &total, map);
+			      &wr->wr.num_sge, &total, &segs->map);
 	if (likely(ret == DAT_SUCCESS))
 		ret = kdapl_rdma_check(ep, remote, U64_MAX, DAT_INVALID_ARG5);
 	if (unlikely(ret != DAT_SUCCESS))
@@ -184,6 +185,7 @@ static DAT_RETURN kdapl_read_build(struct kdapl_ep *ep, DAT_COUNT n,
 		return DAT_ERROR(DAT_LENGTH_ERROR, DAT_NO_SUBTYPE);
 	wr->wr.num_sge = kdapl_sge_trim(ep, sge, wr->wr.num_sge,
 					remote->segment_length);
+	segs->len = remote->segment_length;
 	return kdapl_rdma_fill(ep, wr, sge, remote, flags, DAT_INVALID_ARG6);
 }
 
@@ -196,7 +198,7 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 {
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_READ };
 	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
-	struct kdapl_uses uses = { .segs = kdapl_segs(num_segments, local_iov) };
+	struct kdapl_segs segs = kdapl_segs(num_segments, local_iov);
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
 
@@ -206,15 +208,15 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 		goto out;
 	}
-	ret = kdapl_read_build(ep, num_segments, local_iov, remote_iov,
-			       &completion_flags, &wr, sge, &uses.segs.map);
+	ret = kdapl_read_build(ep, &segs, remote_iov, &completion_flags, &wr,
+			       sge);
 	if (likely(ret == DAT_SUCCESS))
 		ret = kdapl_post_read(ep, &wr, remote_iov->segment_length &&
 				      kdapl_sink_needed(ep, local_iov) ?
 				      local_iov : NULL, user_cookie,
-				      completion_flags, &uses);
-	if (unlikely(uses.segs.map && ret != DAT_SUCCESS))
-		kdapl_sg_put(uses.segs.map);
+				      completion_flags, &segs);
+	if (unlikely(segs.map && ret != DAT_SUCCESS))
+		kdapl_sg_put(segs.map);
 out:
 	rcu_read_unlock();
 	return ret;
@@ -228,7 +230,7 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 					DAT_COMPLETION_FLAGS completion_flags)
 {
 	struct ib_rdma_wr wr = { .wr.opcode = IB_WR_RDMA_READ };
-	struct kdapl_uses uses = { };
+	struct kdapl_segs segs = { };
 	DAT_LMR_TRIPLET below;
 	struct ib_sge sge;
 	struct kdapl_ep *ep;
@@ -263,11 +265,12 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
 			      DAT_INVALID_ARG5);
 	if (ret == DAT_SUCCESS && static_branch_unlikely(&kdapl_dma_syncs)) {
 		below.segment_length = sge.length;
-		uses.segs = kdapl_segs(1, &below);
+		segs = kdapl_segs(1, &below);
 	}
+	segs.len = sge.length;
 	if (ret == DAT_SUCCESS)
 		ret = kdapl_post_read(ep, &wr, sge.length && !keyed ? &below : NULL,
-				      user_cookie, completion_flags, &uses);
+				      user_cookie, completion_flags, &segs);
 out:
 	rcu_read_unlock();
 	return ret;
@@ -294,21 +297,19 @@ static DAT_RETURN kdapl_batch_build(struct kdapl_ep *ep, const KDAT_REQUEST *r,
 			to->wr.wr.opcode = IB_WR_SEND_WITH_INV;
 			to->wr.wr.ex.invalidate_rkey = r->rmr_context;
 		}
-		return kdapl_send_build(ep, r->num_segments, r->local_iov,
-					to->flags, &to->wr.wr, sge, &to->segs.map);
+		return kdapl_send_build(ep, &to->segs, to->flags, &to->wr.wr,
+					sge);
 	case DAT_DTO_RDMA_WRITE:
 		to->wr.wr.opcode = IB_WR_RDMA_WRITE;
-		return kdapl_write_build(ep, r->num_segments, r->local_iov,
-					 r->remote_iov, to->flags, &to->wr, sge,
-					 &to->segs.map);
+		return kdapl_write_build(ep, &to->segs, r->remote_iov,
+					 to->flags, &to->wr, sge);
 	case DAT_DTO_RDMA_READ:
 		if (ep->obj.ia->reads_to_key)
 			return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED,
 					 DAT_NO_SUBTYPE);
 		to->wr.wr.opcode = IB_WR_RDMA_READ;
-		return kdapl_read_build(ep, r->num_segments, r->local_iov,
-					r->remote_iov, &to->flags, &to->wr, sge,
-					&to->segs.map);
+		return kdapl_read_build(ep, &to->segs, r->remote_iov, &to->flags,
+					&to->wr, sge);
 	default:
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	}

@@ -86,12 +86,14 @@ extern atomic_t kdapl_lmrs_closed;
  * @iov: the consumer's segments
  * @n: their number
  * @closed: @kdapl_lmrs_closed before they were checked
- * @map: mapping that they name, counted, or NULL; set when they have been checked
+ * @len: bytes that are transferred; this and @map are set when they have been checked
+ * @map: mapping that they name, counted, or NULL
  */
 struct kdapl_segs {
 	const DAT_LMR_TRIPLET *iov;
 	DAT_COUNT n;
 	int closed;
+	u32 len;
 	struct kdapl_sg *map;
 };
 
