@@ -37,7 +37,8 @@ struct kdapl_sg;
  * @nsge: segments in @sge
  * @has_mem: @mem is set
  * @pz: PZ of the segments when @nsge is not zero
- * @link: SRQ: entry in the free, waiting or hardware list
+ * @link: SRQ: entry in the waiting or hardware list, or that of an EP
+ * @next: SRQ: the next that is free
  * @mem: LMR or RMR that the request is about, referenced until it has ended; or
  *	mapping that it names, see kdapl_sg_get()
  * @mem_handle: its handle, for the event
@@ -67,6 +68,7 @@ struct kdapl_wr {
 	struct kdapl_pz *pz;
 	union {
 		struct list_head link;
+		struct kdapl_wr *next;
 		struct {
 			struct kdapl_obj *mem;
 			u64 mem_handle;

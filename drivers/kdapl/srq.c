@@ -20,6 +20,7 @@
 #include "ep.h"
 #include "ia.h"
 #include "pz.h"
+#include "pz_sge.h"
 #include "srq.h"
 #include "trace.h"
 
@@ -132,8 +133,7 @@ static_assert(sizeof(struct kdapl_wr) + 2 * sizeof(struct ib_sge) +
 /* Allocate memory for buffers until there is enough for @total. */
 int kdapl_srq_grow_slots(struct kdapl_srq *srq, int total)
 {
-	LIST_HEAD(fresh);
-	struct kdapl_wr *wr, *next;
+	struct kdapl_wr *wr, *next, *fresh = NULL, *last = NULL;
 	unsigned long flags;
 	int n;
 
@@ -145,29 +145,36 @@ int kdapl_srq_grow_slots(struct kdapl_srq *srq, int total)
 		if (!wr)
 			goto err_free;
 		wr->ev.kind = KDAPL_EV_SRQ;
-		list_add(&wr->link, &fresh);
+		wr->next = fresh;
+		fresh = wr;
+		last = last ?: wr;
 	}
+	if (!fresh)
+		return 0;
 	n = srq->slots;
-	list_for_each_entry(wr, &fresh, link) {
+	for (wr = fresh; wr; wr = wr->next) {
 		*kdapl_srq_place(srq, wr) = n;
 		srq->all[n++] = wr;
 	}
 	spin_lock_irqsave(&srq->lock, flags);
 	srq->slots = n;
-	list_splice_tail(&fresh, &srq->free);
+	last->next = srq->free;
+	srq->free = fresh;
 	spin_unlock_irqrestore(&srq->lock, flags);
 	return 0;
 
 err_free:
-	list_for_each_entry_safe(wr, next, &fresh, link)
+	for (wr = fresh; wr; wr = next) {
+		next = wr->next;
 		kfree(wr);
+	}
 	return -ENOMEM;
 }
 
 /* Free the memory of unused buffers beyond the size. */
 static void kdapl_srq_trim_slots(struct kdapl_srq *srq)
 {
-	struct kdapl_wr *wr, *next;
+	struct kdapl_wr *wr, *next, *surplus;
 	unsigned long flags;
 	int n;
 
@@ -175,19 +182,21 @@ static void kdapl_srq_trim_slots(struct kdapl_srq *srq)
 
 	/* A batch at a time: messages arrive meanwhile. */
 	do {
-		LIST_HEAD(surplus);
-
+		surplus = NULL;
 		spin_lock_irqsave(&srq->lock, flags);
 		for (n = 0; n < KDAPL_POLL_BATCH &&
-		     srq->slots > srq->max + srq->doubt &&
-		     !list_empty(&srq->free); n++) {
-			wr = list_first_entry(&srq->free, struct kdapl_wr, link);
-			list_move(&wr->link, &surplus);
+		     srq->slots > srq->max + srq->doubt && srq->free; n++) {
+			wr = srq->free;
+			srq->free = wr->next;
+			wr->next = surplus;
+			surplus = wr;
 			kdapl_srq_forget(srq, wr);
 		}
 		spin_unlock_irqrestore(&srq->lock, flags);
-		list_for_each_entry_safe(wr, next, &surplus, link)
+		for (wr = surplus; wr; wr = next) {
+			next = wr->next;
 			kfree(wr);
+		}
 		cond_resched();
 	} while (n);
 }
@@ -195,17 +204,15 @@ static void kdapl_srq_trim_slots(struct kdapl_srq *srq)
 static void kdapl_srq_release(struct kdapl_obj *obj)
 {
 	struct kdapl_srq *srq = container_of(obj, struct kdapl_srq, obj);
-	struct kdapl_wr *wr, *next;
+	int i;
 
 	cancel_work_sync(&srq->arm_work);
 	kdapl_srq_hw_destroy(srq);
 	cancel_work_sync(&srq->hint_work);
 	cancel_work_sync(&srq->search_work);
 	kdapl_async_withdraw(&srq->lw_event);
-	list_splice(&srq->waiting, &srq->free);
-	list_splice(&srq->hw, &srq->free);
-	list_for_each_entry_safe(wr, next, &srq->free, link)
-		kfree(wr);
+	for (i = 0; i < srq->slots; i++)
+		kfree(srq->all[i]);
 	kvfree(srq->all);
 	kdapl_obj_put(&srq->pz->obj);
 	kdapl_obj_free(obj);
@@ -266,7 +273,6 @@ static int kdapl_srq_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	srq->next_seq = 1;
 	mutex_init(&srq->mutex);
 	spin_lock_init(&srq->lock);
-	INIT_LIST_HEAD(&srq->free);
 	INIT_LIST_HEAD(&srq->waiting);
 	INIT_LIST_HEAD(&srq->hw);
 	INIT_LIST_HEAD(&srq->eps);
@@ -384,40 +390,64 @@ static noinline DAT_RETURN kdapl_srq_full(struct kdapl_srq *srq, DAT_COUNT n,
 		DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 }
 
-/* Enter a buffer in the queue. */
-static DAT_RETURN kdapl_srq_enter(struct kdapl_srq *srq, DAT_COUNT n,
-				  const DAT_LMR_TRIPLET *iov,
-				  DAT_DTO_COOKIE cookie, bool *surplus)
+/* Give @wr, which is in no list, to the device, behind those that wait. */
+static __always_inline bool kdapl_srq_give(struct kdapl_srq *srq,
+					   struct kdapl_wr *wr)
+{
+	lockdep_assert_held(&srq->lock);
+
+	if (likely(list_empty(&srq->waiting) && srq->srq && !srq->stale &&
+		   srq->hw_count < srq->hw_max)) {
+		if (unlikely(!kdapl_srq_hw_post(srq, wr)))
+			return kdapl_srq_hw_keep(srq, wr);
+		list_add_tail(&wr->link, &srq->hw);
+		return false;
+	}
+	list_add_tail(&wr->link, &srq->waiting);
+	return kdapl_srq_hw_feed(srq);
+}
+
+/*
+ * Enter a buffer in the queue. @sge: its one segment, which was checked before the
+ * lock was taken; or NULL
+ */
+static __always_inline DAT_RETURN
+kdapl_srq_enter(struct kdapl_srq *srq, const struct kdapl_segs *segs,
+		const struct ib_sge *sge, DAT_DTO_COOKIE cookie, bool *surplus)
 {
 	struct kdapl_wr *wr;
 	DAT_RETURN ret;
+	int nsge = 1;
 	u64 total;
-	int nsge;
 
 	lockdep_assert_held(&srq->lock);
 
+	wr = srq->free;
 	/* There is no entry in place of one in doubt if memory was short. */
-	if (unlikely(kdapl_srq_outstanding(srq) >= srq->max ||
-		     list_empty(&srq->free)))
-		return kdapl_srq_full(srq, n, iov);
-	wr = list_first_entry(&srq->free, struct kdapl_wr, link);
-	/* The segments are written to where the device will read them. */
-	ret = kdapl_sge_build(srq->pz, srq->obj.handle, n, iov, srq->max_iov,
-			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr->sge, &nsge,
-			      &total, NULL);
-	if (unlikely(ret != DAT_SUCCESS))
-		return ret;
+	if (unlikely(kdapl_srq_outstanding(srq) >= srq->max || !wr))
+		return kdapl_srq_full(srq, segs->n, segs->iov);
+	/* No LMR was closed since: see kdapl_segs_recheck(). */
+	if (likely(sge && atomic_read(&kdapl_lmrs_closed) == segs->closed)) {
+		wr->sge[0] = *sge;
+	} else {
+		ret = kdapl_sge_build(srq->pz, srq->obj.handle, segs->n,
+				      segs->iov, srq->max_iov,
+				      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, wr->sge,
+				      &nsge, &total, NULL);
+		if (unlikely(ret != DAT_SUCCESS))
+			return ret;
+	}
+	srq->free = wr->next;
 	wr->cookie = cookie;
 	wr->nsge = nsge;
 	wr->posted = true;
 	if (static_branch_unlikely(&kdapl_dma_syncs))
-		kdapl_recv_to_device(wr, srq->max_iov, n, iov);
+		kdapl_recv_to_device(wr, srq->max_iov, segs->n, segs->iov);
 	else
-		kdapl_wr_name(wr, srq->max_iov, n, iov);
+		kdapl_wr_name(wr, srq->max_iov, segs->n, segs->iov);
 	srq->available++;
 	srq->outstanding++;
-	list_move_tail(&wr->link, &srq->waiting);
-	*surplus = kdapl_srq_hw_feed(srq);
+	*surplus = kdapl_srq_give(srq, wr);
 	trace_kdapl_srq_posted(srq, wr);
 	return DAT_SUCCESS;
 }
@@ -426,10 +456,13 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 			     DAT_LMR_TRIPLET *local_iov,
 			     DAT_DTO_COOKIE user_cookie)
 {
+	struct kdapl_segs segs = kdapl_segs(num_segments, local_iov);
 	struct kdapl_srq *srq;
 	unsigned long flags;
-	DAT_RETURN ret;
 	bool surplus = false;
+	struct ib_sge sge;
+	DAT_RETURN ret;
+	bool one;
 
 	rcu_read_lock();
 	srq = kdapl_find(srq_handle, DAT_HANDLE_TYPE_SRQ);
@@ -437,8 +470,12 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 		goto out;
 	}
+	/* Most buffers have one segment: the lock is not held to check that. */
+	one = num_segments == 1 && local_iov &&
+	      kdapl_sge_one(srq->pz, srq->obj.handle, local_iov,
+			    DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &sge);
 	spin_lock_irqsave(&srq->lock, flags);
-	ret = kdapl_srq_enter(srq, num_segments, local_iov, user_cookie,
+	ret = kdapl_srq_enter(srq, &segs, one ? &sge : NULL, user_cookie,
 			      &surplus);
 	spin_unlock_irqrestore(&srq->lock, flags);
 	if (unlikely(surplus))

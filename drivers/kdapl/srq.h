@@ -41,7 +41,7 @@ struct kdapl_pz;
  * @searched: EPs that searches have looked at
  * @hw_extra: room in all CQs beyond @hw_max
  * @stale: no QP is attached any more; @srq is remade before the next
- * @free: entries that are not posted
+ * @free: entries that are not posted, by @next; only its end is ever used
  * @waiting: posted, until there is room in the device
  * @hw: given to the device, in order
  * @eps: EPs with a QP on it
@@ -59,7 +59,7 @@ struct kdapl_pz;
  * @hint_work: polls, and adapts the watching
  * @search_work: looks for lost buffers
  *
- * Each entry is on one of @free, @waiting and @hw, or at an EP.
+ * Each entry is in one of @free, @waiting and @hw, or at an EP.
  */
 struct kdapl_srq {
 	struct kdapl_obj obj;
@@ -86,7 +86,7 @@ struct kdapl_srq {
 	u64 searched;
 	int hw_extra;
 	bool stale;
-	struct list_head free;
+	struct kdapl_wr *free;
 	struct list_head waiting;
 	struct list_head hw;
 	struct list_head eps;
@@ -133,10 +133,32 @@ struct kdapl_srq_evd {
  */
 static inline void kdapl_srq_reaped(struct kdapl_srq *srq, struct kdapl_wr *wr)
 {
+	/* ep->at_hand is the EVD's. */
+	list_del(&wr->link);
 	spin_lock(&srq->lock);
 	srq->outstanding--;
-	list_move(&wr->link, &srq->free);
+	wr->next = srq->free;
+	srq->free = wr;
 	spin_unlock(&srq->lock);
+}
+
+/* Give @wr, which is in no list, to the device, unless that refuses it. */
+static inline bool kdapl_srq_hw_post(struct kdapl_srq *srq, struct kdapl_wr *wr)
+{
+	const struct ib_recv_wr rwr = {
+		.wr_id = (uintptr_t)wr,
+		.sg_list = wr->sge,
+		.num_sge = wr->nsge,
+	};
+
+	lockdep_assert_held(&srq->lock);
+
+	wr->seq = srq->next_seq;
+	if (unlikely(ib_post_srq_recv(srq->srq, &rwr, NULL)))
+		return false;
+	srq->next_seq++;
+	srq->hw_count++;
+	return true;
 }
 
 /* Posted less taken, of which those that may be lost are left out. */
@@ -178,6 +200,7 @@ void kdapl_srq_del_evd(struct kdapl_srq *srq, struct kdapl_evd *evd);
 int kdapl_srq_hw_create(struct kdapl_srq *srq);
 void kdapl_srq_hw_destroy(struct kdapl_srq *srq);
 bool kdapl_srq_hw_feed(struct kdapl_srq *srq);
+bool kdapl_srq_hw_keep(struct kdapl_srq *srq, struct kdapl_wr *wr);
 void kdapl_srq_hw_fill(struct kdapl_srq *srq);
 int kdapl_srq_hw_room(struct kdapl_srq *srq, int n);
 void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max);

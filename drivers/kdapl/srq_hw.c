@@ -32,14 +32,33 @@ static int kdapl_srq_hw_size(struct kdapl_srq *srq)
 	return srq->hw_max + min(srq->doubt, srq->hw_extra);
 }
 
+/* Return true if buffers wait, and did not before: kdapl_srq_watch() is due. */
+static bool kdapl_srq_hw_waits(struct kdapl_srq *srq)
+{
+	bool was = srq->feeding;
+
+	srq->feeding = srq->srq && !srq->stale && !list_empty(&srq->waiting);
+	return srq->feeding && !was;
+}
+
+/*
+ * Have @wr, which is in no list and which the device has refused, wait. Return value
+ * as kdapl_srq_hw_feed().
+ */
+bool kdapl_srq_hw_keep(struct kdapl_srq *srq, struct kdapl_wr *wr)
+{
+	lockdep_assert_held(&srq->lock);
+
+	list_add_tail(&wr->link, &srq->waiting);
+	return kdapl_srq_hw_waits(srq);
+}
+
 /*
  * Give waiting buffers to the device, at most a section. Returns true if from now
  * on some must wait for completions: then kdapl_srq_watch() is due.
  */
 bool kdapl_srq_hw_feed(struct kdapl_srq *srq)
 {
-	bool was = srq->feeding;
-	struct ib_recv_wr rwr = { };
 	struct kdapl_wr *wr;
 	int n;
 
@@ -49,20 +68,13 @@ bool kdapl_srq_hw_feed(struct kdapl_srq *srq)
 	     srq->hw_count < kdapl_srq_hw_size(srq) &&
 	     !list_empty(&srq->waiting); n++) {
 		wr = list_first_entry(&srq->waiting, struct kdapl_wr, link);
-		wr->seq = srq->next_seq;
-		rwr.wr_id = (uintptr_t)wr;
-		rwr.sg_list = wr->sge;
-		rwr.num_sge = wr->nsge;
 		/* A buffer that the device refuses stays first in line. */
-		if (ib_post_srq_recv(srq->srq, &rwr, NULL))
+		if (!kdapl_srq_hw_post(srq, wr))
 			break;
-		srq->next_seq++;
-		srq->hw_count++;
 		list_move_tail(&wr->link, &srq->hw);
 	}
 	kdapl_section(n);
-	srq->feeding = srq->srq && !srq->stale && !list_empty(&srq->waiting);
-	return srq->feeding && !was;
+	return kdapl_srq_hw_waits(srq);
 }
 
 /* Give the device all that there is room for. kdapl_srq_watch() is due. */
