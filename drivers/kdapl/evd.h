@@ -390,7 +390,7 @@ void kdapl_cq_failed(struct work_struct *work);
 
 /* evd_charge.c */
 void kdapl_cq_expect(struct kdapl_evd *evd, int delta);
-struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n,
+struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n, int also,
 				 struct kdapl_srq *srq,
 				 kdapl_complete_fn complete);
 void kdapl_cq_uncharge(struct kdapl_cq *cq, int n, struct kdapl_srq *srq);

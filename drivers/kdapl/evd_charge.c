@@ -64,10 +64,10 @@ static int kdapl_cq_room(struct kdapl_evd *evd)
 	return room;
 }
 
-static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n,
+static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n, int also,
 					kdapl_complete_fn complete)
 {
-	int least = max3(n, (int)evd->qlen, KDAPL_CQ_MIN);
+	int least = max3(n, (int)evd->qlen, KDAPL_CQ_MIN), size;
 	int room = kdapl_cq_room(evd);
 	struct kdapl_cq *cq;
 	unsigned long flags;
@@ -81,9 +81,12 @@ static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n,
 	cq->evd = evd;
 	cq->complete = complete;
 	INIT_LIST_HEAD(&cq->srqs);
+	if (check_add_overflow(n, also, &size))
+		size = n;
 	/* To double the room keeps the CQs of thousands of Endpoints few. */
-	err = kdapl_cq_make(evd, cq, max(least, room));
-	if (err && room > least)
+	size = max3(size, least, room);
+	err = kdapl_cq_make(evd, cq, size);
+	if (err && size > least)
 		err = kdapl_cq_make(evd, cq, least);
 	if (err) {
 		kfree(cq);
@@ -115,13 +118,15 @@ void kdapl_cq_expect(struct kdapl_evd *evd, int delta)
  * kdapl_cq_charge - find a CQ with room for a work queue, and take up that room
  * @evd: the EVD the completions go to
  * @n: completions that can be outstanding
+ * @also: those of the other queue of the same QP, if it is charged next: a new CQ has
+ *	room for them as well, since each CQ is polled and armed
  * @srq: the SRQ they come from: counted once per CQ; or NULL
  * @complete: what they are handed to, the same for all queues of an EVD
  *
  * Context: Process context; the device is present (kdapl_hca_enter()).
  * Return: a CQ, or an ERR_PTR.
  */
-struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n,
+struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n, int also,
 				 struct kdapl_srq *srq,
 				 kdapl_complete_fn complete)
 {
@@ -140,7 +145,7 @@ struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n,
 		}
 	}
 	if (!found)
-		found = kdapl_cq_create(evd, n, complete);
+		found = kdapl_cq_create(evd, n, also, complete);
 	if (IS_ERR(found))
 		goto out;
 	if (s) {
