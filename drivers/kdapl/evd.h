@@ -145,6 +145,9 @@ struct kdapl_cq {
  * @events: struct kdapl_event, oldest first
  * @count: their number
  * @qlen: threshold for @overflow; a longer list loses nothing
+ * @wants_first: the next completion is for kdapl_evd_reap(), which holds @lock and has
+ *	found @events empty: it goes to @first in place of @events, and is in @count
+ * @first: see @wants_first
  * @overflowed: @overflow has been reported for this episode
  * @upcall_due: the dispatcher is to make upcalls
  * @cqs_empty: the last poll took all completions there were
@@ -205,6 +208,8 @@ struct kdapl_evd {
 	bool cqs_empty;
 	bool armed;
 	bool solicited_event;
+	bool wants_first;
+	struct kdapl_event *first;
 	DAT_EVD_FLAGS flags;
 	DAT_UPCALL_POLICY policy;
 	DAT_UPCALL_OBJECT upcall;
@@ -301,9 +306,17 @@ static inline void kdapl_evd_add(struct kdapl_evd *evd, struct kdapl_event *ev,
 {
 	lockdep_assert_held(&evd->lock);
 
+	evd->count++;
+	if (evd->wants_first) {
+		evd->wants_first = false;
+		/* What causes no upcall by itself waits for what does. */
+		if (likely(!ev->no_upcall)) {
+			evd->first = ev;
+			return;
+		}
+	}
 	list_add_tail(&ev->link, &evd->events);
 	ev->queued = true;
-	evd->count++;
 	if (!ev->no_upcall)
 		evd->upcall_due = true;
 	if (unlikely(evd->count > evd->qlen) && !evd->overflowed) {

@@ -68,6 +68,10 @@ int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later)
 
 	lockdep_assert_held(&evd->lock);
 
+	if (likely(evd->ncqs == 1))
+		return kdapl_cq_poll_one(evd, list_first_entry(&evd->cqs, struct kdapl_cq,
+							       link),
+					 KDAPL_POLL_BATCH, later);
 	evd->turn = 0;
 	n = kdapl_cq_poll_part(evd, turn, U32_MAX, KDAPL_POLL_BATCH, later);
 	if (unlikely(turn && n < KDAPL_POLL_BATCH))

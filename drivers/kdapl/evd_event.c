@@ -146,6 +146,25 @@ void kdapl_later_run(struct kdapl_later *later)
 	later->n = 0;
 }
 
+/*
+ * Unlock @evd, then post the asynchronous events that were collected. The objects that
+ * these are about need not be referenced: RCU keeps them.
+ */
+static __always_inline void kdapl_later_unlock(struct kdapl_later *later,
+					       struct kdapl_evd *evd,
+					       unsigned long flags)
+	__releases(&evd->lock)
+{
+	if (likely(!later->n)) {
+		spin_unlock_irqrestore(&evd->lock, flags);
+		return;
+	}
+	rcu_read_lock();
+	spin_unlock_irqrestore(&evd->lock, flags);
+	kdapl_later_run(later);
+	rcu_read_unlock();
+}
+
 /* Fill in the completion event of a request or receive. */
 static void kdapl_dto_copy(struct kdapl_wr *wr, DAT_EVENT *event)
 {
@@ -255,14 +274,20 @@ static void kdapl_evd_convert(struct kdapl_evd *evd, struct kdapl_event *ev,
 	}
 }
 
+/* Whom the dispatcher calls for what it takes off now. */
+static void kdapl_evd_set_call(const struct kdapl_evd *evd, struct kdapl_call *call)
+{
+	call->policy = evd->policy;
+	call->upcall = evd->upcall;
+	call->owner = evd->owner;
+}
+
 /* May the dispatcher take an event off now? */
 static bool kdapl_evd_callable(struct kdapl_evd *evd, struct kdapl_call *call)
 {
 	lockdep_assert_held(&evd->lock);
 
-	call->policy = evd->policy;
-	call->upcall = evd->upcall;
-	call->owner = evd->owner;
+	kdapl_evd_set_call(evd, call);
 	if (!kdapl_policy_active(evd->policy))
 		return false;
 	if (unlikely(evd->solicited_event)) {
@@ -296,6 +321,34 @@ static bool kdapl_evd_must_poll(const struct kdapl_evd *evd,
 	return !evd->cqs_empty && list_is_singular(&evd->events);
 }
 
+/*
+ * Poll the CQs. Return the first completion if the list was empty and it is to be
+ * handed to the consumer: it does without the list then. All others are on the list.
+ */
+static struct kdapl_event *kdapl_evd_poll(struct kdapl_evd *evd, bool upcall,
+					  struct kdapl_later *later)
+{
+	int n;
+
+	lockdep_assert_held(&evd->lock);
+
+	evd->first = NULL;
+	/* Whether solicited completions are due is decided after the poll. */
+	evd->wants_first = list_empty(&evd->events) && !evd->solicited &&
+			   (!upcall || (kdapl_policy_active(evd->policy) &&
+					evd->policy != DAT_UPCALL_NORIFY));
+	n = upcall ? kdapl_cq_poll_live(evd, later) : kdapl_cq_poll(evd, later);
+	evd->wants_first = false;
+	evd->cqs_empty = n < KDAPL_POLL_BATCH;
+	/* As in kdapl_evd_remove(): what came with it is due, too. */
+	if (evd->first) {
+		evd->upcall_due = --evd->count;
+		if (evd->count <= evd->qlen)
+			evd->overflowed = false;
+	}
+	return evd->first;
+}
+
 /**
  * kdapl_evd_reap - hand the oldest event to the consumer
  * @evd: the EVD
@@ -314,30 +367,32 @@ bool kdapl_evd_reap(struct kdapl_evd *evd, DAT_EVENT *event, bool *more,
 		    struct kdapl_call *call)
 {
 	struct kdapl_later later __uninitialized;
-	struct kdapl_event *ev;
+	struct kdapl_event *ev = NULL;
 	unsigned long flags;
-	bool found;
+	bool found = true;
 
 	later.n = 0;
-	rcu_read_lock();
 	spin_lock_irqsave(&evd->lock, flags);
 	if (kdapl_evd_must_poll(evd, call))
-		evd->cqs_empty = (call ? kdapl_cq_poll_live(evd, &later) :
-					 kdapl_cq_poll(evd, &later)) <
-				 KDAPL_POLL_BATCH;
-	found = call ? kdapl_evd_callable(evd, call) :
-		       !list_empty(&evd->events);
-	if (found && call && unlikely(call->policy == DAT_UPCALL_NORIFY)) {
-		evd->upcall_due = false;
-	} else if (found) {
-		ev = list_first_entry(&evd->events, struct kdapl_event, link);
-		kdapl_evd_remove(evd, ev);
+		ev = kdapl_evd_poll(evd, call, &later);
+	if (ev) {
+		if (call)
+			kdapl_evd_set_call(evd, call);
 		kdapl_evd_convert(evd, ev, event);
+	} else {
+		found = call ? kdapl_evd_callable(evd, call) :
+			       !list_empty(&evd->events);
+		if (found && call &&
+		    unlikely(call->policy == DAT_UPCALL_NORIFY)) {
+			evd->upcall_due = false;
+		} else if (found) {
+			ev = list_first_entry(&evd->events, struct kdapl_event,
+					      link);
+			kdapl_evd_remove(evd, ev);
+			kdapl_evd_convert(evd, ev, event);
+		}
 	}
 	*more = !list_empty(&evd->events);
-	spin_unlock_irqrestore(&evd->lock, flags);
-	if (unlikely(later.n))
-		kdapl_later_run(&later);
-	rcu_read_unlock();
+	kdapl_later_unlock(&later, evd, flags);
 	return found;
 }
