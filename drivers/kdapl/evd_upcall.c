@@ -34,10 +34,15 @@ static struct workqueue_struct *kdapl_dto_wq;
 /*
  * Pin the module of the upcall function. A module that is being unloaded cannot
  * be pinned, but its exit waits for its last events.
+ *
+ * In softirq nothing is pinned, as the counter of a module is shared by all CPUs: a
+ * softirq is an RCU read-side section, and the code of a module that was unloaded is
+ * freed after a grace period.
  */
-static void kdapl_upcall_pin(struct module **pinned, struct module *owner)
+static void kdapl_upcall_pin(struct module **pinned, struct kdapl_evd *evd,
+			     struct module *owner)
 {
-	if (*pinned == owner)
+	if (evd->softirq || *pinned == owner)
 		return;
 	if (*pinned)
 		module_put(*pinned);
@@ -70,7 +75,7 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 		kdapl_cq_arm(evd);
 	}
 	while (done < budget && kdapl_evd_reap(evd, &event, &more, &call)) {
-		kdapl_upcall_pin(&pinned, call.owner);
+		kdapl_upcall_pin(&pinned, evd, call.owner);
 		/*
 		 * More completions are on the CQs than one poll takes, and the
 		 * armed CQ does not ring for these.
@@ -90,7 +95,8 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 			break;
 	}
 	WRITE_ONCE(evd->upcaller, NULL);
-	module_put(pinned);
+	if (pinned)
+		module_put(pinned);
 	return done;
 }
 
