@@ -349,8 +349,6 @@ void kdapl_qp_post_recvs(struct kdapl_ep *ep);
 /* dto_recv.c */
 extern const struct kdapl_event_ops kdapl_recv_event_ops;
 
-void kdapl_recv_done(struct kdapl_evd *evd, struct kdapl_ep *ep,
-		     struct kdapl_wr *wr, struct kdapl_later *later);
 void kdapl_recv_withdraw(struct kdapl_wr *wr);
 void kdapl_ep_set_marks(struct kdapl_ep *ep);
 void kdapl_ep_check_marks(struct kdapl_ep *ep, struct kdapl_later *later);

@@ -12,6 +12,8 @@
 #include "ia.h"
 #include "pz.h"
 #include "pz_sg.h"
+#include "srq.h"
+#include "trace.h"
 
 static u8 kdapl_wc_status(enum ib_wc_status status)
 {
@@ -174,11 +176,56 @@ static struct kdapl_ep *kdapl_wc_ep(struct kdapl_evd *evd, struct ib_wc *wc)
 	return ep ?: wc->qp->qp_context;
 }
 
-static void kdapl_wc_done(struct kdapl_evd *evd, struct ib_wc *wc,
-			  struct kdapl_later *later)
+/*
+ * A receive buffer has completed, whose status, len and op are set. @ep: Endpoint that
+ * took it; @evd: that of its receives, locked
+ */
+static __always_inline void
+kdapl_recv_done(struct kdapl_evd *evd, struct kdapl_ep *ep, struct kdapl_wr *wr,
+		struct kdapl_later *later)
+{
+	bool srq = wr->ev.kind == KDAPL_EV_SRQ;
+
+	if (srq)
+		kdapl_srq_took(ep->srq, ep, wr, later);
+	else
+		kdapl_ring_complete(&ep->rq, wr, true);
+
+	/* A plain receive that is flushed was never taken for a message. */
+	wr->taken = srq || wr->status != DAT_DTO_ERR_FLUSHED;
+	if (wr->taken) {
+		ep->held++;
+		ep->taken++;
+	}
+	trace_kdapl_recv_taken(ep, wr);
+
+	if (unlikely(READ_ONCE(ep->dying))) {
+		kdapl_recv_withdraw(wr);
+		return;
+	}
+	if (srq)
+		wr->ev.no_upcall = ep->recv_no_upcall;
+	else if (unlikely(ep->recv_no_upcall))
+		wr->ev.no_upcall = true;
+	if (unlikely(!ep->open)) {
+		/*
+		 * ESTABLISHED must come first; kdapl_ep_open() adds the event.
+		 */
+		list_add_tail(&wr->ev.link, &ep->parked);
+		return;
+	}
+	kdapl_evd_add(evd, &wr->ev, later);
+	if (unlikely(ep->held > ep->mark))
+		kdapl_ep_check_marks(ep, later);
+}
+
+static __always_inline void kdapl_wc_done(struct kdapl_evd *evd,
+					  struct ib_wc *wc,
+					  struct kdapl_later *later)
 {
 	struct kdapl_wr *wr = (struct kdapl_wr *)(uintptr_t)wc->wr_id;
-	u8 status = kdapl_wc_status(wc->status);
+	u8 status = likely(wc->status == IB_WC_SUCCESS) ?
+			DAT_DTO_SUCCESS : kdapl_wc_status(wc->status);
 	struct kdapl_ep *ep;
 
 	if (unlikely(wc->wr_id & KDAPL_WR_FIRST)) {

@@ -9,8 +9,9 @@
  * list (kdapl_reap_recv()). The counts of an SRQ are kept in srq.c, called from
  * here.
  *
- * The hot path makes one comparison, held > mark, where mark is the lower of
- * the two armed watermarks and all ones while there is none.
+ * The hot path, kdapl_recv_done() in dto_complete.c, makes one comparison,
+ * held > mark, where mark is the lower of the two armed watermarks and all ones
+ * while there is none.
  */
 #include "dto.h"
 #include "ep.h"
@@ -56,51 +57,6 @@ void kdapl_ep_check_marks(struct kdapl_ep *ep, struct kdapl_later *later)
 		trace_kdapl_hard_mark(ep);
 		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
 	}
-}
-
-/**
- * kdapl_recv_done - a receive buffer has completed
- * @evd: the EP's receive EVD, locked
- * @ep: Endpoint that took the buffer
- * @wr: the buffer; status, len, op are set
- * @later: see struct kdapl_later
- */
-void kdapl_recv_done(struct kdapl_evd *evd, struct kdapl_ep *ep,
-		     struct kdapl_wr *wr, struct kdapl_later *later)
-{
-	bool srq = wr->ev.kind == KDAPL_EV_SRQ;
-
-	if (srq)
-		kdapl_srq_took(ep->srq, ep, wr, later);
-	else
-		kdapl_ring_complete(&ep->rq, wr, true);
-
-	/* A plain receive that is flushed was never taken for a message. */
-	wr->taken = srq || wr->status != DAT_DTO_ERR_FLUSHED;
-	if (wr->taken) {
-		ep->held++;
-		ep->taken++;
-	}
-	trace_kdapl_recv_taken(ep, wr);
-
-	if (unlikely(READ_ONCE(ep->dying))) {
-		kdapl_recv_withdraw(wr);
-		return;
-	}
-	if (srq)
-		wr->ev.no_upcall = ep->recv_no_upcall;
-	else if (unlikely(ep->recv_no_upcall))
-		wr->ev.no_upcall = true;
-	if (unlikely(!ep->open)) {
-		/*
-		 * ESTABLISHED must come first; kdapl_ep_open() adds the event.
-		 */
-		list_add_tail(&wr->ev.link, &ep->parked);
-		return;
-	}
-	kdapl_evd_add(evd, &wr->ev, later);
-	if (unlikely(ep->held > ep->mark))
-		kdapl_ep_check_marks(ep, later);
 }
 
 /*

@@ -37,7 +37,7 @@ bool kdapl_srq_check_lw(struct kdapl_srq *srq)
 }
 
 /* One buffer was taken: refill the device, check the low watermark. */
-static void kdapl_srq_refill(struct kdapl_srq *srq, struct kdapl_later *later)
+void kdapl_srq_refill(struct kdapl_srq *srq, struct kdapl_later *later)
 {
 	enum kdapl_watch wanted = kdapl_srq_watch_wanted(srq);
 
@@ -50,33 +50,6 @@ static void kdapl_srq_refill(struct kdapl_srq *srq, struct kdapl_later *later)
 	/* kdapl_srq_watch() takes EVD locks, and one is held. */
 	if (kdapl_srq_watch_wanted(srq) != wanted)
 		queue_work(kdapl_wq, &srq->hint_work);
-}
-
-/* An Endpoint took @wr off the SRQ. */
-void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
-		    struct kdapl_wr *wr, struct kdapl_later *later)
-{
-	lockdep_assert_held(&ep->recv_evd->lock);
-
-	spin_lock(&srq->lock);
-	list_move_tail(&wr->link, &ep->at_hand);
-	wr->posted = false;
-	/* Prefetch the next buffer, as in kdapl_ring_advance(). */
-	prefetchw(list_entry(srq->hw.next, struct kdapl_wr, link));
-	srq->hw_count--;
-	srq->available--;
-	srq->taken++;
-	if (wr->seq > srq->max_taken)
-		srq->max_taken = wr->seq;
-	ep->srq_seq = wr->seq;
-	ep->srq_packets += kdapl_packets(ep, wr->len);
-	if (unlikely(wr->status != DAT_DTO_SUCCESS))
-		ep->srq_gave_back = true;
-	if (unlikely(srq->suspect_below))
-		kdapl_srq_suspect(srq, ep, wr);
-	if (unlikely(srq->lw_armed || !list_empty(&srq->waiting)))
-		kdapl_srq_refill(srq, later);
-	spin_unlock(&srq->lock);
 }
 
 /*
