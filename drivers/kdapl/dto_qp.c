@@ -142,14 +142,14 @@ static int kdapl_qp_charge(struct kdapl_ep *ep)
 	/* First: kdapl_cq_charge() arms the CQs if that is needed. */
 	kdapl_qp_expect(ep, true);
 	send_cq = kdapl_cq_charge(send ?: none, ep->send_charge,
-				  send == recv ? ep->recv_charge : 0, NULL,
-				  kdapl_dto_complete);
+				  send == recv ? ep->recv_charge : 0,
+				  recv ?: send ?: none, NULL, kdapl_dto_complete);
 	if (IS_ERR(send_cq)) {
 		kdapl_qp_expect(ep, false);
 		return PTR_ERR(send_cq);
 	}
-	recv_cq = kdapl_cq_charge(recv ?: none, ep->recv_charge, 0, ep->srq,
-				  kdapl_dto_complete);
+	recv_cq = kdapl_cq_charge(recv ?: none, ep->recv_charge, 0,
+				  send ?: recv ?: none, ep->srq, kdapl_dto_complete);
 	if (!IS_ERR(recv_cq)) {
 		kdapl_qp_set_cqs(ep, send_cq, recv_cq);
 		return 0;

@@ -110,6 +110,7 @@ struct kdapl_evd *kdapl_evd_alloc(struct kdapl_ia *ia, DAT_COUNT qlen,
 	}
 	spin_lock_init(&evd->lock);
 	evd->vector = KDAT_VECTOR_ANY;
+	evd->cq_vector = KDAT_VECTOR_ANY;
 	mutex_init(&evd->mutex);
 	mutex_init(&evd->stop_mutex);
 	INIT_LIST_HEAD(&evd->events);
@@ -306,10 +307,10 @@ DAT_RETURN kdat_evd_set_vector(DAT_EVD_HANDLE evd_handle, DAT_COUNT vector)
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 		goto out;
 	}
-	/* kdapl_cq_create() reads it under the same lock. */
+	/* kdapl_cq_vector() reads it under the same lock, or that of another EVD. */
 	mutex_lock(&evd->mutex);
 	if (list_empty(&evd->cqs))
-		evd->vector = vector;
+		WRITE_ONCE(evd->vector, vector);
 	else
 		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_IN_USE);
 	mutex_unlock(&evd->mutex);

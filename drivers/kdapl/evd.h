@@ -176,6 +176,7 @@ struct kdapl_cq {
  * @turn: position of the CQ to poll first; @lock
  * @vector: completion vector of its CQs, KDAT_VECTOR_ANY if none was asked for;
  *	@mutex
+ * @cq_vector: the one they have in that case; @mutex
  * @mutex: protects changes of @cqs
  * @rang: struct kdapl_cq that have rung and are to be put on @live, if there are
  *	several @cqs
@@ -232,6 +233,7 @@ struct kdapl_evd {
 	struct llist_head rang;
 	u32 turn;
 	int vector;
+	int cq_vector;
 	u32 async_users;
 	struct mutex stop_mutex;	/* see above */
 	struct irq_poll softirq_poll;
@@ -404,6 +406,7 @@ void kdapl_cq_failed(struct work_struct *work);
 /* evd_charge.c */
 void kdapl_cq_expect(struct kdapl_evd *evd, int delta);
 struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n, int also,
+				 const struct kdapl_evd *beside,
 				 struct kdapl_srq *srq,
 				 kdapl_complete_fn complete);
 void kdapl_cq_uncharge(struct kdapl_cq *cq, int n, struct kdapl_srq *srq);

@@ -34,16 +34,37 @@ static struct kdapl_cq_srq *kdapl_cq_find_srq(struct kdapl_cq *cq,
 	return NULL;
 }
 
+/*
+ * Return the completion vector of the CQs of @evd. If the consumer has set none, it is
+ * that of @beside, which has the other completions of the same Endpoint: in turn, each
+ * of its messages would go from one CPU to another. evd->mutex is held.
+ */
+static int kdapl_cq_vector(struct kdapl_evd *evd, const struct kdapl_evd *beside)
+{
+	int vector = READ_ONCE(beside->vector);
+
+	if (evd->vector != KDAT_VECTOR_ANY)
+		return evd->vector;
+	if (evd->cq_vector == KDAT_VECTOR_ANY) {
+		if (vector == KDAT_VECTOR_ANY)
+			vector = READ_ONCE(beside->cq_vector);
+		if (vector == KDAT_VECTOR_ANY)
+			vector = atomic_inc_return(&evd->obj.ia->hca->next_vector) &
+				 INT_MAX;
+		WRITE_ONCE(evd->cq_vector, vector);
+	}
+	return evd->cq_vector;
+}
+
 /* Make the verbs object of @cq with room for @n completions at least. */
-static int kdapl_cq_make(struct kdapl_evd *evd, struct kdapl_cq *cq, int n)
+static int kdapl_cq_make(struct kdapl_evd *evd, struct kdapl_cq *cq, int n,
+			 int vector)
 {
 	struct kdapl_ia *ia = evd->obj.ia;
 	struct ib_device *dev = ia->hca->dev;
 	struct ib_cq_init_attr attr = {
 		.cqe = min(n, dev->attrs.max_cqe),
-		.comp_vector = (evd->vector != KDAT_VECTOR_ANY ? evd->vector :
-				atomic_inc_return(&ia->hca->next_vector)) %
-					(unsigned int)dev->num_comp_vectors,
+		.comp_vector = vector % dev->num_comp_vectors,
 	};
 
 	cq->entries = attr.cqe;
@@ -65,10 +86,11 @@ static int kdapl_cq_room(struct kdapl_evd *evd)
 }
 
 static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n, int also,
+					const struct kdapl_evd *beside,
 					kdapl_complete_fn complete)
 {
 	int least = max3(n, (int)evd->qlen, KDAPL_CQ_MIN), size;
-	int room = kdapl_cq_room(evd);
+	int room = kdapl_cq_room(evd), vector = kdapl_cq_vector(evd, beside);
 	struct kdapl_cq *cq;
 	unsigned long flags;
 	int err;
@@ -85,9 +107,9 @@ static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n, int also,
 		size = n;
 	/* To double the room keeps the CQs of thousands of Endpoints few. */
 	size = max3(size, least, room);
-	err = kdapl_cq_make(evd, cq, size);
+	err = kdapl_cq_make(evd, cq, size, vector);
 	if (err && size > least)
-		err = kdapl_cq_make(evd, cq, least);
+		err = kdapl_cq_make(evd, cq, least, vector);
 	if (err) {
 		kfree(cq);
 		return ERR_PTR(err);
@@ -120,6 +142,7 @@ void kdapl_cq_expect(struct kdapl_evd *evd, int delta)
  * @n: completions that can be outstanding
  * @also: those of the other queue of the same QP, if it is charged next: a new CQ has
  *	room for them as well, since each CQ is polled and armed
+ * @beside: where these go
  * @srq: the SRQ they come from: counted once per CQ; or NULL
  * @complete: what they are handed to, the same for all queues of an EVD
  *
@@ -127,6 +150,7 @@ void kdapl_cq_expect(struct kdapl_evd *evd, int delta)
  * Return: a CQ, or an ERR_PTR.
  */
 struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n, int also,
+				 const struct kdapl_evd *beside,
 				 struct kdapl_srq *srq,
 				 kdapl_complete_fn complete)
 {
@@ -145,7 +169,7 @@ struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n, int also,
 		}
 	}
 	if (!found)
-		found = kdapl_cq_create(evd, n, also, complete);
+		found = kdapl_cq_create(evd, n, also, beside, complete);
 	if (IS_ERR(found))
 		goto out;
 	if (s) {

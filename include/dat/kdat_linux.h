@@ -309,7 +309,10 @@ DAT_RETURN kdat_ep_post_requests(DAT_EP_HANDLE ep, DAT_COUNT num_requests,
  */
 DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name);
 
-/* kDAPL chooses the completion vectors of an EVD, the least recently used ones. */
+/*
+ * kDAPL chooses the completion vector of an EVD: that of the other EVD of its Endpoint,
+ * or the least recently used one.
+ */
 #define KDAT_VECTOR_ANY		(-1)
 
 /**

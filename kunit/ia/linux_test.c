@@ -63,6 +63,7 @@ static void I8_addresses_of_no_ia(struct kunit *test)
 
 static struct kd_hook device;
 static int seen_vector;
+static unsigned long seen_vectors;
 
 #ifdef KDAPL_HAVE_CREATE_CQ_BUNDLE
 static int note_vector(struct ib_cq *cq, const struct ib_cq_init_attr *attr,
@@ -72,6 +73,7 @@ static int note_vector(struct ib_cq *cq, const struct ib_cq_init_attr *attr,
 		       struct ib_udata *attrs)
 #endif
 {
+	set_bit(attr->comp_vector, &seen_vectors);
 	WRITE_ONCE(seen_vector, attr->comp_vector);
 	return device.real.create_cq(cq, attr, attrs);
 }
@@ -96,6 +98,21 @@ static void I8_vector_of_an_evd(struct kunit *test)
 				  DAT_INVALID_STATE_EVD_IN_USE));
 }
 
+/* Both EVDs of an Endpoint have one vector, so that one CPU deals with its messages. */
+static void I8_vector_of_an_endpoint(struct kunit *test)
+{
+	struct kd_pair c = kd_make_pair(test, NULL);
+	struct ib_device *dev = kd_device(test, c.a->name);
+	int vectors = dev->num_comp_vectors;
+
+	kd_hook(test, c.a->name, &device)->ops.create_cq = note_vector;
+	seen_vectors = 0;
+	dev->num_comp_vectors = VECTOR;
+	kd_connect_pair(c.a, c.p);
+	dev->num_comp_vectors = vectors;
+	KUNIT_EXPECT_EQ(test, hweight_long(seen_vectors), 2UL);
+}
+
 static void I8_vector_arguments(struct kunit *test)
 {
 	struct kd_side *s = kd_open_param(test);
@@ -111,6 +128,7 @@ static struct kunit_case linux_cases[] = {
 	KUNIT_CASE_PARAM(I8_ia_of_each_address, kd_gen_ia),
 	KUNIT_CASE(I8_addresses_of_no_ia),
 	KUNIT_CASE_PARAM(I8_vector_of_an_evd, kd_gen_ia),
+	KUNIT_CASE_PARAM(I8_vector_of_an_endpoint, kd_gen_ia),
 	KUNIT_CASE_PARAM(I8_vector_arguments, kd_gen_ia),
 	{}
 };
