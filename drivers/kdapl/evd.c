@@ -19,9 +19,8 @@ static void kdapl_evd_drop_events(struct kdapl_evd *evd)
 {
 	struct kdapl_event *ev;
 	DAT_EVENT ignored;
-	bool more;
 
-	while (kdapl_evd_reap(evd, &ignored, &more, NULL))
+	while (kdapl_evd_dequeue(evd, &ignored))
 		;
 	while (!list_empty(&evd->soft_free)) {
 		ev = list_first_entry(&evd->soft_free, struct kdapl_event,
@@ -365,7 +364,6 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 	struct kdapl_evd *evd;
-	bool more;
 
 	rcu_read_lock();
 	evd = kdapl_find(evd_handle, DAT_HANDLE_TYPE_EVD);
@@ -373,7 +371,7 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event)
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	else if (unlikely(!event))
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	else if (!kdapl_evd_reap(evd, event, &more, NULL))
+	else if (!kdapl_evd_dequeue(evd, event))
 		ret = DAT_ERROR(DAT_QUEUE_EMPTY, DAT_NO_SUBTYPE);
 	rcu_read_unlock();
 	return ret;

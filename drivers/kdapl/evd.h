@@ -145,8 +145,8 @@ struct kdapl_cq {
  * @events: struct kdapl_event, oldest first
  * @count: their number
  * @qlen: threshold for @overflow; a longer list loses nothing
- * @wants_first: the next completion is for kdapl_evd_reap(), which holds @lock and has
- *	found @events empty: it goes to @first in place of @events, and is in @count
+ * @wants_first: the next completion is for kdapl_evd_poll(), which has found @events
+ *	empty: it goes to @first in place of @events, and is in @count
  * @first: see @wants_first
  * @overflowed: @overflow has been reported for this episode
  * @upcall_due: the dispatcher is to make upcalls
@@ -288,6 +288,7 @@ void kdapl_event_withdraw(struct kdapl_evd *evd, struct kdapl_event *ev);
 void kdapl_event_drop(struct kdapl_event *ev);
 void kdapl_event_abandon_all(struct kdapl_evd *evd);
 void kdapl_evd_post(struct kdapl_evd *evd, struct kdapl_event *ev);
+bool kdapl_evd_dequeue(struct kdapl_evd *evd, DAT_EVENT *event);
 bool kdapl_evd_reap(struct kdapl_evd *evd, DAT_EVENT *event, bool *more,
 		    struct kdapl_call *call);
 void kdapl_async_post(struct kdapl_async *async);
@@ -355,8 +356,17 @@ static inline bool kdapl_policy_active(DAT_UPCALL_POLICY policy)
 int kdapl_upcall_setup(void);
 void kdapl_upcall_cleanup(void);
 void kdapl_upcall_init(struct kdapl_evd *evd);
-void kdapl_upcall_schedule(struct kdapl_evd *evd);
+void kdapl_upcall_queue(struct kdapl_evd *evd);
 void kdapl_upcall_stop(struct kdapl_evd *evd);
+
+/* Schedule the dispatcher, which may find nothing to do. Context: any. */
+static inline void kdapl_upcall_schedule(struct kdapl_evd *evd)
+{
+	if (likely(evd->softirq))
+		irq_poll_sched(&evd->iop);
+	else
+		kdapl_upcall_queue(evd);
+}
 
 /*
  * struct kdapl_upcall_wait - a task that waits for upcalls to end

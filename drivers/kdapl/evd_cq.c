@@ -206,6 +206,12 @@ static bool kdapl_cq_arm_live(struct kdapl_evd *evd, enum ib_cq_notify_flags how
 
 	lockdep_assert_held(&evd->lock);
 
+	if (likely(evd->ncqs == 1)) {
+		evd->armed = true;
+		evd->armed_how = how;
+		return ib_req_notify_cq(list_first_entry(&evd->cqs, struct kdapl_cq,
+							 link)->cq, how) > 0;
+	}
 	if (unlikely(how != evd->armed_how)) {
 		list_for_each_entry(cq, &evd->cqs, link)
 			if (list_empty(&cq->live))

@@ -7,8 +7,8 @@
  * an EVD beyond its length keeps all events in order. The overflow is announced
  * once an episode; the announcement is an entry as well, inside of the EVD.
  *
- * kdapl_evd_reap() takes the first entry off under evd->lock, copies it out and
- * does the bookkeeping of its object in the same critical section, so a buffer
+ * kdapl_evd_reap() and kdapl_evd_dequeue() take the first entry off under evd->lock,
+ * copy it out and do the bookkeeping of its object in the same critical section, so a buffer
  * is never counted twice or missed between two calls.
  */
 #include "dto.h"
@@ -146,25 +146,6 @@ void kdapl_later_run(struct kdapl_later *later)
 	later->n = 0;
 }
 
-/*
- * Unlock @evd, then post the asynchronous events that were collected. The objects that
- * these are about need not be referenced: RCU keeps them.
- */
-static __always_inline void kdapl_later_unlock(struct kdapl_later *later,
-					       struct kdapl_evd *evd,
-					       unsigned long flags)
-	__releases(&evd->lock)
-{
-	if (likely(!later->n)) {
-		spin_unlock_irqrestore(&evd->lock, flags);
-		return;
-	}
-	rcu_read_lock();
-	spin_unlock_irqrestore(&evd->lock, flags);
-	kdapl_later_run(later);
-	rcu_read_unlock();
-}
-
 /* Fill in the completion event of a request or receive. */
 static void kdapl_dto_copy(struct kdapl_wr *wr, DAT_EVENT *event)
 {
@@ -247,8 +228,9 @@ static void kdapl_reap_software(struct kdapl_evd *evd, struct kdapl_event *ev,
  * their struct kdapl_event_ops; for completions, the hot path, the code is
  * here.
  */
-static void kdapl_evd_convert(struct kdapl_evd *evd, struct kdapl_event *ev,
-			      DAT_EVENT *event)
+static __always_inline void kdapl_evd_convert(struct kdapl_evd *evd,
+					      struct kdapl_event *ev,
+					      DAT_EVENT *event)
 {
 	struct kdapl_wr *wr = container_of(ev, struct kdapl_wr, ev);
 
@@ -300,17 +282,15 @@ static bool kdapl_evd_callable(struct kdapl_evd *evd, struct kdapl_call *call)
 	return evd->upcall_due;
 }
 
-/* Are the CQs to be polled before an event is removed from the list? */
-static bool kdapl_evd_must_poll(const struct kdapl_evd *evd,
-				const struct kdapl_call *call)
+/*
+ * Is the dispatcher to poll the CQs before it removes an event from the list? Who
+ * dequeues polls if there is none, or somebody watches: a watermark must see arrivals
+ * however many events are queued.
+ */
+static bool kdapl_evd_must_poll(const struct kdapl_evd *evd)
 {
-	if (list_empty(&evd->events))
+	if (list_empty(&evd->events) || unlikely(evd->watchers))
 		return true;
-	/* A watermark must see arrivals however many events are queued. */
-	if (unlikely(evd->watchers))
-		return true;
-	if (!call)
-		return false;
 	/* The queued events cause no upcall, but one on the CQs may. */
 	if (!evd->upcall_due)
 		return true;
@@ -325,8 +305,8 @@ static bool kdapl_evd_must_poll(const struct kdapl_evd *evd,
  * Poll the CQs. Return the first completion if the list was empty and it is to be
  * handed to the consumer: it does without the list then. All others are on the list.
  */
-static struct kdapl_event *kdapl_evd_poll(struct kdapl_evd *evd, bool upcall,
-					  struct kdapl_later *later)
+static __always_inline struct kdapl_event *
+kdapl_evd_poll(struct kdapl_evd *evd, bool upcall, struct kdapl_later *later)
 {
 	int n;
 
@@ -349,18 +329,78 @@ static struct kdapl_event *kdapl_evd_poll(struct kdapl_evd *evd, bool upcall,
 	return evd->first;
 }
 
+/* Hand out the first event on the list. */
+static __always_inline void kdapl_evd_take(struct kdapl_evd *evd,
+					   DAT_EVENT *event)
+{
+	struct kdapl_event *ev = list_first_entry(&evd->events,
+						  struct kdapl_event, link);
+
+	kdapl_evd_remove(evd, ev);
+	kdapl_evd_convert(evd, ev, event);
+}
+
+/* The CQs are to be polled before kdapl_evd_dequeue() takes an event, and unlocks. */
+static noinline bool kdapl_evd_dequeue_polled(struct kdapl_evd *evd,
+					      DAT_EVENT *event,
+					      unsigned long flags)
+	__releases(&evd->lock)
+{
+	struct kdapl_later later __uninitialized;
+	struct kdapl_event *ev;
+	bool found = true;
+
+	later.n = 0;
+	ev = kdapl_evd_poll(evd, false, &later);
+	if (ev)
+		kdapl_evd_convert(evd, ev, event);
+	else if (!list_empty(&evd->events))
+		kdapl_evd_take(evd, event);
+	else
+		found = false;
+	if (likely(!later.n)) {
+		spin_unlock_irqrestore(&evd->lock, flags);
+		return found;
+	}
+	/* The objects that it is about need not be referenced: RCU keeps them. */
+	rcu_read_lock();
+	spin_unlock_irqrestore(&evd->lock, flags);
+	kdapl_later_run(&later);
+	rcu_read_unlock();
+	return found;
+}
+
 /**
- * kdapl_evd_reap - hand the oldest event to the consumer
+ * kdapl_evd_dequeue - hand the oldest event to a consumer that asks
+ * @evd: the EVD
+ * @event: filled in
+ *
+ * Context: Any.
+ * Return: false if there is no event.
+ */
+bool kdapl_evd_dequeue(struct kdapl_evd *evd, DAT_EVENT *event)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	if (list_empty(&evd->events) || unlikely(evd->watchers))
+		return kdapl_evd_dequeue_polled(evd, event, flags);
+	kdapl_evd_take(evd, event);
+	spin_unlock_irqrestore(&evd->lock, flags);
+	return true;
+}
+
+/**
+ * kdapl_evd_reap - hand the oldest event to the dispatcher if an upcall is due
  * @evd: the EVD
  * @event: filled in
  * @more: set if the EVD holds another one
- * @call: for the dispatcher: whom to call; it gets an event only if an upcall
- *	is due. NULL for a consumer that dequeues
+ * @call: set to whom to call
  *
  * Polls the CQs first where kdapl_evd_must_poll() says so. For the policy without
  * event (NORIFY) nothing is removed.
  *
- * Context: Any.
+ * Context: The dispatcher: softirq or process context, with interrupts on.
  * Return: false if there is no event.
  */
 bool kdapl_evd_reap(struct kdapl_evd *evd, DAT_EVENT *event, bool *more,
@@ -368,31 +408,31 @@ bool kdapl_evd_reap(struct kdapl_evd *evd, DAT_EVENT *event, bool *more,
 {
 	struct kdapl_later later __uninitialized;
 	struct kdapl_event *ev = NULL;
-	unsigned long flags;
 	bool found = true;
 
 	later.n = 0;
-	spin_lock_irqsave(&evd->lock, flags);
-	if (kdapl_evd_must_poll(evd, call))
-		ev = kdapl_evd_poll(evd, call, &later);
+	spin_lock_irq(&evd->lock);
+	if (kdapl_evd_must_poll(evd))
+		ev = kdapl_evd_poll(evd, true, &later);
 	if (ev) {
-		if (call)
-			kdapl_evd_set_call(evd, call);
+		kdapl_evd_set_call(evd, call);
 		kdapl_evd_convert(evd, ev, event);
 	} else {
-		found = call ? kdapl_evd_callable(evd, call) :
-			       !list_empty(&evd->events);
-		if (found && call &&
-		    unlikely(call->policy == DAT_UPCALL_NORIFY)) {
+		found = kdapl_evd_callable(evd, call);
+		if (found && unlikely(call->policy == DAT_UPCALL_NORIFY))
 			evd->upcall_due = false;
-		} else if (found) {
-			ev = list_first_entry(&evd->events, struct kdapl_event,
-					      link);
-			kdapl_evd_remove(evd, ev);
-			kdapl_evd_convert(evd, ev, event);
-		}
+		else if (found)
+			kdapl_evd_take(evd, event);
 	}
 	*more = !list_empty(&evd->events);
-	kdapl_later_unlock(&later, evd, flags);
+	if (likely(!later.n)) {
+		spin_unlock_irq(&evd->lock);
+		return found;
+	}
+	/* As in kdapl_evd_dequeue_polled(). */
+	rcu_read_lock();
+	spin_unlock_irq(&evd->lock);
+	kdapl_later_run(&later);
+	rcu_read_unlock();
 	return found;
 }

@@ -141,16 +141,14 @@ void kdapl_upcall_init(struct kdapl_evd *evd)
 }
 
 /*
- * Schedule the dispatcher. A queued work item holds a reference, so nobody
- * waits for it, and it may find nothing to do. Context: any.
+ * Queue the dispatcher in process context. A queued work item holds a reference, so
+ * nobody waits for it. Context: any.
  */
-void kdapl_upcall_schedule(struct kdapl_evd *evd)
+void kdapl_upcall_queue(struct kdapl_evd *evd)
 {
-	if (evd->softirq)
-		irq_poll_sched(&evd->iop);
-	else if (!READ_ONCE(evd->stopped) &&
-		 !test_and_set_bit(KDAPL_UPCALL_QUEUED, &evd->dispatch) &&
-		 kref_get_unless_zero(&evd->obj.ref))
+	if (!READ_ONCE(evd->stopped) &&
+	    !test_and_set_bit(KDAPL_UPCALL_QUEUED, &evd->dispatch) &&
+	    kref_get_unless_zero(&evd->obj.ref))
 		queue_work(evd->flags & DAT_EVD_DTO_FLAG ? kdapl_dto_wq :
 			   kdapl_upcall_wq, &evd->work);
 }
