@@ -101,22 +101,24 @@ struct kdapl_wr {
  * @chains: chained requests on their way
  */
 struct kdapl_ring {
+	/* Who posts writes these, ... */
 	spinlock_t lock;		/* see above */
 	bool flushed;
+	u8 niov;
+	u8 nlmr;
+	u32 head;
+	u32 posted;
 	struct ib_qp *qp;
 	void *wrs;
 	u32 stride;
 	u32 mask;
-	u32 niov;
-	u32 nlmr;
 	u32 max;
-	u32 head;
-	u32 posted;
+	u32 depth;
+	/* ... and who completes and reaps these; posters read the tail. */
 	u32 done;
 	u32 tail;
 	u32 unreaped;
 	u32 ahead;
-	u32 depth;
 	atomic_t chains;
 };
 

@@ -49,6 +49,7 @@ int kdapl_ring_prepare(struct kdapl_ring *ring, u32 max, u32 niov, u32 nlmr)
 		return -ENOMEM;
 	ring->mask = entries - 1;
 	ring->max = max;
+	BUILD_BUG_ON(KDAPL_MAX_IOV > U8_MAX);
 	ring->niov = niov;
 	ring->nlmr = nlmr;
 	return 0;

@@ -85,73 +85,79 @@ struct kdapl_srq;
  * @remote_addr: address with port
  * @connect_flags: for dat_ep_dup_connect()
  *
+ * The comments above go by what locks protect; the members lie as they are used, see
+ * the table cachelines.
+ *
  * The QP exists only from connect or accept until the connection has ended;
  * before that, receives wait in @rq. So every attribute can be changed in the
  * unconnected states without touching the device.
  */
 struct kdapl_ep {
 	struct kdapl_obj obj;
-	struct mutex mutex;		/* see above */
-	struct kdapl_pz *pz;
 	struct kdapl_evd *recv_evd;
 	struct kdapl_evd *req_evd;
-	struct kdapl_evd *conn_evd;
-	struct kdapl_srq *srq;
 
-	spinlock_t lock;		/* see above */
+	/* A cache line that all posts and completions read, with the limits in @attr. */
+	struct kdapl_pz *pz;
+	struct kdapl_srq *srq;
 	DAT_EP_STATE state;
-	struct kdapl_conn *conn;
-	struct list_head conn_events;
 	bool dying;
+	bool recv_no_upcall;
+	bool open;
+	u8 mtu_shift;
+	DAT_EP_ATTR attr;
+
+	/* Each ring has a line of posters, then one of who completes. */
+	struct kdapl_conn *conn;
+	struct kdapl_sinks *sinks;
+	struct kdapl_deferred *deferred;
+	struct ib_qp *qp;
+	struct kdapl_ring sq;
+	struct kdapl_sp *rsp;
+	struct kdapl_cq *send_cq;
+	struct kdapl_cq *recv_cq;
+	struct ib_qp *leaving_qp;
+	u64 lingering;
+	struct hlist_node linger_link;
+	struct kdapl_ring rq;
+
+	/* The receive ledger begins in the line of who completes receives. */
+	u64 taken;
+	u32 held;
+	u32 mark;
+	struct list_head at_hand;
+	u64 srq_seq;
+	u32 srq_packets;
+	u32 srq_epoch;
+	u32 srq_psn;
+	bool srq_gave_back;
+	bool deferring;
+	bool soft_armed;
+	bool watching;
+	int soft;
+	int hard;
+	struct list_head parked;
+
+	struct mutex mutex;		/* see above */
+	struct kdapl_evd *conn_evd;
+	spinlock_t lock;		/* see above */
 	bool deps_pinned;
 	bool draining;
 	bool provider_owned;
 	bool no_reads;
-	struct hlist_node linger_link;
-	u64 lingering;
-
-	struct kdapl_ring sq;
-	struct kdapl_ring rq;
-	struct ib_qp *qp;
-	struct ib_qp *leaving_qp;
+	struct list_head conn_events;
 	struct hlist_node leaving_link;
-	struct kdapl_sinks *sinks;
-	struct kdapl_deferred *deferred;
-	struct kdapl_sp *rsp;
-	struct kdapl_cq *send_cq;
-	struct kdapl_cq *recv_cq;
 	int send_charge;
 	int recv_charge;
-
-	u64 taken;
-	u32 held;
-	u32 mark;
-	int soft;
-	int hard;
-	bool deferring;
-	bool soft_armed;
-	bool watching;
-	bool recv_no_upcall;
-	bool open;
-	struct list_head at_hand;
-	struct list_head parked;
-	u64 srq_seq;
-	u32 srq_epoch;
-	u32 srq_packets;
-	u32 srq_psn;
-	bool srq_gave_back;
-	u8 mtu_shift;
-	bool receives;
 	struct completion last_wqe;
 	struct list_head srq_link;
 	struct kdapl_async soft_event;
-
-	DAT_EP_ATTR attr;
 	DAT_COUNT soft_asked;
 	DAT_COMM comm;
 	struct sockaddr_storage local_addr;
 	struct sockaddr_storage remote_addr;
 	DAT_CONNECT_FLAGS connect_flags;
+	bool receives;
 };
 
 /* Return how many packets a message of @len bytes to @ep has. */

@@ -195,53 +195,62 @@ struct kdapl_cq {
  * @overflow: the event that announces an overflow
  * @wc: completions being polled; @lock
  *
+ * The comments above go by what locks protect; the members lie as they are used, see
+ * the table cachelines.
+ *
  * Events are list entries embedded in what they report, so queueing never
  * allocates and a full EVD loses nothing: the entries beyond @qlen wait.
  */
 struct kdapl_evd {
 	struct kdapl_obj obj;
+	DAT_EVD_FLAGS flags;
+	int vector;
+	int cq_vector;
+	u32 async_users;
+
+	/* Two cache lines of who polls, reaps and arms, ... */
 	spinlock_t lock;		/* see above */
-	struct list_head events;
 	u32 count;
 	u32 qlen;
+	u32 ncqs;
 	bool overflowed;
 	bool upcall_due;
 	bool cqs_empty;
 	bool armed;
 	bool solicited_event;
 	bool wants_first;
-	struct kdapl_event *first;
-	DAT_EVD_FLAGS flags;
-	DAT_UPCALL_POLICY policy;
-	DAT_UPCALL_OBJECT upcall;
-	struct module *owner;
-	struct list_head cqs;
-	struct list_head live;
-	enum ib_cq_notify_flags armed_how;
-	u32 ncqs;
-	int charged;
-	int expected;
-	struct list_head soft_free;
-	struct hlist_head leaving[KDAPL_LEAVING];
-	u32 nleaving;
-	u32 watchers;
-	u32 softirq_watchers;
-	u32 solicited;
-	u32 unsignalled;
-	u32 streams;
-	struct mutex mutex;		/* see above */
-	struct llist_head rang;
-	u32 turn;
-	int vector;
-	int cq_vector;
-	u32 async_users;
-	struct mutex stop_mutex;	/* see above */
-	struct irq_poll softirq_poll;
 	bool softirq;
 	bool stopped;
+	struct list_head events;
+	struct kdapl_event *first;
+	u32 watchers;
+	u32 solicited;
+	u32 nleaving;
+	DAT_UPCALL_POLICY policy;
+
+	struct list_head cqs;
+	struct list_head live;
+	DAT_UPCALL_OBJECT upcall;
+	enum ib_cq_notify_flags armed_how;
+	int expected;
+	u32 turn;
+	int charged;
+
+	/* ... and one of those who schedule and run the dispatcher. */
 	struct task_struct *upcaller;
-	unsigned int runs;
 	struct irq_poll iop;
+	struct module *owner;
+	struct llist_head rang;
+
+	struct list_head soft_free;
+	struct hlist_head leaving[KDAPL_LEAVING];
+	u32 softirq_watchers;
+	u32 unsignalled;
+	u32 streams;
+	unsigned int runs;
+	struct mutex mutex;		/* see above */
+	struct mutex stop_mutex;	/* see above */
+	struct irq_poll softirq_poll;
 	struct work_struct work;
 	struct work_struct failed;
 	unsigned long dispatch;

@@ -73,24 +73,26 @@
 struct kdapl_lmr {
 	struct kdapl_obj obj;
 	struct kdapl_pz *pz;
+	struct ib_mr *mr;
+
+	/* A cache line that posts read. */
 	struct kdapl_pz *zone;
 	u64 poster;
-	DAT_LMR_CONTEXT context;
 	u64 base;
 	u64 len;
-	DAT_MEM_PRIV_FLAGS priv;
-	bool valid;
-	u32 lkey;
 	u64 shift;
+	DAT_LMR_CONTEXT context;
+	DAT_MEM_PRIV_FLAGS priv;
+	u32 lkey;
+	bool valid;
 	bool odd;
-	struct ib_mr *mr;
+	bool reserved;
 	DAT_RMR_CONTEXT rmr_context;
 
 	DAT_MEM_TYPE mem_type;
 	DAT_REGION_DESCRIPTION region;
 	DAT_VA_TYPE va_type;
 	bool fmr;			/* from dat_lmr_allocate */
-	bool reserved;
 	int max_pages;
 	DAT_LMR_SCOPE scope;
 	u64 va;

@@ -22,7 +22,7 @@ struct kdapl_pz;
  * @pz: Protection Zone; referenced
  * @mutex: serialises resizing, arming, making and destroying of @srq
  * @max_iov: segments of a buffer
- * @lock: protects all below
+ * @lock: protects all that is listed below
  * @srq: the device's queue; NULL when the device has left
  * @max: buffers that may be outstanding, as the consumer asked for
  * @slots: buffers there is memory for
@@ -64,41 +64,44 @@ struct kdapl_pz;
  */
 struct kdapl_srq {
 	struct kdapl_obj obj;
-	struct kdapl_pz *pz;
-	struct mutex mutex;		/* see above */
-	int max_iov;
-
-	spinlock_t lock;		/* see above */
-	struct ib_srq *srq;
-	int max;
+	int lw;
 	int slots;
+	int all_room;
+	int hw_extra;
+
+	/* Two cache lines of who posts and completes. */
+	spinlock_t lock;		/* see above */
+	int max;
 	int available;
 	int outstanding;
 	int hw_max;
 	int hw_count;
+	int doubt;
+	bool stale;
+	bool feeding;
+	bool lw_armed;
+	struct ib_srq *srq;
+	struct kdapl_wr *free;
 	u64 next_seq;
 	u64 max_taken;
+
+	struct list_head waiting;
+	struct list_head hw;
 	u64 suspect_below;
+	u64 taken;
+	struct kdapl_pz *pz;
+	int max_iov;
 	int suspects;
+
+	struct mutex mutex;		/* see above */
 	int destroyed_qps;
-	int doubt;
 	u32 epoch;
 	struct kdapl_ep *oldest;
 	u64 searched;
-	int hw_extra;
-	bool stale;
-	struct kdapl_wr *free;
-	struct list_head waiting;
-	struct list_head hw;
 	struct list_head eps;
 	struct kdapl_wr **all;
-	int all_room;
-	int lw;
-	bool lw_armed;
-	bool feeding;
 	struct list_head evds;
 	u32 round;
-	u64 taken;
 	u64 recovered;
 	struct kdapl_async lw_event;
 	struct work_struct arm_work;
