@@ -176,6 +176,31 @@ void kdapl_provider_attr(struct kdapl_ia *ia, DAT_PROVIDER_ATTR *attr)
 	attr->lmr_for_fmr_scope_supported = DAT_LMR_SCOPE_ANY;
 	attr->ha_supported = DAT_FALSE;
 	attr->ha_loadbalancing = DAT_HA_LB_NONE;
+	attr->num_provider_specific_attr = ia->hca->nquirks;
+	attr->provider_specific_attr = ia->hca->nquirks ? ia->hca->quirks :
+							  NULL;
+}
+
+static void kdapl_quirk(struct kdapl_hca *hca, bool has, const char *name,
+			const char *value)
+{
+	if (has)
+		hca->quirks[hca->nquirks++] = (DAT_NAMED_ATTR) { name, value };
+}
+
+/* Note what kDAPL does because the device does not; the flags of @hca are set. */
+void kdapl_hca_quirks(struct kdapl_hca *hca)
+{
+	bool srqs = hca->attrs.max_srq;
+
+	kdapl_quirk(hca, srqs && !hca->srq_resize, "srq-resize",
+		    "the device's SRQ stays as it was made");
+	kdapl_quirk(hca, srqs && hca->forgets, "lost-buffers",
+		    "are looked for when a connection has ended");
+	kdapl_quirk(hca, srqs && !hca->last_wqe_ms, "last-wqe-event",
+		    "is not waited for");
+	kdapl_quirk(hca, !hca->rings_solicited, "solicited-messages",
+		    "each message notifies");
 }
 
 /* Return whether @comm names a transport that rdma_cm offers: TCP over IP. */

@@ -14,6 +14,9 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
+#include <dat/dat_types.h>
+
+#define KDAPL_QUIRKS		4
 
 /* How long IB_EVENT_QP_LAST_WQE_REACHED is waited for until it has come once. */
 #define KDAPL_LAST_WQE_TRY_MS	500U
@@ -37,6 +40,8 @@
  * @last_wqe_seen: it has come at least once
  * @srq_any_pz: an SRQ and the QPs on it may be of different PDs
  * @rings_solicited: a CQ armed for solicited messages notifies of them
+ * @quirks: what kDAPL does because the device does not, for consumers to read
+ * @nquirks: their number
  * @siw: the driver is siw: see kdapl_sge_odd() and kdapl_siw_attrs[]
  * @dma_syncs: mappings for the device may need syncs, see kdapl_dma_syncs
  * @max_qlen: largest queue length of an EVD
@@ -64,6 +69,8 @@ struct kdapl_hca {
 	bool last_wqe_seen;
 	bool srq_any_pz;
 	bool rings_solicited;
+	DAT_NAMED_ATTR quirks[KDAPL_QUIRKS];
+	int nquirks;
 	bool siw;
 	bool dma_syncs;
 	int max_qlen;

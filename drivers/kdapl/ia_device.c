@@ -175,6 +175,7 @@ static int kdapl_add_one(struct ib_device *dev)
 	hca->dma_syncs = kdapl_dma_may_sync(dev);
 	if (hca->dma_syncs)
 		static_branch_inc(&kdapl_dma_syncs);
+	kdapl_hca_quirks(hca);
 	INIT_IB_EVENT_HANDLER(&hca->events, dev, kdapl_device_event);
 	ib_register_event_handler(&hca->events);
 

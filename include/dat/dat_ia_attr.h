@@ -255,8 +255,9 @@ typedef DAT_UINT64 DAT_IA_ATTR_MASK;
  * @lmr_for_fmr_scope_supported: %DAT_LMR_SCOPE_ANY
  * @ha_supported: %DAT_FALSE
  * @ha_loadbalancing: %DAT_HA_LB_NONE
- * @num_provider_specific_attr: 0
- * @provider_specific_attr: NULL
+ * @num_provider_specific_attr: how many
+ * @provider_specific_attr: what kDAPL does because the device does not, to be read by
+ *	people; valid as long as the IA is open
  */
 typedef struct dat_provider_attr {
 	char provider_name[DAT_NAME_MAX_LENGTH];

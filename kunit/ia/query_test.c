@@ -220,8 +220,26 @@ static void provider_attributes(struct kunit *test)
 			DAT_LMR_SCOPE_ANY);
 	KUNIT_EXPECT_EQ(test, (int)p->ha_supported, DAT_FALSE);
 	KUNIT_EXPECT_EQ(test, p->ha_loadbalancing, DAT_HA_LB_NONE);
-	KUNIT_EXPECT_EQ(test, p->num_provider_specific_attr, 0);
-	KUNIT_EXPECT_NULL(test, p->provider_specific_attr);
+}
+
+/* The provider's attributes name what kDAPL does because the device does not. */
+static void quirks_are_named(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	DAT_PROVIDER_ATTR *prov = &ask(test, s)->prov;
+	const char *want = kd_has(s, KD_ANY_WAKES) ? "solicited-messages" :
+			   kd_has(s, KD_CUTS_MESSAGES) ? "lost-buffers" : NULL;
+	bool found = !want;
+	DAT_COUNT i;
+
+	for (i = 0; i < prov->num_provider_specific_attr; i++) {
+		const DAT_NAMED_ATTR *attr = &prov->provider_specific_attr[i];
+
+		KUNIT_ASSERT_NOT_NULL(test, attr->name);
+		KUNIT_ASSERT_NOT_NULL(test, attr->value);
+		found = found || !strcmp(attr->name, want);
+	}
+	KUNIT_EXPECT_TRUE_MSG(test, found, "%s", want);
 }
 
 /* The attribute srq_ep_pz_difference_supported tells the truth. */
@@ -478,6 +496,7 @@ static struct kunit_case query_cases[] = {
 	KUNIT_CASE_PARAM(limits_are_real, kd_gen_ia),
 	KUNIT_CASE_PARAM(provider_attributes, kd_gen_ia),
 	KUNIT_CASE_PARAM(srq_of_another_pz, kd_gen_ia),
+	KUNIT_CASE_PARAM(quirks_are_named, kd_gen_ia),
 	KUNIT_CASE_PARAM(I4_device_without_registration, kd_gen_ia),
 	KUNIT_CASE_PARAM(masks, kd_gen_ia),
 	KUNIT_CASE_PARAM(ia_masks, kd_gen_ia),
