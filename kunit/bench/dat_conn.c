@@ -7,18 +7,7 @@
  */
 #include <linux/jiffies.h>
 #include <linux/slab.h>
-#include "dat.h"
-
-int dat_errno(const char *call, DAT_RETURN ret)
-{
-	const char *type = "?", *subtype = "?";
-
-	if (likely(ret == DAT_SUCCESS))
-		return 0;
-	dat_strerror(ret, &type, &subtype);
-	pr_err_ratelimited("kdapl_bench: %s: %s %s\n", call, type, subtype);
-	return -EIO;
-}
+#include "pair.h"
 
 static int dat_open_ia(const char *device, DAT_IA_HANDLE *ia,
 		       DAT_EVD_HANDLE *async_evd)
@@ -60,121 +49,30 @@ out:
 	return err;
 }
 
-static int dat_make_evds(struct dat_pair *dp, struct dat_side *dat)
-{
-	DAT_UPCALL_OBJECT upcall = {
-		.instance_data = dat,
-		.upcall_func = dat_upcall,
-	};
-	DAT_COUNT qlen = 2 * BENCH_DEPTH + 4 * dp->pair.shape.idle;
-	DAT_UPCALL_POLICY policy = dp->pair.shape.upcall ?
-		DAT_UPCALL_SINGLE_INSTANCE : DAT_UPCALL_DISABLE;
-	DAT_RETURN ret;
-
-	ret = dat_evd_kcreate(dp->ia, 8, DAT_UPCALL_DISABLE, NULL,
-			      DAT_EVD_CONNECTION_FLAG, &dat->conn_evd);
-	if (ret == DAT_SUCCESS)
-		ret = dat_evd_kcreate(dp->ia, qlen, policy, &upcall,
-				      DAT_EVD_DTO_FLAG, &dat->evd);
-	dat->recv_evd = dat->evd;
-	if (ret == DAT_SUCCESS && !dp->pair.shape.upcall)
-		ret = dat_evd_kcreate(dp->ia, qlen, policy, &upcall,
-				      DAT_EVD_DTO_FLAG, &dat->recv_evd);
-	return dat_errno("dat_evd_kcreate", ret);
-}
-
-static int dat_make_lmr(struct dat_pair *dp, struct dat_side *dat)
-{
-	DAT_REGION_DESCRIPTION region = { .for_va = dat->side.buf };
-	DAT_LMR_HANDLE lmr;
-
-	return dat_errno("dat_lmr_kcreate",
-			 dat_lmr_kcreate(dp->ia, DAT_MEM_TYPE_VIRTUAL, region,
-					 2 * BENCH_BUF, dp->pz,
-					 DAT_MEM_PRIV_LOCAL_READ_FLAG |
-					 DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
-					 DAT_VA_TYPE_VA,
-					 DAT_MEM_OPTIMIZE_DONT_CARE, &lmr,
-					 &dat->context, NULL, NULL,
-					 &dat->base));
-}
-
 /* Tell side 0 the address and key of the receive buffer of side 1. */
 static int dat_expose(struct dat_pair *dp)
 {
-	struct dat_side *a = &dp->side[0], *b = &dp->side[1];
-	DAT_REGION_DESCRIPTION region = { .for_va = b->side.buf + BENCH_BUF };
-	DAT_LMR_CONTEXT context;
-	DAT_LMR_HANDLE lmr;
+	int err = dat_side_expose(&dp->side[1]);
 
-	a->remote.segment_length = BENCH_BUF;
-	return dat_errno("dat_lmr_kcreate",
-			 dat_lmr_kcreate(dp->ia, DAT_MEM_TYPE_VIRTUAL, region,
-					 BENCH_BUF, dp->pz,
-					 DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
-					 DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
-					 DAT_VA_TYPE_VA,
-					 DAT_MEM_OPTIMIZE_DONT_CARE, &lmr,
-					 &context, &a->remote.rmr_context, NULL,
-					 &a->remote.virtual_address));
-}
-
-/* Make an Endpoint with room for @depth DTOs in each direction. */
-static int dat_make_ep(struct dat_pair *dp, struct dat_side *dat, int depth,
-		       DAT_EP_HANDLE *ep)
-{
-	DAT_EP_ATTR attr = {
-		.service_type = DAT_SERVICE_TYPE_RC,
-		.max_message_size = BENCH_BUF,
-		.max_rdma_size = BENCH_BUF,
-		.qos = DAT_QOS_BEST_EFFORT,
-		.max_recv_dtos = depth,
-		.max_request_dtos = depth,
-		.max_recv_iov = 1,
-		.max_request_iov = 1,
-		.max_rdma_read_in = 1,
-		.max_rdma_read_out = 1,
-		.srq_soft_hw = DAT_HW_DEFAULT,
-		.max_rdma_read_iov = 1,
-		.max_rdma_write_iov = 1,
-	};
-
-	if (!dat->srq)
-		return dat_errno("dat_ep_create",
-				 dat_ep_create(dp->ia, dp->pz, dat->recv_evd,
-					       dat->evd, dat->conn_evd, &attr,
-					       ep));
-	return dat_errno("dat_ep_create_with_srq",
-			 dat_ep_create_with_srq(dp->ia, dp->pz, dat->recv_evd,
-						dat->evd, dat->conn_evd,
-						dat->srq, &attr, ep));
-}
-
-static int dat_make_srq(struct dat_pair *dp, struct dat_side *dat)
-{
-	DAT_SRQ_ATTR attr = {
-		.max_recv_dtos = BENCH_DEPTH,
-		.max_recv_iov = 1,
-		.low_watermark = DAT_SRQ_LW_DEFAULT,
-	};
-
-	return dat_errno("dat_srq_create",
-			 dat_srq_create(dp->ia, dp->pz, &attr, &dat->srq));
+	dp->side[0].remote = dp->side[1].exposed;
+	return err;
 }
 
 static int dat_make_side(struct dat_pair *dp, struct dat_side *dat, bool srq)
 {
-	struct bench_side *side = &dat->side;
+	int err;
 
-	side->ops = &bench_dat_ops;
-	side->pair = &dp->pair;
-	side->recv_len = BENCH_BUF;
-	side->buf = bench_buf_alloc();
-	if (!side->buf)
-		return -ENOMEM;
-	return dat_make_evds(dp, dat) ?: dat_make_lmr(dp, dat) ?:
-	       (srq ? dat_make_srq(dp, dat) : 0) ?:
-	       dat_make_ep(dp, dat, BENCH_DEPTH, &dat->ep);
+	dat->ia = dp->ia;
+	dat->pz = dp->pz;
+	dat->idle = dp->pair.shape.idle;
+	bench_side_init(&dat->side, &dp->pair);
+	err = dat_errno("dat_evd_kcreate",
+			dat_evd_kcreate(dp->ia, 8, DAT_UPCALL_DISABLE, NULL,
+					DAT_EVD_CONNECTION_FLAG,
+					&dat->conn_evd));
+	if (!err && srq)
+		err = dat_side_srq(dat, BENCH_DEPTH, &dat->srq);
+	return err ?: dat_side_make(dat);
 }
 
 /* Dequeue an event that must have this number. */
@@ -228,8 +126,8 @@ static int dat_connect_idle(struct dat_pair *dp, struct sockaddr *addr,
 	int err = 0;
 
 	for (i = 0; i < dp->pair.shape.idle && !err; i++) {
-		err = dat_make_ep(dp, &dp->side[0], 1, &from) ?:
-		      dat_make_ep(dp, &dp->side[1], 1, &to) ?:
+		err = dat_side_ep(&dp->side[0], 1, &from) ?:
+		      dat_side_ep(&dp->side[1], 1, &to) ?:
 		      dat_connect_eps(dp, addr, from, to, event);
 		cond_resched();
 	}
@@ -254,16 +152,16 @@ static int dat_connect(struct dat_pair *dp, struct sockaddr *addr)
 	return err;
 }
 
-void dat_close(struct bench_pair *pair)
+static void dat_close(struct bench_pair *pair)
 {
 	struct dat_pair *dp = container_of(pair, struct dat_pair, pair);
 	int i;
 
-	WRITE_ONCE(dp->closing, true);
+	WRITE_ONCE(pair->closing, true);
 	if (dp->ia)
 		dat_ia_close(dp->ia, DAT_CLOSE_ABRUPT_FLAG);
 	for (i = 0; i < 2; i++)
-		bench_buf_free(dp->side[i].side.buf);
+		bench_buf_free(dp->side[i].side.buf, BENCH_BUF);
 	kfree(dp);
 }
 
@@ -300,7 +198,7 @@ struct bench_pair *bench_dat_open(const char *device,
 	dp = kzalloc(sizeof(*dp), GFP_KERNEL);
 	if (!dp)
 		return ERR_PTR(-ENOMEM);
-	bench_pair_init(&dp->pair, &bench_dat_ops, shape);
+	bench_pair_init(&dp->pair, dat_close, shape);
 	for (i = 0; i < 2; i++)
 		dp->pair.side[i] = &dp->side[i].side;
 	err = dat_make(dp, device);

@@ -4,8 +4,9 @@
  *
  *   main.c               the exercises and their order
  *   run.c                the loops, shared by both
- *   raw.c, raw_conn.c    the operations of raw verbs
- *   dat.c, dat_conn.c    the operations of kDAPL, which use only <dat/kdat.h>
+ *   raw_conn.c           pairs over raw verbs
+ *   dat_conn.c           pairs over kDAPL, which use only <dat/kdat.h>
+ *   shared.c             the ends of both, which kdapl_test.ko uses too
  *   results.c            figures, and the JSON document made of them
  *
  * A pair is two connected sides on one device. Side 0 is active: it sends
@@ -20,6 +21,7 @@
 #include <linux/sizes.h>
 #include <linux/socket.h>
 #include <linux/types.h>
+#include "../../drivers/kdapl_test/side.h"
 
 #define BENCH_DEPTH	256		/* work requests a queue can hold */
 #define BENCH_BURST	128		/* posted or reaped in one timed loop */
@@ -109,56 +111,10 @@ struct bench_shape {
 	unsigned int idle;
 };
 
-enum bench_queue { BENCH_SQ, BENCH_RQ };
-
-struct bench_side;
-
-/*
- * struct bench_ops - raw verbs, or kDAPL
- * @post_recv: post @n receives of side->recv_len, side->recv_stride apart
- * @post_send: post @n messages of @len bytes
- * @post_write: post @n RDMA Writes of @len bytes into the peer's receive buffer
- * @reap: fetch @n completions; stops when there is none. Returns their number
- * @hold: let completions pile up
- * @release: deliver what has piled up
- * @marks: arm the receive watermarks at levels that are never reached, or
- *	switch them off. kDAPL only
- * @close: disconnect and free a pair
- *
- * All but @reap return 0 or an errno.
- */
-struct bench_pair;
-struct bench_ops {
-	int (*post_recv)(struct bench_side *side, int n);
-	int (*post_send)(struct bench_side *side, int n, u32 len);
-	int (*post_write)(struct bench_side *side, int n, u32 len);
-	int (*reap)(struct bench_side *side, enum bench_queue queue, int n);
-	int (*hold)(struct bench_side *side);
-	int (*release)(struct bench_side *side);
-	int (*marks)(struct bench_side *side, bool on);
-	void (*close)(struct bench_pair *pair);
-};
-
-/*
- * struct bench_side - one end of a connection
- * @ops: how to use it
- * @pair: the pair it is of
- * @buf: what it sends, BENCH_BUF bytes; then as much to receive into
- * @recv_len: length of a receive, bytes
- * @recv_stride: bytes from one receive of a burst to the next
- * @done: called for every completion of an upcall pair, in softirq
- */
-struct bench_side {
-	const struct bench_ops *ops;
-	struct bench_pair *pair;
-	u8 *buf;
-	u32 recv_len;
-	u32 recv_stride;
-	void (*done)(struct bench_side *side, enum bench_queue queue);
-};
-
 /*
  * struct bench_pair - a connection and the state of the loop that uses it
+ * @close: disconnect and free it
+ * @closing: it is being closed
  * @finished: the loop has ended
  * @err: 0 or why it ended
  * @len: bytes of a message
@@ -171,9 +127,10 @@ struct bench_side {
  * @nlaps: number of round trips
  */
 struct bench_pair {
-	const struct bench_ops *ops;
+	void (*close)(struct bench_pair *pair);
 	struct bench_shape shape;
 	struct bench_side *side[2];
+	bool closing;
 
 	struct completion finished;
 	int err;
@@ -189,11 +146,11 @@ struct bench_pair {
 	int nlaps;
 };
 
-void bench_pair_init(struct bench_pair *pair, const struct bench_ops *ops,
+void bench_pair_init(struct bench_pair *pair,
+		     void (*close)(struct bench_pair *pair),
 		     const struct bench_shape *shape);
+void bench_side_init(struct bench_side *side, struct bench_pair *pair);
 void bench_fail(struct bench_pair *pair, int err);
-u8 *bench_buf_alloc(void);
-void bench_buf_free(u8 *buf);
 
 struct bench_pair *bench_raw_open(const struct sockaddr *addr,
 				  const struct bench_shape *shape);

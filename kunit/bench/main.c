@@ -192,9 +192,9 @@ static void bench_device_close(struct bench_device *dev)
 
 	for (i = 0; i < KINDS; i++) {
 		if (dev->raw[i])
-			dev->raw[i]->ops->close(dev->raw[i]);
+			dev->raw[i]->close(dev->raw[i]);
 		if (dev->dat[i])
-			dev->dat[i]->ops->close(dev->dat[i]);
+			dev->dat[i]->close(dev->dat[i]);
 	}
 }
 

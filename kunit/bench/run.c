@@ -7,7 +7,6 @@
  * threads run that do the device's work.
  */
 #include <linux/bottom_half.h>
-#include <linux/gfp.h>
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
@@ -17,23 +16,30 @@
 /* Number of pauses after which the last completions have arrived. */
 #define BENCH_SETTLE 8
 
-void bench_pair_init(struct bench_pair *pair, const struct bench_ops *ops,
+void bench_pair_init(struct bench_pair *pair,
+		     void (*close)(struct bench_pair *pair),
 		     const struct bench_shape *shape)
 {
-	pair->ops = ops;
+	pair->close = close;
 	pair->shape = *shape;
 	init_completion(&pair->finished);
 }
 
-u8 *bench_buf_alloc(void)
+static void bench_side_failed(struct bench_side *side, int err)
 {
-	return (u8 *)__get_free_pages(GFP_KERNEL | __GFP_ZERO,
-				      get_order(2 * BENCH_BUF));
+	struct bench_pair *pair = side->owner;
+
+	if (!READ_ONCE(pair->closing))
+		bench_fail(pair, err);
 }
 
-void bench_buf_free(u8 *buf)
+void bench_side_init(struct bench_side *side, struct bench_pair *pair)
 {
-	free_pages((unsigned long)buf, get_order(2 * BENCH_BUF));
+	side->owner = pair;
+	side->room = BENCH_BUF;
+	side->depth = BENCH_DEPTH;
+	side->upcall = pair->shape.upcall;
+	side->failed = bench_side_failed;
 }
 
 /* End a loop. Context: any. */
@@ -180,7 +186,7 @@ int bench_burst(struct bench_pair *pair, const struct bench_to *to, int bursts)
 
 static void bench_pile_done(struct bench_side *side, enum bench_queue queue)
 {
-	struct bench_pair *pair = side->pair;
+	struct bench_pair *pair = side->owner;
 
 	if (queue == BENCH_SQ) {
 		if (!--pair->sent)
@@ -284,7 +290,7 @@ int bench_write(struct bench_pair *pair, const struct bench_to *to, int bursts)
 
 static void bench_ping_done(struct bench_side *side, enum bench_queue queue)
 {
-	struct bench_pair *pair = side->pair;
+	struct bench_pair *pair = side->owner;
 	u64 now;
 	int err;
 
@@ -344,7 +350,7 @@ int bench_ping(struct bench_pair *pair, const struct bench_to *to,
 
 static void bench_stream_done(struct bench_side *side, enum bench_queue queue)
 {
-	struct bench_pair *pair = side->pair;
+	struct bench_pair *pair = side->owner;
 	int err = 0;
 
 	if (queue == BENCH_RQ) {

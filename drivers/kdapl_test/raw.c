@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Raw verbs: posting and completing. */
+/* Raw verbs: posting and completing, see side.h. */
 #include <linux/list.h>
 #include <linux/irq_poll.h>
 #include "raw.h"
@@ -9,14 +9,14 @@ static struct ib_sge raw_sge(struct raw_side *raw, u32 off, u32 len)
 	return (struct ib_sge) {
 		.addr = raw->dma + off,
 		.length = len,
-		.lkey = raw->qp->pd->local_dma_lkey,
+		.lkey = raw->pd->local_dma_lkey,
 	};
 }
 
 static int raw_post_srq_recv(struct raw_side *raw, int n)
 {
 	struct bench_side *side = &raw->side;
-	struct ib_sge sge = raw_sge(raw, BENCH_BUF, side->recv_len);
+	struct ib_sge sge = raw_sge(raw, side->room, side->recv_len);
 	struct ib_recv_wr wr = {
 		.wr_cqe = &raw->recv_cqe,
 		.sg_list = &sge,
@@ -36,7 +36,7 @@ static int raw_post_srq_recv(struct raw_side *raw, int n)
 static int raw_post_recv(struct bench_side *side, int n)
 {
 	struct raw_side *raw = to_raw(side);
-	struct ib_sge sge = raw_sge(raw, BENCH_BUF, side->recv_len);
+	struct ib_sge sge = raw_sge(raw, side->room, side->recv_len);
 	struct ib_recv_wr wr = {
 		.wr_cqe = &raw->recv_cqe,
 		.sg_list = &sge,
@@ -76,7 +76,8 @@ static int raw_post_send(struct bench_side *side, int n, u32 len)
 	return 0;
 }
 
-static int raw_post_write(struct bench_side *side, int n, u32 len)
+static int raw_post_rdma(struct bench_side *side, enum ib_wr_opcode opcode,
+			 int n, u32 len)
 {
 	struct raw_side *raw = to_raw(side);
 	struct ib_sge sge = raw_sge(raw, 0, len);
@@ -85,7 +86,7 @@ static int raw_post_write(struct bench_side *side, int n, u32 len)
 			.wr_cqe = &raw->send_cqe,
 			.sg_list = &sge,
 			.num_sge = 1,
-			.opcode = IB_WR_RDMA_WRITE,
+			.opcode = opcode,
 			.send_flags = IB_SEND_SIGNALED,
 		},
 		.remote_addr = raw->remote_addr,
@@ -99,6 +100,16 @@ static int raw_post_write(struct bench_side *side, int n, u32 len)
 			return err;
 	}
 	return 0;
+}
+
+static int raw_post_write(struct bench_side *side, int n, u32 len)
+{
+	return raw_post_rdma(side, IB_WR_RDMA_WRITE, n, len);
+}
+
+static int raw_post_read(struct bench_side *side, int n, u32 len)
+{
+	return raw_post_rdma(side, IB_WR_RDMA_READ, n, len);
 }
 
 static int raw_reap(struct bench_side *side, enum bench_queue queue, int n)
@@ -141,32 +152,30 @@ static void raw_done(struct raw_side *raw, struct ib_wc *wc,
 		     enum bench_queue queue)
 {
 	struct bench_side *side = &raw->side;
-	struct raw_pair *rp = container_of(side->pair, struct raw_pair, pair);
 
 	if (likely(wc->status == IB_WC_SUCCESS))
 		side->done(side, queue);
-	else if (!READ_ONCE(rp->closing))
-		bench_fail(side->pair, -EIO);
+	else
+		side->failed(side, -EIO);
 }
 
 void raw_send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	raw_done(container_of(wc->wr_cqe, struct raw_side, send_cqe), wc,
-		 BENCH_SQ);
+	raw_done(cq->cq_context, wc, BENCH_SQ);
 }
 
+/* The buffer may have been posted to the SRQ by another end; the CQ is this one's. */
 void raw_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	raw_done(container_of(wc->wr_cqe, struct raw_side, recv_cqe), wc,
-		 BENCH_RQ);
+	raw_done(cq->cq_context, wc, BENCH_RQ);
 }
 
 const struct bench_ops bench_raw_ops = {
 	.post_recv = raw_post_recv,
 	.post_send = raw_post_send,
 	.post_write = raw_post_write,
+	.post_read = raw_post_read,
 	.reap = raw_reap,
 	.hold = raw_hold,
 	.release = raw_release,
-	.close = raw_close,
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* kDAPL: posting and completing. */
+/* kDAPL: posting and completing, see side.h. */
+#include <linux/kernel.h>
 #include "dat.h"
 
 static DAT_LMR_TRIPLET dat_iov(struct dat_side *dat, u32 off, u32 len)
@@ -14,7 +15,7 @@ static DAT_LMR_TRIPLET dat_iov(struct dat_side *dat, u32 off, u32 len)
 static int dat_post_srq_recv(struct dat_side *dat, int n)
 {
 	struct bench_side *side = &dat->side;
-	DAT_LMR_TRIPLET iov = dat_iov(dat, BENCH_BUF, side->recv_len);
+	DAT_LMR_TRIPLET iov = dat_iov(dat, side->room, side->recv_len);
 	DAT_DTO_COOKIE cookie = { .as_ptr = dat };
 	DAT_RETURN ret;
 
@@ -30,7 +31,7 @@ static int dat_post_srq_recv(struct dat_side *dat, int n)
 static int dat_post_recv(struct bench_side *side, int n)
 {
 	struct dat_side *dat = to_dat(side);
-	DAT_LMR_TRIPLET iov = dat_iov(dat, BENCH_BUF, side->recv_len);
+	DAT_LMR_TRIPLET iov = dat_iov(dat, side->room, side->recv_len);
 	DAT_DTO_COOKIE cookie = { .as_ptr = dat };
 	DAT_RETURN ret;
 
@@ -79,6 +80,24 @@ static int dat_post_write(struct bench_side *side, int n, u32 len)
 	return 0;
 }
 
+static int dat_post_read(struct bench_side *side, int n, u32 len)
+{
+	struct dat_side *dat = to_dat(side);
+	DAT_LMR_TRIPLET iov = dat_iov(dat, 0, len);
+	DAT_DTO_COOKIE cookie = { .as_ptr = dat };
+	DAT_RMR_TRIPLET remote = dat->remote;
+	DAT_RETURN ret;
+
+	remote.segment_length = len;
+	while (n--) {
+		ret = dat_ep_post_rdma_read(dat->ep, 1, &iov, cookie, &remote,
+					    DAT_COMPLETION_DEFAULT_FLAG);
+		if (ret != DAT_SUCCESS)
+			return dat_errno("dat_ep_post_rdma_read", ret);
+	}
+	return 0;
+}
+
 static int dat_reap(struct bench_side *side, enum bench_queue queue, int n)
 {
 	struct dat_side *dat = to_dat(side);
@@ -115,13 +134,13 @@ static int dat_release(struct bench_side *side)
 }
 
 /*
- * Of BENCH_DEPTH buffers, never more are taken and never all but one, so these
+ * Of side->depth buffers, never more are taken and never all but one, so these
  * marks do not fire.
  */
 static int dat_marks(struct bench_side *side, bool on)
 {
 	struct dat_side *dat = to_dat(side);
-	DAT_COUNT high = on ? BENCH_DEPTH : DAT_WATERMARK_INFINITE;
+	DAT_COUNT high = on ? side->depth : DAT_WATERMARK_INFINITE;
 	int err;
 
 	err = dat_errno("dat_ep_set_watermark",
@@ -134,24 +153,23 @@ void dat_upcall(DAT_PVOID instance, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	struct dat_side *dat = instance;
 	struct bench_side *side = &dat->side;
-	struct dat_pair *dp = container_of(side->pair, struct dat_pair, pair);
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
 		&event->event_data.dto_completion_event_data;
 
 	if (likely(dto->status == DAT_DTO_SUCCESS))
 		side->done(side, dto->operation == DAT_DTO_RECEIVE ? BENCH_RQ :
 								     BENCH_SQ);
-	else if (!READ_ONCE(dp->closing))
-		bench_fail(side->pair, -EIO);
+	else
+		side->failed(side, -EIO);
 }
 
 const struct bench_ops bench_dat_ops = {
 	.post_recv = dat_post_recv,
 	.post_send = dat_post_send,
 	.post_write = dat_post_write,
+	.post_read = dat_post_read,
 	.reap = dat_reap,
 	.hold = dat_hold,
 	.release = dat_release,
 	.marks = dat_marks,
-	.close = dat_close,
 };
