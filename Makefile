@@ -19,7 +19,7 @@ help:
 	@echo '  make [KDIR=...] clean             remove what was built here'
 	@echo '  make [DESTDIR=...] install-dev    headers and kdapl.mk for consumers'
 	@echo '  make [DESTDIR=...] install-man    manual pages of the calls and events'
-	@echo '  make [DESTDIR=...] install-tools  kdapl-blk, which sets up the block device'
+	@echo '  make [DESTDIR=...] install-tools  kdapl-blk and kdapl-test, with manual pages'
 	@echo '  dpkg-buildpackage -us -uc -b      Debian packages of all that, with DKMS'
 	@echo '  make dist           an archive to release, for dpkg-buildpackage or rpmbuild -ta'
 	@echo
@@ -106,20 +106,19 @@ install-man:
 	install -m 644 "$$dir"/man/man7/* "$(DESTDIR)/usr/share/man/man7" && \
 	install -m 644 "$$dir"/man/man9/* "$(DESTDIR)/usr/share/man/man9"
 
-# The administrator's tool is a script.
+# The administrator's tools are scripts.
 .PHONY: install-tools
 install-tools:
-	install -D -m 755 tools/kdapl-blk "$(DESTDIR)/usr/sbin/kdapl-blk"
+	install -D -m 755 -t "$(DESTDIR)/usr/sbin" tools/kdapl-blk tools/kdapl-test
 	install -D -m 644 -t "$(DESTDIR)/lib/systemd/system" tools/systemd/*.service
 	install -D -m 644 -t "$(DESTDIR)/lib/udev/rules.d" tools/udev/*.rules
-	install -D -m 644 Documentation/kdapl-blk.8 \
-		"$(DESTDIR)/usr/share/man/man8/kdapl-blk.8"
+	install -D -m 644 -t "$(DESTDIR)/usr/share/man/man8" Documentation/*.8
 
 # List the files that DKMS needs: those of the modules, not of their tests.
 .PHONY: dkms-files
 dkms-files:
 	@find dkms.conf Kbuild Makefile drivers include/dat tools -type f \
-		! -name kdapl-blk ! -name '*.o' ! -name '.*' ! -name '*.ko' \
+		! -name kdapl-blk ! -name kdapl-test ! -name '*.o' ! -name '.*' ! -name '*.ko' \
 		! -name '*.mod' ! -name '*.mod.c' ! -name modules.order
 
 commands := check check-blk check-commands check-kernels check-package check-scale \
