@@ -150,7 +150,7 @@ int kdapl_ep_make_rings(struct kdapl_ia *ia, struct kdapl_ring *sq,
 {
 	u32 niov = srq ? 0 : attr->max_recv_iov;
 
-	/* Of a Read that completes the sink is needed, see kdapl_wr_sync(). */
+	/* kdapl_wc_sync() needs the sinks of Reads that complete. */
 	return kdapl_ring_prepare(sq, attr->max_request_dtos,
 				  ia->hca->dma_syncs ? attr->max_rdma_read_iov : 0,
 				  max3(attr->max_request_iov,
