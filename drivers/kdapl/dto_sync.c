@@ -136,7 +136,8 @@ static void kdapl_seg_to_device(struct kdapl_ring *sq, const DAT_LMR_TRIPLET *se
 void kdapl_request_to_device(struct kdapl_ring *sq, struct kdapl_wr *entry, DAT_DTOS op,
 			     DAT_COMPLETION_FLAGS flags, const struct kdapl_segs *segs)
 {
-	bool fence = flags & DAT_COMPLETION_BARRIER_FENCE_FLAG;
+	/* The ring of a device that needs no syncs keeps no sinks. */
+	bool fence = sq->niov && flags & DAT_COMPLETION_BARRIER_FENCE_FLAG;
 	u32 used = 0;
 	DAT_COUNT i;
 

@@ -148,14 +148,14 @@ static const struct kdapl_obj_ops kdapl_ep_ops = {
 int kdapl_ep_make_rings(struct kdapl_ia *ia, struct kdapl_ring *sq,
 			struct kdapl_ring *rq, const DAT_EP_ATTR *attr, bool srq)
 {
+	/* A Read may have an RMR as its sink, whatever max_rdma_read_iov is. */
+	u32 sink = ia->hca->dma_syncs ? max(attr->max_rdma_read_iov, 1) : 0;
 	u32 niov = srq ? 0 : attr->max_recv_iov;
+	u32 nlmr = max3(attr->max_request_iov, attr->max_rdma_read_iov,
+			attr->max_rdma_write_iov);
 
-	/* kdapl_wc_sync() needs the sinks of Reads that complete. */
-	return kdapl_ring_prepare(sq, attr->max_request_dtos,
-				  ia->hca->dma_syncs ? attr->max_rdma_read_iov : 0,
-				  max3(attr->max_request_iov,
-				       attr->max_rdma_read_iov,
-				       attr->max_rdma_write_iov)) ?:
+	return kdapl_ring_prepare(sq, attr->max_request_dtos, sink,
+				  max(nlmr, sink)) ?:
 	       kdapl_ring_prepare(rq, srq ? 0 : attr->max_recv_dtos, niov,
 				  niov);
 }

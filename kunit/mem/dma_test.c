@@ -153,14 +153,21 @@ static void L7_reads(struct kunit *test)
 
 static void L7_reads_to_rmr(struct kunit *test)
 {
-	struct mem_pair c = make_pair(test);
-	DAT_LMR_TRIPLET src = kd_seg(c.p->buf, 0, RMR_PART);
-	DAT_RMR_TRIPLET remote = kd_remote(c.p->buf, 0, RMR_PART), sink;
-	u8 *to = c.a->buf->va + RMR_PART;
 	DAT_MEM_PRIV_FLAGS priv = DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
-	DAT_RMR_HANDLE rmr = rmr_make(&c);
-	u8 i;
+	DAT_EP_ATTR attr = kd_ep_attr();
+	DAT_RMR_TRIPLET remote, sink;
+	DAT_LMR_TRIPLET src;
+	DAT_RMR_HANDLE rmr;
+	struct mem_pair c;
+	u8 *to, i;
 
+	/* An RMR is no segment. */
+	attr.max_rdma_read_iov = 0;
+	c = mem_make_pair(test, &attr);
+	src = kd_seg(c.p->buf, 0, RMR_PART);
+	remote = kd_remote(c.p->buf, 0, RMR_PART);
+	to = c.a->buf->va + RMR_PART;
+	rmr = rmr_make(&c);
 	/* With the key of the RMR, and where adapters need it with one for the Read. */
 	for (i = 1; i < 3; i++, priv |= DAT_MEM_PRIV_REMOTE_WRITE_FLAG) {
 		sink = mem_remote(0, RMR_PART,
@@ -296,11 +303,11 @@ static void L7_directions(struct kunit *test)
 	int i;
 
 	watch_maps(test, c.a);
-	for (i = 0; i < ARRAY_SIZE(want); i++) {
-		buf = make_buf(c.a, want[i].priv);
+	for (i = 0; i < 2 * ARRAY_SIZE(want); i++) {
+		buf = kd_buf_alloc_priv(c.a, KD_BUF_LEN, i & 1, want[i / 2].priv);
 		KUNIT_EXPECT_EQ(test, seen.maps, i + 1);
-		KUNIT_EXPECT_EQ_MSG(test, seen.dir, (int)want[i].dir, "privileges %#x",
-				    want[i].priv);
+		KUNIT_EXPECT_EQ_MSG(test, seen.dir, (int)want[i / 2].dir,
+				    "privileges %#x", want[i / 2].priv);
 		KD_EXPECT_OK(test, dat_lmr_free(buf->lmr));
 		KUNIT_EXPECT_EQ(test, seen.unmaps, i + 1);
 	}
@@ -401,7 +408,7 @@ static struct kunit_case dma_cases[] = {
 	KUNIT_CASE_PARAM(L7_reads_to_rmr, kd_gen_ia),
 	KUNIT_CASE_PARAM(L7_fenced_sends, gen_kinds),
 	KUNIT_CASE_PARAM(L7_bindings, kd_gen_ia),
-	KUNIT_CASE_PARAM(L7_directions, gen_kinds),
+	KUNIT_CASE_PARAM(L7_directions, kd_gen_ia),
 	KUNIT_CASE_PARAM(L7_mapping_of_a_binding, kd_gen_ia),
 	KUNIT_CASE_PARAM(L7_lmr_sync_req, kd_gen_ia),
 	KUNIT_CASE_PARAM(L7_memory_of_pci_devices, kd_gen_ia),
