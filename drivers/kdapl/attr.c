@@ -199,7 +199,7 @@ void kdapl_hca_quirks(struct kdapl_hca *hca)
 		    "are looked for when a connection has ended");
 	kdapl_quirk(hca, srqs && !hca->last_wqe_ms, "last-wqe-event",
 		    "is not waited for");
-	kdapl_quirk(hca, !hca->rings_solicited, "solicited-messages",
+	kdapl_quirk(hca, !hca->notifies_solicited, "solicited-messages",
 		    "each message notifies");
 }
 

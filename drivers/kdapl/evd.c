@@ -114,8 +114,8 @@ struct kdapl_evd *kdapl_evd_alloc(struct kdapl_ia *ia, DAT_COUNT qlen,
 	mutex_init(&evd->stop_mutex);
 	INIT_LIST_HEAD(&evd->events);
 	INIT_LIST_HEAD(&evd->cqs);
-	INIT_LIST_HEAD(&evd->live);
-	init_llist_head(&evd->rang);
+	INIT_LIST_HEAD(&evd->to_poll);
+	init_llist_head(&evd->notified);
 	INIT_LIST_HEAD(&evd->soft_free);
 	evd->qlen = qlen;
 	evd->flags = flags;

@@ -112,17 +112,16 @@ typedef void (*kdapl_complete_fn)(struct kdapl_evd *evd, struct ib_wc *wc,
  * @charged: room taken up: what the attached work queues can produce
  * @failed: the device has said so; completions may be lost, and no new QP uses it
  * @srqs: SRQs, charged once however many EPs share the CQ
- * @live: entry in evd->live while the dispatcher has to poll it; if it is not, the CQ
- *	is armed
- * @rang: entry in evd->rang
- * @state: bit KDAPL_CQ_RANG: it is on evd->rang
+ * @to_poll: entry in evd->to_poll; a CQ that is not there is armed
+ * @notified: entry in evd->notified
+ * @state: bit KDAPL_CQ_NOTIFIED: it is on evd->notified
  */
 struct kdapl_cq {
 	struct ib_cq *cq;
 	struct kdapl_evd *evd;
 	struct list_head link;
-	struct list_head live;
-	struct llist_node rang;
+	struct list_head to_poll;
+	struct llist_node notified;
 	unsigned long state;
 	kdapl_complete_fn complete;
 	int entries;
@@ -132,7 +131,7 @@ struct kdapl_cq {
 };
 
 /* Bits of cq->state */
-#define KDAPL_CQ_RANG	0
+#define KDAPL_CQ_NOTIFIED	0
 
 /* Hash buckets for QPs that are being destroyed */
 #define KDAPL_LEAVING_BITS	4
@@ -152,14 +151,15 @@ struct kdapl_cq {
  * @upcall_due: the dispatcher is to make upcalls
  * @cqs_empty: the last poll took all completions there were
  * @armed: the CQs are armed, and @solicited_event has told of none since
- * @solicited_event: a CQ that was armed for solicited completions has rung, or a
+ * @solicited_event: a CQ that was armed for solicited completions has notified, or a
  *	poll has found completions while @armed was not set
  * @flags: streams
  * @policy: see DAT_UPCALL_POLICY
  * @upcall: the consumer's function
  * @owner: its module
  * @cqs: struct kdapl_cq
- * @live: those of @cqs that are not armed, or have rung
+ * @to_poll: those of @cqs that the dispatcher polls: that have notified, or are not
+ *	armed; a CQ that is alone in any case
  * @armed_how: what the others are armed for
  * @ncqs: number of @cqs
  * @charged: over all @cqs
@@ -178,8 +178,8 @@ struct kdapl_cq {
  *	@mutex
  * @cq_vector: the one they have in that case; @mutex
  * @mutex: protects changes of @cqs
- * @rang: struct kdapl_cq that have rung and are to be put on @live, if there are
- *	several @cqs
+ * @notified: struct kdapl_cq that have notified and are to be put on @to_poll, if
+ *	there are several @cqs
  * @async_users: IAs that use it for asynchronous events; their ia->lock
  * @stop_mutex: serialises irq_poll_disable()
  * @softirq_poll: polls for @watchers while the dispatcher cannot
@@ -229,7 +229,7 @@ struct kdapl_evd {
 	DAT_UPCALL_POLICY policy;
 
 	struct list_head cqs;
-	struct list_head live;
+	struct list_head to_poll;
 	DAT_UPCALL_OBJECT upcall;
 	enum ib_cq_notify_flags armed_how;
 	int expected;
@@ -240,7 +240,7 @@ struct kdapl_evd {
 	struct task_struct *upcaller;
 	struct irq_poll iop;
 	struct module *owner;
-	struct llist_head rang;
+	struct llist_head notified;
 
 	struct list_head soft_free;
 	struct hlist_head leaving[KDAPL_LEAVING];
@@ -410,7 +410,7 @@ int kdapl_cq_poll_budget(struct kdapl_evd *evd, int budget);
 int kdapl_cq_softirq_poll(struct irq_poll *iop, int budget);
 void kdapl_cq_schedule_poll(struct kdapl_evd *evd);
 int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later);
-int kdapl_cq_poll_live(struct kdapl_evd *evd, struct kdapl_later *later);
+int kdapl_cq_poll_notified(struct kdapl_evd *evd, struct kdapl_later *later);
 bool kdapl_cq_arm(struct kdapl_evd *evd);
 unsigned long kdapl_cq_poll_all_lock(struct kdapl_evd *evd)
 	__acquires(&evd->lock);

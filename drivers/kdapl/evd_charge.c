@@ -116,7 +116,7 @@ static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n, int also,
 	}
 	spin_lock_irqsave(&evd->lock, flags);
 	list_add_tail(&cq->link, &evd->cqs);
-	list_add_tail(&cq->live, &evd->live);
+	list_add_tail(&cq->to_poll, &evd->to_poll);
 	WRITE_ONCE(evd->ncqs, evd->ncqs + 1);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	return cq;
@@ -268,14 +268,14 @@ void kdapl_cq_destroy_all(struct kdapl_evd *evd)
 	mutex_lock(&evd->mutex);
 	spin_lock_irqsave(&evd->lock, flags);
 	list_splice_init(&evd->cqs, &cqs);
-	INIT_LIST_HEAD(&evd->live);
-	/* Nobody looks at evd->rang any more. */
+	INIT_LIST_HEAD(&evd->to_poll);
+	/* Nobody looks at evd->notified any more. */
 	WRITE_ONCE(evd->ncqs, 0);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	mutex_unlock(&evd->mutex);
 	list_for_each_entry(cq, &cqs, link)
 		ib_destroy_cq(cq->cq);
-	init_llist_head(&evd->rang);
+	init_llist_head(&evd->notified);
 	list_for_each_entry_safe(cq, next, &cqs, link)
 		kfree(cq);
 }

@@ -80,39 +80,40 @@ int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later)
 	return n;
 }
 
-/* Put the CQs that have rung on evd->live. */
-static void kdapl_cq_take_rang(struct kdapl_evd *evd)
+/* Put the CQs that have notified on evd->to_poll. */
+static void kdapl_cq_take_notified(struct kdapl_evd *evd)
 {
 	struct kdapl_cq *cq, *next;
 
-	if (llist_empty(&evd->rang))
+	if (llist_empty(&evd->notified))
 		return;
-	llist_for_each_entry_safe(cq, next, llist_del_all(&evd->rang), rang) {
+	llist_for_each_entry_safe(cq, next, llist_del_all(&evd->notified),
+				  notified) {
 		/*
 		 * Pairs with kdapl_cq_comp(): if that finds the bit set, its
 		 * completions are polled, which the caller does next.
 		 */
-		clear_bit(KDAPL_CQ_RANG, &cq->state);
+		clear_bit(KDAPL_CQ_NOTIFIED, &cq->state);
 		smp_mb__after_atomic();
-		if (list_empty(&cq->live))
-			list_add_tail(&cq->live, &evd->live);
+		if (list_empty(&cq->to_poll))
+			list_add_tail(&cq->to_poll, &evd->to_poll);
 	}
 }
 
 /**
- * kdapl_cq_poll_live - move a batch of completions to the event list, for the
+ * kdapl_cq_poll_notified - move a batch of completions to the event list, for the
  *	dispatcher
  * @evd: the EVD; evd->lock is held
  * @later: what the caller does after unlocking
  *
- * CQs that are armed and have not rung are left out. They have no completions, or
- * will ring for these: so an EVD with thousands of Endpoints polls few of its CQs.
+ * CQs that are armed and have not notified are left out. They have no completions, or
+ * will notify of them: so an EVD with thousands of Endpoints polls few of its CQs.
  * A consumer that asks must not depend on interrupts, and polls all of them.
  *
  * Return: as kdapl_cq_poll(), which is called if there is one CQ; and if Endpoints
- * wait for solicited completions, since a CQ does not ring for others.
+ * wait for solicited completions, since a CQ does not notify of others.
  */
-int kdapl_cq_poll_live(struct kdapl_evd *evd, struct kdapl_later *later)
+int kdapl_cq_poll_notified(struct kdapl_evd *evd, struct kdapl_later *later)
 {
 	struct kdapl_cq *cq;
 	int sum = 0;
@@ -121,13 +122,14 @@ int kdapl_cq_poll_live(struct kdapl_evd *evd, struct kdapl_later *later)
 
 	if (likely(evd->ncqs <= 1) || evd->solicited)
 		return kdapl_cq_poll(evd, later);
-	kdapl_cq_take_rang(evd);
-	list_for_each_entry(cq, &evd->live, live) {
+	kdapl_cq_take_notified(evd);
+	list_for_each_entry(cq, &evd->to_poll, to_poll) {
 		sum += kdapl_cq_poll_one(evd, cq, KDAPL_POLL_BATCH - sum, later);
 		if (sum == KDAPL_POLL_BATCH) {
 			/* A busy one must not hide the others. */
-			if (!list_is_last(&cq->live, &evd->live))
-				list_rotate_to_front(cq->live.next, &evd->live);
+			if (!list_is_last(&cq->to_poll, &evd->to_poll))
+				list_rotate_to_front(cq->to_poll.next,
+						     &evd->to_poll);
 			break;
 		}
 	}
@@ -196,10 +198,10 @@ void kdapl_cq_poll_all(struct kdapl_evd *evd)
 }
 
 /*
- * Arm the CQs on evd->live, and those that are armed in another way than @how. Return
+ * Arm the CQs on evd->to_poll, and those that are armed in another way than @how. Return
  * true if completions are there already.
  */
-static bool kdapl_cq_arm_live(struct kdapl_evd *evd, enum ib_cq_notify_flags how)
+static bool kdapl_cq_rearm(struct kdapl_evd *evd, enum ib_cq_notify_flags how)
 {
 	struct kdapl_cq *cq, *next;
 	bool missed = false;
@@ -214,17 +216,17 @@ static bool kdapl_cq_arm_live(struct kdapl_evd *evd, enum ib_cq_notify_flags how
 	}
 	if (unlikely(how != evd->armed_how)) {
 		list_for_each_entry(cq, &evd->cqs, link)
-			if (list_empty(&cq->live))
-				list_add_tail(&cq->live, &evd->live);
+			if (list_empty(&cq->to_poll))
+				list_add_tail(&cq->to_poll, &evd->to_poll);
 		evd->armed_how = how;
 	}
 	if (unlikely(evd->ncqs > 1))
-		kdapl_cq_take_rang(evd);
-	list_for_each_entry_safe(cq, next, &evd->live, live)
+		kdapl_cq_take_notified(evd);
+	list_for_each_entry_safe(cq, next, &evd->to_poll, to_poll)
 		if (ib_req_notify_cq(cq->cq, how) > 0)
 			missed = true;
 		else if (unlikely(evd->ncqs > 1))
-			list_del_init(&cq->live);
+			list_del_init(&cq->to_poll);
 	evd->armed = true;
 	return missed;
 }
@@ -249,9 +251,9 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 	/* Without watchers, an EVD that cannot overflow needs no interrupt. */
 	if (active || evd->watchers || evd->expected > (int)evd->qlen) {
 		how |= evd->solicited && !evd->watchers &&
-		       evd->obj.ia->hca->rings_solicited ? IB_CQ_SOLICITED :
+		       evd->obj.ia->hca->notifies_solicited ? IB_CQ_SOLICITED :
 							   IB_CQ_NEXT_COMP;
-		if (kdapl_cq_arm_live(evd, how)) {
+		if (kdapl_cq_rearm(evd, how)) {
 			again = true;
 			/* One of the missed completions may be solicited. */
 			evd->solicited_event = evd->solicited;
@@ -274,7 +276,7 @@ static int kdapl_cq_poll_deliver(struct kdapl_evd *evd)
 	later.n = 0;
 	rcu_read_lock();
 	spin_lock_irqsave(&evd->lock, flags);
-	n = kdapl_cq_poll_live(evd, &later);
+	n = kdapl_cq_poll_notified(evd, &later);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	kdapl_later_run(&later);
 	rcu_read_unlock();
@@ -375,10 +377,10 @@ void kdapl_cq_comp(struct ib_cq *ibcq, void *context)
 
 	if (READ_ONCE(evd->solicited))
 		WRITE_ONCE(evd->solicited_event, true);
-	/* A CQ that is alone is always on evd->live. */
+	/* A CQ that is alone is always on evd->to_poll. */
 	if (unlikely(READ_ONCE(evd->ncqs) > 1) &&
-	    !test_and_set_bit(KDAPL_CQ_RANG, &cq->state))
-		llist_add(&cq->rang, &evd->rang);
+	    !test_and_set_bit(KDAPL_CQ_NOTIFIED, &cq->state))
+		llist_add(&cq->notified, &evd->notified);
 	kdapl_cq_schedule_poll(evd);
 }
 

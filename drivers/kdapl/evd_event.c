@@ -317,7 +317,7 @@ kdapl_evd_poll(struct kdapl_evd *evd, bool upcall, struct kdapl_later *later)
 	evd->wants_first = list_empty(&evd->events) && !evd->solicited &&
 			   (!upcall || (kdapl_policy_active(evd->policy) &&
 					evd->policy != DAT_UPCALL_NORIFY));
-	n = upcall ? kdapl_cq_poll_live(evd, later) : kdapl_cq_poll(evd, later);
+	n = upcall ? kdapl_cq_poll_notified(evd, later) : kdapl_cq_poll(evd, later);
 	evd->wants_first = false;
 	evd->cqs_empty = n < KDAPL_POLL_BATCH;
 	/* As in kdapl_evd_remove(): what came with it is due, too. */

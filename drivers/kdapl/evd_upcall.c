@@ -78,7 +78,7 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 		kdapl_upcall_pin(&pinned, evd, call.owner);
 		/*
 		 * More completions are on the CQs than one poll takes, and the
-		 * armed CQ does not ring for these.
+		 * armed CQ does not notify of these.
 		 */
 		if (unlikely(READ_ONCE(evd->watchers)) && !READ_ONCE(evd->cqs_empty))
 			irq_poll_sched(&evd->softirq_poll);

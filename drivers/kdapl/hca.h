@@ -39,7 +39,7 @@
  * @last_wqe_ms: how long to wait for IB_EVENT_QP_LAST_WQE_REACHED; 0: it never comes
  * @last_wqe_seen: it has come at least once
  * @srq_any_pz: an SRQ and the QPs on it may be of different PDs
- * @rings_solicited: a CQ armed for solicited messages notifies of them
+ * @notifies_solicited: a CQ armed for solicited messages notifies of them
  * @quirks: what kDAPL does because the device does not, for consumers to read
  * @nquirks: their number
  * @siw: the driver is siw: see kdapl_sge_odd() and kdapl_siw_attrs[]
@@ -68,7 +68,7 @@ struct kdapl_hca {
 	unsigned int last_wqe_ms;
 	bool last_wqe_seen;
 	bool srq_any_pz;
-	bool rings_solicited;
+	bool notifies_solicited;
 	DAT_NAMED_ATTR quirks[KDAPL_QUIRKS];
 	int nquirks;
 	bool siw;

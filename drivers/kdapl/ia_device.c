@@ -167,7 +167,7 @@ static int kdapl_add_one(struct ib_device *dev)
 	/* rxe looks up an SRQ buffer's lkey in the PD of the QP. */
 	hca->srq_any_pz = dev->ops.driver_id != RDMA_DRIVER_RXE;
 	/* siw looks for the solicited flag in the receive request. */
-	hca->rings_solicited = dev->ops.driver_id != RDMA_DRIVER_SIW;
+	hca->notifies_solicited = dev->ops.driver_id != RDMA_DRIVER_SIW;
 	hca->siw = dev->ops.driver_id == RDMA_DRIVER_SIW;
 	if (hca->siw)
 		dev_warn(&dev->dev,
