@@ -89,11 +89,11 @@ static void kdapl_cq_take_notified(struct kdapl_evd *evd)
 		return;
 	llist_for_each_entry_safe(cq, next, llist_del_all(&evd->notified),
 				  notified) {
+		clear_bit(KDAPL_CQ_NOTIFIED, &cq->state);
 		/*
 		 * Pairs with kdapl_cq_comp(): if that finds the bit set, its
 		 * completions are polled, which the caller does next.
 		 */
-		clear_bit(KDAPL_CQ_NOTIFIED, &cq->state);
 		smp_mb__after_atomic();
 		if (list_empty(&cq->to_poll))
 			list_add_tail(&cq->to_poll, &evd->to_poll);
