@@ -4,20 +4,40 @@
  *
  * Only rdma_cm knows which IP addresses belong to an RDMA port: over RoCE the
  * GID table has them, over iWARP and IPoIB it does not.
- * kdapl_ia_refresh_addrs() binds a temporary id to every address of the host
- * and keeps the addresses for which rdma_cm chooses the IA's port. ia->mutex
- * protects ia->addr and ia->naddrs.
+ * kdapl_ia_refresh_addrs() binds a temporary id to every address of the port's network
+ * devices and keeps the addresses for which rdma_cm chooses the IA's port. ia->mutex
+ * protects ia->addr and ia->naddrs. ia_addr.c has them looked for when addresses of the
+ * host have changed.
  */
+#include <linux/if_arp.h>
+#include <linux/if_ether.h>
 #include <linux/inetdevice.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
+#include <rdma/ib_cache.h>
 #include <rdma/rdma_cm.h>
 #include "ia.h"
 
-/* Addresses of the host that are tried: room for them at first, and at most. */
+/* Addresses of the port: room for them at first, and at most. */
 #define KDAPL_CANDIDATES	64
 #define KDAPL_MAX_CANDIDATES	SZ_64K
+
+/*
+ * struct kdapl_port_netdevs - how to know the network devices of a port
+ * @iwarp: an entry may be of a network device with that hardware address
+ * @n: number of entries
+ * @at: what differs between the entries of the port's table of GIDs; @ndev is compared
+ *	only, as nothing keeps it
+ */
+struct kdapl_port_netdevs {
+	bool iwarp;
+	int n;
+	struct {
+		const struct net_device *ndev;
+		union ib_gid gid;
+	} at[];
+};
 
 /* Return whether @addr is the wildcard address of its family. */
 bool kdapl_addr_any(const struct sockaddr_storage *addr)
@@ -30,74 +50,182 @@ bool kdapl_addr_any(const struct sockaddr_storage *addr)
 		in->sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
-/* Fill in @list with up to @max addresses of the host; return their number. */
-static int kdapl_addr_fill(struct sockaddr_storage *list, int max)
+/* Return whether two addresses are the same; their ports may differ. */
+bool kdapl_addr_same(const struct sockaddr_storage *a,
+		     const struct sockaddr_storage *b)
 {
-	struct net_device *ndev;
-	int n = 0;
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
 
-	rcu_read_lock();
-	for_each_netdev_rcu(&init_net, ndev) {
-		struct in_device *in_dev = __in_dev_get_rcu(ndev);
-		const struct in_ifaddr *ifa;
-
-		if (!in_dev || ndev->flags & IFF_LOOPBACK)
-			continue;
-		in_dev_for_each_ifa_rcu(ifa, in_dev) {
-			struct sockaddr_in *in = (void *)&list[n];
-
-			if (n == max)
-				break;
-			in->sin_family = AF_INET;
-			in->sin_addr.s_addr = ifa->ifa_local;
-			n++;
-		}
-	}
-#if IS_ENABLED(CONFIG_IPV6)
-	for_each_netdev_rcu(&init_net, ndev) {
-		struct inet6_dev *idev = __in6_dev_get(ndev);
-		struct inet6_ifaddr *ifp;
-
-		if (!idev || ndev->flags & IFF_LOOPBACK)
-			continue;
-		read_lock_bh(&idev->lock);
-		list_for_each_entry(ifp, &idev->addr_list, if_list) {
-			struct sockaddr_in6 *in6 = (void *)&list[n];
-
-			if (n == max)
-				break;
-			if (ifp->flags & IFA_F_TENTATIVE)
-				continue;
-			in6->sin6_family = AF_INET6;
-			in6->sin6_addr = ifp->addr;
-			if (ipv6_addr_type(&ifp->addr) & IPV6_ADDR_LINKLOCAL)
-				in6->sin6_scope_id = ndev->ifindex;
-			n++;
-		}
-		read_unlock_bh(&idev->lock);
-	}
-#endif
-	rcu_read_unlock();
-	return n;
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr) &&
+	       a6->sin6_scope_id == b6->sin6_scope_id;
 }
 
-/* Return all addresses of the host, to be freed by kvfree(); *@n is their number. */
-static struct sockaddr_storage *kdapl_addr_candidates(int *n)
+/* Enter a GID of the port, unless one of the same network device is there. */
+static void kdapl_netdevs_add(struct kdapl_port_netdevs *p,
+			      const struct ib_gid_attr *attr)
 {
+	struct net_device *ndev;
+	int i;
+
+	rcu_read_lock();
+	ndev = rdma_read_gid_attr_ndev_rcu(attr);
+	rcu_read_unlock();
+	if (IS_ERR(ndev))
+		ndev = NULL;
+	for (i = 0; ndev && i < p->n; i++)
+		if (p->at[i].ndev == ndev)
+			return;
+	p->at[p->n].ndev = ndev;
+	p->at[p->n++].gid = attr->gid;
+}
+
+/* Return what tells the network devices of the port of @ia, to be freed by kvfree(). */
+static struct kdapl_port_netdevs *kdapl_port_netdevs(struct kdapl_ia *ia,
+						     int gids)
+{
+	const struct ib_gid_attr *attr;
+	struct kdapl_port_netdevs *p;
+	int i;
+
+	p = kvzalloc(struct_size(p, at, gids), GFP_KERNEL);
+	if (!p)
+		return NULL;
+	p->iwarp = ia->iwarp;
+	for (i = 0; i < gids; i++) {
+		attr = rdma_get_gid_attr(ia->hca->dev, ia->port, i);
+		if (IS_ERR(attr))
+			continue;
+		kdapl_netdevs_add(p, attr);
+		rdma_put_gid_attr(attr);
+	}
+	return p;
+}
+
+/*
+ * May rdma_cm choose the port for the addresses of @ndev? It compares the network
+ * device of a GID; on InfiniBand and some iWARP adapters, which have none, the
+ * hardware address.
+ */
+static bool kdapl_netdev_ours(const struct kdapl_port_netdevs *p,
+			      const struct net_device *ndev)
+{
+	int i;
+
+	for (i = 0; i < p->n; i++) {
+		if (p->at[i].ndev ? p->at[i].ndev == ndev :
+		    ndev->type == ARPHRD_INFINIBAND ?
+		    !memcmp(p->at[i].gid.raw, ndev->dev_addr + 4,
+			    sizeof(p->at[i].gid)) :
+		    p->iwarp && !memcmp(p->at[i].gid.raw, ndev->dev_addr, ETH_ALEN))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * struct kdapl_candidates - addresses of a port's network devices
+ * @list: the addresses
+ * @n: their number
+ * @max: room for them
+ * @soon: there is one that cannot be used yet
+ */
+struct kdapl_candidates {
 	struct sockaddr_storage *list;
+	int n;
+	int max;
+	bool soon;
+};
+
+static void kdapl_fill_v4(struct kdapl_candidates *c, const struct net_device *ndev)
+{
+	struct in_device *in_dev = __in_dev_get_rcu(ndev);
+	const struct in_ifaddr *ifa;
+	struct sockaddr_in *in;
+
+	if (!in_dev)
+		return;
+	in_dev_for_each_ifa_rcu(ifa, in_dev) {
+		if (c->n == c->max)
+			break;
+		in = (struct sockaddr_in *)&c->list[c->n++];
+		in->sin_family = AF_INET;
+		in->sin_addr.s_addr = ifa->ifa_local;
+	}
+}
+
+static void kdapl_fill_v6(struct kdapl_candidates *c, const struct net_device *ndev)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	struct inet6_dev *idev = __in6_dev_get(ndev);
+	struct inet6_ifaddr *ifp;
+	struct sockaddr_in6 *in6;
+
+	if (!idev)
+		return;
+	read_lock_bh(&idev->lock);
+	list_for_each_entry(ifp, &idev->addr_list, if_list) {
+		if (c->n == c->max)
+			break;
+		if (ifp->flags & IFA_F_TENTATIVE) {
+			c->soon |= !(ifp->flags & IFA_F_DADFAILED);
+			continue;
+		}
+		in6 = (struct sockaddr_in6 *)&c->list[c->n++];
+		in6->sin6_family = AF_INET6;
+		in6->sin6_addr = ifp->addr;
+		if (ipv6_addr_type(&ifp->addr) & IPV6_ADDR_LINKLOCAL)
+			in6->sin6_scope_id = ndev->ifindex;
+	}
+	read_unlock_bh(&idev->lock);
+#endif
+}
+
+/* Fill in @c with addresses of the network devices of a port, IPv4 first. */
+static void kdapl_addr_fill(struct kdapl_candidates *c,
+			    const struct kdapl_port_netdevs *p)
+{
+	struct net_device *ndev;
+
+	rcu_read_lock();
+	for_each_netdev_rcu(&init_net, ndev)
+		if (!(ndev->flags & IFF_LOOPBACK) && kdapl_netdev_ours(p, ndev))
+			kdapl_fill_v4(c, ndev);
+	for_each_netdev_rcu(&init_net, ndev)
+		if (!(ndev->flags & IFF_LOOPBACK) && kdapl_netdev_ours(p, ndev))
+			kdapl_fill_v6(c, ndev);
+	rcu_read_unlock();
+}
+
+/*
+ * Find the addresses of the network devices of the port of @ia, whose table has @gids
+ * GIDs; the caller frees c->list by kvfree(). Return 0 or -ENOMEM.
+ */
+static int kdapl_addr_candidates(struct kdapl_ia *ia, int gids,
+				 struct kdapl_candidates *c)
+{
+	struct kdapl_port_netdevs *p = kdapl_port_netdevs(ia, gids);
 	int max = KDAPL_CANDIDATES;
 
+	if (!p)
+		return -ENOMEM;
 	for (;;) {
-		list = kvcalloc(max, sizeof(*list), GFP_KERNEL);
-		if (!list)
-			return NULL;
-		*n = kdapl_addr_fill(list, max);
-		/* A host of containers has an address for each of them. */
-		if (*n < max || max >= KDAPL_MAX_CANDIDATES)
-			return list;
-		kvfree(list);
+		*c = (struct kdapl_candidates) { .max = max };
+		c->list = kvcalloc(max, sizeof(*c->list), GFP_KERNEL);
+		if (!c->list)
+			break;
+		kdapl_addr_fill(c, p);
+		if (c->n < max || max >= KDAPL_MAX_CANDIDATES)
+			break;
+		kvfree(c->list);
 		max *= 4;
 	}
+	kvfree(p);
+	return c->list ? 0 : -ENOMEM;
 }
 
 static int kdapl_addr_handler(struct rdma_cm_id *id,
@@ -128,18 +256,15 @@ static int kdapl_addr_ours(struct kdapl_ia *ia, struct sockaddr_storage *addr)
 }
 
 /*
- * Move those of the @n addresses in @list that belong to @ia to the front. IPv4 is
- * listed first, so the last place is for an IPv6 address. Return their number or an
- * errno.
+ * Move those of the @n addresses in @list that belong to @ia to the front. Return their
+ * number or an errno.
  */
 static int kdapl_addr_select(struct kdapl_ia *ia, struct sockaddr_storage *list,
 			     int n)
 {
 	int i, ours, found = 0;
 
-	for (i = 0; i < n && found < KDAPL_MAX_ADDRS; i++) {
-		if (found == KDAPL_MAX_ADDRS - 1 && list[i].ss_family == AF_INET)
-			continue;
+	for (i = 0; i < n; i++) {
 		ours = kdapl_addr_ours(ia, &list[i]);
 		if (ours < 0)
 			return ours;
@@ -153,36 +278,41 @@ static int kdapl_addr_select(struct kdapl_ia *ia, struct sockaddr_storage *list,
  * kdapl_ia_refresh_addrs - find the addresses of an IA
  * @ia: the IA; ia->mutex is held, or the IA is being opened and not yet
  *	published
+ * @soon: set if another one can be used in a moment; or NULL
  *
  * Context: Process context; the device is present.
  * Return: 0, or an errno; after an error the addresses known before are kept.
  */
-int kdapl_ia_refresh_addrs(struct kdapl_ia *ia)
+int kdapl_ia_refresh_addrs(struct kdapl_ia *ia, bool *soon)
 {
-	struct sockaddr_storage *list;
+	struct kdapl_candidates c;
 	struct ib_port_attr port;
-	int i, n;
+	int n;
 
 	n = ib_query_port(ia->hca->dev, ia->port, &port);
 	if (n)
 		return n;
-	list = kdapl_addr_candidates(&n);
-	if (!list)
-		return -ENOMEM;
-	n = kdapl_addr_select(ia, list, n);
-	if (n >= 0) {
-		ia->max_msg = port.max_msg_sz;
-		ia->naddrs = n;
-		/*
-		 * The consumer may be reading ia->addr through the pointer of
-		 * dat_ia_query(), so an unchanged address is not written.
-		 */
-		for (i = 0; i < n; i++)
-			if (memcmp(&ia->addr[i], &list[i], sizeof(list[i])))
-				ia->addr[i] = list[i];
+	n = kdapl_addr_candidates(ia, port.gid_tbl_len, &c);
+	if (n)
+		return n;
+	n = kdapl_addr_select(ia, c.list, c.n);
+	if (n < 0) {
+		kvfree(c.list);
+		return n;
 	}
-	kvfree(list);
-	return min(n, 0);
+	ia->max_msg = port.max_msg_sz;
+	kvfree(ia->addr);
+	ia->addr = c.list;
+	ia->naddrs = n;
+	/*
+	 * The consumer may be reading it through the pointer of dat_ia_query(), so an
+	 * unchanged address is not written.
+	 */
+	if (n && memcmp(&ia->first_addr, &c.list[0], sizeof(c.list[0])))
+		ia->first_addr = c.list[0];
+	if (soon)
+		*soon = c.soon;
+	return 0;
 }
 
 /* Return how many leading bits two addresses of one family have in common. */
@@ -249,7 +379,7 @@ int kdapl_ia_local_addr(struct kdapl_ia *ia, const struct sockaddr *peer,
 	if (ours < 0) {
 		err = ours;
 	} else if (!ours) {
-		err = kdapl_ia_refresh_addrs(ia);
+		err = kdapl_ia_refresh_addrs(ia, NULL);
 		pick = kdapl_addr_pick(ia, peer);
 		if (!err && !pick)
 			err = -EADDRNOTAVAIL;

@@ -63,7 +63,7 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 	attr->hardware_version_major = max->hw_ver;
 	attr->firmware_version_major = max->fw_ver >> 32;
 	attr->firmware_version_minor = (u32)max->fw_ver;
-	attr->ia_address_ptr = kdapl_addr_ptr(&ia->addr[0]);
+	attr->ia_address_ptr = kdapl_addr_ptr(&ia->first_addr);
 	attr->max_eps = kdapl_count(max->max_qp);
 	/* A CQ must have room for the completions of all that is posted. */
 	attr->max_dto_per_ep = kdapl_count(min(max->max_qp_wr, max->max_cqe));

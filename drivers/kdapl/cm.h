@@ -26,9 +26,11 @@ struct kdapl_ep;
  * @comm: CSP: the consumer's, for queries
  * @addr: CSP: the consumer's, for queries
  * @ep: RSP: the reserved Endpoint, referenced; otherwise NULL
- * @mutex: protects @ids and @nids
- * @ids: listening ids, one per address of the IA
- * @nids: number of @ids; 0 once the service point does not listen any more
+ * @mutex: protects @listeners, @nids and @everywhere
+ * @listeners: struct kdapl_listener, one per address
+ * @nids: number of @listeners
+ * @listening: false once the service point does not listen any more
+ * @everywhere: it listens at all addresses of the IA, also at those that come later
  * @pending: number of requests whose event has not been reaped
  */
 struct kdapl_sp {
@@ -40,8 +42,10 @@ struct kdapl_sp {
 	struct sockaddr_storage addr;
 	struct kdapl_ep *ep;
 	struct mutex mutex;		/* see above */
-	struct rdma_cm_id *ids[KDAPL_MAX_ADDRS];
+	struct list_head listeners;
 	unsigned int nids;
+	bool listening;
+	bool everywhere;
 	atomic_t pending;
 };
 
@@ -110,6 +114,7 @@ DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args
 			   DAT_HANDLE *handle, DAT_CONN_QUAL *qual);
 void kdapl_sp_destroy(struct kdapl_sp *sp);
 struct kdapl_sp *kdapl_sp_find(struct kdapl_ia *ia, DAT_CONN_QUAL qual);
+void kdapl_sps_update(struct kdapl_ia *ia);
 
 /* cm_cr.c */
 extern const struct kdapl_event_ops kdapl_cr_event_ops;

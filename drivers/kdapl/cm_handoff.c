@@ -55,7 +55,7 @@ static DAT_RETURN kdapl_handoff(struct kdapl_cr *cr, struct kdapl_sp *sp)
 	lockdep_assert_held(&sp->mutex);
 
 	/* kdapl_sp_destroy() has stopped the listeners meanwhile. */
-	if (!sp->nids)
+	if (!sp->listening)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	to = kdapl_cr_alloc(sp);
 	if (!to)

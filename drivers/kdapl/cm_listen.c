@@ -3,7 +3,8 @@
  * Service Points: how they listen, and their life.
  *
  * A public (PSP), reserved (RSP) or common (CSP) service point listens on one
- * port of every address of the IA; a CSP may have one address only. The kinds
+ * port of every address of the IA, also of those that come later (ia_addr.c); a CSP
+ * may have one address only. The kinds
  * differ in how the consumer names them and in which Endpoint a request gets. A
  * listener is bound to an address and not to the wildcard, so other IAs may use
  * the same port.
@@ -20,6 +21,16 @@
 #include "cm.h"
 #include "ep.h"
 #include "ia.h"
+
+/*
+ * struct kdapl_listener - one address that a service point listens at
+ * @link: entry in sp->listeners
+ * @id: the listening id
+ */
+struct kdapl_listener {
+	struct list_head link;
+	struct rdma_cm_id *id;
+};
 
 /*
  * Requests that may arrive before the connection manager handles them; beyond
@@ -51,18 +62,30 @@ static int kdapl_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return -ENOMEM;
 }
 
-/* Destroy the listening ids. Waits for handlers that are running. */
+/* Destroy a listening id. Waits for a handler that is running. */
+static void kdapl_sp_unlisten_one(struct kdapl_sp *sp, struct kdapl_listener *l)
+{
+	list_del(&l->link);
+	sp->nids--;
+	rdma_destroy_id(l->id);
+	kfree(l);
+}
+
+/* Destroy the listening ids. */
 static void kdapl_sp_unlisten(struct kdapl_sp *sp)
 {
+	struct kdapl_listener *l, *next;
+
 	lockdep_assert_held(&sp->mutex);
-	while (sp->nids)
-		rdma_destroy_id(sp->ids[--sp->nids]);
+	list_for_each_entry_safe(l, next, &sp->listeners, link)
+		kdapl_sp_unlisten_one(sp, l);
 }
 
 /* Stop listening. No request arrives at @sp when this returns. */
 static void kdapl_sp_close(struct kdapl_sp *sp)
 {
 	mutex_lock(&sp->mutex);
+	WRITE_ONCE(sp->listening, false);
 	kdapl_sp_unlisten(sp);
 	mutex_unlock(&sp->mutex);
 }
@@ -116,16 +139,22 @@ static int kdapl_sp_listen_one(struct kdapl_sp *sp,
 {
 	struct kdapl_ia *ia = sp->obj.ia;
 	struct sockaddr_storage addr = *local;
+	struct kdapl_listener *l;
 	struct rdma_cm_id *id;
 	int err;
 
 	lockdep_assert_held(&sp->mutex);
 
+	l = kmalloc(sizeof(*l), GFP_KERNEL);
+	if (!l)
+		return -ENOMEM;
 	kdapl_set_port(&addr, sp->qual);
 	id = __rdma_create_kernel_id(&init_net, kdapl_sp_handler, sp,
 				     RDMA_PS_TCP, IB_QPT_RC, ia->consumer);
-	if (IS_ERR(id))
+	if (IS_ERR(id)) {
+		kfree(l);
 		return PTR_ERR(id);
+	}
 	if (addr.ss_family == AF_INET6)
 		rdma_set_afonly(id, 1);
 	err = rdma_bind_addr(id, (struct sockaddr *)&addr);
@@ -135,12 +164,15 @@ static int kdapl_sp_listen_one(struct kdapl_sp *sp,
 		err = rdma_listen(id, KDAPL_SP_BACKLOG);
 	if (err) {
 		rdma_destroy_id(id);
+		kfree(l);
 		return err;
 	}
 	/* The port that the system chose for the first address is for all. */
 	if (!sp->qual)
 		sp->qual = kdapl_addr_port(&id->route.addr.src_addr);
-	sp->ids[sp->nids++] = id;
+	l->id = id;
+	list_add_tail(&l->link, &sp->listeners);
+	sp->nids++;
 	return 0;
 }
 
@@ -159,7 +191,13 @@ static int kdapl_sp_listen_addr(struct kdapl_sp *sp,
 	return err;
 }
 
-/* Listen at all addresses of the IA; for a CSP at those of its family. */
+/* A CSP is of one family. */
+static bool kdapl_sp_wants(struct kdapl_sp *sp, const struct sockaddr_storage *addr)
+{
+	return !sp->comm.domain || addr->ss_family == sp->comm.domain;
+}
+
+/* Listen at all addresses of the IA. */
 static int kdapl_sp_listen_all(struct kdapl_sp *sp)
 {
 	struct kdapl_ia *ia = sp->obj.ia;
@@ -169,8 +207,7 @@ static int kdapl_sp_listen_all(struct kdapl_sp *sp)
 	lockdep_assert_held(&ia->mutex);
 
 	for (i = 0; i < ia->naddrs && !err; i++)
-		if (!sp->comm.domain ||
-		    ia->addr[i].ss_family == sp->comm.domain)
+		if (kdapl_sp_wants(sp, &ia->addr[i]))
 			err = kdapl_sp_listen_addr(sp, &ia->addr[i]);
 	return err;
 }
@@ -191,8 +228,9 @@ static int kdapl_sp_listen(struct kdapl_sp *sp,
 		err = kdapl_sp_listen_addr(sp, only);
 		goto out;
 	}
+	sp->everywhere = true;
 	mutex_lock(&ia->mutex);
-	err = kdapl_ia_refresh_addrs(ia);
+	err = kdapl_ia_refresh_addrs(ia, NULL);
 	if (!err && !ia->naddrs)
 		err = -EADDRNOTAVAIL;
 	if (!err)
@@ -205,8 +243,71 @@ static int kdapl_sp_listen(struct kdapl_sp *sp,
 	}
 	mutex_unlock(&ia->mutex);
 out:
+	WRITE_ONCE(sp->listening, !err);
 	mutex_unlock(&sp->mutex);
 	return err;
+}
+
+/* Does @sp listen at @addr? */
+static bool kdapl_sp_listens_at(struct kdapl_sp *sp,
+				const struct sockaddr_storage *addr)
+{
+	struct kdapl_listener *l;
+
+	list_for_each_entry(l, &sp->listeners, link)
+		if (kdapl_addr_same(&l->id->route.addr.src_addr, addr))
+			return true;
+	return false;
+}
+
+/* Is the address of a listener still one of @ia's? */
+static bool kdapl_listener_stays(struct kdapl_ia *ia, struct kdapl_listener *l)
+{
+	unsigned int i;
+
+	for (i = 0; i < ia->naddrs; i++)
+		if (kdapl_addr_same(&l->id->route.addr.src_addr, &ia->addr[i]))
+			return true;
+	return false;
+}
+
+/*
+ * The addresses of the IA may have changed: @sp listens at them and no others. One
+ * that somebody else uses with this port is left out.
+ */
+static void kdapl_sp_update(struct kdapl_sp *sp)
+{
+	struct kdapl_ia *ia = sp->obj.ia;
+	struct kdapl_listener *l, *next;
+	unsigned int i;
+
+	mutex_lock(&sp->mutex);
+	if (!sp->listening || !sp->everywhere)
+		goto out;
+	mutex_lock(&ia->mutex);
+	list_for_each_entry_safe(l, next, &sp->listeners, link)
+		if (!kdapl_listener_stays(ia, l))
+			kdapl_sp_unlisten_one(sp, l);
+	for (i = 0; i < ia->naddrs; i++)
+		if (kdapl_sp_wants(sp, &ia->addr[i]) &&
+		    !kdapl_sp_listens_at(sp, &ia->addr[i]))
+			kdapl_sp_listen_addr(sp, &ia->addr[i]);
+	mutex_unlock(&ia->mutex);
+out:
+	mutex_unlock(&sp->mutex);
+}
+
+/*
+ * The addresses of @ia may have changed: its service points follow. Context: Process
+ * context, within kdapl_hca_enter().
+ */
+void kdapl_sps_update(struct kdapl_ia *ia)
+{
+	struct kdapl_obj *obj = NULL;
+
+	while ((obj = kdapl_obj_next(ia, obj)))
+		if (obj->ops == &kdapl_sp_ops)
+			kdapl_sp_update(container_of(obj, struct kdapl_sp, obj));
 }
 
 /* Return the DAT error for the errno of kdapl_sp_listen(). */
@@ -322,6 +423,7 @@ DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args
 				 DAT_RESOURCE_MEMORY);
 	}
 	mutex_init(&sp->mutex);
+	INIT_LIST_HEAD(&sp->listeners);
 	sp->evd = evd;
 	sp->qual = args->qual;
 	sp->flags = args->flags;
@@ -370,7 +472,7 @@ struct kdapl_sp *kdapl_sp_find(struct kdapl_ia *ia, DAT_CONN_QUAL qual)
 		if (obj->ops != &kdapl_sp_ops)
 			continue;
 		sp = container_of(obj, struct kdapl_sp, obj);
-		if (READ_ONCE(sp->nids) && READ_ONCE(sp->qual) == qual)
+		if (READ_ONCE(sp->listening) && READ_ONCE(sp->qual) == qual)
 			return sp;
 	}
 	return NULL;

@@ -31,7 +31,7 @@ static void kdapl_show_ia(struct seq_file *m, struct kdapl_obj *obj)
 		   ia->hca->name, ia->port, ia->consumer, atomic_read(&ia->live),
 		   ia->hca->gone ? " device-gone" : "");
 	if (ia->naddrs)
-		seq_printf(m, " addr=%pIS", &ia->addr[0]);
+		seq_printf(m, " addr=%pIS", &ia->first_addr);
 	seq_putc(m, '\n');
 }
 

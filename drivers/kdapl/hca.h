@@ -52,6 +52,7 @@
  * @partings: struct kdapl_parting
  * @npartings: their number
  * @keys: LMRs and RMRs by the constant bits of the keys of their MRs (pz_mr.c)
+ * @addr_work: looks for the addresses of the IAs once more
  * @next_vector: spreads CQs over completion vectors
  * @name: name of the device, kept after the device has left
  */
@@ -81,6 +82,7 @@ struct kdapl_hca {
 	struct list_head partings;
 	unsigned int npartings;
 	struct xarray keys;
+	struct delayed_work addr_work;
 	atomic_t next_vector;
 	char name[IB_DEVICE_NAME_MAX];
 };

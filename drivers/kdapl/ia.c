@@ -17,6 +17,7 @@ static void kdapl_ia_release(struct kdapl_obj *obj)
 	struct kdapl_hca *hca = ia->hca;
 
 	kdapl_hca_del_ia(ia);
+	kvfree(ia->addr);
 	kdapl_obj_free(obj);
 	kdapl_hca_put(hca);
 }
@@ -125,7 +126,7 @@ static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
 	ia = kdapl_ia_alloc(hca, port, consumer, &err);
 	if (!ia)
 		return kdapl_errno_to_dat(err);
-	ret = kdapl_errno_to_dat(kdapl_ia_refresh_addrs(ia));
+	ret = kdapl_errno_to_dat(kdapl_ia_refresh_addrs(ia, NULL));
 	if (ret == DAT_SUCCESS)
 		ret = kdapl_ia_async_evd(ia, qlen, async_evd);
 	if (ret != DAT_SUCCESS) {
@@ -233,7 +234,8 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 	} else {
 		if (ia_attr_mask) {
 			mutex_lock(&ia->mutex);
-			ret = kdapl_errno_to_dat(kdapl_ia_refresh_addrs(ia));
+			ret = kdapl_errno_to_dat(kdapl_ia_refresh_addrs(ia,
+									  NULL));
 			mutex_unlock(&ia->mutex);
 		}
 		kdapl_hca_leave(ia->hca);

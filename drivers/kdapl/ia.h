@@ -2,7 +2,8 @@
 /*
  * Interface Adapters: ia.c opens and queries them, ia_close.c ends them,
  * ia_device.c has the devices. attr.c and addr.c, of the lowest layer, have the
- * attributes and addresses of an IA, which every layer needs.
+ * attributes and addresses of an IA, which every layer needs; ia_addr.c notices when
+ * these change.
  */
 #ifndef KDAPL_IA_H
 #define KDAPL_IA_H
@@ -39,13 +40,14 @@ struct kdapl_lmr;
  * @async_evd: EVD for asynchronous events, used and referenced; NULL once the
  *	IA has been closed
  * @own_async_evd: dat_ia_open() has made @async_evd
- * @mutex: protects @addr, @naddrs and @reserved_lmr; nests inside ep->mutex,
+ * @mutex: protects the addresses and @reserved_lmr; nests inside ep->mutex,
  *	conn->mutex, sp->mutex and pz->svc_mutex
  * @null_mutex: protects @null_evd
  * @close_mutex: serialises the decision whether dat_ia_close() closes
  * @null_evd: EVD with the CQ for the work queues that have no EVD; or NULL
  * @reserved_lmr: reserved LMR, made when first asked for
  * @catastrophic: DAT_ASYNC_ERROR_IA_CATASTROPHIC, for a device that leaves
+ * @first_addr: the first of @addr, which consumers read through dat_ia_query()
  * @addr: addresses that rdma_cm maps to @port
  * @naddrs: number of @addr
  * @max_msg: longest message in bytes
@@ -74,7 +76,8 @@ struct kdapl_ia {
 	struct kdapl_evd *null_evd;
 	struct kdapl_lmr *reserved_lmr;
 	struct kdapl_async catastrophic;
-	struct sockaddr_storage addr[KDAPL_MAX_ADDRS];
+	struct sockaddr_storage first_addr;
+	struct sockaddr_storage *addr;
 	unsigned int naddrs;
 	u32 max_msg;
 	bool iwarp;
@@ -93,7 +96,9 @@ bool kdapl_comm_valid(const DAT_COMM *comm);
 
 /* addr.c */
 bool kdapl_addr_any(const struct sockaddr_storage *addr);
-int kdapl_ia_refresh_addrs(struct kdapl_ia *ia);
+bool kdapl_addr_same(const struct sockaddr_storage *a,
+		     const struct sockaddr_storage *b);
+int kdapl_ia_refresh_addrs(struct kdapl_ia *ia, bool *soon);
 int kdapl_ia_local_addr(struct kdapl_ia *ia, const struct sockaddr *peer,
 			struct sockaddr_storage *addr);
 
@@ -126,5 +131,12 @@ extern struct ib_client kdapl_client;
 void kdapl_hca_add_ia(struct kdapl_hca *hca, struct kdapl_ia *ia);
 void kdapl_hca_del_ia(struct kdapl_ia *ia);
 struct kdapl_hca *kdapl_hca_find(const char *name, u32 *port);
+struct kdapl_ia *kdapl_hca_next_ia(struct kdapl_hca *hca, struct kdapl_ia *ia);
+void kdapl_hcas_update_addrs(void);
+
+/* ia_addr.c */
+int kdapl_addr_setup(void);
+void kdapl_addr_cleanup(void);
+void kdapl_hca_addr_work(struct work_struct *work);
 
 #endif

@@ -98,8 +98,7 @@ void kdapl_hca_del_ia(struct kdapl_ia *ia)
  * whose reference is dropped, or the first if that is NULL. The result is
  * referenced, which keeps its place in the list, or NULL at the end.
  */
-static struct kdapl_ia *kdapl_hca_next_ia(struct kdapl_hca *hca,
-					  struct kdapl_ia *ia)
+struct kdapl_ia *kdapl_hca_next_ia(struct kdapl_hca *hca, struct kdapl_ia *ia)
 {
 	struct list_head *pos = ia ? &ia->obj.link : &hca->ias;
 	struct kdapl_obj *next;
@@ -110,6 +109,17 @@ static struct kdapl_ia *kdapl_hca_next_ia(struct kdapl_hca *hca,
 	if (ia)
 		kdapl_obj_put(&ia->obj);
 	return next ? next->ia : NULL;
+}
+
+/* Addresses of the host have changed. Context: Process context. */
+void kdapl_hcas_update_addrs(void)
+{
+	struct kdapl_hca *hca;
+
+	mutex_lock(&kdapl_hcas_lock);
+	list_for_each_entry(hca, &kdapl_hcas, link)
+		mod_delayed_work(hca->down_wq, &hca->addr_work, 0);
+	mutex_unlock(&kdapl_hcas_lock);
 }
 
 /*
@@ -129,6 +139,10 @@ static void kdapl_device_event(struct ib_event_handler *handler,
 	else if (event->event == IB_EVENT_DEVICE_FATAL)
 		while ((ia = kdapl_hca_next_ia(hca, ia)))
 			kdapl_async_post(&ia->catastrophic);
+	/* On RoCE an address can be used when it is in the table of GIDs. */
+	else if (event->event == IB_EVENT_GID_CHANGE ||
+		 event->event == IB_EVENT_PORT_ACTIVE)
+		mod_delayed_work(hca->down_wq, &hca->addr_work, 0);
 }
 
 /*
@@ -176,6 +190,7 @@ static int kdapl_add_one(struct ib_device *dev)
 	if (hca->dma_syncs)
 		static_branch_inc(&kdapl_dma_syncs);
 	kdapl_hca_quirks(hca);
+	INIT_DELAYED_WORK(&hca->addr_work, kdapl_hca_addr_work);
 	INIT_IB_EVENT_HANDLER(&hca->events, dev, kdapl_device_event);
 	ib_register_event_handler(&hca->events);
 
@@ -201,6 +216,7 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	list_del(&hca->link);
 	mutex_unlock(&kdapl_hcas_lock);
 	ib_unregister_event_handler(&hca->events);
+	cancel_delayed_work_sync(&hca->addr_work);
 
 	/* kdapl_hca_enter() fails from here on: no verbs object is created. */
 	down_write(&hca->sem);

@@ -42,8 +42,6 @@
 #define KDAPL_SECTION		64
 /* Segments of a request. */
 #define KDAPL_MAX_IOV		32
-/* Addresses of an IA. */
-#define KDAPL_MAX_ADDRS		32
 #define KDAPL_MAX_PRIVATE_DATA	RDMA_MAX_PRIVATE_DATA
 /* About 0.16 ms: the default of 655 ms punishes a short receive queue. */
 #define KDAPL_MIN_RNR_TIMER	8

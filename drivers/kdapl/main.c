@@ -42,9 +42,14 @@ static int __init kdapl_init(void)
 	err = ib_register_client(&kdapl_client);
 	if (err)
 		goto err_upcall;
+	err = kdapl_addr_setup();
+	if (err)
+		goto err_client;
 	kdapl_debugfs_init();
 	return 0;
 
+err_client:
+	ib_unregister_client(&kdapl_client);
 err_upcall:
 	kdapl_upcall_cleanup();
 err_wq:
@@ -62,6 +67,7 @@ static void __exit kdapl_exit(void)
 	int rounds = 0;
 
 	kdapl_debugfs_exit();
+	kdapl_addr_cleanup();
 	ib_unregister_client(&kdapl_client);
 	/*
 	 * The release of one object may drop the last reference to another. The

@@ -33,8 +33,8 @@ struct dat_cr;					/* opaque, see DAT_CR_HANDLE */
  *	dat_ep_modify()
  * @psp_handle: receives the handle
  *
- * Listens on all addresses that the IA has now. Each request arrives as
- * %DAT_CONNECTION_REQUEST_EVENT with a handle, to be accepted, rejected or
+ * Listens on all addresses of the port, also on those that come later. Each request
+ * arrives as %DAT_CONNECTION_REQUEST_EVENT with a handle, to be accepted, rejected or
  * handed over. Up to 128 requests more than the length of the EVD wait to be
  * reaped; further peers are refused.
  *
@@ -261,7 +261,7 @@ DAT_RETURN dat_rsp_free(DAT_RSP_HANDLE rsp_handle);
  * @evd_handle: EVD for the requests
  * @csp_handle: receives the handle
  *
- * With the wildcard the CSP listens on all addresses that the IA has now. Requests
+ * With the wildcard the CSP listens on all addresses of the port. Requests
  * are like those of a PSP with %DAT_PSP_CONSUMER_FLAG.
  *
  * Context: Process context, may sleep.

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Addresses that come and go.
+ *
+ * The kernel tells of each address of the host that is added or removed, in a context
+ * that may not sleep. On RoCE the address can be used when it is in the device's table
+ * of GIDs, which a device event tells (kdapl_device_event()). Either way
+ * hca->addr_work finds the addresses of all IAs of a device once more and has their
+ * service points follow. It runs on a workqueue of the device, so that no device waits
+ * for another.
+ */
+#include <linux/inetdevice.h>
+#include <net/addrconf.h>
+#include "cm.h"
+#include "ia.h"
+
+/* IPv6 tells when it has an address, and not when it has found that no other host does. */
+#define KDAPL_ADDR_RETRY_MS	500
+
+static void kdapl_addr_changed(struct work_struct *work)
+{
+	kdapl_hcas_update_addrs();
+}
+
+static DECLARE_WORK(kdapl_addr_change, kdapl_addr_changed);
+
+static int kdapl_addr_notify(struct notifier_block *nb, unsigned long action,
+			     void *data)
+{
+	queue_work(kdapl_wq, &kdapl_addr_change);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block kdapl_inet_notifier = {
+	.notifier_call = kdapl_addr_notify,
+};
+
+static struct notifier_block kdapl_inet6_notifier = {
+	.notifier_call = kdapl_addr_notify,
+};
+
+/* Work item hca->addr_work. */
+void kdapl_hca_addr_work(struct work_struct *work)
+{
+	struct kdapl_hca *hca = container_of(to_delayed_work(work),
+					     struct kdapl_hca, addr_work);
+	struct kdapl_ia *ia = NULL;
+	bool soon, again = false;
+
+	if (!kdapl_hca_enter(hca))
+		return;
+	while ((ia = kdapl_hca_next_ia(hca, ia))) {
+		soon = false;
+		mutex_lock(&ia->mutex);
+		if (kdapl_ia_refresh_addrs(ia, &soon) == -ENOMEM)
+			soon = true;
+		mutex_unlock(&ia->mutex);
+		again |= soon;
+		kdapl_sps_update(ia);
+	}
+	kdapl_hca_leave(hca);
+	if (again)
+		queue_delayed_work(hca->down_wq, &hca->addr_work,
+				   msecs_to_jiffies(KDAPL_ADDR_RETRY_MS));
+}
+
+int kdapl_addr_setup(void)
+{
+	int err;
+
+	err = register_inetaddr_notifier(&kdapl_inet_notifier);
+	if (err)
+		return err;
+	err = register_inet6addr_notifier(&kdapl_inet6_notifier);
+	if (err)
+		unregister_inetaddr_notifier(&kdapl_inet_notifier);
+	return err;
+}
+
+void kdapl_addr_cleanup(void)
+{
+	unregister_inet6addr_notifier(&kdapl_inet6_notifier);
+	unregister_inetaddr_notifier(&kdapl_inet_notifier);
+	cancel_work_sync(&kdapl_addr_change);
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Addresses that come and go while an IA is open, and ports with many of them
+ * (contract N2).
+ */
+#include <linux/in.h>
+#include <linux/module.h>
+#include "cm.h"
+#include "fixture.h"
+#include "shell.h"
+
+#define TIMEOUT	(5 * USEC_PER_SEC)
+#define LATER	7		/* the address that comes later */
+#define FIRST	100		/* first and last of many */
+#define LAST	160
+
+/* Return 10.x.0.@host of the network of @s. */
+static struct sockaddr_in v4(struct kd_side *s, u8 host)
+{
+	return (struct sockaddr_in) {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(10 << 24 |
+					 kd_bed_of(s->name)->net << 16 | host),
+	};
+}
+
+static int change_addresses(struct kd_side *s, const char *how, int first, int last)
+{
+	const struct kd_bed *bed = kd_bed_of(s->name);
+	char line[160];
+
+	snprintf(line, sizeof(line),
+		 "i=%d; while [ $i -le %d ]; do /sbin/ip addr %s 10.%d.0.$i/24 dev %s || exit; i=$((i+1)); done",
+		 first, last, how, bed->net, bed->netdev);
+	return shell(line);
+}
+
+static void remove_later(void *side)
+{
+	change_addresses(side, "del", LATER, LATER);
+}
+
+static void remove_many(void *side)
+{
+	change_addresses(side, "del", FIRST, LAST);
+}
+
+static DAT_PSP_HANDLE any_psp;
+
+/* Return at how many addresses the service point listens. */
+static unsigned int listeners(void)
+{
+	struct kdapl_sp *sp;
+	unsigned int n = 0;
+
+	rcu_read_lock();
+	sp = kdapl_find(any_psp, DAT_HANDLE_TYPE_PSP);
+	if (sp)
+		n = READ_ONCE(sp->nids);
+	rcu_read_unlock();
+	return n;
+}
+
+static bool listens_at(void *n)
+{
+	return listeners() == *(unsigned int *)n;
+}
+
+static void expect_listeners(struct kunit *test, unsigned int n)
+{
+	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(listens_at, &n, KD_TIMEOUT_MS),
+			      "%u addresses", listeners());
+}
+
+/* Connect to @host's address, from it as well, and disconnect. */
+static void connect_there(struct kd_pair *c, u8 host, u16 port)
+{
+	struct sockaddr_in to = v4(c->p, host), *from;
+	struct kunit *test = c->a->test;
+	DAT_EP_PARAM param;
+	DAT_CR_HANDLE cr;
+
+	KD_ASSERT_OK(test, dat_ep_connect(c->a->ep, (void *)&to, port, TIMEOUT, 0,
+					  NULL, DAT_QOS_BEST_EFFORT, 0));
+	cr = kd_expect_cr(c->p);
+	KD_ASSERT_OK(test, dat_cr_accept(cr, c->p->ep, 0, NULL));
+	kd_expect_established(c->a, c->p);
+	KD_ASSERT_OK(test, dat_ep_query(c->a->ep, DAT_EP_FIELD_ALL, &param));
+	from = (struct sockaddr_in *)param.local_ia_address_ptr;
+	KUNIT_EXPECT_EQ(test, ntohl(from->sin_addr.s_addr),
+			ntohl(to.sin_addr.s_addr));
+	kd_ping(c->a, c->p);
+	kd_disconnect(c->a, c->p);
+	KD_ASSERT_OK(test, dat_ep_reset(c->a->ep));
+	KD_ASSERT_OK(test, dat_ep_reset(c->p->ep));
+}
+
+/*
+ * An address that is added to the port is listened at and connected from, without any
+ * call of the consumer; one that is removed is not. Twice, as it may come back.
+ */
+static void N2_addresses_come_and_go(struct kunit *test)
+{
+	struct kd_pair c = kd_make_pair(test, NULL);
+	u16 port = kd_port();
+	unsigned int before, round;
+
+	any_psp = kd_psp(c.p, port, DAT_PSP_CONSUMER_FLAG);
+	before = listeners();
+	KUNIT_EXPECT_GE(test, before, 2);
+	for (round = 0; round < 2; round++) {
+		if (change_addresses(c.p, "add", LATER, LATER))
+			kunit_skip(test, "no ip command");
+		KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, remove_later,
+								   c.p));
+		expect_listeners(test, before + 1);
+		connect_there(&c, LATER, port);
+		connect_there(&c, 1, port);
+		remove_later(c.p);
+		expect_listeners(test, before);
+		connect_there(&c, 1, port);
+	}
+}
+
+/* A port with dozens of addresses has all of them. */
+static void N2_many_addresses(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	unsigned int before, many = LAST - FIRST + 1;
+	u16 port = kd_port();
+	struct kd_pair c;
+
+	kd_setup(s, NULL);
+	any_psp = kd_psp(s, port, DAT_PSP_CONSUMER_FLAG);
+	before = listeners();
+	if (change_addresses(s, "add", FIRST, LAST))
+		kunit_skip(test, "no ip command");
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, remove_many, s));
+	expect_listeners(test, before + many);
+	KD_EXPECT_OK(test, dat_psp_free(any_psp));
+	c = kd_make_pair(test, NULL);
+	any_psp = kd_psp(c.p, port, DAT_PSP_CONSUMER_FLAG);
+	KUNIT_EXPECT_EQ(test, listeners(), before + many);
+	connect_there(&c, LAST, port);
+}
+
+static struct kunit_case cm_follow_cases[] = {
+	KUNIT_CASE_PARAM(N2_addresses_come_and_go, kd_gen_wired_ia),
+	KUNIT_CASE_PARAM(N2_many_addresses, kd_gen_wired_ia),
+	{}
+};
+
+static struct kunit_suite cm_follow_suite = {
+	.name = "kdapl-cm-follow",
+	.test_cases = cm_follow_cases,
+};
+
+kunit_test_suite(cm_follow_suite);
+
+MODULE_DESCRIPTION("KUnit suite of kdapl.ko: addresses that come and go");
+MODULE_LICENSE("Dual BSD/GPL");
+KDAPL_IMPORT_TEST;
