@@ -14,7 +14,7 @@
  * reference was dropped and an RCU grace period has passed, so no data transfer
  * call can be inside the object any more. ops->release() runs then and destroys
  * the verbs objects. The last reference may be dropped in any context, so the
- * release is a work item of kdapl_wq.
+ * release is a work item of hca->object_wq.
  *
  * A published object owns one reference to itself, which the caller whose
  * kdapl_obj_unpublish() succeeds has to drop. Every object but an IA owns a
@@ -219,7 +219,7 @@ static void kdapl_obj_last_put(struct kref *ref)
 {
 	struct kdapl_obj *obj = container_of(ref, struct kdapl_obj, ref);
 
-	queue_rcu_work(kdapl_wq, &obj->free_work);
+	queue_rcu_work(obj->ia->hca->object_wq, &obj->free_work);
 }
 
 /* Drop a reference to @obj; the last one starts the release. Context: Any. */
@@ -326,6 +326,8 @@ struct kdapl_obj *kdapl_obj_next(struct kdapl_ia *ia, struct kdapl_obj *obj)
 void kdapl_quiesce(void)
 {
 	rcu_barrier();
+	kdapl_hcas_flush();
+	/* Devices whose last object that was. */
 	flush_workqueue(kdapl_wq);
 }
 

@@ -9,24 +9,44 @@
  * kdapl_remove_one() takes it for writing.
  */
 #include <linux/slab.h>
+#include "handle.h"
 #include "hca.h"
 
 /*
  * A device has workqueues of its own, so that one whose firmware or network hangs
- * holds up no other. Taking down sleeps often and computes little.
+ * holds up no other. Their work sleeps often and computes little.
  */
-#define KDAPL_DOWN_WQ_FLAGS	(WQ_UNBOUND | WQ_MEM_RECLAIM)
-#define KDAPL_DOWN_WQ_ACTIVE	WQ_MAX_ACTIVE
+#define KDAPL_HCA_WQ_FLAGS	(WQ_UNBOUND | WQ_MEM_RECLAIM)
+#define KDAPL_HCA_WQ_ACTIVE	WQ_MAX_ACTIVE
 
-static void kdapl_hca_free(struct kref *ref)
+/* All devices; also those that have left, as long as an IA references them. */
+static LIST_HEAD(kdapl_all_hcas);
+static DEFINE_SPINLOCK(kdapl_all_lock);
+
+/* Work item hca->free_work. */
+static void kdapl_hca_free_work(struct work_struct *work)
 {
-	struct kdapl_hca *hca = container_of(ref, struct kdapl_hca, ref);
+	struct kdapl_hca *hca = container_of(work, struct kdapl_hca, free_work);
 
+	if (hca->object_wq)
+		destroy_workqueue(hca->object_wq);
 	if (hca->down_wq)
 		destroy_workqueue(hca->down_wq);
 	if (hca->attempt_wq)
 		destroy_workqueue(hca->attempt_wq);
 	kfree(hca);
+}
+
+/* A work item of hca->object_wq drops the last reference most often. */
+static void kdapl_hca_free(struct kref *ref)
+{
+	struct kdapl_hca *hca = container_of(ref, struct kdapl_hca, ref);
+	unsigned long flags;
+
+	spin_lock_irqsave(&kdapl_all_lock, flags);
+	list_del(&hca->all_link);
+	spin_unlock_irqrestore(&kdapl_all_lock, flags);
+	queue_work(kdapl_wq, &hca->free_work);
 }
 
 DEFINE_STATIC_KEY_FALSE(kdapl_dma_syncs);
@@ -50,14 +70,48 @@ struct kdapl_hca *kdapl_hca_alloc(void)
 	INIT_LIST_HEAD(&hca->ias);
 	spin_lock_init(&hca->partings_lock);
 	INIT_LIST_HEAD(&hca->partings);
-	hca->down_wq = alloc_workqueue("kdapl_down", KDAPL_DOWN_WQ_FLAGS,
-				       KDAPL_DOWN_WQ_ACTIVE);
-	hca->attempt_wq = alloc_workqueue("kdapl_attempt", KDAPL_DOWN_WQ_FLAGS,
-					  KDAPL_DOWN_WQ_ACTIVE);
-	if (hca->down_wq && hca->attempt_wq)
+	INIT_WORK(&hca->free_work, kdapl_hca_free_work);
+	spin_lock_irq(&kdapl_all_lock);
+	list_add_tail(&hca->all_link, &kdapl_all_hcas);
+	spin_unlock_irq(&kdapl_all_lock);
+	hca->object_wq = alloc_workqueue("kdapl_object", KDAPL_HCA_WQ_FLAGS,
+					 KDAPL_HCA_WQ_ACTIVE);
+	hca->down_wq = alloc_workqueue("kdapl_down", KDAPL_HCA_WQ_FLAGS,
+				       KDAPL_HCA_WQ_ACTIVE);
+	hca->attempt_wq = alloc_workqueue("kdapl_attempt", KDAPL_HCA_WQ_FLAGS,
+					  KDAPL_HCA_WQ_ACTIVE);
+	if (hca->object_wq && hca->down_wq && hca->attempt_wq)
 		return hca;
 	kdapl_hca_put(hca);
 	return NULL;
+}
+
+/* Return the device behind @hca in the list of all, or the first; referenced. */
+static struct kdapl_hca *kdapl_hca_next(struct kdapl_hca *hca)
+{
+	struct kdapl_hca *next = NULL;
+	struct list_head *pos;
+
+	spin_lock_irq(&kdapl_all_lock);
+	pos = hca ? &hca->all_link : &kdapl_all_hcas;
+	for (pos = pos->next; pos != &kdapl_all_hcas && !next; pos = pos->next) {
+		next = list_entry(pos, struct kdapl_hca, all_link);
+		if (!kref_get_unless_zero(&next->ref))
+			next = NULL;
+	}
+	spin_unlock_irq(&kdapl_all_lock);
+	if (hca)
+		kdapl_hca_put(hca);
+	return next;
+}
+
+/* Wait for the releases that have been queued. Context: Process context. */
+void kdapl_hcas_flush(void)
+{
+	struct kdapl_hca *hca = NULL;
+
+	while ((hca = kdapl_hca_next(hca)))
+		flush_workqueue(hca->object_wq);
 }
 
 /*

@@ -46,6 +46,7 @@
  * @dma_syncs: mappings for the device may need syncs, see kdapl_dma_syncs
  * @max_qlen: largest queue length of an EVD
  * @attrs: copy of the limits, which calls need after the device has left, too
+ * @object_wq: releases objects, and what else waits for the device
  * @down_wq: takes connections down
  * @attempt_wq: takes attempts to connect down, which may hang for long
  * @partings_lock: protects @partings and @npartings
@@ -54,6 +55,8 @@
  * @keys: LMRs and RMRs by the constant bits of the keys of their MRs (pz_mr.c)
  * @addr_work: looks for the addresses of the IAs once more
  * @next_vector: spreads CQs over completion vectors
+ * @all_link: entry in the list of all devices, also of those that have left
+ * @free_work: the last reference was dropped
  * @name: name of the device, kept after the device has left
  */
 struct kdapl_hca {
@@ -76,6 +79,7 @@ struct kdapl_hca {
 	bool dma_syncs;
 	int max_qlen;
 	struct ib_device_attr attrs;
+	struct workqueue_struct *object_wq;
 	struct workqueue_struct *down_wq;
 	struct workqueue_struct *attempt_wq;
 	spinlock_t partings_lock;	/* see above */
@@ -84,6 +88,8 @@ struct kdapl_hca {
 	struct xarray keys;
 	struct delayed_work addr_work;
 	atomic_t next_vector;
+	struct list_head all_link;
+	struct work_struct free_work;
 	char name[IB_DEVICE_NAME_MAX];
 };
 
@@ -97,6 +103,7 @@ struct kdapl_hca *kdapl_hca_alloc(void);
 bool kdapl_hca_enter(struct kdapl_hca *hca);
 void kdapl_hca_leave(struct kdapl_hca *hca);
 void kdapl_hca_put(struct kdapl_hca *hca);
+void kdapl_hcas_flush(void);
 
 /* Return whether a device with these attributes registers memory by REG_MR. */
 static inline bool kdapl_can_register(const struct ib_device_attr *attrs)

@@ -230,6 +230,7 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	kdapl_partings_end(hca);
 	flush_workqueue(hca->attempt_wq);
 	flush_workqueue(hca->down_wq);
+	flush_workqueue(hca->object_wq);
 	flush_workqueue(kdapl_wq);
 
 	/* Calls that found ->gone not set: kdat_sg_map() maps and adds objects. */

@@ -72,7 +72,7 @@ static enum kdapl_claim kdapl_lmr_try_claim(struct kdapl_lmr *lmr,
 static void kdapl_lmr_queue_recycle(struct kdapl_lmr *lmr)
 {
 	if (kref_get_unless_zero(&lmr->obj.ref) &&
-	    !queue_work(kdapl_wq, &lmr->recycle))
+	    !queue_work(lmr->obj.ia->hca->object_wq, &lmr->recycle))
 		kdapl_obj_put(&lmr->obj);
 }
 

@@ -131,7 +131,7 @@ out_put:
 void kdapl_rmr_queue_recycle(struct kdapl_rmr *rmr)
 {
 	if (kref_get_unless_zero(&rmr->obj.ref) &&
-	    !queue_work(kdapl_wq, &rmr->recycle))
+	    !queue_work(rmr->obj.ia->hca->object_wq, &rmr->recycle))
 		kdapl_obj_put(&rmr->obj);
 }
 

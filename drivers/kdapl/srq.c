@@ -49,7 +49,7 @@ void kdapl_srq_refill(struct kdapl_srq *srq, struct kdapl_later *later)
 		kdapl_later_add(later, &srq->lw_event);
 	/* kdapl_srq_watch() takes EVD locks, and one is held. */
 	if (kdapl_srq_watch_wanted(srq) != wanted)
-		queue_work(kdapl_wq, &srq->hint_work);
+		queue_work(srq->obj.ia->hca->object_wq, &srq->hint_work);
 }
 
 /*
@@ -63,7 +63,7 @@ void kdapl_srq_take_back(struct kdapl_srq *srq, struct kdapl_wr *wr)
 	wr->posted = true;
 	list_move_tail(&wr->link, &srq->waiting);
 	if (kdapl_srq_hw_feed(srq))
-		queue_work(kdapl_wq, &srq->hint_work);
+		queue_work(srq->obj.ia->hca->object_wq, &srq->hint_work);
 	spin_unlock(&srq->lock);
 }
 
@@ -529,7 +529,7 @@ DAT_RETURN dat_srq_set_lw(DAT_SRQ_HANDLE srq_handle, DAT_COUNT low_watermark)
 	/* kdapl_srq_watch() notices completions since the poll above. */
 	kdapl_srq_watch(srq);
 	/* Arming the device may sleep. */
-	queue_work(kdapl_wq, &srq->arm_work);
+	queue_work(srq->obj.ia->hca->object_wq, &srq->arm_work);
 out:
 	rcu_read_unlock();
 	return ret;

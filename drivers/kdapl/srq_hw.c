@@ -101,7 +101,7 @@ static void kdapl_srq_event(struct ib_event *event, void *context)
 	 * Context: any, with any driver lock held. Some drivers report an empty
 	 * queue as an error, so the event only causes a poll.
 	 */
-	queue_work(kdapl_wq, &srq->hint_work);
+	queue_work(srq->obj.ia->hca->object_wq, &srq->hint_work);
 	if (event->event == IB_EVENT_SRQ_ERR)
 		pr_warn_ratelimited("kdapl: %s: shared receive queue: %s\n",
 				    srq->obj.ia->hca->name,
@@ -336,7 +336,7 @@ int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 	/* Whether buffers wait may have changed with the new queue. */
 	kdapl_srq_watch(srq);
 	if (READ_ONCE(srq->lw_armed))
-		queue_work(kdapl_wq, &srq->arm_work);
+		queue_work(srq->obj.ia->hca->object_wq, &srq->arm_work);
 	return 0;
 }
 

@@ -24,6 +24,7 @@
  */
 #include "dto.h"
 #include "ep.h"
+#include "ia.h"
 #include "srq.h"
 #include "trace.h"
 
@@ -83,7 +84,7 @@ void kdapl_srq_suspect(struct kdapl_srq *srq, struct kdapl_ep *ep,
 		search = true;
 	}
 	if (search)
-		queue_work(kdapl_wq, &srq->search_work);
+		queue_work(srq->obj.ia->hca->object_wq, &srq->search_work);
 }
 
 /*
@@ -189,7 +190,7 @@ static void kdapl_srq_find_lost(struct kdapl_srq *srq)
 	if (oldest && oldest->srq_seq == floor)
 		srq->oldest = oldest;
 	else
-		queue_work(kdapl_wq, &srq->search_work);
+		queue_work(srq->obj.ia->hca->object_wq, &srq->search_work);
 out:
 	spin_unlock_irqrestore(&srq->lock, flags);
 	if (waits)

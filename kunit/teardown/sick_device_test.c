@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * A device whose firmware does not answer holds up no other: more objects of it than a
+ * workqueue runs at a time hang in their release.
+ */
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/in.h>
+#include <linux/module.h>
+#include <linux/workqueue.h>
+#include "device.h"
+
+#define HANGING		(WQ_DFL_ACTIVE + 44)
+#define ROUNDS		5
+#define TIMEOUT		(200 * USEC_PER_MSEC)
+
+static struct {
+	struct kd_hook device;
+	struct completion go_on;
+	atomic_t hanging;
+} sick;
+
+static int hang_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	int err;
+
+	atomic_inc(&sick.hanging);
+	kd_wake();
+	wait_for_completion(&sick.go_on);
+	err = sick.device.real.dealloc_pd(pd, udata);
+	atomic_dec(&sick.hanging);
+	kd_wake();
+	return err;
+}
+
+static bool all_hang(void *unused)
+{
+	return atomic_read(&sick.hanging) >= WQ_DFL_ACTIVE;
+}
+
+static bool none_hangs(void *unused)
+{
+	return !atomic_read(&sick.hanging);
+}
+
+static void recover(void *data)
+{
+	struct kunit *test = data;
+
+	complete_all(&sick.go_on);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(none_hangs, NULL, KD_TIMEOUT_MS));
+}
+
+/* Let Protection Zones of @s hang in their release. */
+static void make_sick(struct kunit *test, struct kd_side *s)
+{
+	DAT_PZ_HANDLE *pz;
+	int i;
+
+	pz = kunit_kcalloc(test, HANGING, sizeof(*pz), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, pz);
+	for (i = 0; i < HANGING; i++)
+		KD_ASSERT_OK(test, dat_pz_create(s->ia, &pz[i]));
+	init_completion(&sick.go_on);
+	atomic_set(&sick.hanging, 0);
+	kd_hook(test, s->name, &sick.device)->ops.dealloc_pd = hang_dealloc_pd;
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, recover, test));
+	for (i = 0; i < HANGING; i++)
+		KD_ASSERT_OK(test, dat_pz_free(pz[i]));
+	KUNIT_ASSERT_TRUE_MSG(test, kd_wait_until(all_hang, NULL, KD_TIMEOUT_MS),
+			      "%d hang", atomic_read(&sick.hanging));
+}
+
+static struct {
+	struct kd_hook device;
+	atomic_t released;
+} healthy;
+
+static int count_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	atomic_inc(&healthy.released);
+	kd_wake();
+	return healthy.device.real.dealloc_pd(pd, udata);
+}
+
+static bool is_released(void *n)
+{
+	return atomic_read(&healthy.released) >= *(int *)n;
+}
+
+/* An attempt to connect to an address that nobody has ends in time. */
+static void expect_timeout(struct kd_side *s)
+{
+	struct sockaddr_in to = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(10 << 24 | kd_bed_of(s->name)->net << 16 |
+					 99),
+	};
+	DAT_EVENT event;
+
+	KD_ASSERT_OK(s->test, dat_ep_connect(s->ep, (void *)&to, kd_port(), TIMEOUT, 0,
+					     NULL, DAT_QOS_BEST_EFFORT, 0));
+	kd_expect_event(s->test, s->conn_evd, DAT_CONNECTION_EVENT_TIMED_OUT, &event);
+	KD_ASSERT_OK(s->test, dat_ep_reset(s->ep));
+}
+
+/* Connections, time-outs and releases of one device go on beside a sick one. */
+static void beside_a_sick_device(struct kunit *test)
+{
+	const char *ia = *(const char * const *)test->param_value;
+	struct kd_side *other = kd_open(test, kd_other_bed(kd_bed_of(ia))->ia);
+	struct kd_pair c = kd_make_pair(test, NULL);
+	DAT_PZ_HANDLE pz;
+	int i;
+
+	make_sick(test, other);
+	atomic_set(&healthy.released, 0);
+	kd_hook(test, ia, &healthy.device)->ops.dealloc_pd = count_dealloc_pd;
+	for (i = 1; i <= ROUNDS; i++) {
+		KD_ASSERT_OK(test, dat_pz_create(c.a->ia, &pz));
+		KD_ASSERT_OK(test, dat_pz_free(pz));
+		KUNIT_ASSERT_TRUE_MSG(test, kd_wait_until(is_released, &i, KD_TIMEOUT_MS),
+				      "round %d: not released", i);
+		/* What is left of such an attempt hangs in siw for minutes. */
+		if (!kd_is_iwarp(c.a))
+			expect_timeout(c.a);
+		kd_connect_pair(c.a, c.p);
+		kd_ping(c.a, c.p);
+		kd_disconnect(c.a, c.p);
+		KD_ASSERT_OK(test, dat_ep_reset(c.a->ep));
+		KD_ASSERT_OK(test, dat_ep_reset(c.p->ep));
+	}
+	KUNIT_EXPECT_TRUE(test, all_hang(NULL));
+}
+
+static struct kunit_case sick_device_cases[] = {
+	KUNIT_CASE_PARAM(beside_a_sick_device, kd_gen_wired_ia),
+	{}
+};
+
+static struct kunit_suite sick_device_suite = {
+	.name = "kdapl-sick-device",
+	.test_cases = sick_device_cases,
+};
+
+kunit_test_suite(sick_device_suite);
+
+MODULE_DESCRIPTION("KUnit suite of kdapl.ko: a device that does not answer");
+MODULE_LICENSE("Dual BSD/GPL");
