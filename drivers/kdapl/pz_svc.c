@@ -5,12 +5,14 @@
  * The kernel registers memory only by a work request on a connected queue pair.
  * But by contract L2 the rmr_context of an LMR works when dat_lmr_kcreate()
  * returns, and the consumer may have no connection yet. So each PZ that
- * registers an LMR gets two queue pairs of its own, connected to each other, on
- * which nothing but registrations is posted. A key is good for all queue pairs
- * of the PZ.
+ * registers an LMR gets a service connection of its own, on which nothing but
+ * registrations is posted. A key is good for all queue pairs of the PZ.
  *
- * The two are connected by rdma_cm through the IA's own address, because an
- * iWARP queue pair cannot be connected in any other way. The listener exists
+ * On InfiniBand and RoCE it is one queue pair whose peer is itself (pz_loop.c). That
+ * needs neither a live port nor an address, as a registration sends nothing.
+ *
+ * Over iWARP it is two queue pairs that rdma_cm connects through the IA's own address:
+ * there a queue pair cannot be connected in any other way. The listener exists
  * only while the connection is being made, on a port that the system picks, and
  * accepts only a request that contains a random number, the nonce.
  *
@@ -30,18 +32,19 @@
 #include "ia.h"
 #include "pz.h"
 
-/* Timeouts, and the number of work requests that a queue pair has room for. */
+/* Timeouts */
 #define KDAPL_SVC_RESOLVE_MS	2000
 #define KDAPL_SVC_STEP		(5 * HZ)	/* one step of connecting */
 #define KDAPL_SVC_REQUEST	(10 * HZ)	/* one registration */
-#define KDAPL_SVC_DEPTH		4
 
 /*
  * struct kdapl_svc - service connection
  * @pz: the Protection Zone that owns the connection
- * @cq: CQ of both queue pairs
+ * @cq: CQ of all its queue pairs
+ * @qp: to which requests are posted
+ * @loop: @qp is its own peer; there are no ids
  * @listen: listening id; NULL once the connection is established
- * @active: connecting id, to whose queue pair requests are posted
+ * @active: connecting id, with @qp
  * @passive: accepting id, which came with the request that arrived at @listen
  * @nonce: private data that a request must contain to be accepted
  * @step: completed by the next event of @active
@@ -55,6 +58,8 @@
 struct kdapl_svc {
 	struct kdapl_pz *pz;
 	struct ib_cq *cq;
+	struct ib_qp *qp;
+	bool loop;
 	struct rdma_cm_id *listen;
 	struct rdma_cm_id *active;
 	struct rdma_cm_id *passive;
@@ -262,6 +267,7 @@ static int kdapl_svc_dial(struct kdapl_svc *svc, struct sockaddr *addr)
 	if (err)
 		return err;
 
+	svc->qp = svc->active->qp;
 	kdapl_svc_begin(svc);
 	kdapl_svc_param(svc, &param);
 	return rdma_connect(svc->active, &param) ?:
@@ -269,18 +275,26 @@ static int kdapl_svc_dial(struct kdapl_svc *svc, struct sockaddr *addr)
 	       kdapl_svc_await(svc, &svc->accepted);
 }
 
+/* Have rdma_cm connect two queue pairs. */
+static int kdapl_svc_join(struct kdapl_svc *svc)
+{
+	struct sockaddr_storage addr;
+	int err;
+
+	err = kdapl_ia_local_addr(svc->pz->obj.ia, NULL, &addr) ?:
+	      kdapl_svc_listen(svc, (struct sockaddr *)&addr) ?:
+	      kdapl_svc_dial(svc, (struct sockaddr *)&addr);
+	kdapl_svc_free_id(&svc->listen);
+	return err;
+}
+
 /* Make the service connection of @pz. pz->svc_mutex is held. */
 static int kdapl_svc_connect(struct kdapl_pz *pz)
 {
-	struct sockaddr_storage addr;
 	struct kdapl_svc *svc;
 	int err;
 
 	lockdep_assert_held(&pz->svc_mutex);
-
-	err = kdapl_ia_local_addr(pz->obj.ia, NULL, &addr);
-	if (err)
-		return err;
 
 	svc = kzalloc(sizeof(*svc), GFP_KERNEL);
 	if (!svc)
@@ -298,13 +312,11 @@ static int kdapl_svc_connect(struct kdapl_pz *pz)
 		err = PTR_ERR(svc->cq);
 		goto err_destroy;
 	}
-	err = kdapl_svc_listen(svc, (struct sockaddr *)&addr) ?:
-	      kdapl_svc_dial(svc, (struct sockaddr *)&addr);
-	if (err)
-		goto err_destroy;
-	kdapl_svc_free_id(&svc->listen);
-	return 0;
-
+	svc->loop = rdma_ib_or_roce(pz->pd->device, pz->obj.ia->port);
+	err = svc->loop ? kdapl_loop_create(pz, svc->cq, &svc->qp) :
+			  kdapl_svc_join(svc);
+	if (!err)
+		return 0;
 err_destroy:
 	kdapl_svc_destroy(pz);
 	return err;
@@ -327,6 +339,8 @@ void kdapl_svc_destroy(struct kdapl_pz *pz)
 	pz->svc = NULL;
 	/* The listener goes first, as its handler sets svc->passive. */
 	kdapl_svc_free_id(&svc->listen);
+	if (svc->loop && svc->qp)
+		ib_destroy_qp(svc->qp);
 	if (!IS_ERR_OR_NULL(svc->active) && svc->active->qp)
 		rdma_disconnect(svc->active);
 	kdapl_svc_free_id(&svc->active);
@@ -355,7 +369,7 @@ static int kdapl_svc_post(struct kdapl_svc *svc, struct ib_send_wr *wr)
 	wr->send_flags = IB_SEND_SIGNALED;
 	wr->next = NULL;
 
-	err = ib_post_send(svc->active->qp, wr, NULL);
+	err = ib_post_send(svc->qp, wr, NULL);
 	if (err)
 		return -ENOTCONN;
 	if (!wait_for_completion_timeout(&svc->done, KDAPL_SVC_REQUEST))

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * A queue pair that is its own peer.
+ *
+ * Registrations need a queue pair in RTS and send nothing, so on InfiniBand and RoCE
+ * the service connection of a Protection Zone (pz_svc.c) is one queue pair that is
+ * taken through its states by hand. It needs neither a live port nor an address of the
+ * host: every port has a first GID, and what the path leads to does not matter.
+ */
+#include <linux/etherdevice.h>
+#include <rdma/ib_cache.h>
+#include "ia.h"
+#include "pz.h"
+
+/* Give @ah the first GID that the port has, as sender and receiver. */
+static int kdapl_loop_grh(struct ib_device *dev, u32 port, int gids,
+			  struct rdma_ah_attr *ah)
+{
+	const struct ib_gid_attr *gid = ERR_PTR(-ENOENT);
+	union ib_gid to;
+	int i;
+
+	for (i = 0; i < gids && IS_ERR(gid); i++)
+		gid = rdma_get_gid_attr(dev, port, i);
+	if (IS_ERR(gid))
+		return -EADDRNOTAVAIL;
+	to = gid->gid;
+	rdma_ah_set_grh(ah, &to, 0, gid->index, 1, 0);
+	rdma_put_gid_attr(gid);
+	return 0;
+}
+
+/* Fill in a path from the port to itself. */
+static int kdapl_loop_path(struct ib_device *dev, u32 port, struct ib_qp_attr *attr)
+{
+	struct rdma_ah_attr *ah = &attr->ah_attr;
+	struct ib_port_attr info;
+	int err;
+
+	err = ib_query_port(dev, port, &info);
+	if (err)
+		return err;
+	ah->type = rdma_ah_find_type(dev, port);
+	rdma_ah_set_port_num(ah, port);
+	if (ah->type != RDMA_AH_ATTR_TYPE_ROCE)
+		rdma_ah_set_dlid(ah, info.lid);
+	else
+		eth_random_addr(ah->roce.dmac);
+	if (ah->type != RDMA_AH_ATTR_TYPE_ROCE && !rdma_is_grh_required(dev, port))
+		return 0;
+	return kdapl_loop_grh(dev, port, info.gid_tbl_len, ah);
+}
+
+/* Take @qp to RTS. */
+static int kdapl_loop_start(struct ib_qp *qp, u32 port)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.port_num = port,
+		.path_mtu = IB_MTU_256,
+		.dest_qp_num = qp->qp_num,
+		.min_rnr_timer = 12,
+	};
+	int err;
+
+	err = ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
+			   IB_QP_ACCESS_FLAGS);
+	if (err)
+		return err;
+	attr.qp_state = IB_QPS_RTR;
+	err = kdapl_loop_path(qp->device, port, &attr) ?:
+	      ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU |
+			   IB_QP_DEST_QPN | IB_QP_RQ_PSN |
+			   IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
+	if (err)
+		return err;
+	attr.qp_state = IB_QPS_RTS;
+	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT |
+			    IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN |
+			    IB_QP_MAX_QP_RD_ATOMIC);
+}
+
+/**
+ * kdapl_loop_create - make a queue pair for requests that send nothing
+ * @pz: Protection Zone, on InfiniBand or RoCE
+ * @cq: CQ of the queue pair
+ * @qp: set to the queue pair
+ *
+ * Context: Process context; the device is present.
+ * Return: 0 or an errno
+ */
+int kdapl_loop_create(struct kdapl_pz *pz, struct ib_cq *cq, struct ib_qp **qp)
+{
+	struct kdapl_ia *ia = pz->obj.ia;
+	struct ib_qp_init_attr init = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = {
+			.max_send_wr = KDAPL_SVC_DEPTH,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+		.port_num = ia->port,
+	};
+	struct ib_qp *new;
+	int err;
+
+	new = ib_create_qp_kernel(pz->pd, &init, ia->consumer);
+	if (IS_ERR(new))
+		return PTR_ERR(new);
+	err = kdapl_loop_start(new, ia->port);
+	if (err)
+		ib_destroy_qp(new);
+	else
+		*qp = new;
+	return err;
+}
