@@ -94,22 +94,19 @@ const struct kdapl_event_ops kdapl_recv_event_ops = {
 };
 
 /*
- * ESTABLISHED is queued: add the parked receives. If the connection ended
- * before (@up is false), they complete as flushed, since the consumer never had
- * a connection to receive them on.
+ * Add a section of the parked receives to @evd, flushed unless @up. Return whether none
+ * is left.
  */
-void kdapl_ep_open(struct kdapl_ep *ep, bool up)
+static bool kdapl_ep_unpark(struct kdapl_ep *ep, struct kdapl_evd *evd, bool up,
+			    struct kdapl_later *later)
 {
-	struct kdapl_later later = { .n = 0 };
-	struct kdapl_evd *evd = ep->recv_evd;
-	struct kdapl_wr *wr, *next;
-	unsigned long flags;
+	struct kdapl_wr *wr;
+	unsigned int n;
 
-	if (!evd)
-		return;
-	spin_lock_irqsave(&evd->lock, flags);
-	ep->open = true;
-	list_for_each_entry_safe(wr, next, &ep->parked, ev.link) {
+	lockdep_assert_held(&evd->lock);
+
+	for (n = 0; n < KDAPL_SECTION && !list_empty(&ep->parked); n++) {
+		wr = list_first_entry(&ep->parked, struct kdapl_wr, ev.link);
 		list_del(&wr->ev.link);
 		if (!up) {
 			wr->status = DAT_DTO_ERR_FLUSHED;
@@ -125,12 +122,37 @@ void kdapl_ep_open(struct kdapl_ep *ep, bool up)
 		if (READ_ONCE(ep->dying))
 			kdapl_recv_withdraw(wr);
 		else
-			kdapl_evd_add(evd, &wr->ev, &later);
+			kdapl_evd_add(evd, &wr->ev, later);
 	}
-	kdapl_ep_check_marks(ep, &later);
-	spin_unlock_irqrestore(&evd->lock, flags);
-	kdapl_upcall_schedule(evd);
-	kdapl_later_run(&later);
+	kdapl_section(n);
+	return list_empty(&ep->parked);
+}
+
+/*
+ * ESTABLISHED is queued: add the parked receives. If the connection ended
+ * before (@up is false), they complete as flushed, since the consumer never had
+ * a connection to receive them on.
+ */
+void kdapl_ep_open(struct kdapl_ep *ep, bool up)
+{
+	struct kdapl_later later = { .n = 0 };
+	struct kdapl_evd *evd = ep->recv_evd;
+	unsigned long flags;
+	bool open;
+
+	if (!evd)
+		return;
+	do {
+		spin_lock_irqsave(&evd->lock, flags);
+		open = kdapl_ep_unpark(ep, evd, up, &later);
+		if (open) {
+			ep->open = true;
+			kdapl_ep_check_marks(ep, &later);
+		}
+		spin_unlock_irqrestore(&evd->lock, flags);
+		kdapl_upcall_schedule(evd);
+		kdapl_later_run(&later);
+	} while (!open);
 }
 
 /**

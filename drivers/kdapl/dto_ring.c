@@ -101,6 +101,15 @@ static bool kdapl_ring_refused(struct kdapl_wr *wr,
 	return zone && wr->nsge && wr->pz != zone->pz;
 }
 
+/* Is @fresh as @ring is? */
+static bool kdapl_ring_same(const struct kdapl_ring *ring,
+			    const struct kdapl_ring *fresh)
+{
+	return ring->stride == fresh->stride && ring->mask == fresh->mask &&
+	       ring->max == fresh->max && ring->niov == fresh->niov &&
+	       ring->nlmr == fresh->nlmr;
+}
+
 /**
  * kdapl_ring_commit - move a ring into other memory
  * @ring: no queue pair uses it; posting and reaping may go on
@@ -110,7 +119,8 @@ static bool kdapl_ring_refused(struct kdapl_wr *wr,
  * @later: see struct kdapl_later
  *
  * What was posted or completed and not reaped moves along in order, except that
- * receives which fail now complete before those that stay posted.
+ * receives which fail now complete before those that stay posted. A ring of the same
+ * size stays where it is, unless there is a @zone.
  *
  * Return: 0, or -EBUSY if @fresh cannot hold what is there.
  */
@@ -123,6 +133,9 @@ int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
 	u32 pos, to, failed;
 	int ret = -EBUSY;
 
+	/* What follows takes one section, as long as the ring. */
+	if (!zone && kdapl_ring_same(ring, fresh))
+		return 0;
 	if (evd) {
 		spin_lock_irqsave(&evd->lock, flags);
 	} else {
@@ -174,17 +187,21 @@ out:
 	return ret;
 }
 
-/* Complete as flushed all that is in the ring. */
-static void kdapl_ring_drain(struct kdapl_ep *ep, struct kdapl_ring *ring,
+/*
+ * Complete as flushed what is in the ring before @head, at most a section of it; another
+ * CPU may do the same. Return whether there is more.
+ */
+static bool kdapl_ring_drain(struct kdapl_ep *ep, struct kdapl_ring *ring,
 			     struct kdapl_evd *evd, u32 head,
 			     struct kdapl_later *later)
 {
 	bool recv = ring == &ep->rq, event;
 	struct kdapl_wr *wr;
+	int n;
 
 	lockdep_assert_held(&evd->lock);
 
-	while (ring->done != head) {
+	for (n = 0; n < KDAPL_SECTION && (s32)(head - ring->done) > 0; n++) {
 		wr = kdapl_ring_wr(ring, ring->done);
 		/* A request that completed ahead keeps its own status. */
 		if (unlikely(wr->ahead)) {
@@ -206,6 +223,8 @@ static void kdapl_ring_drain(struct kdapl_ep *ep, struct kdapl_ring *ring,
 		else
 			kdapl_evd_add(evd, &wr->ev, later);
 	}
+	kdapl_section(n);
+	return n == KDAPL_SECTION;
 }
 
 /**
@@ -246,8 +265,11 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 	spin_unlock(&ring->lock);
 	/* Nothing can be posted to a queue without an EVD. */
 	if (evd) {
-		if (!late)
-			kdapl_ring_drain(ep, ring, evd, head, &later);
+		while (!late && kdapl_ring_drain(ep, ring, evd, head, &later)) {
+			spin_unlock_irqrestore(&evd->lock, flags);
+			kdapl_later_run(&later);
+			spin_lock_irqsave(&evd->lock, flags);
+		}
 		spin_unlock_irqrestore(&evd->lock, flags);
 		kdapl_upcall_schedule(evd);
 		kdapl_later_run(&later);

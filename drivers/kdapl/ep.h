@@ -194,6 +194,10 @@ void kdapl_deps_put(const struct kdapl_ep_deps *deps);
 /* ep_watermark.c */
 void kdapl_ep_initial_mark(struct kdapl_ep *ep);
 
+/* ep_move.c */
+void kdapl_ep_move_events(struct kdapl_ep *ep, struct kdapl_evd **slot,
+			  struct kdapl_evd *to, u8 kind);
+
 /* ep_free.c */
 bool kdapl_ep_free(struct kdapl_ep *ep);
 void kdapl_ep_finish(struct kdapl_ep *ep);

@@ -298,58 +298,6 @@ nomem:
 }
 
 /*
- * Change the EVD at @slot of @ep to @to, and move the Endpoint's events of
- * @kind that are queued there, in order.
- */
-static void kdapl_modify_move(struct kdapl_ep *ep, struct kdapl_evd **slot,
-			      struct kdapl_evd *to, u8 kind)
-{
-	struct kdapl_later later = { .n = 0 };
-	struct kdapl_evd *from = *slot;
-	struct kdapl_event *ev, *next;
-	unsigned long flags;
-	LIST_HEAD(moved);
-
-	if (from == to)
-		return;
-	if (from) {
-		spin_lock_irqsave(&from->lock, flags);
-		list_for_each_entry_safe(ev, next, &from->events, link) {
-			if (ev->kind != kind || kdapl_event_ep(ev) != ep)
-				continue;
-			kdapl_evd_remove(from, ev);
-			list_add_tail(&ev->link, &moved);
-		}
-		if (slot == &ep->recv_evd)
-			kdapl_ep_update_watch(ep, from, false);
-		WRITE_ONCE(*slot, to);
-		spin_unlock_irqrestore(&from->lock, flags);
-	} else {
-		/* Without an EVD, kdapl_ep_lock_recv() takes this lock. */
-		spin_lock_irqsave(&ep->rq.lock, flags);
-		WRITE_ONCE(*slot, to);
-		spin_unlock_irqrestore(&ep->rq.lock, flags);
-	}
-	if (!to) {
-		/* Only the connect EVD may become NULL with events queued. */
-		list_for_each_entry_safe(ev, next, &moved, link)
-			kdapl_event_drop(ev);
-		return;
-	}
-	spin_lock_irqsave(&to->lock, flags);
-	list_for_each_entry_safe(ev, next, &moved, link) {
-		list_del(&ev->link);
-		kdapl_evd_add(to, ev, &later);
-	}
-	if (slot == &ep->recv_evd)
-		kdapl_ep_update_watch(ep, to, ep->mark != U32_MAX);
-	spin_unlock_irqrestore(&to->lock, flags);
-	if (kdapl_cq_arm(to))
-		kdapl_upcall_schedule(to);
-	kdapl_later_run(&later);
-}
-
-/*
  * Take the receive EVD of @ep away, unless a receive is posted or held: that needs
  * one. Posting looks for the EVD with the ring's lock held.
  */
@@ -396,16 +344,16 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 	WARN_ON(kdapl_ring_commit(&ep->sq, &m->sq, ep->req_evd, NULL, &later));
 
 	if (m->deps.recv_evd != old) {
-		kdapl_modify_move(ep, &ep->recv_evd, m->deps.recv_evd,
+		kdapl_ep_move_events(ep, &ep->recv_evd, m->deps.recv_evd,
 				  ep->srq ? KDAPL_EV_SRQ : KDAPL_EV_RQ);
 		if (ep->srq && old)
 			kdapl_srq_del_evd(ep->srq, old);
 	}
 	if (m->deps.req_evd != ep->req_evd)
-		kdapl_modify_move(ep, &ep->req_evd, m->deps.req_evd,
+		kdapl_ep_move_events(ep, &ep->req_evd, m->deps.req_evd,
 				  KDAPL_EV_SQ);
 	if (m->deps.conn_evd != ep->conn_evd)
-		kdapl_modify_move(ep, &ep->conn_evd, m->deps.conn_evd,
+		kdapl_ep_move_events(ep, &ep->conn_evd, m->deps.conn_evd,
 				  KDAPL_EV_CONN);
 	/*
 	 * kdapl_ring_commit() has completed receives that failed; if the EVD

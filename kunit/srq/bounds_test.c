@@ -6,6 +6,7 @@
 #include <compat_probe.h>
 #include "device.h"
 #include "handle.h"
+#include "kdapl_sim.h"
 #include "srq_fixture.h"
 
 /* ---- EVDs that come and go ----------------------------------------------- */
@@ -136,6 +137,7 @@ static void R8_grow(struct kunit *test)
 }
 
 #define HELD	300
+#define CM_RTU	0x14			/* attribute ID of a MAD */
 
 /* An Endpoint is freed whose events are on an EVD among those of another. */
 static void R8_free(struct kunit *test)
@@ -159,11 +161,96 @@ static void R8_free(struct kunit *test)
 	rx_expect_counts(b, 2 * HELD, HELD, HELD);
 }
 
+/*
+ * The EVD of an Endpoint is changed whose events are on the old one among those of
+ * another; both then reap their own, in order.
+ */
+static void R8_modify(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 2 * HELD);
+	struct rx_link *x = rx_link(b), *y = rx_link(b);
+	DAT_EVD_HANDLE old = b->in->recv_evd;
+	DAT_EP_PARAM param = { };
+	int i;
+
+	rx_post(b, x, 2 * HELD);
+	for (i = 0; i < HELD; i++) {
+		rx_deliver(b, x);
+		rx_deliver(b, y);
+	}
+	rx_disconnect(b, x);
+	rx_reset(b, x);
+	param.recv_evd_handle = kd_evd(b->in, DAT_EVD_DTO_FLAG, 2 * HELD,
+				       DAT_UPCALL_DISABLE);
+	section_begin();
+	KD_ASSERT_OK(test, dat_ep_modify(x->in, DAT_EP_FIELD_RECV_EVD_HANDLE, &param));
+	section_end(test);
+	rx_reap_n(b, y, HELD);
+	rx_expect_empty(b, old);
+	b->in->recv_evd = param.recv_evd_handle;
+	rx_reap_n(b, x, HELD);
+	rx_expect_empty(b, b->in->recv_evd);
+	b->in->recv_evd = old;
+	rx_expect_counts(b, 2 * HELD, 0, 0);
+}
+
+/* The device refuses all receives, so that software flushes them. */
+static void R8_flush(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 0);
+	struct ib_device *dev = kd_device(test, b->in->name);
+	DAT_EP_ATTR attr = kd_ep_attr();
+	struct rx_link *x;
+
+	attr.max_recv_dtos = HELD;
+	x = rx_eps(b, &attr);
+	rx_post(b, x, HELD);
+	kdapl_sim_set(dev, KDAPL_SIM_refuse_recv, ~0U);
+	rx_connect(b, x);
+	section_begin();
+	rx_disconnect(b, x);
+	section_end(test);
+	kdapl_sim_set(dev, KDAPL_SIM_refuse_recv, 0);
+	KUNIT_EXPECT_EQ(test, kd_drain(b->in->recv_evd), HELD);
+}
+
+/* The last message of the handshake is late, and receives wait for it. */
+static void R8_open(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, HELD);
+	struct ib_device *dev = kd_device(test, b->in->name);
+	struct rx_link *x = rx_eps(b, NULL);
+	u16 port = kd_port();
+	DAT_CR_HANDLE cr;
+
+	if (kd_is_iwarp(b->in))
+		kunit_skip(test, "there is no such message");
+	kd_psp(b->in, port, DAT_PSP_CONSUMER_FLAG);
+	rx_post(b, x, HELD);
+	b->in->ep = x->in;
+	b->out->ep = x->out;
+	kd_connect_start(b->out, b->in, port);
+	cr = kd_expect_cr(b->in);
+	kdapl_sim_set(dev, KDAPL_SIM_drop_attr, CM_RTU);
+	kdapl_sim_set(dev, KDAPL_SIM_drop_mads, 1);
+	KD_ASSERT_OK(test, dat_cr_accept(cr, x->in, 0, NULL));
+	kd_expect_event(test, b->out->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
+	section_begin();
+	rx_send_n(b, x, HELD);
+	kd_expect_event(test, b->in->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
+	rx_reap_n(b, x, HELD);
+	section_end(test);
+	rx_expect_counts(b, HELD, 0, 0);
+}
+
 static struct kunit_case bounds_cases[] = {
 	KUNIT_CASE_PARAM(S4_an_evd_leaves, kd_gen_ia),
 	KUNIT_CASE_PARAM(R8_remake, kd_gen_ia),
 	KUNIT_CASE_PARAM(R8_grow, kd_gen_ia),
 	KUNIT_CASE_PARAM(R8_free, kd_gen_ia),
+	KUNIT_CASE_PARAM(R8_modify, kd_gen_ia),
+	KUNIT_CASE_PARAM(R8_flush, kd_gen_simulated_ia),
+	KUNIT_CASE_PARAM(R8_open, kd_gen_simulated_ia),
 	{}
 };
 
