@@ -85,6 +85,59 @@ static void W2_during_an_upcall(struct kunit *test)
 	rx_expect_quiet(busy->b);
 }
 
+static bool upcall_runs(void *data)
+{
+	struct busy *busy = data;
+
+	return atomic_read(&busy->rec->running);
+}
+
+/* Hold the upcall of the first of the messages. */
+static void busy_enter(struct busy *busy)
+{
+	WRITE_ONCE(busy->stay, true);
+	rx_send_n(busy->b, busy->link, 1);
+	KUNIT_ASSERT_TRUE(busy->b->test, kd_wait_until(upcall_runs, busy,
+						       KD_TIMEOUT_MS));
+}
+
+static void busy_set_mark(struct busy *busy)
+{
+	KD_ASSERT_OK(busy->b->test, dat_ep_set_watermark(busy->link->in, MARK,
+							 DAT_WATERMARK_INFINITE));
+}
+
+static void busy_expect_mark(struct busy *busy)
+{
+	rx_expect_soft(busy->b, busy->link);
+	KUNIT_EXPECT_EQ(busy->b->test, atomic_read(&busy->rec->calls), 0);
+	busy_leave(busy);
+	KUNIT_EXPECT_TRUE(busy->b->test, kd_wait_calls(busy->rec, MESSAGES));
+	rx_expect_quiet(busy->b);
+}
+
+/* The mark is set while an upcall runs, and passed by messages that come later. */
+static void W2_set_during_an_upcall(struct kunit *test)
+{
+	struct busy *busy = busy_open(test);
+
+	busy_enter(busy);
+	busy_set_mark(busy);
+	rx_send_n(busy->b, busy->link, MESSAGES - 1);
+	busy_expect_mark(busy);
+}
+
+/* It has been passed by messages that nobody has polled for. */
+static void W2_passed_during_an_upcall(struct kunit *test)
+{
+	struct busy *busy = busy_open(test);
+
+	busy_enter(busy);
+	rx_send_n(busy->b, busy->link, MESSAGES - 1);
+	busy_set_mark(busy);
+	busy_expect_mark(busy);
+}
+
 /* ---- A completion queue that keeps what it has for a while --------------- */
 
 static struct {
@@ -153,6 +206,8 @@ static void W2_behind_a_full_batch(struct kunit *test)
 
 static struct kunit_case watermark_upcall_cases[] = {
 	KUNIT_CASE_PARAM(W2_during_an_upcall, kd_gen_ia),
+	KUNIT_CASE_PARAM(W2_set_during_an_upcall, kd_gen_ia),
+	KUNIT_CASE_PARAM(W2_passed_during_an_upcall, kd_gen_ia),
 	KUNIT_CASE_PARAM(W2_behind_a_full_batch, kd_gen_ia),
 	{ }
 };
