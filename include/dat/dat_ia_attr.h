@@ -87,7 +87,7 @@ typedef enum dat_ha_relationship {
  * @num_transport_attr: 0
  * @transport_attr: NULL
  * @num_vendor_attr: entries of @vendor_attr; 0 unless the device lacks something
- * @vendor_attr: what it lacks, by the names KDAT_ATTR_ of <dat/kdat_linux.h>
+ * @vendor_attr: what it lacks, by the names that <dat/kdat_linux.h> has
  *
  * All limits are those of the device, which its other users share: what is left
  * of them may be less. A limit above INT_MAX is reported as INT_MAX.
