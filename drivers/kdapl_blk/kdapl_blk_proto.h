@@ -101,7 +101,9 @@ struct kblk_welcome {
 #define KBLK_FEATURE_QUEUES	0x00000080
 /* The first credits may be one; requests ask for more, KEEPALIVE returns some. */
 #define KBLK_FEATURE_CREDITS	0x00000100
-#define KBLK_FEATURES		0x000001ff	/* all there are */
+/* ATTACH tells the host; there is FENCE. */
+#define KBLK_FEATURE_HOST	0x00000200
+#define KBLK_FEATURES		0x000003ff	/* all there are */
 #define KBLK_BATCH_MAX		32		/* per message */
 
 enum kblk_hello_status {
@@ -127,7 +129,9 @@ enum kblk_opcode {
 	KBLK_OP_DISCARD = 6,
 	KBLK_OP_WRITE_ZEROES = 7,
 	KBLK_OP_KEEPALIVE = 8,
-	KBLK_OP_CHALLENGE = 9		/* gets a nonce inline; with KBLK_FEATURE_AUTH */
+	KBLK_OP_CHALLENGE = 9,		/* gets a nonce inline; with KBLK_FEATURE_AUTH */
+	/* sends a struct kblk_fence inline; with KBLK_FEATURE_HOST */
+	KBLK_OP_FENCE = 10
 };
 
 /* WRITE: the data is on the medium when the reply arrives. */
@@ -206,7 +210,7 @@ enum kblk_status {
 	KBLK_ERR_NO_VOLUME = 7,		/* ATTACH: no such volume */
 	KBLK_ERR_DENIED = 8,		/* ATTACH: client not allowed */
 	KBLK_ERR_NOT_ATTACHED = 9,
-	KBLK_ERR_DRAINING = 10,		/* ATTACH: an earlier epoch is being ended */
+	KBLK_ERR_DRAINING = 10,		/* ATTACH, FENCE: connections are being ended */
 	KBLK_ERR_STALE = 11,		/* ATTACH: there is a later epoch */
 	KBLK_ERR_PROOF = 12		/* ATTACH: the proof is wrong */
 };
@@ -218,6 +222,8 @@ enum kblk_status {
  * @namespace: number of the volume in the subsystem
  * @keepalive_ms: the initiator sends a message at least this often; 0: no
  *	promise
+ * @host: random number of the initiator's host, the same for all its disks; 0
+ *	without KBLK_FEATURE_HOST
  * @reserved: 0
  */
 struct kblk_attach {
@@ -225,7 +231,22 @@ struct kblk_attach {
 	char subsystem[KBLK_NAME_LEN];
 	__le32 namespace;
 	__le32 keepalive_ms;
-	__u8 reserved[24];
+	__u8 host[16];
+	__u8 reserved[8];
+} __packed;
+
+/*
+ * struct kblk_fence - connections to the volume that are to be ended
+ * @session: their session, see struct kblk_hello
+ * @epoch: their last epoch
+ * @reserved: 0
+ *
+ * The reply is KBLK_ERR_DRAINING until all their requests have finished.
+ */
+struct kblk_fence {
+	__le64 session;
+	__le32 epoch;
+	__le32 reserved;
 } __packed;
 
 #define KBLK_NONCE_LEN	32
@@ -278,6 +299,7 @@ static_assert(sizeof(struct kblk_welcome) == 32);
 static_assert(sizeof(struct kblk_request) == 64);
 static_assert(sizeof(struct kblk_reply) == 32);
 static_assert(sizeof(struct kblk_attach) == 160);
+static_assert(sizeof(struct kblk_fence) == 16);
 static_assert(sizeof(struct kblk_proof) == 64);
 static_assert(sizeof(struct kblk_identify) == 64);
 

@@ -10,7 +10,7 @@
  *   tgt_ns.c            volumes: enable, disable, attach
  *   tgt_identity.c      volumes: UUIDs
  *   tgt_auth.c          authentication of clients
- *   tgt_session.c       disks of clients: epochs, flushes
+ *   tgt_session.c       disks of clients: epochs, fences, flushes
  *   tgt_adapter.c       a port at work: adapter, listening, device removal
  *   tgt_srq.c           receive buffers of all clients, low watermark
  *   tgt_credit.c        credits of clients, as many as there are buffers
@@ -325,6 +325,8 @@ enum { KBT_CONN_ENDING };
  * @queues: the welcome tells how many connections the disk may have
  * @credits_move: the client begins with one credit if need be, and gives back
  *	those that it does not use
+ * @hosts: ATTACH tells the client's host
+ * @host_id: that host, or nil
  * @challenged: @challenge was sent and has not been used
  * @unproven: ATTACH came with a wrong proof, or without one where one is
  *	required
@@ -393,6 +395,8 @@ struct kbt_conn {
 	bool auth;
 	bool queues;
 	bool credits_move;
+	bool hosts;
+	uuid_t host_id;
 	bool challenged;
 	bool unproven;
 	u8 challenge[KBLK_NONCE_LEN];
@@ -491,6 +495,8 @@ void kbt_challenge(struct kbt_conn *conn);
 /* tgt_session.c */
 enum kblk_status kbt_session_join(struct kbt_ns *ns, struct kbt_conn *conn);
 void kbt_session_leave(struct kbt_ns *ns, struct kbt_conn *conn);
+enum kblk_status kbt_fence(struct kbt_conn *conn,
+			   const struct kblk_fence *fence);
 void kbt_session_written(struct kbt_io *io);
 void kbt_flush_begin(struct kbt_io *io);
 int kbt_flush_end(struct kbt_io *io, int err);

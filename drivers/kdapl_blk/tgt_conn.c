@@ -235,6 +235,7 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 	conn->queues = le32_to_cpu(hello->features) & KBLK_FEATURE_QUEUES;
 	conn->credits_move = le32_to_cpu(hello->features) &
 			     KBLK_FEATURE_CREDITS;
+	conn->hosts = le32_to_cpu(hello->features) & KBLK_FEATURE_HOST;
 	conn->heard = jiffies;
 	conn->patience = msecs_to_jiffies(kbt->params->attach_ms);
 	kbt_copy_host(&conn->host, param->remote_ia_address_ptr);
@@ -386,6 +387,8 @@ static DAT_RETURN kbt_accept(struct kbt_conn *conn, DAT_CR_HANDLE cr,
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_AUTH);
 	if (conn->credits_move)
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_CREDITS);
+	if (conn->hosts)
+		welcome.features |= cpu_to_le32(KBLK_FEATURE_HOST);
 	if (conn->queues) {
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_QUEUES);
 		welcome.queues = cpu_to_le16(conn->kbt->params->max_queues);

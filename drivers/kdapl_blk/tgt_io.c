@@ -197,11 +197,15 @@ enum kblk_status kbt_check(struct kbt_io *io)
 		return kbt_check_plain(io, KBLK_INLINED, KBLK_NONCE_LEN);
 	if (opcode == KBLK_OP_KEEPALIVE)
 		return kbt_check_plain(io, 0, 0);
-	if (opcode < KBLK_OP_ATTACH || opcode > KBLK_OP_KEEPALIVE)
+	if ((opcode < KBLK_OP_ATTACH || opcode > KBLK_OP_KEEPALIVE) &&
+	    !(opcode == KBLK_OP_FENCE && io->conn->hosts))
 		return KBLK_ERR_UNSUPPORTED;
 	if (!io->conn->ns)
 		return KBLK_ERR_NOT_ATTACHED;
 	switch (opcode) {
+	case KBLK_OP_FENCE:
+		return kbt_check_plain(io, KBLK_INLINED,
+				       sizeof(struct kblk_fence));
 	case KBLK_OP_IDENTIFY:
 		return kbt_check_plain(io, KBLK_INLINED,
 				       sizeof(struct kblk_identify));
@@ -235,6 +239,7 @@ static void kbt_run(struct kbt_io *io)
 	switch (io->request.opcode) {
 	case KBLK_OP_KEEPALIVE:
 	case KBLK_OP_ATTACH:
+	case KBLK_OP_FENCE:
 		break;
 	case KBLK_OP_IDENTIFY:
 		kbt_backend_identify(conn, kbt_words(conn));

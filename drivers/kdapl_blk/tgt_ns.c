@@ -117,8 +117,10 @@ enum kblk_status kbt_attach(struct kbt_conn *conn,
 
 	if (conn->ns || strnlen(attach->client, KBLK_NAME_LEN) == KBLK_NAME_LEN ||
 	    strnlen(attach->subsystem, KBLK_NAME_LEN) == KBLK_NAME_LEN ||
+	    kblk_is_zero(attach->host, sizeof(attach->host)) == conn->hosts ||
 	    !kblk_is_zero(attach->reserved, sizeof(attach->reserved)))
 		return KBLK_ERR_INVALID;
+	import_uuid(&conn->host_id, attach->host);
 	spin_lock(&kbt_names);
 	strscpy(conn->client, attach->client, sizeof(conn->client));
 	status = kbt_attach_to(conn, attach);

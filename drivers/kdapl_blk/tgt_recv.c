@@ -38,7 +38,8 @@ static u32 kbt_inline_length(const struct kblk_request *request)
 {
 	if (!(request->flags & KBLK_INLINED) ||
 	    (request->opcode != KBLK_OP_WRITE &&
-	     request->opcode != KBLK_OP_ATTACH))
+	     request->opcode != KBLK_OP_ATTACH &&
+	     request->opcode != KBLK_OP_FENCE))
 		return 0;
 	return le32_to_cpu(request->length);
 }
@@ -257,6 +258,8 @@ static void kbt_take(struct kbt_io *io)
 	}
 	if (io->status == KBLK_OK && io->request.opcode == KBLK_OP_ATTACH)
 		io->status = kbt_attach(conn, data);
+	else if (io->status == KBLK_OK && io->request.opcode == KBLK_OP_FENCE)
+		io->status = kbt_fence(conn, data);
 	else if (io->status == KBLK_OK && length)
 		memcpy(io->buf->mem.va, data, length);
 	message->from = data + length;

@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Sessions: all connections of one disk of a client to a volume, on any port.
+ * Sessions: the connections of one disk of a client to a volume, on any port.
  *
  * Entry points: kbt_session_join() and kbt_session_leave() at attach and
- * detach, kbt_session_written() and kbt_flush_*() from tgt_backend.c.
+ * detach, kbt_fence() for FENCE, kbt_session_written() and kbt_flush_*() from
+ * tgt_backend.c.
  *
  * - Epochs. A disk that has lost its connections sends its requests again in a
  *   new epoch. Nothing of the new epoch is accepted before the last request of
  *   earlier epochs has finished, on whatever port: otherwise the first copy of
  *   a write could overtake the second one.
+ * - Fences. Another disk of a host takes over what a disk could not do. The
+ *   host has the session of the first one fenced before: its connections are
+ *   ended, and its last request has finished.
  * - Failed flushes. When a flush fails, writes of every disk that has not
  *   flushed them may be lost. The layers below report the error once, perhaps
  *   to a client that no longer listens. The volume therefore becomes another
  *   instance, which tells disks that connect later, and each session that may
- *   have lost writes gets an error for every flush from then on.
+ *   have lost writes gets an error for every flush from then on. What a host
+ *   writes through one disk it may flush through another, so writes and flushes
+ *   are counted for a host (struct kbt_writer).
  *
- * A session is owned by its connections (session->users). kbt_names guards
- * joining and leaving; ns->lock guards ns->sessions and the state of flushes,
- * in any context.
+ * A session is owned by its connections (session->users), a writer by its
+ * sessions. kbt_names guards joining and leaving; ns->lock guards ns->sessions
+ * and the state of flushes, in any context.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -27,20 +33,32 @@
 #include "tgt.h"
 
 /*
+ * struct kbt_writer - a host with disks, or a disk of a host that is not known
+ * @host: the host, or nil
+ * @users: its sessions, under kbt_names
+ * @written: writes that were replied to
+ * @flushed: how many of @written are on the medium; ns->lock
+ */
+struct kbt_writer {
+	uuid_t host;
+	unsigned int users;
+	atomic64_t written;
+	s64 flushed;
+};
+
+/*
  * struct kbt_session - a disk of a client
  * @link: in ns->sessions, under ns->lock
  * @id: see struct kblk_hello
+ * @writer: its host
  * @users: connections of the session, under kbt_names
- * @written: writes that were replied to
- * @flushed: how many of @written are on the medium; ns->lock
- * @failed: writes beyond @flushed may be lost; ns->lock
+ * @failed: writes of @writer may be lost; ns->lock
  */
 struct kbt_session {
 	struct list_head link;
 	u64 id;
+	struct kbt_writer *writer;
 	unsigned int users;
-	atomic64_t written;
-	s64 flushed;
 	bool failed;
 };
 
@@ -79,18 +97,51 @@ static struct kbt_session *kbt_session_find(struct kbt_ns *ns, u64 id)
 }
 
 /*
- * Make a session. ->written starts at 1 because the disk may have unflushed
- * writes from connections that are gone: a flush that fails must fail this
- * session too.
+ * Return the writer of @conn. ->written starts at 1 because the host may have
+ * unflushed writes from connections that are gone: a flush that fails must fail
+ * its sessions too.
  */
-static struct kbt_session *kbt_session_make(struct kbt_ns *ns, u64 id)
+static struct kbt_writer *kbt_writer_get(struct kbt_ns *ns,
+					 const struct kbt_conn *conn)
+{
+	struct kbt_session *session;
+	struct kbt_writer *writer;
+
+	list_for_each_entry(session, &ns->sessions, link) {
+		writer = session->writer;
+		if (conn->hosts && uuid_equal(&writer->host, &conn->host_id)) {
+			writer->users++;
+			return writer;
+		}
+	}
+	writer = kzalloc(sizeof(*writer), GFP_ATOMIC);
+	if (!writer)
+		return NULL;
+	writer->host = conn->host_id;
+	writer->users = 1;
+	atomic64_set(&writer->written, 1);
+	return writer;
+}
+
+static void kbt_writer_put(struct kbt_writer *writer)
+{
+	if (!--writer->users)
+		kfree(writer);
+}
+
+static struct kbt_session *kbt_session_make(struct kbt_ns *ns,
+					    const struct kbt_conn *conn)
 {
 	struct kbt_session *session = kzalloc(sizeof(*session), GFP_ATOMIC);
 
 	if (!session)
 		return NULL;
-	session->id = id;
-	atomic64_set(&session->written, 1);
+	session->id = conn->session_id;
+	session->writer = kbt_writer_get(ns, conn);
+	if (!session->writer) {
+		kfree(session);
+		return NULL;
+	}
 	spin_lock_irq(&ns->lock);
 	list_add(&session->link, &ns->sessions);
 	spin_unlock_irq(&ns->lock);
@@ -108,7 +159,7 @@ enum kblk_status kbt_session_join(struct kbt_ns *ns, struct kbt_conn *conn)
 	if (status != KBLK_OK)
 		return status;
 	session = kbt_session_find(ns, conn->session_id) ?:
-		  kbt_session_make(ns, conn->session_id);
+		  kbt_session_make(ns, conn);
 	if (!session)
 		return KBLK_ERR_IO;
 	session->users++;
@@ -129,7 +180,38 @@ void kbt_session_leave(struct kbt_ns *ns, struct kbt_conn *conn)
 	spin_lock_irq(&ns->lock);
 	list_del(&session->link);
 	spin_unlock_irq(&ns->lock);
+	kbt_writer_put(session->writer);
 	kfree(session);
+}
+
+/* ---- Fences -------------------------------------------------------------- */
+
+/*
+ * Serve FENCE: end the connections that @fence names, and return the status to
+ * reply with. A session is known to its disk and to this target only, so
+ * whoever names one may have it ended. Context: process, conn->recv_mutex held;
+ * @conn is attached.
+ */
+enum kblk_status kbt_fence(struct kbt_conn *conn,
+			   const struct kblk_fence *fence)
+{
+	u64 session_id = le64_to_cpu(fence->session);
+	u32 epoch = le32_to_cpu(fence->epoch);
+	enum kblk_status status = KBLK_OK;
+	struct kbt_conn *other;
+
+	if (fence->reserved || session_id == conn->session_id)
+		return KBLK_ERR_INVALID;
+	spin_lock(&kbt_names);
+	list_for_each_entry(other, &conn->ns->conns, ns_link) {
+		if (other->session_id != session_id ||
+		    (s32)(other->epoch - epoch) > 0)
+			continue;
+		kbt_conn_end(other);
+		status = KBLK_ERR_DRAINING;
+	}
+	spin_unlock(&kbt_names);
+	return status;
 }
 
 /* ---- Writes and flushes: any context ------------------------------------- */
@@ -140,13 +222,13 @@ void kbt_session_leave(struct kbt_ns *ns, struct kbt_conn *conn)
  */
 void kbt_session_written(struct kbt_io *io)
 {
-	atomic64_inc(&io->conn->session->written);
+	atomic64_inc(&io->conn->session->writer->written);
 }
 
 /* Begin a flush: @io covers the writes that were counted so far. */
 void kbt_flush_begin(struct kbt_io *io)
 {
-	io->covers = atomic64_read(&io->conn->session->written);
+	io->covers = atomic64_read(&io->conn->session->writer->written);
 }
 
 /*
@@ -158,6 +240,7 @@ void kbt_flush_begin(struct kbt_io *io)
 int kbt_flush_end(struct kbt_io *io, int err)
 {
 	struct kbt_session *session = io->conn->session;
+	struct kbt_writer *writer = session->writer;
 	struct kbt_ns *ns = io->conn->ns;
 	unsigned long flags;
 
@@ -170,7 +253,7 @@ int kbt_flush_end(struct kbt_io *io, int err)
 	if (session->failed)
 		err = err ?: -EIO;
 	else if (!err)
-		session->flushed = max(session->flushed, io->covers);
+		writer->flushed = max(writer->flushed, io->covers);
 	spin_unlock_irqrestore(&ns->lock, flags);
 	return err;
 }
@@ -191,7 +274,8 @@ void kbt_flush_failed(struct kbt_ns *ns, int err)
 	ns->instance = instance;
 	WRITE_ONCE(ns->wb_since, errseq_sample(&ns->file->f_mapping->wb_err));
 	list_for_each_entry(session, &ns->sessions, link)
-		if (session->flushed != atomic64_read(&session->written))
+		if (session->writer->flushed !=
+		    atomic64_read(&session->writer->written))
 			session->failed = true;
 	spin_unlock_irqrestore(&ns->lock, flags);
 }

@@ -78,6 +78,15 @@ void kdb_backing_hold(struct backing *backing, bool hold)
 }
 EXPORT_SYMBOL_GPL(kdb_backing_hold);
 
+/* Hold no further requests; those that are held stay. */
+void kdb_backing_pass(struct backing *backing)
+{
+	spin_lock_irq(&backing->lock);
+	backing->hold = false;
+	spin_unlock_irq(&backing->lock);
+}
+EXPORT_SYMBOL_GPL(kdb_backing_pass);
+
 /*
  * Return the unique identifier of the disk, which no disk that is sold can
  * have.

@@ -38,6 +38,7 @@ struct backing {
 };
 
 void kdb_backing_hold(struct backing *backing, bool hold);
+void kdb_backing_pass(struct backing *backing);
 struct backing *kdb_backing_make(struct kunit *test, int n);
 
 #endif /* KDAPL_KUNIT_BLK_BACKING_H */

@@ -238,7 +238,10 @@ static void blk_attach_mutations(struct kunit *test)
 		  KBLK_ERR_NO_VOLUME },
 		{ offsetof(struct kblk_attach, reserved), 1, 1,
 		  KBLK_ERR_INVALID },
-		{ offsetof(struct kblk_attach, reserved) + 23, 1, 0x80,
+		{ offsetof(struct kblk_attach, reserved) + 7, 1, 0x80,
+		  KBLK_ERR_INVALID },
+		/* It has not said that it tells its host. */
+		{ offsetof(struct kblk_attach, host) + 15, 1, 0x80,
 		  KBLK_ERR_INVALID },
 		/* Any name of a client and any long time-out are allowed. */
 		{ offsetof(struct kblk_attach, client), 63, 0xff, KBLK_OK },

@@ -6,37 +6,6 @@
 #include "blk_backing.h"
 #include "blk_target.h"
 
-#define OTHER_PORT	(TGT_PORT + 1)
-
-static void other_port_remove(void *data)
-{
-	struct kunit *test = data;
-
-	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT "; rm ports/2/subsystems/vol;"
-				       " rmdir ports/2"));
-}
-
-/* The volume is in memory, and offered at two ports. */
-static struct backing *two_ports(struct kunit *test)
-{
-	struct backing *backing = kdb_backing_make(test, 0);
-	char command[512];
-
-	tgt_load(test);
-	snprintf(command, sizeof(command),
-		 "set -e; cd " TGT_NS "; echo 0 >enable; echo " BACKING_0
-		 " >path; echo 1 >enable; cd " TGT "; mkdir ports/2; cd ports/2;"
-		 " echo %s >ia; echo %u >conn_qual; echo %u >credits;"
-		 " echo 0 >penalty_ms; ln -s " TGT "/subsystems/vol subsystems/vol",
-		 *(const char * const *)test->param_value, OTHER_PORT,
-		 TGT_CREDITS);
-	KUNIT_ASSERT_EQ(test, 0, shell(command));
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test,
-							   other_port_remove,
-							   test));
-	return backing;
-}
-
 /* Connect at a port, as the disk that @hello has. */
 static struct kd_side *connect_at(struct kunit *test, u16 port,
 				  const struct kblk_hello *hello)
@@ -92,7 +61,7 @@ static void blk_epochs_of_two_ports(struct kunit *test)
 	struct backing *backing;
 	struct kd_side *old, *side;
 
-	backing = two_ports(test);
+	backing = tgt_load_two_ports(test);
 	old = connect_at(test, TGT_PORT, &hello);
 	KUNIT_EXPECT_EQ(test, attach_again(old), KBLK_OK);
 	request = write_request(old, 'a');
@@ -101,7 +70,7 @@ static void blk_epochs_of_two_ports(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_held, backing, KD_TIMEOUT_MS));
 
 	hello.epoch = cpu_to_le32(6);
-	side = connect_at(test, OTHER_PORT, &hello);
+	side = connect_at(test, TGT_OTHER_PORT, &hello);
 	KUNIT_EXPECT_EQ(test, attach_again(side), KBLK_ERR_DRAINING);
 	kdb_expect_end(old);
 	KUNIT_EXPECT_EQ(test, attach_again(side), KBLK_ERR_DRAINING);
@@ -123,6 +92,129 @@ static void blk_epochs_of_two_ports(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, attach_again(old), KBLK_OK);
 	kd_close(old);
 	kd_close(side);
+}
+
+/* Have the target end the connections of the disk of @hello. */
+static u16 fence(struct kd_side *side, const struct kblk_hello *hello)
+{
+	struct kblk_request request = kdb_good_request(side);
+	struct kblk_fence fence = {
+		.session = hello->session,
+		.epoch = hello->epoch,
+	};
+
+	request.opcode = KBLK_OP_FENCE;
+	request.flags = KBLK_INLINED;
+	request.length = cpu_to_le32(sizeof(fence));
+	memcpy(side->buf->va + REQUEST_AT + sizeof(request), &fence,
+	       sizeof(fence));
+	return kdb_ask(side, &request);
+}
+
+struct fence {
+	struct kd_side *side;
+	const struct kblk_hello *hello;
+};
+
+static bool is_fenced(void *data)
+{
+	struct fence *f = data;
+
+	return fence(f->side, f->hello) == KBLK_OK;
+}
+
+/*
+ * A write of one disk is with the medium when its host goes on with another
+ * disk, at another port. The first one's session is fenced only when the medium
+ * is through with the write, so that what is written now is not overtaken.
+ */
+static void blk_fence(struct kunit *test)
+{
+	struct kd_side *old, *side, *another;
+	struct kblk_hello hello[3];
+	struct kblk_request request;
+	struct backing *backing;
+	struct fence f;
+	int i;
+
+	backing = tgt_load_two_ports(test);
+	kdb_hello_features = KBLK_FEATURE_HOST;
+	uuid_gen(&kdb_host);
+	for (i = 0; i < 3; i++)
+		hello[i] = kdb_good_hello();
+	old = connect_at(test, TGT_PORT, &hello[0]);
+	KUNIT_EXPECT_EQ(test, attach_again(old), KBLK_OK);
+	another = connect_at(test, TGT_PORT, &hello[2]);
+	KUNIT_EXPECT_EQ(test, attach_again(another), KBLK_OK);
+	side = connect_at(test, TGT_OTHER_PORT, &hello[1]);
+	KUNIT_EXPECT_EQ(test, attach_again(side), KBLK_OK);
+	request = write_request(old, 'a');
+	kdb_backing_hold(backing, true);
+	kdb_send_request(old, &request, sizeof(request) + 4096);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_held, backing, KD_TIMEOUT_MS));
+
+	/* A later epoch is none of its business. */
+	hello[0].epoch = cpu_to_le32(4);
+	KUNIT_EXPECT_EQ(test, fence(side, &hello[0]), KBLK_OK);
+	hello[0].epoch = cpu_to_le32(6);
+	KUNIT_EXPECT_EQ(test, fence(side, &hello[0]), KBLK_ERR_DRAINING);
+	kdb_expect_end(old);
+	KUNIT_EXPECT_EQ(test, fence(side, &hello[0]), KBLK_ERR_DRAINING);
+	kdb_backing_hold(backing, false);
+	f.side = side;
+	f.hello = &hello[0];
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_fenced, &f, KD_TIMEOUT_MS));
+	request = write_request(side, 'b');
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_NULL(test, memchr_inv(backing->data, 'b', 4096));
+
+	KUNIT_EXPECT_EQ(test, fence(side, &hello[1]), KBLK_ERR_INVALID);
+	request = write_request(another, 'c');
+	KUNIT_EXPECT_EQ(test, kdb_ask(another, &request), KBLK_OK);
+	kd_close(old);
+	kd_close(side);
+	kd_close(another);
+}
+
+/*
+ * A host is told with the feature and only then, and without it there are no
+ * fences.
+ */
+static void blk_feature_host(struct kunit *test)
+{
+	const struct kblk_welcome *welcome;
+	struct kblk_hello hello;
+	struct kd_side *side;
+	int i;
+
+	tgt_load(test);
+	for (i = 0; i < 2; i++) {
+		kdb_hello_features = i ? KBLK_FEATURE_HOST : 0;
+		hello = kdb_good_hello();
+		side = kdb_client(test);
+		kdb_post_reply_buffer(side);
+		kdb_say_hello(side, &hello, sizeof(hello));
+		welcome = kdb_expect_welcome(side,
+					     DAT_CONNECTION_EVENT_ESTABLISHED);
+		KUNIT_EXPECT_EQ(test, le32_to_cpu(welcome->features),
+				kdb_hello_features);
+		kdb_host = uuid_null;
+		if (!i)
+			uuid_gen(&kdb_host);
+		KUNIT_EXPECT_EQ(test, attach_again(side), KBLK_ERR_INVALID);
+		if (i)
+			uuid_gen(&kdb_host);
+		else
+			kdb_host = uuid_null;
+		KUNIT_EXPECT_EQ(test, attach_again(side), KBLK_OK);
+		hello = kdb_good_hello();
+		KUNIT_EXPECT_EQ(test, fence(side, &hello),
+				i ? KBLK_OK : KBLK_ERR_UNSUPPORTED);
+		kd_close(side);
+	}
+	kdb_hello_features = 0;
+	kdb_host = uuid_null;
+	kdb_expect_serving(test);
 }
 
 static u16 flush(struct kd_side *side)
@@ -159,10 +251,10 @@ static void blk_flush_fails(struct kunit *test)
 	u64 instance;
 	int i;
 
-	backing = two_ports(test);
+	backing = tgt_load_two_ports(test);
 	for (i = 0; i < 3; i++) {
 		hello[i] = kdb_good_hello();
-		side[i] = connect_at(test, i == 1 ? OTHER_PORT : TGT_PORT,
+		side[i] = connect_at(test, i == 1 ? TGT_OTHER_PORT : TGT_PORT,
 				     &hello[i]);
 		KUNIT_EXPECT_EQ(test, attach_again(side[i]), KBLK_OK);
 		request = write_request(side[i], 'a' + i);
@@ -183,7 +275,7 @@ static void blk_flush_fails(struct kunit *test)
 	/* It had flushed what it wrote. */
 	KUNIT_EXPECT_EQ(test, flush(side[2]), KBLK_OK);
 	/* Another queue of the same disk is told as well. */
-	other = connect_at(test, OTHER_PORT, &hello[1]);
+	other = connect_at(test, TGT_OTHER_PORT, &hello[1]);
 	KUNIT_EXPECT_EQ(test, attach_again(other), KBLK_OK);
 	KUNIT_EXPECT_EQ(test, flush(other), KBLK_ERR_IO);
 	KUNIT_EXPECT_NE(test, instance_of(other), instance);
@@ -207,7 +299,7 @@ static void blk_flush_fails_after_attach(struct kunit *test)
 	struct backing *backing;
 	struct kd_side *side, *other;
 
-	backing = two_ports(test);
+	backing = tgt_load_two_ports(test);
 	side = connect_at(test, TGT_PORT, &hello);
 	KUNIT_EXPECT_EQ(test, attach_again(side), KBLK_OK);
 	other = kdb_connected_client(test);
@@ -217,6 +309,58 @@ static void blk_flush_fails_after_attach(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flush(side), KBLK_ERR_IO);
 	kd_close(side);
 	kd_close(other);
+}
+
+/*
+ * What a host writes through one disk it may flush through another, also when
+ * the first one is gone. A host that has flushed is not told.
+ */
+static void blk_flush_fails_for_the_host(struct kunit *test)
+{
+	struct kd_side *side[3];
+	struct kblk_request request;
+	struct kblk_hello hello[3];
+	struct backing *backing;
+	uuid_t hosts[2];
+	int i;
+
+	backing = tgt_load_two_ports(test);
+	kdb_hello_features = KBLK_FEATURE_HOST;
+	uuid_gen(&hosts[0]);
+	uuid_gen(&hosts[1]);
+	for (i = 0; i < 3; i++) {
+		kdb_host = hosts[i / 2];
+		hello[i] = kdb_good_hello();
+		side[i] = connect_at(test, i == 1 ? TGT_OTHER_PORT : TGT_PORT,
+				     &hello[i]);
+		KUNIT_EXPECT_EQ(test, attach_again(side[i]), KBLK_OK);
+	}
+	/* Both disks of the host count as flushed. */
+	request = write_request(side[1], 'x');
+	KUNIT_EXPECT_EQ(test, kdb_ask(side[1], &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, flush(side[0]), KBLK_OK);
+	backing->flush_status = BLK_STS_IOERR;
+	KUNIT_EXPECT_EQ(test, flush(side[2]), KBLK_ERR_IO);
+	backing->flush_status = BLK_STS_OK;
+	KUNIT_EXPECT_EQ(test, flush(side[0]), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, flush(side[1]), KBLK_OK);
+
+	request = write_request(side[0], 'y');
+	KUNIT_EXPECT_EQ(test, kdb_ask(side[0], &request), KBLK_OK);
+	kd_close(side[0]);
+	backing->flush_status = BLK_STS_IOERR;
+	KUNIT_EXPECT_EQ(test, flush(side[2]), KBLK_ERR_IO);
+	backing->flush_status = BLK_STS_OK;
+	KUNIT_EXPECT_EQ(test, flush(side[1]), KBLK_ERR_IO);
+	/* Who comes anew was not there. */
+	hello[0] = kdb_good_hello();
+	kdb_host = hosts[0];
+	side[0] = connect_at(test, TGT_PORT, &hello[0]);
+	KUNIT_EXPECT_EQ(test, attach_again(side[0]), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, flush(side[0]), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, flush(side[1]), KBLK_ERR_IO);
+	for (i = 0; i < 3; i++)
+		kd_close(side[i]);
 }
 
 /* Connect as the disk of @hello. Return the status; the connection stays. */
@@ -272,14 +416,26 @@ static void blk_connections_of_a_disk(struct kunit *test)
 
 static struct kunit_case session_cases[] = {
 	KUNIT_CASE_PARAM(blk_epochs_of_two_ports, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_fence, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_feature_host, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_flush_fails, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_flush_fails_for_the_host, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_flush_fails_after_attach, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_connections_of_a_disk, kd_gen_ia),
 	{}
 };
 
+/* Cases make a hello before they load the target. */
+static int session_init(struct kunit *test)
+{
+	kdb_hello_features = 0;
+	kdb_host = uuid_null;
+	return 0;
+}
+
 static struct kunit_suite session_suite = {
 	.name = "kdapl-blk-session",
+	.init = session_init,
 	.test_cases = session_cases,
 };
 

@@ -5,6 +5,7 @@
  */
 #include <linux/fs.h>
 #include <linux/module.h>
+#include "blk_backing.h"
 #include "blk_target.h"
 #include "files.h"
 
@@ -49,6 +50,7 @@ void tgt_load_with(struct kunit *test, const char *more)
 	char command[1024];
 
 	kdb_hello_features = 0;
+	kdb_host = uuid_null;
 	/* scripts/guest/check puts the modules there. */
 	if (shell("test -e " TGT_KO))
 		kunit_skip(test, "no " TGT_KO);
@@ -87,6 +89,36 @@ void tgt_reload(struct kunit *test)
 }
 EXPORT_SYMBOL_GPL(tgt_reload);
 
+static void other_port_remove(void *data)
+{
+	struct kunit *test = data;
+
+	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT "; rm ports/2/subsystems/vol;"
+				       " rmdir ports/2"));
+}
+
+/* Load the target with a volume in memory that is offered at two ports. */
+struct backing *tgt_load_two_ports(struct kunit *test)
+{
+	struct backing *backing = kdb_backing_make(test, 0);
+	char command[512];
+
+	tgt_load(test);
+	snprintf(command, sizeof(command),
+		 "set -e; cd " TGT_NS "; echo 0 >enable; echo " BACKING_0
+		 " >path; echo 1 >enable; cd " TGT "; mkdir ports/2; cd ports/2;"
+		 " echo %s >ia; echo %u >conn_qual; echo %u >credits;"
+		 " echo 0 >penalty_ms; ln -s " TGT "/subsystems/vol subsystems/vol",
+		 *(const char * const *)test->param_value, TGT_OTHER_PORT,
+		 TGT_CREDITS);
+	KUNIT_ASSERT_EQ(test, 0, shell(command));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test,
+							   other_port_remove,
+							   test));
+	return backing;
+}
+EXPORT_SYMBOL_GPL(tgt_load_two_ports);
+
 bool tgt_has_all_buffers(void *unused)
 {
 	/* SRQ buffers 77 max, 70 available, 70 outstanding, 7 retired */
@@ -104,6 +136,9 @@ EXPORT_SYMBOL_GPL(tgt_has_cut_off);
 /* ---- A client ------------------------------------------------------------ */
 
 static u64 session;
+
+uuid_t kdb_host;
+EXPORT_SYMBOL_GPL(kdb_host);
 
 u32 kdb_credits;
 EXPORT_SYMBOL_GPL(kdb_credits);
@@ -219,7 +254,8 @@ u16 kdb_ask(struct kd_side *side, const struct kblk_request *request)
 
 	if (request->flags & KBLK_INLINED &&
 	    (request->opcode == KBLK_OP_WRITE ||
-	     request->opcode == KBLK_OP_ATTACH))
+	     request->opcode == KBLK_OP_ATTACH ||
+	     request->opcode == KBLK_OP_FENCE))
 		sent = length;
 	kdb_send_request(side, request, sizeof(*request) + sent);
 	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
@@ -254,6 +290,7 @@ u16 kdb_attach_as(struct kd_side *side, const char *name, const char *subsystem,
 	strscpy(attach->subsystem, subsystem, sizeof(attach->subsystem));
 	attach->namespace = cpu_to_le32(namespace);
 	attach->keepalive_ms = cpu_to_le32(keepalive_ms);
+	export_uuid(attach->host, &kdb_host);
 	return kdb_ask(side, &request);
 }
 EXPORT_SYMBOL_GPL(kdb_attach_as);

@@ -7,6 +7,7 @@
 #ifndef KDAPL_KUNIT_BLK_TARGET_H
 #define KDAPL_KUNIT_BLK_TARGET_H
 
+#include <linux/uuid.h>
 #include "../../drivers/kdapl_blk/kdapl_blk_proto.h"
 #include "fixture.h"
 #include "shell.h"
@@ -17,6 +18,7 @@
 #define TGT_STATS	TGT "/ports/1/stats"
 #define TGT_FILE	"/tmp/kdapl_blk_test"
 #define TGT_PORT	5100
+#define TGT_OTHER_PORT	(TGT_PORT + 1)
 #define TGT_CREDITS	8
 
 #define FILE_SIZE	SZ_1M
@@ -30,10 +32,13 @@
 
 /* ---- The target ---------------------------------------------------------- */
 
+struct backing;
+
 void tgt_unload(void *data);
 void tgt_load_with(struct kunit *test, const char *more);
 void tgt_load(struct kunit *test);
 void tgt_reload(struct kunit *test);
+struct backing *tgt_load_two_ports(struct kunit *test);
 bool tgt_has_all_buffers(void *unused);
 bool tgt_has_cut_off(void *unused);
 
@@ -55,6 +60,8 @@ kdb_welcome_client(struct kunit *test, const struct kblk_hello *hello);
 void kdb_send_request(struct kd_side *side, const struct kblk_request *request,
 		      size_t len);
 u16 kdb_ask(struct kd_side *side, const struct kblk_request *request);
+extern uuid_t kdb_host;	/* that clients tell; nil after tgt_load() */
+
 u16 kdb_attach_as(struct kd_side *side, const char *name, const char *subsystem,
 		  u32 namespace, u32 keepalive_ms);
 struct kd_side *kdb_connected_client(struct kunit *test);
