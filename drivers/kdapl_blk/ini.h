@@ -7,11 +7,12 @@
  *   ini_configfs.c   configfs
  *   ini_disk.c       the block layer's side
  *   ini_recover.c    connections of a disk: made, lost, made again
+ *   ini_volume.c     disks that are paths to one volume
  *   ini_queues.c     which of them are used, and by whom
  *   ini_queue.c      one connection
  *   ini_slot.c       slots: memory and registrations
  *   ini_io.c         requests and replies
- *   ini_admin.c      admin requests: attach, identify, keep-alive
+ *   ini_admin.c      admin requests: attach, identify, fence, keep-alive
  *
  * A disk has several queues, each an Endpoint; queues share no state. Each
  * hardware queue of the block layer has a route to the queue of its number, or,
@@ -25,6 +26,7 @@
  *
  *   disk->admin   mutex     connect and disconnect, parameters
  *   disk->mutex   mutex     connections are made or taken down
+ *   kbi_volumes_lock  mutex volumes, and which sessions are to be fenced
  *   queue->lock   spinlock  the message being put together
  */
 #ifndef KDAPL_BLK_INI_H
@@ -57,6 +59,7 @@ enum kbi_stat {
 	KBI_STAT_LOST,
 	KBI_STAT_REPLAYED,
 	KBI_STAT_ATTEMPTS,
+	KBI_STAT_FENCES,
 	KBI_STATS
 };
 
@@ -136,6 +139,7 @@ enum kbi_queue_state {
  * @gathered: number of requests in that message
  * @length: bytes of that message
  * @credits_move: requests may ask for credits, and keep-alives return them
+ * @hosts: ATTACH tells our host, and there is FENCE
  * @wants: a request had to wait for a credit since the last one was sent
  * @credits: requests that may be sent
  * @window: credits that the target has granted, with those of requests
@@ -167,6 +171,7 @@ struct kbi_queue {
 	bool nounmap;
 	bool sizes;
 	bool credits_move;
+	bool hosts;
 	bool wants;
 	u32 message_max;
 	spinlock_t lock;		/* see above */
@@ -206,6 +211,48 @@ struct kbi_params {
 	u32 give_up_ms;
 };
 
+/*
+ * struct kbi_lost - a session that may have requests at the target
+ * @link: in volume->lost, or empty
+ * @disk: disk of the session, or NULL if it was removed
+ * @session: see struct kblk_hello
+ * @epoch: last epoch that may have sent requests
+ */
+struct kbi_lost {
+	struct list_head link;
+	struct kbi_disk *disk;
+	u64 session;
+	u32 epoch;
+};
+
+enum kbi_fence {
+	KBI_FENCE_NONE,		/* connected, or requests wait */
+	KBI_FENCE_WANTED,	/* the session is in volume->lost */
+	KBI_FENCE_DONE		/* the target has ended it */
+};
+
+/*
+ * struct kbi_volume - a volume, to which disks are paths; see ini_volume.c
+ * @link: in kbi_volumes, or empty without a UUID
+ * @disks: its disks
+ * @lost: sessions that are to be fenced
+ * @uuid: its UUID, or nil
+ * @instance: last instance that the target has told
+ * @written: writes that were replied to, if it has a cache
+ * @flushed: how many of @written are on the medium
+ * @lost_writes: writes may be lost, so flushes fail
+ */
+struct kbi_volume {
+	struct list_head link;
+	struct list_head disks;
+	struct list_head lost;
+	uuid_t uuid;
+	__le64 instance;
+	atomic64_t written;
+	atomic64_t flushed;
+	bool lost_writes;
+};
+
 enum kbi_state {
 	KBI_IDLE,		/* there is no disk */
 	KBI_CONNECTING,		/* connecting for the first time */
@@ -242,13 +289,19 @@ enum kbi_state {
  * @index: number in the name of @gendisk
  * @identify: description of the volume
  * @max_transfer: most data of a request, bytes
- * @written: writes that were replied to, for a volume with a cache
- * @flushed: how many of @written are on the medium
+ * @volume: the volume, as long as there are connections or @gendisk
+ * @volume_link: in volume->disks
+ * @lost: for volume->lost
+ * @fence: enum kbi_fence, for the session of the connections that were lost
+ * @fence_ms: time until fencing is tried again
+ * @is_path: connected, and has fenced what others have lost
+ * @hosts: as in struct kbi_queue, when the disk connected last
  * @told_size: last size of the volume told by a reply
- * @lost_writes: writes may be lost, so flushes fail; see kbi_check_instance()
  * @lost_at: when the connections were lost, jiffies
  * @attempts: attempts to reconnect since @lost_at
  * @err_work: takes the connections down
+ * @fail_work: lets requests fail that waited for a fence
+ * @fence_work: fences sessions that other paths have lost
  * @resize_work: adopts @told_size
  * @reconnect_work: makes the first connection again
  * @more_work: makes the others, and gives slots memory
@@ -282,13 +335,19 @@ struct kbi_disk {
 	int index;
 	struct kblk_identify identify;
 	u32 max_transfer;
-	atomic64_t written;
-	atomic64_t flushed;
+	struct kbi_volume *volume;
+	struct list_head volume_link;
+	struct kbi_lost *lost;
+	enum kbi_fence fence;
+	u32 fence_ms;
+	bool is_path;
+	bool hosts;
 	__le64 told_size;
-	bool lost_writes;
 	unsigned long lost_at;
 	unsigned int attempts;
 	struct work_struct err_work;
+	struct work_struct fail_work;
+	struct delayed_work fence_work;
 	struct work_struct resize_work;
 	struct delayed_work reconnect_work;
 	struct delayed_work more_work;
@@ -303,7 +362,7 @@ struct kbi_disk {
  * @lost: the connection was lost before the reply arrived
  * @tries: how often that has happened
  * @since: when the request was first queued, jiffies
- * @written: for a FLUSH, disk->written when it was sent
+ * @written: for a FLUSH, volume->written when it was sent
  */
 struct kbi_pdu {
 	struct kbi_queue *queue;
@@ -315,6 +374,7 @@ struct kbi_pdu {
 };
 
 extern struct workqueue_struct *kbi_wq;
+extern uuid_t kbi_host;
 
 static inline void kbi_count(struct kbi_disk *disk, enum kbi_stat stat, u64 n)
 {
@@ -363,7 +423,19 @@ int kbi_connect(struct kbi_disk *disk);
 void kbi_disconnect(struct kbi_disk *disk);
 void kbi_disk_error(struct kbi_disk *disk, const char *why);
 void kbi_err_work(struct work_struct *work);
+void kbi_fail_work(struct work_struct *work);
 void kbi_reconnect_work(struct work_struct *work);
+
+/* ini_volume.c */
+int kbi_volume_join(struct kbi_disk *disk, const uuid_t *uuid);
+void kbi_volume_leave(struct kbi_disk *disk);
+void kbi_volumes_free(void);
+void kbi_fence_work(struct work_struct *work);
+int kbi_volume_enter(struct kbi_disk *disk);
+void kbi_volume_down(struct kbi_disk *disk);
+bool kbi_volume_may_fail(struct kbi_disk *disk);
+void kbi_volume_instance(struct kbi_disk *disk, __le64 instance);
+void kbi_volume_flushed(struct kbi_volume *volume, s64 written);
 
 /* ini_queue.c */
 unsigned int kbi_queues_allowed(struct kbi_disk *disk);
@@ -396,6 +468,7 @@ void kbi_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 /* ini_admin.c */
 int kbi_attach(struct kbi_queue *queue);
 int kbi_identify(struct kbi_queue *queue, struct kblk_identify *identify);
+int kbi_fence(struct kbi_queue *queue, const struct kbi_lost *lost);
 void kbi_keepalive_work(struct work_struct *work);
 
 #endif /* KDAPL_BLK_INI_H */

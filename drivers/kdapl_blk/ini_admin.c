@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Requests of the driver itself: CHALLENGE, ATTACH, IDENTIFY, KEEPALIVE.
+ * Requests of the driver itself: CHALLENGE, ATTACH, IDENTIFY, FENCE, KEEPALIVE.
  *
  * Entry points: kbi_attach() and kbi_identify() while the connections are made,
- * kbi_keepalive_work() while the disk is live.
+ * kbi_keepalive_work() while the disk is live, kbi_fence() in either case.
  *
  * They use the first slot of a queue, which kbi_slot_get() leaves alone, one
  * at a time: disk->mutex serialises their callers. kbi_admin() waits for the
@@ -26,40 +26,59 @@ static struct kbi_slot *kbi_admin_slot(struct kbi_queue *queue)
 }
 
 /*
- * Send @request with @out_len bytes of @out and wait for the reply, which
- * brings @in_len bytes to @in. Return the status of the reply, or a negative
- * error number. Context: process, disk->mutex held.
+ * Send @request with @out_len bytes of @out, and wait for the reply. The caller
+ * has set slot->into and slot->inlined, and taken a credit. Return 0 if the
+ * reply has come; otherwise the connection is lost.
  */
-static int kbi_admin(struct kbi_queue *queue, struct kblk_request *request,
-		     const void *out, u32 out_len, void *in, u32 in_len)
+static int kbi_ask(struct kbi_queue *queue, struct kblk_request *request,
+		   const void *out, u32 out_len, u32 in_len)
 {
-	u32 ms = queue->disk->params.connect_timeout_ms;
+	unsigned long left =
+		msecs_to_jiffies(queue->disk->params.connect_timeout_ms);
 	struct kbi_slot *slot = kbi_admin_slot(queue);
-	int err = 0;
 
-	if (!kbi_credit_get(queue, 0))
-		return -EPROTO;
 	reinit_completion(&queue->admin);
-	slot->into = in;
+	slot->rq = NULL;
 	slot->inlined = in_len;
 	request->flags = KBLK_INLINED;
 	request->length = cpu_to_le32(out_len ?: in_len);
 	kbi_io_send(queue, slot, request, out, out_len, true);
 	/*
 	 * kbi_queue_lost() sets the state before it completes ->admin: a loss
-	 * before this check is seen here, a later one ends the wait.
+	 * before this check is seen here, a later one ends the wait. So may the
+	 * end of a keep-alive whose slot was free already, hence the loop.
 	 */
-	if (kbi_queue_live(queue) &&
-	    !wait_for_completion_timeout(&queue->admin, msecs_to_jiffies(ms)))
-		err = -ETIMEDOUT;
-	if (test_bit(KBI_SLOT_BUSY, &slot->flags)) {
-		kbi_queue_lost(queue, "the target does not answer");
+	while (test_bit(KBI_SLOT_BUSY, &slot->flags) && kbi_queue_live(queue) &&
+	       left)
+		left = wait_for_completion_timeout(&queue->admin, left);
+	if (!test_bit(KBI_SLOT_BUSY, &slot->flags))
+		return 0;
+	kbi_queue_lost(queue, "the target does not answer");
+	return left ? -ENOTCONN : -ETIMEDOUT;
+}
+
+/*
+ * Ask on a connection that is being made, for @in_len bytes that go to @in.
+ * Return the status of the reply, or a negative error number. Context: process,
+ * disk->mutex held.
+ */
+static int kbi_admin(struct kbi_queue *queue, struct kblk_request *request,
+		     const void *out, u32 out_len, void *in, u32 in_len)
+{
+	struct kbi_slot *slot = kbi_admin_slot(queue);
+	int err;
+
+	if (!kbi_credit_get(queue, 0))
+		return -EPROTO;
+	slot->into = in;
+	err = kbi_ask(queue, request, out, out_len, in_len);
+	if (err) {
 		/*
 		 * A late reply would be copied to @in, on the caller's stack.
 		 * No upcall runs after kbi_queue_stop().
 		 */
 		kbi_queue_stop(queue);
-		return err ?: -ENOTCONN;
+		return err;
 	}
 	slot->into = NULL;
 	return slot->status;
@@ -124,6 +143,8 @@ int kbi_attach(struct kbi_queue *queue)
 		sizeof(attach.attach.client));
 	strscpy(attach.attach.subsystem, params->subsystem,
 		sizeof(attach.attach.subsystem));
+	if (queue->hosts)
+		export_uuid(attach.attach.host, &kbi_host);
 	if (params->secret[0])
 		ret = kbi_attach_proven(queue, &attach);
 	else
@@ -195,6 +216,39 @@ int kbi_identify(struct kbi_queue *queue, struct kblk_identify *identify)
 	if (ret)
 		pr_err("the target describes an impossible volume\n");
 	return ret;
+}
+
+/*
+ * Have the target end the connections of the session in @lost. Return 0 if it
+ * has, -EAGAIN if it has yet to finish their requests, -EBUSY if there is
+ * another admin request or no credit, or another error number if the connection
+ * is lost. Context: process, disk->mutex held.
+ */
+int kbi_fence(struct kbi_queue *queue, const struct kbi_lost *lost)
+{
+	struct kblk_request request = { .opcode = KBLK_OP_FENCE };
+	struct kbi_slot *slot = kbi_admin_slot(queue);
+	struct kblk_fence fence = {
+		.session = cpu_to_le64(lost->session),
+		.epoch = cpu_to_le32(lost->epoch),
+	};
+	int err;
+
+	if (!kbi_queue_live(queue))
+		return -ENOTCONN;
+	if (test_bit(KBI_SLOT_BUSY, &slot->flags) || !kbi_credit_get(queue, 0))
+		return -EBUSY;
+	err = kbi_ask(queue, &request, &fence, sizeof(fence), 0);
+	if (err)
+		return err;
+	if (slot->status == KBLK_OK) {
+		kbi_count(queue->disk, KBI_STAT_FENCES, 1);
+		return 0;
+	}
+	if (slot->status == KBLK_ERR_DRAINING)
+		return -EAGAIN;
+	kbi_queue_lost(queue, "the target does not fence");
+	return -EPROTO;
 }
 
 /*

@@ -290,6 +290,7 @@ static const char * const kbi_stat_names[KBI_STATS] = {
 	[KBI_STAT_LOST] = "connections lost",
 	[KBI_STAT_REPLAYED] = "requests sent again",
 	[KBI_STAT_ATTEMPTS] = "attempts to connect",
+	[KBI_STAT_FENCES] = "other paths fenced",
 };
 
 static ssize_t kbi_disk_stats_show(struct config_item *item, char *page)
@@ -375,6 +376,8 @@ static struct config_item *kbi_disk_make(struct config_group *group,
 	mutex_init(&disk->admin);
 	mutex_init(&disk->mutex);
 	INIT_WORK(&disk->err_work, kbi_err_work);
+	INIT_WORK(&disk->fail_work, kbi_fail_work);
+	INIT_DELAYED_WORK(&disk->fence_work, kbi_fence_work);
 	INIT_WORK(&disk->resize_work, kbi_resize_work);
 	INIT_DELAYED_WORK(&disk->reconnect_work, kbi_reconnect_work);
 	INIT_DELAYED_WORK(&disk->more_work, kbi_more_work);

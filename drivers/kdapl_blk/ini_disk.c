@@ -40,6 +40,19 @@ static struct kbi_queue *kbi_route(struct blk_mq_hw_ctx *hctx)
 	return *route;
 }
 
+/*
+ * Return whether @rq is not resent any more. The disk is connected, so the
+ * target has ended the connections that the request was sent on.
+ */
+static bool kbi_is_given_up(struct kbi_disk *disk, struct request *rq)
+{
+	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
+
+	return rq->rq_flags & RQF_DONTPREP && pdu->tries >= KBI_MAX_TRIES &&
+	       time_after_eq(jiffies, pdu->since +
+			     msecs_to_jiffies(disk->params.give_up_ms));
+}
+
 static blk_status_t kbi_queue_rq(struct blk_mq_hw_ctx *hctx,
 				 const struct blk_mq_queue_data *bd)
 {
@@ -48,6 +61,8 @@ static blk_status_t kbi_queue_rq(struct blk_mq_hw_ctx *hctx,
 
 	switch (kbi_state(disk)) {
 	case KBI_LIVE:
+		if (unlikely(pdu->tries) && kbi_is_given_up(disk, bd->rq))
+			return BLK_STS_TRANSPORT;
 		break;
 	case KBI_RECOVERING:
 		return BLK_STS_RESOURCE;
@@ -55,9 +70,9 @@ static blk_status_t kbi_queue_rq(struct blk_mq_hw_ctx *hctx,
 		return BLK_STS_TRANSPORT;
 	}
 	if (req_op(bd->rq) == REQ_OP_FLUSH) {
-		if (READ_ONCE(disk->lost_writes))
+		if (READ_ONCE(disk->volume->lost_writes))
 			return BLK_STS_IOERR;
-		pdu->written = atomic64_read(&disk->written);
+		pdu->written = atomic64_read(&disk->volume->written);
 	}
 	if (!(bd->rq->rq_flags & RQF_DONTPREP)) {
 		pdu->tries = 0;
@@ -74,37 +89,18 @@ static void kbi_commit_rqs(struct blk_mq_hw_ctx *hctx)
 
 /*
  * Account for writes that were replied to and writes that were flushed, so that
- * kbi_check_instance() can tell whether a restarted target may have lost some.
+ * kbi_volume_instance() can tell whether a restarted target may have lost some.
  */
 static void kbi_disk_account(struct kbi_disk *disk, struct request *rq)
 {
 	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
-	s64 flushed;
 
 	if (!(le32_to_cpu(disk->identify.flags) & KBLK_VOLUME_CACHE))
 		return;
-	if (op_is_write(req_op(rq)) && !(rq->cmd_flags & REQ_FUA)) {
-		atomic64_inc(&disk->written);
-	} else if (req_op(rq) == REQ_OP_FLUSH) {
-		flushed = atomic64_read(&disk->flushed);
-		while (flushed < pdu->written &&
-		       !atomic64_try_cmpxchg(&disk->flushed, &flushed,
-					     pdu->written))
-			;
-	}
-}
-
-/* Return whether a request whose connection was lost is to be resent. */
-static bool kbi_disk_resend(struct kbi_disk *disk, struct kbi_pdu *pdu)
-{
-	enum kbi_state state = kbi_state(disk);
-
-	if ((state != KBI_RECOVERING && state != KBI_LIVE) ||
-	    READ_ONCE(disk->removing))
-		return false;
-	return ++pdu->tries < KBI_MAX_TRIES ||
-	       time_before(jiffies, pdu->since +
-			   msecs_to_jiffies(disk->params.give_up_ms));
+	if (op_is_write(req_op(rq)) && !(rq->cmd_flags & REQ_FUA))
+		atomic64_inc(&disk->volume->written);
+	else if (req_op(rq) == REQ_OP_FLUSH)
+		kbi_volume_flushed(disk->volume, pdu->written);
 }
 
 /*
@@ -113,14 +109,18 @@ static bool kbi_disk_resend(struct kbi_disk *disk, struct kbi_pdu *pdu)
  */
 static void kbi_flush_failed(struct kbi_disk *disk)
 {
-	if (READ_ONCE(disk->lost_writes))
+	if (READ_ONCE(disk->volume->lost_writes))
 		return;
-	WRITE_ONCE(disk->lost_writes, true);
+	WRITE_ONCE(disk->volume->lost_writes, true);
 	pr_err("%s: the target cannot flush; writes may be lost, so flushes will fail until it is disconnected\n",
 	       config_item_name(&disk->item));
 }
 
-/* Complete @rq, or requeue it if its connection was lost. Context: any. */
+/*
+ * Complete @rq. If its connection was lost requeue it: kbi_queue_rq() decides
+ * whether it is resent or fails, when the target is certain to be done with it.
+ * Context: any.
+ */
 void kbi_disk_complete(struct request *rq)
 {
 	struct kbi_disk *disk = rq->q->queuedata;
@@ -141,11 +141,10 @@ void kbi_disk_complete(struct request *rq)
 			kbi_count(disk, KBI_STAT_WRITE_BYTES,
 				  blk_rq_bytes(rq));
 		blk_mq_end_request(rq, pdu->status);
-	} else if (kbi_disk_resend(disk, pdu)) {
+	} else {
+		pdu->tries++;
 		kbi_count(disk, KBI_STAT_REPLAYED, 1);
 		blk_mq_requeue_request(rq, true);
-	} else {
-		blk_mq_end_request(rq, BLK_STS_TRANSPORT);
 	}
 }
 

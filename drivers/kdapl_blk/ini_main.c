@@ -9,11 +9,14 @@
 #include "ini.h"
 
 struct workqueue_struct *kbi_wq;
+/* This host, for targets: random, so it is another one after each load. */
+uuid_t kbi_host;
 
 static int __init kbi_init(void)
 {
 	int err;
 
+	uuid_gen(&kbi_host);
 	kbi_wq = alloc_workqueue("kdapl_blk", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!kbi_wq)
 		return -ENOMEM;
@@ -28,6 +31,7 @@ static void __exit kbi_exit(void)
 {
 	kbi_configfs_unregister();
 	destroy_workqueue(kbi_wq);
+	kbi_volumes_free();
 }
 
 module_init(kbi_init);

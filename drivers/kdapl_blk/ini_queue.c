@@ -268,7 +268,7 @@ static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 	queue->features = KBLK_FEATURE_BATCH | KBLK_FEATURE_REQUESTS |
 			  KBLK_FEATURE_IDENTITY | KBLK_FEATURE_NOUNMAP |
 			  KBLK_FEATURE_SIZE | KBLK_FEATURE_QUEUES |
-			  KBLK_FEATURE_CREDITS;
+			  KBLK_FEATURE_CREDITS | KBLK_FEATURE_HOST;
 	if (disk->params.secret[0])
 		queue->features |= KBLK_FEATURE_AUTH;
 	/*
@@ -320,6 +320,7 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 	queue->nounmap = features & KBLK_FEATURE_NOUNMAP;
 	queue->sizes = features & KBLK_FEATURE_SIZE;
 	queue->credits_move = features & KBLK_FEATURE_CREDITS;
+	queue->hosts = features & KBLK_FEATURE_HOST;
 	queue->message_max = min_t(u32, KBLK_MESSAGE,
 				   le32_to_cpu(queue->welcome.request_size));
 	if (!queue->invalidate) {

@@ -109,23 +109,7 @@ static void kbi_take_down(struct kbi_disk *disk)
 		kbi_queue_stop(&disk->queues[i]);
 	disk->nlive = 0;
 	kbi_ia_close(disk);
-}
-
-/*
- * Detect another instance of the volume, which may have lost writes that this
- * disk has not flushed. Later flushes fail then, as on any disk that has failed
- * to flush: nothing else can be relied upon.
- */
-static void kbi_check_instance(struct kbi_disk *disk,
-			       const struct kblk_identify *identify)
-{
-	if (!disk->gendisk ||
-	    identify->instance == disk->identify.instance ||
-	    atomic64_read(&disk->written) == atomic64_read(&disk->flushed))
-		return;
-	pr_err("%s: the target was started anew; writes that were not flushed may be lost, so flushes will fail until it is disconnected\n",
-	       config_item_name(&disk->item));
-	WRITE_ONCE(disk->lost_writes, true);
+	kbi_volume_down(disk);
 }
 
 /*
@@ -164,6 +148,7 @@ static int kbi_check_volume(struct kbi_disk *disk,
 	const char *name = config_item_name(&disk->item);
 	const char *other = NULL;
 	uuid_t wanted, uuid;
+	int err;
 
 	kbi_wanted_uuid(disk, &wanted);
 	import_uuid(&uuid, identify->uuid);
@@ -178,7 +163,10 @@ static int kbi_check_volume(struct kbi_disk *disk,
 		pr_err("%s: the target has another volume: %s\n", name, other);
 		return -ENODEV;
 	}
-	kbi_check_instance(disk, identify);
+	err = kbi_volume_join(disk, &uuid);
+	if (err)
+		return err;
+	kbi_volume_instance(disk, identify->instance);
 	disk->identify = *identify;
 	WRITE_ONCE(disk->told_size, identify->size);
 	return 0;
@@ -240,6 +228,8 @@ static int kbi_bring_up(struct kbi_disk *disk)
 		err = kbi_identify(&disk->queues[0], &identify);
 	if (!err)
 		err = kbi_check_volume(disk, &identify);
+	if (!err)
+		err = kbi_volume_enter(disk);
 	if (err)
 		kbi_take_down(disk);
 	return err;
@@ -300,14 +290,19 @@ static void kbi_retry_later(struct kbi_disk *disk)
 	queue_delayed_work(kbi_wq, &disk->reconnect_work, msecs_to_jiffies(ms));
 }
 
-/* Let requests fail instead of waiting. Context: process, disk->mutex held. */
+/*
+ * Let requests fail instead of waiting, unless another path has to fence the
+ * session first; kbi_fail_work() continues then. Context: process, disk->mutex
+ * held.
+ */
 static void kbi_give_up(struct kbi_disk *disk)
 {
 	/*
 	 * If the queue is not quiesced, kbi_err_work() has yet to take the
 	 * connections down and calls this function when ->removing is set.
 	 */
-	if (kbi_state(disk) != KBI_RECOVERING || !disk->quiesced)
+	if (kbi_state(disk) != KBI_RECOVERING || !disk->quiesced ||
+	    !kbi_volume_may_fail(disk))
 		return;
 	if (!disk->removing)
 		pr_err("%s: no connection for %u ms, requests fail now\n",
@@ -321,6 +316,17 @@ static bool kbi_has_waited(struct kbi_disk *disk)
 {
 	return time_after_eq(jiffies, disk->lost_at +
 			     msecs_to_jiffies(disk->params.give_up_ms));
+}
+
+/* What kbi_give_up() waited for has happened. */
+void kbi_fail_work(struct work_struct *work)
+{
+	struct kbi_disk *disk = container_of(work, struct kbi_disk, fail_work);
+
+	mutex_lock(&disk->mutex);
+	if (disk->removing || kbi_has_waited(disk))
+		kbi_give_up(disk);
+	mutex_unlock(&disk->mutex);
 }
 
 void kbi_err_work(struct work_struct *work)
@@ -426,9 +432,6 @@ static int kbi_first_connect(struct kbi_disk *disk)
 		kbi_queues_free(disk);
 		return err;
 	}
-	atomic64_set(&disk->written, 0);
-	atomic64_set(&disk->flushed, 0);
-	disk->lost_writes = false;
 	do {
 		disk->session = get_random_u64();
 	} while (!disk->session);
@@ -441,8 +444,10 @@ static int kbi_first_connect(struct kbi_disk *disk)
 		if (err)
 			kbi_take_down(disk);
 	}
-	if (err)
+	if (err) {
+		kbi_volume_leave(disk);
 		kbi_queues_free(disk);
+	}
 	return err;
 }
 
@@ -463,7 +468,10 @@ void kbi_disconnect(struct kbi_disk *disk)
 	mutex_lock(&disk->mutex);
 	atomic_set(&disk->state, KBI_REMOVING);
 	kbi_take_down(disk);
+	kbi_volume_leave(disk);
 	mutex_unlock(&disk->mutex);
+	cancel_work_sync(&disk->fail_work);
+	cancel_delayed_work_sync(&disk->fence_work);
 	cancel_delayed_work_sync(&disk->keepalive_work);
 	cancel_delayed_work_sync(&disk->more_work);
 	cancel_work_sync(&disk->err_work);

@@ -265,6 +265,10 @@ void kdb_attach(struct kd_side *side)
 	KUNIT_EXPECT_STREQ(side->test, attach->client, "me");
 	KUNIT_EXPECT_STREQ(side->test, attach->subsystem, "vol");
 	KUNIT_EXPECT_EQ(side->test, le32_to_cpu(attach->namespace), 1);
+	/* An older target takes nothing but zeroes. */
+	KUNIT_EXPECT_NULL(side->test, memchr_inv(attach->host, 0,
+						 sizeof(attach->host) +
+						 sizeof(attach->reserved)));
 	reply = kdb_good_reply(request, 0);
 	kdb_answer(side, &reply, NULL, sizeof(reply));
 	/* Wait for the completion before the memory is used again. */

@@ -244,6 +244,45 @@ static void ini_bad_uuid(struct kunit *test)
 	}
 }
 
+/*
+ * Two disks of a host are one volume, and the target cannot fence one for the
+ * other: the second is refused.
+ */
+static void ini_old_target_has_one_path(struct kunit *test)
+{
+	struct kblk_identify identify = identify_with(true);
+	struct kblk_welcome welcome = welcome_with(true);
+	struct kd_side *side;
+	char command[256];
+	DAT_PSP_HANDLE psp;
+	DAT_CR_HANDLE cr;
+	u16 port;
+
+	serve_identity(test, true);
+	side = kdb_new_target(test);
+	port = kd_port();
+	psp = kd_psp(side, port, DAT_PSP_CONSUMER_FLAG);
+	snprintf(command, sizeof(command),
+		 "set -e; mkdir " INI_DISK "2; cd " INI_DISK "2;"
+		 " for a in ia address subsystem client queues depth keepalive_ms;"
+		 " do cat ../disk/$a >$a; done; echo %u >conn_qual;"
+		 " echo 1 >connected", port);
+	kdb_start_command(command);
+	cr = kd_expect_cr(side);
+	KD_ASSERT_OK(test, dat_psp_free(psp));
+	KD_ASSERT_OK(test, dat_cr_accept(cr, side->ep, sizeof(welcome),
+					 &welcome));
+	kd_expect_event(test, side->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
+			NULL);
+	kdb_attach(side);
+	answer_identify(side, &identify);
+	kdb_wait_command();
+	KUNIT_EXPECT_NE(test, ini_status, 0);
+	KUNIT_EXPECT_EQ(test, 0, shell("rmdir " INI_DISK "2"));
+	KUNIT_EXPECT_TRUE(test, ini_is_connected(NULL));
+	kdb_expect_removable(test);
+}
+
 static struct kunit_case volume_cases[] = {
 	KUNIT_CASE_PARAM(ini_another_uuid, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_another_cache, kd_gen_ia),
@@ -251,6 +290,7 @@ static struct kunit_case volume_cases[] = {
 	KUNIT_CASE_PARAM(ini_uuid_is_wanted, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_uuid, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_volume_grows, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_old_target_has_one_path, kd_gen_ia),
 	{}
 };
 

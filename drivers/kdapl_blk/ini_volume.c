@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Volumes: what the disks of this host that are paths to one volume have in
+ * common.
+ *
+ * Entry points: kbi_volume_join() and kbi_volume_leave() with the life of a
+ * disk, kbi_volume_enter() and kbi_volume_down() when its connections are made
+ * and lost, kbi_volume_may_fail() when its requests are to fail,
+ * kbi_fence_work(), kbi_volume_instance(), and kbi_volume_flushed() for
+ * requests.
+ *
+ * - Fences. A request that fails because of its connections is sent again on
+ *   another path, by whoever sent it, while the target may still execute the
+ *   first copy. So requests of a disk fail only after the target has ended the
+ *   disk's session, on request of another path; if there is none, the session
+ *   is noted, and a path fences it before it takes requests.
+ * - Flushes. What is written through one path is flushed through another, so
+ *   writes and flushes are counted for all of them, and a flush that failed on
+ *   one fails on all.
+ *
+ * kbi_volumes has the volumes with a UUID, which stay while they have disks or
+ * sessions to fence; without one a disk has a volume for itself.
+ *
+ * Locks: kbi_volumes_lock, inside disk->mutex of any disk, guards the list, and
+ * of each volume and disk all that has to do with fences. No request is sent
+ * under it.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/delay.h>
+#include <linux/printk.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include "ini.h"
+
+/* Time until a target is asked again whether a session has ended */
+#define KBI_FENCE_MS		10
+#define KBI_FENCE_MAX_MS	1000
+
+static LIST_HEAD(kbi_volumes);
+static DEFINE_MUTEX(kbi_volumes_lock);
+
+/* ---- The volume ---------------------------------------------------------- */
+
+/* Context: kbi_volumes_lock held, as for all functions of this section. */
+static struct kbi_volume *kbi_volume_find(const uuid_t *uuid)
+{
+	struct kbi_volume *volume;
+
+	list_for_each_entry(volume, &kbi_volumes, link)
+		if (!uuid_is_null(uuid) && uuid_equal(&volume->uuid, uuid))
+			return volume;
+	return NULL;
+}
+
+static void kbi_volume_free(struct kbi_volume *volume)
+{
+	struct kbi_lost *lost, *next;
+
+	list_for_each_entry_safe(lost, next, &volume->lost, link)
+		kfree(lost);
+	list_del(&volume->link);
+	kfree(volume);
+}
+
+static struct kbi_volume *kbi_volume_make(const uuid_t *uuid)
+{
+	struct kbi_volume *volume = kzalloc(sizeof(*volume), GFP_KERNEL);
+
+	if (!volume)
+		return NULL;
+	INIT_LIST_HEAD(&volume->link);
+	INIT_LIST_HEAD(&volume->disks);
+	INIT_LIST_HEAD(&volume->lost);
+	volume->uuid = *uuid;
+	if (!uuid_is_null(uuid))
+		list_add(&volume->link, &kbi_volumes);
+	return volume;
+}
+
+/* Return whether @disk may be one of the paths to @volume, and say why not. */
+static bool kbi_may_join(struct kbi_disk *disk, struct kbi_volume *volume)
+{
+	struct kbi_disk *other;
+
+	list_for_each_entry(other, &volume->disks, volume_link) {
+		if (other == disk || (disk->queues[0].hosts && other->hosts))
+			continue;
+		pr_err("%s: the volume is disk %s already, and the target does not know about paths\n",
+		       config_item_name(&disk->item),
+		       config_item_name(&other->item));
+		return false;
+	}
+	return true;
+}
+
+/* ---- Joining ------------------------------------------------------------- */
+
+static int kbi_join_new(struct kbi_disk *disk, const uuid_t *uuid)
+{
+	struct kbi_volume *volume = kbi_volume_find(uuid);
+	struct kbi_lost *lost;
+
+	if (volume && !kbi_may_join(disk, volume))
+		return -EBUSY;
+	lost = kzalloc(sizeof(*lost), GFP_KERNEL);
+	if (lost && !volume)
+		volume = kbi_volume_make(uuid);
+	if (!lost || !volume) {
+		kfree(lost);
+		return -ENOMEM;
+	}
+	INIT_LIST_HEAD(&lost->link);
+	lost->disk = disk;
+	lost->session = disk->session;
+	disk->lost = lost;
+	disk->fence = KBI_FENCE_NONE;
+	disk->volume = volume;
+	list_add_tail(&disk->volume_link, &volume->disks);
+	return 0;
+}
+
+/*
+ * The target tells the UUID of the disk's volume now; it did not before. If
+ * that is a volume which others have left, take what they left.
+ */
+static int kbi_join_late(struct kbi_disk *disk, const uuid_t *uuid)
+{
+	struct kbi_volume *volume = kbi_volume_find(uuid);
+
+	if (volume && !list_empty(&volume->disks)) {
+		pr_err("%s: the volume turns out to be that of another disk; disconnect one\n",
+		       config_item_name(&disk->item));
+		return -EBUSY;
+	}
+	if (volume) {
+		list_splice_init(&volume->lost, &disk->volume->lost);
+		kbi_volume_free(volume);
+	}
+	disk->volume->uuid = *uuid;
+	list_add(&disk->volume->link, &kbi_volumes);
+	return 0;
+}
+
+/**
+ * kbi_volume_join() - make a disk a path to its volume, or check that it is
+ * @disk: disk, whose first queue is attached
+ * @uuid: UUID of the volume, or nil
+ *
+ * Context: Process context, may sleep, disk->mutex held.
+ * Return: 0 or an error number.
+ */
+int kbi_volume_join(struct kbi_disk *disk, const uuid_t *uuid)
+{
+	unsigned int flags;
+	int err = 0;
+
+	mutex_lock(&kbi_volumes_lock);
+	/*
+	 * NOIO: reclaim could wait for a write to a disk that needs the lock to
+	 * be connected again.
+	 */
+	flags = memalloc_noio_save();
+	if (!disk->volume)
+		err = kbi_join_new(disk, uuid);
+	else if (uuid_is_null(&disk->volume->uuid) && !uuid_is_null(uuid))
+		err = kbi_join_late(disk, uuid);
+	else if (!kbi_may_join(disk, disk->volume))
+		err = -EBUSY;
+	if (!err)
+		disk->hosts = disk->queues[0].hosts;
+	memalloc_noio_restore(flags);
+	mutex_unlock(&kbi_volumes_lock);
+	return err;
+}
+
+/*
+ * Undo kbi_volume_join(). A session that is to be fenced stays with the volume.
+ * Context: process, disk->mutex held, connections down.
+ */
+void kbi_volume_leave(struct kbi_disk *disk)
+{
+	struct kbi_volume *volume = disk->volume;
+
+	if (!volume)
+		return;
+	mutex_lock(&kbi_volumes_lock);
+	if (list_empty(&disk->lost->link))
+		kfree(disk->lost);
+	else
+		disk->lost->disk = NULL;
+	disk->lost = NULL;
+	disk->volume = NULL;
+	list_del(&disk->volume_link);
+	if (list_empty(&volume->disks)) {
+		atomic64_set(&volume->written, 0);
+		atomic64_set(&volume->flushed, 0);
+		volume->lost_writes = false;
+		if (list_empty(&volume->lost) || uuid_is_null(&volume->uuid))
+			kbi_volume_free(volume);
+	}
+	mutex_unlock(&kbi_volumes_lock);
+}
+
+/* Forget the sessions that were never fenced. No disk exists. */
+void kbi_volumes_free(void)
+{
+	struct kbi_volume *volume, *next;
+
+	list_for_each_entry_safe(volume, next, &kbi_volumes, link)
+		kbi_volume_free(volume);
+}
+
+/* ---- Fences -------------------------------------------------------------- */
+
+/*
+ * Copy to @lost a session of the volume that @disk is to fence; return false if
+ * there is none. Context: kbi_volumes_lock held.
+ */
+static bool kbi_next_lost(struct kbi_disk *disk, struct kbi_lost *to)
+{
+	struct kbi_lost *lost;
+
+	list_for_each_entry(lost, &disk->volume->lost, link) {
+		if (lost == disk->lost)
+			continue;
+		*to = *lost;
+		return true;
+	}
+	return false;
+}
+
+/* @lost needs no fence any more. Context: kbi_volumes_lock held. */
+static void kbi_lost_done(struct kbi_lost *lost)
+{
+	list_del_init(&lost->link);
+	if (!lost->disk) {
+		kfree(lost);
+		return;
+	}
+	lost->disk->fence = KBI_FENCE_DONE;
+	queue_work(kbi_wq, &lost->disk->fail_work);
+}
+
+/*
+ * The target has ended the session in @was: it is fenced, unless its disk has
+ * connected and lost another one meanwhile.
+ */
+static void kbi_fenced(struct kbi_disk *disk, const struct kbi_lost *was)
+{
+	struct kbi_lost *lost;
+
+	mutex_lock(&kbi_volumes_lock);
+	list_for_each_entry(lost, &disk->volume->lost, link) {
+		if (lost->session != was->session || lost->epoch != was->epoch)
+			continue;
+		kbi_lost_done(lost);
+		break;
+	}
+	mutex_unlock(&kbi_volumes_lock);
+}
+
+/*
+ * Have the target end the sessions that @disk is to fence. Return 0 if there
+ * are none left, -EAGAIN if the target is not done with one, -EBUSY to try
+ * later, or another error number. Context: process, disk->mutex held.
+ */
+static int kbi_fence_all(struct kbi_disk *disk)
+{
+	struct kbi_lost lost;
+	int err = 0;
+	bool more;
+
+	do {
+		mutex_lock(&kbi_volumes_lock);
+		more = kbi_next_lost(disk, &lost);
+		mutex_unlock(&kbi_volumes_lock);
+		if (!more)
+			break;
+		if (disk->queues[0].hosts)
+			err = kbi_fence(&disk->queues[0], &lost);
+		else
+			pr_warn("%s: the target does not know about paths; writes of a former disk may still be under way there\n",
+				config_item_name(&disk->item));
+		if (!err)
+			kbi_fenced(disk, &lost);
+	} while (!err);
+	return err;
+}
+
+/* Fence what is new since kbi_volume_enter(), while the disk is in use. */
+void kbi_fence_work(struct work_struct *work)
+{
+	struct kbi_disk *disk = container_of(to_delayed_work(work),
+					     struct kbi_disk, fence_work);
+	unsigned int flags;
+	int err;
+
+	mutex_lock(&disk->mutex);
+	/*
+	 * NOIO for the reason given in kbi_err_work(), which may be waiting for
+	 * the mutex.
+	 */
+	flags = memalloc_noio_save();
+	if (kbi_state(disk) == KBI_LIVE) {
+		err = kbi_fence_all(disk);
+		if (!err)
+			disk->fence_ms = KBI_FENCE_MS;
+		else if (err == -EAGAIN || err == -EBUSY)
+			queue_delayed_work(kbi_wq, &disk->fence_work,
+					   msecs_to_jiffies(disk->fence_ms));
+		disk->fence_ms = min(2 * disk->fence_ms, KBI_FENCE_MAX_MS);
+	}
+	memalloc_noio_restore(flags);
+	mutex_unlock(&disk->mutex);
+}
+
+/* ---- Paths that come and go ---------------------------------------------- */
+
+/*
+ * If nothing is left that @disk has to fence, make it a path: what is lost from
+ * now on is its kbi_fence_work()'s. Its own former session has been ended by
+ * the target, which has let it attach.
+ */
+static bool kbi_is_path_now(struct kbi_disk *disk)
+{
+	struct kbi_lost lost;
+
+	mutex_lock(&kbi_volumes_lock);
+	disk->is_path = !kbi_next_lost(disk, &lost);
+	if (disk->is_path) {
+		list_del_init(&disk->lost->link);
+		disk->fence = KBI_FENCE_NONE;
+		disk->fence_ms = KBI_FENCE_MS;
+	}
+	mutex_unlock(&kbi_volumes_lock);
+	return disk->is_path;
+}
+
+/**
+ * kbi_volume_enter() - make a disk that has connected a path to its volume
+ * @disk: disk; its first queue is attached, and no request was sent
+ *
+ * Fence the sessions that other paths have lost, and wait, no longer than for a
+ * connection, until the target has ended them.
+ *
+ * Context: Process context, may sleep, disk->mutex held.
+ * Return: 0 or an error number.
+ */
+int kbi_volume_enter(struct kbi_disk *disk)
+{
+	unsigned long until = jiffies +
+			      msecs_to_jiffies(disk->params.connect_timeout_ms);
+	u32 ms = KBI_FENCE_MS;
+	int err = 0;
+
+	do {
+		if (err)
+			msleep(ms);
+		ms = min(2 * ms, KBI_FENCE_MAX_MS);
+		err = kbi_fence_all(disk);
+	} while ((err ? err == -EAGAIN : !kbi_is_path_now(disk)) &&
+		 !READ_ONCE(disk->removing) && time_before(jiffies, until));
+	if (err == -EAGAIN)
+		pr_info("%s: the target is still busy with requests of another path\n",
+			config_item_name(&disk->item));
+	if (!err && !disk->is_path)
+		err = -EAGAIN;
+	return err;
+}
+
+/*
+ * @disk is no path any more. Disks that wait for it to fence their sessions look
+ * for another. Context: process, disk->mutex held, connections down.
+ */
+void kbi_volume_down(struct kbi_disk *disk)
+{
+	struct kbi_lost *lost;
+
+	if (!disk->volume)
+		return;
+	mutex_lock(&kbi_volumes_lock);
+	list_for_each_entry(lost, &disk->volume->lost, link)
+		if (disk->is_path && lost->disk && lost->disk != disk)
+			queue_work(kbi_wq, &lost->disk->fail_work);
+	disk->is_path = false;
+	mutex_unlock(&kbi_volumes_lock);
+}
+
+static struct kbi_disk *kbi_other_path(struct kbi_disk *disk)
+{
+	struct kbi_disk *other;
+
+	list_for_each_entry(other, &disk->volume->disks, volume_link)
+		if (other != disk && other->is_path)
+			return other;
+	return NULL;
+}
+
+/**
+ * kbi_volume_may_fail() - return whether requests that @disk has sent may fail
+ * @disk: disk; its connections are down
+ *
+ * They may if its session is fenced, or if no other path is there, which then
+ * fences it before it takes requests. Otherwise another path is asked to fence
+ * it, and disk->fail_work is queued when there is news.
+ *
+ * Context: Process context, may sleep, disk->mutex held.
+ */
+bool kbi_volume_may_fail(struct kbi_disk *disk)
+{
+	struct kbi_disk *other = NULL;
+
+	mutex_lock(&kbi_volumes_lock);
+	if (disk->fence == KBI_FENCE_NONE) {
+		disk->lost->epoch = disk->epoch;
+		list_add_tail(&disk->lost->link, &disk->volume->lost);
+		disk->fence = KBI_FENCE_WANTED;
+	}
+	if (disk->fence == KBI_FENCE_WANTED)
+		other = kbi_other_path(disk);
+	if (other)
+		mod_delayed_work(kbi_wq, &other->fence_work, 0);
+	mutex_unlock(&kbi_volumes_lock);
+	return !other;
+}
+
+/* ---- Writes and flushes -------------------------------------------------- */
+
+/**
+ * kbi_volume_instance() - note the instance of a volume
+ * @disk: disk that has connected
+ * @instance: instance that the target has told
+ *
+ * Another instance may have lost writes that were not flushed, on whatever
+ * path. Later flushes fail then, as on any disk that has failed to flush:
+ * nothing else can be relied upon.
+ *
+ * Context: Process context, may sleep.
+ */
+void kbi_volume_instance(struct kbi_disk *disk, __le64 instance)
+{
+	struct kbi_volume *volume = disk->volume;
+
+	mutex_lock(&kbi_volumes_lock);
+	if (instance != volume->instance &&
+	    atomic64_read(&volume->written) != atomic64_read(&volume->flushed)) {
+		pr_err("%s: the target was started anew; writes that were not flushed may be lost, so flushes will fail until it is disconnected\n",
+		       config_item_name(&disk->item));
+		WRITE_ONCE(volume->lost_writes, true);
+	}
+	volume->instance = instance;
+	mutex_unlock(&kbi_volumes_lock);
+}
+
+/* A flush that was sent when there were @written writes has succeeded. */
+void kbi_volume_flushed(struct kbi_volume *volume, s64 written)
+{
+	s64 flushed = atomic64_read(&volume->flushed);
+
+	while (flushed < written &&
+	       !atomic64_try_cmpxchg(&volume->flushed, &flushed, written))
+		;
+}

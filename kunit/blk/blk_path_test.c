@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_blk.ko and kdapl_blk_tgt.ko: several disks of a host that are one
+ * volume, so that one takes over what another could not do. The medium holds a
+ * write of the first one all the while.
+ */
+#include <linux/module.h>
+#include "blk_backing.h"
+#include "blk_target.h"
+
+#define INI_KO	"/run/out/modules/kdapl_blk.ko"
+#define INI	"/sys/kernel/config/kdapl_blk"
+#define PORT(n)	TGT "/ports/" #n
+/* What the medium holds ends the connection, and requests fail. */
+#define TIMES_OUT	"echo 500 >timeout_ms"
+
+/* Fill a sector with a letter. */
+#define FILL(c, dev)	"head -c 512 /dev/zero | tr '\\0' " c " | dd of=/dev/" dev	\
+			" bs=512 count=1 iflag=fullblock oflag=direct "	\
+			"conv=notrunc 2>/dev/null"
+#define FLUSH(dev)	"dd if=/dev/null of=/dev/" dev " count=0 "	\
+			"conv=notrunc,fsync 2>/dev/null"
+
+/* ---- Commands in the background ------------------------------------------ */
+
+struct command {
+	struct work_struct work;
+	const char *what;
+	int status;
+};
+
+static void command_run(struct work_struct *work)
+{
+	struct command *command = container_of(work, struct command, work);
+
+	command->status = shell(command->what);
+}
+
+static void command_wait(void *data)
+{
+	struct command *command = data;
+
+	flush_work(&command->work);
+}
+
+static struct command *command_start(struct kunit *test, const char *what)
+{
+	struct command *command = kunit_kzalloc(test, sizeof(*command),
+						GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, command);
+	INIT_WORK(&command->work, command_run);
+	command->what = what;
+	queue_work(system_long_wq, &command->work);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, command_wait,
+							   command));
+	return command;
+}
+
+static bool command_has_ended(struct command *command)
+{
+	return !work_busy(&command->work);
+}
+
+/* ---- Two disks, two ports ------------------------------------------------ */
+
+static void paths_remove(void *data)
+{
+	struct kunit *test = data;
+
+	KUNIT_EXPECT_EQ_MSG(test, 0,
+			    shell("cd " INI " && rmdir * && rmmod kdapl_blk"),
+			    "the initiator does not unload");
+}
+
+static void path_connect(struct kunit *test, int n, u16 port, const char *more)
+{
+	struct kd_side *side = kdb_client(test);
+	char command[640];
+
+	snprintf(command, sizeof(command),
+		 "set -e; mkdir -p " INI "/path%d; cd " INI "/path%d; echo %s >ia;"
+		 " echo %pIS >address; echo %u >conn_qual; echo vol >subsystem;"
+		 " echo 1 >queues; echo 3 >depth; echo 0 >keepalive_ms;"
+		 " echo 60000 >timeout_ms; echo 10 >reconnect_ms;"
+		 " echo 100 >reconnect_max_ms; echo 0 >give_up_ms; %s;"
+		 " echo 1 >connected", n, n, side->name, side->addr, port, more);
+	kd_close(side);
+	KUNIT_ASSERT_EQ(test, 0, shell(command));
+}
+
+/*
+ * Disks for both ports. What the second one sends waits for connections. @more:
+ * for the first one.
+ */
+static struct backing *paths_load(struct kunit *test, const char *more)
+{
+	struct backing *backing = tgt_load_two_ports(test);
+
+	KUNIT_ASSERT_EQ(test, 0, shell("insmod " INI_KO));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, paths_remove,
+							   test));
+	path_connect(test, 1, TGT_PORT, more);
+	path_connect(test, 2, TGT_OTHER_PORT, "echo 600000 >give_up_ms");
+	return backing;
+}
+
+static bool is_held(void *data)
+{
+	struct backing *backing = data;
+
+	return atomic_read(&backing->nheld);
+}
+
+/* Have the first disk write a sector, which the medium holds. */
+static struct command *hold_a_write(struct kunit *test, struct backing *backing)
+{
+	struct command *write;
+
+	kdb_backing_hold(backing, true);
+	write = command_start(test, FILL("a", "kdapl0"));
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_held, backing, KD_TIMEOUT_MS));
+	kdb_backing_pass(backing);
+	return write;
+}
+
+static void port_1_lives(void *data)
+{
+	struct kunit *test = data;
+
+	KUNIT_EXPECT_EQ(test, 0, shell("ln -s " TGT "/subsystems/vol " PORT(1)
+				       "/subsystems/vol"));
+}
+
+/* Stop a port, which then waits for what its connections have under way. */
+static struct command *port_1_dies(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, port_1_lives,
+							   test));
+	return command_start(test, "rm " PORT(1) "/subsystems/vol");
+}
+
+static bool path_has_failed(void *data)
+{
+	return !shell("grep -qx failed " INI "/path1/state");
+}
+
+static bool path_2_is_lost(void *data)
+{
+	return !shell("grep -qx reconnecting " INI "/path2/state");
+}
+
+/* The first disk has tried in vain to connect, and the second to fence it. */
+static bool is_being_fenced(void *data)
+{
+	return !shell("grep -Eq 'error replies +([2-9]|[0-9]{2,})$' " PORT(2)
+		      "/stats && test $(sed -n 's/^attempts to connect *//p' "
+		      INI "/path1/stats) -ge 4");
+}
+
+static bool has_fenced_again(void *data)
+{
+	return !shell("grep -Eq 'error replies +([2-9]|[0-9]{2,})$' " PORT(2)
+		      "/stats");
+}
+
+static void expect_sector(struct kunit *test, struct backing *backing, char c)
+{
+	KUNIT_EXPECT_NULL_MSG(test, memchr_inv(backing->data, c, 512),
+			      "the sector is full of %c", backing->data[0]);
+}
+
+/* ---- Cases --------------------------------------------------------------- */
+
+/*
+ * The port of the first disk dies. The write that the medium holds must not
+ * fail before the medium is through with it: who is told writes the sector
+ * again through the second disk.
+ */
+static void ini_fails_when_fenced(struct kunit *test)
+{
+	struct backing *backing = paths_load(test, "true");
+	struct command *write = hold_a_write(test, backing);
+	struct command *port = port_1_dies(test);
+	bool ended;
+
+	kd_wait_until(is_being_fenced, NULL, KD_TIMEOUT_MS);
+	ended = command_has_ended(write);
+	KUNIT_EXPECT_FALSE_MSG(test, ended,
+			       "the write has failed while it may be executed");
+	if (ended)
+		KUNIT_EXPECT_EQ(test, 0, shell(FILL("b", "kdapl1")));
+	kdb_backing_hold(backing, false);
+	command_wait(write);
+	KUNIT_EXPECT_NE(test, write->status, 0);
+	KUNIT_EXPECT_TRUE(test, path_has_failed(NULL));
+	if (!ended)
+		KUNIT_EXPECT_EQ(test, 0, shell(FILL("b", "kdapl1")));
+	expect_sector(test, backing, 'b');
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -Eq 'other paths fenced +1$' " INI
+				       "/path2/stats"));
+	command_wait(port);
+}
+
+/*
+ * Neither disk is connected, so the write fails at once. The second disk, when
+ * it connects again, writes nothing before the medium is through with it.
+ */
+static void ini_fences_before_use(struct kunit *test)
+{
+	struct backing *backing = paths_load(test, TIMES_OUT);
+	struct command *write, *rewrite;
+
+	write = hold_a_write(test, backing);
+	KUNIT_ASSERT_EQ(test, 0, shell("rm " PORT(2) "/subsystems/vol"));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(path_2_is_lost, NULL,
+					      KD_TIMEOUT_MS));
+	command_wait(write);
+	KUNIT_EXPECT_NE(test, write->status, 0);
+	KUNIT_ASSERT_EQ(test, 0, shell("ln -s " TGT "/subsystems/vol " PORT(2)
+				       "/subsystems/vol"));
+	rewrite = command_start(test, FILL("b", "kdapl1"));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(has_fenced_again, NULL,
+					      KD_TIMEOUT_MS));
+	KUNIT_EXPECT_FALSE_MSG(test, command_has_ended(rewrite),
+			       "a write overtakes one that may be executed");
+	kdb_backing_hold(backing, false);
+	command_wait(rewrite);
+	KUNIT_EXPECT_EQ(test, rewrite->status, 0);
+	expect_sector(test, backing, 'b');
+}
+
+/* The same for a disk that is made when the first one was removed. */
+static void ini_fences_removed_disk(struct kunit *test)
+{
+	struct backing *backing = paths_load(test, TIMES_OUT);
+	struct command *write, *again;
+
+	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " INI "/path2"));
+	write = hold_a_write(test, backing);
+	command_wait(write);
+	KUNIT_EXPECT_NE(test, write->status, 0);
+	KUNIT_ASSERT_EQ(test, 0, shell("cd " INI "/path1; echo 0 >connected;"
+				       " echo 5101 >conn_qual"));
+	again = command_start(test, "echo 1 >" INI "/path1/connected");
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(has_fenced_again, NULL,
+					      KD_TIMEOUT_MS));
+	KUNIT_EXPECT_FALSE_MSG(test, command_has_ended(again),
+			       "there is a disk while the other may write");
+	kdb_backing_hold(backing, false);
+	command_wait(again);
+	KUNIT_EXPECT_EQ(test, again->status, 0);
+	KUNIT_EXPECT_EQ(test, 0, shell(FILL("b", "kdapl0")));
+	expect_sector(test, backing, 'b');
+}
+
+/*
+ * What was written through one disk is lost to all: a flush that fails on one
+ * fails on the other, whatever the target says.
+ */
+static void ini_flush_fails_on_all(struct kunit *test)
+{
+	struct backing *backing = paths_load(test, "true");
+
+	KUNIT_EXPECT_EQ(test, 0, shell(FILL("a", "kdapl0")));
+	KUNIT_EXPECT_EQ(test, 0, shell(FLUSH("kdapl1")));
+	KUNIT_EXPECT_EQ(test, 0, shell(FILL("b", "kdapl0")));
+	backing->flush_status = BLK_STS_IOERR;
+	KUNIT_EXPECT_NE(test, 0, shell(FLUSH("kdapl1")));
+	backing->flush_status = BLK_STS_OK;
+	KUNIT_EXPECT_NE(test, 0, shell(FLUSH("kdapl0")));
+	/* Who is told by the administrator begins anew. */
+	KUNIT_EXPECT_EQ(test, 0, shell("cd " INI "; echo 0 >path1/connected;"
+				       " echo 0 >path2/connected;"
+				       " echo 1 >path1/connected"));
+	KUNIT_EXPECT_EQ(test, 0, shell(FLUSH("kdapl0")));
+}
+
+static struct kunit_case path_cases[] = {
+	KUNIT_CASE_PARAM(ini_fails_when_fenced, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_fences_before_use, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_fences_removed_disk, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_flush_fails_on_all, kd_gen_ia),
+	{}
+};
+
+static struct kunit_suite path_suite = {
+	.name = "kdapl-blk-path",
+	.test_cases = path_cases,
+};
+
+kunit_test_suite(path_suite);
+
+MODULE_DESCRIPTION("KUnit suite: several paths to a volume of the block device");
+MODULE_LICENSE("Dual BSD/GPL");
