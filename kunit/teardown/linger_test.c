@@ -5,6 +5,7 @@
  * connecting had got. Queue pairs are held on their way to RTR or to ERR.
  */
 #include <linux/completion.h>
+#include <linux/kprobes.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/sched.h>
@@ -305,6 +306,54 @@ static void L6_freed_during_accept(struct kunit *test)
 	expect_done(test, accept, DAT_SUCCESS);
 }
 
+#ifdef CONFIG_KPROBES
+static struct kprobe joined;
+
+/* An accept has entered the connection in the Endpoint; the queue pair is in INIT. */
+static int on_join(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (READ_ONCE(freed))
+		return 0;
+	dat_ep_free(victim);
+	WRITE_ONCE(freed, true);
+	return 0;
+}
+
+static void forget_join(void *unused)
+{
+	unregister_kprobe(&joined);
+}
+
+static void L6_freed_after_the_join(struct kunit *test)
+{
+	struct kd_pair c = make_pair(test, HOLD_NONE);
+	struct kd_buf *buf = post_local(c.p);
+	DAT_CR_HANDLE cr = request(c.a, c.p);
+
+	victim = c.p->ep;
+	WRITE_ONCE(freed, false);
+	/* Behind the join dat_cr_accept() calls that before it moves the queue pair. */
+	joined = (struct kprobe) {
+		.symbol_name = "rdma_set_min_rnr_timer",
+		.pre_handler = on_join,
+	};
+	KUNIT_ASSERT_EQ(test, 0, register_kprobe(&joined));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, forget_join, NULL));
+	dat_cr_accept(cr, c.p->ep, 0, NULL);
+	c.p->ep = NULL;
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(freed));
+	KD_EXPECT_OK(test, dat_lmr_free(buf->lmr));
+	/* Nobody has waited, so the queue pair must not receive. */
+	KUNIT_EXPECT_TRUE(test, kd_wait_state(c.a->ep, DAT_EP_STATE_DISCONNECTED));
+	KUNIT_EXPECT_EQ(test, atomic_read(&to_rtr), 0);
+}
+#else
+static void L6_freed_after_the_join(struct kunit *test)
+{
+	kunit_skip(test, "this kernel has no kprobes");
+}
+#endif
+
 /* ---- Others -------------------------------------------------------------------- */
 
 /* Connect; the @n-th queue pair to end is held when the Endpoint is freed. */
@@ -385,6 +434,7 @@ static struct kunit_case linger_cases[] = {
 	KUNIT_CASE_PARAM(L6_freed_before_the_answer, kd_gen_ia),
 	KUNIT_CASE_PARAM(L6_freed_during_the_answer, kd_gen_ia),
 	KUNIT_CASE_PARAM(L6_freed_during_accept, kd_gen_ia),
+	KUNIT_CASE_PARAM(L6_freed_after_the_join, kd_gen_ia),
 	KUNIT_CASE_PARAM(L6_waits_for_its_own_only, kd_gen_ia),
 	KUNIT_CASE_PARAM(L6_srq_waits, kd_gen_ia),
 	KUNIT_CASE_PARAM(L6_waits_for_none_freed_later, kd_gen_ia),
