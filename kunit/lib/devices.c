@@ -132,23 +132,48 @@ KD_GENERATOR(kd_gen_simulated_ia)
 }
 EXPORT_SYMBOL_GPL(kd_gen_simulated_ia);
 
+/* For cases that are about what only the simulated adapters do in some runs. */
+KD_GENERATOR(kd_gen_any_ia)
+{
+	const struct kd_bed *bed = prev ? (const struct kd_bed *)prev + 1 : kd_beds;
+
+	if (bed == kd_beds + ARRAY_SIZE(kd_beds))
+		return NULL;
+	strscpy(desc, bed->ia, KUNIT_PARAM_DESC_SIZE);
+	return bed;
+}
+EXPORT_SYMBOL_GPL(kd_gen_any_ia);
+
 /* All suites share the entries; a suite uses as many as it has choices. */
-const void *kd_gen_ia_and(const void *prev, char *desc,
-			  const char * const *names, unsigned int n)
+static const void *kd_gen_and(const void *prev, char *desc,
+			      const char * const *names, unsigned int n, size_t beds)
 {
 	static struct kd_param params[64];
 	struct kd_param *next = prev ? (struct kd_param *)prev + 1 : params;
 	size_t i = next - params;
 
-	if (i >= n * kd_used_beds() || WARN_ON(i >= ARRAY_SIZE(params)))
+	if (i >= n * beds || WARN_ON(i >= ARRAY_SIZE(params)))
 		return NULL;
-	next->ia = kd_beds[i % kd_used_beds()].ia;
-	next->choice = i / kd_used_beds();
+	next->ia = kd_beds[i % beds].ia;
+	next->choice = i / beds;
 	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s %s", next->ia,
 		 names[next->choice]);
 	return next;
 }
+
+const void *kd_gen_ia_and(const void *prev, char *desc,
+			  const char * const *names, unsigned int n)
+{
+	return kd_gen_and(prev, desc, names, n, kd_used_beds());
+}
 EXPORT_SYMBOL_GPL(kd_gen_ia_and);
+
+const void *kd_gen_any_ia_and(const void *prev, char *desc,
+			      const char * const *names, unsigned int n)
+{
+	return kd_gen_and(prev, desc, names, n, ARRAY_SIZE(kd_beds));
+}
+EXPORT_SYMBOL_GPL(kd_gen_any_ia_and);
 
 /* The second devices, for the suites that remove them. */
 KD_GENERATOR(kd_gen_second)

@@ -227,6 +227,7 @@ bool kd_is_iwarp(const struct kd_side *side);
 KD_GENERATOR(kd_gen_ia);
 KD_GENERATOR(kd_gen_wired_ia);
 KD_GENERATOR(kd_gen_simulated_ia);
+KD_GENERATOR(kd_gen_any_ia);
 KD_GENERATOR(kd_gen_second);
 
 /*
@@ -241,6 +242,8 @@ struct kd_param {
 
 const void *kd_gen_ia_and(const void *prev, char *desc,
 			  const char * const *names, unsigned int n);
+const void *kd_gen_any_ia_and(const void *prev, char *desc,
+			      const char * const *names, unsigned int n);
 
 struct kd_side *kd_open(struct kunit *test, const char *name);
 struct kd_side *kd_open_param(struct kunit *test);

@@ -21,7 +21,7 @@ static const char * const kinds[] = { "one piece", "in pages" };
 
 static const void *gen_kinds(const void *prev, char *desc)
 {
-	return kd_gen_ia_and(prev, desc, kinds, ARRAY_SIZE(kinds));
+	return kd_gen_any_ia_and(prev, desc, kinds, ARRAY_SIZE(kinds));
 }
 
 /* Memory of the kind that the case is about. */
@@ -405,13 +405,13 @@ static struct kunit_case dma_cases[] = {
 	KUNIT_CASE_PARAM(L7_buffers_of_an_srq, gen_kinds),
 	KUNIT_CASE_PARAM(L7_writes, gen_kinds),
 	KUNIT_CASE_PARAM(L7_reads, gen_kinds),
-	KUNIT_CASE_PARAM(L7_reads_to_rmr, kd_gen_ia),
+	KUNIT_CASE_PARAM(L7_reads_to_rmr, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(L7_fenced_sends, gen_kinds),
-	KUNIT_CASE_PARAM(L7_bindings, kd_gen_ia),
-	KUNIT_CASE_PARAM(L7_directions, kd_gen_ia),
-	KUNIT_CASE_PARAM(L7_mapping_of_a_binding, kd_gen_ia),
-	KUNIT_CASE_PARAM(L7_lmr_sync_req, kd_gen_ia),
-	KUNIT_CASE_PARAM(L7_memory_of_pci_devices, kd_gen_ia),
+	KUNIT_CASE_PARAM(L7_bindings, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(L7_directions, kd_gen_simulated_ia),
+	KUNIT_CASE_PARAM(L7_mapping_of_a_binding, kd_gen_simulated_ia),
+	KUNIT_CASE_PARAM(L7_lmr_sync_req, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(L7_memory_of_pci_devices, kd_gen_any_ia),
 	{}
 };
 
