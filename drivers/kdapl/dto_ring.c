@@ -227,6 +227,27 @@ static bool kdapl_ring_drain(struct kdapl_ep *ep, struct kdapl_ring *ring,
 	return n == KDAPL_SECTION;
 }
 
+/*
+ * Mark @ring flushed, or open again, as kdapl_ring_flush() is told by @how, and store
+ * the position up to which it was posted to. Return false to a poster that comes
+ * late. Context: Any; interrupts are off.
+ */
+static bool kdapl_ring_set_flushed(struct kdapl_ring *ring, enum kdapl_flush how,
+				   u32 *head)
+{
+	bool late;
+
+	spin_lock(&ring->lock);
+	late = how == KDAPL_FLUSH_POST && !ring->flushed;
+	if (!late) {
+		ring->flushed = how != KDAPL_FLUSH_REARM;
+		ring->posted = ring->head;
+	}
+	*head = ring->head;
+	spin_unlock(&ring->lock);
+	return !late;
+}
+
 /**
  * kdapl_ring_flush - complete as flushed all that no device will complete
  * @ep: the Endpoint
@@ -246,36 +267,28 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 	struct kdapl_evd *evd = ring == &ep->rq ? ep->recv_evd : ep->req_evd;
 	struct kdapl_later later;
 	unsigned long flags;
-	bool late;
+	bool flush;
 	u32 head;
 
+	/* Nothing can be posted to a queue without an EVD. */
+	if (!evd) {
+		local_irq_save(flags);
+		kdapl_ring_set_flushed(ring, how, &head);
+		local_irq_restore(flags);
+		return;
+	}
 	later.n = 0;
 	rcu_read_lock();
-	if (evd)
-		spin_lock_irqsave(&evd->lock, flags);
-	else
-		local_irq_save(flags);
-	spin_lock(&ring->lock);
-	late = how == KDAPL_FLUSH_POST && !ring->flushed;
-	if (!late) {
-		ring->flushed = how != KDAPL_FLUSH_REARM;
-		ring->posted = ring->head;
-	}
-	head = ring->head;
-	spin_unlock(&ring->lock);
-	/* Nothing can be posted to a queue without an EVD. */
-	if (evd) {
-		while (!late && kdapl_ring_drain(ep, ring, evd, head, &later)) {
-			spin_unlock_irqrestore(&evd->lock, flags);
-			kdapl_later_run(&later);
-			spin_lock_irqsave(&evd->lock, flags);
-		}
+	spin_lock_irqsave(&evd->lock, flags);
+	flush = kdapl_ring_set_flushed(ring, how, &head);
+	while (flush && kdapl_ring_drain(ep, ring, evd, head, &later)) {
 		spin_unlock_irqrestore(&evd->lock, flags);
-		kdapl_upcall_schedule(evd);
 		kdapl_later_run(&later);
-	} else {
-		local_irq_restore(flags);
+		spin_lock_irqsave(&evd->lock, flags);
 	}
+	spin_unlock_irqrestore(&evd->lock, flags);
+	kdapl_upcall_schedule(evd);
+	kdapl_later_run(&later);
 	rcu_read_unlock();
 }
 
