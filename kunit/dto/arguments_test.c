@@ -237,7 +237,7 @@ static void srq_arguments(struct kunit *test)
 static struct ib_device_attr *attrs_of(struct kd_side *s)
 {
 	return &container_of((struct sockaddr_storage *)s->addr,
-			     struct kdapl_ia, addr[0])->hca->attrs;
+			     struct kdapl_ia, first_addr)->hca->attrs;
 }
 
 static void I4_device_without_srqs(struct kunit *test)
