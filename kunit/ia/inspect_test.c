@@ -45,6 +45,8 @@ static void resources_name_the_consumer(struct kunit *test)
 	struct kd_side *a = kd_open_param(test);
 	struct kd_side *p = kd_open_param(test);
 	struct ib_device *dev = kd_device(test, a->name);
+	bool iwarp = rdma_protocol_iwarp(dev, 1);
+	int ends = iwarp ? 2 : 1, ids = iwarp ? 2 : 0;
 
 	kd_setup(a, NULL);
 	kd_setup(p, &(struct kd_opts) { .srq_len = 8 });
@@ -54,12 +56,12 @@ static void resources_name_the_consumer(struct kunit *test)
 	expect_owned(test, dev, RDMA_RESTRACK_SRQ, "SRQ", 1);
 	/*
 	 * Remotely accessible memory takes an MR, and a connection to register
-	 * it.
+	 * it: of one queue pair that is its own peer, or on iWARP of two.
 	 */
 	expect_owned(test, dev, RDMA_RESTRACK_MR, "MR", 2);
 	expect_owned(test, dev, RDMA_RESTRACK_CQ, "CQ", 4 + 2);
-	expect_owned(test, dev, RDMA_RESTRACK_QP, "QP", 2 + 4);
-	expect_owned(test, dev, RDMA_RESTRACK_CM_ID, "CM_ID", 3 + 4);
+	expect_owned(test, dev, RDMA_RESTRACK_QP, "QP", 2 + 2 * ends);
+	expect_owned(test, dev, RDMA_RESTRACK_CM_ID, "CM_ID", 3 + 2 * ids);
 }
 
 static struct kunit_case inspect_cases[] = {
