@@ -128,6 +128,11 @@ void kdapl_ia_strip(struct kdapl_ia *ia);
 /* ia_device.c */
 extern struct ib_client kdapl_client;
 
+/* ia_notify.c */
+int kdapl_notify_setup(void);
+void kdapl_notify_cleanup(void);
+void kdapl_notify(int what);
+
 void kdapl_hca_add_ia(struct kdapl_hca *hca, struct kdapl_ia *ia);
 void kdapl_hca_del_ia(struct kdapl_ia *ia);
 struct kdapl_hca *kdapl_hca_find(const char *name, u32 *port);

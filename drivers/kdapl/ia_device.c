@@ -14,6 +14,7 @@
  * kdapl_hcas_lock protects the list of devices, their names and the list of IAs
  * of each device. It nests inside hca->sem.
  */
+#include <dat/kdat_linux.h>
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
 #include "conn.h"
@@ -141,8 +142,10 @@ static void kdapl_device_event(struct ib_event_handler *handler,
 			kdapl_async_post(&ia->catastrophic);
 	/* On RoCE an address can be used when it is in the table of GIDs. */
 	else if (event->event == IB_EVENT_GID_CHANGE ||
-		 event->event == IB_EVENT_PORT_ACTIVE)
+		 event->event == IB_EVENT_PORT_ACTIVE) {
 		mod_delayed_work(hca->down_wq, &hca->addr_work, 0);
+		kdapl_notify(KDAT_CHANGED_ADDRESSES);
+	}
 }
 
 /*
@@ -198,6 +201,7 @@ static int kdapl_add_one(struct ib_device *dev)
 	mutex_lock(&kdapl_hcas_lock);
 	list_add_tail(&hca->link, &kdapl_hcas);
 	mutex_unlock(&kdapl_hcas_lock);
+	kdapl_notify(KDAT_CHANGED_IAS);
 	return 0;
 }
 
@@ -248,6 +252,7 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	if (hca->dma_syncs)
 		static_branch_dec(&kdapl_dma_syncs);
 	kdapl_hca_put(hca);
+	kdapl_notify(KDAT_CHANGED_IAS);
 }
 
 /*
@@ -261,6 +266,7 @@ static void kdapl_rename_one(struct ib_device *dev, void *data)
 	mutex_lock(&kdapl_hcas_lock);
 	strscpy(hca->name, dev_name(&dev->dev), sizeof(hca->name));
 	mutex_unlock(&kdapl_hcas_lock);
+	kdapl_notify(KDAT_CHANGED_IAS);
 }
 
 struct ib_client kdapl_client = {

@@ -39,9 +39,12 @@ static int __init kdapl_init(void)
 	err = kdapl_upcall_setup();
 	if (err)
 		goto err_wq;
-	err = ib_register_client(&kdapl_client);
+	err = kdapl_notify_setup();
 	if (err)
 		goto err_upcall;
+	err = ib_register_client(&kdapl_client);
+	if (err)
+		goto err_notify;
 	err = kdapl_addr_setup();
 	if (err)
 		goto err_client;
@@ -50,6 +53,8 @@ static int __init kdapl_init(void)
 
 err_client:
 	ib_unregister_client(&kdapl_client);
+err_notify:
+	kdapl_notify_cleanup();
 err_upcall:
 	kdapl_upcall_cleanup();
 err_wq:
@@ -69,6 +74,7 @@ static void __exit kdapl_exit(void)
 	kdapl_debugfs_exit();
 	kdapl_addr_cleanup();
 	ib_unregister_client(&kdapl_client);
+	kdapl_notify_cleanup();
 	/*
 	 * The release of one object may drop the last reference to another. The
 	 * chain has fewer than eight steps; what is left then was never freed.

@@ -309,6 +309,72 @@ DAT_RETURN kdat_ep_post_requests(DAT_EP_HANDLE ep, DAT_COUNT num_requests,
  */
 DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name);
 
+/* What a notifier is told. */
+#define KDAT_CHANGED_IAS	0x1	/* IAs have come, gone, or are renamed */
+#define KDAT_CHANGED_ADDRESSES	0x2	/* IP addresses of this host have */
+
+typedef struct kdat_notifier *KDAT_NOTIFIER_HANDLE;
+
+typedef void (*KDAT_CHANGED_FUNC)(DAT_PVOID data, DAT_COUNT what);
+
+/**
+ * kdat_notifier_create() - be told of IAs and addresses that come and go
+ * @changed: called after a change with @data and %KDAT_CHANGED_ bits, in process
+ *	context. It may sleep, open and close IAs; it is called once for changes that
+ *	follow each other closely, and for one change perhaps twice
+ * @data: for @changed
+ * @notifier: receives the handle for kdat_notifier_free()
+ *
+ * The call says that something has changed, not what: @changed looks again, with
+ * kdat_ia_find() for an address and dat_registry_list_providers() for all IAs. An
+ * address is told of when connections to it can be made, not only when the host has
+ * it. Whoever has an IA open is told that its device is gone by
+ * %DAT_ASYNC_ERROR_IA_CATASTROPHIC, before or after this.
+ *
+ * Functions of all consumers are called one after the other; one that takes long
+ * keeps the others waiting.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - changes from now on are told
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory
+ * * %DAT_INVALID_PARAMETER - @changed or @notifier is NULL
+ * * %DAT_INVALID_STATE - called by such a function
+ *
+ * Example::
+ *
+ *	// look_again() queues the work that opens what can be opened now.
+ *	ret = kdat_notifier_create(look_again, buffer, &notifier);
+ *
+ * See also: kdat_notifier_free(), kdat_ia_find(), dat_registry_list_providers()
+ *
+ * Source: Linux only, not part of DAT
+ */
+DAT_RETURN kdat_notifier_create(KDAT_CHANGED_FUNC changed, DAT_PVOID data,
+				KDAT_NOTIFIER_HANDLE *notifier);
+
+/**
+ * kdat_notifier_free() - be told of changes no more
+ * @notifier: from kdat_notifier_create(); invalid afterwards
+ *
+ * When the call returns, the function does not run and is not called any more.
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - the handle is invalid now
+ * * %DAT_INVALID_HANDLE - @notifier is no notifier
+ * * %DAT_INVALID_STATE - called by the function of a notifier
+ *
+ * Example::
+ *
+ *	ret = kdat_notifier_free(notifier);
+ *
+ * See also: kdat_notifier_create()
+ *
+ * Source: Linux only, not part of DAT
+ */
+DAT_RETURN kdat_notifier_free(KDAT_NOTIFIER_HANDLE notifier);
+
 /*
  * kDAPL chooses the completion vector of an EVD: that of the other EVD of its Endpoint,
  * or the least recently used one.

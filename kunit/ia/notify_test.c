@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Notifiers: IAs and addresses that come and go (contract I8). */
+#include <linux/in.h>
+#include <linux/inet.h>
+#include <linux/module.h>
+#include <dat/kdat_linux.h>
+#include "plug.h"
+#include "shell.h"
+
+/* An address that no device of the test bed has. */
+#define ADDRESS		"10.8.77.1"
+
+/* struct watch - what the function of a notifier has seen */
+struct watch {
+	KDAT_NOTIFIER_HANDLE notifier;
+	const char *ia;
+	struct sockaddr_in addr;
+	char name[DAT_NAME_MAX_LENGTH];
+	int ias;
+	int addresses;
+	bool there;
+	bool found;
+	DAT_RETURN inside;
+};
+
+static void look(DAT_PVOID data, DAT_COUNT what)
+{
+	struct watch *w = data;
+	bool found;
+
+	if (what & KDAT_CHANGED_IAS)
+		WRITE_ONCE(w->ias, w->ias + 1);
+	if (what & KDAT_CHANGED_ADDRESSES)
+		WRITE_ONCE(w->addresses, w->addresses + 1);
+	found = kdat_ia_find((struct sockaddr *)&w->addr, w->name) ==
+		DAT_SUCCESS && !strcmp(w->name, w->ia);
+	WRITE_ONCE(w->found, found);
+	WRITE_ONCE(w->there, kd_is_plugged(w->ia));
+	w->inside = kdat_notifier_free(w->notifier);
+}
+
+static void stop_watching(void *data)
+{
+	struct watch *w = data;
+
+	if (w->notifier)
+		kdat_notifier_free(w->notifier);
+}
+
+static struct watch *watch(struct kunit *test)
+{
+	struct watch *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	w->ia = ((const struct kd_second *)test->param_value)->ia;
+	w->addr.sin_family = AF_INET;
+	w->addr.sin_addr.s_addr = in_aton(ADDRESS);
+	KD_ASSERT_OK(test, kdat_notifier_create(look, w, &w->notifier));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, stop_watching, w));
+	return w;
+}
+
+static bool is_there(void *data)
+{
+	return READ_ONCE(((struct watch *)data)->there);
+}
+
+static bool is_gone(void *data)
+{
+	struct watch *w = data;
+
+	return READ_ONCE(w->ias) && !READ_ONCE(w->there);
+}
+
+static bool is_found(void *data)
+{
+	return READ_ONCE(((struct watch *)data)->found);
+}
+
+static bool is_lost(void *data)
+{
+	return !READ_ONCE(((struct watch *)data)->found);
+}
+
+static void I8_told_of_devices(struct kunit *test)
+{
+	struct watch *w = watch(test);
+
+	kd_unplug(test);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_gone, w, KD_TIMEOUT_MS));
+	kd_plug(test);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_there, w, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, DAT_GET_TYPE(w->inside), (DAT_RETURN)DAT_INVALID_STATE);
+}
+
+/* The last call for an address comes when kdat_ia_find() finds it. */
+static void I8_told_of_addresses(struct kunit *test)
+{
+	const struct kd_second *d = test->param_value;
+	struct watch *w = watch(test);
+	char command[64];
+
+	snprintf(command, sizeof(command), "ip addr add " ADDRESS "/32 dev %s",
+		 strrchr(d->add, ' ') + 1);
+	KUNIT_ASSERT_EQ(test, 0, shell(command));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_found, w, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_GE(test, w->addresses, 1);
+	snprintf(command, sizeof(command), "ip addr del " ADDRESS "/32 dev %s",
+		 strrchr(d->add, ' ') + 1);
+	KUNIT_EXPECT_EQ(test, 0, shell(command));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_lost, w, KD_TIMEOUT_MS));
+}
+
+/* A notifier that was freed is not called, although others are. */
+static void I8_told_no_more(struct kunit *test)
+{
+	struct watch *freed = watch(test), *w;
+	int ias;
+
+	w = watch(test);
+	KD_ASSERT_OK(test, kdat_notifier_free(freed->notifier));
+	ias = freed->ias;
+	kd_unplug(test);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_gone, w, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, freed->ias, ias);
+	KUNIT_EXPECT_EQ(test, kdat_notifier_free(freed->notifier),
+			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1));
+	freed->notifier = NULL;
+}
+
+static void I8_notifier_arguments(struct kunit *test)
+{
+	KDAT_NOTIFIER_HANDLE notifier;
+
+	KUNIT_EXPECT_EQ(test, kdat_notifier_create(NULL, NULL, &notifier),
+			DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
+	KUNIT_EXPECT_EQ(test, kdat_notifier_create(look, NULL, NULL),
+			DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3));
+	KUNIT_EXPECT_EQ(test, kdat_notifier_free(NULL),
+			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1));
+}
+
+static struct kunit_case notify_cases[] = {
+	KUNIT_CASE_PARAM(I8_told_of_devices, kd_gen_second),
+	KUNIT_CASE_PARAM(I8_told_of_addresses, kd_gen_second),
+	KUNIT_CASE_PARAM(I8_told_no_more, kd_gen_second),
+	KUNIT_CASE(I8_notifier_arguments),
+	{}
+};
+
+static struct kunit_suite notify_suite = {
+	.name = "kdapl-notify",
+	.init = kd_plug_init,
+	.test_cases = notify_cases,
+};
+
+kunit_test_suite(notify_suite);
+
+MODULE_DESCRIPTION("KUnit suite of kdapl.ko: notifiers of IAs and addresses");
+MODULE_LICENSE("Dual BSD/GPL");
