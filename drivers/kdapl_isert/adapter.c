@@ -7,14 +7,9 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cpumask.h>
-#include <linux/moduleparam.h>
 #include <linux/printk.h>
 #include <linux/slab.h>
 #include "isert.h"
-
-static unsigned int srq_size = 1024;
-module_param(srq_size, uint, 0444);
-MODULE_PARM_DESC(srq_size, "receive buffers of an adapter");
 
 static LIST_HEAD(ki_adapters);
 static DEFINE_MUTEX(ki_adapters_lock);
@@ -22,12 +17,32 @@ static DEFINE_MUTEX(ki_adapters_lock);
 static void ki_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
 			    DAT_BOOLEAN more)
 {
+	const DAT_ASYNCH_ERROR_EVENT_DATA *async =
+		&event->event_data.asynch_error_event_data;
 	struct ki_adapter *a = data;
+	DAT_CONTEXT context;
 
-	if (event->event_number != DAT_ASYNC_ERROR_IA_CATASTROPHIC)
-		return;
-	pr_warn("%s is gone\n", a->name);
-	WRITE_ONCE(a->gone, true);
+	switch (event->event_number) {
+	case DAT_ASYNC_SRQ_LOW_WATERMARK:
+		ki_srq_ran_low(a);
+		break;
+	case DAT_ASYNC_EP_SOFT_HIGH_WATERMARK:
+		/* ki_conn_free() takes the mutex after it has freed the Endpoint. */
+		mutex_lock(&a->cm_mutex);
+		if (dat_get_consumer_context(async->dat_handle, &context) ==
+		    DAT_SUCCESS)
+			ki_credit_soft(context.as_ptr);
+		mutex_unlock(&a->cm_mutex);
+		break;
+	case DAT_ASYNC_ERROR_IA_CATASTROPHIC:
+		pr_warn("%s is gone\n", a->name);
+		WRITE_ONCE(a->gone, true);
+		ki_portals_look(KDAT_CHANGED_IAS);
+		break;
+	default:
+		pr_warn_ratelimited("%s: %s\n", a->name,
+				    kdat_event_name(event->event_number));
+	}
 }
 
 static DAT_RETURN ki_adapter_query(struct ki_adapter *a)
@@ -46,6 +61,9 @@ static DAT_RETURN ki_adapter_query(struct ki_adapter *a)
 					KI_IOV);
 		a->max_reads = clamp(attr->max_rdma_read_per_ep_out, 1, KI_READS);
 		a->max_rdma = min_t(u64, attr->max_rdma_size, SZ_16M);
+		a->max_srq = attr->max_recv_per_srq;
+		/* Private data of InfiniBand and RoCE is never longer. */
+		a->iwarp = prov->max_private_data_size > 56;
 	}
 	kfree(prov);
 	kfree(attr);
@@ -80,11 +98,6 @@ static DAT_RETURN ki_adapter_comps(struct ki_adapter *a)
 static DAT_RETURN ki_adapter_objects(struct ki_adapter *a)
 {
 	DAT_UPCALL_OBJECT cm = { a, ki_cm_upcall }, async = { a, ki_async_upcall };
-	DAT_SRQ_ATTR srq = {
-		.max_recv_dtos = roundup(srq_size, KI_BLOCK_BUFS),
-		.max_recv_iov = 1,
-		.low_watermark = DAT_SRQ_LW_DEFAULT,
-	};
 	DAT_RETURN ret;
 
 	ret = ki_adapter_query(a);
@@ -97,7 +110,7 @@ static DAT_RETURN ki_adapter_objects(struct ki_adapter *a)
 	if (ret == DAT_SUCCESS)
 		ret = ki_adapter_comps(a);
 	if (ret == DAT_SUCCESS)
-		ret = dat_srq_create(a->ia, a->pz, &srq, &a->srq);
+		ret = ki_srq_start(a);
 	if (ret == DAT_SUCCESS)
 		ret = dat_evd_modify_upcall(a->async_evd,
 					    DAT_UPCALL_SINGLE_INSTANCE, &async,
@@ -108,9 +121,9 @@ static DAT_RETURN ki_adapter_objects(struct ki_adapter *a)
 /* Close the IA, with all that is left in it, and free the memory. */
 static void ki_adapter_destroy(struct ki_adapter *a)
 {
-	if (a->srq)
-		dat_srq_free(a->srq);
-	ki_bufs_free(a);
+	dat_evd_modify_upcall(a->async_evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME,
+			      DAT_UPCALL_INVOC_NEW);
+	ki_srq_stop(a);
 	dat_ia_close(a->ia, DAT_CLOSE_ABRUPT_FLAG);
 	kfree(a);
 }
@@ -139,8 +152,9 @@ static struct ki_adapter *ki_adapter_open(char *name)
 		return ERR_PTR(-ENOMEM);
 	strscpy(a->name, name, sizeof(a->name));
 	kref_init(&a->ref);
-	INIT_LIST_HEAD(&a->blocks);
+	ki_srq_init(a);
 	mutex_init(&a->cm_mutex);
+	INIT_LIST_HEAD(&a->conn_list);
 	ret = dat_ia_open(a->name, KI_EVD_QLEN, &a->async_evd, &a->ia);
 	if (ret != DAT_SUCCESS) {
 		pr_err("%s: cannot open: %s\n", a->name, ki_strerror(ret));
@@ -148,7 +162,7 @@ static struct ki_adapter *ki_adapter_open(char *name)
 		return ERR_PTR(-ENODEV);
 	}
 	ret = ki_adapter_objects(a);
-	if (ret != DAT_SUCCESS || ki_bufs_make(a, srq_size)) {
+	if (ret != DAT_SUCCESS) {
 		pr_err("%s: no resources: %s\n", a->name, ki_strerror(ret));
 		ki_adapter_destroy(a);
 		return ERR_PTR(-ENOMEM);
@@ -174,24 +188,13 @@ out:
 	return a;
 }
 
-/* As ki_adapter_get_name(), for the IA that has an address. */
-struct ki_adapter *ki_adapter_get(const struct sockaddr *addr)
+/* Call @fn for each adapter, none of which is freed meanwhile. Context: process. */
+void ki_adapters_each(void (*fn)(struct ki_adapter *a, void *data), void *data)
 {
 	struct ki_adapter *a;
-	DAT_RETURN ret;
-	char *name;
 
-	name = kmalloc(DAT_NAME_MAX_LENGTH, GFP_KERNEL);
-	if (!name)
-		return ERR_PTR(-ENOMEM);
-	ret = kdat_ia_find(addr, name);
-	if (ret == DAT_SUCCESS) {
-		a = ki_adapter_get_name(name);
-	} else {
-		pr_err("%pISc belongs to no RDMA adapter: %s\n", addr,
-		       ki_strerror(ret));
-		a = ERR_PTR(-EADDRNOTAVAIL);
-	}
-	kfree(name);
-	return a;
+	mutex_lock(&ki_adapters_lock);
+	list_for_each_entry(a, &ki_adapters, link)
+		fn(a, data);
+	mutex_unlock(&ki_adapters_lock);
 }

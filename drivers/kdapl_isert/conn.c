@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Connections: accepted by the upcall of a portal's listener, taken over by LIO
- * once established (ki_accept_np()), and freed when LIO has released its own.
+ * when the first login request is there (ki_accept_np()), since LIO's thread of the
+ * portal deals with one after the other; and freed when LIO has released its own.
  *
  * A connection ends when its Endpoint's last event has come (->down): LIO's
  * receiving thread notices, and takes the connection down through ki_wait_conn() and
@@ -16,14 +17,24 @@
 #include <compat_probe.h>
 #include "isert.h"
 
+/* Number of the last connection. */
+static atomic_t ki_ids;
+
+/* Tell the log why a connection ends. Context: any. */
+void ki_conn_warn(struct ki_conn *c, const char *why)
+{
+	pr_warn_ratelimited("%s at %s is disconnected: %s\n",
+			    READ_ONCE(c->iqn) ?: "an initiator", c->peer, why);
+}
+
 /* End a connection because of what its peer has done. Context: any. */
 void ki_conn_break(struct ki_conn *c, const char *why)
 {
-	const char *name = "an initiator";
-
-	if (c->conn && c->conn->sess && c->conn->sess->sess_ops)
-		name = c->conn->sess->sess_ops->InitiatorName;
-	pr_warn_ratelimited("%s at %s is disconnected: %s\n", name, c->peer, why);
+	if (READ_ONCE(c->broken))
+		return;
+	WRITE_ONCE(c->broken, true);
+	atomic_long_inc(&c->a->stats[KI_STAT_BROKEN]);
+	ki_conn_warn(c, why);
 	dat_ep_disconnect(c->ep, DAT_CLOSE_ABRUPT_FLAG);
 }
 
@@ -90,6 +101,7 @@ void ki_conn_free(struct ki_conn *c)
 	mutex_lock(&c->comp->mutex);
 	mutex_unlock(&c->comp->mutex);
 	mutex_lock(&c->a->cm_mutex);
+	list_del(&c->adapter_link);
 	mutex_unlock(&c->a->cm_mutex);
 	list_for_each_entry_safe(buf, next, &c->early, link)
 		ki_buf_post(c->a, buf);
@@ -100,6 +112,8 @@ void ki_conn_free(struct ki_conn *c)
 	if (c->tx_pages)
 		__free_pages(c->tx_pages, KI_BLOCK_ORDER);
 	kfree(c->tx_array);
+	ki_credit_end(c);
+	kfree(c->iqn);
 	ki_adapter_put(c->a);
 	kfree(c);
 }
@@ -126,6 +140,8 @@ static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *pa
 	c->a = a;
 	c->comp = &a->comps[(unsigned int)atomic_inc_return(&a->next_comp) % a->ncomps];
 	c->portal = l->portal;
+	c->since = jiffies;
+	c->id = atomic_inc_return(&ki_ids);
 	INIT_LIST_HEAD(&c->link);
 	INIT_LIST_HEAD(&c->early);
 	INIT_LIST_HEAD(&c->txs);
@@ -139,9 +155,15 @@ static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *pa
 	c->invalidate = a->invalidate &&
 			param->private_data_size >= (DAT_COUNT)sizeof(*cm) &&
 			!(cm->flags & ISER_SEND_W_INV_NOT_SUP);
+	mutex_lock(&a->cm_mutex);
+	list_add_tail(&c->adapter_link, &a->conn_list);
+	mutex_unlock(&a->cm_mutex);
+	if (!ki_credit_request(c))
+		goto err;
 	if (!ki_conn_txs(c) && ki_conn_ep(c) == DAT_SUCCESS)
 		return c;
 	pr_warn_ratelimited("%s: no resources\n", c->peer);
+err:
 	ki_conn_free(c);
 	return NULL;
 }
@@ -158,9 +180,12 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 
 	if (dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) != DAT_SUCCESS)
 		return;
-	if (!READ_ONCE(l->a->gone))
+	atomic_long_inc(&l->a->stats[KI_STAT_REQUESTS]);
+	/* LIO takes one after the other; who comes later tries again. */
+	if (!READ_ONCE(l->a->gone) && READ_ONCE(l->portal->npending) < KI_PENDING)
 		c = ki_conn_new(l, &param);
 	if (!c) {
+		atomic_long_inc(&l->a->stats[KI_STAT_REFUSED]);
 		dat_cr_reject(cr, 0, NULL);
 		return;
 	}
@@ -169,12 +194,14 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	/* It is on the list before its first event can come. */
 	spin_lock_bh(&l->portal->lock);
 	list_add_tail(&c->link, &l->portal->pending);
+	l->portal->npending++;
 	spin_unlock_bh(&l->portal->lock);
 	ret = dat_cr_accept(cr, c->ep, sizeof(cm), &cm);
 	if (ret == DAT_SUCCESS)
 		return;
 	pr_warn_ratelimited("%s: cannot accept: %s\n", c->peer, ki_strerror(ret));
 	spin_lock_bh(&l->portal->lock);
+	l->portal->npending--;
 	list_del_init(&c->link);
 	spin_unlock_bh(&l->portal->lock);
 	ki_conn_free(c);
@@ -191,10 +218,10 @@ void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	mutex_lock(&a->cm_mutex);
 	if (dat_get_consumer_context(ep, &context) == DAT_SUCCESS) {
 		c = context.as_ptr;
-		if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
-			WRITE_ONCE(c->established, true);
-		else
+		if (event->event_number != DAT_CONNECTION_EVENT_ESTABLISHED) {
+			ki_credit_down(c);
 			WRITE_ONCE(c->down, true);
+		}
 		wake_up_all(&c->wq);
 		wake_up_all(&c->room);
 		/* ki_accept_np() takes it away with the same mutex held. */
@@ -204,13 +231,32 @@ void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	mutex_unlock(&a->cm_mutex);
 }
 
+/*
+ * The first login request has come, so that LIO can take the connection. Context:
+ * process.
+ */
+void ki_conn_ready(struct ki_conn *c)
+{
+	mutex_lock(&c->a->cm_mutex);
+	if (c->portal)
+		wake_up_all(&c->portal->wq);
+	mutex_unlock(&c->a->cm_mutex);
+}
+
 /* iscsit_wait_conn(): nothing of the connection is at the device afterwards. */
 void ki_wait_conn(struct iscsit_conn *conn)
 {
 	struct ki_conn *c = conn->context;
 
-	if (c)
-		ki_conn_stop(c);
+	if (!c)
+		return;
+	spin_lock_bh(&c->lock);
+	c->closing = true;
+	spin_unlock_bh(&c->lock);
+	/* This may be that work, so it cannot be waited for. */
+	cancel_delayed_work(&conn->login_work);
+	ki_credit_judge(c);
+	ki_conn_stop(c);
 }
 
 /*

@@ -14,6 +14,7 @@
 #include <linux/socket.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 #include <scsi/iscsi_proto.h>
 #include <scsi/iser.h>
 #include <target/target_core_base.h>
@@ -35,10 +36,13 @@
 					    KI_BLOCK_BUFS, 64))
 #define KI_REQUESTS		128
 #define KI_IOV			16
-#define KI_READS		16
+#define KI_READS		128
 #define KI_INLINE_IOV		8
 #define KI_COMPS		8
 #define KI_EVD_QLEN		1024
+/* Connections of a portal that LIO has not taken, and how long one may say nothing. */
+#define KI_PENDING		64
+#define KI_SILENCE		(15 * HZ)
 
 struct ki_adapter;
 struct ki_conn;
@@ -55,21 +59,30 @@ struct ki_wr {
  * struct ki_buf - a receive buffer
  * @va: its memory
  * @seg: the same for the device
+ * @block: the block that it is part of
  * @len: bytes received
  * @link: entry in a list of buffers that wait to be handled
  */
 struct ki_buf {
+	struct ki_block *block;
 	u8 *va;
 	DAT_LMR_TRIPLET seg;
 	u32 len;
 	struct list_head link;
 };
 
-/* Pages that were registered, and the receive buffers in them. */
+/*
+ * struct ki_block - pages that were registered, and the receive buffers in them
+ * @link: entry in a->blocks; a->srq_mutex
+ * @retiring: buffers are not posted when they return; a->srq_lock
+ * @home: bits of those that have returned since; a->srq_lock
+ */
 struct ki_block {
 	struct list_head link;
 	struct page *pages;
 	DAT_LMR_HANDLE lmr;
+	bool retiring;
+	unsigned long home;
 	struct ki_buf bufs[KI_BLOCK_BUFS];
 };
 
@@ -84,14 +97,36 @@ struct ki_comp {
 	struct mutex mutex;		/* see above */
 };
 
+/* Counters of an adapter; debugfs names them. */
+enum ki_stat {
+	KI_STAT_REQUESTS,		/* connection requests */
+	KI_STAT_REFUSED,		/* of them, those that were rejected */
+	KI_STAT_LOGINS,			/* connections that came to serve commands */
+	KI_STAT_LOW,			/* low watermark */
+	KI_STAT_SOFT,			/* soft watermark */
+	KI_STAT_HARD,			/* connections that the hard one has ended */
+	KI_STAT_BROKEN,			/* connections that broke the protocol */
+	KI_STATS
+};
+
 /*
  * struct ki_adapter - an open IA, shared by all portals and connections on it
  * @ref: one for each portal and each connection
  * @link: entry in the list of adapters
- * @blocks: memory of the SRQ; ki_adapters_lock
+ * @srq_mutex: protects what follows, up to @srq_low
+ * @blocks: memory of the SRQ
+ * @bufs: number of buffers in it
+ * @conns: number of connections
+ * @reserved: what they may send at once, on iWARP
+ * @srq_extra: buffers that the low watermark has added
+ * @srq_low: the low watermark
+ * @ran_low: it was crossed, and the queue has not recovered
+ * @srq_lock: see struct ki_block
+ * @iwarp: an empty SRQ ends connections
  * @comps: see struct ki_comp; a connection has one of them
  * @next_comp: for the next connection
- * @cm_mutex: as ki_comp.mutex, for the events of connections
+ * @cm_mutex: as ki_comp.mutex, for the events of connections; protects @conn_list
+ * @conn_list: connections
  * @gone: the device has left; no new connection
  */
 struct ki_adapter {
@@ -103,13 +138,26 @@ struct ki_adapter {
 	DAT_EVD_HANDLE cm_evd;
 	DAT_PZ_HANDLE pz;
 	DAT_SRQ_HANDLE srq;
+	struct mutex srq_mutex;		/* see above */
 	struct list_head blocks;
+	unsigned int bufs;
+	unsigned int conns;
+	unsigned int reserved;
+	unsigned int srq_extra;
+	unsigned int srq_low;
+	bool ran_low;
+	spinlock_t srq_lock;		/* see above */
+	struct delayed_work srq_work;
+	atomic_long_t stats[KI_STATS];
 	unsigned int ncomps;
 	struct ki_comp comps[KI_COMPS];
 	atomic_t next_comp;
 	struct mutex cm_mutex;		/* see above */
+	struct list_head conn_list;
 	bool gone;
 	bool invalidate;
+	bool iwarp;
+	unsigned int max_srq;
 	int max_iov;
 	int max_read_iov;
 	int max_reads;
@@ -146,32 +194,57 @@ struct ki_tx {
 /*
  * struct ki_conn - a connection
  * @conn: LIO's, once its portal's thread has taken it
+ * @id: number, for tracepoints and debugfs
+ * @iqn: name of the initiator once it has logged in, or NULL
  * @link: entry in ki_portal.pending until then
+ * @adapter_link: entry in a->conn_list
  * @wq: woken when @down, or @login_buf; LIO's receiving thread sleeps there, so
  *	nothing that happens for each command wakes it
+ * @joined: the SRQ counts the connection
+ * @reserved: buffers of the SRQ that are reserved for it
+ * @window: commands that may be outstanding
+ * @hard: messages that may lie unread; 0 before login is complete
+ * @beyond: commands beyond MaxCmdSN; comp->mutex
+ * @over: @hard was crossed
  * @room: woken when @posted becomes 0, or an answer is put back, or @down
  * @down: the last event of the Endpoint has come
+ * @broken: ki_conn_break() has ended it; its messages are dropped
+ * @since: when it was requested, in jiffies
  * @posted: requests whose completion is awaited
  * @lock: protects all that follow
  * @state: see there
  * @login_buf: a login request that LIO has not read
- * @login_answered: LIO has answered the first one
+ * @login_answered: LIO has answered the last one
+ * @closing: LIO takes the connection down, and wants no login request
  * @early: messages that came before LIO's receiving thread
  * @txs: answers not in use
  * @waiting: commands that found no room to post, in order
+ * @throttled: the window is being narrowed
+ * @withheld: by how much it is
+ * @look: answers until the next look at how many messages lie unread
  */
 struct ki_conn {
 	struct ki_adapter *a;
 	struct ki_comp *comp;
 	DAT_EP_HANDLE ep;
 	struct iscsit_conn *conn;
+	u32 id;
+	char *iqn;
 	struct ki_portal *portal;
 	struct list_head link;
+	struct list_head adapter_link;
 	wait_queue_head_t wq;
 	wait_queue_head_t room;
 	bool down;
-	bool established;
+	bool broken;
+	unsigned long since;
 	bool invalidate;
+	bool joined;
+	unsigned int reserved;
+	unsigned int window;
+	unsigned int hard;
+	unsigned int beyond;
+	bool over;
 	atomic_t posted;
 	struct sockaddr_storage remote;
 	char peer[64];
@@ -180,10 +253,14 @@ struct ki_conn {
 	struct ki_buf *login_buf;
 	bool login_seen;
 	bool login_answered;
+	bool closing;
 	bool logout_sent;
 	struct list_head early;
 	struct list_head txs;
 	struct list_head waiting;
+	bool throttled;
+	unsigned int withheld;
+	unsigned int look;
 	struct ki_tx *tx_array;
 	struct page *tx_pages;
 	DAT_LMR_HANDLE tx_lmr;
@@ -225,26 +302,39 @@ struct ki_cmd {
 	DAT_LMR_TRIPLET inline_iov[KI_INLINE_IOV];
 };
 
-/* One adapter that a portal listens on. */
+/*
+ * struct ki_listener - one adapter that a portal listens on
+ * @csp: for the portal's address
+ * @csp4: for IPv4 as well, if that is the wildcard of IPv6
+ */
 struct ki_listener {
 	struct list_head link;
 	struct ki_portal *portal;
 	struct ki_adapter *a;
 	DAT_EVD_HANDLE cr_evd;
-	DAT_PSP_HANDLE psp;
+	DAT_CSP_HANDLE csp;
+	DAT_CSP_HANDLE csp4;
 };
 
 /*
  * struct ki_portal - a network portal of LIO
- * @lock: protects @pending
- * @pending: established connections that LIO has not taken
+ * @link: entry in the list of portals
+ * @addr: address and port
+ * @wildcard: it is one for all addresses
+ * @listeners: see there
+ * @lock: protects @pending and @npending
+ * @pending: connections that LIO has not taken
+ * @npending: their number
  * @wq: woken when there is one
  */
 struct ki_portal {
-	struct iscsi_np *np;
+	struct list_head link;
+	struct sockaddr_storage addr;
+	bool wildcard;
 	struct list_head listeners;
 	spinlock_t lock;		/* see above */
 	struct list_head pending;
+	unsigned int npending;
 	wait_queue_head_t wq;
 };
 
@@ -270,20 +360,43 @@ static inline struct iscsi_hdr *ki_tx_hdr(struct ki_tx *tx)
 	return (struct iscsi_hdr *)(tx->va + sizeof(struct iser_ctrl));
 }
 
+/* Set what is sent with an answer to @cmd: its headers are about to be built. */
+void ki_credit_change(struct ki_conn *c, struct iscsit_cmd *cmd);
+static inline void ki_credit_answer(struct ki_conn *c, struct iscsit_cmd *cmd)
+{
+	if (unlikely(READ_ONCE(c->throttled) || READ_ONCE(c->withheld)))
+		ki_credit_change(c, cmd);
+}
+
 const char *ki_strerror(DAT_RETURN ret);
 
 /* adapter.c */
-struct ki_adapter *ki_adapter_get(const struct sockaddr *addr);
 struct ki_adapter *ki_adapter_get_name(char *name);
 void ki_adapter_put(struct ki_adapter *a);
+void ki_adapters_each(void (*fn)(struct ki_adapter *a, void *data), void *data);
 
-/* buf.c */
-int ki_bufs_make(struct ki_adapter *a, unsigned int n);
-void ki_bufs_free(struct ki_adapter *a);
+/* srq.c */
+void ki_srq_init(struct ki_adapter *a);
+DAT_RETURN ki_srq_start(struct ki_adapter *a);
+void ki_srq_stop(struct ki_adapter *a);
+bool ki_srq_join(struct ki_adapter *a, unsigned int n);
+unsigned int ki_srq_reserve(struct ki_adapter *a, unsigned int most, bool all);
+void ki_srq_leave(struct ki_adapter *a, unsigned int n);
+void ki_srq_adapt(struct ki_adapter *a);
+void ki_srq_ran_low(struct ki_adapter *a);
 void ki_buf_post(struct ki_adapter *a, struct ki_buf *buf);
 int ki_pages_register(struct ki_adapter *a, struct page *pages, size_t len,
 		      DAT_MEM_PRIV_FLAGS priv, DAT_LMR_HANDLE *lmr,
 		      DAT_LMR_TRIPLET *all);
+
+/* credit.c */
+bool ki_credit_request(struct ki_conn *c);
+int ki_credit_begin(struct ki_conn *c);
+void ki_credit_end(struct ki_conn *c);
+void ki_credit_soft(struct ki_conn *c);
+bool ki_credit_may(struct ki_conn *c, const struct iscsi_hdr *hdr);
+void ki_credit_down(struct ki_conn *c);
+void ki_credit_judge(struct ki_conn *c);
 
 /* data.c */
 DAT_RETURN ki_post(struct ki_conn *c, int n, const KDAT_REQUEST *r, bool counted);
@@ -313,7 +426,9 @@ void ki_get_rx_pdu(struct iscsit_conn *conn);
 /* conn.c */
 void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
+void ki_conn_warn(struct ki_conn *c, const char *why);
 void ki_conn_break(struct ki_conn *c, const char *why);
+void ki_conn_ready(struct ki_conn *c);
 void ki_conn_stop(struct ki_conn *c);
 void ki_conn_free(struct ki_conn *c);
 void ki_wait_conn(struct iscsit_conn *conn);
@@ -323,7 +438,14 @@ void ki_free_conn(struct iscsit_conn *conn);
 int ki_get_login_rx(struct iscsit_conn *conn, struct iscsi_login *login);
 int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len);
 
+/* stats.c */
+void ki_stats_start(void);
+void ki_stats_stop(void);
+
 /* portal.c */
+void ki_portals_look(int what);
+int ki_portals_start(void);
+void ki_portals_stop(void);
 int ki_setup_np(struct iscsi_np *np, struct sockaddr_storage *addr);
 int ki_accept_np(struct iscsi_np *np, struct iscsit_conn *conn);
 void ki_free_np(struct iscsi_np *np);

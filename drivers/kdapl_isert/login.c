@@ -68,6 +68,43 @@ int ki_get_login_rx(struct iscsit_conn *conn, struct iscsi_login *login)
 	return err;
 }
 
+/*
+ * Return why nobody can log in to the portal group, or NULL: LIO would let initiators
+ * believe that what they send is protected all the way.
+ */
+static const char *ki_login_hindrance(struct iscsit_conn *conn)
+{
+	struct iscsi_portal_group *tpg = conn->tpg;
+	const char *why = NULL;
+	struct se_device *dev;
+	struct se_lun *lun;
+
+	if (!tpg || conn->sess->sess_ops->SessionType)
+		return NULL;
+	if (tpg->tpg_attrib.t10_pi)
+		return "its portal group offers T10-PI, which kdapl_isert does not have";
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(lun, &tpg->tpg_se_tpg.tpg_lun_hlist, link) {
+		dev = rcu_dereference(lun->lun_se_dev);
+		if (dev && dev->dev_attrib.pi_prot_type)
+			why = "a backstore has T10-PI, which kdapl_isert does not have";
+	}
+	rcu_read_unlock();
+	return why;
+}
+
+/* Make an answer one that the initiator takes as final. */
+static void ki_login_refuse(struct ki_conn *c, struct ki_tx *tx, const char *why)
+{
+	struct iscsi_login_rsp *rsp = (struct iscsi_login_rsp *)ki_tx_hdr(tx);
+
+	pr_warn_ratelimited("%s is not let in: %s\n", c->peer, why);
+	rsp->flags &= ~ISCSI_FLAG_LOGIN_TRANSIT;
+	rsp->status_class = ISCSI_STATUS_CLS_INITIATOR_ERR;
+	rsp->status_detail = ISCSI_LOGIN_STATUS_TGT_FORBIDDEN;
+	hton24(rsp->dlength, 0);
+}
+
 /* The completion of an answer that is waited for. */
 struct ki_login_tx {
 	struct ki_wr wr;
@@ -92,6 +129,7 @@ int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len
 	struct ki_login_tx l = { .wr.done = ki_login_done };
 	struct ki_conn *c = conn->context;
 	struct ki_tx *tx = ki_tx_get(c, NULL);
+	const char *hindrance;
 	DAT_LMR_TRIPLET segs[2];
 	KDAT_REQUEST r;
 	int err;
@@ -100,12 +138,15 @@ int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len
 		return -EIO;
 	init_completion(&l.done);
 	memcpy(ki_tx_hdr(tx), login->rsp, ISCSI_HDR_LEN);
-	err = ki_tx_add_data(c, tx, login->rsp_buf, len);
+	hindrance = ki_login_hindrance(conn);
+	if (hindrance)
+		ki_login_refuse(c, tx, hindrance);
+	err = ki_tx_add_data(c, tx, login->rsp_buf, hindrance ? 0 : len);
 	if (err)
 		goto out;
 	spin_lock_bh(&c->lock);
 	c->login_answered = true;
-	if (login->login_complete)
+	if (login->login_complete && !hindrance)
 		c->state = KI_LOGGED_IN;
 	spin_unlock_bh(&c->lock);
 	r = ki_tx_request(tx, segs);
@@ -116,7 +157,7 @@ int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len
 	}
 	/* A connection that ends flushes it. */
 	wait_for_completion(&l.done);
-	err = l.ok ? 0 : -EIO;
+	err = l.ok && !hindrance ? 0 : -EIO;
 out:
 	ki_tx_put(c, tx);
 	return err;

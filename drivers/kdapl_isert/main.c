@@ -53,6 +53,11 @@ static struct iscsit_transport ki_transport = {
 
 static int __init ki_init(void)
 {
+	int err = ki_portals_start();
+
+	if (err)
+		return err;
+	ki_stats_start();
 	iscsit_register_transport(&ki_transport);
 	return 0;
 }
@@ -60,6 +65,8 @@ static int __init ki_init(void)
 static void __exit ki_exit(void)
 {
 	iscsit_unregister_transport(&ki_transport);
+	ki_stats_stop();
+	ki_portals_stop();
 }
 
 module_init(ki_init);

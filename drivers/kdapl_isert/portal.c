@@ -3,6 +3,10 @@
  * Network portals: an address and port of LIO, and the Service Points that listen on
  * the adapters which have that address; on all adapters for a wildcard address.
  * LIO's thread of the portal takes established connections in ki_accept_np().
+ *
+ * An adapter that leaves takes its listeners along, and a portal lives on without.
+ * When adapters or addresses come or go, ki_portals_work() lets each portal listen
+ * where it can now. ki_portals_lock protects the list of portals and their listeners.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -13,6 +17,13 @@
 #include "isert.h"
 
 #define KI_PROVIDERS	64
+#define KI_RETRY	HZ
+/* How often silent connections are looked for. */
+#define KI_SILENCE_LOOK		HZ
+
+static DEFINE_MUTEX(ki_portals_lock);	/* see above */
+static LIST_HEAD(ki_portals);
+static atomic_t ki_changes;
 
 static u16 ki_port(const struct sockaddr_storage *addr)
 {
@@ -31,8 +42,10 @@ static bool ki_is_wildcard(const struct sockaddr_storage *addr)
 
 static void ki_listener_free(struct ki_listener *l)
 {
-	if (l->psp)
-		dat_psp_free(l->psp);
+	if (l->csp4)
+		dat_csp_free(l->csp4);
+	if (l->csp)
+		dat_csp_free(l->csp);
 	/* Waits for an upcall that is about to accept. */
 	if (l->cr_evd)
 		dat_evd_free(l->cr_evd);
@@ -40,96 +53,232 @@ static void ki_listener_free(struct ki_listener *l)
 	kfree(l);
 }
 
-/* Listen on an adapter, whose reference the listener takes over. */
-static int ki_listen(struct ki_portal *p, struct ki_adapter *a, u16 port)
+static DAT_RETURN ki_listen_at(struct ki_listener *l, struct sockaddr_storage *addr,
+			       DAT_CSP_HANDLE *csp)
 {
-	struct ki_listener *l;
+	DAT_COMM comm = { .domain = addr->ss_family, .type = SOCK_STREAM };
+
+	return dat_csp_create(l->a->ia, &comm, (DAT_IA_ADDRESS_PTR)addr, l->cr_evd,
+			      csp);
+}
+
+/*
+ * Listen at the addresses of the portal. A wildcard of IPv6 is one of IPv4 too, as for
+ * sockets, unless somebody listens there; an adapter may have addresses of one family.
+ */
+static DAT_RETURN ki_listen_csps(struct ki_listener *l)
+{
+	struct ki_portal *p = l->portal;
+	struct sockaddr_storage any4 = { };
+	DAT_RETURN ret, ret4;
+
+	ret = ki_listen_at(l, &p->addr, &l->csp);
+	if (!p->wildcard || p->addr.ss_family != AF_INET6)
+		return ret;
+	any4.ss_family = AF_INET;
+	((struct sockaddr_in *)&any4)->sin_port = htons(ki_port(&p->addr));
+	ret4 = ki_listen_at(l, &any4, &l->csp4);
+	return ret4 == DAT_SUCCESS ? ret4 : ret;
+}
+
+/*
+ * Listen on an adapter, whose reference the listener takes over, with ki_portals_lock
+ * held, as for all up to ki_portals_work().
+ */
+static DAT_RETURN ki_listen(struct ki_portal *p, struct ki_adapter *a)
+{
 	DAT_UPCALL_OBJECT cr = { .upcall_func = ki_cr_upcall };
+	struct ki_listener *l;
 	DAT_RETURN ret;
 
 	l = kzalloc(sizeof(*l), GFP_KERNEL);
 	if (!l) {
 		ki_adapter_put(a);
-		return -ENOMEM;
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	}
 	l->portal = p;
 	l->a = a;
 	cr.instance_data = l;
-	ret = dat_evd_kcreate(a->ia, 64, DAT_UPCALL_SINGLE_INSTANCE, &cr,
+	ret = dat_evd_kcreate(a->ia, KI_PENDING, DAT_UPCALL_SINGLE_INSTANCE, &cr,
 			      DAT_EVD_CR_FLAG, &l->cr_evd);
 	if (ret == DAT_SUCCESS)
-		ret = dat_psp_create(a->ia, port, l->cr_evd, DAT_PSP_CONSUMER_FLAG,
-				     &l->psp);
+		ret = ki_listen_csps(l);
 	if (ret != DAT_SUCCESS) {
-		pr_err("%s: cannot listen on port %u: %s\n", a->name, port,
-		       ki_strerror(ret));
 		ki_listener_free(l);
-		return -EADDRINUSE;
+		return ret;
 	}
 	list_add(&l->link, &p->listeners);
-	return 0;
+	pr_info("%s: listening at %pISpc\n", a->name, &p->addr);
+	return DAT_SUCCESS;
 }
 
-/* Listen on every adapter there is; one is enough for success. */
-static int ki_listen_all(struct ki_portal *p, u16 port)
+/* Listen on the IA of this name, unless the portal does. */
+static DAT_RETURN ki_listen_name(struct ki_portal *p, char *name)
 {
-	DAT_PROVIDER_INFO *info, **list;
+	struct ki_listener *l;
 	struct ki_adapter *a;
+
+	list_for_each_entry(l, &p->listeners, link)
+		if (!strcmp(l->a->name, name))
+			return DAT_SUCCESS;
+	a = ki_adapter_get_name(name);
+	if (IS_ERR(a))
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
+	return ki_listen(p, a);
+}
+
+/* Listen on every adapter that has an address of the portal's family. */
+static DAT_RETURN ki_listen_all(struct ki_portal *p)
+{
+	DAT_RETURN ret = DAT_SUCCESS, one;
+	DAT_PROVIDER_INFO *info, **list;
 	DAT_COUNT n = 0, i;
-	int err = -ENODEV;
 
 	info = kcalloc(KI_PROVIDERS, sizeof(*info), GFP_KERNEL);
 	list = kcalloc(KI_PROVIDERS, sizeof(*list), GFP_KERNEL);
 	if (!info || !list) {
-		err = -ENOMEM;
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 		goto out;
 	}
 	for (i = 0; i < KI_PROVIDERS; i++)
 		list[i] = &info[i];
 	dat_registry_list_providers(KI_PROVIDERS, &n, list);
 	for (i = 0; i < min(n, KI_PROVIDERS); i++) {
-		a = ki_adapter_get_name(info[i].ia_name);
-		if (!IS_ERR(a) && !ki_listen(p, a, port))
-			err = 0;
+		one = ki_listen_name(p, info[i].ia_name);
+		/* It may get an address later. */
+		if (DAT_GET_TYPE(one) != DAT_INVALID_ADDRESS && one != DAT_SUCCESS)
+			ret = one;
 	}
 out:
 	kfree(list);
 	kfree(info);
-	return err;
+	return ret;
+}
+
+/* Give up listeners whose adapter is gone, or does not have the address any more. */
+static void ki_portal_sweep(struct ki_portal *p, const char *name, bool anew)
+{
+	struct ki_listener *l, *next;
+
+	list_for_each_entry_safe(l, next, &p->listeners, link)
+		if (READ_ONCE(l->a->gone) || anew ||
+		    (name && strcmp(l->a->name, name))) {
+			list_del(&l->link);
+			ki_listener_free(l);
+		}
+}
+
+/*
+ * Listen where the portal can. A wildcard listens at the addresses that an adapter had
+ * at that moment, so it begins anew when addresses have changed.
+ */
+static DAT_RETURN ki_portal_look(struct ki_portal *p, int what)
+{
+	DAT_RETURN ret;
+	char *name;
+
+	if (p->wildcard) {
+		ki_portal_sweep(p, NULL, what & KDAT_CHANGED_ADDRESSES);
+		return ki_listen_all(p);
+	}
+	name = kzalloc(DAT_NAME_MAX_LENGTH, GFP_KERNEL);
+	if (!name)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	ret = kdat_ia_find((struct sockaddr *)&p->addr, name);
+	ki_portal_sweep(p, name, false);
+	if (ret == DAT_SUCCESS)
+		ret = ki_listen_name(p, name);
+	kfree(name);
+	return ret;
+}
+
+static void ki_portals_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(ki_portals_again, ki_portals_work);
+
+/* IAs or addresses have changed: look at all portals, and again if that fails. */
+static void ki_portals_work(struct work_struct *work)
+{
+	struct ki_portal *p;
+	bool again = false;
+	DAT_RETURN ret;
+	int what;
+
+	mutex_lock(&ki_portals_lock);
+	what = atomic_xchg(&ki_changes, 0);
+	list_for_each_entry(p, &ki_portals, link) {
+		ret = ki_portal_look(p, what);
+		/* The notifier tells when there is an adapter. */
+		if (ret != DAT_SUCCESS &&
+		    DAT_GET_TYPE(ret) != DAT_PROVIDER_NOT_FOUND) {
+			pr_warn_ratelimited("cannot listen at %pISpc: %s\n", &p->addr,
+					    ki_strerror(ret));
+			again = true;
+		}
+	}
+	mutex_unlock(&ki_portals_lock);
+	if (again)
+		queue_delayed_work(system_long_wq, &ki_portals_again, KI_RETRY);
+}
+
+/* Look at all portals because of KDAT_CHANGED_ bits. Context: any. */
+void ki_portals_look(int what)
+{
+	atomic_or(what, &ki_changes);
+	mod_delayed_work(system_long_wq, &ki_portals_again, 0);
+}
+
+static KDAT_NOTIFIER_HANDLE ki_notifier;
+
+static void ki_changed(DAT_PVOID data, DAT_COUNT what)
+{
+	ki_portals_look(what);
+}
+
+int ki_portals_start(void)
+{
+	return kdat_notifier_create(ki_changed, NULL, &ki_notifier) == DAT_SUCCESS ?
+	       0 : -ENOMEM;
+}
+
+void ki_portals_stop(void)
+{
+	kdat_notifier_free(ki_notifier);
+	cancel_delayed_work_sync(&ki_portals_again);
 }
 
 /* iscsit_setup_np() */
 int ki_setup_np(struct iscsi_np *np, struct sockaddr_storage *addr)
 {
 	struct ki_portal *p = kzalloc(sizeof(*p), GFP_KERNEL);
-	struct ki_adapter *a;
-	int err;
+	DAT_RETURN ret;
 
 	if (!p)
 		return -ENOMEM;
-	p->np = np;
+	p->addr = *addr;
+	p->wildcard = ki_is_wildcard(addr);
 	INIT_LIST_HEAD(&p->listeners);
 	INIT_LIST_HEAD(&p->pending);
 	spin_lock_init(&p->lock);
 	init_waitqueue_head(&p->wq);
 	memcpy(&np->np_sockaddr, addr, sizeof(*addr));
-	np->np_context = p;
-	if (ki_is_wildcard(addr)) {
-		err = ki_listen_all(p, ki_port(addr));
-	} else {
-		a = ki_adapter_get((struct sockaddr *)addr);
-		err = IS_ERR(a) ? PTR_ERR(a) : ki_listen(p, a, ki_port(addr));
-	}
-	if (err) {
-		np->np_context = NULL;
+	mutex_lock(&ki_portals_lock);
+	ret = ki_portal_look(p, 0);
+	if (list_empty(&p->listeners)) {
+		mutex_unlock(&ki_portals_lock);
+		pr_err("cannot listen at %pISpc: %s\n", addr,
+		       ret == DAT_SUCCESS ? "no RDMA adapter" : ki_strerror(ret));
 		kfree(p);
+		return -EADDRNOTAVAIL;
 	}
-	return err;
+	list_add(&p->link, &ki_portals);
+	mutex_unlock(&ki_portals_lock);
+	np->np_context = p;
+	return 0;
 }
 
 /*
- * Set @ready to a connection that is established, or has ended before that. Return
- * whether there is one.
+ * Set @ready to a connection that has sent its first request, has ended before that, or
+ * said nothing for too long. Return whether there is one.
  */
 static bool ki_next_ready(struct ki_portal *p, struct ki_conn **ready)
 {
@@ -138,8 +287,10 @@ static bool ki_next_ready(struct ki_portal *p, struct ki_conn **ready)
 	*ready = NULL;
 	spin_lock_bh(&p->lock);
 	list_for_each_entry(c, &p->pending, link)
-		if (READ_ONCE(c->established) || READ_ONCE(c->down)) {
+		if (READ_ONCE(c->login_buf) || READ_ONCE(c->down) ||
+		    time_after(jiffies, c->since + KI_SILENCE)) {
 			list_del_init(&c->link);
+			p->npending--;
 			*ready = c;
 			break;
 		}
@@ -183,12 +334,18 @@ int ki_accept_np(struct iscsi_np *np, struct iscsit_conn *conn)
 {
 	struct ki_portal *p = np->np_context;
 	struct ki_conn *c = NULL;
+	long left;
 
 	for (;;) {
-		if (wait_event_interruptible(p->wq, ki_next_ready(p, &c)))
+		left = wait_event_interruptible_timeout(p->wq, ki_next_ready(p, &c),
+							KI_SILENCE_LOOK);
+		if (left < 0)
 			return -ENODEV;
+		if (!left)
+			continue;
 		ki_conn_detach(c);
-		if (!READ_ONCE(c->down) && !ki_tell_addresses(c, np, conn))
+		if (READ_ONCE(c->login_buf) && !READ_ONCE(c->down) &&
+		    !ki_tell_addresses(c, np, conn))
 			break;
 		ki_conn_stop(c);
 		ki_conn_free(c);
@@ -202,23 +359,18 @@ int ki_accept_np(struct iscsi_np *np, struct iscsit_conn *conn)
 void ki_free_np(struct iscsi_np *np)
 {
 	struct ki_portal *p = np->np_context;
-	struct ki_listener *l, *next_l;
-	struct ki_conn *c, *next_c;
+	struct ki_conn *c, *next;
 
 	np->np_context = NULL;
-	/* Without its upcalls no connection is added to the list. */
-	list_for_each_entry(l, &p->listeners, link) {
-		dat_psp_free(l->psp);
-		dat_evd_free(l->cr_evd);
-		l->psp = NULL;
-		l->cr_evd = NULL;
-	}
-	list_for_each_entry_safe(c, next_c, &p->pending, link) {
+	/* Without the upcalls of listeners no connection is added to the list. */
+	mutex_lock(&ki_portals_lock);
+	list_del(&p->link);
+	ki_portal_sweep(p, NULL, true);
+	mutex_unlock(&ki_portals_lock);
+	list_for_each_entry_safe(c, next, &p->pending, link) {
 		ki_conn_detach(c);
 		ki_conn_stop(c);
 		ki_conn_free(c);
 	}
-	list_for_each_entry_safe(l, next_l, &p->listeners, link)
-		ki_listener_free(l);
 	kfree(p);
 }

@@ -10,6 +10,7 @@
 
 #include <linux/slab.h>
 #include "isert.h"
+#include "trace.h"
 
 static struct iscsi_hdr *ki_hdr(struct ki_buf *buf)
 {
@@ -218,16 +219,23 @@ static void ki_pdu(struct ki_conn *c, struct ki_buf *buf)
 	struct iscsi_hdr *hdr = ki_hdr(buf);
 	struct iscsit_cmd *cmd = NULL;
 
+	if (READ_ONCE(c->broken))
+		return;
 	if (!ki_pdu_ok(buf)) {
 		ki_conn_break(c, "a PDU does not have the length that it tells");
 		return;
 	}
+	trace_kdapl_isert_request(c, hdr, buf->len);
 	if (c->conn->sess->sess_ops->SessionType &&
 	    !ki_in_discovery(hdr->opcode & ISCSI_OPCODE_MASK)) {
 		ki_conn_break(c, "a command in a discovery session");
 		return;
 	}
 	if (ki_is_command(hdr)) {
+		if (!ki_credit_may(c, hdr)) {
+			ki_conn_break(c, "it has sent more than MaxCmdSN allows");
+			return;
+		}
 		/* Waiting would hold up other connections. */
 		cmd = iscsit_allocate_cmd(c->conn, TASK_RUNNING);
 		if (!cmd) {
@@ -244,27 +252,30 @@ static void ki_pdu(struct ki_conn *c, struct ki_buf *buf)
 /* A login request: LIO reads it in ki_get_login_rx(). */
 static void ki_login_pdu(struct ki_conn *c, struct ki_buf *buf)
 {
-	bool answered = false, ok = false;
+	bool first = false, ok = false;
 
 	spin_lock_bh(&c->lock);
 	/* One at a time, each after the answer to the one before. */
-	if (!c->login_buf && (!c->login_seen || c->login_answered)) {
+	if (!c->closing && !c->login_buf && (!c->login_seen || c->login_answered)) {
 		ok = true;
-		answered = c->login_answered;
+		first = !c->login_seen;
 		c->login_seen = true;
 		c->login_answered = false;
 		WRITE_ONCE(c->login_buf, buf);
+		/* ki_wait_conn() cancels it. */
+		if (!first)
+			schedule_delayed_work(&c->conn->login_work, 0);
 	}
 	spin_unlock_bh(&c->lock);
-	if (!ok) {
-		ki_buf_post(c->a, buf);
-		ki_conn_break(c, "more login requests than answers");
+	if (ok) {
+		wake_up_all(&c->wq);
+		if (first)
+			ki_conn_ready(c);
 		return;
 	}
-	wake_up_all(&c->wq);
-	/* LIO waits in ki_get_login_rx() for the first request only. */
-	if (answered)
-		schedule_delayed_work(&c->conn->login_work, 0);
+	ki_buf_post(c->a, buf);
+	if (!c->closing)
+		ki_conn_break(c, "more login requests than answers");
 }
 
 /* Keep a message until LIO's receiving thread runs; false if it does. */
@@ -335,6 +346,10 @@ void ki_get_rx_pdu(struct iscsit_conn *conn)
 	struct ki_conn *c = conn->context;
 	struct ki_buf *buf;
 
+	atomic_long_inc(&c->a->stats[KI_STAT_LOGINS]);
+	WRITE_ONCE(c->iqn, kstrdup(conn->sess->sess_ops->InitiatorName, GFP_KERNEL));
+	if (ki_credit_begin(c))
+		ki_conn_break(c, "no receive buffers are left for its window");
 	for (;;) {
 		spin_lock_bh(&c->lock);
 		buf = list_first_entry_or_null(&c->early, struct ki_buf, link);

@@ -10,6 +10,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include "isert.h"
+#include "trace.h"
 
 static void ki_tx_done(struct ki_conn *c, struct ki_wr *wr, bool ok);
 
@@ -132,6 +133,7 @@ static void ki_tx_send(struct ki_conn *c, struct ki_tx *tx)
 {
 	struct ki_cmd *kc = ki_cmd(tx->cmd);
 
+	trace_kdapl_isert_answer(c, ki_tx_hdr(tx), kc->mapped ? tx->cmd->se_cmd.data_length : 0);
 	kc->tx = tx;
 	kc->reads = false;
 	if (!kc->mapped) {
@@ -158,6 +160,7 @@ int ki_queue_data_in(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
 		return err;
 	}
 	kc->va = kc->read_va;
+	ki_credit_answer(c, cmd);
 	iscsit_build_rsp_pdu(cmd, conn, true, (struct iscsi_scsi_rsp *)ki_tx_hdr(tx));
 	ki_tx_send(c, tx);
 	return 0;
@@ -188,6 +191,7 @@ int ki_queue_status(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
 
 	if (!tx)
 		return -EAGAIN;
+	ki_credit_answer(c, cmd);
 	iscsit_build_rsp_pdu(cmd, conn, true, (struct iscsi_scsi_rsp *)ki_tx_hdr(tx));
 	ki_tx_sense(tx, cmd);
 	ki_tx_send(c, tx);
@@ -248,6 +252,7 @@ static int ki_tx_build(struct ki_conn *c, struct ki_tx *tx, int state)
 
 	switch (state) {
 	case ISTATE_SEND_STATUS:
+		ki_credit_answer(c, cmd);
 		iscsit_build_rsp_pdu(cmd, conn, true, hdr);
 		ki_tx_sense(tx, cmd);
 		return 0;

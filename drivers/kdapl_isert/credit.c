@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What a session may send: its window of commands, and what becomes of an initiator
+ * that does not keep to it.
+ *
+ * LIO's window is MaxCmdSN: it is raised by one with each answer, so as many commands
+ * are outstanding as the window was at login. MaxCmdSN never becomes lower on the
+ * wire, so a window is narrowed by answers that do not raise it, and widened by such
+ * as raise it by two: ki_credit_answer().
+ *
+ * The Endpoint's soft watermark says that more than half of what a session may send
+ * lies unread: the window is halved until the messages have been dealt with. Beyond
+ * the hard watermark, which nobody reaches who keeps to the window, kDAPL breaks the
+ * connection. LIO ignores commands beyond MaxCmdSN, as RFC 7143 has it; somebody who
+ * goes on sending them is disconnected as well.
+ *
+ * On iWARP an empty SRQ ends the connection of whoever sends next. Each connection
+ * therefore reserves a buffer for everything that it may send, and its window is what
+ * it could reserve. LIO lets one command be sent before the first answer, so there is
+ * time for that until the first answer is built. Elsewhere a sender waits for buffers,
+ * and nothing is reserved.
+ *
+ * c->lock protects the window; answers look at it only while it is narrowed.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "isert.h"
+#include "trace.h"
+
+/* PDUs beside commands: immediate ones, NOP-Out, task management, logout. */
+#define KI_MISC		8
+/* Answers between two looks at how many messages lie unread. */
+#define KI_LOOK		8
+/* The least that a connection can be. */
+#define KI_LEAST	(1 + KI_MISC)
+
+/* Return how many PDUs one command may consist of before the target asks. */
+static unsigned int ki_pdus_per_command(struct iscsit_conn *conn)
+{
+	struct iscsi_sess_ops *ops = conn->sess->sess_ops;
+	u32 len = conn->conn_ops->TargetRecvDataSegmentLength ?: 512;
+
+	if (ops->InitialR2T)
+		return 1;
+	return 1 + DIV_ROUND_UP(ops->FirstBurstLength, max_t(u32, len, 512));
+}
+
+/* A connection request: reserve the least. Return false if there is no room. */
+bool ki_credit_request(struct ki_conn *c)
+{
+	c->reserved = c->a->iwarp ? KI_LEAST : 0;
+	c->joined = ki_srq_join(c->a, c->reserved);
+	if (!c->joined)
+		pr_warn_ratelimited("%s: %s is refused: all receive buffers are promised to other sessions\n",
+				    c->a->name, c->peer);
+	return c->joined;
+}
+
+/* The connection is being freed. */
+void ki_credit_end(struct ki_conn *c)
+{
+	if (c->joined)
+		ki_srq_leave(c->a, c->reserved);
+}
+
+static void ki_credit_marks(struct ki_conn *c)
+{
+	dat_ep_set_watermark(c->ep, c->hard / 2, c->hard);
+}
+
+/* Reserve buffers on iWARP; return the window that they are enough for. */
+static unsigned int ki_credit_reserve(struct ki_conn *c, unsigned int depth,
+				      unsigned int each)
+{
+	/* The window of a session with several connections is for each of them. */
+	bool all = atomic_read(&c->conn->sess->nconn) > 1;
+	unsigned int most = depth * each + KI_MISC - c->reserved;
+
+	c->reserved += ki_srq_reserve(c->a, most, all);
+	return (c->reserved - KI_MISC) / each;
+}
+
+/**
+ * ki_credit_begin() - set the window of a connection that has logged in
+ * @c: the connection; no command was answered
+ *
+ * Context: process
+ * Return: 0, or -ENOBUFS if the connection has to end
+ */
+int ki_credit_begin(struct ki_conn *c)
+{
+	struct iscsit_session *sess = c->conn->sess;
+	unsigned int each = ki_pdus_per_command(c->conn);
+	unsigned int depth = max_t(unsigned int, sess->cmdsn_window, 1);
+	unsigned int window = depth;
+
+	if (c->a->iwarp)
+		window = ki_credit_reserve(c, depth, each);
+	if (!window || (window < depth && atomic_read(&sess->nconn) > 1))
+		return -ENOBUFS;
+	if (window < depth) {
+		pr_info_ratelimited("%s: %s may send %u commands at once, not %u\n",
+				    c->a->name, c->peer, window, depth);
+		atomic_sub(depth - window, &sess->max_cmd_sn);
+	}
+	c->window = window;
+	c->hard = window * each + KI_MISC;
+	trace_kdapl_isert_window(c);
+	ki_credit_marks(c);
+	return 0;
+}
+
+/* The soft watermark was crossed. Context: process. */
+void ki_credit_soft(struct ki_conn *c)
+{
+	atomic_long_inc(&c->a->stats[KI_STAT_SOFT]);
+	spin_lock_bh(&c->lock);
+	c->look = KI_LOOK;
+	WRITE_ONCE(c->throttled, true);
+	trace_kdapl_isert_window(c);
+	spin_unlock_bh(&c->lock);
+}
+
+/* Have the messages been dealt with? Then the window may become wide again. */
+static bool ki_credit_is_calm(struct ki_conn *c)
+{
+	DAT_COUNT held = 0;
+
+	if (--c->look)
+		return false;
+	c->look = KI_LOOK;
+	dat_ep_recv_query(c->ep, &held, NULL);
+	return held <= c->hard / 8;
+}
+
+/* As ki_credit_answer(), for a window that is narrowed, or to be. */
+void ki_credit_change(struct ki_conn *c, struct iscsit_cmd *cmd)
+{
+	bool calm = false;
+
+	if (cmd->immediate_cmd || cmd->maxcmdsn_inc)
+		return;
+	spin_lock_bh(&c->lock);
+	if (c->throttled) {
+		calm = ki_credit_is_calm(c);
+		if (calm)
+			WRITE_ONCE(c->throttled, false);
+		if (c->withheld < c->window / 2) {
+			/* LIO takes MaxCmdSN as raised for this command. */
+			cmd->maxcmdsn_inc = 1;
+			WRITE_ONCE(c->withheld, c->withheld + 1);
+		}
+	} else if (c->withheld) {
+		WRITE_ONCE(c->withheld, c->withheld - 1);
+		atomic_inc(&c->conn->sess->max_cmd_sn);
+	}
+	spin_unlock_bh(&c->lock);
+	if (calm)
+		ki_credit_marks(c);
+}
+
+/*
+ * A command has come: return false if its initiator has sent too many that it was not
+ * allowed to send. Context: process.
+ */
+bool ki_credit_may(struct ki_conn *c, const struct iscsi_hdr *hdr)
+{
+	const struct iscsi_scsi_req *req = (const struct iscsi_scsi_req *)hdr;
+	u32 max = atomic_read(&c->conn->sess->max_cmd_sn);
+
+	if (likely(hdr->opcode & ISCSI_OP_IMMEDIATE ||
+		   !iscsi_sna_gt(be32_to_cpu(req->cmdsn), max)))
+		return true;
+	WRITE_ONCE(c->beyond, c->beyond + 1);
+	if (c->beyond <= KI_MISC)
+		return true;
+	atomic_long_inc(&c->a->stats[KI_STAT_HARD]);
+	return false;
+}
+
+/* The connection is down: note whether the hard watermark was crossed. */
+void ki_credit_down(struct ki_conn *c)
+{
+	DAT_COUNT held = 0;
+
+	if (c->hard)
+		dat_ep_recv_query(c->ep, &held, NULL);
+	if (held > (DAT_COUNT)c->hard)
+		WRITE_ONCE(c->over, true);
+}
+
+/*
+ * The connection has ended: tell the log if that was because its initiator has sent
+ * too much. If it has, its last messages may have been dealt with before
+ * ki_credit_down() has counted them, but then some of them were beyond MaxCmdSN.
+ * Context: process.
+ */
+void ki_credit_judge(struct ki_conn *c)
+{
+	if (c->logout_sent || READ_ONCE(c->broken) ||
+	    !(READ_ONCE(c->over) || READ_ONCE(c->beyond)))
+		return;
+	atomic_long_inc(&c->a->stats[KI_STAT_HARD]);
+	ki_conn_warn(c, "it has sent more than MaxCmdSN allows");
+}

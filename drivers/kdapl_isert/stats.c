@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Inspection: /sys/kernel/debug/kdapl_isert has a file with a line for each adapter,
+ * and one with a line for each connection. Their format may change at any time.
+ */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+#include "isert.h"
+
+static const char * const ki_stat_names[KI_STATS] = {
+	[KI_STAT_REQUESTS] = "requests",
+	[KI_STAT_REFUSED] = "refused",
+	[KI_STAT_LOGINS] = "logins",
+	[KI_STAT_LOW] = "low",
+	[KI_STAT_SOFT] = "soft",
+	[KI_STAT_HARD] = "hard",
+	[KI_STAT_BROKEN] = "broken",
+};
+
+static struct dentry *ki_debugfs;
+
+static void ki_show_adapter(struct ki_adapter *a, void *data)
+{
+	struct seq_file *m = data;
+	DAT_SRQ_PARAM param = { };
+	unsigned int i;
+
+	dat_srq_query(a->srq, DAT_SRQ_FIELD_AVAILABLE_DTO_COUNT, &param);
+	mutex_lock(&a->srq_mutex);
+	seq_printf(m, "%s connections=%u buffers=%u bytes=%llu available=%d low-mark=%u reserved=%u%s",
+		   a->name, a->conns, a->bufs,
+		   (u64)a->bufs / KI_BLOCK_BUFS * (PAGE_SIZE << KI_BLOCK_ORDER),
+		   param.available_dto_count, a->srq_low, a->reserved,
+		   READ_ONCE(a->gone) ? " gone" : "");
+	mutex_unlock(&a->srq_mutex);
+	for (i = 0; i < KI_STATS; i++)
+		seq_printf(m, " %s=%ld", ki_stat_names[i],
+			   atomic_long_read(&a->stats[i]));
+	seq_putc(m, '\n');
+}
+
+static int ki_adapters_show(struct seq_file *m, void *unused)
+{
+	ki_adapters_each(ki_show_adapter, m);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(ki_adapters);
+
+static void ki_show_sessions(struct ki_adapter *a, void *data)
+{
+	struct seq_file *m = data;
+	DAT_COUNT held;
+	struct ki_conn *c;
+
+	mutex_lock(&a->cm_mutex);
+	list_for_each_entry(c, &a->conn_list, adapter_link) {
+		held = 0;
+		dat_ep_recv_query(c->ep, &held, NULL);
+		seq_printf(m, "%u %s %s %s state=%s window=%u withheld=%u unread=%d hard-mark=%u posted=%d beyond=%u\n",
+			   c->id, a->name, c->peer, c->iqn ?: "-",
+			   READ_ONCE(c->down) ? "down" : c->iqn ? "up" : "login",
+			   c->window, READ_ONCE(c->withheld), held, c->hard,
+			   atomic_read(&c->posted), READ_ONCE(c->beyond));
+	}
+	mutex_unlock(&a->cm_mutex);
+}
+
+static int ki_sessions_show(struct seq_file *m, void *unused)
+{
+	ki_adapters_each(ki_show_sessions, m);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(ki_sessions);
+
+void ki_stats_start(void)
+{
+	ki_debugfs = debugfs_create_dir("kdapl_isert", NULL);
+	debugfs_create_file("adapters", 0444, ki_debugfs, NULL, &ki_adapters_fops);
+	debugfs_create_file("sessions", 0444, ki_debugfs, NULL, &ki_sessions_fops);
+}
+
+void ki_stats_stop(void)
+{
+	debugfs_remove(ki_debugfs);
+}
