@@ -38,6 +38,7 @@ help:
 	@echo '  make check-vm       the demo, most suites and a stress of both CPUs'
 	@echo '      KERNEL=6.12     only this kernel (6.1, 6.12, smp-kasan or smp-kcsan)'
 	@echo '      SUITE="dto srq" only these modules of suites, or demo'
+	@echo '  make check-iser     stock iSER initiators on LIO over kDAPL; KERNEL=6.12'
 	@echo '  make check-two-hosts  a disk across a wire that loses packets, is pulled'
 	@echo '                      out, and whose ends are killed; KERNEL=6.12'
 	@echo "Without running it, for all kernels that Debian's archive has, 7.x as well:"
@@ -49,6 +50,7 @@ help:
 	@echo 'Measurements:'
 	@echo '  make bench          kDAPL beside raw verbs; COUNT=1 counts instructions'
 	@echo '  make bench-blk      the block device beside NVMe over RDMA'
+	@echo '  make bench-iser     iSER targets of LIO: kdapl_isert beside ib_isert'
 	@echo '  make bench-fair     its honest clients beside flooding ones; makes a plot'
 	@echo
 	@echo 'Sources:'
@@ -121,9 +123,9 @@ dkms-files:
 		! -name kdapl-blk ! -name kdapl-test ! -name '*.o' ! -name '.*' ! -name '*.ko' \
 		! -name '*.mod' ! -name '*.mod.c' ! -name modules.order
 
-commands := check check-blk check-commands check-kernels check-package check-scale \
-	check-two-hosts check-vm bench bench-blk bench-fair coverage demo dist docs lint \
-	soak
+commands := check check-blk check-commands check-iser check-kernels check-package \
+	check-scale check-two-hosts check-vm bench bench-blk bench-fair bench-iser \
+	coverage demo dist docs lint soak
 .PHONY: $(commands)
 $(commands):
 	@scripts/$@

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# Sourced by check-iser and bench-iser after common.sh: Debian's open-iscsi and libiscsi
+# for guests, unpacked and not installed.
+
+tools=$cache/iser-packages
+
+fetch_iser_tools()
+{
+	local packages=(open-iscsi libopeniscsiusr libisns0 libiscsi-bin libiscsi7
+		sg3-utils) d
+
+	say "fetching open-iscsi and libiscsi"
+	packages+=("$(apt-cache depends sg3-utils |
+		sed -n 's/^ *Depends: \(libsgutils2.*\)/\1/p')")
+	rm -rf "$tools"
+	mkdir -p "$tools/debs"
+	(
+		cd "$tools/debs"
+		from_mirror apt-get -o APT::Sandbox::User=root -qq download \
+			"${packages[@]}"
+	) || return
+	for d in "$tools"/debs/*.deb; do
+		dpkg-deb -x "$d" "$tools/packages"
+	done
+	rm -r "$tools/debs"
+	touch "$tools/.complete"
+}
+
+# with_iser_tools DIR: put into DIR what a guest needs to be an initiator
+with_iser_tools()
+{
+	lock "$tools.lock" "it fetches open-iscsi"
+	[ -e "$tools/.complete" ] || fetch_iser_tools || return
+	mkdir -p "$1"
+	rm -rf "$1/packages"
+	cp -al "$tools/packages" "$1/packages"
+	cp "$top/scripts/guest/iser.sh" "$1"
+}
