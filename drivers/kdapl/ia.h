@@ -129,7 +129,6 @@ void kdapl_ia_strip(struct kdapl_ia *ia);
 extern struct ib_client kdapl_client;
 
 /* ia_notify.c */
-int kdapl_notify_setup(void);
 void kdapl_notify_cleanup(void);
 void kdapl_notify(int what);
 

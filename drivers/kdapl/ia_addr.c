@@ -3,12 +3,13 @@
  * Addresses that come and go.
  *
  * The kernel tells of each address of the host that is added or removed, in a context
- * that may not sleep. On RoCE the address can be used when it is in the device's table
- * of GIDs, which a device event tells (kdapl_device_event()). Either way
- * hca->addr_work finds the addresses of all IAs of a device once more and has their
- * service points follow. It runs on a workqueue of the device, so that no device waits
- * for another.
+ * that may not sleep; consumers with a notifier are told, too. On RoCE the address can
+ * be used when it is in the device's table of GIDs, which a device event tells
+ * (kdapl_device_event()). Either way hca->addr_work finds the addresses of all IAs of
+ * a device once more and has their service points follow. It runs on a workqueue of
+ * the device, so that no device waits for another.
  */
+#include <dat/kdat_linux.h>
 #include <linux/inetdevice.h>
 #include <net/addrconf.h>
 #include "cm.h"
@@ -28,6 +29,7 @@ static int kdapl_addr_notify(struct notifier_block *nb, unsigned long action,
 			     void *data)
 {
 	queue_work(kdapl_wq, &kdapl_addr_change);
+	kdapl_notify(KDAT_CHANGED_ADDRESSES);
 	return NOTIFY_DONE;
 }
 

@@ -2,9 +2,9 @@
 /*
  * Telling consumers that IAs or addresses have come or gone: kdat_notifier_create().
  *
- * Whoever sees a change calls kdapl_notify(): kdapl_add_one() and its fellows, the
- * notifiers of the network for addresses, and the event handler of a device for its
- * GIDs, which follow an address some time later. The functions of consumers are
+ * Whoever sees a change calls kdapl_notify(): kdapl_add_one() and its fellows,
+ * ia_addr.c for addresses, and the event handler of a device for its GIDs, which
+ * follow an address some time later. The functions of consumers are
  * called from one work, so they may sleep, open and close IAs, and changes that
  * follow each other closely are told once.
  *
@@ -12,9 +12,7 @@
  * notifier that was freed is not called any more.
  */
 #include <dat/kdat_linux.h>
-#include <linux/inetdevice.h>
 #include <linux/slab.h>
-#include <net/addrconf.h>
 #include "ia.h"
 
 struct kdat_notifier {
@@ -53,40 +51,9 @@ void kdapl_notify(int what)
 	queue_work(system_long_wq, &kdapl_notifier);
 }
 
-static int kdapl_address_event(struct notifier_block *nb, unsigned long event,
-			       void *data)
-{
-	kdapl_notify(KDAT_CHANGED_ADDRESSES);
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block kdapl_inet_block = {
-	.notifier_call = kdapl_address_event,
-};
-
-static struct notifier_block kdapl_inet6_block = {
-	.notifier_call = kdapl_address_event,
-};
-
-/* Listen for changes of addresses. Context: Process context. */
-int kdapl_notify_setup(void)
-{
-	int err;
-
-	err = register_inetaddr_notifier(&kdapl_inet_block);
-	if (err)
-		return err;
-	err = register_inet6addr_notifier(&kdapl_inet6_block);
-	if (err)
-		unregister_inetaddr_notifier(&kdapl_inet_block);
-	return err;
-}
-
 /* No device is left, and no consumer. Context: Process context. */
 void kdapl_notify_cleanup(void)
 {
-	unregister_inet6addr_notifier(&kdapl_inet6_block);
-	unregister_inetaddr_notifier(&kdapl_inet_block);
 	cancel_work_sync(&kdapl_notifier);
 }
 

@@ -39,9 +39,6 @@ static int __init kdapl_init(void)
 	err = kdapl_upcall_setup();
 	if (err)
 		goto err_wq;
-	err = kdapl_notify_setup();
-	if (err)
-		goto err_upcall;
 	err = ib_register_client(&kdapl_client);
 	if (err)
 		goto err_notify;
@@ -55,7 +52,6 @@ err_client:
 	ib_unregister_client(&kdapl_client);
 err_notify:
 	kdapl_notify_cleanup();
-err_upcall:
 	kdapl_upcall_cleanup();
 err_wq:
 	destroy_workqueue(kdapl_wq);
