@@ -345,16 +345,16 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 
 	if (m->deps.recv_evd != old) {
 		kdapl_ep_move_events(ep, &ep->recv_evd, m->deps.recv_evd,
-				  ep->srq ? KDAPL_EV_SRQ : KDAPL_EV_RQ);
+				     ep->srq ? KDAPL_EV_SRQ : KDAPL_EV_RQ);
 		if (ep->srq && old)
 			kdapl_srq_del_evd(ep->srq, old);
 	}
 	if (m->deps.req_evd != ep->req_evd)
 		kdapl_ep_move_events(ep, &ep->req_evd, m->deps.req_evd,
-				  KDAPL_EV_SQ);
+				     KDAPL_EV_SQ);
 	if (m->deps.conn_evd != ep->conn_evd)
 		kdapl_ep_move_events(ep, &ep->conn_evd, m->deps.conn_evd,
-				  KDAPL_EV_CONN);
+				     KDAPL_EV_CONN);
 	/*
 	 * kdapl_ring_commit() has completed receives that failed; if the EVD
 	 * did not change, its dispatcher has to be told.

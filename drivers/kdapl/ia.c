@@ -234,8 +234,7 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 	} else {
 		if (ia_attr_mask) {
 			mutex_lock(&ia->mutex);
-			ret = kdapl_errno_to_dat(kdapl_ia_refresh_addrs(ia,
-									  NULL));
+			ret = kdapl_errno_to_dat(kdapl_ia_refresh_addrs(ia, NULL));
 			mutex_unlock(&ia->mutex);
 		}
 		kdapl_hca_leave(ia->hca);

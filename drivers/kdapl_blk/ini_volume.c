@@ -406,6 +406,7 @@ static struct kbi_disk *kbi_other_path(struct kbi_disk *disk)
  * it, and disk->fail_work is queued when there is news.
  *
  * Context: Process context, may sleep, disk->mutex held.
+ * Return: see above
  */
 bool kbi_volume_may_fail(struct kbi_disk *disk)
 {
