@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Data transfer: the posting calls for Sends and receives, and how any request
- * is posted (kdapl_post_sq()).
+ * is posted (kdapl_post(), kdapl_post_sq()).
  *
  * Posting runs in any context, does not sleep and does not allocate. The handle
  * is looked up and used inside of one RCU read-side section; the ring's lock

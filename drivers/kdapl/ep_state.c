@@ -6,7 +6,7 @@
  * completion, a high watermark, the device. All of them call kdapl_ep_down() or
  * kdapl_conn_end(), in any context, so these lie below all layers but the base.
  * The first caller wins: it decides which event will be reported, and queues the
- * work that takes the connection down (conn.c).
+ * work that takes the connection down (conn_down.c).
  *
  * kdapl_ep_change_state() alone writes ep->state. ep->lock is held then, so a
  * transition and what it means for ep->conn are seen together.
