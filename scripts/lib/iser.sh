@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash
+# common.sh sets cache and top.
+# shellcheck disable=SC2154
 #
 # Sourced by check-iser and bench-iser after common.sh: Debian's open-iscsi and libiscsi
 # for guests, unpacked and not installed.
