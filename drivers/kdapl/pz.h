@@ -44,11 +44,9 @@ struct kdapl_pz {
 DAT_RETURN kdapl_pz_get(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			struct kdapl_pz **pz);
 
-/* Requests that a queue pair of a service connection has room for. */
-#define KDAPL_SVC_DEPTH	4
-
 /* pz_loop.c */
-int kdapl_loop_create(struct kdapl_pz *pz, struct ib_cq *cq, struct ib_qp **qp);
+int kdapl_loop_create(struct kdapl_pz *pz, struct ib_qp_init_attr *attr,
+		      struct ib_qp **qp);
 
 /* pz_svc.c */
 int kdapl_svc_register(struct kdapl_pz *pz, struct ib_mr *mr, int access);

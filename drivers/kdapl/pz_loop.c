@@ -83,32 +83,20 @@ static int kdapl_loop_start(struct ib_qp *qp, u32 port)
 /**
  * kdapl_loop_create - make a queue pair for requests that send nothing
  * @pz: Protection Zone, on InfiniBand or RoCE
- * @cq: CQ of the queue pair
+ * @attr: what the queue pair is like
  * @qp: set to the queue pair
  *
  * Context: Process context; the device is present.
  * Return: 0 or an errno
  */
-int kdapl_loop_create(struct kdapl_pz *pz, struct ib_cq *cq, struct ib_qp **qp)
+int kdapl_loop_create(struct kdapl_pz *pz, struct ib_qp_init_attr *attr,
+		      struct ib_qp **qp)
 {
 	struct kdapl_ia *ia = pz->obj.ia;
-	struct ib_qp_init_attr init = {
-		.send_cq = cq,
-		.recv_cq = cq,
-		.cap = {
-			.max_send_wr = KDAPL_SVC_DEPTH,
-			.max_recv_wr = 1,
-			.max_send_sge = 1,
-			.max_recv_sge = 1,
-		},
-		.sq_sig_type = IB_SIGNAL_REQ_WR,
-		.qp_type = IB_QPT_RC,
-		.port_num = ia->port,
-	};
 	struct ib_qp *new;
 	int err;
 
-	new = ib_create_qp_kernel(pz->pd, &init, ia->consumer);
+	new = ib_create_qp_kernel(pz->pd, attr, ia->consumer);
 	if (IS_ERR(new))
 		return PTR_ERR(new);
 	err = kdapl_loop_start(new, ia->port);

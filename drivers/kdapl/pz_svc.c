@@ -32,6 +32,9 @@
 #include "ia.h"
 #include "pz.h"
 
+/* Requests that a queue pair of a service connection has room for. */
+#define KDAPL_SVC_DEPTH	4
+
 /* Timeouts */
 #define KDAPL_SVC_RESOLVE_MS	2000
 #define KDAPL_SVC_STEP		(5 * HZ)	/* one step of connecting */
@@ -86,10 +89,10 @@ static void kdapl_svc_param(struct kdapl_svc *svc,
 	param->private_data_len = sizeof(svc->nonce);
 }
 
-/* Make the queue pair of @id, which is bound to the device. */
-static int kdapl_svc_create_qp(struct kdapl_svc *svc, struct rdma_cm_id *id)
+/* Return what each queue pair of @svc is like. */
+static struct ib_qp_init_attr kdapl_svc_qp_attr(const struct kdapl_svc *svc)
 {
-	struct ib_qp_init_attr attr = {
+	return (struct ib_qp_init_attr) {
 		.send_cq = svc->cq,
 		.recv_cq = svc->cq,
 		.cap = {
@@ -100,8 +103,14 @@ static int kdapl_svc_create_qp(struct kdapl_svc *svc, struct rdma_cm_id *id)
 		},
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
-		.port_num = id->port_num,
+		.port_num = svc->pz->obj.ia->port,
 	};
+}
+
+/* Make the queue pair of @id, which is bound to the device. */
+static int kdapl_svc_create_qp(struct kdapl_svc *svc, struct rdma_cm_id *id)
+{
+	struct ib_qp_init_attr attr = kdapl_svc_qp_attr(svc);
 	int err;
 
 	err = rdma_create_qp(id, svc->pz->pd, &attr);
@@ -291,6 +300,7 @@ static int kdapl_svc_join(struct kdapl_svc *svc)
 /* Make the service connection of @pz. pz->svc_mutex is held. */
 static int kdapl_svc_connect(struct kdapl_pz *pz)
 {
+	struct ib_qp_init_attr attr;
 	struct kdapl_svc *svc;
 	int err;
 
@@ -312,8 +322,9 @@ static int kdapl_svc_connect(struct kdapl_pz *pz)
 		err = PTR_ERR(svc->cq);
 		goto err_destroy;
 	}
+	attr = kdapl_svc_qp_attr(svc);
 	svc->loop = rdma_ib_or_roce(pz->pd->device, pz->obj.ia->port);
-	err = svc->loop ? kdapl_loop_create(pz, svc->cq, &svc->qp) :
+	err = svc->loop ? kdapl_loop_create(pz, &attr, &svc->qp) :
 			  kdapl_svc_join(svc);
 	if (!err)
 		return 0;
