@@ -274,6 +274,7 @@ struct ki_conn {
  * @tx: the answer
  * @wait: entry in c->waiting
  * @map: mapping of the data, if @mapped
+ * @more: the initiator has been told to ask for more text, and has not done so
  * @iov: its triplets, or @inline_iov
  * @n: number of triplets
  * @at: next triplet to post
@@ -293,6 +294,7 @@ struct ki_cmd {
 	KDAT_SG_HANDLE map;
 	bool mapped;
 	bool reads;
+	bool more;
 	DAT_LMR_TRIPLET *iov;
 	DAT_COUNT n;
 	DAT_COUNT at;

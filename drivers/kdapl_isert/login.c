@@ -31,7 +31,7 @@ static int ki_login_copy(struct ki_conn *c, struct ki_buf *buf,
 	u32 len = ntoh24(hdr->dlength);
 
 	if (buf->len < KI_HEADERS || (buf->va[0] & 0xf0) != ISCSI_CTRL ||
-	    hdr->hlength || len > MAX_KEY_VALUE_PAIRS ||
+	    hdr->hlength || len >= MAX_KEY_VALUE_PAIRS ||
 	    KI_HEADERS + len > buf->len) {
 		ki_conn_break(c, "a login request is malformed");
 		return -EPROTO;
@@ -41,6 +41,7 @@ static int ki_login_copy(struct ki_conn *c, struct ki_buf *buf,
 		ki_login_first(login);
 	if (iscsi_target_check_login_request(conn, login) < 0)
 		return -EPROTO;
+	/* LIO looks for the end of the text. */
 	memset(login->req_buf, 0, MAX_KEY_VALUE_PAIRS);
 	memcpy(login->req_buf, buf->va + KI_HEADERS, len);
 	return 0;

@@ -5,6 +5,11 @@
  *
  * What a PDU says of lengths is checked against what was received before LIO sees
  * it. An error of the protocol ends the connection.
+ *
+ * LIO trusts its transport with a few things that ib_isert and TCP hand on as the
+ * initiator has sent them: Data-Out for data that is being read, a tag of another
+ * command. These are checked here. Nor may LIO want a new command in order to reject a
+ * PDU: it would wait for one, and all connections of the EVD with it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -74,6 +79,9 @@ static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf 
 	u32 len;
 	int rc;
 
+	/* LIO executes a Read at once, and again when its data has come. */
+	if (ntoh24(hdr->dlength) && !(hdr->flags & ISCSI_FLAG_CMD_WRITE))
+		return -EPROTO;
 	rc = iscsit_setup_scsi_cmd(c->conn, cmd, (u8 *)hdr);
 	/* LIO has refused the command, and tells the initiator. */
 	if (rc < 0)
@@ -105,13 +113,40 @@ static int ki_data_out(struct ki_conn *c, struct ki_buf *buf)
 	struct iscsit_cmd *cmd = NULL;
 	int rc;
 
+	/* LIO would reject it with a new command. */
+	if (ntoh24(hdr->dlength) > c->conn->conn_ops->MaxXmitDataSegmentLength)
+		return -EPROTO;
 	rc = iscsit_check_dataout_hdr(c->conn, hdr, &cmd);
 	if (rc < 0 || !cmd)
 		return 0;
+	/* The target asks for no data over iSER, it reads: see ki_get_dataout(). */
+	if (!cmd->unsolicited_data)
+		return -EPROTO;
 	if (ki_copy_data(cmd, buf, be32_to_cpu(hdr->offset), ntoh24(hdr->dlength)))
 		return -EPROTO;
 	rc = iscsit_check_dataout_payload(cmd, hdr, false);
 	return rc < 0 ? rc : 0;
+}
+
+/* Is this the answer to a NOP-In of the target? LIO takes any command with that tag. */
+static bool ki_is_nop_answer(struct ki_conn *c, const struct iscsi_nopout *hdr)
+{
+	struct iscsit_cmd *cmd;
+	bool found = false;
+
+	if (hdr->itt != RESERVED_ITT || !(hdr->opcode & ISCSI_OP_IMMEDIATE) ||
+	    !(hdr->flags & ISCSI_FLAG_CMD_FINAL) ||
+	    ntoh24(hdr->dlength) > c->conn->conn_ops->MaxXmitDataSegmentLength)
+		return false;
+	spin_lock_bh(&c->conn->cmd_lock);
+	list_for_each_entry(cmd, &c->conn->conn_cmd_list, i_conn_node)
+		if (cmd->targ_xfer_tag == be32_to_cpu(hdr->ttt)) {
+			found = cmd->iscsi_opcode == ISCSI_OP_NOOP_IN &&
+				cmd->i_state != ISTATE_REMOVE;
+			break;
+		}
+	spin_unlock_bh(&c->conn->cmd_lock);
+	return found;
 }
 
 static int ki_nop_out(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf)
@@ -120,18 +155,43 @@ static int ki_nop_out(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *
 	u32 len = ntoh24(hdr->dlength);
 	int rc;
 
+	if (!cmd && !ki_is_nop_answer(c, hdr))
+		return -EPROTO;
 	rc = iscsit_setup_nop_out(c->conn, cmd, hdr);
 	if (rc < 0)
 		return 0;
 	if (len && cmd) {
-		/* LIO adds a byte for itself, and frees the memory. */
-		cmd->buf_ptr = kzalloc(len + 1, GFP_KERNEL);
+		/* It is sent back with padding, and LIO frees it. */
+		cmd->buf_ptr = kzalloc(ALIGN(len, 4) + 1, GFP_KERNEL);
 		if (!cmd->buf_ptr)
 			return -ENOMEM;
 		memcpy(cmd->buf_ptr, ki_data(buf), len);
 		cmd->buf_ptr_size = len;
 	}
 	return iscsit_process_nop_out(c->conn, cmd, hdr);
+}
+
+/*
+ * Return the Text command that the initiator asks for more of, or NULL: only of one
+ * that was answered so, only once, and without new text, since LIO would enter the
+ * command in its list again.
+ */
+static struct iscsit_cmd *ki_text_more(struct ki_conn *c, const struct iscsi_text *hdr)
+{
+	struct iscsit_cmd *cmd;
+	struct ki_cmd *kc;
+
+	if (ntoh24(hdr->dlength))
+		return NULL;
+	cmd = iscsit_find_cmd_from_itt_or_dump(c->conn, hdr->itt, 0);
+	if (!cmd || cmd->iscsi_opcode != ISCSI_OP_TEXT ||
+	    cmd->targ_xfer_tag != be32_to_cpu(hdr->ttt))
+		return NULL;
+	kc = ki_cmd(cmd);
+	if (!READ_ONCE(kc->more))
+		return NULL;
+	WRITE_ONCE(kc->more, false);
+	return cmd;
 }
 
 static int ki_text(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf)
@@ -203,7 +263,7 @@ static int ki_command(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *
 		return iscsit_handle_task_mgt_cmd(c->conn, cmd, (u8 *)hdr);
 	case ISCSI_OP_TEXT:
 		if (!cmd)
-			cmd = iscsit_find_cmd_from_itt_or_dump(c->conn, hdr->itt, 0);
+			cmd = ki_text_more(c, (struct iscsi_text *)hdr);
 		return cmd ? ki_text(c, cmd, buf) : -EPROTO;
 	case ISCSI_OP_LOGOUT:
 		rc = iscsit_handle_logout_cmd(c->conn, cmd, (u8 *)hdr);

@@ -106,7 +106,7 @@ static void ki_tx_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 	struct ki_tx *tx = container_of(wr, struct ki_tx, wr);
 	struct iscsit_cmd *cmd = tx->cmd;
 	u8 opcode = ki_tx_hdr(tx)->opcode;
-	bool more = ki_tx_hdr(tx)->ttt != cpu_to_be32(0xffffffff);
+	bool more = ki_tx_hdr(tx)->flags & ISCSI_FLAG_TEXT_CONTINUE;
 
 	ki_tx_put(c, tx);
 	switch (opcode) {
@@ -116,8 +116,8 @@ static void ki_tx_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 		wake_up_all(&c->wq);
 		return;
 	case ISCSI_OP_TEXT_RSP:
-		/* The initiator asks for more with another PDU. */
-		if (more && ok)
+		/* The initiator may have asked for more already. */
+		if (more)
 			return;
 		break;
 	case ISCSI_OP_SCSI_TMFUNC_RSP:
@@ -217,7 +217,10 @@ static struct ki_tx *ki_tx_wait(struct ki_conn *c, struct iscsit_cmd *cmd)
 	return tx;
 }
 
-/* The data that follows the headers of an answer is what LIO has allocated. */
+/*
+ * The data that follows the headers of an answer was allocated for LIO, with room for
+ * padding.
+ */
 static int ki_tx_payload(struct ki_conn *c, struct ki_tx *tx, void *data, u32 len)
 {
 	u8 *copy = tx->va + KI_HEADERS;
@@ -225,7 +228,7 @@ static int ki_tx_payload(struct ki_conn *c, struct ki_tx *tx, void *data, u32 le
 	if (!len)
 		return 0;
 	if (ALIGN(len, 4) > KI_TX_DATA)
-		return ki_tx_add_data(c, tx, data, len);
+		return ki_tx_add_data(c, tx, data, ALIGN(len, 4));
 	memset(copy, 0, ALIGN(len, 4));
 	memcpy(copy, data, len);
 	tx->seg.segment_length += ALIGN(len, 4);
@@ -240,6 +243,8 @@ static int ki_send_text(struct ki_conn *c, struct ki_tx *tx)
 	len = iscsit_build_text_rsp(cmd, cmd->conn,
 				    (struct iscsi_text_rsp *)ki_tx_hdr(tx),
 				    ISCSI_INFINIBAND);
+	WRITE_ONCE(ki_cmd(cmd)->more,
+		   ki_tx_hdr(tx)->flags & ISCSI_FLAG_TEXT_CONTINUE);
 	return len < 0 ? len : ki_tx_payload(c, tx, cmd->buf_ptr, len);
 }
 
@@ -290,6 +295,9 @@ int ki_response_queue(struct iscsit_conn *conn, struct iscsit_cmd *cmd, int stat
 		ki_tx_put(c, tx);
 		return -EIO;
 	}
+	/* One before may have been for another connection. */
+	if (state == ISTATE_SEND_LOGOUTRSP)
+		WRITE_ONCE(c->logout_sent, false);
 	ki_tx_send(c, tx);
 	if (state != ISTATE_SEND_LOGOUTRSP)
 		return 0;
