@@ -28,10 +28,10 @@
  * therefore the client's backlog, and the high watermarks measure its
  * behaviour: a client that respects its credits never exceeds the hard one.
  *
- * Locks, outermost first. Only kbt_config and port->mutex may be held while
- * waiting for connections to end:
+ * Locks, outermost first. None is held while waiting for a medium:
  *
- *   kbt_config        mutex     configfs: objects, their attributes
+ *   ns->mutex         mutex     configfs: attributes of a volume
+ *   kbt_config        mutex     configfs: objects, attributes of others
  *   port->mutex       mutex     adapter of a port
  *   kbt->mutex        mutex     connections of an adapter
  *   kbt->srq_mutex    mutex     size of the shared receive queue
@@ -162,11 +162,12 @@ struct kbt_shunned {
  * @mutex: guards @conns, @conn_count, @stopping, @shunned and @shun_next
  * @conns: connections
  * @conn_count: connections that are not yet freed
- * @stopping: new connections are refused
+ * @stopping: new connections are refused; when there are none left, @stop_work
+ *	is queued
  * @shunned: hosts of clients that were cut off
  * @shun_next: entry of @shunned to use next
  * @gone: the device was removed
- * @idle: woken when a connection was freed
+ * @stop_work: kbt_stop_work()
  */
 struct kbt {
 	struct kbt_port *port;
@@ -205,7 +206,7 @@ struct kbt {
 	struct kbt_shunned shunned[KBT_SHUNNED];
 	unsigned int shun_next;
 	bool gone;
-	wait_queue_head_t idle;
+	struct work_struct stop_work;
 };
 
 enum kbt_stage {
@@ -427,6 +428,7 @@ struct kbt_conn {
 	char client[KBLK_NAME_LEN];
 };
 
+extern struct workqueue_struct *kbt_stop_wq;
 extern struct mutex kbt_config;
 extern spinlock_t kbt_names;
 extern struct list_head kbt_ports;
@@ -478,6 +480,7 @@ void kbt_identity_init(void);
 /* tgt_ns.c */
 int kbt_ns_enable(struct kbt_ns *ns);
 void kbt_ns_disable(struct kbt_ns *ns);
+void kbt_ns_close_work(struct work_struct *work);
 enum kblk_status kbt_attach(struct kbt_conn *conn,
 			    const struct kblk_attach *attach);
 void kbt_detach(struct kbt_conn *conn);
@@ -505,6 +508,7 @@ void kbt_flush_failed(struct kbt_ns *ns, int err);
 /* tgt_adapter.c */
 int kbt_port_up(struct kbt_port *port);
 void kbt_port_down(struct kbt_port *port);
+void kbt_port_wait(struct kbt_port *port);
 void kbt_port_retry(struct work_struct *work);
 
 /* tgt_srq.c */

@@ -8,14 +8,19 @@
  *
  * The port owns one struct kbt while it listens. The struct kbt owns the IA and
  * everything created on it: EVDs, PZ, PSP, SRQ, pools, connections, work
- * queues. When the device is removed, kbt_port_retry() ends the connections,
- * frees all of it, and tries to open the adapter every KBT_RETRY until it is
- * back.
+ * queues. When the device is removed, kbt_port_retry() stops it, and tries to
+ * open the adapter every KBT_RETRY until it is back.
  *
- * Locks: port->mutex is held while a struct kbt is created or destroyed.
+ * A struct kbt that is stopped listens no more, and is the port's no more. A
+ * medium may keep requests of its connections for ever, so it is left to
+ * itself: the last connection that ends queues kbt_stop_work(), which frees it.
+ * It holds references on the port and on the module.
+ *
+ * Locks: port->mutex is held while a struct kbt is created or stopped.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/module.h>
 #include <linux/printk.h>
 #include <linux/slab.h>
 #include <dat/kdat_linux.h>
@@ -170,7 +175,6 @@ static int kbt_start(struct kbt *kbt)
 
 	mutex_init(&kbt->mutex);
 	INIT_LIST_HEAD(&kbt->conns);
-	init_waitqueue_head(&kbt->idle);
 	INIT_DELAYED_WORK(&kbt->silence_work, kbt_silence_work);
 	err = kbt_workqueues(kbt);
 	if (err)
@@ -201,17 +205,12 @@ free_workqueues:
 	return err;
 }
 
+/* Free what kbt_start() has made, but the listener. There are no connections. */
 static void kbt_stop(struct kbt *kbt)
 {
-	dat_psp_free(kbt->psp);
-	kbt_conn_end_all(kbt);
 	cancel_delayed_work_sync(&kbt->silence_work);
 	kbt_deafen(kbt);
-	/*
-	 * kbt_conn_end_all() saw conn_count drop to 0 inside
-	 * kbt_conn_free_work(); the flush waits until that work item has
-	 * returned.
-	 */
+	/* The last kbt_conn_free_work() may not have returned. */
 	flush_workqueue(kbt->end_wq);
 	kbt_srq_stop(kbt);
 	kbt_pools_stop(kbt);
@@ -220,6 +219,26 @@ static void kbt_stop(struct kbt *kbt)
 }
 
 /* ---- Ports --------------------------------------------------------------- */
+
+/* Free a struct kbt that was stopped, whose last connection has been freed. */
+static void kbt_stop_work(struct work_struct *work)
+{
+	struct kbt *kbt = container_of(work, struct kbt, stop_work);
+	struct kbt_port *port = kbt->port;
+
+	/* Wait until kbt_port_stop() has let go of @kbt. */
+	mutex_lock(&port->mutex);
+	mutex_unlock(&port->mutex);
+	kbt_stop(kbt);
+	kfree(kbt);
+	/* kbt_exit() waits for the rest. */
+	module_put(THIS_MODULE);
+	mutex_lock(&port->mutex);
+	WRITE_ONCE(port->stopping, port->stopping - 1);
+	mutex_unlock(&port->mutex);
+	wake_up(&port->stopped);
+	config_item_put(&port->group.cg_item);
+}
 
 /*
  * Create the struct kbt of @port and listen. Context: process, port->mutex
@@ -234,30 +253,38 @@ static int kbt_port_start(struct kbt_port *port)
 		return -ENOMEM;
 	kbt->port = port;
 	kbt->params = &port->params;
+	INIT_WORK(&kbt->stop_work, kbt_stop_work);
 	err = kbt_start(kbt);
 	if (err) {
 		kfree(kbt);
 		return err;
 	}
+	config_item_get(&port->group.cg_item);
+	__module_get(THIS_MODULE);
 	port->kbt = kbt;
 	pr_info("listening on %s port %u\n", port->params.ia,
 		port->params.conn_qual);
 	return 0;
 }
 
+/*
+ * Stop listening and end all connections; kbt_stop_work() does the rest.
+ * Context: process, port->mutex held.
+ */
 static void kbt_port_stop(struct kbt_port *port)
 {
 	struct kbt *kbt = port->kbt;
 
 	if (!kbt)
 		return;
-	kbt_stop(kbt);
 	port->kbt = NULL;
-	kfree(kbt);
+	port->stopping++;
+	dat_psp_free(kbt->psp);
+	kbt_conn_end_all(kbt);
 }
 
 /*
- * Restart the port: close an adapter that is gone, try to open it again. Runs
+ * Restart the port: leave an adapter that is gone, try to open it again. Runs
  * until the port listens or is no longer wanted.
  */
 void kbt_port_retry(struct work_struct *work)
@@ -296,9 +323,8 @@ int kbt_port_up(struct kbt_port *port)
 }
 
 /*
- * Stop listening: the last subsystem was unlinked from @port. ->wanted is
- * cleared first, so that a kbt_port_retry() that runs before the cancel does
- * nothing. Context: process, kbt_config held.
+ * Stop listening: the last subsystem was unlinked from @port. Context: process,
+ * kbt_config held.
  */
 void kbt_port_down(struct kbt_port *port)
 {
@@ -306,5 +332,17 @@ void kbt_port_down(struct kbt_port *port)
 	port->wanted = false;
 	kbt_port_stop(port);
 	mutex_unlock(&port->mutex);
-	cancel_delayed_work_sync(&port->retry_work);
+}
+
+/*
+ * Wait until nothing is left of a port that was stopped, or for KBT_STOP_WAIT.
+ * Context: process, no lock of this module held.
+ */
+void kbt_port_wait(struct kbt_port *port)
+{
+	if (wait_event_killable_timeout(port->stopped,
+					!READ_ONCE(port->stopping),
+					KBT_STOP_WAIT) <= 0)
+		pr_warn("%s port %u has stopped, but requests of its clients are still under way\n",
+			port->params.ia, port->params.conn_qual);
 }

@@ -17,6 +17,13 @@
 #include <dat/kdat.h>
 #include "auth.h"
 
+/*
+ * How long the removal of a directory or of a link waits for requests that the
+ * medium has. They may take for ever; meanwhile the administrator can make and
+ * remove no other directory.
+ */
+#define KBT_STOP_WAIT	(2 * HZ)
+
 enum kbt_stat {
 	KBT_STAT_CONNECTS,
 	KBT_STAT_REFUSALS,
@@ -71,24 +78,27 @@ struct kbt_link {
 /*
  * struct kbt_ns - a volume
  * @link: in subsys->namespaces; kbt_names
- * @open_link: in kbt_open while enabled; kbt_config
+ * @open_link: in kbt_open while open; kbt_config
+ * @mutex: guards the attributes, @open, @file, and enabling and disabling
  * @nsid: number within the subsystem
  * @path: file or block device to serve
  * @set_uuid: UUID set by the administrator, or nil
  * @backing: UUID that must be derived from @path, or nil for any; see
  *	kbt_derive_uuid()
- * @uuid: UUID in use while enabled
+ * @uuid: UUID in use while open
  * @instance: see struct kblk_identify
  * @read_only: writes are refused
+ * @open: @file is open: the volume is enabled, or is about to be closed
  * @enabled: clients may attach; kbt_names
- * @users: attached connections; kbt_names
+ * @users: attached connections, and one more while enabled; kbt_names
  * @conns: attached connections; kbt_names
- * @lock: guards @instance and @wb_since while enabled, and @sessions
+ * @lock: guards @instance and @wb_since while open, and @sessions
  * @sessions: see tgt_session.c
  * @wb_since: all sessions were told of writeback errors up to this one
- * @idle: woken when @users becomes 0
+ * @close_work: kbt_ns_close_work(), when @users has become 0
+ * @closed: woken when @open was cleared
  * @io_wq: runs what may block on the medium, so that other volumes do not wait
- * @file: open while enabled
+ * @file: the backing, or NULL
  * @bdev: the block device that @file is, or NULL
  * @nowait: @bdev supports REQ_NOWAIT
  * @block_size: logical block size, bytes
@@ -98,6 +108,7 @@ struct kbt_ns {
 	struct list_head link;
 	struct kbt_subsys *subsys;
 	struct list_head open_link;
+	struct mutex mutex;		/* see above */
 	u32 nsid;
 	char *path;
 	uuid_t set_uuid;
@@ -105,13 +116,15 @@ struct kbt_ns {
 	uuid_t uuid;
 	u64 instance;
 	bool read_only;
+	bool open;
 	bool enabled;
 	unsigned int users;
 	struct list_head conns;
 	spinlock_t lock;		/* see above */
 	struct list_head sessions;
 	errseq_t wb_since;
-	wait_queue_head_t idle;
+	struct work_struct close_work;
+	wait_queue_head_t closed;
 	struct workqueue_struct *io_wq;
 	struct file *file;
 	struct block_device *bdev;
@@ -119,7 +132,7 @@ struct kbt_ns {
 	u32 block_size;
 };
 
-/* Parameters of a port; constant while the port has subsystems. */
+/* Parameters of a port; constant while it listens or is being stopped. */
 struct kbt_params {
 	char ia[DAT_NAME_MAX_LENGTH];
 	u32 conn_qual;
@@ -143,9 +156,11 @@ struct kbt_params {
  * struct kbt_port - where a target listens
  * @link: in kbt_ports; kbt_config
  * @subsystems: subsystems offered here; kbt_names
- * @mutex: guards @kbt and @wanted
+ * @mutex: guards @kbt, @wanted and @stopping
  * @kbt: the port at work, or NULL
  * @wanted: the port has subsystems
+ * @stopping: how often the port was stopped and still waits for a medium
+ * @stopped: woken when @stopping has become less
  * @retry_work: kbt_port_retry(), for an adapter that was removed
  * @stats: enum kbt_stat
  */
@@ -158,6 +173,8 @@ struct kbt_port {
 	struct mutex mutex;		/* see above */
 	struct kbt *kbt;
 	bool wanted;
+	unsigned int stopping;
+	wait_queue_head_t stopped;
 	struct delayed_work retry_work;
 	atomic64_t stats[KBT_STATS];
 };

@@ -87,6 +87,16 @@ static void kbt_conn_end_work(struct work_struct *work)
 		queue_work(kbt->end_wq, &conn->free_work);
 }
 
+/*
+ * Queue stop_work if @kbt is stopped and has no connections. Context:
+ * kbt->mutex held.
+ */
+static void kbt_conn_none_left(struct kbt *kbt)
+{
+	if (kbt->stopping && !kbt->conn_count)
+		queue_work(kbt_stop_wq, &kbt->stop_work);
+}
+
 /* Free the connection; no slot is busy any more. */
 static void kbt_conn_free_work(struct work_struct *work)
 {
@@ -113,11 +123,11 @@ static void kbt_conn_free_work(struct work_struct *work)
 	mutex_lock(&kbt->mutex);
 	WRITE_ONCE(kbt->conn_count, kbt->conn_count - 1);
 	kbt_srq_adapt(kbt);
-	wake_up(&kbt->idle);
+	kbt_conn_none_left(kbt);
 	mutex_unlock(&kbt->mutex);
 }
 
-/* End all connections, refuse new ones, and wait until all are freed. */
+/* End all connections and refuse new ones. When all are freed, queue stop_work. */
 void kbt_conn_end_all(struct kbt *kbt)
 {
 	struct kbt_conn *conn;
@@ -126,13 +136,7 @@ void kbt_conn_end_all(struct kbt *kbt)
 	kbt->stopping = true;
 	list_for_each_entry(conn, &kbt->conns, link)
 		kbt_conn_end(conn);
-	mutex_unlock(&kbt->mutex);
-	wait_event(kbt->idle, !READ_ONCE(kbt->conn_count));
-	/*
-	 * kbt_conn_free_work() wakes under kbt->mutex: wait for its unlock,
-	 * because the caller frees @kbt.
-	 */
-	mutex_lock(&kbt->mutex);
+	kbt_conn_none_left(kbt);
 	mutex_unlock(&kbt->mutex);
 }
 

@@ -5,8 +5,8 @@
  *
  * Module load and unload, and the "stats" and "connections" files of a port.
  * Everything is set up through configfs, see tgt_configfs.c, or with
- * tools/kdapl-blk. configfs holds a module reference for each object, so
- * nothing is left at unload.
+ * tools/kdapl-blk. configfs holds a module reference for each object, and so
+ * do open volumes and ports at work, so nothing is left at unload.
  *
  * Locks: port->mutex keeps the adapter, kbt->mutex its connections.
  */
@@ -111,15 +111,27 @@ ssize_t kbt_conns_print(struct kbt_port *port, char *page)
 	return n;
 }
 
+/* Frees ports and closes volumes that were stopped; may wait for a medium. */
+struct workqueue_struct *kbt_stop_wq;
+
 static int __init kbt_init(void)
 {
+	int err;
+
 	kbt_identity_init();
-	return kbt_configfs_register();
+	kbt_stop_wq = alloc_workqueue("kdapl_blk_tgt_stop", WQ_UNBOUND, 0);
+	if (!kbt_stop_wq)
+		return -ENOMEM;
+	err = kbt_configfs_register();
+	if (err)
+		destroy_workqueue(kbt_stop_wq);
+	return err;
 }
 
 static void __exit kbt_exit(void)
 {
 	kbt_configfs_unregister();
+	destroy_workqueue(kbt_stop_wq);
 }
 
 module_init(kbt_init);

@@ -7,19 +7,25 @@
  * kbt_end_matching().
  *
  * A connection attaches to one volume and uses it until it ends; ns->users
- * counts the attached connections. Disabling a volume ends its connections and
- * waits for them, and thereby for their requests; then the volume is flushed
- * and closed. All writes that were replied to are then on the medium, so the
- * administrator may enable the volume with the same instance. If the flush
- * fails, the volume becomes another instance, see struct kblk_identify.
+ * counts the attached connections, and one more while the volume is enabled.
+ * Disabling a volume ends its connections. When the last has gone, and thereby
+ * their requests, kbt_ns_close_work() flushes the volume and closes it. All
+ * writes that were replied to are then on the medium, so the administrator may
+ * enable the volume with the same instance. If the flush fails, the volume
+ * becomes another instance, see struct kblk_identify.
  *
- * The struct kbt_ns owns the open file while enabled. Locks: kbt_config
+ * The medium may keep requests for ever, so nobody waits for that with a lock
+ * that others need. An open volume therefore holds references on its item and
+ * on the module: its directory may be gone before it is closed.
+ *
+ * The struct kbt_ns owns the open file while ->open. Locks: ns->mutex
  * serialises enabling and disabling; kbt_names guards ->enabled, ->users and
  * ->conns, so that no connection attaches after ->enabled was cleared.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/blkdev.h>
+#include <linux/module.h>
 #include <linux/printk.h>
 #include "tgt.h"
 
@@ -27,7 +33,7 @@
 
 DEFINE_SPINLOCK(kbt_names);
 
-/* Enabled volumes, guarded by kbt_config. */
+/* Open volumes, guarded by kbt_config. */
 static LIST_HEAD(kbt_open);
 
 /*
@@ -152,6 +158,16 @@ enum kblk_status kbt_attach(struct kbt_conn *conn,
 	return status;
 }
 
+/*
+ * The volume has one user less; the last one is gone after kbt_ns_disable().
+ * Context: kbt_names held.
+ */
+static void kbt_ns_unuse(struct kbt_ns *ns)
+{
+	if (!--ns->users)
+		queue_work(kbt_stop_wq, &ns->close_work);
+}
+
 /* Undo kbt_attach(), if it succeeded. All requests of @conn have finished. */
 void kbt_detach(struct kbt_conn *conn)
 {
@@ -163,9 +179,7 @@ void kbt_detach(struct kbt_conn *conn)
 	WRITE_ONCE(conn->ns, NULL);
 	spin_lock(&kbt_names);
 	kbt_session_leave(ns, conn);
-	WRITE_ONCE(ns->users, ns->users - 1);
-	if (!ns->users)
-		wake_up(&ns->idle);
+	kbt_ns_unuse(ns);
 	spin_unlock(&kbt_names);
 }
 
@@ -191,16 +205,6 @@ void kbt_end_matching(struct kbt_port *port,
 
 /* ---- Enabling ------------------------------------------------------------ */
 
-static void kbt_ns_close(struct kbt_ns *ns)
-{
-	if (ns->io_wq)
-		destroy_workqueue(ns->io_wq);
-	ns->io_wq = NULL;
-	filp_close(ns->file, NULL);
-	ns->file = NULL;
-	ns->bdev = NULL;
-}
-
 /*
  * Flush @ns, which no connection uses. errseq_check() covers errors that fsync
  * has reported to another caller.
@@ -216,29 +220,31 @@ static void kbt_ns_flush(struct kbt_ns *ns)
 }
 
 /*
- * Return whether another enabled volume has the same backing. Several volumes
- * may share it only if all of them are read-only.
+ * Make @ns one of the open volumes. Return 0, or -EBUSY if another one has the
+ * same backing. Several volumes may share it only if all of them are read-only.
  */
-static bool kbt_is_taken(struct kbt_ns *ns)
+static int kbt_ns_claim(struct kbt_ns *ns)
 {
 	struct kbt_ns *other;
+	bool taken = false;
 
+	mutex_lock(&kbt_config);
 	list_for_each_entry(other, &kbt_open, open_link)
-		if (other->file->f_mapping == ns->file->f_mapping &&
-		    !(other->read_only && ns->read_only))
-			return true;
-	return false;
+		taken |= other->file->f_mapping == ns->file->f_mapping &&
+			 !(other->read_only && ns->read_only);
+	if (!taken)
+		list_add(&ns->open_link, &kbt_open);
+	mutex_unlock(&kbt_config);
+	if (!taken)
+		return 0;
+	pr_err("%s is a volume already\n", ns->path);
+	return -EBUSY;
 }
 
 /* Return 0 if the open file of @ns can be served, else an error number. */
 static int kbt_ns_check(struct kbt_ns *ns)
 {
 	struct inode *inode = ns->file->f_mapping->host;
-
-	if (kbt_is_taken(ns)) {
-		pr_err("%s is a volume already\n", ns->path);
-		return -EBUSY;
-	}
 
 	if ((ns->bdev || S_ISREG(inode->i_mode)) && kbt_ns_size(ns) &&
 	    ns->block_size <= KBLK_INLINE)
@@ -291,35 +297,48 @@ static int kbt_ns_open(struct kbt_ns *ns)
 	err = kbt_ns_check(ns);
 	if (!err)
 		err = kbt_ns_identify(ns);
-	if (!err) {
-		ns->io_wq = alloc_workqueue("kdapl_blk_tgt_io", WQ_UNBOUND |
-					    WQ_MEM_RECLAIM, 0);
-		err = ns->io_wq ? 0 : -ENOMEM;
+	if (!err)
+		err = kbt_ns_claim(ns);
+	if (err) {
+		ns->file = NULL;
+		filp_close(file, NULL);
 	}
-	if (err)
-		kbt_ns_close(ns);
 	return err;
 }
 
-/* Open the volume and let clients attach. Context: process, kbt_config held. */
+/*
+ * Open the volume and let clients attach. Return -EBUSY if it has yet to be
+ * closed. Context: process, ns->mutex held.
+ */
 int kbt_ns_enable(struct kbt_ns *ns)
 {
 	int err;
 
-	lockdep_assert_held(&kbt_config);
-	if (ns->enabled)
-		return 0;
+	lockdep_assert_held(&ns->mutex);
+	if (ns->open)
+		return ns->enabled ? 0 : -EBUSY;
 	if (!ns->path)
 		return -ENXIO;
+	ns->io_wq = alloc_workqueue("kdapl_blk_tgt_io", WQ_UNBOUND |
+				    WQ_MEM_RECLAIM, 0);
+	if (!ns->io_wq)
+		return -ENOMEM;
 	err = kbt_ns_open(ns);
-	if (err)
+	if (err) {
+		destroy_workqueue(ns->io_wq);
 		return err;
-	list_add(&ns->open_link, &kbt_open);
+	}
+	config_item_get(&ns->group.cg_item);
+	__module_get(THIS_MODULE);
+	WRITE_ONCE(ns->open, true);
 	spin_lock(&kbt_names);
-	ns->enabled = true;
+	WRITE_ONCE(ns->enabled, true);
+	ns->users = 1;
 	spin_unlock(&kbt_names);
 	return 0;
 }
+
+/* ---- Disabling ----------------------------------------------------------- */
 
 static bool kbt_uses_ns(struct kbt_conn *conn, void *ns)
 {
@@ -327,29 +346,50 @@ static bool kbt_uses_ns(struct kbt_conn *conn, void *ns)
 }
 
 /*
- * Disable the volume: end its connections, wait for them, flush, close.
- * Context: process, kbt_config held.
+ * Disable the volume: end its connections. kbt_ns_close_work() does the rest.
+ * Context: process, ns->mutex held.
  */
 void kbt_ns_disable(struct kbt_ns *ns)
 {
 	struct kbt_port *port;
 
-	lockdep_assert_held(&kbt_config);
+	lockdep_assert_held(&ns->mutex);
 	if (!ns->enabled)
 		return;
 	spin_lock(&kbt_names);
-	ns->enabled = false;
+	WRITE_ONCE(ns->enabled, false);
 	spin_unlock(&kbt_names);
+	mutex_lock(&kbt_config);
 	list_for_each_entry(port, &kbt_ports, link)
 		kbt_end_matching(port, kbt_uses_ns, ns);
-	wait_event(ns->idle, !READ_ONCE(ns->users));
-	/*
-	 * kbt_detach() wakes under kbt_names: wait for its unlock, because the
-	 * caller may free @ns.
-	 */
+	mutex_unlock(&kbt_config);
 	spin_lock(&kbt_names);
+	kbt_ns_unuse(ns);
 	spin_unlock(&kbt_names);
+}
+
+/* Flush and close the volume, which nobody uses. */
+void kbt_ns_close_work(struct work_struct *work)
+{
+	struct kbt_ns *ns = container_of(work, struct kbt_ns, close_work);
+	struct file *file = ns->file;
+
 	kbt_ns_flush(ns);
+	destroy_workqueue(ns->io_wq);
+	mutex_lock(&ns->mutex);
+	mutex_lock(&kbt_config);
 	list_del(&ns->open_link);
-	kbt_ns_close(ns);
+	mutex_unlock(&kbt_config);
+	ns->file = NULL;
+	ns->bdev = NULL;
+	mutex_unlock(&ns->mutex);
+	/* fput() would leave it to another work item, after ->open was cleared. */
+	__fput_sync(file);
+	/* kbt_exit() waits for the rest. */
+	module_put(THIS_MODULE);
+	mutex_lock(&ns->mutex);
+	WRITE_ONCE(ns->open, false);
+	mutex_unlock(&ns->mutex);
+	wake_up(&ns->closed);
+	config_item_put(&ns->group.cg_item);
 }

@@ -4,13 +4,17 @@
  * attributes of kbt_ns_attrs.
  *
  * Entry points: kbt_ns_make() and kbt_ns_drop(), called by tgt_configfs.c. All
- * attributes but "enable" can be changed only while the volume is disabled.
+ * attributes but "enable" can be changed only while the volume is closed.
  * configfs owns the struct kbt_ns, kbt_ns_release() frees it.
  *
- * Locks: kbt_config for the attributes, kbt_names for the list of the
- * subsystem, ns->lock for ns->instance.
+ * Locks: ns->mutex for the attributes, kbt_names for the list of the subsystem,
+ * ns->lock for ns->instance. What may take long, since it opens or closes the
+ * backing, is done with no lock but ns->mutex, or with none.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/module.h>
+#include <linux/printk.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include "tgt.h"
@@ -21,15 +25,15 @@ static struct kbt_ns *kbt_ns_of(struct config_item *item)
 }
 
 /*
- * Take kbt_config to change an attribute of a volume, which must be disabled.
+ * Take ns->mutex to change an attribute of a volume, which must be closed.
  * Return 0, or -EBUSY without the lock.
  */
 static int kbt_ns_change(struct kbt_ns *ns)
 {
-	mutex_lock(&kbt_config);
-	if (!ns->enabled)
+	mutex_lock(&ns->mutex);
+	if (!ns->open)
 		return 0;
-	mutex_unlock(&kbt_config);
+	mutex_unlock(&ns->mutex);
 	return -EBUSY;
 }
 
@@ -40,9 +44,9 @@ static ssize_t kbt_ns_path_show(struct config_item *item, char *page)
 	struct kbt_ns *ns = kbt_ns_of(item);
 	ssize_t n;
 
-	mutex_lock(&kbt_config);
+	mutex_lock(&ns->mutex);
 	n = sysfs_emit(page, "%s\n", ns->path ?: "");
-	mutex_unlock(&kbt_config);
+	mutex_unlock(&ns->mutex);
 	return n;
 }
 
@@ -70,7 +74,7 @@ static ssize_t kbt_ns_path_store(struct config_item *item, const char *page,
 	}
 	kfree(ns->path);
 	ns->path = path;
-	mutex_unlock(&kbt_config);
+	mutex_unlock(&ns->mutex);
 	return count;
 }
 CONFIGFS_ATTR(kbt_ns_, path);
@@ -91,7 +95,7 @@ static ssize_t kbt_ns_read_only_store(struct config_item *item,
 	if (err)
 		return err;
 	ns->read_only = value;
-	mutex_unlock(&kbt_config);
+	mutex_unlock(&ns->mutex);
 	return count;
 }
 CONFIGFS_ATTR(kbt_ns_, read_only);
@@ -100,7 +104,7 @@ CONFIGFS_ATTR(kbt_ns_, read_only);
 
 /*
  * Derive the UUID from the backing at ns->path, or set @uuid to nil if there is
- * none. Return whether the UUID survives a reboot. Context: process, kbt_config
+ * none. Return whether the UUID survives a reboot. Context: process, ns->mutex
  * held.
  */
 static bool kbt_ns_derive(struct kbt_ns *ns, uuid_t *uuid)
@@ -138,7 +142,7 @@ static ssize_t kbt_ns_store_uuid(struct kbt_ns *ns, uuid_t *uuid,
 	if (err)
 		return err;
 	*uuid = value;
-	mutex_unlock(&kbt_config);
+	mutex_unlock(&ns->mutex);
 	return count;
 }
 
@@ -147,14 +151,14 @@ static ssize_t kbt_ns_uuid_show(struct config_item *item, char *page)
 	struct kbt_ns *ns = kbt_ns_of(item);
 	uuid_t uuid;
 
-	mutex_lock(&kbt_config);
-	if (ns->enabled)
+	mutex_lock(&ns->mutex);
+	if (ns->open)
 		uuid = ns->uuid;
 	else if (!uuid_is_null(&ns->set_uuid))
 		uuid = ns->set_uuid;
 	else
 		kbt_ns_derive(ns, &uuid);
-	mutex_unlock(&kbt_config);
+	mutex_unlock(&ns->mutex);
 	return kbt_ns_print_uuid(&uuid, page);
 }
 
@@ -172,10 +176,10 @@ static ssize_t kbt_ns_backing_uuid_show(struct config_item *item, char *page)
 	struct kbt_ns *ns = kbt_ns_of(item);
 	uuid_t uuid;
 
-	mutex_lock(&kbt_config);
+	mutex_lock(&ns->mutex);
 	if (!kbt_ns_derive(ns, &uuid))
 		uuid = uuid_null;
-	mutex_unlock(&kbt_config);
+	mutex_unlock(&ns->mutex);
 	return kbt_ns_print_uuid(&uuid, page);
 }
 
@@ -212,7 +216,7 @@ static ssize_t kbt_ns_instance_store(struct config_item *item,
 	spin_lock_irq(&ns->lock);
 	ns->instance = value;
 	spin_unlock_irq(&ns->lock);
-	mutex_unlock(&kbt_config);
+	mutex_unlock(&ns->mutex);
 	return count;
 }
 CONFIGFS_ATTR(kbt_ns_, instance);
@@ -221,8 +225,22 @@ CONFIGFS_ATTR(kbt_ns_, instance);
 
 static ssize_t kbt_ns_enable_show(struct config_item *item, char *page)
 {
-	return sysfs_emit(page, "%d\n", kbt_ns_of(item)->enabled);
+	return sysfs_emit(page, "%d\n", kbt_ns_of(item)->open);
 }
+
+/*
+ * Return whether a volume that was disabled is closed, or was enabled again
+ * since.
+ */
+static bool kbt_ns_has_closed(struct kbt_ns *ns)
+{
+	return !READ_ONCE(ns->open) || READ_ONCE(ns->enabled);
+}
+
+/*
+ * Disabling waits until the volume is closed, however long its medium takes.
+ * Who stops waiting leaves a volume that is still about to be closed.
+ */
 
 static ssize_t kbt_ns_enable_store(struct config_item *item, const char *page,
 				   size_t count)
@@ -234,12 +252,15 @@ static ssize_t kbt_ns_enable_store(struct config_item *item, const char *page,
 	err = kstrtobool(page, &value);
 	if (err)
 		return err;
-	mutex_lock(&kbt_config);
+	mutex_lock(&ns->mutex);
 	if (value)
 		err = kbt_ns_enable(ns);
 	else
 		kbt_ns_disable(ns);
-	mutex_unlock(&kbt_config);
+	mutex_unlock(&ns->mutex);
+	if (!value && wait_event_interruptible(ns->closed,
+					       kbt_ns_has_closed(ns)))
+		err = -EINTR;
 	return err ?: count;
 }
 CONFIGFS_ATTR(kbt_ns_, enable);
@@ -285,10 +306,12 @@ struct config_group *kbt_ns_make(struct kbt_subsys *subsys, u32 nsid)
 	ns->subsys = subsys;
 	ns->nsid = nsid;
 	ns->instance = get_random_u64();
+	mutex_init(&ns->mutex);
 	spin_lock_init(&ns->lock);
 	INIT_LIST_HEAD(&ns->conns);
 	INIT_LIST_HEAD(&ns->sessions);
-	init_waitqueue_head(&ns->idle);
+	init_waitqueue_head(&ns->closed);
+	INIT_WORK(&ns->close_work, kbt_ns_close_work);
 	config_group_init_type_name(&ns->group, "", &kbt_ns_type);
 	spin_lock(&kbt_names);
 	/* configfs compares names, but "1" and "01" are the same number. */
@@ -304,15 +327,23 @@ struct config_group *kbt_ns_make(struct kbt_subsys *subsys, u32 nsid)
 	return &ns->group;
 }
 
+/*
+ * configfs makes and removes no other directory meanwhile, so the wait has a
+ * bound; kbt_ns_close_work() goes on without the directory.
+ */
 void kbt_ns_drop(struct config_item *item)
 {
 	struct kbt_ns *ns = kbt_ns_of(item);
 
-	mutex_lock(&kbt_config);
+	mutex_lock(&ns->mutex);
 	kbt_ns_disable(ns);
+	mutex_unlock(&ns->mutex);
 	spin_lock(&kbt_names);
 	list_del(&ns->link);
 	spin_unlock(&kbt_names);
-	mutex_unlock(&kbt_config);
+	if (wait_event_killable_timeout(ns->closed, kbt_ns_has_closed(ns),
+					KBT_STOP_WAIT) <= 0)
+		pr_warn("%s is still in use; it will be closed when its medium has done all requests\n",
+			ns->path);
 	config_item_put(item);
 }

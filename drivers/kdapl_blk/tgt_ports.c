@@ -4,7 +4,7 @@
  *
  * A port listens from the link to its first subsystem until the last link is
  * removed, see kbt_port_up() and kbt_port_down(). Its parameters are constant
- * in between.
+ * in between, and until nothing of it is left.
  *
  * configfs owns the struct kbt_port, kbt_port_release() frees it. Locks:
  * kbt_config for links and parameters, kbt_names for port->subsystems,
@@ -25,6 +25,24 @@ static struct kbt_port *kbt_port_of(struct config_item *item)
 }
 
 /* ---- Parameters ---------------------------------------------------------- */
+
+/*
+ * Take kbt_config to change a parameter of a port, which must have stopped.
+ * Return 0, or -EBUSY without the lock.
+ */
+static int kbt_port_change(struct kbt_port *port)
+{
+	bool busy;
+
+	mutex_lock(&kbt_config);
+	mutex_lock(&port->mutex);
+	busy = port->wanted || port->stopping;
+	mutex_unlock(&port->mutex);
+	if (!busy)
+		return 0;
+	mutex_unlock(&kbt_config);
+	return -EBUSY;
+}
 
 /* A numeric parameter: its offset in struct kbt_params, range and unit. */
 struct kbt_number {
@@ -56,13 +74,12 @@ static ssize_t kbt_number_store(struct config_item *item,
 		       value, number->min, number->max, number->unit);
 		return -EINVAL;
 	}
-	mutex_lock(&kbt_config);
-	if (kbt_port_of(item)->wanted)
-		err = -EBUSY;
-	else
-		*kbt_number_of(item, number) = value;
+	err = kbt_port_change(kbt_port_of(item));
+	if (err)
+		return err;
+	*kbt_number_of(item, number) = value;
 	mutex_unlock(&kbt_config);
-	return err ?: count;
+	return count;
 }
 
 #define KBT_NUMBER(_name, _min, _max, _unit)				\
@@ -114,17 +131,16 @@ static ssize_t kbt_port_ia_store(struct config_item *item, const char *page,
 {
 	struct kbt_port *port = kbt_port_of(item);
 	size_t len = strcspn(page, "\n");
-	int err = 0;
+	int err;
 
 	if (!len || len >= sizeof(port->params.ia))
 		return -EINVAL;
-	mutex_lock(&kbt_config);
-	if (port->wanted)
-		err = -EBUSY;
-	else
-		strscpy(port->params.ia, page, len + 1);
+	err = kbt_port_change(port);
+	if (err)
+		return err;
+	strscpy(port->params.ia, page, len + 1);
 	mutex_unlock(&kbt_config);
-	return err ?: count;
+	return count;
 }
 CONFIGFS_ATTR(kbt_port_, ia);
 
@@ -138,6 +154,8 @@ static ssize_t kbt_port_state_show(struct config_item *item, char *page)
 	mutex_lock(&port->mutex);
 	if (port->wanted)
 		state = port->kbt ? "listening" : "waiting for the adapter";
+	else if (port->stopping)
+		state = "stopping";
 	mutex_unlock(&port->mutex);
 	return sysfs_emit(page, "%s\n", state);
 }
@@ -231,6 +249,7 @@ static void kbt_port_unlink(struct config_item *parent, struct config_item *to)
 	struct kbt_port *port = kbt_port_of(parent->ci_parent);
 	struct kbt_subsys *subsys = kbt_subsys_of(to);
 	struct kbt_link *link;
+	bool down = false;
 
 	mutex_lock(&kbt_config);
 	link = kbt_port_find(port, subsys);
@@ -240,10 +259,13 @@ static void kbt_port_unlink(struct config_item *parent, struct config_item *to)
 		spin_unlock(&kbt_names);
 		kfree(link);
 		kbt_end_matching(port, kbt_uses_subsys, subsys);
-		if (list_empty(&port->subsystems))
+		down = list_empty(&port->subsystems);
+		if (down)
 			kbt_port_down(port);
 	}
 	mutex_unlock(&kbt_config);
+	if (down)
+		kbt_port_wait(port);
 }
 
 static struct configfs_item_operations kbt_port_subsystems_ops = {
@@ -260,7 +282,10 @@ static const struct config_item_type kbt_port_subsystems_type = {
 
 static void kbt_port_release(struct config_item *item)
 {
-	kfree(kbt_port_of(item));
+	struct kbt_port *port = kbt_port_of(item);
+
+	cancel_delayed_work_sync(&port->retry_work);
+	kfree(port);
 }
 
 static struct configfs_item_operations kbt_port_ops = {
@@ -301,6 +326,7 @@ static struct config_group *kbt_port_make(struct config_group *group,
 	port->params = kbt_defaults;
 	INIT_LIST_HEAD(&port->subsystems);
 	mutex_init(&port->mutex);
+	init_waitqueue_head(&port->stopped);
 	INIT_DELAYED_WORK(&port->retry_work, kbt_port_retry);
 	config_group_init_type_name(&port->group, name, &kbt_port_type);
 	config_group_init_type_name(&port->subsys_group, "subsystems",
@@ -314,7 +340,7 @@ static struct config_group *kbt_port_make(struct config_group *group,
 
 /*
  * configfs refuses to remove a port that still has links, so @item does not
- * listen.
+ * listen; what is left of it when it has not stopped yet holds a reference.
  */
 static void kbt_port_drop(struct config_group *group, struct config_item *item)
 {
