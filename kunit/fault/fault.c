@@ -190,7 +190,53 @@ static void I4_operations_fail(struct kunit *test)
 	kdf_end_world(w);
 }
 
+/*
+ * A simulated adapter hands a rejection to iw_cm in the thread of dat_cr_reject(). iw_cm
+ * waits for the answer for ever, so it must come even if its data cannot be copied.
+ */
+static void N3_rejected_without_memory(struct kunit *test)
+{
+	struct kd_pair pair;
+	struct kd_side *a;
+	DAT_CR_HANDLE cr;
+	DAT_EVENT event;
+	unsigned int nth;
+	bool fired = true;
+	u16 port;
+
+	if (!IS_ENABLED(CONFIG_FAULT_INJECTION))
+		kunit_skip(test, "no fault injection in this kernel");
+	pair = kd_make_pair(test, NULL);
+	a = pair.a;
+	port = kd_port();
+	kd_psp(pair.p, port, DAT_PSP_CONSUMER_FLAG);
+	for (nth = 1; fired; nth++) {
+		kd_connect_start(a, pair.p, port);
+		cr = kd_expect_cr(pair.p);
+		kdf_fail_allocation(nth);
+		KD_EXPECT_OK(test, dat_cr_reject(cr, 2, "no"));
+		fired = !kdf_allocations_left();
+		KUNIT_ASSERT_TRUE_MSG(test, kd_wait_event(a->conn_evd, &event,
+							  KD_TIMEOUT_MS),
+				      "allocation %u", nth);
+		KUNIT_EXPECT_EQ(test, (u32)event.event_number,
+				(u32)DAT_CONNECTION_EVENT_PEER_REJECTED);
+		KD_ASSERT_OK(test, dat_ep_reset(a->ep));
+	}
+	KUNIT_EXPECT_GT(test, nth, 2);
+}
+
+static KD_GENERATOR(gen_simw)
+{
+	const struct kd_bed *bed = KD_GENERATE(kd_gen_simulated_ia, prev);
+
+	while (bed && !(bed->traits & KD_IWARP))
+		bed = KD_GENERATE(kd_gen_simulated_ia, bed);
+	return bed;
+}
+
 static struct kunit_case fault_test_cases[] = {
+	KUNIT_CASE_PARAM(N3_rejected_without_memory, gen_simw),
 	KUNIT_CASE_PARAM(I4_allocations_fail, kd_gen_ia),
 	KUNIT_CASE_PARAM(I4_operations_fail, kd_gen_ia),
 	{}

@@ -410,8 +410,8 @@ static struct sim_pair *sim_pair_of(struct iw_cm_id *id)
 	return pair && !pair->up && pair->end[SIM_ACTIVE].id ? pair : NULL;
 }
 
-/* Give the active side the answer. */
-static void sim_reply(struct sim_pair *pair, int status, const void *data, u16 len)
+/* Give the active side the answer. -ENOMEM: iw_cm could not copy @data. */
+static int sim_reply(struct sim_pair *pair, int status, const void *data, u16 len)
 {
 	struct iw_cm_id *id = pair->end[SIM_ACTIVE].id;
 	struct iw_cm_event event = {
@@ -425,7 +425,26 @@ static void sim_reply(struct sim_pair *pair, int status, const void *data, u16 l
 		.ord = pair->end[SIM_PASSIVE].ord,
 	};
 
-	id->event_handler(id, &event);
+	return id->event_handler(id, &event);
+}
+
+/*
+ * Tell the active side that its attempt has failed, and take it away. Without @data
+ * iw_cm cannot fail to learn of it, and would wait for the answer for ever.
+ */
+static void sim_turn_down(struct sim_pair *pair, int status, const void *data, u16 len,
+			  struct sim_over *over)
+{
+	struct sim_end *end = &pair->end[SIM_ACTIVE];
+
+	if (sim_reply(pair, status, data, len))
+		sim_reply(pair, status, NULL, 0);
+	end->id->rem_ref(end->id);
+	end->id = NULL;
+	end->qp->pair = NULL;
+	over->qp[SIM_ACTIVE] = end->qp;
+	over->was_up[SIM_ACTIVE] = pair->up;
+	end->qp = NULL;
 }
 
 /* One end's QP can transfer from now on. */
@@ -443,7 +462,8 @@ static void sim_end_up(struct sim_end *end, struct sim_end *far)
 	sim_schedule(qp);
 }
 
-static void sim_pair_up(struct sim_pair *pair, const struct iw_cm_conn_param *param)
+static void sim_pair_up(struct sim_pair *pair, const struct iw_cm_conn_param *param,
+			struct sim_over *over)
 {
 	struct sim_end *active = &pair->end[SIM_ACTIVE];
 	struct sim_end *passive = &pair->end[SIM_PASSIVE];
@@ -459,7 +479,10 @@ static void sim_pair_up(struct sim_pair *pair, const struct iw_cm_conn_param *pa
 	sim_end_up(passive, active);
 	sim_end_up(active, passive);
 	passive->id->event_handler(passive->id, &event);
-	sim_reply(pair, 0, param->private_data, param->private_data_len);
+	if (!sim_reply(pair, 0, param->private_data, param->private_data_len))
+		return;
+	sim_turn_down(pair, -ENOMEM, NULL, 0, over);
+	sim_pair_end(pair, 0, over);
 }
 
 /* End the attempt of which @id is the passive side. Return whether there was one. */
@@ -467,19 +490,12 @@ static bool sim_refuse(struct iw_cm_id *id, int status, const void *data, u8 len
 {
 	struct sim_over over = { };
 	struct sim_pair *pair;
-	struct sim_end *end;
 	unsigned long flags;
 
 	spin_lock_irqsave(&sim_iw_lock, flags);
 	pair = sim_pair_of(id);
 	if (pair) {
-		end = &pair->end[SIM_ACTIVE];
-		sim_reply(pair, status, data, len);
-		end->id->rem_ref(end->id);
-		end->id = NULL;
-		end->qp->pair = NULL;
-		over.qp[SIM_ACTIVE] = end->qp;
-		end->qp = NULL;
+		sim_turn_down(pair, status, data, len, &over);
 		sim_pair_check(pair);
 	}
 	spin_unlock_irqrestore(&sim_iw_lock, flags);
@@ -489,6 +505,7 @@ static bool sim_refuse(struct iw_cm_id *id, int status, const void *data, u8 len
 
 static int sim_join(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 {
+	struct sim_over over = { };
 	struct sim_pair *pair;
 	unsigned long flags;
 	struct sim_qp *qp;
@@ -515,9 +532,10 @@ static int sim_join(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 			.ord = param->ord,
 		};
 		qp->pair = pair;
-		sim_pair_up(pair, param);
+		sim_pair_up(pair, param, &over);
 	}
 	spin_unlock_irqrestore(&sim_iw_lock, flags);
+	sim_over_do(&over);
 	if (err)
 		sim_qp_put(qp);
 	return err;
