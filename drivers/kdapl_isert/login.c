@@ -156,8 +156,12 @@ int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len
 		err = -EIO;
 		goto out;
 	}
-	/* A connection that ends flushes it. */
-	wait_for_completion(&l.done);
+	/* Who takes no answer must not keep the portal's thread, or a worker. */
+	if (wait_for_completion_interruptible_timeout(&l.done, KI_SILENCE) <= 0) {
+		ki_conn_break(c, "it does not take the answer to its login");
+		/* A connection that ends flushes it. */
+		wait_for_completion(&l.done);
+	}
 	err = l.ok && !hindrance ? 0 : -EIO;
 out:
 	ki_tx_put(c, tx);
