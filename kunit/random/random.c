@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Random calls from several threads of everything that kdapl.ko exports (C5,
- * I3), on two devices at the same time. The kernel reports nothing, counts stay
- * sane, and in the end everything can be freed.
+ * I3), on two devices at the same time: on those with a wire, then on the simulated
+ * ones. The kernel reports nothing, counts stay sane, and in the end everything can be
+ * freed.
  *
  * The calls of each thread follow from the seed; how the threads interleave
  * does not. "make soak" runs this test for long.
@@ -47,13 +48,17 @@ static struct random_call *next_call(struct random_call *call)
 	return call == kdr_memory_calls + kdr_nmemory_calls ? NULL : call;
 }
 
-static void add_weights(void)
+/* Add the weights up. No call has been made. */
+static void begin_count(void)
 {
 	struct random_call *call;
 
 	total_weight = 0;
-	for (call = next_call(NULL); call; call = next_call(call))
+	for (call = next_call(NULL); call; call = next_call(call)) {
 		total_weight += call->weight;
+		atomic_set(&call->made, 0);
+		atomic_set(&call->succeeded, 0);
+	}
 }
 
 static struct random_call *pick_call(struct caller *c)
@@ -265,6 +270,7 @@ static void await_caller(struct kunit *test, struct caller *c)
 static void C5_random_calls(struct kunit *test)
 {
 	unsigned int n = calls ?: kd_slow_kernel() ? ENOUGH / 4 : ENOUGH;
+	const struct kd_bed *bed = test->param_value;
 	struct kd_side *side[WORLDS];
 	struct task_struct *task;
 	struct caller *caller;
@@ -277,12 +283,12 @@ static void C5_random_calls(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, caller);
 	pool->test = test;
 	spin_lock_init(&pool->lock);
-	add_weights();
+	begin_count();
 	make_memory(pool);
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, free_memory,
 							   pool));
 	for (i = 0; i < WORLDS; i++) {
-		side[i] = kd_open(test, kd_bed_at(i)->ia);
+		side[i] = kd_open(test, bed[i].ia);
 		open_world(pool, &pool->world[i], side[i]);
 	}
 	map_memory(pool);
@@ -304,8 +310,19 @@ static void C5_random_calls(struct kunit *test)
 	report(pool, n);
 }
 
+/* The first one of the two devices with a wire, and of the two simulated ones. */
+static KD_GENERATOR(gen_worlds)
+{
+	if (!prev)
+		return KD_GENERATE(kd_gen_wired_ia, NULL);
+	if (kd_ia_has(*(const char * const *)prev, KD_WIRE))
+		return KD_GENERATE(kd_gen_simulated_ia, NULL);
+	return NULL;
+}
+
 static struct kunit_case random_cases[] = {
-	KUNIT_CASE_SLOW(C5_random_calls),
+	KUNIT_CASE_PARAM_ATTR(C5_random_calls, gen_worlds,
+			      { .speed = KUNIT_SPEED_SLOW }),
 	{}
 };
 
