@@ -81,6 +81,7 @@ static const struct {
 	{ "marks", KT_MARKS },
 	{ "poll", KT_POLL },
 	{ "verify", KT_VERIFY },
+	{ "corrupt", KT_CORRUPT },
 };
 
 static int kt_set_number(struct kt_parser *p, const struct kt_number *number,

@@ -62,7 +62,8 @@ enum kt_op {
 #define KT_MARKS	BIT(2)		/* its watermarks are armed */
 #define KT_POLL		BIT(3)		/* both sides poll */
 #define KT_VERIFY	BIT(4)		/* KT_TRANS: compare what arrives */
-#define KT_FLAGS	0x1f
+#define KT_CORRUPT	BIT(5)		/* KT_TRANS: one byte is wrong, to be noticed */
+#define KT_FLAGS	0x3f
 
 /* One step of a transaction. */
 struct kt_wire_op {

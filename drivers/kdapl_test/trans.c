@@ -203,6 +203,8 @@ static int kt_trans_act(struct kt_conn *conn)
 	if (conn->net->flags & KT_VERIFY)
 		kt_fill(kt_part(conn, false, KT_PART_SOURCE), len,
 			kt_seed(conn));
+	if (conn->net->flags & KT_CORRUPT)
+		kt_part(conn, false, KT_PART_SOURCE)[len / 2] ^= 1;
 	if (step->op == KT_READ) {
 		/* Over iWARP the sink is one segment. */
 		iov[0] = kt_part_seg(conn, false, KT_PART_SINK, 0, len);
