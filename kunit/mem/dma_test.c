@@ -19,7 +19,7 @@
 
 static const char * const kinds[] = { "one piece", "in pages" };
 
-static const void *gen_kinds(const void *prev, char *desc)
+static KD_GENERATOR(gen_kinds)
 {
 	return kd_gen_any_ia_and(prev, desc, kinds, ARRAY_SIZE(kinds));
 }

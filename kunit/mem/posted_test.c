@@ -28,7 +28,7 @@ static struct kd_buf *make_buf(struct kd_side *s, bool registered)
 
 static const char * const kinds[] = { "one piece", "in pages" };
 
-static const void *gen_kinds(const void *prev, char *desc)
+static KD_GENERATOR(gen_kinds)
 {
 	return kd_gen_ia_and(prev, desc, kinds, ARRAY_SIZE(kinds));
 }
