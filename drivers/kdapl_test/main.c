@@ -9,6 +9,7 @@
 #include <linux/kthread.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -177,15 +178,20 @@ static ssize_t kt_take(struct kt_session *s, char __user *to, size_t n)
 	return n;
 }
 
+/* Whether a read does not wait: something was said, or no command runs. */
+static bool kt_can_read(struct kt_session *s)
+{
+	return !kt_has_room(s, KT_OUT) || !READ_ONCE(s->task) ||
+	       READ_ONCE(s->finished);
+}
+
 static ssize_t kt_read(struct file *file, char __user *to, size_t n,
 		       loff_t *pos)
 {
 	struct kt_session *s = file->private_data;
 	ssize_t got;
 
-	if (wait_event_interruptible(s->wq, !kt_has_room(s, KT_OUT) ||
-				     !READ_ONCE(s->task) ||
-				     READ_ONCE(s->finished)))
+	if (wait_event_interruptible(s->wq, kt_can_read(s)))
 		return -ERESTARTSYS;
 	if (mutex_lock_interruptible(&s->mutex))
 		return -ERESTARTSYS;
@@ -194,12 +200,22 @@ static ssize_t kt_read(struct file *file, char __user *to, size_t n,
 	return got;
 }
 
+static __poll_t kt_poll(struct file *file, struct poll_table_struct *wait)
+{
+	struct kt_session *s = file->private_data;
+
+	poll_wait(file, &s->wq, wait);
+	return EPOLLOUT | EPOLLWRNORM |
+	       (kt_can_read(s) ? EPOLLIN | EPOLLRDNORM : 0);
+}
+
 static const struct file_operations kt_fops = {
 	.owner = THIS_MODULE,
 	.open = kt_open,
 	.release = kt_release,
 	.read = kt_read,
 	.write = kt_write,
+	.poll = kt_poll,
 };
 
 static struct miscdevice kt_device = {
