@@ -62,9 +62,15 @@ static void die(struct lost_bench *l, struct rx_link *victim, bool within)
 		KUNIT_ASSERT_TRUE(test, kd_wait_until(is_partial, l,
 						      KD_TIMEOUT_MS));
 	}
-	l->b->out->ep = victim->out;
-	l->b->in->ep = victim->in;
-	kd_disconnect(l->b->in, l->b->out);
+	KD_ASSERT_OK(test, dat_ep_disconnect(victim->in,
+					     DAT_CLOSE_ABRUPT_FLAG));
+	kd_expect_event(test, l->b->in->conn_evd,
+			DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
+	/* Otherwise the peer would wait whether its message has arrived. */
+	KD_ASSERT_OK(test, dat_ep_disconnect(victim->out,
+					     DAT_CLOSE_ABRUPT_FLAG));
+	kd_expect_event(test, l->b->out->conn_evd,
+			DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
 	kdapl_sim_set(l->dev, KDAPL_SIM_stall_bytes, 0);
 	kd_drain(l->b->out->req_evd);
 }

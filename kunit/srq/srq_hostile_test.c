@@ -320,6 +320,9 @@ static void mid_round(struct mid_bench *m)
 					    DAT_COMPLETION_DEFAULT_FLAG));
 	kd_expect_event(test, b->in->conn_evd,
 			DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
+	/* Otherwise it would wait whether its message has arrived. */
+	KD_ASSERT_OK(test, dat_ep_disconnect(m->victim->out,
+					     DAT_CLOSE_ABRUPT_FLAG));
 	kd_expect_disconnected(b->out, NULL);
 	if (!mid_repost(m)) {
 		m->lost++;
