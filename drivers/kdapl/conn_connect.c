@@ -327,11 +327,11 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 	might_sleep();
 	ep = kdapl_obj_get(ep_handle, DAT_HANDLE_TYPE_EP);
 	if (!ep)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	dup = kdapl_obj_get(ep_dup_handle, DAT_HANDLE_TYPE_EP);
 	if (!dup) {
 		kdapl_obj_put(&ep->obj);
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE2);
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	}
 	spin_lock_irqsave(&dup->lock, flags);
 	ret = dup->state == DAT_EP_STATE_CONNECTED ?

@@ -15,6 +15,7 @@
 struct hctx {
 	struct kunit *test;
 	const char *what;		/* the kind of bad handle */
+	u32 subtype;			/* that names the type of handle */
 	struct kd_side *s;
 	DAT_HANDLE valid[DAT_HANDLE_TYPE_CSP + 1];
 	DAT_HANDLE out;
@@ -51,29 +52,29 @@ struct hctx {
 	} param;
 };
 
-static bool is_bad_handle(DAT_RETURN ret)
-{
-	return DAT_GET_CLASS(ret) == DAT_CLASS_ERROR &&
-	       DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE &&
-	       DAT_GET_SUBTYPE(ret) >= DAT_INVALID_HANDLE_IA &&
-	       DAT_GET_SUBTYPE(ret) <= DAT_INVALID_HANDLE10;
-}
-
-#define BAD(c, call)							\
+#define BAD_AS(c, sub, call)						\
 do {									\
 	DAT_RETURN __ret = (call);					\
 	struct hctx *__c = (c);						\
 									\
-	KUNIT_EXPECT_TRUE_MSG(__c->test, is_bad_handle(__ret),		\
-			      "%s, handle %s: %#x %s", #call, __c->what,\
-			      __ret, kd_strerror(__ret));		\
+	KUNIT_EXPECT_EQ_MSG(__c->test, __ret,				\
+			    DAT_ERROR(DAT_INVALID_HANDLE, sub),		\
+			    "%s, handle %s: %#x %s", #call, __c->what,	\
+			    __ret, kd_strerror(__ret));			\
+} while (0)
+
+#define BAD(c, call)							\
+do {									\
+	struct hctx *__h = (c);						\
+									\
+	BAD_AS(__h, __h->subtype, call);				\
 } while (0)
 
 static void bad_any(struct hctx *c, DAT_HANDLE h)
 {
-	BAD(c, dat_set_consumer_context(h, c->cookie));
-	BAD(c, dat_get_consumer_context(h, &c->cookie));
-	BAD(c, dat_get_handle_type(h, &c->type));
+	BAD_AS(c, DAT_INVALID_HANDLE1, dat_set_consumer_context(h, c->cookie));
+	BAD_AS(c, DAT_INVALID_HANDLE1, dat_get_consumer_context(h, &c->cookie));
+	BAD_AS(c, DAT_INVALID_HANDLE1, dat_get_handle_type(h, &c->type));
 }
 
 static void bad_ia(struct hctx *c, DAT_HANDLE h)
@@ -128,13 +129,17 @@ static void bad_evd(struct hctx *c, DAT_HANDLE h)
 	BAD(c, dat_evd_resize(h, 16));
 	BAD(c, dat_evd_post_se(h, &c->event));
 	BAD(c, dat_evd_dequeue(h, &c->event));
-	BAD(c, dat_psp_create(s->ia, kd_port(), h, DAT_PSP_CONSUMER_FLAG,
+	BAD_AS(c, DAT_INVALID_HANDLE_EVD_CR,
+	       dat_psp_create(s->ia, kd_port(), h, DAT_PSP_CONSUMER_FLAG,
 			      (DAT_PSP_HANDLE *)&c->out));
-	BAD(c, dat_psp_create_any(s->ia, &c->qual, h, DAT_PSP_CONSUMER_FLAG,
+	BAD_AS(c, DAT_INVALID_HANDLE_EVD_CR,
+	       dat_psp_create_any(s->ia, &c->qual, h, DAT_PSP_CONSUMER_FLAG,
 				  (DAT_PSP_HANDLE *)&c->out));
-	BAD(c, dat_rsp_create(s->ia, kd_port(), s->ep, h,
+	BAD_AS(c, DAT_INVALID_HANDLE_EVD_CR,
+	       dat_rsp_create(s->ia, kd_port(), s->ep, h,
 			      (DAT_RSP_HANDLE *)&c->out));
-	BAD(c, dat_csp_create(s->ia, &c->comm, c->addr, h,
+	BAD_AS(c, DAT_INVALID_HANDLE_EVD_CR,
+	       dat_csp_create(s->ia, &c->comm, c->addr, h,
 			      (DAT_CSP_HANDLE *)&c->out));
 	BAD(c, dat_evd_free(h));
 }
@@ -145,13 +150,17 @@ static void bad_optional_evd(struct hctx *c, DAT_HANDLE h)
 	DAT_EVD_HANDLE async_evd = h;
 	struct kd_side *s = c->s;
 
-	BAD(c, dat_ia_open((DAT_NAME_PTR)s->name, 8, &async_evd,
+	BAD_AS(c, DAT_INVALID_HANDLE_EVD_ASYNC,
+	       dat_ia_open((DAT_NAME_PTR)s->name, 8, &async_evd,
 			   (DAT_IA_HANDLE *)&c->out));
-	BAD(c, dat_ep_create(s->ia, s->pz, h, s->req_evd, s->conn_evd,
+	BAD_AS(c, DAT_INVALID_HANDLE_EVD_RECV,
+	       dat_ep_create(s->ia, s->pz, h, s->req_evd, s->conn_evd,
 			     &c->ep_attr, (DAT_EP_HANDLE *)&c->out));
-	BAD(c, dat_ep_create(s->ia, s->pz, s->recv_evd, h, s->conn_evd,
+	BAD_AS(c, DAT_INVALID_HANDLE_EVD_REQUEST,
+	       dat_ep_create(s->ia, s->pz, s->recv_evd, h, s->conn_evd,
 			     &c->ep_attr, (DAT_EP_HANDLE *)&c->out));
-	BAD(c, dat_ep_create(s->ia, s->pz, s->recv_evd, s->req_evd, h,
+	BAD_AS(c, DAT_INVALID_HANDLE_EVD_CONN,
+	       dat_ep_create(s->ia, s->pz, s->recv_evd, s->req_evd, h,
 			     &c->ep_attr, (DAT_EP_HANDLE *)&c->out));
 }
 
@@ -303,24 +312,32 @@ static void bad_cr(struct hctx *c, DAT_HANDLE h)
 
 static const struct {
 	DAT_HANDLE_TYPE type;
+	u32 subtype;			/* DAT has none for EVDs as such */
 	void (*bad)(struct hctx *c, DAT_HANDLE h);
 	bool optional;			/* NULL is no bad handle here */
 } groups[] = {
-	{ DAT_HANDLE_TYPE_CR, bad_cr },
-	{ DAT_HANDLE_TYPE_EP, bad_ep },
-	{ DAT_HANDLE_TYPE_EP, bad_optional_ep, true },
-	{ DAT_HANDLE_TYPE_EVD, bad_evd },
-	{ DAT_HANDLE_TYPE_EVD, bad_optional_evd, true },
-	{ DAT_HANDLE_TYPE_IA, bad_ia },
-	{ DAT_HANDLE_TYPE_LMR, bad_lmr },
-	{ DAT_HANDLE_TYPE_PSP, bad_psp },
-	{ DAT_HANDLE_TYPE_PZ, bad_pz },
-	{ DAT_HANDLE_TYPE_PZ, bad_optional_pz, true },
-	{ DAT_HANDLE_TYPE_RMR, bad_rmr },
-	{ DAT_HANDLE_TYPE_RSP, bad_rsp },
-	{ DAT_HANDLE_TYPE_SRQ, bad_srq },
-	{ DAT_HANDLE_TYPE_CSP, bad_csp },
+	{ DAT_HANDLE_TYPE_CR, DAT_INVALID_HANDLE_CR, bad_cr },
+	{ DAT_HANDLE_TYPE_EP, DAT_INVALID_HANDLE_EP, bad_ep },
+	{ DAT_HANDLE_TYPE_EP, DAT_INVALID_HANDLE_EP, bad_optional_ep, true },
+	{ DAT_HANDLE_TYPE_EVD, DAT_INVALID_HANDLE1, bad_evd },
+	{ DAT_HANDLE_TYPE_EVD, DAT_INVALID_HANDLE1, bad_optional_evd, true },
+	{ DAT_HANDLE_TYPE_IA, DAT_INVALID_HANDLE_IA, bad_ia },
+	{ DAT_HANDLE_TYPE_LMR, DAT_INVALID_HANDLE_LMR, bad_lmr },
+	{ DAT_HANDLE_TYPE_PSP, DAT_INVALID_HANDLE_PSP, bad_psp },
+	{ DAT_HANDLE_TYPE_PZ, DAT_INVALID_HANDLE_PZ, bad_pz },
+	{ DAT_HANDLE_TYPE_PZ, DAT_INVALID_HANDLE_PZ, bad_optional_pz, true },
+	{ DAT_HANDLE_TYPE_RMR, DAT_INVALID_HANDLE_RMR, bad_rmr },
+	{ DAT_HANDLE_TYPE_RSP, DAT_INVALID_HANDLE_RSP, bad_rsp },
+	{ DAT_HANDLE_TYPE_SRQ, DAT_INVALID_HANDLE_SRQ, bad_srq },
+	{ DAT_HANDLE_TYPE_CSP, DAT_INVALID_HANDLE_CSP, bad_csp },
 };
+
+/* Make the calls of group @g with @h. */
+static void make_bad_calls(struct hctx *c, unsigned int g, DAT_HANDLE h)
+{
+	c->subtype = groups[g].subtype;
+	groups[g].bad(c, h);
+}
 
 static void make_service_points(struct hctx *c)
 {
@@ -399,10 +416,10 @@ static void I3_null_and_garbage(struct kunit *test)
 	for (g = 0; g < ARRAY_SIZE(groups); g++) {
 		c->what = "NULL";
 		if (!groups[g].optional)
-			groups[g].bad(c, NULL);
+			make_bad_calls(c, g, NULL);
 		c->what = "garbage";
 		for (i = 0; i < ARRAY_SIZE(garbage); i++)
-			groups[g].bad(c, (DAT_HANDLE)garbage[i]);
+			make_bad_calls(c, g, (DAT_HANDLE)garbage[i]);
 	}
 	bad_any(c, NULL);
 	for (i = 0; i < ARRAY_SIZE(garbage); i++)
@@ -419,7 +436,7 @@ static void I2_handle_of_another_type(struct kunit *test)
 	for (g = 0; g < ARRAY_SIZE(groups); g++)
 		for (type = 0; type < ARRAY_SIZE(c->valid); type++)
 			if (type != groups[g].type)
-				groups[g].bad(c, c->valid[type]);
+				make_bad_calls(c, g, c->valid[type]);
 	expect_types(c);
 }
 
@@ -476,7 +493,7 @@ static void I3_freed_handle(struct kunit *test)
 
 	c->what = "freed";
 	for (g = 0; g < ARRAY_SIZE(groups); g++) {
-		groups[g].bad(c, gone[groups[g].type]);
+		make_bad_calls(c, g, gone[groups[g].type]);
 		bad_any(c, gone[groups[g].type]);
 	}
 }
