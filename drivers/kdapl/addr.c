@@ -276,11 +276,10 @@ static int kdapl_addr_select(struct kdapl_ia *ia, struct sockaddr_storage *list,
 
 /**
  * kdapl_ia_refresh_addrs - find the addresses of an IA
- * @ia: the IA; ia->mutex is held, or the IA is being opened and not yet
- *	published
+ * @ia: the IA
  * @soon: set if another one can be used in a moment; or NULL
  *
- * Context: Process context; the device is present.
+ * Context: Process context, within kdapl_hca_enter().
  * Return: 0, or an errno; after an error the addresses known before are kept.
  */
 int kdapl_ia_refresh_addrs(struct kdapl_ia *ia, bool *soon)
@@ -288,6 +287,9 @@ int kdapl_ia_refresh_addrs(struct kdapl_ia *ia, bool *soon)
 	struct kdapl_candidates c;
 	struct ib_port_attr port;
 	int n;
+
+	lockdep_assert_held(&ia->hca->sem);
+	lockdep_assert_held(&ia->mutex);
 
 	n = ib_query_port(ia->hca->dev, ia->port, &port);
 	if (n)
@@ -361,7 +363,7 @@ kdapl_addr_pick(struct kdapl_ia *ia, const struct sockaddr *peer)
  * The addresses of the port may have changed since kdapl_ia_refresh_addrs(), so
  * the choice is tried, and the addresses are read again if it is wrong.
  *
- * Context: Process context; the device is present.
+ * Context: Process context, within kdapl_hca_enter().
  * Return: 0 or an errno.
  */
 int kdapl_ia_local_addr(struct kdapl_ia *ia, const struct sockaddr *peer,
@@ -369,6 +371,8 @@ int kdapl_ia_local_addr(struct kdapl_ia *ia, const struct sockaddr *peer,
 {
 	const struct sockaddr_storage *pick;
 	int ours = 0, err = 0;
+
+	lockdep_assert_held(&ia->hca->sem);
 
 	mutex_lock(&ia->mutex);
 	pick = kdapl_addr_pick(ia, peer);

@@ -305,6 +305,8 @@ void kdapl_sps_update(struct kdapl_ia *ia)
 {
 	struct kdapl_obj *obj = NULL;
 
+	lockdep_assert_held(&ia->hca->sem);
+
 	while ((obj = kdapl_obj_next(ia, obj)))
 		if (obj->ops == &kdapl_sp_ops)
 			kdapl_sp_update(container_of(obj, struct kdapl_sp, obj));
@@ -405,6 +407,8 @@ DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args
 	struct kdapl_sp *sp;
 	DAT_RETURN ret;
 	int err;
+
+	lockdep_assert_held(&ia->hca->sem);
 
 	evd = kdapl_dep_get(args->evd, DAT_HANDLE_TYPE_EVD, ia);
 	if (!evd)

@@ -22,11 +22,13 @@
 
 #define KDAPL_PARTINGS	1024
 
-/* Queue an event of a connection. The EVD's lock is held. */
+/* Queue an event of a connection. */
 void kdapl_conn_add_event(struct kdapl_evd *evd, struct kdapl_conn_event *ce,
 			  struct kdapl_later *later)
 {
 	struct kdapl_ep *ep = ce->conn->ep;
+
+	lockdep_assert_held(&evd->lock);
 
 	kref_get(&ce->conn->ref);
 	spin_lock(&ep->lock);

@@ -39,13 +39,15 @@ static bool kdapl_flags_ok(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
  * Hand a request to the device. A request that the device refuses stays in the
  * ring and is flushed with the rest: it was checked and there was room, so the
  * connection must be ending. It cannot be taken back, since siw may return an
- * error for a request that it has queued. sq.lock is held.
+ * error for a request that it has queued.
  */
 static __always_inline void kdapl_sq_submit(struct kdapl_ep *ep,
 					    struct kdapl_wr *entry,
 					    struct ib_send_wr *wr, bool chain)
 {
 	struct kdapl_ring *sq = &ep->sq;
+
+	lockdep_assert_held(&sq->lock);
 
 	wr->wr_id = (uintptr_t)entry;
 	if (chain) {
@@ -88,7 +90,7 @@ kdapl_sq_check_segs(struct kdapl_ring *sq, const struct kdapl_segs *segs)
 	/* dat_ep_modify() may have made the ring anew since they were counted. */
 	if (unlikely(segs->n > (DAT_COUNT)sq->nlmr))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	return kdapl_segs_recheck(segs);
+	return kdapl_segs_recheck(segs, &sq->lock);
 }
 
 /* May a request, or a chain of two, be posted now? */

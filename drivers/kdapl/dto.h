@@ -208,11 +208,13 @@ static inline void kdapl_ring_advance(struct kdapl_ring *ring)
 /*
  * The device (or a flush) is done with @wr, and so with all before it. If it
  * causes no event it is free again as soon as all events before it are reaped.
- * The EVD's lock is held.
  */
-static inline void kdapl_ring_complete(struct kdapl_ring *ring,
+static inline void kdapl_ring_complete(struct kdapl_evd *evd,
+				       struct kdapl_ring *ring,
 				       struct kdapl_wr *wr, bool event)
 {
+	lockdep_assert_held(&evd->lock);
+
 	ring->done = (u32)wr->seq + 1;
 	/* As in kdapl_ring_advance(). */
 	prefetchw(kdapl_ring_wr(ring, ring->done));
@@ -223,11 +225,14 @@ static inline void kdapl_ring_complete(struct kdapl_ring *ring,
 		smp_store_release(&ring->tail, ring->done);
 }
 
-/* The event of @wr was reaped or withdrawn. The EVD's lock is held. */
-static inline void kdapl_ring_reaped(struct kdapl_ring *ring,
+/* The event of @wr was reaped or withdrawn. */
+static inline void kdapl_ring_reaped(struct kdapl_evd *evd,
+				     struct kdapl_ring *ring,
 				     struct kdapl_wr *wr)
 {
 	u32 tail = --ring->unreaped ? (u32)wr->seq + 1 : ring->done;
+
+	lockdep_assert_held(&evd->lock);
 
 	/* Pairs with kdapl_ring_full(). */
 	smp_store_release(&ring->tail, tail);

@@ -99,10 +99,10 @@ static void kdapl_send_finish(struct kdapl_evd *evd, struct kdapl_wr *wr,
 		kdapl_mem_done(wr);
 	if (wr->suppress && wr->status == DAT_DTO_SUCCESS)
 		event = false;
-	kdapl_ring_complete(&ep->sq, wr, event);
+	kdapl_ring_complete(evd, &ep->sq, wr, event);
 	if (event) {
 		if (unlikely(READ_ONCE(ep->dying)))
-			kdapl_ring_reaped(&ep->sq, wr);
+			kdapl_ring_reaped(evd, &ep->sq, wr);
 		else
 			kdapl_evd_add(evd, &wr->ev, later);
 	}
@@ -148,7 +148,7 @@ static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr,
 
 /*
  * Return the Endpoint whose QP at this address is being destroyed, or NULL. @evd is
- * that of its receives, locked.
+ * that of its receives.
  */
 struct kdapl_ep *kdapl_leaving_ep(struct kdapl_evd *evd, const struct ib_qp *qp)
 {
@@ -178,7 +178,7 @@ static struct kdapl_ep *kdapl_wc_ep(struct kdapl_evd *evd, struct ib_wc *wc)
 
 /*
  * A receive buffer has completed, whose status, len and op are set. @ep: Endpoint that
- * took it; @evd: that of its receives, locked
+ * took it; @evd: that of its receives
  */
 static __always_inline void
 kdapl_recv_done(struct kdapl_evd *evd, struct kdapl_ep *ep, struct kdapl_wr *wr,
@@ -189,7 +189,7 @@ kdapl_recv_done(struct kdapl_evd *evd, struct kdapl_ep *ep, struct kdapl_wr *wr,
 	if (srq)
 		kdapl_srq_took(ep->srq, ep, wr, later);
 	else
-		kdapl_ring_complete(&ep->rq, wr, true);
+		kdapl_ring_complete(evd, &ep->rq, wr, true);
 
 	/* A plain receive that is flushed was never taken for a message. */
 	wr->taken = srq || wr->status != DAT_DTO_ERR_FLUSHED;
@@ -273,7 +273,7 @@ static __always_inline void kdapl_wc_done(struct kdapl_evd *evd,
 
 /**
  * kdapl_dto_complete - turn polled completions into events
- * @evd: the EVD they are for, locked
+ * @evd: the EVD they are for
  * @wc: the completions
  * @n: their number
  * @later: what the caller does after unlocking
@@ -305,12 +305,14 @@ void kdapl_ep_poll_requests(u64 handle)
 }
 
 /*
- * A request about an LMR, RMR or mapping has ended, by completion or by a flush. The EVD's
- * lock is held, and the event is not queued yet. Drops the request's reference to
- * the object. Of a request in two parts the first one knows why it failed.
+ * A request about an LMR, RMR or mapping has ended, by completion or by a flush, and the
+ * event is not queued yet. Drops the request's reference to the object. Of a request in
+ * two parts the first one knows why it failed.
  */
 void kdapl_mem_done(struct kdapl_wr *wr)
 {
+	lockdep_assert_held(&wr->ep->req_evd->lock);
+
 	if (wr->chained) {
 		atomic_dec(&wr->ep->sq.chains);
 		if (wr->status != DAT_DTO_SUCCESS && wr->rkey)

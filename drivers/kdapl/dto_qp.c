@@ -241,7 +241,7 @@ static struct ib_qp *kdapl_qp_alloc(struct kdapl_ep *ep)
  * @ep: the Endpoint; has a PZ
  * @id: bound to the device
  *
- * Context: Process context; the device is present.
+ * Context: Process context, within kdapl_hca_enter().
  * Return: 0 or an errno, then nothing has changed; -ENOTCONN: the peer, whose
  * request @id is, has given up.
  */

@@ -18,10 +18,20 @@
 #include "srq.h"
 #include "trace.h"
 
-/* Recompute ep->mark. The lock of kdapl_ep_lock_recv() is held. */
+/* Is the lock that kdapl_ep_lock_recv() takes held? */
+static inline bool kdapl_recv_locked(struct kdapl_ep *ep)
+{
+	struct kdapl_evd *evd = READ_ONCE(ep->recv_evd);
+
+	return lockdep_is_held(evd ? &evd->lock : &ep->rq.lock);
+}
+
+/* Recompute ep->mark. */
 void kdapl_ep_set_marks(struct kdapl_ep *ep)
 {
 	u32 mark = U32_MAX;
+
+	lockdep_assert(kdapl_recv_locked(ep));
 
 	if (ep->soft_armed)
 		mark = ep->soft;
@@ -32,11 +42,13 @@ void kdapl_ep_set_marks(struct kdapl_ep *ep)
 
 /*
  * Fire the marks that have been exceeded, and have requests deferred no longer after
- * the first receive. The lock of kdapl_ep_lock_recv() is held. The hard mark stays
- * armed: kdapl_ep_down() breaks a connection only once, and only if there is one.
+ * the first receive. The hard mark stays armed: kdapl_ep_down() breaks a connection
+ * only once, and only if there is one.
  */
 void kdapl_ep_check_marks(struct kdapl_ep *ep, struct kdapl_later *later)
 {
+	lockdep_assert(kdapl_recv_locked(ep));
+
 	if (unlikely(ep->deferring) && ep->held) {
 		ep->deferring = false;
 		kdapl_ep_set_marks(ep);
@@ -75,7 +87,7 @@ void kdapl_recv_withdraw(struct kdapl_wr *wr)
 	if (wr->ev.kind == KDAPL_EV_SRQ)
 		kdapl_srq_take_back(ep->srq, wr);
 	else
-		kdapl_ring_reaped(&ep->rq, wr);
+		kdapl_ring_reaped(ep->recv_evd, &ep->rq, wr);
 }
 
 static void kdapl_recv_event_withdraw(struct kdapl_event *ev)

@@ -22,7 +22,7 @@ static void kdapl_request_withdraw(struct kdapl_event *ev)
 {
 	struct kdapl_wr *wr = container_of(ev, struct kdapl_wr, ev);
 
-	kdapl_ring_reaped(&wr->ep->sq, wr);
+	kdapl_ring_reaped(wr->ep->req_evd, &wr->ep->sq, wr);
 }
 
 static struct kdapl_ep *kdapl_request_ep(struct kdapl_event *ev)
@@ -78,11 +78,13 @@ static void kdapl_ring_move(struct kdapl_ring *ring, u32 pos,
 		list_replace(&from->ev.link, &to->ev.link);
 }
 
-/* Do the entries in use fit into @fresh? The EVD's lock is held as well. */
-static bool kdapl_ring_fits(struct kdapl_ring *ring, struct kdapl_ring *fresh)
+/* Do the entries in use fit into @fresh? @evd: that of @ring, or NULL */
+static bool kdapl_ring_fits(struct kdapl_ring *ring, struct kdapl_ring *fresh,
+			    struct kdapl_evd *evd)
 {
 	u32 pos;
 
+	lockdep_assert(!evd || lockdep_is_held(&evd->lock));
 	lockdep_assert_held(&ring->lock);
 
 	if (ring->head - ring->tail > fresh->max)
@@ -143,7 +145,7 @@ int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
 		__acquire(&evd->lock);
 	}
 	spin_lock(&ring->lock);
-	if (!kdapl_ring_fits(ring, fresh))
+	if (!kdapl_ring_fits(ring, fresh, evd))
 		goto out;
 	ret = 0;
 	/* Posters read the PZ under the same lock. */
@@ -171,7 +173,7 @@ int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
 		wr->status = DAT_DTO_ERR_LOCAL_PROTECTION;
 		wr->len = 0;
 		wr->taken = false;
-		kdapl_ring_complete(ring, wr, true);
+		kdapl_ring_complete(evd, ring, wr, true);
 		kdapl_evd_add(evd, &wr->ev, later);
 	}
 	if ((s32)(ring->posted - ring->done) < 0)
@@ -215,11 +217,11 @@ static bool kdapl_ring_drain(struct kdapl_ep *ep, struct kdapl_ring *ring,
 		if (!recv && wr->has_mem)
 			kdapl_mem_done(wr);
 		event = recv || !wr->suppress || wr->status != DAT_DTO_SUCCESS;
-		kdapl_ring_complete(ring, wr, event);
+		kdapl_ring_complete(evd, ring, wr, event);
 		if (!event)
 			continue;
 		if (READ_ONCE(ep->dying))
-			kdapl_ring_reaped(ring, wr);
+			kdapl_ring_reaped(evd, ring, wr);
 		else
 			kdapl_evd_add(evd, &wr->ev, later);
 	}
@@ -230,12 +232,14 @@ static bool kdapl_ring_drain(struct kdapl_ep *ep, struct kdapl_ring *ring,
 /*
  * Mark @ring flushed, or open again, as kdapl_ring_flush() is told by @how, and store
  * the position up to which it was posted to. Return false to a poster that comes
- * late. Context: Any; interrupts are off.
+ * late. Context: Any.
  */
 static bool kdapl_ring_set_flushed(struct kdapl_ring *ring, enum kdapl_flush how,
 				   u32 *head)
 {
 	bool late;
+
+	lockdep_assert_irqs_disabled();
 
 	spin_lock(&ring->lock);
 	late = how == KDAPL_FLUSH_POST && !ring->flushed;

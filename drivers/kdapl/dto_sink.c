@@ -66,13 +66,15 @@ static struct kdapl_sinks *kdapl_sinks_new(struct kdapl_ep *ep)
  * kdapl_sinks_alloc - make what the Reads of an Endpoint will need
  * @ep: has a PZ, and no queue pair yet
  *
- * Context: Process context; the device is present.
+ * Context: Process context, within kdapl_hca_enter().
  * Return: 0 or an errno.
  */
 int kdapl_sinks_alloc(struct kdapl_ep *ep)
 {
 	struct ib_mr *mr;
 	u32 i;
+
+	lockdep_assert_held(&ep->obj.ia->hca->sem);
 
 	if (!ep->obj.ia->reads_to_key || !ep->attr.max_rdma_read_out ||
 	    !ep->req_evd)
@@ -197,7 +199,7 @@ static int kdapl_sink_slice(struct kdapl_sinks *sinks, struct kdapl_obj *mem,
 
 /**
  * kdapl_sink_load - a request of kdapl_sink_post() is about to get its entry
- * @ep: the Endpoint; sq.lock is held
+ * @ep: the Endpoint
  * @wr: the first part
  * @mem: the LMR or mapping, which the caller keeps
  *
@@ -214,6 +216,8 @@ DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	struct kdapl_ring *sq = &ep->sq;
 	struct ib_mr *mr;
 	int err;
+
+	lockdep_assert_held(&sq->lock);
 
 	/* Without a queue pair the Read is flushed. */
 	if (!sq->qp && !ep->deferred)

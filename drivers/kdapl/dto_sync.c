@@ -185,10 +185,12 @@ static void kdapl_read_to_cpu(struct kdapl_ring *sq, struct kdapl_wr *wr)
 
 /*
  * @wr has succeeded, on behalf of @ep: what the device has written for it is the CPU's.
- * The EVD's lock is held.
  */
 void kdapl_wc_sync(struct kdapl_ep *ep, struct kdapl_wr *wr)
 {
+	lockdep_assert_held(&(wr->ev.kind == KDAPL_EV_SQ ? ep->req_evd :
+							   ep->recv_evd)->lock);
+
 	if (wr->ev.kind == KDAPL_EV_SRQ)
 		kdapl_recv_to_cpu(wr, ep->srq->max_iov, wr->len);
 	else if (wr->ev.kind == KDAPL_EV_RQ)

@@ -128,7 +128,7 @@ static void kdapl_move_add(struct kdapl_evd *to, struct list_head *moved)
 
 /*
  * Change the EVD at @slot of @ep to @to, and move the Endpoint's events of @kind that
- * are queued there, in order. Context: Process context, ep->mutex is held.
+ * are queued there, in order. Context: Process context.
  */
 void kdapl_ep_move_events(struct kdapl_ep *ep, struct kdapl_evd **slot,
 			  struct kdapl_evd *to, u8 kind)
@@ -136,6 +136,8 @@ void kdapl_ep_move_events(struct kdapl_ep *ep, struct kdapl_evd **slot,
 	struct kdapl_event *ev, *next;
 	unsigned long flags;
 	LIST_HEAD(moved);
+
+	lockdep_assert_held(&ep->mutex);
 
 	if (*slot == to)
 		return;

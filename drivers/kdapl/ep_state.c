@@ -47,7 +47,7 @@ static const u16 kdapl_ep_from[] = {
 
 /**
  * kdapl_ep_change_state - take an Endpoint to another state
- * @ep: the Endpoint; ep->lock is held
+ * @ep: the Endpoint
  * @to: the new state
  *
  * Return: false if that is not possible from the state it is in; nothing has
@@ -90,7 +90,7 @@ DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state)
 
 /**
  * kdapl_ep_join - give an Endpoint its connection
- * @ep: ep->mutex is held
+ * @ep: the Endpoint
  * @conn: the caller's reference becomes that of @ep
  * @to: new state
  *

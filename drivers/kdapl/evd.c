@@ -71,14 +71,13 @@ static const struct kdapl_obj_ops kdapl_evd_ops = {
 	.strip = kdapl_evd_strip,
 };
 
-/*
- * Allocate memory for @total software events in all. evd->mutex is held, or
- * @evd is not known to anybody yet.
- */
+/* Allocate memory for @total software events in all. */
 static int kdapl_evd_grow_soft(struct kdapl_evd *evd, u32 total)
 {
 	struct kdapl_soft_event *soft;
 	unsigned long flags;
+
+	lockdep_assert_held(&evd->mutex);
 
 	if (!(evd->flags & DAT_EVD_SOFTWARE_FLAG))
 		return 0;
@@ -126,7 +125,9 @@ struct kdapl_evd *kdapl_evd_alloc(struct kdapl_ia *ia, DAT_COUNT qlen,
 			 DAT_EVD_OVERFLOW_ERROR);
 	kdapl_upcall_init(evd);
 	INIT_WORK(&evd->failed, kdapl_cq_failed);
+	mutex_lock(&evd->mutex);
 	*err = kdapl_evd_grow_soft(evd, qlen);
+	mutex_unlock(&evd->mutex);
 	if (*err) {
 		kdapl_obj_put(&evd->obj);
 		return NULL;

@@ -98,7 +98,7 @@ struct kdapl_soft_event {
 	DAT_PVOID pointer;
 };
 
-/* Turns @n polled completions into events. The EVD's lock is held. */
+/* Turns @n polled completions into events. */
 typedef void (*kdapl_complete_fn)(struct kdapl_evd *evd, struct ib_wc *wc,
 				  int n, struct kdapl_later *later);
 

@@ -37,11 +37,13 @@ static struct kdapl_cq_srq *kdapl_cq_find_srq(struct kdapl_cq *cq,
 /*
  * Return the completion vector of the CQs of @evd. If the consumer has set none, it is
  * that of @beside, which has the other completions of the same Endpoint: in turn, each
- * of its messages would go from one CPU to another. evd->mutex is held.
+ * of its messages would go from one CPU to another.
  */
 static int kdapl_cq_vector(struct kdapl_evd *evd, const struct kdapl_evd *beside)
 {
 	int vector = READ_ONCE(beside->vector);
+
+	lockdep_assert_held(&evd->mutex);
 
 	if (evd->vector != KDAT_VECTOR_ANY)
 		return evd->vector;
@@ -146,7 +148,7 @@ void kdapl_cq_expect(struct kdapl_evd *evd, int delta)
  * @srq: the SRQ they come from: counted once per CQ; or NULL
  * @complete: what they are handed to, the same for all queues of an EVD
  *
- * Context: Process context; the device is present (kdapl_hca_enter()).
+ * Context: Process context, within kdapl_hca_enter().
  * Return: a CQ, or an ERR_PTR.
  */
 struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n, int also,
@@ -157,6 +159,8 @@ struct kdapl_cq *kdapl_cq_charge(struct kdapl_evd *evd, int n, int also,
 	struct kdapl_cq_srq *s = NULL;
 	struct kdapl_cq *cq, *found = NULL;
 	unsigned long flags;
+
+	lockdep_assert_held(&evd->obj.ia->hca->sem);
 
 	mutex_lock(&evd->mutex);
 	list_for_each_entry(cq, &evd->cqs, link) {

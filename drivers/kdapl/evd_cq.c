@@ -54,8 +54,7 @@ static int kdapl_cq_poll_part(struct kdapl_evd *evd, u32 from, u32 to, int room,
 
 /**
  * kdapl_cq_poll - move a batch of completions to the event list
- * @evd: its CQs are polled, in turn: a busy one must not hide the others; evd->lock
- *	is held
+ * @evd: its CQs are polled, in turn: a busy one must not hide the others
  * @later: what the caller does after unlocking
  *
  * Return: the number of completions; less than KDAPL_POLL_BATCH means that all CQs
@@ -103,7 +102,7 @@ static void kdapl_cq_take_notified(struct kdapl_evd *evd)
 /**
  * kdapl_cq_poll_notified - move a batch of completions to the event list, for the
  *	dispatcher
- * @evd: the EVD; evd->lock is held
+ * @evd: the EVD
  * @later: what the caller does after unlocking
  *
  * CQs that are armed and have not notified are left out. They have no completions, or

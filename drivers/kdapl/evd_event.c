@@ -174,7 +174,7 @@ static void kdapl_reap_request(struct kdapl_wr *wr, DAT_EVENT *event)
 	} else {
 		kdapl_dto_copy(wr, event);
 	}
-	kdapl_ring_reaped(&wr->ep->sq, wr);
+	kdapl_ring_reaped(wr->ep->req_evd, &wr->ep->sq, wr);
 }
 
 static void kdapl_reap_recv(struct kdapl_wr *wr, DAT_EVENT *event)
@@ -188,7 +188,7 @@ static void kdapl_reap_recv(struct kdapl_wr *wr, DAT_EVENT *event)
 	if (wr->ev.kind == KDAPL_EV_SRQ)
 		kdapl_srq_reaped(ep->srq, wr);
 	else
-		kdapl_ring_reaped(&ep->rq, wr);
+		kdapl_ring_reaped(ep->recv_evd, &ep->rq, wr);
 }
 
 static void kdapl_reap_async(struct kdapl_evd *evd, struct kdapl_event *ev,

@@ -276,7 +276,7 @@ void kdapl_obj_free(struct kdapl_obj *obj)
 
 /*
  * Return the first object behind @pos in @list that is not being released,
- * referenced; NULL if there is none. Context: The lock of the list is held.
+ * referenced; NULL if there is none.
  */
 struct kdapl_obj *kdapl_obj_behind(struct list_head *pos,
 				   struct list_head *list)

@@ -112,7 +112,7 @@ static DAT_RETURN kdapl_ia_check_version(DAT_UINT32 major, DAT_UINT32 minor,
 	return DAT_SUCCESS;
 }
 
-/* Make and publish an IA. The device is present. */
+/* Make and publish an IA. */
 static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
 				DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 				DAT_IA_HANDLE *ia_handle, const char *consumer)
@@ -121,12 +121,16 @@ static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
 	DAT_RETURN ret;
 	int err;
 
+	lockdep_assert_held(&hca->sem);
+
 	if (!*async_evd && qlen > hca->max_qlen)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
 	ia = kdapl_ia_alloc(hca, port, consumer, &err);
 	if (!ia)
 		return kdapl_errno_to_dat(err);
+	mutex_lock(&ia->mutex);
 	ret = kdapl_errno_to_dat(kdapl_ia_refresh_addrs(ia, NULL));
+	mutex_unlock(&ia->mutex);
 	if (ret == DAT_SUCCESS)
 		ret = kdapl_ia_async_evd(ia, qlen, async_evd);
 	if (ret != DAT_SUCCESS) {

@@ -148,12 +148,6 @@ struct kdapl_window {
 	bool invalidated;
 };
 
-/* Return whether @win can be opened. The lock of its RMR is held. */
-static inline bool kdapl_window_idle(const struct kdapl_window *win)
-{
-	return win->mr && !win->lmr && !win->pending && !win->discard;
-}
-
 /* A posted request: the windows that it opens and closes; one may be NULL. */
 struct kdapl_window_req {
 	struct kdapl_window *opens;
@@ -204,6 +198,15 @@ struct kdapl_rmr {
 	DAT_RMR_SCOPE scope;
 	DAT_VA_TYPE va_type;
 };
+
+/* Return whether @win can be opened. */
+static inline bool kdapl_window_idle(const struct kdapl_rmr *rmr,
+				     const struct kdapl_window *win)
+{
+	lockdep_assert_held(&rmr->lock);
+
+	return win->mr && !win->lmr && !win->pending && !win->discard;
+}
 
 /* Return whether no request on @win is posted or about to be. */
 static inline bool kdapl_window_at_rest(const struct kdapl_rmr *rmr,

@@ -83,7 +83,7 @@ static bool kdapl_rmr_has_waste(struct kdapl_rmr *rmr)
  * Drops the reference of the request, and the dependency of a window that is
  * closed.
  *
- * Context: Any; the EVD's lock is held.
+ * Context: Any.
  */
 void kdapl_rmr_request_done(struct kdapl_obj *obj, u8 op, u8 status)
 {
@@ -111,7 +111,7 @@ void kdapl_rmr_request_done(struct kdapl_obj *obj, u8 op, u8 status)
 	kdapl_obj_put(&rmr->obj);
 }
 
-/* A peer has invalidated @rkey. Context: Any; the EVD's lock is held. */
+/* A peer has invalidated @rkey. Context: Any. */
 void kdapl_rmr_invalidated(struct kdapl_obj *obj, u32 rkey)
 {
 	struct kdapl_rmr *rmr = container_of(obj, struct kdapl_rmr, obj);
@@ -298,7 +298,7 @@ static bool kdapl_rmr_try_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
 	*win = NULL;
 	spin_lock_irqsave(&rmr->lock, flags);
 	for (i = 0; i < ARRAY_SIZE(rmr->win) && !*win; i++)
-		if (kdapl_window_idle(&rmr->win[i]))
+		if (kdapl_window_idle(rmr, &rmr->win[i]))
 			*win = &rmr->win[i];
 	/*
 	 * Pairs with kdapl_rmr_busy(): dat_rmr_free() sets ->users to -1 and

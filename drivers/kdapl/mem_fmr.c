@@ -138,7 +138,7 @@ static void kdapl_lmr_unclaim(struct kdapl_lmr *lmr, bool bind, DAT_RETURN ret)
  *
  * Drops the use and the reference of the request.
  *
- * Context: Any; the EVD's lock is held.
+ * Context: Any.
  */
 void kdapl_lmr_request_done(struct kdapl_obj *obj, u8 op, u8 status)
 {

@@ -22,7 +22,7 @@
 
 #define KDAPL_SEARCH	64
 
-/* Does @wr name the LMR with @context? The lock of its queue is held. */
+/* Does @wr name the LMR with @context? */
 static bool kdapl_wr_names(struct kdapl_wr *wr, u32 niov, DAT_LMR_CONTEXT context)
 {
 	u8 i;

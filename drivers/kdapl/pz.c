@@ -15,7 +15,9 @@
 /* Destroy the verbs objects of @pz, unless kdapl_pz_strip() has done so. */
 static void kdapl_pz_destroy(struct kdapl_pz *pz)
 {
+	mutex_lock(&pz->svc_mutex);
 	kdapl_svc_destroy(pz);
+	mutex_unlock(&pz->svc_mutex);
 	if (pz->pd)
 		ib_dealloc_pd(pz->pd);
 	pz->pd = NULL;

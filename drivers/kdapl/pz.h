@@ -120,11 +120,14 @@ DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, u64 poster, DAT_COUNT n,
 			   int *nsge, u64 *total, struct kdapl_sg **map);
 
 /*
- * Return whether segments that were checked may still be used. The caller holds
- * the lock of the queue they go to. Context: Any; inside an RCU read-side section.
+ * Return whether segments that were checked may still be used. @lock: that of the queue
+ * they go to. Context: Any; inside an RCU read-side section.
  */
-static inline DAT_RETURN kdapl_segs_recheck(const struct kdapl_segs *segs)
+static inline DAT_RETURN kdapl_segs_recheck(const struct kdapl_segs *segs,
+					    const spinlock_t *lock)
 {
+	lockdep_assert_held(lock);
+
 	if (likely(atomic_read(&kdapl_lmrs_closed) == segs->closed) || !segs->n)
 		return DAT_SUCCESS;
 	return kdapl_segs_recheck_all(segs);

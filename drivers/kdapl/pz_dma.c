@@ -48,7 +48,7 @@ static bool kdapl_needs_sync(struct kdapl_lmr *lmr)
 
 /*
  * Sync @len bytes of @lmr from @offset on, for the CPU or else for the device, if
- * they are mapped; lmr->lock is held.
+ * they are mapped.
  */
 static void kdapl_region_sync_locked(struct kdapl_lmr *lmr, u64 offset, u64 len,
 				     bool for_cpu)
@@ -219,7 +219,7 @@ static void kdapl_dma_unmap(struct kdapl_lmr *lmr)
 
 /*
  * Map the first @n entries of the list of @lmr for the device, which gets what the
- * CPU has written there. Return 0 or an errno. Context: Any; lmr->lock is held.
+ * CPU has written there. Return 0 or an errno. Context: Any.
  */
 int kdapl_region_map_locked(struct kdapl_lmr *lmr, unsigned int n)
 {
@@ -259,7 +259,7 @@ int kdapl_region_map(struct kdapl_lmr *lmr)
 /*
  * Undo kdapl_region_fill(), if that was done; what the device has written is the
  * CPU's. kdapl_lmr_strip() takes the lock as well, so what is mapped here is mapped
- * on a device that is present. Context: Any; lmr->lock is held.
+ * on a device that is present. Context: Any.
  */
 void kdapl_region_unmap_locked(struct kdapl_lmr *lmr)
 {
@@ -275,7 +275,7 @@ void kdapl_region_unmap_locked(struct kdapl_lmr *lmr)
 
 /*
  * Undo kdapl_region_map() or kdapl_region_fill(). Of two concurrent callers
- * only one finds ->mapped set. Context: Process context; hca->sem is held.
+ * only one finds ->mapped set. Context: Process context.
  */
 void kdapl_region_unmap(struct kdapl_lmr *lmr)
 {

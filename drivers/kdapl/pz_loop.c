@@ -86,7 +86,7 @@ static int kdapl_loop_start(struct ib_qp *qp, u32 port)
  * @attr: what the queue pair is like
  * @qp: set to the queue pair
  *
- * Context: Process context; the device is present.
+ * Context: Process context, within kdapl_hca_enter().
  * Return: 0 or an errno
  */
 int kdapl_loop_create(struct kdapl_pz *pz, struct ib_qp_init_attr *attr,
@@ -95,6 +95,8 @@ int kdapl_loop_create(struct kdapl_pz *pz, struct ib_qp_init_attr *attr,
 	struct kdapl_ia *ia = pz->obj.ia;
 	struct ib_qp *new;
 	int err;
+
+	lockdep_assert_held(&ia->hca->sem);
 
 	new = ib_create_qp_kernel(pz->pd, attr, ia->consumer);
 	if (IS_ERR(new))

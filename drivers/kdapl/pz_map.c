@@ -406,7 +406,7 @@ static int kdapl_fill_dma(struct kdapl_lmr *lmr, u64 addr, u64 n)
  *
  * kdapl_region_unmap_locked() undoes it.
  *
- * Context: Any; lmr->lock is held.
+ * Context: Any.
  * Return: 0; -EINVAL: @lmr->region describes no memory of this type; -EIO: the
  * memory cannot be mapped
  */

@@ -82,7 +82,7 @@ struct kdapl_obj *kdapl_mr_owner(struct kdapl_hca *hca, u32 rkey)
  *
  * The device has invalidated the key; the LMR or RMR updates its state.
  *
- * Context: Any; the EVD's lock is held.
+ * Context: Any.
  */
 void kdapl_mr_invalidated(struct kdapl_hca *hca, u32 rkey)
 {

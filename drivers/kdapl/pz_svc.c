@@ -297,7 +297,7 @@ static int kdapl_svc_join(struct kdapl_svc *svc)
 	return err;
 }
 
-/* Make the service connection of @pz. pz->svc_mutex is held. */
+/* Make the service connection of @pz. */
 static int kdapl_svc_connect(struct kdapl_pz *pz)
 {
 	struct ib_qp_init_attr attr;
@@ -337,13 +337,13 @@ err_destroy:
  * kdapl_svc_destroy - take the service connection of a PZ down
  * @pz: the Protection Zone
  *
- * Context: Process context; pz->svc_mutex is held, or no other caller can use
- * the connection: the PZ is being released, or the device is leaving and
- * hca->sem is held for writing.
+ * Context: Process context.
  */
 void kdapl_svc_destroy(struct kdapl_pz *pz)
 {
 	struct kdapl_svc *svc = pz->svc;
+
+	lockdep_assert_held(&pz->svc_mutex);
 
 	if (!svc)
 		return;
@@ -451,6 +451,8 @@ int kdapl_svc_register(struct kdapl_pz *pz, struct ib_mr *mr, int access)
 		.key = mr->rkey,
 		.access = access,
 	};
+
+	lockdep_assert_held(&pz->obj.ia->hca->sem);
 
 	return kdapl_svc_run(pz, &wr.wr);
 }

@@ -54,10 +54,12 @@ void kdapl_srq_refill(struct kdapl_srq *srq, struct kdapl_later *later)
 
 /*
  * The Endpoint that took @wr was freed before the event was reaped: the buffer
- * returns to the queue as if never taken. The EVD's lock is held.
+ * returns to the queue as if never taken.
  */
 void kdapl_srq_take_back(struct kdapl_srq *srq, struct kdapl_wr *wr)
 {
+	lockdep_assert_held(&wr->ep->recv_evd->lock);
+
 	spin_lock(&srq->lock);
 	srq->available++;
 	wr->posted = true;

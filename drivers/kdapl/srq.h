@@ -131,12 +131,11 @@ struct kdapl_srq_evd {
 	struct rcu_head rcu;
 };
 
-/*
- * The event of a taken buffer was reaped, so its entry is free again. The lock of
- * the EP's receive EVD is held.
- */
+/* The event of a taken buffer was reaped, so its entry is free again. */
 static inline void kdapl_srq_reaped(struct kdapl_srq *srq, struct kdapl_wr *wr)
 {
+	lockdep_assert_held(&wr->ep->recv_evd->lock);
+
 	/* ep->at_hand is the EVD's. */
 	list_del(&wr->link);
 	spin_lock(&srq->lock);
@@ -220,7 +219,7 @@ void kdapl_srq_suspect(struct kdapl_srq *srq, struct kdapl_ep *ep,
 void kdapl_srq_died(struct kdapl_srq *srq, int taken);
 void kdapl_srq_search(struct work_struct *work);
 
-/* An Endpoint took @wr off the SRQ. The lock of its receive EVD is held. */
+/* An Endpoint took @wr off the SRQ. */
 static inline void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
 				  struct kdapl_wr *wr,
 				  struct kdapl_later *later)

@@ -303,7 +303,7 @@ void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max)
  * @srq: the SRQ
  * @ep: the Endpoint
  *
- * Context: Process context, with srq->mutex held.
+ * Context: Process context.
  * Return: 0 or an errno.
  */
 int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep)
