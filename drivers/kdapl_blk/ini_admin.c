@@ -59,14 +59,15 @@ static int kbi_ask(struct kbi_queue *queue, struct kblk_request *request,
 
 /*
  * Ask on a connection that is being made, for @in_len bytes that go to @in.
- * Return the status of the reply, or a negative error number. Context: process,
- * disk->mutex held.
+ * Return the status of the reply, or a negative error number. Context: process.
  */
 static int kbi_admin(struct kbi_queue *queue, struct kblk_request *request,
 		     const void *out, u32 out_len, void *in, u32 in_len)
 {
 	struct kbi_slot *slot = kbi_admin_slot(queue);
 	int err;
+
+	lockdep_assert_held(&queue->disk->mutex);
 
 	if (!kbi_credit_get(queue, 0))
 		return -EPROTO;
@@ -222,7 +223,7 @@ int kbi_identify(struct kbi_queue *queue, struct kblk_identify *identify)
  * Have the target end the connections of the session in @lost. Return 0 if it
  * has, -EAGAIN if it has yet to finish their requests, -EBUSY if there is
  * another admin request or no credit, or another error number if the connection
- * is lost. Context: process, disk->mutex held.
+ * is lost. Context: process.
  */
 int kbi_fence(struct kbi_queue *queue, const struct kbi_lost *lost)
 {
@@ -233,6 +234,8 @@ int kbi_fence(struct kbi_queue *queue, const struct kbi_lost *lost)
 		.epoch = cpu_to_le32(lost->epoch),
 	};
 	int err;
+
+	lockdep_assert_held(&queue->disk->mutex);
 
 	if (!kbi_queue_live(queue))
 		return -ENOTCONN;

@@ -240,11 +240,12 @@ void kbi_disk_queues(struct kbi_disk *disk, unsigned int max)
 
 /*
  * Stop the block layer from queueing requests. When this returns no
- * kbi_queue_rq() runs. Context: process, disk->mutex held, as for
- * kbi_disk_unquiesce().
+ * kbi_queue_rq() runs. Context: process, as for kbi_disk_unquiesce().
  */
 void kbi_disk_quiesce(struct kbi_disk *disk)
 {
+	lockdep_assert_held(&disk->mutex);
+
 	if (!disk->gendisk || disk->quiesced)
 		return;
 	blk_mq_quiesce_queue(disk->gendisk->queue);
@@ -253,6 +254,8 @@ void kbi_disk_quiesce(struct kbi_disk *disk)
 
 void kbi_disk_unquiesce(struct kbi_disk *disk)
 {
+	lockdep_assert_held(&disk->mutex);
+
 	if (!disk->quiesced)
 		return;
 	disk->quiesced = false;
@@ -397,11 +400,12 @@ int kbi_disk_show(struct kbi_disk *disk)
 }
 
 /*
- * Tell the block layer the size in disk->identify. Context: process,
- * disk->mutex held.
+ * Tell the block layer the size in disk->identify. Context: process.
  */
 void kbi_disk_resize(struct kbi_disk *disk)
 {
+	lockdep_assert_held(&disk->mutex);
+
 	if (disk->shown && !disk->removing)
 		set_capacity_and_notify(disk->gendisk,
 					le64_to_cpu(disk->identify.size) >>

@@ -87,12 +87,14 @@ static void kbi_slot_put(struct kbi_queue *queue, struct kbi_slot *slot)
 
 /*
  * Post the message being put together. If the post fails the connection is
- * lost, and its requests are resent on the next one. Context: queue->lock held.
+ * lost, and its requests are resent on the next one. Context: any.
  */
 static void kbi_send_gathered(struct kbi_queue *queue)
 {
 	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
 	DAT_LMR_TRIPLET seg;
+
+	lockdep_assert_held(&queue->lock);
 
 	if (!queue->first)
 		return;
@@ -108,12 +110,14 @@ static void kbi_send_gathered(struct kbi_queue *queue)
 
 /*
  * Return room for @len bytes in the current message; if they do not fit, post
- * that message and begin one in the memory of @slot. Context: queue->lock held.
+ * that message and begin one in the memory of @slot. Context: any.
  */
 static void *kbi_message_room(struct kbi_queue *queue, struct kbi_slot *slot,
 			      u32 len)
 {
 	void *to;
+
+	lockdep_assert_held(&queue->lock);
 
 	if (queue->first &&
 	    (queue->gathered == KBLK_BATCH_MAX ||

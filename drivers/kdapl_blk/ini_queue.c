@@ -342,12 +342,14 @@ static int kbi_queue_connect(struct kbi_queue *queue)
  * kbi_queue_start() - connect to the target
  * @queue: queue; disk and index are set, the disk's adapter is open
  *
- * Context: Process context, may sleep, disk->mutex held.
+ * Context: Process context, may sleep.
  * Return: 0 or an error number; the caller calls kbi_queue_stop() either way.
  */
 int kbi_queue_start(struct kbi_queue *queue)
 {
 	int err;
+
+	lockdep_assert_held(&queue->disk->mutex);
 
 	queue->nslots = queue->disk->params.depth + 1;
 	queue->started = false;

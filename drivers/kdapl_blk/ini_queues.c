@@ -30,11 +30,13 @@
  * changes the state of the queue before it looks at ->in_use, or by the caller,
  * which looks at the state of each queue afterwards.
  *
- * Context: Process context, disk->mutex held.
+ * Context: Process context.
  */
 void kbi_queues_use(struct kbi_disk *disk, unsigned int n)
 {
 	unsigned int i;
+
+	lockdep_assert_held(&disk->mutex);
 
 	for (i = 0; i < n; i++)
 		WRITE_ONCE(disk->queues[i].in_use, true);
@@ -71,7 +73,7 @@ static bool kbi_wants_more(struct kbi_disk *disk, unsigned int n)
  * kbi_queues_add() - connect the queues that are wanted beside those in use
  * @disk: disk
  *
- * Context: Process context, may sleep, disk->mutex held.
+ * Context: Process context, may sleep.
  * Return: 0 if all are connected or the disk is not live; otherwise the error
  * number of the first that is not, and the disk goes on with those before it.
  */
@@ -80,6 +82,8 @@ int kbi_queues_add(struct kbi_disk *disk)
 	bool quiesce = !disk->quiesced;
 	unsigned int n = disk->nlive, i;
 	int err = 0;
+
+	lockdep_assert_held(&disk->mutex);
 
 	while (!err && kbi_wants_more(disk, n)) {
 		err = kbi_queue_add(disk, n);

@@ -99,11 +99,13 @@ static void kbi_ia_close(struct kbi_disk *disk)
 
 /*
  * Stop all queues and close the adapter. Nothing is sent concurrently: the
- * block layer is quiesced, or has no disk. Context: process, disk->mutex held.
+ * block layer is quiesced, or has no disk. Context: process.
  */
 static void kbi_take_down(struct kbi_disk *disk)
 {
 	unsigned int i;
+
+	lockdep_assert_held(&disk->mutex);
 
 	for (i = 0; i < disk->nqueues; i++)
 		kbi_queue_stop(&disk->queues[i]);
@@ -191,12 +193,14 @@ static u32 kbi_max_transfer(struct kbi_disk *disk, u32 offered)
 
 /*
  * Connect @queue and attach it; the caller calls kbi_queue_stop() on failure.
- * Context: process, disk->mutex held.
+ * Context: process.
  */
 int kbi_bring_up_queue(struct kbi_disk *disk, struct kbi_queue *queue)
 {
 	u32 max;
 	int err;
+
+	lockdep_assert_held(&disk->mutex);
 
 	err = kbi_queue_start(queue);
 	if (err)
@@ -212,12 +216,14 @@ int kbi_bring_up_queue(struct kbi_disk *disk, struct kbi_queue *queue)
 
 /*
  * Open the adapter, make the first connection and check the volume; undo all of
- * it on failure. Context: process, disk->mutex held.
+ * it on failure. Context: process.
  */
 static int kbi_bring_up(struct kbi_disk *disk)
 {
 	struct kblk_identify identify;
 	int err;
+
+	lockdep_assert_held(&disk->mutex);
 
 	kbi_count(disk, KBI_STAT_ATTEMPTS, 1);
 	disk->epoch++;
@@ -292,11 +298,12 @@ static void kbi_retry_later(struct kbi_disk *disk)
 
 /*
  * Let requests fail instead of waiting, unless another path has to fence the
- * session first; kbi_fail_work() continues then. Context: process, disk->mutex
- * held.
+ * session first; kbi_fail_work() continues then. Context: process.
  */
 static void kbi_give_up(struct kbi_disk *disk)
 {
+	lockdep_assert_held(&disk->mutex);
+
 	/*
 	 * If the queue is not quiesced, kbi_err_work() has yet to take the
 	 * connections down and calls this function when ->removing is set.
@@ -454,10 +461,12 @@ static int kbi_first_connect(struct kbi_disk *disk)
 /*
  * Remove the disk. Dirty pages are written if the disk is connected; else
  * ->removing and kbi_give_up() make requests fail, so that kbi_disk_del() does
- * not wait for a connection. Context: process, disk->admin held.
+ * not wait for a connection. Context: process.
  */
 void kbi_disconnect(struct kbi_disk *disk)
 {
+	lockdep_assert_held(&disk->admin);
+
 	WRITE_ONCE(disk->removing, true);
 	mutex_lock(&disk->mutex);
 	kbi_give_up(disk);
@@ -481,13 +490,14 @@ void kbi_disconnect(struct kbi_disk *disk)
 }
 
 /*
- * Connect and add the disk. Return 0 or an error number. Context: process,
- * disk->admin held.
+ * Connect and add the disk. Return 0 or an error number. Context: process.
  */
 int kbi_connect(struct kbi_disk *disk)
 {
 	struct kbi_params *params = &disk->params;
 	int err;
+
+	lockdep_assert_held(&disk->admin);
 
 	if (!params->ia[0] || !params->address[0] || !params->subsystem[0])
 		return -ENXIO;

@@ -150,13 +150,14 @@ bool kbi_slots_wanted(struct kbi_queue *queue)
 
 /*
  * Give more slots memory while the queue is in use. Return 0 or an error
- * number; then requests wait for the slots there are. Context: process,
- * disk->mutex held.
+ * number; then requests wait for the slots there are. Context: process.
  */
 int kbi_slots_grow(struct kbi_queue *queue)
 {
 	unsigned int n = min(queue->ready + KBI_SLOTS_STEP, queue->nslots), i;
 	int err;
+
+	lockdep_assert_held(&queue->disk->mutex);
 
 	for (i = queue->ready; i < n; i++) {
 		err = kbi_slot_alloc(queue, i);

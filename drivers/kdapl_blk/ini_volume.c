@@ -42,10 +42,11 @@ static DEFINE_MUTEX(kbi_volumes_lock);
 
 /* ---- The volume ---------------------------------------------------------- */
 
-/* Context: kbi_volumes_lock held, as for all functions of this section. */
 static struct kbi_volume *kbi_volume_find(const uuid_t *uuid)
 {
 	struct kbi_volume *volume;
+
+	lockdep_assert_held(&kbi_volumes_lock);
 
 	list_for_each_entry(volume, &kbi_volumes, link)
 		if (!uuid_is_null(uuid) && uuid_equal(&volume->uuid, uuid))
@@ -57,6 +58,8 @@ static void kbi_volume_free(struct kbi_volume *volume)
 {
 	struct kbi_lost *lost, *next;
 
+	lockdep_assert_held(&kbi_volumes_lock);
+
 	list_for_each_entry_safe(lost, next, &volume->lost, link)
 		kfree(lost);
 	list_del(&volume->link);
@@ -66,6 +69,8 @@ static void kbi_volume_free(struct kbi_volume *volume)
 static struct kbi_volume *kbi_volume_make(const uuid_t *uuid)
 {
 	struct kbi_volume *volume = kzalloc(sizeof(*volume), GFP_KERNEL);
+
+	lockdep_assert_held(&kbi_volumes_lock);
 
 	if (!volume)
 		return NULL;
@@ -82,6 +87,8 @@ static struct kbi_volume *kbi_volume_make(const uuid_t *uuid)
 static bool kbi_may_join(struct kbi_disk *disk, struct kbi_volume *volume)
 {
 	struct kbi_disk *other;
+
+	lockdep_assert_held(&kbi_volumes_lock);
 
 	list_for_each_entry(other, &volume->disks, volume_link) {
 		if (other == disk || (disk->queues[0].hosts && other->hosts))
@@ -147,13 +154,15 @@ static int kbi_join_late(struct kbi_disk *disk, const uuid_t *uuid)
  * @disk: disk, whose first queue is attached
  * @uuid: UUID of the volume, or nil
  *
- * Context: Process context, may sleep, disk->mutex held.
+ * Context: Process context, may sleep.
  * Return: 0 or an error number.
  */
 int kbi_volume_join(struct kbi_disk *disk, const uuid_t *uuid)
 {
 	unsigned int flags;
 	int err = 0;
+
+	lockdep_assert_held(&disk->mutex);
 
 	mutex_lock(&kbi_volumes_lock);
 	/*
@@ -176,11 +185,13 @@ int kbi_volume_join(struct kbi_disk *disk, const uuid_t *uuid)
 
 /*
  * Undo kbi_volume_join(). A session that is to be fenced stays with the volume.
- * Context: process, disk->mutex held, connections down.
+ * Context: process, connections down.
  */
 void kbi_volume_leave(struct kbi_disk *disk)
 {
 	struct kbi_volume *volume = disk->volume;
+
+	lockdep_assert_held(&disk->mutex);
 
 	if (!volume)
 		return;
@@ -207,19 +218,23 @@ void kbi_volumes_free(void)
 {
 	struct kbi_volume *volume, *next;
 
+	mutex_lock(&kbi_volumes_lock);
 	list_for_each_entry_safe(volume, next, &kbi_volumes, link)
 		kbi_volume_free(volume);
+	mutex_unlock(&kbi_volumes_lock);
 }
 
 /* ---- Fences -------------------------------------------------------------- */
 
 /*
  * Copy to @lost a session of the volume that @disk is to fence; return false if
- * there is none. Context: kbi_volumes_lock held.
+ * there is none. Context: process.
  */
 static bool kbi_next_lost(struct kbi_disk *disk, struct kbi_lost *to)
 {
 	struct kbi_lost *lost;
+
+	lockdep_assert_held(&kbi_volumes_lock);
 
 	list_for_each_entry(lost, &disk->volume->lost, link) {
 		if (lost == disk->lost)
@@ -230,9 +245,11 @@ static bool kbi_next_lost(struct kbi_disk *disk, struct kbi_lost *to)
 	return false;
 }
 
-/* @lost needs no fence any more. Context: kbi_volumes_lock held. */
+/* @lost needs no fence any more. Context: process. */
 static void kbi_lost_done(struct kbi_lost *lost)
 {
+	lockdep_assert_held(&kbi_volumes_lock);
+
 	list_del_init(&lost->link);
 	if (!lost->disk) {
 		kfree(lost);
@@ -263,13 +280,15 @@ static void kbi_fenced(struct kbi_disk *disk, const struct kbi_lost *was)
 /*
  * Have the target end the sessions that @disk is to fence. Return 0 if there
  * are none left, -EAGAIN if the target is not done with one, -EBUSY to try
- * later, or another error number. Context: process, disk->mutex held.
+ * later, or another error number. Context: process.
  */
 static int kbi_fence_all(struct kbi_disk *disk)
 {
 	struct kbi_lost lost;
 	int err = 0;
 	bool more;
+
+	lockdep_assert_held(&disk->mutex);
 
 	do {
 		mutex_lock(&kbi_volumes_lock);
@@ -344,7 +363,7 @@ static bool kbi_is_path_now(struct kbi_disk *disk)
  * Fence the sessions that other paths have lost, and wait, no longer than for a
  * connection, until the target has ended them.
  *
- * Context: Process context, may sleep, disk->mutex held.
+ * Context: Process context, may sleep.
  * Return: 0 or an error number.
  */
 int kbi_volume_enter(struct kbi_disk *disk)
@@ -353,6 +372,8 @@ int kbi_volume_enter(struct kbi_disk *disk)
 			      msecs_to_jiffies(disk->params.connect_timeout_ms);
 	u32 ms = KBI_FENCE_MS;
 	int err = 0;
+
+	lockdep_assert_held(&disk->mutex);
 
 	do {
 		if (err)
@@ -371,11 +392,13 @@ int kbi_volume_enter(struct kbi_disk *disk)
 
 /*
  * @disk is no path any more. Disks that wait for it to fence their sessions look
- * for another. Context: process, disk->mutex held, connections down.
+ * for another. Context: process, connections down.
  */
 void kbi_volume_down(struct kbi_disk *disk)
 {
 	struct kbi_lost *lost;
+
+	lockdep_assert_held(&disk->mutex);
 
 	if (!disk->volume)
 		return;
@@ -405,12 +428,14 @@ static struct kbi_disk *kbi_other_path(struct kbi_disk *disk)
  * fences it before it takes requests. Otherwise another path is asked to fence
  * it, and disk->fail_work is queued when there is news.
  *
- * Context: Process context, may sleep, disk->mutex held.
+ * Context: Process context, may sleep.
  * Return: see above
  */
 bool kbi_volume_may_fail(struct kbi_disk *disk)
 {
 	struct kbi_disk *other = NULL;
+
+	lockdep_assert_held(&disk->mutex);
 
 	mutex_lock(&kbi_volumes_lock);
 	if (disk->fence == KBI_FENCE_NONE) {

@@ -241,13 +241,14 @@ static void kbt_stop_work(struct work_struct *work)
 }
 
 /*
- * Create the struct kbt of @port and listen. Context: process, port->mutex
- * held.
+ * Create the struct kbt of @port and listen. Context: process.
  */
 static int kbt_port_start(struct kbt_port *port)
 {
 	struct kbt *kbt = kzalloc(sizeof(*kbt), GFP_KERNEL);
 	int err;
+
+	lockdep_assert_held(&port->mutex);
 
 	if (!kbt)
 		return -ENOMEM;
@@ -269,11 +270,13 @@ static int kbt_port_start(struct kbt_port *port)
 
 /*
  * Stop listening and end all connections; kbt_stop_work() does the rest.
- * Context: process, port->mutex held.
+ * Context: process.
  */
 static void kbt_port_stop(struct kbt_port *port)
 {
 	struct kbt *kbt = port->kbt;
+
+	lockdep_assert_held(&port->mutex);
 
 	if (!kbt)
 		return;
@@ -303,13 +306,12 @@ void kbt_port_retry(struct work_struct *work)
 	mutex_unlock(&port->mutex);
 }
 
-/*
- * Start listening: the first subsystem was linked to @port. Context: process,
- * kbt_config held.
- */
+/* Start listening: the first subsystem was linked to @port. Context: process. */
 int kbt_port_up(struct kbt_port *port)
 {
 	int err;
+
+	lockdep_assert_held(&kbt_config);
 
 	if (!port->params.ia[0])
 		return -ENXIO;
@@ -322,12 +324,11 @@ int kbt_port_up(struct kbt_port *port)
 	return err;
 }
 
-/*
- * Stop listening: the last subsystem was unlinked from @port. Context: process,
- * kbt_config held.
- */
+/* Stop listening: the last subsystem was unlinked from @port. Context: process. */
 void kbt_port_down(struct kbt_port *port)
 {
+	lockdep_assert_held(&kbt_config);
+
 	mutex_lock(&port->mutex);
 	port->wanted = false;
 	kbt_port_stop(port);

@@ -78,7 +78,7 @@ static bool kbt_is_proven(struct kbt_conn *conn, const char *secret,
  * Consume the challenge of @conn and set conn->unproven, for which
  * kbt_look_after() ends the connection.
  *
- * Context: Process, kbt_names held.
+ * Context: Process.
  * Return: KBLK_OK, or the status of the reply.
  */
 enum kblk_status kbt_authenticate(struct kbt_conn *conn,

@@ -87,12 +87,11 @@ static void kbt_conn_end_work(struct work_struct *work)
 		queue_work(kbt->end_wq, &conn->free_work);
 }
 
-/*
- * Queue stop_work if @kbt is stopped and has no connections. Context:
- * kbt->mutex held.
- */
+/* Queue stop_work if @kbt is stopped and has no connections. Context: process. */
 static void kbt_conn_none_left(struct kbt *kbt)
 {
+	lockdep_assert_held(&kbt->mutex);
+
 	if (kbt->stopping && !kbt->conn_count)
 		queue_work(kbt_stop_wq, &kbt->stop_work);
 }
@@ -293,11 +292,13 @@ static enum kblk_hello_status kbt_hello_check(const DAT_CR_PARAM *param)
 /*
  * Return whether a disk that has @disk_conns connections may have another one.
  * The last quarter of max_conns is for disks without any: a few hosts with many
- * CPUs must not keep others out. Context: kbt->mutex held.
+ * CPUs must not keep others out. Context: process.
  */
 static bool kbt_has_room(struct kbt *kbt, unsigned int disk_conns)
 {
 	u32 max = kbt->params->max_conns;
+
+	lockdep_assert_held(&kbt->mutex);
 
 	if (disk_conns >= kbt->params->max_queues)
 		return false;
@@ -307,7 +308,7 @@ static bool kbt_has_room(struct kbt *kbt, unsigned int disk_conns)
 /*
  * Decide on a connection request. Connections of an earlier epoch of the same
  * disk are ended, whatever their state here: the initiator has given them up.
- * Context: process, kbt->mutex held.
+ * Context: process.
  */
 static enum kblk_hello_status kbt_session_check(struct kbt *kbt,
 						const DAT_CR_PARAM *param)
@@ -319,6 +320,8 @@ static enum kblk_hello_status kbt_session_check(struct kbt *kbt,
 	u32 epoch = le32_to_cpu(hello->epoch);
 	unsigned int unattached = 0, disk_conns = 0;
 	struct kbt_conn *conn;
+
+	lockdep_assert_held(&kbt->mutex);
 
 	if (kbt->stopping)
 		return KBLK_HELLO_STOPPING;
@@ -441,8 +444,7 @@ static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr)
 /* ---- Events -------------------------------------------------------------- */
 
 /*
- * Return the connection of @ep, or NULL. Context: kbt->mutex held, which keeps
- * the connection alive.
+ * Return the connection of @ep, or NULL. kbt->mutex keeps the connection alive.
  */
 static struct kbt_conn *kbt_conn_find(struct kbt *kbt, DAT_EP_HANDLE ep)
 {

@@ -90,7 +90,7 @@ static void kbt_credits_short(struct kbt *kbt)
  *
  * If all credits are given, others return theirs with their next replies.
  *
- * Context: Process context, kbt->mutex held.
+ * Context: Process context.
  * Return: false if the longest queue has not one buffer for each connection.
  */
 bool kbt_credits_begin(struct kbt_conn *conn)
@@ -99,6 +99,8 @@ bool kbt_credits_begin(struct kbt_conn *conn)
 	struct kbt *kbt = conn->kbt;
 	int limit = kbt_credit_limit(kbt);
 	int left;
+
+	lockdep_assert_held(&kbt->mutex);
 
 	max = max(kbt->params->srq_max, READ_ONCE(kbt->usable));
 	if ((kbt->conn_count + 1) * own > max)
@@ -124,12 +126,14 @@ void kbt_credits_end(struct kbt_conn *conn)
 /*
  * Return whether the client has more than its share while others go without, or
  * while there are more credits than buffers because connections have come.
- * Context: conn->lock held, as for all functions below.
+ * Context: any.
  */
 static bool kbt_window_shrinks(struct kbt_conn *conn)
 {
 	struct kbt *kbt = conn->kbt;
 	unsigned int share;
+
+	lockdep_assert_held(&conn->lock);
 
 	if (conn->window <= kbt_own_credits(conn) ||
 	    (!kbt_are_short(kbt) &&
@@ -146,6 +150,8 @@ static bool kbt_window_shrinks(struct kbt_conn *conn)
 static bool kbt_wants_credit(const struct kbt_io *io)
 {
 	const struct kbt_conn *conn = io->conn;
+
+	lockdep_assert_held(&conn->lock);
 
 	if (conn->window >= conn->credits)
 		return false;
@@ -172,6 +178,8 @@ static bool kbt_credit_reserve(struct kbt *kbt)
 static u16 kbt_next_credits(const struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
+
+	lockdep_assert_held(&conn->lock);
 
 	if (conn->throttled && conn->withheld < conn->window / 2) {
 		conn->withheld++;

@@ -71,10 +71,12 @@ void kbt_io_served(struct kbt_io *io)
 
 /*
  * Release kbt_words() and let the request that waits for them go on. Context:
- * any, conn->lock held.
+ * any.
  */
 static void kbt_words_end(struct kbt_conn *conn)
 {
+	lockdep_assert_held(&conn->lock);
+
 	conn->words_busy = false;
 	if (!kbt_conn_ending(conn))
 		queue_work(conn->kbt->wq, &conn->recv_work);

@@ -49,15 +49,14 @@ u64 kbt_ns_size(struct kbt_ns *ns)
 
 /* ---- Attaching ----------------------------------------------------------- */
 
-/*
- * Return the subsystem @name of @port, or NULL. Context: kbt_names held, as for
- * kbt_may_use() and kbt_attach_to().
- */
+/* Return the subsystem @name of @port, or NULL. */
 static struct kbt_subsys *kbt_find_subsys(struct kbt_port *port,
 					  const char *name)
 {
 	struct kbt_subsys *subsys;
 	struct kbt_link *link;
+
+	lockdep_assert_held(&kbt_names);
 
 	list_for_each_entry(link, &port->subsystems, link) {
 		subsys = link->to;
@@ -71,6 +70,8 @@ static bool kbt_may_use(struct kbt_subsys *subsys, const char *name)
 {
 	struct kbt_client *client;
 	struct kbt_link *link;
+
+	lockdep_assert_held(&kbt_names);
 
 	if (subsys->allow_any)
 		return true;
@@ -89,6 +90,8 @@ static enum kblk_status kbt_attach_to(struct kbt_conn *conn,
 	enum kblk_status status;
 	struct kbt_subsys *subsys;
 	struct kbt_ns *ns;
+
+	lockdep_assert_held(&kbt_names);
 
 	subsys = kbt_find_subsys(conn->kbt->port, attach->subsystem);
 	if (!subsys)
@@ -113,13 +116,15 @@ static enum kblk_status kbt_attach_to(struct kbt_conn *conn,
 
 /*
  * Serve ATTACH: connect @conn to the volume that @attach names, and return the
- * status to reply with. Context: process, conn->recv_mutex held.
+ * status to reply with. Context: process.
  */
 enum kblk_status kbt_attach(struct kbt_conn *conn,
 			    const struct kblk_attach *attach)
 {
 	u32 ms = le32_to_cpu(attach->keepalive_ms);
 	enum kblk_status status;
+
+	lockdep_assert_held(&conn->recv_mutex);
 
 	if (conn->ns || strnlen(attach->client, KBLK_NAME_LEN) == KBLK_NAME_LEN ||
 	    strnlen(attach->subsystem, KBLK_NAME_LEN) == KBLK_NAME_LEN ||
@@ -160,10 +165,12 @@ enum kblk_status kbt_attach(struct kbt_conn *conn,
 
 /*
  * The volume has one user less; the last one is gone after kbt_ns_disable().
- * Context: kbt_names held.
+ * Context: any.
  */
 static void kbt_ns_unuse(struct kbt_ns *ns)
 {
+	lockdep_assert_held(&kbt_names);
+
 	if (!--ns->users)
 		queue_work(kbt_stop_wq, &ns->close_work);
 }
@@ -308,7 +315,7 @@ static int kbt_ns_open(struct kbt_ns *ns)
 
 /*
  * Open the volume and let clients attach. Return -EBUSY if it has yet to be
- * closed. Context: process, ns->mutex held.
+ * closed. Context: process.
  */
 int kbt_ns_enable(struct kbt_ns *ns)
 {
@@ -347,7 +354,7 @@ static bool kbt_uses_ns(struct kbt_conn *conn, void *ns)
 
 /*
  * Disable the volume: end its connections. kbt_ns_close_work() does the rest.
- * Context: process, ns->mutex held.
+ * Context: process.
  */
 void kbt_ns_disable(struct kbt_ns *ns)
 {

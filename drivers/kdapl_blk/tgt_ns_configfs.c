@@ -104,13 +104,14 @@ CONFIGFS_ATTR(kbt_ns_, read_only);
 
 /*
  * Derive the UUID from the backing at ns->path, or set @uuid to nil if there is
- * none. Return whether the UUID survives a reboot. Context: process, ns->mutex
- * held.
+ * none. Return whether the UUID survives a reboot. Context: process.
  */
 static bool kbt_ns_derive(struct kbt_ns *ns, uuid_t *uuid)
 {
 	struct file *file;
 	bool persistent;
+
+	lockdep_assert_held(&ns->mutex);
 
 	*uuid = uuid_null;
 	if (ns->file)

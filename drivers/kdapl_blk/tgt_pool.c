@@ -34,7 +34,7 @@
 
 #define KBT_SHARE	2
 
-/* ---- Shares: all under pool->lock ---------------------------------------- */
+/* ---- Shares -------------------------------------------------------------- */
 
 static struct kbt_line *kbt_volume_line(struct kbt_pool *pool,
 					struct kbt_conn *conn)
@@ -45,6 +45,8 @@ static struct kbt_line *kbt_volume_line(struct kbt_pool *pool,
 /* Return how many free buffers are not reserved for volumes that hold none. */
 static unsigned int kbt_spare(struct kbt_pool *pool)
 {
+	lockdep_assert_held(&pool->lock);
+
 	return pool->nfree > pool->without ? pool->nfree - pool->without : 0;
 }
 
@@ -80,6 +82,8 @@ static void kbt_take_buffer(struct kbt_pool *pool, struct kbt_io *io)
 	struct kbt_buf *buf = list_first_entry(&pool->free, struct kbt_buf,
 					       link);
 
+	lockdep_assert_held(&pool->lock);
+
 	list_del(&buf->link);
 	pool->nfree--;
 	if (!volume->held++)
@@ -88,7 +92,7 @@ static void kbt_take_buffer(struct kbt_pool *pool, struct kbt_io *io)
 	io->buf = buf;
 }
 
-/* ---- Lines: all under pool->lock ----------------------------------------- */
+/* ---- Lines --------------------------------------------------------------- */
 
 /*
  * Put @conn in the line of its volume, and the volume in the line of the pool,
@@ -98,6 +102,8 @@ static void kbt_join(struct kbt_pool *pool, struct kbt_conn *conn)
 {
 	struct kbt_line *volume = kbt_volume_line(pool, conn);
 	struct kbt_line *line = &conn->lines[pool->kind];
+
+	lockdep_assert_held(&pool->lock);
 
 	if (!list_empty(&line->waiting) && list_empty(&line->link))
 		list_add_tail(&line->link, &volume->waiting);
@@ -119,6 +125,8 @@ static struct kbt_io *kbt_serve(struct kbt_pool *pool)
 {
 	struct kbt_line *volume, *conn;
 	struct kbt_io *io;
+
+	lockdep_assert_held(&pool->lock);
 
 	while (pool->nfree && !list_empty(&pool->waiting)) {
 		volume = list_first_entry(&pool->waiting, struct kbt_line,
@@ -276,13 +284,12 @@ static void kbt_buf_destroy(struct kbt_buf *buf)
 	kfree(buf);
 }
 
-/*
- * Add a buffer to @pool. Context: process; share_mutex held, as for all
- * functions of this section, except in kbt_pools_start(), which runs alone.
- */
+/* Add a buffer to @pool. Context: process. */
 static int kbt_pool_grow(struct kbt *kbt, struct kbt_pool *pool)
 {
 	struct kbt_buf *buf = kbt_buf_make(kbt, pool);
+
+	lockdep_assert_held(&kbt->share_mutex);
 
 	if (!buf)
 		return -ENOMEM;
@@ -318,6 +325,8 @@ static unsigned int kbt_share_users(struct kbt *kbt, struct kbt_share *share,
 {
 	int i;
 
+	lockdep_assert_held(&kbt->share_mutex);
+
 	for (i = 0; i < KBT_POOLS; i++) {
 		spin_lock_irq(&kbt->pools[i].lock);
 		share->lines[i].users += n;
@@ -346,6 +355,8 @@ static struct kbt_share *kbt_share_make(struct kbt *kbt, struct kbt_ns *ns)
 	bool first = list_empty(&kbt->shares);
 	int i;
 
+	lockdep_assert_held(&kbt->share_mutex);
+
 	if (!share)
 		return NULL;
 	for (i = 0; i < KBT_POOLS; i++) {
@@ -370,6 +381,8 @@ shrink:
 static struct kbt_share *kbt_share_find(struct kbt *kbt, struct kbt_ns *ns)
 {
 	struct kbt_share *share;
+
+	lockdep_assert_held(&kbt->share_mutex);
 
 	list_for_each_entry(share, &kbt->shares, link)
 		if (share->ns == ns)
@@ -470,9 +483,11 @@ int kbt_pools_start(struct kbt *kbt)
 	INIT_LIST_HEAD(&kbt->shares);
 	kbt_pool_init(pages, KBT_PAGES, KBLK_INLINE);
 	kbt_pool_init(large, KBT_LARGE, params->max_transfer);
+	mutex_lock(&kbt->share_mutex);
 	err = kbt_pool_fill(kbt, pages, params->pages);
 	if (!err)
 		err = kbt_pool_fill(kbt, large, params->buffers);
+	mutex_unlock(&kbt->share_mutex);
 	if (err)
 		kbt_pools_stop(kbt);
 	return err;

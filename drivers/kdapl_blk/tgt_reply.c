@@ -189,12 +189,13 @@ static size_t kbt_plain_at(struct kbt_conn *conn)
 }
 
 /*
- * Return whether the replies due in @lane should be sent now. Context:
- * conn->lock held.
+ * Return whether the replies due in @lane should be sent now. Context: any.
  */
 static bool kbt_lane_ready(struct kbt_conn *conn, struct kbt_lane *lane)
 {
 	struct kbt_io *last;
+
+	lockdep_assert_held(&conn->lock);
 
 	if (!lane->due_count)
 		return false;
@@ -214,8 +215,7 @@ static bool kbt_lane_ready(struct kbt_conn *conn, struct kbt_lane *lane)
 
 /*
  * Build a message from the replies due in @lane, if kbt_lane_ready(), and
- * return its first slot for the caller to post, or NULL. Context: conn->lock
- * held.
+ * return its first slot for the caller to post, or NULL. Context: any.
  */
 static struct kbt_io *kbt_lane_fill(struct kbt_conn *conn, struct kbt_lane *lane)
 {
@@ -224,6 +224,8 @@ static struct kbt_io *kbt_lane_fill(struct kbt_conn *conn, struct kbt_lane *lane
 	size_t at = kbt_plain_at(conn), size = 0;
 	struct kbt_io *io, *first = NULL;
 	unsigned int n;
+
+	lockdep_assert_held(&conn->lock);
 
 	if (!kbt_lane_ready(conn, lane))
 		return NULL;

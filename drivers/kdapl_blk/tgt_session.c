@@ -66,13 +66,14 @@ struct kbt_session {
 
 /*
  * Check the epoch of @conn against the connections attached to @ns, and end
- * those of an earlier epoch. Context: kbt_names held, as for all functions of
- * this section.
+ * those of an earlier epoch. Context: any.
  */
 static enum kblk_status kbt_epoch_check(struct kbt_ns *ns, struct kbt_conn *conn)
 {
 	enum kblk_status status = KBLK_OK;
 	struct kbt_conn *other;
+
+	lockdep_assert_held(&kbt_names);
 
 	list_for_each_entry(other, &ns->conns, ns_link) {
 		if (other->session_id != conn->session_id ||
@@ -90,6 +91,8 @@ static struct kbt_session *kbt_session_find(struct kbt_ns *ns, u64 id)
 {
 	struct kbt_session *session;
 
+	lockdep_assert_held(&kbt_names);
+
 	list_for_each_entry(session, &ns->sessions, link)
 		if (session->id == id)
 			return session;
@@ -106,6 +109,8 @@ static struct kbt_writer *kbt_writer_get(struct kbt_ns *ns,
 {
 	struct kbt_session *session;
 	struct kbt_writer *writer;
+
+	lockdep_assert_held(&kbt_names);
 
 	list_for_each_entry(session, &ns->sessions, link) {
 		writer = session->writer;
@@ -134,6 +139,8 @@ static struct kbt_session *kbt_session_make(struct kbt_ns *ns,
 {
 	struct kbt_session *session = kzalloc(sizeof(*session), GFP_ATOMIC);
 
+	lockdep_assert_held(&kbt_names);
+
 	if (!session)
 		return NULL;
 	session->id = conn->session_id;
@@ -156,6 +163,8 @@ enum kblk_status kbt_session_join(struct kbt_ns *ns, struct kbt_conn *conn)
 	enum kblk_status status = kbt_epoch_check(ns, conn);
 	struct kbt_session *session;
 
+	lockdep_assert_held(&kbt_names);
+
 	if (status != KBLK_OK)
 		return status;
 	session = kbt_session_find(ns, conn->session_id) ?:
@@ -173,6 +182,8 @@ void kbt_session_leave(struct kbt_ns *ns, struct kbt_conn *conn)
 {
 	struct kbt_session *session = conn->session;
 
+	lockdep_assert_held(&kbt_names);
+
 	list_del(&conn->ns_link);
 	conn->session = NULL;
 	if (--session->users)
@@ -189,8 +200,8 @@ void kbt_session_leave(struct kbt_ns *ns, struct kbt_conn *conn)
 /*
  * Serve FENCE: end the connections that @fence names, and return the status to
  * reply with. A session is known to its disk and to this target only, so
- * whoever names one may have it ended. Context: process, conn->recv_mutex held;
- * @conn is attached.
+ * whoever names one may have it ended. Context: process; @conn
+ * is attached.
  */
 enum kblk_status kbt_fence(struct kbt_conn *conn,
 			   const struct kblk_fence *fence)
@@ -199,6 +210,8 @@ enum kblk_status kbt_fence(struct kbt_conn *conn,
 	u32 epoch = le32_to_cpu(fence->epoch);
 	enum kblk_status status = KBLK_OK;
 	struct kbt_conn *other;
+
+	lockdep_assert_held(&conn->recv_mutex);
 
 	if (fence->reserved || session_id == conn->session_id)
 		return KBLK_ERR_INVALID;

@@ -126,20 +126,21 @@ static unsigned int kbt_srq_wanted(struct kbt *kbt)
 
 static void kbt_srq_set_low(struct kbt *kbt)
 {
+	lockdep_assert_held(&kbt->srq_mutex);
+
 	kbt->srq_low = kbt->params->srq_low ?: kbt_srq_wanted(kbt) / 4;
 	kbt->srq_low = min(kbt->srq_low, kbt->srq_posted);
 	dat_srq_set_lw(kbt->srq, kbt->srq_low);
 }
 
-/*
- * Allocate a chunk and post its buffers. Context: process, srq_mutex held, as
- * for the functions below that change the length.
- */
+/* Allocate a chunk and post its buffers. Context: process. */
 static int kbt_chunk_add(struct kbt *kbt)
 {
 	struct kbt_chunk *chunk = kzalloc(sizeof(*chunk), GFP_KERNEL);
 	unsigned int i;
 	int err;
+
+	lockdep_assert_held(&kbt->srq_mutex);
 
 	if (!chunk)
 		return -ENOMEM;
@@ -167,6 +168,8 @@ static int kbt_srq_grow(struct kbt *kbt, unsigned int n)
 {
 	DAT_RETURN ret = dat_srq_resize(kbt->srq, kbt->srq_posted + n);
 	int err = kblk_errno(ret);
+
+	lockdep_assert_held(&kbt->srq_mutex);
 
 	if (err)
 		return err;
@@ -205,6 +208,8 @@ static void kbt_chunk_recall(struct kbt *kbt, struct kbt_chunk *chunk)
 	unsigned long home;
 	unsigned int i;
 
+	lockdep_assert_held(&kbt->srq_mutex);
+
 	spin_lock(&kbt->srq_lock);
 	home = chunk->home;
 	chunk->home = 0;
@@ -219,6 +224,8 @@ static void kbt_chunk_recall(struct kbt *kbt, struct kbt_chunk *chunk)
 static void kbt_chunk_retire(struct kbt *kbt, struct kbt_chunk *chunk)
 {
 	DAT_RETURN ret;
+
+	lockdep_assert_held(&kbt->srq_mutex);
 
 	/* dat_srq_resize() refuses a length below the watermark. */
 	kbt->srq_posted -= KBT_CHUNK_BUFS;
@@ -238,6 +245,8 @@ static void kbt_srq_sort(struct kbt *kbt, unsigned int wanted)
 	struct kbt_chunk *chunk, *next;
 	unsigned int n = 0;
 	bool home;
+
+	lockdep_assert_held(&kbt->srq_mutex);
 
 	list_for_each_entry_safe(chunk, next, &kbt->chunks, link) {
 		n += KBT_CHUNK_BUFS;

@@ -39,12 +39,14 @@ bool kbt_same_host(const struct sockaddr_storage *a,
 
 /*
  * Refuse connections from @host for penalty_ms. The oldest entry is replaced.
- * Context: kbt->mutex held.
+ * Context: process.
  */
 static void kbt_shun(struct kbt *kbt, const struct sockaddr_storage *host)
 {
 	u32 ms = kbt->params->penalty_ms;
 	struct kbt_shunned *entry;
+
+	lockdep_assert_held(&kbt->mutex);
 
 	if (!ms)
 		return;

@@ -81,15 +81,14 @@ static DAT_RETURN ki_listen_csps(struct ki_listener *l)
 	return ret4 == DAT_SUCCESS ? ret4 : ret;
 }
 
-/*
- * Listen on an adapter, whose reference the listener takes over, with ki_portals_lock
- * held, as for all up to ki_portals_work().
- */
+/* Listen on an adapter, whose reference the listener takes over. */
 static DAT_RETURN ki_listen(struct ki_portal *p, struct ki_adapter *a)
 {
 	DAT_UPCALL_OBJECT cr = { .upcall_func = ki_cr_upcall };
 	struct ki_listener *l;
 	DAT_RETURN ret;
+
+	lockdep_assert_held(&ki_portals_lock);
 
 	l = kzalloc(sizeof(*l), GFP_KERNEL);
 	if (!l) {
@@ -118,6 +117,8 @@ static DAT_RETURN ki_listen_name(struct ki_portal *p, char *name)
 	struct ki_listener *l;
 	struct ki_adapter *a;
 
+	lockdep_assert_held(&ki_portals_lock);
+
 	list_for_each_entry(l, &p->listeners, link)
 		if (!strcmp(l->a->name, name))
 			return DAT_SUCCESS;
@@ -133,6 +134,8 @@ static DAT_RETURN ki_listen_all(struct ki_portal *p)
 	DAT_RETURN ret = DAT_SUCCESS, one;
 	DAT_PROVIDER_INFO *info, **list;
 	DAT_COUNT n = 0, i;
+
+	lockdep_assert_held(&ki_portals_lock);
 
 	info = kcalloc(KI_PROVIDERS, sizeof(*info), GFP_KERNEL);
 	list = kcalloc(KI_PROVIDERS, sizeof(*list), GFP_KERNEL);
@@ -160,6 +163,8 @@ static void ki_portal_sweep(struct ki_portal *p, const char *name, bool anew)
 {
 	struct ki_listener *l, *next;
 
+	lockdep_assert_held(&ki_portals_lock);
+
 	list_for_each_entry_safe(l, next, &p->listeners, link)
 		if (READ_ONCE(l->a->gone) || anew ||
 		    (name && strcmp(l->a->name, name))) {
@@ -176,6 +181,8 @@ static DAT_RETURN ki_portal_look(struct ki_portal *p, int what)
 {
 	DAT_RETURN ret;
 	char *name;
+
+	lockdep_assert_held(&ki_portals_lock);
 
 	if (p->wildcard) {
 		ki_portal_sweep(p, NULL, what & KDAT_CHANGED_ADDRESSES);

@@ -99,7 +99,7 @@ void ki_buf_post(struct ki_adapter *a, struct ki_buf *buf)
 	ki_buf_give(a, buf);
 }
 
-/* ---- Length: all under a->srq_mutex ---------------------------------------------- */
+/* ---- Length ---------------------------------------------------------------------- */
 
 static unsigned int ki_srq_limit(struct ki_adapter *a)
 {
@@ -112,6 +112,8 @@ static unsigned int ki_srq_limit(struct ki_adapter *a)
 static unsigned int ki_srq_wanted(struct ki_adapter *a)
 {
 	u64 n = (u64)READ_ONCE(srq_per_session) * a->conns + READ_ONCE(srq_size);
+
+	lockdep_assert_held(&a->srq_mutex);
 
 	n = max_t(u64, n + a->srq_extra, a->reserved) + KI_BLOCK_BUFS - 1;
 	n = min_t(u64, n, ki_srq_limit(a));
@@ -133,6 +135,8 @@ static int ki_block_add(struct ki_adapter *a)
 	struct ki_block *b = kzalloc(sizeof(*b), GFP_KERNEL);
 	DAT_LMR_TRIPLET all;
 	unsigned int i;
+
+	lockdep_assert_held(&a->srq_mutex);
 
 	if (!b)
 		return -ENOMEM;
@@ -167,6 +171,8 @@ static int ki_srq_grow(struct ki_adapter *a, unsigned int n)
 	DAT_RETURN ret;
 	int err = 0;
 
+	lockdep_assert_held(&a->srq_mutex);
+
 	ret = dat_srq_resize(a->srq, n);
 	if (ret != DAT_SUCCESS)
 		return -ENOMEM;
@@ -179,6 +185,8 @@ static int ki_srq_grow(struct ki_adapter *a, unsigned int n)
 
 static void ki_srq_set_low(struct ki_adapter *a)
 {
+	lockdep_assert_held(&a->srq_mutex);
+
 	a->srq_low = min(ki_srq_wanted(a), a->bufs) / 4;
 	dat_srq_set_lw(a->srq, a->srq_low);
 }
@@ -188,6 +196,8 @@ static void ki_block_recall(struct ki_adapter *a, struct ki_block *b)
 {
 	unsigned long home;
 	unsigned int i;
+
+	lockdep_assert_held(&a->srq_mutex);
 
 	spin_lock_bh(&a->srq_lock);
 	home = b->home;
@@ -201,6 +211,8 @@ static void ki_block_recall(struct ki_adapter *a, struct ki_block *b)
 /* Shorten the queue by @b, all of whose buffers have returned. */
 static void ki_block_retire(struct ki_adapter *a, struct ki_block *b)
 {
+	lockdep_assert_held(&a->srq_mutex);
+
 	/* dat_srq_resize() refuses a length below the watermark. */
 	WRITE_ONCE(a->bufs, a->bufs - KI_BLOCK_BUFS);
 	ki_srq_set_low(a);
@@ -218,6 +230,8 @@ static void ki_srq_sort(struct ki_adapter *a, unsigned int wanted)
 	struct ki_block *b, *next;
 	unsigned int n = 0;
 	bool home;
+
+	lockdep_assert_held(&a->srq_mutex);
 
 	list_for_each_entry_safe(b, next, &a->blocks, link) {
 		n += KI_BLOCK_BUFS;
