@@ -237,6 +237,13 @@ static const struct ib_device_ops sim_rnic_ops = {
 	.query_gid = sim_query_gid,
 };
 
+/* The owner does not tell: it is NULL of every driver that is built in. */
+bool kdapl_sim_is(struct ib_device *ibdev)
+{
+	return ibdev->ops.dealloc_driver == sim_dealloc;
+}
+EXPORT_SYMBOL_GPL(kdapl_sim_is);
+
 /* @dev has its network device, its personality and its engines. */
 void sim_dev_init(struct sim_dev *dev)
 {

@@ -46,12 +46,6 @@ static void sim_set(struct sim_dev *dev, unsigned int which, u32 value)
 	wake_up_all(&dev->switched);
 }
 
-bool kdapl_sim_is(struct ib_device *ibdev)
-{
-	return ibdev->ops.owner == THIS_MODULE;
-}
-EXPORT_SYMBOL_GPL(kdapl_sim_is);
-
 /* Context: process context, as for port_down; any for the others. */
 void kdapl_sim_set(struct ib_device *ibdev, enum kdapl_sim_switch which,
 		   u32 value)
