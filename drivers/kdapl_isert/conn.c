@@ -103,7 +103,7 @@ void ki_conn_free(struct ki_conn *c)
 	mutex_lock(&c->a->cm_mutex);
 	list_del(&c->adapter_link);
 	mutex_unlock(&c->a->cm_mutex);
-	list_for_each_entry_safe(buf, next, &c->early, link)
+	list_for_each_entry_safe(buf, next, &c->unread, link)
 		ki_buf_post(c->a, buf);
 	if (c->login_buf)
 		ki_buf_post(c->a, c->login_buf);
@@ -143,7 +143,7 @@ static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *pa
 	c->since = jiffies;
 	c->id = atomic_inc_return(&ki_ids);
 	INIT_LIST_HEAD(&c->link);
-	INIT_LIST_HEAD(&c->early);
+	INIT_LIST_HEAD(&c->unread);
 	INIT_LIST_HEAD(&c->txs);
 	INIT_LIST_HEAD(&c->waiting);
 	init_waitqueue_head(&c->wq);

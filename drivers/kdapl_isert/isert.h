@@ -216,7 +216,7 @@ struct ki_tx {
  * @login_buf: a login request that LIO has not read
  * @login_answered: LIO has answered the last one
  * @closing: LIO takes the connection down, and wants no login request
- * @early: messages that came before LIO's receiving thread
+ * @unread: messages that came before LIO's receiving thread
  * @txs: answers not in use
  * @waiting: commands that found no room to post, in order
  * @throttled: the window is being narrowed
@@ -255,7 +255,7 @@ struct ki_conn {
 	bool login_answered;
 	bool closing;
 	bool logout_sent;
-	struct list_head early;
+	struct list_head unread;
 	struct list_head txs;
 	struct list_head waiting;
 	bool throttled;

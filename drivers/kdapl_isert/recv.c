@@ -346,7 +346,7 @@ static bool ki_keep(struct ki_conn *c, struct ki_buf *buf)
 	spin_lock_bh(&c->lock);
 	keep = c->state == KI_LOGGED_IN;
 	if (keep)
-		list_add_tail(&buf->link, &c->early);
+		list_add_tail(&buf->link, &c->unread);
 	spin_unlock_bh(&c->lock);
 	return keep;
 }
@@ -412,7 +412,7 @@ void ki_get_rx_pdu(struct iscsit_conn *conn)
 		ki_conn_break(c, "no receive buffers are left for its window");
 	for (;;) {
 		spin_lock_bh(&c->lock);
-		buf = list_first_entry_or_null(&c->early, struct ki_buf, link);
+		buf = list_first_entry_or_null(&c->unread, struct ki_buf, link);
 		if (buf)
 			list_del(&buf->link);
 		else
