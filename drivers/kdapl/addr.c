@@ -17,6 +17,7 @@
 #include <net/addrconf.h>
 #include <rdma/ib_cache.h>
 #include <rdma/rdma_cm.h>
+#include "addr.h"
 #include "ia.h"
 
 /* Addresses of the port: room for them at first, and at most. */

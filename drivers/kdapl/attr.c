@@ -9,6 +9,7 @@
  * in any context.
  */
 #include <dat/kdat_linux.h>
+#include "addr.h"
 #include "ia.h"
 
 /* Return @value as a DAT_COUNT, which is signed. */

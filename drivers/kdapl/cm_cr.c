@@ -20,6 +20,7 @@
  */
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
+#include "addr.h"
 #include "cm.h"
 #include "conn.h"
 #include "dto.h"

@@ -18,6 +18,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
+#include "addr.h"
 #include "cm.h"
 #include "ep.h"
 #include "ia.h"

@@ -7,6 +7,7 @@
  * freeing sleep. Queries run inside an RCU read-side section and take no lock,
  * as a service point does not change after its creation.
  */
+#include "addr.h"
 #include "cm.h"
 #include "ep.h"
 #include "ia.h"

@@ -7,6 +7,7 @@
  * error until then is returned, everything later is reported by an event.
  * ep->mutex and conn->mutex are held meanwhile.
  */
+#include "addr.h"
 #include "conn.h"
 #include "dto.h"
 #include "ep.h"

@@ -176,6 +176,40 @@ static struct kdapl_ep *kdapl_wc_ep(struct kdapl_evd *evd, struct ib_wc *wc)
 	return ep ?: wc->qp->qp_context;
 }
 
+/* Return how many packets a message of @len bytes to @ep has. */
+static u32 kdapl_packets(const struct kdapl_ep *ep, u32 len)
+{
+	return len ? ((len - 1) >> ep->mtu_shift) + 1 : 1;
+}
+
+/* An Endpoint took @wr off the SRQ. */
+static __always_inline void
+kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep, struct kdapl_wr *wr,
+	       struct kdapl_later *later)
+{
+	lockdep_assert_held(&ep->recv_evd->lock);
+
+	spin_lock(&srq->lock);
+	list_move_tail(&wr->link, &ep->at_hand);
+	wr->posted = false;
+	/* Prefetch the next buffer, as in kdapl_ring_advance(). */
+	prefetchw(list_entry(srq->hw.next, struct kdapl_wr, link));
+	srq->hw_count--;
+	srq->available--;
+	srq->taken++;
+	if (wr->seq > srq->max_taken)
+		srq->max_taken = wr->seq;
+	ep->srq_seq = wr->seq;
+	ep->srq_packets += kdapl_packets(ep, wr->len);
+	if (unlikely(wr->status != DAT_DTO_SUCCESS))
+		ep->srq_gave_back = true;
+	if (unlikely(srq->suspect_below))
+		kdapl_srq_suspect(srq, ep, wr);
+	if (unlikely(srq->lw_armed || !list_empty(&srq->waiting)))
+		kdapl_srq_refill(srq, later);
+	spin_unlock(&srq->lock);
+}
+
 /*
  * A receive buffer has completed, whose status, len and op are set. @ep: Endpoint that
  * took it; @evd: that of its receives

@@ -306,7 +306,7 @@ void kdapl_qp_start(struct kdapl_ep *ep)
 		ep->sq.qp = ep->qp;
 	spin_unlock_irqrestore(&ep->sq.lock, flags);
 	/* kdapl_cq_failed() may have found an Endpoint without connection. */
-	kdapl_ep_check_cqs(ep);
+	kdapl_ep_check_cqs(&ep->obj);
 	if (ep->srq)
 		return;
 	spin_lock_irqsave(&ep->rq.lock, flags);

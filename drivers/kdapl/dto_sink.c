@@ -20,7 +20,7 @@
 #include "dto.h"
 #include "ep.h"
 #include "ia.h"
-#include "mem.h"
+#include "pz_lmr.h"
 #include "pz.h"
 #include "pz_sg.h"
 

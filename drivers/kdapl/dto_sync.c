@@ -14,7 +14,7 @@
  */
 #include "dto.h"
 #include "ep.h"
-#include "mem.h"
+#include "pz_lmr.h"
 #include "pz.h"
 #include "pz_sg.h"
 #include "srq.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Endpoints: ep.c, ep_query.c, ep_watermark.c, ep_modify.c, ep_free.c,
- * ep_reset.c, ep_rdma.c; their state, which every layer may change: ep_state.c.
+ * ep_move.c, ep_reset.c, ep_rdma.c. Their state is in ep_state.h.
  */
 #ifndef KDAPL_EP_H
 #define KDAPL_EP_H
@@ -11,6 +11,7 @@
 #include <linux/socket.h>
 #include <linux/spinlock.h>
 #include "dto.h"
+#include "ep_state.h"
 #include "evd.h"
 #include "handle.h"
 
@@ -160,12 +161,6 @@ struct kdapl_ep {
 	bool receives;
 };
 
-/* Return how many packets a message of @len bytes to @ep has. */
-static inline u32 kdapl_packets(const struct kdapl_ep *ep, u32 len)
-{
-	return len ? ((len - 1) >> ep->mtu_shift) + 1 : 1;
-}
-
 #define KDAPL_QOS_ALL (DAT_QOS_HIGH_THROUGHPUT | DAT_QOS_LOW_LATENCY | \
 		       DAT_QOS_ECONOMY | DAT_QOS_PREMIUM)
 
@@ -202,31 +197,5 @@ void kdapl_ep_move_events(struct kdapl_ep *ep, struct kdapl_evd **slot,
 bool kdapl_ep_free(struct kdapl_ep *ep);
 void kdapl_ep_finish(struct kdapl_ep *ep);
 void kdapl_ep_stop(struct kdapl_ep *ep, bool wait);
-
-/* ep_state.c */
-void kdapl_ep_check_cqs(struct kdapl_ep *ep);
-bool kdapl_ep_change_state(struct kdapl_ep *ep, DAT_EP_STATE to);
-DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state);
-bool kdapl_ep_join(struct kdapl_ep *ep, struct kdapl_conn *conn,
-		   DAT_EP_STATE to);
-bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end);
-void kdapl_ep_start_timer(struct kdapl_ep *ep, unsigned int ms);
-void kdapl_ep_hurry(struct kdapl_ep *ep);
-bool kdapl_conn_end_drained(struct kdapl_conn *conn);
-void kdapl_ep_qp_died(struct kdapl_ep *ep);
-void kdapl_conn_died(struct kdapl_conn *conn);
-bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end);
-bool kdapl_conn_end_if(struct kdapl_conn *conn, u32 states,
-		       DAT_EVENT_NUMBER end);
-void kdapl_conn_put(struct kdapl_conn *conn);
-void kdapl_conn_wait(struct kdapl_ep *ep);
-bool kdapl_conn_may_receive(struct kdapl_conn *conn, bool *mark);
-void kdapl_conn_stopped(struct kdapl_conn *conn);
-bool kdapl_ep_die(struct kdapl_ep *ep, bool *deps_pinned);
-struct kdapl_ep *kdapl_linger_next(struct kdapl_ia *ia, unsigned int *bucket,
-				   u64 *last);
-void kdapl_ia_wait_lingering(struct kdapl_ia *ia,
-			     bool (*concerns)(struct kdapl_ep *ep, void *arg),
-			     void *arg);
 
 #endif

@@ -3,6 +3,7 @@
  * The queries of an Endpoint: state, parameters, receive counts. Those that
  * count poll the CQs first.
  */
+#include "addr.h"
 #include "dto.h"
 #include "ep.h"
 #include "ia.h"

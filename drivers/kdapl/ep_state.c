@@ -401,9 +401,10 @@ bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end)
 	return won;
 }
 
-/* Break the connection of @ep if one of its CQs has failed. Context: any. */
-void kdapl_ep_check_cqs(struct kdapl_ep *ep)
+/* Break the connection of the Endpoint @obj if one of its CQs has failed. Context: any. */
+void kdapl_ep_check_cqs(struct kdapl_obj *obj)
 {
+	struct kdapl_ep *ep = container_of(obj, struct kdapl_ep, obj);
 	unsigned long flags;
 	bool failed;
 

@@ -8,7 +8,7 @@
  * an EVD owns plain CQs and polls them under evd->lock, a batch at a time;
  * whoever holds the lock sees the ledger and the list in agreement.
  */
-#include "ep.h"
+#include "ep_state.h"
 #include "evd.h"
 #include "ia.h"
 
@@ -411,8 +411,7 @@ void kdapl_cq_failed(struct work_struct *work)
 	kdapl_async_post(&evd->overflow);
 	while ((obj = kdapl_obj_next(evd->obj.ia, obj)))
 		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EP)
-			kdapl_ep_check_cqs(container_of(obj, struct kdapl_ep,
-							obj));
+			kdapl_ep_check_cqs(obj);
 	kdapl_obj_put(&evd->obj);
 }
 

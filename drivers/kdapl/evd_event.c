@@ -186,7 +186,7 @@ static void kdapl_reap_recv(struct kdapl_wr *wr, DAT_EVENT *event)
 		ep->held--;
 	trace_kdapl_recv_reaped(ep, wr);
 	if (wr->ev.kind == KDAPL_EV_SRQ)
-		kdapl_srq_reaped(ep->srq, wr);
+		kdapl_srq_reaped(ep->recv_evd, ep->srq, wr);
 	else
 		kdapl_ring_reaped(ep->recv_evd, &ep->rq, wr);
 }

@@ -8,6 +8,7 @@
  * IA. Both calls sleep and run within kdapl_hca_enter().
  */
 #include <linux/slab.h>
+#include "addr.h"
 #include "evd.h"
 #include "ia.h"
 

@@ -94,33 +94,6 @@ u32 kdapl_max_lmr_block(struct kdapl_ia *ia);
 bool kdapl_ia_wants_read_key(struct kdapl_ia *ia);
 bool kdapl_comm_valid(const DAT_COMM *comm);
 
-/* addr.c */
-bool kdapl_addr_any(const struct sockaddr_storage *addr);
-bool kdapl_addr_same(const struct sockaddr_storage *a,
-		     const struct sockaddr_storage *b);
-int kdapl_ia_refresh_addrs(struct kdapl_ia *ia, bool *soon);
-int kdapl_ia_local_addr(struct kdapl_ia *ia, const struct sockaddr *peer,
-			struct sockaddr_storage *addr);
-
-/* Return @addr as the type that the consumer gets. */
-static inline DAT_IA_ADDRESS_PTR kdapl_addr_ptr(struct sockaddr_storage *addr)
-{
-	return (struct sockaddr *)addr;
-}
-
-/* Return the port in an address, in host order; 0 if there is none. */
-static inline u16 kdapl_addr_port(const struct sockaddr_storage *addr)
-{
-	switch (addr->ss_family) {
-	case AF_INET:
-		return ntohs(((const struct sockaddr_in *)addr)->sin_port);
-	case AF_INET6:
-		return ntohs(((const struct sockaddr_in6 *)addr)->sin6_port);
-	default:
-		return 0;
-	}
-}
-
 /* ia_close.c */
 void kdapl_ia_stop(struct kdapl_ia *ia, bool wait);
 void kdapl_ia_strip(struct kdapl_ia *ia);

@@ -12,6 +12,7 @@
 #include <dat/kdat_linux.h>
 #include <linux/inetdevice.h>
 #include <net/addrconf.h>
+#include "addr.h"
 #include "cm.h"
 #include "ia.h"
 

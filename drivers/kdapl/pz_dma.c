@@ -16,7 +16,8 @@
  */
 #include <linux/dma-mapping.h>
 #include "ia.h"
-#include "mem.h"
+#include "pz.h"
+#include "pz_lmr.h"
 
 /* Return how a device accesses memory that may be used with @priv. */
 static enum dma_data_direction kdapl_dma_dir(DAT_MEM_PRIV_FLAGS priv)

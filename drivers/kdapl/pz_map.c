@@ -23,7 +23,8 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "ia.h"
-#include "mem.h"
+#include "pz.h"
+#include "pz_lmr.h"
 
 /*
  * Return whether a device may be given @page. Memory of PCI devices is mapped in

@@ -19,7 +19,7 @@
  * told by kdapl_lmrs_closed.
  */
 #include "ia.h"
-#include "mem.h"
+#include "pz_lmr.h"
 #include "pz.h"
 #include "pz_sg.h"
 

@@ -6,7 +6,7 @@
 #ifndef KDAPL_PZ_SGE_H
 #define KDAPL_PZ_SGE_H
 
-#include "mem.h"
+#include "pz_lmr.h"
 #include "pz.h"
 
 /*

@@ -29,6 +29,7 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <rdma/ib_cm.h>
+#include "addr.h"
 #include "ia.h"
 #include "pz.h"
 

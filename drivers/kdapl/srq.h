@@ -10,10 +10,10 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include "dto.h"
-#include "ep.h"
 #include "evd.h"
 #include "handle.h"
 
+struct kdapl_ep;
 struct kdapl_pz;
 
 /*
@@ -132,9 +132,10 @@ struct kdapl_srq_evd {
 };
 
 /* The event of a taken buffer was reaped, so its entry is free again. */
-static inline void kdapl_srq_reaped(struct kdapl_srq *srq, struct kdapl_wr *wr)
+static inline void kdapl_srq_reaped(struct kdapl_evd *evd, struct kdapl_srq *srq,
+				    struct kdapl_wr *wr)
 {
-	lockdep_assert_held(&wr->ep->recv_evd->lock);
+	lockdep_assert_held(&evd->lock);
 
 	/* ep->at_hand is the EVD's. */
 	list_del(&wr->link);
@@ -218,33 +219,5 @@ void kdapl_srq_suspect(struct kdapl_srq *srq, struct kdapl_ep *ep,
 		       struct kdapl_wr *wr);
 void kdapl_srq_died(struct kdapl_srq *srq, int taken);
 void kdapl_srq_search(struct work_struct *work);
-
-/* An Endpoint took @wr off the SRQ. */
-static inline void kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep,
-				  struct kdapl_wr *wr,
-				  struct kdapl_later *later)
-{
-	lockdep_assert_held(&ep->recv_evd->lock);
-
-	spin_lock(&srq->lock);
-	list_move_tail(&wr->link, &ep->at_hand);
-	wr->posted = false;
-	/* Prefetch the next buffer, as in kdapl_ring_advance(). */
-	prefetchw(list_entry(srq->hw.next, struct kdapl_wr, link));
-	srq->hw_count--;
-	srq->available--;
-	srq->taken++;
-	if (wr->seq > srq->max_taken)
-		srq->max_taken = wr->seq;
-	ep->srq_seq = wr->seq;
-	ep->srq_packets += kdapl_packets(ep, wr->len);
-	if (unlikely(wr->status != DAT_DTO_SUCCESS))
-		ep->srq_gave_back = true;
-	if (unlikely(srq->suspect_below))
-		kdapl_srq_suspect(srq, ep, wr);
-	if (unlikely(srq->lw_armed || !list_empty(&srq->waiting)))
-		kdapl_srq_refill(srq, later);
-	spin_unlock(&srq->lock);
-}
 
 #endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What a Local Memory Region consists of: mem_*.c make and change it, data transfer and
+ * pz_*.c find it by its context and use its memory.
+ */
+#ifndef KDAPL_PZ_LMR_H
+#define KDAPL_PZ_LMR_H
+
+#include <linux/scatterlist.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+#include "handle.h"
+
+struct kdapl_pz;
+
+/* A value of kdapl_lmr.zone that differs from every PZ and from NULL. */
+#define KDAPL_NO_ZONE	((struct kdapl_pz *)ERR_PTR(-EACCES))
+
+/* A value of kdapl_lmr.poster that is no handle. */
+#define KDAPL_MANY_POSTERS	1ULL
+
+/*
+ * struct kdapl_lmr - Local Memory Region
+ * @obj: what all objects have
+ * @pz: its Protection Zone, referenced; NULL for the reserved LMR
+ * @zone: @pz if every Endpoint and SRQ of @pz may use the LMR; KDAPL_NO_ZONE if
+ *	kdapl_lmr_shared() decides
+ * @poster: handle of the Endpoint or SRQ to which work was posted that names the
+ *	LMR, or KDAPL_MANY_POSTERS; 0 while there was none
+ * @context: identifies the LMR in the consumer's triplets
+ * @base: first address that the consumer may use
+ * @len: bytes that the consumer may address
+ * @priv: privileges
+ * @valid: usable for data transfer: bound, and the device has not left; stored
+ *	last, with release semantics, when the members above and below are set
+ * @lkey: local key for the device
+ * @shift: the device's address less the consumer's
+ * @odd: kdapl_sge_odd() translates segments
+ * @mr: the MR; NULL while @lkey is the PD's local_dma_lkey, while the MR is
+ *	being replaced and once the device has left; @lock
+ * @rmr_context: rkey for peers, 0 if none
+ * @mem_type: type of the memory
+ * @region: the consumer's description of the memory
+ * @va_type: whether the consumer's addresses begin at zero
+ * @fmr: made by dat_lmr_allocate()
+ * @reserved: the reserved LMR of the IA
+ * @max_pages: if @fmr, pages that @mr and @sgt have room for
+ * @scope: if @fmr, who may use a binding
+ * @va: address of the memory; @base unless the consumer's addresses begin at
+ *	zero
+ * @sgt: scatter list of the memory; if @fmr, its size is fixed
+ * @entries: entries of @sgt before they were mapped
+ * @head: bytes mapped in front of the memory, see kdapl_dma_map_pages()
+ * @tail: and behind it
+ * @dir: direction in which it is mapped
+ * @sync: the mapping needs syncs, see kdapl_region_sync()
+ * @whole: if @odd: where the CPU sees the memory in one piece; NULL: nowhere
+ * @vmapped: made by vmap() for that
+ * @lock: protects @mapped and all that follow; nests inside evd->lock
+ * @mapped: @sgt is mapped for the device, and not by the consumer
+ * @bound: a request that registers @mr was posted
+ * @invalidated: the peer has invalidated the LMR, which cannot be bound again
+ * @closing: a request that invalidates @mr was posted
+ * @posting: claimed by a caller that is about to post such a request
+ * @stale: such a request failed; @recycle replaces @mr
+ * @pending: number of such requests that have not completed
+ * @ep_handle: handle of the Endpoint that such requests were last posted to
+ * @recycle: replaces @mr; holds a reference while queued
+ */
+struct kdapl_lmr {
+	struct kdapl_obj obj;
+	struct kdapl_pz *pz;
+	struct ib_mr *mr;
+
+	/* A cache line that posts read. */
+	struct kdapl_pz *zone;
+	u64 poster;
+	u64 base;
+	u64 len;
+	u64 shift;
+	DAT_LMR_CONTEXT context;
+	DAT_MEM_PRIV_FLAGS priv;
+	u32 lkey;
+	bool valid;
+	bool odd;
+	bool reserved;
+	DAT_RMR_CONTEXT rmr_context;
+
+	DAT_MEM_TYPE mem_type;
+	DAT_REGION_DESCRIPTION region;
+	DAT_VA_TYPE va_type;
+	bool fmr;			/* from dat_lmr_allocate */
+	int max_pages;
+	DAT_LMR_SCOPE scope;
+	u64 va;
+	struct sg_table sgt;
+	unsigned int entries;
+	unsigned int head;
+	unsigned int tail;
+	enum dma_data_direction dir;
+	bool sync;
+	void *whole;
+	void *vmapped;
+
+	spinlock_t lock;		/* see above */
+	bool mapped;
+	bool bound;
+	bool invalidated;
+	bool closing;
+	bool posting;
+	bool stale;
+	u8 pending;
+	u64 ep_handle;
+	struct work_struct recycle;
+};
+
+/*
+ * Return the LMR with this context, or NULL. Context: Any; inside an RCU
+ * read-side section.
+ */
+static inline struct kdapl_lmr *kdapl_lmr_find(DAT_LMR_CONTEXT context)
+{
+	struct kdapl_obj *obj = kdapl_at(context & KDAPL_INDEX_MASK);
+	struct kdapl_lmr *lmr;
+
+	if (unlikely(!obj || kdapl_type(obj) != DAT_HANDLE_TYPE_LMR))
+		return NULL;
+	lmr = container_of(obj, struct kdapl_lmr, obj);
+	return lmr->context == context ? lmr : NULL;
+}
+
+#endif
