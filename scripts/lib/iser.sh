@@ -10,7 +10,7 @@ tools=$cache/iser-packages
 
 fetch_iser_tools()
 {
-	local packages=(open-iscsi libopeniscsiusr libisns0 libiscsi-bin libiscsi7
+	local packages=(open-iscsi libopeniscsiusr libisns0 libiscsi-bin libiscsi7 libcunit1
 		sg3-utils) d
 
 	say "fetching open-iscsi and libiscsi"
