@@ -112,6 +112,7 @@ install-man:
 .PHONY: install-tools
 install-tools:
 	install -D -m 755 -t "$(DESTDIR)/usr/sbin" tools/kdapl-blk tools/kdapl-test
+	install -D -m 644 -t "$(DESTDIR)/usr/share/kdapl-utils" tools/kdapl-utils/*.sh
 	install -D -m 644 -t "$(DESTDIR)/lib/systemd/system" tools/systemd/*.service
 	install -D -m 644 -t "$(DESTDIR)/lib/udev/rules.d" tools/udev/*.rules
 	install -D -m 644 -t "$(DESTDIR)/usr/share/man/man8" Documentation/*.8
@@ -120,8 +121,9 @@ install-tools:
 .PHONY: dkms-files
 dkms-files:
 	@find dkms.conf Kbuild Makefile drivers include/dat tools -type f \
-		! -name kdapl-blk ! -name kdapl-test ! -name '*.o' ! -name '.*' ! -name '*.ko' \
-		! -name '*.mod' ! -name '*.mod.c' ! -name modules.order
+		! -name kdapl-blk ! -name kdapl-test ! -path '*/kdapl-utils/*' \
+		! -name '*.o' ! -name '.*' ! -name '*.ko' ! -name '*.mod' ! -name '*.mod.c' \
+		! -name modules.order
 
 commands := check check-blk check-commands check-iser check-kernels check-package \
 	check-scale check-two-hosts check-vm bench bench-blk bench-fair bench-iser \

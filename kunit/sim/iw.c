@@ -2,14 +2,12 @@
 /*
  * Connections of iWARP, for iw_cm.
  *
- * A pair is a connection from the request on; it exists while one of its ends
- * does. An end has the iw_cm_id that is told of events and the QP, and holds a
- * reference to each; QP and pair point to each other. The passive side's iw_cm_id
- * does not exist yet when iw_cm is told of a request, and need never exist, so
- * what iw_cm is given for it is the number of the pair.
+ * A pair is a connection from the request on; it exists while one of its ends does. An
+ * end has the iw_cm_id that is told of events and the QP, and holds a reference to each;
+ * QP and pair point to each other. The passive side's iw_cm_id does not exist yet when
+ * iw_cm is told of a request, so it is given the number of the pair for it.
  *
- * All events are passed on under sim_iw_lock, which keeps them in order; iw_cm
- * queues them.
+ * Events are passed on under sim_iw_lock, which keeps them in order; iw_cm queues them.
  */
 #include <linux/inetdevice.h>
 #include <linux/slab.h>

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# kdapl-test dapl: the tests of dapltest, with its options.
+
+dapl_usage()
+{
+	cat <<END
+usage: $me dapl -T TEST [OPTION]... [ARGUMENT]...
+
+The tests that dapltest has, with its options, between two hosts that have kDAPL:
+
+  -T S -a ADDRESS    server; the same as "$me server"
+  -T T -s HOST OP... transactions: both sides go through the operations in lockstep
+  -T P -s HOST OP    performance of one operation
+  -T L [LIMIT]...    how many objects there can be: limit_pz, limit_evd, limit_ep,
+                     limit_srq, limit_lmr, limit_rmr, limit_psp (default: all)
+  -T F [-s HOST]     functions, one after another, on one host or with a server
+  -T Q -s HOST       ask the server to end
+
+  OP is: client|server SR|RW|RR [SIZE [SEGMENTS]]; for -T P without the side
+  -D IA              Interface Adapter (default: the only one)
+  -n PORT            connection qualifier of the server (default 5200)
+  -i NUMBER          transactions of an Endpoint, or operations (default 1000)
+  -t THREADS -w EPS  Endpoints: -w for each of -t (default 1 and 1)
+  -V                 compare what arrives with what was sent
+  -p DEPTH           -T P: operations under way (default 64)
+  -m b|p             -T P: blocking, which is upcalls, or polling (default b)
+  -m NUMBER          -T L: stop there (default 1000)
+
+What dapltest never had, for -T T:
+  --srq, --marks     the server receives from an SRQ, with its watermarks armed
+  -R NUMBER          so many times, each with new connections
+  --corrupt          one byte of each Send and Write is wrong: -V has to notice
+END
+}
+
+# steps SIDE OP SIZE SEGMENTS...: print operations as words of a transaction
+steps()
+{
+	local side op bytes segments
+
+	while [ $# -gt 0 ]; do
+		side=$1 op=${2-} bytes=4096 segments=1
+		shift
+		[ $# -eq 0 ] || shift
+		case $side in client | server) ;; *) wrong "dapl: $side is neither client nor server" ;; esac
+		case $op in
+		SR) op='send' ;;
+		RW) op='write' ;;
+		RR) op='read' ;;
+		*) wrong "dapl: $side ${op:-}: SR, RW or RR is wanted" ;;
+		esac
+		case ${1-} in [0-9]*) bytes=$(number_of "$op" "$1") || exit; shift ;; esac
+		case ${1-} in [0-9]*) segments=$(number_of "$op" "$1") || exit; shift ;; esac
+		# Flags of dapltest: how it reaps. Upcalls need none.
+		while [ "${1-}" = -f ]; do shift; done
+		echo "step=$op:$side:$segments:$bytes"
+	done
+}
+
+dapl_transactions()
+{
+	local words=() round
+
+	# Some systems have no /dev/fd.
+	steps "$@" >"$work/steps" || exit
+	mapfile -t words <"$work/steps"
+	[ ${#words[@]} -gt 0 ] || wrong "dapl -T T: which operations?"
+	for ((round = 1; round <= rounds; round++)); do
+		run_words trans "ia=$ia" "host=$peer" "port=$port" \
+			"eps=$((threads * eps))" "number=$((number * threads * eps))" \
+			ms=3600000 "verify=$verify" "corrupt=$corrupt" "srq=$srq" "marks=$marks" "${words[@]}" \
+			>"$work/why" || die "$(cat "$work/why")"
+		figures
+		echo "transactions: $figures"
+	done
+}
+
+dapl_performance()
+{
+	local op=${1-} bytes=${2-4096} poll=0
+
+	case $op in
+	SR) op='send' ;;
+	RW) op='write' ;;
+	RR) op='read' ;;
+	*) wrong "dapl -T P: SR, RW or RR is wanted" ;;
+	esac
+	case $mode in
+	'' | b) ;;
+	p) poll=1 ;;
+	*) wrong "dapl -m $mode: b or p is wanted" ;;
+	esac
+	run_words stream "ia=$ia" "host=$peer" "port=$port" "op=$op" "size=$bytes" \
+		"depth=$depth" "eps=$((threads * eps))" "number=$number" ms=3600000 \
+		"poll=$poll" "srq=$srq" "marks=$marks" >"$work/why" || die "$(cat "$work/why")"
+	figures
+	echo "$1 $bytes: $figures"
+}
+
+dapl_limits()
+{
+	local kind count why want
+
+	[ -z "$mode" ] || number_of -m "$mode" >/dev/null
+	run_words limits "ia=$ia" ${mode:+"number=$mode"} >"$work/why" ||
+		die "$(cat "$work/why")"
+	while read -r kind count why; do
+		[ -n "$kind" ] || continue
+		want=$#
+		for l in "$@"; do
+			[ "$l" != "limit_$kind" ] || want=0
+		done
+		[ "$want" -ne 0 ] || printf '%-10s %7d %s\n' "limit_$kind" "$count" "$why"
+	done <<<"$said"
+}
+
+cmd_dapl()
+{
+	local test='' mode='' rounds=1 threads=1 verify=0 corrupt=0 said='' operations=()
+
+	number=1000
+	while [ $# -gt 0 ]; do
+		case $1 in
+		-T | -D | -n | -s | -i | -t | -w | -p | -m | -R | -a)
+			[ $# -gt 1 ] || wrong "dapl $1: a value is missing"
+			;;&
+		-T) test=$2; shift ;;
+		-D) ia=$2; shift ;;
+		-n) port=$(number_of "$1" "$2") || exit; shift ;;
+		-s) peer=$2; shift ;;
+		-a) address=$2; shift ;;
+		-i) number=$(number_of "$1" "$2") || exit; shift ;;
+		-t) threads=$(number_of "$1" "$2") || exit; shift ;;
+		-w) eps=$(number_of "$1" "$2") || exit; shift ;;
+		-p) depth=$(number_of "$1" "$2") || exit; shift ;;
+		-m) mode=$2; shift ;;
+		-R) rounds=$(number_of "$1" "$2") || exit; shift ;;
+		-V) verify=1 ;;
+		--corrupt) corrupt=1 ;;
+		-d) ;;
+		--srq) srq=1 ;;
+		--marks) srq=1 marks=1 ;;
+		-h | --help) dapl_usage; return ;;
+		*) operations+=("$1") ;;
+		esac
+		shift
+	done
+	case $test in
+	S) cmd_server; return ;;
+	T | P | Q) [ -n "$peer" ] || wrong "dapl -T $test: -s HOST is missing" ;;
+	L) ;;
+	F) cmd_check; return ;;
+	'') wrong "dapl: -T TEST is missing" ;;
+	*) wrong "dapl -T $test: S, T, P, L, F or Q is wanted" ;;
+	esac
+	ia=${ia:-$(only_ia)} || exit
+	[ -z "$peer" ] || peer=$(address_of "$peer") || exit
+	open_device
+	case $test in
+	T) dapl_transactions "${operations[@]}" ;;
+	P) dapl_performance "${operations[@]}" ;;
+	L) dapl_limits "${operations[@]}" ;;
+	Q)
+		run_words quit "ia=$ia" "host=$peer" "port=$port" >"$work/why" ||
+			die "$(cat "$work/why")"
+		echo "$peer has ended"
+		;;
+	esac
+}
