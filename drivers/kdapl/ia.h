@@ -94,22 +94,21 @@ u32 kdapl_max_lmr_block(struct kdapl_ia *ia);
 bool kdapl_ia_wants_read_key(struct kdapl_ia *ia);
 bool kdapl_comm_valid(const DAT_COMM *comm);
 
-/* ia_close.c */
-void kdapl_ia_stop(struct kdapl_ia *ia, bool wait);
-void kdapl_ia_strip(struct kdapl_ia *ia);
-
 /* ia_device.c */
 extern struct ib_client kdapl_client;
-
-/* ia_notify.c */
-void kdapl_notify_cleanup(void);
-void kdapl_notify(int what);
-
 void kdapl_hca_add_ia(struct kdapl_hca *hca, struct kdapl_ia *ia);
 void kdapl_hca_del_ia(struct kdapl_ia *ia);
 struct kdapl_hca *kdapl_hca_find(const char *name, u32 *port);
 struct kdapl_ia *kdapl_hca_next_ia(struct kdapl_hca *hca, struct kdapl_ia *ia);
 void kdapl_hcas_update_addrs(void);
+
+/* ia_close.c */
+void kdapl_ia_stop(struct kdapl_ia *ia, bool wait);
+void kdapl_ia_strip(struct kdapl_ia *ia);
+
+/* ia_notify.c */
+void kdapl_notify_cleanup(void);
+void kdapl_notify(int what);
 
 /* ia_addr.c */
 int kdapl_addr_setup(void);
