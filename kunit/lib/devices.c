@@ -7,6 +7,8 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/string.h>
+#include <rdma/ib_verbs.h>
+#include "device.h"
 #include "fixture.h"
 
 static const struct kd_bed kd_beds[] = {
@@ -31,24 +33,18 @@ static bool simulated;
 module_param(simulated, bool, 0444);
 MODULE_PARM_DESC(simulated, "run all cases on the simulated adapters as well");
 
-/*
- * Return how many entries the cases that are for any device run on. The simulated
- * adapters, which come last, have suites of their own (kunit/sim, kunit/scale).
- */
-static size_t kd_used_beds(void)
-{
-	size_t n = ARRAY_SIZE(kd_beds);
+static char *ia;
+module_param(ia, charp, 0444);
+MODULE_PARM_DESC(ia, "an adapter that all cases for any device run on, and on no other; its network device and its operations are left alone");
 
-	while (!simulated && kd_beds[n - 1].traits & KD_SIMULATED)
-		n--;
-	return n;
-}
+static struct kd_bed kd_own;
 
-const struct kd_bed *kd_bed_at(unsigned int i)
+/* Whether cases run on the adapter that the user has named. */
+bool kd_is_own(void)
 {
-	return i < kd_used_beds() ? &kd_beds[i] : NULL;
+	return ia && *ia;
 }
-EXPORT_SYMBOL_GPL(kd_bed_at);
+EXPORT_SYMBOL_GPL(kd_is_own);
 
 static bool kd_is_device_of(const char *name, const char *ia)
 {
@@ -57,8 +53,7 @@ static bool kd_is_device_of(const char *name, const char *ia)
 	return !strncmp(name, ia, len) && (!name[len] || name[len] == '/');
 }
 
-/* Find the entry of an IA, or of a device; both devices of a kind share one. */
-const struct kd_bed *kd_bed_of(const char *name)
+static const struct kd_bed *kd_known_bed(const char *name)
 {
 	const struct kd_bed *bed;
 
@@ -67,6 +62,63 @@ const struct kd_bed *kd_bed_of(const char *name)
 		    (bed->second.ia && kd_is_device_of(name, bed->second.ia)))
 			return bed;
 	return NULL;
+}
+
+/* Return the entry of the user's adapter: what can be found out is in its traits. */
+static const struct kd_bed *kd_own_bed(void)
+{
+	const struct kd_bed *known = kd_known_bed(ia);
+	struct ib_device *dev = kd_find_device(ia);
+	unsigned int port = 1, traits = 0;
+	const char *slash = strchr(ia, '/');
+
+	if (slash && kstrtouint(slash + 1, 10, &port))
+		port = 1;
+	if (known)
+		traits = known->traits & ~(KD_WIRE | KD_SIMULATED);
+	else if (dev && rdma_is_port_valid(dev, port) &&
+		 rdma_protocol_iwarp(dev, port))
+		traits = KD_IWARP;
+	kd_own.traits = traits;
+	kd_own.ia = ia;
+	return &kd_own;
+}
+
+/* The entries in use: @n of them from the one that is returned. */
+static const struct kd_bed *kd_all_beds(size_t *n)
+{
+	*n = kd_is_own() ? 1 : ARRAY_SIZE(kd_beds);
+	return kd_is_own() ? kd_own_bed() : kd_beds;
+}
+
+/*
+ * The same of those that the cases for any device run on. The simulated adapters,
+ * which come last, have suites of their own (kunit/sim, kunit/scale).
+ */
+static const struct kd_bed *kd_used_beds(size_t *n)
+{
+	const struct kd_bed *beds = kd_all_beds(n);
+
+	while (!simulated && beds[*n - 1].traits & KD_SIMULATED)
+		--*n;
+	return beds;
+}
+
+const struct kd_bed *kd_bed_at(unsigned int i)
+{
+	size_t n;
+	const struct kd_bed *beds = kd_used_beds(&n);
+
+	return i < n ? &beds[i] : NULL;
+}
+EXPORT_SYMBOL_GPL(kd_bed_at);
+
+/* Find the entry of an IA, or of a device; both devices of a kind share one. */
+const struct kd_bed *kd_bed_of(const char *name)
+{
+	if (kd_is_own() && kd_is_device_of(name, ia))
+		return kd_own_bed();
+	return kd_known_bed(name);
 }
 EXPORT_SYMBOL_GPL(kd_bed_of);
 
@@ -101,14 +153,16 @@ EXPORT_SYMBOL_GPL(kd_is_iwarp);
 
 static const void *kd_gen_with(const void *prev, char *desc, unsigned int traits)
 {
-	const struct kd_bed *bed = prev ? (const struct kd_bed *)prev + 1 : kd_beds;
-	const struct kd_bed *end = kd_beds + kd_used_beds();
+	size_t used, all;
+	const struct kd_bed *beds = kd_used_beds(&used);
+	const struct kd_bed *bed = prev ? (const struct kd_bed *)prev + 1 : beds;
 
+	kd_all_beds(&all);
 	if (traits & KD_SIMULATED)
-		end = kd_beds + ARRAY_SIZE(kd_beds);
-	while (bed < end && (bed->traits & traits) != traits)
+		used = all;
+	while (bed < beds + used && (bed->traits & traits) != traits)
 		bed++;
-	if (bed >= end)
+	if (bed >= beds + used)
 		return NULL;
 	strscpy(desc, bed->ia, KUNIT_PARAM_DESC_SIZE);
 	return bed;
@@ -135,9 +189,11 @@ EXPORT_SYMBOL_GPL(kd_gen_simulated_ia);
 /* For cases that are about what only the simulated adapters do in some runs. */
 KD_GENERATOR(kd_gen_any_ia)
 {
-	const struct kd_bed *bed = prev ? (const struct kd_bed *)prev + 1 : kd_beds;
+	size_t n;
+	const struct kd_bed *beds = kd_all_beds(&n);
+	const struct kd_bed *bed = prev ? (const struct kd_bed *)prev + 1 : beds;
 
-	if (bed == kd_beds + ARRAY_SIZE(kd_beds))
+	if (bed == beds + n)
 		return NULL;
 	strscpy(desc, bed->ia, KUNIT_PARAM_DESC_SIZE);
 	return bed;
@@ -146,7 +202,8 @@ EXPORT_SYMBOL_GPL(kd_gen_any_ia);
 
 /* All suites share the entries; a suite uses as many as it has choices. */
 static const void *kd_gen_and(const void *prev, char *desc,
-			      const char * const *names, unsigned int n, size_t beds)
+			      const char * const *names, unsigned int n,
+			      const struct kd_bed *first, size_t beds)
 {
 	static struct kd_param params[64];
 	struct kd_param *next = prev ? (struct kd_param *)prev + 1 : params;
@@ -154,7 +211,7 @@ static const void *kd_gen_and(const void *prev, char *desc,
 
 	if (i >= n * beds || WARN_ON(i >= ARRAY_SIZE(params)))
 		return NULL;
-	next->ia = kd_beds[i % beds].ia;
+	next->ia = first[i % beds].ia;
 	next->choice = i / beds;
 	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s %s", next->ia,
 		 names[next->choice]);
@@ -164,14 +221,20 @@ static const void *kd_gen_and(const void *prev, char *desc,
 const void *kd_gen_ia_and(const void *prev, char *desc,
 			  const char * const *names, unsigned int n)
 {
-	return kd_gen_and(prev, desc, names, n, kd_used_beds());
+	size_t beds;
+	const struct kd_bed *first = kd_used_beds(&beds);
+
+	return kd_gen_and(prev, desc, names, n, first, beds);
 }
 EXPORT_SYMBOL_GPL(kd_gen_ia_and);
 
 const void *kd_gen_any_ia_and(const void *prev, char *desc,
 			      const char * const *names, unsigned int n)
 {
-	return kd_gen_and(prev, desc, names, n, ARRAY_SIZE(kd_beds));
+	size_t beds;
+	const struct kd_bed *first = kd_all_beds(&beds);
+
+	return kd_gen_and(prev, desc, names, n, first, beds);
 }
 EXPORT_SYMBOL_GPL(kd_gen_any_ia_and);
 
@@ -185,7 +248,7 @@ KD_GENERATOR(kd_gen_second)
 				   struct kd_bed, second) + 1;
 	while (bed < kd_beds + ARRAY_SIZE(kd_beds) && !bed->second.ia)
 		bed++;
-	if (bed == kd_beds + ARRAY_SIZE(kd_beds))
+	if (kd_is_own() || bed == kd_beds + ARRAY_SIZE(kd_beds))
 		return NULL;
 	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%.*s",
 		 (int)strcspn(bed->second.ia, "/"), bed->second.ia);

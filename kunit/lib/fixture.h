@@ -213,6 +213,7 @@ struct kd_bed {
 	unsigned int traits;
 };
 
+bool kd_is_own(void);
 const struct kd_bed *kd_bed_at(unsigned int i);
 const struct kd_bed *kd_bed_of(const char *name);
 const struct kd_bed *kd_other_bed(const struct kd_bed *bed);
