@@ -479,8 +479,8 @@ kdapl_rq_check(struct kdapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 
 	lockdep_assert_held(&ep->rq.lock);
 
-	/* dat_ep_modify() changes the PZ under rq.lock. */
-	ret = kdapl_sge_check(ep->pz, ep->obj.handle, n, iov, ep->rq.niov,
+	/* dat_ep_modify() changes the PZ, and lowers nlmr first, under rq.lock. */
+	ret = kdapl_sge_check(ep->pz, ep->obj.handle, n, iov, ep->rq.nlmr,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, nsge, &total,
 			      NULL);
 	if (unlikely(ret != DAT_SUCCESS))

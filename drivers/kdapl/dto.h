@@ -291,11 +291,10 @@ extern const struct kdapl_event_ops kdapl_request_event_ops;
 int kdapl_ring_prepare(struct kdapl_ring *ring, u32 max, u32 niov, u32 nlmr);
 void kdapl_ring_free(struct kdapl_ring *ring);
 int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
-		      struct kdapl_evd *evd, const struct kdapl_zone *zone,
-		      struct kdapl_later *later);
+		      struct kdapl_evd *evd, const struct kdapl_zone *zone);
 void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 		      enum kdapl_flush how);
-void kdapl_rq_push(struct kdapl_ring *rq);
+bool kdapl_rq_push(struct kdapl_ring *rq);
 
 /* dto.c */
 DAT_RETURN kdapl_flags_check(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,

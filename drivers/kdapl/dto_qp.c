@@ -327,14 +327,17 @@ void kdapl_qp_undo(struct kdapl_ep *ep)
 	kdapl_sinks_free(ep);
 }
 
-/* Lock @ep's receive ring and push what is waiting. Context: any. */
+/* Push what is waiting in @ep's receive ring. Context: any. */
 void kdapl_qp_post_recvs(struct kdapl_ep *ep)
 {
 	unsigned long flags;
+	bool more;
 
-	spin_lock_irqsave(&ep->rq.lock, flags);
-	kdapl_rq_push(&ep->rq);
-	spin_unlock_irqrestore(&ep->rq.lock, flags);
+	do {
+		spin_lock_irqsave(&ep->rq.lock, flags);
+		more = kdapl_rq_push(&ep->rq);
+		spin_unlock_irqrestore(&ep->rq.lock, flags);
+	} while (more);
 }
 
 /*

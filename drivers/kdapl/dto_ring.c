@@ -68,7 +68,7 @@ static void kdapl_ring_move(struct kdapl_ring *ring, u32 pos,
 
 	memcpy(to, from, sizeof(*to));
 	memcpy(to->sge, from->sge, from->nsge * sizeof(to->sge[0]));
-	/* Of a request only what it was is left; see kdapl_ring_fits(). */
+	/* Of a request only what it was is left; see kdapl_move_fits(). */
 	if (from->nsge)
 		memcpy(kdapl_wr_lmrs(to, fresh->niov),
 		       kdapl_wr_lmrs(from, ring->niov),
@@ -78,29 +78,206 @@ static void kdapl_ring_move(struct kdapl_ring *ring, u32 pos,
 		list_replace(&from->ev.link, &to->ev.link);
 }
 
-/* Do the entries in use fit into @fresh? @evd: that of @ring, or NULL */
-static bool kdapl_ring_fits(struct kdapl_ring *ring, struct kdapl_ring *fresh,
-			    struct kdapl_evd *evd)
+/*
+ * struct kdapl_move - a ring on its way into other memory
+ * @ring: the ring
+ * @fresh: the memory
+ * @evd: whose lock protects the completion side; NULL if there is none
+ * @zone: if not NULL, the Endpoint gets another Protection Zone
+ * @first: the first position that has not completed
+ * @end: the first position that was posted after kdapl_move_begin()
+ * @failed: receives between the two that fail
+ */
+struct kdapl_move {
+	struct kdapl_ring *ring;
+	struct kdapl_ring *fresh;
+	struct kdapl_evd *evd;
+	const struct kdapl_zone *zone;
+	u32 first;
+	u32 end;
+	u32 failed;
+};
+
+/* Exclude completing, reaping and posting. */
+static void kdapl_move_lock(struct kdapl_move *m, unsigned long *flags)
+	__acquires(&m->evd->lock) __acquires(&m->ring->lock)
 {
-	u32 pos;
+	if (m->evd) {
+		spin_lock_irqsave(&m->evd->lock, *flags);
+	} else {
+		local_irq_save(*flags);
+		__acquire(&m->evd->lock);
+	}
+	spin_lock(&m->ring->lock);
+}
 
-	lockdep_assert(!evd || lockdep_is_held(&evd->lock));
-	lockdep_assert_held(&ring->lock);
+static void kdapl_move_unlock(struct kdapl_move *m, unsigned long flags)
+	__releases(&m->evd->lock) __releases(&m->ring->lock)
+{
+	spin_unlock(&m->ring->lock);
+	if (m->evd) {
+		spin_unlock_irqrestore(&m->evd->lock, flags);
+	} else {
+		__release(&m->evd->lock);
+		local_irq_restore(flags);
+	}
+}
 
-	if (ring->head - ring->tail > fresh->max)
-		return false;
-	for (pos = ring->tail; pos != ring->head; pos++)
-		if (kdapl_ring_wr(ring, pos)->nsge &&
-		    kdapl_ring_wr(ring, pos)->ev.nlmr > fresh->niov)
-			return false;
-	return true;
+/* Does the entry at @pos fit into an entry of the fresh memory? */
+static bool kdapl_move_fits(struct kdapl_move *m, u32 pos)
+{
+	struct kdapl_wr *wr = kdapl_ring_wr(m->ring, pos);
+
+	lockdep_assert_held(&m->ring->lock);
+
+	return !wr->nsge || wr->ev.nlmr <= m->fresh->niov;
+}
+
+/*
+ * Look whether the fresh memory can hold what is in the ring. If so, it can hold what is
+ * posted from now on as well, and nothing fails any more: posts are refused that exceed
+ * the old limits or the new ones, and they see the new Protection Zone.
+ */
+static bool kdapl_move_begin(struct kdapl_move *m)
+{
+	struct kdapl_ring *ring = m->ring, *fresh = m->fresh;
+	u32 pos = READ_ONCE(ring->tail);
+	bool fits = true, all;
+	unsigned long flags;
+	unsigned int n;
+
+	do {
+		kdapl_move_lock(m, &flags);
+		/* Entries that were reaped may have been used again. */
+		if ((s32)(ring->tail - pos) > 0)
+			pos = ring->tail;
+		for (n = 0; n < KDAPL_SECTION && pos != ring->head && fits; n++)
+			fits = kdapl_move_fits(m, pos++);
+		all = pos == ring->head;
+		if (all && ring->head - ring->tail > fresh->max)
+			fits = false;
+		if (all && fits) {
+			ring->max = min(ring->max, fresh->max);
+			ring->nlmr = min(ring->nlmr, fresh->nlmr);
+			if (m->zone)
+				*m->zone->slot = m->zone->pz;
+			m->first = ring->done;
+			m->end = ring->head;
+		}
+		kdapl_section(n);
+		kdapl_move_unlock(m, flags);
+	} while (fits && !all);
+	return fits;
 }
 
 /* Does a receive fail because its segments are of another PZ? */
-static bool kdapl_ring_refused(struct kdapl_wr *wr,
-			       const struct kdapl_zone *zone)
+static bool kdapl_move_refuses(struct kdapl_move *m, u32 pos)
 {
-	return zone && wr->nsge && wr->pz != zone->pz;
+	struct kdapl_wr *wr = kdapl_ring_wr(m->ring, pos);
+
+	return m->zone && wr->nsge && wr->pz != m->zone->pz;
+}
+
+/*
+ * Copy what has not completed, those that fail first. Without a queue pair nobody
+ * changes these entries, so no lock is needed.
+ */
+static void kdapl_move_posted(struct kdapl_move *m)
+{
+	u32 pos, to = m->first;
+
+	for (pos = m->first; pos != m->end; pos++)
+		if (kdapl_move_refuses(m, pos))
+			kdapl_ring_move(m->ring, pos, m->fresh, to++);
+	m->failed = to - m->first;
+	for (pos = m->first; pos != m->end; pos++)
+		if (!kdapl_move_refuses(m, pos))
+			kdapl_ring_move(m->ring, pos, m->fresh, to++);
+}
+
+/*
+ * Move what has completed and has not been reaped. The list of the EVD leads to it, and
+ * who reaps it looks at no other entry.
+ */
+static void kdapl_move_completed(struct kdapl_move *m)
+{
+	u32 pos = READ_ONCE(m->ring->tail);
+	unsigned long flags;
+	unsigned int n;
+
+	if (!m->evd)
+		return;
+	do {
+		spin_lock_irqsave(&m->evd->lock, flags);
+		if ((s32)(m->ring->tail - pos) > 0)
+			pos = m->ring->tail;
+		for (n = 0; n < KDAPL_SECTION && pos != m->first; n++, pos++)
+			kdapl_ring_move(m->ring, pos, m->fresh, pos);
+		kdapl_section(n);
+		spin_unlock_irqrestore(&m->evd->lock, flags);
+	} while (pos != m->first);
+}
+
+/* The ring uses the fresh memory, and the other way round. */
+static void kdapl_ring_swap(struct kdapl_ring *ring, struct kdapl_ring *fresh)
+{
+	swap(ring->wrs, fresh->wrs);
+	ring->stride = fresh->stride;
+	ring->mask = fresh->mask;
+	ring->max = fresh->max;
+	ring->niov = fresh->niov;
+	ring->nlmr = fresh->nlmr;
+}
+
+/* Copy what was posted meanwhile, until there is no more; then swap. */
+static void kdapl_move_rest(struct kdapl_move *m)
+{
+	u32 pos = m->end;
+	unsigned long flags;
+	unsigned int n;
+	bool all;
+
+	do {
+		kdapl_move_lock(m, &flags);
+		for (n = 0; n < KDAPL_SECTION && pos != m->ring->head; n++, pos++)
+			kdapl_ring_move(m->ring, pos, m->fresh, pos);
+		all = pos == m->ring->head;
+		if (all)
+			kdapl_ring_swap(m->ring, m->fresh);
+		kdapl_section(n);
+		kdapl_move_unlock(m, flags);
+	} while (!all);
+}
+
+/* Complete the receives that fail, which are the first now. */
+static void kdapl_move_fail(struct kdapl_move *m)
+{
+	struct kdapl_ring *ring = m->ring;
+	struct kdapl_later later;
+	unsigned long flags;
+	struct kdapl_wr *wr;
+	unsigned int n;
+
+	while (m->failed) {
+		later.n = 0;
+		kdapl_move_lock(m, &flags);
+		for (n = 0; n < KDAPL_SECTION && m->failed; n++, m->failed--) {
+			wr = kdapl_ring_wr(ring, ring->done);
+			wr->status = DAT_DTO_ERR_LOCAL_PROTECTION;
+			wr->len = 0;
+			wr->taken = false;
+			kdapl_ring_complete(m->evd, ring, wr, true);
+			if (READ_ONCE(wr->ep->dying))
+				kdapl_ring_reaped(m->evd, ring, wr);
+			else
+				kdapl_evd_add(m->evd, &wr->ev, &later);
+		}
+		if ((s32)(ring->posted - ring->done) < 0)
+			ring->posted = ring->done;
+		kdapl_section(n);
+		kdapl_move_unlock(m, flags);
+		kdapl_later_run(&later);
+	}
 }
 
 /* Is @fresh as @ring is? */
@@ -118,75 +295,30 @@ static bool kdapl_ring_same(const struct kdapl_ring *ring,
  * @fresh: from kdapl_ring_prepare(); on success gets the old memory
  * @evd: whose lock protects the completion side; NULL if there is none
  * @zone: if not NULL, the Endpoint gets another Protection Zone
- * @later: see struct kdapl_later
  *
  * What was posted or completed and not reaped moves along in order, except that
  * receives which fail now complete before those that stay posted. A ring of the same
  * size stays where it is, unless there is a @zone.
  *
+ * Context: Process context; ep->mutex is held, so that no connection begins.
  * Return: 0, or -EBUSY if @fresh cannot hold what is there.
  */
 int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
-		      struct kdapl_evd *evd, const struct kdapl_zone *zone,
-		      struct kdapl_later *later)
+		      struct kdapl_evd *evd, const struct kdapl_zone *zone)
 {
-	unsigned long flags;
-	struct kdapl_wr *wr;
-	u32 pos, to, failed;
-	int ret = -EBUSY;
+	struct kdapl_move m = {
+		.ring = ring, .fresh = fresh, .evd = evd, .zone = zone
+	};
 
-	/* What follows takes one section, as long as the ring. */
 	if (!zone && kdapl_ring_same(ring, fresh))
 		return 0;
-	if (evd) {
-		spin_lock_irqsave(&evd->lock, flags);
-	} else {
-		local_irq_save(flags);
-		__acquire(&evd->lock);
-	}
-	spin_lock(&ring->lock);
-	if (!kdapl_ring_fits(ring, fresh, evd))
-		goto out;
-	ret = 0;
-	/* Posters read the PZ under the same lock. */
-	if (zone)
-		*zone->slot = zone->pz;
-	to = ring->tail;
-	for (pos = ring->tail; pos != ring->done; pos++)
-		kdapl_ring_move(ring, pos, fresh, to++);
-	failed = to;
-	for (pos = ring->done; pos != ring->head; pos++)
-		if (kdapl_ring_refused(kdapl_ring_wr(ring, pos), zone))
-			kdapl_ring_move(ring, pos, fresh, to++);
-	failed = to - failed;
-	for (pos = ring->done; pos != ring->head; pos++)
-		if (!kdapl_ring_refused(kdapl_ring_wr(ring, pos), zone))
-			kdapl_ring_move(ring, pos, fresh, to++);
-	swap(ring->wrs, fresh->wrs);
-	ring->stride = fresh->stride;
-	ring->mask = fresh->mask;
-	ring->max = fresh->max;
-	ring->niov = fresh->niov;
-	ring->nlmr = fresh->nlmr;
-	while (failed--) {
-		wr = kdapl_ring_wr(ring, ring->done);
-		wr->status = DAT_DTO_ERR_LOCAL_PROTECTION;
-		wr->len = 0;
-		wr->taken = false;
-		kdapl_ring_complete(evd, ring, wr, true);
-		kdapl_evd_add(evd, &wr->ev, later);
-	}
-	if ((s32)(ring->posted - ring->done) < 0)
-		ring->posted = ring->done;
-out:
-	spin_unlock(&ring->lock);
-	if (evd) {
-		spin_unlock_irqrestore(&evd->lock, flags);
-	} else {
-		__release(&evd->lock);
-		local_irq_restore(flags);
-	}
-	return ret;
+	if (!kdapl_move_begin(&m))
+		return -EBUSY;
+	kdapl_move_posted(&m);
+	kdapl_move_completed(&m);
+	kdapl_move_rest(&m);
+	kdapl_move_fail(&m);
+	return 0;
 }
 
 /*
@@ -296,12 +428,19 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 	rcu_read_unlock();
 }
 
-/* Post to the device the receives of @rq that it does not have yet. */
-void kdapl_rq_push(struct kdapl_ring *rq)
+/*
+ * Post to the device the receives of @rq that it does not have yet, at most a section of
+ * them. Return whether there are more that it might take.
+ */
+bool kdapl_rq_push(struct kdapl_ring *rq)
 {
+	unsigned int n;
+
 	lockdep_assert_held(&rq->lock);
 
-	while (rq->qp && rq->posted != rq->head)
+	for (n = 0; n < KDAPL_SECTION && rq->qp && rq->posted != rq->head; n++)
 		if (!kdapl_rq_post(rq, kdapl_ring_wr(rq, rq->posted)))
 			break;
+	kdapl_section(n);
+	return n == KDAPL_SECTION;
 }

@@ -326,7 +326,6 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 {
 	struct kdapl_ep *ep = m->ep;
 	const struct kdapl_zone zone = { &ep->pz, m->deps.pz };
-	struct kdapl_later later = { .n = 0 };
 	struct kdapl_evd *old = ep->recv_evd;
 	unsigned long flags;
 
@@ -338,10 +337,9 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 	 * the EVD was dropped.
 	 */
 	if (kdapl_ring_commit(&ep->rq, &m->rq, old,
-			      m->mask & DAT_EP_FIELD_PZ_HANDLE ? &zone : NULL,
-			      &later))
+			      m->mask & DAT_EP_FIELD_PZ_HANDLE ? &zone : NULL))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	WARN_ON(kdapl_ring_commit(&ep->sq, &m->sq, ep->req_evd, NULL, &later));
+	WARN_ON(kdapl_ring_commit(&ep->sq, &m->sq, ep->req_evd, NULL));
 
 	if (m->deps.recv_evd != old) {
 		kdapl_ep_move_events(ep, &ep->recv_evd, m->deps.recv_evd,
@@ -361,7 +359,6 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 	 */
 	if (old)
 		kdapl_upcall_schedule(old);
-	kdapl_later_run(&later);
 
 	spin_lock_irqsave(&ep->lock, flags);
 	ep->attr = m->attr;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* dat_ep_modify() while a receive is being posted. */
+/* dat_ep_modify() while receives are being posted. */
+#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 #include "ep_states.h"
@@ -61,7 +62,92 @@ static void R4_post_while_the_evd_goes(struct kunit *test)
 	ep_stage_leave(stage);
 }
 
+#define LENGTHS		200
+#define SHORT		500
+#define LONG		1000
+
+/*
+ * struct stream - receives that a thread posts
+ * @posted: how many
+ * @goal: how many the case waits for now and then, to let the thread run
+ * @stop: the thread ends
+ * @ret: an error other than that the queue is full
+ */
+struct stream {
+	struct kd_side *s;
+	u64 posted;
+	u64 goal;
+	bool stop;
+	DAT_RETURN ret;
+	struct completion done;
+};
+
+static int stream_thread(void *data)
+{
+	struct stream *st = data;
+	DAT_LMR_TRIPLET seg = kd_seg(st->s->buf, 0, 64);
+	DAT_RETURN ret;
+
+	while (!READ_ONCE(st->stop)) {
+		ret = dat_ep_post_recv(st->s->ep, 1, &seg, kd_cookie(st->posted), 0);
+		if (ret == DAT_SUCCESS)
+			WRITE_ONCE(st->posted, st->posted + 1);
+		else if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES)
+			st->ret = ret;
+		if (ret != DAT_SUCCESS || !(st->posted % 16))
+			cond_resched();
+	}
+	complete(&st->done);
+	return 0;
+}
+
+static bool stream_is_there(void *data)
+{
+	struct stream *st = data;
+
+	return READ_ONCE(st->posted) >= st->goal;
+}
+
+/* No receive is lost, and none overtakes another, while the queue changes its length. */
+static void R4_post_while_the_queue_moves(struct kunit *test)
+{
+	const struct kd_opts opts = { .qlen = LONG };
+	struct kd_pair pair = kd_make_pair(test, &opts);
+	DAT_EP_PARAM *param = kunit_kzalloc(test, sizeof(*param), GFP_KERNEL);
+	struct stream st = { .s = pair.p, .goal = 1 };
+	struct task_struct *task;
+	DAT_RETURN ret = DAT_SUCCESS;
+	u64 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, param);
+	init_completion(&st.done);
+	task = kthread_run(stream_thread, &st, "kd-stream");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	for (i = 0; i < LENGTHS && ret == DAT_SUCCESS; i++) {
+		if (i % 10 == 0)
+			KUNIT_EXPECT_TRUE(test, kd_wait_until(stream_is_there, &st,
+							      KD_TIMEOUT_MS));
+		/* It only grows, as what is posted never completes. */
+		param->ep_attr.max_recv_dtos = SHORT + i * (LONG - SHORT) / LENGTHS;
+		param->ep_attr.max_recv_iov = 1 + i % 4;
+		ret = dat_ep_modify(pair.p->ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
+				    DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV, param);
+		st.goal = param->ep_attr.max_recv_dtos;
+	}
+	WRITE_ONCE(st.stop, true);
+	wait_for_completion(&st.done);
+	KD_EXPECT_OK(test, ret);
+	KD_EXPECT_OK(test, st.ret);
+	kunit_info(test, "%llu receives", st.posted);
+	kd_connect_pair(pair.a, pair.p);
+	kd_disconnect(pair.a, pair.p);
+	for (i = 0; i < st.posted; i++)
+		kd_expect_dto(test, pair.p->recv_evd, i, DAT_DTO_ERR_FLUSHED, NULL);
+	kd_expect_no_event(test, pair.p->recv_evd);
+}
+
 static struct kunit_case modify_race_cases[] = {
+	KUNIT_CASE_PARAM(R4_post_while_the_queue_moves, kd_gen_ia),
 	KUNIT_CASE_PARAM(R4_post_while_the_evd_goes, kd_gen_ia),
 	{}
 };

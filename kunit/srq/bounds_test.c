@@ -243,12 +243,79 @@ static void R8_open(struct kunit *test)
 	rx_expect_counts(b, HELD, 0, 0);
 }
 
+/* Receives complete with @status, in the order in which they were posted. */
+static void expect_receives(struct rx_bench *b, u64 first, int n,
+			    DAT_DTO_COMPLETION_STATUS status)
+{
+	while (n--)
+		kd_expect_dto(b->test, b->in->recv_evd, first++, status, NULL);
+}
+
+/*
+ * The receive queue of an Endpoint moves: some receives have completed, others wait for
+ * a connection. Then these are given to the device.
+ */
+static void R8_resize(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 0);
+	DAT_EP_ATTR attr = kd_ep_attr();
+	DAT_EP_PARAM param = { };
+	struct rx_link *x;
+
+	attr.max_recv_dtos = 2 * HELD;
+	x = rx_eps(b, &attr);
+	rx_post(b, x, HELD);
+	rx_connect(b, x);
+	rx_disconnect(b, x);
+	rx_reset(b, x);
+	rx_post(b, x, HELD);
+	param.ep_attr.max_recv_dtos = 4 * HELD;
+	param.ep_attr.max_recv_iov = 2;
+	section_begin();
+	KD_ASSERT_OK(test, dat_ep_modify(x->in, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
+					 DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV, &param));
+	section_end(test);
+	expect_receives(b, 0, HELD, DAT_DTO_ERR_FLUSHED);
+	rx_expect_empty(b, b->in->recv_evd);
+	section_begin();
+	rx_connect(b, x);
+	section_end(test);
+	rx_send_n(b, x, HELD);
+	expect_receives(b, HELD, HELD, DAT_DTO_SUCCESS);
+}
+
+/* The Endpoint gets another Protection Zone, so that what is posted fails. */
+static void R8_zone(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 0);
+	DAT_EP_ATTR attr = kd_ep_attr();
+	DAT_EP_PARAM param = { };
+	struct rx_link *x;
+
+	attr.max_recv_dtos = 2 * HELD;
+	x = rx_eps(b, &attr);
+	rx_post(b, x, HELD);
+	rx_connect(b, x);
+	rx_disconnect(b, x);
+	rx_reset(b, x);
+	rx_post(b, x, HELD);
+	KD_ASSERT_OK(test, dat_pz_create(b->in->ia, &param.pz_handle));
+	section_begin();
+	KD_ASSERT_OK(test, dat_ep_modify(x->in, DAT_EP_FIELD_PZ_HANDLE, &param));
+	section_end(test);
+	expect_receives(b, 0, HELD, DAT_DTO_ERR_FLUSHED);
+	expect_receives(b, HELD, HELD, DAT_DTO_ERR_LOCAL_PROTECTION);
+	rx_expect_empty(b, b->in->recv_evd);
+}
+
 static struct kunit_case bounds_cases[] = {
 	KUNIT_CASE_PARAM(S4_an_evd_leaves, kd_gen_ia),
 	KUNIT_CASE_PARAM(R8_remake, kd_gen_ia),
 	KUNIT_CASE_PARAM(R8_grow, kd_gen_ia),
 	KUNIT_CASE_PARAM(R8_free, kd_gen_ia),
 	KUNIT_CASE_PARAM(R8_modify, kd_gen_ia),
+	KUNIT_CASE_PARAM(R8_resize, kd_gen_ia),
+	KUNIT_CASE_PARAM(R8_zone, kd_gen_ia),
 	KUNIT_CASE_PARAM(R8_flush, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(R8_open, kd_gen_simulated_ia),
 	{}
