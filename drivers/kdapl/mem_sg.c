@@ -83,7 +83,7 @@ static bool kdapl_sg_list_ok(struct scatterlist *sgl, int nents)
 	int i;
 
 	for_each_sg(sgl, seg, nents, i)
-		if (!seg || !seg->length || !sg_page(seg))
+		if (!seg || !seg->length || !kdapl_page_ok(sg_page(seg)))
 			return false;
 	return true;
 }

@@ -6,6 +6,8 @@
 #ifndef KDAPL_PZ_H
 #define KDAPL_PZ_H
 
+#include <linux/memremap.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/scatterlist.h>
 #include <rdma/ib_verbs.h>
@@ -68,6 +70,15 @@ int kdapl_region_build(struct kdapl_lmr *lmr, struct kdapl_lmr *origin);
 int kdapl_region_fill(struct kdapl_lmr *lmr, u64 n);
 int kdapl_region_join(struct kdapl_lmr *lmr);
 void kdapl_region_part(struct kdapl_lmr *lmr);
+
+/*
+ * Return whether a device may be given @page. Memory of PCI devices is mapped in
+ * other ways, and not to every device.
+ */
+static inline bool kdapl_page_ok(struct page *page)
+{
+	return page && !is_pci_p2pdma_page(page);
+}
 
 /* pz_dma.c */
 int kdapl_region_map(struct kdapl_lmr *lmr);

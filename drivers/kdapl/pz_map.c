@@ -18,22 +18,12 @@
  */
 #include <linux/dma-mapping.h>
 #include <linux/log2.h>
-#include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "ia.h"
 #include "pz.h"
 #include "pz_lmr.h"
-
-/*
- * Return whether a device may be given @page. Memory of PCI devices is mapped in
- * other ways, and not to every device.
- */
-static bool kdapl_page_ok(struct page *page)
-{
-	return page && !is_pci_p2pdma_page(page);
-}
 
 /* Return the page of a kernel virtual address, or NULL. */
 static struct page *kdapl_virt_page(u64 addr)

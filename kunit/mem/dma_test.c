@@ -377,7 +377,10 @@ static void L7_memory_of_pci_devices(struct kunit *test)
 	struct scatterlist sg;
 	DAT_REGION_DESCRIPTION desc = { .for_platform = &sg };
 	DAT_LMR_CONTEXT context;
+	KDAT_SG_HANDLE map;
+	DAT_LMR_TRIPLET iov;
 	DAT_LMR_HANDLE lmr;
+	DAT_COUNT n;
 
 	sg_init_table(&sg, 1);
 	sg_set_page(&sg, pci_page(test), PAGE_SIZE, 0);
@@ -392,6 +395,9 @@ static void L7_memory_of_pci_devices(struct kunit *test)
 		      dat_lmr_fmr(lmr, DAT_MEM_TYPE_PLATFORM, desc, 1,
 				  DAT_MEM_PRIV_LOCAL_READ_FLAG, DAT_VA_TYPE_VA, c.a->ep,
 				  kd_cookie(1), 0, &context, NULL));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      kdat_sg_map(c.a->ia, c.a->pz, &sg, 1, DMA_TO_DEVICE, 1, &iov, &n,
+				  &map));
 }
 #else
 static void L7_memory_of_pci_devices(struct kunit *test)
