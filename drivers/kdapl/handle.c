@@ -354,18 +354,28 @@ DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context)
 }
 EXPORT_SYMBOL(dat_set_consumer_context);
 
+/* Return the object whose property a call is to store at @out, or NULL with @ret set. */
+static struct kdapl_obj *kdapl_find_asked(DAT_HANDLE handle, const void *out,
+					  DAT_RETURN *ret)
+{
+	struct kdapl_obj *obj = kdapl_find_any(handle);
+
+	*ret = DAT_SUCCESS;
+	if (!obj)
+		*ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	else if (!out)
+		*ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	return out ? obj : NULL;
+}
+
 DAT_RETURN dat_get_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT *context)
 {
 	struct kdapl_obj *obj;
-	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_RETURN ret;
 
 	rcu_read_lock();
-	obj = kdapl_find_any(dat_handle);
-	if (!obj)
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	else if (!context)
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	else
+	obj = kdapl_find_asked(dat_handle, context, &ret);
+	if (obj)
 		context->as_64 = READ_ONCE(obj->context.as_64);
 	rcu_read_unlock();
 	return ret;
@@ -375,15 +385,11 @@ EXPORT_SYMBOL(dat_get_consumer_context);
 DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle, DAT_HANDLE_TYPE *type)
 {
 	struct kdapl_obj *obj;
-	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_RETURN ret;
 
 	rcu_read_lock();
-	obj = kdapl_find_any(dat_handle);
-	if (!obj)
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	else if (!type)
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	else
+	obj = kdapl_find_asked(dat_handle, type, &ret);
+	if (obj)
 		*type = kdapl_type(obj);
 	rcu_read_unlock();
 	return ret;

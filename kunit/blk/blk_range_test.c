@@ -26,14 +26,7 @@ static struct kd_side *client_with(struct kunit *test, u32 features)
 
 static u32 max_zeroes(struct kd_side *side)
 {
-	struct kblk_request request = kdb_good_request(side);
-	struct kblk_identify *identify = side->buf->va + INLINE_AT;
-
-	request.opcode = KBLK_OP_IDENTIFY;
-	request.flags = KBLK_INLINED;
-	request.length = cpu_to_le32(sizeof(*identify));
-	KUNIT_EXPECT_EQ(side->test, kdb_ask(side, &request), KBLK_OK);
-	return le32_to_cpu(identify->max_write_zeroes);
+	return le32_to_cpu(kdb_ask_identify(side)->max_write_zeroes);
 }
 
 static u16 write_zeroes(struct kd_side *side, u8 flags, u32 length)

@@ -228,14 +228,7 @@ static u16 flush(struct kd_side *side)
 
 static u64 instance_of(struct kd_side *side)
 {
-	struct kblk_request request = kdb_good_request(side);
-	struct kblk_identify *identify = side->buf->va + INLINE_AT;
-
-	request.opcode = KBLK_OP_IDENTIFY;
-	request.flags = KBLK_INLINED;
-	request.length = cpu_to_le32(sizeof(*identify));
-	KUNIT_EXPECT_EQ(side->test, kdb_ask(side, &request), KBLK_OK);
-	return le64_to_cpu(identify->instance);
+	return le64_to_cpu(kdb_ask_identify(side)->instance);
 }
 
 /*

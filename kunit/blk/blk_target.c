@@ -275,6 +275,20 @@ u16 kdb_ask(struct kd_side *side, const struct kblk_request *request)
 }
 EXPORT_SYMBOL_GPL(kdb_ask);
 
+/* Have the volume identify itself. Return what it has sent. */
+const struct kblk_identify *kdb_ask_identify(struct kd_side *side)
+{
+	struct kblk_request request = kdb_good_request(side);
+	const struct kblk_identify *identify = side->buf->va + INLINE_AT;
+
+	request.opcode = KBLK_OP_IDENTIFY;
+	request.flags = KBLK_INLINED;
+	request.length = cpu_to_le32(sizeof(*identify));
+	KUNIT_EXPECT_EQ(side->test, kdb_ask(side, &request), KBLK_OK);
+	return identify;
+}
+EXPORT_SYMBOL_GPL(kdb_ask_identify);
+
 u16 kdb_attach_as(struct kd_side *side, const char *name, const char *subsystem,
 		  u32 namespace, u32 keepalive_ms)
 {

@@ -60,6 +60,7 @@ kdb_welcome_client(struct kunit *test, const struct kblk_hello *hello);
 void kdb_send_request(struct kd_side *side, const struct kblk_request *request,
 		      size_t len);
 u16 kdb_ask(struct kd_side *side, const struct kblk_request *request);
+const struct kblk_identify *kdb_ask_identify(struct kd_side *side);
 extern uuid_t kdb_host;	/* that clients tell; nil after tgt_load() */
 
 u16 kdb_attach_as(struct kd_side *side, const char *name, const char *subsystem,

@@ -27,13 +27,7 @@ static struct rx_bench *cq_error_open(struct kunit *test, int len,
 
 static void expect_failed(struct rx_bench *b, struct rx_link *link)
 {
-	DAT_EVENT event;
-
-	kd_expect_event(b->test, b->in->conn_evd, DAT_CONNECTION_EVENT_BROKEN,
-			&event);
-	KUNIT_EXPECT_PTR_EQ(b->test,
-			    event.event_data.connect_event_data.ep_handle,
-			    link->in);
+	rx_expect_broken(b, link);
 	kd_expect_event(b->test, b->out->conn_evd,
 			DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
 	rx_expect_async(b, DAT_ASYNC_ERROR_EVD_OVERFLOW, b->in->recv_evd,

@@ -470,9 +470,9 @@ static void wait_running(struct kunit *test, struct kd_recorder *rec)
 	kd_wake();
 }
 
-static void policy_teardown_waits(struct kunit *test)
+/* Return an EVD whose upcall is running, and goes on for a moment. */
+static DAT_EVD_HANDLE evd_in_upcall(struct kunit *test, struct kd_recorder *rec)
 {
-	struct kd_recorder *rec = kd_recorder(test);
 	struct kd_side *s = kd_open_param(test);
 	DAT_EVD_HANDLE evd;
 
@@ -481,6 +481,14 @@ static void policy_teardown_waits(struct kunit *test)
 			      DAT_UPCALL_SINGLE_INSTANCE, rec);
 	KD_ASSERT_OK(test, post(evd, 0));
 	wait_running(test, rec);
+	return evd;
+}
+
+static void policy_teardown_waits(struct kunit *test)
+{
+	struct kd_recorder *rec = kd_recorder(test);
+	DAT_EVD_HANDLE evd = evd_in_upcall(test, rec);
+
 	KD_EXPECT_OK(test, dat_evd_modify_upcall(evd, DAT_UPCALL_TEARDOWN,
 						 DAT_UPCALL_SAME,
 						 DAT_UPCALL_INVOC_NEW));
@@ -495,14 +503,8 @@ static void policy_teardown_waits(struct kunit *test)
 static void free_waits_for_the_upcall(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_side *s = kd_open_param(test);
-	DAT_EVD_HANDLE evd;
+	DAT_EVD_HANDLE evd = evd_in_upcall(test, rec);
 
-	rec->hook = seen_hook;
-	evd = kd_recorded_evd(s, DAT_EVD_SOFTWARE_FLAG, 4,
-			      DAT_UPCALL_SINGLE_INSTANCE, rec);
-	KD_ASSERT_OK(test, post(evd, 0));
-	wait_running(test, rec);
 	KD_EXPECT_OK(test, dat_evd_free(evd));
 	KUNIT_EXPECT_EQ(test, atomic_read(&rec->running), 0);
 }

@@ -335,6 +335,19 @@ void rx_expect_soft(struct rx_bench *b, struct rx_link *link)
 }
 EXPORT_SYMBOL_GPL(rx_expect_soft);
 
+/* Expect that the connection of the receiving side has broken. */
+void rx_expect_broken(struct rx_bench *b, struct rx_link *link)
+{
+	DAT_EVENT event;
+
+	kd_expect_event(b->test, b->in->conn_evd, DAT_CONNECTION_EVENT_BROKEN,
+			&event);
+	KUNIT_EXPECT_PTR_EQ(b->test,
+			    event.event_data.connect_event_data.ep_handle,
+			    link->in);
+}
+EXPORT_SYMBOL_GPL(rx_expect_broken);
+
 /* Expect that @evd is empty now, for events that a call would have queued. */
 void rx_expect_empty(struct rx_bench *b, DAT_EVD_HANDLE evd)
 {

@@ -79,6 +79,7 @@ void rx_expect_async(struct rx_bench *b, DAT_EVENT_NUMBER number,
 		     DAT_HANDLE handle, DAT_COUNT reason);
 void rx_expect_low(struct rx_bench *b);
 void rx_expect_soft(struct rx_bench *b, struct rx_link *link);
+void rx_expect_broken(struct rx_bench *b, struct rx_link *link);
 void rx_expect_empty(struct rx_bench *b, DAT_EVD_HANDLE evd);
 void rx_expect_quiet(struct rx_bench *b);
 void rx_disconnect(struct rx_bench *b, struct rx_link *link);

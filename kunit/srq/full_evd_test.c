@@ -27,15 +27,23 @@ static void expect_overflow(struct rx_bench *b)
 			DAT_EVD_OVERFLOW_ERROR);
 }
 
+/* The same with BUFFERS buffers and a connection, of which 6 messages have come. */
+static struct rx_link *open_with_six(struct kunit *test, struct rx_bench **b)
+{
+	struct rx_link *link = open_full(test, BUFFERS, b);
+
+	rx_post(*b, link, BUFFERS);
+	rx_connect(*b, link);
+	rx_send_n(*b, link, 6);
+	rx_wait_counts(*b, BUFFERS - 6, BUFFERS);
+	return link;
+}
+
 static void R1_behind_a_full_evd(struct kunit *test)
 {
 	struct rx_bench *b;
-	struct rx_link *link = open_full(test, BUFFERS, &b);
+	struct rx_link *link = open_with_six(test, &b);
 
-	rx_post(b, link, BUFFERS);
-	rx_connect(b, link);
-	rx_send_n(b, link, 6);
-	rx_wait_counts(b, BUFFERS - 6, BUFFERS);
 	KUNIT_EXPECT_EQ(test, rx_held(b, link), 6);
 	expect_overflow(b);
 	KD_EXPECT_RET(test, DAT_INVALID_STATE,
@@ -51,12 +59,8 @@ static void R1_behind_a_full_evd(struct kunit *test)
 static void W1_W2_behind_a_full_evd(struct kunit *test)
 {
 	struct rx_bench *b;
-	struct rx_link *link = open_full(test, BUFFERS, &b);
+	struct rx_link *link = open_with_six(test, &b);
 
-	rx_post(b, link, BUFFERS);
-	rx_connect(b, link);
-	rx_send_n(b, link, 6);
-	rx_wait_counts(b, BUFFERS - 6, BUFFERS);
 	expect_overflow(b);
 	KD_ASSERT_OK(test, dat_srq_set_lw(b->in->srq, BUFFERS - 6));
 	rx_expect_quiet(b);

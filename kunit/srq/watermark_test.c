@@ -49,11 +49,7 @@ static void wm_expect_broken(struct rx_bench *b, struct rx_link *link)
 {
 	DAT_EVENT event;
 
-	kd_expect_event(b->test, b->in->conn_evd, DAT_CONNECTION_EVENT_BROKEN,
-			&event);
-	KUNIT_EXPECT_PTR_EQ(b->test,
-			    event.event_data.connect_event_data.ep_handle,
-			    link->in);
+	rx_expect_broken(b, link);
 	KUNIT_EXPECT_TRUE(b->test,
 			  kd_wait_state(link->in, DAT_EP_STATE_DISCONNECTED));
 	kd_expect_disconnected(b->out, &event);
