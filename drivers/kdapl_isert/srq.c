@@ -406,14 +406,12 @@ DAT_RETURN ki_srq_start(struct ki_adapter *a)
 	};
 	DAT_RETURN ret;
 
+	mutex_lock(&a->srq_mutex);
 	attr.max_recv_dtos = ki_srq_wanted(a);
 	ret = dat_srq_create(a->ia, a->pz, &attr, &a->srq);
-	if (ret != DAT_SUCCESS)
-		return ret;
-	mutex_lock(&a->srq_mutex);
-	if (ki_srq_grow(a, attr.max_recv_dtos))
+	if (ret == DAT_SUCCESS && ki_srq_grow(a, attr.max_recv_dtos))
 		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	else
+	if (ret == DAT_SUCCESS)
 		ki_srq_set_low(a);
 	mutex_unlock(&a->srq_mutex);
 	return ret;
