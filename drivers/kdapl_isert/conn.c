@@ -251,8 +251,11 @@ void ki_wait_conn(struct iscsit_conn *conn)
 	if (!c)
 		return;
 	spin_lock_bh(&c->lock);
-	c->closing = true;
+	WRITE_ONCE(c->closing, true);
 	spin_unlock_bh(&c->lock);
+	/* From now on ki_pdu() gives nothing to LIO; wait until it has not. */
+	mutex_lock(&c->comp->mutex);
+	mutex_unlock(&c->comp->mutex);
 	/* This may be that work, so it cannot be waited for. */
 	cancel_delayed_work(&conn->login_work);
 	ki_credit_judge(c);

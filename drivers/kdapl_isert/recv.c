@@ -279,7 +279,8 @@ static void ki_pdu(struct ki_conn *c, struct ki_buf *buf)
 	struct iscsi_hdr *hdr = ki_hdr(buf);
 	struct iscsit_cmd *cmd = NULL;
 
-	if (READ_ONCE(c->broken))
+	/* LIO is about to release all commands of a connection that has ended. */
+	if (READ_ONCE(c->broken) || READ_ONCE(c->down) || READ_ONCE(c->closing))
 		return;
 	if (!ki_pdu_ok(buf)) {
 		ki_conn_break(c, "a PDU does not have the length that it tells");

@@ -100,6 +100,23 @@ static void ki_cmd_end(struct iscsit_cmd *cmd)
 	iscsit_free_cmd(cmd, false);
 }
 
+/*
+ * The answer to @cmd was not sent: does LIO free the command with all others of the
+ * connection, which has ended? It may be about to: a command of SCSI is listed until then.
+ */
+static bool ki_is_left_to_lio(struct iscsit_cmd *cmd, u8 opcode)
+{
+	struct iscsit_conn *conn = cmd->conn;
+	bool listed;
+
+	if (opcode == ISCSI_OP_SCSI_CMD_RSP)
+		return true;
+	spin_lock_bh(&conn->cmd_lock);
+	listed = !list_empty(&cmd->i_conn_node);
+	spin_unlock_bh(&conn->cmd_lock);
+	return listed;
+}
+
 /* An answer was sent, or its connection has ended. */
 static void ki_tx_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 {
@@ -109,12 +126,15 @@ static void ki_tx_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 	bool more = ki_tx_hdr(tx)->flags & ISCSI_FLAG_TEXT_CONTINUE;
 
 	ki_tx_put(c, tx);
-	switch (opcode) {
-	case ISCSI_OP_LOGOUT_RSP:
+	if (opcode == ISCSI_OP_LOGOUT_RSP) {
 		/* The transmitting thread waits for this, and frees the command. */
 		WRITE_ONCE(c->logout_sent, true);
 		wake_up_all(&c->wq);
 		return;
+	}
+	if (!ok && ki_is_left_to_lio(cmd, opcode))
+		return;
+	switch (opcode) {
 	case ISCSI_OP_TEXT_RSP:
 		/* The initiator may have asked for more already. */
 		if (more)
@@ -154,7 +174,10 @@ int ki_queue_data_in(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
 	tx = ki_tx_get(c, cmd);
 	if (!tx)
 		return -EAGAIN;
-	err = ki_cmd_map(c, cmd, 0, cmd->se_cmd.data_length, DMA_TO_DEVICE);
+	/* The CDB may want less than the initiator has room for, or nothing. */
+	err = 0;
+	if (cmd->se_cmd.data_length)
+		err = ki_cmd_map(c, cmd, 0, cmd->se_cmd.data_length, DMA_TO_DEVICE);
 	if (err) {
 		ki_tx_put(c, tx);
 		return err;
