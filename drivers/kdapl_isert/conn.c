@@ -27,10 +27,10 @@ void ki_conn_warn(struct ki_conn *c, const char *why)
 			    READ_ONCE(c->iqn) ?: "an initiator", c->peer, why);
 }
 
-/* End a connection because of what its peer has done. Context: any. */
+/* End a connection, unless it has ended, because of what its peer has done. Context: any. */
 void ki_conn_break(struct ki_conn *c, const char *why)
 {
-	if (READ_ONCE(c->broken))
+	if (READ_ONCE(c->broken) || READ_ONCE(c->down))
 		return;
 	WRITE_ONCE(c->broken, true);
 	atomic_long_inc(&c->a->stats[KI_STAT_BROKEN]);
@@ -168,6 +168,31 @@ err:
 	return NULL;
 }
 
+/*
+ * May one more connection wait at a portal? When many do, one that has been silent for
+ * longest makes room, so that who says nothing keeps nobody out. Context: process.
+ */
+static bool ki_pending_room(struct ki_portal *p)
+{
+	struct ki_conn *c;
+	bool room;
+
+	spin_lock_bh(&p->lock);
+	room = p->npending < KI_PENDING;
+	if (room)
+		goto out;
+	list_for_each_entry(c, &p->pending, link)
+		if (!READ_ONCE(c->login_buf) && !READ_ONCE(c->down) &&
+		    !READ_ONCE(c->broken)) {
+			ki_conn_break(c, "it says nothing, and others want to log in");
+			room = p->npending < 2 * KI_PENDING;
+			break;
+		}
+out:
+	spin_unlock_bh(&p->lock);
+	return room;
+}
+
 /* Upcall of a listener: a connection request. Context: process. */
 void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
@@ -181,8 +206,8 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	if (dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) != DAT_SUCCESS)
 		return;
 	atomic_long_inc(&l->a->stats[KI_STAT_REQUESTS]);
-	/* LIO takes one after the other; who comes later tries again. */
-	if (!READ_ONCE(l->a->gone) && READ_ONCE(l->portal->npending) < KI_PENDING)
+	/* LIO takes one after the other; who is turned away tries again. */
+	if (!READ_ONCE(l->a->gone) && ki_pending_room(l->portal))
 		c = ki_conn_new(l, &param);
 	if (!c) {
 		atomic_long_inc(&l->a->stats[KI_STAT_REFUSED]);
@@ -207,6 +232,19 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	ki_conn_free(c);
 }
 
+/*
+ * A connection is down, of which LIO waits for the next login request: have it notice,
+ * since nobody else can log in to the portal group until it does. c->down is set.
+ */
+static void ki_login_lost(struct ki_conn *c)
+{
+	spin_lock_bh(&c->lock);
+	/* With a request there the work is under way. */
+	if (c->state == KI_LOGIN && c->login_answered && !c->login_buf)
+		ki_login_continue(c);
+	spin_unlock_bh(&c->lock);
+}
+
 /* Upcall for events of connections. Context: process. */
 void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
@@ -221,6 +259,7 @@ void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		if (event->event_number != DAT_CONNECTION_EVENT_ESTABLISHED) {
 			ki_credit_down(c);
 			WRITE_ONCE(c->down, true);
+			ki_login_lost(c);
 		}
 		wake_up_all(&c->wq);
 		wake_up_all(&c->room);
@@ -257,7 +296,8 @@ void ki_wait_conn(struct iscsit_conn *conn)
 	mutex_lock(&c->comp->mutex);
 	mutex_unlock(&c->comp->mutex);
 	/* This may be that work, so it cannot be waited for. */
-	cancel_delayed_work(&conn->login_work);
+	if (c->negotiates)
+		cancel_delayed_work(&conn->login_work);
 	ki_credit_judge(c);
 	ki_conn_stop(c);
 }

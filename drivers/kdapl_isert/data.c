@@ -64,7 +64,7 @@ int ki_cmd_map(struct ki_conn *c, struct iscsit_cmd *cmd, u32 offset, u32 len,
 	struct ki_cmd *kc = ki_cmd(cmd);
 	DAT_RETURN ret;
 
-	if (!nents || offset > cmd->se_cmd.data_length ||
+	if (!nents || !len || offset > cmd->se_cmd.data_length ||
 	    len > cmd->se_cmd.data_length - offset)
 		return -EINVAL;
 	kc->iov = kc->inline_iov;
@@ -309,6 +309,12 @@ int ki_get_dataout(struct iscsit_conn *conn, struct iscsit_cmd *cmd, bool recove
 	struct ki_cmd *kc = ki_cmd(cmd);
 	int err;
 
+	kc->asked = true;
+	/* LIO completes the command when it releases the connection. */
+	if (!kc->writable) {
+		ki_conn_break(c, "a write without memory to read from");
+		return 0;
+	}
 	err = ki_cmd_map(c, cmd, cmd->write_data_done,
 			 cmd->se_cmd.data_length - cmd->write_data_done,
 			 DMA_FROM_DEVICE);

@@ -42,6 +42,8 @@
 #define KI_EVD_QLEN		1024
 /* Connections of a portal that LIO has not taken, and how long one may say nothing. */
 #define KI_PENDING		64
+/* Messages of a connection before LIO's receiving thread runs. */
+#define KI_UNREAD		64
 #define KI_SILENCE		(15 * HZ)
 
 struct ki_adapter;
@@ -215,8 +217,12 @@ struct ki_tx {
  * @state: see there
  * @login_buf: a login request that LIO has not read
  * @login_answered: LIO has answered the last one
+ * @negotiates: it has answered one without refusing it, so conn->login_work can run
+ * @answering: LIO is in ki_put_login_tx()
  * @closing: LIO takes the connection down, and wants no login request
+ * @logout_seen: a logout that ends the connection has come; comp->mutex
  * @unread: messages that came before LIO's receiving thread
+ * @nunread: how many there were
  * @txs: answers not in use
  * @waiting: commands that found no room to post, in order
  * @throttled: the window is being narrowed
@@ -253,9 +259,13 @@ struct ki_conn {
 	struct ki_buf *login_buf;
 	bool login_seen;
 	bool login_answered;
+	bool negotiates;
+	bool answering;
 	bool closing;
 	bool logout_sent;
+	bool logout_seen;
 	struct list_head unread;
+	unsigned int nunread;
 	struct list_head txs;
 	struct list_head waiting;
 	bool throttled;
@@ -269,6 +279,8 @@ struct ki_conn {
 /*
  * struct ki_cmd - of a command of LIO: iscsit_priv_cmd()
  * @read_stag: where the initiator wants the data of a SCSI Read, and so on
+ * @writable: the initiator has said where the data of a SCSI Write is
+ * @asked: that data is being fetched, or was
  * @wr: completion of the last RDMA Read
  * @part: completion of a request that is followed by more
  * @tx: the answer
@@ -287,6 +299,8 @@ struct ki_cmd {
 	u32 write_stag;
 	u64 read_va;
 	u64 write_va;
+	bool writable;
+	bool asked;
 	struct ki_wr wr;
 	struct ki_wr part;
 	struct ki_tx *tx;
@@ -437,6 +451,7 @@ void ki_wait_conn(struct iscsit_conn *conn);
 void ki_free_conn(struct iscsit_conn *conn);
 
 /* login.c */
+void ki_login_continue(struct ki_conn *c);
 int ki_get_login_rx(struct iscsit_conn *conn, struct iscsi_login *login);
 int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len);
 

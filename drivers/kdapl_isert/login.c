@@ -122,6 +122,34 @@ static void ki_login_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 }
 
 /*
+ * Have LIO read the next login request, or notice that the connection has ended, with
+ * c->lock held. While LIO answers another request that would happen beside it, and might
+ * free the connection, so ki_login_answered() does it then.
+ */
+void ki_login_continue(struct ki_conn *c)
+{
+	lockdep_assert_held(&c->lock);
+	/* ki_wait_conn() cancels it. */
+	if (!c->closing && !c->answering)
+		schedule_delayed_work(&c->conn->login_work, 0);
+}
+
+/* An answer was sent if @err is 0; return what LIO is to be told. */
+static int ki_login_answered(struct ki_conn *c, int err)
+{
+	spin_lock_bh(&c->lock);
+	c->answering = false;
+	if (!err && c->state == KI_LOGIN) {
+		if (READ_ONCE(c->down))
+			err = -EIO;
+		else if (c->login_buf)
+			ki_login_continue(c);
+	}
+	spin_unlock_bh(&c->lock);
+	return err;
+}
+
+/*
  * iscsit_put_login_tx(). Before the answer is sent the connection is ready for what
  * the initiator may send next.
  */
@@ -130,6 +158,7 @@ int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len
 	struct ki_login_tx l = { .wr.done = ki_login_done };
 	struct ki_conn *c = conn->context;
 	struct ki_tx *tx = ki_tx_get(c, NULL);
+	struct iscsi_login_rsp *rsp;
 	const char *hindrance;
 	DAT_LMR_TRIPLET segs[2];
 	KDAT_REQUEST r;
@@ -145,8 +174,12 @@ int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len
 	err = ki_tx_add_data(c, tx, login->rsp_buf, hindrance ? 0 : len);
 	if (err)
 		goto out;
+	rsp = (struct iscsi_login_rsp *)ki_tx_hdr(tx);
 	spin_lock_bh(&c->lock);
-	c->login_answered = true;
+	/* After a refusal LIO may not even have prepared for another request. */
+	c->login_answered = !rsp->status_class;
+	c->negotiates |= c->login_answered;
+	c->answering = true;
 	if (login->login_complete && !hindrance)
 		c->state = KI_LOGGED_IN;
 	spin_unlock_bh(&c->lock);
@@ -165,5 +198,5 @@ int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len
 	err = l.ok && !hindrance ? 0 : -EIO;
 out:
 	ki_tx_put(c, tx);
-	return err;
+	return ki_login_answered(c, err);
 }

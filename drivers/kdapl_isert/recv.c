@@ -3,17 +3,17 @@
  * PDUs of initiators, and completions: the upcall of the EVDs that connections
  * share. It runs in process context.
  *
- * What a PDU says of lengths is checked against what was received before LIO sees
- * it. An error of the protocol ends the connection.
- *
  * LIO trusts its transport with a few things that ib_isert and TCP hand on as the
- * initiator has sent them: Data-Out for data that is being read, a tag of another
- * command. These are checked here. Nor may LIO want a new command in order to reject a
- * PDU: it would wait for one, and all connections of the EVD with it.
+ * initiator has sent them: lengths, Data-Out for data that is being read, a tag of another
+ * command. ki_fault() and what is called ki_find_, ki_takes_, ki_is_nop_ and
+ * ki_text_more() check them first. Nor may LIO want a new command in order to reject a
+ * PDU: it would wait for one, and all connections of the EVD with it. An error of the
+ * protocol ends the connection.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/slab.h>
+#include <scsi/scsi_common.h>
 #include "isert.h"
 #include "trace.h"
 
@@ -27,24 +27,93 @@ static void *ki_data(struct ki_buf *buf)
 	return buf->va + KI_HEADERS + ki_hdr(buf)->hlength * 4;
 }
 
+/* ---- What no PDU may be, before LIO sees it ------------------------------------------ */
+
 /* Are the lengths in a PDU those of what was received? */
-static bool ki_pdu_ok(struct ki_buf *buf)
+static bool ki_lengths_ok(struct ki_buf *buf)
 {
 	struct iscsi_hdr *hdr = ki_hdr(buf);
 	struct iscsi_ecdb_ahdr *ahs = (void *)(hdr + 1);
 	u32 ahs_len;
 
-	if (buf->len < KI_HEADERS || (buf->va[0] & 0xf0) != ISCSI_CTRL)
+	if (buf->len < KI_HEADERS)
 		return false;
 	ahs_len = hdr->hlength * 4;
 	if (KI_HEADERS + ahs_len + ntoh24(hdr->dlength) > buf->len)
 		return false;
 	/* LIO takes the length of an extended CDB as it comes. */
-	return !ahs_len || (ahs_len >= 4 && be16_to_cpu(ahs->ahslength) &&
+	return !ahs_len || (be16_to_cpu(ahs->ahslength) &&
 			    be16_to_cpu(ahs->ahslength) + 3 <= ahs_len);
 }
 
-/* Copy immediate data to where the backend gets it. */
+/* Has all of the CDB come that it says it has? LIO copies as much as it says. */
+static bool ki_cdb_ok(const struct iscsi_hdr *hdr)
+{
+	const struct iscsi_scsi_req *req = (const struct iscsi_scsi_req *)hdr;
+	const struct iscsi_ecdb_ahdr *ahs = (const void *)(hdr + 1);
+	unsigned int len = ISCSI_CDB_SIZE;
+
+	if (hdr->hlength)
+		len += be16_to_cpu(ahs->ahslength) - 1;
+	return scsi_command_size(req->cdb) <= len;
+}
+
+/* Return what is wrong with a command of SCSI, or NULL. */
+static const char *ki_scsi_fault(const struct iser_ctrl *iser,
+				 const struct iscsi_hdr *hdr)
+{
+	const struct iscsi_scsi_req *req = (const struct iscsi_scsi_req *)hdr;
+
+	if (!ki_cdb_ok(hdr))
+		return "a CDB is longer than its PDU";
+	/* LIO would execute such a command twice. */
+	if (ntoh24(hdr->dlength) && !(hdr->flags & ISCSI_FLAG_CMD_WRITE))
+		return "data with a command that writes nothing";
+	if (hdr->flags & ISCSI_FLAG_CMD_READ && req->data_length &&
+	    !(iser->flags & ISER_RSV))
+		return "a read without memory to write to";
+	return NULL;
+}
+
+/* Return what is wrong with a logout, or NULL. LIO counts each that ends @c. */
+static const char *ki_logout_fault(struct ki_conn *c, const struct iscsi_hdr *hdr)
+{
+	const struct iscsi_logout *req = (const struct iscsi_logout *)hdr;
+	u8 reason = req->flags & ISCSI_FLAG_LOGOUT_REASON_MASK;
+
+	if (reason != ISCSI_LOGOUT_REASON_CLOSE_SESSION &&
+	    (reason != ISCSI_LOGOUT_REASON_CLOSE_CONNECTION ||
+	     be16_to_cpu(req->cid) != c->conn->cid))
+		return NULL;
+	if (c->logout_seen)
+		return "it logs out twice";
+	c->logout_seen = true;
+	return NULL;
+}
+
+/* Return what is wrong with a PDU, or NULL. */
+static const char *ki_fault(struct ki_conn *c, struct ki_buf *buf)
+{
+	struct iser_ctrl *iser = (struct iser_ctrl *)buf->va;
+	struct iscsi_hdr *hdr = ki_hdr(buf);
+	u8 opcode;
+
+	if (!ki_lengths_ok(buf))
+		return "a PDU does not have the length that it tells";
+	if ((iser->flags & 0xf0) != ISCSI_CTRL)
+		return "a message is no PDU of iSCSI";
+	opcode = hdr->opcode & ISCSI_OPCODE_MASK;
+	if (c->conn->sess->sess_ops->SessionType && opcode != ISCSI_OP_TEXT &&
+	    opcode != ISCSI_OP_LOGOUT && opcode != ISCSI_OP_NOOP_OUT)
+		return "a command in a discovery session";
+	if (opcode == ISCSI_OP_SCSI_CMD)
+		return ki_scsi_fault(iser, hdr);
+	return opcode == ISCSI_OP_LOGOUT ? ki_logout_fault(c, hdr) : NULL;
+}
+
+/* ---- Commands ------------------------------------------------------------------------- */
+
+/* Copy data that an initiator has sent to where the backend gets it. */
 static int ki_copy_data(struct iscsit_cmd *cmd, struct ki_buf *buf, u32 offset,
 			u32 len)
 {
@@ -79,9 +148,6 @@ static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf 
 	u32 len;
 	int rc;
 
-	/* LIO executes a Read at once, and again when its data has come. */
-	if (ntoh24(hdr->dlength) && !(hdr->flags & ISCSI_FLAG_CMD_WRITE))
-		return -EPROTO;
 	rc = iscsit_setup_scsi_cmd(c->conn, cmd, (u8 *)hdr);
 	/* LIO has refused the command, and tells the initiator. */
 	if (rc < 0)
@@ -107,25 +173,76 @@ static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf 
 	return ki_immediate_done(c->conn, cmd, hdr);
 }
 
+/*
+ * Return the SCSI Write with a task tag that may still get data, or NULL. A tag that an
+ * initiator has used twice may be that of something else, and what LIO is about to free
+ * is still listed.
+ */
+static struct iscsit_cmd *ki_find_write(struct iscsit_conn *conn, itt_t itt)
+{
+	struct iscsit_cmd *cmd, *found = NULL;
+
+	spin_lock_bh(&conn->cmd_lock);
+	list_for_each_entry(cmd, &conn->conn_cmd_list, i_conn_node)
+		if (cmd->init_task_tag == itt && cmd->iscsi_opcode == ISCSI_OP_SCSI_CMD &&
+		    cmd->data_direction == DMA_TO_DEVICE &&
+		    cmd->i_state != ISTATE_REMOVE &&
+		    !(cmd->cmd_flags & ICF_GOT_LAST_DATAOUT)) {
+			found = cmd;
+			break;
+		}
+	spin_unlock_bh(&conn->cmd_lock);
+	return found;
+}
+
+/* May unsolicited data be for @cmd? -EPROTO: never; -EAGAIN: the command has failed */
+static int ki_takes_data(struct iscsit_cmd *cmd, const struct iscsi_data *hdr)
+{
+	u32 offset = be32_to_cpu(hdr->offset), len = ntoh24(hdr->dlength);
+
+	/* The rest is being fetched already. */
+	if (ki_cmd(cmd)->asked || !cmd->unsolicited_data)
+		return -EPROTO;
+	/* LIO has no memory for it: the command is not the next one. */
+	if (!cmd->sense_reason && cmd->se_cmd.t_state < TRANSPORT_WRITE_PENDING)
+		return -EPROTO;
+	if (cmd->sense_reason || cmd->se_cmd.t_state != TRANSPORT_WRITE_PENDING)
+		return -EAGAIN;
+	/* The sum that LIO looks at may overflow. */
+	if (!len || len > cmd->conn->conn_ops->MaxXmitDataSegmentLength ||
+	    offset > cmd->se_cmd.data_length || len > cmd->se_cmd.data_length - offset)
+		return -EPROTO;
+	return 0;
+}
+
+/*
+ * Data that was not asked for, behind its command. What is asked for comes by RDMA Read
+ * only, so that nothing else writes to that memory.
+ */
 static int ki_data_out(struct ki_conn *c, struct ki_buf *buf)
 {
 	struct iscsi_data *hdr = (struct iscsi_data *)ki_hdr(buf);
-	struct iscsit_cmd *cmd = NULL;
+	struct iscsit_conn *conn = c->conn;
+	struct iscsit_cmd *cmd;
+	bool ok = false;
 	int rc;
 
-	/* LIO would reject it with a new command. */
-	if (ntoh24(hdr->dlength) > c->conn->conn_ops->MaxXmitDataSegmentLength)
+	if (conn->sess->sess_ops->InitialR2T || hdr->ttt != cpu_to_be32(0xffffffff))
 		return -EPROTO;
-	rc = iscsit_check_dataout_hdr(c->conn, hdr, &cmd);
-	if (rc < 0 || !cmd)
+	cmd = ki_find_write(conn, hdr->itt);
+	/* The answer of a command that has failed may cross its data. */
+	if (!cmd)
 		return 0;
-	/* The target asks for no data over iSER, it reads: see ki_get_dataout(). */
-	if (!cmd->unsolicited_data)
-		return -EPROTO;
+	rc = ki_takes_data(cmd, hdr);
+	if (rc)
+		return rc == -EAGAIN ? 0 : rc;
+	rc = __iscsit_check_dataout_hdr(conn, hdr, cmd, ntoh24(hdr->dlength), &ok);
+	if (rc < 0 || !ok)
+		return rc;
 	if (ki_copy_data(cmd, buf, be32_to_cpu(hdr->offset), ntoh24(hdr->dlength)))
 		return -EPROTO;
 	rc = iscsit_check_dataout_payload(cmd, hdr, false);
-	return rc < 0 ? rc : 0;
+	return min(rc, 0);
 }
 
 /* Is this the answer to a NOP-In of the target? LIO takes any command with that tag. */
@@ -188,7 +305,8 @@ static struct iscsit_cmd *ki_text_more(struct ki_conn *c, const struct iscsi_tex
 	    cmd->targ_xfer_tag != be32_to_cpu(hdr->ttt))
 		return NULL;
 	kc = ki_cmd(cmd);
-	if (!READ_ONCE(kc->more))
+	/* LIO forgets which target was asked for. */
+	if (!READ_ONCE(kc->more) || cmd->cmd_flags & ICF_SENDTARGETS_SINGLE)
 		return NULL;
 	WRITE_ONCE(kc->more, false);
 	return cmd;
@@ -198,17 +316,18 @@ static int ki_text(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf
 {
 	struct iscsi_text *hdr = (struct iscsi_text *)ki_hdr(buf);
 	u32 len = ntoh24(hdr->dlength);
-	void *text;
 
+	if (!cmd)
+		cmd = ki_text_more(c, hdr);
+	if (!cmd)
+		return -EPROTO;
 	if (iscsit_setup_text_cmd(c->conn, cmd, hdr) < 0)
 		return 0;
 	if (len) {
-		text = kzalloc(ALIGN(len, 4) + 1, GFP_KERNEL);
-		if (!text)
+		cmd->text_in_ptr = kzalloc(len + 1, GFP_KERNEL);
+		if (!cmd->text_in_ptr)
 			return -ENOMEM;
-		memcpy(text, ki_data(buf), len);
-		kfree(cmd->text_in_ptr);
-		cmd->text_in_ptr = text;
+		memcpy(cmd->text_in_ptr, ki_data(buf), len);
 	}
 	return iscsit_process_text_cmd(c->conn, cmd, hdr);
 }
@@ -229,13 +348,6 @@ static bool ki_is_command(const struct iscsi_hdr *hdr)
 	}
 }
 
-/* May PDUs with this opcode come in a discovery session? */
-static bool ki_in_discovery(u8 opcode)
-{
-	return opcode == ISCSI_OP_TEXT || opcode == ISCSI_OP_LOGOUT ||
-	       opcode == ISCSI_OP_NOOP_OUT;
-}
-
 static int ki_command(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf)
 {
 	struct iser_ctrl *iser = (struct iser_ctrl *)buf->va;
@@ -253,6 +365,7 @@ static int ki_command(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *
 		if (iser->flags & ISER_WSV) {
 			kc->write_stag = be32_to_cpu(iser->write_stag);
 			kc->write_va = be64_to_cpu(iser->write_va);
+			kc->writable = true;
 		}
 		return ki_scsi_cmd(c, cmd, buf);
 	case ISCSI_OP_SCSI_DATA_OUT:
@@ -262,9 +375,7 @@ static int ki_command(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *
 	case ISCSI_OP_SCSI_TMFUNC:
 		return iscsit_handle_task_mgt_cmd(c->conn, cmd, (u8 *)hdr);
 	case ISCSI_OP_TEXT:
-		if (!cmd)
-			cmd = ki_text_more(c, (struct iscsi_text *)hdr);
-		return cmd ? ki_text(c, cmd, buf) : -EPROTO;
+		return ki_text(c, cmd, buf);
 	case ISCSI_OP_LOGOUT:
 		rc = iscsit_handle_logout_cmd(c->conn, cmd, (u8 *)hdr);
 		return min(rc, 0);
@@ -273,25 +384,25 @@ static int ki_command(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *
 	}
 }
 
-/* Hand a PDU to LIO. Context: process. */
+/*
+ * Hand a PDU to LIO. Context: process, under comp->mutex, so that no answer to a command
+ * completes meanwhile.
+ */
 static void ki_pdu(struct ki_conn *c, struct ki_buf *buf)
 {
 	struct iscsi_hdr *hdr = ki_hdr(buf);
 	struct iscsit_cmd *cmd = NULL;
+	const char *fault;
 
 	/* LIO is about to release all commands of a connection that has ended. */
 	if (READ_ONCE(c->broken) || READ_ONCE(c->down) || READ_ONCE(c->closing))
 		return;
-	if (!ki_pdu_ok(buf)) {
-		ki_conn_break(c, "a PDU does not have the length that it tells");
+	fault = ki_fault(c, buf);
+	if (fault) {
+		ki_conn_break(c, fault);
 		return;
 	}
 	trace_kdapl_isert_request(c, hdr, buf->len);
-	if (c->conn->sess->sess_ops->SessionType &&
-	    !ki_in_discovery(hdr->opcode & ISCSI_OPCODE_MASK)) {
-		ki_conn_break(c, "a command in a discovery session");
-		return;
-	}
 	if (ki_is_command(hdr)) {
 		if (!ki_credit_may(c, hdr)) {
 			ki_conn_break(c, "it has sent more than MaxCmdSN allows");
@@ -323,9 +434,8 @@ static void ki_login_pdu(struct ki_conn *c, struct ki_buf *buf)
 		c->login_seen = true;
 		c->login_answered = false;
 		WRITE_ONCE(c->login_buf, buf);
-		/* ki_wait_conn() cancels it. */
 		if (!first)
-			schedule_delayed_work(&c->conn->login_work, 0);
+			ki_login_continue(c);
 	}
 	spin_unlock_bh(&c->lock);
 	if (ok) {
@@ -342,13 +452,22 @@ static void ki_login_pdu(struct ki_conn *c, struct ki_buf *buf)
 /* Keep a message until LIO's receiving thread runs; false if it does. */
 static bool ki_keep(struct ki_conn *c, struct ki_buf *buf)
 {
-	bool keep;
+	bool keep, many = false;
 
 	spin_lock_bh(&c->lock);
 	keep = c->state == KI_LOGGED_IN;
-	if (keep)
-		list_add_tail(&buf->link, &c->unread);
+	if (keep) {
+		many = c->nunread == KI_UNREAD;
+		if (!many) {
+			c->nunread++;
+			list_add_tail(&buf->link, &c->unread);
+		}
+	}
 	spin_unlock_bh(&c->lock);
+	if (many) {
+		ki_conn_break(c, "it has sent more than MaxCmdSN allows");
+		ki_buf_post(c->a, buf);
+	}
 	return keep;
 }
 
@@ -357,6 +476,8 @@ static void ki_received(struct ki_comp *comp, struct ki_conn *c, struct ki_buf *
 {
 	buf->len = dto->transfered_length;
 	if (!c || dto->status != DAT_DTO_SUCCESS) {
+		if (c && dto->status == DAT_DTO_ERR_LOCAL_LENGTH)
+			ki_conn_break(c, "a message is longer than a PDU can be");
 		ki_buf_post(comp->a, buf);
 		return;
 	}
@@ -422,7 +543,9 @@ void ki_get_rx_pdu(struct iscsit_conn *conn)
 		spin_unlock_bh(&c->lock);
 		if (!buf)
 			break;
+		mutex_lock(&c->comp->mutex);
 		ki_pdu(c, buf);
+		mutex_unlock(&c->comp->mutex);
 		ki_buf_post(c->a, buf);
 	}
 	wait_event_interruptible(c->wq, READ_ONCE(c->down));
