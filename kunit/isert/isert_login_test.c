@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * KUnit suite of kdapl_isert.ko: logins and logouts that no honest initiator does, floods
+ * and storms of them. Sessions beside them go on, and others can log in.
+ */
+#include <linux/module.h>
+#include <linux/prandom.h>
+#include "raw.h"
+
+/* The second request comes before the first one was answered. */
+static void T3_login_twice(struct kunit *test)
+{
+	struct raw *other = raw_login(test), *r = raw_connect(test);
+	struct raw_pdu pdu;
+	u32 len;
+	int i;
+
+	pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
+	for (i = 0; i < 8; i++)
+		if (!raw_send(r, &pdu, len))
+			break;
+	raw_expect_cut(r);
+	raw_expect_alive(other);
+}
+
+/* LIO refuses a version that it does not have before it is ready for more requests. */
+static void T3_login_after_refusal(struct kunit *test)
+{
+	struct raw *other = raw_login(test), *r;
+	struct raw_pdu pdu;
+	u32 len;
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		r = raw_connect(test);
+		pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
+		((struct iscsi_login_req *)&pdu.hdr)->min_version = 9;
+		((struct iscsi_login_req *)&pdu.hdr)->max_version = 9;
+		KUNIT_EXPECT_TRUE(test, raw_send(r, &pdu, len));
+		KUNIT_EXPECT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
+		raw_send(r, &pdu, len);
+		KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+	}
+	raw_expect_alive(other);
+}
+
+static void T3_login_too_long(struct kunit *test)
+{
+	static const u32 lengths[] = { 8192, 8193, 0x7fffff };
+	struct raw *other = raw_login(test), *r;
+	DAT_LMR_TRIPLET seg;
+	struct raw_pdu pdu;
+	unsigned int i;
+	u32 len;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		r = raw_connect(test);
+		pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
+		hton24(pdu.hdr.dlength, lengths[i]);
+		len = min_t(u32, RAW_HEADERS + lengths[i], 10 * SZ_1K);
+		memset(r->s->buf->va, 'x', 10 * SZ_1K);
+		memcpy(r->s->buf->va, &pdu, sizeof(pdu));
+		seg = kd_seg(r->s->buf, 0, len);
+		KD_EXPECT_OK(test, dat_ep_post_send(r->s->ep, 1, &seg, kd_cookie(1),
+						    DAT_COMPLETION_DEFAULT_FLAG));
+		raw_expect_cut(r);
+	}
+	raw_expect_alive(other);
+}
+
+/* Something else than a login. */
+static void T3_no_login(struct kunit *test)
+{
+	struct raw *other = raw_login(test), *r = raw_connect(test);
+	struct raw_pdu pdu = raw_write(r, 1);
+
+	KUNIT_EXPECT_TRUE(test, raw_send(r, &pdu, RAW_HEADERS));
+	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+	raw_expect_alive(other);
+}
+
+/* Text that is none, by chance. */
+static void T3_login_mutations(struct kunit *test)
+{
+	struct raw *other = raw_login(test), *r;
+	struct rnd_state rnd;
+	struct raw_pdu pdu;
+	unsigned int i, n;
+	u32 len;
+
+	prandom_seed_state(&rnd, 20261123);
+	for (i = 0; i < 24; i++) {
+		r = raw_connect(test);
+		pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
+		for (n = 0; n < 1 + i % 4; n++)
+			((u8 *)&pdu)[sizeof(pdu.iser) + prandom_u32_state(&rnd) %
+				     (len - sizeof(pdu.iser))] = prandom_u32_state(&rnd);
+		KUNIT_EXPECT_TRUE(test, raw_send(r, &pdu, len));
+		/* An answer, good or bad, or the end. */
+		if (!raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS))
+			KUNIT_EXPECT_TRUE_MSG(test, raw_is_down(r, KD_TIMEOUT_MS),
+					      "mutation %u", i);
+		raw_close(r);
+	}
+	raw_expect_alive(other);
+	raw_expect_alive(raw_login(test));
+}
+
+/* Connections that say nothing hold up no session, and no login for long. */
+static void T3_flood(struct kunit *test)
+{
+	struct raw *other = raw_login(test);
+	struct raw *silent[80];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(silent); i++)
+		silent[i] = raw_connect(test);
+	raw_expect_alive(other);
+	raw_expect_alive(raw_login(test));
+	KUNIT_EXPECT_TRUE(test, raw_is_down(silent[0], KD_TIMEOUT_MS));
+	for (i = 0; i < ARRAY_SIZE(silent); i++)
+		raw_close(silent[i]);
+	raw_expect_alive(raw_login(test));
+	raw_expect_alive(other);
+}
+
+/* Initiators that leave in the middle of a login, and right after one. */
+static void T3_early_end(struct kunit *test)
+{
+	struct raw *r;
+	struct raw_pdu pdu;
+	u32 len;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		r = raw_connect(test);
+		pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
+		KUNIT_EXPECT_TRUE(test, raw_send(r, &pdu, len));
+		dat_ep_disconnect(r->s->ep, DAT_CLOSE_ABRUPT_FLAG);
+		r = raw_login(test);
+		pdu = raw_write(r, 1);
+		raw_send(r, &pdu, RAW_HEADERS);
+		dat_ep_disconnect(r->s->ep, DAT_CLOSE_ABRUPT_FLAG);
+	}
+	raw_expect_alive(raw_login(test));
+}
+
+/* Logout right after the login: it is answered, and the connection ends. */
+static void T3_early_logout(struct kunit *test)
+{
+	struct raw *r = raw_login(test);
+	struct raw_pdu pdu = raw_logout(r);
+
+	KUNIT_EXPECT_TRUE(test, raw_send(r, &pdu, RAW_HEADERS));
+	KUNIT_EXPECT_TRUE(test, raw_receive(r, ISCSI_OP_LOGOUT_RSP, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+}
+
+/* Logout that nobody waits for: with commands under way, and twice. */
+static void T3_hasty_logout(struct kunit *test)
+{
+	static const u32 len[] = { RAW_HEADERS, RAW_HEADERS, RAW_HEADERS };
+	struct raw *other = raw_login(test), *r;
+	struct raw_pdu *pdu;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		r = raw_login(test);
+		pdu = r->pdu;
+		pdu[0] = i % 2 ? raw_write(r, 8) : raw_read(r, 8);
+		pdu[1] = raw_logout(r);
+		KUNIT_EXPECT_TRUE(test, raw_send_all(r, pdu, len, 2));
+		dat_ep_disconnect(r->s->ep, DAT_CLOSE_ABRUPT_FLAG);
+	}
+	/* LIO keeps the two until the command before them has come. */
+	r = raw_login(test);
+	pdu = r->pdu;
+	r->cmdsn++;
+	for (i = 0; i < 2; i++) {
+		pdu[i] = raw_logout(r);
+		pdu[i].hdr.opcode &= ~ISCSI_OP_IMMEDIATE;
+		((struct iscsi_logout *)&pdu[i].hdr)->cmdsn = cpu_to_be32(r->cmdsn++);
+	}
+	pdu[2] = raw_nop(r, true);
+	pdu[2].hdr.opcode &= ~ISCSI_OP_IMMEDIATE;
+	((struct iscsi_nopout *)&pdu[2].hdr)->cmdsn = cpu_to_be32(100);
+	KUNIT_EXPECT_TRUE(test, raw_send_all(r, pdu, len, 3));
+	raw_expect_cut(r);
+	raw_expect_alive(other);
+}
+
+/* A login with the name and qualifier of a session takes its place. */
+static void T4_reinstatement(struct kunit *test)
+{
+	struct raw *old = raw_login(test), *r = raw_connect(test);
+	struct iscsi_login_rsp *rsp;
+	struct raw_pdu pdu;
+	u32 len;
+
+	r->session = old->session;
+	pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
+	KUNIT_EXPECT_TRUE(test, raw_send(r, &pdu, len));
+	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
+	rsp = (struct iscsi_login_rsp *)&r->got.hdr;
+	KUNIT_EXPECT_EQ(test, rsp->status_class, 0);
+	KUNIT_EXPECT_TRUE(test, raw_is_down(old, KD_TIMEOUT_MS));
+	raw_expect_alive(r);
+}
+
+/* Sessions come and go, each in another way, with commands under way. */
+static void T4_storm(struct kunit *test)
+{
+	struct raw *other = raw_login(test), *r;
+	struct raw_pdu pdu;
+	int i;
+
+	for (i = 0; i < 24; i++) {
+		r = raw_login_how(test, i % 8 == 7 ? RAW_DISCOVERY : RAW_UNSOLICITED);
+		if (i % 8 != 7) {
+			pdu = i % 2 ? raw_read(r, 8) : raw_write(r, 8);
+			KUNIT_EXPECT_TRUE(test, raw_send(r, &pdu, RAW_HEADERS));
+		}
+		switch (i % 3) {
+		case 0:
+			dat_ep_disconnect(r->s->ep, DAT_CLOSE_ABRUPT_FLAG);
+			break;
+		case 1:
+			pdu = raw_logout(r);
+			KUNIT_EXPECT_TRUE(test, raw_send(r, &pdu, RAW_HEADERS));
+			KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+			break;
+		default:
+			dat_ep_disconnect(r->s->ep, DAT_CLOSE_GRACEFUL_FLAG);
+		}
+		raw_close(r);
+	}
+	raw_expect_alive(other);
+}
+
+static struct kunit_case isert_cases[] = {
+	KUNIT_CASE_PARAM(T3_login_twice, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(T3_login_after_refusal, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(T3_login_too_long, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(T3_no_login, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(T3_login_mutations, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(T3_flood, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(T3_early_end, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(T3_early_logout, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(T3_hasty_logout, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(T4_reinstatement, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(T4_storm, kd_gen_any_ia),
+	{}
+};
+
+static struct kunit_suite isert_suite = {
+	.name = "kdapl-isert-login",
+	.init = raw_init,
+	.suite_init = raw_target_up,
+	.suite_exit = raw_target_down,
+	.test_cases = isert_cases,
+};
+
+kunit_test_suite(isert_suite);
+
+MODULE_DESCRIPTION("KUnit suite of kdapl_isert.ko: logins, logouts, floods");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* kdapl_isert_kunit.ko: the target and connections to it, see raw.h. */
+#include <linux/fs.h>
+#include <linux/module.h>
+#include "files.h"
+#include "raw.h"
+#include "shell.h"
+
+#define KO	"/run/out/modules/kdapl_isert.ko"
+#define TARGET	"iqn.2026-01.test:raw"
+#define COUNT	"/tmp/raw-count"
+
+/* ---- The target ----------------------------------------------------------------- */
+
+#define CONFIG	"set -e\n"						\
+		"L=/sys/kernel/config/target\n"			\
+		"T=$L/iscsi/" TARGET "/tpgt_1\n"
+
+static bool raw_there;
+
+/* siw has no portal: LIO listens at the port for TCP, as siw would have to. */
+int raw_target_up(struct kunit_suite *suite)
+{
+	int err;
+
+	raw_there = false;
+	/* scripts/guest/check puts the modules there. */
+	if (shell("test -e " KO))
+		return 0;
+	err = shell(CONFIG "insmod " KO "\n"
+		    "mkdir -p $L/core/rd_mcp_7/raw $T/lun/lun_0\n"
+		    "cd $L/core/rd_mcp_7/raw\n"
+		    "echo rd_pages=256 >control\n"
+		    "echo 1 >enable\n"
+		    "cd $T\n"
+		    "for a in 10.8.0.1 10.10.0.1 10.11.0.1; do\n"
+		    "mkdir np/$a:3270\n"
+		    "echo 1 >np/$a:3270/iser\n"
+		    "done\n"
+		    "ln -s $L/core/rd_mcp_7/raw lun/lun_0/l\n"
+		    "echo 0 >attrib/authentication\n"
+		    "echo 1 >attrib/generate_node_acls\n"
+		    "echo 0 >attrib/demo_mode_write_protect\n"
+		    "echo No >param/InitialR2T\n"
+		    "echo 1 >enable\n");
+	raw_there = !err;
+	return err ? -EIO : 0;
+}
+EXPORT_SYMBOL_GPL(raw_target_up);
+
+void raw_target_down(struct kunit_suite *suite)
+{
+	if (raw_there)
+		WARN_ON(shell(CONFIG "echo 0 >$T/enable\n"
+			      "rm $T/lun/lun_0/l\n"
+			      "rmdir $T/np/* $T/lun/lun_0 $T $L/iscsi/" TARGET "\n"
+			      "rmdir $L/core/rd_mcp_7/raw $L/core/rd_mcp_7\n"
+			      "rmmod kdapl_isert\n"));
+}
+EXPORT_SYMBOL_GPL(raw_target_down);
+
+int raw_init(struct kunit *test)
+{
+	const char *const *ia = test->param_value;
+
+	if (!raw_there)
+		kunit_skip(test, "no LIO, or no " KO);
+	if (ia && kd_ia_has(*ia, KD_IWARP) && !kd_ia_has(*ia, KD_SIMULATED))
+		kunit_skip(test, "LIO listens at the port for TCP");
+	return 0;
+}
+EXPORT_SYMBOL_GPL(raw_init);
+
+/* Return how many connections kdapl_isert has broken on the adapter of @s. */
+static long raw_broken(struct kd_side *s)
+{
+	char command[192], count[24] = "";
+	struct file *file;
+	loff_t pos = 0;
+	long n = -1;
+
+	snprintf(command, sizeof(command),
+		 "sed -n 's|^%s .* broken=||p' /sys/kernel/debug/kdapl_isert/adapters >"
+		 COUNT, s->name);
+	KUNIT_EXPECT_EQ(s->test, 0, shell(command));
+	file = kd_filp_open(COUNT, O_RDONLY, 0);
+	KUNIT_ASSERT_FALSE(s->test, IS_ERR(file));
+	kernel_read(file, count, sizeof(count) - 1, &pos);
+	filp_close(file, NULL);
+	KUNIT_EXPECT_EQ(s->test, 0, kstrtol(strim(count), 10, &n));
+	return n;
+}
+
+/* ---- Connections ---------------------------------------------------------------- */
+
+static void raw_post(struct raw *r, u64 slot)
+{
+	DAT_LMR_TRIPLET seg = kd_seg(r->s->buf, RAW_SENDS * SZ_1K + slot * RAW_RECV_LEN,
+				     RAW_RECV_LEN);
+
+	/* It is refused when the connection has ended. */
+	dat_ep_post_recv(r->s->ep, 1, &seg, kd_cookie(slot), DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+/* Connect, as the initiator of Linux does, and send nothing. */
+struct raw *raw_connect(struct kunit *test)
+{
+	static atomic_t sessions = ATOMIC_INIT(0);
+	struct raw *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	/* Keys stay valid, since nobody makes new ones for each command. */
+	struct iser_cm_hdr cm = { .flags = ISER_SEND_W_INV_NOT_SUP };
+	DAT_EP_ATTR attr = kd_ep_attr();
+	struct kd_opts opts = { .attr = &attr, .qlen = 128 };
+	u64 slot;
+
+	BUILD_BUG_ON(sizeof(struct raw_pdu) > SZ_1K);
+	BUILD_BUG_ON(RAW_SENDS * SZ_1K + RAW_RECVS * RAW_RECV_LEN > KD_BUF_LEN);
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	attr.max_request_dtos = RAW_SENDS;
+	r->s = kd_open_param(test);
+	r->cmdsn = 100;
+	r->itt = 1;
+	r->session = atomic_inc_return(&sessions);
+	kd_setup(r->s, &opts);
+	r->data = kd_buf_alloc(r->s, SZ_4K);
+	r->broken = raw_broken(r->s);
+	for (slot = 0; slot < RAW_RECVS; slot++)
+		raw_post(r, slot);
+	KD_ASSERT_OK(test, dat_ep_connect(r->s->ep, r->s->addr, RAW_PORT,
+					  KD_TIMEOUT_MS * 1000, sizeof(cm), &cm,
+					  DAT_QOS_BEST_EFFORT,
+					  DAT_CONNECT_DEFAULT_FLAG));
+	kd_expect_event(test, r->s->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
+	return r;
+}
+EXPORT_SYMBOL_GPL(raw_connect);
+
+void raw_close(struct raw *r)
+{
+	kd_close(r->s);
+}
+EXPORT_SYMBOL_GPL(raw_close);
+
+/* Copy a PDU to where it is sent from, and make @request its Send. */
+static bool raw_prepare(struct raw *r, const struct raw_pdu *pdu, u32 len,
+			DAT_LMR_TRIPLET *seg, KDAT_REQUEST *request)
+{
+	size_t at = r->sent % RAW_SENDS * SZ_1K;
+	DAT_EVENT event;
+
+	/* A slot is free when the Send that was in it has completed. */
+	if (r->sent >= RAW_SENDS &&
+	    !kd_wait_event(r->s->req_evd, &event, KD_TIMEOUT_MS))
+		return false;
+	memcpy(r->s->buf->va + at, pdu, min_t(size_t, len, sizeof(*pdu)));
+	*seg = kd_seg(r->s->buf, at, len);
+	*request = (KDAT_REQUEST) {
+		.operation = DAT_DTO_SEND,
+		.num_segments = 1,
+		.local_iov = seg,
+		.user_cookie = kd_cookie(r->sent++),
+	};
+	return true;
+}
+
+/*
+ * Send @n PDUs at once, the first @len bytes of each. Return false if the connection has
+ * ended.
+ */
+bool raw_send_all(struct raw *r, const struct raw_pdu *pdu, const u32 *len,
+		  unsigned int n)
+{
+	DAT_LMR_TRIPLET segs[KDAT_MAX_REQUESTS];
+	KDAT_REQUEST requests[KDAT_MAX_REQUESTS];
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (!raw_prepare(r, &pdu[i], len[i], &segs[i], &requests[i]))
+			return false;
+	return kdat_ep_post_requests(r->s->ep, n, requests) == DAT_SUCCESS;
+}
+EXPORT_SYMBOL_GPL(raw_send_all);
+
+bool raw_send(struct raw *r, const struct raw_pdu *pdu, u32 len)
+{
+	return raw_send_all(r, pdu, &len, 1);
+}
+EXPORT_SYMBOL_GPL(raw_send);
+
+/*
+ * Receive PDUs until one of this opcode has come, which is in r->got then. Return
+ * false if none does within @ms.
+ */
+bool raw_receive(struct raw *r, u8 opcode, unsigned int ms)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	DAT_EVENT event;
+	u64 slot;
+
+	do {
+		if (!kd_wait_event(r->s->recv_evd, &event, ms))
+			return false;
+		dto = &event.event_data.dto_completion_event_data;
+		if (dto->status != DAT_DTO_SUCCESS)
+			return false;
+		slot = dto->user_cookie.as_64;
+		memcpy(&r->got, r->s->buf->va + RAW_SENDS * SZ_1K + slot * RAW_RECV_LEN,
+		       sizeof(r->got));
+		raw_post(r, slot);
+		r->exp_statsn = be32_to_cpu(((struct iscsi_nopin *)&r->got.hdr)->statsn) + 1;
+		r->max_cmdsn = be32_to_cpu(((struct iscsi_nopin *)&r->got.hdr)->max_cmdsn);
+	} while ((r->got.hdr.opcode & ISCSI_OPCODE_MASK) != opcode);
+	return true;
+}
+EXPORT_SYMBOL_GPL(raw_receive);
+
+/* Has the target ended the connection, or does it within @ms? */
+bool raw_is_down(struct raw *r, unsigned int ms)
+{
+	DAT_EVENT event;
+
+	return kd_wait_event(r->s->conn_evd, &event, ms);
+}
+EXPORT_SYMBOL_GPL(raw_is_down);
+
+/* Expect that the target breaks the connection, which it tells the log of. */
+void raw_expect_cut(struct raw *r)
+{
+	KUNIT_EXPECT_TRUE_MSG(r->s->test, raw_is_down(r, KD_TIMEOUT_MS),
+			      "the connection is still there");
+	KUNIT_EXPECT_EQ_MSG(r->s->test, raw_broken(r->s), r->broken + 1,
+			    "the target has not broken it");
+}
+EXPORT_SYMBOL_GPL(raw_expect_cut);
+
+MODULE_DESCRIPTION("What the suites of kdapl_isert.ko share");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * kdapl_isert_kunit.ko: an initiator of iSER that sends what it is told to, right or
+ * wrong; and the target of LIO that it speaks with.
+ *
+ * A suite has raw_target_up(), raw_target_down() and raw_init() as what runs before,
+ * after, and before each of its cases.
+ */
+#ifndef KDAPL_ISERT_RAW_H
+#define KDAPL_ISERT_RAW_H
+
+#include <scsi/iscsi_proto.h>
+#include <scsi/iser.h>
+#include <dat/kdat_linux.h>
+#include "fixture.h"
+
+#define RAW_PORT	3270
+#define RAW_NONE	cpu_to_be32(0xffffffff)
+#define RAW_BLOCK	512
+
+/* A PDU as it is sent: headers, and room for data. */
+struct raw_pdu {
+	struct iser_ctrl iser;
+	struct iscsi_hdr hdr;
+	u8 data[900];
+} __packed;
+
+#define RAW_HEADERS	offsetof(struct raw_pdu, data)
+#define RAW_SENDS	48
+#define RAW_RECVS	8
+#define RAW_RECV_LEN	SZ_2K
+
+/*
+ * struct raw - a connection
+ * @data: memory that the target may read and write
+ * @cmdsn: of the next command that is not immediate
+ * @itt: of the next command
+ * @exp_statsn: next status
+ * @max_cmdsn: as the target has said last
+ * @sent: PDUs sent so far
+ * @broken: connections that the target had broken before this one was made
+ * @session: qualifier of its ISID
+ * @got: the last PDU received
+ * @pdu: room for PDUs that are sent together
+ */
+struct raw {
+	struct kd_side *s;
+	struct kd_buf *data;
+	u32 cmdsn;
+	u32 itt;
+	u32 exp_statsn;
+	u32 max_cmdsn;
+	unsigned int sent;
+	long broken;
+	u32 session;
+	struct raw_pdu got;
+	struct raw_pdu pdu[KDAT_MAX_REQUESTS];
+};
+
+/* How somebody logs in. */
+enum raw_how {
+	RAW_SOLICITED,			/* the target asks for data */
+	RAW_UNSOLICITED,		/* some may come by itself */
+	RAW_DISCOVERY,
+};
+
+/* The target, and connections: raw.c. */
+int raw_target_up(struct kunit_suite *suite);
+void raw_target_down(struct kunit_suite *suite);
+int raw_init(struct kunit *test);
+struct raw *raw_connect(struct kunit *test);
+void raw_close(struct raw *r);
+bool raw_send(struct raw *r, const struct raw_pdu *pdu, u32 len);
+bool raw_send_all(struct raw *r, const struct raw_pdu *pdu, const u32 *len,
+		  unsigned int n);
+bool raw_receive(struct raw *r, u8 opcode, unsigned int ms);
+bool raw_is_down(struct raw *r, unsigned int ms);
+void raw_expect_cut(struct raw *r);
+
+/* PDUs: raw_pdu.c. */
+struct raw *raw_login(struct kunit *test);
+struct raw *raw_login_how(struct kunit *test, enum raw_how how);
+struct raw_pdu raw_login_pdu(struct raw *r, enum raw_how how, u32 *len);
+struct raw_pdu raw_make(struct raw *r, u8 opcode);
+struct raw_pdu raw_nop(struct raw *r, bool immediate);
+struct raw_pdu raw_write(struct raw *r, u32 blocks);
+struct raw_pdu raw_read(struct raw *r, u32 blocks);
+struct raw_pdu raw_logout(struct raw *r);
+struct raw_pdu raw_data_out(const struct raw_pdu *write, u32 offset, u32 len);
+bool raw_ping(struct raw *r);
+void raw_expect_alive(struct raw *r);
+
+#endif
