@@ -25,6 +25,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/blkdev.h>
+#include <linux/file.h>
 #include <linux/module.h>
 #include <linux/printk.h>
 #include "tgt.h"
