@@ -67,8 +67,7 @@ static void kdapl_accept_answer(struct kdapl_cr *cr, struct kdapl_conn *conn,
 }
 
 /*
- * Accept @cr with private data @pd. All locks are held, the handler lock of
- * cr->id included. On success @conn owns the id, and from then on a failure
+ * Accept @cr with private data @pd. The handler lock of cr->id is held, too. On success @conn owns the id, and from then on a failure
  * ends the connection with an event. An error before leaves everything as it
  * was, unless the consumer has freed @ep: then the request is cancelled.
  */

@@ -16,14 +16,6 @@
 struct kdapl_ep;
 
 /*
- * struct kdapl_conn_event - a connection event that is queued, or may be
- * @ev: the list entry, of kind KDAPL_EV_CONN
- * @conn: the connection that this is part of; queued, the event has a reference
- * @number: event number
- * @pd_len: length of @pd
- * @pd: private data of the peer
- */
-/*
  * struct kdapl_conn_event - an event of a connection
  * @ev: entry in the list of an EVD
  * @link: entry in ep->conn_events while it is queued
@@ -50,7 +42,7 @@ struct kdapl_conn_event {
  * @given_up: ended before data could flow
  * @rts: data may flow; ep->lock, see kdapl_conn_may_receive()
  * @dialled: iWARP: the QP may receive already; likewise
- * @stopped: the QP is destroyed; ep->lock
+ * @qp_gone: the QP is destroyed; ep->lock
  * @answered: the peer has disconnected, or answered a disconnect; id's handler lock
  * @draining: @down waits for requests that are under way; ep->lock
  * @qp_died: the device has ended the QP by itself; ep->lock
@@ -75,7 +67,7 @@ struct kdapl_conn {
 	bool given_up;
 	bool rts;
 	bool dialled;
-	bool stopped;
+	bool qp_gone;
 	bool answered;
 	bool draining;
 	bool qp_died;

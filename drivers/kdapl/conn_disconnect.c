@@ -13,7 +13,7 @@
  */
 void kdapl_ep_watch_drain(struct kdapl_ep *ep, bool want)
 {
-	if (ep->req_evd && xchg(&ep->draining, want) != want)
+	if (ep->req_evd && xchg(&ep->finishing, want) != want)
 		kdapl_cq_watch(ep->req_evd,
 			       want ? KDAPL_WATCH_NONE : KDAPL_WATCH,
 			       want ? KDAPL_WATCH : KDAPL_WATCH_NONE);

@@ -330,7 +330,9 @@ DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			   struct kdapl_obj *mem);
 
-/* How long a passive side on iWARP waits for the first message; dto_defer.c */
+/* dto_defer.c */
+
+/* How long a passive side on iWARP waits for the first message. */
 #define KDAPL_DEFER_MS	100
 
 int kdapl_defer_begin(struct kdapl_ep *ep, u32 sge);

@@ -6,8 +6,9 @@
  * message), then reaped (its event was handed to the consumer). ep->held is
  * taken less reaped; it changes only under the lock of the Endpoint's receive
  * EVD, in the critical section that polls the CQ or takes the event off the
- * list (kdapl_reap_recv()). The counts of an SRQ are kept in srq.c, called from
- * here.
+ * list (kdapl_reap_recv()). The counts of an SRQ change in kdapl_srq_took()
+ * (dto_complete.c), kdapl_srq_reaped() (srq.h) and, for an Endpoint that was freed,
+ * kdapl_srq_take_back().
  *
  * The hot path, kdapl_recv_done() in dto_complete.c, makes one comparison,
  * held > mark, where mark is the lower of the two armed watermarks and all ones

@@ -300,7 +300,8 @@ static bool kdapl_ring_same(const struct kdapl_ring *ring,
  * receives which fail now complete before those that stay posted. A ring of the same
  * size stays where it is, unless there is a @zone.
  *
- * Context: Process context; ep->mutex is held, so that no connection begins.
+ * Context: Process context. The caller, dat_ep_modify(), keeps a connection from
+ * beginning.
  * Return: 0, or -EBUSY if @fresh cannot hold what is there.
  */
 int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
@@ -325,9 +326,9 @@ int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
  * Complete as flushed what is in the ring before @head, at most a section of it; another
  * CPU may do the same. Return whether there is more.
  */
-static bool kdapl_ring_drain(struct kdapl_ep *ep, struct kdapl_ring *ring,
-			     struct kdapl_evd *evd, u32 head,
-			     struct kdapl_later *later)
+static bool kdapl_ring_flush_section(struct kdapl_ep *ep, struct kdapl_ring *ring,
+				     struct kdapl_evd *evd, u32 head,
+				     struct kdapl_later *later)
 {
 	bool recv = ring == &ep->rq, event;
 	struct kdapl_wr *wr;
@@ -417,7 +418,7 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 	rcu_read_lock();
 	spin_lock_irqsave(&evd->lock, flags);
 	flush = kdapl_ring_set_flushed(ring, how, &head);
-	while (flush && kdapl_ring_drain(ep, ring, evd, head, &later)) {
+	while (flush && kdapl_ring_flush_section(ep, ring, evd, head, &later)) {
 		spin_unlock_irqrestore(&evd->lock, flags);
 		kdapl_later_run(&later);
 		spin_lock_irqsave(&evd->lock, flags);

@@ -40,7 +40,7 @@ struct kdapl_srq;
  * @deps_pinned: dat_ep_modify() is at work; dat_ep_free() leaves the rest to it
  * @linger_link: entry in ia->lingering
  * @lingering: position in the order of those entered there; 0 if not entered
- * @draining: counted in req_evd->watchers
+ * @finishing: counted in req_evd->watchers
  * @provider_owned: made for a PSP, not yet accepted
  * @no_reads: the peer answers no RDMA Read
  * @sq: requests
@@ -143,7 +143,7 @@ struct kdapl_ep {
 	struct kdapl_evd *conn_evd;
 	spinlock_t lock;		/* see above */
 	bool deps_pinned;
-	bool draining;
+	bool finishing;
 	bool provider_owned;
 	bool no_reads;
 	struct list_head conn_events;

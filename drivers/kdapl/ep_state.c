@@ -4,7 +4,7 @@
  *
  * Every layer may find that a connection is over: the consumer, the peer, a
  * completion, a high watermark, the device. All of them call kdapl_ep_down() or
- * kdapl_conn_end(), in any context, so these lie below all layers but the base.
+ * kdapl_conn_end(), in any context, so these lie in the lowest layer but the base.
  * The first caller wins: it decides which event will be reported, and queues the
  * work that takes the connection down (conn_down.c).
  *
@@ -176,7 +176,7 @@ void kdapl_conn_stopped(struct kdapl_conn *conn)
 	bool lingering;
 
 	spin_lock_irqsave(&ep->lock, flags);
-	conn->stopped = true;
+	conn->qp_gone = true;
 	spin_lock(&ia->linger_lock);
 	lingering = ep->lingering;
 	if (lingering)
@@ -211,7 +211,7 @@ bool kdapl_ep_die(struct kdapl_ep *ep, bool *deps_pinned)
 	WRITE_ONCE(ep->dying, true);
 	*deps_pinned = ep->deps_pinned;
 	conn = ep->conn;
-	if (first && conn && (conn->rts || conn->dialled) && !conn->stopped)
+	if (first && conn && (conn->rts || conn->dialled) && !conn->qp_gone)
 		kdapl_conn_linger(ep);
 	spin_unlock_irqrestore(&ep->lock, flags);
 	return first;

@@ -184,7 +184,7 @@ struct kdapl_cq {
  * @stop_mutex: serialises irq_poll_disable()
  * @softirq_poll: polls for @watchers while the dispatcher cannot
  * @softirq: upcalls run in softirq
- * @stopped: no more upcalls, the EVD was freed
+ * @stopped: no more upcalls: the EVD was freed, or its IA is being closed
  * @upcaller: the task that makes upcalls now
  * @runs: times that the dispatcher in process context has made upcalls
  * @iop: dispatcher in softirq

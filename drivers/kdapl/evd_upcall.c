@@ -24,11 +24,11 @@
 /* Bits of evd->dispatch */
 #define KDAPL_UPCALL_QUEUED	0
 
+static struct workqueue_struct *kdapl_upcall_wq;
 /*
  * Upcalls of completions have a workqueue of their own: they may wait for a
  * medium, whose progress may need an upcall for a connection.
  */
-static struct workqueue_struct *kdapl_upcall_wq;
 static struct workqueue_struct *kdapl_dto_wq;
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Protection Zones, and what LMRs, RMRs and data transfer need of the verbs:
- * pz.c, pz_svc.c, pz_mr.c, pz_map.c, pz_dma.c, pz_sge.c; mappings are in pz_sg.h.
+ * pz.c, pz_svc.c, pz_loop.c, pz_mr.c, pz_map.c, pz_dma.c, pz_sge.c; mappings are in
+ * pz_sg.h.
  */
 #ifndef KDAPL_PZ_H
 #define KDAPL_PZ_H

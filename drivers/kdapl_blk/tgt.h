@@ -28,7 +28,8 @@
  * therefore the client's backlog, and the high watermarks measure its
  * behaviour: a client that respects its credits never exceeds the hard one.
  *
- * Locks, outermost first. None is held while waiting for a medium:
+ * Locks, outermost first. None is held while waiting for requests of a medium; opening
+ * a backing, which may take long, is done under ns->mutex alone:
  *
  *   ns->mutex         mutex     configfs: attributes of a volume
  *   kbt_config        mutex     configfs: objects, attributes of others

@@ -3,8 +3,9 @@
  * A port at work: open the adapter, listen, survive its removal.
  *
  * Entry points: kbt_port_up() when the first subsystem is linked to a port,
- * kbt_port_down() when the last one is unlinked, kbt_port_retry() when the
- * adapter is removed or could not be opened.
+ * kbt_port_down() when the last one is unlinked, kbt_port_wait() after that,
+ * kbt_port_retry() when the adapter is removed or could not be opened,
+ * kbt_stop_work() when the last connection is freed.
  *
  * The port owns one struct kbt while it listens. The struct kbt owns the IA and
  * everything created on it: EVDs, PZ, PSP, SRQ, pools, connections, work
@@ -16,7 +17,8 @@
  * itself: the last connection that ends queues kbt_stop_work(), which frees it.
  * It holds references on the port and on the module.
  *
- * Locks: port->mutex is held while a struct kbt is created or stopped.
+ * Locks: port->mutex is held while a struct kbt is made, and while it is taken from its
+ * port; kbt_stop_work() frees it without.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -344,6 +346,6 @@ void kbt_port_wait(struct kbt_port *port)
 	if (wait_event_killable_timeout(port->stopped,
 					!READ_ONCE(port->stopping),
 					KBT_STOP_WAIT) <= 0)
-		pr_warn("%s port %u has stopped, but requests of its clients are still under way\n",
+		pr_warn("%s port %u is stopping: requests of its clients are still under way\n",
 			port->params.ia, port->params.conn_qual);
 }

@@ -51,7 +51,7 @@ struct ki_conn;
 
 /*
  * struct ki_wr - what a posted request calls when it has completed
- * @done: in process context, under comp->mutex
+ * @done: in process context; under comp->mutex, unless the request was never posted
  */
 struct ki_wr {
 	void (*done)(struct ki_conn *c, struct ki_wr *wr, bool ok);
@@ -115,7 +115,7 @@ enum ki_stat {
  * struct ki_adapter - an open IA, shared by all portals and connections on it
  * @ref: one for each portal and each connection
  * @link: entry in the list of adapters
- * @srq_mutex: protects what follows, up to @srq_low
+ * @srq_mutex: protects what follows, up to @ran_low
  * @blocks: memory of the SRQ
  * @bufs: number of buffers in it
  * @conns: number of connections

@@ -384,15 +384,14 @@ static int ki_command(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *
 	}
 }
 
-/*
- * Hand a PDU to LIO. Context: process, under comp->mutex, so that no answer to a command
- * completes meanwhile.
- */
+/* Hand a PDU to LIO. No answer to a command completes meanwhile. Context: process. */
 static void ki_pdu(struct ki_conn *c, struct ki_buf *buf)
 {
 	struct iscsi_hdr *hdr = ki_hdr(buf);
 	struct iscsit_cmd *cmd = NULL;
 	const char *fault;
+
+	lockdep_assert_held(&c->comp->mutex);
 
 	/* LIO is about to release all commands of a connection that has ended. */
 	if (READ_ONCE(c->broken) || READ_ONCE(c->down) || READ_ONCE(c->closing))

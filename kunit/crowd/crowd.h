@@ -53,7 +53,6 @@ struct crowd_client;
  * @answer: completed by a message, unless requests are being streamed
  * @lock: protects the members below
  * @streaming: requests are being sent
- * @request_len: length of the message at CROWD_SEND_AT
  * @credits: requests that the target allows; for polite clients
  * @outstanding: requests without an answer
  */

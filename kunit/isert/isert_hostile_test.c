@@ -182,18 +182,18 @@ static void expect_cut(struct kunit *test, bool lengths)
 	raw_expect_alive(other);
 }
 
-static void T1_lengths(struct kunit *test)
+static void pdu_lengths(struct kunit *test)
 {
 	expect_cut(test, true);
 }
 
-static void T1_commands(struct kunit *test)
+static void pdu_commands(struct kunit *test)
 {
 	expect_cut(test, false);
 }
 
 /* A message that no receive buffer can take. */
-static void T1_longer_than_a_buffer(struct kunit *test)
+static void pdu_longer_than_a_buffer(struct kunit *test)
 {
 	struct raw *other = raw_login(test), *r = raw_login(test);
 	DAT_LMR_TRIPLET seg = kd_seg(r->s->buf, 0, SZ_32K);
@@ -225,7 +225,7 @@ static KD_GENERATOR(gen_refused)
 	return kd_gen_any_ia_and(prev, desc, names, ARRAY_SIZE(names));
 }
 
-static void T1_refused(struct kunit *test)
+static void pdu_refused(struct kunit *test)
 {
 	const struct kd_param *p = test->param_value;
 	struct raw *r = raw_login(test);
@@ -295,7 +295,7 @@ static void write_and_read(struct kunit *test, struct raw *r, int how)
 }
 
 /* PDUs that an initiator may send are answered: what the others are compared with. */
-static void T1_honest(struct kunit *test)
+static void pdu_honest(struct kunit *test)
 {
 	struct raw *r = raw_login_how(test, RAW_UNSOLICITED);
 	struct raw_pdu pdu;
@@ -319,7 +319,7 @@ static void T1_honest(struct kunit *test)
 /* ---- Several PDUs at once, so that the first is being worked on ------------------ */
 
 /* LIO takes the tag of any command for that of a NOP-In, and frees it. */
-static void T1_nop_answers_a_read(struct kunit *test)
+static void pdu_nop_answers_a_read(struct kunit *test)
 {
 	struct raw *other = raw_login(test), *r = raw_login(test);
 	struct raw_pdu *pdu = r->pdu;
@@ -343,7 +343,7 @@ static void T1_nop_answers_a_read(struct kunit *test)
 }
 
 /* The target fetches the data of a write, and the initiator sends it as well. */
-static void T1_data_for_a_write_being_fetched(struct kunit *test)
+static void pdu_of_data_being_fetched(struct kunit *test)
 {
 	const u32 len[2] = { RAW_HEADERS, RAW_HEADERS + RAW_BLOCK };
 	struct raw *other = raw_login(test), *r = raw_login_how(test, RAW_UNSOLICITED);
@@ -357,7 +357,7 @@ static void T1_data_for_a_write_being_fetched(struct kunit *test)
 }
 
 /* A text request with the tag of a command that is being executed. */
-static void T1_text_of_a_write(struct kunit *test)
+static void pdu_text_of_a_write(struct kunit *test)
 {
 	static const u32 len[2] = { RAW_HEADERS, RAW_HEADERS };
 	struct raw *other = raw_login(test), *r = raw_login(test);
@@ -395,7 +395,7 @@ static KD_GENERATOR(gen_data_out)
 	return kd_gen_any_ia_and(prev, desc, names, ARRAY_SIZE(names));
 }
 
-static void T2_bad_data(struct kunit *test)
+static void data_bad(struct kunit *test)
 {
 	struct raw *other = raw_login(test), *r = raw_login_how(test, RAW_UNSOLICITED);
 	const struct kd_param *p = test->param_value;
@@ -423,7 +423,7 @@ static void T2_bad_data(struct kunit *test)
 }
 
 /* Data of a command that has failed is dropped, as its initiator could not know. */
-static void T2_data_of_a_failed_write(struct kunit *test)
+static void data_data_of_a_failed_write(struct kunit *test)
 {
 	static const u32 len[2] = { RAW_HEADERS, RAW_HEADERS + RAW_BLOCK };
 	struct raw *r = raw_login_how(test, RAW_UNSOLICITED);
@@ -447,7 +447,7 @@ static void T2_data_of_a_failed_write(struct kunit *test)
 /* ---- MaxCmdSN, discovery -------------------------------------------------------- */
 
 /* Who goes on sending beyond MaxCmdSN is disconnected. */
-static void T2_beyond_maxcmdsn(struct kunit *test)
+static void data_beyond_maxcmdsn(struct kunit *test)
 {
 	struct raw *other = raw_login(test), *r = raw_login(test);
 	struct raw_pdu pdu;
@@ -465,7 +465,7 @@ static void T2_beyond_maxcmdsn(struct kunit *test)
 }
 
 /* Commands that LIO keeps, as one before them is missing, are freed with the session. */
-static void T2_a_command_is_missing(struct kunit *test)
+static void data_a_command_is_missing(struct kunit *test)
 {
 	struct raw *other = raw_login(test), *r = raw_login(test);
 	struct raw_pdu pdu;
@@ -482,7 +482,7 @@ static void T2_a_command_is_missing(struct kunit *test)
 	raw_expect_alive(other);
 }
 
-static void T2_command_in_discovery(struct kunit *test)
+static void data_command_in_discovery(struct kunit *test)
 {
 	struct raw *r = raw_login_how(test, RAW_DISCOVERY);
 	struct raw_pdu pdu = raw_read(r, 1);
@@ -524,7 +524,7 @@ static struct raw_pdu some_pdu(struct raw *r, unsigned int i)
  * Change bytes of the headers by chance. The target answers as it likes, or ends the
  * connection; it is there afterwards.
  */
-static void T2_mutations(struct kunit *test)
+static void data_mutations(struct kunit *test)
 {
 	struct raw *other = raw_login(test), *r = NULL;
 	struct rnd_state rnd;
@@ -549,20 +549,20 @@ static void T2_mutations(struct kunit *test)
 }
 
 static struct kunit_case isert_cases[] = {
-	KUNIT_CASE_PARAM(T1_honest, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T1_lengths, gen_lengths),
-	KUNIT_CASE_PARAM(T1_commands, gen_command),
-	KUNIT_CASE_PARAM(T1_longer_than_a_buffer, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T1_refused, gen_refused),
-	KUNIT_CASE_PARAM(T1_nop_answers_a_read, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T1_data_for_a_write_being_fetched, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T1_text_of_a_write, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T2_bad_data, gen_data_out),
-	KUNIT_CASE_PARAM(T2_data_of_a_failed_write, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T2_beyond_maxcmdsn, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T2_a_command_is_missing, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T2_command_in_discovery, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T2_mutations, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(pdu_honest, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(pdu_lengths, gen_lengths),
+	KUNIT_CASE_PARAM(pdu_commands, gen_command),
+	KUNIT_CASE_PARAM(pdu_longer_than_a_buffer, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(pdu_refused, gen_refused),
+	KUNIT_CASE_PARAM(pdu_nop_answers_a_read, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(pdu_of_data_being_fetched, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(pdu_text_of_a_write, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(data_bad, gen_data_out),
+	KUNIT_CASE_PARAM(data_data_of_a_failed_write, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(data_beyond_maxcmdsn, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(data_a_command_is_missing, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(data_command_in_discovery, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(data_mutations, kd_gen_any_ia),
 	{}
 };
 

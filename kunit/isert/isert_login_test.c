@@ -8,7 +8,7 @@
 #include "raw.h"
 
 /* The second request comes before the first one was answered. */
-static void T3_login_twice(struct kunit *test)
+static void login_twice(struct kunit *test)
 {
 	struct raw *other = raw_login(test), *r = raw_connect(test);
 	struct raw_pdu pdu;
@@ -24,7 +24,7 @@ static void T3_login_twice(struct kunit *test)
 }
 
 /* LIO refuses a version that it does not have before it is ready for more requests. */
-static void T3_login_after_refusal(struct kunit *test)
+static void login_after_refusal(struct kunit *test)
 {
 	struct raw *other = raw_login(test), *r;
 	struct raw_pdu pdu;
@@ -44,7 +44,7 @@ static void T3_login_after_refusal(struct kunit *test)
 	raw_expect_alive(other);
 }
 
-static void T3_login_too_long(struct kunit *test)
+static void login_too_long(struct kunit *test)
 {
 	static const u32 lengths[] = { 8192, 8193, 0x7fffff };
 	struct raw *other = raw_login(test), *r;
@@ -69,7 +69,7 @@ static void T3_login_too_long(struct kunit *test)
 }
 
 /* Something else than a login. */
-static void T3_no_login(struct kunit *test)
+static void login_no_login(struct kunit *test)
 {
 	struct raw *other = raw_login(test), *r = raw_connect(test);
 	struct raw_pdu pdu = raw_write(r, 1);
@@ -80,7 +80,7 @@ static void T3_no_login(struct kunit *test)
 }
 
 /* Text that is none, by chance. */
-static void T3_login_mutations(struct kunit *test)
+static void login_mutations(struct kunit *test)
 {
 	struct raw *other = raw_login(test), *r;
 	struct rnd_state rnd;
@@ -107,7 +107,7 @@ static void T3_login_mutations(struct kunit *test)
 }
 
 /* Connections that say nothing hold up no session, and no login for long. */
-static void T3_flood(struct kunit *test)
+static void login_flood(struct kunit *test)
 {
 	struct raw *other = raw_login(test);
 	struct raw *silent[80];
@@ -125,7 +125,7 @@ static void T3_flood(struct kunit *test)
 }
 
 /* Initiators that leave in the middle of a login, and right after one. */
-static void T3_early_end(struct kunit *test)
+static void login_early_end(struct kunit *test)
 {
 	struct raw *r;
 	struct raw_pdu pdu;
@@ -146,7 +146,7 @@ static void T3_early_end(struct kunit *test)
 }
 
 /* Logout right after the login: it is answered, and the connection ends. */
-static void T3_early_logout(struct kunit *test)
+static void login_early_logout(struct kunit *test)
 {
 	struct raw *r = raw_login(test);
 	struct raw_pdu pdu = raw_logout(r);
@@ -157,7 +157,7 @@ static void T3_early_logout(struct kunit *test)
 }
 
 /* Logout that nobody waits for: with commands under way, and twice. */
-static void T3_hasty_logout(struct kunit *test)
+static void login_hasty_logout(struct kunit *test)
 {
 	static const u32 len[] = { RAW_HEADERS, RAW_HEADERS, RAW_HEADERS };
 	struct raw *other = raw_login(test), *r;
@@ -190,7 +190,7 @@ static void T3_hasty_logout(struct kunit *test)
 }
 
 /* A login with the name and qualifier of a session takes its place. */
-static void T4_reinstatement(struct kunit *test)
+static void session_reinstatement(struct kunit *test)
 {
 	struct raw *old = raw_login(test), *r = raw_connect(test);
 	struct iscsi_login_rsp *rsp;
@@ -208,7 +208,7 @@ static void T4_reinstatement(struct kunit *test)
 }
 
 /* Sessions come and go, each in another way, with commands under way. */
-static void T4_storm(struct kunit *test)
+static void session_storm(struct kunit *test)
 {
 	struct raw *other = raw_login(test), *r;
 	struct raw_pdu pdu;
@@ -238,17 +238,17 @@ static void T4_storm(struct kunit *test)
 }
 
 static struct kunit_case isert_cases[] = {
-	KUNIT_CASE_PARAM(T3_login_twice, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T3_login_after_refusal, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T3_login_too_long, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T3_no_login, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T3_login_mutations, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T3_flood, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T3_early_end, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T3_early_logout, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T3_hasty_logout, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T4_reinstatement, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(T4_storm, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(login_twice, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(login_after_refusal, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(login_too_long, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(login_no_login, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(login_mutations, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(login_flood, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(login_early_end, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(login_early_logout, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(login_hasty_logout, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(session_reinstatement, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(session_storm, kd_gen_any_ia),
 	{}
 };
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash
 #
-# kdapl-blk save, restore and stop.
+# kdapl-blk save, restore and stop. It uses $config, $tgt, $ini, $saved, put, need,
+# sync_one, enable_volume, kernel_says and the cmd_ functions of kdapl-blk.
 #
 # What is saved is a file of lines, each "dir DIRECTORY", "put FILE VALUE", "link LINK
 # DIRECTORY" or "on FILE", separated by tabs, with names below configfs.
