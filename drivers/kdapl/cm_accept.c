@@ -67,9 +67,10 @@ static void kdapl_accept_answer(struct kdapl_cr *cr, struct kdapl_conn *conn,
 }
 
 /*
- * Accept @cr with private data @pd. The handler lock of cr->id is held, too. On success @conn owns the id, and from then on a failure
- * ends the connection with an event. An error before leaves everything as it
- * was, unless the consumer has freed @ep: then the request is cancelled.
+ * Accept @cr with private data @pd. The handler lock of cr->id is held, too. On success
+ * @conn owns the id, and from then on a failure ends the connection with an event. An
+ * error before leaves everything as it was, unless the consumer has freed @ep: then the
+ * request is cancelled.
  */
 static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 				      struct kdapl_conn *conn, const void *pd,
