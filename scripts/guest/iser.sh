@@ -87,14 +87,18 @@ target_down()
 		{ echo "the target stays"; return 1; }
 }
 
-# LIO asks for ib_isert whatever transport it has.
+# LIO asks for ib_isert whatever transport it has. On 6.1 it lets go of a transport a
+# moment after the target.
 transport_down()
 {
 	local m
 
 	for m in kdapl_isert ib_isert; do
-		! grep -q "^$m " /proc/modules || modprobe -r $m ||
-			{ echo "$m stays"; return 1; }
+		for _ in $(seq 100); do
+			grep -q "^$m " /proc/modules || break
+			modprobe -r $m 2>/dev/null || sleep 0.1
+		done
+		! grep -q "^$m " /proc/modules || { echo "$m stays"; return 1; }
 	done
 }
 

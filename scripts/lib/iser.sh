@@ -33,8 +33,11 @@ fetch_iser_tools()
 # with_iser_tools DIR: put into DIR what a guest needs to be an initiator
 with_iser_tools()
 {
-	lock "$tools.lock" "it fetches open-iscsi"
-	[ -e "$tools/.complete" ] || fetch_iser_tools || return
+	# A lock is held until the script ends, which may be here for a second kernel.
+	if [ ! -e "$tools/.complete" ]; then
+		lock "$tools.lock" "it fetches open-iscsi"
+		[ -e "$tools/.complete" ] || fetch_iser_tools || return
+	fi
 	mkdir -p "$1"
 	rm -rf "$1/packages"
 	cp -al "$tools/packages" "$1/packages"
