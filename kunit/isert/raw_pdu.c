@@ -110,7 +110,7 @@ struct raw_pdu raw_nop(struct raw *r, bool immediate)
 				      (immediate ? ISCSI_OP_IMMEDIATE : 0));
 	struct iscsi_nopout *nop = (struct iscsi_nopout *)&pdu.hdr;
 
-	nop->ttt = (__force itt_t)RAW_NONE;
+	nop->ttt = RAW_NONE;
 	nop->cmdsn = cpu_to_be32(r->cmdsn);
 	if (!immediate)
 		r->cmdsn++;
