@@ -381,18 +381,16 @@ struct kdapl_cr *kdapl_cr_create(struct kdapl_sp *sp, struct rdma_cm_id *id,
 DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle,
 			DAT_CR_PARAM_MASK cr_param_mask, DAT_CR_PARAM *cr_param)
 {
-	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_RETURN ret;
 	struct kdapl_cr *cr;
 
 	rcu_read_lock();
-	cr = kdapl_find(cr_handle, DAT_HANDLE_TYPE_CR);
-	if (!cr || READ_ONCE(cr->cancelled)) {
+	cr = kdapl_find_queried(cr_handle, DAT_HANDLE_TYPE_CR,
+				cr_param_mask & ~DAT_CR_FIELD_ALL,
+				cr_param, &ret);
+	if (cr && READ_ONCE(cr->cancelled)) {
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
-	} else if (cr_param_mask & ~DAT_CR_FIELD_ALL) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	} else if (!cr_param) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	} else {
+	} else if (cr) {
 		cr_param->remote_ia_address_ptr = kdapl_addr_ptr(&cr->remote);
 		cr_param->remote_port_qual = kdapl_addr_port(&cr->remote);
 		cr_param->private_data_size = cr->pd_len;

@@ -232,27 +232,6 @@ out:
 }
 EXPORT_SYMBOL(dat_csp_create);
 
-/*
- * Return the service point that a query is about, or NULL with the error in
- * *@ret; @subtype is that of an invalid handle. Context: Any; inside an RCU
- * read-side section.
- */
-static struct kdapl_sp *kdapl_sp_query(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
-				       int subtype, bool mask_ok,
-				       const void *param, DAT_RETURN *ret)
-{
-	struct kdapl_sp *sp = kdapl_find(handle, type);
-
-	*ret = DAT_SUCCESS;
-	if (!sp)
-		*ret = DAT_ERROR(DAT_INVALID_HANDLE, subtype);
-	else if (!mask_ok)
-		*ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	else if (!param)
-		*ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	return *ret == DAT_SUCCESS ? sp : NULL;
-}
-
 DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
 			 DAT_PSP_PARAM_MASK psp_param_mask,
 			 DAT_PSP_PARAM *psp_param)
@@ -261,10 +240,9 @@ DAT_RETURN dat_psp_query(DAT_PSP_HANDLE psp_handle,
 	DAT_RETURN ret;
 
 	rcu_read_lock();
-	sp = kdapl_sp_query(psp_handle, DAT_HANDLE_TYPE_PSP,
-			    DAT_INVALID_HANDLE_PSP,
-			    !(psp_param_mask & ~DAT_PSP_FIELD_ALL), psp_param,
-			    &ret);
+	sp = kdapl_find_queried(psp_handle, DAT_HANDLE_TYPE_PSP,
+				psp_param_mask & ~DAT_PSP_FIELD_ALL,
+				psp_param, &ret);
 	if (sp) {
 		psp_param->ia_handle = kdapl_handle(&sp->obj.ia->obj);
 		psp_param->conn_qual = sp->qual;
@@ -284,10 +262,9 @@ DAT_RETURN dat_rsp_query(DAT_RSP_HANDLE rsp_handle,
 	DAT_RETURN ret;
 
 	rcu_read_lock();
-	sp = kdapl_sp_query(rsp_handle, DAT_HANDLE_TYPE_RSP,
-			    DAT_INVALID_HANDLE_RSP,
-			    !(rsp_param_mask & ~DAT_RSP_FIELD_ALL), rsp_param,
-			    &ret);
+	sp = kdapl_find_queried(rsp_handle, DAT_HANDLE_TYPE_RSP,
+				rsp_param_mask & ~DAT_RSP_FIELD_ALL,
+				rsp_param, &ret);
 	if (sp) {
 		rsp_param->ia_handle = kdapl_handle(&sp->obj.ia->obj);
 		rsp_param->conn_qual = sp->qual;
@@ -307,10 +284,9 @@ DAT_RETURN dat_csp_query(DAT_CSP_HANDLE csp_handle,
 	DAT_RETURN ret;
 
 	rcu_read_lock();
-	sp = kdapl_sp_query(csp_handle, DAT_HANDLE_TYPE_CSP,
-			    DAT_INVALID_HANDLE_CSP,
-			    !(csp_param_mask & ~DAT_CSP_FIELD_ALL), csp_param,
-			    &ret);
+	sp = kdapl_find_queried(csp_handle, DAT_HANDLE_TYPE_CSP,
+				csp_param_mask & ~DAT_CSP_FIELD_ALL,
+				csp_param, &ret);
 	if (sp) {
 		csp_param->ia_handle = kdapl_handle(&sp->obj.ia->obj);
 		csp_param->comm = &sp->comm;

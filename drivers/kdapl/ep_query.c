@@ -50,24 +50,16 @@ EXPORT_SYMBOL(dat_ep_get_status);
 DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
 			DAT_EP_PARAM_MASK ep_param_mask, DAT_EP_PARAM *ep_param)
 {
-	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_RETURN ret;
 	unsigned long flags;
 	struct kdapl_ep *ep;
 
 	rcu_read_lock();
-	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
-	if (!ep) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	ep = kdapl_find_queried(ep_handle, DAT_HANDLE_TYPE_EP,
+				ep_param_mask & ~DAT_EP_FIELD_ALL,
+				ep_param, &ret);
+	if (!ep)
 		goto out;
-	}
-	if (ep_param_mask & ~DAT_EP_FIELD_ALL) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-		goto out;
-	}
-	if (!ep_param) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-		goto out;
-	}
 	/* dat_ep_modify() changes all of these in one section of ep->lock. */
 	spin_lock_irqsave(&ep->lock, flags);
 	ep_param->ia_handle = kdapl_handle(&ep->obj.ia->obj);

@@ -221,22 +221,14 @@ DAT_RETURN dat_evd_query(DAT_EVD_HANDLE evd_handle,
 {
 	struct kdapl_evd *evd;
 	unsigned long flags;
-	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_RETURN ret;
 
 	rcu_read_lock();
-	evd = kdapl_find(evd_handle, DAT_HANDLE_TYPE_EVD);
-	if (!evd) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	evd = kdapl_find_queried(evd_handle, DAT_HANDLE_TYPE_EVD,
+				 evd_param_mask & ~DAT_EVD_FIELD_ALL,
+				 evd_param, &ret);
+	if (!evd)
 		goto out;
-	}
-	if (evd_param_mask & ~DAT_EVD_FIELD_ALL) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-		goto out;
-	}
-	if (!evd_param) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-		goto out;
-	}
 	spin_lock_irqsave(&evd->lock, flags);
 	evd_param->ia_handle = kdapl_handle(&evd->obj.ia->obj);
 	evd_param->evd_qlen = evd->qlen;
@@ -381,18 +373,13 @@ EXPORT_SYMBOL(dat_evd_dequeue);
 
 DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 {
-	DAT_RETURN ret = DAT_SUCCESS;
 	struct kdapl_upcall_wait wait;
 	struct kdapl_evd *evd;
+	DAT_RETURN ret;
 
-	evd = kdapl_obj_get(evd_handle, DAT_HANDLE_TYPE_EVD);
-	if (!evd)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	if (!kdapl_upcall_wait_begin(&wait, evd, NULL)) {
-		kdapl_obj_put(&evd->obj);
-		return DAT_ERROR(DAT_INVALID_STATE,
-				 DAT_INVALID_STATE_EVD_IN_USE);
-	}
+	ret = kdapl_evd_get_to_wait(evd_handle, &wait, &evd);
+	if (ret != DAT_SUCCESS)
+		return ret;
 	might_sleep();
 	if (!kdapl_obj_retire(&evd->obj)) {
 		ret = atomic_read(&evd->obj.users) < 0 ?

@@ -397,6 +397,9 @@ struct kdapl_upcall_wait {
 bool kdapl_upcall_wait_begin(struct kdapl_upcall_wait *wait,
 			     struct kdapl_evd *evd, struct kdapl_ia *ia);
 void kdapl_upcall_wait_end(struct kdapl_upcall_wait *wait);
+DAT_RETURN kdapl_evd_get_to_wait(DAT_EVD_HANDLE handle,
+				 struct kdapl_upcall_wait *wait,
+				 struct kdapl_evd **evd);
 
 /* How closely somebody watches the completions of an EVD. */
 enum kdapl_watch {

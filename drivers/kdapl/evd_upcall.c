@@ -247,14 +247,9 @@ DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 	unsigned long flags;
 	DAT_RETURN ret;
 
-	evd = kdapl_obj_get(evd_handle, DAT_HANDLE_TYPE_EVD);
-	if (!evd)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	if (teardown && !kdapl_upcall_wait_begin(&wait, evd, NULL)) {
-		kdapl_obj_put(&evd->obj);
-		return DAT_ERROR(DAT_INVALID_STATE,
-				 DAT_INVALID_STATE_EVD_IN_USE);
-	}
+	ret = kdapl_evd_get_to_wait(evd_handle, teardown ? &wait : NULL, &evd);
+	if (ret != DAT_SUCCESS)
+		return ret;
 	/* An upcall in softirq may change its own EVD. */
 	if (READ_ONCE(evd->upcaller) != current)
 		might_sleep();
@@ -313,15 +308,11 @@ DAT_RETURN kdat_evd_wait_upcalls(DAT_EVD_HANDLE evd_handle)
 {
 	struct kdapl_upcall_wait wait;
 	struct kdapl_evd *evd;
+	DAT_RETURN ret;
 
-	evd = kdapl_obj_get(evd_handle, DAT_HANDLE_TYPE_EVD);
-	if (!evd)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	if (!kdapl_upcall_wait_begin(&wait, evd, NULL)) {
-		kdapl_obj_put(&evd->obj);
-		return DAT_ERROR(DAT_INVALID_STATE,
-				 DAT_INVALID_STATE_EVD_IN_USE);
-	}
+	ret = kdapl_evd_get_to_wait(evd_handle, &wait, &evd);
+	if (ret != DAT_SUCCESS)
+		return ret;
 	might_sleep();
 	kdapl_upcall_wait(evd);
 	kdapl_upcall_wait_end(&wait);

@@ -97,3 +97,26 @@ void kdapl_upcall_wait_end(struct kdapl_upcall_wait *wait)
 	list_del(&wait->link);
 	spin_unlock_irqrestore(&kdapl_upcall_waits_lock, flags);
 }
+
+/**
+ * kdapl_evd_get_to_wait - the EVD of a call that waits for its upcalls
+ * @handle: first argument of the call
+ * @wait: as for kdapl_upcall_wait_begin(), which is called; NULL if the call does
+ *	not wait
+ * @evd: set to the EVD, referenced
+ *
+ * Context: Any; but only process context can wait.
+ * Return: %DAT_SUCCESS, or what the call returns
+ */
+DAT_RETURN kdapl_evd_get_to_wait(DAT_EVD_HANDLE handle,
+				 struct kdapl_upcall_wait *wait,
+				 struct kdapl_evd **evd)
+{
+	*evd = kdapl_obj_get(handle, DAT_HANDLE_TYPE_EVD);
+	if (!*evd)
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (!wait || kdapl_upcall_wait_begin(wait, *evd, NULL))
+		return DAT_SUCCESS;
+	kdapl_obj_put(&(*evd)->obj);
+	return DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_IN_USE);
+}

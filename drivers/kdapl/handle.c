@@ -396,6 +396,45 @@ DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle, DAT_HANDLE_TYPE *type)
 }
 EXPORT_SYMBOL(dat_get_handle_type);
 
+/**
+ * kdapl_find_queried - the object that a query is about
+ * @handle: the first argument of the query
+ * @type: of the handle
+ * @unknown_fields: the bits of the mask, the second argument, that no member has
+ * @param: the third argument, which the query fills in
+ * @ret: set to what the query returns
+ *
+ * Context: Any; inside an RCU read-side section.
+ * Return: the object, or NULL with the error of the first wrong argument in *@ret.
+ */
+void *kdapl_find_queried(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
+			 u64 unknown_fields, const void *param,
+			 DAT_RETURN *ret)
+{
+	static const int invalid[] = {
+		[DAT_HANDLE_TYPE_CR] = DAT_INVALID_HANDLE_CR,
+		[DAT_HANDLE_TYPE_CSP] = DAT_INVALID_HANDLE_CSP,
+		[DAT_HANDLE_TYPE_EP] = DAT_INVALID_HANDLE_EP,
+		[DAT_HANDLE_TYPE_EVD] = DAT_INVALID_HANDLE1,
+		[DAT_HANDLE_TYPE_LMR] = DAT_INVALID_HANDLE_LMR,
+		[DAT_HANDLE_TYPE_PSP] = DAT_INVALID_HANDLE_PSP,
+		[DAT_HANDLE_TYPE_PZ] = DAT_INVALID_HANDLE_PZ,
+		[DAT_HANDLE_TYPE_RMR] = DAT_INVALID_HANDLE_RMR,
+		[DAT_HANDLE_TYPE_RSP] = DAT_INVALID_HANDLE_RSP,
+		[DAT_HANDLE_TYPE_SRQ] = DAT_INVALID_HANDLE_SRQ,
+	};
+	void *obj = kdapl_find(handle, type);
+
+	*ret = DAT_SUCCESS;
+	if (!obj)
+		*ret = DAT_ERROR(DAT_INVALID_HANDLE, invalid[type]);
+	else if (unknown_fields)
+		*ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	else if (!param)
+		*ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	return *ret == DAT_SUCCESS ? obj : NULL;
+}
+
 /*
  * Take a dependency on the object of @ia with this handle and type: a use and a
  * reference. Return the object, or NULL if @ia has no such object.

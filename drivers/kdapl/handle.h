@@ -104,6 +104,9 @@ bool kdapl_obj_unpublish(struct kdapl_obj *obj);
 bool kdapl_obj_retire(struct kdapl_obj *obj);
 void kdapl_obj_put(struct kdapl_obj *obj);
 void *kdapl_obj_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type);
+void *kdapl_find_queried(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
+			 u64 unknown_fields, const void *param,
+			 DAT_RETURN *ret);
 void kdapl_obj_free(struct kdapl_obj *obj);
 struct kdapl_obj *kdapl_obj_behind(struct list_head *pos,
 				   struct list_head *list);

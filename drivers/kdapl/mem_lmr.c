@@ -418,18 +418,14 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
 			 DAT_LMR_PARAM_MASK lmr_param_mask,
 			 DAT_LMR_PARAM *lmr_param)
 {
-	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_RETURN ret;
 	struct kdapl_lmr *lmr;
 
 	rcu_read_lock();
-	lmr = kdapl_find(lmr_handle, DAT_HANDLE_TYPE_LMR);
-	if (!lmr)
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-	else if (!lmr_param)
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	else if (lmr_param_mask & ~DAT_LMR_FIELD_ALL)
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	else
+	lmr = kdapl_find_queried(lmr_handle, DAT_HANDLE_TYPE_LMR,
+				 lmr_param_mask & ~DAT_LMR_FIELD_ALL,
+				 lmr_param, &ret);
+	if (lmr)
 		kdapl_lmr_fill(lmr, lmr_param);
 	rcu_read_unlock();
 	return ret;

@@ -277,19 +277,15 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
 			 DAT_RMR_PARAM_MASK rmr_param_mask,
 			 DAT_RMR_PARAM *rmr_param)
 {
-	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_RETURN ret;
 	struct kdapl_rmr *rmr;
 	unsigned long flags;
 
 	rcu_read_lock();
-	rmr = kdapl_find(rmr_handle, DAT_HANDLE_TYPE_RMR);
-	if (!rmr) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
-	} else if (!rmr_param) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	} else if (rmr_param_mask & ~DAT_RMR_FIELD_ALL) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	} else {
+	rmr = kdapl_find_queried(rmr_handle, DAT_HANDLE_TYPE_RMR,
+				 rmr_param_mask & ~DAT_RMR_FIELD_ALL,
+				 rmr_param, &ret);
+	if (rmr) {
 		memset(rmr_param, 0, sizeof(*rmr_param));
 		spin_lock_irqsave(&rmr->lock, flags);
 		rmr_param->ia_handle = kdapl_handle(&rmr->obj.ia->obj);

@@ -148,18 +148,14 @@ DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle,
 			DAT_PZ_PARAM_MASK pz_param_mask,
 			DAT_PZ_PARAM *pz_param)
 {
-	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_RETURN ret;
 	struct kdapl_pz *pz;
 
 	rcu_read_lock();
-	pz = kdapl_find(pz_handle, DAT_HANDLE_TYPE_PZ);
-	if (!pz)
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-	else if (!pz_param)
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	else if (pz_param_mask & ~DAT_PZ_FIELD_ALL)
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	else
+	pz = kdapl_find_queried(pz_handle, DAT_HANDLE_TYPE_PZ,
+				pz_param_mask & ~DAT_PZ_FIELD_ALL,
+				pz_param, &ret);
+	if (pz)
 		pz_param->ia_handle = kdapl_handle(&pz->obj.ia->obj);
 	rcu_read_unlock();
 	return ret;

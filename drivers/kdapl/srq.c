@@ -465,24 +465,16 @@ DAT_RETURN dat_srq_query(DAT_SRQ_HANDLE srq_handle,
 			 DAT_SRQ_PARAM_MASK srq_param_mask,
 			 DAT_SRQ_PARAM *srq_param)
 {
-	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_RETURN ret;
 	struct kdapl_srq *srq;
 	unsigned long flags;
 
 	rcu_read_lock();
-	srq = kdapl_find(srq_handle, DAT_HANDLE_TYPE_SRQ);
-	if (!srq) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	srq = kdapl_find_queried(srq_handle, DAT_HANDLE_TYPE_SRQ,
+				 srq_param_mask & ~DAT_SRQ_FIELD_ALL,
+				 srq_param, &ret);
+	if (!srq)
 		goto out;
-	}
-	if (srq_param_mask & ~DAT_SRQ_FIELD_ALL) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-		goto out;
-	}
-	if (!srq_param) {
-		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-		goto out;
-	}
 	kdapl_srq_poll_all(srq);
 	srq_param->ia_handle = kdapl_handle(&srq->obj.ia->obj);
 	srq_param->pz_handle = kdapl_handle(&srq->pz->obj);
