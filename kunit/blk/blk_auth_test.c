@@ -220,12 +220,5 @@ static struct kunit_case auth_cases[] = {
 	{}
 };
 
-static struct kunit_suite auth_suite = {
-	.name = "kdapl-blk-auth",
-	.test_cases = auth_cases,
-};
-
-kunit_test_suite(auth_suite);
-
-MODULE_DESCRIPTION("KUnit suite: authentication of the block device target's clients");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-blk-auth", auth_cases,
+	 "authentication of the block device target's clients");

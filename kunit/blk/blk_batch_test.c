@@ -254,12 +254,5 @@ static struct kunit_case batch_cases[] = {
 	{}
 };
 
-static struct kunit_suite batch_suite = {
-	.name = "kdapl-blk-batch",
-	.test_cases = batch_cases,
-};
-
-kunit_test_suite(batch_suite);
-
-MODULE_DESCRIPTION("KUnit suite: replies of the block device target that share a message");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-blk-batch", batch_cases,
+	 "replies of the block device target that share a message");

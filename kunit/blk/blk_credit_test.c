@@ -149,12 +149,5 @@ static struct kunit_case credit_cases[] = {
 	{}
 };
 
-static struct kunit_suite credit_suite = {
-	.name = "kdapl-blk-credit",
-	.test_cases = credit_cases,
-};
-
-kunit_test_suite(credit_suite);
-
-MODULE_DESCRIPTION("KUnit suite: credits of the block device target's clients");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-blk-credit", credit_cases,
+	 "credits of the block device target's clients");

@@ -552,12 +552,4 @@ static struct kunit_case blk_cases[] = {
 	{}
 };
 
-static struct kunit_suite blk_suite = {
-	.name = "kdapl-blk-hostile",
-	.test_cases = blk_cases,
-};
-
-kunit_test_suite(blk_suite);
-
-MODULE_DESCRIPTION("KUnit suite: the block device target and hostile clients");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-blk-hostile", blk_cases, "the block device target and hostile clients");

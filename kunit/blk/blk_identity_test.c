@@ -285,12 +285,5 @@ static struct kunit_case identity_cases[] = {
 	{}
 };
 
-static struct kunit_suite identity_suite = {
-	.name = "kdapl-blk-identity",
-	.test_cases = identity_cases,
-};
-
-kunit_test_suite(identity_suite);
-
-MODULE_DESCRIPTION("KUnit suite: identities of the block device target's volumes");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-blk-identity", identity_cases,
+	 "identities of the block device target's volumes");

@@ -336,14 +336,6 @@ static struct kunit_case ini_cases[] = {
 	{}
 };
 
-static struct kunit_suite ini_suite = {
-	.name = "kdapl-blk-initiator",
-	.test_cases = ini_cases,
-	.init = ini_init,
-	.exit = ini_unload,
-};
-
-kunit_test_suite(ini_suite);
-
-MODULE_DESCRIPTION("KUnit suite: the block device initiator and hostile targets");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-blk-initiator", ini_cases,
+	 "the block device initiator and hostile targets", .init = ini_init,
+	 .exit = ini_unload);

@@ -284,12 +284,4 @@ static struct kunit_case path_cases[] = {
 	{}
 };
 
-static struct kunit_suite path_suite = {
-	.name = "kdapl-blk-path",
-	.test_cases = path_cases,
-};
-
-kunit_test_suite(path_suite);
-
-MODULE_DESCRIPTION("KUnit suite: several paths to a volume of the block device");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-blk-path", path_cases, "several paths to a volume of the block device");

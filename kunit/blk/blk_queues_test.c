@@ -196,14 +196,5 @@ static struct kunit_case queues_cases[] = {
 	{}
 };
 
-static struct kunit_suite queues_suite = {
-	.name = "kdapl-blk-queues",
-	.test_cases = queues_cases,
-	.init = ini_init,
-	.exit = kdb_serve_exit,
-};
-
-kunit_test_suite(queues_suite);
-
-MODULE_DESCRIPTION("KUnit suite: connections of the block device initiator");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-blk-queues", queues_cases, "connections of the block device initiator",
+	 .init = ini_init, .exit = kdb_serve_exit);

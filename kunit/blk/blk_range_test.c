@@ -125,12 +125,4 @@ static struct kunit_case range_cases[] = {
 	{}
 };
 
-static struct kunit_suite range_suite = {
-	.name = "kdapl-blk-range",
-	.test_cases = range_cases,
-};
-
-kunit_test_suite(range_suite);
-
-MODULE_DESCRIPTION("KUnit suite: zeroes and sizes of the block device target");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-blk-range", range_cases, "zeroes and sizes of the block device target");

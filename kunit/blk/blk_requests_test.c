@@ -327,12 +327,5 @@ static struct kunit_case blk_cases[] = {
 	{}
 };
 
-static struct kunit_suite blk_suite = {
-	.name = "kdapl-blk-requests",
-	.test_cases = blk_cases,
-};
-
-kunit_test_suite(blk_suite);
-
-MODULE_DESCRIPTION("KUnit suite: the block device target and messages of several requests");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-blk-requests", blk_cases,
+	 "the block device target and messages of several requests");

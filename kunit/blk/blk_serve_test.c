@@ -534,14 +534,5 @@ static struct kunit_case serve_cases[] = {
 	{}
 };
 
-static struct kunit_suite serve_suite = {
-	.name = "kdapl-blk-serve",
-	.test_cases = serve_cases,
-	.init = ini_init,
-	.exit = kdb_serve_exit,
-};
-
-kunit_test_suite(serve_suite);
-
-MODULE_DESCRIPTION("KUnit suite: the block device initiator and its disk");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-blk-serve", serve_cases, "the block device initiator and its disk",
+	 .init = ini_init, .exit = kdb_serve_exit);

@@ -426,13 +426,5 @@ static int session_init(struct kunit *test)
 	return 0;
 }
 
-static struct kunit_suite session_suite = {
-	.name = "kdapl-blk-session",
-	.init = session_init,
-	.test_cases = session_cases,
-};
-
-kunit_test_suite(session_suite);
-
-MODULE_DESCRIPTION("KUnit suite: sessions of the block device target's clients");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-blk-session", session_cases,
+	 "sessions of the block device target's clients", .init = session_init);

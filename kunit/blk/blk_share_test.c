@@ -270,12 +270,5 @@ static struct kunit_case share_cases[] = {
 	{}
 };
 
-static struct kunit_suite share_suite = {
-	.name = "kdapl-blk-share",
-	.test_cases = share_cases,
-};
-
-kunit_test_suite(share_suite);
-
-MODULE_DESCRIPTION("KUnit suite: volumes and clients of the block device target");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-blk-share", share_cases,
+	 "volumes and clients of the block device target");

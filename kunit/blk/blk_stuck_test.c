@@ -155,12 +155,5 @@ static struct kunit_case stuck_cases[] = {
 	{}
 };
 
-static struct kunit_suite stuck_suite = {
-	.name = "kdapl-blk-stuck",
-	.test_cases = stuck_cases,
-};
-
-kunit_test_suite(stuck_suite);
-
-MODULE_DESCRIPTION("KUnit suite: the block device target with a medium that is stuck");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-blk-stuck", stuck_cases,
+	 "the block device target with a medium that is stuck");

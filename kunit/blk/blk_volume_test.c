@@ -294,14 +294,6 @@ static struct kunit_case volume_cases[] = {
 	{}
 };
 
-static struct kunit_suite volume_suite = {
-	.name = "kdapl-blk-volume",
-	.test_cases = volume_cases,
-	.init = ini_init,
-	.exit = kdb_serve_exit,
-};
-
-kunit_test_suite(volume_suite);
-
-MODULE_DESCRIPTION("KUnit suite: the block device initiator and other volumes");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-blk-volume", volume_cases,
+	 "the block device initiator and other volumes", .init = ini_init,
+	 .exit = kdb_serve_exit);

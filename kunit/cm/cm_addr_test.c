@@ -500,12 +500,4 @@ static struct kunit_case cm_addr_cases[] = {
 	{}
 };
 
-static struct kunit_suite cm_addr_suite = {
-	.name = "kdapl-cm-addr",
-	.test_cases = cm_addr_cases,
-};
-
-kunit_test_suite(cm_addr_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: addresses");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-cm-addr", cm_addr_cases, "addresses");

@@ -458,12 +458,4 @@ static struct kunit_case cm_device_cases[] = {
 	{}
 };
 
-static struct kunit_suite cm_device_suite = {
-	.name = "kdapl-cm-device",
-	.test_cases = cm_device_cases,
-};
-
-kunit_test_suite(cm_device_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: connections and the device");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-cm-device", cm_device_cases, "connections and the device");

@@ -150,13 +150,5 @@ static struct kunit_case cm_follow_cases[] = {
 	{}
 };
 
-static struct kunit_suite cm_follow_suite = {
-	.name = "kdapl-cm-follow",
-	.test_cases = cm_follow_cases,
-};
-
-kunit_test_suite(cm_follow_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: addresses that come and go");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-cm-follow", cm_follow_cases, "addresses that come and go");
 KDAPL_IMPORT_TEST;

@@ -423,12 +423,4 @@ static struct kunit_case cm_cases[] = {
 	{}
 };
 
-static struct kunit_suite cm_suite = {
-	.name = "kdapl-cm",
-	.test_cases = cm_cases,
-};
-
-kunit_test_suite(cm_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: how connecting fails and ends");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-cm", cm_cases, "how connecting fails and ends");

@@ -389,12 +389,4 @@ static struct kunit_case conn_end_cases[] = {
 	{}
 };
 
-static struct kunit_suite conn_end_suite = {
-	.name = "kdapl-conn-end",
-	.test_cases = conn_end_cases,
-};
-
-kunit_test_suite(conn_end_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: ends of connections that differ");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-conn-end", conn_end_cases, "ends of connections that differ");

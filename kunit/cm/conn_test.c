@@ -561,12 +561,4 @@ static struct kunit_case conn_cases[] = {
 	{}
 };
 
-static struct kunit_suite conn_suite = {
-	.name = "kdapl-conn",
-	.test_cases = conn_cases,
-};
-
-kunit_test_suite(conn_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: connecting and disconnecting");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-conn", conn_cases, "connecting and disconnecting");

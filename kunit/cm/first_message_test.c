@@ -201,12 +201,4 @@ static struct kunit_case first_message_cases[] = {
 	{}
 };
 
-static struct kunit_suite first_message_suite = {
-	.name = "kdapl-first-message",
-	.test_cases = first_message_cases,
-};
-
-kunit_test_suite(first_message_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: first messages of connections");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-first-message", first_message_cases, "first messages of connections");

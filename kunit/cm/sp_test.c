@@ -118,6 +118,15 @@ static DAT_RSP_HANDLE make_rsp(struct kd_pair *c, u16 port)
 	return rsp;
 }
 
+/* Make an RSP and let the peer connect to it; return the request. */
+static DAT_CR_ARRIVAL_EVENT_DATA ask_rsp(struct kd_pair *c, u16 port,
+					 DAT_RSP_HANDLE *rsp)
+{
+	*rsp = make_rsp(c, port);
+	kd_connect_start(c->a, c->p, port);
+	return expect_request(c->p, c->p->cr_evd);
+}
+
 static void rsp_query_and_free(struct kunit *test)
 {
 	struct kd_pair c = kd_make_pair(test, NULL);
@@ -156,9 +165,7 @@ static void N5_rsp_reject(struct kunit *test)
 	u16 port = kd_port();
 	DAT_RSP_HANDLE rsp;
 
-	rsp = make_rsp(&c, port);
-	kd_connect_start(c.a, c.p, port);
-	req = expect_request(c.p, c.p->cr_evd);
+	req = ask_rsp(&c, port, &rsp);
 	KUNIT_EXPECT_PTR_EQ(test, req.sp_handle.rsp_handle, rsp);
 	KUNIT_EXPECT_EQ(test, req.conn_qual, port);
 	KUNIT_EXPECT_PTR_EQ(test, ep_of(test, req.cr_handle), c.p->ep);
@@ -283,9 +290,7 @@ static void N5_rsp_freed_before_the_answer(struct kunit *test)
 	u16 port = kd_port();
 	DAT_RSP_HANDLE rsp;
 
-	rsp = make_rsp(&c, port);
-	kd_connect_start(c.a, c.p, port);
-	req = expect_request(c.p, c.p->cr_evd);
+	req = ask_rsp(&c, port, &rsp);
 	KD_EXPECT_OK(test, dat_rsp_free(rsp));
 	KUNIT_EXPECT_EQ(test, (int)kd_state(c.p),
 			(int)DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
@@ -588,12 +593,4 @@ static struct kunit_case sp_cases[] = {
 	{}
 };
 
-static struct kunit_suite sp_suite = {
-	.name = "kdapl-sp",
-	.test_cases = sp_cases,
-};
-
-kunit_test_suite(sp_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: service points");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-sp", sp_cases, "service points");

@@ -355,12 +355,4 @@ static struct kunit_case arguments_cases[] = {
 	{}
 };
 
-static struct kunit_suite arguments_suite = {
-	.name = "kdapl-arguments",
-	.test_cases = arguments_cases,
-};
-
-kunit_test_suite(arguments_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: what is refused");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-arguments", arguments_cases, "what is refused");

@@ -322,12 +322,4 @@ static struct kunit_case batch_cases[] = {
 	{}
 };
 
-static struct kunit_suite batch_suite = {
-	.name = "kdapl-batch",
-	.test_cases = batch_cases,
-};
-
-kunit_test_suite(batch_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: several requests at once");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-batch", batch_cases, "several requests at once");

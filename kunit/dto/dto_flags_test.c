@@ -457,12 +457,4 @@ static struct kunit_case dto_flags_cases[] = {
 	{}
 };
 
-static struct kunit_suite dto_flags_suite = {
-	.name = "kdapl-dto-flags",
-	.test_cases = dto_flags_cases,
-};
-
-kunit_test_suite(dto_flags_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: completion flags and contexts");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-dto-flags", dto_flags_cases, "completion flags and contexts");

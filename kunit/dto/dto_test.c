@@ -535,12 +535,4 @@ static struct kunit_case dto_cases[] = {
 	{}
 };
 
-static struct kunit_suite dto_suite = {
-	.name = "kdapl-dto",
-	.test_cases = dto_cases,
-};
-
-kunit_test_suite(dto_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: data transfer operations");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-dto", dto_cases, "data transfer operations");

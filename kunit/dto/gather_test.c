@@ -255,12 +255,4 @@ static struct kunit_case gather_cases[] = {
 	{}
 };
 
-static struct kunit_suite gather_suite = {
-	.name = "kdapl-gather",
-	.test_cases = gather_cases,
-};
-
-kunit_test_suite(gather_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: requests of segments of several LMRs");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-gather", gather_cases, "requests of segments of several LMRs");

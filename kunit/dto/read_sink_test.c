@@ -550,12 +550,4 @@ static struct kunit_case read_sink_cases[] = {
 	{}
 };
 
-static struct kunit_suite read_sink_suite = {
-	.name = "kdapl-read-sink",
-	.test_cases = read_sink_cases,
-};
-
-kunit_test_suite(read_sink_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: sinks of RDMA Reads on iWARP adapters");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-read-sink", read_sink_cases, "sinks of RDMA Reads on iWARP adapters");

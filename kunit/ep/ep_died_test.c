@@ -163,12 +163,4 @@ static struct kunit_case ep_died_cases[] = {
 	{}
 };
 
-static struct kunit_suite ep_died_suite = {
-	.name = "kdapl-ep-died",
-	.test_cases = ep_died_cases,
-};
-
-kunit_test_suite(ep_died_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: queue pairs that end by themselves");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-ep-died", ep_died_cases, "queue pairs that end by themselves");

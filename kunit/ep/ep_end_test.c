@@ -160,12 +160,4 @@ static struct kunit_case ep_end_cases[] = {
 	{}
 };
 
-static struct kunit_suite ep_end_suite = {
-	.name = "kdapl-ep-end",
-	.test_cases = ep_end_cases,
-};
-
-kunit_test_suite(ep_end_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: ends of connections");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-ep-end", ep_end_cases, "ends of connections");

@@ -518,12 +518,4 @@ static struct kunit_case ep_state_cases[] = {
 	{}
 };
 
-static struct kunit_suite ep_state_suite = {
-	.name = "kdapl-ep-state",
-	.test_cases = ep_state_cases,
-};
-
-kunit_test_suite(ep_state_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: states of an Endpoint");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-ep-state", ep_state_cases, "states of an Endpoint");

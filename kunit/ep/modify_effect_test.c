@@ -504,12 +504,4 @@ static struct kunit_case modify_effect_cases[] = {
 	{ }
 };
 
-static struct kunit_suite modify_effect_suite = {
-	.name = "kdapl_modify_effect",
-	.test_cases = modify_effect_cases,
-};
-
-kunit_test_suite(modify_effect_suite);
-
-MODULE_DESCRIPTION("KUnit: what a modified Endpoint does");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl_modify_effect", modify_effect_cases, "what a modified Endpoint does");

@@ -152,12 +152,4 @@ static struct kunit_case modify_race_cases[] = {
 	{}
 };
 
-static struct kunit_suite modify_race_suite = {
-	.name = "kdapl-modify-race",
-	.test_cases = modify_race_cases,
-};
-
-kunit_test_suite(modify_race_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: dat_ep_modify() beside posts");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-modify-race", modify_race_cases, "dat_ep_modify() beside posts");

@@ -488,13 +488,5 @@ static struct kunit_case modify_cases[] = {
 	{ }
 };
 
-static struct kunit_suite modify_suite = {
-	.name = "kdapl_modify",
-	.test_cases = modify_cases,
-};
-
-kunit_test_suite(modify_suite);
-
-MODULE_DESCRIPTION("KUnit: modifying an Endpoint");
+KD_SUITE("kdapl_modify", modify_cases, "modifying an Endpoint");
 KDAPL_IMPORT_TEST;
-MODULE_LICENSE("Dual BSD/GPL");

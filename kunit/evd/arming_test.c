@@ -188,12 +188,4 @@ static struct kunit_case arming_cases[] = {
 	{}
 };
 
-static struct kunit_suite arming_suite = {
-	.name = "kdapl-arming",
-	.test_cases = arming_cases,
-};
-
-kunit_test_suite(arming_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: armed completion queues");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-arming", arming_cases, "armed completion queues");

@@ -79,12 +79,4 @@ static struct kunit_case async_cases[] = {
 	{}
 };
 
-static struct kunit_suite async_suite = {
-	.name = "kdapl-async",
-	.test_cases = async_cases,
-};
-
-kunit_test_suite(async_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: asynchronous events");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-async", async_cases, "asynchronous events");

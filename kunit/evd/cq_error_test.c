@@ -89,12 +89,4 @@ static struct kunit_case cq_error_cases[] = {
 	{}
 };
 
-static struct kunit_suite cq_error_suite = {
-	.name = "kdapl-cq-error",
-	.test_cases = cq_error_cases,
-};
-
-kunit_test_suite(cq_error_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: completion queues that fail");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-cq-error", cq_error_cases, "completion queues that fail");

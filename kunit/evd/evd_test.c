@@ -567,12 +567,4 @@ static struct kunit_case evd_cases[] = {
 	{}
 };
 
-static struct kunit_suite evd_suite = {
-	.name = "kdapl-evd",
-	.test_cases = evd_cases,
-};
-
-kunit_test_suite(evd_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: Event Dispatchers");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-evd", evd_cases, "Event Dispatchers");

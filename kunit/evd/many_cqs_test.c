@@ -152,12 +152,4 @@ static struct kunit_case many_cqs_cases[] = {
 	{}
 };
 
-static struct kunit_suite many_cqs_suite = {
-	.name = "kdapl-many-cqs",
-	.test_cases = many_cqs_cases,
-};
-
-kunit_test_suite(many_cqs_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: EVDs of many Endpoints");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-many-cqs", many_cqs_cases, "EVDs of many Endpoints");

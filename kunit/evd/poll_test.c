@@ -175,12 +175,4 @@ static struct kunit_case poll_cases[] = {
 	{}
 };
 
-static struct kunit_suite poll_suite = {
-	.name = "kdapl-poll",
-	.test_cases = poll_cases,
-};
-
-kunit_test_suite(poll_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: how much is polled at a time");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-poll", poll_cases, "how much is polled at a time");

@@ -208,12 +208,5 @@ static struct kunit_case upcall_backlog_cases[] = {
 	{}
 };
 
-static struct kunit_suite upcall_backlog_suite = {
-	.name = "kdapl-upcall-backlog",
-	.test_cases = upcall_backlog_cases,
-};
-
-kunit_test_suite(upcall_backlog_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: upcalls and full EVDs at the edges");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-upcall-backlog", upcall_backlog_cases,
+	 "upcalls and full EVDs at the edges");

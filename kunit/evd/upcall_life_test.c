@@ -187,12 +187,5 @@ static struct kunit_case upcall_life_cases[] = {
 	{}
 };
 
-static struct kunit_suite upcall_life_suite = {
-	.name = "kdapl-upcall-life",
-	.test_cases = upcall_life_cases,
-};
-
-kunit_test_suite(upcall_life_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: a consumer that lives in its upcalls");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-upcall-life", upcall_life_cases,
+	 "a consumer that lives in its upcalls");

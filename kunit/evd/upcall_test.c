@@ -474,21 +474,32 @@ static void R6_full_evd_loses_nothing(struct kunit *test)
 /* More requests than arrive before the connection manager runs. */
 #define REQUESTS 24
 
-/* A full EVD keeps connection events as well. */
-static void R6_full_evd_of_connection_events(struct kunit *test)
+/*
+ * Let REQUESTS Endpoints of @a connect to @p, which rejects each at once if @answer.
+ */
+static void connect_many(struct kd_side *a, struct kd_side *p, bool answer)
 {
-	struct kd_pair pair = kd_make_half_pair(test);
-	struct kd_side *a = pair.a, *p = pair.p;
 	u16 port = kd_port();
 	int i;
 
-	a->conn_evd = kd_evd(a, DAT_EVD_CONNECTION_FLAG, 1, DAT_UPCALL_DISABLE);
 	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
 	for (i = 0; i < REQUESTS; i++) {
 		a->ep = kd_ep(a, NULL);
 		kd_connect_start(a, p, port);
-		KD_EXPECT_OK(test, dat_cr_reject(kd_expect_cr(p), 0, NULL));
+		if (answer)
+			KD_EXPECT_OK(p->test, dat_cr_reject(kd_expect_cr(p), 0, NULL));
 	}
+}
+
+/* A full EVD keeps connection events as well. */
+static void R6_full_evd_of_connection_events(struct kunit *test)
+{
+	struct kd_pair pair = kd_make_half_pair(test);
+	struct kd_side *a = pair.a;
+	int i;
+
+	a->conn_evd = kd_evd(a, DAT_EVD_CONNECTION_FLAG, 1, DAT_UPCALL_DISABLE);
+	connect_many(a, pair.p, true);
 	expect_overflow(test, a, a->conn_evd);
 	for (i = 0; i < REQUESTS; i++)
 		kd_expect_event(test, a->conn_evd,
@@ -501,15 +512,10 @@ static void R6_full_evd_of_requests(struct kunit *test)
 {
 	struct kd_pair pair = kd_make_half_pair(test);
 	struct kd_side *a = pair.a, *p = pair.p;
-	u16 port = kd_port();
 	int i;
 
 	p->cr_evd = kd_evd(p, DAT_EVD_CR_FLAG, 1, DAT_UPCALL_DISABLE);
-	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
-	for (i = 0; i < REQUESTS; i++) {
-		a->ep = kd_ep(a, NULL);
-		kd_connect_start(a, p, port);
-	}
+	connect_many(a, p, false);
 	expect_overflow(test, p, p->cr_evd);
 	for (i = 0; i < REQUESTS; i++) {
 		KD_EXPECT_OK(test, dat_cr_reject(kd_expect_cr(p), 0, NULL));
@@ -557,12 +563,4 @@ static struct kunit_case upcall_cases[] = {
 	{}
 };
 
-static struct kunit_suite upcall_suite = {
-	.name = "kdapl-upcall",
-	.test_cases = upcall_cases,
-};
-
-kunit_test_suite(upcall_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: upcalls, full Event Dispatchers");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-upcall", upcall_cases, "upcalls, full Event Dispatchers");

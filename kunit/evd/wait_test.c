@@ -303,12 +303,4 @@ static struct kunit_case wait_cases[] = {
 	{}
 };
 
-static struct kunit_suite wait_suite = {
-	.name = "kdapl-evd-wait",
-	.test_cases = wait_cases,
-};
-
-kunit_test_suite(wait_suite);
-
-MODULE_DESCRIPTION("KUnit suite of the recipe to wait for events");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-evd-wait", wait_cases, "the recipe to wait for events");

@@ -195,12 +195,4 @@ static struct kunit_case wait_upcalls_cases[] = {
 	{}
 };
 
-static struct kunit_suite wait_upcalls_suite = {
-	.name = "kdapl-wait-upcalls",
-	.test_cases = wait_upcalls_cases,
-};
-
-kunit_test_suite(wait_upcalls_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: waiting for upcalls under way");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-wait-upcalls", wait_upcalls_cases, "waiting for upcalls under way");

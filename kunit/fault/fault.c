@@ -242,12 +242,4 @@ static struct kunit_case fault_test_cases[] = {
 	{}
 };
 
-static struct kunit_suite fault_suite = {
-	.name = "kdapl-fault",
-	.test_cases = fault_test_cases,
-};
-
-kunit_test_suite(fault_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: what happens when something fails");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-fault", fault_test_cases, "what happens when something fails");

@@ -419,12 +419,4 @@ static struct kunit_case fault_work_cases[] = {
 	{}
 };
 
-static struct kunit_suite fault_work_suite = {
-	.name = "kdapl-fault-work",
-	.test_cases = fault_work_cases,
-};
-
-kunit_test_suite(fault_work_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: something fails behind the calls");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-fault-work", fault_work_cases, "something fails behind the calls");

@@ -554,12 +554,4 @@ static struct kunit_case handle_cases[] = {
 	{}
 };
 
-static struct kunit_suite handle_suite = {
-	.name = "kdapl-handle",
-	.test_cases = handle_cases,
-};
-
-kunit_test_suite(handle_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: handles");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-handle", handle_cases, "handles");

@@ -559,12 +559,4 @@ static struct kunit_case ia_cases[] = {
 	{}
 };
 
-static struct kunit_suite ia_suite = {
-	.name = "kdapl-ia",
-	.test_cases = ia_cases,
-};
-
-kunit_test_suite(ia_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: Interface Adapters");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-ia", ia_cases, "Interface Adapters");

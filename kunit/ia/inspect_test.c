@@ -69,12 +69,4 @@ static struct kunit_case inspect_cases[] = {
 	{}
 };
 
-static struct kunit_suite inspect_suite = {
-	.name = "kdapl-inspect",
-	.test_cases = inspect_cases,
-};
-
-kunit_test_suite(inspect_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: attribution of verbs objects");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-inspect", inspect_cases, "attribution of verbs objects");

@@ -378,12 +378,4 @@ static struct kunit_case interface_cases[] = {
 	{}
 };
 
-static struct kunit_suite interface_suite = {
-	.name = "kdapl-interface",
-	.test_cases = interface_cases,
-};
-
-kunit_test_suite(interface_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: the interface as published");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-interface", interface_cases, "the interface as published");

@@ -133,12 +133,4 @@ static struct kunit_case linux_cases[] = {
 	{}
 };
 
-static struct kunit_suite linux_suite = {
-	.name = "kdapl-linux",
-	.test_cases = linux_cases,
-};
-
-kunit_test_suite(linux_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: addresses and vectors");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-linux", linux_cases, "addresses and vectors");

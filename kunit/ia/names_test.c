@@ -225,12 +225,4 @@ static struct kunit_case names_cases[] = {
 	{}
 };
 
-static struct kunit_suite names_suite = {
-	.name = "kdapl-names",
-	.test_cases = names_cases,
-};
-
-kunit_test_suite(names_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: names of constants, returns and members");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-names", names_cases, "names of constants, returns and members");

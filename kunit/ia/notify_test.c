@@ -148,13 +148,5 @@ static struct kunit_case notify_cases[] = {
 	{}
 };
 
-static struct kunit_suite notify_suite = {
-	.name = "kdapl-notify",
-	.init = kd_plug_init,
-	.test_cases = notify_cases,
-};
-
-kunit_test_suite(notify_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: notifiers of IAs and addresses");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-notify", notify_cases, "notifiers of IAs and addresses",
+	 .init = kd_plug_init);

@@ -504,12 +504,4 @@ static struct kunit_case query_cases[] = {
 	{}
 };
 
-static struct kunit_suite query_suite = {
-	.name = "kdapl-query",
-	.test_cases = query_cases,
-};
-
-kunit_test_suite(query_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: attributes, masks, names");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-query", query_cases, "attributes, masks, names");

@@ -34,39 +34,27 @@ enum command {
 	UNKNOWN_TASK_FUNCTION,
 };
 
-static KD_GENERATOR(gen_lengths)
-{
-	static const char * const names[] = {
-		[SHORT_HEADERS] = "shorter than headers",
-		[NO_ISER] = "no iSER header",
-		[LONG_DATA] = "data longer than the PDU",
-		[LONG_AHS] = "additional headers longer than the PDU",
-		[AHS_OF_NO_LENGTH] = "additional header without length",
-		[EXTENDED_CDB] = "extended CDB longer than its header",
-		[VARIABLE_CDB] = "CDB longer than the PDU",
-		[VARIABLE_CDB_WITH_AHS] = "CDB longer than its extension",
-	};
+static KD_CHOICES(gen_lengths, kd_gen_any_ia_and,
+	[SHORT_HEADERS] = "shorter than headers",
+	[NO_ISER] = "no iSER header",
+	[LONG_DATA] = "data longer than the PDU",
+	[LONG_AHS] = "additional headers longer than the PDU",
+	[AHS_OF_NO_LENGTH] = "additional header without length",
+	[EXTENDED_CDB] = "extended CDB longer than its header",
+	[VARIABLE_CDB] = "CDB longer than the PDU",
+	[VARIABLE_CDB_WITH_AHS] = "CDB longer than its extension")
 
-	return kd_gen_any_ia_and(prev, desc, names, ARRAY_SIZE(names));
-}
-
-static KD_GENERATOR(gen_command)
-{
-	static const char * const names[] = {
-		[UNKNOWN_OPCODE] = "unknown opcode",
-		[TARGET_OPCODE] = "opcode of a target",
-		[LOGIN_AGAIN] = "login in full feature phase",
-		[READ_WITH_DATA] = "data with a read",
-		[READ_TO_NOWHERE] = "a read without memory",
-		[WRITE_FROM_NOWHERE] = "a write without memory",
-		[DATA_UNASKED] = "data that nobody asked for",
-		[ANSWER_TO_NO_NOP] = "answer to no NOP-In",
-		[MORE_OF_NO_TEXT] = "more of no text",
-		[UNKNOWN_TASK_FUNCTION] = "unknown task management",
-	};
-
-	return kd_gen_any_ia_and(prev, desc, names, ARRAY_SIZE(names));
-}
+static KD_CHOICES(gen_command, kd_gen_any_ia_and,
+	[UNKNOWN_OPCODE] = "unknown opcode",
+	[TARGET_OPCODE] = "opcode of a target",
+	[LOGIN_AGAIN] = "login in full feature phase",
+	[READ_WITH_DATA] = "data with a read",
+	[READ_TO_NOWHERE] = "a read without memory",
+	[WRITE_FROM_NOWHERE] = "a write without memory",
+	[DATA_UNASKED] = "data that nobody asked for",
+	[ANSWER_TO_NO_NOP] = "answer to no NOP-In",
+	[MORE_OF_NO_TEXT] = "more of no text",
+	[UNKNOWN_TASK_FUNCTION] = "unknown task management")
 
 /* A command whose CDB is @cdb bytes long, of which @ahs come behind the headers. */
 static struct raw_pdu long_cdb(struct raw *r, unsigned int cdb, unsigned int ahs)
@@ -213,17 +201,11 @@ enum refused {
 	LENGTH_WITHOUT_DIRECTION,
 };
 
-static KD_GENERATOR(gen_refused)
-{
-	static const char * const names[] = {
-		[MUCH_IMMEDIATE_DATA] = "more immediate data than is to be written",
-		[BOTH_DIRECTIONS] = "reads and writes",
-		[IMMEDIATE_COMMAND] = "immediate command",
-		[LENGTH_WITHOUT_DIRECTION] = "data in no direction",
-	};
-
-	return kd_gen_any_ia_and(prev, desc, names, ARRAY_SIZE(names));
-}
+static KD_CHOICES(gen_refused, kd_gen_any_ia_and,
+	[MUCH_IMMEDIATE_DATA] = "more immediate data than is to be written",
+	[BOTH_DIRECTIONS] = "reads and writes",
+	[IMMEDIATE_COMMAND] = "immediate command",
+	[LENGTH_WITHOUT_DIRECTION] = "data in no direction")
 
 static void pdu_refused(struct kunit *test)
 {
@@ -382,18 +364,12 @@ enum data_out {
 	WITH_A_TAG,
 };
 
-static KD_GENERATOR(gen_data_out)
-{
-	static const char * const names[] = {
-		[BEYOND] = "beyond the end",
-		[WRAPS] = "offset and length wrap",
-		[EMPTY] = "no data",
-		[OUT_OF_ORDER] = "of a command that is not the next",
-		[WITH_A_TAG] = "as if it was asked for",
-	};
-
-	return kd_gen_any_ia_and(prev, desc, names, ARRAY_SIZE(names));
-}
+static KD_CHOICES(gen_data_out, kd_gen_any_ia_and,
+	[BEYOND] = "beyond the end",
+	[WRAPS] = "offset and length wrap",
+	[EMPTY] = "no data",
+	[OUT_OF_ORDER] = "of a command that is not the next",
+	[WITH_A_TAG] = "as if it was asked for")
 
 static void data_bad(struct kunit *test)
 {
@@ -566,15 +542,5 @@ static struct kunit_case isert_cases[] = {
 	{}
 };
 
-static struct kunit_suite isert_suite = {
-	.name = "kdapl-isert-hostile",
-	.init = raw_init,
-	.suite_init = raw_target_up,
-	.suite_exit = raw_target_down,
-	.test_cases = isert_cases,
-};
-
-kunit_test_suite(isert_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl_isert.ko: hostile initiators");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-isert-hostile", isert_cases, "kdapl_isert.ko: hostile initiators",
+	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);

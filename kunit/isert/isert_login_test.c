@@ -252,15 +252,5 @@ static struct kunit_case isert_cases[] = {
 	{}
 };
 
-static struct kunit_suite isert_suite = {
-	.name = "kdapl-isert-login",
-	.init = raw_init,
-	.suite_init = raw_target_up,
-	.suite_exit = raw_target_down,
-	.test_cases = isert_cases,
-};
-
-kunit_test_suite(isert_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl_isert.ko: logins, logouts, floods");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-isert-login", isert_cases, "kdapl_isert.ko: logins, logouts, floods",
+	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);

@@ -17,12 +17,7 @@
 #define AT	100			/* inside of a page */
 #define BYTES	9000
 
-static const char * const kinds[] = { "one piece", "in pages" };
-
-static KD_GENERATOR(gen_kinds)
-{
-	return kd_gen_any_ia_and(prev, desc, kinds, ARRAY_SIZE(kinds));
-}
+static KD_CHOICES(gen_kinds, kd_gen_any_ia_and, "one piece", "in pages")
 
 /* Memory of the kind that the case is about. */
 static struct kd_buf *make_buf(struct kd_side *s, DAT_MEM_PRIV_FLAGS priv)
@@ -421,12 +416,4 @@ static struct kunit_case dma_cases[] = {
 	{}
 };
 
-static struct kunit_suite dma_suite = {
-	.name = "kdapl-dma",
-	.test_cases = dma_cases,
-};
-
-kunit_test_suite(dma_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: memory on devices that do DMA");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-dma", dma_cases, "memory on devices that do DMA");

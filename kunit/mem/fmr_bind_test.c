@@ -171,12 +171,4 @@ static struct kunit_case fmr_bind_cases[] = {
 	{}
 };
 
-static struct kunit_suite fmr_bind_suite = {
-	.name = "kdapl-fmr-bind",
-	.test_cases = fmr_bind_cases,
-};
-
-kunit_test_suite(fmr_bind_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: binding for fast registration");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-fmr-bind", fmr_bind_cases, "binding for fast registration");

@@ -222,67 +222,86 @@ static void L3_fmr_after_a_flush(struct kunit *test)
 }
 
 /*
+ * struct scopes - two connections of a Protection Zone and an FMR of each scope
+ * @p: pages to bind
+ * @c: the connection whose IA has the FMRs
+ * @second: another Endpoint of that side
+ * @other: the connection of that
+ * @pz: FMR of scope PZ
+ * @ep: FMR of scope EP
+ */
+struct scopes {
+	struct pages *p;
+	struct mem_pair c;
+	struct kd_side second;
+	struct mem_pair other;
+	struct fmr pz;
+	struct fmr ep;
+};
+
+static void make_scopes(struct kunit *test, struct scopes *s)
+{
+	s->p = fmr_make_pages(test);
+	s->c = mem_make_pair(test, NULL);
+	s->other = mem_second_pair(&s->c, &s->second);
+	s->pz = fmr_make(&s->c, DAT_LMR_SCOPE_PZ);
+	s->ep = fmr_make(&s->c, DAT_LMR_SCOPE_EP);
+}
+
+/*
  * A bind that has completed outlives its connection: on another one the contexts
  * are good, and the invalidation is a real one. Of scope EP it is the same, but
  * that nobody else may use it.
  */
 static void L3_fmr_outlives_its_connection(struct kunit *test)
 {
-	struct pages *p = fmr_make_pages(test);
-	struct mem_pair c = mem_make_pair(test, NULL);
-	struct kd_side second;
-	struct mem_pair other = mem_second_pair(&c, &second);
-	struct fmr pz = fmr_make(&c, DAT_LMR_SCOPE_PZ);
-	struct fmr ep = fmr_make(&c, DAT_LMR_SCOPE_EP);
 	DAT_LMR_TRIPLET seg = { 0, 64, 0 };
+	struct scopes s;
 
-	fmr_bind_ok(&c, &pz, p);
-	fmr_bind_ok(&c, &ep, p);
-	kd_disconnect(c.p, c.a);
-	KUNIT_EXPECT_TRUE(test, fmr_is_bound(&c, &pz));
-	KUNIT_EXPECT_TRUE(test, fmr_is_bound(&c, &ep));
-	fmr_use(&other, &pz, 0, p);
-	fmr_unbind_ok(&other, &pz);
-	fmr_bind_ok(&other, &pz, p);
-	fmr_use(&other, &pz, 0, p);
+	make_scopes(test, &s);
+	fmr_bind_ok(&s.c, &s.pz, s.p);
+	fmr_bind_ok(&s.c, &s.ep, s.p);
+	kd_disconnect(s.c.p, s.c.a);
+	KUNIT_EXPECT_TRUE(test, fmr_is_bound(&s.c, &s.pz));
+	KUNIT_EXPECT_TRUE(test, fmr_is_bound(&s.c, &s.ep));
+	fmr_use(&s.other, &s.pz, 0, s.p);
+	fmr_unbind_ok(&s.other, &s.pz);
+	fmr_bind_ok(&s.other, &s.pz, s.p);
+	fmr_use(&s.other, &s.pz, 0, s.p);
 
-	seg.lmr_context = ep.context;
+	seg.lmr_context = s.ep.context;
 	KD_EXPECT_RET(test, DAT_PROTECTION_VIOLATION,
-		      dat_ep_post_send(second.ep, 1, &seg, kd_cookie(1), 0));
-	mem_reconnect(&c);
-	fmr_use(&c, &ep, 0, p);
-	kd_disconnect(c.p, c.a);
-	fmr_unbind_ok(&other, &ep);
+		      dat_ep_post_send(s.second.ep, 1, &seg, kd_cookie(1), 0));
+	mem_reconnect(&s.c);
+	fmr_use(&s.c, &s.ep, 0, s.p);
+	kd_disconnect(s.c.p, s.c.a);
+	fmr_unbind_ok(&s.other, &s.ep);
 }
 
 /* ---- Scope and arguments ---------------------------------------------------------- */
 
 static void L3_fmr_scope(struct kunit *test)
 {
-	struct pages *p = fmr_make_pages(test);
-	struct mem_pair c = mem_make_pair(test, NULL);
-	struct kd_side second;
-	struct mem_pair other = mem_second_pair(&c, &second);
-	struct fmr pz = fmr_make(&c, DAT_LMR_SCOPE_PZ);
-	struct fmr ep = fmr_make(&c, DAT_LMR_SCOPE_EP);
 	DAT_LMR_TRIPLET seg = { 0, 64, 0 };
+	struct scopes s;
 
-	fmr_bind_ok(&c, &pz, p);
-	fmr_use(&other, &pz, 0, p);
-	fmr_unbind_ok(&other, &pz);
+	make_scopes(test, &s);
+	fmr_bind_ok(&s.c, &s.pz, s.p);
+	fmr_use(&s.other, &s.pz, 0, s.p);
+	fmr_unbind_ok(&s.other, &s.pz);
 
-	fmr_bind_ok(&c, &ep, p);
-	fmr_use(&c, &ep, 0, p);
-	seg.lmr_context = ep.context;
+	fmr_bind_ok(&s.c, &s.ep, s.p);
+	fmr_use(&s.c, &s.ep, 0, s.p);
+	seg.lmr_context = s.ep.context;
 	KD_EXPECT_RET(test, DAT_PROTECTION_VIOLATION,
-		      dat_ep_post_send(second.ep, 1, &seg, kd_cookie(1), 0));
+		      dat_ep_post_send(s.second.ep, 1, &seg, kd_cookie(1), 0));
 	KD_EXPECT_RET(test, DAT_PROTECTION_VIOLATION,
-		      dat_ep_post_recv(second.ep, 1, &seg, kd_cookie(1), 0));
+		      dat_ep_post_recv(s.second.ep, 1, &seg, kd_cookie(1), 0));
 	KD_EXPECT_RET(test, DAT_PROTECTION_VIOLATION,
-		      dat_lmr_invalidate(ep.lmr, second.ep, kd_cookie(1), 0));
-	fmr_unbind_ok(&c, &ep);
-	fmr_bind_ok(&other, &ep, p);
-	fmr_use(&other, &ep, 0, p);
+		      dat_lmr_invalidate(s.ep.lmr, s.second.ep, kd_cookie(1), 0));
+	fmr_unbind_ok(&s.c, &s.ep);
+	fmr_bind_ok(&s.other, &s.ep, s.p);
+	fmr_use(&s.other, &s.ep, 0, s.p);
 }
 
 static void L3_allocate_arguments(struct kunit *test)
@@ -420,12 +439,4 @@ static struct kunit_case fmr_cases[] = {
 	{}
 };
 
-static struct kunit_suite fmr_suite = {
-	.name = "kdapl-fmr",
-	.test_cases = fmr_cases,
-};
-
-kunit_test_suite(fmr_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: fast registration");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-fmr", fmr_cases, "fast registration");

@@ -151,12 +151,4 @@ static struct kunit_case invalidate_cases[] = {
 	{}
 };
 
-static struct kunit_suite invalidate_suite = {
-	.name = "kdapl-invalidate",
-	.test_cases = invalidate_cases,
-};
-
-kunit_test_suite(invalidate_suite);
-
-MODULE_DESCRIPTION("KUnit suite: LMRs invalidated by the peer");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-invalidate", invalidate_cases, "LMRs invalidated by the peer");

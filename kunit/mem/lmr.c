@@ -547,12 +547,4 @@ static struct kunit_case lmr_cases[] = {
 	{}
 };
 
-static struct kunit_suite lmr_suite = {
-	.name = "kdapl-lmr",
-	.test_cases = lmr_cases,
-};
-
-kunit_test_suite(lmr_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: Local Memory Regions");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-lmr", lmr_cases, "Local Memory Regions");

@@ -160,12 +160,4 @@ static struct kunit_case peer_invalidate_cases[] = {
 	{}
 };
 
-static struct kunit_suite peer_invalidate_suite = {
-	.name = "kdapl-peer-invalidate",
-	.test_cases = peer_invalidate_cases,
-};
-
-kunit_test_suite(peer_invalidate_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: invalidation by the peer");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-peer-invalidate", peer_invalidate_cases, "invalidation by the peer");

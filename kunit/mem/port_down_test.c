@@ -86,12 +86,4 @@ static struct kunit_case port_down_cases[] = {
 	{}
 };
 
-static struct kunit_suite port_down_suite = {
-	.name = "kdapl-port-down",
-	.test_cases = port_down_cases,
-};
-
-kunit_test_suite(port_down_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: registration while the port is down");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-port-down", port_down_cases, "registration while the port is down");

@@ -26,12 +26,7 @@ static struct kd_buf *make_buf(struct kd_side *s, bool registered)
 	return kd_buf_alloc_priv(s, PAGE_SIZE, registered, LOCAL);
 }
 
-static const char * const kinds[] = { "one piece", "in pages" };
-
-static KD_GENERATOR(gen_kinds)
-{
-	return kd_gen_ia_and(prev, desc, kinds, ARRAY_SIZE(kinds));
-}
+static KD_CHOICES(gen_kinds, kd_gen_ia_and, "one piece", "in pages")
 
 static bool registered(struct kunit *test)
 {
@@ -377,12 +372,4 @@ static struct kunit_case posted_cases[] = {
 	{}
 };
 
-static struct kunit_suite posted_suite = {
-	.name = "kdapl-posted",
-	.test_cases = posted_cases,
-};
-
-kunit_test_suite(posted_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: freeing memory that is posted");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-posted", posted_cases, "freeing memory that is posted");

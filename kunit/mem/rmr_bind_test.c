@@ -192,12 +192,4 @@ static struct kunit_case rmr_bind_cases[] = {
 	{}
 };
 
-static struct kunit_suite rmr_bind_suite = {
-	.name = "kdapl-rmr-bind",
-	.test_cases = rmr_bind_cases,
-};
-
-kunit_test_suite(rmr_bind_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: binding RMRs");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-rmr-bind", rmr_bind_cases, "binding RMRs");

@@ -553,12 +553,4 @@ static struct kunit_case rmr_cases[] = {
 	{}
 };
 
-static struct kunit_suite rmr_suite = {
-	.name = "kdapl-rmr",
-	.test_cases = rmr_cases,
-};
-
-kunit_test_suite(rmr_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: Remote Memory Regions");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-rmr", rmr_cases, "Remote Memory Regions");

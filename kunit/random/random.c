@@ -326,12 +326,4 @@ static struct kunit_case random_cases[] = {
 	{}
 };
 
-static struct kunit_suite random_suite = {
-	.name = "kdapl-random",
-	.test_cases = random_cases,
-};
-
-kunit_test_suite(random_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: random calls");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-random", random_cases, "random calls");

@@ -362,12 +362,4 @@ static struct kunit_case scale_cases[] = {
 	{}
 };
 
-static struct kunit_suite scale_suite = {
-	.name = "kdapl-scale",
-	.test_cases = scale_cases,
-};
-
-kunit_test_suite(scale_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: thousands of Endpoints and LMRs");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-scale", scale_cases, "thousands of Endpoints and LMRs");

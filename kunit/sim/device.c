@@ -53,6 +53,20 @@ bool sim_port_is_up(struct sim_dev *dev)
 	return READ_ONCE(dev->netdev_up) && !sim_switch(dev, port_down);
 }
 
+/* Tell @handler of @event, in the context that @dev's switch asks for. */
+void sim_deliver(struct sim_dev *dev, struct ib_event *event,
+		 void (*handler)(struct ib_event *event, void *context), void *context)
+{
+	bool off = sim_switch(dev, event_irqoff);
+	unsigned long flags = 0;
+
+	if (off)
+		local_irq_save(flags);
+	handler(event, context);
+	if (off)
+		local_irq_restore(flags);
+}
+
 /* The port may have gone up or down. Context: any. */
 void sim_port_changed(struct sim_dev *dev)
 {

@@ -165,18 +165,12 @@ void sim_qp_event(struct sim_qp *qp, enum ib_event_type type)
 		.element.qp = &qp->ib,
 		.event = type,
 	};
-	bool off = sim_switch(qp->dev, event_irqoff);
-	unsigned long flags = 0;
 
 	if (!qp->ib.event_handler)
 		return;
 	if (type == IB_EVENT_QP_LAST_WQE_REACHED)
 		sim_count(qp->dev, lwqes);
-	if (off)
-		local_irq_save(flags);
-	qp->ib.event_handler(&event, qp->ib.qp_context);
-	if (off)
-		local_irq_restore(flags);
+	sim_deliver(qp->dev, &event, qp->ib.event_handler, qp->ib.qp_context);
 }
 
 /* The peer, which may be parked, has to look at @qp's state. */

@@ -363,6 +363,8 @@ void sim_switch_remove(struct sim_dev *dev);
 void sim_dev_init(struct sim_dev *dev);
 void sim_dealloc(struct ib_device *ibdev);
 struct sim_qp *sim_gsi_of(const union ib_gid *gid);
+void sim_deliver(struct sim_dev *dev, struct ib_event *event,
+		 void (*handler)(struct ib_event *event, void *context), void *context);
 void sim_port_changed(struct sim_dev *dev);
 bool sim_port_is_up(struct sim_dev *dev);
 

@@ -117,15 +117,9 @@ void sim_srq_event(struct sim_srq *srq, enum ib_event_type type)
 		.element.srq = &srq->ib,
 		.event = type,
 	};
-	unsigned long flags = 0;
-	bool off = sim_switch(srq->dev, event_irqoff);
 
 	if (!srq->ib.event_handler)
 		return;
 	sim_count(srq->dev, limits);
-	if (off)
-		local_irq_save(flags);
-	srq->ib.event_handler(&event, srq->ib.srq_context);
-	if (off)
-		local_irq_restore(flags);
+	sim_deliver(srq->dev, &event, srq->ib.event_handler, srq->ib.srq_context);
 }

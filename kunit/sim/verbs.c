@@ -512,12 +512,4 @@ static struct kunit_case sim_cases[] = {
 	{}
 };
 
-static struct kunit_suite sim_suite = {
-	.name = "kdapl-sim",
-	.test_cases = sim_cases,
-};
-
-kunit_test_suite(sim_suite);
-
-MODULE_DESCRIPTION("KUnit suite of the simulated adapter");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-sim", sim_cases, "the simulated adapter");

@@ -251,15 +251,10 @@ static void expect_receives(struct rx_bench *b, u64 first, int n,
 		kd_expect_dto(b->test, b->in->recv_evd, first++, status, NULL);
 }
 
-/*
- * The receive queue of an Endpoint moves: some receives have completed, others wait for
- * a connection. Then these are given to the device.
- */
-static void R8_resize(struct kunit *test)
+/* A link whose receive queue holds what its last connection left and new receives. */
+static struct rx_link *reset_and_posted(struct rx_bench *b)
 {
-	struct rx_bench *b = rx_open(test, 0);
 	DAT_EP_ATTR attr = kd_ep_attr();
-	DAT_EP_PARAM param = { };
 	struct rx_link *x;
 
 	attr.max_recv_dtos = 2 * HELD;
@@ -269,6 +264,19 @@ static void R8_resize(struct kunit *test)
 	rx_disconnect(b, x);
 	rx_reset(b, x);
 	rx_post(b, x, HELD);
+	return x;
+}
+
+/*
+ * The receive queue of an Endpoint moves: some receives have completed, others wait for
+ * a connection. Then these are given to the device.
+ */
+static void R8_resize(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 0);
+	struct rx_link *x = reset_and_posted(b);
+	DAT_EP_PARAM param = { };
+
 	param.ep_attr.max_recv_dtos = 4 * HELD;
 	param.ep_attr.max_recv_iov = 2;
 	section_begin();
@@ -288,17 +296,9 @@ static void R8_resize(struct kunit *test)
 static void R8_zone(struct kunit *test)
 {
 	struct rx_bench *b = rx_open(test, 0);
-	DAT_EP_ATTR attr = kd_ep_attr();
+	struct rx_link *x = reset_and_posted(b);
 	DAT_EP_PARAM param = { };
-	struct rx_link *x;
 
-	attr.max_recv_dtos = 2 * HELD;
-	x = rx_eps(b, &attr);
-	rx_post(b, x, HELD);
-	rx_connect(b, x);
-	rx_disconnect(b, x);
-	rx_reset(b, x);
-	rx_post(b, x, HELD);
 	KD_ASSERT_OK(test, dat_pz_create(b->in->ia, &param.pz_handle));
 	section_begin();
 	KD_ASSERT_OK(test, dat_ep_modify(x->in, DAT_EP_FIELD_PZ_HANDLE, &param));
@@ -321,13 +321,5 @@ static struct kunit_case bounds_cases[] = {
 	{}
 };
 
-static struct kunit_suite bounds_suite = {
-	.name = "kdapl-bounds",
-	.test_cases = bounds_cases,
-};
-
-kunit_test_suite(bounds_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: many EVDs, buffers and events");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-bounds", bounds_cases, "many EVDs, buffers and events");
 KDAPL_IMPORT_TEST;

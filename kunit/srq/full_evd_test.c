@@ -172,12 +172,4 @@ static struct kunit_case full_evd_cases[] = {
 	{}
 };
 
-static struct kunit_suite full_evd_suite = {
-	.name = "kdapl-full-evd",
-	.test_cases = full_evd_cases,
-};
-
-kunit_test_suite(full_evd_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: receive accounting behind a full EVD");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-full-evd", full_evd_cases, "receive accounting behind a full EVD");

@@ -465,12 +465,4 @@ static struct kunit_case ledger_cases[] = {
 	{ }
 };
 
-static struct kunit_suite ledger_suite = {
-	.name = "kdapl_ledger",
-	.test_cases = ledger_cases,
-};
-
-kunit_test_suite(ledger_suite);
-
-MODULE_DESCRIPTION("KUnit: receive accounting");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl_ledger", ledger_cases, "receive accounting");

@@ -290,13 +290,5 @@ static struct kunit_case lost_cases[] = {
 	{}
 };
 
-static struct kunit_suite lost_suite = {
-	.name = "kdapl-lost",
-	.test_cases = lost_cases,
-};
-
-kunit_test_suite(lost_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: buffers of an SRQ that a device forgets");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-lost", lost_cases, "buffers of an SRQ that a device forgets");
 KDAPL_IMPORT_TEST;

@@ -337,18 +337,12 @@ static void fake_wait(struct kunit *test, int armed)
 					      KD_TIMEOUT_MS));
 }
 
-static KD_GENERATOR(quirk_gen_params)
-{
-	static const char * const names[] = {
-		[REFUSES] = "REFUSES",
-		[SWALLOWS] = "SWALLOWS",
-		[FIRES_AT_ONCE] = "FIRES_AT_ONCE",
-		[GARBAGE] = "GARBAGE",
-		[IS_SLOW] = "IS_SLOW",
-	};
-
-	return kd_gen_ia_and(prev, desc, names, ARRAY_SIZE(names));
-}
+static KD_CHOICES(quirk_gen_params, kd_gen_ia_and,
+	[REFUSES] = "REFUSES",
+	[SWALLOWS] = "SWALLOWS",
+	[FIRES_AT_ONCE] = "FIRES_AT_ONCE",
+	[GARBAGE] = "GARBAGE",
+	[IS_SLOW] = "IS_SLOW")
 
 static void W6_quirk(struct kunit *test)
 {
@@ -522,12 +516,4 @@ static struct kunit_case lw_cases[] = {
 	{ }
 };
 
-static struct kunit_suite lw_suite = {
-	.name = "kdapl_lw",
-	.test_cases = lw_cases,
-};
-
-kunit_test_suite(lw_suite);
-
-MODULE_DESCRIPTION("KUnit: the low watermark of an SRQ");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl_lw", lw_cases, "the low watermark of an SRQ");

@@ -503,12 +503,4 @@ static struct kunit_case model_cases[] = {
 	{ }
 };
 
-static struct kunit_suite model_suite = {
-	.name = "kdapl_model",
-	.test_cases = model_cases,
-};
-
-kunit_test_suite(model_suite);
-
-MODULE_DESCRIPTION("KUnit: random steps against a model of the counts");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl_model", model_cases, "random steps against a model of the counts");

@@ -193,12 +193,7 @@ static void S1_burst(struct kunit *test)
 /* How the receives of S1_burst_at_once are reaped. */
 enum { BURST_SOFTIRQ, BURST_PROCESS, BURST_POLLED };
 
-static KD_GENERATOR(gen_burst)
-{
-	static const char * const names[] = { "softirq", "process", "polled" };
-
-	return kd_gen_ia_and(prev, desc, names, ARRAY_SIZE(names));
-}
+static KD_CHOICES(gen_burst, kd_gen_ia_and, "softirq", "process", "polled")
 
 /* A burst without a pause, four times as long as the device's queue. */
 static void S1_burst_at_once(struct kunit *test)
@@ -579,12 +574,4 @@ static struct kunit_case resize_cases[] = {
 	{ }
 };
 
-static struct kunit_suite resize_suite = {
-	.name = "kdapl_resize",
-	.test_cases = resize_cases,
-};
-
-kunit_test_suite(resize_suite);
-
-MODULE_DESCRIPTION("KUnit: resizing an SRQ");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl_resize", resize_cases, "resizing an SRQ");

@@ -443,12 +443,5 @@ static struct kunit_case srq_hostile_cases[] = {
 	{ }
 };
 
-static struct kunit_suite srq_hostile_suite = {
-	.name = "kdapl_srq_hostile",
-	.test_cases = srq_hostile_cases,
-};
-
-kunit_test_suite(srq_hostile_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: hostile peers of a Shared Receive Queue");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl_srq_hostile", srq_hostile_cases,
+	 "hostile peers of a Shared Receive Queue");

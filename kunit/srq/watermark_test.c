@@ -11,12 +11,7 @@
 
 #define INF DAT_WATERMARK_INFINITE
 
-static KD_GENERATOR(wm_gen_params)
-{
-	static const char * const names[] = { "plain", "SRQ" };
-
-	return kd_gen_ia_and(prev, desc, names, ARRAY_SIZE(names));
-}
+static KD_CHOICES(wm_gen_params, kd_gen_ia_and, "plain", "SRQ")
 
 static DAT_COUNT wm_srq_len(struct kunit *test)
 {
@@ -584,12 +579,4 @@ static struct kunit_case watermark_cases[] = {
 	{ }
 };
 
-static struct kunit_suite watermark_suite = {
-	.name = "kdapl_watermark",
-	.test_cases = watermark_cases,
-};
-
-kunit_test_suite(watermark_suite);
-
-MODULE_DESCRIPTION("KUnit: the high watermarks of an Endpoint");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl_watermark", watermark_cases, "the high watermarks of an Endpoint");

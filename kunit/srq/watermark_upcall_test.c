@@ -212,12 +212,5 @@ static struct kunit_case watermark_upcall_cases[] = {
 	{ }
 };
 
-static struct kunit_suite watermark_upcall_suite = {
-	.name = "kdapl-watermark-upcall",
-	.test_cases = watermark_upcall_cases,
-};
-
-kunit_test_suite(watermark_upcall_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: high watermarks during upcalls");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-watermark-upcall", watermark_upcall_cases,
+	 "high watermarks during upcalls");

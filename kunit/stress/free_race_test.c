@@ -215,12 +215,4 @@ static struct kunit_case free_race_cases[] = {
 	{}
 };
 
-static struct kunit_suite free_race_suite = {
-	.name = "kdapl-free-race",
-	.test_cases = free_race_cases,
-};
-
-kunit_test_suite(free_race_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: freeing against using");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-free-race", free_race_cases, "freeing against using");

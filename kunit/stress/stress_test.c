@@ -378,12 +378,4 @@ static struct kunit_case stress_cases[] = {
 	{ }
 };
 
-static struct kunit_suite stress_suite = {
-	.name = "kdapl-stress",
-	.test_cases = stress_cases,
-};
-
-kunit_test_suite(stress_suite);
-
-MODULE_DESCRIPTION("KUnit tests of kdapl.ko: everything at once, on all CPUs");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-stress", stress_cases, "everything at once, on all CPUs");

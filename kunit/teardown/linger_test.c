@@ -441,12 +441,4 @@ static struct kunit_case linger_cases[] = {
 	{}
 };
 
-static struct kunit_suite linger_suite = {
-	.name = "kdapl-linger",
-	.test_cases = linger_cases,
-};
-
-kunit_test_suite(linger_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: memory of Endpoints that were freed");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-linger", linger_cases, "memory of Endpoints that were freed");

@@ -83,13 +83,5 @@ static struct kunit_case order_cases[] = {
 	{}
 };
 
-static struct kunit_suite order_suite = {
-	.name = "kdapl-removal-order",
-	.init = kd_plug_init,
-	.test_cases = order_cases,
-};
-
-kunit_test_suite(order_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: in which order a device's users stop");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-removal-order", order_cases, "in which order a device's users stop",
+	 .init = kd_plug_init);

@@ -138,12 +138,4 @@ static struct kunit_case sick_device_cases[] = {
 	{}
 };
 
-static struct kunit_suite sick_device_suite = {
-	.name = "kdapl-sick-device",
-	.test_cases = sick_device_cases,
-};
-
-kunit_test_suite(sick_device_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: a device that does not answer");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-sick-device", sick_device_cases, "a device that does not answer");

@@ -320,12 +320,4 @@ static struct kunit_case teardown_cases[] = {
 	{}
 };
 
-static struct kunit_suite teardown_suite = {
-	.name = "kdapl-teardown",
-	.test_cases = teardown_cases,
-};
-
-kunit_test_suite(teardown_suite);
-
-MODULE_DESCRIPTION("KUnit suite of kdapl.ko: freeing and closing");
-MODULE_LICENSE("Dual BSD/GPL");
+KD_SUITE("kdapl-teardown", teardown_cases, "freeing and closing");

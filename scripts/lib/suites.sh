@@ -25,6 +25,15 @@ modules_of_suites()
 cases()
 {
 	awk '
+		# The cases of @list are those of the suite at hand.
+		function tell(list,    names, n, i)
+		{
+			sub(/,.*/, "", list)
+			n = split(found[FILENAME, list], names, " ")
+			for (i = 1; i <= n; i++)
+				print module, suite "." names[i]
+			suite = ""
+		}
 		FNR == 1 {
 			module = FILENAME
 			gsub(/.*\/|(_test)?\.c$/, "", module)
@@ -41,14 +50,8 @@ cases()
 		}
 		/^static struct kunit_suite / { suite = "?" }
 		suite == "?" && /\.name = "/ { split($0, part, "\""); suite = part[2] }
-		suite != "" && /\.test_cases = / {
-			list = $3
-			sub(/,.*/, "", list)
-			n = split(found[FILENAME, list], names, " ")
-			for (i = 1; i <= n; i++)
-				print module, suite "." names[i]
-			suite = ""
-		}
+		suite != "" && /\.test_cases = / { tell($3) }
+		/^KD_SUITE\(/ { split($0, part, "\""); suite = part[2]; tell($2) }
 	' "$top"/kunit/*/*.c
 }
 
