@@ -289,7 +289,7 @@ static struct ib_device *come_early(struct kd_pair *pair)
 	if (kd_is_iwarp(a))
 		kunit_skip(test, "the handshake has no third message");
 	memset(&rtu, 0, sizeof(rtu));
-	dev = kd_device(test, a->name);
+	dev = kd_test_device(test, a->name);
 	rtu.post_send = dev->ops.post_send;
 	dev->ops.post_send = rtu_post_send;
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, rtu_release,

@@ -18,7 +18,7 @@ static void N6_fatal_reaches_every_ia(struct kunit *test)
 	struct kd_side *last = kd_open_param(test);
 	struct ib_event event = {
 		.event = IB_EVENT_DEVICE_FATAL,
-		.device = kd_device(test, first->name),
+		.device = kd_test_device(test, first->name),
 	};
 
 	kd_expect_no_event(test, last->async_evd);

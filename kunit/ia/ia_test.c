@@ -421,7 +421,7 @@ static void I6_two_opens_are_independent(struct kunit *test)
 static void I6_two_ias_at_once(struct kunit *test)
 {
 	struct kd_side *one = kd_open(test, kd_bed_at(0)->ia);
-	struct kd_side *two = kd_open(test, kd_bed_at(1)->ia);
+	struct kd_side *two = kd_open(test, kd_other_bed(kd_bed_at(0))->ia);
 	u16 port = kd_port();
 
 	kd_setup(one, NULL);

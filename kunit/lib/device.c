@@ -79,13 +79,23 @@ EXPORT_SYMBOL_GPL(kd_find_device);
 /* The same; as kd_open() it skips the case if there is no such device. */
 struct ib_device *kd_device(struct kunit *test, const char *ia)
 {
-	struct ib_device *dev = kd_find_device(ia);
+	struct ib_device *dev;
 
+	kd_skip_other(test, ia);
+	dev = kd_find_device(ia);
 	if (!dev)
 		kunit_skip(test, "no device %s", ia);
 	return dev;
 }
 EXPORT_SYMBOL_GPL(kd_device);
+
+/* The same for a case that changes the device, or does what all of its users notice. */
+struct ib_device *kd_test_device(struct kunit *test, const char *ia)
+{
+	kd_skip_own(test, "changes the adapter for all of its users");
+	return kd_device(test, ia);
+}
+EXPORT_SYMBOL_GPL(kd_test_device);
 
 /*
  * Put the operations back one by one: the device is in use, so that another CPU
@@ -111,9 +121,7 @@ static void kd_unhook(void *data)
 struct ib_device *kd_hook(struct kunit *test, const char *ia,
 			  struct kd_hook *hook)
 {
-	if (kd_is_own())
-		kunit_skip(test, "replaces operations of a driver");
-	hook->dev = kd_device(test, ia);
+	hook->dev = kd_test_device(test, ia);
 	hook->real = hook->dev->ops;
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, kd_unhook,
 							   hook));

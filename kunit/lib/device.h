@@ -34,6 +34,7 @@ struct kd_hook {
 
 struct ib_device *kd_find_device(const char *ia);
 struct ib_device *kd_device(struct kunit *test, const char *ia);
+struct ib_device *kd_test_device(struct kunit *test, const char *ia);
 struct ib_device *kd_hook(struct kunit *test, const char *ia,
 			  struct kd_hook *hook);
 

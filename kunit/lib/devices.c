@@ -46,12 +46,31 @@ bool kd_is_own(void)
 }
 EXPORT_SYMBOL_GPL(kd_is_own);
 
+/*
+ * Skip a case on an adapter of the user's, for what its other users, or the rest of the
+ * system, would notice.
+ */
+void kd_skip_own(struct kunit *test, const char *why)
+{
+	if (kd_is_own())
+		kunit_skip(test, "%s", why);
+}
+EXPORT_SYMBOL_GPL(kd_skip_own);
+
 static bool kd_is_device_of(const char *name, const char *ia)
 {
 	size_t len = strcspn(ia, "/");
 
 	return !strncmp(name, ia, len) && (!name[len] || name[len] == '/');
 }
+
+/* Skip a case for which another adapter than the user's is wanted, or none is there. */
+void kd_skip_other(struct kunit *test, const char *name)
+{
+	if (kd_is_own() && (!name || !kd_is_device_of(name, ia)))
+		kunit_skip(test, "needs another adapter");
+}
+EXPORT_SYMBOL_GPL(kd_skip_other);
 
 static const struct kd_bed *kd_known_bed(const char *name)
 {

@@ -103,7 +103,7 @@ static void ep_hold_release(void *data)
 
 static void ep_hold_device(struct ep_stage *s)
 {
-	struct ib_device *dev = kd_device(s->test, s->in->name);
+	struct ib_device *dev = kd_test_device(s->test, s->in->name);
 
 	memset(&ep_hold, 0, sizeof(ep_hold));
 	init_completion(&ep_hold.go);
@@ -137,7 +137,7 @@ static int ep_idle_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 /* Post a request that is outstanding until the connection ends. */
 void ep_post_idle(struct ep_stage *s)
 {
-	struct ib_device *dev = kd_device(s->test, s->in->name);
+	struct ib_device *dev = kd_test_device(s->test, s->in->name);
 	DAT_LMR_TRIPLET seg = kd_seg(s->in->buf, 0, 64);
 	DAT_RETURN ret;
 

@@ -63,6 +63,7 @@ struct kd_side *kd_open(struct kunit *test, const char *name)
 	DAT_IA_ATTR *attr;
 	DAT_RETURN ret;
 
+	kd_skip_other(test, name);
 	side = kunit_kzalloc(test, sizeof(*side), GFP_KERNEL);
 	attr = kunit_kzalloc(test, sizeof(*attr), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, side);

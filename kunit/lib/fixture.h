@@ -214,6 +214,10 @@ struct kd_bed {
 };
 
 bool kd_is_own(void);
+/* Of cases that use the network of the test bed, or change it */
+#define KD_NEEDS_BED	"needs the network of the test bed"
+void kd_skip_own(struct kunit *test, const char *why);
+void kd_skip_other(struct kunit *test, const char *name);
 const struct kd_bed *kd_bed_at(unsigned int i);
 const struct kd_bed *kd_bed_of(const char *name);
 const struct kd_bed *kd_other_bed(const struct kd_bed *bed);

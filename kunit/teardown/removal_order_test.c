@@ -38,7 +38,7 @@ static int slow_destroy_listen(struct iw_cm_id *id)
 /* The replaced operation goes with the device, so it is never put back. */
 static void hold_up_device(struct kunit *test, struct kd_side *s)
 {
-	struct ib_device *dev = kd_device(test, s->name);
+	struct ib_device *dev = kd_test_device(test, s->name);
 
 	if (!dev->ops.iw_destroy_listen)
 		return;
