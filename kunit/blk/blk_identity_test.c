@@ -261,15 +261,13 @@ static void blk_volume_is_claimed(struct kunit *test)
 	file = kd_filp_open(BACKING_0, O_RDWR | O_EXCL, 0);
 	KUNIT_EXPECT_TRUE(test, IS_ERR(file));
 	if (!IS_ERR(file))
-		filp_close(file, NULL);
+		kd_filp_close(file);
 	/* Somebody has it mounted. */
 	KUNIT_ASSERT_EQ(test, 0, shell("echo 0 >" TGT_NS "/enable"));
 	file = kd_filp_open(BACKING_0, O_RDWR | O_EXCL, 0);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
 	KUNIT_EXPECT_NE(test, 0, shell("echo 1 >" TGT_NS "/enable"));
-	filp_close(file, NULL);
-	/* It is closed for good when this task returns to the user. */
-	flush_delayed_fput();
+	kd_filp_close(file);
 	KUNIT_EXPECT_EQ(test, 0, shell("echo 1 >" TGT_NS "/enable"));
 }
 

@@ -23,7 +23,7 @@ int ini_put(const char *attr, const char *value)
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	n = kernel_write(file, value, strlen(value), &pos);
-	filp_close(file, NULL);
+	kd_filp_close(file);
 	return min_t(ssize_t, n, 0);
 }
 EXPORT_SYMBOL_GPL(ini_put);

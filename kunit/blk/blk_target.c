@@ -24,7 +24,7 @@ static void make_file(struct kunit *test)
 	while (pos < FILE_SIZE)
 		KUNIT_EXPECT_EQ(test, kernel_write(file, data, SZ_64K, &pos),
 				(ssize_t)SZ_64K);
-	filp_close(file, NULL);
+	kd_filp_close(file);
 }
 
 void tgt_unload(void *data)

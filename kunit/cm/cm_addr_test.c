@@ -417,7 +417,7 @@ static ssize_t system_ports(char *line, size_t size)
 		return PTR_ERR(file);
 	n = *line ? kernel_write(file, line, strlen(line), &file->f_pos) :
 		    kernel_read(file, line, size - 1, &file->f_pos);
-	filp_close(file, NULL);
+	kd_filp_close(file);
 	return n;
 }
 

@@ -86,7 +86,7 @@ static long raw_broken(struct kd_side *s)
 	file = kd_filp_open(COUNT, O_RDONLY, 0);
 	KUNIT_ASSERT_FALSE(s->test, IS_ERR(file));
 	kernel_read(file, count, sizeof(count) - 1, &pos);
-	filp_close(file, NULL);
+	kd_filp_close(file);
 	KUNIT_EXPECT_EQ(s->test, 0, kstrtol(strim(count), 10, &n));
 	return n;
 }

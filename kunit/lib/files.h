@@ -7,6 +7,7 @@
 #define KDAPL_KUNIT_FILES_H
 
 #include <linux/err.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/fs_struct.h>
 #include <linux/namei.h>
@@ -23,6 +24,15 @@ static inline struct file *kd_filp_open(const char *name, int flags,
 	scoped_with_init_fs()
 		file = filp_open(name, flags, mode);
 	return file;
+}
+
+/*
+ * Close it now. In a kernel thread filp_close() leaves the last reference to a work item,
+ * and the module that the file belongs to stays in use until that has run.
+ */
+static inline void kd_filp_close(struct file *file)
+{
+	__fput_sync(file);
 }
 
 static inline bool kd_file_exists(const char *name)
