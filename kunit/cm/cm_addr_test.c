@@ -303,7 +303,7 @@ static int change_others(const char *how)
 	char line[160];
 
 	snprintf(line, sizeof(line),
-		 "i=0; while [ $i -lt %d ]; do i=$((i+1)); /sbin/ip addr %s 10.250.0.$i/32 dev %s || exit; done",
+		 "i=0; while [ $i -lt %d ]; do i=$((i+1)); echo addr %s 10.250.0.$i/32 dev %s; done | /sbin/ip -batch -",
 		 OTHERS, how, kd_bed_of("siw0/1")->netdev);
 	return shell(line);
 }

@@ -32,7 +32,7 @@ static int change_addresses(struct kd_side *s, const char *how, int first, int l
 
 	kd_skip_own(s->test, KD_NEEDS_BED);
 	snprintf(line, sizeof(line),
-		 "i=%d; while [ $i -le %d ]; do /sbin/ip addr %s 10.%d.0.$i/24 dev %s || exit; i=$((i+1)); done",
+		 "i=%d; while [ $i -le %d ]; do echo addr %s 10.%d.0.$i/24 dev %s; i=$((i+1)); done | /sbin/ip -batch -",
 		 first, last, how, bed->net, bed->netdev);
 	return shell(line);
 }
