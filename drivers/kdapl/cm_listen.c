@@ -388,6 +388,23 @@ void kdapl_sp_destroy(struct kdapl_sp *sp)
 	kdapl_obj_put(&sp->obj);
 }
 
+static void kdapl_sp_init(struct kdapl_sp *sp, struct kdapl_evd *evd,
+			  const struct kdapl_sp_args *args)
+{
+	mutex_init(&sp->mutex);
+	INIT_LIST_HEAD(&sp->listeners);
+	sp->evd = evd;
+	sp->qual = args->qual;
+	sp->flags = args->flags;
+	sp->comm = args->comm;
+	if (args->ep) {
+		kref_get(&args->ep->obj.ref);
+		sp->ep = args->ep;
+	}
+	if (args->addr)
+		sp->addr = *args->addr;
+}
+
 /**
  * kdapl_sp_create - make a service point that listens
  * @ia: the IA
@@ -427,18 +444,7 @@ DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY);
 	}
-	mutex_init(&sp->mutex);
-	INIT_LIST_HEAD(&sp->listeners);
-	sp->evd = evd;
-	sp->qual = args->qual;
-	sp->flags = args->flags;
-	sp->comm = args->comm;
-	if (args->ep) {
-		kref_get(&args->ep->obj.ref);
-		sp->ep = args->ep;
-	}
-	if (args->addr)
-		sp->addr = *args->addr;
+	kdapl_sp_init(sp, evd, args);
 	ret = sp->ep ? kdapl_rsp_reserve(sp) : DAT_SUCCESS;
 	if (ret != DAT_SUCCESS) {
 		kdapl_obj_unuse(&evd->obj);

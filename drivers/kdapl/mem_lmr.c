@@ -344,7 +344,6 @@ DAT_RETURN dat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 		.opt = mem_optimization,
 	};
 	struct kdapl_lmr *lmr;
-	struct kdapl_ia *ia;
 	struct kdapl_pz *pz;
 	DAT_RETURN ret;
 
@@ -352,26 +351,22 @@ DAT_RETURN dat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
 	ret = kdapl_pz_get(ia_handle, pz_handle, &pz);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	ia = pz->obj.ia;
 	/* DAT has no subtype for an error in the eleventh argument. */
 	if (!lmr_handle)
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG9);
 	else if (!lmr_context || (!rmr_context && privileges & KDAPL_PRIV_REMOTE))
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG10);
 	else
-		ret = kdapl_lmr_check(ia, &spec);
+		ret = kdapl_lmr_check(pz->obj.ia, &spec);
 	if (ret == DAT_SUCCESS)
-		ret = kdapl_lmr_origin(ia, &spec);
+		ret = kdapl_lmr_origin(pz->obj.ia, &spec);
 	if (ret != DAT_SUCCESS)
 		goto out_unuse;
-	ret = kdapl_lmr_create(ia, pz, &spec, &lmr);
-	if (spec.origin) {
-		kdapl_obj_unuse(&spec.origin->obj);
-		kdapl_obj_put(&spec.origin->obj);
-	}
+	ret = kdapl_lmr_create(pz->obj.ia, pz, &spec, &lmr);
+	if (spec.origin)
+		kdapl_dep_put(&spec.origin->obj);
 	if (ret != DAT_SUCCESS)
 		goto out_unuse;
-
 	*lmr_handle = kdapl_handle(&lmr->obj);
 	*lmr_context = lmr->context;
 	if (rmr_context)

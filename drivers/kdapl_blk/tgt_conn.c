@@ -207,38 +207,42 @@ static void kbt_copy_host(struct sockaddr_storage *to, const void *from)
 	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
 }
 
+/* Set what the initiator's first message says of @conn. */
+static void kbt_conn_hello(struct kbt_conn *conn, const struct kblk_hello *hello)
+{
+	u32 features = le32_to_cpu(hello->features);
+
+	conn->session_id = le64_to_cpu(hello->session);
+	conn->epoch = le32_to_cpu(hello->epoch);
+	conn->queue = le16_to_cpu(hello->queue);
+	conn->credits = min_t(u32, le16_to_cpu(hello->credits),
+			      conn->kbt->params->credits);
+	conn->reply_size = le32_to_cpu(hello->reply_size);
+	conn->invalidate = conn->kbt->invalidate &&
+			   features & KBLK_FEATURE_INVALIDATE;
+	conn->batch = conn->reply_size >= KBLK_BATCH_MAX *
+					  sizeof(struct kblk_reply) &&
+		      features & KBLK_FEATURE_BATCH;
+	conn->requests_batch = features & KBLK_FEATURE_REQUESTS;
+	conn->identity = features & KBLK_FEATURE_IDENTITY;
+	conn->nounmap = features & KBLK_FEATURE_NOUNMAP;
+	conn->sizes = features & KBLK_FEATURE_SIZE;
+	conn->auth = features & KBLK_FEATURE_AUTH;
+	conn->queues = features & KBLK_FEATURE_QUEUES;
+	conn->credits_move = features & KBLK_FEATURE_CREDITS;
+	conn->hosts = features & KBLK_FEATURE_HOST;
+}
+
 static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 					const DAT_CR_PARAM *param)
 {
 	struct kbt_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
-	const struct kblk_hello *hello = param->private_data;
 	int err, i;
 
 	if (!conn)
 		return NULL;
 	conn->kbt = kbt;
-	conn->session_id = le64_to_cpu(hello->session);
-	conn->epoch = le32_to_cpu(hello->epoch);
-	conn->queue = le16_to_cpu(hello->queue);
-	conn->credits = min_t(u32, le16_to_cpu(hello->credits),
-			      kbt->params->credits);
-	conn->reply_size = le32_to_cpu(hello->reply_size);
-	conn->invalidate = kbt->invalidate &&
-			   le32_to_cpu(hello->features) &
-			   KBLK_FEATURE_INVALIDATE;
-	conn->batch = conn->reply_size >= KBLK_BATCH_MAX *
-					  sizeof(struct kblk_reply) &&
-		      le32_to_cpu(hello->features) & KBLK_FEATURE_BATCH;
-	conn->requests_batch = le32_to_cpu(hello->features) &
-			       KBLK_FEATURE_REQUESTS;
-	conn->identity = le32_to_cpu(hello->features) & KBLK_FEATURE_IDENTITY;
-	conn->nounmap = le32_to_cpu(hello->features) & KBLK_FEATURE_NOUNMAP;
-	conn->sizes = le32_to_cpu(hello->features) & KBLK_FEATURE_SIZE;
-	conn->auth = le32_to_cpu(hello->features) & KBLK_FEATURE_AUTH;
-	conn->queues = le32_to_cpu(hello->features) & KBLK_FEATURE_QUEUES;
-	conn->credits_move = le32_to_cpu(hello->features) &
-			     KBLK_FEATURE_CREDITS;
-	conn->hosts = le32_to_cpu(hello->features) & KBLK_FEATURE_HOST;
+	kbt_conn_hello(conn, param->private_data);
 	conn->heard = jiffies;
 	conn->patience = msecs_to_jiffies(kbt->params->attach_ms);
 	kbt_copy_host(&conn->host, param->remote_ia_address_ptr);

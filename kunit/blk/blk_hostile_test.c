@@ -215,6 +215,8 @@ static void blk_hello_mutations(struct kunit *test)
 	kdb_expect_serving(test);
 }
 
+#define AT(member)	offsetof(struct kblk_attach, member)
+
 /* Mutate the data of ATTACH, field by field. */
 static void blk_attach_mutations(struct kunit *test)
 {
@@ -224,28 +226,19 @@ static void blk_attach_mutations(struct kunit *test)
 		u8 fill;
 		u16 status;
 	} t[] = {
-		{ offsetof(struct kblk_attach, client), KBLK_NAME_LEN, 'x',
-		  KBLK_ERR_INVALID },
-		{ offsetof(struct kblk_attach, subsystem), KBLK_NAME_LEN, 'x',
-		  KBLK_ERR_INVALID },
-		{ offsetof(struct kblk_attach, subsystem), 1, 'V',
-		  KBLK_ERR_NO_VOLUME },
-		{ offsetof(struct kblk_attach, subsystem), 4, 0xff,
-		  KBLK_ERR_NO_VOLUME },
-		{ offsetof(struct kblk_attach, namespace), 4, 0,
-		  KBLK_ERR_NO_VOLUME },
-		{ offsetof(struct kblk_attach, namespace), 4, 0xff,
-		  KBLK_ERR_NO_VOLUME },
-		{ offsetof(struct kblk_attach, reserved), 1, 1,
-		  KBLK_ERR_INVALID },
-		{ offsetof(struct kblk_attach, reserved) + 7, 1, 0x80,
-		  KBLK_ERR_INVALID },
+		{ AT(client), KBLK_NAME_LEN, 'x', KBLK_ERR_INVALID },
+		{ AT(subsystem), KBLK_NAME_LEN, 'x', KBLK_ERR_INVALID },
+		{ AT(subsystem), 1, 'V', KBLK_ERR_NO_VOLUME },
+		{ AT(subsystem), 4, 0xff, KBLK_ERR_NO_VOLUME },
+		{ AT(namespace), 4, 0, KBLK_ERR_NO_VOLUME },
+		{ AT(namespace), 4, 0xff, KBLK_ERR_NO_VOLUME },
+		{ AT(reserved), 1, 1, KBLK_ERR_INVALID },
+		{ AT(reserved) + 7, 1, 0x80, KBLK_ERR_INVALID },
 		/* It has not said that it tells its host. */
-		{ offsetof(struct kblk_attach, host) + 15, 1, 0x80,
-		  KBLK_ERR_INVALID },
+		{ AT(host) + 15, 1, 0x80, KBLK_ERR_INVALID },
 		/* Any name of a client and any long time-out are allowed. */
-		{ offsetof(struct kblk_attach, client), 63, 0xff, KBLK_OK },
-		{ offsetof(struct kblk_attach, keepalive_ms), 4, 0xff, KBLK_OK },
+		{ AT(client), 63, 0xff, KBLK_OK },
+		{ AT(keepalive_ms), 4, 0xff, KBLK_OK },
 	};
 	struct kblk_hello hello = kdb_good_hello();
 	struct kblk_request request;
