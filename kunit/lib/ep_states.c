@@ -24,16 +24,22 @@ EXPORT_SYMBOL_GPL(ep_reach_state);
  * Parameters of a case that runs in every state on every device: @choice of
  * struct kd_param is an enum ep_reach.
  */
-KD_CHOICES(ep_gen_scene, kd_gen_ia_and,
-	[EP_UNCONNECTED] = "UNCONNECTED",
-	[EP_RESERVED] = "RESERVED",
-	[EP_PASSIVE_PENDING] = "PASSIVE_PENDING",
-	[EP_TENTATIVE_PENDING] = "TENTATIVE_PENDING",
-	[EP_ACTIVE_PENDING] = "ACTIVE_PENDING",
-	[EP_COMPLETION_PENDING] = "COMPLETION_PENDING",
-	[EP_CONNECTED] = "CONNECTED",
-	[EP_DISCONNECT_PENDING] = "DISCONNECT_PENDING",
-	[EP_DISCONNECTED] = "DISCONNECTED")
+KD_GENERATOR(ep_gen_scene)
+{
+	static const char * const names[EP_REACHABLE] = {
+		[EP_UNCONNECTED] = "UNCONNECTED",
+		[EP_RESERVED] = "RESERVED",
+		[EP_PASSIVE_PENDING] = "PASSIVE_PENDING",
+		[EP_TENTATIVE_PENDING] = "TENTATIVE_PENDING",
+		[EP_ACTIVE_PENDING] = "ACTIVE_PENDING",
+		[EP_COMPLETION_PENDING] = "COMPLETION_PENDING",
+		[EP_CONNECTED] = "CONNECTED",
+		[EP_DISCONNECT_PENDING] = "DISCONNECT_PENDING",
+		[EP_DISCONNECTED] = "DISCONNECTED",
+	};
+
+	return kd_gen_ia_and(prev, desc, names, EP_REACHABLE);
+}
 EXPORT_SYMBOL_GPL(ep_gen_scene);
 
 DAT_EP_STATE ep_state(struct kunit *test, DAT_EP_HANDLE ep)
