@@ -117,10 +117,13 @@ install-tools:
 	install -D -m 644 -t "$(DESTDIR)/lib/udev/rules.d" tools/udev/*.rules
 	install -D -m 644 -t "$(DESTDIR)/usr/share/man/man8" Documentation/*.8
 
-# List the files that DKMS needs: those of the modules, not of their tests.
+# List the files that DKMS needs: those of the modules, and of the suites that "kdapl-test
+# suites" builds for an adapter of one's own.
 .PHONY: dkms-files
 dkms-files:
-	@find dkms.conf Kbuild Makefile drivers include/dat tools -type f \
+	@find dkms.conf Kbuild Makefile drivers include/dat tools \
+		$(addprefix kunit/,Kbuild Kbuild.suites cm compat dto ep evd ia lib mem sim \
+			srq teardown) Documentation/example/evd_wait.h -type f \
 		! -name kdapl-blk ! -name kdapl-test ! -path '*/kdapl-utils/*' \
 		! -name '*.o' ! -name '.*' ! -name '*.ko' ! -name '*.mod' ! -name '*.mod.c' \
 		! -name modules.order
