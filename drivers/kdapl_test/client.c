@@ -168,7 +168,8 @@ static bool kt_enough(struct kt_net *net)
 	for (i = 0; i < net->nconns; i++)
 		if (kt_flow_resume(net->conns[i]))
 			kt_fail(net, -EIO, "connection %u takes no load", i);
-	return net->cmd->number && kt_client_ops(net) >= net->cmd->number;
+	return net->cmd->number &&
+	       kt_client_ops(net) >= (u64)net->cmd->number * net->rounds;
 }
 
 /* Let the load run; say how it goes. */
@@ -208,13 +209,76 @@ static int kt_client_latencies(struct kt_net *net)
 	return 0;
 }
 
-static int kt_client_load(struct kt_net *net)
+/* All connections have ended. */
+static bool kt_all_down(struct kt_net *net)
 {
-	u64 start, ns, ops;
+	return kt_server_here(net) && kt_conns_are(net, KT_DOWN);
+}
+
+/* Connect all again; one is refused as long as the server has not reset its end. */
+static bool kt_is_connected_again(struct kt_net *net)
+{
+	u32 i, up = 0, dialing = 0;
+
+	if (!kt_server_here(net))
+		return false;
+	for (i = 0; i < net->nconns; i++) {
+		struct kt_conn *conn = net->conns[i];
+
+		dialing += kt_conn_is(conn) == KT_CONNECTING;
+		up += kt_conn_is(conn) == KT_UP;
+		if (kt_conn_is(conn) == KT_DOWN)
+			kt_trans_reset(conn);
+		if (kt_conn_is(conn) != KT_IDLE || dialing++ >= KT_DIALING)
+			continue;
+		if (net->provider->connect(conn))
+			kt_conn_state(conn, KT_DOWN);
+	}
+	return up == net->nconns;
+}
+
+static int kt_client_wait(struct kt_net *net, bool (*cond)(struct kt_net *net))
+{
+	int err = kt_net_run(net, cond, KT_STEP_MS);
+
+	if (err == -ETIMEDOUT)
+		kt_fail(net, err, "%s does not answer", net->cmd->host);
+	return err;
+}
+
+/* Stop the load on all connections. */
+static int kt_client_rest(struct kt_net *net)
+{
 	u32 i;
 	int err;
 
-	start = ktime_get_ns();
+	for (i = 0; i < net->nconns; i++)
+		WRITE_ONCE(net->conns[i]->flow.stopping, true);
+	err = kt_net_run(net, kt_is_idle, KT_STEP_MS);
+	return err == -ETIMEDOUT ? kt_fail(net, err, "messages are lost") : err;
+}
+
+/* End all connections, and establish them again with the same Endpoints. */
+static int kt_client_again(struct kt_net *net)
+{
+	u32 i;
+	int err = kt_client_rest(net);
+
+	if (err)
+		return err;
+	for (i = 0; i < net->nconns; i++)
+		net->provider->disconnect(net->conns[i]);
+	return kt_client_wait(net, kt_all_down) ?:
+	       kt_client_wait(net, kt_is_connected_again);
+}
+
+/* Run the load until the command's number, or its time, is reached. */
+static int kt_client_round(struct kt_net *net, u64 start)
+{
+	u32 i;
+	int err;
+
+	net->rounds++;
 	for (i = 0; i < net->nconns; i++) {
 		err = net->kind == KT_TRANS ? kt_trans_start(net->conns[i]) :
 					      kt_flow_start(net->conns[i]);
@@ -222,16 +286,23 @@ static int kt_client_load(struct kt_net *net)
 			return kt_fail(net, err, "connection %u takes no load (%d)",
 				       i, err);
 	}
-	err = kt_net_poll(net) ?: kt_client_watch(net, start);
+	return kt_net_poll(net) ?: kt_client_watch(net, start);
+}
+
+static int kt_client_load(struct kt_net *net)
+{
+	u64 start, ns, ops;
+	int err;
+
+	start = ktime_get_ns();
+	err = kt_client_round(net, start);
+	while (!err && net->rounds <= net->cmd->again)
+		err = kt_client_again(net) ?: kt_client_round(net, start);
 	if (err)
 		return err;
 	ops = kt_client_ops(net);
 	ns = ktime_get_ns() - start;
-	for (i = 0; i < net->nconns; i++)
-		WRITE_ONCE(net->conns[i]->flow.stopping, true);
-	err = kt_net_run(net, kt_is_idle, KT_STEP_MS);
-	if (err == -ETIMEDOUT)
-		return kt_fail(net, err, "messages are lost");
+	err = kt_client_rest(net);
 	if (err)
 		return err;
 	kt_say(net->s, "result ops=%llu ns=%llu bytes=%llu\n", ops, ns,
@@ -253,7 +324,7 @@ static int kt_client_request(struct kt_net *net)
 	msg->setup = (struct kt_wire_setup) {
 		.kind = cmd->kind,
 		.op = cmd->op,
-		.flags = cpu_to_le32(cmd->flags),
+		.flags = cpu_to_le32(cmd->flags | (cmd->again ? KT_AGAIN : 0)),
 		.size = cpu_to_le32(cmd->size),
 		.depth = cpu_to_le32(cmd->kind == KT_LAT ? 1 :
 				     cmd->kind == KT_TRANS ? 8 : cmd->depth),
@@ -268,15 +339,6 @@ static int kt_client_request(struct kt_net *net)
 		return kt_fail(net, err, "%s has ended the connection",
 			       net->cmd->host);
 	return err ? kt_fail(net, err, "the server cannot be asked") : 0;
-}
-
-static int kt_client_wait(struct kt_net *net, bool (*cond)(struct kt_net *net))
-{
-	int err = kt_net_run(net, cond, KT_STEP_MS);
-
-	if (err == -ETIMEDOUT)
-		kt_fail(net, err, "%s does not answer", net->cmd->host);
-	return err;
 }
 
 /* Connect all connections and wait until the server says that it is ready for load. */

@@ -15,7 +15,10 @@
  *   hist.c      latencies
  *   conns.c     connecting and disconnecting
  *   trans.c     the transactions of kdapl-test dapl
+ *   trans_fmr.c and their fast registration
  *   limits.c    how many objects there can be
+ *   functions.c, functions_conn.c
+ *               single functions, in loopback
  *
  * An open file is a session, and all that a command has made ends when the file is
  * closed, however its process ends. A session has one thread; the peer's messages and
@@ -94,6 +97,7 @@ static inline void kt_kick(struct kt_session *s)
  * @kind: what to measure, as @op, @flags, @size, @depth and @eps
  * @ms: how long
  * @number: how many times, if not for so long
+ * @again: how often the Endpoints are connected again, for transactions
  * @limit: server: what a client can ask for
  */
 struct kt_command {
@@ -110,6 +114,7 @@ struct kt_command {
 	u32 eps;
 	u32 ms;
 	u32 number;
+	u32 again;
 	u32 nops;
 	struct kt_wire_op ops[KT_OPS];
 	struct {
@@ -226,8 +231,13 @@ struct kt_flow {
  * @write: where the peer's memory is written
  * @read: where it is read
  * @key: of both
+ * @armed: with KT_FMR: they are those of this step
+ * @fmr: with KT_FMR: binds the receive buffer
+ * @shown: where the peer finds the receive buffer, with @shown_key
+ * @pending: what was posted on the Endpoint and has not completed
  *
- * Upcalls of a connection come one after another; they own it.
+ * Upcalls of a connection come one after another; they own it, except for @pending,
+ * while it is established.
  */
 struct kt_trans {
 	u32 room;
@@ -237,6 +247,11 @@ struct kt_trans {
 	DAT_VADDR write;
 	DAT_VADDR read;
 	DAT_RMR_CONTEXT key;
+	bool armed;
+	DAT_LMR_HANDLE fmr;
+	DAT_VADDR shown;
+	DAT_RMR_CONTEXT shown_key;
+	atomic_t pending;
 };
 
 /*
@@ -297,6 +312,7 @@ struct kt_ctrl {
  * @on_msg: handles a message of the peer
  * @on_cr: handles a request for a connection
  * @token: tells the connections of this run from those of another
+ * @rounds: how often all connections were established
  * @setup: what is measured
  */
 struct kt_net {
@@ -319,6 +335,7 @@ struct kt_net {
 	void *priv;
 
 	u32 token;
+	u32 rounds;
 	struct kt_wire_setup setup;
 	enum kt_kind kind;
 	enum kt_op op;
@@ -383,6 +400,7 @@ int kt_net_setup(struct kt_net *net);
 int kt_net_make_conns(struct kt_net *net);
 void kt_net_free_conns(struct kt_net *net);
 int kt_net_poll(struct kt_net *net);
+bool kt_conns_are(const struct kt_net *net, enum kt_state state);
 void kt_conn_state(struct kt_conn *conn, enum kt_state state);
 int kt_conn_prepare(struct kt_conn *conn);
 void kt_hello(const struct kt_net *net, u32 index, struct kt_hello *hello);
@@ -419,8 +437,18 @@ u32 kt_trans_room(const struct kt_wire_setup *setup);
 
 int kt_trans_prepare(struct kt_conn *conn);
 int kt_trans_start(struct kt_conn *conn);
+int kt_trans_reset(struct kt_conn *conn);
+void kt_trans_serve(struct kt_net *net);
 void kt_trans_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
+
+int kt_fmr_make(struct kt_conn *conn);
+void kt_fmr_free(struct kt_conn *conn);
+int kt_fmr_bind(struct kt_conn *conn, DAT_DTO_COOKIE cookie);
+int kt_fmr_unbind(struct kt_conn *conn, DAT_DTO_COOKIE cookie);
+bool kt_fmr_is_bound(const struct kt_conn *conn);
+
 void kt_limits(struct kt_session *s, const struct kt_command *cmd);
+void kt_functions(struct kt_session *s, const struct kt_command *cmd);
 
 void kt_hist_add(struct kt_hist *hist, u64 ns);
 void kt_hist_merge(struct kt_hist *to, const struct kt_hist *from);

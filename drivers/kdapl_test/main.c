@@ -54,6 +54,8 @@ static void kt_execute(struct kt_session *s, struct kt_command *cmd)
 		kt_list(s);
 	else if (!strcmp(cmd->name, "limits"))
 		kt_limits(s, cmd);
+	else if (!strcmp(cmd->name, "functions"))
+		kt_functions(s, cmd);
 	else if (!strcmp(cmd->name, "server"))
 		kt_serve(s, cmd);
 	else

@@ -164,6 +164,10 @@ int kt_net_setup(struct kt_net *net)
 	    net->size > KT_MAX_SIZE || net->depth > KT_MAX_DEPTH ||
 	    net->eps > KT_MAX_EPS || le16_to_cpu(setup->nops) > KT_OPS)
 		return -EINVAL;
+	if (net->kind != KT_TRANS && net->flags & KT_TRANS_FLAGS)
+		return -EINVAL;
+	if (net->flags & KT_INVALIDATE && !(net->flags & KT_FMR))
+		return -EINVAL;
 	if (net->kind == KT_TRANS) {
 		net->size = kt_trans_room(setup);
 		if (!net->size || net->flags & (KT_RAW | KT_POLL))
@@ -181,6 +185,17 @@ void kt_conn_state(struct kt_conn *conn, enum kt_state state)
 		conn->took = ktime_get_ns() - conn->started;
 	kt_conn_set(conn, state);
 	kt_kick(conn->net->s);
+}
+
+/* Whether all connections are in this state. */
+bool kt_conns_are(const struct kt_net *net, enum kt_state state)
+{
+	u32 i;
+
+	for (i = 0; i < net->nconns; i++)
+		if (kt_conn_is(net->conns[i]) != state)
+			return false;
+	return true;
 }
 
 static struct kt_conn *kt_conn_make(struct kt_net *net, u32 index)

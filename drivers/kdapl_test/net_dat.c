@@ -56,7 +56,8 @@ static int kt_dat_make(struct kt_conn *conn)
 	}
 	err = dat_side_make(dat) ?: kt_conn_prepare(conn);
 	if (!err && net->kind == KT_TRANS)
-		err = dat_side_expose(dat);
+		err = net->flags & KT_FMR ? kt_fmr_make(conn) :
+					    dat_side_expose(dat);
 	else if (!err && net->srq)
 		err = dat->side.ops->post_recv(&dat->side, KT_SRQ_SPARE / 2);
 	if (!err && net->srq && net->flags & KT_MARKS)
@@ -125,6 +126,8 @@ static void kt_dat_end(struct kt_conn *conn)
 
 static void kt_dat_free(struct kt_conn *conn)
 {
+	dat_side_end(&conn->dat);
+	kt_fmr_free(conn);
 	dat_side_free(&conn->dat);
 }
 

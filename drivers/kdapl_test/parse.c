@@ -12,7 +12,7 @@ static const struct {
 	const char *name;
 	enum kt_kind kind;
 } kt_names[] = {
-	{ "list" }, { "limits" }, { "server" }, { "quit" },
+	{ "list" }, { "limits" }, { "functions" }, { "server" }, { "quit" },
 	{ "lat", KT_LAT },
 	{ "stream", KT_STREAM },
 	{ "conns", KT_CONNS },
@@ -67,6 +67,7 @@ static const struct kt_number kt_numbers[] = {
 	KT_NUMBER("eps", eps, 1, KT_MAX_EPS),
 	KT_NUMBER("ms", ms, 1, KT_MAX_MS),
 	KT_NUMBER("number", number, 1, U32_MAX),
+	KT_NUMBER("again", again, 1, U16_MAX),
 	KT_NUMBER("max_size", limit.size, 1, KT_MAX_SIZE),
 	KT_NUMBER("max_depth", limit.depth, 1, KT_MAX_DEPTH),
 	KT_NUMBER("max_eps", limit.eps, 1, KT_MAX_EPS),
@@ -82,6 +83,8 @@ static const struct {
 	{ "poll", KT_POLL },
 	{ "verify", KT_VERIFY },
 	{ "corrupt", KT_CORRUPT },
+	{ "fmr", KT_FMR },
+	{ "invalidate", KT_FMR | KT_INVALIDATE },
 };
 
 static int kt_set_number(struct kt_parser *p, const struct kt_number *number,
@@ -211,7 +214,8 @@ static int kt_check(struct kt_session *s, const struct kt_command *cmd)
 		kt_say(s, "error %s: ia= is wanted\n", cmd->name);
 		return -EINVAL;
 	}
-	if (!cmd->host[0] && strcmp(cmd->name, "limits")) {
+	if (!cmd->host[0] && strcmp(cmd->name, "limits") &&
+	    strcmp(cmd->name, "functions")) {
 		kt_say(s, "error %s: host= is wanted\n", cmd->name);
 		return -EINVAL;
 	}
@@ -221,6 +225,11 @@ static int kt_check(struct kt_session *s, const struct kt_command *cmd)
 	}
 	if (cmd->kind == KT_TRANS && !cmd->nops) {
 		kt_say(s, "error trans: a step is wanted\n");
+		return -EINVAL;
+	}
+	if (cmd->kind != KT_TRANS && (cmd->flags & KT_TRANS_FLAGS || cmd->again)) {
+		kt_say(s, "error %s: verify, corrupt, fmr, invalidate and again are for trans\n",
+		       cmd->name);
 		return -EINVAL;
 	}
 	if (cmd->flags & KT_MARKS && !(cmd->flags & KT_SRQ)) {

@@ -63,7 +63,11 @@ enum kt_op {
 #define KT_POLL		BIT(3)		/* both sides poll */
 #define KT_VERIFY	BIT(4)		/* KT_TRANS: compare what arrives */
 #define KT_CORRUPT	BIT(5)		/* KT_TRANS: one byte is wrong, to be noticed */
-#define KT_FLAGS	0x3f
+#define KT_FMR		BIT(6)		/* KT_TRANS: fast registration for each step */
+#define KT_INVALIDATE	BIT(7)		/* and the peer ends it by its message */
+#define KT_AGAIN	BIT(8)		/* KT_TRANS: Endpoints are connected again */
+#define KT_TRANS_FLAGS	(KT_VERIFY | KT_CORRUPT | KT_FMR | KT_INVALIDATE | KT_AGAIN)
+#define KT_FLAGS	0x1ff
 
 /* One step of a transaction. */
 struct kt_wire_op {

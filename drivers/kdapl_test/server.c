@@ -185,16 +185,6 @@ static int kt_server_start(struct kt_net *net)
 	return err ?: kt_net_poll(net);
 }
 
-static bool kt_all_up(struct kt_net *net)
-{
-	u32 i;
-
-	for (i = 0; i < net->nconns; i++)
-		if (kt_conn_is(net->conns[i]) != KT_UP)
-			return false;
-	return true;
-}
-
 /* Forget the client, and be ready for the next one. */
 static int kt_server_drop(struct kt_server *server)
 {
@@ -217,7 +207,9 @@ static bool kt_server_step(struct kt_net *net)
 		kt_server_drop(server);
 	if (net->ready && net->kind == KT_CONNS)
 		kt_conns_serve(net);
-	else if (net->ready && !net->started && kt_all_up(net) &&
+	else if (net->started && net->flags & KT_AGAIN)
+		kt_trans_serve(net);
+	else if (net->ready && !net->started && kt_conns_are(net, KT_UP) &&
 		 kt_server_start(net))
 		server->drop = true;
 	return server->quit;

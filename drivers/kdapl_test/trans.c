@@ -10,6 +10,13 @@
  * notes, what is sent or written, what is read. In what is received into: a receive in
  * each of the first four, where the peer writes, and where it reads.
  *
+ * With KT_FMR the other side of a step that writes or reads binds its buffer for this step
+ * and says so in a note before; what has been bound ends by a request of its own or, with
+ * KT_INVALIDATE, by the note of the one that has written or read.
+ *
+ * With KT_AGAIN the client ends the connections between two transactions, and both sides
+ * connect the same Endpoints again.
+ *
  * All of it runs in upcalls, in process context, one after another for a connection.
  */
 #include <linux/ktime.h>
@@ -26,8 +33,11 @@ enum { KT_PART_WRITTEN = KT_RECEIVES, KT_PART_READ };
 /* Cookies of requests; those of receives are indexes of connections and parts. */
 #define KT_COOKIE_SENT	BIT_ULL(32)
 #define KT_COOKIE_READ	BIT_ULL(33)
+#define KT_COOKIE_UNBOUND BIT_ULL(34)
 
-/* @status: what has arrived is what was sent */
+/* What a note says: what has arrived is what was sent, or not; or its sender's memory. */
+enum { KT_NOTE_GOOD, KT_NOTE_BAD, KT_NOTE_BOUND };
+
 struct kt_note {
 	__le32 magic;
 	__le32 step;
@@ -70,6 +80,12 @@ static const struct kt_wire_op *kt_step(const struct kt_conn *conn)
 static bool kt_is_mine(const struct kt_conn *conn)
 {
 	return !!kt_step(conn)->server == conn->net->server;
+}
+
+/* Whether memory is bound for the step. */
+static bool kt_binds(const struct kt_conn *conn)
+{
+	return conn->net->flags & KT_FMR && kt_step(conn)->op != KT_SEND;
 }
 
 static void kt_trans_fail(struct kt_conn *conn, const char *what)
@@ -133,7 +149,31 @@ static u32 kt_seed(const struct kt_conn *conn)
 	return conn->trans.step + 1 + conn->flow.sent * KT_OPS;
 }
 
+/* Whether the peer has written what it was to write. */
+static bool kt_is_written(const struct kt_conn *conn)
+{
+	u32 len = kt_step_len(kt_step(conn));
+	DAT_LMR_TRIPLET seg = kt_part_seg(conn, true, KT_PART_WRITTEN, 0, len);
+
+	return dat_lmr_sync_rdma_write(conn->dat.ia, &seg, 1) == DAT_SUCCESS &&
+	       kt_is_filled(conn, kt_part(conn, true, KT_PART_WRITTEN), len,
+			    kt_seed(conn));
+}
+
 /* ---- Posting ------------------------------------------------------------------------- */
+
+static DAT_DTO_COOKIE kt_cookie(u64 number)
+{
+	return (DAT_DTO_COOKIE) { .as_64 = number };
+}
+
+/* Count a request or a receive, if it was posted. */
+static int kt_posted(struct kt_conn *conn, int err)
+{
+	if (!err)
+		atomic_inc(&conn->trans.pending);
+	return err;
+}
 
 static int kt_trans_recv(struct kt_conn *conn, struct kt_conn *owner, u32 part)
 {
@@ -145,9 +185,9 @@ static int kt_trans_recv(struct kt_conn *conn, struct kt_conn *owner, u32 part)
 		return dat_errno("dat_srq_post_recv",
 				 dat_srq_post_recv(conn->dat.srq, 1, &seg,
 						   cookie));
-	return dat_errno("dat_ep_post_recv",
-			 dat_ep_post_recv(conn->dat.ep, 1, &seg, cookie,
-					  DAT_COMPLETION_DEFAULT_FLAG));
+	return kt_posted(conn, dat_errno("dat_ep_post_recv",
+		dat_ep_post_recv(conn->dat.ep, 1, &seg, cookie,
+				 DAT_COMPLETION_DEFAULT_FLAG)));
 }
 
 /* Post the receives of a connection, which is not connected yet. */
@@ -162,29 +202,45 @@ int kt_trans_prepare(struct kt_conn *conn)
 	return err;
 }
 
-/* Tell the peer that this side has done its part of the step. */
-static int kt_trans_note(struct kt_conn *conn, u32 status)
+/* Send a note, which ends @ends, a context of the peer, if that is not 0. */
+static int kt_trans_tell(struct kt_conn *conn, u32 status, DAT_RMR_CONTEXT ends)
 {
 	u32 at = conn->trans.note++ % KT_NOTES * sizeof(struct kt_note);
 	struct kt_note *note = (void *)kt_part(conn, false, KT_PART_NOTES) + at;
 	DAT_LMR_TRIPLET seg = kt_part_seg(conn, false, KT_PART_NOTES, at,
 					  sizeof(*note));
-	DAT_DTO_COOKIE cookie = { .as_64 = KT_COOKIE_SENT };
-	const DAT_RMR_TRIPLET *exposed = &conn->dat.exposed;
+	struct kt_trans *trans = &conn->trans;
 
+	if (!(conn->net->flags & KT_FMR)) {
+		trans->shown = conn->dat.exposed.virtual_address;
+		trans->shown_key = conn->dat.exposed.rmr_context;
+	}
 	*note = (struct kt_note) {
 		.magic = cpu_to_le32(KT_NOTE_MAGIC),
 		.step = cpu_to_le32(conn->trans.step),
-		.write = cpu_to_le64(exposed->virtual_address +
-				     KT_PART_WRITTEN * conn->trans.room),
-		.read = cpu_to_le64(exposed->virtual_address +
-				    KT_PART_READ * conn->trans.room),
-		.key = cpu_to_le32(exposed->rmr_context),
+		.write = cpu_to_le64(trans->shown + KT_PART_WRITTEN * trans->room),
+		.read = cpu_to_le64(trans->shown + KT_PART_READ * trans->room),
+		.key = cpu_to_le32(trans->shown_key),
 		.status = cpu_to_le32(status),
 	};
-	return dat_errno("dat_ep_post_send",
-			 dat_ep_post_send(conn->dat.ep, 1, &seg, cookie,
-					  DAT_COMPLETION_DEFAULT_FLAG));
+	return kt_posted(conn, dat_errno("dat_ep_post_send_with_invalidate",
+		dat_ep_post_send_with_invalidate(conn->dat.ep, 1, &seg,
+						 kt_cookie(KT_COOKIE_SENT),
+						 DAT_COMPLETION_DEFAULT_FLAG,
+						 !!ends, ends)));
+}
+
+static int kt_trans_note(struct kt_conn *conn, u32 status)
+{
+	return kt_trans_tell(conn, status, 0);
+}
+
+/* Tell the peer that this side has written or read its memory. */
+static int kt_trans_used(struct kt_conn *conn)
+{
+	bool ends = conn->net->flags & KT_INVALIDATE;
+
+	return kt_trans_tell(conn, KT_NOTE_GOOD, ends ? conn->trans.key : 0);
 }
 
 /* Do this side's part of the step. */
@@ -192,7 +248,6 @@ static int kt_trans_act(struct kt_conn *conn)
 {
 	const struct kt_wire_op *step = kt_step(conn);
 	u32 i, len = kt_step_len(step), size = le32_to_cpu(step->size);
-	DAT_DTO_COOKIE cookie = { .as_64 = KT_COOKIE_SENT };
 	DAT_RMR_TRIPLET remote = {
 		.virtual_address = conn->trans.write,
 		.rmr_context = conn->trans.key,
@@ -208,26 +263,25 @@ static int kt_trans_act(struct kt_conn *conn)
 	if (step->op == KT_READ) {
 		/* Over iWARP the sink is one segment. */
 		iov[0] = kt_part_seg(conn, false, KT_PART_SINK, 0, len);
-		cookie.as_64 = KT_COOKIE_READ;
 		remote.virtual_address = conn->trans.read;
-		return dat_errno("dat_ep_post_rdma_read",
-				 dat_ep_post_rdma_read(conn->dat.ep, 1, iov,
-						       cookie, &remote,
-						       DAT_COMPLETION_DEFAULT_FLAG));
+		return kt_posted(conn, dat_errno("dat_ep_post_rdma_read",
+			dat_ep_post_rdma_read(conn->dat.ep, 1, iov,
+					      kt_cookie(KT_COOKIE_READ), &remote,
+					      DAT_COMPLETION_DEFAULT_FLAG)));
 	}
 	for (i = 0; i < step->segments; i++)
 		iov[i] = kt_part_seg(conn, false, KT_PART_SOURCE, i * size,
 				     size);
 	if (step->op == KT_SEND)
-		return dat_errno("dat_ep_post_send",
-				 dat_ep_post_send(conn->dat.ep, step->segments,
-						  iov, cookie,
-						  DAT_COMPLETION_DEFAULT_FLAG));
-	return dat_errno("dat_ep_post_rdma_write",
-			 dat_ep_post_rdma_write(conn->dat.ep, step->segments,
-						iov, cookie, &remote,
-						DAT_COMPLETION_DEFAULT_FLAG)) ?:
-	       kt_trans_note(conn, 0);
+		return kt_posted(conn, dat_errno("dat_ep_post_send",
+			dat_ep_post_send(conn->dat.ep, step->segments, iov,
+					 kt_cookie(KT_COOKIE_SENT),
+					 DAT_COMPLETION_DEFAULT_FLAG)));
+	return kt_posted(conn, dat_errno("dat_ep_post_rdma_write",
+		dat_ep_post_rdma_write(conn->dat.ep, step->segments, iov,
+				       kt_cookie(KT_COOKIE_SENT), &remote,
+				       DAT_COMPLETION_DEFAULT_FLAG))) ?:
+	       kt_trans_used(conn);
 }
 
 /* ---- The steps ------------------------------------------------------------------------ */
@@ -235,8 +289,21 @@ static int kt_trans_act(struct kt_conn *conn)
 /* Begin: tell the server where this side's memory is. Context: the session's thread. */
 int kt_trans_start(struct kt_conn *conn)
 {
+	WRITE_ONCE(conn->flow.idle, false);
 	conn->flow.stamp = ktime_get_ns();
-	return kt_trans_note(conn, 0);
+	return kt_trans_note(conn, KT_NOTE_GOOD);
+}
+
+/* Begin a step: this side does it, or lets the other one. */
+static int kt_trans_enter(struct kt_conn *conn)
+{
+	conn->trans.armed = false;
+	if (kt_is_mine(conn))
+		return kt_binds(conn) ? 0 : kt_trans_act(conn);
+	if (!kt_binds(conn))
+		return 0;
+	return kt_posted(conn, kt_fmr_bind(conn, kt_cookie(KT_COOKIE_SENT))) ?:
+	       kt_trans_note(conn, KT_NOTE_BOUND);
 }
 
 /* The step is done: go to the next one. */
@@ -262,43 +329,83 @@ static int kt_trans_next(struct kt_conn *conn)
 				kt_kick(conn->net->s);
 		}
 	}
-	return kt_is_mine(conn) ? kt_trans_act(conn) : 0;
+	return kt_trans_enter(conn);
 }
 
 /* A note has arrived that does not belong to what this side has to look at. */
 static int kt_trans_noted(struct kt_conn *conn, const struct kt_note *note)
 {
 	struct kt_trans *trans = &conn->trans;
+	u32 status = le32_to_cpu(note->status);
 
-	if (!trans->greeted) {
-		trans->greeted = true;
+	if (!trans->greeted || status == KT_NOTE_BOUND) {
 		trans->write = le64_to_cpu(note->write);
 		trans->read = le64_to_cpu(note->read);
 		trans->key = le32_to_cpu(note->key);
+	}
+	if (!trans->greeted) {
+		trans->greeted = true;
 		if (conn->net->server) {
-			int err = kt_trans_note(conn, 0);
+			int err = kt_trans_note(conn, KT_NOTE_GOOD);
 
 			if (err)
 				return err;
 		}
-		return kt_is_mine(conn) ? kt_trans_act(conn) : 0;
+		return kt_trans_enter(conn);
 	}
-	if (le32_to_cpu(note->status)) {
+	if (kt_binds(conn) && !trans->armed && status == KT_NOTE_BOUND) {
+		trans->armed = true;
+		return kt_trans_act(conn);
+	}
+	if (status == KT_NOTE_BAD) {
 		kt_trans_fail(conn, "other data than what was sent has arrived there");
 		return 0;
 	}
+	if (status != KT_NOTE_GOOD || (kt_binds(conn) && !trans->armed))
+		return -EPROTO;
 	return kt_trans_next(conn);
 }
 
-/* A message has arrived, @len bytes at @p. */
-static int kt_trans_message(struct kt_conn *conn, const void *p, u32 len)
+/* Tell the peer what this side thinks of its part of the step. */
+static int kt_trans_judge(struct kt_conn *conn, bool good)
+{
+	int err = kt_trans_note(conn, good ? KT_NOTE_GOOD : KT_NOTE_BAD);
+
+	if (!good)
+		kt_trans_fail(conn, "other data than what was sent has arrived here");
+	return err ?: kt_trans_next(conn);
+}
+
+/* The peer has written or read the memory of this side. */
+static int kt_trans_was_used(struct kt_conn *conn)
+{
+	return kt_trans_judge(conn, kt_step(conn)->op == KT_READ ||
+				    kt_is_written(conn));
+}
+
+/* The same, for memory that was bound. The peer was to unbind it with KT_INVALIDATE. */
+static int kt_trans_unbind(struct kt_conn *conn,
+			   const DAT_DTO_COMPLETION_EVENT_DATA *dto)
+{
+	if (dto->operation == DAT_DTO_RECEIVE_WITH_INVALIDATE &&
+	    dto->rmr_context == conn->trans.shown_key)
+		return kt_trans_was_used(conn);
+	if (!(conn->net->flags & KT_INVALIDATE))
+		return kt_posted(conn, kt_fmr_unbind(conn,
+					kt_cookie(KT_COOKIE_UNBOUND)));
+	kt_trans_fail(conn, "the peer has not invalidated what it has used");
+	return kt_trans_note(conn, KT_NOTE_BAD);
+}
+
+/* A message has arrived at @p. */
+static int kt_trans_message(struct kt_conn *conn, const void *p,
+			    const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
 	const struct kt_wire_op *step = kt_step(conn);
 	const struct kt_note *note = p;
+	u32 len = dto->transfered_length;
 	bool is_note = len == sizeof(*note) &&
 		       le32_to_cpu(note->magic) == KT_NOTE_MAGIC;
-	bool good;
-	int err;
 
 	if (READ_ONCE(conn->flow.idle))
 		return 0;
@@ -309,16 +416,12 @@ static int kt_trans_message(struct kt_conn *conn, const void *p, u32 len)
 		return -EPROTO;
 	}
 	if (step->op == KT_SEND)
-		good = len == kt_step_len(step) &&
-		       kt_is_filled(conn, p, len, kt_seed(conn));
-	else
-		good = is_note && (step->op == KT_READ ||
-			kt_is_filled(conn, kt_part(conn, true, KT_PART_WRITTEN),
-				     kt_step_len(step), kt_seed(conn)));
-	err = kt_trans_note(conn, !good);
-	if (!good)
-		kt_trans_fail(conn, "other data than what was sent has arrived here");
-	return err ?: kt_trans_next(conn);
+		return kt_trans_judge(conn, len == kt_step_len(step) &&
+				      kt_is_filled(conn, p, len, kt_seed(conn)));
+	if (!is_note)
+		return kt_trans_judge(conn, false);
+	return kt_binds(conn) ? kt_trans_unbind(conn, dto) :
+				kt_trans_was_used(conn);
 }
 
 /* What was read is there. */
@@ -326,7 +429,7 @@ static int kt_trans_was_read(struct kt_conn *conn)
 {
 	if (kt_is_filled(conn, kt_part(conn, false, KT_PART_SINK),
 			 kt_step_len(kt_step(conn)), 0))
-		return kt_trans_note(conn, 0);
+		return kt_trans_used(conn);
 	kt_trans_fail(conn, "other data than what is there was read");
 	return -EIO;
 }
@@ -339,9 +442,33 @@ static int kt_trans_received(struct kt_conn *conn,
 	u32 part = cookie & 0xff;
 	int err;
 
-	err = kt_trans_message(conn, kt_part(owner, true, part),
-			       dto->transfered_length);
+	err = kt_trans_message(conn, kt_part(owner, true, part), dto);
 	return err ?: kt_trans_recv(conn, owner, part);
+}
+
+static bool kt_is_receive(const DAT_DTO_COMPLETION_EVENT_DATA *dto)
+{
+	return dto->operation == DAT_DTO_RECEIVE ||
+	       dto->operation == DAT_DTO_RECEIVE_WITH_INVALIDATE;
+}
+
+static void kt_trans_completed(struct kt_conn *conn,
+			       const DAT_DTO_COMPLETION_EVENT_DATA *dto)
+{
+	int err = 0;
+
+	if (conn->net->server && READ_ONCE(conn->flow.stopping))
+		return;
+	if (dto->status != DAT_DTO_SUCCESS)
+		kt_trans_fail(conn, kdat_dto_status_name(dto->status));
+	else if (kt_is_receive(dto))
+		err = kt_trans_received(conn, dto);
+	else if (dto->user_cookie.as_64 == KT_COOKIE_READ)
+		err = kt_trans_was_read(conn);
+	else if (dto->user_cookie.as_64 == KT_COOKIE_UNBOUND)
+		err = kt_trans_was_used(conn);
+	if (err)
+		kt_trans_fail(conn, "a request was refused");
 }
 
 /* The upcall for all completions of a connection. */
@@ -351,16 +478,63 @@ void kt_trans_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		&event->event_data.dto_completion_event_data;
 	struct dat_side *dat = data;
 	struct kt_conn *conn = dat->side.owner;
-	int err = 0;
 
-	if (conn->net->server && READ_ONCE(conn->flow.stopping))
+	kt_trans_completed(conn, dto);
+	if (dat->srq && kt_is_receive(dto))
 		return;
-	if (dto->status != DAT_DTO_SUCCESS)
-		kt_trans_fail(conn, kdat_dto_status_name(dto->status));
-	else if (dto->operation == DAT_DTO_RECEIVE)
-		err = kt_trans_received(conn, dto);
-	else if (dto->user_cookie.as_64 == KT_COOKIE_READ)
-		err = kt_trans_was_read(conn);
+	/* Whoever resets the Endpoint waits for the last one, and for KT_DOWN. */
+	if (atomic_dec_and_test(&conn->trans.pending) &&
+	    kt_conn_is(conn) == KT_DOWN)
+		kt_kick(conn->net->s);
+}
+
+/* ---- Connecting again ----------------------------------------------------------------- */
+
+/*
+ * Make a connection that has ended ready to be established again. Return -EBUSY if not
+ * all that was posted on it has completed; the last completion kicks the session.
+ * Context: the session's thread.
+ */
+int kt_trans_reset(struct kt_conn *conn)
+{
+	struct kt_trans *trans = &conn->trans;
+	struct kt_flow *flow = &conn->flow;
+	int err;
+
+	if (atomic_read(&trans->pending))
+		return -EBUSY;
+	if (kt_fmr_is_bound(conn)) {
+		/* No upcall runs, so it is counted before it completes. */
+		atomic_inc(&trans->pending);
+		err = kt_fmr_unbind(conn, kt_cookie(KT_COOKIE_SENT));
+		if (!err)
+			return -EBUSY;
+		atomic_dec(&trans->pending);
+		return kt_fail(conn->net, err, "connection %u cannot be reset",
+			       conn->index);
+	}
+	trans->step = 0;
+	trans->note = 0;
+	trans->greeted = false;
+	flow->sent = 0;
+	WRITE_ONCE(flow->stopping, false);
+	/* The client may be refused, which flushes what has been posted. */
+	WRITE_ONCE(flow->idle, !conn->net->server);
+	err = conn->net->provider->reset(conn);
+	if (!err && !conn->dat.srq)
+		err = kt_trans_prepare(conn);
 	if (err)
-		kt_trans_fail(conn, "a request was refused");
+		kt_fail(conn->net, err, "connection %u cannot be reset",
+			conn->index);
+	return err;
+}
+
+/* The server's part: connections that have ended wait for the next request. */
+void kt_trans_serve(struct kt_net *net)
+{
+	u32 i;
+
+	for (i = 0; i < net->nconns; i++)
+		if (kt_conn_is(net->conns[i]) == KT_DOWN)
+			kt_trans_reset(net->conns[i]);
 }

@@ -15,7 +15,10 @@ The tests that dapltest has, with its options, between two hosts that have kDAPL
   -T P -s HOST OP    performance of one operation
   -T L [LIMIT]...    how many objects there can be: limit_pz, limit_evd, limit_ep,
                      limit_srq, limit_lmr, limit_rmr, limit_psp (default: all)
-  -T F [-s HOST]     functions, one after another, on one host or with a server
+  -T F [FUNCTION]... functions, one after another, in loopback: pz, evd, endpoint, psp,
+                     lmr, srq, conn_nobody, conn_rejected, conn_again, data_send,
+                     data_srq, data_write, data_read, data_fmr, data_rmr,
+                     data_wrong_key (default: all)
   -T Q -s HOST       ask the server to end
 
   OP is: client|server SR|RW|RR [SIZE [SEGMENTS]]; for -T P without the side
@@ -30,7 +33,11 @@ The tests that dapltest has, with its options, between two hosts that have kDAPL
 
 What dapltest never had, for -T T:
   --srq, --marks     the server receives from an SRQ, with its watermarks armed
-  -R NUMBER          so many times, each with new connections
+  --fmr              memory that is written or read is registered for each operation
+  --invalidate       the same, and the side that has used it ends that by its message
+  --reconnect NUMBER the Endpoints are disconnected and connected again, so many times;
+                     each time all transactions are done
+  -R NUMBER          so many times, each with new Endpoints
   --corrupt          one byte of each Send and Write is wrong: -V has to notice
 END
 }
@@ -70,7 +77,8 @@ dapl_transactions()
 	for ((round = 1; round <= rounds; round++)); do
 		run_words trans "ia=$ia" "host=$peer" "port=$port" \
 			"eps=$((threads * eps))" "number=$((number * threads * eps))" \
-			ms=3600000 "verify=$verify" "corrupt=$corrupt" "srq=$srq" "marks=$marks" "${words[@]}" \
+			ms=3600000 "verify=$verify" "corrupt=$corrupt" "srq=$srq" "marks=$marks" "fmr=$fmr" \
+			${invalidate:+invalidate=1} ${again:+"again=$again"} "${words[@]}" \
 			>"$work/why" || die "$(cat "$work/why")"
 		figures
 		echo "transactions: $figures"
@@ -116,14 +124,39 @@ dapl_limits()
 	done <<<"$said"
 }
 
+# The module tries all functions; what is not asked for is neither shown nor counted.
+dapl_functions()
+{
+	local line name result known=' ' f
+
+	tell functions "ia=$ia"
+	while hear line; do
+		case $line in "error "*) die "${line#error }" ;; esac
+		read -r _ name result <<<"$line"
+		known+="$name "
+		[ $# -eq 0 ] || case " $* " in *" $name "*) ;; *) continue ;; esac
+		case $result in
+		ok) passed=$((passed + 1)) ;;
+		*) failed=$((failed + 1)) ;;
+		esac
+		printf '%-16s %s\n' "$name" "$result"
+	done
+	for f in "$@"; do
+		case $known in *" $f "*) ;; *) wrong "dapl -T F: there is no function $f" ;; esac
+	done
+	echo "$passed passed, $failed failed, $skipped skipped"
+	[ "$failed" -eq 0 ]
+}
+
 cmd_dapl()
 {
 	local test='' mode='' rounds=1 threads=1 verify=0 corrupt=0 said='' operations=()
+	local fmr=0 invalidate='' again=''
 
 	number=1000
 	while [ $# -gt 0 ]; do
 		case $1 in
-		-T | -D | -n | -s | -i | -t | -w | -p | -m | -R | -a)
+		-T | -D | -n | -s | -i | -t | -w | -p | -m | -R | -a | --reconnect)
 			[ $# -gt 1 ] || wrong "dapl $1: a value is missing"
 			;;&
 		-T) test=$2; shift ;;
@@ -139,6 +172,9 @@ cmd_dapl()
 		-R) rounds=$(number_of "$1" "$2") || exit; shift ;;
 		-V) verify=1 ;;
 		--corrupt) corrupt=1 ;;
+		--fmr) fmr=1 ;;
+		--invalidate) fmr=1 invalidate=1 ;;
+		--reconnect) again=$(number_of "$1" "$2") || exit; shift ;;
 		-d) ;;
 		--srq) srq=1 ;;
 		--marks) srq=1 marks=1 ;;
@@ -150,8 +186,7 @@ cmd_dapl()
 	case $test in
 	S) cmd_server; return ;;
 	T | P | Q) [ -n "$peer" ] || wrong "dapl -T $test: -s HOST is missing" ;;
-	L) ;;
-	F) cmd_check; return ;;
+	L | F) ;;
 	'') wrong "dapl: -T TEST is missing" ;;
 	*) wrong "dapl -T $test: S, T, P, L, F or Q is wanted" ;;
 	esac
@@ -162,6 +197,7 @@ cmd_dapl()
 	T) dapl_transactions "${operations[@]}" ;;
 	P) dapl_performance "${operations[@]}" ;;
 	L) dapl_limits "${operations[@]}" ;;
+	F) dapl_functions "${operations[@]}" ;;
 	Q)
 		run_words quit "ia=$ia" "host=$peer" "port=$port" >"$work/why" ||
 			die "$(cat "$work/why")"
