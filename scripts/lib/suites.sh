@@ -91,7 +91,7 @@ choose_suites()
 	tests=1
 	[ -z "${SUITE-}" ] || tests=${chosen[*]}
 	# scripts/guest/tool has kdapl-test run these.
-	! is_one_of tool "${chosen[@]}" || [ "$tests" = 1 ] || tests+=' names lw'
+	! is_one_of tool "${chosen[@]}" || [ "$tests" = 1 ] || tests+=' names sp'
 }
 
 # choose_cases PATTERN: the same for a pattern of suites or of suite.case
