@@ -47,6 +47,29 @@ static int ki_login_copy(struct ki_conn *c, struct ki_buf *buf,
 	return 0;
 }
 
+/*
+ * Refuse a connection for a session that there is already. One beside another would have
+ * data come before the turn of its command, for which LIO has no memory. One that takes the
+ * place of another would be in a session that LIO frees when that other one has ended, as
+ * there is no error recovery. Return what LIO is to be told.
+ */
+static int ki_login_no_joining(struct ki_conn *c, struct iscsit_conn *conn,
+			       struct iscsi_login *login)
+{
+	struct iscsi_login_rsp *rsp = (struct iscsi_login_rsp *)login->rsp;
+
+	pr_warn_ratelimited("%s is not let in: a session has one connection, and lives as long as that\n",
+			    c->peer);
+	memset(rsp, 0, ISCSI_HDR_LEN);
+	rsp->opcode = ISCSI_OP_LOGIN_RSP;
+	rsp->status_class = ISCSI_STATUS_CLS_INITIATOR_ERR;
+	rsp->status_detail = ISCSI_LOGIN_STATUS_CONN_ADD_FAILED;
+	memcpy(rsp->isid, login->isid, sizeof(rsp->isid));
+	rsp->itt = login->init_task_tag;
+	ki_put_login_tx(conn, login, 0);
+	return -ECONNREFUSED;
+}
+
 /* iscsit_get_login_rx(): the login timer interrupts it. */
 int ki_get_login_rx(struct iscsit_conn *conn, struct iscsi_login *login)
 {
@@ -66,6 +89,8 @@ int ki_get_login_rx(struct iscsit_conn *conn, struct iscsi_login *login)
 		return -ECONNRESET;
 	err = ki_login_copy(c, buf, conn, login);
 	ki_buf_post(c->a, buf);
+	if (!err && login->first_request && login->tsih)
+		err = ki_login_no_joining(c, conn, login);
 	return err;
 }
 
@@ -80,7 +105,8 @@ static const char *ki_login_hindrance(struct iscsit_conn *conn)
 	struct se_device *dev;
 	struct se_lun *lun;
 
-	if (!tpg || conn->sess->sess_ops->SessionType)
+	/* LIO has no session when it refuses one by itself. */
+	if (!tpg || !conn->sess || conn->sess->sess_ops->SessionType)
 		return NULL;
 	if (tpg->tpg_attrib.t10_pi)
 		return "its portal group offers T10-PI, which kdapl_isert does not have";

@@ -6,6 +6,7 @@
 #include <linux/module.h>
 #include <linux/prandom.h>
 #include "raw.h"
+#include "shell.h"
 
 /* The second request comes before the first one was answered. */
 static void login_twice(struct kunit *test)
@@ -207,6 +208,148 @@ static void session_reinstatement(struct kunit *test)
 	raw_expect_alive(r);
 }
 
+/* ---- Connections of a session -------------------------------------------------------- */
+
+/*
+ * Log in with the name and qualifier of @old, as connection @cid of the session @tsih, and
+ * return the answer.
+ */
+static struct iscsi_login_rsp *join(struct raw *r, struct raw *old, u16 tsih, u16 cid)
+{
+	struct iscsi_login_req *req;
+	struct raw_pdu pdu;
+	u32 len;
+
+	r->session = old->session;
+	pdu = raw_login_pdu(r, RAW_UNSOLICITED, &len);
+	req = (struct iscsi_login_req *)&pdu.hdr;
+	req->tsih = cpu_to_be16(tsih);
+	req->cid = cpu_to_be16(cid);
+	KUNIT_EXPECT_TRUE(r->s->test, raw_send(r, &pdu, len));
+	KUNIT_ASSERT_TRUE(r->s->test, raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
+	return (struct iscsi_login_rsp *)&r->got.hdr;
+}
+
+/* The session that @r has just logged in to, as the target calls it. */
+static u16 session_of(struct raw *r)
+{
+	return be16_to_cpu(((struct iscsi_login_rsp *)&r->got.hdr)->tsih);
+}
+
+/*
+ * A connection for a session, beside the one that it has or in its place, or for one that
+ * there is not, is refused. The session goes on.
+ */
+static void login_to_a_session(struct kunit *test)
+{
+	struct raw *first = raw_login_how(test, RAW_UNSOLICITED), *r;
+	u16 tsih = session_of(first);
+	struct iscsi_login_rsp *rsp;
+	unsigned int i;
+
+	for (i = 0; i < 6; i++) {
+		r = raw_connect(test);
+		rsp = join(r, first, i % 2 ? tsih : tsih + 1000, i / 2);
+		KUNIT_EXPECT_EQ(test, rsp->status_class, ISCSI_STATUS_CLS_INITIATOR_ERR);
+		KUNIT_EXPECT_EQ(test, rsp->status_detail,
+				ISCSI_LOGIN_STATUS_CONN_ADD_FAILED);
+		KUNIT_EXPECT_FALSE(test, rsp->flags & ISCSI_FLAG_LOGIN_TRANSIT);
+		KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+		raw_expect_alive(first);
+	}
+}
+
+/* ---- What is not there --------------------------------------------------------------- */
+
+/* An initiator that takes no answer keeps others out for a while only. */
+static void login_nobody_takes(struct kunit *test)
+{
+	struct raw *other = raw_login(test), *r;
+	struct raw_pdu pdu;
+	u32 len;
+
+	if (kd_ia_has(other->s->name, KD_SIMULATED))
+		kunit_skip(test, "15 seconds on one adapter are enough");
+	r = raw_new(test, 0);
+	KUNIT_ASSERT_TRUE(test, raw_start(r));
+	pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
+	KUNIT_EXPECT_TRUE(test, raw_send(r, &pdu, len));
+	raw_expect_alive(other);
+	/* Over iWARP that ends the connection at once. */
+	if (kd_ia_has(other->s->name, KD_IWARP))
+		KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+	else
+		raw_expect_cut(r);
+	raw_expect_alive(raw_login(test));
+	raw_expect_alive(other);
+}
+
+static bool nobody_is_there(void *side)
+{
+	return !raw_adapter(side, "reserved");
+}
+
+static int set_srq_max(int n)
+{
+	char command[80];
+
+	snprintf(command, sizeof(command),
+		 "echo %d >/sys/module/kdapl_isert/parameters/srq_max", n);
+	return shell(command);
+}
+
+/*
+ * Over iWARP sessions are let in as long as there are buffers for what they may send, and
+ * all may send it at once.
+ */
+static void login_beyond_the_srq(struct kunit *test)
+{
+	struct raw *r, *in[8];
+	struct raw_pdu *pdu;
+	u32 len[KDAT_MAX_REQUESTS];
+	unsigned int i, j, n = 0;
+	long refused;
+
+	r = raw_new(test, RAW_RECVS);
+	if (!kd_ia_has(r->s->name, KD_IWARP))
+		kunit_skip(test, "an empty SRQ makes senders wait");
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(nobody_is_there, r->s, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_EQ(test, 0, set_srq_max(60));
+	refused = raw_adapter(r->s, "refused");
+	while (raw_start(r) && n < ARRAY_SIZE(in)) {
+		raw_log_in(r, RAW_SOLICITED);
+		in[n++] = r;
+		r = raw_new(test, RAW_RECVS);
+	}
+	KUNIT_EXPECT_GT(test, n, 1);
+	KUNIT_EXPECT_LT(test, n, ARRAY_SIZE(in));
+	KUNIT_EXPECT_EQ(test, raw_adapter(r->s, "refused"), refused + 1);
+	KUNIT_EXPECT_LE(test, raw_adapter(r->s, "reserved"), 60);
+	for (i = 0; i < n; i++) {
+		pdu = in[i]->pdu;
+		for (j = 0; j < 8; j++) {
+			pdu[j] = raw_nop(in[i], true);
+			len[j] = RAW_HEADERS;
+		}
+		KUNIT_EXPECT_TRUE(test, raw_send_all(in[i], pdu, len, j));
+	}
+	/* The initiators have no more receives either. */
+	for (i = 0; i < n; i++)
+		for (j = 0; j < 8; j++)
+			KUNIT_EXPECT_TRUE(test, raw_receive(in[i], ISCSI_OP_NOOP_IN,
+							    KD_TIMEOUT_MS));
+	for (i = 0; i < n; i++)
+		raw_expect_alive(in[i]);
+	/* Who leaves makes room. */
+	raw_close(in[0]);
+	for (i = 1; i < n; i++)
+		raw_expect_alive(in[i]);
+	KUNIT_EXPECT_EQ(test, 0, set_srq_max(9000));
+	raw_expect_alive(raw_login(test));
+}
+
+/* ---- Storms -------------------------------------------------------------------------- */
+
 /* Sessions come and go, each in another way, with commands under way. */
 static void session_storm(struct kunit *test)
 {
@@ -248,6 +391,9 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(login_early_logout, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(login_hasty_logout, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(session_reinstatement, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(login_to_a_session, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(login_nobody_takes, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(login_beyond_the_srq, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(session_storm, kd_gen_any_ia),
 	{}
 };

@@ -18,7 +18,10 @@
 
 static bool raw_there;
 
-/* siw has no portal: LIO listens at the port for TCP, as siw would have to. */
+/*
+ * On siw LIO's portal for TCP would have the port that siw needs, so it gets it in a network
+ * of its own.
+ */
 int raw_target_up(struct kunit_suite *suite)
 {
 	int err;
@@ -33,8 +36,8 @@ int raw_target_up(struct kunit_suite *suite)
 		    "echo rd_pages=256 >control\n"
 		    "echo 1 >enable\n"
 		    "cd $T\n"
-		    "for a in 10.8.0.1 10.10.0.1 10.11.0.1; do\n"
-		    "mkdir np/$a:3270\n"
+		    "for a in 10.8.0.1 10.9.0.1 10.10.0.1 10.11.0.1; do\n"
+		    "unshare -n mkdir np/$a:3270\n"
 		    "echo 1 >np/$a:3270/iser\n"
 		    "done\n"
 		    "ln -s $L/core/rd_mcp_7/raw lun/lun_0/l\n"
@@ -42,6 +45,7 @@ int raw_target_up(struct kunit_suite *suite)
 		    "echo 1 >attrib/generate_node_acls\n"
 		    "echo 0 >attrib/demo_mode_write_protect\n"
 		    "echo No >param/InitialR2T\n"
+		    "echo 8 >param/MaxConnections\n"
 		    "echo 1 >enable\n");
 	raw_there = !err;
 	return err ? -EIO : 0;
@@ -61,18 +65,14 @@ EXPORT_SYMBOL_GPL(raw_target_down);
 
 int raw_init(struct kunit *test)
 {
-	const char *const *ia = test->param_value;
-
 	if (!raw_there)
 		kunit_skip(test, "no LIO, or no " KO);
-	if (ia && kd_ia_has(*ia, KD_IWARP) && !kd_ia_has(*ia, KD_SIMULATED))
-		kunit_skip(test, "LIO listens at the port for TCP");
 	return 0;
 }
 EXPORT_SYMBOL_GPL(raw_init);
 
-/* Return how many connections kdapl_isert has broken on the adapter of @s. */
-static long raw_broken(struct kd_side *s)
+/* Return the number that kdapl_isert's line for the adapter of @s has behind @name. */
+long raw_adapter(struct kd_side *s, const char *name)
 {
 	char command[192], count[24] = "";
 	struct file *file;
@@ -80,8 +80,8 @@ static long raw_broken(struct kd_side *s)
 	long n = -1;
 
 	snprintf(command, sizeof(command),
-		 "sed -n 's|^%s .* broken=||p' /sys/kernel/debug/kdapl_isert/adapters >"
-		 COUNT, s->name);
+		 "sed -n 's|^%s .* %s=\\([0-9]*\\).*|\\1|p' /sys/kernel/debug/kdapl_isert/adapters >"
+		 COUNT, s->name, name);
 	KUNIT_EXPECT_EQ(s->test, 0, shell(command));
 	file = kd_filp_open(COUNT, O_RDONLY, 0);
 	KUNIT_ASSERT_FALSE(s->test, IS_ERR(file));
@@ -90,6 +90,7 @@ static long raw_broken(struct kd_side *s)
 	KUNIT_EXPECT_EQ(s->test, 0, kstrtol(strim(count), 10, &n));
 	return n;
 }
+EXPORT_SYMBOL_GPL(raw_adapter);
 
 /* ---- Connections ---------------------------------------------------------------- */
 
@@ -102,13 +103,11 @@ static void raw_post(struct raw *r, u64 slot)
 	dat_ep_post_recv(r->s->ep, 1, &seg, kd_cookie(slot), DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-/* Connect, as the initiator of Linux does, and send nothing. */
-struct raw *raw_connect(struct kunit *test)
+/* Make a connection, with @recvs receives, that raw_start() makes. */
+struct raw *raw_new(struct kunit *test, u64 recvs)
 {
 	static atomic_t sessions = ATOMIC_INIT(0);
 	struct raw *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
-	/* Keys stay valid, since nobody makes new ones for each command. */
-	struct iser_cm_hdr cm = { .flags = ISER_SEND_W_INV_NOT_SUP };
 	DAT_EP_ATTR attr = kd_ep_attr();
 	struct kd_opts opts = { .attr = &attr, .qlen = 128 };
 	u64 slot;
@@ -123,14 +122,36 @@ struct raw *raw_connect(struct kunit *test)
 	r->session = atomic_inc_return(&sessions);
 	kd_setup(r->s, &opts);
 	r->data = kd_buf_alloc(r->s, SZ_4K);
-	r->broken = raw_broken(r->s);
-	for (slot = 0; slot < RAW_RECVS; slot++)
+	r->broken = raw_adapter(r->s, "broken");
+	for (slot = 0; slot < recvs; slot++)
 		raw_post(r, slot);
+	return r;
+}
+EXPORT_SYMBOL_GPL(raw_new);
+
+/* Connect, as the initiator of Linux does; tell whether the target accepts. */
+bool raw_start(struct raw *r)
+{
+	/* Keys stay valid, since nobody makes new ones for each command. */
+	struct iser_cm_hdr cm = { .flags = ISER_SEND_W_INV_NOT_SUP };
+	struct kunit *test = r->s->test;
+	DAT_EVENT event;
+
 	KD_ASSERT_OK(test, dat_ep_connect(r->s->ep, r->s->addr, RAW_PORT,
 					  KD_TIMEOUT_MS * 1000, sizeof(cm), &cm,
 					  DAT_QOS_BEST_EFFORT,
 					  DAT_CONNECT_DEFAULT_FLAG));
-	kd_expect_event(test, r->s->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
+	KUNIT_ASSERT_TRUE(test, kd_wait_event(r->s->conn_evd, &event, KD_TIMEOUT_MS));
+	return event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED;
+}
+EXPORT_SYMBOL_GPL(raw_start);
+
+/* Connect, and send nothing. */
+struct raw *raw_connect(struct kunit *test)
+{
+	struct raw *r = raw_new(test, RAW_RECVS);
+
+	KUNIT_ASSERT_TRUE(test, raw_start(r));
 	return r;
 }
 EXPORT_SYMBOL_GPL(raw_connect);
@@ -228,7 +249,7 @@ void raw_expect_cut(struct raw *r)
 {
 	KUNIT_EXPECT_TRUE_MSG(r->s->test, raw_is_down(r, KD_TIMEOUT_MS),
 			      "the connection is still there");
-	KUNIT_EXPECT_EQ_MSG(r->s->test, raw_broken(r->s), r->broken + 1,
+	KUNIT_EXPECT_EQ_MSG(r->s->test, raw_adapter(r->s, "broken"), r->broken + 1,
 			    "the target has not broken it");
 }
 EXPORT_SYMBOL_GPL(raw_expect_cut);

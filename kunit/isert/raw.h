@@ -68,6 +68,9 @@ enum raw_how {
 int raw_target_up(struct kunit_suite *suite);
 void raw_target_down(struct kunit_suite *suite);
 int raw_init(struct kunit *test);
+long raw_adapter(struct kd_side *s, const char *name);
+struct raw *raw_new(struct kunit *test, u64 recvs);
+bool raw_start(struct raw *r);
 struct raw *raw_connect(struct kunit *test);
 void raw_close(struct raw *r);
 bool raw_send(struct raw *r, const struct raw_pdu *pdu, u32 len);
@@ -80,6 +83,7 @@ void raw_expect_cut(struct raw *r);
 /* PDUs: raw_pdu.c. */
 struct raw *raw_login(struct kunit *test);
 struct raw *raw_login_how(struct kunit *test, enum raw_how how);
+void raw_log_in(struct raw *r, enum raw_how how);
 struct raw_pdu raw_login_pdu(struct raw *r, enum raw_how how, u32 *len);
 struct raw_pdu raw_make(struct raw *r, u8 opcode);
 struct raw_pdu raw_nop(struct raw *r, bool immediate);

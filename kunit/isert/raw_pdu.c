@@ -34,7 +34,7 @@ static const char * const raw_keys[] = {
 	"DataDigest=None",
 	"RDMAExtensions=Yes",
 	"ImmediateData=Yes",
-	"MaxConnections=1",
+	"MaxConnections=8",
 	"MaxBurstLength=262144",
 	"FirstBurstLength=65536",
 	"DefaultTime2Wait=2",
@@ -78,10 +78,10 @@ struct raw_pdu raw_login_pdu(struct raw *r, enum raw_how how, u32 *len)
 }
 EXPORT_SYMBOL_GPL(raw_login_pdu);
 
-/* Connect and log in. */
-struct raw *raw_login_how(struct kunit *test, enum raw_how how)
+/* Log in on a connection that is there. */
+void raw_log_in(struct raw *r, enum raw_how how)
 {
-	struct raw *r = raw_connect(test);
+	struct kunit *test = r->s->test;
 	struct iscsi_login_rsp *rsp;
 	struct raw_pdu pdu;
 	u32 len;
@@ -92,6 +92,15 @@ struct raw *raw_login_how(struct kunit *test, enum raw_how how)
 	rsp = (struct iscsi_login_rsp *)&r->got.hdr;
 	KUNIT_ASSERT_EQ_MSG(test, rsp->status_class, 0, "status %#x", rsp->status_detail);
 	KUNIT_ASSERT_TRUE(test, rsp->flags & ISCSI_FLAG_LOGIN_TRANSIT);
+}
+EXPORT_SYMBOL_GPL(raw_log_in);
+
+/* Connect and log in. */
+struct raw *raw_login_how(struct kunit *test, enum raw_how how)
+{
+	struct raw *r = raw_connect(test);
+
+	raw_log_in(r, how);
 	return r;
 }
 EXPORT_SYMBOL_GPL(raw_login_how);
