@@ -38,7 +38,7 @@ help:
 	@echo '  make check-vm       the demo, most suites and a stress of both CPUs'
 	@echo '      KERNEL=6.12     only this kernel (6.1, 6.12, smp-kasan or smp-kcsan)'
 	@echo '      SUITE="dto srq" only these modules of suites, or demo'
-	@echo '  make check-iser     stock iSER initiators on LIO over kDAPL; KERNEL=6.12'
+	@echo '  make check-iser     stock iSER initiators on LIO over kDAPL; SHORT=1, KERNEL=6.12'
 	@echo '  make check-two-hosts  a disk across a wire that loses packets, is pulled'
 	@echo '                      out, and whose ends are killed; KERNEL=6.12'
 	@echo "Without running it, for all kernels that Debian's archive has, 7.x as well:"

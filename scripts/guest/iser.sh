@@ -2,13 +2,13 @@
 # shellcheck shell=bash
 #
 # Sourced by scripts/guest/iser and check-iser: a target of LIO and open-iscsi in one
-# guest. $OUT/packages has open-iscsi and what it needs, unpacked; log says where
-# failures go.
+# guest. $OUT/packages has open-iscsi and what it needs, unpacked.
 
 address=10.8.0.1
 target=iqn.2026-01.test:t
 lio=/sys/kernel/config/target
 tpg=$lio/iscsi/$target/tpgt_1
+backstore=iblock_0/null
 
 die()
 {
@@ -56,22 +56,35 @@ backstore_up()
 	put 1 $lio/core/iblock_0/null/enable || die backstore
 }
 
+# file_backstore_up FILE: another backstore, with a cache that initiators have to flush
+file_backstore_up()
+{
+	local f=$lio/core/fileio_0/file file=$1
+
+	backstore=fileio_0/file
+	[ ! -d $f ] || return 0
+	modprobe target_core_file && mkdir -p $f && truncate -s 64M "$file" &&
+		put "fd_dev_name=$file,fd_dev_size=$((64 << 20)),fd_buffered_io=1" \
+			$f/control && put 1 $f/enable && put 1234 $f/wwn/vpd_unit_serial
+}
+
 # portal_up ADDRESS: serve the target there
 portal_up()
 {
 	mkdir -p "$tpg/np/$1:3260" && put 1 "$tpg/np/$1:3260/iser"
 }
 
-# target_up TRANSPORT [ADDRESS]...: make the target, with portals there
+# target_up TRANSPORT [ADDRESS]...: make the target, with portals there; without a
+# transport LIO asks for one
 target_up()
 {
-	modprobe "$1" || return
+	[ -z "$1" ] || modprobe "$1" || return
 	shift
 	mkdir -p $tpg/lun/lun_0
 	for a in "${@:-$address}"; do
 		portal_up "$a" || return
 	done
-	ln -s $lio/core/iblock_0/null $tpg/lun/lun_0/l
+	ln -s $lio/core/$backstore $tpg/lun/lun_0/l
 	put 0 $tpg/attrib/authentication
 	put 1 $tpg/attrib/generate_node_acls
 	put 0 $tpg/attrib/demo_mode_write_protect
@@ -115,15 +128,24 @@ login()
 			-v "${s#*=}" || return
 	done
 	iscsiadm -m node -T $target -p "$at:3260" -l || return
-	find_disk
+	find_disk "$at"
 }
 
-# Name the disk of the only session in $disk when it is there.
+# find_disk ADDRESS: name the disk of the session there in $disk when it is there
 find_disk()
 {
+	local at=${1#[} c session
+
+	at=${at%]}
 	for _ in $(seq 300); do
-		disk=$(basename "$(echo /sys/class/iscsi_session/*/device/target*/*/block/*)")
-		[ -b "/dev/$disk" ] && return
+		set -- /sys/class/iscsi_connection/*
+		for c; do
+			[ $# -eq 1 ] || [ "$(cat "$c/persistent_address")" = "$at" ] ||
+				continue
+			session=/sys/class/iscsi_session/session${c#*/connection}
+			disk=$(basename "$(echo "${session%:*}"/device/target*/*/block/*)")
+			[ -b "/dev/$disk" ] && return
+		done
 		sleep 0.1
 	done
 	echo "no disk"
@@ -134,6 +156,48 @@ logout()
 {
 	iscsiadm -m node -T $target -u || return
 	iscsiadm -m node -T $target -o delete
+}
+
+# start_blocks: write blocks with their numbers to $disk, each of which is flushed, in turn
+# by a request of its own and with the data, before it counts in /run/flushed
+start_blocks()
+{
+	rm -f /run/stop-blocks /run/failed-blocks
+	echo 0 >/run/flushed
+	write_blocks &
+	writer=$!
+}
+
+write_blocks()
+{
+	local n how=("conv=notrunc,fsync" "oflag=dsync conv=notrunc")
+
+	for ((n = 0; n < 16384; n++)); do
+		[ ! -e /run/stop-blocks ] || return 0
+		# shellcheck disable=SC2086
+		printf '%4095d\n' $n | dd of="/dev/$disk" bs=4k seek=$n iflag=fullblock \
+			${how[n % 2]} 2>/run/dd || { touch /run/failed-blocks; return; }
+		echo $((n + 1)) >/run/flushed
+	done
+}
+
+has_flushed() { [ "0$(cat /run/flushed)" -ge "$1" ]; }
+
+# blocks_are_there: end that, and read all that was flushed
+blocks_are_there()
+{
+	local n written
+
+	touch /run/stop-blocks
+	wait "$writer"
+	[ ! -e /run/failed-blocks ] || { cat /run/dd; return 1; }
+	written=$(cat /run/flushed)
+	for ((n = 0; n < written; n++)); do
+		printf '%4095d\n' $n
+	done >/run/wrote
+	dd if="/dev/$disk" of=/run/there bs=4k count="$written" iflag=direct 2>/run/dd &&
+		cmp /run/wrote /run/there || return
+	echo "$written flushed blocks, all there"
 }
 
 # Reports of the kernel since it was booted, for the end.
