@@ -34,6 +34,10 @@ static unsigned int seed = 1;
 module_param(seed, uint, 0644);
 MODULE_PARM_DESC(seed, "what the calls follow from");
 
+static bool wire = true;
+module_param(wire, bool, 0444);
+MODULE_PARM_DESC(wire, "call on the devices with a wire as well");
+
 /* ---- Threads ------------------------------------------------------------- */
 
 static unsigned int total_weight;
@@ -313,9 +317,9 @@ static void C5_random_calls(struct kunit *test)
 /* The first one of the two devices with a wire, and of the two simulated ones. */
 static KD_GENERATOR(gen_worlds)
 {
-	if (!prev)
+	if (!prev && wire)
 		return KD_GENERATE(kd_gen_wired_ia, NULL);
-	if (kd_ia_has(*(const char * const *)prev, KD_WIRE))
+	if (!prev || kd_ia_has(*(const char * const *)prev, KD_WIRE))
 		return KD_GENERATE(kd_gen_simulated_ia, NULL);
 	return NULL;
 }
