@@ -358,6 +358,7 @@ int kdapl_qp_to_rts(struct kdapl_ep *ep, struct rdma_cm_id *id,
 		return err;
 	if (param)
 		attr.max_dest_rd_atomic = param->responder_resources;
+	ep->srq_gid = rdma_ah_read_grh(&attr.ah_attr)->sgid_index;
 	ep->srq_psn = attr.rq_psn;
 	ep->mtu_shift = ilog2(ib_mtu_enum_to_int(attr.path_mtu));
 	ep->receives = true;

@@ -73,6 +73,7 @@ struct kdapl_srq;
  * @srq_epoch: srq->epoch when something was completed here
  * @srq_packets: packets of the messages completed here
  * @srq_psn: number of the first packet
+ * @srq_gid: index of the GID of its path, on RoCE
  * @srq_gave_back: the QP has returned a buffer without a message
  * @mtu_shift: packets are that long, as a power of 2
  * @receives: the QP may receive
@@ -131,6 +132,7 @@ struct kdapl_ep {
 	u32 srq_packets;
 	u32 srq_epoch;
 	u32 srq_psn;
+	u8 srq_gid;
 	bool srq_gave_back;
 	bool deferring;
 	bool soft_armed;

@@ -48,7 +48,8 @@ DAT_RETURN kdapl_pz_get(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			struct kdapl_pz **pz);
 
 /* pz_loop.c */
-int kdapl_loop_create(struct kdapl_pz *pz, struct ib_qp_init_attr *attr,
+#define KDAPL_LOOP_ANY_GID -1
+int kdapl_loop_create(struct kdapl_pz *pz, struct ib_qp_init_attr *attr, int gid,
 		      struct ib_qp **qp);
 
 /* pz_svc.c */

@@ -5,33 +5,39 @@
  * Registrations need a queue pair in RTS and send nothing, so on InfiniBand and RoCE
  * the service connection of a Protection Zone (pz_svc.c) is one queue pair that is
  * taken through its states by hand. It needs neither a live port nor an address of the
- * host: every port has a first GID, and what the path leads to does not matter.
+ * host: every port has a first GID, and what the path leads to does not matter. To
+ * srq_probe.c it does, which names a GID with which there was a connection.
  */
 #include <linux/etherdevice.h>
 #include <rdma/ib_cache.h>
 #include "ia.h"
 #include "pz.h"
 
-/* Give @ah the first GID that the port has, as sender and receiver. */
-static int kdapl_loop_grh(struct ib_device *dev, u32 port, int gids,
+/* Give @ah GID @index of the port, or the first one that it has, as both ends. */
+static int kdapl_loop_grh(struct ib_device *dev, u32 port, int gids, int index,
 			  struct rdma_ah_attr *ah)
 {
-	const struct ib_gid_attr *gid = ERR_PTR(-ENOENT);
+	const struct ib_gid_attr *gid;
 	union ib_gid to;
-	int i;
+	int i = max(index, 0);
 
-	for (i = 0; i < gids && IS_ERR(gid); i++)
-		gid = rdma_get_gid_attr(dev, port, i);
+	do {
+		gid = rdma_get_gid_attr(dev, port, i++);
+	} while (IS_ERR(gid) && i < gids && index == KDAPL_LOOP_ANY_GID);
 	if (IS_ERR(gid))
 		return -EADDRNOTAVAIL;
 	to = gid->gid;
 	rdma_ah_set_grh(ah, &to, 0, gid->index, 1, 0);
+	if (ah->type == RDMA_AH_ATTR_TYPE_ROCE &&
+	    rdma_read_gid_l2_fields(gid, NULL, ah->roce.dmac))
+		eth_random_addr(ah->roce.dmac);
 	rdma_put_gid_attr(gid);
 	return 0;
 }
 
 /* Fill in a path from the port to itself. */
-static int kdapl_loop_path(struct ib_device *dev, u32 port, struct ib_qp_attr *attr)
+static int kdapl_loop_path(struct ib_device *dev, u32 port, int gid,
+			   struct ib_qp_attr *attr)
 {
 	struct rdma_ah_attr *ah = &attr->ah_attr;
 	struct ib_port_attr info;
@@ -44,15 +50,13 @@ static int kdapl_loop_path(struct ib_device *dev, u32 port, struct ib_qp_attr *a
 	rdma_ah_set_port_num(ah, port);
 	if (ah->type != RDMA_AH_ATTR_TYPE_ROCE)
 		rdma_ah_set_dlid(ah, info.lid);
-	else
-		eth_random_addr(ah->roce.dmac);
 	if (ah->type != RDMA_AH_ATTR_TYPE_ROCE && !rdma_is_grh_required(dev, port))
 		return 0;
-	return kdapl_loop_grh(dev, port, info.gid_tbl_len, ah);
+	return kdapl_loop_grh(dev, port, info.gid_tbl_len, gid, ah);
 }
 
 /* Take @qp to RTS. */
-static int kdapl_loop_start(struct ib_qp *qp, u32 port)
+static int kdapl_loop_start(struct ib_qp *qp, u32 port, int gid)
 {
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_INIT,
@@ -68,7 +72,7 @@ static int kdapl_loop_start(struct ib_qp *qp, u32 port)
 	if (err)
 		return err;
 	attr.qp_state = IB_QPS_RTR;
-	err = kdapl_loop_path(qp->device, port, &attr) ?:
+	err = kdapl_loop_path(qp->device, port, gid, &attr) ?:
 	      ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU |
 			   IB_QP_DEST_QPN | IB_QP_RQ_PSN |
 			   IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
@@ -81,15 +85,16 @@ static int kdapl_loop_start(struct ib_qp *qp, u32 port)
 }
 
 /**
- * kdapl_loop_create - make a queue pair for requests that send nothing
+ * kdapl_loop_create - make a queue pair that is its own peer
  * @pz: Protection Zone, on InfiniBand or RoCE
  * @attr: what the queue pair is like
+ * @gid: index of the GID that it sends to, or KDAPL_LOOP_ANY_GID if it sends nothing
  * @qp: set to the queue pair
  *
  * Context: Process context, within kdapl_hca_enter().
  * Return: 0 or an errno
  */
-int kdapl_loop_create(struct kdapl_pz *pz, struct ib_qp_init_attr *attr,
+int kdapl_loop_create(struct kdapl_pz *pz, struct ib_qp_init_attr *attr, int gid,
 		      struct ib_qp **qp)
 {
 	struct kdapl_ia *ia = pz->obj.ia;
@@ -101,7 +106,7 @@ int kdapl_loop_create(struct kdapl_pz *pz, struct ib_qp_init_attr *attr,
 	new = ib_create_qp_kernel(pz->pd, attr, ia->consumer);
 	if (IS_ERR(new))
 		return PTR_ERR(new);
-	err = kdapl_loop_start(new, ia->port);
+	err = kdapl_loop_start(new, ia->port, gid);
 	if (err)
 		ib_destroy_qp(new);
 	else

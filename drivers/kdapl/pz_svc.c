@@ -325,7 +325,8 @@ static int kdapl_svc_connect(struct kdapl_pz *pz)
 	}
 	attr = kdapl_svc_qp_attr(svc);
 	svc->loop = rdma_ib_or_roce(pz->pd->device, pz->obj.ia->port);
-	err = svc->loop ? kdapl_loop_create(pz, &attr, &svc->qp) :
+	err = svc->loop ? kdapl_loop_create(pz, &attr, KDAPL_LOOP_ANY_GID,
+					    &svc->qp) :
 			  kdapl_svc_join(svc);
 	if (!err)
 		return 0;

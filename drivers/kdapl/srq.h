@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Shared Receive Queues: srq.c, srq_watch.c, srq_hw.c, srq_lost.c.
+ * Shared Receive Queues: srq.c, srq_watch.c, srq_hw.c, srq_lost.c,
+ * srq_probe.c.
  */
 #ifndef KDAPL_SRQ_H
 #define KDAPL_SRQ_H
@@ -40,6 +41,8 @@ struct kdapl_pz;
  * @epoch: counts the times that @suspect_below was raised
  * @oldest: EP that has completed nothing for longest; NULL: a search will tell
  * @searched: EPs that searches have looked at
+ * @probe_after: jiffies before which srq_probe.c is not asked again; 0: now; @mutex in
+ *	place of @lock
  * @hw_extra: room in all CQs beyond @hw_max
  * @stale: no QP is attached any more; @srq is remade before the next
  * @free: entries that are not posted, by @next; only its end is ever used
@@ -98,6 +101,7 @@ struct kdapl_srq {
 	u32 epoch;
 	struct kdapl_ep *oldest;
 	u64 searched;
+	unsigned long probe_after;
 	struct list_head eps;
 	struct kdapl_wr **all;
 	struct list_head evds;
@@ -217,7 +221,10 @@ void kdapl_srq_device_event(struct kdapl_ia *ia, struct ib_srq *srq);
 void kdapl_srq_trust(struct kdapl_srq *srq);
 void kdapl_srq_suspect(struct kdapl_srq *srq, struct kdapl_ep *ep,
 		       struct kdapl_wr *wr);
-void kdapl_srq_died(struct kdapl_srq *srq, int taken);
+void kdapl_srq_died(struct kdapl_srq *srq, struct kdapl_ep *ep, int taken);
 void kdapl_srq_search(struct work_struct *work);
+
+/* srq_probe.c */
+u64 kdapl_srq_probe(struct kdapl_srq *srq, struct kdapl_ep *ep);
 
 #endif

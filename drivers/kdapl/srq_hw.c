@@ -362,6 +362,6 @@ void kdapl_srq_detach(struct kdapl_srq *srq, struct kdapl_ep *ep, int taken)
 	}
 	spin_unlock_irqrestore(&srq->lock, flags);
 	if (search)
-		kdapl_srq_died(srq, taken);
+		kdapl_srq_died(srq, ep, taken);
 	mutex_unlock(&srq->mutex);
 }

@@ -13,6 +13,9 @@
  * - when every Endpoint that is attached has completed a newer buffer than one that
  *   did not come back, no QP has that one: it was lost, and is posted again.
  *
+ * srq_probe.c tells, where the device allows it, which buffers have been taken at all.
+ * Without it all that the device has are suspect.
+ *
  * Until a suspect comes back or is known to be lost, as many buffers as QPs may
  * have taken (srq->doubt) are left out of the counts, so that marks fire and others
  * can be posted in their place.
@@ -228,28 +231,42 @@ static void kdapl_srq_replace(struct kdapl_srq *srq, int doubt)
 
 /*
  * A QP that may have taken up to @taken buffers with it was destroyed and its
- * completions were polled, or it is one that the search was waiting for.
+ * completions were polled. Buffers are suspect that were taken, as far as is known,
+ * and are not back.
  */
-void kdapl_srq_died(struct kdapl_srq *srq, int taken)
+static void kdapl_srq_doubt(struct kdapl_srq *srq, int taken, u64 below)
+{
+	lockdep_assert_held(&srq->lock);
+
+	srq->suspect_below = below ?: srq->next_seq;
+	srq->suspects = srq->hw_count;
+	srq->destroyed_qps = min(srq->destroyed_qps + min(taken, srq->hw_count),
+				 srq->hw_count);
+	srq->epoch++;
+	kdapl_srq_recount(srq);
+}
+
+/*
+ * The QP of @ep was destroyed as above, or @ep is one that the search was waiting
+ * for.
+ */
+void kdapl_srq_died(struct kdapl_srq *srq, struct kdapl_ep *ep, int taken)
 {
 	unsigned long flags;
 	bool fire = false;
+	u64 below = 0;
 	int doubt;
 
 	lockdep_assert_held(&srq->mutex);
 
-	/* What an Endpoint completes from now on is its first or a later one. */
-	if (taken)
+	if (taken) {
+		below = kdapl_srq_probe(srq, ep);
+		/* What Endpoints complete from now on is their first or a later one. */
 		kdapl_srq_poll_all(srq);
+	}
 	spin_lock_irqsave(&srq->lock, flags);
 	if (taken && srq->hw_count) {
-		srq->suspect_below = srq->next_seq;
-		srq->suspects = srq->hw_count;
-		srq->destroyed_qps = min(srq->destroyed_qps +
-					 min(taken, srq->hw_count),
-					 srq->hw_count);
-		srq->epoch++;
-		kdapl_srq_set_doubt(srq);
+		kdapl_srq_doubt(srq, taken, below);
 		fire = kdapl_srq_check_lw(srq);
 	}
 	doubt = srq->doubt;

@@ -131,6 +131,9 @@ DEFINE_EVENT(kdapl_srq_buffer, kdapl_srq_posted,
 DEFINE_EVENT(kdapl_srq_buffer, kdapl_srq_recovered,
 	TP_PROTO(const struct kdapl_srq *srq, const struct kdapl_wr *wr),
 	TP_ARGS(srq, wr));
+DEFINE_EVENT(kdapl_srq_buffer, kdapl_srq_probed,
+	TP_PROTO(const struct kdapl_srq *srq, const struct kdapl_wr *wr),
+	TP_ARGS(srq, wr));
 
 TRACE_EVENT(kdapl_srq_low,
 	TP_PROTO(const struct kdapl_srq *srq),

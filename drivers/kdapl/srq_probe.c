@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Shared Receive Queues: which buffers have QPs taken?
+ *
+ * The verbs do not say how many buffers a device's queue has left. But QPs take them
+ * in posting order, so the one that a QP takes now is the oldest one left: all older
+ * ones have been taken, and no newer one has. kdapl_srq_probe() has a QP that is its
+ * own peer (pz_loop.c) send an empty message to itself. The buffer that this takes is
+ * given to the device again, at the end of the queue. If the queue is empty, the Send
+ * fails for want of a receive, as it is not to be tried again, and all have been taken.
+ *
+ * While this goes on the device has one buffer less: a message that finds none is sent
+ * again, as it is whenever an SRQ is empty. The counts are those of the software and
+ * do not see it.
+ */
+#include <linux/completion.h>
+#include "ep.h"
+#include "ia.h"
+#include "pz.h"
+#include "srq.h"
+#include "trace.h"
+
+/* One message that stays within the host takes 0.1 ms. */
+#define KDAPL_PROBE_WAIT	HZ
+/* After a probe that failed, Endpoints are not held up by another one for so long. */
+#define KDAPL_PROBE_PAUSE	(30 * HZ)
+
+/*
+ * struct kdapl_probe - an empty message
+ * @cq: CQ of both queues
+ * @qp: its own peer
+ * @rung: there are completions
+ * @taken: the buffer that the message took
+ * @sent: the Send has completed
+ * @status: as which
+ */
+struct kdapl_probe {
+	struct ib_cq *cq;
+	struct ib_qp *qp;
+	struct completion rung;
+	struct kdapl_wr *taken;
+	bool sent;
+	enum ib_wc_status status;
+};
+
+static void kdapl_probe_comp(struct ib_cq *cq, void *context)
+{
+	struct kdapl_probe *probe = context;
+
+	complete(&probe->rung);
+}
+
+static int kdapl_probe_make(struct kdapl_probe *probe, struct kdapl_srq *srq,
+			    struct kdapl_ep *ep)
+{
+	/* A receive, a Send, and a flush of each. */
+	struct ib_cq_init_attr room = { .cqe = 4 };
+	struct ib_qp_init_attr init = {
+		.srq = srq->srq,
+		.cap = { .max_send_wr = 1, .max_send_sge = 1 },
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+		.port_num = srq->obj.ia->port,
+	};
+
+	init_completion(&probe->rung);
+	probe->cq = __ib_create_cq(srq->pz->pd->device, kdapl_probe_comp, NULL,
+				   probe, &room, srq->obj.ia->consumer);
+	if (IS_ERR(probe->cq))
+		return PTR_ERR(probe->cq);
+	init.send_cq = probe->cq;
+	init.recv_cq = probe->cq;
+	return kdapl_loop_create(srq->pz, &init, ep->srq_gid, &probe->qp);
+}
+
+static void kdapl_probe_poll(struct kdapl_probe *probe)
+{
+	struct ib_wc wc;
+
+	while (ib_poll_cq(probe->cq, 1, &wc) > 0) {
+		if (wc.wr_id == (uintptr_t)probe) {
+			probe->sent = true;
+			probe->status = wc.status;
+		} else {
+			probe->taken = (void *)(uintptr_t)wc.wr_id;
+		}
+	}
+}
+
+/* Send the message. A receive completes before its Send does. */
+static int kdapl_probe_send(struct kdapl_probe *probe)
+{
+	const struct ib_send_wr wr = {
+		.wr_id = (uintptr_t)probe,
+		.opcode = IB_WR_SEND,
+		.send_flags = IB_SEND_SIGNALED,
+	};
+	unsigned long left = KDAPL_PROBE_WAIT;
+	int err;
+
+	err = ib_post_send(probe->qp, &wr, NULL);
+	if (err)
+		return err;
+	while (left) {
+		while (ib_req_notify_cq(probe->cq, IB_CQ_NEXT_COMP |
+					IB_CQ_REPORT_MISSED_EVENTS) > 0)
+			kdapl_probe_poll(probe);
+		kdapl_probe_poll(probe);
+		if (probe->sent)
+			return 0;
+		left = wait_for_completion_timeout(&probe->rung, left);
+	}
+	return -ETIMEDOUT;
+}
+
+/* Take down what kdapl_probe_make() has made, and know the last completions. */
+static void kdapl_probe_end(struct kdapl_probe *probe)
+{
+	if (IS_ERR_OR_NULL(probe->cq))
+		return;
+	if (probe->qp)
+		ib_destroy_qp(probe->qp);
+	kdapl_probe_poll(probe);
+	ib_destroy_cq(probe->cq);
+}
+
+/* The device is given the buffer that the message took once more. */
+static void kdapl_probe_give_back(struct kdapl_srq *srq, struct kdapl_wr *wr)
+{
+	lockdep_assert_held(&srq->lock);
+
+	trace_kdapl_srq_probed(srq, wr);
+	list_move_tail(&wr->link, &srq->waiting);
+	srq->hw_count--;
+	if (kdapl_srq_hw_feed(srq))
+		queue_work(srq->obj.ia->hca->object_wq, &srq->hint_work);
+	/* The device may have told of its limit for want of this buffer. */
+	if (srq->lw_armed)
+		queue_work(srq->obj.ia->hca->object_wq, &srq->arm_work);
+}
+
+static u64 kdapl_probe_run(struct kdapl_srq *srq, struct kdapl_ep *ep)
+{
+	struct kdapl_probe probe = { };
+	unsigned long flags;
+	u64 below, oldest;
+	int err;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	below = srq->next_seq;
+	spin_unlock_irqrestore(&srq->lock, flags);
+	err = kdapl_probe_make(&probe, srq, ep) ?: kdapl_probe_send(&probe);
+	kdapl_probe_end(&probe);
+	if (probe.taken) {
+		spin_lock_irqsave(&srq->lock, flags);
+		oldest = probe.taken->seq;
+		kdapl_probe_give_back(srq, probe.taken);
+		spin_unlock_irqrestore(&srq->lock, flags);
+		below = oldest;
+	} else if (err || probe.status != IB_WC_RNR_RETRY_EXC_ERR) {
+		below = 0;
+	}
+	return below;
+}
+
+/**
+ * kdapl_srq_probe - find out which buffers have been taken
+ * @srq: the SRQ; a QP is attached
+ * @ep: an Endpoint that has had a QP on it
+ *
+ * Context: Process context; may wait for KDAPL_PROBE_WAIT, and does so once in
+ * KDAPL_PROBE_PAUSE at most if messages to oneself do not arrive.
+ * Return: a number such that all buffers with lower ones have been taken by QPs when
+ * this returns, and those with other ones have not been taken before; 0 if that could
+ * not be found out.
+ */
+u64 kdapl_srq_probe(struct kdapl_srq *srq, struct kdapl_ep *ep)
+{
+	struct kdapl_hca *hca = srq->obj.ia->hca;
+	u64 below = 0;
+
+	lockdep_assert_held(&srq->mutex);
+
+	if (!hca->forgets || !rdma_ib_or_roce(hca->dev, srq->obj.ia->port) ||
+	    (srq->probe_after && time_before(jiffies, srq->probe_after)))
+		return 0;
+	/* Who removes the device waits for us. */
+	if (!down_read_trylock(&hca->sem))
+		return 0;
+	if (!hca->gone) {
+		below = kdapl_probe_run(srq, ep);
+		srq->probe_after = below ? 0 : jiffies + KDAPL_PROBE_PAUSE;
+	}
+	up_read(&hca->sem);
+	return below;
+}
