@@ -518,7 +518,10 @@ DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
  *
  * The EP keeps its SRQ, its attributes and its watermarks. Completions of the old
  * connection stay on their EVDs until they are reaped. The call waits until the
- * device has let go of the old connection.
+ * device has let go of the old connection. After %DAT_CONNECTION_EVENT_TIMED_OUT that
+ * takes siw as long as TCP tries to connect: 130 s with the usual
+ * net.ipv4.tcp_syn_retries of 6. A consumer that cannot wait frees the EP, which does
+ * not sleep, and makes another one.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -562,7 +565,8 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle);
  *
  * An upcall that had got an event of the EP before may begin or run on another CPU
  * after the return. kdat_evd_wait_upcalls() of <dat/kdat_linux.h> waits for such
- * upcalls, and so does dat_evd_free().
+ * upcalls, and so does dat_evd_free(). If dat_ep_modify() of the same EP is under way
+ * on another CPU, events that it moves to another EVD are withdrawn when it ends.
  *
  * Context: Any context, never sleeps; also the EP's own upcalls.
  * Return:
