@@ -385,12 +385,14 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle,
 	struct kdapl_cr *cr;
 
 	rcu_read_lock();
+	/* The handle of a request whose peer has given up is invalid. */
+	cr = kdapl_find(cr_handle, DAT_HANDLE_TYPE_CR);
+	if (cr && READ_ONCE(cr->cancelled))
+		cr_handle = NULL;
 	cr = kdapl_find_queried(cr_handle, DAT_HANDLE_TYPE_CR,
 				cr_param_mask & ~DAT_CR_FIELD_ALL,
 				cr_param, &ret);
-	if (cr && READ_ONCE(cr->cancelled)) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
-	} else if (cr) {
+	if (cr) {
 		cr_param->remote_ia_address_ptr = kdapl_addr_ptr(&cr->remote);
 		cr_param->remote_port_qual = kdapl_addr_port(&cr->remote);
 		cr_param->private_data_size = cr->pd_len;

@@ -277,6 +277,9 @@ static void N5_void_request_is_accepted(struct kunit *test)
 	cr = kd_expect_cr(c.p);
 	KD_ASSERT_OK(test, dat_ep_disconnect(c.a->ep, DAT_CLOSE_ABRUPT_FLAG));
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(cr_is_void, cr, KD_TIMEOUT_MS));
+	/* The handle is looked at before the other arguments. */
+	KUNIT_EXPECT_EQ(test, dat_cr_query(cr, ~DAT_CR_FIELD_ALL, NULL),
+			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR));
 	KUNIT_EXPECT_EQ(test, dat_cr_accept(cr, NULL, 0, NULL),
 			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR));
 	/* The failed accept has destroyed the request. */

@@ -352,10 +352,14 @@ static void check_query(struct kunit *test, const char *what, DAT_HANDLE handle,
 			    what);
 	KUNIT_EXPECT_EQ_MSG(test, query(handle, all, NULL), BAD_PARAM, "%s",
 			    what);
-	for (bit = 1; bit < BIT(31); bit <<= 1)
+	for (bit = 1; bit < BIT(31); bit <<= 1) {
 		KUNIT_EXPECT_EQ_MSG(test, query(handle, bit, param),
 				    all & bit ? DAT_SUCCESS : BAD_MASK,
 				    "%s, bit %#llx", what, bit);
+		KUNIT_EXPECT_EQ_MSG(test, query(handle, bit, NULL),
+				    all & bit ? BAD_PARAM : BAD_MASK,
+				    "%s, bit %#llx, NULL", what, bit);
+	}
 }
 
 static void masks(struct kunit *test)
