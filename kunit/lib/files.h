@@ -11,6 +11,7 @@
 #include <linux/fs.h>
 #include <linux/fs_struct.h>
 #include <linux/namei.h>
+#include <linux/sched.h>
 
 #ifndef scoped_with_init_fs
 # define scoped_with_init_fs()
@@ -28,11 +29,16 @@ static inline struct file *kd_filp_open(const char *name, int flags,
 
 /*
  * Close it now. In a kernel thread filp_close() leaves the last reference to a work item,
- * and the module that the file belongs to stays in use until that has run.
+ * and the module that the file belongs to stays in use until that has run. Of another
+ * task, as the one that loads a suite where the kernel has no KUnit, it is closed when
+ * the system call returns; there __fput_sync() is a BUG before 6.6.
  */
 static inline void kd_filp_close(struct file *file)
 {
-	__fput_sync(file);
+	if (current->flags & PF_KTHREAD)
+		__fput_sync(file);
+	else
+		filp_close(file, NULL);
 }
 
 static inline bool kd_file_exists(const char *name)
