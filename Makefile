@@ -41,6 +41,7 @@ help:
 	@echo '  make check-iser     stock iSER initiators on LIO over kDAPL; SHORT=1, KERNEL=6.12'
 	@echo '  make check-two-hosts  a disk across a wire that loses packets, is pulled'
 	@echo '                      out, and whose ends are killed; KERNEL=6.12'
+	@echo '      PART=clients    one target and three client hosts, and what each gets'
 	@echo "Without running it, for all kernels that Debian's archive has, 7.x as well:"
 	@echo '  make check-kernels  build everything; prints a table'
 	@echo 'In a copy of this system:'
