@@ -39,6 +39,7 @@
 #include <linux/mutex.h>
 #include <linux/scatterlist.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <dat/kdat.h>
 #include "auth.h"
@@ -62,6 +63,12 @@ enum kbi_stat {
 	KBI_STAT_FENCES,
 	KBI_STATS
 };
+
+/*
+ * How long the removal of a disk's directory waits for the disk to end, which
+ * may take for ever; meanwhile no other directory can be made or removed.
+ */
+#define KBI_END_WAIT	(2 * HZ)
 
 enum { KBI_SLOT_BUSY };
 
@@ -306,6 +313,9 @@ enum kbi_state {
  * @reconnect_work: makes the first connection again
  * @more_work: makes the others, and gives slots memory
  * @keepalive_work: sends keep-alives
+ * @end_work: disconnects
+ * @ends: how often @end_work has ended
+ * @ended: woken when @ends has changed
  */
 struct kbi_disk {
 	struct config_item item;
@@ -352,6 +362,9 @@ struct kbi_disk {
 	struct delayed_work reconnect_work;
 	struct delayed_work more_work;
 	struct delayed_work keepalive_work;
+	struct work_struct end_work;
+	atomic_t ends;
+	wait_queue_head_t ended;
 	atomic64_t stats[KBI_STATS];
 };
 
@@ -374,11 +387,18 @@ struct kbi_pdu {
 };
 
 extern struct workqueue_struct *kbi_wq;
+extern struct workqueue_struct *kbi_end_wq;
 extern uuid_t kbi_host;
 
 static inline void kbi_count(struct kbi_disk *disk, enum kbi_stat stat, u64 n)
 {
 	atomic64_add(n, &disk->stats[stat]);
+}
+
+/* Return whether what kbi_disk_end() started, returning @before, is done. */
+static inline bool kbi_disk_has_ended(struct kbi_disk *disk, int before)
+{
+	return atomic_read(&disk->ends) != before;
 }
 
 static inline bool kbi_queue_live(struct kbi_queue *queue)
@@ -420,7 +440,8 @@ void kbi_more_work(struct work_struct *work);
 /* ini_recover.c */
 int kbi_bring_up_queue(struct kbi_disk *disk, struct kbi_queue *queue);
 int kbi_connect(struct kbi_disk *disk);
-void kbi_disconnect(struct kbi_disk *disk);
+int kbi_disk_end(struct kbi_disk *disk);
+void kbi_end_work(struct work_struct *work);
 void kbi_disk_error(struct kbi_disk *disk, const char *why);
 void kbi_err_work(struct work_struct *work);
 void kbi_fail_work(struct work_struct *work);

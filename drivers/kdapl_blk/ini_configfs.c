@@ -4,12 +4,13 @@
  * kbi_disk_attrs.
  *
  * Writing 1 to "connected" connects and adds the disk, or fails; writing 0, or
- * removing the directory, removes the disk. Other attributes can be changed
- * only while there is no disk.
+ * removing the directory, removes the disk. The removal of the directory does
+ * not wait for it for long, since it holds locks of configfs. Other attributes
+ * can be changed only while there is no disk.
  *
- * configfs owns the struct kbi_disk, kbi_disk_release() frees it. Locks:
- * disk->admin serialises all of this; disk->mutex keeps the disk while it is
- * shown.
+ * configfs owns the struct kbi_disk, and kbi_end_work() has a reference;
+ * kbi_disk_release() frees it. Locks: disk->admin serialises changes;
+ * disk->mutex keeps the disk while it is shown.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -43,6 +44,9 @@ struct kbi_param {
  */
 static int kbi_disk_change(struct kbi_disk *disk)
 {
+	/* The lock may be held for as long as a disconnect takes. */
+	if (kbi_state(disk) != KBI_IDLE)
+		return -EBUSY;
 	mutex_lock(&disk->admin);
 	if (kbi_state(disk) == KBI_IDLE)
 		return 0;
@@ -225,24 +229,31 @@ static ssize_t kbi_disk_connected_show(struct config_item *item, char *page)
 					KBI_LIVE);
 }
 
+/* Disconnect, and wait for it: as long as it takes, or until a signal. */
+static int kbi_disk_disconnect(struct kbi_disk *disk)
+{
+	int before = kbi_disk_end(disk);
+
+	return wait_event_interruptible(disk->ended,
+					kbi_disk_has_ended(disk, before));
+}
+
 static ssize_t kbi_disk_connected_store(struct config_item *item,
 					const char *page, size_t count)
 {
 	struct kbi_disk *disk = kbi_disk_of(item);
-	bool value, is;
+	bool value;
 	int err;
 
 	err = kstrtobool(page, &value);
 	if (err)
 		return err;
-	mutex_lock(&disk->admin);
-	is = kbi_state(disk) != KBI_IDLE;
-	if (value && is)
-		err = -EISCONN;
-	else if (value)
-		err = kbi_connect(disk);
-	else if (is)
-		kbi_disconnect(disk);
+	if (!value)
+		return kbi_disk_disconnect(disk) ?: count;
+	err = kbi_disk_change(disk);
+	if (err)
+		return -EISCONN;
+	err = kbi_connect(disk);
 	mutex_unlock(&disk->admin);
 	return err ?: count;
 }
@@ -382,6 +393,8 @@ static struct config_item *kbi_disk_make(struct config_group *group,
 	INIT_DELAYED_WORK(&disk->reconnect_work, kbi_reconnect_work);
 	INIT_DELAYED_WORK(&disk->more_work, kbi_more_work);
 	INIT_DELAYED_WORK(&disk->keepalive_work, kbi_keepalive_work);
+	INIT_WORK(&disk->end_work, kbi_end_work);
+	init_waitqueue_head(&disk->ended);
 	config_item_init_type_name(&disk->item, name, &kbi_disk_type);
 	return &disk->item;
 }
@@ -389,11 +402,11 @@ static struct config_item *kbi_disk_make(struct config_group *group,
 static void kbi_disk_drop(struct config_group *group, struct config_item *item)
 {
 	struct kbi_disk *disk = kbi_disk_of(item);
+	int before = kbi_disk_end(disk);
 
-	mutex_lock(&disk->admin);
-	if (kbi_state(disk) != KBI_IDLE)
-		kbi_disconnect(disk);
-	mutex_unlock(&disk->admin);
+	wait_event_killable_timeout(disk->ended,
+				    kbi_disk_has_ended(disk, before),
+				    KBI_END_WAIT);
 	config_item_put(item);
 }
 

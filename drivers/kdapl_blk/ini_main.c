@@ -9,28 +9,41 @@
 #include "ini.h"
 
 struct workqueue_struct *kbi_wq;
+/* Of those who wait for what kbi_wq runs. */
+struct workqueue_struct *kbi_end_wq;
 /* This host, for targets: random, so it is another one after each load. */
 uuid_t kbi_host;
 
+static void kbi_destroy_workqueues(void)
+{
+	if (kbi_end_wq)
+		destroy_workqueue(kbi_end_wq);
+	if (kbi_wq)
+		destroy_workqueue(kbi_wq);
+}
+
 static int __init kbi_init(void)
 {
-	int err;
+	int err = -ENOMEM;
 
 	uuid_gen(&kbi_host);
 	kbi_wq = alloc_workqueue("kdapl_blk", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!kbi_wq)
-		return -ENOMEM;
-	err = kbi_configfs_register();
+	kbi_end_wq = alloc_workqueue("kdapl_blk_end", WQ_UNBOUND, 0);
+	if (kbi_wq && kbi_end_wq)
+		err = kbi_configfs_register();
 	if (err)
-		destroy_workqueue(kbi_wq);
+		kbi_destroy_workqueues();
 	return err;
 }
 
-/* No disk exists: configfs holds a module reference for each. */
+/*
+ * No disk exists: configfs holds a module reference for each, and kbi_end_work()
+ * another one until it is done.
+ */
 static void __exit kbi_exit(void)
 {
 	kbi_configfs_unregister();
-	destroy_workqueue(kbi_wq);
+	kbi_destroy_workqueues();
 	kbi_volumes_free();
 }
 

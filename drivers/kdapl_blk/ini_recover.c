@@ -4,8 +4,8 @@
  *
  *   IDLE -> CONNECTING -> LIVE <-> RECOVERING -> FAILED -> LIVE
  *
- * Entry points: kbi_connect() and kbi_disconnect() for the administrator,
- * kbi_disk_error() from anywhere, kbi_err_work() and kbi_reconnect_work().
+ * Entry points: kbi_connect() and kbi_disk_end() for the administrator,
+ * kbi_disk_error() from anywhere, and the works.
  *
  * When one connection is lost all are taken down: only then is it certain that
  * the target cannot access memory of this host. The adapter is closed as well,
@@ -24,6 +24,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/inet.h>
+#include <linux/module.h>
 #include <linux/printk.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
@@ -463,7 +464,7 @@ static int kbi_first_connect(struct kbi_disk *disk)
  * ->removing and kbi_give_up() make requests fail, so that kbi_disk_del() does
  * not wait for a connection. Context: process.
  */
-void kbi_disconnect(struct kbi_disk *disk)
+static void kbi_disconnect(struct kbi_disk *disk)
 {
 	lockdep_assert_held(&disk->admin);
 
@@ -487,6 +488,48 @@ void kbi_disconnect(struct kbi_disk *disk)
 	cancel_work_sync(&disk->resize_work);
 	kbi_queues_free(disk);
 	atomic_set(&disk->state, KBI_IDLE);
+}
+
+/*
+ * Disconnect a disk that kbi_disk_end() was called for. Holds references on the
+ * item and on the module.
+ */
+void kbi_end_work(struct work_struct *work)
+{
+	struct kbi_disk *disk = container_of(work, struct kbi_disk, end_work);
+
+	mutex_lock(&disk->admin);
+	if (kbi_state(disk) != KBI_IDLE)
+		kbi_disconnect(disk);
+	mutex_unlock(&disk->admin);
+	/* kbi_exit() waits for the rest. */
+	module_put(THIS_MODULE);
+	atomic_inc(&disk->ends);
+	wake_up(&disk->ended);
+	config_item_put(&disk->item);
+}
+
+/**
+ * kbi_disk_end() - start to disconnect a disk
+ * @disk: disk
+ *
+ * Requests that the target does not answer, or that another path has to fence,
+ * may take for ever; nobody needs to wait for them with a lock of configfs.
+ *
+ * Context: Process context.
+ * Return: a number for kbi_disk_has_ended()
+ */
+int kbi_disk_end(struct kbi_disk *disk)
+{
+	int before = atomic_read(&disk->ends);
+
+	config_item_get(&disk->item);
+	__module_get(THIS_MODULE);
+	if (!queue_work(kbi_end_wq, &disk->end_work)) {
+		module_put(THIS_MODULE);
+		config_item_put(&disk->item);
+	}
+	return before;
 }
 
 /*

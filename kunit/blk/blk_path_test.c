@@ -62,15 +62,38 @@ static bool command_has_ended(struct command *command)
 	return !work_busy(&command->work);
 }
 
+static bool has_ended(void *data)
+{
+	return command_has_ended(data);
+}
+
+/* Wait for a command; if it hangs, let the medium go on so that it ends. */
+static void command_wait_for(struct kunit *test, struct backing *backing,
+			     struct command *command)
+{
+	bool ended = kd_wait_until(has_ended, command, KD_TIMEOUT_MS);
+
+	if (!ended)
+		kdb_backing_hold(backing, false);
+	KUNIT_ASSERT_TRUE_MSG(test, ended, "hangs: %s", command->what);
+}
+
 /* ---- Two disks, two ports ------------------------------------------------ */
+
+/* A disk whose directory was removed may take a moment longer. */
+static bool initiator_unloads(void *unused)
+{
+	return !shell("rmmod kdapl_blk 2>/dev/null");
+}
 
 static void paths_remove(void *data)
 {
 	struct kunit *test = data;
 
-	KUNIT_EXPECT_EQ_MSG(test, 0,
-			    shell("cd " INI " && rmdir * && rmmod kdapl_blk"),
-			    "the initiator does not unload");
+	KUNIT_EXPECT_EQ(test, 0, shell("cd " INI " && rmdir *"));
+	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(initiator_unloads, NULL,
+						  KD_TIMEOUT_MS),
+			      "the initiator does not unload");
 }
 
 static void path_connect(struct kunit *test, int n, u16 port, const char *more)
@@ -276,11 +299,46 @@ static void ini_flush_fails_on_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, shell(FLUSH("kdapl0")));
 }
 
+/*
+ * Nobody answers the write of a disk that is removed, and the other path cannot
+ * fence it. The administrator goes on with other disks.
+ */
+static void ini_removed_by_itself(struct kunit *test)
+{
+	struct backing *backing = paths_load(test, "true");
+	struct command *write = hold_a_write(test, backing);
+	struct command *port = port_1_dies(test);
+	struct command *zero, *gone, *others;
+
+	/* Who waits for the end can be told not to. */
+	zero = command_start(test, "timeout 1 sh -c 'echo 0 >" INI
+			     "/path1/connected'");
+	command_wait_for(test, backing, zero);
+	KUNIT_EXPECT_NE(test, zero->status, 0);
+	KUNIT_EXPECT_NE(test, shell("echo 2 2>/dev/null >" INI "/path1/depth"), 0);
+	KUNIT_EXPECT_NE(test, shell("echo 1 2>/dev/null >" INI
+				    "/path1/connected"), 0);
+	gone = command_start(test, "rmdir " INI "/path1");
+	others = command_start(test, "set -e; cd " INI "; mkdir other;"
+			       " rmdir other; cat path2/state >/dev/null");
+	command_wait_for(test, backing, others);
+	command_wait_for(test, backing, gone);
+	KUNIT_EXPECT_EQ(test, gone->status, 0);
+	KUNIT_EXPECT_EQ(test, others->status, 0);
+	KUNIT_EXPECT_EQ(test, shell("test -e " INI "/path1"), 1 << 8);
+	KUNIT_EXPECT_FALSE(test, command_has_ended(write));
+	kdb_backing_hold(backing, false);
+	command_wait(write);
+	KUNIT_EXPECT_NE(test, write->status, 0);
+	command_wait(port);
+}
+
 static struct kunit_case path_cases[] = {
 	KUNIT_CASE_PARAM(ini_fails_when_fenced, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_fences_before_use, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_fences_removed_disk, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_flush_fails_on_all, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_removed_by_itself, kd_gen_ia),
 	{}
 };
 
