@@ -239,6 +239,8 @@ enum { KBT_LANE_PLAIN, KBT_LANE_DATA, KBT_LANES };
  * @work: runs the next step in process context
  * @request: request as received; kbt_check() validates it before use
  * @buf: buffer for the data: a page if the data is inline, else a large buffer
+ * @kept: receive buffer with the data of a WRITE, in place of @buf, or NULL
+ * @data: where the data is, in @buf or @kept
  * @waits: pool whose line the slot is in; pool->lock
  * @in_line: the slot waits for a page; cleared by kbt_io_served()
  * @posted: when the reply, or the message that it is the first of, was posted
@@ -261,6 +263,8 @@ struct kbt_io {
 	enum kbt_stage stage;
 	struct kblk_request request;
 	struct kbt_buf *buf;
+	DAT_DTO_COOKIE kept;
+	void *data;
 	struct kbt_pool *waits;
 	bool in_line;
 	unsigned long posted;
@@ -288,7 +292,7 @@ struct kbt_message {
 	unsigned int left;
 };
 
-enum { KBT_CONN_ENDING };
+enum { KBT_CONN_ENDING, KBT_CONN_KEEPS };
 
 /* Limit on the connections of one host that have not attached yet */
 #define KBT_UNATTACHED_MAX	64
@@ -302,7 +306,8 @@ enum { KBT_CONN_ENDING };
  * @recv_work: continues to receive where the upcall had to stop
  * @end_work: begins to take the connection down
  * @free_work: frees the connection when no slot is busy
- * @flags: KBT_CONN_ENDING: only its setter queues @end_work
+ * @flags: KBT_CONN_ENDING: only its setter queues @end_work; KBT_CONN_KEEPS: a
+ *	slot has ->kept
  * @ended: when @end_work ran, or when the log last said that slots are still
  *	busy; jiffies
  * @ns: volume that the connection is attached to, or NULL
@@ -450,6 +455,12 @@ static inline u32 kbt_length(const struct kbt_io *io)
 	return le32_to_cpu(io->request.length);
 }
 
+/* Return whether @io keeps the receive buffer of its message. */
+static inline bool kbt_keeps(const struct kbt_io *io)
+{
+	return io->kept.as_ptr;
+}
+
 /* Return whether @io names memory of the initiator. */
 static inline bool kbt_has_remote(const struct kbt_io *io)
 {
@@ -567,6 +578,7 @@ struct kbt_io *kbt_io_get(struct kbt_conn *conn);
 void kbt_words_unused(struct kbt_conn *conn);
 void kbt_io_served(struct kbt_io *io);
 void kbt_io_put(struct kbt_io *io);
+void kbt_io_unkeep(struct kbt_io *io);
 enum kblk_status kbt_check(struct kbt_io *io);
 void kbt_io_step(struct kbt_io *io);
 void kbt_io_work(struct work_struct *work);
@@ -581,6 +593,7 @@ void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 /* tgt_backend.c */
 void kbt_backend_run(struct kbt_io *io);
 bool kbt_backend_blocks(struct kbt_io *io);
+bool kbt_backend_takes(const struct kbt_ns *ns, const void *data);
 u32 kbt_max_zeroes(struct kbt_ns *ns);
 u32 kbt_max_discard(struct kbt_ns *ns);
 void kbt_backend_identify(struct kbt_conn *conn,

@@ -109,8 +109,8 @@ static void kbt_bdev_submit(struct kbt_io *io, blk_opf_t opf, u32 length)
 	bio->bi_private = io;
 	bio->bi_end_io = kbt_bio_done;
 	if (length)
-		__bio_add_page(bio, virt_to_page(io->buf->mem.va), length,
-			       offset_in_page(io->buf->mem.va));
+		__bio_add_page(bio, virt_to_page(io->data), length,
+			       offset_in_page(io->data));
 	submit_bio(bio);
 }
 
@@ -167,11 +167,11 @@ static int kbt_file_rw(struct kbt_io *io, bool write)
 
 	while (done < length) {
 		if (write)
-			n = kernel_write(file, io->buf->mem.va + done,
-					 length - done, &pos);
+			n = kernel_write(file, io->data + done, length - done,
+					 &pos);
 		else
-			n = kernel_read(file, io->buf->mem.va + done,
-					length - done, &pos);
+			n = kernel_read(file, io->data + done, length - done,
+					&pos);
 		/*
 		 * A count of 0 means that the file was truncated after
 		 * kbt_check().
@@ -251,6 +251,13 @@ bool kbt_backend_blocks(struct kbt_io *io)
 	default:
 		return false;
 	}
+}
+
+/* Return whether the medium can take the data of a WRITE from @data. */
+bool kbt_backend_takes(const struct kbt_ns *ns, const void *data)
+{
+	return !ns->bdev ||
+	       !((unsigned long)data & bdev_dma_alignment(ns->bdev));
 }
 
 /*

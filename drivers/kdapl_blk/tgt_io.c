@@ -93,6 +93,19 @@ void kbt_words_unused(struct kbt_conn *conn)
 	spin_unlock_irq(&conn->lock);
 }
 
+/* Return the receive buffer that @io keeps, if it does. Context: any. */
+void kbt_io_unkeep(struct kbt_io *io)
+{
+	struct kbt_conn *conn = io->conn;
+	DAT_DTO_COOKIE cookie = io->kept;
+
+	if (!kbt_keeps(io))
+		return;
+	io->kept.as_ptr = NULL;
+	clear_bit_unlock(KBT_CONN_KEEPS, &conn->flags);
+	kbt_rx_repost(conn->kbt, cookie);
+}
+
 /*
  * Drop one count of io->pending; the last one returns the slot to the idle
  * list. The connection may be freed as soon as the lock is dropped. Context:
@@ -105,6 +118,7 @@ void kbt_io_put(struct kbt_io *io)
 
 	if (!atomic_dec_and_test(&io->pending))
 		return;
+	kbt_io_unkeep(io);
 	kbt_pool_put(io);
 	spin_lock_irqsave(&conn->lock, flags);
 	if (kbt_has_words(conn, io->request.opcode))

@@ -90,6 +90,7 @@ static void kbt_take_buffer(struct kbt_pool *pool, struct kbt_io *io)
 		pool->without--;
 	io->conn->lines[pool->kind].held++;
 	io->buf = buf;
+	io->data = buf->mem.va;
 }
 
 /* ---- Lines --------------------------------------------------------------- */

@@ -7,11 +7,12 @@
  *
  * kDAPL notifies in process context that a message is waiting. kbt_recv()
  * dequeues it, copies each request to a slot, returns the receive buffer and
- * serves the requests. Without a slot, or without a page for inline data, the
- * message stays in conn->message and later messages stay on the EVD; recv_work
- * continues when a slot or page is available, and after a client has used up
- * its budget. Each request of a message needs its own slot; the last one
- * returns the buffer.
+ * serves the requests. A single write, as that of a client which waits for each,
+ * is not copied: it keeps the receive buffer until the medium has it. Without a
+ * slot, or without a page for inline data, the message stays in conn->message
+ * and later messages stay on the EVD; recv_work continues when a slot or page is
+ * available, and after a client has used up its budget. Each request of a
+ * message needs its own slot; the last one returns the buffer.
  *
  * Every field of a request is untrusted. A message that violates the format
  * ends the connection, since nothing after it can be parsed either; a
@@ -177,6 +178,25 @@ static void kbt_message_begin(struct kbt_conn *conn,
 
 /* ---- Requests ------------------------------------------------------------ */
 
+/*
+ * Return whether @io, a WRITE with data, is to keep the receive buffer of its
+ * message in place of a page, and note that it does. Each connection may keep
+ * one; it has had a credit for it, which the reply gives back.
+ */
+static bool kbt_may_keep(struct kbt_io *io)
+{
+	struct kbt_conn *conn = io->conn;
+	void *data = (void *)conn->message.from + sizeof(io->request);
+
+	if (io->request.opcode != KBLK_OP_WRITE || conn->message.left != 1 ||
+	    !kbt_backend_takes(conn->ns, data) ||
+	    test_and_set_bit(KBT_CONN_KEEPS, &conn->flags))
+		return false;
+	io->kept = conn->message.cookie;
+	io->data = data;
+	return true;
+}
+
 /* Return whether @io needs a page, for inline data of a READ or WRITE. */
 static bool kbt_needs_page(const struct kbt_io *io)
 {
@@ -229,7 +249,7 @@ static struct kbt_io *kbt_slot(struct kbt_conn *conn)
 	io->wants = io->request.flags & KBLK_WANTS;
 	io->request.flags &= ~KBLK_WANTS;
 	io->status = kbt_check(io);
-	if (!kbt_needs_page(io))
+	if (!kbt_needs_page(io) || kbt_may_keep(io))
 		return io;
 	conn->taking = io;
 	WRITE_ONCE(io->in_line, true);
@@ -260,10 +280,10 @@ static void kbt_take(struct kbt_io *io)
 		io->status = kbt_attach(conn, data);
 	else if (io->status == KBLK_OK && io->request.opcode == KBLK_OP_FENCE)
 		io->status = kbt_fence(conn, data);
-	else if (io->status == KBLK_OK && length)
-		memcpy(io->buf->mem.va, data, length);
+	else if (io->status == KBLK_OK && length && !kbt_keeps(io))
+		memcpy(io->data, data, length);
 	message->from = data + length;
-	if (!--message->left)
+	if (!--message->left && !kbt_keeps(io))
 		kbt_message_end(conn);
 	io->stage = KBT_IO_START;
 	kbt_count(conn->kbt, KBT_STAT_REQUESTS, 1);

@@ -391,6 +391,8 @@ void kbt_io_reply(struct kbt_io *io, enum kblk_status status)
 	DAT_RETURN ret = DAT_SUCCESS;
 	u32 inlined = 0;
 
+	/* The reply gives the credit back that stands for the buffer. */
+	kbt_io_unkeep(io);
 	if (kbt_conn_ending(conn))
 		goto out;
 	io->status = status;

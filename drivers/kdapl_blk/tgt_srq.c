@@ -21,13 +21,17 @@
  *
  * A buffer returns to the queue when the last request of its message was copied
  * to a slot, however slow the medium is; each connection may thus keep one
- * buffer for longer. kDAPL returns the buffers of a connection that is freed.
+ * buffer for longer. A write whose data is not copied, see kbt_may_keep(), keeps
+ * another one until the medium has it: one for each connection. kDAPL returns
+ * the buffers of a connection that is freed.
  *
  * The chunks own the memory. Locks: srq_mutex guards the list of chunks and the
  * length, srq_lock the state of a chunk; kbt_rx_repost() takes only the latter.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/align.h>
+#include <linux/blkdev.h>
 #include <linux/jiffies.h>
 #include <linux/printk.h>
 #include "tgt.h"
@@ -35,7 +39,13 @@
 #define KBT_LOW_RECHECK	msecs_to_jiffies(20)
 #define KBT_CALM	(5 * HZ)
 #define KBT_CHUNK_BUFS	7
-#define KBT_CHUNK_SIZE	(KBT_CHUNK_BUFS * KBLK_MESSAGE)
+/*
+ * Distance of buffers, and where the first one begins: the data of a message's
+ * first request is aligned as block devices want it.
+ */
+#define KBT_RX_SIZE	ALIGN(KBLK_MESSAGE, SECTOR_SIZE)
+#define KBT_RX_AT	(SECTOR_SIZE - sizeof(struct kblk_request))
+#define KBT_CHUNK_SIZE	(KBT_RX_AT + KBT_CHUNK_BUFS * KBT_RX_SIZE)
 #define KBT_ALL_HOME	GENMASK(KBT_CHUNK_BUFS - 1, 0)
 
 struct kbt_rx {
@@ -93,20 +103,22 @@ void kbt_srq_calm_down(struct kbt *kbt)
 	queue_delayed_work(kbt->end_wq, &kbt->srq_work, KBT_CALM);
 }
 
+/* Return a buffer to the queue, or to its chunk. Context: any. */
 void kbt_rx_repost(struct kbt *kbt, DAT_DTO_COOKIE cookie)
 {
 	struct kbt_rx *rx = cookie.as_ptr;
 	struct kbt_chunk *chunk = rx->chunk;
+	unsigned long flags;
 	bool retired;
 
-	spin_lock(&kbt->srq_lock);
+	spin_lock_irqsave(&kbt->srq_lock, flags);
 	retired = chunk->retiring;
 	if (retired) {
 		chunk->home |= BIT(rx - chunk->rx);
 		if (chunk->home == KBT_ALL_HOME)
 			kbt_srq_adapt(kbt);
 	}
-	spin_unlock(&kbt->srq_lock);
+	spin_unlock_irqrestore(&kbt->srq_lock, flags);
 	if (!retired)
 		kbt_rx_post(kbt, rx);
 }
@@ -154,7 +166,7 @@ static int kbt_chunk_add(struct kbt *kbt)
 	WRITE_ONCE(kbt->usable, kbt->usable + KBT_CHUNK_BUFS);
 	for (i = 0; i < KBT_CHUNK_BUFS; i++) {
 		chunk->rx[i].chunk = chunk;
-		chunk->rx[i].at = i * KBLK_MESSAGE;
+		chunk->rx[i].at = KBT_RX_AT + i * KBT_RX_SIZE;
 		kbt_rx_post(kbt, &chunk->rx[i]);
 	}
 	return 0;
@@ -187,10 +199,10 @@ unsigned int kbt_srq_retired(struct kbt *kbt)
 	unsigned int n = 0;
 
 	mutex_lock(&kbt->srq_mutex);
-	spin_lock(&kbt->srq_lock);
+	spin_lock_irq(&kbt->srq_lock);
 	list_for_each_entry(chunk, &kbt->chunks, link)
 		n += hweight_long(chunk->home);
-	spin_unlock(&kbt->srq_lock);
+	spin_unlock_irq(&kbt->srq_lock);
 	mutex_unlock(&kbt->srq_mutex);
 	return n;
 }
@@ -210,11 +222,11 @@ static void kbt_chunk_recall(struct kbt *kbt, struct kbt_chunk *chunk)
 
 	lockdep_assert_held(&kbt->srq_mutex);
 
-	spin_lock(&kbt->srq_lock);
+	spin_lock_irq(&kbt->srq_lock);
 	home = chunk->home;
 	chunk->home = 0;
 	chunk->retiring = false;
-	spin_unlock(&kbt->srq_lock);
+	spin_unlock_irq(&kbt->srq_lock);
 	WRITE_ONCE(kbt->usable, kbt->usable + KBT_CHUNK_BUFS);
 	for_each_set_bit(i, &home, KBT_CHUNK_BUFS)
 		kbt_rx_post(kbt, &chunk->rx[i]);
@@ -257,10 +269,10 @@ static void kbt_srq_sort(struct kbt *kbt, unsigned int wanted)
 		}
 		if (!chunk->retiring)
 			WRITE_ONCE(kbt->usable, kbt->usable - KBT_CHUNK_BUFS);
-		spin_lock(&kbt->srq_lock);
+		spin_lock_irq(&kbt->srq_lock);
 		chunk->retiring = true;
 		home = chunk->home == KBT_ALL_HOME;
-		spin_unlock(&kbt->srq_lock);
+		spin_unlock_irq(&kbt->srq_lock);
 		if (home)
 			kbt_chunk_retire(kbt, chunk);
 	}

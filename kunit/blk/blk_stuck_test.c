@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * kdapl_blk_tgt.ko: a port or a volume is stopped while the medium keeps a
- * request, and the administrator goes on.
+ * request, and the administrator goes on. What the target keeps meanwhile.
  */
 #include "blk_backing.h"
 #include "blk_target.h"
@@ -87,14 +87,21 @@ static struct kd_side *write_for_ever(struct kunit *test,
 	return side;
 }
 
-/* What was written is there. */
-static void expect_written(struct kd_side *side)
+/* The page at @offset is full of @c. */
+static void expect_page(struct kd_side *side, u64 offset, char c)
 {
 	struct kblk_request request = kdb_good_request(side);
 
+	request.offset = cpu_to_le64(offset);
 	KUNIT_EXPECT_EQ(side->test, kdb_ask(side, &request), KBLK_OK);
 	KUNIT_EXPECT_NULL(side->test,
-			  memchr_inv(side->buf->va + DATA_AT, 'a', 4096));
+			  memchr_inv(side->buf->va + DATA_AT, c, 4096));
+}
+
+/* What was written is there. */
+static void expect_written(struct kd_side *side)
+{
+	expect_page(side, 0, 'a');
 }
 
 static void blk_stop_a_port(struct kunit *test)
@@ -149,9 +156,55 @@ static void blk_stop_a_volume(struct kunit *test)
 	kd_close(side);
 }
 
+static bool two_are_held(void *data)
+{
+	struct backing *backing = data;
+
+	return atomic_read(&backing->nheld) == 2;
+}
+
+static bool one_buffer_is_kept(void)
+{
+	/* SRQ buffers 77 max, 76 available, 76 outstanding, 0 retired */
+	return !shell("set -- $(grep 'SRQ buffers' " TGT_STATS ");"
+		      "[ $(($5 + $9 + 1)) = $3 ]");
+}
+
+/*
+ * A write that the medium has keeps the receive buffer with its data; a second one
+ * of the same client is copied, so that the queue does not become short.
+ */
+static void blk_write_keeps_its_buffer(struct kunit *test)
+{
+	struct backing *backing = tgt_load_two_ports(test);
+	struct kd_side *side = write_for_ever(test, backing);
+	struct kblk_request request = kdb_good_request(side);
+
+	KUNIT_EXPECT_TRUE(test, one_buffer_is_kept());
+	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	request.opcode = KBLK_OP_WRITE;
+	request.flags = KBLK_INLINED;
+	request.offset = cpu_to_le64(4096);
+	memset(side->buf->va + REQUEST_AT + sizeof(request), 'b', 4096);
+	kdb_post_reply_buffer(side);
+	kdb_send_request(side, &request, sizeof(request) + 4096);
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(two_are_held, backing,
+					      KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, one_buffer_is_kept());
+	kunit_release_action(test, release, backing);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_all_buffers, NULL,
+					      KD_TIMEOUT_MS));
+	kd_close(side);
+	side = kdb_connected_client(test);
+	expect_page(side, 0, 'a');
+	expect_page(side, 4096, 'b');
+	kd_close(side);
+}
+
 static struct kunit_case stuck_cases[] = {
 	KUNIT_CASE_PARAM(blk_stop_a_port, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_stop_a_volume, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_write_keeps_its_buffer, kd_gen_ia),
 	{}
 };
 
