@@ -329,7 +329,7 @@ int kbt_io_alloc(struct kbt_conn *conn)
 	unsigned int i;
 	int err;
 
-	conn->ios = kcalloc(depth, sizeof(*conn->ios), GFP_KERNEL);
+	conn->ios = kvcalloc(depth, sizeof(*conn->ios), GFP_KERNEL);
 	if (!conn->ios)
 		return -ENOMEM;
 	err = kblk_buf_alloc(&conn->replies, kbt->ia, kbt->pz,
@@ -354,6 +354,6 @@ void kbt_io_free(struct kbt_conn *conn)
 	if (!conn->ios)
 		return;
 	kblk_buf_free(&conn->replies);
-	kfree(conn->ios);
+	kvfree(conn->ios);
 	conn->ios = NULL;
 }
