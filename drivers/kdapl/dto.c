@@ -156,7 +156,7 @@ kdapl_sq_enter(struct kdapl_ep *ep, DAT_DTO_COOKIE cookie, DAT_DTOS op,
 	entry->rkey = 0;
 	entry->len = segs->len;
 	if (static_branch_unlikely(&kdapl_dma_syncs))
-		kdapl_request_to_device(sq, entry, op, flags, segs);
+		kdapl_request_name(sq, entry, op, segs);
 	else
 		kdapl_wr_name(entry, 0, segs->n, segs->iov);
 	if (unlikely(segs->map))
@@ -201,6 +201,8 @@ kdapl_post(struct kdapl_ep *ep, struct ib_send_wr *wr, DAT_DTO_COOKIE cookie,
 	unsigned long irq;
 	DAT_RETURN ret;
 
+	if (static_branch_unlikely(&kdapl_dma_syncs))
+		kdapl_segs_to_device(sq, flags, segs);
 	spin_lock_irqsave(&sq->lock, irq);
 	ret = kdapl_sq_check(ep, chain, segs);
 	if (unlikely(ret != DAT_SUCCESS))
@@ -331,13 +333,15 @@ DAT_RETURN kdapl_post_batch(struct kdapl_ep *ep, struct kdapl_request *req,
 	struct kdapl_ring *sq = &ep->sq;
 	bool flush = false;
 	unsigned long irq;
+	unsigned int i;
 	DAT_RETURN ret;
 
+	if (static_branch_unlikely(&kdapl_dma_syncs))
+		for (i = 0; i < n; i++)
+			kdapl_segs_to_device(sq, req[i].flags, &req[i].segs);
 	spin_lock_irqsave(&sq->lock, irq);
 	ret = kdapl_batch_check(ep, req, n);
-	if (unlikely(DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES &&
-		     ep->req_evd)) {
-		/* As in kdapl_post_sq(). */
+	if (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES && ep->req_evd) {
 		spin_unlock_irqrestore(&sq->lock, irq);
 		kdapl_cq_poll_all(ep->req_evd);
 		spin_lock_irqsave(&sq->lock, irq);
@@ -494,9 +498,7 @@ kdapl_rq_check(struct kdapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 	return DAT_SUCCESS;
 }
 
-/*
- * Ring full. Argument errors take precedence, so validate before reporting it.
- */
+/* The ring is full, which is reported unless an argument is wrong. */
 static noinline DAT_RETURN kdapl_rq_full(struct kdapl_ep *ep, DAT_COUNT n,
 					 const DAT_LMR_TRIPLET *iov,
 					 DAT_COMPLETION_FLAGS flags)
@@ -549,7 +551,7 @@ kdapl_rq_enter(struct kdapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 	entry->nsge = nsge;
 	entry->pz = ep->pz;
 	if (static_branch_unlikely(&kdapl_dma_syncs))
-		kdapl_recv_to_device(entry, rq->niov, n, iov);
+		kdapl_wr_name_used(entry, rq->niov, n, iov);
 	else
 		kdapl_wr_name(entry, rq->niov, n, iov);
 	kdapl_ring_advance(rq);
@@ -579,6 +581,9 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
 		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 		goto out;
 	}
+	if (static_branch_unlikely(&kdapl_dma_syncs))
+		kdapl_recv_to_device(READ_ONCE(ep->pz), ep->obj.handle, ep->rq.nlmr,
+				     num_segments, local_iov);
 	rq = &ep->rq;
 	spin_lock_irqsave(&rq->lock, irq);
 	ret = kdapl_rq_enter(ep, num_segments, local_iov, user_cookie,

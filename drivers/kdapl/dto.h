@@ -314,10 +314,14 @@ DAT_RETURN kdapl_send_build(struct kdapl_ep *ep, struct kdapl_segs *segs,
 			    struct ib_sge *sge);
 
 /* dto_sync.c */
-void kdapl_recv_to_device(struct kdapl_wr *wr, u32 niov, DAT_COUNT n,
-			  const DAT_LMR_TRIPLET *iov);
-void kdapl_request_to_device(struct kdapl_ring *sq, struct kdapl_wr *entry, DAT_DTOS op,
-			     DAT_COMPLETION_FLAGS flags, const struct kdapl_segs *segs);
+void kdapl_recv_to_device(struct kdapl_pz *pz, u64 poster, DAT_COUNT max,
+			  DAT_COUNT n, const DAT_LMR_TRIPLET *iov);
+void kdapl_segs_to_device(struct kdapl_ring *sq, DAT_COMPLETION_FLAGS flags,
+			  const struct kdapl_segs *segs);
+void kdapl_wr_name_used(struct kdapl_wr *wr, u32 niov, DAT_COUNT n,
+			const DAT_LMR_TRIPLET *iov);
+void kdapl_request_name(struct kdapl_ring *sq, struct kdapl_wr *entry, DAT_DTOS op,
+			const struct kdapl_segs *segs);
 void kdapl_wc_sync(struct kdapl_ep *ep, struct kdapl_wr *wr);
 
 /* dto_sink.c */

@@ -238,7 +238,7 @@ DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY_REGION);
 	if (sq->niov) {
-		/* As kdapl_request_to_device() does for other Reads. */
+		/* As kdapl_segs_to_device() and kdapl_request_name() do for other Reads. */
 		kdapl_ring_wr(sq, sq->head)->sge[0].addr = to->addr;
 		kdapl_ring_wr(sq, sq->head)->sge[0].length = sge->length;
 		if (kdapl_type(mem) != KDAPL_TYPE_SG)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Devices that do not see the CPU's memory as it is: mappings may bounce (swiotlb), or
- * caches are not coherent. What a request or receive names is handed to the device when
- * it is entered in its queue, and what the device has written is handed to the CPU when a
- * receive or RDMA Read has completed.
+ * caches are not coherent. What a request or receive names is handed to the device right
+ * before it is entered in its queue, without a lock as that may take long, and what the
+ * device has written is handed to the CPU when a receive or RDMA Read has completed.
  *
  * Nothing of this is called unless there is such a device (kdapl_dma_syncs). On another
  * device, beside such a one, LMRs need no syncs (lmr->sync).
@@ -16,12 +16,13 @@
 #include "ep.h"
 #include "pz_lmr.h"
 #include "pz.h"
+#include "pz_sge.h"
 #include "pz_sg.h"
 #include "srq.h"
 
 /* As kdapl_wr_name(), but the segments are those that kdapl_sge_build() uses. */
-static void kdapl_wr_name_used(struct kdapl_wr *wr, u32 niov, DAT_COUNT n,
-			       const DAT_LMR_TRIPLET *iov)
+void kdapl_wr_name_used(struct kdapl_wr *wr, u32 niov, DAT_COUNT n,
+			const DAT_LMR_TRIPLET *iov)
 {
 	u8 used = 0;
 	DAT_COUNT i;
@@ -40,13 +41,21 @@ static void kdapl_wr_name_used(struct kdapl_wr *wr, u32 niov, DAT_COUNT n,
 
 /* ---- Posts ----------------------------------------------------------------------- */
 
-/* @wr is to be a receive: kdapl_wr_name(), and its segments are the device's. */
-void kdapl_recv_to_device(struct kdapl_wr *wr, u32 niov, DAT_COUNT n,
-			  const DAT_LMR_TRIPLET *iov)
+/*
+ * A receive of these segments is about to be entered: unless they are wrong, they are
+ * the device's. @poster: handle of the Endpoint or SRQ; @max: what it allows
+ */
+void kdapl_recv_to_device(struct kdapl_pz *pz, u64 poster, DAT_COUNT max,
+			  DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
 {
+	struct ib_sge sge[KDAPL_MAX_IOV] __uninitialized;
 	DAT_COUNT i;
+	u64 total;
+	int nsge;
 
-	kdapl_wr_name_used(wr, niov, n, iov);
+	if (kdapl_sge_build(pz, poster, n, iov, max, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+			    sge, &nsge, &total, NULL) != DAT_SUCCESS)
+		return;
 	for (i = 0; i < n; i++)
 		kdapl_region_hand_over(iov[i].lmr_context, iov[i].virtual_address,
 				       iov[i].segment_length, false);
@@ -80,32 +89,57 @@ static bool kdapl_sink_part(struct kdapl_ring *sq, struct kdapl_wr *wr, u32 i,
 }
 
 /*
+ * Return how many bytes from the beginning of @part on are in the sink of @wr, or 0;
+ * then @before is set to how many are before it, if these are fewer.
+ */
+static u64 kdapl_sink_at(struct kdapl_ring *sq, struct kdapl_wr *wr,
+			 const struct kdapl_part *part, u64 *before)
+{
+	struct kdapl_part s;
+	u32 i;
+
+	for (i = 0; kdapl_sink_part(sq, wr, i, &s); i++) {
+		if (s.context != part->context)
+			continue;
+		if (part->addr - s.addr < s.len)
+			return min(part->len, s.len - (part->addr - s.addr));
+		if (s.addr > part->addr)
+			*before = min(*before, s.addr - part->addr);
+	}
+	return 0;
+}
+
+/*
  * Return how many bytes from the beginning of @part on are all, or (@sink is set to
- * false) not, in sinks of Reads that may not have completed.
+ * false) not, in sinks of Reads that may not have completed. The queue is walked a
+ * section at a time; what completes meanwhile is the CPU's, and the same to the device.
  */
 static u64 kdapl_sinks_at(struct kdapl_ring *sq, const struct kdapl_part *part,
 			  bool *sink)
 {
-	struct kdapl_part s;
-	u64 len = part->len;
-	u32 pos, i;
+	u64 before = part->len, within = 0;
+	unsigned long flags;
+	unsigned int n;
+	u32 pos, end;
 
-	lockdep_assert_held(&sq->lock);
-
-	*sink = false;
-	for (pos = READ_ONCE(sq->done); pos != sq->head; pos++) {
-		for (i = 0; kdapl_sink_part(sq, kdapl_ring_wr(sq, pos), i, &s); i++) {
-			if (s.context != part->context)
-				continue;
-			if (part->addr - s.addr < s.len) {
-				*sink = true;
-				return min(part->len, s.len - (part->addr - s.addr));
-			}
-			if (s.addr > part->addr)
-				len = min(len, s.addr - part->addr);
-		}
+	spin_lock_irqsave(&sq->lock, flags);
+	end = sq->head;
+	pos = READ_ONCE(sq->done);
+	for (;;) {
+		for (n = 0; n < KDAPL_SECTION && (s32)(end - pos) > 0 && !within; n++)
+			within = kdapl_sink_at(sq, kdapl_ring_wr(sq, pos++), part,
+					       &before);
+		kdapl_section(n);
+		if (n < KDAPL_SECTION || within)
+			break;
+		spin_unlock_irqrestore(&sq->lock, flags);
+		spin_lock_irqsave(&sq->lock, flags);
+		if ((s32)(READ_ONCE(sq->done) - pos) > 0)
+			pos = READ_ONCE(sq->done);
 	}
-	return len;
+	spin_unlock_irqrestore(&sq->lock, flags);
+	*sink = within;
+	return within ?: before;
 }
 
 /*
@@ -129,15 +163,27 @@ static void kdapl_seg_to_device(struct kdapl_ring *sq, const DAT_LMR_TRIPLET *se
 }
 
 /*
- * @entry is to be request @op of these segments: kdapl_wr_name(), and the segments are
- * the device's. Of a Read it is kept where its sink is in the LMRs; kdapl_sink_load() keeps
- * that of a chain of two.
+ * A request of these segments, which were checked, is about to be entered: they are the
+ * device's. Nothing is locked for as long as that takes.
  */
-void kdapl_request_to_device(struct kdapl_ring *sq, struct kdapl_wr *entry, DAT_DTOS op,
-			     DAT_COMPLETION_FLAGS flags, const struct kdapl_segs *segs)
+void kdapl_segs_to_device(struct kdapl_ring *sq, DAT_COMPLETION_FLAGS flags,
+			  const struct kdapl_segs *segs)
 {
 	/* The ring of a device that needs no syncs keeps no sinks. */
-	bool fence = sq->niov && flags & DAT_COMPLETION_BARRIER_FENCE_FLAG;
+	bool fence = READ_ONCE(sq->niov) && flags & DAT_COMPLETION_BARRIER_FENCE_FLAG;
+	DAT_COUNT i;
+
+	for (i = 0; i < segs->n; i++)
+		kdapl_seg_to_device(sq, &segs->iov[i], fence);
+}
+
+/*
+ * @entry is to be request @op of these segments: kdapl_wr_name(). Of a Read it is kept
+ * where its sink is in the LMRs; kdapl_sink_load() keeps that of a chain of two.
+ */
+void kdapl_request_name(struct kdapl_ring *sq, struct kdapl_wr *entry, DAT_DTOS op,
+			const struct kdapl_segs *segs)
+{
 	u32 used = 0;
 	DAT_COUNT i;
 
@@ -145,10 +191,8 @@ void kdapl_request_to_device(struct kdapl_ring *sq, struct kdapl_wr *entry, DAT_
 
 	kdapl_wr_name_used(entry, sq->niov, segs->n, segs->iov);
 	for (i = 0; i < segs->n; i++) {
-		if (!segs->iov[i].segment_length)
-			continue;
-		kdapl_seg_to_device(sq, &segs->iov[i], fence);
-		if (op != DAT_DTO_RDMA_READ || used >= sq->niov)
+		if (!segs->iov[i].segment_length || op != DAT_DTO_RDMA_READ ||
+		    used >= sq->niov)
 			continue;
 		entry->sge[used].addr = segs->iov[i].virtual_address;
 		entry->sge[used++].length = segs->iov[i].segment_length;

@@ -48,50 +48,97 @@ static bool kdapl_needs_sync(struct kdapl_lmr *lmr)
 }
 
 /*
- * Sync @len bytes of @lmr from @offset on, for the CPU or else for the device, if
- * they are mapped.
+ * struct kdapl_cursor - a part of an LMR's memory that is yet to be synced
+ * @sg: entry of its list, NULL before the first one
+ * @i: of that number
+ * @offset: first byte, from @sg on
+ * @len: bytes left
  */
-static void kdapl_region_sync_locked(struct kdapl_lmr *lmr, u64 offset, u64 len,
-				     bool for_cpu)
+struct kdapl_cursor {
+	struct scatterlist *sg;
+	unsigned int i;
+	u64 offset;
+	u64 len;
+};
+
+/* Sync up to @n bytes where @at is, and go on. Return their number. */
+static u64 kdapl_sync_piece(struct kdapl_lmr *lmr, struct kdapl_cursor *at, u64 n,
+			    bool for_cpu)
 {
 	struct ib_device *dev = lmr->obj.ia->hca->dev;
-	struct scatterlist *sg;
-	u64 addr, n;
-	int i;
+	u64 addr = sg_dma_address(at->sg) + at->offset;
+
+	n = min3(n, at->len, sg_dma_len(at->sg) - at->offset);
+	if (for_cpu)
+		ib_dma_sync_single_for_cpu(dev, addr, n, lmr->dir);
+	else
+		ib_dma_sync_single_for_device(dev, addr, n, lmr->dir);
+	at->offset += n;
+	at->len -= n;
+	return n;
+}
+
+/*
+ * Sync what @at has left, for the CPU or else for the device, if it is mapped: a section
+ * of so many entries and of memory of so many pages. Return whether something is left.
+ */
+static bool kdapl_sync_section(struct kdapl_lmr *lmr, struct kdapl_cursor *at,
+			       bool for_cpu)
+{
+	size_t room = KDAPL_SECTION * PAGE_SIZE;
+	unsigned int n;
 
 	lockdep_assert_held(&lmr->lock);
 
 	/* The device has not written what it only reads. */
 	if (!lmr->mapped || (for_cpu && lmr->dir == DMA_TO_DEVICE))
-		return;
-	for_each_sgtable_dma_sg(&lmr->sgt, sg, i) {
-		if (!len)
-			break;
-		if (offset >= sg_dma_len(sg)) {
-			offset -= sg_dma_len(sg);
+		return false;
+	if (!at->sg)
+		at->sg = lmr->sgt.sgl;
+	for (n = 0; n < KDAPL_SECTION && at->len && room; n++) {
+		if (at->i >= lmr->sgt.nents)
+			return false;
+		if (at->offset < sg_dma_len(at->sg)) {
+			room -= kdapl_sync_piece(lmr, at, room, for_cpu);
 			continue;
 		}
-		addr = sg_dma_address(sg) + offset;
-		n = min_t(u64, len, sg_dma_len(sg) - offset);
-		if (for_cpu)
-			ib_dma_sync_single_for_cpu(dev, addr, n, lmr->dir);
-		else
-			ib_dma_sync_single_for_device(dev, addr, n, lmr->dir);
-		len -= n;
-		offset = 0;
+		at->offset -= sg_dma_len(at->sg);
+		at->sg = sg_next(at->sg);
+		at->i++;
 	}
+	kdapl_section(max_t(unsigned int, n, KDAPL_SECTION - room / PAGE_SIZE));
+	return at->len;
 }
 
-/* As kdapl_region_sync_locked(), if that is needed. Context: Any. */
+/* All of @lmr, which is being bound or unbound. */
+static void kdapl_region_sync_locked(struct kdapl_lmr *lmr, bool for_cpu)
+{
+	struct kdapl_cursor at = { .len = lmr->len };
+
+	while (kdapl_sync_section(lmr, &at, for_cpu))
+		;
+}
+
+/*
+ * Sync @len bytes of @lmr from @offset on, for the CPU or else for the device, if that
+ * is needed. Context: Any.
+ */
 void kdapl_region_sync(struct kdapl_lmr *lmr, u64 offset, u64 len, bool for_cpu)
 {
+	struct kdapl_cursor at = { .offset = offset, .len = len };
+	DAT_LMR_CONTEXT context = READ_ONCE(lmr->context);
 	unsigned long flags;
+	bool more;
 
 	if (!READ_ONCE(lmr->sync))
 		return;
-	spin_lock_irqsave(&lmr->lock, flags);
-	kdapl_region_sync_locked(lmr, offset, len, for_cpu);
-	spin_unlock_irqrestore(&lmr->lock, flags);
+	do {
+		spin_lock_irqsave(&lmr->lock, flags);
+		/* Another binding has another list. */
+		more = lmr->context == context &&
+		       kdapl_sync_section(lmr, &at, for_cpu);
+		spin_unlock_irqrestore(&lmr->lock, flags);
+	} while (more);
 }
 
 /*
@@ -101,19 +148,23 @@ void kdapl_region_sync(struct kdapl_lmr *lmr, u64 offset, u64 len, bool for_cpu)
 static void kdapl_hand_over(DAT_LMR_CONTEXT context, u64 addr, u64 len, bool for_cpu,
 			    bool shifted)
 {
+	struct kdapl_cursor at = { .len = len };
 	struct kdapl_lmr *lmr;
 	unsigned long flags;
+	bool more;
 
 	rcu_read_lock();
 	lmr = kdapl_lmr_find(context);
-	if (lmr && READ_ONCE(lmr->sync)) {
+	while (lmr && READ_ONCE(lmr->sync)) {
 		spin_lock_irqsave(&lmr->lock, flags);
-		if (shifted)
-			addr -= lmr->shift;
+		if (!at.sg)
+			at.offset = addr - (shifted ? lmr->shift : 0) - lmr->base;
 		/* What another binding had was handed over when it ended. */
-		if (lmr->context == context && addr - lmr->base < lmr->len)
-			kdapl_region_sync_locked(lmr, addr - lmr->base, len, for_cpu);
+		more = lmr->context == context && (at.sg || at.offset < lmr->len) &&
+		       kdapl_sync_section(lmr, &at, for_cpu);
 		spin_unlock_irqrestore(&lmr->lock, flags);
+		if (!more)
+			break;
 	}
 	rcu_read_unlock();
 }
@@ -233,7 +284,7 @@ int kdapl_region_map_locked(struct kdapl_lmr *lmr, unsigned int n)
 		return err;
 	lmr->mapped = true;
 	if (lmr->sync)
-		kdapl_region_sync_locked(lmr, 0, lmr->len, false);
+		kdapl_region_sync_locked(lmr, false);
 	return 0;
 }
 
@@ -269,7 +320,7 @@ void kdapl_region_unmap_locked(struct kdapl_lmr *lmr)
 	if (!lmr->mapped)
 		return;
 	if (lmr->sync)
-		kdapl_region_sync_locked(lmr, 0, lmr->len, true);
+		kdapl_region_sync_locked(lmr, true);
 	lmr->mapped = false;
 	kdapl_dma_unmap(lmr);
 }

@@ -347,9 +347,7 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 }
 EXPORT_SYMBOL(dat_srq_free);
 
-/*
- * SRQ full. Argument errors take precedence, so validate before reporting it.
- */
+/* The SRQ is full, which is reported unless an argument is wrong. */
 static noinline DAT_RETURN kdapl_srq_full(struct kdapl_srq *srq, DAT_COUNT n,
 					  const DAT_LMR_TRIPLET *iov)
 {
@@ -417,7 +415,7 @@ kdapl_srq_enter(struct kdapl_srq *srq, const struct kdapl_segs *segs,
 	wr->nsge = nsge;
 	wr->posted = true;
 	if (static_branch_unlikely(&kdapl_dma_syncs))
-		kdapl_recv_to_device(wr, srq->max_iov, segs->n, segs->iov);
+		kdapl_wr_name_used(wr, srq->max_iov, segs->n, segs->iov);
 	else
 		kdapl_wr_name(wr, srq->max_iov, segs->n, segs->iov);
 	srq->available++;
@@ -445,6 +443,9 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 		goto out;
 	}
+	if (static_branch_unlikely(&kdapl_dma_syncs))
+		kdapl_recv_to_device(srq->pz, srq->obj.handle, srq->max_iov,
+				     num_segments, local_iov);
 	/* Most buffers have one segment: the lock is not held to check that. */
 	one = num_segments == 1 && local_iov &&
 	      kdapl_sge_one(srq->pz, srq->obj.handle, local_iov,

@@ -308,6 +308,61 @@ static void R8_zone(struct kunit *test)
 	rx_expect_empty(b, b->in->recv_evd);
 }
 
+/* ---- Memory that needs syncs ---------------------------------------------------- */
+
+/* Both sides of a connection whose requests complete when they are polled for. */
+static struct kd_pair sync_pair(struct kunit *test)
+{
+	DAT_EP_ATTR attr = kd_ep_attr();
+	struct kd_pair two;
+
+	attr.max_request_dtos = 2 * HELD;
+	two = kd_make_pair(test, &(struct kd_opts) {
+		.attr = &attr, .qlen = 4 * HELD, .polled = true });
+	if (!kd_needs_syncs(two.a))
+		kunit_skip(test, "the device sees the memory as it is");
+	kd_connect_pair(two.a, two.p);
+	return two;
+}
+
+/* Memory in many pieces is handed over by a call, and by a request. */
+static void R8_sync(struct kunit *test)
+{
+	struct kd_pair two = sync_pair(test);
+	struct kd_buf *buf = kd_buf_valloc(two.a, HELD * PAGE_SIZE);
+	DAT_LMR_TRIPLET seg = kd_seg(buf, 0, buf->len);
+
+	section_begin();
+	KD_EXPECT_OK(test, dat_lmr_sync_rdma_read(two.a->ia, &seg, 1));
+	section_end(test);
+	section_begin();
+	KD_EXPECT_OK(test, dat_lmr_sync_rdma_write(two.a->ia, &seg, 1));
+	section_end(test);
+	section_begin();
+	KD_ASSERT_OK(test, dat_ep_post_send(two.a->ep, 1, &seg, kd_cookie(1), 0));
+	section_end(test);
+}
+
+/* A request with a fence looks at all Reads that may not have completed. */
+static void R8_fence(struct kunit *test)
+{
+	struct kd_pair two = sync_pair(test);
+	DAT_RMR_TRIPLET remote = kd_remote(two.p->buf, 0, 8);
+	DAT_LMR_TRIPLET seg;
+	int i;
+
+	for (i = 0; i < HELD; i++) {
+		seg = kd_seg(two.a->buf, 64 * (i % 2), 8);
+		KD_ASSERT_OK(test, dat_ep_post_rdma_read(two.a->ep, 1, &seg, kd_cookie(i),
+							 &remote, 0));
+	}
+	seg = kd_seg(two.a->buf, 32, 8);
+	section_begin();
+	KD_ASSERT_OK(test, dat_ep_post_send(two.a->ep, 1, &seg, kd_cookie(HELD),
+					    DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	section_end(test);
+}
+
 static struct kunit_case bounds_cases[] = {
 	KUNIT_CASE_PARAM(S4_an_evd_leaves, kd_gen_ia),
 	KUNIT_CASE_PARAM(R8_remake, kd_gen_ia),
@@ -316,6 +371,8 @@ static struct kunit_case bounds_cases[] = {
 	KUNIT_CASE_PARAM(R8_modify, kd_gen_ia),
 	KUNIT_CASE_PARAM(R8_resize, kd_gen_ia),
 	KUNIT_CASE_PARAM(R8_zone, kd_gen_ia),
+	KUNIT_CASE_PARAM(R8_sync, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(R8_fence, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(R8_flush, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(R8_open, kd_gen_simulated_ia),
 	{}
