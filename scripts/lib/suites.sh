@@ -51,7 +51,15 @@ cases()
 		/^static struct kunit_suite / { suite = "?" }
 		suite == "?" && /\.name = "/ { split($0, part, "\""); suite = part[2] }
 		suite != "" && /\.test_cases = / { tell($3) }
-		/^KD_SUITE\(/ { split($0, part, "\""); suite = part[2]; tell($2) }
+		suite == "next" { suite = name; tell($1) }
+		/^KD_SUITE\(/ {
+			split($0, part, "\"")
+			suite = name = part[2]
+			if (NF > 1)
+				tell($2)
+			else
+				suite = "next"
+		}
 	' "$top"/kunit/*/*.c
 }
 
