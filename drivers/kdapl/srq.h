@@ -41,7 +41,7 @@ struct kdapl_pz;
  * @epoch: counts the times that @suspect_below was raised
  * @oldest: EP that has completed nothing for longest; NULL: a search will tell
  * @searched: EPs that searches have looked at
- * @probe_after: jiffies before which srq_probe.c is not asked again; 0: now; @mutex in
+ * @probe_after: jiffies before which there is no other probe; 0: now; @mutex in
  *	place of @lock
  * @hw_extra: room in all CQs beyond @hw_max
  * @stale: no QP is attached any more; @srq is remade before the next
@@ -225,6 +225,7 @@ void kdapl_srq_died(struct kdapl_srq *srq, struct kdapl_ep *ep, int taken);
 void kdapl_srq_search(struct work_struct *work);
 
 /* srq_probe.c */
-u64 kdapl_srq_probe(struct kdapl_srq *srq, struct kdapl_ep *ep);
+int kdapl_srq_probe(struct kdapl_srq *srq, struct kdapl_ep *ep,
+		    struct kdapl_wr **taken);
 
 #endif

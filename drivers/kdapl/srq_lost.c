@@ -31,6 +31,9 @@
 #include "srq.h"
 #include "trace.h"
 
+/* After a probe that failed, Endpoints are not held up by another one for so long. */
+#define KDAPL_PROBE_PAUSE	(30 * HZ)
+
 static struct kdapl_wr *kdapl_srq_first(struct kdapl_srq *srq)
 {
 	lockdep_assert_held(&srq->lock);
@@ -246,6 +249,67 @@ static void kdapl_srq_doubt(struct kdapl_srq *srq, int taken, u64 below)
 	kdapl_srq_recount(srq);
 }
 
+/* Give the device the buffer that a probe took once more. */
+static void kdapl_srq_give_back(struct kdapl_srq *srq, struct kdapl_wr *wr)
+{
+	lockdep_assert_held(&srq->lock);
+
+	trace_kdapl_srq_probed(srq, wr);
+	list_move_tail(&wr->link, &srq->waiting);
+	srq->hw_count--;
+	if (kdapl_srq_hw_feed(srq))
+		queue_work(srq->obj.ia->hca->object_wq, &srq->hint_work);
+	/* The device may have told of its limit for want of this buffer. */
+	if (srq->lw_armed)
+		queue_work(srq->obj.ia->hca->object_wq, &srq->arm_work);
+}
+
+static u64 kdapl_srq_ask(struct kdapl_srq *srq, struct kdapl_ep *ep)
+{
+	struct kdapl_wr *taken;
+	unsigned long flags;
+	u64 below;
+
+	spin_lock_irqsave(&srq->lock, flags);
+	below = srq->next_seq;
+	spin_unlock_irqrestore(&srq->lock, flags);
+	if (kdapl_srq_probe(srq, ep, &taken))
+		return 0;
+	if (!taken)
+		return below;
+	spin_lock_irqsave(&srq->lock, flags);
+	below = taken->seq;
+	kdapl_srq_give_back(srq, taken);
+	spin_unlock_irqrestore(&srq->lock, flags);
+	return below;
+}
+
+/*
+ * Return a number such that all buffers with lower ones have been taken by QPs by now,
+ * and those with other ones had not been taken before; 0 if that cannot be found out.
+ * Waits, but once in KDAPL_PROBE_PAUSE at most if messages to oneself do not arrive.
+ */
+static u64 kdapl_srq_taken(struct kdapl_srq *srq, struct kdapl_ep *ep)
+{
+	struct kdapl_hca *hca = srq->obj.ia->hca;
+	u64 below = 0;
+
+	lockdep_assert_held(&srq->mutex);
+
+	if (!hca->forgets || !rdma_ib_or_roce(hca->dev, srq->obj.ia->port) ||
+	    (srq->probe_after && time_before(jiffies, srq->probe_after)))
+		return 0;
+	/* Who removes the device waits for us. */
+	if (!down_read_trylock(&hca->sem))
+		return 0;
+	if (!hca->gone) {
+		below = kdapl_srq_ask(srq, ep);
+		srq->probe_after = below ? 0 : jiffies + KDAPL_PROBE_PAUSE;
+	}
+	up_read(&hca->sem);
+	return below;
+}
+
 /*
  * The QP of @ep was destroyed as above, or @ep is one that the search was waiting
  * for.
@@ -260,7 +324,7 @@ void kdapl_srq_died(struct kdapl_srq *srq, struct kdapl_ep *ep, int taken)
 	lockdep_assert_held(&srq->mutex);
 
 	if (taken) {
-		below = kdapl_srq_probe(srq, ep);
+		below = kdapl_srq_taken(srq, ep);
 		/* What Endpoints complete from now on is their first or a later one. */
 		kdapl_srq_poll_all(srq);
 	}

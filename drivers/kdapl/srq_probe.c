@@ -6,7 +6,7 @@
  * in posting order, so the one that a QP takes now is the oldest one left: all older
  * ones have been taken, and no newer one has. kdapl_srq_probe() has a QP that is its
  * own peer (pz_loop.c) send an empty message to itself. The buffer that this takes is
- * given to the device again, at the end of the queue. If the queue is empty, the Send
+ * then given to the device again, at the end of the queue. If the queue is empty, the Send
  * fails for want of a receive, as it is not to be tried again, and all have been taken.
  *
  * While this goes on the device has one buffer less: a message that finds none is sent
@@ -18,12 +18,9 @@
 #include "ia.h"
 #include "pz.h"
 #include "srq.h"
-#include "trace.h"
 
 /* One message that stays within the host takes 0.1 ms. */
 #define KDAPL_PROBE_WAIT	HZ
-/* After a probe that failed, Endpoints are not held up by another one for so long. */
-#define KDAPL_PROBE_PAUSE	(30 * HZ)
 
 /*
  * struct kdapl_probe - an empty message
@@ -124,73 +121,26 @@ static void kdapl_probe_end(struct kdapl_probe *probe)
 	ib_destroy_cq(probe->cq);
 }
 
-/* The device is given the buffer that the message took once more. */
-static void kdapl_probe_give_back(struct kdapl_srq *srq, struct kdapl_wr *wr)
-{
-	lockdep_assert_held(&srq->lock);
-
-	trace_kdapl_srq_probed(srq, wr);
-	list_move_tail(&wr->link, &srq->waiting);
-	srq->hw_count--;
-	if (kdapl_srq_hw_feed(srq))
-		queue_work(srq->obj.ia->hca->object_wq, &srq->hint_work);
-	/* The device may have told of its limit for want of this buffer. */
-	if (srq->lw_armed)
-		queue_work(srq->obj.ia->hca->object_wq, &srq->arm_work);
-}
-
-static u64 kdapl_probe_run(struct kdapl_srq *srq, struct kdapl_ep *ep)
+/**
+ * kdapl_srq_probe - find out which buffer is the device's oldest one, and take it
+ * @srq: the SRQ; a QP is attached, and the device cannot go
+ * @ep: an Endpoint that has had a QP on it
+ * @taken: that buffer, which the caller gives to the device again; or NULL, if the
+ *	device has none
+ *
+ * Context: Process context; may wait for KDAPL_PROBE_WAIT.
+ * Return: 0; or an errno, with no buffer taken, if that could not be found out.
+ */
+int kdapl_srq_probe(struct kdapl_srq *srq, struct kdapl_ep *ep,
+		    struct kdapl_wr **taken)
 {
 	struct kdapl_probe probe = { };
-	unsigned long flags;
-	u64 below, oldest;
 	int err;
 
-	spin_lock_irqsave(&srq->lock, flags);
-	below = srq->next_seq;
-	spin_unlock_irqrestore(&srq->lock, flags);
 	err = kdapl_probe_make(&probe, srq, ep) ?: kdapl_probe_send(&probe);
 	kdapl_probe_end(&probe);
-	if (probe.taken) {
-		spin_lock_irqsave(&srq->lock, flags);
-		oldest = probe.taken->seq;
-		kdapl_probe_give_back(srq, probe.taken);
-		spin_unlock_irqrestore(&srq->lock, flags);
-		below = oldest;
-	} else if (err || probe.status != IB_WC_RNR_RETRY_EXC_ERR) {
-		below = 0;
-	}
-	return below;
-}
-
-/**
- * kdapl_srq_probe - find out which buffers have been taken
- * @srq: the SRQ; a QP is attached
- * @ep: an Endpoint that has had a QP on it
- *
- * Context: Process context; may wait for KDAPL_PROBE_WAIT, and does so once in
- * KDAPL_PROBE_PAUSE at most if messages to oneself do not arrive.
- * Return: a number such that all buffers with lower ones have been taken by QPs when
- * this returns, and those with other ones have not been taken before; 0 if that could
- * not be found out.
- */
-u64 kdapl_srq_probe(struct kdapl_srq *srq, struct kdapl_ep *ep)
-{
-	struct kdapl_hca *hca = srq->obj.ia->hca;
-	u64 below = 0;
-
-	lockdep_assert_held(&srq->mutex);
-
-	if (!hca->forgets || !rdma_ib_or_roce(hca->dev, srq->obj.ia->port) ||
-	    (srq->probe_after && time_before(jiffies, srq->probe_after)))
+	*taken = probe.taken;
+	if (probe.taken)
 		return 0;
-	/* Who removes the device waits for us. */
-	if (!down_read_trylock(&hca->sem))
-		return 0;
-	if (!hca->gone) {
-		below = kdapl_probe_run(srq, ep);
-		srq->probe_after = below ? 0 : jiffies + KDAPL_PROBE_PAUSE;
-	}
-	up_read(&hca->sem);
-	return below;
+	return err ?: probe.status == IB_WC_RNR_RETRY_EXC_ERR ? 0 : -EIO;
 }
