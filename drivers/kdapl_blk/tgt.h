@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Internal interface of kdapl_blk_tgt.ko: structures of a port at work, locks,
- * and the functions that its files export to each other.
+ * Structures of a port at work, locks, functions that files export to each other.
  *
  *   tgt_main.c          module, statistics
  *   tgt_configfs.c      configfs: root, subsystems, clients
@@ -596,7 +595,6 @@ bool kbt_backend_blocks(struct kbt_io *io);
 bool kbt_backend_takes(const struct kbt_ns *ns, const void *data);
 u32 kbt_max_zeroes(struct kbt_ns *ns);
 u32 kbt_max_discard(struct kbt_ns *ns);
-void kbt_backend_identify(struct kbt_conn *conn,
-			  struct kblk_identify *identify);
+void kbt_backend_identify(struct kbt_conn *conn, struct kblk_identify *identify);
 
 #endif /* KDAPL_BLK_TGT_H */
