@@ -2,6 +2,8 @@
 /*
  * kdapl_kunit.ko: devices and their operations, see device.h.
  */
+#include <linux/device.h>
+#include <linux/kmemleak.h>
 #include <linux/list.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -23,10 +25,25 @@ static DEFINE_MUTEX(kd_list_lock);
 
 static int kd_add_device(struct ib_device *dev);
 
+/*
+ * siw runs work of its handshakes after its device was freed, and that work takes
+ * the device's lock (siw_cep_put() in 6.12), whoever the consumer is. Nothing says
+ * when the last has run, so while this module is loaded the memory of such a device is
+ * never freed.
+ */
+static void keep_memory_of_siw(struct ib_device *dev)
+{
+	if (dev->ops.driver_id != RDMA_DRIVER_SIW)
+		return;
+	get_device(&dev->dev);
+	kmemleak_not_leak(dev);
+}
+
 static void kd_remove_device(struct ib_device *dev, void *data)
 {
 	struct kd_listed *listed = data;
 
+	keep_memory_of_siw(dev);
 	mutex_lock(&kd_list_lock);
 	list_del(&listed->link);
 	mutex_unlock(&kd_list_lock);

@@ -3,8 +3,6 @@
  * kdapl_kunit.ko: removing and adding devices as an administrator would, with
  * "rdma link", see plug.h.
  */
-#include <linux/device.h>
-#include <linux/kmemleak.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include "device.h"
@@ -37,21 +35,6 @@ void kd_plug(struct kunit *test)
 }
 EXPORT_SYMBOL_GPL(kd_plug);
 
-/*
- * siw runs work of its handshakes after its device was freed, and that work takes
- * the device's lock (siw_cep_put() in 6.12), whoever the consumer is. Nothing says
- * when the last has run, so the memory of such a device is never freed.
- */
-static void keep_memory_of_siw(struct kunit *test, const char *ia)
-{
-	struct ib_device *dev = kd_device(test, ia);
-
-	if (dev->ops.driver_id != RDMA_DRIVER_SIW)
-		return;
-	get_device(&dev->dev);
-	kmemleak_not_leak(dev);
-}
-
 /* Remove the device of the case. */
 void kd_unplug(struct kunit *test)
 {
@@ -59,7 +42,6 @@ void kd_unplug(struct kunit *test)
 	char command[64];
 	ktime_t start;
 
-	keep_memory_of_siw(test, d->ia);
 	snprintf(command, sizeof(command), "rdma link delete %.*s",
 		 (int)strcspn(d->ia, "/"), d->ia);
 	start = ktime_get();
