@@ -235,6 +235,7 @@ struct kt_flow {
  * @fmr: with KT_FMR: binds the receive buffer
  * @shown: where the peer finds the receive buffer, with @shown_key
  * @pending: what was posted on the Endpoint and has not completed
+ * @marks: how many marks have been sent to see that the connection has come to rest
  *
  * Upcalls of a connection come one after another; they own it, except for @pending,
  * while it is established.
@@ -252,6 +253,7 @@ struct kt_trans {
 	DAT_VADDR shown;
 	DAT_RMR_CONTEXT shown_key;
 	atomic_t pending;
+	u32 marks;
 };
 
 /*

@@ -15,7 +15,7 @@
  * KT_INVALIDATE, by the note of the one that has written or read.
  *
  * With KT_AGAIN the client ends the connections between two transactions, and both sides
- * connect the same Endpoints again.
+ * connect the same Endpoints again, trans_again.c.
  *
  * All of it runs in upcalls, in process context, one after another for a connection.
  */
@@ -442,8 +442,9 @@ static int kt_trans_received(struct kt_conn *conn,
 	u32 part = cookie & 0xff;
 	int err;
 
+	/* Other connections wait for buffers of an SRQ, whatever was in this one. */
 	err = kt_trans_message(conn, kt_part(owner, true, part), dto);
-	return err ?: kt_trans_recv(conn, owner, part);
+	return err && !conn->dat.srq ? err : kt_trans_recv(conn, owner, part) ?: err;
 }
 
 static bool kt_is_receive(const DAT_DTO_COMPLETION_EVENT_DATA *dto)
@@ -452,14 +453,25 @@ static bool kt_is_receive(const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 	       dto->operation == DAT_DTO_RECEIVE_WITH_INVALIDATE;
 }
 
+/* A completion of a connection of the server that has ended. */
+static int kt_trans_late(struct kt_conn *conn,
+			 const DAT_DTO_COMPLETION_EVENT_DATA *dto)
+{
+	u64 cookie = dto->user_cookie.as_64;
+
+	if (!conn->dat.srq || !kt_is_receive(dto))
+		return 0;
+	return kt_trans_recv(conn, conn->net->conns[cookie >> 8], cookie & 0xff);
+}
+
 static void kt_trans_completed(struct kt_conn *conn,
 			       const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
 	int err = 0;
 
 	if (conn->net->server && READ_ONCE(conn->flow.stopping))
-		return;
-	if (dto->status != DAT_DTO_SUCCESS)
+		err = kt_trans_late(conn, dto);
+	else if (dto->status != DAT_DTO_SUCCESS)
 		kt_trans_fail(conn, kdat_dto_status_name(dto->status));
 	else if (kt_is_receive(dto))
 		err = kt_trans_received(conn, dto);
@@ -478,63 +490,14 @@ void kt_trans_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		&event->event_data.dto_completion_event_data;
 	struct dat_side *dat = data;
 	struct kt_conn *conn = dat->side.owner;
+	bool is_mark = event->event_number == DAT_SOFTWARE_EVENT, last;
 
-	kt_trans_completed(conn, dto);
-	if (dat->srq && kt_is_receive(dto))
-		return;
+	if (!is_mark)
+		kt_trans_completed(conn, dto);
+	/* Receives of an SRQ are not counted, so each may be the last one. */
+	last = (!is_mark && dat->srq && kt_is_receive(dto)) ||
+	       atomic_dec_and_test(&conn->trans.pending);
 	/* Whoever resets the Endpoint waits for the last one, and for KT_DOWN. */
-	if (atomic_dec_and_test(&conn->trans.pending) &&
-	    kt_conn_is(conn) == KT_DOWN)
+	if (last && kt_conn_is(conn) == KT_DOWN)
 		kt_kick(conn->net->s);
-}
-
-/* ---- Connecting again ----------------------------------------------------------------- */
-
-/*
- * Make a connection that has ended ready to be established again. Return -EBUSY if not
- * all that was posted on it has completed; the last completion kicks the session.
- * Context: the session's thread.
- */
-int kt_trans_reset(struct kt_conn *conn)
-{
-	struct kt_trans *trans = &conn->trans;
-	struct kt_flow *flow = &conn->flow;
-	int err;
-
-	if (atomic_read(&trans->pending))
-		return -EBUSY;
-	if (kt_fmr_is_bound(conn)) {
-		/* No upcall runs, so it is counted before it completes. */
-		atomic_inc(&trans->pending);
-		err = kt_fmr_unbind(conn, kt_cookie(KT_COOKIE_SENT));
-		if (!err)
-			return -EBUSY;
-		atomic_dec(&trans->pending);
-		return kt_fail(conn->net, err, "connection %u cannot be reset",
-			       conn->index);
-	}
-	trans->step = 0;
-	trans->note = 0;
-	trans->greeted = false;
-	flow->sent = 0;
-	WRITE_ONCE(flow->stopping, false);
-	/* The client may be refused, which flushes what has been posted. */
-	WRITE_ONCE(flow->idle, !conn->net->server);
-	err = conn->net->provider->reset(conn);
-	if (!err && !conn->dat.srq)
-		err = kt_trans_prepare(conn);
-	if (err)
-		kt_fail(conn->net, err, "connection %u cannot be reset",
-			conn->index);
-	return err;
-}
-
-/* The server's part: connections that have ended wait for the next request. */
-void kt_trans_serve(struct kt_net *net)
-{
-	u32 i;
-
-	for (i = 0; i < net->nconns; i++)
-		if (kt_conn_is(net->conns[i]) == KT_DOWN)
-			kt_trans_reset(net->conns[i]);
 }
