@@ -30,20 +30,6 @@
 #endif
 
 /*
- * KD_CHOICES() - a generator of parameters: all IAs with each of some choices
- * @name: its name
- * @generate: kd_gen_ia_and or kd_gen_any_ia_and
- * @...: what the choices are called
- */
-#define KD_CHOICES(name, generate, ...)					\
-KD_GENERATOR(name)							\
-{									\
-	static const char * const names[] = { __VA_ARGS__ };		\
-									\
-	return generate(prev, desc, names, ARRAY_SIZE(names));		\
-}
-
-/*
  * KD_SUITE() - the suite of a module, at the end of its file
  * @suite: its name
  * @cases: array of its cases
@@ -61,5 +47,19 @@ kunit_test_suite(kd_suite);						\
 									\
 MODULE_DESCRIPTION("KUnit suite: " about);				\
 MODULE_LICENSE("Dual BSD/GPL")
+
+/*
+ * KD_CHOICES() - a generator of parameters: all IAs with each of some choices
+ * @name: its name
+ * @generate: kd_gen_ia_and or kd_gen_any_ia_and
+ * @...: what the choices are called
+ */
+#define KD_CHOICES(name, generate, ...)					\
+KD_GENERATOR(name)							\
+{									\
+	static const char * const names[] = { __VA_ARGS__ };		\
+									\
+	return generate(prev, desc, names, ARRAY_SIZE(names));		\
+}
 
 #endif /* KDAPL_KUNIT_KUNIT_H */
