@@ -9,6 +9,7 @@ target=iqn.2026-01.test:t
 lio=/sys/kernel/config/target
 tpg=$lio/iscsi/$target/tpgt_1
 backstore=iblock_0/null
+iface=iser
 
 die()
 {
@@ -51,7 +52,8 @@ backstore_up()
 {
 	modprobe null_blk nr_devices=1 memory_backed=1 gb=1 || die "no null_blk"
 	modprobe -a target_core_mod target_core_iblock iscsi_target_mod || die "no LIO"
-	mkdir -p $lio/core/iblock_0/null
+	# LIO keeps persistent reservations there.
+	mkdir -p /var/target/pr $lio/core/iblock_0/null
 	put udev_path=/dev/nullb0 $lio/core/iblock_0/null/control || die backstore
 	put 1 $lio/core/iblock_0/null/enable || die backstore
 }
@@ -122,7 +124,7 @@ login()
 
 	[ $# -eq 0 ] || shift
 	iscsiadm -m node -T $target -p "$at:3260" -o delete >/dev/null 2>&1
-	iscsiadm -m node -T $target -p "$at:3260" -I iser -o new >/dev/null || return
+	iscsiadm -m node -T $target -p "$at:3260" -I "$iface" -o new >/dev/null || return
 	for s in "$@"; do
 		iscsiadm -m node -T $target -p "$at:3260" -o update -n "${s%%=*}" \
 			-v "${s#*=}" || return

@@ -40,6 +40,7 @@ with_iser_tools()
 	fi
 	mkdir -p "$1"
 	rm -rf "$1/packages"
-	cp -al "$tools/packages" "$1/packages"
+	cp -al "$tools/packages" "$1/packages" 2>/dev/null ||
+		cp -r "$tools/packages" "$1/packages"
 	cp "$top/scripts/guest/iser.sh" "$1"
 }
