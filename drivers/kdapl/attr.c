@@ -45,7 +45,7 @@ static u32 kdapl_ia_max_read(struct kdapl_ia *ia, u32 max)
 				  max;
 }
 
-/* What siw does not do, see <dat/kdat_linux.h>. */
+/* Limitations of siw, see <dat/kdat_linux.h>. */
 static DAT_NAMED_ATTR kdapl_siw_attrs[] = {
 	{ KDAT_ATTR_READ_PRIVILEGE, "ignored" },
 	{ KDAT_ATTR_GATHER_FMR_PAGES, "last segment" },

@@ -101,7 +101,7 @@ struct kdapl_wr {
  * @chains: chained requests on their way
  */
 struct kdapl_ring {
-	/* Who posts writes these, ... */
+	/* Posts write these members, ... */
 	spinlock_t lock;		/* see above */
 	bool flushed;
 	u8 niov;

@@ -3,7 +3,7 @@
  * Requests of a passive side on iWARP that wait for the active side.
  *
  * The active side takes its QP to RTS when it has read the answer to its request.
- * What the passive side sends right behind that answer may get there before, and ends
+ * Messages that the passive side sends right behind that answer may overtake it and end
  * the connection; so RFC 5044 has the passive side send nothing before it has received
  * a message. Consumers need not know: their requests are deferred here until the first
  * receive of the connection, which means that the peer is in RTS, or for

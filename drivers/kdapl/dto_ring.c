@@ -296,7 +296,7 @@ static bool kdapl_ring_same(const struct kdapl_ring *ring,
  * @evd: whose lock protects the completion side; NULL if there is none
  * @zone: if not NULL, the Endpoint gets another Protection Zone
  *
- * What was posted or completed and not reaped moves along in order, except that
+ * Entries that were posted or completed and not reaped move along in order, except that
  * receives which fail now complete before those that stay posted. A ring of the same
  * size stays where it is, unless there is a @zone.
  *

@@ -258,7 +258,7 @@ struct kdapl_ep *kdapl_linger_next(struct kdapl_ia *ia, unsigned int *bucket,
  * @concerns: returns whether the caller cares about this one
  * @arg: for @concerns
  *
- * Those that are freed after this was called are not waited for.
+ * Endpoints that are freed after this was called are not waited for.
  *
  * Context: Process context.
  */

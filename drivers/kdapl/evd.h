@@ -321,7 +321,7 @@ static inline void kdapl_evd_add(struct kdapl_evd *evd, struct kdapl_event *ev,
 	evd->count++;
 	if (evd->wants_first) {
 		evd->wants_first = false;
-		/* What causes no upcall by itself waits for what does. */
+		/* An event that causes no upcall by itself waits for one that does. */
 		if (likely(!ev->no_upcall)) {
 			evd->first = ev;
 			return;

@@ -150,7 +150,7 @@ static s64 kdapl_cq_capacity(struct kdapl_evd *evd)
  * kdapl_cq_poll_all_lock - poll all that has completed, and keep the lock
  * @evd: the EVD
  *
- * What completes during the call need not be polled, so that a device which
+ * Completions that arrive during the call need not be polled, so that a device which
  * completes as fast as it is polled does not keep the caller.
  *
  * Context: Any.

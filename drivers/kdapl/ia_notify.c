@@ -2,7 +2,7 @@
 /*
  * Telling consumers that IAs or addresses have come or gone: kdat_notifier_create().
  *
- * Whoever sees a change calls kdapl_notify(): kdapl_add_one() and its fellows,
+ * All that see a change call kdapl_notify(): kdapl_add_one() and its fellows,
  * ia_addr.c for addresses, and the event handler of a device for its GIDs, which
  * follow an address some time later. The functions of consumers are
  * called from one work, so they may sleep, open and close IAs, and changes that

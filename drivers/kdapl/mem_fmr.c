@@ -156,7 +156,7 @@ void kdapl_lmr_request_done(struct kdapl_obj *obj, u8 op, u8 status)
 		lmr->rmr_context = 0;
 		WRITE_ONCE(lmr->valid, false);
 	}
-	/* What is stale stays mapped until kdapl_lmr_recycle() has freed it. */
+	/* A stale LMR stays mapped until kdapl_lmr_recycle() has freed it. */
 	if (!lmr->stale && op == DAT_DTO_LMR_INVALIDATE)
 		kdapl_region_unmap_locked(lmr);
 	recycle = lmr->stale && !lmr->pending;
@@ -256,7 +256,7 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 }
 EXPORT_SYMBOL(dat_lmr_allocate);
 
-/* What dat_lmr_query() tells; restored when dat_lmr_fmr() fails. */
+/* The answers of dat_lmr_query(), restored when dat_lmr_fmr() fails. */
 struct kdapl_fmr_seen {
 	DAT_MEM_TYPE mem_type;
 	DAT_REGION_DESCRIPTION region;

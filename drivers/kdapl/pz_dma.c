@@ -159,7 +159,7 @@ static void kdapl_hand_over(DAT_LMR_CONTEXT context, u64 addr, u64 len, bool for
 		spin_lock_irqsave(&lmr->lock, flags);
 		if (!at.sg)
 			at.offset = addr - (shifted ? lmr->shift : 0) - lmr->base;
-		/* What another binding had was handed over when it ended. */
+		/* The memory of another binding was handed over when that ended. */
 		more = lmr->context == context && (at.sg || at.offset < lmr->len) &&
 		       kdapl_sync_section(lmr, &at, for_cpu);
 		spin_unlock_irqrestore(&lmr->lock, flags);

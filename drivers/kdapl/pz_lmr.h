@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What a Local Memory Region consists of: mem_*.c make and change it, data transfer and
+ * The parts of a Local Memory Region: mem_*.c make and change it, data transfer and
  * pz_*.c find it by its context and use its memory.
  */
 #ifndef KDAPL_PZ_LMR_H

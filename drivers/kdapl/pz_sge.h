@@ -30,10 +30,10 @@ static __always_inline bool kdapl_sge_one(const struct kdapl_pz *pz, u64 poster,
 	known = smp_load_acquire(&lmr->poster);
 	if (unlikely(known != poster && known != KDAPL_MANY_POSTERS))
 		return false;
-	/* Pairs with the release of who has made the LMR. */
+	/* Pairs with the release when the LMR was made. */
 	if (unlikely(!smp_load_acquire(&lmr->valid)))
 		return false;
-	/* That of the reserved LMR is no PZ's. */
+	/* The zone of the reserved LMR is no PZ's. */
 	if (unlikely(lmr->zone != pz || (lmr->priv & priv) != priv))
 		return false;
 	offset = iov->virtual_address - lmr->base;

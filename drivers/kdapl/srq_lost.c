@@ -299,7 +299,7 @@ static u64 kdapl_srq_taken(struct kdapl_srq *srq, struct kdapl_ep *ep)
 	if (!hca->forgets || !rdma_ib_or_roce(hca->dev, srq->obj.ia->port) ||
 	    (srq->probe_after && time_before(jiffies, srq->probe_after)))
 		return 0;
-	/* Who removes the device waits for us. */
+	/* The device's removal waits for this semaphore. */
 	if (!down_read_trylock(&hca->sem))
 		return 0;
 	if (!hca->gone) {
@@ -325,7 +325,7 @@ void kdapl_srq_died(struct kdapl_srq *srq, struct kdapl_ep *ep, int taken)
 
 	if (taken) {
 		below = kdapl_srq_taken(srq, ep);
-		/* What Endpoints complete from now on is their first or a later one. */
+		/* The next buffer that an Endpoint completes is its first or a later one. */
 		kdapl_srq_poll_all(srq);
 	}
 	spin_lock_irqsave(&srq->lock, flags);

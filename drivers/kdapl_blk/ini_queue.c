@@ -6,7 +6,7 @@
  * kbi_queue_lost() from anywhere.
  *
  * A connection may be lost at any time, for many reasons, in any context.
- * Whoever notices first moves the state to KBI_QUEUE_DEAD and tells the disk,
+ * The first function that notices moves the state to KBI_QUEUE_DEAD and tells the disk,
  * which takes down all its connections together, see ini_recover.c.
  *
  * The queue owns its EP, EVDs and slots. disk->mutex serialises start and stop;

@@ -326,7 +326,7 @@ static bool kbi_has_waited(struct kbi_disk *disk)
 			     msecs_to_jiffies(disk->params.give_up_ms));
 }
 
-/* What kbi_give_up() waited for has happened. */
+/* The disk is removed, or was lost for longer than kbi_give_up() waits: fail requests. */
 void kbi_fail_work(struct work_struct *work)
 {
 	struct kbi_disk *disk = container_of(work, struct kbi_disk, fail_work);

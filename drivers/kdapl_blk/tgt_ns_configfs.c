@@ -240,7 +240,7 @@ static bool kbt_ns_has_closed(struct kbt_ns *ns)
 
 /*
  * Disabling waits until the volume is closed, however long its medium takes.
- * Who stops waiting leaves a volume that is still about to be closed.
+ * A writer that stops waiting leaves a volume that is still about to be closed.
  */
 static ssize_t kbt_ns_enable_store(struct config_item *item, const char *page,
 				   size_t count)

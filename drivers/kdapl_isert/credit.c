@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What a session may send: its window of commands, and what becomes of an initiator
- * that does not keep to it.
+ * The window of commands that a session may send, and the end of an initiator that
+ * does not keep to it.
  *
  * LIO's window is MaxCmdSN: it is raised by one with each answer, so as many commands
  * are outstanding as the window was at login. MaxCmdSN never becomes lower on the

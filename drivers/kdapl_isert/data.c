@@ -126,7 +126,7 @@ static void ki_cmd_take(struct ki_conn *c, struct ki_cmd *kc, int max_iov,
 	kc->va += len;
 }
 
-/* What @ret means for somebody who posts. */
+/* Return the errno for the @ret of a post. */
 static int ki_post_errno(DAT_RETURN ret)
 {
 	if (ret == DAT_SUCCESS)

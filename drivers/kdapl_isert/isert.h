@@ -25,7 +25,7 @@
 
 /* Headers of a PDU: that of iSER and the basic one of iSCSI. */
 #define KI_HEADERS		(sizeof(struct iser_ctrl) + ISCSI_HDR_LEN)
-/* What follows them in an answer that is built here, as sense data. */
+/* Data behind the headers of an answer that is built here, such as sense data. */
 #define KI_TX_DATA		176
 #define KI_TX_LEN		256
 #define KI_TXS			128

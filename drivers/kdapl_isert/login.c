@@ -215,7 +215,7 @@ int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len
 		err = -EIO;
 		goto out;
 	}
-	/* Who takes no answer must not keep the portal's thread, or a worker. */
+	/* An initiator that takes no answer must not keep the portal's thread. */
 	if (wait_for_completion_interruptible_timeout(&l.done, KI_SILENCE) <= 0) {
 		ki_conn_break(c, "it does not take the answer to its login");
 		/* A connection that ends flushes it. */

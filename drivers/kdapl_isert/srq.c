@@ -326,7 +326,7 @@ static bool ki_srq_cover(struct ki_adapter *a)
 
 	if (a->bufs < a->reserved && ki_srq_grow(a, wanted))
 		return false;
-	/* Those of blocks that retire are not posted. */
+	/* Buffers of blocks that retire are not posted. */
 	if (a->reserved)
 		ki_srq_sort(a, wanted);
 	return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What the functions that kdapl-test dapl -T F tries share, see functions.c. */
+/* The common part of the functions that kdapl-test dapl -T F tries, see functions.c. */
 #ifndef KDAPL_TEST_FUNCTIONS_H
 #define KDAPL_TEST_FUNCTIONS_H
 

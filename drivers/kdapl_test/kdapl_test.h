@@ -362,7 +362,7 @@ struct kt_net {
 	} raw;
 };
 
-/* What was written to a connection before its state is seen with it. */
+/* All that was written to a connection before its state is seen with the state. */
 static inline enum kt_state kt_conn_is(const struct kt_conn *conn)
 {
 	/* Pairs with kt_conn_set(). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What two kdapl_test.ko say to each other. A command connects to the server and sends
+ * The protocol of two kdapl_test.ko. A command connects to the server and sends
  * SETUP; the server makes what the command needs and answers READY or REFUSED. The
  * command connects its Endpoints, to the same port, or to that of READY over raw verbs,
  * and gets START. FINISH, or the end of this first connection, ends it. Each side sends
@@ -40,7 +40,7 @@ enum kt_msg_type {
 	KT_MSG_RESULT,
 };
 
-/* What is measured. */
+/* The kind of a measurement. */
 enum kt_kind {
 	KT_LAT,				/* one message at a time, each way */
 	KT_STREAM,			/* a window of messages, one way */

@@ -35,7 +35,7 @@ enum { KT_PART_WRITTEN = KT_RECEIVES, KT_PART_READ };
 #define KT_COOKIE_READ	BIT_ULL(33)
 #define KT_COOKIE_UNBOUND BIT_ULL(34)
 
-/* What a note says: what has arrived is what was sent, or not; or its sender's memory. */
+/* The content of a note: the data has arrived as sent, or not; or the sender's memory. */
 enum { KT_NOTE_GOOD, KT_NOTE_BAD, KT_NOTE_BOUND };
 
 struct kt_note {
@@ -143,7 +143,7 @@ static bool kt_is_filled(const struct kt_conn *conn, const u8 *p, u32 len,
 	return true;
 }
 
-/* What a step writes or sends differs from that of the step and the round before. */
+/* Data differs from that of the step and of the round before. */
 static u32 kt_seed(const struct kt_conn *conn)
 {
 	return conn->trans.step + 1 + conn->flow.sent * KT_OPS;
@@ -424,7 +424,7 @@ static int kt_trans_message(struct kt_conn *conn, const void *p,
 				kt_trans_was_used(conn);
 }
 
-/* What was read is there. */
+/* An RDMA Read has completed. */
 static int kt_trans_was_read(struct kt_conn *conn)
 {
 	if (kt_is_filled(conn, kt_part(conn, false, KT_PART_SINK),
@@ -497,7 +497,7 @@ void kt_trans_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	/* Receives of an SRQ are not counted, so each may be the last one. */
 	last = (!is_mark && dat->srq && kt_is_receive(dto)) ||
 	       atomic_dec_and_test(&conn->trans.pending);
-	/* Whoever resets the Endpoint waits for the last one, and for KT_DOWN. */
+	/* kt_trans_reset() waits for the last one, and for KT_DOWN. */
 	if (last && kt_conn_is(conn) == KT_DOWN)
 		kt_kick(conn->net->s);
 }

@@ -219,7 +219,7 @@ typedef enum dat_evd_flags {
 	DAT_EVD_EXTENSION_BASE = 0x200		/* of which kDAPL has none */
 } DAT_EVD_FLAGS;
 
-/* Who makes the EP for a request that arrives at a PSP. */
+/* The maker of the EP for a request that arrives at a PSP. */
 typedef enum dat_psp_flags {
 	DAT_PSP_CONSUMER_FLAG = 0x00,
 	DAT_PSP_PROVIDER_FLAG = 0x01
@@ -231,7 +231,7 @@ typedef enum dat_ep_creator_for_psp {
 	DAT_PSP_CREATES_EP_ALWAYS = 2
 } DAT_EP_CREATOR_FOR_PSP;
 
-/* Who may use a segment array when the post has returned. */
+/* The owner of a segment array when the post has returned. */
 typedef enum dat_iov_ownership {
 	DAT_IOV_CONSUMER = 0,			/* reuse it at once */
 	DAT_IOV_PROVIDER_NOMOD = 1,		/* in use until completion */
@@ -259,7 +259,7 @@ typedef enum dat_mem_priv_flags {
 #define DAT_MEM_PRIV_WRITE_FLAG \
 	(DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
-/* What a DAT_REGION_DESCRIPTION holds; or-ed: what is supported. */
+/* The content of a DAT_REGION_DESCRIPTION; or-ed: the types that are supported. */
 typedef enum dat_mem_type {
 	DAT_MEM_TYPE_VIRTUAL = 0x00,		/* kmalloc or vmalloc memory */
 	DAT_MEM_TYPE_LMR = 0x01,		/* the memory of another LMR */

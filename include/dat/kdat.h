@@ -16,10 +16,10 @@
  *   dat_rmr.h       Remote Memory Regions
  *   dat_cm.h        Service Points, Connection Requests
  *
- * What this implementation offers beyond DAT is in <dat/kdat_linux.h>, which a
+ * Calls that this implementation offers beyond DAT are in <dat/kdat_linux.h>, which a
  * consumer includes itself.
  *
- * What holds for every call:
+ * These rules hold for every call:
  *
  * - A bad handle (NULL, garbage, another type, freed) is answered with
  *   %DAT_INVALID_HANDLE and never followed, also when another CPU frees the

@@ -309,7 +309,7 @@ DAT_RETURN kdat_ep_post_requests(DAT_EP_HANDLE ep, DAT_COUNT num_requests,
  */
 DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name);
 
-/* What a notifier is told. */
+/* The changes that a notifier tells of. */
 #define KDAT_CHANGED_IAS	0x1	/* IAs have come, gone, or are renamed */
 #define KDAT_CHANGED_ADDRESSES	0x2	/* IP addresses of this host have */
 
