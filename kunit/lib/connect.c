@@ -81,13 +81,8 @@ void kd_connect_pair(struct kd_side *active, struct kd_side *passive)
 }
 EXPORT_SYMBOL_GPL(kd_connect_pair);
 
-/*
- * Expect that the next event of @side says that its peer has ended the
- * connection. With two CPUs siw fails the request that it is sending while
- * another CPU takes in the peer's end; this Endpoint then reports BROKEN
- * instead. @event may be NULL.
- */
-void kd_expect_disconnected(struct kd_side *side, DAT_EVENT *event)
+static void expect_end(struct kd_side *side, DAT_EVENT *event, bool sends,
+		       void *caller)
 {
 	struct kunit *test = side->test;
 	DAT_EVENT mine;
@@ -96,15 +91,37 @@ void kd_expect_disconnected(struct kd_side *side, DAT_EVENT *event)
 		event = &mine;
 	KUNIT_ASSERT_TRUE_MSG(test, kd_wait_event(side->conn_evd, event,
 						  KD_TIMEOUT_MS),
-			      "%pS", __builtin_return_address(0));
+			      "%pS", caller);
 	if (event->event_number == DAT_CONNECTION_EVENT_BROKEN &&
-	    kd_is_iwarp(side) && num_online_cpus() > 1)
+	    kd_is_iwarp(side) && sends)
 		return;
 	KUNIT_ASSERT_EQ_MSG(test, (u32)event->event_number,
 			    (u32)DAT_CONNECTION_EVENT_DISCONNECTED, "%pS",
-			    __builtin_return_address(0));
+			    caller);
+}
+
+/*
+ * Expect that the next event of @side says that its peer has ended the
+ * connection. With two CPUs siw fails the request that it is sending while
+ * another CPU takes in the peer's end; this Endpoint then reports BROKEN
+ * instead. @event may be NULL.
+ */
+void kd_expect_disconnected(struct kd_side *side, DAT_EVENT *event)
+{
+	expect_end(side, event, num_online_cpus() > 1,
+		   __builtin_return_address(0));
 }
 EXPORT_SYMBOL_GPL(kd_expect_disconnected);
+
+/*
+ * The same for a side that sends all the time: siw may fail a request before it has
+ * looked at the peer's end, on one CPU as well.
+ */
+void kd_expect_sender_disconnected(struct kd_side *side)
+{
+	expect_end(side, NULL, true, __builtin_return_address(0));
+}
+EXPORT_SYMBOL_GPL(kd_expect_sender_disconnected);
 
 /* Disconnect abruptly; flushed DTOs stay queued on recv_evd and req_evd. */
 void kd_disconnect(struct kd_side *active, struct kd_side *passive)

@@ -256,7 +256,7 @@ static void C4_ep_frees_itself_in_dto_upcall(struct kunit *test)
 		t = connect_nth(test, i);
 		t->recv[1]->hook = free_own_ep;
 		td_start_senders(test, t);
-		kd_expect_disconnected(t->side[0], NULL);
+		kd_expect_sender_disconnected(t->side[0]);
 		td_stop_traffic(t);
 		KUNIT_EXPECT_FALSE(test, kd_is_live(t->side[1]->ep));
 		kd_expect_no_event(test, t->side[1]->conn_evd);
