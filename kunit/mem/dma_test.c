@@ -9,6 +9,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/scatterlist.h>
+#include <dat/kdat_linux.h>
 #include "device.h"
 #include "fmr_fixture.h"
 #include "probe.h"
