@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * How any request is posted. The calls that are made for each message, dat_ep_post_send()
+ * (dto.c) and dat_ep_post_rdma_write() (ep_rdma.c), have all of it without a call.
+ */
+#ifndef KDAPL_DTO_POST_H
+#define KDAPL_DTO_POST_H
+
+#include "dto.h"
+#include "ep.h"
+#include "pz_sg.h"
+
+/* dto.c */
+DAT_RETURN kdapl_sq_retry(struct kdapl_ep *ep, bool chain,
+			  const struct kdapl_segs *segs, unsigned long *irq,
+			  DAT_RETURN ret)
+	__must_hold(&ep->sq.lock);
+
+/*
+ * Hand a request to the device. A request that the device refuses stays in the
+ * ring and is flushed with the rest: it was checked and there was room, so the
+ * connection must be ending. It cannot be taken back, since siw may return an
+ * error for a request that it has queued.
+ */
+static __always_inline void kdapl_sq_submit(struct kdapl_ep *ep,
+					    struct kdapl_wr *entry,
+					    struct ib_send_wr *wr, bool chain)
+{
+	struct kdapl_ring *sq = &ep->sq;
+
+	lockdep_assert_held(&sq->lock);
+
+	wr->wr_id = (uintptr_t)entry;
+	if (chain) {
+		wr->next->wr_id = wr->wr_id;
+		wr->wr_id |= KDAPL_WR_FIRST;
+	}
+	if (unlikely(!sq->qp || sq->posted != (u32)entry->seq)) {
+		if (ep->deferred)
+			kdapl_defer_add(ep, wr);
+		return;
+	}
+	if (likely(!ib_post_send(sq->qp, wr, NULL)))
+		sq->posted++;
+	else
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/*
+ * Has the device room for one more request, or for a chain of two? Its queue is
+ * longer than the ring, but may hold fewer than two times max_request_dtos.
+ */
+static __always_inline bool kdapl_sq_room(struct kdapl_ep *ep, bool chain)
+{
+	struct kdapl_ring *sq = &ep->sq;
+	int extra = atomic_read(&sq->chains);
+
+	if (likely(!extra && !chain))
+		return true;
+	return (!sq->qp && !ep->deferred) ||
+	       sq->head - READ_ONCE(sq->tail) + extra + 1 + chain <=
+	       sq->depth;
+}
+
+/* May a request with these segments, which were checked, still be posted? */
+static __always_inline DAT_RETURN
+kdapl_sq_check_segs(struct kdapl_ring *sq, const struct kdapl_segs *segs)
+{
+	lockdep_assert_held(&sq->lock);
+
+	/* dat_ep_modify() may have made the ring anew since they were counted. */
+	if (unlikely(segs->n > (DAT_COUNT)sq->nlmr))
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	return kdapl_segs_recheck(segs, &sq->lock);
+}
+
+/* May a request, or a chain of two, be posted now? */
+static __always_inline DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool chain,
+						 const struct kdapl_segs *segs)
+{
+	DAT_EP_STATE state = READ_ONCE(ep->state);
+
+	lockdep_assert_held(&ep->sq.lock);
+
+	if (unlikely(state != DAT_EP_STATE_CONNECTED &&
+		     state != DAT_EP_STATE_DISCONNECTED))
+		return kdapl_ep_state_error(state);
+	if (unlikely(kdapl_ring_full(&ep->sq) ||
+		     !kdapl_sq_room(ep, chain)))
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_MEMORY);
+	return kdapl_sq_check_segs(&ep->sq, segs);
+}
+
+/*
+ * Enter a request in the ring, which has room. @mem: what it is about, or NULL;
+ * @chain: it is two requests to the device
+ */
+static __always_inline struct kdapl_wr *
+kdapl_sq_enter(struct kdapl_ep *ep, DAT_DTO_COOKIE cookie, DAT_DTOS op,
+	       DAT_COMPLETION_FLAGS flags, struct kdapl_obj *mem,
+	       const struct kdapl_segs *segs, bool chain)
+{
+	struct kdapl_ring *sq = &ep->sq;
+	struct kdapl_wr *entry = kdapl_ring_wr(sq, sq->head);
+
+	lockdep_assert_held(&sq->lock);
+
+	entry->ev.kind = KDAPL_EV_SQ;
+	entry->ev.no_upcall = !!(flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
+	entry->ep = ep;
+	entry->cookie = cookie;
+	entry->seq = sq->head;
+	entry->op = op;
+	entry->suppress = !!(flags & DAT_COMPLETION_SUPPRESS_FLAG);
+	entry->nsge = 0;
+	entry->rkey = 0;
+	entry->len = segs->len;
+	if (static_branch_unlikely(&kdapl_dma_syncs))
+		kdapl_request_name(sq, entry, op, segs);
+	else
+		kdapl_wr_name(entry, 0, segs->n, segs->iov);
+	if (unlikely(segs->map))
+		mem = &segs->map->obj;
+	entry->has_mem = mem;
+	if (unlikely(mem)) {
+		entry->mem = mem;
+		entry->mem_handle = mem->handle;
+		entry->chained = chain;
+		if (chain)
+			atomic_inc(&sq->chains);
+	}
+	kdapl_ring_advance(sq);
+	return entry;
+}
+
+static inline unsigned int kdapl_send_flags(DAT_COMPLETION_FLAGS flags)
+{
+	unsigned int send_flags = IB_SEND_SIGNALED;
+
+	if (likely(!flags))
+		return send_flags;
+	if (flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		send_flags |= IB_SEND_SOLICITED;
+	if (flags & (DAT_COMPLETION_BARRIER_FENCE_FLAG |
+		     DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG))
+		send_flags |= IB_SEND_FENCE;
+	return send_flags;
+}
+
+/*
+ * Post a request, or a chain of two. All posting calls end here; @chain and @mem are
+ * constants where that makes the way shorter.
+ */
+static __always_inline DAT_RETURN
+kdapl_post(struct kdapl_ep *ep, struct ib_send_wr *wr, DAT_DTO_COOKIE cookie,
+	   DAT_DTOS op, DAT_COMPLETION_FLAGS flags, struct kdapl_obj *mem,
+	   const struct kdapl_segs *segs, bool chain)
+{
+	struct kdapl_ring *sq = &ep->sq;
+	bool flush = false;
+	unsigned long irq;
+	DAT_RETURN ret;
+
+	if (static_branch_unlikely(&kdapl_dma_syncs))
+		kdapl_segs_to_device(sq, flags, segs);
+	spin_lock_irqsave(&sq->lock, irq);
+	ret = kdapl_sq_check(ep, chain, segs);
+	if (unlikely(ret != DAT_SUCCESS))
+		ret = kdapl_sq_retry(ep, chain, segs, &irq, ret);
+	if (chain && op == DAT_DTO_RDMA_READ && ret == DAT_SUCCESS)
+		ret = kdapl_sink_load(ep, wr, mem);
+	if (likely(ret == DAT_SUCCESS)) {
+		kdapl_sq_submit(ep, kdapl_sq_enter(ep, cookie, op, flags, mem,
+						   segs, chain), wr, chain);
+		flush = sq->flushed;
+	}
+	spin_unlock_irqrestore(&sq->lock, irq);
+	/* The connection has ended and nobody else flushes the ring. */
+	if (unlikely(flush))
+		kdapl_ring_flush(ep, sq, KDAPL_FLUSH_POST);
+	return ret;
+}
+
+#endif
