@@ -49,6 +49,13 @@ static void kt_raw_change(struct kt_conn *conn, struct rdma_cm_event *event)
 	}
 }
 
+/* Make the queue pair of an id, and post what it is to receive. */
+static int kt_raw_make_qp(struct kt_conn *conn)
+{
+	return raw_side_make_qp(&conn->raw, conn->raw.side.depth) ?:
+	       kt_conn_prepare(conn);
+}
+
 /* ---- The active side ----------------------------------------------------------------- */
 
 static int kt_raw_dial(struct kt_conn *conn)
@@ -59,8 +66,7 @@ static int kt_raw_dial(struct kt_conn *conn)
 	kt_hello(conn->net, conn->index, &hello);
 	param.private_data = &hello;
 	param.private_data_len = sizeof(hello);
-	return raw_side_make_qp(&conn->raw) ?: kt_conn_prepare(conn) ?:
-	       rdma_connect_locked(conn->raw.id, &param);
+	return kt_raw_make_qp(conn) ?: rdma_connect_locked(conn->raw.id, &param);
 }
 
 static int kt_raw_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
@@ -121,8 +127,7 @@ static int kt_raw_request(struct kt_net *net, struct rdma_cm_id *id,
 	conn->raw.id = id;
 	id->context = conn;
 	id->event_handler = kt_raw_passive_event;
-	err = raw_side_make_qp(&conn->raw) ?: kt_conn_prepare(conn) ?:
-	      rdma_accept(id, &param);
+	err = kt_raw_make_qp(conn) ?: rdma_accept(id, &param);
 	if (!err)
 		return 0;
 	/* An errno makes rdma_cm destroy the id. */

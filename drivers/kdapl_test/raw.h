@@ -55,7 +55,7 @@ extern const struct bench_ops bench_raw_ops;
 void raw_send_done(struct ib_cq *cq, struct ib_wc *wc);
 void raw_recv_done(struct ib_cq *cq, struct ib_wc *wc);
 int raw_side_make(struct raw_side *raw);
-int raw_side_make_qp(struct raw_side *raw);
+int raw_side_make_qp(struct raw_side *raw, u32 depth);
 int raw_side_expose(struct raw_side *raw);
 struct ib_srq *raw_side_srq(struct raw_side *raw, u32 buffers);
 void raw_side_end(struct raw_side *raw);

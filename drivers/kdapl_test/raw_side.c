@@ -38,8 +38,11 @@ struct ib_srq *raw_side_srq(struct raw_side *raw, u32 buffers)
 	return ib_create_srq(raw->pd, &init);
 }
 
-/* Make the queue pair of an id that has a route or a request. */
-int raw_side_make_qp(struct raw_side *raw)
+/*
+ * Make the queue pair of an id that has a route or a request, with room for @depth work
+ * requests in each direction.
+ */
+int raw_side_make_qp(struct raw_side *raw, u32 depth)
 {
 	struct ib_qp_init_attr init = {
 		.qp_context = raw,
@@ -47,8 +50,8 @@ int raw_side_make_qp(struct raw_side *raw)
 		.recv_cq = raw->recv_cq,
 		.srq = raw->srq,
 		.cap = {
-			.max_send_wr = raw->side.depth,
-			.max_recv_wr = raw->srq ? 0 : raw->side.depth,
+			.max_send_wr = depth,
+			.max_recv_wr = raw->srq ? 0 : depth,
 			.max_send_sge = 1,
 			.max_recv_sge = raw->srq ? 0 : 1,
 		},

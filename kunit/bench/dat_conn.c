@@ -64,7 +64,7 @@ static int dat_make_side(struct dat_pair *dp, struct dat_side *dat, bool srq)
 
 	dat->ia = dp->ia;
 	dat->pz = dp->pz;
-	dat->idle = dp->pair.shape.idle;
+	dat->idle = dp->pair.shape.more;
 	bench_side_init(&dat->side, &dp->pair);
 	err = dat_errno("dat_evd_kcreate",
 			dat_evd_kcreate(dp->ia, 8, DAT_UPCALL_DISABLE, NULL,
@@ -117,20 +117,56 @@ static int dat_connect_eps(struct dat_pair *dp, struct sockaddr *addr,
 				 event);
 }
 
-/* Make and connect Endpoints that are not used. */
-static int dat_connect_idle(struct dat_pair *dp, struct sockaddr *addr,
-			    DAT_EVENT *event)
+static void dat_choose(struct bench_pair *pair, unsigned int i)
 {
-	DAT_EP_HANDLE from, to;
-	unsigned int i;
+	struct dat_pair *dp = container_of(pair, struct dat_pair, pair);
+
+	dp->side[0].ep = dp->eps[0][i];
+	dp->side[1].recv_evd = dp->evds[i % dp->nevds];
+}
+
+/* Make the EVDs on which side 1 receives, beside the one that it has. */
+static int dat_more_evds(struct dat_pair *dp)
+{
+	struct dat_side *b = &dp->side[1];
+	DAT_COUNT qlen = 2 * b->side.depth + 4 * b->idle;
 	int err = 0;
 
-	for (i = 0; i < dp->pair.shape.idle && !err; i++) {
-		err = dat_side_ep(&dp->side[0], 1, &from) ?:
-		      dat_side_ep(&dp->side[1], 1, &to) ?:
-		      dat_connect_eps(dp, addr, from, to, event);
+	dp->evds[0] = b->recv_evd;
+	for (dp->nevds = 1; dp->nevds < dp->pair.shape.evds && !err; dp->nevds++)
+		err = dat_errno("dat_evd_kcreate",
+				dat_evd_kcreate(dp->ia, qlen, DAT_UPCALL_DISABLE,
+						NULL, DAT_EVD_DTO_FLAG,
+						&dp->evds[dp->nevds]));
+	return err;
+}
+
+/* Make and connect the Endpoints beside the first two. */
+static int dat_connect_more(struct dat_pair *dp, struct sockaddr *addr,
+			    DAT_EVENT *event)
+{
+	const struct bench_shape *shape = &dp->pair.shape;
+	u32 depth = shape->evds ? bench_more_depth(shape) : 1;
+	struct dat_side *b = &dp->side[1];
+	int i, err = dat_more_evds(dp);
+
+	for (i = 0; i < 2 && !err; i++) {
+		dp->eps[i] = kvcalloc(shape->more + 1, sizeof(*dp->eps[i]),
+				      GFP_KERNEL);
+		if (!dp->eps[i])
+			return -ENOMEM;
+		dp->eps[i][0] = dp->side[i].ep;
+	}
+	for (dp->neps = 1; dp->neps <= shape->more && !err; dp->neps++) {
+		b->recv_evd = dp->evds[dp->neps % dp->nevds];
+		for (i = 0; i < 2 && !err; i++)
+			err = dat_side_ep(&dp->side[i], depth,
+					  &dp->eps[i][dp->neps]);
+		err = err ?: dat_connect_eps(dp, addr, dp->eps[0][dp->neps],
+					     dp->eps[1][dp->neps], event);
 		cond_resched();
 	}
+	b->recv_evd = dp->evds[0];
 	return err;
 }
 
@@ -147,7 +183,7 @@ static int dat_connect(struct dat_pair *dp, struct sockaddr *addr)
 					   DAT_PSP_CONSUMER_FLAG, &dp->psp));
 	err = err ?: dat_connect_eps(dp, addr, dp->side[0].ep, dp->side[1].ep,
 				     event);
-	err = err ?: dat_connect_idle(dp, addr, event);
+	err = err ?: dat_connect_more(dp, addr, event);
 	kfree(event);
 	return err;
 }
@@ -160,8 +196,10 @@ static void dat_close(struct bench_pair *pair)
 	WRITE_ONCE(pair->closing, true);
 	if (dp->ia)
 		dat_ia_close(dp->ia, DAT_CLOSE_ABRUPT_FLAG);
-	for (i = 0; i < 2; i++)
+	for (i = 0; i < 2; i++) {
 		bench_buf_free(dp->side[i].side.buf, BENCH_BUF);
+		kvfree(dp->eps[i]);
+	}
 	kfree(dp);
 }
 
@@ -199,6 +237,7 @@ struct bench_pair *bench_dat_open(const char *device,
 	if (!dp)
 		return ERR_PTR(-ENOMEM);
 	bench_pair_init(&dp->pair, dat_close, shape);
+	dp->pair.choose = dat_choose;
 	for (i = 0; i < 2; i++)
 		dp->pair.side[i] = &dp->side[i].side;
 	err = dat_make(dp, device);

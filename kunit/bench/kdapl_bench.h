@@ -17,6 +17,7 @@
 
 #include <linux/completion.h>
 #include <linux/ktime.h>
+#include <linux/math.h>
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
 #include <linux/socket.h>
@@ -28,6 +29,7 @@
 #define BENCH_RESERVE	128		/* receives always posted on an upcall pair */
 #define BENCH_PILE	64		/* completions delivered in one go */
 #define BENCH_WINDOW	64		/* outstanding messages of a stream */
+#define BENCH_EVDS	16U		/* most EVDs or CQs that receive, see struct bench_shape */
 #define BENCH_SMALL	64		/* bytes of a small message */
 #define BENCH_BUF	SZ_64K		/* each of the two buffers of a side */
 #define BENCH_TIMEOUT	(10 * HZ)
@@ -49,6 +51,8 @@ enum bench_figure {
 	BENCH_STREAM_SEND,
 	BENCH_STREAM_WRITE,
 	BENCH_MARKS,
+	BENCH_TURN_SEND,
+	BENCH_TURN_RECV,
 	BENCH_FIGURES
 };
 
@@ -103,17 +107,34 @@ static __always_inline u64 bench_clock(void)
  * @upcall: completions arrive by upcall or CQ callback in softirq, and
  *	BENCH_RESERVE receives are posted; otherwise they are fetched
  * @srq: side 1 receives from an SRQ
- * @idle: of kDAPL: connections that are idle, on the same EVDs and SRQ
+ * @more: connections beside the first, on the same EVDs and SRQ: idle ones, of kDAPL
+ *	only; or, if there are @evds, those that are used in turn
+ * @evds: EVDs or CQs on which side 1 receives, of connection I on number I % @evds; 0:
+ *	only the first connection is used
  */
 struct bench_shape {
 	bool upcall;
 	bool srq;
-	unsigned int idle;
+	unsigned int more;
+	unsigned int evds;
 };
+
+/* How many connections does a pair of this shape use? */
+static inline unsigned int bench_used(const struct bench_shape *shape)
+{
+	return shape->evds ? shape->more + 1 : 1;
+}
+
+/* Work requests that each connection beside the first has room for. */
+static inline u32 bench_more_depth(const struct bench_shape *shape)
+{
+	return DIV_ROUND_UP(BENCH_BURST, shape->more + 1);
+}
 
 /*
  * struct bench_pair - a connection and the state of the loop that uses it
  * @close: disconnect and free it
+ * @choose: use connection @i, counted from 0, and receive where it does
  * @closing: it is being closed
  * @finished: the loop has ended
  * @err: 0 or why it ended
@@ -123,11 +144,13 @@ struct bench_shape {
  * @received: receive completions still to come
  * @start: ticks when timing began
  * @end: ticks when it ended
+ * @turn: the connection whose turn it is
  * @laps: ticks of each round trip
  * @nlaps: number of round trips
  */
 struct bench_pair {
 	void (*close)(struct bench_pair *pair);
+	void (*choose)(struct bench_pair *pair, unsigned int i);
 	struct bench_shape shape;
 	struct bench_side *side[2];
 	bool closing;
@@ -142,6 +165,7 @@ struct bench_pair {
 	int received;
 	u64 start;
 	u64 end;
+	unsigned int turn;
 	u32 *laps;
 	int nlaps;
 };
@@ -167,6 +191,7 @@ struct bench_to {
 };
 
 int bench_burst(struct bench_pair *pair, const struct bench_to *to, int bursts);
+int bench_turn(struct bench_pair *pair, const struct bench_to *to, int bursts);
 int bench_pile(struct bench_pair *pair, const struct bench_to *to, int piles);
 int bench_ping(struct bench_pair *pair, const struct bench_to *to,
 	       enum bench_figure figure, u32 len, int laps);

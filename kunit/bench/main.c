@@ -44,6 +44,14 @@ module_param(stream_ms, uint, 0444);
 MODULE_PARM_DESC(stream_ms,
 		 "streams of a throughput run go on for so long; the fastest counts");
 
+static unsigned int eps = 16;
+module_param(eps, uint, 0444);
+MODULE_PARM_DESC(eps, "connections that the loop \"turn\" uses in turn");
+
+static unsigned int evds = 1;
+module_param(evds, uint, 0444);
+MODULE_PARM_DESC(evds, "EVDs or CQs on which these receive");
+
 static unsigned int idle;
 module_param(idle, uint, 0444);
 MODULE_PARM_DESC(idle,
@@ -62,6 +70,7 @@ enum bench_kind {
 	KIND_POLL_SRQ,
 	KIND_UPCALL,
 	KIND_UPCALL_SRQ,
+	KIND_TURN,
 	KINDS
 };
 
@@ -70,6 +79,7 @@ static struct bench_shape bench_shapes[KINDS] = {
 	[KIND_POLL_SRQ] = { .upcall = false, .srq = true },
 	[KIND_UPCALL] = { .upcall = true, .srq = false },
 	[KIND_UPCALL_SRQ] = { .upcall = true, .srq = true },
+	[KIND_TURN] = { .upcall = false, .srq = true },
 };
 
 /* The connections on one device. */
@@ -84,6 +94,11 @@ struct bench_device {
 static int exercise_burst(struct bench_pair *pair, const struct bench_to *to)
 {
 	return bench_burst(pair, to, bursts);
+}
+
+static int exercise_turn(struct bench_pair *pair, const struct bench_to *to)
+{
+	return bench_turn(pair, to, bursts);
 }
 
 static int exercise_pile(struct bench_pair *pair, const struct bench_to *to)
@@ -137,6 +152,7 @@ static const struct bench_exercise {
 } bench_exercises[] = {
 	{ "burst", exercise_burst, KIND_POLL },
 	{ "burst_srq", exercise_burst, KIND_POLL_SRQ },
+	{ "turn", exercise_turn, KIND_TURN },
 	{ "pile", exercise_pile, KIND_UPCALL },
 	{ "pile_srq", exercise_pile, KIND_UPCALL_SRQ },
 	{ "posts", exercise_posts, KIND_UPCALL },
@@ -226,7 +242,9 @@ static int bench_device_open(struct bench_device *dev)
 
 	err = bench_dat_address(name, &addr);
 	for (i = 0; i < KINDS; i++)
-		bench_shapes[i].idle = idle;
+		bench_shapes[i].more = idle;
+	bench_shapes[KIND_TURN].more = eps - 1;
+	bench_shapes[KIND_TURN].evds = evds;
 	for (i = 0; i < KINDS && !err; i++) {
 		if (!bench_kind_wanted(i))
 			continue;
@@ -333,7 +351,8 @@ static int __init bench_init(void)
 	struct bench_thread thread = { };
 	struct task_struct *task;
 
-	if (!runs || !bursts || !laps || megabytes < BENCH_WINDOW * BENCH_BUF / SZ_1M)
+	if (!runs || !bursts || !laps || !eps || !evds || evds > BENCH_EVDS ||
+	    megabytes < BENCH_WINDOW * BENCH_BUF / SZ_1M)
 		return -EINVAL;
 	init_completion(&thread.finished);
 	task = kthread_run(bench_thread, &thread, "kdapl_bench");

@@ -7,9 +7,18 @@
 #include "../../drivers/kdapl_test/raw.h"
 #include "kdapl_bench.h"
 
+/*
+ * struct dat_pair - a pair over kDAPL
+ * @eps: the Endpoints of each side, the first one included; @neps of them
+ * @evds: on which side 1 receives, @nevds of them
+ */
 struct dat_pair {
 	struct bench_pair pair;
 	struct dat_side side[2];
+	DAT_EP_HANDLE *eps[2];
+	unsigned int neps;
+	DAT_EVD_HANDLE evds[BENCH_EVDS];
+	unsigned int nevds;
 	DAT_IA_HANDLE ia;
 	DAT_PZ_HANDLE pz;
 	DAT_EVD_HANDLE async_evd;
@@ -18,12 +27,23 @@ struct dat_pair {
 	DAT_CONN_QUAL qual;
 };
 
+/*
+ * struct raw_pair - a pair over raw verbs
+ * @ids: the ids of each side, the first one included; @nids of them
+ * @cqs: on which side 1 receives, @ncqs of them
+ * @depth: work requests that the next queue pair has room for
+ */
 struct raw_pair {
 	struct bench_pair pair;
 	struct raw_side side[2];
+	struct rdma_cm_id **ids[2];
+	unsigned int nids;
+	struct ib_cq *cqs[BENCH_EVDS];
+	unsigned int ncqs;
 	struct rdma_cm_id *listener;
 	struct ib_device *dev;
 	struct ib_pd *pd;
+	u32 depth;
 	struct completion step;
 	int status;
 	int established;

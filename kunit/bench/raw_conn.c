@@ -56,7 +56,7 @@ static int raw_request(struct raw_pair *rp, struct rdma_cm_id *id)
 	if (raw->id)
 		return -EBUSY;
 	raw->id = id;
-	err = raw_side_make_qp(raw) ?: rdma_accept(id, &param);
+	err = raw_side_make_qp(raw, rp->depth) ?: rdma_accept(id, &param);
 	if (err) {
 		if (raw->qp)
 			rdma_destroy_qp(id);
@@ -132,9 +132,99 @@ static int raw_connect(struct raw_pair *rp, const struct sockaddr *addr)
 	err = err ?: raw_wait(rp);
 	err = err ?: rdma_resolve_route(id, 2000);
 	err = err ?: raw_wait(rp);
-	err = err ?: raw_side_make_qp(raw);
+	err = err ?: raw_side_make_qp(raw, rp->depth);
 	err = err ?: rdma_connect(id, &param);
 	return err ?: raw_wait(rp);
+}
+
+/* ---- more connections ------------------------------------------------------------ */
+
+static void raw_choose(struct bench_pair *pair, unsigned int i)
+{
+	struct raw_pair *rp = container_of(pair, struct raw_pair, pair);
+
+	rp->side[0].qp = rp->ids[0][i]->qp;
+	rp->side[1].recv_cq = rp->cqs[i % rp->ncqs];
+}
+
+/* Make the CQs on which side 1 receives, beside the one that it has. */
+static int raw_more_cqs(struct raw_pair *rp)
+{
+	struct ib_cq *cq;
+
+	rp->cqs[0] = rp->side[1].recv_cq;
+	for (rp->ncqs = 1; rp->ncqs < rp->pair.shape.evds; rp->ncqs++) {
+		cq = ib_alloc_cq(rp->dev, &rp->side[1], 2 * BENCH_DEPTH, 0,
+				 IB_POLL_DIRECT);
+		if (IS_ERR(cq))
+			return PTR_ERR(cq);
+		rp->cqs[rp->ncqs] = cq;
+	}
+	return 0;
+}
+
+/* The connection that was made last is one of @rp->ids from now on. */
+static void raw_keep(struct raw_pair *rp)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		rp->ids[i][rp->nids] = rp->side[i].id;
+		rp->side[i].id = NULL;
+		rp->side[i].qp = NULL;
+	}
+	rp->nids++;
+}
+
+/* Make as many connections as the pair uses. */
+static int raw_connect_all(struct raw_pair *rp, const struct sockaddr *addr)
+{
+	unsigned int used = bench_used(&rp->pair.shape);
+	int i, err = raw_more_cqs(rp);
+
+	for (i = 0; i < 2 && !err; i++) {
+		rp->ids[i] = kvcalloc(used, sizeof(*rp->ids[i]), GFP_KERNEL);
+		if (!rp->ids[i])
+			return -ENOMEM;
+	}
+	rp->depth = BENCH_DEPTH;
+	while (!err && rp->nids < used) {
+		rp->established = 0;
+		reinit_completion(&rp->step);
+		rp->side[1].recv_cq = rp->cqs[rp->nids % rp->ncqs];
+		err = raw_connect(rp, addr);
+		if (!err)
+			raw_keep(rp);
+		rp->depth = bench_more_depth(&rp->pair.shape);
+		cond_resched();
+	}
+	if (err)
+		return err;
+	for (i = 0; i < 2; i++)
+		rp->side[i].qp = rp->ids[i][0]->qp;
+	rp->side[1].recv_cq = rp->cqs[0];
+	return 0;
+}
+
+/* Free all connections and CQs but those that are the sides'. */
+static void raw_free_all(struct raw_pair *rp)
+{
+	unsigned int n;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		for (n = 0; n < rp->nids; n++) {
+			rdma_destroy_qp(rp->ids[i][n]);
+			rdma_destroy_id(rp->ids[i][n]);
+		}
+		if (rp->nids)
+			rp->side[i].qp = NULL;
+		kvfree(rp->ids[i]);
+	}
+	if (rp->side[1].recv_cq)
+		rp->side[1].recv_cq = rp->cqs[0];
+	for (n = 1; n < rp->ncqs; n++)
+		ib_free_cq(rp->cqs[n]);
 }
 
 /* ---- RDMA Write ---------------------------------------------------------------- */
@@ -162,11 +252,11 @@ static void raw_close(struct bench_pair *pair)
 	int i;
 
 	WRITE_ONCE(pair->closing, true);
-	for (i = 0; i < 2; i++)
-		if (rp->side[i].qp)
-			rdma_disconnect(rp->side[i].id);
+	for (i = 0; i < (int)rp->nids; i++)
+		rdma_disconnect(rp->ids[0][i]);
 	if (rp->listener)
 		rdma_destroy_id(rp->listener);
+	raw_free_all(rp);
 	for (i = 0; i < 2; i++) {
 		raw_side_free(&rp->side[i]);
 		if (rp->side[i].srq)
@@ -192,7 +282,7 @@ static int raw_make(struct raw_pair *rp, const struct sockaddr *addr)
 	rp->pd = pd;
 	err = raw_make_side(rp, a, false);
 	err = err ?: raw_make_side(rp, b, rp->pair.shape.srq);
-	err = err ?: raw_connect(rp, addr);
+	err = err ?: raw_connect_all(rp, addr);
 	if (err || !rp->pair.shape.upcall)
 		return err;
 	err = raw_expose(rp);
@@ -210,6 +300,7 @@ struct bench_pair *bench_raw_open(const struct sockaddr *addr,
 	if (!rp)
 		return ERR_PTR(-ENOMEM);
 	bench_pair_init(&rp->pair, raw_close, shape);
+	rp->pair.choose = raw_choose;
 	init_completion(&rp->step);
 	for (i = 0; i < 2; i++)
 		rp->pair.side[i] = &rp->side[i].side;

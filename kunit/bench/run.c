@@ -61,13 +61,13 @@ static void bench_nothing(struct work_struct *work)
 {
 }
 
-static DECLARE_WORK(bench_turn, bench_nothing);
+static DECLARE_WORK(bench_yield, bench_nothing);
 
 /* Sleep until a work item has run, and with it all threads that are ready. */
 void bench_pause(void)
 {
-	schedule_work(&bench_turn);
-	flush_work(&bench_turn);
+	schedule_work(&bench_yield);
+	flush_work(&bench_yield);
 }
 
 static void bench_settle(void)
@@ -179,6 +179,89 @@ int bench_burst(struct bench_pair *pair, const struct bench_to *to, int bursts)
 	b->recv_stride = BENCH_SMALL;
 	while (bursts-- && !err)
 		err = bench_burst_once(pair, to);
+	return err;
+}
+
+/* ---- bursts over connections in turn ---------------------------------------- */
+
+/* Wait until each receive of a burst holds the word that all its messages carry. */
+static int bench_wait_turn(struct bench_pair *pair)
+{
+	struct bench_side *b = pair->side[1];
+	int i, err = 0;
+
+	for (i = 0; i < BENCH_BURST && !err; i++)
+		err = bench_wait_word((u32 *)(b->buf + BENCH_BUF +
+					      i * b->recv_stride), pair->id);
+	bench_settle();
+	return err;
+}
+
+/* Reap @due[] receives from each EVD. Return as bench_reap() does. */
+static int bench_turn_reap(struct bench_pair *pair, const unsigned int *due,
+			   u64 *ticks)
+{
+	struct bench_side *b = pair->side[1];
+	unsigned int i;
+	int err = 1;
+	u64 one;
+
+	*ticks = 0;
+	for (i = 0; i < pair->shape.evds && err > 0; i++) {
+		if (!due[i])
+			continue;
+		pair->choose(pair, i);
+		err = bench_reap(b, BENCH_RQ, due[i], &one);
+		*ticks += one;
+	}
+	return err;
+}
+
+static int bench_turn_once(struct bench_pair *pair, const struct bench_to *to)
+{
+	struct bench_side *a = pair->side[0], *b = pair->side[1];
+	unsigned int used = bench_used(&pair->shape), due[BENCH_EVDS] = { };
+	u64 start, send, recv;
+	int i, err;
+
+	*(u32 *)a->buf = ++pair->id;
+	err = b->ops->post_recv(b, BENCH_BURST);
+	/* As in bench_burst_once(). */
+	local_bh_disable();
+	start = bench_clock();
+	for (i = 0; i < BENCH_BURST && !err; i++) {
+		pair->choose(pair, pair->turn);
+		err = a->ops->post_send(a, 1, BENCH_SMALL);
+		due[pair->turn % pair->shape.evds]++;
+		if (++pair->turn == used)
+			pair->turn = 0;
+	}
+	send = bench_clock() - start;
+	local_bh_enable();
+	err = err ?: bench_wait_turn(pair);
+	if (err)
+		return err;
+	bench_note(to->res, BENCH_TURN_SEND, to->series, send, BENCH_BURST);
+	err = bench_turn_reap(pair, due, &recv);
+	if (err < 0)
+		return err;
+	if (err)
+		bench_note(to->res, BENCH_TURN_RECV, to->series, recv,
+			   BENCH_BURST);
+	err = bench_reap(a, BENCH_SQ, BENCH_BURST, &send);
+	return min(err, 0);
+}
+
+/* Post and reap on connections in turn, each message on the next one. */
+int bench_turn(struct bench_pair *pair, const struct bench_to *to, int bursts)
+{
+	struct bench_side *b = pair->side[1];
+	int err = 0;
+
+	b->recv_len = BENCH_SMALL;
+	b->recv_stride = BENCH_SMALL;
+	while (bursts-- && !err)
+		err = bench_turn_once(pair, to);
 	return err;
 }
 
