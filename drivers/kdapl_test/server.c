@@ -198,6 +198,23 @@ static int kt_server_drop(struct kt_server *server)
 	return kt_ctrl_make(net);
 }
 
+/*
+ * Something has gone wrong. Unless the adapter is gone, or there was no client, that costs
+ * the client its connection. Return whether the server goes on.
+ */
+static bool kt_server_forgives(struct kt_server *server)
+{
+	struct kt_net *net = &server->net;
+
+	if (!server->client || READ_ONCE(net->err) == -ENODEV)
+		return false;
+	kt_say(net->s, "dropped: %s\n", net->why);
+	/* Nothing can go wrong with its connections after that. */
+	kt_net_free_conns(net);
+	WRITE_ONCE(net->err, 0);
+	return !kt_server_drop(server);
+}
+
 /* The condition of kt_net_run(): do what is to be done, and go on. */
 static bool kt_server_step(struct kt_net *net)
 {
@@ -267,7 +284,8 @@ void kt_serve(struct kt_session *s, const struct kt_command *cmd)
 		       cmd->port, cmd->ia);
 		do {
 			err = kt_net_run(net, kt_server_step, MSEC_PER_SEC);
-		} while (err == -ETIMEDOUT);
+		} while (err == -ETIMEDOUT ||
+			 (READ_ONCE(net->err) && kt_server_forgives(server)));
 	}
 	if (server->csp)
 		dat_csp_free(server->csp);
