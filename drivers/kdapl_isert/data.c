@@ -103,7 +103,8 @@ void ki_cmd_unmap(struct iscsit_cmd *cmd)
 
 /*
  * Take triplets for one request off those of @kc: at most @max_iov of them and
- * max_rdma bytes.
+ * max_rdma bytes. The request is a Write that is followed by others; the members of an
+ * RDMA request are set, and all that nobody looks at is left alone.
  */
 static void ki_cmd_take(struct ki_conn *c, struct ki_cmd *kc, int max_iov,
 			KDAT_REQUEST *r, DAT_RMR_TRIPLET *remote)
@@ -111,6 +112,10 @@ static void ki_cmd_take(struct ki_conn *c, struct ki_cmd *kc, int max_iov,
 	u64 len = 0;
 	int n;
 
+	r->operation = DAT_DTO_RDMA_WRITE;
+	r->completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
+	r->user_cookie.as_ptr = NULL;
+	r->invalidate_flag = DAT_FALSE;
 	r->local_iov = &kc->iov[kc->at];
 	for (n = 0; n < max_iov && kc->at + n < kc->n; n++) {
 		if (n && len + kc->iov[kc->at + n].segment_length >
@@ -143,8 +148,8 @@ static void ki_part_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 /* Post RDMA Writes of all data, and the answer. */
 static int ki_push_answer(struct ki_conn *c, struct ki_cmd *kc)
 {
-	KDAT_REQUEST r[KDAT_MAX_REQUESTS] = { };
 	DAT_RMR_TRIPLET remote[KDAT_MAX_REQUESTS];
+	KDAT_REQUEST r[KDAT_MAX_REQUESTS];
 	DAT_LMR_TRIPLET segs[2];
 	DAT_COUNT at, used;
 	DAT_RETURN ret;
@@ -163,9 +168,6 @@ static int ki_push_answer(struct ki_conn *c, struct ki_cmd *kc)
 			ki_cmd_take(c, kc, min(c->a->max_iov, room), &r[n],
 				    &remote[n]);
 			remote[n].rmr_context = kc->read_stag;
-			r[n].operation = DAT_DTO_RDMA_WRITE;
-			r[n].completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
-			r[n].user_cookie.as_ptr = NULL;
 			used += r[n].num_segments;
 		}
 		if (kc->at == kc->n) {
@@ -254,9 +256,13 @@ static void ki_cmd_refused(struct ki_conn *c, struct ki_cmd *kc)
 		kc->tx->wr.done(c, &kc->tx->wr, false);
 }
 
+/* How often a command is tried while nothing is posted that could make room. */
+#define KI_TRIES	8
+
 /* Post commands that wait, in their order, until there is no room. */
 void ki_conn_retry(struct ki_conn *c)
 {
+	unsigned int tries = 0;
 	struct ki_cmd *kc;
 	int err;
 
@@ -269,7 +275,7 @@ void ki_conn_retry(struct ki_conn *c)
 		if (!kc)
 			return;
 		err = ki_cmd_push(c, kc);
-		if (err == -EAGAIN) {
+		if (err == -EAGAIN && tries++ < KI_TRIES) {
 			spin_lock_bh(&c->lock);
 			list_add(&kc->wait, &c->waiting);
 			spin_unlock_bh(&c->lock);
@@ -277,6 +283,8 @@ void ki_conn_retry(struct ki_conn *c)
 				return;
 		} else if (err) {
 			ki_cmd_refused(c, kc);
+		} else {
+			tries = 0;
 		}
 	}
 }
