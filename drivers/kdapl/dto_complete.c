@@ -205,7 +205,8 @@ kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep, struct kdapl_wr *wr,
 		ep->srq_gave_back = true;
 	if (unlikely(srq->suspect_below))
 		kdapl_srq_suspect(srq, ep, wr);
-	if (unlikely(srq->lw_armed || !list_empty(&srq->waiting)))
+	if (unlikely(!list_empty(&srq->waiting) ||
+		     (srq->lw_armed && kdapl_srq_available(srq) < srq->lw)))
 		kdapl_srq_refill(srq, later);
 	spin_unlock(&srq->lock);
 }
