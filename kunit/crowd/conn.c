@@ -58,6 +58,23 @@ static DAT_RETURN crowd_post_send(struct crowd_conn *conn, size_t at, size_t len
 }
 
 /*
+ * Return where the next request is. The one that had its room before was sent: otherwise
+ * as many requests as there is room for would be outstanding.
+ */
+static size_t crowd_next_request(struct crowd_conn *conn)
+{
+	size_t at = CROWD_SEND_AT;
+	u32 n;
+
+	if (crowd.protocol->prepare) {
+		n = conn->client->number * conn->window + conn->requests % conn->window;
+		at = CROWD_REQUEST_AT + n * CROWD_REQUEST;
+		crowd.protocol->prepare(crowd.buf + at, conn->requests);
+	}
+	return at;
+}
+
+/*
  * Send as many requests as window and credits allow. Called with conn->lock
  * held.
  */
@@ -67,8 +84,9 @@ static void crowd_pump(struct crowd_conn *conn)
 
 	while (conn->streaming && conn->outstanding < conn->window &&
 	       (!crowd_polite || conn->credits)) {
-		if (crowd_post_send(conn, CROWD_SEND_AT, len) != DAT_SUCCESS)
+		if (crowd_post_send(conn, crowd_next_request(conn), len) != DAT_SUCCESS)
 			break;
+		conn->requests++;
 		conn->outstanding++;
 		conn->credits -= !!conn->credits;
 		atomic64_inc(&conn->client->sent);

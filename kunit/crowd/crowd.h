@@ -7,6 +7,7 @@
  *   conn.c     a connection: raw DTOs
  *   kblk.c     the protocol of kdapl_blk_tgt.ko
  *   nvme.c     the protocol of nvmet-rdma.ko
+ *   iser.c     that of iSER targets
  *
  * A client connects and then sends the same read request again and again, so
  * that "window" of them are always without an answer. A polite client sends
@@ -40,7 +41,11 @@
 #define CROWD_HEADERS	1024
 #define CROWD_HEADER	64
 #define CROWD_HEADER_AT	(CROWD_DATA_AT + CROWD_DATA_SIZE)
-#define CROWD_BUF_SIZE	(CROWD_HEADER_AT + CROWD_HEADERS * CROWD_HEADER)
+/* Requests that differ from each other. */
+#define CROWD_REQUESTS	1024
+#define CROWD_REQUEST	80
+#define CROWD_REQUEST_AT (CROWD_HEADER_AT + CROWD_HEADERS * CROWD_HEADER)
+#define CROWD_BUF_SIZE	(CROWD_REQUEST_AT + CROWD_REQUESTS * CROWD_REQUEST)
 
 struct crowd_client;
 
@@ -55,6 +60,7 @@ struct crowd_client;
  * @streaming: requests are being sent
  * @credits: requests that the target allows; for polite clients
  * @outstanding: requests without an answer
+ * @requests: requests sent
  */
 struct crowd_conn {
 	struct crowd_client *client;
@@ -72,6 +78,7 @@ struct crowd_conn {
 	unsigned int window;
 	unsigned int credits;
 	unsigned int outstanding;
+	u32 requests;
 };
 
 /*
@@ -94,6 +101,7 @@ struct crowd_client {
  * struct crowd_protocol - the protocol of a target
  * @start: connect a client, attach it, prepare the request at CROWD_SEND_AT,
  * and set window and credits
+ * @prepare: write the n-th request, if they differ from each other; else NULL
  * @credits: credits in the message just received
  * @good: whether that message reports success
  * @request_len: bytes to send for each request
@@ -101,6 +109,7 @@ struct crowd_client {
 struct crowd_protocol {
 	const char *name;
 	int (*start)(struct crowd_client *client);
+	void (*prepare)(void *request, u32 n);
 	unsigned int (*credits)(const void *message);
 	bool (*good)(const void *message);
 	size_t request_len;
@@ -108,6 +117,7 @@ struct crowd_protocol {
 
 extern const struct crowd_protocol crowd_kblk;
 extern const struct crowd_protocol crowd_nvme;
+extern const struct crowd_protocol crowd_iser;
 
 /* What all clients share. */
 struct crowd {

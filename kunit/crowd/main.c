@@ -24,7 +24,7 @@ MODULE_PARM_DESC(address, "address of the target");
 
 static char *protocol = "kblk";
 module_param(protocol, charp, 0444);
-MODULE_PARM_DESC(protocol, "kblk: kdapl_blk_tgt; nvme: nvmet-rdma");
+MODULE_PARM_DESC(protocol, "kblk: kdapl_blk_tgt; nvme: nvmet-rdma; iser: iSER");
 
 unsigned int crowd_port = 5100;
 module_param_named(port, crowd_port, uint, 0444);
@@ -32,7 +32,7 @@ MODULE_PARM_DESC(port, "connection qualifier of the target");
 
 char *crowd_subsystem = "";
 module_param_named(subsystem, crowd_subsystem, charp, 0444);
-MODULE_PARM_DESC(subsystem, "subsystem to read");
+MODULE_PARM_DESC(subsystem, "subsystem to read; name of the iSER target");
 
 unsigned int crowd_namespace = 1;
 module_param_named(namespace, crowd_namespace, uint, 0444);
@@ -142,9 +142,13 @@ static int crowd_check(void)
 		crowd.protocol = &crowd_kblk;
 	else if (!strcmp(protocol, crowd_nvme.name))
 		crowd.protocol = &crowd_nvme;
+	else if (!strcmp(protocol, crowd_iser.name))
+		crowd.protocol = &crowd_iser;
 	if (!crowd.protocol || !crowd_clients || !crowd_window ||
 	    crowd_window > 8192 || !crowd_length || crowd_length % 512 ||
 	    crowd_length > CROWD_DATA_SIZE)
+		return -EINVAL;
+	if (crowd.protocol->prepare && crowd_clients * crowd_window > CROWD_REQUESTS)
 		return -EINVAL;
 	return 0;
 }
