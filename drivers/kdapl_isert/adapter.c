@@ -123,6 +123,7 @@ static void ki_adapter_destroy(struct ki_adapter *a)
 {
 	dat_evd_modify_upcall(a->async_evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME,
 			      DAT_UPCALL_INVOC_NEW);
+	ki_ping_stop(a);
 	ki_srq_stop(a);
 	dat_ia_close(a->ia, DAT_CLOSE_ABRUPT_FLAG);
 	kfree(a);
@@ -155,9 +156,11 @@ static struct ki_adapter *ki_adapter_open(char *name)
 	ki_srq_init(a);
 	mutex_init(&a->cm_mutex);
 	INIT_LIST_HEAD(&a->conn_list);
+	ki_ping_start(a);
 	ret = dat_ia_open(a->name, KI_EVD_QLEN, &a->async_evd, &a->ia);
 	if (ret != DAT_SUCCESS) {
 		pr_err("%s: cannot open: %s\n", a->name, ki_strerror(ret));
+		ki_ping_stop(a);
 		kfree(a);
 		return ERR_PTR(-ENODEV);
 	}

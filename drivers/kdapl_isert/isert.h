@@ -108,6 +108,7 @@ enum ki_stat {
 	KI_STAT_SOFT,			/* soft watermark */
 	KI_STAT_HARD,			/* connections that the hard one has ended */
 	KI_STAT_BROKEN,			/* connections that broke the protocol */
+	KI_STAT_PINGS,			/* sent to sessions that said nothing */
 	KI_STATS
 };
 
@@ -129,6 +130,7 @@ enum ki_stat {
  * @next_comp: for the next connection
  * @cm_mutex: as ki_comp.mutex, for the events of connections; protects @conn_list
  * @conn_list: connections
+ * @ping_work: looks at each of them once a second
  * @gone: the device has left; no new connection
  */
 struct ki_adapter {
@@ -156,6 +158,7 @@ struct ki_adapter {
 	atomic_t next_comp;
 	struct mutex cm_mutex;		/* see above */
 	struct list_head conn_list;
+	struct delayed_work ping_work;
 	bool gone;
 	bool invalidate;
 	bool iwarp;
@@ -208,6 +211,8 @@ struct ki_tx {
  * @hard: messages that may lie unread; 0 before login is complete
  * @beyond: commands beyond MaxCmdSN; comp->mutex
  * @over: @hard was crossed
+ * @last_statsn: StatSN of its last answer, a second ago; a->ping_work
+ * @silent: for how many seconds there was none; a->ping_work
  * @room: woken when @posted becomes 0, or an answer is put back, or @down
  * @down: the last event of the Endpoint has come
  * @broken: ki_conn_break() has ended it; its messages are dropped
@@ -251,6 +256,8 @@ struct ki_conn {
 	unsigned int hard;
 	unsigned int beyond;
 	bool over;
+	__be32 last_statsn;
+	unsigned int silent;
 	atomic_t posted;
 	struct sockaddr_storage remote;
 	char peer[64];
@@ -438,6 +445,10 @@ int ki_immediate_queue(struct iscsit_conn *conn, struct iscsit_cmd *cmd, int sta
 /* recv.c */
 void ki_comp_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 void ki_get_rx_pdu(struct iscsit_conn *conn);
+
+/* ping.c */
+void ki_ping_start(struct ki_adapter *a);
+void ki_ping_stop(struct ki_adapter *a);
 
 /* conn.c */
 void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);

@@ -15,6 +15,7 @@ static const char * const ki_stat_names[KI_STATS] = {
 	[KI_STAT_SOFT] = "soft",
 	[KI_STAT_HARD] = "hard",
 	[KI_STAT_BROKEN] = "broken",
+	[KI_STAT_PINGS] = "pings",
 };
 
 static struct dentry *ki_debugfs;

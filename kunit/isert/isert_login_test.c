@@ -380,6 +380,21 @@ static void session_storm(struct kunit *test)
 	raw_expect_alive(other);
 }
 
+/* A session that says nothing is pinged, and goes on. */
+static void session_is_pinged(struct kunit *test)
+{
+	struct raw *r = raw_login(test);
+	const struct iscsi_nopin *nop = (const struct iscsi_nopin *)&r->got.hdr;
+
+	KUNIT_ASSERT_EQ(test, 0, shell("echo 1 >/sys/module/kdapl_isert/parameters/ping_seconds"));
+	KUNIT_EXPECT_TRUE(test, raw_receive(r, ISCSI_OP_NOOP_IN, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, nop->itt, RESERVED_ITT);
+	KUNIT_EXPECT_EQ(test, nop->ttt, cpu_to_be32(0xffffffff));
+	KUNIT_EXPECT_TRUE(test, raw_receive(r, ISCSI_OP_NOOP_IN, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, 0, shell("echo 15 >/sys/module/kdapl_isert/parameters/ping_seconds"));
+	raw_expect_alive(r);
+}
+
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(login_twice, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(login_after_refusal, kd_gen_any_ia),
@@ -395,6 +410,7 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(login_nobody_takes, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(login_beyond_the_srq, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(session_storm, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(session_is_pinged, kd_gen_any_ia),
 	{}
 };
 

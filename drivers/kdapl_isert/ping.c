@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Initiators that are gone without a word. LIO pings no initiator of iSER, and a target
+ * that has nothing to send learns of nothing: the session of a host that has lost its
+ * power would keep its buffers until the host logs in again.
+ *
+ * A session that has neither been answered nor has something posted for a while gets a
+ * NOP-In that wants no answer. That the adapter of the initiator acknowledges it is
+ * enough; if nobody does the connection breaks.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/jiffies.h>
+#include <linux/moduleparam.h>
+#include "isert.h"
+
+static unsigned int ping_seconds = 15;
+module_param(ping_seconds, uint, 0644);
+MODULE_PARM_DESC(ping_seconds, "a session that is silent for so long is pinged; 0: never");
+
+static void ki_ping_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
+{
+	ki_tx_put(c, container_of(wr, struct ki_tx, wr));
+}
+
+/*
+ * Write a NOP-In for @c to @nop. Return false if it is no full session, or is being
+ * closed. LIO may free what is looked at once c->closing is set.
+ */
+static bool ki_ping_build(struct ki_conn *c, struct iscsi_nopin *nop)
+{
+	struct iscsit_session *sess;
+	bool ok;
+
+	spin_lock_bh(&c->lock);
+	ok = c->state == KI_FULL && !c->closing;
+	if (ok) {
+		sess = c->conn->sess;
+		nop->statsn = cpu_to_be32(READ_ONCE(c->conn->stat_sn));
+		nop->exp_cmdsn = cpu_to_be32(READ_ONCE(sess->exp_cmd_sn));
+		nop->max_cmdsn = cpu_to_be32(atomic_read(&sess->max_cmd_sn));
+	}
+	spin_unlock_bh(&c->lock);
+	nop->opcode = ISCSI_OP_NOOP_IN;
+	nop->flags = ISCSI_FLAG_CMD_FINAL;
+	nop->itt = RESERVED_ITT;
+	nop->ttt = cpu_to_be32(0xffffffff);
+	return ok;
+}
+
+/* Send @nop. What cannot be posted now is not needed: something else is. */
+static void ki_ping_send(struct ki_conn *c, const struct iscsi_nopin *nop)
+{
+	struct ki_tx *tx = ki_tx_get(c, NULL);
+	DAT_LMR_TRIPLET segs[2];
+	KDAT_REQUEST r;
+
+	if (!tx)
+		return;
+	memcpy(ki_tx_hdr(tx), nop, sizeof(*nop));
+	tx->wr.done = ki_ping_done;
+	r = ki_tx_request(tx, segs);
+	if (ki_post(c, 1, &r, true) == DAT_SUCCESS)
+		atomic_long_inc(&c->a->stats[KI_STAT_PINGS]);
+	else
+		ki_tx_put(c, tx);
+}
+
+/* A second has passed for @c. */
+static void ki_ping_tick(struct ki_conn *c, unsigned int seconds)
+{
+	struct iscsi_nopin nop = { };
+
+	if (!ki_ping_build(c, &nop))
+		return;
+	if (nop.statsn != c->last_statsn || atomic_read(&c->posted)) {
+		c->last_statsn = nop.statsn;
+		c->silent = 0;
+	} else if (++c->silent >= seconds) {
+		c->silent = 0;
+		ki_ping_send(c, &nop);
+	}
+}
+
+static void ki_ping_work(struct work_struct *work)
+{
+	struct ki_adapter *a = container_of(to_delayed_work(work), struct ki_adapter,
+					    ping_work);
+	unsigned int seconds = READ_ONCE(ping_seconds);
+	struct ki_conn *c;
+
+	if (seconds) {
+		/* ki_conn_free() takes a connection off the list before it frees it. */
+		mutex_lock(&a->cm_mutex);
+		list_for_each_entry(c, &a->conn_list, adapter_link)
+			ki_ping_tick(c, seconds);
+		mutex_unlock(&a->cm_mutex);
+	}
+	queue_delayed_work(system_long_wq, &a->ping_work, HZ);
+}
+
+void ki_ping_start(struct ki_adapter *a)
+{
+	INIT_DELAYED_WORK(&a->ping_work, ki_ping_work);
+	queue_delayed_work(system_long_wq, &a->ping_work, HZ);
+}
+
+void ki_ping_stop(struct ki_adapter *a)
+{
+	cancel_delayed_work_sync(&a->ping_work);
+}
