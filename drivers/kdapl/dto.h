@@ -322,7 +322,7 @@ void kdapl_wr_name_used(struct kdapl_wr *wr, u32 niov, DAT_COUNT n,
 			const DAT_LMR_TRIPLET *iov);
 void kdapl_request_name(struct kdapl_ring *sq, struct kdapl_wr *entry, DAT_DTOS op,
 			const struct kdapl_segs *segs);
-void kdapl_wc_sync(struct kdapl_ep *ep, struct kdapl_wr *wr);
+bool kdapl_wc_sync(struct kdapl_evd *evd, struct kdapl_ep *ep, struct ib_wc *wc);
 
 /* dto_sink.c */
 int kdapl_sinks_alloc(struct kdapl_ep *ep);
@@ -378,7 +378,7 @@ struct kdapl_ep *kdapl_leaving_ep(struct kdapl_evd *evd,
 				  const struct ib_qp *qp);
 void kdapl_mem_done(struct kdapl_wr *wr);
 void kdapl_ep_poll_requests(u64 handle);
-void kdapl_dto_complete(struct kdapl_evd *evd, struct ib_wc *wc, int n,
-			struct kdapl_later *later);
+int kdapl_dto_complete(struct kdapl_evd *evd, struct ib_wc *wc, int n,
+		       struct kdapl_later *later);
 
 #endif

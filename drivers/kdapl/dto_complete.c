@@ -274,9 +274,6 @@ static __always_inline void kdapl_wc_done(struct kdapl_evd *evd,
 		/* First: the last request ends a graceful disconnect. */
 		if (unlikely(status != DAT_DTO_SUCCESS))
 			kdapl_wc_failed(ep, status);
-		if (static_branch_unlikely(&kdapl_dma_syncs) &&
-		    status == DAT_DTO_SUCCESS)
-			kdapl_wc_sync(ep, wr);
 		kdapl_send_done(evd, wr, later);
 	} else {
 		if (wr->ev.kind == KDAPL_EV_SRQ)
@@ -297,13 +294,24 @@ static __always_inline void kdapl_wc_done(struct kdapl_evd *evd,
 			wr->rkey = wc->ex.invalidate_rkey;
 			kdapl_mr_invalidated(ep->obj.ia->hca, wr->rkey);
 		}
-		if (static_branch_unlikely(&kdapl_dma_syncs) &&
-		    status == DAT_DTO_SUCCESS)
-			kdapl_wc_sync(ep, wr);
 		kdapl_recv_done(evd, ep, wr, later);
 		if (unlikely(status != DAT_DTO_SUCCESS))
 			kdapl_wc_failed(ep, status);
 	}
+}
+
+/*
+ * On devices that need syncs: has the CPU all memory that a completion is about? If not,
+ * it waits, see struct kdapl_stall.
+ */
+static bool kdapl_wc_ready(struct kdapl_evd *evd, struct ib_wc *wc)
+{
+	struct kdapl_wr *wr = (struct kdapl_wr *)(uintptr_t)wc->wr_id;
+
+	if (wc->status != IB_WC_SUCCESS || wc->wr_id & KDAPL_WR_FIRST)
+		return true;
+	return kdapl_wc_sync(evd, wr->ev.kind == KDAPL_EV_SRQ ? kdapl_wc_ep(evd, wc) :
+								wr->ep, wc);
 }
 
 /**
@@ -312,16 +320,23 @@ static __always_inline void kdapl_wc_done(struct kdapl_evd *evd,
  * @wc: the completions
  * @n: their number
  * @later: what the caller does after unlocking
+ *
+ * Return: how many are events now; if not all, the next one waits for its memory.
  */
-void kdapl_dto_complete(struct kdapl_evd *evd, struct ib_wc *wc, int n,
-			struct kdapl_later *later)
+int kdapl_dto_complete(struct kdapl_evd *evd, struct ib_wc *wc, int n,
+		       struct kdapl_later *later)
 {
 	int i;
 
 	lockdep_assert_held(&evd->lock);
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
+		if (static_branch_unlikely(&kdapl_dma_syncs) &&
+		    !kdapl_wc_ready(evd, &wc[i]))
+			break;
 		kdapl_wc_done(evd, &wc[i], later);
+	}
+	return i;
 }
 
 /*

@@ -148,6 +148,7 @@ DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 	};
 	struct kdapl_lmr *lmr = kdapl_lmr_find(sink->lmr_context);
 	struct kdapl_uses uses = { };
+	DAT_LMR_TRIPLET seg = *sink;
 	DAT_RETURN ret;
 
 	read->wr.opcode = IB_WR_RDMA_READ_WITH_INV;
@@ -162,6 +163,11 @@ DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
 				 DAT_PRIVILEGES_WRITE);
 	uses.mem = &lmr->obj;
+	if (static_branch_unlikely(&kdapl_dma_syncs)) {
+		seg.segment_length = uses.segs.len;
+		kdapl_segs_to_device(&ep->sq, flags,
+				     &(struct kdapl_segs) { .iov = &seg, .n = 1 });
+	}
 	ret = kdapl_post_sq(ep, &wr.reg.wr, cookie, DAT_DTO_RDMA_READ, flags,
 			    &uses);
 	if (ret != DAT_SUCCESS)
@@ -238,13 +244,9 @@ DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY_REGION);
 	if (sq->niov) {
-		/* As kdapl_segs_to_device() and kdapl_request_name() do for other Reads. */
+		/* As kdapl_request_name() does for other Reads. */
 		kdapl_ring_wr(sq, sq->head)->sge[0].addr = to->addr;
 		kdapl_ring_wr(sq, sq->head)->sge[0].length = sge->length;
-		if (kdapl_type(mem) != KDAPL_TYPE_SG)
-			kdapl_region_hand_over(container_of(mem, struct kdapl_lmr,
-							    obj)->context,
-					       to->addr, sge->length, false);
 	}
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
 	to->reg.mr = mr;

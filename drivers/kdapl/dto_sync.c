@@ -2,8 +2,11 @@
 /*
  * Devices that do not see the CPU's memory as it is: mappings may bounce (swiotlb), or
  * caches are not coherent. What a request or receive names is handed to the device right
- * before it is entered in its queue, without a lock as that may take long, and what the
- * device has written is handed to the CPU when a receive or RDMA Read has completed.
+ * before it is entered in its queue, without a lock as that may take long. What the device
+ * has written is handed to the CPU before the completion of a receive, of an RDMA Read or
+ * of the end of a binding counts: a section at each poll, while the completion and those
+ * behind it wait in evd->wc (struct kdapl_stall). Who polls goes on with that, whoever
+ * has begun, so nobody waits for another one.
  *
  * Nothing of this is called unless there is such a device (kdapl_dma_syncs). On another
  * device, beside such a one, LMRs need no syncs (lmr->sync).
@@ -14,6 +17,7 @@
  */
 #include "dto.h"
 #include "ep.h"
+#include "ia.h"
 #include "pz_lmr.h"
 #include "pz.h"
 #include "pz_sge.h"
@@ -57,16 +61,11 @@ void kdapl_recv_to_device(struct kdapl_pz *pz, u64 poster, DAT_COUNT max,
 			    sge, &nsge, &total, NULL) != DAT_SUCCESS)
 		return;
 	for (i = 0; i < n; i++)
-		kdapl_region_hand_over(iov[i].lmr_context, iov[i].virtual_address,
-				       iov[i].segment_length, false);
+		kdapl_part_to_device(&(struct kdapl_part) {
+			.context = iov[i].lmr_context,
+			.addr = iov[i].virtual_address,
+			.len = iov[i].segment_length });
 }
-
-/* A part of an LMR. */
-struct kdapl_part {
-	DAT_LMR_CONTEXT context;
-	u64 addr;
-	u64 len;
-};
 
 /* Set @part to piece @i of the sink of @wr. Return false if there is none. */
 static bool kdapl_sink_part(struct kdapl_ring *sq, struct kdapl_wr *wr, u32 i,
@@ -74,8 +73,10 @@ static bool kdapl_sink_part(struct kdapl_ring *sq, struct kdapl_wr *wr, u32 i,
 {
 	if (wr->op != DAT_DTO_RDMA_READ || READ_ONCE(wr->ahead) || i >= sq->niov)
 		return false;
-	part->addr = wr->sge[i].addr;
-	part->len = wr->sge[i].length;
+	*part = (struct kdapl_part) {
+		.addr = wr->sge[i].addr,
+		.len = wr->sge[i].length,
+	};
 	if (!wr->has_mem || !wr->chained) {
 		if (i >= wr->ev.nlmr)
 			return false;
@@ -149,16 +150,20 @@ static u64 kdapl_sinks_at(struct kdapl_ring *sq, const struct kdapl_part *part,
 static void kdapl_seg_to_device(struct kdapl_ring *sq, const DAT_LMR_TRIPLET *seg,
 				bool fence)
 {
-	struct kdapl_part part = {
-		seg->lmr_context, seg->virtual_address, seg->segment_length
+	struct kdapl_part rest = {
+		.context = seg->lmr_context,
+		.addr = seg->virtual_address,
+		.len = seg->segment_length,
 	};
+	struct kdapl_part part;
 	bool sink = false;
-	u64 n;
 
-	for (; part.len; part.addr += n, part.len -= n) {
-		n = fence ? kdapl_sinks_at(sq, &part, &sink) : part.len;
+	for (; rest.len; rest.addr += part.len, rest.len -= part.len) {
+		part = rest;
+		if (fence)
+			part.len = kdapl_sinks_at(sq, &rest, &sink);
 		if (!sink)
-			kdapl_region_hand_over(part.context, part.addr, n, false);
+			kdapl_part_to_device(&part);
 	}
 }
 
@@ -201,44 +206,96 @@ void kdapl_request_name(struct kdapl_ring *sq, struct kdapl_wr *entry, DAT_DTOS 
 
 /* ---- Completions ----------------------------------------------------------------- */
 
-/* The first @len bytes of @wr, a receive, are the CPU's. @niov: room for segments. */
-static void kdapl_recv_to_cpu(struct kdapl_wr *wr, u32 niov, u32 len)
+/* Set @part to piece @i of the @len bytes that have come for @wr, a receive. */
+static bool kdapl_recv_part(struct kdapl_wr *wr, u32 niov, u32 len, u32 i,
+			    struct kdapl_part *part)
 {
-	u32 i, n;
+	u32 n;
 
-	for (i = 0; i < min_t(u32, wr->ev.nlmr, niov) && len; i++) {
-		n = min(len, wr->sge[i].length);
-		kdapl_region_received(kdapl_wr_lmr(wr, niov, i), wr->sge[i].addr, n);
-		len -= n;
-	}
+	if (i >= min_t(u32, wr->ev.nlmr, niov))
+		return false;
+	for (n = 0; n < i; n++)
+		len -= min(len, wr->sge[n].length);
+	*part = (struct kdapl_part) {
+		.context = kdapl_wr_lmr(wr, niov, i),
+		.addr = wr->sge[i].addr,
+		.len = min(len, wr->sge[i].length),
+		.shifted = true,
+	};
+	return len;
 }
 
-/* The sink of @wr, a Read, is the CPU's. */
-static void kdapl_read_to_cpu(struct kdapl_ring *sq, struct kdapl_wr *wr)
+/* Set @part to all that @lmr is bound to. */
+static void kdapl_bound_part(struct kdapl_lmr *lmr, struct kdapl_part *part)
 {
-	struct kdapl_part part;
-	u32 len = wr->len;
-	u32 i;
+	*part = (struct kdapl_part) {
+		.context = READ_ONCE(lmr->context),
+		.addr = lmr->base,
+		.len = lmr->len,
+	};
+}
 
-	for (i = 0; len && kdapl_sink_part(sq, wr, i, &part); i++) {
-		part.len = min_t(u64, part.len, len);
-		kdapl_region_hand_over(part.context, part.addr, part.len, true);
-		len -= part.len;
-	}
+/* Set @part to what the peer, by @wc, has unbound, if it has. */
+static void kdapl_unbound_part(struct kdapl_evd *evd, struct ib_wc *wc,
+			       struct kdapl_part *part)
+{
+	struct kdapl_obj *owner;
+	struct kdapl_lmr *lmr;
+
+	*part = (struct kdapl_part) { };
+	if (!(wc->wc_flags & IB_WC_WITH_INVALIDATE))
+		return;
+	owner = kdapl_mr_owner(evd->obj.ia->hca, wc->ex.invalidate_rkey);
+	if (!owner)
+		return;
+	lmr = container_of(owner, struct kdapl_lmr, obj);
+	if (kdapl_type(owner) == DAT_HANDLE_TYPE_LMR && lmr->fmr &&
+	    READ_ONCE(lmr->rmr_context) == wc->ex.invalidate_rkey)
+		kdapl_bound_part(lmr, part);
+	kdapl_obj_put(owner);
 }
 
 /*
- * @wr has succeeded, on behalf of @ep: what the device has written for it is the CPU's.
+ * Set @part to piece @i of what @wc, a success, has brought to @ep. Return false if none
+ * is left.
  */
-void kdapl_wc_sync(struct kdapl_ep *ep, struct kdapl_wr *wr)
+static bool kdapl_wc_part(struct kdapl_evd *evd, struct kdapl_ep *ep, struct ib_wc *wc,
+			  u32 i, struct kdapl_part *part)
 {
-	lockdep_assert_held(&(wr->ev.kind == KDAPL_EV_SQ ? ep->req_evd :
-							   ep->recv_evd)->lock);
+	struct kdapl_wr *wr = (struct kdapl_wr *)(uintptr_t)wc->wr_id;
+	u32 niov = wr->ev.kind == KDAPL_EV_SRQ ? ep->srq->max_iov : ep->rq.niov;
 
-	if (wr->ev.kind == KDAPL_EV_SRQ)
-		kdapl_recv_to_cpu(wr, ep->srq->max_iov, wr->len);
-	else if (wr->ev.kind == KDAPL_EV_RQ)
-		kdapl_recv_to_cpu(wr, ep->rq.niov, wr->len);
-	else if (wr->op == DAT_DTO_RDMA_READ)
-		kdapl_read_to_cpu(&ep->sq, wr);
+	if (wr->ev.kind == KDAPL_EV_SQ) {
+		if (wr->op != DAT_DTO_LMR_INVALIDATE)
+			return kdapl_sink_part(&ep->sq, wr, i, part);
+		kdapl_bound_part(container_of(wr->mem, struct kdapl_lmr, obj), part);
+		return !i;
+	}
+	if (!i) {
+		kdapl_unbound_part(evd, wc, part);
+		return true;
+	}
+	return kdapl_recv_part(wr, niov, wc->byte_len, i - 1, part);
+}
+
+/*
+ * @wc, a success of @ep, is about to count: what the device has written for it is the
+ * CPU's. Return false if that takes another section.
+ */
+bool kdapl_wc_sync(struct kdapl_evd *evd, struct kdapl_ep *ep, struct ib_wc *wc)
+{
+	struct kdapl_stall *stall = &evd->stall;
+
+	lockdep_assert_held(&evd->lock);
+
+	while (stall->busy || kdapl_wc_part(evd, ep, wc, stall->piece, &stall->part)) {
+		if (!stall->busy)
+			stall->at = (struct kdapl_cursor) { .len = stall->part.len };
+		stall->busy = kdapl_part_to_cpu(&stall->part, &stall->at, &stall->room);
+		if (stall->busy)
+			return false;
+		stall->piece++;
+	}
+	stall->piece = 0;
+	return true;
 }

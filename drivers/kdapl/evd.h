@@ -16,6 +16,8 @@
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include "handle.h"
+#include "hca.h"
+#include "pz_lmr.h"
 
 struct kdapl_ep;
 struct kdapl_evd;
@@ -99,8 +101,8 @@ struct kdapl_soft_event {
 };
 
 /* Turns @n polled completions into events. */
-typedef void (*kdapl_complete_fn)(struct kdapl_evd *evd, struct ib_wc *wc,
-				  int n, struct kdapl_later *later);
+typedef int (*kdapl_complete_fn)(struct kdapl_evd *evd, struct ib_wc *wc,
+				 int n, struct kdapl_later *later);
 
 /*
  * struct kdapl_cq - one completion queue of an EVD
@@ -136,6 +138,33 @@ struct kdapl_cq {
 /* Hash buckets for QPs that are being destroyed */
 #define KDAPL_LEAVING_BITS	4
 #define KDAPL_LEAVING		BIT(KDAPL_LEAVING_BITS)
+
+/*
+ * struct kdapl_stall - completions that wait until their memory is the CPU's
+ * @complete: kdapl_cq.complete of their CQ; NULL if none waits
+ * @next: the first one in evd->wc
+ * @end: behind the last one
+ * @piece: number of the piece of memory of the first one that is handed over next
+ * @busy: it has been begun: @part, @at
+ * @part: that piece
+ * @at: how much of it is left
+ * @room: how many objects more the section at hand may deal with
+ * @polled: completions that were taken off the CQs, modulo 2^32
+ *
+ * Only devices that need syncs have them, see dto_sync.c. All of it is protected by
+ * evd->lock. While completions wait, no CQ of the EVD is polled.
+ */
+struct kdapl_stall {
+	kdapl_complete_fn complete;
+	int next;
+	int end;
+	u32 piece;
+	bool busy;
+	struct kdapl_part part;
+	struct kdapl_cursor at;
+	unsigned int room;
+	u32 polled;
+};
 
 /*
  * struct kdapl_evd - Event Dispatcher
@@ -194,6 +223,7 @@ struct kdapl_cq {
  * @soft_total: software events there is memory for; @mutex
  * @overflow: the event that announces an overflow
  * @wc: completions being polled; @lock
+ * @stall: those of them that wait; @lock
  *
  * The comments above go by what locks protect; the members lie as they are used, see
  * the table cachelines.
@@ -257,6 +287,7 @@ struct kdapl_evd {
 	u32 soft_total;
 	struct kdapl_async overflow;
 	struct ib_wc wc[KDAPL_POLL_BATCH];
+	struct kdapl_stall stall;
 };
 
 /*
@@ -353,6 +384,13 @@ static inline void kdapl_evd_remove(struct kdapl_evd *evd,
 		evd->upcall_due = false;
 	if (evd->count <= evd->qlen)
 		evd->overflowed = false;
+}
+
+/* Do completions that have been polled wait for their memory? */
+static inline bool kdapl_cq_stalled(const struct kdapl_evd *evd)
+{
+	return static_branch_unlikely(&kdapl_dma_syncs) &&
+	       READ_ONCE(evd->stall.complete);
 }
 
 /* Does this policy call the consumer? */

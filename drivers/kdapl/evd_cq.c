@@ -12,18 +12,62 @@
 #include "evd.h"
 #include "ia.h"
 
-/* Poll @cq for @room completions. Return their number. */
+/* @done of @n completions of @cq are events. Return whether the others wait. */
+static bool kdapl_cq_stall(struct kdapl_evd *evd, struct kdapl_cq *cq, int done, int n)
+{
+	struct kdapl_stall *stall = &evd->stall;
+
+	lockdep_assert_held(&evd->lock);
+
+	kdapl_section(KDAPL_SECTION - stall->room);
+	stall->polled += n;
+	if (done == n)
+		return false;
+	stall->next = done;
+	stall->end = n;
+	WRITE_ONCE(stall->complete, cq->complete);
+	return true;
+}
+
+/*
+ * Begin a section, with completions that wait. Return whether there were any: the caller
+ * polls no CQ then, but there may be more on them.
+ */
+static bool kdapl_cq_resume(struct kdapl_evd *evd, struct kdapl_later *later)
+{
+	struct kdapl_stall *stall = &evd->stall;
+
+	lockdep_assert_held(&evd->lock);
+
+	stall->room = KDAPL_SECTION;
+	if (!stall->complete)
+		return false;
+	stall->next += stall->complete(evd, evd->wc + stall->next,
+				       stall->end - stall->next, later);
+	if (stall->next == stall->end)
+		WRITE_ONCE(stall->complete, NULL);
+	kdapl_section(KDAPL_SECTION - stall->room);
+	return true;
+}
+
+/*
+ * Poll @cq for @room completions. Return their number; @room if some of them wait, so
+ * that the caller polls no other CQ.
+ */
 static int kdapl_cq_poll_one(struct kdapl_evd *evd, struct kdapl_cq *cq, int room,
 			     struct kdapl_later *later)
 {
 	int n = ib_poll_cq(cq->cq, room, evd->wc);
+	int done;
 
 	if (n <= 0)
 		return 0;
 	/* One of them may be solicited, and no CQ says so. */
 	if (unlikely(evd->solicited) && !evd->armed)
 		evd->solicited_event = true;
-	cq->complete(evd, evd->wc, n, later);
+	done = cq->complete(evd, evd->wc, n, later);
+	if (static_branch_unlikely(&kdapl_dma_syncs) && kdapl_cq_stall(evd, cq, done, n))
+		return room;
 	return n;
 }
 
@@ -58,7 +102,7 @@ static int kdapl_cq_poll_part(struct kdapl_evd *evd, u32 from, u32 to, int room,
  * @later: what the caller does after unlocking
  *
  * Return: the number of completions; less than KDAPL_POLL_BATCH means that all CQs
- * are empty.
+ * are empty and no completion waits.
  */
 int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later)
 {
@@ -67,6 +111,8 @@ int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later)
 
 	lockdep_assert_held(&evd->lock);
 
+	if (static_branch_unlikely(&kdapl_dma_syncs) && kdapl_cq_resume(evd, later))
+		return KDAPL_POLL_BATCH;
 	if (likely(evd->ncqs == 1))
 		return kdapl_cq_poll_one(evd, list_first_entry(&evd->cqs, struct kdapl_cq,
 							       link),
@@ -121,6 +167,8 @@ int kdapl_cq_poll_notified(struct kdapl_evd *evd, struct kdapl_later *later)
 
 	if (likely(evd->ncqs <= 1) || evd->solicited)
 		return kdapl_cq_poll(evd, later);
+	if (static_branch_unlikely(&kdapl_dma_syncs) && kdapl_cq_resume(evd, later))
+		return KDAPL_POLL_BATCH;
 	kdapl_cq_take_notified(evd);
 	list_for_each_entry(cq, &evd->to_poll, to_poll) {
 		sum += kdapl_cq_poll_one(evd, cq, KDAPL_POLL_BATCH - sum, later);
@@ -133,6 +181,20 @@ int kdapl_cq_poll_notified(struct kdapl_evd *evd, struct kdapl_later *later)
 		}
 	}
 	return sum;
+}
+
+/*
+ * Poll as kdapl_cq_poll() does, and reduce *@left by the completions that were taken off
+ * the CQs.
+ */
+static int kdapl_cq_poll_counted(struct kdapl_evd *evd, struct kdapl_later *later, s64 *left)
+{
+	u32 polled = evd->stall.polled;
+	int n = kdapl_cq_poll(evd, later);
+
+	*left -= static_branch_unlikely(&kdapl_dma_syncs) ?
+			evd->stall.polled - polled : (u32)n;
+	return n;
 }
 
 /*
@@ -170,7 +232,7 @@ unsigned long kdapl_cq_poll_all_lock(struct kdapl_evd *evd)
 	spin_lock_irqsave(&evd->lock, flags);
 	left = kdapl_cq_capacity(evd);
 	do {
-		n = kdapl_cq_poll(evd, &later);
+		n = kdapl_cq_poll_counted(evd, &later, &left);
 		if (!n)
 			break;
 		/*
@@ -179,9 +241,8 @@ unsigned long kdapl_cq_poll_all_lock(struct kdapl_evd *evd)
 		spin_unlock_irqrestore(&evd->lock, flags);
 		kdapl_later_run(&later);
 		moved = true;
-		left -= n;
 		spin_lock_irqsave(&evd->lock, flags);
-	} while (n == KDAPL_POLL_BATCH && left > 0);
+	} while (kdapl_cq_stalled(evd) || (n == KDAPL_POLL_BATCH && left > 0));
 	rcu_read_unlock();
 	/* The dispatcher will not find these on the CQ any more. */
 	if (moved && kdapl_policy_active(evd->policy))
@@ -245,8 +306,9 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 
 	spin_lock_irqsave(&evd->lock, flags);
 	active = kdapl_policy_active(evd->policy);
-	again = active && !list_empty(&evd->events) &&
-		(evd->upcall_due || evd->solicited_event);
+	again = kdapl_cq_stalled(evd) ||
+		(active && !list_empty(&evd->events) &&
+		 (evd->upcall_due || evd->solicited_event));
 	/* Without watchers, an EVD that cannot overflow needs no interrupt. */
 	if (active || evd->watchers || evd->expected > (int)evd->qlen) {
 		how |= evd->solicited && !evd->watchers &&

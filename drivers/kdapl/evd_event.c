@@ -340,10 +340,10 @@ static __always_inline void kdapl_evd_take(struct kdapl_evd *evd,
 	kdapl_evd_convert(evd, ev, event);
 }
 
-/* The CQs are to be polled before kdapl_evd_dequeue() takes an event, and unlocks. */
-static noinline bool kdapl_evd_dequeue_polled(struct kdapl_evd *evd,
-					      DAT_EVENT *event,
-					      unsigned long flags)
+/* Poll the CQs, take an event if there is one, and unlock. Return whether there was. */
+static __always_inline bool kdapl_evd_dequeue_once(struct kdapl_evd *evd,
+						   DAT_EVENT *event,
+						   unsigned long flags)
 	__releases(&evd->lock)
 {
 	struct kdapl_later later __uninitialized;
@@ -367,6 +367,24 @@ static noinline bool kdapl_evd_dequeue_polled(struct kdapl_evd *evd,
 	spin_unlock_irqrestore(&evd->lock, flags);
 	kdapl_later_run(&later);
 	rcu_read_unlock();
+	return found;
+}
+
+/*
+ * The CQs are to be polled before kdapl_evd_dequeue() takes an event, and unlocks. What
+ * has completed and waits for its memory is there for who asks.
+ */
+static noinline bool kdapl_evd_dequeue_polled(struct kdapl_evd *evd,
+					      DAT_EVENT *event,
+					      unsigned long flags)
+	__releases(&evd->lock)
+{
+	bool found = kdapl_evd_dequeue_once(evd, event, flags);
+
+	while (!found && kdapl_cq_stalled(evd)) {
+		spin_lock_irqsave(&evd->lock, flags);
+		found = kdapl_evd_dequeue_once(evd, event, flags);
+	}
 	return found;
 }
 

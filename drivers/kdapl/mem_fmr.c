@@ -217,8 +217,7 @@ static DAT_RETURN kdapl_fmr_make(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	err = kdapl_lmr_alloc_fmr(ia, pz, max_pages, scope, lmr);
 	if (err)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, err == -ENOMEM ?
-				 DAT_RESOURCE_MEMORY :
-				 DAT_RESOURCE_MEMORY_REGION);
+				 DAT_RESOURCE_MEMORY : DAT_RESOURCE_MEMORY_REGION);
 	return DAT_SUCCESS;
 }
 
@@ -239,8 +238,7 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 	if (!lmr_handle) {
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	} else if (!kdapl_hca_enter(ia->hca)) {
-		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				DAT_RESOURCE_DEVICE);
+		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 	} else {
 		ret = kdapl_fmr_make(ia, pz, max_pages, lmr_scope, &lmr);
 		kdapl_hca_leave(ia->hca);
@@ -420,6 +418,8 @@ static DAT_RETURN kdapl_fmr_bind(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 	spin_unlock_irqrestore(&lmr->lock, flags);
 	switch (err) {
 	case 0:
+		/* Nobody else knows the context yet. */
+		kdapl_region_sync(lmr, 0, lmr->len, false);
 		return DAT_SUCCESS;
 	case -EINVAL:
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);

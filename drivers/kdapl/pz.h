@@ -88,8 +88,9 @@ int kdapl_region_map_locked(struct kdapl_lmr *lmr, unsigned int n);
 void kdapl_region_unmap(struct kdapl_lmr *lmr);
 void kdapl_region_unmap_locked(struct kdapl_lmr *lmr);
 void kdapl_region_sync(struct kdapl_lmr *lmr, u64 offset, u64 len, bool for_cpu);
-void kdapl_region_hand_over(DAT_LMR_CONTEXT context, u64 addr, u64 len, bool for_cpu);
-void kdapl_region_received(DAT_LMR_CONTEXT context, u64 addr, u64 len);
+void kdapl_part_to_device(const struct kdapl_part *part);
+bool kdapl_part_to_cpu(const struct kdapl_part *part, struct kdapl_cursor *at,
+		       unsigned int *room);
 bool kdapl_region_contiguous(struct kdapl_lmr *lmr);
 u64 kdapl_region_piece(struct kdapl_lmr *lmr, u64 offset, u64 len);
 int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,

@@ -47,20 +47,6 @@ static bool kdapl_needs_sync(struct kdapl_lmr *lmr)
 	return false;
 }
 
-/*
- * struct kdapl_cursor - a part of an LMR's memory that is yet to be synced
- * @sg: entry of its list, NULL before the first one
- * @i: of that number
- * @offset: first byte, from @sg on
- * @len: bytes left
- */
-struct kdapl_cursor {
-	struct scatterlist *sg;
-	unsigned int i;
-	u64 offset;
-	u64 len;
-};
-
 /* Sync up to @n bytes where @at is, and go on. Return their number. */
 static u64 kdapl_sync_piece(struct kdapl_lmr *lmr, struct kdapl_cursor *at, u64 n,
 			    bool for_cpu)
@@ -79,13 +65,14 @@ static u64 kdapl_sync_piece(struct kdapl_lmr *lmr, struct kdapl_cursor *at, u64 
 }
 
 /*
- * Sync what @at has left, for the CPU or else for the device, if it is mapped: a section
- * of so many entries and of memory of so many pages. Return whether something is left.
+ * Sync what @at has left, for the CPU or else for the device, if it is mapped: at most
+ * *@room entries, and memory of as many pages, which *@room is reduced by. Return whether
+ * something is left.
  */
 static bool kdapl_sync_section(struct kdapl_lmr *lmr, struct kdapl_cursor *at,
-			       bool for_cpu)
+			       unsigned int *room, bool for_cpu)
 {
-	size_t room = KDAPL_SECTION * PAGE_SIZE;
+	size_t bytes = *room * PAGE_SIZE;
 	unsigned int n;
 
 	lockdep_assert_held(&lmr->lock);
@@ -95,28 +82,32 @@ static bool kdapl_sync_section(struct kdapl_lmr *lmr, struct kdapl_cursor *at,
 		return false;
 	if (!at->sg)
 		at->sg = lmr->sgt.sgl;
-	for (n = 0; n < KDAPL_SECTION && at->len && room; n++) {
-		if (at->i >= lmr->sgt.nents)
-			return false;
+	for (n = 0; n < *room && at->len && bytes; n++) {
+		if (at->i >= lmr->sgt.nents) {
+			at->len = 0;
+			break;
+		}
 		if (at->offset < sg_dma_len(at->sg)) {
-			room -= kdapl_sync_piece(lmr, at, room, for_cpu);
+			bytes -= kdapl_sync_piece(lmr, at, bytes, for_cpu);
 			continue;
 		}
 		at->offset -= sg_dma_len(at->sg);
 		at->sg = sg_next(at->sg);
 		at->i++;
 	}
-	kdapl_section(max_t(unsigned int, n, KDAPL_SECTION - room / PAGE_SIZE));
+	*room = min_t(unsigned int, *room - n, bytes / PAGE_SIZE);
 	return at->len;
 }
 
-/* All of @lmr, which is being bound or unbound. */
-static void kdapl_region_sync_locked(struct kdapl_lmr *lmr, bool for_cpu)
+/*
+ * A section has left @room. Add it to the @done ones before, unless interrupts have been
+ * on between them, and return the sum.
+ */
+static unsigned int kdapl_sync_count(unsigned int done, unsigned int room)
 {
-	struct kdapl_cursor at = { .len = lmr->len };
-
-	while (kdapl_sync_section(lmr, &at, for_cpu))
-		;
+	done = KDAPL_SECTION - room + (irqs_disabled() ? done : 0);
+	kdapl_section(done);
+	return done;
 }
 
 /*
@@ -127,66 +118,80 @@ void kdapl_region_sync(struct kdapl_lmr *lmr, u64 offset, u64 len, bool for_cpu)
 {
 	struct kdapl_cursor at = { .offset = offset, .len = len };
 	DAT_LMR_CONTEXT context = READ_ONCE(lmr->context);
+	unsigned int room, done = 0;
 	unsigned long flags;
 	bool more;
 
 	if (!READ_ONCE(lmr->sync))
 		return;
 	do {
+		room = KDAPL_SECTION;
 		spin_lock_irqsave(&lmr->lock, flags);
 		/* Another binding has another list. */
 		more = lmr->context == context &&
-		       kdapl_sync_section(lmr, &at, for_cpu);
+		       kdapl_sync_section(lmr, &at, &room, for_cpu);
 		spin_unlock_irqrestore(&lmr->lock, flags);
+		done = kdapl_sync_count(done, room);
 	} while (more);
 }
 
 /*
- * Hand over @len bytes at @addr, an address as the consumer knows it or (@shifted) the
- * device.
+ * Hand over what @at has left of @part, at most *@room as kdapl_sync_section() counts it.
+ * Return whether something is left.
  */
-static void kdapl_hand_over(DAT_LMR_CONTEXT context, u64 addr, u64 len, bool for_cpu,
-			    bool shifted)
+static bool kdapl_part_section(const struct kdapl_part *part, struct kdapl_cursor *at,
+			       unsigned int *room, bool for_cpu)
 {
-	struct kdapl_cursor at = { .len = len };
 	struct kdapl_lmr *lmr;
 	unsigned long flags;
-	bool more;
+	bool more = false;
 
 	rcu_read_lock();
-	lmr = kdapl_lmr_find(context);
-	while (lmr && READ_ONCE(lmr->sync)) {
-		spin_lock_irqsave(&lmr->lock, flags);
-		if (!at.sg)
-			at.offset = addr - (shifted ? lmr->shift : 0) - lmr->base;
-		/* The memory of another binding was handed over when that ended. */
-		more = lmr->context == context && (at.sg || at.offset < lmr->len) &&
-		       kdapl_sync_section(lmr, &at, for_cpu);
-		spin_unlock_irqrestore(&lmr->lock, flags);
-		if (!more)
-			break;
-	}
+	lmr = kdapl_lmr_find(part->context);
+	if (!lmr || !READ_ONCE(lmr->sync))
+		goto out;
+	spin_lock_irqsave(&lmr->lock, flags);
+	if (!at->sg)
+		at->offset = part->addr - (part->shifted ? lmr->shift : 0) - lmr->base;
+	/* The memory of another binding was handed over when that ended. */
+	if (lmr->context == part->context && (at->sg || at->offset < lmr->len))
+		more = kdapl_sync_section(lmr, at, room, for_cpu);
+	spin_unlock_irqrestore(&lmr->lock, flags);
+out:
 	rcu_read_unlock();
+	return more;
+}
+
+/*
+ * Hand a part of an LMR, which may have no bytes, to the device. It takes long, so the
+ * caller should have interrupts on. Context: Any.
+ */
+void kdapl_part_to_device(const struct kdapl_part *part)
+{
+	struct kdapl_cursor at = { .len = part->len };
+	unsigned int room, done = 0;
+	bool more;
+
+	do {
+		room = KDAPL_SECTION;
+		more = kdapl_part_section(part, &at, &room, false);
+		done = kdapl_sync_count(done, room);
+	} while (more);
 }
 
 /**
- * kdapl_region_hand_over - hand a part of an LMR to the device or to the CPU
- * @context: of the LMR
- * @addr: first byte of the part
- * @len: its length, which may be 0
- * @for_cpu: to the CPU
+ * kdapl_part_to_cpu - hand a part of an LMR to the CPU, a section at a time
+ * @part: the part
+ * @at: in the first call only its length is set
+ * @room: how many objects the caller's section may still deal with; reduced
  *
  * Context: Any.
+ * Return: whether something is left, for another section
  */
-void kdapl_region_hand_over(DAT_LMR_CONTEXT context, u64 addr, u64 len, bool for_cpu)
+bool kdapl_part_to_cpu(const struct kdapl_part *part, struct kdapl_cursor *at,
+		       unsigned int *room)
 {
-	kdapl_hand_over(context, addr, len, for_cpu, false);
-}
-
-/* The device has written @len bytes at @addr, as it knows them: they are the CPU's. */
-void kdapl_region_received(DAT_LMR_CONTEXT context, u64 addr, u64 len)
-{
-	kdapl_hand_over(context, addr, len, true, true);
+	return kdapl_part_section(part, at, room, true);
 }
 
 /* Return entry @n of a list. */
@@ -270,8 +275,8 @@ static void kdapl_dma_unmap(struct kdapl_lmr *lmr)
 }
 
 /*
- * Map the first @n entries of the list of @lmr for the device, which gets what the
- * CPU has written there. Return 0 or an errno. Context: Any.
+ * Map the first @n entries of the list of @lmr for the device. The caller hands them over
+ * (kdapl_region_sync()) when it has unlocked. Return 0 or an errno. Context: Any.
  */
 int kdapl_region_map_locked(struct kdapl_lmr *lmr, unsigned int n)
 {
@@ -283,8 +288,6 @@ int kdapl_region_map_locked(struct kdapl_lmr *lmr, unsigned int n)
 	if (err)
 		return err;
 	lmr->mapped = true;
-	if (lmr->sync)
-		kdapl_region_sync_locked(lmr, false);
 	return 0;
 }
 
@@ -309,9 +312,9 @@ int kdapl_region_map(struct kdapl_lmr *lmr)
 }
 
 /*
- * Undo kdapl_region_fill(), if that was done; what the device has written is the
- * CPU's. kdapl_lmr_strip() takes the lock as well, so what is mapped here is mapped
- * on a device that is present. Context: Any.
+ * Undo kdapl_region_fill(), if that was done. What the device has written was handed to
+ * the CPU before (dto_sync.c). kdapl_lmr_strip() takes the lock as well, so what is mapped
+ * here is mapped on a device that is present. Context: Any.
  */
 void kdapl_region_unmap_locked(struct kdapl_lmr *lmr)
 {
@@ -319,8 +322,6 @@ void kdapl_region_unmap_locked(struct kdapl_lmr *lmr)
 
 	if (!lmr->mapped)
 		return;
-	if (lmr->sync)
-		kdapl_region_sync_locked(lmr, true);
 	lmr->mapped = false;
 	kdapl_dma_unmap(lmr);
 }
@@ -336,6 +337,9 @@ void kdapl_region_unmap(struct kdapl_lmr *lmr)
 
 	lockdep_assert_held(&lmr->obj.ia->hca->sem);
 
+	/* Of a binding that ended by itself nobody else hands over what was written. */
+	if (lmr->fmr)
+		kdapl_region_sync(lmr, 0, lmr->len, true);
 	/*
 	 * kdapl_region_sync() walks the list under the same lock, so it either
 	 * is finished or finds ->mapped cleared.

@@ -116,6 +116,34 @@ struct kdapl_lmr {
 };
 
 /*
+ * struct kdapl_part - a part of an LMR's memory that is handed over
+ * @context: of the LMR
+ * @addr: first byte
+ * @len: bytes
+ * @shifted: @addr is as the device knows it, not as the consumer
+ */
+struct kdapl_part {
+	DAT_LMR_CONTEXT context;
+	u64 addr;
+	u64 len;
+	bool shifted;
+};
+
+/*
+ * struct kdapl_cursor - how much of a part is yet to be handed over
+ * @sg: entry of the LMR's list, NULL before the first one
+ * @i: of that number
+ * @offset: first byte, from @sg on
+ * @len: bytes left
+ */
+struct kdapl_cursor {
+	struct scatterlist *sg;
+	unsigned int i;
+	u64 offset;
+	u64 len;
+};
+
+/*
  * Return the LMR with this context, or NULL. Context: Any; inside an RCU
  * read-side section.
  */

@@ -310,19 +310,25 @@ static void R8_zone(struct kunit *test)
 
 /* ---- Memory that needs syncs ---------------------------------------------------- */
 
-/* Both sides of a connection whose requests complete when they are polled for. */
-static struct kd_pair sync_pair(struct kunit *test)
+/* Both sides of a connection, whose consumers may be called for completions. */
+static struct kd_pair sync_pair_called(struct kunit *test, bool called)
 {
 	DAT_EP_ATTR attr = kd_ep_attr();
 	struct kd_pair two;
 
 	attr.max_request_dtos = 2 * HELD;
 	two = kd_make_pair(test, &(struct kd_opts) {
-		.attr = &attr, .qlen = 4 * HELD, .polled = true });
+		.attr = &attr, .qlen = 4 * HELD, .polled = !called });
 	if (!kd_needs_syncs(two.a))
 		kunit_skip(test, "the device sees the memory as it is");
 	kd_connect_pair(two.a, two.p);
 	return two;
+}
+
+/* The same; requests complete when they are polled for. */
+static struct kd_pair sync_pair(struct kunit *test)
+{
+	return sync_pair_called(test, false);
 }
 
 /* Memory in many pieces is handed over by a call, and by a request. */
@@ -363,6 +369,129 @@ static void R8_fence(struct kunit *test)
 	section_end(test);
 }
 
+/* What has come is handed over when it is polled for: a message, ... */
+static void R8_receive(struct kunit *test)
+{
+	struct kd_pair two = sync_pair(test);
+	struct kd_buf *from = kd_buf_valloc(two.a, HELD * PAGE_SIZE);
+	struct kd_buf *to = kd_buf_valloc(two.p, HELD * PAGE_SIZE);
+	DAT_LMR_TRIPLET src = kd_seg(from, 0, from->len), dst = kd_seg(to, 0, to->len);
+
+	kd_fill(from->va, from->len, 1);
+	KD_ASSERT_OK(test, dat_ep_post_recv(two.p->ep, 1, &dst, kd_cookie(1), 0));
+	KD_ASSERT_OK(test, dat_ep_post_send(two.a->ep, 1, &src, kd_cookie(2), 0));
+	section_begin();
+	kd_expect_dto(test, two.p->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
+	section_end(test);
+	KUNIT_EXPECT_TRUE(test, kd_has_pattern(to->va, to->len, 1));
+	kd_expect_dto(test, two.a->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+}
+
+/* ... and one that the consumer is called for, behind others, ... */
+static void R8_receive_called(struct kunit *test)
+{
+	struct kd_pair two = sync_pair_called(test, true);
+	struct kd_buf *from = kd_buf_valloc(two.a, HELD * PAGE_SIZE);
+	struct kd_buf *to = kd_buf_valloc(two.p, HELD * PAGE_SIZE);
+	DAT_LMR_TRIPLET src, dst;
+	int i;
+
+	kd_fill(from->va, from->len, 1);
+	section_begin();
+	/* Every second message is short. */
+	for (i = 0; i < 8; i++) {
+		dst = kd_seg(to, 0, i & 1 ? 100 : to->len);
+		src = kd_seg(from, 0, i & 1 ? 100 : from->len);
+		KD_ASSERT_OK(test, dat_ep_post_recv(two.p->ep, 1, &dst, kd_cookie(i), 0));
+		KD_ASSERT_OK(test, dat_ep_post_send(two.a->ep, 1, &src, kd_cookie(i), 0));
+	}
+	for (i = 0; i < 8; i++) {
+		kd_expect_dto(test, two.p->recv_evd, i, DAT_DTO_SUCCESS, NULL);
+		kd_expect_dto(test, two.a->req_evd, i, DAT_DTO_SUCCESS, NULL);
+	}
+	section_end(test);
+	KUNIT_EXPECT_TRUE(test, kd_has_pattern(to->va, to->len, 1));
+	kd_expect_no_event(test, two.p->recv_evd);
+}
+
+/* ... the sink of a Read, which is handed to the device as well, ... */
+static void R8_read(struct kunit *test)
+{
+	struct kd_pair two = sync_pair(test);
+	struct kd_buf *from = kd_buf_valloc(two.p, HELD * PAGE_SIZE);
+	struct kd_buf *to = kd_buf_alloc_priv(two.a, HELD * PAGE_SIZE, true,
+					      DAT_MEM_PRIV_LOCAL_READ_FLAG |
+					      DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+	DAT_RMR_TRIPLET remote = kd_remote(from, 0, from->len);
+	DAT_LMR_TRIPLET seg = kd_seg(to, 0, to->len);
+
+	kd_fill(from->va, from->len, 1);
+	section_begin();
+	KD_ASSERT_OK(test, dat_ep_post_rdma_read(two.a->ep, 1, &seg, kd_cookie(1), &remote,
+						 0));
+	section_end(test);
+	section_begin();
+	kd_expect_dto(test, two.a->req_evd, 1, DAT_DTO_SUCCESS, NULL);
+	section_end(test);
+	KUNIT_EXPECT_TRUE(test, kd_has_pattern(to->va, to->len, 1));
+}
+
+/* End the binding with key @rkey of @lmr, and wait for that: as the peer or (@own) here. */
+static void unbind(struct kunit *test, struct kd_pair *two, DAT_LMR_HANDLE lmr,
+		   DAT_RMR_CONTEXT rkey, bool own)
+{
+	DAT_LMR_TRIPLET seg = kd_seg(two->p->buf, 0, 8);
+
+	if (own) {
+		KD_ASSERT_OK(test, dat_lmr_invalidate(lmr, two->a->ep, kd_cookie(3), 0));
+		section_begin();
+		kd_expect_dto(test, two->a->req_evd, 3, DAT_DTO_SUCCESS, NULL);
+		section_end(test);
+		return;
+	}
+	kd_recv(two->a, 0, 64, 3);
+	KD_ASSERT_OK(test, dat_ep_post_send_with_invalidate(two->p->ep, 1, &seg,
+							    kd_cookie(4), 0, DAT_TRUE,
+							    rkey));
+	section_begin();
+	kd_expect_dto(test, two->a->recv_evd, 3, DAT_DTO_SUCCESS, NULL);
+	section_end(test);
+	kd_expect_dto(test, two->p->req_evd, 4, DAT_DTO_SUCCESS, NULL);
+}
+
+/* ... and what an LMR was bound to, when this ends in either way. */
+static void R8_binding(struct kunit *test)
+{
+	struct kd_pair two = sync_pair(test);
+	struct kd_buf *from = kd_buf_valloc(two.p, HELD * PAGE_SIZE);
+	struct kd_buf *to = kd_buf_valloc(two.a, HELD * PAGE_SIZE);
+	DAT_LMR_TRIPLET seg = kd_seg(from, 0, from->len);
+	DAT_REGION_DESCRIPTION desc = { .for_va = to->va };
+	DAT_LMR_CONTEXT context;
+	DAT_RMR_TRIPLET remote = { .segment_length = to->len };
+	DAT_LMR_HANDLE lmr;
+	u32 i;
+
+	KD_ASSERT_OK(test, dat_lmr_allocate(two.a->ia, two.a->pz, HELD, DAT_LMR_SCOPE_PZ,
+					    &lmr));
+	for (i = 1; i < 3; i++) {
+		section_begin();
+		KD_ASSERT_OK(test, dat_lmr_fmr(lmr, DAT_MEM_TYPE_VIRTUAL, desc, HELD,
+					       DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_ZB,
+					       two.a->ep, kd_cookie(1), 0, &context,
+					       &remote.rmr_context));
+		section_end(test);
+		kd_expect_dto(test, two.a->req_evd, 1, DAT_DTO_SUCCESS, NULL);
+		kd_fill(from->va, from->len, i);
+		KD_ASSERT_OK(test, dat_ep_post_rdma_write(two.p->ep, 1, &seg, kd_cookie(2),
+							  &remote, 0));
+		kd_expect_dto(test, two.p->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+		unbind(test, &two, lmr, remote.rmr_context, i == 1);
+		KUNIT_EXPECT_TRUE(test, kd_has_pattern(to->va, to->len, i));
+	}
+	KD_EXPECT_OK(test, dat_lmr_free(lmr));
+}
+
 static struct kunit_case bounds_cases[] = {
 	KUNIT_CASE_PARAM(S4_an_evd_leaves, kd_gen_ia),
 	KUNIT_CASE_PARAM(R8_remake, kd_gen_ia),
@@ -373,6 +502,10 @@ static struct kunit_case bounds_cases[] = {
 	KUNIT_CASE_PARAM(R8_zone, kd_gen_ia),
 	KUNIT_CASE_PARAM(R8_sync, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(R8_fence, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(R8_receive, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(R8_receive_called, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(R8_read, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(R8_binding, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(R8_flush, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(R8_open, kd_gen_simulated_ia),
 	{}
