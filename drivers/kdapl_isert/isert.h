@@ -211,8 +211,10 @@ struct ki_tx {
  * @hard: messages that may lie unread; 0 before login is complete
  * @beyond: commands beyond MaxCmdSN; comp->mutex
  * @over: @hard was crossed
- * @last_statsn: StatSN of its last answer, a second ago; a->ping_work
- * @silent: for how many seconds there was none; a->ping_work
+ * @completed: requests that have completed; comp->mutex
+ * @last_completed: how many they were, and
+ * @last_statsn: StatSN of the last answer, a second ago; a->ping_work
+ * @silent: for how many seconds neither has changed; a->ping_work
  * @room: woken when @posted becomes 0, or an answer is put back, or @down
  * @down: the last event of the Endpoint has come
  * @broken: ki_conn_break() has ended it; its messages are dropped
@@ -256,6 +258,8 @@ struct ki_conn {
 	unsigned int hard;
 	unsigned int beyond;
 	bool over;
+	unsigned int completed;
+	unsigned int last_completed;
 	__be32 last_statsn;
 	unsigned int silent;
 	atomic_t posted;

@@ -6,7 +6,8 @@
  *
  * A session that has neither been answered nor has something posted for a while gets a
  * NOP-In that wants no answer. That the adapter of the initiator acknowledges it is
- * enough; if nobody does the connection breaks.
+ * enough. If nothing that was posted completes for twice as long the connection is broken:
+ * the initiator says how often its peer tries again, and rxe takes its 7 for no end.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,6 +18,9 @@
 static unsigned int ping_seconds = 15;
 module_param(ping_seconds, uint, 0644);
 MODULE_PARM_DESC(ping_seconds, "a session that is silent for so long is pinged; 0: never");
+
+/* As many times that, and nothing that was posted has completed: the peer is gone. */
+#define KI_GONE	3
 
 static void ki_ping_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 {
@@ -69,16 +73,23 @@ static void ki_ping_send(struct ki_conn *c, const struct iscsi_nopin *nop)
 /* A second has passed for @c. */
 static void ki_ping_tick(struct ki_conn *c, unsigned int seconds)
 {
+	unsigned int completed = READ_ONCE(c->completed);
 	struct iscsi_nopin nop = { };
 
 	if (!ki_ping_build(c, &nop))
 		return;
-	if (nop.statsn != c->last_statsn || atomic_read(&c->posted)) {
+	if (nop.statsn != c->last_statsn || completed != c->last_completed) {
 		c->last_statsn = nop.statsn;
+		c->last_completed = completed;
 		c->silent = 0;
-	} else if (++c->silent >= seconds) {
-		c->silent = 0;
-		ki_ping_send(c, &nop);
+		return;
+	}
+	c->silent++;
+	if (!atomic_read(&c->posted)) {
+		if (c->silent >= seconds)
+			ki_ping_send(c, &nop);
+	} else if (c->silent >= KI_GONE * (u64)seconds) {
+		ki_conn_break(c, "it takes no answers");
 	}
 }
 

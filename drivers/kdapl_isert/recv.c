@@ -512,6 +512,7 @@ void ki_comp_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		ki_received(comp, c, dto->user_cookie.as_ptr, dto);
 	} else if (c && dto->user_cookie.as_ptr) {
 		wr = dto->user_cookie.as_ptr;
+		WRITE_ONCE(c->completed, c->completed + 1);
 		wr->done(c, wr, dto->status == DAT_DTO_SUCCESS);
 		ki_posted_done(c);
 	}

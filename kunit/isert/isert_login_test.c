@@ -395,6 +395,23 @@ static void session_is_pinged(struct kunit *test)
 	raw_expect_alive(r);
 }
 
+/* Nothing that the target sends to it is taken any more, as by a host that is gone. */
+static void session_takes_no_answers(struct kunit *test)
+{
+	struct raw *r = raw_new(test, 1);
+
+	KUNIT_ASSERT_TRUE(test, raw_start(r));
+	raw_log_in(r, RAW_SOLICITED);
+	KUNIT_ASSERT_EQ(test, 0, shell("echo 1 >/sys/module/kdapl_isert/parameters/ping_seconds"));
+	/* An iWARP device ends a connection by itself that has no receive. */
+	if (kd_is_iwarp(r->s))
+		KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+	else
+		raw_expect_cut(r);
+	KUNIT_EXPECT_EQ(test, 0, shell("echo 15 >/sys/module/kdapl_isert/parameters/ping_seconds"));
+	raw_expect_alive(raw_login(test));
+}
+
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(login_twice, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(login_after_refusal, kd_gen_any_ia),
@@ -411,6 +428,7 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(login_beyond_the_srq, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(session_storm, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(session_is_pinged, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(session_takes_no_answers, kd_gen_ia),
 	{}
 };
 
