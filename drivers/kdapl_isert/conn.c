@@ -103,6 +103,7 @@ void ki_conn_free(struct ki_conn *c)
 	mutex_lock(&c->a->cm_mutex);
 	list_del(&c->adapter_link);
 	mutex_unlock(&c->a->cm_mutex);
+	ki_bufs_take_back(c);
 	list_for_each_entry_safe(buf, next, &c->unread, link)
 		ki_buf_post(c->a, buf);
 	if (c->login_buf)
@@ -146,6 +147,7 @@ static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *pa
 	INIT_LIST_HEAD(&c->unread);
 	INIT_LIST_HEAD(&c->txs);
 	INIT_LIST_HEAD(&c->waiting);
+	INIT_LIST_HEAD(&c->lent);
 	init_waitqueue_head(&c->wq);
 	init_waitqueue_head(&c->room);
 	spin_lock_init(&c->lock);

@@ -6,6 +6,7 @@
 #ifndef KDAPL_ISERT_H
 #define KDAPL_ISERT_H
 
+#include <linux/blk_types.h>
 #include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -32,8 +33,11 @@
 /* Room for headers, additional headers and the longest data segment. */
 #define KI_BLOCK_ORDER		3
 #define KI_BLOCK_BUFS		3
-#define KI_BUF_LEN		(ALIGN_DOWN((PAGE_SIZE << KI_BLOCK_ORDER) / \
-					    KI_BLOCK_BUFS, 64))
+#define KI_BLOCK_LEN		(PAGE_SIZE << KI_BLOCK_ORDER)
+/* Data behind the two headers begins at a sector, for backends that write from there. */
+#define KI_BUF_AT		(SECTOR_SIZE - KI_HEADERS)
+#define KI_BUF_LEN		(ALIGN_DOWN((KI_BLOCK_LEN - KI_BUF_AT) / KI_BLOCK_BUFS, \
+					    SECTOR_SIZE))
 #define KI_REQUESTS		128
 #define KI_IOV			16
 #define KI_READS		128
@@ -63,7 +67,7 @@ struct ki_wr {
  * @seg: the same for the device
  * @block: the block that it is part of
  * @len: bytes received
- * @link: entry in a list of buffers that wait to be handled
+ * @link: entry in a list of buffers that wait to be handled, or in c->lent
  */
 struct ki_buf {
 	struct ki_block *block;
@@ -125,6 +129,7 @@ enum ki_stat {
  * @srq_low: the low watermark
  * @ran_low: it was crossed, and the queue has not recovered
  * @srq_lock: see struct ki_block
+ * @lent: buffers that backends write from
  * @iwarp: an empty SRQ ends connections
  * @comps: see struct ki_comp; a connection has one of them
  * @next_comp: for the next connection
@@ -151,6 +156,7 @@ struct ki_adapter {
 	unsigned int srq_low;
 	bool ran_low;
 	spinlock_t srq_lock;		/* see above */
+	atomic_t lent;
 	struct delayed_work srq_work;
 	atomic_long_t stats[KI_STATS];
 	unsigned int ncomps;
@@ -232,6 +238,7 @@ struct ki_tx {
  * @nunread: how many there were
  * @txs: answers not in use
  * @waiting: commands that found no room to post, in order
+ * @lent: buffers from which backends write, see ki_buf_lend()
  * @throttled: the window is being narrowed
  * @withheld: by how much it is
  * @look: answers until the next look at how many messages lie unread
@@ -279,6 +286,7 @@ struct ki_conn {
 	unsigned int nunread;
 	struct list_head txs;
 	struct list_head waiting;
+	struct list_head lent;
 	bool throttled;
 	unsigned int withheld;
 	unsigned int look;
@@ -295,6 +303,7 @@ struct ki_conn {
  * @wr: completion of the last RDMA Read
  * @part: completion of a request that is followed by more
  * @tx: the answer
+ * @buf: receive buffer that has the data, if @sg is what the backend writes
  * @wait: entry in c->waiting
  * @map: mapping of the data, if @mapped
  * @more: the initiator has been told to ask for more text, and has not done so
@@ -315,6 +324,8 @@ struct ki_cmd {
 	struct ki_wr wr;
 	struct ki_wr part;
 	struct ki_tx *tx;
+	struct ki_buf *buf;
+	struct scatterlist sg;
 	struct list_head wait;
 	KDAT_SG_HANDLE map;
 	bool mapped;
@@ -412,6 +423,9 @@ void ki_srq_leave(struct ki_adapter *a, unsigned int n);
 void ki_srq_adapt(struct ki_adapter *a);
 void ki_srq_ran_low(struct ki_adapter *a);
 void ki_buf_post(struct ki_adapter *a, struct ki_buf *buf);
+bool ki_buf_lend(struct ki_conn *c, struct ki_cmd *kc, struct ki_buf *buf);
+void ki_buf_take_back(struct ki_conn *c, struct ki_cmd *kc);
+void ki_bufs_take_back(struct ki_conn *c);
 int ki_pages_register(struct ki_adapter *a, struct page *pages, size_t len,
 		      DAT_MEM_PRIV_FLAGS priv, DAT_LMR_HANDLE *lmr,
 		      DAT_LMR_TRIPLET *all);

@@ -23,6 +23,14 @@ static void ki_unmap_cmd(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
 	ki_cmd_unmap(cmd);
 }
 
+/* The backend is through with a command that was aborted. */
+static void ki_aborted_task(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
+{
+	if (conn->context)
+		ki_buf_take_back(conn->context, ki_cmd(cmd));
+	iscsit_aborted_task(conn, cmd);
+}
+
 static enum target_prot_op ki_get_sup_prot_ops(struct iscsit_conn *conn)
 {
 	return TARGET_PROT_NORMAL;
@@ -45,7 +53,7 @@ static struct iscsit_transport ki_transport = {
 	.iscsit_get_dataout = ki_get_dataout,
 	.iscsit_queue_data_in = ki_queue_data_in,
 	.iscsit_queue_status = ki_queue_status,
-	.iscsit_aborted_task = iscsit_aborted_task,
+	.iscsit_aborted_task = ki_aborted_task,
 	.iscsit_unmap_cmd = ki_unmap_cmd,
 	.iscsit_get_rx_pdu = ki_get_rx_pdu,
 	.iscsit_get_sup_prot_ops = ki_get_sup_prot_ops,

@@ -142,7 +142,25 @@ static int ki_immediate_done(struct iscsit_conn *conn, struct iscsit_cmd *cmd,
 	return 0;
 }
 
-static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf)
+/*
+ * Have the backend write from @buf, which has the @len bytes that came with the command.
+ * Return false if the CDB wants another length than the initiator has told.
+ */
+static bool ki_use_data(struct iscsit_cmd *cmd, struct ki_buf *buf, u32 len)
+{
+	struct ki_cmd *kc = ki_cmd(cmd);
+
+	if (len != cmd->se_cmd.data_length)
+		return false;
+	sg_init_one(&kc->sg, ki_data(buf), len);
+	cmd->se_cmd.t_data_sg = &kc->sg;
+	cmd->se_cmd.t_data_nents = 1;
+	return true;
+}
+
+/* Set @lent if the command keeps @buf. */
+static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf,
+		       bool *lent)
 {
 	struct iscsi_hdr *hdr = ki_hdr(buf);
 	u32 len;
@@ -153,6 +171,10 @@ static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf 
 	if (rc < 0)
 		return 0;
 	len = cmd->first_burst_len;
+	if (len && len == cmd->se_cmd.data_length && ki_buf_lend(c, ki_cmd(cmd), buf)) {
+		*lent = true;
+		cmd->se_cmd.se_cmd_flags |= SCF_PASSTHROUGH_SG_TO_MEM_NOALLOC;
+	}
 	rc = iscsit_process_scsi_cmd(c->conn, cmd, (struct iscsi_scsi_req *)hdr);
 	if (rc < 0)
 		return rc;
@@ -160,7 +182,7 @@ static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf 
 		return 0;
 	/* rc > 0: the command fails, and its data does not matter. */
 	if (!rc) {
-		if (ki_copy_data(cmd, buf, 0, len))
+		if (*lent ? !ki_use_data(cmd, buf, len) : ki_copy_data(cmd, buf, 0, len))
 			return -EPROTO;
 		cmd->write_data_done += len;
 		if (cmd->write_data_done == cmd->se_cmd.data_length) {
@@ -348,7 +370,8 @@ static bool ki_is_command(const struct iscsi_hdr *hdr)
 	}
 }
 
-static int ki_command(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf)
+static int ki_command(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf,
+		      bool *lent)
 {
 	struct iser_ctrl *iser = (struct iser_ctrl *)buf->va;
 	struct iscsi_hdr *hdr = ki_hdr(buf);
@@ -367,7 +390,7 @@ static int ki_command(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *
 			kc->write_va = be64_to_cpu(iser->write_va);
 			kc->writable = true;
 		}
-		return ki_scsi_cmd(c, cmd, buf);
+		return ki_scsi_cmd(c, cmd, buf, lent);
 	case ISCSI_OP_SCSI_DATA_OUT:
 		return ki_data_out(c, buf);
 	case ISCSI_OP_NOOP_OUT:
@@ -384,38 +407,50 @@ static int ki_command(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *
 	}
 }
 
-/* Hand a PDU to LIO. No answer to a command completes meanwhile. Context: process. */
-static void ki_pdu(struct ki_conn *c, struct ki_buf *buf)
+/*
+ * Hand a PDU to LIO. No answer to a command completes meanwhile. Return whether a command
+ * keeps @buf, which may be posted again already. Context: process.
+ */
+static bool ki_pdu_lent(struct ki_conn *c, struct ki_buf *buf)
 {
 	struct iscsi_hdr *hdr = ki_hdr(buf);
 	struct iscsit_cmd *cmd = NULL;
+	bool lent = false;
 	const char *fault;
 
 	lockdep_assert_held(&c->comp->mutex);
 
 	/* LIO is about to release all commands of a connection that has ended. */
 	if (READ_ONCE(c->broken) || READ_ONCE(c->down) || READ_ONCE(c->closing))
-		return;
+		return false;
 	fault = ki_fault(c, buf);
 	if (fault) {
 		ki_conn_break(c, fault);
-		return;
+		return false;
 	}
 	trace_kdapl_isert_request(c, hdr, buf->len);
 	if (ki_is_command(hdr)) {
 		if (!ki_credit_may(c, hdr)) {
 			ki_conn_break(c, "it has sent more than MaxCmdSN allows");
-			return;
+			return false;
 		}
 		/* Waiting would hold up other connections. */
 		cmd = iscsit_allocate_cmd(c->conn, TASK_RUNNING);
 		if (!cmd) {
 			ki_conn_break(c, "more commands than it may send");
-			return;
+			return false;
 		}
 	}
-	if (ki_command(c, cmd, buf) < 0)
+	if (ki_command(c, cmd, buf, &lent) < 0)
 		ki_conn_break(c, "a PDU breaks the protocol");
+	return lent;
+}
+
+/* Hand the PDU in @buf to LIO, and post the buffer again. */
+static void ki_pdu(struct ki_conn *c, struct ki_buf *buf)
+{
+	if (!ki_pdu_lent(c, buf))
+		ki_buf_post(c->a, buf);
 }
 
 /* ---- Upcalls --------------------------------------------------------------------- */
@@ -491,7 +526,6 @@ static void ki_received(struct ki_comp *comp, struct ki_conn *c, struct ki_buf *
 		fallthrough;
 	default:
 		ki_pdu(c, buf);
-		ki_buf_post(comp->a, buf);
 	}
 }
 
@@ -546,7 +580,6 @@ void ki_get_rx_pdu(struct iscsit_conn *conn)
 		mutex_lock(&c->comp->mutex);
 		ki_pdu(c, buf);
 		mutex_unlock(&c->comp->mutex);
-		ki_buf_post(c->a, buf);
 	}
 	wait_event_interruptible(c->wq, READ_ONCE(c->down));
 }

@@ -154,6 +154,8 @@ static void ki_tx_send(struct ki_conn *c, struct ki_tx *tx)
 	struct ki_cmd *kc = ki_cmd(tx->cmd);
 
 	trace_kdapl_isert_answer(c, ki_tx_hdr(tx), kc->mapped ? tx->cmd->se_cmd.data_length : 0);
+	/* The backend is through with the command. */
+	ki_buf_take_back(c, kc);
 	kc->tx = tx;
 	kc->reads = false;
 	if (!kc->mapped) {

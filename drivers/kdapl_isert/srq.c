@@ -14,6 +14,10 @@
  * all have returned the queue is shortened and the block freed. Nothing can be taken
  * out of a queue, so on an idle adapter this takes until the next messages.
  *
+ * A backend may write from the buffer that the data of a small command came in: up to a
+ * quarter of the buffers are lent, so that a backend which stands still cannot have them
+ * all, and none on iWARP, where what is promised to sessions has to be posted.
+ *
  * a->srq_mutex guards the list of blocks and the length, a->srq_lock what blocks that
  * retire have got back. ki_buf_post() takes the lock for these only.
  */
@@ -99,6 +103,54 @@ void ki_buf_post(struct ki_adapter *a, struct ki_buf *buf)
 	ki_buf_give(a, buf);
 }
 
+/* ---- Buffers that backends write from -------------------------------------------- */
+
+/* Let @kc have @buf, whose message is its PDU; false if the data has to be copied. */
+bool ki_buf_lend(struct ki_conn *c, struct ki_cmd *kc, struct ki_buf *buf)
+{
+	struct ki_adapter *a = c->a;
+
+	if (a->iwarp)
+		return false;
+	if (atomic_inc_return(&a->lent) > (int)(READ_ONCE(a->bufs) / 4)) {
+		atomic_dec(&a->lent);
+		return false;
+	}
+	kc->buf = buf;
+	spin_lock_bh(&c->lock);
+	list_add(&buf->link, &c->lent);
+	spin_unlock_bh(&c->lock);
+	return true;
+}
+
+static void ki_buf_unlend(struct ki_conn *c, struct ki_buf *buf)
+{
+	spin_lock_bh(&c->lock);
+	list_del(&buf->link);
+	spin_unlock_bh(&c->lock);
+	atomic_dec(&c->a->lent);
+	ki_buf_post(c->a, buf);
+}
+
+/* The backend is through with the command. Context: any but hard interrupts. */
+void ki_buf_take_back(struct ki_conn *c, struct ki_cmd *kc)
+{
+	struct ki_buf *buf = kc->buf;
+
+	kc->buf = NULL;
+	if (buf)
+		ki_buf_unlend(c, buf);
+}
+
+/* Take back what commands had that were never answered; all of @c have ended. */
+void ki_bufs_take_back(struct ki_conn *c)
+{
+	struct ki_buf *buf, *next;
+
+	list_for_each_entry_safe(buf, next, &c->lent, link)
+		ki_buf_unlend(c, buf);
+}
+
 /* ---- Length ---------------------------------------------------------------------- */
 
 static unsigned int ki_srq_limit(struct ki_adapter *a)
@@ -143,16 +195,16 @@ static int ki_block_add(struct ki_adapter *a)
 	b->pages = alloc_pages(GFP_KERNEL | __GFP_NOWARN, KI_BLOCK_ORDER);
 	if (!b->pages)
 		goto err_free;
-	if (ki_pages_register(a, b->pages, KI_BLOCK_BUFS * KI_BUF_LEN,
+	if (ki_pages_register(a, b->pages, KI_BLOCK_LEN,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &b->lmr, &all))
 		goto err_pages;
 	list_add_tail(&b->link, &a->blocks);
 	WRITE_ONCE(a->bufs, a->bufs + KI_BLOCK_BUFS);
 	for (i = 0; i < KI_BLOCK_BUFS; i++) {
 		b->bufs[i].block = b;
-		b->bufs[i].va = page_address(b->pages) + i * KI_BUF_LEN;
+		b->bufs[i].va = page_address(b->pages) + KI_BUF_AT + i * KI_BUF_LEN;
 		b->bufs[i].seg = all;
-		b->bufs[i].seg.virtual_address += i * KI_BUF_LEN;
+		b->bufs[i].seg.virtual_address += KI_BUF_AT + i * KI_BUF_LEN;
 		b->bufs[i].seg.segment_length = KI_BUF_LEN;
 		ki_buf_give(a, &b->bufs[i]);
 	}
