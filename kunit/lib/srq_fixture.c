@@ -247,6 +247,17 @@ void rx_deliver_n(struct rx_bench *b, struct rx_link *link, int n)
 }
 EXPORT_SYMBOL_GPL(rx_deliver_n);
 
+/* Post 2 * @n buffers, and deliver @n messages on each of two connections, in turn. */
+void rx_deliver_in_turn(struct rx_bench *b, struct rx_link *x, struct rx_link *y, int n)
+{
+	rx_post(b, x, 2 * n);
+	while (n--) {
+		rx_deliver(b, x);
+		rx_deliver(b, y);
+	}
+}
+EXPORT_SYMBOL_GPL(rx_deliver_in_turn);
+
 /*
  * Reap the next message of @link, which must be the next event, and check what
  * is in it. Returns the cookie of its buffer.

@@ -71,6 +71,7 @@ void rx_expect_counts(struct rx_bench *b, DAT_COUNT max, DAT_COUNT available,
 		      DAT_COUNT outstanding);
 void rx_deliver(struct rx_bench *b, struct rx_link *link);
 void rx_deliver_n(struct rx_bench *b, struct rx_link *link, int n);
+void rx_deliver_in_turn(struct rx_bench *b, struct rx_link *x, struct rx_link *y, int n);
 u64 rx_reap(struct rx_bench *b, struct rx_link *link);
 void rx_reap_n(struct rx_bench *b, struct rx_link *link, int n);
 void rx_pass_n(struct rx_bench *b, struct rx_link *link, int n);

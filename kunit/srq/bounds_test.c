@@ -144,13 +144,8 @@ static void R8_free(struct kunit *test)
 {
 	struct rx_bench *b = rx_open(test, 2 * HELD);
 	struct rx_link *x = rx_link(b), *y = rx_link(b);
-	int i;
 
-	rx_post(b, x, 2 * HELD);
-	for (i = 0; i < HELD; i++) {
-		rx_deliver(b, x);
-		rx_deliver(b, y);
-	}
+	rx_deliver_in_turn(b, x, y, HELD);
 	rx_expect_counts(b, 2 * HELD, 0, 2 * HELD);
 	section_begin();
 	KD_EXPECT_OK(test, dat_ep_free(x->in));
@@ -171,13 +166,8 @@ static void R8_modify(struct kunit *test)
 	struct rx_link *x = rx_link(b), *y = rx_link(b);
 	DAT_EVD_HANDLE old = b->in->recv_evd;
 	DAT_EP_PARAM param = { };
-	int i;
 
-	rx_post(b, x, 2 * HELD);
-	for (i = 0; i < HELD; i++) {
-		rx_deliver(b, x);
-		rx_deliver(b, y);
-	}
+	rx_deliver_in_turn(b, x, y, HELD);
 	rx_disconnect(b, x);
 	rx_reset(b, x);
 	param.recv_evd_handle = kd_evd(b->in, DAT_EVD_DTO_FLAG, 2 * HELD,
