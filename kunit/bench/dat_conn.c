@@ -121,7 +121,7 @@ static void dat_choose(struct bench_pair *pair, unsigned int i)
 {
 	struct dat_pair *dp = container_of(pair, struct dat_pair, pair);
 
-	dp->side[0].ep = dp->eps[0][i];
+	dp->side[0].ep = dp->ends[i].ep[0];
 	dp->side[1].recv_evd = dp->evds[i % dp->nevds];
 }
 
@@ -147,23 +147,21 @@ static int dat_connect_more(struct dat_pair *dp, struct sockaddr *addr,
 {
 	const struct bench_shape *shape = &dp->pair.shape;
 	u32 depth = shape->evds ? bench_more_depth(shape) : 1;
-	struct dat_side *b = &dp->side[1];
-	int i, err = dat_more_evds(dp);
+	struct dat_side *a = &dp->side[0], *b = &dp->side[1];
+	int err = dat_more_evds(dp);
+	struct dat_ends *ends;
+	unsigned int n;
 
-	for (i = 0; i < 2 && !err; i++) {
-		dp->eps[i] = kvcalloc(shape->more + 1, sizeof(*dp->eps[i]),
-				      GFP_KERNEL);
-		if (!dp->eps[i])
-			return -ENOMEM;
-		dp->eps[i][0] = dp->side[i].ep;
-	}
-	for (dp->neps = 1; dp->neps <= shape->more && !err; dp->neps++) {
-		b->recv_evd = dp->evds[dp->neps % dp->nevds];
-		for (i = 0; i < 2 && !err; i++)
-			err = dat_side_ep(&dp->side[i], depth,
-					  &dp->eps[i][dp->neps]);
-		err = err ?: dat_connect_eps(dp, addr, dp->eps[0][dp->neps],
-					     dp->eps[1][dp->neps], event);
+	dp->ends = kvcalloc(shape->more + 1, sizeof(*dp->ends), GFP_KERNEL);
+	if (!dp->ends)
+		return -ENOMEM;
+	dp->ends[0] = (struct dat_ends) { { a->ep, b->ep } };
+	for (n = 1; n <= shape->more && !err; n++) {
+		ends = &dp->ends[n];
+		b->recv_evd = dp->evds[n % dp->nevds];
+		err = dat_side_ep(a, depth, &ends->ep[0]) ?:
+		      dat_side_ep(b, depth, &ends->ep[1]) ?:
+		      dat_connect_eps(dp, addr, ends->ep[0], ends->ep[1], event);
 		cond_resched();
 	}
 	b->recv_evd = dp->evds[0];
@@ -196,10 +194,9 @@ static void dat_close(struct bench_pair *pair)
 	WRITE_ONCE(pair->closing, true);
 	if (dp->ia)
 		dat_ia_close(dp->ia, DAT_CLOSE_ABRUPT_FLAG);
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 2; i++)
 		bench_buf_free(dp->side[i].side.buf, BENCH_BUF);
-		kvfree(dp->eps[i]);
-	}
+	kvfree(dp->ends);
 	kfree(dp);
 }
 

@@ -7,16 +7,20 @@
 #include "../../drivers/kdapl_test/raw.h"
 #include "kdapl_bench.h"
 
+/* A connection of a pair: the Endpoint of each side. */
+struct dat_ends {
+	DAT_EP_HANDLE ep[2];
+};
+
 /*
  * struct dat_pair - a pair over kDAPL
- * @eps: the Endpoints of each side, the first one included; @neps of them
+ * @ends: the connections, the first one included
  * @evds: on which side 1 receives, @nevds of them
  */
 struct dat_pair {
 	struct bench_pair pair;
 	struct dat_side side[2];
-	DAT_EP_HANDLE *eps[2];
-	unsigned int neps;
+	struct dat_ends *ends;
 	DAT_EVD_HANDLE evds[BENCH_EVDS];
 	unsigned int nevds;
 	DAT_IA_HANDLE ia;
