@@ -102,6 +102,32 @@ void ki_cmd_unmap(struct iscsit_cmd *cmd)
 }
 
 /*
+ * Have the backend write the @len bytes at @data, which came with the command and stay
+ * there. Return -EPROTO if the CDB wants another length than the initiator has told.
+ */
+int ki_cmd_use(struct iscsit_cmd *cmd, u8 *data, u32 len)
+{
+	struct scatterlist *sg = ki_cmd(cmd)->sg;
+	unsigned int n, i;
+	u32 part;
+
+	if (len != cmd->se_cmd.data_length)
+		return -EPROTO;
+	/* An entry for each page: the backend pscsi takes no others. */
+	n = DIV_ROUND_UP(offset_in_page(data) + len, PAGE_SIZE);
+	sg_init_table(sg, n);
+	for (i = 0; i < n; i++) {
+		part = min_t(u32, len, PAGE_SIZE - offset_in_page(data));
+		sg_set_buf(&sg[i], data, part);
+		data += part;
+		len -= part;
+	}
+	cmd->se_cmd.t_data_sg = sg;
+	cmd->se_cmd.t_data_nents = n;
+	return 0;
+}
+
+/*
  * Take triplets for one request off those of @kc: at most @max_iov of them and
  * max_rdma bytes. The request is a Write that is followed by others; the members of an
  * RDMA request are set, and all that nobody looks at is left alone.

@@ -38,6 +38,8 @@
 #define KI_BUF_AT		(SECTOR_SIZE - KI_HEADERS)
 #define KI_BUF_LEN		(ALIGN_DOWN((KI_BLOCK_LEN - KI_BUF_AT) / KI_BLOCK_BUFS, \
 					    SECTOR_SIZE))
+/* What comes with a command, at most 8 KiB, lies in so many pages. */
+#define KI_DATA_PAGES		3
 #define KI_REQUESTS		128
 #define KI_IOV			16
 #define KI_READS		128
@@ -325,7 +327,7 @@ struct ki_cmd {
 	struct ki_wr part;
 	struct ki_tx *tx;
 	struct ki_buf *buf;
-	struct scatterlist sg;
+	struct scatterlist sg[KI_DATA_PAGES];
 	struct list_head wait;
 	KDAT_SG_HANDLE map;
 	bool mapped;
@@ -445,6 +447,7 @@ void ki_posted_done(struct ki_conn *c);
 int ki_cmd_map(struct ki_conn *c, struct iscsit_cmd *cmd, u32 offset, u32 len,
 	       enum dma_data_direction dir);
 void ki_cmd_unmap(struct iscsit_cmd *cmd);
+int ki_cmd_use(struct iscsit_cmd *cmd, u8 *data, u32 len);
 int ki_cmd_push(struct ki_conn *c, struct ki_cmd *kc);
 void ki_conn_submit(struct ki_conn *c, struct ki_cmd *kc);
 void ki_conn_retry(struct ki_conn *c);

@@ -135,6 +135,9 @@ static int ki_immediate_done(struct iscsit_conn *conn, struct iscsit_cmd *cmd,
 				 ((struct iscsi_scsi_req *)hdr)->cmdsn);
 	if (rc == CMDSN_ERROR_CANNOT_RECOVER)
 		return -EPROTO;
+	/* LIO has ignored it, and nobody answers. */
+	if (rc == CMDSN_LOWER_THAN_EXP)
+		ki_buf_take_back(conn->context, ki_cmd(cmd));
 	if (cmd->sense_reason || rc == CMDSN_LOWER_THAN_EXP)
 		target_put_sess_cmd(&cmd->se_cmd);
 	else if (cmd->unsolicited_data)
@@ -143,19 +146,13 @@ static int ki_immediate_done(struct iscsit_conn *conn, struct iscsit_cmd *cmd,
 }
 
 /*
- * Have the backend write from @buf, which has the @len bytes that came with the command.
- * Return false if the CDB wants another length than the initiator has told.
+ * May the backend write the @len bytes that came with a command from @buf? They do not begin
+ * at a sector if there are additional headers.
  */
-static bool ki_use_data(struct iscsit_cmd *cmd, struct ki_buf *buf, u32 len)
+static bool ki_may_lend(struct iscsit_cmd *cmd, struct ki_buf *buf, u32 len)
 {
-	struct ki_cmd *kc = ki_cmd(cmd);
-
-	if (len != cmd->se_cmd.data_length)
-		return false;
-	sg_init_one(&kc->sg, ki_data(buf), len);
-	cmd->se_cmd.t_data_sg = &kc->sg;
-	cmd->se_cmd.t_data_nents = 1;
-	return true;
+	return len && len == cmd->se_cmd.data_length && !ki_hdr(buf)->hlength &&
+	       offset_in_page(ki_data(buf)) + len <= KI_DATA_PAGES * PAGE_SIZE;
 }
 
 /* Set @lent if the command keeps @buf. */
@@ -171,7 +168,7 @@ static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf 
 	if (rc < 0)
 		return 0;
 	len = cmd->first_burst_len;
-	if (len && len == cmd->se_cmd.data_length && ki_buf_lend(c, ki_cmd(cmd), buf)) {
+	if (ki_may_lend(cmd, buf, len) && ki_buf_lend(c, ki_cmd(cmd), buf)) {
 		*lent = true;
 		cmd->se_cmd.se_cmd_flags |= SCF_PASSTHROUGH_SG_TO_MEM_NOALLOC;
 	}
@@ -182,7 +179,7 @@ static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf 
 		return 0;
 	/* rc > 0: the command fails, and its data does not matter. */
 	if (!rc) {
-		if (*lent ? !ki_use_data(cmd, buf, len) : ki_copy_data(cmd, buf, 0, len))
+		if (*lent ? ki_cmd_use(cmd, ki_data(buf), len) : ki_copy_data(cmd, buf, 0, len))
 			return -EPROTO;
 		cmd->write_data_done += len;
 		if (cmd->write_data_done == cmd->se_cmd.data_length) {
