@@ -388,8 +388,8 @@ static void session_is_pinged(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, shell("echo 1 >/sys/module/kdapl_isert/parameters/ping_seconds"));
 	KUNIT_EXPECT_TRUE(test, raw_receive(r, ISCSI_OP_NOOP_IN, KD_TIMEOUT_MS));
-	KUNIT_EXPECT_EQ(test, nop->itt, RESERVED_ITT);
-	KUNIT_EXPECT_EQ(test, nop->ttt, cpu_to_be32(0xffffffff));
+	KUNIT_EXPECT_TRUE(test, nop->itt == RESERVED_ITT);
+	KUNIT_EXPECT_TRUE(test, nop->ttt == cpu_to_be32(0xffffffff));
 	KUNIT_EXPECT_TRUE(test, raw_receive(r, ISCSI_OP_NOOP_IN, KD_TIMEOUT_MS));
 	KUNIT_EXPECT_EQ(test, 0, shell("echo 15 >/sys/module/kdapl_isert/parameters/ping_seconds"));
 	raw_expect_alive(r);
