@@ -24,6 +24,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/blkdev.h>
 #include <linux/printk.h>
 #include <dat/kdat_linux.h>
 #include "tgt.h"
@@ -321,10 +322,15 @@ static bool kbt_next_message(struct kbt_conn *conn)
 	return true;
 }
 
-/* Serve waiting messages up to the budget. Context: process. */
+/*
+ * Serve waiting messages up to the budget. The block layer is given the
+ * requests of a message together. Context: process.
+ */
 static void kbt_recv(struct kbt_conn *conn)
 {
 	unsigned int budget = KBT_RECV_BUDGET;
+	bool plugged = false;
+	struct blk_plug plug;
 	struct kbt_io *io;
 
 	mutex_lock(&conn->recv_mutex);
@@ -340,9 +346,19 @@ static void kbt_recv(struct kbt_conn *conn)
 		io = kbt_slot(conn);
 		if (!io)
 			break;
+		if (!plugged && conn->message.left > 1) {
+			blk_start_plug(&plug);
+			plugged = true;
+		}
 		kbt_take(io);
 		kbt_io_step(io);
+		if (plugged && !conn->message.left) {
+			blk_finish_plug(&plug);
+			plugged = false;
+		}
 	}
+	if (plugged)
+		blk_finish_plug(&plug);
 	mutex_unlock(&conn->recv_mutex);
 }
 

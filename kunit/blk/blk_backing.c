@@ -4,6 +4,7 @@
  */
 #include <linux/bvec.h>
 #include <linux/module.h>
+#include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "blk_backing.h"
 
@@ -39,11 +40,21 @@ static void backing_serve(struct backing *backing, struct bio *bio)
 	bio_endio(bio);
 }
 
+static void backing_unplug(struct blk_plug_cb *cb, bool from_schedule)
+{
+	struct backing *backing = cb->data;
+
+	atomic_inc(&backing->unplugs);
+	kfree(cb);
+}
+
 static void backing_submit(struct bio *bio)
 {
 	struct backing *backing = bio->bi_bdev->bd_disk->private_data;
 	bool held;
 
+	/* There is one callback for all requests of a plug. */
+	blk_check_plugged(backing_unplug, backing, sizeof(struct blk_plug_cb));
 	spin_lock_irq(&backing->lock);
 	held = backing->hold;
 	if (held)
@@ -117,7 +128,10 @@ static void backing_remove(void *data)
 	vfree(backing->data);
 }
 
-/* Make the @n-th device; it goes when the case ends. Only the first writes zeroes. */
+/*
+ * Make the @n-th device; it goes when the case ends. Only the first writes zeroes, and
+ * only the others never wait, so that the target uses them at once.
+ */
 struct backing *kdb_backing_make(struct kunit *test, int n)
 {
 	struct backing *backing = kunit_kzalloc(test, sizeof(*backing),
@@ -126,7 +140,8 @@ struct backing *kdb_backing_make(struct kunit *test, int n)
 		.logical_block_size = SECTOR_SIZE,
 		.physical_block_size = SZ_4K,
 		.max_write_zeroes_sectors = n ? 0 : SZ_256K >> SECTOR_SHIFT,
-		.features = BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA,
+		.features = BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA |
+			    (n ? BLK_FEAT_NOWAIT : 0),
 	};
 
 	KUNIT_ASSERT_NOT_NULL(test, backing);

@@ -23,6 +23,7 @@
  * @flushes: number of flushes requested
  * @zeroed: sectors of requests to write zeroes
  * @zero_flags: flags of the last such request
+ * @unplugs: how many times requests were given over, one or several together
  */
 struct backing {
 	struct gendisk *disk;
@@ -35,6 +36,7 @@ struct backing {
 	atomic_t flushes;
 	atomic_t zeroed;
 	blk_opf_t zero_flags;
+	atomic_t unplugs;
 };
 
 void kdb_backing_hold(struct backing *backing, bool hold);

@@ -4,6 +4,7 @@
  * initiator's requests are in blk_serve_test.c.
  */
 #include <linux/module.h>
+#include "blk_backing.h"
 #include "blk_target.h"
 
 #define PART		512
@@ -199,6 +200,36 @@ static void blk_requests_with_data(struct kunit *test)
 	kdb_expect_serving(test);
 }
 
+/* The block layer gets the requests of a message together. */
+static void blk_requests_are_plugged(struct kunit *test)
+{
+	struct backing *backing = kdb_backing_make(test, 1);
+	struct kblk_request request;
+	struct kd_side *side;
+	int unplugs;
+
+	tgt_load(test);
+	KUNIT_ASSERT_EQ(test, 0,
+			shell("set -e; cd " TGT_NS "; echo 0 >enable;"
+			      " echo " BACKING_1 " >path; echo 1 >enable"));
+	side = client_of_many(test);
+	post_receives(side, 2);
+	unplugs = atomic_read(&backing->unplugs);
+	send_parts(side, 2);
+	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	KUNIT_EXPECT_EQ(test, take_replies(side, 2), BIT(0) | BIT(1));
+	/* When this one is served the target has done with the message. */
+	kdb_post_reply_buffer(side);
+	request = kdb_good_request(side);
+	request.opcode = KBLK_OP_KEEPALIVE;
+	request.flags = 0;
+	request.length = 0;
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, atomic_read(&backing->unplugs) - unplugs, 1);
+	kd_close(side);
+	kdb_hello_features = 0;
+}
+
 enum fault {
 	NOT_AGREED,
 	LONGER,
@@ -321,6 +352,7 @@ static void blk_requests_half_taken(struct kunit *test)
 static struct kunit_case blk_cases[] = {
 	KUNIT_CASE_PARAM(blk_requests_together, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_requests_with_data, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_requests_are_plugged, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_requests_malformed, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_requests_beyond_credits, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_requests_half_taken, kd_gen_ia),
