@@ -247,7 +247,7 @@ enum { KBT_LANE_PLAIN, KBT_LANE_DATA, KBT_LANES };
  * @pending: posts not completed, plus one while the slot is served, or while
  *	its reply is due or in a shared message
  * @wants: the request came with KBLK_WANTS
- * @fetching: the outstanding post is the RDMA Read of the data
+ * @writing: the reply was posted behind the RDMA Write of its data
  * @status: enum kblk_status of the reply
  * @covers: for a FLUSH, how many writes of the session it covers
  * @inlined: bytes of data that go with the reply
@@ -269,7 +269,7 @@ struct kbt_io {
 	unsigned long posted;
 	atomic_t pending;
 	bool wants;
-	bool fetching;
+	bool writing;
 	u16 status;
 	s64 covers;
 	u32 inlined;
@@ -585,7 +585,7 @@ void kbt_io_work(struct work_struct *work);
 /* tgt_reply.c */
 bool kbt_has_words(const struct kbt_conn *conn, u8 opcode);
 void *kbt_words(struct kbt_conn *conn);
-DAT_RETURN kbt_post_data(struct kbt_io *io);
+DAT_RETURN kbt_fetch(struct kbt_io *io);
 void kbt_io_reply(struct kbt_io *io, enum kblk_status status);
 void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 

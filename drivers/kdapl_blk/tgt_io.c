@@ -290,7 +290,7 @@ void kbt_io_step(struct kbt_io *io)
 			return;
 		io->stage = KBT_IO_RUN;
 		if (io->request.opcode == KBLK_OP_WRITE && kbt_has_remote(io)) {
-			if (kbt_post_data(io) != DAT_SUCCESS) {
+			if (kbt_fetch(io) != DAT_SUCCESS) {
 				kbt_conn_end(conn);
 				kbt_io_put(io);
 			}

@@ -2,13 +2,13 @@
 /*
  * Requests of a client: move data, reply, complete.
  *
- * Entry points: kbt_io_reply() replies, kbt_post_data() starts the RDMA
- * transfer of a slot, kbt_req_upcall() takes all completions, kbt_words() is
+ * Entry points: kbt_io_reply() replies, kbt_fetch() starts the RDMA Read of a
+ * slot's data, kbt_req_upcall() takes all completions, kbt_words() is
  * the memory for replies that are not data of the volume.
  *
- * The data of a READ goes out as an RDMA Write, posted before the reply: an
- * Endpoint completes and delivers in order, so a client that sees the reply has
- * the data.
+ * The data of a READ goes out as an RDMA Write, which is posted together with the
+ * reply behind it. An Endpoint completes and delivers in order, so a client that
+ * sees the reply has the data, and when the Send completes so has the Write.
  *
  * A message costs both sides several times the work of filling in a reply. With
  * KBLK_FEATURE_BATCH replies therefore wait while messages are under way and
@@ -27,6 +27,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/printk.h>
+#include <dat/kdat_linux.h>
 #include "tgt.h"
 
 static void kbt_fill_reply(struct kbt_io *io, struct kblk_reply *reply)
@@ -82,31 +83,28 @@ void *kbt_words(struct kbt_conn *conn)
 
 /* ---- One by one ---------------------------------------------------------- */
 
-DAT_RETURN kbt_post_data(struct kbt_io *io)
+static DAT_RMR_TRIPLET kbt_remote(const struct kbt_io *io)
 {
-	DAT_LMR_TRIPLET seg = kblk_seg(&io->buf->mem, 0, kbt_length(io));
-	DAT_RMR_TRIPLET remote = {
+	return (DAT_RMR_TRIPLET) {
 		.virtual_address = le64_to_cpu(io->request.address),
 		.segment_length = kbt_length(io),
 		.rmr_context = le32_to_cpu(io->request.rmr_context),
 	};
+}
+
+/* Fetch the data of a WRITE; the completion runs the next step. */
+DAT_RETURN kbt_fetch(struct kbt_io *io)
+{
+	DAT_LMR_TRIPLET seg = kblk_seg(&io->buf->mem, 0, kbt_length(io));
+	DAT_RMR_TRIPLET remote = kbt_remote(io);
 	DAT_DTO_COOKIE cookie = { .as_ptr = io };
 	DAT_RETURN ret;
 
 	atomic_inc(&io->pending);
 	atomic_inc(&io->conn->transfers);
-	if (io->request.opcode == KBLK_OP_READ) {
-		ret = dat_ep_post_rdma_write(io->conn->ep, 1, &seg, cookie,
-					     &remote,
-					     DAT_COMPLETION_DEFAULT_FLAG);
-	} else {
-		io->fetching = true;
-		ret = dat_ep_post_rdma_read(io->conn->ep, 1, &seg, cookie,
-					    &remote,
-					    DAT_COMPLETION_DEFAULT_FLAG);
-	}
+	ret = dat_ep_post_rdma_read(io->conn->ep, 1, &seg, cookie, &remote,
+				    DAT_COMPLETION_DEFAULT_FLAG);
 	if (ret != DAT_SUCCESS) {
-		io->fetching = false;
 		atomic_dec(&io->conn->transfers);
 		atomic_dec(&io->pending);
 	}
@@ -131,10 +129,64 @@ static unsigned int kbt_reply_segs(struct kbt_io *io, DAT_LMR_TRIPLET *segs)
 	return 2;
 }
 
-static DAT_RETURN kbt_post_reply(struct kbt_io *io)
+/* Post the reply of @io, which consists of @n segments. */
+static DAT_RETURN kbt_post_alone(struct kbt_io *io, unsigned int n,
+				 DAT_LMR_TRIPLET *segs)
+{
+	DAT_DTO_COOKIE cookie = { .as_ptr = io };
+	struct kbt_conn *conn = io->conn;
+
+	return dat_ep_post_send_with_invalidate(conn->ep, n, segs, cookie,
+						DAT_COMPLETION_DEFAULT_FLAG,
+						conn->invalidate &&
+						kbt_has_remote(io),
+						kbt_remote(io).rmr_context);
+}
+
+/*
+ * Post the data of a READ and, behind it, the reply of @io, which consists of @n
+ * segments; tell the device once. The RDMA Write completes silently unless it
+ * fails, and the Send completes after it.
+ */
+static DAT_RETURN kbt_post_with_data(struct kbt_io *io, unsigned int n,
+				     DAT_LMR_TRIPLET *segs)
+{
+	DAT_LMR_TRIPLET data = kblk_seg(&io->buf->mem, 0, kbt_length(io));
+	DAT_RMR_TRIPLET remote = kbt_remote(io);
+	struct kbt_conn *conn = io->conn;
+	KDAT_REQUEST requests[] = {
+		{
+			.operation = DAT_DTO_RDMA_WRITE,
+			.num_segments = 1,
+			.local_iov = &data,
+			.user_cookie.as_ptr = io,
+			.remote_iov = &remote,
+			.completion_flags = DAT_COMPLETION_SUPPRESS_FLAG,
+		}, {
+			.operation = DAT_DTO_SEND,
+			.num_segments = n,
+			.local_iov = segs,
+			.user_cookie.as_ptr = io,
+			.invalidate_flag = conn->invalidate,
+			.rmr_context = remote.rmr_context,
+		},
+	};
+	DAT_RETURN ret;
+
+	io->writing = true;
+	atomic_inc(&conn->transfers);
+	ret = kdat_ep_post_requests(conn->ep, ARRAY_SIZE(requests), requests);
+	if (ret != DAT_SUCCESS) {
+		io->writing = false;
+		atomic_dec(&conn->transfers);
+	}
+	return ret;
+}
+
+/* Post the reply of @io, @with_data: behind the data of a READ. */
+static DAT_RETURN kbt_post_reply(struct kbt_io *io, bool with_data)
 {
 	struct kbt_conn *conn = io->conn;
-	DAT_DTO_COOKIE cookie = { .as_ptr = io };
 	DAT_LMR_TRIPLET segs[2];
 	unsigned long flags;
 	unsigned int n;
@@ -146,11 +198,8 @@ static DAT_RETURN kbt_post_reply(struct kbt_io *io)
 	n = kbt_reply_segs(io, segs);
 	atomic_inc(&io->pending);
 	kbt_note_replies(io, 1);
-	ret = dat_ep_post_send_with_invalidate(conn->ep, n, segs, cookie,
-					       DAT_COMPLETION_DEFAULT_FLAG,
-					       conn->invalidate &&
-					       kbt_has_remote(io),
-					       le32_to_cpu(io->request.rmr_context));
+	ret = with_data ? kbt_post_with_data(io, n, segs) :
+			  kbt_post_alone(io, n, segs);
 	if (ret != DAT_SUCCESS) {
 		WRITE_ONCE(io->posted, 0);
 		atomic64_dec(&conn->replied);
@@ -388,8 +437,9 @@ void kbt_io_reply(struct kbt_io *io, enum kblk_status status)
 {
 	struct kbt_conn *conn = io->conn;
 	u8 opcode = io->request.opcode;
-	DAT_RETURN ret = DAT_SUCCESS;
+	bool with_data = false;
 	u32 inlined = 0;
+	DAT_RETURN ret;
 
 	/* The reply gives the credit back that stands for the buffer. */
 	kbt_io_unkeep(io);
@@ -399,7 +449,7 @@ void kbt_io_reply(struct kbt_io *io, enum kblk_status status)
 	if (status != KBLK_OK)
 		kbt_count(conn->kbt, KBT_STAT_ERROR_REPLIES, 1);
 	else if (opcode == KBLK_OP_READ && kbt_has_remote(io))
-		ret = kbt_post_data(io);
+		with_data = true;
 	else if (opcode == KBLK_OP_ATTACH && conn->auth)
 		inlined = KBLK_PROOF_LEN;
 	else if (opcode == KBLK_OP_READ || kbt_has_words(conn, opcode))
@@ -413,8 +463,7 @@ void kbt_io_reply(struct kbt_io *io, enum kblk_status status)
 		kbt_lane_send(conn, kbt_lane(io), io);
 		return;
 	}
-	if (ret == DAT_SUCCESS)
-		ret = kbt_post_reply(io);
+	ret = kbt_post_reply(io, with_data);
 	if (ret != DAT_SUCCESS)
 		kbt_cannot_reply(conn, ret);
 out:
@@ -429,6 +478,7 @@ void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
 		&event->event_data.dto_completion_event_data;
+	bool fetched = dto->operation == DAT_DTO_RDMA_READ;
 	bool success = dto->status == DAT_DTO_SUCCESS;
 	struct kbt_io *io = dto->user_cookie.as_ptr;
 	struct kbt_conn *conn = data;
@@ -438,24 +488,26 @@ void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		kbt_count(conn->kbt, KBT_STAT_DTO_ERRORS, 1);
 		kbt_conn_end(conn);
 	}
-	if (dto->operation != DAT_DTO_RDMA_READ &&
-	    dto->operation != DAT_DTO_RDMA_WRITE)
+	/*
+	 * An RDMA Write has failed or was flushed, and so will be the reply
+	 * behind it, which still holds the slot.
+	 */
+	if (dto->operation == DAT_DTO_RDMA_WRITE)
+		return;
+	if (!fetched)
 		WRITE_ONCE(io->posted, 0);
 	if (io->shared) {
 		kbt_shared_done(io, success);
 		return;
 	}
-	if (dto->operation == DAT_DTO_RDMA_READ ||
-	    dto->operation == DAT_DTO_RDMA_WRITE)
+	if (fetched || io->writing)
 		atomic_dec(&conn->transfers);
-	if (io->fetching) {
-		io->fetching = false;
-		if (success)
-			queue_work(conn->kbt->wq, &io->work);
-		else
-			kbt_io_put(io);
-	} else if (success && dto->operation != DAT_DTO_RDMA_WRITE) {
+	io->writing = false;
+	if (!fetched && success)
 		atomic64_inc(&conn->delivered);
-	}
+	else if (fetched && success)
+		queue_work(conn->kbt->wq, &io->work);
+	else if (fetched)
+		kbt_io_put(io);
 	kbt_io_put(io);
 }

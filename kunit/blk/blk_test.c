@@ -5,6 +5,7 @@
  */
 #include <linux/module.h>
 #include "blk_target.h"
+#include "device.h"
 
 #define NULLB	"/sys/kernel/config/nullb/kdapl_test"
 
@@ -98,6 +99,22 @@ static void blk_read_write(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, memchr_inv(side->buf->va + DATA_AT, 0,
 						    SZ_32K));
 	}
+	kdb_expect_serving(test);
+}
+
+/* The device is told once of the data of a READ and the reply behind it. */
+static void blk_read_is_told_once(struct kunit *test)
+{
+	struct kblk_request request;
+	struct kd_side *side;
+
+	tgt_load(test);
+	side = kdb_connected_client(test);
+	kd_count_doorbells(test, side->name);
+	request = kdb_good_request(side);
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
+	/* The other one is of the request. */
+	KUNIT_EXPECT_EQ(test, atomic_read(&kd_doorbells), 2);
 	kdb_expect_serving(test);
 }
 
@@ -352,6 +369,7 @@ static void blk_low_watermark(struct kunit *test)
 static struct kunit_case blk_cases[] = {
 	KUNIT_CASE_PARAM(blk_identify, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_read_write, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_read_is_told_once, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_hello_refused, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_epochs, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_attach_refused, kd_gen_ia),

@@ -11,16 +11,6 @@
 #define SEED	11
 
 static struct kd_hook device;
-static atomic_t doorbells;
-
-static int count_doorbells(struct ib_qp *qp, const struct ib_send_wr *wr,
-			   const struct ib_send_wr **bad)
-{
-	/* Not those of the CM. */
-	if (qp->qp_type == IB_QPT_RC)
-		atomic_inc(&doorbells);
-	return device.real.post_send(qp, wr, bad);
-}
 
 /* Connect a pair whose active side counts how often it tells the device. */
 static struct kd_pair make_pair(struct kunit *test, const struct kd_opts *opts)
@@ -28,8 +18,7 @@ static struct kd_pair make_pair(struct kunit *test, const struct kd_opts *opts)
 	struct kd_pair c = kd_make_pair(test, opts);
 
 	kd_connect_pair(c.a, c.p);
-	kd_hook(test, c.a->name, &device)->ops.post_send = count_doorbells;
-	atomic_set(&doorbells, 0);
+	kd_count_doorbells(test, c.a->name);
 	return c;
 }
 
@@ -70,7 +59,7 @@ static void I8_write_and_send(struct kunit *test)
 	kd_fill(c.a->buf->va, LEN, SEED);
 	kd_recv(c.p, LEN, 64, 5);
 	KD_ASSERT_OK(test, kdat_ep_post_requests(c.a->ep, 2, r));
-	KUNIT_EXPECT_EQ(test, atomic_read(&doorbells), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&kd_doorbells), 1);
 	kd_expect_dto(test, c.p->recv_evd, 5, DAT_DTO_SUCCESS, &event);
 	KUNIT_EXPECT_EQ(test, (u64)48, (u64)event.event_data
 			.dto_completion_event_data.transfered_length);
@@ -99,7 +88,7 @@ static void I8_flags_of_each(struct kunit *test)
 	}
 	r[KDAT_MAX_REQUESTS - 1].completion_flags = 0;
 	KD_ASSERT_OK(test, kdat_ep_post_requests(c.a->ep, KDAT_MAX_REQUESTS, r));
-	KUNIT_EXPECT_EQ(test, atomic_read(&doorbells), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&kd_doorbells), 1);
 	for (i = 0; i < KDAT_MAX_REQUESTS; i++)
 		kd_expect_dto(test, c.p->recv_evd, i, DAT_DTO_SUCCESS, NULL);
 	for (i = 0; i < KDAT_MAX_REQUESTS; i++)
@@ -173,7 +162,7 @@ static void I8_L8_with_a_mapping(struct kunit *test)
 
 static void expect_untouched(struct kd_pair *c)
 {
-	KUNIT_EXPECT_EQ(c->a->test, atomic_read(&doorbells), 0);
+	KUNIT_EXPECT_EQ(c->a->test, atomic_read(&kd_doorbells), 0);
 	kd_expect_no_event(c->a->test, c->a->req_evd);
 	kd_expect_no_event(c->a->test, c->p->recv_evd);
 }
@@ -281,11 +270,11 @@ static void I8_flushed(struct kunit *test)
 
 	r[1].completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
 	kd_disconnect(c.a, c.p);
-	atomic_set(&doorbells, 0);
+	atomic_set(&kd_doorbells, 0);
 	KD_ASSERT_OK(test, kdat_ep_post_requests(c.a->ep, 3, r));
 	for (i = 1; i <= 3; i++)
 		kd_expect_dto(test, c.a->req_evd, i, DAT_DTO_ERR_FLUSHED, NULL);
-	KUNIT_EXPECT_EQ(test, atomic_read(&doorbells), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&kd_doorbells), 0);
 }
 
 /* The driver refuses: the connection ends, and every request completes. */
@@ -302,7 +291,7 @@ static void I8_device_refuses(struct kunit *test)
 	DAT_LMR_TRIPLET seg = kd_seg(c.a->buf, 0, 16);
 	KDAT_REQUEST r[] = { a_send(&seg, 1), a_send(&seg, 2) };
 
-	device.dev->ops.post_send = refuse;
+	kd_hook(test, c.a->name, &device)->ops.post_send = refuse;
 	KD_ASSERT_OK(test, kdat_ep_post_requests(c.a->ep, 2, r));
 	kd_expect_event(test, c.a->conn_evd, DAT_CONNECTION_EVENT_BROKEN, NULL);
 	kd_expect_dto(test, c.a->req_evd, 1, DAT_DTO_ERR_FLUSHED, NULL);

@@ -146,6 +146,31 @@ struct ib_device *kd_hook(struct kunit *test, const char *ia,
 }
 EXPORT_SYMBOL_GPL(kd_hook);
 
+static struct kd_hook kd_counted;
+
+atomic_t kd_doorbells;
+EXPORT_SYMBOL_GPL(kd_doorbells);
+
+static int kd_count_doorbell(struct ib_qp *qp, const struct ib_send_wr *wr,
+			     const struct ib_send_wr **bad)
+{
+	/* Not those of the CM. */
+	if (qp->qp_type == IB_QPT_RC)
+		atomic_inc(&kd_doorbells);
+	return kd_counted.real.post_send(qp, wr, bad);
+}
+
+/*
+ * Count in kd_doorbells, from 0, how often the device of @ia is told of requests, until
+ * the case ends.
+ */
+void kd_count_doorbells(struct kunit *test, const char *ia)
+{
+	kd_hook(test, ia, &kd_counted)->ops.post_send = kd_count_doorbell;
+	atomic_set(&kd_doorbells, 0);
+}
+EXPORT_SYMBOL_GPL(kd_count_doorbells);
+
 static int __init kd_init(void)
 {
 	return ib_register_client(&kd_client);

@@ -38,4 +38,8 @@ struct ib_device *kd_test_device(struct kunit *test, const char *ia);
 struct ib_device *kd_hook(struct kunit *test, const char *ia,
 			  struct kd_hook *hook);
 
+extern atomic_t kd_doorbells;
+
+void kd_count_doorbells(struct kunit *test, const char *ia);
+
 #endif /* KDAPL_KUNIT_DEVICE_H */
