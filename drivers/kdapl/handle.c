@@ -267,7 +267,8 @@ void kdapl_obj_free(struct kdapl_obj *obj)
 	spin_lock_irqsave(&ia->lock, flags);
 	list_del(&obj->link);
 	spin_unlock_irqrestore(&ia->lock, flags);
-	kvfree(obj);
+	/* kdapl_mr_owner() may have found it just before it left hca->keys. */
+	kvfree_rcu(obj, free_work.rcu);
 	/* kdapl_ia_drain() may be waiting; the object's reference keeps @ia. */
 	atomic_dec(&ia->live);
 	wake_up_all(&ia->wait);

@@ -65,7 +65,7 @@ struct kdapl_hca *kdapl_hca_alloc(void)
 	if (!hca)
 		return NULL;
 	init_rwsem(&hca->sem);
-	xa_init_flags(&hca->keys, XA_FLAGS_LOCK_IRQ);
+	xa_init(&hca->keys);
 	kref_init(&hca->ref);
 	INIT_LIST_HEAD(&hca->ias);
 	spin_lock_init(&hca->partings_lock);

@@ -6,7 +6,8 @@
  * key. All but the last eight bits of an rkey stay the same as long as the MR
  * exists, and differ between any two MRs of a device. They are the index into
  * hca->keys, which names the LMR or RMR that owns the MR. The lock of hca->keys
- * protects the table; an owner takes its MRs out before its memory is freed.
+ * protects changes of the table. Looking up takes RCU alone: an owner takes its MRs
+ * out before kdapl_obj_free(), which frees the memory a grace period later.
  */
 #include "ia.h"
 #include "pz.h"
@@ -34,8 +35,8 @@ struct ib_mr *kdapl_mr_alloc(struct kdapl_obj *owner, struct kdapl_pz *pz,
 	mr = ib_alloc_mr(pz->pd, IB_MR_TYPE_MEM_REG, pages);
 	if (IS_ERR(mr))
 		return mr;
-	err = xa_insert_irq(&owner->ia->hca->keys, KDAPL_KEY_INDEX(mr->rkey),
-			    owner, GFP_KERNEL);
+	err = xa_insert(&owner->ia->hca->keys, KDAPL_KEY_INDEX(mr->rkey),
+			owner, GFP_KERNEL);
 	if (err) {
 		ib_dereg_mr(mr);
 		return ERR_PTR(err);
@@ -50,7 +51,7 @@ struct ib_mr *kdapl_mr_alloc(struct kdapl_obj *owner, struct kdapl_pz *pz,
 void kdapl_mr_free(struct kdapl_obj *owner, struct ib_mr *mr)
 {
 	lockdep_assert_held(&owner->ia->hca->sem);
-	xa_erase_irq(&owner->ia->hca->keys, KDAPL_KEY_INDEX(mr->rkey));
+	xa_erase(&owner->ia->hca->keys, KDAPL_KEY_INDEX(mr->rkey));
 	ib_dereg_mr(mr);
 }
 
@@ -61,17 +62,12 @@ void kdapl_mr_free(struct kdapl_obj *owner, struct ib_mr *mr)
 struct kdapl_obj *kdapl_mr_owner(struct kdapl_hca *hca, u32 rkey)
 {
 	struct kdapl_obj *owner;
-	unsigned long flags;
 
-	/*
-	 * The owner's memory is freed only after xa_erase_irq() in
-	 * kdapl_mr_free().
-	 */
-	xa_lock_irqsave(&hca->keys, flags);
+	rcu_read_lock();
 	owner = xa_load(&hca->keys, KDAPL_KEY_INDEX(rkey));
 	if (owner && !kref_get_unless_zero(&owner->ref))
 		owner = NULL;
-	xa_unlock_irqrestore(&hca->keys, flags);
+	rcu_read_unlock();
 	return owner;
 }
 
