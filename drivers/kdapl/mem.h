@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Local and Remote Memory Regions: mem_lmr.c, mem_fmr.c, mem_posted.c,
- * mem_sync.c, mem_rmr.c, mem_bind.c.
+ * Local and Remote Memory Regions: mem_lmr.c, mem_fmr.c, mem_alloc.c,
+ * mem_posted.c, mem_sync.c, mem_rmr.c, mem_bind.c.
  */
 #ifndef KDAPL_MEM_H
 #define KDAPL_MEM_H
