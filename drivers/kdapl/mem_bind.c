@@ -174,7 +174,11 @@ static DAT_RETURN kdapl_rmr_post(struct kdapl_rmr *rmr,
 	return ret;
 }
 
-/* Write the page list of @win, which is idle, and give it a new key. */
+/*
+ * Write the page list of @win, which is idle, and give it a new key. That takes as long as
+ * the list is, so nothing is locked: the caller has claimed @rmr, and kdapl_remove_one()
+ * waits for its RCU read-side section before it closes windows.
+ */
 static int kdapl_window_load(struct kdapl_rmr *rmr, struct kdapl_window *win,
 			     const struct kdapl_rmr_spec *spec)
 {
@@ -182,8 +186,8 @@ static int kdapl_window_load(struct kdapl_rmr *rmr, struct kdapl_window *win,
 	u64 len = spec->triplet.segment_length;
 	int err;
 
-	lockdep_assert_held(&rmr->lock);
-
+	if (READ_ONCE(rmr->obj.ia->hca->gone) || !win->mr)
+		return -ENODEV;
 	err = kdapl_region_slice(spec->lmr, start - spec->lmr->base, len,
 				 &rmr->sgt, rmr->max_pages);
 	if (err)
@@ -256,20 +260,18 @@ static DAT_RETURN kdapl_rmr_open(struct kdapl_rmr *rmr,
 
 	if (!kdapl_dep_tryget(&spec->lmr->obj))
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-	spin_lock_irqsave(&rmr->lock, flags);
-	req.closes = rmr->cur;
-	inv.ex.invalidate_rkey = rmr->context;
-	err = win->mr ? kdapl_window_load(rmr, win, spec) : -ENODEV;
-	if (!err) {
-		win->lmr = spec->lmr;
-		wr.mr = win->mr;
-		wr.key = win->mr->rkey;
-	}
-	spin_unlock_irqrestore(&rmr->lock, flags);
+	err = kdapl_window_load(rmr, win, spec);
 	if (err) {
 		kdapl_dep_put(&spec->lmr->obj);
 		return kdapl_rmr_map_error(err);
 	}
+	spin_lock_irqsave(&rmr->lock, flags);
+	req.closes = rmr->cur;
+	inv.ex.invalidate_rkey = rmr->context;
+	win->lmr = spec->lmr;
+	wr.mr = win->mr;
+	wr.key = win->mr->rkey;
+	spin_unlock_irqrestore(&rmr->lock, flags);
 
 	if (req.closes)
 		wr.wr.next = &inv;

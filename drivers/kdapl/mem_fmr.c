@@ -3,10 +3,10 @@
  * Fast registration: LMRs that are bound to other pages for every transfer, by
  * dat_lmr_fmr() and dat_lmr_invalidate(), which may be called in any context.
  *
- * An LMR from dat_lmr_allocate() (mem_alloc.c) owns an MR and a scatter list of full size, so
- * binding and unbinding need one work request on the consumer's Endpoint, which
- * holds a dependency on the LMR: drivers follow the pointer to the MR until the
- * request has completed.
+ * An LMR from dat_lmr_allocate() (mem_alloc.c) owns an MR and a scatter list of full
+ * size, so binding and unbinding need one work request on the consumer's Endpoint, which
+ * holds a dependency on the LMR: drivers follow the pointer to the MR until the request
+ * has completed.
  *
  *   unbound --dat_lmr_fmr()--> bound --dat_lmr_invalidate()--> closing
  *      ^                         |                                |
@@ -18,8 +18,9 @@
  * bound before the device has executed the invalidation. If a request fails or is
  * flushed, kdapl_lmr_recycle() frees the MR, which closes it, and makes another.
  *
- * lmr->lock protects the state. It is not held while posting: kdapl_lmr_claim()
- * gives one caller at a time the right to post a request about the LMR.
+ * lmr->lock protects the state. It is not held while the list is made nor while
+ * posting: kdapl_lmr_claim() gives one caller at a time the right to post a request about
+ * the LMR.
  */
 #include <linux/sched/mm.h>
 #include "dto.h"
@@ -190,11 +191,15 @@ static struct kdapl_fmr_seen kdapl_fmr_save(const struct kdapl_lmr *lmr)
 	};
 }
 
-/* Undo kdapl_fmr_bind() on @lmr, which the caller has claimed. */
+/*
+ * Undo kdapl_fmr_bind() on @lmr, which the caller has claimed. In the RCU read-side
+ * section of that call, so the device is there.
+ */
 static void kdapl_fmr_restore(struct kdapl_lmr *lmr,
 			      const struct kdapl_fmr_seen *seen)
 {
 	unsigned long flags;
+	bool mapped;
 
 	spin_lock_irqsave(&lmr->lock, flags);
 	WRITE_ONCE(lmr->valid, false);
@@ -205,51 +210,57 @@ static void kdapl_fmr_restore(struct kdapl_lmr *lmr,
 	lmr->len = seen->len;
 	lmr->base = seen->base;
 	WRITE_ONCE(lmr->context, seen->context);
-	kdapl_region_unmap_locked(lmr);
+	mapped = lmr->mapped;
+	lmr->mapped = false;
 	spin_unlock_irqrestore(&lmr->lock, flags);
+	if (mapped)
+		kdapl_region_unfill(lmr);
 }
 
 /*
- * Map the memory, write the page list and describe the new binding in @lmr. The
- * caller undoes what an error leaves with kdapl_fmr_restore().
+ * Map @n pages, of which lmr->region tells, and write the page list. That takes as long
+ * as the list is, so nothing is locked: the list and the MR are those of the caller, who
+ * has claimed @lmr, and kdapl_remove_one() waits for RCU read-side sections like ours
+ * before it closes them.
  */
-static int kdapl_fmr_load(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
-			  const DAT_REGION_DESCRIPTION *region, u64 n,
-			  DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type)
+static int kdapl_fmr_load(struct kdapl_lmr *lmr, u64 n)
 {
 	struct ib_mr *mr = lmr->mr;
 	int err;
 
-	lockdep_assert_held(&lmr->lock);
-
-	if (!mr)
+	if (READ_ONCE(lmr->obj.ia->hca->gone) || !mr)
 		return -ENODEV;
-	lmr->mem_type = type;
-	lmr->region = *region;
-	lmr->priv = priv;
-	lmr->va_type = va_type;
-	lmr->len = 0;
-	lmr->sgt.nents = 0;
 	err = kdapl_region_fill(lmr, n);
 	if (err)
 		return err;
-	lmr->base = va_type == DAT_VA_TYPE_ZB ? 0 : lmr->va;
-	err = kdapl_mr_map(mr, &lmr->sgt, lmr->base, lmr->len);
+	lmr->odd = lmr->obj.ia->hca->siw && !kdapl_region_contiguous(lmr);
+	err = kdapl_mr_map(mr, &lmr->sgt,
+			   lmr->va_type == DAT_VA_TYPE_ZB ? 0 : lmr->va, lmr->len);
 	if (err)
-		return err;
+		kdapl_region_unfill(lmr);
+	return err;
+}
+
+/* Describe the binding that kdapl_fmr_load() has prepared in @lmr. */
+static void kdapl_fmr_set(struct kdapl_lmr *lmr)
+{
+	struct ib_mr *mr = lmr->mr;
+
+	lockdep_assert_held(&lmr->lock);
+
 	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
+	lmr->base = lmr->va_type == DAT_VA_TYPE_ZB ? 0 : lmr->va;
+	lmr->mapped = lmr->entries;
 	lmr->lkey = mr->lkey;
 	lmr->shift = 0;
-	lmr->odd = lmr->obj.ia->hca->siw && !kdapl_region_contiguous(lmr);
-	lmr->whole = type == DAT_MEM_TYPE_VIRTUAL ? region->for_va : NULL;
-	lmr->rmr_context = priv & KDAPL_PRIV_REMOTE ? mr->rkey : 0;
+	lmr->whole = lmr->mem_type == DAT_MEM_TYPE_VIRTUAL ? lmr->region.for_va : NULL;
+	lmr->rmr_context = lmr->priv & KDAPL_PRIV_REMOTE ? mr->rkey : 0;
 	/* A new context for each binding: that of the last one is refused. */
 	WRITE_ONCE(lmr->context, lmr->context + (1U << KDAPL_INDEX_BITS));
 	lmr->poster = 0;
 	lmr->bound = true;
 	/* Pairs with the acquire in kdapl_sge_build(). */
 	smp_store_release(&lmr->valid, true);
-	return 0;
 }
 
 /* Convert a number of the region's own pages to units of PAGE_SIZE. */
@@ -326,8 +337,19 @@ static DAT_RETURN kdapl_fmr_bind(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 
 	spin_lock_irqsave(&lmr->lock, flags);
 	lmr->ep_handle = ep->obj.handle;
-	err = kdapl_fmr_load(lmr, type, region, n, priv, va_type);
+	lmr->mem_type = type;
+	lmr->region = *region;
+	lmr->priv = priv;
+	lmr->va_type = va_type;
+	lmr->len = 0;
+	lmr->sgt.nents = 0;
 	spin_unlock_irqrestore(&lmr->lock, flags);
+	err = kdapl_fmr_load(lmr, n);
+	if (!err) {
+		spin_lock_irqsave(&lmr->lock, flags);
+		kdapl_fmr_set(lmr);
+		spin_unlock_irqrestore(&lmr->lock, flags);
+	}
 	switch (err) {
 	case 0:
 		/* Nobody else knows the context yet. */

@@ -84,7 +84,8 @@ static inline bool kdapl_page_ok(struct page *page)
 
 /* pz_dma.c */
 int kdapl_region_map(struct kdapl_lmr *lmr);
-int kdapl_region_map_locked(struct kdapl_lmr *lmr, unsigned int n);
+int kdapl_dma_map(struct kdapl_lmr *lmr, unsigned int n);
+void kdapl_region_unfill(struct kdapl_lmr *lmr);
 void kdapl_region_unmap(struct kdapl_lmr *lmr);
 void kdapl_region_unmap_locked(struct kdapl_lmr *lmr);
 void kdapl_region_sync(struct kdapl_lmr *lmr, u64 offset, u64 len, bool for_cpu);

@@ -250,8 +250,12 @@ static void kdapl_dma_trim(struct kdapl_lmr *lmr, bool undo)
 	}
 }
 
-/* Map the first @n entries of the list of @lmr. Return 0 or an errno. */
-static int kdapl_dma_map(struct kdapl_lmr *lmr, unsigned int n)
+/*
+ * Map the first @n entries of the list of @lmr, which only the caller uses, for a device
+ * that does not leave meanwhile. The caller hands the memory over (kdapl_region_sync()).
+ * Return 0 or an errno. Context: Any.
+ */
+int kdapl_dma_map(struct kdapl_lmr *lmr, unsigned int n)
 {
 	int nents;
 
@@ -275,20 +279,13 @@ static void kdapl_dma_unmap(struct kdapl_lmr *lmr)
 }
 
 /*
- * Map the first @n entries of the list of @lmr for the device. The caller hands them over
- * (kdapl_region_sync()) when it has unlocked. Return 0 or an errno. Context: Any.
+ * Undo kdapl_region_fill(), which has set lmr->entries unless the consumer has mapped the
+ * memory. The same for a caller that has cleared lmr->mapped. Context: Any.
  */
-int kdapl_region_map_locked(struct kdapl_lmr *lmr, unsigned int n)
+void kdapl_region_unfill(struct kdapl_lmr *lmr)
 {
-	int err;
-
-	lockdep_assert_held(&lmr->lock);
-
-	err = kdapl_dma_map(lmr, n);
-	if (err)
-		return err;
-	lmr->mapped = true;
-	return 0;
+	if (lmr->entries)
+		kdapl_dma_unmap(lmr);
 }
 
 /*

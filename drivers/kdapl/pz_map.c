@@ -385,6 +385,7 @@ static int kdapl_fill_dma(struct kdapl_lmr *lmr, u64 addr, u64 n)
 	sg_dma_address(sg) = addr;
 	sg_dma_len(sg) = lmr->len;
 	lmr->sgt.nents = 1;
+	lmr->entries = 0;
 	WRITE_ONCE(lmr->sync, false);
 	return 0;
 }
@@ -395,9 +396,11 @@ static int kdapl_fill_dma(struct kdapl_lmr *lmr, u64 addr, u64 n)
  *	are set and checked; sgt, va and len get set
  * @n: number of pages
  *
- * kdapl_region_unmap_locked() undoes it.
+ * The list is the caller's, who has claimed the LMR, so this needs no lock for as long as
+ * it takes. The caller sets lmr->mapped, so that kdapl_region_unmap_locked() undoes it,
+ * or calls kdapl_region_unfill().
  *
- * Context: Any.
+ * Context: Any; RCU read-side section in which the device was found not to be leaving.
  * Return: 0; -EINVAL: @lmr->region describes no memory of this type; -EIO: the
  * memory cannot be mapped
  */
@@ -405,8 +408,6 @@ int kdapl_region_fill(struct kdapl_lmr *lmr, u64 n)
 {
 	const DAT_REGION_DESCRIPTION *region = &lmr->region;
 	int err;
-
-	lockdep_assert_held(&lmr->lock);
 
 	switch (lmr->mem_type) {
 	case DAT_MEM_TYPE_PLATFORM:
@@ -418,5 +419,5 @@ int kdapl_region_fill(struct kdapl_lmr *lmr, u64 n)
 		lmr->va = kdapl_region_start(lmr);
 		err = kdapl_fill_pages(lmr, n);
 	}
-	return err ?: kdapl_region_map_locked(lmr, lmr->sgt.nents);
+	return err ?: kdapl_dma_map(lmr, lmr->sgt.nents);
 }
