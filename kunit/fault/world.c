@@ -4,6 +4,7 @@
  * before a call, see world.h.
  */
 #include <linux/in.h>
+#include <linux/io.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include "world.h"
