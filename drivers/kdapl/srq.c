@@ -251,7 +251,7 @@ static int kdapl_srq_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	INIT_LIST_HEAD(&srq->waiting);
 	INIT_LIST_HEAD(&srq->hw);
 	INIT_LIST_HEAD(&srq->eps);
-	INIT_LIST_HEAD(&srq->evds);
+	xa_init_flags(&srq->evds, XA_FLAGS_LOCK_IRQ);
 	INIT_WORK(&srq->arm_work, kdapl_srq_hw_arm);
 	INIT_WORK(&srq->hint_work, kdapl_srq_hw_hint);
 	INIT_WORK(&srq->search_work, kdapl_srq_search);

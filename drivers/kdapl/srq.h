@@ -54,8 +54,7 @@ struct kdapl_pz;
  * @lw: low watermark
  * @lw_armed: @lw has not fired since it was set
  * @feeding: buffers are waiting, and the device is fed as it completes
- * @evds: struct kdapl_srq_evd; RCU
- * @round: counts the calls of kdapl_srq_hw_room()
+ * @evds: struct kdapl_srq_evd by the index in the EVD's handle; its lock, RCU to read
  * @taken: buffers taken ever
  * @recovered: buffers lost by the device and put back, ever
  * @lw_event: says that @lw was passed
@@ -104,8 +103,7 @@ struct kdapl_srq {
 	unsigned long probe_after;
 	struct list_head eps;
 	struct kdapl_wr **all;
-	struct list_head evds;
-	u32 round;
+	struct xarray evds;
 	u64 recovered;
 	struct kdapl_async lw_event;
 	struct work_struct arm_work;
@@ -115,20 +113,16 @@ struct kdapl_srq {
 
 /*
  * struct kdapl_srq_evd - an EVD that completes buffers of an SRQ
- * @link: entry in srq->evds; RCU
  * @evd: the EVD
- * @eps: EPs on the SRQ that have it for their receives
- * @round: of kdapl_srq_hw_room() that has been here last
+ * @eps: EPs on the SRQ that have it for their receives; the lock of srq->evds
  * @watched: how closely it is watched for the SRQ
  * @expected: events of the SRQ that can be outstanding, as the EVD was told
- * @removed: deleted from the list
+ * @removed: deleted from the table
  * @rcu: frees it
  */
 struct kdapl_srq_evd {
-	struct list_head link;
 	struct kdapl_evd *evd;
 	int eps;
-	u32 round;
 	enum kdapl_watch watched;
 	int expected;
 	bool removed;

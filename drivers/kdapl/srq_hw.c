@@ -227,26 +227,22 @@ void kdapl_srq_hw_destroy(struct kdapl_srq *srq)
 }
 
 /*
- * Return an EVD that completes the SRQ's buffers and that this round has not been at,
- * referenced, or NULL. EVDs may be deleted at any time, so places in the list do not
- * tell.
+ * Return an EVD that completes the SRQ's buffers, referenced, or NULL: the first one at
+ * *@index or behind, which is set to it.
  */
-static struct kdapl_evd *kdapl_srq_next_evd(struct kdapl_srq *srq)
+static struct kdapl_evd *kdapl_srq_next_evd(struct kdapl_srq *srq, unsigned long *index)
 {
-	struct kdapl_srq_evd *se;
 	struct kdapl_evd *evd = NULL;
+	struct kdapl_srq_evd *se;
 	unsigned long flags;
 
-	spin_lock_irqsave(&srq->lock, flags);
-	list_for_each_entry(se, &srq->evds, link) {
-		if (se->round == srq->round)
-			continue;
-		se->round = srq->round;
+	xa_lock_irqsave(&srq->evds, flags);
+	se = xa_find(&srq->evds, index, ULONG_MAX, XA_PRESENT);
+	if (se) {
 		evd = se->evd;
 		kref_get(&evd->obj.ref);
-		break;
 	}
-	spin_unlock_irqrestore(&srq->lock, flags);
+	xa_unlock_irqrestore(&srq->evds, flags);
 	return evd;
 }
 
@@ -256,13 +252,13 @@ static struct kdapl_evd *kdapl_srq_next_evd(struct kdapl_srq *srq)
  */
 int kdapl_srq_hw_room(struct kdapl_srq *srq, int n)
 {
+	unsigned long index = 0;
 	struct kdapl_evd *evd;
 	int err = 0;
 
 	lockdep_assert_held(&srq->mutex);
 
-	srq->round++;
-	while (!err && (evd = kdapl_srq_next_evd(srq))) {
+	for (; !err && (evd = kdapl_srq_next_evd(srq, &index)); index++) {
 		err = kdapl_cq_grow(evd, srq, n);
 		kdapl_obj_put(&evd->obj);
 	}

@@ -6,10 +6,9 @@
  * count is told or compared (kdapl_srq_poll_all()), and watched while completions
  * must be noticed though nobody polls (kdapl_srq_watch()).
  *
- * EVD locks are outside of srq->lock, so the list is walked under RCU; srq->lock
- * protects changes of it.
+ * EVD locks are outside of other locks, so the table is walked under RCU. There may be as
+ * many EVDs as Endpoints, so one is found by its index.
  */
-#include <linux/rculist.h>
 #include <linux/slab.h>
 #include "evd.h"
 #include "srq.h"
@@ -29,9 +28,10 @@ enum kdapl_watch kdapl_srq_watch_wanted(struct kdapl_srq *srq)
 void kdapl_srq_poll_all(struct kdapl_srq *srq)
 {
 	struct kdapl_srq_evd *se;
+	unsigned long index;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(se, &srq->evds, link)
+	xa_for_each(&srq->evds, index, se)
 		kdapl_cq_poll_all(se->evd);
 	rcu_read_unlock();
 }
@@ -58,83 +58,129 @@ static void kdapl_srq_unwatch(struct kdapl_srq_evd *se)
 }
 
 /*
- * Watch the SRQ's EVDs as closely as is wanted now: while the low watermark is
- * armed, completions must be noticed on EVDs without upcall as well, and so they
- * must if the SRQ is long enough to make an EVD overflow. EVD locks are outside of
- * srq->lock, so this runs without it and repeats if a setting has changed
+ * Watch the EVD of @se as @want says, while @max of its events can be outstanding.
+ * Context: any; @se stays.
+ */
+static void kdapl_srq_watch_evd(struct kdapl_srq_evd *se, enum kdapl_watch want, int max)
+{
+	enum kdapl_watch was = xchg(&se->watched, want);
+
+	if (was != want)
+		kdapl_cq_watch(se->evd, was, want);
+	kdapl_srq_expect(se, max);
+	/* The EVD was deleted concurrently; its unwatch may have run before our xchg(). */
+	if (READ_ONCE(se->removed))
+		kdapl_srq_unwatch(se);
+}
+
+/*
+ * Watch the EVD of @only, or of all entries if that is NULL, as closely as is wanted now:
+ * while the low watermark is armed, completions must be noticed on EVDs without upcall as
+ * well, and so they must if the SRQ is long enough to make an EVD overflow. EVD locks are
+ * outside of srq->lock, so this runs without it and repeats if a setting has changed
  * meanwhile. Context: any.
  */
-void kdapl_srq_watch(struct kdapl_srq *srq)
+static void kdapl_srq_watch_those(struct kdapl_srq *srq, struct kdapl_srq_evd *only)
 {
-	enum kdapl_watch want, was;
 	struct kdapl_srq_evd *se;
+	enum kdapl_watch want;
+	unsigned long index;
 	int max;
 
 	do {
+		/*
+		 * Who changes a setting finds an entry that was added, or who adds it finds
+		 * the setting.
+		 */
+		smp_mb();
 		max = READ_ONCE(srq->max);
 		want = kdapl_srq_watch_wanted(srq);
-		rcu_read_lock();
-		list_for_each_entry_rcu(se, &srq->evds, link) {
-			was = xchg(&se->watched, want);
-			if (was != want)
-				kdapl_cq_watch(se->evd, was, want);
-			kdapl_srq_expect(se, max);
-			/*
-			 * The EVD was deleted concurrently; its unwatch may
-			 * have run before our xchg().
-			 */
-			if (READ_ONCE(se->removed))
-				kdapl_srq_unwatch(se);
+		if (only) {
+			kdapl_srq_watch_evd(only, want, max);
+			continue;
 		}
+		rcu_read_lock();
+		xa_for_each(&srq->evds, index, se)
+			kdapl_srq_watch_evd(se, want, max);
 		rcu_read_unlock();
 	} while (want != kdapl_srq_watch_wanted(srq) ||
 		 max != READ_ONCE(srq->max));
 }
 
-int kdapl_srq_add_evd(struct kdapl_srq *srq, struct kdapl_evd *evd)
+/* Watch the SRQ's EVDs as closely as is wanted now. Context: any. */
+void kdapl_srq_watch(struct kdapl_srq *srq)
 {
-	struct kdapl_srq_evd *se, *fresh;
+	kdapl_srq_watch_those(srq, NULL);
+}
+
+/* Return where @evd is in srq->evds; no other EVD is there as long as it exists. */
+static unsigned long kdapl_srq_evd_index(const struct kdapl_evd *evd)
+{
+	return evd->obj.handle & KDAPL_INDEX_MASK;
+}
+
+/* Count one EP more in the entry of @evd. Return false if there is none. */
+static bool kdapl_srq_count_evd(struct kdapl_srq *srq, struct kdapl_evd *evd)
+{
+	struct kdapl_srq_evd *se;
 	unsigned long flags;
 
-	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL);
-	if (!fresh)
-		return -ENOMEM;
-	fresh->evd = evd;
-	fresh->eps = 1;
-	spin_lock_irqsave(&srq->lock, flags);
-	list_for_each_entry(se, &srq->evds, link) {
-		if (se->evd == evd) {
-			se->eps++;
-			goto found;
+	xa_lock_irqsave(&srq->evds, flags);
+	se = xa_load(&srq->evds, kdapl_srq_evd_index(evd));
+	if (se)
+		se->eps++;
+	xa_unlock_irqrestore(&srq->evds, flags);
+	return se;
+}
+
+/*
+ * One EP more has @evd for its receives from @srq. Return 0 or an errno. Context: Process
+ * context.
+ */
+int kdapl_srq_add_evd(struct kdapl_srq *srq, struct kdapl_evd *evd)
+{
+	struct kdapl_srq_evd *se;
+	int err;
+
+	/* The entry stays as long as its EPs do. */
+	while (!kdapl_srq_count_evd(srq, evd)) {
+		se = kzalloc(sizeof(*se), GFP_KERNEL);
+		if (!se)
+			return -ENOMEM;
+		se->evd = evd;
+		se->eps = 1;
+		err = xa_insert_irq(&srq->evds, kdapl_srq_evd_index(evd), se,
+				    GFP_KERNEL);
+		if (!err) {
+			kdapl_srq_watch_those(srq, se);
+			return 0;
 		}
+		kfree(se);
+		/* Another caller may have been faster. */
+		if (err != -EBUSY)
+			return err;
 	}
-	list_add_tail_rcu(&fresh->link, &srq->evds);
-	fresh = NULL;
-found:
-	spin_unlock_irqrestore(&srq->lock, flags);
-	kfree(fresh);
-	kdapl_srq_watch(srq);
 	return 0;
 }
 
 /* One EP less has @evd for its receives from @srq. Context: any. */
 void kdapl_srq_del_evd(struct kdapl_srq *srq, struct kdapl_evd *evd)
 {
-	struct kdapl_srq_evd *se, *old = NULL;
+	unsigned long index = kdapl_srq_evd_index(evd);
+	struct kdapl_srq_evd *se;
 	unsigned long flags;
+	bool last;
 
-	spin_lock_irqsave(&srq->lock, flags);
-	list_for_each_entry(se, &srq->evds, link) {
-		if (se->evd == evd && !--se->eps) {
-			list_del_rcu(&se->link);
-			WRITE_ONCE(se->removed, true);
-			old = se;
-			break;
-		}
+	xa_lock_irqsave(&srq->evds, flags);
+	se = xa_load(&srq->evds, index);
+	last = !--se->eps;
+	if (last) {
+		__xa_erase(&srq->evds, index);
+		WRITE_ONCE(se->removed, true);
 	}
-	spin_unlock_irqrestore(&srq->lock, flags);
-	if (!old)
+	xa_unlock_irqrestore(&srq->evds, flags);
+	if (!last)
 		return;
-	kdapl_srq_unwatch(old);
-	kfree_rcu(old, rcu);
+	kdapl_srq_unwatch(se);
+	kfree_rcu(se, rcu);
 }
