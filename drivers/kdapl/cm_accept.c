@@ -55,15 +55,18 @@ static void kdapl_accept_answer(struct kdapl_cr *cr, struct kdapl_conn *conn,
 	param.initiator_depth = min(param.initiator_depth,
 				    cr->initiator_depth);
 	rdma_set_min_rnr_timer(conn->id, KDAPL_MIN_RNR_TIMER);
-	if (kdapl_conn_may_receive(conn, &conn->rts))
+	if ((!conn->ep->obj.ia->iwarp ||
+	     kdapl_conn_may_receive(conn, &conn->accepting)) &&
+	    kdapl_conn_may_receive(conn, &conn->rts))
 		err = kdapl_qp_to_rts(conn->ep, conn->id, &param);
 	if (err)
 		rdma_reject(conn->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 	else
 		err = rdma_accept(conn->id, &param);
-	if (err)
-		kdapl_conn_end(conn,
-			       DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	if (!err)
+		return;
+	kdapl_conn_accepted(conn);
+	kdapl_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
 }
 
 /*

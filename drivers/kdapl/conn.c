@@ -309,6 +309,8 @@ int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	default:
 		break;
 	}
+	if (READ_ONCE(conn->accepting))
+		kdapl_conn_accepted(conn);
 	memalloc_noio_restore(noio);
 	return 0;
 }

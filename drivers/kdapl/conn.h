@@ -42,9 +42,11 @@ struct kdapl_conn_event {
  * @given_up: ended before data could flow
  * @rts: data may flow; ep->lock, see kdapl_conn_may_receive()
  * @dialled: iWARP: the QP may receive already; likewise
+ * @accepting: iWARP: rdma_cm has yet to answer rdma_accept(), see
+ *	kdapl_conn_accepted(); ep->lock
  * @qp_gone: the QP is destroyed; ep->lock
  * @answered: the peer has disconnected, or answered a disconnect; id's handler lock
- * @draining: @down waits for requests that are under way; ep->lock
+ * @draining: @down waits for requests that are under way, or while @accepting; ep->lock
  * @qp_died: the device has ended the QP by itself; ep->lock
  * @end: the event that ends the connection, 0 while it lives; ep->lock
  * @mutex: setting up vs. taking down
@@ -67,6 +69,7 @@ struct kdapl_conn {
 	bool given_up;
 	bool rts;
 	bool dialled;
+	bool accepting;
 	bool qp_gone;
 	bool answered;
 	bool draining;

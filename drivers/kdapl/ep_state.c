@@ -278,8 +278,22 @@ void kdapl_ia_wait_lingering(struct kdapl_ia *ia,
 }
 
 /*
+ * Would taking @conn down wait for its peer? iw_cm has rdma_disconnect() wait for the
+ * answer to rdma_accept(), and a peer that has asked to send the first frame need not
+ * send it. Such connections would hold all workers of hca->down_wq. A device that leaves
+ * has no time for them.
+ */
+static bool kdapl_conn_unanswered(const struct kdapl_conn *conn)
+{
+	lockdep_assert_held(&conn->ep->lock);
+
+	return conn->accepting && !READ_ONCE(conn->ep->obj.ia->hca->gone);
+}
+
+/*
  * As kdapl_conn_end(), if the Endpoint is in one of @states. The connection is
- * taken down after @drain milliseconds, or when kdapl_ep_hurry() is called.
+ * taken down after @drain milliseconds, or when kdapl_ep_hurry() is called. While
+ * kdapl_conn_unanswered() it is not taken down.
  */
 static bool kdapl_conn_end_in(struct kdapl_conn *conn, u32 states,
 			      DAT_EVENT_NUMBER end, unsigned int drain)
@@ -298,6 +312,8 @@ static bool kdapl_conn_end_in(struct kdapl_conn *conn, u32 states,
 		conn->end = READ_ONCE(ep->obj.ia->hca->gone) ?
 			DAT_CONNECTION_EVENT_BROKEN : end;
 		conn->given_up = !conn->rts;
+		if (kdapl_conn_unanswered(conn))
+			drain = UINT_MAX;
 		conn->draining = drain;
 		kref_get(&conn->ref);
 		kref_get(&ep->obj.ref);
@@ -351,7 +367,7 @@ void kdapl_ep_hurry(struct kdapl_ep *ep)
 
 	spin_lock_irqsave(&ep->lock, flags);
 	conn = ep->conn;
-	if (conn && conn->draining) {
+	if (conn && conn->draining && !kdapl_conn_unanswered(conn)) {
 		conn->draining = false;
 		/* Not if it runs already. */
 		if (cancel_delayed_work(&conn->down))
@@ -359,6 +375,20 @@ void kdapl_ep_hurry(struct kdapl_ep *ep)
 					   &conn->down, 0);
 	}
 	spin_unlock_irqrestore(&ep->lock, flags);
+}
+
+/*
+ * rdma_cm has answered rdma_accept(), or will not. If the connection of the Endpoint has
+ * ended meanwhile, it is taken down. Context: any.
+ */
+void kdapl_conn_accepted(struct kdapl_conn *conn)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&conn->ep->lock, flags);
+	conn->accepting = false;
+	spin_unlock_irqrestore(&conn->ep->lock, flags);
+	kdapl_ep_hurry(conn->ep);
 }
 
 /**

@@ -27,6 +27,7 @@ bool kdapl_conn_end_if(struct kdapl_conn *conn, u32 states,
 void kdapl_conn_put(struct kdapl_conn *conn);
 void kdapl_conn_wait(struct kdapl_ep *ep);
 bool kdapl_conn_may_receive(struct kdapl_conn *conn, bool *mark);
+void kdapl_conn_accepted(struct kdapl_conn *conn);
 void kdapl_conn_stopped(struct kdapl_conn *conn);
 bool kdapl_ep_die(struct kdapl_ep *ep, bool *deps_pinned);
 struct kdapl_ep *kdapl_linger_next(struct kdapl_ia *ia, unsigned int *bucket,
