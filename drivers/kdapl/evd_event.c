@@ -50,18 +50,32 @@ void kdapl_event_withdraw(struct kdapl_evd *evd, struct kdapl_event *ev)
 	kdapl_event_drop(ev);
 }
 
-/* @evd was freed, so its events will never be reaped: tell their objects. */
+/*
+ * @evd was freed, so its events will never be reaped: tell their objects, which take them
+ * off in their own time. That makes no difference to an object which is told twice.
+ */
 void kdapl_event_abandon_all(struct kdapl_evd *evd)
 {
 	const struct kdapl_event_ops *ops;
 	struct kdapl_event *ev;
 	unsigned long flags;
+	unsigned int n;
+	u32 left;
 
 	spin_lock_irqsave(&evd->lock, flags);
-	list_for_each_entry(ev, &evd->events, link) {
-		ops = kdapl_event_ops[ev->kind];
-		if (ops && ops->abandon)
-			ops->abandon(ev);
+	left = evd->count;
+	while (left && !list_empty(&evd->events)) {
+		for (n = 0; n < KDAPL_SECTION && left && !list_empty(&evd->events); n++) {
+			ev = list_first_entry(&evd->events, struct kdapl_event, link);
+			list_move_tail(&ev->link, &evd->events);
+			left--;
+			ops = kdapl_event_ops[ev->kind];
+			if (ops && ops->abandon)
+				ops->abandon(ev);
+		}
+		kdapl_section(n);
+		spin_unlock_irqrestore(&evd->lock, flags);
+		spin_lock_irqsave(&evd->lock, flags);
 	}
 	spin_unlock_irqrestore(&evd->lock, flags);
 }

@@ -5,14 +5,17 @@
  * A call that waits for the upcalls of an EVD, or of all EVDs of an IA, may
  * itself be made from an upcall. kdapl_upcall_wait_begin() refuses a wait that
  * would, by any number of steps, be a wait for the caller.
- * kdapl_upcall_waits_lock is outside of ia->lock.
+ *
+ * An IA may have many objects, so kdapl_upcall_waits_mutex is a mutex. Without it a call
+ * in softirq, which must not wait, only learns whether it is made from an upcall of the
+ * EVD or IA.
  */
 #include "evd.h"
 #include "ia.h"
 
 /* Tasks that wait for upcalls; most often none. */
 static LIST_HEAD(kdapl_upcall_waits);
-static DEFINE_SPINLOCK(kdapl_upcall_waits_lock);
+static DEFINE_MUTEX(kdapl_upcall_waits_mutex);
 
 /* Does a running upcall of @evd wait for the current task? */
 static bool kdapl_upcall_leads_here(struct kdapl_evd *evd)
@@ -21,8 +24,9 @@ static bool kdapl_upcall_leads_here(struct kdapl_evd *evd)
 	struct kdapl_upcall_wait *wait;
 
 	/* An upcall in softirq never waits, whichever task it interrupted. */
-	if (!task || task == current || evd->softirq)
+	if (!task || task == current || evd->softirq || !in_task())
 		return task == current;
+	lockdep_assert_held(&kdapl_upcall_waits_mutex);
 	list_for_each_entry(wait, &kdapl_upcall_waits, link)
 		if (wait->task == task && wait->leads_here)
 			return true;
@@ -31,18 +35,15 @@ static bool kdapl_upcall_leads_here(struct kdapl_evd *evd)
 
 static bool kdapl_upcall_wait_leads(struct kdapl_upcall_wait *wait)
 {
-	struct kdapl_ia *ia = wait->ia;
-	struct kdapl_obj *obj;
+	struct kdapl_obj *obj = NULL;
 	bool leads = false;
 
 	if (wait->evd)
 		return kdapl_upcall_leads_here(wait->evd);
-	spin_lock(&ia->lock);
-	list_for_each_entry(obj, &ia->objs, link)
+	while ((obj = kdapl_obj_next(wait->ia, obj)))
 		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EVD)
 			leads |= kdapl_upcall_leads_here(container_of(obj,
 						struct kdapl_evd, obj));
-	spin_unlock(&ia->lock);
 	return leads;
 }
 
@@ -62,14 +63,15 @@ bool kdapl_upcall_wait_begin(struct kdapl_upcall_wait *wait,
 			     struct kdapl_evd *evd, struct kdapl_ia *ia)
 {
 	struct kdapl_upcall_wait *other;
-	unsigned long flags;
 	bool more, ok;
 
 	wait->task = current;
 	wait->evd = evd;
 	wait->ia = ia;
 	wait->leads_here = false;
-	spin_lock_irqsave(&kdapl_upcall_waits_lock, flags);
+	if (!in_task() && kdapl_upcall_wait_leads(wait))
+		return false;
+	mutex_lock(&kdapl_upcall_waits_mutex);
 	list_for_each_entry(other, &kdapl_upcall_waits, link)
 		other->leads_here = false;
 	do {
@@ -85,17 +87,15 @@ bool kdapl_upcall_wait_begin(struct kdapl_upcall_wait *wait,
 	ok = !kdapl_upcall_wait_leads(wait);
 	if (ok)
 		list_add(&wait->link, &kdapl_upcall_waits);
-	spin_unlock_irqrestore(&kdapl_upcall_waits_lock, flags);
+	mutex_unlock(&kdapl_upcall_waits_mutex);
 	return ok;
 }
 
 void kdapl_upcall_wait_end(struct kdapl_upcall_wait *wait)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&kdapl_upcall_waits_lock, flags);
+	mutex_lock(&kdapl_upcall_waits_mutex);
 	list_del(&wait->link);
-	spin_unlock_irqrestore(&kdapl_upcall_waits_lock, flags);
+	mutex_unlock(&kdapl_upcall_waits_mutex);
 }
 
 /**

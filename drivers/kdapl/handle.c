@@ -302,22 +302,65 @@ struct kdapl_obj *kdapl_obj_behind(struct list_head *pos,
  *
  * An object stays on the list until after its last reference was dropped, so
  * the reference to @obj keeps the place in the list while ia->lock is not held.
- * Objects that are being released are skipped; objects that are added during
- * the walk are found, also before they have been initialised and published.
+ * Objects that are being released are skipped, a section at a time; objects that are
+ * added during the walk are found, also before they have been initialised and published.
  *
  * Context: Any.
  * Return: the next object, referenced, or NULL at the end.
  */
 struct kdapl_obj *kdapl_obj_next(struct kdapl_ia *ia, struct kdapl_obj *obj)
 {
-	struct kdapl_obj *next;
+	struct list_head *pos = obj ? &obj->link : &ia->objs;
+	/* Keeps the place while the lock is dropped; to others as if being released. */
+	struct kdapl_obj place = { };
+	struct kdapl_obj *next = NULL;
 	unsigned long flags;
+	unsigned int n = 0;
 
 	spin_lock_irqsave(&ia->lock, flags);
-	next = kdapl_obj_behind(obj ? &obj->link : &ia->objs, &ia->objs);
+	for (pos = pos->next; pos != &ia->objs; pos = pos->next) {
+		next = list_entry(pos, struct kdapl_obj, link);
+		if (kref_get_unless_zero(&next->ref))
+			break;
+		next = NULL;
+		if (++n < KDAPL_SECTION)
+			continue;
+		kdapl_section(n);
+		n = 0;
+		list_add(&place.link, pos);
+		spin_unlock_irqrestore(&ia->lock, flags);
+		spin_lock_irqsave(&ia->lock, flags);
+		pos = place.link.prev;
+		list_del(&place.link);
+	}
+	kdapl_section(n);
 	spin_unlock_irqrestore(&ia->lock, flags);
 	if (obj)
 		kdapl_obj_put(obj);
+	return next;
+}
+
+/*
+ * As kdapl_obj_next(), but objects that are being released are not skipped, and @obj and
+ * the next one are not referenced: kdapl_hca.sem is held for writing, so that none is
+ * released or added.
+ */
+struct kdapl_obj *kdapl_obj_next_held(struct kdapl_ia *ia, struct kdapl_obj *obj)
+{
+	struct list_head *pos = obj ? &obj->link : &ia->objs;
+	struct kdapl_obj *next = NULL;
+	unsigned long flags;
+
+	lockdep_assert_held_write(&ia->hca->sem);
+
+	spin_lock_irqsave(&ia->lock, flags);
+	for (pos = pos->next; pos != &ia->objs && !next; pos = pos->next) {
+		next = list_entry(pos, struct kdapl_obj, link);
+		/* A place of kdapl_obj_next(). */
+		if (!next->ops)
+			next = NULL;
+	}
+	spin_unlock_irqrestore(&ia->lock, flags);
 	return next;
 }
 

@@ -111,6 +111,7 @@ void kdapl_obj_free(struct kdapl_obj *obj);
 struct kdapl_obj *kdapl_obj_behind(struct list_head *pos,
 				   struct list_head *list);
 struct kdapl_obj *kdapl_obj_next(struct kdapl_ia *ia, struct kdapl_obj *obj);
+struct kdapl_obj *kdapl_obj_next_held(struct kdapl_ia *ia, struct kdapl_obj *obj);
 void *kdapl_dep_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
 		    struct kdapl_ia *ia);
 void kdapl_quiesce(void);

@@ -249,19 +249,17 @@ void kdapl_ia_stop(struct kdapl_ia *ia, bool wait)
 
 /*
  * Destroy the verbs objects of every DAT object of @ia, also of one whose
- * release is queued. ia->objs is walked without ia->lock: with hca->sem held
- * for writing no object is released and none is added. Context: Process
- * context.
+ * release is queued. Context: Process context.
  */
 void kdapl_ia_strip(struct kdapl_ia *ia)
 {
-	struct kdapl_obj *obj;
+	struct kdapl_obj *obj = NULL;
 	unsigned int i;
 
 	lockdep_assert_held_write(&ia->hca->sem);
 
 	for (i = 0; i < ARRAY_SIZE(kdapl_close_order); i++)
-		list_for_each_entry(obj, &ia->objs, link)
+		while ((obj = kdapl_obj_next_held(ia, obj)))
 			if (kdapl_type(obj) == kdapl_close_order[i] &&
 			    obj->ops->strip)
 				obj->ops->strip(obj);

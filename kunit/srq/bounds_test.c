@@ -298,6 +298,50 @@ static void R8_zone(struct kunit *test)
 	rx_expect_empty(b, b->in->recv_evd);
 }
 
+/* An EVD is freed with requests that nobody has answered. */
+static void R8_abandon(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 0);
+	DAT_EVD_HANDLE evd = kd_evd(b->in, DAT_EVD_CR_FLAG, HELD - 1, DAT_UPCALL_NOTIFY);
+	DAT_EP_HANDLE own = b->out->ep;
+	u16 port = kd_port();
+	DAT_PSP_HANDLE psp;
+	DAT_EVENT event;
+	int i;
+
+	KD_ASSERT_OK(test, dat_psp_create(b->in->ia, port, evd, DAT_PSP_CONSUMER_FLAG,
+					  &psp));
+	for (i = 0; i < HELD; i++) {
+		b->out->ep = kd_ep(b->out, NULL);
+		kd_connect_start(b->out, b->in, port);
+	}
+	b->out->ep = own;
+	/* The last request is one too many. */
+	kd_expect_event(test, b->in->async_evd, DAT_ASYNC_ERROR_EVD_OVERFLOW, NULL);
+	KD_ASSERT_OK(test, dat_psp_free(psp));
+	section_begin();
+	KD_ASSERT_OK(test, dat_evd_free(evd));
+	section_end(test);
+	for (i = 0; i < HELD; i++)
+		KUNIT_EXPECT_TRUE(test, kd_wait_event(b->out->conn_evd, &event,
+						      KD_TIMEOUT_MS));
+}
+
+/* An IA is closed with many objects, which are released later. */
+static void R8_close(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	DAT_PZ_HANDLE pz;
+	int i;
+
+	for (i = 0; i < HELD; i++)
+		KD_ASSERT_OK(test, dat_pz_create(s->ia, &pz));
+	section_begin();
+	KD_ASSERT_OK(test, dat_ia_close(s->ia, DAT_CLOSE_ABRUPT_FLAG));
+	section_end(test);
+	s->ia = NULL;
+}
+
 /* ---- Memory that needs syncs ---------------------------------------------------- */
 
 /* Both sides of a connection, whose consumers may be called for completions. */
@@ -490,6 +534,8 @@ static struct kunit_case bounds_cases[] = {
 	KUNIT_CASE_PARAM(R8_modify, kd_gen_ia),
 	KUNIT_CASE_PARAM(R8_resize, kd_gen_ia),
 	KUNIT_CASE_PARAM(R8_zone, kd_gen_ia),
+	KUNIT_CASE_PARAM(R8_abandon, kd_gen_simulated_ia),
+	KUNIT_CASE_PARAM(R8_close, kd_gen_ia),
 	KUNIT_CASE_PARAM(R8_sync, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(R8_fence, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(R8_receive, kd_gen_any_ia),
