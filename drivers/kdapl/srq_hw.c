@@ -304,8 +304,8 @@ void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max)
  */
 int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 {
+	bool joined, made = false;
 	unsigned long flags;
-	bool joined;
 	int err;
 
 	lockdep_assert_held(&srq->mutex);
@@ -328,9 +328,11 @@ int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 		err = kdapl_srq_hw_create(srq);
 		if (err)
 			return err;
+		made = true;
 	}
 	/* Whether buffers wait may have changed with the new queue. */
-	kdapl_srq_watch(srq);
+	if (made)
+		kdapl_srq_watch(srq);
 	if (READ_ONCE(srq->lw_armed))
 		queue_work(srq->obj.ia->hca->object_wq, &srq->arm_work);
 	return 0;
