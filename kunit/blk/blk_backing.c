@@ -89,6 +89,20 @@ void kdb_backing_hold(struct backing *backing, bool hold)
 }
 EXPORT_SYMBOL_GPL(kdb_backing_hold);
 
+/* Return how many of the requests that are held begin at @sector or behind it. */
+unsigned int kdb_backing_held_from(struct backing *backing, sector_t sector)
+{
+	unsigned int n = 0;
+	struct bio *bio;
+
+	spin_lock_irq(&backing->lock);
+	bio_list_for_each(bio, &backing->held)
+		n += bio->bi_iter.bi_sector >= sector;
+	spin_unlock_irq(&backing->lock);
+	return n;
+}
+EXPORT_SYMBOL_GPL(kdb_backing_held_from);
+
 /* Hold no further requests; those that are held stay. */
 void kdb_backing_pass(struct backing *backing)
 {

@@ -7,6 +7,7 @@
 #include "blk_backing.h"
 #include "blk_target.h"
 
+#define ROUNDS		20
 #define STALLED		4	/* clients of a volume that stands still */
 #define SLOW_VOLUME	"/sys/kernel/config/kdapl_blk_tgt/subsystems/vol/namespaces/2"
 
@@ -47,30 +48,50 @@ static void take_replies(struct kd_side *side, int n)
 }
 
 /*
- * More requests than there are pages: each waits for that of the one before it. A page
- * that goes to a slot which nobody looks at is lost.
+ * Load the target with a volume in memory that can be made to stand still; it begins
+ * as kdb_expect_serving() wants it.
+ */
+static struct backing *load_with_backing(struct kunit *test, const char *more)
+{
+	struct backing *backing = kdb_backing_make(test, 1);
+
+	kd_fill(backing->data, SZ_64K, FILE_SEED);
+	tgt_load_with(test, more);
+	KUNIT_ASSERT_EQ(test, 0, shell("set -e; cd " TGT_NS "; echo 0 >enable;"
+				       "echo " BACKING_1 " >path;"
+				       "echo 1 >enable"));
+	return backing;
+}
+
+/*
+ * More requests than there are pages, while the medium stands still: when it goes on,
+ * each waits for the page of the one before it. A page that goes to a slot which nobody
+ * looks at is lost, so all have to be back after each round.
  */
 static void blk_pages_in_turn(struct kunit *test)
 {
 	struct kd_side *side, *other;
+	struct backing *backing;
 	int i, n;
 
-	tgt_load_with(test, "echo 1 >pages; echo 1 >buffers");
+	backing = load_with_backing(test, "echo 1 >pages; echo 1 >buffers");
 	side = kdb_connected_client(test);
 	other = kdb_connected_client(test);
 	for (i = 1; i < TGT_CREDITS; i++) {
 		kdb_post_reply_buffer(side);
 		kdb_post_reply_buffer(other);
 	}
-	for (n = 0; n < 20; n++) {
+	for (n = 0; n < ROUNDS; n++) {
+		kdb_backing_hold(backing, true);
 		for (i = 0; i < TGT_CREDITS; i++) {
 			send_read(side, i, i % 3 ? KBLK_INLINED : 0);
 			send_read(other, i, KBLK_INLINED);
 		}
+		kdb_backing_hold(backing, false);
 		take_replies(side, TGT_CREDITS);
 		take_replies(other, TGT_CREDITS);
+		expect_free_buffers(test);
 	}
-	expect_free_buffers(test);
 	kdb_expect_serving(test);
 }
 
@@ -81,12 +102,15 @@ static void slow_volume_remove(void *data)
 	KUNIT_EXPECT_EQ(test, 0, shell("rmdir " SLOW_VOLUME));
 }
 
-/* A second volume, in memory that can be made to stand still. */
-static struct backing *slow_volume(struct kunit *test)
+/*
+ * Load the target with a second volume, in memory that can be made to stand still.
+ * @more: as for tgt_load_with()
+ */
+static struct backing *slow_volume(struct kunit *test, const char *more)
 {
 	struct backing *backing = kdb_backing_make(test, 0);
 
-	tgt_load(test);
+	tgt_load_with(test, more);
 	KUNIT_ASSERT_EQ(test, 0, shell("set -e; mkdir " SLOW_VOLUME "; cd "
 				       SLOW_VOLUME "; echo " BACKING_0
 				       " >path; echo 1 >enable"));
@@ -124,9 +148,16 @@ static bool all_are_held(void *data)
 	return atomic_read(&backing->nheld) >= 2;
 }
 
+static bool three_are_held(void *data)
+{
+	struct backing *backing = data;
+
+	return atomic_read(&backing->nheld) >= 3;
+}
+
 /*
- * The clients of a volume that stands still want all pages and buffers there are, and
- * more. Others have theirs served.
+ * The clients of a volume that stands still want the one page and the one buffer there
+ * are, and those that came with the other volume. Others have theirs served.
  */
 static void blk_volume_stands_still(struct kunit *test)
 {
@@ -135,7 +166,7 @@ static void blk_volume_stands_still(struct kunit *test)
 	struct backing *backing;
 	int i, n;
 
-	backing = slow_volume(test);
+	backing = slow_volume(test, "echo 1 >pages; echo 1 >buffers");
 	for (i = 0; i < STALLED; i++)
 		slow[i] = slow_client(test, 0);
 	kdb_backing_hold(backing, true);
@@ -165,6 +196,99 @@ static void blk_volume_stands_still(struct kunit *test)
 	kdb_expect_serving(test);
 }
 
+struct held {
+	struct backing *backing;
+	sector_t from;
+	unsigned int n;
+};
+
+static bool as_many_are_held(void *data)
+{
+	struct held *held = data;
+
+	return kdb_backing_held_from(held->backing, held->from) >= held->n;
+}
+
+static void expect_held(struct kunit *test, struct backing *backing, sector_t from,
+			unsigned int n)
+{
+	struct held held = { backing, from, n };
+
+	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(as_many_are_held, &held,
+						  KD_TIMEOUT_MS),
+			      "%u of %u pages",
+			      kdb_backing_held_from(backing, from), n);
+}
+
+static void send_reads(struct kd_side *side, u64 first)
+{
+	int i;
+
+	for (i = 0; i < TGT_CREDITS; i++)
+		send_read(side, first + i, KBLK_INLINED);
+}
+
+/*
+ * Two volumes stand still, one after the other. The first, which wants all ten pages
+ * there are, holds at most twice what it leaves: six. So three are left for the other
+ * when it holds as many as it leaves, and one more.
+ */
+static void blk_share_of_a_volume(struct kunit *test)
+{
+	struct backing *slow, *other = kdb_backing_make(test, 1);
+	struct kd_side *first[2], *side;
+	int i;
+
+	slow = slow_volume(test, "echo 8 >io_depth; echo 9 >pages");
+	KUNIT_ASSERT_EQ(test, 0, shell("set -e; cd " TGT_NS "; echo 0 >enable;"
+				       "echo " BACKING_1 " >path;"
+				       "echo 1 >enable"));
+	for (i = 0; i < ARRAY_SIZE(first); i++)
+		first[i] = slow_client(test, 0);
+	side = kdb_connected_client(test);
+	for (i = 1; i < TGT_CREDITS; i++)
+		kdb_post_reply_buffer(side);
+	kdb_backing_hold(slow, true);
+	kdb_backing_hold(other, true);
+	for (i = 0; i < ARRAY_SIZE(first); i++)
+		send_reads(first[i], 0);
+	expect_held(test, slow, 0, 6);
+	send_reads(side, 0);
+	expect_held(test, other, 0, 3);
+	kdb_backing_hold(slow, false);
+	kdb_backing_hold(other, false);
+	for (i = 0; i < ARRAY_SIZE(first); i++)
+		take_replies(first[i], TGT_CREDITS);
+	take_replies(side, TGT_CREDITS);
+	expect_free_buffers(test);
+}
+
+/* The same of two clients of one volume: the first holds six of eight pages. */
+static void blk_share_of_a_client(struct kunit *test)
+{
+	struct backing *backing;
+	struct kd_side *side[2];
+	int i;
+
+	backing = load_with_backing(test, "echo 8 >io_depth; echo 8 >pages");
+	for (i = 0; i < ARRAY_SIZE(side); i++)
+		side[i] = kdb_connected_client(test);
+	kdb_backing_hold(backing, true);
+	for (i = 1; i < TGT_CREDITS; i++) {
+		kdb_post_reply_buffer(side[0]);
+		kdb_post_reply_buffer(side[1]);
+	}
+	send_reads(side[0], 0);
+	expect_held(test, backing, 0, 6);
+	send_reads(side[1], TGT_CREDITS);
+	expect_held(test, backing, TGT_CREDITS * (SZ_4K >> SECTOR_SHIFT), 2);
+	kdb_backing_hold(backing, false);
+	for (i = 0; i < ARRAY_SIZE(side); i++)
+		take_replies(side[i], TGT_CREDITS);
+	expect_free_buffers(test);
+	kdb_expect_serving(test);
+}
+
 /* What needs no data needs no page: it is answered while all of them are taken. */
 static void blk_no_page_for_words(struct kunit *test)
 {
@@ -173,7 +297,7 @@ static void blk_no_page_for_words(struct kunit *test)
 	struct kd_side *side[3];
 	int i;
 
-	backing = slow_volume(test);
+	backing = slow_volume(test, "true");
 	for (i = 0; i < 3; i++)
 		side[i] = slow_client(test, 0);
 	kdb_backing_hold(backing, true);
@@ -193,7 +317,16 @@ static void blk_no_page_for_words(struct kunit *test)
 	request.opcode = KBLK_OP_IDENTIFY;
 	KUNIT_EXPECT_EQ(test, kdb_ask(side[2], &request), KBLK_OK);
 	KUNIT_EXPECT_EQ(test, kdb_ask(side[2], &request), KBLK_OK);
+	/* That the medium keeps this one shows that it waits for no page. */
+	request.flags = 0;
+	request.length = 0;
+	request.opcode = KBLK_OP_FLUSH;
+	kdb_send_request(side[2], &request, sizeof(request));
+	kd_expect_dto(test, side[2]->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(three_are_held, backing,
+					      KD_TIMEOUT_MS));
 	kdb_backing_hold(backing, false);
+	take_replies(side[2], 1);
 	for (i = 0; i < 2; i++)
 		take_replies(side[i], 2);
 	for (i = 0; i < 3; i++)
@@ -209,8 +342,8 @@ static void blk_heard_while_waiting(struct kunit *test)
 	struct kd_side *side;
 	int i;
 
-	backing = slow_volume(test);
-	side = slow_client(test, 500);
+	backing = slow_volume(test, "true");
+	side = slow_client(test, 700);
 	kdb_backing_hold(backing, true);
 	send_read(side, 0, KBLK_INLINED);
 	send_read(side, 1, KBLK_INLINED);
@@ -219,19 +352,48 @@ static void blk_heard_while_waiting(struct kunit *test)
 	request.flags = 0;
 	request.length = 0;
 	for (i = 0; i < TGT_CREDITS - 2; i++) {
-		/* It may be silent for 1500 ms, which all of these exceed. */
-		msleep(300);
+		/*
+		 * It may be silent for 2100 ms, and all that follow the first,
+		 * which waits for a slot, take longer.
+		 */
+		msleep(600);
 		kdb_send_request(side, &request, sizeof(request));
 		kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
 	}
 	/* It has no credit left, so it cannot say more. */
-	msleep(2500);
+	msleep(3000);
 	KUNIT_EXPECT_TRUE_MSG(test, is_connected(side),
 			      "who waits is taken for silent");
 	kdb_backing_hold(backing, false);
 	take_replies(side, TGT_CREDITS);
 	/* Now it could. */
 	kdb_expect_end(side);
+}
+
+/*
+ * A client leaves while the medium keeps its request. Meanwhile the target ends the
+ * connections of others, and finds those that are silent.
+ */
+static void blk_ends_others_meanwhile(struct kunit *test)
+{
+	struct kblk_hello hello;
+	struct backing *backing;
+	struct kd_side *side;
+
+	backing = slow_volume(test, "true");
+	side = slow_client(test, 0);
+	kdb_backing_hold(backing, true);
+	send_read(side, 0, KBLK_INLINED);
+	expect_held(test, backing, 0, 1);
+	kd_close(side);
+	hello = kdb_good_hello();
+	side = kdb_welcome_client(test, &hello);
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vol", 1, 200),
+			KBLK_OK);
+	kdb_expect_end(side);
+	kdb_expect_serving(test);
+	kdb_backing_hold(backing, false);
+	expect_free_buffers(test);
 }
 
 /* One reply now and then is not enough; over iWARP a reply would find no receive. */
@@ -264,8 +426,11 @@ static void blk_takes_replies_slowly(struct kunit *test)
 static struct kunit_case share_cases[] = {
 	KUNIT_CASE_PARAM(blk_pages_in_turn, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_volume_stands_still, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_share_of_a_volume, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_share_of_a_client, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_no_page_for_words, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_heard_while_waiting, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_ends_others_meanwhile, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_takes_replies_slowly, kd_gen_ia),
 	{}
 };
