@@ -526,6 +526,44 @@ static void blk_too_many_clients(struct kunit *test)
 	/* The target is unloaded while the last clients are connected. */
 }
 
+#define UNATTACHED	64	/* connections a host may have without ATTACH */
+
+/* Ask for one more connection. Return what the target says. */
+static u16 one_more(struct kunit *test, struct kd_side **side)
+{
+	struct kblk_hello hello = kdb_good_hello();
+	const struct kblk_welcome *welcome;
+	DAT_EVENT event;
+
+	*side = kdb_client(test);
+	kdb_post_reply_buffer(*side);
+	kdb_say_hello(*side, &hello, sizeof(hello));
+	KUNIT_ASSERT_TRUE(test, kd_wait_event((*side)->conn_evd, &event,
+					      KD_TIMEOUT_MS));
+	welcome = event.event_data.connect_event_data.private_data;
+	return le16_to_cpu(welcome->status);
+}
+
+/* A host takes connections that it does not use, and leaves enough for others. */
+static void blk_too_many_unattached(struct kunit *test)
+{
+	struct kd_side *first, *side;
+	int i;
+
+	tgt_load_with(test, "echo 400 >srq_size; echo 400 >srq_max;"
+			    " echo 3600000 >attach_ms");
+	KUNIT_ASSERT_EQ(test, one_more(test, &first), KBLK_HELLO_OK);
+	for (i = 1; i < UNATTACHED; i++)
+		KUNIT_ASSERT_EQ_MSG(test, one_more(test, &side), KBLK_HELLO_OK,
+				    "connection %d", i);
+	KUNIT_EXPECT_EQ(test, one_more(test, &side), KBLK_HELLO_BUSY);
+	kd_close(side);
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(first, "somebody", "vol", 1, 0),
+			KBLK_OK);
+	KUNIT_EXPECT_EQ(test, one_more(test, &side), KBLK_HELLO_OK);
+	KUNIT_EXPECT_EQ(test, one_more(test, &side), KBLK_HELLO_BUSY);
+}
+
 static struct kunit_case blk_cases[] = {
 	KUNIT_CASE_PARAM(blk_error_replies, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_read_only_replies, kd_gen_ia),
@@ -542,6 +580,7 @@ static struct kunit_case blk_cases[] = {
 	KUNIT_CASE_PARAM(blk_low_watermark_helps, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_gone_in_the_middle, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_too_many_clients, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_too_many_unattached, kd_gen_ia),
 	{}
 };
 

@@ -249,12 +249,16 @@ static void ini_target_proves(struct kunit *test)
 
 	side = kdb_welcome_one(test, true, &welcome);
 	prove_to(side, "another secret of 32 characters.");
+	/* The initiator says so at once: it does not wait for what it asks next. */
 	expect_refused(side, "wrong proof", 0);
+	KUNIT_EXPECT_EQ(test, ini_error, -EACCES);
 	/* One of former times. */
 	expect_refused(kdb_welcome_one(test, true, NULL), "no proof", 0);
+	KUNIT_EXPECT_EQ(test, ini_error, -EACCES);
 	/* Who has no secret does not ask for it, and is not to be given it. */
 	ini_attrs.secret = "\n";
 	expect_refused(kdb_welcome_one(test, true, &welcome), "not asked for", 0);
+	KUNIT_EXPECT_EQ(test, ini_error, -EPROTO);
 }
 
 /* ---- The first READ --------------------------------------------------------- */
