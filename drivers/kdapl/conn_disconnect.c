@@ -33,6 +33,7 @@ static void kdapl_disconnect_gracefully(struct kdapl_ep *ep)
 	spin_unlock_irqrestore(&ep->lock, flags);
 	/* A post that saw CONNECTED is in the ring once the lock is held. */
 	spin_lock_irqsave(&ep->sq.lock, flags);
+	kdapl_post_behind(ep, NULL);
 	idle = ep->sq.head == READ_ONCE(ep->sq.done);
 	spin_unlock_irqrestore(&ep->sq.lock, flags);
 	/* The last completion will find the state changed. */

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Data transfer: the posting calls for Sends and receives, and how requests of other
- * calls are posted, one (kdapl_post_sq()) or several (kdapl_post_batch()).
+ * calls are posted, one (kdapl_post_sq()) or several (kdapl_post_batch()), or one with
+ * the next (kdapl_post_bind()).
  *
  * Posting runs in any context, does not sleep and does not allocate. The handle
  * is looked up and used inside of one RCU read-side section; the ring's lock
  * keeps the ring and the device's queue in the same order.
  */
+#include <dat/kdat_linux.h>
 #include "dto_post.h"
 #include "ia.h"
 #include "pz.h"
@@ -17,7 +19,8 @@
 			  DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
 			  DAT_COMPLETION_UNSIGNALLED_FLAG | \
 			  DAT_COMPLETION_BARRIER_FENCE_FLAG | \
-			  DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG)
+			  DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG | \
+			  KDAT_COMPLETION_MORE_FLAG)
 
 /* Are these completion flags allowed on a request of @ep? */
 static bool kdapl_flags_ok(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
@@ -28,6 +31,9 @@ static bool kdapl_flags_ok(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
 	if (flags & DAT_COMPLETION_UNSIGNALLED_FLAG &&
 	    !(ep->attr.request_completion_flags &
 	      DAT_COMPLETION_UNSIGNALLED_FLAG))
+		return false;
+	if (flags & KDAT_COMPLETION_MORE_FLAG &&
+	    (op != DAT_DTO_LMR_FMR || !(flags & DAT_COMPLETION_SUPPRESS_FLAG)))
 		return false;
 	return !(flags & DAT_COMPLETION_LMR_INVALIDATE_FENCE_FLAG) ||
 	       op == DAT_DTO_LMR_INVALIDATE;
@@ -47,10 +53,97 @@ DAT_RETURN kdapl_sq_retry(struct kdapl_ep *ep, bool chain,
 
 	if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES || !ep->req_evd)
 		return ret;
+	kdapl_post_behind(ep, NULL);
 	spin_unlock_irqrestore(&sq->lock, *irq);
 	kdapl_cq_poll_all(ep->req_evd);
 	spin_lock_irqsave(&sq->lock, *irq);
 	return kdapl_sq_check(ep, chain, segs);
+}
+
+/* ---- Bindings that go with the next request --------------------------------- */
+
+/*
+ * Hand to the device the bindings that wait for the next request, and behind them @wr,
+ * or nothing. @wr, which may be several, is the last that was entered in the ring.
+ */
+void kdapl_post_behind(struct kdapl_ep *ep, struct ib_send_wr *wr)
+{
+	struct kdapl_ring *sq = &ep->sq;
+	struct ib_send_wr *first = ep->first_bind;
+
+	lockdep_assert_held(&sq->lock);
+
+	if (!ep->nbinds)
+		return;
+	/* The completion of @wr is that of all before it. */
+	if (!wr)
+		ep->last_bind->send_flags |= IB_SEND_SIGNALED;
+	ep->last_bind->next = wr;
+	ep->nbinds = 0;
+	if (likely(!ib_post_send(sq->qp, first, NULL)))
+		sq->posted = sq->head;
+	else
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* No request goes to the device any more; bindings that wait are flushed. */
+void kdapl_forget_binds(struct kdapl_ep *ep)
+{
+	lockdep_assert_held(&ep->sq.lock);
+	ep->nbinds = 0;
+}
+
+/* Keep @wr, whose entry is @entry, for kdapl_post_behind(). Return false if not. */
+static bool kdapl_keep_bind(struct kdapl_ep *ep, struct kdapl_wr *entry,
+			    struct ib_send_wr *wr)
+{
+	struct kdapl_ring *sq = &ep->sq;
+
+	lockdep_assert_held(&sq->lock);
+
+	if (!sq->qp || sq->posted + ep->nbinds != (u32)entry->seq)
+		return false;
+	entry->suppress = KDAPL_SILENT;
+	wr->wr_id = (uintptr_t)entry;
+	wr->send_flags &= ~IB_SEND_SIGNALED;
+	if (ep->nbinds++)
+		ep->last_bind->next = wr;
+	else
+		ep->first_bind = wr;
+	ep->last_bind = wr;
+	return true;
+}
+
+/*
+ * As kdapl_post_sq(), for a request that the device is to get with the next one; @wr
+ * stays until then.
+ */
+static DAT_RETURN kdapl_post_bind(struct kdapl_ep *ep, struct ib_send_wr *wr,
+				  DAT_DTO_COOKIE cookie, DAT_DTOS op,
+				  DAT_COMPLETION_FLAGS flags,
+				  const struct kdapl_uses *uses)
+{
+	struct kdapl_ring *sq = &ep->sq;
+	struct kdapl_wr *entry;
+	bool flush = false;
+	unsigned long irq;
+	DAT_RETURN ret;
+
+	spin_lock_irqsave(&sq->lock, irq);
+	ret = kdapl_sq_check(ep, false, &uses->segs);
+	if (unlikely(ret != DAT_SUCCESS))
+		ret = kdapl_sq_retry(ep, false, &uses->segs, &irq, ret);
+	if (likely(ret == DAT_SUCCESS)) {
+		entry = kdapl_sq_enter(ep, cookie, op, flags, uses->mem,
+				       &uses->segs, false);
+		if (!kdapl_keep_bind(ep, entry, wr))
+			kdapl_sq_submit(ep, entry, wr, false);
+		flush = sq->flushed;
+	}
+	spin_unlock_irqrestore(&sq->lock, irq);
+	if (unlikely(flush))
+		kdapl_ring_flush(ep, sq, KDAPL_FLUSH_POST);
+	return ret;
 }
 
 /**
@@ -77,6 +170,8 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 		wr->send_flags &= ~IB_SEND_SIGNALED;
 		wr->next->send_flags |= IB_SEND_SIGNALED;
 	}
+	if (flags & KDAT_COMPLETION_MORE_FLAG)
+		return kdapl_post_bind(ep, wr, cookie, op, flags, uses);
 	return kdapl_post(ep, wr, cookie, op, flags, uses->mem, &uses->segs,
 			  wr->next);
 }
@@ -141,6 +236,8 @@ static void kdapl_batch_submit(struct kdapl_ep *ep, struct kdapl_request *req,
 	if (!sq->qp || sq->posted != first) {
 		if (ep->deferred)
 			kdapl_defer_add(ep, &req[0].wr.wr);
+		else if (ep->nbinds)
+			kdapl_post_behind(ep, &req[0].wr.wr);
 		return;
 	}
 	/* As in kdapl_sq_submit(): what the device refuses is flushed. */
@@ -174,6 +271,7 @@ DAT_RETURN kdapl_post_batch(struct kdapl_ep *ep, struct kdapl_request *req,
 	spin_lock_irqsave(&sq->lock, irq);
 	ret = kdapl_batch_check(ep, req, n);
 	if (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES && ep->req_evd) {
+		kdapl_post_behind(ep, NULL);
 		spin_unlock_irqrestore(&sq->lock, irq);
 		kdapl_cq_poll_all(ep->req_evd);
 		spin_lock_irqsave(&sq->lock, irq);

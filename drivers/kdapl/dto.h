@@ -29,7 +29,8 @@ struct kdapl_sg;
  *	part failed
  * @status: DAT_DTO_COMPLETION_STATUS
  * @op: DAT_DTOS
- * @suppress: no event on success
+ * @suppress: no event on success; KDAPL_SILENT: no completion of the device either,
+ *	but that of a later request
  * @chained: two requests to the device, see kdapl_post_sq()
  * @ahead: completed, but not all before it; counted in kdapl_ring.ahead
  * @taken: counted in kdapl_ep.held
@@ -56,7 +57,7 @@ struct kdapl_wr {
 	u32 rkey;
 	u8 status;
 	u8 op;
-	bool suppress;
+	u8 suppress;
 	bool chained;
 	union {
 		bool ahead;
@@ -76,6 +77,8 @@ struct kdapl_wr {
 	};
 	struct ib_sge sge[];
 };
+
+#define KDAPL_SILENT	2
 
 /* In a wr_id: the first of two requests of the device, see kdapl_post_sq(). */
 #define KDAPL_WR_FIRST	1ULL
@@ -299,6 +302,8 @@ bool kdapl_rq_push(struct kdapl_ring *rq);
 /* dto.c */
 DAT_RETURN kdapl_flags_check(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
 			     DAT_DTOS op, int arg);
+void kdapl_post_behind(struct kdapl_ep *ep, struct ib_send_wr *wr);
+void kdapl_forget_binds(struct kdapl_ep *ep);
 DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			 DAT_DTO_COOKIE cookie, DAT_DTOS op,
 			 DAT_COMPLETION_FLAGS flags,

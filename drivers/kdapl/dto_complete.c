@@ -133,15 +133,20 @@ static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr,
 	if (unlikely((u32)wr->seq != sq->done || kdapl_sink_is_open(wr))) {
 		wr->ahead = true;
 		sq->ahead++;
-		return;
+	} else {
+		kdapl_send_finish(evd, wr, later);
 	}
-	kdapl_send_finish(evd, wr, later);
 	while (unlikely(sq->ahead)) {
 		wr = kdapl_ring_wr(sq, sq->done);
-		if (!wr->ahead || kdapl_sink_is_open(wr))
+		if (wr->ahead ? kdapl_sink_is_open(wr) :
+				wr->suppress != KDAPL_SILENT)
 			break;
+		if (wr->ahead)
+			sq->ahead--;
+		else
+			/* It did not fail: the device has done a later one. */
+			wr->status = DAT_DTO_SUCCESS;
 		wr->ahead = false;
-		sq->ahead--;
 		kdapl_send_finish(evd, wr, later);
 	}
 }

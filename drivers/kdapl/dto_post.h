@@ -38,6 +38,8 @@ static __always_inline void kdapl_sq_submit(struct kdapl_ep *ep,
 	if (unlikely(!sq->qp || sq->posted != (u32)entry->seq)) {
 		if (ep->deferred)
 			kdapl_defer_add(ep, wr);
+		else if (ep->nbinds)
+			kdapl_post_behind(ep, wr);
 		return;
 	}
 	if (likely(!ib_post_send(sq->qp, wr, NULL)))

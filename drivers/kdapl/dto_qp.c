@@ -456,6 +456,7 @@ bool kdapl_qp_close_sq(struct kdapl_ep *ep)
 	spin_lock_irqsave(&ep->sq.lock, flags);
 	busy = ep->sq.posted != READ_ONCE(ep->sq.done);
 	ep->sq.qp = NULL;
+	kdapl_forget_binds(ep);
 	spin_unlock_irqrestore(&ep->sq.lock, flags);
 	return busy;
 }
@@ -530,6 +531,7 @@ void kdapl_qp_destroy(struct kdapl_ep *ep, bool was_up)
 	kdapl_defer_end(ep);
 	spin_lock_irqsave(&ep->sq.lock, flags);
 	ep->sq.qp = NULL;
+	kdapl_forget_binds(ep);
 	spin_unlock_irqrestore(&ep->sq.lock, flags);
 	spin_lock_irqsave(&ep->rq.lock, flags);
 	ep->rq.qp = NULL;

@@ -50,6 +50,10 @@ struct kdapl_srq;
  * @leaving_link: entry in recv_evd->leaving
  * @sinks: see dto_sink.c; sq.lock
  * @deferred: requests that wait for the peer, see dto_defer.c; sq.lock
+ * @first_bind: bindings that the device gets with the next request, kdapl_post_bind();
+ *	sq.lock
+ * @last_bind: the last of them
+ * @nbinds: their number
  * @rsp: RSP that the Endpoint is reserved for; compared, never dereferenced
  * @send_cq: CQ with room for the requests of @qp; written with @lock held
  * @recv_cq: CQ with room for its receives; likewise
@@ -161,6 +165,9 @@ struct kdapl_ep {
 	struct sockaddr_storage remote_addr;
 	DAT_CONNECT_FLAGS connect_flags;
 	bool receives;
+	struct ib_send_wr *first_bind;
+	struct ib_send_wr *last_bind;
+	u32 nbinds;
 };
 
 #define KDAPL_QOS_ALL (DAT_QOS_HIGH_THROUGHPUT | DAT_QOS_LOW_LATENCY | \

@@ -315,14 +315,13 @@ static DAT_RETURN kdapl_fmr_post(struct kdapl_lmr *lmr, struct kdapl_ep *ep,
 				 DAT_LMR_COOKIE cookie,
 				 DAT_COMPLETION_FLAGS flags)
 {
-	struct ib_reg_wr wr = {
+	lmr->reg = (struct ib_reg_wr) {
 		.wr.opcode = IB_WR_REG_MR,
 		.mr = lmr->mr,
 		.key = lmr->lkey,
 		.access = kdapl_mr_access(lmr->priv),
 	};
-
-	return kdapl_post_sq(ep, &wr.wr, cookie, DAT_DTO_LMR_FMR, flags,
+	return kdapl_post_sq(ep, &lmr->reg.wr, cookie, DAT_DTO_LMR_FMR, flags,
 			     &(struct kdapl_uses) { .mem = &lmr->obj });
 }
 

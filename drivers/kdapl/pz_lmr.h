@@ -66,6 +66,7 @@ struct kdapl_pz;
  * @stale: such a request failed; @recycle replaces @mr
  * @pending: number of such requests that have not completed
  * @ep_handle: handle of the Endpoint that such requests were last posted to
+ * @reg: such a request, to register @mr, until the device has it
  * @recycle: replaces @mr; holds a reference while queued
  */
 struct kdapl_lmr {
@@ -112,6 +113,7 @@ struct kdapl_lmr {
 	bool stale;
 	u8 pending;
 	u64 ep_handle;
+	struct ib_reg_wr reg;
 	struct work_struct recycle;
 };
 

@@ -325,7 +325,8 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  *	dat_lmr_kcreate(); %DAT_VA_TYPE_ZB: it has address 0
  * @ep_handle: EP on whose request queue the LMR is bound
  * @user_cookie: comes back in the completion event
- * @completion_flags: how to complete, see dat_dto.h
+ * @completion_flags: how to complete, see dat_dto.h; Linux has
+ *	%KDAT_COMPLETION_MORE_FLAG in addition, see kdat_linux.h
  * @lmr_context: receives the context for local segments
  * @rmr_context: receives the context for the peer, 0 without a remote
  *	privilege; may be NULL in that case

@@ -277,6 +277,15 @@ typedef struct kdat_request KDAT_REQUEST;
 DAT_RETURN kdat_ep_post_requests(DAT_EP_HANDLE ep, DAT_COUNT num_requests,
 				 const KDAT_REQUEST *requests);
 
+/*
+ * A completion flag of dat_lmr_fmr(), to go with %DAT_COMPLETION_SUPPRESS_FLAG: another
+ * request follows on the same Endpoint at once, such as the Send that tells the peer of
+ * the context. The device is told of both together, and the binding has no completion
+ * of its own unless it fails. What is not followed stays where it is until the next
+ * request, or until dat_ep_disconnect().
+ */
+#define KDAT_COMPLETION_MORE_FLAG	((DAT_COMPLETION_FLAGS)0x100)
+
 /**
  * kdat_ia_find() - find the IA that an IP address belongs to
  * @address: an address of this host, IPv4 or IPv6; the port is ignored. A link-local
