@@ -6,6 +6,7 @@
 #include <linux/module.h>
 #include <linux/prandom.h>
 #include <scsi/scsi.h>
+#include "device.h"
 #include "raw.h"
 
 /* ---- One PDU -------------------------------------------------------------------- */
@@ -524,6 +525,44 @@ static void data_mutations(struct kunit *test)
 	raw_expect_alive(other);
 }
 
+/* ---- The device ---------------------------------------------------------------------- */
+
+static struct kd_hook device;
+/* How many requests were posted since the device was to refuse the second one. */
+static atomic_t posts;
+
+static int refuse_second(struct ib_qp *qp, const struct ib_send_wr *wr,
+			 const struct ib_send_wr **bad)
+{
+	if (qp->qp_type == IB_QPT_RC && atomic_inc_return(&posts) == 2)
+		return -ENOMEM;
+	return device.real.post_send(qp, wr, bad);
+}
+
+/*
+ * The target's device has no room for an answer, or to fetch data: that session ends, since
+ * nobody knows when there would be room.
+ */
+static void data_device_refuses(struct kunit *test)
+{
+	struct raw *other = raw_login(test), *r;
+	struct raw_pdu pdu;
+	int i;
+
+	atomic_set(&posts, 2);
+	kd_hook(test, other->s->name, &device)->ops.post_send = refuse_second;
+	for (i = 0; i < 2; i++) {
+		r = raw_login(test);
+		pdu = i ? raw_write(r, 8) : raw_read(r, 8);
+		atomic_set(&posts, 0);
+		KUNIT_EXPECT_TRUE(test, raw_send(r, &pdu, RAW_HEADERS));
+		KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+		KUNIT_EXPECT_GE(test, atomic_read(&posts), 2);
+		raw_close(r);
+		raw_expect_alive(other);
+	}
+}
+
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(pdu_honest, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(pdu_lengths, gen_lengths),
@@ -539,6 +578,7 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(data_a_command_is_missing, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(data_command_in_discovery, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(data_mutations, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(data_device_refuses, kd_gen_any_ia),
 	{}
 };
 
