@@ -3,10 +3,20 @@
  * KUnit suite of kdapl_isert.ko: logins and logouts that no honest initiator does, floods
  * and storms of them. Sessions beside them go on, and others can log in.
  */
+#include <linux/ktime.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/prandom.h>
 #include "raw.h"
 #include "shell.h"
+
+static unsigned int sessions = 48;
+module_param(sessions, uint, 0444);
+MODULE_PARM_DESC(sessions, "how many session_memory makes");
+
+static int storm = 24;
+module_param(storm, int, 0444);
+MODULE_PARM_DESC(storm, "logins of session_storm");
 
 /* The second request comes before the first one was answered. */
 static void login_twice(struct kunit *test)
@@ -357,7 +367,7 @@ static void session_storm(struct kunit *test)
 	struct raw_pdu pdu;
 	int i;
 
-	for (i = 0; i < 24; i++) {
+	for (i = 0; i < storm; i++) {
 		r = raw_login_how(test, i % 8 == 7 ? RAW_DISCOVERY : RAW_UNSOLICITED);
 		if (i % 8 != 7) {
 			pdu = i % 2 ? raw_read(r, 8) : raw_write(r, 8);
@@ -412,7 +422,54 @@ static void session_takes_no_answers(struct kunit *test)
 	raw_expect_alive(raw_login(test));
 }
 
+/* ---- Memory -------------------------------------------------------------------------- */
+
+/* Bytes of receive memory that so many sessions may take: 100 MB for 1000. */
+static u64 memory_limit(unsigned int n)
+{
+	return 3 * SZ_1M + n * 94ULL * SZ_1K;
+}
+
+static bool all_have_buffers(void *side)
+{
+	/* What srq_size and srq_per_session are by default. */
+	return raw_adapter(side, "buffers") >= 256 + 8 * (long)sessions;
+}
+
+/*
+ * The target's receive memory for many sessions, which are all served. Over iWARP buffers
+ * are reserved for what each may send, so that it is the sessions that are limited.
+ */
+static void session_memory(struct kunit *test)
+{
+	u64 began = ktime_get_ns(), took;
+	struct raw **r, *other;
+	unsigned int i;
+	long before;
+
+	other = raw_login(test);
+	if (kd_is_iwarp(other->s))
+		kunit_skip(test, "login_beyond_the_srq is for iWARP");
+	r = kunit_kcalloc(test, sessions, sizeof(*r), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	before = si_mem_available();
+	for (i = 0; i < sessions; i++)
+		r[i] = raw_login(test);
+	took = ktime_get_ns() - began;
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(all_have_buffers, other->s, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_GE(test, raw_adapter(other->s, "connections"), (long)sessions + 1);
+	KUNIT_EXPECT_LE(test, raw_adapter(other->s, "bytes"), memory_limit(sessions));
+	kunit_info(test, "memory: %u sessions in %llu ms: %ld bytes to receive; both sides %ld KiB",
+		   sessions, took / NSEC_PER_MSEC, raw_adapter(other->s, "bytes"),
+		   (before - si_mem_available()) << (PAGE_SHIFT - 10));
+	for (i = 0; i < sessions; i++)
+		raw_expect_alive(r[i]);
+	raw_expect_alive(other);
+}
+
 static struct kunit_case isert_cases[] = {
+	/* The first, since blocks of buffers that floods have brought stay for a while. */
+	KUNIT_CASE_PARAM(session_memory, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(login_twice, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(login_after_refusal, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(login_too_long, kd_gen_any_ia),

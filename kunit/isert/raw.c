@@ -80,7 +80,7 @@ long raw_adapter(struct kd_side *s, const char *name)
 	long n = -1;
 
 	snprintf(command, sizeof(command),
-		 "sed -n 's|^%s .* %s=\\([0-9]*\\).*|\\1|p' /sys/kernel/debug/kdapl_isert/adapters >"
+		 "sed -n 's|^%s.* %s=\\([0-9]*\\).*|\\1|p' /sys/kernel/debug/kdapl_isert/adapters >"
 		 COUNT, s->name, name);
 	KUNIT_EXPECT_EQ(s->test, 0, shell(command));
 	file = kd_filp_open(COUNT, O_RDONLY, 0);
