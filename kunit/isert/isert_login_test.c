@@ -57,9 +57,8 @@ static void login_after_refusal(struct kunit *test)
 
 static void login_too_long(struct kunit *test)
 {
-	static const u32 lengths[] = { 8192, 8193, 0x7fffff };
+	static const u32 lengths[] = { 8192, 8193, 10000 };
 	struct raw *other = raw_login(test), *r;
-	DAT_LMR_TRIPLET seg;
 	struct raw_pdu pdu;
 	unsigned int i;
 	u32 len;
@@ -67,15 +66,14 @@ static void login_too_long(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
 		r = raw_connect(test);
 		pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
-		hton24(pdu.hdr.dlength, lengths[i]);
-		len = min_t(u32, RAW_HEADERS + lengths[i], 10 * SZ_1K);
-		memset(r->s->buf->va, 'x', 10 * SZ_1K);
-		memcpy(r->s->buf->va, &pdu, sizeof(pdu));
-		seg = kd_seg(r->s->buf, 0, len);
-		KD_EXPECT_OK(test, dat_ep_post_send(r->s->ep, 1, &seg, kd_cookie(1),
-						    DAT_COMPLETION_DEFAULT_FLAG));
+		KUNIT_EXPECT_TRUE(test, raw_send_long(r, &pdu, lengths[i]));
 		raw_expect_cut(r);
 	}
+	r = raw_connect(test);
+	pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
+	hton24(pdu.hdr.dlength, 0x7fffff);
+	KUNIT_EXPECT_TRUE(test, raw_send(r, &pdu, len));
+	raw_expect_cut(r);
 	raw_expect_alive(other);
 }
 
@@ -154,6 +152,26 @@ static void login_early_end(struct kunit *test)
 		dat_ep_disconnect(r->s->ep, DAT_CLOSE_ABRUPT_FLAG);
 	}
 	raw_expect_alive(raw_login(test));
+}
+
+/* Initiators that want to connect, and do not want to any more. */
+static void login_given_up(struct kunit *test)
+{
+	struct raw *other = raw_login(test), *r;
+	int i;
+
+	for (i = 0; i < 16; i++) {
+		r = raw_new(test, RAW_RECVS);
+		KD_EXPECT_OK(test, dat_ep_connect(r->s->ep, r->s->addr, RAW_PORT,
+						  KD_TIMEOUT_MS * 1000, 0, NULL,
+						  DAT_QOS_BEST_EFFORT,
+						  DAT_CONNECT_DEFAULT_FLAG));
+		if (i % 2)
+			dat_ep_disconnect(r->s->ep, DAT_CLOSE_ABRUPT_FLAG);
+		raw_close(r);
+	}
+	raw_expect_alive(raw_login(test));
+	raw_expect_alive(other);
 }
 
 /* Logout right after the login: it is answered, and the connection ends. */
@@ -477,6 +495,7 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(login_mutations, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(login_flood, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(login_early_end, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(login_given_up, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(login_early_logout, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(login_hasty_logout, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(session_reinstatement, kd_gen_any_ia),

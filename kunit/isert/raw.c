@@ -71,26 +71,43 @@ int raw_init(struct kunit *test)
 }
 EXPORT_SYMBOL_GPL(raw_init);
 
-/* Return the number that kdapl_isert's line for the adapter of @s has behind @name. */
-long raw_adapter(struct kd_side *s, const char *name)
+/* Return the number that @command writes. */
+static long raw_number(struct kunit *test, const char *command)
 {
-	char command[192], count[24] = "";
+	char line[224], count[24] = "";
 	struct file *file;
 	loff_t pos = 0;
 	long n = -1;
 
-	snprintf(command, sizeof(command),
-		 "sed -n 's|^%s.* %s=\\([0-9]*\\).*|\\1|p' /sys/kernel/debug/kdapl_isert/adapters >"
-		 COUNT, s->name, name);
-	KUNIT_EXPECT_EQ(s->test, 0, shell(command));
+	snprintf(line, sizeof(line), "%s >" COUNT, command);
+	KUNIT_EXPECT_EQ(test, 0, shell(line));
 	file = kd_filp_open(COUNT, O_RDONLY, 0);
-	KUNIT_ASSERT_FALSE(s->test, IS_ERR(file));
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
 	kernel_read(file, count, sizeof(count) - 1, &pos);
 	kd_filp_close(file);
-	KUNIT_EXPECT_EQ(s->test, 0, kstrtol(strim(count), 10, &n));
+	KUNIT_EXPECT_EQ(test, 0, kstrtol(strim(count), 10, &n));
 	return n;
 }
+
+/* Return the number that kdapl_isert's line for the adapter of @s has behind @name. */
+long raw_adapter(struct kd_side *s, const char *name)
+{
+	char command[192];
+
+	snprintf(command, sizeof(command),
+		 "sed -n 's|^%s.* %s=\\([0-9]*\\).*|\\1|p' /sys/kernel/debug/kdapl_isert/adapters",
+		 s->name, name);
+	return raw_number(s->test, command);
+}
 EXPORT_SYMBOL_GPL(raw_adapter);
+
+/* Return how many sessions LIO has, of all adapters. */
+long raw_sessions(struct kunit *test)
+{
+	return raw_number(test, "cat /sys/kernel/config/target/iscsi/" TARGET
+			  "/fabric_statistics/iscsi_instance/sessions");
+}
+EXPORT_SYMBOL_GPL(raw_sessions);
 
 /* ---- Connections ---------------------------------------------------------------- */
 
@@ -207,6 +224,23 @@ bool raw_send(struct raw *r, const struct raw_pdu *pdu, u32 len)
 	return raw_send_all(r, pdu, &len, 1);
 }
 EXPORT_SYMBOL_GPL(raw_send);
+
+/*
+ * Send a PDU with a data segment of @data bytes, which begins with that of @pdu and may be
+ * longer. It is sent from where other PDUs are: nothing else is under way.
+ */
+bool raw_send_long(struct raw *r, const struct raw_pdu *pdu, u32 data)
+{
+	struct raw_pdu *at = r->s->buf->va;
+	DAT_LMR_TRIPLET seg = kd_seg(r->s->buf, 0, RAW_HEADERS + data);
+
+	memset(at, 'x', seg.segment_length);
+	memcpy(at, pdu, min_t(size_t, seg.segment_length, sizeof(*pdu)));
+	hton24(at->hdr.dlength, data);
+	return dat_ep_post_send(r->s->ep, 1, &seg, kd_cookie(1),
+				DAT_COMPLETION_SUPPRESS_FLAG) == DAT_SUCCESS;
+}
+EXPORT_SYMBOL_GPL(raw_send_long);
 
 /*
  * Receive PDUs until one of this opcode has come, which is in r->got then. Return

@@ -173,6 +173,28 @@ struct raw_pdu raw_logout(struct raw *r)
 }
 EXPORT_SYMBOL_GPL(raw_logout);
 
+/* Task management of LUN 0, about the command with the tag @rtt if it is ABORT TASK. */
+struct raw_pdu raw_task(struct raw *r, u8 function, itt_t rtt)
+{
+	struct raw_pdu pdu = raw_make(r, ISCSI_OP_SCSI_TMFUNC | ISCSI_OP_IMMEDIATE);
+	struct iscsi_tm *tm = (struct iscsi_tm *)&pdu.hdr;
+
+	tm->flags = ISCSI_FLAG_CMD_FINAL | function;
+	tm->rtt = rtt;
+	tm->cmdsn = cpu_to_be32(r->cmdsn);
+	tm->refcmdsn = cpu_to_be32(r->cmdsn - 1);
+	return pdu;
+}
+EXPORT_SYMBOL_GPL(raw_task);
+
+/* Make a PDU one that waits for its turn. */
+void raw_in_turn(struct raw *r, struct raw_pdu *pdu)
+{
+	pdu->hdr.opcode &= ~ISCSI_OP_IMMEDIATE;
+	((struct iscsi_nopout *)&pdu->hdr)->cmdsn = cpu_to_be32(r->cmdsn++);
+}
+EXPORT_SYMBOL_GPL(raw_in_turn);
+
 /* Data that belongs to @write, the last that nobody asks for. */
 struct raw_pdu raw_data_out(const struct raw_pdu *write, u32 offset, u32 len)
 {
