@@ -91,6 +91,19 @@ static const char *ki_logout_fault(struct ki_conn *c, const struct iscsi_hdr *hd
 	return NULL;
 }
 
+/*
+ * A session ends with its only connection. LIO would keep it for Time2Retain, and for ever if
+ * the target is disabled meanwhile.
+ */
+static void ki_logout_widen(struct ki_conn *c, struct iscsi_hdr *hdr)
+{
+	struct iscsi_logout *req = (struct iscsi_logout *)hdr;
+
+	if ((req->flags & ISCSI_FLAG_LOGOUT_REASON_MASK) ==
+	    ISCSI_LOGOUT_REASON_CLOSE_CONNECTION && be16_to_cpu(req->cid) == c->conn->cid)
+		req->flags = ISCSI_FLAG_CMD_FINAL | ISCSI_LOGOUT_REASON_CLOSE_SESSION;
+}
+
 /* Return what is wrong with a PDU, or NULL. */
 static const char *ki_fault(struct ki_conn *c, struct ki_buf *buf)
 {
@@ -397,6 +410,7 @@ static int ki_command(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *
 	case ISCSI_OP_TEXT:
 		return ki_text(c, cmd, buf);
 	case ISCSI_OP_LOGOUT:
+		ki_logout_widen(c, hdr);
 		rc = iscsit_handle_logout_cmd(c->conn, cmd, (u8 *)hdr);
 		return min(rc, 0);
 	default:
