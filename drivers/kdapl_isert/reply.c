@@ -306,13 +306,26 @@ static int ki_tx_build(struct ki_conn *c, struct ki_tx *tx, int state)
 	}
 }
 
+/*
+ * Has LIO found fault with unsolicited data of @cmd? It ends the connection, and frees the
+ * command then, to which the completion of an answer would leave a reference.
+ */
+static bool ki_is_unanswered(struct iscsit_cmd *cmd)
+{
+	return READ_ONCE(cmd->se_cmd.t_state) == TRANSPORT_WRITE_PENDING &&
+	       !(READ_ONCE(cmd->se_cmd.transport_state) & CMD_T_ABORTED);
+}
+
 /* iscsit_response_queue(): -ECONNRESET tells the thread that @conn is no more. */
 int ki_response_queue(struct iscsit_conn *conn, struct iscsit_cmd *cmd, int state)
 {
 	struct ki_conn *c = conn->context;
-	struct ki_tx *tx = ki_tx_wait(c, cmd);
+	struct ki_tx *tx;
 	int err;
 
+	if (state == ISTATE_SEND_STATUS && ki_is_unanswered(cmd))
+		return 0;
+	tx = ki_tx_wait(c, cmd);
 	if (!tx)
 		return -EIO;
 	err = ki_tx_build(c, tx, state);
