@@ -15,6 +15,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <compat_probe.h>
+#include <target/iscsi/iscsi_target_core.h>
 #include "isert.h"
 
 /* Number of the last connection. */
@@ -284,6 +285,24 @@ void ki_conn_ready(struct ki_conn *c)
 	mutex_unlock(&c->a->cm_mutex);
 }
 
+/*
+ * Commands that LIO has rejected wait for its transmitting thread, which has ended. Have those
+ * listed that are not, so that LIO frees them with all others.
+ */
+static void ki_list_rejected(struct iscsit_conn *conn)
+{
+	struct iscsi_queue_req *qr;
+
+	spin_lock_bh(&conn->cmd_lock);
+	spin_lock(&conn->response_queue_lock);
+	list_for_each_entry(qr, &conn->response_queue_list, qr_list)
+		if (qr->state == ISTATE_SEND_REJECT &&
+		    list_empty(&qr->cmd->i_conn_node))
+			list_add_tail(&qr->cmd->i_conn_node, &conn->conn_cmd_list);
+	spin_unlock(&conn->response_queue_lock);
+	spin_unlock_bh(&conn->cmd_lock);
+}
+
 /* iscsit_wait_conn(): nothing of the connection is at the device afterwards. */
 void ki_wait_conn(struct iscsit_conn *conn)
 {
@@ -300,6 +319,7 @@ void ki_wait_conn(struct iscsit_conn *conn)
 	/* This may be that work, so it cannot be waited for. */
 	if (c->negotiates)
 		cancel_delayed_work(&conn->login_work);
+	ki_list_rejected(conn);
 	ki_credit_judge(c);
 	ki_conn_stop(c);
 }
