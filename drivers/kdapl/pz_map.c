@@ -29,9 +29,13 @@
 static struct page *kdapl_virt_page(u64 addr)
 {
 	void *p = (void *)(uintptr_t)addr;
+	struct page *page;
 
-	if (is_vmalloc_addr(p))
-		return vmalloc_to_page(p);
+	if (is_vmalloc_addr(p)) {
+		page = vmalloc_to_page(p);
+		/* What ioremap() maps has none. */
+		return page && pfn_valid(page_to_pfn(page)) ? page : NULL;
+	}
 	return virt_addr_valid(p) ? virt_to_page(p) : NULL;
 }
 

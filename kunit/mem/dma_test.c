@@ -5,10 +5,13 @@
  * memory ("make check-vm" says how) the data would be that of before.
  */
 #include <linux/dma-mapping.h>
+#include <linux/io.h>
 #include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/pci.h>
 #include <linux/scatterlist.h>
+#include <linux/vmalloc.h>
 #include <dat/kdat_linux.h>
 #include "device.h"
 #include "fmr_fixture.h"
@@ -402,6 +405,49 @@ static void L7_memory_of_pci_devices(struct kunit *test)
 }
 #endif
 
+#ifdef CONFIG_PCI
+/* Map the first memory that a PCI device has. */
+static void __iomem *pci_map(void)
+{
+	void __iomem *io = NULL;
+	struct pci_dev *dev = NULL;
+	int i;
+
+	for_each_pci_dev(dev)
+		for (i = 0; i < PCI_STD_NUM_BARS && !io; i++)
+			if (pci_resource_flags(dev, i) & IORESOURCE_MEM &&
+			    pci_resource_len(dev, i) >= PAGE_SIZE)
+				io = ioremap(pci_resource_start(dev, i), PAGE_SIZE);
+	return io;
+}
+
+/* It has no pages, so it is no memory for an LMR. */
+static void L7_mapped_memory_of_pci_devices(struct kunit *test)
+{
+	struct kd_side *s = mem_make_pair(test, NULL).a;
+	void __iomem *io = pci_map();
+	DAT_REGION_DESCRIPTION desc = { .for_va = (void __force *)io };
+	DAT_LMR_CONTEXT context;
+	DAT_LMR_HANDLE lmr;
+
+	if (!is_vmalloc_addr(desc.for_va)) {
+		if (io)
+			iounmap(io);
+		kunit_skip(test, "there is no memory of a PCI device");
+	}
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_lmr_kcreate(s->ia, DAT_MEM_TYPE_VIRTUAL, desc, PAGE_SIZE, s->pz,
+				      DAT_MEM_PRIV_LOCAL_READ_FLAG, DAT_VA_TYPE_VA, 0, &lmr,
+				      &context, NULL, NULL, NULL));
+	iounmap(io);
+}
+#else
+static void L7_mapped_memory_of_pci_devices(struct kunit *test)
+{
+	kunit_skip(test, "this kernel has no PCI");
+}
+#endif
+
 static struct kunit_case dma_cases[] = {
 	KUNIT_CASE_PARAM(L7_sends_and_receives, gen_kinds),
 	KUNIT_CASE_PARAM(L7_buffers_of_an_srq, gen_kinds),
@@ -414,6 +460,7 @@ static struct kunit_case dma_cases[] = {
 	KUNIT_CASE_PARAM(L7_mapping_of_a_binding, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(L7_lmr_sync_req, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(L7_memory_of_pci_devices, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(L7_mapped_memory_of_pci_devices, kd_gen_any_ia),
 	{}
 };
 
