@@ -166,7 +166,7 @@ static void tasks_abort(struct kunit *test)
 							    KD_TIMEOUT_MS));
 		}
 		if (p->choice == ABORT_UNKNOWN)
-			((struct iscsi_tm *)&pdu[1].hdr)->rtt = RAW_NONE;
+			((struct iscsi_tm *)&pdu[1].hdr)->rtt = RESERVED_ITT;
 		if (p->choice == ABORT_ITSELF)
 			((struct iscsi_tm *)&pdu[1].hdr)->rtt = pdu[1].hdr.itt;
 		if (p->choice == ABORT_ANSWERED)
