@@ -54,7 +54,8 @@ static void ki_cmd_cut(struct ki_cmd *kc, u64 offset, u64 len)
  * @len: bytes to transfer, not 0
  * @dir: direction, as the device sees it
  *
- * Return: 0 or an errno
+ * Return: 0; -ENOMEM: there is no memory, so that LIO tries again; -EIO: it never will be
+ * mapped, as when the adapter has left
  */
 int ki_cmd_map(struct ki_conn *c, struct iscsit_cmd *cmd, u32 offset, u32 len,
 	       enum dma_data_direction dir)
@@ -77,7 +78,8 @@ int ki_cmd_map(struct ki_conn *c, struct iscsit_cmd *cmd, u32 offset, u32 len,
 	if (ret != DAT_SUCCESS) {
 		if (kc->iov != kc->inline_iov)
 			kfree(kc->iov);
-		return -ENOMEM;
+		return ret == DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY) &&
+		       !READ_ONCE(c->down) ? -ENOMEM : -EIO;
 	}
 	kc->mapped = true;
 	kc->at = 0;
@@ -352,8 +354,12 @@ int ki_get_dataout(struct iscsit_conn *conn, struct iscsit_cmd *cmd, bool recove
 	err = ki_cmd_map(c, cmd, cmd->write_data_done,
 			 cmd->se_cmd.data_length - cmd->write_data_done,
 			 DMA_FROM_DEVICE);
-	if (err)
+	if (err == -ENOMEM)
 		return err;
+	if (err) {
+		ki_conn_break(c, "the data of a write cannot be mapped");
+		return 0;
+	}
 	kc->va = kc->write_va;
 	kc->reads = true;
 	ki_conn_submit(c, kc);
