@@ -28,8 +28,12 @@ void ki_posted_done(struct ki_conn *c)
 {
 	if (!list_empty_careful(&c->waiting))
 		ki_conn_retry(c);
-	if (atomic_dec_and_test(&c->posted))
-		ki_wake_room(c);
+	if (!atomic_dec_and_test(&c->posted))
+		return;
+	ki_wake_room(c);
+	/* It is fully ordered: who has found one posted meanwhile left a command for us. */
+	if (!list_empty_careful(&c->waiting))
+		ki_conn_retry(c);
 }
 
 /* Keep the triplets of @len bytes from @offset on. */
@@ -307,6 +311,8 @@ void ki_conn_retry(struct ki_conn *c)
 			spin_lock_bh(&c->lock);
 			list_add(&kc->wait, &c->waiting);
 			spin_unlock_bh(&c->lock);
+			/* Pairs with ki_posted_done(). */
+			smp_mb();
 			if (atomic_read(&c->posted))
 				return;
 		} else if (err) {
@@ -333,7 +339,8 @@ void ki_conn_submit(struct ki_conn *c, struct ki_cmd *kc)
 	spin_lock_bh(&c->lock);
 	list_add_tail(&kc->wait, &c->waiting);
 	spin_unlock_bh(&c->lock);
-	/* If nothing is posted any more nobody else tries again. */
+	/* If nothing is posted any more nobody else tries again: see ki_posted_done(). */
+	smp_mb();
 	if (!atomic_read(&c->posted))
 		ki_conn_retry(c);
 }

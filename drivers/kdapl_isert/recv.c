@@ -14,6 +14,7 @@
 
 #include <linux/slab.h>
 #include <scsi/scsi_common.h>
+#include <scsi/scsi_proto.h>
 #include "isert.h"
 #include "trace.h"
 
@@ -159,13 +160,28 @@ static int ki_immediate_done(struct iscsit_conn *conn, struct iscsit_cmd *cmd,
 }
 
 /*
- * May the backend write the @len bytes that came with a command from @buf? They do not begin
- * at a sector if there are additional headers.
+ * May the backend write the @len bytes that came with a command from @buf? They have to
+ * begin at a block of it, since media with blocks of 4096 bytes take no others, and LIO looks
+ * into the data of COMPARE AND WRITE and WRITE SAME as if each entry were a page.
  */
 static bool ki_may_lend(struct iscsit_cmd *cmd, struct ki_buf *buf, u32 len)
 {
-	return len && len == cmd->se_cmd.data_length && !ki_hdr(buf)->hlength &&
-	       offset_in_page(ki_data(buf)) + len <= KI_DATA_PAGES * PAGE_SIZE;
+	const struct iscsi_scsi_req *req = (const struct iscsi_scsi_req *)ki_hdr(buf);
+	const struct se_device *dev = cmd->se_cmd.se_dev;
+	unsigned long data = (unsigned long)ki_data(buf);
+
+	switch (req->cdb[0]) {
+	case WRITE_6:
+	case WRITE_10:
+	case WRITE_12:
+	case WRITE_16:
+		break;
+	default:
+		return false;
+	}
+	return dev && IS_ALIGNED(data, dev->dev_attrib.block_size) && len &&
+	       len == cmd->se_cmd.data_length && !ki_hdr(buf)->hlength &&
+	       offset_in_page(data) + len <= KI_DATA_PAGES * PAGE_SIZE;
 }
 
 /* Set @lent if the command keeps @buf. */
