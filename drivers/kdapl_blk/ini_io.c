@@ -25,7 +25,6 @@
 #include <linux/blk-mq.h>
 #include <linux/bvec.h>
 #include <linux/printk.h>
-#include <dat/kdat_linux.h>
 #include "blk_compat.h"
 #include "ini.h"
 
@@ -217,7 +216,7 @@ void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 
 /*
  * Bind the slot's LMR to the pages of its request, and enter the key in
- * @request. The device is told of it with the message that the request is in.
+ * @request.
  */
 static DAT_RETURN kbi_io_bind(struct kbi_queue *queue, struct kbi_slot *slot,
 			      struct kblk_request *request)
@@ -242,8 +241,7 @@ static DAT_RETURN kbi_io_bind(struct kbi_queue *queue, struct kbi_slot *slot,
 				  DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
 				  DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
 			  DAT_VA_TYPE_VA, queue->ep, cookie,
-			  DAT_COMPLETION_SUPPRESS_FLAG |
-			  KDAT_COMPLETION_MORE_FLAG, &slot->lmr_context,
+			  DAT_COMPLETION_SUPPRESS_FLAG, &slot->lmr_context,
 			  &slot->rmr_context);
 	if (ret != DAT_SUCCESS)
 		return ret;

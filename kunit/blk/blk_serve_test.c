@@ -32,22 +32,6 @@ static void ini_large_transfers(struct kunit *test)
 	kdb_expect_removable(test);
 }
 
-/* Memory is bound with the message that names it: the device is told once. */
-static void ini_binds_with_the_message(struct kunit *test)
-{
-	struct kd_side *side = kdb_serve_disk(test, NULL, NULL);
-	struct kblk_request request;
-
-	kd_count_doorbells(test, side->name);
-	request = *kdb_begin_command(side, READ_MUCH);
-	KUNIT_EXPECT_NE(test, le32_to_cpu(request.rmr_context), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&kd_doorbells), 1);
-	kdb_serve_one(side, &request);
-	kdb_wait_command();
-	KUNIT_EXPECT_EQ(test, ini_status, 0);
-	kdb_expect_removable(test);
-}
-
 /* A reply that does not invalidate the memory, or invalidates other memory. */
 static void ini_bad_invalidation(struct kunit *test)
 {
@@ -537,7 +521,6 @@ static void ini_recovers_without_io(struct kunit *test)
 
 static struct kunit_case serve_cases[] = {
 	KUNIT_CASE_PARAM(ini_large_transfers, kd_gen_ia),
-	KUNIT_CASE_PARAM(ini_binds_with_the_message, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_invalidation, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_batch, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_batch, kd_gen_ia),
