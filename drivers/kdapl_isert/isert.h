@@ -484,6 +484,7 @@ void ki_free_conn(struct iscsit_conn *conn);
 
 /* login.c */
 void ki_login_continue(struct ki_conn *c);
+void ki_login_pdu(struct ki_conn *c, struct ki_buf *buf);
 int ki_get_login_rx(struct iscsit_conn *conn, struct iscsi_login *login);
 int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len);
 

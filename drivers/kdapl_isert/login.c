@@ -7,6 +7,34 @@
 
 #include "isert.h"
 
+/* A login request: LIO reads it in ki_get_login_rx(). */
+void ki_login_pdu(struct ki_conn *c, struct ki_buf *buf)
+{
+	bool first = false, ok = false;
+
+	spin_lock_bh(&c->lock);
+	/* One at a time, each after the answer to the one before. */
+	if (!c->closing && !c->login_buf && (!c->login_seen || c->login_answered)) {
+		ok = true;
+		first = !c->login_seen;
+		c->login_seen = true;
+		c->login_answered = false;
+		WRITE_ONCE(c->login_buf, buf);
+		if (!first)
+			ki_login_continue(c);
+	}
+	spin_unlock_bh(&c->lock);
+	if (ok) {
+		wake_up_all(&c->wq);
+		if (first)
+			ki_conn_ready(c);
+		return;
+	}
+	ki_buf_post(c->a, buf);
+	if (!c->closing)
+		ki_conn_break(c, "more login requests than answers");
+}
+
 /* Note what the first request of a connection says, as LIO wants to have it. */
 static void ki_login_first(struct iscsi_login *login)
 {
