@@ -142,7 +142,6 @@ static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *pa
 	c->a = a;
 	c->comp = &a->comps[(unsigned int)atomic_inc_return(&a->next_comp) % a->ncomps];
 	c->portal = l->portal;
-	c->since = jiffies;
 	c->id = atomic_inc_return(&ki_ids);
 	INIT_LIST_HEAD(&c->link);
 	INIT_LIST_HEAD(&c->unread);
@@ -173,7 +172,8 @@ err:
 
 /*
  * May one more connection wait at a portal? When many do, one that has been silent for
- * longest makes room, so that who says nothing keeps nobody out. Context: process.
+ * longest makes room, so that who says nothing keeps nobody out. One that is not open yet
+ * cannot be broken: dat_cr_accept() would connect it all the same. Context: process.
  */
 static bool ki_pending_room(struct ki_portal *p)
 {
@@ -185,8 +185,8 @@ static bool ki_pending_room(struct ki_portal *p)
 	if (room)
 		goto out;
 	list_for_each_entry(c, &p->pending, link)
-		if (!READ_ONCE(c->login_buf) && !READ_ONCE(c->down) &&
-		    !READ_ONCE(c->broken)) {
+		if (READ_ONCE(c->open) && !READ_ONCE(c->login_buf) &&
+		    !READ_ONCE(c->down) && !READ_ONCE(c->broken)) {
 			ki_conn_break(c, "it says nothing, and others want to log in");
 			room = p->npending < 2 * KI_PENDING;
 			break;
@@ -259,7 +259,11 @@ void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	mutex_lock(&a->cm_mutex);
 	if (dat_get_consumer_context(ep, &context) == DAT_SUCCESS) {
 		c = context.as_ptr;
-		if (event->event_number != DAT_CONNECTION_EVENT_ESTABLISHED) {
+		if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
+			c->since = jiffies;
+			/* Pairs with the acquire in ki_is_silent(). */
+			smp_store_release(&c->open, true);
+		} else {
 			ki_credit_down(c);
 			WRITE_ONCE(c->down, true);
 			ki_login_lost(c);

@@ -226,7 +226,8 @@ struct ki_tx {
  * @room: woken when @posted becomes 0, or an answer is put back, or @down
  * @down: the last event of the Endpoint has come
  * @broken: ki_conn_break() has ended it; its messages are dropped
- * @since: when it was requested, in jiffies
+ * @open: it was established, and is judged by what it says; set after @since
+ * @since: when it was, in jiffies
  * @posted: requests whose completion is awaited
  * @lock: protects all that follow
  * @state: see there
@@ -259,6 +260,7 @@ struct ki_conn {
 	wait_queue_head_t room;
 	bool down;
 	bool broken;
+	bool open;
 	unsigned long since;
 	bool invalidate;
 	bool joined;

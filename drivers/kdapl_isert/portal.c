@@ -283,9 +283,19 @@ int ki_setup_np(struct iscsi_np *np, struct sockaddr_storage *addr)
 	return 0;
 }
 
+/* Has @c been there for too long? Its login request has not come. */
+static bool ki_is_silent(const struct ki_conn *c)
+{
+	/* Pairs with the release in ki_cm_upcall(). */
+	return smp_load_acquire(&c->open) &&
+	       time_after(jiffies, c->since + KI_SILENCE);
+}
+
 /*
  * Set @ready to a connection that has sent its first request, has ended before that, or
- * said nothing for too long. Return whether there is one.
+ * said nothing for too long. Return whether there is one. What is not established is left
+ * alone: ki_cr_upcall() may be accepting it, and over iWARP its end comes when a peer that
+ * has announced a first frame sends it, or goes.
  */
 static bool ki_next_ready(struct ki_portal *p, struct ki_conn **ready)
 {
@@ -294,8 +304,7 @@ static bool ki_next_ready(struct ki_portal *p, struct ki_conn **ready)
 	*ready = NULL;
 	spin_lock_bh(&p->lock);
 	list_for_each_entry(c, &p->pending, link)
-		if (READ_ONCE(c->login_buf) || READ_ONCE(c->down) ||
-		    time_after(jiffies, c->since + KI_SILENCE)) {
+		if (READ_ONCE(c->login_buf) || READ_ONCE(c->down) || ki_is_silent(c)) {
 			list_del_init(&c->link);
 			p->npending--;
 			*ready = c;
