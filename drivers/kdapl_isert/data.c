@@ -177,6 +177,23 @@ static void ki_part_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 {
 }
 
+/*
+ * Post a text that the initiator is to ask for more of. It may ask, in ki_text_more(), as soon
+ * as the text is posted, and not while it waits: the command would be answered twice at once.
+ */
+static DAT_RETURN ki_post_part(struct ki_conn *c, struct ki_cmd *kc, const KDAT_REQUEST *r)
+{
+	DAT_RETURN ret;
+
+	spin_lock_bh(&c->lock);
+	kc->more = true;
+	ret = ki_post(c, 1, r, true);
+	if (ret != DAT_SUCCESS)
+		kc->more = false;
+	spin_unlock_bh(&c->lock);
+	return ret;
+}
+
 /* Post RDMA Writes of all data, and the answer. */
 static int ki_push_answer(struct ki_conn *c, struct ki_cmd *kc)
 {
@@ -211,7 +228,8 @@ static int ki_push_answer(struct ki_conn *c, struct ki_cmd *kc)
 		}
 		/* When the answer is posted it may complete, and @kc be freed. */
 		used = kc->at < kc->n;
-		ret = ki_post(c, n, r, true);
+		ret = ki_tx_is_part(kc->tx) ? ki_post_part(c, kc, r) :
+					      ki_post(c, n, r, true);
 		if (ret != DAT_SUCCESS) {
 			kc->at = at;
 			kc->va = va;

@@ -192,6 +192,7 @@ enum ki_state {
  * @va: KI_TX_LEN bytes
  * @seg: the same for the device
  * @map: mapping of the data that follows from somewhere else
+ * @text: what was allocated for the answer
  */
 struct ki_tx {
 	struct ki_wr wr;
@@ -200,6 +201,7 @@ struct ki_tx {
 	u8 *va;
 	DAT_LMR_TRIPLET seg;
 	KDAT_SG_HANDLE map;
+	void *text;
 	struct scatterlist sg;
 	DAT_LMR_TRIPLET data;
 };
@@ -310,12 +312,11 @@ struct ki_conn {
  * @buf: receive buffer that has the data, if @sg is what the backend writes
  * @wait: entry in c->waiting
  * @map: mapping of the data, if @mapped
- * @more: the initiator has been told to ask for more text, and has not done so
+ * @more: the initiator is being told to ask for more text, and has not done so; protected
+ *	by c->lock
  * @iov: its triplets, or @inline_iov
  * @n: number of triplets
  * @at: next triplet to post
- * @offset: bytes of it that were posted
- * @left: bytes to post
  * @va: where the peer has them
  */
 struct ki_cmd {
@@ -338,8 +339,6 @@ struct ki_cmd {
 	DAT_LMR_TRIPLET *iov;
 	DAT_COUNT n;
 	DAT_COUNT at;
-	u32 offset;
-	u32 left;
 	u64 va;
 	DAT_LMR_TRIPLET inline_iov[KI_INLINE_IOV];
 };
@@ -459,6 +458,7 @@ int ki_get_dataout(struct iscsit_conn *conn, struct iscsit_cmd *cmd, bool recove
 struct ki_tx *ki_tx_get(struct ki_conn *c, struct iscsit_cmd *cmd);
 void ki_tx_put(struct ki_conn *c, struct ki_tx *tx);
 int ki_tx_add_data(struct ki_conn *c, struct ki_tx *tx, void *data, u32 len);
+bool ki_tx_is_part(struct ki_tx *tx);
 KDAT_REQUEST ki_tx_request(struct ki_tx *tx, DAT_LMR_TRIPLET *segs);
 int ki_queue_data_in(struct iscsit_conn *conn, struct iscsit_cmd *cmd);
 int ki_queue_status(struct iscsit_conn *conn, struct iscsit_cmd *cmd);

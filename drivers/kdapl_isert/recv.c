@@ -345,6 +345,7 @@ static struct iscsit_cmd *ki_text_more(struct ki_conn *c, const struct iscsi_tex
 {
 	struct iscsit_cmd *cmd;
 	struct ki_cmd *kc;
+	bool more;
 
 	if (ntoh24(hdr->dlength))
 		return NULL;
@@ -354,10 +355,13 @@ static struct iscsit_cmd *ki_text_more(struct ki_conn *c, const struct iscsi_tex
 		return NULL;
 	kc = ki_cmd(cmd);
 	/* LIO forgets which target was asked for. */
-	if (!READ_ONCE(kc->more) || cmd->cmd_flags & ICF_SENDTARGETS_SINGLE)
+	if (cmd->cmd_flags & ICF_SENDTARGETS_SINGLE)
 		return NULL;
-	WRITE_ONCE(kc->more, false);
-	return cmd;
+	spin_lock_bh(&c->lock);
+	more = kc->more;
+	kc->more = false;
+	spin_unlock_bh(&c->lock);
+	return more ? cmd : NULL;
 }
 
 static int ki_text(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf)

@@ -9,6 +9,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/slab.h>
 #include "isert.h"
 #include "trace.h"
 
@@ -39,6 +40,8 @@ void ki_tx_put(struct ki_conn *c, struct ki_tx *tx)
 {
 	if (tx->data.segment_length)
 		kdat_sg_unmap(tx->map);
+	kfree(tx->text);
+	tx->text = NULL;
 	spin_lock_bh(&c->lock);
 	list_add(&tx->link, &c->txs);
 	spin_unlock_bh(&c->lock);
@@ -63,6 +66,14 @@ int ki_tx_add_data(struct ki_conn *c, struct ki_tx *tx, void *data, u32 len)
 		return 0;
 	tx->data.segment_length = 0;
 	return -ENOMEM;
+}
+
+/* Is it a text that the initiator is to ask for more of? */
+bool ki_tx_is_part(struct ki_tx *tx)
+{
+	const struct iscsi_hdr *hdr = ki_tx_hdr(tx);
+
+	return hdr->opcode == ISCSI_OP_TEXT_RSP && hdr->flags & ISCSI_FLAG_TEXT_CONTINUE;
 }
 
 /* Return the Send of an answer; @segs is room for two segments. */
@@ -123,7 +134,7 @@ static void ki_tx_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 	struct ki_tx *tx = container_of(wr, struct ki_tx, wr);
 	struct iscsit_cmd *cmd = tx->cmd;
 	u8 opcode = ki_tx_hdr(tx)->opcode;
-	bool more = ki_tx_hdr(tx)->flags & ISCSI_FLAG_TEXT_CONTINUE;
+	bool part = ki_tx_is_part(tx);
 
 	ki_tx_put(c, tx);
 	if (opcode == ISCSI_OP_LOGOUT_RSP) {
@@ -137,7 +148,7 @@ static void ki_tx_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 	switch (opcode) {
 	case ISCSI_OP_TEXT_RSP:
 		/* The initiator may have asked for more already. */
-		if (more)
+		if (part)
 			return;
 		break;
 	case ISCSI_OP_SCSI_TMFUNC_RSP:
@@ -268,9 +279,12 @@ static int ki_send_text(struct ki_conn *c, struct ki_tx *tx)
 	len = iscsit_build_text_rsp(cmd, cmd->conn,
 				    (struct iscsi_text_rsp *)ki_tx_hdr(tx),
 				    ISCSI_INFINIBAND);
-	WRITE_ONCE(ki_cmd(cmd)->more,
-		   ki_tx_hdr(tx)->flags & ISCSI_FLAG_TEXT_CONTINUE);
-	return len < 0 ? len : ki_tx_payload(c, tx, cmd->buf_ptr, len);
+	if (len < 0)
+		return len;
+	/* LIO makes new text for what the initiator asks for next, and forgets this. */
+	tx->text = cmd->buf_ptr;
+	cmd->buf_ptr = NULL;
+	return ki_tx_payload(c, tx, tx->text, len);
 }
 
 /* Build the headers of an answer, and what follows them. */

@@ -47,6 +47,19 @@ static int ki_adapters_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(ki_adapters);
 
+/* Answers and RDMA Reads that have found no room yet. */
+static unsigned int ki_waiting(struct ki_conn *c)
+{
+	struct list_head *at;
+	unsigned int n = 0;
+
+	spin_lock_bh(&c->lock);
+	list_for_each(at, &c->waiting)
+		n++;
+	spin_unlock_bh(&c->lock);
+	return n;
+}
+
 static void ki_show_sessions(struct ki_adapter *a, void *data)
 {
 	struct seq_file *m = data;
@@ -57,11 +70,11 @@ static void ki_show_sessions(struct ki_adapter *a, void *data)
 	list_for_each_entry(c, &a->conn_list, adapter_link) {
 		held = 0;
 		dat_ep_recv_query(c->ep, &held, NULL);
-		seq_printf(m, "%u %s %s %s state=%s window=%u withheld=%u unread=%d hard-mark=%u posted=%d beyond=%u\n",
+		seq_printf(m, "%u %s %s %s state=%s window=%u withheld=%u unread=%d hard-mark=%u posted=%d waiting=%u beyond=%u\n",
 			   c->id, a->name, c->peer, c->iqn ?: "-",
 			   READ_ONCE(c->down) ? "down" : c->iqn ? "up" : "login",
 			   c->window, READ_ONCE(c->withheld), held, c->hard,
-			   atomic_read(&c->posted), READ_ONCE(c->beyond));
+			   atomic_read(&c->posted), ki_waiting(c), READ_ONCE(c->beyond));
 	}
 	mutex_unlock(&a->cm_mutex);
 }

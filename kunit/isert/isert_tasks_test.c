@@ -322,58 +322,6 @@ static void tasks_long_segment(struct kunit *test)
 	raw_expect_alive(r);
 }
 
-/* Send @len bytes of @text. */
-static void send_text(struct raw *r, const char *text, size_t len)
-{
-	struct raw_pdu *pdu = r->pdu;
-
-	*pdu = raw_make(r, ISCSI_OP_TEXT | ISCSI_OP_IMMEDIATE);
-	((struct iscsi_text *)&pdu->hdr)->ttt = RAW_NONE;
-	hton24(pdu->hdr.dlength, len);
-	memcpy(pdu->data, text, len);
-	KUNIT_ASSERT_TRUE(r->s->test, raw_send(r, pdu, RAW_HEADERS + ALIGN(len, 4)));
-}
-
-/* Text that LIO answers, and text that ends the session. */
-static void tasks_text(struct kunit *test)
-{
-	static const struct {
-		const char *text;
-		bool bad;
-	} texts[] = {
-		{ "SendTargets=All" },
-		{ "SendTargets=iqn.2026-01.test:raw" },
-		{ "SendTargets=iqn.2026-01.test:another" },
-		{ "SendTargets=", true },
-		{ "SendTargets=no name", true },
-		{ "SendTargets", true },
-		{ "X-nobody.knows=Yes", true },
-		{ "", true },
-	};
-	struct raw *other = raw_login(test), *r = raw_login(test);
-	unsigned int i;
-	size_t len;
-
-	/* With what ends the text, and without. */
-	for (i = 0; i < 2 * ARRAY_SIZE(texts); i++) {
-		len = strlen(texts[i / 2].text);
-		if (len)
-			len += i % 2;
-		send_text(r, texts[i / 2].text, len);
-		if (!texts[i / 2].bad) {
-			KUNIT_EXPECT_TRUE_MSG(test, raw_receive(r, ISCSI_OP_TEXT_RSP,
-								KD_TIMEOUT_MS),
-					      "text %u", i);
-			continue;
-		}
-		raw_expect_cut(r);
-		raw_close(r);
-		r = raw_login(test);
-	}
-	raw_expect_alive(r);
-	raw_expect_alive(other);
-}
-
 enum logout {
 	LOGOUT_CONNECTION,
 	LOGOUT_ANOTHER,
@@ -450,7 +398,6 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(tasks_same_tag, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(tasks_nops_without_answer, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(tasks_long_segment, gen_segment),
-	KUNIT_CASE_PARAM(tasks_text, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(tasks_logout, gen_logout),
 	{}
 };

@@ -109,9 +109,20 @@ long raw_sessions(struct kunit *test)
 }
 EXPORT_SYMBOL_GPL(raw_sessions);
 
+/* Return how many connections kdapl_isert shows with @state, as "waiting=0". */
+long raw_sessions_with(struct kunit *test, const char *state)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command),
+		 "grep ' %s ' /sys/kernel/debug/kdapl_isert/sessions | wc -l", state);
+	return raw_number(test, command);
+}
+EXPORT_SYMBOL_GPL(raw_sessions_with);
+
 /* ---- Connections ---------------------------------------------------------------- */
 
-static void raw_post(struct raw *r, u64 slot)
+void raw_post(struct raw *r, u64 slot)
 {
 	DAT_LMR_TRIPLET seg = kd_seg(r->s->buf, RAW_SENDS * SZ_1K + slot * RAW_RECV_LEN,
 				     RAW_RECV_LEN);
@@ -119,6 +130,7 @@ static void raw_post(struct raw *r, u64 slot)
 	/* It is refused when the connection has ended. */
 	dat_ep_post_recv(r->s->ep, 1, &seg, kd_cookie(slot), DAT_COMPLETION_DEFAULT_FLAG);
 }
+EXPORT_SYMBOL_GPL(raw_post);
 
 /* Make a connection, with @recvs receives, that raw_start() makes. */
 struct raw *raw_new(struct kunit *test, u64 recvs)

@@ -61,6 +61,7 @@ struct raw {
 enum raw_how {
 	RAW_SOLICITED,			/* the target asks for data */
 	RAW_UNSOLICITED,		/* some may come by itself */
+	RAW_SHORT,			/* as the first, and answers are short */
 	RAW_DISCOVERY,
 };
 
@@ -70,7 +71,9 @@ void raw_target_down(struct kunit_suite *suite);
 int raw_init(struct kunit *test);
 long raw_adapter(struct kd_side *s, const char *name);
 long raw_sessions(struct kunit *test);
+long raw_sessions_with(struct kunit *test, const char *state);
 struct raw *raw_new(struct kunit *test, u64 recvs);
+void raw_post(struct raw *r, u64 slot);
 bool raw_start(struct raw *r);
 struct raw *raw_connect(struct kunit *test);
 void raw_close(struct raw *r);

@@ -43,7 +43,6 @@ static const char * const raw_keys[] = {
 	"ErrorRecoveryLevel=0",
 	"DataPDUInOrder=Yes",
 	"DataSequenceInOrder=Yes",
-	"InitiatorRecvDataSegmentLength=1024",
 	"TargetRecvDataSegmentLength=8192",
 	NULL
 };
@@ -66,6 +65,8 @@ struct raw_pdu raw_login_pdu(struct raw *r, enum raw_how how, u32 *len)
 	for (key = raw_keys; *key; key++)
 		raw_text(&pdu, &text, *key);
 	raw_text(&pdu, &text, how == RAW_UNSOLICITED ? "InitialR2T=No" : "InitialR2T=Yes");
+	raw_text(&pdu, &text, how == RAW_SHORT ? "InitiatorRecvDataSegmentLength=512" :
+						 "InitiatorRecvDataSegmentLength=1024");
 	if (how == RAW_DISCOVERY) {
 		raw_text(&pdu, &text, "SessionType=Discovery");
 	} else {
