@@ -98,11 +98,13 @@ struct ki_block {
  * struct ki_comp - an EVD for messages and requests of many connections
  * @mutex: held while an upcall handles an event, so who has freed an Endpoint and
  *	then takes the mutex knows that no upcall is about the Endpoint any more
+ * @events: handled so far
  */
 struct ki_comp {
 	struct ki_adapter *a;
 	DAT_EVD_HANDLE evd;
 	struct mutex mutex;		/* see above */
+	unsigned int events;
 };
 
 /* Counters of an adapter; debugfs names them. */
@@ -223,6 +225,7 @@ struct ki_tx {
  * @over: @hard was crossed
  * @completed: requests that have completed; comp->mutex
  * @last_completed: how many they were, and
+ * @last_events: events of @comp, and
  * @last_statsn: StatSN of the last answer, a second ago; a->ping_work
  * @silent: for how many seconds neither has changed; a->ping_work
  * @room: woken when @posted becomes 0, or an answer is put back, or @down
@@ -273,6 +276,7 @@ struct ki_conn {
 	bool over;
 	unsigned int completed;
 	unsigned int last_completed;
+	unsigned int last_events;
 	__be32 last_statsn;
 	unsigned int silent;
 	atomic_t posted;

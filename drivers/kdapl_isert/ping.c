@@ -70,6 +70,21 @@ static void ki_ping_send(struct ki_conn *c, const struct iscsi_nopin *nop)
 		ki_tx_put(c, tx);
 }
 
+/*
+ * Does what completes have to wait, since LIO takes long with an event: a backend that flushes
+ * holds up all connections of the EVD. It says nothing about their peers. A second that is full
+ * of events does, for what has completed before it was among them.
+ */
+static bool ki_comp_is_held_up(struct ki_conn *c)
+{
+	unsigned int events = READ_ONCE(c->comp->events);
+
+	if (mutex_is_locked(&c->comp->mutex) && events - c->last_events < KI_EVD_QLEN)
+		return true;
+	c->last_events = events;
+	return false;
+}
+
 /* A second has passed for @c. */
 static void ki_ping_tick(struct ki_conn *c, unsigned int seconds)
 {
@@ -84,6 +99,8 @@ static void ki_ping_tick(struct ki_conn *c, unsigned int seconds)
 		c->silent = 0;
 		return;
 	}
+	if (ki_comp_is_held_up(c))
+		return;
 	c->silent++;
 	if (!atomic_read(&c->posted)) {
 		if (c->silent >= seconds)

@@ -553,6 +553,7 @@ void ki_comp_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		wr->done(c, wr, dto->status == DAT_DTO_SUCCESS);
 		ki_posted_done(c);
 	}
+	WRITE_ONCE(comp->events, comp->events + 1);
 	mutex_unlock(&comp->mutex);
 }
 
