@@ -214,6 +214,16 @@ static DAT_RETURN kdapl_batch_check(struct kdapl_ep *ep,
 	return ret;
 }
 
+/*
+ * Can the device leave out the completion of @req if it succeeds, since that of a later
+ * one in the same list stands for it? siw completes what follows a Read before the Read.
+ */
+static bool kdapl_is_silent(const struct kdapl_request *req)
+{
+	return req->flags & DAT_COMPLETION_SUPPRESS_FLAG &&
+	       req->op != DAT_DTO_RDMA_READ;
+}
+
 /* Enter requests in the ring, which has room, and hand them to the device. */
 static void kdapl_batch_submit(struct kdapl_ep *ep, struct kdapl_request *req,
 			       unsigned int n)
@@ -230,9 +240,14 @@ static void kdapl_batch_submit(struct kdapl_ep *ep, struct kdapl_request *req,
 				       req[i].flags, NULL, &req[i].segs, false);
 		req[i].wr.wr.wr_id = (uintptr_t)entry;
 		req[i].wr.wr.send_flags = kdapl_send_flags(req[i].flags);
+		if (i == n - 1)
+			break;
+		req[i].wr.wr.next = &req[i + 1].wr.wr;
+		if (kdapl_is_silent(&req[i])) {
+			entry->suppress = KDAPL_SILENT;
+			req[i].wr.wr.send_flags &= ~IB_SEND_SIGNALED;
+		}
 	}
-	for (i = 1; i < n; i++)
-		req[i - 1].wr.wr.next = &req[i].wr.wr;
 	if (!sq->qp || sq->posted != first) {
 		if (ep->deferred)
 			kdapl_defer_add(ep, &req[0].wr.wr);

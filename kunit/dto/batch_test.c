@@ -97,6 +97,78 @@ static void I8_flags_of_each(struct kunit *test)
 	kd_expect_no_event(test, c.a->req_evd);
 }
 
+static atomic_t signalled;
+
+static int count_signalled(struct ib_qp *qp, const struct ib_send_wr *wr,
+			   const struct ib_send_wr **bad)
+{
+	const struct ib_send_wr *next;
+
+	for (next = wr; next && qp->qp_type == IB_QPT_RC; next = next->next)
+		if (next->send_flags & IB_SEND_SIGNALED)
+			atomic_inc(&signalled);
+	return device.real.post_send(qp, wr, bad);
+}
+
+/*
+ * What succeeds silently before another request of the same list has no completion of the
+ * device, and its place in the queue is used again all the same.
+ */
+static void I8_silent_to_the_device(struct kunit *test)
+{
+	struct kd_pair c = kd_make_pair(test, NULL);
+	DAT_LMR_TRIPLET data = kd_seg(c.a->buf, 0, LEN);
+	DAT_LMR_TRIPLET reply = kd_seg(c.a->buf, LEN, 48);
+	DAT_RMR_TRIPLET remote = kd_remote(c.p->buf, 0, LEN);
+	KDAT_REQUEST r[] = {
+		an_rdma(DAT_DTO_RDMA_WRITE, &data, &remote, 1),
+		an_rdma(DAT_DTO_RDMA_WRITE, &data, &remote, 2),
+		a_send(&reply, 3),
+	};
+	int i, rounds = 64;
+
+	r[0].completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
+	r[1].completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
+	kd_connect_pair(c.a, c.p);
+	kd_hook(test, c.a->name, &device)->ops.post_send = count_signalled;
+	atomic_set(&signalled, 0);
+	for (i = 0; i < rounds; i++) {
+		kd_fill(c.a->buf->va, LEN, i);
+		kd_recv(c.p, LEN, 64, i);
+		KD_ASSERT_OK(test, kdat_ep_post_requests(c.a->ep, 3, r));
+		kd_expect_dto(test, c.p->recv_evd, i, DAT_DTO_SUCCESS, NULL);
+		KUNIT_ASSERT_TRUE(test, kd_is_filled(c.p->buf->va, LEN, i));
+		kd_expect_dto(test, c.a->req_evd, 3, DAT_DTO_SUCCESS, NULL);
+	}
+	kd_expect_no_event(test, c.a->req_evd);
+	KUNIT_EXPECT_EQ(test, atomic_read(&signalled), rounds);
+}
+
+/* One of these that fails tells so, and what is behind it is flushed. */
+static void I8_silent_one_fails(struct kunit *test)
+{
+	struct kd_pair c = make_pair(test, NULL);
+	DAT_LMR_TRIPLET data = kd_seg(c.a->buf, 0, LEN);
+	DAT_RMR_TRIPLET good = kd_remote(c.p->buf, 0, LEN), bad = good;
+	DAT_LMR_TRIPLET reply = kd_seg(c.a->buf, LEN, 48);
+	KDAT_REQUEST r[] = {
+		an_rdma(DAT_DTO_RDMA_WRITE, &data, &good, 1),
+		an_rdma(DAT_DTO_RDMA_WRITE, &data, &bad, 2),
+		a_send(&reply, 3),
+	};
+
+	if (kd_is_iwarp(c.a))
+		kunit_skip(test, "over iWARP the peer's refusal comes after the completion");
+	bad.rmr_context ^= 0x100;
+	r[0].completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
+	r[1].completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
+	KD_ASSERT_OK(test, kdat_ep_post_requests(c.a->ep, 3, r));
+	kd_expect_dto(test, c.a->req_evd, 2, DAT_DTO_ERR_REMOTE_ACCESS, NULL);
+	kd_expect_dto(test, c.a->req_evd, 3, DAT_DTO_ERR_FLUSHED, NULL);
+	kd_expect_event(test, c.a->conn_evd, DAT_CONNECTION_EVENT_BROKEN, NULL);
+	kd_expect_no_event(test, c.a->req_evd);
+}
+
 static void I8_reads(struct kunit *test)
 {
 	struct kd_pair c = make_pair(test, NULL);
@@ -301,6 +373,8 @@ static void I8_device_refuses(struct kunit *test)
 static struct kunit_case batch_cases[] = {
 	KUNIT_CASE_PARAM(I8_write_and_send, kd_gen_ia),
 	KUNIT_CASE_PARAM(I8_flags_of_each, kd_gen_ia),
+	KUNIT_CASE_PARAM(I8_silent_to_the_device, kd_gen_ia),
+	KUNIT_CASE_PARAM(I8_silent_one_fails, kd_gen_ia),
 	KUNIT_CASE_PARAM(I8_reads, kd_gen_ia),
 	KUNIT_CASE_PARAM(I8_L8_with_a_mapping, kd_gen_ia),
 	KUNIT_CASE_PARAM(I8_no_room, kd_gen_ia),
