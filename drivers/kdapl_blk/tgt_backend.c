@@ -49,14 +49,21 @@ static enum kblk_status kbt_status(int err)
 	}
 }
 
+/* Return whether @io changes the volume, and is on the medium after a FLUSH only. */
+static bool kbt_needs_flush(const struct kbt_io *io)
+{
+	return io->request.opcode != KBLK_OP_READ &&
+	       io->request.opcode != KBLK_OP_FLUSH &&
+	       !(io->request.flags & KBLK_FUA);
+}
+
 static void kbt_done(struct kbt_io *io, int err)
 {
 	struct kbt *kbt = io->conn->kbt;
 
 	if (io->request.opcode == KBLK_OP_FLUSH)
 		err = kbt_flush_end(io, err);
-	else if (!err && io->request.opcode != KBLK_OP_READ &&
-		 !(io->request.flags & KBLK_FUA))
+	else if (!err && kbt_needs_flush(io))
 		kbt_session_written(io);
 	if (err)
 		pr_warn_ratelimited("%s: %s: operation %u at %llu: %d\n",
@@ -268,6 +275,8 @@ void kbt_backend_run(struct kbt_io *io)
 {
 	if (io->request.opcode == KBLK_OP_FLUSH)
 		kbt_flush_begin(io);
+	else if (kbt_needs_flush(io))
+		kbt_session_written(io);
 	if (io->conn->ns->bdev)
 		kbt_bdev_run(io);
 	else

@@ -36,7 +36,7 @@
  * struct kbt_writer - a host with disks, or a disk of a host that is not known
  * @host: the host, or nil
  * @users: its sessions, under kbt_names
- * @written: writes that were replied to
+ * @written: writes that were begun, and once more when they were done
  * @flushed: how many of @written are on the medium; ns->lock
  */
 struct kbt_writer {
@@ -230,8 +230,9 @@ enum kblk_status kbt_fence(struct kbt_conn *conn,
 /* ---- Writes and flushes: any context ------------------------------------- */
 
 /*
- * Count a write. Called before its reply, so that a flush which the client
- * sends after the reply covers the write.
+ * Count a write. Called when the write is begun, so that a flush that fails
+ * meanwhile fails the session of @io too; and again before the reply, so that only a
+ * flush that is begun afterwards covers the write.
  */
 void kbt_session_written(struct kbt_io *io)
 {

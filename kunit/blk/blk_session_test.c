@@ -356,6 +356,46 @@ static void blk_flush_fails_for_the_host(struct kunit *test)
 		kd_close(side[i]);
 }
 
+/* Wait for the reply to a request that was sent. Return the status. */
+static u16 await_reply(struct kd_side *side)
+{
+	const struct kblk_reply *reply = side->buf->va + REPLY_AT;
+
+	kd_expect_dto(side->test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	kd_expect_dto(side->test, side->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
+	kdb_post_reply_buffer(side);
+	return le16_to_cpu(reply->status);
+}
+
+/*
+ * The medium has a write when a flush of another client fails. The write may be
+ * lost, although the client had flushed all that was replied to.
+ */
+static void blk_flush_fails_beside_a_write(struct kunit *test)
+{
+	struct kblk_request request;
+	struct kd_side *side, *other;
+	struct backing *backing;
+
+	backing = tgt_load_two_ports(test);
+	side = kdb_connected_client(test);
+	other = kdb_connected_client(test);
+	KUNIT_EXPECT_EQ(test, flush(side), KBLK_OK);
+	request = write_request(side, 'a');
+	kdb_backing_hold(backing, true);
+	kdb_send_request(side, &request, sizeof(request) + 4096);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_held, backing, KD_TIMEOUT_MS));
+	kdb_backing_pass(backing);
+	backing->flush_status = BLK_STS_IOERR;
+	KUNIT_EXPECT_EQ(test, flush(other), KBLK_ERR_IO);
+	backing->flush_status = BLK_STS_OK;
+	kdb_backing_hold(backing, false);
+	KUNIT_EXPECT_EQ(test, await_reply(side), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, flush(side), KBLK_ERR_IO);
+	kd_close(side);
+	kd_close(other);
+}
+
 /* Connect as the disk of @hello. Return the status; the connection stays. */
 static u16 connect_one_more(struct kunit *test, const struct kblk_hello *hello,
 			    struct kblk_welcome *welcome)
@@ -414,6 +454,7 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE_PARAM(blk_flush_fails, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_flush_fails_for_the_host, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_flush_fails_after_attach, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_flush_fails_beside_a_write, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_connections_of_a_disk, kd_gen_ia),
 	{}
 };
