@@ -454,6 +454,8 @@ void kbi_disk_del(struct kbi_disk *disk)
 	put_disk(disk->gendisk);
 	disk->gendisk = NULL;
 	disk->shown = false;
+	/* What stood still is gone; kbi_fail_work() must not have it go on. */
+	disk->quiesced = false;
 	mutex_unlock(&disk->mutex);
 	blk_mq_free_tag_set(&disk->set);
 	ida_free(&kbi_ida, disk->index);

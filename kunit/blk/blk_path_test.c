@@ -7,6 +7,7 @@
 #include <linux/module.h>
 #include "blk_backing.h"
 #include "blk_target.h"
+#include "files.h"
 
 #define INI_KO	"/run/out/modules/kdapl_blk.ko"
 #define INI	"/sys/kernel/config/kdapl_blk"
@@ -333,12 +334,98 @@ static void ini_removed_by_itself(struct kunit *test)
 	command_wait(port);
 }
 
+static bool two_are_held(void *data)
+{
+	struct backing *backing = data;
+
+	return atomic_read(&backing->nheld) == 2;
+}
+
+static bool stands_still(void *data)
+{
+	struct block_device *bdev = data;
+
+	return blk_queue_quiesced(bdev_get_queue(bdev));
+}
+
+static void port_2_lives(void *unused)
+{
+	shell("ln -s " TGT "/subsystems/vol " PORT(2) "/subsystems/vol");
+}
+
+/* The second disk has lost its connection, and has tried to connect again. */
+static bool path_2_stands_still(void *unused)
+{
+	return !shell("cd " INI "/path2; grep -qx reconnecting state || exit 1;"
+		      " grep -Eq 'connections lost +1$' stats || exit 1;"
+		      " test $(sed -n 's/^attempts to connect *//p' stats) -ge 2");
+}
+
+static void port_2_dies(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, 0, shell("rm " PORT(2) "/subsystems/vol"));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, port_2_lives,
+							   NULL));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(path_2_stands_still, NULL,
+					      KD_TIMEOUT_MS));
+}
+
+/*
+ * The medium holds as many writes of the first disk as its connection has slots.
+ * The second one loses its connection, and is disconnected; the first one is to
+ * fence it, which has to wait for a slot.
+ */
+static struct command *fence_behind_writes(struct kunit *test,
+					   struct backing *backing)
+{
+	struct command *writes;
+
+	kdb_backing_hold(backing, true);
+	writes = command_start(test, "(" FILL("a", "kdapl0") ")& "
+			       FILL("a", "kdapl0") "; one=$?; wait $! && exit $one");
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(two_are_held, backing,
+					      KD_TIMEOUT_MS));
+	port_2_dies(test);
+	KUNIT_EXPECT_EQ(test, 0, shell("echo 0 >" INI "/path2/connected"));
+	return writes;
+}
+
+/*
+ * The second disk is disconnected while it has lost its connection, and the first
+ * one cannot fence it yet. The block layer stands still for it, and for a disk
+ * that is made again in its place whenever that one has lost its connection.
+ */
+static void ini_removed_when_it_stood_still(struct kunit *test)
+{
+	struct backing *backing = paths_load(test, "true");
+	struct command *writes = fence_behind_writes(test, backing);
+	struct file *file;
+
+	kdb_backing_hold(backing, false);
+	command_wait(writes);
+	kunit_release_action(test, port_2_lives, NULL);
+
+	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " INI "/path1"));
+	path_connect(test, 2, TGT_OTHER_PORT, "echo 600000 >give_up_ms");
+	file = kd_filp_open("/dev/kdapl0", O_RDONLY, 0);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	KUNIT_ASSERT_EQ(test, 0, shell("rm " PORT(2) "/subsystems/vol"));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(path_2_is_lost, NULL,
+					      KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(stands_still,
+					      I_BDEV(file->f_mapping->host),
+					      KD_TIMEOUT_MS));
+	kd_filp_close(file);
+	port_2_lives(NULL);
+}
+
 static struct kunit_case path_cases[] = {
 	KUNIT_CASE_PARAM(ini_fails_when_fenced, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_fences_before_use, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_fences_removed_disk, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_flush_fails_on_all, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_removed_by_itself, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_removed_when_it_stood_still, kd_gen_ia),
 	{}
 };
 
