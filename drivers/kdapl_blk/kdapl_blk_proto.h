@@ -211,7 +211,8 @@ enum kblk_status {
 	KBLK_ERR_DENIED = 8,		/* ATTACH: client not allowed */
 	KBLK_ERR_NOT_ATTACHED = 9,
 	KBLK_ERR_DRAINING = 10,		/* ATTACH, FENCE: connections are being ended */
-	KBLK_ERR_STALE = 11,		/* ATTACH: there is a later epoch */
+	/* ATTACH: there is a later epoch, or no connection of the disk but this */
+	KBLK_ERR_STALE = 11,
 	KBLK_ERR_PROOF = 12		/* ATTACH: the proof is wrong */
 };
 

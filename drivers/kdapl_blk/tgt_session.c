@@ -167,8 +167,15 @@ enum kblk_status kbt_session_join(struct kbt_ns *ns, struct kbt_conn *conn)
 
 	if (status != KBLK_OK)
 		return status;
-	session = kbt_session_find(ns, conn->session_id) ?:
-		  kbt_session_make(ns, conn);
+	session = kbt_session_find(ns, conn->session_id);
+	/*
+	 * The initiator looks at the volume through its first connection only. If
+	 * that one is gone the volume may have become another one since.
+	 */
+	if (!session && conn->queue)
+		return KBLK_ERR_STALE;
+	if (!session)
+		session = kbt_session_make(ns, conn);
 	if (!session)
 		return KBLK_ERR_IO;
 	session->users++;

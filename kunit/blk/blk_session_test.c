@@ -396,6 +396,28 @@ static void blk_flush_fails_beside_a_write(struct kunit *test)
 	kd_close(other);
 }
 
+/*
+ * Only the first connection of a disk looks at the volume. The volume may be
+ * another one by the time of a further connection, but then the first one is not
+ * attached any more.
+ */
+static void blk_further_connection(struct kunit *test)
+{
+	struct kblk_hello hello = kdb_good_hello();
+	struct kd_side *first, *further;
+
+	tgt_load(test);
+	hello.queue = cpu_to_le16(1);
+	further = connect_at(test, TGT_PORT, &hello);
+	KUNIT_EXPECT_EQ(test, attach_again(further), KBLK_ERR_STALE);
+	hello.queue = 0;
+	first = connect_at(test, TGT_PORT, &hello);
+	KUNIT_EXPECT_EQ(test, attach_again(first), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, attach_again(further), KBLK_OK);
+	kd_close(first);
+	kd_close(further);
+}
+
 /* Connect as the disk of @hello. Return the status; the connection stays. */
 static u16 connect_one_more(struct kunit *test, const struct kblk_hello *hello,
 			    struct kblk_welcome *welcome)
@@ -455,6 +477,7 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE_PARAM(blk_flush_fails_for_the_host, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_flush_fails_after_attach, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_flush_fails_beside_a_write, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_further_connection, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_connections_of_a_disk, kd_gen_ia),
 	{}
 };
