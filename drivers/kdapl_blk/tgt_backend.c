@@ -163,14 +163,34 @@ static void kbt_bdev_run(struct kbt_io *io)
 
 /* ---- Files --------------------------------------------------------------- */
 
+/*
+ * Have what a WRITE with FUA has written up to @end on the medium. @since: the
+ * writeback errors before it was written. Return 0 or an error number.
+ */
+static int kbt_file_fua(struct kbt_io *io, loff_t end, errseq_t since)
+{
+	struct file *file = io->conn->ns->file;
+	int err;
+
+	err = vfs_fsync_range(file, end - kbt_length(io), end - 1, 1);
+	/*
+	 * fsync reports a writeback error once per open file, and the lost
+	 * write may belong to another session: all sessions must learn of it.
+	 */
+	if (err)
+		kbt_flush_failed(io->conn->ns, err);
+	/* A flush, or another such write, may have been told instead of this one. */
+	return err ?: errseq_check(&file->f_mapping->wb_err, since);
+}
+
 static int kbt_file_rw(struct kbt_io *io, bool write)
 {
 	struct file *file = io->conn->ns->file;
+	errseq_t since = errseq_sample(&file->f_mapping->wb_err);
 	loff_t pos = le64_to_cpu(io->request.offset);
 	u32 length = le32_to_cpu(io->request.length);
 	u32 done = 0;
 	ssize_t n;
-	int err;
 
 	while (done < length) {
 		if (write)
@@ -187,16 +207,7 @@ static int kbt_file_rw(struct kbt_io *io, bool write)
 			return n ?: -EIO;
 		done += n;
 	}
-	if (!(io->request.flags & KBLK_FUA))
-		return 0;
-	err = vfs_fsync_range(file, pos - length, pos - 1, 1);
-	/*
-	 * fsync reports a writeback error once per open file, and the lost
-	 * write may belong to another session: all sessions must learn of it.
-	 */
-	if (err)
-		kbt_flush_failed(io->conn->ns, err);
-	return err;
+	return io->request.flags & KBLK_FUA ? kbt_file_fua(io, pos, since) : 0;
 }
 
 static int kbt_file_range(struct kbt_io *io)

@@ -3,8 +3,10 @@
  * kdapl_blk_tgt.ko: disks of clients whose connections come and go, through one port or
  * two, and what becomes of writes when a flush fails.
  */
+#include <linux/pagemap.h>
 #include "blk_backing.h"
 #include "blk_target.h"
+#include "files.h"
 
 /* Connect at a port, as the disk that @hello has. */
 static struct kd_side *connect_at(struct kunit *test, u16 port,
@@ -396,6 +398,45 @@ static void blk_flush_fails_beside_a_write(struct kunit *test)
 	kd_close(other);
 }
 
+static bool somebody_waits(void *data)
+{
+	struct inode *inode = data;
+
+	return rwsem_is_contended(&inode->i_rwsem);
+}
+
+/*
+ * A file cannot be written to its medium while a write with FUA is under way, and
+ * the flush of another client is told. The write may be lost all the same.
+ */
+static void blk_fua_fails_beside_a_flush(struct kunit *test)
+{
+	struct kblk_request request;
+	struct kd_side *side, *other;
+	struct inode *inode;
+	struct file *file;
+
+	tgt_load(test);
+	side = kdb_connected_client(test);
+	other = kdb_connected_client(test);
+	file = kd_filp_open(TGT_FILE, O_RDONLY, 0);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	inode = file->f_mapping->host;
+	request = write_request(side, 'a');
+	request.flags |= KBLK_FUA;
+	inode_lock(inode);
+	kdb_send_request(side, &request, sizeof(request) + 4096);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(somebody_waits, inode,
+					      KD_TIMEOUT_MS));
+	mapping_set_error(file->f_mapping, -EIO);
+	KUNIT_EXPECT_EQ(test, flush(other), KBLK_ERR_IO);
+	inode_unlock(inode);
+	KUNIT_EXPECT_EQ(test, await_reply(side), KBLK_ERR_IO);
+	kd_filp_close(file);
+	kd_close(side);
+	kd_close(other);
+}
+
 /*
  * Only the first connection of a disk looks at the volume. The volume may be
  * another one by the time of a further connection, but then the first one is not
@@ -477,6 +518,7 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE_PARAM(blk_flush_fails_for_the_host, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_flush_fails_after_attach, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_flush_fails_beside_a_write, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_fua_fails_beside_a_flush, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_further_connection, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_connections_of_a_disk, kd_gen_ia),
 	{}
