@@ -57,6 +57,18 @@ static bool kbt_needs_flush(const struct kbt_io *io)
 	       !(io->request.flags & KBLK_FUA);
 }
 
+/*
+ * Return whether @io, which has failed, may have been a flush that failed: the
+ * block layer flushes a device without FUA for a write with FUA.
+ */
+static bool kbt_may_have_flushed(const struct kbt_io *io)
+{
+	struct block_device *bdev = io->conn->ns->bdev;
+
+	return io->request.flags & KBLK_FUA && bdev && bdev_write_cache(bdev) &&
+	       !bdev_fua(bdev);
+}
+
 static void kbt_done(struct kbt_io *io, int err)
 {
 	struct kbt *kbt = io->conn->kbt;
@@ -65,6 +77,8 @@ static void kbt_done(struct kbt_io *io, int err)
 		err = kbt_flush_end(io, err);
 	else if (!err && kbt_needs_flush(io))
 		kbt_session_written(io);
+	else if (kbt_status(err) == KBLK_ERR_IO && kbt_may_have_flushed(io))
+		kbt_flush_failed(io->conn->ns, err);
 	if (err)
 		pr_warn_ratelimited("%s: %s: operation %u at %llu: %d\n",
 				    io->conn->peer, io->conn->ns->path,

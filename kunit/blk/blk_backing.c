@@ -29,6 +29,9 @@ static void backing_serve(struct backing *backing, struct bio *bio)
 		atomic_inc(&backing->flushes);
 		bio->bi_status = READ_ONCE(backing->flush_status);
 	}
+	/* This device does without FUA what the block layer does for others. */
+	if (bio->bi_opf & REQ_FUA && !bdev_fua(bio->bi_bdev))
+		bio->bi_status = READ_ONCE(backing->flush_status);
 	if (bio_op(bio) == REQ_OP_WRITE_ZEROES) {
 		atomic_add(bio_sectors(bio), &backing->zeroed);
 		backing->zero_flags = bio->bi_opf;
@@ -111,6 +114,17 @@ void kdb_backing_pass(struct backing *backing)
 	spin_unlock_irq(&backing->lock);
 }
 EXPORT_SYMBOL_GPL(kdb_backing_pass);
+
+/* Have a write with FUA flushed. */
+void kdb_backing_without_fua(struct backing *backing)
+{
+	struct request_queue *q = backing->disk->queue;
+	struct queue_limits lim = queue_limits_start_update(q);
+
+	lim.features &= ~BLK_FEAT_FUA;
+	WARN_ON(queue_limits_commit_update(q, &lim));
+}
+EXPORT_SYMBOL_GPL(kdb_backing_without_fua);
 
 /*
  * Return the unique identifier of the disk, which no disk that is sold can

@@ -398,6 +398,32 @@ static void blk_flush_fails_beside_a_write(struct kunit *test)
 	kd_close(other);
 }
 
+/*
+ * A medium without FUA has a write with FUA flushed, and reports a flush that
+ * fails as the failure of this write. The writes of others may be lost as well.
+ */
+static void blk_flush_of_a_write_fails(struct kunit *test)
+{
+	struct kblk_request request;
+	struct kd_side *side, *other;
+	struct backing *backing;
+
+	backing = tgt_load_two_ports(test);
+	side = kdb_connected_client(test);
+	other = kdb_connected_client(test);
+	kdb_backing_without_fua(backing);
+	request = write_request(side, 'a');
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
+	backing->flush_status = BLK_STS_IOERR;
+	request = write_request(other, 'b');
+	request.flags |= KBLK_FUA;
+	KUNIT_EXPECT_EQ(test, kdb_ask(other, &request), KBLK_ERR_IO);
+	backing->flush_status = BLK_STS_OK;
+	KUNIT_EXPECT_EQ(test, flush(side), KBLK_ERR_IO);
+	kd_close(side);
+	kd_close(other);
+}
+
 static bool somebody_waits(void *data)
 {
 	struct inode *inode = data;
@@ -518,6 +544,7 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE_PARAM(blk_flush_fails_for_the_host, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_flush_fails_after_attach, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_flush_fails_beside_a_write, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_flush_of_a_write_fails, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_fua_fails_beside_a_flush, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_further_connection, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_connections_of_a_disk, kd_gen_ia),
