@@ -62,6 +62,15 @@ static void kbt_digest(const struct kbt_backing *backing, uuid_t *uuid)
 
 /* ---- Block devices ------------------------------------------------------- */
 
+/*
+ * Return whether @disk is a mapped device. Later kernels than 6.12 return the
+ * identifier of the disk below for it, which all volumes on that disk have.
+ */
+static bool kbt_is_mapped(const struct gendisk *disk)
+{
+	return str_has_prefix(disk->disk_name, "dm-");
+}
+
 /* Ask the driver of @disk for an identifier; return false if it has none. */
 static bool kbt_disk_id(struct gendisk *disk, struct kbt_backing *backing)
 {
@@ -70,7 +79,7 @@ static bool kbt_disk_id(struct gendisk *disk, struct kbt_backing *backing)
 	};
 	unsigned int i;
 
-	if (!disk->fops->get_unique_id)
+	if (!disk->fops->get_unique_id || kbt_is_mapped(disk))
 		return false;
 	for (i = 0; i < ARRAY_SIZE(types); i++) {
 		if (disk->fops->get_unique_id(disk, backing->id, types[i]) > 0)

@@ -126,9 +126,14 @@ void kdb_backing_without_fua(struct backing *backing)
 }
 EXPORT_SYMBOL_GPL(kdb_backing_without_fua);
 
+static bool is_mapped(const struct gendisk *disk)
+{
+	return str_has_prefix(disk->disk_name, "dm-");
+}
+
 /*
  * Return the unique identifier of the disk, which no disk that is sold can
- * have.
+ * have. That of a mapped device is the one of what it is mapped to.
  */
 static int backing_unique_id(struct gendisk *disk, u8 id[16],
 			     enum blk_unique_id type)
@@ -136,7 +141,8 @@ static int backing_unique_id(struct gendisk *disk, u8 id[16],
 	if (type != BLK_UID_NAA)
 		return -EINVAL;
 	memset(id, 'k', 16);
-	id[0] = disk->disk_name[strlen(disk->disk_name) - 1];
+	if (!is_mapped(disk))
+		id[0] = disk->disk_name[strlen(disk->disk_name) - 1];
 	return 16;
 }
 
@@ -158,7 +164,8 @@ static void backing_remove(void *data)
 
 /*
  * Make the @n-th device; it goes when the case ends. Only the first writes zeroes, and
- * only the others never wait, so that the target uses them at once.
+ * only the others never wait, so that the target uses them at once. The third and the
+ * fourth look like mapped devices.
  */
 struct backing *kdb_backing_make(struct kunit *test, int n)
 {
@@ -180,7 +187,7 @@ struct backing *kdb_backing_make(struct kunit *test, int n)
 	backing->disk = blk_alloc_disk(&lim, NUMA_NO_NODE);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(backing->disk));
 	snprintf(backing->disk->disk_name, sizeof(backing->disk->disk_name),
-		 "kdaplback%d", n);
+		 "%skdaplback%d", n > 1 ? "dm-" : "", n);
 	backing->disk->fops = &backing_ops;
 	backing->disk->private_data = backing;
 	backing->disk->flags = GENHD_FL_NO_PART;

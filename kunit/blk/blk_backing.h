@@ -13,6 +13,8 @@
 #define BACKING_SIZE	SZ_1M
 #define BACKING_0	"/dev/kdaplback0"
 #define BACKING_1	"/dev/kdaplback1"
+#define BACKING_2	"/dev/dm-kdaplback2"
+#define BACKING_3	"/dev/dm-kdaplback3"
 
 /*
  * struct backing - the device

@@ -137,6 +137,27 @@ static void blk_uuid_of_the_disk(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, shell("rm " OTHER_FILE));
 }
 
+/*
+ * A mapped device tells the identifier of the disk that it is mapped to, as does
+ * another one on the same disk. It is not theirs.
+ */
+static void blk_uuid_of_a_mapped_device(struct kunit *test)
+{
+	uuid_t uuid, again;
+
+	kdb_backing_make(test, 2);
+	kdb_backing_make(test, 3);
+	tgt_load(test);
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo " BACKING_2 " >path"));
+	uuid = uuid_now(test);
+	KUNIT_EXPECT_EQ(test, 0, shell("test -z \"$(cat " TGT_NS
+				       "/backing_uuid)\""));
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo " BACKING_3 " >path"));
+	again = uuid_now(test);
+	KUNIT_EXPECT_FALSE(test, uuid_equal(&uuid, &again));
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo " TGT_FILE " >path"));
+}
+
 /* A loop device has no identifier: another one has another UUID. */
 static void blk_uuid_of_the_boot(struct kunit *test)
 {
@@ -275,6 +296,7 @@ static struct kunit_case identity_cases[] = {
 	KUNIT_CASE_PARAM(blk_feature_identity, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_uuid_of_the_file, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_uuid_of_the_disk, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_uuid_of_a_mapped_device, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_uuid_of_the_boot, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_uuid_is_set, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_backing_has_changed, kd_gen_ia),
