@@ -228,24 +228,34 @@ static void kbt_ns_flush(struct kbt_ns *ns)
 }
 
 /*
- * Make @ns one of the open volumes. Return 0, or -EBUSY if another one has the
- * same backing. Several volumes may share it only if all of them are read-only.
+ * Return why @ns cannot be open together with @other, or NULL. Volumes may share a
+ * backing if all of them are read-only. Initiators take what has the same UUID for
+ * the same volume.
  */
+static const char *kbt_ns_conflict(const struct kbt_ns *ns,
+				   const struct kbt_ns *other)
+{
+	if (other->file->f_mapping != ns->file->f_mapping)
+		return uuid_equal(&other->uuid, &ns->uuid) ?
+		       "has the UUID of another volume" : NULL;
+	return other->read_only && ns->read_only ? NULL : "is a volume already";
+}
+
+/* Make @ns one of the open volumes. Return 0, or -EBUSY if it conflicts with another. */
 static int kbt_ns_claim(struct kbt_ns *ns)
 {
+	const char *conflict = NULL;
 	struct kbt_ns *other;
-	bool taken = false;
 
 	mutex_lock(&kbt_config);
 	list_for_each_entry(other, &kbt_open, open_link)
-		taken |= other->file->f_mapping == ns->file->f_mapping &&
-			 !(other->read_only && ns->read_only);
-	if (!taken)
+		conflict = conflict ?: kbt_ns_conflict(ns, other);
+	if (!conflict)
 		list_add(&ns->open_link, &kbt_open);
 	mutex_unlock(&kbt_config);
-	if (!taken)
+	if (!conflict)
 		return 0;
-	pr_err("%s is a volume already\n", ns->path);
+	pr_err("%s %s\n", ns->path, conflict);
 	return -EBUSY;
 }
 

@@ -158,6 +158,25 @@ static void blk_uuid_of_a_mapped_device(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, change_volume("echo " TGT_FILE " >path"));
 }
 
+/*
+ * Initiators take what has the same UUID for the same volume, so two volumes do
+ * not have the same, whatever the administrator says.
+ */
+static void blk_uuid_is_of_one_volume(struct kunit *test)
+{
+	tgt_load(test);
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo " SOME_UUID " >uuid"));
+	KUNIT_ASSERT_EQ(test, 0,
+			shell("cp " TGT_FILE " " OTHER_FILE "; mkdir " OTHER_NS
+			      "; cd " OTHER_NS "; echo " OTHER_FILE " >path;"
+			      " echo " SOME_UUID " >uuid"));
+	KUNIT_EXPECT_NE(test, 0, shell("echo 1 >" OTHER_NS "/enable"));
+	KUNIT_EXPECT_EQ(test, 0, shell("cd " OTHER_NS "; echo " OTHER_UUID
+				       " >uuid; echo 1 >enable"));
+	KUNIT_EXPECT_EQ(test, 0, shell("rmdir " OTHER_NS "; rm " OTHER_FILE));
+	kdb_expect_serving(test);
+}
+
 /* A loop device has no identifier: another one has another UUID. */
 static void blk_uuid_of_the_boot(struct kunit *test)
 {
@@ -297,6 +316,7 @@ static struct kunit_case identity_cases[] = {
 	KUNIT_CASE_PARAM(blk_uuid_of_the_file, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_uuid_of_the_disk, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_uuid_of_a_mapped_device, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_uuid_is_of_one_volume, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_uuid_of_the_boot, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_uuid_is_set, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_backing_has_changed, kd_gen_ia),
