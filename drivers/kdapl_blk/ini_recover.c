@@ -502,6 +502,7 @@ void kbi_end_work(struct work_struct *work)
 	if (kbi_state(disk) != KBI_IDLE)
 		kbi_disconnect(disk);
 	mutex_unlock(&disk->admin);
+	cancel_work_sync(&disk->fail_work);
 	/* kbi_exit() waits for the rest. */
 	module_put(THIS_MODULE);
 	atomic_inc(&disk->ends);
@@ -525,6 +526,12 @@ int kbi_disk_end(struct kbi_disk *disk)
 
 	config_item_get(&disk->item);
 	__module_get(THIS_MODULE);
+	/*
+	 * kbi_connect() holds ->admin as long as the partition table is read, which
+	 * need not wait for another connection any more.
+	 */
+	WRITE_ONCE(disk->removing, true);
+	queue_work(kbi_wq, &disk->fail_work);
 	if (!queue_work(kbi_end_wq, &disk->end_work)) {
 		module_put(THIS_MODULE);
 		config_item_put(&disk->item);

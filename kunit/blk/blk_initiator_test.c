@@ -326,6 +326,26 @@ static void ini_timeout(struct kunit *test)
 	expect_left(side, "no reply", 0);
 }
 
+/*
+ * The disk appears, a read of it is never answered, and the target goes away.
+ * The administrator, who still waits for the disk, does not want it any more, and
+ * need not wait for as long as requests do.
+ */
+static void ini_disconnect_ends_connect(struct kunit *test)
+{
+	struct kd_side *side;
+	int status;
+
+	ini_attrs.give_up_ms = "20000";
+	side = kdb_welcome_attached(test);
+	kdb_identify_as(side, NULL);
+	kdb_expect_request(side, 2, KBLK_OP_READ);
+	status = shell("timeout 10 sh -c 'echo 0 >" INI_DISK "/connected'");
+	KUNIT_EXPECT_EQ(test, status, 0);
+	ini_connect_end(test);
+	kd_close(side);
+}
+
 static struct kunit_case ini_cases[] = {
 	KUNIT_CASE_PARAM(ini_bad_welcome, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_attach_refused, kd_gen_ia),
@@ -337,6 +357,7 @@ static struct kunit_case ini_cases[] = {
 	KUNIT_CASE_PARAM(ini_bad_data, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_odd_reply, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_timeout, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_disconnect_ends_connect, kd_gen_ia),
 	{}
 };
 
