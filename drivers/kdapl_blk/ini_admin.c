@@ -28,7 +28,8 @@ static struct kbi_slot *kbi_admin_slot(struct kbi_queue *queue)
 /*
  * Send @request with @out_len bytes of @out, and wait for the reply. The caller
  * has set slot->into and slot->inlined, and taken a credit. Return 0 if the
- * reply has come; otherwise the connection is lost.
+ * reply has come, and -EBUSY if it may come after those to other requests;
+ * otherwise the connection is lost.
  */
 static int kbi_ask(struct kbi_queue *queue, struct kblk_request *request,
 		   const void *out, u32 out_len, u32 in_len)
@@ -53,6 +54,12 @@ static int kbi_ask(struct kbi_queue *queue, struct kblk_request *request,
 		left = wait_for_completion_timeout(&queue->admin, left);
 	if (!test_bit(KBI_SLOT_BUSY, &slot->flags))
 		return 0;
+	/*
+	 * The target may be busy with requests that came first, as in
+	 * kbi_keepalive(). The slot is busy until the reply comes.
+	 */
+	if (kbi_queue_live(queue) && queue->disk->gendisk && kbi_disk_waits(queue))
+		return -EBUSY;
 	kbi_queue_lost(queue, "the target does not answer");
 	return left ? -ENOTCONN : -ETIMEDOUT;
 }
@@ -222,8 +229,8 @@ int kbi_identify(struct kbi_queue *queue, struct kblk_identify *identify)
 /*
  * Have the target end the connections of the session in @lost. Return 0 if it
  * has, -EAGAIN if it has yet to finish their requests, -EBUSY if there is
- * another admin request or no credit, or another error number if the connection
- * is lost. Context: process.
+ * another admin request, no credit or no reply yet, or another error number if the
+ * connection is lost. Context: process.
  */
 int kbi_fence(struct kbi_queue *queue, const struct kbi_lost *lost)
 {

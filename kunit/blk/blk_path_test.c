@@ -4,6 +4,7 @@
  * volume, so that one takes over what another could not do. The medium holds a
  * write of the first one all the while.
  */
+#include <linux/delay.h>
 #include <linux/module.h>
 #include "blk_backing.h"
 #include "blk_target.h"
@@ -391,6 +392,24 @@ static struct command *fence_behind_writes(struct kunit *test,
 }
 
 /*
+ * The fence waits for requests that have come first, which is no reason to think
+ * that nobody is there.
+ */
+static void ini_fence_waits(struct kunit *test)
+{
+	struct backing *backing = paths_load(test, "echo 300 >connect_timeout_ms");
+	struct command *writes = fence_behind_writes(test, backing);
+
+	/* Several times as long as it may take otherwise. */
+	msleep(1500);
+	kdb_backing_hold(backing, false);
+	command_wait(writes);
+	KUNIT_EXPECT_EQ(test, writes->status, 0);
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -Eqx 'connections lost +0' " INI
+				       "/path1/stats"));
+}
+
+/*
  * The second disk is disconnected while it has lost its connection, and the first
  * one cannot fence it yet. The block layer stands still for it, and for a disk
  * that is made again in its place whenever that one has lost its connection.
@@ -426,6 +445,7 @@ static struct kunit_case path_cases[] = {
 	KUNIT_CASE_PARAM(ini_flush_fails_on_all, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_removed_by_itself, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_removed_when_it_stood_still, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_fence_waits, kd_gen_ia),
 	{}
 };
 
