@@ -177,14 +177,14 @@ int kbi_slots_grow(struct kbi_queue *queue)
 }
 
 /*
- * Return how many credits only admin requests may use: one, for a keep-alive
- * while all others wait for the medium. Not with two: a target that throttles
+ * Return how many credits only admin requests may use: one, for a keep-alive or a
+ * fence while all others wait for the medium. Not with two: a target that throttles
  * holds one of them back, and only requests sent with the other can bring it
  * back.
  */
 int kbi_credits_kept(struct kbi_queue *queue)
 {
-	return queue->disk->params.keepalive_ms &&
+	return (queue->disk->params.keepalive_ms || queue->hosts) &&
 	       atomic_read(&queue->window) > 2;
 }
 

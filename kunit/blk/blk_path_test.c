@@ -410,6 +410,46 @@ static void ini_fence_waits(struct kunit *test)
 }
 
 /*
+ * The medium holds all that the second disk has credits for, but for one perhaps,
+ * and one of the first.
+ */
+static bool no_credit_is_left(void *data)
+{
+	struct backing *backing = data;
+
+	return atomic_read(&backing->nheld) >= TGT_CREDITS &&
+	       !shell("grep -Eq 'waits for credit +[1-9]' " INI "/path2/stats");
+}
+
+static bool has_been_asked(void *unused)
+{
+	return !shell("grep -Eq 'error replies +[1-9]' " PORT(2) "/stats");
+}
+
+/* The block layer leaves a credit for the fence, however many it could use. */
+static void ini_fences_when_busy(struct kunit *test)
+{
+	struct backing *backing = paths_load(test, "true");
+	struct command *writes, *write, *port;
+
+	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " INI "/path2"));
+	path_connect(test, 2, TGT_OTHER_PORT, "echo 32 >depth");
+	kdb_backing_hold(backing, true);
+	write = command_start(test, FILL("a", "kdapl0"));
+	writes = command_start(test, "for n in 1 2 3 4 5 6 7 8 9 10; do "
+			       FILL("b", "kdapl1") "& done; wait");
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(no_credit_is_left, backing,
+					      KD_TIMEOUT_MS));
+	port = port_1_dies(test);
+	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(has_been_asked, NULL, 5000),
+			      "no credit is left for a fence");
+	kdb_backing_hold(backing, false);
+	command_wait(write);
+	command_wait(writes);
+	command_wait(port);
+}
+
+/*
  * The second disk is disconnected while it has lost its connection, and the first
  * one cannot fence it yet. The block layer stands still for it, and for a disk
  * that is made again in its place whenever that one has lost its connection.
@@ -446,6 +486,7 @@ static struct kunit_case path_cases[] = {
 	KUNIT_CASE_PARAM(ini_removed_by_itself, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_removed_when_it_stood_still, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_fence_waits, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_fences_when_busy, kd_gen_ia),
 	{}
 };
 
