@@ -390,6 +390,8 @@ int kbi_disk_show(struct kbi_disk *disk)
 	mutex_lock(&disk->mutex);
 	disk->shown = !err;
 	mutex_unlock(&disk->mutex);
+	/* The volume may have grown since kbi_disk_add(). */
+	queue_work(kbi_wq, &disk->resize_work);
 	if (err)
 		pr_err("%s: no disk: %d\n", config_item_name(&disk->item), err);
 	else
@@ -430,9 +432,11 @@ void kbi_resize_work(struct work_struct *work)
 	flags = memalloc_noio_save();
 	size = le64_to_cpu(READ_ONCE(disk->told_size));
 	block = le32_to_cpu(disk->identify.block_size);
-	if (kbi_state(disk) != KBI_LIVE || !disk->shown ||
-	    size == le64_to_cpu(disk->identify.size)) {
-		/* IDENTIFY brings the size at the next connect */
+	if (kbi_state(disk) != KBI_LIVE || !disk->shown) {
+		/*
+		 * kbi_reconnect_work() tells the block layer what IDENTIFY brings,
+		 * and kbi_disk_show() queues this work.
+		 */
 	} else if (size < le64_to_cpu(disk->identify.size) ||
 		   size & (block - 1) || size > LLONG_MAX) {
 		pr_err_ratelimited("%s: the volume has %llu bytes now, which is too few\n",

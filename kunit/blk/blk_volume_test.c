@@ -197,6 +197,35 @@ static void ini_volume_grows(struct kunit *test)
 	kdb_expect_removable(test);
 }
 
+/* The volume grows while the block layer reads the partition table of the disk. */
+static void ini_volume_grows_at_once(struct kunit *test)
+{
+	struct kblk_identify identify = identify_with(false);
+	struct kblk_welcome welcome = kdb_good_welcome();
+	struct kblk_request request;
+	struct kblk_reply reply;
+	struct kd_side *side;
+	u32 length;
+
+	ini_attrs.timeout_ms = PATIENT;
+	welcome.features = cpu_to_le32(KBLK_FEATURE_SIZE);
+	side = kdb_welcome_one(test, true, &welcome);
+	kdb_attach(side);
+	kdb_identify_as(side, &identify);
+	request = *kdb_expect_request(side, 2, KBLK_OP_READ);
+	length = le32_to_cpu(request.length);
+	reply = kdb_good_reply(&request, length);
+	reply.size = cpu_to_le64(SZ_2M);
+	memset(side->buf->va + DATA_AT, 0, length);
+	kdb_answer(side, &reply, NULL, sizeof(reply) + length);
+	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	kdb_serve(side, 0);
+	KUNIT_ASSERT_EQ(test, 0, ini_error);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(disk_has_grown, NULL,
+					      KD_TIMEOUT_MS));
+	kdb_expect_removable(test);
+}
+
 /* The administrator has said which one it is to be. */
 static void ini_uuid_is_wanted(struct kunit *test)
 {
@@ -290,6 +319,7 @@ static struct kunit_case volume_cases[] = {
 	KUNIT_CASE_PARAM(ini_uuid_is_wanted, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_uuid, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_volume_grows, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_volume_grows_at_once, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_old_target_has_one_path, kd_gen_ia),
 	{}
 };
