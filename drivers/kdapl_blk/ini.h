@@ -152,6 +152,7 @@ enum kbi_queue_state {
  * @window: credits that the target has granted, with those of requests
  *	outstanding
  * @used: a message was sent since the last keep-alive
+ * @starved: at the last keep-alive there was no credit, and no request outstanding
  * @nslots: number of @slots
  * @ready: number of slots that have memory and registrations
  * @taken: a bit for each slot that has a request
@@ -188,6 +189,7 @@ struct kbi_queue {
 	atomic_t credits;
 	atomic_t window;
 	bool used;
+	bool starved;
 	unsigned int nslots;
 	unsigned int ready;
 	unsigned long *taken;

@@ -281,6 +281,20 @@ static u16 kbi_spare_credits(struct kbi_queue *queue)
 }
 
 /*
+ * @queue has no credit for a keep-alive. If requests are outstanding, their replies
+ * or their timeout tell whether the target is alive. If there were none for a period
+ * in which nothing was sent, no reply will bring a credit.
+ */
+static void kbi_without_credit(struct kbi_queue *queue)
+{
+	bool starved = !kbi_disk_waits(queue);
+
+	if (starved && queue->starved)
+		kbi_queue_lost(queue, "the target gives no credits");
+	queue->starved = starved;
+}
+
+/*
  * Send a keep-alive on @queue if nothing was sent since the last one, and end
  * the connection if the last one was not answered.
  */
@@ -300,14 +314,14 @@ static void kbi_keepalive(struct kbi_queue *queue)
 	}
 	if (queue->used) {
 		queue->used = false;
+		queue->starved = false;
 		return;
 	}
-	/*
-	 * Without a credit there are requests outstanding: their replies, or
-	 * their timeout, tell whether the target is alive.
-	 */
-	if (!kbi_credit_get(queue, 0))
+	if (!kbi_credit_get(queue, 0)) {
+		kbi_without_credit(queue);
 		return;
+	}
+	queue->starved = false;
 	request.returned = cpu_to_le16(kbi_spare_credits(queue));
 	slot->rq = NULL;
 	slot->inlined = 0;

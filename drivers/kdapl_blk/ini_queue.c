@@ -354,6 +354,7 @@ int kbi_queue_start(struct kbi_queue *queue)
 	queue->nslots = queue->disk->params.depth + 1;
 	queue->started = false;
 	queue->used = false;
+	queue->starved = false;
 	queue->wants = false;
 	memset(&queue->welcome, 0, sizeof(queue->welcome));
 	init_completion(&queue->connected);

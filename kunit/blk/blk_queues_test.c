@@ -186,6 +186,33 @@ static void ini_gives_credits_back(struct kunit *test)
 	kdb_expect_removable(test);
 }
 
+/*
+ * A target takes all credits away. Requests could only wait, for ever, as none of
+ * them was sent.
+ */
+static void ini_gets_no_credits(struct kunit *test)
+{
+	struct kblk_request request;
+	struct kblk_reply reply;
+	struct kd_side *side;
+	int i;
+
+	ini_attrs.keepalive_ms = "200";
+	side = kdb_serve_disk(test, NULL, NULL);
+	for (i = 0; i < INI_DEPTH; i++) {
+		request = take_request(side);
+		KUNIT_EXPECT_EQ(test, request.opcode, KBLK_OP_KEEPALIVE);
+		reply = kdb_good_reply(&request, 0);
+		reply.credits = 0;
+		kdb_answer(side, &reply, NULL, sizeof(reply));
+		kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	}
+	KUNIT_EXPECT_TRUE_MSG(test,
+			      kd_wait_state(side->ep, DAT_EP_STATE_DISCONNECTED),
+			      "the disk waits for credits");
+	kdb_expect_removable(test);
+}
+
 static struct kunit_case queues_cases[] = {
 	KUNIT_CASE_PARAM(ini_lives_with_fewer, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_asks_for_no_more, kd_gen_ia),
@@ -193,6 +220,7 @@ static struct kunit_case queues_cases[] = {
 	KUNIT_CASE_PARAM(ini_comes_back_in_pieces, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_asks_for_credits, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_gives_credits_back, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_gets_no_credits, kd_gen_ia),
 	{}
 };
 
