@@ -151,6 +151,7 @@ static int kbi_check_volume(struct kbi_disk *disk,
 	const char *name = config_item_name(&disk->item);
 	const char *other = NULL;
 	uuid_t wanted, uuid;
+	__le32 cache = 0;
 	int err;
 
 	kbi_wanted_uuid(disk, &wanted);
@@ -170,7 +171,11 @@ static int kbi_check_volume(struct kbi_disk *disk,
 	if (err)
 		return err;
 	kbi_volume_instance(disk, identify->instance);
+	/* A cache that was there is flushed, whatever becomes of it. */
+	if (disk->gendisk)
+		cache = disk->identify.flags & cpu_to_le32(KBLK_VOLUME_CACHE);
 	disk->identify = *identify;
+	disk->identify.flags |= cache;
 	WRITE_ONCE(disk->told_size, identify->size);
 	return 0;
 }

@@ -143,6 +143,25 @@ static void ini_another_cache(struct kunit *test)
 	kdb_expect_removable(test);
 }
 
+/* A cache that the block layer was told about may be switched off, and on again. */
+static void ini_cache_comes_and_goes(struct kunit *test)
+{
+	struct kblk_identify identify = identify_with(true);
+	struct kblk_welcome welcome = welcome_with(true);
+	struct kd_side *side;
+	int i;
+
+	ini_attrs.give_up_ms = "600000";
+	for (i = 0; i < 3; i++) {
+		identify.flags = cpu_to_le32(i == 1 ? 0 : KBLK_VOLUME_CACHE);
+		if (i)
+			side = come_back_same(side, true, &identify);
+		else
+			side = kdb_serve_disk(test, &welcome, &identify);
+	}
+	kdb_expect_removable(test);
+}
+
 /* An older target, whose module is then replaced by a newer one. */
 static void ini_uuid_is_learnt(struct kunit *test)
 {
@@ -315,6 +334,7 @@ static void ini_old_target_has_one_path(struct kunit *test)
 static struct kunit_case volume_cases[] = {
 	KUNIT_CASE_PARAM(ini_another_uuid, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_another_cache, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_cache_comes_and_goes, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_uuid_is_learnt, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_uuid_is_wanted, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_uuid, kd_gen_ia),
