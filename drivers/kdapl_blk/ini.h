@@ -308,6 +308,7 @@ enum kbi_state {
  * @told_size: last size of the volume told by a reply
  * @lost_at: when the connections were lost, jiffies
  * @attempts: attempts to reconnect since @lost_at
+ * @kept_alive: when keep-alives were due last, jiffies; @mutex
  * @err_work: takes the connections down
  * @fail_work: lets requests fail that waited for a fence
  * @fence_work: fences sessions that other paths have lost
@@ -357,6 +358,7 @@ struct kbi_disk {
 	__le64 told_size;
 	unsigned long lost_at;
 	unsigned int attempts;
+	unsigned long kept_alive;
 	struct work_struct err_work;
 	struct work_struct fail_work;
 	struct delayed_work fence_work;
@@ -492,6 +494,8 @@ void kbi_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 int kbi_attach(struct kbi_queue *queue);
 int kbi_identify(struct kbi_queue *queue, struct kblk_identify *identify);
 int kbi_fence(struct kbi_queue *queue, const struct kbi_lost *lost);
+unsigned long kbi_wait(struct kbi_queue *queue, struct completion *done,
+		       unsigned long timeout);
 void kbi_keepalive_work(struct work_struct *work);
 
 #endif /* KDAPL_BLK_INI_H */

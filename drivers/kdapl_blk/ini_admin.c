@@ -3,7 +3,8 @@
  * Requests of the driver itself: CHALLENGE, ATTACH, IDENTIFY, FENCE, KEEPALIVE.
  *
  * Entry points: kbi_attach() and kbi_identify() while the connections are made,
- * kbi_keepalive_work() while the disk is live, kbi_fence() in either case.
+ * kbi_keepalive_work() while the disk is live, kbi_fence() in either case, kbi_wait()
+ * for those and for a connection.
  *
  * They use the first slot of a queue, which kbi_slot_get() leaves alone, one
  * at a time: disk->mutex serialises their callers. kbi_admin() waits for the
@@ -51,7 +52,7 @@ static int kbi_ask(struct kbi_queue *queue, struct kblk_request *request,
 	 */
 	while (test_bit(KBI_SLOT_BUSY, &slot->flags) && kbi_queue_live(queue) &&
 	       left)
-		left = wait_for_completion_timeout(&queue->admin, left);
+		left = kbi_wait(queue, &queue->admin, left);
 	if (!test_bit(KBI_SLOT_BUSY, &slot->flags))
 		return 0;
 	/*
@@ -329,18 +330,65 @@ static void kbi_keepalive(struct kbi_queue *queue)
 	queue->used = false;
 }
 
+/*
+ * Send the keep-alives that are due, on all queues in use but @but: a whole period
+ * lies between two calls of kbi_keepalive(). Return the time until the next are due.
+ */
+static unsigned long kbi_keepalives(struct kbi_disk *disk,
+				    const struct kbi_queue *but)
+{
+	unsigned long period = msecs_to_jiffies(disk->params.keepalive_ms);
+	unsigned long left = disk->kept_alive + period - jiffies;
+	unsigned int i;
+
+	lockdep_assert_held(&disk->mutex);
+
+	if ((long)left > 0)
+		return left;
+	disk->kept_alive = jiffies;
+	for (i = 0; i < disk->nlive; i++)
+		if (&disk->queues[i] != but)
+			kbi_keepalive(&disk->queues[i]);
+	return period;
+}
+
+/**
+ * kbi_wait() - wait on behalf of a queue, and keep the others of the disk alive
+ * @queue: queue that is being connected, or whose admin slot is in use
+ * @done: what is waited for
+ * @timeout: jiffies
+ *
+ * kbi_keepalive_work() needs disk->mutex, which is held meanwhile.
+ *
+ * Context: Process context, sleeps.
+ * Return: 0 if @timeout has elapsed, otherwise what is left of it
+ */
+unsigned long kbi_wait(struct kbi_queue *queue, struct completion *done,
+		       unsigned long timeout)
+{
+	struct kbi_disk *disk = queue->disk;
+	unsigned long part, left = 0;
+
+	lockdep_assert_held(&disk->mutex);
+
+	while (timeout && !left) {
+		part = timeout;
+		if (disk->params.keepalive_ms && kbi_state(disk) == KBI_LIVE)
+			part = min(part, kbi_keepalives(disk, queue));
+		left = wait_for_completion_timeout(done, part);
+		timeout -= part - left;
+	}
+	return timeout;
+}
+
 void kbi_keepalive_work(struct work_struct *work)
 {
 	struct kbi_disk *disk = container_of(to_delayed_work(work),
 					     struct kbi_disk, keepalive_work);
-	unsigned int i;
 
 	mutex_lock(&disk->mutex);
-	if (kbi_state(disk) == KBI_LIVE) {
-		for (i = 0; i < disk->nlive; i++)
-			kbi_keepalive(&disk->queues[i]);
+	if (kbi_state(disk) == KBI_LIVE)
 		queue_delayed_work(kbi_wq, &disk->keepalive_work,
-				   msecs_to_jiffies(disk->params.keepalive_ms));
-	}
+				   kbi_keepalives(disk, NULL));
 	mutex_unlock(&disk->mutex);
 }

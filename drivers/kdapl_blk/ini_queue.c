@@ -304,8 +304,7 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 	 * kDAPL reports its own timeout; twice its length bounds the wait all
 	 * the same.
 	 */
-	if (!wait_for_completion_timeout(&queue->connected,
-					 msecs_to_jiffies(2 * ms)))
+	if (!kbi_wait(queue, &queue->connected, msecs_to_jiffies(2 * ms)))
 		return -ETIMEDOUT;
 	if (!kbi_queue_live(queue) && !queue->welcome.magic)
 		return -ENOTCONN;

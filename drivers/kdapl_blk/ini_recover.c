@@ -251,6 +251,7 @@ static int kbi_bring_up(struct kbi_disk *disk)
 static void kbi_go_live(struct kbi_disk *disk)
 {
 	disk->attempts = 0;
+	disk->kept_alive = jiffies;
 	kbi_queues_use(disk, 1);
 	/*
 	 * Publishes the queue to kbi_state(), and closes the race with

@@ -187,6 +187,33 @@ static void ini_gives_credits_back(struct kunit *test)
 }
 
 /*
+ * A second connection is made, and the target takes its time. The first one is kept
+ * alive meanwhile.
+ */
+static void ini_keeps_alive_while_it_connects(struct kunit *test)
+{
+	struct kd_side *side, *second;
+	struct kblk_request request;
+	int i;
+
+	ini_attrs.read_queues = "1";
+	ini_attrs.keepalive_ms = "1500";
+	ini_attrs.connect_timeout_ms = "60000";
+	side = kdb_serve_disk(test, NULL, NULL);
+	second = kdb_welcome_one(test, false, NULL);
+	kdb_expect_request(second, 0, KBLK_OP_ATTACH);
+	for (i = 0; i < 2; i++) {
+		request = take_request(side);
+		KUNIT_EXPECT_EQ(test, request.opcode, KBLK_OP_KEEPALIVE);
+		kdb_serve_one(side, &request);
+	}
+	expect_stats(test, "queues +1 of 2");
+	kd_close(second);
+	expect_read(side);
+	kdb_expect_removable(test);
+}
+
+/*
  * A target takes all credits away. Requests could only wait, for ever, as none of
  * them was sent.
  */
@@ -220,6 +247,7 @@ static struct kunit_case queues_cases[] = {
 	KUNIT_CASE_PARAM(ini_comes_back_in_pieces, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_asks_for_credits, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_gives_credits_back, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_keeps_alive_while_it_connects, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_gets_no_credits, kd_gen_ia),
 	{}
 };
