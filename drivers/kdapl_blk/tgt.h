@@ -291,7 +291,7 @@ struct kbt_message {
 	unsigned int left;
 };
 
-enum { KBT_CONN_ENDING, KBT_CONN_KEEPS };
+enum { KBT_CONN_ENDING, KBT_CONN_KEEPS, KBT_CONN_JUDGED };
 
 /* Limit on the connections of one host that have not attached yet */
 #define KBT_UNATTACHED_MAX	64
@@ -306,7 +306,7 @@ enum { KBT_CONN_ENDING, KBT_CONN_KEEPS };
  * @end_work: begins to take the connection down
  * @free_work: frees the connection when no slot is busy
  * @flags: KBT_CONN_ENDING: only its setter queues @end_work; KBT_CONN_KEEPS: a
- *	slot has ->kept
+ *	slot has ->kept; KBT_CONN_JUDGED: @unproven was counted
  * @ended: when @end_work ran, or when the log last said that slots are still
  *	busy; jiffies
  * @ns: volume that the connection is attached to, or NULL

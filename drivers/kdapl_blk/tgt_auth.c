@@ -91,11 +91,13 @@ enum kblk_status kbt_authenticate(struct kbt_conn *conn,
 
 	lockdep_assert_held(&kbt_names);
 	conn->challenged = false;
-	if (!conn->auth) {
+	/* There is no second attempt: the connection is about to be ended. */
+	if (!conn->unproven && !conn->auth)
 		conn->unproven = subsys->authenticate || has_secret;
-		return conn->unproven ? KBLK_ERR_DENIED : KBLK_OK;
-	}
-	conn->unproven = !has_secret || !challenged ||
-			 !kbt_is_proven(conn, client->secret, attach);
-	return conn->unproven ? KBLK_ERR_PROOF : KBLK_OK;
+	else if (!conn->unproven)
+		conn->unproven = !has_secret || !challenged ||
+				 !kbt_is_proven(conn, client->secret, attach);
+	if (!conn->unproven)
+		return KBLK_OK;
+	return conn->auth ? KBLK_ERR_PROOF : KBLK_ERR_DENIED;
 }

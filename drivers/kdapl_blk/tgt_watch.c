@@ -83,13 +83,35 @@ static bool kbt_is_greedy(struct kbt_conn *conn)
 }
 
 /*
+ * Shun the host of @conn, whose client has not proven who it is. The error reply may
+ * be lost with the connection; the client is refused either way.
+ */
+static void kbt_shun_unproven(struct kbt_conn *conn)
+{
+	lockdep_assert_held(&conn->kbt->mutex);
+
+	if (test_and_set_bit(KBT_CONN_JUDGED, &conn->flags))
+		return;
+	kbt_count(conn->kbt, KBT_STAT_UNPROVEN, 1);
+	pr_warn_ratelimited("%s: does not prove who it is, ending the connection\n",
+			    conn->peer);
+	kbt_shun(conn->kbt, &conn->host);
+}
+
+/*
  * Shun the host of @conn, which is about to be freed, if the client has
- * exceeded its credits, whatever was the first sign of it.
+ * exceeded its credits, whatever was the first sign of it, or has not proven who it
+ * is and has left before kbt_look_after() came.
  */
 void kbt_judge(struct kbt_conn *conn)
 {
 	struct kbt *kbt = conn->kbt;
 
+	if (conn->unproven) {
+		mutex_lock(&kbt->mutex);
+		kbt_shun_unproven(conn);
+		mutex_unlock(&kbt->mutex);
+	}
 	if (!conn->overdrawn && !kbt_is_greedy(conn))
 		return;
 	kbt_count(kbt, KBT_STAT_CUT_OFF, 1);
@@ -190,15 +212,8 @@ static void kbt_look_after(struct kbt_conn *conn)
 		return;
 	}
 	kbt_listen_to(conn);
-	/*
-	 * The error reply may be lost with the connection; the client is
-	 * refused either way.
-	 */
 	if (READ_ONCE(conn->unproven)) {
-		kbt_count(kbt, KBT_STAT_UNPROVEN, 1);
-		pr_warn_ratelimited("%s: does not prove who it is, ending the connection\n",
-				    conn->peer);
-		kbt_shun(kbt, &conn->host);
+		kbt_shun_unproven(conn);
 		kbt_conn_end(conn);
 	} else if (kbt_is_silent(conn)) {
 		kbt_count(kbt, KBT_STAT_SILENT, 1);

@@ -189,6 +189,69 @@ static void blk_proof_is_wrong(struct kunit *test)
 				       TGT_STATS));
 }
 
+static bool one_is_unproven(void *unused)
+{
+	return !shell("grep -Eq '^connections without proof +1$' " TGT_STATS);
+}
+
+/* Who leaves before the target has had a look has not made a wrong proof for nothing. */
+static void blk_proof_is_wrong_and_gone(struct kunit *test)
+{
+	u8 nonce[KBLK_NONCE_LEN];
+	struct kblk_hello hello;
+	struct proven proven;
+	struct kd_side *side;
+
+	load_with_secret(test, true);
+	side = client_with_auth(test, &hello);
+	challenge(side, nonce);
+	proven = prove(&hello, nonce, "friend", OTHER_SECRET);
+	KUNIT_EXPECT_EQ(test, attach_proven(side, &proven), KBLK_ERR_PROOF);
+	kd_close(side);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(one_is_unproven, NULL,
+					      KD_TIMEOUT_MS));
+}
+
+/* Who calls himself so, in vain, and in the same message somebody else. */
+static void blk_proof_is_due_once(struct kunit *test)
+{
+	static const char * const names[] = { "friend", "stranger" };
+	const struct kblk_reply *reply;
+	struct kblk_request request;
+	struct kblk_attach attach = {};
+	struct kblk_hello hello;
+	struct kd_side *side;
+	void *to;
+	int i;
+
+	load_with_secret(test, false);
+	kdb_hello_features = KBLK_FEATURE_REQUESTS;
+	hello = kdb_good_hello();
+	side = kdb_welcome_client(test, &hello);
+	kdb_post_reply_buffer(side);
+	request = kdb_good_request(side);
+	request.opcode = KBLK_OP_ATTACH;
+	request.flags = KBLK_INLINED;
+	request.length = cpu_to_le32(sizeof(attach));
+	strscpy(attach.subsystem, "vol", sizeof(attach.subsystem));
+	attach.namespace = cpu_to_le32(1);
+	to = side->buf->va + REQUEST_AT;
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		strscpy_pad(attach.client, names[i], sizeof(attach.client));
+		memcpy(to, &request, sizeof(request));
+		memcpy(to + sizeof(request), &attach, sizeof(attach));
+		to += sizeof(request) + sizeof(attach);
+	}
+	kd_send(side, REQUEST_AT, to - side->buf->va - REQUEST_AT, 2);
+	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		kd_expect_dto(test, side->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
+	reply = side->buf->va + REPLY_AT;
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(reply->status), KBLK_ERR_DENIED);
+	kdb_expect_end(side);
+	KUNIT_EXPECT_TRUE(test, one_is_unproven(NULL));
+}
+
 /* Who has a secret is not somebody else; who has none goes on as before. */
 static void blk_proof_of_one(struct kunit *test)
 {
@@ -216,6 +279,8 @@ static struct kunit_case auth_cases[] = {
 	KUNIT_CASE(blk_proof_is_hmac),
 	KUNIT_CASE_PARAM(blk_proof_is_right, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_proof_is_wrong, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_proof_is_wrong_and_gone, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_proof_is_due_once, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_proof_of_one, kd_gen_ia),
 	{}
 };
