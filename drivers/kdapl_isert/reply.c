@@ -138,7 +138,7 @@ static void ki_tx_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 
 	ki_tx_put(c, tx);
 	if (opcode == ISCSI_OP_LOGOUT_RSP) {
-		/* The transmitting thread waits for this, and frees the command. */
+		/* The transmitting thread waits for this: see ki_log_out(). */
 		WRITE_ONCE(c->logout_sent, true);
 		wake_up_all(&c->wq);
 		return;
@@ -330,6 +330,24 @@ static bool ki_is_unanswered(struct iscsit_cmd *cmd)
 	       !(READ_ONCE(cmd->se_cmd.transport_state) & CMD_T_ABORTED);
 }
 
+/*
+ * Have LIO do what was asked for by the logout @cmd, whose answer is on its way. A logout of
+ * another connection ends nothing, so its command is freed here. Without the answer, @c is down,
+ * and LIO frees the command with all others.
+ */
+static int ki_log_out(struct ki_conn *c, struct iscsit_cmd *cmd)
+{
+	wait_event(c->wq, READ_ONCE(c->logout_sent) || READ_ONCE(c->down));
+	if (!iscsit_logout_post_handler(cmd, c->conn))
+		return -ECONNRESET;
+	if (READ_ONCE(c->logout_sent)) {
+		/* There may be another one, and ki_credit_judge() asks for one of @c. */
+		WRITE_ONCE(c->logout_sent, false);
+		ki_cmd_end(cmd);
+	}
+	return 0;
+}
+
 /* iscsit_response_queue(): -ECONNRESET tells the thread that @conn is no more. */
 int ki_response_queue(struct iscsit_conn *conn, struct iscsit_cmd *cmd, int state)
 {
@@ -347,14 +365,8 @@ int ki_response_queue(struct iscsit_conn *conn, struct iscsit_cmd *cmd, int stat
 		ki_tx_put(c, tx);
 		return -EIO;
 	}
-	/* One before may have been for another connection. */
-	if (state == ISTATE_SEND_LOGOUTRSP)
-		WRITE_ONCE(c->logout_sent, false);
 	ki_tx_send(c, tx);
-	if (state != ISTATE_SEND_LOGOUTRSP)
-		return 0;
-	wait_event(c->wq, READ_ONCE(c->logout_sent) || READ_ONCE(c->down));
-	return iscsit_logout_post_handler(cmd, conn) ? 0 : -ECONNRESET;
+	return state == ISTATE_SEND_LOGOUTRSP ? ki_log_out(c, cmd) : 0;
 }
 
 /* iscsit_immediate_queue() */

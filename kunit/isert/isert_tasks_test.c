@@ -389,6 +389,27 @@ static void tasks_logout(struct kunit *test)
 	raw_expect_alive(other);
 }
 
+/* Of a logout that ends nothing, nothing is kept: else there would be no tags left. */
+static void tasks_logouts_of_others(struct kunit *test)
+{
+	struct raw *r = raw_login(test);
+	struct iscsi_logout *req;
+	struct raw_pdu pdu;
+	int i;
+
+	for (i = 0; i < 240; i++) {
+		pdu = raw_logout(r);
+		req = (struct iscsi_logout *)&pdu.hdr;
+		req->flags = ISCSI_FLAG_CMD_FINAL | (i % 2 ? ISCSI_LOGOUT_REASON_RECOVERY :
+						     ISCSI_LOGOUT_REASON_CLOSE_CONNECTION);
+		req->cid = cpu_to_be16(7);
+		KUNIT_ASSERT_TRUE_MSG(test, raw_send(r, &pdu, RAW_HEADERS), "logout %d", i);
+		KUNIT_ASSERT_TRUE_MSG(test, raw_receive(r, ISCSI_OP_LOGOUT_RSP, KD_TIMEOUT_MS),
+				      "logout %d", i);
+	}
+	raw_expect_alive(r);
+}
+
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(tasks_waiting_for_data, gen_pending),
 	KUNIT_CASE_PARAM(tasks_data_sequence, gen_sequence),
@@ -399,6 +420,7 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(tasks_nops_without_answer, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(tasks_long_segment, gen_segment),
 	KUNIT_CASE_PARAM(tasks_logout, gen_logout),
+	KUNIT_CASE_PARAM(tasks_logouts_of_others, kd_gen_any_ia),
 	{}
 };
 
