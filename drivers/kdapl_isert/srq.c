@@ -192,7 +192,8 @@ static int ki_block_add(struct ki_adapter *a)
 
 	if (!b)
 		return -ENOMEM;
-	b->pages = alloc_pages(GFP_KERNEL | __GFP_NOWARN, KI_BLOCK_ORDER);
+	/* Backends that write from a buffer may take and drop references to any of its pages. */
+	b->pages = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_NOWARN, KI_BLOCK_ORDER);
 	if (!b->pages)
 		goto err_free;
 	if (ki_pages_register(a, b->pages, KI_BLOCK_LEN,

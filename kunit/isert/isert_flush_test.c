@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * KUnit suite of kdapl_isert.ko: a backend that takes long to flush. LIO executes SYNCHRONIZE
- * CACHE where the command is received, so that all connections of an EVD wait for it; none of
- * them may be taken for one whose initiator is gone.
+ * KUnit suite of kdapl_isert.ko: a backend of the suite's own.
+ *
+ * It takes long to flush. LIO executes SYNCHRONIZE CACHE where the command is received, so that
+ * all connections of an EVD wait for it; none of them may be taken for one whose initiator is
+ * gone. And it looks at the pages that it is to write from.
  */
+#include <linux/bvec.h>
 #include <linux/completion.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
+#include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/uio.h>
 #include <scsi/scsi.h>
 #include "raw.h"
 #include "shell.h"
@@ -21,10 +26,14 @@
  * A file that is flushed when the test says so.
  * @began: somebody flushes
  * @may_end: for who does
+ * @writes: how many there were
+ * @unowned: of them, those from a page that is gone when a reference to it is dropped
  */
 static struct {
 	struct completion began;
 	struct completion may_end;
+	unsigned int writes;
+	unsigned int unowned;
 } slow;
 
 static int slow_fsync(struct file *file, loff_t start, loff_t end, int datasync)
@@ -34,9 +43,24 @@ static int slow_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 	return 0;
 }
 
+/* Direct I/O of some file systems takes references to the pages, and drops them. */
+static ssize_t slow_write(struct kiocb *iocb, struct iov_iter *iter)
+{
+	size_t len = iov_iter_count(iter);
+	const struct bio_vec *bvec = iter->bvec;
+
+	slow.writes++;
+	if (!page_count(bvec->bv_page + bvec->bv_offset / PAGE_SIZE))
+		slow.unowned++;
+	iov_iter_advance(iter, len);
+	iocb->ki_pos += len;
+	return len;
+}
+
 static const struct file_operations slow_fops = {
 	.owner = THIS_MODULE,
 	.fsync = slow_fsync,
+	.write_iter = slow_write,
 };
 
 static struct miscdevice slow_device = {
@@ -152,10 +176,39 @@ static void flush_takes_long(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, raw_adapter(r->s, "broken"), r->broken);
 }
 
+/* Data that comes with a command, and is written from the receive buffer. */
+static void flush_owned_pages(struct kunit *test)
+{
+	struct raw *r = raw_login(test);
+	struct iscsi_scsi_req *req;
+	struct raw_pdu pdu;
+	unsigned int i;
+
+	expect_ready(r);
+	slow.writes = 0;
+	slow.unowned = 0;
+	/* Buffers in all pages of a block. */
+	for (i = 0; i < 12; i++) {
+		pdu = lun_1_pdu(r, WRITE_10);
+		req = (struct iscsi_scsi_req *)&pdu.hdr;
+		req->flags |= ISCSI_FLAG_CMD_WRITE;
+		req->data_length = cpu_to_be32(RAW_BLOCK);
+		req->cdb[8] = 1;
+		hton24(req->dlength, RAW_BLOCK);
+		KUNIT_ASSERT_TRUE(test, raw_send(r, &pdu, RAW_HEADERS + RAW_BLOCK));
+		KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_SCSI_CMD_RSP, KD_TIMEOUT_MS));
+		KUNIT_EXPECT_EQ(test, ((struct iscsi_scsi_rsp *)&r->got.hdr)->cmd_status,
+				SAM_STAT_GOOD);
+	}
+	KUNIT_EXPECT_EQ(test, slow.writes, i);
+	KUNIT_EXPECT_EQ(test, slow.unowned, 0);
+}
+
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(flush_takes_long, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(flush_owned_pages, kd_gen_any_ia),
 	{}
 };
 
-KD_SUITE("kdapl-isert-flush", isert_cases, "kdapl_isert.ko: a backend that stands still",
+KD_SUITE("kdapl-isert-flush", isert_cases, "kdapl_isert.ko: a backend of its own",
 	 .init = raw_init, .suite_init = flush_up, .suite_exit = flush_down);

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * KUnit suite of kdapl_isert.ko: logins of two requests. LIO's thread of the portal answers the
+ * first one, and conn->login_work the second, which may come, or the connection end, while the
+ * thread is not through with the first.
+ */
+#include <linux/module.h>
+#include "raw.h"
+
+#define LOGINS	6
+
+enum second {
+	SECOND_GOOD,
+	SECOND_LONG,
+	SECOND_NO_LOGIN,
+	SECOND_NEVER,
+};
+
+static KD_CHOICES(gen_second, kd_gen_any_ia_and,
+	[SECOND_GOOD] = "as it should be",
+	[SECOND_LONG] = "longer than it is",
+	[SECOND_NO_LOGIN] = "another PDU",
+	[SECOND_NEVER] = "the connection ends instead")
+
+/* Log in as far as the target wants the second request. */
+static struct raw *first_request(struct kunit *test)
+{
+	struct raw *r = raw_connect(test);
+	struct iscsi_login_rsp *rsp = (struct iscsi_login_rsp *)&r->got.hdr;
+	struct raw_pdu pdu;
+	u32 len;
+
+	pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
+	pdu.hdr.flags = ISCSI_OP_PARMS_NEGOTIATION_STAGE << 2;
+	KUNIT_ASSERT_TRUE(test, raw_send(r, &pdu, len));
+	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_EQ(test, rsp->status_class, 0);
+	KUNIT_ASSERT_FALSE(test, rsp->flags & ISCSI_FLAG_LOGIN_TRANSIT);
+	return r;
+}
+
+/* Send the second request, which asks for nothing more. */
+static void second_request(struct raw *r, enum second kind)
+{
+	struct raw_pdu pdu;
+	u32 len;
+
+	if (kind == SECOND_NEVER) {
+		dat_ep_disconnect(r->s->ep, DAT_CLOSE_ABRUPT_FLAG);
+		return;
+	}
+	/* It has the tag of the first one. */
+	r->itt--;
+	pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
+	hton24(pdu.hdr.dlength, kind == SECOND_LONG ? 0x7fffff : 0);
+	if (kind == SECOND_NO_LOGIN)
+		pdu = raw_nop(r, true);
+	KUNIT_EXPECT_TRUE(r->s->test, raw_send(r, &pdu, RAW_HEADERS));
+}
+
+static void steps_two_requests(struct kunit *test)
+{
+	struct raw *other = raw_login(test), *r;
+	const struct kd_param *p = test->param_value;
+	struct iscsi_login_rsp *rsp;
+	unsigned int i;
+
+	for (i = 0; i < LOGINS; i++) {
+		r = first_request(test);
+		second_request(r, p->choice);
+		if (p->choice == SECOND_GOOD) {
+			rsp = (struct iscsi_login_rsp *)&r->got.hdr;
+			KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP,
+							    KD_TIMEOUT_MS));
+			KUNIT_EXPECT_EQ(test, rsp->status_class, 0);
+			KUNIT_EXPECT_TRUE(test, rsp->flags & ISCSI_FLAG_LOGIN_TRANSIT);
+			raw_expect_alive(r);
+		} else {
+			KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+		}
+		raw_close(r);
+	}
+	raw_expect_alive(raw_login(test));
+	raw_expect_alive(other);
+}
+
+static struct kunit_case isert_cases[] = {
+	KUNIT_CASE_PARAM(steps_two_requests, gen_second),
+	{}
+};
+
+KD_SUITE("kdapl-isert-steps", isert_cases, "kdapl_isert.ko: logins of two requests",
+	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
