@@ -96,6 +96,7 @@ void ki_conn_free(struct ki_conn *c)
 {
 	struct ki_buf *buf, *next;
 
+	ki_conn_forget(c);
 	if (c->ep)
 		dat_ep_free(c->ep);
 	/* No upcall finds the connection any more; wait for those that have. */
@@ -235,19 +236,6 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	ki_conn_free(c);
 }
 
-/*
- * A connection is down, of which LIO waits for the next login request: have it notice,
- * since nobody else can log in to the portal group until it does. c->down is set.
- */
-static void ki_login_lost(struct ki_conn *c)
-{
-	spin_lock_bh(&c->lock);
-	/* With a request there the work is under way. */
-	if (c->state == KI_LOGIN && c->login_answered && !c->login_buf)
-		ki_login_continue(c);
-	spin_unlock_bh(&c->lock);
-}
-
 /* Upcall for events of connections. Context: process. */
 void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
@@ -265,8 +253,11 @@ void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 			smp_store_release(&c->open, true);
 		} else {
 			ki_credit_down(c);
+			spin_lock_bh(&c->lock);
 			WRITE_ONCE(c->down, true);
-			ki_login_lost(c);
+			/* Nobody else can log in to the portal group until LIO notices. */
+			ki_login_look(c);
+			spin_unlock_bh(&c->lock);
 		}
 		wake_up_all(&c->wq);
 		wake_up_all(&c->room);

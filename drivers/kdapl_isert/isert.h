@@ -211,6 +211,7 @@ struct ki_tx {
 /*
  * struct ki_conn - a connection
  * @conn: LIO's, once its portal's thread has taken it
+ * @taker: the portal whose thread deals with it; changed under ki_taken_lock and @lock
  * @id: number, for tracepoints and debugfs
  * @iqn: name of the initiator once it has logged in, or NULL
  * @link: entry in ki_portal.pending until then
@@ -259,6 +260,7 @@ struct ki_conn {
 	u32 id;
 	char *iqn;
 	struct ki_portal *portal;
+	struct ki_portal *taker;
 	struct list_head link;
 	struct list_head adapter_link;
 	wait_queue_head_t wq;
@@ -370,6 +372,7 @@ struct ki_listener {
  * @lock: protects @pending and @npending
  * @pending: connections that LIO has not taken
  * @npending: their number
+ * @taken: the connection that LIO's thread deals with, if that is there; ki_taken_lock
  * @wq: woken when there is one
  */
 struct ki_portal {
@@ -380,6 +383,7 @@ struct ki_portal {
 	spinlock_t lock;		/* see above */
 	struct list_head pending;
 	unsigned int npending;
+	struct ki_conn *taken;
 	wait_queue_head_t wq;
 };
 
@@ -490,6 +494,7 @@ void ki_free_conn(struct iscsit_conn *conn);
 
 /* login.c */
 void ki_login_continue(struct ki_conn *c);
+void ki_login_look(struct ki_conn *c);
 void ki_login_pdu(struct ki_conn *c, struct ki_buf *buf);
 int ki_get_login_rx(struct iscsit_conn *conn, struct iscsi_login *login);
 int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len);
@@ -500,6 +505,7 @@ void ki_stats_stop(void);
 
 /* portal.c */
 void ki_portals_look(int what);
+void ki_conn_forget(struct ki_conn *c);
 int ki_portals_start(void);
 void ki_portals_stop(void);
 int ki_setup_np(struct iscsi_np *np, struct sockaddr_storage *addr);

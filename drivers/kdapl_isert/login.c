@@ -177,15 +177,29 @@ static void ki_login_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 
 /*
  * Have LIO read the next login request, or notice that the connection has ended, with
- * c->lock held. While LIO answers another request that would happen beside it, and might
- * free the connection, so ki_login_answered() does it then.
+ * c->lock held. LIO would do so beside whoever deals with another request, and might free the
+ * connection: while LIO answers ki_login_answered() does it later, and while the thread of the
+ * portal has the connection ki_portal_idle().
  */
 void ki_login_continue(struct ki_conn *c)
 {
 	lockdep_assert_held(&c->lock);
 	/* ki_wait_conn() cancels it. */
-	if (!c->closing && !c->answering)
+	if (!c->closing && !c->answering && !c->taker)
 		schedule_delayed_work(&c->conn->login_work, 0);
+}
+
+/*
+ * Has LIO, which waits for the next request of a login, something to do? c->lock is held.
+ * Context: any.
+ */
+void ki_login_look(struct ki_conn *c)
+{
+	lockdep_assert_held(&c->lock);
+	/* Before it has answered the first one LIO waits for none. */
+	if (c->negotiates && c->state == KI_LOGIN &&
+	    (c->login_buf || (c->login_answered && READ_ONCE(c->down))))
+		ki_login_continue(c);
 }
 
 /* An answer was sent if @err is 0; return what LIO is to be told. */

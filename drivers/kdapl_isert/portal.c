@@ -314,6 +314,49 @@ static bool ki_next_ready(struct ki_portal *p, struct ki_conn **ready)
 	return *ready;
 }
 
+/*
+ * LIO's thread deals with a connection that it has taken until it comes for the next one.
+ * Meanwhile conn->login_work must not run, which may free the connection. Protects p->taken and
+ * c->taker; c->lock nests inside.
+ */
+static DEFINE_SPINLOCK(ki_taken_lock);
+
+static void ki_set_taken(struct ki_portal *p, struct ki_conn *c)
+{
+	spin_lock_bh(&ki_taken_lock);
+	p->taken = c;
+	spin_lock(&c->lock);
+	c->taker = p;
+	spin_unlock(&c->lock);
+	spin_unlock_bh(&ki_taken_lock);
+}
+
+/* The thread of @p has come back, or ended: what it had is left to conn->login_work. */
+static void ki_portal_idle(struct ki_portal *p)
+{
+	struct ki_conn *c;
+
+	spin_lock_bh(&ki_taken_lock);
+	c = p->taken;
+	p->taken = NULL;
+	if (c) {
+		spin_lock(&c->lock);
+		c->taker = NULL;
+		ki_login_look(c);
+		spin_unlock(&c->lock);
+	}
+	spin_unlock_bh(&ki_taken_lock);
+}
+
+/* The connection is being freed, by the thread that has taken it or by any other. */
+void ki_conn_forget(struct ki_conn *c)
+{
+	spin_lock_bh(&ki_taken_lock);
+	if (c->taker)
+		c->taker->taken = NULL;
+	spin_unlock_bh(&ki_taken_lock);
+}
+
 /* Take a connection away from its portal. */
 static void ki_conn_detach(struct ki_conn *c)
 {
@@ -352,6 +395,7 @@ int ki_accept_np(struct iscsi_np *np, struct iscsit_conn *conn)
 	struct ki_conn *c = NULL;
 	long left;
 
+	ki_portal_idle(p);
 	for (;;) {
 		left = wait_event_interruptible_timeout(p->wq, ki_next_ready(p, &c),
 							KI_SILENCE_LOOK);
@@ -368,6 +412,7 @@ int ki_accept_np(struct iscsi_np *np, struct iscsit_conn *conn)
 	}
 	conn->context = c;
 	c->conn = conn;
+	ki_set_taken(p, c);
 	return 0;
 }
 
@@ -378,6 +423,7 @@ void ki_free_np(struct iscsi_np *np)
 	struct ki_conn *c, *next;
 
 	np->np_context = NULL;
+	ki_portal_idle(p);
 	/* Without the upcalls of listeners no connection is added to the list. */
 	mutex_lock(&ki_portals_lock);
 	list_del(&p->link);

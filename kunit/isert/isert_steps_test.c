@@ -27,12 +27,11 @@ static struct raw *first_request(struct kunit *test)
 {
 	struct raw *r = raw_connect(test);
 	struct iscsi_login_rsp *rsp = (struct iscsi_login_rsp *)&r->got.hdr;
-	struct raw_pdu pdu;
 	u32 len;
 
-	pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
-	pdu.hdr.flags = ISCSI_OP_PARMS_NEGOTIATION_STAGE << 2;
-	KUNIT_ASSERT_TRUE(test, raw_send(r, &pdu, len));
+	r->pdu[0] = raw_login_pdu(r, RAW_SOLICITED, &len);
+	r->pdu[0].hdr.flags = ISCSI_OP_PARMS_NEGOTIATION_STAGE << 2;
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
 	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
 	KUNIT_ASSERT_EQ(test, rsp->status_class, 0);
 	KUNIT_ASSERT_FALSE(test, rsp->flags & ISCSI_FLAG_LOGIN_TRANSIT);
@@ -42,7 +41,7 @@ static struct raw *first_request(struct kunit *test)
 /* Send the second request, which asks for nothing more. */
 static void second_request(struct raw *r, enum second kind)
 {
-	struct raw_pdu pdu;
+	struct raw_pdu *pdu = r->pdu;
 	u32 len;
 
 	if (kind == SECOND_NEVER) {
@@ -51,11 +50,11 @@ static void second_request(struct raw *r, enum second kind)
 	}
 	/* It has the tag of the first one. */
 	r->itt--;
-	pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
-	hton24(pdu.hdr.dlength, kind == SECOND_LONG ? 0x7fffff : 0);
+	*pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
+	hton24(pdu->hdr.dlength, kind == SECOND_LONG ? 0x7fffff : 0);
 	if (kind == SECOND_NO_LOGIN)
-		pdu = raw_nop(r, true);
-	KUNIT_EXPECT_TRUE(r->s->test, raw_send(r, &pdu, RAW_HEADERS));
+		*pdu = raw_nop(r, true);
+	KUNIT_EXPECT_TRUE(r->s->test, raw_send(r, pdu, RAW_HEADERS));
 }
 
 static void steps_two_requests(struct kunit *test)
