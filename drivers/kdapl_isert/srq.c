@@ -167,8 +167,9 @@ static unsigned int ki_srq_wanted(struct ki_adapter *a)
 
 	lockdep_assert_held(&a->srq_mutex);
 
-	n = max_t(u64, n + a->srq_extra, a->reserved) + KI_BLOCK_BUFS - 1;
-	n = min_t(u64, n, ki_srq_limit(a));
+	n = min_t(u64, n + a->srq_extra, ki_srq_limit(a));
+	/* What sessions may send already is covered, also if srq_max has become less since. */
+	n = max_t(u64, n, a->reserved) + KI_BLOCK_BUFS - 1;
 	return max_t(unsigned int, rounddown((unsigned int)n, KI_BLOCK_BUFS),
 		     KI_BLOCK_BUFS);
 }

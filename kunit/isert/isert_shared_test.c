@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * KUnit suite of kdapl_isert.ko: what an administrator changes while initiators are there: the
+ * length of the shared queue.
+ */
+#include <linux/module.h>
+#include "raw.h"
+#include "shell.h"
+
+#define SRQ_MAX		"/sys/module/kdapl_isert/parameters/srq_max"
+#define SESSIONS	3
+/* More messages than there are buffers: each buffer comes back, and may retire. */
+#define MESSAGES	320
+/* What a session may send beside commands. */
+#define BURST		8
+
+static void srq_max_is_back(void *unused)
+{
+	WARN_ON(shell("echo 9000 >" SRQ_MAX));
+}
+
+static bool one_has_left(void *side)
+{
+	return raw_adapter(side, "connections") == SESSIONS - 1;
+}
+
+/* Over iWARP the buffers for what sessions may send are there, also beyond a new srq_max. */
+static void shared_queue_keeps_promises(struct kunit *test)
+{
+	struct raw *r[SESSIONS];
+	struct raw_pdu *pdu;
+	u32 len[BURST];
+	unsigned int i, j;
+
+	for (i = 0; i < SESSIONS; i++)
+		r[i] = raw_login(test);
+	if (!kd_is_iwarp(r[0]->s))
+		kunit_skip(test, "an empty SRQ makes senders wait");
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, srq_max_is_back, NULL));
+	KUNIT_ASSERT_EQ(test, 0, shell("echo 6 >" SRQ_MAX));
+	/* Whoever leaves has the target look at the length. */
+	raw_close(r[SESSIONS - 1]);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(one_has_left, r[0]->s, KD_TIMEOUT_MS));
+	for (i = 0; i < MESSAGES; i++)
+		raw_expect_alive(r[i % (SESSIONS - 1)]);
+	KUNIT_EXPECT_GT(test, raw_adapter(r[0]->s, "reserved"), 6);
+	KUNIT_ASSERT_GE(test, raw_adapter(r[0]->s, "buffers"),
+			raw_adapter(r[0]->s, "reserved"));
+	for (i = 0; i < SESSIONS - 1; i++) {
+		pdu = r[i]->pdu;
+		for (j = 0; j < BURST; j++) {
+			pdu[j] = raw_nop(r[i], true);
+			len[j] = RAW_HEADERS;
+		}
+		KUNIT_EXPECT_TRUE(test, raw_send_all(r[i], pdu, len, BURST));
+	}
+	for (i = 0; i < SESSIONS - 1; i++)
+		for (j = 0; j < BURST; j++)
+			KUNIT_EXPECT_TRUE(test, raw_receive(r[i], ISCSI_OP_NOOP_IN,
+							    KD_TIMEOUT_MS));
+}
+
+static struct kunit_case isert_cases[] = {
+	KUNIT_CASE_PARAM(shared_queue_keeps_promises, kd_gen_any_ia),
+	{}
+};
+
+KD_SUITE("kdapl-isert-shared", isert_cases, "kdapl_isert.ko: the shared queue",
+	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
