@@ -91,7 +91,11 @@ static DAT_RETURN ki_conn_ep(struct ki_conn *c)
 	return ret;
 }
 
-/* Free a connection; @c->ep has no connection, or ki_conn_stop() has run. */
+/*
+ * Free a connection of which nothing is posted: LIO has never had it, or ki_conn_stop() has
+ * run. Its end is not waited for, since over iWARP a peer that is not established decides when
+ * that is.
+ */
 void ki_conn_free(struct ki_conn *c)
 {
 	struct ki_buf *buf, *next;

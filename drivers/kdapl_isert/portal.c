@@ -407,7 +407,6 @@ int ki_accept_np(struct iscsi_np *np, struct iscsit_conn *conn)
 		if (READ_ONCE(c->login_buf) && !READ_ONCE(c->down) &&
 		    !ki_tell_addresses(c, np, conn))
 			break;
-		ki_conn_stop(c);
 		ki_conn_free(c);
 	}
 	conn->context = c;
@@ -431,7 +430,6 @@ void ki_free_np(struct iscsi_np *np)
 	mutex_unlock(&ki_portals_lock);
 	list_for_each_entry_safe(c, next, &p->pending, link) {
 		ki_conn_detach(c);
-		ki_conn_stop(c);
 		ki_conn_free(c);
 	}
 	kfree(p);

@@ -3,13 +3,10 @@
  * KUnit suite of kdapl_isert.ko: logins and logouts that no honest initiator does, floods
  * and storms of them. Sessions beside them go on, and others can log in.
  */
-#include <linux/completion.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/prandom.h>
-#include <rdma/iw_cm.h>
-#include "device.h"
 #include "raw.h"
 #include "shell.h"
 
@@ -292,54 +289,6 @@ static void login_to_a_session(struct kunit *test)
 
 /* ---- Peers that do not send the first frame that they have announced ------------------ */
 
-/*
- * See sick_device_test.c: over iWARP the driver reports no connection until then.
- * @handler: that of iw_cm
- * @id: the id that has not been told of its connection, or NULL
- * @held: done when there is one
- */
-static struct {
-	struct kd_hook device;
-	iw_event_handler handler;
-	struct iw_cm_id *id;
-	struct completion held;
-	bool armed;
-} frame;
-
-static int frame_event(struct iw_cm_id *id, struct iw_cm_event *event)
-{
-	id->event_handler = frame.handler;
-	if (event->event != IW_CM_EVENT_ESTABLISHED)
-		return id->event_handler(id, event);
-	id->add_ref(id);
-	frame.id = id;
-	complete(&frame.held);
-	return 0;
-}
-
-static int frame_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
-{
-	if (frame.armed) {
-		frame.armed = false;
-		frame.handler = id->event_handler;
-		id->event_handler = frame_event;
-	}
-	return frame.device.real.iw_accept(id, param);
-}
-
-/* It comes. */
-static void frame_comes(void *unused)
-{
-	struct iw_cm_event event = { .event = IW_CM_EVENT_ESTABLISHED };
-	struct iw_cm_id *id = frame.id;
-
-	if (id) {
-		frame.id = NULL;
-		id->event_handler(id, &event);
-		id->rem_ref(id);
-	}
-}
-
 /* Such a peer does not stop the thread that takes the connections of a portal. */
 static void login_without_a_frame(struct kunit *test)
 {
@@ -347,20 +296,16 @@ static void login_without_a_frame(struct kunit *test)
 
 	if (!kd_is_iwarp(other->s) || !kd_ia_has(other->s->name, KD_SIMULATED))
 		kunit_skip(test, "15 seconds on one adapter of iWARP are enough");
-	init_completion(&frame.held);
-	kd_hook(test, other->s->name, &frame.device)->ops.iw_accept = frame_accept;
+	raw_hold_frames(test, other->s->name);
 	r = raw_new(test, 0);
-	/* Its Protection Zone has connected to itself by now. */
-	frame.armed = true;
+	raw_hold_next_frame(test);
 	KUNIT_ASSERT_TRUE(test, raw_start(r));
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, frame_comes, NULL));
-	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&frame.held,
-							    msecs_to_jiffies(KD_TIMEOUT_MS)));
+	raw_expect_frame_held(test);
 	silent = raw_connect(test);
 	/* This one is behind it, and its time ends later. */
 	KUNIT_EXPECT_TRUE(test, raw_is_down(silent, KD_TIMEOUT_MS));
 	raw_expect_alive(raw_login(test));
-	frame_comes(NULL);
+	raw_frame_comes(NULL);
 	raw_close(r);
 	raw_expect_alive(other);
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * KUnit suite of kdapl_isert.ko: what an administrator changes while initiators are there: the
- * length of the shared queue.
+ * length of the shared queue, and portals.
  */
 #include <linux/module.h>
 #include "raw.h"
 #include "shell.h"
+
+/* ---- Fewer buffers ------------------------------------------------------------------- */
 
 #define SRQ_MAX		"/sys/module/kdapl_isert/parameters/srq_max"
 #define SESSIONS	3
@@ -60,10 +62,56 @@ static void shared_queue_keeps_promises(struct kunit *test)
 							    KD_TIMEOUT_MS));
 }
 
+/* ---- A portal that goes -------------------------------------------------------------- */
+
+#define PORT	3271
+#define TPG	"/sys/kernel/config/target/iscsi/iqn.2026-01.test:raw/tpgt_1"
+#define NP	"for a in 10.8.0.1 10.9.0.1 10.10.0.1 10.11.0.1; do np=" TPG "/np/$a:3271\n"
+
+#define GONE	"/tmp/portals-gone"
+
+/* Who looks at the portals themselves waits for rmdir, which has locked their directory. */
+static bool portals_are_gone(void *unused)
+{
+	return !shell("test -e " GONE);
+}
+
+static void wait_for_portals(void *unused)
+{
+	WARN_ON(!kd_wait_until(portals_are_gone, NULL, KD_TIMEOUT_MS));
+}
+
+/*
+ * A peer that never sends the first frame that it has announced is not established, and its end
+ * comes when it likes. The portal does not wait for it.
+ */
+static void shared_portal_goes(struct kunit *test)
+{
+	struct raw *other = raw_login(test), *r;
+
+	if (!kd_is_iwarp(other->s) || !kd_ia_has(other->s->name, KD_SIMULATED))
+		kunit_skip(test, "one adapter of iWARP is enough");
+	KUNIT_ASSERT_EQ(test, 0, shell("set -e\nrm -f " GONE "\n"
+				       NP "unshare -n mkdir $np; echo 1 >$np/iser; done"));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, wait_for_portals, NULL));
+	raw_hold_frames(test, other->s->name);
+	r = raw_new(test, 0);
+	raw_hold_next_frame(test);
+	KUNIT_ASSERT_TRUE(test, raw_start_at(r, PORT));
+	raw_expect_frame_held(test);
+	KUNIT_ASSERT_EQ(test, 0, shell("(rmdir " TPG "/np/*:3271 && touch " GONE ") &"));
+	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(portals_are_gone, NULL, 10 * MSEC_PER_SEC),
+			      "a portal waits for a peer that is not established");
+	raw_expect_alive(other);
+	raw_frame_comes(NULL);
+	raw_expect_alive(raw_login(test));
+}
+
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(shared_queue_keeps_promises, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(shared_portal_goes, kd_gen_any_ia),
 	{}
 };
 
-KD_SUITE("kdapl-isert-shared", isert_cases, "kdapl_isert.ko: the shared queue",
+KD_SUITE("kdapl-isert-shared", isert_cases, "kdapl_isert.ko: portals and the shared queue",
 	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);

@@ -158,20 +158,26 @@ struct raw *raw_new(struct kunit *test, u64 recvs)
 }
 EXPORT_SYMBOL_GPL(raw_new);
 
-/* Connect, as the initiator of Linux does; tell whether the target accepts. */
-bool raw_start(struct raw *r)
+/* Connect to a port, as the initiator of Linux does; tell whether the target accepts. */
+bool raw_start_at(struct raw *r, DAT_CONN_QUAL port)
 {
 	/* Keys stay valid, since nobody makes new ones for each command. */
 	struct iser_cm_hdr cm = { .flags = ISER_SEND_W_INV_NOT_SUP };
 	struct kunit *test = r->s->test;
 	DAT_EVENT event;
 
-	KD_ASSERT_OK(test, dat_ep_connect(r->s->ep, r->s->addr, RAW_PORT,
+	KD_ASSERT_OK(test, dat_ep_connect(r->s->ep, r->s->addr, port,
 					  KD_TIMEOUT_MS * 1000, sizeof(cm), &cm,
 					  DAT_QOS_BEST_EFFORT,
 					  DAT_CONNECT_DEFAULT_FLAG));
 	KUNIT_ASSERT_TRUE(test, kd_wait_event(r->s->conn_evd, &event, KD_TIMEOUT_MS));
 	return event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED;
+}
+EXPORT_SYMBOL_GPL(raw_start_at);
+
+bool raw_start(struct raw *r)
+{
+	return raw_start_at(r, RAW_PORT);
 }
 EXPORT_SYMBOL_GPL(raw_start);
 

@@ -75,6 +75,7 @@ long raw_sessions_with(struct kunit *test, const char *state);
 struct raw *raw_new(struct kunit *test, u64 recvs);
 void raw_post(struct raw *r, u64 slot);
 bool raw_start(struct raw *r);
+bool raw_start_at(struct raw *r, DAT_CONN_QUAL port);
 struct raw *raw_connect(struct kunit *test);
 void raw_close(struct raw *r);
 bool raw_send(struct raw *r, const struct raw_pdu *pdu, u32 len);
@@ -84,6 +85,12 @@ bool raw_send_long(struct raw *r, const struct raw_pdu *pdu, u32 data);
 bool raw_receive(struct raw *r, u8 opcode, unsigned int ms);
 bool raw_is_down(struct raw *r, unsigned int ms);
 void raw_expect_cut(struct raw *r);
+
+/* Peers that do not send the first frame that they have announced: raw_frame.c. */
+void raw_hold_frames(struct kunit *test, const char *name);
+void raw_hold_next_frame(struct kunit *test);
+void raw_expect_frame_held(struct kunit *test);
+void raw_frame_comes(void *unused);
 
 /* PDUs: raw_pdu.c. */
 struct raw *raw_login(struct kunit *test);
