@@ -99,6 +99,18 @@ KDAT_REQUEST ki_tx_request(struct ki_tx *tx, DAT_LMR_TRIPLET *segs)
 	return r;
 }
 
+/* Have LIO free a command that will not be answered with all others of its connection. */
+static void ki_list(struct iscsit_cmd *cmd)
+{
+	struct iscsit_conn *conn = cmd->conn;
+
+	spin_lock_bh(&conn->cmd_lock);
+	/* One that was rejected may not be listed. */
+	if (list_empty(&cmd->i_conn_node))
+		list_add_tail(&cmd->i_conn_node, &conn->conn_cmd_list);
+	spin_unlock_bh(&conn->cmd_lock);
+}
+
 /* Free a command that needs nothing any more. */
 static void ki_cmd_end(struct iscsit_cmd *cmd)
 {
@@ -358,8 +370,10 @@ int ki_response_queue(struct iscsit_conn *conn, struct iscsit_cmd *cmd, int stat
 	if (state == ISTATE_SEND_STATUS && ki_is_unanswered(cmd))
 		return 0;
 	tx = ki_tx_wait(c, cmd);
-	if (!tx)
+	if (!tx) {
+		ki_list(cmd);
 		return -EIO;
+	}
 	err = ki_tx_build(c, tx, state);
 	if (err < 0) {
 		ki_tx_put(c, tx);

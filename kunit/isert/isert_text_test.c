@@ -66,6 +66,8 @@ static void text_answers(struct kunit *test)
 /* What a session may send; each SCSI Read is answered by two requests. */
 #define WINDOW		64
 #define PART		512
+/* Answers of a session that the target has at most. */
+#define ANSWERS		128
 
 /* Make two targets with long names, so that the names do not fit into PART bytes. */
 static int more_targets(void)
@@ -226,27 +228,38 @@ static void take_one(struct raw *r)
 	KUNIT_ASSERT_TRUE(r->s->test, kd_wait_event(r->s->recv_evd, &event, KD_TIMEOUT_MS));
 }
 
-/* Take no answers any more, and have the target wait for room for that to a text. */
-static struct answer *text_that_waits(struct raw *r)
+/* Take no answers any more, until so many of them wait for room that @u asks for. */
+static void take_no_answers(struct raw *r, struct unsent *u, unsigned int answers)
 {
-	struct unsent u = { .test = r->s->test, .posted = WINDOW };
-	struct answer *a;
 	unsigned int i;
 
+	u->test = r->s->test;
+	u->posted = WINDOW;
 	for (i = 0; i < 1 + WINDOW; i++) {
 		r->pdu[0] = raw_read(r, 1);
-		KUNIT_ASSERT_TRUE(u.test, raw_send(r, r->pdu, RAW_HEADERS));
+		KUNIT_ASSERT_TRUE(u->test, raw_send(r, r->pdu, RAW_HEADERS));
 		if (!i)
 			take_one(r);
 	}
-	KUNIT_ASSERT_TRUE(u.test, kd_wait_until(are_unsent, &u, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_TRUE(u->test, kd_wait_until(are_unsent, u, KD_TIMEOUT_MS));
 	/* There is room for some that are not SCSI's. */
-	while (!u.waiting) {
+	while (!u->waiting || u->posted + u->waiting < answers) {
+		u->waiting += !!u->waiting;
 		r->pdu[0] = raw_nop(r, true);
-		KUNIT_ASSERT_TRUE(u.test, raw_send(r, r->pdu, RAW_HEADERS));
-		KUNIT_ASSERT_TRUE(u.test, kd_wait_until(one_more_is_unsent, &u,
-							KD_TIMEOUT_MS));
+		KUNIT_ASSERT_TRUE(u->test, raw_send(r, r->pdu, RAW_HEADERS));
+		KUNIT_ASSERT_TRUE(u->test, kd_wait_until(u->waiting ? are_unsent :
+							 one_more_is_unsent, u,
+							 KD_TIMEOUT_MS));
 	}
+}
+
+/* Take no answers any more, and have the target wait for room for that to a text. */
+static struct answer *text_that_waits(struct raw *r)
+{
+	struct unsent u = { };
+	struct answer *a;
+
+	take_no_answers(r, &u, 0);
 	a = ask_for_all(r);
 	u.waiting++;
 	KUNIT_ASSERT_TRUE(u.test, kd_wait_until(are_unsent, &u, KD_TIMEOUT_MS));
@@ -295,10 +308,34 @@ static void text_after_a_wait(struct kunit *test)
 	raw_expect_alive(other);
 }
 
+/*
+ * Text that LIO refuses, while the target has no room for one more answer, is forgotten with the
+ * session, which another one takes the place of: the debug kernel would report its memory.
+ */
+static void text_refused_too_late(struct kunit *test)
+{
+	struct raw *other = raw_login(test), *r = raw_new(test, 1), *next;
+	struct unsent u = { };
+
+	if (kd_is_iwarp(r->s))
+		kunit_skip(test, "the device ends a connection that has no receive");
+	KUNIT_ASSERT_TRUE(test, raw_start(r));
+	raw_log_in(r, RAW_SHORT);
+	take_no_answers(r, &u, ANSWERS);
+	send_text(r, "X-nobody.knows=Yes", 19);
+	next = raw_connect(test);
+	next->session = r->session;
+	raw_log_in(next, RAW_SHORT);
+	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+	raw_expect_alive(next);
+	raw_expect_alive(other);
+}
+
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(text_answers, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(text_in_parts, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(text_after_a_wait, gen_asked),
+	KUNIT_CASE_PARAM(text_refused_too_late, kd_gen_any_ia),
 	{}
 };
 
