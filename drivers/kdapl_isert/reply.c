@@ -188,7 +188,27 @@ static void ki_tx_send(struct ki_conn *c, struct ki_tx *tx)
 	ki_conn_submit(c, kc);
 }
 
-/* iscsit_queue_data_in(): RDMA Writes of the data, and a good status. */
+/* Put sense data behind the headers of an answer. */
+static void ki_tx_sense(struct ki_tx *tx, struct iscsit_cmd *cmd)
+{
+	u32 len = cmd->se_cmd.scsi_sense_length;
+
+	if (!(cmd->se_cmd.se_cmd_flags &
+	      (SCF_TRANSPORT_TASK_SENSE | SCF_EMULATED_TASK_SENSE)) || !len)
+		return;
+	len = min_t(u32, len, TRANSPORT_SENSE_BUFFER);
+	memset(tx->va + KI_HEADERS, 0, KI_TX_DATA);
+	tx->va[KI_HEADERS] = len >> 8;
+	tx->va[KI_HEADERS + 1] = len;
+	memcpy(tx->va + KI_HEADERS + 2, cmd->se_cmd.sense_buffer, len);
+	hton24(ki_tx_hdr(tx)->dlength, len + 2);
+	tx->seg.segment_length += ALIGN(len + 2, 4);
+}
+
+/*
+ * iscsit_queue_data_in(): RDMA Writes of the data, and the status. It is not good, and has sense
+ * data, when a tape has read a mark, or a block of another length.
+ */
 int ki_queue_data_in(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
 {
 	struct ki_conn *c = conn->context;
@@ -210,25 +230,9 @@ int ki_queue_data_in(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
 	kc->va = kc->read_va;
 	ki_credit_answer(c, cmd);
 	iscsit_build_rsp_pdu(cmd, conn, true, (struct iscsi_scsi_rsp *)ki_tx_hdr(tx));
+	ki_tx_sense(tx, cmd);
 	ki_tx_send(c, tx);
 	return 0;
-}
-
-/* Put sense data behind the headers of an answer. */
-static void ki_tx_sense(struct ki_tx *tx, struct iscsit_cmd *cmd)
-{
-	u32 len = cmd->se_cmd.scsi_sense_length;
-
-	if (!(cmd->se_cmd.se_cmd_flags &
-	      (SCF_TRANSPORT_TASK_SENSE | SCF_EMULATED_TASK_SENSE)) || !len)
-		return;
-	len = min_t(u32, len, TRANSPORT_SENSE_BUFFER);
-	memset(tx->va + KI_HEADERS, 0, KI_TX_DATA);
-	tx->va[KI_HEADERS] = len >> 8;
-	tx->va[KI_HEADERS + 1] = len;
-	memcpy(tx->va + KI_HEADERS + 2, cmd->se_cmd.sense_buffer, len);
-	hton24(ki_tx_hdr(tx)->dlength, len + 2);
-	tx->seg.segment_length += ALIGN(len + 2, 4);
 }
 
 /* iscsit_queue_status() */
