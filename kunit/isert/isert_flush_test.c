@@ -204,9 +204,79 @@ static void flush_owned_pages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, slow.unowned, 0);
 }
 
+/* More than half of what a session may send, so that the soft watermark is crossed. */
+#define UNREAD	40
+
+struct soft {
+	struct kd_side *s;
+	long before;
+};
+
+static bool soft_was_crossed(void *data)
+{
+	struct soft *soft = data;
+
+	return raw_adapter(soft->s, "soft") > soft->before;
+}
+
+/* Read a block, and tell how many commands more @r may send than it was allowed before. */
+static s32 read_block(struct raw *r, u32 max_cmdsn)
+{
+	r->pdu[0] = raw_read(r, 1);
+	KUNIT_EXPECT_TRUE(r->s->test, raw_send(r, r->pdu, RAW_HEADERS));
+	KUNIT_EXPECT_TRUE(r->s->test, raw_receive(r, ISCSI_OP_SCSI_CMD_RSP, KD_TIMEOUT_MS));
+	return r->max_cmdsn - max_cmdsn;
+}
+
+/*
+ * A session whose commands lie unread gets a narrower window by the answers to them, and the
+ * whole window again when they have been dealt with.
+ */
+static void flush_narrows_windows(struct kunit *test)
+{
+	struct raw *r = raw_login(test), *slowly = raw_login(test);
+	struct soft soft = { .s = r->s };
+	s32 raised = 0, answers;
+	unsigned int narrowed = 0;
+	u32 max_cmdsn;
+
+	if (kd_is_iwarp(r->s))
+		kunit_skip(test, "the device ends a connection that has no receive");
+	expect_ready(slowly);
+	read_block(r, 0);
+	max_cmdsn = r->max_cmdsn;
+	soft.before = raw_adapter(r->s, "soft");
+	reinit_completion(&slow.began);
+	reinit_completion(&slow.may_end);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, let_it_end, NULL));
+	slowly->pdu[0] = lun_1_pdu(slowly, SYNCHRONIZE_CACHE);
+	KUNIT_ASSERT_TRUE(test, raw_send(slowly, slowly->pdu, RAW_HEADERS));
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&slow.began,
+							    msecs_to_jiffies(KD_TIMEOUT_MS)));
+	for (answers = 0; answers < UNREAD; answers++) {
+		r->pdu[0] = raw_read(r, 1);
+		KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, RAW_HEADERS));
+	}
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(soft_was_crossed, &soft, KD_TIMEOUT_MS));
+	complete_all(&slow.may_end);
+	for (answers = 1; answers <= UNREAD; answers++) {
+		KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_SCSI_CMD_RSP, KD_TIMEOUT_MS));
+		raised = max(raised, (s32)(r->max_cmdsn - max_cmdsn));
+		narrowed += raised < answers;
+		KUNIT_EXPECT_LE(test, raised, answers);
+	}
+	KUNIT_EXPECT_GT(test, narrowed, 0);
+	for (; answers <= 4 * UNREAD && raised < answers - 1; answers++)
+		raised = read_block(r, max_cmdsn);
+	KUNIT_EXPECT_EQ(test, raised, answers - 1);
+	kunit_info(test, "narrowed for %u answers, wide again after %d", narrowed, answers - 1);
+	KUNIT_EXPECT_EQ(test, raw_adapter(r->s, "broken"), r->broken);
+}
+
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(flush_takes_long, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(flush_owned_pages, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(flush_narrows_windows, kd_gen_any_ia),
 	{}
 };
 
