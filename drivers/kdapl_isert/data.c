@@ -297,12 +297,14 @@ int ki_cmd_push(struct ki_conn *c, struct ki_cmd *kc)
 	return kc->reads ? ki_push_reads(c, kc) : ki_push_answer(c, kc);
 }
 
+/*
+ * Of the data of a write other parts may be under way, so it is LIO that has it unmapped, when
+ * it frees the command after ki_wait_conn().
+ */
 static void ki_cmd_refused(struct ki_conn *c, struct ki_cmd *kc)
 {
 	ki_conn_break(c, "a request was refused");
-	if (kc->reads)
-		ki_cmd_unmap(ki_of(kc));
-	else
+	if (!kc->reads)
 		kc->tx->wr.done(c, &kc->tx->wr, false);
 }
 

@@ -180,11 +180,10 @@ static void ki_tx_send(struct ki_conn *c, struct ki_tx *tx)
 	/* The backend is through with the command. */
 	ki_buf_take_back(c, kc);
 	kc->tx = tx;
+	/* What was mapped to be read, and could not be, is not to be written. */
+	if (kc->reads || !kc->mapped)
+		kc->n = kc->at;
 	kc->reads = false;
-	if (!kc->mapped) {
-		kc->at = 0;
-		kc->n = 0;
-	}
 	ki_conn_submit(c, kc);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <linux/module.h>
 #include <scsi/scsi.h>
+#include "device.h"
 #include "raw.h"
 
 /* Is the connection fine, or has it ended? */
@@ -410,6 +411,41 @@ static void tasks_logouts_of_others(struct kunit *test)
 	raw_expect_alive(r);
 }
 
+/* ---- A device that cannot fetch all data --------------------------------------------- */
+
+#define LARGE_BLOCKS	128
+
+static struct kd_hook device;
+/* How many sinks of RDMA Reads were registered since the second one was to be refused. */
+static atomic_t sinks;
+
+static int refuse_second(struct ib_mr *mr, struct scatterlist *sg, int nents,
+			 unsigned int *offset)
+{
+	if (atomic_inc_return(&sinks) == 2)
+		return -ENOMEM;
+	return device.real.map_mr_sg(mr, sg, nents, offset);
+}
+
+/* Its first RDMA Read is under way when the second one is refused. */
+static void tasks_half_fetched(struct kunit *test)
+{
+	struct raw *other = raw_login(test), *r = raw_login(test);
+
+	if (!kd_is_iwarp(r->s) || !kd_ia_has(r->s->name, KD_SIMULATED))
+		kunit_skip(test, "the device registers no sinks of RDMA Reads");
+	r->data = kd_buf_alloc(r->s, LARGE_BLOCKS * RAW_BLOCK);
+	atomic_set(&sinks, 2);
+	kd_hook(test, other->s->name, &device)->ops.map_mr_sg = refuse_second;
+	r->pdu[0] = raw_write(r, LARGE_BLOCKS);
+	atomic_set(&sinks, 0);
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, RAW_HEADERS));
+	raw_expect_cut(r);
+	KUNIT_EXPECT_GE_MSG(test, atomic_read(&sinks), 2, "the data was in one piece");
+	raw_close(r);
+	raw_expect_alive(other);
+}
+
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(tasks_waiting_for_data, gen_pending),
 	KUNIT_CASE_PARAM(tasks_data_sequence, gen_sequence),
@@ -421,6 +457,7 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(tasks_long_segment, gen_segment),
 	KUNIT_CASE_PARAM(tasks_logout, gen_logout),
 	KUNIT_CASE_PARAM(tasks_logouts_of_others, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(tasks_half_fetched, kd_gen_any_ia),
 	{}
 };
 
