@@ -121,6 +121,16 @@ static bool kdapl_sink_is_open(const struct kdapl_wr *wr)
 }
 
 /*
+ * Has the device completed this request before? siw flushes an RDMA Read twice that its
+ * sending thread has not begun with when the QP fails: as one that awaits its response, and
+ * as the one to be sent next (siw_sq_flush() in 6.12).
+ */
+static bool kdapl_send_repeated(const struct kdapl_ring *sq, const struct kdapl_wr *wr)
+{
+	return wr->ahead || (s32)((u32)wr->seq - sq->done) < 0;
+}
+
+/*
  * A request has completed. siw completes requests that follow an RDMA Read
  * ahead of the Read; to the consumer, and in the ring, requests end in posting
  * order.
@@ -131,6 +141,8 @@ static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr,
 	struct kdapl_ring *sq = &wr->ep->sq;
 
 	if (unlikely((u32)wr->seq != sq->done || kdapl_sink_is_open(wr))) {
+		if (kdapl_send_repeated(sq, wr))
+			return;
 		wr->ahead = true;
 		sq->ahead++;
 	} else {
