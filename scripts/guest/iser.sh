@@ -2,9 +2,21 @@
 # shellcheck shell=bash
 #
 # Sourced by scripts/guest/iser and check-iser: a target of LIO and open-iscsi in one
-# guest. $OUT/packages has open-iscsi and what it needs, unpacked.
+# guest. $OUT/packages has open-iscsi and what it needs, unpacked; $OUT/root, if it is
+# there, has the modules in the place of the guest's root. $LINK is rxe (default) or siw.
 
-address=10.8.0.1
+# The addresses of the two adapters.
+# shellcheck disable=SC2034
+case ${LINK:=rxe} in
+rxe)
+	address=10.8.0.1 address6=fd00:8::1 netdevs=(v0 v2)
+	second=10.8.1.1 second6=fd00:81::1 spare=10.8.9.1
+	;;
+siw)
+	address=10.9.0.1 address6=fd00:9::1 netdevs=(dummy0 dummy1)
+	second=10.9.1.1 second6=fd00:91::1 spare=10.9.9.1
+	;;
+esac
 target=iqn.2026-01.test:t
 lio=/sys/kernel/config/target
 tpg=$lio/iscsi/$target/tpgt_1
@@ -24,11 +36,39 @@ put()
 	echo "$1" >"$2" || { echo "$2 does not take $1"; return 1; }
 }
 
+# On User Mode Linux the root cannot be written to: programs, libraries and modules are used
+# where they are, and the guest gets an /etc and a /var of its own.
+if [ -d "$OUT/root" ]; then
+	PATH=$OUT/packages/usr/sbin:$OUT/packages/sbin:$OUT/packages/usr/bin:$PATH
+	export LD_LIBRARY_PATH=$OUT/packages/usr/lib/x86_64-linux-gnu
+	export LD_PRELOAD=$OUT/unix-over-tcp.so
+	export MODPROBE_OPTIONS="-d $OUT/root"
+fi
+
+unpack()
+{
+	if [ ! -d "$OUT/root" ]; then
+		# /lib and /sbin may be links.
+		tar -C "$OUT/packages" -c . | tar -C / -x --keep-directory-symlink
+	else
+		mkdir /run/etc && cp -a /etc/. "$OUT/packages/etc/." /run/etc &&
+			mount --bind /run/etc /etc && mount -t tmpfs tmpfs /var
+	fi
+}
+
+# The kernel starts modprobe without that variable.
+modprobe_of_the_kernel()
+{
+	[ -d "$OUT/root" ] || return 0
+	printf '#!/bin/sh\nexec modprobe %s "$@"\n' "$MODPROBE_OPTIONS" >/run/modprobe
+	chmod +x /run/modprobe
+	put /run/modprobe /proc/sys/kernel/modprobe
+}
+
 initiator_up()
 {
-	# /lib and /sbin may be links.
-	tar -C "$OUT/packages" -c . | tar -C / -x --keep-directory-symlink ||
-		die "no packages"
+	unpack || die "no packages"
+	modprobe_of_the_kernel || die "no modprobe"
 	mkdir -p /etc/iscsi /run/lock/iscsi /var/lib/iscsi
 	put InitiatorName=iqn.2026-01.test:i /etc/iscsi/initiatorname.iscsi
 	modprobe -a ib_iser sd_mod sg || die "no initiator"
@@ -45,11 +85,12 @@ initiator_down()
 {
 	iscsiadm -k 0
 	wait "$iscsid"
-	modprobe -r ib_iser || die "ib_iser stays"
+	! grep -q '^ib_iser ' /proc/modules || modprobe -r ib_iser || die "ib_iser stays"
 }
 
 backstore_up()
 {
+	# Built in, it has its parameters from the kernel's command line.
 	modprobe null_blk nr_devices=1 memory_backed=1 gb=1 || die "no null_blk"
 	modprobe -a target_core_mod target_core_iblock iscsi_target_mod || die "no LIO"
 	# LIO keeps persistent reservations there.
@@ -70,10 +111,26 @@ file_backstore_up()
 			$f/control && put 1 $f/enable && put 1234 $f/wwn/vpd_unit_serial
 }
 
-# portal_up ADDRESS: serve the target there
+# portal_up ADDRESS: serve the target there. LIO's portal for TCP has the same port, which
+# siw shares with TCP, so there it gets a network namespace of its own.
 portal_up()
 {
-	mkdir -p "$tpg/np/$1:3260" && put 1 "$tpg/np/$1:3260/iser"
+	local in=()
+
+	[ "$LINK" != siw ] || in=(unshare -n)
+	"${in[@]}" mkdir -p "$tpg/np/$1:3260" && put 1 "$tpg/np/$1:3260/iser"
+}
+
+# unplug N: take the adapter away, 0 or 1
+unplug()
+{
+	rdma link delete "$LINK$1"
+}
+
+# plug N: give it back
+plug()
+{
+	rdma link add "$LINK$1" type "$LINK" netdev "${netdevs[$1]}"
 }
 
 # target_up TRANSPORT [ADDRESS]...: make the target, with portals there; without a

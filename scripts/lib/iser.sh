@@ -44,3 +44,22 @@ with_iser_tools()
 		cp -r "$tools/packages" "$1/packages"
 	cp "$top/scripts/guest/iser.sh" "$1"
 }
+
+# for_uml KERNEL DIR: put into DIR what else a guest of User Mode Linux needs: in DIR/root
+# the modules of its kernel and ours, for modprobe -d
+for_uml()
+{
+	local kernel build theirs release dir
+
+	kernel=$("$top/scripts/kernel/uml-kernel" "$1") &&
+		build=$("$top/scripts/kernel/build-modules" -t "" "$1") &&
+		theirs=$("$top/scripts/kernel/uml-modules" "$1") || return
+	release=$(cat "$kernel/include/config/kernel.release")
+	dir=$2/root/lib/modules/$release
+	rm -rf "$2/root"
+	mkdir -p "$dir/updates"
+	cp "$kernel"/modules.{builtin,builtin.modinfo,order} "$dir"
+	cp "$build"/drivers/*/*.ko "$theirs"/*.ko "$dir/updates"
+	depmod -b "$2/root" "$release"
+	gcc -O2 -shared -fPIC -o "$2/unix-over-tcp.so" "$top/scripts/guest/unix-over-tcp.c"
+}
