@@ -453,6 +453,8 @@ void kdapl_cq_schedule_poll(struct kdapl_evd *evd);
 int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later);
 int kdapl_cq_poll_notified(struct kdapl_evd *evd, struct kdapl_later *later);
 bool kdapl_cq_arm(struct kdapl_evd *evd);
+bool kdapl_cq_arm_for_upcall(struct kdapl_evd *evd);
+bool kdapl_cq_stays_armed(struct kdapl_evd *evd);
 unsigned long kdapl_cq_poll_all_lock(struct kdapl_evd *evd)
 	__acquires(&evd->lock);
 void kdapl_cq_poll_all(struct kdapl_evd *evd);

@@ -50,10 +50,27 @@ static void kdapl_upcall_pin(struct module **pinned, struct kdapl_evd *evd,
 }
 
 /*
- * Make at most @budget upcalls, or without an upcall poll as many completions.
- * Returns their number.
+ * Before an upcall of a watched EVD: marks are passed while it runs, too. @armed: set once
+ * the CQs are armed
  */
-static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
+static void kdapl_upcall_watch(struct kdapl_evd *evd, bool *armed)
+{
+	bool missed = false;
+
+	if (!*armed) {
+		*armed = true;
+		missed = kdapl_cq_arm_for_upcall(evd);
+	}
+	/* The armed CQ does not notify of what is on it already. */
+	if (missed || !READ_ONCE(evd->cqs_empty))
+		irq_poll_sched(&evd->softirq_poll);
+}
+
+/*
+ * Make at most @budget upcalls, or without an upcall poll as many completions.
+ * Returns their number. @armed: set if the CQs were armed meanwhile
+ */
+static int kdapl_upcall_run(struct kdapl_evd *evd, int budget, bool *armed)
 {
 	struct module *pinned = NULL;
 	struct kdapl_call call;
@@ -61,27 +78,20 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 	bool more;
 	struct dat_event event __uninitialized;
 
+	*armed = false;
 	if (!kdapl_policy_active(READ_ONCE(evd->policy)))
 		return kdapl_cq_poll_budget(evd, budget);
 	WRITE_ONCE(evd->upcaller, current);
-	if (unlikely(READ_ONCE(evd->watchers))) {
-		/*
-		 * Marks are passed while an upcall runs, too. Pairs with
-		 * kdapl_cq_schedule_poll(): if it read ->upcaller == NULL it
-		 * did not schedule ->softirq_poll, so its completions must be
-		 * polled here.
-		 */
+	/*
+	 * Pairs with kdapl_cq_schedule_poll(): if it read ->upcaller == NULL it did not
+	 * schedule ->softirq_poll, so its completions must be polled here.
+	 */
+	if (unlikely(READ_ONCE(evd->watchers)))
 		smp_mb();
-		kdapl_cq_arm(evd);
-	}
 	while (done < budget && kdapl_evd_reap(evd, &event, &more, &call)) {
 		kdapl_upcall_pin(&pinned, evd, call.owner);
-		/*
-		 * More completions are on the CQs than one poll takes, and the
-		 * armed CQ does not notify of these.
-		 */
-		if (unlikely(READ_ONCE(evd->watchers)) && !READ_ONCE(evd->cqs_empty))
-			irq_poll_sched(&evd->softirq_poll);
+		if (unlikely(READ_ONCE(evd->watchers)))
+			kdapl_upcall_watch(evd, armed);
 		if (call.policy == DAT_UPCALL_NORIFY)
 			call.upcall.upcall_func(call.upcall.instance_data,
 						NULL, DAT_TRUE);
@@ -90,7 +100,7 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 						&event,
 						more ? DAT_TRUE : DAT_FALSE);
 		done++;
-		/* kdapl_cq_arm() reports completions that have come since. */
+		/* What has come since is reported when the CQs are armed. */
 		if (!more && READ_ONCE(evd->cqs_empty))
 			break;
 	}
@@ -103,24 +113,35 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget)
 static int kdapl_upcall_softirq(struct irq_poll *iop, int budget)
 {
 	struct kdapl_evd *evd = container_of(iop, struct kdapl_evd, iop);
-	int done = kdapl_upcall_run(evd, budget);
+	bool armed;
+	int done = kdapl_upcall_run(evd, budget, &armed);
 
 	if (done < budget) {
 		irq_poll_complete(iop);
+		/* Also if @armed: irq_poll_sched() had no effect up to here. */
 		if (kdapl_cq_arm(evd))
 			irq_poll_sched(iop);
 	}
 	return done;
 }
 
+/*
+ * A work item has no event left. Return whether there is one after all. What has completed
+ * since the CQs were armed has queued it again.
+ */
+static bool kdapl_upcall_again(struct kdapl_evd *evd, bool armed)
+{
+	return armed ? kdapl_cq_stays_armed(evd) : kdapl_cq_arm(evd);
+}
+
 static void kdapl_upcall_work(struct work_struct *work)
 {
 	struct kdapl_evd *evd = container_of(work, struct kdapl_evd, work);
-	bool again;
+	bool again, armed;
 
 	clear_bit(KDAPL_UPCALL_QUEUED, &evd->dispatch);
-	again = kdapl_upcall_run(evd, KDAPL_UPCALL_BUDGET) ==
-			KDAPL_UPCALL_BUDGET || kdapl_cq_arm(evd);
+	again = kdapl_upcall_run(evd, KDAPL_UPCALL_BUDGET, &armed) ==
+			KDAPL_UPCALL_BUDGET || kdapl_upcall_again(evd, armed);
 	WRITE_ONCE(evd->runs, evd->runs + 1);
 	/*
 	 * Pairs with wait_var_event() in kdapl_upcall_wait_work(): ->upcaller

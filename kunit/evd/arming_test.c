@@ -5,6 +5,7 @@
  */
 #include <linux/ktime.h>
 #include <linux/module.h>
+#include <dat/kdat_linux.h>
 #include "device.h"
 #include "probe.h"
 
@@ -67,6 +68,62 @@ static void R6_short_evds_are_armed(struct kunit *test)
 static void R6_short_evds_of_an_srq_are_armed(struct kunit *test)
 {
 	KUNIT_EXPECT_GT(test, armed_in_use(test, RECVS - 1, RECVS), 0);
+}
+
+/* The CQ that messages come from, and how often that was armed. */
+static struct ib_cq *receives;
+static atomic_t receives_armed;
+
+static int note_receives(struct ib_cq *cq, int n, struct ib_wc *wc)
+{
+	int got = device.real.poll_cq(cq, n, wc);
+
+	if (got > 0 && !cq->wc && wc->status == IB_WC_SUCCESS && wc->opcode == IB_WC_RECV)
+		receives = cq;
+	return got;
+}
+
+static int count_receives_armed(struct ib_cq *cq, enum ib_cq_notify_flags flags)
+{
+	if (cq == receives)
+		atomic_inc(&receives_armed);
+	return device.real.req_notify_cq(cq, flags);
+}
+
+/*
+ * With the low watermark armed, the CQ is armed once for a message that an upcall in process
+ * context takes, after it was polled: adapters that notify of what is there already would
+ * interrupt for the message again.
+ */
+static void watched_evds_are_armed_once(struct kunit *test)
+{
+	struct kd_recorder *rec = kd_recorder(test);
+	struct kd_pair pair = kd_make_half_pair(test);
+	struct kd_side *a = pair.a, *p = pair.p;
+	DAT_EP_ATTR attr = kd_ep_attr();
+	struct ib_device *dev;
+	int i;
+
+	receives = NULL;
+	p->recv_evd = kd_recorded_evd(p, DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG, 512,
+				      DAT_UPCALL_SINGLE_INSTANCE, rec);
+	p->srq = kd_srq(p, 2 * RECVS);
+	p->ep = kd_ep(p, &attr);
+	kd_connect_pair(a, p);
+	for (i = 0; i < 2 * RECVS; i++)
+		kd_recv(p, i * 64, 64, i);
+	KD_ASSERT_OK(test, dat_srq_set_lw(p->srq, 1));
+	dev = kd_hook(test, p->name, &device);
+	dev->ops.poll_cq = note_receives;
+	dev->ops.req_notify_cq = count_receives_armed;
+	for (i = 0; i < RECVS; i++) {
+		atomic_set(&receives_armed, 0);
+		kd_send(a, 0, 64, i);
+		KUNIT_ASSERT_TRUE(test, kd_wait_calls(rec, i + 1));
+		KD_EXPECT_OK(test, kdat_evd_wait_upcalls(p->recv_evd));
+		KUNIT_EXPECT_LE(test, atomic_read(&receives_armed), 1);
+	}
+	KUNIT_EXPECT_NOT_NULL(test, receives);
 }
 
 /* An SRQ that grows beyond the EVD has it armed at once. */
@@ -183,6 +240,7 @@ static struct kunit_case arming_cases[] = {
 	KUNIT_CASE_PARAM(polled_evds_of_an_srq_are_not_armed, kd_gen_ia),
 	KUNIT_CASE_PARAM(R6_short_evds_are_armed, kd_gen_ia),
 	KUNIT_CASE_PARAM(R6_short_evds_of_an_srq_are_armed, kd_gen_ia),
+	KUNIT_CASE_PARAM(watched_evds_are_armed_once, kd_gen_ia),
 	KUNIT_CASE_PARAM(R6_srq_outgrows_its_evd, kd_gen_ia),
 	KUNIT_CASE_PARAM(C3_solicited_found_by_a_query, kd_gen_simulated_ia),
 	{}
