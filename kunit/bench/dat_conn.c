@@ -235,6 +235,7 @@ struct bench_pair *bench_dat_open(const char *device,
 		return ERR_PTR(-ENOMEM);
 	bench_pair_init(&dp->pair, dat_close, shape);
 	dp->pair.choose = dat_choose;
+	dp->pair.map = bench_dat_map;
 	for (i = 0; i < 2; i++)
 		dp->pair.side[i] = &dp->side[i].side;
 	err = dat_make(dp, device);

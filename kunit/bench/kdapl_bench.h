@@ -7,6 +7,7 @@
  *   raw_conn.c           pairs over raw verbs
  *   dat_conn.c           pairs over kDAPL, which use only <dat/kdat.h>
  *   shared.c             the ends of both, which kdapl_test.ko uses too
+ *   map.c                mapping memory of others
  *   results.c            figures, and the JSON document made of them
  *
  * A pair is two connected sides on one device. Side 0 is active: it sends
@@ -53,6 +54,8 @@ enum bench_figure {
 	BENCH_MARKS,
 	BENCH_TURN_SEND,
 	BENCH_TURN_RECV,
+	BENCH_MAP_PAGE,
+	BENCH_MAP_PAGES,
 	BENCH_FIGURES
 };
 
@@ -131,10 +134,13 @@ static inline u32 bench_more_depth(const struct bench_shape *shape)
 	return DIV_ROUND_UP(BENCH_BURST, shape->more + 1);
 }
 
+struct bench_map;
+
 /*
  * struct bench_pair - a connection and the state of the loop that uses it
  * @close: disconnect and free it
  * @choose: use connection @i, counted from 0, and receive where it does
+ * @map: map @n pages, and unmap them
  * @closing: it is being closed
  * @finished: the loop has ended
  * @err: 0 or why it ended
@@ -151,6 +157,7 @@ static inline u32 bench_more_depth(const struct bench_shape *shape)
 struct bench_pair {
 	void (*close)(struct bench_pair *pair);
 	void (*choose)(struct bench_pair *pair, unsigned int i);
+	int (*map)(struct bench_pair *pair, struct bench_map *map, int n);
 	struct bench_shape shape;
 	struct bench_side *side[2];
 	bool closing;
@@ -199,5 +206,11 @@ int bench_write(struct bench_pair *pair, const struct bench_to *to, int bursts);
 int bench_stream(struct bench_pair *pair, const struct bench_to *to,
 		 bool write, int messages, unsigned int ms);
 void bench_pause(void);
+
+/* ---- map.c ------------------------------------------------------------------ */
+
+int bench_map(struct bench_pair *pair, const struct bench_to *to, int times);
+int bench_dat_map(struct bench_pair *pair, struct bench_map *map, int n);
+int bench_raw_map(struct bench_pair *pair, struct bench_map *map, int n);
 
 #endif

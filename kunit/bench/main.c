@@ -133,6 +133,11 @@ static int exercise_write(struct bench_pair *pair, const struct bench_to *to)
 			    stream_ms);
 }
 
+static int exercise_map(struct bench_pair *pair, const struct bench_to *to)
+{
+	return bench_map(pair, to, bursts);
+}
+
 static int exercise_marks(struct bench_pair *pair, const struct bench_to *to)
 {
 	struct bench_side *b = pair->side[1];
@@ -153,6 +158,7 @@ static const struct bench_exercise {
 	{ "burst", exercise_burst, KIND_POLL },
 	{ "burst_srq", exercise_burst, KIND_POLL_SRQ },
 	{ "turn", exercise_turn, KIND_TURN },
+	{ "map", exercise_map, KIND_POLL },
 	{ "pile", exercise_pile, KIND_UPCALL },
 	{ "pile_srq", exercise_pile, KIND_UPCALL_SRQ },
 	{ "posts", exercise_posts, KIND_UPCALL },

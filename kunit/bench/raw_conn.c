@@ -301,6 +301,7 @@ struct bench_pair *bench_raw_open(const struct sockaddr *addr,
 		return ERR_PTR(-ENOMEM);
 	bench_pair_init(&rp->pair, raw_close, shape);
 	rp->pair.choose = raw_choose;
+	rp->pair.map = bench_raw_map;
 	init_completion(&rp->step);
 	for (i = 0; i < 2; i++)
 		rp->pair.side[i] = &rp->side[i].side;

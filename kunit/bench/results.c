@@ -46,6 +46,8 @@ static const struct bench_figure_desc {
 			  1010 },
 	[BENCH_TURN_SEND] = { "post_send, connections in turn", BENCH_ADDED, 0 },
 	[BENCH_TURN_RECV] = { "dequeue, SRQ, connections in turn", BENCH_ADDED, 0 },
+	[BENCH_MAP_PAGE] = { "kdat_sg_map and _unmap, one page", BENCH_ADDED, 0 },
+	[BENCH_MAP_PAGES] = { "the same, each of 256 pages", BENCH_ADDED, 0 },
 };
 
 /* A tick is bench_tick / 2^20 nanoseconds, or instructions if these are counted. */
