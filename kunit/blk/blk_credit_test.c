@@ -3,10 +3,14 @@
  * kdapl_blk_tgt.ko: credits, of which there are as many as receive buffers.
  */
 #include <linux/module.h>
+#include "blk_backing.h"
 #include "blk_target.h"
+#include "device.h"
+#include "../sim/kdapl_sim.h"
 
 #define BUFFERS		42
 #define CLIENTS		6
+#define CROWD		16
 
 /* A client, and the credits that it has. */
 struct holder {
@@ -120,6 +124,84 @@ static void blk_credits_are_buffers(struct kunit *test)
 	kdb_expect_serving(test);
 }
 
+/* Have @holder send a READ for each credit, and leave the replies for later. */
+static void spend_credits(struct holder *holder)
+{
+	struct kd_side *side = holder->side;
+	struct kblk_request request = kdb_good_request(side);
+	u64 i;
+
+	for (i = 0; i < holder->credits; i++)
+		kd_recv(side, reply_at(i), sizeof(struct kblk_reply), i + 10);
+	request.length = cpu_to_le32(512);
+	le64_add_cpu(&request.address, SZ_4K);
+	for (i = 0; i < holder->credits; i++)
+		kdb_send_request(side, &request, sizeof(request));
+}
+
+/* Return how many requests of @holder have found a receive buffer. */
+static u64 count_arrived(const struct holder *holder)
+{
+	DAT_EVENT event;
+	u64 n = 0;
+
+	while (n < holder->credits &&
+	       kd_wait_event(holder->side->req_evd, &event, KD_TIMEOUT_MS))
+		n++;
+	return n;
+}
+
+/* Export @backing, and connect clients that ask for all the credits they can get. */
+static void crowd_connect(struct kunit *test, struct holder *holder)
+{
+	int i, n;
+
+	tgt_load_with(test, "echo 42 >srq_size; echo 42 >srq_max");
+	KUNIT_ASSERT_EQ(test, 0, shell("cd " TGT_NS "; echo 0 >enable; echo " BACKING_0
+				       " >path; echo 1 >enable"));
+	for (i = 0; i < CROWD; i++) {
+		holder[i] = new_holder(test);
+		use_up_receive(&holder[i]);
+	}
+	for (n = 0; n < 10; n++)
+		for (i = 0; i < CROWD; i++)
+			holder[i].credits = use_credits(holder[i].side,
+							holder[i].credits, 0);
+}
+
+/*
+ * All clients use all their credits while the medium stands still, so that only two
+ * requests of each leave their receive buffers. No Send ever has to wait for a
+ * buffer, by the adapter's own count of RNR NAKs.
+ */
+static void blk_credits_without_rnr(struct kunit *test)
+{
+	struct ib_device *dev = kd_device(test, *(const char * const *)test->param_value);
+	struct backing *backing = kdb_backing_make(test, 0);
+	long rnr = kdapl_sim_count(dev, KDAPL_SIM_N_rnr);
+	struct holder holder[CROWD];
+	u64 arrived = 0, sum = 0;
+	int i;
+
+	crowd_connect(test, holder);
+	kdb_backing_hold(backing, true);
+	for (i = 0; i < CROWD; i++)
+		spend_credits(&holder[i]);
+	for (i = 0; i < CROWD && arrived == sum; i++) {
+		sum += holder[i].credits;
+		arrived += count_arrived(&holder[i]);
+	}
+	kdb_backing_hold(backing, false);
+	KUNIT_EXPECT_EQ(test, kdapl_sim_count(dev, KDAPL_SIM_N_rnr) - rnr, 0);
+	KUNIT_ASSERT_EQ(test, arrived, sum);
+	KUNIT_EXPECT_GT(test, sum, BUFFERS / 2);
+	for (i = 0; i < CROWD; i++)
+		kd_close(holder[i].side);
+	KUNIT_ASSERT_EQ(test, 0, shell("cd " TGT_NS "; echo 0 >enable; echo " TGT_FILE
+				       " >path; echo 1 >enable"));
+	kdb_expect_serving(test);
+}
+
 /* A client gives back credits that it does not have. */
 static void blk_credits_not_had(struct kunit *test)
 {
@@ -145,6 +227,7 @@ static void blk_credits_not_had(struct kunit *test)
 
 static struct kunit_case credit_cases[] = {
 	KUNIT_CASE_PARAM(blk_credits_are_buffers, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_credits_without_rnr, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(blk_credits_not_had, kd_gen_ia),
 	{}
 };
