@@ -89,6 +89,16 @@ static bool kbt_disk_id(struct gendisk *disk, struct kbt_backing *backing)
 	return false;
 }
 
+/*
+ * Return whether @partition is the UUID of a partition of a GPT. With an MBR the kernel
+ * shows the 32-bit signature of the disk and the number of the partition; disks
+ * with the same signature are common, as it is copied with the boot sector.
+ */
+static bool kbt_is_gpt(const char *partition)
+{
+	return strlen(partition) == UUID_STRING_LEN;
+}
+
 static bool kbt_bdev_backing(struct block_device *bdev,
 			     struct kbt_backing *backing)
 {
@@ -102,7 +112,7 @@ static bool kbt_bdev_backing(struct block_device *bdev,
 		if (bdev->bd_meta_info) {
 			strscpy(backing->partition, bdev->bd_meta_info->uuid,
 				sizeof(backing->partition));
-			persistent |= backing->partition[0];
+			persistent |= kbt_is_gpt(backing->partition);
 		}
 	}
 	if (persistent)
