@@ -147,8 +147,7 @@ struct kbt_shunned {
  * @srq_low: low watermark
  * @usable: buffers that are not about to be removed; written under @srq_mutex
  * @granted: credits that connections have in all
- * @short_since: when a client last got no credit that it could have used,
- *	jiffies
+ * @short_since: jiffies when a client last got no credit that it could use
  * @srq_work: adapts the queue to the number of connections, and shortens it
  *	after a calm period
  * @low_work: arms the low watermark when the queue has recovered
@@ -307,8 +306,7 @@ enum { KBT_CONN_ENDING, KBT_CONN_KEEPS, KBT_CONN_JUDGED };
  * @free_work: frees the connection when no slot is busy
  * @flags: KBT_CONN_ENDING: only its setter queues @end_work; KBT_CONN_KEEPS: a
  *	slot has ->kept; KBT_CONN_JUDGED: @unproven was counted
- * @ended: when @end_work ran, or when the log last said that slots are still
- *	busy; jiffies
+ * @ended: jiffies when @end_work ran, or the log last said that slots are busy
  * @ns: volume that the connection is attached to, or NULL
  * @share: the share of @ns in the pools
  * @lines: place in each pool; pool->lock
@@ -334,11 +332,11 @@ enum { KBT_CONN_ENDING, KBT_CONN_KEEPS, KBT_CONN_JUDGED };
  * @hosts: ATTACH tells the client's host
  * @host_id: that host, or nil
  * @challenged: @challenge was sent and has not been used
- * @unproven: ATTACH came with a wrong proof, or without one where one is
- *	required
+ * @unproven: ATTACH came with a wrong proof, or without one that is required
  * @challenge: challenge sent to the client
  * @message: message being served; @recv_mutex
  * @overdrawn: the client has sent more requests than its credits allow
+ * @malformed: the client has sent what is no request
  * @messages: messages dequeued
  * @arrived: @messages plus those on the EVD, at the last check for silence
  * @heard: when a message last arrived; before ATTACH, when the client
@@ -408,6 +406,7 @@ struct kbt_conn {
 	u8 challenge[KBLK_NONCE_LEN];
 	struct kbt_message message;
 	bool overdrawn;
+	bool malformed;
 	unsigned long messages;
 	unsigned long arrived;
 	unsigned long heard;

@@ -144,6 +144,8 @@ static bool kbt_message_admit(struct kbt_conn *conn, u32 length)
 		kbt_count(conn->kbt, KBT_STAT_PROTOCOL_ERRORS, 1);
 		pr_warn_ratelimited("%s: %s, ending the connection\n",
 				    conn->peer, malformed);
+		/* kbt_judge() shuns the host. */
+		conn->malformed = true;
 		kbt_conn_end(conn);
 		return false;
 	}

@@ -6,10 +6,10 @@
  * KBT_SILENCE_CHECK, kbt_judge() at each connection that has ended,
  * kbt_is_shunned() at each connection request.
  *
- * A connection ends if its client exceeds its credits, does not attach in time,
- * fails to authenticate, stays silent although it promised keep-alives, or does
- * not take its replies. Except for silence and a missing ATTACH its host is
- * refused for penalty_ms.
+ * A connection ends if its client exceeds its credits, sends what is no request,
+ * does not attach in time, fails to authenticate, stays silent although it
+ * promised keep-alives, or does not take its replies. Except for silence and a
+ * missing ATTACH its host is refused for penalty_ms.
  *
  * The struct kbt owns the list of shunned hosts; kbt->mutex guards it.
  */
@@ -100,23 +100,26 @@ static void kbt_shun_unproven(struct kbt_conn *conn)
 
 /*
  * Shun the host of @conn, which is about to be freed, if the client has
- * exceeded its credits, whatever was the first sign of it, or has not proven who it
- * is and has left before kbt_look_after() came.
+ * exceeded its credits, whatever was the first sign of it, has sent what is no
+ * request, or has not proven who it is and has left before kbt_look_after() came.
  */
 void kbt_judge(struct kbt_conn *conn)
 {
 	struct kbt *kbt = conn->kbt;
+	bool greedy = conn->overdrawn || kbt_is_greedy(conn);
 
 	if (conn->unproven) {
 		mutex_lock(&kbt->mutex);
 		kbt_shun_unproven(conn);
 		mutex_unlock(&kbt->mutex);
 	}
-	if (!conn->overdrawn && !kbt_is_greedy(conn))
+	if (!greedy && !conn->malformed)
 		return;
-	kbt_count(kbt, KBT_STAT_CUT_OFF, 1);
-	pr_warn_ratelimited("%s: has ignored its credits, cut off\n",
-			    conn->peer);
+	if (greedy) {
+		kbt_count(kbt, KBT_STAT_CUT_OFF, 1);
+		pr_warn_ratelimited("%s: has ignored its credits, cut off\n",
+				    conn->peer);
+	}
 	mutex_lock(&kbt->mutex);
 	kbt_shun(kbt, &conn->host);
 	mutex_unlock(&kbt->mutex);

@@ -225,10 +225,47 @@ static void blk_credits_not_had(struct kunit *test)
 	kdb_expect_serving(test);
 }
 
+/* Return whether the target refuses a client because of what its host has done. */
+static bool is_shunned(void *data)
+{
+	struct kblk_hello hello = kdb_good_hello();
+	const struct kblk_welcome *welcome;
+	struct kd_side *side = kdb_client(data);
+	bool shunned = false;
+	DAT_EVENT event;
+
+	kdb_say_hello(side, &hello, sizeof(hello));
+	KUNIT_ASSERT_TRUE(side->test, kd_wait_event(side->conn_evd, &event,
+						    KD_TIMEOUT_MS));
+	if (event.event_number == DAT_CONNECTION_EVENT_PEER_REJECTED) {
+		welcome = event.event_data.connect_event_data.private_data;
+		shunned = le16_to_cpu(welcome->status) == KBLK_HELLO_SHUNNED;
+	}
+	kd_close(side);
+	return shunned;
+}
+
+/* The host of a client that has sent what is no request is not accepted again at once. */
+static void blk_malformed_and_shunned(struct kunit *test)
+{
+	struct kblk_request bad = { .opcode = KBLK_OP_READ };
+	struct kd_side *side;
+
+	tgt_load_with(test, "echo 600000 >penalty_ms");
+	side = kdb_connected_client(test);
+	kdb_send_request(side, &bad, sizeof(bad));
+	kdb_expect_end(side);
+	kd_close(side);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_shunned, test, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_all_buffers, NULL,
+					      KD_TIMEOUT_MS));
+}
+
 static struct kunit_case credit_cases[] = {
 	KUNIT_CASE_PARAM(blk_credits_are_buffers, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_credits_without_rnr, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(blk_credits_not_had, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_malformed_and_shunned, kd_gen_ia),
 	{}
 };
 
