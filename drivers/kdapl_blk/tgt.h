@@ -534,6 +534,7 @@ void kbt_rx_repost(struct kbt *kbt, DAT_DTO_COOKIE cookie);
 
 /* tgt_credit.c */
 void kbt_credits_init(struct kbt *kbt);
+void kbt_credits_calm_down(struct kbt *kbt);
 bool kbt_credits_begin(struct kbt_conn *conn);
 void kbt_credits_end(struct kbt_conn *conn);
 u16 kbt_credits(const struct kbt_io *io);

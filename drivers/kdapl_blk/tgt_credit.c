@@ -3,7 +3,8 @@
  * Credits of clients: never more in all than there are receive buffers.
  *
  * Entry points: kbt_credits_begin() and kbt_credits_end() with the connection,
- * kbt_credits() for each reply, kbt_credits_back() for what a client returns.
+ * kbt_credits() for each reply, kbt_credits_back() for what a client returns,
+ * kbt_credits_calm_down() now and then.
  *
  * A credit is the right to send a request, and a message with requests takes one
  * buffer of the SRQ. A client that finds no buffer waits for a timer of its
@@ -55,6 +56,18 @@ static int kbt_credit_limit(struct kbt *kbt)
 static bool kbt_are_short(struct kbt *kbt)
 {
 	return !time_after(jiffies, READ_ONCE(kbt->short_since) + KBT_SHORT);
+}
+
+/*
+ * Keep a shortage of long ago in the past, where it would not be when jiffies have
+ * wrapped. One that is noted meanwhile stays.
+ */
+void kbt_credits_calm_down(struct kbt *kbt)
+{
+	unsigned long since = READ_ONCE(kbt->short_since);
+
+	if (!kbt_are_short(kbt))
+		cmpxchg(&kbt->short_since, since, jiffies - KBT_SHORT - 1);
 }
 
 /*

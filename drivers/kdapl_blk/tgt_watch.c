@@ -55,6 +55,18 @@ static void kbt_shun(struct kbt *kbt, const struct sockaddr_storage *host)
 	entry->until = jiffies + msecs_to_jiffies(ms);
 }
 
+/* Forget hosts whose time is over: on 32 bit, jiffies wrap within weeks. */
+static void kbt_forgive(struct kbt *kbt)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&kbt->mutex);
+
+	for (i = 0; i < KBT_SHUNNED; i++)
+		if (time_after_eq(jiffies, kbt->shunned[i].until))
+			kbt->shunned[i].host.ss_family = 0;
+}
+
 bool kbt_is_shunned(struct kbt *kbt, const struct sockaddr_storage *host)
 {
 	unsigned int i;
@@ -234,7 +246,10 @@ static void kbt_look_after(struct kbt_conn *conn)
 	}
 }
 
-/* Check all connections and run again after KBT_SILENCE_CHECK. */
+/*
+ * Check all connections, forget what has expired, and run again after
+ * KBT_SILENCE_CHECK.
+ */
 void kbt_silence_work(struct work_struct *work)
 {
 	struct kbt *kbt = container_of(to_delayed_work(work), struct kbt,
@@ -242,6 +257,8 @@ void kbt_silence_work(struct work_struct *work)
 	struct kbt_conn *conn;
 
 	mutex_lock(&kbt->mutex);
+	kbt_forgive(kbt);
+	kbt_credits_calm_down(kbt);
 	list_for_each_entry(conn, &kbt->conns, link)
 		kbt_look_after(conn);
 	mutex_unlock(&kbt->mutex);
