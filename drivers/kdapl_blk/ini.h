@@ -152,6 +152,7 @@ enum kbi_queue_state {
  * @window: credits that the target has granted, with those of requests
  *	outstanding
  * @used: a message was sent since the last keep-alive
+ * @asked: when the last admin request was sent, jiffies
  * @starved: at the last keep-alive there was no credit, and no request outstanding
  * @nslots: number of @slots
  * @ready: number of slots that have memory and registrations
@@ -189,6 +190,7 @@ struct kbi_queue {
 	atomic_t credits;
 	atomic_t window;
 	bool used;
+	unsigned long asked;
 	bool starved;
 	unsigned int nslots;
 	unsigned int ready;

@@ -44,6 +44,7 @@ static int kbi_ask(struct kbi_queue *queue, struct kblk_request *request,
 	slot->inlined = in_len;
 	request->flags = KBLK_INLINED;
 	request->length = cpu_to_le32(out_len ?: in_len);
+	queue->asked = jiffies;
 	kbi_io_send(queue, slot, request, out, out_len, true);
 	/*
 	 * kbi_queue_lost() sets the state before it completes ->admin: a loss
@@ -228,6 +229,16 @@ int kbi_identify(struct kbi_queue *queue, struct kblk_identify *identify)
 }
 
 /*
+ * Return whether the admin request of @queue, whose slot is busy, has had as much time
+ * as the requests that came before it, all of which are over by then.
+ */
+static bool kbi_is_overdue(struct kbi_queue *queue)
+{
+	return time_after(jiffies, queue->asked +
+			  msecs_to_jiffies(queue->disk->params.timeout_ms));
+}
+
+/*
  * Have the target end the connections of the session in @lost. Return 0 if it
  * has, -EAGAIN if it has yet to finish their requests, -EBUSY if there is
  * another admin request, no credit or no reply yet, or another error number if the
@@ -247,6 +258,10 @@ int kbi_fence(struct kbi_queue *queue, const struct kbi_lost *lost)
 
 	if (!kbi_queue_live(queue))
 		return -ENOTCONN;
+	if (test_bit(KBI_SLOT_BUSY, &slot->flags) && kbi_is_overdue(queue)) {
+		kbi_queue_lost(queue, "the target does not answer");
+		return -ETIMEDOUT;
+	}
 	if (test_bit(KBI_SLOT_BUSY, &slot->flags) || !kbi_credit_get(queue, 0))
 		return -EBUSY;
 	err = kbi_ask(queue, &request, &fence, sizeof(fence), 0);
@@ -307,9 +322,10 @@ static void kbi_keepalive(struct kbi_queue *queue)
 	if (test_bit(KBI_SLOT_BUSY, &slot->flags)) {
 		/*
 		 * The target may be busy with requests that came first; the
-		 * block layer's timeout covers them.
+		 * block layer's timeout covers them, but not those that were
+		 * sent later and are outstanding now.
 		 */
-		if (!kbi_disk_waits(queue))
+		if (!kbi_disk_waits(queue) || kbi_is_overdue(queue))
 			kbi_queue_lost(queue, "the target does not answer");
 		return;
 	}
@@ -326,6 +342,7 @@ static void kbi_keepalive(struct kbi_queue *queue)
 	request.returned = cpu_to_le16(kbi_spare_credits(queue));
 	slot->rq = NULL;
 	slot->inlined = 0;
+	queue->asked = jiffies;
 	kbi_io_send(queue, slot, &request, NULL, 0, true);
 	queue->used = false;
 }

@@ -9,6 +9,8 @@
 #include "blk_serve.h"
 #include "device.h"
 
+#define READ_OFTEN	"for i in 1 2 3 4 5 6 7 8; do " READ_MUCH " || exit; done"
+
 /* ---- Cases --------------------------------------------------------------- */
 
 /*
@@ -328,11 +330,13 @@ static bool answered(struct kd_side *side, const struct kblk_request *request)
 {
 	struct kblk_reply reply = kdb_good_reply(request, 0);
 	DAT_LMR_TRIPLET seg = kd_seg(side->buf, REPLY_AT, sizeof(reply));
+	DAT_EVENT event;
 
 	memcpy(side->buf->va + REPLY_AT, &reply, sizeof(reply));
 	return dat_ep_post_send(side->ep, 1, &seg, kd_cookie(2),
 				DAT_COMPLETION_DEFAULT_FLAG) == DAT_SUCCESS &&
-	       kd_next_dto(side->test, side->req_evd).status == DAT_DTO_SUCCESS;
+	       kd_wait_event(side->req_evd, &event, KD_TIMEOUT_MS) &&
+	       event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS;
 }
 
 /*
@@ -403,6 +407,63 @@ static void ini_keepalive_waits(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, i, ARRAY_SIZE(reads) - 1);
 	KUNIT_EXPECT_TRUE(test, kd_wait_state(side->ep,
 					      DAT_EP_STATE_DISCONNECTED));
+	kdb_wait_command();
+	kdb_expect_removable(test);
+}
+
+/* Copy the next READ to @read, and leave keep-alives unanswered. */
+static bool next_read(struct kd_side *side, struct kblk_request *read)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA dto;
+	DAT_EVENT event;
+	size_t at;
+
+	do {
+		if (!kd_wait_event(side->recv_evd, &event, KD_TIMEOUT_MS))
+			return false;
+		dto = event.event_data.dto_completion_event_data;
+		if (dto.status != DAT_DTO_SUCCESS)
+			return false;
+		at = REQUEST_AT + dto.user_cookie.as_64 * REQUEST_SIZE;
+		memcpy(read, side->buf->va + at, sizeof(*read));
+		kd_recv(side, at, REQUEST_SIZE, dto.user_cookie.as_64);
+	} while (read->opcode == KBLK_OP_KEEPALIVE);
+	return true;
+}
+
+/*
+ * The target answers each READ after a while, but never a keep-alive. It is not waited
+ * for longer than for the requests that came before it, although others are outstanding
+ * at any time.
+ */
+static void ini_keepalive_overdue(struct kunit *test)
+{
+	struct kblk_request read, next;
+	struct kd_side *side;
+	int i;
+
+	ini_attrs.keepalive_ms = "500";
+	ini_attrs.timeout_ms = "4000";
+	side = kdb_welcome_one(test, true, NULL);
+	kdb_attach(side);
+	kdb_identify_as(side, NULL);
+	for (i = 0; i < 2; i++)
+		kd_recv(side, REQUEST_AT + i * REQUEST_SIZE, REQUEST_SIZE, i);
+	kdb_serve(side, 0);
+	KUNIT_ASSERT_EQ(test, 0, ini_error);
+	kdb_start_command(READ_OFTEN "& " READ_OFTEN "; wait");
+	KUNIT_ASSERT_TRUE(test, next_read(side, &read));
+	for (i = 0; i < 14; i++) {
+		if (!next_read(side, &next))
+			break;
+		/* Longer than the period, or nothing needs to be kept alive. */
+		msleep(800);
+		if (!answered(side, &read))
+			break;
+		read = next;
+	}
+	KUNIT_EXPECT_LT_MSG(test, i, 14, "no answer to the keep-alive is missed");
+	kd_close(side);
 	kdb_wait_command();
 	kdb_expect_removable(test);
 }
@@ -530,6 +591,7 @@ static struct kunit_case serve_cases[] = {
 	KUNIT_CASE_PARAM(ini_bad_wire, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_recovers_without_io, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_keepalive_waits, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_keepalive_overdue, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_lost_before_live, kd_gen_ia),
 	{}
 };
