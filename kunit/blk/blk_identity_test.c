@@ -202,6 +202,19 @@ static void blk_uuid_of_the_boot(struct kunit *test)
 					       " rm /tmp/loop " OTHER_FILE));
 }
 
+#define MBR_AT(at)	" dd of=" OTHER_FILE " bs=1 seek=" at " conv=notrunc 2>/dev/null;"
+
+/* A disk with an MBR of one partition, and a copy of it. */
+#define MBR_DISK								\
+	"set -e; cp " TGT_FILE " " OTHER_FILE ";"				\
+	" printf 'abcd\\0\\0\\0\\0\\0\\0\\203\\0\\0\\0\\100\\0\\0\\0\\0\\4\\0\\0' |"	\
+	MBR_AT("440") " head -c 48 /dev/zero |" MBR_AT("462")			\
+	" printf '\\125\\252' |" MBR_AT("510")				\
+	" cp " OTHER_FILE " /tmp/copy; mknod /tmp/loop b 7 7"
+
+#define MBR_PARTITION								\
+	"IFS=: read a b </sys/block/loop7/loop7p1/dev && mknod /tmp/part b $a $b"
+
 /*
  * A partition of an MBR has 32 bits of its disk and a number for a UUID. Copies of the
  * disk have the same, so that this identifies nothing.
@@ -211,30 +224,18 @@ static void blk_uuid_of_a_partition(struct kunit *test)
 	uuid_t uuid, again;
 
 	tgt_load(test);
-	if (shell("set -e; cp " TGT_FILE " " OTHER_FILE ";"
-		  " printf 'abcd\\0\\0\\0\\0\\0\\0\\203\\0\\0\\0\\100\\0\\0\\0\\0\\4\\0\\0' |"
-		  " dd of=" OTHER_FILE " bs=1 seek=440 conv=notrunc 2>/dev/null;"
-		  " head -c 48 /dev/zero |"
-		  " dd of=" OTHER_FILE " bs=1 seek=462 conv=notrunc 2>/dev/null;"
-		  " printf '\\125\\252' |"
-		  " dd of=" OTHER_FILE " bs=1 seek=510 conv=notrunc 2>/dev/null;"
-		  " cp " OTHER_FILE " /tmp/copy; mknod /tmp/loop b 7 7;"
-		  " losetup -P /tmp/loop " OTHER_FILE))
+	if (shell(MBR_DISK) || shell("losetup -P /tmp/loop " OTHER_FILE))
 		kunit_skip(test, "no loop device");
-	KUNIT_ASSERT_EQ(test, 0,
-			shell("IFS=: read -r a b </sys/block/loop7/loop7p1/dev &&"
-			      " mknod /tmp/part b $a $b"));
+	KUNIT_ASSERT_EQ(test, 0, shell(MBR_PARTITION));
 	KUNIT_ASSERT_EQ(test, 0, change_volume("echo /tmp/part >path"));
 	KUNIT_EXPECT_EQ(test, 0, shell("test -z \"$(cat " TGT_NS "/backing_uuid)\""));
 	uuid = uuid_now(test);
 	KUNIT_ASSERT_EQ(test, 0,
-			change_volume("losetup -d /tmp/loop;"
-				      " losetup -P /tmp/loop /tmp/copy"));
+			change_volume("losetup -d /tmp/loop; losetup -P /tmp/loop /tmp/copy"));
 	again = uuid_now(test);
 	KUNIT_EXPECT_FALSE(test, uuid_equal(&uuid, &again));
-	KUNIT_EXPECT_EQ(test, 0, change_volume("echo " TGT_FILE " >path;"
-					       " losetup -d /tmp/loop; rm /tmp/loop"
-					       " /tmp/part /tmp/copy " OTHER_FILE));
+	KUNIT_EXPECT_EQ(test, 0, change_volume("echo " TGT_FILE " >path; losetup -d /tmp/loop"));
+	KUNIT_EXPECT_EQ(test, 0, shell("rm /tmp/loop /tmp/part /tmp/copy " OTHER_FILE));
 }
 
 /* The administrator can set a UUID, which is valid for one path. */
