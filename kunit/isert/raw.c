@@ -161,8 +161,8 @@ EXPORT_SYMBOL_GPL(raw_new);
 /* Connect to a port, as the initiator of Linux does; tell whether the target accepts. */
 bool raw_start_at(struct raw *r, DAT_CONN_QUAL port)
 {
-	/* Keys stay valid, since nobody makes new ones for each command. */
-	struct iser_cm_hdr cm = { .flags = ISER_SEND_W_INV_NOT_SUP };
+	/* Most keys stay valid, since nobody makes new ones for each command. */
+	struct iser_cm_hdr cm = { .flags = r->invalidate ? 0 : ISER_SEND_W_INV_NOT_SUP };
 	struct kunit *test = r->s->test;
 	DAT_EVENT event;
 

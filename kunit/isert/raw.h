@@ -40,6 +40,7 @@ struct raw_pdu {
  * @sent: PDUs sent so far
  * @broken: connections that the target had broken before this one was made
  * @session: qualifier of its ISID
+ * @invalidate: answers may invalidate the keys that commands have
  * @got: the last PDU received
  * @pdu: room for PDUs that are sent together
  */
@@ -53,6 +54,7 @@ struct raw {
 	unsigned int sent;
 	long broken;
 	u32 session;
+	bool invalidate;
 	struct raw_pdu got;
 	struct raw_pdu pdu[KDAT_MAX_REQUESTS];
 };

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * KUnit suite of kdapl_isert.ko: how much an initiator may have of memory, of answers and of the
+ * target's time, what it gets in return, and what the log says of the one that wants more.
+ */
+#include <linux/module.h>
+#include "raw.h"
+#include "shell.h"
+
+#define TPG	"/sys/kernel/config/target/iscsi/iqn.2026-01.test:raw/tpgt_1"
+#define CORE	"/sys/kernel/config/target/core/rd_mcp_7"
+
+/* ---- The log ------------------------------------------------------------------------- */
+
+static int log_marks;
+
+/* Remember where the log of the kernel ends. */
+static void log_mark(struct kunit *test)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "echo isert-limits-%d: >/dev/kmsg", ++log_marks);
+	KUNIT_ASSERT_EQ(test, 0, shell(command));
+}
+
+/* Does a line since log_mark() have this regular expression? */
+static bool log_says(const char *what)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), "dmesg | sed '1,/isert-limits-%d:/d' | grep -q '%s'",
+		 log_marks, what);
+	return !shell(command);
+}
+
+/* Who sends beyond MaxCmdSN is named, by its name and its address. */
+static void limits_log_names_who(struct kunit *test)
+{
+	struct raw *r = raw_login(test);
+	char line[160];
+	int i;
+
+	log_mark(test);
+	raw_expect_alive(r);
+	r->cmdsn = r->max_cmdsn + 1;
+	for (i = 0; i < RAW_SENDS / 2; i++) {
+		r->pdu[0] = raw_nop(r, false);
+		if (!raw_send(r, r->pdu, RAW_HEADERS))
+			break;
+	}
+	raw_expect_cut(r);
+	snprintf(line, sizeof(line),
+		 "iqn.2026-01.test:hostile at %pISc:[0-9]* is disconnected: it has sent more than",
+		 r->s->addr);
+	KUNIT_EXPECT_TRUE_MSG(test, log_says(line), "the log does not say \"%s\"", line);
+}
+
+/* ---- What is refused, and what is offered -------------------------------------------- */
+
+static void protected_down(void *unused)
+{
+	WARN_ON(shell("rm " TPG "/lun/lun_2/l\n"
+		      "rmdir " TPG "/lun/lun_2 " CORE "/protected"));
+}
+
+/* Nobody is let in who could believe that T10-PI protects what a backstore has it for. */
+static void limits_protected_backstore(struct kunit *test)
+{
+	struct raw *r = raw_connect(test);
+	const struct iscsi_login_rsp *rsp = (const struct iscsi_login_rsp *)&r->got.hdr;
+	u32 len;
+
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, protected_down, NULL));
+	KUNIT_ASSERT_EQ(test, 0, shell("set -e\nmkdir -p " CORE "/protected " TPG "/lun/lun_2\n"
+				       "echo rd_pages=64 >" CORE "/protected/control\n"
+				       "echo 1 >" CORE "/protected/enable\n"
+				       "echo 1 >" CORE "/protected/attrib/pi_prot_type\n"
+				       "ln -s " CORE "/protected " TPG "/lun/lun_2/l"));
+	log_mark(test);
+	r->pdu[0] = raw_login_pdu(r, RAW_SOLICITED, &len);
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, rsp->status_class, ISCSI_STATUS_CLS_INITIATOR_ERR);
+	KUNIT_EXPECT_EQ(test, rsp->status_detail, ISCSI_LOGIN_STATUS_TGT_FORBIDDEN);
+	KUNIT_EXPECT_FALSE(test, rsp->flags & ISCSI_FLAG_LOGIN_TRANSIT);
+	KUNIT_EXPECT_TRUE(test, log_says("is not let in: a backstore has T10-PI"));
+	raw_close(r);
+}
+
+/* Beyond the cookies of PDUs. */
+#define BOUND	1000
+
+/* Have @lmr be the memory where reads go to; return its key. */
+static DAT_RMR_CONTEXT bind(struct raw *r, DAT_LMR_HANDLE lmr)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = r->data->va };
+	DAT_RMR_CONTEXT rmr_context;
+	DAT_LMR_CONTEXT context;
+	DAT_EVENT event;
+
+	KD_ASSERT_OK(r->s->test,
+		     dat_lmr_fmr(lmr, DAT_MEM_TYPE_VIRTUAL, region, 1,
+				 DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
+				 DAT_VA_TYPE_VA, r->s->ep, kd_cookie(BOUND),
+				 DAT_COMPLETION_DEFAULT_FLAG, &context, &rmr_context));
+	do
+		KUNIT_ASSERT_TRUE(r->s->test, kd_wait_event(r->s->req_evd, &event, KD_TIMEOUT_MS));
+	while (event.event_data.dto_completion_event_data.user_cookie.as_64 != BOUND);
+	return rmr_context;
+}
+
+/* The key of an initiator that offers Send with Invalidate is invalid with the answer. */
+static void limits_key_is_invalidated(struct kunit *test)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	struct raw *r = raw_new(test, RAW_RECVS);
+	DAT_RMR_CONTEXT key;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_PARAM param;
+	DAT_EVENT event;
+
+	r->invalidate = true;
+	KUNIT_ASSERT_TRUE(test, raw_start(r));
+	raw_log_in(r, RAW_SOLICITED);
+	KD_ASSERT_OK(test, dat_lmr_allocate(r->s->ia, r->s->pz, 1, DAT_LMR_SCOPE_PZ, &lmr));
+	key = bind(r, lmr);
+	r->pdu[0] = raw_read(r, 1);
+	r->pdu[0].iser.read_stag = cpu_to_be32(key);
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, RAW_HEADERS));
+	KUNIT_ASSERT_TRUE(test, kd_wait_event(r->s->recv_evd, &event, KD_TIMEOUT_MS));
+	dto = &event.event_data.dto_completion_event_data;
+	KUNIT_EXPECT_EQ(test, dto->status, DAT_DTO_SUCCESS);
+	KUNIT_EXPECT_EQ(test, (int)dto->operation, (int)DAT_DTO_RECEIVE_WITH_INVALIDATE);
+	KUNIT_EXPECT_EQ(test, dto->rmr_context, key);
+	KD_ASSERT_OK(test, dat_lmr_query(lmr, DAT_LMR_FIELD_LMR_STATE, &param));
+	KUNIT_EXPECT_FALSE(test, param.lmr_state.bound);
+	raw_post(r, dto->user_cookie.as_64);
+	/* It can be bound again. */
+	KUNIT_EXPECT_NE(test, bind(r, lmr), key);
+	raw_expect_alive(r);
+	dat_ep_disconnect(r->s->ep, DAT_CLOSE_ABRUPT_FLAG);
+	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+	KD_EXPECT_OK(test, dat_lmr_free(lmr));
+	raw_close(r);
+}
+
+static struct kunit_case isert_cases[] = {
+	KUNIT_CASE_PARAM(limits_log_names_who, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(limits_protected_backstore, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(limits_key_is_invalidated, kd_gen_any_ia),
+	{}
+};
+
+KD_SUITE("kdapl-isert-limits", isert_cases, "kdapl_isert.ko: what an initiator gets, and no more",
+	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
