@@ -31,6 +31,11 @@
 #define KI_MISC		8
 /* Answers between two looks at how many messages lie unread. */
 #define KI_LOOK		8
+/*
+ * The most commands that a session may have outstanding: each has an answer. A backend that finds
+ * none has LIO try again without a pause.
+ */
+#define KI_MOST		(KI_TXS - KI_MISC)
 /* The least that a connection can be. */
 #define KI_LEAST	(1 + KI_MISC)
 
@@ -92,10 +97,10 @@ int ki_credit_begin(struct ki_conn *c)
 	struct iscsit_session *sess = c->conn->sess;
 	unsigned int each = ki_pdus_per_command(c->conn);
 	unsigned int depth = max_t(unsigned int, sess->cmdsn_window, 1);
-	unsigned int window = depth;
+	unsigned int window = min_t(unsigned int, depth, KI_MOST);
 
 	if (c->a->iwarp)
-		window = ki_credit_reserve(c, depth, each);
+		window = ki_credit_reserve(c, window, each);
 	if (!window || (window < depth && atomic_read(&sess->nconn) > 1))
 		return -ENOBUFS;
 	if (window < depth) {

@@ -9,6 +9,8 @@
 
 #define TPG	"/sys/kernel/config/target/iscsi/iqn.2026-01.test:raw/tpgt_1"
 #define CORE	"/sys/kernel/config/target/core/rd_mcp_7"
+/* Answers of a connection that may be on their way. */
+#define ANSWERS	128
 
 /* ---- The log ------------------------------------------------------------------------- */
 
@@ -53,6 +55,40 @@ static void limits_log_names_who(struct kunit *test)
 		 "iqn.2026-01.test:hostile at %pISc:[0-9]* is disconnected: it has sent more than",
 		 r->s->addr);
 	KUNIT_EXPECT_TRUE_MSG(test, log_says(line), "the log does not say \"%s\"", line);
+}
+
+/* ---- Answers ------------------------------------------------------------------------- */
+
+static void depth_is_back(void *unused)
+{
+	WARN_ON(shell("echo 64 >" TPG "/attrib/default_cmdsn_depth"));
+}
+
+static bool nobody_is_there(void *test)
+{
+	return !raw_sessions(test);
+}
+
+/*
+ * A session may not have more commands than its connection has answers, whatever LIO allows: a
+ * backend that has completed a command and finds no answer for it tries again without a pause.
+ */
+static void limits_commands_have_answers(struct kunit *test)
+{
+	struct raw *r;
+	s32 window;
+
+	/* LIO has the depth of a session from the one before it that is still there. */
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(nobody_is_there, test, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, depth_is_back, NULL));
+	KUNIT_ASSERT_EQ(test, 0, shell("echo 256 >" TPG "/attrib/default_cmdsn_depth"));
+	r = raw_login(test);
+	raw_expect_alive(r);
+	window = r->max_cmdsn - r->cmdsn + 1;
+	KUNIT_EXPECT_GT(test, window, 64);
+	KUNIT_EXPECT_LT(test, window, ANSWERS);
+	raw_close(r);
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(nobody_is_there, test, KD_TIMEOUT_MS));
 }
 
 /* ---- What is refused, and what is offered -------------------------------------------- */
@@ -145,6 +181,7 @@ static void limits_key_is_invalidated(struct kunit *test)
 }
 
 static struct kunit_case isert_cases[] = {
+	KUNIT_CASE_PARAM(limits_commands_have_answers, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_log_names_who, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_protected_backstore, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_key_is_invalidated, kd_gen_any_ia),
