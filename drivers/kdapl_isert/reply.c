@@ -352,7 +352,13 @@ static bool ki_is_unanswered(struct iscsit_cmd *cmd)
  */
 static int ki_log_out(struct ki_conn *c, struct iscsit_cmd *cmd)
 {
-	wait_event(c->wq, READ_ONCE(c->logout_sent) || READ_ONCE(c->down));
+	/* An initiator that takes no answer must not keep its session. */
+	if (!wait_event_timeout(c->wq, READ_ONCE(c->logout_sent) || READ_ONCE(c->down),
+				KI_SILENCE)) {
+		ki_conn_break(c, "it does not take the answer to its logout");
+		/* A connection that ends flushes it. */
+		wait_event(c->wq, READ_ONCE(c->logout_sent) || READ_ONCE(c->down));
+	}
 	if (!iscsit_logout_post_handler(cmd, c->conn))
 		return -ECONNRESET;
 	if (READ_ONCE(c->logout_sent)) {

@@ -9,6 +9,7 @@
 
 #define TPG	"/sys/kernel/config/target/iscsi/iqn.2026-01.test:raw/tpgt_1"
 #define CORE	"/sys/kernel/config/target/core/rd_mcp_7"
+#define PING	"/sys/module/kdapl_isert/parameters/ping_seconds"
 /* Answers of a connection that may be on their way. */
 #define ANSWERS	128
 
@@ -89,6 +90,35 @@ static void limits_commands_have_answers(struct kunit *test)
 	KUNIT_EXPECT_LT(test, window, ANSWERS);
 	raw_close(r);
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(nobody_is_there, test, KD_TIMEOUT_MS));
+}
+
+static void pings_are_back(void *unused)
+{
+	WARN_ON(shell("echo 15 >" PING));
+}
+
+/* An initiator that logs out and takes no answer is not waited for, also if nobody pings it. */
+static void limits_logout_nobody_takes(struct kunit *test)
+{
+	struct raw *r = raw_new(test, 1);
+
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, pings_are_back, NULL));
+	KUNIT_ASSERT_EQ(test, 0, shell("echo 0 >" PING));
+	KUNIT_ASSERT_TRUE(test, raw_start(r));
+	raw_log_in(r, RAW_SOLICITED);
+	/* The answer to the first one takes the only receive. */
+	r->pdu[0] = raw_nop(r, true);
+	KUNIT_EXPECT_TRUE(test, raw_send(r, r->pdu, RAW_HEADERS));
+	r->pdu[0] = raw_logout(r);
+	KUNIT_EXPECT_TRUE(test, raw_send(r, r->pdu, RAW_HEADERS));
+	/* An iWARP device ends a connection by itself that has no receive. */
+	if (kd_is_iwarp(r->s))
+		KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+	else
+		raw_expect_cut(r);
+	raw_close(r);
+	KUNIT_EXPECT_EQ(test, 0, shell("echo 0 >" TPG "/enable && echo 1 >" TPG "/enable"));
+	raw_expect_alive(raw_login(test));
 }
 
 /* ---- What is refused, and what is offered -------------------------------------------- */
@@ -183,6 +213,7 @@ static void limits_key_is_invalidated(struct kunit *test)
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(limits_commands_have_answers, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_log_names_who, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(limits_logout_nobody_takes, kd_gen_ia),
 	KUNIT_CASE_PARAM(limits_protected_backstore, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_key_is_invalidated, kd_gen_any_ia),
 	{}
