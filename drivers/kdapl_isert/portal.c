@@ -12,6 +12,7 @@
 
 #include <linux/in.h>
 #include <linux/in6.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include "isert.h"
@@ -408,6 +409,9 @@ int ki_accept_np(struct iscsi_np *np, struct iscsit_conn *conn)
 		    !ki_tell_addresses(c, np, conn))
 			break;
 		ki_conn_free(c);
+		/* A wait that need not sleep would not tell. */
+		if (signal_pending(current))
+			return -ENODEV;
 	}
 	conn->context = c;
 	c->conn = conn;

@@ -4,6 +4,8 @@
  * target's time, what it gets in return, and what the log says of the one that wants more.
  */
 #include <linux/module.h>
+#include <linux/sched/signal.h>
+#include "device.h"
 #include "raw.h"
 #include "shell.h"
 
@@ -121,6 +123,78 @@ static void limits_logout_nobody_takes(struct kunit *test)
 	raw_expect_alive(raw_login(test));
 }
 
+/* ---- The thread of a portal ---------------------------------------------------------- */
+
+/*
+ * @freed: connections that the thread has given a buffer back of
+ * @late: of them, how many after the first while a signal was pending
+ */
+static struct {
+	struct kd_hook device;
+	unsigned int freed;
+	unsigned int late;
+} thread;
+
+/* The thread gives back what a connection has sent that has ended: interrupt it. */
+static int interrupt_thread(struct ib_srq *srq, const struct ib_recv_wr *wr,
+			    const struct ib_recv_wr **bad)
+{
+	if (!strcmp(current->comm, "iscsi_np")) {
+		if (thread.freed++)
+			thread.late += signal_pending(current);
+		else
+			send_sig(SIGINT, current, 1);
+	}
+	return thread.device.real.post_srq_recv(srq, wr, bad);
+}
+
+static bool two_are_down(void *test)
+{
+	return raw_sessions_with(test, "state=down") == 2;
+}
+
+static bool two_are_freed(void *unused)
+{
+	return thread.freed == 2;
+}
+
+/* Whom LIO interrupts, to disable a portal group, does not free all that have ended first. */
+static void limits_thread_is_interrupted(struct kunit *test)
+{
+	struct raw *other = raw_login(test), *r, *ended[2];
+	DAT_EVENT event;
+	u32 len;
+	int i;
+
+	if (kd_is_iwarp(other->s))
+		kunit_skip(test, "the device ends a connection that has no receive");
+	/* The thread waits until this one takes the answer to its login. */
+	r = raw_new(test, 0);
+	KUNIT_ASSERT_TRUE(test, raw_start(r));
+	r->pdu[0] = raw_login_pdu(r, RAW_SOLICITED, &len);
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+	for (i = 0; i < 2; i++) {
+		ended[i] = raw_connect(test);
+		ended[i]->pdu[0] = raw_login_pdu(ended[i], RAW_SOLICITED, &len);
+		KUNIT_ASSERT_TRUE(test, raw_send(ended[i], ended[i]->pdu, len));
+		KUNIT_ASSERT_TRUE(test, kd_wait_event(ended[i]->s->req_evd, &event,
+						      KD_TIMEOUT_MS));
+	}
+	/* What came before the answer to this was handled. */
+	raw_expect_alive(other);
+	for (i = 0; i < 2; i++)
+		dat_ep_disconnect(ended[i]->s->ep, DAT_CLOSE_ABRUPT_FLAG);
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(two_are_down, test, KD_TIMEOUT_MS));
+	thread.freed = 0;
+	thread.late = 0;
+	kd_hook(test, other->s->name, &thread.device)->ops.post_srq_recv = interrupt_thread;
+	raw_close(r);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(two_are_freed, NULL, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, thread.late, 0);
+	raw_expect_alive(raw_login(test));
+	raw_expect_alive(other);
+}
+
 /* ---- What is refused, and what is offered -------------------------------------------- */
 
 static void protected_down(void *unused)
@@ -213,6 +287,7 @@ static void limits_key_is_invalidated(struct kunit *test)
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(limits_commands_have_answers, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_log_names_who, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(limits_thread_is_interrupted, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_logout_nobody_takes, kd_gen_ia),
 	KUNIT_CASE_PARAM(limits_protected_backstore, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_key_is_invalidated, kd_gen_any_ia),
