@@ -7,7 +7,10 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/mm.h>
+#include <linux/overflow.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 #include "isert.h"
 
 /* Post requests; @counted: the last one will be reported by ki_posted_done(). */
@@ -50,6 +53,25 @@ static void ki_cmd_cut(struct ki_cmd *kc, u64 offset, u64 len)
 	}
 }
 
+/*
+ * Allocate @n triplets. Those of a command of several MiB take more than a block, which is the
+ * most that is ever allocated in one piece; kvmalloc_array() would try that first.
+ */
+static DAT_LMR_TRIPLET *ki_iov_alloc(unsigned int n)
+{
+	size_t len = array_size(n, sizeof(DAT_LMR_TRIPLET));
+
+	if (len > KI_BLOCK_LEN)
+		return __vmalloc(len, GFP_NOIO | __GFP_NOWARN);
+	return kmalloc(len, GFP_NOIO);
+}
+
+static void ki_iov_free(struct ki_cmd *kc)
+{
+	if (kc->iov != kc->inline_iov)
+		kvfree(kc->iov);
+}
+
 /**
  * ki_cmd_map - map the data of a command
  * @c: the connection
@@ -74,14 +96,13 @@ int ki_cmd_map(struct ki_conn *c, struct iscsit_cmd *cmd, u32 offset, u32 len,
 		return -EINVAL;
 	kc->iov = kc->inline_iov;
 	if (nents > KI_INLINE_IOV)
-		kc->iov = kmalloc_array(nents, sizeof(*kc->iov), GFP_NOIO);
+		kc->iov = ki_iov_alloc(nents);
 	if (!kc->iov)
 		return -ENOMEM;
 	ret = kdat_sg_map(c->a->ia, c->a->pz, sgl, nents, dir, nents, kc->iov,
 			  &kc->n, &kc->map);
 	if (ret != DAT_SUCCESS) {
-		if (kc->iov != kc->inline_iov)
-			kfree(kc->iov);
+		ki_iov_free(kc);
 		return ret == DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY) &&
 		       !READ_ONCE(c->down) ? -ENOMEM : -EIO;
 	}
@@ -103,8 +124,7 @@ void ki_cmd_unmap(struct iscsit_cmd *cmd)
 	ret = kdat_sg_unmap(kc->map);
 	WARN_ONCE(ret != DAT_SUCCESS, "the data of a command is still in use: %s",
 		  ki_strerror(ret));
-	if (kc->iov != kc->inline_iov)
-		kfree(kc->iov);
+	ki_iov_free(kc);
 }
 
 /*

@@ -195,6 +195,53 @@ static void limits_thread_is_interrupted(struct kunit *test)
 	raw_expect_alive(other);
 }
 
+/* ---- Memory -------------------------------------------------------------------------- */
+
+#define EVENTS	"/sys/kernel/debug/tracing/events/kmem/kmalloc"
+#define TRACE	"/sys/kernel/debug/tracing/trace"
+/* More pages than there are triplets in 32 KiB. */
+#define LARGE	(12 * SZ_1M)
+
+static void large_down(void *unused)
+{
+	shell("echo 0 >" EVENTS "/enable\n"
+	      "echo 0 >" EVENTS "/filter");
+	WARN_ON(shell("rm " TPG "/lun/lun_3/l\n"
+		      "rmdir " TPG "/lun/lun_3 " CORE "/large"));
+}
+
+/*
+ * For commands of several MiB no memory is allocated in pieces of more than 32 KiB. The initiator
+ * has less memory than it says, so that its connection ends when the data has been mapped.
+ */
+static void limits_large_commands(struct kunit *test)
+{
+	struct iscsi_scsi_req *req;
+	struct raw *r;
+
+	if (shell("test -d " EVENTS))
+		kunit_skip(test, "the kernel has no such events");
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, large_down, NULL));
+	KUNIT_ASSERT_EQ(test, 0, shell("set -e\nmkdir -p " CORE "/large " TPG "/lun/lun_3\n"
+				       "echo rd_pages=4096 >" CORE "/large/control\n"
+				       "echo 1 >" CORE "/large/enable\n"
+				       "ln -s " CORE "/large " TPG "/lun/lun_3/l"));
+	r = raw_login(test);
+	r->pdu[0] = raw_read(r, 0);
+	req = (struct iscsi_scsi_req *)&r->pdu[0].hdr;
+	req->lun.scsi_lun[1] = 3;
+	req->data_length = cpu_to_be32(LARGE);
+	req->cdb[7] = LARGE / RAW_BLOCK >> 8;
+	KUNIT_ASSERT_EQ(test, 0, shell("cd " EVENTS " && echo >../../../trace &&\n"
+				       "echo 'bytes_alloc > 32768' >filter && echo 1 >enable"));
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, RAW_HEADERS));
+	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+	/* LIO's own list of pages is larger: the events are there. */
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -q 'call_site=sgl_alloc' " TRACE));
+	KUNIT_EXPECT_NE(test, 0, shell("grep -q 'call_site=k[di]' " TRACE));
+	raw_close(r);
+}
+
 /* ---- What is refused, and what is offered -------------------------------------------- */
 
 static void protected_down(void *unused)
@@ -289,6 +336,7 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(limits_log_names_who, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_thread_is_interrupted, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_logout_nobody_takes, kd_gen_ia),
+	KUNIT_CASE_PARAM(limits_large_commands, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_protected_backstore, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_key_is_invalidated, kd_gen_any_ia),
 	{}
