@@ -100,6 +100,8 @@ struct kdapl_wr {
  * @tail: oldest position not reaped; EVD lock, read by posters
  * @unreaped: completion events queued; EVD lock
  * @ahead: requests that completed before earlier ones; EVD lock
+ * @proved: while there are such: the device has gone past what is before this position;
+ *	EVD lock
  * @depth: requests that fit into the device's send queue
  * @chains: chained requests on their way
  */
@@ -122,6 +124,7 @@ struct kdapl_ring {
 	u32 tail;
 	u32 unreaped;
 	u32 ahead;
+	u32 proved;
 	atomic_t chains;
 };
 
@@ -206,6 +209,16 @@ static inline void kdapl_ring_advance(struct kdapl_ring *ring)
 
 	WRITE_ONCE(ring->head, ring->head + 1);
 	prefetchw(kdapl_ring_wr(ring, ring->head));
+}
+
+/*
+ * Has the device left out the completion of @wr, the next one to end, as it was a success?
+ * A later request has completed, and @wr is one that needs no completion for that.
+ */
+static inline bool kdapl_ring_left_out(const struct kdapl_ring *ring,
+				       const struct kdapl_wr *wr)
+{
+	return wr->suppress == KDAPL_SILENT && ring->ahead && !wr->ahead;
 }
 
 /*

@@ -131,6 +131,28 @@ static bool kdapl_send_repeated(const struct kdapl_ring *sq, const struct kdapl_
 }
 
 /*
+ * @wr has completed, but not all before it. Most often that proves that what came before it
+ * and has no completion was a success. A flush does not over iWARP: siw completes at once
+ * what is posted while it flushes, before what it has not come to (siw_post_send() beside
+ * siw_qp_llp_close() in 6.12). Then only the end of the QP tells what has no completion.
+ */
+static void kdapl_send_ahead(struct kdapl_ring *sq, struct kdapl_wr *wr)
+{
+	if (!sq->ahead++)
+		sq->proved = sq->done;
+	wr->ahead = true;
+	if ((wr->status != DAT_DTO_ERR_FLUSHED || !wr->ep->obj.ia->iwarp) &&
+	    (s32)((u32)wr->seq - sq->proved) > 0)
+		sq->proved = wr->seq;
+}
+
+/* Did @wr, the next one to end, succeed without a completion of its own? */
+static bool kdapl_send_was_silent(const struct kdapl_ring *sq, const struct kdapl_wr *wr)
+{
+	return kdapl_ring_left_out(sq, wr) && (s32)(sq->proved - (u32)wr->seq) > 0;
+}
+
+/*
  * A request has completed. siw completes requests that follow an RDMA Read
  * ahead of the Read; to the consumer, and in the ring, requests end in posting
  * order.
@@ -143,15 +165,14 @@ static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr,
 	if (unlikely((u32)wr->seq != sq->done || kdapl_sink_is_open(wr))) {
 		if (kdapl_send_repeated(sq, wr))
 			return;
-		wr->ahead = true;
-		sq->ahead++;
+		kdapl_send_ahead(sq, wr);
 	} else {
 		kdapl_send_finish(evd, wr, later);
 	}
 	while (unlikely(sq->ahead)) {
 		wr = kdapl_ring_wr(sq, sq->done);
 		if (wr->ahead ? kdapl_sink_is_open(wr) :
-				wr->suppress != KDAPL_SILENT)
+				!kdapl_send_was_silent(sq, wr))
 			break;
 		if (wr->ahead)
 			sq->ahead--;

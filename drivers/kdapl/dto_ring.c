@@ -342,6 +342,8 @@ static bool kdapl_ring_flush_section(struct kdapl_ep *ep, struct kdapl_ring *rin
 		if (unlikely(wr->ahead)) {
 			wr->ahead = false;
 			ring->ahead--;
+		} else if (!recv && kdapl_ring_left_out(ring, wr)) {
+			wr->status = DAT_DTO_SUCCESS;
 		} else {
 			wr->status = DAT_DTO_ERR_FLUSHED;
 			wr->len = 0;

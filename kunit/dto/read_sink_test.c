@@ -9,6 +9,7 @@
 #include <linux/io.h>
 #include <linux/module.h>
 #include <linux/scatterlist.h>
+#include <dat/kdat_linux.h>
 #include "device.h"
 #include "rmr_fixture.h"
 
@@ -414,6 +415,54 @@ static void L2_sink_of_a_failed_read(struct kunit *test)
 					      DAT_EP_STATE_DISCONNECTED));
 }
 
+/*
+ * Post a Read that fails, and behind it two Writes of which the first is silent. Return
+ * whether the second one was a success: then the first one was, and has no event.
+ */
+static bool silent_write_behind(struct kunit *test, struct mem_pair *c, struct kd_buf *buf)
+{
+	DAT_RMR_TRIPLET from = mem_remote(0, 64, 0x1234500);
+	DAT_RMR_TRIPLET to = kd_remote(c->a->buf, 0, 64);
+	DAT_LMR_TRIPLET seg = kd_seg(buf, 0, 64);
+	DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	KDAT_REQUEST r[2];
+	DAT_EVENT event;
+	int i, events = 0;
+
+	for (i = 0; i < 2; i++)
+		r[i] = (KDAT_REQUEST) {
+			.operation = DAT_DTO_RDMA_WRITE,
+			.num_segments = 1,
+			.local_iov = &seg,
+			.remote_iov = &to,
+			.user_cookie = kd_cookie(2 + i),
+		};
+	r[0].completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
+	KD_ASSERT_OK(test, dat_ep_post_rdma_read(c->p->ep, 1, &seg, kd_cookie(1), &from, 0));
+	KD_ASSERT_OK(test, kdat_ep_post_requests(c->p->ep, 2, r));
+	dto = &event.event_data.dto_completion_event_data;
+	do {
+		KUNIT_ASSERT_TRUE(test, kd_wait_event(c->p->req_evd, &event, KD_TIMEOUT_MS));
+		events++;
+	} while (dto->user_cookie.as_64 != 3);
+	if (dto->status != DAT_DTO_SUCCESS)
+		return false;
+	KUNIT_EXPECT_EQ(test, events, 2);
+	return true;
+}
+
+/* What is behind such a Read waits for it, and is reported as the device has done it. */
+static void silent_write_behind_a_failed_read(struct kunit *test)
+{
+	struct mem_pair c = adapter_pair(test, 8);
+	struct kd_buf *buf = kd_buf_alloc_priv(c.p, KD_BUF_LEN, false, LOCAL);
+	int tries = 50;
+
+	while (!silent_write_behind(test, &c, buf) && --tries)
+		mem_reconnect(&c);
+	KUNIT_EXPECT_TRUE(test, tries);
+}
+
 /* ---- Many -------------------------------------------------------------------- */
 
 static void burst(struct mem_pair *c, struct kd_buf *to, int n)
@@ -544,6 +593,7 @@ static struct kunit_case read_sink_cases[] = {
 	KUNIT_CASE_PARAM(L5_read_to_rmr, kd_gen_ia),
 	KUNIT_CASE_PARAM(L2_sink_is_closed, kd_gen_ia),
 	KUNIT_CASE_PARAM(L2_sink_of_a_failed_read, kd_gen_ia),
+	KUNIT_CASE_PARAM(silent_write_behind_a_failed_read, kd_gen_ia),
 	KUNIT_CASE_PARAM(queue_full_of_reads, kd_gen_ia),
 	KUNIT_CASE_PARAM(reads_are_flushed, kd_gen_ia),
 	KUNIT_CASE_PARAM(I4_no_mrs, kd_gen_ia),
