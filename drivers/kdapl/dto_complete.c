@@ -157,14 +157,15 @@ static bool kdapl_send_was_silent(const struct kdapl_ring *sq, const struct kdap
  * ahead of the Read; to the consumer, and in the ring, requests end in posting
  * order.
  */
-static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr,
+static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr, u8 status,
 			    struct kdapl_later *later)
 {
 	struct kdapl_ring *sq = &wr->ep->sq;
 
+	if (unlikely((u32)wr->seq != sq->done || wr->ahead) && kdapl_send_repeated(sq, wr))
+		return;
+	wr->status = status;
 	if (unlikely((u32)wr->seq != sq->done || kdapl_sink_is_open(wr))) {
-		if (kdapl_send_repeated(sq, wr))
-			return;
 		kdapl_send_ahead(sq, wr);
 	} else {
 		kdapl_send_finish(evd, wr, later);
@@ -307,13 +308,13 @@ static __always_inline void kdapl_wc_done(struct kdapl_evd *evd,
 		return;
 	}
 	ep = wr->ep;
-	wr->status = status;
 	if (wr->ev.kind == KDAPL_EV_SQ) {
 		/* First: the last request ends a graceful disconnect. */
 		if (unlikely(status != DAT_DTO_SUCCESS))
 			kdapl_wc_failed(ep, status);
-		kdapl_send_done(evd, wr, later);
+		kdapl_send_done(evd, wr, status, later);
 	} else {
+		wr->status = status;
 		if (wr->ev.kind == KDAPL_EV_SRQ)
 			ep = kdapl_wc_ep(evd, wc);
 		wr->ep = ep;

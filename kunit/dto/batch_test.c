@@ -363,6 +363,44 @@ static void I8_silent_one_is_flushed_late(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, tries);
 }
 
+/* A Read that was a success fails as well, before anybody asks. */
+static int failing_poll_cq(struct ib_cq *cq, int n, struct ib_wc *wc)
+{
+	int got = twice.device.real.poll_cq(cq, n, wc);
+
+	if (got == 1 && n > 1 && !twice.done && wc->status == IB_WC_SUCCESS &&
+	    wc->opcode == IB_WC_RDMA_READ) {
+		wc[got] = wc[0];
+		wc[got++].status = IB_WC_LOC_QP_OP_ERR;
+		twice.done = true;
+	}
+	return got;
+}
+
+/*
+ * siw's sending thread completes a Read as failed that it could not send to the end; the
+ * response may have completed it (siw_qp_sq_process() in 6.12). The first one counts.
+ */
+static void I8_success_stays(struct kunit *test)
+{
+	struct kd_pair c = { kd_open(test, "siw0/1"), kd_open(test, "siw0/1") };
+	DAT_RMR_TRIPLET remote;
+	DAT_LMR_TRIPLET seg;
+
+	twice.done = false;
+	kd_hook(test, "siw0/1", &twice.device)->ops.poll_cq = failing_poll_cq;
+	kd_setup(c.a, NULL);
+	kd_setup(c.p, NULL);
+	kd_connect_pair(c.a, c.p);
+	remote = kd_remote(c.p->buf, 0, 64);
+	seg = kd_seg(c.a->buf, 0, 64);
+	KD_ASSERT_OK(test, dat_ep_post_rdma_read(c.a->ep, 1, &seg, kd_cookie(1), &remote, 0));
+	kd_expect_dto(test, c.a->req_evd, 1, DAT_DTO_SUCCESS, NULL);
+	kd_expect_event(test, c.a->conn_evd, DAT_CONNECTION_EVENT_BROKEN, NULL);
+	kd_expect_no_event(test, c.a->req_evd);
+	KUNIT_EXPECT_TRUE(test, twice.done);
+}
+
 /* ---- What is not posted --------------------------------------------------------- */
 
 static void expect_untouched(struct kd_pair *c)
@@ -512,6 +550,7 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE_PARAM(I8_L8_with_a_mapping, kd_gen_ia),
 	KUNIT_CASE(I8_ends_once),
 	KUNIT_CASE(I8_silent_one_is_flushed_late),
+	KUNIT_CASE(I8_success_stays),
 	KUNIT_CASE_PARAM(I8_no_room, kd_gen_ia),
 	KUNIT_CASE_PARAM(I8_one_is_wrong, kd_gen_ia),
 	KUNIT_CASE_PARAM(I8_arguments, kd_gen_ia),
