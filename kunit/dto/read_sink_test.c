@@ -424,23 +424,20 @@ static bool silent_write_behind(struct kunit *test, struct mem_pair *c, struct k
 	DAT_RMR_TRIPLET from = mem_remote(0, 64, 0x1234500);
 	DAT_RMR_TRIPLET to = kd_remote(c->a->buf, 0, 64);
 	DAT_LMR_TRIPLET seg = kd_seg(buf, 0, 64);
-	DAT_DTO_COMPLETION_EVENT_DATA *dto;
-	KDAT_REQUEST r[2];
 	DAT_EVENT event;
+	DAT_DTO_COMPLETION_EVENT_DATA *dto = &event.event_data.dto_completion_event_data;
+	KDAT_REQUEST r[2];
 	int i, events = 0;
 
 	for (i = 0; i < 2; i++)
 		r[i] = (KDAT_REQUEST) {
-			.operation = DAT_DTO_RDMA_WRITE,
-			.num_segments = 1,
-			.local_iov = &seg,
-			.remote_iov = &to,
+			.operation = DAT_DTO_RDMA_WRITE, .num_segments = 1,
+			.local_iov = &seg, .remote_iov = &to,
 			.user_cookie = kd_cookie(2 + i),
 		};
 	r[0].completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
 	KD_ASSERT_OK(test, dat_ep_post_rdma_read(c->p->ep, 1, &seg, kd_cookie(1), &from, 0));
 	KD_ASSERT_OK(test, kdat_ep_post_requests(c->p->ep, 2, r));
-	dto = &event.event_data.dto_completion_event_data;
 	do {
 		KUNIT_ASSERT_TRUE(test, kd_wait_event(c->p->req_evd, &event, KD_TIMEOUT_MS));
 		events++;
