@@ -293,6 +293,18 @@ kdapl_recv_done(struct kdapl_evd *evd, struct kdapl_ep *ep, struct kdapl_wr *wr,
 		kdapl_ep_check_marks(ep, later);
 }
 
+/*
+ * Was a receive flushed before older ones? siw completes at once what is posted while it flushes
+ * (siw_post_receive() beside siw_qp_llp_close() in 6.12). The entry is left to
+ * kdapl_ring_flush(), as receives end in posting order, and kdapl_withdraw_ring() looks for
+ * events up to the last one that has.
+ */
+static bool kdapl_recv_is_early(const struct kdapl_ep *ep, const struct kdapl_wr *wr, u8 status)
+{
+	return status == DAT_DTO_ERR_FLUSHED && wr->ev.kind == KDAPL_EV_RQ &&
+	       (u32)wr->seq != ep->rq.done;
+}
+
 static __always_inline void kdapl_wc_done(struct kdapl_evd *evd,
 					  struct ib_wc *wc,
 					  struct kdapl_later *later)
@@ -313,6 +325,8 @@ static __always_inline void kdapl_wc_done(struct kdapl_evd *evd,
 		if (unlikely(status != DAT_DTO_SUCCESS))
 			kdapl_wc_failed(ep, status);
 		kdapl_send_done(evd, wr, status, later);
+	} else if (unlikely(status) && kdapl_recv_is_early(ep, wr, status)) {
+		kdapl_wc_failed(ep, status);
 	} else {
 		wr->status = status;
 		if (wr->ev.kind == KDAPL_EV_SRQ)

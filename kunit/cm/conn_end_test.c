@@ -374,6 +374,42 @@ static void N3_request_that_is_never_received(struct kunit *test)
 	kd_expect_dto(test, a->req_evd, 2, DAT_DTO_ERR_FLUSHED, NULL);
 }
 
+/* ---- A device that flushes in another order -------------------------------------- */
+
+static struct kd_hook backwards;
+
+static int poll_backwards(struct ib_cq *cq, int n, struct ib_wc *wc)
+{
+	int got = backwards.real.poll_cq(cq, n, wc), i;
+
+	if (got < 2 || wc[0].status != IB_WC_WR_FLUSH_ERR || cq->wc)
+		return got;
+	for (i = 0; i < got / 2; i++)
+		swap(wc[i], wc[got - 1 - i]);
+	return got;
+}
+
+/*
+ * siw flushes at once what is posted while it flushes, before what it has not come to. The
+ * events come in the order of posting all the same, and none is left of an Endpoint that is
+ * freed: they are looked for up to the last one.
+ */
+static void R4_flushed_in_order(struct kunit *test)
+{
+	struct kd_pair c = kd_make_pair(test, NULL);
+	enum { RECVS = 8 };
+	int i;
+
+	kd_connect_pair(c.a, c.p);
+	for (i = 0; i < RECVS; i++)
+		kd_recv(c.p, i * 64, 64, i);
+	kd_hook(test, c.p->name, &backwards)->ops.poll_cq = poll_backwards;
+	kd_disconnect(c.a, c.p);
+	for (i = 0; i < RECVS; i++)
+		kd_expect_dto(test, c.p->recv_evd, i, DAT_DTO_ERR_FLUSHED, NULL);
+	kd_expect_no_event(test, c.p->recv_evd);
+}
+
 static struct kunit_case conn_end_cases[] = {
 	KUNIT_CASE_PARAM(N3_rejected_when_established, gen_sim),
 	KUNIT_CASE_PARAM(N3_accept_and_free, kd_gen_ia),
@@ -386,6 +422,7 @@ static struct kunit_case conn_end_cases[] = {
 	KUNIT_CASE_PARAM(N3_acknowledged_late, gen_sim),
 	KUNIT_CASE_PARAM(N3_request_that_is_never_received, gen_sim),
 	KUNIT_CASE_PARAM(abrupt_end_while_draining, gen_sim),
+	KUNIT_CASE_PARAM(R4_flushed_in_order, kd_gen_ia),
 	{}
 };
 
