@@ -431,17 +431,23 @@ static int refuse_second(struct ib_mr *mr, struct scatterlist *sg, int nents,
 static void tasks_half_fetched(struct kunit *test)
 {
 	struct raw *other = raw_login(test), *r = raw_login(test);
+	int tries = 16;
 
 	if (!kd_is_iwarp(r->s) || !kd_ia_has(r->s->name, KD_SIMULATED))
 		kunit_skip(test, "the device registers no sinks of RDMA Reads");
 	r->data = kd_buf_alloc(r->s, LARGE_BLOCKS * RAW_BLOCK);
-	atomic_set(&sinks, 2);
 	kd_hook(test, other->s->name, &device)->ops.map_mr_sg = refuse_second;
-	r->pdu[0] = raw_write(r, LARGE_BLOCKS);
-	atomic_set(&sinks, 0);
-	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, RAW_HEADERS));
+	/* The pages of LIO may happen to be neighbours, which takes one Read. */
+	do {
+		atomic_set(&sinks, 2);
+		r->pdu[0] = raw_write(r, LARGE_BLOCKS);
+		atomic_set(&sinks, 0);
+		KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, RAW_HEADERS));
+	} while (raw_receive(r, ISCSI_OP_SCSI_CMD_RSP, KD_TIMEOUT_MS) && --tries);
+	if (!tries)
+		kunit_skip(test, "the data was in one piece each time");
 	raw_expect_cut(r);
-	KUNIT_EXPECT_GE_MSG(test, atomic_read(&sinks), 2, "the data was in one piece");
+	KUNIT_EXPECT_GE(test, atomic_read(&sinks), 2);
 	raw_close(r);
 	raw_expect_alive(other);
 }
