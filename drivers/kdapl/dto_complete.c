@@ -165,11 +165,10 @@ static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr, u8 statu
 	if (unlikely((u32)wr->seq != sq->done || wr->ahead) && kdapl_send_repeated(sq, wr))
 		return;
 	wr->status = status;
-	if (unlikely((u32)wr->seq != sq->done || kdapl_sink_is_open(wr))) {
+	if (unlikely((u32)wr->seq != sq->done || kdapl_sink_is_open(wr)))
 		kdapl_send_ahead(sq, wr);
-	} else {
+	else
 		kdapl_send_finish(evd, wr, later);
-	}
 	while (unlikely(sq->ahead)) {
 		wr = kdapl_ring_wr(sq, sq->done);
 		if (wr->ahead ? kdapl_sink_is_open(wr) :
