@@ -241,7 +241,7 @@ static inline void kdapl_ring_complete(struct kdapl_evd *evd,
 		smp_store_release(&ring->tail, ring->done);
 }
 
-/* The event of @wr was reaped or withdrawn. */
+/* The event of @wr was reaped, which is the oldest one of the ring. */
 static inline void kdapl_ring_reaped(struct kdapl_evd *evd,
 				     struct kdapl_ring *ring,
 				     struct kdapl_wr *wr)
@@ -252,6 +252,20 @@ static inline void kdapl_ring_reaped(struct kdapl_evd *evd,
 
 	/* Pairs with kdapl_ring_full(). */
 	smp_store_release(&ring->tail, tail);
+}
+
+/*
+ * An entry that has completed gets no event, or loses it, as the Endpoint is dying. Events of
+ * older entries may be queued, which kdapl_withdraw_ring() looks for from the tail on.
+ */
+static inline void kdapl_ring_withdrawn(struct kdapl_evd *evd,
+					struct kdapl_ring *ring)
+{
+	lockdep_assert_held(&evd->lock);
+
+	/* Pairs with kdapl_ring_full(). */
+	if (!--ring->unreaped)
+		smp_store_release(&ring->tail, ring->done);
 }
 
 /* Return the list of Endpoints that the QP at this address may be among. */

@@ -102,7 +102,7 @@ static void kdapl_send_finish(struct kdapl_evd *evd, struct kdapl_wr *wr,
 	kdapl_ring_complete(evd, &ep->sq, wr, event);
 	if (event) {
 		if (unlikely(READ_ONCE(ep->dying)))
-			kdapl_ring_reaped(evd, &ep->sq, wr);
+			kdapl_ring_withdrawn(evd, &ep->sq);
 		else
 			kdapl_evd_add(evd, &wr->ev, later);
 	}
@@ -296,7 +296,7 @@ kdapl_recv_done(struct kdapl_evd *evd, struct kdapl_ep *ep, struct kdapl_wr *wr,
  * Was a receive flushed before older ones? siw completes at once what is posted while it flushes
  * (siw_post_receive() beside siw_qp_llp_close() in 6.12). The entry is left to
  * kdapl_ring_flush(), as receives end in posting order, and kdapl_withdraw_ring() looks for
- * events up to the last one that has.
+ * events up to the last one that has. A flush of one that has ended already is left out too.
  */
 static bool kdapl_recv_is_early(const struct kdapl_ep *ep, const struct kdapl_wr *wr, u8 status)
 {

@@ -88,7 +88,7 @@ void kdapl_recv_withdraw(struct kdapl_wr *wr)
 	if (wr->ev.kind == KDAPL_EV_SRQ)
 		kdapl_srq_take_back(ep->srq, wr);
 	else
-		kdapl_ring_reaped(ep->recv_evd, &ep->rq, wr);
+		kdapl_ring_withdrawn(ep->recv_evd, &ep->rq);
 }
 
 static void kdapl_recv_event_withdraw(struct kdapl_event *ev)

@@ -22,7 +22,7 @@ static void kdapl_request_withdraw(struct kdapl_event *ev)
 {
 	struct kdapl_wr *wr = container_of(ev, struct kdapl_wr, ev);
 
-	kdapl_ring_reaped(wr->ep->req_evd, &wr->ep->sq, wr);
+	kdapl_ring_withdrawn(wr->ep->req_evd, &wr->ep->sq);
 }
 
 static struct kdapl_ep *kdapl_request_ep(struct kdapl_event *ev)
@@ -268,7 +268,7 @@ static void kdapl_move_fail(struct kdapl_move *m)
 			wr->taken = false;
 			kdapl_ring_complete(m->evd, ring, wr, true);
 			if (READ_ONCE(wr->ep->dying))
-				kdapl_ring_reaped(m->evd, ring, wr);
+				kdapl_ring_withdrawn(m->evd, ring);
 			else
 				kdapl_evd_add(m->evd, &wr->ev, &later);
 		}
@@ -356,7 +356,7 @@ static bool kdapl_ring_flush_section(struct kdapl_ep *ep, struct kdapl_ring *rin
 		if (!event)
 			continue;
 		if (READ_ONCE(ep->dying))
-			kdapl_ring_reaped(evd, ring, wr);
+			kdapl_ring_withdrawn(evd, ring);
 		else
 			kdapl_evd_add(evd, &wr->ev, later);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* dat_ep_modify() while receives are being posted. */
+/* dat_ep_modify() while receives are posted, or the Endpoint is freed. */
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/sched.h>
@@ -60,6 +60,55 @@ static void R4_post_while_the_evd_goes(struct kunit *test)
 					param));
 	KUNIT_EXPECT_PTR_EQ(test, param->recv_evd_handle, s->recv_evd);
 	ep_stage_leave(stage);
+}
+
+/*
+ * struct leaver - an Endpoint that is freed at the second allocation of the task that
+ * modifies
+ */
+static struct leaver {
+	DAT_EP_HANDLE ep;
+	struct task_struct *task;
+	int allocations;
+	DAT_RETURN ret;
+} leaver;
+
+static void free_late(void *data, unsigned long site, const void *ptr)
+{
+	if (READ_ONCE(leaver.task) == current && in_task() && ++leaver.allocations == 2)
+		leaver.ret = dat_ep_free(leaver.ep);
+}
+
+/*
+ * A receive completes between the moments when the Endpoint is freed and when its events are
+ * taken back: those that were queued before are taken back as well.
+ */
+static void R4_completes_while_the_ep_is_freed(struct kunit *test)
+{
+	struct kd_pair c = kd_make_pair(test, NULL);
+	DAT_EP_PARAM *param = kunit_kzalloc(test, sizeof(*param), GFP_KERNEL);
+	DAT_PZ_HANDLE pz;
+
+	KUNIT_ASSERT_NOT_NULL(test, param);
+	kd_connect_pair(c.a, c.p);
+	kd_recv(c.p, 0, 64, 1);
+	kd_recv(c.p, 64, 64, 2);
+	/* Their events stay queued. */
+	kd_disconnect(c.a, c.p);
+	KD_ASSERT_OK(test, dat_ep_reset(c.p->ep));
+	/* This one fails when the Endpoint gets another Protection Zone. */
+	kd_recv(c.p, 128, 64, 3);
+	KD_ASSERT_OK(test, dat_pz_create(c.p->ia, &pz));
+	param->pz_handle = pz;
+	kd_probe(test, "kmalloc", free_late);
+	leaver = (struct leaver) { .ep = c.p->ep };
+	WRITE_ONCE(leaver.task, current);
+	KD_EXPECT_OK(test, dat_ep_modify(c.p->ep, DAT_EP_FIELD_PZ_HANDLE, param));
+	WRITE_ONCE(leaver.task, NULL);
+	KUNIT_ASSERT_GE(test, leaver.allocations, 2);
+	KD_EXPECT_OK(test, leaver.ret);
+	c.p->ep = NULL;
+	kd_expect_no_event(test, c.p->recv_evd);
 }
 
 #define LENGTHS		200
@@ -149,7 +198,8 @@ static void R4_post_while_the_queue_moves(struct kunit *test)
 static struct kunit_case modify_race_cases[] = {
 	KUNIT_CASE_PARAM(R4_post_while_the_queue_moves, kd_gen_ia),
 	KUNIT_CASE_PARAM(R4_post_while_the_evd_goes, kd_gen_ia),
+	KUNIT_CASE_PARAM(R4_completes_while_the_ep_is_freed, kd_gen_ia),
 	{}
 };
 
-KD_SUITE("kdapl-modify-race", modify_race_cases, "dat_ep_modify() beside posts");
+KD_SUITE("kdapl-modify-race", modify_race_cases, "dat_ep_modify() beside other calls");
