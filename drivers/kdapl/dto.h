@@ -263,8 +263,8 @@ static inline void kdapl_ring_withdrawn(struct kdapl_evd *evd,
 {
 	lockdep_assert_held(&evd->lock);
 
-	/* Pairs with kdapl_ring_full(). */
 	if (!--ring->unreaped)
+		/* Pairs with kdapl_ring_full(). */
 		smp_store_release(&ring->tail, ring->done);
 }
 

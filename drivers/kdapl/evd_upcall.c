@@ -82,11 +82,11 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget, bool *armed)
 	if (!kdapl_policy_active(READ_ONCE(evd->policy)))
 		return kdapl_cq_poll_budget(evd, budget);
 	WRITE_ONCE(evd->upcaller, current);
-	/*
-	 * Pairs with kdapl_cq_schedule_poll(): if it read ->upcaller == NULL it did not
-	 * schedule ->softirq_poll, so its completions must be polled here.
-	 */
 	if (unlikely(READ_ONCE(evd->watchers)))
+		/*
+		 * Pairs with kdapl_cq_schedule_poll(): if it read ->upcaller == NULL it did
+		 * not schedule ->softirq_poll, so its completions must be polled here.
+		 */
 		smp_mb();
 	while (done < budget && kdapl_evd_reap(evd, &event, &more, &call)) {
 		kdapl_upcall_pin(&pinned, evd, call.owner);

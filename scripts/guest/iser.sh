@@ -41,7 +41,6 @@ put()
 if [ -d "$OUT/root" ]; then
 	PATH=$OUT/packages/usr/sbin:$OUT/packages/sbin:$OUT/packages/usr/bin:$PATH
 	export LD_LIBRARY_PATH=$OUT/packages/usr/lib/x86_64-linux-gnu
-	export LD_PRELOAD=$OUT/unix-over-tcp.so
 	export MODPROBE_OPTIONS="-d $OUT/root"
 fi
 
