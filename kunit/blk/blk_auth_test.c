@@ -121,21 +121,36 @@ static u16 attach_proven(struct kd_side *side, const struct proven *proven)
 	return status;
 }
 
+/*
+ * Have a client attach as "friend" with @secret, and expect @status. What it sent goes
+ * to @proven. Return the client.
+ */
+static struct kd_side *attach_with(struct kunit *test, const char *secret,
+				   u16 status, struct proven *proven)
+{
+	u8 nonce[KBLK_NONCE_LEN];
+	struct kblk_hello hello;
+	struct kd_side *side;
+
+	side = client_with_auth(test, &hello);
+	challenge(side, nonce);
+	*proven = prove(&hello, nonce, "friend", secret);
+	KUNIT_EXPECT_EQ(test, attach_proven(side, proven), status);
+	return side;
+}
+
 /* The right secret lets in, and the target shows that it has it as well. */
 static void blk_proof_is_right(struct kunit *test)
 {
 	struct kblk_request request;
-	u8 nonce[KBLK_NONCE_LEN], proof[KBLK_PROOF_LEN];
-	struct kblk_hello hello;
+	u8 proof[KBLK_PROOF_LEN];
 	struct proven proven;
 	struct kd_side *side;
 
 	load_with_secret(test, true);
-	side = client_with_auth(test, &hello);
-	challenge(side, nonce);
-	KUNIT_EXPECT_NOT_NULL(test, memchr_inv(nonce, 0, sizeof(nonce)));
-	proven = prove(&hello, nonce, "friend", SECRET);
-	KUNIT_EXPECT_EQ(test, attach_proven(side, &proven), KBLK_OK);
+	side = attach_with(test, SECRET, KBLK_OK, &proven);
+	KUNIT_EXPECT_NOT_NULL(test, memchr_inv(proven.of.challenge, 0,
+					       sizeof(proven.of.challenge)));
 	strscpy_pad(proven.of.who, "target", sizeof(proven.of.who));
 	kblk_prove(SECRET, &proven.of, proof);
 	KUNIT_EXPECT_EQ(test, 0, memcmp(proof, side->buf->va + INLINE_AT,
@@ -148,7 +163,7 @@ static void blk_proof_is_right(struct kunit *test)
 /* What does not let in, and ends the connection. */
 static void blk_proof_is_wrong(struct kunit *test)
 {
-	struct kblk_hello hello, first_hello = {};
+	struct kblk_hello hello;
 	u8 nonce[KBLK_NONCE_LEN];
 	struct proven proven, first = {};
 	struct kd_side *side;
@@ -173,11 +188,7 @@ static void blk_proof_is_wrong(struct kunit *test)
 		kd_close(side);
 		if (i != 3)
 			continue;
-		side = client_with_auth(test, &first_hello);
-		challenge(side, nonce);
-		first = prove(&first_hello, nonce, "friend", SECRET);
-		KUNIT_EXPECT_EQ(test, attach_proven(side, &first), KBLK_OK);
-		kd_close(side);
+		kd_close(attach_with(test, SECRET, KBLK_OK, &first));
 	}
 	/* An initiator of former times. */
 	hello = kdb_good_hello();
@@ -197,17 +208,10 @@ static bool one_is_unproven(void *unused)
 /* Who leaves before the target has had a look has not made a wrong proof for nothing. */
 static void blk_proof_is_wrong_and_gone(struct kunit *test)
 {
-	u8 nonce[KBLK_NONCE_LEN];
-	struct kblk_hello hello;
 	struct proven proven;
-	struct kd_side *side;
 
 	load_with_secret(test, true);
-	side = client_with_auth(test, &hello);
-	challenge(side, nonce);
-	proven = prove(&hello, nonce, "friend", OTHER_SECRET);
-	KUNIT_EXPECT_EQ(test, attach_proven(side, &proven), KBLK_ERR_PROOF);
-	kd_close(side);
+	kd_close(attach_with(test, OTHER_SECRET, KBLK_ERR_PROOF, &proven));
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(one_is_unproven, NULL,
 					      KD_TIMEOUT_MS));
 }

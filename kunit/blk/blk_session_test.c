@@ -369,33 +369,45 @@ static u16 await_reply(struct kd_side *side)
 	return le16_to_cpu(reply->status);
 }
 
+/* Two clients of a volume in memory. */
+struct two_clients {
+	struct backing *backing;
+	struct kd_side *side;
+	struct kd_side *other;
+};
+
+static struct two_clients load_two_clients(struct kunit *test)
+{
+	struct two_clients two = { .backing = tgt_load_two_ports(test) };
+
+	two.side = kdb_connected_client(test);
+	two.other = kdb_connected_client(test);
+	return two;
+}
+
 /*
  * The medium has a write when a flush of another client fails. The write may be
  * lost, although the client had flushed all that was replied to.
  */
 static void blk_flush_fails_beside_a_write(struct kunit *test)
 {
+	struct two_clients two = load_two_clients(test);
 	struct kblk_request request;
-	struct kd_side *side, *other;
-	struct backing *backing;
 
-	backing = tgt_load_two_ports(test);
-	side = kdb_connected_client(test);
-	other = kdb_connected_client(test);
-	KUNIT_EXPECT_EQ(test, flush(side), KBLK_OK);
-	request = write_request(side, 'a');
-	kdb_backing_hold(backing, true);
-	kdb_send_request(side, &request, sizeof(request) + 4096);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_held, backing, KD_TIMEOUT_MS));
-	kdb_backing_pass(backing);
-	backing->flush_status = BLK_STS_IOERR;
-	KUNIT_EXPECT_EQ(test, flush(other), KBLK_ERR_IO);
-	backing->flush_status = BLK_STS_OK;
-	kdb_backing_hold(backing, false);
-	KUNIT_EXPECT_EQ(test, await_reply(side), KBLK_OK);
-	KUNIT_EXPECT_EQ(test, flush(side), KBLK_ERR_IO);
-	kd_close(side);
-	kd_close(other);
+	KUNIT_EXPECT_EQ(test, flush(two.side), KBLK_OK);
+	request = write_request(two.side, 'a');
+	kdb_backing_hold(two.backing, true);
+	kdb_send_request(two.side, &request, sizeof(request) + 4096);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_held, two.backing, KD_TIMEOUT_MS));
+	kdb_backing_pass(two.backing);
+	two.backing->flush_status = BLK_STS_IOERR;
+	KUNIT_EXPECT_EQ(test, flush(two.other), KBLK_ERR_IO);
+	two.backing->flush_status = BLK_STS_OK;
+	kdb_backing_hold(two.backing, false);
+	KUNIT_EXPECT_EQ(test, await_reply(two.side), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, flush(two.side), KBLK_ERR_IO);
+	kd_close(two.side);
+	kd_close(two.other);
 }
 
 /*
@@ -404,24 +416,20 @@ static void blk_flush_fails_beside_a_write(struct kunit *test)
  */
 static void blk_flush_of_a_write_fails(struct kunit *test)
 {
+	struct two_clients two = load_two_clients(test);
 	struct kblk_request request;
-	struct kd_side *side, *other;
-	struct backing *backing;
 
-	backing = tgt_load_two_ports(test);
-	side = kdb_connected_client(test);
-	other = kdb_connected_client(test);
-	kdb_backing_without_fua(backing);
-	request = write_request(side, 'a');
-	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
-	backing->flush_status = BLK_STS_IOERR;
-	request = write_request(other, 'b');
+	kdb_backing_without_fua(two.backing);
+	request = write_request(two.side, 'a');
+	KUNIT_EXPECT_EQ(test, kdb_ask(two.side, &request), KBLK_OK);
+	two.backing->flush_status = BLK_STS_IOERR;
+	request = write_request(two.other, 'b');
 	request.flags |= KBLK_FUA;
-	KUNIT_EXPECT_EQ(test, kdb_ask(other, &request), KBLK_ERR_IO);
-	backing->flush_status = BLK_STS_OK;
-	KUNIT_EXPECT_EQ(test, flush(side), KBLK_ERR_IO);
-	kd_close(side);
-	kd_close(other);
+	KUNIT_EXPECT_EQ(test, kdb_ask(two.other, &request), KBLK_ERR_IO);
+	two.backing->flush_status = BLK_STS_OK;
+	KUNIT_EXPECT_EQ(test, flush(two.side), KBLK_ERR_IO);
+	kd_close(two.side);
+	kd_close(two.other);
 }
 
 static bool somebody_waits(void *data)
