@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Proofs that initiator and target know the same secret, see "Authentication"
- * in Documentation/kdapl-blk.rst. kblk_prove() is a pure function; no locks.
+ * in Documentation/kdapl-blk.rst. Each module has a struct kblk_hmac; hmac->lock is
+ * the innermost lock.
  */
 #ifndef KDAPL_BLK_AUTH_H
 #define KDAPL_BLK_AUTH_H
 
+#include <crypto/hash.h>
 #include <crypto/sha2.h>
 #include <linux/build_bug.h>
-#include <linux/string.h>
+#include <linux/err.h>
+#include <linux/printk.h>
+#include <linux/spinlock.h>
 #include "kdapl_blk_proto.h"
 
 #define KBLK_SECRET_MIN	16
@@ -37,34 +41,49 @@ struct kblk_proof_of {
 static_assert(SHA256_DIGEST_SIZE == KBLK_PROOF_LEN);
 
 /*
- * Compute HMAC-SHA-256 (RFC 2104) of @of, with the kernel's SHA-256. @secret
- * has at most KBLK_SECRET_MAX bytes, one block of the hash, and need not be
- * hashed first.
+ * struct kblk_hmac - the kernel's HMAC-SHA-256, allocated when the module is loaded: a
+ * disk that reconnects may be the one with the algorithm's module, or with swap
+ * @lock: guards the key that @tfm has
  */
-static inline void kblk_prove(const char *secret, const struct kblk_proof_of *of,
-			      u8 proof[KBLK_PROOF_LEN])
-{
-	struct {
-		u8 pad[SHA256_BLOCK_SIZE];
-		struct kblk_proof_of of;
-	} __packed inner = { .of = *of };
-	struct {
-		u8 pad[SHA256_BLOCK_SIZE];
-		u8 digest[SHA256_DIGEST_SIZE];
-	} __packed outer = {};
-	size_t len = strnlen(secret, KBLK_SECRET_MAX);
-	unsigned int i;
+struct kblk_hmac {
+	spinlock_t lock;		/* see above */
+	struct crypto_shash *tfm;
+};
 
-	memcpy(inner.pad, secret, len);
-	memcpy(outer.pad, secret, len);
-	for (i = 0; i < SHA256_BLOCK_SIZE; i++) {
-		inner.pad[i] ^= 0x36;
-		outer.pad[i] ^= 0x5c;
+static inline int kblk_hmac_init(struct kblk_hmac *hmac)
+{
+	struct crypto_shash *tfm = crypto_alloc_shash("hmac(sha256)", 0, 0);
+
+	if (IS_ERR(tfm)) {
+		pr_err("no hmac(sha256), error %ld\n", PTR_ERR(tfm));
+		return PTR_ERR(tfm);
 	}
-	sha256((const u8 *)&inner, sizeof(inner), outer.digest);
-	sha256((const u8 *)&outer, sizeof(outer), proof);
-	memzero_explicit(&inner, sizeof(inner));
-	memzero_explicit(&outer, sizeof(outer));
+	spin_lock_init(&hmac->lock);
+	hmac->tfm = tfm;
+	return 0;
+}
+
+static inline void kblk_hmac_free(struct kblk_hmac *hmac)
+{
+	crypto_free_shash(hmac->tfm);
+}
+
+/*
+ * Write the HMAC-SHA-256 of @of, keyed with @len bytes of @secret, to @proof. If an
+ * error number is returned @proof is no proof. Context: does not sleep.
+ */
+static inline int kblk_prove(struct kblk_hmac *hmac, const void *secret,
+			     unsigned int len, const struct kblk_proof_of *of,
+			     u8 proof[KBLK_PROOF_LEN])
+{
+	int err;
+
+	spin_lock(&hmac->lock);
+	err = crypto_shash_setkey(hmac->tfm, secret, len) ?:
+	      crypto_shash_tfm_digest(hmac->tfm, (const u8 *)of, sizeof(*of),
+				      proof);
+	spin_unlock(&hmac->lock);
+	return err;
 }
 
 #endif /* KDAPL_BLK_AUTH_H */

@@ -392,6 +392,7 @@ struct kbi_pdu {
 	s64 written;
 };
 
+extern struct kblk_hmac kbi_hmac;
 extern struct workqueue_struct *kbi_wq;
 extern struct workqueue_struct *kbi_end_wq;
 extern uuid_t kbi_host;

@@ -100,6 +100,21 @@ struct kbi_attach {
 	struct kblk_proof proof;
 } __packed;
 
+/* Write the proof of @of with the disk's secret to @proof. Return 0 or -EACCES. */
+static int kbi_prove(struct kbi_queue *queue, const struct kblk_proof_of *of,
+		     u8 *proof)
+{
+	const struct kbi_params *params = &queue->disk->params;
+	int err = kblk_prove(&kbi_hmac, params->secret, strlen(params->secret),
+			     of, proof);
+
+	if (!err)
+		return 0;
+	pr_err("client %s: its secret cannot be used, error %d\n",
+	       params->client, err);
+	return -EACCES;
+}
+
 /*
  * Attach with a proof of the secret, and check the proof of the target. Return
  * as kbi_admin() does, or -EACCES.
@@ -108,7 +123,6 @@ static int kbi_attach_proven(struct kbi_queue *queue, struct kbi_attach *attach)
 {
 	struct kblk_request challenge = { .opcode = KBLK_OP_CHALLENGE };
 	struct kblk_request request = { .opcode = KBLK_OP_ATTACH };
-	const char *secret = queue->disk->params.secret;
 	struct kblk_proof_of of = {
 		.who = "initiator",
 		.session = cpu_to_le64(queue->disk->session),
@@ -125,13 +139,17 @@ static int kbi_attach_proven(struct kbi_queue *queue, struct kbi_attach *attach)
 		return ret;
 	get_random_bytes(of.nonce, sizeof(of.nonce));
 	memcpy(attach->proof.nonce, of.nonce, sizeof(of.nonce));
-	kblk_prove(secret, &of, attach->proof.proof);
+	ret = kbi_prove(queue, &of, attach->proof.proof);
+	if (ret)
+		return ret;
 	ret = kbi_admin(queue, &request, attach, sizeof(*attach), proof,
 			sizeof(proof));
 	if (ret)
 		return ret;
 	strscpy_pad(of.who, "target", sizeof(of.who));
-	kblk_prove(secret, &of, attach->proof.proof);
+	ret = kbi_prove(queue, &of, attach->proof.proof);
+	if (ret)
+		return ret;
 	if (!crypto_memneq(proof, attach->proof.proof, sizeof(proof)))
 		return KBLK_OK;
 	pr_err("the target does not know the secret\n");

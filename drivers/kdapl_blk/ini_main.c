@@ -5,9 +5,13 @@
  * Module load and unload, and kbi_wq. Disks are set up through configfs, see
  * ini_configfs.c, or with tools/kdapl-blk.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/module.h>
 #include "ini.h"
 
+/* For proofs of all disks. */
+struct kblk_hmac kbi_hmac;
 struct workqueue_struct *kbi_wq;
 /* Of those who wait for what kbi_wq runs. */
 struct workqueue_struct *kbi_end_wq;
@@ -24,15 +28,19 @@ static void kbi_destroy_workqueues(void)
 
 static int __init kbi_init(void)
 {
-	int err = -ENOMEM;
+	int err;
 
+	err = kblk_hmac_init(&kbi_hmac);
+	if (err)
+		return err;
 	uuid_gen(&kbi_host);
 	kbi_wq = alloc_workqueue("kdapl_blk", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	kbi_end_wq = alloc_workqueue("kdapl_blk_end", WQ_UNBOUND, 0);
-	if (kbi_wq && kbi_end_wq)
-		err = kbi_configfs_register();
-	if (err)
-		kbi_destroy_workqueues();
+	err = kbi_wq && kbi_end_wq ? kbi_configfs_register() : -ENOMEM;
+	if (!err)
+		return 0;
+	kbi_destroy_workqueues();
+	kblk_hmac_free(&kbi_hmac);
 	return err;
 }
 
@@ -45,12 +53,14 @@ static void __exit kbi_exit(void)
 	kbi_configfs_unregister();
 	kbi_destroy_workqueues();
 	kbi_volumes_free();
+	kblk_hmac_free(&kbi_hmac);
 }
 
 module_init(kbi_init);
 module_exit(kbi_exit);
 MODULE_DESCRIPTION("Disks of a block device target on kDAPL");
 MODULE_LICENSE("Dual BSD/GPL");
+MODULE_SOFTDEP("pre: crypto-hmac crypto-sha256");
 #ifdef KDAPL_VERSION
 MODULE_VERSION(KDAPL_VERSION);
 #endif

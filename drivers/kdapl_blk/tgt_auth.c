@@ -16,9 +16,14 @@
  * The connection owns its challenge, which only its receive path uses
  * (conn->recv_mutex). kbt_names guards clients and secrets.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <crypto/algapi.h>
+#include <linux/printk.h>
 #include <linux/random.h>
 #include "tgt.h"
+
+struct kblk_hmac kbt_hmac;
 
 static struct kbt_client *kbt_client_find(const char *name)
 {
@@ -42,10 +47,27 @@ void kbt_challenge(struct kbt_conn *conn)
 }
 
 /*
+ * Write the proof of @of with the secret of @client to @proof. Return whether that
+ * was possible.
+ */
+static bool kbt_prove(struct kbt_client *client, const struct kblk_proof_of *of,
+		      u8 *proof)
+{
+	int err = kblk_prove(&kbt_hmac, client->secret, strlen(client->secret),
+			     of, proof);
+
+	if (err)
+		pr_warn_ratelimited("client %s: its secret cannot be used, error %d\n",
+				    config_item_name(&client->group.cg_item),
+				    err);
+	return !err;
+}
+
+/*
  * Check the proof that follows @attach; on success write the target's own proof
  * to kbt_words(), which the reply to ATTACH sends.
  */
-static bool kbt_is_proven(struct kbt_conn *conn, const char *secret,
+static bool kbt_is_proven(struct kbt_conn *conn, struct kbt_client *client,
 			  const struct kblk_attach *attach)
 {
 	const struct kblk_proof *theirs = (const void *)(attach + 1);
@@ -60,12 +82,11 @@ static bool kbt_is_proven(struct kbt_conn *conn, const char *secret,
 
 	memcpy(of.challenge, conn->challenge, sizeof(of.challenge));
 	memcpy(of.nonce, theirs->nonce, sizeof(of.nonce));
-	kblk_prove(secret, &of, proof);
-	if (crypto_memneq(proof, theirs->proof, sizeof(proof)))
+	if (!kbt_prove(client, &of, proof) ||
+	    crypto_memneq(proof, theirs->proof, sizeof(proof)))
 		return false;
 	strscpy_pad(of.who, "target", sizeof(of.who));
-	kblk_prove(secret, &of, kbt_words(conn));
-	return true;
+	return kbt_prove(client, &of, kbt_words(conn));
 }
 
 /**
@@ -96,7 +117,7 @@ enum kblk_status kbt_authenticate(struct kbt_conn *conn,
 		conn->unproven = subsys->authenticate || has_secret;
 	else if (!conn->unproven)
 		conn->unproven = !has_secret || !challenged ||
-				 !kbt_is_proven(conn, client->secret, attach);
+				 !kbt_is_proven(conn, client, attach);
 	if (!conn->unproven)
 		return KBLK_OK;
 	return conn->auth ? KBLK_ERR_PROOF : KBLK_ERR_DENIED;

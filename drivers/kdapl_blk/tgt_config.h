@@ -46,6 +46,8 @@ enum kbt_stat {
 	KBT_STATS
 };
 
+extern struct kblk_hmac kbt_hmac;
+
 /*
  * struct kbt_client - a client by name
  * @link: in kbt_clients; kbt_names

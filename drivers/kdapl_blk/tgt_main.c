@@ -10,6 +10,8 @@
  *
  * Locks: port->mutex keeps the adapter, kbt->mutex its connections.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/module.h>
 #include "tgt.h"
 
@@ -119,12 +121,22 @@ static int __init kbt_init(void)
 	int err;
 
 	kbt_identity_init();
+	err = kblk_hmac_init(&kbt_hmac);
+	if (err)
+		return err;
+	err = -ENOMEM;
 	kbt_stop_wq = alloc_workqueue("kdapl_blk_tgt_stop", WQ_UNBOUND, 0);
 	if (!kbt_stop_wq)
-		return -ENOMEM;
+		goto err_hmac;
 	err = kbt_configfs_register();
 	if (err)
-		destroy_workqueue(kbt_stop_wq);
+		goto err_stop_wq;
+	return 0;
+
+err_stop_wq:
+	destroy_workqueue(kbt_stop_wq);
+err_hmac:
+	kblk_hmac_free(&kbt_hmac);
 	return err;
 }
 
@@ -132,12 +144,14 @@ static void __exit kbt_exit(void)
 {
 	kbt_configfs_unregister();
 	destroy_workqueue(kbt_stop_wq);
+	kblk_hmac_free(&kbt_hmac);
 }
 
 module_init(kbt_init);
 module_exit(kbt_exit);
 MODULE_DESCRIPTION("Block device target on kDAPL");
 MODULE_LICENSE("Dual BSD/GPL");
+MODULE_SOFTDEP("pre: crypto-hmac crypto-sha256");
 #ifdef KDAPL_VERSION
 MODULE_VERSION(KDAPL_VERSION);
 #endif

@@ -2,14 +2,18 @@
 /*
  * kdapl_blk_tgt.ko and clients that have to prove who they are.
  */
-#include <crypto/algapi.h>
-#include "../../drivers/kdapl_blk/auth.h"
+#include "blk_secret.h"
 #include "blk_target.h"
 
-#define SECRET		"a secret of 26 characters."
-#define OTHER_SECRET	"another secret of 32 characters."
-
-/* Of Python's hmac module. */
+/*
+ * The digest of the 256 bytes of blk_proof_is_hmac(), by Python 3:
+ *
+ *   of = b"initiator".ljust(16, b"\0") + bytes(range(64))
+ *   of += struct.pack("<QIHH", 0x1122334455667788, 7, 3, 0)
+ *   of += b"me".ljust(64, b"\0") + b"vol".ljust(64, b"\0")
+ *   of += struct.pack("<II", 1, 5000) + bytes(24)
+ *   hmac.new(b"a secret of 26 characters.", of, hashlib.sha256).hexdigest()
+ */
 static const u8 known_digest[] = {
 	0x6f, 0xa1, 0x6f, 0x35, 0xd0, 0x92, 0x0b, 0x90,
 	0xa0, 0x71, 0x00, 0xea, 0x41, 0xfc, 0xa6, 0x93,
@@ -36,8 +40,24 @@ static void blk_proof_is_hmac(struct kunit *test)
 		of.challenge[i] = i;
 		of.nonce[i] = KBLK_NONCE_LEN + i;
 	}
-	kblk_prove(SECRET, &of, proof);
+	kdb_prove(test, SECRET, &of, proof);
 	KUNIT_EXPECT_EQ(test, 0, memcmp(proof, known_digest, sizeof(proof)));
+}
+
+/* The kernel's crypto does not compute a proof; sha256 takes no key. */
+static void blk_proof_fails(struct kunit *test)
+{
+	struct kblk_proof_of of = { .who = "initiator" };
+	u8 proof[KBLK_PROOF_LEN] = {};
+	struct kblk_hmac hmac = {};
+
+	spin_lock_init(&hmac.lock);
+	hmac.tfm = crypto_alloc_shash("sha256", 0, 0);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(hmac.tfm));
+	KUNIT_EXPECT_NE(test, 0, kblk_prove(&hmac, SECRET, strlen(SECRET), &of,
+					    proof));
+	KUNIT_EXPECT_NULL(test, memchr_inv(proof, 0, sizeof(proof)));
+	kblk_hmac_free(&hmac);
 }
 
 /* A client of that name has a secret; others need none unless all have to have one. */
@@ -79,8 +99,8 @@ struct proven {
 	struct kblk_proof_of of;
 };
 
-static struct proven prove(const struct kblk_hello *hello, const u8 *nonce,
-			   const char *name, const char *secret)
+static struct proven prove(struct kunit *test, const struct kblk_hello *hello,
+			   const u8 *nonce, const char *name, const char *secret)
 {
 	struct proven proven = {};
 
@@ -95,7 +115,7 @@ static struct proven prove(const struct kblk_hello *hello, const u8 *nonce,
 	proven.of.epoch = hello->epoch;
 	proven.of.queue = hello->queue;
 	proven.of.attach = proven.attach;
-	kblk_prove(secret, &proven.of, proven.proof.proof);
+	kdb_prove(test, secret, &proven.of, proven.proof.proof);
 	return proven;
 }
 
@@ -134,7 +154,7 @@ static struct kd_side *attach_with(struct kunit *test, const char *secret,
 
 	side = client_with_auth(test, &hello);
 	challenge(side, nonce);
-	*proven = prove(&hello, nonce, "friend", secret);
+	*proven = prove(test, &hello, nonce, "friend", secret);
 	KUNIT_EXPECT_EQ(test, attach_proven(side, proven), status);
 	return side;
 }
@@ -152,7 +172,7 @@ static void blk_proof_is_right(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, memchr_inv(proven.of.challenge, 0,
 					       sizeof(proven.of.challenge)));
 	strscpy_pad(proven.of.who, "target", sizeof(proven.of.who));
-	kblk_prove(SECRET, &proven.of, proof);
+	kdb_prove(test, SECRET, &proven.of, proof);
 	KUNIT_EXPECT_EQ(test, 0, memcmp(proof, side->buf->va + INLINE_AT,
 					sizeof(proof)));
 	request = kdb_good_request(side);
@@ -175,7 +195,8 @@ static void blk_proof_is_wrong(struct kunit *test)
 		memset(nonce, 0, sizeof(nonce));
 		if (i != 2)
 			challenge(side, nonce);
-		proven = prove(&hello, nonce, i == 3 ? "stranger" : "friend",
+		proven = prove(test, &hello, nonce,
+			       i == 3 ? "stranger" : "friend",
 			       i == 1 ? OTHER_SECRET : SECRET);
 		if (i == 0)
 			proven.proof.proof[31] ^= 1;
@@ -281,6 +302,7 @@ static void blk_proof_of_one(struct kunit *test)
 
 static struct kunit_case auth_cases[] = {
 	KUNIT_CASE(blk_proof_is_hmac),
+	KUNIT_CASE(blk_proof_fails),
 	KUNIT_CASE_PARAM(blk_proof_is_right, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_proof_is_wrong, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_proof_is_wrong_and_gone, kd_gen_ia),

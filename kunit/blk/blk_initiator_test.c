@@ -5,8 +5,8 @@
  * blk_serve_test.c.
  */
 #include <linux/module.h>
-#include "../../drivers/kdapl_blk/auth.h"
 #include "blk_initiator.h"
+#include "blk_secret.h"
 
 /* ---- What the initiator makes of it --------------------------------------- */
 
@@ -194,10 +194,23 @@ static void ini_unexpected_reply(struct kunit *test)
 
 /* ---- Secrets ----------------------------------------------------------------- */
 
-#define SECRET		"a secret of 26 characters."
+static void answer_challenge(struct kd_side *side)
+{
+	struct kblk_reply reply;
 
-/* Answer CHALLENGE, check the proof that comes with ATTACH, and show our own. */
-static void prove_to(struct kd_side *side, const char *secret)
+	reply = kdb_good_reply(kdb_expect_request(side, 0, KBLK_OP_CHALLENGE),
+			       KBLK_NONCE_LEN);
+	memset(side->buf->va + DATA_AT, 'c', KBLK_NONCE_LEN);
+	kdb_answer(side, &reply, NULL, sizeof(reply) + KBLK_NONCE_LEN);
+	kd_expect_dto(side->test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+}
+
+/*
+ * Answer CHALLENGE, expect a proof of @expected with ATTACH, and show that we know
+ * @secret.
+ */
+static void prove_to(struct kd_side *side, const char *expected,
+		     const char *secret)
 {
 	struct kunit *test = side->test;
 	const struct kblk_request *request;
@@ -206,12 +219,8 @@ static void prove_to(struct kd_side *side, const char *secret)
 	u8 proof[KBLK_PROOF_LEN];
 	struct kblk_reply reply;
 
+	answer_challenge(side);
 	memset(of.challenge, 'c', sizeof(of.challenge));
-	reply = kdb_good_reply(kdb_expect_request(side, 0, KBLK_OP_CHALLENGE),
-			       KBLK_NONCE_LEN);
-	memcpy(side->buf->va + DATA_AT, of.challenge, KBLK_NONCE_LEN);
-	kdb_answer(side, &reply, NULL, sizeof(reply) + KBLK_NONCE_LEN);
-	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
 
 	request = kdb_expect_request(side, 1, KBLK_OP_ATTACH);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(request->length),
@@ -222,11 +231,11 @@ static void prove_to(struct kd_side *side, const char *secret)
 	of.session = ini_hello.session;
 	of.epoch = ini_hello.epoch;
 	of.queue = ini_hello.queue;
-	kblk_prove(SECRET, &of, proof);
+	kdb_prove(test, expected, &of, proof);
 	KUNIT_EXPECT_EQ(test, 0, memcmp(proof, theirs->proof, sizeof(proof)));
 
 	strscpy_pad(of.who, "target", sizeof(of.who));
-	kblk_prove(secret, &of, proof);
+	kdb_prove(test, secret, &of, proof);
 	reply = kdb_good_reply(request, KBLK_PROOF_LEN);
 	memcpy(side->buf->va + DATA_AT, proof, sizeof(proof));
 	kdb_answer(side, &reply, NULL, sizeof(reply) + KBLK_PROOF_LEN);
@@ -242,13 +251,13 @@ static void ini_target_proves(struct kunit *test)
 	ini_attrs.timeout_ms = PATIENT;
 	welcome.features = cpu_to_le32(KBLK_FEATURE_AUTH);
 	side = kdb_welcome_one(test, true, &welcome);
-	prove_to(side, SECRET);
+	prove_to(side, SECRET, SECRET);
 	kdb_expect_request(side, 2, KBLK_OP_IDENTIFY);
 	kd_close(side);
 	ini_connect_end(test);
 
 	side = kdb_welcome_one(test, true, &welcome);
-	prove_to(side, "another secret of 32 characters.");
+	prove_to(side, SECRET, OTHER_SECRET);
 	/* The initiator says so at once: it does not wait for what it asks next. */
 	expect_refused(side, "wrong proof", 0);
 	KUNIT_EXPECT_EQ(test, ini_error, -EACCES);
