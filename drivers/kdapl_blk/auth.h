@@ -15,9 +15,6 @@
 #include <linux/spinlock.h>
 #include "kdapl_blk_proto.h"
 
-#define KBLK_SECRET_MIN	16
-#define KBLK_SECRET_MAX	SHA256_BLOCK_SIZE
-
 /*
  * struct kblk_proof_of - input of the keyed digest that is the proof
  * @who: "initiator" or "target": a reflected proof is invalid

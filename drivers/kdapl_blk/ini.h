@@ -42,7 +42,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <dat/kdat.h>
-#include "auth.h"
+#include "secret.h"
 #include "kdapl_blk_proto.h"
 #include "util.h"
 
@@ -200,7 +200,7 @@ struct kbi_queue {
 
 /*
  * Parameters of a disk; constant while it is connected. A nil @uuid accepts any
- * volume; with an empty @secret there is no authentication.
+ * volume; without a @secret there is no authentication.
  */
 struct kbi_params {
 	char ia[DAT_NAME_MAX_LENGTH];
@@ -208,7 +208,7 @@ struct kbi_params {
 	char subsystem[KBLK_NAME_LEN];
 	char client[KBLK_NAME_LEN];
 	uuid_t uuid;
-	char secret[KBLK_SECRET_MAX + 1];
+	struct kblk_secret secret;
 	u32 conn_qual;
 	u32 namespace;
 	u32 queues;

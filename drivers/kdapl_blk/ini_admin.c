@@ -105,13 +105,12 @@ static int kbi_prove(struct kbi_queue *queue, const struct kblk_proof_of *of,
 		     u8 *proof)
 {
 	const struct kbi_params *params = &queue->disk->params;
-	int err = kblk_prove(&kbi_hmac, params->secret, strlen(params->secret),
-			     of, proof);
+	int err = kblk_secret_prove(&params->secret, &kbi_hmac, of, proof);
 
 	if (!err)
 		return 0;
-	pr_err("client %s: its secret cannot be used, error %d\n",
-	       params->client, err);
+	pr_err("client %s: its %s cannot be used, error %d\n", params->client,
+	       kblk_secret_name(&params->secret), err);
 	return -EACCES;
 }
 
@@ -173,7 +172,7 @@ int kbi_attach(struct kbi_queue *queue)
 		sizeof(attach.attach.subsystem));
 	if (queue->hosts)
 		export_uuid(attach.attach.host, &kbi_host);
-	if (params->secret[0])
+	if (kblk_has_secret(&params->secret))
 		ret = kbi_attach_proven(queue, &attach);
 	else
 		ret = kbi_admin(queue, &request, &attach.attach,

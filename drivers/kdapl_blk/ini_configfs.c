@@ -181,24 +181,26 @@ KBI_ATTR(uuid, uuid);
 
 static ssize_t kbi_disk_secret_show(struct config_item *item, char *page)
 {
-	return sysfs_emit(page, "%s\n", kbi_disk_of(item)->params.secret);
+	return sysfs_emit(page, "%s\n", kbi_disk_of(item)->params.secret.text);
 }
 
 static ssize_t kbi_disk_secret_store(struct config_item *item,
 				     const char *page, size_t count)
 {
 	struct kbi_disk *disk = kbi_disk_of(item);
-	size_t len = strcspn(page, "\n");
+	struct kblk_secret secret;
 	int err;
 
-	if (len && (len < KBLK_SECRET_MIN || len > KBLK_SECRET_MAX))
-		return -EINVAL;
-	err = kbi_disk_change(disk);
+	err = kblk_secret_parse(&secret, page);
 	if (err)
 		return err;
-	strscpy_pad(disk->params.secret, page, len + 1);
-	mutex_unlock(&disk->admin);
-	return count;
+	err = kbi_disk_change(disk);
+	if (!err) {
+		swap(disk->params.secret, secret);
+		mutex_unlock(&disk->admin);
+	}
+	kblk_secret_put(&secret);
+	return err ?: count;
 }
 
 static struct configfs_attribute kbi_disk_attr_secret = {
@@ -348,7 +350,10 @@ static struct configfs_attribute *kbi_disk_attrs[] = {
 
 static void kbi_disk_release(struct config_item *item)
 {
-	kfree_sensitive(kbi_disk_of(item));
+	struct kbi_disk *disk = kbi_disk_of(item);
+
+	kblk_secret_put(&disk->params.secret);
+	kfree(disk);
 }
 
 static struct configfs_item_operations kbi_disk_ops = {

@@ -269,7 +269,7 @@ static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 			  KBLK_FEATURE_IDENTITY | KBLK_FEATURE_NOUNMAP |
 			  KBLK_FEATURE_SIZE | KBLK_FEATURE_QUEUES |
 			  KBLK_FEATURE_CREDITS | KBLK_FEATURE_HOST;
-	if (disk->params.secret[0])
+	if (kblk_has_secret(&disk->params.secret))
 		queue->features |= KBLK_FEATURE_AUTH;
 	/*
 	 * With non-coherent DMA kbi_io_unbind() must sync while the LMR is

@@ -48,18 +48,17 @@ void kbt_challenge(struct kbt_conn *conn)
 
 /*
  * Write the proof of @of with the secret of @client to @proof. Return whether that
- * was possible.
+ * was possible: a key may have been revoked, or have expired.
  */
 static bool kbt_prove(struct kbt_client *client, const struct kblk_proof_of *of,
 		      u8 *proof)
 {
-	int err = kblk_prove(&kbt_hmac, client->secret, strlen(client->secret),
-			     of, proof);
+	int err = kblk_secret_prove(&client->secret, &kbt_hmac, of, proof);
 
 	if (err)
-		pr_warn_ratelimited("client %s: its secret cannot be used, error %d\n",
+		pr_warn_ratelimited("client %s: its %s cannot be used, error %d\n",
 				    config_item_name(&client->group.cg_item),
-				    err);
+				    kblk_secret_name(&client->secret), err);
 	return !err;
 }
 
@@ -107,7 +106,7 @@ enum kblk_status kbt_authenticate(struct kbt_conn *conn,
 				  const struct kblk_attach *attach)
 {
 	struct kbt_client *client = kbt_client_find(attach->client);
-	bool has_secret = client && client->secret[0];
+	bool has_secret = client && kblk_has_secret(&client->secret);
 	bool challenged = conn->challenged;
 
 	lockdep_assert_held(&kbt_names);

@@ -15,7 +15,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <dat/kdat.h>
-#include "auth.h"
+#include "secret.h"
 
 /*
  * How long the removal of a directory or of a link waits for requests that the
@@ -51,13 +51,13 @@ extern struct kblk_hmac kbt_hmac;
 /*
  * struct kbt_client - a client by name
  * @link: in kbt_clients; kbt_names
- * @secret: secret that the client must prove; if empty, any client may use the
- *	name; kbt_names
+ * @secret: secret that the client must prove; if there is none, any client may use
+ *	the name; kbt_names
  */
 struct kbt_client {
 	struct config_group group;
 	struct list_head link;
-	char secret[KBLK_SECRET_MAX + 1];
+	struct kblk_secret secret;
 };
 
 /* A subsystem: volumes under one name, guarded by kbt_names. */

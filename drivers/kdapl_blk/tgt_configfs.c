@@ -31,38 +31,43 @@ LIST_HEAD(kbt_clients);
 
 /* ---- Clients ------------------------------------------------------------- */
 
-static void kbt_client_release(struct config_item *item)
-{
-	kfree_sensitive(container_of(to_config_group(item), struct kbt_client,
-				     group));
-}
-
 static struct kbt_client *kbt_client_of(struct config_item *item)
 {
 	return container_of(to_config_group(item), struct kbt_client, group);
 }
 
+static void kbt_client_release(struct config_item *item)
+{
+	struct kbt_client *client = kbt_client_of(item);
+
+	kblk_secret_put(&client->secret);
+	kfree(client);
+}
+
 static ssize_t kbt_client_secret_show(struct config_item *item, char *page)
 {
-	char secret[KBLK_SECRET_MAX + 1];
+	ssize_t n;
 
 	spin_lock(&kbt_names);
-	strscpy(secret, kbt_client_of(item)->secret, sizeof(secret));
+	n = sysfs_emit(page, "%s\n", kbt_client_of(item)->secret.text);
 	spin_unlock(&kbt_names);
-	return sysfs_emit(page, "%s\n", secret);
+	return n;
 }
 
 /* A new secret applies to the next ATTACH; attached connections stay. */
 static ssize_t kbt_client_secret_store(struct config_item *item,
 				       const char *page, size_t count)
 {
-	size_t len = strcspn(page, "\n");
+	struct kblk_secret secret;
+	int err;
 
-	if (len && (len < KBLK_SECRET_MIN || len > KBLK_SECRET_MAX))
-		return -EINVAL;
+	err = kblk_secret_parse(&secret, page);
+	if (err)
+		return err;
 	spin_lock(&kbt_names);
-	strscpy_pad(kbt_client_of(item)->secret, page, len + 1);
+	swap(kbt_client_of(item)->secret, secret);
 	spin_unlock(&kbt_names);
+	kblk_secret_put(&secret);
 	return count;
 }
 

@@ -300,6 +300,142 @@ static void blk_proof_of_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "friend", "vol", 1, 0), KBLK_OK);
 }
 
+/* ---- Keys ------------------------------------------------------------------- */
+
+static int put_secret(const char *secret)
+{
+	return kdb_write(TGT "/clients/friend/secret", secret);
+}
+
+static void expect_let_in(struct kunit *test, const char *secret)
+{
+	struct proven proven;
+
+	kd_close(attach_with(test, secret, KBLK_OK, &proven));
+}
+
+static void expect_shut_out(struct kunit *test, const char *secret)
+{
+	struct proven proven;
+	struct kd_side *side;
+
+	side = attach_with(test, secret, KBLK_ERR_PROOF, &proven);
+	kdb_expect_end(side);
+	kd_close(side);
+}
+
+/* The payload of a key is the secret, and what it is updated to with the next ATTACH. */
+static void blk_key_proves(struct kunit *test)
+{
+	static const char * const types[] = { "logon", "user" };
+	char value[32], *name = value + strlen(KBLK_SECRET_KEY);
+	struct key *key;
+	int i;
+
+	tgt_load(test);
+	kdb_keyring(test);
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		snprintf(value, sizeof(value), KEY_SECRET ":%s", types[i]);
+		key = kdb_key(test, types[i], name, SECRET);
+		KUNIT_EXPECT_EQ(test, 0, put_secret(value));
+		expect_let_in(test, SECRET);
+		expect_shut_out(test, OTHER_SECRET);
+		KUNIT_EXPECT_PTR_EQ(test, key, kdb_key(test, types[i], name,
+						       OTHER_SECRET));
+		expect_shut_out(test, SECRET);
+		expect_let_in(test, OTHER_SECRET);
+	}
+}
+
+/* A payload of as many bytes as a secret may have; @longer of them more. */
+static const char *long_secret(struct kunit *test, size_t longer)
+{
+	char *secret = kunit_kzalloc(test, KBLK_SECRET_MAX + longer + 1, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, secret);
+	memset(secret, 's', KBLK_SECRET_MAX + longer);
+	return secret;
+}
+
+/* What ends the use of a key that was good when it was written. */
+enum key_end { END_REVOKED, END_EXPIRED, END_INVALID, END_LONG, ENDS };
+
+static void end_key(struct kunit *test, struct key *key, enum key_end how)
+{
+	switch (how) {
+	case END_REVOKED:
+		key_revoke(key);
+		break;
+	case END_EXPIRED:
+		WRITE_ONCE(key->expiry, 1);
+		break;
+	case END_INVALID:
+		key_invalidate(key);
+		break;
+	default:
+		KUNIT_EXPECT_PTR_EQ(test, key, kdb_key(test, "logon",
+						       key->description,
+						       long_secret(test, 1)));
+	}
+}
+
+static void blk_key_ends(struct kunit *test)
+{
+	char value[32];
+	struct key *key;
+	int i;
+
+	tgt_load(test);
+	kdb_keyring(test);
+	for (i = 0; i < ENDS; i++) {
+		snprintf(value, sizeof(value), KEY_SECRET "%d", i);
+		key = kdb_key(test, "logon", value + strlen(KBLK_SECRET_KEY), SECRET);
+		KUNIT_EXPECT_EQ(test, 0, put_secret(value));
+		expect_let_in(test, SECRET);
+		end_key(test, key, i);
+		expect_shut_out(test, SECRET);
+		KUNIT_EXPECT_NE(test, 0, put_secret(value));
+	}
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -Eq '^connections without proof +4$' "
+				       TGT_STATS));
+	/* A secret may follow. */
+	KUNIT_EXPECT_EQ(test, 0, put_secret(OTHER_SECRET));
+	expect_let_in(test, OTHER_SECRET);
+}
+
+/* A key that is refused leaves the secret as it was. */
+static void blk_key_is_refused(struct kunit *test)
+{
+	char value[KBLK_SECRET_TEXT + 2] = KBLK_SECRET_KEY;
+
+	tgt_load(test);
+	KUNIT_EXPECT_EQ(test, -ENOKEY, put_secret(KEY_SECRET));
+	kdb_keyring(test);
+	KUNIT_EXPECT_EQ(test, -ENOKEY, put_secret(KEY_SECRET));
+	kdb_key(test, "logon", KEY_NAME, SECRET);
+	KUNIT_EXPECT_EQ(test, 0, put_secret(KEY_SECRET "\n"));
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -qx " KEY_SECRET " " TGT
+				       "/clients/friend/secret"));
+	/* This is a process without the keyring. */
+	KUNIT_EXPECT_NE(test, 0, shell("echo " KEY_SECRET " >" TGT
+				       "/clients/friend/secret"));
+	kdb_key(test, "logon", KEY_NAME ":long", long_secret(test, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, put_secret(KEY_SECRET ":long"));
+	/* As it would be a secret if it did not begin so. */
+	KUNIT_EXPECT_EQ(test, -ENOKEY, put_secret(KBLK_SECRET_KEY " " SECRET));
+	memset(value + strlen(value), 'x', KBLK_SECRET_TEXT - strlen(value));
+	KUNIT_EXPECT_EQ(test, -ENOKEY, put_secret(value));
+	value[KBLK_SECRET_TEXT] = 'x';
+	KUNIT_EXPECT_EQ(test, -EINVAL, put_secret(value));
+	expect_let_in(test, SECRET);
+	/* The shortest key, and the longest. */
+	kdb_key(test, "user", KEY_NAME ":user", "1");
+	KUNIT_EXPECT_EQ(test, 0, put_secret(KEY_SECRET ":user"));
+	expect_let_in(test, "1");
+	kdb_key(test, "user", KEY_NAME ":user", long_secret(test, 0));
+	expect_let_in(test, long_secret(test, 0));
+}
+
 static struct kunit_case auth_cases[] = {
 	KUNIT_CASE(blk_proof_is_hmac),
 	KUNIT_CASE(blk_proof_fails),
@@ -308,6 +444,9 @@ static struct kunit_case auth_cases[] = {
 	KUNIT_CASE_PARAM(blk_proof_is_wrong_and_gone, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_proof_is_due_once, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_proof_of_one, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_key_proves, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_key_ends, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_key_is_refused, kd_gen_ia),
 	{}
 };
 

@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <linux/module.h>
 #include "blk_initiator.h"
+#include "blk_secret.h"
 #include "files.h"
 
 /* ---- The initiator ------------------------------------------------------- */
@@ -13,18 +14,10 @@
 /* Write an attribute of the disk. Return 0 or an error number. */
 int ini_put(const char *attr, const char *value)
 {
-	struct file *file;
 	char path[128];
-	loff_t pos = 0;
-	ssize_t n;
 
 	snprintf(path, sizeof(path), INI_DISK "/%s", attr);
-	file = kd_filp_open(path, O_WRONLY, 0);
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-	n = kernel_write(file, value, strlen(value), &pos);
-	kd_filp_close(file);
-	return min_t(ssize_t, n, 0);
+	return kdb_write(path, value);
 }
 EXPORT_SYMBOL_GPL(ini_put);
 

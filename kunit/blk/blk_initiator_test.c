@@ -270,6 +270,39 @@ static void ini_target_proves(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ini_error, -EPROTO);
 }
 
+/* The key has its say when the proof is made, not when its name was written. */
+static void ini_key_proves(struct kunit *test)
+{
+	struct kblk_welcome welcome = kdb_good_welcome();
+	struct kd_side *side;
+	struct key *key;
+
+	kdb_keyring(test);
+	key = kdb_key(test, "logon", KEY_NAME, SECRET);
+	ini_attrs.secret = KEY_SECRET;
+	ini_attrs.timeout_ms = PATIENT;
+	welcome.features = cpu_to_le32(KBLK_FEATURE_AUTH);
+	side = kdb_welcome_one(test, true, &welcome);
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -qx " KEY_SECRET " " INI_DISK "/secret"));
+	KUNIT_EXPECT_PTR_EQ(test, key, kdb_key(test, "logon", KEY_NAME,
+					       OTHER_SECRET));
+	prove_to(side, OTHER_SECRET, OTHER_SECRET);
+	kdb_expect_request(side, 2, KBLK_OP_IDENTIFY);
+	kd_close(side);
+	ini_connect_end(test);
+
+	side = kdb_welcome_one(test, true, &welcome);
+	key_revoke(key);
+	answer_challenge(side);
+	expect_refused(side, "revoked", 0);
+	KUNIT_EXPECT_EQ(test, ini_error, -EACCES);
+	KUNIT_EXPECT_EQ(test, ini_put("secret", KEY_SECRET), -EKEYREVOKED);
+	KUNIT_EXPECT_EQ(test, ini_put("secret", KBLK_SECRET_KEY "kdapl:none"),
+			-ENOKEY);
+	/* What was written last, and was not refused, is left. */
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -qx " KEY_SECRET " " INI_DISK "/secret"));
+}
+
 /* ---- The first READ --------------------------------------------------------- */
 
 /* Wrong replies to the first READ of the disk, whose data is in the reply. */
@@ -363,6 +396,7 @@ static struct kunit_case ini_cases[] = {
 	KUNIT_CASE_PARAM(ini_early_reply, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_unexpected_reply, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_target_proves, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_key_proves, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_data, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_odd_reply, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_timeout, kd_gen_ia),

@@ -109,7 +109,14 @@ restore_line()
 	esac
 	case $verb in
 	dir) [ -d "$file" ] || mkdir "$file" || die "cannot make $file" ;;
-	put) [ "$(cat "$file")" = "$value" ] || put "$value" "$file" "$2" ;;
+	put)
+		[ "$(cat "$file")" = "$value" ] && return
+		# Of a secret only the name of a key is for the log.
+		case $2=$3 in
+		*/secret=key:*) put "$value" "$file" "$2: $value" ;;
+		*) put "$value" "$file" "$2" ;;
+		esac
+		;;
 	link) [ -e "$file" ] || ln -s "$config/$value" "$file" ||
 		{ kernel_says; die "cannot make $file"; } ;;
 	on)
@@ -125,7 +132,9 @@ restore_line()
 
 cmd_restore()
 {
-	local verb file value status=0 what=${1-}
+	local verb file value owner status=0 what=${1-}
+	# Disks and clients whose secrets cannot be set: without they would be open.
+	local -A shut=()
 
 	case $#$what in
 	0 | 1exports | 1disks) ;;
@@ -137,7 +146,17 @@ cmd_restore()
 		exportskdapl_blk/* | diskskdapl_blk_tgt/*) continue ;;
 		esac
 		need "${file%%/*}" "$config/${file%%/*}"
-		(restore_line "$verb" "$file" "$value") || status=1
+		case $verb in
+		on) owner=${file%/*} ;;
+		link) owner=$value ;;
+		*) owner= ;;
+		esac
+		[ -z "$owner" ] || [ -z "${shut[$owner]-}" ] || continue
+		(restore_line "$verb" "$file" "$value") && continue
+		status=1
+		case $verb$file in
+		put*/secret) shut[${file%/secret}]=1 ;;
+		esac
 	done <"$saved"
 	exit $status
 }
