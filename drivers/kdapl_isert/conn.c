@@ -201,6 +201,13 @@ out:
 	return room;
 }
 
+/* Tell the peer of a connection request that there will be no connection. Context: process. */
+static void ki_cr_refuse(struct ki_listener *l, DAT_CR_HANDLE cr)
+{
+	atomic_long_inc(&l->a->stats[KI_STAT_REFUSED]);
+	dat_cr_reject(cr, 0, NULL);
+}
+
 /* Upcall of a listener: a connection request. Context: process. */
 void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
@@ -218,8 +225,7 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	if (!READ_ONCE(l->a->gone) && ki_pending_room(l->portal))
 		c = ki_conn_new(l, &param);
 	if (!c) {
-		atomic_long_inc(&l->a->stats[KI_STAT_REFUSED]);
-		dat_cr_reject(cr, 0, NULL);
+		ki_cr_refuse(l, cr);
 		return;
 	}
 	if (!c->invalidate)
@@ -238,6 +244,8 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	list_del_init(&c->link);
 	spin_unlock_bh(&l->portal->lock);
 	ki_conn_free(c);
+	/* The request is still to be answered. */
+	ki_cr_refuse(l, cr);
 }
 
 /* Upcall for events of connections. Context: process. */
