@@ -293,6 +293,21 @@ void ki_conn_ready(struct ki_conn *c)
 }
 
 /*
+ * Has LIO told the receiving thread of @conn to end it? LIO does so by a signal, which does not
+ * reach a thread that has not allowed signals yet. The thread has done so when it asks, and
+ * conn->state_lock orders the question and the signal. Context: process.
+ */
+bool ki_conn_must_end(struct iscsit_conn *conn)
+{
+	bool end;
+
+	spin_lock_bh(&conn->state_lock);
+	end = atomic_read(&conn->connection_reinstatement);
+	spin_unlock_bh(&conn->state_lock);
+	return end;
+}
+
+/*
  * Commands that LIO has rejected wait for its transmitting thread, which has ended. Have those
  * listed that are not, so that LIO frees them with all others.
  */

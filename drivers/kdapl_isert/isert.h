@@ -487,6 +487,7 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 void ki_conn_warn(struct ki_conn *c, const char *why);
 void ki_conn_break(struct ki_conn *c, const char *why);
 void ki_conn_ready(struct ki_conn *c);
+bool ki_conn_must_end(struct iscsit_conn *conn);
 void ki_conn_stop(struct ki_conn *c);
 void ki_conn_free(struct ki_conn *c);
 void ki_wait_conn(struct iscsit_conn *conn);

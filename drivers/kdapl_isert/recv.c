@@ -585,5 +585,6 @@ void ki_get_rx_pdu(struct iscsit_conn *conn)
 		ki_pdu(c, buf);
 		mutex_unlock(&c->comp->mutex);
 	}
-	wait_event_interruptible(c->wq, READ_ONCE(c->down));
+	if (!ki_conn_must_end(conn))
+		wait_event_interruptible(c->wq, READ_ONCE(c->down));
 }
