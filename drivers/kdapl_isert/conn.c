@@ -28,15 +28,33 @@ void ki_conn_warn(struct ki_conn *c, const char *why)
 			    READ_ONCE(c->iqn) ?: "an initiator", c->peer, why);
 }
 
-/* End a connection, unless it has ended, because of what its peer has done. Context: any. */
-void ki_conn_break(struct ki_conn *c, const char *why)
+/* End a connection because of what its peer has done. Context: any. */
+static void ki_conn_blame(struct ki_conn *c, const char *why)
 {
-	if (READ_ONCE(c->broken) || READ_ONCE(c->down))
+	if (READ_ONCE(c->broken))
 		return;
 	WRITE_ONCE(c->broken, true);
 	atomic_long_inc(&c->a->stats[KI_STAT_BROKEN]);
 	ki_conn_warn(c, why);
 	dat_ep_disconnect(c->ep, DAT_CLOSE_ABRUPT_FLAG);
+}
+
+/* End a connection as ki_conn_blame() does, unless it has ended. Context: any. */
+void ki_conn_break(struct ki_conn *c, const char *why)
+{
+	if (!READ_ONCE(c->down))
+		ki_conn_blame(c, why);
+}
+
+/*
+ * A request of @c has completed with @status. If the initiator has no such memory as a command
+ * says, its adapter ends the connection, and may have done so before this side is told why.
+ * Context: any.
+ */
+void ki_conn_judge(struct ki_conn *c, DAT_DTO_COMPLETION_STATUS status)
+{
+	if (status == DAT_DTO_ERR_REMOTE_ACCESS)
+		ki_conn_blame(c, "the memory that a command names is not there");
 }
 
 static int ki_conn_txs(struct ki_conn *c)

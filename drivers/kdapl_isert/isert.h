@@ -231,7 +231,7 @@ struct ki_tx {
  * @silent: for how many seconds neither has changed; a->ping_work
  * @room: woken when @posted becomes 0, or an answer is put back, or @down
  * @down: the last event of the Endpoint has come
- * @broken: ki_conn_break() has ended it; its messages are dropped
+ * @broken: ki_conn_blame() has ended it; its messages are dropped
  * @open: it was established, and is judged by what it says; set after @since
  * @since: when it was, in jiffies
  * @posted: requests whose completion is awaited
@@ -486,6 +486,7 @@ void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 void ki_conn_warn(struct ki_conn *c, const char *why);
 void ki_conn_break(struct ki_conn *c, const char *why);
+void ki_conn_judge(struct ki_conn *c, DAT_DTO_COMPLETION_STATUS status);
 void ki_conn_ready(struct ki_conn *c);
 bool ki_conn_must_end(struct iscsit_conn *conn);
 void ki_conn_stop(struct ki_conn *c);

@@ -547,11 +547,15 @@ void ki_comp_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	if (dto->operation == DAT_DTO_RECEIVE ||
 	    dto->operation == DAT_DTO_RECEIVE_WITH_INVALIDATE) {
 		ki_received(comp, c, dto->user_cookie.as_ptr, dto);
-	} else if (c && dto->user_cookie.as_ptr) {
+	} else if (c) {
+		ki_conn_judge(c, dto->status);
 		wr = dto->user_cookie.as_ptr;
-		WRITE_ONCE(c->completed, c->completed + 1);
-		wr->done(c, wr, dto->status == DAT_DTO_SUCCESS);
-		ki_posted_done(c);
+		/* An RDMA Write that others follow completes only if it fails. */
+		if (wr) {
+			WRITE_ONCE(c->completed, c->completed + 1);
+			wr->done(c, wr, dto->status == DAT_DTO_SUCCESS);
+			ki_posted_done(c);
+		}
 	}
 	WRITE_ONCE(comp->events, comp->events + 1);
 	mutex_unlock(&comp->mutex);
