@@ -111,11 +111,10 @@ static void chap_prove(struct kunit *test, struct chap *c)
 	crypto_free_shash(tfm);
 }
 
-/* Connect, and let the target ask who it is. */
-static struct chap *chap_begin(struct kunit *test)
+/* Connect, and offer an algorithm; the target's answer is in r->got. */
+static struct chap *chap_offer(struct kunit *test, const char *algorithm)
 {
 	struct chap *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-	const char *hex;
 	u32 unused;
 
 	KUNIT_ASSERT_NOT_NULL(test, c);
@@ -129,8 +128,17 @@ static struct chap *chap_begin(struct kunit *test)
 	chap_text(c, "AuthMethod=CHAP");
 	KUNIT_ASSERT_NOT_NULL(test, chap_ask(c, 0, 0));
 	KUNIT_ASSERT_STREQ(test, chap_value(c, "AuthMethod="), "CHAP");
-	chap_text(c, "CHAP_A=5");
-	KUNIT_ASSERT_NOT_NULL(test, chap_ask(c, 0, 0));
+	chap_text(c, "CHAP_A=%s", algorithm);
+	chap_ask(c, 0, 0);
+	return c;
+}
+
+/* Connect, and let the target ask who it is. */
+static struct chap *chap_begin(struct kunit *test)
+{
+	struct chap *c = chap_offer(test, "5");
+	const char *hex;
+
 	KUNIT_ASSERT_EQ(test, 0, kstrtou8(chap_value(c, "CHAP_I="), 10, &c->id));
 	hex = chap_value(c, "CHAP_C=0x");
 	c->size = strlen(hex) / 2;
@@ -138,6 +146,25 @@ static struct chap *chap_begin(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, hex2bin(c->challenge, hex, c->size));
 	chap_prove(test, c);
 	return c;
+}
+
+/* An algorithm that begins like one that LIO has is none, and no challenge is sent for it. */
+static void chap_algorithms(struct kunit *test)
+{
+	static const char * const none[] = { "", "55", "5x", "0", "99999", ",,,", "x,5y,6z" };
+	struct raw *other = raw_login(test);
+	struct chap *c;
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, 0, ask_for_chap(true));
+	for (i = 0; i < ARRAY_SIZE(none); i++) {
+		c = chap_offer(test, none[i]);
+		KUNIT_EXPECT_STREQ_MSG(test, chap_value(c, "CHAP_C="), "", "algorithm %u", i);
+		KUNIT_EXPECT_TRUE_MSG(test, raw_is_down(c->r, KD_TIMEOUT_MS), "algorithm %u", i);
+		raw_close(c->r);
+	}
+	KUNIT_EXPECT_EQ(test, 0, ask_for_chap(false));
+	raw_expect_alive(other);
 }
 
 #define TRANSIT (ISCSI_FLAG_LOGIN_TRANSIT | ISCSI_OP_PARMS_NEGOTIATION_STAGE)
@@ -260,6 +287,7 @@ static void chap_is_accepted(struct kunit *test)
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(chap_is_accepted, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(chap_is_refused, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(chap_algorithms, kd_gen_any_ia),
 	{}
 };
 

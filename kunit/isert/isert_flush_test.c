@@ -28,12 +28,14 @@
  * @may_end: for who does
  * @writes: how many there were
  * @unowned: of them, those from a page that is gone when a reference to it is dropped
+ * @unaligned: of them, those from memory that does not begin at a sector
  */
 static struct {
 	struct completion began;
 	struct completion may_end;
 	unsigned int writes;
 	unsigned int unowned;
+	unsigned int unaligned;
 } slow;
 
 static int slow_fsync(struct file *file, loff_t start, loff_t end, int datasync)
@@ -52,6 +54,8 @@ static ssize_t slow_write(struct kiocb *iocb, struct iov_iter *iter)
 	slow.writes++;
 	if (!page_count(bvec->bv_page + bvec->bv_offset / PAGE_SIZE))
 		slow.unowned++;
+	if (!IS_ALIGNED(bvec->bv_offset, RAW_BLOCK))
+		slow.unaligned++;
 	iov_iter_advance(iter, len);
 	iocb->ki_pos += len;
 	return len;
@@ -176,6 +180,44 @@ static void flush_takes_long(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, raw_adapter(r->s, "broken"), r->broken);
 }
 
+struct sessions {
+	struct kunit *test;
+	long n;
+};
+
+static bool are_gone(void *data)
+{
+	struct sessions *s = data;
+
+	return raw_sessions(s->test) <= s->n;
+}
+
+/* A session ends while the backend is busy with its command: LIO frees it afterwards. */
+static void flush_session_ends(struct kunit *test)
+{
+	struct raw *r = raw_login(test), *other = raw_login(test);
+	struct sessions left = { .test = test };
+	struct raw_pdu pdu;
+
+	expect_ready(r);
+	reinit_completion(&slow.began);
+	reinit_completion(&slow.may_end);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, let_it_end, NULL));
+	pdu = lun_1_pdu(r, SYNCHRONIZE_CACHE);
+	KUNIT_ASSERT_TRUE(test, raw_send(r, &pdu, RAW_HEADERS));
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&slow.began,
+							    msecs_to_jiffies(KD_TIMEOUT_MS)));
+	left.n = raw_sessions(test) - 1;
+	dat_ep_disconnect(r->s->ep, DAT_CLOSE_ABRUPT_FLAG);
+	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_FALSE_MSG(test, kd_wait_until(are_gone, &left, 500),
+			       "the session is freed with a command that is being executed");
+	complete_all(&slow.may_end);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(are_gone, &left, KD_TIMEOUT_MS));
+	raw_expect_alive(other);
+	raw_expect_alive(raw_login(test));
+}
+
 /* Data that comes with a command, and is written from the receive buffer. */
 static void flush_owned_pages(struct kunit *test)
 {
@@ -187,6 +229,7 @@ static void flush_owned_pages(struct kunit *test)
 	expect_ready(r);
 	slow.writes = 0;
 	slow.unowned = 0;
+	slow.unaligned = 0;
 	/* Buffers in all pages of a block. */
 	for (i = 0; i < 12; i++) {
 		pdu = lun_1_pdu(r, WRITE_10);
@@ -202,6 +245,7 @@ static void flush_owned_pages(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, slow.writes, i);
 	KUNIT_EXPECT_EQ(test, slow.unowned, 0);
+	KUNIT_EXPECT_EQ(test, slow.unaligned, 0);
 }
 
 /* More than half of what a session may send, so that the soft watermark is crossed. */
@@ -275,6 +319,7 @@ static void flush_narrows_windows(struct kunit *test)
 
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(flush_takes_long, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(flush_session_ends, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(flush_owned_pages, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(flush_narrows_windows, kd_gen_any_ia),
 	{}

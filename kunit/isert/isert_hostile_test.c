@@ -15,6 +15,7 @@ enum lengths {
 	SHORT_HEADERS,
 	NO_ISER,
 	LONG_DATA,
+	SLIGHTLY_LONG_DATA,
 	LONG_AHS,
 	AHS_OF_NO_LENGTH,
 	EXTENDED_CDB,
@@ -39,6 +40,7 @@ static KD_CHOICES(gen_lengths, kd_gen_any_ia_and,
 	[SHORT_HEADERS] = "shorter than headers",
 	[NO_ISER] = "no iSER header",
 	[LONG_DATA] = "data longer than the PDU",
+	[SLIGHTLY_LONG_DATA] = "data longer than the PDU by a word",
 	[LONG_AHS] = "additional headers longer than the PDU",
 	[AHS_OF_NO_LENGTH] = "additional header without length",
 	[EXTENDED_CDB] = "extended CDB longer than its header",
@@ -86,6 +88,9 @@ static u32 make_lengths(struct raw *r, struct raw_pdu *pdu, enum lengths kind)
 		return RAW_HEADERS;
 	case LONG_DATA:
 		hton24(pdu->hdr.dlength, 0xffffff);
+		return RAW_HEADERS + 512;
+	case SLIGHTLY_LONG_DATA:
+		hton24(pdu->hdr.dlength, 516);
 		return RAW_HEADERS + 512;
 	case LONG_AHS:
 		pdu->hdr.hlength = 0xff;
@@ -233,6 +238,9 @@ static void pdu_refused(struct kunit *test)
 	}
 	KUNIT_ASSERT_TRUE(test, raw_send(r, &pdu, len));
 	KUNIT_EXPECT_TRUE(test, raw_receive(r, ISCSI_OP_REJECT, KD_TIMEOUT_MS));
+	/* The headers come back, so that the initiator knows what was refused. */
+	KUNIT_EXPECT_EQ(test, ntoh24(r->got.hdr.dlength), ISCSI_HDR_LEN);
+	KUNIT_EXPECT_MEMEQ(test, r->got.data, &pdu.hdr, ISCSI_HDR_LEN);
 	raw_expect_alive(r);
 }
 

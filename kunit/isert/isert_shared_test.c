@@ -107,9 +107,37 @@ static void shared_portal_goes(struct kunit *test)
 	raw_expect_alive(raw_login(test));
 }
 
+/*
+ * A portal that goes takes along connections that have said nothing, and leaves LIO those that
+ * have logged in.
+ */
+static void shared_portal_goes_with_all(struct kunit *test)
+{
+	struct raw *other = raw_login(test), *silent[4], *in;
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, 0, shell("set -e\nrm -f " GONE "\n"
+				       NP "unshare -n mkdir $np; echo 1 >$np/iser; done"));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, wait_for_portals, NULL));
+	in = raw_new(test, RAW_RECVS);
+	KUNIT_ASSERT_TRUE(test, raw_start_at(in, PORT));
+	raw_log_in(in, RAW_SOLICITED);
+	for (i = 0; i < ARRAY_SIZE(silent); i++) {
+		silent[i] = raw_new(test, 1);
+		KUNIT_ASSERT_TRUE(test, raw_start_at(silent[i], PORT));
+	}
+	KUNIT_ASSERT_EQ(test, 0, shell("(rmdir " TPG "/np/*:3271 && touch " GONE ") &"));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(portals_are_gone, NULL, 10 * MSEC_PER_SEC));
+	for (i = 0; i < ARRAY_SIZE(silent); i++)
+		KUNIT_EXPECT_TRUE_MSG(test, raw_is_down(silent[i], KD_TIMEOUT_MS), "%u", i);
+	raw_expect_alive(in);
+	raw_expect_alive(other);
+}
+
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(shared_queue_keeps_promises, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(shared_portal_goes, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(shared_portal_goes_with_all, kd_gen_any_ia),
 	{}
 };
 
