@@ -16,7 +16,7 @@
 #include <linux/string.h>
 #include "auth.h"
 
-#define KBLK_SECRET_MIN		16	/* of text, bytes */
+#define KBLK_SECRET_MIN		16	/* bytes */
 #define KBLK_SECRET_MAX		SHA256_BLOCK_SIZE
 #define KBLK_SECRET_KEY		"key:"
 #define KBLK_SECRET_TEXT	255
@@ -59,7 +59,7 @@ static inline const struct user_key_payload *kblk_key_payload(struct key *key)
 	payload = user_key_payload_rcu(key);
 	if (!payload)
 		return ERR_PTR(-EKEYREVOKED);
-	if (!payload->datalen || payload->datalen > KBLK_SECRET_MAX)
+	if (payload->datalen < KBLK_SECRET_MIN || payload->datalen > KBLK_SECRET_MAX)
 		return ERR_PTR(-EINVAL);
 	return payload;
 }

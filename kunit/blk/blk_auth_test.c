@@ -429,9 +429,11 @@ static void blk_key_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, put_secret(value));
 	expect_let_in(test, SECRET);
 	/* The shortest key, and the longest. */
-	kdb_key(test, "user", KEY_NAME ":user", "1");
+	kdb_key(test, "user", KEY_NAME ":short", "123456789012345");
+	KUNIT_EXPECT_EQ(test, -EINVAL, put_secret(KEY_SECRET ":short"));
+	kdb_key(test, "user", KEY_NAME ":user", "1234567890123456");
 	KUNIT_EXPECT_EQ(test, 0, put_secret(KEY_SECRET ":user"));
-	expect_let_in(test, "1");
+	expect_let_in(test, "1234567890123456");
 	kdb_key(test, "user", KEY_NAME ":user", long_secret(test, 0));
 	expect_let_in(test, long_secret(test, 0));
 }
