@@ -294,17 +294,20 @@ static enum kblk_hello_status kbt_hello_check(const DAT_CR_PARAM *param)
 }
 
 /*
- * Return whether a disk that has @disk_conns connections may have another one.
- * The last quarter of max_conns is for disks without any: a few hosts with many
- * CPUs must not keep others out. Context: process.
+ * Return whether a disk that has @disk_conns connections may have another one, if
+ * its host has @host_conns. The last quarter of max_conns is for disks without any:
+ * a few hosts with many CPUs must not keep others out. An eighth is for other hosts:
+ * one that makes disks without end must not either. Context: process.
  */
-static bool kbt_has_room(struct kbt *kbt, unsigned int disk_conns)
+static bool kbt_has_room(struct kbt *kbt, unsigned int host_conns,
+			 unsigned int disk_conns)
 {
 	u32 max = kbt->params->max_conns;
 
 	lockdep_assert_held(&kbt->mutex);
 
-	if (disk_conns >= kbt->params->max_queues)
+	if (disk_conns >= kbt->params->max_queues ||
+	    (host_conns && host_conns >= max - DIV_ROUND_UP(max, 8)))
 		return false;
 	return kbt->conn_count < (disk_conns ? max - max / 4 : max);
 }
@@ -322,7 +325,7 @@ static enum kblk_hello_status kbt_session_check(struct kbt *kbt,
 	const struct kblk_hello *hello = param->private_data;
 	enum kblk_hello_status status = KBLK_HELLO_OK;
 	u32 epoch = le32_to_cpu(hello->epoch);
-	unsigned int unattached = 0, disk_conns = 0;
+	unsigned int unattached = 0, host_conns = 0, disk_conns = 0;
 	struct kbt_conn *conn;
 
 	lockdep_assert_held(&kbt->mutex);
@@ -330,8 +333,10 @@ static enum kblk_hello_status kbt_session_check(struct kbt *kbt,
 	if (kbt->stopping)
 		return KBLK_HELLO_STOPPING;
 	list_for_each_entry(conn, &kbt->conns, link) {
-		if (!READ_ONCE(conn->ns) && kbt_same_host(&conn->host, host))
-			unattached++;
+		if (kbt_same_host(&conn->host, host)) {
+			host_conns++;
+			unattached += !READ_ONCE(conn->ns);
+		}
 		if (conn->session_id != le64_to_cpu(hello->session))
 			continue;
 		disk_conns++;
@@ -343,7 +348,7 @@ static enum kblk_hello_status kbt_session_check(struct kbt *kbt,
 		status = KBLK_HELLO_DRAINING;
 	}
 	if (status == KBLK_HELLO_OK &&
-	    (!kbt_has_room(kbt, disk_conns) ||
+	    (!kbt_has_room(kbt, host_conns, disk_conns) ||
 	     unattached >= KBT_UNATTACHED_MAX))
 		status = KBLK_HELLO_BUSY;
 	if (status == KBLK_HELLO_OK && kbt_is_shunned(kbt, host))

@@ -510,7 +510,8 @@ static void blk_too_many_clients(struct kunit *test)
 	DAT_EVENT event;
 	int i;
 
-	tgt_load_with(test, "echo 4 >max_conns");
+	/* The fifth is for another host. */
+	tgt_load_with(test, "echo 5 >max_conns");
 	for (i = 0; i < 4; i++)
 		side[i] = kdb_connected_client(test);
 	side[4] = kdb_client(test);

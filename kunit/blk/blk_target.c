@@ -4,6 +4,7 @@
  * talks to it, see blk_target.h.
  */
 #include <linux/fs.h>
+#include <linux/in6.h>
 #include <linux/module.h>
 #include "blk_backing.h"
 #include "blk_target.h"
@@ -187,6 +188,25 @@ struct kd_side *kdb_client(struct kunit *test)
 	return side;
 }
 EXPORT_SYMBOL_GPL(kdb_client);
+
+/*
+ * Return a client of another host, as far as the target knows: it comes from the IPv6
+ * address of the device, others from the IPv4 address.
+ */
+struct kd_side *kdb_client_elsewhere(struct kunit *test)
+{
+	static struct sockaddr_in6 addr = { .sin6_family = AF_INET6 };
+	struct kd_side *side;
+
+	kd_skip_own(test, KD_NEEDS_BED);
+	side = kdb_client(test);
+	addr.sin6_addr = (struct in6_addr) { { {
+		0xfd, 0x00, 0x00, kd_bed_of(side->name)->net, [15] = 1
+	} } };
+	side->addr = (void *)&addr;
+	return side;
+}
+EXPORT_SYMBOL_GPL(kdb_client_elsewhere);
 
 void kdb_say_hello(struct kd_side *side, const void *hello, size_t len)
 {

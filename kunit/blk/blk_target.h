@@ -51,6 +51,7 @@ extern u32 kdb_credits;	/* of the client welcomed last, with those of kdb_ask() 
 struct kblk_hello kdb_good_hello(void);
 struct kblk_request kdb_good_request(struct kd_side *side);
 struct kd_side *kdb_client(struct kunit *test);
+struct kd_side *kdb_client_elsewhere(struct kunit *test);
 void kdb_say_hello(struct kd_side *side, const void *hello, size_t len);
 const struct kblk_welcome *
 kdb_expect_welcome(struct kd_side *side, DAT_EVENT_NUMBER number);

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * kdapl_blk_tgt.ko: what one host can do to another. A host is an address.
+ */
+#include "blk_target.h"
+
+#define MAX_CONNS	9
+#define OF_A_HOST	7
+
+/* Have @side connect as a disk. Return what the target says. */
+static u16 ask_for_connection(struct kd_side *side, const struct kblk_hello *hello)
+{
+	const struct kblk_welcome *welcome;
+	DAT_EVENT event;
+
+	kdb_post_reply_buffer(side);
+	kdb_say_hello(side, hello, sizeof(*hello));
+	KUNIT_ASSERT_TRUE(side->test, kd_wait_event(side->conn_evd, &event,
+						    KD_TIMEOUT_MS));
+	welcome = event.event_data.connect_event_data.private_data;
+	return le16_to_cpu(welcome->status);
+}
+
+/*
+ * A host that wants all connections leaves some: the disks of another host get theirs,
+ * as long as there are any.
+ */
+static void blk_one_host_wants_all(struct kunit *test)
+{
+	struct kblk_request request;
+	struct kblk_hello hello;
+	struct kd_side *side;
+	u16 status;
+	int i;
+
+	tgt_load_with(test, "echo 9 >max_conns");
+	for (i = 0; i <= OF_A_HOST; i++) {
+		hello = kdb_good_hello();
+		status = ask_for_connection(kdb_client(test), &hello);
+		KUNIT_EXPECT_EQ_MSG(test, status, i < OF_A_HOST ? KBLK_HELLO_OK :
+				    KBLK_HELLO_BUSY, "connection %d", i);
+	}
+	for (; i <= MAX_CONNS; i++) {
+		hello = kdb_good_hello();
+		side = kdb_client_elsewhere(test);
+		KUNIT_ASSERT_EQ_MSG(test, ask_for_connection(side, &hello),
+				    KBLK_HELLO_OK, "connection %d", i);
+		KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vol", 1, 0),
+				KBLK_OK);
+		request = kdb_good_request(side);
+		KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
+	}
+	hello = kdb_good_hello();
+	KUNIT_EXPECT_EQ(test, ask_for_connection(kdb_client_elsewhere(test), &hello),
+			KBLK_HELLO_BUSY);
+}
+
+static struct kunit_case host_cases[] = {
+	KUNIT_CASE_PARAM(blk_one_host_wants_all, kd_gen_ia),
+	{}
+};
+
+KD_SUITE("kdapl-blk-host", host_cases, "hosts of the block device target's clients");
