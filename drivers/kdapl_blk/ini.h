@@ -25,7 +25,7 @@
  * Locks, outermost first:
  *
  *   disk->admin   mutex     connect and disconnect, parameters
- *   disk->mutex   mutex     connections are made or taken down
+ *   disk->mutex   mutex     connections are made or taken down; kbi_disk_lock()
  *   kbi_volumes_lock  mutex volumes, and which sessions are to be fenced
  *   queue->lock   spinlock  the message being put together
  */
@@ -38,6 +38,7 @@
 #include <linux/configfs.h>
 #include <linux/mutex.h>
 #include <linux/scatterlist.h>
+#include <linux/sched/mm.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -396,6 +397,24 @@ extern struct kblk_hmac kbi_hmac;
 extern struct workqueue_struct *kbi_wq;
 extern struct workqueue_struct *kbi_end_wq;
 extern uuid_t kbi_host;
+
+/*
+ * Take disk->mutex, to allocate memory while it is held, too. Return what
+ * kbi_disk_unlock() needs. NOIO: reclaim could wait for a write to this very disk, which
+ * cannot recover without the mutex, or to another path of its volume, whose requests
+ * fail only when this one has fenced them.
+ */
+static inline unsigned int kbi_disk_lock(struct kbi_disk *disk)
+{
+	mutex_lock(&disk->mutex);
+	return memalloc_noio_save();
+}
+
+static inline void kbi_disk_unlock(struct kbi_disk *disk, unsigned int flags)
+{
+	memalloc_noio_restore(flags);
+	mutex_unlock(&disk->mutex);
+}
 
 static inline void kbi_count(struct kbi_disk *disk, enum kbi_stat stat, u64 n)
 {

@@ -18,7 +18,6 @@
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/printk.h>
-#include <linux/sched/mm.h>
 #include "blk_compat.h"
 #include "ini.h"
 
@@ -421,15 +420,9 @@ void kbi_disk_resize(struct kbi_disk *disk)
 void kbi_resize_work(struct work_struct *work)
 {
 	struct kbi_disk *disk = container_of(work, struct kbi_disk, resize_work);
+	unsigned int flags = kbi_disk_lock(disk);
 	u64 size, block;
-	unsigned int flags;
 
-	mutex_lock(&disk->mutex);
-	/*
-	 * NOIO for the reason given in kbi_err_work(), which may be waiting for
-	 * the mutex.
-	 */
-	flags = memalloc_noio_save();
 	size = le64_to_cpu(READ_ONCE(disk->told_size));
 	block = le32_to_cpu(disk->identify.block_size);
 	if (kbi_state(disk) != KBI_LIVE || !disk->shown) {
@@ -445,22 +438,23 @@ void kbi_resize_work(struct work_struct *work)
 		disk->identify.size = cpu_to_le64(size);
 		kbi_disk_resize(disk);
 	}
-	memalloc_noio_restore(flags);
-	mutex_unlock(&disk->mutex);
+	kbi_disk_unlock(disk, flags);
 }
 
 /* Remove the disk. Users that have it open get errors from now on. */
 void kbi_disk_del(struct kbi_disk *disk)
 {
+	unsigned int flags;
+
 	if (disk->shown)
 		del_gendisk(disk->gendisk);
-	mutex_lock(&disk->mutex);
+	flags = kbi_disk_lock(disk);
 	put_disk(disk->gendisk);
 	disk->gendisk = NULL;
 	disk->shown = false;
 	/* What stood still is gone; kbi_fail_work() must not have it go on. */
 	disk->quiesced = false;
-	mutex_unlock(&disk->mutex);
+	kbi_disk_unlock(disk, flags);
 	blk_mq_free_tag_set(&disk->set);
 	ida_free(&kbi_ida, disk->index);
 }

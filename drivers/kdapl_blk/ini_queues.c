@@ -18,7 +18,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/printk.h>
-#include <linux/sched/mm.h>
 #include "ini.h"
 
 /**
@@ -124,21 +123,14 @@ void kbi_more_work(struct work_struct *work)
 {
 	struct kbi_disk *disk = container_of(to_delayed_work(work),
 					     struct kbi_disk, more_work);
-	unsigned int flags;
+	unsigned int flags = kbi_disk_lock(disk);
 	int err = 0;
 
-	mutex_lock(&disk->mutex);
-	/*
-	 * NOIO for the reason given in kbi_err_work(), which may be waiting for
-	 * the mutex.
-	 */
-	flags = memalloc_noio_save();
 	if (kbi_state(disk) == KBI_LIVE && !disk->removing) {
 		err = kbi_queues_grow(disk) ?: kbi_queues_add(disk);
 		if (err)
 			queue_delayed_work(kbi_wq, &disk->more_work,
 					   msecs_to_jiffies(disk->params.reconnect_max_ms));
 	}
-	memalloc_noio_restore(flags);
-	mutex_unlock(&disk->mutex);
+	kbi_disk_unlock(disk, flags);
 }

@@ -27,7 +27,6 @@
 #include <linux/module.h>
 #include <linux/printk.h>
 #include <linux/random.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <dat/kdat_linux.h>
@@ -336,24 +335,18 @@ static bool kbi_has_waited(struct kbi_disk *disk)
 void kbi_fail_work(struct work_struct *work)
 {
 	struct kbi_disk *disk = container_of(work, struct kbi_disk, fail_work);
+	unsigned int flags = kbi_disk_lock(disk);
 
-	mutex_lock(&disk->mutex);
 	if (disk->removing || kbi_has_waited(disk))
 		kbi_give_up(disk);
-	mutex_unlock(&disk->mutex);
+	kbi_disk_unlock(disk, flags);
 }
 
 void kbi_err_work(struct work_struct *work)
 {
 	struct kbi_disk *disk = container_of(work, struct kbi_disk, err_work);
-	unsigned int flags;
+	unsigned int flags = kbi_disk_lock(disk);
 
-	mutex_lock(&disk->mutex);
-	/*
-	 * NOIO: reclaim could wait for a write to this very disk, which is
-	 * quiesced.
-	 */
-	flags = memalloc_noio_save();
 	if (kbi_state(disk) == KBI_RECOVERING) {
 		disk->lost_at = jiffies;
 		kbi_disk_quiesce(disk);
@@ -364,25 +357,17 @@ void kbi_err_work(struct work_struct *work)
 		else
 			kbi_retry_later(disk);
 	}
-	memalloc_noio_restore(flags);
-	mutex_unlock(&disk->mutex);
+	kbi_disk_unlock(disk, flags);
 }
 
 void kbi_reconnect_work(struct work_struct *work)
 {
 	struct kbi_disk *disk = container_of(to_delayed_work(work),
 					     struct kbi_disk, reconnect_work);
-	enum kbi_state state;
-	unsigned int flags;
+	unsigned int flags = kbi_disk_lock(disk);
+	enum kbi_state state = kbi_state(disk);
 	int err;
 
-	mutex_lock(&disk->mutex);
-	/*
-	 * NOIO for the reason given in kbi_err_work(), which may be waiting for
-	 * the mutex.
-	 */
-	flags = memalloc_noio_save();
-	state = kbi_state(disk);
 	if (disk->removing || (state != KBI_RECOVERING && state != KBI_FAILED))
 		goto out;
 	disk->attempts++;
@@ -400,8 +385,7 @@ void kbi_reconnect_work(struct work_struct *work)
 		kbi_retry_later(disk);
 	}
 out:
-	memalloc_noio_restore(flags);
-	mutex_unlock(&disk->mutex);
+	kbi_disk_unlock(disk, flags);
 }
 
 /* ---- For the administrator ----------------------------------------------- */
@@ -472,20 +456,22 @@ static int kbi_first_connect(struct kbi_disk *disk)
  */
 static void kbi_disconnect(struct kbi_disk *disk)
 {
+	unsigned int flags;
+
 	lockdep_assert_held(&disk->admin);
 
 	WRITE_ONCE(disk->removing, true);
-	mutex_lock(&disk->mutex);
+	flags = kbi_disk_lock(disk);
 	kbi_give_up(disk);
-	mutex_unlock(&disk->mutex);
+	kbi_disk_unlock(disk, flags);
 	cancel_delayed_work_sync(&disk->reconnect_work);
 	kbi_disk_del(disk);
 
-	mutex_lock(&disk->mutex);
+	flags = kbi_disk_lock(disk);
 	atomic_set(&disk->state, KBI_REMOVING);
 	kbi_take_down(disk);
 	kbi_volume_leave(disk);
-	mutex_unlock(&disk->mutex);
+	kbi_disk_unlock(disk, flags);
 	cancel_work_sync(&disk->fail_work);
 	cancel_delayed_work_sync(&disk->fence_work);
 	cancel_delayed_work_sync(&disk->keepalive_work);
@@ -551,6 +537,7 @@ int kbi_disk_end(struct kbi_disk *disk)
 int kbi_connect(struct kbi_disk *disk)
 {
 	struct kbi_params *params = &disk->params;
+	unsigned int flags;
 	int err;
 
 	lockdep_assert_held(&disk->admin);
@@ -561,7 +548,7 @@ int kbi_connect(struct kbi_disk *disk)
 				   &disk->target);
 	if (err)
 		return err;
-	mutex_lock(&disk->mutex);
+	flags = kbi_disk_lock(disk);
 	disk->removing = false;
 	atomic_set(&disk->state, KBI_CONNECTING);
 	err = kbi_first_connect(disk);
@@ -574,7 +561,7 @@ int kbi_connect(struct kbi_disk *disk)
 	} else {
 		atomic_set(&disk->state, KBI_IDLE);
 	}
-	mutex_unlock(&disk->mutex);
+	kbi_disk_unlock(disk, flags);
 	if (err)
 		return err;
 	/*

@@ -29,7 +29,6 @@
 
 #include <linux/delay.h>
 #include <linux/printk.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "ini.h"
 
@@ -159,17 +158,11 @@ static int kbi_join_late(struct kbi_disk *disk, const uuid_t *uuid)
  */
 int kbi_volume_join(struct kbi_disk *disk, const uuid_t *uuid)
 {
-	unsigned int flags;
 	int err = 0;
 
 	lockdep_assert_held(&disk->mutex);
 
 	mutex_lock(&kbi_volumes_lock);
-	/*
-	 * NOIO: reclaim could wait for a write to a disk that needs the lock to
-	 * be connected again.
-	 */
-	flags = memalloc_noio_save();
 	if (!disk->volume)
 		err = kbi_join_new(disk, uuid);
 	else if (uuid_is_null(&disk->volume->uuid) && !uuid_is_null(uuid))
@@ -178,7 +171,6 @@ int kbi_volume_join(struct kbi_disk *disk, const uuid_t *uuid)
 		err = -EBUSY;
 	if (!err)
 		disk->hosts = disk->queues[0].hosts;
-	memalloc_noio_restore(flags);
 	mutex_unlock(&kbi_volumes_lock);
 	return err;
 }
@@ -312,15 +304,9 @@ void kbi_fence_work(struct work_struct *work)
 {
 	struct kbi_disk *disk = container_of(to_delayed_work(work),
 					     struct kbi_disk, fence_work);
-	unsigned int flags;
+	unsigned int flags = kbi_disk_lock(disk);
 	int err;
 
-	mutex_lock(&disk->mutex);
-	/*
-	 * NOIO for the reason given in kbi_err_work(), which may be waiting for
-	 * the mutex.
-	 */
-	flags = memalloc_noio_save();
 	if (kbi_state(disk) == KBI_LIVE) {
 		err = kbi_fence_all(disk);
 		if (!err)
@@ -330,8 +316,7 @@ void kbi_fence_work(struct work_struct *work)
 					   msecs_to_jiffies(disk->fence_ms));
 		disk->fence_ms = min(2 * disk->fence_ms, KBI_FENCE_MAX_MS);
 	}
-	memalloc_noio_restore(flags);
-	mutex_unlock(&disk->mutex);
+	kbi_disk_unlock(disk, flags);
 }
 
 /* ---- Paths that come and go ---------------------------------------------- */

@@ -25,9 +25,14 @@ DECLARE_COMPLETION(ini_ended);
 int ini_error;
 EXPORT_SYMBOL_GPL(ini_error);
 
+struct task_struct *ini_task;
+EXPORT_SYMBOL_GPL(ini_task);
+
 static void ini_connect(struct work_struct *work)
 {
+	WRITE_ONCE(ini_task, current);
 	ini_error = ini_put("connected", "1");
+	WRITE_ONCE(ini_task, NULL);
 	complete(&ini_ended);
 }
 
@@ -141,7 +146,9 @@ struct kblk_welcome kdb_good_welcome(void)
 }
 EXPORT_SYMBOL_GPL(kdb_good_welcome);
 
-static u16 ini_port;
+u16 ini_port;
+EXPORT_SYMBOL_GPL(ini_port);
+
 struct kblk_hello ini_hello;
 EXPORT_SYMBOL_GPL(ini_hello);
 

@@ -45,6 +45,7 @@ struct ini_attrs {
 extern struct ini_attrs ini_attrs;
 extern struct completion ini_ended;	/* connecting, or a command, has ended */
 extern int ini_error;			/* of connecting */
+extern struct task_struct *ini_task;	/* that connects, or NULL */
 
 int ini_init(struct kunit *test);
 int ini_put(const char *attr, const char *value);
@@ -53,6 +54,7 @@ void ini_unload(struct kunit *test);
 
 /* ---- The target ---------------------------------------------------------- */
 
+extern u16 ini_port;			/* that the initiator connects to */
 extern struct kblk_hello ini_hello;	/* of the connection accepted last */
 
 struct kblk_welcome kdb_good_welcome(void);

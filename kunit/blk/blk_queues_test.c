@@ -4,6 +4,9 @@
  * credits.
  */
 #include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <trace/events/kmem.h>
 #include "blk_serve.h"
 
 #define FAIL_PAGES	"/sys/kernel/debug/fail_page_alloc"
@@ -240,6 +243,70 @@ static void ini_gets_no_credits(struct kunit *test)
 	kdb_expect_removable(test);
 }
 
+/*
+ * struct mallocs - calls of kmalloc() by the task that connects the disk
+ * @all: all of them
+ * @writing: those that may write dirty pages, and wait for that
+ */
+struct mallocs {
+	atomic_t all;
+	atomic_t writing;
+};
+
+static void count_malloc(void *data, unsigned long call_site, const void *ptr,
+			 size_t bytes_req, size_t bytes_alloc, gfp_t flags,
+			 int node)
+{
+	struct mallocs *mallocs = data;
+
+	if (current != READ_ONCE(ini_task))
+		return;
+	atomic_inc(&mallocs->all);
+	if (flags & __GFP_IO && !(current->flags & PF_MEMALLOC_NOIO))
+		atomic_inc(&mallocs->writing);
+}
+
+static void stop_counting(void *mallocs)
+{
+	unregister_trace_kmalloc(count_malloc, mallocs);
+	tracepoint_synchronize_unregister();
+}
+
+/*
+ * The disk may be all that another path of its volume waits for, from which dirty
+ * pages cannot be written before. So no memory is made by writing them, from when
+ * the target has accepted the first connection until it is asked for the second.
+ */
+static void ini_connects_without_writing(struct kunit *test)
+{
+	struct mallocs *mallocs = kunit_kzalloc(test, sizeof(*mallocs),
+						GFP_KERNEL);
+	struct kd_side *side, *second;
+	DAT_PSP_HANDLE psp;
+	DAT_CR_HANDLE cr;
+
+	KUNIT_ASSERT_NOT_NULL(test, mallocs);
+	ini_attrs.read_queues = "1";
+	ini_attrs.timeout_ms = PATIENT;
+	side = kdb_welcome_one(test, true, NULL);
+	second = kdb_new_target(test);
+	psp = kd_psp(second, ini_port, DAT_PSP_CONSUMER_FLAG);
+	KUNIT_ASSERT_EQ(test, 0, register_trace_kmalloc(count_malloc, mallocs));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, stop_counting,
+							   mallocs));
+	kdb_attach(side);
+	kdb_identify_as(side, NULL);
+	cr = kd_expect_cr(second);
+	kunit_release_action(test, stop_counting, mallocs);
+	KUNIT_EXPECT_GT(test, atomic_read(&mallocs->all), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mallocs->writing), 0);
+	KD_ASSERT_OK(test, dat_psp_free(psp));
+	KD_ASSERT_OK(test, dat_cr_reject(cr, 0, NULL));
+	kdb_serve(side, 0);
+	KUNIT_EXPECT_EQ(test, ini_error, 0);
+	kdb_expect_removable(test);
+}
+
 static struct kunit_case queues_cases[] = {
 	KUNIT_CASE_PARAM(ini_lives_with_fewer, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_asks_for_no_more, kd_gen_ia),
@@ -249,6 +316,7 @@ static struct kunit_case queues_cases[] = {
 	KUNIT_CASE_PARAM(ini_gives_credits_back, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_keeps_alive_while_it_connects, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_gets_no_credits, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_connects_without_writing, kd_gen_ia),
 	{}
 };
 
