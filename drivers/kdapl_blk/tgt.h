@@ -488,6 +488,7 @@ bool kbt_derive_uuid(struct file *file, uuid_t *uuid);
 void kbt_identity_init(void);
 
 /* tgt_ns.c */
+struct file *kbt_backing_open(const char *path, int flags);
 int kbt_ns_enable(struct kbt_ns *ns);
 void kbt_ns_disable(struct kbt_ns *ns);
 void kbt_ns_close_work(struct work_struct *work);
@@ -522,7 +523,6 @@ void kbt_port_wait(struct kbt_port *port);
 void kbt_port_retry(struct work_struct *work);
 
 /* tgt_srq.c */
-struct kbt_rx;
 int kbt_srq_start(struct kbt *kbt);
 void kbt_srq_stop(struct kbt *kbt);
 void kbt_srq_adapt(struct kbt *kbt);

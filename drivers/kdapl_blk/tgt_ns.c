@@ -27,6 +27,7 @@
 #include <linux/blkdev.h>
 #include <linux/file.h>
 #include <linux/module.h>
+#include <linux/namei.h>
 #include <linux/printk.h>
 #include "tgt.h"
 
@@ -259,13 +260,38 @@ static int kbt_ns_claim(struct kbt_ns *ns)
 	return -EBUSY;
 }
 
+/**
+ * kbt_backing_open() - open what may be the backing of a volume
+ * @path: path of a block device or of a regular file
+ * @flags: as for filp_open()
+ *
+ * Whatever else @path leads to is not opened: a FIFO would wait for somebody at its
+ * other end, a device might do something. What was looked at is what is opened.
+ *
+ * Context: Process context, may sleep.
+ * Return: the file, or an error pointer, -EINVAL for what can be no backing.
+ */
+struct file *kbt_backing_open(const char *path, int flags)
+{
+	struct file *file = ERR_PTR(-EINVAL);
+	struct path found;
+	umode_t mode;
+	int err;
+
+	err = kern_path(path, LOOKUP_FOLLOW, &found);
+	if (err)
+		return ERR_PTR(err);
+	mode = d_inode(found.dentry)->i_mode;
+	if (S_ISREG(mode) || S_ISBLK(mode))
+		file = file_open_root(&found, "", flags | O_LARGEFILE, 0);
+	path_put(&found);
+	return file;
+}
+
 /* Return 0 if the open file of @ns can be served, else an error number. */
 static int kbt_ns_check(struct kbt_ns *ns)
 {
-	struct inode *inode = ns->file->f_mapping->host;
-
-	if ((ns->bdev || S_ISREG(inode->i_mode)) && kbt_ns_size(ns) &&
-	    ns->block_size <= KBLK_INLINE)
+	if (kbt_ns_size(ns) && ns->block_size <= KBLK_INLINE)
 		return 0;
 	pr_err("%s is no block device, and no file with contents\n", ns->path);
 	return -EINVAL;
@@ -298,8 +324,8 @@ static int kbt_ns_open(struct kbt_ns *ns)
 	/*
 	 * O_EXCL claims a block device that will be written, as a mount does.
 	 */
-	file = filp_open(ns->path, O_LARGEFILE |
-			 (ns->read_only ? O_RDONLY : O_RDWR | O_EXCL), 0);
+	file = kbt_backing_open(ns->path, ns->read_only ? O_RDONLY :
+							  O_RDWR | O_EXCL);
 	if (IS_ERR(file)) {
 		pr_err("cannot open %s: %ld\n", ns->path, PTR_ERR(file));
 		return PTR_ERR(file);

@@ -118,7 +118,7 @@ static bool kbt_ns_derive(struct kbt_ns *ns, uuid_t *uuid)
 		return kbt_derive_uuid(ns->file, uuid);
 	if (!ns->path)
 		return false;
-	file = filp_open(ns->path, O_RDONLY | O_LARGEFILE, 0);
+	file = kbt_backing_open(ns->path, O_RDONLY);
 	if (IS_ERR(file))
 		return false;
 	persistent = kbt_derive_uuid(file, uuid);

@@ -286,6 +286,32 @@ static void blk_backing_has_changed(struct kunit *test)
 	kdb_expect_serving(test);
 }
 
+/* Write to a file what is expected to fail with EINVAL, not to hang. */
+#define REFUSES_ONE(file)							\
+	"echo 1 | timeout 10 dd of=" file " conv=notrunc 2>&1 | grep -q 'Invalid argument'"
+
+#define IS_EMPTY(file)	"test -z \"$(timeout 10 cat " file " || echo hangs)\""
+
+/* What would wait in open() for somebody else is no backing, and has no UUID. */
+static void blk_backing_is_a_fifo(struct kunit *test)
+{
+	int i;
+
+	tgt_load(test);
+	KUNIT_ASSERT_EQ(test, 0, shell("mkfifo " OTHER_FILE "; cd " TGT_NS
+				       "; echo 0 >enable; echo " OTHER_FILE " >path"));
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT_NS ";" IS_EMPTY("uuid")
+					       "&&" IS_EMPTY("backing_uuid")));
+		KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT_NS ";" REFUSES_ONE("enable")));
+		KUNIT_ASSERT_EQ(test, 0, shell("echo 1 >" TGT_NS "/read_only"));
+	}
+	KUNIT_EXPECT_EQ(test, 0, change_volume("echo 0 >read_only;"
+					       " echo " TGT_FILE " >path"));
+	KUNIT_EXPECT_EQ(test, 0, shell("rm " OTHER_FILE));
+	kdb_expect_serving(test);
+}
+
 static u64 instance_now(struct kunit *test)
 {
 	return le64_to_cpu(identify(test, false).instance);
@@ -357,6 +383,7 @@ static struct kunit_case identity_cases[] = {
 	KUNIT_CASE_PARAM(blk_uuid_of_a_partition, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_uuid_is_set, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_backing_has_changed, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_backing_is_a_fifo, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_disabling_flushes, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_volume_is_claimed, kd_gen_ia),
 	{}
