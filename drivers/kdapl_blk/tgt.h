@@ -241,8 +241,8 @@ enum { KBT_LANE_PLAIN, KBT_LANE_DATA, KBT_LANES };
  * @data: where the data is, in @buf or @kept
  * @waits: pool whose line the slot is in; pool->lock
  * @in_line: the slot waits for a page; cleared by kbt_io_served()
- * @posted: when the reply, or the message that it is the first of, was posted
- *	(jiffies); 0 if none is under way
+ * @posted: when the RDMA Read, the reply, or the message that it is the first of, was
+ *	posted (jiffies); 0 if none is under way
  * @pending: posts not completed, plus one while the slot is served, or while
  *	its reply is due or in a shared message
  * @wants: the request came with KBLK_WANTS

@@ -49,12 +49,18 @@ static size_t kbt_header_at(struct kbt_io *io)
 }
 
 /*
- * Note, for kbt_is_stuck(), that @n replies are about to be posted in one
- * message, of which @io is the first. 0 means "not posted", hence the 1.
+ * Note, for kbt_is_stuck(), that something is about to be posted for @io. 0 means
+ * "not posted", hence the 1.
  */
-static void kbt_note_replies(struct kbt_io *io, unsigned int n)
+static void kbt_note_post(struct kbt_io *io)
 {
 	WRITE_ONCE(io->posted, jiffies ?: 1);
+}
+
+/* The same of @n replies in one message, of which @io is the first. */
+static void kbt_note_replies(struct kbt_io *io, unsigned int n)
+{
+	kbt_note_post(io);
 	atomic64_add(n, &io->conn->replied);
 }
 
@@ -102,9 +108,11 @@ DAT_RETURN kbt_fetch(struct kbt_io *io)
 
 	atomic_inc(&io->pending);
 	atomic_inc(&io->conn->transfers);
+	kbt_note_post(io);
 	ret = dat_ep_post_rdma_read(io->conn->ep, 1, &seg, cookie, &remote,
 				    DAT_COMPLETION_DEFAULT_FLAG);
 	if (ret != DAT_SUCCESS) {
+		WRITE_ONCE(io->posted, 0);
 		atomic_dec(&io->conn->transfers);
 		atomic_dec(&io->pending);
 	}
@@ -494,8 +502,7 @@ void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	 */
 	if (dto->operation == DAT_DTO_RDMA_WRITE)
 		return;
-	if (!fetched)
-		WRITE_ONCE(io->posted, 0);
+	WRITE_ONCE(io->posted, 0);
 	if (io->shared) {
 		kbt_shared_done(io, success);
 		return;

@@ -8,8 +8,8 @@
  *
  * A connection ends if its client exceeds its credits, sends what is no request,
  * does not attach in time, fails to authenticate, stays silent although it
- * promised keep-alives, or does not take its replies. Except for silence and a
- * missing ATTACH its host is refused for penalty_ms.
+ * promised keep-alives, or does not take its replies or give the data of its writes.
+ * Except for silence and a missing ATTACH its host is refused for penalty_ms.
  *
  * The struct kbt owns the list of shunned hosts; kbt->mutex guards it.
  */
@@ -180,9 +180,10 @@ static bool kbt_is_silent(struct kbt_conn *conn)
 }
 
 /*
- * Return whether a reply was not taken within reply_ms. A client must have a
- * receive posted for each reply; otherwise it occupies slots and buffers of
- * others. Each reply is checked: taking one now and then is not enough.
+ * Return whether a reply was not taken, or the data of a WRITE not given, within
+ * reply_ms. A client must have a receive posted for each reply, and answer RDMA
+ * Reads; otherwise it occupies slots and buffers of others. Each reply is checked:
+ * taking one now and then is not enough.
  */
 static bool kbt_is_stuck(struct kbt_conn *conn)
 {
@@ -190,8 +191,9 @@ static bool kbt_is_stuck(struct kbt_conn *conn)
 	unsigned long posted;
 	unsigned int i;
 
-	if (!ms ||
-	    atomic64_read(&conn->replied) == atomic64_read(&conn->delivered))
+	if (!ms || (!atomic_read(&conn->transfers) &&
+		    atomic64_read(&conn->replied) ==
+		    atomic64_read(&conn->delivered)))
 		return false;
 	for (i = 0; i < conn->kbt->params->io_depth; i++) {
 		posted = READ_ONCE(conn->ios[i].posted);
@@ -239,7 +241,7 @@ static void kbt_look_after(struct kbt_conn *conn)
 		kbt_conn_end(conn);
 	} else if (kbt_is_stuck(conn)) {
 		kbt_count(kbt, KBT_STAT_STUCK, 1);
-		pr_warn_ratelimited("%s: does not take its replies, ending the connection\n",
+		pr_warn_ratelimited("%s: does not take its replies, or give its data, ending the connection\n",
 				    conn->peer);
 		kbt_shun(kbt, &conn->host);
 		kbt_conn_end(conn);

@@ -6,6 +6,7 @@
 #include <linux/delay.h>
 #include "blk_backing.h"
 #include "blk_target.h"
+#include "device.h"
 
 #define ROUNDS		20
 #define STALLED		4	/* clients of a volume that stands still */
@@ -423,6 +424,113 @@ static void blk_takes_replies_slowly(struct kunit *test)
 	kdb_expect_serving(test);
 }
 
+/*
+ * struct unanswered - an RDMA Read that the peer does not answer
+ * @device: the device, which does not get the Read
+ * @lock: guards @qp
+ * @qp: the QP that it is for; NULL before, and when the QP is destroyed
+ * @kept: there was such a Read
+ * @wr: the Read
+ * @sge: its sink
+ */
+static struct unanswered {
+	struct kd_hook device;
+	spinlock_t lock;		/* see above */
+	struct ib_qp *qp;
+	bool kept;
+	struct ib_rdma_wr wr;
+	struct ib_sge sge;
+} unanswered;
+
+static bool is_read(const struct ib_send_wr *wr)
+{
+	return wr->opcode == IB_WR_RDMA_READ ||
+	       wr->opcode == IB_WR_RDMA_READ_WITH_INV;
+}
+
+static void set_unanswered(struct ib_qp *qp)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&unanswered.lock, flags);
+	unanswered.qp = qp;
+	spin_unlock_irqrestore(&unanswered.lock, flags);
+}
+
+/* Keep the first RDMA Read back, which ends the requests that it is posted with. */
+static int post_but_read(struct ib_qp *qp, const struct ib_send_wr *wr,
+			 const struct ib_send_wr **bad)
+{
+	struct ib_send_wr *read = (struct ib_send_wr *)wr, *before = NULL;
+	int ret = 0;
+
+	while (read && !is_read(read)) {
+		before = read;
+		read = read->next;
+	}
+	if (!read || unanswered.kept)
+		return unanswered.device.real.post_send(qp, wr, bad);
+	unanswered.kept = true;
+	unanswered.wr = *container_of(read, struct ib_rdma_wr, wr);
+	unanswered.sge = *read->sg_list;
+	unanswered.wr.wr.sg_list = &unanswered.sge;
+	if (before) {
+		before->next = NULL;
+		ret = unanswered.device.real.post_send(qp, wr, bad);
+		before->next = read;
+	}
+	set_unanswered(qp);
+	return ret;
+}
+
+static int destroy_unanswered(struct ib_qp *qp, struct ib_udata *udata)
+{
+	if (READ_ONCE(unanswered.qp) == qp)
+		set_unanswered(NULL);
+	return unanswered.device.real.destroy_qp(qp, udata);
+}
+
+/* If the connection is still there, let it end as others do. */
+static void answer_read(void *unused)
+{
+	const struct ib_send_wr *bad;
+	unsigned long flags;
+
+	spin_lock_irqsave(&unanswered.lock, flags);
+	if (unanswered.qp)
+		unanswered.device.real.post_send(unanswered.qp,
+						 &unanswered.wr.wr, &bad);
+	spin_unlock_irqrestore(&unanswered.lock, flags);
+}
+
+/* A client that does not let its data be fetched does not keep a buffer for it. */
+static void blk_data_not_given(struct kunit *test)
+{
+	struct kblk_request request;
+	struct kd_side *side;
+	struct ib_device *dev;
+
+	tgt_load_with(test, "echo 1000 >reply_ms");
+	side = kdb_connected_client(test);
+	memset(&unanswered, 0, sizeof(unanswered));
+	spin_lock_init(&unanswered.lock);
+	dev = kd_hook(test, side->name, &unanswered.device);
+	dev->ops.post_send = post_but_read;
+	dev->ops.destroy_qp = destroy_unanswered;
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, answer_read,
+							   NULL));
+	request = kdb_good_request(side);
+	request.opcode = KBLK_OP_WRITE;
+	request.offset = cpu_to_le64(SZ_512K);
+	kdb_send_request(side, &request, sizeof(request));
+	kdb_expect_end(side);
+	KUNIT_EXPECT_TRUE(test, unanswered.kept);
+	kunit_release_action(test, answer_read, NULL);
+	kd_close(side);
+	expect_free_buffers(test);
+	kdb_expect_serving(test);
+}
+
 static struct kunit_case share_cases[] = {
 	KUNIT_CASE_PARAM(blk_pages_in_turn, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_volume_stands_still, kd_gen_ia),
@@ -432,6 +540,7 @@ static struct kunit_case share_cases[] = {
 	KUNIT_CASE_PARAM(blk_heard_while_waiting, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_ends_others_meanwhile, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_takes_replies_slowly, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_data_not_given, kd_gen_ia),
 	{}
 };
 
