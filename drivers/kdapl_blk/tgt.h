@@ -164,7 +164,7 @@ struct kbt_shunned {
  * @stopping: new connections are refused; when there are none left, @stop_work
  *	is queued
  * @shunned: hosts of clients that were cut off
- * @shun_next: entry of @shunned to use next
+ * @shun_next: entry of @shunned to use for the next host
  * @gone: the device was removed
  * @stop_work: kbt_stop_work()
  */

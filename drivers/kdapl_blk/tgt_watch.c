@@ -37,10 +37,21 @@ bool kbt_same_host(const struct sockaddr_storage *a,
 	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 }
 
-/*
- * Refuse connections from @host for penalty_ms. The oldest entry is replaced.
- * Context: process.
- */
+/* Return the entry for @host: its own, or the oldest one. Context: process. */
+static struct kbt_shunned *kbt_shun_entry(struct kbt *kbt,
+					  const struct sockaddr_storage *host)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&kbt->mutex);
+
+	for (i = 0; i < KBT_SHUNNED; i++)
+		if (kbt_same_host(&kbt->shunned[i].host, host))
+			return &kbt->shunned[i];
+	return &kbt->shunned[kbt->shun_next++ % KBT_SHUNNED];
+}
+
+/* Refuse connections from @host for penalty_ms. Context: process. */
 static void kbt_shun(struct kbt *kbt, const struct sockaddr_storage *host)
 {
 	u32 ms = kbt->params->penalty_ms;
@@ -50,7 +61,7 @@ static void kbt_shun(struct kbt *kbt, const struct sockaddr_storage *host)
 
 	if (!ms)
 		return;
-	entry = &kbt->shunned[kbt->shun_next++ % KBT_SHUNNED];
+	entry = kbt_shun_entry(kbt, host);
 	entry->host = *host;
 	entry->until = jiffies + msecs_to_jiffies(ms);
 }

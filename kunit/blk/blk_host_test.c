@@ -6,6 +6,7 @@
 
 #define MAX_CONNS	9
 #define OF_A_HOST	7
+#define SHUNNED		16	/* hosts that the target remembers */
 
 /* Have @side connect as a disk. Return what the target says. */
 static u16 ask_for_connection(struct kd_side *side, const struct kblk_hello *hello)
@@ -55,8 +56,51 @@ static void blk_one_host_wants_all(struct kunit *test)
 			KBLK_HELLO_BUSY);
 }
 
+static bool have_ended(void *n)
+{
+	char command[96];
+
+	snprintf(command, sizeof(command), "grep -Eq '^connections ended +%u$' "
+		 TGT_STATS, *(unsigned int *)n);
+	return !shell(command);
+}
+
+/* Send what is no request, and wait until @n connections have ended. */
+static void break_protocol(struct kd_side *side, unsigned int n)
+{
+	struct kblk_request request = kdb_good_request(side);
+
+	request.magic = 0;
+	kdb_send_request(side, &request, sizeof(request));
+	KUNIT_EXPECT_TRUE_MSG(side->test, kd_wait_until(have_ended, &n,
+							KD_TIMEOUT_MS),
+			      "connection %u", n);
+}
+
+/* One host that misbehaves a lot does not make the target forget another one. */
+static void blk_other_host_stays_shunned(struct kunit *test)
+{
+	struct kd_side *side[SHUNNED], *other;
+	struct kblk_hello hello;
+	int i;
+
+	tgt_load_with(test, "echo 600000 >penalty_ms");
+	for (i = 0; i < SHUNNED; i++)
+		side[i] = kdb_connected_client(test);
+	other = kdb_client_elsewhere(test);
+	hello = kdb_good_hello();
+	KUNIT_ASSERT_EQ(test, ask_for_connection(other, &hello), KBLK_HELLO_OK);
+	break_protocol(other, 1);
+	for (i = 0; i < SHUNNED; i++)
+		break_protocol(side[i], i + 2);
+	hello = kdb_good_hello();
+	KUNIT_EXPECT_EQ(test, ask_for_connection(kdb_client_elsewhere(test), &hello),
+			KBLK_HELLO_SHUNNED);
+}
+
 static struct kunit_case host_cases[] = {
 	KUNIT_CASE_PARAM(blk_one_host_wants_all, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_other_host_stays_shunned, kd_gen_ia),
 	{}
 };
 
