@@ -29,6 +29,8 @@ struct raw_pdu {
 #define RAW_SENDS	48
 #define RAW_RECVS	8
 #define RAW_RECV_LEN	SZ_2K
+/* Silence after which the target's adapter may have overlooked something */
+#define RAW_NUDGE_MS	1000
 
 /*
  * struct raw - a connection
@@ -41,6 +43,7 @@ struct raw_pdu {
  * @broken: connections that the target had broken before this one was made
  * @session: qualifier of its ISID
  * @invalidate: answers may invalidate the keys that commands have
+ * @nudged: raw_wait() has had siw look at what has come
  * @got: the last PDU received
  * @pdu: room for PDUs that are sent together
  */
@@ -55,6 +58,7 @@ struct raw {
 	long broken;
 	u32 session;
 	bool invalidate;
+	bool nudged;
 	struct raw_pdu got;
 	struct raw_pdu pdu[KDAT_MAX_REQUESTS];
 };
