@@ -232,6 +232,7 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;
 	struct iser_cm_hdr cm = { .flags = ISERT_ZBVA_NOT_USED };
 	struct ki_listener *l = data;
+	struct ki_portal *p = l->portal;
 	struct ki_conn *c = NULL;
 	DAT_CR_PARAM param;
 	DAT_RETURN ret;
@@ -240,7 +241,7 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		return;
 	atomic_long_inc(&l->a->stats[KI_STAT_REQUESTS]);
 	/* LIO takes one after the other; who is turned away tries again. */
-	if (!READ_ONCE(l->a->gone) && ki_pending_room(l->portal))
+	if (!READ_ONCE(l->a->gone) && ki_pending_room(p))
 		c = ki_conn_new(l, &param);
 	if (!c) {
 		ki_cr_refuse(l, cr);
@@ -249,18 +250,24 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	if (!c->invalidate)
 		cm.flags |= ISERT_SEND_W_INV_NOT_USED;
 	/* It is on the list before its first event can come. */
-	spin_lock_bh(&l->portal->lock);
-	list_add_tail(&c->link, &l->portal->pending);
-	l->portal->npending++;
-	spin_unlock_bh(&l->portal->lock);
+	c->accepting = true;
+	spin_lock_bh(&p->lock);
+	list_add_tail(&c->link, &p->pending);
+	p->npending++;
+	spin_unlock_bh(&p->lock);
 	ret = dat_cr_accept(cr, c->ep, sizeof(cm), &cm);
-	if (ret == DAT_SUCCESS)
+	spin_lock_bh(&p->lock);
+	c->accepting = false;
+	if (ret == DAT_SUCCESS) {
+		/* From here on it is the portal's thread's. */
+		wake_up_all(&p->wq);
+		spin_unlock_bh(&p->lock);
 		return;
-	pr_warn_ratelimited("%s: cannot accept: %s\n", c->peer, ki_strerror(ret));
-	spin_lock_bh(&l->portal->lock);
-	l->portal->npending--;
+	}
+	p->npending--;
 	list_del_init(&c->link);
-	spin_unlock_bh(&l->portal->lock);
+	spin_unlock_bh(&p->lock);
+	pr_warn_ratelimited("%s: cannot accept: %s\n", c->peer, ki_strerror(ret));
 	ki_conn_free(c);
 	/* The request is still to be answered. */
 	ki_cr_refuse(l, cr);

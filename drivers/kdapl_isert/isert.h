@@ -215,6 +215,7 @@ struct ki_tx {
  * @id: number, for tracepoints and debugfs
  * @iqn: name of the initiator once it has logged in, or NULL
  * @link: entry in ki_portal.pending until then
+ * @accepting: ki_cr_upcall() has not done with it; portal->lock
  * @adapter_link: entry in a->conn_list
  * @wq: woken when @down, or @login_buf; LIO's receiving thread sleeps there, so
  *	nothing that happens for each command wakes it
@@ -262,6 +263,7 @@ struct ki_conn {
 	struct ki_portal *portal;
 	struct ki_portal *taker;
 	struct list_head link;
+	bool accepting;
 	struct list_head adapter_link;
 	wait_queue_head_t wq;
 	wait_queue_head_t room;

@@ -295,8 +295,9 @@ static bool ki_is_silent(const struct ki_conn *c)
 /*
  * Set @ready to a connection that has sent its first request, has ended before that, or
  * said nothing for too long. Return whether there is one. What is not established is left
- * alone: ki_cr_upcall() may be accepting it, and over iWARP its end comes when a peer that
- * has announced a first frame sends it, or goes.
+ * alone: over iWARP its end comes when a peer that has announced a first frame sends it, or
+ * goes. So is what ki_cr_upcall() is accepting, even if the adapter has left: that function
+ * frees it if it cannot.
  */
 static bool ki_next_ready(struct ki_portal *p, struct ki_conn **ready)
 {
@@ -305,7 +306,8 @@ static bool ki_next_ready(struct ki_portal *p, struct ki_conn **ready)
 	*ready = NULL;
 	spin_lock_bh(&p->lock);
 	list_for_each_entry(c, &p->pending, link)
-		if (READ_ONCE(c->login_buf) || READ_ONCE(c->down) || ki_is_silent(c)) {
+		if (!c->accepting &&
+		    (READ_ONCE(c->login_buf) || READ_ONCE(c->down) || ki_is_silent(c))) {
 			list_del_init(&c->link);
 			p->npending--;
 			*ready = c;
