@@ -448,6 +448,9 @@ static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr)
 		kbt_conn_end(conn);
 	}
 	mutex_unlock(&kbt->mutex);
+	/* The request is still to be answered. */
+	if (ret != DAT_SUCCESS)
+		kbt_refuse(kbt, cr, KBLK_HELLO_RESOURCES);
 }
 
 /* ---- Events -------------------------------------------------------------- */

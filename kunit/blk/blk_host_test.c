@@ -2,7 +2,9 @@
 /*
  * kdapl_blk_tgt.ko: what one host can do to another. A host is an address.
  */
+#include <rdma/ib_verbs.h>
 #include "blk_target.h"
+#include "device.h"
 
 #define MAX_CONNS	9
 #define OF_A_HOST	7
@@ -19,6 +21,7 @@ static u16 ask_for_connection(struct kd_side *side, const struct kblk_hello *hel
 	KUNIT_ASSERT_TRUE(side->test, kd_wait_event(side->conn_evd, &event,
 						    KD_TIMEOUT_MS));
 	welcome = event.event_data.connect_event_data.private_data;
+	KUNIT_ASSERT_NOT_NULL(side->test, welcome);
 	return le16_to_cpu(welcome->status);
 }
 
@@ -98,7 +101,36 @@ static void blk_other_host_stays_shunned(struct kunit *test)
 			KBLK_HELLO_SHUNNED);
 }
 
+static struct kd_hook device;
+static atomic_t qps;
+
+/* The first one is the initiator's, the second one the target's. */
+static int refuse_second(struct ib_qp *qp, struct ib_qp_init_attr *attr,
+			 struct ib_udata *udata)
+{
+	if (attr->qp_type == IB_QPT_RC && atomic_inc_return(&qps) == 2)
+		return -ENOMEM;
+	return device.real.create_qp(qp, attr, udata);
+}
+
+/* A host for whose connection the adapter has no room is told so. */
+static void blk_no_room_for_a_connection(struct kunit *test)
+{
+	struct kblk_hello hello = kdb_good_hello();
+	struct kd_side *side;
+
+	tgt_load_with(test, "true");
+	side = kdb_client(test);
+	atomic_set(&qps, 0);
+	kd_hook(test, side->name, &device)->ops.create_qp = refuse_second;
+	KUNIT_EXPECT_EQ(test, ask_for_connection(side, &hello), KBLK_HELLO_RESOURCES);
+	hello = kdb_good_hello();
+	KUNIT_EXPECT_EQ(test, ask_for_connection(kdb_client(test), &hello),
+			KBLK_HELLO_OK);
+}
+
 static struct kunit_case host_cases[] = {
+	KUNIT_CASE_PARAM(blk_no_room_for_a_connection, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_one_host_wants_all, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_other_host_stays_shunned, kd_gen_ia),
 	{}
