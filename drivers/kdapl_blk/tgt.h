@@ -158,13 +158,12 @@ struct kbt_shunned {
  * @wq: serves requests
  * @end_wq: ends connections and adapts the queue; no work on it waits for a
  *	medium
- * @mutex: guards @conns, @conn_count, @stopping, @shunned and @shun_next
+ * @mutex: guards @conns, @conn_count, @stopping and @shunned
  * @conns: connections
  * @conn_count: connections that are not yet freed
  * @stopping: new connections are refused; when there are none left, @stop_work
  *	is queued
  * @shunned: hosts of clients that were cut off
- * @shun_next: entry of @shunned to use for the next host
  * @gone: the device was removed
  * @stop_work: kbt_stop_work()
  */
@@ -203,7 +202,6 @@ struct kbt {
 	unsigned int conn_count;
 	bool stopping;
 	struct kbt_shunned shunned[KBT_SHUNNED];
-	unsigned int shun_next;
 	bool gone;
 	struct work_struct stop_work;
 };

@@ -37,18 +37,27 @@ bool kbt_same_host(const struct sockaddr_storage *a,
 	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 }
 
-/* Return the entry for @host: its own, or the oldest one. Context: process. */
+/*
+ * Return the entry for @host: its own, a free one, or the one whose time is over first.
+ * Context: process.
+ */
 static struct kbt_shunned *kbt_shun_entry(struct kbt *kbt,
 					  const struct sockaddr_storage *host)
 {
+	struct kbt_shunned *entry, *best = kbt->shunned;
 	unsigned int i;
 
 	lockdep_assert_held(&kbt->mutex);
 
-	for (i = 0; i < KBT_SHUNNED; i++)
-		if (kbt_same_host(&kbt->shunned[i].host, host))
-			return &kbt->shunned[i];
-	return &kbt->shunned[kbt->shun_next++ % KBT_SHUNNED];
+	for (i = 0; i < KBT_SHUNNED; i++) {
+		entry = &kbt->shunned[i];
+		if (kbt_same_host(&entry->host, host))
+			return entry;
+		if (best->host.ss_family && (!entry->host.ss_family ||
+					     time_before(entry->until, best->until)))
+			best = entry;
+	}
+	return best;
 }
 
 /* Refuse connections from @host for penalty_ms. Context: process. */
