@@ -260,6 +260,24 @@ static int kbt_ns_claim(struct kbt_ns *ns)
 	return -EBUSY;
 }
 
+/* Once: look @path up as @lookup says, and open what is there. */
+static struct file *kbt_backing_try(const char *path, unsigned int lookup, int flags)
+{
+	struct file *file = ERR_PTR(-EINVAL);
+	struct path found;
+	umode_t mode;
+	int err;
+
+	err = kern_path(path, lookup, &found);
+	if (err)
+		return ERR_PTR(err);
+	mode = d_inode(found.dentry)->i_mode;
+	if (S_ISREG(mode) || S_ISBLK(mode))
+		file = file_open_root(&found, "", flags | O_LARGEFILE, 0);
+	path_put(&found);
+	return file;
+}
+
 /**
  * kbt_backing_open() - open what may be the backing of a volume
  * @path: path of a block device or of a regular file
@@ -273,18 +291,11 @@ static int kbt_ns_claim(struct kbt_ns *ns)
  */
 struct file *kbt_backing_open(const char *path, int flags)
 {
-	struct file *file = ERR_PTR(-EINVAL);
-	struct path found;
-	umode_t mode;
-	int err;
+	struct file *file = kbt_backing_try(path, LOOKUP_FOLLOW, flags);
 
-	err = kern_path(path, LOOKUP_FOLLOW, &found);
-	if (err)
-		return ERR_PTR(err);
-	mode = d_inode(found.dentry)->i_mode;
-	if (S_ISREG(mode) || S_ISBLK(mode))
-		file = file_open_root(&found, "", flags | O_LARGEFILE, 0);
-	path_put(&found);
+	/* What a network file system had found before may have been replaced. */
+	if (file == ERR_PTR(-ESTALE))
+		file = kbt_backing_try(path, LOOKUP_FOLLOW | LOOKUP_REVAL, flags);
 	return file;
 }
 
