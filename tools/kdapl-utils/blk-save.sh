@@ -86,7 +86,13 @@ save_disks()
 
 cmd_save()
 {
+	local mark
+
 	[ $# -eq 0 ] || die "save: no argument is wanted"
+	for mark in "$saved".left-out.*; do
+		[ ! -e "$mark" ] ||
+			die "$saved has more than was restored, for lack of keys: restore it first, or remove $mark"
+	done
 	mkdir -p "$(dirname "$saved")" || exit
 	# It has secrets in it.
 	umask 077
@@ -130,6 +136,20 @@ restore_line()
 	esac
 }
 
+# mark_left_out WHAT DIRECTORY OWNER...: keep "save" from forgetting those owners that are in
+# DIRECTORY, of which not all was restored.
+mark_left_out()
+{
+	local mark=$saved.left-out.$1 in=$2/
+
+	shift 2
+	if [[ " $*" == *" $in"* ]]; then
+		touch "$mark" || exit
+	else
+		rm -f "$mark"
+	fi
+}
+
 cmd_restore()
 {
 	local verb file value owner status=0 what=${1-}
@@ -158,6 +178,8 @@ cmd_restore()
 		put*/secret) shut[${file%/secret}]=1 ;;
 		esac
 	done <"$saved"
+	[ "$what" = disks ] || mark_left_out exports kdapl_blk_tgt "${!shut[@]}"
+	[ "$what" = exports ] || mark_left_out disks kdapl_blk "${!shut[@]}"
 	exit $status
 }
 
