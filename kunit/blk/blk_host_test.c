@@ -2,7 +2,6 @@
 /*
  * kdapl_blk_tgt.ko: what one host can do to another. A host is an address.
  */
-#include <rdma/ib_verbs.h>
 #include "blk_target.h"
 #include "device.h"
 
@@ -101,18 +100,6 @@ static void blk_other_host_stays_shunned(struct kunit *test)
 			KBLK_HELLO_SHUNNED);
 }
 
-static struct kd_hook device;
-static atomic_t qps;
-
-/* The first one is the initiator's, the second one the target's. */
-static int refuse_second(struct ib_qp *qp, struct ib_qp_init_attr *attr,
-			 struct ib_udata *udata)
-{
-	if (attr->qp_type == IB_QPT_RC && atomic_inc_return(&qps) == 2)
-		return -ENOMEM;
-	return device.real.create_qp(qp, attr, udata);
-}
-
 /* A host for whose connection the adapter has no room is told so. */
 static void blk_no_room_for_a_connection(struct kunit *test)
 {
@@ -121,8 +108,7 @@ static void blk_no_room_for_a_connection(struct kunit *test)
 
 	tgt_load_with(test, "true");
 	side = kdb_client(test);
-	atomic_set(&qps, 0);
-	kd_hook(test, side->name, &device)->ops.create_qp = refuse_second;
+	kd_refuse_second_qp(test, side->name);
 	KUNIT_EXPECT_EQ(test, ask_for_connection(side, &hello), KBLK_HELLO_RESOURCES);
 	hello = kdb_good_hello();
 	KUNIT_EXPECT_EQ(test, ask_for_connection(kdb_client(test), &hello),

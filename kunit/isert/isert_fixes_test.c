@@ -222,17 +222,6 @@ static void fixes_memory(struct kunit *test)
 
 /* ---- What a connection leaves -------------------------------------------------------- */
 
-static struct kd_hook device;
-static atomic_t qps;
-
-/* The first one is the initiator's, and the second one the target's. */
-static int refuse_second(struct ib_qp *qp, struct ib_qp_init_attr *attr, struct ib_udata *udata)
-{
-	if (attr->qp_type == IB_QPT_RC && atomic_inc_return(&qps) == 2)
-		return -ENOMEM;
-	return device.real.create_qp(qp, attr, udata);
-}
-
 struct connections {
 	struct kd_side *s;
 	long n;
@@ -255,10 +244,9 @@ static void fixes_no_room_for_a_connection(struct kunit *test)
 	/* Those of cases before may still be ending. */
 	c.n = 1;
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(are_so_many, &c, KD_TIMEOUT_MS));
-	atomic_set(&qps, 0);
-	kd_hook(test, other->s->name, &device)->ops.create_qp = refuse_second;
+	kd_refuse_second_qp(test, other->s->name);
 	KUNIT_EXPECT_FALSE(test, raw_start(r));
-	KUNIT_EXPECT_EQ(test, atomic_read(&qps), 2);
+	KUNIT_EXPECT_EQ(test, atomic_read(&kd_qps), 2);
 	KUNIT_EXPECT_EQ(test, raw_adapter(other->s, "connections"), 1);
 	KUNIT_EXPECT_EQ(test, raw_adapter(other->s, "refused"), refused + 1);
 	raw_expect_alive(raw_login(test));

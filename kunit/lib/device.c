@@ -171,6 +171,31 @@ void kd_count_doorbells(struct kunit *test, const char *ia)
 }
 EXPORT_SYMBOL_GPL(kd_count_doorbells);
 
+static struct kd_hook kd_refusing;
+
+/* Queue pairs that were asked for since kd_refuse_second_qp(), not those of the CM */
+atomic_t kd_qps;
+EXPORT_SYMBOL_GPL(kd_qps);
+
+static int kd_refuse_qp(struct ib_qp *qp, struct ib_qp_init_attr *attr,
+			struct ib_udata *udata)
+{
+	if (attr->qp_type == IB_QPT_RC && atomic_inc_return(&kd_qps) == 2)
+		return -ENOMEM;
+	return kd_refusing.real.create_qp(qp, attr, udata);
+}
+
+/*
+ * Until the case ends, have the device of @ia refuse the second queue pair: if both ends of
+ * a connection are made on it, the first one is the active side's.
+ */
+void kd_refuse_second_qp(struct kunit *test, const char *ia)
+{
+	atomic_set(&kd_qps, 0);
+	kd_hook(test, ia, &kd_refusing)->ops.create_qp = kd_refuse_qp;
+}
+EXPORT_SYMBOL_GPL(kd_refuse_second_qp);
+
 static int __init kd_init(void)
 {
 	return ib_register_client(&kd_client);

@@ -42,4 +42,8 @@ extern atomic_t kd_doorbells;
 
 void kd_count_doorbells(struct kunit *test, const char *ia);
 
+extern atomic_t kd_qps;
+
+void kd_refuse_second_qp(struct kunit *test, const char *ia);
+
 #endif /* KDAPL_KUNIT_DEVICE_H */
