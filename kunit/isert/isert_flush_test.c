@@ -180,24 +180,12 @@ static void flush_takes_long(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, raw_adapter(r->s, "broken"), r->broken);
 }
 
-struct sessions {
-	struct kunit *test;
-	long n;
-};
-
-static bool are_gone(void *data)
-{
-	struct sessions *s = data;
-
-	return raw_sessions(s->test) <= s->n;
-}
-
 /* A session ends while the backend is busy with its command: LIO frees it afterwards. */
 static void flush_session_ends(struct kunit *test)
 {
 	struct raw *r = raw_login(test), *other = raw_login(test);
-	struct sessions left = { .test = test };
 	struct raw_pdu pdu;
+	long left;
 
 	expect_ready(r);
 	reinit_completion(&slow.began);
@@ -207,13 +195,13 @@ static void flush_session_ends(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, raw_send(r, &pdu, RAW_HEADERS));
 	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&slow.began,
 							    msecs_to_jiffies(KD_TIMEOUT_MS)));
-	left.n = raw_sessions(test) - 1;
+	left = raw_sessions(test) - 1;
 	dat_ep_disconnect(r->s->ep, DAT_CLOSE_ABRUPT_FLAG);
 	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
-	KUNIT_EXPECT_FALSE_MSG(test, kd_wait_until(are_gone, &left, 500),
+	KUNIT_EXPECT_FALSE_MSG(test, raw_wait_sessions(test, left, 500),
 			       "the session is freed with a command that is being executed");
 	complete_all(&slow.may_end);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(are_gone, &left, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, raw_wait_sessions(test, left, KD_TIMEOUT_MS));
 	raw_expect_alive(other);
 	raw_expect_alive(raw_login(test));
 }

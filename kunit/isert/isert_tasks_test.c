@@ -336,25 +336,13 @@ static KD_CHOICES(gen_logout, kd_gen_any_ia_and,
 	[LOGOUT_RECOVERY] = "to recover",
 	[LOGOUT_UNKNOWN] = "for a reason that there is not")
 
-struct sessions {
-	struct kunit *test;
-	long n;
-};
-
-static bool are_gone(void *data)
-{
-	struct sessions *s = data;
-
-	return raw_sessions(s->test) <= s->n;
-}
-
 /* A session ends with its only connection, and not when the time to retain it is over. */
 static void tasks_logout(struct kunit *test)
 {
 	struct raw *other = raw_login(test), *r;
-	struct sessions left = { .test = test, .n = raw_sessions(test) };
 	const struct kd_param *p = test->param_value;
 	u8 response = ISCSI_LOGOUT_SUCCESS;
+	long left = raw_sessions(test);
 	struct iscsi_logout *req;
 	struct raw_pdu pdu;
 	bool stays = false;
@@ -386,7 +374,7 @@ static void tasks_logout(struct kunit *test)
 	else
 		KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
 	if (p->choice == LOGOUT_CONNECTION)
-		KUNIT_EXPECT_TRUE(test, kd_wait_until(are_gone, &left, 10 * MSEC_PER_SEC));
+		KUNIT_EXPECT_TRUE(test, raw_wait_sessions(test, left, 10 * MSEC_PER_SEC));
 	raw_expect_alive(other);
 }
 

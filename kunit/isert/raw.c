@@ -120,6 +120,27 @@ long raw_sessions_with(struct kunit *test, const char *state)
 }
 EXPORT_SYMBOL_GPL(raw_sessions_with);
 
+struct raw_sessions_left {
+	struct kunit *test;
+	long n;
+};
+
+static bool raw_are_gone(void *data)
+{
+	struct raw_sessions_left *left = data;
+
+	return raw_sessions(left->test) <= left->n;
+}
+
+/* Are there @n sessions at most, or will there be within @ms? */
+bool raw_wait_sessions(struct kunit *test, long n, unsigned int ms)
+{
+	struct raw_sessions_left left = { .test = test, .n = n };
+
+	return kd_wait_until(raw_are_gone, &left, ms);
+}
+EXPORT_SYMBOL_GPL(raw_wait_sessions);
+
 /* ---- Connections ---------------------------------------------------------------- */
 
 void raw_post(struct raw *r, u64 slot)

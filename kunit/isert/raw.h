@@ -78,6 +78,7 @@ int raw_init(struct kunit *test);
 long raw_adapter(struct kd_side *s, const char *name);
 long raw_sessions(struct kunit *test);
 long raw_sessions_with(struct kunit *test, const char *state);
+bool raw_wait_sessions(struct kunit *test, long n, unsigned int ms);
 struct raw *raw_new(struct kunit *test, u64 recvs);
 void raw_post(struct raw *r, u64 slot);
 bool raw_start(struct raw *r);
