@@ -548,7 +548,8 @@ void ki_comp_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	    dto->operation == DAT_DTO_RECEIVE_WITH_INVALIDATE) {
 		ki_received(comp, c, dto->user_cookie.as_ptr, dto);
 	} else if (c) {
-		ki_conn_judge(c, dto->status);
+		if (unlikely(dto->status != DAT_DTO_SUCCESS))
+			ki_conn_judge(c, dto->status);
 		wr = dto->user_cookie.as_ptr;
 		/* An RDMA Write that others follow completes only if it fails. */
 		if (wr) {
