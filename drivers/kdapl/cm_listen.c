@@ -33,12 +33,9 @@ struct kdapl_listener {
 	struct rdma_cm_id *id;
 };
 
-/*
- * Requests that may arrive before the connection manager handles them; beyond
- * this number iWARP refuses or drops some. It does not limit the requests that
- * the consumer has not reaped, see kdapl_cr_create().
- */
-#define KDAPL_SP_BACKLOG 64
+/* Bounds of kdapl_sp_backlog(); iw_cm allocates some 400 bytes for each. */
+#define KDAPL_SP_BACKLOG_MIN 64
+#define KDAPL_SP_BACKLOG_MAX 1024
 
 /* Ports that are tried when the consumer leaves the choice to the system. */
 #define KDAPL_SP_PORT_TRIES 32
@@ -134,6 +131,17 @@ static void kdapl_set_port(struct sockaddr_storage *addr, u16 port)
 		((struct sockaddr_in6 *)addr)->sin6_port = htons(port);
 }
 
+/*
+ * Requests that may arrive before the connection manager handles them: as many as the
+ * consumer has room for. Beyond this number iWARP refuses or drops some. It does not
+ * limit the requests that the consumer has not reaped, see kdapl_cr_create().
+ */
+static int kdapl_sp_backlog(struct kdapl_sp *sp)
+{
+	return clamp_t(u32, READ_ONCE(sp->evd->qlen), KDAPL_SP_BACKLOG_MIN,
+		       KDAPL_SP_BACKLOG_MAX);
+}
+
 /* Listen at address @local on port sp->qual; if that is 0, choose a port. */
 static int kdapl_sp_listen_one(struct kdapl_sp *sp,
 			       const struct sockaddr_storage *local)
@@ -162,7 +170,7 @@ static int kdapl_sp_listen_one(struct kdapl_sp *sp,
 	if (!err && id->device != ia->hca->dev)
 		err = -EADDRNOTAVAIL;
 	if (!err)
-		err = rdma_listen(id, KDAPL_SP_BACKLOG);
+		err = rdma_listen(id, kdapl_sp_backlog(sp));
 	if (err) {
 		rdma_destroy_id(id);
 		kfree(l);

@@ -445,6 +445,95 @@ static void N3_given_up_while_it_fails(struct kunit *test)
 	kd_connect_pair(a, pair.p);
 }
 
+/* ---- More requests at once than iw_cm has passed on ------------------------------ */
+
+#define BURST	200
+
+static struct {
+	struct rdma_cm_id *id;
+	struct completion shut;
+	struct completion open;
+	struct kd_hook device;
+	atomic_t asked;
+} gate;
+
+/* iw_cm, which has one worker, gets no further than this request until the gate opens. */
+static int gate_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	complete(&gate.shut);
+	wait_for_completion(&gate.open);
+	return -ECONNREFUSED;
+}
+
+static int gate_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	int err = gate.device.real.iw_connect(id, param);
+
+	atomic_inc(&gate.asked);
+	kd_wake();
+	return err;
+}
+
+static bool gate_all_asked(void *unused)
+{
+	return atomic_read(&gate.asked) == BURST;
+}
+
+static void gate_remove(void *unused)
+{
+	complete_all(&gate.open);
+	rdma_destroy_id(gate.id);
+}
+
+/* Shut the gate with a request to @p, which @a makes. */
+static void gate_shut(struct kunit *test, struct kd_side *a, struct kd_side *p)
+{
+	struct sockaddr_in at = *(struct sockaddr_in *)p->addr;
+	u16 port = kd_port();
+
+	init_completion(&gate.shut);
+	init_completion(&gate.open);
+	gate.id = rdma_create_id(&init_net, gate_event, NULL, RDMA_PS_TCP, IB_QPT_RC);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(gate.id));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, gate_remove, NULL));
+	at.sin_port = htons(port);
+	KUNIT_ASSERT_EQ(test, 0, rdma_bind_addr(gate.id, (struct sockaddr *)&at));
+	KUNIT_ASSERT_EQ(test, 0, rdma_listen(gate.id, 1));
+	kd_connect_start(a, p, port);
+	KUNIT_ASSERT_NE(test, 0, wait_for_completion_timeout(&gate.shut, 30 * HZ));
+}
+
+/*
+ * As many requests as the EVD has room for come while iw_cm does something else, and
+ * none is refused.
+ */
+static void N5_burst_of_requests(struct kunit *test)
+{
+	struct kd_pair pair = kd_make_pair(test, NULL);
+	struct kd_side *a = pair.a, *p = pair.p;
+	DAT_EVD_HANDLE evd = kd_evd(p, DAT_EVD_CR_FLAG, BURST, DAT_UPCALL_NOTIFY);
+	DAT_PSP_HANDLE psp;
+	u16 port = kd_port();
+	int i;
+
+	if (!kd_is_iwarp(a))
+		kunit_skip(test, "InfiniBand's CM has no such bound");
+	KD_ASSERT_OK(test, dat_psp_create(p->ia, port, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	KD_ASSERT_OK(test, dat_evd_resize(a->conn_evd, BURST + 1));
+	gate_shut(test, a, p);
+	atomic_set(&gate.asked, 0);
+	kd_hook(test, a->name, &gate.device)->ops.iw_connect = gate_connect;
+	for (i = 0; i < BURST; i++) {
+		a->ep = kd_ep(a, NULL);
+		kd_connect_start(a, p, port);
+	}
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(gate_all_asked, NULL, KD_TIMEOUT_MS));
+	complete_all(&gate.open);
+	for (i = 0; i < BURST; i++)
+		kd_expect_event(test, evd, DAT_CONNECTION_REQUEST_EVENT, NULL);
+	KD_EXPECT_OK(test, dat_psp_free(psp));
+}
+
 static struct kunit_case cm_device_cases[] = {
 	KUNIT_CASE_PARAM(quality_of_service, kd_gen_ia),
 	KUNIT_CASE_PARAM(I4_errors_of_the_device, kd_gen_ia),
@@ -455,6 +544,7 @@ static struct kunit_case cm_device_cases[] = {
 	KUNIT_CASE_PARAM(N3_peer_leaves_before_established, kd_gen_ia),
 	KUNIT_CASE_PARAM(N3_given_up_while_it_fails, kd_gen_ia),
 	KUNIT_CASE_PARAM(M3_no_reads_where_none_are_answered, kd_gen_ia),
+	KUNIT_CASE_PARAM(N5_burst_of_requests, kd_gen_simulated_ia),
 	{}
 };
 

@@ -298,26 +298,58 @@ static void R8_zone(struct kunit *test)
 	rx_expect_empty(b, b->in->recv_evd);
 }
 
+/* Requests of @b that nobody answers. */
+struct unanswered {
+	struct rx_bench *b;
+	u16 port;
+	DAT_EVENT overflow;
+};
+
+static void request(struct unanswered *u)
+{
+	struct kd_side *out = u->b->out;
+	DAT_EP_HANDLE own = out->ep;
+
+	out->ep = kd_ep(out, NULL);
+	kd_connect_start(out, u->b->in, u->port);
+	out->ep = own;
+}
+
+/*
+ * An event tells that there was one too many. Until then, requests that iw_cm has
+ * refused, since more came than it had passed on, are made again.
+ */
+static bool one_too_many(void *data)
+{
+	struct unanswered *u = data;
+	DAT_EVENT refused;
+
+	if (dat_evd_dequeue(u->b->out->conn_evd, &refused) == DAT_SUCCESS) {
+		KUNIT_EXPECT_EQ(u->b->test, (u32)refused.event_number,
+				(u32)kd_turned_away(u->b->out));
+		request(u);
+	}
+	return dat_evd_dequeue(u->b->in->async_evd, &u->overflow) == DAT_SUCCESS;
+}
+
 /* An EVD is freed with requests that nobody has answered. */
 static void R8_abandon(struct kunit *test)
 {
 	struct rx_bench *b = rx_open(test, 0);
 	DAT_EVD_HANDLE evd = kd_evd(b->in, DAT_EVD_CR_FLAG, HELD - 1, DAT_UPCALL_NOTIFY);
-	DAT_EP_HANDLE own = b->out->ep;
-	u16 port = kd_port();
+	struct unanswered u = { .b = b, .port = kd_port() };
 	DAT_PSP_HANDLE psp;
 	DAT_EVENT event;
 	int i;
 
-	KD_ASSERT_OK(test, dat_psp_create(b->in->ia, port, evd, DAT_PSP_CONSUMER_FLAG,
+	KD_ASSERT_OK(test, dat_evd_resize(b->out->conn_evd, HELD));
+	KD_ASSERT_OK(test, dat_psp_create(b->in->ia, u.port, evd, DAT_PSP_CONSUMER_FLAG,
 					  &psp));
-	for (i = 0; i < HELD; i++) {
-		b->out->ep = kd_ep(b->out, NULL);
-		kd_connect_start(b->out, b->in, port);
-	}
-	b->out->ep = own;
-	/* The last request is one too many. */
-	kd_expect_event(test, b->in->async_evd, DAT_ASYNC_ERROR_EVD_OVERFLOW, NULL);
+	for (i = 0; i < HELD; i++)
+		request(&u);
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(one_too_many, &u, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_EQ(test, (u32)u.overflow.event_number,
+			(u32)DAT_ASYNC_ERROR_EVD_OVERFLOW);
 	KD_ASSERT_OK(test, dat_psp_free(psp));
 	section_begin();
 	KD_ASSERT_OK(test, dat_evd_free(evd));
