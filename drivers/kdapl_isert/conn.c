@@ -79,7 +79,8 @@ static int ki_conn_txs(struct ki_conn *c)
 		tx->va = page_address(c->tx_pages) + i * KI_TX_LEN;
 		tx->seg = all;
 		tx->seg.virtual_address += i * KI_TX_LEN;
-		list_add_tail(&tx->link, &c->txs);
+		tx->next = c->txs;
+		c->txs = tx;
 	}
 	return 0;
 }
@@ -168,7 +169,6 @@ static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *pa
 	c->id = atomic_inc_return(&ki_ids);
 	INIT_LIST_HEAD(&c->link);
 	INIT_LIST_HEAD(&c->unread);
-	INIT_LIST_HEAD(&c->txs);
 	INIT_LIST_HEAD(&c->waiting);
 	INIT_LIST_HEAD(&c->lent);
 	init_waitqueue_head(&c->wq);

@@ -217,9 +217,9 @@ static DAT_RETURN ki_post_part(struct ki_conn *c, struct ki_cmd *kc, const KDAT_
 /* Post RDMA Writes of all data, and the answer. */
 static int ki_push_answer(struct ki_conn *c, struct ki_cmd *kc)
 {
-	DAT_RMR_TRIPLET remote[KDAT_MAX_REQUESTS];
-	KDAT_REQUEST r[KDAT_MAX_REQUESTS];
-	DAT_LMR_TRIPLET segs[2];
+	DAT_RMR_TRIPLET remote[KDAT_MAX_REQUESTS] __uninitialized;
+	KDAT_REQUEST r[KDAT_MAX_REQUESTS] __uninitialized;
+	DAT_LMR_TRIPLET segs[2] __uninitialized;
 	DAT_COUNT at, used;
 	DAT_RETURN ret;
 	u64 va;
@@ -240,7 +240,7 @@ static int ki_push_answer(struct ki_conn *c, struct ki_cmd *kc)
 			used += r[n].num_segments;
 		}
 		if (kc->at == kc->n) {
-			r[n++] = ki_tx_request(kc->tx, segs);
+			ki_tx_request(kc->tx, segs, &r[n++]);
 		} else {
 			kc->part.done = ki_part_done;
 			r[n - 1].completion_flags = DAT_COMPLETION_DEFAULT_FLAG;

@@ -24,6 +24,15 @@
 #include <dat/kdat.h>
 #include <dat/kdat_linux.h>
 
+/* CONFIG_INIT_STACK_ALL_ZERO would clear the requests of each answer. */
+#ifndef __uninitialized
+# if __has_attribute(__uninitialized__)
+#  define __uninitialized	__attribute__((__uninitialized__))
+# else
+#  define __uninitialized
+# endif
+#endif
+
 /* Headers of a PDU: that of iSER and the basic one of iSCSI. */
 #define KI_HEADERS		(sizeof(struct iser_ctrl) + ISCSI_HDR_LEN)
 /* Data behind the headers of an answer that is built here, such as sense data. */
@@ -189,7 +198,7 @@ enum ki_state {
 /*
  * struct ki_tx - headers and short data of an answer
  * @wr: completion
- * @link: entry in c->txs while not in use
+ * @next: next one in c->txs, while not in use
  * @cmd: the command that it answers; NULL for login
  * @va: KI_TX_LEN bytes
  * @seg: the same for the device
@@ -198,7 +207,7 @@ enum ki_state {
  */
 struct ki_tx {
 	struct ki_wr wr;
-	struct list_head link;
+	struct ki_tx *next;
 	struct iscsit_cmd *cmd;
 	u8 *va;
 	DAT_LMR_TRIPLET seg;
@@ -298,7 +307,7 @@ struct ki_conn {
 	bool logout_seen;
 	struct list_head unread;
 	unsigned int nunread;
-	struct list_head txs;
+	struct ki_tx *txs;
 	struct list_head waiting;
 	struct list_head lent;
 	bool throttled;
@@ -469,7 +478,7 @@ struct ki_tx *ki_tx_get(struct ki_conn *c, struct iscsit_cmd *cmd);
 void ki_tx_put(struct ki_conn *c, struct ki_tx *tx);
 int ki_tx_add_data(struct ki_conn *c, struct ki_tx *tx, void *data, u32 len);
 bool ki_tx_is_part(struct ki_tx *tx);
-KDAT_REQUEST ki_tx_request(struct ki_tx *tx, DAT_LMR_TRIPLET *segs);
+void ki_tx_request(struct ki_tx *tx, DAT_LMR_TRIPLET *segs, KDAT_REQUEST *r);
 int ki_queue_data_in(struct iscsit_conn *conn, struct iscsit_cmd *cmd);
 int ki_queue_status(struct iscsit_conn *conn, struct iscsit_cmd *cmd);
 int ki_response_queue(struct iscsit_conn *conn, struct iscsit_cmd *cmd, int state);

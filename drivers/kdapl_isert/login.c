@@ -251,7 +251,7 @@ int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len
 	if (login->login_complete && !hindrance)
 		c->state = KI_LOGGED_IN;
 	spin_unlock_bh(&c->lock);
-	r = ki_tx_request(tx, segs);
+	ki_tx_request(tx, segs, &r);
 	r.user_cookie.as_ptr = &l.wr;
 	if (ki_post(c, 1, &r, true) != DAT_SUCCESS) {
 		err = -EIO;

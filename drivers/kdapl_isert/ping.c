@@ -63,7 +63,7 @@ static void ki_ping_send(struct ki_conn *c, const struct iscsi_nopin *nop)
 		return;
 	memcpy(ki_tx_hdr(tx), nop, sizeof(*nop));
 	tx->wr.done = ki_ping_done;
-	r = ki_tx_request(tx, segs);
+	ki_tx_request(tx, segs, &r);
 	if (ki_post(c, 1, &r, true) == DAT_SUCCESS)
 		atomic_long_inc(&c->a->stats[KI_STAT_PINGS]);
 	else

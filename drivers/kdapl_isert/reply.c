@@ -21,9 +21,9 @@ struct ki_tx *ki_tx_get(struct ki_conn *c, struct iscsit_cmd *cmd)
 	struct ki_tx *tx;
 
 	spin_lock_bh(&c->lock);
-	tx = list_first_entry_or_null(&c->txs, struct ki_tx, link);
+	tx = c->txs;
 	if (tx)
-		list_del_init(&tx->link);
+		c->txs = tx->next;
 	spin_unlock_bh(&c->lock);
 	if (!tx)
 		return NULL;
@@ -43,7 +43,8 @@ void ki_tx_put(struct ki_conn *c, struct ki_tx *tx)
 	kfree(tx->text);
 	tx->text = NULL;
 	spin_lock_bh(&c->lock);
-	list_add(&tx->link, &c->txs);
+	tx->next = c->txs;
+	c->txs = tx;
 	spin_unlock_bh(&c->lock);
 	ki_wake_room(c);
 }
@@ -76,27 +77,29 @@ bool ki_tx_is_part(struct ki_tx *tx)
 	return hdr->opcode == ISCSI_OP_TEXT_RSP && hdr->flags & ISCSI_FLAG_TEXT_CONTINUE;
 }
 
-/* Return the Send of an answer; @segs is room for two segments. */
-KDAT_REQUEST ki_tx_request(struct ki_tx *tx, DAT_LMR_TRIPLET *segs)
+/* Write the Send of an answer to @r; @segs is room for two segments. */
+void ki_tx_request(struct ki_tx *tx, DAT_LMR_TRIPLET *segs, KDAT_REQUEST *r)
 {
-	KDAT_REQUEST r = {
-		.operation = DAT_DTO_SEND,
-		.num_segments = tx->data.segment_length ? 2 : 1,
-		.local_iov = segs,
-		.user_cookie.as_ptr = &tx->wr,
-	};
-	struct ki_cmd *kc = tx->cmd ? ki_cmd(tx->cmd) : NULL;
+	const struct ki_cmd *kc = tx->cmd ? ki_cmd(tx->cmd) : NULL;
+	const struct ki_conn *c;
 
 	segs[0] = tx->seg;
-	segs[1] = tx->data;
-	if (kc && ki_tx_hdr(tx)->opcode == ISCSI_OP_SCSI_CMD_RSP) {
-		struct ki_conn *c = tx->cmd->conn->context;
-		u32 stag = kc->read_stag ?: kc->write_stag;
-
-		r.invalidate_flag = c->invalidate && stag ? DAT_TRUE : DAT_FALSE;
-		r.rmr_context = stag;
+	r->operation = DAT_DTO_SEND;
+	r->num_segments = 1;
+	r->local_iov = segs;
+	r->user_cookie.as_ptr = &tx->wr;
+	r->completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
+	r->invalidate_flag = DAT_FALSE;
+	if (tx->data.segment_length) {
+		segs[1] = tx->data;
+		r->num_segments = 2;
 	}
-	return r;
+	if (!kc || ki_tx_hdr(tx)->opcode != ISCSI_OP_SCSI_CMD_RSP)
+		return;
+	c = tx->cmd->conn->context;
+	r->rmr_context = kc->read_stag ?: kc->write_stag;
+	if (c->invalidate && r->rmr_context)
+		r->invalidate_flag = DAT_TRUE;
 }
 
 /* Have LIO free a command that will not be answered with all others of its connection. */
