@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Differences of the block layer between supported kernels: KBLK_MQ_FLAGS,
- * WQ_PERCPU, kblk_alloc_disk(), kblk_map_sg() and kblk_rotational(), chosen by compile-time
- * probes.
+ * WQ_PERCPU, kblk_alloc_disk(), kblk_map_sg(), kblk_wait_quiesced() and kblk_rotational(),
+ * chosen by compile-time probes.
  */
 #ifndef KDAPL_BLK_COMPAT_H
 #define KDAPL_BLK_COMPAT_H
@@ -117,6 +117,16 @@ static inline int kblk_map_sg(struct request *rq, struct scatterlist *sg)
 	return blk_rq_map_sg(rq->q, rq, sg);
 #else
 	return blk_rq_map_sg(rq, sg);
+#endif
+}
+
+/* Wait for what blk_mq_quiesce_queue_nowait() has begun. */
+static inline void kblk_wait_quiesced(struct request_queue *q)
+{
+#ifdef KDAPL_HAVE_WAIT_QUIESCE_DONE_SET
+	blk_mq_wait_quiesce_done(q->tag_set);
+#else
+	blk_mq_wait_quiesce_done(q);
 #endif
 }
 

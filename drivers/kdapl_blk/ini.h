@@ -6,27 +6,34 @@
  *   ini_main.c       module
  *   ini_configfs.c   configfs
  *   ini_disk.c       the block layer's side
- *   ini_recover.c    connections of a disk: made, lost, made again
+ *   ini_recover.c    a disk: attached to its volume, lost, attached again
+ *   ini_retry.c      when that is, and when connections are made again
  *   ini_volume.c     disks that are paths to one volume
+ *   ini_links.c      which disks have connections in common
+ *   ini_link.c       the connections of disks: made, lost, made again
  *   ini_queues.c     which of them are used, and by whom
  *   ini_queue.c      one connection
  *   ini_slot.c       slots: memory and registrations
  *   ini_io.c         requests and replies
  *   ini_admin.c      admin requests: attach, identify, fence, keep-alive
  *
- * A disk has several queues, each an Endpoint; queues share no state. Each
- * hardware queue of the block layer has a route to the queue of its number, or,
- * while there are fewer queues, to one that others use as well. A queue has a
- * slot for each request that may be outstanding; the first is for admin
- * requests. Slots get their memory when they are needed.
+ * A disk is on a link, which has several queues, each an Endpoint; queues share
+ * no state. Each hardware queue of the block layer has a route to the queue of its
+ * number, or, while there are fewer queues, to one that others use as well. A
+ * queue has a slot for each request that may be outstanding; the first is for
+ * admin requests. Slots get their memory when they are needed. Disks of one subsystem
+ * may share a link; then each has its own requests, credits and recovery there.
  *
  * KBI_SLOT_BUSY decides who finishes a slot: whoever clears the bit.
  *
  * Locks, outermost first:
  *
  *   disk->admin   mutex     connect and disconnect, parameters
- *   disk->mutex   mutex     connections are made or taken down; kbi_disk_lock()
+ *   link->mutex   mutex     connections are made or taken down, and disks attached;
+ *			     kbi_link_lock()
  *   kbi_volumes_lock  mutex volumes, and which sessions are to be fenced
+ *   kbi_links_lock    mutex which link a disk is on
+ *   link->lock    spinlock  the disks on the link
  *   queue->lock   spinlock  the message being put together
  */
 #ifndef KDAPL_BLK_INI_H
@@ -44,6 +51,8 @@
 #include <linux/workqueue.h>
 #include <dat/kdat.h>
 #include "secret.h"
+#include "ini_recover.h"
+#include "ini_volume.h"
 #include "kdapl_blk_proto.h"
 #include "util.h"
 
@@ -62,6 +71,7 @@ enum kbi_stat {
 	KBI_STAT_REPLAYED,
 	KBI_STAT_ATTEMPTS,
 	KBI_STAT_FENCES,
+	KBI_STAT_DETACHED,
 	KBI_STATS
 };
 
@@ -71,16 +81,20 @@ enum kbi_stat {
  */
 #define KBI_END_WAIT	(2 * HZ)
 
+#define KBI_DISK_NAME	"kdapl%d"
+
 enum { KBI_SLOT_BUSY };
 
 #define KBI_REPLY_AT	KBLK_MESSAGE
+#define KBI_ANSWER	sizeof(struct kblk_identify)
 
 /*
  * struct kbi_slot - a request that may be outstanding
  * @flags: KBI_SLOT_BUSY
+ * @use: the disk that the request is of, or NULL for an admin request where several
+ *	share the queue
  * @rq: request of the block layer, NULL for an admin request
- * @id: id of the request: round in the upper half, number of the slot in the
- *	lower
+ * @id: id of the request: round in the upper half, number of the slot in the lower
  * @pending: events that must happen before the slot is finished: the reply, and
  *	a local invalidation unless the reply has invalidated the memory
  * @replied: the reply has arrived
@@ -98,6 +112,7 @@ enum { KBI_SLOT_BUSY };
  */
 struct kbi_slot {
 	unsigned long flags;
+	struct kbi_use *use;
 	struct request *rq;
 	u64 id;
 	atomic_t pending;
@@ -122,7 +137,7 @@ enum kbi_queue_state {
 /*
  * struct kbi_queue - a connection to the target
  * @index: number of the queue
- * @in_use: routes lead here, so that its loss is that of the disk
+ * @in_use: its loss is that of the link
  * @recv_evd: replies
  * @req_evd: completions of posts to @ep; see kbi_queue_objects()
  * @conn_evd: connection events
@@ -131,8 +146,7 @@ enum kbi_queue_state {
  * @state: enum kbi_queue_state; only goes forward
  * @connected: completed when @state leaves KBI_QUEUE_CONNECTING
  * @gone: completed by the last connection event
- * @admin: completed by the reply to an admin request, or by the loss of the
- *	connection
+ * @admin: completed by the reply to an admin request, or by the loss of the connection
  * @features: features asked for
  * @welcome: private data of the target
  * @invalidate: replies invalidate exposed memory
@@ -150,17 +164,21 @@ enum kbi_queue_state {
  * @hosts: ATTACH tells our host, and there is FENCE
  * @wants: a request had to wait for a credit since the last one was sent
  * @credits: requests that may be sent
- * @window: credits that the target has granted, with those of requests
- *	outstanding
+ * @volumes: a request tells which disk's volume it is for
+ * @extra: requests outstanding beyond the first of each disk, with @volumes
+ * @window: credits that the target has granted, with those of requests outstanding
  * @used: a message was sent since the last keep-alive
  * @asked: when the last admin request was sent, jiffies
  * @starved: at the last keep-alive there was no credit, and no request outstanding
+ * @heard: when a message has come last, jiffies; with @volumes
+ * @answer: inline data of a reply to an admin request
  * @nslots: number of @slots
  * @ready: number of slots that have memory and registrations
+ * @cramped: a request had to wait for slots to have memory
  * @taken: a bit for each slot that has a request
  */
 struct kbi_queue {
-	struct kbi_disk *disk;
+	struct kbi_link *link;
 	unsigned int index;
 	bool in_use;
 	DAT_EVD_HANDLE recv_evd;
@@ -182,6 +200,7 @@ struct kbi_queue {
 	bool sizes;
 	bool credits_move;
 	bool hosts;
+	bool volumes;
 	bool wants;
 	u32 message_max;
 	spinlock_t lock;		/* see above */
@@ -190,11 +209,15 @@ struct kbi_queue {
 	u32 length;
 	atomic_t credits;
 	atomic_t window;
+	atomic_t extra;
 	bool used;
 	unsigned long asked;
+	unsigned long heard;
 	bool starved;
+	u8 answer[KBI_ANSWER];
 	unsigned int nslots;
 	unsigned int ready;
+	bool cramped;
 	unsigned long *taken;
 	struct kbi_slot *slots;
 };
@@ -221,48 +244,7 @@ struct kbi_params {
 	u32 reconnect_ms;
 	u32 reconnect_max_ms;
 	u32 give_up_ms;
-};
-
-/*
- * struct kbi_lost - a session that may have requests at the target
- * @link: in volume->lost, or empty
- * @disk: disk of the session, or NULL if it was removed
- * @session: see struct kblk_hello
- * @epoch: last epoch that may have sent requests
- */
-struct kbi_lost {
-	struct list_head link;
-	struct kbi_disk *disk;
-	u64 session;
-	u32 epoch;
-};
-
-enum kbi_fence {
-	KBI_FENCE_NONE,		/* connected, or requests wait */
-	KBI_FENCE_WANTED,	/* the session is in volume->lost */
-	KBI_FENCE_DONE		/* the target has ended it */
-};
-
-/*
- * struct kbi_volume - a volume, to which disks are paths; see ini_volume.c
- * @link: in kbi_volumes, or empty without a UUID
- * @disks: its disks
- * @lost: sessions that are to be fenced
- * @uuid: its UUID, or nil
- * @instance: last instance that the target has told
- * @written: writes that were replied to, if it has a cache
- * @flushed: how many of @written are on the medium
- * @lost_writes: writes may be lost, so flushes fail
- */
-struct kbi_volume {
-	struct list_head link;
-	struct list_head disks;
-	struct list_head lost;
-	uuid_t uuid;
-	__le64 instance;
-	atomic64_t written;
-	atomic64_t flushed;
-	bool lost_writes;
+	u32 share;
 };
 
 enum kbi_state {
@@ -275,14 +257,34 @@ enum kbi_state {
 };
 
 /*
- * struct kbi_disk - a disk
- * @params: see struct kbi_params; @admin
- * @state: enum kbi_state
- * @admin: serialises connect, disconnect and changes of @params
- * @mutex: guards the connections, @gendisk, @shown, @quiesced and @identify;
- *	@routes change while the block layer is quiesced
- * @removing: connect no more
- * @quiesced: the block layer queues no requests
+ * struct kbi_use - a disk's use of a queue
+ * @out: requests outstanding, with queue->volumes
+ */
+struct kbi_use {
+	struct kbi_disk *disk;
+	struct kbi_queue *queue;
+	atomic_t out;
+} ____cacheline_aligned_in_smp;
+
+enum kbi_link_state {
+	KBI_LINK_DOWN,		/* there are no connections */
+	KBI_LINK_LIVE,
+	KBI_LINK_LOST		/* kbi_err_work() is to take them down */
+};
+
+/*
+ * struct kbi_link - connections to a target, and the disks that use them
+ * @entry: in kbi_links if further disks may use it, or empty; kbi_links_lock
+ * @refs: the disks, and others for a moment; kbi_links_lock
+ * @name: of the disk that it was made for
+ * @params: of that disk, as far as they are about connections
+ * @state: enum kbi_link_state
+ * @mutex: guards the connections, when attempts are made, and of each disk @shown,
+ *	@quiesced, @identify, @nattached, @ends_link and the end of @gendisk; @routes change
+ *	while the disk is quiesced
+ * @lock: guards changes of @disks, which are made with @mutex, too
+ * @disks: disks that are attached, or are to be
+ * @ndisks: their number
  * @session: see struct kblk_hello, as @epoch
  * @target: address of the target
  * @ia: the adapter
@@ -290,47 +292,37 @@ enum kbi_state {
  * @pz: protection zone on @ia
  * @sync: DMA is not coherent, see dat_lmr_sync_*()
  * @queues: the connections
- * @nqueues: number of @queues, and of hardware queues of the block layer
+ * @nqueues: number of @queues, and of hardware queues of each disk
  * @nread: how many of these are for reads only
  * @nlive: connections in use, the first of @queues
  * @memory: of the slots of all queues, bytes
- * @routes: the queue that each hardware queue uses
- * @adding: queue that is being connected while the disk is live
- * @gendisk: NULL unless there is a disk
- * @shown: @gendisk was added to the system
- * @index: number in the name of @gendisk
- * @identify: description of the volume
- * @max_transfer: most data of a request, bytes
- * @volume: the volume, as long as there are connections or @gendisk
- * @volume_link: in volume->disks
- * @lost: for volume->lost
- * @fence: enum kbi_fence, for the session of the connections that were lost
- * @fence_ms: time until fencing is tried again
- * @is_path: connected, and has fenced what others have lost
- * @hosts: as in struct kbi_queue, when the disk connected last
- * @told_size: last size of the volume told by a reply
- * @lost_at: when the connections were lost, jiffies
- * @attempts: attempts to reconnect since @lost_at
+ * @max_transfer: most data of a request, bytes; 0 before the first connection
+ * @adding: queue that is being connected, or its reply waited for, while the link is live
+ * @live_at: when it became live last, jiffies
+ * @flaps: how often the connections were lost since it was live for reconnect_max_ms, and
+ *	since a disk is blamed that has ended them
+ * @spoils: how often disks have ended them since one of these was attached
+ * @spoil_at: none of these is attached to a live link before, jiffies
+ * @attempts: attempts to reconnect since the connections were lost, but for those that
+ *	one disk has spoilt for others
+ * @retry_at: when the next one is due, jiffies
+ * @more_at: disks are not attached before to queues that they spoil, jiffies
  * @kept_alive: when keep-alives were due last, jiffies; @mutex
  * @err_work: takes the connections down
- * @fail_work: lets requests fail that waited for a fence
- * @fence_work: fences sessions that other paths have lost
- * @resize_work: adopts @told_size
  * @reconnect_work: makes the first connection again
  * @more_work: makes the others, and gives slots memory
  * @keepalive_work: sends keep-alives
- * @end_work: disconnects
- * @ends: how often @end_work has ended
- * @ended: woken when @ends has changed
  */
-struct kbi_disk {
-	struct config_item item;
+struct kbi_link {
+	struct list_head entry;
+	unsigned int refs;
+	char name[32];
 	struct kbi_params params;
 	atomic_t state;
-	struct mutex admin;		/* see above */
 	struct mutex mutex;		/* see above */
-	bool removing;
-	bool quiesced;
+	spinlock_t lock;		/* see above */
+	struct list_head disks;
+	unsigned int ndisks;
 	u64 session;
 	u32 epoch;
 	struct sockaddr_storage target;
@@ -343,14 +335,83 @@ struct kbi_disk {
 	unsigned int nread;
 	unsigned int nlive;
 	size_t memory;
-	struct kbi_queue **routes;
+	u32 max_transfer;
 	struct kbi_queue *adding;
+	unsigned long live_at;
+	unsigned int flaps;
+	unsigned int spoils;
+	unsigned long spoil_at;
+	unsigned int attempts;
+	unsigned long retry_at;
+	unsigned long more_at;
+	unsigned long kept_alive;
+	struct work_struct err_work;
+	struct delayed_work reconnect_work;
+	struct delayed_work more_work;
+	struct delayed_work keepalive_work;
+};
+
+/*
+ * struct kbi_disk - a disk
+ * @params: see struct kbi_params; @admin
+ * @state: enum kbi_state
+ * @admin: serialises connect, disconnect and changes of @params
+ * @removing: connect no more
+ * @quiesced: the block layer queues no requests
+ * @link: its connections, or NULL; changes with @admin and kbi_links_lock
+ * @link_entry: in link->disks
+ * @uses: of each queue of @link
+ * @nattached: to how many queues, the first, the volume is attached
+ * @nrouted: how many of these the block layer uses
+ * @rerouting: quiesced until it uses all of them
+ * @routes: what each hardware queue uses
+ * @gendisk: NULL unless there is a disk
+ * @shown: @gendisk was added to the system
+ * @index: number in the name of @gendisk
+ * @identify: description of the volume
+ * @volume: the volume, as long as there are connections or @gendisk
+ * @volume_link: in volume->disks
+ * @lost: for volume->lost
+ * @fence: enum kbi_fence, for the session of the connections that were lost
+ * @fence_ms: time until fencing is tried again
+ * @is_path: connected, and has fenced what others have lost
+ * @hosts: as in struct kbi_queue, when the disk connected last
+ * @told_size: last size of the volume told by a reply
+ * @lost_at: when the connections or the volume were lost, jiffies
+ * @live_at: when it was attached last, jiffies
+ * @attempts: attempts to attach it again while the link is live, since it was attached
+ * @detached: by the target, since it was attached last
+ * @flaps: how often that was since it was live for reconnect_max_ms
+ * @ends_link: the connections have ended when it was to be attached, see kbi_disk_blame()
+ * @ends_queue: a further queue that has ended when it was to be attached to it, or 0
+ * @recover_at: it is not attached again before, jiffies
+ * @recover_work: attaches the volume again while the link is live
+ * @fail_work: lets requests fail that waited for a fence
+ * @fence_work: fences sessions that other paths have lost
+ * @resize_work: adopts @told_size
+ * @end_work: disconnects
+ * @ends: how often @end_work has ended
+ * @ended: woken when @ends has changed
+ */
+struct kbi_disk {
+	struct config_item item;
+	struct kbi_params params;
+	atomic_t state;
+	struct mutex admin;		/* see above */
+	bool removing;
+	bool quiesced;
+	struct kbi_link *link;
+	struct list_head link_entry;
+	struct kbi_use *uses;
+	unsigned int nattached;
+	unsigned int nrouted;
+	bool rerouting;
+	struct kbi_use **routes;
 	struct blk_mq_tag_set set;
 	struct gendisk *gendisk;
 	bool shown;
 	int index;
 	struct kblk_identify identify;
-	u32 max_transfer;
 	struct kbi_volume *volume;
 	struct list_head volume_link;
 	struct kbi_lost *lost;
@@ -360,15 +421,17 @@ struct kbi_disk {
 	bool hosts;
 	__le64 told_size;
 	unsigned long lost_at;
+	unsigned long live_at;
 	unsigned int attempts;
-	unsigned long kept_alive;
-	struct work_struct err_work;
+	bool detached;
+	unsigned int flaps;
+	bool ends_link;
+	unsigned int ends_queue;
+	unsigned long recover_at;
+	struct delayed_work recover_work;
 	struct work_struct fail_work;
 	struct delayed_work fence_work;
 	struct work_struct resize_work;
-	struct delayed_work reconnect_work;
-	struct delayed_work more_work;
-	struct delayed_work keepalive_work;
 	struct work_struct end_work;
 	atomic_t ends;
 	wait_queue_head_t ended;
@@ -377,17 +440,17 @@ struct kbi_disk {
 
 /*
  * struct kbi_pdu - the driver's part of a request of the block layer
- * @queue: the queue that it was sent on
  * @status: status to complete the request with
  * @lost: the connection was lost before the reply arrived
- * @tries: how often that has happened
+ * @detached: how often the target has answered that the volume is not attached
+ * @tries: how often the request was lost, or not executed for that reason
  * @since: when the request was first queued, jiffies
  * @written: for a FLUSH, volume->written when it was sent
  */
 struct kbi_pdu {
-	struct kbi_queue *queue;
 	blk_status_t status;
 	bool lost;
+	u16 detached;
 	u32 tries;
 	unsigned long since;
 	s64 written;
@@ -399,26 +462,32 @@ extern struct workqueue_struct *kbi_end_wq;
 extern uuid_t kbi_host;
 
 /*
- * Take disk->mutex, to allocate memory while it is held, too. Return what
- * kbi_disk_unlock() needs. NOIO: reclaim could wait for a write to this very disk, which
- * cannot recover without the mutex, or to another path of its volume, whose requests
- * fail only when this one has fenced them.
+ * Take link->mutex, to allocate memory while it is held, too. Return what
+ * kbi_link_unlock() needs. NOIO: reclaim could wait for a write to one of its disks,
+ * which cannot recover without the mutex, or to another path of such a volume, whose
+ * requests fail only when this one has fenced them.
  */
-static inline unsigned int kbi_disk_lock(struct kbi_disk *disk)
+static inline unsigned int kbi_link_lock(struct kbi_link *link)
 {
-	mutex_lock(&disk->mutex);
+	mutex_lock(&link->mutex);
 	return memalloc_noio_save();
 }
 
-static inline void kbi_disk_unlock(struct kbi_disk *disk, unsigned int flags)
+static inline void kbi_link_unlock(struct kbi_link *link, unsigned int flags)
 {
 	memalloc_noio_restore(flags);
-	mutex_unlock(&disk->mutex);
+	mutex_unlock(&link->mutex);
 }
 
 static inline void kbi_count(struct kbi_disk *disk, enum kbi_stat stat, u64 n)
 {
 	atomic64_add(n, &disk->stats[stat]);
+}
+
+/* Return the number of the volume in requests of @use. */
+static inline __le32 kbi_namespace(struct kbi_use *use)
+{
+	return use->queue->volumes ? cpu_to_le32(use->disk->params.namespace) : 0;
 }
 
 /* Return whether what kbi_disk_end() started, returning @before, is done. */
@@ -432,11 +501,16 @@ static inline bool kbi_queue_live(struct kbi_queue *queue)
 	return atomic_read(&queue->state) == KBI_QUEUE_LIVE;
 }
 
+static inline enum kbi_link_state kbi_link_state(struct kbi_link *link)
+{
+	return atomic_read(&link->state);
+}
+
 static inline enum kbi_state kbi_state(struct kbi_disk *disk)
 {
 	/*
-	 * Pairs with atomic_xchg() in kbi_go_live(): KBI_LIVE implies that the
-	 * queues are visible.
+	 * Pairs with atomic_xchg() in kbi_disk_go_live(): KBI_LIVE implies that the
+	 * routes are visible.
 	 */
 	return atomic_read_acquire(&disk->state);
 }
@@ -449,43 +523,40 @@ void kbi_configfs_unregister(void);
 int kbi_disk_add(struct kbi_disk *disk);
 int kbi_disk_show(struct kbi_disk *disk);
 void kbi_disk_del(struct kbi_disk *disk);
-void kbi_disk_quiesce(struct kbi_disk *disk);
+bool kbi_disk_quiesce(struct kbi_disk *disk);
+void kbi_disk_wait_quiesced(struct kbi_disk *disk);
 void kbi_disk_unquiesce(struct kbi_disk *disk);
 void kbi_disk_cancel(struct kbi_disk *disk);
-bool kbi_disk_waits(struct kbi_queue *queue);
+void kbi_disk_wait_cancelled(struct kbi_disk *disk);
+void kbi_disk_account(struct kbi_disk *disk, struct request *rq);
 void kbi_disk_complete(struct request *rq);
-void kbi_disk_queues(struct kbi_disk *disk, unsigned int max);
-void kbi_disk_resize(struct kbi_disk *disk);
 void kbi_resize_work(struct work_struct *work);
 
+/* ini_links.c */
+struct kbi_link *kbi_link_of(struct kbi_disk *disk);
+void kbi_link_put(struct kbi_link *link);
+int kbi_link_join(struct kbi_disk *disk);
+void kbi_link_quit(struct kbi_disk *disk);
+void kbi_link_hide(struct kbi_link *link);
+
+/* ini_link.c */
+void kbi_err_work(struct work_struct *work);
+void kbi_reconnect_work(struct work_struct *work);
+int kbi_link_add(struct kbi_disk *disk);
+void kbi_link_remove(struct kbi_disk *disk);
+void kbi_link_error(struct kbi_link *link, const char *why);
+void kbi_link_check(struct kbi_link *link);
+int kbi_link_queue_up(struct kbi_link *link, struct kbi_queue *queue);
+
 /* ini_queues.c */
-void kbi_queues_use(struct kbi_disk *disk, unsigned int n);
-int kbi_queues_add(struct kbi_disk *disk);
+void kbi_queues_set(struct kbi_link *link, unsigned int max);
+void kbi_queues_use(struct kbi_link *link, unsigned int n);
+void kbi_queues_route(struct kbi_disk *disk);
+int kbi_queues_add(struct kbi_link *link);
 void kbi_more_work(struct work_struct *work);
 
-/* ini_recover.c */
-int kbi_bring_up_queue(struct kbi_disk *disk, struct kbi_queue *queue);
-int kbi_connect(struct kbi_disk *disk);
-int kbi_disk_end(struct kbi_disk *disk);
-void kbi_end_work(struct work_struct *work);
-void kbi_disk_error(struct kbi_disk *disk, const char *why);
-void kbi_err_work(struct work_struct *work);
-void kbi_fail_work(struct work_struct *work);
-void kbi_reconnect_work(struct work_struct *work);
-
-/* ini_volume.c */
-int kbi_volume_join(struct kbi_disk *disk, const uuid_t *uuid);
-void kbi_volume_leave(struct kbi_disk *disk);
-void kbi_volumes_free(void);
-void kbi_fence_work(struct work_struct *work);
-int kbi_volume_enter(struct kbi_disk *disk);
-void kbi_volume_down(struct kbi_disk *disk);
-bool kbi_volume_may_fail(struct kbi_disk *disk);
-void kbi_volume_instance(struct kbi_disk *disk, __le64 instance);
-void kbi_volume_flushed(struct kbi_volume *volume, s64 written);
-
 /* ini_queue.c */
-unsigned int kbi_queues_allowed(struct kbi_disk *disk);
+unsigned int kbi_queues_allowed(struct kbi_link *link);
 int kbi_queue_start(struct kbi_queue *queue);
 void kbi_queue_stop(struct kbi_queue *queue);
 void kbi_queue_lost(struct kbi_queue *queue, const char *why);
@@ -495,9 +566,12 @@ int kbi_slots_alloc(struct kbi_queue *queue);
 int kbi_slots_alloc_data(struct kbi_queue *queue);
 bool kbi_slots_wanted(struct kbi_queue *queue);
 int kbi_slots_grow(struct kbi_queue *queue);
-int kbi_credits_kept(struct kbi_queue *queue);
+int kbi_slots_reserve(struct kbi_queue *queue);
+bool kbi_slots_waiting(struct kbi_queue *queue);
 bool kbi_credit_get(struct kbi_queue *queue, int keep);
-struct kbi_slot *kbi_slot_get(struct kbi_queue *queue);
+void kbi_share_put(struct kbi_use *use);
+struct kbi_slot *kbi_slot_take(struct kbi_use *use);
+void kbi_slot_untake(struct kbi_use *use, struct kbi_slot *slot);
 void kbi_slots_release(struct kbi_queue *queue);
 void kbi_slots_free(struct kbi_queue *queue);
 DAT_RETURN kbi_reply_post(struct kbi_queue *queue, unsigned int n);
@@ -507,15 +581,15 @@ void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 		 struct kblk_request *request, const void *data, u32 inlined,
 		 bool last);
 void kbi_io_commit(struct kbi_queue *queue);
-blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
-			  bool last);
+blk_status_t kbi_io_queue(struct kbi_use *use, struct request *rq, bool last);
 void kbi_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 void kbi_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 
 /* ini_admin.c */
-int kbi_attach(struct kbi_queue *queue);
-int kbi_identify(struct kbi_queue *queue, struct kblk_identify *identify);
-int kbi_fence(struct kbi_queue *queue, const struct kbi_lost *lost);
+int kbi_attach(struct kbi_use *use);
+void kbi_detach(struct kbi_use *use);
+int kbi_identify(struct kbi_use *use, struct kblk_identify *identify);
+int kbi_fence(struct kbi_use *use, const struct kbi_lost *lost);
 unsigned long kbi_wait(struct kbi_queue *queue, struct completion *done,
 		       unsigned long timeout);
 void kbi_keepalive_work(struct work_struct *work);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Requests of the driver itself: CHALLENGE, ATTACH, IDENTIFY, FENCE, KEEPALIVE.
+ * Requests of the driver itself: CHALLENGE, ATTACH, DETACH, IDENTIFY, FENCE,
+ * KEEPALIVE.
  *
- * Entry points: kbi_attach() and kbi_identify() while the connections are made,
- * kbi_keepalive_work() while the disk is live, kbi_fence() in either case, kbi_wait()
+ * Entry points: kbi_attach(), kbi_detach() and kbi_identify() for a disk,
+ * kbi_keepalive_work() while the link is live, kbi_fence() in either case, kbi_wait()
  * for those and for a connection.
  *
- * They use the first slot of a queue, which kbi_slot_get() leaves alone, one
- * at a time: disk->mutex serialises their callers. kbi_admin() waits for the
+ * They use the first slot of a queue, which kbi_slot_take() leaves alone, one
+ * at a time: link->mutex serialises their callers. kbi_admin() waits for the
  * reply; a keep-alive is sent without waiting, and the next one checks it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -18,12 +19,47 @@
 #include <linux/random.h>
 #include "ini.h"
 
-/* Credits that a queue keeps when it is idle */
-#define KBI_IDLE_CREDITS	2
-
 static struct kbi_slot *kbi_admin_slot(struct kbi_queue *queue)
 {
 	return &queue->slots[0];
+}
+
+/*
+ * Note that @queue is waited for, or NULL, so that kbi_link_error() ends the wait if
+ * the link is live. Return what it was.
+ */
+static struct kbi_queue *kbi_wait_begin(struct kbi_link *link,
+					struct kbi_queue *queue)
+{
+	struct kbi_queue *was = link->adding;
+
+	WRITE_ONCE(link->adding, queue);
+	/* kbi_link_error() changes the state first, then looks for a queue. */
+	smp_mb();
+	return was;
+}
+
+/*
+ * Wait no longer than for a connection until the slot of @queue is free, or the
+ * connection is lost. Return what is left of the time.
+ */
+static unsigned long kbi_admin_wait(struct kbi_queue *queue)
+{
+	struct kbi_link *link = queue->link;
+	unsigned long left = msecs_to_jiffies(link->params.connect_timeout_ms);
+	struct kbi_slot *slot = kbi_admin_slot(queue);
+	struct kbi_queue *was = kbi_wait_begin(link, queue);
+
+	/*
+	 * kbi_queue_lost() sets the state before it completes ->admin: a loss
+	 * before this check is seen here, a later one ends the wait. So may the
+	 * end of a keep-alive whose slot was free already, hence the loop.
+	 */
+	while (test_bit(KBI_SLOT_BUSY, &slot->flags) && kbi_queue_live(queue) &&
+	       kbi_link_state(link) != KBI_LINK_LOST && left)
+		left = kbi_wait(queue, &queue->admin, left);
+	kbi_wait_begin(link, was);
+	return left;
 }
 
 /*
@@ -32,65 +68,68 @@ static struct kbi_slot *kbi_admin_slot(struct kbi_queue *queue)
  * reply has come, and -EBUSY if it may come after those to other requests;
  * otherwise the connection is lost.
  */
-static int kbi_ask(struct kbi_queue *queue, struct kblk_request *request,
+static int kbi_ask(struct kbi_use *use, struct kblk_request *request,
 		   const void *out, u32 out_len, u32 in_len)
 {
-	unsigned long left =
-		msecs_to_jiffies(queue->disk->params.connect_timeout_ms);
+	struct kbi_queue *queue = use->queue;
 	struct kbi_slot *slot = kbi_admin_slot(queue);
+	unsigned long left;
 
 	reinit_completion(&queue->admin);
+	/* The disk may be gone when a late reply comes. */
+	slot->use = queue->volumes ? NULL : use;
 	slot->rq = NULL;
 	slot->inlined = in_len;
-	request->flags = KBLK_INLINED;
 	request->length = cpu_to_le32(out_len ?: in_len);
+	if (request->length)
+		request->flags = KBLK_INLINED;
 	queue->asked = jiffies;
 	kbi_io_send(queue, slot, request, out, out_len, true);
-	/*
-	 * kbi_queue_lost() sets the state before it completes ->admin: a loss
-	 * before this check is seen here, a later one ends the wait. So may the
-	 * end of a keep-alive whose slot was free already, hence the loop.
-	 */
-	while (test_bit(KBI_SLOT_BUSY, &slot->flags) && kbi_queue_live(queue) &&
-	       left)
-		left = kbi_wait(queue, &queue->admin, left);
+	left = kbi_admin_wait(queue);
 	if (!test_bit(KBI_SLOT_BUSY, &slot->flags))
 		return 0;
 	/*
 	 * The target may be busy with requests that came first, as in
 	 * kbi_keepalive(). The slot is busy until the reply comes.
 	 */
-	if (kbi_queue_live(queue) && queue->disk->gendisk && kbi_disk_waits(queue))
+	if (!queue->volumes && kbi_queue_live(queue) && kbi_slots_waiting(queue))
 		return -EBUSY;
 	kbi_queue_lost(queue, "the target does not answer");
 	return left ? -ENOTCONN : -ETIMEDOUT;
 }
 
 /*
- * Ask on a connection that is being made, for @in_len bytes that go to @in.
- * Return the status of the reply, or a negative error number. Context: process.
+ * Ask, when the slot is free, for @in_len bytes that go to @in. Return the status of
+ * the reply, or a negative error number: -EAGAIN if others have all credits; after
+ * another one the connection is of no use. Context: process.
  */
-static int kbi_admin(struct kbi_queue *queue, struct kblk_request *request,
+static int kbi_admin(struct kbi_use *use, struct kblk_request *request,
 		     const void *out, u32 out_len, void *in, u32 in_len)
 {
+	struct kbi_queue *queue = use->queue;
 	struct kbi_slot *slot = kbi_admin_slot(queue);
 	int err;
 
-	lockdep_assert_held(&queue->disk->mutex);
+	lockdep_assert_held(&queue->link->mutex);
 
-	if (!kbi_credit_get(queue, 0))
-		return -EPROTO;
-	slot->into = in;
-	err = kbi_ask(queue, request, out, out_len, in_len);
-	if (err) {
-		/*
-		 * A late reply would be copied to @in, on the caller's stack.
-		 * No upcall runs after kbi_queue_stop().
-		 */
-		kbi_queue_stop(queue);
-		return err;
+	if (!kbi_queue_live(queue))
+		return -ENOTCONN;
+	/* A keep-alive may be under way while the link is live. */
+	kbi_admin_wait(queue);
+	if (test_bit(KBI_SLOT_BUSY, &slot->flags)) {
+		kbi_queue_lost(queue, "the target does not answer");
+		return -ETIMEDOUT;
 	}
+	if (!kbi_credit_get(queue, 0))
+		return queue->volumes ? -EAGAIN : -EPROTO;
+	/* A late reply must not be copied to @in, on the caller's stack. */
+	slot->into = queue->answer;
+	err = kbi_ask(use, request, out, out_len, in_len);
+	if (err)
+		return err;
 	slot->into = NULL;
+	if (slot->status == KBLK_OK && in_len)
+		memcpy(in, queue->answer, in_len);
 	return slot->status;
 }
 
@@ -100,11 +139,11 @@ struct kbi_attach {
 	struct kblk_proof proof;
 } __packed;
 
-/* Write the proof of @of with the disk's secret to @proof. Return 0 or -EACCES. */
-static int kbi_prove(struct kbi_queue *queue, const struct kblk_proof_of *of,
+/* Write the proof of @of with the secret of @link to @proof. Return 0 or -EACCES. */
+static int kbi_prove(struct kbi_link *link, const struct kblk_proof_of *of,
 		     u8 *proof)
 {
-	const struct kbi_params *params = &queue->disk->params;
+	const struct kbi_params *params = &link->params;
 	int err = kblk_secret_prove(&params->secret, &kbi_hmac, of, proof);
 
 	if (!err)
@@ -118,35 +157,36 @@ static int kbi_prove(struct kbi_queue *queue, const struct kblk_proof_of *of,
  * Attach with a proof of the secret, and check the proof of the target. Return
  * as kbi_admin() does, or -EACCES.
  */
-static int kbi_attach_proven(struct kbi_queue *queue, struct kbi_attach *attach)
+static int kbi_attach_proven(struct kbi_use *use, struct kbi_attach *attach)
 {
+	struct kbi_link *link = use->queue->link;
 	struct kblk_request challenge = { .opcode = KBLK_OP_CHALLENGE };
 	struct kblk_request request = { .opcode = KBLK_OP_ATTACH };
 	struct kblk_proof_of of = {
 		.who = "initiator",
-		.session = cpu_to_le64(queue->disk->session),
-		.epoch = cpu_to_le32(queue->disk->epoch),
-		.queue = cpu_to_le16(queue->index),
+		.session = cpu_to_le64(link->session),
+		.epoch = cpu_to_le32(link->epoch),
+		.queue = cpu_to_le16(use->queue->index),
 		.attach = attach->attach,
 	};
 	u8 proof[KBLK_PROOF_LEN];
 	int ret;
 
-	ret = kbi_admin(queue, &challenge, NULL, 0, of.challenge,
+	ret = kbi_admin(use, &challenge, NULL, 0, of.challenge,
 			sizeof(of.challenge));
 	if (ret)
 		return ret;
 	get_random_bytes(of.nonce, sizeof(of.nonce));
 	memcpy(attach->proof.nonce, of.nonce, sizeof(of.nonce));
-	ret = kbi_prove(queue, &of, attach->proof.proof);
+	ret = kbi_prove(link, &of, attach->proof.proof);
 	if (ret)
 		return ret;
-	ret = kbi_admin(queue, &request, attach, sizeof(*attach), proof,
+	ret = kbi_admin(use, &request, attach, sizeof(*attach), proof,
 			sizeof(proof));
 	if (ret)
 		return ret;
 	strscpy_pad(of.who, "target", sizeof(of.who));
-	ret = kbi_prove(queue, &of, attach->proof.proof);
+	ret = kbi_prove(link, &of, attach->proof.proof);
 	if (ret)
 		return ret;
 	if (!crypto_memneq(proof, attach->proof.proof, sizeof(proof)))
@@ -155,10 +195,20 @@ static int kbi_attach_proven(struct kbi_queue *queue, struct kbi_attach *attach)
 	return -EACCES;
 }
 
-/* Attach @queue to the volume of its disk. Return 0 or an error number. */
-int kbi_attach(struct kbi_queue *queue)
+/* Have the target detach @use, if it may be attached yet. Return whether it may. */
+static bool kbi_was_attached(struct kbi_use *use)
 {
-	const struct kbi_params *params = &queue->disk->params;
+	if (!use->queue->volumes)
+		return false;
+	pr_info_ratelimited("the target has yet to detach the volume\n");
+	kbi_detach(use);
+	return true;
+}
+
+/* Attach a queue to the volume of a disk. Return 0 or an error number. */
+int kbi_attach(struct kbi_use *use)
+{
+	const struct kbi_params *params = &use->disk->params;
 	struct kblk_request request = { .opcode = KBLK_OP_ATTACH };
 	struct kbi_attach attach = {
 		.attach.namespace = cpu_to_le32(params->namespace),
@@ -166,16 +216,21 @@ int kbi_attach(struct kbi_queue *queue)
 	};
 	int ret;
 
+	if (use->queue->volumes) {
+		ret = kbi_slots_reserve(use->queue);
+		if (ret)
+			return ret;
+	}
 	strscpy(attach.attach.client, params->client,
 		sizeof(attach.attach.client));
 	strscpy(attach.attach.subsystem, params->subsystem,
 		sizeof(attach.attach.subsystem));
-	if (queue->hosts)
+	if (use->queue->hosts)
 		export_uuid(attach.attach.host, &kbi_host);
 	if (kblk_has_secret(&params->secret))
-		ret = kbi_attach_proven(queue, &attach);
+		ret = kbi_attach_proven(use, &attach);
 	else
-		ret = kbi_admin(queue, &request, &attach.attach,
+		ret = kbi_admin(use, &request, &attach.attach,
 				sizeof(attach.attach), NULL, 0);
 	switch (ret) {
 	case KBLK_OK:
@@ -193,13 +248,37 @@ int kbi_attach(struct kbi_queue *queue)
 		       params->namespace);
 		return -ENOENT;
 	case KBLK_ERR_DRAINING:
-		pr_info("the target still ends connections of the disk\n");
+		pr_info_ratelimited("the target still ends connections of the disk\n");
 		return -EAGAIN;
+	case KBLK_ERR_BUSY:
+		pr_info_ratelimited("the target has no credit for another volume\n");
+		return -EAGAIN;
+	case KBLK_ERR_INVALID:
+		if (kbi_was_attached(use))
+			return -EAGAIN;
+		fallthrough;
 	default:
 		if (ret > 0)
 			pr_err("the target refuses to attach, status %d\n", ret);
 		return ret < 0 ? ret : -EPROTO;
 	}
+}
+
+/* Detach a queue from the volume of a disk, if the target lets several share it. */
+void kbi_detach(struct kbi_use *use)
+{
+	struct kblk_request request = {
+		.opcode = KBLK_OP_DETACH,
+		.namespace = kbi_namespace(use),
+	};
+	int ret;
+
+	if (!use->queue->volumes || !kbi_queue_live(use->queue))
+		return;
+	ret = kbi_admin(use, &request, NULL, 0, NULL, 0);
+	/* Without a credit it stays attached, until who attaches it again is told so. */
+	if (ret != KBLK_OK && ret != KBLK_ERR_NOT_ATTACHED && ret != -EAGAIN)
+		kbi_queue_lost(use->queue, "the target does not detach a volume");
 }
 
 static bool kbi_block_size_ok(u32 size, u32 min, u32 max)
@@ -231,15 +310,18 @@ static int kbi_identify_check(const struct kbi_queue *queue,
 }
 
 /* Ask the target for a description of the volume and check it. */
-int kbi_identify(struct kbi_queue *queue, struct kblk_identify *identify)
+int kbi_identify(struct kbi_use *use, struct kblk_identify *identify)
 {
-	struct kblk_request request = { .opcode = KBLK_OP_IDENTIFY };
+	struct kblk_request request = {
+		.opcode = KBLK_OP_IDENTIFY,
+		.namespace = kbi_namespace(use),
+	};
 	int ret;
 
-	ret = kbi_admin(queue, &request, NULL, 0, identify, sizeof(*identify));
+	ret = kbi_admin(use, &request, NULL, 0, identify, sizeof(*identify));
 	if (ret)
 		return ret < 0 ? ret : -EPROTO;
-	ret = kbi_identify_check(queue, identify);
+	ret = kbi_identify_check(use->queue, identify);
 	if (ret)
 		pr_err("the target describes an impossible volume\n");
 	return ret;
@@ -252,7 +334,7 @@ int kbi_identify(struct kbi_queue *queue, struct kblk_identify *identify)
 static bool kbi_is_overdue(struct kbi_queue *queue)
 {
 	return time_after(jiffies, queue->asked +
-			  msecs_to_jiffies(queue->disk->params.timeout_ms));
+			  msecs_to_jiffies(queue->link->params.timeout_ms));
 }
 
 /*
@@ -261,9 +343,13 @@ static bool kbi_is_overdue(struct kbi_queue *queue)
  * another admin request, no credit or no reply yet, or another error number if the
  * connection is lost. Context: process.
  */
-int kbi_fence(struct kbi_queue *queue, const struct kbi_lost *lost)
+int kbi_fence(struct kbi_use *use, const struct kbi_lost *lost)
 {
-	struct kblk_request request = { .opcode = KBLK_OP_FENCE };
+	struct kbi_queue *queue = use->queue;
+	struct kblk_request request = {
+		.opcode = KBLK_OP_FENCE,
+		.namespace = kbi_namespace(use),
+	};
 	struct kbi_slot *slot = kbi_admin_slot(queue);
 	struct kblk_fence fence = {
 		.session = cpu_to_le64(lost->session),
@@ -271,7 +357,7 @@ int kbi_fence(struct kbi_queue *queue, const struct kbi_lost *lost)
 	};
 	int err;
 
-	lockdep_assert_held(&queue->disk->mutex);
+	lockdep_assert_held(&queue->link->mutex);
 
 	if (!kbi_queue_live(queue))
 		return -ENOTCONN;
@@ -281,34 +367,37 @@ int kbi_fence(struct kbi_queue *queue, const struct kbi_lost *lost)
 	}
 	if (test_bit(KBI_SLOT_BUSY, &slot->flags) || !kbi_credit_get(queue, 0))
 		return -EBUSY;
-	err = kbi_ask(queue, &request, &fence, sizeof(fence), 0);
+	err = kbi_ask(use, &request, &fence, sizeof(fence), 0);
 	if (err)
 		return err;
 	if (slot->status == KBLK_OK) {
-		kbi_count(queue->disk, KBI_STAT_FENCES, 1);
+		kbi_count(use->disk, KBI_STAT_FENCES, 1);
 		return 0;
 	}
 	if (slot->status == KBLK_ERR_DRAINING)
 		return -EAGAIN;
-	kbi_queue_lost(queue, "the target does not fence");
+	if (slot->status == KBLK_ERR_NOT_ATTACHED && queue->volumes)
+		kbi_disk_detached(use->disk);
+	else
+		kbi_queue_lost(queue, "the target does not fence");
 	return -EPROTO;
 }
 
 /*
  * Take the credits that an idle queue has no use for, to give them back: one is
- * for a request, another for the keep-alive that comes with it. Return their
- * number.
+ * for a request of each disk, another for the keep-alive that comes with it. Return
+ * their number.
  */
 static u16 kbi_spare_credits(struct kbi_queue *queue)
 {
 	int credits = atomic_read(&queue->credits);
+	int keep = 1 + queue->link->ndisks;
 
 	do {
-		if (!queue->credits_move || credits <= KBI_IDLE_CREDITS)
+		if (!queue->credits_move || credits <= keep)
 			return 0;
-	} while (!atomic_try_cmpxchg(&queue->credits, &credits,
-				     KBI_IDLE_CREDITS));
-	credits -= KBI_IDLE_CREDITS;
+	} while (!atomic_try_cmpxchg(&queue->credits, &credits, keep));
+	credits -= keep;
 	atomic_sub(credits, &queue->window);
 	return credits;
 }
@@ -320,16 +409,39 @@ static u16 kbi_spare_credits(struct kbi_queue *queue)
  */
 static void kbi_without_credit(struct kbi_queue *queue)
 {
-	bool starved = !kbi_disk_waits(queue);
+	bool starved = !kbi_slots_waiting(queue);
 
 	if (starved && queue->starved)
 		kbi_queue_lost(queue, "the target gives no credits");
 	queue->starved = starved;
 }
 
+/* Return the use of @queue by its disk, or NULL if several share it. */
+static struct kbi_use *kbi_only_use(struct kbi_queue *queue)
+{
+	struct kbi_disk *disk = list_first_entry(&queue->link->disks,
+						 struct kbi_disk, link_entry);
+
+	return queue->volumes ? NULL : &disk->uses[queue->index];
+}
+
 /*
- * Send a keep-alive on @queue if nothing was sent since the last one, and end
- * the connection if the last one was not answered.
+ * Return whether @queue needs no keep-alive: something was sent since the last one was
+ * due. Where disks share it something has also come: kbi_may_take_longer() wants to know
+ * whether the target answers, even if those that send are of a volume that stands still.
+ */
+static bool kbi_is_alive(struct kbi_queue *queue)
+{
+	unsigned long period = msecs_to_jiffies(queue->link->params.keepalive_ms);
+
+	return queue->used &&
+	       (!queue->volumes ||
+		time_before(jiffies, READ_ONCE(queue->heard) + period));
+}
+
+/*
+ * Send a keep-alive on @queue if it needs one, and end the connection if the last one
+ * was not answered.
  */
 static void kbi_keepalive(struct kbi_queue *queue)
 {
@@ -342,11 +454,11 @@ static void kbi_keepalive(struct kbi_queue *queue)
 		 * block layer's timeout covers them, but not those that were
 		 * sent later and are outstanding now.
 		 */
-		if (!kbi_disk_waits(queue) || kbi_is_overdue(queue))
+		if (!kbi_slots_waiting(queue) || kbi_is_overdue(queue))
 			kbi_queue_lost(queue, "the target does not answer");
 		return;
 	}
-	if (queue->used) {
+	if (kbi_is_alive(queue)) {
 		queue->used = false;
 		queue->starved = false;
 		return;
@@ -357,6 +469,7 @@ static void kbi_keepalive(struct kbi_queue *queue)
 	}
 	queue->starved = false;
 	request.returned = cpu_to_le16(kbi_spare_credits(queue));
+	slot->use = kbi_only_use(queue);
 	slot->rq = NULL;
 	slot->inlined = 0;
 	queue->asked = jiffies;
@@ -368,31 +481,31 @@ static void kbi_keepalive(struct kbi_queue *queue)
  * Send the keep-alives that are due, on all queues in use but @but: a whole period
  * lies between two calls of kbi_keepalive(). Return the time until the next are due.
  */
-static unsigned long kbi_keepalives(struct kbi_disk *disk,
+static unsigned long kbi_keepalives(struct kbi_link *link,
 				    const struct kbi_queue *but)
 {
-	unsigned long period = msecs_to_jiffies(disk->params.keepalive_ms);
-	unsigned long left = disk->kept_alive + period - jiffies;
+	unsigned long period = msecs_to_jiffies(link->params.keepalive_ms);
+	unsigned long left = link->kept_alive + period - jiffies;
 	unsigned int i;
 
-	lockdep_assert_held(&disk->mutex);
+	lockdep_assert_held(&link->mutex);
 
 	if ((long)left > 0)
 		return left;
-	disk->kept_alive = jiffies;
-	for (i = 0; i < disk->nlive; i++)
-		if (&disk->queues[i] != but)
-			kbi_keepalive(&disk->queues[i]);
+	link->kept_alive = jiffies;
+	for (i = 0; i < link->nlive; i++)
+		if (&link->queues[i] != but)
+			kbi_keepalive(&link->queues[i]);
 	return period;
 }
 
 /**
- * kbi_wait() - wait on behalf of a queue, and keep the others of the disk alive
+ * kbi_wait() - wait on behalf of a queue, and keep the others of the link alive
  * @queue: queue that is being connected, or whose admin slot is in use
  * @done: what is waited for
  * @timeout: jiffies
  *
- * kbi_keepalive_work() needs disk->mutex, which is held meanwhile.
+ * kbi_keepalive_work() needs link->mutex, which is held meanwhile.
  *
  * Context: Process context, sleeps.
  * Return: 0 if @timeout has elapsed, otherwise what is left of it
@@ -400,15 +513,15 @@ static unsigned long kbi_keepalives(struct kbi_disk *disk,
 unsigned long kbi_wait(struct kbi_queue *queue, struct completion *done,
 		       unsigned long timeout)
 {
-	struct kbi_disk *disk = queue->disk;
+	struct kbi_link *link = queue->link;
 	unsigned long part, left = 0;
 
-	lockdep_assert_held(&disk->mutex);
+	lockdep_assert_held(&link->mutex);
 
 	while (timeout && !left) {
 		part = timeout;
-		if (disk->params.keepalive_ms && kbi_state(disk) == KBI_LIVE)
-			part = min(part, kbi_keepalives(disk, queue));
+		if (link->params.keepalive_ms && kbi_link_state(link) == KBI_LINK_LIVE)
+			part = min(part, kbi_keepalives(link, queue));
 		left = wait_for_completion_timeout(done, part);
 		timeout -= part - left;
 	}
@@ -417,12 +530,12 @@ unsigned long kbi_wait(struct kbi_queue *queue, struct completion *done,
 
 void kbi_keepalive_work(struct work_struct *work)
 {
-	struct kbi_disk *disk = container_of(to_delayed_work(work),
-					     struct kbi_disk, keepalive_work);
+	struct kbi_link *link = container_of(to_delayed_work(work),
+					     struct kbi_link, keepalive_work);
 
-	mutex_lock(&disk->mutex);
-	if (kbi_state(disk) == KBI_LIVE)
-		queue_delayed_work(kbi_wq, &disk->keepalive_work,
-				   kbi_keepalives(disk, NULL));
-	mutex_unlock(&disk->mutex);
+	mutex_lock(&link->mutex);
+	if (kbi_link_state(link) == KBI_LINK_LIVE)
+		queue_delayed_work(kbi_wq, &link->keepalive_work,
+				   kbi_keepalives(link, NULL));
+	mutex_unlock(&link->mutex);
 }

@@ -9,8 +9,8 @@
  * can be changed only while there is no disk.
  *
  * configfs owns the struct kbi_disk, and kbi_end_work() has a reference;
- * kbi_disk_release() frees it. Locks: disk->admin serialises changes;
- * disk->mutex keeps the disk while it is shown.
+ * kbi_disk_release() frees it. Locks: disk->admin serialises changes; what is shown
+ * meanwhile needs no lock.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -124,10 +124,8 @@ static ssize_t kbi_show_uuid(struct config_item *item,
 	uuid_t uuid = *(uuid_t *)kbi_param_of(item, param);
 	struct kbi_disk *disk = kbi_disk_of(item);
 
-	mutex_lock(&disk->mutex);
-	if (disk->gendisk)
+	if (READ_ONCE(disk->gendisk))
 		import_uuid(&uuid, disk->identify.uuid);
-	mutex_unlock(&disk->mutex);
 	if (uuid_is_null(&uuid))
 		return sysfs_emit(page, "\n");
 	return sysfs_emit(page, "%pUb\n", &uuid);
@@ -222,6 +220,7 @@ KBI_ATTR(keepalive_ms, number, .min = 0, .max = 600000);
 KBI_ATTR(reconnect_ms, number, .min = 10, .max = 600000);
 KBI_ATTR(reconnect_max_ms, number, .min = 10, .max = 600000);
 KBI_ATTR(give_up_ms, number, .min = 0, .max = S32_MAX);
+KBI_ATTR(share, number, .min = 0, .max = 1);
 
 /* ---- The disk ------------------------------------------------------------ */
 
@@ -279,13 +278,10 @@ CONFIGFS_ATTR_RO(kbi_disk_, state);
 static ssize_t kbi_disk_device_show(struct config_item *item, char *page)
 {
 	struct kbi_disk *disk = kbi_disk_of(item);
-	ssize_t n = 0;
 
-	mutex_lock(&disk->mutex);
-	if (disk->shown)
-		n = sysfs_emit(page, "%s\n", disk->gendisk->disk_name);
-	mutex_unlock(&disk->mutex);
-	return n;
+	if (!READ_ONCE(disk->shown))
+		return 0;
+	return sysfs_emit(page, KBI_DISK_NAME "\n", disk->index);
 }
 CONFIGFS_ATTR_RO(kbi_disk_, device);
 
@@ -304,11 +300,13 @@ static const char * const kbi_stat_names[KBI_STATS] = {
 	[KBI_STAT_REPLAYED] = "requests sent again",
 	[KBI_STAT_ATTEMPTS] = "attempts to connect",
 	[KBI_STAT_FENCES] = "other paths fenced",
+	[KBI_STAT_DETACHED] = "detached by the target",
 };
 
 static ssize_t kbi_disk_stats_show(struct config_item *item, char *page)
 {
 	struct kbi_disk *disk = kbi_disk_of(item);
+	struct kbi_link *link = kbi_link_of(disk);
 	ssize_t n = 0;
 	int i;
 
@@ -316,9 +314,12 @@ static ssize_t kbi_disk_stats_show(struct config_item *item, char *page)
 		n += sysfs_emit_at(page, n, "%-30s %lld\n", kbi_stat_names[i],
 				   atomic64_read(&disk->stats[i]));
 	n += sysfs_emit_at(page, n, "%-30s %u of %u\n", "queues",
-			   READ_ONCE(disk->nlive), READ_ONCE(disk->nqueues));
+			   link ? READ_ONCE(link->nlive) : 0,
+			   link ? READ_ONCE(link->nqueues) : 0);
 	n += sysfs_emit_at(page, n, "%-30s %zu\n", "bytes of memory",
-			   READ_ONCE(disk->memory));
+			   link ? READ_ONCE(link->memory) : 0);
+	if (link)
+		kbi_link_put(link);
 	return n;
 }
 CONFIGFS_ATTR_RO(kbi_disk_, stats);
@@ -341,6 +342,7 @@ static struct configfs_attribute *kbi_disk_attrs[] = {
 	&kbi_disk_attr_reconnect_ms,
 	&kbi_disk_attr_reconnect_max_ms,
 	&kbi_disk_attr_give_up_ms,
+	&kbi_disk_attr_share,
 	&kbi_disk_attr_connected,
 	&kbi_disk_attr_state,
 	&kbi_disk_attr_device,
@@ -390,14 +392,11 @@ static struct config_item *kbi_disk_make(struct config_group *group,
 	strscpy(disk->params.client, utsname()->nodename,
 		sizeof(disk->params.client));
 	mutex_init(&disk->admin);
-	mutex_init(&disk->mutex);
-	INIT_WORK(&disk->err_work, kbi_err_work);
+	INIT_LIST_HEAD(&disk->link_entry);
+	INIT_DELAYED_WORK(&disk->recover_work, kbi_recover_work);
 	INIT_WORK(&disk->fail_work, kbi_fail_work);
 	INIT_DELAYED_WORK(&disk->fence_work, kbi_fence_work);
 	INIT_WORK(&disk->resize_work, kbi_resize_work);
-	INIT_DELAYED_WORK(&disk->reconnect_work, kbi_reconnect_work);
-	INIT_DELAYED_WORK(&disk->more_work, kbi_more_work);
-	INIT_DELAYED_WORK(&disk->keepalive_work, kbi_keepalive_work);
 	INIT_WORK(&disk->end_work, kbi_end_work);
 	init_waitqueue_head(&disk->ended);
 	config_item_init_type_name(&disk->item, name, &kbi_disk_type);

@@ -4,14 +4,14 @@
  *
  * Entry points: kbi_mq_ops for the block layer; kbi_disk_add(), kbi_disk_show()
  * and kbi_disk_del() for the life of the disk; kbi_disk_quiesce(),
- * kbi_disk_cancel() and kbi_disk_unquiesce() for recovery.
+ * kbi_disk_cancel(), the waits for either, and kbi_disk_unquiesce() for recovery.
  *
- * A request that times out ends all connections of the disk: only then is it
+ * A request that times out ends all connections of the link: only then is it
  * certain that the target does not touch its pages later, when they belong to
- * somebody else.
+ * somebody else. See kbi_may_take_longer() for disks that share a link.
  *
- * The struct kbi_disk owns gendisk and tag set. disk->mutex guards ->gendisk,
- * ->shown, ->quiesced and ->identify.
+ * The struct kbi_disk owns gendisk and tag set. link->mutex guards ->shown,
+ * ->quiesced, ->identify and the end of ->gendisk.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -26,15 +26,17 @@
  * break. As a bad link is just as likely, it is still resent for give_up_ms.
  */
 #define KBI_MAX_TRIES	10
+/* When the target has detached the volume nothing was broken: it is no such reason. */
+#define KBI_MAX_DETACHED	2
 
 static DEFINE_IDA(kbi_ida);
 
 /* ---- Requests ------------------------------------------------------------ */
 
 /* Return the queue that @hctx uses. Context: the block layer's dispatch. */
-static struct kbi_queue *kbi_route(struct blk_mq_hw_ctx *hctx)
+static struct kbi_use *kbi_route(struct blk_mq_hw_ctx *hctx)
 {
-	struct kbi_queue **route = hctx->driver_data;
+	struct kbi_use **route = hctx->driver_data;
 
 	return *route;
 }
@@ -47,7 +49,8 @@ static bool kbi_is_given_up(struct kbi_disk *disk, struct request *rq)
 {
 	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
 
-	return rq->rq_flags & RQF_DONTPREP && pdu->tries >= KBI_MAX_TRIES &&
+	return rq->rq_flags & RQF_DONTPREP &&
+	       (pdu->tries >= KBI_MAX_TRIES || pdu->detached >= KBI_MAX_DETACHED) &&
 	       time_after_eq(jiffies, pdu->since +
 			     msecs_to_jiffies(disk->params.give_up_ms));
 }
@@ -75,6 +78,7 @@ static blk_status_t kbi_queue_rq(struct blk_mq_hw_ctx *hctx,
 	}
 	if (!(bd->rq->rq_flags & RQF_DONTPREP)) {
 		pdu->tries = 0;
+		pdu->detached = 0;
 		pdu->since = jiffies;
 		bd->rq->rq_flags |= RQF_DONTPREP;
 	}
@@ -83,14 +87,15 @@ static blk_status_t kbi_queue_rq(struct blk_mq_hw_ctx *hctx,
 
 static void kbi_commit_rqs(struct blk_mq_hw_ctx *hctx)
 {
-	kbi_io_commit(kbi_route(hctx));
+	kbi_io_commit(kbi_route(hctx)->queue);
 }
 
 /*
  * Account for writes that were replied to and writes that were flushed, so that
- * kbi_volume_instance() can tell whether a restarted target may have lost some.
+ * kbi_volume_instance() can tell whether a restarted target may have lost some: before
+ * kbi_recover_work() can see that @rq is over.
  */
-static void kbi_disk_account(struct kbi_disk *disk, struct request *rq)
+void kbi_disk_account(struct kbi_disk *disk, struct request *rq)
 {
 	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
 
@@ -126,9 +131,7 @@ void kbi_disk_complete(struct request *rq)
 	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
 
 	if (!pdu->lost) {
-		if (pdu->status == BLK_STS_OK)
-			kbi_disk_account(disk, rq);
-		else if (req_op(rq) == REQ_OP_FLUSH)
+		if (pdu->status != BLK_STS_OK && req_op(rq) == REQ_OP_FLUSH)
 			kbi_flush_failed(disk);
 		else if (req_op(rq) == REQ_OP_WRITE_ZEROES &&
 			 pdu->status == BLK_STS_NOTSUPP)
@@ -147,12 +150,32 @@ void kbi_disk_complete(struct request *rq)
 	}
 }
 
+/*
+ * Return whether @rq, which was not answered in time, may take longer: the target
+ * answers others that share the connection, so it is the volume that stands still. Only
+ * the end of the connection takes the memory back, so not for ever.
+ */
+static bool kbi_may_take_longer(struct kbi_disk *disk, struct request *rq)
+{
+	struct kbi_queue *queue = kbi_route(rq->mq_hctx)->queue;
+	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
+	/* Two periods at most are between two answers, see kbi_is_alive(). */
+	u32 alive_ms = 3 * disk->params.keepalive_ms;
+
+	return READ_ONCE(disk->link->ndisks) > 1 &&
+	       time_before(jiffies, READ_ONCE(queue->heard) +
+			   msecs_to_jiffies(alive_ms)) &&
+	       time_before(jiffies, pdu->since +
+			   msecs_to_jiffies(disk->params.give_up_ms));
+}
+
 static enum blk_eh_timer_return kbi_timed_out(struct request *rq)
 {
 	struct kbi_disk *disk = rq->q->queuedata;
 
 	kbi_count(disk, KBI_STAT_TIMEOUTS, 1);
-	kbi_disk_error(disk, "a request was not answered in time");
+	if (!kbi_may_take_longer(disk, rq))
+		kbi_link_error(disk->link, "a request was not answered in time");
 	/* kbi_disk_cancel() completes @rq when the connections are down. */
 	return BLK_EH_RESET_TIMER;
 }
@@ -170,13 +193,14 @@ static void kbi_map_queues(struct blk_mq_tag_set *set)
 {
 	struct kbi_disk *disk = set->driver_data;
 	struct blk_mq_queue_map *map = &set->map[HCTX_TYPE_DEFAULT];
+	struct kbi_link *link = disk->link;
 
-	map->nr_queues = disk->nqueues - disk->nread;
+	map->nr_queues = link->nqueues - link->nread;
 	map->queue_offset = 0;
 	blk_mq_map_queues(map);
-	if (!disk->nread)
+	if (!link->nread)
 		return;
-	set->map[HCTX_TYPE_READ].nr_queues = disk->nread;
+	set->map[HCTX_TYPE_READ].nr_queues = link->nread;
 	set->map[HCTX_TYPE_READ].queue_offset = map->nr_queues;
 	blk_mq_map_queues(&set->map[HCTX_TYPE_READ]);
 }
@@ -222,64 +246,41 @@ static const struct attribute_group *kbi_device_groups[] = {
 	NULL
 };
 
-/*
- * Set the number of queues to make: at most one of each kind per CPU, and @max
- * in all, of which those for reads only get at most half.
- */
-void kbi_disk_queues(struct kbi_disk *disk, unsigned int max)
-{
-	const struct kbi_params *params = &disk->params;
-	unsigned int n = params->queues ?: num_online_cpus();
-
-	disk->nread = min3(params->read_queues, nr_cpu_ids, max / 2);
-	disk->nqueues = min3(n, nr_cpu_ids, max - disk->nread) + disk->nread;
-}
-
 /* ---- Standing still ------------------------------------------------------ */
 
 /*
- * Stop the block layer from queueing requests. When this returns no
- * kbi_queue_rq() runs. Context: process, as for kbi_disk_unquiesce().
+ * Stop the block layer from queueing requests; kbi_disk_wait_quiesced() follows. Return
+ * whether this is new. Context: process, as for kbi_disk_unquiesce().
  */
-void kbi_disk_quiesce(struct kbi_disk *disk)
+bool kbi_disk_quiesce(struct kbi_disk *disk)
 {
-	lockdep_assert_held(&disk->mutex);
+	lockdep_assert_held(&disk->link->mutex);
 
 	if (!disk->gendisk || disk->quiesced)
-		return;
-	blk_mq_quiesce_queue(disk->gendisk->queue);
+		return false;
+	blk_mq_quiesce_queue_nowait(disk->gendisk->queue);
 	disk->quiesced = true;
+	return true;
+}
+
+/*
+ * When this returns no kbi_queue_rq() runs for @disk, nor for others that were quiesced
+ * before: it never sleeps, so all wait for the same thing, an RCU grace period.
+ */
+void kbi_disk_wait_quiesced(struct kbi_disk *disk)
+{
+	kblk_wait_quiesced(disk->gendisk->queue);
 }
 
 void kbi_disk_unquiesce(struct kbi_disk *disk)
 {
-	lockdep_assert_held(&disk->mutex);
+	lockdep_assert_held(&disk->link->mutex);
 
 	if (!disk->quiesced)
 		return;
 	disk->quiesced = false;
 	blk_mq_unquiesce_queue(disk->gendisk->queue);
 	blk_mq_kick_requeue_list(disk->gendisk->queue);
-}
-
-static bool kbi_is_of_queue(struct request *rq, void *data)
-{
-	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
-	struct kbi_queue **queue = data;
-
-	if (pdu->queue != *queue)
-		return true;
-	*queue = NULL;
-	return false;
-}
-
-/* Return whether a request of the block layer is outstanding on @queue. */
-bool kbi_disk_waits(struct kbi_queue *queue)
-{
-	struct kbi_queue *which = queue;
-
-	blk_mq_tagset_busy_iter(&queue->disk->set, kbi_is_of_queue, &which);
-	return !which;
 }
 
 static bool kbi_cancel(struct request *rq, void *data)
@@ -293,17 +294,27 @@ static bool kbi_cancel(struct request *rq, void *data)
 	return true;
 }
 
+/* kbi_disk_add() may be under way for a disk that is being connected. */
+static bool kbi_has_requests(struct kbi_disk *disk)
+{
+	return kbi_state(disk) != KBI_CONNECTING && disk->gendisk;
+}
+
 /*
- * Complete all outstanding requests as lost and wait until they are completed.
- * The connections are down and the queue is quiesced, so no request is started
- * or completed by others.
+ * Complete all outstanding requests as lost. The connections are down and the queue
+ * is quiesced, so no request is started or completed by others.
  */
 void kbi_disk_cancel(struct kbi_disk *disk)
 {
-	if (!disk->gendisk)
-		return;
-	blk_mq_tagset_busy_iter(&disk->set, kbi_cancel, disk);
-	blk_mq_tagset_wait_completed_request(&disk->set);
+	if (kbi_has_requests(disk))
+		blk_mq_tagset_busy_iter(&disk->set, kbi_cancel, disk);
+}
+
+/* Wait until what kbi_disk_cancel() completes is completed. */
+void kbi_disk_wait_cancelled(struct kbi_disk *disk)
+{
+	if (kbi_has_requests(disk))
+		blk_mq_tagset_wait_completed_request(&disk->set);
 }
 
 /* ---- The disk's life ----------------------------------------------------- */
@@ -312,8 +323,8 @@ static int kbi_tags_alloc(struct kbi_disk *disk)
 {
 	memset(&disk->set, 0, sizeof(disk->set));
 	disk->set.ops = &kbi_mq_ops;
-	disk->set.nr_hw_queues = disk->nqueues;
-	disk->set.nr_maps = disk->nread ? 2 : 1;
+	disk->set.nr_hw_queues = disk->link->nqueues;
+	disk->set.nr_maps = disk->link->nread ? 2 : 1;
 	disk->set.queue_depth = disk->params.depth;
 	disk->set.cmd_size = sizeof(struct kbi_pdu);
 	disk->set.numa_node = NUMA_NO_NODE;
@@ -332,8 +343,8 @@ static struct kblk_limits kbi_limits(struct kbi_disk *disk)
 		.block_size = le32_to_cpu(identify->block_size),
 		.physical_block_size =
 			le32_to_cpu(identify->physical_block_size),
-		.max_transfer = disk->max_transfer,
-		.pages = disk->max_transfer / PAGE_SIZE + 1,
+		.max_transfer = disk->link->max_transfer,
+		.pages = disk->link->max_transfer / PAGE_SIZE + 1,
 		.discard_granularity =
 			le32_to_cpu(identify->discard_granularity),
 		.max_discard = le32_to_cpu(identify->max_discard),
@@ -365,7 +376,7 @@ int kbi_disk_add(struct kbi_disk *disk)
 		err = PTR_ERR(gendisk);
 		goto free_index;
 	}
-	snprintf(gendisk->disk_name, sizeof(gendisk->disk_name), "kdapl%d",
+	snprintf(gendisk->disk_name, sizeof(gendisk->disk_name), KBI_DISK_NAME,
 		 disk->index);
 	gendisk->fops = &kbi_fops;
 	gendisk->private_data = disk;
@@ -386,11 +397,11 @@ int kbi_disk_show(struct kbi_disk *disk)
 {
 	int err = device_add_disk(NULL, disk->gendisk, kbi_device_groups);
 
-	mutex_lock(&disk->mutex);
+	mutex_lock(&disk->link->mutex);
 	disk->shown = !err;
-	mutex_unlock(&disk->mutex);
+	mutex_unlock(&disk->link->mutex);
 	/* The volume may have grown since kbi_disk_add(). */
-	queue_work(kbi_wq, &disk->resize_work);
+	queue_work(kbi_end_wq, &disk->resize_work);
 	if (err)
 		pr_err("%s: no disk: %d\n", config_item_name(&disk->item), err);
 	else
@@ -401,60 +412,63 @@ int kbi_disk_show(struct kbi_disk *disk)
 }
 
 /*
- * Tell the block layer the size in disk->identify. Context: process.
+ * Take @size, which a reply has told, as that of the volume. Return whether the block
+ * layer is to be told. A smaller size is refused.
  */
-void kbi_disk_resize(struct kbi_disk *disk)
+static bool kbi_take_size(struct kbi_disk *disk, u64 size)
 {
-	lockdep_assert_held(&disk->mutex);
+	u32 block = le32_to_cpu(disk->identify.block_size);
 
-	if (disk->shown && !disk->removing)
-		set_capacity_and_notify(disk->gendisk,
-					le64_to_cpu(disk->identify.size) >>
-					SECTOR_SHIFT);
+	lockdep_assert_held(&disk->link->mutex);
+
+	/* kbi_disk_go_on() and kbi_disk_show() queue kbi_resize_work(). */
+	if (kbi_state(disk) != KBI_LIVE || !disk->shown)
+		return false;
+	if (size < le64_to_cpu(disk->identify.size) || size & (block - 1) ||
+	    size > LLONG_MAX) {
+		pr_err_ratelimited("%s: the volume has %llu bytes now, which is too few\n",
+				   config_item_name(&disk->item), size);
+		return false;
+	}
+	disk->identify.size = cpu_to_le64(size);
+	/* kbi_disconnect() waits for this work after it has set ->removing. */
+	return !READ_ONCE(disk->removing);
 }
 
 /*
- * Take the new size of the volume that a reply has brought. A smaller size is
- * refused.
+ * Take the new size of the volume that a reply has brought, and tell the block layer:
+ * without link->mutex and not on kbi_wq, since whoever sends events at the same time may
+ * hold a lock of theirs, and wait for memory, and so for a write to a disk of the link
+ * that has lost its connection.
  */
 void kbi_resize_work(struct work_struct *work)
 {
 	struct kbi_disk *disk = container_of(work, struct kbi_disk, resize_work);
-	unsigned int flags = kbi_disk_lock(disk);
-	u64 size, block;
+	unsigned int flags = kbi_link_lock(disk->link);
+	u64 size = le64_to_cpu(READ_ONCE(disk->told_size));
+	bool tell = kbi_take_size(disk, size);
 
-	size = le64_to_cpu(READ_ONCE(disk->told_size));
-	block = le32_to_cpu(disk->identify.block_size);
-	if (kbi_state(disk) != KBI_LIVE || !disk->shown) {
-		/*
-		 * kbi_reconnect_work() tells the block layer what IDENTIFY brings,
-		 * and kbi_disk_show() queues this work.
-		 */
-	} else if (size < le64_to_cpu(disk->identify.size) ||
-		   size & (block - 1) || size > LLONG_MAX) {
-		pr_err_ratelimited("%s: the volume has %llu bytes now, which is too few\n",
-				   config_item_name(&disk->item), size);
-	} else {
-		disk->identify.size = cpu_to_le64(size);
-		kbi_disk_resize(disk);
-	}
-	kbi_disk_unlock(disk, flags);
+	kbi_link_unlock(disk->link, flags);
+	if (tell)
+		set_capacity_and_notify(disk->gendisk, size >> SECTOR_SHIFT);
 }
 
 /* Remove the disk. Users that have it open get errors from now on. */
 void kbi_disk_del(struct kbi_disk *disk)
 {
+	struct gendisk *gendisk = disk->gendisk;
 	unsigned int flags;
 
 	if (disk->shown)
-		del_gendisk(disk->gendisk);
-	flags = kbi_disk_lock(disk);
-	put_disk(disk->gendisk);
+		del_gendisk(gendisk);
+	flags = kbi_link_lock(disk->link);
 	disk->gendisk = NULL;
 	disk->shown = false;
 	/* What stood still is gone; kbi_fail_work() must not have it go on. */
 	disk->quiesced = false;
-	kbi_disk_unlock(disk, flags);
+	kbi_link_unlock(disk->link, flags);
+	/* Without the lock for the reason that kbi_disk_start() gives. */
+	put_disk(gendisk);
 	blk_mq_free_tag_set(&disk->set);
 	ida_free(&kbi_ida, disk->index);
 }

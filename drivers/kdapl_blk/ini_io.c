@@ -2,9 +2,9 @@
 /*
  * Requests to the target and its replies.
  *
- * Entry points: kbi_io_queue() and kbi_io_commit() for the block layer,
- * kbi_io_send() for ini_admin.c as well, kbi_recv_upcall()
- * for replies, kbi_req_upcall() for invalidations.
+ * Entry points: kbi_io_queue() and kbi_io_commit() for the block layer, kbi_io_send()
+ * for ini_admin.c as well, kbi_recv_upcall() for replies, kbi_req_upcall() for
+ * invalidations.
  *
  * Data of up to KBLK_INLINE bytes travels inside messages and is copied. The
  * pages of a larger request are exposed to the target while it is served:
@@ -55,19 +55,31 @@ static blk_status_t kbi_blk_status(u16 status)
 /* Finish @slot, whose KBI_SLOT_BUSY the caller has cleared. Context: any. */
 static void kbi_slot_finish(struct kbi_queue *queue, struct kbi_slot *slot)
 {
+	struct kbi_use *use = slot->use;
 	struct request *rq = slot->rq;
 	struct kbi_pdu *pdu;
 
-	if (slot->status != KBLK_OK)
-		kbi_count(queue->disk, KBI_STAT_ERRORS, 1);
+	if (use && queue->volumes)
+		kbi_count(use->disk, KBI_STAT_REPLIES, 1);
+	if (use && slot->status != KBLK_OK)
+		kbi_count(use->disk, KBI_STAT_ERRORS, 1);
 	if (!rq) {
 		complete(&queue->admin);
 		return;
 	}
 	pdu = blk_mq_rq_to_pdu(rq);
 	pdu->status = kbi_blk_status(slot->status);
-	pdu->lost = false;
+	/* The target has not executed it, and is to, when it is attached again. */
+	pdu->lost = slot->status == KBLK_ERR_NOT_ATTACHED && queue->volumes;
+	if (pdu->lost) {
+		pdu->detached++;
+		kbi_disk_detached(use->disk);
+	} else if (pdu->status == BLK_STS_OK) {
+		kbi_disk_account(use->disk, rq);
+	}
 	clear_bit_unlock(kbi_slot_number(queue, slot), queue->taken);
+	if (queue->volumes)
+		kbi_share_put(use);
 	if (!blk_mq_complete_request_remote(rq))
 		kbi_disk_complete(rq);
 }
@@ -93,16 +105,21 @@ static void kbi_send_gathered(struct kbi_queue *queue)
 {
 	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
 	DAT_LMR_TRIPLET seg;
+	struct kbi_use *use;
 
 	lockdep_assert_held(&queue->lock);
 
 	if (!queue->first)
 		return;
 	seg = kblk_seg(&queue->first->mem, 0, queue->length);
+	use = queue->first->use;
 	queue->first = NULL;
 	queue->used = true;
-	kbi_count(queue->disk, KBI_STAT_REQUESTS, queue->gathered);
-	kbi_count(queue->disk, KBI_STAT_MESSAGES, 1);
+	if (use)
+		kbi_count(use->disk, KBI_STAT_MESSAGES, 1);
+	/* Requests of several disks are counted one by one. */
+	if (!queue->volumes)
+		kbi_count(use->disk, KBI_STAT_REQUESTS, queue->gathered);
 	if (dat_ep_post_send(queue->ep, 1, &seg, cookie,
 			     DAT_COMPLETION_SUPPRESS_FLAG) != DAT_SUCCESS)
 		kbi_queue_lost(queue, "cannot send");
@@ -161,7 +178,7 @@ void kbi_io_commit(struct kbi_queue *queue)
 /**
  * kbi_io_send() - send a request
  * @queue: queue; the caller has taken a credit
- * @slot: slot that is not busy; rq, inlined and bound are set
+ * @slot: slot that is not busy; use, rq, inlined and bound are set
  * @request: request; magic and id are filled in here
  * @data: inline data, or NULL for the data of the slot's rq
  * @inlined: bytes of inline data
@@ -188,6 +205,8 @@ void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 	 */
 	slot->id = (((slot->id >> 32) + 1) << 32) | n;
 	slot->replied = false;
+	if (queue->volumes && slot->use)
+		kbi_count(slot->use->disk, KBI_STAT_REQUESTS, 1);
 	request->magic = cpu_to_le32(KBLK_MAGIC);
 	request->id = cpu_to_le64(slot->id);
 	if (READ_ONCE(queue->wants)) {
@@ -214,14 +233,11 @@ void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 	spin_unlock(&queue->lock);
 }
 
-/*
- * Bind the slot's LMR to the pages of its request, and enter the key in
- * @request.
- */
+/* Bind the slot's LMR to the pages of its request, and enter the key in @request. */
 static DAT_RETURN kbi_io_bind(struct kbi_queue *queue, struct kbi_slot *slot,
 			      struct kblk_request *request)
 {
-	struct kbi_disk *disk = queue->disk;
+	struct kbi_link *link = queue->link;
 	DAT_REGION_DESCRIPTION region = { .for_platform = slot->sg };
 	DAT_DTO_COOKIE cookie = { .as_64 = kbi_slot_number(queue, slot) };
 	bool write = request->opcode == KBLK_OP_WRITE;
@@ -248,12 +264,12 @@ static DAT_RETURN kbi_io_bind(struct kbi_queue *queue, struct kbi_slot *slot,
 	slot->bound = true;
 	request->rmr_context = cpu_to_le32(slot->rmr_context);
 	request->address = cpu_to_le64(sg_phys(slot->sg));
-	if (!disk->sync || !write)
+	if (!link->sync || !write)
 		return ret;
 	seg.virtual_address = sg_phys(slot->sg);
 	seg.segment_length = le32_to_cpu(request->length);
 	seg.lmr_context = slot->lmr_context;
-	return dat_lmr_sync_rdma_read(disk->ia, &seg, 1);
+	return dat_lmr_sync_rdma_read(link->ia, &seg, 1);
 }
 
 /*
@@ -263,15 +279,15 @@ static DAT_RETURN kbi_io_bind(struct kbi_queue *queue, struct kbi_slot *slot,
 static void kbi_io_unbind(struct kbi_queue *queue, struct kbi_slot *slot)
 {
 	DAT_DTO_COOKIE cookie = { .as_64 = kbi_slot_number(queue, slot) };
-	struct kbi_disk *disk = queue->disk;
+	struct kbi_link *link = queue->link;
 	DAT_LMR_TRIPLET seg = {
 		.virtual_address = sg_phys(slot->sg),
 		.segment_length = blk_rq_bytes(slot->rq),
 		.lmr_context = slot->lmr_context,
 	};
 
-	if (disk->sync && rq_data_dir(slot->rq) == READ)
-		dat_lmr_sync_rdma_write(disk->ia, &seg, 1);
+	if (link->sync && rq_data_dir(slot->rq) == READ)
+		dat_lmr_sync_rdma_write(link->ia, &seg, 1);
 	slot->bound = false;
 	atomic_inc(&slot->pending);
 	if (dat_lmr_invalidate(slot->lmr, queue->ep, cookie,
@@ -291,10 +307,11 @@ static void kbi_copy_in(struct request *rq, const void *from)
 }
 
 /* Translate @rq to a request of the protocol; false if there is none. */
-static bool kbi_io_translate(struct kbi_queue *queue, struct request *rq,
+static bool kbi_io_translate(struct kbi_use *use, struct request *rq,
 			     struct kblk_request *request)
 {
 	memset(request, 0, sizeof(*request));
+	request->namespace = kbi_namespace(use);
 	switch (req_op(rq)) {
 	case REQ_OP_READ:
 		request->opcode = KBLK_OP_READ;
@@ -310,7 +327,7 @@ static bool kbi_io_translate(struct kbi_queue *queue, struct request *rq,
 		break;
 	case REQ_OP_WRITE_ZEROES:
 		request->opcode = KBLK_OP_WRITE_ZEROES;
-		if (rq->cmd_flags & REQ_NOUNMAP && queue->nounmap)
+		if (rq->cmd_flags & REQ_NOUNMAP && use->queue->nounmap)
 			request->flags |= KBLK_NOUNMAP;
 		break;
 	default:
@@ -325,7 +342,7 @@ static bool kbi_io_translate(struct kbi_queue *queue, struct request *rq,
 
 /**
  * kbi_io_queue() - send a request of the block layer
- * @queue: queue of the request; the disk is live
+ * @use: use of the queue; the disk is live
  * @rq: request
  * @last: as for kbi_io_send(), whatever is returned
  *
@@ -333,27 +350,22 @@ static bool kbi_io_translate(struct kbi_queue *queue, struct request *rq,
  * Return: BLK_STS_OK if @rq will be completed, BLK_STS_RESOURCE to try again
  * later, BLK_STS_NOTSUPP if the protocol has no such request.
  */
-blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
-			  bool last)
+blk_status_t kbi_io_queue(struct kbi_use *use, struct request *rq, bool last)
 {
-	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
+	struct kbi_queue *queue = use->queue;
 	struct kblk_request request;
 	u32 length = blk_rq_bytes(rq);
 	struct kbi_slot *slot;
 	u32 inlined = 0;
 	DAT_RETURN ret;
 
-	if (!kbi_io_translate(queue, rq, &request))
+	if (!kbi_io_translate(use, rq, &request))
 		return BLK_STS_NOTSUPP;
-	if (!kbi_credit_get(queue, kbi_credits_kept(queue)))
+	slot = kbi_slot_take(use);
+	if (!slot)
 		return BLK_STS_RESOURCE;
-	slot = kbi_slot_get(queue);
-	if (!slot) {
-		atomic_inc(&queue->credits);
-		return BLK_STS_RESOURCE;
-	}
-	pdu->queue = queue;
 	blk_mq_start_request(rq);
+	slot->use = use;
 	slot->rq = rq;
 	slot->inlined = 0;
 	slot->bound = false;
@@ -361,7 +373,7 @@ blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
 		/* Flushes, discards and the like carry no data. */
 	} else if (length <= KBLK_INLINE) {
 		request.flags |= KBLK_INLINED;
-		kbi_count(queue->disk, KBI_STAT_INLINE, 1);
+		kbi_count(use->disk, KBI_STAT_INLINE, 1);
 		if (request.opcode == KBLK_OP_READ)
 			slot->inlined = length;
 		else
@@ -369,9 +381,7 @@ blk_status_t kbi_io_queue(struct kbi_queue *queue, struct request *rq,
 	} else {
 		ret = kbi_io_bind(queue, slot, &request);
 		if (ret != DAT_SUCCESS) {
-			clear_bit_unlock(kbi_slot_number(queue, slot),
-					 queue->taken);
-			atomic_inc(&queue->credits);
+			kbi_slot_untake(use, slot);
 			/*
 			 * INSUFFICIENT_RESOURCES and INVALID_STATE are
 			 * transient: the queue is full, or the last use of the
@@ -447,7 +457,7 @@ static bool kbi_reply_memory(struct kbi_queue *queue, struct kbi_slot *slot,
 		if (!slot->bound || dto->rmr_context != slot->rmr_context)
 			return false;
 		slot->bound = false;
-		kbi_count(queue->disk, KBI_STAT_INVALIDATED, 1);
+		kbi_count(slot->use->disk, KBI_STAT_INVALIDATED, 1);
 	} else if (slot->bound) {
 		if (queue->invalidate)
 			return false;
@@ -473,7 +483,7 @@ static void kbi_reply_size(struct kbi_disk *disk, __le64 size)
 	    kbi_state(disk) != KBI_LIVE)
 		return;
 	WRITE_ONCE(disk->told_size, size);
-	queue_work(kbi_wq, &disk->resize_work);
+	queue_work(kbi_end_wq, &disk->resize_work);
 }
 
 /*
@@ -506,7 +516,8 @@ static unsigned int kbi_replies(struct kbi_queue *queue, struct kbi_slot **slots
 		slot->replied = true;
 		kbi_reply_data(slot, reply + 1, part - sizeof(*reply));
 		*credits += le16_to_cpu(reply->credits);
-		kbi_reply_size(queue->disk, reply->size);
+		if (slot->use)
+			kbi_reply_size(slot->use->disk, reply->size);
 		slots[n++] = slot;
 		left -= part;
 		reply = (const void *)reply + part;
@@ -525,7 +536,11 @@ static void kbi_received(struct kbi_queue *queue,
 		kbi_queue_lost(queue, "the target sent nonsense");
 		return;
 	}
-	kbi_count(queue->disk, KBI_STAT_REPLIES, n);
+	/* Those for several disks are counted one by one. */
+	if (queue->volumes)
+		WRITE_ONCE(queue->heard, jiffies);
+	else
+		kbi_count(slots[0]->use->disk, KBI_STAT_REPLIES, n);
 	/*
 	 * Post before kbi_credit() allows new requests: their replies need a
 	 * receive.

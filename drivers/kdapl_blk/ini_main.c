@@ -13,7 +13,7 @@
 /* For proofs of all disks. */
 struct kblk_hmac kbi_hmac;
 struct workqueue_struct *kbi_wq;
-/* Of those who wait for what kbi_wq runs. */
+/* Of those who wait for what kbi_wq runs, or for memory. */
 struct workqueue_struct *kbi_end_wq;
 /* This host, for targets: random, so it is another one after each load. */
 uuid_t kbi_host;

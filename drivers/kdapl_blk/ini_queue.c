@@ -2,14 +2,14 @@
 /*
  * A connection to the target: make it, lose it, take it down.
  *
- * Entry points: kbi_queue_start() and kbi_queue_stop() from ini_recover.c,
+ * Entry points: kbi_queue_start() and kbi_queue_stop() from ini_link.c,
  * kbi_queue_lost() from anywhere.
  *
  * A connection may be lost at any time, for many reasons, in any context.
- * The first function that notices moves the state to KBI_QUEUE_DEAD and tells the disk,
- * which takes down all its connections together, see ini_recover.c.
+ * The first function that notices moves the state to KBI_QUEUE_DEAD and tells the link,
+ * which takes down all its connections together, see ini_link.c.
  *
- * The queue owns its EP, EVDs and slots. disk->mutex serialises start and stop;
+ * The queue owns its EP, EVDs and slots. link->mutex serialises start and stop;
  * queue->state is changed by atomic operations only and only goes forward,
  * until the next start.
  */
@@ -20,6 +20,8 @@
 #include "ini.h"
 
 #define KBI_CONN_QLEN	8
+/* What KBLK_FEATURE_VOLUMES is not granted without */
+#define KBI_VOLUMES_NEED (KBLK_FEATURE_HOST | KBLK_FEATURE_CREDITS)
 /*
  * kDAPL always reports the end of a connection; a bound for a wait all the
  * same.
@@ -45,13 +47,13 @@ void kbi_queue_lost(struct kbi_queue *queue, const char *why)
 		return;
 	if (why)
 		pr_warn_ratelimited("%s: queue %u: %s\n",
-				    config_item_name(&queue->disk->item),
+				    queue->link->name,
 				    queue->index, why);
 	if (state == KBI_QUEUE_CONNECTING)
 		complete(&queue->connected);
 	/* atomic_xchg() pairs with the barrier of kbi_queues_use(). */
 	else if (READ_ONCE(queue->in_use))
-		kbi_disk_error(queue->disk, NULL);
+		kbi_link_error(queue->link, NULL);
 	complete(&queue->admin);
 }
 
@@ -70,7 +72,7 @@ void kbi_queue_stop(struct kbi_queue *queue)
 		    !wait_for_completion_timeout(&queue->gone,
 						 KBI_GONE_TIMEOUT))
 			pr_err("%s: queue %u does not end\n",
-			       config_item_name(&queue->disk->item),
+			       queue->link->name,
 			       queue->index);
 		dat_ep_free(queue->ep);
 		queue->ep = NULL;
@@ -145,7 +147,7 @@ static DAT_RETURN kbi_queue_evds(struct kbi_queue *queue)
 	DAT_UPCALL_OBJECT recv = { queue, kbi_recv_upcall };
 	DAT_UPCALL_OBJECT req = { queue, kbi_req_upcall };
 	DAT_UPCALL_OBJECT conn = { queue, kbi_conn_upcall };
-	DAT_IA_HANDLE ia = queue->disk->ia;
+	DAT_IA_HANDLE ia = queue->link->ia;
 	unsigned int n = queue->nslots;
 	DAT_RETURN ret;
 
@@ -175,7 +177,7 @@ static DAT_RETURN kbi_queue_evds(struct kbi_queue *queue)
  */
 static int kbi_queue_objects(struct kbi_queue *queue)
 {
-	struct kbi_disk *disk = queue->disk;
+	struct kbi_link *link = queue->link;
 	unsigned int n = queue->nslots;
 	DAT_EP_ATTR attr = {
 		.service_type = DAT_SERVICE_TYPE_RC,
@@ -192,7 +194,7 @@ static int kbi_queue_objects(struct kbi_queue *queue)
 	DAT_IA_ATTR ia;
 	DAT_RETURN ret;
 
-	ret = dat_ia_query(disk->ia, NULL,
+	ret = dat_ia_query(link->ia, NULL,
 			   DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_IN, &ia,
 			   DAT_PROVIDER_FIELD_NONE, NULL);
 	if (ret == DAT_SUCCESS) {
@@ -201,7 +203,7 @@ static int kbi_queue_objects(struct kbi_queue *queue)
 		ret = kbi_queue_evds(queue);
 	}
 	if (ret == DAT_SUCCESS)
-		ret = dat_ep_create(disk->ia, disk->pz, queue->recv_evd,
+		ret = dat_ep_create(link->ia, link->pz, queue->recv_evd,
 				    queue->req_evd, queue->conn_evd, &attr,
 				    &queue->ep);
 	if (ret != DAT_SUCCESS)
@@ -233,8 +235,13 @@ static int kbi_welcome_check(struct kbi_queue *queue)
 	    le32_to_cpu(welcome->max_transfer) < PAGE_SIZE ||
 	    le16_to_cpu(welcome->credits) <
 	    (features & KBLK_FEATURE_CREDITS ? 1 : 2) ||
-	    features & ~queue->features)
+	    features & ~queue->features ||
+	    (features & KBLK_FEATURE_VOLUMES && ~features & KBI_VOLUMES_NEED))
 		return -EPROTO;
+	if (~features & KBLK_FEATURE_VOLUMES && queue->link->ndisks > 1) {
+		pr_err("the target does not let volumes share connections any more\n");
+		return -EPROTO;
+	}
 	if (~features & queue->features & KBLK_FEATURE_AUTH) {
 		pr_err("the target cannot prove who it is\n");
 		return -EACCES;
@@ -242,17 +249,17 @@ static int kbi_welcome_check(struct kbi_queue *queue)
 	return 0;
 }
 
-/* Return how many connections the target lets the disk have, by the first one. */
-unsigned int kbi_queues_allowed(struct kbi_disk *disk)
+/* Return how many connections the target lets the link have, by the first one. */
+unsigned int kbi_queues_allowed(struct kbi_link *link)
 {
-	u16 n = le16_to_cpu(disk->queues[0].welcome.queues);
+	u16 n = le16_to_cpu(link->queues[0].welcome.queues);
 
-	return n ?: disk->nqueues;
+	return n ?: link->nqueues;
 }
 
 static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 {
-	struct kbi_disk *disk = queue->disk;
+	struct kbi_link *link = queue->link;
 	struct kblk_hello hello = {
 		.magic = cpu_to_le32(KBLK_MAGIC),
 		.version_min = cpu_to_le16(KBLK_VERSION_MIN),
@@ -260,8 +267,8 @@ static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 		.queue = cpu_to_le16(queue->index),
 		.credits = cpu_to_le16(queue->nslots),
 		.reply_size = cpu_to_le32(KBLK_REPLIES),
-		.session = cpu_to_le64(disk->session),
-		.epoch = cpu_to_le32(disk->epoch),
+		.session = cpu_to_le64(link->session),
+		.epoch = cpu_to_le32(link->epoch),
 	};
 	DAT_RETURN ret;
 
@@ -269,18 +276,20 @@ static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 			  KBLK_FEATURE_IDENTITY | KBLK_FEATURE_NOUNMAP |
 			  KBLK_FEATURE_SIZE | KBLK_FEATURE_QUEUES |
 			  KBLK_FEATURE_CREDITS | KBLK_FEATURE_HOST;
-	if (kblk_has_secret(&disk->params.secret))
+	if (link->params.share)
+		queue->features |= KBLK_FEATURE_VOLUMES;
+	if (kblk_has_secret(&link->params.secret))
 		queue->features |= KBLK_FEATURE_AUTH;
 	/*
 	 * With non-coherent DMA kbi_io_unbind() must sync while the LMR is
 	 * valid, so the target must not invalidate.
 	 */
-	if (!disk->sync)
+	if (!link->sync)
 		queue->features |= KBLK_FEATURE_INVALIDATE;
 	hello.features = cpu_to_le32(queue->features);
-	ret = dat_ep_connect(queue->ep, (struct sockaddr *)&disk->target,
-			     disk->params.conn_qual,
-			     disk->params.connect_timeout_ms * USEC_PER_MSEC,
+	ret = dat_ep_connect(queue->ep, (struct sockaddr *)&link->target,
+			     link->params.conn_qual,
+			     link->params.connect_timeout_ms * USEC_PER_MSEC,
 			     sizeof(hello), &hello, DAT_QOS_BEST_EFFORT,
 			     DAT_CONNECT_DEFAULT_FLAG);
 	queue->started = ret == DAT_SUCCESS;
@@ -289,7 +298,7 @@ static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 
 static int kbi_queue_connect(struct kbi_queue *queue)
 {
-	u32 ms = queue->disk->params.connect_timeout_ms;
+	u32 ms = queue->link->params.connect_timeout_ms;
 	unsigned int credits;
 	DAT_RETURN ret;
 	u32 features;
@@ -320,6 +329,7 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 	queue->sizes = features & KBLK_FEATURE_SIZE;
 	queue->credits_move = features & KBLK_FEATURE_CREDITS;
 	queue->hosts = features & KBLK_FEATURE_HOST;
+	queue->volumes = features & KBLK_FEATURE_VOLUMES;
 	queue->message_max = min_t(u32, KBLK_MESSAGE,
 				   le32_to_cpu(queue->welcome.request_size));
 	if (!queue->invalidate) {
@@ -339,7 +349,7 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 
 /**
  * kbi_queue_start() - connect to the target
- * @queue: queue; disk and index are set, the disk's adapter is open
+ * @queue: queue; link and index are set, the link's adapter is open
  *
  * Context: Process context, may sleep.
  * Return: 0 or an error number; the caller calls kbi_queue_stop() either way.
@@ -348,25 +358,28 @@ int kbi_queue_start(struct kbi_queue *queue)
 {
 	int err;
 
-	lockdep_assert_held(&queue->disk->mutex);
+	lockdep_assert_held(&queue->link->mutex);
 
-	queue->nslots = queue->disk->params.depth + 1;
+	queue->nslots = queue->link->params.depth + 1;
 	queue->started = false;
 	queue->used = false;
 	queue->starved = false;
 	queue->wants = false;
+	queue->cramped = false;
+	queue->heard = jiffies;
+	atomic_set(&queue->extra, 0);
 	memset(&queue->welcome, 0, sizeof(queue->welcome));
 	init_completion(&queue->connected);
 	init_completion(&queue->gone);
 	init_completion(&queue->admin);
 	atomic_set(&queue->state, KBI_QUEUE_CONNECTING);
 	/*
-	 * A disk that is no longer live ends the connecting of further queues:
-	 * kbi_disk_error() changes its state first, then looks for one.
+	 * A link that is no longer live ends the connecting of further queues:
+	 * kbi_link_error() changes its state first, then looks for one.
 	 */
 	smp_mb__after_atomic();
-	if (READ_ONCE(queue->disk->adding) == queue &&
-	    kbi_state(queue->disk) != KBI_LIVE)
+	if (READ_ONCE(queue->link->adding) == queue &&
+	    kbi_link_state(queue->link) != KBI_LINK_LIVE)
 		return -EINTR;
 	err = kbi_queue_objects(queue);
 	if (!err)

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Which queues a disk uses: routes of the block layer to them, further queues
- * beside the first.
+ * Which queues a link and its disks use: further queues beside the first, routes of
+ * the block layer to them.
  *
- * Entry points: kbi_queues_use() when the first queue is connected,
- * kbi_queues_add() and kbi_more_work() for the others.
+ * Entry points: kbi_queues_set() when a link is made, kbi_queues_use() and
+ * kbi_queues_route() when the first queue is connected, kbi_queues_add() and
+ * kbi_more_work() for the others.
  *
  * A disk is live with its first queue alone: that is all that requests need
  * which others wait for, such as writes of pages that are to be reclaimed. The
  * others are connected while it is live. A target may allow fewer than are
  * wanted, or there may be no memory for more; the hardware queues of the block
- * layer then share what there is, and kbi_more_work() tries again.
+ * layer then share what there is, and kbi_more_work() tries again. So does a disk at
+ * whose ATTACH the target ends a further queue, see kbi_disk_spoils().
  *
- * disk->mutex serialises all of it. Routes change while the block layer is
+ * link->mutex serialises all of it. Routes change while the block layer is
  * quiesced, so that a message is sent by the queue that has begun it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -20,9 +22,22 @@
 #include <linux/printk.h>
 #include "ini.h"
 
+/*
+ * Set the number of queues to make: at most one of each kind per CPU, and @max
+ * in all, of which those for reads only get at most half.
+ */
+void kbi_queues_set(struct kbi_link *link, unsigned int max)
+{
+	const struct kbi_params *params = &link->params;
+	unsigned int n = params->queues ?: num_online_cpus();
+
+	link->nread = min3(params->read_queues, nr_cpu_ids, max / 2);
+	link->nqueues = min3(n, nr_cpu_ids, max - link->nread) + link->nread;
+}
+
 /**
- * kbi_queues_use() - have the block layer use the first queues
- * @disk: disk; the block layer is quiesced, or does not know the disk yet
+ * kbi_queues_use() - use the first queues
+ * @link: link
  * @n: number of queues, all of which are attached; 1 at least
  *
  * A queue that is lost at the same time is noticed by kbi_queue_lost(), which
@@ -31,106 +46,219 @@
  *
  * Context: Process context.
  */
-void kbi_queues_use(struct kbi_disk *disk, unsigned int n)
+void kbi_queues_use(struct kbi_link *link, unsigned int n)
 {
 	unsigned int i;
 
-	lockdep_assert_held(&disk->mutex);
+	lockdep_assert_held(&link->mutex);
 
 	for (i = 0; i < n; i++)
-		WRITE_ONCE(disk->queues[i].in_use, true);
+		WRITE_ONCE(link->queues[i].in_use, true);
 	/* Pairs with atomic_xchg() in kbi_queue_lost(). */
 	smp_mb();
-	for (i = 0; i < disk->nqueues; i++)
-		disk->routes[i] = &disk->queues[i < n ? i : i % n];
-	disk->nlive = n;
+	link->nlive = n;
 }
 
-/* Connect queue @n while the disk is live. Return 0 or an error number. */
-static int kbi_queue_add(struct kbi_disk *disk, unsigned int n)
+/*
+ * Have the block layer use the queues that @disk is attached to. It is quiesced, or
+ * queues no requests yet. Context: process.
+ */
+void kbi_queues_route(struct kbi_disk *disk)
+{
+	unsigned int n = disk->nattached, i;
+
+	lockdep_assert_held(&disk->link->mutex);
+
+	for (i = 0; i < disk->link->nqueues; i++)
+		disk->routes[i] = &disk->uses[i < n ? i : i % n];
+	disk->nrouted = n;
+}
+
+/* Return whether @disk is live and can be attached to queue @n. */
+static bool kbi_is_next(struct kbi_disk *disk, unsigned int n)
+{
+	return kbi_state(disk) == KBI_LIVE && !READ_ONCE(disk->removing) &&
+	       disk->nattached == n && !kbi_is_kept_off(disk, n);
+}
+
+/*
+ * Attach @disk to queue @n, a further one. Return 0 or an error number, -ERESTART if the
+ * queue has ended: then @disk is elsewhere in link->disks.
+ */
+static int kbi_queue_attach_disk(struct kbi_disk *disk, unsigned int n)
+{
+	struct kbi_use *use = &disk->uses[n];
+	int err = kbi_attach(use);
+
+	if (err && !kbi_queue_live(use->queue)) {
+		kbi_disk_spoils(disk, n);
+		return -ERESTART;
+	}
+	if (err)
+		return err;
+	disk->nattached++;
+	if (disk->ends_queue == n)
+		disk->ends_queue = 0;
+	return 0;
+}
+
+/*
+ * Attach to queue @n the first disk that can be. Return 0 or an error number.
+ */
+static int kbi_queue_attach(struct kbi_link *link, unsigned int n)
+{
+	struct kbi_disk *disk;
+	int err = -ENOTCONN;
+
+	list_for_each_entry(disk, &link->disks, link_entry) {
+		if (!kbi_is_next(disk, n))
+			continue;
+		err = kbi_queue_attach_disk(disk, n);
+		if (!err || err == -ERESTART)
+			break;
+	}
+	return err;
+}
+
+/* Connect queue @n while the link is live, and attach a disk. Return 0 or an error. */
+static int kbi_queue_add(struct kbi_link *link, unsigned int n)
 {
 	int err;
 
-	/* kbi_queue_start() has the barrier and looks at the disk's state. */
-	WRITE_ONCE(disk->adding, &disk->queues[n]);
-	err = kbi_bring_up_queue(disk, &disk->queues[n]);
-	WRITE_ONCE(disk->adding, NULL);
+	/* kbi_queue_start() has the barrier and looks at the link's state. */
+	WRITE_ONCE(link->adding, &link->queues[n]);
+	err = kbi_link_queue_up(link, &link->queues[n]);
+	if (!err)
+		err = kbi_queue_attach(link, n);
+	WRITE_ONCE(link->adding, NULL);
 	return err;
 }
 
 /*
- * Return whether the disk is live and may have more queues. The target's first
+ * Return whether the link is live and may have more queues. The target's first
  * welcome has told how many.
  */
-static bool kbi_wants_more(struct kbi_disk *disk, unsigned int n)
+static bool kbi_wants_more(struct kbi_link *link)
 {
-	return kbi_state(disk) == KBI_LIVE && !READ_ONCE(disk->removing) &&
-	       n < disk->nqueues && n < kbi_queues_allowed(disk);
+	struct kbi_disk *disk;
+
+	if (kbi_link_state(link) != KBI_LINK_LIVE ||
+	    link->nlive >= min(link->nqueues, kbi_queues_allowed(link)))
+		return false;
+	list_for_each_entry(disk, &link->disks, link_entry)
+		if (kbi_is_next(disk, link->nlive))
+			return true;
+	return false;
+}
+
+/*
+ * Attach @disk to the queues in use. Return 0 or an error number, as
+ * kbi_queue_attach_disk() does, and one if that is to be tried again later.
+ */
+static int kbi_queues_attach(struct kbi_disk *disk)
+{
+	int err;
+
+	while (disk->nattached < disk->link->nlive) {
+		if (!kbi_is_next(disk, disk->nattached))
+			break;
+		err = kbi_queue_attach_disk(disk, disk->nattached);
+		if (err)
+			return err;
+	}
+	return disk->ends_queue ? -EAGAIN : 0;
+}
+
+/*
+ * Have the block layer use all queues that each disk is attached to. All disks stand
+ * still at the same time, which is one wait.
+ */
+static void kbi_queues_reroute(struct kbi_link *link)
+{
+	struct kbi_disk *disk, *last = NULL;
+	unsigned int i;
+
+	list_for_each_entry(disk, &link->disks, link_entry) {
+		disk->rerouting = disk->nattached != disk->nrouted &&
+				  kbi_state(disk) == KBI_LIVE &&
+				  kbi_disk_quiesce(disk);
+		if (disk->rerouting)
+			last = disk;
+	}
+	if (!last)
+		return;
+	kbi_disk_wait_quiesced(last);
+	for (i = 0; i < link->nlive; i++)
+		kbi_io_commit(&link->queues[i]);
+	list_for_each_entry(disk, &link->disks, link_entry) {
+		if (!disk->rerouting)
+			continue;
+		kbi_queues_route(disk);
+		kbi_disk_unquiesce(disk);
+	}
 }
 
 /**
  * kbi_queues_add() - connect the queues that are wanted beside those in use
- * @disk: disk
+ * @link: link, all of whose disks are to use them
  *
  * Context: Process context, may sleep.
- * Return: 0 if all are connected or the disk is not live; otherwise the error
- * number of the first that is not, and the disk goes on with those before it.
+ * Return: 0 if all are connected or the link is not live; otherwise the error
+ * number of the first that is not, and the disks go on with those before it.
  */
-int kbi_queues_add(struct kbi_disk *disk)
+int kbi_queues_add(struct kbi_link *link)
 {
-	bool quiesce = !disk->quiesced;
-	unsigned int n = disk->nlive, i;
-	int err = 0;
+	struct kbi_disk *disk;
+	int err = 0, one;
+	unsigned int i;
 
-	lockdep_assert_held(&disk->mutex);
+	lockdep_assert_held(&link->mutex);
 
-	while (!err && kbi_wants_more(disk, n)) {
-		err = kbi_queue_add(disk, n);
+	while (!err && kbi_wants_more(link)) {
+		err = kbi_queue_add(link, link->nlive);
 		if (err)
-			kbi_queue_stop(&disk->queues[n]);
+			kbi_queue_stop(&link->queues[link->nlive]);
 		else
-			n++;
+			kbi_queues_use(link, link->nlive + 1);
 	}
-	if (n == disk->nlive || kbi_state(disk) != KBI_LIVE)
-		return err;
-	if (quiesce)
-		kbi_disk_quiesce(disk);
-	for (i = 0; i < disk->nlive; i++)
-		kbi_io_commit(&disk->queues[i]);
-	kbi_queues_use(disk, n);
-	if (quiesce)
-		kbi_disk_unquiesce(disk);
-	for (i = 0; i < n; i++)
-		if (!kbi_queue_live(&disk->queues[i]))
-			kbi_disk_error(disk, NULL);
-	return err;
+	list_for_each_entry(disk, &link->disks, link_entry) {
+		one = kbi_queues_attach(disk);
+		err = err ?: one;
+		if (one == -ERESTART)
+			break;
+	}
+	kbi_queues_reroute(link);
+	for (i = 0; i < link->nlive; i++)
+		if (!kbi_queue_live(&link->queues[i]))
+			kbi_link_error(link, NULL);
+	return kbi_link_state(link) == KBI_LINK_LIVE ? err : 0;
 }
 
 /* Give slots memory where requests wait for it. Return 0 or an error number. */
-static int kbi_queues_grow(struct kbi_disk *disk)
+static int kbi_queues_grow(struct kbi_link *link)
 {
 	unsigned int i;
 	int err = 0;
 
-	for (i = 0; i < disk->nlive && !err; i++)
-		if (kbi_slots_wanted(&disk->queues[i]))
-			err = kbi_slots_grow(&disk->queues[i]);
+	for (i = 0; i < link->nlive && !err; i++)
+		if (kbi_slots_wanted(&link->queues[i]))
+			err = kbi_slots_grow(&link->queues[i]);
 	return err;
 }
 
 /* Connect further queues and give slots memory; try again after a failure. */
 void kbi_more_work(struct work_struct *work)
 {
-	struct kbi_disk *disk = container_of(to_delayed_work(work),
-					     struct kbi_disk, more_work);
-	unsigned int flags = kbi_disk_lock(disk);
+	struct kbi_link *link = container_of(to_delayed_work(work),
+					     struct kbi_link, more_work);
+	unsigned int flags = kbi_link_lock(link);
 	int err = 0;
 
-	if (kbi_state(disk) == KBI_LIVE && !disk->removing) {
-		err = kbi_queues_grow(disk) ?: kbi_queues_add(disk);
+	if (kbi_link_state(link) == KBI_LINK_LIVE) {
+		err = kbi_queues_grow(link) ?: kbi_queues_add(link);
 		if (err)
-			queue_delayed_work(kbi_wq, &disk->more_work,
-					   msecs_to_jiffies(disk->params.reconnect_max_ms));
+			queue_delayed_work(kbi_wq, &link->more_work,
+					   msecs_to_jiffies(link->params.reconnect_max_ms));
 	}
-	kbi_disk_unlock(disk, flags);
+	kbi_link_unlock(link, flags);
 }

@@ -1,118 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The connections of a disk: made, lost together, made again.
+ * A disk: attached to its volume, lost, attached again.
  *
  *   IDLE -> CONNECTING -> LIVE <-> RECOVERING -> FAILED -> LIVE
  *
- * Entry points: kbi_connect() and kbi_disk_end() for the administrator,
- * kbi_disk_error() from anywhere, and the works.
+ * Entry points: kbi_connect() and kbi_disk_end() for the administrator; for
+ * ini_link.c kbi_disk_attach(), kbi_disk_go_live() and kbi_disk_go_on() when there
+ * is a connection, kbi_disk_lost() from anywhere, kbi_disk_stop() and
+ * kbi_disk_down() when it is gone, and kbi_give_up().
  *
- * When one connection is lost all are taken down: only then is it certain that
- * the target cannot access memory of this host. The adapter is closed as well,
- * so that it can be removed. Outstanding requests return to the block layer,
- * whose queue is quiesced, and are resent on the next connections, on whatever
- * adapter has the name by then. The target ensures that the first copy of a
- * request does not overtake the second, see struct kblk_hello.
+ * A disk that has lost its volume is quiesced, and its requests wait until the
+ * volume is attached again. After give_up_ms they fail instead of waiting; the disk
+ * stays, and the attempts go on.
  *
- * Attempts repeat at growing intervals. After give_up_ms requests fail instead
- * of waiting; the disk stays, and the attempts go on.
+ * A disk that shares its link may lose its volume alone: the target has detached it,
+ * and answers all its requests. kbi_recover_work() waits for these answers before it
+ * attaches the volume again, so nothing is sent twice before that. A link none of whose
+ * disks is attached ends, and is not made again before one of them is due: ini_retry.c
+ * has the intervals.
  *
- * The disk owns its IA and queues. Locks: disk->admin serialises connect and
- * disconnect, disk->mutex making and taking down. disk->state leaves KBI_LIVE
- * without a lock, by atomic_cmpxchg() in kbi_disk_error().
+ * Locks: disk->admin serialises connect and disconnect, link->mutex all the rest.
+ * disk->state leaves KBI_LIVE without a lock, by atomic_cmpxchg() in
+ * kbi_disk_lost().
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/inet.h>
+#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/printk.h>
-#include <linux/random.h>
-#include <linux/slab.h>
-#include <net/net_namespace.h>
-#include <dat/kdat_linux.h>
 #include "ini.h"
 
-#define KBI_ASYNC_QLEN		16
-#define KBI_MAX_TRANSFER	(1024U * 1024)
+/* Time until a volume that is busy is tried again, for the first connect */
+#define KBI_JOIN_MS	100
 
-/* ---- The adapter --------------------------------------------------------- */
-
-static void kbi_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
-			     DAT_BOOLEAN more)
-{
-	struct kbi_disk *disk = data;
-
-	if (event->event_number == DAT_ASYNC_ERROR_IA_CATASTROPHIC)
-		kbi_disk_error(disk, "the adapter is gone");
-	else
-		pr_warn_ratelimited("asynchronous event %s\n",
-				    kdat_event_name(event->event_number));
-}
-
-static int kbi_ia_open(struct kbi_disk *disk)
-{
-	DAT_UPCALL_OBJECT async = { disk, kbi_async_upcall };
-	DAT_PROVIDER_ATTR provider;
-	DAT_RETURN ret;
-
-	/* DAT_HANDLE_NULL asks for a new EVD; the old handle is stale. */
-	disk->async_evd = DAT_HANDLE_NULL;
-	ret = dat_ia_open(disk->params.ia, KBI_ASYNC_QLEN, &disk->async_evd,
-			  &disk->ia);
-	if (ret != DAT_SUCCESS) {
-		pr_err_ratelimited("cannot open %s: %s\n", disk->params.ia,
-				   kblk_strerror(ret));
-		return kblk_errno(ret);
-	}
-	ret = dat_ia_query(disk->ia, NULL, DAT_IA_FIELD_NONE, NULL,
-			   DAT_PROVIDER_FIELD_LMR_SYNC_REQ, &provider);
-	if (ret == DAT_SUCCESS)
-		ret = dat_pz_create(disk->ia, &disk->pz);
-	if (ret == DAT_SUCCESS)
-		ret = dat_evd_modify_upcall(disk->async_evd,
-					    DAT_UPCALL_SINGLE_INSTANCE, &async,
-					    DAT_UPCALL_INVOC_ANY);
-	if (ret == DAT_SUCCESS) {
-		disk->sync = provider.lmr_sync_req == DAT_TRUE;
-		return 0;
-	}
-	dat_ia_close(disk->ia, DAT_CLOSE_ABRUPT_FLAG);
-	disk->ia = NULL;
-	return kblk_errno(ret);
-}
-
-static void kbi_ia_close(struct kbi_disk *disk)
-{
-	if (!disk->ia)
-		return;
-	dat_evd_modify_upcall(disk->async_evd, DAT_UPCALL_TEARDOWN,
-			      DAT_UPCALL_SAME, DAT_UPCALL_INVOC_NEW);
-	dat_pz_free(disk->pz);
-	if (dat_ia_close(disk->ia, DAT_CLOSE_GRACEFUL_FLAG) != DAT_SUCCESS) {
-		pr_warn("objects are left in %s\n", disk->params.ia);
-		dat_ia_close(disk->ia, DAT_CLOSE_ABRUPT_FLAG);
-	}
-	disk->ia = NULL;
-}
-
-/* ---- Making and taking down ---------------------------------------------- */
-
-/*
- * Stop all queues and close the adapter. Nothing is sent concurrently: the
- * block layer is quiesced, or has no disk. Context: process.
- */
-static void kbi_take_down(struct kbi_disk *disk)
-{
-	unsigned int i;
-
-	lockdep_assert_held(&disk->mutex);
-
-	for (i = 0; i < disk->nqueues; i++)
-		kbi_queue_stop(&disk->queues[i]);
-	disk->nlive = 0;
-	kbi_ia_close(disk);
-	kbi_volume_down(disk);
-}
+/* ---- The volume ---------------------------------------------------------- */
 
 /*
  * Return why the volume cannot be the former one, or NULL. A volume may grow. A
@@ -179,143 +100,145 @@ static int kbi_check_volume(struct kbi_disk *disk,
 	return 0;
 }
 
-/*
- * Return the most data of a request: limited by the target, by KBI_MAX_TRANSFER
- * and by what the adapter can register.
- */
-static u32 kbi_max_transfer(struct kbi_disk *disk, u32 offered)
+static int kbi_attach_checked(struct kbi_disk *disk)
 {
-	u32 max = min(rounddown(offered, PAGE_SIZE), KBI_MAX_TRANSFER);
-	DAT_IA_ATTR ia;
-
-	/* A page less, because the data may begin inside a page. */
-	if (dat_ia_query(disk->ia, NULL, DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE,
-			 &ia, DAT_PROVIDER_FIELD_NONE, NULL) == DAT_SUCCESS &&
-	    ia.max_lmr_block_size > PAGE_SIZE)
-		max = min_t(u64, max, ia.max_lmr_block_size - PAGE_SIZE);
-	return max;
-}
-
-/*
- * Connect @queue and attach it; the caller calls kbi_queue_stop() on failure.
- * Context: process.
- */
-int kbi_bring_up_queue(struct kbi_disk *disk, struct kbi_queue *queue)
-{
-	u32 max;
-	int err;
-
-	lockdep_assert_held(&disk->mutex);
-
-	err = kbi_queue_start(queue);
-	if (err)
-		return err;
-	max = kbi_max_transfer(disk, le32_to_cpu(queue->welcome.max_transfer));
-	if (!disk->gendisk && !queue->index)
-		disk->max_transfer = max;
-	else if (max < disk->max_transfer)
-		return -EPROTO;
-	err = kbi_slots_alloc_data(queue);
-	return err ?: kbi_attach(queue);
-}
-
-/*
- * Open the adapter, make the first connection and check the volume; undo all of
- * it on failure. Context: process.
- */
-static int kbi_bring_up(struct kbi_disk *disk)
-{
+	struct kbi_use *use = &disk->uses[0];
 	struct kblk_identify identify;
 	int err;
 
-	lockdep_assert_held(&disk->mutex);
-
-	kbi_count(disk, KBI_STAT_ATTEMPTS, 1);
-	disk->epoch++;
-	err = kbi_ia_open(disk);
-	if (!err)
-		err = kbi_bring_up_queue(disk, &disk->queues[0]);
-	if (!err)
-		err = kbi_identify(&disk->queues[0], &identify);
+	err = kbi_attach(use);
+	if (err)
+		return err;
+	err = kbi_identify(use, &identify);
 	if (!err)
 		err = kbi_check_volume(disk, &identify);
 	if (!err)
 		err = kbi_volume_enter(disk);
-	if (err)
-		kbi_take_down(disk);
+	if (!err)
+		disk->nattached = 1;
+	else
+		kbi_detach(use);
 	return err;
 }
 
-/* Enter KBI_LIVE after kbi_bring_up(). A connection may already be lost. */
-static void kbi_go_live(struct kbi_disk *disk)
+/*
+ * Attach @disk on the first connection and check the volume; it is no path to its
+ * volume on failure, and is blamed if that has ended the connection. Context: process.
+ */
+int kbi_disk_attach(struct kbi_disk *disk)
+{
+	struct kbi_queue *queue = &disk->link->queues[0];
+	int err;
+
+	lockdep_assert_held(&disk->link->mutex);
+
+	if (!kbi_queue_live(queue))
+		return -ENOTCONN;
+	err = kbi_attach_checked(disk);
+	if (err && !kbi_queue_live(queue))
+		kbi_disk_blame(disk);
+	return err;
+}
+
+/*
+ * Enter KBI_LIVE after kbi_disk_attach(). The connection may already be lost: the
+ * caller looks at the state of the link, or makes it live, afterwards.
+ */
+void kbi_disk_go_live(struct kbi_disk *disk)
 {
 	disk->attempts = 0;
-	disk->kept_alive = jiffies;
-	kbi_queues_use(disk, 1);
-	/*
-	 * Publishes the queue to kbi_state(), and closes the race with
-	 * kbi_queue_lost(), which sets the state of its queue (a full barrier)
-	 * before kbi_disk_error() looks at disk->state: either kbi_disk_error()
-	 * sees KBI_LIVE, or the dead queue is seen below.
-	 */
+	disk->live_at = jiffies;
+	disk->detached = false;
+	if (disk->ends_link)
+		disk->link->spoils = 0;
+	disk->ends_link = false;
+	kbi_queues_route(disk);
+	/* Publishes the routes to kbi_state(). Pairs with kbi_link_error(). */
 	atomic_xchg(&disk->state, KBI_LIVE);
-	if (!kbi_queue_live(&disk->queues[0]))
-		kbi_disk_error(disk, NULL);
-	if (disk->params.keepalive_ms)
-		queue_delayed_work(kbi_wq, &disk->keepalive_work,
-				   msecs_to_jiffies(disk->params.keepalive_ms));
 }
 
 /* ---- Recovery ------------------------------------------------------------ */
 
-/**
- * kbi_disk_error() - start recovery after the loss of a connection
- * @disk: disk
- * @why: reason for the log, or NULL for none
- *
- * No effect unless the disk is live.
- *
- * Context: Any.
- */
-void kbi_disk_error(struct kbi_disk *disk, const char *why)
+/* Note that @disk has lost its connections, unless it has none. Context: any. */
+void kbi_disk_lost(struct kbi_disk *disk)
 {
-	struct kbi_queue *adding;
-
-	if (atomic_cmpxchg(&disk->state, KBI_LIVE, KBI_RECOVERING) != KBI_LIVE)
-		return;
-	if (why)
-		pr_warn("%s: %s\n", config_item_name(&disk->item), why);
-	kbi_count(disk, KBI_STAT_LOST, 1);
-	/* kbi_err_work() waits for who connects this one. */
-	adding = READ_ONCE(disk->adding);
-	if (adding)
-		kbi_queue_lost(adding, NULL);
-	queue_work(kbi_wq, &disk->err_work);
+	if (atomic_cmpxchg(&disk->state, KBI_LIVE, KBI_RECOVERING) == KBI_LIVE)
+		kbi_count(disk, KBI_STAT_LOST, 1);
 }
 
-static void kbi_retry_later(struct kbi_disk *disk)
+/*
+ * Note that the target has detached @disk from its volume. What it has outstanding is
+ * answered yet. Context: any.
+ */
+void kbi_disk_detached(struct kbi_disk *disk)
 {
-	u32 ms = disk->params.reconnect_ms;
+	/* Before the state changes: the target may end the connection next. */
+	WRITE_ONCE(disk->detached, true);
+	if (atomic_cmpxchg(&disk->state, KBI_LIVE, KBI_RECOVERING) == KBI_LIVE)
+		kbi_count(disk, KBI_STAT_DETACHED, 1);
+	mod_delayed_work(kbi_wq, &disk->recover_work, 0);
+}
 
-	ms = min_t(u64, (u64)ms << min(disk->attempts, 20U),
-		   disk->params.reconnect_max_ms);
-	queue_delayed_work(kbi_wq, &disk->reconnect_work, msecs_to_jiffies(ms));
+/*
+ * Stop the block layer if @disk was lost since it has gone on, and return whether that is
+ * so; kbi_disk_wait_quiesced() follows. Context: process.
+ */
+bool kbi_disk_stop(struct kbi_disk *disk)
+{
+	if (kbi_state(disk) != KBI_RECOVERING || disk->quiesced)
+		return false;
+	disk->lost_at = jiffies;
+	disk->recover_at = jiffies;
+	if (READ_ONCE(disk->detached))
+		kbi_disk_flaps(disk);
+	return kbi_disk_quiesce(disk);
+}
+
+/* @disk is attached to no queue any more. Context: process. */
+void kbi_disk_down(struct kbi_disk *disk)
+{
+	disk->nattached = 0;
+	kbi_volume_down(disk);
+}
+
+/*
+ * Return whether @disk has no requests outstanding on a link that others share. Those of
+ * another link return when it is taken down. Context: process.
+ */
+static bool kbi_is_drained(struct kbi_disk *disk)
+{
+	unsigned int i;
+
+	for (i = 0; i < disk->link->nqueues; i++)
+		if (atomic_read(&disk->uses[i].out))
+			return false;
+	return true;
+}
+
+/* Have the block layer go on with @disk after kbi_disk_go_live(). Context: process. */
+void kbi_disk_go_on(struct kbi_disk *disk, unsigned int attempts)
+{
+	pr_info_ratelimited("%s: connected again, attempt %u\n",
+			    config_item_name(&disk->item), attempts);
+	kbi_disk_unquiesce(disk);
+	queue_work(kbi_end_wq, &disk->resize_work);
 }
 
 /*
  * Let requests fail instead of waiting, unless another path has to fence the
  * session first; kbi_fail_work() continues then. Context: process.
  */
-static void kbi_give_up(struct kbi_disk *disk)
+void kbi_give_up(struct kbi_disk *disk)
 {
-	lockdep_assert_held(&disk->mutex);
+	lockdep_assert_held(&disk->link->mutex);
 
 	/*
 	 * If the queue is not quiesced, kbi_err_work() has yet to take the
-	 * connections down and calls this function when ->removing is set.
+	 * connections down and calls this function when ->removing is set. So does
+	 * kbi_recover_work() when the last request is answered.
 	 */
 	if (kbi_state(disk) != KBI_RECOVERING || !disk->quiesced ||
-	    !kbi_volume_may_fail(disk))
+	    !kbi_is_drained(disk) || !kbi_volume_may_fail(disk))
 		return;
 	if (!disk->removing)
 		pr_err("%s: no connection for %u ms, requests fail now\n",
@@ -325,128 +248,86 @@ static void kbi_give_up(struct kbi_disk *disk)
 	kbi_disk_unquiesce(disk);
 }
 
-static bool kbi_has_waited(struct kbi_disk *disk)
-{
-	return time_after_eq(jiffies, disk->lost_at +
-			     msecs_to_jiffies(disk->params.give_up_ms));
-}
-
 /* The disk is removed, or was lost for longer than kbi_give_up() waits: fail requests. */
 void kbi_fail_work(struct work_struct *work)
 {
 	struct kbi_disk *disk = container_of(work, struct kbi_disk, fail_work);
-	unsigned int flags = kbi_disk_lock(disk);
+	struct kbi_link *link = kbi_link_of(disk);
+	unsigned int flags;
 
+	if (!link)
+		return;
+	flags = kbi_link_lock(link);
 	if (disk->removing || kbi_has_waited(disk))
 		kbi_give_up(disk);
-	kbi_disk_unlock(disk, flags);
+	kbi_link_unlock(link, flags);
+	kbi_link_put(link);
 }
 
-void kbi_err_work(struct work_struct *work)
+/* Attach @disk, all of whose requests wait, to its volume again. Context: process. */
+static void kbi_disk_recover(struct kbi_disk *disk)
 {
-	struct kbi_disk *disk = container_of(work, struct kbi_disk, err_work);
-	unsigned int flags = kbi_disk_lock(disk);
+	unsigned int attempts = ++disk->attempts;
+	struct kbi_link *link = disk->link;
 
-	if (kbi_state(disk) == KBI_RECOVERING) {
-		disk->lost_at = jiffies;
-		kbi_disk_quiesce(disk);
-		kbi_take_down(disk);
-		kbi_disk_cancel(disk);
-		if (disk->removing)
-			kbi_give_up(disk);
-		else
-			kbi_retry_later(disk);
+	kbi_count(disk, KBI_STAT_ATTEMPTS, 1);
+	if (kbi_disk_attach(disk)) {
+		/* It has had its turn, see kbi_has_turn(). */
+		kbi_disk_go_behind(disk);
+		kbi_recover_later(disk);
+		return;
 	}
-	kbi_disk_unlock(disk, flags);
+	kbi_disk_go_live(disk);
+	/* Pairs with kbi_link_error(), which changes the link's state first. */
+	if (kbi_link_state(link) != KBI_LINK_LIVE)
+		kbi_disk_lost(disk);
+	kbi_disk_go_on(disk, attempts);
+	mod_delayed_work(kbi_wq, &link->more_work, 0);
 }
 
-void kbi_reconnect_work(struct work_struct *work)
+/*
+ * The volume of a disk was lost, or one of the last requests of such a disk was
+ * answered: attach it again. If the link is lost, it does that.
+ */
+void kbi_recover_work(struct work_struct *work)
 {
 	struct kbi_disk *disk = container_of(to_delayed_work(work),
-					     struct kbi_disk, reconnect_work);
-	unsigned int flags = kbi_disk_lock(disk);
+					     struct kbi_disk, recover_work);
+	struct kbi_link *link = disk->link;
+	unsigned int flags = kbi_link_lock(link);
 	enum kbi_state state = kbi_state(disk);
-	int err;
 
-	if (disk->removing || (state != KBI_RECOVERING && state != KBI_FAILED))
+	if (kbi_link_state(link) != KBI_LINK_LIVE ||
+	    (state != KBI_RECOVERING && state != KBI_FAILED))
 		goto out;
-	disk->attempts++;
-	err = kbi_bring_up(disk);
-	if (!err) {
-		pr_info("%s: connected again, attempt %u\n",
-			config_item_name(&disk->item), disk->attempts);
-		kbi_go_live(disk);
-		kbi_disk_unquiesce(disk);
-		kbi_disk_resize(disk);
-		queue_delayed_work(kbi_wq, &disk->more_work, 0);
-	} else {
-		if (kbi_has_waited(disk))
-			kbi_give_up(disk);
-		kbi_retry_later(disk);
-	}
+	if (kbi_disk_stop(disk))
+		kbi_disk_wait_quiesced(disk);
+	kbi_disk_down(disk);
+	kbi_link_check(link);
+	if (kbi_link_state(link) != KBI_LINK_LIVE || !kbi_is_drained(disk))
+		goto out;
+	if (READ_ONCE(disk->removing))
+		kbi_give_up(disk);
+	else if (!kbi_is_due(disk))
+		kbi_recover_wait(disk);
+	else if (kbi_is_held_off(disk) || !kbi_has_turn(disk))
+		kbi_recover_later(disk);
+	else
+		kbi_disk_recover(disk);
 out:
-	kbi_disk_unlock(disk, flags);
+	kbi_link_unlock(link, flags);
 }
 
 /* ---- For the administrator ----------------------------------------------- */
 
-static void kbi_queues_free(struct kbi_disk *disk)
+/* @disk was removed from its link: leave it. Context: process. */
+static void kbi_disk_quit(struct kbi_disk *disk)
 {
-	unsigned int i;
-
-	for (i = 0; i < disk->nqueues; i++)
-		kbi_slots_free(&disk->queues[i]);
-	kfree(disk->queues);
-	kfree(disk->routes);
-	disk->queues = NULL;
-	disk->routes = NULL;
-	disk->memory = 0;
-}
-
-static int kbi_queues_alloc(struct kbi_disk *disk)
-{
-	unsigned int i;
-
-	kbi_disk_queues(disk, UINT_MAX);
-	disk->queues = kcalloc(disk->nqueues, sizeof(*disk->queues),
-			       GFP_KERNEL);
-	disk->routes = kcalloc(disk->nqueues, sizeof(*disk->routes),
-			       GFP_KERNEL);
-	if (!disk->queues || !disk->routes)
-		return -ENOMEM;
-	for (i = 0; i < disk->nqueues; i++) {
-		disk->queues[i].disk = disk;
-		disk->queues[i].index = i;
-		spin_lock_init(&disk->queues[i].lock);
-	}
-	return 0;
-}
-
-static int kbi_first_connect(struct kbi_disk *disk)
-{
-	int err = kbi_queues_alloc(disk);
-
-	if (err) {
-		kbi_queues_free(disk);
-		return err;
-	}
-	do {
-		disk->session = get_random_u64();
-	} while (!disk->session);
-	err = kbi_bring_up(disk);
-	if (!err) {
-		/* The block layer need not know of queues there will never be. */
-		kbi_disk_queues(disk, min(disk->nqueues,
-					  kbi_queues_allowed(disk)));
-		err = kbi_disk_add(disk);
-		if (err)
-			kbi_take_down(disk);
-	}
-	if (err) {
-		kbi_volume_leave(disk);
-		kbi_queues_free(disk);
-	}
-	return err;
+	cancel_delayed_work_sync(&disk->recover_work);
+	cancel_work_sync(&disk->fail_work);
+	cancel_delayed_work_sync(&disk->fence_work);
+	cancel_work_sync(&disk->resize_work);
+	kbi_link_quit(disk);
 }
 
 /*
@@ -456,29 +337,25 @@ static int kbi_first_connect(struct kbi_disk *disk)
  */
 static void kbi_disconnect(struct kbi_disk *disk)
 {
+	struct kbi_link *link = disk->link;
 	unsigned int flags;
 
 	lockdep_assert_held(&disk->admin);
 
 	WRITE_ONCE(disk->removing, true);
-	flags = kbi_disk_lock(disk);
+	flags = kbi_link_lock(link);
 	kbi_give_up(disk);
-	kbi_disk_unlock(disk, flags);
-	cancel_delayed_work_sync(&disk->reconnect_work);
+	kbi_link_unlock(link, flags);
+	/* It tells nobody of the disk any more: see ->removing. */
+	cancel_work_sync(&disk->resize_work);
 	kbi_disk_del(disk);
 
-	flags = kbi_disk_lock(disk);
+	flags = kbi_link_lock(link);
 	atomic_set(&disk->state, KBI_REMOVING);
-	kbi_take_down(disk);
+	kbi_link_remove(disk);
 	kbi_volume_leave(disk);
-	kbi_disk_unlock(disk, flags);
-	cancel_work_sync(&disk->fail_work);
-	cancel_delayed_work_sync(&disk->fence_work);
-	cancel_delayed_work_sync(&disk->keepalive_work);
-	cancel_delayed_work_sync(&disk->more_work);
-	cancel_work_sync(&disk->err_work);
-	cancel_work_sync(&disk->resize_work);
-	kbi_queues_free(disk);
+	kbi_link_unlock(link, flags);
+	kbi_disk_quit(disk);
 	atomic_set(&disk->state, KBI_IDLE);
 }
 
@@ -532,41 +409,119 @@ int kbi_disk_end(struct kbi_disk *disk)
 }
 
 /*
+ * Make @disk usable, which kbi_link_add() has attached in this @epoch. Return 0 or an
+ * error number.
+ */
+static int kbi_disk_begin(struct kbi_disk *disk, u32 epoch)
+{
+	struct kbi_link *link = disk->link;
+	unsigned int flags = kbi_link_lock(link);
+	int err = 0;
+
+	if (link->epoch != epoch || !disk->nattached) {
+		err = disk->params.share ? -EAGAIN : -ENOTCONN;
+		goto out;
+	}
+	kbi_disk_go_live(disk);
+	/* Pairs with kbi_link_error(), which changes the link's state first. */
+	if (kbi_link_state(link) != KBI_LINK_LIVE)
+		kbi_disk_lost(disk);
+	/* What others have lost since kbi_volume_enter() */
+	queue_delayed_work(kbi_wq, &disk->fence_work, 0);
+	/* The disk is usable; queues that are missing are tried again. */
+	if (kbi_queues_add(link))
+		queue_delayed_work(kbi_wq, &link->more_work,
+				   msecs_to_jiffies(link->params.reconnect_max_ms));
+out:
+	kbi_link_unlock(link, flags);
+	return err;
+}
+
+/*
+ * Attach @disk, and make what the block layer needs: without link->mutex, since whoever
+ * holds a lock of the block layer may wait for a write to another disk of the link, and
+ * under NOIO as in kbi_link_lock(), since other paths may wait for this one already.
+ * Return 0 or an error number.
+ */
+static int kbi_disk_start(struct kbi_disk *disk)
+{
+	struct kbi_link *link = disk->link;
+	unsigned int flags, noio;
+	u32 epoch;
+	int err;
+
+	flags = kbi_link_lock(link);
+	atomic_set(&disk->state, KBI_CONNECTING);
+	err = kbi_link_add(disk);
+	epoch = link->epoch;
+	kbi_link_unlock(link, flags);
+	noio = memalloc_noio_save();
+	if (!err)
+		err = kbi_disk_add(disk);
+	memalloc_noio_restore(noio);
+	if (!err)
+		err = kbi_disk_begin(disk, epoch);
+	if (!err)
+		return 0;
+	if (disk->gendisk)
+		kbi_disk_del(disk);
+	flags = kbi_link_lock(link);
+	kbi_link_remove(disk);
+	kbi_volume_leave(disk);
+	atomic_set(&disk->state, KBI_IDLE);
+	kbi_link_unlock(link, flags);
+	return err;
+}
+
+/*
+ * Connect @disk on a link. Others that share one go on while the target is still busy
+ * with former requests for this disk's volume. Return 0 or an error number.
+ */
+static int kbi_disk_join(struct kbi_disk *disk)
+{
+	unsigned long until = jiffies +
+			      msecs_to_jiffies(disk->params.connect_timeout_ms);
+	int err;
+
+	disk->removing = false;
+	disk->flaps = 0;
+	disk->ends_link = false;
+	disk->ends_queue = 0;
+	for (;;) {
+		err = kbi_link_join(disk);
+		if (err)
+			return err;
+		err = kbi_disk_start(disk);
+		if (!err)
+			return 0;
+		kbi_disk_quit(disk);
+		if (err == -ERESTART)
+			continue;
+		if (err != -EAGAIN || !disk->params.share ||
+		    READ_ONCE(disk->removing) || time_after(jiffies, until))
+			return err;
+		msleep(KBI_JOIN_MS);
+	}
+}
+
+/*
  * Connect and add the disk. Return 0 or an error number. Context: process.
  */
 int kbi_connect(struct kbi_disk *disk)
 {
 	struct kbi_params *params = &disk->params;
-	unsigned int flags;
 	int err;
 
 	lockdep_assert_held(&disk->admin);
 
 	if (!params->ia[0] || !params->address[0] || !params->subsystem[0])
 		return -ENXIO;
-	err = inet_pton_with_scope(&init_net, AF_UNSPEC, params->address, NULL,
-				   &disk->target);
-	if (err)
-		return err;
-	flags = kbi_disk_lock(disk);
-	disk->removing = false;
-	atomic_set(&disk->state, KBI_CONNECTING);
-	err = kbi_first_connect(disk);
-	if (!err) {
-		kbi_go_live(disk);
-		/* The disk is usable; queues that are missing are tried again. */
-		if (kbi_queues_add(disk))
-			queue_delayed_work(kbi_wq, &disk->more_work,
-					   msecs_to_jiffies(params->reconnect_max_ms));
-	} else {
-		atomic_set(&disk->state, KBI_IDLE);
-	}
-	kbi_disk_unlock(disk, flags);
+	err = kbi_disk_join(disk);
 	if (err)
 		return err;
 	/*
 	 * kbi_disk_show() waits for reads of the partition table, and recovery
-	 * needs disk->mutex: do not hold it here.
+	 * needs link->mutex: do not hold it here.
 	 */
 	err = kbi_disk_show(disk);
 	if (err)

@@ -5,14 +5,19 @@
  * Entry points: kbi_slots_alloc() before connecting, kbi_slots_alloc_data()
  * when the target's limits are known, kbi_slots_release() when the connection
  * is down, kbi_slots_free() with the disk, kbi_reply_post(),
- * kbi_slots_grow() when requests want more than there are, kbi_slot_get() and
- * kbi_credit_get() for a request.
+ * kbi_slots_grow() when requests want more than there are, kbi_slots_reserve() when
+ * a disk is attached, kbi_slot_take(), kbi_credit_get() and kbi_share_put() for a
+ * request.
+ *
+ * Disks that share a queue: each may always have one request outstanding, for which
+ * there is a credit and a slot. Of the others, none has more than twice of what is
+ * left, so that a disk whose volume stands still does not keep them from the rest.
  *
  * The queue owns its slots. A slot has a message to send, a message to receive,
  * and an LMR for the pages of a request with more than KBLK_INLINE bytes. The
  * memory outlives the connection, the registrations do not. A connection begins
  * with KBI_SLOTS_STEP slots, less than 1 MiB, and most never need more.
- * disk->mutex serialises all but kbi_reply_post() and what is for a request.
+ * link->mutex serialises all but kbi_reply_post() and what is for a request.
  */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
@@ -35,23 +40,23 @@ DAT_RETURN kbi_reply_post(struct kbi_queue *queue, unsigned int n)
  * Return the pages of the longest transfer; one more, because a transfer may
  * begin anywhere in its first page.
  */
-static unsigned int kbi_max_pages(struct kbi_disk *disk)
+static unsigned int kbi_max_pages(struct kbi_link *link)
 {
-	return disk->max_transfer / PAGE_SIZE + 1;
+	return link->max_transfer / PAGE_SIZE + 1;
 }
 
 /* Make the memory of slot @n, and its registration for messages. */
 static int kbi_slot_alloc(struct kbi_queue *queue, unsigned int n)
 {
 	struct kblk_buf *mem = &queue->slots[n].mem;
-	struct kbi_disk *disk = queue->disk;
+	struct kbi_link *link = queue->link;
 	bool fresh = !mem->va;
 	int err;
 
-	err = kblk_buf_alloc(mem, disk->ia, disk->pz,
+	err = kblk_buf_alloc(mem, link->ia, link->pz,
 			     KBI_REPLY_AT + KBLK_REPLIES);
 	if (fresh && !err)
-		disk->memory += PAGE_ALIGN(mem->len);
+		link->memory += PAGE_ALIGN(mem->len);
 	return err;
 }
 
@@ -59,18 +64,18 @@ static int kbi_slot_alloc(struct kbi_queue *queue, unsigned int n)
 static int kbi_slot_alloc_data(struct kbi_queue *queue, unsigned int n)
 {
 	struct kbi_slot *slot = &queue->slots[n];
-	struct kbi_disk *disk = queue->disk;
-	unsigned int pages = kbi_max_pages(disk);
+	struct kbi_link *link = queue->link;
+	unsigned int pages = kbi_max_pages(link);
 	DAT_RETURN ret;
 
 	if (!slot->sg) {
 		slot->sg = kvcalloc(pages, sizeof(*slot->sg), GFP_KERNEL);
 		if (!slot->sg)
 			return -ENOMEM;
-		disk->memory += pages * sizeof(*slot->sg);
+		link->memory += pages * sizeof(*slot->sg);
 	}
 	sg_init_table(slot->sg, pages);
-	ret = dat_lmr_allocate(disk->ia, disk->pz, pages, DAT_LMR_SCOPE_ANY,
+	ret = dat_lmr_allocate(link->ia, link->pz, pages, DAT_LMR_SCOPE_ANY,
 			       &slot->lmr);
 	if (ret != DAT_SUCCESS)
 		slot->lmr = NULL;
@@ -85,7 +90,17 @@ static void kbi_slot_release(struct kbi_slot *slot)
 	slot->lmr = NULL;
 	slot->flags = 0;
 	slot->into = NULL;
+	slot->use = NULL;
 	kblk_buf_unregister(&slot->mem);
+}
+
+/*
+ * Return how many slots there have to be at least: for admin requests, for one of
+ * each disk, and for one of a disk that joins.
+ */
+static unsigned int kbi_slots_reserved(struct kbi_queue *queue)
+{
+	return min(queue->nslots, queue->link->ndisks + 2);
 }
 
 /*
@@ -98,7 +113,8 @@ static unsigned int kbi_slots_first(struct kbi_queue *queue)
 
 	while (n < queue->nslots && queue->slots[n].mem.va)
 		n++;
-	return max(n, min(queue->nslots, KBI_SLOTS_STEP));
+	return max3(n, min(queue->nslots, KBI_SLOTS_STEP),
+		    kbi_slots_reserved(queue));
 }
 
 /*
@@ -144,8 +160,13 @@ int kbi_slots_alloc_data(struct kbi_queue *queue)
 /* Return whether requests wait for slots that have no memory yet. */
 bool kbi_slots_wanted(struct kbi_queue *queue)
 {
-	return queue->ready < queue->nslots &&
-	       find_next_zero_bit(queue->taken, queue->ready, 1) >= queue->ready;
+	return queue->ready < queue->nslots && READ_ONCE(queue->cramped);
+}
+
+/* Return whether a request of the block layer is outstanding on @queue. */
+bool kbi_slots_waiting(struct kbi_queue *queue)
+{
+	return find_next_bit(queue->taken, queue->nslots, 1) < queue->nslots;
 }
 
 /*
@@ -157,8 +178,9 @@ int kbi_slots_grow(struct kbi_queue *queue)
 	unsigned int n = min(queue->ready + KBI_SLOTS_STEP, queue->nslots), i;
 	int err;
 
-	lockdep_assert_held(&queue->disk->mutex);
+	lockdep_assert_held(&queue->link->mutex);
 
+	WRITE_ONCE(queue->cramped, false);
 	for (i = queue->ready; i < n; i++) {
 		err = kbi_slot_alloc(queue, i);
 		if (!err)
@@ -176,16 +198,29 @@ int kbi_slots_grow(struct kbi_queue *queue)
 	return 0;
 }
 
+/* Give as many slots memory as a further disk needs. Return 0 or an error number. */
+int kbi_slots_reserve(struct kbi_queue *queue)
+{
+	int err = 0;
+
+	while (!err && queue->ready < kbi_slots_reserved(queue))
+		err = kbi_slots_grow(queue);
+	return err;
+}
+
 /*
  * Return how many credits only admin requests may use: one, for a keep-alive or a
  * fence while all others wait for the medium. Not with two: a target that throttles
- * holds one of them back, and only requests sent with the other can bring it
- * back.
+ * holds one of them back, and only requests sent with the other can bring it back. A
+ * target where disks share the queue leaves one more than disks.
  */
-int kbi_credits_kept(struct kbi_queue *queue)
+static int kbi_credits_kept(struct kbi_queue *queue)
 {
-	return (queue->disk->params.keepalive_ms || queue->hosts) &&
-	       atomic_read(&queue->window) > 2;
+	int window = atomic_read(&queue->window);
+
+	if (queue->volumes)
+		return window > (int)READ_ONCE(queue->link->ndisks);
+	return (queue->link->params.keepalive_ms || queue->hosts) && window > 2;
 }
 
 /* Take a credit unless only @keep are left. Context: any. */
@@ -196,18 +231,72 @@ bool kbi_credit_get(struct kbi_queue *queue, int keep)
 	do {
 		if (credits <= keep) {
 			WRITE_ONCE(queue->wants, true);
-			kbi_count(queue->disk, KBI_STAT_NO_CREDIT, 1);
 			return false;
 		}
 	} while (!atomic_try_cmpxchg(&queue->credits, &credits, credits - 1));
 	return true;
 }
 
+/* Slots without memory are short: have kbi_more_work() make more. Context: any. */
+static void kbi_slots_want(struct kbi_queue *queue)
+{
+	WRITE_ONCE(queue->cramped, true);
+	mod_delayed_work(kbi_wq, &queue->link->more_work, 0);
+}
+
+/*
+ * Undo kbi_share_get(). kbi_recover_work() may wait for the last request: ->out is
+ * changed here, with a full barrier, before the disk's state is read, and
+ * kbi_disk_detached() changes the state before that work reads ->out. Context: any.
+ */
+void kbi_share_put(struct kbi_use *use)
+{
+	if (atomic_dec_return(&use->out))
+		atomic_dec(&use->queue->extra);
+	if (unlikely(kbi_state(use->disk) == KBI_RECOVERING))
+		mod_delayed_work(kbi_wq, &use->disk->recover_work, 0);
+}
+
+/**
+ * kbi_share_get() - count a request of one of the disks that share a queue
+ * @use: use of the queue
+ *
+ * The first request of each disk is not counted in queue->extra; what that may be
+ * leaves credits and slots for all first ones, those of disks that are idle included.
+ *
+ * Context: Any.
+ * Return: whether it may be sent; the caller calls kbi_share_put() when it is over.
+ */
+static bool kbi_share_get(struct kbi_use *use)
+{
+	struct kbi_queue *queue = use->queue;
+	int disks = READ_ONCE(queue->link->ndisks);
+	int out = atomic_inc_return(&use->out);
+	int credits, slots, left;
+	unsigned int ready;
+
+	if (out == 1)
+		return true;
+	/* Pairs with smp_store_release() in kbi_slots_grow(). */
+	ready = smp_load_acquire(&queue->ready);
+	slots = ready - 2;
+	credits = atomic_read(&queue->window) - kbi_credits_kept(queue);
+	left = min(credits, slots) - disks - atomic_inc_return(&queue->extra);
+	if (left >= 0 && (disks == 1 || out <= 2 * (left + 1)))
+		return true;
+	if (slots >= credits || ready == queue->nslots)
+		WRITE_ONCE(queue->wants, true);
+	else
+		kbi_slots_want(queue);
+	kbi_share_put(use);
+	return false;
+}
+
 /*
  * Take a slot for a request of the block layer; NULL if all have one. Context:
  * any.
  */
-struct kbi_slot *kbi_slot_get(struct kbi_queue *queue)
+static struct kbi_slot *kbi_slot_get(struct kbi_queue *queue)
 {
 	/* Pairs with smp_store_release() in kbi_slots_grow(). */
 	unsigned int ready = smp_load_acquire(&queue->ready), n;
@@ -218,14 +307,56 @@ struct kbi_slot *kbi_slot_get(struct kbi_queue *queue)
 			return &queue->slots[n];
 	}
 	if (ready < queue->nslots)
-		queue_delayed_work(kbi_wq, &queue->disk->more_work, 0);
+		kbi_slots_want(queue);
 	return NULL;
+}
+
+/**
+ * kbi_slot_take() - take a credit and a slot for a request of the block layer
+ * @use: use of the queue
+ *
+ * Context: Any.
+ * Return: the slot, or NULL if there is none or no credit
+ */
+struct kbi_slot *kbi_slot_take(struct kbi_use *use)
+{
+	struct kbi_queue *queue = use->queue;
+	struct kbi_slot *slot;
+
+	/* kbi_share_get() leaves credits for others. */
+	if (queue->volumes && !kbi_share_get(use)) {
+		kbi_count(use->disk, KBI_STAT_NO_CREDIT, 1);
+		return NULL;
+	}
+	if (!kbi_credit_get(queue, queue->volumes ? 0 : kbi_credits_kept(queue))) {
+		kbi_count(use->disk, KBI_STAT_NO_CREDIT, 1);
+		goto unshare;
+	}
+	slot = kbi_slot_get(queue);
+	if (slot)
+		return slot;
+	atomic_inc(&queue->credits);
+unshare:
+	if (queue->volumes)
+		kbi_share_put(use);
+	return NULL;
+}
+
+/* Undo kbi_slot_take(). Context: any. */
+void kbi_slot_untake(struct kbi_use *use, struct kbi_slot *slot)
+{
+	struct kbi_queue *queue = use->queue;
+
+	clear_bit_unlock(slot - queue->slots, queue->taken);
+	atomic_inc(&queue->credits);
+	if (queue->volumes)
+		kbi_share_put(use);
 }
 
 /*
  * Free the registrations; the EP was freed, so nothing uses them. The memory
  * stays for the next connection: an allocation could fail then, if the page
- * cache can only be cleaned by writing to this disk.
+ * cache can only be cleaned by writing to these disks.
  */
 void kbi_slots_release(struct kbi_queue *queue)
 {

@@ -21,8 +21,8 @@
  * kbi_volumes has the volumes with a UUID, which stay while they have disks or
  * sessions to fence; without one a disk has a volume for itself.
  *
- * Locks: kbi_volumes_lock, inside disk->mutex of any disk, guards the list, and
- * of each volume and disk all that has to do with fences. No request is sent
+ * Locks: kbi_volumes_lock, inside link->mutex of any link, guards the list, and
+ * of each volume and disk all that has to do with fences, and kbi_round. No request is sent
  * under it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -38,6 +38,7 @@
 
 static LIST_HEAD(kbi_volumes);
 static DEFINE_MUTEX(kbi_volumes_lock);
+static u64 kbi_round;
 
 /* ---- The volume ---------------------------------------------------------- */
 
@@ -90,7 +91,7 @@ static bool kbi_may_join(struct kbi_disk *disk, struct kbi_volume *volume)
 	lockdep_assert_held(&kbi_volumes_lock);
 
 	list_for_each_entry(other, &volume->disks, volume_link) {
-		if (other == disk || (disk->queues[0].hosts && other->hosts))
+		if (other == disk || (disk->link->queues[0].hosts && other->hosts))
 			continue;
 		pr_err("%s: the volume is disk %s already, and the target does not know about paths\n",
 		       config_item_name(&disk->item),
@@ -118,7 +119,7 @@ static int kbi_join_new(struct kbi_disk *disk, const uuid_t *uuid)
 	}
 	INIT_LIST_HEAD(&lost->link);
 	lost->disk = disk;
-	lost->session = disk->session;
+	lost->session = disk->link->session;
 	disk->lost = lost;
 	disk->fence = KBI_FENCE_NONE;
 	disk->volume = volume;
@@ -160,7 +161,7 @@ int kbi_volume_join(struct kbi_disk *disk, const uuid_t *uuid)
 {
 	int err = 0;
 
-	lockdep_assert_held(&disk->mutex);
+	lockdep_assert_held(&disk->link->mutex);
 
 	mutex_lock(&kbi_volumes_lock);
 	if (!disk->volume)
@@ -170,7 +171,7 @@ int kbi_volume_join(struct kbi_disk *disk, const uuid_t *uuid)
 	else if (!kbi_may_join(disk, disk->volume))
 		err = -EBUSY;
 	if (!err)
-		disk->hosts = disk->queues[0].hosts;
+		disk->hosts = disk->link->queues[0].hosts;
 	mutex_unlock(&kbi_volumes_lock);
 	return err;
 }
@@ -183,7 +184,7 @@ void kbi_volume_leave(struct kbi_disk *disk)
 {
 	struct kbi_volume *volume = disk->volume;
 
-	lockdep_assert_held(&disk->mutex);
+	lockdep_assert_held(&disk->link->mutex);
 
 	if (!volume)
 		return;
@@ -253,7 +254,7 @@ static void kbi_lost_done(struct kbi_lost *lost)
 
 /*
  * The target has ended the session in @was: it is fenced, unless its disk has
- * connected and lost another one meanwhile.
+ * connected and lost it, or another one, meanwhile.
  */
 static void kbi_fenced(struct kbi_disk *disk, const struct kbi_lost *was)
 {
@@ -261,7 +262,7 @@ static void kbi_fenced(struct kbi_disk *disk, const struct kbi_lost *was)
 
 	mutex_lock(&kbi_volumes_lock);
 	list_for_each_entry(lost, &disk->volume->lost, link) {
-		if (lost->session != was->session || lost->epoch != was->epoch)
+		if (lost->round != was->round)
 			continue;
 		kbi_lost_done(lost);
 		break;
@@ -280,7 +281,7 @@ static int kbi_fence_all(struct kbi_disk *disk)
 	int err = 0;
 	bool more;
 
-	lockdep_assert_held(&disk->mutex);
+	lockdep_assert_held(&disk->link->mutex);
 
 	do {
 		mutex_lock(&kbi_volumes_lock);
@@ -288,8 +289,11 @@ static int kbi_fence_all(struct kbi_disk *disk)
 		mutex_unlock(&kbi_volumes_lock);
 		if (!more)
 			break;
-		if (disk->queues[0].hosts)
-			err = kbi_fence(&disk->queues[0], &lost);
+		/* A former disk's on this link: the target has let this one attach. */
+		if (lost.session == disk->link->session)
+			err = 0;
+		else if (disk->link->queues[0].hosts)
+			err = kbi_fence(&disk->uses[0], &lost);
 		else
 			pr_warn("%s: the target does not know about paths; writes of a former disk may still be under way there\n",
 				config_item_name(&disk->item));
@@ -304,7 +308,7 @@ void kbi_fence_work(struct work_struct *work)
 {
 	struct kbi_disk *disk = container_of(to_delayed_work(work),
 					     struct kbi_disk, fence_work);
-	unsigned int flags = kbi_disk_lock(disk);
+	unsigned int flags = kbi_link_lock(disk->link);
 	int err;
 
 	if (kbi_state(disk) == KBI_LIVE) {
@@ -316,7 +320,7 @@ void kbi_fence_work(struct work_struct *work)
 					   msecs_to_jiffies(disk->fence_ms));
 		disk->fence_ms = min(2 * disk->fence_ms, KBI_FENCE_MAX_MS);
 	}
-	kbi_disk_unlock(disk, flags);
+	kbi_link_unlock(disk->link, flags);
 }
 
 /* ---- Paths that come and go ---------------------------------------------- */
@@ -346,33 +350,34 @@ static bool kbi_is_path_now(struct kbi_disk *disk)
  * @disk: disk; its first queue is attached, and no request was sent
  *
  * Fence the sessions that other paths have lost, and wait, no longer than for a
- * connection, until the target has ended them.
+ * connection, until the target has ended them; do not wait if others share the link.
  *
  * Context: Process context, may sleep.
- * Return: 0 or an error number.
+ * Return: 0, -EAGAIN to try later, or another error number.
  */
 int kbi_volume_enter(struct kbi_disk *disk)
 {
-	unsigned long until = jiffies +
-			      msecs_to_jiffies(disk->params.connect_timeout_ms);
+	unsigned long until = jiffies;
 	u32 ms = KBI_FENCE_MS;
 	int err = 0;
+	bool more;
 
-	lockdep_assert_held(&disk->mutex);
+	lockdep_assert_held(&disk->link->mutex);
 
+	if (disk->link->ndisks == 1)
+		until += msecs_to_jiffies(disk->params.connect_timeout_ms);
 	do {
 		if (err)
 			msleep(ms);
 		ms = min(2 * ms, KBI_FENCE_MAX_MS);
 		err = kbi_fence_all(disk);
-	} while ((err ? err == -EAGAIN : !kbi_is_path_now(disk)) &&
-		 !READ_ONCE(disk->removing) && time_before(jiffies, until));
+		more = err ? err == -EAGAIN || err == -EBUSY : !kbi_is_path_now(disk);
+	} while (more && !READ_ONCE(disk->removing) && time_before(jiffies, until));
 	if (err == -EAGAIN)
-		pr_info("%s: the target is still busy with requests of another path\n",
-			config_item_name(&disk->item));
-	if (!err && !disk->is_path)
-		err = -EAGAIN;
-	return err;
+		pr_info_ratelimited("%s: the target is still busy with requests of another path\n",
+				    config_item_name(&disk->item));
+	/* Without a credit, as when requests of other disks have all, it is the same. */
+	return more ? -EAGAIN : err;
 }
 
 /*
@@ -383,7 +388,7 @@ void kbi_volume_down(struct kbi_disk *disk)
 {
 	struct kbi_lost *lost;
 
-	lockdep_assert_held(&disk->mutex);
+	lockdep_assert_held(&disk->link->mutex);
 
 	if (!disk->volume)
 		return;
@@ -420,11 +425,12 @@ bool kbi_volume_may_fail(struct kbi_disk *disk)
 {
 	struct kbi_disk *other = NULL;
 
-	lockdep_assert_held(&disk->mutex);
+	lockdep_assert_held(&disk->link->mutex);
 
 	mutex_lock(&kbi_volumes_lock);
 	if (disk->fence == KBI_FENCE_NONE) {
-		disk->lost->epoch = disk->epoch;
+		disk->lost->epoch = disk->link->epoch;
+		disk->lost->round = ++kbi_round;
 		list_add_tail(&disk->lost->link, &disk->volume->lost);
 		disk->fence = KBI_FENCE_WANTED;
 	}

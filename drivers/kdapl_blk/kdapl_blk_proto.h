@@ -12,6 +12,7 @@
 #define KDAPL_BLK_PROTO_H
 
 #include <linux/build_bug.h>
+#include <linux/stddef.h>
 #include <linux/types.h>
 
 #define KBLK_MAGIC		0x6b42446bU	/* "kDBk" in memory */
@@ -103,7 +104,9 @@ struct kblk_welcome {
 #define KBLK_FEATURE_CREDITS	0x00000100
 /* ATTACH tells the host; there is FENCE. */
 #define KBLK_FEATURE_HOST	0x00000200
-#define KBLK_FEATURES		0x000003ff	/* all there are */
+/* A connection may be attached to several volumes; requests tell which. */
+#define KBLK_FEATURE_VOLUMES	0x00000400
+#define KBLK_FEATURES		0x000007ff	/* all there are */
 #define KBLK_BATCH_MAX		32		/* per message */
 
 enum kblk_hello_status {
@@ -131,7 +134,8 @@ enum kblk_opcode {
 	KBLK_OP_KEEPALIVE = 8,
 	KBLK_OP_CHALLENGE = 9,		/* gets a nonce inline; with KBLK_FEATURE_AUTH */
 	/* sends a struct kblk_fence inline; with KBLK_FEATURE_HOST */
-	KBLK_OP_FENCE = 10
+	KBLK_OP_FENCE = 10,
+	KBLK_OP_DETACH = 11		/* with KBLK_FEATURE_VOLUMES */
 };
 
 /* WRITE: the data is on the medium when the reply arrives. */
@@ -156,6 +160,8 @@ enum kblk_opcode {
  * @length: bytes; a multiple of the block size for opcodes that use @offset
  * @rmr_context: key of the initiator's memory if the data is not inline
  * @address: address of the data in that memory
+ * @namespace: number of the volume that the request is for, with
+ *	KBLK_FEATURE_VOLUMES; 0 for ATTACH, CHALLENGE and KEEPALIVE, and without it
  * @reserved: 0
  *
  * Inline data follows the request. With KBLK_FEATURE_REQUESTS a message holds
@@ -171,7 +177,8 @@ struct kblk_request {
 	__le32 length;
 	__le32 rmr_context;
 	__le64 address;
-	__u8 reserved[24];
+	__le32 namespace;
+	__u8 reserved[20];
 } __packed;
 
 /*
@@ -181,8 +188,9 @@ struct kblk_request {
  * @credits: credits granted; 1 keeps the number of requests as it is
  * @id: id of the request
  * @length: bytes of inline data that follow
- * @size: size of the volume, bytes; 0 without KBLK_FEATURE_SIZE, and before
- *	ATTACH
+ * @size: size of the volume that the request was for, bytes; 0 without
+ *	KBLK_FEATURE_SIZE, before ATTACH, and with KBLK_FEATURE_VOLUMES if the
+ *	request was for none
  * @reserved: 0
  *
  * Inline data follows the reply. With KBLK_FEATURE_BATCH a message holds up to
@@ -209,15 +217,16 @@ enum kblk_status {
 	KBLK_ERR_NO_SPACE = 6,		/* thin volume, or file system, is full */
 	KBLK_ERR_NO_VOLUME = 7,		/* ATTACH: no such volume */
 	KBLK_ERR_DENIED = 8,		/* ATTACH: client not allowed */
-	KBLK_ERR_NOT_ATTACHED = 9,
+	KBLK_ERR_NOT_ATTACHED = 9,	/* or not to the volume of the request */
 	KBLK_ERR_DRAINING = 10,		/* ATTACH, FENCE: connections are being ended */
 	/* ATTACH: there is a later epoch, or no connection of the disk but this */
 	KBLK_ERR_STALE = 11,
-	KBLK_ERR_PROOF = 12		/* ATTACH: the proof is wrong */
+	KBLK_ERR_PROOF = 12,		/* ATTACH: the proof is wrong */
+	KBLK_ERR_BUSY = 13		/* ATTACH: no credit for another volume */
 };
 
 /*
- * struct kblk_attach - volume that the connection is for
+ * struct kblk_attach - volume that the connection is for, or one of them
  * @client: name of the client, NUL-terminated
  * @subsystem: name of the subsystem, NUL-terminated
  * @namespace: number of the volume in the subsystem
@@ -298,6 +307,7 @@ struct kblk_identify {
 static_assert(sizeof(struct kblk_hello) == 32);
 static_assert(sizeof(struct kblk_welcome) == 32);
 static_assert(sizeof(struct kblk_request) == 64);
+static_assert(offsetof(struct kblk_request, namespace) == 40);
 static_assert(sizeof(struct kblk_reply) == 32);
 static_assert(sizeof(struct kblk_attach) == 160);
 static_assert(sizeof(struct kblk_fence) == 16);

@@ -6,7 +6,8 @@
  *   tgt_configfs.c      configfs: root, subsystems, clients
  *   tgt_ports.c         configfs: ports
  *   tgt_ns_configfs.c   configfs: namespaces
- *   tgt_ns.c            volumes: enable, disable, attach
+ *   tgt_ns.c            volumes: enable, disable
+ *   tgt_attach.c        volumes: connections attach and detach
  *   tgt_identity.c      volumes: UUIDs
  *   tgt_auth.c          authentication of clients
  *   tgt_session.c       disks of clients: epochs, fences, flushes
@@ -15,6 +16,7 @@
  *   tgt_credit.c        credits of clients, as many as there are buffers
  *   tgt_pool.c          buffers for data
  *   tgt_conn.c          connections: accept, end
+ *   tgt_host.c          connections: hosts of clients, who may connect
  *   tgt_watch.c         connections: clients that misbehave
  *   tgt_recv.c          requests: receive, check the format
  *   tgt_io.c            requests: slots, check, serve
@@ -51,83 +53,19 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
-#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <dat/kdat.h>
 #include "kdapl_blk_proto.h"
 #include "tgt_config.h"
+#include "tgt_host.h"
+#include "tgt_pool.h"
 #include "util.h"
 
 /* ---- A port at work ------------------------------------------------------ */
 
+struct kbt_attachment;
 struct kbt_io;
 struct kbt_session;
-
-enum kbt_pool_kind { KBT_PAGES, KBT_LARGE, KBT_POOLS };
-
-/*
- * struct kbt_line - a connection's or a volume's place in line for a pool
- * @link: in the line of the volume or the pool, or empty
- * @waiting: slots of the connection, or connections of the volume
- * @held: buffers held
- * @users: for a volume, its connections
- */
-struct kbt_line {
-	struct list_head link;
-	struct list_head waiting;
-	unsigned int held;
-	unsigned int users;
-};
-
-/*
- * struct kbt_share - a volume in use at a port
- * @link: in kbt->shares
- * @ns: the volume
- * @lines: its place in each pool; pool->lock
- */
-struct kbt_share {
-	struct list_head link;
-	struct kbt_ns *ns;
-	struct kbt_line lines[KBT_POOLS];
-};
-
-/*
- * struct kbt_pool - buffers of one size for all connections; see tgt_pool.c
- * @lock: guards the pool, and the lines of connections and shares
- * @kind: index in kbt->pools
- * @free: buffers that are free
- * @waiting: lines of volumes
- * @size: size of a buffer, bytes
- * @n: number of buffers
- * @nfree: number of free buffers
- * @volumes: volumes in use
- * @without: volumes in use that hold no buffer
- */
-struct kbt_pool {
-	spinlock_t lock;		/* see above */
-	enum kbt_pool_kind kind;
-	struct list_head free;
-	struct list_head waiting;
-	size_t size;
-	unsigned int n;
-	unsigned int nfree;
-	unsigned int volumes;
-	unsigned int without;
-};
-
-struct kbt_buf {
-	struct list_head link;
-	struct kbt_pool *pool;
-	struct kblk_buf mem;
-};
-
-/* A host whose connection requests are refused until @until (jiffies). */
-struct kbt_shunned {
-	struct sockaddr_storage host;
-	unsigned long until;
-};
-
-#define KBT_SHUNNED	16
 
 /*
  * struct kbt - a port at work: the adapter and everything created on it
@@ -147,6 +85,8 @@ struct kbt_shunned {
  * @srq_low: low watermark
  * @usable: buffers that are not about to be removed; written under @srq_mutex
  * @granted: credits that connections have in all
+ * @owned: credits that are kept free for connections and their volumes
+ * @for_volumes: those of @owned that ATTACH has brought
  * @short_since: jiffies when a client last got no credit that it could use
  * @srq_work: adapts the queue to the number of connections, and shortens it
  *	after a calm period
@@ -158,9 +98,11 @@ struct kbt_shunned {
  * @wq: serves requests
  * @end_wq: ends connections and adapts the queue; no work on it waits for a
  *	medium
- * @mutex: guards @conns, @conn_count, @stopping and @shunned
+ * @mutex: guards @conns, @conn_count, @hosts, @stopping and @shunned
  * @conns: connections
  * @conn_count: connections that are not yet freed
+ * @live: those that have not ended
+ * @hosts: hosts that have connections
  * @stopping: new connections are refused; when there are none left, @stop_work
  *	is queued
  * @shunned: hosts of clients that were cut off
@@ -187,6 +129,8 @@ struct kbt {
 	unsigned int srq_low;
 	unsigned int usable;
 	atomic_t granted;
+	atomic_t owned;
+	atomic_t for_volumes;
 	unsigned long short_since;
 	struct delayed_work srq_work;
 	struct delayed_work low_work;
@@ -200,15 +144,46 @@ struct kbt {
 	struct mutex mutex;		/* connections */
 	struct list_head conns;
 	unsigned int conn_count;
+	atomic_t live;
+	struct list_head hosts;
 	bool stopping;
 	struct kbt_shunned shunned[KBT_SHUNNED];
 	bool gone;
 	struct work_struct stop_work;
 };
 
+/*
+ * struct kbt_attachment - a connection that uses a volume, see tgt_attach.c
+ * @link: in conn->attachments
+ * @session_link: in session->attachments; kbt_names
+ * @conn: the connection
+ * @ns: the volume
+ * @share: the share of @ns in the pools
+ * @lines: place in each pool; pool->lock
+ * @session: session of the client's disk; kbt_names
+ * @busy: slots with requests for the volume; conn->lock
+ * @unreplied: those whose reply was not made yet; conn->lock
+ * @ending: no more requests are taken; conn->lock
+ * @hang_link: in share->hanging, or empty; kbt_names
+ * @end_work: ends the attachment when @busy has become 0
+ */
+struct kbt_attachment {
+	struct list_head link;
+	struct list_head session_link;
+	struct kbt_conn *conn;
+	struct kbt_ns *ns;
+	struct kbt_share *share;
+	struct kbt_line lines[KBT_POOLS];
+	struct kbt_session *session;
+	unsigned int busy;
+	unsigned int unreplied;
+	bool ending;
+	struct list_head hang_link;
+	struct work_struct end_work;
+};
+
 enum kbt_stage {
-	KBT_IO_EMPTY,		/* request not taken yet */
-	KBT_IO_START,		/* not begun, or waiting for a large buffer */
+	KBT_IO_START,		/* not begun, or waiting for a buffer */
 	KBT_IO_RUN,		/* has its buffer and data */
 	KBT_IO_BLOCK		/* on ns->io_wq, where it may block */
 };
@@ -232,18 +207,21 @@ enum { KBT_LANE_PLAIN, KBT_LANE_DATA, KBT_LANES };
 /*
  * struct kbt_io - a slot: one request being served
  * @link: in conn->idle, the line of a pool, lane->due or @mates of another slot
+ * @att: attachment to the volume that the request is for, or NULL
  * @work: runs the next step in process context
  * @request: request as received; kbt_check() validates it before use
  * @buf: buffer for the data: a page if the data is inline, else a large buffer
- * @kept: receive buffer with the data of a WRITE, in place of @buf, or NULL
+ * @kept: receive buffer with the data of a WRITE, until that was copied to @buf,
+ *	or in place of @buf; else NULL
+ * @from: data in @kept that is to be copied, or NULL
  * @data: where the data is, in @buf or @kept
  * @waits: pool whose line the slot is in; pool->lock
- * @in_line: the slot waits for a page; cleared by kbt_io_served()
  * @posted: when the RDMA Read, the reply, or the message that it is the first of, was
  *	posted (jiffies); 0 if none is under way
  * @pending: posts not completed, plus one while the slot is served, or while
  *	its reply is due or in a shared message
  * @wants: the request came with KBLK_WANTS
+ * @brings: credits that the reply to ATTACH gives for the volume; conn->lock
  * @writing: the reply was posted behind the RDMA Write of its data
  * @status: enum kblk_status of the reply
  * @covers: for a FLUSH, how many writes of the session it covers
@@ -255,17 +233,19 @@ enum { KBT_LANE_PLAIN, KBT_LANE_DATA, KBT_LANES };
 struct kbt_io {
 	struct list_head link;
 	struct kbt_conn *conn;
+	struct kbt_attachment *att;
 	struct work_struct work;
 	enum kbt_stage stage;
 	struct kblk_request request;
 	struct kbt_buf *buf;
 	DAT_DTO_COOKIE kept;
+	const void *from;
 	void *data;
 	struct kbt_pool *waits;
-	bool in_line;
 	unsigned long posted;
 	atomic_t pending;
 	bool wants;
+	u16 brings;
 	bool writing;
 	u16 status;
 	s64 covers;
@@ -288,7 +268,15 @@ struct kbt_message {
 	unsigned int left;
 };
 
-enum { KBT_CONN_ENDING, KBT_CONN_KEEPS, KBT_CONN_JUDGED };
+enum {
+	KBT_CONN_ENDING,
+	KBT_CONN_DOWN,
+	KBT_CONN_GONE,
+	KBT_CONN_HANGS,
+	KBT_CONN_KEEPS,
+	KBT_CONN_JUDGED,
+	KBT_CONN_WAS_ATTACHED
+};
 
 /* Limit on the connections of one host that have not attached yet */
 #define KBT_UNATTACHED_MAX	64
@@ -301,19 +289,23 @@ enum { KBT_CONN_ENDING, KBT_CONN_KEEPS, KBT_CONN_JUDGED };
  * @recv_mutex: serialises kbt_recv() in the upcall and in @recv_work
  * @recv_work: continues to receive where the upcall had to stop
  * @end_work: begins to take the connection down
- * @free_work: frees the connection when no slot is busy
- * @flags: KBT_CONN_ENDING: only its setter queues @end_work; KBT_CONN_KEEPS: a
- *	slot has ->kept; KBT_CONN_JUDGED: @unproven was counted
- * @ended: jiffies when @end_work ran, or the log last said that slots are busy
- * @ns: volume that the connection is attached to, or NULL
- * @share: the share of @ns in the pools
- * @lines: place in each pool; pool->lock
- * @ns_link: in ns->conns while attached; kbt_names
- * @session: session of the client's disk while attached; kbt_names
+ * @gone_work: gives back the credits when both @end_work and the client are through
+ * @free_work: frees the connection; no slot is busy, and it is attached to nothing
+ * @flags: KBT_CONN_ENDING: only its setter queues @end_work; KBT_CONN_DOWN: it was
+ *	disconnected, so messages are dropped; KBT_CONN_GONE: kDAPL has reported the
+ *	end, so no more arrive; KBT_CONN_HANGS: kbt_hang() was called; KBT_CONN_KEEPS:
+ *	a slot has ->kept in place of ->buf; KBT_CONN_JUDGED: @unproven was counted;
+ *	KBT_CONN_WAS_ATTACHED: and perhaps is
+ * @ended: jiffies of @end_work, of the QP's end, or when the log said that slots are busy
+ * @attachments: to volumes; added to under @recv_mutex and @lock
+ * @attached: number of @attachments
  * @session_id: see struct kblk_hello, as @epoch and @queue
  * @credits: the most credits that the connection can have
  * @window: credits that it has, with those of requests outstanding and those
  *	withheld; @lock
+ * @dropped: messages that came when it was disconnected; @recv_mutex
+ * @own: credits that it always has; @lock
+ * @for_volumes: those of @own that ATTACH has brought; @lock
  * @given: all credits ever granted
  * @returned: credits that the client has given back
  * @reply_size: longest message that the client can receive, bytes
@@ -328,6 +320,7 @@ enum { KBT_CONN_ENDING, KBT_CONN_KEEPS, KBT_CONN_JUDGED };
  * @credits_move: the client begins with one credit if need be, and gives back
  *	those that it does not use
  * @hosts: ATTACH tells the client's host
+ * @volumes: there may be several @attachments, and requests tell the volume
  * @host_id: that host, or nil
  * @challenged: @challenge was sent and has not been used
  * @unproven: ATTACH came with a wrong proof, or without one that is required
@@ -337,31 +330,32 @@ enum { KBT_CONN_ENDING, KBT_CONN_KEEPS, KBT_CONN_JUDGED };
  * @malformed: the client has sent what is no request
  * @messages: messages dequeued
  * @arrived: @messages plus those on the EVD, at the last check for silence
- * @heard: when a message last arrived; before ATTACH, when the client
- *	connected; jiffies
+ * @heard: when a message last arrived; while attached to nothing, since when;
+ *	jiffies
  * @patience: silence that is tolerated, jiffies; 0: unlimited
- * @lock: guards @idle, @idle_count, @draining, @words_busy, @throttled,
- *	@withheld, @window, @lanes
+ * @lock: guards @idle, @idle_count, @attachments, @attached, @draining,
+ *	@words_busy, @throttled, @withheld, @window, @own, @lanes
  * @idle: idle slots
  * @idle_count: number of idle slots
- * @taking: slot that waits for a page for the next request of @message;
- *	@recv_mutex
- * @told: woken by kbt_io_served() if the connection is ending
- * @draining: the slot that becomes idle last queues @free_work
+ * @draining: the slot or attachment that ends last queues @free_work
  * @words_busy: kbt_words() are in use
  * @throttled: the backlog is long, so credits are held back
  * @withheld: credits held back
+ * @backlogs: how often the backlog was long since the log said so; kbt->mutex
+ * @backlog_at: when it last was, jiffies; kbt->mutex
  * @lanes: replies without data, and replies with data
  * @transfers: RDMA Reads and Writes under way
  * @replies: a struct kblk_reply for each slot, a message of those without data,
  *	and kbt_words()
  * @ios: the slots
- * @host: address of the client
+ * @host: host of the client
  * @requests: requests of messages that were dequeued
  * @replied: replies posted
  * @delivered: replies whose Send has completed
  * @peer: address and port of the client, for the log
  * @client: name of the client
+ * @subsystem: name of the subsystem
+ * @keepalive_ms: as ATTACH has told
  */
 struct kbt_conn {
 	struct list_head link;
@@ -372,19 +366,20 @@ struct kbt_conn {
 	struct mutex recv_mutex;	/* see above */
 	struct work_struct recv_work;
 	struct work_struct end_work;
+	struct work_struct gone_work;
 	struct work_struct free_work;
 	unsigned long flags;
 	unsigned long ended;
-	struct kbt_ns *ns;
-	struct kbt_share *share;
-	struct kbt_line lines[KBT_POOLS];
-	struct list_head ns_link;
-	struct kbt_session *session;
+	struct list_head attachments;
+	unsigned int attached;
 	u64 session_id;
 	u32 epoch;
 	u16 queue;
 	u16 credits;
 	unsigned int window;
+	unsigned int own;
+	unsigned int for_volumes;
+	unsigned int dropped;
 	atomic64_t given;
 	atomic64_t returned;
 	u32 reply_size;
@@ -398,6 +393,7 @@ struct kbt_conn {
 	bool queues;
 	bool credits_move;
 	bool hosts;
+	bool volumes;
 	uuid_t host_id;
 	bool challenged;
 	bool unproven;
@@ -412,22 +408,24 @@ struct kbt_conn {
 	spinlock_t lock;		/* see above */
 	struct list_head idle;
 	unsigned int idle_count;
-	struct kbt_io *taking;
-	wait_queue_head_t told;
 	bool draining;
 	bool words_busy;
 	bool throttled;
 	unsigned int withheld;
+	unsigned int backlogs;
+	unsigned long backlog_at;
 	struct kbt_lane lanes[KBT_LANES];
 	atomic_t transfers;
 	struct kblk_buf replies;
 	struct kbt_io *ios;
-	struct sockaddr_storage host;
+	struct kbt_host *host;
 	atomic64_t requests;
 	atomic64_t replied;
 	atomic64_t delivered;
 	char peer[64];
 	char client[KBLK_NAME_LEN];
+	char subsystem[KBLK_NAME_LEN];
+	u32 keepalive_ms;
 };
 
 extern struct workqueue_struct *kbt_stop_wq;
@@ -441,7 +439,7 @@ static inline void kbt_count(struct kbt *kbt, enum kbt_stat stat, u64 n)
 	atomic64_add(n, &kbt->port->stats[stat]);
 }
 
-static inline bool kbt_conn_ending(struct kbt_conn *conn)
+static inline bool kbt_conn_ending(const struct kbt_conn *conn)
 {
 	return test_bit(KBT_CONN_ENDING, &conn->flags);
 }
@@ -457,12 +455,17 @@ static inline bool kbt_keeps(const struct kbt_io *io)
 	return io->kept.as_ptr;
 }
 
+/* Return whether @io moves data of the volume. */
+static inline bool kbt_has_data(const struct kbt_io *io)
+{
+	return io->request.opcode == KBLK_OP_READ ||
+	       io->request.opcode == KBLK_OP_WRITE;
+}
+
 /* Return whether @io names memory of the initiator. */
 static inline bool kbt_has_remote(const struct kbt_io *io)
 {
-	return !(io->request.flags & KBLK_INLINED) &&
-	       (io->request.opcode == KBLK_OP_READ ||
-		io->request.opcode == KBLK_OP_WRITE);
+	return !(io->request.flags & KBLK_INLINED) && kbt_has_data(io);
 }
 
 /* tgt_main.c */
@@ -490,13 +493,22 @@ struct file *kbt_backing_open(const char *path, int flags);
 int kbt_ns_enable(struct kbt_ns *ns);
 void kbt_ns_disable(struct kbt_ns *ns);
 void kbt_ns_close_work(struct work_struct *work);
-enum kblk_status kbt_attach(struct kbt_conn *conn,
-			    const struct kblk_attach *attach);
-void kbt_detach(struct kbt_conn *conn);
-void kbt_end_matching(struct kbt_port *port,
-		      bool (*match)(struct kbt_conn *conn, void *what),
-		      void *what);
+void kbt_ns_unuse(struct kbt_ns *ns);
 u64 kbt_ns_size(struct kbt_ns *ns);
+
+/* tgt_attach.c */
+enum kblk_status kbt_attach(struct kbt_io *io, const struct kblk_attach *attach);
+struct kbt_attachment *kbt_attachment_get(struct kbt_conn *conn,
+					  const struct kblk_request *request);
+void kbt_attachment_put(struct kbt_io *io);
+void kbt_attachment_end(struct kbt_attachment *att);
+void kbt_detach(struct kbt_io *io);
+void kbt_detach_all(struct kbt_conn *conn);
+ssize_t kbt_attached_print(struct kbt_conn *conn, char *page, ssize_t n);
+void kbt_end_matching(struct kbt_port *port,
+		      bool (*match)(const struct kbt_attachment *att,
+				    void *what),
+		      void *what);
 
 /* tgt_auth.c */
 enum kblk_status kbt_authenticate(struct kbt_conn *conn,
@@ -505,10 +517,10 @@ enum kblk_status kbt_authenticate(struct kbt_conn *conn,
 void kbt_challenge(struct kbt_conn *conn);
 
 /* tgt_session.c */
-enum kblk_status kbt_session_join(struct kbt_ns *ns, struct kbt_conn *conn);
-void kbt_session_leave(struct kbt_ns *ns, struct kbt_conn *conn);
-enum kblk_status kbt_fence(struct kbt_conn *conn,
-			   const struct kblk_fence *fence);
+enum kblk_status kbt_session_join(struct kbt_ns *ns,
+				  struct kbt_attachment *att);
+void kbt_session_leave(struct kbt_attachment *att);
+enum kblk_status kbt_fence(struct kbt_io *io, const struct kblk_fence *fence);
 void kbt_session_written(struct kbt_io *io);
 void kbt_flush_begin(struct kbt_io *io);
 int kbt_flush_end(struct kbt_io *io, int err);
@@ -523,45 +535,34 @@ void kbt_port_retry(struct work_struct *work);
 /* tgt_srq.c */
 int kbt_srq_start(struct kbt *kbt);
 void kbt_srq_stop(struct kbt *kbt);
+unsigned int kbt_srq_max(struct kbt *kbt);
 void kbt_srq_adapt(struct kbt *kbt);
 void kbt_srq_calm_down(struct kbt *kbt);
 unsigned int kbt_srq_retired(struct kbt *kbt);
 void kbt_srq_ran_low(struct kbt *kbt);
 const void *kbt_rx_data(DAT_DTO_COOKIE cookie);
-void kbt_rx_repost(struct kbt *kbt, DAT_DTO_COOKIE cookie);
+void kbt_rx_get(DAT_DTO_COOKIE cookie);
+void kbt_rx_put(struct kbt *kbt, DAT_DTO_COOKIE cookie);
 
 /* tgt_credit.c */
 void kbt_credits_init(struct kbt *kbt);
 void kbt_credits_calm_down(struct kbt *kbt);
 bool kbt_credits_begin(struct kbt_conn *conn);
+void kbt_credits_drop(struct kbt_conn *conn);
 void kbt_credits_end(struct kbt_conn *conn);
-u16 kbt_credits(const struct kbt_io *io);
+bool kbt_credits_attach(struct kbt_io *io);
+void kbt_credits_detach(struct kbt_conn *conn);
+u16 kbt_credits(struct kbt_io *io);
 void kbt_credits_back(struct kbt_conn *conn, unsigned int n);
 unsigned int kbt_credits_buffers(struct kbt *kbt);
-
-/* tgt_pool.c */
-int kbt_pools_start(struct kbt *kbt);
-void kbt_pools_stop(struct kbt *kbt);
-bool kbt_pool_get(struct kbt_pool *pool, struct kbt_io *io);
-void kbt_pool_put(struct kbt_io *io);
-bool kbt_pool_cancel(struct kbt_pool *pool, struct kbt_io *io);
-void kbt_line_init(struct kbt_line *line);
-int kbt_share_join(struct kbt_conn *conn);
-void kbt_share_leave(struct kbt_conn *conn);
 
 /* tgt_conn.c */
 void kbt_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 void kbt_conn_end(struct kbt_conn *conn);
+void kbt_conn_drained(struct kbt_conn *conn);
 void kbt_conn_end_all(struct kbt *kbt);
 void kbt_conn_backlog(struct kbt *kbt, DAT_EP_HANDLE ep);
 void kbt_conn_watermarks(struct kbt_conn *conn);
-
-/* tgt_watch.c */
-bool kbt_same_host(const struct sockaddr_storage *a,
-		   const struct sockaddr_storage *b);
-bool kbt_is_shunned(struct kbt *kbt, const struct sockaddr_storage *host);
-void kbt_judge(struct kbt_conn *conn);
-void kbt_silence_work(struct work_struct *work);
 
 /* tgt_recv.c */
 void kbt_recv_work(struct work_struct *work);
@@ -571,7 +572,8 @@ void kbt_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 /* tgt_io.c */
 int kbt_io_alloc(struct kbt_conn *conn);
 void kbt_io_free(struct kbt_conn *conn);
-struct kbt_io *kbt_io_get(struct kbt_conn *conn);
+struct kbt_io *kbt_io_get(struct kbt_conn *conn,
+			  const struct kblk_request *request);
 void kbt_words_unused(struct kbt_conn *conn);
 void kbt_io_served(struct kbt_io *io);
 void kbt_io_put(struct kbt_io *io);
@@ -593,6 +595,6 @@ bool kbt_backend_blocks(struct kbt_io *io);
 bool kbt_backend_takes(const struct kbt_ns *ns, const void *data);
 u32 kbt_max_zeroes(struct kbt_ns *ns);
 u32 kbt_max_discard(struct kbt_ns *ns);
-void kbt_backend_identify(struct kbt_conn *conn, struct kblk_identify *identify);
+void kbt_backend_identify(struct kbt_io *io, struct kblk_identify *identify);
 
 #endif /* KDAPL_BLK_TGT_H */

@@ -177,6 +177,7 @@ static int kbt_start(struct kbt *kbt)
 
 	mutex_init(&kbt->mutex);
 	INIT_LIST_HEAD(&kbt->conns);
+	INIT_LIST_HEAD(&kbt->hosts);
 	INIT_DELAYED_WORK(&kbt->silence_work, kbt_silence_work);
 	err = kbt_workqueues(kbt);
 	if (err)

@@ -63,7 +63,7 @@ static bool kbt_needs_flush(const struct kbt_io *io)
  */
 static bool kbt_may_have_flushed(const struct kbt_io *io)
 {
-	struct block_device *bdev = io->conn->ns->bdev;
+	struct block_device *bdev = io->att->ns->bdev;
 
 	return io->request.flags & KBLK_FUA && bdev && bdev_write_cache(bdev) &&
 	       !bdev_fua(bdev);
@@ -78,10 +78,10 @@ static void kbt_done(struct kbt_io *io, int err)
 	else if (!err && kbt_needs_flush(io))
 		kbt_session_written(io);
 	else if (kbt_status(err) == KBLK_ERR_IO && kbt_may_have_flushed(io))
-		kbt_flush_failed(io->conn->ns, err);
+		kbt_flush_failed(io->att->ns, err);
 	if (err)
 		pr_warn_ratelimited("%s: %s: operation %u at %llu: %d\n",
-				    io->conn->peer, io->conn->ns->path,
+				    io->conn->peer, io->att->ns->path,
 				    io->request.opcode,
 				    le64_to_cpu(io->request.offset), err);
 	else if (io->request.opcode == KBLK_OP_READ)
@@ -107,7 +107,7 @@ static void kbt_bio_done(struct bio *bio)
 	bio_uninit(bio);
 	if (status == BLK_STS_AGAIN && io->stage == KBT_IO_RUN) {
 		io->stage = KBT_IO_BLOCK;
-		queue_work(io->conn->ns->io_wq, &io->work);
+		queue_work(io->att->ns->io_wq, &io->work);
 		return;
 	}
 	kbt_done(io, blk_status_to_errno(status));
@@ -124,7 +124,7 @@ static void kbt_bdev_submit(struct kbt_io *io, blk_opf_t opf, u32 length)
 	 */
 	if (io->stage == KBT_IO_RUN)
 		opf |= REQ_NOWAIT;
-	bio_init(bio, io->conn->ns->bdev, &io->bvec, 1, opf);
+	bio_init(bio, io->att->ns->bdev, &io->bvec, 1, opf);
 	bio->bi_iter.bi_sector = le64_to_cpu(io->request.offset) >>
 				 SECTOR_SHIFT;
 	bio->bi_private = io;
@@ -138,7 +138,7 @@ static void kbt_bdev_submit(struct kbt_io *io, blk_opf_t opf, u32 length)
 /* Serve WRITE_ZEROES or DISCARD synchronously. Context: process, may sleep. */
 static int kbt_bdev_range(struct kbt_io *io)
 {
-	struct block_device *bdev = io->conn->ns->bdev;
+	struct block_device *bdev = io->att->ns->bdev;
 	sector_t sector = le64_to_cpu(io->request.offset) >> SECTOR_SHIFT;
 	sector_t n = le32_to_cpu(io->request.length) >> SECTOR_SHIFT;
 
@@ -183,7 +183,7 @@ static void kbt_bdev_run(struct kbt_io *io)
  */
 static int kbt_file_fua(struct kbt_io *io, loff_t end, errseq_t since)
 {
-	struct file *file = io->conn->ns->file;
+	struct file *file = io->att->ns->file;
 	int err;
 
 	err = vfs_fsync_range(file, end - kbt_length(io), end - 1, 1);
@@ -192,14 +192,14 @@ static int kbt_file_fua(struct kbt_io *io, loff_t end, errseq_t since)
 	 * write may belong to another session: all sessions must learn of it.
 	 */
 	if (err)
-		kbt_flush_failed(io->conn->ns, err);
+		kbt_flush_failed(io->att->ns, err);
 	/* A flush, or another such write, may have been told instead of this one. */
 	return err ?: errseq_check(&file->f_mapping->wb_err, since);
 }
 
 static int kbt_file_rw(struct kbt_io *io, bool write)
 {
-	struct file *file = io->conn->ns->file;
+	struct file *file = io->att->ns->file;
 	errseq_t since = errseq_sample(&file->f_mapping->wb_err);
 	loff_t pos = le64_to_cpu(io->request.offset);
 	u32 length = le32_to_cpu(io->request.length);
@@ -226,7 +226,7 @@ static int kbt_file_rw(struct kbt_io *io, bool write)
 
 static int kbt_file_range(struct kbt_io *io)
 {
-	struct file *file = io->conn->ns->file;
+	struct file *file = io->att->ns->file;
 	loff_t pos = le64_to_cpu(io->request.offset);
 	u32 length = le32_to_cpu(io->request.length);
 	int err = -EOPNOTSUPP;
@@ -256,7 +256,7 @@ static void kbt_file_run(struct kbt_io *io)
 		err = kbt_file_rw(io, true);
 		break;
 	case KBLK_OP_FLUSH:
-		err = vfs_fsync(io->conn->ns->file, 1);
+		err = vfs_fsync(io->att->ns->file, 1);
 		break;
 	default:
 		err = kbt_file_range(io);
@@ -279,7 +279,7 @@ bool kbt_backend_blocks(struct kbt_io *io)
 	case KBLK_OP_READ:
 	case KBLK_OP_WRITE:
 	case KBLK_OP_FLUSH:
-		return !io->conn->ns->nowait;
+		return !io->att->ns->nowait;
 	default:
 		return false;
 	}
@@ -302,7 +302,7 @@ void kbt_backend_run(struct kbt_io *io)
 		kbt_flush_begin(io);
 	else if (kbt_needs_flush(io))
 		kbt_session_written(io);
-	if (io->conn->ns->bdev)
+	if (io->att->ns->bdev)
 		kbt_bdev_run(io);
 	else
 		kbt_file_run(io);
@@ -357,10 +357,9 @@ static void kbt_file_identify(struct kblk_identify *identify)
 	identify->discard_granularity = cpu_to_le32(PAGE_SIZE);
 }
 
-void kbt_backend_identify(struct kbt_conn *conn,
-			  struct kblk_identify *identify)
+void kbt_backend_identify(struct kbt_io *io, struct kblk_identify *identify)
 {
-	struct kbt_ns *ns = conn->ns;
+	struct kbt_ns *ns = io->att->ns;
 
 	memset(identify, 0, sizeof(*identify));
 	identify->size = cpu_to_le64(kbt_ns_size(ns));
@@ -368,7 +367,7 @@ void kbt_backend_identify(struct kbt_conn *conn,
 	spin_lock_irq(&ns->lock);
 	identify->instance = cpu_to_le64(ns->instance);
 	spin_unlock_irq(&ns->lock);
-	if (conn->identity)
+	if (io->conn->identity)
 		export_uuid(identify->uuid, &ns->uuid);
 	if (ns->bdev)
 		kbt_bdev_identify(ns->bdev, identify);

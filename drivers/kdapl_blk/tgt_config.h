@@ -9,6 +9,7 @@
 #include <linux/configfs.h>
 #include <linux/errseq.h>
 #include <linux/fs.h>
+#include <linux/hashtable.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/uuid.h>
@@ -43,6 +44,7 @@ enum kbt_stat {
 	KBT_STAT_SILENT,
 	KBT_STAT_STUCK,
 	KBT_STAT_UNPROVEN,
+	KBT_STAT_HANGING,
 	KBT_STATS
 };
 
@@ -77,6 +79,9 @@ struct kbt_link {
 	void *to;
 };
 
+/* Logarithm of the buckets for the sessions of a volume, of which there may be thousands */
+#define KBT_HASH_BITS	8
+
 /*
  * struct kbt_ns - a volume
  * @link: in subsys->namespaces; kbt_names
@@ -92,10 +97,10 @@ struct kbt_link {
  * @read_only: writes are refused
  * @open: @file is open: the volume is enabled, or is about to be closed
  * @enabled: clients may attach; kbt_names
- * @users: attached connections, and one more while enabled; kbt_names
- * @conns: attached connections; kbt_names
+ * @users: attachments of connections, and one more while enabled; kbt_names
  * @lock: guards @instance and @wb_since while open, and @sessions
  * @sessions: see tgt_session.c
+ * @writers: see tgt_session.c; kbt_names
  * @wb_since: all sessions were told of writeback errors up to this one
  * @close_work: kbt_ns_close_work(), when @users has become 0
  * @closed: woken when @open was cleared
@@ -121,9 +126,9 @@ struct kbt_ns {
 	bool open;
 	bool enabled;
 	unsigned int users;
-	struct list_head conns;
 	spinlock_t lock;		/* see above */
-	struct list_head sessions;
+	DECLARE_HASHTABLE(sessions, KBT_HASH_BITS);
+	DECLARE_HASHTABLE(writers, KBT_HASH_BITS);
 	errseq_t wb_since;
 	struct work_struct close_work;
 	wait_queue_head_t closed;

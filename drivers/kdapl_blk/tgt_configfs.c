@@ -153,13 +153,12 @@ struct kbt_ban {
 	const char *client;
 };
 
-static bool kbt_is_banned(struct kbt_conn *conn, void *what)
+static bool kbt_is_banned(const struct kbt_attachment *att, void *what)
 {
-	struct kbt_ns *ns = READ_ONCE(conn->ns);
 	struct kbt_ban *ban = what;
 
-	return ns && ns->subsys == ban->subsys &&
-	       !strcmp(conn->client, ban->client);
+	return att->ns->subsys == ban->subsys &&
+	       !strcmp(att->conn->client, ban->client);
 }
 
 static void kbt_allow_drop(struct config_item *parent, struct config_item *to)

@@ -11,9 +11,10 @@
  * and in softirq: the peer disconnects, kDAPL breaks the connection because the
  * device was removed or the client ignored its credits, a request is malformed,
  * the administrator disables the volume. Whoever sets KBT_CONN_ENDING first
- * queues end_work, which disconnects. The last busy slot (or end_work itself)
- * queues free_work, which frees the connection. A connection that has left
- * kbt->conns therefore never touches its volume again.
+ * queues end_work, which disconnects and ends the attachments. The client may send
+ * until kDAPL reports the end, so gone_work gives its credits to others after that.
+ * The last of the attachments, which ends after the last request of its volume, or the
+ * last busy slot (or end_work itself) queues free_work, which frees the connection.
  *
  * kbt->conns owns the connections; the connection owns its EP, EVDs and slots.
  * Locks: kbt->mutex guards the list and keeps the connections on it alive;
@@ -52,8 +53,21 @@ static void kbt_conn_free(struct kbt_conn *conn)
 	cancel_work_sync(&conn->recv_work);
 	kbt_credits_end(conn);
 	kbt_io_free(conn);
-	kbt_detach(conn);
 	kfree(conn);
+}
+
+/*
+ * Queue free_work if the connection is ending, no slot is busy, and the last
+ * attachment is gone. The connection may be freed as soon as the lock is
+ * dropped. Context: any.
+ */
+void kbt_conn_drained(struct kbt_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+
+	if (conn->draining && list_empty(&conn->attachments) &&
+	    conn->idle_count == conn->kbt->params->io_depth)
+		queue_work(conn->kbt->end_wq, &conn->free_work);
 }
 
 /*
@@ -63,28 +77,53 @@ static void kbt_conn_free(struct kbt_conn *conn)
 static void kbt_conn_end_work(struct work_struct *work)
 {
 	struct kbt_conn *conn = container_of(work, struct kbt_conn, end_work);
-	struct kbt *kbt = conn->kbt;
-	unsigned int depth = kbt->params->io_depth;
+	unsigned int depth = conn->kbt->params->io_depth;
 	unsigned int i;
-	bool idle;
 
+	atomic_dec(&conn->kbt->live);
 	dat_ep_disconnect(conn->ep, DAT_CLOSE_ABRUPT_FLAG);
+	set_bit(KBT_CONN_DOWN, &conn->flags);
 	cancel_work_sync(&conn->recv_work);
 	kbt_recv_stop(conn);
 	for (i = 0; i < depth; i++)
-		if (kbt_pool_cancel(&kbt->pools[KBT_LARGE], &conn->ios[i]))
+		if (kbt_pool_cancel(&conn->ios[i]))
 			kbt_io_put(&conn->ios[i]);
 	spin_lock_irq(&conn->lock);
 	WRITE_ONCE(conn->ended, jiffies);
 	conn->draining = true;
-	idle = conn->idle_count == depth;
+	if (test_bit(KBT_CONN_GONE, &conn->flags))
+		queue_work(conn->kbt->end_wq, &conn->gone_work);
+	kbt_detach_all(conn);
+	kbt_conn_drained(conn);
 	spin_unlock_irq(&conn->lock);
-	/*
-	 * If a slot is busy, kbt_io_put() sees ->draining and queues free_work,
-	 * and @conn may already be freed here.
-	 */
-	if (idle)
-		queue_work(kbt->end_wq, &conn->free_work);
+	/* @conn may already be freed here. */
+}
+
+/*
+ * kDAPL has reported the end of @conn: its QP receives nothing any more. kbt->mutex
+ * keeps the connection alive. Context: process.
+ */
+static void kbt_conn_gone(struct kbt_conn *conn)
+{
+	kbt_conn_end(conn);
+	spin_lock_irq(&conn->lock);
+	set_bit(KBT_CONN_GONE, &conn->flags);
+	if (conn->draining) {
+		WRITE_ONCE(conn->ended, jiffies);
+		queue_work(conn->kbt->end_wq, &conn->gone_work);
+	}
+	spin_unlock_irq(&conn->lock);
+}
+
+/* Return the buffers that the client has filled, and give its credits to others. */
+static void kbt_conn_gone_work(struct work_struct *work)
+{
+	struct kbt_conn *conn = container_of(work, struct kbt_conn, gone_work);
+
+	kbt_recv_stop(conn);
+	spin_lock_irq(&conn->lock);
+	kbt_credits_drop(conn);
+	spin_unlock_irq(&conn->lock);
 }
 
 /* Queue stop_work if @kbt is stopped and has no connections. Context: process. */
@@ -96,15 +135,16 @@ static void kbt_conn_none_left(struct kbt *kbt)
 		queue_work(kbt_stop_wq, &kbt->stop_work);
 }
 
-/* Free the connection; no slot is busy any more. */
+/* Free the connection: no slot is busy, and it is attached to nothing. */
 static void kbt_conn_free_work(struct work_struct *work)
 {
 	struct kbt_conn *conn = container_of(work, struct kbt_conn, free_work);
+	struct kbt_host *host = conn->host;
 	struct kbt *kbt = conn->kbt;
 	unsigned int i;
 
 	/*
-	 * kbt_io_put() queues this work under conn->lock: wait for its unlock.
+	 * kbt_conn_drained() is called under conn->lock: wait for the unlock.
 	 */
 	spin_lock_irq(&conn->lock);
 	spin_unlock_irq(&conn->lock);
@@ -115,11 +155,13 @@ static void kbt_conn_free_work(struct work_struct *work)
 	mutex_lock(&kbt->mutex);
 	list_del(&conn->link);
 	mutex_unlock(&kbt->mutex);
+	cancel_work_sync(&conn->gone_work);
 	pr_info_ratelimited("%s: disconnected\n", conn->peer);
 	kbt_conn_free(conn);
 
 	kbt_count(kbt, KBT_STAT_DISCONNECTS, 1);
 	mutex_lock(&kbt->mutex);
+	kbt_host_put(kbt, host);
 	WRITE_ONCE(kbt->conn_count, kbt->conn_count - 1);
 	kbt_srq_adapt(kbt);
 	kbt_conn_none_left(kbt);
@@ -199,14 +241,6 @@ static int kbt_conn_ep(struct kbt_conn *conn)
 	return kblk_errno(ret);
 }
 
-static void kbt_copy_host(struct sockaddr_storage *to, const void *from)
-{
-	const struct sockaddr *addr = from;
-
-	memcpy(to, from, addr->sa_family == AF_INET6 ?
-	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
-}
-
 /* Set what the initiator's first message says of @conn. */
 static void kbt_conn_hello(struct kbt_conn *conn, const struct kblk_hello *hello)
 {
@@ -231,31 +265,46 @@ static void kbt_conn_hello(struct kbt_conn *conn, const struct kblk_hello *hello
 	conn->queues = features & KBLK_FEATURE_QUEUES;
 	conn->credits_move = features & KBLK_FEATURE_CREDITS;
 	conn->hosts = features & KBLK_FEATURE_HOST;
+	/*
+	 * Each request that the client may send has a slot then, so no message
+	 * waits for one that a volume which stands still occupies.
+	 */
+	if (features & KBLK_FEATURE_VOLUMES && conn->hosts &&
+	    conn->credits_move && conn->kbt->params->io_depth > 1) {
+		conn->volumes = true;
+		conn->credits = min_t(u32, conn->credits,
+				      conn->kbt->params->io_depth);
+	}
 }
 
 static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 					const DAT_CR_PARAM *param)
 {
-	struct kbt_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	struct kbt_host *host = kbt_host_get(kbt, param->remote_ia_address_ptr);
+	struct kbt_conn *conn;
 	int err, i;
 
-	if (!conn)
+	if (!host)
 		return NULL;
+	conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	if (!conn) {
+		kbt_host_put(kbt, host);
+		return NULL;
+	}
 	conn->kbt = kbt;
+	conn->host = host;
 	kbt_conn_hello(conn, param->private_data);
 	conn->heard = jiffies;
 	conn->patience = msecs_to_jiffies(kbt->params->attach_ms);
-	kbt_copy_host(&conn->host, param->remote_ia_address_ptr);
 	spin_lock_init(&conn->lock);
 	mutex_init(&conn->recv_mutex);
 	INIT_LIST_HEAD(&conn->idle);
+	INIT_LIST_HEAD(&conn->attachments);
 	for (i = 0; i < KBT_LANES; i++)
 		INIT_LIST_HEAD(&conn->lanes[i].due);
-	for (i = 0; i < KBT_POOLS; i++)
-		kbt_line_init(&conn->lines[i]);
-	init_waitqueue_head(&conn->told);
 	INIT_WORK(&conn->recv_work, kbt_recv_work);
 	INIT_WORK(&conn->end_work, kbt_conn_end_work);
+	INIT_WORK(&conn->gone_work, kbt_conn_gone_work);
 	INIT_WORK(&conn->free_work, kbt_conn_free_work);
 	snprintf(conn->peer, sizeof(conn->peer), "%pISpc",
 		 param->remote_ia_address_ptr);
@@ -270,90 +319,10 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 	if (err) {
 		pr_warn_ratelimited("%s: no resources: %d\n", conn->peer, err);
 		kbt_conn_free(conn);
+		kbt_host_put(kbt, host);
 		return NULL;
 	}
 	return conn;
-}
-
-static enum kblk_hello_status kbt_hello_check(const DAT_CR_PARAM *param)
-{
-	const struct kblk_hello *hello = param->private_data;
-
-	if (param->private_data_size < (DAT_COUNT)sizeof(*hello) ||
-	    le32_to_cpu(hello->magic) != KBLK_MAGIC)
-		return KBLK_HELLO_MALFORMED;
-	if (le16_to_cpu(hello->version_min) > KBLK_VERSION_MAX ||
-	    le16_to_cpu(hello->version_max) < KBLK_VERSION_MIN ||
-	    le16_to_cpu(hello->version_min) > le16_to_cpu(hello->version_max))
-		return KBLK_HELLO_VERSION;
-	if (le16_to_cpu(hello->credits) < 2 || !hello->session ||
-	    le32_to_cpu(hello->reply_size) < sizeof(struct kblk_reply) +
-					     sizeof(struct kblk_identify))
-		return KBLK_HELLO_MALFORMED;
-	return KBLK_HELLO_OK;
-}
-
-/*
- * Return whether a disk that has @disk_conns connections may have another one, if
- * its host has @host_conns. The last quarter of max_conns is for disks without any:
- * a few hosts with many CPUs must not keep others out. An eighth is for other hosts:
- * one that makes disks without end must not either. Context: process.
- */
-static bool kbt_has_room(struct kbt *kbt, unsigned int host_conns,
-			 unsigned int disk_conns)
-{
-	u32 max = kbt->params->max_conns;
-
-	lockdep_assert_held(&kbt->mutex);
-
-	if (disk_conns >= kbt->params->max_queues ||
-	    (host_conns && host_conns >= max - DIV_ROUND_UP(max, 8)))
-		return false;
-	return kbt->conn_count < (disk_conns ? max - max / 4 : max);
-}
-
-/*
- * Decide on a connection request. Connections of an earlier epoch of the same
- * disk are ended, whatever their state here: the initiator has given them up.
- * Context: process.
- */
-static enum kblk_hello_status kbt_session_check(struct kbt *kbt,
-						const DAT_CR_PARAM *param)
-{
-	const struct sockaddr_storage *host =
-		(void *)param->remote_ia_address_ptr;
-	const struct kblk_hello *hello = param->private_data;
-	enum kblk_hello_status status = KBLK_HELLO_OK;
-	u32 epoch = le32_to_cpu(hello->epoch);
-	unsigned int unattached = 0, host_conns = 0, disk_conns = 0;
-	struct kbt_conn *conn;
-
-	lockdep_assert_held(&kbt->mutex);
-
-	if (kbt->stopping)
-		return KBLK_HELLO_STOPPING;
-	list_for_each_entry(conn, &kbt->conns, link) {
-		if (kbt_same_host(&conn->host, host)) {
-			host_conns++;
-			unattached += !READ_ONCE(conn->ns);
-		}
-		if (conn->session_id != le64_to_cpu(hello->session))
-			continue;
-		disk_conns++;
-		if (conn->epoch == epoch)
-			continue;
-		if ((s32)(conn->epoch - epoch) > 0)
-			return KBLK_HELLO_STALE;
-		kbt_conn_end(conn);
-		status = KBLK_HELLO_DRAINING;
-	}
-	if (status == KBLK_HELLO_OK &&
-	    (!kbt_has_room(kbt, host_conns, disk_conns) ||
-	     unattached >= KBT_UNATTACHED_MAX))
-		status = KBLK_HELLO_BUSY;
-	if (status == KBLK_HELLO_OK && kbt_is_shunned(kbt, host))
-		status = KBLK_HELLO_SHUNNED;
-	return status;
 }
 
 static void kbt_welcome(struct kblk_welcome *welcome, u16 version,
@@ -405,6 +374,8 @@ static DAT_RETURN kbt_accept(struct kbt_conn *conn, DAT_CR_HANDLE cr,
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_CREDITS);
 	if (conn->hosts)
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_HOST);
+	if (conn->volumes)
+		welcome.features |= cpu_to_le32(KBLK_FEATURE_VOLUMES);
 	if (conn->queues) {
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_QUEUES);
 		welcome.queues = cpu_to_le16(conn->kbt->params->max_queues);
@@ -440,6 +411,7 @@ static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr)
 	}
 	list_add_tail(&conn->link, &kbt->conns);
 	WRITE_ONCE(kbt->conn_count, kbt->conn_count + 1);
+	atomic_inc(&kbt->live);
 	kbt_srq_adapt(kbt);
 	ret = kbt_accept(conn, cr, param.private_data);
 	if (ret != DAT_SUCCESS) {
@@ -486,7 +458,7 @@ static void kbt_conn_event(struct kbt *kbt, const DAT_EVENT *event)
 			pr_warn_ratelimited("%s: connection broken\n",
 					    conn->peer);
 		}
-		kbt_conn_end(conn);
+		kbt_conn_gone(conn);
 	}
 	mutex_unlock(&kbt->mutex);
 }
@@ -518,8 +490,11 @@ void kbt_conn_backlog(struct kbt *kbt, DAT_EP_HANDLE ep)
 	mutex_lock(&kbt->mutex);
 	conn = kbt_conn_find(kbt, ep);
 	if (conn && !kbt_conn_ending(conn)) {
-		pr_info_ratelimited("%s: more than %u messages are waiting, throttled\n",
-				    conn->peer, conn->credits / 2);
+		/* kbt_look_after() says when this is over. */
+		if (!conn->backlogs++)
+			pr_info_ratelimited("%s: more than %u messages are waiting, throttled\n",
+					    conn->peer, conn->credits / 2);
+		conn->backlog_at = jiffies;
 		spin_lock_irq(&conn->lock);
 		conn->throttled = true;
 		spin_unlock_irq(&conn->lock);

@@ -2,18 +2,22 @@
 /*
  * Credits of clients: never more in all than there are receive buffers.
  *
- * Entry points: kbt_credits_begin() and kbt_credits_end() with the connection,
- * kbt_credits() for each reply, kbt_credits_back() for what a client returns,
- * kbt_credits_calm_down() now and then.
+ * Entry points: kbt_credits_begin(), kbt_credits_drop() and kbt_credits_end() when a
+ * connection is made, receives no more and is freed, kbt_credits_attach() and
+ * kbt_credits_detach() with each volume, kbt_credits() for each reply,
+ * kbt_credits_back() for what a client returns, kbt_credits_calm_down() now and then.
  *
  * A credit is the right to send a request, and a message with requests takes one
  * buffer of the SRQ. A client that finds no buffer waits for a timer of its
  * device, or loses its connection over iWARP, so buffers must not run short as
  * long as clients keep to their credits. Each connection therefore has a window:
  * one credit, or two if its client knows no better, is always its own, and kept
- * free for it. The rest goes to who wants more than it has. It comes back from an
- * idle client with its next keep-alive, and with replies from those that have
- * more than their share while others go without.
+ * free for it. A connection that may have several volumes has one, and one for
+ * each volume, so that volumes which stand still leave the client some for others
+ * and for itself. No host has so many of these that others find none; volumes have
+ * limits of their own, so that they leave some to connections. The rest goes to who
+ * wants more than it has. It comes back from an idle client with its next keep-alive,
+ * and with replies from those that have more than their share while others go without.
  *
  * The length of the queue is the other half, see tgt_srq.c: it grows when a
  * client gets no credit, or most buffers are in use, and does not become shorter
@@ -28,17 +32,113 @@
 /* How long a client that got no credit makes others return theirs */
 #define KBT_SHORT	(HZ / 10)
 
+/* Credits with which another host can connect, and attach some volumes */
+#define KBT_FEW		8U
+
 /* Begin as if no connection had gone without credits for long. */
 void kbt_credits_init(struct kbt *kbt)
 {
 	atomic_set(&kbt->granted, 0);
+	atomic_set(&kbt->owned, 0);
+	atomic_set(&kbt->for_volumes, 0);
 	kbt->short_since = jiffies - KBT_SHORT - 1;
 }
 
-/* Return the credits that a connection always has. */
-static unsigned int kbt_own_credits(const struct kbt_conn *conn)
+/* Return the credits that a connection has from the start. */
+static unsigned int kbt_first_own(const struct kbt_conn *conn)
 {
-	return conn->credits_move ? 1 : 2;
+	return conn->credits_move && !conn->volumes ? 1 : 2;
+}
+
+/* Return how many credits may be kept free for the volumes that are attached. */
+static unsigned int kbt_volumes_max(struct kbt *kbt)
+{
+	unsigned int max = kbt_srq_max(kbt);
+
+	return max - max / 4;
+}
+
+/* Return how many of these one host may have: others attach volumes as well. */
+static unsigned int kbt_host_volumes_max(struct kbt *kbt)
+{
+	return kbt_of_a_host(kbt_volumes_max(kbt));
+}
+
+/* Return how many credits volumes leave for connections, and a host for others. */
+static unsigned int kbt_few(struct kbt *kbt)
+{
+	return min(DIV_ROUND_UP(kbt_srq_max(kbt), 8), KBT_FEW);
+}
+
+/* Add @n to @count; return false if that is more than @max. Context: any. */
+static bool kbt_add_up_to(atomic_t *count, unsigned int n, unsigned int max)
+{
+	int was = atomic_read(count);
+
+	do {
+		if (was + n > max)
+			return false;
+	} while (!atomic_try_cmpxchg(count, &was, was + n));
+	return true;
+}
+
+/*
+ * Keep @n more credits free for @conn. Return false if there are more than @max
+ * then, or more than its host may have: nearly all, since it may be the only one.
+ * Context: any.
+ */
+static bool kbt_own_reserve(struct kbt_conn *conn, unsigned int n, unsigned int max)
+{
+	unsigned int of_host = kbt_srq_max(conn->kbt) - 2 * kbt_few(conn->kbt);
+	struct kbt *kbt = conn->kbt;
+
+	if (!kbt_add_up_to(&conn->host->owned, n, of_host))
+		return false;
+	if (!kbt_add_up_to(&kbt->owned, n, max)) {
+		atomic_sub(n, &conn->host->owned);
+		return false;
+	}
+	conn->own += n;
+	return true;
+}
+
+/* Undo kbt_own_reserve(). Context: any. */
+static void kbt_own_release(struct kbt_conn *conn, unsigned int n)
+{
+	conn->own -= n;
+	atomic_sub(n, &conn->kbt->owned);
+	atomic_sub(n, &conn->host->owned);
+}
+
+/* As kbt_own_reserve(), one for another volume. Context: any. */
+static bool kbt_volume_reserve(struct kbt_conn *conn)
+{
+	struct kbt_host *host = conn->host;
+	struct kbt *kbt = conn->kbt;
+
+	if (!kbt_add_up_to(&host->for_volumes, 1, kbt_host_volumes_max(kbt)))
+		return false;
+	if (!kbt_add_up_to(&kbt->for_volumes, 1, kbt_volumes_max(kbt)))
+		goto err_host;
+	if (!kbt_own_reserve(conn, 1, kbt_srq_max(kbt) - kbt_few(kbt)))
+		goto err_volumes;
+	conn->for_volumes++;
+	return true;
+
+err_volumes:
+	atomic_dec(&kbt->for_volumes);
+err_host:
+	atomic_dec(&host->for_volumes);
+	return false;
+}
+
+/* Undo kbt_volume_reserve() @n times. Context: any. */
+static void kbt_volumes_release(struct kbt_conn *conn, unsigned int n)
+{
+	conn->for_volumes -= n;
+	atomic_sub(n, &conn->kbt->for_volumes);
+	atomic_sub(n, &conn->host->for_volumes);
+	kbt_own_release(conn, n);
 }
 
 /*
@@ -97,6 +197,15 @@ static void kbt_credits_short(struct kbt *kbt)
 		kbt_srq_adapt(kbt);
 }
 
+/*
+ * Return how many credits @conn may have for what its client wants. Where volumes
+ * share it the rest is for those that are attached while others stand still.
+ */
+static unsigned int kbt_window_max(const struct kbt_conn *conn)
+{
+	return conn->volumes ? conn->credits - conn->credits / 4 : conn->credits;
+}
+
 /**
  * kbt_credits_begin() - give a connection its first credits
  * @conn: connection; ->credits is the most that it can have
@@ -104,36 +213,123 @@ static void kbt_credits_short(struct kbt *kbt)
  * If all credits are given, others return theirs with their next replies.
  *
  * Context: Process context.
- * Return: false if the longest queue has not one buffer for each connection.
+ * Return: false if the longest queue has no buffer left for each connection, or
+ * the others are for other hosts.
  */
 bool kbt_credits_begin(struct kbt_conn *conn)
 {
-	unsigned int own = kbt_own_credits(conn), max;
+	unsigned int own = kbt_first_own(conn);
 	struct kbt *kbt = conn->kbt;
 	int limit = kbt_credit_limit(kbt);
 	int left;
 
 	lockdep_assert_held(&kbt->mutex);
 
-	max = max(kbt->params->srq_max, READ_ONCE(kbt->usable));
-	if ((kbt->conn_count + 1) * own > max)
+	if (!kbt_own_reserve(conn, own, kbt_srq_max(kbt)))
 		return false;
 	conn->window = own;
 	/* Half of the credits are for those who turn out to want them. */
 	left = limit / 2 - atomic_read(&kbt->granted) - (int)own;
 	if (left > 0)
 		conn->window += left / 4;
-	conn->window = min_t(unsigned int, conn->window, conn->credits);
+	conn->window = min(conn->window, kbt_window_max(conn));
 	atomic64_set(&conn->given, conn->window);
 	atomic_add(conn->window, &kbt->granted);
 	return true;
 }
 
-/* Take the credits of a connection that is being freed. */
+/* Take the credits of @conn, but for @kept of those of its own. Context: any. */
+static void kbt_credits_take(struct kbt_conn *conn, unsigned int kept)
+{
+	unsigned int n = conn->window - min(conn->window, kept);
+
+	conn->window -= n;
+	atomic_sub(n, &conn->kbt->granted);
+	kbt_volumes_release(conn, conn->for_volumes);
+	kbt_own_release(conn, conn->own - min(conn->own, kept));
+}
+
+/*
+ * @conn has ended, and receives nothing any more, but its slots may be busy for as long
+ * as a medium takes. Others get its credits, but for that of a receive buffer which a
+ * WRITE may keep for so long. Context: process.
+ */
+void kbt_credits_drop(struct kbt_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+
+	kbt_credits_take(conn, test_bit(KBT_CONN_KEEPS, &conn->flags) ? 1 : 0);
+	/* The queue may become shorter. */
+	kbt_srq_calm_down(conn->kbt);
+}
+
+/* Take the last credits of a connection that is being freed. */
 void kbt_credits_end(struct kbt_conn *conn)
 {
-	atomic_sub(conn->window, &conn->kbt->granted);
-	conn->window = 0;
+	kbt_credits_take(conn, 0);
+}
+
+/*
+ * Return how many credits @conn needs with one volume more: its own, and all that are
+ * outstanding beyond those, or withheld.
+ */
+static unsigned int kbt_credits_needed(struct kbt_conn *conn)
+{
+	unsigned int n = conn->attached + 2 + conn->withheld;
+	struct kbt_attachment *att;
+
+	lockdep_assert_held(&conn->lock);
+
+	list_for_each_entry(att, &conn->attachments, link)
+		if (att->unreplied > 1)
+			n += att->unreplied - 1;
+	return n;
+}
+
+/**
+ * kbt_credits_attach() - keep a credit for another volume of a connection
+ * @io: slot of ATTACH, whose reply brings what is missing
+ *
+ * The first volume has one since the connection was made. If all credits are
+ * given, others return theirs with their next replies. Volumes leave a quarter for
+ * connections, which clients with many volumes must not keep out.
+ *
+ * Context: Process context, conn->lock held.
+ * Return: false if there is none.
+ */
+bool kbt_credits_attach(struct kbt_io *io)
+{
+	struct kbt_conn *conn = io->conn;
+	struct kbt *kbt = conn->kbt;
+	unsigned int need;
+
+	lockdep_assert_held(&conn->lock);
+
+	if (!conn->attached)
+		return true;
+	need = kbt_credits_needed(conn);
+	if (need > conn->credits || !kbt_volume_reserve(conn))
+		return false;
+	if (conn->window < need) {
+		io->brings = need - conn->window;
+		conn->window = need;
+		atomic_add(io->brings, &kbt->granted);
+		kbt_srq_adapt(kbt);
+	}
+	return true;
+}
+
+/*
+ * Undo kbt_credits_attach() for one of conn->attached volumes. The client may keep
+ * the credit until others want it. Context: process.
+ */
+void kbt_credits_detach(struct kbt_conn *conn)
+{
+	lockdep_assert_held(&conn->lock);
+
+	if (conn->attached <= 1 || conn->draining)
+		return;
+	kbt_volumes_release(conn, 1);
 }
 
 /*
@@ -148,11 +344,11 @@ static bool kbt_window_shrinks(struct kbt_conn *conn)
 
 	lockdep_assert_held(&conn->lock);
 
-	if (conn->window <= kbt_own_credits(conn) ||
+	if (conn->window <= conn->own ||
 	    (!kbt_are_short(kbt) &&
 	     atomic_read(&kbt->granted) <= kbt_credit_limit(kbt)))
 		return false;
-	share = kbt_credit_limit(kbt) / max(READ_ONCE(kbt->conn_count), 1U);
+	share = kbt_credit_limit(kbt) / max(atomic_read(&kbt->live), 1);
 	return conn->window > share + 1;
 }
 
@@ -166,7 +362,7 @@ static bool kbt_wants_credit(const struct kbt_io *io)
 
 	lockdep_assert_held(&conn->lock);
 
-	if (conn->window >= conn->credits)
+	if (conn->draining || conn->window >= kbt_window_max(conn))
 		return false;
 	return conn->credits_move ? io->wants :
 	       atomic64_read(&conn->requests) - atomic64_read(&conn->replied) >=
@@ -188,13 +384,24 @@ static bool kbt_credit_reserve(struct kbt *kbt)
 	return true;
 }
 
+/*
+ * Return whether the reply to @io may bring no credit. If volumes share the
+ * connection others may keep all that is outstanding; the credit of a volume's
+ * last request is what its next one needs.
+ */
+static bool kbt_may_take(const struct kbt_io *io)
+{
+	return !io->conn->volumes || (io->att && io->att->unreplied);
+}
+
 static u16 kbt_next_credits(const struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
 
 	lockdep_assert_held(&conn->lock);
 
-	if (conn->throttled && conn->withheld < conn->window / 2) {
+	if (conn->throttled && kbt_may_take(io) &&
+	    conn->withheld < conn->window / 2) {
 		conn->withheld++;
 		return 0;
 	}
@@ -204,7 +411,7 @@ static u16 kbt_next_credits(const struct kbt_io *io)
 		conn->withheld--;
 		return 2;
 	}
-	if (kbt_window_shrinks(conn)) {
+	if (kbt_window_shrinks(conn) && kbt_may_take(io)) {
 		conn->window--;
 		atomic_dec(&conn->kbt->granted);
 		return 0;
@@ -217,15 +424,19 @@ static u16 kbt_next_credits(const struct kbt_io *io)
 }
 
 /*
- * Return the credits that the reply to @io gives: 1 keeps the window as it is.
- * While the client is throttled half of its credits are held back, and returned
- * later.
+ * Return the credits that the reply to @io, which is being made, gives: 1 keeps
+ * the window as it is. While the client is throttled half of its credits are held
+ * back, and returned later.
  */
-u16 kbt_credits(const struct kbt_io *io)
+u16 kbt_credits(struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
-	u16 n = kbt_next_credits(io);
+	u16 n;
 
+	if (io->att)
+		io->att->unreplied--;
+	n = kbt_next_credits(io) + io->brings;
+	io->brings = 0;
 	/* Only this function changes conn->given. */
 	atomic64_set(&conn->given, atomic64_read(&conn->given) + n);
 	return n;

@@ -7,8 +7,8 @@
  * resumes a slot that waited for a buffer, kbt_io_alloc() and kbt_io_free()
  * make the slots of a connection.
  *
- * kbt_io_step() runs again after each wait of the request: for a large buffer,
- * for the data of a WRITE, for a context that may block. Small data travels
+ * kbt_io_step() runs again after each wait of the request: for a page or a large
+ * buffer, for the data of a WRITE, for a context that may block. Small data travels
  * inside messages. Other data is moved by the target: an RDMA Read fetches the
  * data of a WRITE while other requests are on the medium; the data of a READ is
  * written before the reply, see tgt_reply.c.
@@ -19,8 +19,8 @@
  * client's adapter refuses memory that was not exposed, which breaks the
  * connection.
  *
- * Locks: conn->lock guards the idle list. After the unlock in kbt_io_put() or
- * kbt_io_served() the connection may be freed.
+ * Locks: conn->lock guards the idle list. After the unlock in kbt_io_put() the
+ * connection may be freed.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -30,7 +30,12 @@
 
 /* ---- Slots --------------------------------------------------------------- */
 
-struct kbt_io *kbt_io_get(struct kbt_conn *conn)
+/*
+ * Take a slot for @request, and the attachment that it is for. Return NULL if no
+ * slot is idle. Context: process.
+ */
+struct kbt_io *kbt_io_get(struct kbt_conn *conn,
+			  const struct kblk_request *request)
 {
 	struct kbt_io *io;
 
@@ -39,34 +44,19 @@ struct kbt_io *kbt_io_get(struct kbt_conn *conn)
 	if (io) {
 		list_del_init(&io->link);
 		conn->idle_count--;
-		io->stage = KBT_IO_EMPTY;
+		io->stage = KBT_IO_START;
+		io->brings = 0;
+		io->att = kbt_attachment_get(conn, request);
 		atomic_set(&io->pending, 1);
 	}
 	spin_unlock_irq(&conn->lock);
 	return io;
 }
 
-/*
- * Resume @io, for which a buffer was found. The connection may be freed as soon
- * as the lock is dropped. Context: any.
- */
+/* Resume @io, for which a buffer was found. Context: any. */
 void kbt_io_served(struct kbt_io *io)
 {
-	struct kbt_conn *conn = io->conn;
-	unsigned long flags;
-
-	if (io->stage != KBT_IO_EMPTY) {
-		queue_work(conn->kbt->wq, &io->work);
-		return;
-	}
-	spin_lock_irqsave(&conn->lock, flags);
-	/* Pairs with smp_load_acquire() in kbt_slot(), which uses io->buf. */
-	smp_store_release(&io->in_line, false);
-	if (kbt_conn_ending(conn))
-		wake_up(&conn->told);
-	else
-		queue_work(conn->kbt->wq, &conn->recv_work);
-	spin_unlock_irqrestore(&conn->lock, flags);
+	queue_work(io->conn->kbt->wq, &io->work);
 }
 
 /*
@@ -102,8 +92,10 @@ void kbt_io_unkeep(struct kbt_io *io)
 	if (!kbt_keeps(io))
 		return;
 	io->kept.as_ptr = NULL;
-	clear_bit_unlock(KBT_CONN_KEEPS, &conn->flags);
-	kbt_rx_repost(conn->kbt, cookie);
+	if (!io->from)
+		clear_bit_unlock(KBT_CONN_KEEPS, &conn->flags);
+	io->from = NULL;
+	kbt_rx_put(conn->kbt, cookie);
 }
 
 /*
@@ -123,6 +115,7 @@ void kbt_io_put(struct kbt_io *io)
 	spin_lock_irqsave(&conn->lock, flags);
 	if (kbt_has_words(conn, io->request.opcode))
 		kbt_words_end(conn);
+	kbt_attachment_put(io);
 	list_add(&io->link, &conn->idle);
 	/*
 	 * The receive path only stops for want of a slot when none is idle, so
@@ -130,8 +123,7 @@ void kbt_io_put(struct kbt_io *io)
 	 */
 	if (!conn->idle_count++ && !kbt_conn_ending(conn))
 		queue_work(conn->kbt->wq, &conn->recv_work);
-	if (conn->draining && conn->idle_count == conn->kbt->params->io_depth)
-		queue_work(conn->kbt->end_wq, &conn->free_work);
+	kbt_conn_drained(conn);
 	spin_unlock_irqrestore(&conn->lock, flags);
 }
 
@@ -140,7 +132,7 @@ void kbt_io_put(struct kbt_io *io)
 static enum kblk_status kbt_check_range(struct kbt_io *io, u32 max)
 {
 	u64 offset = le64_to_cpu(io->request.offset);
-	struct kbt_ns *ns = io->conn->ns;
+	struct kbt_ns *ns = io->att->ns;
 	u64 size = kbt_ns_size(ns);
 	u32 length = kbt_length(io);
 
@@ -165,7 +157,7 @@ static enum kblk_status kbt_check_rw(struct kbt_io *io)
 	if ((!write && io->request.flags & KBLK_FUA) ||
 	    io->request.flags & KBLK_NOUNMAP)
 		return KBLK_ERR_INVALID;
-	if (write && conn->ns->read_only)
+	if (write && io->att->ns->read_only)
 		return KBLK_ERR_READ_ONLY;
 	return kbt_check_range(io, max);
 }
@@ -173,7 +165,7 @@ static enum kblk_status kbt_check_rw(struct kbt_io *io)
 static enum kblk_status kbt_check_erase(struct kbt_io *io)
 {
 	bool zeroes = io->request.opcode == KBLK_OP_WRITE_ZEROES;
-	struct kbt_ns *ns = io->conn->ns;
+	struct kbt_ns *ns = io->att->ns;
 	u32 max = zeroes ? kbt_max_zeroes(ns) : kbt_max_discard(ns);
 
 	if (io->request.flags & ~(zeroes ? KBLK_NOUNMAP : 0))
@@ -214,9 +206,10 @@ enum kblk_status kbt_check(struct kbt_io *io)
 	if (opcode == KBLK_OP_KEEPALIVE)
 		return kbt_check_plain(io, 0, 0);
 	if ((opcode < KBLK_OP_ATTACH || opcode > KBLK_OP_KEEPALIVE) &&
-	    !(opcode == KBLK_OP_FENCE && io->conn->hosts))
+	    !(opcode == KBLK_OP_FENCE && io->conn->hosts) &&
+	    !(opcode == KBLK_OP_DETACH && io->conn->volumes))
 		return KBLK_ERR_UNSUPPORTED;
-	if (!io->conn->ns)
+	if (!io->att)
 		return KBLK_ERR_NOT_ATTACHED;
 	switch (opcode) {
 	case KBLK_OP_FENCE:
@@ -226,6 +219,7 @@ enum kblk_status kbt_check(struct kbt_io *io)
 		return kbt_check_plain(io, KBLK_INLINED,
 				       sizeof(struct kblk_identify));
 	case KBLK_OP_FLUSH:
+	case KBLK_OP_DETACH:
 		return kbt_check_plain(io, 0, 0);
 	case KBLK_OP_READ:
 	case KBLK_OP_WRITE:
@@ -238,14 +232,25 @@ enum kblk_status kbt_check(struct kbt_io *io)
 /* ---- Serving ------------------------------------------------------------- */
 
 /*
- * Take a large buffer if @io moves data by RDMA. Return false if @io waits for
- * one; kbt_io_served() resumes it.
+ * Take a large buffer if @io moves data by RDMA, or a page for data inside a
+ * message. Return false if @io waits for one; kbt_io_served() resumes it,
+ * perhaps before this function returns.
  */
 static bool kbt_get_buffer(struct kbt_io *io)
 {
-	if (!kbt_has_remote(io) || io->buf)
+	if (!kbt_has_data(io) || io->buf || (kbt_keeps(io) && !io->from))
 		return true;
-	return kbt_pool_get(&io->conn->kbt->pools[KBT_LARGE], io);
+	return kbt_pool_get(&io->conn->kbt->pools[kbt_has_remote(io) ?
+						  KBT_LARGE : KBT_PAGES], io);
+}
+
+/* Copy the data of a WRITE from the receive buffer to the page of @io. */
+static void kbt_copy_data(struct kbt_io *io)
+{
+	if (!io->from)
+		return;
+	memcpy(io->data, io->from, kbt_length(io));
+	kbt_io_unkeep(io);
 }
 
 static void kbt_run(struct kbt_io *io)
@@ -256,9 +261,10 @@ static void kbt_run(struct kbt_io *io)
 	case KBLK_OP_KEEPALIVE:
 	case KBLK_OP_ATTACH:
 	case KBLK_OP_FENCE:
+	case KBLK_OP_DETACH:
 		break;
 	case KBLK_OP_IDENTIFY:
-		kbt_backend_identify(conn, kbt_words(conn));
+		kbt_backend_identify(io, kbt_words(conn));
 		break;
 	case KBLK_OP_CHALLENGE:
 		kbt_challenge(conn);
@@ -279,8 +285,6 @@ void kbt_io_step(struct kbt_io *io)
 	struct kbt_conn *conn = io->conn;
 
 	switch (io->stage) {
-	case KBT_IO_EMPTY:
-		return;
 	case KBT_IO_START:
 		if (io->status != KBLK_OK) {
 			kbt_io_reply(io, io->status);
@@ -288,6 +292,7 @@ void kbt_io_step(struct kbt_io *io)
 		}
 		if (!kbt_get_buffer(io))
 			return;
+		kbt_copy_data(io);
 		io->stage = KBT_IO_RUN;
 		if (io->request.opcode == KBLK_OP_WRITE && kbt_has_remote(io)) {
 			if (kbt_fetch(io) != DAT_SUCCESS) {
@@ -300,7 +305,7 @@ void kbt_io_step(struct kbt_io *io)
 	case KBT_IO_RUN:
 		if (kbt_backend_blocks(io)) {
 			io->stage = KBT_IO_BLOCK;
-			queue_work(conn->ns->io_wq, &io->work);
+			queue_work(io->att->ns->io_wq, &io->work);
 			return;
 		}
 		fallthrough;
@@ -313,10 +318,16 @@ void kbt_io_work(struct work_struct *work)
 {
 	struct kbt_io *io = container_of(work, struct kbt_io, work);
 
+	/*
+	 * The medium may be through with the request before submit_bio()
+	 * returns: the volume must not be closed until then.
+	 */
+	atomic_inc(&io->pending);
 	if (kbt_conn_ending(io->conn))
 		kbt_io_put(io);
 	else
 		kbt_io_step(io);
+	kbt_io_put(io);
 }
 
 /* ---- Making slots -------------------------------------------------------- */

@@ -34,6 +34,7 @@ static const char * const kbt_stat_names[KBT_STATS] = {
 	[KBT_STAT_SILENT] = "connections silent",
 	[KBT_STAT_STUCK] = "connections not taking replies",
 	[KBT_STAT_UNPROVEN] = "connections without proof",
+	[KBT_STAT_HANGING] = "connections kept by a medium",
 };
 
 static ssize_t kbt_pool_print(struct kbt_pool *pool, const char *name,
@@ -78,16 +79,15 @@ ssize_t kbt_stats_print(struct kbt_port *port, char *page)
 static ssize_t kbt_conn_print(struct kbt_conn *conn, char *page, ssize_t n)
 {
 	const char *client = conn->client[0] ? conn->client : "-";
-	struct kbt_ns *ns = READ_ONCE(conn->ns);
 	DAT_COUNT held = 0;
 	ssize_t start = n;
 
 	dat_ep_recv_query(conn->ep, &held, NULL);
 	/* The name comes from the client: escape it. */
-	n += sysfs_emit_at(page, n, "%-24s %*pE queue %u volume %u ",
-			   conn->peer, (int)strlen(client), client, conn->queue,
-			   ns ? ns->nsid : 0);
-	n += sysfs_emit_at(page, n, "credits %u held %d withheld %u requests %lld\n",
+	n += sysfs_emit_at(page, n, "%-24s %*pE queue %u volume ",
+			   conn->peer, (int)strlen(client), client, conn->queue);
+	n += kbt_attached_print(conn, page, n);
+	n += sysfs_emit_at(page, n, " credits %u held %d withheld %u requests %lld\n",
 			   conn->credits, held, READ_ONCE(conn->withheld),
 			   atomic64_read(&conn->requests));
 	return n - start;

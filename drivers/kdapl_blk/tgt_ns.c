@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Volumes: enable, disable, attach, detach. tgt_ns_configfs.c is the
- * administrator's side.
+ * Volumes: enable, disable, close. tgt_ns_configfs.c is the administrator's
+ * side, tgt_attach.c that of clients.
  *
- * Entry points: kbt_ns_enable(), kbt_ns_disable(), kbt_attach(), kbt_detach(),
- * kbt_end_matching().
+ * Entry points: kbt_ns_enable(), kbt_ns_disable(), kbt_ns_unuse().
  *
- * A connection attaches to one volume and uses it until it ends; ns->users
- * counts the attached connections, and one more while the volume is enabled.
- * Disabling a volume ends its connections. When the last has gone, and thereby
- * their requests, kbt_ns_close_work() flushes the volume and closes it. All
- * writes that were replied to are then on the medium, so the administrator may
- * enable the volume with the same instance. If the flush fails, the volume
- * becomes another instance, see struct kblk_identify.
+ * ns->users counts the attachments of connections to the volume, and one more
+ * while it is enabled. Disabling a volume ends its attachments. When the last
+ * has gone, and thereby their requests, kbt_ns_close_work() flushes the volume
+ * and closes it. All writes that were replied to are then on the medium, so the
+ * administrator may enable the volume with the same instance. If the flush
+ * fails, the volume becomes another instance, see struct kblk_identify.
  *
  * The medium may keep requests for ever, so nobody waits for that with a lock
  * that others need. An open volume therefore holds references on its item and
  * on the module: its directory may be gone before it is closed.
  *
  * The struct kbt_ns owns the open file while ->open. Locks: ns->mutex
- * serialises enabling and disabling; kbt_names guards ->enabled, ->users and
- * ->conns, so that no connection attaches after ->enabled was cleared.
+ * serialises enabling and disabling; kbt_names guards ->enabled and ->users, so that
+ * no connection attaches after ->enabled was cleared.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/blk-mq.h>
 #include <linux/blkdev.h>
 #include <linux/file.h>
 #include <linux/module.h>
@@ -47,169 +46,6 @@ u64 kbt_ns_size(struct kbt_ns *ns)
 	u64 size = i_size_read(ns->file->f_mapping->host);
 
 	return round_down(size, ns->block_size);
-}
-
-/* ---- Attaching ----------------------------------------------------------- */
-
-/* Return the subsystem @name of @port, or NULL. */
-static struct kbt_subsys *kbt_find_subsys(struct kbt_port *port,
-					  const char *name)
-{
-	struct kbt_subsys *subsys;
-	struct kbt_link *link;
-
-	lockdep_assert_held(&kbt_names);
-
-	list_for_each_entry(link, &port->subsystems, link) {
-		subsys = link->to;
-		if (!strcmp(config_item_name(&subsys->group.cg_item), name))
-			return subsys;
-	}
-	return NULL;
-}
-
-static bool kbt_may_use(struct kbt_subsys *subsys, const char *name)
-{
-	struct kbt_client *client;
-	struct kbt_link *link;
-
-	lockdep_assert_held(&kbt_names);
-
-	if (subsys->allow_any)
-		return true;
-	list_for_each_entry(link, &subsys->allowed, link) {
-		client = link->to;
-		if (!strcmp(config_item_name(&client->group.cg_item), name))
-			return true;
-	}
-	return false;
-}
-
-static enum kblk_status kbt_attach_to(struct kbt_conn *conn,
-				      const struct kblk_attach *attach)
-{
-	u32 nsid = le32_to_cpu(attach->namespace);
-	enum kblk_status status;
-	struct kbt_subsys *subsys;
-	struct kbt_ns *ns;
-
-	lockdep_assert_held(&kbt_names);
-
-	subsys = kbt_find_subsys(conn->kbt->port, attach->subsystem);
-	if (!subsys)
-		return KBLK_ERR_NO_VOLUME;
-	if (!kbt_may_use(subsys, conn->client))
-		return KBLK_ERR_DENIED;
-	status = kbt_authenticate(conn, subsys, attach);
-	if (status != KBLK_OK)
-		return status;
-	list_for_each_entry(ns, &subsys->namespaces, link) {
-		if (ns->nsid != nsid || !ns->enabled)
-			continue;
-		status = kbt_session_join(ns, conn);
-		if (status == KBLK_OK) {
-			ns->users++;
-			WRITE_ONCE(conn->ns, ns);
-		}
-		return status;
-	}
-	return KBLK_ERR_NO_VOLUME;
-}
-
-/*
- * Serve ATTACH: connect @conn to the volume that @attach names, and return the
- * status to reply with. Context: process.
- */
-enum kblk_status kbt_attach(struct kbt_conn *conn,
-			    const struct kblk_attach *attach)
-{
-	u32 ms = le32_to_cpu(attach->keepalive_ms);
-	enum kblk_status status;
-
-	lockdep_assert_held(&conn->recv_mutex);
-
-	if (conn->ns || strnlen(attach->client, KBLK_NAME_LEN) == KBLK_NAME_LEN ||
-	    strnlen(attach->subsystem, KBLK_NAME_LEN) == KBLK_NAME_LEN ||
-	    kblk_is_zero(attach->host, sizeof(attach->host)) == conn->hosts ||
-	    !kblk_is_zero(attach->reserved, sizeof(attach->reserved)))
-		return KBLK_ERR_INVALID;
-	import_uuid(&conn->host_id, attach->host);
-	spin_lock(&kbt_names);
-	strscpy(conn->client, attach->client, sizeof(conn->client));
-	status = kbt_attach_to(conn, attach);
-	spin_unlock(&kbt_names);
-	if (status == KBLK_OK && kbt_share_join(conn)) {
-		kbt_detach(conn);
-		status = KBLK_ERR_IO;
-	}
-	if (status == KBLK_OK) {
-		WRITE_ONCE(conn->heard, jiffies);
-		/*
-		 * A client that keeps its promise is heard three times within
-		 * this time.
-		 */
-		WRITE_ONCE(conn->patience,
-			   msecs_to_jiffies(min(ms, 1000000U)) * 3);
-		pr_info_ratelimited("%s: %*pE is attached to %*pE, volume %u\n",
-				    conn->peer, (int)strlen(conn->client),
-				    conn->client,
-				    (int)strlen(attach->subsystem),
-				    attach->subsystem, conn->ns->nsid);
-	} else {
-		pr_warn_ratelimited("%s: %*pE may not attach to %*pE: status %d\n",
-				    conn->peer, (int)strlen(conn->client),
-				    conn->client,
-				    (int)strlen(attach->subsystem),
-				    attach->subsystem, status);
-	}
-	return status;
-}
-
-/*
- * The volume has one user less; the last one is gone after kbt_ns_disable().
- * Context: any.
- */
-static void kbt_ns_unuse(struct kbt_ns *ns)
-{
-	lockdep_assert_held(&kbt_names);
-
-	if (!--ns->users)
-		queue_work(kbt_stop_wq, &ns->close_work);
-}
-
-/* Undo kbt_attach(), if it succeeded. All requests of @conn have finished. */
-void kbt_detach(struct kbt_conn *conn)
-{
-	struct kbt_ns *ns = conn->ns;
-
-	if (!ns)
-		return;
-	kbt_share_leave(conn);
-	WRITE_ONCE(conn->ns, NULL);
-	spin_lock(&kbt_names);
-	kbt_session_leave(ns, conn);
-	kbt_ns_unuse(ns);
-	spin_unlock(&kbt_names);
-}
-
-/* End the connections of @port for which @match returns true. */
-void kbt_end_matching(struct kbt_port *port,
-		      bool (*match)(struct kbt_conn *conn, void *what),
-		      void *what)
-{
-	struct kbt_conn *conn;
-	struct kbt *kbt;
-
-	mutex_lock(&port->mutex);
-	kbt = port->kbt;
-	if (kbt) {
-		mutex_lock(&kbt->mutex);
-		list_for_each_entry(conn, &kbt->conns, link)
-			if (match(conn, what))
-				kbt_conn_end(conn);
-		mutex_unlock(&kbt->mutex);
-	}
-	mutex_unlock(&port->mutex);
 }
 
 /* ---- Enabling ------------------------------------------------------------ */
@@ -326,6 +162,18 @@ static int kbt_ns_identify(struct kbt_ns *ns)
 	return 0;
 }
 
+/*
+ * Return whether @bdev takes requests without waiting. A driver that blocks is asked
+ * directly by whoever has them, whatever REQ_NOWAIT says.
+ */
+static bool kbt_never_waits(struct block_device *bdev)
+{
+	struct request_queue *q = bdev_get_queue(bdev);
+
+	return bdev_nowait(bdev) &&
+	       !(queue_is_mq(q) && q->tag_set->flags & BLK_MQ_F_BLOCKING);
+}
+
 static int kbt_ns_open(struct kbt_ns *ns)
 {
 	struct inode *inode;
@@ -346,7 +194,7 @@ static int kbt_ns_open(struct kbt_ns *ns)
 	ns->bdev = S_ISBLK(inode->i_mode) ? I_BDEV(inode) : NULL;
 	ns->block_size = ns->bdev ? bdev_logical_block_size(ns->bdev) :
 				    KBT_FILE_BLOCK;
-	ns->nowait = ns->bdev && bdev_nowait(ns->bdev);
+	ns->nowait = ns->bdev && kbt_never_waits(ns->bdev);
 	ns->wb_since = errseq_sample(&file->f_mapping->wb_err);
 	ns->file = file;
 	err = kbt_ns_check(ns);
@@ -395,13 +243,25 @@ int kbt_ns_enable(struct kbt_ns *ns)
 
 /* ---- Disabling ----------------------------------------------------------- */
 
-static bool kbt_uses_ns(struct kbt_conn *conn, void *ns)
+static bool kbt_uses_ns(const struct kbt_attachment *att, void *ns)
 {
-	return READ_ONCE(conn->ns) == ns;
+	return att->ns == ns;
 }
 
 /*
- * Disable the volume: end its connections. kbt_ns_close_work() does the rest.
+ * The volume has one user less; the last one is gone after kbt_ns_disable().
+ * Context: any.
+ */
+void kbt_ns_unuse(struct kbt_ns *ns)
+{
+	lockdep_assert_held(&kbt_names);
+
+	if (!--ns->users)
+		queue_work(kbt_stop_wq, &ns->close_work);
+}
+
+/*
+ * Disable the volume: end its attachments. kbt_ns_close_work() does the rest.
  * Context: process.
  */
 void kbt_ns_disable(struct kbt_ns *ns)

@@ -308,8 +308,8 @@ struct config_group *kbt_ns_make(struct kbt_subsys *subsys, u32 nsid)
 	ns->instance = get_random_u64();
 	mutex_init(&ns->mutex);
 	spin_lock_init(&ns->lock);
-	INIT_LIST_HEAD(&ns->conns);
-	INIT_LIST_HEAD(&ns->sessions);
+	hash_init(ns->sessions);
+	hash_init(ns->writers);
 	init_waitqueue_head(&ns->closed);
 	INIT_WORK(&ns->close_work, kbt_ns_close_work);
 	config_group_init_type_name(&ns->group, "", &kbt_ns_type);

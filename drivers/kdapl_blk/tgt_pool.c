@@ -3,7 +3,7 @@
  * Buffers for data: pages for data inside messages, large buffers for RDMA.
  *
  * Entry points: kbt_pool_get(), kbt_pool_put() and kbt_pool_cancel() for a
- * slot, kbt_share_join() and kbt_share_leave() for a connection,
+ * slot, kbt_share_join() and kbt_share_leave() for an attachment,
  * kbt_pools_start() and kbt_pools_stop() for the port.
  *
  * All connections of a port share both pools, so a connection costs no buffers.
@@ -16,18 +16,18 @@
  * - A volume may hold up to KBT_SHARE times the buffers that are free beyond
  *   those reserves. One volume whose medium hangs thus holds two thirds of a
  *   pool, two hold four fifths. The only volume in use at a port may hold all.
- * - The same limit applies to each connection, within what its volume may still
- *   take, unless it is the volume's only connection.
+ * - The same limit applies to each attachment of a connection to the volume,
+ *   within what the volume may still take, unless it is the volume's only one.
  *
  * A slot that finds no buffer waits in line: slots in the line of their
- * connection, connections in the line of their volume, volumes in the line of
- * the pool. Slots of a connection are served in order; connections and volumes
- * take turns. A volume or connection at its limit leaves the line, and
+ * attachment, attachments in the line of their volume, volumes in the line of
+ * the pool. Slots of an attachment are served in order; attachments and volumes
+ * take turns. A volume or attachment at its limit leaves the line, and
  * kbt_pool_put() puts it back.
  *
  * The pool owns free buffers, the slot (io->buf) a buffer in use. Locks:
- * pool->lock guards the pool and all lines, in any context; kbt->share_mutex
- * guards the list of volumes in use.
+ * pool->lock guards the pool and all lines, in any context; kbt->share_mutex, with
+ * kbt_names where it is changed, guards the list of volumes in use.
  */
 #include <linux/slab.h>
 #include "tgt.h"
@@ -37,9 +37,9 @@
 /* ---- Shares -------------------------------------------------------------- */
 
 static struct kbt_line *kbt_volume_line(struct kbt_pool *pool,
-					struct kbt_conn *conn)
+					struct kbt_attachment *att)
 {
-	return &conn->share->lines[pool->kind];
+	return &att->share->lines[pool->kind];
 }
 
 /* Return how many free buffers are not reserved for volumes that hold none. */
@@ -61,24 +61,24 @@ static bool kbt_volume_may(struct kbt_pool *pool, struct kbt_line *volume)
 }
 
 /*
- * Return whether @conn may take a buffer; kbt_volume_may() has said so of
- * @volume.
+ * Return whether an attachment, whose line is @line, may take a buffer;
+ * kbt_volume_may() has said so of @volume.
  */
-static bool kbt_conn_may(struct kbt_pool *pool, struct kbt_line *volume,
-			 struct kbt_line *conn)
+static bool kbt_line_may(struct kbt_pool *pool, struct kbt_line *volume,
+			 struct kbt_line *line)
 {
 	unsigned int room = kbt_spare(pool);
 
-	if (!conn->held || volume->users == 1)
+	if (!line->held || volume->users == 1)
 		return true;
 	if (pool->volumes > 1)
 		room = min(room, KBT_SHARE * room - volume->held);
-	return conn->held < KBT_SHARE * room;
+	return line->held < KBT_SHARE * room;
 }
 
 static void kbt_take_buffer(struct kbt_pool *pool, struct kbt_io *io)
 {
-	struct kbt_line *volume = kbt_volume_line(pool, io->conn);
+	struct kbt_line *volume = kbt_volume_line(pool, io->att);
 	struct kbt_buf *buf = list_first_entry(&pool->free, struct kbt_buf,
 					       link);
 
@@ -88,7 +88,7 @@ static void kbt_take_buffer(struct kbt_pool *pool, struct kbt_io *io)
 	pool->nfree--;
 	if (!volume->held++)
 		pool->without--;
-	io->conn->lines[pool->kind].held++;
+	io->att->lines[pool->kind].held++;
 	io->buf = buf;
 	io->data = buf->mem.va;
 }
@@ -96,13 +96,13 @@ static void kbt_take_buffer(struct kbt_pool *pool, struct kbt_io *io)
 /* ---- Lines --------------------------------------------------------------- */
 
 /*
- * Put @conn in the line of its volume, and the volume in the line of the pool,
+ * Put @att in the line of its volume, and the volume in the line of the pool,
  * if slots of theirs wait and they are not in line.
  */
-static void kbt_join(struct kbt_pool *pool, struct kbt_conn *conn)
+static void kbt_join(struct kbt_pool *pool, struct kbt_attachment *att)
 {
-	struct kbt_line *volume = kbt_volume_line(pool, conn);
-	struct kbt_line *line = &conn->lines[pool->kind];
+	struct kbt_line *volume = kbt_volume_line(pool, att);
+	struct kbt_line *line = &att->lines[pool->kind];
 
 	lockdep_assert_held(&pool->lock);
 
@@ -124,7 +124,7 @@ static void kbt_next_turn(struct kbt_line *line, struct list_head *in)
 /* Give a buffer to the next slot in line and return the slot, or NULL. */
 static struct kbt_io *kbt_serve(struct kbt_pool *pool)
 {
-	struct kbt_line *volume, *conn;
+	struct kbt_line *volume, *line;
 	struct kbt_io *io;
 
 	lockdep_assert_held(&pool->lock);
@@ -137,17 +137,17 @@ static struct kbt_io *kbt_serve(struct kbt_pool *pool)
 			list_del_init(&volume->link);
 			continue;
 		}
-		conn = list_first_entry(&volume->waiting, struct kbt_line,
+		line = list_first_entry(&volume->waiting, struct kbt_line,
 					link);
-		if (!kbt_conn_may(pool, volume, conn)) {
-			list_del_init(&conn->link);
+		if (!kbt_line_may(pool, volume, line)) {
+			list_del_init(&line->link);
 			continue;
 		}
-		io = list_first_entry(&conn->waiting, struct kbt_io, link);
+		io = list_first_entry(&line->waiting, struct kbt_io, link);
 		list_del_init(&io->link);
-		io->waits = NULL;
+		WRITE_ONCE(io->waits, NULL);
 		kbt_take_buffer(pool, io);
-		kbt_next_turn(conn, &volume->waiting);
+		kbt_next_turn(line, &volume->waiting);
 		kbt_next_turn(volume, &pool->waiting);
 		return io;
 	}
@@ -180,27 +180,28 @@ static void kbt_tell(struct list_head *served)
 /* ---- Getting and giving back --------------------------------------------- */
 
 /*
- * Take a buffer for @io, whose connection is attached. If false is returned the
+ * Take a buffer for @io, whose request is for a volume. If false is returned the
  * slot is in line, and kbt_io_served() is called when it gets a buffer,
- * possibly before this function returns. Context: any.
+ * possibly before this function returns: the caller must not touch @io.
+ * Context: any.
  */
 bool kbt_pool_get(struct kbt_pool *pool, struct kbt_io *io)
 {
-	struct kbt_line *volume = kbt_volume_line(pool, io->conn);
-	struct kbt_line *conn = &io->conn->lines[pool->kind];
+	struct kbt_line *volume = kbt_volume_line(pool, io->att);
+	struct kbt_line *line = &io->att->lines[pool->kind];
 	unsigned long flags;
 	LIST_HEAD(served);
 	bool got;
 
 	spin_lock_irqsave(&pool->lock, flags);
-	got = list_empty(&conn->waiting) && list_empty(&volume->waiting) &&
-	      kbt_volume_may(pool, volume) && kbt_conn_may(pool, volume, conn);
+	got = list_empty(&line->waiting) && list_empty(&volume->waiting) &&
+	      kbt_volume_may(pool, volume) && kbt_line_may(pool, volume, line);
 	if (got) {
 		kbt_take_buffer(pool, io);
 	} else {
-		io->waits = pool;
-		list_add_tail(&io->link, &conn->waiting);
-		kbt_join(pool, io->conn);
+		WRITE_ONCE(io->waits, pool);
+		list_add_tail(&io->link, &line->waiting);
+		kbt_join(pool, io->att);
 		kbt_serve_all(pool, &served);
 	}
 	spin_unlock_irqrestore(&pool->lock, flags);
@@ -214,7 +215,7 @@ bool kbt_pool_get(struct kbt_pool *pool, struct kbt_io *io)
  */
 void kbt_pool_put(struct kbt_io *io)
 {
-	struct kbt_conn *conn = io->conn;
+	struct kbt_attachment *att = io->att;
 	struct kbt_buf *buf = io->buf;
 	struct kbt_pool *pool;
 	unsigned long flags;
@@ -227,10 +228,10 @@ void kbt_pool_put(struct kbt_io *io)
 	spin_lock_irqsave(&pool->lock, flags);
 	list_add(&buf->link, &pool->free);
 	pool->nfree++;
-	if (!--kbt_volume_line(pool, conn)->held)
+	if (!--kbt_volume_line(pool, att)->held)
 		pool->without++;
-	conn->lines[pool->kind].held--;
-	kbt_join(pool, conn);
+	att->lines[pool->kind].held--;
+	kbt_join(pool, att);
 	kbt_serve_all(pool, &served);
 	spin_unlock_irqrestore(&pool->lock, flags);
 	kbt_tell(&served);
@@ -239,23 +240,25 @@ void kbt_pool_put(struct kbt_io *io)
 /*
  * Take @io, whose connection is ending, out of the line. Return true if @io was
  * in line; false if it never waited or kbt_serve() was faster and
- * kbt_io_served() is called.
+ * kbt_io_served() is called. No slot of the connection begins to wait any more.
  */
-bool kbt_pool_cancel(struct kbt_pool *pool, struct kbt_io *io)
+bool kbt_pool_cancel(struct kbt_io *io)
 {
-	struct kbt_line *conn = &io->conn->lines[pool->kind];
+	struct kbt_pool *pool = READ_ONCE(io->waits);
+	struct kbt_line *line;
 	unsigned long flags;
 	bool found;
 
-	if (!io->conn->share)
+	if (!pool)
 		return false;
 	spin_lock_irqsave(&pool->lock, flags);
 	found = io->waits == pool;
 	if (found) {
-		io->waits = NULL;
+		WRITE_ONCE(io->waits, NULL);
 		list_del_init(&io->link);
-		if (list_empty(&conn->waiting))
-			list_del_init(&conn->link);
+		line = &io->att->lines[pool->kind];
+		if (list_empty(&line->waiting))
+			list_del_init(&line->link);
 	}
 	spin_unlock_irqrestore(&pool->lock, flags);
 	return found;
@@ -320,7 +323,7 @@ static void kbt_pool_shrink(struct kbt_pool *pool)
 	kbt_buf_destroy(buf);
 }
 
-/* Add @n to the connections of @share and return the new number. */
+/* Add @n to the attachments of @share and return the new number. */
 static unsigned int kbt_share_users(struct kbt *kbt, struct kbt_share *share,
 				    int n)
 {
@@ -367,7 +370,10 @@ static struct kbt_share *kbt_share_make(struct kbt *kbt, struct kbt_ns *ns)
 		kbt_pool_enter(&kbt->pools[i], 1);
 	}
 	share->ns = ns;
+	INIT_LIST_HEAD(&share->hanging);
+	spin_lock(&kbt_names);
 	list_add(&share->link, &kbt->shares);
+	spin_unlock(&kbt_names);
 	return share;
 
 shrink:
@@ -379,11 +385,15 @@ shrink:
 	return NULL;
 }
 
-static struct kbt_share *kbt_share_find(struct kbt *kbt, struct kbt_ns *ns)
+/*
+ * Return the share of @ns, or NULL. kbt->share_mutex or kbt_names is held. Context:
+ * process.
+ */
+struct kbt_share *kbt_share_find(struct kbt *kbt, const struct kbt_ns *ns)
 {
 	struct kbt_share *share;
 
-	lockdep_assert_held(&kbt->share_mutex);
+	lockdep_assert(lockdep_is_held(&kbt->share_mutex) || lockdep_is_held(&kbt_names));
 
 	list_for_each_entry(share, &kbt->shares, link)
 		if (share->ns == ns)
@@ -392,39 +402,41 @@ static struct kbt_share *kbt_share_find(struct kbt *kbt, struct kbt_ns *ns)
 }
 
 /**
- * kbt_share_join() - let a connection use the pools on behalf of its volume
- * @conn: connection; attached, which keeps the volume enabled
+ * kbt_share_join() - let an attachment use the pools on behalf of its volume
+ * @att: attachment; it keeps the volume open
  *
  * Context: Process context, may sleep.
  * Return: 0 or -ENOMEM.
  */
-int kbt_share_join(struct kbt_conn *conn)
+int kbt_share_join(struct kbt_attachment *att)
 {
-	struct kbt *kbt = conn->kbt;
+	struct kbt *kbt = att->conn->kbt;
 
 	mutex_lock(&kbt->share_mutex);
-	conn->share = kbt_share_find(kbt, conn->ns);
-	if (!conn->share)
-		conn->share = kbt_share_make(kbt, conn->ns);
-	if (conn->share)
-		kbt_share_users(kbt, conn->share, 1);
+	att->share = kbt_share_find(kbt, att->ns);
+	if (!att->share)
+		att->share = kbt_share_make(kbt, att->ns);
+	if (att->share)
+		kbt_share_users(kbt, att->share, 1);
 	mutex_unlock(&kbt->share_mutex);
-	return conn->share ? 0 : -ENOMEM;
+	return att->share ? 0 : -ENOMEM;
 }
 
-/* Undo kbt_share_join(). No slot of @conn holds a buffer or is in line. */
-void kbt_share_leave(struct kbt_conn *conn)
+/* Undo kbt_share_join(). No slot of @att holds a buffer or is in line. */
+void kbt_share_leave(struct kbt_attachment *att)
 {
-	struct kbt_share *share = conn->share;
-	struct kbt *kbt = conn->kbt;
+	struct kbt_share *share = att->share;
+	struct kbt *kbt = att->conn->kbt;
 	int i;
 
 	if (!share)
 		return;
-	conn->share = NULL;
+	att->share = NULL;
 	mutex_lock(&kbt->share_mutex);
 	if (!kbt_share_users(kbt, share, -1)) {
+		spin_lock(&kbt_names);
 		list_del(&share->link);
+		spin_unlock(&kbt_names);
 		for (i = 0; i < KBT_POOLS; i++) {
 			/*
 			 * kbt_serve() removes empty lines lazily: @share may

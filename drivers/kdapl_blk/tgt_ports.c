@@ -237,11 +237,9 @@ static int kbt_port_link(struct config_item *parent, struct config_item *to)
 	return err;
 }
 
-static bool kbt_uses_subsys(struct kbt_conn *conn, void *subsys)
+static bool kbt_uses_subsys(const struct kbt_attachment *att, void *subsys)
 {
-	struct kbt_ns *ns = READ_ONCE(conn->ns);
-
-	return ns && ns->subsys == subsys;
+	return att->ns->subsys == subsys;
 }
 
 static void kbt_port_unlink(struct config_item *parent, struct config_item *to)

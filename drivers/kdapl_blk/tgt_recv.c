@@ -6,21 +6,21 @@
  * and kbt_recv_stop() when the connection ends.
  *
  * kDAPL notifies in process context that a message is waiting. kbt_recv()
- * dequeues it, copies each request to a slot, returns the receive buffer and
- * serves the requests. A single write, as that of a client which waits for each,
- * is not copied: it keeps the receive buffer until the medium has it. Without a
- * slot, or without a page for inline data, the message stays in conn->message
- * and later messages stay on the EVD; recv_work continues when a slot or page is
- * available, and after a client has used up its budget. Each request of a
- * message needs its own slot; the last one returns the buffer.
+ * dequeues it, copies each request to a slot, serves the requests and returns the
+ * receive buffer. A single write, as that of a client which waits for each, is
+ * not copied: it keeps the receive buffer until the medium has it. A write that
+ * finds no page keeps it until there is one, so that what is behind it, perhaps
+ * for another volume, does not wait. Without a slot the message stays in
+ * conn->message and later messages stay on the EVD; recv_work continues when a
+ * slot is available, and after a client has used up its budget. Each request of
+ * a message needs its own slot.
  *
  * Every field of a request is untrusted. A message that violates the format
  * ends the connection, since nothing after it can be parsed either; a
  * well-formed request that cannot be served gets an error reply, see
  * kbt_check().
  *
- * Locks: conn->recv_mutex serialises the receive path and guards conn->message
- * and conn->taking.
+ * Locks: conn->recv_mutex serialises the receive path and guards conn->message.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -58,6 +58,15 @@ static bool kbt_may_return(const struct kbt_conn *conn,
 	       (conn->credits_move && request->opcode == KBLK_OP_KEEPALIVE);
 }
 
+/* Return whether @request may name a volume. */
+static bool kbt_may_name(const struct kbt_conn *conn,
+			 const struct kblk_request *request)
+{
+	return conn->volumes && request->opcode != KBLK_OP_ATTACH &&
+	       request->opcode != KBLK_OP_CHALLENGE &&
+	       request->opcode != KBLK_OP_KEEPALIVE;
+}
+
 /*
  * Return what is wrong with @request, for which @length bytes of the message
  * are left, or NULL.
@@ -75,6 +84,7 @@ static const char *kbt_malformed(const struct kbt_conn *conn,
 	if (le32_to_cpu(request->magic) != KBLK_MAGIC)
 		return "bad magic";
 	if (request->flags & ~flags || !kbt_may_return(conn, request) ||
+	    (request->namespace && !kbt_may_name(conn, request)) ||
 	    !kblk_is_zero(request->reserved, sizeof(request->reserved)))
 		return "reserved bits set";
 	data = kbt_inline_length(request);
@@ -125,7 +135,7 @@ static bool kbt_is_overdrawn(struct kbt_conn *conn)
 static void kbt_message_end(struct kbt_conn *conn)
 {
 	conn->message.left = 0;
-	kbt_rx_repost(conn->kbt, conn->message.cookie);
+	kbt_rx_put(conn->kbt, conn->message.cookie);
 }
 
 /*
@@ -182,30 +192,28 @@ static void kbt_message_begin(struct kbt_conn *conn,
 /* ---- Requests ------------------------------------------------------------ */
 
 /*
- * Return whether @io, a WRITE with data, is to keep the receive buffer of its
- * message in place of a page, and note that it does. Each connection may keep
- * one; it has had a credit for it, which the reply gives back.
+ * Return whether @io, a WRITE, is to keep its @data in the receive buffer instead
+ * of a page until the medium has it. Each connection may have one such request;
+ * it has had a credit for the buffer, which the reply gives back.
  */
-static bool kbt_may_keep(struct kbt_io *io)
+static bool kbt_may_keep(struct kbt_io *io, const void *data)
 {
 	struct kbt_conn *conn = io->conn;
-	void *data = (void *)conn->message.from + sizeof(io->request);
 
-	if (io->request.opcode != KBLK_OP_WRITE || conn->message.left != 1 ||
-	    !kbt_backend_takes(conn->ns, data) ||
-	    test_and_set_bit(KBT_CONN_KEEPS, &conn->flags))
-		return false;
-	io->kept = conn->message.cookie;
-	io->data = data;
-	return true;
+	return conn->message.left == 1 &&
+	       kbt_backend_takes(io->att->ns, data) &&
+	       !test_and_set_bit(KBT_CONN_KEEPS, &conn->flags);
 }
 
-/* Return whether @io needs a page, for inline data of a READ or WRITE. */
-static bool kbt_needs_page(const struct kbt_io *io)
+/* @io, a WRITE, has its @data in the receive buffer: keep that, at least for now. */
+static void kbt_keep(struct kbt_io *io, const void *data)
 {
-	return io->status == KBLK_OK && io->request.flags & KBLK_INLINED &&
-	       (io->request.opcode == KBLK_OP_READ ||
-		io->request.opcode == KBLK_OP_WRITE);
+	if (kbt_may_keep(io, data))
+		io->data = (void *)data;
+	else
+		io->from = data;
+	io->kept = io->conn->message.cookie;
+	kbt_rx_get(io->kept);
 }
 
 /*
@@ -224,24 +232,17 @@ static bool kbt_reserve_words(struct kbt_conn *conn)
 }
 
 /*
- * Return a slot for the next request of the message, with a page if the request
- * needs one. If NULL is returned, kbt_io_put(), kbt_words_end() or
- * kbt_io_served() will queue recv_work.
+ * Return a slot for the next request of the message. If NULL is returned,
+ * kbt_io_put() or kbt_words_end() will queue recv_work.
  */
 static struct kbt_io *kbt_slot(struct kbt_conn *conn)
 {
 	const struct kblk_request *request = conn->message.from;
-	struct kbt_io *io = conn->taking;
+	struct kbt_io *io;
 
-	if (io)
-		/*
-		 * Pairs with smp_store_release() in kbt_io_served(): io->buf is
-		 * visible once ->in_line is false.
-		 */
-		return smp_load_acquire(&io->in_line) ? NULL : io;
 	if (kbt_has_words(conn, request->opcode) && !kbt_reserve_words(conn))
 		return NULL;
-	io = kbt_io_get(conn);
+	io = kbt_io_get(conn, request);
 	if (!io) {
 		if (kbt_has_words(conn, request->opcode))
 			kbt_words_unused(conn);
@@ -252,19 +253,12 @@ static struct kbt_io *kbt_slot(struct kbt_conn *conn)
 	io->wants = io->request.flags & KBLK_WANTS;
 	io->request.flags &= ~KBLK_WANTS;
 	io->status = kbt_check(io);
-	if (!kbt_needs_page(io) || kbt_may_keep(io))
-		return io;
-	conn->taking = io;
-	WRITE_ONCE(io->in_line, true);
-	if (!kbt_pool_get(&conn->kbt->pools[KBT_PAGES], io))
-		return NULL;
-	WRITE_ONCE(io->in_line, false);
 	return io;
 }
 
 /*
- * Move the next request of the message, with its inline data, to @io. The last
- * request returns the receive buffer.
+ * Move the next request of the message to @io, which keeps the receive buffer if
+ * the data of a WRITE is in it.
  */
 static void kbt_take(struct kbt_io *io)
 {
@@ -273,22 +267,22 @@ static void kbt_take(struct kbt_io *io)
 	const void *data = message->from + sizeof(io->request);
 	u32 length = kbt_inline_length(&io->request);
 
-	conn->taking = NULL;
 	if (kbt_returned(&io->request)) {
 		spin_lock_irq(&conn->lock);
 		kbt_credits_back(conn, kbt_returned(&io->request));
 		spin_unlock_irq(&conn->lock);
 	}
 	if (io->status == KBLK_OK && io->request.opcode == KBLK_OP_ATTACH)
-		io->status = kbt_attach(conn, data);
+		io->status = kbt_attach(io, data);
 	else if (io->status == KBLK_OK && io->request.opcode == KBLK_OP_FENCE)
-		io->status = kbt_fence(conn, data);
-	else if (io->status == KBLK_OK && length && !kbt_keeps(io))
-		memcpy(io->data, data, length);
+		io->status = kbt_fence(io, data);
+	else if (io->status == KBLK_OK && io->request.opcode == KBLK_OP_DETACH)
+		kbt_detach(io);
+	else if (io->status == KBLK_OK && length)
+		kbt_keep(io, data);
 	message->from = data + length;
-	if (!--message->left && !kbt_keeps(io))
+	if (!--message->left)
 		kbt_message_end(conn);
-	io->stage = KBT_IO_START;
 	kbt_count(conn->kbt, KBT_STAT_REQUESTS, 1);
 }
 
@@ -325,6 +319,36 @@ static bool kbt_next_message(struct kbt_conn *conn)
 }
 
 /*
+ * Return whether another message of @conn, which was disconnected, may be dropped. Its
+ * client may still send, for each buffer that it gets back, until kDAPL reports the end.
+ */
+static bool kbt_may_drop(const struct kbt_conn *conn)
+{
+	return conn->dropped <= conn->credits || test_bit(KBT_CONN_GONE, &conn->flags);
+}
+
+/*
+ * @conn was disconnected: return the buffers of a message that is partly served, and of
+ * those that are waiting. They count as requests, for kbt_judge(). Context: process.
+ */
+static void kbt_drop_messages(struct kbt_conn *conn)
+{
+	DAT_EVENT event;
+
+	lockdep_assert_held(&conn->recv_mutex);
+
+	if (conn->message.left)
+		kbt_message_end(conn);
+	while (kbt_may_drop(conn) &&
+	       dat_evd_dequeue(conn->recv_evd, &event) == DAT_SUCCESS) {
+		conn->dropped++;
+		atomic64_inc(&conn->requests);
+		kbt_rx_put(conn->kbt,
+			   event.event_data.dto_completion_event_data.user_cookie);
+	}
+}
+
+/*
  * Serve waiting messages up to the budget. The block layer is given the
  * requests of a message together. Context: process.
  */
@@ -336,6 +360,8 @@ static void kbt_recv(struct kbt_conn *conn)
 	struct kbt_io *io;
 
 	mutex_lock(&conn->recv_mutex);
+	if (test_bit(KBT_CONN_DOWN, &conn->flags))
+		kbt_drop_messages(conn);
 	while (!kbt_conn_ending(conn)) {
 		if (!budget--) {
 			queue_work(conn->kbt->wq, &conn->recv_work);
@@ -370,30 +396,14 @@ void kbt_recv_work(struct work_struct *work)
 }
 
 /*
- * Stop receiving on @conn, which is ending: return the buffer of a message that
- * is partly served, and release the slot that waits for a page.
+ * Stop receiving on @conn, which was disconnected. What arrives late, kbt_recv_upcall()
+ * drops.
  */
 void kbt_recv_stop(struct kbt_conn *conn)
 {
-	struct kbt_io *io;
-
 	mutex_lock(&conn->recv_mutex);
-	if (conn->message.left)
-		kbt_message_end(conn);
-	io = conn->taking;
-	conn->taking = NULL;
+	kbt_drop_messages(conn);
 	mutex_unlock(&conn->recv_mutex);
-	if (!io)
-		return;
-	/*
-	 * If kbt_serve() has taken @io out of line, kbt_io_served() is about to
-	 * clear ->in_line; it sees KBT_CONN_ENDING under conn->lock and wakes
-	 * ->told.
-	 */
-	if (!kbt_pool_cancel(&conn->kbt->pools[KBT_PAGES], io))
-		wait_event(conn->told, !READ_ONCE(io->in_line));
-	io->in_line = false;
-	kbt_io_put(io);
 }
 
 /* Upcall of the receive EVD. Context: process. */
@@ -402,6 +412,6 @@ void kbt_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	struct kbt_conn *conn = data;
 
 	/* A client that has used up its budget waits for recv_work. */
-	if (!kbt_conn_ending(conn) && !work_pending(&conn->recv_work))
+	if (!work_pending(&conn->recv_work))
 		kbt_recv(conn);
 }

@@ -38,8 +38,8 @@ static void kbt_fill_reply(struct kbt_io *io, struct kblk_reply *reply)
 	reply->credits = cpu_to_le16(kbt_credits(io));
 	reply->id = io->request.id;
 	reply->length = cpu_to_le32(io->inlined);
-	if (io->conn->sizes && io->conn->ns)
-		reply->size = cpu_to_le64(kbt_ns_size(io->conn->ns));
+	if (io->conn->sizes && io->att)
+		reply->size = cpu_to_le64(kbt_ns_size(io->att->ns));
 }
 
 /* Return the offset of the reply header of @io in conn->replies. */

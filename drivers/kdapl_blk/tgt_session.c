@@ -9,10 +9,11 @@
  * - Epochs. A disk that has lost its connections sends its requests again in a
  *   new epoch. Nothing of the new epoch is accepted before the last request of
  *   earlier epochs has finished, on whatever port: otherwise the first copy of
- *   a write could overtake the second one.
+ *   a write could overtake the second one. The same holds for a disk that has
+ *   detached from the volume and attaches again.
  * - Fences. Another disk of a host takes over what a disk could not do. The
- *   host has the session of the first one fenced before: its connections are
- *   ended, and its last request has finished.
+ *   host has the session of the first one fenced before: its attachments to the
+ *   volume are ended, and its last request has finished.
  * - Failed flushes. When a flush fails, writes of every disk that has not
  *   flushed them may be lost. The layers below report the error once, perhaps
  *   to a client that no longer listens. The volume therefore becomes another
@@ -21,25 +22,32 @@
  *   writes through one disk it may flush through another, so writes and flushes
  *   are counted for a host (struct kbt_writer).
  *
- * A session is owned by its connections (session->users), a writer by its
- * sessions. kbt_names guards joining and leaving; ns->lock guards ns->sessions
- * and the state of flushes, in any context.
+ * A session is owned by its attachments, a writer by its sessions. A volume may have
+ * thousands of each, and all may connect at once, so they are looked up in hash tables.
+ * kbt_names guards joining and leaving; ns->lock guards ns->sessions and the state of
+ * flushes, in any context.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/jhash.h>
 #include <linux/printk.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include "tgt.h"
 
+/* How long a client that is fenced may take for replies and data, jiffies */
+#define KBT_FENCE_PATIENCE	HZ
+
 /*
  * struct kbt_writer - a host with disks, or a disk of a host that is not known
+ * @link: in ns->writers if @host is known, under kbt_names
  * @host: the host, or nil
  * @users: its sessions, under kbt_names
  * @written: writes that were begun, and once more when they were done
  * @flushed: how many of @written are on the medium; ns->lock
  */
 struct kbt_writer {
+	struct hlist_node link;
 	uuid_t host;
 	unsigned int users;
 	atomic64_t written;
@@ -51,37 +59,51 @@ struct kbt_writer {
  * @link: in ns->sessions, under ns->lock
  * @id: see struct kblk_hello
  * @writer: its host
- * @users: connections of the session, under kbt_names
+ * @attachments: of its connections to the volume, under kbt_names
  * @failed: writes of @writer may be lost; ns->lock
  */
 struct kbt_session {
-	struct list_head link;
+	struct hlist_node link;
 	u64 id;
 	struct kbt_writer *writer;
-	unsigned int users;
+	struct list_head attachments;
 	bool failed;
 };
 
 /* ---- Joining ------------------------------------------------------------- */
 
 /*
- * Check the epoch of @conn against the connections attached to @ns, and end
- * those of an earlier epoch. Context: any.
+ * Return whether @att has to end before another connection of the same session
+ * and epoch attaches. A client that has detached a volume, or was detached, may
+ * send again what was not answered: the first copy must be done.
  */
-static enum kblk_status kbt_epoch_check(struct kbt_ns *ns, struct kbt_conn *conn)
+static bool kbt_is_leaving(const struct kbt_attachment *att)
+{
+	return att->conn->volumes &&
+	       (READ_ONCE(att->ending) || kbt_conn_ending(att->conn));
+}
+
+/*
+ * Check the epoch of @conn against the connections of @session, and end those of an
+ * earlier epoch. Context: any.
+ */
+static enum kblk_status kbt_epoch_check(struct kbt_session *session,
+					const struct kbt_conn *conn)
 {
 	enum kblk_status status = KBLK_OK;
+	struct kbt_attachment *att;
 	struct kbt_conn *other;
 
 	lockdep_assert_held(&kbt_names);
 
-	list_for_each_entry(other, &ns->conns, ns_link) {
-		if (other->session_id != conn->session_id ||
-		    other->epoch == conn->epoch)
-			continue;
+	list_for_each_entry(att, &session->attachments, session_link) {
+		other = att->conn;
 		if ((s32)(other->epoch - conn->epoch) > 0)
 			return KBLK_ERR_STALE;
-		kbt_conn_end(other);
+		if (other->epoch != conn->epoch)
+			kbt_conn_end(other);
+		else if (!kbt_is_leaving(att))
+			continue;
 		status = KBLK_ERR_DRAINING;
 	}
 	return status;
@@ -93,9 +115,27 @@ static struct kbt_session *kbt_session_find(struct kbt_ns *ns, u64 id)
 
 	lockdep_assert_held(&kbt_names);
 
-	list_for_each_entry(session, &ns->sessions, link)
+	hash_for_each_possible(ns->sessions, session, link, id)
 		if (session->id == id)
 			return session;
+	return NULL;
+}
+
+/* Return the bucket for writers of @host. */
+static u32 kbt_writer_key(const uuid_t *host)
+{
+	return jhash(host, sizeof(*host), 0);
+}
+
+static struct kbt_writer *kbt_writer_find(struct kbt_ns *ns, const uuid_t *host)
+{
+	struct kbt_writer *writer;
+
+	lockdep_assert_held(&kbt_names);
+
+	hash_for_each_possible(ns->writers, writer, link, kbt_writer_key(host))
+		if (uuid_equal(&writer->host, host))
+			return writer;
 	return NULL;
 }
 
@@ -107,17 +147,13 @@ static struct kbt_session *kbt_session_find(struct kbt_ns *ns, u64 id)
 static struct kbt_writer *kbt_writer_get(struct kbt_ns *ns,
 					 const struct kbt_conn *conn)
 {
-	struct kbt_session *session;
-	struct kbt_writer *writer;
+	struct kbt_writer *writer = NULL;
 
-	lockdep_assert_held(&kbt_names);
-
-	list_for_each_entry(session, &ns->sessions, link) {
-		writer = session->writer;
-		if (conn->hosts && uuid_equal(&writer->host, &conn->host_id)) {
-			writer->users++;
-			return writer;
-		}
+	if (conn->hosts)
+		writer = kbt_writer_find(ns, &conn->host_id);
+	if (writer) {
+		writer->users++;
+		return writer;
 	}
 	writer = kzalloc(sizeof(*writer), GFP_ATOMIC);
 	if (!writer)
@@ -125,13 +161,20 @@ static struct kbt_writer *kbt_writer_get(struct kbt_ns *ns,
 	writer->host = conn->host_id;
 	writer->users = 1;
 	atomic64_set(&writer->written, 1);
+	/* Nobody looks for one whose host is not known. */
+	if (conn->hosts)
+		hash_add(ns->writers, &writer->link, kbt_writer_key(&writer->host));
 	return writer;
 }
 
 static void kbt_writer_put(struct kbt_writer *writer)
 {
-	if (!--writer->users)
-		kfree(writer);
+	lockdep_assert_held(&kbt_names);
+
+	if (--writer->users)
+		return;
+	hash_del(&writer->link);
+	kfree(writer);
 }
 
 static struct kbt_session *kbt_session_make(struct kbt_ns *ns,
@@ -144,30 +187,34 @@ static struct kbt_session *kbt_session_make(struct kbt_ns *ns,
 	if (!session)
 		return NULL;
 	session->id = conn->session_id;
+	INIT_LIST_HEAD(&session->attachments);
 	session->writer = kbt_writer_get(ns, conn);
 	if (!session->writer) {
 		kfree(session);
 		return NULL;
 	}
 	spin_lock_irq(&ns->lock);
-	list_add(&session->link, &ns->sessions);
+	hash_add(ns->sessions, &session->link, session->id);
 	spin_unlock_irq(&ns->lock);
 	return session;
 }
 
 /*
- * Make @conn part of its session on @ns, and return the status to reply with.
+ * Make @att part of the session of its connection on @ns, and return the status
+ * to reply with.
  */
-enum kblk_status kbt_session_join(struct kbt_ns *ns, struct kbt_conn *conn)
+enum kblk_status kbt_session_join(struct kbt_ns *ns, struct kbt_attachment *att)
 {
-	enum kblk_status status = kbt_epoch_check(ns, conn);
+	struct kbt_conn *conn = att->conn;
 	struct kbt_session *session;
+	enum kblk_status status;
 
 	lockdep_assert_held(&kbt_names);
 
+	session = kbt_session_find(ns, conn->session_id);
+	status = session ? kbt_epoch_check(session, conn) : KBLK_OK;
 	if (status != KBLK_OK)
 		return status;
-	session = kbt_session_find(ns, conn->session_id);
 	/*
 	 * The initiator looks at the volume through its first connection only. If
 	 * that one is gone the volume may have become another one since.
@@ -178,25 +225,25 @@ enum kblk_status kbt_session_join(struct kbt_ns *ns, struct kbt_conn *conn)
 		session = kbt_session_make(ns, conn);
 	if (!session)
 		return KBLK_ERR_IO;
-	session->users++;
-	conn->session = session;
-	list_add(&conn->ns_link, &ns->conns);
+	att->session = session;
+	list_add(&att->session_link, &session->attachments);
 	return KBLK_OK;
 }
 
-/* Remove @conn from its session. All requests of @conn have finished. */
-void kbt_session_leave(struct kbt_ns *ns, struct kbt_conn *conn)
+/* Remove @att from its session. All requests of @att have finished. */
+void kbt_session_leave(struct kbt_attachment *att)
 {
-	struct kbt_session *session = conn->session;
+	struct kbt_session *session = att->session;
+	struct kbt_ns *ns = att->ns;
 
 	lockdep_assert_held(&kbt_names);
 
-	list_del(&conn->ns_link);
-	conn->session = NULL;
-	if (--session->users)
+	list_del(&att->session_link);
+	att->session = NULL;
+	if (!list_empty(&session->attachments))
 		return;
 	spin_lock_irq(&ns->lock);
-	list_del(&session->link);
+	hash_del(&session->link);
 	spin_unlock_irq(&ns->lock);
 	kbt_writer_put(session->writer);
 	kfree(session);
@@ -205,31 +252,49 @@ void kbt_session_leave(struct kbt_ns *ns, struct kbt_conn *conn)
 /* ---- Fences -------------------------------------------------------------- */
 
 /*
- * Serve FENCE: end the connections that @fence names, and return the status to
- * reply with. A session is known to its disk and to this target only, so
- * whoever names one may have it ended. Context: process; @conn
- * is attached.
+ * Fence @att. A connection that volumes share is ended as well if its client is
+ * not there any more: its requests would wait for that until the transport gives
+ * up. Context: process.
  */
-enum kblk_status kbt_fence(struct kbt_conn *conn,
-			   const struct kblk_fence *fence)
+static void kbt_fence_one(struct kbt_attachment *att)
+{
+	struct kbt_conn *conn = att->conn;
+
+	spin_lock_irq(&conn->lock);
+	kbt_attachment_end(att);
+	spin_unlock_irq(&conn->lock);
+	if (kbt_takes_no_replies(conn, KBT_FENCE_PATIENCE))
+		kbt_conn_end(conn);
+}
+
+/*
+ * Serve FENCE, the request of @io: end the attachments that @fence names, and
+ * return the status to reply with. A session is known to its disk and to this
+ * target only, so whoever names one may have it ended. Context: process.
+ */
+enum kblk_status kbt_fence(struct kbt_io *io, const struct kblk_fence *fence)
 {
 	u64 session_id = le64_to_cpu(fence->session);
 	u32 epoch = le32_to_cpu(fence->epoch);
 	enum kblk_status status = KBLK_OK;
-	struct kbt_conn *other;
+	struct kbt_session *session;
+	struct kbt_attachment *att;
 
-	lockdep_assert_held(&conn->recv_mutex);
+	lockdep_assert_held(&io->conn->recv_mutex);
 
-	if (fence->reserved || session_id == conn->session_id)
+	if (fence->reserved || session_id == io->conn->session_id)
 		return KBLK_ERR_INVALID;
 	spin_lock(&kbt_names);
-	list_for_each_entry(other, &conn->ns->conns, ns_link) {
-		if (other->session_id != session_id ||
-		    (s32)(other->epoch - epoch) > 0)
+	session = kbt_session_find(io->att->ns, session_id);
+	if (!session)
+		goto unlock;
+	list_for_each_entry(att, &session->attachments, session_link) {
+		if ((s32)(att->conn->epoch - epoch) > 0)
 			continue;
-		kbt_conn_end(other);
+		kbt_fence_one(att);
 		status = KBLK_ERR_DRAINING;
 	}
+unlock:
 	spin_unlock(&kbt_names);
 	return status;
 }
@@ -243,13 +308,13 @@ enum kblk_status kbt_fence(struct kbt_conn *conn,
  */
 void kbt_session_written(struct kbt_io *io)
 {
-	atomic64_inc(&io->conn->session->writer->written);
+	atomic64_inc(&io->att->session->writer->written);
 }
 
 /* Begin a flush: @io covers the writes that were counted so far. */
 void kbt_flush_begin(struct kbt_io *io)
 {
-	io->covers = atomic64_read(&io->conn->session->writer->written);
+	io->covers = atomic64_read(&io->att->session->writer->written);
 }
 
 /*
@@ -260,9 +325,9 @@ void kbt_flush_begin(struct kbt_io *io)
  */
 int kbt_flush_end(struct kbt_io *io, int err)
 {
-	struct kbt_session *session = io->conn->session;
+	struct kbt_session *session = io->att->session;
 	struct kbt_writer *writer = session->writer;
-	struct kbt_ns *ns = io->conn->ns;
+	struct kbt_ns *ns = io->att->ns;
 	unsigned long flags;
 
 	if (!err && !ns->bdev)
@@ -288,13 +353,14 @@ void kbt_flush_failed(struct kbt_ns *ns, int err)
 	u64 instance = get_random_u64();
 	struct kbt_session *session;
 	unsigned long flags;
+	int bucket;
 
 	pr_err_ratelimited("%s: cannot be flushed: %d; clients that have not flushed what they wrote get errors\n",
 			   ns->path, err);
 	spin_lock_irqsave(&ns->lock, flags);
 	ns->instance = instance;
 	WRITE_ONCE(ns->wb_since, errseq_sample(&ns->file->f_mapping->wb_err));
-	list_for_each_entry(session, &ns->sessions, link)
+	hash_for_each(ns->sessions, bucket, session, link)
 		if (session->writer->flushed !=
 		    atomic64_read(&session->writer->written))
 			session->failed = true;

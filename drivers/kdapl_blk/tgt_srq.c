@@ -4,7 +4,7 @@
  *
  * Entry points: kbt_srq_start() and kbt_srq_stop(), kbt_srq_adapt() when the
  * number of connections changes, kbt_srq_ran_low() for the low watermark,
- * kbt_rx_data() and kbt_rx_repost() for the receive path.
+ * kbt_rx_data(), kbt_rx_get() and kbt_rx_put() for the receive path.
  *
  * There is a buffer for each credit that clients have, see tgt_credit.c; the
  * queue grows and shrinks with the number of connections and with what they use.
@@ -19,14 +19,15 @@
  * shortened and the chunk freed. Nothing can be removed from a queue, so on an
  * idle port this takes until the next requests.
  *
- * A buffer returns to the queue when the last request of its message was copied
- * to a slot, however slow the medium is; each connection may thus keep one
- * buffer for longer. A write whose data is not copied, see kbt_may_keep(), keeps
- * another one until the medium has it: one for each connection. kDAPL returns
- * the buffers of a connection that is freed.
+ * A buffer returns to the queue when the last request of its message was taken
+ * and no data is left in it. A write that waits for a page keeps it for so long,
+ * and one whose data is not copied, see kbt_may_keep(), until the medium has it.
+ * Each buffer in use stands for a request that was not replied to, and thus for a
+ * credit, so clients that keep to their credits find one in spite of that. The buffers
+ * of a connection that has ended come back at once, see kbt_drop_messages().
  *
  * The chunks own the memory. Locks: srq_mutex guards the list of chunks and the
- * length, srq_lock the state of a chunk; kbt_rx_repost() takes only the latter.
+ * length, srq_lock the state of a chunk; kbt_rx_put() takes only the latter.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -48,9 +49,17 @@
 #define KBT_CHUNK_SIZE	(KBT_RX_AT + KBT_CHUNK_BUFS * KBT_RX_SIZE)
 #define KBT_ALL_HOME	GENMASK(KBT_CHUNK_BUFS - 1, 0)
 
+/*
+ * struct kbt_rx - a receive buffer
+ * @chunk: its memory
+ * @at: where in it
+ * @users: the message in it, until its last request was taken, and each slot
+ *	that keeps it
+ */
 struct kbt_rx {
 	struct kbt_chunk *chunk;
 	size_t at;
+	atomic_t users;
 };
 
 /*
@@ -84,8 +93,10 @@ static void kbt_rx_post(struct kbt *kbt, struct kbt_rx *rx)
 {
 	DAT_LMR_TRIPLET seg = kblk_seg(&rx->chunk->mem, rx->at, KBLK_MESSAGE);
 	DAT_DTO_COOKIE cookie = { .as_ptr = rx };
-	DAT_RETURN ret = dat_srq_post_recv(kbt->srq, 1, &seg, cookie);
+	DAT_RETURN ret;
 
+	atomic_set(&rx->users, 1);
+	ret = dat_srq_post_recv(kbt->srq, 1, &seg, cookie);
 	if (ret != DAT_SUCCESS && !READ_ONCE(kbt->gone))
 		pr_warn_ratelimited("receive buffer lost: %s\n",
 				    kblk_strerror(ret));
@@ -103,10 +114,17 @@ void kbt_srq_calm_down(struct kbt *kbt)
 	queue_delayed_work(kbt->end_wq, &kbt->srq_work, KBT_CALM);
 }
 
-/* Return a buffer to the queue, or to its chunk. Context: any. */
-void kbt_rx_repost(struct kbt *kbt, DAT_DTO_COOKIE cookie)
+/* Keep a buffer whose message is being served. Context: any. */
+void kbt_rx_get(DAT_DTO_COOKIE cookie)
 {
 	struct kbt_rx *rx = cookie.as_ptr;
+
+	atomic_inc(&rx->users);
+}
+
+/* Return a buffer to the queue, or to its chunk. Context: any. */
+static void kbt_rx_repost(struct kbt *kbt, struct kbt_rx *rx)
+{
 	struct kbt_chunk *chunk = rx->chunk;
 	unsigned long flags;
 	bool retired;
@@ -123,7 +141,25 @@ void kbt_rx_repost(struct kbt *kbt, DAT_DTO_COOKIE cookie)
 		kbt_rx_post(kbt, rx);
 }
 
+/*
+ * Undo kbt_rx_get(), or end the message in the buffer. The last user returns it.
+ * Context: any.
+ */
+void kbt_rx_put(struct kbt *kbt, DAT_DTO_COOKIE cookie)
+{
+	struct kbt_rx *rx = cookie.as_ptr;
+
+	if (atomic_dec_and_test(&rx->users))
+		kbt_rx_repost(kbt, rx);
+}
+
 /* ---- Size ---------------------------------------------------------------- */
+
+/* Return how many buffers the longest queue has. */
+unsigned int kbt_srq_max(struct kbt *kbt)
+{
+	return rounddown(kbt->params->srq_max, KBT_CHUNK_BUFS);
+}
 
 /* Return how many buffers the current number of connections needs. */
 static unsigned int kbt_srq_wanted(struct kbt *kbt)
@@ -314,7 +350,7 @@ static void kbt_srq_work(struct work_struct *work)
 static void kbt_srq_double(struct kbt *kbt)
 {
 	unsigned int was = kbt->srq_posted;
-	unsigned int max = rounddown(kbt->params->srq_max, KBT_CHUNK_BUFS);
+	unsigned int max = kbt_srq_max(kbt);
 
 	/* Recall chunks that were retiring. */
 	kbt_srq_sort(kbt, was);

@@ -16,26 +16,16 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/printk.h>
-#include <net/ipv6.h>
 #include "tgt.h"
 
 #define KBT_SLOW_DRAIN	(10 * HZ)
 #define KBT_SILENCE_CHECK (HZ / 4)
+/* How long the medium may take, when a connection has ended, until that is called hanging */
+#define KBT_HANGS	HZ
+/* How long a client that was throttled is not, until the log says that it keeps up */
+#define KBT_CAUGHT_UP	(5 * HZ)
 
 /* ---- Clients that behave badly ------------------------------------------- */
-
-bool kbt_same_host(const struct sockaddr_storage *a,
-		   const struct sockaddr_storage *b)
-{
-	const struct sockaddr_in6 *a6 = (void *)a, *b6 = (void *)b;
-	const struct sockaddr_in *a4 = (void *)a, *b4 = (void *)b;
-
-	if (a->ss_family != b->ss_family)
-		return false;
-	if (a->ss_family == AF_INET6)
-		return ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
-	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-}
 
 /*
  * Return the entry for @host: its own, a free one, or the one whose time is over first.
@@ -101,17 +91,21 @@ bool kbt_is_shunned(struct kbt *kbt, const struct sockaddr_storage *host)
 
 /*
  * Return whether the client has sent more requests than its credits allow, and
- * has thus reached its hard high watermark. @conn is drained. Only delivered
+ * has thus reached its hard high watermark. @conn is drained, but messages may be
+ * dropped meanwhile, which are to be counted once. Only delivered
  * replies count: a reply posted after the connection was broken does not fail
  * but is flushed.
  */
 static bool kbt_is_greedy(struct kbt_conn *conn)
 {
 	DAT_COUNT held = 0;
+	s64 n;
 
+	mutex_lock(&conn->recv_mutex);
 	dat_ep_recv_query(conn->ep, &held, NULL);
-	return held + atomic64_read(&conn->requests) -
-	       atomic64_read(&conn->delivered) > conn->credits;
+	n = held + atomic64_read(&conn->requests);
+	mutex_unlock(&conn->recv_mutex);
+	return n - atomic64_read(&conn->delivered) > conn->credits;
 }
 
 /*
@@ -127,7 +121,7 @@ static void kbt_shun_unproven(struct kbt_conn *conn)
 	kbt_count(conn->kbt, KBT_STAT_UNPROVEN, 1);
 	pr_warn_ratelimited("%s: does not prove who it is, ending the connection\n",
 			    conn->peer);
-	kbt_shun(conn->kbt, &conn->host);
+	kbt_shun(conn->kbt, &conn->host->addr);
 }
 
 /*
@@ -153,7 +147,7 @@ void kbt_judge(struct kbt_conn *conn)
 				    conn->peer);
 	}
 	mutex_lock(&kbt->mutex);
-	kbt_shun(kbt, &conn->host);
+	kbt_shun(kbt, &conn->host->addr);
 	mutex_unlock(&kbt->mutex);
 }
 
@@ -174,7 +168,7 @@ static void kbt_listen_to(struct kbt_conn *conn)
 	 * Before ATTACH, conn->heard is the time of connecting: no other
 	 * message extends the time to attach.
 	 */
-	if (READ_ONCE(conn->ns) && n != conn->arrived)
+	if (READ_ONCE(conn->attached) && n != conn->arrived)
 		WRITE_ONCE(conn->heard, jiffies);
 	conn->arrived = n;
 }
@@ -192,52 +186,78 @@ static bool kbt_is_speechless(struct kbt_conn *conn)
 
 static bool kbt_is_silent(struct kbt_conn *conn)
 {
-	unsigned long patience = READ_ONCE(conn->patience);
+	bool silent, attached;
 
-	return patience &&
-	       time_after(jiffies, READ_ONCE(conn->heard) + patience) &&
-	       !(READ_ONCE(conn->ns) && kbt_is_speechless(conn));
+	spin_lock_irq(&conn->lock);
+	silent = conn->patience &&
+		 time_after(jiffies, conn->heard + conn->patience);
+	attached = conn->attached;
+	spin_unlock_irq(&conn->lock);
+	return silent && !(attached && kbt_is_speechless(conn));
 }
 
 /*
  * Return whether a reply was not taken, or the data of a WRITE not given, within
- * reply_ms. A client must have a receive posted for each reply, and answer RDMA
- * Reads; otherwise it occupies slots and buffers of others. Each reply is checked:
+ * @patience, jiffies. A client must have a receive posted for each reply, and
+ * answer RDMA Reads; otherwise it occupies slots and buffers of others. Each reply is checked:
  * taking one now and then is not enough.
  */
-static bool kbt_is_stuck(struct kbt_conn *conn)
+bool kbt_takes_no_replies(struct kbt_conn *conn, unsigned long patience)
 {
-	u32 ms = conn->kbt->params->reply_ms;
 	unsigned long posted;
 	unsigned int i;
 
-	if (!ms || (!atomic_read(&conn->transfers) &&
-		    atomic64_read(&conn->replied) ==
-		    atomic64_read(&conn->delivered)))
+	if (!atomic_read(&conn->transfers) &&
+	    atomic64_read(&conn->replied) == atomic64_read(&conn->delivered))
 		return false;
 	for (i = 0; i < conn->kbt->params->io_depth; i++) {
 		posted = READ_ONCE(conn->ios[i].posted);
-		if (posted && time_after(jiffies, posted +
-					 msecs_to_jiffies(ms)))
+		if (posted && time_after(jiffies, posted + patience))
 			return true;
 	}
 	return false;
 }
 
+static bool kbt_is_stuck(struct kbt_conn *conn)
+{
+	u32 ms = conn->kbt->params->reply_ms;
+
+	return ms && kbt_takes_no_replies(conn, msecs_to_jiffies(ms));
+}
+
 /*
- * Log, every KBT_SLOW_DRAIN, that requests of an ending connection are still on
- * the medium.
+ * Note that requests of an ending connection are still on the medium after KBT_HANGS,
+ * and log it every KBT_SLOW_DRAIN.
  */
 static void kbt_drags_on(struct kbt_conn *conn)
 {
 	unsigned long ended = READ_ONCE(conn->ended);
 
-	if (!ended || time_before(jiffies, ended + KBT_SLOW_DRAIN))
+	if (!ended || time_before(jiffies, ended + KBT_HANGS))
+		return;
+	/* Before kDAPL has reported the end, a request may wait for no more than its flush. */
+	if (test_bit(KBT_CONN_GONE, &conn->flags) &&
+	    !test_and_set_bit(KBT_CONN_HANGS, &conn->flags))
+		kbt_hang(conn);
+	if (time_before(jiffies, ended + KBT_SLOW_DRAIN))
 		return;
 	WRITE_ONCE(conn->ended, jiffies);
 	pr_warn_ratelimited("%s: %u requests are still under way\n", conn->peer,
 			    conn->kbt->params->io_depth -
 			    READ_ONCE(conn->idle_count));
+}
+
+/* Log that @conn was throttled for the last time some KBT_CAUGHT_UP ago. */
+static void kbt_keeps_up(struct kbt_conn *conn)
+{
+	lockdep_assert_held(&conn->kbt->mutex);
+
+	if (!conn->backlogs || READ_ONCE(conn->throttled) ||
+	    time_before(jiffies, conn->backlog_at + KBT_CAUGHT_UP))
+		return;
+	pr_info_ratelimited("%s: was throttled %u times, keeps up now\n", conn->peer,
+			    conn->backlogs);
+	conn->backlogs = 0;
 }
 
 static void kbt_look_after(struct kbt_conn *conn)
@@ -248,6 +268,7 @@ static void kbt_look_after(struct kbt_conn *conn)
 		kbt_drags_on(conn);
 		return;
 	}
+	kbt_keeps_up(conn);
 	kbt_listen_to(conn);
 	if (READ_ONCE(conn->unproven)) {
 		kbt_shun_unproven(conn);
@@ -255,7 +276,7 @@ static void kbt_look_after(struct kbt_conn *conn)
 	} else if (kbt_is_silent(conn)) {
 		kbt_count(kbt, KBT_STAT_SILENT, 1);
 		pr_warn_ratelimited("%s: %s, ending the connection\n",
-				    conn->peer, READ_ONCE(conn->ns) ?
+				    conn->peer, READ_ONCE(conn->attached) ?
 				    "silent for too long" :
 				    "has not attached in time");
 		kbt_conn_end(conn);
@@ -263,7 +284,7 @@ static void kbt_look_after(struct kbt_conn *conn)
 		kbt_count(kbt, KBT_STAT_STUCK, 1);
 		pr_warn_ratelimited("%s: does not take its replies, or give its data, ending the connection\n",
 				    conn->peer);
-		kbt_shun(kbt, &conn->host);
+		kbt_shun(kbt, &conn->host->addr);
 		kbt_conn_end(conn);
 	}
 }
