@@ -438,6 +438,51 @@ static void blk_key_is_refused(struct kunit *test)
 	expect_let_in(test, long_secret(test, 0));
 }
 
+static u16 attach_volume(struct kd_side *side, const struct kblk_hello *hello,
+			 const u8 *nonce, u32 nsid)
+{
+	struct proven proven = prove(side->test, hello, nonce, "friend", SECRET);
+
+	proven.attach.namespace = cpu_to_le32(nsid);
+	export_uuid(proven.attach.host, &kdb_host);
+	proven.of.attach = proven.attach;
+	kdb_prove(side->test, SECRET, &proven.of, proven.proof.proof);
+	return attach_proven(side, &proven);
+}
+
+/* Volumes that share a connection are proven for one by one. */
+static void blk_proof_of_each_volume(struct kunit *test)
+{
+	u8 nonce[KBLK_NONCE_LEN];
+	struct kblk_hello hello;
+	struct kd_side *side;
+	int i;
+
+	tgt_load_with(test, "echo 8 >io_depth; echo '" SECRET "' >" TGT
+		      "/clients/friend/secret");
+	uuid_gen(&kdb_host);
+	kdb_hello_features = KBLK_FEATURE_AUTH | KBLK_FEATURE_HOST |
+			     KBLK_FEATURE_CREDITS | KBLK_FEATURE_VOLUMES;
+	hello = kdb_good_hello();
+	KUNIT_ASSERT_EQ(test, 0, shell("set -e; cd " TGT "/subsystems/vol/namespaces;"
+				       "for i in 2 3; do mkdir $i; "
+				       "truncate -s 1M " TGT_FILE ".$i; "
+				       "echo " TGT_FILE ".$i >$i/path; "
+				       "echo 1 >$i/enable; done"));
+	side = kdb_welcome_client(test, &hello);
+	for (i = 1; i <= 2; i++) {
+		challenge(side, nonce);
+		KUNIT_EXPECT_EQ(test, attach_volume(side, &hello, nonce, i),
+				KBLK_OK);
+	}
+	KUNIT_EXPECT_EQ(test, attach_volume(side, &hello, nonce, 3),
+			KBLK_ERR_PROOF);
+	kdb_expect_end(side);
+	kd_close(side);
+	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT "/subsystems/vol/namespaces;"
+				       "rmdir 2 3; rm " TGT_FILE ".[23]"));
+}
+
 static struct kunit_case auth_cases[] = {
 	KUNIT_CASE(blk_proof_is_hmac),
 	KUNIT_CASE(blk_proof_fails),
@@ -446,6 +491,7 @@ static struct kunit_case auth_cases[] = {
 	KUNIT_CASE_PARAM(blk_proof_is_wrong_and_gone, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_proof_is_due_once, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_proof_of_one, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_proof_of_each_volume, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_key_proves, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_key_ends, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_key_is_refused, kd_gen_ia),

@@ -152,11 +152,29 @@ static const struct block_device_operations backing_ops = {
 	.get_unique_id = backing_unique_id,
 };
 
+/* Those that there are, by their number */
+static struct backing *backings[4];
+
+/* Complete all requests that any of the devices holds, and all later ones. */
+void kdb_backings_release(void)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(backings); i++)
+		if (backings[i])
+			kdb_backing_hold(backings[i], false);
+}
+EXPORT_SYMBOL_GPL(kdb_backings_release);
+
 static void backing_remove(void *data)
 {
 	struct backing *backing = data;
+	int i;
 
 	kdb_backing_hold(backing, false);
+	for (i = 0; i < ARRAY_SIZE(backings); i++)
+		if (backings[i] == backing)
+			backings[i] = NULL;
 	del_gendisk(backing->disk);
 	put_disk(backing->disk);
 	vfree(backing->data);
@@ -193,6 +211,7 @@ struct backing *kdb_backing_make(struct kunit *test, int n)
 	backing->disk->flags = GENHD_FL_NO_PART;
 	set_capacity(backing->disk, BACKING_SIZE >> SECTOR_SHIFT);
 	KUNIT_ASSERT_EQ(test, 0, add_disk(backing->disk));
+	backings[n] = backing;
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, backing_remove,
 							   backing));
 	return backing;

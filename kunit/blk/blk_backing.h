@@ -44,6 +44,7 @@ struct backing {
 void kdb_backing_hold(struct backing *backing, bool hold);
 unsigned int kdb_backing_held_from(struct backing *backing, sector_t sector);
 void kdb_backing_pass(struct backing *backing);
+void kdb_backings_release(void);
 void kdb_backing_without_fua(struct backing *backing);
 struct backing *kdb_backing_make(struct kunit *test, int n);
 

@@ -12,6 +12,8 @@
 #define CLIENTS		6
 #define CROWD		16
 
+static int throttled_case;
+
 /* A client, and the credits that it has. */
 struct holder {
 	struct kd_side *side;
@@ -33,6 +35,21 @@ static size_t reply_at(int i)
 	return DATA_AT + i * sizeof(struct kblk_reply);
 }
 
+/* Take @n replies and return the credits that they bring. */
+static u64 take_replies(struct kd_side *side, int n)
+{
+	const struct kblk_reply *reply;
+	u64 credits = 0;
+
+	while (n--) {
+		reply = side->buf->va +
+			reply_at(kd_next_dto(side->test,
+					     side->recv_evd).user_cookie.as_64 - 10);
+		credits += le16_to_cpu(reply->credits);
+	}
+	return credits;
+}
+
 /*
  * Send @n requests, at least one of which is there, and return the credits that
  * the replies bring.
@@ -40,26 +57,19 @@ static size_t reply_at(int i)
 static u64 use_credits(struct kd_side *side, int n, u16 returned)
 {
 	struct kblk_request request = keepalive(side);
-	const struct kblk_reply *reply;
-	u64 credits = 0;
 	int i;
 
 	for (i = 0; i < n; i++)
-		kd_recv(side, reply_at(i), sizeof(*reply), i + 10);
+		kd_recv(side, reply_at(i), sizeof(struct kblk_reply), i + 10);
 	request.returned = cpu_to_le16(returned);
 	if (returned)
 		request.flags = 0;
 	for (i = 0; i < n; i++)
 		kdb_send_request(side, &request, sizeof(request));
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n; i++)
 		kd_expect_dto(side->test, side->req_evd, 2, DAT_DTO_SUCCESS,
 			      NULL);
-		reply = side->buf->va +
-			reply_at(kd_next_dto(side->test,
-					     side->recv_evd).user_cookie.as_64 - 10);
-		credits += le16_to_cpu(reply->credits);
-	}
-	return credits;
+	return take_replies(side, n);
 }
 
 /* Connect and attach a client, without a receive that is not used at once. */
@@ -202,6 +212,23 @@ static void blk_credits_without_rnr(struct kunit *test)
 	kdb_expect_serving(test);
 }
 
+/*
+ * The longest queue is shorter than srq_max, since buffers come in sevens. Clients are
+ * refused rather than given credits without buffers.
+ */
+static void blk_credits_of_odd_queue(struct kunit *test)
+{
+	struct kd_side *side;
+	unsigned int sum = 0;
+	int i;
+
+	tgt_load_with(test, "echo 7 >srq_size; echo 13 >srq_max");
+	for (i = 0; i < 7 && kdb_one_more(test, &side) == KBLK_HELLO_OK; i++)
+		sum += kdb_credits;
+	KUNIT_EXPECT_GT(test, sum, 0);
+	KUNIT_EXPECT_LE(test, sum, 7);
+}
+
 /* A client gives back credits that it does not have. */
 static void blk_credits_not_had(struct kunit *test)
 {
@@ -261,11 +288,99 @@ static void blk_malformed_and_shunned(struct kunit *test)
 					      KD_TIMEOUT_MS));
 }
 
+/*
+ * Return whether the log says, since the last case "throttled-" began, @n times at least
+ * that a client is throttled, and each time but @open at most that it keeps up again.
+ */
+static bool is_logged(int n, int open)
+{
+	char command[320];
+
+	snprintf(command, sizeof(command),
+		 "l=$(dmesg | sed '1,/throttled-%d:/d'); "
+		 "b=$(echo \"$l\" | grep -c 'are waiting, throttled'); "
+		 "e=$(echo \"$l\" | grep -c 'was throttled [0-9]* times, keeps up now'); "
+		 "[ $b -ge %d ] && [ $e -le $b ] && [ $((b - e)) -le %d ]",
+		 throttled_case, n, open);
+	return !shell(command);
+}
+
+/* Return how often clients were throttled. */
+static int count_throttled(void)
+{
+	return shell("exit $(sed -n 's/^EP soft high watermark events *//p' "
+		     TGT_STATS ")") >> 8;
+}
+
+static bool was_throttled(void *n)
+{
+	return count_throttled() > *(int *)n;
+}
+
+/* Have @holder ask for all credits, also for those that were held back. */
+static void get_all_credits(struct holder *holder)
+{
+	int n;
+
+	for (n = 0; holder->credits < TGT_CREDITS && n < 4 * TGT_CREDITS; n++)
+		holder->credits = use_credits(holder->side, holder->credits, 0);
+	KUNIT_ASSERT_EQ(holder->side->test, holder->credits, TGT_CREDITS);
+}
+
+/* Have messages of @holder wait for the medium until it is throttled. */
+static void be_throttled(struct holder *holder, struct backing *backing)
+{
+	int n;
+
+	get_all_credits(holder);
+	n = count_throttled();
+	kdb_backing_hold(backing, true);
+	spend_credits(holder);
+	KUNIT_EXPECT_EQ(holder->side->test, count_arrived(holder), TGT_CREDITS);
+	KUNIT_EXPECT_TRUE(holder->side->test, kd_wait_until(was_throttled, &n,
+							    KD_TIMEOUT_MS));
+	kdb_backing_hold(backing, false);
+	holder->credits = take_replies(holder->side, holder->credits);
+}
+
+static bool keeps_up(void *n)
+{
+	return is_logged(*(int *)n, 0);
+}
+
+/*
+ * The log tells once that a client is throttled, however often, and when that is over. It
+ * may be over several times on a slow machine.
+ */
+static void blk_throttled_is_logged_once(struct kunit *test)
+{
+	struct backing *backing = kdb_backing_make(test, 0);
+	struct holder holder;
+	int n;
+
+	tgt_load(test);
+	pr_info("throttled-%d:\n", ++throttled_case);
+	KUNIT_ASSERT_EQ(test, 0, shell("cd " TGT_NS "; echo 0 >enable; echo " BACKING_0
+				       " >path; echo 1 >enable"));
+	holder = new_holder(test);
+	use_up_receive(&holder);
+	for (n = 0; n < 3; n++)
+		be_throttled(&holder, backing);
+	KUNIT_EXPECT_TRUE(test, is_logged(1, 1));
+	n = 1;
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(keeps_up, &n, KD_TIMEOUT_MS));
+	be_throttled(&holder, backing);
+	KUNIT_EXPECT_TRUE(test, is_logged(2, 1));
+	kd_close(holder.side);
+}
+
 static struct kunit_case credit_cases[] = {
 	KUNIT_CASE_PARAM(blk_credits_are_buffers, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_credits_without_rnr, kd_gen_simulated_ia),
+	KUNIT_CASE_PARAM(blk_credits_of_odd_queue, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_credits_not_had, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_malformed_and_shunned, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_throttled_is_logged_once, kd_gen_ia),
 	{}
 };
 

@@ -2,26 +2,20 @@
 /*
  * kdapl_blk_tgt.ko: what one host can do to another. A host is an address.
  */
-#include "blk_target.h"
+#include "blk_volumes.h"
 #include "device.h"
 
 #define MAX_CONNS	9
 #define OF_A_HOST	7
 #define SHUNNED		16	/* hosts that the target remembers */
+#define BUFFERS		42
 
-/* Have @side connect as a disk. Return what the target says. */
-static u16 ask_for_connection(struct kd_side *side, const struct kblk_hello *hello)
+/* Have @side, the @n-th one, connect as a disk that is not known, and attach to a volume. */
+static void connect_and_attach(struct kd_side *side, int n)
 {
-	const struct kblk_welcome *welcome;
-	DAT_EVENT event;
-
-	kdb_post_reply_buffer(side);
-	kdb_say_hello(side, hello, sizeof(*hello));
-	KUNIT_ASSERT_TRUE(side->test, kd_wait_event(side->conn_evd, &event,
-						    KD_TIMEOUT_MS));
-	welcome = event.event_data.connect_event_data.private_data;
-	KUNIT_ASSERT_NOT_NULL(side->test, welcome);
-	return le16_to_cpu(welcome->status);
+	KUNIT_ASSERT_EQ_MSG(side->test, kdb_connects(side), KBLK_HELLO_OK,
+			    "connection %d", n);
+	KUNIT_EXPECT_EQ(side->test, kdb_attach_as(side, "somebody", "vol", 1, 0), KBLK_OK);
 }
 
 /*
@@ -31,31 +25,130 @@ static u16 ask_for_connection(struct kd_side *side, const struct kblk_hello *hel
 static void blk_one_host_wants_all(struct kunit *test)
 {
 	struct kblk_request request;
-	struct kblk_hello hello;
 	struct kd_side *side;
 	u16 status;
 	int i;
 
 	tgt_load_with(test, "echo 9 >max_conns");
 	for (i = 0; i <= OF_A_HOST; i++) {
-		hello = kdb_good_hello();
-		status = ask_for_connection(kdb_client(test), &hello);
+		status = kdb_connects(kdb_client(test));
 		KUNIT_EXPECT_EQ_MSG(test, status, i < OF_A_HOST ? KBLK_HELLO_OK :
 				    KBLK_HELLO_BUSY, "connection %d", i);
 	}
 	for (; i <= MAX_CONNS; i++) {
-		hello = kdb_good_hello();
 		side = kdb_client_elsewhere(test);
-		KUNIT_ASSERT_EQ_MSG(test, ask_for_connection(side, &hello),
-				    KBLK_HELLO_OK, "connection %d", i);
-		KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vol", 1, 0),
-				KBLK_OK);
+		connect_and_attach(side, i);
 		request = kdb_good_request(side);
 		KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	}
-	hello = kdb_good_hello();
-	KUNIT_EXPECT_EQ(test, ask_for_connection(kdb_client_elsewhere(test), &hello),
-			KBLK_HELLO_BUSY);
+	KUNIT_EXPECT_EQ(test, kdb_connects(kdb_client_elsewhere(test)), KBLK_HELLO_BUSY);
+}
+
+/* Return a connection of @side's host, or NULL if the target refuses it. */
+static struct kd_side *shared_connection(struct kd_side *side)
+{
+	struct kblk_hello hello = kdb_good_hello();
+
+	hello.credits = cpu_to_le16(16);
+	if (kdb_connects_as(side, &hello) != KBLK_HELLO_OK)
+		return NULL;
+	KUNIT_EXPECT_EQ(side->test, kdb_attach_volume(side, SLOW), KBLK_OK);
+	return side;
+}
+
+/*
+ * A host wants all credits that connections and their volumes have of their own. It
+ * leaves some, with which another host connects and shares the connection.
+ */
+static void blk_one_host_wants_all_credits(struct kunit *test)
+{
+	struct kd_side *side, *other;
+	int credits, volumes = 0;
+
+	kdb_load_volumes(test, MANY_SLOTS "; echo 42 >srq_size; echo 42 >srq_max");
+	/* A connection has two of its own, and one for each volume beyond the first. */
+	for (credits = 0; credits < BUFFERS; credits += 2) {
+		side = shared_connection(kdb_client(test));
+		if (!side)
+			break;
+		if (kdb_attach_volume(side, QUICK) == KBLK_OK)
+			volumes++;
+		if (kdb_attach_volume(side, 1) == KBLK_OK)
+			volumes++;
+	}
+	credits += volumes;
+	kunit_info(test, "one host has %d credits, %d of them for volumes\n", credits,
+		   volumes);
+	KUNIT_EXPECT_GE(test, credits, BUFFERS / 2);
+	other = shared_connection(kdb_client_elsewhere(test));
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	KUNIT_EXPECT_EQ(test, kdb_attach_volume(other, QUICK), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, kdb_attach_volume(other, 1), KBLK_OK);
+	kdb_expect_quick(other);
+}
+
+#define MORE_VOLUMES	"for i in 4 5 6 7 8 9 10; do v=" TGT "/subsystems/vol/namespaces/$i; "
+#define VOLUMES		10
+
+static void more_volumes_remove(void *data)
+{
+	struct kunit *test = data;
+
+	KUNIT_EXPECT_EQ(test, 0, shell(MORE_VOLUMES "rmdir $v; rm " TGT_FILE ".$i; done"));
+}
+
+/* Have @side attach to all volumes. Return to how many it could beside the first. */
+static int attach_all(struct kd_side *side)
+{
+	u16 status = KBLK_OK;
+	u32 nsid;
+
+	side = shared_connection(side);
+	KUNIT_ASSERT_NOT_NULL(side->test, side);
+	for (nsid = 1; nsid <= VOLUMES && status == KBLK_OK; nsid++)
+		if (nsid != SLOW)
+			status = kdb_attach_volume(side, nsid);
+	if (status == KBLK_OK)
+		return VOLUMES - 1;
+	KUNIT_EXPECT_EQ(side->test, status, KBLK_ERR_BUSY);
+	return nsid - 1 - (nsid > SLOW) - 1;
+}
+
+/*
+ * A host wants as many volumes as it can get. Of 98 credits 74 may be for volumes, 64 for
+ * those of one host.
+ */
+static void blk_one_host_wants_all_volumes(struct kunit *test)
+{
+	int i, n = 0;
+
+	kdb_load_volumes(test, "echo 16 >io_depth; echo 16 >credits; "
+			 "echo 7 >srq_size; echo 98 >srq_max");
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, more_volumes_remove, test));
+	KUNIT_ASSERT_EQ(test, 0, shell("set -e; " MORE_VOLUMES "truncate -s 1M " TGT_FILE
+				       ".$i; mkdir $v; echo " TGT_FILE ".$i >$v/path; "
+				       "echo 1 >$v/enable; done"));
+	for (i = 0; i < 8; i++)
+		n += attach_all(kdb_client(test));
+	KUNIT_EXPECT_EQ(test, n, 64);
+	KUNIT_EXPECT_EQ(test, attach_all(kdb_client_elsewhere(test)), 8);
+}
+
+/*
+ * A host that is alone gets nearly as many connections as there are buffers, if each has
+ * one credit of its own. It leaves 16.
+ */
+static void blk_one_host_is_alone(struct kunit *test)
+{
+	int i;
+
+	tgt_load_with(test, "echo 7 >srq_size; echo 84 >srq_max");
+	kdb_hello_features = KBLK_FEATURE_CREDITS;
+	for (i = 0; i < 84 - 16; i++)
+		connect_and_attach(kdb_client(test), i);
+	KUNIT_EXPECT_EQ(test, kdb_connects(kdb_client(test)), KBLK_HELLO_RESOURCES);
+	KUNIT_EXPECT_EQ(test, kdb_connects(kdb_client_elsewhere(test)), KBLK_HELLO_OK);
+	kdb_hello_features = 0;
 }
 
 static bool have_ended(void *n)
@@ -83,41 +176,37 @@ static void break_protocol(struct kd_side *side, unsigned int n)
 static void blk_other_host_stays_shunned(struct kunit *test)
 {
 	struct kd_side *side[SHUNNED], *other;
-	struct kblk_hello hello;
 	int i;
 
 	tgt_load_with(test, "echo 600000 >penalty_ms");
 	for (i = 0; i < SHUNNED; i++)
 		side[i] = kdb_connected_client(test);
 	other = kdb_client_elsewhere(test);
-	hello = kdb_good_hello();
-	KUNIT_ASSERT_EQ(test, ask_for_connection(other, &hello), KBLK_HELLO_OK);
+	KUNIT_ASSERT_EQ(test, kdb_connects(other), KBLK_HELLO_OK);
 	break_protocol(other, 1);
 	for (i = 0; i < SHUNNED; i++)
 		break_protocol(side[i], i + 2);
-	hello = kdb_good_hello();
-	KUNIT_EXPECT_EQ(test, ask_for_connection(kdb_client_elsewhere(test), &hello),
-			KBLK_HELLO_SHUNNED);
+	KUNIT_EXPECT_EQ(test, kdb_connects(kdb_client_elsewhere(test)), KBLK_HELLO_SHUNNED);
 }
 
 /* A host for whose connection the adapter has no room is told so. */
 static void blk_no_room_for_a_connection(struct kunit *test)
 {
-	struct kblk_hello hello = kdb_good_hello();
 	struct kd_side *side;
 
 	tgt_load_with(test, "true");
 	side = kdb_client(test);
 	kd_refuse_second_qp(test, side->name);
-	KUNIT_EXPECT_EQ(test, ask_for_connection(side, &hello), KBLK_HELLO_RESOURCES);
-	hello = kdb_good_hello();
-	KUNIT_EXPECT_EQ(test, ask_for_connection(kdb_client(test), &hello),
-			KBLK_HELLO_OK);
+	KUNIT_EXPECT_EQ(test, kdb_connects(side), KBLK_HELLO_RESOURCES);
+	KUNIT_EXPECT_EQ(test, kdb_connects(kdb_client(test)), KBLK_HELLO_OK);
 }
 
 static struct kunit_case host_cases[] = {
 	KUNIT_CASE_PARAM(blk_no_room_for_a_connection, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_one_host_wants_all, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_one_host_wants_all_credits, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_one_host_wants_all_volumes, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_one_host_is_alone, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_other_host_stays_shunned, kd_gen_ia),
 	{}
 };

@@ -114,7 +114,7 @@ static void blk_malformed(struct kunit *test)
 	bad[0].magic = ~bad[0].magic;
 	bad[1].flags = 4;
 	bad[2].returned = cpu_to_le16(0x8000);
-	bad[3].reserved[23] = 0x80;
+	bad[3].reserved[19] = 0x80;
 	bad[4].opcode = KBLK_OP_WRITE;
 	bad[4].flags = KBLK_INLINED;
 	bad[4].length = cpu_to_le32(512);
@@ -529,22 +529,6 @@ static void blk_too_many_clients(struct kunit *test)
 
 #define UNATTACHED	64	/* connections a host may have without ATTACH */
 
-/* Ask for one more connection. Return what the target says. */
-static u16 one_more(struct kunit *test, struct kd_side **side)
-{
-	struct kblk_hello hello = kdb_good_hello();
-	const struct kblk_welcome *welcome;
-	DAT_EVENT event;
-
-	*side = kdb_client(test);
-	kdb_post_reply_buffer(*side);
-	kdb_say_hello(*side, &hello, sizeof(hello));
-	KUNIT_ASSERT_TRUE(test, kd_wait_event((*side)->conn_evd, &event,
-					      KD_TIMEOUT_MS));
-	welcome = event.event_data.connect_event_data.private_data;
-	return le16_to_cpu(welcome->status);
-}
-
 /* A host takes connections that it does not use, and leaves enough for others. */
 static void blk_too_many_unattached(struct kunit *test)
 {
@@ -553,16 +537,16 @@ static void blk_too_many_unattached(struct kunit *test)
 
 	tgt_load_with(test, "echo 400 >srq_size; echo 400 >srq_max;"
 			    " echo 3600000 >attach_ms");
-	KUNIT_ASSERT_EQ(test, one_more(test, &first), KBLK_HELLO_OK);
+	KUNIT_ASSERT_EQ(test, kdb_one_more(test, &first), KBLK_HELLO_OK);
 	for (i = 1; i < UNATTACHED; i++)
-		KUNIT_ASSERT_EQ_MSG(test, one_more(test, &side), KBLK_HELLO_OK,
+		KUNIT_ASSERT_EQ_MSG(test, kdb_one_more(test, &side), KBLK_HELLO_OK,
 				    "connection %d", i);
-	KUNIT_EXPECT_EQ(test, one_more(test, &side), KBLK_HELLO_BUSY);
+	KUNIT_EXPECT_EQ(test, kdb_one_more(test, &side), KBLK_HELLO_BUSY);
 	kd_close(side);
 	KUNIT_EXPECT_EQ(test, kdb_attach_as(first, "somebody", "vol", 1, 0),
 			KBLK_OK);
-	KUNIT_EXPECT_EQ(test, one_more(test, &side), KBLK_HELLO_OK);
-	KUNIT_EXPECT_EQ(test, one_more(test, &side), KBLK_HELLO_BUSY);
+	KUNIT_EXPECT_EQ(test, kdb_one_more(test, &side), KBLK_HELLO_OK);
+	KUNIT_EXPECT_EQ(test, kdb_one_more(test, &side), KBLK_HELLO_BUSY);
 }
 
 static struct kunit_case blk_cases[] = {

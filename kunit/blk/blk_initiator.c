@@ -5,6 +5,7 @@
  */
 #include <linux/fs.h>
 #include <linux/module.h>
+#include "blk_command.h"
 #include "blk_initiator.h"
 #include "blk_secret.h"
 #include "files.h"
@@ -22,6 +23,8 @@ int ini_put(const char *attr, const char *value)
 EXPORT_SYMBOL_GPL(ini_put);
 
 DECLARE_COMPLETION(ini_ended);
+EXPORT_SYMBOL_GPL(ini_ended);
+
 int ini_error;
 EXPORT_SYMBOL_GPL(ini_error);
 
@@ -42,10 +45,12 @@ static const struct ini_attrs ini_defaults = {
 	.timeout_ms = QUICK,
 	.give_up_ms = "0",
 	.connect_timeout_ms = "10000",
+	.reconnect_max_ms = "1000",
 	.uuid = "\n",
 	.keepalive_ms = "0",
 	.secret = "\n",
 	.read_queues = "0",
+	.share = "0",
 	.depth = "3",	/* INI_DEPTH, less the slot for admin requests */
 };
 
@@ -82,12 +87,14 @@ static void ini_load(struct kd_side *side)
 	KUNIT_ASSERT_EQ(test, 0, ini_put("secret", ini_attrs.secret));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("queues", "1"));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("read_queues", ini_attrs.read_queues));
+	KUNIT_ASSERT_EQ(test, 0, ini_put("share", ini_attrs.share));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("timeout_ms", ini_attrs.timeout_ms));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("connect_timeout_ms",
 					 ini_attrs.connect_timeout_ms));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("keepalive_ms", ini_attrs.keepalive_ms));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("reconnect_ms", "10"));
-	KUNIT_ASSERT_EQ(test, 0, ini_put("reconnect_max_ms", "1000"));
+	KUNIT_ASSERT_EQ(test, 0, ini_put("reconnect_max_ms",
+					 ini_attrs.reconnect_max_ms));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("give_up_ms", ini_attrs.give_up_ms));
 }
 
@@ -125,10 +132,10 @@ EXPORT_SYMBOL_GPL(ini_connect_end);
 void ini_unload(struct kunit *test)
 {
 	flush_work(&ini_work);
-	KUNIT_EXPECT_EQ_MSG(test, 0,
-			    shell("test -d /sys/module/kdapl_blk || exit 0;"
-				  "rmdir " INI_DISK "; rmmod kdapl_blk"),
-			    "the initiator does not unload");
+	if (!kd_file_exists("/sys/module/kdapl_blk"))
+		return;
+	shell("rmdir " INI_DISK " 2>/dev/null");
+	kdb_unload_initiator(test);
 }
 EXPORT_SYMBOL_GPL(ini_unload);
 
@@ -166,27 +173,19 @@ struct kd_side *kdb_new_target(struct kunit *test)
 EXPORT_SYMBOL_GPL(kdb_new_target);
 
 /*
- * Have a target accept an initiator. @start: have it connect first. @welcome:
+ * Have a target that listens at @psp accept the initiator, and listen no more. @welcome:
  * NULL for a good one.
  */
-void kdb_welcome_at(struct kd_side *side, bool start,
-		    const struct kblk_welcome *welcome)
+void kdb_accept(struct kd_side *side, DAT_PSP_HANDLE psp,
+		const struct kblk_welcome *welcome)
 {
 	struct kblk_welcome good = kdb_good_welcome();
+	DAT_CR_HANDLE cr = kd_expect_cr(side);
 	struct kunit *test = side->test;
 	DAT_CR_PARAM param;
-	DAT_PSP_HANDLE psp;
-	DAT_CR_HANDLE cr;
 
-	if (start)
-		ini_port = kd_port();
-	psp = kd_psp(side, ini_port, DAT_PSP_CONSUMER_FLAG);
-	if (start)
-		ini_connect_start(side, ini_port);
-	cr = kd_expect_cr(side);
 	KD_ASSERT_OK(test, dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 	memcpy(&ini_hello, param.private_data, sizeof(ini_hello));
-	/* When it tries again nobody listens. */
 	KD_ASSERT_OK(test, dat_psp_free(psp));
 	if (!welcome)
 		welcome = &good;
@@ -194,6 +193,24 @@ void kdb_welcome_at(struct kd_side *side, bool start,
 					 (void *)welcome));
 	kd_expect_event(test, side->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
 			NULL);
+}
+EXPORT_SYMBOL_GPL(kdb_accept);
+
+/*
+ * Have a target accept an initiator; when that tries again nobody listens. @start: have
+ * it connect first. @welcome: NULL for a good one.
+ */
+void kdb_welcome_at(struct kd_side *side, bool start,
+		    const struct kblk_welcome *welcome)
+{
+	DAT_PSP_HANDLE psp;
+
+	if (start)
+		ini_port = kd_port();
+	psp = kd_psp(side, ini_port, DAT_PSP_CONSUMER_FLAG);
+	if (start)
+		ini_connect_start(side, ini_port);
+	kdb_accept(side, psp, welcome);
 }
 EXPORT_SYMBOL_GPL(kdb_welcome_at);
 

@@ -35,11 +35,13 @@ struct ini_attrs {
 	const char *timeout_ms;
 	const char *give_up_ms;
 	const char *connect_timeout_ms;
+	const char *reconnect_max_ms;
 	const char *uuid;
 	const char *keepalive_ms;
 	const char *secret;
 	const char *read_queues;
 	const char *depth;
+	const char *share;
 };
 
 extern struct ini_attrs ini_attrs;
@@ -59,6 +61,8 @@ extern struct kblk_hello ini_hello;	/* of the connection accepted last */
 
 struct kblk_welcome kdb_good_welcome(void);
 struct kd_side *kdb_new_target(struct kunit *test);
+void kdb_accept(struct kd_side *side, DAT_PSP_HANDLE psp,
+		const struct kblk_welcome *welcome);
 void kdb_welcome_at(struct kd_side *side, bool start,
 		    const struct kblk_welcome *welcome);
 struct kd_side *kdb_welcome_one(struct kunit *test, bool start,

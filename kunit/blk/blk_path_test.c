@@ -6,7 +6,7 @@
  */
 #include <linux/delay.h>
 #include <linux/module.h>
-#include "blk_backing.h"
+#include "blk_command.h"
 #include "blk_target.h"
 #include "files.h"
 
@@ -23,57 +23,12 @@
 #define FLUSH(dev)	"dd if=/dev/null of=/dev/" dev " count=0 "	\
 			"conv=notrunc,fsync 2>/dev/null"
 
-/* ---- Commands in the background ------------------------------------------ */
-
-struct command {
-	struct work_struct work;
-	const char *what;
-	int status;
-};
-
-static void command_run(struct work_struct *work)
-{
-	struct command *command = container_of(work, struct command, work);
-
-	command->status = shell(command->what);
-}
-
-static void command_wait(void *data)
-{
-	struct command *command = data;
-
-	flush_work(&command->work);
-}
-
-static struct command *command_start(struct kunit *test, const char *what)
-{
-	struct command *command = kunit_kzalloc(test, sizeof(*command),
-						GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, command);
-	INIT_WORK(&command->work, command_run);
-	command->what = what;
-	queue_work(system_long_wq, &command->work);
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, command_wait,
-							   command));
-	return command;
-}
-
-static bool command_has_ended(struct command *command)
-{
-	return !work_busy(&command->work);
-}
-
-static bool has_ended(void *data)
-{
-	return command_has_ended(data);
-}
-
 /* Wait for a command; if it hangs, let the medium go on so that it ends. */
 static void command_wait_for(struct kunit *test, struct backing *backing,
 			     struct command *command)
 {
-	bool ended = kd_wait_until(has_ended, command, KD_TIMEOUT_MS);
+	bool ended = kd_wait_until(kdb_command_has_ended, command,
+				   KD_TIMEOUT_MS);
 
 	if (!ended)
 		kdb_backing_hold(backing, false);
@@ -82,20 +37,12 @@ static void command_wait_for(struct kunit *test, struct backing *backing,
 
 /* ---- Two disks, two ports ------------------------------------------------ */
 
-/* A disk whose directory was removed may take a moment longer. */
-static bool initiator_unloads(void *unused)
-{
-	return !shell("rmmod kdapl_blk 2>/dev/null");
-}
-
 static void paths_remove(void *data)
 {
 	struct kunit *test = data;
 
 	KUNIT_EXPECT_EQ(test, 0, shell("cd " INI " && rmdir *"));
-	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(initiator_unloads, NULL,
-						  KD_TIMEOUT_MS),
-			      "the initiator does not unload");
+	kdb_unload_initiator(test);
 }
 
 static void path_connect(struct kunit *test, int n, u16 port, const char *more)
@@ -143,7 +90,7 @@ static struct command *hold_a_write(struct kunit *test, struct backing *backing)
 	struct command *write;
 
 	kdb_backing_hold(backing, true);
-	write = command_start(test, FILL("a", "kdapl0"));
+	write = kdb_command_start(test, FILL("a", "kdapl0"));
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_held, backing, KD_TIMEOUT_MS));
 	kdb_backing_pass(backing);
 	return write;
@@ -162,7 +109,7 @@ static struct command *port_1_dies(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, port_1_lives,
 							   test));
-	return command_start(test, "rm " PORT(1) "/subsystems/vol");
+	return kdb_command_start(test, "rm " PORT(1) "/subsystems/vol");
 }
 
 static bool path_has_failed(void *data)
@@ -210,13 +157,13 @@ static void ini_fails_when_fenced(struct kunit *test)
 	bool ended;
 
 	kd_wait_until(is_being_fenced, NULL, KD_TIMEOUT_MS);
-	ended = command_has_ended(write);
+	ended = kdb_command_has_ended(write);
 	KUNIT_EXPECT_FALSE_MSG(test, ended,
 			       "the write has failed while it may be executed");
 	if (ended)
 		KUNIT_EXPECT_EQ(test, 0, shell(FILL("b", "kdapl1")));
 	kdb_backing_hold(backing, false);
-	command_wait(write);
+	kdb_command_wait(write);
 	KUNIT_EXPECT_NE(test, write->status, 0);
 	KUNIT_EXPECT_TRUE(test, path_has_failed(NULL));
 	if (!ended)
@@ -224,7 +171,7 @@ static void ini_fails_when_fenced(struct kunit *test)
 	expect_sector(test, backing, 'b');
 	KUNIT_EXPECT_EQ(test, 0, shell("grep -Eq 'other paths fenced +1$' " INI
 				       "/path2/stats"));
-	command_wait(port);
+	kdb_command_wait(port);
 }
 
 /*
@@ -240,17 +187,17 @@ static void ini_fences_before_use(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, shell("rm " PORT(2) "/subsystems/vol"));
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(path_2_is_lost, NULL,
 					      KD_TIMEOUT_MS));
-	command_wait(write);
+	kdb_command_wait(write);
 	KUNIT_EXPECT_NE(test, write->status, 0);
 	KUNIT_ASSERT_EQ(test, 0, shell("ln -s " TGT "/subsystems/vol " PORT(2)
 				       "/subsystems/vol"));
-	rewrite = command_start(test, FILL("b", "kdapl1"));
+	rewrite = kdb_command_start(test, FILL("b", "kdapl1"));
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(has_fenced_again, NULL,
 					      KD_TIMEOUT_MS));
-	KUNIT_EXPECT_FALSE_MSG(test, command_has_ended(rewrite),
+	KUNIT_EXPECT_FALSE_MSG(test, kdb_command_has_ended(rewrite),
 			       "a write overtakes one that may be executed");
 	kdb_backing_hold(backing, false);
-	command_wait(rewrite);
+	kdb_command_wait(rewrite);
 	KUNIT_EXPECT_EQ(test, rewrite->status, 0);
 	expect_sector(test, backing, 'b');
 }
@@ -263,17 +210,17 @@ static void ini_fences_removed_disk(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " INI "/path2"));
 	write = hold_a_write(test, backing);
-	command_wait(write);
+	kdb_command_wait(write);
 	KUNIT_EXPECT_NE(test, write->status, 0);
 	KUNIT_ASSERT_EQ(test, 0, shell("cd " INI "/path1; echo 0 >connected;"
 				       " echo 5101 >conn_qual"));
-	again = command_start(test, "echo 1 >" INI "/path1/connected");
+	again = kdb_command_start(test, "echo 1 >" INI "/path1/connected");
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(has_fenced_again, NULL,
 					      KD_TIMEOUT_MS));
-	KUNIT_EXPECT_FALSE_MSG(test, command_has_ended(again),
+	KUNIT_EXPECT_FALSE_MSG(test, kdb_command_has_ended(again),
 			       "there is a disk while the other may write");
 	kdb_backing_hold(backing, false);
-	command_wait(again);
+	kdb_command_wait(again);
 	KUNIT_EXPECT_EQ(test, again->status, 0);
 	KUNIT_EXPECT_EQ(test, 0, shell(FILL("b", "kdapl0")));
 	expect_sector(test, backing, 'b');
@@ -313,26 +260,26 @@ static void ini_removed_by_itself(struct kunit *test)
 	struct command *zero, *gone, *others;
 
 	/* Who waits for the end can be told not to. */
-	zero = command_start(test, "timeout 1 sh -c 'echo 0 >" INI
-			     "/path1/connected'");
+	zero = kdb_command_start(test, "timeout 1 sh -c 'echo 0 >" INI
+				 "/path1/connected'");
 	command_wait_for(test, backing, zero);
 	KUNIT_EXPECT_NE(test, zero->status, 0);
 	KUNIT_EXPECT_NE(test, shell("echo 2 2>/dev/null >" INI "/path1/depth"), 0);
 	KUNIT_EXPECT_NE(test, shell("echo 1 2>/dev/null >" INI
 				    "/path1/connected"), 0);
-	gone = command_start(test, "rmdir " INI "/path1");
-	others = command_start(test, "set -e; cd " INI "; mkdir other;"
-			       " rmdir other; cat path2/state >/dev/null");
+	gone = kdb_command_start(test, "rmdir " INI "/path1");
+	others = kdb_command_start(test, "set -e; cd " INI "; mkdir other;"
+				   " rmdir other; cat path2/state >/dev/null");
 	command_wait_for(test, backing, others);
 	command_wait_for(test, backing, gone);
 	KUNIT_EXPECT_EQ(test, gone->status, 0);
 	KUNIT_EXPECT_EQ(test, others->status, 0);
 	KUNIT_EXPECT_EQ(test, shell("test -e " INI "/path1"), 1 << 8);
-	KUNIT_EXPECT_FALSE(test, command_has_ended(write));
+	KUNIT_EXPECT_FALSE(test, kdb_command_has_ended(write));
 	kdb_backing_hold(backing, false);
-	command_wait(write);
+	kdb_command_wait(write);
 	KUNIT_EXPECT_NE(test, write->status, 0);
-	command_wait(port);
+	kdb_command_wait(port);
 }
 
 static bool two_are_held(void *data)
@@ -382,8 +329,8 @@ static struct command *fence_behind_writes(struct kunit *test,
 	struct command *writes;
 
 	kdb_backing_hold(backing, true);
-	writes = command_start(test, "(" FILL("a", "kdapl0") ")& "
-			       FILL("a", "kdapl0") "; one=$?; wait $! && exit $one");
+	writes = kdb_command_start(test, "(" FILL("a", "kdapl0") ")& "
+				   FILL("a", "kdapl0") "; one=$?; wait $! && exit $one");
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(two_are_held, backing,
 					      KD_TIMEOUT_MS));
 	port_2_dies(test);
@@ -403,7 +350,7 @@ static void ini_fence_waits(struct kunit *test)
 	/* Several times as long as it may take otherwise. */
 	msleep(1500);
 	kdb_backing_hold(backing, false);
-	command_wait(writes);
+	kdb_command_wait(writes);
 	KUNIT_EXPECT_EQ(test, writes->status, 0);
 	KUNIT_EXPECT_EQ(test, 0, shell("grep -Eqx 'connections lost +0' " INI
 				       "/path1/stats"));
@@ -435,18 +382,18 @@ static void ini_fences_when_busy(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " INI "/path2"));
 	path_connect(test, 2, TGT_OTHER_PORT, "echo 32 >depth");
 	kdb_backing_hold(backing, true);
-	write = command_start(test, FILL("a", "kdapl0"));
-	writes = command_start(test, "for n in 1 2 3 4 5 6 7 8 9 10; do "
-			       FILL("b", "kdapl1") "& done; wait");
+	write = kdb_command_start(test, FILL("a", "kdapl0"));
+	writes = kdb_command_start(test, "for n in 1 2 3 4 5 6 7 8 9 10; do "
+				   FILL("b", "kdapl1") "& done; wait");
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(no_credit_is_left, backing,
 					      KD_TIMEOUT_MS));
 	port = port_1_dies(test);
 	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(has_been_asked, NULL, 5000),
 			      "no credit is left for a fence");
 	kdb_backing_hold(backing, false);
-	command_wait(write);
-	command_wait(writes);
-	command_wait(port);
+	kdb_command_wait(write);
+	kdb_command_wait(writes);
+	kdb_command_wait(port);
 }
 
 /*
@@ -461,7 +408,7 @@ static void ini_removed_when_it_stood_still(struct kunit *test)
 	struct file *file;
 
 	kdb_backing_hold(backing, false);
-	command_wait(writes);
+	kdb_command_wait(writes);
 	kunit_release_action(test, port_2_lives, NULL);
 
 	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " INI "/path1"));

@@ -37,6 +37,17 @@ EXPORT_SYMBOL_GPL(kdb_wait_command);
 
 /* ---- A target that serves -------------------------------------------------- */
 
+/* Tell an initiator that asks what the volume is. */
+static void serve_identify(struct kd_side *side,
+			   const struct kblk_request *request)
+{
+	struct kblk_identify identify = kdb_good_identify();
+	struct kblk_reply reply = kdb_good_reply(request, sizeof(identify));
+
+	kdb_answer(side, &reply, &identify, sizeof(reply) + sizeof(identify));
+	kd_expect_dto(side->test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+}
+
 /*
  * Answer a request; the data of a read is zeroes, or whatever was in the
  * memory. Return the opcode.
@@ -47,6 +58,10 @@ u8 kdb_serve_one(struct kd_side *side, const struct kblk_request *request)
 	u8 opcode = request->opcode;
 	struct kblk_reply reply;
 
+	if (opcode == KBLK_OP_IDENTIFY) {
+		serve_identify(side, request);
+		return opcode;
+	}
 	if (opcode != KBLK_OP_READ || !(request->flags & KBLK_INLINED))
 		length = 0;
 	reply = kdb_good_reply(request, length);
@@ -79,8 +94,9 @@ static int kdb_serve_message(struct kd_side *side,
 		KUNIT_ASSERT_LT(side->test, count, INI_DEPTH);
 		memcpy(&copy[count], from, sizeof(copy[0]));
 		from += sizeof(copy[0]);
-		if (copy[count].opcode == KBLK_OP_WRITE &&
-		    copy[count].flags & KBLK_INLINED)
+		if ((copy[count].opcode == KBLK_OP_WRITE &&
+		     copy[count].flags & KBLK_INLINED) ||
+		    copy[count].opcode == KBLK_OP_ATTACH)
 			from += le32_to_cpu(copy[count].length);
 		count++;
 	}
@@ -140,6 +156,29 @@ const struct kblk_request *kdb_begin_command(struct kd_side *side,
 	return kdb_next_request(side);
 }
 EXPORT_SYMBOL_GPL(kdb_begin_command);
+
+/* Take the request of a message away, so that its buffer can have another. */
+struct kblk_request kdb_request_sent(struct kd_side *side,
+				     const DAT_DTO_COMPLETION_EVENT_DATA *dto)
+{
+	u64 n = dto->user_cookie.as_64;
+	struct kblk_request request;
+
+	memcpy(&request, side->buf->va + REQUEST_AT + n * REQUEST_SIZE,
+	       sizeof(request));
+	kd_recv(side, REQUEST_AT + n * REQUEST_SIZE, REQUEST_SIZE, n);
+	return request;
+}
+EXPORT_SYMBOL_GPL(kdb_request_sent);
+
+struct kblk_welcome kdb_welcome_with(u32 features)
+{
+	struct kblk_welcome welcome = kdb_good_welcome();
+
+	welcome.features = cpu_to_le32(features);
+	return welcome;
+}
+EXPORT_SYMBOL_GPL(kdb_welcome_with);
 
 /* Accept the initiator, and serve the reads as its disk appears. */
 struct kd_side *kdb_serve_disk(struct kunit *test,

@@ -35,6 +35,20 @@
 #define FLUSH_IT	"dd if=/dev/null of=/dev/kdapl0 count=0 "	\
 			"conv=notrunc,fsync 2>/dev/null"
 
+/* Attributes that disks with connections in common have in common */
+#define INI_COPIED	"ia address conn_qual subsystem client queues depth timeout_ms " \
+			"connect_timeout_ms keepalive_ms reconnect_ms reconnect_max_ms "  \
+			"give_up_ms share"
+/* Make a disk of volume @n, a string, beside the first. @more: other parameters. */
+#define CONNECT_BESIDE(n, more)	"set -e; n=" n "; cd " INI_DISK "; mkdir -p " INI_DISK	\
+			"$n; for a in " INI_COPIED "; do cat $a >" INI_DISK "$n/$a; "	\
+			"done; cd " INI_DISK "$n; echo $n >namespace; " more "; "	\
+			"echo 1 >connected"
+#define READ_SECOND	"dd if=/dev/kdapl1 of=/dev/null bs=512 count=1 "	\
+			"iflag=direct 2>/dev/null"
+/* What a target grants that lets disks share connections */
+#define SHARING	(KBLK_FEATURE_VOLUMES | KBLK_FEATURE_HOST | KBLK_FEATURE_CREDITS)
+
 extern int ini_status;			/* of the command that has ended last */
 
 void kdb_start_command(char *command);
@@ -47,6 +61,9 @@ extern unsigned int kdb_most_requests;	/* in a message, since this was set to 0 
 u8 kdb_serve_one(struct kd_side *side, const struct kblk_request *request);
 int kdb_serve(struct kd_side *side, u8 opcode);
 int kdb_serve_command(struct kd_side *side, char *command, u8 opcode);
+struct kblk_request kdb_request_sent(struct kd_side *side,
+				     const DAT_DTO_COMPLETION_EVENT_DATA *dto);
+struct kblk_welcome kdb_welcome_with(u32 features);
 const struct kblk_request *kdb_next_request(struct kd_side *side);
 const struct kblk_request *kdb_begin_command(struct kd_side *side,
 					     char *command);

@@ -96,23 +96,6 @@ static void blk_epochs_of_two_ports(struct kunit *test)
 	kd_close(side);
 }
 
-/* Have the target end the connections of the disk of @hello. */
-static u16 fence(struct kd_side *side, const struct kblk_hello *hello)
-{
-	struct kblk_request request = kdb_good_request(side);
-	struct kblk_fence fence = {
-		.session = hello->session,
-		.epoch = hello->epoch,
-	};
-
-	request.opcode = KBLK_OP_FENCE;
-	request.flags = KBLK_INLINED;
-	request.length = cpu_to_le32(sizeof(fence));
-	memcpy(side->buf->va + REQUEST_AT + sizeof(request), &fence,
-	       sizeof(fence));
-	return kdb_ask(side, &request);
-}
-
 struct fence {
 	struct kd_side *side;
 	const struct kblk_hello *hello;
@@ -122,7 +105,7 @@ static bool is_fenced(void *data)
 {
 	struct fence *f = data;
 
-	return fence(f->side, f->hello) == KBLK_OK;
+	return kdb_fence(f->side, 0, f->hello) == KBLK_OK;
 }
 
 /*
@@ -157,11 +140,11 @@ static void blk_fence(struct kunit *test)
 
 	/* A later epoch is none of its business. */
 	hello[0].epoch = cpu_to_le32(4);
-	KUNIT_EXPECT_EQ(test, fence(side, &hello[0]), KBLK_OK);
+	KUNIT_EXPECT_EQ(test, kdb_fence(side, 0, &hello[0]), KBLK_OK);
 	hello[0].epoch = cpu_to_le32(6);
-	KUNIT_EXPECT_EQ(test, fence(side, &hello[0]), KBLK_ERR_DRAINING);
+	KUNIT_EXPECT_EQ(test, kdb_fence(side, 0, &hello[0]), KBLK_ERR_DRAINING);
 	kdb_expect_end(old);
-	KUNIT_EXPECT_EQ(test, fence(side, &hello[0]), KBLK_ERR_DRAINING);
+	KUNIT_EXPECT_EQ(test, kdb_fence(side, 0, &hello[0]), KBLK_ERR_DRAINING);
 	kdb_backing_hold(backing, false);
 	f.side = side;
 	f.hello = &hello[0];
@@ -170,7 +153,7 @@ static void blk_fence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	KUNIT_EXPECT_NULL(test, memchr_inv(backing->data, 'b', 4096));
 
-	KUNIT_EXPECT_EQ(test, fence(side, &hello[1]), KBLK_ERR_INVALID);
+	KUNIT_EXPECT_EQ(test, kdb_fence(side, 0, &hello[1]), KBLK_ERR_INVALID);
 	request = write_request(another, 'c');
 	KUNIT_EXPECT_EQ(test, kdb_ask(another, &request), KBLK_OK);
 	kd_close(old);
@@ -210,7 +193,7 @@ static void blk_feature_host(struct kunit *test)
 			kdb_host = uuid_null;
 		KUNIT_EXPECT_EQ(test, attach_again(side), KBLK_OK);
 		hello = kdb_good_hello();
-		KUNIT_EXPECT_EQ(test, fence(side, &hello),
+		KUNIT_EXPECT_EQ(test, kdb_fence(side, 0, &hello),
 				i ? KBLK_OK : KBLK_ERR_UNSUPPORTED);
 		kd_close(side);
 	}

@@ -335,6 +335,48 @@ static void blk_no_page_for_words(struct kunit *test)
 	expect_free_buffers(test);
 }
 
+/*
+ * A medium keeps two writes, one in its receive buffer and one in the only page.
+ * The next waits for a page by itself: what is behind it is answered.
+ */
+static void blk_write_waits_alone(struct kunit *test)
+{
+	struct kblk_request request;
+	struct backing *backing;
+	struct kd_side *side;
+	int i;
+
+	backing = slow_volume(test, "echo 4 >io_depth; echo 1 >pages");
+	side = slow_client(test, 0);
+	kdb_backing_hold(backing, true);
+	request = kdb_good_request(side);
+	request.opcode = KBLK_OP_WRITE;
+	request.flags = KBLK_INLINED;
+	for (i = 0; i < 3; i++) {
+		request.offset = cpu_to_le64(i * 4096);
+		memset(side->buf->va + REQUEST_AT + sizeof(request), 'a' + i,
+		       4096);
+		kdb_send_request(side, &request, sizeof(request) + 4096);
+		kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	}
+	request.offset = 0;
+	request.flags = 0;
+	request.length = 0;
+	request.opcode = KBLK_OP_KEEPALIVE;
+	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(all_are_held, backing,
+					      KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, atomic_read(&backing->nheld), 2);
+	kdb_backing_hold(backing, false);
+	take_replies(side, 3);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_NULL(test, memchr_inv(backing->data + i * 4096,
+						   'a' + i, 4096));
+	kd_close(side);
+	expect_free_buffers(test);
+	kdb_expect_serving(test);
+}
+
 /* It keeps its promise to speak, though what it says has to wait. */
 static void blk_heard_while_waiting(struct kunit *test)
 {
@@ -537,6 +579,7 @@ static struct kunit_case share_cases[] = {
 	KUNIT_CASE_PARAM(blk_share_of_a_volume, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_share_of_a_client, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_no_page_for_words, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_write_waits_alone, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_heard_while_waiting, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_ends_others_meanwhile, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_takes_replies_slowly, kd_gen_ia),

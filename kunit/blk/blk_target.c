@@ -295,6 +295,62 @@ u16 kdb_ask(struct kd_side *side, const struct kblk_request *request)
 }
 EXPORT_SYMBOL_GPL(kdb_ask);
 
+/*
+ * Have the target end the connections of the disk of @hello; @nsid: the volume, where
+ * connections are shared, else 0. Return the status.
+ */
+u16 kdb_fence(struct kd_side *side, u32 nsid, const struct kblk_hello *hello)
+{
+	struct kblk_request request = kdb_good_request(side);
+	struct kblk_fence fence = {
+		.session = hello->session,
+		.epoch = hello->epoch,
+	};
+
+	request.opcode = KBLK_OP_FENCE;
+	request.flags = KBLK_INLINED;
+	request.namespace = cpu_to_le32(nsid);
+	request.length = cpu_to_le32(sizeof(fence));
+	memcpy(side->buf->va + REQUEST_AT + sizeof(request), &fence,
+	       sizeof(fence));
+	return kdb_ask(side, &request);
+}
+EXPORT_SYMBOL_GPL(kdb_fence);
+
+/* Have @side connect as the disk of @hello. Return what the target says. */
+u16 kdb_connects_as(struct kd_side *side, const struct kblk_hello *hello)
+{
+	const struct kblk_welcome *welcome;
+	DAT_EVENT event;
+
+	kdb_post_reply_buffer(side);
+	kdb_say_hello(side, hello, sizeof(*hello));
+	KUNIT_ASSERT_TRUE(side->test, kd_wait_event(side->conn_evd, &event,
+						    KD_TIMEOUT_MS));
+	welcome = event.event_data.connect_event_data.private_data;
+	KUNIT_ASSERT_NOT_NULL(side->test, welcome);
+	kdb_credits = le16_to_cpu(welcome->credits);
+	return le16_to_cpu(welcome->status);
+}
+EXPORT_SYMBOL_GPL(kdb_connects_as);
+
+/* The same as a disk that is not known yet. */
+u16 kdb_connects(struct kd_side *side)
+{
+	struct kblk_hello hello = kdb_good_hello();
+
+	return kdb_connects_as(side, &hello);
+}
+EXPORT_SYMBOL_GPL(kdb_connects);
+
+/* Ask for one more connection, which is @side. Return what the target says. */
+u16 kdb_one_more(struct kunit *test, struct kd_side **side)
+{
+	*side = kdb_client(test);
+	return kdb_connects(*side);
+}
+EXPORT_SYMBOL_GPL(kdb_one_more);
+
 /* Have the volume identify itself. Return what it has sent. */
 const struct kblk_identify *kdb_ask_identify(struct kd_side *side)
 {

@@ -61,6 +61,10 @@ kdb_welcome_client(struct kunit *test, const struct kblk_hello *hello);
 void kdb_send_request(struct kd_side *side, const struct kblk_request *request,
 		      size_t len);
 u16 kdb_ask(struct kd_side *side, const struct kblk_request *request);
+u16 kdb_fence(struct kd_side *side, u32 nsid, const struct kblk_hello *hello);
+u16 kdb_connects_as(struct kd_side *side, const struct kblk_hello *hello);
+u16 kdb_connects(struct kd_side *side);
+u16 kdb_one_more(struct kunit *test, struct kd_side **side);
 const struct kblk_identify *kdb_ask_identify(struct kd_side *side);
 extern uuid_t kdb_host;	/* that clients tell; nil after tgt_load() */
 

@@ -165,7 +165,6 @@ static void blk_epochs(struct kunit *test)
 	struct kblk_hello hello = kdb_good_hello();
 	const struct kblk_welcome *welcome;
 	struct kd_side *old, *side;
-	DAT_EVENT event;
 	u16 status;
 
 	tgt_load(test);
@@ -187,11 +186,7 @@ static void blk_epochs(struct kunit *test)
 	kdb_expect_end(old);
 	do {
 		side = kdb_client(test);
-		kdb_say_hello(side, &hello, sizeof(hello));
-		KUNIT_ASSERT_TRUE(test, kd_wait_event(side->conn_evd, &event,
-						      KD_TIMEOUT_MS));
-		welcome = event.event_data.connect_event_data.private_data;
-		status = le16_to_cpu(welcome->status);
+		status = kdb_connects_as(side, &hello);
 		kd_close(side);
 	} while (status == KBLK_HELLO_DRAINING);
 	KUNIT_EXPECT_EQ(test, status, KBLK_HELLO_OK);

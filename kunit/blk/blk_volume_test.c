@@ -3,6 +3,8 @@
  * kdapl_blk.ko and targets that come back with another volume.
  */
 #include <linux/module.h>
+#include "blk_command.h"
+#include "blk_listener.h"
 #include "blk_serve.h"
 
 #define SOME_UUID	"01234567-89ab-8def-8123-456789abcdef"
@@ -245,6 +247,76 @@ static void ini_volume_grows_at_once(struct kunit *test)
 	kdb_expect_removable(test);
 }
 
+/* Read, and have the reply tell that the volume has @size bytes. */
+static void tell_size(struct kd_side *side, u64 size)
+{
+	const void *request = kdb_begin_command(side, READ_ONE);
+	struct kblk_reply reply = kdb_good_reply(request, 512);
+	u32 at = request - side->buf->va;
+
+	kd_recv(side, at, REQUEST_SIZE, (at - REQUEST_AT) / REQUEST_SIZE);
+	reply.size = cpu_to_le64(size);
+	kdb_answer(side, &reply, NULL, sizeof(reply) + 512);
+	kd_expect_dto(side->test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	kdb_wait_command();
+	KUNIT_EXPECT_EQ(side->test, ini_status, 0);
+}
+
+/* Serve a disk whose volume has grown to 2 MiB, of which the event does not get through. */
+static struct listener *serve_untold(struct kunit *test, struct kd_side **side)
+{
+	struct kblk_identify identify = identify_with(false);
+	struct kblk_welcome welcome = kdb_good_welcome();
+	struct listener *listener;
+
+	welcome.features = cpu_to_le32(KBLK_FEATURE_SIZE);
+	*side = kdb_serve_disk(test, &welcome, &identify);
+	listener = kdb_listener_make(test, "/dev/kdapl0");
+	tell_size(*side, SZ_2M);
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(kdb_listener_is_told, listener,
+					      KD_TIMEOUT_MS));
+	return listener;
+}
+
+static bool disk_has_8m(void *unused)
+{
+	return !shell("grep -qx 16384 /sys/block/kdapl0/size");
+}
+
+/* The volume grows again, twice, while an event does not get through: the last size is told. */
+static void ini_tells_last_size(struct kunit *test)
+{
+	struct kd_side *side;
+	struct listener *listener = serve_untold(test, &side);
+
+	tell_size(side, SZ_4M);
+	tell_size(side, SZ_8M);
+	KUNIT_EXPECT_FALSE(test, kdb_listener_is_told_more(listener));
+	complete_all(&listener->listens);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(disk_has_8m, NULL, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(kdb_listener_is_told_more, listener,
+					      KD_TIMEOUT_MS));
+	kdb_listener_listens(test);
+	kdb_expect_removable(test);
+}
+
+/* A disk that is removed while an event does not get through waits for that. */
+static void ini_removal_waits_for_event(struct kunit *test)
+{
+	struct kd_side *side;
+	struct listener *listener = serve_untold(test, &side);
+	struct command *removal;
+
+	removal = kdb_command_start(test, "echo 0 >" INI_DISK "/connected");
+	KUNIT_EXPECT_FALSE(test, kd_wait_until(kdb_listener_is_told_more, listener,
+					       10 * KD_QUIET_MS));
+	KUNIT_EXPECT_EQ(test, 0, shell("test -e /sys/block/kdapl0"));
+	KUNIT_EXPECT_FALSE(test, kdb_command_has_ended(removal));
+	kdb_listener_listens(test);
+	kdb_command_expect_success(test, removal);
+	KUNIT_EXPECT_NE(test, 0, shell("test -e /sys/block/kdapl0"));
+}
+
 /* The administrator has said which one it is to be. */
 static void ini_uuid_is_wanted(struct kunit *test)
 {
@@ -340,6 +412,8 @@ static struct kunit_case volume_cases[] = {
 	KUNIT_CASE_PARAM(ini_bad_uuid, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_volume_grows, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_volume_grows_at_once, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_tells_last_size, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_removal_waits_for_event, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_old_target_has_one_path, kd_gen_ia),
 	{}
 };
