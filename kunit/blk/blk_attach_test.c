@@ -108,7 +108,7 @@ static void ini_refuses_unasked_sharing(struct kunit *test)
 static void ini_refuses_odd_sharing(struct kunit *test)
 {
 	struct kblk_welcome welcome = kdb_welcome_with(KBLK_FEATURE_VOLUMES |
-						   KBLK_FEATURE_HOST);
+						       KBLK_FEATURE_HOST);
 
 	ini_attrs.share = "1";
 	kdb_welcome_one(test, true, &welcome);
@@ -241,7 +241,7 @@ static int serve_detaching(struct kd_side *side, unsigned int ms)
 		if (!kd_wait_event(side->recv_evd, &event, 10))
 			continue;
 		request = kdb_request_sent(side, &event.event_data
-					   .dto_completion_event_data);
+						 .dto_completion_event_data);
 		n += request.opcode == KBLK_OP_ATTACH;
 		if (request.opcode == KBLK_OP_READ)
 			answer_status(side, &request, KBLK_ERR_NOT_ATTACHED);
@@ -428,7 +428,7 @@ static int serve_uuids(struct kd_side *side, u8 opcode)
 		if (!kd_wait_event(side->recv_evd, &event, 10))
 			continue;
 		request = kdb_request_sent(side, &event.event_data
-					   .dto_completion_event_data);
+						 .dto_completion_event_data);
 		n += request.opcode == opcode;
 		answer_with(side, &request, 1);
 		ms = 0;

@@ -31,12 +31,6 @@ struct target {
 
 /* ---- The target ---------------------------------------------------------- */
 
-static void target_listen(struct target *target)
-{
-	target->next = kdb_new_target(target->test);
-	target->psp = kd_psp(target->next, ini_port, DAT_PSP_CONSUMER_FLAG);
-}
-
 static void target_close(struct target *target, unsigned int n)
 {
 	if (target->sides[n])
@@ -68,7 +62,7 @@ static void target_accept(struct target *target)
 		target_close(target, 1);
 	target_close(target, n);
 	target->sides[n] = side;
-	target_listen(target);
+	target->next = kdb_listen(test, &target->psp);
 	KD_ASSERT_OK(test, dat_cr_accept(cr, side->ep, sizeof(welcome), &welcome));
 	kd_expect_event(test, side->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
 }
@@ -155,7 +149,7 @@ static struct target *target_make(struct kunit *test, unsigned int bad)
 	target->test = test;
 	target->bad = bad;
 	target->sides[0] = kdb_welcome_one(test, true, &welcome);
-	target_listen(target);
+	target->next = kdb_listen(test, &target->psp);
 	KUNIT_ASSERT_TRUE(test, target_serve(target));
 	KUNIT_ASSERT_EQ(test, 0, ini_error);
 	return target;

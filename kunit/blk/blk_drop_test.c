@@ -31,12 +31,6 @@ struct target {
 
 /* ---- The target ---------------------------------------------------------- */
 
-static void target_listen(struct target *target)
-{
-	target->next = kdb_new_target(target->test);
-	target->psp = kd_psp(target->next, ini_port, DAT_PSP_CONSUMER_FLAG);
-}
-
 /* End the connection, and accept the next one. */
 static void target_drop(struct target *target)
 {
@@ -45,7 +39,7 @@ static void target_drop(struct target *target)
 	kd_close(target->side);
 	target->side = target->next;
 	kdb_accept(target->side, target->psp, &welcome);
-	target_listen(target);
+	target->next = kdb_listen(target->test, &target->psp);
 }
 
 /* Return whether the target drops the connection because of @request. */
@@ -111,7 +105,7 @@ static struct target *target_make(struct kunit *test, const char *give_up_ms)
 	target->side = kdb_welcome_one(test, true, &welcome);
 	kdb_serve(target->side, 0);
 	KUNIT_ASSERT_EQ(test, 0, ini_error);
-	target_listen(target);
+	target->next = kdb_listen(test, &target->psp);
 	return target;
 }
 
@@ -182,27 +176,30 @@ static void expect_alone(struct target *target, unsigned int bad, char *read,
 	target->bad = 0;
 }
 
-static void ini_goes_on_without_second(struct kunit *test)
+/* The same, and the volume can be attached again. @comes_back: wait for that, and read. */
+static void expect_goes_on_without(struct kunit *test, unsigned int bad, char *read,
+				   const char *bad_read, char *comes_back)
 {
 	struct target *target = target_make_two(test, PATIENT,
 						CONNECT_BESIDE("2", "true"));
 
-	expect_alone(target, BIT(2), READ_ONE, READ_SECOND " &");
-	KUNIT_EXPECT_TRUE(test, target_run(target, COMES_BACK(INI_DISK_2, READ_SECOND)));
-	KUNIT_EXPECT_TRUE(test, target_run(target, READ_ONE));
+	expect_alone(target, bad, read, bad_read);
+	KUNIT_EXPECT_TRUE(test, target_run(target, comes_back));
+	KUNIT_EXPECT_TRUE(test, target_run(target, read));
 	KUNIT_EXPECT_TRUE(test, target_run(target, "echo 0 >" INI_DISK "/connected"));
+}
+
+static void ini_goes_on_without_second(struct kunit *test)
+{
+	expect_goes_on_without(test, BIT(2), READ_ONE, READ_SECOND " &",
+			       COMES_BACK(INI_DISK_2, READ_SECOND));
 }
 
 /* It makes no difference which was connected first. */
 static void ini_goes_on_without_first(struct kunit *test)
 {
-	struct target *target = target_make_two(test, PATIENT,
-						CONNECT_BESIDE("2", "true"));
-
-	expect_alone(target, BIT(1), READ_SECOND, READ_ONE " &");
-	KUNIT_EXPECT_TRUE(test, target_run(target, COMES_BACK(INI_DISK, READ_ONE)));
-	KUNIT_EXPECT_TRUE(test, target_run(target, READ_SECOND));
-	KUNIT_EXPECT_TRUE(test, target_run(target, "echo 0 >" INI_DISK "/connected"));
+	expect_goes_on_without(test, BIT(1), READ_SECOND, READ_ONE " &",
+			       COMES_BACK(INI_DISK, READ_ONE));
 }
 
 /* One that lets its requests fail at once does not do so because of the other. */

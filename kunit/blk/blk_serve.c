@@ -180,6 +180,16 @@ struct kblk_welcome kdb_welcome_with(u32 features)
 }
 EXPORT_SYMBOL_GPL(kdb_welcome_with);
 
+/* Listen, whether there is a connection or not. Return who is to accept at @psp. */
+struct kd_side *kdb_listen(struct kunit *test, DAT_PSP_HANDLE *psp)
+{
+	struct kd_side *side = kdb_new_target(test);
+
+	*psp = kd_psp(side, ini_port, DAT_PSP_CONSUMER_FLAG);
+	return side;
+}
+EXPORT_SYMBOL_GPL(kdb_listen);
+
 /* Accept the initiator, and serve the reads as its disk appears. */
 struct kd_side *kdb_serve_disk(struct kunit *test,
 			       const struct kblk_welcome *welcome,

@@ -64,6 +64,7 @@ int kdb_serve_command(struct kd_side *side, char *command, u8 opcode);
 struct kblk_request kdb_request_sent(struct kd_side *side,
 				     const DAT_DTO_COMPLETION_EVENT_DATA *dto);
 struct kblk_welcome kdb_welcome_with(u32 features);
+struct kd_side *kdb_listen(struct kunit *test, DAT_PSP_HANDLE *psp);
 const struct kblk_request *kdb_next_request(struct kd_side *side);
 const struct kblk_request *kdb_begin_command(struct kd_side *side,
 					     char *command);
