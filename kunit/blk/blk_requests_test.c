@@ -208,7 +208,8 @@ static void blk_requests_are_plugged(struct kunit *test)
 	struct kd_side *side;
 	int unplugs;
 
-	tgt_load(test);
+	/* The slots and pages of earlier requests may not be back yet. */
+	tgt_load_with(test, "echo 8 >io_depth; echo 8 >pages");
 	KUNIT_ASSERT_EQ(test, 0,
 			shell("set -e; cd " TGT_NS "; echo 0 >enable;"
 			      " echo " BACKING_1 " >path; echo 1 >enable"));

@@ -106,9 +106,13 @@ struct raw *raw_login_how(struct kunit *test, enum raw_how how)
 }
 EXPORT_SYMBOL_GPL(raw_login_how);
 
+/* LIO answers, and makes the session then: it is there when this returns. */
 struct raw *raw_login(struct kunit *test)
 {
-	return raw_login_how(test, RAW_SOLICITED);
+	struct raw *r = raw_login_how(test, RAW_SOLICITED);
+
+	raw_expect_alive(r);
+	return r;
 }
 EXPORT_SYMBOL_GPL(raw_login);
 
