@@ -48,8 +48,9 @@ need_packages()
 	fi
 	echo "installing: ${missing[*]}"
 	local -x DEBIAN_FRONTEND=noninteractive
-	from_mirror apt-get install -y -qq --no-install-recommends "${missing[@]}" ||
-		rc=$?
+	# Another of our scripts may be installing something.
+	from_mirror apt-get -o DPkg::Lock::Timeout=300 install -y -qq \
+		--no-install-recommends "${missing[@]}" || rc=$?
 	[ "$rc" -eq 0 ] || echo "these packages cannot be installed: ${missing[*]}" >&2
 	return "$rc"
 }
