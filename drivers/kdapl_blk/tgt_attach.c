@@ -26,6 +26,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/printk.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "tgt.h"
 
@@ -464,11 +465,7 @@ static void kbt_attached(struct kbt_conn *conn)
 	spin_unlock_irq(&conn->lock);
 }
 
-/*
- * Serve ATTACH, the request of @io: attach its connection to the volume that
- * @attach names, and return the status to reply with. Context: process.
- */
-enum kblk_status kbt_attach(struct kbt_io *io, const struct kblk_attach *attach)
+static enum kblk_status __kbt_attach(struct kbt_io *io, const struct kblk_attach *attach)
 {
 	struct kbt_conn *conn = io->conn;
 	struct kbt_attachment *att;
@@ -495,5 +492,19 @@ enum kblk_status kbt_attach(struct kbt_io *io, const struct kblk_attach *attach)
 		kbt_attached(conn);
 	}
 	kbt_attach_log(conn, attach, status);
+	return status;
+}
+
+/*
+ * Serve ATTACH, the request of @io: attach its connection to the volume that
+ * @attach names, and return the status to reply with. NOIO, as in kbt_cm_upcall().
+ * Context: process.
+ */
+enum kblk_status kbt_attach(struct kbt_io *io, const struct kblk_attach *attach)
+{
+	unsigned int noio = memalloc_noio_save();
+	enum kblk_status status = __kbt_attach(io, attach);
+
+	memalloc_noio_restore(noio);
 	return status;
 }

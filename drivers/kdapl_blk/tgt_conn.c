@@ -23,6 +23,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/printk.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "tgt.h"
 
@@ -464,11 +465,13 @@ static void kbt_conn_event(struct kbt *kbt, const DAT_EVENT *event)
 }
 
 /*
- * Upcall of the CM EVD: connection requests and connection events. Context:
- * process.
+ * Upcall of the CM EVD: connection requests and connection events. NOIO: reclaim could
+ * wait for a write to a disk whose connection this is to be, of this host or of one that
+ * has a disk of ours. Context: process.
  */
 void kbt_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
+	unsigned int noio = memalloc_noio_save();
 	struct kbt *kbt = data;
 
 	if (event->event_number == DAT_CONNECTION_REQUEST_EVENT)
@@ -476,6 +479,7 @@ void kbt_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 			    event->event_data.cr_arrival_event_data.cr_handle);
 	else
 		kbt_conn_event(kbt, event);
+	memalloc_noio_restore(noio);
 }
 
 /*

@@ -35,6 +35,7 @@
 #include <linux/blkdev.h>
 #include <linux/jiffies.h>
 #include <linux/printk.h>
+#include <linux/sched/mm.h>
 #include "tgt.h"
 
 #define KBT_LOW_RECHECK	msecs_to_jiffies(20)
@@ -209,6 +210,22 @@ static int kbt_chunk_add(struct kbt *kbt)
 }
 
 /*
+ * Take srq_mutex, to allocate memory while it is held, too. Return what kbt_srq_unlock()
+ * needs. NOIO, as in kbt_cm_upcall().
+ */
+static unsigned int kbt_srq_lock(struct kbt *kbt)
+{
+	mutex_lock(&kbt->srq_mutex);
+	return memalloc_noio_save();
+}
+
+static void kbt_srq_unlock(struct kbt *kbt, unsigned int noio)
+{
+	memalloc_noio_restore(noio);
+	mutex_unlock(&kbt->srq_mutex);
+}
+
+/*
  * Make the queue longer by @n buffers and post them. The queue is resized
  * first: a post beyond its length fails.
  */
@@ -330,8 +347,8 @@ static void kbt_srq_work(struct work_struct *work)
 	struct kbt *kbt = container_of(to_delayed_work(work), struct kbt,
 				       srq_work);
 	unsigned int wanted = kbt_srq_wanted(kbt);
+	unsigned int noio = kbt_srq_lock(kbt);
 
-	mutex_lock(&kbt->srq_mutex);
 	if (kbt->srq_posted < wanted) {
 		kbt_srq_grow(kbt, wanted - kbt->srq_posted);
 		kbt_srq_set_low(kbt);
@@ -341,7 +358,7 @@ static void kbt_srq_work(struct work_struct *work)
 		queue_delayed_work(kbt->end_wq, &kbt->srq_work, KBT_CALM);
 	}
 	kbt_srq_sort(kbt, wanted);
-	mutex_unlock(&kbt->srq_mutex);
+	kbt_srq_unlock(kbt, noio);
 }
 
 /* ---- The low watermark --------------------------------------------------- */
@@ -365,10 +382,12 @@ static void kbt_srq_double(struct kbt *kbt)
 /* Handle the low watermark event. Context: process. */
 void kbt_srq_ran_low(struct kbt *kbt)
 {
+	unsigned int noio;
+
 	kbt_count(kbt, KBT_STAT_LOW_WATERMARK, 1);
-	mutex_lock(&kbt->srq_mutex);
+	noio = kbt_srq_lock(kbt);
 	kbt_srq_double(kbt);
-	mutex_unlock(&kbt->srq_mutex);
+	kbt_srq_unlock(kbt, noio);
 	queue_delayed_work(kbt->end_wq, &kbt->low_work, KBT_LOW_RECHECK);
 }
 
@@ -377,11 +396,12 @@ static void kbt_low_work(struct work_struct *work)
 	struct kbt *kbt = container_of(to_delayed_work(work), struct kbt,
 				       low_work);
 	DAT_SRQ_PARAM param;
+	unsigned int noio;
 
 	if (dat_srq_query(kbt->srq, DAT_SRQ_FIELD_AVAILABLE_DTO_COUNT,
 			  &param) != DAT_SUCCESS)
 		return;
-	mutex_lock(&kbt->srq_mutex);
+	noio = kbt_srq_lock(kbt);
 	if (param.available_dto_count < (DAT_COUNT)kbt->srq_low) {
 		kbt_srq_double(kbt);
 		queue_delayed_work(kbt->end_wq, &kbt->low_work,
@@ -389,7 +409,7 @@ static void kbt_low_work(struct work_struct *work)
 	} else {
 		kbt_srq_set_low(kbt);
 	}
-	mutex_unlock(&kbt->srq_mutex);
+	kbt_srq_unlock(kbt, noio);
 }
 
 /* ---- Start and stop ------------------------------------------------------ */
