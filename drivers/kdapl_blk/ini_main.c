@@ -60,7 +60,6 @@ module_init(kbi_init);
 module_exit(kbi_exit);
 MODULE_DESCRIPTION("Disks of a block device target on kDAPL");
 MODULE_LICENSE("Dual BSD/GPL");
-MODULE_SOFTDEP("pre: crypto-hmac crypto-sha256");
 #ifdef KDAPL_VERSION
 MODULE_VERSION(KDAPL_VERSION);
 #endif

@@ -151,7 +151,6 @@ module_init(kbt_init);
 module_exit(kbt_exit);
 MODULE_DESCRIPTION("Block device target on kDAPL");
 MODULE_LICENSE("Dual BSD/GPL");
-MODULE_SOFTDEP("pre: crypto-hmac crypto-sha256");
 #ifdef KDAPL_VERSION
 MODULE_VERSION(KDAPL_VERSION);
 #endif
