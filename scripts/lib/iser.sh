@@ -59,6 +59,6 @@ for_uml()
 	rm -rf "$2/root"
 	mkdir -p "$dir/updates"
 	cp "$kernel"/modules.{builtin,builtin.modinfo,order} "$dir"
-	cp "$build"/drivers/*/*.ko "$theirs"/*.ko "$dir/updates"
+	cp "$build"/drivers/*/*.ko "$build"/kunit/crowd/*.ko "$theirs"/*.ko "$dir/updates"
 	depmod -b "$2/root" "$release"
 }
