@@ -12,6 +12,7 @@
  * is attached. What a device loses before is found by srq_lost.c.
  */
 #include <linux/moduleparam.h>
+#include <linux/sched/mm.h>
 #include "dto.h"
 #include "ep.h"
 #include "ia.h"
@@ -122,7 +123,8 @@ void kdapl_srq_hw_hint(struct work_struct *work)
 
 /*
  * Work item: pass the low watermark on to the device, which need not support
- * it.
+ * it. NOIO: who accepts a connection waits for the mutex, and dirty pages may wait for
+ * that connection.
  */
 void kdapl_srq_hw_arm(struct work_struct *work)
 {
@@ -130,11 +132,13 @@ void kdapl_srq_hw_arm(struct work_struct *work)
 	struct kdapl_hca *hca = srq->obj.ia->hca;
 	struct ib_srq_attr attr = { };
 	unsigned long flags;
+	unsigned int noio;
 	int err = 0;
 
 	/* kdapl_srq_release() waits for this work with the semaphore held. */
 	if (!down_read_trylock(&hca->sem))
 		return;
+	noio = memalloc_noio_save();
 	mutex_lock(&srq->mutex);
 	spin_lock_irqsave(&srq->lock, flags);
 	if (srq->lw_armed)
@@ -144,6 +148,7 @@ void kdapl_srq_hw_arm(struct work_struct *work)
 		err = ib_modify_srq(srq->srq, &attr, IB_SRQ_LIMIT);
 	trace_kdapl_srq_armed(srq, attr.srq_limit, err);
 	mutex_unlock(&srq->mutex);
+	memalloc_noio_restore(noio);
 	up_read(&hca->sem);
 }
 

@@ -8,6 +8,7 @@
 #include <linux/delay.h>
 #include <linux/irq_work.h>
 #include <linux/module.h>
+#include <linux/sched.h>
 #include <linux/timer.h>
 #include "device.h"
 #include "srq_fixture.h"
@@ -270,6 +271,7 @@ static struct {
 	enum quirk quirk;
 	struct ib_srq *srq;
 	atomic_t armed;
+	bool writes;
 } fake;
 
 static void fake_event(int code)
@@ -293,6 +295,7 @@ static int fake_modify_srq(struct ib_srq *srq, struct ib_srq_attr *attr,
 	if (mask != IB_SRQ_LIMIT)
 		return fake.device.real.modify_srq(srq, attr, mask, udata);
 	fake.srq = srq;
+	fake.writes |= !(current->flags & PF_MEMALLOC_NOIO);
 	switch (fake.quirk) {
 	case REFUSES:
 		err = -EINVAL;
@@ -321,6 +324,7 @@ static void fake_install(struct rx_bench *b, enum quirk quirk)
 {
 	fake.quirk = quirk;
 	fake.srq = NULL;
+	fake.writes = false;
 	atomic_set(&fake.armed, 0);
 	kd_hook(b->test, b->in->name, &fake.device)->ops.modify_srq =
 		fake_modify_srq;
@@ -495,6 +499,21 @@ static void W6_stale_srq(struct kunit *test)
 	kd_expect_no_event(test, b->in->async_evd);
 }
 
+/*
+ * Who accepts a connection waits for the call that arms the device. What it allocates must
+ * not be made by writing to a disk that waits for the connection.
+ */
+static void W6_arms_without_writing(struct kunit *test)
+{
+	struct rx_bench *b = rx_open(test, 8);
+
+	fake_install(b, SWALLOWS);
+	rx_post(b, rx_link(b), 4);
+	set_lw(b, 4);
+	fake_wait(test, 1);
+	KUNIT_EXPECT_FALSE(test, fake.writes);
+}
+
 static struct kunit_case lw_cases[] = {
 	KUNIT_CASE_PARAM(W1_strictly_below, kd_gen_ia),
 	KUNIT_CASE_PARAM(W1_in_the_call, kd_gen_ia),
@@ -513,6 +532,7 @@ static struct kunit_case lw_cases[] = {
 	KUNIT_CASE_PARAM(W6_late_events, kd_gen_ia),
 	KUNIT_CASE_PARAM(W6_device_event, kd_gen_ia),
 	KUNIT_CASE_PARAM(W6_stale_srq, kd_gen_ia),
+	KUNIT_CASE_PARAM(W6_arms_without_writing, kd_gen_ia),
 	{ }
 };
 
