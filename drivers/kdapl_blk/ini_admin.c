@@ -251,7 +251,7 @@ int kbi_attach(struct kbi_use *use)
 		pr_info_ratelimited("the target still ends connections of the disk\n");
 		return -EAGAIN;
 	case KBLK_ERR_BUSY:
-		pr_info_ratelimited("the target has no credit for another volume\n");
+		pr_info_ratelimited("the target has no credit or memory for another volume\n");
 		return -EAGAIN;
 	case KBLK_ERR_INVALID:
 		if (kbi_was_attached(use))

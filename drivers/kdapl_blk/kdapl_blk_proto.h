@@ -222,7 +222,7 @@ enum kblk_status {
 	/* ATTACH: there is a later epoch, or no connection of the disk but this */
 	KBLK_ERR_STALE = 11,
 	KBLK_ERR_PROOF = 12,		/* ATTACH: the proof is wrong */
-	KBLK_ERR_BUSY = 13		/* ATTACH: no credit for another volume */
+	KBLK_ERR_BUSY = 13		/* ATTACH: no credit or memory for another volume */
 };
 
 /*

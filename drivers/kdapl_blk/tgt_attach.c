@@ -477,7 +477,7 @@ static enum kblk_status __kbt_attach(struct kbt_io *io, const struct kblk_attach
 		return KBLK_ERR_INVALID;
 	att = kbt_attachment_make(conn);
 	if (!att)
-		return KBLK_ERR_IO;
+		return KBLK_ERR_BUSY;
 	spin_lock(&kbt_names);
 	kbt_attach_name(conn, attach);
 	status = kbt_attach_to(io, att, attach);
@@ -486,7 +486,8 @@ static enum kblk_status __kbt_attach(struct kbt_io *io, const struct kblk_attach
 		kfree(att);
 	} else if (kbt_share_join(att)) {
 		kbt_attachment_fail(att);
-		status = KBLK_ERR_IO;
+		/* NOIO compacts no memory, which others do meanwhile. */
+		status = KBLK_ERR_BUSY;
 	} else {
 		io->att = att;
 		kbt_attached(conn);

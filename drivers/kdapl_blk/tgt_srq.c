@@ -350,7 +350,9 @@ static void kbt_srq_work(struct work_struct *work)
 	unsigned int noio = kbt_srq_lock(kbt);
 
 	if (kbt->srq_posted < wanted) {
-		kbt_srq_grow(kbt, wanted - kbt->srq_posted);
+		/* NOIO compacts no memory, which others do meanwhile. */
+		if (kbt_srq_grow(kbt, wanted - kbt->srq_posted))
+			queue_delayed_work(kbt->end_wq, &kbt->srq_work, HZ);
 		kbt_srq_set_low(kbt);
 	}
 	if (kbt->srq_posted > wanted && !kbt_srq_calm(kbt)) {

@@ -7,9 +7,8 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <trace/events/kmem.h>
+#include "blk_memory.h"
 #include "blk_serve.h"
-
-#define FAIL_PAGES	"/sys/kernel/debug/fail_page_alloc"
 
 static bool ini_stats_say(void *what)
 {
@@ -93,11 +92,6 @@ static void ini_memory_of_a_connection(struct kunit *test)
 	kdb_expect_removable(test);
 }
 
-static void pages_come(void *unused)
-{
-	shell("cd " FAIL_PAGES " && echo 0 >probability && echo 1 >min-order");
-}
-
 /*
  * Memory is in small pieces when the disk comes back, and larger ones could only
  * be made by writing to it.
@@ -106,25 +100,19 @@ static void ini_comes_back_in_pieces(struct kunit *test)
 {
 	struct kd_side *side;
 
-	if (shell("test -d " FAIL_PAGES))
-		kunit_skip(test, "no fail_page_alloc");
 	ini_attrs.read_queues = "1";
 	ini_attrs.depth = "127";
 	ini_attrs.give_up_ms = "600000";
 	side = kdb_serve_disk(test, NULL, NULL);
 	kd_close(side);
 	side = kdb_new_target(test);
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, pages_come,
-							   NULL));
-	KUNIT_ASSERT_EQ(test, 0,
-			shell("set -e; cd " FAIL_PAGES "; echo 3 >min-order;"
-			      " echo -1 >times; echo 100 >probability"));
+	kdb_fail_pages(test, 3);
 	kdb_welcome_at(side, false, NULL);
 	kdb_attach(side);
 	kdb_identify_as(side, NULL);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(ini_is_connected, NULL,
 					      KD_TIMEOUT_MS));
-	kunit_release_action(test, pages_come, NULL);
+	kunit_release_action(test, kdb_pages_come, NULL);
 	expect_read(side);
 	kdb_expect_removable(test);
 }

@@ -4,6 +4,7 @@
  * (KBLK_FEATURE_VOLUMES). None of them, whose medium may stand still, holds up
  * another, and what is sent again does not overtake its first copy.
  */
+#include "blk_memory.h"
 #include "blk_volumes.h"
 
 static uuid_t uuid_of(struct kd_side *side, u32 nsid)
@@ -400,6 +401,25 @@ static void sharing_unattached(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kdb_one_more(test, &side), KBLK_HELLO_OK);
 }
 
+/* Another volume needs another large buffer, and is attached when there is memory for it. */
+static void sharing_memory_in_pieces(struct kunit *test)
+{
+	struct kblk_hello hello;
+	struct kd_side *side;
+
+	kdb_load_volumes(test, MANY_SLOTS);
+	hello = kdb_good_hello();
+	side = kdb_welcome_client(test, &hello);
+	KUNIT_EXPECT_EQ(test, kdb_attach_volume(side, QUICK), KBLK_OK);
+	kdb_fail_pages(test, 4);
+	KUNIT_EXPECT_EQ(test, kdb_attach_volume(side, SLOW), KBLK_ERR_BUSY);
+	kdb_expect_quick(side);
+	kunit_release_action(test, kdb_pages_come, NULL);
+	KUNIT_EXPECT_EQ(test, kdb_attach_volume(side, SLOW), KBLK_OK);
+	kd_close(side);
+	kdb_expect_serving_alone(test);
+}
+
 static struct kunit_case sharing_cases[] = {
 	KUNIT_CASE_PARAM(sharing_late, kd_gen_ia),
 	KUNIT_CASE_PARAM(sharing_unattached, kd_gen_ia),
@@ -410,6 +430,7 @@ static struct kunit_case sharing_cases[] = {
 	KUNIT_CASE_PARAM(sharing_message, kd_gen_ia),
 	KUNIT_CASE_PARAM(sharing_credits, kd_gen_ia),
 	KUNIT_CASE_PARAM(sharing_no_credit, kd_gen_ia),
+	KUNIT_CASE_PARAM(sharing_memory_in_pieces, kd_gen_ia),
 	{}
 };
 

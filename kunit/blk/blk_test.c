@@ -7,6 +7,7 @@
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <trace/events/kmem.h>
+#include "blk_memory.h"
 #include "blk_target.h"
 #include "device.h"
 
@@ -401,6 +402,28 @@ static void blk_connects_without_writing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&mallocs->writing), 0);
 }
 
+static bool has_failed(void *unused)
+{
+	return !shell("! grep -qx 1000 " FAIL_PAGES "/times");
+}
+
+/* If there is no memory for the queue, there is later. */
+static void blk_srq_follows_in_the_end(struct kunit *test)
+{
+	struct kblk_hello hello;
+	struct kd_side *side;
+
+	tgt_load_with(test, "echo 7 >srq_size; echo 7 >srq_per_conn");
+	side = kdb_client(test);
+	kdb_fail_pages(test, 4);
+	hello = kdb_good_hello();
+	kdb_say_hello(side, &hello, sizeof(hello));
+	kdb_expect_welcome(side, DAT_CONNECTION_EVENT_ESTABLISHED);
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(has_failed, NULL, KD_TIMEOUT_MS));
+	kunit_release_action(test, kdb_pages_come, NULL);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_14, NULL, KD_TIMEOUT_MS));
+}
+
 /* The low watermark fires with the first message. */
 static void blk_low_watermark(struct kunit *test)
 {
@@ -426,6 +449,7 @@ static struct kunit_case blk_cases[] = {
 	KUNIT_CASE_PARAM(blk_attaches_not, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_medium_interrupts, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_srq_follows_connections, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_srq_follows_in_the_end, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_low_watermark, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_connects_without_writing, kd_gen_ia),
 	{}
