@@ -325,7 +325,7 @@ static void ini_attaches_soon(struct kunit *test)
 	when = jiffies;
 	request = take_request(side);
 	expect_request(test, &request, KBLK_OP_ATTACH, 0);
-	KUNIT_EXPECT_LT(test, jiffies_to_msecs(jiffies - when), 500);
+	KUNIT_EXPECT_LT(test, jiffies_to_msecs(jiffies - when), 900);
 	kdb_serve_one(side, &request);
 	kdb_serve(side, 0);
 	KUNIT_EXPECT_EQ(test, ini_status, 0);

@@ -281,7 +281,7 @@ static void hanging_links(struct kunit *test)
 		kd_close(side[i]);
 		le32_add_cpu(&hello[i].epoch, 1);
 		side[i] = kdb_welcome_client(test, &hello[i]);
-		KUNIT_EXPECT_EQ(test, kdb_attach_volume(side[i], QUICK), KBLK_OK);
+		kdb_expect_attached(side[i], QUICK);
 		KUNIT_EXPECT_EQ(test, kdb_attach_volume(side[i], SLOW),
 				KBLK_ERR_DRAINING);
 	}

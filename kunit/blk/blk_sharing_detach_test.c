@@ -62,7 +62,7 @@ static void sharing_disable(struct kunit *test)
 	hello = kdb_good_hello();
 	side = kdb_shared_client(test, &hello);
 	kdb_write_for_ever(side);
-	KUNIT_EXPECT_NE(test, 0, shell("timeout -s KILL 1 sh -c 'echo 0 >"
+	KUNIT_EXPECT_NE(test, 0, shell("timeout -s KILL 3 sh -c 'echo 0 >"
 				       VOLUME(2) "/enable'"));
 	KUNIT_EXPECT_EQ(test, kdb_ask_volume(side, KBLK_OP_READ, SLOW),
 			KBLK_ERR_NOT_ATTACHED);
@@ -171,7 +171,7 @@ static void sharing_banned(struct kunit *test)
 	struct kblk_hello hello;
 	struct kd_side *side;
 
-	kdb_load_volumes(test, MANY_SLOTS "; echo 500 >attach_ms");
+	kdb_load_volumes(test, MANY_SLOTS "; echo 2000 >attach_ms");
 	KUNIT_ASSERT_EQ(test, 0, shell("set -e; cd " TGT "/subsystems/vol;"
 				       "echo 0 >allow_any_client; ln -s " TGT
 				       "/clients/friend allowed_clients/friend"));
@@ -219,7 +219,7 @@ static void sharing_port_stops(struct kunit *test)
 	kd_close(side);
 	hello.epoch = cpu_to_le32(6);
 	side = kdb_welcome_client(test, &hello);
-	KUNIT_EXPECT_EQ(test, kdb_attach_volume(side, QUICK), KBLK_OK);
+	kdb_expect_attached(side, QUICK);
 	KUNIT_EXPECT_EQ(test, kdb_attach_volume(side, SLOW), KBLK_ERR_DRAINING);
 	kdb_expect_quick(side);
 	kdb_backing_hold(kdb_slow, false);
