@@ -52,7 +52,7 @@ for_uml()
 	local kernel build theirs release dir
 
 	kernel=$("$top/scripts/kernel/uml-kernel" "$1") &&
-		build=$("$top/scripts/kernel/build-modules" -t "" "$1") &&
+		build=$("$top/scripts/kernel/build-modules" -t crowd "$1") &&
 		theirs=$("$top/scripts/kernel/uml-modules" "$1") || return
 	release=$(cat "$kernel/include/config/kernel.release")
 	dir=$2/root/lib/modules/$release
