@@ -220,6 +220,7 @@ struct kdapl_stall {
  * @work: dispatcher in process context
  * @failed: a CQ has failed; holds a reference while queued
  * @dispatch: bit 0: @work is queued
+ * @idle: who waits for @work to end its upcall
  * @soft_total: software events there is memory for; @mutex
  * @overflow: the event that announces an overflow
  * @wc: completions being polled; @lock
@@ -284,6 +285,7 @@ struct kdapl_evd {
 	struct work_struct work;
 	struct work_struct failed;
 	unsigned long dispatch;
+	wait_queue_head_t idle;
 	u32 soft_total;
 	struct kdapl_async overflow;
 	struct ib_wc wc[KDAPL_POLL_BATCH];
@@ -302,11 +304,20 @@ struct kdapl_later {
 	struct kdapl_async *async[KDAPL_LATER_MAX];
 };
 
-/* Whom the dispatcher is to call, as it was when the event was reaped. */
+/*
+ * struct kdapl_call - whom the dispatcher is to call, as it was when the event was reaped
+ * @policy: see DAT_UPCALL_POLICY
+ * @upcall: the consumer's function
+ * @owner: its module
+ * @armed: the CQs were armed in this run of the dispatcher, see kdapl_evd_reap()
+ * @missed: the EVD is watched, and its CQs had more completions when this event was reaped
+ */
 struct kdapl_call {
 	DAT_UPCALL_POLICY policy;
 	DAT_UPCALL_OBJECT upcall;
 	struct module *owner;
+	bool armed;
+	bool missed;
 };
 
 /* evd.c */
@@ -399,6 +410,17 @@ static inline bool kdapl_policy_active(DAT_UPCALL_POLICY policy)
 	return policy != DAT_UPCALL_DISABLE && policy != DAT_UPCALL_TEARDOWN;
 }
 
+/*
+ * Is an upcall due for what is there already? The dispatcher needs no lock for that: whoever
+ * adds an event, or makes one due, schedules it afterwards, which has it run again.
+ */
+static inline bool kdapl_evd_is_due(const struct kdapl_evd *evd)
+{
+	return kdapl_cq_stalled(evd) ||
+	       (kdapl_policy_active(READ_ONCE(evd->policy)) && !list_empty(&evd->events) &&
+		(READ_ONCE(evd->upcall_due) || READ_ONCE(evd->solicited_event)));
+}
+
 /* evd_upcall.c */
 int kdapl_upcall_setup(void);
 void kdapl_upcall_cleanup(void);
@@ -454,7 +476,6 @@ int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later);
 int kdapl_cq_poll_notified(struct kdapl_evd *evd, struct kdapl_later *later);
 bool kdapl_cq_arm(struct kdapl_evd *evd);
 bool kdapl_cq_arm_for_upcall(struct kdapl_evd *evd);
-bool kdapl_cq_stays_armed(struct kdapl_evd *evd);
 unsigned long kdapl_cq_poll_all_lock(struct kdapl_evd *evd)
 	__acquires(&evd->lock);
 void kdapl_cq_poll_all(struct kdapl_evd *evd);

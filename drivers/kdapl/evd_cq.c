@@ -291,16 +291,6 @@ static bool kdapl_cq_rearm(struct kdapl_evd *evd, enum ib_cq_notify_flags how)
 	return missed;
 }
 
-/* Is an upcall due for what is there already? */
-static bool kdapl_evd_is_due(const struct kdapl_evd *evd)
-{
-	lockdep_assert_held(&evd->lock);
-
-	return kdapl_cq_stalled(evd) ||
-	       (kdapl_policy_active(evd->policy) && !list_empty(&evd->events) &&
-		(evd->upcall_due || evd->solicited_event));
-}
-
 /**
  * kdapl_cq_arm - arm the CQs if upcalls, watchers or a possible overflow need it
  * @evd: the EVD
@@ -334,38 +324,21 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 
 /**
  * kdapl_cq_arm_for_upcall - have completions noticed while an upcall runs
- * @evd: a watched EVD whose CQs were polled; its dispatcher is about to make the first
- *	upcall of a run
+ * @evd: a watched EVD whose CQs were polled just now; its dispatcher is about to make the
+ *	first upcall of a run
  *
  * A work item is queued again by what completes from now on, and may end with
- * kdapl_cq_stays_armed() in place of kdapl_cq_arm(). To arm the CQs before they are polled
+ * kdapl_evd_is_due() in place of kdapl_cq_arm(). To arm the CQs before they are polled
  * would cost an interrupt on adapters that notify of what is there already.
  *
- * Context: Any.
  * Return: true if there are completions already.
  */
 bool kdapl_cq_arm_for_upcall(struct kdapl_evd *evd)
 {
-	unsigned long flags;
-	bool missed;
+	lockdep_assert_held(&evd->lock);
 
-	spin_lock_irqsave(&evd->lock, flags);
-	missed = kdapl_cq_rearm(evd, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) ||
-		 kdapl_cq_stalled(evd);
-	spin_unlock_irqrestore(&evd->lock, flags);
-	return missed;
-}
-
-/* As kdapl_cq_arm(), after kdapl_cq_arm_for_upcall(). Context: any. */
-bool kdapl_cq_stays_armed(struct kdapl_evd *evd)
-{
-	unsigned long flags;
-	bool again;
-
-	spin_lock_irqsave(&evd->lock, flags);
-	again = kdapl_evd_is_due(evd);
-	spin_unlock_irqrestore(&evd->lock, flags);
-	return again;
+	return kdapl_cq_rearm(evd, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) ||
+	       kdapl_cq_stalled(evd);
 }
 
 /*

@@ -354,15 +354,19 @@ static __always_inline void kdapl_evd_take(struct kdapl_evd *evd,
 	kdapl_evd_convert(evd, ev, event);
 }
 
-/* Poll the CQs, take an event if there is one, and unlock. Return whether there was. */
+/*
+ * Poll the CQs, take an event if there is one, and unlock. Return whether there was. Others
+ * that were polled cause upcalls: no CQ notifies of them any more. Within an upcall that is
+ * looked at when it has returned.
+ */
 static __always_inline bool kdapl_evd_dequeue_once(struct kdapl_evd *evd,
 						   DAT_EVENT *event,
 						   unsigned long flags)
 	__releases(&evd->lock)
 {
 	struct kdapl_later later __uninitialized;
+	bool found = true, others;
 	struct kdapl_event *ev;
-	bool found = true;
 
 	later.n = 0;
 	ev = kdapl_evd_poll(evd, false, &later);
@@ -372,13 +376,16 @@ static __always_inline bool kdapl_evd_dequeue_once(struct kdapl_evd *evd,
 		kdapl_evd_take(evd, event);
 	else
 		found = false;
-	if (likely(!later.n)) {
+	others = kdapl_evd_is_due(evd) && READ_ONCE(evd->upcaller) != current;
+	if (likely(!later.n && !others)) {
 		spin_unlock_irqrestore(&evd->lock, flags);
 		return found;
 	}
 	/* The objects that it is about need not be referenced: RCU keeps them. */
 	rcu_read_lock();
 	spin_unlock_irqrestore(&evd->lock, flags);
+	if (others)
+		kdapl_upcall_schedule(evd);
 	kdapl_later_run(&later);
 	rcu_read_unlock();
 	return found;
@@ -427,10 +434,11 @@ bool kdapl_evd_dequeue(struct kdapl_evd *evd, DAT_EVENT *event)
  * @evd: the EVD
  * @event: filled in
  * @more: set if the EVD holds another one
- * @call: set to whom to call
+ * @call: set to whom to call; ->armed is not set in front of the first event of a run
  *
- * Polls the CQs first where kdapl_evd_must_poll() says so. For the policy without
- * event (NORIFY) nothing is removed.
+ * Polls the CQs first where kdapl_evd_must_poll() says so, and arms those of a watched EVD
+ * once in a run: marks are passed while an upcall runs, too. For the policy without event
+ * (NORIFY) nothing is removed.
  *
  * Context: The dispatcher: softirq or process context, with interrupts on.
  * Return: false if there is no event.
@@ -457,6 +465,13 @@ bool kdapl_evd_reap(struct kdapl_evd *evd, DAT_EVENT *event, bool *more,
 			kdapl_evd_take(evd, event);
 	}
 	*more = !list_empty(&evd->events);
+	call->missed = false;
+	if (found && unlikely(evd->watchers)) {
+		call->missed = !evd->cqs_empty;
+		if (!call->armed && kdapl_cq_arm_for_upcall(evd))
+			call->missed = true;
+		call->armed = true;
+	}
 	if (likely(!later.n)) {
 		spin_unlock_irq(&evd->lock);
 		return found;

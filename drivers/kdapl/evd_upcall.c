@@ -13,8 +13,8 @@
  * arrivals must be noticed (an armed watermark, a possible overflow), and moves
  * completions from the device to the list.
  */
-#include <linux/wait_bit.h>
 #include <linux/module.h>
+#include <linux/wait.h>
 #include <dat/kdat_linux.h>
 #include "evd.h"
 #include "ia.h"
@@ -50,30 +50,13 @@ static void kdapl_upcall_pin(struct module **pinned, struct kdapl_evd *evd,
 }
 
 /*
- * Before an upcall of a watched EVD: marks are passed while it runs, too. @armed: set once
- * the CQs are armed
- */
-static void kdapl_upcall_watch(struct kdapl_evd *evd, bool *armed)
-{
-	bool missed = false;
-
-	if (!*armed) {
-		*armed = true;
-		missed = kdapl_cq_arm_for_upcall(evd);
-	}
-	/* The armed CQ does not notify of what is on it already. */
-	if (missed || !READ_ONCE(evd->cqs_empty))
-		irq_poll_sched(&evd->softirq_poll);
-}
-
-/*
  * Make at most @budget upcalls, or without an upcall poll as many completions.
  * Returns their number. @armed: set if the CQs were armed meanwhile
  */
 static int kdapl_upcall_run(struct kdapl_evd *evd, int budget, bool *armed)
 {
+	struct kdapl_call call = { .armed = false };
 	struct module *pinned = NULL;
-	struct kdapl_call call;
 	int done = 0;
 	bool more;
 	struct dat_event event __uninitialized;
@@ -90,8 +73,9 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget, bool *armed)
 		smp_mb();
 	while (done < budget && kdapl_evd_reap(evd, &event, &more, &call)) {
 		kdapl_upcall_pin(&pinned, evd, call.owner);
-		if (unlikely(READ_ONCE(evd->watchers)))
-			kdapl_upcall_watch(evd, armed);
+		/* The armed CQ does not notify of what is on it already. */
+		if (unlikely(call.missed))
+			irq_poll_sched(&evd->softirq_poll);
 		if (call.policy == DAT_UPCALL_NORIFY)
 			call.upcall.upcall_func(call.upcall.instance_data,
 						NULL, DAT_TRUE);
@@ -107,6 +91,7 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget, bool *armed)
 	WRITE_ONCE(evd->upcaller, NULL);
 	if (pinned)
 		module_put(pinned);
+	*armed = call.armed;
 	return done;
 }
 
@@ -125,30 +110,20 @@ static int kdapl_upcall_softirq(struct irq_poll *iop, int budget)
 	return done;
 }
 
-/*
- * A work item has no event left. Return whether there is one after all. What has completed
- * since the CQs were armed has queued it again.
- */
-static bool kdapl_upcall_again(struct kdapl_evd *evd, bool armed)
-{
-	return armed ? kdapl_cq_stays_armed(evd) : kdapl_cq_arm(evd);
-}
-
 static void kdapl_upcall_work(struct work_struct *work)
 {
 	struct kdapl_evd *evd = container_of(work, struct kdapl_evd, work);
 	bool again, armed;
 
 	clear_bit(KDAPL_UPCALL_QUEUED, &evd->dispatch);
-	again = kdapl_upcall_run(evd, KDAPL_UPCALL_BUDGET, &armed) ==
-			KDAPL_UPCALL_BUDGET || kdapl_upcall_again(evd, armed);
+	again = kdapl_upcall_run(evd, KDAPL_UPCALL_BUDGET, &armed) == KDAPL_UPCALL_BUDGET;
+	/* What has completed since the CQs were armed has queued the work item again. */
+	if (!again)
+		again = armed ? kdapl_evd_is_due(evd) : kdapl_cq_arm(evd);
 	WRITE_ONCE(evd->runs, evd->runs + 1);
-	/*
-	 * Pairs with wait_var_event() in kdapl_upcall_wait_work(): ->upcaller
-	 * is NULL, or ->runs has changed, before the wake-up.
-	 */
-	smp_mb();
-	wake_up_var(&evd->upcaller);
+	/* Pairs with kdapl_upcall_wait_work(): ->upcaller is NULL, and ->runs has changed. */
+	if (wq_has_sleeper(&evd->idle))
+		wake_up_all(&evd->idle);
 	if (again)
 		kdapl_cq_schedule_poll(evd);
 	kdapl_obj_put(&evd->obj);
@@ -159,6 +134,7 @@ void kdapl_upcall_init(struct kdapl_evd *evd)
 	irq_poll_init(&evd->iop, KDAPL_UPCALL_BUDGET, kdapl_upcall_softirq);
 	irq_poll_init(&evd->softirq_poll, KDAPL_UPCALL_BUDGET, kdapl_cq_softirq_poll);
 	INIT_WORK(&evd->work, kdapl_upcall_work);
+	init_waitqueue_head(&evd->idle);
 }
 
 /*
@@ -183,9 +159,8 @@ static void kdapl_upcall_wait_work(struct kdapl_evd *evd)
 {
 	unsigned int runs = READ_ONCE(evd->runs);
 
-	wait_var_event(&evd->upcaller,
-		       !READ_ONCE(evd->upcaller) ||
-		       READ_ONCE(evd->runs) != runs);
+	wait_event(evd->idle,
+		   !READ_ONCE(evd->upcaller) || READ_ONCE(evd->runs) != runs);
 }
 
 /* Stop upcalls for good: none runs or starts after this has returned. */

@@ -144,6 +144,7 @@ static struct {
 	struct kd_hook device;
 	struct ib_cq *cq;		/* had a receive of an RC QP */
 	bool hidden;
+	atomic_t armed;			/* times that @cq was armed meanwhile */
 } hold;
 
 static int hold_poll(struct ib_cq *cq, int n, struct ib_wc *wc)
@@ -163,7 +164,10 @@ static int hold_notify(struct ib_cq *cq, enum ib_cq_notify_flags flags)
 {
 	int missed = hold.device.real.req_notify_cq(cq, flags);
 
-	return READ_ONCE(hold.hidden) && cq == READ_ONCE(hold.cq) ? 0 : missed;
+	if (!READ_ONCE(hold.hidden) || cq != READ_ONCE(hold.cq))
+		return missed;
+	atomic_inc(&hold.armed);
+	return 0;
 }
 
 static void hold_install(struct kd_side *side)
@@ -172,6 +176,7 @@ static void hold_install(struct kd_side *side)
 
 	hold.cq = NULL;
 	hold.hidden = false;
+	atomic_set(&hold.armed, 0);
 	dev = kd_hook(side->test, side->name, &hold.device);
 	dev->ops.poll_cq = hold_poll;
 	dev->ops.req_notify_cq = hold_notify;
@@ -204,11 +209,42 @@ static void W2_behind_a_full_batch(struct kunit *test)
 	rx_expect_quiet(busy->b);
 }
 
+static bool was_armed(void *data)
+{
+	return atomic_read(&hold.armed) >= *(int *)data;
+}
+
+/*
+ * A consumer asks for one of several messages that the device has not told of. The others
+ * are off the completion queue now, so no notification will have them reported.
+ */
+static void C3_upcalls_beside_a_dequeue(struct kunit *test)
+{
+	struct busy *busy = busy_open(test);
+	DAT_EVENT event;
+	int n;
+
+	hold_install(busy->b->in);
+	rx_send_n(busy->b, busy->link, 1);
+	KUNIT_ASSERT_TRUE(test, kd_wait_calls(busy->rec, 1));
+	WRITE_ONCE(hold.hidden, true);
+	/* The dispatcher finds nothing, and arms the completion queue again. */
+	for (n = 1; n <= 3; n++) {
+		rx_send_n(busy->b, busy->link, 1);
+		KUNIT_ASSERT_TRUE(test, kd_wait_until(was_armed, &n, KD_TIMEOUT_MS));
+	}
+	WRITE_ONCE(hold.hidden, false);
+	KD_ASSERT_OK(test, dat_evd_dequeue(busy->b->in->recv_evd, &event));
+	KUNIT_EXPECT_TRUE(test, kd_wait_calls(busy->rec, 3));
+	rx_expect_quiet(busy->b);
+}
+
 static struct kunit_case watermark_upcall_cases[] = {
 	KUNIT_CASE_PARAM(W2_during_an_upcall, kd_gen_ia),
 	KUNIT_CASE_PARAM(W2_set_during_an_upcall, kd_gen_ia),
 	KUNIT_CASE_PARAM(W2_passed_during_an_upcall, kd_gen_ia),
 	KUNIT_CASE_PARAM(W2_behind_a_full_batch, kd_gen_ia),
+	KUNIT_CASE_PARAM(C3_upcalls_beside_a_dequeue, kd_gen_ia),
 	{ }
 };
 
