@@ -150,9 +150,24 @@ target_up()
 	put 1 $tpg/enable
 }
 
+# Does LIO have no session any more? It frees what one that is being closed still uses with the
+# portal group.
+no_sessions()
+{
+	local f=$lio/iscsi/$target/fabric_statistics/iscsi_instance/sessions
+
+	for _ in $(seq 300); do
+		[ "$(cat $f)" != 0 ] || return 0
+		sleep 0.1
+	done
+	echo "$(cat $f) sessions stay"
+	return 1
+}
+
 target_down()
 {
 	put 0 $tpg/enable
+	no_sessions || return
 	rm -f $tpg/lun/lun_0/l
 	rmdir $tpg/np/* $tpg/lun/lun_0 $tpg $lio/iscsi/$target ||
 		{ echo "the target stays"; return 1; }
