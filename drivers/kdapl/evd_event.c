@@ -376,7 +376,8 @@ static __always_inline bool kdapl_evd_dequeue_once(struct kdapl_evd *evd,
 		kdapl_evd_take(evd, event);
 	else
 		found = false;
-	others = kdapl_evd_is_due(evd) && READ_ONCE(evd->upcaller) != current;
+	others = kdapl_policy_active(evd->policy) && kdapl_evd_is_due(evd) &&
+		 READ_ONCE(evd->upcaller) != current;
 	if (likely(!later.n && !others)) {
 		spin_unlock_irqrestore(&evd->lock, flags);
 		return found;
