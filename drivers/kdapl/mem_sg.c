@@ -79,15 +79,13 @@ static DAT_MEM_PRIV_FLAGS kdapl_sg_priv(enum dma_data_direction dir)
 
 static bool kdapl_sg_list_ok(struct scatterlist *sgl, int nents)
 {
-	struct scatterlist *seg = sgl;
+	struct scatterlist *seg;
+	int i;
 
-	/* for_each_sg() calls sg_next() behind the last entry, too, most often the only one. */
-	while (seg && seg->length && kdapl_page_ok(sg_page(seg))) {
-		if (!--nents)
-			return true;
-		seg = sg_next(seg);
-	}
-	return false;
+	for_each_sg(sgl, seg, nents, i)
+		if (!seg || !seg->length || !kdapl_page_ok(sg_page(seg)))
+			return false;
+	return true;
 }
 
 /*
@@ -97,11 +95,12 @@ static bool kdapl_sg_list_ok(struct scatterlist *sgl, int nents)
 static int kdapl_sg_fill(struct kdapl_sg *sg, int n, DAT_LMR_CONTEXT context,
 			 DAT_LMR_TRIPLET *iov, int max)
 {
-	struct scatterlist *seg = sg->sgl;
-	int used = 0;
+	struct scatterlist *seg;
 	u64 end = 0;
+	int i, used = 0;
 
-	for (;; seg = sg_next(seg)) {
+	for_each_sg(sg->sgl, seg, n, i) {
+		sg->last = seg;
 		if (used && sg_dma_address(seg) == end &&
 		    (u64)iov[used - 1].segment_length + sg_dma_len(seg) <=
 		    KDAPL_SG_JOIN_MAX) {
@@ -114,10 +113,7 @@ static int kdapl_sg_fill(struct kdapl_sg *sg, int n, DAT_LMR_CONTEXT context,
 			iov[used++].segment_length = sg_dma_len(seg);
 		}
 		end = sg_dma_address(seg) + sg_dma_len(seg);
-		if (!--n)
-			break;
 	}
-	sg->last = seg;
 	return used;
 }
 
