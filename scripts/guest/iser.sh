@@ -36,6 +36,19 @@ put()
 	echo "$1" >"$2" || { echo "$2 does not take $1"; return 1; }
 }
 
+# wait_for SECONDS COMMAND...: wait until COMMAND succeeds
+wait_for()
+{
+	local n=$(($1 * 10))
+
+	shift
+	until "$@" >/dev/null 2>&1; do
+		n=$((n - 1))
+		[ $n -gt 0 ] || { echo "in vain: $*"; return 1; }
+		sleep 0.1
+	done
+}
+
 # On User Mode Linux the root cannot be written to: programs, libraries and modules are used
 # where they are, and the guest gets an /etc and a /var of its own.
 if [ -d "$OUT/root" ]; then
@@ -150,24 +163,17 @@ target_up()
 	put 1 $tpg/enable
 }
 
-# Does LIO have no session any more? It frees what one that is being closed still uses with the
-# portal group.
+# Has LIO no session any more?
 no_sessions()
 {
-	local f=$lio/iscsi/$target/fabric_statistics/iscsi_instance/sessions
-
-	for _ in $(seq 300); do
-		[ "$(cat $f)" != 0 ] || return 0
-		sleep 0.1
-	done
-	echo "$(cat $f) sessions stay"
-	return 1
+	[ "$(cat $lio/iscsi/$target/fabric_statistics/iscsi_instance/sessions)" = 0 ]
 }
 
+# LIO frees with the portal group what a session that is being closed still uses.
 target_down()
 {
 	put 0 $tpg/enable
-	no_sessions || return
+	wait_for 30 no_sessions || return
 	rm -f $tpg/lun/lun_0/l
 	rmdir $tpg/np/* $tpg/lun/lun_0 $tpg $lio/iscsi/$target ||
 		{ echo "the target stays"; return 1; }
