@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Clause W2 while an upcall of the receive EVD runs: messages that arrive
- * meanwhile count, however many there are.
+ * meanwhile count, however many there are. And C3: those that somebody else has polled
+ * cause upcalls as well.
  */
 #include <linux/completion.h>
 #include <linux/module.h>
