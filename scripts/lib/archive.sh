@@ -82,6 +82,21 @@ archive_has()
 	archive_series | grep -qx "$1"
 }
 
+# this_or_newer SERIES: print it, or the newest that there is if the suites have a newer one
+# in its place
+this_or_newer()
+{
+	local newest
+
+	if ! from_archive archive_has "$1" &&
+			newest=$(archive_series | tail -n 1) && [ -n "$newest" ] &&
+			[ "$(printf '%s\n' "$1" "$newest" | sort -V | tail -n 1)" != "$1" ]; then
+		echo "$newest"
+	else
+		echo "$1"
+	fi
+}
+
 # need_series SERIES: end the script unless the suites have that kernel
 need_series()
 {
