@@ -132,9 +132,9 @@ with_block_device()
 	build=$("$top/scripts/kernel/build-modules" -t "" "$1")
 	cp -r "$top"/tools/kdapl-{blk,utils} "$2"
 	case $1 in
-	6.*) run=("$top/scripts/run/vm-run" -t "${TIMEOUT:-1200}" -o "$2" "$1") ;;
+	6.*) run=("$top/scripts/run/vm-run" -t "${TIMEOUT:-600}" -o "$2" "$1") ;;
 	*)
-		run=("$top/scripts/run/uml-run" -t "${TIMEOUT:-900}" -o "$2" "$1")
+		run=("$top/scripts/run/uml-run" -t "${TIMEOUT:-600}" -o "$2" "$1")
 		cp "$build/drivers/kdapl/kdapl.ko" "$build"/drivers/kdapl_blk/*.ko "$2"
 		;;
 	esac
