@@ -475,9 +475,11 @@ static void R6_full_evd_loses_nothing(struct kunit *test)
 #define REQUESTS 24
 
 /*
- * Let REQUESTS Endpoints of @a connect to @p, which rejects each at once if @answer.
+ * Let REQUESTS Endpoints of @a, which are entered in @eps, connect to @p, which rejects each
+ * at once if @answer.
  */
-static void connect_many(struct kd_side *a, struct kd_side *p, bool answer)
+static void connect_many(struct kd_side *a, struct kd_side *p, bool answer,
+			 DAT_EP_HANDLE eps[REQUESTS])
 {
 	u16 port = kd_port();
 	int i;
@@ -485,6 +487,7 @@ static void connect_many(struct kd_side *a, struct kd_side *p, bool answer)
 	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
 	for (i = 0; i < REQUESTS; i++) {
 		a->ep = kd_ep(a, NULL);
+		eps[i] = a->ep;
 		kd_connect_start(a, p, port);
 		if (answer)
 			KD_EXPECT_OK(p->test, dat_cr_reject(kd_expect_cr(p), 0, NULL));
@@ -496,10 +499,19 @@ static void R6_full_evd_of_connection_events(struct kunit *test)
 {
 	struct kd_pair pair = kd_make_half_pair(test);
 	struct kd_side *a = pair.a;
+	DAT_EP_HANDLE eps[REQUESTS];
 	int i;
 
 	a->conn_evd = kd_evd(a, DAT_EVD_CONNECTION_FLAG, 1, DAT_UPCALL_DISABLE);
-	connect_many(a, pair.p, true);
+	connect_many(a, pair.p, true, eps);
+	/*
+	 * dat_ep_reset() returns when the last event of a connection is queued. An event that
+	 * came after others were taken could begin a second episode.
+	 */
+	for (i = 0; i < REQUESTS; i++) {
+		KUNIT_EXPECT_TRUE(test, kd_wait_state(eps[i], DAT_EP_STATE_DISCONNECTED));
+		KD_EXPECT_OK(test, dat_ep_reset(eps[i]));
+	}
 	expect_overflow(test, a, a->conn_evd);
 	for (i = 0; i < REQUESTS; i++)
 		kd_expect_event(test, a->conn_evd,
@@ -512,10 +524,11 @@ static void R6_full_evd_of_requests(struct kunit *test)
 {
 	struct kd_pair pair = kd_make_half_pair(test);
 	struct kd_side *a = pair.a, *p = pair.p;
+	DAT_EP_HANDLE eps[REQUESTS];
 	int i;
 
 	p->cr_evd = kd_evd(p, DAT_EVD_CR_FLAG, 1, DAT_UPCALL_DISABLE);
-	connect_many(a, p, false);
+	connect_many(a, p, false, eps);
 	expect_overflow(test, p, p->cr_evd);
 	for (i = 0; i < REQUESTS; i++) {
 		KD_EXPECT_OK(test, dat_cr_reject(kd_expect_cr(p), 0, NULL));

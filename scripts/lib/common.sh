@@ -19,13 +19,14 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/kdapl
 top_key=$(printf %s "$top" | sha256sum | cut -c1-8)
 
 # The test kernels: for User Mode Linux with one CPU, as Debian distributes them, and our own
-# for QEMU. There is one more for User Mode Linux, smp, with several CPUs. Modules are also
-# built in two more ways for plain and debug.
+# for QEMU; those for User Mode Linux with several CPUs. Modules are also built in two more
+# ways for plain and debug.
 uml_kernels=(plain debug)
+uml_smp_kernels=(smp smp-debug)
 debian_kernels=(6.1 6.12)
 smp_kernels=(smp-kasan smp-kcsan)
 # shellcheck disable=SC2034
-module_flavours=("${uml_kernels[@]}" smp coverage lint "${debian_kernels[@]}"
+module_flavours=("${uml_kernels[@]}" "${uml_smp_kernels[@]}" coverage lint "${debian_kernels[@]}"
 	"${smp_kernels[@]}")
 
 # shellcheck source=scripts/lib/deps.sh
@@ -45,7 +46,7 @@ flavour_of()
 {
 	case $1 in
 	debug | coverage) echo debug ;;
-	smp | plain-*) echo "$1" ;;
+	smp | smp-debug | plain-*) echo "$1" ;;
 	*) echo plain ;;
 	esac
 }
