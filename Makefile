@@ -25,9 +25,10 @@ help:
 	@echo
 	@echo 'Tests in test kernels, with RDMA in software. They need no hardware and leave'
 	@echo "this machine's own kernel alone. On User Mode Linux:"
-	@echo '  make check          all suites on a plain and on a debug kernel'
+	@echo '  make check          all suites on a plain and on a debug kernel, most on several CPUs'
 	@echo '      SUITE=name      only this module of suites, suite or case; may be a glob'
-	@echo '      KERNEL=plain    only this kernel (plain or debug)'
+	@echo '      KERNEL=plain    only this kernel (plain, debug, smp or smp-debug)'
+	@echo '      CPUS=8          of an smp guest'
 	@echo '      SOURCE=7.3      on a plain kernel of this series'
 	@echo '  make check-blk      the block device under fio, ext4 and dm-crypt'
 	@echo '  make check-iser     stock iSER initiators on LIO over kDAPL; KERNEL=plain or debug;'
