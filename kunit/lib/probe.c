@@ -2,7 +2,10 @@
 /*
  * kdapl_kunit.ko: probes of tracepoints, see probe.h.
  */
+#include <linux/lockdep.h>
 #include <linux/module.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 #include "probe.h"
@@ -58,3 +61,111 @@ void kd_probe(struct kunit *test, const char *tracepoint, void *probe)
 }
 #endif
 EXPORT_SYMBOL_GPL(kd_probe);
+
+/* ---- Locks --------------------------------------------------------------------- */
+
+#if defined(CONFIG_LOCKDEP) && defined(CONFIG_TRACEPOINTS)
+/*
+ * struct kd_at_lock - what kd_at_lock() has asked for
+ * @task: NULL if nothing is asked for, or @fn has been called
+ * @nth: the lock that @fn is called at, 0 for each
+ * @seen: such locks up to now
+ * @calls: of @fn
+ */
+static struct {
+	struct task_struct *task;
+	const char *name;
+	unsigned int nth;
+	unsigned int seen;
+	unsigned int calls;
+	void (*fn)(void *arg);
+	void *arg;
+} at_lock;
+
+static void kd_look_at_lock(const struct lockdep_map *lock)
+{
+	if (READ_ONCE(at_lock.task) != current || !in_task() || !lock->name ||
+	    strcmp(lock->name, at_lock.name))
+		return;
+	if (at_lock.nth && ++at_lock.seen != at_lock.nth)
+		return;
+	/* First, as @fn takes locks as well. */
+	WRITE_ONCE(at_lock.task, NULL);
+	at_lock.calls++;
+	at_lock.fn(at_lock.arg);
+	if (!at_lock.nth)
+		WRITE_ONCE(at_lock.task, current);
+}
+
+static void kd_taking_lock(void *data, struct lockdep_map *lock, unsigned int subclass,
+			   int trylock, int read, int check,
+			   struct lockdep_map *next_lock, unsigned long ip)
+{
+	kd_look_at_lock(lock);
+}
+
+static void kd_dropping_lock(void *data, struct lockdep_map *lock, unsigned long ip)
+{
+	kd_look_at_lock(lock);
+}
+
+static void kd_forget_lock(void *unused)
+{
+	WRITE_ONCE(at_lock.task, NULL);
+}
+
+/**
+ * kd_at_lock - call a function where the calling task comes to a lock
+ * @test: the case; it is skipped if this kernel has no lockdep
+ * @op: when it is about to take the lock (it does not hold it), or to drop it (it does)
+ * @name: of the lock, as lockdep has it: the expression that spin_lock_init() was given
+ * @nth: the first such lock from now on, or a later one; 0 for each of them
+ * @fn: called with preemption and, for most spinlocks, interrupts off
+ * @arg: for @fn
+ */
+void kd_at_lock(struct kunit *test, enum kd_lock_op op, const char *name,
+		unsigned int nth, void (*fn)(void *arg), void *arg)
+{
+	kd_probe(test, op == KD_TAKING ? "lock_acquire" : "lock_release",
+		 op == KD_TAKING ? (void *)kd_taking_lock : (void *)kd_dropping_lock);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, kd_forget_lock, NULL));
+	at_lock.name = name;
+	at_lock.nth = nth;
+	at_lock.seen = 0;
+	at_lock.calls = 0;
+	at_lock.fn = fn;
+	at_lock.arg = arg;
+	kd_at_lock_here();
+}
+
+/* What kd_at_lock() has asked for is meant for the calling task in place of another. */
+void kd_at_lock_here(void)
+{
+	WRITE_ONCE(at_lock.task, current);
+}
+
+/* End what kd_at_lock() has begun. Return how often the function was called. */
+unsigned int kd_left_lock(void)
+{
+	WRITE_ONCE(at_lock.task, NULL);
+	return at_lock.calls;
+}
+#else
+void kd_at_lock(struct kunit *test, enum kd_lock_op op, const char *name,
+		unsigned int nth, void (*fn)(void *arg), void *arg)
+{
+	kunit_skip(test, "this kernel has no lockdep");
+}
+
+void kd_at_lock_here(void)
+{
+}
+
+unsigned int kd_left_lock(void)
+{
+	return 0;
+}
+#endif
+EXPORT_SYMBOL_GPL(kd_at_lock);
+EXPORT_SYMBOL_GPL(kd_at_lock_here);
+EXPORT_SYMBOL_GPL(kd_left_lock);
