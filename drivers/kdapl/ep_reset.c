@@ -1,26 +1,51 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * dat_ep_reset(): an Endpoint whose connection has ended becomes UNCONNECTED.
+ * dat_ep_reset(): an Endpoint whose connection has ended becomes UNCONNECTED. A connection
+ * that has ended still has its QP, which may fill receives, until it was taken down; that
+ * is waited for.
  */
+#include "conn.h"
 #include "dto.h"
 #include "ep.h"
 
-/* Get @ep ready for the next connection: receives wait in the ring again. */
+/*
+ * Make @ep UNCONNECTED if it is DISCONNECTED and its connection was taken down. All of
+ * that is decided, and done, in one section of ep->lock.
+ *
+ * Return the state that @ep was in. *@conn is the connection that it does not have any
+ * more, or NULL: then nothing has changed.
+ */
+static DAT_EP_STATE kdapl_ep_detach(struct kdapl_ep *ep, struct kdapl_conn **conn)
+{
+	DAT_EP_STATE state;
+	unsigned long flags;
+
+	lockdep_assert_held(&ep->mutex);
+
+	*conn = NULL;
+	spin_lock_irqsave(&ep->lock, flags);
+	state = ep->state;
+	if (state == DAT_EP_STATE_DISCONNECTED &&
+	    completion_done(&ep->conn->down_done)) {
+		swap(*conn, ep->conn);
+		memset(&ep->local_addr, 0, sizeof(ep->local_addr));
+		memset(&ep->remote_addr, 0, sizeof(ep->remote_addr));
+		ep->no_reads = false;
+		/* From here on requests are refused. */
+		kdapl_ep_change_state(ep, DAT_EP_STATE_UNCONNECTED);
+	}
+	spin_unlock_irqrestore(&ep->lock, flags);
+	return state;
+}
+
+/*
+ * Get @ep, which is UNCONNECTED, ready for the next connection: requests that were posted
+ * before are flushed, receives wait in the ring again.
+ */
 static void kdapl_ep_rearm(struct kdapl_ep *ep)
 {
 	struct kdapl_evd *evd;
 	unsigned long flags;
-
-	/*
-	 * From here on requests are refused; those posted before are flushed
-	 * below.
-	 */
-	spin_lock_irqsave(&ep->lock, flags);
-	memset(&ep->local_addr, 0, sizeof(ep->local_addr));
-	memset(&ep->remote_addr, 0, sizeof(ep->remote_addr));
-	ep->no_reads = false;
-	kdapl_ep_change_state(ep, DAT_EP_STATE_UNCONNECTED);
-	spin_unlock_irqrestore(&ep->lock, flags);
 
 	kdapl_ring_flush(ep, &ep->sq, KDAPL_FLUSH_REARM);
 	kdapl_ring_flush(ep, &ep->rq, KDAPL_FLUSH_REARM);
@@ -32,8 +57,8 @@ static void kdapl_ep_rearm(struct kdapl_ep *ep)
 DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
-	struct kdapl_conn *conn = NULL;
-	unsigned long flags;
+	struct kdapl_conn *conn;
+	DAT_EP_STATE state;
 	struct kdapl_ep *ep;
 
 	might_sleep();
@@ -42,21 +67,11 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 
 	mutex_lock(&ep->mutex);
-	if (READ_ONCE(ep->state) == DAT_EP_STATE_DISCONNECTED)
+	/* While the mutex is held no connection begins, so this is repeated once at most. */
+	while ((state = kdapl_ep_detach(ep, &conn)) == DAT_EP_STATE_DISCONNECTED && !conn)
 		kdapl_conn_wait(ep);
-	spin_lock_irqsave(&ep->lock, flags);
-	switch (ep->state) {
-	case DAT_EP_STATE_DISCONNECTED:
-		conn = ep->conn;
-		ep->conn = NULL;
-		break;
-	case DAT_EP_STATE_UNCONNECTED:
-		break;
-	default:
-		ret = kdapl_ep_state_error(ep->state);
-	}
-	spin_unlock_irqrestore(&ep->lock, flags);
-
+	if (!conn && state != DAT_EP_STATE_UNCONNECTED)
+		ret = kdapl_ep_state_error(state);
 	if (conn) {
 		kdapl_ep_rearm(ep);
 		kdapl_conn_put(conn);
