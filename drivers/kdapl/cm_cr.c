@@ -179,7 +179,17 @@ static void kdapl_cr_stop(struct kdapl_obj *obj, bool wait)
 	kdapl_cr_cancel(container_of(obj, struct kdapl_cr, obj));
 }
 
+static void kdapl_cr_init(struct kdapl_obj *obj)
+{
+	struct kdapl_cr *cr = container_of(obj, struct kdapl_cr, obj);
+
+	mutex_init(&cr->mutex);
+	cr->ev.kind = KDAPL_EV_CR;
+	INIT_WORK(&cr->down, kdapl_cr_down);
+}
+
 static const struct kdapl_obj_ops kdapl_cr_ops = {
+	.init = kdapl_cr_init,
 	.release = kdapl_cr_release,
 	.free = kdapl_cr_obj_free,
 	.stop = kdapl_cr_stop,
@@ -273,9 +283,6 @@ struct kdapl_cr *kdapl_cr_alloc(struct kdapl_sp *sp)
 		kfree(cr);
 		return NULL;
 	}
-	mutex_init(&cr->mutex);
-	cr->ev.kind = KDAPL_EV_CR;
-	INIT_WORK(&cr->down, kdapl_cr_down);
 	kref_get(&sp->obj.ref);
 	cr->sp = sp;
 	if (kdapl_cr_assign_ep(cr, sp))

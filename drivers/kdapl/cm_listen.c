@@ -116,7 +116,16 @@ static void kdapl_sp_strip(struct kdapl_obj *obj)
 	kdapl_sp_close(container_of(obj, struct kdapl_sp, obj));
 }
 
+static void kdapl_sp_obj_init(struct kdapl_obj *obj)
+{
+	struct kdapl_sp *sp = container_of(obj, struct kdapl_sp, obj);
+
+	mutex_init(&sp->mutex);
+	INIT_LIST_HEAD(&sp->listeners);
+}
+
 static const struct kdapl_obj_ops kdapl_sp_ops = {
+	.init = kdapl_sp_obj_init,
 	.release = kdapl_sp_release,
 	.free = kdapl_sp_obj_free,
 	.stop = kdapl_sp_stop,
@@ -396,11 +405,9 @@ void kdapl_sp_destroy(struct kdapl_sp *sp)
 	kdapl_obj_put(&sp->obj);
 }
 
-static void kdapl_sp_init(struct kdapl_sp *sp, struct kdapl_evd *evd,
-			  const struct kdapl_sp_args *args)
+static void kdapl_sp_set(struct kdapl_sp *sp, struct kdapl_evd *evd,
+			 const struct kdapl_sp_args *args)
 {
-	mutex_init(&sp->mutex);
-	INIT_LIST_HEAD(&sp->listeners);
 	sp->evd = evd;
 	sp->qual = args->qual;
 	sp->flags = args->flags;
@@ -452,7 +459,7 @@ DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY);
 	}
-	kdapl_sp_init(sp, evd, args);
+	kdapl_sp_set(sp, evd, args);
 	ret = sp->ep ? kdapl_rsp_reserve(sp) : DAT_SUCCESS;
 	if (ret != DAT_SUCCESS) {
 		kdapl_obj_unuse(&evd->obj);

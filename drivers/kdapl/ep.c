@@ -138,7 +138,30 @@ static void kdapl_ep_obj_stop(struct kdapl_obj *obj, bool wait)
 	kdapl_ep_stop(container_of(obj, struct kdapl_ep, obj), wait);
 }
 
+static void kdapl_ep_init(struct kdapl_obj *obj)
+{
+	struct kdapl_ep *ep = container_of(obj, struct kdapl_ep, obj);
+
+	/* Zeroed memory is in the first state of an Endpoint. */
+	static_assert(DAT_EP_STATE_UNCONNECTED == 0);
+
+	mutex_init(&ep->mutex);
+	init_completion(&ep->last_wqe);
+	spin_lock_init(&ep->lock);
+	spin_lock_init(&ep->sq.lock);
+	spin_lock_init(&ep->rq.lock);
+	INIT_LIST_HEAD(&ep->conn_events);
+	INIT_LIST_HEAD(&ep->at_hand);
+	INIT_LIST_HEAD(&ep->parked);
+	INIT_LIST_HEAD(&ep->srq_link);
+	INIT_HLIST_NODE(&ep->leaving_link);
+	kdapl_async_init(&ep->soft_event, &ep->obj,
+			 DAT_ASYNC_EP_SOFT_HIGH_WATERMARK,
+			 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+}
+
 static const struct kdapl_obj_ops kdapl_ep_ops = {
+	.init = kdapl_ep_init,
 	.release = kdapl_ep_release,
 	.free = kdapl_ep_obj_free,
 	.stop = kdapl_ep_obj_stop,
@@ -175,9 +198,6 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 {
 	struct kdapl_ep *ep;
 
-	/* Zeroed memory is in the first state of an Endpoint. */
-	static_assert(DAT_EP_STATE_UNCONNECTED == 0);
-
 	ep = kzalloc(sizeof(*ep), GFP_KERNEL);
 	*err = ep ? kdapl_obj_init(&ep->obj, DAT_HANDLE_TYPE_EP, ia,
 				   &kdapl_ep_ops) : -ENOMEM;
@@ -185,17 +205,6 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 		kfree(ep);
 		return NULL;
 	}
-	mutex_init(&ep->mutex);
-	init_completion(&ep->last_wqe);
-	spin_lock_init(&ep->lock);
-	INIT_LIST_HEAD(&ep->conn_events);
-	INIT_LIST_HEAD(&ep->at_hand);
-	INIT_LIST_HEAD(&ep->parked);
-	INIT_LIST_HEAD(&ep->srq_link);
-	INIT_HLIST_NODE(&ep->leaving_link);
-	kdapl_async_init(&ep->soft_event, &ep->obj,
-			 DAT_ASYNC_EP_SOFT_HIGH_WATERMARK,
-			 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 	ep->attr = *attr;
 	ep->soft_asked = attr->srq_soft_hw;
 	ep->comm.domain = AF_INET;
@@ -205,8 +214,6 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 	ep->hard = DAT_WATERMARK_INFINITE;
 	ep->mark = U32_MAX;
 
-	spin_lock_init(&ep->sq.lock);
-	spin_lock_init(&ep->rq.lock);
 	*err = kdapl_ep_make_rings(ia, &ep->sq, &ep->rq, attr, deps->srq);
 	if (!*err && deps->srq && deps->recv_evd)
 		*err = kdapl_srq_add_evd(deps->srq, deps->recv_evd);

@@ -65,7 +65,29 @@ static void kdapl_evd_strip(struct kdapl_obj *obj)
 	kdapl_cq_destroy_all(container_of(obj, struct kdapl_evd, obj));
 }
 
+static void kdapl_evd_init(struct kdapl_obj *obj)
+{
+	struct kdapl_evd *evd = container_of(obj, struct kdapl_evd, obj);
+
+	spin_lock_init(&evd->lock);
+	evd->vector = KDAT_VECTOR_ANY;
+	evd->cq_vector = KDAT_VECTOR_ANY;
+	mutex_init(&evd->mutex);
+	mutex_init(&evd->stop_mutex);
+	INIT_LIST_HEAD(&evd->events);
+	INIT_LIST_HEAD(&evd->cqs);
+	INIT_LIST_HEAD(&evd->to_poll);
+	init_llist_head(&evd->notified);
+	INIT_LIST_HEAD(&evd->soft_free);
+	kdapl_async_init(&evd->overflow, &evd->obj,
+			 DAT_ASYNC_ERROR_EVD_OVERFLOW,
+			 DAT_EVD_OVERFLOW_ERROR);
+	kdapl_upcall_init(evd);
+	INIT_WORK(&evd->failed, kdapl_cq_failed);
+}
+
 static const struct kdapl_obj_ops kdapl_evd_ops = {
+	.init = kdapl_evd_init,
 	.release = kdapl_evd_release,
 	.free = kdapl_evd_obj_free,
 	.strip = kdapl_evd_strip,
@@ -106,25 +128,10 @@ struct kdapl_evd *kdapl_evd_alloc(struct kdapl_ia *ia, DAT_COUNT qlen,
 		kvfree(evd);
 		return NULL;
 	}
-	spin_lock_init(&evd->lock);
-	evd->vector = KDAT_VECTOR_ANY;
-	evd->cq_vector = KDAT_VECTOR_ANY;
-	mutex_init(&evd->mutex);
-	mutex_init(&evd->stop_mutex);
-	INIT_LIST_HEAD(&evd->events);
-	INIT_LIST_HEAD(&evd->cqs);
-	INIT_LIST_HEAD(&evd->to_poll);
-	init_llist_head(&evd->notified);
-	INIT_LIST_HEAD(&evd->soft_free);
 	evd->qlen = qlen;
 	evd->flags = flags;
 	/* Only DTO and RMR streams start in a completion interrupt. */
 	evd->softirq = !(flags & ~(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG));
-	kdapl_async_init(&evd->overflow, &evd->obj,
-			 DAT_ASYNC_ERROR_EVD_OVERFLOW,
-			 DAT_EVD_OVERFLOW_ERROR);
-	kdapl_upcall_init(evd);
-	INIT_WORK(&evd->failed, kdapl_cq_failed);
 	mutex_lock(&evd->mutex);
 	*err = kdapl_evd_grow_soft(evd, qlen);
 	mutex_unlock(&evd->mutex);

@@ -137,8 +137,8 @@ static void kdapl_obj_release_work(struct work_struct *work)
  * @ops: operations of this type
  * @gfp: GFP_KERNEL, or how memory may be allocated
  *
- * The caller gets the first reference. The handle is valid from
- * kdapl_obj_publish() on.
+ * The caller gets the first reference. Others find the object in ia->objs from here on;
+ * the handle is valid from kdapl_obj_publish() on.
  *
  * Context: Process context, or any if @gfp allows that.
  * Return: 0 or an errno; after an error the caller frees the memory of @obj.
@@ -163,6 +163,7 @@ int kdapl_obj_init_gfp(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
 	INIT_RCU_WORK(&obj->free_work, kdapl_obj_release_work);
 	INIT_LIST_HEAD(&obj->link);
 	obj->ia = ia ?: (struct kdapl_ia *)obj;
+	ops->init(obj);
 	if (!ia)
 		return 0;
 
@@ -303,7 +304,8 @@ struct kdapl_obj *kdapl_obj_behind(struct list_head *pos,
  * An object stays on the list until after its last reference was dropped, so
  * the reference to @obj keeps the place in the list while ia->lock is not held.
  * Objects that are being released are skipped, a section at a time; objects that are
- * added during the walk are found, also before they have been initialised and published.
+ * added during the walk are found, also before they are published: of these only what
+ * ops->init() initialises may be relied on.
  *
  * Context: Any.
  * Return: the next object, referenced, or NULL at the end.

@@ -34,6 +34,10 @@ struct kdapl_obj;
 
 /*
  * struct kdapl_obj_ops - what differs between the types of objects
+ * @init: Initialise locks, lists, work items and the like of a new object, whose memory
+ *	is zeroed. Walks find an object as soon as it is on the list of its IA, which is
+ *	before it is published: so kdapl_obj_init() calls this before, and all that a
+ *	walk may touch without it is what zeroes mean.
  * @release: Destroy the verbs objects, drop the references to other objects and
  *	call kdapl_obj_free(). Process context, hca->sem held for reading, an
  *	RCU grace period after the last reference was dropped.
@@ -51,6 +55,7 @@ struct kdapl_obj;
  *	and RMR.
  */
 struct kdapl_obj_ops {
+	void (*init)(struct kdapl_obj *obj);
 	void (*release)(struct kdapl_obj *obj);
 	void (*free)(struct kdapl_obj *obj);
 	void (*stop)(struct kdapl_obj *obj, bool wait);

@@ -23,7 +23,24 @@ static void kdapl_ia_release(struct kdapl_obj *obj)
 	kdapl_hca_put(hca);
 }
 
+static void kdapl_ia_init(struct kdapl_obj *obj)
+{
+	struct kdapl_ia *ia = container_of(obj, struct kdapl_ia, obj);
+
+	spin_lock_init(&ia->lock);
+	mutex_init(&ia->mutex);
+	mutex_init(&ia->null_mutex);
+	mutex_init(&ia->close_mutex);
+	INIT_LIST_HEAD(&ia->objs);
+	init_waitqueue_head(&ia->wait);
+	spin_lock_init(&ia->linger_lock);
+	kdapl_async_init(&ia->catastrophic, &ia->obj,
+			 DAT_ASYNC_ERROR_IA_CATASTROPHIC,
+			 DAT_IA_CATASTROPHIC_ERROR);
+}
+
 static const struct kdapl_obj_ops kdapl_ia_ops = {
+	.init = kdapl_ia_init,
 	.release = kdapl_ia_release,
 };
 
@@ -45,16 +62,6 @@ static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 	ia->port = port;
 	ia->iwarp = rdma_protocol_iwarp(hca->dev, port);
 	ia->reads_to_key = kdapl_ia_wants_read_key(ia);
-	spin_lock_init(&ia->lock);
-	mutex_init(&ia->mutex);
-	mutex_init(&ia->null_mutex);
-	mutex_init(&ia->close_mutex);
-	INIT_LIST_HEAD(&ia->objs);
-	init_waitqueue_head(&ia->wait);
-	spin_lock_init(&ia->linger_lock);
-	kdapl_async_init(&ia->catastrophic, &ia->obj,
-			 DAT_ASYNC_ERROR_IA_CATASTROPHIC,
-			 DAT_IA_CATASTROPHIC_ERROR);
 	strscpy(ia->consumer, consumer, sizeof(ia->consumer));
 	return ia;
 }

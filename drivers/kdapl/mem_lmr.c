@@ -93,7 +93,16 @@ static void kdapl_lmr_invalidated(struct kdapl_obj *obj, u32 rkey)
 	spin_unlock_irqrestore(&lmr->lock, flags);
 }
 
+static void kdapl_lmr_init(struct kdapl_obj *obj)
+{
+	struct kdapl_lmr *lmr = container_of(obj, struct kdapl_lmr, obj);
+
+	spin_lock_init(&lmr->lock);
+	INIT_WORK(&lmr->recycle, kdapl_lmr_recycle);
+}
+
 static const struct kdapl_obj_ops kdapl_lmr_ops = {
+	.init = kdapl_lmr_init,
 	.release = kdapl_lmr_release,
 	.free = kdapl_lmr_obj_free,
 	.strip = kdapl_lmr_strip,
@@ -119,8 +128,6 @@ struct kdapl_lmr *kdapl_lmr_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz)
 		kfree(lmr);
 		return ERR_PTR(err);
 	}
-	spin_lock_init(&lmr->lock);
-	INIT_WORK(&lmr->recycle, kdapl_lmr_recycle);
 	if (pz)
 		kref_get(&pz->obj.ref);
 	lmr->pz = pz;

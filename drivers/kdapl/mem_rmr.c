@@ -161,7 +161,16 @@ static void kdapl_rmr_release(struct kdapl_obj *obj)
 	kdapl_obj_free(obj);
 }
 
+static void kdapl_rmr_init(struct kdapl_obj *obj)
+{
+	struct kdapl_rmr *rmr = container_of(obj, struct kdapl_rmr, obj);
+
+	spin_lock_init(&rmr->lock);
+	INIT_WORK(&rmr->recycle, kdapl_rmr_recycle);
+}
+
 static const struct kdapl_obj_ops kdapl_rmr_ops = {
+	.init = kdapl_rmr_init,
 	.release = kdapl_rmr_release,
 	.free = kdapl_rmr_obj_free,
 	.strip = kdapl_rmr_obj_strip,
@@ -205,8 +214,6 @@ static DAT_RETURN kdapl_rmr_alloc(struct kdapl_pz *pz, DAT_RMR_SCOPE scope,
 		kfree(rmr);
 		goto err_memory;
 	}
-	spin_lock_init(&rmr->lock);
-	INIT_WORK(&rmr->recycle, kdapl_rmr_recycle);
 	kref_get(&pz->obj.ref);
 	rmr->pz = pz;
 	rmr->scope = scope;

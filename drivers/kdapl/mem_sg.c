@@ -55,7 +55,16 @@ static void kdapl_sg_strip(struct kdapl_obj *obj)
 	spin_unlock_irqrestore(&sg->lock, flags);
 }
 
+static void kdapl_sg_init(struct kdapl_obj *obj)
+{
+	struct kdapl_sg *sg = container_of(obj, struct kdapl_sg, obj);
+
+	spin_lock_init(&sg->lock);
+	atomic64_set(&sg->state, KDAPL_SG_FREE);
+}
+
 static const struct kdapl_obj_ops kdapl_sg_ops = {
+	.init = kdapl_sg_init,
 	.release = kdapl_sg_release,
 	.free = kdapl_sg_obj_free,
 	.strip = kdapl_sg_strip,

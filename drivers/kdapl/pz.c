@@ -46,7 +46,16 @@ static void kdapl_pz_strip(struct kdapl_obj *obj)
 	kdapl_pz_destroy(container_of(obj, struct kdapl_pz, obj));
 }
 
+static void kdapl_pz_init(struct kdapl_obj *obj)
+{
+	struct kdapl_pz *pz = container_of(obj, struct kdapl_pz, obj);
+
+	mutex_init(&pz->svc_mutex);
+	spin_lock_init(&pz->sg_lock);
+}
+
 static const struct kdapl_obj_ops kdapl_pz_ops = {
+	.init = kdapl_pz_init,
 	.release = kdapl_pz_release,
 	.free = kdapl_pz_obj_free,
 	.strip = kdapl_pz_strip,
@@ -84,7 +93,6 @@ static int kdapl_pz_alloc(struct kdapl_ia *ia, struct kdapl_pz **out)
 	pz = kzalloc(sizeof(*pz), GFP_KERNEL);
 	if (!pz)
 		return -ENOMEM;
-	mutex_init(&pz->svc_mutex);
 	err = kdapl_sg_setup(pz);
 	if (err)
 		goto err_free;

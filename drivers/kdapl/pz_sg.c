@@ -53,7 +53,6 @@ int kdapl_sg_setup(struct kdapl_pz *pz)
 {
 	int cpu;
 
-	spin_lock_init(&pz->sg_lock);
 	pz->sg_cache = alloc_percpu(struct kdapl_sg_cache);
 	if (!pz->sg_cache)
 		return -ENOMEM;
@@ -119,9 +118,7 @@ static struct kdapl_sg *kdapl_sg_new(struct kdapl_pz *pz,
 	if (kdapl_obj_init_gfp(&sg->obj, KDAPL_TYPE_SG, pz->obj.ia, ops,
 			       GFP_ATOMIC | __GFP_NOWARN))
 		goto err_put;
-	spin_lock_init(&sg->lock);
 	sg->pz = pz;
-	atomic64_set(&sg->state, KDAPL_SG_FREE);
 	kdapl_obj_publish(&sg->obj);
 	return sg;
 

@@ -203,7 +203,25 @@ static void kdapl_srq_strip(struct kdapl_obj *obj)
 	kdapl_srq_hw_destroy(container_of(obj, struct kdapl_srq, obj));
 }
 
+static void kdapl_srq_init(struct kdapl_obj *obj)
+{
+	struct kdapl_srq *srq = container_of(obj, struct kdapl_srq, obj);
+
+	mutex_init(&srq->mutex);
+	spin_lock_init(&srq->lock);
+	INIT_LIST_HEAD(&srq->waiting);
+	INIT_LIST_HEAD(&srq->hw);
+	INIT_LIST_HEAD(&srq->eps);
+	xa_init_flags(&srq->evds, XA_FLAGS_LOCK_IRQ);
+	INIT_WORK(&srq->arm_work, kdapl_srq_hw_arm);
+	INIT_WORK(&srq->hint_work, kdapl_srq_hw_hint);
+	INIT_WORK(&srq->search_work, kdapl_srq_search);
+	kdapl_async_init(&srq->lw_event, &srq->obj, DAT_ASYNC_SRQ_LOW_WATERMARK,
+			 DAT_SRQ_LOW_WATERMARK_EVENT);
+}
+
 static const struct kdapl_obj_ops kdapl_srq_ops = {
+	.init = kdapl_srq_init,
 	.release = kdapl_srq_release,
 	.free = kdapl_srq_obj_free,
 	.strip = kdapl_srq_strip,
@@ -246,17 +264,6 @@ static int kdapl_srq_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	srq->max_iov = attr->max_recv_iov;
 	srq->max = attr->max_recv_dtos;
 	srq->next_seq = 1;
-	mutex_init(&srq->mutex);
-	spin_lock_init(&srq->lock);
-	INIT_LIST_HEAD(&srq->waiting);
-	INIT_LIST_HEAD(&srq->hw);
-	INIT_LIST_HEAD(&srq->eps);
-	xa_init_flags(&srq->evds, XA_FLAGS_LOCK_IRQ);
-	INIT_WORK(&srq->arm_work, kdapl_srq_hw_arm);
-	INIT_WORK(&srq->hint_work, kdapl_srq_hw_hint);
-	INIT_WORK(&srq->search_work, kdapl_srq_search);
-	kdapl_async_init(&srq->lw_event, &srq->obj, DAT_ASYNC_SRQ_LOW_WATERMARK,
-			 DAT_SRQ_LOW_WATERMARK_EVENT);
 
 	mutex_lock(&srq->mutex);
 	err = kdapl_srq_grow_slots(srq, srq->max);
