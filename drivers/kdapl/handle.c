@@ -158,7 +158,7 @@ int kdapl_obj_init_gfp(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
 			KDAPL_GEN_SHIFT |
 		      (u64)type << KDAPL_TYPE_SHIFT | index;
 	kref_init(&obj->ref);
-	atomic_set(&obj->users, 0);
+	atomic_set(&obj->users, KDAPL_UNPUBLISHED);
 	obj->ops = ops;
 	INIT_RCU_WORK(&obj->free_work, kdapl_obj_release_work);
 	INIT_LIST_HEAD(&obj->link);
@@ -182,11 +182,36 @@ int kdapl_obj_init_gfp(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
 }
 
 /*
- * Make the handle of @obj valid. The table takes over the caller's reference.
+ * Make the handle of @obj valid. The table takes over the caller's reference, and @obj may
+ * be freed at once. With the lock held, so that kdapl_obj_in_use() finds an object that is
+ * being made, or published, and not one in between.
  */
 void kdapl_obj_publish(struct kdapl_obj *obj)
 {
+	struct kdapl_ia *ia = obj->ia;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ia->lock, flags);
+	atomic_set(&obj->users, 0);
 	rcu_assign_pointer(*kdapl_slot(obj), obj);
+	spin_unlock_irqrestore(&ia->lock, flags);
+}
+
+/*
+ * Has a consumer @obj, or is a call about to give it one? Then its IA is in use.
+ * Context: Any.
+ */
+bool kdapl_obj_in_use(struct kdapl_obj *obj)
+{
+	struct kdapl_ia *ia = obj->ia;
+	unsigned long flags;
+	bool in_use;
+
+	spin_lock_irqsave(&ia->lock, flags);
+	in_use = atomic_read(&obj->users) == KDAPL_UNPUBLISHED ||
+		 kdapl_obj_published(obj);
+	spin_unlock_irqrestore(&ia->lock, flags);
+	return in_use;
 }
 
 /**

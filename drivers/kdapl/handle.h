@@ -29,6 +29,9 @@ struct kdapl_obj;
 #define KDAPL_TYPE_MASK		0xfUL
 #define KDAPL_GEN_SHIFT		26
 
+/* Of kdapl_obj.users: nobody has got the handle yet. */
+#define KDAPL_UNPUBLISHED	-2
+
 /* Mappings (pz_sg.c) are in the table, but are no objects of DAT. */
 #define KDAPL_TYPE_SG		15
 
@@ -69,7 +72,7 @@ struct kdapl_obj_ops {
  * @handle: the value that the consumer knows: generation, type, table index
  * @ref: memory and verbs objects live until the last reference is dropped
  * @users: DAT objects that depend on this one; -1 once the consumer has freed
- *	it
+ *	it, KDAPL_UNPUBLISHED before it is published
  * @context: the consumer's context
  * @ia: the IA that the object belongs to; of an IA, the IA itself
  * @link: entry in ia->objs or, of an IA, in hca->ias, until the object is
@@ -105,6 +108,7 @@ int kdapl_obj_init_gfp(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
 		       struct kdapl_ia *ia, const struct kdapl_obj_ops *ops,
 		       gfp_t gfp);
 void kdapl_obj_publish(struct kdapl_obj *obj);
+bool kdapl_obj_in_use(struct kdapl_obj *obj);
 bool kdapl_obj_unpublish(struct kdapl_obj *obj);
 bool kdapl_obj_retire(struct kdapl_obj *obj);
 void kdapl_obj_put(struct kdapl_obj *obj);

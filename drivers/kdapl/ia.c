@@ -96,10 +96,10 @@ static DAT_RETURN kdapl_ia_async_evd(struct kdapl_ia *ia, DAT_COUNT qlen,
 	evd = kdapl_evd_alloc(ia, qlen, DAT_EVD_ASYNC_FLAG, &err);
 	if (!evd)
 		return kdapl_errno_to_dat(err);
-	kdapl_obj_use(&evd->obj);
 	ia->async_evd = evd;
 	ia->own_async_evd = true;
 	kdapl_obj_publish(&evd->obj);
+	kdapl_obj_use(&evd->obj);
 	*handle = kdapl_handle(&evd->obj);
 	return DAT_SUCCESS;
 bad:

@@ -26,13 +26,22 @@ static const u8 kdapl_close_order[] = {
 };
 
 /*
- * Return whether @obj is an object that the consumer has made and not freed.
- * The EVD for asynchronous events and the reserved LMR belong to the IA.
+ * Does @obj belong to the IA? The EVD for asynchronous events, the null EVD and the
+ * reserved LMR do.
  */
+static bool kdapl_obj_is_own(struct kdapl_ia *ia, struct kdapl_obj *obj)
+{
+	struct kdapl_evd *none = READ_ONCE(ia->null_evd);
+	struct kdapl_lmr *reserved = READ_ONCE(ia->reserved_lmr);
+
+	return obj == &ia->async_evd->obj || (none && obj == &none->obj) ||
+	       (reserved && obj == &reserved->obj);
+}
+
+/* Return whether @obj is an object that the consumer has made and not freed. */
 static bool kdapl_obj_is_left(struct kdapl_ia *ia, struct kdapl_obj *obj)
 {
-	return kdapl_obj_published(obj) && obj != &ia->async_evd->obj &&
-	       !(ia->reserved_lmr && obj == &ia->reserved_lmr->obj);
+	return kdapl_obj_published(obj) && !kdapl_obj_is_own(ia, obj);
 }
 
 /* Is @obj a request that its peer has given up? It can only be refused. */
@@ -42,13 +51,17 @@ static bool kdapl_obj_is_cancelled(struct kdapl_obj *obj)
 	       READ_ONCE(container_of(obj, struct kdapl_cr, obj)->cancelled);
 }
 
-/* Return whether the consumer has an object of @ia that it has not freed. */
+/*
+ * Return whether the consumer has an object of @ia that it has not freed, or is in a call
+ * that makes one: that would tell of success, and the object be gone.
+ */
 static bool kdapl_ia_in_use(struct kdapl_ia *ia)
 {
 	struct kdapl_obj *obj = NULL;
 
 	while ((obj = kdapl_obj_next(ia, obj))) {
-		if (kdapl_obj_is_left(ia, obj) && !kdapl_obj_is_cancelled(obj)) {
+		if (kdapl_obj_in_use(obj) && !kdapl_obj_is_own(ia, obj) &&
+		    !kdapl_obj_is_cancelled(obj)) {
 			kdapl_obj_put(obj);
 			return true;
 		}
@@ -134,11 +147,13 @@ static void kdapl_ia_drain(struct kdapl_ia *ia)
  */
 static void kdapl_ia_finish(struct kdapl_ia *ia)
 {
-	struct kdapl_evd *async = ia->async_evd, *none = ia->null_evd;
+	struct kdapl_evd *async = ia->async_evd, *none;
 
-	if (ia->reserved_lmr)
-		kdapl_lmr_free_reserved(ia);
+	/* Even if there seems to be none: dat_ia_reserved_lmr() may be making it. */
+	kdapl_lmr_free_reserved(ia);
 	kdapl_ia_drain(ia);
+	/* No Endpoint is left whose connecting might make it. */
+	none = ia->null_evd;
 	if (none) {
 		ia->null_evd = NULL;
 		kdapl_obj_put(&none->obj);

@@ -2,10 +2,11 @@
 /*
  * Interface Adapters and their registry (contract I1, I5, I6, N4, W8, L5).
  */
+#include <linux/completion.h>
 #include <linux/in.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
-#include "fixture.h"
+#include "device.h"
 
 /* ---- Opening ------------------------------------------------------------- */
 
@@ -535,6 +536,64 @@ static void C4_close_from_upcall(struct kunit *test)
 	KD_EXPECT_RET(test, DAT_INVALID_STATE, try.abrupt);
 }
 
+/*
+ * struct closer - a thread that closes an IA gracefully while a call makes a PZ in it
+ * @ret: what it was told
+ */
+static struct closer {
+	DAT_IA_HANDLE ia;
+	DAT_RETURN ret;
+	struct completion done;
+} closer;
+
+static struct kd_hook hooked;
+
+static int close_thread(void *data)
+{
+	closer.ret = dat_ia_close(closer.ia, DAT_CLOSE_GRACEFUL_FLAG);
+	complete(&closer.done);
+	kd_wake();
+	return 0;
+}
+
+/* The thread has been refused, or has closed the IA to others, and waits for objects. */
+static bool has_decided(void *unused)
+{
+	DAT_HANDLE_TYPE type;
+
+	return completion_done(&closer.done) ||
+	       dat_get_handle_type(closer.ia, &type) != DAT_SUCCESS;
+}
+
+static int alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	struct task_struct *task = kthread_run(close_thread, NULL, "kd-close");
+
+	if (IS_ERR(task) || !kd_wait_until(has_decided, NULL, KD_TIMEOUT_MS))
+		return -ENOMEM;
+	return hooked.real.alloc_pd(pd, udata);
+}
+
+/* The object that a call makes is an object: its IA is in use, or cannot be used. */
+static void C5_close_graceful_while_a_pz_is_made(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	DAT_RETURN ret;
+
+	closer = (struct closer) { .ia = s->ia };
+	init_completion(&closer.done);
+	kd_hook(test, s->name, &hooked)->ops.alloc_pd = alloc_pd;
+	ret = dat_pz_create(s->ia, &s->pz);
+	wait_for_completion(&closer.done);
+	KUNIT_EXPECT_NE_MSG(test, ret == DAT_SUCCESS, closer.ret == DAT_SUCCESS,
+			    "create: %s, close: %s", kd_strerror(ret),
+			    kd_strerror(closer.ret));
+	if (closer.ret == DAT_SUCCESS)
+		s->ia = NULL;
+	else
+		KD_EXPECT_OK(test, dat_pz_free(s->pz));
+}
+
 static struct kunit_case ia_cases[] = {
 	KUNIT_CASE_PARAM(I6_open_refuses, kd_gen_ia),
 	KUNIT_CASE_PARAM(I6_open_refuses_null_pointers, kd_gen_ia),
@@ -554,6 +613,7 @@ static struct kunit_case ia_cases[] = {
 	KUNIT_CASE(I6_two_ias_at_once),
 	KUNIT_CASE_PARAM(close_graceful_wants_empty_ia, kd_gen_ia),
 	KUNIT_CASE_PARAM(C5_close_graceful_disturbs_nobody, kd_gen_ia),
+	KUNIT_CASE_PARAM(C5_close_graceful_while_a_pz_is_made, kd_gen_ia),
 	KUNIT_CASE_PARAM(close_abrupt_breaks_connections, kd_gen_ia),
 	KUNIT_CASE_PARAM(C4_close_from_upcall, kd_gen_ia),
 	{}
