@@ -57,7 +57,7 @@ void kdapl_cr_return_ep(struct kdapl_cr *cr, DAT_EP_STATE then)
 	if (!ep)
 		return;
 	if (ep->provider_owned) {
-		kdapl_ep_free(ep);
+		kdapl_ep_free(ep, 0);
 		return;
 	}
 	spin_lock_irqsave(&ep->lock, flags);

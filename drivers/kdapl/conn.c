@@ -254,7 +254,7 @@ static void kdapl_conn_disconnected(struct kdapl_conn *conn)
 		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
 		return;
 	}
-	kdapl_ep_watch_drain(ep, true);
+	kdapl_conn_watch_drain(conn, true);
 	if (!kdapl_conn_end_drained(conn))
 		return;
 	kdapl_cq_poll_all(ep->req_evd);

@@ -109,6 +109,6 @@ void kdapl_conn_init_down(struct kdapl_conn *conn);
 void kdapl_partings_end(struct kdapl_hca *hca);
 
 /* conn_disconnect.c */
-void kdapl_ep_watch_drain(struct kdapl_ep *ep, bool want);
+void kdapl_conn_watch_drain(struct kdapl_conn *conn, bool want);
 
 #endif

@@ -1,60 +1,111 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * dat_ep_disconnect(): in any context. An abrupt end is kdapl_ep_down(); a
- * graceful one waits for the last request, whose completion calls that
+ * dat_ep_disconnect(): in any context. An abrupt end is kdapl_ep_down_if(); a
+ * graceful one waits for the last request, whose completion calls kdapl_ep_down()
  * (kdapl_send_finish()).
  */
 #include "conn.h"
 #include "ep.h"
 
 /*
- * Count @ep in req_evd->watchers as @want says, so that completions are noticed
- * while a graceful disconnect waits.
+ * Count the Endpoint of @conn in req_evd->watchers as @want says, so that completions are
+ * noticed while a disconnect waits for requests. kdapl_conn_finish() ends that when it has
+ * set conn->qp_gone, up to which the Endpoint keeps its EVD: whoever begins looks at
+ * ->qp_gone with the EVD locked, and is undone by kdapl_conn_finish() or does not begin.
+ * Context: any.
  */
-void kdapl_ep_watch_drain(struct kdapl_ep *ep, bool want)
+void kdapl_conn_watch_drain(struct kdapl_conn *conn, bool want)
 {
-	if (ep->req_evd && xchg(&ep->finishing, want) != want)
-		kdapl_cq_watch(ep->req_evd,
-			       want ? KDAPL_WATCH_NONE : KDAPL_WATCH,
-			       want ? KDAPL_WATCH : KDAPL_WATCH_NONE);
+	struct kdapl_ep *ep = conn->ep;
+	struct kdapl_evd *evd = READ_ONCE(ep->req_evd);
+	unsigned long flags;
+	bool change, gone;
+
+	if (!evd)
+		return;
+	spin_lock_irqsave(&evd->lock, flags);
+	spin_lock(&ep->lock);
+	gone = conn->qp_gone;
+	spin_unlock(&ep->lock);
+	change = ep->finishing != want && !(want && gone);
+	if (change) {
+		ep->finishing = want;
+		evd->watchers += want ? 1 : -1;
+	}
+	spin_unlock_irqrestore(&evd->lock, flags);
+	if (change && want && kdapl_cq_arm(evd))
+		kdapl_cq_schedule_poll(evd);
 }
 
 /*
- * Refuse requests from now on, and end the connection when those posted have
- * completed.
+ * End @conn, whose Endpoint kdapl_ep_close() has closed to requests, when those posted
+ * have completed.
  */
-static void kdapl_disconnect_gracefully(struct kdapl_ep *ep)
+static void kdapl_disconnect_gracefully(struct kdapl_conn *conn)
 {
+	struct kdapl_ep *ep = conn->ep;
+	struct kdapl_evd *evd = READ_ONCE(ep->req_evd);
 	unsigned long flags;
 	bool idle;
 
-	spin_lock_irqsave(&ep->lock, flags);
-	kdapl_ep_change_state(ep, DAT_EP_STATE_DISCONNECT_PENDING);
-	spin_unlock_irqrestore(&ep->lock, flags);
 	/* A post that saw CONNECTED is in the ring once the lock is held. */
 	spin_lock_irqsave(&ep->sq.lock, flags);
 	kdapl_post_behind(ep, NULL);
 	idle = ep->sq.head == READ_ONCE(ep->sq.done);
 	spin_unlock_irqrestore(&ep->sq.lock, flags);
 	/* The last completion will find the state changed. */
-	if (!idle && ep->req_evd) {
-		kdapl_ep_watch_drain(ep, true);
-		kdapl_cq_poll_all(ep->req_evd);
+	if (!idle && evd) {
+		kdapl_conn_watch_drain(conn, true);
+		kdapl_cq_poll_all(evd);
 		idle = READ_ONCE(ep->sq.head) == READ_ONCE(ep->sq.done);
-		/* kdapl_conn_down() may have run before the watching began. */
-		if (READ_ONCE(ep->state) != DAT_EP_STATE_DISCONNECT_PENDING)
-			kdapl_ep_watch_drain(ep, false);
 	}
+	/* Others may have ended it, and the Endpoint may have another connection. */
 	if (idle)
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+		kdapl_conn_end_if(conn, BIT(DAT_EP_STATE_DISCONNECT_PENDING),
+				  DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/*
+ * Disconnect @ep, which is in @state. Return false if it is in another state by now: then
+ * nothing was done, and the caller looks again.
+ */
+static bool kdapl_ep_disconnect(struct kdapl_ep *ep, DAT_EP_STATE state,
+				bool graceful, DAT_RETURN *ret)
+{
+	struct kdapl_conn *conn;
+
+	*ret = DAT_SUCCESS;
+	switch (state) {
+	case DAT_EP_STATE_CONNECTED:
+		if (!graceful)
+			return kdapl_ep_down_if(ep, BIT(state));
+		conn = kdapl_ep_close(ep);
+		if (!conn)
+			return false;
+		kdapl_disconnect_gracefully(conn);
+		kdapl_conn_put(conn);
+		return true;
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		return kdapl_ep_down_if(ep, BIT(state));
+	case DAT_EP_STATE_DISCONNECT_PENDING:
+		return graceful || kdapl_ep_down_if(ep, BIT(state));
+	case DAT_EP_STATE_DISCONNECTED:
+		if (!graceful)
+			kdapl_ep_hurry(ep);
+		return true;
+	default:
+		*ret = kdapl_ep_state_error(state);
+		return true;
+	}
 }
 
 DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
 			     DAT_CLOSE_FLAGS close_flags)
 {
-	DAT_RETURN ret = DAT_SUCCESS;
+	bool graceful = close_flags == DAT_CLOSE_GRACEFUL_FLAG;
 	struct kdapl_ep *ep;
-	DAT_EP_STATE state;
+	DAT_RETURN ret;
 
 	rcu_read_lock();
 	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
@@ -62,34 +113,13 @@ DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 		goto out;
 	}
-	if (close_flags != DAT_CLOSE_ABRUPT_FLAG &&
-	    close_flags != DAT_CLOSE_GRACEFUL_FLAG) {
+	if (close_flags != DAT_CLOSE_ABRUPT_FLAG && !graceful) {
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 		goto out;
 	}
-	state = READ_ONCE(ep->state);
-	switch (state) {
-	case DAT_EP_STATE_CONNECTED:
-		if (close_flags == DAT_CLOSE_GRACEFUL_FLAG) {
-			kdapl_disconnect_gracefully(ep);
-			break;
-		}
-		fallthrough;
-	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-	case DAT_EP_STATE_COMPLETION_PENDING:
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-		break;
-	case DAT_EP_STATE_DISCONNECT_PENDING:
-		if (close_flags == DAT_CLOSE_ABRUPT_FLAG)
-			kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
-		break;
-	case DAT_EP_STATE_DISCONNECTED:
-		if (close_flags == DAT_CLOSE_ABRUPT_FLAG)
-			kdapl_ep_hurry(ep);
-		break;
-	default:
-		ret = kdapl_ep_state_error(state);
-	}
+	/* Each turn more is one that another CPU has taken the connection further. */
+	while (!kdapl_ep_disconnect(ep, READ_ONCE(ep->state), graceful, &ret))
+		;
 out:
 	rcu_read_unlock();
 	return ret;

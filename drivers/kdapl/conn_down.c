@@ -281,8 +281,8 @@ static void kdapl_conn_finish(struct kdapl_conn *conn)
 			rdma_destroy_id(id);
 	}
 	kdapl_qp_destroy(ep, conn->established.number);
-	kdapl_ep_watch_drain(ep, false);
 	kdapl_conn_stopped(conn);
+	kdapl_conn_watch_drain(conn, false);
 	mutex_unlock(&conn->mutex);
 
 	if (!conn->given_up)

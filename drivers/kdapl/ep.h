@@ -40,7 +40,7 @@ struct kdapl_srq;
  * @deps_pinned: dat_ep_modify() is at work; dat_ep_free() leaves the rest to it
  * @linger_link: entry in ia->lingering
  * @lingering: position in the order of those entered there; 0 if not entered
- * @finishing: counted in req_evd->watchers
+ * @finishing: counted in req_evd->watchers, while a disconnect waits; req_evd->lock
  * @provider_owned: made for a PSP, not yet accepted
  * @no_reads: the peer answers no RDMA Read
  * @sq: requests
@@ -203,7 +203,7 @@ void kdapl_ep_move_events(struct kdapl_ep *ep, struct kdapl_evd **slot,
 			  struct kdapl_evd *to, u8 kind);
 
 /* ep_free.c */
-bool kdapl_ep_free(struct kdapl_ep *ep);
+DAT_RETURN kdapl_ep_free(struct kdapl_ep *ep, u32 refused);
 void kdapl_ep_finish(struct kdapl_ep *ep);
 void kdapl_ep_stop(struct kdapl_ep *ep, bool wait);
 

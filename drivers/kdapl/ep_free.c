@@ -164,48 +164,38 @@ void kdapl_ep_stop(struct kdapl_ep *ep, bool wait)
 
 /**
  * kdapl_ep_free - free an Endpoint, for the consumer or because the IA is closed
- * @ep: referenced by the caller, state allows it
+ * @ep: referenced by the caller
+ * @refused: states in which it cannot be freed
  *
  * Context: Any.
- * Return: false if the Endpoint was freed concurrently.
+ * Return: as kdapl_ep_die().
  */
-bool kdapl_ep_free(struct kdapl_ep *ep)
+DAT_RETURN kdapl_ep_free(struct kdapl_ep *ep, u32 refused)
 {
 	bool deps_pinned;
+	DAT_RETURN ret;
 
-	if (!kdapl_ep_die(ep, &deps_pinned))
-		return false;
+	ret = kdapl_ep_die(ep, refused, &deps_pinned);
+	if (ret != DAT_SUCCESS)
+		return ret;
 	kdapl_obj_unpublish(&ep->obj);
 	kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
 	if (!deps_pinned)
 		kdapl_ep_finish(ep);
-	return true;
+	return DAT_SUCCESS;
 }
 
 DAT_RETURN dat_ep_free(DAT_EP_HANDLE ep_handle)
 {
-	DAT_RETURN ret = DAT_SUCCESS;
-	unsigned long flags;
 	struct kdapl_ep *ep;
+	DAT_RETURN ret;
 
 	ep = kdapl_obj_get(ep_handle, DAT_HANDLE_TYPE_EP);
 	if (!ep)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-
-	spin_lock_irqsave(&ep->lock, flags);
-	switch (ep->state) {
-	case DAT_EP_STATE_RESERVED:
-	case DAT_EP_STATE_PASSIVE_CONNECTION_PENDING:
-	case DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING:
-		ret = kdapl_ep_state_error(ep->state);
-		break;
-	default:
-		break;
-	}
-	spin_unlock_irqrestore(&ep->lock, flags);
-
-	if (ret == DAT_SUCCESS && !kdapl_ep_free(ep))
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	ret = kdapl_ep_free(ep, BIT(DAT_EP_STATE_RESERVED) |
+			    BIT(DAT_EP_STATE_PASSIVE_CONNECTION_PENDING) |
+			    BIT(DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING));
 	kdapl_obj_put(&ep->obj);
 	return ret;
 }

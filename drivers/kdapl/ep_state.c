@@ -191,30 +191,38 @@ void kdapl_conn_stopped(struct kdapl_conn *conn)
 /**
  * kdapl_ep_die - the consumer frees an Endpoint, or its IA is closed
  * @ep: the Endpoint; published
+ * @refused: states in which it cannot be freed
  * @deps_pinned: set to ep->deps_pinned
  *
  * From here on no event names the Endpoint and no call changes it. It is entered
  * in ia->lingering before its handle becomes invalid, so whoever looks for its
- * posted work finds it either by the handle or there.
+ * posted work finds it either by the handle or there. Whoever changes the state,
+ * dat_rsp_create() for one, looks at ep->dying in the same section of ep->lock.
  *
  * Context: Any.
- * Return: false if the Endpoint was freed concurrently.
+ * Return: %DAT_SUCCESS; %DAT_INVALID_HANDLE if the Endpoint was freed concurrently; or
+ * the error for its state.
  */
-bool kdapl_ep_die(struct kdapl_ep *ep, bool *deps_pinned)
+DAT_RETURN kdapl_ep_die(struct kdapl_ep *ep, u32 refused, bool *deps_pinned)
 {
+	DAT_RETURN ret = DAT_SUCCESS;
 	struct kdapl_conn *conn;
 	unsigned long flags;
-	bool first;
 
 	spin_lock_irqsave(&ep->lock, flags);
-	first = !ep->dying;
-	WRITE_ONCE(ep->dying, true);
-	*deps_pinned = ep->deps_pinned;
 	conn = ep->conn;
-	if (first && conn && (conn->rts || conn->dialled) && !conn->qp_gone)
-		kdapl_conn_linger(ep);
+	if (ep->dying) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	} else if (refused & BIT(ep->state)) {
+		ret = kdapl_ep_state_error(ep->state);
+	} else {
+		WRITE_ONCE(ep->dying, true);
+		*deps_pinned = ep->deps_pinned;
+		if (conn && (conn->rts || conn->dialled) && !conn->qp_gone)
+			kdapl_conn_linger(ep);
+	}
 	spin_unlock_irqrestore(&ep->lock, flags);
-	return first;
+	return ret;
 }
 
 /**
@@ -291,36 +299,42 @@ static bool kdapl_conn_unanswered(const struct kdapl_conn *conn)
 }
 
 /*
- * As kdapl_conn_end(), if the Endpoint is in one of @states. The connection is
- * taken down after @drain milliseconds, or when kdapl_ep_hurry() is called. While
- * kdapl_conn_unanswered() it is not taken down.
+ * End @conn, the connection of @ep or NULL, with event @end, if it lives and @ep is in one
+ * of @states; return whether that will be the event. The connection is taken down after
+ * @drain milliseconds, or when kdapl_ep_hurry() is called. While kdapl_conn_unanswered() it
+ * is not taken down.
  */
+static bool kdapl_ep_end(struct kdapl_ep *ep, struct kdapl_conn *conn, u32 states,
+			 DAT_EVENT_NUMBER end, unsigned int drain)
+{
+	lockdep_assert_held(&ep->lock);
+
+	if (!conn || conn->end || !(BIT(ep->state) & states) ||
+	    !kdapl_ep_change_state(ep, DAT_EP_STATE_DISCONNECTED))
+		return false;
+	/* When a device leaves, one end sees the other end's disconnect. */
+	conn->end = READ_ONCE(ep->obj.ia->hca->gone) ? DAT_CONNECTION_EVENT_BROKEN : end;
+	conn->given_up = !conn->rts;
+	if (kdapl_conn_unanswered(conn))
+		drain = UINT_MAX;
+	conn->draining = drain;
+	kref_get(&conn->ref);
+	kref_get(&ep->obj.ref);
+	queue_delayed_work(ep->obj.ia->hca->down_wq, &conn->down,
+			   msecs_to_jiffies(drain));
+	return true;
+}
+
+/* The same, unless the Endpoint has another connection by now. */
 static bool kdapl_conn_end_in(struct kdapl_conn *conn, u32 states,
 			      DAT_EVENT_NUMBER end, unsigned int drain)
 {
 	struct kdapl_ep *ep = conn->ep;
 	unsigned long flags;
-	bool won = false;
+	bool won;
 
 	spin_lock_irqsave(&ep->lock, flags);
-	if (ep->conn == conn && !conn->end && BIT(ep->state) & states &&
-	    kdapl_ep_change_state(ep, DAT_EP_STATE_DISCONNECTED)) {
-		/*
-		 * When a device leaves, one end sees the other end's
-		 * disconnect.
-		 */
-		conn->end = READ_ONCE(ep->obj.ia->hca->gone) ?
-			DAT_CONNECTION_EVENT_BROKEN : end;
-		conn->given_up = !conn->rts;
-		if (kdapl_conn_unanswered(conn))
-			drain = UINT_MAX;
-		conn->draining = drain;
-		kref_get(&conn->ref);
-		kref_get(&ep->obj.ref);
-		queue_delayed_work(ep->obj.ia->hca->down_wq, &conn->down,
-				   msecs_to_jiffies(drain));
-		won = true;
-	}
+	won = ep->conn == conn && kdapl_ep_end(ep, conn, states, end, drain);
 	spin_unlock_irqrestore(&ep->lock, flags);
 	return won;
 }
@@ -411,24 +425,48 @@ bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end)
  */
 bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end)
 {
-	struct kdapl_conn *conn;
 	unsigned long flags;
 	bool won;
 
 	spin_lock_irqsave(&ep->lock, flags);
-	conn = ep->conn;
-	if (conn && !conn->end)
-		kref_get(&conn->ref);
-	else
-		conn = NULL;
+	won = kdapl_ep_end(ep, ep->conn, ~0U, end, 0);
 	spin_unlock_irqrestore(&ep->lock, flags);
-	if (!conn) {
+	if (!won)
 		kdapl_ep_hurry(ep);
-		return false;
-	}
-	won = kdapl_conn_end(conn, end);
-	kdapl_conn_put(conn);
 	return won;
+}
+
+/*
+ * End the connection of @ep with DISCONNECTED, if @ep is in one of @states. Return false
+ * if it is in none of them any more. Context: any.
+ */
+bool kdapl_ep_down_if(struct kdapl_ep *ep, u32 states)
+{
+	unsigned long flags;
+	bool won;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	won = kdapl_ep_end(ep, ep->conn, states, DAT_CONNECTION_EVENT_DISCONNECTED, 0);
+	spin_unlock_irqrestore(&ep->lock, flags);
+	return won;
+}
+
+/*
+ * Take @ep from CONNECTED to DISCONNECT_PENDING: requests are refused from now on. Return
+ * the connection, referenced; NULL if @ep was not CONNECTED. Context: any.
+ */
+struct kdapl_conn *kdapl_ep_close(struct kdapl_ep *ep)
+{
+	struct kdapl_conn *conn = NULL;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	if (kdapl_ep_change_state(ep, DAT_EP_STATE_DISCONNECT_PENDING)) {
+		conn = ep->conn;
+		kref_get(&conn->ref);
+	}
+	spin_unlock_irqrestore(&ep->lock, flags);
+	return conn;
 }
 
 /* Break the connection of the Endpoint @obj if one of its CQs has failed. Context: any. */

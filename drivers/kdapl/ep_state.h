@@ -16,6 +16,8 @@ DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state);
 bool kdapl_ep_join(struct kdapl_ep *ep, struct kdapl_conn *conn,
 		   DAT_EP_STATE to);
 bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end);
+bool kdapl_ep_down_if(struct kdapl_ep *ep, u32 states);
+struct kdapl_conn *kdapl_ep_close(struct kdapl_ep *ep);
 void kdapl_ep_start_timer(struct kdapl_ep *ep, unsigned int ms);
 void kdapl_ep_hurry(struct kdapl_ep *ep);
 bool kdapl_conn_end_drained(struct kdapl_conn *conn);
@@ -29,7 +31,7 @@ void kdapl_conn_wait(struct kdapl_ep *ep);
 bool kdapl_conn_may_receive(struct kdapl_conn *conn, bool *mark);
 void kdapl_conn_accepted(struct kdapl_conn *conn);
 void kdapl_conn_stopped(struct kdapl_conn *conn);
-bool kdapl_ep_die(struct kdapl_ep *ep, bool *deps_pinned);
+DAT_RETURN kdapl_ep_die(struct kdapl_ep *ep, u32 refused, bool *deps_pinned);
 struct kdapl_ep *kdapl_linger_next(struct kdapl_ia *ia, unsigned int *bucket,
 				   u64 *last);
 void kdapl_ia_wait_lingering(struct kdapl_ia *ia,
