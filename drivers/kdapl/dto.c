@@ -40,23 +40,35 @@ static bool kdapl_flags_ok(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
 }
 
 /*
- * The ring seems to be full: poll for requests that complete without an event, as
- * they are suppressed. Drops the lock of the ring meanwhile. @ret: what
- * kdapl_sq_check() has returned
+ * Poll for requests that complete without an event, as they are suppressed. Drops the lock
+ * of the ring meanwhile, so that the caller has to look at everything once more: the
+ * Endpoint may have lost its connection, and its EVD. Return false if it has no EVD.
  */
+static bool kdapl_sq_make_room(struct kdapl_ep *ep, unsigned long *irq)
+	__must_hold(&ep->sq.lock)
+{
+	struct kdapl_evd *evd = READ_ONCE(ep->req_evd);
+	struct kdapl_ring *sq = &ep->sq;
+
+	if (!evd)
+		return false;
+	kdapl_post_behind(ep, NULL);
+	spin_unlock_irqrestore(&sq->lock, *irq);
+	/* RCU keeps it, whoever has it. */
+	kdapl_cq_poll_all(evd);
+	spin_lock_irqsave(&sq->lock, *irq);
+	return true;
+}
+
+/* The ring seems to be full. @ret: what kdapl_sq_check() has returned */
 DAT_RETURN kdapl_sq_retry(struct kdapl_ep *ep, bool chain,
 			  const struct kdapl_segs *segs, unsigned long *irq,
 			  DAT_RETURN ret)
 	__must_hold(&ep->sq.lock)
 {
-	struct kdapl_ring *sq = &ep->sq;
-
-	if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES || !ep->req_evd)
+	if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES ||
+	    !kdapl_sq_make_room(ep, irq))
 		return ret;
-	kdapl_post_behind(ep, NULL);
-	spin_unlock_irqrestore(&sq->lock, *irq);
-	kdapl_cq_poll_all(ep->req_evd);
-	spin_lock_irqsave(&sq->lock, *irq);
 	return kdapl_sq_check(ep, chain, segs);
 }
 
@@ -285,13 +297,9 @@ DAT_RETURN kdapl_post_batch(struct kdapl_ep *ep, struct kdapl_request *req,
 			kdapl_segs_to_device(sq, req[i].flags, &req[i].segs);
 	spin_lock_irqsave(&sq->lock, irq);
 	ret = kdapl_batch_check(ep, req, n);
-	if (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES && ep->req_evd) {
-		kdapl_post_behind(ep, NULL);
-		spin_unlock_irqrestore(&sq->lock, irq);
-		kdapl_cq_poll_all(ep->req_evd);
-		spin_lock_irqsave(&sq->lock, irq);
+	if (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES &&
+	    kdapl_sq_make_room(ep, &irq))
 		ret = kdapl_batch_check(ep, req, n);
-	}
 	if (likely(ret == DAT_SUCCESS)) {
 		kdapl_batch_submit(ep, req, n);
 		flush = sq->flushed;

@@ -387,6 +387,40 @@ static bool kdapl_ring_set_flushed(struct kdapl_ring *ring, enum kdapl_flush how
 	return !late;
 }
 
+/*
+ * Lock the EVD that completes @ring of @ep. dat_ep_modify() may have given the Endpoint
+ * another one, or none; it changes that with the lock held. Return the EVD; NULL if there
+ * is none: then interrupts are off. Context: Any; inside of an RCU read-side section.
+ */
+static struct kdapl_evd *kdapl_ring_lock_evd(struct kdapl_ep *ep, struct kdapl_ring *ring,
+					     unsigned long *flags)
+	__acquires(&evd->lock)
+{
+	struct kdapl_evd **slot = ring == &ep->rq ? &ep->recv_evd : &ep->req_evd;
+	struct kdapl_evd *evd;
+
+	while ((evd = READ_ONCE(*slot))) {
+		spin_lock_irqsave(&evd->lock, *flags);
+		if (READ_ONCE(*slot) == evd)
+			return evd;
+		spin_unlock_irqrestore(&evd->lock, *flags);
+	}
+	local_irq_save(*flags);
+	__acquire(&evd->lock);
+	return NULL;
+}
+
+static void kdapl_ring_unlock_evd(struct kdapl_evd *evd, unsigned long flags)
+	__releases(&evd->lock)
+{
+	if (evd) {
+		spin_unlock_irqrestore(&evd->lock, flags);
+	} else {
+		__release(&evd->lock);
+		local_irq_restore(flags);
+	}
+}
+
 /**
  * kdapl_ring_flush - complete as flushed all that no device will complete
  * @ep: the Endpoint
@@ -403,31 +437,28 @@ static bool kdapl_ring_set_flushed(struct kdapl_ring *ring, enum kdapl_flush how
 void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 		      enum kdapl_flush how)
 {
-	struct kdapl_evd *evd = ring == &ep->rq ? ep->recv_evd : ep->req_evd;
 	struct kdapl_later later;
+	struct kdapl_evd *evd;
 	unsigned long flags;
-	bool flush;
+	bool flush, more;
 	u32 head;
 
-	/* Nothing can be posted to a queue without an EVD. */
-	if (!evd) {
-		local_irq_save(flags);
-		kdapl_ring_set_flushed(ring, how, &head);
-		local_irq_restore(flags);
-		return;
-	}
 	later.n = 0;
 	rcu_read_lock();
-	spin_lock_irqsave(&evd->lock, flags);
+	evd = kdapl_ring_lock_evd(ep, ring, &flags);
 	flush = kdapl_ring_set_flushed(ring, how, &head);
-	while (flush && kdapl_ring_flush_section(ep, ring, evd, head, &later)) {
-		spin_unlock_irqrestore(&evd->lock, flags);
+	for (;;) {
+		/* Nothing can be posted to a queue without an EVD. */
+		more = evd && flush &&
+		       kdapl_ring_flush_section(ep, ring, evd, head, &later);
+		kdapl_ring_unlock_evd(evd, flags);
 		kdapl_later_run(&later);
-		spin_lock_irqsave(&evd->lock, flags);
+		if (evd)
+			kdapl_upcall_schedule(evd);
+		if (!more)
+			break;
+		evd = kdapl_ring_lock_evd(ep, ring, &flags);
 	}
-	spin_unlock_irqrestore(&evd->lock, flags);
-	kdapl_upcall_schedule(evd);
-	kdapl_later_run(&later);
 	rcu_read_unlock();
 }
 
