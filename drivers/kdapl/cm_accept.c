@@ -134,6 +134,7 @@ static DAT_RETURN kdapl_accept(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	DAT_RETURN ret;
 
 	mutex_lock(&ep->mutex);
+	kdapl_ep_settle(ep);
 	ret = kdapl_accept_ready(cr, ep);
 	if (ret != DAT_SUCCESS)
 		goto out;

@@ -145,6 +145,7 @@ static DAT_RETURN kdapl_connect(struct kdapl_ep *ep,
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_DEVICE);
 	mutex_lock(&ep->mutex);
+	kdapl_ep_settle(ep);
 	ret = kdapl_connect_ready(ep);
 	if (ret != DAT_SUCCESS)
 		goto out;

@@ -90,6 +90,9 @@ struct kdapl_srq;
  * @local_addr: address with port
  * @remote_addr: address with port
  * @connect_flags: for dat_ep_dup_connect()
+ * @was_reset: calls that began in an earlier connection may not be over, see
+ *	kdapl_ep_settle(); @mutex
+ * @reset_gp: when it was reset, for cond_synchronize_rcu(); @mutex
  *
  * The comments above go by what locks protect; the members lie as they are used, see
  * the table cachelines.
@@ -165,6 +168,8 @@ struct kdapl_ep {
 	struct sockaddr_storage remote_addr;
 	DAT_CONNECT_FLAGS connect_flags;
 	bool receives;
+	bool was_reset;
+	unsigned long reset_gp;
 	struct ib_send_wr *first_bind;
 	struct ib_send_wr *last_bind;
 	u32 nbinds;

@@ -480,6 +480,7 @@ DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
 		goto out;
 	}
 	mutex_lock(&ep->mutex);
+	kdapl_ep_settle(ep);
 	if (!kdapl_ep_pin_deps(ep)) {
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	} else {

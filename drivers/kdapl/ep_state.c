@@ -88,6 +88,23 @@ DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state)
 						       DAT_NO_SUBTYPE);
 }
 
+/*
+ * A posting call looks at the PZ, the limits and the EVDs of @ep, and at what its peer can
+ * do, before it takes the lock of the ring; there it finds whether there is a connection,
+ * not whether it is still the same. All that goes on in one RCU read-side section. So
+ * before @ep changes, or has another connection, the calls are waited for that have begun
+ * before it was reset: most often they were over long ago. Context: Process context.
+ */
+void kdapl_ep_settle(struct kdapl_ep *ep)
+{
+	lockdep_assert_held(&ep->mutex);
+
+	if (!ep->was_reset)
+		return;
+	cond_synchronize_rcu(ep->reset_gp);
+	ep->was_reset = false;
+}
+
 /**
  * kdapl_ep_join - give an Endpoint its connection
  * @ep: the Endpoint

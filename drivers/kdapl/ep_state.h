@@ -13,6 +13,7 @@ struct kdapl_ep;
 void kdapl_ep_check_cqs(struct kdapl_obj *obj);
 bool kdapl_ep_change_state(struct kdapl_ep *ep, DAT_EP_STATE to);
 DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state);
+void kdapl_ep_settle(struct kdapl_ep *ep);
 bool kdapl_ep_join(struct kdapl_ep *ep, struct kdapl_conn *conn,
 		   DAT_EP_STATE to);
 bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end);
