@@ -361,10 +361,11 @@ int kdapl_qp_to_rts(struct kdapl_ep *ep, struct rdma_cm_id *id,
 	ep->srq_gid = rdma_ah_read_grh(&attr.ah_attr)->sgid_index;
 	ep->srq_psn = attr.rq_psn;
 	ep->mtu_shift = ilog2(ib_mtu_enum_to_int(attr.path_mtu));
-	ep->receives = true;
 	err = ib_modify_qp(ep->qp, &attr, mask);
 	if (err)
 		return err;
+	/* A QP that did not get so far raises no IB_EVENT_QP_LAST_WQE_REACHED. */
+	ep->receives = true;
 
 	attr.qp_state = IB_QPS_RTS;
 	err = rdma_init_qp_attr(id, &attr, &mask);
@@ -389,10 +390,11 @@ void kdapl_qp_error(struct kdapl_ep *ep)
 /*
  * The QP on an SRQ is in ERR: wait until it takes no more buffers and has completed
  * those that it took, as drivers may drop completions when it is destroyed. Not all
- * drivers tell: one that never does is waited for once. Returns whether a driver
- * that tells has failed to.
+ * drivers tell: one that never does is waited for once. A QP that may have received
+ * nothing, as it was never established over iWARP, says nothing about its driver.
+ * Returns whether a driver that tells has failed to.
  */
-static bool kdapl_qp_await_last_wqe(struct kdapl_ep *ep)
+static bool kdapl_qp_await_last_wqe(struct kdapl_ep *ep, bool was_up)
 {
 	struct kdapl_hca *hca = ep->obj.ia->hca;
 	unsigned int ms = READ_ONCE(hca->last_wqe_ms);
@@ -400,6 +402,8 @@ static bool kdapl_qp_await_last_wqe(struct kdapl_ep *ep)
 
 	if (!ep->receives || !ms ||
 	    wait_for_completion_timeout(&ep->last_wqe, msecs_to_jiffies(ms)))
+		return false;
+	if (!was_up && ep->obj.ia->iwarp)
 		return false;
 	/* A device that fails now and then does not hold up thousands of QPs. */
 	WRITE_ONCE(hca->last_wqe_ms,
@@ -493,10 +497,10 @@ static void kdapl_qp_remove(struct kdapl_ep *ep)
 }
 
 /* Destroy a QP on an SRQ, and say whether it may have taken a buffer with it. */
-static void kdapl_qp_leave_srq(struct kdapl_ep *ep)
+static void kdapl_qp_leave_srq(struct kdapl_ep *ep, bool was_up)
 {
 	struct kdapl_hca *hca = ep->obj.ia->hca;
-	bool missing = kdapl_qp_await_last_wqe(ep);
+	bool missing = kdapl_qp_await_last_wqe(ep, was_up);
 	s64 packets = -1;
 	int taken = 0;
 
@@ -540,7 +544,7 @@ void kdapl_qp_destroy(struct kdapl_ep *ep, bool was_up)
 	if (ep->qp) {
 		kdapl_qp_error(ep);
 		if (ep->srq)
-			kdapl_qp_leave_srq(ep);
+			kdapl_qp_leave_srq(ep, was_up);
 		else
 			kdapl_qp_remove(ep);
 		kdapl_qp_uncharge(ep);

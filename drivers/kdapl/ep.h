@@ -80,7 +80,7 @@ struct kdapl_srq;
  * @srq_gid: index of the GID of its path, on RoCE
  * @srq_gave_back: the QP has returned a buffer without a message
  * @mtu_shift: packets are that long, as a power of 2
- * @receives: the QP may receive
+ * @receives: the QP has been taken to RTR, or over iWARP may have been by the driver
  * @last_wqe: the QP has ended and will take no more buffers of the SRQ
  * @srq_link: entry in srq->eps; srq->lock
  * @soft_event: says that @soft was passed

@@ -4,9 +4,12 @@
  * that do what drivers do then: R4, and what it costs the others: R8.
  */
 #include <linux/module.h>
+#include <rdma/iw_cm.h>
 #include "device.h"
 #include "ep.h"
 #include "handle.h"
+#include "hca.h"
+#include "ia.h"
 #include "kdapl_sim.h"
 #include "srq.h"
 #include "srq_fixture.h"
@@ -235,6 +238,74 @@ static void R4_last_wqe_never_comes(struct kunit *test)
 	rx_wait_counts(l->b, BUFFERS, BUFFERS);
 }
 
+static struct kd_hook device;
+static atomic_t failures;		/* that are to come */
+
+static int modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
+		     struct ib_udata *udata)
+{
+	if (mask & IB_QP_STATE && attr->qp_state == IB_QPS_RTR &&
+	    atomic_dec_if_positive(&failures) >= 0)
+		return -EIO;
+	return device.real.modify_qp(qp, attr, mask, udata);
+}
+
+static int iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	if (atomic_dec_if_positive(&failures) < 0)
+		return device.real.iw_accept(id, param);
+	device.real.iw_reject(id, NULL, 0);
+	return -EIO;
+}
+
+/* The device of @l, as kdapl.ko knows it. */
+static struct kdapl_hca *hca_of(struct lost_bench *l)
+{
+	struct kdapl_srq *srq;
+	struct kdapl_hca *hca;
+
+	rcu_read_lock();
+	srq = kdapl_find(l->b->in->srq, DAT_HANDLE_TYPE_SRQ);
+	hca = srq->obj.ia->hca;
+	rcu_read_unlock();
+	return hca;
+}
+
+/*
+ * A queue pair that never got as far as receiving says nothing about the last WQE, and
+ * that is not held against the driver: its others are waited for.
+ */
+static void R4_last_wqe_of_a_failed_attempt(struct kunit *test)
+{
+	struct lost_bench *l = lost_open(test);
+	struct rx_link *link = rx_eps(l->b, NULL);
+	struct kdapl_hca *hca = hca_of(l);
+	struct ib_device *dev;
+	u16 port = kd_port();
+
+	/* Nobody knows yet whether the driver has that event. */
+	WRITE_ONCE(hca->last_wqe_seen, false);
+	WRITE_ONCE(hca->last_wqe_ms, KDAPL_LAST_WQE_TRY_MS);
+	dev = kd_hook(test, l->b->in->name, &device);
+	dev->ops.modify_qp = modify_qp;
+	if (dev->ops.iw_accept)
+		dev->ops.iw_accept = iw_accept;
+	kdapl_sim_set(l->dev, KDAPL_SIM_lwqe, 1);
+	atomic_set(&failures, 1);
+	l->b->in->ep = link->in;
+	l->b->out->ep = link->out;
+	kd_psp(l->b->in, port, DAT_PSP_CONSUMER_FLAG);
+	kd_connect_start(l->b->out, l->b->in, port);
+	KD_ASSERT_OK(test, dat_cr_accept(kd_expect_cr(l->b->in), link->in, 0, NULL));
+	KUNIT_EXPECT_LE(test, atomic_read(&failures), 0);
+	kd_expect_event(test, l->b->in->conn_evd,
+			DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL);
+	/* It waits until the queue pair is gone. */
+	KD_EXPECT_OK(test, dat_ep_reset(link->in));
+	kdapl_sim_set(l->dev, KDAPL_SIM_lwqe, 0);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(hca->last_wqe_ms), KDAPL_LAST_WQE_TRY_MS);
+}
+
 /* ---- R8 ------------------------------------------------------------------ */
 
 /* EPs that the SRQ's searches have looked at. */
@@ -286,6 +357,7 @@ static struct kunit_case lost_cases[] = {
 	KUNIT_CASE_PARAM(R5_idle_one_is_freed, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(R4_last_wqe_is_late, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(R4_last_wqe_never_comes, kd_gen_simulated_ia),
+	KUNIT_CASE_PARAM(R4_last_wqe_of_a_failed_attempt, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(R8_cost_of_a_message, kd_gen_simulated_ia),
 	{}
 };
