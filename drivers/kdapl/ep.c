@@ -106,6 +106,17 @@ bool kdapl_ep_check_evds(const struct kdapl_ep_deps *deps,
 	       (deps->req_evd || !attr->max_request_dtos);
 }
 
+/* From now on dat_ep_query() returns the handles of @deps. */
+void kdapl_ep_show(struct kdapl_ep *ep, const struct kdapl_ep_deps *deps)
+{
+	ep->shown = (struct kdapl_ep_shown) {
+		.pz = deps->pz ? kdapl_handle(&deps->pz->obj) : NULL,
+		.recv_evd = deps->recv_evd ? kdapl_handle(&deps->recv_evd->obj) : NULL,
+		.req_evd = deps->req_evd ? kdapl_handle(&deps->req_evd->obj) : NULL,
+		.conn_evd = deps->conn_evd ? kdapl_handle(&deps->conn_evd->obj) : NULL,
+	};
+}
+
 static void kdapl_ep_release(struct kdapl_obj *obj)
 {
 	struct kdapl_ep *ep = container_of(obj, struct kdapl_ep, obj);
@@ -226,6 +237,7 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 	ep->req_evd = deps->req_evd;
 	ep->conn_evd = deps->conn_evd;
 	ep->srq = deps->srq;
+	kdapl_ep_show(ep, deps);
 	ep->recv_no_upcall = !!(attr->recv_completion_flags &
 			    DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 	return ep;

@@ -23,6 +23,14 @@ struct kdapl_sinks;
 struct kdapl_sp;
 struct kdapl_srq;
 
+/* The handles that dat_ep_query() returns, NULL for what the Endpoint does not have. */
+struct kdapl_ep_shown {
+	DAT_PZ_HANDLE pz;
+	DAT_EVD_HANDLE recv_evd;
+	DAT_EVD_HANDLE req_evd;
+	DAT_EVD_HANDLE conn_evd;
+};
+
 /*
  * struct kdapl_ep - Endpoint
  * @obj: what all objects have
@@ -86,6 +94,7 @@ struct kdapl_srq;
  * @soft_event: says that @soft was passed
  * @attr: attributes
  * @soft_asked: its srq_soft_hw, as it is now
+ * @shown: handles of what it depends on; ep->lock, while those are under various locks
  * @comm: for dat_ep_common_connect()
  * @local_addr: address with port
  * @remote_addr: address with port
@@ -163,6 +172,7 @@ struct kdapl_ep {
 	struct list_head srq_link;
 	struct kdapl_async soft_event;
 	DAT_COUNT soft_asked;
+	struct kdapl_ep_shown shown;
 	DAT_COMM comm;
 	struct sockaddr_storage local_addr;
 	struct sockaddr_storage remote_addr;
@@ -199,6 +209,7 @@ bool kdapl_ep_check_attr(struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
 bool kdapl_ep_check_evds(const struct kdapl_ep_deps *deps,
 			 const DAT_EP_ATTR *attr);
 void kdapl_deps_put(const struct kdapl_ep_deps *deps);
+void kdapl_ep_show(struct kdapl_ep *ep, const struct kdapl_ep_deps *deps);
 
 /* ep_watermark.c */
 void kdapl_ep_initial_mark(struct kdapl_ep *ep);

@@ -361,6 +361,7 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 		kdapl_upcall_schedule(old);
 
 	spin_lock_irqsave(&ep->lock, flags);
+	kdapl_ep_show(ep, &m->deps);
 	ep->attr = m->attr;
 	ep->comm = m->comm;
 	ep->recv_no_upcall = !!(m->attr.recv_completion_flags &

@@ -18,6 +18,7 @@ DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 	unsigned long flags;
 	struct kdapl_ep *ep;
 	bool idle;
+	u32 done;
 
 	rcu_read_lock();
 	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
@@ -36,7 +37,9 @@ DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 		evd = READ_ONCE(ep->req_evd);
 		if (evd)
 			kdapl_cq_poll_all(evd);
-		idle = READ_ONCE(ep->sq.head) == READ_ONCE(ep->sq.done);
+		/* In this order: what had completed is then compared with all that is posted. */
+		done = smp_load_acquire(&ep->sq.done);
+		idle = READ_ONCE(ep->sq.head) == done;
 		*request_idle = idle ? DAT_TRUE : DAT_FALSE;
 	}
 	if (ep_state)
@@ -60,7 +63,7 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
 				ep_param, &ret);
 	if (!ep)
 		goto out;
-	/* dat_ep_modify() changes all of these in one section of ep->lock. */
+	/* dat_ep_modify() changes all of these in one section of ep->lock, see kdapl_ep_show(). */
 	spin_lock_irqsave(&ep->lock, flags);
 	ep_param->ia_handle = kdapl_handle(&ep->obj.ia->obj);
 	ep_param->ep_state = ep->state;
@@ -69,13 +72,10 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
 	ep_param->local_port_qual = kdapl_addr_port(&ep->local_addr);
 	ep_param->remote_ia_address_ptr = kdapl_addr_ptr(&ep->remote_addr);
 	ep_param->remote_port_qual = kdapl_addr_port(&ep->remote_addr);
-	ep_param->pz_handle = ep->pz ? kdapl_handle(&ep->pz->obj) : NULL;
-	ep_param->recv_evd_handle =
-		ep->recv_evd ? kdapl_handle(&ep->recv_evd->obj) : NULL;
-	ep_param->request_evd_handle =
-		ep->req_evd ? kdapl_handle(&ep->req_evd->obj) : NULL;
-	ep_param->connect_evd_handle =
-		ep->conn_evd ? kdapl_handle(&ep->conn_evd->obj) : NULL;
+	ep_param->pz_handle = ep->shown.pz;
+	ep_param->recv_evd_handle = ep->shown.recv_evd;
+	ep_param->request_evd_handle = ep->shown.req_evd;
+	ep_param->connect_evd_handle = ep->shown.conn_evd;
 	ep_param->srq_handle = ep->srq ? kdapl_handle(&ep->srq->obj) : NULL;
 	ep_param->ep_attr = ep->attr;
 	ep_param->ep_attr.srq_soft_hw = READ_ONCE(ep->soft_asked);
