@@ -185,13 +185,11 @@ void kdapl_upcall_stop(struct kdapl_evd *evd)
 		kdapl_upcall_wait_work(evd);
 }
 
-static DAT_RETURN kdapl_upcall_check(struct kdapl_evd *evd,
-				     DAT_UPCALL_POLICY policy,
+/* @upcall: the one that there will be. */
+static DAT_RETURN kdapl_upcall_check(DAT_UPCALL_POLICY policy,
 				     const DAT_UPCALL_OBJECT *upcall,
 				     DAT_UPCALL_FLAG flag)
 {
-	const DAT_UPCALL_OBJECT *effective = upcall ?: &evd->upcall;
-
 	switch (policy) {
 	case DAT_UPCALL_DISABLE:
 	case DAT_UPCALL_TEARDOWN:
@@ -199,7 +197,7 @@ static DAT_RETURN kdapl_upcall_check(struct kdapl_evd *evd,
 	case DAT_UPCALL_SINGLE_INSTANCE:
 	case DAT_UPCALL_MANY:
 	case DAT_UPCALL_NORIFY:
-		if (!effective->upcall_func)
+		if (!upcall->upcall_func)
 			return DAT_ERROR(DAT_INVALID_PARAMETER,
 					 DAT_INVALID_ARG3);
 		break;
@@ -250,19 +248,18 @@ DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 	if (READ_ONCE(evd->upcaller) != current)
 		might_sleep();
 
-	ret = kdapl_upcall_check(evd, upcall_policy, upcall, upcall_flag);
-	if (ret != DAT_SUCCESS)
-		goto out;
-
 	/* Completions that are on the CQs count as arrived. */
 	if (upcall_flag == DAT_UPCALL_INVOC_NEW)
 		flags = kdapl_cq_poll_all_lock(evd);
 	else
 		spin_lock_irqsave(&evd->lock, flags);
-	if (evd->stopped) {
-		/* dat_evd_free() ran concurrently. */
-		spin_unlock_irqrestore(&evd->lock, flags);
+	/* Another call may change the upcall, which is why it is looked at here. */
+	ret = kdapl_upcall_check(upcall_policy, upcall ?: &evd->upcall, upcall_flag);
+	/* dat_evd_free() ran concurrently. */
+	if (evd->stopped)
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (ret != DAT_SUCCESS) {
+		spin_unlock_irqrestore(&evd->lock, flags);
 		goto out;
 	}
 	evd->policy = upcall_policy;
