@@ -442,8 +442,8 @@ kdapl_rq_check(struct kdapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 			      NULL);
 	if (unlikely(ret != DAT_SUCCESS))
 		return ret;
-	if (unlikely(flags && flags & ~(ep->attr.recv_completion_flags &
-					DAT_COMPLETION_UNSIGNALLED_FLAG)))
+	if (unlikely(flags && (flags != DAT_COMPLETION_UNSIGNALLED_FLAG ||
+			       !ep->rq.unsignalled)))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	if (unlikely(!ep->recv_evd))
 		return DAT_ERROR(DAT_INVALID_STATE,

@@ -85,8 +85,9 @@ struct kdapl_wr {
 
 /*
  * struct kdapl_ring - requests of an EP in posting order
- * @lock: serialises posting; protects qp, head, posted, flushed
+ * @lock: serialises posting; protects qp, head, posted, flushed, unsignalled
  * @flushed: the QP is destroyed, what is posted completes as flushed at once
+ * @unsignalled: receives may be posted with DAT_COMPLETION_UNSIGNALLED_FLAG
  * @qp: takes what is posted; NULL while there is none
  * @wrs: the entries, struct kdapl_wr
  * @stride: bytes of an entry
@@ -109,6 +110,7 @@ struct kdapl_ring {
 	/* Posts write these members, ... */
 	spinlock_t lock;		/* see above */
 	bool flushed;
+	bool unsignalled;
 	u8 niov;
 	u8 nlmr;
 	u32 head;

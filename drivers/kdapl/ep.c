@@ -240,6 +240,8 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 	kdapl_ep_show(ep, deps);
 	ep->recv_no_upcall = !!(attr->recv_completion_flags &
 			    DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	ep->rq.unsignalled = !!(attr->recv_completion_flags &
+				DAT_COMPLETION_UNSIGNALLED_FLAG);
 	return ep;
 }
 

@@ -242,6 +242,34 @@ undo:
 	return false;
 }
 
+/* From now on receives are posted with what @flags allow. */
+static void kdapl_modify_set_unsignalled(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags)
+{
+	unsigned long irq;
+
+	spin_lock_irqsave(&ep->rq.lock, irq);
+	ep->rq.unsignalled = !!(flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
+	spin_unlock_irqrestore(&ep->rq.lock, irq);
+}
+
+/*
+ * The flags of receives are to change, unless a receive is posted: that is decided with
+ * the ring locked. From now on receives are held to the old flags and to the new ones.
+ */
+static bool kdapl_modify_begin_flags(struct kdapl_modify *m)
+{
+	struct kdapl_ring *rq = &m->ep->rq;
+	unsigned long flags;
+	bool idle;
+
+	spin_lock_irqsave(&rq->lock, flags);
+	idle = rq->head == READ_ONCE(rq->tail);
+	if (idle && !(m->attr.recv_completion_flags & DAT_COMPLETION_UNSIGNALLED_FLAG))
+		rq->unsignalled = false;
+	spin_unlock_irqrestore(&rq->lock, flags);
+	return idle;
+}
+
 /* Check @p, and set what @m says about the Endpoint as it will be. */
 static DAT_RETURN kdapl_modify_check(struct kdapl_modify *m,
 				     const DAT_EP_PARAM *p)
@@ -262,8 +290,8 @@ static DAT_RETURN kdapl_modify_check(struct kdapl_modify *m,
 	    (ep->held || READ_ONCE(ep->rq.head) != ep->rq.tail))
 		return bad;
 	if (m->attr.recv_completion_flags != ep->attr.recv_completion_flags &&
-	    !ep->srq && READ_ONCE(ep->rq.head) != ep->rq.tail)
-		return kdapl_ep_state_error(ep->state);
+	    !ep->srq && !kdapl_modify_begin_flags(m))
+		return kdapl_ep_state_error(READ_ONCE(ep->state));
 	return DAT_SUCCESS;
 }
 
@@ -367,14 +395,16 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 	ep->recv_no_upcall = !!(m->attr.recv_completion_flags &
 			    DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 	spin_unlock_irqrestore(&ep->lock, flags);
+	kdapl_modify_set_unsignalled(ep, m->attr.recv_completion_flags);
 	return DAT_SUCCESS;
 }
 
-/* Undo what kdapl_modify_prepare() did. */
+/* Undo what kdapl_modify_begin_flags() and kdapl_modify_prepare() did. */
 static void kdapl_modify_abort(struct kdapl_modify *m)
 {
 	struct kdapl_ep *ep = m->ep;
 
+	kdapl_modify_set_unsignalled(ep, ep->attr.recv_completion_flags);
 	if (m->srq_evd)
 		kdapl_srq_del_evd(ep->srq, m->deps.recv_evd);
 	if (!m->streams)

@@ -62,6 +62,44 @@ static void R4_post_while_the_evd_goes(struct kunit *test)
 	ep_stage_leave(stage);
 }
 
+static void post_late_silently(void *data, unsigned long site, const void *ptr)
+{
+	DAT_LMR_TRIPLET seg;
+
+	if (READ_ONCE(late.task) != current || !in_task() ||
+	    ++late.allocations != 2)
+		return;
+	seg = kd_seg(late.s->buf, 0, 64);
+	late.ret = dat_ep_post_recv(late.ep, 1, &seg, kd_cookie(7),
+				    DAT_COMPLETION_UNSIGNALLED_FLAG);
+}
+
+/*
+ * A receive is posted as the old flags allow it and the new ones do not, or the flags
+ * change, and not both.
+ */
+static void M4_post_while_the_flags_change(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	DAT_EP_PARAM *param = kunit_kzalloc(test, sizeof(*param), GFP_KERNEL);
+	DAT_EP_ATTR attr = kd_ep_attr();
+	DAT_RETURN ret;
+
+	KUNIT_ASSERT_NOT_NULL(test, param);
+	kd_setup(s, &(struct kd_opts) { .no_ep = true });
+	attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	s->ep = kd_ep(s, &attr);
+	kd_probe(test, "kmalloc", post_late_silently);
+	late = (struct late) { .s = s, .ep = s->ep };
+	WRITE_ONCE(late.task, current);
+	ret = dat_ep_modify(s->ep, DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS, param);
+	WRITE_ONCE(late.task, NULL);
+	KUNIT_ASSERT_GE(test, late.allocations, 2);
+	KUNIT_EXPECT_NE_MSG(test, ret == DAT_SUCCESS, late.ret == DAT_SUCCESS,
+			    "modify: %s, post: %s", kd_strerror(ret),
+			    kd_strerror(late.ret));
+}
+
 /*
  * struct leaver - an Endpoint that is freed at the second allocation of the task that
  * modifies
@@ -199,6 +237,7 @@ static struct kunit_case modify_race_cases[] = {
 	KUNIT_CASE_PARAM(R4_post_while_the_queue_moves, kd_gen_ia),
 	KUNIT_CASE_PARAM(R4_post_while_the_evd_goes, kd_gen_ia),
 	KUNIT_CASE_PARAM(R4_completes_while_the_ep_is_freed, kd_gen_ia),
+	KUNIT_CASE_PARAM(M4_post_while_the_flags_change, kd_gen_ia),
 	{}
 };
 
