@@ -47,15 +47,16 @@ out:
 	return moved;
 }
 
-/* Hand @cr off to @sp. The device is present. */
-static DAT_RETURN kdapl_handoff(struct kdapl_cr *cr, struct kdapl_sp *sp)
+/* Hand @cr off to @sp, which listens on port @qual. The device is present. */
+static DAT_RETURN kdapl_handoff(struct kdapl_cr *cr, struct kdapl_sp *sp,
+				DAT_CONN_QUAL qual)
 {
 	struct kdapl_cr *to;
 
 	lockdep_assert_held(&sp->mutex);
 
-	/* kdapl_sp_destroy() has stopped the listeners meanwhile. */
-	if (!sp->listening)
+	/* kdapl_sp_find() looks without the mutex; the service point may have been freed. */
+	if (!sp->listening || sp->qual != qual)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	to = kdapl_cr_alloc(sp);
 	if (!to)
@@ -98,7 +99,7 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 		 * the service point listening.
 		 */
 		mutex_lock(&sp->mutex);
-		ret = kdapl_handoff(cr, sp);
+		ret = kdapl_handoff(cr, sp, handoff);
 		mutex_unlock(&sp->mutex);
 		kdapl_hca_leave(hca);
 	} else if (READ_ONCE(cr->cancelled)) {

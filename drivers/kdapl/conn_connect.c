@@ -55,10 +55,12 @@ static int kdapl_conn_bind(struct kdapl_conn *conn,
 /*
  * struct kdapl_connect - arguments of the connect calls
  * @addr: peer, with the port
+ * @common: its family must be that of ep->comm
  * @timeout: microseconds
  */
 struct kdapl_connect {
 	struct sockaddr_storage addr;
+	bool common;
 	DAT_TIMEOUT timeout;
 	DAT_COUNT pd_size;
 	const void *pd;
@@ -66,10 +68,19 @@ struct kdapl_connect {
 	DAT_CONNECT_FLAGS flags;
 };
 
-static DAT_RETURN kdapl_connect_ready(struct kdapl_ep *ep)
+static DAT_RETURN kdapl_connect_ready(struct kdapl_ep *ep,
+				      const struct kdapl_connect *args)
 {
-	if (READ_ONCE(ep->state) != DAT_EP_STATE_UNCONNECTED)
-		return kdapl_ep_state_error(ep->state);
+	/* While the mutex is held, an Endpoint that is UNCONNECTED stays so. */
+	DAT_EP_STATE state = READ_ONCE(ep->state);
+
+	lockdep_assert_held(&ep->mutex);
+
+	if (state != DAT_EP_STATE_UNCONNECTED)
+		return kdapl_ep_state_error(state);
+	if (args->common && args->addr.ss_family != ep->comm.domain)
+		return DAT_ERROR(DAT_INVALID_ADDRESS,
+				 DAT_INVALID_ADDRESS_UNSUPPORTED);
 	return kdapl_ep_check_ready(ep);
 }
 
@@ -146,7 +157,7 @@ static DAT_RETURN kdapl_connect(struct kdapl_ep *ep,
 				 DAT_RESOURCE_DEVICE);
 	mutex_lock(&ep->mutex);
 	kdapl_ep_settle(ep);
-	ret = kdapl_connect_ready(ep);
+	ret = kdapl_connect_ready(ep, args);
 	if (ret != DAT_SUCCESS)
 		goto out;
 	conn = kdapl_conn_alloc(ep);
@@ -283,9 +294,9 @@ DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep_handle,
 				 const DAT_PVOID private_data)
 {
 	struct kdapl_connect args = {
-		.timeout = timeout, .pd_size = private_data_size,
-		.pd = private_data, .qos = DAT_QOS_BEST_EFFORT,
-		.flags = DAT_CONNECT_DEFAULT_FLAG,
+		.common = true, .timeout = timeout,
+		.pd_size = private_data_size, .pd = private_data,
+		.qos = DAT_QOS_BEST_EFFORT, .flags = DAT_CONNECT_DEFAULT_FLAG,
 	};
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
@@ -295,12 +306,7 @@ DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep_handle,
 	if (!ep)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	ret = kdapl_connect_addr(&args, remote_ia_address, 0);
-	/*
-	 * The family must be that of ep->comm, and the port is in the address.
-	 */
-	if (ret == DAT_SUCCESS && args.addr.ss_family != ep->comm.domain)
-		ret = DAT_ERROR(DAT_INVALID_ADDRESS,
-				DAT_INVALID_ADDRESS_UNSUPPORTED);
+	/* The port is in the address. */
 	if (ret == DAT_SUCCESS && !kdapl_addr_port(&args.addr))
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (ret == DAT_SUCCESS)
