@@ -28,12 +28,11 @@ void ki_conn_warn(struct ki_conn *c, const char *why)
 			    READ_ONCE(c->iqn) ?: "an initiator", c->peer, why);
 }
 
-/* End a connection because of what its peer has done. Context: any. */
+/* End a connection because of what its peer has done, once. Context: any. */
 static void ki_conn_blame(struct ki_conn *c, const char *why)
 {
-	if (READ_ONCE(c->broken))
+	if (xchg(&c->broken, true))
 		return;
-	WRITE_ONCE(c->broken, true);
 	atomic_long_inc(&c->a->stats[KI_STAT_BROKEN]);
 	ki_conn_warn(c, why);
 	dat_ep_disconnect(c->ep, DAT_CLOSE_ABRUPT_FLAG);

@@ -310,6 +310,7 @@ struct kt_ctrl {
  * @addr: the server's
  * @evd: requests for connections, @ctrl's connection and its completions
  * @max_segments: of a request on this adapter
+ * @failed: kt_fail() was called; whoever was first sets @err and @why
  * @err: why it has ended, or 0; @why is a sentence for it
  * @on_msg: handles a message of the peer
  * @on_cr: handles a request for a connection
@@ -330,6 +331,7 @@ struct kt_net {
 	DAT_EVD_HANDLE evd;
 	DAT_COUNT max_segments;
 	struct kt_ctrl ctrl;
+	bool failed;
 	int err;
 	char why[160];
 	void (*on_msg)(struct kt_net *net, const struct kt_msg *msg);
@@ -361,6 +363,13 @@ struct kt_net {
 		struct ib_srq *srq;
 	} raw;
 };
+
+/* Why the run has failed, which net->why tells too, or 0. */
+static inline int kt_error(const struct kt_net *net)
+{
+	/* Pairs with kt_fail(). */
+	return smp_load_acquire(&net->err);
+}
 
 /* All that was written to a connection before its state is seen with the state. */
 static inline enum kt_state kt_conn_is(const struct kt_conn *conn)
@@ -394,6 +403,7 @@ static inline DAT_IA_ADDRESS_PTR kt_address(struct sockaddr_storage *addr)
 }
 
 __printf(3, 4) int kt_fail(struct kt_net *net, int err, const char *fmt, ...);
+void kt_forgive(struct kt_net *net);
 int kt_net_open(struct kt_net *net, struct kt_session *s,
 		const struct kt_command *cmd);
 void kt_net_close(struct kt_net *net);

@@ -14,14 +14,23 @@ int kt_fail(struct kt_net *net, int err, const char *fmt, ...)
 {
 	va_list args;
 
-	if (!READ_ONCE(net->err)) {
+	if (!xchg(&net->failed, true)) {
 		va_start(args, fmt);
 		vscnprintf(net->why, sizeof(net->why), fmt, args);
 		va_end(args);
-		WRITE_ONCE(net->err, err);
+		/* Pairs with kt_error(). */
+		smp_store_release(&net->err, err);
 	}
 	kt_kick(net->s);
 	return err;
+}
+
+/* Forget why a run has failed, for the next one. Context: the thread of the session. */
+void kt_forgive(struct kt_net *net)
+{
+	WRITE_ONCE(net->err, 0);
+	/* Pairs with the exchange in kt_fail(): the next failure finds no error. */
+	smp_store_release(&net->failed, false);
 }
 
 static void kt_net_upcall(DAT_PVOID data, const DAT_EVENT *event,
@@ -130,7 +139,7 @@ int kt_net_run(struct kt_net *net, bool (*cond)(struct kt_net *net), u32 ms)
 		kt_ctrl_tick(net);
 		if (READ_ONCE(s->stop))
 			return -EINTR;
-		if (READ_ONCE(net->err))
+		if (kt_error(net))
 			return net->err;
 		if (cond && cond(net))
 			return 0;

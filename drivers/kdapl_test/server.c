@@ -119,7 +119,7 @@ static void kt_server_setup(struct kt_net *net, const struct kt_msg *from)
 		/* The next client may ask for less. */
 		if (net->err != -ENODEV) {
 			kt_refuse(net, msg, net->why);
-			net->err = 0;
+			kt_forgive(net);
 		}
 		kt_net_free_conns(net);
 		goto out;
@@ -211,7 +211,7 @@ static bool kt_server_forgives(struct kt_server *server)
 	kt_say(net->s, "dropped: %s\n", net->why);
 	/* Nothing can go wrong with its connections after that. */
 	kt_net_free_conns(net);
-	WRITE_ONCE(net->err, 0);
+	kt_forgive(net);
 	return !kt_server_drop(server);
 }
 
@@ -285,7 +285,7 @@ void kt_serve(struct kt_session *s, const struct kt_command *cmd)
 		do {
 			err = kt_net_run(net, kt_server_step, MSEC_PER_SEC);
 		} while (err == -ETIMEDOUT ||
-			 (READ_ONCE(net->err) && kt_server_forgives(server)));
+			 (kt_error(net) && kt_server_forgives(server)));
 	}
 	if (server->csp)
 		dat_csp_free(server->csp);
