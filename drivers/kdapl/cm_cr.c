@@ -278,13 +278,16 @@ struct kdapl_cr *kdapl_cr_alloc(struct kdapl_sp *sp)
 	cr = kzalloc(sizeof(*cr), GFP_KERNEL);
 	if (!cr)
 		return NULL;
+	mutex_init(&cr->mutex);
+	cr->ev.kind = KDAPL_EV_CR;
+	INIT_WORK(&cr->down, kdapl_cr_down);
+	cr->sp = sp;
 	if (kdapl_obj_init(&cr->obj, DAT_HANDLE_TYPE_CR, sp->obj.ia,
 			   &kdapl_cr_ops)) {
 		kfree(cr);
 		return NULL;
 	}
 	kref_get(&sp->obj.ref);
-	cr->sp = sp;
 	if (kdapl_cr_assign_ep(cr, sp))
 		return cr;
 	kdapl_obj_put(&cr->obj);

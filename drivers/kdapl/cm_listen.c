@@ -405,19 +405,22 @@ void kdapl_sp_destroy(struct kdapl_sp *sp)
 	kdapl_obj_put(&sp->obj);
 }
 
-static void kdapl_sp_set(struct kdapl_sp *sp, struct kdapl_evd *evd,
-			 const struct kdapl_sp_args *args)
+/* Make a service point but for its handle; @evd and args->ep are referenced later. */
+static struct kdapl_sp *kdapl_sp_alloc(struct kdapl_evd *evd,
+				       const struct kdapl_sp_args *args)
 {
+	struct kdapl_sp *sp = kzalloc(sizeof(*sp), GFP_KERNEL);
+
+	if (!sp)
+		return NULL;
 	sp->evd = evd;
 	sp->qual = args->qual;
 	sp->flags = args->flags;
 	sp->comm = args->comm;
-	if (args->ep) {
-		kref_get(&args->ep->obj.ref);
-		sp->ep = args->ep;
-	}
+	sp->ep = args->ep;
 	if (args->addr)
 		sp->addr = *args->addr;
+	return sp;
 }
 
 /**
@@ -450,7 +453,8 @@ DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args
 		kdapl_dep_put(&evd->obj);
 		return DAT_ERROR(DAT_INVALID_PARAMETER, args->evd_arg);
 	}
-	sp = kzalloc(sizeof(*sp), GFP_KERNEL);
+	/* kdapl_sp_stop() may find it once kdapl_obj_init() has listed it. */
+	sp = kdapl_sp_alloc(evd, args);
 	err = sp ? kdapl_obj_init(&sp->obj, args->type, ia, &kdapl_sp_ops) :
 		   -ENOMEM;
 	if (err) {
@@ -459,7 +463,8 @@ DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY);
 	}
-	kdapl_sp_set(sp, evd, args);
+	if (sp->ep)
+		kref_get(&sp->ep->obj.ref);
 	ret = sp->ep ? kdapl_rsp_reserve(sp) : DAT_SUCCESS;
 	if (ret != DAT_SUCCESS) {
 		kdapl_obj_unuse(&evd->obj);

@@ -29,7 +29,7 @@ static void kdapl_show_ia(struct seq_file *m, struct kdapl_obj *obj)
 
 	seq_printf(m, "%llx name=%s/%u consumer=%s objects=%d%s", obj->handle,
 		   ia->hca->name, ia->port, ia->consumer, atomic_read(&ia->live),
-		   ia->hca->gone ? " device-gone" : "");
+		   READ_ONCE(ia->hca->gone) ? " device-gone" : "");
 	if (ia->naddrs)
 		seq_printf(m, " addr=%pIS", &ia->first_addr);
 	seq_putc(m, '\n');

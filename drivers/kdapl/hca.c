@@ -121,7 +121,7 @@ void kdapl_hcas_flush(void)
 bool kdapl_hca_enter(struct kdapl_hca *hca)
 {
 	down_read(&hca->sem);
-	if (!hca->gone)
+	if (!READ_ONCE(hca->gone))
 		return true;
 	up_read(&hca->sem);
 	return false;

@@ -26,8 +26,11 @@
  * @dev: valid while @gone is false and @sem is held, or while verbs objects
  *	of the device exist
  * @sem: held for reading while verbs objects are created and while a DAT object
- *	is released, for writing to set @gone and to strip all DAT objects
- * @gone: the device is leaving or has left
+ *	is released, for writing to wait for the former when @gone was set and to
+ *	strip all DAT objects
+ * @gone: the device is leaving or has left; it may be set inside of a section that
+ *	found it not set, which @sem ends before anything is stripped
+ * @stripped: nothing of ours is on the device any more, which has left
  * @ref: one for the ib_client, one per IA
  * @ias: open IAs; protected by kdapl_hcas_lock, and IAs are added and removed
  *	with @sem held for reading
@@ -63,6 +66,7 @@ struct kdapl_hca {
 	struct ib_device *dev;
 	struct rw_semaphore sem;
 	bool gone;
+	bool stripped;
 	struct kref ref;
 	struct list_head ias;
 	struct list_head link;

@@ -205,10 +205,22 @@ static int kdapl_add_one(struct ib_device *dev)
 	return 0;
 }
 
+/* End what the IAs of @hca, which is leaving, have with peers; see kdapl_ia_stop(). */
+static void kdapl_hca_stop(struct kdapl_hca *hca, bool wait)
+{
+	struct kdapl_ia *ia = NULL;
+
+	while ((ia = kdapl_hca_next_ia(hca, ia))) {
+		/* Who waits for a service connection looks at ->gone. */
+		wake_up_all(&ia->wait);
+		kdapl_ia_stop(ia, wait);
+	}
+}
+
 /*
  * ib_client.remove: leave the device. The first pass of stopping waits for
  * nothing, so two connected Endpoints of this device go down in parallel; the
- * second pass waits for each. The flush ends the works that take connections
+ * last pass waits for each. The flush ends the works that take connections
  * down and release objects; what is left is stripped.
  */
 static void kdapl_remove_one(struct ib_device *dev, void *data)
@@ -222,15 +234,19 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	ib_unregister_event_handler(&hca->events);
 	cancel_delayed_work_sync(&hca->addr_work);
 
+	/*
+	 * Who is inside of kdapl_hca_enter() may wait for the end of a connection, or
+	 * for who does, and connections end without their peers when ->gone is set.
+	 * So it is set, and the first pass made, before the semaphore is waited for.
+	 */
+	WRITE_ONCE(hca->gone, true);
+	kdapl_hca_stop(hca, false);
 	/* kdapl_hca_enter() fails from here on: no verbs object is created. */
 	down_write(&hca->sem);
-	WRITE_ONCE(hca->gone, true);
 	up_write(&hca->sem);
-
-	while ((ia = kdapl_hca_next_ia(hca, ia)))
-		kdapl_ia_stop(ia, false);
-	while ((ia = kdapl_hca_next_ia(hca, ia)))
-		kdapl_ia_stop(ia, true);
+	/* Once more, for what was created meanwhile. */
+	kdapl_hca_stop(hca, false);
+	kdapl_hca_stop(hca, true);
 	kdapl_partings_end(hca);
 	flush_workqueue(hca->attempt_wq);
 	flush_workqueue(hca->down_wq);
@@ -245,6 +261,7 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 		kdapl_ia_strip(ia);
 		kdapl_async_post(&ia->catastrophic);
 	}
+	WRITE_ONCE(hca->stripped, true);
 	up_write(&hca->sem);
 	/* A kdat_sg_unmap() that kdapl_sg_strip() found at work. */
 	synchronize_rcu();

@@ -193,7 +193,7 @@ static bool kdapl_lmr_is_posted(struct kdapl_lmr *lmr)
 	struct kdapl_obj *obj;
 	bool found;
 
-	if (!poster || READ_ONCE(lmr->obj.ia->hca->gone))
+	if (!poster || READ_ONCE(lmr->obj.ia->hca->stripped))
 		return false;
 	/* An Endpoint is entered in ia->lingering before it loses its handle. */
 	if (poster == KDAPL_MANY_POSTERS)

@@ -144,7 +144,7 @@ void kdapl_srq_hw_arm(struct work_struct *work)
 	if (srq->lw_armed)
 		attr.srq_limit = min(srq->lw, srq->hw_max);
 	spin_unlock_irqrestore(&srq->lock, flags);
-	if (srq->srq && !hca->gone)
+	if (srq->srq && !READ_ONCE(hca->gone))
 		err = ib_modify_srq(srq->srq, &attr, IB_SRQ_LIMIT);
 	trace_kdapl_srq_armed(srq, attr.srq_limit, err);
 	mutex_unlock(&srq->mutex);

@@ -302,7 +302,7 @@ static u64 kdapl_srq_taken(struct kdapl_srq *srq, struct kdapl_ep *ep)
 	/* The device's removal waits for this semaphore. */
 	if (!down_read_trylock(&hca->sem))
 		return 0;
-	if (!hca->gone) {
+	if (!READ_ONCE(hca->gone)) {
 		below = kdapl_srq_ask(srq, ep);
 		srq->probe_after = below ? 0 : jiffies + KDAPL_PROBE_PAUSE;
 	}
