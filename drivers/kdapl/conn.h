@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Connections: conn.c, conn_connect.c, conn_disconnect.c, conn_down.c.
+ * Connections: conn.c, conn_connect.c, conn_disconnect.c, conn_down.c, conn_siw.c.
  */
 #ifndef KDAPL_CONN_H
 #define KDAPL_CONN_H
@@ -107,6 +107,10 @@ extern const struct kdapl_event_ops kdapl_conn_event_ops;
 
 void kdapl_conn_init_down(struct kdapl_conn *conn);
 void kdapl_partings_end(struct kdapl_hca *hca);
+
+/* conn_siw.c */
+void kdapl_siw_wake(struct rdma_cm_id *id);
+void kdapl_siw_abort(struct rdma_cm_id *id);
 
 /* conn_disconnect.c */
 void kdapl_conn_watch_drain(struct kdapl_conn *conn, bool want);

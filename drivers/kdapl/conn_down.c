@@ -250,6 +250,29 @@ void kdapl_partings_end(struct kdapl_hca *hca)
 
 /* ---- Taking down --------------------------------------------------------- */
 
+/* siw may not have made its socket yet when it is asked to abort it. */
+#define KDAPL_ABORT_RETRY	max(HZ / 50, 1)
+
+/*
+ * Lock conn->dial, which excludes rdma_connect(): that frees what rdma_disconnect() uses
+ * when it fails. rdma_lock_handler() is wrong here, as rdma_disconnect() may wait for a
+ * handler. siw would leave it to the peer when rdma_disconnect() returns, and for
+ * how long rdma_connect() has the mutex.
+ */
+static void kdapl_conn_lock_dial(struct kdapl_conn *conn, struct rdma_cm_id *id)
+{
+	if (!conn->ep->obj.ia->hca->siw) {
+		mutex_lock(&conn->dial);
+		return;
+	}
+	while (!mutex_trylock(&conn->dial)) {
+		kdapl_siw_abort(id);
+		schedule_timeout_uninterruptible(KDAPL_ABORT_RETRY);
+	}
+	if (READ_ONCE(conn->accepting))
+		kdapl_siw_wake(id);
+}
+
 /*
  * Disconnect and take the QP to ERR; destroy the id, so that no CM event comes any
  * more; destroy the QP and flush the rings; report the final event, behind all
@@ -268,12 +291,7 @@ static void kdapl_conn_finish(struct kdapl_conn *conn)
 	conn->id = NULL;
 	spin_unlock_irqrestore(&ep->lock, flags);
 	if (id) {
-		/*
-		 * Excludes rdma_connect(), which frees what rdma_disconnect()
-		 * uses when it fails. rdma_lock_handler() is wrong here:
-		 * rdma_disconnect() may wait for a handler.
-		 */
-		mutex_lock(&conn->dial);
+		kdapl_conn_lock_dial(conn, id);
 		rdma_disconnect(id);
 		mutex_unlock(&conn->dial);
 		kdapl_qp_error(ep);

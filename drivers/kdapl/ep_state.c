@@ -306,13 +306,15 @@ void kdapl_ia_wait_lingering(struct kdapl_ia *ia,
  * Would taking @conn down wait for its peer? iw_cm has rdma_disconnect() wait for the
  * answer to rdma_accept(), and a peer that has asked to send the first frame need not
  * send it. Such connections would hold all workers of hca->down_wq. A device that leaves
- * has no time for them.
+ * has no time for them, and siw is made to answer (conn_siw.c).
  */
 static bool kdapl_conn_unanswered(const struct kdapl_conn *conn)
 {
+	const struct kdapl_hca *hca = conn->ep->obj.ia->hca;
+
 	lockdep_assert_held(&conn->ep->lock);
 
-	return conn->accepting && !READ_ONCE(conn->ep->obj.ia->hca->gone);
+	return conn->accepting && !hca->siw && !READ_ONCE(hca->gone);
 }
 
 /*
