@@ -158,7 +158,10 @@ void kdapl_ep_stop(struct kdapl_ep *ep, bool wait)
 		else if (conn)
 			kdapl_conn_put(conn);
 	}
-	kdapl_conn_wait(ep);
+	/* The driver may still call, so its device cannot leave. */
+	while (!kdapl_conn_wait(ep))
+		pr_warn("kdapl: %s: still waiting for the driver to end a connection\n",
+			ep->obj.ia->hca->name);
 	mutex_unlock(&ep->mutex);
 }
 

@@ -69,7 +69,8 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 	mutex_lock(&ep->mutex);
 	/* While the mutex is held no connection begins, so this is repeated once at most. */
 	while ((state = kdapl_ep_detach(ep, &conn)) == DAT_EP_STATE_DISCONNECTED && !conn)
-		kdapl_conn_wait(ep);
+		if (!kdapl_conn_wait(ep))
+			break;
 	if (!conn && state != DAT_EP_STATE_UNCONNECTED)
 		ret = kdapl_ep_state_error(state);
 	if (conn) {

@@ -283,23 +283,30 @@ struct kdapl_ep *kdapl_linger_next(struct kdapl_ia *ia, unsigned int *bucket,
  * @concerns: returns whether the caller cares about this one
  * @arg: for @concerns
  *
- * Endpoints that are freed after this was called are not waited for.
+ * Endpoints that are freed after this was called are not waited for. Each of the others
+ * has KDAPL_END_WAIT from the end of the last one; while the IA is being closed none is
+ * waited for, as kdapl_ia_drain() waits for all.
  *
  * Context: Process context.
+ * Return: false if one of them still receives.
  */
-void kdapl_ia_wait_lingering(struct kdapl_ia *ia,
+bool kdapl_ia_wait_lingering(struct kdapl_ia *ia,
 			     bool (*concerns)(struct kdapl_ep *ep, void *arg),
 			     void *arg)
 {
 	u64 last = 0, limit = READ_ONCE(ia->last_lingering);
+	long wait = READ_ONCE(ia->closing) ? 0 : KDAPL_END_WAIT;
 	unsigned int bucket = 0;
 	struct kdapl_ep *ep;
+	bool ended = true;
 
-	while ((ep = kdapl_linger_next(ia, &bucket, &last))) {
+	while (ended && (ep = kdapl_linger_next(ia, &bucket, &last))) {
 		if (last <= limit && concerns(ep, arg))
-			wait_event(ia->wait, !READ_ONCE(ep->lingering));
+			ended = wait_event_timeout(ia->wait,
+						   !READ_ONCE(ep->lingering), wait);
 		kdapl_obj_put(&ep->obj);
 	}
+	return ended;
 }
 
 /*
@@ -315,6 +322,21 @@ static bool kdapl_conn_unanswered(const struct kdapl_conn *conn)
 	lockdep_assert_held(&conn->ep->lock);
 
 	return conn->accepting && !hca->siw && !READ_ONCE(hca->gone);
+}
+
+/*
+ * Has the connection of @ep ended, and does nobody but the device's driver bound how
+ * long taking it down takes? Context: Any.
+ */
+bool kdapl_ep_is_stuck(struct kdapl_ep *ep)
+{
+	unsigned long flags;
+	bool stuck;
+
+	spin_lock_irqsave(&ep->lock, flags);
+	stuck = ep->conn && ep->conn->end && kdapl_conn_unanswered(ep->conn);
+	spin_unlock_irqrestore(&ep->lock, flags);
+	return stuck;
 }
 
 /*
@@ -557,12 +579,14 @@ void kdapl_ep_qp_died(struct kdapl_ep *ep)
 }
 
 /*
- * If the connection of @ep has ended, wait until it was taken down. May sleep.
+ * If the connection of @ep has ended, wait until it was taken down, KDAPL_END_WAIT at
+ * most. Return false if it was not. May sleep.
  */
-void kdapl_conn_wait(struct kdapl_ep *ep)
+bool kdapl_conn_wait(struct kdapl_ep *ep)
 {
 	struct kdapl_conn *conn;
 	unsigned long flags;
+	bool down;
 
 	spin_lock_irqsave(&ep->lock, flags);
 	conn = ep->conn;
@@ -572,7 +596,8 @@ void kdapl_conn_wait(struct kdapl_ep *ep)
 		conn = NULL;
 	spin_unlock_irqrestore(&ep->lock, flags);
 	if (!conn)
-		return;
-	wait_for_completion(&conn->down_done);
+		return true;
+	down = wait_for_completion_timeout(&conn->down_done, KDAPL_END_WAIT);
 	kdapl_conn_put(conn);
+	return down;
 }

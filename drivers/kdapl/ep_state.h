@@ -10,6 +10,12 @@
 struct kdapl_conn;
 struct kdapl_ep;
 
+/*
+ * How long a call waits for a connection to be taken down, which takes milliseconds
+ * unless a driver or its firmware waits for the peer: siw does so for 10 s at most.
+ */
+#define KDAPL_END_WAIT	(15 * HZ)
+
 void kdapl_ep_check_cqs(struct kdapl_obj *obj);
 bool kdapl_ep_change_state(struct kdapl_ep *ep, DAT_EP_STATE to);
 DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state);
@@ -28,14 +34,15 @@ bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end);
 bool kdapl_conn_end_if(struct kdapl_conn *conn, u32 states,
 		       DAT_EVENT_NUMBER end);
 void kdapl_conn_put(struct kdapl_conn *conn);
-void kdapl_conn_wait(struct kdapl_ep *ep);
+bool kdapl_conn_wait(struct kdapl_ep *ep);
+bool kdapl_ep_is_stuck(struct kdapl_ep *ep);
 bool kdapl_conn_may_receive(struct kdapl_conn *conn, bool *mark);
 void kdapl_conn_accepted(struct kdapl_conn *conn);
 void kdapl_conn_stopped(struct kdapl_conn *conn);
 DAT_RETURN kdapl_ep_die(struct kdapl_ep *ep, u32 refused, bool *deps_pinned);
 struct kdapl_ep *kdapl_linger_next(struct kdapl_ia *ia, unsigned int *bucket,
 				   u64 *last);
-void kdapl_ia_wait_lingering(struct kdapl_ia *ia,
+bool kdapl_ia_wait_lingering(struct kdapl_ia *ia,
 			     bool (*concerns)(struct kdapl_ep *ep, void *arg),
 			     void *arg);
 

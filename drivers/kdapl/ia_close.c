@@ -11,6 +11,7 @@
  * then kdapl_ia_strip(). The DAT objects stay until the consumer frees them.
  */
 #include "cm.h"
+#include "ep.h"
 #include "evd.h"
 #include "ia.h"
 #include "mem.h"
@@ -84,6 +85,22 @@ static bool kdapl_ia_free_type(struct kdapl_ia *ia, u8 type)
 	return freed;
 }
 
+/* Does an Endpoint of @ia that was freed still receive? */
+static bool kdapl_ia_lingers(struct kdapl_ia *ia)
+{
+	unsigned int bucket = 0;
+	struct kdapl_ep *ep;
+	u64 last = 0;
+
+	ep = kdapl_linger_next(ia, &bucket, &last);
+	if (ep)
+		kdapl_obj_put(&ep->obj);
+	return ep;
+}
+
+/* How long to wait before objects are freed that could not be freed before. */
+#define KDAPL_CLOSE_RETRY	max(HZ / 50, 1)
+
 /* Free all objects that the consumer has left. */
 static void kdapl_ia_free_all(struct kdapl_ia *ia)
 {
@@ -100,9 +117,14 @@ static void kdapl_ia_free_all(struct kdapl_ia *ia)
 	 * An object may be in use by another one of its type and can be freed
 	 * only after that, so repeat until no object of the type is freed.
 	 */
-	for (i = 0; i < ARRAY_SIZE(kdapl_close_order); i++)
+	for (i = 0; i < ARRAY_SIZE(kdapl_close_order); i++) {
 		while (kdapl_ia_free_type(ia, kdapl_close_order[i]))
 			;
+		/* Most often they do not for long, and the memory can be freed then. */
+		if (kdapl_close_order[i] == DAT_HANDLE_TYPE_EP)
+			wait_event_timeout(ia->wait, !kdapl_ia_lingers(ia),
+					   KDAPL_CLOSE_RETRY);
+	}
 }
 
 /*
@@ -126,32 +148,57 @@ static unsigned int kdapl_ia_left(struct kdapl_ia *ia)
 	return n;
 }
 
-/* How long to wait before objects are freed that could not be freed before. */
-#define KDAPL_CLOSE_RETRY	max(HZ / 50, 1)
+/* Does @ia have an Endpoint that kdapl_ep_is_stuck()? */
+static bool kdapl_ia_is_stuck(struct kdapl_ia *ia)
+{
+	struct kdapl_obj *obj = NULL;
+
+	while ((obj = kdapl_obj_next(ia, obj))) {
+		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EP &&
+		    kdapl_ep_is_stuck(container_of(obj, struct kdapl_ep, obj))) {
+			kdapl_obj_put(obj);
+			return true;
+		}
+	}
+	return false;
+}
 
 /*
  * Free all objects and wait until they are released. A call that was running
- * when ->closing was set may publish another object, hence the loop.
+ * when ->closing was set may publish another object, hence the loop. Return false
+ * if none has been for KDAPL_END_WAIT and that may go on for ever.
  */
-static void kdapl_ia_drain(struct kdapl_ia *ia)
+static bool kdapl_ia_drain(struct kdapl_ia *ia)
 {
+	unsigned int left, before = UINT_MAX;
+	unsigned long patience = 0;
+
 	do {
 		kdapl_ia_free_all(ia);
+		left = kdapl_ia_left(ia);
+		if (left != before)
+			patience = jiffies + KDAPL_END_WAIT;
+		else if (time_after(jiffies, patience) && kdapl_ia_is_stuck(ia))
+			return false;
+		before = left;
 	} while (!wait_event_timeout(ia->wait, !kdapl_ia_left(ia),
 				     KDAPL_CLOSE_RETRY));
+	return true;
 }
 
 /*
  * Free all objects of @ia, which no call finds any more, those of the IA itself
- * last, and wait until they are released.
+ * last, and wait until they are released. Return false if that is not possible now:
+ * then @ia can be closed once more.
  */
-static void kdapl_ia_finish(struct kdapl_ia *ia)
+static bool kdapl_ia_finish(struct kdapl_ia *ia)
 {
 	struct kdapl_evd *async = ia->async_evd, *none;
 
 	/* Even if there seems to be none: dat_ia_reserved_lmr() may be making it. */
 	kdapl_lmr_free_reserved(ia);
-	kdapl_ia_drain(ia);
+	if (!kdapl_ia_drain(ia))
+		return false;
 	/* No Endpoint is left whose connecting might make it. */
 	none = ia->null_evd;
 	if (none) {
@@ -168,6 +215,7 @@ static void kdapl_ia_finish(struct kdapl_ia *ia)
 		kdapl_obj_put(&async->obj);
 	}
 	wait_event(ia->wait, !kdapl_ia_left(ia));
+	return true;
 }
 
 /* Forbid or, after a close that is refused, allow new objects. */
@@ -232,8 +280,13 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 	might_sleep();
 	ret = kdapl_ia_close_begin(ia, flags == DAT_CLOSE_GRACEFUL_FLAG);
 	if (ret == DAT_SUCCESS) {
-		kdapl_ia_finish(ia);
-		kdapl_obj_put(&ia->obj);
+		if (kdapl_ia_finish(ia)) {
+			kdapl_obj_put(&ia->obj);
+		} else {
+			kdapl_obj_publish(&ia->obj);
+			ret = DAT_ERROR(DAT_INVALID_STATE,
+					DAT_INVALID_STATE_IA_IN_USE);
+		}
 	}
 	kdapl_upcall_wait_end(&wait);
 out:

@@ -214,11 +214,11 @@ static bool kdapl_lmr_lingers(struct kdapl_ep *ep, void *lmr)
 
 /*
  * Wait for the Endpoints that were freed before the call and whose work names @lmr
- * or is about it. Context: Process context.
+ * or is about it. Return false if one of them still receives. Context: Process context.
  */
-static void kdapl_lmr_wait_lingering(struct kdapl_lmr *lmr)
+static bool kdapl_lmr_wait_lingering(struct kdapl_lmr *lmr)
 {
-	kdapl_ia_wait_lingering(lmr->obj.ia, kdapl_lmr_lingers, lmr);
+	return kdapl_ia_wait_lingering(lmr->obj.ia, kdapl_lmr_lingers, lmr);
 }
 
 static bool kdapl_lmr_retire(struct kdapl_lmr *lmr)
@@ -272,7 +272,8 @@ static DAT_RETURN kdapl_lmr_free(struct kdapl_lmr *lmr)
 					    DAT_INVALID_STATE_LMR_IN_USE);
 
 	/* No QP of a freed Endpoint may write into the memory any more. */
-	kdapl_lmr_wait_lingering(lmr);
+	if (!kdapl_lmr_wait_lingering(lmr))
+		return in_use;
 	/* Ask first: closing an LMR that is in use can fail a post. */
 	if (kdapl_lmr_is_posted(lmr))
 		return in_use;

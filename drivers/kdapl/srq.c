@@ -338,14 +338,16 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ) :
 			DAT_ERROR(DAT_INVALID_STATE,
 				  DAT_INVALID_STATE_SRQ_IN_USE);
+	} else if (!kdapl_ia_wait_lingering(srq->obj.ia, kdapl_srq_lingers, srq)) {
+		/*
+		 * The buffers would be the consumer's when this call returns. No
+		 * Endpoint uses the SRQ any more, so none comes to those that
+		 * were freed before, of which one still receives.
+		 */
+		atomic_set(&srq->obj.users, 0);
+		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
 	} else if (kdapl_obj_unpublish(&srq->obj)) {
 		kdapl_async_withdraw(&srq->lw_event);
-		/*
-		 * The buffers are the consumer's when this call returns. No
-		 * Endpoint uses the SRQ any more, so none comes to those that
-		 * were freed before.
-		 */
-		kdapl_ia_wait_lingering(srq->obj.ia, kdapl_srq_lingers, srq);
 		kdapl_obj_unuse(&srq->pz->obj);
 		kdapl_obj_put(&srq->obj);
 	}

@@ -518,16 +518,16 @@ DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
  *
  * The EP keeps its SRQ, its attributes and its watermarks. Completions of the old
  * connection stay on their EVDs until they are reaped. The call waits until the
- * device has let go of the old connection. After %DAT_CONNECTION_EVENT_TIMED_OUT that
- * takes siw as long as TCP tries to connect: 130 s with the usual
- * net.ipv4.tcp_syn_retries of 6. A consumer that cannot wait frees the EP, which does
- * not sleep, and makes another one.
+ * device has let go of the old connection, 15 s at most. Over iWARP a driver may take
+ * longer over an attempt that was given up. A consumer that cannot wait frees the EP,
+ * which does not sleep, and makes another one.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the EP is UNCONNECTED
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
- * * %DAT_INVALID_STATE - the EP is in any other state
+ * * %DAT_INVALID_STATE - the EP is in any other state, or is DISCONNECTED still, as the
+ *   device has not let go of the old connection
  *
  * Example::
  *
@@ -561,7 +561,8 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle);
  * of its requests. A consumer that wants them reported disconnects the EP, and
  * reaps their completions first. The device may use the buffers until it has let
  * go of the connection, which happens in the background: dat_lmr_free() and
- * dat_srq_free() wait for that, as far as it concerns their memory.
+ * dat_srq_free() wait for that, as far as it concerns their memory, and are refused if
+ * it takes too long.
  *
  * An upcall that had got an event of the EP before may begin or run on another CPU
  * after the return. kdat_evd_wait_upcalls() of <dat/kdat_linux.h> waits for such

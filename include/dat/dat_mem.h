@@ -245,7 +245,7 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
  * freed before; the events need not have been reaped. The same holds while a
  * dat_lmr_fmr() or dat_lmr_invalidate() request about the LMR is outstanding. The
  * call waits for EPs that were freed before and whose work names the LMR, until the
- * device has let go of them.
+ * device has let go of them, and is refused if one of them takes more than 15 s.
  *
  * The call looks for such work in the queues of the EP or SRQ that the LMR was used
  * with; if those were several, of all EPs and SRQs of the IA.

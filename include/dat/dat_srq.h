@@ -67,13 +67,15 @@ DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  *
  * Buffers that no EP has taken return to the consumer without an event. No peer
  * writes into them after the return: the call waits until the device has let go
- * of the EPs that were freed while connected.
+ * of the EPs that were freed while connected, and is refused if one of them takes
+ * more than 15 s.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the handle is invalid now
  * * %DAT_INVALID_HANDLE - @srq_handle is not an SRQ
- * * %DAT_INVALID_STATE - an EP uses it, subtype %DAT_INVALID_STATE_SRQ_IN_USE
+ * * %DAT_INVALID_STATE - an EP uses it, or one that was freed, subtype
+ *   %DAT_INVALID_STATE_SRQ_IN_USE
  *
  * Example::
  *

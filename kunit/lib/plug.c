@@ -35,17 +35,28 @@ void kd_plug(struct kunit *test)
 }
 EXPORT_SYMBOL_GPL(kd_plug);
 
+/*
+ * Remove the device of the case. Return what the command has returned, which may fail
+ * after that. Context: process, any thread.
+ */
+int kd_delete_device(struct kunit *test)
+{
+	const struct kd_second *d = test->param_value;
+	char command[64];
+
+	snprintf(command, sizeof(command), "rdma link delete %.*s",
+		 (int)strcspn(d->ia, "/"), d->ia);
+	return shell(command);
+}
+EXPORT_SYMBOL_GPL(kd_delete_device);
+
 /* Remove the device of the case. */
 void kd_unplug(struct kunit *test)
 {
 	const struct kd_second *d = test->param_value;
-	char command[64];
-	ktime_t start;
+	ktime_t start = ktime_get();
 
-	snprintf(command, sizeof(command), "rdma link delete %.*s",
-		 (int)strcspn(d->ia, "/"), d->ia);
-	start = ktime_get();
-	KUNIT_ASSERT_EQ(test, 0, shell(command));
+	KUNIT_ASSERT_EQ(test, 0, kd_delete_device(test));
 	KUNIT_EXPECT_LT(test, ktime_ms_delta(ktime_get(), start), UNPLUG_MS);
 	KUNIT_EXPECT_FALSE(test, kd_is_plugged(d->ia));
 }

@@ -12,6 +12,7 @@ int kd_plug_init(struct kunit *test);
 struct kd_side *kd_open_second(struct kunit *test);
 bool kd_is_plugged(const char *ia);
 void kd_plug(struct kunit *test);
+int kd_delete_device(struct kunit *test);
 void kd_unplug(struct kunit *test);
 void kd_expect_broken(struct kd_side *s);
 

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Peers over iWARP that are accepted and then silent. One that has asked to send the first
+ * frame (MPA version 2, peer to peer) need not send it, and until then neither siw nor
+ * iw_cm ends the connection. No call waits for it (contract L6, N6), and neither does a
+ * device that leaves.
+ *
+ * With siw the peer is a TCP socket. The simulated adapter stands for drivers of which
+ * nothing is known: its report of the connection is withheld.
+ */
+#include <linux/completion.h>
+#include <linux/in.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/net.h>
+#include <net/net_namespace.h>
+#include <net/sock.h>
+#include <rdma/iw_cm.h>
+#include "device.h"
+#include "plug.h"
+
+#define BOUND_MS	5000		/* where the connection can be ended */
+#define REFUSAL_MS	20000		/* where only the driver can */
+
+/* ---- Calls that must come back ------------------------------------------------- */
+
+struct call {
+	DAT_RETURN (*fn)(void *arg);
+	void *arg;
+	DAT_RETURN ret;
+	struct completion done;
+};
+
+static DAT_RETURN call_ia_close(void *ia)
+{
+	return dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
+}
+
+static DAT_RETURN call_srq_free(void *srq)
+{
+	return dat_srq_free(srq);
+}
+
+static DAT_RETURN call_lmr_free(void *lmr)
+{
+	return dat_lmr_free(lmr);
+}
+
+static DAT_RETURN call_ep_reset(void *ep)
+{
+	return dat_ep_reset(ep);
+}
+
+static DAT_RETURN call_unplug(void *test)
+{
+	return kd_delete_device(test);
+}
+
+static int call_thread(void *data)
+{
+	struct call *c = data;
+
+	c->ret = c->fn(c->arg);
+	complete(&c->done);
+	return 0;
+}
+
+static struct call *call_begin(struct kunit *test, DAT_RETURN (*fn)(void *), void *arg)
+{
+	struct call *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	c->fn = fn;
+	c->arg = arg;
+	init_completion(&c->done);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(call_thread, c, "kd-call")));
+	return c;
+}
+
+/*
+ * Expect that the call returns @want within @ms. If it does not, @rescue lets it go on, so
+ * that the case can fail.
+ */
+static void call_expect(struct kunit *test, struct call *c, u32 want, unsigned int ms,
+			void (*rescue)(void *data), void *data)
+{
+	bool back = wait_for_completion_timeout(&c->done, msecs_to_jiffies(ms));
+
+	KUNIT_EXPECT_TRUE_MSG(test, back, "%ps: no return within %u ms", c->fn, ms);
+	if (!back) {
+		rescue(data);
+		wait_for_completion(&c->done);
+	}
+	KUNIT_EXPECT_EQ_MSG(test, (u32)DAT_GET_TYPE(c->ret), want, "%ps returned %#x %s",
+			    c->fn, c->ret, kd_strerror(c->ret));
+}
+
+/* ---- A peer of siw that is a TCP socket ------------------------------------------ */
+
+#define MPA_ENHANCED	0x1000
+#define MPA_REVISION	2
+#define MPA_P2P		0x8000		/* with ird: the initiator sends first */
+#define MPA_WRITE_RTR	0x8000		/* with ord: a Write, and it is empty */
+
+struct mpa_frame {
+	char key[16];
+	__be16 bits;
+	__be16 pd_len;
+	__be16 ird;
+	__be16 ord;
+} __packed;
+
+struct mute {
+	struct kunit *test;
+	struct socket *sock;
+};
+
+/* An orderly end: siw takes it for the first frame, and then for the end. */
+static void mute_hang_up(void *data)
+{
+	struct mute *m = data;
+
+	if (m->sock)
+		kernel_sock_shutdown(m->sock, SHUT_RDWR);
+}
+
+static void mute_free(void *data)
+{
+	struct mute *m = data;
+
+	if (m->sock)
+		sock_release(m->sock);
+	m->sock = NULL;
+}
+
+static void mute_send(struct mute *m, void *data, size_t len)
+{
+	struct msghdr msg = { .msg_flags = MSG_NOSIGNAL };
+	struct kvec iov = { data, len };
+
+	KUNIT_ASSERT_EQ(m->test, (int)len, kernel_sendmsg(m->sock, &msg, &iov, 1, len));
+}
+
+/* Read the answer: siw has accepted. */
+static void mute_expect_reply(struct mute *m)
+{
+	struct mpa_frame reply = { };
+	struct msghdr msg = { };
+	struct kvec iov = { &reply, sizeof(reply) };
+
+	KUNIT_ASSERT_EQ(m->test, (int)sizeof(reply),
+			kernel_recvmsg(m->sock, &msg, &iov, 1, sizeof(reply),
+				       MSG_WAITALL));
+	KUNIT_ASSERT_EQ(m->test, 0, memcmp(reply.key, "MPA ID Rep Frame", 16));
+	KUNIT_ASSERT_NE(m->test, 0, be16_to_cpu(reply.ird) & MPA_P2P);
+}
+
+/* Ask @side for a connection, with the promise of a first frame, and be accepted. */
+static struct mute *mute_connect(struct kd_side *side)
+{
+	struct mute *m = kunit_kzalloc(side->test, sizeof(*m), GFP_KERNEL);
+	struct sockaddr_in to = *(struct sockaddr_in *)side->addr;
+	u16 port = kd_port();
+	struct mpa_frame request = {
+		.key = "MPA ID Req Frame",
+		.bits = cpu_to_be16(MPA_ENHANCED | MPA_REVISION),
+		.pd_len = cpu_to_be16(4),
+		.ird = cpu_to_be16(MPA_P2P | 1),
+		.ord = cpu_to_be16(MPA_WRITE_RTR | 1),
+	};
+
+	KUNIT_ASSERT_NOT_NULL(side->test, m);
+	m->test = side->test;
+	kd_psp(side, port, DAT_PSP_CONSUMER_FLAG);
+	KUNIT_ASSERT_EQ(side->test, 0, sock_create_kern(&init_net, AF_INET, SOCK_STREAM,
+							IPPROTO_TCP, &m->sock));
+	KUNIT_ASSERT_EQ(side->test, 0, kunit_add_action_or_reset(side->test, mute_free, m));
+	to.sin_port = htons(port);
+	KUNIT_ASSERT_EQ(side->test, 0, kernel_connect(m->sock, (void *)&to, sizeof(to), 0));
+	mute_send(m, &request, sizeof(request));
+	KD_ASSERT_OK(side->test, dat_cr_accept(kd_expect_cr(side), side->ep, 0, NULL));
+	mute_expect_reply(m);
+	KUNIT_EXPECT_EQ(side->test, (u32)kd_state(side),
+			(u32)DAT_EP_STATE_COMPLETION_PENDING);
+	return m;
+}
+
+static struct kd_side *open_siw(struct kunit *test, const char *ia,
+				const struct kd_opts *opts)
+{
+	struct kd_side *s = kd_open(test, ia);
+
+	kd_setup(s, opts);
+	return s;
+}
+
+static void L6_srq_free_of_silent_peer(struct kunit *test)
+{
+	struct kd_side *s = open_siw(test, "siw0/1", &(struct kd_opts) { .srq_len = 4 });
+	struct mute *m = mute_connect(s);
+
+	KD_ASSERT_OK(test, dat_ep_free(s->ep));
+	call_expect(test, call_begin(test, call_srq_free, s->srq), DAT_SUCCESS, BOUND_MS,
+		    mute_hang_up, m);
+}
+
+static void L6_lmr_free_of_silent_peer(struct kunit *test)
+{
+	struct kd_side *s = open_siw(test, "siw0/1", NULL);
+	struct mute *m;
+
+	kd_recv(s, 0, 64, 1);
+	m = mute_connect(s);
+	KD_ASSERT_OK(test, dat_ep_free(s->ep));
+	call_expect(test, call_begin(test, call_lmr_free, s->buf->lmr), DAT_SUCCESS,
+		    BOUND_MS, mute_hang_up, m);
+}
+
+/* The consumer is told at once, and the Endpoint can be used again. */
+static void reset_of_silent_peer(struct kunit *test)
+{
+	struct kd_side *s = open_siw(test, "siw0/1", NULL);
+	struct kd_side *a = open_siw(test, "siw0/1", NULL);
+	struct mute *m = mute_connect(s);
+
+	KD_ASSERT_OK(test, dat_ep_disconnect(s->ep, DAT_CLOSE_ABRUPT_FLAG));
+	call_expect(test, call_begin(test, call_ep_reset, s->ep), DAT_SUCCESS, BOUND_MS,
+		    mute_hang_up, m);
+	kd_expect_event(test, s->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
+	kd_expect_no_event(test, s->conn_evd);
+	kd_connect_pair(a, s);
+	kd_ping(a, s);
+}
+
+static void close_of_silent_peer(struct kunit *test)
+{
+	struct kd_side *s = open_siw(test, "siw0/1", NULL);
+	struct mute *m = mute_connect(s);
+	DAT_IA_HANDLE ia = s->ia;
+
+	s->ia = NULL;
+	call_expect(test, call_begin(test, call_ia_close, ia), DAT_SUCCESS, BOUND_MS,
+		    mute_hang_up, m);
+}
+
+/* One that is neither given up nor ended has ended when the device leaves. */
+static void N6_silent_peer(struct kunit *test)
+{
+	const struct kd_second *d = test->param_value;
+	struct kd_side *s = kd_open_second(test);
+	struct mute *m;
+
+	if (!kd_is_iwarp(s))
+		kunit_skip(test, "only peers over iWARP announce anything");
+	kd_setup(s, NULL);
+	m = mute_connect(s);
+	call_expect(test, call_begin(test, call_unplug, test), 0, BOUND_MS,
+		    mute_hang_up, m);
+	KUNIT_EXPECT_FALSE(test, kd_is_plugged(d->ia));
+	kd_expect_broken(s);
+}
+
+/* The peer's orderly end: the connection is there for a moment. */
+static void silent_peer_hangs_up(struct kunit *test)
+{
+	struct kd_side *s = open_siw(test, "siw0/1", NULL);
+
+	mute_hang_up(mute_connect(s));
+	kd_expect_event(test, s->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
+	kd_expect_disconnected(s, NULL);
+	KD_EXPECT_OK(test, dat_ep_reset(s->ep));
+}
+
+/* ---- A driver that does not report connections ----------------------------------- */
+
+#define WITHHELD	3
+
+static struct {
+	struct kd_hook device;
+	iw_event_handler handler;
+	struct iw_cm_id *id[WITHHELD];
+	int n;
+} withheld;
+
+static int withhold_event(struct iw_cm_id *id, struct iw_cm_event *event)
+{
+	id->event_handler = withheld.handler;
+	if (event->event != IW_CM_EVENT_ESTABLISHED)
+		return id->event_handler(id, event);
+	id->add_ref(id);
+	withheld.id[withheld.n++] = id;
+	return 0;
+}
+
+static int withhold_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	if (withheld.n < WITHHELD) {
+		withheld.handler = id->event_handler;
+		id->event_handler = withhold_event;
+	}
+	return withheld.device.real.iw_accept(id, param);
+}
+
+/* The driver reports them. */
+static void withheld_end(void *unused)
+{
+	struct iw_cm_event event = { .event = IW_CM_EVENT_ESTABLISHED };
+	struct iw_cm_id *id;
+
+	while (withheld.n) {
+		id = withheld.id[--withheld.n];
+		id->event_handler(id, &event);
+		id->rem_ref(id);
+	}
+}
+
+/* A pair whose passive side will wait for its driver. */
+static struct kd_pair make_withheld(struct kunit *test)
+{
+	struct kd_pair c = kd_make_pair(test, &(struct kd_opts) { .no_ep = true });
+
+	if (!kd_is_iwarp(c.a))
+		kunit_skip(test, "only drivers of iWARP report them");
+	withheld.n = 0;
+	kd_hook(test, c.p->name, &withheld.device)->ops.iw_accept = withhold_accept;
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, withheld_end, NULL));
+	return c;
+}
+
+/* Accept a request with @passive. The driver keeps that to itself. */
+static void withheld_connect(struct kd_pair *c, DAT_EP_HANDLE passive)
+{
+	int n = withheld.n;
+	u16 port = kd_port();
+
+	kd_psp(c->p, port, DAT_PSP_CONSUMER_FLAG);
+	c->a->ep = kd_ep(c->a, NULL);
+	kd_connect_start(c->a, c->p, port);
+	KD_ASSERT_OK(c->p->test, dat_cr_accept(kd_expect_cr(c->p), passive, 0, NULL));
+	KUNIT_ASSERT_EQ(c->p->test, withheld.n, n + 1);
+}
+
+/* Memory that the peer may reach is not given back, and is when the driver speaks. */
+static void L6_refused_while_the_driver_is_silent(struct kunit *test)
+{
+	DAT_EP_HANDLE shared, plain, kept;
+	struct call *srq, *lmr, *reset;
+	DAT_SRQ_PARAM param;
+	struct kd_buf *own;
+	struct kd_pair c;
+
+	c = make_withheld(test);
+	plain = kd_ep(c.p, NULL);
+	kept = kd_ep(c.p, NULL);
+	c.p->ep = plain;
+	kd_recv(c.p, 0, 64, 1);
+	own = c.p->buf;
+	c.p->buf = kd_buf_alloc(c.p, PAGE_SIZE);
+	c.p->srq = kd_srq(c.p, 4);
+	kd_recv(c.p, 0, 64, 2);
+	shared = kd_ep(c.p, NULL);
+	withheld_connect(&c, shared);
+	withheld_connect(&c, plain);
+	withheld_connect(&c, kept);
+	KD_ASSERT_OK(test, dat_ep_free(shared));
+	KD_ASSERT_OK(test, dat_ep_free(plain));
+	KD_ASSERT_OK(test, dat_ep_disconnect(kept, DAT_CLOSE_ABRUPT_FLAG));
+	srq = call_begin(test, call_srq_free, c.p->srq);
+	lmr = call_begin(test, call_lmr_free, own->lmr);
+	reset = call_begin(test, call_ep_reset, kept);
+	call_expect(test, srq, DAT_INVALID_STATE, REFUSAL_MS, withheld_end, NULL);
+	call_expect(test, lmr, DAT_INVALID_STATE, REFUSAL_MS, withheld_end, NULL);
+	call_expect(test, reset, DAT_INVALID_STATE, REFUSAL_MS, withheld_end, NULL);
+	KD_EXPECT_OK(test, dat_srq_query(c.p->srq, DAT_SRQ_FIELD_ALL, &param));
+	KUNIT_EXPECT_EQ(test, 1, param.outstanding_dto_count);
+	withheld_end(NULL);
+	KD_EXPECT_OK(test, dat_ep_reset(kept));
+	KD_EXPECT_OK(test, dat_srq_free(c.p->srq));
+	KD_EXPECT_OK(test, dat_lmr_free(own->lmr));
+}
+
+/* An IA that cannot be closed keeps its handle, and is closed later. */
+static void close_is_refused(struct kunit *test)
+{
+	struct kd_pair c = make_withheld(test);
+
+	c.p->ep = kd_ep(c.p, NULL);
+	kd_recv(c.p, 0, 64, 1);
+	withheld_connect(&c, c.p->ep);
+	call_expect(test, call_begin(test, call_ia_close, c.p->ia), DAT_INVALID_STATE,
+		    REFUSAL_MS, withheld_end, NULL);
+	KD_EXPECT_RET(test, DAT_INSUFFICIENT_RESOURCES,
+		      dat_pz_create(c.p->ia, &c.p->pz));
+	withheld_end(NULL);
+	kd_close(c.p);
+}
+
+static struct kunit_case silent_peer_cases[] = {
+	KUNIT_CASE(L6_srq_free_of_silent_peer),
+	KUNIT_CASE(L6_lmr_free_of_silent_peer),
+	KUNIT_CASE(reset_of_silent_peer),
+	KUNIT_CASE(close_of_silent_peer),
+	KUNIT_CASE(silent_peer_hangs_up),
+	KUNIT_CASE_PARAM(N6_silent_peer, kd_gen_second),
+	KUNIT_CASE_PARAM(L6_refused_while_the_driver_is_silent, kd_gen_simulated_ia),
+	KUNIT_CASE_PARAM(close_is_refused, kd_gen_simulated_ia),
+	{}
+};
+
+KD_SUITE("kdapl-silent-peer", silent_peer_cases, "peers that are accepted and silent",
+	 .init = kd_plug_init);
