@@ -36,7 +36,8 @@ struct kdapl_lmr;
  *	kdapl_conn_linger()
  * @linger_lock: protects @lingering and @last_lingering; a leaf
  * @last_lingering: number of EPs that were ever entered in @lingering
- * @wait: where tasks wait for @live to drop, or for EPs to leave @lingering
+ * @wait: where tasks wait for @live to drop, for EPs to leave @lingering, or for service
+ *	connections
  * @async_evd: EVD for asynchronous events, used and referenced; NULL once the
  *	IA has been closed
  * @own_async_evd: dat_ia_open() has made @async_evd

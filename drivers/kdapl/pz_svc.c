@@ -18,8 +18,8 @@
  *
  * The PZ owns the connection. pz->svc_mutex serialises its making, its use and
  * its end, so one request at a time is posted, and its completion is waited
- * for. kdapl_svc_handler(), the event handler of all three ids, takes no lock;
- * it completes what kdapl_svc_connect() waits for. Everything else runs in
+ * for, unless the device leaves. kdapl_svc_handler(), the event handler of all three ids,
+ * takes no lock; it tells what kdapl_svc_connect() waits for. Everything else runs in
  * process context with the device present. A connection that was lost, for
  * example because the address of the port was changed, is made again, once per
  * request.
@@ -51,12 +51,12 @@
  * @active: connecting id, with @qp
  * @passive: accepting id, which came with the request that arrived at @listen
  * @nonce: private data that a request must contain to be accepted
- * @step: completed by the next event of @active
+ * @step: the next event of @active has come
  * @err: an errno if that event was not the expected one
- * @accepted: completed when @passive is established
+ * @accepted: @passive is established
  * @broken: the connection is lost
  * @cqe: completion entry of the one request that is outstanding
- * @done: completed when the request is
+ * @done: the request has completed
  * @status: completion status of the request
  */
 struct kdapl_svc {
@@ -68,14 +68,24 @@ struct kdapl_svc {
 	struct rdma_cm_id *active;
 	struct rdma_cm_id *passive;
 	__be64 nonce;
-	struct completion step;
+	bool step;
 	int err;
-	struct completion accepted;
+	bool accepted;
 	bool broken;
 	struct ib_cqe cqe;
-	struct completion done;
+	bool done;
 	enum ib_wc_status status;
 };
+
+/* Set @what, a member of @svc that kdapl_svc_await() waits for. Context: any. */
+static void kdapl_svc_tell(struct kdapl_svc *svc, bool *what)
+{
+	struct kdapl_ia *ia = svc->pz->obj.ia;
+
+	/* Pairs with kdapl_svc_await(), which then reads what it is about. */
+	smp_store_release(what, true);
+	wake_up_all(&ia->wait);
+}
 
 /* Fill in the parameters of both sides. */
 static void kdapl_svc_param(struct kdapl_svc *svc,
@@ -174,10 +184,10 @@ static int kdapl_svc_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		break;
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		complete(&svc->step);
+		kdapl_svc_tell(svc, &svc->step);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		complete(active ? &svc->step : &svc->accepted);
+		kdapl_svc_tell(svc, active ? &svc->step : &svc->accepted);
 		break;
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
@@ -188,7 +198,7 @@ static int kdapl_svc_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		if (active) {
 			svc->err = event->status < 0 ? event->status :
 						       -ECONNREFUSED;
-			complete(&svc->step);
+			kdapl_svc_tell(svc, &svc->step);
 		}
 		break;
 	}
@@ -199,17 +209,38 @@ static int kdapl_svc_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 static void kdapl_svc_begin(struct kdapl_svc *svc)
 {
 	svc->err = 0;
-	reinit_completion(&svc->step);
+	svc->step = false;
 }
 
-/* Wait for @what, which kdapl_svc_handler() completes. Return 0 or an errno. */
-static int kdapl_svc_await(struct kdapl_svc *svc, struct completion *what)
+/* Pairs with kdapl_svc_tell(). */
+static bool kdapl_svc_was_told(const bool *what)
 {
-	if (!wait_for_completion_timeout(what, KDAPL_SVC_STEP))
-		return -ETIMEDOUT;
-	if (READ_ONCE(svc->broken))
-		return svc->err ?: -ECONNRESET;
-	return 0;
+	return smp_load_acquire(what);
+}
+
+/*
+ * Wait for @what, a member of @svc, @timeout at most. Return 0 or an errno. The caller is
+ * within kdapl_hca_enter(): a device that leaves wakes it up.
+ */
+static int kdapl_svc_await(struct kdapl_svc *svc, bool *what, long timeout)
+{
+	struct kdapl_ia *ia = svc->pz->obj.ia;
+
+	timeout = wait_event_timeout(ia->wait, kdapl_svc_was_told(what) ||
+				     READ_ONCE(ia->hca->gone), timeout);
+	if (kdapl_svc_was_told(what))
+		return 0;
+	return timeout ? -ENODEV : -ETIMEDOUT;
+}
+
+/* Wait for @what, which kdapl_svc_handler() sets. Return 0 or an errno. */
+static int kdapl_svc_await_step(struct kdapl_svc *svc, bool *what)
+{
+	int err = kdapl_svc_await(svc, what, KDAPL_SVC_STEP);
+
+	if (!err && READ_ONCE(svc->broken))
+		err = svc->err ?: -ECONNRESET;
+	return err;
 }
 
 /* Destroy *@id, if there is one, with its queue pair. */
@@ -264,7 +295,7 @@ static int kdapl_svc_dial(struct kdapl_svc *svc, struct sockaddr *addr)
 	kdapl_svc_begin(svc);
 	err = rdma_resolve_addr(svc->active, addr, (struct sockaddr *)to,
 				KDAPL_SVC_RESOLVE_MS) ?:
-	      kdapl_svc_await(svc, &svc->step);
+	      kdapl_svc_await_step(svc, &svc->step);
 	if (err)
 		return err;
 	if (svc->active->device != svc->pz->pd->device)
@@ -272,7 +303,7 @@ static int kdapl_svc_dial(struct kdapl_svc *svc, struct sockaddr *addr)
 
 	kdapl_svc_begin(svc);
 	err = rdma_resolve_route(svc->active, KDAPL_SVC_RESOLVE_MS) ?:
-	      kdapl_svc_await(svc, &svc->step) ?:
+	      kdapl_svc_await_step(svc, &svc->step) ?:
 	      kdapl_svc_create_qp(svc, svc->active);
 	if (err)
 		return err;
@@ -281,8 +312,8 @@ static int kdapl_svc_dial(struct kdapl_svc *svc, struct sockaddr *addr)
 	kdapl_svc_begin(svc);
 	kdapl_svc_param(svc, &param);
 	return rdma_connect(svc->active, &param) ?:
-	       kdapl_svc_await(svc, &svc->step) ?:
-	       kdapl_svc_await(svc, &svc->accepted);
+	       kdapl_svc_await_step(svc, &svc->step) ?:
+	       kdapl_svc_await_step(svc, &svc->accepted);
 }
 
 /* Have rdma_cm connect two queue pairs. */
@@ -312,9 +343,6 @@ static int kdapl_svc_connect(struct kdapl_pz *pz)
 		return -ENOMEM;
 	svc->pz = pz;
 	svc->nonce = cpu_to_be64(get_random_u64());
-	init_completion(&svc->step);
-	init_completion(&svc->accepted);
-	init_completion(&svc->done);
 	pz->svc = svc;
 
 	svc->cq = __ib_alloc_cq(pz->pd->device, svc, 2 * KDAPL_SVC_DEPTH + 2, 0,
@@ -368,7 +396,7 @@ static void kdapl_svc_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct kdapl_svc *svc = container_of(wc->wr_cqe, struct kdapl_svc, cqe);
 
 	svc->status = wc->status;
-	complete(&svc->done);
+	kdapl_svc_tell(svc, &svc->done);
 }
 
 /* Post @wr and wait for its completion. -ENOTCONN: the connection is lost. */
@@ -376,7 +404,7 @@ static int kdapl_svc_post(struct kdapl_svc *svc, struct ib_send_wr *wr)
 {
 	int err;
 
-	reinit_completion(&svc->done);
+	svc->done = false;
 	svc->cqe.done = kdapl_svc_done;
 	wr->wr_cqe = &svc->cqe;
 	wr->send_flags = IB_SEND_SIGNALED;
@@ -385,8 +413,9 @@ static int kdapl_svc_post(struct kdapl_svc *svc, struct ib_send_wr *wr)
 	err = ib_post_send(svc->qp, wr, NULL);
 	if (err)
 		return -ENOTCONN;
-	if (!wait_for_completion_timeout(&svc->done, KDAPL_SVC_REQUEST))
-		return -ETIMEDOUT;
+	err = kdapl_svc_await(svc, &svc->done, KDAPL_SVC_REQUEST);
+	if (err)
+		return err;
 	switch (svc->status) {
 	case IB_WC_SUCCESS:
 		return 0;

@@ -5,6 +5,7 @@
  * "rdma link" removes and adds the devices, as an administrator would.
  */
 #include <linux/module.h>
+#include "device.h"
 #include "ep_states.h"
 #include "gone.h"
 #include "plug.h"
@@ -226,6 +227,78 @@ static void N6_while_connections_come_and_go(struct kunit *test)
 	td_free_side(c->a, &objects);
 }
 
+/* ---- While a call waits for the device ------------------------------------ */
+
+#define PROMPT_MS	5000	/* a registration may take twice that */
+
+/*
+ * A registration that the device does not complete
+ * @post: the device's operation, put back before the device leaves
+ */
+static struct {
+	typeof_member(struct ib_device, ops.post_send) post;
+	struct kd_side *side;
+	DAT_RETURN ret;
+	bool posted;
+	struct completion done;
+} stuck;
+
+static int swallow(struct ib_qp *qp, const struct ib_send_wr *wr,
+		   const struct ib_send_wr **bad)
+{
+	if (qp->qp_type != IB_QPT_RC || wr->opcode != IB_WR_REG_MR)
+		return stuck.post(qp, wr, bad);
+	WRITE_ONCE(stuck.posted, true);
+	kd_wake();
+	return 0;
+}
+
+static bool is_stuck(void *unused)
+{
+	return READ_ONCE(stuck.posted);
+}
+
+static int register_thread(void *unused)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = stuck.side->buf->va };
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT lc;
+	DAT_RMR_CONTEXT rc;
+
+	stuck.ret = dat_lmr_kcreate(stuck.side->ia, DAT_MEM_TYPE_VIRTUAL, region,
+				    PAGE_SIZE, stuck.side->pz, DAT_MEM_PRIV_ALL_FLAG,
+				    DAT_VA_TYPE_VA, DAT_MEM_OPTIMIZE_DONT_CARE, &lmr,
+				    &lc, &rc, NULL, NULL);
+	complete(&stuck.done);
+	return 0;
+}
+
+/* dat_lmr_kcreate() keeps the device, but not for as long as it would wait. */
+static void N6_while_registering(struct kunit *test)
+{
+	struct ib_device *dev;
+	ktime_t start;
+
+	stuck.side = kd_open_second(test);
+	kd_setup(stuck.side, NULL);
+	stuck.posted = false;
+	init_completion(&stuck.done);
+	dev = kd_test_device(test, stuck.side->name);
+	stuck.post = dev->ops.post_send;
+	WRITE_ONCE(dev->ops.post_send, swallow);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(register_thread, NULL,
+						    "kd-register")));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_stuck, NULL, KD_TIMEOUT_MS));
+	WRITE_ONCE(dev->ops.post_send, stuck.post);
+	start = ktime_get();
+	kd_unplug(test);
+	KUNIT_EXPECT_LT(test, ktime_ms_delta(ktime_get(), start), PROMPT_MS);
+	wait_for_completion(&stuck.done);
+	KUNIT_EXPECT_EQ(test, (u32)DAT_GET_TYPE(stuck.ret),
+			(u32)DAT_INSUFFICIENT_RESOURCES);
+	expect_catastrophe(stuck.side);
+}
+
 /* ---- Every call, and every state ----------------------------------------- */
 
 static void N6_calls_afterwards(struct kunit *test)
@@ -309,6 +382,7 @@ static struct kunit_case removal_cases[] = {
 	KUNIT_CASE_PARAM(N6_does_not_wait_for_an_upcall, kd_gen_second),
 	KUNIT_CASE_PARAM(N6_while_connecting, kd_gen_second),
 	KUNIT_CASE_PARAM(N6_while_connections_come_and_go, kd_gen_second),
+	KUNIT_CASE_PARAM(N6_while_registering, kd_gen_second),
 	KUNIT_CASE_PARAM(N6_calls_afterwards, kd_gen_second),
 	KUNIT_CASE_PARAM(N6_idle, kd_gen_second),
 	KUNIT_CASE_PARAM(N6_every_state, kd_gen_second),
