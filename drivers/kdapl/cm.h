@@ -114,7 +114,7 @@ DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args
 			   DAT_HANDLE *handle, DAT_CONN_QUAL *qual);
 void kdapl_sp_destroy(struct kdapl_sp *sp);
 struct kdapl_sp *kdapl_sp_find(struct kdapl_ia *ia, DAT_CONN_QUAL qual);
-void kdapl_sps_update(struct kdapl_ia *ia);
+bool kdapl_sps_update(struct kdapl_ia *ia);
 
 /* cm_cr.c */
 extern const struct kdapl_event_ops kdapl_cr_event_ops;

@@ -291,12 +291,14 @@ static bool kdapl_listener_stays(struct kdapl_ia *ia, struct kdapl_listener *l)
 
 /*
  * The addresses of the IA may have changed: @sp listens at them and no others. One
- * that somebody else uses with this port is left out.
+ * that somebody else uses with this port is left out. Return false if there was no
+ * memory for all.
  */
-static void kdapl_sp_update(struct kdapl_sp *sp)
+static bool kdapl_sp_update(struct kdapl_sp *sp)
 {
 	struct kdapl_ia *ia = sp->obj.ia;
 	struct kdapl_listener *l, *next;
+	bool done = true;
 	unsigned int i;
 
 	mutex_lock(&sp->mutex);
@@ -308,26 +310,31 @@ static void kdapl_sp_update(struct kdapl_sp *sp)
 			kdapl_sp_unlisten_one(sp, l);
 	for (i = 0; i < ia->naddrs; i++)
 		if (kdapl_sp_wants(sp, &ia->addr[i]) &&
-		    !kdapl_sp_listens_at(sp, &ia->addr[i]))
-			kdapl_sp_listen_addr(sp, &ia->addr[i]);
+		    !kdapl_sp_listens_at(sp, &ia->addr[i]) &&
+		    kdapl_sp_listen_addr(sp, &ia->addr[i]) == -ENOMEM)
+			done = false;
 	mutex_unlock(&ia->mutex);
 out:
 	mutex_unlock(&sp->mutex);
+	return done;
 }
 
 /*
- * The addresses of @ia may have changed: its service points follow. Context: Process
- * context, within kdapl_hca_enter().
+ * The addresses of @ia may have changed: its service points follow. Return false if it
+ * has to be called once more later, as there was no memory. Context: Process context,
+ * within kdapl_hca_enter().
  */
-void kdapl_sps_update(struct kdapl_ia *ia)
+bool kdapl_sps_update(struct kdapl_ia *ia)
 {
 	struct kdapl_obj *obj = NULL;
+	bool done = true;
 
 	lockdep_assert_held(&ia->hca->sem);
 
 	while ((obj = kdapl_obj_next(ia, obj)))
 		if (obj->ops == &kdapl_sp_ops)
-			kdapl_sp_update(container_of(obj, struct kdapl_sp, obj));
+			done &= kdapl_sp_update(container_of(obj, struct kdapl_sp, obj));
+	return done;
 }
 
 /* Return the DAT error for the errno of kdapl_sp_listen(). */

@@ -58,8 +58,9 @@ void kdapl_hca_addr_work(struct work_struct *work)
 		if (kdapl_ia_refresh_addrs(ia, &soon) == -ENOMEM)
 			soon = true;
 		mutex_unlock(&ia->mutex);
+		if (!kdapl_sps_update(ia))
+			soon = true;
 		again |= soon;
-		kdapl_sps_update(ia);
 	}
 	kdapl_hca_leave(hca);
 	if (again)

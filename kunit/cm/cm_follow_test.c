@@ -5,8 +5,9 @@
  */
 #include <linux/in.h>
 #include <linux/module.h>
+#include <rdma/iw_cm.h>
 #include "cm.h"
-#include "fixture.h"
+#include "device.h"
 #include "shell.h"
 
 #define TIMEOUT	(5 * USEC_PER_SEC)
@@ -124,6 +125,39 @@ static void N2_addresses_come_and_go(struct kunit *test)
 	}
 }
 
+static struct {
+	struct kd_hook device;
+	atomic_t refuse;		/* listeners */
+} short_of;
+
+static int short_create_listen(struct iw_cm_id *id, int backlog)
+{
+	return atomic_dec_if_positive(&short_of.refuse) >= 0 ?
+		-ENOMEM : short_of.device.real.iw_create_listen(id, backlog);
+}
+
+/* There is no memory to listen at an address that comes: it is not forgotten. */
+static void N2_listens_when_there_is_memory(struct kunit *test)
+{
+	struct kd_pair c = kd_make_pair(test, NULL);
+	u16 port = kd_port();
+	unsigned int before;
+
+	if (!kd_is_iwarp(c.p))
+		kunit_skip(test, "the driver does not listen");
+	any_psp = kd_psp(c.p, port, DAT_PSP_CONSUMER_FLAG);
+	before = listeners();
+	kd_hook(test, c.p->name, &short_of.device)->ops.iw_create_listen =
+		short_create_listen;
+	atomic_set(&short_of.refuse, 2);
+	if (change_addresses(c.p, "add", LATER, LATER))
+		kunit_skip(test, "no ip command");
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, remove_later, c.p));
+	expect_listeners(test, before + 1);
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&short_of.refuse));
+	connect_there(&c, LATER, port);
+}
+
 /* A port with dozens of addresses has all of them. */
 static void N2_many_addresses(struct kunit *test)
 {
@@ -147,6 +181,7 @@ static void N2_many_addresses(struct kunit *test)
 }
 
 static struct kunit_case cm_follow_cases[] = {
+	KUNIT_CASE_PARAM(N2_listens_when_there_is_memory, kd_gen_wired_ia),
 	KUNIT_CASE_PARAM(N2_addresses_come_and_go, kd_gen_wired_ia),
 	KUNIT_CASE_PARAM(N2_many_addresses, kd_gen_wired_ia),
 	{}
