@@ -179,11 +179,24 @@ static int kdapl_srq_hw_limit(struct ib_device *dev, u64 want)
 	return min_t(u64, want, min(dev->attrs.max_srq_wr, dev->attrs.max_cqe));
 }
 
+/* Make a queue of @want buffers, or what the device can have at once. */
+static struct ib_srq *kdapl_srq_hw_make(struct kdapl_srq *srq, u64 want)
+{
+	struct ib_srq_init_attr init = {
+		.event_handler = kdapl_srq_event,
+		.srq_context = srq,
+		.attr.max_wr = kdapl_srq_hw_limit(srq->obj.ia->hca->dev, want),
+		.attr.max_sge = srq->max_iov,
+		.srq_type = IB_SRQT_BASIC,
+	};
+
+	srq->hw_max = init.attr.max_wr;
+	return ib_create_srq(srq->pz->pd, &init);
+}
+
 /* Make the device's queue and fill it. */
 int kdapl_srq_hw_create(struct kdapl_srq *srq)
 {
-	struct ib_device *dev = srq->obj.ia->hca->dev;
-	struct ib_srq_init_attr init = { };
 	unsigned long flags;
 	struct ib_srq *ibsrq;
 	u64 want;
@@ -192,13 +205,10 @@ int kdapl_srq_hw_create(struct kdapl_srq *srq)
 
 	want = (u64)srq->max * max(READ_ONCE(srq_headroom), 1U);
 	want = max_t(u64, want, KDAPL_SRQ_HW_MIN);
-	init.attr.max_wr = kdapl_srq_hw_limit(dev, want);
-	init.attr.max_sge = srq->max_iov;
-	init.event_handler = kdapl_srq_event;
-	init.srq_context = srq;
-	init.srq_type = IB_SRQT_BASIC;
-	srq->hw_max = init.attr.max_wr;
-	ibsrq = ib_create_srq(srq->pz->pd, &init);
+	ibsrq = kdapl_srq_hw_make(srq, want);
+	/* The device may have room for what the consumer has asked for. */
+	if (IS_ERR(ibsrq) && want > srq->max)
+		ibsrq = kdapl_srq_hw_make(srq, srq->max);
 	if (IS_ERR(ibsrq))
 		return PTR_ERR(ibsrq);
 
