@@ -365,6 +365,9 @@ static noinline DAT_RETURN kdapl_srq_full(struct kdapl_srq *srq, DAT_COUNT n,
 	u64 total;
 	int nsge;
 
+	/* Memory was short when a buffer became doubtful: there may be some now. */
+	if (!srq->free && srq->doubt)
+		queue_work(srq->obj.ia->hca->object_wq, &srq->search_work);
 	ret = kdapl_sge_build(srq->pz, srq->obj.handle, n, iov, srq->max_iov,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, &nsge,
 			      &total, NULL);

@@ -25,6 +25,7 @@
  * remembers the one that has completed nothing for longest (srq->oldest); as long
  * as that one is silent another walk could not find more.
  */
+#include <linux/sched/mm.h>
 #include "dto.h"
 #include "ep.h"
 #include "ia.h"
@@ -203,17 +204,6 @@ out:
 		kdapl_srq_watch(srq);
 }
 
-/* Work item: what was completed since the last search may tell more. */
-void kdapl_srq_search(struct work_struct *work)
-{
-	struct kdapl_srq *srq = container_of(work, struct kdapl_srq,
-					     search_work);
-
-	mutex_lock(&srq->mutex);
-	kdapl_srq_find_lost(srq);
-	mutex_unlock(&srq->mutex);
-}
-
 /*
  * Others can be posted in place of @doubt buffers, and the device is given them,
  * if memory and the CQs allow.
@@ -230,6 +220,26 @@ static void kdapl_srq_replace(struct kdapl_srq *srq, int doubt)
 	srq->hw_extra = doubt;
 	spin_unlock_irqrestore(&srq->lock, flags);
 	kdapl_srq_hw_fill(srq);
+}
+
+/*
+ * Work item: what was completed since the last search may tell more; or a post has found
+ * that kdapl_srq_replace() had no memory.
+ */
+void kdapl_srq_search(struct work_struct *work)
+{
+	struct kdapl_srq *srq = container_of(work, struct kdapl_srq,
+					     search_work);
+	unsigned int noio = memalloc_noio_save();
+	int doubt;
+
+	mutex_lock(&srq->mutex);
+	kdapl_srq_find_lost(srq);
+	doubt = READ_ONCE(srq->doubt);
+	if (doubt > srq->slots - srq->max)
+		kdapl_srq_replace(srq, doubt);
+	mutex_unlock(&srq->mutex);
+	memalloc_noio_restore(noio);
 }
 
 /*
