@@ -165,8 +165,11 @@ static int kdapl_add_one(struct ib_device *dev)
 	struct kdapl_hca *hca;
 
 	hca = kdapl_hca_alloc();
-	if (!hca)
+	if (!hca) {
+		/* ib_core ignores the error and offers the device once only. */
+		dev_err(&dev->dev, "kdapl: no memory, the device cannot be used\n");
 		return -ENOMEM;
+	}
 	hca->dev = dev;
 	strscpy(hca->name, dev_name(&dev->dev), sizeof(hca->name));
 	hca->max_qlen = dev->attrs.max_cqe;
