@@ -34,8 +34,22 @@ struct kdapl_conn_event {
 };
 
 /*
+ * struct kdapl_parting - the id of a connection that has been taken down
+ * @id: the id, whose context this is
+ * @ia: referenced, as restrack reads the consumer's name
+ * @link: entry in hca->partings; hca->partings_lock
+ * @work: destroys the id
+ */
+struct kdapl_parting {
+	struct rdma_cm_id *id;
+	struct kdapl_ia *ia;
+	struct list_head link;
+	struct work_struct work;
+};
+
+/*
  * struct kdapl_conn - one attempt to connect an Endpoint
- * @ref: the EP's, one per queued event, one per queued work
+ * @ref: the EP's, one per queued event, one per queued work, that of @parting
  * @ep: the Endpoint
  * @id: owned until the connection is taken down
  * @passive: the peer asked for it
@@ -83,6 +97,7 @@ struct kdapl_conn {
 	struct completion down_done;
 	struct kdapl_conn_event established;
 	struct kdapl_conn_event final;
+	struct kdapl_parting parting;
 	u8 pd_len;
 	u8 pd[KDAPL_MAX_PRIVATE_DATA];
 };

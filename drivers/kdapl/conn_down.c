@@ -13,7 +13,6 @@
  * at most; kdapl_remove_one() waits for none.
  */
 #include <linux/sched/mm.h>
-#include <linux/slab.h>
 #include "conn.h"
 #include "dto.h"
 #include "ep.h"
@@ -145,20 +144,6 @@ const struct kdapl_event_ops kdapl_conn_event_ops = {
 
 /* ---- Ids that wait for the peer ------------------------------------------ */
 
-/*
- * struct kdapl_parting - the id of a connection that has been taken down
- * @id: the id, whose context this is
- * @ia: referenced, as restrack reads the consumer's name
- * @link: entry in hca->partings; hca->partings_lock
- * @work: destroys the id
- */
-struct kdapl_parting {
-	struct rdma_cm_id *id;
-	struct kdapl_ia *ia;
-	struct list_head link;
-	struct work_struct work;
-};
-
 static void kdapl_parting_end(struct work_struct *work)
 {
 	struct kdapl_parting *parting = container_of(work, struct kdapl_parting,
@@ -166,7 +151,7 @@ static void kdapl_parting_end(struct work_struct *work)
 
 	rdma_destroy_id(parting->id);
 	kdapl_obj_put(&parting->ia->obj);
-	kfree(parting);
+	kdapl_conn_put(container_of(parting, struct kdapl_conn, parting));
 }
 
 /* Have the id of @parting destroyed, which is so once. Context: Process context. */
@@ -199,16 +184,13 @@ static int kdapl_parting_handler(struct rdma_cm_id *id,
  */
 static bool kdapl_parting_begin(struct kdapl_conn *conn, struct rdma_cm_id *id)
 {
+	struct kdapl_parting *parting = &conn->parting;
 	struct kdapl_ia *ia = conn->ep->obj.ia;
 	struct kdapl_hca *hca = ia->hca;
-	struct kdapl_parting *parting;
 	bool kept = false;
 
 	if (!conn->established.number ||
 	    !rdma_cap_ib_cm(id->device, id->port_num))
-		return false;
-	parting = kzalloc(sizeof(*parting), GFP_KERNEL);
-	if (!parting)
 		return false;
 	INIT_WORK(&parting->work, kdapl_parting_end);
 	parting->id = id;
@@ -217,6 +199,7 @@ static bool kdapl_parting_begin(struct kdapl_conn *conn, struct rdma_cm_id *id)
 	spin_lock(&hca->partings_lock);
 	if (!conn->answered && !READ_ONCE(hca->gone) &&
 	    hca->npartings < KDAPL_PARTINGS) {
+		kref_get(&conn->ref);
 		kref_get(&ia->obj.ref);
 		id->context = parting;
 		id->event_handler = kdapl_parting_handler;
@@ -226,8 +209,6 @@ static bool kdapl_parting_begin(struct kdapl_conn *conn, struct rdma_cm_id *id)
 	}
 	spin_unlock(&hca->partings_lock);
 	rdma_unlock_handler(id);
-	if (!kept)
-		kfree(parting);
 	return kept;
 }
 
