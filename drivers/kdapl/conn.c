@@ -40,11 +40,11 @@ static void kdapl_conn_timeout(struct work_struct *work)
 				  DAT_CONNECTION_EVENT_BROKEN);
 }
 
-struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep)
+static struct kdapl_conn *kdapl_conn_new(struct kdapl_ep *ep, size_t size)
 {
 	struct kdapl_conn *conn;
 
-	conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	conn = kzalloc(size, GFP_KERNEL);
 	if (!conn)
 		return NULL;
 	kref_init(&conn->ref);
@@ -58,6 +58,20 @@ struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep)
 	conn->final.ev.kind = KDAPL_EV_CONN;
 	conn->final.conn = conn;
 	return conn;
+}
+
+/* Make what an attempt to connect @ep needs, or return NULL. */
+struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep)
+{
+	return kdapl_conn_new(ep, sizeof(struct kdapl_conn));
+}
+
+/*
+ * Make a connection of @ep that only ends, so there is no private data, or return NULL.
+ */
+struct kdapl_conn *kdapl_conn_alloc_spare(struct kdapl_ep *ep)
+{
+	return kdapl_conn_new(ep, offsetof(struct kdapl_conn, pd));
 }
 
 /* Fill in the parameters that the sides of a connection tell each other. */
@@ -76,12 +90,16 @@ void kdapl_conn_params(struct kdapl_ep *ep, struct rdma_conn_param *param,
 	param->qp_num = ep->qp->qp_num;
 }
 
+/*
+ * The peer's answer has come with @data, which belongs to the event @ce. The consumer may
+ * be reading that of an earlier answer if the connection was established.
+ */
 static void kdapl_conn_private_data(struct kdapl_conn_event *ce,
 				    const void *data, u8 len)
 {
-	if (!data)
+	if (!data || ce->conn->established.number)
 		return;
-	memcpy(ce->pd, data, len);
+	memcpy(ce->conn->pd, data, len);
 	ce->pd_len = len;
 }
 

@@ -21,8 +21,7 @@ struct kdapl_ep;
  * @link: entry in ep->conn_events while it is queued
  * @conn: the connection; referenced while it is queued
  * @number: event number
- * @pd_len: length of @pd
- * @pd: private data of the peer
+ * @pd_len: how much of conn->pd belongs to it: private data of the peer
  */
 struct kdapl_conn_event {
 	struct kdapl_event ev;
@@ -30,7 +29,6 @@ struct kdapl_conn_event {
 	struct kdapl_conn *conn;
 	DAT_EVENT_NUMBER number;
 	u8 pd_len;
-	u8 pd[KDAPL_MAX_PRIVATE_DATA];
 };
 
 /*
@@ -72,8 +70,11 @@ struct kdapl_parting {
  * @down_done: @down has run
  * @established: the event that the connection is there
  * @final: the event that it is not there any more
- * @pd_len: length of @pd
- * @pd: private data for the peer
+ * @parting: its id, if that outlives it; a reference meanwhile
+ * @pd_len: length of @pd while it is for the peer
+ * @pd: private data for the peer, until rdma_connect() has copied it; then what came with
+ *	the peer's answer. The last member: kdapl_conn_alloc_spare() makes a connection
+ *	without it
  */
 struct kdapl_conn {
 	struct kref ref;
@@ -104,6 +105,7 @@ struct kdapl_conn {
 
 /* conn.c */
 struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep);
+struct kdapl_conn *kdapl_conn_alloc_spare(struct kdapl_ep *ep);
 int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 DAT_EVENT_NUMBER kdapl_conn_failure(struct kdapl_conn *conn, int err);
 void kdapl_conn_params(struct kdapl_ep *ep, struct rdma_conn_param *param,

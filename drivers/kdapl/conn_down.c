@@ -88,7 +88,7 @@ static void kdapl_conn_reap(struct kdapl_event *ev, DAT_EVENT *event)
 		ours = false;
 	data->ep_handle = kdapl_handle(&ce->conn->ep->obj);
 	data->private_data_size = ours ? ce->pd_len : 0;
-	data->private_data = ours && ce->pd_len ? ce->pd : NULL;
+	data->private_data = ours && ce->pd_len ? ce->conn->pd : NULL;
 	kdapl_conn_forget_event(ce);
 }
 

@@ -8,6 +8,7 @@
  * and verbs objects until the Endpoint has been released in the background.
  */
 #include <linux/slab.h>
+#include "conn.h"
 #include "dto.h"
 #include "ep.h"
 #include "ia.h"
@@ -124,6 +125,8 @@ static void kdapl_ep_release(struct kdapl_obj *obj)
 	kdapl_async_withdraw(&ep->soft_event);
 	if (ep->conn)
 		kdapl_conn_put(ep->conn);
+	if (ep->spare)
+		kdapl_conn_put(ep->spare);
 	kdapl_ring_free(&ep->sq);
 	kdapl_ring_free(&ep->rq);
 	if (ep->pz)
@@ -226,6 +229,9 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 	ep->mark = U32_MAX;
 
 	*err = kdapl_ep_make_rings(ia, &ep->sq, &ep->rq, attr, deps->srq);
+	ep->spare = kdapl_conn_alloc_spare(ep);
+	if (!*err && !ep->spare)
+		*err = -ENOMEM;
 	if (!*err && deps->srq && deps->recv_evd)
 		*err = kdapl_srq_add_evd(deps->srq, deps->recv_evd);
 	if (*err) {

@@ -43,6 +43,8 @@ struct kdapl_ep_shown {
  * @lock: protects all up to @provider_owned, addresses and attributes
  * @state: only kdapl_ep_change_state() writes it
  * @conn: the connection or the attempt to make it; referenced
+ * @spare: a connection for kdapl_ep_stop(), which must not fail for want of memory;
+ *	@mutex
  * @conn_events: connection events that are queued, of earlier connections, too
  * @dying: freed by the consumer
  * @deps_pinned: dat_ep_modify() is at work; dat_ep_free() leaves the rest to it
@@ -159,6 +161,7 @@ struct kdapl_ep {
 
 	struct mutex mutex;		/* see above */
 	struct kdapl_evd *conn_evd;
+	struct kdapl_conn *spare;
 	spinlock_t lock;		/* see above */
 	bool deps_pinned;
 	bool finishing;

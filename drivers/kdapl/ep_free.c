@@ -137,8 +137,8 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 
 /*
  * The device is leaving, and every Endpoint is told: one that never had a
- * connection gets one that has ended. If @wait, nothing of the Endpoint remains
- * on the device; without, only a connection that lives is ended, so that two
+ * connection gets one that has ended, ep->spare. If @wait, nothing of the Endpoint
+ * remains on the device; without, only a connection that lives is ended, so that two
  * ends on this device do not wait for each other.
  */
 void kdapl_ep_stop(struct kdapl_ep *ep, bool wait)
@@ -150,13 +150,11 @@ void kdapl_ep_stop(struct kdapl_ep *ep, bool wait)
 		return;
 	}
 	mutex_lock(&ep->mutex);
-	if (!kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN)) {
-		conn = kdapl_conn_alloc(ep);
-		if (conn && kdapl_ep_join(ep, conn,
-					  DAT_EP_STATE_COMPLETION_PENDING))
-			kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN);
-		else if (conn)
-			kdapl_conn_put(conn);
+	conn = ep->spare;
+	if (!kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN) && conn &&
+	    kdapl_ep_join(ep, conn, DAT_EP_STATE_COMPLETION_PENDING)) {
+		ep->spare = NULL;
+		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN);
 	}
 	/* The driver may still call, so its device cannot leave. */
 	while (!kdapl_conn_wait(ep))
