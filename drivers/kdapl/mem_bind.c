@@ -303,8 +303,8 @@ static bool kdapl_rmr_try_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
 		if (kdapl_window_idle(rmr, &rmr->win[i]))
 			*win = &rmr->win[i];
 	/*
-	 * Pairs with kdapl_rmr_busy(): dat_rmr_free() sets ->users to -1 and
-	 * then waits for ->posting, so either it waits or the claim fails.
+	 * kdapl_rmr_try_retire() sets ->users to -1 under the lock, if it does not
+	 * find ->posting set.
 	 */
 	if (atomic_read(&rmr->obj.users) >= 0 &&
 	    !rmr->posting && (*win || !open) &&

@@ -28,11 +28,12 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include "dto.h"
+#include "ep.h"
 #include "ia.h"
 #include "mem.h"
 #include "pz.h"
 
-/* How long dat_rmr_free() waits for posted binds to complete. */
+/* How long dat_rmr_free() waits for posted requests to complete. */
 #define KDAPL_IDLE_TRIES	100
 #define KDAPL_IDLE_MS		10
 
@@ -69,13 +70,13 @@ static bool kdapl_window_strip(struct kdapl_rmr *rmr, struct kdapl_window *win,
 	return ok;
 }
 
-/* Free the MRs of both windows as kdapl_window_strip() does. */
-static void kdapl_rmr_strip(struct kdapl_rmr *rmr, bool force)
+/* Free the MRs of both windows. No request about @rmr is posted any more. */
+static void kdapl_rmr_strip(struct kdapl_rmr *rmr)
 {
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(rmr->win); i++)
-		kdapl_window_strip(rmr, &rmr->win[i], force);
+		kdapl_window_strip(rmr, &rmr->win[i], true);
 }
 
 /* Replace the MR of @win. */
@@ -143,7 +144,7 @@ void kdapl_rmr_queue_recycle(struct kdapl_rmr *rmr)
  */
 static void kdapl_rmr_obj_strip(struct kdapl_obj *obj)
 {
-	kdapl_rmr_strip(container_of(obj, struct kdapl_rmr, obj), true);
+	kdapl_rmr_strip(container_of(obj, struct kdapl_rmr, obj));
 }
 
 static void kdapl_rmr_obj_free(struct kdapl_obj *obj)
@@ -155,7 +156,7 @@ static void kdapl_rmr_release(struct kdapl_obj *obj)
 {
 	struct kdapl_rmr *rmr = container_of(obj, struct kdapl_rmr, obj);
 
-	kdapl_rmr_strip(rmr, true);
+	kdapl_rmr_strip(rmr);
 	sg_free_table(&rmr->sgt);
 	kdapl_obj_put(&rmr->pz->obj);
 	kdapl_obj_free(obj);
@@ -312,33 +313,48 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
 EXPORT_SYMBOL(dat_rmr_query);
 
 /*
- * Return whether @rmr, which was retired, has requests posted or about to be.
+ * Retire @rmr, unless a request about it is posted or about to be: the peer reaches the
+ * window that an unbind has yet to close, and will reach that of a bind. No MR can be
+ * freed from under a request, as drivers follow the pointer to it.
  */
-static bool kdapl_rmr_busy(struct kdapl_rmr *rmr)
+static DAT_RETURN kdapl_rmr_try_retire(struct kdapl_rmr *rmr)
 {
+	DAT_RETURN ret = DAT_SUCCESS;
 	unsigned long flags;
-	bool busy;
 
-	/*
-	 * The lock orders this with kdapl_rmr_try_claim(): either ->posting is
-	 * seen here, or the claim fails because ->users is -1.
-	 */
+	/* kdapl_rmr_try_claim() reads ->users under the lock: none is posted later. */
 	spin_lock_irqsave(&rmr->lock, flags);
-	busy = rmr->nreqs || rmr->posting;
+	if (rmr->nreqs || rmr->posting)
+		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
+	else if (!kdapl_obj_retire(&rmr->obj))
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
 	spin_unlock_irqrestore(&rmr->lock, flags);
-	return busy;
+	return ret;
+}
+
+/* Was @ep, which was freed, the Endpoint that the requests of the RMR @arg are on? */
+static bool kdapl_rmr_lingers(struct kdapl_ep *ep, void *arg)
+{
+	struct kdapl_rmr *rmr = arg;
+
+	return ep->obj.handle == READ_ONCE(rmr->ep_handle);
 }
 
 /*
- * Wait until the posted requests of @rmr have completed, so that its MRs can be
- * freed. On a live connection requests complete soon, but no one may be polling
- * the EVD, so it is polled here.
+ * Retire @rmr when its posted requests have completed, for which it waits a while. On a
+ * live connection they complete soon, but no one may be polling the EVD, so it is polled
+ * here. A peer that posts no receive can delay them for ever.
  */
-static void kdapl_rmr_wait_idle(struct kdapl_rmr *rmr)
+static DAT_RETURN kdapl_rmr_retire(struct kdapl_rmr *rmr)
 {
+	DAT_RETURN ret;
 	int i;
 
-	for (i = 0; i < KDAPL_IDLE_TRIES && kdapl_rmr_busy(rmr); i++) {
+	kdapl_ia_wait_lingering(rmr->obj.ia, kdapl_rmr_lingers, rmr);
+	for (i = 0;; i++) {
+		ret = kdapl_rmr_try_retire(rmr);
+		if (DAT_GET_TYPE(ret) != DAT_INVALID_STATE || i == KDAPL_IDLE_TRIES)
+			return ret;
 		if (i)
 			msleep(KDAPL_IDLE_MS);
 		rcu_read_lock();
@@ -350,28 +366,24 @@ static void kdapl_rmr_wait_idle(struct kdapl_rmr *rmr)
 DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle)
 {
 	struct kdapl_rmr *rmr;
+	DAT_RETURN ret;
 
 	might_sleep();
 	rmr = kdapl_obj_get(rmr_handle, DAT_HANDLE_TYPE_RMR);
 	if (!rmr)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
-	if (!kdapl_obj_retire(&rmr->obj) || !kdapl_obj_unpublish(&rmr->obj)) {
-		kdapl_obj_put(&rmr->obj);
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
-	}
-	kdapl_rmr_wait_idle(rmr);
+	ret = kdapl_rmr_retire(rmr);
+	if (ret != DAT_SUCCESS || !kdapl_obj_unpublish(&rmr->obj))
+		goto out_put;
 	if (cancel_work_sync(&rmr->recycle))
 		kdapl_obj_put(&rmr->obj);
-	/*
-	 * An MR with a posted request stays until kdapl_rmr_release(): the
-	 * request holds a reference to the RMR.
-	 */
 	down_read(&rmr->obj.ia->hca->sem);
-	kdapl_rmr_strip(rmr, false);
+	kdapl_rmr_strip(rmr);
 	up_read(&rmr->obj.ia->hca->sem);
 	kdapl_obj_unuse(&rmr->pz->obj);
 	kdapl_obj_put(&rmr->obj);
+out_put:
 	kdapl_obj_put(&rmr->obj);
-	return DAT_SUCCESS;
+	return ret;
 }
 EXPORT_SYMBOL(dat_rmr_free);

@@ -172,12 +172,17 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
  * dat_rmr_free() - free a Remote Memory Region
  * @rmr_handle: the RMR, bound or not
  *
- * The peer does not reach memory through the RMR after the return.
+ * After a success the peer does not reach memory through the RMR any more. While a
+ * dat_rmr_bind() request about it is outstanding, which would close a window or open one
+ * later, the call waits, for a second at most if the EP has not been freed before. It is
+ * refused then, and changes nothing: such a request may be behind a Send for which the
+ * peer posts no receive. Free the EP, or wait for the request's event, and call again.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the handle is invalid now
  * * %DAT_INVALID_HANDLE - @rmr_handle is not an RMR
+ * * %DAT_INVALID_STATE - a dat_rmr_bind() request about it has not completed
  *
  * Example::
  *
