@@ -257,7 +257,7 @@ static void kdapl_fmr_set(struct kdapl_lmr *lmr)
 	lmr->rmr_context = lmr->priv & KDAPL_PRIV_REMOTE ? mr->rkey : 0;
 	/* A new context for each binding: that of the last one is refused. */
 	WRITE_ONCE(lmr->context, lmr->context + (1U << KDAPL_INDEX_BITS));
-	lmr->poster = 0;
+	WRITE_ONCE(lmr->poster, 0);
 	lmr->bound = true;
 	/* Pairs with the acquire in kdapl_sge_build(). */
 	smp_store_release(&lmr->valid, true);

@@ -11,8 +11,9 @@
  * pair has no handle any more and is found in ia->lingering.
  *
  * Each lock is dropped after KDAPL_SEARCH entries. Work that names the LMR cannot be
- * posted behind the place of the search once kdapl_lmr_close() has closed it; before
- * that the answer is a good guess.
+ * posted behind the place of the search once kdapl_lmr_close() has closed it and every
+ * post that found it open is over, which an RCU grace period tells; before that the
+ * answer is a good guess.
  */
 #include "dto.h"
 #include "ep.h"
@@ -234,8 +235,15 @@ static bool kdapl_lmr_retire(struct kdapl_lmr *lmr)
 }
 
 /*
- * Close @lmr to posts, unless posted work names it, or was about to. Return
- * whether it is closed. The caller has retired @lmr.
+ * Close @lmr to posts, unless posted work names it, or was about to. Return whether it is
+ * closed. The caller has retired @lmr.
+ *
+ * A posting call checks ->valid, enters itself in ->poster and its work in the queue, all
+ * in one RCU read-side section. So when the grace period is over, a call that has seen
+ * ->valid set can be found by ->poster and in its queue, and no other will.
+ *
+ * It is expedited: a consumer may free ten thousand LMRs in a row, which would take
+ * minutes otherwise, and a processor that is interrupted for it loses microseconds.
  */
 static bool kdapl_lmr_close(struct kdapl_lmr *lmr)
 {
@@ -248,18 +256,14 @@ static bool kdapl_lmr_close(struct kdapl_lmr *lmr)
 	valid = lmr->valid;
 	WRITE_ONCE(lmr->valid, false);
 	spin_unlock_irqrestore(&lmr->lock, flags);
-	/*
-	 * A full barrier. Who loads ->valid later, or posts after a look at this
-	 * counter, is refused. Who was first is in lmr->poster now; its work is
-	 * seen with the lock of its queue.
-	 */
-	atomic_inc_return(&kdapl_lmrs_closed);
+	synchronize_rcu_expedited();
 	posted = kdapl_lmr_is_posted(lmr);
 	if (posted) {
 		spin_lock_irqsave(&lmr->lock, flags);
 		/* The peer may have invalidated it meanwhile. */
 		valid = valid && (lmr->fmr ? lmr->bound : !lmr->invalidated);
-		WRITE_ONCE(lmr->valid, valid);
+		/* Pairs with the acquire in kdapl_sge_one() and kdapl_lmr_usable(). */
+		smp_store_release(&lmr->valid, valid);
 		spin_unlock_irqrestore(&lmr->lock, flags);
 	}
 	up_read(&lmr->obj.ia->hca->sem);

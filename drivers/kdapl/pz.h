@@ -98,20 +98,17 @@ int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
 		       struct sg_table *to, int max);
 
 /* pz_sge.c */
-extern atomic_t kdapl_lmrs_closed;
 
 /*
- * struct kdapl_segs - segments that were checked before a lock was taken
+ * struct kdapl_segs - segments of a request, which are checked before a lock is taken
  * @iov: the consumer's segments
  * @n: their number
- * @closed: @kdapl_lmrs_closed before they were checked
  * @len: bytes that are transferred; this and @map are set when they have been checked
  * @map: mapping that they name, counted, or NULL
  */
 struct kdapl_segs {
 	const DAT_LMR_TRIPLET *iov;
 	DAT_COUNT n;
-	int closed;
 	u32 len;
 	struct kdapl_sg *map;
 };
@@ -123,29 +120,12 @@ static inline struct kdapl_segs kdapl_segs(DAT_COUNT n,
 	return (struct kdapl_segs) {
 		.iov = iov,
 		.n = n,
-		/* kdapl_sge_build() looks at lmr->valid after this. */
-		.closed = atomic_read_acquire(&kdapl_lmrs_closed),
 	};
 }
 
-DAT_RETURN kdapl_segs_recheck_all(const struct kdapl_segs *segs);
 DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, u64 poster, DAT_COUNT n,
 			   const DAT_LMR_TRIPLET *iov, DAT_COUNT max,
 			   DAT_MEM_PRIV_FLAGS priv, struct ib_sge *sge,
 			   int *nsge, u64 *total, struct kdapl_sg **map);
-
-/*
- * Return whether segments that were checked may still be used. @lock: that of the queue
- * they go to. Context: Any; inside an RCU read-side section.
- */
-static inline DAT_RETURN kdapl_segs_recheck(const struct kdapl_segs *segs,
-					    const spinlock_t *lock)
-{
-	lockdep_assert_held(lock);
-
-	if (likely(atomic_read(&kdapl_lmrs_closed) == segs->closed) || !segs->n)
-		return DAT_SUCCESS;
-	return kdapl_segs_recheck_all(segs);
-}
 
 #endif

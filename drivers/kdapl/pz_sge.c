@@ -15,8 +15,8 @@
  * dat_lmr_free() has to find the posted work that names an LMR (mem_posted.c). Who
  * posts such work is remembered in lmr->poster, which costs a comparison: most LMRs
  * have one poster, and of those with several only that is remembered. A segment may
- * be checked before the lock of its queue is taken; what was closed in between is
- * told by kdapl_lmrs_closed.
+ * be checked before the lock of its queue is taken: kdapl_lmr_close() waits for the
+ * read-side section, which ends when the work is in the queue.
  */
 #include "ia.h"
 #include "pz_lmr.h"
@@ -35,9 +35,6 @@ static DAT_RETURN kdapl_priv_error(DAT_RETURN type, DAT_MEM_PRIV_FLAGS priv)
 				       DAT_PROTECTION_READ);
 }
 
-/* Number of times that kdapl_lmr_close() has closed an LMR to posts. */
-atomic_t kdapl_lmrs_closed;
-
 /*
  * Return whether requests of @poster in @pz may use @lmr although lmr->zone is not
  * @pz: @lmr is the reserved LMR of the IA, or is bound with scope EP on @poster.
@@ -50,10 +47,7 @@ static bool kdapl_lmr_shared(const struct kdapl_lmr *lmr,
 	return pz && lmr->pz == pz && READ_ONCE(lmr->ep_handle) == poster;
 }
 
-/*
- * Enter @poster in lmr->poster. A full barrier when something has changed: the
- * caller's look at ->valid comes after it, see kdapl_lmr_close().
- */
+/* Enter @poster in lmr->poster. */
 static noinline void kdapl_lmr_add_poster(struct kdapl_lmr *lmr, u64 poster)
 {
 	u64 seen, was = READ_ONCE(lmr->poster);
@@ -67,11 +61,13 @@ static noinline void kdapl_lmr_add_poster(struct kdapl_lmr *lmr, u64 poster)
 	}
 }
 
-/* Can @lmr be used by @poster now? It is remembered then. */
+/*
+ * Can @lmr be used by @poster now? @poster is remembered, in the RCU read-side section
+ * that kdapl_lmr_close() waits for before it looks who that was.
+ */
 static inline bool kdapl_lmr_usable(struct kdapl_lmr *lmr, u64 poster)
 {
-	/* ->valid is loaded after ->poster, see kdapl_lmr_close(). */
-	u64 was = smp_load_acquire(&lmr->poster);
+	u64 was = READ_ONCE(lmr->poster);
 
 	if (unlikely(was != poster && was != KDAPL_MANY_POSTERS))
 		kdapl_lmr_add_poster(lmr, poster);
@@ -80,29 +76,6 @@ static inline bool kdapl_lmr_usable(struct kdapl_lmr *lmr, u64 poster)
 	 * kdapl_lmr_make_reserved().
 	 */
 	return smp_load_acquire(&lmr->valid);
-}
-
-/*
- * Check segments again that were found good before some LMR was closed. Context: as
- * kdapl_segs_recheck().
- */
-DAT_RETURN kdapl_segs_recheck_all(const struct kdapl_segs *segs)
-{
-	struct kdapl_lmr *lmr;
-	DAT_COUNT i;
-
-	for (i = 0; i < segs->n; i++) {
-		if (!segs->iov[i].segment_length)
-			continue;
-		/* The post counts as a use of the mapping, which keeps its context. */
-		if (segs->map && kdapl_sg_names(segs->map, segs->iov[i].lmr_context))
-			continue;
-		lmr = kdapl_lmr_find(segs->iov[i].lmr_context);
-		if (!lmr || !READ_ONCE(lmr->valid))
-			return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
-					 DAT_PRIVILEGES_READ);
-	}
-	return DAT_SUCCESS;
 }
 
 /* The context of this segment is not that of an LMR: is it that of a mapping? */

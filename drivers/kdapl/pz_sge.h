@@ -26,8 +26,7 @@ static __always_inline bool kdapl_sge_one(const struct kdapl_pz *pz, u64 poster,
 	lmr = kdapl_lmr_find(iov->lmr_context);
 	if (unlikely(!lmr))
 		return false;
-	/* ->valid is loaded after ->poster, as in kdapl_lmr_usable(). */
-	known = smp_load_acquire(&lmr->poster);
+	known = READ_ONCE(lmr->poster);
 	if (unlikely(known != poster && known != KDAPL_MANY_POSTERS))
 		return false;
 	/* Pairs with the release when the LMR was made. */

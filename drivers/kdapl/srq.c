@@ -411,8 +411,7 @@ kdapl_srq_enter(struct kdapl_srq *srq, const struct kdapl_segs *segs,
 	/* There is no entry in place of one in doubt if memory was short. */
 	if (unlikely(kdapl_srq_outstanding(srq) >= srq->max || !wr))
 		return kdapl_srq_full(srq, segs->n, segs->iov);
-	/* No LMR was closed since: see kdapl_segs_recheck(). */
-	if (likely(sge && atomic_read(&kdapl_lmrs_closed) == segs->closed)) {
+	if (likely(sge)) {
 		wr->sge[0] = *sge;
 	} else {
 		ret = kdapl_sge_build(srq->pz, srq->obj.handle, segs->n,
