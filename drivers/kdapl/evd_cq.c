@@ -134,11 +134,13 @@ static void kdapl_cq_take_notified(struct kdapl_evd *evd)
 		return;
 	llist_for_each_entry_safe(cq, next, llist_del_all(&evd->notified),
 				  notified) {
-		clear_bit(KDAPL_CQ_NOTIFIED, &cq->state);
 		/*
-		 * Pairs with kdapl_cq_comp(): if that finds the bit set, its
-		 * completions are polled, which the caller does next.
+		 * Pairs with test_and_set_bit() in kdapl_cq_comp(). If that finds the
+		 * bit clear it enters the CQ in the list anew, so cq->notified.next
+		 * was read before: release. If it finds the bit set, its completions
+		 * are polled, which the caller does next: a full barrier.
 		 */
+		clear_bit_unlock(KDAPL_CQ_NOTIFIED, &cq->state);
 		smp_mb__after_atomic();
 		if (list_empty(&cq->to_poll))
 			list_add_tail(&cq->to_poll, &evd->to_poll);
@@ -397,6 +399,8 @@ int kdapl_cq_softirq_poll(struct irq_poll *iop, int budget)
 	 */
 	alive = kref_get_unless_zero(&evd->obj.ref);
 	irq_poll_complete(iop);
+	/* As in kdapl_upcall_softirq(). */
+	smp_mb__after_atomic();
 	if (!alive)
 		return 0;
 	kdapl_cq_arm(evd);
@@ -453,6 +457,7 @@ void kdapl_cq_comp(struct ib_cq *ibcq, void *context)
 	struct kdapl_cq *cq = context;
 	struct kdapl_evd *evd = cq->evd;
 
+	/* Pairs with the barriers at the end of a run of the dispatcher. */
 	if (READ_ONCE(evd->solicited))
 		WRITE_ONCE(evd->solicited_event, true);
 	/* A CQ that is alone is always on evd->to_poll. */

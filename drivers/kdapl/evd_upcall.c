@@ -103,6 +103,12 @@ static int kdapl_upcall_softirq(struct irq_poll *iop, int budget)
 
 	if (done < budget) {
 		irq_poll_complete(iop);
+		/*
+		 * Pairs with test_and_set_bit() in irq_poll_sched(): if kdapl_cq_comp()
+		 * found the bit set that irq_poll_complete() has cleared, what it had
+		 * stored before, ->solicited_event and ->notified, is seen below.
+		 */
+		smp_mb__after_atomic();
 		/* Also if @armed: irq_poll_sched() had no effect up to here. */
 		if (kdapl_cq_arm(evd))
 			irq_poll_sched(iop);
@@ -116,6 +122,11 @@ static void kdapl_upcall_work(struct work_struct *work)
 	bool again, armed;
 
 	clear_bit(KDAPL_UPCALL_QUEUED, &evd->dispatch);
+	/*
+	 * Pairs with test_and_set_bit() in kdapl_upcall_queue(): if that found the bit set,
+	 * what its caller had stored before is seen below.
+	 */
+	smp_mb__after_atomic();
 	again = kdapl_upcall_run(evd, KDAPL_UPCALL_BUDGET, &armed) == KDAPL_UPCALL_BUDGET;
 	/* What has completed since the CQs were armed has queued the work item again. */
 	if (!again)
