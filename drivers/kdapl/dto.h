@@ -233,7 +233,8 @@ static inline void kdapl_ring_complete(struct kdapl_evd *evd,
 {
 	lockdep_assert_held(&evd->lock);
 
-	ring->done = (u32)wr->seq + 1;
+	/* Pairs with kdapl_ring_names(): the memory is the consumer's if it is freed. */
+	smp_store_release(&ring->done, (u32)wr->seq + 1);
 	/* As in kdapl_ring_advance(). */
 	prefetchw(kdapl_ring_wr(ring, ring->done));
 	if (event)

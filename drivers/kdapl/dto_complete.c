@@ -140,7 +140,8 @@ static void kdapl_send_ahead(struct kdapl_ring *sq, struct kdapl_wr *wr)
 {
 	if (!sq->ahead++)
 		sq->proved = sq->done;
-	wr->ahead = true;
+	/* As in kdapl_ring_complete(). */
+	smp_store_release(&wr->ahead, true);
 	if ((wr->status != DAT_DTO_ERR_FLUSHED || !wr->ep->obj.ia->iwarp) &&
 	    (s32)((u32)wr->seq - sq->proved) > 0)
 		sq->proved = wr->seq;

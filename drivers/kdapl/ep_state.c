@@ -198,7 +198,8 @@ void kdapl_conn_stopped(struct kdapl_conn *conn)
 	lingering = ep->lingering;
 	if (lingering)
 		hlist_del_init(&ep->linger_link);
-	WRITE_ONCE(ep->lingering, 0);
+	/* Pairs with kdapl_ia_wait_lingering(): the QP reaches no memory any more. */
+	smp_store_release(&ep->lingering, 0);
 	spin_unlock(&ia->linger_lock);
 	spin_unlock_irqrestore(&ep->lock, flags);
 	if (lingering)
@@ -302,8 +303,10 @@ bool kdapl_ia_wait_lingering(struct kdapl_ia *ia,
 
 	while (ended && (ep = kdapl_linger_next(ia, &bucket, &last))) {
 		if (last <= limit && concerns(ep, arg))
+			/* Pairs with kdapl_conn_stopped(). */
 			ended = wait_event_timeout(ia->wait,
-						   !READ_ONCE(ep->lingering), wait);
+						   !smp_load_acquire(&ep->lingering),
+						   wait);
 		kdapl_obj_put(&ep->obj);
 	}
 	return ended;

@@ -238,6 +238,7 @@ bool kdapl_obj_unpublish(struct kdapl_obj *obj)
  */
 bool kdapl_obj_retire(struct kdapl_obj *obj)
 {
+	/* Pairs with kdapl_obj_unuse() and, as a full barrier, with kdapl_obj_use(). */
 	return atomic_cmpxchg(&obj->users, 0, -1) == 0;
 }
 

@@ -197,10 +197,13 @@ static inline bool kdapl_obj_use(struct kdapl_obj *obj)
 	return atomic_inc_unless_negative(&obj->users);
 }
 
-/* End a dependency that kdapl_obj_use() began. Context: Any. */
+/*
+ * End a dependency that kdapl_obj_use() began. What the user did before is over for the
+ * consumer whose free call succeeds: pairs with kdapl_obj_retire(). Context: Any.
+ */
 static inline void kdapl_obj_unuse(struct kdapl_obj *obj)
 {
-	atomic_dec(&obj->users);
+	(void)atomic_dec_return_release(&obj->users);
 }
 
 /*

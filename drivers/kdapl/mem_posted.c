@@ -55,18 +55,21 @@ static bool kdapl_ring_names(struct kdapl_ring *ring, struct kdapl_lmr *lmr,
 	struct kdapl_wr *wr;
 	unsigned long flags;
 	bool found = false;
-	u32 pos, n, head;
+	u32 pos, done, n, head;
 
-	pos = READ_ONCE(ring->done);
+	/* Pairs with kdapl_ring_complete(), which need not hold the lock of the ring. */
+	pos = smp_load_acquire(&ring->done);
 	do {
 		spin_lock_irqsave(&ring->lock, flags);
-		/* Entries that have completed may have been used again. */
-		if ((s32)(READ_ONCE(ring->done) - pos) > 0)
-			pos = ring->done;
+		/* Entries that have completed may have been used again; as above. */
+		done = smp_load_acquire(&ring->done);
+		if ((s32)(done - pos) > 0)
+			pos = done;
 		head = ring->head;
 		for (n = 0; n < KDAPL_SEARCH && pos != head && !found; n++) {
 			wr = kdapl_ring_wr(ring, pos++);
-			if (READ_ONCE(wr->ahead))
+			/* Pairs with kdapl_send_ahead(). */
+			if (smp_load_acquire(&wr->ahead))
 				continue;
 			found = kdapl_wr_names(wr, ring->niov, context) ||
 				(about && kdapl_wr_is_about(wr, lmr));
