@@ -496,6 +496,16 @@ static inline bool kbi_disk_has_ended(struct kbi_disk *disk, int before)
 	return atomic_read(&disk->ends) != before;
 }
 
+/*
+ * Return whether a request is under way in @slot. Pairs with kbi_io_send() and
+ * kbi_slot_put(): what was stored in the slot before the bit was set, or cleared, is
+ * visible.
+ */
+static inline bool kbi_slot_is_busy(const struct kbi_slot *slot)
+{
+	return test_bit_acquire(KBI_SLOT_BUSY, &slot->flags);
+}
+
 static inline bool kbi_queue_live(struct kbi_queue *queue)
 {
 	return atomic_read(&queue->state) == KBI_QUEUE_LIVE;

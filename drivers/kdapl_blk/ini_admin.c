@@ -55,7 +55,7 @@ static unsigned long kbi_admin_wait(struct kbi_queue *queue)
 	 * before this check is seen here, a later one ends the wait. So may the
 	 * end of a keep-alive whose slot was free already, hence the loop.
 	 */
-	while (test_bit(KBI_SLOT_BUSY, &slot->flags) && kbi_queue_live(queue) &&
+	while (kbi_slot_is_busy(slot) && kbi_queue_live(queue) &&
 	       kbi_link_state(link) != KBI_LINK_LOST && left)
 		left = kbi_wait(queue, &queue->admin, left);
 	kbi_wait_begin(link, was);
@@ -86,7 +86,7 @@ static int kbi_ask(struct kbi_use *use, struct kblk_request *request,
 	queue->asked = jiffies;
 	kbi_io_send(queue, slot, request, out, out_len, true);
 	left = kbi_admin_wait(queue);
-	if (!test_bit(KBI_SLOT_BUSY, &slot->flags))
+	if (!kbi_slot_is_busy(slot))
 		return 0;
 	/*
 	 * The target may be busy with requests that came first, as in
@@ -116,7 +116,7 @@ static int kbi_admin(struct kbi_use *use, struct kblk_request *request,
 		return -ENOTCONN;
 	/* A keep-alive may be under way while the link is live. */
 	kbi_admin_wait(queue);
-	if (test_bit(KBI_SLOT_BUSY, &slot->flags)) {
+	if (kbi_slot_is_busy(slot)) {
 		kbi_queue_lost(queue, "the target does not answer");
 		return -ETIMEDOUT;
 	}
@@ -361,11 +361,11 @@ int kbi_fence(struct kbi_use *use, const struct kbi_lost *lost)
 
 	if (!kbi_queue_live(queue))
 		return -ENOTCONN;
-	if (test_bit(KBI_SLOT_BUSY, &slot->flags) && kbi_is_overdue(queue)) {
+	if (kbi_slot_is_busy(slot) && kbi_is_overdue(queue)) {
 		kbi_queue_lost(queue, "the target does not answer");
 		return -ETIMEDOUT;
 	}
-	if (test_bit(KBI_SLOT_BUSY, &slot->flags) || !kbi_credit_get(queue, 0))
+	if (kbi_slot_is_busy(slot) || !kbi_credit_get(queue, 0))
 		return -EBUSY;
 	err = kbi_ask(use, &request, &fence, sizeof(fence), 0);
 	if (err)
@@ -448,7 +448,7 @@ static void kbi_keepalive(struct kbi_queue *queue)
 	struct kblk_request request = { .opcode = KBLK_OP_KEEPALIVE };
 	struct kbi_slot *slot = kbi_admin_slot(queue);
 
-	if (test_bit(KBI_SLOT_BUSY, &slot->flags)) {
+	if (kbi_slot_is_busy(slot)) {
 		/*
 		 * The target may be busy with requests that came first; the
 		 * block layer's timeout covers them, but not those that were

@@ -227,6 +227,8 @@ void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 	 * received.
 	 */
 	atomic_set(&slot->pending, 1);
+	/* Pairs with kbi_slot_is_busy(): whoever sees the bit set sees the slot. */
+	smp_mb__before_atomic();
 	set_bit(KBI_SLOT_BUSY, &slot->flags);
 	if (last || !queue->requests_batch)
 		kbi_send_gathered(queue);
@@ -419,7 +421,7 @@ static struct kbi_slot *kbi_reply_slot(struct kbi_queue *queue,
 	    lower_32_bits(id) >= queue->nslots)
 		return NULL;
 	slot = &queue->slots[lower_32_bits(id)];
-	if (!test_bit(KBI_SLOT_BUSY, &slot->flags) || slot->id != id ||
+	if (!kbi_slot_is_busy(slot) || slot->id != id ||
 	    slot->replied)
 		return NULL;
 	inlined = le16_to_cpu(reply->status) == KBLK_OK ? slot->inlined : 0;
