@@ -572,7 +572,9 @@ void ki_get_rx_pdu(struct iscsit_conn *conn)
 	struct ki_buf *buf;
 
 	atomic_long_inc(&c->a->stats[KI_STAT_LOGINS]);
-	WRITE_ONCE(c->iqn, kstrdup(conn->sess->sess_ops->InitiatorName, GFP_KERNEL));
+	/* Pairs with the dependency of who reads and prints the name. */
+	smp_store_release(&c->iqn,
+			  kstrdup(conn->sess->sess_ops->InitiatorName, GFP_KERNEL));
 	if (ki_credit_begin(c))
 		ki_conn_break(c, "no receive buffers are left for its window");
 	for (;;) {
