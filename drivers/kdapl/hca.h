@@ -30,7 +30,6 @@
  *	strip all DAT objects
  * @gone: the device is leaving or has left; it may be set inside of a section that
  *	found it not set, which @sem ends before anything is stripped
- * @stripped: nothing of ours is on the device any more, which has left
  * @ref: one for the ib_client, one per IA
  * @ias: open IAs; protected by kdapl_hcas_lock, and IAs are added and removed
  *	with @sem held for reading
@@ -66,7 +65,6 @@ struct kdapl_hca {
 	struct ib_device *dev;
 	struct rw_semaphore sem;
 	bool gone;
-	bool stripped;
 	struct kref ref;
 	struct list_head ias;
 	struct list_head link;

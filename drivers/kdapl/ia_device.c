@@ -264,7 +264,6 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 		kdapl_ia_strip(ia);
 		kdapl_async_post(&ia->catastrophic);
 	}
-	WRITE_ONCE(hca->stripped, true);
 	up_write(&hca->sem);
 	/* A kdat_sg_unmap() that kdapl_sg_strip() found at work. */
 	synchronize_rcu();

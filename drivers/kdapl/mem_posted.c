@@ -86,7 +86,10 @@ static bool kdapl_ep_names(struct kdapl_ep *ep, struct kdapl_lmr *lmr,
 	       kdapl_ring_names(&ep->rq, lmr, false);
 }
 
-/* Is a buffer that was posted to @srq, and not taken, in @lmr? May sleep. */
+/*
+ * Is a buffer that was posted to @srq, and not taken, in @lmr? It stays posted when the
+ * device has left, but nobody has it any more. May sleep.
+ */
 static bool kdapl_srq_names(struct kdapl_srq *srq, struct kdapl_lmr *lmr)
 {
 	DAT_LMR_CONTEXT context = READ_ONCE(lmr->context);
@@ -97,6 +100,8 @@ static bool kdapl_srq_names(struct kdapl_srq *srq, struct kdapl_lmr *lmr)
 
 	/* The mutex keeps the entries; the lock, what is in them. */
 	mutex_lock(&srq->mutex);
+	if (READ_ONCE(srq->obj.ia->hca->gone) && !srq->srq)
+		i = srq->slots;
 	while (i < srq->slots && !found) {
 		spin_lock_irqsave(&srq->lock, flags);
 		for (n = 0; n < KDAPL_SEARCH && i < srq->slots && !found; n++) {
@@ -185,8 +190,8 @@ static bool kdapl_any_names(struct kdapl_lmr *lmr)
  * kdapl_lmr_is_posted - is an LMR named by posted work?
  * @lmr: the LMR
  *
- * Work that has completed is none, even if nobody has polled for it. What was
- * posted to a device that has left is none, too.
+ * Work that has completed is none, even if nobody has polled for it. A device that is
+ * leaving has what was posted to it until it has taken the queue pairs down.
  *
  * Context: Process context.
  * Return: whether a device may still read or write the memory because of it
@@ -197,7 +202,7 @@ static bool kdapl_lmr_is_posted(struct kdapl_lmr *lmr)
 	struct kdapl_obj *obj;
 	bool found;
 
-	if (!poster || READ_ONCE(lmr->obj.ia->hca->stripped))
+	if (!poster)
 		return false;
 	/* An Endpoint is entered in ia->lingering before it loses its handle. */
 	if (poster == KDAPL_MANY_POSTERS)
