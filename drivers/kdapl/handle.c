@@ -51,6 +51,9 @@ static atomic64_t kdapl_generation;
  */
 void kdapl_handle_setup(void)
 {
+	/* A handle of 64 bits is passed as a pointer: Kconfig asks for 64BIT. */
+	BUILD_BUG_ON(sizeof(DAT_HANDLE) != sizeof_field(struct kdapl_obj, handle));
+
 	atomic64_set(&kdapl_generation,
 		     get_random_u32() | BIT_ULL(64 - KDAPL_GEN_SHIFT - 1));
 }
