@@ -427,6 +427,7 @@ void kdapl_upcall_cleanup(void);
 void kdapl_upcall_init(struct kdapl_evd *evd);
 void kdapl_upcall_queue(struct kdapl_evd *evd);
 void kdapl_upcall_stop(struct kdapl_evd *evd);
+bool kdapl_upcall_forget(struct kdapl_evd *evd, const struct module *mod);
 
 /* Schedule the dispatcher, which may find nothing to do. Context: any. */
 static inline void kdapl_upcall_schedule(struct kdapl_evd *evd)

@@ -240,6 +240,36 @@ static void kdapl_upcall_wait(struct kdapl_evd *evd)
 	mutex_unlock(&evd->stop_mutex);
 }
 
+/**
+ * kdapl_upcall_forget - take an upcall from an EVD, because its code goes
+ * @evd: the EVD
+ * @mod: module that is being unloaded
+ *
+ * Nothing of @mod is kept that DAT_UPCALL_SAME could bring back, and a running upcall
+ * has returned.
+ *
+ * Context: Process context.
+ * Return: whether the upcall is one of @mod
+ */
+bool kdapl_upcall_forget(struct kdapl_evd *evd, const struct module *mod)
+{
+	unsigned long flags;
+	bool found;
+
+	spin_lock_irqsave(&evd->lock, flags);
+	found = kdapl_in_module(evd->owner, mod) ||
+		kdapl_in_module(evd->upcall.upcall_func, mod);
+	if (found) {
+		evd->policy = DAT_UPCALL_DISABLE;
+		evd->upcall = (DAT_UPCALL_OBJECT) { };
+		evd->owner = NULL;
+	}
+	spin_unlock_irqrestore(&evd->lock, flags);
+	if (found)
+		kdapl_upcall_wait(evd);
+	return found;
+}
+
 DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 				   DAT_UPCALL_POLICY upcall_policy,
 				   const DAT_UPCALL_OBJECT *upcall,

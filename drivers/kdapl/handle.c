@@ -274,6 +274,34 @@ void *kdapl_obj_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 	return obj;
 }
 
+/*
+ * Walk over all published objects: return the first one at *@index or behind it,
+ * referenced, and set *@index behind that; NULL at the end. Context: Process context.
+ */
+struct kdapl_obj *kdapl_obj_find_next(u32 *index)
+{
+	struct kdapl_obj *obj;
+
+	for (; *index <= KDAPL_INDEX_MASK; ++*index) {
+		if (!READ_ONCE(kdapl_chunks[*index / KDAPL_CHUNK])) {
+			*index |= KDAPL_CHUNK - 1;
+			continue;
+		}
+		rcu_read_lock();
+		obj = kdapl_at(*index);
+		if (obj && !kref_get_unless_zero(&obj->ref))
+			obj = NULL;
+		rcu_read_unlock();
+		if (obj) {
+			++*index;
+			return obj;
+		}
+		if (*index % KDAPL_CHUNK == 0)
+			cond_resched();
+	}
+	return NULL;
+}
+
 /**
  * kdapl_obj_free - free an object's memory, at the end of ops->release()
  * @obj: the object; first member of the memory to free

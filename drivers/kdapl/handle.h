@@ -117,6 +117,7 @@ void *kdapl_find_queried(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
 			 u64 unknown_fields, const void *param,
 			 DAT_RETURN *ret);
 void kdapl_obj_free(struct kdapl_obj *obj);
+struct kdapl_obj *kdapl_obj_find_next(u32 *index);
 struct kdapl_obj *kdapl_obj_behind(struct list_head *pos,
 				   struct list_head *list);
 struct kdapl_obj *kdapl_obj_next(struct kdapl_ia *ia, struct kdapl_obj *obj);

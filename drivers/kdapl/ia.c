@@ -46,7 +46,8 @@ static const struct kdapl_obj_ops kdapl_ia_ops = {
 
 /* Make an IA without addresses and EVD; NULL with an errno in *@err. */
 static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
-				       const char *consumer, int *err)
+				       const char *consumer,
+				       const void *opener, int *err)
 {
 	struct kdapl_ia *ia;
 
@@ -63,6 +64,7 @@ static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 	ia->iwarp = rdma_protocol_iwarp(hca->dev, port);
 	ia->reads_to_key = kdapl_ia_wants_read_key(ia);
 	strscpy(ia->consumer, consumer, sizeof(ia->consumer));
+	ia->opener = opener;
 	return ia;
 }
 
@@ -123,7 +125,8 @@ static DAT_RETURN kdapl_ia_check_version(DAT_UINT32 major, DAT_UINT32 minor,
 /* Make and publish an IA. */
 static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
 				DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
-				DAT_IA_HANDLE *ia_handle, const char *consumer)
+				DAT_IA_HANDLE *ia_handle, const char *consumer,
+				const void *opener)
 {
 	struct kdapl_ia *ia;
 	DAT_RETURN ret;
@@ -133,7 +136,7 @@ static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
 
 	if (!*async_evd && qlen > hca->max_qlen)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
-	ia = kdapl_ia_alloc(hca, port, consumer, &err);
+	ia = kdapl_ia_alloc(hca, port, consumer, opener, &err);
 	if (!ia)
 		return kdapl_errno_to_dat(err);
 	mutex_lock(&ia->mutex);
@@ -158,7 +161,8 @@ static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
 DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia,
 			  DAT_UINT32 dat_major, DAT_UINT32 dat_minor,
-			  DAT_BOOLEAN dat_thread_safety, const char *consumer)
+			  DAT_BOOLEAN dat_thread_safety, const char *consumer,
+			  const void *opener)
 {
 	struct kdapl_hca *hca;
 	DAT_RETURN ret;
@@ -185,7 +189,7 @@ DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 	if (!kdapl_hca_enter(hca))
 		goto out;
 	ret = kdapl_ia_open(hca, port, async_evd_min_qlen, async_evd, ia,
-			    consumer);
+			    consumer, opener);
 	kdapl_hca_leave(hca);
 out:
 	kdapl_hca_put(hca);
@@ -200,7 +204,7 @@ DAT_RETURN (dat_ia_openv)(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 {
 	return __dat_ia_openv(name, async_evd_min_qlen, async_evd, ia,
 			      dat_major, dat_minor, dat_thread_safety,
-			      KBUILD_MODNAME);
+			      KBUILD_MODNAME, __builtin_return_address(0));
 }
 EXPORT_SYMBOL(dat_ia_openv);
 

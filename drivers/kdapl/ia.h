@@ -55,6 +55,8 @@ struct kdapl_lmr;
  * @iwarp: the port speaks iWARP
  * @reads_to_key: sinks of RDMA Reads must be registered, see dto_sink.c
  * @consumer: name of the module that opened the IA, for restrack
+ * @opener: an address in the memory of that module, compared and never followed; NULL
+ *	if it is built in
  */
 struct kdapl_ia {
 	struct kdapl_obj obj;
@@ -84,6 +86,7 @@ struct kdapl_ia {
 	bool iwarp;
 	bool reads_to_key;
 	char consumer[MODULE_NAME_LEN];
+	const void *opener;
 };
 
 /* attr.c */
@@ -110,6 +113,11 @@ void kdapl_ia_strip(struct kdapl_ia *ia);
 /* ia_notify.c */
 void kdapl_notify_cleanup(void);
 void kdapl_notify(int what);
+unsigned int kdapl_notify_forget(const struct module *mod);
+
+/* ia_unload.c */
+int kdapl_unload_setup(void);
+void kdapl_unload_cleanup(void);
 
 /* ia_addr.c */
 int kdapl_addr_setup(void);

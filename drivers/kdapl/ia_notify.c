@@ -57,6 +57,27 @@ void kdapl_notify_cleanup(void)
 	cancel_work_sync(&kdapl_notifier);
 }
 
+/*
+ * Free the notifiers whose functions are those of @mod, which is being unloaded. Return
+ * their number. Context: Process context.
+ */
+unsigned int kdapl_notify_forget(const struct module *mod)
+{
+	struct kdat_notifier *n, *next;
+	unsigned int found = 0;
+
+	mutex_lock(&kdapl_notifiers_lock);
+	list_for_each_entry_safe(n, next, &kdapl_notifiers, link) {
+		if (!kdapl_in_module(n->changed, mod))
+			continue;
+		list_del(&n->link);
+		kfree(n);
+		found++;
+	}
+	mutex_unlock(&kdapl_notifiers_lock);
+	return found;
+}
+
 DAT_RETURN kdat_notifier_create(KDAT_CHANGED_FUNC changed, DAT_PVOID data,
 				KDAT_NOTIFIER_HANDLE *notifier)
 {

@@ -32,6 +32,7 @@
 #ifndef KDAPL_H
 #define KDAPL_H
 
+#include <linux/module.h>
 #include <rdma/rdma_cm.h>
 #include <dat/kdat.h>
 #include "compat.h"
@@ -47,6 +48,12 @@
 #define KDAPL_MIN_RNR_TIMER	8
 /* For each step of finding a peer; the CM has its own retries after that. */
 #define KDAPL_RESOLVE_MS	5000
+
+/* Return whether @p is @mod, or an address in its code or data. */
+static inline bool kdapl_in_module(const void *p, const struct module *mod)
+{
+	return p == mod || within_module((unsigned long)p, mod);
+}
 
 /* errno.c */
 DAT_RETURN kdapl_errno_to_dat(int err);

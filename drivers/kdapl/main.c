@@ -45,9 +45,14 @@ static int __init kdapl_init(void)
 	err = kdapl_addr_setup();
 	if (err)
 		goto err_client;
+	err = kdapl_unload_setup();
+	if (err)
+		goto err_addr;
 	kdapl_debugfs_init();
 	return 0;
 
+err_addr:
+	kdapl_addr_cleanup();
 err_client:
 	ib_unregister_client(&kdapl_client);
 err_notify:
@@ -60,14 +65,14 @@ err_wq:
 
 /*
  * Every consumer holds a reference to this module, so all of them have been
- * unloaded. An object that a consumer has not freed loses its verbs objects in
- * kdapl_remove_one(), and its memory leaks.
+ * unloaded, and what they had left was freed then (ia_unload.c).
  */
 static void __exit kdapl_exit(void)
 {
 	int rounds = 0;
 
 	kdapl_debugfs_exit();
+	kdapl_unload_cleanup();
 	kdapl_addr_cleanup();
 	ib_unregister_client(&kdapl_client);
 	kdapl_notify_cleanup();

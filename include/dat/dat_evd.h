@@ -38,7 +38,8 @@ struct module;
  * consumer dequeues until %DAT_QUEUE_EMPTY, and the next upcall comes with the
  * next arrival.
  *
- * While an upcall runs, the calling module cannot be unloaded.
+ * While an upcall runs, the calling module cannot be unloaded. If it is unloaded and
+ * leaves the EVD, the EVD loses the upcall.
  *
  * Context: Process context, may sleep.
  * Return:

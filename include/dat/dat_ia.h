@@ -108,7 +108,8 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
  * which frees its objects and closes the IA when it likes.
  *
  * "rdma resource show" names the calling module as the owner of the verbs objects
- * that are made for the IA.
+ * that are made for the IA. If that module is unloaded, or fails to load, and leaves
+ * the IA open, the IA is closed and the kernel's log says so.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -140,15 +141,18 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 			DAT_BOOLEAN dat_thread_safety);
 
 /*
- * dat_ia_openv() for the module of the name @consumer. The macro below passes the
- * name of the calling module, which has one also when built into the kernel.
+ * dat_ia_openv() for the module of the name @consumer, in whose memory @opener lies.
+ * The macro below passes both for the calling module. One that is built into the kernel
+ * has a name, too, and @opener is NULL.
  */
 DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia,
 			  DAT_UINT32 dat_major, DAT_UINT32 dat_minor,
-			  DAT_BOOLEAN dat_thread_safety, const char *consumer);
+			  DAT_BOOLEAN dat_thread_safety, const char *consumer,
+			  const void *opener);
 
-#define dat_ia_openv(...)	__dat_ia_openv(__VA_ARGS__, KBUILD_MODNAME)
+#define dat_ia_openv(...)	\
+	__dat_ia_openv(__VA_ARGS__, KBUILD_MODNAME, THIS_MODULE)
 
 /**
  * dat_ia_close() - close an IA

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Consumers that are unloaded, or fail to load, and leave something behind.
+ *
+ * The kernel tells of a module that goes when nothing pins it any more and its exit
+ * function, if it has been loaded, has returned. The memory of the module is freed when
+ * kdapl_module_event() returns. So until then kdapl.ko has to give up whatever lies in that
+ * memory: the functions of upcalls and notifiers, what they were given, and memory that the
+ * IAs of the module use: LMRs, scatterlists, arrays of physical addresses. An IA is closed as
+ * dat_ia_close() would, which invalidates and unmaps all of that.
+ *
+ * The function of an upcall or notifier names its module by its address, whoever owns
+ * the IA. An IA has kdapl_ia.opener. Memory of one module in the IA of another one is the
+ * affair of that other one.
+ *
+ * What is waited for is upcalls that run, whose code goes, and the end of connections. No
+ * lock is held, other than that of the chain of module notifiers, for reading.
+ */
+#include <linux/module.h>
+#include <linux/notifier.h>
+#include "evd.h"
+#include "ia.h"
+
+/* Take all upcalls that are functions of @mod. Return the number of their EVDs. */
+static unsigned int kdapl_unload_upcalls(const struct module *mod)
+{
+	struct kdapl_obj *obj;
+	unsigned int n = 0;
+	u32 index = 0;
+
+	while ((obj = kdapl_obj_find_next(&index))) {
+		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EVD)
+			n += kdapl_upcall_forget(container_of(obj, struct kdapl_evd, obj),
+						 mod);
+		kdapl_obj_put(obj);
+	}
+	return n;
+}
+
+/* Close all IAs that @mod has opened. Return their number, and that of their objects. */
+static unsigned int kdapl_unload_ias(const struct module *mod, unsigned int *objects)
+{
+	struct kdapl_obj *obj;
+	unsigned int n = 0;
+	u32 index = 0;
+
+	*objects = 0;
+	while ((obj = kdapl_obj_find_next(&index))) {
+		if (kdapl_type(obj) == DAT_HANDLE_TYPE_IA &&
+		    kdapl_in_module(obj->ia->opener, mod)) {
+			n++;
+			*objects += atomic_read(&obj->ia->live);
+			dat_ia_close(kdapl_handle(obj), DAT_CLOSE_ABRUPT_FLAG);
+		}
+		kdapl_obj_put(obj);
+	}
+	return n;
+}
+
+static int kdapl_module_event(struct notifier_block *nb, unsigned long state,
+			      void *data)
+{
+	unsigned int ias, objects, upcalls, notifiers;
+	const struct module *mod = data;
+
+	if (state != MODULE_STATE_GOING)
+		return NOTIFY_DONE;
+	notifiers = kdapl_notify_forget(mod);
+	upcalls = kdapl_unload_upcalls(mod);
+	ias = kdapl_unload_ias(mod, &objects);
+	if (ias || upcalls || notifiers)
+		pr_warn("kdapl: %s goes and has left %u IAs with %u objects, %u upcalls, %u notifiers: all closed\n",
+			mod->name, ias, objects, upcalls, notifiers);
+	return NOTIFY_DONE;
+}
+
+/*
+ * First of all: until its upcalls have been taken, the code of the module runs, with the
+ * tracepoints, probes and static keys that others are about to take from it.
+ */
+static struct notifier_block kdapl_module_nb = {
+	.notifier_call = kdapl_module_event,
+	.priority = INT_MAX,
+};
+
+int kdapl_unload_setup(void)
+{
+	return register_module_notifier(&kdapl_module_nb);
+}
+
+void kdapl_unload_cleanup(void)
+{
+	unregister_module_notifier(&kdapl_module_nb);
+}
