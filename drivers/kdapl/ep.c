@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Endpoints: creation and attributes.
+ * Endpoints: creation. ep_attr.c has their attributes.
  *
  * An Endpoint depends on a Protection Zone, up to three EVDs and perhaps an SRQ.
  * Each dependency is two things: a use, which makes the free call of the other
@@ -14,84 +14,6 @@
 #include "ia.h"
 #include "pz.h"
 #include "srq.h"
-
-/* DAT_COMPLETION_EVD_THRESHOLD_FLAG is for consumers in user space. */
-#define KDAPL_RECV_FLAGS (DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
-			  DAT_COMPLETION_UNSIGNALLED_FLAG)
-#define KDAPL_REQUEST_FLAGS DAT_COMPLETION_UNSIGNALLED_FLAG
-
-void kdapl_ep_default_attr(struct kdapl_ia *ia, DAT_EP_ATTR *attr)
-{
-	DAT_IA_ATTR limits;
-
-	kdapl_ia_attr(ia, &limits);
-	memset(attr, 0, sizeof(*attr));
-	attr->service_type = DAT_SERVICE_TYPE_RC;
-	attr->max_message_size = limits.max_message_size;
-	attr->max_rdma_size = limits.max_rdma_size;
-	attr->max_recv_dtos = min(16, limits.max_dto_per_ep);
-	attr->max_request_dtos = min(16, limits.max_dto_per_ep);
-	attr->max_recv_iov = min(4, limits.max_iov_segments_per_dto);
-	attr->max_request_iov = attr->max_recv_iov;
-	attr->max_rdma_read_in = min(4, limits.max_rdma_read_per_ep_in);
-	attr->max_rdma_read_out = min(4, limits.max_rdma_read_per_ep_out);
-	attr->srq_soft_hw = DAT_HW_DEFAULT;
-	attr->max_rdma_read_iov =
-		min(attr->max_request_iov,
-		    limits.max_iov_segments_per_rdma_read);
-	attr->max_rdma_write_iov =
-		min(attr->max_request_iov,
-		    limits.max_iov_segments_per_rdma_write);
-}
-
-static bool kdapl_between(DAT_COUNT value, DAT_COUNT min, DAT_COUNT max)
-{
-	return value >= min && value <= max;
-}
-
-static bool kdapl_check_named(DAT_COUNT count, const DAT_NAMED_ATTR *named)
-{
-	/* No transport or provider specific Endpoint attribute is defined. */
-	return count == 0;
-}
-
-/* Are these attributes within the limits of the IA? */
-bool kdapl_ep_check_attr(struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
-			 bool srq)
-{
-	DAT_IA_ATTR max;
-
-	kdapl_ia_attr(ia, &max);
-	if (attr->service_type != DAT_SERVICE_TYPE_RC ||
-	    attr->max_message_size > max.max_message_size ||
-	    attr->max_rdma_size > max.max_rdma_size ||
-	    attr->qos & ~KDAPL_QOS_ALL ||
-	    attr->recv_completion_flags & ~KDAPL_RECV_FLAGS ||
-	    attr->request_completion_flags & ~KDAPL_REQUEST_FLAGS)
-		return false;
-	if (!srq &&
-	    (!kdapl_between(attr->max_recv_dtos, 0, max.max_dto_per_ep) ||
-	     !kdapl_between(attr->max_recv_iov, 0,
-			    max.max_iov_segments_per_dto)))
-		return false;
-	if (attr->srq_soft_hw < DAT_HW_DEFAULT)
-		return false;
-	return kdapl_between(attr->max_request_dtos, 0, max.max_dto_per_ep) &&
-	       kdapl_between(attr->max_request_iov, 0,
-			     max.max_iov_segments_per_dto) &&
-	       kdapl_between(attr->max_rdma_read_in, 0,
-			     max.max_rdma_read_per_ep_in) &&
-	       kdapl_between(attr->max_rdma_read_out, 0,
-			     max.max_rdma_read_per_ep_out) &&
-	       kdapl_between(attr->max_rdma_read_iov, 0,
-			     max.max_iov_segments_per_rdma_read) &&
-	       kdapl_between(attr->max_rdma_write_iov, 0,
-			     max.max_iov_segments_per_rdma_write) &&
-	       kdapl_check_named(attr->ep_transport_specific_count,
-				 attr->ep_transport_specific) &&
-	       kdapl_check_named(attr->ep_provider_specific_count,
-				 attr->ep_provider_specific);
-}
 
 /*
  * Has each queue that may be used an EVD, and is the SRQ of a PZ that the
@@ -312,9 +234,11 @@ static DAT_RETURN kdapl_deps_get(struct kdapl_ia *ia, DAT_PZ_HANDLE pz,
 	return DAT_SUCCESS;
 }
 
+/* @filled: the members of @attr for which the consumer gave 0 */
 static DAT_RETURN kdapl_ep_make(struct kdapl_ia *ia,
 				struct kdapl_ep_deps *deps,
-				const DAT_EP_ATTR *attr, DAT_EP_HANDLE *handle)
+				const DAT_EP_ATTR *attr, u16 filled,
+				DAT_EP_HANDLE *handle)
 {
 	struct kdapl_ep *ep;
 	int err;
@@ -335,6 +259,7 @@ static DAT_RETURN kdapl_ep_make(struct kdapl_ia *ia,
 				     attr->request_completion_flags);
 		return kdapl_errno_to_dat(err);
 	}
+	ep->attr_filled = filled;
 	kdapl_ep_initial_mark(ep);
 	*handle = kdapl_handle(&ep->obj);
 	kdapl_obj_publish(&ep->obj);
@@ -352,6 +277,7 @@ static DAT_RETURN kdapl_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz,
 	struct kdapl_ia *ia;
 	DAT_EP_ATTR attr;
 	DAT_RETURN ret;
+	u16 filled;
 
 	might_sleep();
 	ia = kdapl_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
@@ -374,8 +300,9 @@ static DAT_RETURN kdapl_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz,
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, arg + 1);
 		goto out;
 	}
+	filled = kdapl_ep_fill_attr(ia, &attr, with_srq);
 	if (kdapl_hca_enter(ia->hca)) {
-		ret = kdapl_ep_make(ia, &deps, &attr, ep_handle);
+		ret = kdapl_ep_make(ia, &deps, &attr, filled, ep_handle);
 		kdapl_hca_leave(ia->hca);
 	} else {
 		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,

@@ -95,6 +95,7 @@ struct kdapl_ep_shown {
  * @srq_link: entry in srq->eps; srq->lock
  * @soft_event: says that @soft was passed
  * @attr: attributes
+ * @attr_filled: members of it that the consumer gave as 0, see kdapl_ep_fill_attr()
  * @soft_asked: its srq_soft_hw, as it is now
  * @shown: handles of what it depends on; ep->lock, while those are under various locks
  * @comm: for dat_ep_common_connect()
@@ -182,6 +183,7 @@ struct kdapl_ep {
 	DAT_CONNECT_FLAGS connect_flags;
 	bool receives;
 	bool was_reset;
+	u16 attr_filled;
 	unsigned long reset_gp;
 	struct ib_send_wr *first_bind;
 	struct ib_send_wr *last_bind;
@@ -206,13 +208,17 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 				const DAT_EP_ATTR *attr, int *err);
 int kdapl_ep_make_rings(struct kdapl_ia *ia, struct kdapl_ring *sq,
 			struct kdapl_ring *rq, const DAT_EP_ATTR *attr, bool srq);
-void kdapl_ep_default_attr(struct kdapl_ia *ia, DAT_EP_ATTR *attr);
-bool kdapl_ep_check_attr(struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
-			 bool srq);
 bool kdapl_ep_check_evds(const struct kdapl_ep_deps *deps,
 			 const DAT_EP_ATTR *attr);
 void kdapl_deps_put(const struct kdapl_ep_deps *deps);
 void kdapl_ep_show(struct kdapl_ep *ep, const struct kdapl_ep_deps *deps);
+
+/* ep_attr.c */
+void kdapl_ep_default_attr(struct kdapl_ia *ia, DAT_EP_ATTR *attr);
+bool kdapl_ep_check_attr(struct kdapl_ia *ia, const DAT_EP_ATTR *attr,
+			 bool srq);
+u16 kdapl_ep_fill_attr(struct kdapl_ia *ia, DAT_EP_ATTR *attr, bool srq);
+void kdapl_ep_unfill_attr(DAT_EP_ATTR *attr, u16 filled);
 
 /* ep_watermark.c */
 void kdapl_ep_initial_mark(struct kdapl_ep *ep);

@@ -79,6 +79,7 @@ KDAPL_EXPORT_TEST(kdapl_modify_nrules);
  * @ep: the Endpoint
  * @mask: the parameters that change
  * @attr: all attributes as they will be
+ * @filled: members of @attr for which 0 was given
  * @comm: the transport as it will be
  * @deps: all dependencies as they will be, used and referenced
  * @sq: memory for the send ring
@@ -90,6 +91,7 @@ struct kdapl_modify {
 	struct kdapl_ep *ep;
 	DAT_EP_PARAM_MASK mask;
 	DAT_EP_ATTR attr;
+	u16 filled;
 	DAT_COMM comm;
 	struct kdapl_ep_deps deps;
 	struct kdapl_ring sq;
@@ -278,6 +280,8 @@ static DAT_RETURN kdapl_modify_check(struct kdapl_modify *m,
 					 DAT_INVALID_ARG3);
 	struct kdapl_ep *ep = m->ep;
 
+	/* The default that a 0 stands for may depend on what changes. */
+	kdapl_ep_unfill_attr(&m->attr, ep->attr_filled);
 	kdapl_modify_attr(m, p);
 	if (m->mask & DAT_EP_FIELD_COMM)
 		m->comm = p->comm;
@@ -285,6 +289,7 @@ static DAT_RETURN kdapl_modify_check(struct kdapl_modify *m,
 	    !kdapl_ep_check_attr(ep->obj.ia, &m->attr, ep->srq) ||
 	    (!ep->provider_owned && !kdapl_ep_check_evds(&m->deps, &m->attr)))
 		return bad;
+	m->filled = kdapl_ep_fill_attr(ep->obj.ia, &m->attr, ep->srq);
 	/* Receives that are posted or held need an EVD. */
 	if (!m->deps.recv_evd &&
 	    (ep->held || READ_ONCE(ep->rq.head) != ep->rq.tail))
@@ -391,6 +396,7 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 	spin_lock_irqsave(&ep->lock, flags);
 	kdapl_ep_show(ep, &m->deps);
 	ep->attr = m->attr;
+	ep->attr_filled = m->filled;
 	ep->comm = m->comm;
 	ep->recv_no_upcall = !!(m->attr.recv_completion_flags &
 			    DAT_COMPLETION_SOLICITED_WAIT_FLAG);

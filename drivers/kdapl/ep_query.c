@@ -78,6 +78,7 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
 	ep_param->connect_evd_handle = ep->shown.conn_evd;
 	ep_param->srq_handle = ep->srq ? kdapl_handle(&ep->srq->obj) : NULL;
 	ep_param->ep_attr = ep->attr;
+	kdapl_ep_unfill_attr(&ep_param->ep_attr, ep->attr_filled);
 	ep_param->ep_attr.srq_soft_hw = READ_ONCE(ep->soft_asked);
 	spin_unlock_irqrestore(&ep->lock, flags);
 out:

@@ -19,8 +19,9 @@
 /**
  * struct dat_ep_attr - what an EP is made for
  * @service_type: %DAT_SERVICE_TYPE_RC
- * @max_message_size: longest message, bytes; at most that of the IA
- * @max_rdma_size: longest RDMA Read or Write, bytes; at most that of the IA
+ * @max_message_size: longest message, bytes; at most that of the IA, which 0 stands for
+ * @max_rdma_size: longest RDMA Read or Write, bytes; at most that of the IA, which 0
+ *	stands for
  * @qos: %DAT_QOS_ flags, or-ed
  * @recv_completion_flags: %DAT_COMPLETION_SOLICITED_WAIT_FLAG: the sender of a
  *	message decides whether its completion causes an upcall.
@@ -29,23 +30,32 @@
  * @request_completion_flags: %DAT_COMPLETION_UNSIGNALLED_FLAG: requests may be
  *	posted with that flag. SUPPRESS, SOLICITED_WAIT and the fences are always
  *	allowed
- * @max_recv_dtos: receives that may be outstanding; ignored with an SRQ
+ * @max_recv_dtos: receives that may be outstanding; with 0 none can be posted. Ignored
+ *	with an SRQ
  * @max_request_dtos: requests that may be outstanding: Sends, RDMA Reads and
- *	Writes, binds, fast registrations and invalidations together
- * @max_recv_iov: segments of a receive; ignored with an SRQ
- * @max_request_iov: segments of a Send
+ *	Writes, binds, fast registrations and invalidations together; with 0 none can
+ *	be posted
+ * @max_recv_iov: segments of a receive; 0 stands for 4, or what the IA allows if that is
+ *	less. Ignored with an SRQ
+ * @max_request_iov: segments of a Send; 0 stands for 4, or what the IA allows if that is
+ *	less
  * @max_rdma_read_in: RDMA Reads by the peer that may be outstanding; with 0 the
  *	peer cannot read
  * @max_rdma_read_out: own RDMA Reads that may be on the wire; with 0 none can be
  *	posted
- * @srq_soft_hw: soft high watermark, held buffers, or %DAT_HW_DEFAULT for none;
- *	dat_ep_create_with_srq() arms it, dat_ep_create() does not
- * @max_rdma_read_iov: local segments of an RDMA Read
- * @max_rdma_write_iov: local segments of an RDMA Write
+ * @srq_soft_hw: soft high watermark, held buffers, or %DAT_HW_DEFAULT for none; 0 is one
+ *	that fires at the first buffer. dat_ep_create_with_srq() arms it, dat_ep_create()
+ *	does not
+ * @max_rdma_read_iov: local segments of an RDMA Read; 0 stands for @max_request_iov, or
+ *	what the IA allows if that is less
+ * @max_rdma_write_iov: local segments of an RDMA Write; 0 as with @max_rdma_read_iov
  * @ep_transport_specific_count: 0, there are no such attributes
  * @ep_transport_specific: not looked at
  * @ep_provider_specific_count: 0, there are no such attributes
  * @ep_provider_specific: not looked at
+ *
+ * What 0 means is the same for dat_ep_create(), dat_ep_create_with_srq() and
+ * dat_ep_modify(). dat_ep_query() tells what was asked for: 0, where that was it.
  */
 typedef struct dat_ep_attr {
 	DAT_SERVICE_TYPE service_type;

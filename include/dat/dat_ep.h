@@ -23,7 +23,9 @@ struct dat_ep;					/* opaque, see DAT_EP_HANDLE */
  * @recv_evd_handle: EVD for receive completions, or NULL
  * @request_evd_handle: EVD for completions of all other posts, or NULL
  * @connect_evd_handle: EVD for connection events, or NULL
- * @ep_attributes: what the EP is made for, or NULL for defaults
+ * @ep_attributes: what the EP is made for, or NULL for defaults: 16 receives and
+ *	requests, 4 segments, 4 RDMA Reads in each direction, or what the IA allows if
+ *	that is less, and the longest messages. struct dat_ep_attr says what 0 means
  * @ep_handle: receives the handle
  *
  * Without a receive EVD, max_recv_dtos must be 0; without a request EVD,

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Attributes of Endpoints: their limits, their defaults, and what 0 means.
+ *
+ * A program that was written for another DAT sets the members that it knows and leaves
+ * the others 0. Where 0 makes an Endpoint that can post nothing, it stands for the
+ * default. Where it is a number like any other it is taken literally: no receives and no
+ * requests are posted without an EVD for them, a peer that may not read is the rule, and
+ * a watermark of 0 fires at the first buffer. dat_ep_query() returns what was asked for.
+ *
+ * ep->attr has no 0 that stands for a default, as every post looks there. dat_ep_create(),
+ * dat_ep_create_with_srq() and dat_ep_modify() check and fill the attributes alike.
+ */
+#include "ep.h"
+#include "ia.h"
+
+/* DAT_COMPLETION_EVD_THRESHOLD_FLAG is for consumers in user space. */
+#define KDAPL_RECV_FLAGS (DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
+			  DAT_COMPLETION_UNSIGNALLED_FLAG)
+#define KDAPL_REQUEST_FLAGS DAT_COMPLETION_UNSIGNALLED_FLAG
+
+/* What 0 means. */
+enum kdapl_ep_zero {
+	KDAPL_ZERO_IS_NONE,
+	KDAPL_ZERO_IS_DEFAULT,
+};
+
+/* Values of kdapl_ep_member.usual. */
+#define KDAPL_USUAL_LIMIT	U32_MAX	/* whatever the IA allows */
+#define KDAPL_USUAL_IOV		0	/* as many as max_request_iov */
+
+/*
+ * struct kdapl_ep_member - a member of DAT_EP_ATTR that is a size or a number, of 32 bits
+ * @at: its offset
+ * @limit: offset in DAT_IA_ATTR of the most that the IA allows
+ * @usual: the default, unless the IA allows less
+ * @zero: what 0 means
+ * @recv: ignored with an SRQ
+ */
+struct kdapl_ep_member {
+	u16 at;
+	u16 limit;
+	u32 usual;
+	enum kdapl_ep_zero zero;
+	bool recv;
+};
+
+#define MEMBER(name, limit_name, usual_value, zero_means, of_recv) {	\
+	.at = offsetof(DAT_EP_ATTR, name),				\
+	.limit = offsetof(DAT_IA_ATTR, limit_name),			\
+	.usual = usual_value,						\
+	.zero = KDAPL_ZERO_IS_ ## zero_means,				\
+	.recv = of_recv,						\
+}
+
+/*
+ * The other members: 0 is DAT_SERVICE_TYPE_RC, DAT_QOS_BEST_EFFORT, no completion flags, no
+ * named attributes, and a watermark.
+ */
+static const struct kdapl_ep_member kdapl_ep_members[] = {
+	MEMBER(max_message_size, max_message_size, KDAPL_USUAL_LIMIT, DEFAULT, false),
+	MEMBER(max_rdma_size, max_rdma_size, KDAPL_USUAL_LIMIT, DEFAULT, false),
+	MEMBER(max_recv_dtos, max_dto_per_ep, 16, NONE, true),
+	MEMBER(max_request_dtos, max_dto_per_ep, 16, NONE, false),
+	MEMBER(max_recv_iov, max_iov_segments_per_dto, 4, DEFAULT, true),
+	MEMBER(max_request_iov, max_iov_segments_per_dto, 4, DEFAULT, false),
+	MEMBER(max_rdma_read_in, max_rdma_read_per_ep_in, 4, NONE, false),
+	MEMBER(max_rdma_read_out, max_rdma_read_per_ep_out, 4, NONE, false),
+	/* Behind max_request_iov, on which their defaults depend. */
+	MEMBER(max_rdma_read_iov, max_iov_segments_per_rdma_read,
+	       KDAPL_USUAL_IOV, DEFAULT, false),
+	MEMBER(max_rdma_write_iov, max_iov_segments_per_rdma_write,
+	       KDAPL_USUAL_IOV, DEFAULT, false),
+};
+
+/* Return member @m of @attr. A negative number is above all limits. */
+static u32 kdapl_ep_value(const DAT_EP_ATTR *attr, const struct kdapl_ep_member *m)
+{
+	return *(const u32 *)((const void *)attr + m->at);
+}
+
+static void kdapl_ep_set_value(DAT_EP_ATTR *attr, const struct kdapl_ep_member *m,
+			       u32 value)
+{
+	*(u32 *)((void *)attr + m->at) = value;
+}
+
+static u32 kdapl_ep_limit(const DAT_IA_ATTR *limits, const struct kdapl_ep_member *m)
+{
+	return *(const u32 *)((const void *)limits + m->limit);
+}
+
+/* Return the default of member @m; those before it in the table are set in @attr. */
+static u32 kdapl_ep_default(const DAT_IA_ATTR *limits, const DAT_EP_ATTR *attr,
+			    const struct kdapl_ep_member *m)
+{
+	u32 usual = m->usual == KDAPL_USUAL_IOV ? attr->max_request_iov : m->usual;
+
+	return min(usual, kdapl_ep_limit(limits, m));
+}
+
+/* Set @attr to what an Endpoint has whose consumer asks for nothing. */
+void kdapl_ep_default_attr(struct kdapl_ia *ia, DAT_EP_ATTR *attr)
+{
+	const struct kdapl_ep_member *m;
+	DAT_IA_ATTR limits;
+	unsigned int i;
+
+	kdapl_ia_attr(ia, &limits);
+	memset(attr, 0, sizeof(*attr));
+	attr->service_type = DAT_SERVICE_TYPE_RC;
+	attr->srq_soft_hw = DAT_HW_DEFAULT;
+	for (i = 0; i < ARRAY_SIZE(kdapl_ep_members); i++) {
+		m = &kdapl_ep_members[i];
+		kdapl_ep_set_value(attr, m, kdapl_ep_default(&limits, attr, m));
+	}
+}
+
+/* Are these attributes within the limits of the IA? */
+bool kdapl_ep_check_attr(struct kdapl_ia *ia, const DAT_EP_ATTR *attr, bool srq)
+{
+	const struct kdapl_ep_member *m;
+	DAT_IA_ATTR limits;
+	unsigned int i;
+
+	kdapl_ia_attr(ia, &limits);
+	for (i = 0; i < ARRAY_SIZE(kdapl_ep_members); i++) {
+		m = &kdapl_ep_members[i];
+		if (!(srq && m->recv) &&
+		    kdapl_ep_value(attr, m) > kdapl_ep_limit(&limits, m))
+			return false;
+	}
+	/* No transport or provider specific attribute is defined. */
+	return attr->service_type == DAT_SERVICE_TYPE_RC &&
+	       !(attr->qos & ~KDAPL_QOS_ALL) &&
+	       !(attr->recv_completion_flags & ~KDAPL_RECV_FLAGS) &&
+	       !(attr->request_completion_flags & ~KDAPL_REQUEST_FLAGS) &&
+	       attr->srq_soft_hw >= DAT_HW_DEFAULT &&
+	       !attr->ep_transport_specific_count &&
+	       !attr->ep_provider_specific_count;
+}
+
+/*
+ * Replace what is 0 in @attr, which was checked, and stands for a default. Return a bit for
+ * each member replaced, for kdapl_ep_unfill_attr().
+ */
+u16 kdapl_ep_fill_attr(struct kdapl_ia *ia, DAT_EP_ATTR *attr, bool srq)
+{
+	const struct kdapl_ep_member *m;
+	DAT_IA_ATTR limits;
+	u16 filled = 0;
+	unsigned int i;
+
+	BUILD_BUG_ON(ARRAY_SIZE(kdapl_ep_members) > BITS_PER_TYPE(filled));
+
+	kdapl_ia_attr(ia, &limits);
+	for (i = 0; i < ARRAY_SIZE(kdapl_ep_members); i++) {
+		m = &kdapl_ep_members[i];
+		if (kdapl_ep_value(attr, m) || m->zero != KDAPL_ZERO_IS_DEFAULT ||
+		    (srq && m->recv))
+			continue;
+		kdapl_ep_set_value(attr, m, kdapl_ep_default(&limits, attr, m));
+		filled |= BIT(i);
+	}
+	return filled;
+}
+
+/* Undo kdapl_ep_fill_attr(), which has returned @filled. Context: Any. */
+void kdapl_ep_unfill_attr(DAT_EP_ATTR *attr, u16 filled)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(kdapl_ep_members); i++)
+		if (filled & BIT(i))
+			kdapl_ep_set_value(attr, &kdapl_ep_members[i], 0);
+}
