@@ -415,6 +415,11 @@ static inline struct iscsit_cmd *ki_of(struct ki_cmd *kc)
 	return (struct iscsit_cmd *)kc - 1;
 }
 
+static inline struct iscsi_hdr *ki_hdr(struct ki_buf *buf)
+{
+	return (struct iscsi_hdr *)(buf->va + sizeof(struct iser_ctrl));
+}
+
 static inline struct iscsi_hdr *ki_tx_hdr(struct ki_tx *tx)
 {
 	return (struct iscsi_hdr *)(tx->va + sizeof(struct iser_ctrl));
@@ -483,6 +488,9 @@ int ki_queue_data_in(struct iscsit_conn *conn, struct iscsit_cmd *cmd);
 int ki_queue_status(struct iscsit_conn *conn, struct iscsit_cmd *cmd);
 int ki_response_queue(struct iscsit_conn *conn, struct iscsit_cmd *cmd, int state);
 int ki_immediate_queue(struct iscsit_conn *conn, struct iscsit_cmd *cmd, int state);
+
+/* fault.c */
+const char *ki_fault(struct ki_conn *c, struct ki_buf *buf);
 
 /* recv.c */
 void ki_comp_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);

@@ -5,7 +5,7 @@
  *
  * LIO trusts its transport with a few things that ib_isert and TCP hand on as the
  * initiator has sent them: lengths, Data-Out for data that is being read, a tag of another
- * command. ki_fault() and what is called ki_find_, ki_takes_, ki_is_nop_ and
+ * command. ki_fault() (fault.c) and what is called ki_find_, ki_takes_, ki_is_nop_ and
  * ki_text_more() check them first. Nor may LIO want a new command in order to reject a
  * PDU: it would wait for one, and all connections of the EVD with it. An error of the
  * protocol ends the connection.
@@ -18,111 +18,9 @@
 #include "isert.h"
 #include "trace.h"
 
-static struct iscsi_hdr *ki_hdr(struct ki_buf *buf)
-{
-	return (struct iscsi_hdr *)(buf->va + sizeof(struct iser_ctrl));
-}
-
 static void *ki_data(struct ki_buf *buf)
 {
 	return buf->va + KI_HEADERS + ki_hdr(buf)->hlength * 4;
-}
-
-/* ---- What no PDU may be, before LIO sees it ------------------------------------------ */
-
-/* Are the lengths in a PDU those of what was received? */
-static bool ki_lengths_ok(struct ki_buf *buf)
-{
-	struct iscsi_hdr *hdr = ki_hdr(buf);
-	struct iscsi_ecdb_ahdr *ahs = (void *)(hdr + 1);
-	u32 ahs_len;
-
-	if (buf->len < KI_HEADERS)
-		return false;
-	ahs_len = hdr->hlength * 4;
-	if (KI_HEADERS + ahs_len + ntoh24(hdr->dlength) > buf->len)
-		return false;
-	/* LIO takes the length of an extended CDB as it comes. */
-	return !ahs_len || (be16_to_cpu(ahs->ahslength) &&
-			    be16_to_cpu(ahs->ahslength) + 3 <= ahs_len);
-}
-
-/* Has all of the CDB come that it says it has? LIO copies as much as it says. */
-static bool ki_cdb_ok(const struct iscsi_hdr *hdr)
-{
-	const struct iscsi_scsi_req *req = (const struct iscsi_scsi_req *)hdr;
-	const struct iscsi_ecdb_ahdr *ahs = (const void *)(hdr + 1);
-	unsigned int len = ISCSI_CDB_SIZE;
-
-	if (hdr->hlength)
-		len += be16_to_cpu(ahs->ahslength) - 1;
-	return scsi_command_size(req->cdb) <= len;
-}
-
-/* Return what is wrong with a command of SCSI, or NULL. */
-static const char *ki_scsi_fault(const struct iser_ctrl *iser,
-				 const struct iscsi_hdr *hdr)
-{
-	const struct iscsi_scsi_req *req = (const struct iscsi_scsi_req *)hdr;
-
-	if (!ki_cdb_ok(hdr))
-		return "a CDB is longer than its PDU";
-	/* LIO would execute such a command twice. */
-	if (ntoh24(hdr->dlength) && !(hdr->flags & ISCSI_FLAG_CMD_WRITE))
-		return "data with a command that writes nothing";
-	if (hdr->flags & ISCSI_FLAG_CMD_READ && req->data_length &&
-	    !(iser->flags & ISER_RSV))
-		return "a read without memory to write to";
-	return NULL;
-}
-
-/* Return what is wrong with a logout, or NULL. LIO counts each that ends @c. */
-static const char *ki_logout_fault(struct ki_conn *c, const struct iscsi_hdr *hdr)
-{
-	const struct iscsi_logout *req = (const struct iscsi_logout *)hdr;
-	u8 reason = req->flags & ISCSI_FLAG_LOGOUT_REASON_MASK;
-
-	if (reason != ISCSI_LOGOUT_REASON_CLOSE_SESSION &&
-	    (reason != ISCSI_LOGOUT_REASON_CLOSE_CONNECTION ||
-	     be16_to_cpu(req->cid) != c->conn->cid))
-		return NULL;
-	if (c->logout_seen)
-		return "it logs out twice";
-	c->logout_seen = true;
-	return NULL;
-}
-
-/*
- * A session ends with its only connection. LIO would keep it for Time2Retain, and for ever if
- * the target is disabled meanwhile.
- */
-static void ki_logout_widen(struct ki_conn *c, struct iscsi_hdr *hdr)
-{
-	struct iscsi_logout *req = (struct iscsi_logout *)hdr;
-
-	if ((req->flags & ISCSI_FLAG_LOGOUT_REASON_MASK) ==
-	    ISCSI_LOGOUT_REASON_CLOSE_CONNECTION && be16_to_cpu(req->cid) == c->conn->cid)
-		req->flags = ISCSI_FLAG_CMD_FINAL | ISCSI_LOGOUT_REASON_CLOSE_SESSION;
-}
-
-/* Return what is wrong with a PDU, or NULL. */
-static const char *ki_fault(struct ki_conn *c, struct ki_buf *buf)
-{
-	struct iser_ctrl *iser = (struct iser_ctrl *)buf->va;
-	struct iscsi_hdr *hdr = ki_hdr(buf);
-	u8 opcode;
-
-	if (!ki_lengths_ok(buf))
-		return "a PDU does not have the length that it tells";
-	if ((iser->flags & 0xf0) != ISCSI_CTRL)
-		return "a message is no PDU of iSCSI";
-	opcode = hdr->opcode & ISCSI_OPCODE_MASK;
-	if (c->conn->sess->sess_ops->SessionType && opcode != ISCSI_OP_TEXT &&
-	    opcode != ISCSI_OP_LOGOUT && opcode != ISCSI_OP_NOOP_OUT)
-		return "a command in a discovery session";
-	if (opcode == ISCSI_OP_SCSI_CMD)
-		return ki_scsi_fault(iser, hdr);
-	return opcode == ISCSI_OP_LOGOUT ? ki_logout_fault(c, hdr) : NULL;
 }
 
 /* ---- Commands ------------------------------------------------------------------------- */
@@ -382,6 +280,19 @@ static int ki_text(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf
 		memcpy(cmd->text_in_ptr, ki_data(buf), len);
 	}
 	return iscsit_process_text_cmd(c->conn, cmd, hdr);
+}
+
+/*
+ * A session ends with its only connection. LIO would keep it for Time2Retain, and for ever if
+ * the target is disabled meanwhile.
+ */
+static void ki_logout_widen(struct ki_conn *c, struct iscsi_hdr *hdr)
+{
+	struct iscsi_logout *req = (struct iscsi_logout *)hdr;
+
+	if ((req->flags & ISCSI_FLAG_LOGOUT_REASON_MASK) ==
+	    ISCSI_LOGOUT_REASON_CLOSE_CONNECTION && be16_to_cpu(req->cid) == c->conn->cid)
+		req->flags = ISCSI_FLAG_CMD_FINAL | ISCSI_LOGOUT_REASON_CLOSE_SESSION;
 }
 
 /* Does this PDU begin a command, so that LIO needs a struct iscsit_cmd for it? */
