@@ -148,8 +148,7 @@ void ki_conn_stop(struct ki_conn *c)
 {
 	dat_ep_disconnect(c->ep, DAT_CLOSE_ABRUPT_FLAG);
 	wait_event(c->wq, READ_ONCE(c->down));
-	ki_conn_retry(c);
-	wait_event(c->room, !atomic_read(&c->posted));
+	ki_queue_stop(c);
 }
 
 static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *param)
@@ -168,8 +167,8 @@ static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *pa
 	c->id = atomic_inc_return(&ki_ids);
 	INIT_LIST_HEAD(&c->link);
 	INIT_LIST_HEAD(&c->unread);
-	INIT_LIST_HEAD(&c->waiting);
 	INIT_LIST_HEAD(&c->lent);
+	ki_queue_init(c);
 	init_waitqueue_head(&c->wq);
 	init_waitqueue_head(&c->room);
 	spin_lock_init(&c->lock);

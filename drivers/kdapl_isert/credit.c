@@ -110,6 +110,8 @@ int ki_credit_begin(struct ki_conn *c)
 	}
 	c->window = window;
 	c->hard = window * each + KI_MISC;
+	/* The answers to half of them the initiator may have, and this side not know that yet. */
+	c->most = 2 * (window + KI_MISC);
 	trace_kdapl_isert_window(c);
 	ki_credit_marks(c);
 	return 0;

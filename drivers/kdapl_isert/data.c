@@ -2,8 +2,7 @@
 /*
  * The data of commands: how it is mapped, and posted in as many requests as it
  * takes. RDMA Writes go with the answer, the device being told once for all of
- * them if they are few. What finds no room waits in c->waiting, and is tried again
- * when a request has completed.
+ * them if they are few. queue.c has the commands that find no memory or no room.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -80,8 +79,8 @@ static void ki_iov_free(struct ki_cmd *kc)
  * @len: bytes to transfer, not 0
  * @dir: direction, as the device sees it
  *
- * Return: 0; -ENOMEM: there is no memory, so that LIO tries again; -EIO: it never will be
- * mapped, as when the adapter has left
+ * Return: 0; -ENOMEM: there is no memory; another errno: it never will be mapped, as when the
+ * adapter has left
  */
 int ki_cmd_map(struct ki_conn *c, struct iscsit_cmd *cmd, u32 offset, u32 len,
 	       enum dma_data_direction dir)
@@ -214,8 +213,11 @@ static DAT_RETURN ki_post_part(struct ki_conn *c, struct ki_cmd *kc, const KDAT_
 	return ret;
 }
 
-/* Post RDMA Writes of all data, and the answer. */
-static int ki_push_answer(struct ki_conn *c, struct ki_cmd *kc)
+/*
+ * Post RDMA Writes of all data that is left, and the answer. Return 0, -EAGAIN if there is no
+ * room, or -EIO.
+ */
+int ki_push_answer(struct ki_conn *c, struct ki_cmd *kc)
 {
 	DAT_RMR_TRIPLET remote[KDAT_MAX_REQUESTS] __uninitialized;
 	KDAT_REQUEST r[KDAT_MAX_REQUESTS] __uninitialized;
@@ -276,8 +278,8 @@ static void ki_read_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 	target_execute_cmd(&cmd->se_cmd);
 }
 
-/* Post RDMA Reads of all data. */
-static int ki_push_reads(struct ki_conn *c, struct ki_cmd *kc)
+/* Post RDMA Reads of all data that is left. Return the same. */
+int ki_push_reads(struct ki_conn *c, struct ki_cmd *kc)
 {
 	DAT_RMR_TRIPLET remote;
 	DAT_DTO_COOKIE cookie;
@@ -311,86 +313,31 @@ static int ki_push_reads(struct ki_conn *c, struct ki_cmd *kc)
 	return ki_post_errno(ret);
 }
 
-/* Post what is left of a command. Return 0, -EAGAIN if there is no room, or -EIO. */
-int ki_cmd_push(struct ki_conn *c, struct ki_cmd *kc)
+/* Map the data of a write that has not come by itself. */
+int ki_fetch(struct ki_conn *c, struct ki_cmd *kc)
 {
-	return kc->reads ? ki_push_reads(c, kc) : ki_push_answer(c, kc);
+	struct iscsit_cmd *cmd = ki_of(kc);
+	int err;
+
+	err = ki_cmd_map(c, cmd, cmd->write_data_done,
+			 cmd->se_cmd.data_length - cmd->write_data_done,
+			 DMA_FROM_DEVICE);
+	if (err)
+		return err;
+	kc->va = kc->write_va;
+	kc->reads = true;
+	return 0;
 }
 
 /*
- * Of the data of a write other parts may be under way, so it is LIO that has it unmapped, when
- * it frees the command after ki_wait_conn().
+ * iscsit_get_dataout(): fetch what the initiator has not sent by itself. Not all of LIO's callers
+ * look at what is returned, and the others would call again without a pause: what fails is dealt
+ * with in queue.c.
  */
-static void ki_cmd_refused(struct ki_conn *c, struct ki_cmd *kc)
-{
-	ki_conn_break(c, "a request was refused");
-	if (!kc->reads)
-		kc->tx->wr.done(c, &kc->tx->wr, false);
-}
-
-/* How often a command is tried while nothing is posted that could make room. */
-#define KI_TRIES	8
-
-/* Post commands that wait, in their order, until there is no room. */
-void ki_conn_retry(struct ki_conn *c)
-{
-	unsigned int tries = 0;
-	struct ki_cmd *kc;
-	int err;
-
-	for (;;) {
-		spin_lock_bh(&c->lock);
-		kc = list_first_entry_or_null(&c->waiting, struct ki_cmd, wait);
-		if (kc)
-			list_del_init(&kc->wait);
-		spin_unlock_bh(&c->lock);
-		if (!kc)
-			return;
-		err = ki_cmd_push(c, kc);
-		if (err == -EAGAIN && tries++ < KI_TRIES) {
-			spin_lock_bh(&c->lock);
-			list_add(&kc->wait, &c->waiting);
-			spin_unlock_bh(&c->lock);
-			/* Pairs with ki_posted_done(). */
-			smp_mb();
-			if (atomic_read(&c->posted))
-				return;
-		} else if (err) {
-			ki_cmd_refused(c, kc);
-		} else {
-			tries = 0;
-		}
-	}
-}
-
-/* Post a command, behind those that wait. Context: process. */
-void ki_conn_submit(struct ki_conn *c, struct ki_cmd *kc)
-{
-	int err = -EAGAIN;
-
-	if (list_empty_careful(&c->waiting))
-		err = ki_cmd_push(c, kc);
-	if (!err)
-		return;
-	if (err != -EAGAIN) {
-		ki_cmd_refused(c, kc);
-		return;
-	}
-	spin_lock_bh(&c->lock);
-	list_add_tail(&kc->wait, &c->waiting);
-	spin_unlock_bh(&c->lock);
-	/* If nothing is posted any more nobody else tries again: see ki_posted_done(). */
-	smp_mb();
-	if (!atomic_read(&c->posted))
-		ki_conn_retry(c);
-}
-
-/* iscsit_get_dataout(): fetch what the initiator has not sent by itself. */
 int ki_get_dataout(struct iscsit_conn *conn, struct iscsit_cmd *cmd, bool recovery)
 {
 	struct ki_conn *c = conn->context;
 	struct ki_cmd *kc = ki_cmd(cmd);
-	int err;
 
 	kc->asked = true;
 	/* LIO completes the command when it releases the connection. */
@@ -398,17 +345,7 @@ int ki_get_dataout(struct iscsit_conn *conn, struct iscsit_cmd *cmd, bool recove
 		ki_conn_break(c, "a write without memory to read from");
 		return 0;
 	}
-	err = ki_cmd_map(c, cmd, cmd->write_data_done,
-			 cmd->se_cmd.data_length - cmd->write_data_done,
-			 DMA_FROM_DEVICE);
-	if (err == -ENOMEM)
-		return err;
-	if (err) {
-		ki_conn_break(c, "the data of a write cannot be mapped");
-		return 0;
-	}
-	kc->va = kc->write_va;
-	kc->reads = true;
+	kc->step = KI_FETCH;
 	ki_conn_submit(c, kc);
 	return 0;
 }

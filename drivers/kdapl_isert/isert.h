@@ -60,9 +60,14 @@
 /* Messages of a connection before LIO's receiving thread runs. */
 #define KI_UNREAD		64
 #define KI_SILENCE		(15 * HZ)
+/* How long a command waits for memory, and between two tries. */
+#define KI_PATIENCE		HZ
+#define KI_PAUSE		(HZ / 50)
 
 struct ki_adapter;
 struct ki_conn;
+
+extern struct workqueue_struct *ki_wq;
 
 /*
  * struct ki_wr - what a posted request calls when it has completed
@@ -232,6 +237,8 @@ struct ki_tx {
  * @reserved: buffers of the SRQ that are reserved for it
  * @window: commands that may be outstanding
  * @hard: messages that may lie unread; 0 before login is complete
+ * @most: PDUs that may be unanswered, whatever their kind
+ * @unanswered: those that are: from ki_pdu_lent() until LIO frees the command
  * @beyond: commands beyond MaxCmdSN; comp->mutex
  * @over: @hard was crossed
  * @completed: requests that have completed; comp->mutex
@@ -256,7 +263,13 @@ struct ki_tx {
  * @unread: messages that came before LIO's receiving thread
  * @nunread: how many there were
  * @txs: answers not in use
- * @waiting: commands that found no room to post, in order
+ * @waiting: commands that found no room to post, or no answer, in order
+ * @starved: commands that found no memory
+ * @pushing: ki_conn_retry() posts what is in @waiting
+ * @repush: it is to look again
+ * @stopped: nothing is entered in either list any more: ki_queue_stop()
+ * @tries: how often the first in @waiting was refused while nothing was posted
+ * @again: tries both lists again after KI_PAUSE; queued with @lock held
  * @lent: buffers from which backends write, see ki_buf_lend()
  * @throttled: the window is being narrowed
  * @withheld: by how much it is
@@ -285,6 +298,8 @@ struct ki_conn {
 	unsigned int reserved;
 	unsigned int window;
 	unsigned int hard;
+	unsigned int most;
+	atomic_t unanswered;
 	unsigned int beyond;
 	bool over;
 	unsigned int completed;
@@ -309,6 +324,12 @@ struct ki_conn {
 	unsigned int nunread;
 	struct ki_tx *txs;
 	struct list_head waiting;
+	struct list_head starved;
+	bool pushing;
+	bool repush;
+	bool stopped;
+	unsigned int tries;
+	struct delayed_work again;
 	struct list_head lent;
 	bool throttled;
 	unsigned int withheld;
@@ -318,16 +339,30 @@ struct ki_conn {
 	DAT_LMR_HANDLE tx_lmr;
 };
 
+/* What is to be done next for a command. */
+enum ki_step {
+	KI_FETCH,			/* map the data of a write */
+	KI_READ,			/* post RDMA Reads of it */
+	KI_DATA_IN,			/* build the answer, map the data of a read */
+	KI_STATUS,			/* build the answer */
+	KI_SEND,			/* post it, behind RDMA Writes */
+};
+
 /*
  * struct ki_cmd - of a command of LIO: iscsit_priv_cmd()
  * @read_stag: where the initiator wants the data of a SCSI Read, and so on
  * @writable: the initiator has said where the data of a SCSI Write is
  * @asked: that data is being fetched, or was
+ * @counted: in c->unanswered
+ * @taken: LIO has asked for the answer
+ * @lost: for how many seconds nobody has been about to answer it; a->ping_work
+ * @step: what is next
+ * @until: when the wait for memory ends, in jiffies; 0: it has not begun
  * @wr: completion of the last RDMA Read
  * @part: completion of a request that is followed by more
  * @tx: the answer
  * @buf: receive buffer that has the data, if @sg is what the backend writes
- * @wait: entry in c->waiting
+ * @wait: entry in c->waiting, or in c->starved
  * @map: mapping of the data, if @mapped
  * @more: the initiator is being told to ask for more text, and has not done so; protected
  *	by c->lock
@@ -343,6 +378,11 @@ struct ki_cmd {
 	u64 write_va;
 	bool writable;
 	bool asked;
+	bool counted;
+	bool taken;
+	u8 lost;
+	enum ki_step step;
+	unsigned long until;
 	struct ki_wr wr;
 	struct ki_wr part;
 	struct ki_tx *tx;
@@ -473,15 +513,24 @@ int ki_cmd_map(struct ki_conn *c, struct iscsit_cmd *cmd, u32 offset, u32 len,
 	       enum dma_data_direction dir);
 void ki_cmd_unmap(struct iscsit_cmd *cmd);
 int ki_cmd_use(struct iscsit_cmd *cmd, u8 *data, u32 len);
-int ki_cmd_push(struct ki_conn *c, struct ki_cmd *kc);
+int ki_push_reads(struct ki_conn *c, struct ki_cmd *kc);
+int ki_push_answer(struct ki_conn *c, struct ki_cmd *kc);
+int ki_fetch(struct ki_conn *c, struct ki_cmd *kc);
+int ki_get_dataout(struct iscsit_conn *conn, struct iscsit_cmd *cmd, bool recovery);
+
+/* queue.c */
+int ki_queue_start(void);
+void ki_queue_end(void);
+void ki_queue_init(struct ki_conn *c);
+void ki_queue_stop(struct ki_conn *c);
 void ki_conn_submit(struct ki_conn *c, struct ki_cmd *kc);
 void ki_conn_retry(struct ki_conn *c);
-int ki_get_dataout(struct iscsit_conn *conn, struct iscsit_cmd *cmd, bool recovery);
 
 /* reply.c */
 struct ki_tx *ki_tx_get(struct ki_conn *c, struct iscsit_cmd *cmd);
 void ki_tx_put(struct ki_conn *c, struct ki_tx *tx);
-int ki_tx_add_data(struct ki_conn *c, struct ki_tx *tx, void *data, u32 len);
+int ki_tx_payload(struct ki_conn *c, struct ki_tx *tx, void *data, u32 len);
+int ki_answer(struct ki_conn *c, struct ki_cmd *kc);
 bool ki_tx_is_part(struct ki_tx *tx);
 void ki_tx_request(struct ki_tx *tx, DAT_LMR_TRIPLET *segs, KDAT_REQUEST *r);
 int ki_queue_data_in(struct iscsit_conn *conn, struct iscsit_cmd *cmd);

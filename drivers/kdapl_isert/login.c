@@ -239,7 +239,7 @@ int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len
 	hindrance = ki_login_hindrance(conn);
 	if (hindrance)
 		ki_login_refuse(c, tx, hindrance);
-	err = ki_tx_add_data(c, tx, login->rsp_buf, hindrance ? 0 : len);
+	err = ki_tx_payload(c, tx, login->rsp_buf, hindrance ? 0 : len);
 	if (err)
 		goto out;
 	rsp = (struct iscsi_login_rsp *)ki_tx_hdr(tx);

@@ -18,9 +18,16 @@ const char *ki_strerror(DAT_RETURN ret)
 	return type;
 }
 
+/* LIO frees a command. */
 static void ki_unmap_cmd(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
 {
+	struct ki_conn *c = conn->context;
+	struct ki_cmd *kc = ki_cmd(cmd);
+
 	ki_cmd_unmap(cmd);
+	if (kc->counted && c)
+		atomic_dec(&c->unanswered);
+	kc->counted = false;
 }
 
 /* The backend is through with a command that was aborted. */
@@ -61,10 +68,15 @@ static struct iscsit_transport ki_transport = {
 
 static int __init ki_init(void)
 {
-	int err = ki_portals_start();
+	int err = ki_queue_start();
 
 	if (err)
 		return err;
+	err = ki_portals_start();
+	if (err) {
+		ki_queue_end();
+		return err;
+	}
 	ki_stats_start();
 	iscsit_register_transport(&ki_transport);
 	return 0;
@@ -75,6 +87,7 @@ static void __exit ki_exit(void)
 	iscsit_unregister_transport(&ki_transport);
 	ki_stats_stop();
 	ki_portals_stop();
+	ki_queue_end();
 }
 
 module_init(ki_init);

@@ -13,6 +13,7 @@
 
 #include <linux/jiffies.h>
 #include <linux/moduleparam.h>
+#include <target/iscsi/iscsi_target_core.h>
 #include "isert.h"
 
 static unsigned int ping_seconds = 15;
@@ -110,6 +111,55 @@ static void ki_ping_tick(struct ki_conn *c, unsigned int seconds)
 	}
 }
 
+/* ---- Commands that LIO has forgotten ------------------------------------------------- */
+
+/* So many seconds in turn, as LIO's thread may just have taken a command off its queue. */
+#define KI_LOST	3
+
+/* Is LIO to answer @cmd, which neither is queued for that nor has come to this module? */
+static bool ki_is_lost(struct iscsit_cmd *cmd)
+{
+	switch (cmd->i_state) {
+	case ISTATE_SEND_STATUS:
+	case ISTATE_SEND_NOPIN:
+	case ISTATE_SEND_TEXTRSP:
+	case ISTATE_SEND_LOGOUTRSP:
+	case ISTATE_SEND_REJECT:
+		break;
+	case ISTATE_SEND_TASKMGTRSP:
+		/* It may be executed. */
+		if (kref_read(&cmd->se_cmd.cmd_kref) > 1)
+			return false;
+		break;
+	default:
+		return false;
+	}
+	return !atomic_read(&cmd->response_queue_count) && !READ_ONCE(ki_cmd(cmd)->taken);
+}
+
+/*
+ * If LIO has no memory to queue a command for its transmitting thread it tells nobody, and the
+ * command would never be answered. Context: process.
+ */
+static void ki_look_for_lost(struct ki_conn *c)
+{
+	struct iscsit_cmd *cmd;
+	bool lost = false;
+
+	spin_lock_bh(&c->lock);
+	if (c->state == KI_FULL && !c->closing) {
+		spin_lock(&c->conn->cmd_lock);
+		list_for_each_entry(cmd, &c->conn->conn_cmd_list, i_conn_node) {
+			ki_cmd(cmd)->lost = ki_is_lost(cmd) ? ki_cmd(cmd)->lost + 1 : 0;
+			lost |= ki_cmd(cmd)->lost == KI_LOST;
+		}
+		spin_unlock(&c->conn->cmd_lock);
+	}
+	spin_unlock_bh(&c->lock);
+	if (lost)
+		ki_conn_break(c, "LIO had no memory to answer a command");
+}
+
 static void ki_ping_work(struct work_struct *work)
 {
 	struct ki_adapter *a = container_of(to_delayed_work(work), struct ki_adapter,
@@ -117,13 +167,15 @@ static void ki_ping_work(struct work_struct *work)
 	unsigned int seconds = READ_ONCE(ping_seconds);
 	struct ki_conn *c;
 
-	if (seconds) {
-		/* ki_conn_free() takes a connection off the list before it frees it. */
-		mutex_lock(&a->cm_mutex);
-		list_for_each_entry(c, &a->conn_list, adapter_link)
+	/* ki_conn_free() takes a connection off the list before it frees it. */
+	mutex_lock(&a->cm_mutex);
+	list_for_each_entry(c, &a->conn_list, adapter_link) {
+		if (atomic_read(&c->unanswered))
+			ki_look_for_lost(c);
+		if (seconds)
 			ki_ping_tick(c, seconds);
-		mutex_unlock(&a->cm_mutex);
 	}
+	mutex_unlock(&a->cm_mutex);
 	queue_delayed_work(system_long_wq, &a->ping_work, HZ);
 }
 

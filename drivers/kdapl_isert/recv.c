@@ -82,6 +82,15 @@ static bool ki_may_lend(struct iscsit_cmd *cmd, struct ki_buf *buf, u32 len)
 	       offset_in_page(data) + len <= KI_DATA_PAGES * PAGE_SIZE;
 }
 
+/*
+ * LIO has refused a command, and tells the initiator. Return -ENOMEM if there was no memory for
+ * that: LIO has freed the command then.
+ */
+static int ki_is_told(struct iscsit_cmd *cmd)
+{
+	return ki_cmd(cmd)->counted ? 0 : -ENOMEM;
+}
+
 /* Set @lent if the command keeps @buf. */
 static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf,
 		       bool *lent)
@@ -91,9 +100,8 @@ static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf 
 	int rc;
 
 	rc = iscsit_setup_scsi_cmd(c->conn, cmd, (u8 *)hdr);
-	/* LIO has refused the command, and tells the initiator. */
 	if (rc < 0)
-		return 0;
+		return ki_is_told(cmd);
 	len = cmd->first_burst_len;
 	if (ki_may_lend(cmd, buf, len) && ki_buf_lend(c, ki_cmd(cmd), buf)) {
 		*lent = true;
@@ -222,7 +230,7 @@ static int ki_nop_out(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *
 		return -EPROTO;
 	rc = iscsit_setup_nop_out(c->conn, cmd, hdr);
 	if (rc < 0)
-		return 0;
+		return cmd ? ki_is_told(cmd) : 0;
 	if (len && cmd) {
 		/* It is sent back with padding, and LIO frees it. */
 		cmd->buf_ptr = kzalloc(ALIGN(len, 4) + 1, GFP_KERNEL);
@@ -258,6 +266,8 @@ static struct iscsit_cmd *ki_text_more(struct ki_conn *c, const struct iscsi_tex
 	spin_lock_bh(&c->lock);
 	more = kc->more;
 	kc->more = false;
+	if (more)
+		WRITE_ONCE(kc->taken, false);
 	spin_unlock_bh(&c->lock);
 	return more ? cmd : NULL;
 }
@@ -272,7 +282,7 @@ static int ki_text(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf
 	if (!cmd)
 		return -EPROTO;
 	if (iscsit_setup_text_cmd(c->conn, cmd, hdr) < 0)
-		return 0;
+		return ki_is_told(cmd);
 	if (len) {
 		cmd->text_in_ptr = kzalloc(len + 1, GFP_KERNEL);
 		if (!cmd->text_in_ptr)
@@ -359,6 +369,7 @@ static bool ki_pdu_lent(struct ki_conn *c, struct ki_buf *buf)
 	struct iscsit_cmd *cmd = NULL;
 	bool lent = false;
 	const char *fault;
+	int rc;
 
 	lockdep_assert_held(&c->comp->mutex);
 
@@ -377,14 +388,20 @@ static bool ki_pdu_lent(struct ki_conn *c, struct ki_buf *buf)
 			return false;
 		}
 		/* Waiting would hold up other connections. */
-		cmd = iscsit_allocate_cmd(c->conn, TASK_RUNNING);
+		cmd = NULL;
+		if (atomic_inc_return(&c->unanswered) <= (int)c->most)
+			cmd = iscsit_allocate_cmd(c->conn, TASK_RUNNING);
 		if (!cmd) {
-			ki_conn_break(c, "more commands than it may send");
+			atomic_dec(&c->unanswered);
+			ki_conn_break(c, "more of its commands are unanswered than it may send");
 			return false;
 		}
+		ki_cmd(cmd)->counted = true;
 	}
-	if (ki_command(c, cmd, buf, &lent) < 0)
-		ki_conn_break(c, "a PDU breaks the protocol");
+	rc = ki_command(c, cmd, buf, &lent);
+	if (rc < 0)
+		ki_conn_break(c, rc == -ENOMEM ? "there is no memory for a PDU" :
+						 "a PDU breaks the protocol");
 	return lent;
 }
 

@@ -5,10 +5,12 @@
  *
  * LIO asks for answers of SCSI commands as the backend completes them
  * (ki_queue_data_in(), ki_queue_status()), for all others in the connection's
- * transmitting thread.
+ * transmitting thread. Neither of the former ever fails, since LIO would call again without a
+ * pause: a command waits until there is an answer for it (queue.c).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/jiffies.h>
 #include <linux/slab.h>
 #include "isert.h"
 #include "trace.h"
@@ -50,17 +52,25 @@ void ki_tx_put(struct ki_conn *c, struct ki_tx *tx)
 }
 
 /*
- * Have @len bytes at @data, which kmalloc() has returned, follow the headers.
- * Padding is part of them.
+ * Have @len bytes at @data follow the headers, and padding, for which there is room. What is too
+ * long for the answer's own memory was allocated, and stays until the answer was sent. Return 0
+ * or -ENOMEM.
  */
-int ki_tx_add_data(struct ki_conn *c, struct ki_tx *tx, void *data, u32 len)
+int ki_tx_payload(struct ki_conn *c, struct ki_tx *tx, void *data, u32 len)
 {
+	u8 *copy = tx->va + KI_HEADERS;
 	DAT_RETURN ret;
 	DAT_COUNT n;
 
 	if (!len)
 		return 0;
-	sg_init_one(&tx->sg, data, len);
+	if (ALIGN(len, 4) <= KI_TX_DATA) {
+		memset(copy, 0, ALIGN(len, 4));
+		memcpy(copy, data, len);
+		tx->seg.segment_length += ALIGN(len, 4);
+		return 0;
+	}
+	sg_init_one(&tx->sg, data, ALIGN(len, 4));
 	ret = kdat_sg_map(c->a->ia, c->a->pz, &tx->sg, 1, DMA_TO_DEVICE, 1, &tx->data,
 			  &n, &tx->map);
 	if (ret == DAT_SUCCESS)
@@ -174,8 +184,8 @@ static void ki_tx_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 	ki_cmd_end(cmd);
 }
 
-/* Send an answer that is complete, and has no data to write before it. */
-static void ki_tx_send(struct ki_conn *c, struct ki_tx *tx)
+/* An answer is complete, and has data of @kc to be written before it, or not. */
+static void ki_tx_ready(struct ki_conn *c, struct ki_tx *tx)
 {
 	struct ki_cmd *kc = ki_cmd(tx->cmd);
 
@@ -187,7 +197,7 @@ static void ki_tx_send(struct ki_conn *c, struct ki_tx *tx)
 	if (kc->reads || !kc->mapped)
 		kc->n = kc->at;
 	kc->reads = false;
-	ki_conn_submit(c, kc);
+	kc->step = KI_SEND;
 }
 
 /* Put sense data behind the headers of an answer. */
@@ -208,47 +218,53 @@ static void ki_tx_sense(struct ki_tx *tx, struct iscsit_cmd *cmd)
 }
 
 /*
- * iscsit_queue_data_in(): RDMA Writes of the data, and the status. It is not good, and has sense
- * data, when a tape has read a mark, or a block of another length.
+ * Build the answer to a command of SCSI, and map the data of a read. The CDB may want less than
+ * the initiator has room for, or nothing. Return 0, -EAGAIN: all answers are in use, -ENOMEM,
+ * or another errno.
  */
-int ki_queue_data_in(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
+int ki_answer(struct ki_conn *c, struct ki_cmd *kc)
 {
-	struct ki_conn *c = conn->context;
-	struct ki_cmd *kc = ki_cmd(cmd);
+	struct iscsit_cmd *cmd = ki_of(kc);
+	u32 len = cmd->se_cmd.data_length;
 	struct ki_tx *tx;
 	int err;
 
 	tx = ki_tx_get(c, cmd);
 	if (!tx)
 		return -EAGAIN;
-	/* The CDB may want less than the initiator has room for, or nothing. */
-	err = 0;
-	if (cmd->se_cmd.data_length)
-		err = ki_cmd_map(c, cmd, 0, cmd->se_cmd.data_length, DMA_TO_DEVICE);
-	if (err) {
-		ki_tx_put(c, tx);
-		return err;
+	if (kc->step == KI_DATA_IN && len) {
+		err = ki_cmd_map(c, cmd, 0, len, DMA_TO_DEVICE);
+		if (err) {
+			ki_tx_put(c, tx);
+			return err;
+		}
+		kc->va = kc->read_va;
 	}
-	kc->va = kc->read_va;
 	ki_credit_answer(c, cmd);
-	iscsit_build_rsp_pdu(cmd, conn, true, (struct iscsi_scsi_rsp *)ki_tx_hdr(tx));
+	iscsit_build_rsp_pdu(cmd, cmd->conn, true, (struct iscsi_scsi_rsp *)ki_tx_hdr(tx));
 	ki_tx_sense(tx, cmd);
-	ki_tx_send(c, tx);
+	ki_tx_ready(c, tx);
+	return 0;
+}
+
+/*
+ * iscsit_queue_data_in(): RDMA Writes of the data, and the status. It is not good, and has sense
+ * data, when a tape has read a mark, or a block of another length.
+ */
+int ki_queue_data_in(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
+{
+	WRITE_ONCE(ki_cmd(cmd)->taken, true);
+	ki_cmd(cmd)->step = KI_DATA_IN;
+	ki_conn_submit(conn->context, ki_cmd(cmd));
 	return 0;
 }
 
 /* iscsit_queue_status() */
 int ki_queue_status(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
 {
-	struct ki_conn *c = conn->context;
-	struct ki_tx *tx = ki_tx_get(c, cmd);
-
-	if (!tx)
-		return -EAGAIN;
-	ki_credit_answer(c, cmd);
-	iscsit_build_rsp_pdu(cmd, conn, true, (struct iscsi_scsi_rsp *)ki_tx_hdr(tx));
-	ki_tx_sense(tx, cmd);
-	ki_tx_send(c, tx);
+	WRITE_ONCE(ki_cmd(cmd)->taken, true);
+	ki_cmd(cmd)->step = KI_STATUS;
+	ki_conn_submit(conn->context, ki_cmd(cmd));
 	return 0;
 }
 
@@ -272,21 +288,19 @@ static struct ki_tx *ki_tx_wait(struct ki_conn *c, struct iscsit_cmd *cmd)
 }
 
 /*
- * The data that follows the headers of an answer was allocated for LIO, with room for
- * padding.
+ * As ki_tx_payload(), in a thread that may wait for memory: nobody but the connection needs it.
  */
-static int ki_tx_payload(struct ki_conn *c, struct ki_tx *tx, void *data, u32 len)
+static int ki_tx_payload_wait(struct ki_conn *c, struct ki_tx *tx, void *data, u32 len)
 {
-	u8 *copy = tx->va + KI_HEADERS;
+	unsigned long until = jiffies + KI_PATIENCE;
+	int err;
 
-	if (!len)
-		return 0;
-	if (ALIGN(len, 4) > KI_TX_DATA)
-		return ki_tx_add_data(c, tx, data, ALIGN(len, 4));
-	memset(copy, 0, ALIGN(len, 4));
-	memcpy(copy, data, len);
-	tx->seg.segment_length += ALIGN(len, 4);
-	return 0;
+	do {
+		err = ki_tx_payload(c, tx, data, len);
+		if (!err || time_after(jiffies, until))
+			return err;
+	} while (!wait_event_interruptible_timeout(c->wq, READ_ONCE(c->down), KI_PAUSE));
+	return err;
 }
 
 static int ki_send_text(struct ki_conn *c, struct ki_tx *tx)
@@ -302,7 +316,7 @@ static int ki_send_text(struct ki_conn *c, struct ki_tx *tx)
 	/* LIO makes new text for what the initiator asks for next, and forgets this. */
 	tx->text = cmd->buf_ptr;
 	cmd->buf_ptr = NULL;
-	return ki_tx_payload(c, tx, tx->text, len);
+	return ki_tx_payload_wait(c, tx, tx->text, len);
 }
 
 /* Build the headers of an answer, and what follows them. */
@@ -322,11 +336,11 @@ static int ki_tx_build(struct ki_conn *c, struct ki_tx *tx, int state)
 		return iscsit_build_logout_rsp(cmd, conn, hdr);
 	case ISTATE_SEND_NOPIN:
 		iscsit_build_nopin_rsp(cmd, conn, hdr, true);
-		return ki_tx_payload(c, tx, cmd->buf_ptr, cmd->buf_ptr_size);
+		return ki_tx_payload_wait(c, tx, cmd->buf_ptr, cmd->buf_ptr_size);
 	case ISTATE_SEND_REJECT:
 		iscsit_build_reject(cmd, conn, hdr);
 		hton24(ki_tx_hdr(tx)->dlength, ISCSI_HDR_LEN);
-		return ki_tx_payload(c, tx, cmd->buf_ptr, ISCSI_HDR_LEN);
+		return ki_tx_payload_wait(c, tx, cmd->buf_ptr, ISCSI_HDR_LEN);
 	case ISTATE_SEND_TASKMGTRSP:
 		iscsit_build_task_mgt_rsp(cmd, conn, hdr);
 		return 0;
@@ -379,6 +393,7 @@ int ki_response_queue(struct iscsit_conn *conn, struct iscsit_cmd *cmd, int stat
 	struct ki_tx *tx;
 	int err;
 
+	WRITE_ONCE(ki_cmd(cmd)->taken, true);
 	if (state == ISTATE_SEND_STATUS && ki_is_unanswered(cmd))
 		return 0;
 	tx = ki_tx_wait(c, cmd);
@@ -388,10 +403,15 @@ int ki_response_queue(struct iscsit_conn *conn, struct iscsit_cmd *cmd, int stat
 	}
 	err = ki_tx_build(c, tx, state);
 	if (err < 0) {
+		/* LIO ends the connection, and does not say why. */
+		ki_conn_break(c, err == -ENOMEM ? "there is no memory for an answer" :
+						  "an answer cannot be built");
 		ki_tx_put(c, tx);
+		ki_list(cmd);
 		return -EIO;
 	}
-	ki_tx_send(c, tx);
+	ki_tx_ready(c, tx);
+	ki_conn_submit(c, ki_cmd(cmd));
 	return state == ISTATE_SEND_LOGOUTRSP ? ki_log_out(c, cmd) : 0;
 }
 
@@ -412,7 +432,8 @@ int ki_immediate_queue(struct iscsit_conn *conn, struct iscsit_cmd *cmd, int sta
 			return -EIO;
 		iscsit_build_nopin_rsp(cmd, conn,
 				       (struct iscsi_nopin *)ki_tx_hdr(tx), false);
-		ki_tx_send(c, tx);
+		ki_tx_ready(c, tx);
+		ki_conn_submit(c, ki_cmd(cmd));
 		return 0;
 	default:
 		pr_err("%s: LIO wants state %d at once\n", c->peer, state);

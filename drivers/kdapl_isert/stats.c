@@ -47,7 +47,7 @@ static int ki_adapters_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(ki_adapters);
 
-/* Answers and RDMA Reads that have found no room yet. */
+/* Answers and RDMA Reads that have found no room yet, or no memory. */
 static unsigned int ki_waiting(struct ki_conn *c)
 {
 	struct list_head *at;
@@ -55,6 +55,8 @@ static unsigned int ki_waiting(struct ki_conn *c)
 
 	spin_lock_bh(&c->lock);
 	list_for_each(at, &c->waiting)
+		n++;
+	list_for_each(at, &c->starved)
 		n++;
 	spin_unlock_bh(&c->lock);
 	return n;
