@@ -151,6 +151,92 @@ void ki_conn_stop(struct ki_conn *c)
 	ki_queue_stop(c);
 }
 
+/* ---- Connections that were refused ------------------------------------------------- */
+
+/*
+ * LIO has forgotten these connections, so that its thread need not wait until the initiators have
+ * taken their refusals: c->linger ends each when that was taken, or after KI_SILENCE. When there
+ * are more than KI_PENDING, the oldest ends at once. ki_linger_lock protects the list; c->lock is
+ * taken outside of it.
+ */
+static LIST_HEAD(ki_lingering);
+static unsigned int ki_nlingering;
+static DEFINE_SPINLOCK(ki_linger_lock);	/* see above */
+static DECLARE_WAIT_QUEUE_HEAD(ki_linger_wq);
+
+static void ki_linger_work(struct work_struct *work)
+{
+	struct ki_conn *c = container_of(to_delayed_work(work), struct ki_conn, linger);
+
+	ki_conn_stop(c);
+	spin_lock_bh(&ki_linger_lock);
+	list_del_init(&c->link);
+	spin_unlock_bh(&ki_linger_lock);
+	ki_conn_free(c);
+	/* The last that is done here: the module may go. */
+	spin_lock_bh(&ki_linger_lock);
+	if (!--ki_nlingering)
+		wake_up_all(&ki_linger_wq);
+	spin_unlock_bh(&ki_linger_lock);
+}
+
+/* End a connection that lingers. Its c->lock is held, or ki_linger_lock. */
+void ki_linger_now(struct ki_conn *c)
+{
+	mod_delayed_work(ki_wq, &c->linger, 0);
+}
+
+/* Has LIO refused @c, which does not know yet? c->lock is held. */
+static bool ki_may_linger(struct ki_conn *c)
+{
+	lockdep_assert_held(&c->lock);
+	return c->refused && c->sending && !READ_ONCE(c->down) && !READ_ONCE(c->broken);
+}
+
+/* Take @c over from LIO, which frees its own, if the peer may still be taking its refusal. */
+static bool ki_conn_linger(struct ki_conn *c)
+{
+	bool lingers;
+
+	spin_lock_bh(&c->lock);
+	lingers = ki_may_linger(c);
+	c->lingers = lingers;
+	if (lingers) {
+		spin_lock(&ki_linger_lock);
+		if (++ki_nlingering > KI_PENDING && !list_empty(&ki_lingering))
+			ki_linger_now(list_first_entry(&ki_lingering, struct ki_conn, link));
+		list_add_tail(&c->link, &ki_lingering);
+		queue_delayed_work(ki_wq, &c->linger, KI_SILENCE);
+		spin_unlock(&ki_linger_lock);
+	}
+	spin_unlock_bh(&c->lock);
+	return lingers;
+}
+
+static bool ki_nobody_lingers(void)
+{
+	bool none;
+
+	spin_lock_bh(&ki_linger_lock);
+	none = !ki_nlingering;
+	spin_unlock_bh(&ki_linger_lock);
+	return none;
+}
+
+/* Wait until no connection lingers: the module goes, so there are no new ones. */
+void ki_linger_end(void)
+{
+	struct ki_conn *c;
+
+	spin_lock_bh(&ki_linger_lock);
+	list_for_each_entry(c, &ki_lingering, link)
+		ki_linger_now(c);
+	spin_unlock_bh(&ki_linger_lock);
+	wait_event(ki_linger_wq, ki_nobody_lingers());
+}
+
+/* ---- Requests ------------------------------------------------------------------------ */
+
 static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *param)
 {
 	const struct sockaddr *remote = param->remote_ia_address_ptr;
@@ -169,6 +255,7 @@ static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *pa
 	INIT_LIST_HEAD(&c->unread);
 	INIT_LIST_HEAD(&c->lent);
 	ki_queue_init(c);
+	INIT_DELAYED_WORK(&c->linger, ki_linger_work);
 	init_waitqueue_head(&c->wq);
 	init_waitqueue_head(&c->room);
 	spin_lock_init(&c->lock);
@@ -303,6 +390,8 @@ void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	mutex_unlock(&a->cm_mutex);
 }
 
+/* ---- LIO ------------------------------------------------------------------------------ */
+
 /*
  * The first login request has come, so that LIO can take the connection. Context:
  * process.
@@ -352,11 +441,13 @@ static void ki_list_rejected(struct iscsit_conn *conn)
 void ki_wait_conn(struct iscsit_conn *conn)
 {
 	struct ki_conn *c = conn->context;
+	bool lingers;
 
 	if (!c)
 		return;
 	spin_lock_bh(&c->lock);
 	WRITE_ONCE(c->closing, true);
+	lingers = ki_may_linger(c);
 	spin_unlock_bh(&c->lock);
 	/* From now on ki_pdu() gives nothing to LIO; wait until it has not. */
 	mutex_lock(&c->comp->mutex);
@@ -364,6 +455,9 @@ void ki_wait_conn(struct iscsit_conn *conn)
 	/* This may be that work, so it cannot be waited for. */
 	if (c->negotiates)
 		cancel_delayed_work(&conn->login_work);
+	/* There is no command before a login is complete; ki_free_conn() follows. */
+	if (lingers)
+		return;
 	ki_list_rejected(conn);
 	ki_credit_judge(c);
 	ki_conn_stop(c);
@@ -391,5 +485,9 @@ void ki_free_conn(struct iscsit_conn *conn)
 	}
 #endif
 	conn->context = NULL;
+	if (ki_conn_linger(c))
+		return;
+	/* It has ended, unless ki_wait_conn() has left it to linger. */
+	ki_conn_stop(c);
 	ki_conn_free(c);
 }

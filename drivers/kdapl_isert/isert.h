@@ -258,6 +258,10 @@ struct ki_tx {
  * @login_answered: LIO has answered the last one
  * @negotiates: it has answered one without refusing it, so conn->login_work can run
  * @answering: LIO is in ki_put_login_tx()
+ * @sending: the answer to a login request was posted at @turn, and has not completed
+ * @turn: in jiffies, when the peer had to act last in its login
+ * @refused: the answer is the last one: LIO takes the connection down
+ * @lingers: LIO has forgotten the connection, and @linger ends it: ki_conn_linger()
  * @closing: LIO takes the connection down, and wants no login request
  * @logout_seen: a logout that ends the connection has come; comp->mutex
  * @unread: messages that came before LIO's receiving thread
@@ -270,6 +274,7 @@ struct ki_tx {
  * @stopped: nothing is entered in either list any more: ki_queue_stop()
  * @tries: how often the first in @waiting was refused while nothing was posted
  * @again: tries both lists again after KI_PAUSE; queued with @lock held
+ * @linger: ends a connection that was refused
  * @lent: buffers from which backends write, see ki_buf_lend()
  * @throttled: the window is being narrowed
  * @withheld: by how much it is
@@ -317,6 +322,10 @@ struct ki_conn {
 	bool login_answered;
 	bool negotiates;
 	bool answering;
+	bool sending;
+	bool refused;
+	bool lingers;
+	unsigned long turn;
 	bool closing;
 	bool logout_sent;
 	bool logout_seen;
@@ -330,6 +339,7 @@ struct ki_conn {
 	bool stopped;
 	unsigned int tries;
 	struct delayed_work again;
+	struct delayed_work linger;
 	struct list_head lent;
 	bool throttled;
 	unsigned int withheld;
@@ -561,11 +571,14 @@ void ki_conn_stop(struct ki_conn *c);
 void ki_conn_free(struct ki_conn *c);
 void ki_wait_conn(struct iscsit_conn *conn);
 void ki_free_conn(struct iscsit_conn *conn);
+void ki_linger_now(struct ki_conn *c);
+void ki_linger_end(void);
 
 /* login.c */
 void ki_login_continue(struct ki_conn *c);
 void ki_login_look(struct ki_conn *c);
 void ki_login_pdu(struct ki_conn *c, struct ki_buf *buf);
+void ki_login_watch(struct ki_conn *c, bool crowded);
 int ki_get_login_rx(struct iscsit_conn *conn, struct iscsi_login *login);
 int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len);
 

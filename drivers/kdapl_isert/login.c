@@ -2,10 +2,20 @@
 /*
  * Login: the requests arrive in receive buffers as all PDUs do (ki_login_pdu()). LIO
  * negotiates; it reads a request and writes an answer at a time.
+ *
+ * LIO's thread of a portal does that for one connection after the other, so nothing here waits
+ * for a peer: an answer is posted, and ki_login_watch() ends the connection if it is not taken,
+ * or no further request comes. A refusal is to reach the initiator although LIO ends the
+ * connection at once; ki_conn_linger() leaves time for that.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/jiffies.h>
+#include <linux/slab.h>
 #include "isert.h"
+
+/* How long a peer may take when others want to log in: LIO lets in one at a time. */
+#define KI_HURRY	(5 * HZ)
 
 /* A login request: LIO reads it in ki_get_login_rx(). */
 void ki_login_pdu(struct ki_conn *c, struct ki_buf *buf)
@@ -160,21 +170,6 @@ static void ki_login_refuse(struct ki_conn *c, struct ki_tx *tx, const char *why
 	hton24(rsp->dlength, 0);
 }
 
-/* The completion of an answer that is waited for. */
-struct ki_login_tx {
-	struct ki_wr wr;
-	struct completion done;
-	bool ok;
-};
-
-static void ki_login_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
-{
-	struct ki_login_tx *l = container_of(wr, struct ki_login_tx, wr);
-
-	l->ok = ok;
-	complete(&l->done);
-}
-
 /*
  * Have LIO read the next login request, or notice that the connection has ended, with
  * c->lock held. LIO would do so beside whoever deals with another request, and might free the
@@ -202,7 +197,7 @@ void ki_login_look(struct ki_conn *c)
 		ki_login_continue(c);
 }
 
-/* An answer was sent if @err is 0; return what LIO is to be told. */
+/* An answer was posted if @err is 0; return what LIO is to be told. */
 static int ki_login_answered(struct ki_conn *c, int err)
 {
 	spin_lock_bh(&c->lock);
@@ -217,54 +212,95 @@ static int ki_login_answered(struct ki_conn *c, int err)
 	return err;
 }
 
+/* An answer was taken, or its connection has ended. */
+static void ki_login_sent(struct ki_conn *c, struct ki_wr *wr, bool ok)
+{
+	ki_tx_put(c, container_of(wr, struct ki_tx, wr));
+	spin_lock_bh(&c->lock);
+	c->sending = false;
+	c->turn = jiffies;
+	if (c->lingers)
+		ki_linger_now(c);
+	spin_unlock_bh(&c->lock);
+}
+
+/* Post the answer @tx. Return 0 or an errno: nothing was posted. */
+static int ki_login_post(struct ki_conn *c, struct ki_tx *tx)
+{
+	DAT_LMR_TRIPLET segs[2];
+	KDAT_REQUEST r;
+
+	tx->wr.done = ki_login_sent;
+	ki_tx_request(tx, segs, &r);
+	return ki_post(c, 1, &r, true) == DAT_SUCCESS ? 0 : -EIO;
+}
+
 /*
- * iscsit_put_login_tx(). Before the answer is sent the connection is ready for what
- * the initiator may send next.
+ * iscsit_put_login_tx(). Before the answer is posted the connection is ready for what the
+ * initiator may send next.
  */
 int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len)
 {
-	struct ki_login_tx l = { .wr.done = ki_login_done };
 	struct ki_conn *c = conn->context;
 	struct ki_tx *tx = ki_tx_get(c, NULL);
 	struct iscsi_login_rsp *rsp;
 	const char *hindrance;
-	DAT_LMR_TRIPLET segs[2];
-	KDAT_REQUEST r;
-	int err;
+	int err = 0;
 
 	if (!tx)
 		return -EIO;
-	init_completion(&l.done);
-	memcpy(ki_tx_hdr(tx), login->rsp, ISCSI_HDR_LEN);
-	hindrance = ki_login_hindrance(conn);
-	if (hindrance)
-		ki_login_refuse(c, tx, hindrance);
-	err = ki_tx_payload(c, tx, login->rsp_buf, hindrance ? 0 : len);
-	if (err)
-		goto out;
 	rsp = (struct iscsi_login_rsp *)ki_tx_hdr(tx);
+	memcpy(rsp, login->rsp, ISCSI_HDR_LEN);
+	hindrance = ki_login_hindrance(conn);
+	if (hindrance) {
+		ki_login_refuse(c, tx, hindrance);
+		len = 0;
+	}
+	/* LIO uses its own memory for the next answer. */
+	if (len) {
+		tx->text = kmemdup(login->rsp_buf, len, GFP_KERNEL);
+		err = tx->text ? ki_tx_payload(c, tx, tx->text, len) : -ENOMEM;
+	}
+	if (err) {
+		ki_conn_break(c, "there is no memory for the answer to its login");
+		ki_tx_put(c, tx);
+		return -EIO;
+	}
 	spin_lock_bh(&c->lock);
 	/* After a refusal LIO may not even have prepared for another request. */
 	c->login_answered = !rsp->status_class;
 	c->negotiates |= c->login_answered;
+	c->refused = !c->login_answered;
 	c->answering = true;
+	c->sending = true;
+	c->turn = jiffies;
 	if (login->login_complete && !hindrance)
 		c->state = KI_LOGGED_IN;
 	spin_unlock_bh(&c->lock);
-	ki_tx_request(tx, segs, &r);
-	r.user_cookie.as_ptr = &l.wr;
-	if (ki_post(c, 1, &r, true) != DAT_SUCCESS) {
-		err = -EIO;
-		goto out;
+	err = ki_login_post(c, tx);
+	if (err) {
+		ki_conn_break(c, "the answer to its login cannot be posted");
+		ki_login_sent(c, &tx->wr, false);
 	}
-	/* An initiator that takes no answer must not keep the portal's thread. */
-	if (wait_for_completion_interruptible_timeout(&l.done, KI_SILENCE) <= 0) {
-		ki_conn_break(c, "it does not take the answer to its login");
-		/* A connection that ends flushes it. */
-		wait_for_completion(&l.done);
-	}
-	err = l.ok && !hindrance ? 0 : -EIO;
-out:
-	ki_tx_put(c, tx);
-	return ki_login_answered(c, err);
+	return ki_login_answered(c, hindrance ? -EIO : err);
+}
+
+/*
+ * A second has passed: end @c if its login waits for the peer and has done so for too long.
+ * @crowded: others wait for LIO. Context: process.
+ */
+void ki_login_watch(struct ki_conn *c, bool crowded)
+{
+	const char *why = NULL;
+
+	spin_lock_bh(&c->lock);
+	if (c->sending)
+		why = "it does not take the answer to its login";
+	else if (c->state == KI_LOGIN && c->login_answered && !c->login_buf)
+		why = "it does not go on with its login";
+	if (why && !time_after(jiffies, c->turn + (crowded ? KI_HURRY : KI_SILENCE)))
+		why = NULL;
+	spin_unlock_bh(&c->lock);
+	if (why)
+		ki_conn_break(c, why);
 }

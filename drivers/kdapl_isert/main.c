@@ -85,6 +85,7 @@ static int __init ki_init(void)
 static void __exit ki_exit(void)
 {
 	iscsit_unregister_transport(&ki_transport);
+	ki_linger_end();
 	ki_stats_stop();
 	ki_portals_stop();
 	ki_queue_end();

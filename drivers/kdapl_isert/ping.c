@@ -160,16 +160,32 @@ static void ki_look_for_lost(struct ki_conn *c)
 		ki_conn_break(c, "LIO had no memory to answer a command");
 }
 
+/* Has somebody sent a login request that LIO has not come to? */
+static bool ki_is_crowded(struct ki_adapter *a)
+{
+	struct ki_conn *c;
+
+	lockdep_assert_held(&a->cm_mutex);
+
+	list_for_each_entry(c, &a->conn_list, adapter_link)
+		if (c->portal && READ_ONCE(c->login_buf) && !READ_ONCE(c->down))
+			return true;
+	return false;
+}
+
 static void ki_ping_work(struct work_struct *work)
 {
 	struct ki_adapter *a = container_of(to_delayed_work(work), struct ki_adapter,
 					    ping_work);
 	unsigned int seconds = READ_ONCE(ping_seconds);
 	struct ki_conn *c;
+	bool crowded;
 
 	/* ki_conn_free() takes a connection off the list before it frees it. */
 	mutex_lock(&a->cm_mutex);
+	crowded = ki_is_crowded(a);
 	list_for_each_entry(c, &a->conn_list, adapter_link) {
+		ki_login_watch(c, crowded);
 		if (atomic_read(&c->unanswered))
 			ki_look_for_lost(c);
 		if (seconds)
