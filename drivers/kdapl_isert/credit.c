@@ -85,6 +85,20 @@ static unsigned int ki_credit_reserve(struct ki_conn *c, unsigned int depth,
 	return (c->reserved - KI_MISC) / each;
 }
 
+/*
+ * Return the window that is half of the longest SRQ: the hard watermark would have no effect
+ * beyond that, and one initiator could have all buffers. A single command may be more, but not
+ * more than there can be.
+ */
+static unsigned int ki_credit_share(struct ki_conn *c, unsigned int depth, unsigned int each)
+{
+	unsigned int limit = ki_srq_limit(c->a);
+
+	if (each + KI_MISC <= limit / 2)
+		return min(depth, (limit / 2 - KI_MISC) / each);
+	return each + KI_MISC <= limit;
+}
+
 /**
  * ki_credit_begin() - set the window of a connection that has logged in
  * @c: the connection; no command was answered
@@ -99,8 +113,8 @@ int ki_credit_begin(struct ki_conn *c)
 	unsigned int depth = max_t(unsigned int, sess->cmdsn_window, 1);
 	unsigned int window = min_t(unsigned int, depth, KI_MOST);
 
-	if (c->a->iwarp)
-		window = ki_credit_reserve(c, window, each);
+	window = c->a->iwarp ? ki_credit_reserve(c, window, each) :
+			       ki_credit_share(c, window, each);
 	if (!window || (window < depth && atomic_read(&sess->nconn) > 1))
 		return -ENOBUFS;
 	if (window < depth) {

@@ -53,6 +53,35 @@ static void ki_cmd_cut(struct ki_cmd *kc, u64 offset, u64 len)
 }
 
 /*
+ * Divide triplets that are longer than a request may be; @room: length of kc->iov. No entry of
+ * LIO's scatterlists is longer than a page, so there is room for what was joined.
+ */
+static int ki_cmd_split(struct ki_cmd *kc, unsigned int room, u32 most)
+{
+	unsigned int n = 0, from, to;
+	DAT_LMR_TRIPLET t;
+	u64 last;
+
+	for (from = 0; from < kc->n; from++)
+		n += DIV_ROUND_UP_ULL(kc->iov[from].segment_length, most);
+	if (n > room)
+		return -EIO;
+	to = n;
+	for (from = kc->n; from--;) {
+		t = kc->iov[from];
+		while (t.segment_length) {
+			last = (t.segment_length - 1) % most + 1;
+			t.segment_length -= last;
+			kc->iov[--to] = t;
+			kc->iov[to].virtual_address += t.segment_length;
+			kc->iov[to].segment_length = last;
+		}
+	}
+	kc->n = n;
+	return 0;
+}
+
+/*
  * Allocate @n triplets. Those of a command of several MiB take more than a block, which is the
  * most that is ever allocated in one piece; kvmalloc_array() would try that first.
  */
@@ -107,6 +136,10 @@ int ki_cmd_map(struct ki_conn *c, struct iscsit_cmd *cmd, u32 offset, u32 len,
 	}
 	kc->mapped = true;
 	kc->at = 0;
+	if (unlikely(len > c->a->max_rdma) && ki_cmd_split(kc, nents, c->a->max_rdma)) {
+		ki_cmd_unmap(cmd);
+		return -EIO;
+	}
 	ki_cmd_cut(kc, offset, len);
 	return 0;
 }

@@ -47,7 +47,8 @@
 #define KI_BUF_AT		(SECTOR_SIZE - KI_HEADERS)
 #define KI_BUF_LEN		(ALIGN_DOWN((KI_BLOCK_LEN - KI_BUF_AT) / KI_BLOCK_BUFS, \
 					    SECTOR_SIZE))
-/* What comes with a command, at most 8 KiB, lies in so many pages. */
+/* The longest data segment that an initiator may send, and in how many pages it lies. */
+#define KI_DATA_LEN		8192
 #define KI_DATA_PAGES		3
 #define KI_REQUESTS		128
 #define KI_IOV			16
@@ -57,7 +58,7 @@
 #define KI_EVD_QLEN		1024
 /* Connections of a portal that LIO has not taken, and how long one may say nothing. */
 #define KI_PENDING		64
-/* Messages of a connection before LIO's receiving thread runs. */
+/* Messages of a connection before LIO's receiving thread runs, at the least. */
 #define KI_UNREAD		64
 #define KI_SILENCE		(15 * HZ)
 /* How long a command waits for memory, and between two tries. */
@@ -497,6 +498,7 @@ void ki_srq_stop(struct ki_adapter *a);
 bool ki_srq_join(struct ki_adapter *a, unsigned int n);
 unsigned int ki_srq_reserve(struct ki_adapter *a, unsigned int most, bool all);
 void ki_srq_leave(struct ki_adapter *a, unsigned int n);
+unsigned int ki_srq_limit(struct ki_adapter *a);
 void ki_srq_adapt(struct ki_adapter *a);
 void ki_srq_ran_low(struct ki_adapter *a);
 void ki_buf_post(struct ki_adapter *a, struct ki_buf *buf);

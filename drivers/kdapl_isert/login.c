@@ -11,7 +11,9 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/jiffies.h>
+#include <linux/kstrtox.h>
 #include <linux/slab.h>
+#include <linux/stringify.h>
 #include "isert.h"
 
 /* How long a peer may take when others want to log in: LIO lets in one at a time. */
@@ -62,6 +64,33 @@ static void ki_login_first(struct iscsi_login *login)
 	login->tsih = be16_to_cpu(req->tsih);
 }
 
+/*
+ * Of the lengths that the two sides offer for what an initiator sends the lesser one counts (RFC
+ * 7145, 6.6). LIO agrees to any, and buffers have room for KI_DATA_LEN: let LIO be offered no more
+ * in the @len bytes of @text, which it answers then. Return how many bytes there are now.
+ */
+static u32 ki_login_offer(char *text, u32 len)
+{
+	static const char key[] = "TargetRecvDataSegmentLength=";
+	char *at, *value, *end = text + len;
+	unsigned int offer;
+	size_t old, new;
+
+	for (at = text; at < end; at += strlen(at) + 1) {
+		value = at + sizeof(key) - 1;
+		if (strncmp(at, key, sizeof(key) - 1) || kstrtouint(value, 0, &offer) ||
+		    offer <= KI_DATA_LEN)
+			continue;
+		old = strlen(value);
+		new = sizeof(__stringify(KI_DATA_LEN)) - 1;
+		memcpy(value, __stringify(KI_DATA_LEN), new);
+		memmove(value + new, value + old, end - value - old);
+		memset(end - (old - new), 0, old - new);
+		end -= old - new;
+	}
+	return end - text;
+}
+
 static int ki_login_copy(struct ki_conn *c, struct ki_buf *buf,
 			 struct iscsit_conn *conn, struct iscsi_login *login)
 {
@@ -82,6 +111,8 @@ static int ki_login_copy(struct ki_conn *c, struct ki_buf *buf,
 	/* LIO looks for the end of the text. */
 	memset(login->req_buf, 0, MAX_KEY_VALUE_PAIRS);
 	memcpy(login->req_buf, buf->va + KI_HEADERS, len);
+	len = ki_login_offer(login->req_buf, len);
+	hton24(((struct iscsi_hdr *)login->req)->dlength, len);
 	return 0;
 }
 

@@ -128,9 +128,10 @@ static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf 
 }
 
 /*
- * Return the SCSI Write with a task tag that may still get data, or NULL. A tag that an
- * initiator has used twice may be that of something else, and what LIO is about to free
- * is still listed.
+ * Return the SCSI Write with a task tag that may still get data; else one whose data was fetched,
+ * so that none may come, or NULL. An initiator that has an answer may use the tag again before
+ * this side knows, one that uses a tag twice may mean something else, and what LIO is about to
+ * free is still listed.
  */
 static struct iscsit_cmd *ki_find_write(struct iscsit_conn *conn, itt_t itt)
 {
@@ -140,10 +141,13 @@ static struct iscsit_cmd *ki_find_write(struct iscsit_conn *conn, itt_t itt)
 	list_for_each_entry(cmd, &conn->conn_cmd_list, i_conn_node)
 		if (cmd->init_task_tag == itt && cmd->iscsi_opcode == ISCSI_OP_SCSI_CMD &&
 		    cmd->data_direction == DMA_TO_DEVICE &&
-		    cmd->i_state != ISTATE_REMOVE &&
-		    !(cmd->cmd_flags & ICF_GOT_LAST_DATAOUT)) {
-			found = cmd;
-			break;
+		    cmd->i_state != ISTATE_REMOVE) {
+			if (!(cmd->cmd_flags & ICF_GOT_LAST_DATAOUT)) {
+				found = cmd;
+				break;
+			}
+			if (ki_cmd(cmd)->asked)
+				found = cmd;
 		}
 	spin_unlock_bh(&conn->cmd_lock);
 	return found;
@@ -154,7 +158,7 @@ static int ki_takes_data(struct iscsit_cmd *cmd, const struct iscsi_data *hdr)
 {
 	u32 offset = be32_to_cpu(hdr->offset), len = ntoh24(hdr->dlength);
 
-	/* The rest is being fetched already. */
+	/* The rest is being fetched, or was. */
 	if (ki_cmd(cmd)->asked || !cmd->unsolicited_data)
 		return -EPROTO;
 	/* LIO has no memory for it: the command is not the next one. */
@@ -414,6 +418,18 @@ static void ki_pdu(struct ki_conn *c, struct ki_buf *buf)
 
 /* ---- Upcalls --------------------------------------------------------------------- */
 
+/*
+ * Return how many messages may come before LIO's receiving thread runs. What was agreed is not
+ * known here yet, and a command may come with data in many PDUs: so it is half of the buffers that
+ * there are, or could be where a sender waits for them.
+ */
+static unsigned int ki_most_unread(struct ki_conn *c)
+{
+	unsigned int bufs = c->a->iwarp ? READ_ONCE(c->a->bufs) : ki_srq_limit(c->a);
+
+	return max_t(unsigned int, KI_UNREAD, bufs / 2);
+}
+
 /* Keep a message until LIO's receiving thread runs; false if it does. */
 static bool ki_keep(struct ki_conn *c, struct ki_buf *buf)
 {
@@ -422,7 +438,7 @@ static bool ki_keep(struct ki_conn *c, struct ki_buf *buf)
 	spin_lock_bh(&c->lock);
 	keep = c->state == KI_LOGGED_IN;
 	if (keep) {
-		many = c->nunread == KI_UNREAD;
+		many = c->nunread >= ki_most_unread(c);
 		if (!many) {
 			c->nunread++;
 			list_add_tail(&buf->link, &c->unread);

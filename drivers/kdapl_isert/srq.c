@@ -153,7 +153,8 @@ void ki_bufs_take_back(struct ki_conn *c)
 
 /* ---- Length ---------------------------------------------------------------------- */
 
-static unsigned int ki_srq_limit(struct ki_adapter *a)
+/* Return how many buffers there may be. */
+unsigned int ki_srq_limit(struct ki_adapter *a)
 {
 	unsigned int n = min_t(unsigned int, READ_ONCE(srq_max), a->max_srq);
 
