@@ -12,11 +12,6 @@
 
 #define TPG	"/sys/kernel/config/target/iscsi/iqn.2026-01.test:raw/tpgt_1"
 
-static bool nobody_is_there(void *test)
-{
-	return !raw_sessions(test);
-}
-
 /* ---- Lengths of a login -------------------------------------------------------------- */
 
 enum login {
@@ -450,7 +445,7 @@ static void fixes_administrator(struct kunit *test)
 	struct raw *r[3];
 	int i, err = 0;
 
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(nobody_is_there, test, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(raw_nobody_is_there, test, KD_TIMEOUT_MS));
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, acl_is_gone, NULL));
 	KUNIT_ASSERT_EQ(test, 0, shell("set -e\nmkdir -p " ACL "/lun_0\n"
 				       "ln -s " TPG "/lun/lun_0 " ACL "/lun_0/l"));
@@ -480,7 +475,7 @@ static void fixes_administrator(struct kunit *test)
 	if (p->choice == ACL_DEPTH)
 		KUNIT_EXPECT_LE(test, (s32)(r[0]->max_cmdsn - r[0]->cmdsn + 1), 32);
 	raw_close(r[0]);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(nobody_is_there, test, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(raw_nobody_is_there, test, KD_TIMEOUT_MS));
 }
 
 static struct kunit_case isert_cases[] = {

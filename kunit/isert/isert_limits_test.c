@@ -67,11 +67,6 @@ static void depth_is_back(void *unused)
 	WARN_ON(shell("echo 64 >" TPG "/attrib/default_cmdsn_depth"));
 }
 
-static bool nobody_is_there(void *test)
-{
-	return !raw_sessions(test);
-}
-
 /*
  * A session may not have more commands than its connection has answers, whatever LIO allows: a
  * backend that has completed a command and finds no answer for it tries again without a pause.
@@ -82,7 +77,7 @@ static void limits_commands_have_answers(struct kunit *test)
 	s32 window;
 
 	/* LIO has the depth of a session from the one before it that is still there. */
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(nobody_is_there, test, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(raw_nobody_is_there, test, KD_TIMEOUT_MS));
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, depth_is_back, NULL));
 	KUNIT_ASSERT_EQ(test, 0, shell("echo 256 >" TPG "/attrib/default_cmdsn_depth"));
 	r = raw_login(test);
@@ -91,7 +86,7 @@ static void limits_commands_have_answers(struct kunit *test)
 	KUNIT_EXPECT_GT(test, window, 64);
 	KUNIT_EXPECT_LT(test, window, ANSWERS);
 	raw_close(r);
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(nobody_is_there, test, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(raw_nobody_is_there, test, KD_TIMEOUT_MS));
 }
 
 static void pings_are_back(void *unused)
@@ -161,18 +156,20 @@ static bool two_are_freed(void *unused)
 /* Whom LIO interrupts, to disable a portal group, does not free all that have ended first. */
 static void limits_thread_is_interrupted(struct kunit *test)
 {
-	struct raw *other = raw_login(test), *r, *ended[2];
+	struct raw *other = raw_login(test), *r, *next, *ended[2];
 	DAT_EVENT event;
 	u32 len;
 	int i;
 
-	if (kd_is_iwarp(other->s))
-		kunit_skip(test, "the device ends a connection that has no receive");
-	/* The thread waits until this one takes the answer to its login. */
-	r = raw_new(test, 0);
-	KUNIT_ASSERT_TRUE(test, raw_start(r));
+	/* LIO lets in one at a time, so its thread waits with @next for the rest of this login. */
+	r = raw_connect(test);
 	r->pdu[0] = raw_login_pdu(r, RAW_SOLICITED, &len);
+	((struct iscsi_login_req *)&r->pdu[0].hdr)->flags = ISCSI_OP_PARMS_NEGOTIATION_STAGE << 2;
 	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
+	next = raw_connect(test);
+	next->pdu[0] = raw_login_pdu(next, RAW_SOLICITED, &len);
+	KUNIT_ASSERT_TRUE(test, raw_send(next, next->pdu, len));
 	for (i = 0; i < 2; i++) {
 		ended[i] = raw_connect(test);
 		ended[i]->pdu[0] = raw_login_pdu(ended[i], RAW_SOLICITED, &len);
@@ -189,6 +186,7 @@ static void limits_thread_is_interrupted(struct kunit *test)
 	thread.late = 0;
 	kd_hook(test, other->s->name, &thread.device)->ops.post_srq_recv = interrupt_thread;
 	raw_close(r);
+	KUNIT_EXPECT_TRUE(test, raw_receive(next, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(two_are_freed, NULL, KD_TIMEOUT_MS));
 	KUNIT_EXPECT_EQ(test, thread.late, 0);
 	raw_expect_alive(raw_login(test));
@@ -274,6 +272,21 @@ static void limits_protected_backstore(struct kunit *test)
 	raw_close(r);
 }
 
+/* An initiator that would send longer PDUs than there are buffers is told what they may be. */
+static void limits_long_segments(struct kunit *test)
+{
+	struct raw *r = raw_login_how(test, RAW_LONG_SEGMENTS);
+	u32 len = min_t(u32, ntoh24(r->got.hdr.dlength), sizeof(r->got.data));
+	static const char want[] = "TargetRecvDataSegmentLength=8192";
+	bool told = false;
+	u32 at;
+
+	for (at = 0; at + sizeof(want) <= len; at++)
+		told |= !memcmp(r->got.data + at, want, sizeof(want));
+	KUNIT_EXPECT_TRUE_MSG(test, told, "it is not told \"%s\"", want);
+	raw_expect_alive(r);
+}
+
 /* Beyond the cookies of PDUs. */
 #define BOUND	1000
 
@@ -338,6 +351,7 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(limits_logout_nobody_takes, kd_gen_ia),
 	KUNIT_CASE_PARAM(limits_large_commands, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_protected_backstore, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(limits_long_segments, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_key_is_invalidated, kd_gen_any_ia),
 	{}
 };

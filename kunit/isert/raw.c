@@ -120,6 +120,25 @@ long raw_sessions_with(struct kunit *test, const char *state)
 }
 EXPORT_SYMBOL_GPL(raw_sessions_with);
 
+/* Return the number that kdapl_isert's line for the last connection has behind @name. */
+long raw_session(struct kunit *test, const char *name)
+{
+	char command[160];
+
+	snprintf(command, sizeof(command),
+		 "sed -n '$s|.* %s=\\([0-9]*\\).*|\\1|p' /sys/kernel/debug/kdapl_isert/sessions",
+		 name);
+	return raw_number(test, command);
+}
+EXPORT_SYMBOL_GPL(raw_session);
+
+/* Has LIO no session? For kd_wait_until(). */
+bool raw_nobody_is_there(void *test)
+{
+	return !raw_sessions(test);
+}
+EXPORT_SYMBOL_GPL(raw_nobody_is_there);
+
 struct raw_sessions_left {
 	struct kunit *test;
 	long n;
@@ -300,28 +319,36 @@ static bool raw_wait(struct raw *r, DAT_EVD_HANDLE evd, DAT_EVENT *event, unsign
 	return kd_wait_event(evd, event, ms - RAW_NUDGE_MS);
 }
 
+/* Receive a PDU to r->got. Return false if none comes within @ms, or the connection ends. */
+bool raw_receive_any(struct raw *r, unsigned int ms)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	DAT_EVENT event;
+	u64 slot;
+
+	if (!raw_wait(r, r->s->recv_evd, &event, ms))
+		return false;
+	dto = &event.event_data.dto_completion_event_data;
+	if (dto->status != DAT_DTO_SUCCESS)
+		return false;
+	slot = dto->user_cookie.as_64;
+	memcpy(&r->got, r->s->buf->va + RAW_SENDS * SZ_1K + slot * RAW_RECV_LEN, sizeof(r->got));
+	raw_post(r, slot);
+	r->exp_statsn = be32_to_cpu(((struct iscsi_nopin *)&r->got.hdr)->statsn) + 1;
+	r->max_cmdsn = be32_to_cpu(((struct iscsi_nopin *)&r->got.hdr)->max_cmdsn);
+	return true;
+}
+EXPORT_SYMBOL_GPL(raw_receive_any);
+
 /*
  * Receive PDUs until one of this opcode has come, which is in r->got then. Return
  * false if none does within @ms.
  */
 bool raw_receive(struct raw *r, u8 opcode, unsigned int ms)
 {
-	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
-	DAT_EVENT event;
-	u64 slot;
-
 	do {
-		if (!raw_wait(r, r->s->recv_evd, &event, ms))
+		if (!raw_receive_any(r, ms))
 			return false;
-		dto = &event.event_data.dto_completion_event_data;
-		if (dto->status != DAT_DTO_SUCCESS)
-			return false;
-		slot = dto->user_cookie.as_64;
-		memcpy(&r->got, r->s->buf->va + RAW_SENDS * SZ_1K + slot * RAW_RECV_LEN,
-		       sizeof(r->got));
-		raw_post(r, slot);
-		r->exp_statsn = be32_to_cpu(((struct iscsi_nopin *)&r->got.hdr)->statsn) + 1;
-		r->max_cmdsn = be32_to_cpu(((struct iscsi_nopin *)&r->got.hdr)->max_cmdsn);
 	} while ((r->got.hdr.opcode & ISCSI_OPCODE_MASK) != opcode);
 	return true;
 }

@@ -68,6 +68,8 @@ enum raw_how {
 	RAW_SOLICITED,			/* the target asks for data */
 	RAW_UNSOLICITED,		/* some may come by itself */
 	RAW_SHORT,			/* as the first, and answers are short */
+	RAW_SHORT_SEGMENTS,		/* as the second, in as many PDUs as can be */
+	RAW_LONG_SEGMENTS,		/* as the first, and it would send long PDUs */
 	RAW_DISCOVERY,
 };
 
@@ -78,6 +80,8 @@ int raw_init(struct kunit *test);
 long raw_adapter(struct kd_side *s, const char *name);
 long raw_sessions(struct kunit *test);
 long raw_sessions_with(struct kunit *test, const char *state);
+long raw_session(struct kunit *test, const char *name);
+bool raw_nobody_is_there(void *test);
 bool raw_wait_sessions(struct kunit *test, long n, unsigned int ms);
 struct raw *raw_new(struct kunit *test, u64 recvs);
 void raw_post(struct raw *r, u64 slot);
@@ -89,9 +93,22 @@ bool raw_send(struct raw *r, const struct raw_pdu *pdu, u32 len);
 bool raw_send_all(struct raw *r, const struct raw_pdu *pdu, const u32 *len,
 		  unsigned int n);
 bool raw_send_long(struct raw *r, const struct raw_pdu *pdu, u32 data);
+bool raw_receive_any(struct raw *r, unsigned int ms);
 bool raw_receive(struct raw *r, u8 opcode, unsigned int ms);
 bool raw_is_down(struct raw *r, unsigned int ms);
 void raw_expect_cut(struct raw *r);
+
+/* Where raw_fail_allocation() has an allocation fail: raw_fault.c. */
+enum raw_where {
+	RAW_IN_UPCALLS,			/* as PDUs arrive, and requests complete */
+	RAW_IN_COMPLETIONS,		/* as backends complete commands */
+	RAW_IN_ANSWERS,			/* LIO's transmitting thread of the last session */
+	RAW_IN_PORTAL,			/* LIO's thread that lets initiators in */
+};
+
+void raw_open_faults(struct kunit *test);
+void raw_fail_allocation(struct kunit *test, enum raw_where where, unsigned int nth);
+bool raw_allocation_failed(void);
 
 /* Peers that do not send the first frame that they have announced: raw_frame.c. */
 void raw_hold_frames(struct kunit *test, const char *name);

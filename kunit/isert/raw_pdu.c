@@ -43,9 +43,20 @@ static const char * const raw_keys[] = {
 	"ErrorRecoveryLevel=0",
 	"DataPDUInOrder=Yes",
 	"DataSequenceInOrder=Yes",
-	"TargetRecvDataSegmentLength=8192",
 	NULL
 };
+
+static const char *raw_segments(enum raw_how how)
+{
+	switch (how) {
+	case RAW_SHORT_SEGMENTS:
+		return "TargetRecvDataSegmentLength=512";
+	case RAW_LONG_SEGMENTS:
+		return "TargetRecvDataSegmentLength=262144";
+	default:
+		return "TargetRecvDataSegmentLength=8192";
+	}
+}
 
 /* The only request of a login without security. @len is set to its length. */
 struct raw_pdu raw_login_pdu(struct raw *r, enum raw_how how, u32 *len)
@@ -64,7 +75,9 @@ struct raw_pdu raw_login_pdu(struct raw *r, enum raw_how how, u32 *len)
 	req->cmdsn = cpu_to_be32(r->cmdsn);
 	for (key = raw_keys; *key; key++)
 		raw_text(&pdu, &text, *key);
-	raw_text(&pdu, &text, how == RAW_UNSOLICITED ? "InitialR2T=No" : "InitialR2T=Yes");
+	raw_text(&pdu, &text, raw_segments(how));
+	raw_text(&pdu, &text, how == RAW_UNSOLICITED || how == RAW_SHORT_SEGMENTS ?
+			      "InitialR2T=No" : "InitialR2T=Yes");
 	raw_text(&pdu, &text, how == RAW_SHORT ? "InitiatorRecvDataSegmentLength=512" :
 						 "InitiatorRecvDataSegmentLength=1024");
 	if (how == RAW_DISCOVERY) {
