@@ -65,8 +65,8 @@ static void ki_login_first(struct iscsi_login *login)
 }
 
 /*
- * Of the lengths that the two sides offer for what an initiator sends the lesser one counts (RFC
- * 7145, 6.6). LIO agrees to any, and buffers have room for KI_DATA_LEN: let LIO be offered no more
+ * Of the lengths that the two sides offer for what an initiator sends the lesser one counts, as RFC
+ * 7145 has it. LIO agrees to any, and buffers have room for KI_DATA_LEN: let LIO be offered no more
  * in the @len bytes of @text, which it answers then. Return how many bytes there are now.
  */
 static u32 ki_login_offer(char *text, u32 len)
