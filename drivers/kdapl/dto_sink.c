@@ -14,8 +14,15 @@
  * A Read that fails invalidates nothing, and its key is good for other
  * connections of the PZ, too. So for the consumer it ends when the MRs are
  * freed. Until a Read has ended its LMR is in use and cannot be freed.
+ *
+ * The peers of a PZ need not trust each other: a target has one PZ, as Endpoints that
+ * share an SRQ must have one. The key of a sink is easy to guess, since all but eight of
+ * its bits belong to the MR. A write of a peer also needs the address, so each sink
+ * is registered at a random one: 51 bits that only the peer which is asked learns, and
+ * a wrong guess ends the connection of the peer that makes it.
  */
 #include <linux/mm.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include "dto.h"
 #include "ep.h"
@@ -203,6 +210,22 @@ static int kdapl_sink_slice(struct kdapl_sinks *sinks, struct kdapl_obj *mem,
 	return err;
 }
 
+/*
+ * Register @mr, whose former key is invalid, for the sink in sinks->sgt: at a random
+ * address that does not wrap around, with a key that is not the former one.
+ */
+static int kdapl_sink_map(struct kdapl_sinks *sinks, struct ib_mr *mr, u64 len)
+{
+	u64 offset = offset_in_page(sg_dma_address(sinks->sgt.sgl));
+	u64 secret = get_random_u64();
+	int err;
+
+	err = kdapl_mr_map(mr, &sinks->sgt, round_down(secret >> 1, PAGE_SIZE) + offset, len);
+	if (!err)
+		ib_update_fast_reg_key(mr, (u8)(mr->rkey + 1 + (u8)secret % U8_MAX));
+	return err;
+}
+
 /**
  * kdapl_sink_load - a request of kdapl_sink_post() is about to get its entry
  * @ep: the Endpoint
@@ -239,8 +262,7 @@ DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
 				 DAT_PRIVILEGES_WRITE);
 	mr = sinks->mr[sq->head & sq->mask];
-	if (err || kdapl_mr_map(mr, &sinks->sgt,
-				sg_dma_address(sinks->sgt.sgl), sge->length))
+	if (err || kdapl_sink_map(sinks, mr, sge->length))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY_REGION);
 	if (sq->niov) {
@@ -248,7 +270,6 @@ DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 		kdapl_ring_wr(sq, sq->head)->sge[0].addr = to->addr;
 		kdapl_ring_wr(sq, sq->head)->sge[0].length = sge->length;
 	}
-	ib_update_fast_reg_key(mr, ib_inc_rkey(mr->rkey));
 	to->reg.mr = mr;
 	to->reg.key = mr->rkey;
 	sge->addr = mr->iova;

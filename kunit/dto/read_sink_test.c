@@ -17,6 +17,7 @@
 
 #define KEYS	256
 #define PIECES	64			/* of 512 bytes */
+#define RING	32			/* Reads until an entry of a queue is used again */
 
 /*
  * The adapter that siw stands in for, with the registrations it has seen, by
@@ -460,6 +461,74 @@ static void silent_write_behind_a_failed_read(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, tries);
 }
 
+/* What a peer knows of the sinks that it was asked to fill, by the key's entry. */
+struct guess {
+	u32 key;
+	u64 addr;
+};
+
+/*
+ * Read until the MRs are used for the second time. Return what a peer would guess of the
+ * next sink, which is in the same memory: the same address, and the next key.
+ */
+static struct guess next_sink(struct mem_pair *c, DAT_LMR_TRIPLET seg)
+{
+	struct guess seen[RING] = { };
+	int n = 0;
+
+	do {
+		KUNIT_ASSERT_LT(c->test, n, RING);
+		read_into(c, seg, kd_remote(c->a->buf, 0, seg.segment_length));
+		seen[n++] = (struct guess) { adapter.last, adapter.last_addr };
+	} while (n < 2 || seen[n - 1].key >> 8 != seen[0].key >> 8);
+	KUNIT_EXPECT_NE(c->test, seen[n - 1].key, seen[0].key);
+	KUNIT_EXPECT_NE_MSG(c->test, seen[n - 1].addr, seen[0].addr,
+			    "a sink has its address for the second time");
+	seen[1].key = (seen[1].key & ~0xffU) | ((seen[1].key + 1) & 0xff);
+	return seen[1];
+}
+
+/*
+ * Another peer of the PZ, which knows what the sinks of the past were, writes to the
+ * one that is open. It does not hit it, and its connection ends.
+ */
+static void L2_sink_is_not_guessed(struct kunit *test)
+{
+	struct mem_pair c = adapter_pair(test, 8);
+	struct kd_buf *buf = kd_buf_alloc_priv(c.p, KD_BUF_LEN, false, LOCAL);
+	DAT_RMR_TRIPLET from = mem_remote(0, 64, 0x1234500);
+	struct kd_side *other = kd_open_param(test);
+	DAT_LMR_TRIPLET seg = kd_seg(buf, 0, 64);
+	DAT_EP_HANDLE ep = c.p->ep;
+	DAT_EP_ATTR attr = kd_ep_attr();
+	struct guess guess;
+	unsigned long left;
+
+	attr.max_rdma_size = KD_BUF_LEN;
+	kd_setup(other, &(struct kd_opts) { .attr = &attr });
+	guess = next_sink(&c, seg);
+	c.p->ep = kd_ep(c.p, &attr);
+	kd_connect_pair(other, c.p);
+	memset(buf->va, 0x5a, 64);
+	memset(other->buf->va, 0xa5, 64);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, adapter_hurries, NULL));
+	WRITE_ONCE(adapter.slow, true);
+	/* The sink of a Read that fails is open until its MR is freed. */
+	KD_ASSERT_OK(test, dat_ep_post_rdma_read(ep, 1, &seg, kd_cookie(1), &from, 0));
+	KUNIT_EXPECT_EQ(test, adapter.last >> 8, guess.key >> 8);
+	left = wait_for_completion_timeout(&adapter.waits, msecs_to_jiffies(KD_TIMEOUT_MS));
+	KUNIT_ASSERT_GT(test, left, 0UL);
+
+	seg = kd_seg(other->buf, 0, 64);
+	from = mem_remote(guess.addr, 64, guess.key);
+	KD_ASSERT_OK(test, dat_ep_post_rdma_write(other->ep, 1, &seg, kd_cookie(3), &from, 0));
+	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_state(other->ep, DAT_EP_STATE_DISCONNECTED),
+			      "the peer that has guessed goes on");
+	KUNIT_EXPECT_NULL_MSG(test, memchr_inv(buf->va, 0x5a, 64),
+			      "another peer has written into the sink");
+	kunit_release_action(test, adapter_hurries, NULL);
+}
+
 /* ---- Many -------------------------------------------------------------------- */
 
 static void burst(struct mem_pair *c, struct kd_buf *to, int n)
@@ -590,6 +659,7 @@ static struct kunit_case read_sink_cases[] = {
 	KUNIT_CASE_PARAM(L5_read_to_rmr, kd_gen_ia),
 	KUNIT_CASE_PARAM(L2_sink_is_closed, kd_gen_ia),
 	KUNIT_CASE_PARAM(L2_sink_of_a_failed_read, kd_gen_ia),
+	KUNIT_CASE_PARAM(L2_sink_is_not_guessed, kd_gen_ia),
 	KUNIT_CASE_PARAM(silent_write_behind_a_failed_read, kd_gen_ia),
 	KUNIT_CASE_PARAM(queue_full_of_reads, kd_gen_ia),
 	KUNIT_CASE_PARAM(reads_are_flushed, kd_gen_ia),
