@@ -84,7 +84,8 @@ struct kdapl_sp_args {
  * @sp: service point at which the request arrived; referenced
  * @ep: Endpoint made by the provider, or that of the RSP; referenced; or NULL
  * @local: local address
- * @remote: address of the peer
+ * @remote: address of the peer; not over iWARP it is what the peer says
+ * @gid: where the peer's packets come from and ours go to; zero over iWARP
  * @responder_resources: RDMA Reads that the peer asks this side to serve
  * @initiator_depth: RDMA Reads that the peer can serve
  * @pd_len: length of @pd
@@ -102,6 +103,7 @@ struct kdapl_cr {
 	struct kdapl_ep *ep;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
+	union ib_gid gid;
 	u8 responder_resources;
 	u8 initiator_depth;
 	u8 pd_len;

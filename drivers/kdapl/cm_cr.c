@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Connection Requests: their life, dat_cr_query() and dat_cr_reject().
+ * Connection Requests: their life, dat_cr_query(), kdat_cr_query_gid() and
+ * dat_cr_reject().
  *
  * kdapl_cr_create() makes a request when a peer's arrives at a service point.
  * The request owns the rdma_cm id until it is accepted, rejected, handed to
@@ -19,7 +20,9 @@
  * with the request.
  */
 #include <linux/slab.h>
+#include <rdma/ib_cache.h>
 #include <rdma/ib_cm.h>
+#include <dat/kdat_linux.h>
 #include "addr.h"
 #include "cm.h"
 #include "conn.h"
@@ -376,6 +379,8 @@ struct kdapl_cr *kdapl_cr_create(struct kdapl_sp *sp, struct rdma_cm_id *id,
 	cr->id = id;
 	cr->local = id->route.addr.src_addr;
 	cr->remote = id->route.addr.dst_addr;
+	if (!sp->obj.ia->iwarp && id->route.path_rec)
+		cr->gid = id->route.path_rec->dgid;
 	cr->responder_resources = param->responder_resources;
 	cr->initiator_depth = param->initiator_depth;
 	cr->pd_len = param->private_data_len;
@@ -414,6 +419,26 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle,
 	return ret;
 }
 EXPORT_SYMBOL(dat_cr_query);
+
+DAT_RETURN kdat_cr_query_gid(DAT_CR_HANDLE cr_handle, u8 *gid)
+{
+	DAT_RETURN ret = DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
+	struct kdapl_cr *cr;
+
+	if (!gid)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	rcu_read_lock();
+	cr = kdapl_find(cr_handle, DAT_HANDLE_TYPE_CR);
+	if (!cr || READ_ONCE(cr->cancelled)) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	} else if (!rdma_is_zero_gid(&cr->gid)) {
+		memcpy(gid, cr->gid.raw, sizeof(cr->gid.raw));
+		ret = DAT_SUCCESS;
+	}
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(kdat_cr_query_gid);
 
 DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
 			 const DAT_PVOID private_data)

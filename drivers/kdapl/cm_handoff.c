@@ -34,6 +34,7 @@ static bool kdapl_cr_move(struct kdapl_cr *cr, struct kdapl_cr *to)
 		to->id = id;
 		to->local = cr->local;
 		to->remote = cr->remote;
+		to->gid = cr->gid;
 		to->responder_resources = cr->responder_resources;
 		to->initiator_depth = cr->initiator_depth;
 		to->pd_len = cr->pd_len;

@@ -11,6 +11,7 @@
 
 #include <linux/dma-direction.h>
 #include <linux/socket.h>
+#include <linux/types.h>
 #include <dat/dat_error.h>
 #include <dat/dat_event.h>
 #include <dat/dat_types.h>
@@ -317,6 +318,40 @@ DAT_RETURN kdat_ep_post_requests(DAT_EP_HANDLE ep, DAT_COUNT num_requests,
  * Source: Linux only, not part of DAT
  */
 DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name);
+
+/**
+ * kdat_cr_query_gid() - ask where a connection request comes from
+ * @cr: connection request that was not answered
+ * @gid: receives the GID of the peer's port, 16 bytes; over RoCE that is its IPv6
+ *	address, or its IPv4 address mapped to one
+ *
+ * Over InfiniBand and RoCE the address that dat_cr_query() returns is one that the peer has
+ * written into its request, and so may be that of another host. So may be the GID, but
+ * it is where the answer and all later packets go to: a peer that named a foreign one is
+ * never connected. So what a consumer allows to a host, or has against it, is to go by
+ * the GID, from %DAT_CONNECTION_EVENT_ESTABLISHED on. Over iWARP there is no GID: there the
+ * address is that of a TCP connection, which the peer had to answer from.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - @gid is set
+ * * %DAT_INVALID_HANDLE - @cr is no connection request, or its peer has given up
+ * * %DAT_INVALID_PARAMETER - @gid is NULL
+ * * %DAT_MODEL_NOT_SUPPORTED - the transport is iWARP
+ *
+ * Example::
+ *
+ *	u8 gid[16];
+ *
+ *	ret = kdat_cr_query_gid(cr, gid);
+ *	if (ret == DAT_SUCCESS)
+ *		host = find_host(gid);
+ *
+ * See also: dat_cr_query()
+ *
+ * Source: Linux only, not part of DAT
+ */
+DAT_RETURN kdat_cr_query_gid(DAT_CR_HANDLE cr, u8 *gid);
 
 /* The changes that a notifier tells of. */
 #define KDAT_CHANGED_IAS	0x1	/* IAs have come, gone, or are renamed */

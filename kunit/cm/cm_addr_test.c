@@ -9,8 +9,11 @@
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/string.h>
+#include <net/ipv6.h>
+#include <dat/kdat_linux.h>
 #include "files.h"
 #include "fixture.h"
+#include "liar.h"
 #include "shell.h"
 
 #define TIMEOUT	(5 * USEC_PER_SEC)
@@ -488,7 +491,44 @@ static void N2_same_port_on_two_ias(struct kunit *test)
 	kd_expect_no_event(test, first->cr_evd);
 }
 
+/* ---- Where a request comes from --------------------------------------------- */
+
+/* The GID of a request is where its packets come from, whatever the address in it. */
+static void L5_cr_query_gid(struct kunit *test)
+{
+	struct kd_pair pair = kd_make_pair(test, NULL);
+	struct kd_side *a = pair.a, *p = pair.p;
+	__be32 lie = v4(a, 100).sin_addr.s_addr;
+	DAT_RETURN want = DAT_SUCCESS;
+	struct in6_addr gid, from;
+	u16 port = kd_port();
+	DAT_CR_PARAM param;
+	DAT_CR_HANDLE cr;
+
+	ipv6_addr_set_v4mapped(((struct sockaddr_in *)a->addr)->sin_addr.s_addr, &from);
+	if (kd_is_iwarp(a))
+		want = DAT_MODEL_NOT_SUPPORTED;
+	else
+		kd_lie(test, lie);
+	kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
+	KD_ASSERT_OK(test, dat_ep_connect(a->ep, p->addr, port, DAT_TIMEOUT_INFINITE, 0, NULL,
+					  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	cr = kd_expect_cr(p);
+	KD_EXPECT_RET(test, want, kdat_cr_query_gid(cr, gid.s6_addr));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER, kdat_cr_query_gid(cr, NULL));
+	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, kdat_cr_query_gid(NULL, gid.s6_addr));
+	KD_ASSERT_OK(test, dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	if (want == DAT_SUCCESS) {
+		KUNIT_EXPECT_EQ(test, ((struct sockaddr_in *)param.remote_ia_address_ptr)
+				->sin_addr.s_addr, lie);
+		KUNIT_EXPECT_EQ(test, 0, memcmp(&gid, &from, sizeof(gid)));
+	}
+	KD_EXPECT_OK(test, dat_cr_reject(cr, 0, NULL));
+	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, kdat_cr_query_gid(cr, gid.s6_addr));
+}
+
 static struct kunit_case cm_addr_cases[] = {
+	KUNIT_CASE_PARAM(L5_cr_query_gid, kd_gen_ia),
 	KUNIT_CASE_PARAM(ipv6, kd_gen_ia),
 	KUNIT_CASE_PARAM(L5_ipv6_private_data, kd_gen_ia),
 	KUNIT_CASE_PARAM(both_families, kd_gen_ia),
