@@ -275,7 +275,7 @@ enum {
 	KBT_CONN_HANGS,
 	KBT_CONN_KEEPS,
 	KBT_CONN_JUDGED,
-	KBT_CONN_WAS_ATTACHED
+	KBT_CONN_WAS_ATTACHED, KBT_CONN_PROVEN
 };
 
 /* Limit on the connections of one host that have not attached yet */
@@ -295,7 +295,7 @@ enum {
  *	disconnected, so messages are dropped; KBT_CONN_GONE: kDAPL has reported the
  *	end, so no more arrive; KBT_CONN_HANGS: kbt_hang() was called; KBT_CONN_KEEPS:
  *	a slot has ->kept in place of ->buf; KBT_CONN_JUDGED: @unproven was counted;
- *	KBT_CONN_WAS_ATTACHED: and perhaps is
+ *	KBT_CONN_WAS_ATTACHED: and perhaps is; KBT_CONN_PROVEN: the peer is of @host
  * @ended: jiffies of @end_work, of the QP's end, or when the log said that slots are busy
  * @attachments: to volumes; added to under @recv_mutex and @lock
  * @attached: number of @attachments
@@ -352,7 +352,7 @@ enum {
  * @requests: requests of messages that were dequeued
  * @replied: replies posted
  * @delivered: replies whose Send has completed
- * @peer: address and port of the client, for the log
+ * @peer: address and port of the client, for the log, and its GID if that is another
  * @client: name of the client
  * @subsystem: name of the subsystem
  * @keepalive_ms: as ATTACH has told
@@ -422,7 +422,7 @@ struct kbt_conn {
 	atomic64_t requests;
 	atomic64_t replied;
 	atomic64_t delivered;
-	char peer[64];
+	char peer[112];
 	char client[KBLK_NAME_LEN];
 	char subsystem[KBLK_NAME_LEN];
 	u32 keepalive_ms;

@@ -279,9 +279,10 @@ static void kbt_conn_hello(struct kbt_conn *conn, const struct kblk_hello *hello
 }
 
 static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
-					const DAT_CR_PARAM *param)
+					const DAT_CR_PARAM *param,
+					const struct kbt_host_id *id, bool proven)
 {
-	struct kbt_host *host = kbt_host_get(kbt, param->remote_ia_address_ptr);
+	struct kbt_host *host = kbt_host_get(kbt, id);
 	struct kbt_conn *conn;
 	int err, i;
 
@@ -294,6 +295,8 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 	}
 	conn->kbt = kbt;
 	conn->host = host;
+	if (proven)
+		set_bit(KBT_CONN_PROVEN, &conn->flags);
 	kbt_conn_hello(conn, param->private_data);
 	conn->heard = jiffies;
 	conn->patience = msecs_to_jiffies(kbt->params->attach_ms);
@@ -307,8 +310,7 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 	INIT_WORK(&conn->end_work, kbt_conn_end_work);
 	INIT_WORK(&conn->gone_work, kbt_conn_gone_work);
 	INIT_WORK(&conn->free_work, kbt_conn_free_work);
-	snprintf(conn->peer, sizeof(conn->peer), "%pISpc",
-		 param->remote_ia_address_ptr);
+	kbt_peer_name(conn->peer, sizeof(conn->peer), param, id);
 
 	err = kbt_credits_begin(conn) ? 0 : -ENOBUFS;
 	if (!err)
@@ -387,9 +389,11 @@ static DAT_RETURN kbt_accept(struct kbt_conn *conn, DAT_CR_HANDLE cr,
 static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr)
 {
 	enum kblk_hello_status status;
+	struct kbt_host_id id;
 	struct kbt_conn *conn;
 	DAT_CR_PARAM param;
 	DAT_RETURN ret;
+	bool proven;
 
 	if (dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) != DAT_SUCCESS)
 		return;
@@ -398,13 +402,14 @@ static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr)
 		kbt_refuse(kbt, cr, status);
 		return;
 	}
+	proven = kbt_host_identify(cr, &param, &id);
 	/*
 	 * The connection is on the list before dat_cr_accept(), so that
 	 * kbt_conn_event() finds it for the first event.
 	 */
 	mutex_lock(&kbt->mutex);
-	status = kbt_session_check(kbt, &param);
-	conn = status == KBLK_HELLO_OK ? kbt_conn_create(kbt, &param) : NULL;
+	status = kbt_session_check(kbt, param.private_data, &id);
+	conn = status == KBLK_HELLO_OK ? kbt_conn_create(kbt, &param, &id, proven) : NULL;
 	if (!conn) {
 		mutex_unlock(&kbt->mutex);
 		kbt_refuse(kbt, cr, status ?: KBLK_HELLO_RESOURCES);
@@ -452,6 +457,9 @@ static void kbt_conn_event(struct kbt *kbt, const DAT_EVENT *event)
 	if (!conn) {
 		/* kbt_conn_free_work() was faster. */
 	} else if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
+		/* Our answer has reached the peer, so it has the GID that it named. */
+		if (!kbt_host_prove(conn))
+			kbt_conn_end(conn);
 		kbt_count(kbt, KBT_STAT_CONNECTS, 1);
 	} else {
 		if (event->event_number == DAT_CONNECTION_EVENT_BROKEN) {

@@ -83,19 +83,55 @@ static bool kbt_add_up_to(atomic_t *count, unsigned int n, unsigned int max)
 }
 
 /*
+ * Count @n credits for the host of @conn, unless that is only what a request has said. Return
+ * false if the host has more then than one may have. Context: any.
+ */
+static bool kbt_host_reserve(struct kbt_conn *conn, unsigned int n)
+{
+	unsigned int of_host = kbt_srq_max(conn->kbt) - 2 * kbt_few(conn->kbt);
+
+	if (!test_bit(KBT_CONN_PROVEN, &conn->flags))
+		return atomic_read(&conn->host->owned) + n <= of_host;
+	return kbt_add_up_to(&conn->host->owned, n, of_host);
+}
+
+/* Undo kbt_host_reserve(). Context: any. */
+static void kbt_host_release(struct kbt_conn *conn, unsigned int n)
+{
+	if (test_bit(KBT_CONN_PROVEN, &conn->flags))
+		atomic_sub(n, &conn->host->owned);
+}
+
+/*
+ * The peer of @conn is of its host: count its credits there. Return false if these are
+ * more than the host may have. Context: process.
+ */
+bool kbt_credits_prove(struct kbt_conn *conn)
+{
+	bool may;
+
+	spin_lock_irq(&conn->lock);
+	set_bit(KBT_CONN_PROVEN, &conn->flags);
+	may = kbt_host_reserve(conn, conn->own);
+	if (!may)
+		clear_bit(KBT_CONN_PROVEN, &conn->flags);
+	spin_unlock_irq(&conn->lock);
+	return may;
+}
+
+/*
  * Keep @n more credits free for @conn. Return false if there are more than @max
  * then, or more than its host may have: nearly all, since it may be the only one.
  * Context: any.
  */
 static bool kbt_own_reserve(struct kbt_conn *conn, unsigned int n, unsigned int max)
 {
-	unsigned int of_host = kbt_srq_max(conn->kbt) - 2 * kbt_few(conn->kbt);
 	struct kbt *kbt = conn->kbt;
 
-	if (!kbt_add_up_to(&conn->host->owned, n, of_host))
+	if (!kbt_host_reserve(conn, n))
 		return false;
 	if (!kbt_add_up_to(&kbt->owned, n, max)) {
-		atomic_sub(n, &conn->host->owned);
+		kbt_host_release(conn, n);
 		return false;
 	}
 	conn->own += n;
@@ -107,7 +143,7 @@ static void kbt_own_release(struct kbt_conn *conn, unsigned int n)
 {
 	conn->own -= n;
 	atomic_sub(n, &conn->kbt->owned);
-	atomic_sub(n, &conn->host->owned);
+	kbt_host_release(conn, n);
 }
 
 /* As kbt_own_reserve(), one for another volume. Context: any. */

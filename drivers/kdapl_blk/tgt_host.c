@@ -7,65 +7,91 @@
  * for those that have ended while a medium keeps their requests, kbt_many_hang() for
  * each ATTACH.
  *
- * A host is an address. Whatever its clients do, it leaves something for others of all
- * that there is a certain number of: connections here, credits in tgt_credit.c.
+ * A host is an address that its peer has proven to have: struct kbt_host_id. Whatever
+ * its clients do, it leaves something for others of all that there is a certain number
+ * of: connections here, credits in tgt_credit.c.
  *
  * The connections own their host (host->conns). kbt->mutex guards the list of hosts,
  * kbt_names those of attachments that hang.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/printk.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
+#include <dat/kdat_linux.h>
 #include "tgt.h"
 
 /* ---- Hosts --------------------------------------------------------------- */
 
-bool kbt_same_host(const struct sockaddr_storage *a,
-		   const struct sockaddr_storage *b)
+/* Store the address of the peer of @param at @id, which it is over iWARP. */
+static void kbt_address_id(const DAT_CR_PARAM *param, struct kbt_host_id *id)
 {
-	const struct sockaddr_in6 *a6 = (void *)a, *b6 = (void *)b;
-	const struct sockaddr_in *a4 = (void *)a, *b4 = (void *)b;
+	const struct sockaddr_in6 *v6 = (void *)param->remote_ia_address_ptr;
+	const struct sockaddr_in *v4 = (void *)v6;
 
-	if (a->ss_family != b->ss_family)
+	if (v6->sin6_family == AF_INET6)
+		memcpy(id->raw, &v6->sin6_addr, sizeof(id->raw));
+	else
+		ipv6_addr_set_v4mapped(v4->sin_addr.s_addr, (struct in6_addr *)id->raw);
+}
+
+/*
+ * Store at @id which host the request @cr, queried as @param, comes from. Return whether
+ * that is proven: over iWARP TCP has connected already. Otherwise it is when the
+ * connection is established, since nobody but who has the GID gets our answer.
+ */
+bool kbt_host_identify(DAT_CR_HANDLE cr, const DAT_CR_PARAM *param,
+		       struct kbt_host_id *id)
+{
+	if (kdat_cr_query_gid(cr, id->raw) == DAT_SUCCESS)
 		return false;
-	if (a->ss_family == AF_INET6)
-		return ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
-	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	kbt_address_id(param, id);
+	return true;
 }
 
-static void kbt_copy_host(struct sockaddr_storage *to, const void *from)
+/*
+ * Write the name of the peer of @param, of the host @id, for the log: the address that
+ * it says, and its GID unless that is the same.
+ */
+void kbt_peer_name(char *name, size_t size, const DAT_CR_PARAM *param,
+		   const struct kbt_host_id *id)
 {
-	const struct sockaddr *addr = from;
+	struct kbt_host_id says;
 
-	memcpy(to, from, addr->sa_family == AF_INET6 ?
-	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	kbt_address_id(param, &says);
+	if (kbt_same_host(&says, id))
+		snprintf(name, size, "%pISpc", param->remote_ia_address_ptr);
+	else
+		snprintf(name, size, "%pISpc of %pI6c", param->remote_ia_address_ptr,
+			 id->raw);
 }
 
-static struct kbt_host *kbt_host_find(struct kbt *kbt,
-				      const struct sockaddr_storage *addr)
+static struct kbt_host *kbt_host_find(struct kbt *kbt, const struct kbt_host_id *id)
 {
 	struct kbt_host *host;
 
 	lockdep_assert_held(&kbt->mutex);
 
 	list_for_each_entry(host, &kbt->hosts, link)
-		if (kbt_same_host(&host->addr, addr))
+		if (kbt_same_host(&host->id, id))
 			return host;
 	return NULL;
 }
 
 /*
- * Return the host of a new connection, which comes from @addr, or NULL if there is no
- * memory. kbt_host_put() lets go of it. Context: process.
+ * Return the host @id, of a new connection, or NULL if there is no memory.
+ * kbt_host_put() lets go of it. Context: process.
  */
-struct kbt_host *kbt_host_get(struct kbt *kbt, const DAT_IA_ADDRESS_PTR addr)
+struct kbt_host *kbt_host_get(struct kbt *kbt, const struct kbt_host_id *id)
 {
-	struct kbt_host *host = kbt_host_find(kbt, (void *)addr);
+	struct kbt_host *host = kbt_host_find(kbt, id);
 
 	if (!host) {
 		host = kzalloc(sizeof(*host), GFP_KERNEL);
 		if (!host)
 			return NULL;
-		kbt_copy_host(&host->addr, addr);
+		host->id = *id;
 		list_add(&host->link, &kbt->hosts);
 	}
 	host->conns++;
@@ -171,7 +197,7 @@ enum kblk_hello_status kbt_hello_check(const DAT_CR_PARAM *param)
  * struct kbt_census - connections of a port, when a client asks for another one
  * @live: those that have not ended
  * @ended: those that have, but are not freed: a medium may keep their requests
- * @host_live: @live of the client's host
+ * @host_live: @live of the client's host, proven as the next two
  * @host_ended: @ended of the client's host
  * @unattached: connections of the client's host that were never attached
  * @disk: connections of the client's disk, in the same epoch
@@ -185,17 +211,70 @@ struct kbt_census {
 	unsigned int disk;
 };
 
+/*
+ * Connections whose peer has not proven that it is of the host are not counted for the
+ * host: whoever can write a connection request may name any.
+ */
 static void kbt_count_conn(struct kbt_census *census, const struct kbt_conn *conn,
 			   const struct kbt_host *host)
 {
 	bool ended = kbt_conn_ending(conn);
-	bool of_host = conn->host == host;
+	bool of_host = conn->host == host && test_bit(KBT_CONN_PROVEN, &conn->flags);
 
 	census->live += !ended;
 	census->ended += ended;
 	census->host_live += of_host && !ended;
 	census->host_ended += of_host && ended;
 	census->unattached += of_host && !test_bit(KBT_CONN_WAS_ATTACHED, &conn->flags);
+}
+
+/*
+ * @conn is established, so its peer is of the host that it named: count it for the host.
+ * Return false if the host has as many as it may have already. Context: process.
+ */
+bool kbt_host_prove(struct kbt_conn *conn)
+{
+	struct kbt *kbt = conn->kbt;
+	struct kbt_census census = {};
+	struct kbt_conn *other;
+
+	lockdep_assert_held(&kbt->mutex);
+
+	if (test_bit(KBT_CONN_PROVEN, &conn->flags))
+		return true;
+	list_for_each_entry(other, &kbt->conns, link)
+		kbt_count_conn(&census, other, conn->host);
+	return census.unattached < KBT_UNATTACHED_MAX &&
+	       census.host_live < kbt_of_a_host(kbt->params->max_conns) &&
+	       kbt_credits_prove(conn);
+}
+
+/*
+ * Have the oldest connection that never attached make room for another one, first of
+ * all one whose peer is not proven. Return whether there was any. Clients attach within
+ * some round trips; those that do not may come from as many addresses as they like, and
+ * must not keep others out. Context: process.
+ */
+static bool kbt_make_room(struct kbt *kbt)
+{
+	struct kbt_conn *conn, *oldest = NULL;
+
+	lockdep_assert_held(&kbt->mutex);
+
+	list_for_each_entry(conn, &kbt->conns, link) {
+		if (kbt_conn_ending(conn) || test_bit(KBT_CONN_WAS_ATTACHED, &conn->flags))
+			continue;
+		if (!oldest || !test_bit(KBT_CONN_PROVEN, &conn->flags))
+			oldest = conn;
+		if (!test_bit(KBT_CONN_PROVEN, &conn->flags))
+			break;
+	}
+	if (!oldest)
+		return false;
+	pr_info_ratelimited("%s: has not attached yet, makes room for another client\n",
+			    oldest->peer);
+	kbt_conn_end(oldest);
+	return true;
 }
 
 /*
@@ -206,7 +285,8 @@ static void kbt_count_conn(struct kbt_census *census, const struct kbt_conn *con
  *
  * Connections that have ended are counted by themselves: if all that there may be have
  * lost their client while the medium of a volume stands still, as many can be made for
- * the other volumes. If there are more, those hosts are refused that have made them.
+ * the other volumes. If there are more, those hosts are refused that have made them,
+ * and no connection is ended to make room.
  * Context: process.
  */
 static bool kbt_has_room(struct kbt *kbt, const struct kbt_census *census)
@@ -219,7 +299,9 @@ static bool kbt_has_room(struct kbt *kbt, const struct kbt_census *census)
 	    census->host_live >= of_host || census->host_ended > of_host ||
 	    (census->ended > max && census->host_ended > max / 8))
 		return false;
-	return census->live < (census->disk ? max - max / 4 : max);
+	if (census->live < (census->disk ? max - max / 4 : max))
+		return true;
+	return census->ended <= max && kbt_make_room(kbt);
 }
 
 /*
@@ -233,15 +315,14 @@ static bool kbt_may_overlap(const struct kblk_hello *hello)
 }
 
 /*
- * Decide on a connection request. Connections of an earlier epoch of the same
+ * Decide on a connection request of the host @id. Connections of an earlier epoch of the same
  * disk are ended, whatever their state here: the initiator has given them up.
  * Context: process.
  */
-enum kblk_hello_status kbt_session_check(struct kbt *kbt, const DAT_CR_PARAM *param)
+enum kblk_hello_status kbt_session_check(struct kbt *kbt, const struct kblk_hello *hello,
+					 const struct kbt_host_id *id)
 {
-	const struct sockaddr_storage *addr = (void *)param->remote_ia_address_ptr;
-	const struct kbt_host *host = kbt_host_find(kbt, addr);
-	const struct kblk_hello *hello = param->private_data;
+	const struct kbt_host *host = kbt_host_find(kbt, id);
 	enum kblk_hello_status status = KBLK_HELLO_OK;
 	u32 epoch = le32_to_cpu(hello->epoch);
 	struct kbt_census census = {};
@@ -264,9 +345,13 @@ enum kblk_hello_status kbt_session_check(struct kbt *kbt, const DAT_CR_PARAM *pa
 		census.disk += of_disk && conn->epoch == epoch;
 		kbt_count_conn(&census, conn, host);
 	}
+	if (status == KBLK_HELLO_OK && kbt_is_shunned(kbt, id))
+		return KBLK_HELLO_SHUNNED;
 	if (status == KBLK_HELLO_OK && !kbt_has_room(kbt, &census))
 		status = KBLK_HELLO_BUSY;
-	if (status == KBLK_HELLO_OK && kbt_is_shunned(kbt, addr))
-		status = KBLK_HELLO_SHUNNED;
+	/* If there are no credits for this attempt, there are some for the next. */
+	if (status == KBLK_HELLO_OK && census.ended <= kbt->params->max_conns &&
+	    atomic_read(&kbt->owned) + 2 > (int)kbt_srq_max(kbt))
+		kbt_make_room(kbt);
 	return status;
 }

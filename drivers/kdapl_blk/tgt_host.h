@@ -9,7 +9,7 @@
 #include <linux/list.h>
 #include <linux/math.h>
 #include <linux/minmax.h>
-#include <linux/socket.h>
+#include <linux/string.h>
 #include <dat/kdat.h>
 #include "kdapl_blk_proto.h"
 
@@ -19,16 +19,33 @@ struct kbt_conn;
 struct kbt_ns;
 
 /*
+ * struct kbt_host_id - what one host is told from another by
+ * @raw: the GID of the path, which the peer must have to be connected; over iWARP the
+ *	IP address, which it must have for TCP
+ *
+ * Over InfiniBand and RoCE the address is no more than what the peer says.
+ */
+struct kbt_host_id {
+	u8 raw[16] __aligned(8);
+};
+
+static inline bool kbt_same_host(const struct kbt_host_id *a,
+				 const struct kbt_host_id *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+/*
  * struct kbt_host - a host with connections
  * @link: in kbt->hosts
- * @addr: its address
+ * @id: which host
  * @conns: connections that are not yet freed; kbt->mutex
- * @owned: credits that are kept free for them and their volumes
+ * @owned: credits that are kept free for those that are proven, and their volumes
  * @for_volumes: those of @owned that ATTACH has brought
  */
 struct kbt_host {
 	struct list_head link;
-	struct sockaddr_storage addr;
+	struct kbt_host_id id;
 	unsigned int conns;
 	atomic_t owned;
 	atomic_t for_volumes;
@@ -40,28 +57,41 @@ static inline u32 kbt_of_a_host(u32 max)
 	return max_t(u32, max - DIV_ROUND_UP(max, 8), 1);
 }
 
-/* A host whose connection requests are refused until @until (jiffies). */
+/*
+ * struct kbt_shunned - a host whose connection requests are refused
+ * @host: which
+ * @used: there is one
+ * @until: jiffies
+ */
 struct kbt_shunned {
-	struct sockaddr_storage host;
+	struct kbt_host_id host;
+	bool used;
 	unsigned long until;
 };
 
 #define KBT_SHUNNED	16
 
 /* tgt_host.c */
-bool kbt_same_host(const struct sockaddr_storage *a,
-		   const struct sockaddr_storage *b);
-struct kbt_host *kbt_host_get(struct kbt *kbt, const DAT_IA_ADDRESS_PTR addr);
+bool kbt_host_identify(DAT_CR_HANDLE cr, const DAT_CR_PARAM *param,
+		       struct kbt_host_id *id);
+void kbt_peer_name(char *name, size_t size, const DAT_CR_PARAM *param,
+		   const struct kbt_host_id *id);
+struct kbt_host *kbt_host_get(struct kbt *kbt, const struct kbt_host_id *id);
 void kbt_host_put(struct kbt *kbt, struct kbt_host *host);
 enum kblk_hello_status kbt_hello_check(const DAT_CR_PARAM *param);
-enum kblk_hello_status kbt_session_check(struct kbt *kbt, const DAT_CR_PARAM *param);
+enum kblk_hello_status kbt_session_check(struct kbt *kbt, const struct kblk_hello *hello,
+					 const struct kbt_host_id *id);
+bool kbt_host_prove(struct kbt_conn *conn);
 void kbt_hang(struct kbt_conn *conn);
 void kbt_unhang(struct kbt_attachment *att);
 bool kbt_many_hang(const struct kbt_conn *conn, const struct kbt_ns *ns);
 
+/* tgt_credit.c */
+bool kbt_credits_prove(struct kbt_conn *conn);
+
 /* tgt_watch.c */
 bool kbt_takes_no_replies(struct kbt_conn *conn, unsigned long patience);
-bool kbt_is_shunned(struct kbt *kbt, const struct sockaddr_storage *host);
+bool kbt_is_shunned(struct kbt *kbt, const struct kbt_host_id *host);
 void kbt_judge(struct kbt_conn *conn);
 void kbt_silence_work(struct work_struct *work);
 

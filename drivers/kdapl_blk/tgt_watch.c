@@ -9,7 +9,8 @@
  * A connection ends if its client exceeds its credits, sends what is no request,
  * does not attach in time, fails to authenticate, stays silent although it
  * promised keep-alives, or does not take its replies or give the data of its writes.
- * Except for silence and a missing ATTACH its host is refused for penalty_ms.
+ * Except for silence and a missing ATTACH its host is refused for penalty_ms, if its
+ * peer has proven to be of that host.
  *
  * The struct kbt owns the list of shunned hosts; kbt->mutex guards it.
  */
@@ -32,7 +33,7 @@
  * Context: process.
  */
 static struct kbt_shunned *kbt_shun_entry(struct kbt *kbt,
-					  const struct sockaddr_storage *host)
+					  const struct kbt_host_id *host)
 {
 	struct kbt_shunned *entry, *best = kbt->shunned;
 	unsigned int i;
@@ -41,27 +42,34 @@ static struct kbt_shunned *kbt_shun_entry(struct kbt *kbt,
 
 	for (i = 0; i < KBT_SHUNNED; i++) {
 		entry = &kbt->shunned[i];
-		if (kbt_same_host(&entry->host, host))
+		if (entry->used && kbt_same_host(&entry->host, host))
 			return entry;
-		if (best->host.ss_family && (!entry->host.ss_family ||
-					     time_before(entry->until, best->until)))
+		if (best->used && (!entry->used ||
+				   time_before(entry->until, best->until)))
 			best = entry;
 	}
 	return best;
 }
 
-/* Refuse connections from @host for penalty_ms. Context: process. */
-static void kbt_shun(struct kbt *kbt, const struct sockaddr_storage *host)
+/*
+ * Refuse connections from the host of @conn for penalty_ms, unless the host is no more
+ * than what a connection request has said: who sends messages has had our answer, too,
+ * and may be faster than the event that tells of the connection. Context: process.
+ */
+static void kbt_shun(struct kbt_conn *conn)
 {
+	const struct kbt_host_id *host = &conn->host->id;
+	struct kbt *kbt = conn->kbt;
 	u32 ms = kbt->params->penalty_ms;
 	struct kbt_shunned *entry;
 
 	lockdep_assert_held(&kbt->mutex);
 
-	if (!ms)
+	if (!ms || (!test_bit(KBT_CONN_PROVEN, &conn->flags) && !READ_ONCE(conn->messages)))
 		return;
 	entry = kbt_shun_entry(kbt, host);
 	entry->host = *host;
+	entry->used = true;
 	entry->until = jiffies + msecs_to_jiffies(ms);
 }
 
@@ -74,15 +82,15 @@ static void kbt_forgive(struct kbt *kbt)
 
 	for (i = 0; i < KBT_SHUNNED; i++)
 		if (time_after_eq(jiffies, kbt->shunned[i].until))
-			kbt->shunned[i].host.ss_family = 0;
+			kbt->shunned[i].used = false;
 }
 
-bool kbt_is_shunned(struct kbt *kbt, const struct sockaddr_storage *host)
+bool kbt_is_shunned(struct kbt *kbt, const struct kbt_host_id *host)
 {
 	unsigned int i;
 
 	for (i = 0; i < KBT_SHUNNED; i++)
-		if (kbt->shunned[i].host.ss_family &&
+		if (kbt->shunned[i].used &&
 		    time_before(jiffies, kbt->shunned[i].until) &&
 		    kbt_same_host(&kbt->shunned[i].host, host))
 			return true;
@@ -121,7 +129,7 @@ static void kbt_shun_unproven(struct kbt_conn *conn)
 	kbt_count(conn->kbt, KBT_STAT_UNPROVEN, 1);
 	pr_warn_ratelimited("%s: does not prove who it is, ending the connection\n",
 			    conn->peer);
-	kbt_shun(conn->kbt, &conn->host->addr);
+	kbt_shun(conn);
 }
 
 /*
@@ -147,7 +155,7 @@ void kbt_judge(struct kbt_conn *conn)
 				    conn->peer);
 	}
 	mutex_lock(&kbt->mutex);
-	kbt_shun(kbt, &conn->host->addr);
+	kbt_shun(conn);
 	mutex_unlock(&kbt->mutex);
 }
 
@@ -284,7 +292,7 @@ static void kbt_look_after(struct kbt_conn *conn)
 		kbt_count(kbt, KBT_STAT_STUCK, 1);
 		pr_warn_ratelimited("%s: does not take its replies, or give its data, ending the connection\n",
 				    conn->peer);
-		kbt_shun(kbt, &conn->host->addr);
+		kbt_shun(conn);
 		kbt_conn_end(conn);
 	}
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * kdapl_blk_tgt.ko: what one host can do to another. A host is an address.
+ * kdapl_blk_tgt.ko: what one host can do to another. A host is an address, that of its
+ * packets, whatever its clients say.
  */
 #include "blk_volumes.h"
 #include "device.h"
+#include "liar.h"
 
 #define MAX_CONNS	9
 #define OF_A_HOST	7
@@ -26,22 +28,97 @@ static void blk_one_host_wants_all(struct kunit *test)
 {
 	struct kblk_request request;
 	struct kd_side *side;
-	u16 status;
 	int i;
 
 	tgt_load_with(test, "echo 9 >max_conns");
-	for (i = 0; i <= OF_A_HOST; i++) {
-		status = kdb_connects(kdb_client(test));
-		KUNIT_EXPECT_EQ_MSG(test, status, i < OF_A_HOST ? KBLK_HELLO_OK :
-				    KBLK_HELLO_BUSY, "connection %d", i);
-	}
-	for (; i <= MAX_CONNS; i++) {
+	for (i = 0; i < OF_A_HOST; i++)
+		connect_and_attach(kdb_client(test), i);
+	KUNIT_EXPECT_EQ(test, kdb_connects(kdb_client(test)), KBLK_HELLO_BUSY);
+	for (; i < MAX_CONNS; i++) {
 		side = kdb_client_elsewhere(test);
 		connect_and_attach(side, i);
 		request = kdb_good_request(side);
 		KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	}
 	KUNIT_EXPECT_EQ(test, kdb_connects(kdb_client_elsewhere(test)), KBLK_HELLO_BUSY);
+}
+
+/*
+ * Connections that do not attach are all there may be. Others can connect nevertheless,
+ * and the oldest of the former makes room. Of those that have attached none does.
+ */
+static void blk_oldest_unattached_makes_room(struct kunit *test)
+{
+	struct kd_side *idle[MAX_CONNS], *side;
+	int i;
+
+	tgt_load_with(test, "echo 9 >max_conns");
+	side = kdb_client_elsewhere(test);
+	connect_and_attach(side, 0);
+	for (i = 1; i < MAX_CONNS; i++) {
+		idle[i] = i <= OF_A_HOST ? kdb_client(test) : kdb_client_elsewhere(test);
+		KUNIT_ASSERT_EQ_MSG(test, kdb_connects(idle[i]), KBLK_HELLO_OK,
+				    "connection %d", i);
+	}
+	for (i = 1; i <= 3; i++) {
+		connect_and_attach(kdb_client_elsewhere(test), MAX_CONNS + i);
+		kdb_expect_end(idle[i]);
+	}
+	for (; i < MAX_CONNS; i++)
+		KUNIT_EXPECT_EQ(test, (int)kd_state(idle[i]), (int)DAT_EP_STATE_CONNECTED);
+	KUNIT_EXPECT_EQ(test, (int)kd_state(side), (int)DAT_EP_STATE_CONNECTED);
+}
+
+/* ---- Clients that lie ------------------------------------------------------ */
+
+/*
+ * Return the @n-th address of another host on the network of the device. rdma_cm takes no
+ * request from an address that is routed elsewhere.
+ */
+static __be32 neighbour(struct kunit *test, int n)
+{
+	kd_skip_own(test, KD_NEEDS_BED);
+	return htonl(10 << 24 | kd_bed_of(*(const char * const *)test->param_value)->net << 16 |
+		     (100 + n));
+}
+
+/* A host that names another address with each connection has no more of them than one. */
+static void blk_liar_is_one_host(struct kunit *test)
+{
+	int i;
+
+	tgt_load_with(test, "echo 9 >max_conns");
+	for (i = 0; i < OF_A_HOST; i++) {
+		kd_lie(test, neighbour(test, i));
+		connect_and_attach(kdb_client(test), i);
+	}
+	kd_lie(test, neighbour(test, i));
+	KUNIT_EXPECT_EQ(test, kdb_connects(kdb_client(test)), KBLK_HELLO_BUSY);
+	kd_lie(test, 0);
+	connect_and_attach(kdb_client_elsewhere(test), i);
+}
+
+/*
+ * Connections whose peer may be any host, since it does not show that it has the
+ * answer, count for nobody, and make room first.
+ */
+static void blk_unproven_count_for_nobody(struct kunit *test)
+{
+	struct kblk_hello hello;
+	struct kd_side *side;
+	int i, n;
+
+	tgt_load_with(test, "echo 9 >max_conns");
+	side = kdb_client(test);
+	for (i = 0; i < OF_A_HOST; i++) {
+		for (n = 0; n < MAX_CONNS - i; n++) {
+			hello = kdb_good_hello();
+			kd_half_connect(side, TGT_PORT, &hello, sizeof(hello));
+		}
+		connect_and_attach(i ? kdb_client(test) : side, i);
+	}
+	KUNIT_EXPECT_EQ(test, kdb_connects(kdb_client(test)), KBLK_HELLO_BUSY);
+	connect_and_attach(kdb_client_elsewhere(test), i);
 }
 
 /* Return a connection of @side's host, or NULL if the target refuses it. */
@@ -189,6 +266,21 @@ static void blk_other_host_stays_shunned(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kdb_connects(kdb_client_elsewhere(test)), KBLK_HELLO_SHUNNED);
 }
 
+/* A client that breaks the protocol in another's name has its own host shunned. */
+static void blk_liar_is_shunned_itself(struct kunit *test)
+{
+	struct kd_side *side;
+
+	tgt_load_with(test, "echo 600000 >penalty_ms");
+	side = kdb_client(test);
+	kd_lie(test, neighbour(test, 0));
+	KUNIT_ASSERT_EQ(test, kdb_connects(side), KBLK_HELLO_OK);
+	break_protocol(side, 1);
+	kd_lie(test, 0);
+	KUNIT_EXPECT_EQ(test, kdb_connects(kdb_client(test)), KBLK_HELLO_SHUNNED);
+	KUNIT_EXPECT_EQ(test, kdb_connects(kdb_client_elsewhere(test)), KBLK_HELLO_OK);
+}
+
 /* A host for whose connection the adapter has no room is told so. */
 static void blk_no_room_for_a_connection(struct kunit *test)
 {
@@ -204,6 +296,10 @@ static void blk_no_room_for_a_connection(struct kunit *test)
 static struct kunit_case host_cases[] = {
 	KUNIT_CASE_PARAM(blk_no_room_for_a_connection, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_one_host_wants_all, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_oldest_unattached_makes_room, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_liar_is_one_host, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_liar_is_shunned_itself, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_unproven_count_for_nobody, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_one_host_wants_all_credits, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_one_host_wants_all_volumes, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_one_host_is_alone, kd_gen_ia),
