@@ -51,6 +51,7 @@
 #include <linux/workqueue.h>
 #include <dat/kdat.h>
 #include "secret.h"
+#include "ini_disk.h"
 #include "ini_recover.h"
 #include "ini_volume.h"
 #include "kdapl_blk_proto.h"
@@ -377,6 +378,7 @@ struct kbi_link {
  * @is_path: connected, and has fenced what others have lost
  * @hosts: as in struct kbi_queue, when the disk connected last
  * @told_size: last size of the volume told by a reply
+ * @resized_at: when the block layer was told of another size last, jiffies
  * @lost_at: when the connections or the volume were lost, jiffies
  * @live_at: when it was attached last, jiffies
  * @attempts: attempts to attach it again while the link is live, since it was attached
@@ -420,6 +422,7 @@ struct kbi_disk {
 	bool is_path;
 	bool hosts;
 	__le64 told_size;
+	unsigned long resized_at;
 	unsigned long lost_at;
 	unsigned long live_at;
 	unsigned int attempts;
@@ -431,7 +434,7 @@ struct kbi_disk {
 	struct delayed_work recover_work;
 	struct work_struct fail_work;
 	struct delayed_work fence_work;
-	struct work_struct resize_work;
+	struct delayed_work resize_work;
 	struct work_struct end_work;
 	atomic_t ends;
 	wait_queue_head_t ended;
@@ -528,19 +531,6 @@ static inline enum kbi_state kbi_state(struct kbi_disk *disk)
 /* ini_configfs.c */
 int kbi_configfs_register(void);
 void kbi_configfs_unregister(void);
-
-/* ini_disk.c */
-int kbi_disk_add(struct kbi_disk *disk);
-int kbi_disk_show(struct kbi_disk *disk);
-void kbi_disk_del(struct kbi_disk *disk);
-bool kbi_disk_quiesce(struct kbi_disk *disk);
-void kbi_disk_wait_quiesced(struct kbi_disk *disk);
-void kbi_disk_unquiesce(struct kbi_disk *disk);
-void kbi_disk_cancel(struct kbi_disk *disk);
-void kbi_disk_wait_cancelled(struct kbi_disk *disk);
-void kbi_disk_account(struct kbi_disk *disk, struct request *rq);
-void kbi_disk_complete(struct request *rq);
-void kbi_resize_work(struct work_struct *work);
 
 /* ini_links.c */
 struct kbi_link *kbi_link_of(struct kbi_disk *disk);

@@ -396,7 +396,7 @@ static struct config_item *kbi_disk_make(struct config_group *group,
 	INIT_DELAYED_WORK(&disk->recover_work, kbi_recover_work);
 	INIT_WORK(&disk->fail_work, kbi_fail_work);
 	INIT_DELAYED_WORK(&disk->fence_work, kbi_fence_work);
-	INIT_WORK(&disk->resize_work, kbi_resize_work);
+	INIT_DELAYED_WORK(&disk->resize_work, kbi_resize_work);
 	INIT_WORK(&disk->end_work, kbi_end_work);
 	init_waitqueue_head(&disk->ended);
 	config_item_init_type_name(&disk->item, name, &kbi_disk_type);

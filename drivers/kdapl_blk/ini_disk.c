@@ -21,6 +21,9 @@
 #include "blk_compat.h"
 #include "ini.h"
 
+/* The block layer is told of another size no more often than this. */
+#define KBI_RESIZE	HZ
+
 /*
  * A request that was resent this often may itself be the reason why connections
  * break. As a bad link is just as likely, it is still resent for give_up_ms.
@@ -383,6 +386,7 @@ int kbi_disk_add(struct kbi_disk *disk)
 	set_capacity(gendisk, le64_to_cpu(disk->identify.size) >> SECTOR_SHIFT);
 	set_disk_ro(gendisk, le32_to_cpu(disk->identify.flags) &
 			     KBLK_VOLUME_READ_ONLY);
+	disk->resized_at = jiffies - KBI_RESIZE;
 	disk->gendisk = gendisk;
 	return 0;
 
@@ -401,7 +405,7 @@ int kbi_disk_show(struct kbi_disk *disk)
 	disk->shown = !err;
 	mutex_unlock(&disk->link->mutex);
 	/* The volume may have grown since kbi_disk_add(). */
-	queue_work(kbi_end_wq, &disk->resize_work);
+	kbi_resize_later(disk);
 	if (err)
 		pr_err("%s: no disk: %d\n", config_item_name(&disk->item), err);
 	else
@@ -409,6 +413,19 @@ int kbi_disk_show(struct kbi_disk *disk)
 			disk->gendisk->disk_name,
 			le64_to_cpu(disk->identify.size));
 	return err;
+}
+
+/*
+ * Have kbi_resize_work() run, KBI_RESIZE after it has last told the block layer of a size
+ * or later: each time an event goes to user space and a line to the log, and a target may
+ * change its mind with every reply. Context: any.
+ */
+void kbi_resize_later(struct kbi_disk *disk)
+{
+	unsigned long since = jiffies - READ_ONCE(disk->resized_at);
+
+	queue_delayed_work(kbi_end_wq, &disk->resize_work,
+			   since < KBI_RESIZE ? KBI_RESIZE - since : 0);
 }
 
 /*
@@ -443,14 +460,15 @@ static bool kbi_take_size(struct kbi_disk *disk, u64 size)
  */
 void kbi_resize_work(struct work_struct *work)
 {
-	struct kbi_disk *disk = container_of(work, struct kbi_disk, resize_work);
+	struct kbi_disk *disk = container_of(to_delayed_work(work), struct kbi_disk,
+					     resize_work);
 	unsigned int flags = kbi_link_lock(disk->link);
 	u64 size = le64_to_cpu(READ_ONCE(disk->told_size));
 	bool tell = kbi_take_size(disk, size);
 
 	kbi_link_unlock(disk->link, flags);
-	if (tell)
-		set_capacity_and_notify(disk->gendisk, size >> SECTOR_SHIFT);
+	if (tell && set_capacity_and_notify(disk->gendisk, size >> SECTOR_SHIFT))
+		WRITE_ONCE(disk->resized_at, jiffies);
 }
 
 /* Remove the disk. Users that have it open get errors from now on. */

@@ -485,7 +485,7 @@ static void kbi_reply_size(struct kbi_disk *disk, __le64 size)
 	    kbi_state(disk) != KBI_LIVE)
 		return;
 	WRITE_ONCE(disk->told_size, size);
-	queue_work(kbi_end_wq, &disk->resize_work);
+	kbi_resize_later(disk);
 }
 
 /*

@@ -221,7 +221,7 @@ void kbi_disk_go_on(struct kbi_disk *disk, unsigned int attempts)
 	pr_info_ratelimited("%s: connected again, attempt %u\n",
 			    config_item_name(&disk->item), attempts);
 	kbi_disk_unquiesce(disk);
-	queue_work(kbi_end_wq, &disk->resize_work);
+	kbi_resize_later(disk);
 }
 
 /*
@@ -326,7 +326,7 @@ static void kbi_disk_quit(struct kbi_disk *disk)
 	cancel_delayed_work_sync(&disk->recover_work);
 	cancel_work_sync(&disk->fail_work);
 	cancel_delayed_work_sync(&disk->fence_work);
-	cancel_work_sync(&disk->resize_work);
+	cancel_delayed_work_sync(&disk->resize_work);
 	kbi_link_quit(disk);
 }
 
@@ -347,7 +347,7 @@ static void kbi_disconnect(struct kbi_disk *disk)
 	kbi_give_up(disk);
 	kbi_link_unlock(link, flags);
 	/* It tells nobody of the disk any more: see ->removing. */
-	cancel_work_sync(&disk->resize_work);
+	cancel_delayed_work_sync(&disk->resize_work);
 	kbi_disk_del(disk);
 
 	flags = kbi_link_lock(link);

@@ -6,7 +6,9 @@
 #include "blk_command.h"
 #include "blk_listener.h"
 #include "blk_serve.h"
+#include "files.h"
 
+#define GROWS		40	/* by a block each time */
 #define SOME_UUID	"01234567-89ab-8def-8123-456789abcdef"
 
 static const uuid_t some_uuid = UUID_INIT(0x01234567, 0x89ab, 0x8def, 0x81, 0x23,
@@ -278,6 +280,54 @@ static struct listener *serve_untold(struct kunit *test, struct kd_side **side)
 	return listener;
 }
 
+static bool disk_has_grown_all(void *unused)
+{
+	return !shell("grep -qx 2088 /sys/block/kdapl0/size");
+}
+
+/* Return how many events this host has sent to user space. */
+static u64 uevents(struct kunit *test)
+{
+	struct file *file = kd_filp_open("/sys/kernel/uevent_seqnum", O_RDONLY, 0);
+	char text[32] = {};
+	loff_t pos = 0;
+	u64 n = 0;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	KUNIT_EXPECT_GT(test, kernel_read(file, text, sizeof(text) - 1, &pos), (ssize_t)0);
+	kd_filp_close(file);
+	KUNIT_EXPECT_EQ(test, kstrtou64(strim(text), 10, &n), 0);
+	return n;
+}
+
+/*
+ * The volume grows by a block with each reply. The host is told of that once a second,
+ * and of the last size.
+ */
+static void ini_volume_grows_with_each_reply(struct kunit *test)
+{
+	struct kblk_identify identify = identify_with(false);
+	struct kblk_welcome welcome = kdb_good_welcome();
+	unsigned long since;
+	struct kd_side *side;
+	u64 events;
+	int i;
+
+	welcome.features = cpu_to_le32(KBLK_FEATURE_SIZE);
+	side = kdb_serve_disk(test, &welcome, &identify);
+	events = uevents(test);
+	since = jiffies;
+	for (i = 1; i <= GROWS; i++)
+		tell_size(side, VOLUME_SIZE + i * SECTOR_SIZE);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(disk_has_grown_all, NULL, KD_TIMEOUT_MS));
+	events = uevents(test) - events;
+	since = jiffies - since;
+	kunit_info(test, "%llu events within %u ms\n", events, jiffies_to_msecs(since));
+	KUNIT_EXPECT_GE(test, events, 1);
+	KUNIT_EXPECT_LE(test, events, 2 + since / HZ);
+	kdb_expect_removable(test);
+}
+
 static bool disk_has_8m(void *unused)
 {
 	return !shell("grep -qx 16384 /sys/block/kdapl0/size");
@@ -412,6 +462,7 @@ static struct kunit_case volume_cases[] = {
 	KUNIT_CASE_PARAM(ini_bad_uuid, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_volume_grows, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_volume_grows_at_once, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_volume_grows_with_each_reply, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_tells_last_size, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_removal_waits_for_event, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_old_target_has_one_path, kd_gen_ia),
