@@ -9,6 +9,7 @@
  *   ini_recover.c    a disk: attached to its volume, lost, attached again
  *   ini_retry.c      when that is, and when connections are made again
  *   ini_volume.c     disks that are paths to one volume
+ *   ini_vouch.c      which targets may say that they have a volume
  *   ini_links.c      which disks have connections in common
  *   ini_link.c       the connections of disks: made, lost, made again
  *   ini_queues.c     which of them are used, and by whom
@@ -374,6 +375,8 @@ struct kbi_link {
  * @volume_link: in volume->disks
  * @lost: for volume->lost
  * @fence: enum kbi_fence, for the session of the connections that were lost
+ * @unanswered: a write was sent and not answered since the disk was a path; link->mutex
+ * @vouched: UUID that another path's target has shown to be its own too; @admin
  * @fence_ms: time until fencing is tried again
  * @is_path: connected, and has fenced what others have lost
  * @hosts: as in struct kbi_queue, when the disk connected last
@@ -418,6 +421,8 @@ struct kbi_disk {
 	struct list_head volume_link;
 	struct kbi_lost *lost;
 	enum kbi_fence fence;
+	bool unanswered;
+	uuid_t vouched;
 	u32 fence_ms;
 	bool is_path;
 	bool hosts;

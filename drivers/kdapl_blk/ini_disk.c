@@ -289,8 +289,12 @@ void kbi_disk_unquiesce(struct kbi_disk *disk)
 static bool kbi_cancel(struct request *rq, void *data)
 {
 	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
+	struct kbi_disk *disk = data;
 
 	if (!blk_mq_request_completed(rq)) {
+		/* kbi_volume_may_fail() notes that there are writes to fence. */
+		if (op_is_write(req_op(rq)))
+			WRITE_ONCE(disk->unanswered, true);
 		pdu->lost = true;
 		blk_mq_complete_request(rq);
 	}

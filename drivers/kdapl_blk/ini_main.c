@@ -18,6 +18,19 @@ struct workqueue_struct *kbi_end_wq;
 /* This host, for targets: random, so it is another one after each load. */
 uuid_t kbi_host;
 
+/* Whatever is written to the parameter, let the module go without what it stays for. */
+static int kbi_forget_fences(const char *value, const struct kernel_param *param)
+{
+	kbi_volumes_forget();
+	return 0;
+}
+
+static const struct kernel_param_ops kbi_forget_ops = {
+	.set = kbi_forget_fences,
+};
+module_param_cb(forget_fences, &kbi_forget_ops, NULL, 0200);
+MODULE_PARM_DESC(forget_fences, "write 1 to forget which former writes of disks that were removed may still reach their volumes");
+
 static void kbi_destroy_workqueues(void)
 {
 	if (kbi_end_wq)
@@ -46,7 +59,8 @@ static int __init kbi_init(void)
 
 /*
  * No disk exists: configfs holds a module reference for each, and kbi_end_work()
- * another one until it is done.
+ * another one until it is done. Nor does a volume with
+ * writes to fence: see kbi_volume_put().
  */
 static void __exit kbi_exit(void)
 {

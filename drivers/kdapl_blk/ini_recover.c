@@ -135,7 +135,8 @@ int kbi_disk_attach(struct kbi_disk *disk)
 	if (!kbi_queue_live(queue))
 		return -ENOTCONN;
 	err = kbi_attach_checked(disk);
-	if (err && !kbi_queue_live(queue))
+	/* The connection that kbi_vouch() has had ended was for that only. */
+	if (err && err != -EREMCHG && !kbi_queue_live(queue))
 		kbi_disk_blame(disk);
 	return err;
 }
@@ -487,6 +488,7 @@ static int kbi_disk_join(struct kbi_disk *disk)
 	disk->flaps = 0;
 	disk->ends_link = false;
 	disk->ends_queue = 0;
+	disk->vouched = uuid_null;
 	for (;;) {
 		err = kbi_link_join(disk);
 		if (err)
@@ -495,7 +497,7 @@ static int kbi_disk_join(struct kbi_disk *disk)
 		if (!err)
 			return 0;
 		kbi_disk_quit(disk);
-		if (err == -ERESTART)
+		if (err == -ERESTART || (err == -EREMCHG && !READ_ONCE(disk->removing)))
 			continue;
 		if (err != -EAGAIN || !disk->params.share ||
 		    READ_ONCE(disk->removing) || time_after(jiffies, until))

@@ -13,7 +13,10 @@
  *   another path, by whoever sent it, while the target may still execute the
  *   first copy. So requests of a disk fail only after the target has ended the
  *   disk's session, on request of another path; if there is none, the session
- *   is noted, and a path fences it before it takes requests.
+ *   is noted, and a path fences it before it takes requests. A note of writes for which
+ *   there is no disk keeps the module loaded.
+ * - Targets. What a target says of one path counts for the others, so a disk is a path
+ *   only if its target is that of the others, see ini_vouch.c.
  * - Flushes. What is written through one path is flushed through another, so
  *   writes and flushes are counted for all of them, and a flush that failed on
  *   one fails on all.
@@ -28,6 +31,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/delay.h>
+#include <linux/module.h>
 #include <linux/printk.h>
 #include <linux/slab.h>
 #include "ini.h"
@@ -37,8 +41,8 @@
 #define KBI_FENCE_MAX_MS	1000
 
 static LIST_HEAD(kbi_volumes);
-static DEFINE_MUTEX(kbi_volumes_lock);
-static u64 kbi_round;
+DEFINE_MUTEX(kbi_volumes_lock);	/* see above */
+u64 kbi_round;
 
 /* ---- The volume ---------------------------------------------------------- */
 
@@ -54,6 +58,20 @@ static struct kbi_volume *kbi_volume_find(const uuid_t *uuid)
 	return NULL;
 }
 
+static void kbi_lost_free(struct kbi_lost *lost)
+{
+	kfree(lost->target);
+	kfree(lost);
+}
+
+/* @volume has a disk, which holds a reference on the module, or is no more. */
+static void kbi_volume_unpin(struct kbi_volume *volume)
+{
+	if (volume->pins)
+		module_put(THIS_MODULE);
+	volume->pins = false;
+}
+
 static void kbi_volume_free(struct kbi_volume *volume)
 {
 	struct kbi_lost *lost, *next;
@@ -61,9 +79,42 @@ static void kbi_volume_free(struct kbi_volume *volume)
 	lockdep_assert_held(&kbi_volumes_lock);
 
 	list_for_each_entry_safe(lost, next, &volume->lost, link)
-		kfree(lost);
+		kbi_lost_free(lost);
 	list_del(&volume->link);
+	kbi_volume_unpin(volume);
 	kfree(volume);
+}
+
+/* Return whether @volume has a session to fence which may have writes at the target. */
+static bool kbi_has_lost_writes(struct kbi_volume *volume)
+{
+	struct kbi_lost *lost;
+
+	list_for_each_entry(lost, &volume->lost, link)
+		if (lost->writes)
+			return true;
+	return false;
+}
+
+/*
+ * @volume may have no disk any more. If it has sessions to fence it stays, and if these
+ * have writes so does the module: nobody else knows of them.
+ */
+void kbi_volume_put(struct kbi_volume *volume)
+{
+	lockdep_assert_held(&kbi_volumes_lock);
+
+	if (!list_empty(&volume->disks) || volume->asking)
+		return;
+	if (list_empty(&volume->lost) || uuid_is_null(&volume->uuid)) {
+		kbi_volume_free(volume);
+	} else if (!volume->pins && kbi_has_lost_writes(volume)) {
+		/* The item of a disk holds a reference on the module meanwhile. */
+		__module_get(THIS_MODULE);
+		volume->pins = true;
+		pr_warn("writes to volume %pUb may still be under way at the target; the module stays loaded until a disk of the volume was connected\n",
+			&volume->uuid);
+	}
 }
 
 static struct kbi_volume *kbi_volume_make(const uuid_t *uuid)
@@ -103,23 +154,44 @@ static bool kbi_may_join(struct kbi_disk *disk, struct kbi_volume *volume)
 
 /* ---- Joining ------------------------------------------------------------- */
 
-static int kbi_join_new(struct kbi_disk *disk, const uuid_t *uuid)
+static struct kbi_lost *kbi_lost_make(struct kbi_disk *disk)
 {
-	struct kbi_volume *volume = kbi_volume_find(uuid);
-	struct kbi_lost *lost;
+	struct kbi_lost *lost = kzalloc(sizeof(*lost), GFP_KERNEL);
 
-	if (volume && !kbi_may_join(disk, volume))
-		return -EBUSY;
-	lost = kzalloc(sizeof(*lost), GFP_KERNEL);
-	if (lost && !volume)
-		volume = kbi_volume_make(uuid);
-	if (!lost || !volume) {
+	if (!lost)
+		return NULL;
+	lost->target = kasprintf(GFP_KERNEL, "%s %s", disk->params.ia, disk->params.address);
+	if (!lost->target) {
 		kfree(lost);
-		return -ENOMEM;
+		return NULL;
 	}
 	INIT_LIST_HEAD(&lost->link);
 	lost->disk = disk;
 	lost->session = disk->link->session;
+	return lost;
+}
+
+static int kbi_join_new(struct kbi_disk *disk, const uuid_t *uuid)
+{
+	struct kbi_volume *volume = kbi_volume_find(uuid);
+	struct kbi_lost *lost = kbi_lost_make(disk);
+	int err = lost ? 0 : -ENOMEM;
+
+	if (!err && volume && !kbi_may_join(disk, volume))
+		err = -EBUSY;
+	if (!err && volume && !kbi_is_trusted(disk, volume, lost->target))
+		err = kbi_vouch(disk, volume);
+	if (!err && !volume)
+		volume = kbi_volume_make(uuid);
+	if (!err && !volume)
+		err = -ENOMEM;
+	if (err) {
+		if (lost)
+			kbi_lost_free(lost);
+		return err;
+	}
+	kbi_volume_unpin(volume);
+	disk->unanswered = false;
 	disk->lost = lost;
 	disk->fence = KBI_FENCE_NONE;
 	disk->volume = volume;
@@ -135,7 +207,8 @@ static int kbi_join_late(struct kbi_disk *disk, const uuid_t *uuid)
 {
 	struct kbi_volume *volume = kbi_volume_find(uuid);
 
-	if (volume && !list_empty(&volume->disks)) {
+	if (volume && (!list_empty(&volume->disks) || volume->asking ||
+		       !kbi_is_trusted(disk, volume, disk->lost->target))) {
 		pr_err("%s: the volume turns out to be that of another disk; disconnect one\n",
 		       config_item_name(&disk->item));
 		return -EBUSY;
@@ -190,7 +263,7 @@ void kbi_volume_leave(struct kbi_disk *disk)
 		return;
 	mutex_lock(&kbi_volumes_lock);
 	if (list_empty(&disk->lost->link))
-		kfree(disk->lost);
+		kbi_lost_free(disk->lost);
 	else
 		disk->lost->disk = NULL;
 	disk->lost = NULL;
@@ -200,13 +273,12 @@ void kbi_volume_leave(struct kbi_disk *disk)
 		atomic64_set(&volume->written, 0);
 		atomic64_set(&volume->flushed, 0);
 		volume->lost_writes = false;
-		if (list_empty(&volume->lost) || uuid_is_null(&volume->uuid))
-			kbi_volume_free(volume);
 	}
+	kbi_volume_put(volume);
 	mutex_unlock(&kbi_volumes_lock);
 }
 
-/* Forget the sessions that were never fenced. No disk exists. */
+/* Forget the sessions that nobody has fenced. Neither disks nor writes of them exist. */
 void kbi_volumes_free(void)
 {
 	struct kbi_volume *volume, *next;
@@ -214,6 +286,18 @@ void kbi_volumes_free(void)
 	mutex_lock(&kbi_volumes_lock);
 	list_for_each_entry_safe(volume, next, &kbi_volumes, link)
 		kbi_volume_free(volume);
+	mutex_unlock(&kbi_volumes_lock);
+}
+
+/* Forget the sessions that keep the module loaded. Context: process. */
+void kbi_volumes_forget(void)
+{
+	struct kbi_volume *volume, *next;
+
+	mutex_lock(&kbi_volumes_lock);
+	list_for_each_entry_safe(volume, next, &kbi_volumes, link)
+		if (volume->pins && !volume->asking)
+			kbi_volume_free(volume);
 	mutex_unlock(&kbi_volumes_lock);
 }
 
@@ -245,7 +329,7 @@ static void kbi_lost_done(struct kbi_lost *lost)
 
 	list_del_init(&lost->link);
 	if (!lost->disk) {
-		kfree(lost);
+		kbi_lost_free(lost);
 		return;
 	}
 	lost->disk->fence = KBI_FENCE_DONE;
@@ -294,11 +378,15 @@ static int kbi_fence_all(struct kbi_disk *disk)
 			err = 0;
 		else if (disk->link->queues[0].hosts)
 			err = kbi_fence(&disk->uses[0], &lost);
-		else
+		else if (!lost.told)
 			pr_warn("%s: the target does not know about paths; writes of a former disk may still be under way there\n",
 				config_item_name(&disk->item));
-		if (!err)
+		if (lost.told && (!err || err == -EAGAIN)) {
+			kbi_vouched(disk, &lost, err);
+			err = 0;
+		} else if (!err) {
 			kbi_fenced(disk, &lost);
+		}
 	} while (!err);
 	return err;
 }
@@ -339,6 +427,7 @@ static bool kbi_is_path_now(struct kbi_disk *disk)
 	if (disk->is_path) {
 		list_del_init(&disk->lost->link);
 		disk->fence = KBI_FENCE_NONE;
+		disk->unanswered = false;
 		disk->fence_ms = KBI_FENCE_MS;
 	}
 	mutex_unlock(&kbi_volumes_lock);
@@ -431,6 +520,7 @@ bool kbi_volume_may_fail(struct kbi_disk *disk)
 	if (disk->fence == KBI_FENCE_NONE) {
 		disk->lost->epoch = disk->link->epoch;
 		disk->lost->round = ++kbi_round;
+		disk->lost->writes = READ_ONCE(disk->unanswered);
 		list_add_tail(&disk->lost->link, &disk->volume->lost);
 		disk->fence = KBI_FENCE_WANTED;
 	}

@@ -7,9 +7,11 @@
 
 #include <linux/atomic.h>
 #include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/uuid.h>
 #include <linux/workqueue.h>
 
+struct completion;
 struct kbi_disk;
 
 /*
@@ -19,6 +21,11 @@ struct kbi_disk;
  * @session: see struct kblk_hello
  * @epoch: last epoch that may have sent requests
  * @round: another number for each loss
+ * @writes: some are writes
+ * @target: adapter and address of the target
+ * @told: completed when a target has answered, whether it knew the session or not; NULL
+ *	for a session that was lost, see kbi_vouch()
+ * @known: it did
  */
 struct kbi_lost {
 	struct list_head link;
@@ -26,6 +33,10 @@ struct kbi_lost {
 	u64 session;
 	u32 epoch;
 	u64 round;
+	bool writes;
+	char *target;
+	struct completion *told;
+	bool known;
 };
 
 enum kbi_fence {
@@ -44,6 +55,8 @@ enum kbi_fence {
  * @written: writes that were replied to, if it has a cache
  * @flushed: how many of @written are on the medium
  * @lost_writes: writes may be lost, so flushes fail
+ * @asking: calls of kbi_vouch(), for which the volume stays
+ * @pins: the module stays for writes of @lost, as there are no disks
  */
 struct kbi_volume {
 	struct list_head link;
@@ -54,11 +67,24 @@ struct kbi_volume {
 	atomic64_t written;
 	atomic64_t flushed;
 	bool lost_writes;
+	unsigned int asking;
+	bool pins;
 };
 
+extern struct mutex kbi_volumes_lock;
+extern u64 kbi_round;
+
+/* ini_vouch.c */
+bool kbi_is_trusted(struct kbi_disk *disk, struct kbi_volume *volume, const char *target);
+int kbi_vouch(struct kbi_disk *disk, struct kbi_volume *volume);
+void kbi_vouched(struct kbi_disk *disk, const struct kbi_lost *was, bool known);
+
+/* ini_volume.c */
 int kbi_volume_join(struct kbi_disk *disk, const uuid_t *uuid);
+void kbi_volume_put(struct kbi_volume *volume);
 void kbi_volume_leave(struct kbi_disk *disk);
 void kbi_volumes_free(void);
+void kbi_volumes_forget(void);
 void kbi_fence_work(struct work_struct *work);
 int kbi_volume_enter(struct kbi_disk *disk);
 void kbi_volume_down(struct kbi_disk *disk);

@@ -349,9 +349,5 @@ enum kblk_hello_status kbt_session_check(struct kbt *kbt, const struct kblk_hell
 		return KBLK_HELLO_SHUNNED;
 	if (status == KBLK_HELLO_OK && !kbt_has_room(kbt, &census))
 		status = KBLK_HELLO_BUSY;
-	/* If there are no credits for this attempt, there are some for the next. */
-	if (status == KBLK_HELLO_OK && census.ended <= kbt->params->max_conns &&
-	    atomic_read(&kbt->owned) + 2 > (int)kbt_srq_max(kbt))
-		kbt_make_room(kbt);
 	return status;
 }

@@ -227,6 +227,63 @@ static void ini_fences_removed_disk(struct kunit *test)
 }
 
 /*
+ * All disks are removed while the medium holds a write of one. Have the administrator
+ * unload the module, if it can be unloaded, and load it again.
+ */
+static int reload(struct kunit *test)
+{
+	int err = shell("rmmod kdapl_blk 2>/dev/null");
+
+	if (!err)
+		KUNIT_ASSERT_EQ(test, 0, shell("insmod " INI_KO));
+	return err;
+}
+
+static void remove_with_a_write(struct kunit *test, struct backing *backing)
+{
+	struct command *write;
+
+	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " INI "/path2"));
+	write = hold_a_write(test, backing);
+	kdb_command_wait(write);
+	KUNIT_EXPECT_NE(test, write->status, 0);
+	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " INI "/path1"));
+}
+
+/* The module does not forget that a write may still reach the volume. */
+static void ini_unload_keeps_fences(struct kunit *test)
+{
+	struct backing *backing = paths_load(test, TIMES_OUT);
+	struct command *again;
+
+	remove_with_a_write(test, backing);
+	KUNIT_EXPECT_NE_MSG(test, reload(test), 0, "the module has forgotten a fence");
+	path_connect(test, 1, TGT_OTHER_PORT, "exit 0");
+	again = kdb_command_start(test, "echo 1 >" INI "/path1/connected; "
+				  FILL("b", "kdapl0"));
+	kd_wait_until(has_fenced_again, NULL, 5000);
+	KUNIT_EXPECT_FALSE_MSG(test, kdb_command_has_ended(again),
+			       "there is a disk while the other may write");
+	kdb_backing_hold(backing, false);
+	kdb_command_wait(again);
+	KUNIT_EXPECT_EQ(test, again->status, 0);
+	expect_sector(test, backing, 'b');
+}
+
+/* Nothing but the administrator's word makes it forget. */
+static void ini_unload_when_told(struct kunit *test)
+{
+	struct backing *backing = paths_load(test, TIMES_OUT);
+
+	remove_with_a_write(test, backing);
+	KUNIT_EXPECT_NE(test, shell("rmmod kdapl_blk 2>/dev/null"), 0);
+	KUNIT_EXPECT_EQ(test, 0, shell("echo 1 >/sys/module/kdapl_blk/parameters/forget_fences"));
+	KUNIT_EXPECT_EQ(test, reload(test), 0);
+	kdb_backing_hold(backing, false);
+	path_connect(test, 1, TGT_OTHER_PORT, "true");
+}
+
+/*
  * What was written through one disk is lost to all: a flush that fails on one
  * fails on the other, whatever the target says.
  */
@@ -429,6 +486,8 @@ static struct kunit_case path_cases[] = {
 	KUNIT_CASE_PARAM(ini_fails_when_fenced, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_fences_before_use, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_fences_removed_disk, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_unload_keeps_fences, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_unload_when_told, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_flush_fails_on_all, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_removed_by_itself, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_removed_when_it_stood_still, kd_gen_ia),

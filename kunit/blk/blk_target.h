@@ -9,15 +9,13 @@
 
 #include <linux/uuid.h>
 #include "../../drivers/kdapl_blk/kdapl_blk_proto.h"
+#include "blk_hosts.h"
 #include "fixture.h"
 #include "shell.h"
 
 #define TGT_KO		"/run/out/modules/kdapl_blk_tgt.ko"
-#define TGT		"/sys/kernel/config/kdapl_blk_tgt"
-#define TGT_NS		TGT "/subsystems/vol/namespaces/1"
 #define TGT_STATS	TGT "/ports/1/stats"
 #define TGT_FILE	"/tmp/kdapl_blk_test"
-#define TGT_PORT	5100
 #define TGT_OTHER_PORT	(TGT_PORT + 1)
 #define TGT_CREDITS	8
 
@@ -36,7 +34,6 @@ struct backing;
 
 void tgt_unload(void *data);
 void tgt_load_with(struct kunit *test, const char *more);
-void tgt_load(struct kunit *test);
 void tgt_reload(struct kunit *test);
 struct backing *tgt_load_two_ports(struct kunit *test);
 bool tgt_has_all_buffers(void *unused);
@@ -51,7 +48,6 @@ extern u32 kdb_credits;	/* of the client welcomed last, with those of kdb_ask() 
 struct kblk_hello kdb_good_hello(void);
 struct kblk_request kdb_good_request(struct kd_side *side);
 struct kd_side *kdb_client(struct kunit *test);
-struct kd_side *kdb_client_elsewhere(struct kunit *test);
 void kdb_say_hello(struct kd_side *side, const void *hello, size_t len);
 const struct kblk_welcome *
 kdb_expect_welcome(struct kd_side *side, DAT_EVENT_NUMBER number);

@@ -2,6 +2,7 @@
 /*
  * kdapl_kunit.ko: peers that lie, or do not go on, see liar.h.
  */
+#include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/in.h>
 #include <linux/module.h>
@@ -64,6 +65,8 @@ struct kd_half {
 	enum rdma_cm_event_type event;
 };
 
+static atomic_t kd_half_qps;
+
 static int kd_half_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct kd_half *half = id->context;
@@ -101,8 +104,11 @@ void kd_half_connect(struct kd_side *side, u16 port, const void *pd, u8 len)
 	struct rdma_conn_param param = {
 		.private_data = pd,
 		.private_data_len = len,
+		.responder_resources = 1,
+		.initiator_depth = 1,
 		.retry_count = 7,
-		.qp_num = 0x777,
+		/* A second request for a QP would be the end of the first connection. */
+		.qp_num = 0x700000 | (atomic_inc_return(&kd_half_qps) & 0xffff),
 	};
 	struct kunit *test = side->test;
 	struct sockaddr_in to = *(struct sockaddr_in *)side->addr;
