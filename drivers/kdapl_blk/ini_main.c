@@ -59,8 +59,8 @@ static int __init kbi_init(void)
 
 /*
  * No disk exists: configfs holds a module reference for each, and kbi_end_work()
- * another one until it is done. Nor does a volume with
- * writes to fence: see kbi_volume_put().
+ * another one until it is done. Nor does a volume with writes to fence: see
+ * kbi_volume_put().
  */
 static void __exit kbi_exit(void)
 {

@@ -138,6 +138,11 @@ struct file *kbt_backing_open(const char *path, int flags)
 /* Return 0 if the open file of @ns can be served, else an error number. */
 static int kbt_ns_check(struct kbt_ns *ns)
 {
+	/* Opening it succeeds; its driver would fail each write. */
+	if (ns->bdev && !ns->read_only && bdev_read_only(ns->bdev)) {
+		pr_err("%s can only be read: set read_only\n", ns->path);
+		return -EACCES;
+	}
 	if (kbt_ns_size(ns) && ns->block_size <= KBLK_INLINE)
 		return 0;
 	pr_err("%s is no block device, and no file with contents\n", ns->path);

@@ -118,10 +118,25 @@ static void blk_replies_tell_the_size(struct kunit *test)
 	kdb_expect_serving(test);
 }
 
+/* A medium that takes no writes is no volume to write to. */
+static void blk_read_only_backing(struct kunit *test)
+{
+	struct backing *backing = kdb_backing_make(test, 0);
+
+	tgt_load(test);
+	set_disk_ro(backing->disk, true);
+	KUNIT_EXPECT_NE_MSG(test, use_backing(BACKING_0), 0, "it is offered for writing");
+	KUNIT_EXPECT_EQ(test, shell("grep -qx 0 " TGT_NS "/enable"), 0);
+	KUNIT_EXPECT_EQ(test, shell("set -e; cd " TGT_NS "; echo 0 >enable; echo 1 >read_only;"
+				    " echo 1 >enable"), 0);
+	kd_close(client_with(test, 0));
+}
+
 static struct kunit_case range_cases[] = {
 	KUNIT_CASE_PARAM(blk_zeroes_of_the_medium, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_zeroes_are_not_emulated, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_replies_tell_the_size, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_read_only_backing, kd_gen_ia),
 	{}
 };
 
