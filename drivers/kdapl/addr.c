@@ -15,6 +15,8 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
+#include <net/ip6_route.h>
+#include <net/route.h>
 #include <rdma/ib_cache.h>
 #include <rdma/rdma_cm.h>
 #include "addr.h"
@@ -236,8 +238,8 @@ static int kdapl_addr_handler(struct rdma_cm_id *id,
 }
 
 /*
- * Return 1 if rdma_cm chooses the port of @ia for @addr, 0 if it does not, or
- * an errno if rdma_cm has no memory to find out.
+ * Return the index of the network device that has @addr if rdma_cm chooses the port of
+ * @ia for it, 0 if it does not, or an errno if rdma_cm has no memory to find out.
  */
 static int kdapl_addr_ours(struct kdapl_ia *ia, struct sockaddr_storage *addr)
 {
@@ -251,7 +253,8 @@ static int kdapl_addr_ours(struct kdapl_ia *ia, struct sockaddr_storage *addr)
 	ret = rdma_bind_addr(id, (struct sockaddr *)addr);
 	if (ret != -ENOMEM)
 		ret = !ret && id->device == ia->hca->dev &&
-		      id->port_num == ia->port;
+		      id->port_num == ia->port ?
+		      id->route.addr.dev_addr.bound_dev_if : 0;
 	rdma_destroy_id(id);
 	return ret;
 }
@@ -330,21 +333,34 @@ static int kdapl_addr_match(const struct sockaddr *peer,
 	return 32 - fls(ntohl(p4->sin_addr.s_addr ^ l4->sin_addr.s_addr));
 }
 
+/* Return the index of the link that a link-local address is of, 0 for any other address. */
+static int kdapl_addr_scope(const struct sockaddr *addr)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
+
+	return addr->sa_family == AF_INET6 &&
+	       ipv6_addr_type(&in6->sin6_addr) & IPV6_ADDR_LINKLOCAL ?
+	       in6->sin6_scope_id : 0;
+}
+
 /*
- * Return the address of @ia that has the longest prefix in common with @peer;
- * the first address if @peer is NULL; NULL if none is of the peer's family.
+ * Return the address of @ia that has the longest prefix in common with @peer, on the
+ * peer's link if the peer's address names one; the first address if @peer is NULL; NULL
+ * if there is none.
  */
 static const struct sockaddr_storage *
 kdapl_addr_pick(struct kdapl_ia *ia, const struct sockaddr *peer)
 {
 	const struct sockaddr_storage *best = NULL;
-	int match, best_match = -1;
+	int match, best_match = -1, scope;
 	unsigned int i;
 
+	if (!peer)
+		return ia->naddrs ? &ia->addr[0] : NULL;
+	scope = kdapl_addr_scope(peer);
 	for (i = 0; i < ia->naddrs; i++) {
-		if (!peer)
-			return &ia->addr[0];
-		if (ia->addr[i].ss_family != peer->sa_family)
+		if (ia->addr[i].ss_family != peer->sa_family ||
+		    (scope && scope != kdapl_addr_scope((void *)&ia->addr[i])))
 			continue;
 		match = kdapl_addr_match(peer, &ia->addr[i]);
 		if (match > best_match) {
@@ -355,14 +371,105 @@ kdapl_addr_pick(struct kdapl_ia *ia, const struct sockaddr *peer)
 	return best;
 }
 
+/*
+ * Set @addr to the source address of the routing table for packets to @peer that leave
+ * by the link @oif; 0 stands for any. Return 0 or an errno.
+ */
+static int kdapl_route_source4(const struct sockaddr *peer, int oif,
+			       struct sockaddr_storage *addr)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)addr;
+	struct flowi4 fl4 = {
+		.daddr = ((const struct sockaddr_in *)peer)->sin_addr.s_addr,
+		.flowi4_oif = oif,
+	};
+	struct rtable *rt = ip_route_output_key(&init_net, &fl4);
+
+	if (IS_ERR(rt))
+		return PTR_ERR(rt);
+	ip_rt_put(rt);
+	in->sin_family = AF_INET;
+	in->sin_addr.s_addr = fl4.saddr;
+	return 0;
+}
+
+/* Do what kdapl_route_source4() does, for IPv6. */
+static int kdapl_route_source6(const struct sockaddr *peer, int oif,
+			       struct sockaddr_storage *addr)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)addr;
+	struct flowi6 fl6 = {
+		.daddr = ((const struct sockaddr_in6 *)peer)->sin6_addr,
+		.flowi6_oif = oif,
+	};
+	struct dst_entry *dst = kdapl_route6(&fl6);
+
+	if (IS_ERR(dst))
+		return PTR_ERR(dst);
+	in6->sin6_family = AF_INET6;
+	in6->sin6_addr = fl6.saddr;
+	if (ipv6_addr_type(&fl6.saddr) & IPV6_ADDR_LINKLOCAL)
+		in6->sin6_scope_id = oif ?: dst->dev->ifindex;
+	dst_release(dst);
+	return 0;
+}
+
+/*
+ * Set @addr to the source address of the routing table for packets to @peer that leave by
+ * the link @oif; 0 stands for any. Return what kdapl_addr_ours() does for it, and 0 if it
+ * is of another link or there is no route.
+ */
+static int kdapl_addr_route(struct kdapl_ia *ia, const struct sockaddr *peer, int oif,
+			    struct sockaddr_storage *addr)
+{
+	int link;
+
+	memset(addr, 0, sizeof(*addr));
+	if (peer->sa_family == AF_INET ? kdapl_route_source4(peer, oif, addr) :
+					 kdapl_route_source6(peer, oif, addr))
+		return 0;
+	link = kdapl_addr_ours(ia, addr);
+	return link > 0 && oif && oif != link ? 0 : link;
+}
+
+/*
+ * Set @addr to the address of @ia to reach @peer from. That is the one that the routing
+ * table has, unless it is of another adapter: then the address with the longest prefix in
+ * common tells by which link of this adapter the packets are to leave. A peer that is this
+ * adapter is reached from its own address. Return what kdapl_addr_ours() does for @addr.
+ */
+static int kdapl_addr_choose(struct kdapl_ia *ia, const struct sockaddr *peer,
+			     struct sockaddr_storage *addr)
+{
+	const struct sockaddr_storage *pick = kdapl_addr_pick(ia, peer);
+	int ret, link = 0;
+
+	if (peer && !(pick && kdapl_addr_same((void *)peer, pick))) {
+		ret = kdapl_addr_route(ia, peer, kdapl_addr_scope(peer), addr);
+		if (ret || !pick)
+			return ret;
+	}
+	if (!pick)
+		return 0;
+	*addr = *pick;
+	link = kdapl_addr_ours(ia, addr);
+	if (link <= 0 || !peer || kdapl_addr_same((void *)peer, pick))
+		return link;
+	ret = kdapl_addr_route(ia, peer, link, addr);
+	if (ret)
+		return ret;
+	*addr = *pick;
+	return link;
+}
+
 /**
  * kdapl_ia_local_addr - choose the address of an IA to reach a peer from
  * @ia: the IA
  * @peer: the peer's address, or NULL for any
- * @addr: set to the address with the longest prefix in common with @peer
+ * @addr: set to the address
  *
  * The addresses of the port may have changed since kdapl_ia_refresh_addrs(), so
- * the choice is tried, and the addresses are read again if it is wrong.
+ * they are read again if none is found.
  *
  * Context: Process context, within kdapl_hca_enter().
  * Return: 0 or an errno.
@@ -370,27 +477,17 @@ kdapl_addr_pick(struct kdapl_ia *ia, const struct sockaddr *peer)
 int kdapl_ia_local_addr(struct kdapl_ia *ia, const struct sockaddr *peer,
 			struct sockaddr_storage *addr)
 {
-	const struct sockaddr_storage *pick;
-	int ours = 0, err = 0;
+	int link;
 
 	lockdep_assert_held(&ia->hca->sem);
 
 	mutex_lock(&ia->mutex);
-	pick = kdapl_addr_pick(ia, peer);
-	if (pick) {
-		*addr = *pick;
-		ours = kdapl_addr_ours(ia, addr);
-	}
-	if (ours < 0) {
-		err = ours;
-	} else if (!ours) {
-		err = kdapl_ia_refresh_addrs(ia, NULL);
-		pick = kdapl_addr_pick(ia, peer);
-		if (!err && !pick)
-			err = -EADDRNOTAVAIL;
-		if (!err)
-			*addr = *pick;
+	link = kdapl_addr_choose(ia, peer, addr);
+	if (!link) {
+		link = kdapl_ia_refresh_addrs(ia, NULL);
+		if (!link)
+			link = kdapl_addr_choose(ia, peer, addr) ?: -EADDRNOTAVAIL;
 	}
 	mutex_unlock(&ia->mutex);
-	return err;
+	return min(link, 0);
 }

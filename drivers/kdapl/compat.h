@@ -10,8 +10,12 @@
 #include <linux/compiler_attributes.h>
 #include <linux/export.h>
 #include <linux/workqueue.h>
+#include <net/ipv6.h>
 #include <rdma/ib_verbs.h>
 #include <compat_probe.h>
+#ifdef KDAPL_HAVE_IPV6_STUB
+# include <net/ipv6_stubs.h>
+#endif
 
 /*
  * CONFIG_INIT_STACK_ALL_ZERO clears every variable on the stack, which costs 30
@@ -54,6 +58,19 @@ static inline int kdapl_resize_cq(struct ib_cq *cq, int cqe)
 	return ib_resize_cq(cq, cqe);
 #else
 	return -EOPNOTSUPP;
+#endif
+}
+
+/*
+ * Look up the route of @fl6, whose source address is set. Return a referenced entry or an
+ * ERR_PTR. Context: process.
+ */
+static inline struct dst_entry *kdapl_route6(struct flowi6 *fl6)
+{
+#ifdef KDAPL_HAVE_IPV6_STUB
+	return ipv6_stub->ipv6_dst_lookup_flow(&init_net, NULL, fl6, NULL);
+#else
+	return ip6_dst_lookup_flow(&init_net, NULL, fl6, NULL);
 #endif
 }
 
