@@ -58,7 +58,8 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 	u32 msg = ia->max_msg;
 
 	memset(attr, 0, sizeof(*attr));
-	strscpy(attr->adapter_name, ia->hca->name, sizeof(attr->adapter_name));
+	BUILD_BUG_ON(sizeof(attr->adapter_name) < IB_DEVICE_NAME_MAX);
+	kdapl_hca_name(ia->hca, attr->adapter_name);
 	snprintf(attr->vendor_name, sizeof(attr->vendor_name), "0x%06x",
 		 max->vendor_id);
 	attr->hardware_version_major = max->hw_ver;

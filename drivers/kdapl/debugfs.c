@@ -26,9 +26,11 @@ static u64 kdapl_id(struct kdapl_obj *obj)
 static void kdapl_show_ia(struct seq_file *m, struct kdapl_obj *obj)
 {
 	struct kdapl_ia *ia = container_of(obj, struct kdapl_ia, obj);
+	char name[IB_DEVICE_NAME_MAX];
 
+	kdapl_hca_name(ia->hca, name);
 	seq_printf(m, "%llx name=%s/%u consumer=%s objects=%d%s", obj->handle,
-		   ia->hca->name, ia->port, ia->consumer, atomic_read(&ia->live),
+		   name, ia->port, ia->consumer, atomic_read(&ia->live),
 		   READ_ONCE(ia->hca->gone) ? " device-gone" : "");
 	if (ia->naddrs)
 		seq_printf(m, " addr=%pIS", &ia->first_addr);

@@ -472,14 +472,16 @@ void kdapl_cq_error(struct ib_event *event, void *context)
 {
 	struct kdapl_cq *cq = context;
 	struct kdapl_evd *evd = cq->evd;
+	char name[IB_DEVICE_NAME_MAX];
 
 	/* Pairs with kdapl_qp_start(). */
 	WRITE_ONCE(cq->failed, true);
 	if (kref_get_unless_zero(&evd->obj.ref) &&
 	    !queue_work(kdapl_wq, &evd->failed))
 		kdapl_obj_put(&evd->obj);
-	pr_err_ratelimited("kdapl: %s: completion queue: %s\n",
-			   evd->obj.ia->hca->name, ib_event_msg(event->event));
+	kdapl_hca_name(evd->obj.ia->hca, name);
+	pr_err_ratelimited("kdapl: %s: completion queue: %s\n", name,
+			   ib_event_msg(event->event));
 }
 
 /*

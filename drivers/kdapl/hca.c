@@ -19,9 +19,13 @@
 #define KDAPL_HCA_WQ_FLAGS	(WQ_UNBOUND | WQ_MEM_RECLAIM)
 #define KDAPL_HCA_WQ_ACTIVE	WQ_MAX_ACTIVE
 
-/* All devices; also those that have left, as long as an IA references them. */
+/*
+ * All devices; also those that have left, as long as an IA references them.
+ * kdapl_all_lock protects the list, and the names of the devices.
+ */
 static LIST_HEAD(kdapl_all_hcas);
 static DEFINE_SPINLOCK(kdapl_all_lock);
+static u32 kdapl_last_serial;
 
 /* Work item hca->free_work. */
 static void kdapl_hca_free_work(struct work_struct *work)
@@ -72,6 +76,7 @@ struct kdapl_hca *kdapl_hca_alloc(void)
 	INIT_LIST_HEAD(&hca->partings);
 	INIT_WORK(&hca->free_work, kdapl_hca_free_work);
 	spin_lock_irq(&kdapl_all_lock);
+	hca->serial = ++kdapl_last_serial;
 	list_add_tail(&hca->all_link, &kdapl_all_hcas);
 	spin_unlock_irq(&kdapl_all_lock);
 	hca->object_wq = alloc_workqueue("kdapl_object", KDAPL_HCA_WQ_FLAGS,
@@ -103,6 +108,51 @@ static struct kdapl_hca *kdapl_hca_next(struct kdapl_hca *hca)
 	if (hca)
 		kdapl_hca_put(hca);
 	return next;
+}
+
+/*
+ * Adopt the name of the device. Context: the callbacks of ib_core, which keep that name
+ * from being changed.
+ */
+void kdapl_hca_set_name(struct kdapl_hca *hca)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&kdapl_all_lock, flags);
+	strscpy(hca->name, dev_name(&hca->dev->dev), sizeof(hca->name));
+	spin_unlock_irqrestore(&kdapl_all_lock, flags);
+}
+
+/* Copy the present name of @hca. Context: Any. */
+void kdapl_hca_name(struct kdapl_hca *hca, char name[IB_DEVICE_NAME_MAX])
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&kdapl_all_lock, flags);
+	strscpy(name, hca->name, IB_DEVICE_NAME_MAX);
+	spin_unlock_irqrestore(&kdapl_all_lock, flags);
+}
+
+/*
+ * Copy the present name of the device with this number, or the last one of a device that
+ * has left. Return whether it is known. Context: Any.
+ */
+bool kdapl_hca_name_of(u32 serial, char name[IB_DEVICE_NAME_MAX])
+{
+	struct kdapl_hca *hca;
+	unsigned long flags;
+	bool found = false;
+
+	spin_lock_irqsave(&kdapl_all_lock, flags);
+	list_for_each_entry(hca, &kdapl_all_hcas, all_link) {
+		found = hca->serial == serial;
+		if (found) {
+			strscpy(name, hca->name, IB_DEVICE_NAME_MAX);
+			break;
+		}
+	}
+	spin_unlock_irqrestore(&kdapl_all_lock, flags);
+	return found;
 }
 
 /* Wait for the releases that have been queued. Context: Process context. */

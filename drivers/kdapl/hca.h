@@ -59,7 +59,9 @@
  * @next_vector: spreads CQs over completion vectors
  * @all_link: entry in the list of all devices, also of those that have left
  * @free_work: the last reference was dropped
- * @name: name of the device, kept after the device has left
+ * @serial: number that no other device has or will have
+ * @name: name of the device, kept after the device has left; others read it by
+ *	kdapl_hca_name(), since an administrator may change it at any time
  */
 struct kdapl_hca {
 	struct ib_device *dev;
@@ -92,6 +94,7 @@ struct kdapl_hca {
 	atomic_t next_vector;
 	struct list_head all_link;
 	struct work_struct free_work;
+	u32 serial;
 	char name[IB_DEVICE_NAME_MAX];
 };
 
@@ -106,6 +109,9 @@ bool kdapl_hca_enter(struct kdapl_hca *hca);
 void kdapl_hca_leave(struct kdapl_hca *hca);
 void kdapl_hca_put(struct kdapl_hca *hca);
 void kdapl_hcas_flush(void);
+void kdapl_hca_set_name(struct kdapl_hca *hca);
+void kdapl_hca_name(struct kdapl_hca *hca, char name[IB_DEVICE_NAME_MAX]);
+bool kdapl_hca_name_of(u32 serial, char name[IB_DEVICE_NAME_MAX]);
 
 /* Return whether a device with these attributes registers memory by REG_MR. */
 static inline bool kdapl_can_register(const struct ib_device_attr *attrs)

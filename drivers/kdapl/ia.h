@@ -103,6 +103,7 @@ extern struct ib_client kdapl_client;
 void kdapl_hca_add_ia(struct kdapl_hca *hca, struct kdapl_ia *ia);
 void kdapl_hca_del_ia(struct kdapl_ia *ia);
 struct kdapl_hca *kdapl_hca_find(const char *name, u32 *port);
+bool kdapl_device_name(const struct ib_device *dev, char name[IB_DEVICE_NAME_MAX]);
 struct kdapl_ia *kdapl_hca_next_ia(struct kdapl_hca *hca, struct kdapl_ia *ia);
 void kdapl_hcas_update_addrs(void);
 

@@ -78,6 +78,27 @@ out:
 	return hca;
 }
 
+/*
+ * Copy the present name of @dev. Return false if it is none of ours, or is leaving.
+ * Context: Process context; @dev is compared only.
+ */
+bool kdapl_device_name(const struct ib_device *dev, char name[IB_DEVICE_NAME_MAX])
+{
+	struct kdapl_hca *hca;
+	bool found = false;
+
+	mutex_lock(&kdapl_hcas_lock);
+	list_for_each_entry(hca, &kdapl_hcas, link) {
+		found = hca->dev == dev;
+		if (found) {
+			kdapl_hca_name(hca, name);
+			break;
+		}
+	}
+	mutex_unlock(&kdapl_hcas_lock);
+	return found;
+}
+
 /* Put @ia, which is being opened, on the list of @hca. */
 void kdapl_hca_add_ia(struct kdapl_hca *hca, struct kdapl_ia *ia)
 {
@@ -171,7 +192,7 @@ static int kdapl_add_one(struct ib_device *dev)
 		return -ENOMEM;
 	}
 	hca->dev = dev;
-	strscpy(hca->name, dev_name(&dev->dev), sizeof(hca->name));
+	kdapl_hca_set_name(hca);
 	hca->max_qlen = dev->attrs.max_cqe;
 	hca->attrs = dev->attrs;
 	/* Other drivers that offer resizing are faulty or were never tested. */
@@ -283,7 +304,7 @@ static void kdapl_rename_one(struct ib_device *dev, void *data)
 	struct kdapl_hca *hca = data;
 
 	mutex_lock(&kdapl_hcas_lock);
-	strscpy(hca->name, dev_name(&dev->dev), sizeof(hca->name));
+	kdapl_hca_set_name(hca);
 	mutex_unlock(&kdapl_hcas_lock);
 	kdapl_notify(KDAT_CHANGED_IAS);
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * From an IP address to the IA that it belongs to: kdat_ia_find().
+ * From an IP address to the name of the IA that it belongs to: kdat_ia_find(); and from an
+ * IA to its name, by a number which stays when the device is renamed: kdat_ia_id(),
+ * kdat_ia_name().
  *
- * Only rdma_cm knows that (addr.c), so a temporary id is bound to the address.
- * The id keeps the device from leaving, but not from being renamed.
+ * Only rdma_cm knows the IA of an address (addr.c), so a temporary id is bound to it. The
+ * id keeps the device from leaving, but not from being renamed.
  */
 #include <dat/kdat_linux.h>
 #include <net/ipv6.h>
@@ -40,6 +42,7 @@ static bool kdapl_find_copy(const struct sockaddr *address,
 
 DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name)
 {
+	char device[IB_DEVICE_NAME_MAX];
 	struct sockaddr_storage copy;
 	struct rdma_cm_id *id;
 	DAT_RETURN ret;
@@ -59,16 +62,44 @@ DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name)
 	err = rdma_bind_addr(id, (struct sockaddr *)&copy);
 	if (err == -ENOMEM) {
 		ret = kdapl_errno_to_dat(err);
-	} else if (err || !id->device ||
-		   !ib_get_client_data(id->device, &kdapl_client)) {
+	} else if (err || !id->device || !kdapl_device_name(id->device, device)) {
 		ret = DAT_ERROR(DAT_PROVIDER_NOT_FOUND,
 				DAT_NAME_NOT_REGISTERED);
 	} else {
-		snprintf(name, DAT_NAME_MAX_LENGTH, "%s/%u",
-			 dev_name(&id->device->dev), id->port_num);
+		snprintf(name, DAT_NAME_MAX_LENGTH, "%s/%u", device, id->port_num);
 		ret = DAT_SUCCESS;
 	}
 	rdma_destroy_id(id);
 	return ret;
 }
 EXPORT_SYMBOL(kdat_ia_find);
+
+DAT_RETURN kdat_ia_id(DAT_IA_HANDLE ia_handle, DAT_UINT64 *id)
+{
+	struct kdapl_ia *ia;
+
+	if (!id)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	rcu_read_lock();
+	ia = kdapl_find(ia_handle, DAT_HANDLE_TYPE_IA);
+	if (ia)
+		*id = (u64)ia->hca->serial << 32 | ia->port;
+	rcu_read_unlock();
+	return ia ? DAT_SUCCESS :
+		    DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+}
+EXPORT_SYMBOL(kdat_ia_id);
+
+DAT_RETURN kdat_ia_name(DAT_UINT64 id, DAT_NAME_PTR name)
+{
+	char device[IB_DEVICE_NAME_MAX];
+
+	if (!name)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!kdapl_hca_name_of(upper_32_bits(id), device))
+		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND,
+				 DAT_NAME_NOT_REGISTERED);
+	snprintf(name, DAT_NAME_MAX_LENGTH, "%s/%u", device, lower_32_bits(id));
+	return DAT_SUCCESS;
+}
+EXPORT_SYMBOL(kdat_ia_name);

@@ -97,16 +97,18 @@ void kdapl_srq_hw_fill(struct kdapl_srq *srq)
 static void kdapl_srq_event(struct ib_event *event, void *context)
 {
 	struct kdapl_srq *srq = context;
+	char name[IB_DEVICE_NAME_MAX];
 
 	/*
 	 * Context: any, with any driver lock held. Some drivers report an empty
 	 * queue as an error, so the event only causes a poll.
 	 */
 	queue_work(srq->obj.ia->hca->object_wq, &srq->hint_work);
-	if (event->event == IB_EVENT_SRQ_ERR)
-		pr_warn_ratelimited("kdapl: %s: shared receive queue: %s\n",
-				    srq->obj.ia->hca->name,
-				    ib_event_msg(event->event));
+	if (event->event != IB_EVENT_SRQ_ERR)
+		return;
+	kdapl_hca_name(srq->obj.ia->hca, name);
+	pr_warn_ratelimited("kdapl: %s: shared receive queue: %s\n", name,
+			    ib_event_msg(event->event));
 }
 
 /*

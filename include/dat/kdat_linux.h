@@ -353,6 +353,62 @@ DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name);
  */
 DAT_RETURN kdat_cr_query_gid(DAT_CR_HANDLE cr, u8 *gid);
 
+/**
+ * kdat_ia_id() - get a number that stands for the port of an open IA
+ * @ia: the IA
+ * @id: receives the number, which is never 0
+ *
+ * Two IAs with the same number are of the same port of the same device. The number stays
+ * when the device is renamed, and when the IA is closed. A device that leaves and comes
+ * back has other numbers; no number is used again.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - @id is set
+ * * %DAT_INVALID_HANDLE - @ia is no IA
+ * * %DAT_INVALID_PARAMETER - @id is NULL
+ *
+ * Example::
+ *
+ *	// The IA is closed meanwhile, and opened again by the name that it has then.
+ *	ret = kdat_ia_id(ia, &id);
+ *
+ * See also: kdat_ia_name(), dat_ia_open()
+ *
+ * Source: Linux only, not part of DAT
+ */
+DAT_RETURN kdat_ia_id(DAT_IA_HANDLE ia, DAT_UINT64 *id);
+
+/**
+ * kdat_ia_name() - get the present name of an IA
+ * @id: from kdat_ia_id()
+ * @name: receives the name of the IA for dat_ia_open(), %DAT_NAME_MAX_LENGTH bytes
+ *
+ * An administrator may rename devices at any time ("rdma dev set"), and a notifier tells
+ * of that as %KDAT_CHANGED_IAS. If the device has left, and an IA of it is open still, the
+ * call gives the last name.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - @name is set
+ * * %DAT_INVALID_PARAMETER - @name is NULL
+ * * %DAT_PROVIDER_NOT_FOUND - the device has left
+ *
+ * Example::
+ *
+ *	DAT_EVD_HANDLE async_evd = NULL;
+ *	char name[DAT_NAME_MAX_LENGTH];
+ *
+ *	ret = kdat_ia_name(id, name);
+ *	if (ret == DAT_SUCCESS)
+ *		ret = dat_ia_open(name, 8, &async_evd, &ia);
+ *
+ * See also: kdat_ia_id(), kdat_ia_find(), kdat_notifier_create()
+ *
+ * Source: Linux only, not part of DAT
+ */
+DAT_RETURN kdat_ia_name(DAT_UINT64 id, DAT_NAME_PTR name);
+
 /* The changes that a notifier tells of. */
 #define KDAT_CHANGED_IAS	0x1	/* IAs have come, gone, or are renamed */
 #define KDAT_CHANGED_ADDRESSES	0x2	/* IP addresses of this host have */
