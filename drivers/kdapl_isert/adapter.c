@@ -2,7 +2,8 @@
 /*
  * Adapters: an IA with one PZ, one SRQ, and a few EVDs, one for each of as many CPUs,
  * that all connections share. An adapter is made for its first portal and freed with
- * the last of its portals and connections. ki_adapters_lock protects the list.
+ * the last of its portals and connections. ki_adapters_lock protects the list, and the
+ * names, which follow those of the devices.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -144,13 +145,14 @@ void ki_adapter_put(struct ki_adapter *a)
 	kref_put_mutex(&a->ref, ki_adapter_release, &ki_adapters_lock);
 }
 
-static struct ki_adapter *ki_adapter_open(char *name)
+/* Make the adapter of an IA. */
+static DAT_RETURN ki_adapter_open(char *name, struct ki_adapter **adapter)
 {
 	struct ki_adapter *a = kzalloc(sizeof(*a), GFP_KERNEL);
 	DAT_RETURN ret;
 
 	if (!a)
-		return ERR_PTR(-ENOMEM);
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	strscpy(a->name, name, sizeof(a->name));
 	kref_init(&a->ref);
 	ki_srq_init(a);
@@ -159,36 +161,57 @@ static struct ki_adapter *ki_adapter_open(char *name)
 	ki_ping_start(a);
 	ret = dat_ia_open(a->name, KI_EVD_QLEN, &a->async_evd, &a->ia);
 	if (ret != DAT_SUCCESS) {
-		pr_err("%s: cannot open: %s\n", a->name, ki_strerror(ret));
 		ki_ping_stop(a);
 		kfree(a);
-		return ERR_PTR(-ENODEV);
+		return ret;
 	}
+	kdat_ia_id(a->ia, &a->id);
 	ret = ki_adapter_objects(a);
 	if (ret != DAT_SUCCESS) {
-		pr_err("%s: no resources: %s\n", a->name, ki_strerror(ret));
 		ki_adapter_destroy(a);
-		return ERR_PTR(-ENOMEM);
+		return ret;
 	}
 	list_add(&a->link, &ki_adapters);
-	return a;
+	*adapter = a;
+	return DAT_SUCCESS;
 }
 
-/* Return the adapter of an IA, referenced, or an ERR_PTR. Context: process. */
-struct ki_adapter *ki_adapter_get_name(char *name)
+/*
+ * Set *@adapter to the adapter of an IA, referenced. The caller has looked up @name before
+ * it called ki_adapters_follow(). Context: process.
+ */
+DAT_RETURN ki_adapter_get_name(char *name, struct ki_adapter **adapter)
 {
+	DAT_RETURN ret = DAT_SUCCESS;
 	struct ki_adapter *a;
 
 	mutex_lock(&ki_adapters_lock);
 	list_for_each_entry(a, &ki_adapters, link)
 		if (!strcmp(a->name, name) && !READ_ONCE(a->gone)) {
 			kref_get(&a->ref);
+			*adapter = a;
 			goto out;
 		}
-	a = ki_adapter_open(name);
+	ret = ki_adapter_open(name, adapter);
 out:
 	mutex_unlock(&ki_adapters_lock);
-	return a;
+	return ret;
+}
+
+/* Adopt the present names of all adapters. Context: process. */
+void ki_adapters_follow(void)
+{
+	char name[DAT_NAME_MAX_LENGTH];
+	struct ki_adapter *a;
+
+	mutex_lock(&ki_adapters_lock);
+	list_for_each_entry(a, &ki_adapters, link) {
+		if (kdat_ia_name(a->id, name) != DAT_SUCCESS || !strcmp(name, a->name))
+			continue;
+		pr_info("%s is called %s now\n", a->name, name);
+		strscpy(a->name, name, sizeof(a->name));
+	}
+	mutex_unlock(&ki_adapters_lock);
 }
 
 /* Call @fn for each adapter, none of which is freed meanwhile. Context: process. */

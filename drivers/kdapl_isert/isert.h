@@ -139,6 +139,9 @@ enum ki_stat {
  * struct ki_adapter - an open IA, shared by all portals and connections on it
  * @ref: one for each portal and each connection
  * @link: entry in the list of adapters
+ * @id: number of the IA, which stays when the device is renamed
+ * @name: of the IA, as it was when portals were looked at last; a line of the log that is
+ *	printed while it changes may have a part of either
  * @srq_mutex: protects what follows, up to @ran_low
  * @blocks: memory of the SRQ
  * @bufs: number of buffers in it
@@ -160,6 +163,7 @@ enum ki_stat {
 struct ki_adapter {
 	struct kref ref;
 	struct list_head link;
+	DAT_UINT64 id;
 	char name[DAT_NAME_MAX_LENGTH];
 	DAT_IA_HANDLE ia;
 	DAT_EVD_HANDLE async_evd;
@@ -430,6 +434,7 @@ struct ki_listener {
  * @link: entry in the list of portals
  * @addr: address and port
  * @wildcard: it is one for all addresses
+ * @told: hash of the adapters that it could not listen on, and why, as told to the log
  * @listeners: see there
  * @lock: protects @pending and @npending
  * @pending: connections that LIO has not taken
@@ -441,6 +446,7 @@ struct ki_portal {
 	struct list_head link;
 	struct sockaddr_storage addr;
 	bool wildcard;
+	u32 told;
 	struct list_head listeners;
 	spinlock_t lock;		/* see above */
 	struct list_head pending;
@@ -487,7 +493,8 @@ static inline void ki_credit_answer(struct ki_conn *c, struct iscsit_cmd *cmd)
 const char *ki_strerror(DAT_RETURN ret);
 
 /* adapter.c */
-struct ki_adapter *ki_adapter_get_name(char *name);
+DAT_RETURN ki_adapter_get_name(char *name, struct ki_adapter **a);
+void ki_adapters_follow(void);
 void ki_adapter_put(struct ki_adapter *a);
 void ki_adapters_each(void (*fn)(struct ki_adapter *a, void *data), void *data);
 

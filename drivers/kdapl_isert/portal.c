@@ -4,14 +4,16 @@
  * the adapters which have that address; on all adapters for a wildcard address.
  * LIO's thread of the portal takes established connections in ki_accept_np().
  *
- * An adapter that leaves takes its listeners along, and a portal lives on without.
- * When adapters or addresses come or go, ki_portals_work() lets each portal listen
- * where it can now. ki_portals_lock protects the list of portals and their listeners.
+ * An adapter that leaves takes its listeners along, and a portal lives on without, as does
+ * one whose adapter or address is yet to come. When adapters or addresses come or go, or are
+ * renamed, ki_portals_work() lets each portal listen where it can now. ki_portals_lock
+ * protects the list of portals and their listeners.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/in.h>
 #include <linux/in6.h>
+#include <linux/jhash.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
@@ -117,46 +119,46 @@ static DAT_RETURN ki_listen_name(struct ki_portal *p, char *name)
 {
 	struct ki_listener *l;
 	struct ki_adapter *a;
+	DAT_RETURN ret;
 
 	lockdep_assert_held(&ki_portals_lock);
 
 	list_for_each_entry(l, &p->listeners, link)
 		if (!strcmp(l->a->name, name))
 			return DAT_SUCCESS;
-	a = ki_adapter_get_name(name);
-	if (IS_ERR(a))
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
-	return ki_listen(p, a);
+	ret = ki_adapter_get_name(name, &a);
+	return ret == DAT_SUCCESS ? ki_listen(p, a) : ret;
 }
 
-/* Listen on every adapter that has an address of the portal's family. */
-static DAT_RETURN ki_listen_all(struct ki_portal *p)
+/*
+ * struct ki_place - an IA that a portal is to listen on
+ * @ret: whether it does
+ */
+struct ki_place {
+	DAT_PROVIDER_INFO info;
+	DAT_RETURN ret;
+};
+
+/* Find the IAs that @p is to listen on, at most KI_PROVIDERS. */
+static DAT_RETURN ki_portal_places(struct ki_portal *p, struct ki_place *places,
+				   DAT_COUNT *n)
 {
-	DAT_RETURN ret = DAT_SUCCESS, one;
-	DAT_PROVIDER_INFO *info, **list;
-	DAT_COUNT n = 0, i;
+	DAT_PROVIDER_INFO *list[KI_PROVIDERS];
+	DAT_RETURN ret;
+	DAT_COUNT i;
 
-	lockdep_assert_held(&ki_portals_lock);
-
-	info = kcalloc(KI_PROVIDERS, sizeof(*info), GFP_KERNEL);
-	list = kcalloc(KI_PROVIDERS, sizeof(*list), GFP_KERNEL);
-	if (!info || !list) {
-		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-		goto out;
+	*n = 0;
+	if (!p->wildcard) {
+		ret = kdat_ia_find((struct sockaddr *)&p->addr, places->info.ia_name);
+		if (ret == DAT_SUCCESS)
+			*n = 1;
+		return DAT_GET_TYPE(ret) == DAT_PROVIDER_NOT_FOUND ? DAT_SUCCESS : ret;
 	}
 	for (i = 0; i < KI_PROVIDERS; i++)
-		list[i] = &info[i];
-	dat_registry_list_providers(KI_PROVIDERS, &n, list);
-	for (i = 0; i < min(n, KI_PROVIDERS); i++) {
-		one = ki_listen_name(p, info[i].ia_name);
-		/* It may get an address later. */
-		if (DAT_GET_TYPE(one) != DAT_INVALID_ADDRESS && one != DAT_SUCCESS)
-			ret = one;
-	}
-out:
-	kfree(list);
-	kfree(info);
-	return ret;
+		list[i] = &places[i].info;
+	dat_registry_list_providers(KI_PROVIDERS, n, list);
+	*n = min(*n, KI_PROVIDERS);
+	return DAT_SUCCESS;
 }
 
 /* Give up listeners whose adapter is gone, or does not have the address any more. */
@@ -174,29 +176,71 @@ static void ki_portal_sweep(struct ki_portal *p, const char *name, bool anew)
 		}
 }
 
+/* Tell the log why @p does not listen on an adapter, once until that changes. */
+static void ki_portal_tell(struct ki_portal *p, const struct ki_place *places, DAT_COUNT n)
+{
+	const struct ki_place *at;
+	u32 hash = 0;
+
+	for (at = places; at < places + n; at++)
+		if (at->ret != DAT_SUCCESS)
+			hash = jhash(at->info.ia_name, strlen(at->info.ia_name),
+				     jhash_1word(at->ret, hash));
+	for (at = places; at < places + n && hash != p->told; at++)
+		if (at->ret != DAT_SUCCESS)
+			pr_warn("%s: cannot listen at %pISpc: %s\n", at->info.ia_name,
+				&p->addr, ki_strerror(at->ret));
+	p->told = hash;
+}
+
+/* Listen on @n IAs. Return an error that no notification will end, if there is one. */
+static DAT_RETURN ki_listen_places(struct ki_portal *p, struct ki_place *places, DAT_COUNT n)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct ki_place *at;
+
+	for (at = places; at < places + n; at++) {
+		at->ret = ki_listen_name(p, at->info.ia_name);
+		/* The adapter has left, or may get an address later. */
+		if (DAT_GET_TYPE(at->ret) == DAT_PROVIDER_NOT_FOUND ||
+		    DAT_GET_TYPE(at->ret) == DAT_INVALID_ADDRESS)
+			at->ret = DAT_SUCCESS;
+		if (at->ret != DAT_SUCCESS)
+			ret = at->ret;
+	}
+	ki_portal_tell(p, places, n);
+	return ret;
+}
+
 /*
  * Listen where the portal can. A wildcard listens at the addresses that an adapter had
  * at that moment, so it begins anew when addresses have changed.
  */
 static DAT_RETURN ki_portal_look(struct ki_portal *p, int what)
 {
+	struct ki_place *places;
 	DAT_RETURN ret;
-	char *name;
+	DAT_COUNT n;
 
 	lockdep_assert_held(&ki_portals_lock);
 
-	if (p->wildcard) {
-		ki_portal_sweep(p, NULL, what & KDAT_CHANGED_ADDRESSES);
-		return ki_listen_all(p);
-	}
-	name = kzalloc(DAT_NAME_MAX_LENGTH, GFP_KERNEL);
-	if (!name)
+	places = kcalloc(p->wildcard ? KI_PROVIDERS : 1, sizeof(*places), GFP_KERNEL);
+	if (!places)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	ret = kdat_ia_find((struct sockaddr *)&p->addr, name);
-	ki_portal_sweep(p, name, false);
-	if (ret == DAT_SUCCESS)
-		ret = ki_listen_name(p, name);
-	kfree(name);
+	ret = ki_portal_places(p, places, &n);
+	/*
+	 * The adapters follow names later than @places has them: what is renamed in between
+	 * is not found under its old name, in place of being opened twice.
+	 */
+	ki_adapters_follow();
+	if (ret == DAT_SUCCESS) {
+		if (p->wildcard)
+			ki_portal_sweep(p, NULL, what & KDAT_CHANGED_ADDRESSES);
+		else
+			ki_portal_sweep(p, places->info.ia_name, false);
+		ret = ki_listen_places(p, places, n);
+	}
+	kfree(places);
 	return ret;
 }
 
@@ -208,21 +252,14 @@ static void ki_portals_work(struct work_struct *work)
 {
 	struct ki_portal *p;
 	bool again = false;
-	DAT_RETURN ret;
 	int what;
 
 	mutex_lock(&ki_portals_lock);
 	what = atomic_xchg(&ki_changes, 0);
-	list_for_each_entry(p, &ki_portals, link) {
-		ret = ki_portal_look(p, what);
-		/* The notifier tells when there is an adapter. */
-		if (ret != DAT_SUCCESS &&
-		    DAT_GET_TYPE(ret) != DAT_PROVIDER_NOT_FOUND) {
-			pr_warn_ratelimited("cannot listen at %pISpc: %s\n", &p->addr,
-					    ki_strerror(ret));
-			again = true;
-		}
-	}
+	list_for_each_entry(p, &ki_portals, link)
+		again |= ki_portal_look(p, what) != DAT_SUCCESS;
+	/* Without portals there may be sessions. */
+	ki_adapters_follow();
 	mutex_unlock(&ki_portals_lock);
 	if (again)
 		queue_delayed_work(system_long_wq, &ki_portals_again, KI_RETRY);
@@ -271,13 +308,14 @@ int ki_setup_np(struct iscsi_np *np, struct sockaddr_storage *addr)
 	memcpy(&np->np_sockaddr, addr, sizeof(*addr));
 	mutex_lock(&ki_portals_lock);
 	ret = ki_portal_look(p, 0);
-	if (list_empty(&p->listeners)) {
+	if (list_empty(&p->listeners) && ret != DAT_SUCCESS) {
 		mutex_unlock(&ki_portals_lock);
-		pr_err("cannot listen at %pISpc: %s\n", addr,
-		       ret == DAT_SUCCESS ? "no RDMA adapter" : ki_strerror(ret));
 		kfree(p);
-		return -EADDRNOTAVAIL;
+		return DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES ?
+		       -ENOMEM : -EADDRNOTAVAIL;
 	}
+	if (list_empty(&p->listeners))
+		pr_info("waiting for an adapter that has %pISpc\n", addr);
 	list_add(&p->link, &ki_portals);
 	mutex_unlock(&ki_portals_lock);
 	np->np_context = p;
