@@ -53,6 +53,7 @@
 #include <dat/kdat.h>
 #include "secret.h"
 #include "ini_disk.h"
+#include "ini_links.h"
 #include "ini_recover.h"
 #include "ini_volume.h"
 #include "kdapl_blk_proto.h"
@@ -279,7 +280,8 @@ enum kbi_link_state {
  * @entry: in kbi_links if further disks may use it, or empty; kbi_links_lock
  * @refs: the disks, and others for a moment; kbi_links_lock
  * @name: of the disk that it was made for
- * @params: of that disk, as far as they are about connections
+ * @params: of that disk, as far as they are about connections; the name of the adapter
+ *	follows that of the device, see kbi_link_ia(), and changes under kbi_links_lock
  * @state: enum kbi_link_state
  * @mutex: guards the connections, when attempts are made, and of each disk @shown,
  *	@quiesced, @identify, @nattached, @ends_link and the end of @gendisk; @routes change
@@ -290,6 +292,8 @@ enum kbi_link_state {
  * @session: see struct kblk_hello, as @epoch
  * @target: address of the target
  * @ia: the adapter
+ * @ia_id: number of the adapter that was opened last, or 0; kbi_links_lock
+ * @ia_ret: what the last attempt to open one returned, as told to the log
  * @async_evd: created with @ia
  * @pz: protection zone on @ia
  * @sync: DMA is not coherent, see dat_lmr_sync_*()
@@ -329,6 +333,8 @@ struct kbi_link {
 	u32 epoch;
 	struct sockaddr_storage target;
 	DAT_IA_HANDLE ia;
+	DAT_UINT64 ia_id;
+	DAT_RETURN ia_ret;
 	DAT_EVD_HANDLE async_evd;
 	DAT_PZ_HANDLE pz;
 	bool sync;
@@ -536,13 +542,6 @@ static inline enum kbi_state kbi_state(struct kbi_disk *disk)
 /* ini_configfs.c */
 int kbi_configfs_register(void);
 void kbi_configfs_unregister(void);
-
-/* ini_links.c */
-struct kbi_link *kbi_link_of(struct kbi_disk *disk);
-void kbi_link_put(struct kbi_link *link);
-int kbi_link_join(struct kbi_disk *disk);
-void kbi_link_quit(struct kbi_disk *disk);
-void kbi_link_hide(struct kbi_link *link);
 
 /* ini_link.c */
 void kbi_err_work(struct work_struct *work);

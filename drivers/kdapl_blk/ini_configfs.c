@@ -171,7 +171,23 @@ static struct configfs_attribute kbi_disk_attr_##_name = {		\
 
 #define KBI_SIZE(_name)	.size = sizeof_field(struct kbi_params, _name)
 
-KBI_ATTR(ia, string, KBI_SIZE(ia));
+/* Show the name that the adapter has now. */
+static ssize_t kbi_show_ia(struct config_item *item, const struct kbi_param *param,
+			   char *page)
+{
+	char name[DAT_NAME_MAX_LENGTH];
+
+	kbi_disk_ia(kbi_disk_of(item), name);
+	return sysfs_emit(page, "%s\n", name);
+}
+
+static ssize_t kbi_store_ia(struct config_item *item, const struct kbi_param *param,
+			    const char *page, size_t count)
+{
+	return kbi_store_string(item, param, page, count);
+}
+
+KBI_ATTR(ia, ia, KBI_SIZE(ia));
 KBI_ATTR(address, string, KBI_SIZE(address));
 KBI_ATTR(subsystem, string, KBI_SIZE(subsystem));
 KBI_ATTR(client, string, KBI_SIZE(client));

@@ -54,15 +54,9 @@ static int kbi_ia_open(struct kbi_link *link)
 	DAT_PROVIDER_ATTR provider;
 	DAT_RETURN ret;
 
-	/* DAT_HANDLE_NULL asks for a new EVD; the old handle is stale. */
-	link->async_evd = DAT_HANDLE_NULL;
-	ret = dat_ia_open(link->params.ia, KBI_ASYNC_QLEN, &link->async_evd,
-			  &link->ia);
-	if (ret != DAT_SUCCESS) {
-		pr_err_ratelimited("cannot open %s: %s\n", link->params.ia,
-				   kblk_strerror(ret));
+	ret = kbi_link_open_ia(link, KBI_ASYNC_QLEN);
+	if (ret != DAT_SUCCESS)
 		return kblk_errno(ret);
-	}
 	ret = dat_ia_query(link->ia, NULL, DAT_IA_FIELD_NONE, NULL,
 			   DAT_PROVIDER_FIELD_LMR_SYNC_REQ, &provider);
 	if (ret == DAT_SUCCESS)
@@ -82,13 +76,17 @@ static int kbi_ia_open(struct kbi_link *link)
 
 static void kbi_ia_close(struct kbi_link *link)
 {
+	char name[DAT_NAME_MAX_LENGTH];
+
 	if (!link->ia)
 		return;
+	/* If the adapter has left, this is the last time that its name is known. */
+	kbi_link_ia(link, name);
 	dat_evd_modify_upcall(link->async_evd, DAT_UPCALL_TEARDOWN,
 			      DAT_UPCALL_SAME, DAT_UPCALL_INVOC_NEW);
 	dat_pz_free(link->pz);
 	if (dat_ia_close(link->ia, DAT_CLOSE_GRACEFUL_FLAG) != DAT_SUCCESS) {
-		pr_warn("objects are left in %s\n", link->params.ia);
+		pr_warn("objects are left in %s\n", name);
 		dat_ia_close(link->ia, DAT_CLOSE_ABRUPT_FLAG);
 	}
 	link->ia = NULL;

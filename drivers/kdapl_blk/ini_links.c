@@ -9,9 +9,12 @@
  * Entry points: kbi_link_join() and kbi_link_quit() with the life of a disk,
  * kbi_link_of() and kbi_link_put() for others, kbi_link_hide().
  *
+ * The adapter of a link may be renamed, while it is open and while it is not; the link
+ * and its disks follow it: kbi_link_ia(), kbi_disk_ia().
+ *
  * A link has a reference for each of its disks. Locks: kbi_links_lock guards the list
- * of links, their references and disk->link. No memory is allocated under it, as
- * requests of any disk may wait for kbi_fail_work().
+ * of links, their references, the names of their adapters, and disk->link. No memory is
+ * allocated under it, as requests of any disk may wait for kbi_fail_work().
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -19,6 +22,7 @@
 #include <linux/printk.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
+#include <dat/kdat_linux.h>
 #include "ini.h"
 
 static LIST_HEAD(kbi_links);
@@ -87,6 +91,88 @@ void kbi_link_put(struct kbi_link *link)
 	kfree(link);
 }
 
+/* ---- The adapter's name -------------------------------------------------- */
+
+/* Have the parameter of @link tell the present name of its adapter. */
+static void kbi_link_follow(struct kbi_link *link)
+{
+	char name[DAT_NAME_MAX_LENGTH];
+
+	lockdep_assert_held(&kbi_links_lock);
+
+	/* If the adapter has left the link waits for another one of that name. */
+	if (!link->ia_id || kdat_ia_name(link->ia_id, name) != DAT_SUCCESS ||
+	    !strcmp(name, link->params.ia))
+		return;
+	pr_info("%s: %s is called %s now\n", link->name, link->params.ia, name);
+	strscpy(link->params.ia, name, sizeof(link->params.ia));
+}
+
+/* Copy the present name of the adapter of @link. Context: process. */
+void kbi_link_ia(struct kbi_link *link, char name[DAT_NAME_MAX_LENGTH])
+{
+	mutex_lock(&kbi_links_lock);
+	kbi_link_follow(link);
+	strscpy(name, link->params.ia, DAT_NAME_MAX_LENGTH);
+	mutex_unlock(&kbi_links_lock);
+}
+
+/*
+ * link->ia was opened by @name, from kbi_link_ia(). Return false if the link's adapter has
+ * another name by now, so that this may be another adapter. Context: process.
+ */
+static bool kbi_link_has_opened(struct kbi_link *link, const char *name)
+{
+	bool same;
+
+	mutex_lock(&kbi_links_lock);
+	kbi_link_follow(link);
+	same = !strcmp(name, link->params.ia);
+	if (same)
+		kdat_ia_id(link->ia, &link->ia_id);
+	mutex_unlock(&kbi_links_lock);
+	return same;
+}
+
+/*
+ * Open the adapter of @link, whatever its name is by now. Tell the log of an error once,
+ * until it is another one. Context: process.
+ */
+DAT_RETURN kbi_link_open_ia(struct kbi_link *link, DAT_COUNT qlen)
+{
+	char name[DAT_NAME_MAX_LENGTH];
+	DAT_RETURN ret;
+
+	lockdep_assert_held(&link->mutex);
+
+	kbi_link_ia(link, name);
+	/* DAT_HANDLE_NULL asks for a new EVD; the old handle is stale. */
+	link->async_evd = DAT_HANDLE_NULL;
+	ret = dat_ia_open(name, qlen, &link->async_evd, &link->ia);
+	if (ret != DAT_SUCCESS && ret != link->ia_ret)
+		pr_err("%s: cannot open %s: %s\n", link->name, name,
+		       kblk_strerror(ret));
+	link->ia_ret = ret;
+	if (ret != DAT_SUCCESS || kbi_link_has_opened(link, name))
+		return ret;
+	dat_ia_close(link->ia, DAT_CLOSE_ABRUPT_FLAG);
+	link->ia = NULL;
+	return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+}
+
+/* Copy the name of the adapter of @disk. Context: process. */
+void kbi_disk_ia(struct kbi_disk *disk, char name[DAT_NAME_MAX_LENGTH])
+{
+	mutex_lock(&kbi_links_lock);
+	if (disk->link)
+		kbi_link_follow(disk->link);
+	strscpy(name, disk->link ? disk->link->params.ia : disk->params.ia,
+		DAT_NAME_MAX_LENGTH);
+	mutex_unlock(&kbi_links_lock);
+}
+
+/* ---- Sharing ------------------------------------------------------------- */
+
 /* Return whether disks with @a and @b may share a link. */
 static bool kbi_same_client(const struct kbi_params *a,
 			    const struct kbi_params *b)
@@ -119,6 +205,7 @@ static struct kbi_link *kbi_link_find(struct kbi_disk *disk)
 	lockdep_assert_held(&kbi_links_lock);
 
 	list_for_each_entry(link, &kbi_links, entry) {
+		kbi_link_follow(link);
 		if (!kbi_same_client(&link->params, &disk->params))
 			continue;
 		if (kbi_same_connections(&link->params, &disk->params))
@@ -170,6 +257,8 @@ void kbi_link_quit(struct kbi_disk *disk)
 	lockdep_assert_held(&disk->admin);
 
 	mutex_lock(&kbi_links_lock);
+	kbi_link_follow(link);
+	strscpy(disk->params.ia, link->params.ia, sizeof(disk->params.ia));
 	disk->link = NULL;
 	mutex_unlock(&kbi_links_lock);
 	kbi_link_put(link);

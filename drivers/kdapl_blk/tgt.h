@@ -70,6 +70,7 @@ struct kbt_session;
 /*
  * struct kbt - a port at work: the adapter and everything created on it
  * @ia: the adapter
+ * @ia_id: its number, which stays when it is renamed
  * @async_evd: created with @ia
  * @cm_evd: connection requests and connection events of all clients
  * @pz: protection zone of all objects
@@ -113,6 +114,7 @@ struct kbt {
 	struct kbt_port *port;
 	const struct kbt_params *params;
 	DAT_IA_HANDLE ia;
+	DAT_UINT64 ia_id;
 	DAT_EVD_HANDLE async_evd;
 	DAT_EVD_HANDLE cm_evd;
 	DAT_PZ_HANDLE pz;
@@ -525,12 +527,6 @@ void kbt_session_written(struct kbt_io *io);
 void kbt_flush_begin(struct kbt_io *io);
 int kbt_flush_end(struct kbt_io *io, int err);
 void kbt_flush_failed(struct kbt_ns *ns, int err);
-
-/* tgt_adapter.c */
-int kbt_port_up(struct kbt_port *port);
-void kbt_port_down(struct kbt_port *port);
-void kbt_port_wait(struct kbt_port *port);
-void kbt_port_retry(struct work_struct *work);
 
 /* tgt_srq.c */
 int kbt_srq_start(struct kbt *kbt);

@@ -10,7 +10,9 @@
  * The port owns one struct kbt while it listens. The struct kbt owns the IA and
  * everything created on it: EVDs, PZ, PSP, SRQ, pools, connections, work
  * queues. When the device is removed, kbt_port_retry() stops it, and tries to
- * open the adapter every KBT_RETRY until it is back.
+ * open the adapter every KBT_RETRY until it is back. A port whose adapter is not there
+ * yet, as when a host boots, waits in the same way. The device may be renamed while
+ * it is served, and the port's parameter follows: kbt_port_follow().
  *
  * A struct kbt that is stopped listens no more, and is the port's no more. A
  * medium may keep requests of its connections for ever, so it is left to
@@ -81,6 +83,7 @@ static int kbt_ia_open(struct kbt *kbt)
 			  &kbt->async_evd, &kbt->ia);
 	if (ret != DAT_SUCCESS)
 		return kblk_errno(ret);
+	kdat_ia_id(kbt->ia, &kbt->ia_id);
 	ret = dat_ia_query(kbt->ia, NULL,
 			   DAT_IA_FIELD_IA_MAX_RDMA_READ_PER_EP_OUT |
 			   DAT_IA_FIELD_IA_MAX_IOV_SEGMENTS_PER_DTO, &attr,
@@ -165,8 +168,6 @@ static int kbt_listen(struct kbt *kbt)
 			     DAT_PSP_CONSUMER_FLAG, &kbt->psp);
 	if (ret == DAT_SUCCESS)
 		return 0;
-	pr_err("cannot listen on %s port %u: %s\n", kbt->params->ia,
-	       kbt->params->conn_qual, kblk_strerror(ret));
 	kbt_deafen(kbt);
 	return kblk_errno(ret);
 }
@@ -244,9 +245,26 @@ static void kbt_stop_work(struct work_struct *work)
 }
 
 /*
+ * Have the parameter of @port tell the present name of the adapter that it serves, or the
+ * last one if that has left. Context: process.
+ */
+void kbt_port_follow(struct kbt_port *port)
+{
+	char name[DAT_NAME_MAX_LENGTH];
+
+	lockdep_assert_held(&port->mutex);
+
+	if (!port->kbt || kdat_ia_name(port->kbt->ia_id, name) != DAT_SUCCESS ||
+	    !strcmp(name, port->params.ia))
+		return;
+	pr_info("%s is called %s now\n", port->params.ia, name);
+	strscpy(port->params.ia, name, sizeof(port->params.ia));
+}
+
+/*
  * Create the struct kbt of @port and listen. Context: process.
  */
-static int kbt_port_start(struct kbt_port *port)
+static int kbt_port_make(struct kbt_port *port)
 {
 	struct kbt *kbt = kzalloc(sizeof(*kbt), GFP_KERNEL);
 	int err;
@@ -271,6 +289,28 @@ static int kbt_port_start(struct kbt_port *port)
 	return 0;
 }
 
+/* Return whether a port that cannot listen because of @err may later. */
+static bool kbt_comes_later(int err)
+{
+	/* There is no such adapter, or it has no address. */
+	return err == -ENODEV || err == -EADDRNOTAVAIL;
+}
+
+/* Listen at @port. Tell the log of an error once, until it is another one. */
+static int kbt_port_start(struct kbt_port *port)
+{
+	int err = kbt_port_make(port);
+
+	if (err && err != port->err && kbt_comes_later(err))
+		pr_info("waiting for %s, to listen at port %u\n", port->params.ia,
+			port->params.conn_qual);
+	else if (err && err != port->err)
+		pr_err("cannot listen on %s port %u: %pe\n", port->params.ia,
+		       port->params.conn_qual, ERR_PTR(err));
+	port->err = err;
+	return err;
+}
+
 /*
  * Stop listening and end all connections; kbt_stop_work() does the rest.
  * Context: process.
@@ -283,6 +323,7 @@ static void kbt_port_stop(struct kbt_port *port)
 
 	if (!kbt)
 		return;
+	kbt_port_follow(port);
 	port->kbt = NULL;
 	port->stopping++;
 	dat_psp_free(kbt->psp);
@@ -309,7 +350,10 @@ void kbt_port_retry(struct work_struct *work)
 	mutex_unlock(&port->mutex);
 }
 
-/* Start listening: the first subsystem was linked to @port. Context: process. */
+/*
+ * Start listening, now or when the adapter is there: the first subsystem was linked to
+ * @port. Context: process.
+ */
 int kbt_port_up(struct kbt_port *port)
 {
 	int err;
@@ -319,11 +363,14 @@ int kbt_port_up(struct kbt_port *port)
 	if (!port->params.ia[0])
 		return -ENXIO;
 	mutex_lock(&port->mutex);
+	port->err = 0;
 	err = kbt_port_start(port);
+	if (kbt_comes_later(err)) {
+		queue_delayed_work(system_long_wq, &port->retry_work, KBT_RETRY);
+		err = 0;
+	}
 	port->wanted = !err;
 	mutex_unlock(&port->mutex);
-	if (err)
-		pr_err("cannot use %s: %d\n", port->params.ia, err);
 	return err;
 }
 

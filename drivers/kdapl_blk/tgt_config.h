@@ -163,10 +163,12 @@ struct kbt_params {
  * struct kbt_port - where a target listens
  * @link: in kbt_ports; kbt_config
  * @subsystems: subsystems offered here; kbt_names
- * @mutex: guards @kbt, @wanted and @stopping
+ * @mutex: guards @kbt, @wanted, @stopping and @err, and while there is a @kbt params.ia,
+ *	which follows the name of the device
  * @kbt: the port at work, or NULL
  * @wanted: the port has subsystems
  * @stopping: how often the port was stopped and still waits for a medium
+ * @err: why the last attempt to listen failed, as told to the log; or 0
  * @stopped: woken when @stopping has become less
  * @retry_work: kbt_port_retry(), for an adapter that was removed
  * @stats: enum kbt_stat
@@ -181,9 +183,17 @@ struct kbt_port {
 	struct kbt *kbt;
 	bool wanted;
 	unsigned int stopping;
+	int err;
 	wait_queue_head_t stopped;
 	struct delayed_work retry_work;
 	atomic64_t stats[KBT_STATS];
 };
+
+/* tgt_adapter.c */
+int kbt_port_up(struct kbt_port *port);
+void kbt_port_down(struct kbt_port *port);
+void kbt_port_wait(struct kbt_port *port);
+void kbt_port_follow(struct kbt_port *port);
+void kbt_port_retry(struct work_struct *work);
 
 #endif /* KDAPL_BLK_TGT_CONFIG_H */

@@ -123,7 +123,14 @@ KBT_NUMBER(max_transfer, PAGE_SIZE, 1024 * 1024, PAGE_SIZE);
 
 static ssize_t kbt_port_ia_show(struct config_item *item, char *page)
 {
-	return sysfs_emit(page, "%s\n", kbt_port_of(item)->params.ia);
+	struct kbt_port *port = kbt_port_of(item);
+	ssize_t n;
+
+	mutex_lock(&port->mutex);
+	kbt_port_follow(port);
+	n = sysfs_emit(page, "%s\n", port->params.ia);
+	mutex_unlock(&port->mutex);
+	return n;
 }
 
 static ssize_t kbt_port_ia_store(struct config_item *item, const char *page,

@@ -434,8 +434,10 @@ int kbt_srq_start(struct kbt *kbt)
 	INIT_DELAYED_WORK(&kbt->low_work, kbt_low_work);
 	ret = dat_srq_create(kbt->ia, kbt->pz, &attr, &kbt->srq);
 	if (ret != DAT_SUCCESS) {
-		pr_err("%s: no shared receive queue: %s\n", kbt->params->ia,
-		       kblk_strerror(ret));
+		/* kbt_port_retry() tries again, and tells an error once. */
+		if (kblk_errno(ret) != kbt->port->err)
+			pr_err("%s: no shared receive queue: %s\n",
+			       kbt->params->ia, kblk_strerror(ret));
 		return kblk_errno(ret);
 	}
 	mutex_lock(&kbt->srq_mutex);
