@@ -9,6 +9,30 @@ die()
 	exit 1
 }
 
+# load MODULE: have a module loaded, or die with the reason. Fails without a word if the
+# module is not where modprobe looks. KDAPL_SYS stands for /sys/module.
+load()
+{
+	local error said
+
+	[ ! -d "${KDAPL_SYS:-/sys/module}/$1" ] || return 0
+	error=$(modprobe "$1" 2>&1) && return
+	case $error in
+	*"not found"*) return 1 ;;
+	*"Invalid argument"* | *"Unknown symbol"*)
+		said=$(dmesg 2>/dev/null | sed 's/^\[[^]]*\] *//' | grep -E \
+			'^kdapl[a-z_]*: (disagrees about version of symbol|Unknown symbol)' |
+			grep -m1 disagrees)
+		[ -z "$said" ] || die "cannot load $1: $said: kDAPL was built for another" \
+			"ib_core and rdma_cm than those loaded" \
+			"($(modinfo -n ib_core 2>/dev/null || echo unknown)). Are they the" \
+			"adapter's vendor's? Build with KBUILD_EXTRA_SYMBOLS=<their" \
+			"Module.symvers>: \"RDMA modules of a vendor\" in the troubleshooting guide"
+		;;
+	esac
+	die "cannot load $1: ${error##*: }"
+}
+
 # The only adapter there is.
 only_ia()
 {
