@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * race_test.ko: calls of data transfer, Endpoints and EVDs, on what the slots hold at
+ * that moment. Each returns DAT_SUCCESS or one of the errors that RACE() is told.
+ */
+#include "race.h"
+
+#define POSTS		(HANDLE | STATE | NO_ROOM | PRIVILEGE)
+
+/* Pick an Endpoint, mostly one of the first two, so that the two sides meet there. */
+static struct race_obj *pick_ep(struct race_caller *c)
+{
+	return race_slot(c->w, S_EP + rnd(c, rnd(c, 2) ? 2 : RACE_EPS));
+}
+
+static struct race_obj *pick_srq(struct race_caller *c)
+{
+	return race_slot(c->w, rnd(c, 4) ? S_SRQ : S_SRQ2);
+}
+
+static DAT_EVD_HANDLE pick_evd(struct race_caller *c)
+{
+	u32 i = rnd(c, RACE_EVDS + 1);
+
+	return i < RACE_EVDS ? c->w->evd[i] : race_handle(race_slot(c->w, S_EVD));
+}
+
+/* A message in memory that stays, or rarely in an LMR that may be freed at any moment. */
+DAT_LMR_TRIPLET race_seg(struct race_caller *c)
+{
+	struct race_obj *lmr = rnd(c, 8) ? NULL : race_slot(c->w, S_LMR + rnd(c, 2));
+	u8 *va = lmr ? lmr->page : c->w->mem + RACE_LEN * rnd(c, RACE_MEM_LEN / RACE_LEN);
+
+	return (DAT_LMR_TRIPLET) {
+		.virtual_address = (uintptr_t)va,
+		.segment_length = RACE_LEN,
+		.lmr_context = lmr ? lmr->lmr_context : c->w->lmr_context,
+	};
+}
+
+/* Memory of the peer. If it is that of an LMR that was freed, the connection breaks. */
+static DAT_RMR_TRIPLET remote(struct race_caller *c)
+{
+	struct race_obj *lmr = rnd(c, 16) ? NULL : race_slot(c->w, S_LMR + rnd(c, 2));
+	u8 *va = lmr ? lmr->page : c->w->mem + RACE_LEN * rnd(c, RACE_MEM_LEN / RACE_LEN);
+
+	return (DAT_RMR_TRIPLET) {
+		.virtual_address = (uintptr_t)va,
+		.segment_length = RACE_LEN,
+		.rmr_context = lmr ? lmr->rmr_context : c->w->rmr_context,
+	};
+}
+
+/* ---- Data transfer ------------------------------------------------------- */
+
+/* Post to @ep if there is a cookie; @args are those after the handle. */
+#define POST(c, kind, ep, fn, may, ...) do {				\
+	u64 __cookie = race_post((c)->w, kind, ep);			\
+									\
+	if (__cookie)							\
+		race_posted((c)->w, __cookie,				\
+			    RACE(c, fn, may, (ep)->handle, __VA_ARGS__));\
+} while (0)
+#define COOKIE		kd_cookie(__cookie)
+
+void race_post_recv(struct race_caller *c, struct race_obj *ep)
+{
+	DAT_LMR_TRIPLET seg = race_seg(c);
+
+	/* One with an SRQ refuses. */
+	POST(c, K_RECV, ep, dat_ep_post_recv, POSTS, 1, &seg, COOKIE, 0);
+}
+
+void race_post_send(struct race_caller *c, struct race_obj *ep)
+{
+	DAT_LMR_TRIPLET seg = race_seg(c);
+
+	POST(c, K_SEND, ep, dat_ep_post_send, POSTS, 1, &seg, COOKIE, 0);
+}
+
+void race_srq_post_recv(struct race_caller *c, struct race_obj *srq)
+{
+	DAT_LMR_TRIPLET seg = race_seg(c);
+
+	/* Buffers of the SRQ that is freed are in its own page. */
+	if (srq && srq->page) {
+		seg.virtual_address = (uintptr_t)srq->page + RACE_LEN * rnd(c, 16);
+		seg.lmr_context = c->w->lmr_context;
+	}
+	POST(c, K_SRQ, srq, dat_srq_post_recv, HANDLE | NO_ROOM | PRIVILEGE, 1, &seg, COOKIE);
+}
+
+static void post_recv(struct race_caller *c)
+{
+	race_post_recv(c, pick_ep(c));
+}
+
+static void post_send(struct race_caller *c)
+{
+	race_post_send(c, pick_ep(c));
+}
+
+static void srq_post_recv(struct race_caller *c)
+{
+	race_srq_post_recv(c, pick_srq(c));
+}
+
+static void post_write(struct race_caller *c)
+{
+	struct race_obj *ep = pick_ep(c);
+	DAT_LMR_TRIPLET seg = race_seg(c);
+	DAT_RMR_TRIPLET to = remote(c);
+
+	POST(c, K_WRITE, ep, dat_ep_post_rdma_write, POSTS, 1, &seg, COOKIE, &to, 0);
+}
+
+static void post_read(struct race_caller *c)
+{
+	struct race_obj *ep = pick_ep(c);
+	DAT_LMR_TRIPLET seg = race_seg(c);
+	DAT_RMR_TRIPLET from = remote(c);
+
+	POST(c, K_READ, ep, dat_ep_post_rdma_read, POSTS, 1, &seg, COOKIE, &from, 0);
+}
+
+static void post_read_to_rmr(struct race_caller *c)
+{
+	struct race_obj *ep = pick_ep(c);
+	DAT_RMR_TRIPLET from = remote(c), to = {
+		.virtual_address = (uintptr_t)c->w->mem,
+		.segment_length = RACE_LEN,
+		.rmr_context = READ_ONCE(c->w->bound),
+	};
+
+	POST(c, K_READ, ep, dat_ep_post_rdma_read_to_rmr, POSTS, &to, COOKIE, &from, 0);
+}
+
+/* A Write and a Send that tells of it. */
+static void post_requests(struct race_caller *c)
+{
+	DAT_LMR_TRIPLET seg[] = { race_seg(c), race_seg(c) };
+	DAT_RMR_TRIPLET to = remote(c);
+	struct race_obj *ep = pick_ep(c);
+	u64 cookie[] = { race_post(c->w, K_WRITE, ep), race_post(c->w, K_SEND, ep) };
+	KDAT_REQUEST request[] = { {
+		.operation = DAT_DTO_RDMA_WRITE, .num_segments = 1, .local_iov = &seg[0],
+		.user_cookie = kd_cookie(cookie[0]), .remote_iov = &to,
+	}, {
+		.operation = DAT_DTO_SEND, .num_segments = 1, .local_iov = &seg[1],
+		.user_cookie = kd_cookie(cookie[1]),
+	} };
+	DAT_RETURN ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_NO_SUBTYPE);
+	unsigned int i;
+
+	if (cookie[0] && cookie[1])
+		ret = RACE(c, kdat_ep_post_requests, POSTS, ep->handle, 2, request);
+	for (i = 0; i < 2; i++)
+		if (cookie[i])
+			race_posted(c->w, cookie[i], ret);
+}
+
+/* ---- Endpoints ----------------------------------------------------------- */
+
+DAT_EP_STATE race_state(struct race_caller *c, struct race_obj *ep)
+{
+	DAT_EP_STATE state = DAT_EP_STATE_COMPLETION_PENDING;
+
+	RACE(c, dat_ep_get_status, HANDLE, ep->handle, &state, NULL, NULL);
+	return state;
+}
+
+void race_connect(struct race_caller *c, struct race_obj *ep, u16 port)
+{
+	if (!ep)
+		return;
+	atomic_inc(&ep->starts);
+	if (RACE(c, dat_ep_connect, HANDLE | STATE | NO_ROOM, ep->handle,
+		 (DAT_IA_ADDRESS_PTR)&c->w->addr, port, 20 * USEC_PER_SEC, 0, NULL,
+		 DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG) != DAT_SUCCESS)
+		atomic_dec(&ep->starts);
+	else
+		atomic_inc(&c->w->stat[N_BEGUN]);
+}
+
+void race_reset(struct race_caller *c, struct race_obj *ep)
+{
+	if (RACE(c, dat_ep_reset, HANDLE | STATE, race_handle(ep)) == DAT_SUCCESS)
+		atomic_inc(&c->w->stat[N_RESETS]);
+}
+
+void race_set_watermark(struct race_caller *c, struct race_obj *ep, DAT_COUNT soft,
+			DAT_COUNT hard)
+{
+	if (!ep)
+		return;
+	if (soft >= 0)
+		atomic_inc(&ep->marks);
+	if (RACE(c, dat_ep_set_watermark, HANDLE, ep->handle, soft, hard) != DAT_SUCCESS &&
+	    soft >= 0)
+		atomic_dec(&ep->marks);
+}
+
+static void ep_create(struct race_caller *c)
+{
+	race_replace(c, S_EP + (rnd(c, 2) ? 0 : S_RESERVED - S_EP));
+}
+
+static void ep_create_with_srq(struct race_caller *c)
+{
+	race_replace(c, S_EP + 1 + rnd(c, 3));
+}
+
+static void ep_free(struct race_caller *c)
+{
+	race_free_slot(c, S_EP + rnd(c, RACE_EPS));
+}
+
+static void ep_query(struct race_caller *c)
+{
+	DAT_EP_PARAM param;
+
+	RACE(c, dat_ep_query, HANDLE, race_handle(pick_ep(c)), DAT_EP_FIELD_ALL, &param);
+}
+
+/* Other sizes, and those with EVDs of their own another one for receives. */
+static void ep_modify(struct race_caller *c)
+{
+	DAT_EP_PARAM_MASK mask = DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS;
+	struct race_obj *ep = pick_ep(c);
+	DAT_EP_PARAM param = {};
+
+	param.ep_attr.max_recv_dtos = 8 + rnd(c, 32);
+	param.ep_attr.max_request_dtos = 8 + rnd(c, 32);
+	param.recv_evd_handle = c->w->evd[rnd(c, 2) ? E_DTO : E_DTO2];
+	if (rnd(c, 2))
+		mask |= DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS;
+	if (ep && !ep->ordered && rnd(c, 2))
+		mask |= DAT_EP_FIELD_RECV_EVD_HANDLE;
+	RACE(c, dat_ep_modify, HANDLE | STATE | NO_ROOM, race_handle(ep), mask, &param);
+}
+
+static void ep_get_status(struct race_caller *c)
+{
+	DAT_BOOLEAN recv_idle, req_idle;
+	DAT_EP_STATE state;
+
+	RACE(c, dat_ep_get_status, HANDLE, race_handle(pick_ep(c)), &state, &recv_idle,
+	     &req_idle);
+}
+
+static void ep_recv_query(struct race_caller *c)
+{
+	DAT_COUNT n = 0, span = 0;
+
+	RACE(c, dat_ep_recv_query, HANDLE, race_handle(pick_ep(c)), &n, &span);
+	if (n < 0 || span < n)
+		race_fail(c->w, "dat_ep_recv_query(): %d, span %d", n, span);
+}
+
+/* A hard mark breaks the connection when a message or two wait to be reaped. */
+static void ep_set_watermark(struct race_caller *c)
+{
+	race_set_watermark(c, pick_ep(c), (DAT_COUNT)rnd(c, 4) - 1,
+			   rnd(c, 16) ? DAT_WATERMARK_INFINITE : rnd(c, 3));
+}
+
+static void ep_connect(struct race_caller *c)
+{
+	race_connect(c, pick_ep(c), c->w->port + (rnd(c, 4) ? 0 : rnd(c, 9)));
+}
+
+static void ep_dup_connect(struct race_caller *c)
+{
+	struct race_obj *ep = pick_ep(c), *other = pick_ep(c);
+
+	if (!ep)
+		return;
+	atomic_inc(&ep->starts);
+	if (RACE(c, dat_ep_dup_connect, HANDLE | STATE | NO_ROOM, ep->handle,
+		 race_handle(other), 20 * USEC_PER_SEC, 0, NULL,
+		 DAT_QOS_BEST_EFFORT) != DAT_SUCCESS)
+		atomic_dec(&ep->starts);
+	else
+		atomic_inc(&c->w->stat[N_BEGUN]);
+}
+
+static void ep_disconnect(struct race_caller *c)
+{
+	RACE(c, dat_ep_disconnect, HANDLE | STATE, race_handle(pick_ep(c)),
+	     rnd(c, 2) ? DAT_CLOSE_GRACEFUL_FLAG : DAT_CLOSE_ABRUPT_FLAG);
+}
+
+static void ep_reset(struct race_caller *c)
+{
+	race_reset(c, pick_ep(c));
+}
+
+/* ---- EVDs ---------------------------------------------------------------- */
+
+static void evd_dequeue(struct race_caller *c)
+{
+	race_dequeue(c, E_MERGED + 1 + rnd(c, RACE_EVDS - 1));
+}
+
+static void evd_query(struct race_caller *c)
+{
+	DAT_EVD_PARAM param;
+
+	RACE(c, dat_evd_query, HANDLE, pick_evd(c), DAT_EVD_FIELD_ALL, &param);
+}
+
+static void evd_resize(struct race_caller *c)
+{
+	RACE(c, dat_evd_resize, HANDLE | STATE | NO_ROOM, pick_evd(c), 16 + rnd(c, 256));
+}
+
+static void evd_modify_upcall(struct race_caller *c)
+{
+	static const DAT_UPCALL_POLICY policies[] = {
+		DAT_UPCALL_DISABLE, DAT_UPCALL_SINGLE_INSTANCE, DAT_UPCALL_MANY,
+		DAT_UPCALL_NOTIFY, DAT_UPCALL_TEARDOWN,
+	};
+	DAT_EVD_HANDLE evd = c->w->evd[rnd(c, 2) ? E_DTO : E_CONN];
+
+	if (!rnd(c, 4))
+		evd = race_handle(race_slot(c->w, S_EVD));
+	RACE(c, dat_evd_modify_upcall, HANDLE, evd, policies[rnd(c, ARRAY_SIZE(policies))],
+	     DAT_UPCALL_SAME, rnd(c, 2) ? DAT_UPCALL_INVOC_ANY : DAT_UPCALL_INVOC_NEW);
+}
+
+static void evd_wait_upcalls(struct race_caller *c)
+{
+	RACE(c, kdat_evd_wait_upcalls, HANDLE, pick_evd(c));
+}
+
+/* Events of S_EVD, which is freed with what is in it, have no cookie. */
+static void evd_post_se(struct race_caller *c)
+{
+	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
+	struct race_obj *evd = rnd(c, 2) ? race_slot(c->w, S_EVD) : NULL;
+	DAT_RETURN ret;
+	u64 cookie = 0;
+
+	if (!evd) {
+		cookie = race_post(c->w, K_SOFTWARE, &c->w->software);
+		if (!cookie)
+			return;
+	}
+	event.event_data.software_event_data.pointer = (DAT_PVOID)(uintptr_t)cookie;
+	ret = RACE(c, dat_evd_post_se, HANDLE | FULL,
+		   evd ? evd->handle : c->w->evd[E_CONN], &event);
+	if (cookie)
+		race_posted(c->w, cookie, ret);
+}
+
+static void evd_create(struct race_caller *c)
+{
+	race_replace(c, S_EVD);
+}
+
+static void evd_free(struct race_caller *c)
+{
+	race_free_slot(c, S_EVD);
+}
+
+/* ---- The table ----------------------------------------------------------- */
+
+const struct race_call race_ep_calls[] = {
+	RACE_CALL(dat_ep_post_recv, post_recv),
+	RACE_CALL(dat_ep_post_send, post_send),
+	RACE_CALL(dat_ep_post_rdma_write, post_write),
+	RACE_CALL(dat_ep_post_rdma_read, post_read),
+	RACE_CALL(dat_ep_post_rdma_read_to_rmr, post_read_to_rmr),
+	RACE_CALL(kdat_ep_post_requests, post_requests),
+	RACE_CALL(dat_srq_post_recv, srq_post_recv),
+	RACE_CALL(dat_ep_create, ep_create),
+	RACE_CALL(dat_ep_create_with_srq, ep_create_with_srq),
+	RACE_CALL(dat_ep_free, ep_free),
+	RACE_CALL(dat_ep_query, ep_query),
+	RACE_CALL(dat_ep_modify, ep_modify),
+	RACE_CALL(dat_ep_get_status, ep_get_status),
+	RACE_CALL(dat_ep_recv_query, ep_recv_query),
+	RACE_CALL(dat_ep_set_watermark, ep_set_watermark),
+	RACE_CALL(dat_ep_connect, ep_connect),
+	RACE_CALL(dat_ep_dup_connect, ep_dup_connect),
+	RACE_CALL(dat_ep_disconnect, ep_disconnect),
+	RACE_CALL(dat_ep_reset, ep_reset),
+	RACE_CALL(dat_evd_dequeue, evd_dequeue),
+	RACE_CALL(dat_evd_query, evd_query),
+	RACE_CALL(dat_evd_resize, evd_resize),
+	RACE_CALL(dat_evd_modify_upcall, evd_modify_upcall),
+	RACE_CALL(kdat_evd_wait_upcalls, evd_wait_upcalls),
+	RACE_CALL(dat_evd_post_se, evd_post_se),
+	RACE_CALL(dat_evd_kcreate, evd_create),
+	RACE_CALL(dat_evd_free, evd_free),
+};
+
+const unsigned int race_nep_calls = ARRAY_SIZE(race_ep_calls);

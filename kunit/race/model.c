@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * race_test.ko: exact counts. Each buffer and request that is posted has a cookie,
+ * which comes back once, or not at all if its Endpoint or SRQ is freed before. Each
+ * connection has at most one ESTABLISHED and one last event, each setting of a watermark
+ * at most one. Nothing names an Endpoint that was freed before the event was dequeued.
+ *
+ * Entry points: RACE() around each DAT call, race_post() before and race_posted() after a
+ * post, race_saw() for each event. Failures are told by race.c when the pair has ended.
+ */
+#include <linux/jiffies.h>
+#include "race.h"
+
+/* ---- Failures and calls -------------------------------------------------- */
+
+/* Context: any. */
+void race_fail(struct race_world *w, const char *fmt, ...)
+{
+	unsigned long flags;
+	va_list args;
+
+	spin_lock_irqsave(&w->fail_lock, flags);
+	if (w->failures++ < RACE_TOLD) {
+		char *told = w->told[w->failures - 1];
+
+		va_start(args, fmt);
+		vscnprintf(told, sizeof(w->told[0]), fmt, args);
+		va_end(args);
+		/* The kernel may not live to tell. */
+		pr_err("race: %s\n", told);
+	}
+	spin_unlock_irqrestore(&w->fail_lock, flags);
+}
+
+/*
+ * Is @c in the call of its side? Of two threads that both look, each after it has said so
+ * itself, at least one sees the other.
+ */
+static bool is_met(struct race_caller *c)
+{
+	return c->other && READ_ONCE(c->other->in);
+}
+
+void race_enter(struct race_caller *c, const char *name)
+{
+	WRITE_ONCE(c->since, jiffies);
+	WRITE_ONCE(c->where, name);
+	if (!c->call || strcmp(name, c->call->name))
+		return;
+	WRITE_ONCE(c->in, true);
+	smp_mb();
+	c->meets = is_met(c);
+}
+
+void race_leave(struct race_caller *c, DAT_RETURN ret, u32 may)
+{
+	if (c->in) {
+		c->calls++;
+		c->met += c->meets || is_met(c);
+		WRITE_ONCE(c->in, false);
+	}
+	if (ret != DAT_SUCCESS &&
+	    (DAT_GET_CLASS(ret) != DAT_CLASS_ERROR || DAT_GET_TYPE(ret) >> 16 > 31 ||
+	     !(may & MAY(DAT_GET_TYPE(ret)))))
+		race_fail(c->w, "%s returned %#x %s", c->where, ret, kd_strerror(ret));
+	WRITE_ONCE(c->where, NULL);
+}
+
+/* ---- Buffers ------------------------------------------------------------- */
+
+static const char * const kind_names[] = {
+	[K_NONE] = "free", [K_RECV] = "receive", [K_SRQ] = "buffer of an SRQ",
+	[K_SEND] = "Send", [K_READ] = "Read", [K_WRITE] = "Write", [K_FMR] = "fmr",
+	[K_INVALIDATE] = "invalidate", [K_BIND] = "bind", [K_SOFTWARE] = "software event",
+};
+
+static const DAT_DTOS operation[] = {
+	[K_RECV] = DAT_DTO_RECEIVE, [K_SRQ] = DAT_DTO_RECEIVE, [K_SEND] = DAT_DTO_SEND,
+	[K_READ] = DAT_DTO_RDMA_READ, [K_WRITE] = DAT_DTO_RDMA_WRITE,
+	[K_FMR] = DAT_DTO_LMR_FMR, [K_INVALIDATE] = DAT_DTO_LMR_INVALIDATE,
+};
+
+static bool is_receive(enum race_kind kind)
+{
+	return kind == K_RECV || kind == K_SRQ;
+}
+
+static atomic_t *count_of(struct race_obj *obj, enum race_kind kind)
+{
+	return is_receive(kind) ? &obj->recvs : &obj->reqs;
+}
+
+void race_init_bufs(struct race_world *w)
+{
+	unsigned int i;
+
+	/* Entry 0 ends the list of free ones. */
+	for (i = 1; i < RACE_BUFS; i++)
+		w->buf[i].next = (i + 1) % RACE_BUFS;
+	w->free_buf = 1;
+}
+
+/* Return a cookie for something to be posted to @obj, or 0. It counts as posted. */
+u64 race_post(struct race_world *w, enum race_kind kind, struct race_obj *obj)
+{
+	unsigned long flags;
+	u64 cookie = 0;
+	u16 i;
+
+	if (!obj)
+		return 0;
+	spin_lock_irqsave(&w->lock, flags);
+	i = w->free_buf;
+	if (i) {
+		struct race_buf *buf = &w->buf[i];
+
+		w->free_buf = buf->next;
+		buf->kind = kind;
+		buf->obj = obj;
+		cookie = (u64)++buf->gen << 32 | i;
+		atomic_inc(count_of(obj, kind));
+	}
+	spin_unlock_irqrestore(&w->lock, flags);
+	return cookie;
+}
+
+static void free_buf(struct race_world *w, struct race_buf *buf)
+{
+	atomic_dec(count_of(buf->obj, buf->kind));
+	buf->kind = K_NONE;
+	buf->next = w->free_buf;
+	w->free_buf = buf - w->buf;
+}
+
+/*
+ * Take the buffer of @cookie back. Return what it was, K_NONE if it was not posted; and
+ * what it was posted to.
+ */
+static enum race_kind take_back(struct race_world *w, u64 cookie, struct race_obj **obj)
+{
+	enum race_kind kind = K_NONE;
+	struct race_buf *buf;
+	unsigned long flags;
+	u32 i = cookie;
+
+	*obj = NULL;
+	if (!i || i >= RACE_BUFS)
+		return K_NONE;
+	buf = &w->buf[i];
+	spin_lock_irqsave(&w->lock, flags);
+	if (buf->gen == cookie >> 32 && buf->kind) {
+		kind = buf->kind;
+		*obj = buf->obj;
+		free_buf(w, buf);
+	}
+	spin_unlock_irqrestore(&w->lock, flags);
+	return kind;
+}
+
+/* The post of @cookie has returned @ret. */
+void race_posted(struct race_world *w, u64 cookie, DAT_RETURN ret)
+{
+	struct race_obj *obj;
+
+	if (ret != DAT_SUCCESS && take_back(w, cookie, &obj) == K_NONE)
+		race_fail(w, "%#llx has completed, and its post returned %s", cookie,
+			  kd_strerror(ret));
+}
+
+/*
+ * Nothing runs: what was posted to objects that were freed is the consumer's again. Return
+ * how many buffers are still posted.
+ */
+unsigned int race_recycle(struct race_world *w)
+{
+	unsigned int i, left = 0;
+	unsigned long flags;
+
+	spin_lock_irqsave(&w->lock, flags);
+	for (i = 1; i < RACE_BUFS; i++) {
+		if (w->buf[i].kind && atomic_read(&w->buf[i].obj->freed))
+			free_buf(w, &w->buf[i]);
+		left += w->buf[i].kind != K_NONE;
+	}
+	spin_unlock_irqrestore(&w->lock, flags);
+	return left;
+}
+
+/* ---- Events -------------------------------------------------------------- */
+
+/* @freed: of w->freed, before the event was dequeued; below 0 if that is not known */
+static void check_freed(struct race_world *w, struct race_obj *obj, int freed,
+			const DAT_EVENT *event)
+{
+	int when = atomic_read(&obj->freed);
+
+	if (when && when <= freed)
+		race_fail(w, "event %#x of a freed object", event->event_number);
+}
+
+static struct race_obj *find_named(struct race_world *w, DAT_HANDLE handle, int freed,
+				   const DAT_EVENT *event)
+{
+	struct race_obj *obj = race_find(w, handle);
+
+	if (obj)
+		check_freed(w, obj, freed, event);
+	else
+		race_fail(w, "event %#x names %p", event->event_number, handle);
+	return obj;
+}
+
+/* A completion of @ep that was reaped in order. */
+static void check_order(struct race_world *w, struct race_obj *ep,
+			DAT_DTO_COMPLETION_STATUS status)
+{
+	if (ep->ordered && status == DAT_DTO_SUCCESS && !ep->up)
+		race_fail(w, "success before ESTABLISHED, or after the last event");
+}
+
+static void saw_dto(struct race_world *w, const DAT_EVENT *event, int freed)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
+		&event->event_data.dto_completion_event_data;
+	struct race_obj *ep = find_named(w, dto->ep_handle, freed, event), *obj;
+	u64 cookie = dto->user_cookie.as_64;
+	enum race_kind kind = take_back(w, cookie, &obj);
+
+	atomic_inc(&w->stat[dto->status == DAT_DTO_SUCCESS ? N_MESSAGES : N_FLUSHED]);
+	if (kind == K_NONE)
+		race_fail(w, "%#llx completes, status %d, and is not posted", cookie,
+			  dto->status);
+	if (kind == K_NONE || !ep)
+		return;
+	if (kind >= ARRAY_SIZE(operation) || operation[kind] != dto->operation)
+		race_fail(w, "%s completes as operation %d", kind_names[kind],
+			  dto->operation);
+	if (obj != (kind == K_SRQ ? ep->srq : ep))
+		race_fail(w, "%s of another object", kind_names[kind]);
+	if (is_receive(kind) && dto->status == DAT_DTO_SUCCESS &&
+	    dto->transfered_length != RACE_LEN)
+		race_fail(w, "%llu bytes received", (u64)dto->transfered_length);
+	check_order(w, ep, dto->status);
+}
+
+static void saw_bind(struct race_world *w, const DAT_EVENT *event, int freed)
+{
+	const DAT_RMR_BIND_COMPLETION_EVENT_DATA *bind =
+		&event->event_data.rmr_completion_event_data;
+	u64 cookie = bind->user_cookie.as_64;
+	struct race_obj *ep;
+
+	if (take_back(w, cookie, &ep) != K_BIND) {
+		race_fail(w, "bind %#llx is not posted", cookie);
+		return;
+	}
+	check_freed(w, ep, freed, event);
+	check_order(w, ep, bind->status);
+}
+
+static void saw_software(struct race_world *w, const DAT_EVENT *event)
+{
+	u64 cookie = (uintptr_t)event->event_data.software_event_data.pointer;
+	struct race_obj *evd;
+
+	if (cookie && take_back(w, cookie, &evd) != K_SOFTWARE)
+		race_fail(w, "software event %#llx is not posted", cookie);
+}
+
+static void saw_established(struct race_world *w, struct race_obj *ep)
+{
+	if (atomic_inc_return(&ep->ests) > atomic_read(&ep->starts))
+		race_fail(w, "ESTABLISHED twice");
+	if (ep->ordered && ep->up)
+		race_fail(w, "ESTABLISHED before the last event of the connection before");
+	ep->up = true;
+}
+
+static void saw_end(struct race_world *w, struct race_obj *ep, DAT_EVENT_NUMBER number)
+{
+	if (atomic_inc_return(&ep->ends) > atomic_read(&ep->starts))
+		race_fail(w, "event %#x after the last one", number);
+	if (ep->ordered && ep->up && number != DAT_CONNECTION_EVENT_DISCONNECTED &&
+	    number != DAT_CONNECTION_EVENT_BROKEN)
+		race_fail(w, "event %#x after ESTABLISHED", number);
+	ep->up = false;
+}
+
+static void saw_connection(struct race_world *w, const DAT_EVENT *event, int freed)
+{
+	struct race_obj *ep = find_named(w, event->event_data.connect_event_data.ep_handle,
+					 freed, event);
+
+	if (!ep)
+		return;
+	switch (event->event_number) {
+	case DAT_CONNECTION_EVENT_ESTABLISHED:
+		atomic_inc(&w->stat[N_ESTABLISHED]);
+		saw_established(w, ep);
+		return;
+	case DAT_CONNECTION_EVENT_DISCONNECTED:
+		atomic_inc(&w->stat[N_DISCONNECTED]);
+		break;
+	case DAT_CONNECTION_EVENT_BROKEN:
+		atomic_inc(&w->stat[N_BROKEN]);
+		break;
+	default:
+		atomic_inc(&w->stat[N_REFUSED]);
+	}
+	saw_end(w, ep, event->event_number);
+}
+
+/* Keep the request for those who answer. If there are too many, one is rejected. */
+static void saw_request(struct race_world *w, const DAT_EVENT *event)
+{
+	DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;
+
+	cr = xchg(&w->cr[(u32)atomic_inc_return(&w->crs) % RACE_CRS], cr);
+	if (cr)
+		dat_cr_reject(cr, 0, NULL);
+}
+
+static void saw_mark(struct race_world *w, const DAT_EVENT *event, int freed)
+{
+	struct race_obj *obj = find_named(w, event->event_data.asynch_error_event_data.dat_handle,
+					  freed, event);
+
+	atomic_inc(&w->stat[N_MARKS]);
+	if (obj && atomic_inc_return(&obj->fired) > atomic_read(&obj->marks))
+		race_fail(w, "event %#x, more often than set", event->event_number);
+}
+
+/* Context: any; process context for connection requests. */
+void race_saw(struct race_world *w, const DAT_EVENT *event, int freed)
+{
+	switch (event->event_number) {
+	case DAT_DTO_COMPLETION_EVENT:
+		saw_dto(w, event, freed);
+		break;
+	case DAT_RMR_BIND_COMPLETION_EVENT:
+		saw_bind(w, event, freed);
+		break;
+	case DAT_SOFTWARE_EVENT:
+		saw_software(w, event);
+		break;
+	case DAT_CONNECTION_REQUEST_EVENT:
+		saw_request(w, event);
+		break;
+	case DAT_ASYNC_SRQ_LOW_WATERMARK:
+	case DAT_ASYNC_EP_SOFT_HIGH_WATERMARK:
+		saw_mark(w, event, freed);
+		break;
+	case DAT_ASYNC_ERROR_EVD_OVERFLOW:
+		break;
+	case DAT_ASYNC_ERROR_IA_CATASTROPHIC:
+		if (!READ_ONCE(w->is_gone))
+			race_fail(w, "the device is there");
+		break;
+	default:
+		saw_connection(w, event, freed);
+	}
+}
+
+/* Dequeue an event. Return whether there was one. */
+bool race_dequeue(struct race_caller *c, enum race_evd evd)
+{
+	int freed = atomic_read(&c->w->freed);
+	DAT_EVENT event;
+
+	if (RACE(c, dat_evd_dequeue, EMPTY, c->w->evd[evd], &event) != DAT_SUCCESS)
+		return false;
+	race_saw(c->w, &event, freed);
+	return true;
+}
+
+/* The upcall of E_DTO, E_CONN and S_EVD. Without an event it dequeues one itself. */
+void race_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
+{
+	struct race_world *w = data;
+
+	atomic_inc(&w->stat[N_UPCALLS]);
+	if (event)
+		race_saw(w, event, -1);
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * race_test.ko: calls of SRQs, memory, connection requests, service points and IAs. See
+ * calls.c.
+ */
+#include "race.h"
+
+/* ---- SRQs ---------------------------------------------------------------- */
+
+static void srq_create(struct race_caller *c)
+{
+	race_replace(c, S_SRQ2);
+}
+
+/* The Endpoint that uses it is freed first. */
+static void srq_free(struct race_caller *c)
+{
+	struct race_obj *srq = race_slot(c->w, S_SRQ2);
+	struct race_obj *ep = race_slot(c->w, S_EP + 3);
+
+	if (ep && ep->srq == srq)
+		race_free(c, ep);
+	race_free_slot(c, S_SRQ2);
+	race_free_slot(c, S_EP + 3);
+}
+
+static struct race_obj *pick_srq(struct race_caller *c)
+{
+	return race_slot(c->w, rnd(c, 4) ? S_SRQ : S_SRQ2);
+}
+
+static void srq_query(struct race_caller *c)
+{
+	DAT_SRQ_PARAM param = {};
+
+	RACE(c, dat_srq_query, HANDLE, race_handle(pick_srq(c)), DAT_SRQ_FIELD_ALL, &param);
+	if (param.available_dto_count < 0 ||
+	    param.available_dto_count > param.outstanding_dto_count ||
+	    param.outstanding_dto_count > param.max_recv_dtos)
+		race_fail(c->w, "SRQ: %d available, %d outstanding of %d",
+			  param.available_dto_count, param.outstanding_dto_count,
+			  param.max_recv_dtos);
+}
+
+static void srq_resize(struct race_caller *c)
+{
+	RACE(c, dat_srq_resize, HANDLE | STATE | NO_ROOM, race_handle(pick_srq(c)),
+	     RACE_SRQ_MIN + rnd(c, RACE_SRQ_MAX - RACE_SRQ_MIN));
+}
+
+void race_set_lw(struct race_caller *c, struct race_obj *srq, DAT_COUNT lw)
+{
+	if (!srq)
+		return;
+	if (lw)
+		atomic_inc(&srq->marks);
+	if (RACE(c, dat_srq_set_lw, HANDLE, srq->handle, lw) != DAT_SUCCESS && lw)
+		atomic_dec(&srq->marks);
+}
+
+static void srq_set_lw(struct race_caller *c)
+{
+	race_set_lw(c, pick_srq(c), rnd(c, RACE_SRQ_MIN));
+}
+
+/* ---- Memory -------------------------------------------------------------- */
+
+static struct race_obj *pick_lmr(struct race_caller *c)
+{
+	return race_slot(c->w, S_LMR + rnd(c, 2));
+}
+
+static DAT_EP_HANDLE pick_ep(struct race_caller *c, struct race_obj **ep)
+{
+	*ep = race_slot(c->w, S_EP + rnd(c, RACE_EPS));
+	return race_handle(*ep);
+}
+
+static void lmr_kcreate(struct race_caller *c)
+{
+	race_replace(c, S_LMR + rnd(c, 2));
+}
+
+static void lmr_free(struct race_caller *c)
+{
+	race_free_slot(c, S_LMR + rnd(c, 2));
+}
+
+static void lmr_query(struct race_caller *c)
+{
+	DAT_LMR_PARAM param;
+
+	RACE(c, dat_lmr_query, HANDLE, race_handle(pick_lmr(c)), DAT_LMR_FIELD_ALL, &param);
+}
+
+static void lmr_sync_read(struct race_caller *c)
+{
+	DAT_LMR_TRIPLET seg = race_seg(c);
+
+	RACE(c, dat_lmr_sync_rdma_read, PARAM, c->w->ia, &seg, 1);
+}
+
+static void lmr_sync_write(struct race_caller *c)
+{
+	DAT_LMR_TRIPLET seg = race_seg(c);
+
+	RACE(c, dat_lmr_sync_rdma_write, PARAM, c->w->ia, &seg, 1);
+}
+
+static void lmr_allocate(struct race_caller *c)
+{
+	race_replace(c, S_FMR);
+}
+
+static void lmr_fmr(struct race_caller *c)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = c->w->fmr_page };
+	struct race_obj *ep, *lmr = race_slot(c->w, S_FMR);
+	DAT_EP_HANDLE handle = pick_ep(c, &ep);
+	u64 cookie = race_post(c->w, K_FMR, ep);
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+
+	if (!cookie)
+		return;
+	race_posted(c->w, cookie,
+		    RACE(c, dat_lmr_fmr, HANDLE | STATE | NO_ROOM, race_handle(lmr),
+			 DAT_MEM_TYPE_VIRTUAL, region, 1, DAT_MEM_PRIV_ALL_FLAG,
+			 DAT_VA_TYPE_VA, handle, kd_cookie(cookie), 0, &lmr_context,
+			 &rmr_context));
+}
+
+static void lmr_invalidate(struct race_caller *c)
+{
+	struct race_obj *ep, *lmr = race_slot(c->w, S_FMR);
+	DAT_EP_HANDLE handle = pick_ep(c, &ep);
+	u64 cookie = race_post(c->w, K_INVALIDATE, ep);
+
+	if (!cookie)
+		return;
+	race_posted(c->w, cookie,
+		    RACE(c, dat_lmr_invalidate, HANDLE | STATE | NO_ROOM, race_handle(lmr),
+			 handle, kd_cookie(cookie), 0));
+}
+
+/* The pair of lmr_fmr() and lmr_invalidate() must not be the only one to bind. */
+static void fmr_or_invalidate(struct race_caller *c)
+{
+	if (rnd(c, 2))
+		lmr_fmr(c);
+	else
+		lmr_invalidate(c);
+}
+
+static void rmr_create(struct race_caller *c)
+{
+	race_replace(c, S_RMR);
+}
+
+static void rmr_free(struct race_caller *c)
+{
+	race_free_slot(c, S_RMR);
+}
+
+static void rmr_query(struct race_caller *c)
+{
+	DAT_RMR_PARAM param;
+
+	RACE(c, dat_rmr_query, HANDLE, race_handle(race_slot(c->w, S_RMR)), DAT_RMR_FIELD_ALL,
+	     &param);
+}
+
+/* Bind the beginning of the memory that stays, or unbind. */
+static void rmr_bind(struct race_caller *c)
+{
+	DAT_LMR_TRIPLET seg = {
+		.virtual_address = (uintptr_t)c->w->mem,
+		.segment_length = rnd(c, 4) ? RACE_LEN : 0,
+		.lmr_context = c->w->lmr_context,
+	};
+	struct race_obj *ep, *rmr = race_slot(c->w, S_RMR);
+	DAT_EP_HANDLE handle = pick_ep(c, &ep);
+	u64 cookie = race_post(c->w, K_BIND, ep);
+	DAT_RMR_CONTEXT rmr_context = 0;
+	DAT_RETURN ret;
+
+	if (!cookie)
+		return;
+	ret = RACE(c, dat_rmr_bind, HANDLE | STATE | NO_ROOM, race_handle(rmr), c->w->lmr, &seg,
+		   DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, handle, kd_cookie(cookie), 0,
+		   &rmr_context);
+	if (ret == DAT_SUCCESS && seg.segment_length)
+		WRITE_ONCE(c->w->bound, rmr_context);
+	race_posted(c->w, cookie, ret);
+}
+
+/* ---- Connection requests ------------------------------------------------- */
+
+static DAT_CR_HANDLE pick_cr(struct race_caller *c, DAT_CR_HANDLE **place)
+{
+	unsigned int i, first = rnd(c, RACE_CRS);
+
+	for (i = 0; i < RACE_CRS; i++) {
+		*place = &c->w->cr[(first + i) % RACE_CRS];
+		if (READ_ONCE(**place))
+			break;
+	}
+	return READ_ONCE(**place);
+}
+
+static void answered(DAT_CR_HANDLE *place, DAT_CR_HANDLE cr, DAT_RETURN ret)
+{
+	/* Of those that answer it at once one succeeds, for the others it is gone. */
+	if (ret == DAT_SUCCESS || DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE)
+		cmpxchg(place, cr, NULL);
+}
+
+/* Accept a request, with @ep unless an Endpoint came with it. */
+void race_accept(struct race_caller *c, struct race_obj *ep)
+{
+	DAT_CR_PARAM param = {};
+	DAT_CR_HANDLE *place, cr = pick_cr(c, &place);
+	DAT_RETURN ret;
+
+	if (!cr || !ep)
+		return;
+	RACE(c, dat_cr_query, HANDLE, cr, DAT_CR_FIELD_ALL, &param);
+	if (param.local_ep_handle)
+		ep = race_find(c->w, param.local_ep_handle);
+	if (!ep)
+		return;
+	atomic_inc(&ep->starts);
+	ret = RACE(c, dat_cr_accept, HANDLE | STATE | NO_ROOM, cr,
+		   param.local_ep_handle ? NULL : ep->handle, 0, NULL);
+	if (ret != DAT_SUCCESS)
+		atomic_dec(&ep->starts);
+	/* Which handle was not valid is not known; the request is answered some day. */
+	if (DAT_GET_SUBTYPE(ret) != DAT_INVALID_HANDLE_EP)
+		answered(place, cr, ret);
+}
+
+void race_reject(struct race_caller *c)
+{
+	DAT_CR_HANDLE *place, cr = pick_cr(c, &place);
+
+	if (cr)
+		answered(place, cr, RACE(c, dat_cr_reject, HANDLE, cr, 0, NULL));
+}
+
+static void cr_query(struct race_caller *c)
+{
+	DAT_CR_HANDLE *place;
+	DAT_CR_PARAM param;
+
+	RACE(c, dat_cr_query, HANDLE, pick_cr(c, &place), DAT_CR_FIELD_ALL, &param);
+}
+
+static void cr_accept(struct race_caller *c)
+{
+	race_accept(c, race_slot(c->w, S_EP + rnd(c, RACE_EPS)));
+}
+
+static void cr_handoff(struct race_caller *c)
+{
+	struct race_obj *sp = race_slot(c->w, S_PSP + rnd(c, 3));
+	DAT_CR_HANDLE *place, cr = pick_cr(c, &place);
+
+	if (cr)
+		answered(place, cr, RACE(c, dat_cr_handoff, HANDLE | PARAM | NO_ROOM, cr,
+					 sp ? sp->port : c->w->port));
+}
+
+/* ---- Service points ------------------------------------------------------ */
+
+static void psp_create(struct race_caller *c)
+{
+	race_replace(c, S_PSP);
+}
+
+static void psp_free(struct race_caller *c)
+{
+	race_free_slot(c, S_PSP);
+}
+
+static void psp_query(struct race_caller *c)
+{
+	DAT_PSP_PARAM param;
+
+	RACE(c, dat_psp_query, HANDLE, race_handle(race_slot(c->w, S_PSP)), DAT_PSP_FIELD_ALL,
+	     &param);
+}
+
+static void rsp_create(struct race_caller *c)
+{
+	race_replace(c, S_RSP);
+}
+
+static void rsp_free(struct race_caller *c)
+{
+	race_free_slot(c, S_RSP);
+}
+
+static void rsp_query(struct race_caller *c)
+{
+	DAT_RSP_PARAM param;
+
+	RACE(c, dat_rsp_query, HANDLE, race_handle(race_slot(c->w, S_RSP)), DAT_RSP_FIELD_ALL,
+	     &param);
+}
+
+static void csp_create(struct race_caller *c)
+{
+	race_replace(c, S_CSP);
+}
+
+static void csp_free(struct race_caller *c)
+{
+	race_free_slot(c, S_CSP);
+}
+
+static void csp_query(struct race_caller *c)
+{
+	DAT_CSP_PARAM param;
+
+	RACE(c, dat_csp_query, HANDLE, race_handle(race_slot(c->w, S_CSP)), DAT_CSP_FIELD_ALL,
+	     &param);
+}
+
+/* ---- PZs and IAs --------------------------------------------------------- */
+
+static void pz_create(struct race_caller *c)
+{
+	race_replace(c, S_PZ);
+}
+
+static void pz_free(struct race_caller *c)
+{
+	race_free_slot(c, S_PZ);
+}
+
+static void ia_openv(struct race_caller *c)
+{
+	race_replace(c, S_IA);
+}
+
+static void ia_query(struct race_caller *c)
+{
+	DAT_IA_HANDLE ia = rnd(c, 2) ? c->w->ia : race_handle(race_slot(c->w, S_IA));
+	DAT_PROVIDER_ATTR prov;
+
+	RACE(c, dat_ia_query, HANDLE, ia, NULL, 0, NULL,
+	     DAT_PROVIDER_FIELD_MAX_PRIVATE_DATA_SIZE, &prov);
+}
+
+static void ia_close(struct race_caller *c)
+{
+	race_free_slot(c, S_IA);
+}
+
+/* ---- The table ----------------------------------------------------------- */
+
+const struct race_call race_object_calls[] = {
+	RACE_CALL(dat_srq_create, srq_create),
+	RACE_CALL(dat_srq_free, srq_free),
+	RACE_CALL(dat_srq_query, srq_query),
+	RACE_CALL(dat_srq_resize, srq_resize),
+	RACE_CALL(dat_srq_set_lw, srq_set_lw),
+	RACE_CALL(dat_lmr_kcreate, lmr_kcreate),
+	RACE_CALL(dat_lmr_free, lmr_free),
+	RACE_CALL(dat_lmr_query, lmr_query),
+	RACE_CALL(dat_lmr_sync_rdma_read, lmr_sync_read),
+	RACE_CALL(dat_lmr_sync_rdma_write, lmr_sync_write),
+	RACE_CALL(dat_lmr_allocate, lmr_allocate),
+	RACE_CALL(dat_lmr_fmr, fmr_or_invalidate),
+	RACE_CALL(dat_lmr_invalidate, fmr_or_invalidate),
+	RACE_CALL(dat_rmr_create, rmr_create),
+	RACE_CALL(dat_rmr_free, rmr_free),
+	RACE_CALL(dat_rmr_query, rmr_query),
+	RACE_CALL(dat_rmr_bind, rmr_bind),
+	RACE_CALL(dat_cr_query, cr_query),
+	RACE_CALL(dat_cr_accept, cr_accept),
+	RACE_CALL(dat_cr_reject, race_reject),
+	RACE_CALL(dat_cr_handoff, cr_handoff),
+	RACE_CALL(dat_psp_create, psp_create),
+	RACE_CALL(dat_psp_free, psp_free),
+	RACE_CALL(dat_psp_query, psp_query),
+	RACE_CALL(dat_rsp_create, rsp_create),
+	RACE_CALL(dat_rsp_free, rsp_free),
+	RACE_CALL(dat_rsp_query, rsp_query),
+	RACE_CALL(dat_csp_create, csp_create),
+	RACE_CALL(dat_csp_free, csp_free),
+	RACE_CALL(dat_csp_query, csp_query),
+	RACE_CALL(dat_pz_create, pz_create),
+	RACE_CALL(dat_pz_free, pz_free),
+	RACE_CALL(dat_ia_openv, ia_openv),
+	RACE_CALL(dat_ia_query, ia_query),
+	RACE_CALL(dat_ia_close, ia_close),
+};
+
+const unsigned int race_nobject_calls = ARRAY_SIZE(race_object_calls);

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Every two calls beside each other (C5), on Endpoints and objects that both sides share,
+ * while events are reaped and connections are made, used and ended. The suite is for
+ * kernels with several CPUs: there the two sides call at once. With one CPU threads
+ * alternate where calls sleep.
+ *
+ * Each pair of calls runs for some milliseconds. Then all connections are ended and
+ * everything is counted, see model.c. A run on the devices of the test bed has each pair
+ * once, on one of them; which one follows from the seed. How often the calls of a pair met
+ * is told at the end, and which pairs never did.
+ *
+ * To run one pair, or those of one call, as often as wanted:
+ *
+ *	make check KERNEL=smp SUITE=race PARAMS="race_test.pair=dat_ep_reset+dat_ep_connect
+ *		race_test.ms=1000 race_test.seed=5"
+ */
+#include <linux/hash.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/panic_notifier.h>
+#include <linux/random.h>
+#include <linux/sched/debug.h>
+#include <linux/slab.h>
+#include "device.h"
+#include "race.h"
+
+/* No call takes longer, not even one that waits for the transport. */
+#define HANG_MS		60000
+#define WARM_UP_MS	500
+#define NAME_LEN	80
+
+static uint seed;
+module_param(seed, uint, 0444);
+MODULE_PARM_DESC(seed, "what the calls follow from; 0: any");
+
+static uint ms;
+module_param(ms, uint, 0444);
+MODULE_PARM_DESC(ms, "milliseconds of a pair; 0: what is quick");
+
+static uint share;
+module_param(share, uint, 0444);
+MODULE_PARM_DESC(share, "run one of so many pairs on each device; 0: what is quick, 1: all");
+
+static char *pair = "";
+module_param(pair, charp, 0444);
+MODULE_PARM_DESC(pair, "only this pair, such as dat_ep_reset+dat_ep_connect, or the pairs of one call");
+
+static bool verbose;
+module_param(verbose, bool, 0444);
+MODULE_PARM_DESC(verbose, "tell of each pair how often its calls met");
+
+/* ---- Threads ------------------------------------------------------------- */
+
+enum race_role {
+	R_SIDE, R_SIDE2, R_REAPER, R_LIFE, R_SETTLER, RACE_ROLES
+};
+
+static const char * const role_names[] = { "side", "side2", "reaper", "life", "settler" };
+
+/* struct race_run - one run of the table on a device */
+struct race_run {
+	struct kunit *test;
+	struct race_world *w;
+	struct race_caller caller[RACE_ROLES];
+	bool stop;
+	bool stop_reaper;
+	bool hangs;
+	unsigned int pairs;
+	unsigned int bad;
+	u64 calls;
+	u64 met;
+	char *apart;			/* names of pairs that never met */
+	unsigned int aparts;
+};
+
+#define APART_LEN	2048
+
+static char now[NAME_LEN];		/* the pair that runs */
+
+static int race_thread(void *data)
+{
+	struct race_caller *c = data;
+
+	while (!READ_ONCE(*c->stop)) {
+		c->step(c);
+		/* Others need the CPU: on one alone, whoever is to meet this side. */
+		if (num_online_cpus() == 1 || !rnd(c, 8))
+			yield();
+		else
+			cond_resched();
+	}
+	kthread_complete_and_exit(&c->done, 0);
+}
+
+static void call_step(struct race_caller *c)
+{
+	c->call->fn(c);
+}
+
+/*
+ * The sides have CPUs of their own. Of two CPUs the other threads share what the sides leave
+ * them; of more they take any.
+ */
+static void bind(struct race_run *r, struct task_struct *task, enum race_role role)
+{
+	unsigned int n = num_online_cpus(), cpu;
+
+	if (role > R_SIDE2 || n == 1)
+		return;
+	cpu = (hash_32(r->pairs, 16) + role) % n;
+	kthread_bind(task, cpumask_nth(cpu, cpu_online_mask));
+}
+
+static bool start(struct race_run *r, enum race_role role, void (*step)(struct race_caller *c),
+		  bool *stop)
+{
+	struct race_caller *c = &r->caller[role];
+	struct task_struct *task;
+
+	c->w = r->w;
+	c->step = step;
+	c->stop = stop;
+	c->where = NULL;
+	c->task = NULL;
+	init_completion(&c->done);
+	prandom_seed_state(&c->rnd, ((u64)seed << 32 | r->pairs) * RACE_ROLES + role);
+	task = kthread_create(race_thread, c, "race-%s", role_names[role]);
+	if (IS_ERR(task)) {
+		race_fail(r->w, "no thread: %ld", PTR_ERR(task));
+		complete(&c->done);
+		return false;
+	}
+	bind(r, task, role);
+	c->task = get_task_struct(task);
+	wake_up_process(task);
+	return true;
+}
+
+/* Tell where the threads are, none of which must ever come back to a world that is gone. */
+static void tell_hang(struct race_run *r)
+{
+	struct race_caller *c;
+	const char *where;
+	int i;
+
+	r->hangs = true;
+	__module_get(THIS_MODULE);
+	for (i = 0; i < RACE_ROLES; i++) {
+		c = &r->caller[i];
+		if (!c->task || completion_done(&c->done))
+			continue;
+		where = READ_ONCE(c->where);
+		KUNIT_FAIL(r->test, "%s: the %s hangs in %s, for %u ms", now, role_names[i],
+			   where ?: "no call", jiffies_to_msecs(jiffies - c->since));
+		sched_show_task(c->task);
+	}
+}
+
+static void await(struct race_run *r, enum race_role role)
+{
+	struct race_caller *c = &r->caller[role];
+
+	if (r->hangs)
+		return;
+	if (!wait_for_completion_timeout(&c->done, msecs_to_jiffies(HANG_MS))) {
+		tell_hang(r);
+		return;
+	}
+	if (c->task)
+		put_task_struct(c->task);
+	c->task = NULL;
+}
+
+/* ---- One pair ------------------------------------------------------------ */
+
+static void settle(struct race_run *r)
+{
+	bool stop = false;
+
+	start(r, R_SETTLER, race_settle, &r->stop_reaper);
+	await(r, R_SETTLER);
+	r->stop_reaper = stop;
+}
+
+/* Wait until a connection is up, so that the calls have one to begin with. */
+static void warm_up(struct race_run *r)
+{
+	ktime_t end = ktime_add_ms(ktime_get(), WARM_UP_MS);
+
+	while (!race_is_up(r->w) && ktime_before(ktime_get(), end))
+		yield();
+}
+
+/* Let them run for their time, and a little longer if they have not met yet. */
+static void run_sides(struct race_run *r, unsigned int len)
+{
+	struct race_caller *a = &r->caller[R_SIDE], *b = &r->caller[R_SIDE2];
+	ktime_t begin = ktime_get();
+	s64 gone;
+
+	do {
+		yield();
+		gone = ktime_ms_delta(ktime_get(), begin);
+	} while (gone < len || (gone < 4 * len && !READ_ONCE(a->met) && !READ_ONCE(b->met)));
+}
+
+static void count_pair(struct race_run *r)
+{
+	struct race_caller *a = &r->caller[R_SIDE], *b = &r->caller[R_SIDE2];
+
+	r->calls += a->calls + b->calls;
+	r->met += a->met + b->met;
+	if (!a->met && !b->met) {
+		r->aparts++;
+		if (strlen(r->apart) + strlen(now) + 2 < APART_LEN) {
+			strcat(r->apart, " ");
+			strcat(r->apart, now);
+		}
+	}
+	if (verbose)
+		kunit_info(r->test, "%s: %u + %u calls, %u + %u met", now, a->calls, b->calls,
+			   a->met, b->met);
+}
+
+static void tell_failures(struct race_run *r)
+{
+	struct race_world *w = r->w;
+	unsigned int i;
+
+	if (!w->failures)
+		return;
+	r->bad++;
+	for (i = 0; i < min_t(unsigned int, w->failures, RACE_TOLD); i++)
+		kunit_info(r->test, "%s", w->told[i]);
+	KUNIT_FAIL(r->test, "%s: %u failures; replay: PARAMS=\"race_test.seed=%u race_test.pair=%s\"",
+		   now, w->failures, seed, now);
+	w->failures = 0;
+}
+
+static void run_pair(struct race_run *r, const struct race_call *a, const struct race_call *b,
+		     unsigned int len)
+{
+	const struct race_call *call[] = { a, b };
+	int i;
+
+	snprintf(now, sizeof(now), "%s+%s", a->name, b->name);
+	r->pairs++;
+	r->stop = false;
+	r->stop_reaper = false;
+	for (i = 0; i < 2; i++) {
+		r->caller[i].call = call[i];
+		r->caller[i].other = &r->caller[!i];
+		r->caller[i].calls = 0;
+		r->caller[i].met = 0;
+	}
+	start(r, R_REAPER, race_reap, &r->stop_reaper);
+	start(r, R_LIFE, race_live, &r->stop);
+	warm_up(r);
+	start(r, R_SIDE, call_step, &r->stop);
+	start(r, R_SIDE2, call_step, &r->stop);
+	run_sides(r, len);
+	WRITE_ONCE(r->stop, true);
+	for (i = R_SIDE; i <= R_LIFE; i++) {
+		if (i == R_REAPER)
+			continue;
+		await(r, i);
+	}
+	WRITE_ONCE(r->stop_reaper, true);
+	await(r, R_REAPER);
+	if (r->hangs)
+		return;
+	count_pair(r);
+	settle(r);
+	if (!r->hangs)
+		tell_failures(r);
+}
+
+/* ---- The table ----------------------------------------------------------- */
+
+static const struct race_call *call_at(unsigned int i)
+{
+	return i < race_nep_calls ? &race_ep_calls[i] : &race_object_calls[i - race_nep_calls];
+}
+
+static bool is_asked_for(const struct race_call *a, const struct race_call *b)
+{
+	char name[NAME_LEN], turned[NAME_LEN];
+
+	snprintf(name, sizeof(name), "%s+%s", a->name, b->name);
+	snprintf(turned, sizeof(turned), "%s+%s", b->name, a->name);
+	return !strcmp(pair, a->name) || !strcmp(pair, b->name) || !strcmp(pair, name) ||
+	       !strcmp(pair, turned);
+}
+
+/*
+ * Run what is this device's part of all pairs, in an order that follows from the seed.
+ * @which: of @parts
+ */
+static void run_table(struct race_run *r, unsigned int which, unsigned int parts,
+		      unsigned int len)
+{
+	unsigned int n = race_nep_calls + race_nobject_calls, i, at;
+
+	/* Steps of a prime that does not divide n visit each place of the square once. */
+	at = seed % (n * n);
+	for (i = 0; i < n * n && !r->hangs; i++, at = (at + 10007) % (n * n)) {
+		const struct race_call *a = call_at(at / n), *b = call_at(at % n);
+
+		if (at / n > at % n ||
+		    (*pair ? !is_asked_for(a, b) : hash_32(seed ^ at, 32) % parts != which % parts))
+			continue;
+		run_pair(r, a, b, len);
+	}
+}
+
+/* ---- The case ------------------------------------------------------------ */
+
+static int tell_panic(struct notifier_block *nb, unsigned long event, void *data)
+{
+	pr_emerg("race: in %s; replay: PARAMS=\"race_test.seed=%u race_test.pair=%s\"\n", now, seed,
+		 now);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block panic_block = { .notifier_call = tell_panic };
+
+static const char * const stat_names[RACE_STATS] = {
+	[N_BEGUN] = "begun", [N_ESTABLISHED] = "established",
+	[N_DISCONNECTED] = "disconnected", [N_BROKEN] = "broken", [N_REFUSED] = "refused",
+	[N_RESETS] = "resets", [N_FREED] = "freed", [N_MESSAGES] = "completed",
+	[N_FLUSHED] = "flushed", [N_MARKS] = "marks", [N_UPCALLS] = "upcalls",
+	[N_GIVEN_BACK] = "pages given back",
+};
+
+static void report(struct race_run *r, s64 took)
+{
+	char line[256];
+	int i, n = 0;
+
+	for (i = 0; i < RACE_STATS; i++)
+		n += scnprintf(line + n, sizeof(line) - n, ", %d %s",
+			       atomic_read(&r->w->stat[i]), stat_names[i]);
+	kunit_info(r->test, "seed %u, %u CPUs, %u pairs in %lld ms: %llu calls, %llu met; %s",
+		   seed, num_online_cpus(), r->pairs, took, r->calls, r->met, line + 2);
+	if (r->aparts)
+		kunit_info(r->test, "%u pairs never met%s:%s", r->aparts,
+			   num_online_cpus() > 1 ? "" : ", on one CPU", r->apart);
+}
+
+static void C5_every_two_calls(struct kunit *test)
+{
+	const struct kd_bed *bed = test->param_value;
+	bool slow = kd_slow_kernel(), alone = num_online_cpus() == 1;
+	unsigned int parts = share ?: slow ? 96 : alone ? 24 : 4;
+	ktime_t begin = ktime_get();
+	struct race_run *r;
+	DAT_RETURN ret;
+
+	r = kzalloc(sizeof(*r), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->test = test;
+	r->apart = kzalloc(APART_LEN, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, r->apart);
+	if (!seed)
+		seed = get_random_u32() % 1000000 + 1;
+	r->w = race_open(bed->ia, &ret);
+	if (!r->w && DAT_GET_TYPE(ret) == DAT_PROVIDER_NOT_FOUND)
+		kunit_skip(test, "no device %s", bed->ia);
+	KUNIT_ASSERT_NOT_NULL_MSG(test, r->w, "%s", kd_strerror(ret));
+	settle(r);
+	atomic_notifier_chain_register(&panic_notifier_list, &panic_block);
+	run_table(r, bed->net, parts, ms ?: slow ? 40 : 10);
+	atomic_notifier_chain_unregister(&panic_notifier_list, &panic_block);
+	/* If threads hang, what they use stays. */
+	if (r->hangs)
+		return;
+	report(r, ktime_ms_delta(ktime_get(), begin));
+	race_close(r->w);
+	kfree(r->apart);
+	kfree(r);
+}
+
+static struct kunit_case race_cases[] = {
+	KUNIT_CASE_PARAM_ATTR(C5_every_two_calls, kd_gen_any_ia,
+			      { .speed = KUNIT_SPEED_SLOW }),
+	{}
+};
+
+KD_SUITE("kdapl-race", race_cases, "every two calls beside each other");

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What the files of race_test.ko share.
+ *
+ *   race.c          pairs of calls, the threads that make them, the report
+ *   model.c         exact counts: buffers, events, marks
+ *   world.c         objects, and memory that was given back
+ *   life.c          connections that come and go; the state of rest after a pair
+ *   calls.c         calls of data transfer, Endpoints and EVDs
+ *   object_calls.c  calls of all other objects
+ */
+#ifndef KDAPL_KUNIT_RACE_H
+#define KDAPL_KUNIT_RACE_H
+
+#include <linux/completion.h>
+#include <linux/hashtable.h>
+#include <linux/prandom.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+#include <dat/kdat_linux.h>
+#include "fixture.h"
+#include "free.h"
+
+#define RACE_BUFS	16384	/* posted at a time, those of freed Endpoints included */
+#define RACE_PAGES	24	/* that are registered and given back */
+#define RACE_MEM_LEN	SZ_64K	/* of memory that stays registered */
+#define RACE_LEN	256	/* bytes of a message */
+#define RACE_CRS	8
+#define RACE_TOLD	6	/* failures of a pair that are told */
+#define RACE_SRQ_MIN	24	/* shortest SRQ */
+#define RACE_SRQ_MAX	96
+
+/* ---- Objects ------------------------------------------------------------- */
+
+/* Slots of the objects that all threads share. */
+enum race_slot {
+	S_EP,				/* RACE_EPS Endpoints, see race_kinds[] */
+	RACE_EPS = 5,
+	S_RESERVED = RACE_EPS - 1,	/* the Endpoint for RSPs */
+	S_SRQ = RACE_EPS,		/* stays */
+	S_SRQ2,
+	S_LMR,
+	S_LMR2,
+	S_FMR,
+	S_RMR,
+	S_EVD,
+	S_PZ,
+	S_PSP,
+	S_RSP,
+	S_CSP,
+	S_IA,
+	RACE_SLOTS
+};
+
+enum race_evd {
+	E_MERGED,			/* only the reaper dequeues */
+	E_DTO,				/* upcalls in softirq */
+	E_DTO2,
+	E_CONN,				/* and software events; upcalls in a work item */
+	E_CR,
+	E_ASYNC,
+	RACE_EVDS
+};
+
+/*
+ * struct race_obj - an object, from its creation until the next state of rest
+ * @freed: 0, or the place of the call that freed it among all such calls
+ * @page: memory that belongs to it, NULL if none
+ * @recvs: buffers posted to it and not reaped
+ * @reqs: the same of requests
+ * @marks: watermarks set
+ * @fired: of these, how many have fired
+ * @ordered: an Endpoint whose events come from E_MERGED in order
+ * @up: such an Endpoint is established, as far as its events have been reaped
+ * @starts: connections begun, as an upper bound while a call runs
+ * @ests: of these, established
+ * @ends: of these, ended
+ */
+struct race_obj {
+	struct hlist_node node;
+	DAT_HANDLE handle;
+	DAT_HANDLE_TYPE type;
+	enum race_slot slot;
+	atomic_t freed;
+	u8 *page;
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+	DAT_CONN_QUAL port;
+	struct race_obj *srq;
+	atomic_t recvs;
+	atomic_t reqs;
+	atomic_t marks;
+	atomic_t fired;
+	bool ordered;
+	bool up;
+	atomic_t starts;
+	atomic_t ests;
+	atomic_t ends;
+};
+
+/* A piece of memory that no object has is filled with a pattern. */
+struct race_page {
+	u8 *va;
+	u32 pattern;			/* 0: in use */
+};
+
+/* ---- Model --------------------------------------------------------------- */
+
+enum race_kind {
+	K_NONE, K_RECV, K_SRQ, K_SEND, K_READ, K_WRITE, K_FMR, K_INVALIDATE, K_BIND,
+	K_SOFTWARE, RACE_KINDS
+};
+
+/* struct race_buf - a buffer or request; its cookie has @gen and its index */
+struct race_buf {
+	u32 gen;
+	u16 next;			/* free one */
+	u8 kind;
+	struct race_obj *obj;
+};
+
+/* What has happened; see race_stat_names[]. */
+enum race_stat {
+	N_BEGUN, N_ESTABLISHED, N_DISCONNECTED, N_BROKEN, N_REFUSED, N_RESETS, N_FREED,
+	N_MESSAGES, N_FLUSHED, N_MARKS, N_UPCALLS, N_GIVEN_BACK, RACE_STATS
+};
+
+struct race_world {
+	const char *name;
+	DAT_IA_HANDLE ia;
+	struct sockaddr_storage addr;
+	DAT_PZ_HANDLE pz;
+	DAT_EVD_HANDLE evd[RACE_EVDS];
+	DAT_PSP_HANDLE psp;
+	u16 port;
+	u8 *mem;			/* stays registered */
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT lmr_context;
+	DAT_RMR_CONTEXT rmr_context;
+	DAT_RMR_CONTEXT bound;		/* that of the last dat_rmr_bind() */
+	u8 *fmr_page;
+	struct race_obj software;	/* that software events are posted to */
+	struct race_obj *slot[RACE_SLOTS];
+	DAT_CR_HANDLE cr[RACE_CRS];
+	atomic_t crs;
+	atomic_t freed;			/* successful calls that free */
+	bool cuts_messages;
+	bool is_gone;			/* the device */
+
+	spinlock_t lock;		/* objs, page, buf */
+	DECLARE_HASHTABLE(objs, 8);
+	struct race_page page[RACE_PAGES];
+	unsigned int next_page;
+	struct race_buf *buf;
+	u16 free_buf;
+
+	spinlock_t fail_lock;		/* failures, told */
+	unsigned int failures;
+	char told[RACE_TOLD][160];
+	atomic_t stat[RACE_STATS];
+};
+
+/* ---- Callers ------------------------------------------------------------- */
+
+struct race_caller;
+
+struct race_call {
+	const char *name;
+	void (*fn)(struct race_caller *c);
+};
+
+#define RACE_CALL(name, fn)	{ #name, fn }
+
+/*
+ * struct race_caller - a thread
+ * @call: of a side: what it calls; NULL for the others
+ * @other: the other side
+ * @in: it is in @call
+ * @calls: how often it has made @call
+ * @met: how often while the other side was in its own
+ * @where: the DAT call that it is in
+ * @since: jiffies when that began
+ */
+struct race_caller {
+	struct race_world *w;
+	const struct race_call *call;
+	struct race_caller *other;
+	bool in;
+	bool meets;
+	unsigned int calls;
+	unsigned int met;
+	const char *where;
+	unsigned long since;
+	struct rnd_state rnd;
+	bool *stop;
+	void (*step)(struct race_caller *c);
+	struct task_struct *task;
+	struct completion done;
+};
+
+static inline u32 rnd(struct race_caller *c, u32 n)
+{
+	return prandom_u32_state(&c->rnd) % n;
+}
+
+/* Types of errors that a call may return. */
+#define MAY(type)	BIT((type) >> 16)
+#define HANDLE		MAY(DAT_INVALID_HANDLE)
+#define STATE		MAY(DAT_INVALID_STATE)
+#define PARAM		MAY(DAT_INVALID_PARAMETER)
+#define NO_ROOM		MAY(DAT_INSUFFICIENT_RESOURCES)
+#define PRIVILEGE	MAY(DAT_PRIVILEGES_VIOLATION)
+#define EMPTY		MAY(DAT_QUEUE_EMPTY)
+#define FULL		MAY(DAT_QUEUE_FULL)
+#define IN_USE		(MAY(DAT_CONN_QUAL_IN_USE) | MAY(DAT_PORT_IN_USE))
+
+/*
+ * RACE() - make a DAT call, and see that it returns DAT_SUCCESS or one of some errors
+ * @c: who calls
+ * @fn: the function
+ * @may: types of errors that it may return, or-ed
+ * @...: its arguments
+ */
+#define RACE(c, fn, may, ...) ({					\
+	DAT_RETURN __ret;						\
+									\
+	race_enter(c, #fn);						\
+	__ret = fn(__VA_ARGS__);					\
+	race_leave(c, __ret, may);					\
+	__ret;								\
+})
+
+/* model.c */
+__printf(2, 3) void race_fail(struct race_world *w, const char *fmt, ...);
+void race_enter(struct race_caller *c, const char *name);
+void race_leave(struct race_caller *c, DAT_RETURN ret, u32 may);
+void race_init_bufs(struct race_world *w);
+u64 race_post(struct race_world *w, enum race_kind kind, struct race_obj *obj);
+void race_posted(struct race_world *w, u64 cookie, DAT_RETURN ret);
+unsigned int race_recycle(struct race_world *w);
+void race_saw(struct race_world *w, const DAT_EVENT *event, int freed);
+bool race_dequeue(struct race_caller *c, enum race_evd evd);
+void race_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
+
+/* world.c */
+struct race_world *race_open(const char *name, DAT_RETURN *why);
+void race_close(struct race_world *w);
+struct race_obj *race_find(struct race_world *w, DAT_HANDLE handle);
+struct race_obj *race_make(struct race_caller *c, enum race_slot slot);
+bool race_free(struct race_caller *c, struct race_obj *obj);
+void race_replace(struct race_caller *c, enum race_slot slot);
+void race_free_slot(struct race_caller *c, enum race_slot slot);
+void race_forget(struct race_caller *c);
+void race_check_pages(struct race_world *w);
+
+static inline struct race_obj *race_slot(struct race_world *w, enum race_slot slot)
+{
+	return READ_ONCE(w->slot[slot]);
+}
+
+static inline DAT_HANDLE race_handle(const struct race_obj *obj)
+{
+	return obj ? obj->handle : NULL;
+}
+
+/* life.c */
+void race_reap(struct race_caller *c);
+void race_live(struct race_caller *c);
+bool race_is_up(struct race_world *w);
+void race_settle(struct race_caller *c);
+
+/* calls.c: the calls, which life.c makes as well */
+void race_post_recv(struct race_caller *c, struct race_obj *ep);
+void race_post_send(struct race_caller *c, struct race_obj *ep);
+void race_srq_post_recv(struct race_caller *c, struct race_obj *srq);
+void race_connect(struct race_caller *c, struct race_obj *ep, u16 port);
+void race_reset(struct race_caller *c, struct race_obj *ep);
+void race_set_watermark(struct race_caller *c, struct race_obj *ep, DAT_COUNT soft,
+			DAT_COUNT hard);
+DAT_EP_STATE race_state(struct race_caller *c, struct race_obj *ep);
+DAT_LMR_TRIPLET race_seg(struct race_caller *c);
+
+/* object_calls.c */
+void race_accept(struct race_caller *c, struct race_obj *ep);
+void race_reject(struct race_caller *c);
+void race_set_lw(struct race_caller *c, struct race_obj *srq, DAT_COUNT lw);
+
+extern const struct race_call race_ep_calls[];
+extern const unsigned int race_nep_calls;
+extern const struct race_call race_object_calls[];
+extern const unsigned int race_nobject_calls;
+
+#endif /* KDAPL_KUNIT_RACE_H */

@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * race_test.ko: objects. Each thread takes those it works on out of the slots of the
+ * world, at any moment; race_replace() puts another one there and frees the one before.
+ * An object that was freed is remembered until the next state of rest, when
+ * race_forget() is called.
+ *
+ * There is some memory that stays registered, and some that is given back now and then.
+ * The latter is filled with a pattern then, which must still be there when it is used
+ * again.
+ */
+#include <linux/in.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include "race.h"
+
+/* ---- Memory -------------------------------------------------------------- */
+
+static bool page_is_intact(const struct race_page *page)
+{
+	return !page->pattern || kd_has_pattern(page->va, PAGE_SIZE, page->pattern);
+}
+
+/* Take the page that was given back first. */
+static u8 *take_page(struct race_world *w)
+{
+	struct race_page *page = NULL;
+	unsigned long flags;
+	unsigned int i;
+	bool intact;
+
+	spin_lock_irqsave(&w->lock, flags);
+	for (i = 0; i < RACE_PAGES; i++)
+		if (w->page[i].pattern && (!page || w->page[i].pattern < page->pattern))
+			page = &w->page[i];
+	if (!page) {
+		spin_unlock_irqrestore(&w->lock, flags);
+		return NULL;
+	}
+	intact = page_is_intact(page);
+	page->pattern = 0;
+	spin_unlock_irqrestore(&w->lock, flags);
+	if (!intact)
+		race_fail(w, "somebody wrote to memory that was given back");
+	return page->va;
+}
+
+static void give_back(struct race_world *w, u8 *va)
+{
+	struct race_page *page = w->page;
+	unsigned long flags;
+	u32 pattern;
+
+	while (page->va != va)
+		page++;
+	spin_lock_irqsave(&w->lock, flags);
+	pattern = ++w->next_page;
+	spin_unlock_irqrestore(&w->lock, flags);
+	kd_fill(va, PAGE_SIZE, pattern);
+	spin_lock_irqsave(&w->lock, flags);
+	page->pattern = pattern;
+	spin_unlock_irqrestore(&w->lock, flags);
+	atomic_inc(&w->stat[N_GIVEN_BACK]);
+}
+
+/* Nothing runs. */
+void race_check_pages(struct race_world *w)
+{
+	unsigned int i;
+
+	for (i = 0; i < RACE_PAGES; i++)
+		if (!page_is_intact(&w->page[i]))
+			race_fail(w, "somebody wrote to memory that was given back");
+}
+
+static DAT_RETURN register_page(struct race_caller *c, u8 *va, DAT_LMR_HANDLE *lmr,
+				DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = va };
+
+	return RACE(c, dat_lmr_kcreate, NO_ROOM, c->w->ia, DAT_MEM_TYPE_VIRTUAL, region,
+		    PAGE_SIZE, c->w->pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,
+		    DAT_MEM_OPTIMIZE_DONT_CARE, lmr, lmr_context, rmr_context, NULL, NULL);
+}
+
+/* ---- Finding and making -------------------------------------------------- */
+
+/* Find an object by its handle, which may be that of one freed before. */
+struct race_obj *race_find(struct race_world *w, DAT_HANDLE handle)
+{
+	struct race_obj *obj, *found = NULL;
+	unsigned long flags;
+
+	spin_lock_irqsave(&w->lock, flags);
+	hash_for_each_possible(w->objs, obj, node, (uintptr_t)handle)
+		if (obj->handle == handle)
+			found = obj;
+	spin_unlock_irqrestore(&w->lock, flags);
+	return found;
+}
+
+static void remember(struct race_world *w, struct race_obj *obj)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&w->lock, flags);
+	hash_add(w->objs, &obj->node, (uintptr_t)obj->handle);
+	spin_unlock_irqrestore(&w->lock, flags);
+}
+
+/*
+ * The Endpoints: those with an even number ask for connections, the others answer. With
+ * E_MERGED they have all events there.
+ */
+static const struct {
+	enum race_slot srq;
+	bool merged;
+} race_kinds[RACE_EPS] = {
+	{ 0, true }, { S_SRQ, true }, { S_SRQ, false }, { S_SRQ2, false }, { 0, false },
+};
+
+static DAT_RETURN make_ep(struct race_caller *c, struct race_obj *obj)
+{
+	enum race_slot slot = race_kinds[obj->slot - S_EP].srq;
+	struct race_world *w = c->w;
+	DAT_EVD_HANDLE dto, conn;
+	DAT_EP_HANDLE ep = NULL;
+	DAT_EP_ATTR attr = kd_ep_attr();
+	DAT_RETURN ret;
+
+	obj->ordered = race_kinds[obj->slot - S_EP].merged;
+	dto = w->evd[obj->ordered ? E_MERGED : E_DTO];
+	conn = w->evd[obj->ordered ? E_MERGED : E_CONN];
+	attr.max_recv_dtos = 16;
+	attr.max_request_dtos = 16;
+	obj->srq = slot ? race_slot(w, slot) : NULL;
+	if (slot)
+		ret = RACE(c, dat_ep_create_with_srq, NO_ROOM | HANDLE, w->ia, w->pz, dto, dto,
+			   conn, race_handle(obj->srq), &attr, &ep);
+	else
+		ret = RACE(c, dat_ep_create, NO_ROOM, w->ia, w->pz, dto, dto, conn, &attr, &ep);
+	obj->handle = ep;
+	return ret;
+}
+
+static DAT_RETURN make_srq(struct race_caller *c, struct race_obj *obj)
+{
+	DAT_SRQ_ATTR attr = {
+		.max_recv_dtos = RACE_SRQ_MAX,
+		.max_recv_iov = 1,
+		.low_watermark = DAT_SRQ_LW_DEFAULT,
+	};
+	DAT_SRQ_HANDLE srq = NULL;
+	DAT_RETURN ret;
+
+	ret = RACE(c, dat_srq_create, NO_ROOM, c->w->ia, c->w->pz, &attr, &srq);
+	obj->handle = srq;
+	return ret;
+}
+
+static DAT_RETURN make_lmr(struct race_caller *c, struct race_obj *obj)
+{
+	DAT_LMR_HANDLE lmr = NULL;
+	DAT_RETURN ret;
+
+	ret = register_page(c, obj->page, &lmr, &obj->lmr_context, &obj->rmr_context);
+	obj->handle = lmr;
+	return ret;
+}
+
+static DAT_RETURN make_fmr(struct race_caller *c, struct race_obj *obj)
+{
+	DAT_LMR_HANDLE lmr = NULL;
+	DAT_RETURN ret;
+
+	ret = RACE(c, dat_lmr_allocate, NO_ROOM, c->w->ia, c->w->pz, 1, DAT_LMR_SCOPE_PZ,
+		   &lmr);
+	obj->handle = lmr;
+	return ret;
+}
+
+static DAT_RETURN make_rmr(struct race_caller *c, struct race_obj *obj)
+{
+	DAT_RMR_HANDLE rmr = NULL;
+	DAT_RETURN ret;
+
+	ret = RACE(c, dat_rmr_create, NO_ROOM, c->w->pz, &rmr);
+	obj->handle = rmr;
+	return ret;
+}
+
+static DAT_RETURN make_evd(struct race_caller *c, struct race_obj *obj)
+{
+	DAT_UPCALL_OBJECT upcall = { c->w, race_upcall };
+	DAT_EVD_HANDLE evd = NULL;
+	DAT_RETURN ret;
+
+	ret = RACE(c, dat_evd_kcreate, NO_ROOM, c->w->ia, 16, DAT_UPCALL_SINGLE_INSTANCE,
+		   &upcall, DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DTO_FLAG, &evd);
+	obj->handle = evd;
+	return ret;
+}
+
+static DAT_RETURN make_pz(struct race_caller *c, struct race_obj *obj)
+{
+	DAT_PZ_HANDLE pz = NULL;
+	DAT_RETURN ret;
+
+	ret = RACE(c, dat_pz_create, NO_ROOM, c->w->ia, &pz);
+	obj->handle = pz;
+	return ret;
+}
+
+static DAT_RETURN make_psp(struct race_caller *c, struct race_obj *obj)
+{
+	DAT_EVD_HANDLE evd = c->w->evd[E_CR];
+	DAT_PSP_HANDLE psp = NULL;
+	DAT_RETURN ret;
+
+	obj->port = c->w->port + 1 + rnd(c, 4);
+	ret = RACE(c, dat_psp_create, NO_ROOM | IN_USE, c->w->ia, obj->port, evd,
+		   DAT_PSP_CONSUMER_FLAG, &psp);
+	obj->handle = psp;
+	return ret;
+}
+
+static DAT_RETURN make_rsp(struct race_caller *c, struct race_obj *obj)
+{
+	DAT_EP_HANDLE ep = race_handle(race_slot(c->w, S_RESERVED));
+	DAT_EVD_HANDLE evd = c->w->evd[E_CR];
+	DAT_RSP_HANDLE rsp = NULL;
+	DAT_RETURN ret;
+
+	obj->port = c->w->port + 5 + rnd(c, 2);
+	ret = RACE(c, dat_rsp_create, NO_ROOM | IN_USE | STATE | HANDLE, c->w->ia, obj->port,
+		   ep, evd, &rsp);
+	obj->handle = rsp;
+	return ret;
+}
+
+static DAT_RETURN make_csp(struct race_caller *c, struct race_obj *obj)
+{
+	DAT_COMM comm = { AF_INET, SOCK_STREAM, 0 };
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	DAT_CSP_HANDLE csp = NULL;
+	DAT_RETURN ret;
+
+	obj->port = c->w->port + 7 + rnd(c, 2);
+	any.sin_port = htons(obj->port);
+	ret = RACE(c, dat_csp_create, NO_ROOM | IN_USE, c->w->ia, &comm,
+		   (DAT_IA_ADDRESS_PTR)&any, c->w->evd[E_CR], &csp);
+	obj->handle = csp;
+	return ret;
+}
+
+/*
+ * An IA with an Endpoint that asks the world for a connection, and a page to receive in.
+ * Its events are never reaped.
+ */
+static DAT_RETURN make_ia(struct race_caller *c, struct race_obj *obj)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = obj->page };
+	DAT_EP_ATTR attr = kd_ep_attr();
+	DAT_EVD_HANDLE evd = NULL;
+	DAT_IA_HANDLE ia = NULL;
+	DAT_LMR_TRIPLET seg;
+	DAT_LMR_HANDLE lmr;
+	DAT_EP_HANDLE ep;
+	DAT_PZ_HANDLE pz;
+	DAT_RETURN ret;
+
+	ret = RACE(c, dat_ia_openv, NO_ROOM, (DAT_NAME_PTR)c->w->name, 8, &evd, &ia, 2, 0,
+		   DAT_TRUE);
+	obj->handle = ia;
+	if (ret != DAT_SUCCESS || rnd(c, 2))
+		return ret;
+	if (RACE(c, dat_pz_create, NO_ROOM, ia, &pz) ||
+	    RACE(c, dat_evd_kcreate, NO_ROOM, ia, 32, DAT_UPCALL_DISABLE, NULL,
+		 DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG, &evd) ||
+	    RACE(c, dat_lmr_kcreate, NO_ROOM, ia, DAT_MEM_TYPE_VIRTUAL, region, PAGE_SIZE, pz,
+		 DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, DAT_MEM_OPTIMIZE_DONT_CARE, &lmr,
+		 &seg.lmr_context, &obj->rmr_context, NULL, NULL) ||
+	    RACE(c, dat_ep_create, NO_ROOM, ia, pz, evd, evd, evd, &attr, &ep))
+		return ret;
+	seg.virtual_address = (uintptr_t)obj->page;
+	seg.segment_length = RACE_LEN;
+	RACE(c, dat_ep_post_recv, 0, ep, 1, &seg, kd_cookie(0), 0);
+	RACE(c, dat_ep_connect, NO_ROOM, ep, (DAT_IA_ADDRESS_PTR)&c->w->addr, c->w->port,
+	     20 * USEC_PER_SEC, 0, NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
+	return ret;
+}
+
+/* What the objects of a slot are; those with a page give it back when they are freed. */
+static const struct race_type {
+	DAT_HANDLE_TYPE type;
+	DAT_RETURN (*make)(struct race_caller *c, struct race_obj *obj);
+	bool has_page;
+} race_types[RACE_SLOTS] = {
+	[S_EP ... S_RESERVED] = { DAT_HANDLE_TYPE_EP, make_ep },
+	[S_SRQ] = { DAT_HANDLE_TYPE_SRQ, make_srq },
+	[S_SRQ2] = { DAT_HANDLE_TYPE_SRQ, make_srq, true },
+	[S_LMR ... S_LMR2] = { DAT_HANDLE_TYPE_LMR, make_lmr, true },
+	[S_FMR] = { DAT_HANDLE_TYPE_LMR, make_fmr },
+	[S_RMR] = { DAT_HANDLE_TYPE_RMR, make_rmr },
+	[S_EVD] = { DAT_HANDLE_TYPE_EVD, make_evd },
+	[S_PZ] = { DAT_HANDLE_TYPE_PZ, make_pz },
+	[S_PSP] = { DAT_HANDLE_TYPE_PSP, make_psp },
+	[S_RSP] = { DAT_HANDLE_TYPE_RSP, make_rsp },
+	[S_CSP] = { DAT_HANDLE_TYPE_CSP, make_csp },
+	[S_IA] = { DAT_HANDLE_TYPE_IA, make_ia, true },
+};
+
+/* Return a new object for a slot, or NULL. */
+struct race_obj *race_make(struct race_caller *c, enum race_slot slot)
+{
+	const struct race_type *type = &race_types[slot];
+	struct race_obj *obj = kzalloc(sizeof(*obj), GFP_KERNEL);
+
+	if (!obj)
+		return NULL;
+	obj->slot = slot;
+	obj->type = type->type;
+	if (type->has_page)
+		obj->page = take_page(c->w);
+	if ((!type->has_page || obj->page) && type->make(c, obj) == DAT_SUCCESS) {
+		remember(c->w, obj);
+		return obj;
+	}
+	if (obj->page)
+		give_back(c->w, obj->page);
+	kfree(obj);
+	return NULL;
+}
+
+/* ---- Freeing ------------------------------------------------------------- */
+
+static DAT_RETURN free_handle(struct race_caller *c, struct race_obj *obj)
+{
+	switch (obj->type) {
+	case DAT_HANDLE_TYPE_EP:
+		return RACE(c, dat_ep_free, HANDLE | STATE, obj->handle);
+	case DAT_HANDLE_TYPE_SRQ:
+		return RACE(c, dat_srq_free, HANDLE | STATE, obj->handle);
+	case DAT_HANDLE_TYPE_LMR:
+		return RACE(c, dat_lmr_free, HANDLE | STATE, obj->handle);
+	case DAT_HANDLE_TYPE_RMR:
+		return RACE(c, dat_rmr_free, HANDLE, obj->handle);
+	case DAT_HANDLE_TYPE_EVD:
+		return RACE(c, dat_evd_free, HANDLE | STATE, obj->handle);
+	case DAT_HANDLE_TYPE_PZ:
+		return RACE(c, dat_pz_free, HANDLE | STATE, obj->handle);
+	case DAT_HANDLE_TYPE_PSP:
+		return RACE(c, dat_psp_free, HANDLE, obj->handle);
+	case DAT_HANDLE_TYPE_RSP:
+		return RACE(c, dat_rsp_free, HANDLE, obj->handle);
+	case DAT_HANDLE_TYPE_CSP:
+		return RACE(c, dat_csp_free, HANDLE, obj->handle);
+	default:
+		return RACE(c, dat_ia_close, HANDLE, obj->handle, DAT_CLOSE_ABRUPT_FLAG);
+	}
+}
+
+/* Free an object that others may free as well. Return whether this call has. */
+bool race_free(struct race_caller *c, struct race_obj *obj)
+{
+	struct race_world *w = c->w;
+
+	if (!obj || free_handle(c, obj) != DAT_SUCCESS)
+		return false;
+	if (atomic_cmpxchg(&obj->freed, 0, atomic_inc_return(&w->freed)))
+		race_fail(w, "freed twice, type %d", obj->type);
+	atomic_inc(&w->stat[N_FREED]);
+	if (obj->page)
+		give_back(w, obj->page);
+	return true;
+}
+
+/* Put a new object into a slot, and free the one before. */
+void race_replace(struct race_caller *c, enum race_slot slot)
+{
+	struct race_obj *obj = race_make(c, slot);
+
+	if (obj)
+		race_free(c, xchg(&c->w->slot[slot], obj));
+}
+
+/* Free the object of a slot, and put a new one there. */
+void race_free_slot(struct race_caller *c, enum race_slot slot)
+{
+	struct race_obj *old = race_slot(c->w, slot), *obj;
+
+	if (old && !race_free(c, old) && !atomic_read(&old->freed))
+		return;
+	if (race_slot(c->w, slot) != old)
+		return;
+	obj = race_make(c, slot);
+	if (!obj)
+		return;
+	old = cmpxchg(&c->w->slot[slot], old, obj) == old ? NULL : obj;
+	if (old)
+		race_free(c, old);
+}
+
+/* Nothing runs: free the objects that no slot has; those of @type only, if @only. */
+static void free_orphans(struct race_caller *c, DAT_HANDLE_TYPE type, bool only)
+{
+	struct race_world *w = c->w;
+	struct race_obj *obj;
+	unsigned int i;
+
+	hash_for_each(w->objs, i, obj, node) {
+		if (atomic_read(&obj->freed) || w->slot[obj->slot] == obj ||
+		    (only && obj->type != type))
+			continue;
+		if (!race_free(c, obj))
+			race_fail(w, "an object of type %d cannot be freed", obj->type);
+	}
+}
+
+/*
+ * Nothing runs, and all connections have ended: free what no slot has, forget what was
+ * freed, and fill all slots.
+ */
+void race_forget(struct race_caller *c)
+{
+	struct race_world *w = c->w;
+	struct hlist_node *tmp;
+	struct race_obj *obj;
+	unsigned int i;
+
+	for (i = 0; i < RACE_SLOTS; i++)
+		if (w->slot[i] && atomic_read(&w->slot[i]->freed))
+			w->slot[i] = NULL;
+	free_orphans(c, DAT_HANDLE_TYPE_RSP, true);
+	free_orphans(c, DAT_HANDLE_TYPE_EP, true);
+	free_orphans(c, 0, false);
+	race_recycle(w);
+	hash_for_each_safe(w->objs, i, tmp, obj, node)
+		if (atomic_read(&obj->freed)) {
+			hash_del(&obj->node);
+			kfree(obj);
+		}
+	/* Endpoints need SRQs. */
+	for (i = RACE_SLOTS; i--; )
+		if (!w->slot[i] && i != S_RSP)
+			w->slot[i] = race_make(c, i);
+	if (!w->slot[S_RSP])
+		w->slot[S_RSP] = race_make(c, S_RSP);
+}
+
+/* ---- The world ----------------------------------------------------------- */
+
+static const DAT_EVD_FLAGS streams[] = {
+	[E_MERGED] = DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_EVD_CONNECTION_FLAG,
+	[E_DTO] = DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG,
+	[E_DTO2] = DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG,
+	[E_CONN] = DAT_EVD_CONNECTION_FLAG | DAT_EVD_SOFTWARE_FLAG,
+	[E_CR] = DAT_EVD_CR_FLAG,
+};
+
+static DAT_RETURN make_evds(struct race_world *w)
+{
+	DAT_UPCALL_OBJECT upcall = { w, race_upcall };
+	DAT_RETURN ret;
+	unsigned int i;
+
+	for (i = 0; i < E_ASYNC; i++) {
+		ret = dat_evd_kcreate(w->ia, 256, DAT_UPCALL_DISABLE, &upcall, streams[i],
+				      &w->evd[i]);
+		if (ret != DAT_SUCCESS)
+			return ret;
+	}
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN make_memory(struct race_world *w)
+{
+	DAT_REGION_DESCRIPTION region;
+	unsigned int i;
+
+	w->mem = kzalloc(RACE_MEM_LEN + RACE_PAGES * PAGE_SIZE, GFP_KERNEL);
+	w->fmr_page = (u8 *)get_zeroed_page(GFP_KERNEL);
+	w->buf = vzalloc(array_size(RACE_BUFS, sizeof(*w->buf)));
+	if (!w->mem || !w->fmr_page || !w->buf)
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	race_init_bufs(w);
+	for (i = 0; i < RACE_PAGES; i++) {
+		w->page[i].va = w->mem + RACE_MEM_LEN + i * PAGE_SIZE;
+		give_back(w, w->page[i].va);
+	}
+	region.for_va = w->mem;
+	return dat_lmr_kcreate(w->ia, DAT_MEM_TYPE_VIRTUAL, region,
+			       RACE_MEM_LEN + RACE_PAGES * PAGE_SIZE, w->pz,
+			       DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,
+			       DAT_MEM_OPTIMIZE_DONT_CARE, &w->lmr, &w->lmr_context,
+			       &w->rmr_context, NULL, NULL);
+}
+
+static DAT_RETURN fill_world(struct race_world *w)
+{
+	DAT_RETURN ret;
+
+	ret = dat_pz_create(w->ia, &w->pz) ?: make_evds(w) ?: make_memory(w);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	return dat_psp_create(w->ia, w->port, w->evd[E_CR], DAT_PSP_CONSUMER_FLAG, &w->psp);
+}
+
+/* Return a world on the IA @name; or NULL, and why. The slots are empty. */
+struct race_world *race_open(const char *name, DAT_RETURN *why)
+{
+	struct race_world *w = kzalloc(sizeof(*w), GFP_KERNEL);
+	DAT_IA_ATTR *attr = kzalloc(sizeof(*attr), GFP_KERNEL);
+
+	*why = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	if (!w || !attr)
+		goto fail;
+	w->name = name;
+	w->cuts_messages = kd_ia_has(name, KD_CUTS_MESSAGES);
+	spin_lock_init(&w->lock);
+	spin_lock_init(&w->fail_lock);
+	hash_init(w->objs);
+	/* The first one of ten. */
+	for (w->port = kd_port(); kd_port() != w->port + 9; )
+		;
+	*why = dat_ia_open((DAT_NAME_PTR)name, 64, &w->evd[E_ASYNC], &w->ia);
+	if (*why != DAT_SUCCESS)
+		goto fail;
+	*why = dat_ia_query(w->ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, attr, 0, NULL);
+	if (*why == DAT_SUCCESS) {
+		memcpy(&w->addr, attr->ia_address_ptr, sizeof(struct sockaddr_in));
+		*why = fill_world(w);
+	}
+	if (*why == DAT_SUCCESS) {
+		kfree(attr);
+		return w;
+	}
+	race_close(w);
+	w = NULL;
+fail:
+	kfree(attr);
+	kfree(w);
+	return NULL;
+}
+
+void race_close(struct race_world *w)
+{
+	struct hlist_node *tmp;
+	struct race_obj *obj;
+	unsigned int i;
+
+	dat_ia_close(race_handle(w->slot[S_IA]), DAT_CLOSE_ABRUPT_FLAG);
+	dat_ia_close(w->ia, DAT_CLOSE_ABRUPT_FLAG);
+	hash_for_each_safe(w->objs, i, tmp, obj, node)
+		kfree(obj);
+	vfree(w->buf);
+	free_page((unsigned long)w->fmr_page);
+	kfree(w->mem);
+	kfree(w);
+}
