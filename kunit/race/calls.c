@@ -222,7 +222,10 @@ static void ep_query(struct race_caller *c)
 	RACE(c, dat_ep_query, HANDLE, race_handle(pick_ep(c)), DAT_EP_FIELD_ALL, &param);
 }
 
-/* Other sizes, and those with EVDs of their own another one for receives. */
+/*
+ * Other sizes, which are refused if more receives are posted, and those with EVDs of
+ * their own another one for receives.
+ */
 static void ep_modify(struct race_caller *c)
 {
 	DAT_EP_PARAM_MASK mask = DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS;
@@ -236,7 +239,7 @@ static void ep_modify(struct race_caller *c)
 		mask |= DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS;
 	if (ep && !ep->ordered && rnd(c, 2))
 		mask |= DAT_EP_FIELD_RECV_EVD_HANDLE;
-	RACE(c, dat_ep_modify, HANDLE | STATE | NO_ROOM, race_handle(ep), mask, &param);
+	RACE(c, dat_ep_modify, HANDLE | STATE | PARAM | NO_ROOM, race_handle(ep), mask, &param);
 }
 
 static void ep_get_status(struct race_caller *c)

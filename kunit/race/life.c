@@ -146,7 +146,7 @@ static bool has_ended(struct race_caller *c, struct race_obj *ep)
 	DAT_EP_STATE state = race_state(c, ep);
 
 	return (state == DAT_EP_STATE_UNCONNECTED || state == DAT_EP_STATE_DISCONNECTED) &&
-	       atomic_read(&ep->ends) == atomic_read(&ep->starts) &&
+	       atomic_read(&ep->ends) >= atomic_read(&ep->starts) &&
 	       !atomic_read(&ep->reqs) &&
 	       (state == DAT_EP_STATE_UNCONNECTED || !atomic_read(&ep->recvs));
 }
@@ -278,11 +278,16 @@ void race_settle(struct race_caller *c)
 	end_all(c);
 	free_eps(c);
 	reap_all(c);
+	if (atomic_read(&w->software.reqs))
+		race_fail(w, "%d software events are lost", atomic_read(&w->software.reqs));
 	hash_for_each(w->objs, i, obj, node) {
-		if (obj->type != DAT_HANDLE_TYPE_SRQ || atomic_read(&obj->freed))
+		if (obj->type != DAT_HANDLE_TYPE_SRQ || atomic_read(&obj->freed) || w->is_gone)
 			continue;
 		check_srq(c, obj);
 		check_mark(c, obj);
+		/* LMRs that are to be freed may be named by its buffers. */
+		if (!race_free(c, obj))
+			race_fail(w, "an SRQ without Endpoints cannot be freed");
 	}
 	race_check_pages(w);
 	race_forget(c);

@@ -54,6 +54,8 @@ void race_enter(struct race_caller *c, const char *name)
 
 void race_leave(struct race_caller *c, DAT_RETURN ret, u32 may)
 {
+	if (READ_ONCE(c->w->is_gone))
+		may |= GONE;
 	if (c->in) {
 		c->calls++;
 		c->met += c->meets || is_met(c);
@@ -211,11 +213,15 @@ static struct race_obj *find_named(struct race_world *w, DAT_HANDLE handle, int 
 }
 
 /* A completion of @ep that was reaped in order. */
-static void check_order(struct race_world *w, struct race_obj *ep,
+static void check_order(struct race_world *w, struct race_obj *ep, enum race_kind kind,
 			DAT_DTO_COMPLETION_STATUS status)
 {
-	if (ep->ordered && status == DAT_DTO_SUCCESS && !ep->up)
-		race_fail(w, "success before ESTABLISHED, or after the last event");
+	if (!ep->ordered || status != DAT_DTO_SUCCESS || ep->up)
+		return;
+	if (!ep->early++)
+		race_fail(w, "Endpoint %d: success of a %s out of order, %d connections begun, %d established, %d ended",
+			  ep->slot, kind_names[kind], atomic_read(&ep->starts),
+			  atomic_read(&ep->ests), atomic_read(&ep->ends));
 }
 
 static void saw_dto(struct race_world *w, const DAT_EVENT *event, int freed)
@@ -240,7 +246,7 @@ static void saw_dto(struct race_world *w, const DAT_EVENT *event, int freed)
 	if (is_receive(kind) && dto->status == DAT_DTO_SUCCESS &&
 	    dto->transfered_length != RACE_LEN)
 		race_fail(w, "%llu bytes received", (u64)dto->transfered_length);
-	check_order(w, ep, dto->status);
+	check_order(w, ep, kind, dto->status);
 }
 
 static void saw_bind(struct race_world *w, const DAT_EVENT *event, int freed)
@@ -255,7 +261,7 @@ static void saw_bind(struct race_world *w, const DAT_EVENT *event, int freed)
 		return;
 	}
 	check_freed(w, ep, freed, event);
-	check_order(w, ep, bind->status);
+	check_order(w, ep, K_BIND, bind->status);
 }
 
 static void saw_software(struct race_world *w, const DAT_EVENT *event)
@@ -271,18 +277,25 @@ static void saw_established(struct race_world *w, struct race_obj *ep)
 {
 	if (atomic_inc_return(&ep->ests) > atomic_read(&ep->starts))
 		race_fail(w, "ESTABLISHED twice");
-	if (ep->ordered && ep->up)
-		race_fail(w, "ESTABLISHED before the last event of the connection before");
+	if (ep->ordered && (ep->up || ep->early))
+		race_fail(w, "Endpoint %d: ESTABLISHED %s, after %u successes", ep->slot,
+			  ep->up ? "again" : "late", ep->early);
+	ep->early = 0;
 	ep->up = true;
 }
 
 static void saw_end(struct race_world *w, struct race_obj *ep, DAT_EVENT_NUMBER number)
 {
-	if (atomic_inc_return(&ep->ends) > atomic_read(&ep->starts))
+	/* When the device leaves, one that was not connected is told, too. */
+	if (atomic_inc_return(&ep->ends) > atomic_read(&ep->starts) + READ_ONCE(w->is_gone))
 		race_fail(w, "event %#x after the last one", number);
 	if (ep->ordered && ep->up && number != DAT_CONNECTION_EVENT_DISCONNECTED &&
 	    number != DAT_CONNECTION_EVENT_BROKEN)
 		race_fail(w, "event %#x after ESTABLISHED", number);
+	if (ep->early)
+		race_fail(w, "Endpoint %d: ends with %#x after %u successes out of order",
+			  ep->slot, number, ep->early);
+	ep->early = 0;
 	ep->up = false;
 }
 
@@ -353,8 +366,7 @@ void race_saw(struct race_world *w, const DAT_EVENT *event, int freed)
 	case DAT_ASYNC_ERROR_EVD_OVERFLOW:
 		break;
 	case DAT_ASYNC_ERROR_IA_CATASTROPHIC:
-		if (!READ_ONCE(w->is_gone))
-			race_fail(w, "the device is there");
+		atomic_inc(&w->catastrophes);
 		break;
 	default:
 		saw_connection(w, event, freed);

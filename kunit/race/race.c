@@ -24,7 +24,9 @@
 #include <linux/sched/debug.h>
 #include <linux/slab.h>
 #include "device.h"
+#include "plug.h"
 #include "race.h"
+#include "shell.h"
 
 /* No call takes longer, not even one that waits for the transport. */
 #define HANG_MS		60000
@@ -68,10 +70,9 @@ struct race_run {
 	bool stop_reaper;
 	bool hangs;
 	unsigned int pairs;
-	unsigned int bad;
 	u64 calls;
 	u64 met;
-	char *apart;			/* names of pairs that never met */
+	char *apart;		/* names of pairs that never met */
 	unsigned int aparts;
 };
 
@@ -105,12 +106,13 @@ static void call_step(struct race_caller *c)
  */
 static void bind(struct race_run *r, struct task_struct *task, enum race_role role)
 {
-	unsigned int n = num_online_cpus(), cpu;
+	unsigned int n = num_online_cpus(), nth = (hash_32(r->pairs, 16) + role) % n, cpu;
 
 	if (role > R_SIDE2 || n == 1)
 		return;
-	cpu = (hash_32(r->pairs, 16) + role) % n;
-	kthread_bind(task, cpumask_nth(cpu, cpu_online_mask));
+	for_each_online_cpu(cpu)
+		if (!nth--)
+			kthread_bind(task, cpu);
 }
 
 static bool start(struct race_run *r, enum race_role role, void (*step)(struct race_caller *c),
@@ -177,11 +179,9 @@ static void await(struct race_run *r, enum race_role role)
 
 static void settle(struct race_run *r)
 {
-	bool stop = false;
-
-	start(r, R_SETTLER, race_settle, &r->stop_reaper);
+	r->stop = false;
+	start(r, R_SETTLER, race_settle, &r->stop);
 	await(r, R_SETTLER);
-	r->stop_reaper = stop;
 }
 
 /* Wait until a connection is up, so that the calls have one to begin with. */
@@ -229,9 +229,8 @@ static void tell_failures(struct race_run *r)
 	struct race_world *w = r->w;
 	unsigned int i;
 
-	if (!w->failures)
+	if (!w->failures || r->hangs)
 		return;
-	r->bad++;
 	for (i = 0; i < min_t(unsigned int, w->failures, RACE_TOLD); i++)
 		kunit_info(r->test, "%s", w->told[i]);
 	KUNIT_FAIL(r->test, "%s: %u failures; replay: PARAMS=\"race_test.seed=%u race_test.pair=%s\"",
@@ -239,42 +238,48 @@ static void tell_failures(struct race_run *r)
 	w->failures = 0;
 }
 
-static void run_pair(struct race_run *r, const struct race_call *a, const struct race_call *b,
-		     unsigned int len)
+static void start_all(struct race_run *r, void (*step)(struct race_caller *c))
 {
-	const struct race_call *call[] = { a, b };
-	int i;
-
-	snprintf(now, sizeof(now), "%s+%s", a->name, b->name);
 	r->pairs++;
 	r->stop = false;
 	r->stop_reaper = false;
+	start(r, R_REAPER, race_reap, &r->stop_reaper);
+	start(r, R_LIFE, race_live, &r->stop);
+	warm_up(r);
+	start(r, R_SIDE, step, &r->stop);
+	start(r, R_SIDE2, step, &r->stop);
+}
+
+static void stop_all(struct race_run *r)
+{
+	WRITE_ONCE(r->stop, true);
+	await(r, R_SIDE);
+	await(r, R_SIDE2);
+	await(r, R_LIFE);
+	WRITE_ONCE(r->stop_reaper, true);
+	await(r, R_REAPER);
+}
+
+static void run_pair(struct race_run *r, const struct race_call *a, const struct race_call *b,
+		     unsigned int len)
+{
+	int i;
+
+	snprintf(now, sizeof(now), "%s+%s", a->name, b->name);
 	for (i = 0; i < 2; i++) {
-		r->caller[i].call = call[i];
+		r->caller[i].call = i ? b : a;
 		r->caller[i].other = &r->caller[!i];
 		r->caller[i].calls = 0;
 		r->caller[i].met = 0;
 	}
-	start(r, R_REAPER, race_reap, &r->stop_reaper);
-	start(r, R_LIFE, race_live, &r->stop);
-	warm_up(r);
-	start(r, R_SIDE, call_step, &r->stop);
-	start(r, R_SIDE2, call_step, &r->stop);
+	start_all(r, call_step);
 	run_sides(r, len);
-	WRITE_ONCE(r->stop, true);
-	for (i = R_SIDE; i <= R_LIFE; i++) {
-		if (i == R_REAPER)
-			continue;
-		await(r, i);
-	}
-	WRITE_ONCE(r->stop_reaper, true);
-	await(r, R_REAPER);
+	stop_all(r);
 	if (r->hangs)
 		return;
 	count_pair(r);
 	settle(r);
-	if (!r->hangs)
-		tell_failures(r);
+	tell_failures(r);
 }
 
 /* ---- The table ----------------------------------------------------------- */
@@ -349,42 +354,106 @@ static void report(struct race_run *r, s64 took)
 			   num_online_cpus() > 1 ? "" : ", on one CPU", r->apart);
 }
 
+/* Open a world, and fill it. */
+static struct race_run *open_run(struct kunit *test, const char *ia)
+{
+	struct race_run *r = kzalloc(sizeof(*r), GFP_KERNEL);
+	DAT_RETURN ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->test = test;
+	r->apart = kzalloc(APART_LEN, GFP_KERNEL);
+	if (!seed)
+		seed = get_random_u32() % 1000000 + 1;
+	if (r->apart)
+		r->w = race_open(ia, &ret);
+	if (!r->w) {
+		kfree(r->apart);
+		kfree(r);
+		if (DAT_GET_TYPE(ret) == DAT_PROVIDER_NOT_FOUND)
+			kunit_skip(test, "no device %s", ia);
+		KUNIT_ASSERT_TRUE_MSG(test, false, "%s: %s", ia, kd_strerror(ret));
+	}
+	atomic_notifier_chain_register(&panic_notifier_list, &panic_block);
+	strscpy(now, "race_open()", sizeof(now));
+	settle(r);
+	tell_failures(r);
+	return r;
+}
+
+/* If threads hang, what they use stays. */
+static void close_run(struct race_run *r)
+{
+	atomic_notifier_chain_unregister(&panic_notifier_list, &panic_block);
+	if (r->hangs)
+		return;
+	race_close(r->w);
+	kfree(r->apart);
+	kfree(r);
+}
+
 static void C5_every_two_calls(struct kunit *test)
 {
 	const struct kd_bed *bed = test->param_value;
 	bool slow = kd_slow_kernel(), alone = num_online_cpus() == 1;
 	unsigned int parts = share ?: slow ? 96 : alone ? 24 : 4;
 	ktime_t begin = ktime_get();
-	struct race_run *r;
-	DAT_RETURN ret;
+	struct race_run *r = open_run(test, bed->ia);
 
-	r = kzalloc(sizeof(*r), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, r);
-	r->test = test;
-	r->apart = kzalloc(APART_LEN, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, r->apart);
-	if (!seed)
-		seed = get_random_u32() % 1000000 + 1;
-	r->w = race_open(bed->ia, &ret);
-	if (!r->w && DAT_GET_TYPE(ret) == DAT_PROVIDER_NOT_FOUND)
-		kunit_skip(test, "no device %s", bed->ia);
-	KUNIT_ASSERT_NOT_NULL_MSG(test, r->w, "%s", kd_strerror(ret));
-	settle(r);
-	atomic_notifier_chain_register(&panic_notifier_list, &panic_block);
 	run_table(r, bed->net, parts, ms ?: slow ? 40 : 10);
-	atomic_notifier_chain_unregister(&panic_notifier_list, &panic_block);
-	/* If threads hang, what they use stays. */
-	if (r->hangs)
-		return;
 	report(r, ktime_ms_delta(ktime_get(), begin));
-	race_close(r->w);
-	kfree(r->apart);
-	kfree(r);
+	close_run(r);
+}
+
+/* ---- A device that leaves ------------------------------------------------ */
+
+static void any_call(struct race_caller *c)
+{
+	call_at(rnd(c, race_nep_calls + race_nobject_calls))->fn(c);
+}
+
+static void sleep_for(unsigned int len)
+{
+	ktime_t end = ktime_add_ms(ktime_get(), len);
+
+	while (ktime_before(ktime_get(), end))
+		schedule_timeout_uninterruptible(1);
+}
+
+/* The device leaves while all threads make calls, which get errors from then on. */
+static void N6_removal_beside_calls(struct kunit *test)
+{
+	const struct kd_second *second = test->param_value;
+	struct race_run *r = open_run(test, second->ia);
+	ktime_t begin = ktime_get();
+	char command[64];
+	int i;
+
+	snprintf(now, sizeof(now), "removal of %s", second->ia);
+	snprintf(command, sizeof(command), "rdma link delete %.*s",
+		 (int)strcspn(second->ia, "/"), second->ia);
+	start_all(r, any_call);
+	sleep_for(50);
+	WRITE_ONCE(r->w->is_gone, true);
+	KUNIT_EXPECT_EQ(test, 0, shell(command));
+	KUNIT_EXPECT_FALSE(test, kd_is_plugged(second->ia));
+	sleep_for(50);
+	stop_all(r);
+	settle(r);
+	if (!r->hangs && atomic_read(&r->w->catastrophes) != 1)
+		race_fail(r->w, "%d events that the device has gone",
+			  atomic_read(&r->w->catastrophes));
+	tell_failures(r);
+	report(r, ktime_ms_delta(ktime_get(), begin));
+	close_run(r);
+	for (i = 0; i < 2 && !kd_is_plugged(second->ia); i++)
+		kd_plug(test);
 }
 
 static struct kunit_case race_cases[] = {
 	KUNIT_CASE_PARAM_ATTR(C5_every_two_calls, kd_gen_any_ia,
 			      { .speed = KUNIT_SPEED_SLOW }),
+	KUNIT_CASE_PARAM(N6_removal_beside_calls, kd_gen_second),
 	{}
 };
 

@@ -72,6 +72,7 @@ enum race_evd {
  * @fired: of these, how many have fired
  * @ordered: an Endpoint whose events come from E_MERGED in order
  * @up: such an Endpoint is established, as far as its events have been reaped
+ * @early: successes that have come while it was not
  * @starts: connections begun, as an upper bound while a call runs
  * @ests: of these, established
  * @ends: of these, ended
@@ -93,6 +94,7 @@ struct race_obj {
 	atomic_t fired;
 	bool ordered;
 	bool up;
+	unsigned int early;
 	atomic_t starts;
 	atomic_t ests;
 	atomic_t ends;
@@ -145,7 +147,8 @@ struct race_world {
 	atomic_t crs;
 	atomic_t freed;			/* successful calls that free */
 	bool cuts_messages;
-	bool is_gone;			/* the device */
+	bool is_gone;			/* the device leaves, or has */
+	atomic_t catastrophes;		/* events that say so */
 
 	spinlock_t lock;		/* objs, page, buf */
 	DECLARE_HASHTABLE(objs, 8);
@@ -213,6 +216,10 @@ static inline u32 rnd(struct race_caller *c, u32 n)
 #define EMPTY		MAY(DAT_QUEUE_EMPTY)
 #define FULL		MAY(DAT_QUEUE_FULL)
 #define IN_USE		(MAY(DAT_CONN_QUAL_IN_USE) | MAY(DAT_PORT_IN_USE))
+
+/* What any call may return when the device leaves. */
+#define GONE		(NO_ROOM | STATE | MAY(DAT_INVALID_ADDRESS) | \
+			 MAY(DAT_CONN_QUAL_UNAVAILABLE) | MAY(DAT_PROVIDER_NOT_FOUND))
 
 /*
  * RACE() - make a DAT call, and see that it returns DAT_SUCCESS or one of some errors

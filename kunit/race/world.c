@@ -441,7 +441,9 @@ void race_forget(struct race_caller *c)
 			hash_del(&obj->node);
 			kfree(obj);
 		}
-	/* Endpoints need SRQs. */
+	if (w->is_gone)
+		return;
+	/* Endpoints need SRQs, and an RSP needs an Endpoint. */
 	for (i = RACE_SLOTS; i--; )
 		if (!w->slot[i] && i != S_RSP)
 			w->slot[i] = race_make(c, i);
