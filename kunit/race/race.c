@@ -45,6 +45,10 @@ static uint share;
 module_param(share, uint, 0444);
 MODULE_PARM_DESC(share, "run one of so many pairs on each device; 0: what is quick, 1: all");
 
+static uint seconds;
+module_param(seconds, uint, 0444);
+MODULE_PARM_DESC(seconds, "begin no pair after so many, on each device; 0: what is quick, or, with share, no limit");
+
 static char *pair = "";
 module_param(pair, charp, 0444);
 MODULE_PARM_DESC(pair, "only this pair, such as dat_ep_reset+dat_ep_connect, or the pairs of one call");
@@ -69,7 +73,9 @@ struct race_run {
 	bool stop;
 	bool stop_reaper;
 	bool hangs;
+	unsigned int place;	/* of the pair in the table, which with the seed says all */
 	unsigned int pairs;
+	unsigned int left;	/* pairs for which there was no time */
 	u64 calls;
 	u64 met;
 	char *apart;		/* names of pairs that never met */
@@ -106,7 +112,7 @@ static void call_step(struct race_caller *c)
  */
 static void bind(struct race_run *r, struct task_struct *task, enum race_role role)
 {
-	unsigned int n = num_online_cpus(), nth = (hash_32(r->pairs, 16) + role) % n, cpu;
+	unsigned int n = num_online_cpus(), nth = (hash_32(r->place, 16) + role) % n, cpu;
 
 	if (role > R_SIDE2 || n == 1)
 		return;
@@ -127,7 +133,7 @@ static bool start(struct race_run *r, enum race_role role, void (*step)(struct r
 	c->where = NULL;
 	c->task = NULL;
 	init_completion(&c->done);
-	prandom_seed_state(&c->rnd, ((u64)seed << 32 | r->pairs) * RACE_ROLES + role);
+	prandom_seed_state(&c->rnd, ((u64)seed << 32 | r->place) * RACE_ROLES + role);
 	task = kthread_create(race_thread, c, "race-%s", role_names[role]);
 	if (IS_ERR(task)) {
 		race_fail(r->w, "no thread: %ld", PTR_ERR(task));
@@ -299,6 +305,15 @@ static bool is_asked_for(const struct race_call *a, const struct race_call *b)
 	       !strcmp(pair, turned);
 }
 
+/* Is there time for another pair? One that was asked for has all the time. */
+static bool in_time(ktime_t begin)
+{
+	unsigned int limit = seconds ?: *pair || share ? 3600 :
+			     num_online_cpus() == 1 ? 3 : 10;
+
+	return ktime_ms_delta(ktime_get(), begin) < limit * MSEC_PER_SEC;
+}
+
 /*
  * Run what is this device's part of all pairs, in an order that follows from the seed.
  * @which: of @parts
@@ -307,6 +322,7 @@ static void run_table(struct race_run *r, unsigned int which, unsigned int parts
 		      unsigned int len)
 {
 	unsigned int n = race_nep_calls + race_nobject_calls, i, at;
+	ktime_t begin = ktime_get();
 
 	/* Steps of a prime that does not divide n visit each place of the square once. */
 	at = seed % (n * n);
@@ -316,7 +332,11 @@ static void run_table(struct race_run *r, unsigned int which, unsigned int parts
 		if (at / n > at % n ||
 		    (*pair ? !is_asked_for(a, b) : hash_32(seed ^ at, 32) % parts != which % parts))
 			continue;
-		run_pair(r, a, b, len);
+		r->place = at;
+		if (in_time(begin))
+			run_pair(r, a, b, len);
+		else
+			r->left++;
 	}
 }
 
@@ -347,8 +367,9 @@ static void report(struct race_run *r, s64 took)
 	for (i = 0; i < RACE_STATS; i++)
 		n += scnprintf(line + n, sizeof(line) - n, ", %d %s",
 			       atomic_read(&r->w->stat[i]), stat_names[i]);
-	kunit_info(r->test, "seed %u, %u CPUs, %u pairs in %lld ms: %llu calls, %llu met; %s",
-		   seed, num_online_cpus(), r->pairs, took, r->calls, r->met, line + 2);
+	kunit_info(r->test, "seed %u, %u CPUs, %u pairs of %u in %lld ms: %llu calls, %llu met; %s",
+		   seed, num_online_cpus(), r->pairs, r->pairs + r->left, took, r->calls, r->met,
+		   line + 2);
 	if (r->aparts)
 		kunit_info(r->test, "%u pairs never met%s:%s", r->aparts,
 			   num_online_cpus() > 1 ? "" : ", on one CPU", r->apart);
