@@ -87,18 +87,11 @@ static void kdapl_withdraw_parked(struct kdapl_ep *ep, struct kdapl_evd *evd)
 	} while (n == KDAPL_SECTION);
 }
 
-/*
- * Withdraw every event that names the Endpoint, which is dying. They are found from
- * the Endpoint: the lists of the EVDs are those of thousands of Endpoints.
- */
-static void kdapl_ep_withdraw(struct kdapl_ep *ep)
+/* Withdraw what was received. */
+static void kdapl_withdraw_recvs(struct kdapl_ep *ep, struct kdapl_evd *evd)
 {
-	struct kdapl_evd *evd = ep->recv_evd;
 	unsigned long flags;
 
-	kdapl_withdraw_ring(ep->req_evd, &ep->sq);
-	kdapl_conn_withdraw_events(ep);
-	kdapl_async_withdraw(&ep->soft_event);
 	if (!evd)
 		return;
 	if (ep->srq)
@@ -109,6 +102,20 @@ static void kdapl_ep_withdraw(struct kdapl_ep *ep)
 	spin_lock_irqsave(&evd->lock, flags);
 	kdapl_ep_update_watch(ep, evd, false);
 	spin_unlock_irqrestore(&evd->lock, flags);
+}
+
+/*
+ * Withdraw every event that names the Endpoint, which is dying. They are found from
+ * the Endpoint: the lists of the EVDs are those of thousands of Endpoints. Another CPU may
+ * reap meanwhile, and must find no completion whose ESTABLISHED was withdrawn; so events of
+ * the connection are withdrawn last.
+ */
+static void kdapl_ep_withdraw(struct kdapl_ep *ep)
+{
+	kdapl_withdraw_ring(ep->req_evd, &ep->sq);
+	kdapl_withdraw_recvs(ep, ep->recv_evd);
+	kdapl_conn_withdraw_events(ep);
+	kdapl_async_withdraw(&ep->soft_event);
 }
 
 /*
