@@ -53,13 +53,15 @@ static DAT_RMR_TRIPLET remote(struct race_caller *c)
 
 /* ---- Data transfer ------------------------------------------------------- */
 
-/* Post to @ep if there is a cookie; @args are those after the handle. */
+/* Post to @ep if there is a cookie; @... are the arguments after the handle. */
 #define POST(c, kind, ep, fn, may, ...) do {				\
-	u64 __cookie = race_post((c)->w, kind, ep);			\
+	struct race_caller *__by = (c);					\
+	struct race_obj *__to = (ep);					\
+	u64 __cookie = race_post(__by->w, kind, __to);			\
 									\
 	if (__cookie)							\
-		race_posted((c)->w, __cookie,				\
-			    RACE(c, fn, may, (ep)->handle, __VA_ARGS__));\
+		race_posted(__by->w, __cookie,				\
+			    RACE(__by, fn, may, __to->handle, __VA_ARGS__));\
 } while (0)
 #define COOKIE		kd_cookie(__cookie)
 
@@ -175,7 +177,7 @@ void race_connect(struct race_caller *c, struct race_obj *ep, u16 port)
 		return;
 	atomic_inc(&ep->starts);
 	if (RACE(c, dat_ep_connect, HANDLE | STATE | NO_ROOM, ep->handle,
-		 (DAT_IA_ADDRESS_PTR)&c->w->addr, port, 20 * USEC_PER_SEC, 0, NULL,
+		 race_address(&c->w->addr), port, 20 * USEC_PER_SEC, 0, NULL,
 		 DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG) != DAT_SUCCESS)
 		atomic_dec(&ep->starts);
 	else

@@ -153,7 +153,8 @@ static bool has_ended(struct race_caller *c, struct race_obj *ep)
 
 static void tell_end(struct race_caller *c, struct race_obj *ep)
 {
-	race_fail(c->w, "Endpoint %d: state %d, %d connections begun, %d established, %d ended, %d requests and %d receives left",
+	race_fail(c->w,
+		  "Endpoint %d: state %d, %d connections begun, %d established, %d ended, %d requests and %d receives left",
 		  ep->slot, race_state(c, ep), atomic_read(&ep->starts),
 		  atomic_read(&ep->ests), atomic_read(&ep->ends), atomic_read(&ep->reqs),
 		  atomic_read(&ep->recvs));
@@ -181,7 +182,7 @@ static void end_all(struct race_caller *c)
 			if (time_after(jiffies, deadline))
 				tell_end(c, ep);
 		}
-		yield();
+		race_yield();
 	} while (!ended && !time_after(jiffies, deadline));
 }
 
@@ -228,7 +229,7 @@ static void check_srq(struct race_caller *c, struct race_obj *srq)
 		RACE(c, dat_srq_query, 0, srq->handle, DAT_SRQ_FIELD_ALL, &param);
 		if (param.available_dto_count == n && param.outstanding_dto_count == n)
 			return;
-		yield();
+		race_yield();
 	} while (!time_after(jiffies, deadline));
 	race_fail(c->w, "SRQ: %d available, %d outstanding, and %d are posted",
 		  param.available_dto_count, param.outstanding_dto_count, n);

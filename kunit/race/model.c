@@ -11,6 +11,15 @@
 #include <linux/jiffies.h>
 #include "race.h"
 
+/*
+ * Let others run, although this thread has work. cond_resched() would do so at the next
+ * tick only, which is the time of a pair.
+ */
+void race_yield(void)
+{
+	yield();
+}
+
 /* ---- Failures and calls -------------------------------------------------- */
 
 /* Context: any. */
@@ -32,10 +41,7 @@ void race_fail(struct race_world *w, const char *fmt, ...)
 	spin_unlock_irqrestore(&w->fail_lock, flags);
 }
 
-/*
- * Is @c in the call of its side? Of two threads that both look, each after it has said so
- * itself, at least one sees the other.
- */
+/* Is the other side in its call? */
 static bool is_met(struct race_caller *c)
 {
 	return c->other && READ_ONCE(c->other->in);
@@ -48,6 +54,7 @@ void race_enter(struct race_caller *c, const char *name)
 	if (!c->call || strcmp(name, c->call->name))
 		return;
 	WRITE_ONCE(c->in, true);
+	/* Pairs with itself: of two sides that enter, one at least sees the other. */
 	smp_mb();
 	c->meets = is_met(c);
 }
@@ -119,7 +126,8 @@ u64 race_post(struct race_world *w, enum race_kind kind, struct race_obj *obj)
 		w->free_buf = buf->next;
 		buf->kind = kind;
 		buf->obj = obj;
-		cookie = (u64)++buf->gen << 32 | i;
+		buf->gen++;
+		cookie = (u64)buf->gen << 32 | i;
 		atomic_inc(count_of(obj, kind));
 	}
 	spin_unlock_irqrestore(&w->lock, flags);
@@ -219,7 +227,8 @@ static void check_order(struct race_world *w, struct race_obj *ep, enum race_kin
 	if (!ep->ordered || status != DAT_DTO_SUCCESS || ep->up)
 		return;
 	if (!ep->early++)
-		race_fail(w, "Endpoint %d: success of a %s out of order, %d connections begun, %d established, %d ended",
+		race_fail(w,
+			  "Endpoint %d: success of a %s out of order, %d connections begun, %d established, %d ended",
 			  ep->slot, kind_names[kind], atomic_read(&ep->starts),
 			  atomic_read(&ep->ests), atomic_read(&ep->ends));
 }

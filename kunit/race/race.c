@@ -94,7 +94,7 @@ static int race_thread(void *data)
 		c->step(c);
 		/* Others need the CPU: on one alone, whoever is to meet this side. */
 		if (num_online_cpus() == 1 || !rnd(c, 8))
-			yield();
+			race_yield();
 		else
 			cond_resched();
 	}
@@ -196,7 +196,7 @@ static void warm_up(struct race_run *r)
 	ktime_t end = ktime_add_ms(ktime_get(), WARM_UP_MS);
 
 	while (!race_is_up(r->w) && ktime_before(ktime_get(), end))
-		yield();
+		race_yield();
 }
 
 /* Let them run for their time, and a little longer if they have not met yet. */
@@ -207,7 +207,7 @@ static void run_sides(struct race_run *r, unsigned int len)
 	s64 gone;
 
 	do {
-		yield();
+		race_yield();
 		gone = ktime_ms_delta(ktime_get(), begin);
 	} while (gone < len || (gone < 4 * len && !READ_ONCE(a->met) && !READ_ONCE(b->met)));
 }
@@ -239,8 +239,9 @@ static void tell_failures(struct race_run *r)
 		return;
 	for (i = 0; i < min_t(unsigned int, w->failures, RACE_TOLD); i++)
 		kunit_info(r->test, "%s", w->told[i]);
-	KUNIT_FAIL(r->test, "%s: %u failures; replay: PARAMS=\"race_test.seed=%u race_test.pair=%s\"",
-		   now, w->failures, seed, now);
+	KUNIT_FAIL(r->test, "%s: %u failures; replay: PARAMS=\"race_test.seed=%u%s%s\"", now,
+		   w->failures, seed, strchr(now, '+') ? " race_test.pair=" : "",
+		   strchr(now, '+') ? now : "");
 	w->failures = 0;
 }
 

@@ -206,6 +206,11 @@ static inline u32 rnd(struct race_caller *c, u32 n)
 	return prandom_u32_state(&c->rnd) % n;
 }
 
+static inline DAT_IA_ADDRESS_PTR race_address(void *address)
+{
+	return address;
+}
+
 /* Types of errors that a call may return. */
 #define MAY(type)	BIT((type) >> 16)
 #define HANDLE		MAY(DAT_INVALID_HANDLE)
@@ -229,15 +234,17 @@ static inline u32 rnd(struct race_caller *c, u32 n)
  * @...: its arguments
  */
 #define RACE(c, fn, may, ...) ({					\
+	struct race_caller *__caller = (c);				\
 	DAT_RETURN __ret;						\
 									\
-	race_enter(c, #fn);						\
+	race_enter(__caller, #fn);					\
 	__ret = fn(__VA_ARGS__);					\
-	race_leave(c, __ret, may);					\
+	race_leave(__caller, __ret, may);				\
 	__ret;								\
 })
 
 /* model.c */
+void race_yield(void);
 __printf(2, 3) void race_fail(struct race_world *w, const char *fmt, ...);
 void race_enter(struct race_caller *c, const char *name);
 void race_leave(struct race_caller *c, DAT_RETURN ret, u32 may);

@@ -249,7 +249,7 @@ static DAT_RETURN make_csp(struct race_caller *c, struct race_obj *obj)
 	obj->port = c->w->port + 7 + rnd(c, 2);
 	any.sin_port = htons(obj->port);
 	ret = RACE(c, dat_csp_create, NO_ROOM | IN_USE, c->w->ia, &comm,
-		   (DAT_IA_ADDRESS_PTR)&any, c->w->evd[E_CR], &csp);
+		   race_address(&any), c->w->evd[E_CR], &csp);
 	obj->handle = csp;
 	return ret;
 }
@@ -286,7 +286,7 @@ static DAT_RETURN make_ia(struct race_caller *c, struct race_obj *obj)
 	seg.virtual_address = (uintptr_t)obj->page;
 	seg.segment_length = RACE_LEN;
 	RACE(c, dat_ep_post_recv, 0, ep, 1, &seg, kd_cookie(0), 0);
-	RACE(c, dat_ep_connect, NO_ROOM, ep, (DAT_IA_ADDRESS_PTR)&c->w->addr, c->w->port,
+	RACE(c, dat_ep_connect, NO_ROOM, ep, race_address(&c->w->addr), c->w->port,
 	     20 * USEC_PER_SEC, 0, NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
 	return ret;
 }
