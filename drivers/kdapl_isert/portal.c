@@ -318,6 +318,8 @@ int ki_setup_np(struct iscsi_np *np, struct sockaddr_storage *addr)
 		pr_info("waiting for an adapter that has %pISpc\n", addr);
 	list_add(&p->link, &ki_portals);
 	mutex_unlock(&ki_portals_lock);
+	if (ret != DAT_SUCCESS)
+		queue_delayed_work(system_long_wq, &ki_portals_again, KI_RETRY);
 	np->np_context = p;
 	return 0;
 }

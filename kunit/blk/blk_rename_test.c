@@ -105,7 +105,7 @@ static void ini_is_renamed(struct kunit *test)
 	expect_soon(test, "test $(cat " INI_DISK "/state) = reconnecting");
 	KUNIT_EXPECT_EQ(test, 0, shell("echo 1 >" TGT_NS "/enable"));
 	expect_soon(test, "test $(cat " INI_DISK "/state) = connected");
-	KUNIT_EXPECT_NE(test, 0, shell("dmesg | grep 'kdapl_blk: .*cannot open " IA "'"));
+	KUNIT_EXPECT_NE(test, 0, shell("dmesg | grep -q 'kdapl_blk: .*cannot open " IA "'"));
 }
 
 /* The name changes while the disk has no connections, so no IA is open. */
@@ -123,7 +123,7 @@ static void ini_is_renamed_meanwhile(struct kunit *test)
 			shell("cd " INI_DISK "; mkdir ../disk2;"
 			      " for a in ia address conn_qual subsystem queues reconnect_ms reconnect_max_ms share;"
 			      " do cat $a >../disk2/$a; done; cd ../disk2; echo 1 >connected;"
-			      " dmesg | grep 'disk disk is this volume, on the same conn'"));
+			      " dmesg | grep -q 'disk disk is this volume, on the same conn'"));
 }
 
 /* A disk that was disconnected can be connected under the name that its adapter has now. */
@@ -161,7 +161,7 @@ static void tgt_waits_for_its_adapter(struct kunit *test)
 		kunit_skip(test, "no " TGT_KO);
 	kd_unplug(test);
 	tgt_load(test);
-	KUNIT_EXPECT_EQ(test, 0, shell("grep 'waiting for the adapter' " TGT "/ports/1/state"));
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -q 'waiting for the adapter' " TGT "/ports/1/state"));
 	kd_plug(test);
 	expect_soon(test, "test $(cat " TGT "/ports/1/state) = listening");
 	disk_connect(test);
