@@ -114,3 +114,5 @@ static struct kunit_case removal_memory_cases[] = {
 
 KD_SUITE("kdapl-removal-memory", removal_memory_cases,
 	 "memory that is posted to a device that leaves", .init = kd_plug_init);
+
+KDAPL_IMPORT_TEST;
