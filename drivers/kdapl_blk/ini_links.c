@@ -101,8 +101,7 @@ static void kbi_link_follow(struct kbi_link *link)
 	lockdep_assert_held(&kbi_links_lock);
 
 	/* If the adapter has left the link waits for another one of that name. */
-	if (!link->ia_id || kdat_ia_name(link->ia_id, name) != DAT_SUCCESS ||
-	    !strcmp(name, link->params.ia))
+	if (!kblk_ia_renamed(link->ia_id, link->params.ia, name))
 		return;
 	pr_info("%s: %s is called %s now\n", link->name, link->params.ia, name);
 	strscpy(link->params.ia, name, sizeof(link->params.ia));

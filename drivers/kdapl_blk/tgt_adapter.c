@@ -254,8 +254,8 @@ void kbt_port_follow(struct kbt_port *port)
 
 	lockdep_assert_held(&port->mutex);
 
-	if (!port->kbt || kdat_ia_name(port->kbt->ia_id, name) != DAT_SUCCESS ||
-	    !strcmp(name, port->params.ia))
+	if (!port->kbt ||
+	    !kblk_ia_renamed(port->kbt->ia_id, port->params.ia, name))
 		return;
 	pr_info("%s is called %s now\n", port->params.ia, name);
 	strscpy(port->params.ia, name, sizeof(port->params.ia));

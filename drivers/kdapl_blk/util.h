@@ -12,6 +12,7 @@
 #include <linux/string.h>
 #include <linux/uuid.h>
 #include <dat/kdat.h>
+#include <dat/kdat_linux.h>
 
 /* Convert a DAT return to an error number. */
 static inline int kblk_errno(DAT_RETURN ret)
@@ -45,6 +46,20 @@ static inline const char *kblk_strerror(DAT_RETURN ret)
 	if (dat_strerror(ret, &type, &subtype) != DAT_SUCCESS)
 		return "unknown error";
 	return type;
+}
+
+/*
+ * Copy the present name of the IA with number @id, as kdat_ia_name() does. Return whether
+ * it is known and not @ia, which may lack the port of a device that has one.
+ */
+static inline bool kblk_ia_renamed(DAT_UINT64 id, const char *ia,
+				   char name[DAT_NAME_MAX_LENGTH])
+{
+	if (!id || kdat_ia_name(id, name) != DAT_SUCCESS)
+		return false;
+	if (!strchr(ia, '/'))
+		name[strcspn(name, "/")] = '\0';
+	return strcmp(name, ia);
 }
 
 static inline bool kblk_is_zero(const void *p, size_t len)

@@ -85,6 +85,21 @@ static void tgt_is_renamed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, shell("test \"$(cat " TGT "/ports/1/state)\" = listening"));
 }
 
+/* A name without the port, as of a device that has one, stays so. */
+static void tgt_is_named_without_port(struct kunit *test)
+{
+	const struct kd_second *d = test->param_value;
+	int len = strcspn(d->ia, "/");
+	char line[128];
+
+	snprintf(line, sizeof(line), "echo %.*s >ia", len, d->ia);
+	tgt_load_with(test, line);
+	snprintf(line, sizeof(line), "test $(cat " TGT "/ports/1/ia) = %.*s", len, d->ia);
+	KUNIT_EXPECT_EQ(test, 0, shell(line));
+	rename_it(test);
+	KUNIT_EXPECT_EQ(test, 0, shell("test $(cat " TGT "/ports/1/ia)/1 = " IA));
+}
+
 /* It is not read before it is left; the name is known all the same. */
 static void tgt_is_renamed_unseen(struct kunit *test)
 {
@@ -172,6 +187,7 @@ static struct kunit_case blk_rename_cases[] = {
 	KUNIT_CASE_PARAM(ini_is_renamed_meanwhile, kd_gen_second),
 	KUNIT_CASE_PARAM(ini_is_renamed_and_connects, kd_gen_second),
 	KUNIT_CASE_PARAM(ini_tells_once_that_its_adapter_is_away, kd_gen_second),
+	KUNIT_CASE_PARAM(tgt_is_named_without_port, kd_gen_second),
 	KUNIT_CASE_PARAM(tgt_is_renamed, kd_gen_second),
 	KUNIT_CASE_PARAM(tgt_is_renamed_unseen, kd_gen_second),
 	KUNIT_CASE_PARAM(tgt_waits_for_its_adapter, kd_gen_second),
