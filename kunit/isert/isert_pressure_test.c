@@ -374,7 +374,9 @@ static KD_CHOICES(gen_where, kd_gen_any_ia_and,
 	[RAW_IN_COMPLETIONS] = "as backends complete commands",
 	[RAW_IN_ANSWERS] = "as LIO answers")
 
-#define MOST_FAULTS	40
+#define MOST_FAULTS	100
+/* LIO has three or so for each key. */
+#define MOST_LOGIN_FAULTS	400
 /* More pages than a command has triplets of its own */
 #define BYTES		SZ_64K
 #define NOP_DATA	400
@@ -395,6 +397,8 @@ static u32 make(struct raw *r, enum pdu_kind kind, u32 seed, struct raw_pdu *pdu
 			break;
 		len = RAW_BLOCK;
 		memcpy(pdu->data, r->data->va, len);
+		/* What is advertised is the rest. */
+		pdu->iser.write_va = cpu_to_be64((uintptr_t)r->data->va + len);
 		break;
 	case WHAT_READ:
 		memset(r->data->va, 0, BYTES);
@@ -530,7 +534,7 @@ static void pressure_login_allocations(struct kunit *test)
 
 	raw_open_faults(test);
 	other = raw_login(test);
-	for (nth = 1; failed && nth < MOST_FAULTS; nth++) {
+	for (nth = 1; failed && nth < MOST_LOGIN_FAULTS; nth++) {
 		r = raw_connect(test);
 		raw_fail_allocation(test, RAW_IN_PORTAL, nth);
 		send_login(r, false);
@@ -542,6 +546,8 @@ static void pressure_login_allocations(struct kunit *test)
 		raw_expect_alive(other);
 	}
 	kunit_info(test, "%u allocations", nth - 1);
+	KUNIT_EXPECT_GT(test, nth, 2);
+	KUNIT_EXPECT_LT(test, nth, MOST_LOGIN_FAULTS);
 	raw_expect_alive(raw_login(test));
 }
 

@@ -21,7 +21,7 @@ static const char * const works[] = {
 	[RAW_IN_COMPLETIONS] = "target_complete_ok_work",
 };
 
-/* Threads; the youngest one of the name is that of the last session. */
+/* Threads, all of that name: those of other portals and sessions have nothing to do. */
 static const char * const threads[] = {
 	[RAW_IN_PORTAL] = "iscsi_np",
 	[RAW_IN_ANSWERS] = "iscsi_ttx",
@@ -30,15 +30,17 @@ static const char * const threads[] = {
 /*
  * @armed: raw_allocation_failed() has not been called
  * @where: the place
- * @left: how many allocations are left there; 0: none fails
- * @thread: one in whose fail_nth that is, or NULL
+ * @left: how many allocations are left in work items; 0: none fails
+ * @threads: those in whose fail_nth that is
+ * @nthreads: their number
  * @inside: the thread that is inside of a work item
  */
 static struct {
 	bool armed;
 	enum raw_where where;
 	atomic_t left;
-	struct task_struct *thread;
+	struct task_struct *threads[16];
+	unsigned int nthreads;
 	struct task_struct *inside;
 } fault;
 
@@ -54,7 +56,7 @@ static void on_work(void *data, struct work_struct *work)
 {
 	int left = atomic_read(&fault.left);
 
-	if (READ_ONCE(fault.armed) && left && !READ_ONCE(fault.thread) && is_there(work->func) &&
+	if (READ_ONCE(fault.armed) && left && is_there(work->func) &&
 	    !cmpxchg(&fault.inside, NULL, current))
 		current->fail_nth = left;
 }
@@ -69,24 +71,46 @@ static void on_work_done(void *data, struct work_struct *work, work_func_t funct
 	WRITE_ONCE(fault.inside, NULL);
 }
 
-static struct task_struct *youngest(const char *name)
+/* Set fail_nth of all threads of a name. */
+static void arm_threads(const char *name, unsigned int nth)
 {
-	struct task_struct *task, *found = NULL;
+	struct task_struct *task;
 
 	rcu_read_lock();
-	for_each_process(task)
-		if (!strcmp(task->comm, name) &&
-		    (!found || task->start_time >= found->start_time))
-			found = task;
-	if (found)
-		get_task_struct(found);
+	for_each_process(task) {
+		if (strcmp(task->comm, name) || fault.nthreads == ARRAY_SIZE(fault.threads))
+			continue;
+		get_task_struct(task);
+		fault.threads[fault.nthreads++] = task;
+		WRITE_ONCE(task->fail_nth, nth);
+	}
 	rcu_read_unlock();
-	return found;
+}
+
+/* Undo that. Return whether an allocation of one of them has failed. */
+static bool disarm_threads(void)
+{
+	bool failed = false;
+
+	while (fault.nthreads) {
+		struct task_struct *task = fault.threads[--fault.nthreads];
+
+		failed |= !READ_ONCE(task->fail_nth);
+		WRITE_ONCE(task->fail_nth, 0);
+		put_task_struct(task);
+	}
+	return failed;
+}
+
+static void end_faults(void *unused)
+{
+	raw_allocation_failed();
 }
 
 /* Be able to have allocations fail until the case ends. */
 void raw_open_faults(struct kunit *test)
 {
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, end_faults, NULL));
 	kd_probe(test, "workqueue_execute_start", on_work);
 	kd_probe(test, "workqueue_execute_end", on_work_done);
 }
@@ -95,12 +119,12 @@ EXPORT_SYMBOL_GPL(raw_open_faults);
 /* Have the @nth allocation @where fail from now on. */
 void raw_fail_allocation(struct kunit *test, enum raw_where where, unsigned int nth)
 {
-	fault.where = where;
 	if (where == RAW_IN_PORTAL || where == RAW_IN_ANSWERS) {
-		fault.thread = youngest(threads[where]);
-		KUNIT_ASSERT_NOT_NULL(test, fault.thread);
-		WRITE_ONCE(fault.thread->fail_nth, nth);
+		arm_threads(threads[where], nth);
+		KUNIT_ASSERT_GT(test, fault.nthreads, 0);
+		return;
 	}
+	fault.where = where;
 	atomic_set(&fault.left, nth);
 	WRITE_ONCE(fault.armed, true);
 }
@@ -109,17 +133,12 @@ EXPORT_SYMBOL_GPL(raw_fail_allocation);
 /* Have none fail any more. Return whether one has. */
 bool raw_allocation_failed(void)
 {
-	struct task_struct *thread = fault.thread;
 	int left;
 
+	if (fault.nthreads)
+		return disarm_threads();
 	WRITE_ONCE(fault.armed, false);
 	left = atomic_xchg(&fault.left, 0);
-	if (thread) {
-		left = READ_ONCE(thread->fail_nth);
-		WRITE_ONCE(thread->fail_nth, 0);
-		fault.thread = NULL;
-		put_task_struct(thread);
-	}
 	return !left;
 }
 EXPORT_SYMBOL_GPL(raw_allocation_failed);
