@@ -336,17 +336,16 @@ static void blk_bad_rmr_context(struct kunit *test)
 }
 
 /*
- * The hard high watermark ends the connection of a client that ignores its
- * credits. It has receives for all replies, so nothing else does.
+ * Let a client ignore its credits until the hard high watermark ends its connection. It has
+ * receives for all replies, so nothing else ends it, however soon the replies come.
  */
-static void blk_credits_ignored(struct kunit *test)
+static void flood_until_cut_off(struct kunit *test)
 {
 	struct kblk_request request;
 	DAT_LMR_TRIPLET seg;
 	struct kd_side *side;
 	int i;
 
-	tgt_load(test);
 	side = kdb_connected_client(test);
 	request = kdb_good_request(side);
 	request.length = cpu_to_le32(32768);
@@ -360,6 +359,12 @@ static void blk_credits_ignored(struct kunit *test)
 	kdb_expect_end(side);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_cut_off, NULL,
 					      KD_TIMEOUT_MS));
+}
+
+static void blk_credits_ignored(struct kunit *test)
+{
+	tgt_load(test);
+	flood_until_cut_off(test);
 	kdb_expect_serving(test);
 }
 
@@ -418,11 +423,7 @@ static void blk_cut_off_and_shunned(struct kunit *test)
 	struct kd_side *side;
 
 	tgt_load_with(test, "echo 600000 >penalty_ms");
-	side = kdb_connected_client(test);
-	send_many(side, FLOOD);
-	kdb_expect_end(side);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_cut_off, NULL,
-					      KD_TIMEOUT_MS));
+	flood_until_cut_off(test);
 	side = kdb_client(test);
 	kdb_say_hello(side, &hello, sizeof(hello));
 	welcome = kdb_expect_welcome(side, DAT_CONNECTION_EVENT_PEER_REJECTED);
