@@ -85,25 +85,25 @@ static void pressure_no_answer_left(struct kunit *test)
 	struct raw *r = login_of_one_who_takes_nothing(test), *other;
 	const struct iscsi_scsi_rsp *rsp = (const struct iscsi_scsi_rsp *)&r->got.hdr;
 	const struct kd_param *p = test->param_value;
-	struct raw_pdu pdu;
+	struct raw_pdu *pdu = r->pdu;
 	u64 slot;
 	int i;
 
 	for (i = 0; i < ANSWERS + 3; i++) {
-		pdu = raw_nop(r, true);
-		KUNIT_ASSERT_TRUE(test, raw_send(r, &pdu, RAW_HEADERS));
+		*pdu = raw_nop(r, true);
+		KUNIT_ASSERT_TRUE(test, raw_send(r, pdu, RAW_HEADERS));
 	}
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(all_answers_are_posted, test, KD_TIMEOUT_MS));
 	other = raw_login(test);
-	pdu = raw_read(r, p->choice == LATE_DATA ? 8 : 0);
+	*pdu = raw_read(r, p->choice == LATE_DATA ? 8 : 0);
 	if (p->choice == LATE_STATUS) {
-		pdu.hdr.flags &= ~ISCSI_FLAG_CMD_READ;
-		((struct iscsi_scsi_req *)&pdu.hdr)->cdb[0] = TEST_UNIT_READY;
+		pdu->hdr.flags &= ~ISCSI_FLAG_CMD_READ;
+		((struct iscsi_scsi_req *)&pdu->hdr)->cdb[0] = TEST_UNIT_READY;
 	}
-	counted_tag = (__force u32)pdu.hdr.itt;
+	counted_tag = (__force u32)pdu->hdr.itt;
 	atomic_set(&counted, 0);
 	kd_probe(test, "target_cmd_complete", on_complete);
-	KUNIT_ASSERT_TRUE(test, raw_send(r, &pdu, RAW_HEADERS));
+	KUNIT_ASSERT_TRUE(test, raw_send(r, pdu, RAW_HEADERS));
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(was_counted, NULL, KD_TIMEOUT_MS));
 	/* Time for LIO's work item, which these need as well. */
 	for (i = 0; i < 16; i++) {
@@ -119,7 +119,7 @@ static void pressure_no_answer_left(struct kunit *test)
 	for (slot = 1; slot < RAW_RECVS; slot++)
 		raw_post(r, slot);
 	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_SCSI_CMD_RSP, KD_TIMEOUT_MS));
-	KUNIT_EXPECT_TRUE(test, r->got.hdr.itt == pdu.hdr.itt);
+	KUNIT_EXPECT_TRUE(test, r->got.hdr.itt == pdu->hdr.itt);
 	KUNIT_EXPECT_EQ(test, rsp->cmd_status, SAM_STAT_GOOD);
 	raw_expect_alive(r);
 }
@@ -302,15 +302,15 @@ static bool nobody_is_connected(void *side)
 	return !raw_adapter(side, "connections");
 }
 
-/* Make a command one for LONG bytes, and have it answered. */
-static void expect_long_answer(struct raw *r, struct raw_pdu pdu)
+/* Make r->pdu[0], a command, one for LONG bytes, and have it answered. */
+static void expect_long_answer(struct raw *r)
 {
-	struct iscsi_scsi_req *req = (struct iscsi_scsi_req *)&pdu.hdr;
+	struct iscsi_scsi_req *req = (struct iscsi_scsi_req *)&r->pdu[0].hdr;
 	struct kunit *test = r->s->test;
 
 	req->data_length = cpu_to_be32(LONG);
 	req->cdb[7] = LONG / RAW_BLOCK >> 8;
-	KUNIT_ASSERT_TRUE(test, raw_send(r, &pdu, RAW_HEADERS));
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, RAW_HEADERS));
 	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_SCSI_CMD_RSP, KD_TIMEOUT_MS));
 	KUNIT_ASSERT_EQ(test, ((struct iscsi_scsi_rsp *)&r->got.hdr)->cmd_status, SAM_STAT_GOOD);
 }
@@ -336,9 +336,11 @@ static void pressure_long_pieces(struct kunit *test)
 	/* Whether pages adjoin is up to the kernel. */
 	for (i = 0; i < 8 || (i < 64 && !atomic_read(&full)); i++) {
 		kd_fill(r->data->va, LONG, ++seed);
-		expect_long_answer(r, raw_write(r, 0));
+		r->pdu[0] = raw_write(r, 0);
+		expect_long_answer(r);
 		memset(r->data->va, 0, LONG);
-		expect_long_answer(r, raw_read(r, 0));
+		r->pdu[0] = raw_read(r, 0);
+		expect_long_answer(r);
 		KUNIT_EXPECT_TRUE(test, kd_has_pattern(r->data->va, LONG, seed));
 	}
 	kunit_info(test, "%d pieces were divided", atomic_read(&full));
@@ -449,11 +451,11 @@ static bool is_good(struct raw *r, enum pdu_kind kind, u32 seed)
 /* Send a PDU; set @ended if that ends the connection. Return whether all is well. */
 static bool try(struct raw *r, enum pdu_kind kind, u32 seed, bool *ended)
 {
-	struct raw_pdu pdu;
-	u32 len = make(r, kind, seed, &pdu);
+	struct raw_pdu *pdu = r->pdu;
+	u32 len = make(r, kind, seed, pdu);
 
 	*ended = true;
-	if (!raw_send(r, &pdu, len))
+	if (!raw_send(r, pdu, len))
 		return false;
 	do {
 		if (!raw_receive_any(r, BOUND_MS)) {
@@ -462,7 +464,7 @@ static bool try(struct raw *r, enum pdu_kind kind, u32 seed, bool *ended)
 					      kind_names[kind]);
 			return false;
 		}
-	} while (r->got.hdr.opcode != ISCSI_OP_REJECT && r->got.hdr.itt != pdu.hdr.itt);
+	} while (r->got.hdr.opcode != ISCSI_OP_REJECT && r->got.hdr.itt != pdu->hdr.itt);
 	/* LIO does not count a command that it rejects, so the next ones would wait for it. */
 	*ended = r->got.hdr.opcode == ISCSI_OP_REJECT;
 	return is_good(r, kind, seed);

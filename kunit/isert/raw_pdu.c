@@ -97,11 +97,10 @@ void raw_log_in(struct raw *r, enum raw_how how)
 {
 	struct kunit *test = r->s->test;
 	struct iscsi_login_rsp *rsp;
-	struct raw_pdu pdu;
 	u32 len;
 
-	pdu = raw_login_pdu(r, how, &len);
-	KUNIT_ASSERT_TRUE(test, raw_send(r, &pdu, len));
+	r->pdu[0] = raw_login_pdu(r, how, &len);
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
 	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
 	rsp = (struct iscsi_login_rsp *)&r->got.hdr;
 	KUNIT_ASSERT_EQ_MSG(test, rsp->status_class, 0, "status %#x", rsp->status_detail);
