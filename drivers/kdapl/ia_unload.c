@@ -50,7 +50,12 @@ static unsigned int kdapl_unload_ias(const struct module *mod, unsigned int *obj
 		    kdapl_in_module(obj->ia->opener, mod)) {
 			n++;
 			*objects += atomic_read(&obj->ia->live);
-			dat_ia_close(kdapl_handle(obj), DAT_CLOSE_ABRUPT_FLAG);
+			/* The device may write into the module's memory until then. */
+			while (DAT_GET_TYPE(dat_ia_close(kdapl_handle(obj),
+							 DAT_CLOSE_ABRUPT_FLAG)) ==
+			       DAT_INVALID_STATE)
+				pr_warn("kdapl: %s waits for a connection that does not end\n",
+					mod->name);
 		}
 		kdapl_obj_put(obj);
 	}

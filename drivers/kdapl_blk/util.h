@@ -139,13 +139,17 @@ static inline int kblk_buf_register(struct kblk_buf *buf, DAT_IA_HANDLE ia,
 }
 
 /*
- * Free the registration of @buf; no post that uses it may be outstanding.
- * Idempotent, as kblk_buf_free().
+ * Free the registration of @buf; no post that uses it may be outstanding. Idempotent, as
+ * kblk_buf_free(). dat_lmr_free() is refused while a driver does not let go of a connection:
+ * the device may still write into the memory, which is given up then.
  */
 static inline void kblk_buf_unregister(struct kblk_buf *buf)
 {
-	if (buf->lmr)
-		dat_lmr_free(buf->lmr);
+	if (buf->lmr &&
+	    DAT_GET_TYPE(dat_lmr_free(buf->lmr)) == DAT_INVALID_STATE) {
+		pr_err("a connection does not end: %zu bytes are lost\n", buf->len);
+		buf->va = NULL;
+	}
 	buf->lmr = NULL;
 }
 

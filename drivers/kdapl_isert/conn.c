@@ -132,10 +132,8 @@ void ki_conn_free(struct ki_conn *c)
 		ki_buf_post(c->a, buf);
 	if (c->login_buf)
 		ki_buf_post(c->a, c->login_buf);
-	if (c->tx_lmr)
-		dat_lmr_free(c->tx_lmr);
 	if (c->tx_pages)
-		__free_pages(c->tx_pages, KI_BLOCK_ORDER);
+		ki_pages_free(c->tx_lmr, c->tx_pages, KI_BLOCK_ORDER);
 	kfree(c->tx_array);
 	ki_credit_end(c);
 	kfree(c->iqn);

@@ -512,6 +512,7 @@ void ki_buf_post(struct ki_adapter *a, struct ki_buf *buf);
 bool ki_buf_lend(struct ki_conn *c, struct ki_cmd *kc, struct ki_buf *buf);
 void ki_buf_take_back(struct ki_conn *c, struct ki_cmd *kc);
 void ki_bufs_take_back(struct ki_conn *c);
+void ki_pages_free(DAT_LMR_HANDLE lmr, struct page *pages, unsigned int order);
 int ki_pages_register(struct ki_adapter *a, struct page *pages, size_t len,
 		      DAT_MEM_PRIV_FLAGS priv, DAT_LMR_HANDLE *lmr,
 		      DAT_LMR_TRIPLET *all);

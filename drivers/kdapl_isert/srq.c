@@ -67,6 +67,19 @@ int ki_pages_register(struct ki_adapter *a, struct page *pages, size_t len,
 	return -ENOMEM;
 }
 
+/*
+ * Free pages of 2^@order and their registration, if there is one. That is refused while a
+ * driver does not let go of a connection: the device may still write into the pages, which
+ * are given up then.
+ */
+void ki_pages_free(DAT_LMR_HANDLE lmr, struct page *pages, unsigned int order)
+{
+	if (lmr && DAT_GET_TYPE(dat_lmr_free(lmr)) == DAT_INVALID_STATE)
+		pr_err("a connection does not end: %lu bytes are lost\n", PAGE_SIZE << order);
+	else
+		__free_pages(pages, order);
+}
+
 static void ki_buf_give(struct ki_adapter *a, struct ki_buf *buf)
 {
 	DAT_DTO_COOKIE cookie = { .as_ptr = buf };
@@ -178,8 +191,7 @@ static unsigned int ki_srq_wanted(struct ki_adapter *a)
 static void ki_block_free(struct ki_block *b)
 {
 	list_del(&b->link);
-	dat_lmr_free(b->lmr);
-	__free_pages(b->pages, KI_BLOCK_ORDER);
+	ki_pages_free(b->lmr, b->pages, KI_BLOCK_ORDER);
 	kfree(b);
 }
 

@@ -189,11 +189,15 @@ void dat_side_end(struct dat_side *dat)
  */
 void dat_side_free(struct dat_side *dat)
 {
+	bool kept = false;
+
 	dat_side_end(dat);
+	/* Refused while a driver does not let go of a connection: the device keeps the buffer. */
 	if (dat->exposed_lmr)
-		dat_lmr_free(dat->exposed_lmr);
+		kept = DAT_GET_TYPE(dat_lmr_free(dat->exposed_lmr)) == DAT_INVALID_STATE;
 	if (dat->lmr)
-		dat_lmr_free(dat->lmr);
-	bench_buf_free(dat->side.buf, dat->side.room);
+		kept |= DAT_GET_TYPE(dat_lmr_free(dat->lmr)) == DAT_INVALID_STATE;
+	if (!kept)
+		bench_buf_free(dat->side.buf, dat->side.room);
 	dat->side.buf = NULL;
 }

@@ -300,9 +300,9 @@ static void kt_fn_try(struct kt_session *s, const struct kt_command *cmd,
 	     function->try(f);
 	kt_say(s, "function %s %s%s\n", function->name, ok ? "ok" : "failed ",
 	       ok ? "" : f->why);
-	if (f->ia)
-		dat_ia_close(f->ia, DAT_CLOSE_ABRUPT_FLAG);
-	bench_buf_free(f->buf, KT_FN_ROOM);
+	/* Refused while a driver does not let go of a connection: the device keeps the buffer. */
+	if (!f->ia || dat_ia_close(f->ia, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS)
+		bench_buf_free(f->buf, KT_FN_ROOM);
 	kfree(f);
 }
 
