@@ -2,18 +2,16 @@
 /*
  * Shared Receive Queues: the consumer's side.
  *
- * The counts are kept in software, whatever the device reports: srq->available
- * falls when the completion of a buffer is polled, srq->outstanding when its
- * event is reaped. Before a count is told or compared, the CQs of all Endpoints
- * on the SRQ are polled. Only a message of which a part has arrived is not
- * seen.
+ * The counts are kept in software, whatever the device reports: srq->available falls when
+ * the completion of a buffer is polled, srq->outstanding when its event is reaped. Before a
+ * count is told or compared, the CQs of all Endpoints on the SRQ are polled. Only a message
+ * of which a part has arrived is not seen.
  *
- * The low watermark is compared in the one place where srq->available falls, so
- * it fires exactly once however the device's own limit event behaves. That
- * event, where a driver has it, only causes an earlier poll (srq_hw.c).
+ * Only kdapl_srq_check_lw() fires the low watermark. It is called wherever ->available falls
+ * or ->lw changes. The device's limit event only causes an earlier poll (srq_hw.c).
  *
- * srq->mutex serialises resizing and what may sleep on the device's queue,
- * srq->lock protects counts and lists.
+ * srq->mutex serialises resizing and what may sleep on the device's queue, srq->lock protects
+ * counts and lists.
  */
 #include <linux/slab.h>
 #include "dto.h"
@@ -227,8 +225,7 @@ static const struct kdapl_obj_ops kdapl_srq_ops = {
 	.strip = kdapl_srq_strip,
 };
 
-static DAT_RETURN kdapl_srq_check_attr(struct kdapl_ia *ia,
-				       const DAT_SRQ_ATTR *attr)
+static DAT_RETURN kdapl_srq_check_attr(struct kdapl_ia *ia, const DAT_SRQ_ATTR *attr)
 {
 	DAT_IA_ATTR limits;
 

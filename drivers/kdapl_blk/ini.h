@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Internal interface of kdapl_blk.ko: structures, locks, and the functions that
- * its files export to each other.
+ * Internal interface of kdapl_blk.ko: structures, locks, and functions of more than one file.
  *
  *   ini_main.c       module
  *   ini_configfs.c   configfs

@@ -6,13 +6,12 @@
  * for ini_admin.c as well, kbi_recv_upcall() for replies, kbi_req_upcall() for
  * invalidations.
  *
- * Data of up to KBLK_INLINE bytes travels inside messages and is copied. The
- * pages of a larger request are exposed to the target while it is served:
- * dat_lmr_fmr() binds the slot's LMR to them, and the reply invalidates it if
- * both devices support that; otherwise dat_lmr_invalidate() does. The request
- * is finished only after the invalidation. The completion of its Send is not
- * awaited: a target that has replied has received the message, and discards
- * what the device may still retransmit.
+ * Data of up to KBLK_INLINE bytes travels inside messages and is copied. The pages of a
+ * larger request are exposed to the target while it is served: dat_lmr_fmr() binds the slot's
+ * LMR to them, and the reply invalidates it if both devices support that; otherwise
+ * dat_lmr_invalidate() does. The request is finished only after the invalidation. The
+ * completion of its Send is not awaited: a target that has replied has received the message,
+ * and discards what the device may still retransmit.
  *
  * The target is trusted with the data, but not with the kernel: a reply that
  * matches no outstanding request ends the connection.
