@@ -28,6 +28,12 @@ static void make_file(struct kunit *test)
 	kd_filp_close(file);
 }
 
+/* A port that takes longer than two seconds to stop goes on in the background. */
+static bool tgt_is_removed(void *unused)
+{
+	return !shell("rmmod kdapl_blk_tgt 2>/dev/null");
+}
+
 void tgt_unload(void *data)
 {
 	struct kunit *test = data;
@@ -36,9 +42,10 @@ void tgt_unload(void *data)
 			    shell("set -e; cd " TGT "; rm ports/1/subsystems/vol;"
 				  "rmdir ports/1 subsystems/vol/namespaces/1;"
 				  "rm -f subsystems/vol/allowed_clients/friend;"
-				  "rmdir subsystems/vol clients/friend; cd /;"
-				  "rmmod kdapl_blk_tgt"),
-			    "the target does not unload");
+				  "rmdir subsystems/vol clients/friend"),
+			    "the target's configuration does not go");
+	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(tgt_is_removed, NULL, KD_TIMEOUT_MS),
+			      "the target does not unload");
 }
 EXPORT_SYMBOL_GPL(tgt_unload);
 
