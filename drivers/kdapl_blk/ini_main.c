@@ -18,11 +18,15 @@ struct workqueue_struct *kbi_end_wq;
 /* This host, for targets: random, so it is another one after each load. */
 uuid_t kbi_host;
 
-/* Whatever is written to the parameter, let the module go without what it stays for. */
+/* Let the module go without what it stays for. */
 static int kbi_forget_fences(const char *value, const struct kernel_param *param)
 {
-	kbi_volumes_forget();
-	return 0;
+	bool forget;
+	int err = kstrtobool(value, &forget);
+
+	if (!err && forget)
+		kbi_volumes_forget();
+	return err;
 }
 
 static const struct kernel_param_ops kbi_forget_ops = {

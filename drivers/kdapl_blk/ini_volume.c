@@ -85,30 +85,27 @@ static void kbi_volume_free(struct kbi_volume *volume)
 	kfree(volume);
 }
 
-/* Return whether @volume has a session to fence which may have writes at the target. */
-static bool kbi_has_lost_writes(struct kbi_volume *volume)
-{
-	struct kbi_lost *lost;
-
-	list_for_each_entry(lost, &volume->lost, link)
-		if (lost->writes)
-			return true;
-	return false;
-}
-
 /*
- * @volume may have no disk any more. If it has sessions to fence it stays, and if these
- * have writes so does the module: nobody else knows of them.
+ * @volume may have no disk any more. Then sessions without writes need no fence. If there are
+ * others it stays, and so does the module: nobody else knows of them.
  */
 void kbi_volume_put(struct kbi_volume *volume)
 {
+	struct kbi_lost *lost, *next;
+
 	lockdep_assert_held(&kbi_volumes_lock);
 
 	if (!list_empty(&volume->disks) || volume->asking)
 		return;
+	list_for_each_entry_safe(lost, next, &volume->lost, link) {
+		if (lost->writes)
+			continue;
+		list_del(&lost->link);
+		kbi_lost_free(lost);
+	}
 	if (list_empty(&volume->lost) || uuid_is_null(&volume->uuid)) {
 		kbi_volume_free(volume);
-	} else if (!volume->pins && kbi_has_lost_writes(volume)) {
+	} else if (!volume->pins) {
 		/* The item of a disk holds a reference on the module meanwhile. */
 		__module_get(THIS_MODULE);
 		volume->pins = true;
@@ -296,7 +293,7 @@ void kbi_volumes_forget(void)
 
 	mutex_lock(&kbi_volumes_lock);
 	list_for_each_entry_safe(volume, next, &kbi_volumes, link)
-		if (volume->pins && !volume->asking)
+		if (list_empty(&volume->disks) && !volume->asking)
 			kbi_volume_free(volume);
 	mutex_unlock(&kbi_volumes_lock);
 }

@@ -19,6 +19,9 @@
 #include <linux/printk.h>
 #include "ini.h"
 
+/* How long a target has to say whether it knows a session. */
+#define KBI_VOUCH_MS	3000U
+
 /* Return whether a target with @a has proven to know the same secret as one with @b. */
 static bool kbi_same_secret(const struct kbi_params *a, const struct kbi_params *b)
 {
@@ -67,6 +70,9 @@ int kbi_vouch(struct kbi_disk *disk, struct kbi_volume *volume)
 		.epoch = link->epoch,
 		.told = &told,
 	};
+	/* link->mutex is held: others wait for it, perhaps whoever is to ask. */
+	unsigned int ms = min(link->params.connect_timeout_ms, KBI_VOUCH_MS);
+	unsigned long until = jiffies + msecs_to_jiffies(ms);
 	struct kbi_disk *other;
 	bool over;
 
@@ -85,7 +91,9 @@ int kbi_vouch(struct kbi_disk *disk, struct kbi_volume *volume)
 	volume->asking++;
 	mod_delayed_work(kbi_wq, &other->fence_work, 0);
 	mutex_unlock(&kbi_volumes_lock);
-	kbi_wait(&link->queues[0], &told, msecs_to_jiffies(link->params.connect_timeout_ms));
+	while (time_before(jiffies, until) && kbi_link_state(link) != KBI_LINK_LOST &&
+	       !READ_ONCE(disk->removing) && !kbi_wait(&link->queues[0], &told, HZ / 10))
+		;
 	mutex_lock(&kbi_volumes_lock);
 	over = list_empty(&probe.link);
 	list_del_init(&probe.link);

@@ -44,10 +44,13 @@ static void kbt_address_id(const DAT_CR_PARAM *param, struct kbt_host_id *id)
 bool kbt_host_identify(DAT_CR_HANDLE cr, const DAT_CR_PARAM *param,
 		       struct kbt_host_id *id)
 {
-	if (kdat_cr_query_gid(cr, id->raw) == DAT_SUCCESS)
+	DAT_RETURN ret = kdat_cr_query_gid(cr, id->raw);
+
+	if (ret == DAT_SUCCESS)
 		return false;
 	kbt_address_id(param, id);
-	return true;
+	/* Otherwise the peer has given up. */
+	return DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED;
 }
 
 /*
@@ -301,7 +304,8 @@ static bool kbt_has_room(struct kbt *kbt, const struct kbt_census *census)
 		return false;
 	if (census->live < (census->disk ? max - max / 4 : max))
 		return true;
-	return census->ended <= max && kbt_make_room(kbt);
+	/* A disk that has connections makes nobody else's end. */
+	return !census->disk && census->ended <= max && kbt_make_room(kbt);
 }
 
 /*

@@ -166,10 +166,18 @@ static void ki_linger_work(struct work_struct *work)
 {
 	struct ki_conn *c = container_of(to_delayed_work(work), struct ki_conn, linger);
 
-	ki_conn_stop(c);
-	spin_lock_bh(&ki_linger_lock);
+	/*
+	 * The end of the connection flushes the refusal, whose completion would queue this work
+	 * again. From here on nobody does; what was queued since it began is taken back.
+	 */
+	spin_lock_bh(&c->lock);
+	c->lingers = false;
+	spin_lock(&ki_linger_lock);
 	list_del_init(&c->link);
-	spin_unlock_bh(&ki_linger_lock);
+	spin_unlock(&ki_linger_lock);
+	spin_unlock_bh(&c->lock);
+	cancel_delayed_work(&c->linger);
+	ki_conn_stop(c);
 	ki_conn_free(c);
 	/* The last that is done here: the module may go. */
 	spin_lock_bh(&ki_linger_lock);

@@ -263,7 +263,7 @@ struct ki_tx {
  * @login_answered: LIO has answered the last one
  * @negotiates: it has answered one without refusing it, so conn->login_work can run
  * @answering: LIO is in ki_put_login_tx()
- * @sending: the answer to a login request was posted at @turn, and has not completed
+ * @sending: answers to login requests that have not completed; the last was posted at @turn
  * @turn: in jiffies, when the peer had to act last in its login
  * @refused: the answer is the last one: LIO takes the connection down
  * @lingers: LIO has forgotten the connection, and @linger ends it: ki_conn_linger()
@@ -327,7 +327,7 @@ struct ki_conn {
 	bool login_answered;
 	bool negotiates;
 	bool answering;
-	bool sending;
+	u8 sending;
 	bool refused;
 	bool lingers;
 	unsigned long turn;

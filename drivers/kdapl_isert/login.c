@@ -248,7 +248,7 @@ static void ki_login_sent(struct ki_conn *c, struct ki_wr *wr, bool ok)
 {
 	ki_tx_put(c, container_of(wr, struct ki_tx, wr));
 	spin_lock_bh(&c->lock);
-	c->sending = false;
+	c->sending--;
 	c->turn = jiffies;
 	if (c->lingers)
 		ki_linger_now(c);
@@ -303,7 +303,7 @@ int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len
 	c->negotiates |= c->login_answered;
 	c->refused = !c->login_answered;
 	c->answering = true;
-	c->sending = true;
+	c->sending++;
 	c->turn = jiffies;
 	if (login->login_complete && !hindrance)
 		c->state = KI_LOGGED_IN;

@@ -209,6 +209,23 @@ static void pressure_refusal(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
 }
 
+/*
+ * Who is refused and never takes the answer is disconnected in the end. The answer that is
+ * flushed then would queue the work that ends the connection once more.
+ */
+static void pressure_refusal_not_taken(struct kunit *test)
+{
+	struct raw *r = raw_new(test, 0);
+
+	if (kd_is_iwarp(r->s))
+		kunit_skip(test, "the device ends a connection that has no receive");
+	KUNIT_ASSERT_TRUE(test, raw_start(r));
+	send_login(r, true);
+	raw_expect_alive(raw_login(test));
+	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+	raw_expect_alive(raw_login(test));
+}
+
 /* ---- What a legal configuration comes to --------------------------------------------- */
 
 /* Data in as many PDUs as can be: the hard watermark is below what all buffers can become. */
@@ -560,6 +577,7 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(pressure_no_answer_left, gen_late),
 	KUNIT_CASE_PARAM(pressure_logins, gen_many),
 	KUNIT_CASE_PARAM(pressure_refusal, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(pressure_refusal_not_taken, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(pressure_long_pieces, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(pressure_allocations, gen_where),
 	KUNIT_CASE_PARAM(pressure_login_allocations, kd_gen_any_ia),
