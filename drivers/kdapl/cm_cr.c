@@ -189,6 +189,8 @@ static void kdapl_cr_init(struct kdapl_obj *obj)
 	mutex_init(&cr->mutex);
 	cr->ev.kind = KDAPL_EV_CR;
 	INIT_WORK(&cr->down, kdapl_cr_down);
+	/* Nobody cancels the request before it has its id. */
+	atomic_set(&cr->claimed, 1);
 }
 
 static const struct kdapl_obj_ops kdapl_cr_ops = {
@@ -281,9 +283,6 @@ struct kdapl_cr *kdapl_cr_alloc(struct kdapl_sp *sp)
 	cr = kzalloc(sizeof(*cr), GFP_KERNEL);
 	if (!cr)
 		return NULL;
-	mutex_init(&cr->mutex);
-	cr->ev.kind = KDAPL_EV_CR;
-	INIT_WORK(&cr->down, kdapl_cr_down);
 	cr->sp = sp;
 	if (kdapl_obj_init(&cr->obj, DAT_HANDLE_TYPE_CR, sp->obj.ia,
 			   &kdapl_cr_ops)) {
@@ -388,6 +387,8 @@ struct kdapl_cr *kdapl_cr_create(struct kdapl_sp *sp, struct rdma_cm_id *id,
 		memcpy(cr->pd, param->private_data, cr->pd_len);
 	id->context = cr;
 	id->event_handler = kdapl_cr_handler;
+	/* Pairs with kdapl_cr_claim(). */
+	atomic_set_release(&cr->claimed, 0);
 	trace_kdapl_cr(cr);
 	kdapl_cr_deliver(cr);
 	return cr;

@@ -40,6 +40,8 @@ static bool kdapl_cr_move(struct kdapl_cr *cr, struct kdapl_cr *to)
 		to->pd_len = cr->pd_len;
 		memcpy(to->pd, cr->pd, cr->pd_len);
 		id->context = to;
+		/* Pairs with kdapl_cr_claim(). */
+		atomic_set_release(&to->claimed, 0);
 		kdapl_cr_deliver(to);
 	}
 	rdma_unlock_handler(id);
@@ -95,9 +97,8 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	} else if (kdapl_hca_enter(hca)) {
 		/*
-		 * Within kdapl_hca_enter(), so that kdapl_remove_one() does not
-		 * cancel the new request before it has the id. sp->mutex keeps
-		 * the service point listening.
+		 * Within kdapl_hca_enter(), so that kdapl_remove_one() looks for the new
+		 * request once more. sp->mutex keeps the service point listening.
 		 */
 		mutex_lock(&sp->mutex);
 		ret = kdapl_handoff(cr, sp, handoff);

@@ -62,9 +62,13 @@ static struct sock *kdapl_siw_lookup(struct rdma_cm_id *id)
  */
 static struct sock *kdapl_siw_sock(struct rdma_cm_id *id)
 {
-	struct sock *sk = kdapl_siw_lookup(id);
+	struct sock *sk;
 	bool ours = false;
 
+	/* The table is walked under RCU. */
+	rcu_read_lock();
+	sk = kdapl_siw_lookup(id);
+	rcu_read_unlock();
 	if (!sk)
 		return NULL;
 	if (sk_fullsock(sk)) {

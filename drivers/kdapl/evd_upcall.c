@@ -88,9 +88,10 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget, bool *armed)
 		if (!more && READ_ONCE(evd->cqs_empty))
 			break;
 	}
-	WRITE_ONCE(evd->upcaller, NULL);
 	if (pinned)
 		module_put(pinned);
+	/* Pairs with kdapl_upcall_wait_work(): all that the upcalls did is over. */
+	smp_store_release(&evd->upcaller, NULL);
 	*armed = call.armed;
 	return done;
 }
@@ -131,7 +132,7 @@ static void kdapl_upcall_work(struct work_struct *work)
 	/* What has completed since the CQs were armed has queued the work item again. */
 	if (!again)
 		again = armed ? kdapl_evd_is_due(evd) : kdapl_cq_arm(evd);
-	WRITE_ONCE(evd->runs, evd->runs + 1);
+	smp_store_release(&evd->runs, evd->runs + 1);
 	/* Pairs with kdapl_upcall_wait_work(): ->upcaller is NULL, and ->runs has changed. */
 	if (wq_has_sleeper(&evd->idle))
 		wake_up_all(&evd->idle);
@@ -170,8 +171,9 @@ static void kdapl_upcall_wait_work(struct kdapl_evd *evd)
 {
 	unsigned int runs = READ_ONCE(evd->runs);
 
-	wait_event(evd->idle,
-		   !READ_ONCE(evd->upcaller) || READ_ONCE(evd->runs) != runs);
+	/* Pairs with kdapl_upcall_run() and kdapl_upcall_work(). */
+	wait_event(evd->idle, !smp_load_acquire(&evd->upcaller) ||
+			      smp_load_acquire(&evd->runs) != runs);
 }
 
 /* Stop upcalls for good: none runs or starts after this has returned. */

@@ -224,7 +224,7 @@ static void kdapl_ia_set_closing(struct kdapl_ia *ia, bool closing)
 	unsigned long flags;
 
 	spin_lock_irqsave(&ia->lock, flags);
-	ia->closing = closing;
+	WRITE_ONCE(ia->closing, closing);
 	spin_unlock_irqrestore(&ia->lock, flags);
 }
 
@@ -283,6 +283,8 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 		if (kdapl_ia_finish(ia)) {
 			kdapl_obj_put(&ia->obj);
 		} else {
+			if (flags == DAT_CLOSE_GRACEFUL_FLAG)
+				kdapl_ia_set_closing(ia, false);
 			kdapl_obj_publish(&ia->obj);
 			ret = DAT_ERROR(DAT_INVALID_STATE,
 					DAT_INVALID_STATE_IA_IN_USE);

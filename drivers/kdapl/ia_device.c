@@ -256,7 +256,6 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	list_del(&hca->link);
 	mutex_unlock(&kdapl_hcas_lock);
 	ib_unregister_event_handler(&hca->events);
-	cancel_delayed_work_sync(&hca->addr_work);
 
 	/*
 	 * Who is inside of kdapl_hca_enter() may wait for the end of a connection, or
@@ -264,6 +263,7 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	 * So it is set, and the first pass made, before the semaphore is waited for.
 	 */
 	WRITE_ONCE(hca->gone, true);
+	cancel_delayed_work_sync(&hca->addr_work);
 	kdapl_hca_stop(hca, false);
 	/* kdapl_hca_enter() fails from here on: no verbs object is created. */
 	down_write(&hca->sem);

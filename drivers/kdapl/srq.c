@@ -330,17 +330,16 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 	srq = kdapl_obj_get(srq_handle, DAT_HANDLE_TYPE_SRQ);
 	if (!srq)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
-	if (!kdapl_obj_retire(&srq->obj)) {
+	/* First, as an SRQ that is retired is no use to others, and may not be freed after all. */
+	if (!kdapl_ia_wait_lingering(srq->obj.ia, kdapl_srq_lingers, srq)) {
+		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
+	} else if (!kdapl_obj_retire(&srq->obj)) {
 		ret = atomic_read(&srq->obj.users) < 0 ?
 			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ) :
 			DAT_ERROR(DAT_INVALID_STATE,
 				  DAT_INVALID_STATE_SRQ_IN_USE);
 	} else if (!kdapl_ia_wait_lingering(srq->obj.ia, kdapl_srq_lingers, srq)) {
-		/*
-		 * The buffers would be the consumer's when this call returns. No
-		 * Endpoint uses the SRQ any more, so none comes to those that
-		 * were freed before, of which one still receives.
-		 */
+		/* An Endpoint was freed in between, and still receives. */
 		atomic_set(&srq->obj.users, 0);
 		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
 	} else if (kdapl_obj_unpublish(&srq->obj)) {

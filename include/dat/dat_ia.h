@@ -171,7 +171,7 @@ DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
  * * %DAT_INVALID_PARAMETER - unknown @flags
  * * %DAT_INVALID_STATE - the close is graceful and objects are left; or the call
  *   comes from an upcall of this IA, or from one that an upcall of this IA waits
- *   for, through any number of others; or it is abrupt, and the driver of an iWARP
+ *   for, through any number of others; or the driver of an iWARP
  *   adapter has not let go of a connection for 15 s: @ia stays valid, and the call
  *   can be repeated
  *
