@@ -20,6 +20,16 @@ static struct mem_pair make_stuck_pair(struct kunit *test)
 	return c;
 }
 
+/*
+ * rxe repeats a bind with the Send in front of it, and may end the connection since the MR is
+ * registered already. Then nothing is left to be seen.
+ */
+static void skip_if_ended(struct mem_pair *c)
+{
+	if (kd_state(c->a) != DAT_EP_STATE_CONNECTED)
+		kunit_skip(c->test, "the device has ended the connection");
+}
+
 static void send_goes_on(struct mem_pair *c)
 {
 	kd_recv(c->p, SZ_32K, 64, STUCK);
@@ -87,6 +97,7 @@ static void L6_bind_behind_a_stalled_send(struct kunit *test)
 
 	context = bind_later(&c, rmr);
 	ret = dat_rmr_free(rmr);
+	skip_if_ended(&c);
 	send_goes_on(&c);
 	if (ret == DAT_SUCCESS) {
 		kd_expect_event(test, c.a->req_evd, DAT_RMR_BIND_COMPLETION_EVENT, NULL);
@@ -110,6 +121,7 @@ static void L6_rebind_behind_a_stalled_send(struct kunit *test)
 	old = rmr_bind_ok(&c, rmr, 0, RMR_REMOTE, DAT_VA_TYPE_VA);
 	context = bind_later(&c, rmr);
 	ret = dat_rmr_free(rmr);
+	skip_if_ended(&c);
 	if (ret == DAT_SUCCESS) {
 		mem_expect_refused(&c, rmr_shown(&c, 0, 64, old), true, "rebind waits");
 		return;

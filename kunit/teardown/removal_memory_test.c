@@ -32,7 +32,7 @@ static struct {
 static int free_early(void *unused)
 {
 	early.ret = dat_lmr_free(early.lmr);
-	complete(&early.done);
+	complete_all(&early.done);
 	return 0;
 }
 
