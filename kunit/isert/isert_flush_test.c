@@ -297,7 +297,9 @@ static void flush_narrows_windows(struct kunit *test)
 		narrowed += raised < answers;
 		KUNIT_EXPECT_LE(test, raised, answers);
 	}
-	KUNIT_EXPECT_GT(test, narrowed, 0);
+	/* With another CPU all may have been read before the first is answered. */
+	if (num_online_cpus() == 1)
+		KUNIT_EXPECT_GT(test, narrowed, 0);
 	for (; answers <= 4 * UNREAD && raised < answers - 1; answers++)
 		raised = read_block(r, max_cmdsn);
 	KUNIT_EXPECT_EQ(test, raised, answers - 1);
