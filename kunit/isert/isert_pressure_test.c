@@ -82,7 +82,7 @@ static struct raw *login_of_one_who_takes_nothing(struct kunit *test)
  */
 static void pressure_no_answer_left(struct kunit *test)
 {
-	struct raw *r = login_of_one_who_takes_nothing(test), *other;
+	struct raw *r = login_of_one_who_takes_nothing(test), *other = raw_login(test);
 	const struct iscsi_scsi_rsp *rsp = (const struct iscsi_scsi_rsp *)&r->got.hdr;
 	const struct kd_param *p = test->param_value;
 	struct raw_pdu *pdu = r->pdu;
@@ -92,6 +92,9 @@ static void pressure_no_answer_left(struct kunit *test)
 	for (i = 0; i < ANSWERS + 3; i++) {
 		*pdu = raw_nop(r, true);
 		KUNIT_ASSERT_TRUE(test, raw_send(r, pdu, RAW_HEADERS));
+		/* The target is to read them before they reach the hard watermark. */
+		if (i % 32 == 31)
+			raw_expect_alive(other);
 	}
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(all_answers_are_posted, test, KD_TIMEOUT_MS));
 	other = raw_login(test);
