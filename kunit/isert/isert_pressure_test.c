@@ -399,7 +399,6 @@ static KD_CHOICES(gen_where, kd_gen_any_ia_and,
 
 #define MOST_FAULTS	100
 /* LIO has three or so for each key. */
-#define MOST_LOGIN_FAULTS	400
 /* More pages than a command has triplets of its own */
 #define BYTES		SZ_64K
 #define NOP_DATA	400
@@ -548,32 +547,6 @@ static void pressure_allocations(struct kunit *test)
 	raw_expect_alive(other);
 }
 
-/* The same for logins, whose connections end then. */
-static void pressure_login_allocations(struct kunit *test)
-{
-	struct raw *other, *r;
-	unsigned int nth;
-	bool failed = true;
-
-	raw_open_faults(test);
-	other = raw_login(test);
-	for (nth = 1; failed && nth < MOST_LOGIN_FAULTS; nth++) {
-		r = raw_connect(test);
-		raw_fail_allocation(test, RAW_IN_PORTAL, nth);
-		send_login(r, false);
-		if (!raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS / 2))
-			KUNIT_EXPECT_TRUE_MSG(test, raw_is_down(r, KD_TIMEOUT_MS),
-					      "allocation %u: neither an answer nor an end", nth);
-		failed = raw_allocation_failed();
-		raw_close(r);
-		raw_expect_alive(other);
-	}
-	kunit_info(test, "%u allocations", nth - 1);
-	KUNIT_EXPECT_GT(test, nth, 2);
-	KUNIT_EXPECT_LT(test, nth, MOST_LOGIN_FAULTS);
-	raw_expect_alive(raw_login(test));
-}
-
 /* LIO keeps the depth that the first session had, so those that want another come first. */
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(pressure_nops, kd_gen_any_ia),
@@ -584,7 +557,6 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(pressure_refusal_not_taken, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(pressure_long_pieces, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(pressure_allocations, gen_where),
-	KUNIT_CASE_PARAM(pressure_login_allocations, kd_gen_any_ia),
 	{}
 };
 
