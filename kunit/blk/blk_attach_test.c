@@ -393,6 +393,7 @@ static struct kblk_identify identify_of(u32 namespace)
 {
 	struct kblk_identify identify = kdb_good_identify();
 
+	identify.flags = 0;
 	identify.uuid[0] = namespace;
 	return identify;
 }
@@ -471,7 +472,11 @@ static void ini_fences_when_it_can(struct kunit *test)
 	ini_attrs.share = "1";
 	ini_attrs.depth = "7";
 	ini_attrs.timeout_ms = PATIENT;
-	kd_close(serve_uuid(test, INI_DEPTH, 2));
+	side = serve_uuid(test, INI_DEPTH, 2);
+	kdb_begin_command(side, WRITE_ONE);
+	kd_close(side);
+	kdb_wait_command();
+	KUNIT_EXPECT_NE(test, ini_status, 0);
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(ini_has_failed, NULL, KD_TIMEOUT_MS));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("connected", "0"));
 
