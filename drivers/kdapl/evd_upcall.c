@@ -172,8 +172,8 @@ static void kdapl_upcall_wait_work(struct kdapl_evd *evd)
 	unsigned int runs = READ_ONCE(evd->runs);
 
 	/* Pairs with kdapl_upcall_run() and kdapl_upcall_work(). */
-	wait_event(evd->idle, !smp_load_acquire(&evd->upcaller) ||
-			      smp_load_acquire(&evd->runs) != runs);
+	wait_event(evd->idle,
+		   !smp_load_acquire(&evd->upcaller) || smp_load_acquire(&evd->runs) != runs);
 }
 
 /* Stop upcalls for good: none runs or starts after this has returned. */

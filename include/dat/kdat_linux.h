@@ -345,7 +345,7 @@ DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name);
  *
  *	ret = kdat_cr_query_gid(cr, gid);
  *	if (ret == DAT_SUCCESS)
- *		host = find_host(gid);
+ *		pr_info("a client at %pI6c\n", gid);
  *
  * See also: dat_cr_query()
  *

@@ -242,8 +242,8 @@ static void N2_scope_of_a_vlan(struct kunit *test)
 		     "set +e; ip link del $d.10; ip addr del fe80::88/64 dev $d");
 	if (run(wire, "ip link add link $d name $d.10 type vlan id 10"))
 		kunit_skip(test, "the kernel has no VLANs");
-	KUNIT_ASSERT_EQ(test, 0, run(wire, "ip addr add fe80::88/64 dev $d.10 nodad; "
-					  "ip link set $d.10 up"));
+	KUNIT_ASSERT_EQ(test, 0,
+			run(wire, "ip addr add fe80::88/64 dev $d.10 nodad; ip link set $d.10 up"));
 	from = on_link(s, "fe80::88", "v0");
 	wait_for(s, from);
 	expect_source(s, on_link(s, "fe80::77", "v0"), from);

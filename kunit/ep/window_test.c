@@ -297,30 +297,30 @@ static bool mutex_is_made(const struct mutex *mutex)
 }
 #endif
 
-#define TO(type, member)	(&container_of(obj, struct kdapl_##type, obj)->member)
+#define AS(type)	container_of(obj, struct kdapl_##type, obj)
 
 /* Has the object the locks, lists and works that its type has? */
 static bool is_made(struct kdapl_obj *obj)
 {
 	switch (kdapl_type(obj)) {
 	case DAT_HANDLE_TYPE_EP:
-		return mutex_is_made(TO(ep, mutex)) && lock_is_made(TO(ep, lock)) &&
-		       lock_is_made(TO(ep, sq.lock)) && lock_is_made(TO(ep, rq.lock)) &&
-		       TO(ep, parked)->next;
+		return mutex_is_made(&AS(ep)->mutex) && lock_is_made(&AS(ep)->lock) &&
+		       lock_is_made(&AS(ep)->sq.lock) && lock_is_made(&AS(ep)->rq.lock) &&
+		       AS(ep)->parked.next;
 	case DAT_HANDLE_TYPE_EVD:
-		return lock_is_made(TO(evd, lock)) && mutex_is_made(TO(evd, mutex)) &&
-		       mutex_is_made(TO(evd, stop_mutex)) && TO(evd, events)->next;
+		return lock_is_made(&AS(evd)->lock) && mutex_is_made(&AS(evd)->mutex) &&
+		       mutex_is_made(&AS(evd)->stop_mutex) && AS(evd)->events.next;
 	case DAT_HANDLE_TYPE_SRQ:
-		return lock_is_made(TO(srq, lock)) && mutex_is_made(TO(srq, mutex)) &&
-		       TO(srq, arm_work)->func;
+		return lock_is_made(&AS(srq)->lock) && mutex_is_made(&AS(srq)->mutex) &&
+		       AS(srq)->arm_work.func;
 	case DAT_HANDLE_TYPE_LMR:
-		return lock_is_made(TO(lmr, lock)) && TO(lmr, recycle)->func;
+		return lock_is_made(&AS(lmr)->lock) && AS(lmr)->recycle.func;
 	case DAT_HANDLE_TYPE_RMR:
-		return lock_is_made(TO(rmr, lock)) && TO(rmr, recycle)->func;
+		return lock_is_made(&AS(rmr)->lock) && AS(rmr)->recycle.func;
 	case DAT_HANDLE_TYPE_PZ:
-		return mutex_is_made(TO(pz, svc_mutex)) && lock_is_made(TO(pz, sg_lock));
+		return mutex_is_made(&AS(pz)->svc_mutex) && lock_is_made(&AS(pz)->sg_lock);
 	default:
-		return mutex_is_made(TO(sp, mutex)) && TO(sp, listeners)->next;
+		return mutex_is_made(&AS(sp)->mutex) && AS(sp)->listeners.next;
 	}
 }
 

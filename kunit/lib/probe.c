@@ -137,12 +137,14 @@ void kd_at_lock(struct kunit *test, enum kd_lock_op op, const char *name,
 	at_lock.arg = arg;
 	kd_at_lock_here();
 }
+EXPORT_SYMBOL_GPL(kd_at_lock);
 
 /* What kd_at_lock() has asked for is meant for the calling task in place of another. */
 void kd_at_lock_here(void)
 {
 	WRITE_ONCE(at_lock.task, current);
 }
+EXPORT_SYMBOL_GPL(kd_at_lock_here);
 
 /* End what kd_at_lock() has begun. Return how often the function was called. */
 unsigned int kd_left_lock(void)
@@ -150,22 +152,23 @@ unsigned int kd_left_lock(void)
 	WRITE_ONCE(at_lock.task, NULL);
 	return at_lock.calls;
 }
+EXPORT_SYMBOL_GPL(kd_left_lock);
 #else
 void kd_at_lock(struct kunit *test, enum kd_lock_op op, const char *name,
 		unsigned int nth, void (*fn)(void *arg), void *arg)
 {
 	kunit_skip(test, "this kernel has no lockdep");
 }
+EXPORT_SYMBOL_GPL(kd_at_lock);
 
 void kd_at_lock_here(void)
 {
 }
+EXPORT_SYMBOL_GPL(kd_at_lock_here);
 
 unsigned int kd_left_lock(void)
 {
 	return 0;
 }
-#endif
-EXPORT_SYMBOL_GPL(kd_at_lock);
-EXPORT_SYMBOL_GPL(kd_at_lock_here);
 EXPORT_SYMBOL_GPL(kd_left_lock);
+#endif

@@ -25,9 +25,9 @@
 /* ---- Calls that must come back ------------------------------------------------- */
 
 struct call {
+	DAT_RETURN ret;
 	DAT_RETURN (*fn)(void *arg);
 	void *arg;
-	DAT_RETURN ret;
 	struct completion done;
 };
 
