@@ -501,6 +501,7 @@ static void L5_cr_query_gid(struct kunit *test)
 	__be32 lie = v4(a, 100).sin_addr.s_addr;
 	DAT_RETURN want = DAT_SUCCESS;
 	struct in6_addr gid, from;
+	struct sockaddr_in *told;
 	u16 port = kd_port();
 	DAT_CR_PARAM param;
 	DAT_CR_HANDLE cr;
@@ -519,8 +520,8 @@ static void L5_cr_query_gid(struct kunit *test)
 	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, kdat_cr_query_gid(NULL, gid.s6_addr));
 	KD_ASSERT_OK(test, dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 	if (want == DAT_SUCCESS) {
-		KUNIT_EXPECT_EQ(test, ((struct sockaddr_in *)param.remote_ia_address_ptr)
-				->sin_addr.s_addr, lie);
+		told = (struct sockaddr_in *)param.remote_ia_address_ptr;
+		KUNIT_EXPECT_EQ(test, ntohl(told->sin_addr.s_addr), ntohl(lie));
 		KUNIT_EXPECT_EQ(test, 0, memcmp(&gid, &from, sizeof(gid)));
 	}
 	KD_EXPECT_OK(test, dat_cr_reject(cr, 0, NULL));

@@ -107,8 +107,9 @@ static void expect_source(struct kd_side *s, struct sockaddr_storage to,
 	in6 = (struct sockaddr_in6 *)in;
 	KUNIT_ASSERT_EQ(test, (int)in->sin_family, (int)from.ss_family);
 	if (from.ss_family == AF_INET) {
-		KUNIT_EXPECT_EQ_MSG(test, in->sin_addr.s_addr, from4->sin_addr.s_addr,
-				    "from %pIS, not %pIS", in, &from);
+		KUNIT_EXPECT_EQ_MSG(test, ntohl(in->sin_addr.s_addr),
+				    ntohl(from4->sin_addr.s_addr), "from %pIS, not %pIS",
+				    in, &from);
 	} else {
 		KUNIT_EXPECT_TRUE_MSG(test, ipv6_addr_equal(&in6->sin6_addr,
 							    &from6->sin6_addr),
