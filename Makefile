@@ -59,6 +59,8 @@ help:
 	@echo 'Sources:'
 	@echo '  make lint           checkpatch, W=1, sparse, kernel-doc, shellcheck, docs,'
 	@echo '                      calls against the layers, tracepoints and ABI described'
+	@echo "  make litmus         hand-overs without a lock against the kernel's memory model,"
+	@echo '                      if herd7 is there; TEST=name'
 	@echo '  make check-commands wrong arguments, --help and Ctrl-C of all these commands'
 	@echo '  make docs           manual pages and HTML, in Documentation/output'
 	@echo
@@ -133,7 +135,7 @@ dkms-files:
 
 commands := check check-blk check-commands check-iser check-kernels check-package \
 	check-scale check-two-hosts check-vm bench bench-blk bench-fair bench-iser \
-	coverage demo dist docs lint soak
+	coverage demo dist docs lint litmus soak
 .PHONY: $(commands)
 $(commands):
 	@scripts/$@
