@@ -376,8 +376,9 @@ int kbi_queue_start(struct kbi_queue *queue)
 	/*
 	 * A link that is no longer live ends the connecting of further queues:
 	 * kbi_link_error() changes its state first, then looks for one.
+	 * smp_mb__after_atomic() is no barrier behind atomic_set(). litmus: blk-start
 	 */
-	smp_mb__after_atomic();
+	smp_mb();
 	if (READ_ONCE(queue->link->adding) == queue &&
 	    kbi_link_state(queue->link) != KBI_LINK_LIVE)
 		return -EINTR;
