@@ -442,8 +442,13 @@ static void kbi_credit(struct kbi_queue *queue, unsigned int n,
 
 	if (n != replies)
 		atomic_add((int)(n - replies), &queue->window);
+	/*
+	 * Pairs with kbi_credit_get(): the receive that kbi_received() has posted is there
+	 * for whoever takes a credit. litmus: blk-credit
+	 */
 	if (room > 0)
-		atomic_add(min_t(unsigned int, n, room), &queue->credits);
+		(void)atomic_fetch_add_release(min_t(unsigned int, n, room),
+					       &queue->credits);
 }
 
 /*
