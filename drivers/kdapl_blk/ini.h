@@ -503,10 +503,13 @@ static inline __le32 kbi_namespace(struct kbi_use *use)
 	return use->queue->volumes ? cpu_to_le32(use->disk->params.namespace) : 0;
 }
 
-/* Return whether what kbi_disk_end() started, returning @before, is done. */
+/*
+ * Return whether what kbi_disk_end() started, returning @before, is done. Pairs with
+ * kbi_end_work(). litmus: blk-ended
+ */
 static inline bool kbi_disk_has_ended(struct kbi_disk *disk, int before)
 {
-	return atomic_read(&disk->ends) != before;
+	return atomic_read_acquire(&disk->ends) != before;
 }
 
 /*

@@ -375,7 +375,8 @@ void kbi_end_work(struct work_struct *work)
 	cancel_work_sync(&disk->fail_work);
 	/* kbi_exit() waits for the rest. */
 	module_put(THIS_MODULE);
-	atomic_inc(&disk->ends);
+	/* Pairs with kbi_disk_has_ended(): the state has changed. litmus: blk-ended */
+	(void)atomic_inc_return_release(&disk->ends);
 	wake_up(&disk->ended);
 	config_item_put(&disk->item);
 }
