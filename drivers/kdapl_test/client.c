@@ -138,7 +138,7 @@ static bool kt_is_idle(struct kt_net *net)
 		return false;
 	for (i = 0; i < net->nconns; i++) {
 		kt_flow_resume(net->conns[i]);
-		if (!READ_ONCE(net->conns[i]->flow.idle))
+		if (!kt_flow_is_idle(&net->conns[i]->flow))
 			return false;
 	}
 	return true;

@@ -102,7 +102,7 @@ int kt_flow_resume(struct kt_conn *conn)
 	if (!kt_flow_rests(flow))
 		return 0;
 	if (READ_ONCE(flow->stopping)) {
-		WRITE_ONCE(flow->idle, true);
+		kt_flow_go_idle(flow);
 		return 0;
 	}
 	n = flow->kind == KT_LAT ? 1 : kt_flow_room(flow);
@@ -119,7 +119,7 @@ int kt_flow_resume(struct kt_conn *conn)
 
 static void kt_flow_end(struct kt_conn *conn)
 {
-	WRITE_ONCE(conn->flow.idle, true);
+	kt_flow_go_idle(&conn->flow);
 	kt_kick(conn->net->s);
 }
 
@@ -241,7 +241,7 @@ void kt_flow_failed(struct bench_side *side, int err)
 	/* Also what was under way when the load had stopped is to arrive. */
 	if (READ_ONCE(conn->flow.idle))
 		return;
-	WRITE_ONCE(conn->flow.idle, true);
+	kt_flow_go_idle(&conn->flow);
 	WRITE_ONCE(conn->flow.stopping, true);
 	if (conn->net->server)
 		return;

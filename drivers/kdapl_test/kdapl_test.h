@@ -391,6 +391,19 @@ static inline bool kt_flow_rests(const struct kt_flow *flow)
 	return smp_load_acquire(&flow->resting);
 }
 
+/* Whether nothing is under way any more; if so, all that was is counted. */
+static inline bool kt_flow_is_idle(const struct kt_flow *flow)
+{
+	/* Pairs with kt_flow_go_idle(). litmus: test-idle */
+	return smp_load_acquire(&flow->idle);
+}
+
+static inline void kt_flow_go_idle(struct kt_flow *flow)
+{
+	/* Pairs with kt_flow_is_idle(). litmus: test-idle */
+	smp_store_release(&flow->idle, true);
+}
+
 static inline void kt_flow_hand_over(struct kt_flow *flow, bool resting)
 {
 	/* Pairs with kt_flow_rests(). */

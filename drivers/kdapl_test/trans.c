@@ -321,7 +321,7 @@ static int kt_trans_next(struct kt_conn *conn)
 			kt_hist_add(flow->hist, now - flow->stamp);
 			flow->stamp = now;
 			if (READ_ONCE(flow->stopping)) {
-				WRITE_ONCE(flow->idle, true);
+				kt_flow_go_idle(flow);
 				kt_kick(conn->net->s);
 				return 0;
 			}
