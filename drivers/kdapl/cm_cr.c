@@ -99,7 +99,7 @@ bool kdapl_cr_withdraw(struct kdapl_cr *cr)
 }
 
 /*
- * Claim the right to answer or cancel @cr; true for one caller only.
+ * Claim the right to answer or cancel @cr; true for one caller only. litmus: cr-claim
  * Context: Any.
  */
 bool kdapl_cr_claim(struct kdapl_cr *cr)
@@ -387,7 +387,7 @@ struct kdapl_cr *kdapl_cr_create(struct kdapl_sp *sp, struct rdma_cm_id *id,
 		memcpy(cr->pd, param->private_data, cr->pd_len);
 	id->context = cr;
 	id->event_handler = kdapl_cr_handler;
-	/* Pairs with kdapl_cr_claim(). */
+	/* Pairs with kdapl_cr_claim(). litmus: cr-claim */
 	atomic_set_release(&cr->claimed, 0);
 	trace_kdapl_cr(cr);
 	kdapl_cr_deliver(cr);

@@ -40,7 +40,7 @@ static bool kdapl_cr_move(struct kdapl_cr *cr, struct kdapl_cr *to)
 		to->pd_len = cr->pd_len;
 		memcpy(to->pd, cr->pd, cr->pd_len);
 		id->context = to;
-		/* Pairs with kdapl_cr_claim(). */
+		/* Pairs with kdapl_cr_claim(). litmus: cr-claim */
 		atomic_set_release(&to->claimed, 0);
 		kdapl_cr_deliver(to);
 	}

@@ -48,12 +48,12 @@ static void kdapl_disconnect_gracefully(struct kdapl_conn *conn)
 	unsigned long flags;
 	bool idle;
 
-	/* A post that saw CONNECTED is in the ring once the lock is held. */
+	/* A post that saw CONNECTED is in the ring once the lock is held. litmus: ep-post */
 	spin_lock_irqsave(&ep->sq.lock, flags);
 	kdapl_post_behind(ep, NULL);
 	idle = ep->sq.head == READ_ONCE(ep->sq.done);
 	spin_unlock_irqrestore(&ep->sq.lock, flags);
-	/* The last completion will find the state changed. */
+	/* The last completion will find the state changed. litmus: ep-drain */
 	if (!idle && evd) {
 		kdapl_conn_watch_drain(conn, true);
 		kdapl_cq_poll_all(evd);

@@ -215,7 +215,7 @@ static DAT_RETURN kdapl_batch_check(struct kdapl_ep *ep,
 	if (state != DAT_EP_STATE_CONNECTED &&
 	    state != DAT_EP_STATE_DISCONNECTED)
 		return kdapl_ep_state_error(state);
-	/* Pairs with the release of an entry that was reaped. */
+	/* Pairs with the release of an entry that was reaped. litmus: ring-tail */
 	used = sq->head - smp_load_acquire(&sq->tail);
 	if (used + n > sq->max ||
 	    (extra && (sq->qp || ep->deferred) && used + extra + n > sq->depth))

@@ -176,7 +176,7 @@ static inline bool kdapl_ring_full(struct kdapl_ring *ring)
 {
 	lockdep_assert_held(&ring->lock);
 
-	/* Pairs with the release of an entry that was reaped. */
+	/* Pairs with the release of an entry that was reaped. litmus: ring-tail */
 	return ring->head - smp_load_acquire(&ring->tail) >= ring->max;
 }
 
@@ -233,14 +233,17 @@ static inline void kdapl_ring_complete(struct kdapl_evd *evd,
 {
 	lockdep_assert_held(&evd->lock);
 
-	/* Pairs with kdapl_ring_names(): the memory is the consumer's if it is freed. */
+	/*
+	 * Pairs with kdapl_ring_names(): the memory is the consumer's if it is freed.
+	 * litmus: ring-done
+	 */
 	smp_store_release(&ring->done, (u32)wr->seq + 1);
 	/* As in kdapl_ring_advance(). */
 	prefetchw(kdapl_ring_wr(ring, ring->done));
 	if (event)
 		ring->unreaped++;
 	else if (!ring->unreaped)
-		/* Pairs with kdapl_ring_full(): the entry may be written. */
+		/* Pairs with kdapl_ring_full(): the entry may be written. litmus: ring-tail */
 		smp_store_release(&ring->tail, ring->done);
 }
 
@@ -253,7 +256,7 @@ static inline void kdapl_ring_reaped(struct kdapl_evd *evd,
 
 	lockdep_assert_held(&evd->lock);
 
-	/* Pairs with kdapl_ring_full(). */
+	/* Pairs with kdapl_ring_full(). litmus: ring-tail */
 	smp_store_release(&ring->tail, tail);
 }
 
@@ -267,7 +270,7 @@ static inline void kdapl_ring_withdrawn(struct kdapl_evd *evd,
 	lockdep_assert_held(&evd->lock);
 
 	if (!--ring->unreaped)
-		/* Pairs with kdapl_ring_full(). */
+		/* Pairs with kdapl_ring_full(). litmus: ring-tail */
 		smp_store_release(&ring->tail, ring->done);
 }
 

@@ -140,7 +140,7 @@ static void kdapl_send_ahead(struct kdapl_ring *sq, struct kdapl_wr *wr)
 {
 	if (!sq->ahead++)
 		sq->proved = sq->done;
-	/* As in kdapl_ring_complete(). */
+	/* As in kdapl_ring_complete(). litmus: ring-done */
 	smp_store_release(&wr->ahead, true);
 	if ((wr->status != DAT_DTO_ERR_FLUSHED || !wr->ep->obj.ia->iwarp) &&
 	    (s32)((u32)wr->seq - sq->proved) > 0)

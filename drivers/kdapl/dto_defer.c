@@ -154,7 +154,10 @@ void kdapl_defer_add(struct kdapl_ep *ep, const struct ib_send_wr *wr)
 	}
 }
 
-/* From now on requests go to the device. What was deferred has been posted. */
+/*
+ * From now on requests go to the device. What was deferred has been posted. Nobody looks
+ * at it without the lock; but kvfree() may sleep. litmus: none
+ */
 static void kdapl_defer_done(struct kdapl_ep *ep)
 {
 	lockdep_assert_held(&ep->sq.lock);

@@ -367,7 +367,7 @@ static bool kdapl_ring_flush_section(struct kdapl_ep *ep, struct kdapl_ring *rin
 /*
  * Mark @ring flushed, or open again, as kdapl_ring_flush() is told by @how, and store
  * the position up to which it was posted to. Return false to a poster that comes
- * late. Context: Any.
+ * late. litmus: ring-flush. Context: Any.
  */
 static bool kdapl_ring_set_flushed(struct kdapl_ring *ring, enum kdapl_flush how,
 				   u32 *head)

@@ -37,7 +37,10 @@ DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 		evd = READ_ONCE(ep->req_evd);
 		if (evd)
 			kdapl_cq_poll_all(evd);
-		/* In this order: what had completed is then compared with all that is posted. */
+		/*
+		 * In this order: what had completed is then compared with all that is posted.
+		 * litmus: none, the answer is about some time during the call.
+		 */
 		done = smp_load_acquire(&ep->sq.done);
 		idle = READ_ONCE(ep->sq.head) == done;
 		*request_idle = idle ? DAT_TRUE : DAT_FALSE;

@@ -87,7 +87,7 @@ DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state)
  * do, before it takes the lock of the ring; there it finds whether there is a connection,
  * not whether it is still the same. All that goes on in one RCU read-side section. So
  * before @ep changes, or has another connection, the calls are waited for that have begun
- * before it was reset: most often they were over long ago. Context: Process context.
+ * before it was reset: most often they were over long ago. litmus: ep-reset. Context: process.
  */
 void kdapl_ep_settle(struct kdapl_ep *ep)
 {
@@ -192,7 +192,7 @@ void kdapl_conn_stopped(struct kdapl_conn *conn)
 	lingering = ep->lingering;
 	if (lingering)
 		hlist_del_init(&ep->linger_link);
-	/* Pairs with kdapl_ia_wait_lingering(): the QP reaches no memory any more. */
+	/* Pairs with kdapl_ia_wait_lingering(): the QP is gone. litmus: lingering */
 	smp_store_release(&ep->lingering, 0);
 	spin_unlock(&ia->linger_lock);
 	spin_unlock_irqrestore(&ep->lock, flags);
@@ -206,10 +206,10 @@ void kdapl_conn_stopped(struct kdapl_conn *conn)
  * @refused: states in which it cannot be freed
  * @deps_pinned: set to ep->deps_pinned
  *
- * From here on no event names the Endpoint and no call changes it. It is entered
- * in ia->lingering before its handle becomes invalid, so whoever looks for its
- * posted work finds it either by the handle or there. Whoever changes the state,
- * dat_rsp_create() for one, looks at ep->dying in the same section of ep->lock.
+ * From here on no event names the Endpoint and no call changes it (litmus: ep-dying). It is
+ * entered in ia->lingering before its handle becomes invalid, so whoever looks for its posted
+ * work finds it either by the handle or there (litmus: linger-walk). Whoever changes the
+ * state, dat_rsp_create() for one, looks at ep->dying in the same section of ep->lock.
  *
  * Context: Any.
  * Return: %DAT_SUCCESS; %DAT_INVALID_HANDLE if the Endpoint was freed concurrently; or
@@ -297,8 +297,8 @@ bool kdapl_ia_wait_lingering(struct kdapl_ia *ia,
 
 	while (ended && (ep = kdapl_linger_next(ia, &bucket, &last))) {
 		if (last <= limit && concerns(ep, arg))
-			/* Pairs with kdapl_conn_stopped(). */
 			ended = wait_event_timeout(ia->wait,
+						   /* kdapl_conn_stopped(); litmus: lingering */
 						   !smp_load_acquire(&ep->lingering),
 						   wait);
 		kdapl_obj_put(&ep->obj);

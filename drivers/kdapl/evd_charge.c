@@ -37,7 +37,7 @@ static struct kdapl_cq_srq *kdapl_cq_find_srq(struct kdapl_cq *cq,
 /*
  * Return the completion vector of the CQs of @evd. If the consumer has set none, it is
  * that of @beside, which has the other completions of the same Endpoint: in turn, each
- * of its messages would go from one CPU to another.
+ * of its messages would go from one CPU to another. litmus: none, next_vector is a count.
  */
 static int kdapl_cq_vector(struct kdapl_evd *evd, const struct kdapl_evd *beside)
 {

@@ -125,7 +125,7 @@ int kdapl_cq_poll(struct kdapl_evd *evd, struct kdapl_later *later)
 	return n;
 }
 
-/* Put the CQs that have notified on evd->to_poll. */
+/* Put the CQs that have notified on evd->to_poll. litmus: notified */
 static void kdapl_cq_take_notified(struct kdapl_evd *evd)
 {
 	struct kdapl_cq *cq, *next;
@@ -137,10 +137,13 @@ static void kdapl_cq_take_notified(struct kdapl_evd *evd)
 		/*
 		 * Pairs with test_and_set_bit() in kdapl_cq_comp(). If that finds the
 		 * bit clear it enters the CQ in the list anew, so cq->notified.next
-		 * was read before: release. If it finds the bit set, its completions
-		 * are polled, which the caller does next: a full barrier.
+		 * was read before: release. litmus: notified
 		 */
 		clear_bit_unlock(KDAPL_CQ_NOTIFIED, &cq->state);
+		/*
+		 * If it finds the bit set, its completions are polled, which the caller
+		 * does next: a full barrier. litmus: notified
+		 */
 		smp_mb__after_atomic();
 		if (list_empty(&cq->to_poll))
 			list_add_tail(&cq->to_poll, &evd->to_poll);
@@ -399,7 +402,7 @@ int kdapl_cq_softirq_poll(struct irq_poll *iop, int budget)
 	 */
 	alive = kref_get_unless_zero(&evd->obj.ref);
 	irq_poll_complete(iop);
-	/* As in kdapl_upcall_softirq(). */
+	/* As in kdapl_upcall_softirq(). litmus: solicited */
 	smp_mb__after_atomic();
 	if (!alive)
 		return 0;
@@ -421,7 +424,7 @@ void kdapl_cq_schedule_poll(struct kdapl_evd *evd)
 {
 	kdapl_upcall_schedule(evd);
 	if (unlikely(READ_ONCE(evd->watchers))) {
-		/* Pairs with the barrier in kdapl_upcall_run(). */
+		/* Pairs with the barrier in kdapl_upcall_run(). litmus: upcaller, upcaller-late */
 		smp_mb();
 		/*
 		 * The dispatcher is in an upcall, perhaps for long, or is a
@@ -457,10 +460,10 @@ void kdapl_cq_comp(struct ib_cq *ibcq, void *context)
 	struct kdapl_cq *cq = context;
 	struct kdapl_evd *evd = cq->evd;
 
-	/* Pairs with the barriers at the end of a run of the dispatcher. */
+	/* Pairs with the barriers at the end of a run of the dispatcher. litmus: solicited */
 	if (READ_ONCE(evd->solicited))
 		WRITE_ONCE(evd->solicited_event, true);
-	/* A CQ that is alone is always on evd->to_poll. */
+	/* A CQ that is alone is always on evd->to_poll. litmus: notified, cq-ncqs */
 	if (unlikely(READ_ONCE(evd->ncqs) > 1) &&
 	    !test_and_set_bit(KDAPL_CQ_NOTIFIED, &cq->state))
 		llist_add(&cq->notified, &evd->notified);
@@ -474,7 +477,7 @@ void kdapl_cq_error(struct ib_event *event, void *context)
 	struct kdapl_evd *evd = cq->evd;
 	char name[IB_DEVICE_NAME_MAX];
 
-	/* Pairs with kdapl_qp_start(). */
+	/* Pairs with kdapl_qp_start(). litmus: cq-failed */
 	WRITE_ONCE(cq->failed, true);
 	if (kref_get_unless_zero(&evd->obj.ref) &&
 	    !queue_work(kdapl_wq, &evd->failed))

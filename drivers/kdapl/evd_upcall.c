@@ -69,6 +69,7 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget, bool *armed)
 		/*
 		 * Pairs with kdapl_cq_schedule_poll(): if it read ->upcaller == NULL it did
 		 * not schedule ->softirq_poll, so its completions must be polled here.
+		 * litmus: upcaller
 		 */
 		smp_mb();
 	while (done < budget && kdapl_evd_reap(evd, &event, &more, &call)) {
@@ -90,7 +91,10 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget, bool *armed)
 	}
 	if (pinned)
 		module_put(pinned);
-	/* Pairs with kdapl_upcall_wait_work(): all that the upcalls did is over. */
+	/*
+	 * Pairs with kdapl_upcall_wait_work(): all that the upcalls did is over.
+	 * litmus: upcall-wait
+	 */
 	smp_store_release(&evd->upcaller, NULL);
 	*armed = call.armed;
 	return done;
@@ -107,7 +111,8 @@ static int kdapl_upcall_softirq(struct irq_poll *iop, int budget)
 		/*
 		 * Pairs with test_and_set_bit() in irq_poll_sched(): if kdapl_cq_comp()
 		 * found the bit set that irq_poll_complete() has cleared, what it had
-		 * stored before, ->solicited_event and ->notified, is seen below.
+		 * stored before, ->solicited_event and ->notified, is seen below. Events are
+		 * under the lock. litmus: solicited, sched-lock
 		 */
 		smp_mb__after_atomic();
 		/* Also if @armed: irq_poll_sched() had no effect up to here. */
@@ -125,15 +130,18 @@ static void kdapl_upcall_work(struct work_struct *work)
 	clear_bit(KDAPL_UPCALL_QUEUED, &evd->dispatch);
 	/*
 	 * Pairs with test_and_set_bit() in kdapl_upcall_queue(): if that found the bit set,
-	 * what its caller had stored before is seen below.
+	 * what its caller had stored before is seen below. litmus: upcall-work
 	 */
 	smp_mb__after_atomic();
 	again = kdapl_upcall_run(evd, KDAPL_UPCALL_BUDGET, &armed) == KDAPL_UPCALL_BUDGET;
 	/* What has completed since the CQs were armed has queued the work item again. */
 	if (!again)
 		again = armed ? kdapl_evd_is_due(evd) : kdapl_cq_arm(evd);
+	/*
+	 * Pairs with kdapl_upcall_wait_work(): ->upcaller is NULL, and ->runs has changed.
+	 * litmus: upcall-wait
+	 */
 	smp_store_release(&evd->runs, evd->runs + 1);
-	/* Pairs with kdapl_upcall_wait_work(): ->upcaller is NULL, and ->runs has changed. */
 	if (wq_has_sleeper(&evd->idle))
 		wake_up_all(&evd->idle);
 	if (again)
@@ -151,7 +159,7 @@ void kdapl_upcall_init(struct kdapl_evd *evd)
 
 /*
  * Queue the dispatcher in process context. A queued work item holds a reference, so
- * nobody waits for it. Context: any.
+ * nobody waits for it. litmus: upcall-work. Context: any.
  */
 void kdapl_upcall_queue(struct kdapl_evd *evd)
 {
@@ -160,6 +168,16 @@ void kdapl_upcall_queue(struct kdapl_evd *evd)
 	    kref_get_unless_zero(&evd->obj.ref))
 		queue_work(evd->flags & DAT_EVD_DTO_FLAG ? kdapl_dto_wq :
 			   kdapl_upcall_wq, &evd->work);
+}
+
+/* Has the upcall ended that ran when evd->runs was @runs? */
+static bool kdapl_upcall_is_over(struct kdapl_evd *evd, unsigned int runs)
+{
+	/*
+	 * Pairs with kdapl_upcall_run() and kdapl_upcall_work(). kdapl_upcall_stop() has
+	 * changed the policy before. litmus: upcall-wait, upcall-stop
+	 */
+	return !smp_load_acquire(&evd->upcaller) || smp_load_acquire(&evd->runs) != runs;
 }
 
 /*
@@ -171,9 +189,7 @@ static void kdapl_upcall_wait_work(struct kdapl_evd *evd)
 {
 	unsigned int runs = READ_ONCE(evd->runs);
 
-	/* Pairs with kdapl_upcall_run() and kdapl_upcall_work(). */
-	wait_event(evd->idle,
-		   !smp_load_acquire(&evd->upcaller) || smp_load_acquire(&evd->runs) != runs);
+	wait_event(evd->idle, kdapl_upcall_is_over(evd, runs));
 }
 
 /* Stop upcalls for good: none runs or starts after this has returned. */

@@ -53,7 +53,7 @@ static bool kdapl_upcall_wait_leads(struct kdapl_upcall_wait *wait)
  * @evd: whose upcalls will be waited for; referenced
  * @ia: if @evd is NULL: those of all EVDs of this one; referenced
  *
- * Two upcalls that free each other's EVD must not both wait.
+ * Two upcalls that free each other's EVD must not both wait. litmus: upcall-leads
  *
  * Context: Any; but only process context can wait.
  * Return: false if the wait would not end, because an upcall in question is the

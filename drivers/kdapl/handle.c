@@ -60,7 +60,7 @@ void kdapl_handle_setup(void)
 
 /*
  * Take @n generations, which follow one another, for handles that are not made by
- * kdapl_obj_init_gfp(). Return the first. Context: Any.
+ * kdapl_obj_init_gfp(). Return the first. litmus: none, a count. Context: Any.
  */
 u64 kdapl_generations(u32 n)
 {
@@ -105,7 +105,7 @@ static int kdapl_index_alloc(gfp_t gfp)
 		ida_free(&kdapl_indices, index);
 		return -ENOMEM;
 	}
-	/* A concurrent caller may have installed the chunk first. */
+	/* A concurrent caller may have installed the chunk first. litmus: handle-chunk */
 	if (cmpxchg(&kdapl_chunks[index / KDAPL_CHUNK], NULL, chunk))
 		kfree(chunk);
 	return index;
@@ -141,7 +141,7 @@ static void kdapl_obj_release_work(struct work_struct *work)
  * @gfp: GFP_KERNEL, or how memory may be allocated
  *
  * The caller gets the first reference. Others find the object in ia->objs from here on;
- * the handle is valid from kdapl_obj_publish() on.
+ * the handle is valid from kdapl_obj_publish() on. litmus: none, the generation is a count.
  *
  * Context: Process context, or any if @gfp allows that.
  * Return: 0 or an errno; after an error the caller frees the memory of @obj.
@@ -187,7 +187,7 @@ int kdapl_obj_init_gfp(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
 /*
  * Make the handle of @obj valid. The table takes over the caller's reference, and @obj may
  * be freed at once. With the lock held, so that kdapl_obj_in_use() finds an object that is
- * being made, or published, and not one in between.
+ * being made, or published, and not one in between. litmus: handle
  */
 void kdapl_obj_publish(struct kdapl_obj *obj)
 {
@@ -221,7 +221,7 @@ bool kdapl_obj_in_use(struct kdapl_obj *obj)
  * kdapl_obj_unpublish - make the handle invalid
  * @obj: the object
  *
- * The index stays reserved until the object is released.
+ * The index stays reserved until the object is released. litmus: handle-free
  *
  * Context: Any.
  * Return: true for the one caller that made the handle invalid; that caller
@@ -241,10 +241,14 @@ bool kdapl_obj_unpublish(struct kdapl_obj *obj)
  */
 bool kdapl_obj_retire(struct kdapl_obj *obj)
 {
-	/* Pairs with kdapl_obj_unuse() and, as a full barrier, with kdapl_obj_use(). */
+	/*
+	 * Pairs with kdapl_obj_unuse() and, as a full barrier, with kdapl_obj_use().
+	 * litmus: obj-users
+	 */
 	return atomic_cmpxchg(&obj->users, 0, -1) == 0;
 }
 
+/* The release follows a grace period after kdapl_obj_unpublish(). litmus: handle-free */
 static void kdapl_obj_last_put(struct kref *ref)
 {
 	struct kdapl_obj *obj = container_of(ref, struct kdapl_obj, ref);
@@ -325,9 +329,9 @@ void kdapl_obj_free(struct kdapl_obj *obj)
 	spin_lock_irqsave(&ia->lock, flags);
 	list_del(&obj->link);
 	spin_unlock_irqrestore(&ia->lock, flags);
-	/* kdapl_mr_owner() may have found it just before it left hca->keys. */
+	/* kdapl_mr_owner() may have just found it in hca->keys. litmus: handle-free */
 	kvfree_rcu(obj, free_work.rcu);
-	/* kdapl_ia_drain() may be waiting; the object's reference keeps @ia. */
+	/* kdapl_ia_drain() may wait; the object's reference keeps @ia. litmus: ia-live */
 	atomic_dec(&ia->live);
 	wake_up_all(&ia->wait);
 	kdapl_obj_put(&ia->obj);

@@ -148,8 +148,8 @@ static inline DAT_HANDLE kdapl_handle(const struct kdapl_obj *obj)
 }
 
 /*
- * Return the published object at @index of the table, or NULL. Context: Any;
- * inside an RCU read-side section.
+ * Return the published object at @index of the table, or NULL. Both loads are ordered by
+ * dependencies. litmus: handle, handle-chunk. Context: Any; inside an RCU read-side section.
  */
 static inline struct kdapl_obj *kdapl_at(u32 index)
 {
@@ -192,7 +192,7 @@ static inline bool kdapl_obj_published(const struct kdapl_obj *obj)
 	return kdapl_handle_valid(kdapl_handle(obj), kdapl_type(obj));
 }
 
-/* Begin to depend on @obj; false if @obj was retired. Context: Any. */
+/* Begin to depend on @obj; false if @obj was retired. litmus: obj-users. Context: Any. */
 static inline bool kdapl_obj_use(struct kdapl_obj *obj)
 {
 	return atomic_inc_unless_negative(&obj->users);
@@ -200,7 +200,8 @@ static inline bool kdapl_obj_use(struct kdapl_obj *obj)
 
 /*
  * End a dependency that kdapl_obj_use() began. What the user did before is over for the
- * consumer whose free call succeeds: pairs with kdapl_obj_retire(). Context: Any.
+ * consumer whose free call succeeds: pairs with kdapl_obj_retire(). litmus: obj-users
+ * Context: Any.
  */
 static inline void kdapl_obj_unuse(struct kdapl_obj *obj)
 {

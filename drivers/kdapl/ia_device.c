@@ -265,7 +265,7 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	WRITE_ONCE(hca->gone, true);
 	cancel_delayed_work_sync(&hca->addr_work);
 	kdapl_hca_stop(hca, false);
-	/* kdapl_hca_enter() fails from here on: no verbs object is created. */
+	/* kdapl_hca_enter() fails from here on: no verbs object is created. litmus: gone-lock */
 	down_write(&hca->sem);
 	up_write(&hca->sem);
 	/* Once more, for what was created meanwhile. */
@@ -277,7 +277,7 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	flush_workqueue(hca->object_wq);
 	flush_workqueue(kdapl_wq);
 
-	/* Calls that found ->gone not set: kdat_sg_map() maps and adds objects. */
+	/* Calls that found ->gone not set: kdat_sg_map() maps and adds objects. litmus: gone */
 	synchronize_rcu();
 	/* Releases hold the semaphore for reading, so hca->ias is stable. */
 	down_write(&hca->sem);
@@ -286,7 +286,7 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 		kdapl_async_post(&ia->catastrophic);
 	}
 	up_write(&hca->sem);
-	/* A kdat_sg_unmap() that kdapl_sg_strip() found at work. */
+	/* A kdat_sg_unmap() that kdapl_sg_strip() found at work. litmus: gone */
 	synchronize_rcu();
 	/* Nothing is mapped any more, and no completion is polled. */
 	if (hca->dma_syncs)

@@ -27,6 +27,7 @@ static LIST_HEAD(kdapl_notifiers);
 static struct task_struct *kdapl_notifying;
 static atomic_t kdapl_changes;
 
+/* Take the changes that kdapl_notify() has noted, and tell of them. litmus: changes */
 static void kdapl_notify_work(struct work_struct *work)
 {
 	struct kdat_notifier *n;

@@ -414,7 +414,7 @@ static DAT_RETURN kdapl_rmr_check_lmr(const struct kdapl_rmr_spec *spec)
 		return DAT_ERROR(DAT_RESERVED_LMR, DAT_NO_SUBTYPE);
 	if (lmr->fmr)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
-	/* Pairs with the release in kdapl_lmr_create(). */
+	/* Pairs with the release in kdapl_lmr_create(). litmus: lmr-valid */
 	if (!smp_load_acquire(&lmr->valid))
 		return kdapl_rmr_lmr_error(spec);
 	offset = triplet->virtual_address - lmr->base;

@@ -259,7 +259,7 @@ static void kdapl_fmr_set(struct kdapl_lmr *lmr)
 	WRITE_ONCE(lmr->context, lmr->context + (1U << KDAPL_INDEX_BITS));
 	WRITE_ONCE(lmr->poster, 0);
 	lmr->bound = true;
-	/* Pairs with the acquire in kdapl_sge_build(). */
+	/* Pairs with the acquire in kdapl_sge_build(). litmus: lmr-valid */
 	smp_store_release(&lmr->valid, true);
 }
 

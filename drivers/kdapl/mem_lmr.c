@@ -322,7 +322,7 @@ static DAT_RETURN kdapl_lmr_create(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	}
 	/*
 	 * Pairs with the acquire in kdapl_sge_build(). hca->sem is still held,
-	 * so kdapl_lmr_strip() cannot have cleared ->valid before.
+	 * so kdapl_lmr_strip() cannot have cleared ->valid before. litmus: lmr-valid
 	 */
 	smp_store_release(&lmr->valid, true);
 	*out = lmr;
@@ -502,7 +502,7 @@ static int kdapl_lmr_make_reserved(struct kdapl_ia *ia)
 	lmr->priv = DAT_MEM_PRIV_LOCAL_READ_FLAG |
 		    DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
 	lmr->len = U64_MAX;
-	/* Pairs with the acquire in kdapl_sge_build(). */
+	/* Pairs with the acquire in kdapl_sge_build(). litmus: lmr-valid */
 	smp_store_release(&lmr->valid, true);
 	kdapl_obj_publish(&lmr->obj);
 	ia->reserved_lmr = lmr;

@@ -46,7 +46,7 @@ static bool kdapl_wr_is_about(struct kdapl_wr *wr, struct kdapl_lmr *lmr)
 
 /*
  * Is there work in @ring that has not completed and names @lmr, or, with @about, is
- * about it? Context: Any.
+ * about it? litmus: ring-done. Context: Any.
  */
 static bool kdapl_ring_names(struct kdapl_ring *ring, struct kdapl_lmr *lmr,
 			     bool about)
@@ -204,7 +204,7 @@ static bool kdapl_lmr_is_posted(struct kdapl_lmr *lmr)
 
 	if (!poster)
 		return false;
-	/* An Endpoint is entered in ia->lingering before it loses its handle. */
+	/* An Endpoint is in ia->lingering before it loses its handle. litmus: linger-walk */
 	if (poster == KDAPL_MANY_POSTERS)
 		return kdapl_any_names(lmr) || kdapl_lingering_names(lmr);
 	obj = kdapl_obj_get((DAT_HANDLE)(uintptr_t)poster,
@@ -248,7 +248,7 @@ static bool kdapl_lmr_retire(struct kdapl_lmr *lmr)
  *
  * A posting call checks ->valid, enters itself in ->poster and its work in the queue, all
  * in one RCU read-side section. So when the grace period is over, a call that has seen
- * ->valid set can be found by ->poster and in its queue, and no other will.
+ * ->valid set can be found by ->poster and in its queue, and no other will. litmus: lmr-close
  *
  * It is expedited: a consumer may free ten thousand LMRs in a row, which would take
  * minutes otherwise, and a processor that is interrupted for it loses microseconds.
@@ -270,7 +270,10 @@ static bool kdapl_lmr_close(struct kdapl_lmr *lmr)
 		spin_lock_irqsave(&lmr->lock, flags);
 		/* The peer may have invalidated it meanwhile. */
 		valid = valid && (lmr->fmr ? lmr->bound : !lmr->invalidated);
-		/* Pairs with the acquire in kdapl_sge_one() and kdapl_lmr_usable(). */
+		/*
+		 * Pairs with the acquire in kdapl_sge_one() and kdapl_lmr_usable().
+		 * litmus: lmr-valid
+		 */
 		smp_store_release(&lmr->valid, valid);
 		spin_unlock_irqrestore(&lmr->lock, flags);
 	}

@@ -42,7 +42,7 @@ static void kdapl_sg_obj_free(struct kdapl_obj *obj)
 /*
  * The device is leaving. No request is at the device any more, so the mapping
  * goes although the consumer has not unmapped it. If a call of the consumer is
- * unmapping it, kdapl_remove_one() waits for that call.
+ * unmapping it, kdapl_remove_one() waits for that call. litmus: sg-strip
  */
 static void kdapl_sg_strip(struct kdapl_obj *obj)
 {
@@ -126,7 +126,7 @@ static int kdapl_sg_fill(struct kdapl_sg *sg, int n, DAT_LMR_CONTEXT context,
 	return used;
 }
 
-/* Unmap the list, unless the device has left and kdapl_sg_strip() has. */
+/* Unmap the list, unless the device has left and kdapl_sg_strip() has. litmus: sg-strip */
 static void kdapl_sg_undo(struct kdapl_sg *sg)
 {
 	unsigned long flags;
@@ -162,7 +162,7 @@ static DAT_RETURN kdapl_sg_load(struct kdapl_sg *sg, u64 generation, int max,
 	sg->cursor = sg->sgl;
 	*num = n;
 	*handle = kdapl_sg_handle(sg, state);
-	/* Pairs with kdapl_sg_get(). */
+	/* Pairs with kdapl_sg_get(). litmus: sg-map */
 	atomic64_set_release(&sg->state, state);
 	return DAT_SUCCESS;
 }
@@ -210,7 +210,7 @@ DAT_RETURN kdat_sg_map(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			     num_segments, sg_handle);
 	if (unlikely(ret != DAT_SUCCESS))
 		goto out;
-	/* Pairs with kdapl_remove_one(). */
+	/* Pairs with kdapl_remove_one(). litmus: gone */
 	if (unlikely(READ_ONCE(ia->hca->gone))) {
 		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				DAT_RESOURCE_DEVICE);
@@ -248,7 +248,7 @@ static struct kdapl_sg *kdapl_sg_find(u64 handle)
 	return container_of(obj, struct kdapl_sg, obj);
 }
 
-/* End the mapping with the generation of @state; true for one caller only. */
+/* End the mapping with the generation of @state; true for one caller only. litmus: sg-put */
 static bool kdapl_sg_claim(struct kdapl_sg *sg, s64 state)
 {
 	return atomic64_cmpxchg(&sg->state, state, KDAPL_SG_FREE) == state;

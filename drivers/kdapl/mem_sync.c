@@ -29,7 +29,7 @@ static DAT_RETURN kdapl_lmr_sync_all(DAT_IA_HANDLE ia_handle,
 		if (!seg->segment_length)
 			continue;
 		lmr = kdapl_lmr_find(seg->lmr_context);
-		/* Pairs with kdapl_lmr_create() and kdapl_fmr_load(). */
+		/* Pairs with kdapl_lmr_create() and kdapl_fmr_load(). litmus: lmr-valid */
 		if (!lmr || lmr->obj.ia != ia || !smp_load_acquire(&lmr->valid)) {
 			ret = DAT_ERROR(DAT_INVALID_PARAMETER,
 					DAT_INVALID_ARG2);

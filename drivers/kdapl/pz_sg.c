@@ -220,6 +220,8 @@ void kdapl_sg_drain(struct kdapl_pz *pz)
  * kdapl_sg_get - find the mapping that a triplet names, for a posted request
  * @context: the triplet's context
  *
+ * Pairs with kdapl_sg_load(). litmus: sg-map
+ *
  * Context: Any; inside an RCU read-side section.
  * Return: the mapping, which cannot be unmapped until kdapl_sg_put(), or NULL
  */

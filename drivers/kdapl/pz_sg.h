@@ -74,7 +74,10 @@ static inline bool kdapl_sg_names(const struct kdapl_sg *sg,
 /* A request that named the mapping has ended, or is not posted after all. */
 static inline void kdapl_sg_put(struct kdapl_sg *sg)
 {
-	/* Pairs with kdapl_sg_claim(): the list and the memory are the consumer's then. */
+	/*
+	 * Pairs with kdapl_sg_claim(): the list and the memory are the consumer's then.
+	 * litmus: sg-put
+	 */
 	(void)atomic64_dec_return_release(&sg->state);
 }
 

@@ -47,7 +47,7 @@ static bool kdapl_lmr_shared(const struct kdapl_lmr *lmr,
 	return pz && lmr->pz == pz && READ_ONCE(lmr->ep_handle) == poster;
 }
 
-/* Enter @poster in lmr->poster. */
+/* Enter @poster in lmr->poster. litmus: lmr-close */
 static noinline void kdapl_lmr_add_poster(struct kdapl_lmr *lmr, u64 poster)
 {
 	u64 seen, was = READ_ONCE(lmr->poster);
@@ -73,7 +73,7 @@ static inline bool kdapl_lmr_usable(struct kdapl_lmr *lmr, u64 poster)
 		kdapl_lmr_add_poster(lmr, poster);
 	/*
 	 * Pairs with the release in kdapl_lmr_create(), kdapl_fmr_load() and
-	 * kdapl_lmr_make_reserved().
+	 * kdapl_lmr_make_reserved(). litmus: lmr-valid, lmr-close
 	 */
 	return smp_load_acquire(&lmr->valid);
 }

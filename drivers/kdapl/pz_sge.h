@@ -29,7 +29,7 @@ static __always_inline bool kdapl_sge_one(const struct kdapl_pz *pz, u64 poster,
 	known = READ_ONCE(lmr->poster);
 	if (unlikely(known != poster && known != KDAPL_MANY_POSTERS))
 		return false;
-	/* Pairs with the release when the LMR was made. */
+	/* Pairs with the release when the LMR was made. litmus: lmr-valid, lmr-close */
 	if (unlikely(!smp_load_acquire(&lmr->valid)))
 		return false;
 	/* The zone of the reserved LMR is no PZ's. */

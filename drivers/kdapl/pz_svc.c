@@ -82,7 +82,7 @@ static void kdapl_svc_tell(struct kdapl_svc *svc, bool *what)
 {
 	struct kdapl_ia *ia = svc->pz->obj.ia;
 
-	/* Pairs with kdapl_svc_await(), which then reads what it is about. */
+	/* Pairs with kdapl_svc_await(), which then reads what it is about. litmus: svc */
 	smp_store_release(what, true);
 	wake_up_all(&ia->wait);
 }
@@ -212,9 +212,9 @@ static void kdapl_svc_begin(struct kdapl_svc *svc)
 	svc->step = false;
 }
 
-/* Pairs with kdapl_svc_tell(). */
 static bool kdapl_svc_was_told(const bool *what)
 {
+	/* Pairs with kdapl_svc_tell(). litmus: svc */
 	return smp_load_acquire(what);
 }
 

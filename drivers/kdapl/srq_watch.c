@@ -36,7 +36,7 @@ void kdapl_srq_poll_all(struct kdapl_srq *srq)
 	rcu_read_unlock();
 }
 
-/* Tell the EVD of @se that @max of its events can be outstanding. */
+/* Tell the EVD of @se that @max of its events can be outstanding. litmus: srq-again */
 static void kdapl_srq_expect(struct kdapl_srq_evd *se, int max)
 {
 	int was = xchg(&se->expected, max);
@@ -48,6 +48,7 @@ static void kdapl_srq_expect(struct kdapl_srq_evd *se, int max)
 		kdapl_cq_schedule_poll(se->evd);
 }
 
+/* @se was removed: watch its EVD no longer. litmus: srq-removed */
 static void kdapl_srq_unwatch(struct kdapl_srq_evd *se)
 {
 	enum kdapl_watch was = xchg(&se->watched, KDAPL_WATCH_NONE);
@@ -59,7 +60,7 @@ static void kdapl_srq_unwatch(struct kdapl_srq_evd *se)
 
 /*
  * Watch the EVD of @se as @want says, while @max of its events can be outstanding.
- * Context: any; @se stays.
+ * litmus: srq-again, srq-removed. Context: any; @se stays.
  */
 static void kdapl_srq_watch_evd(struct kdapl_srq_evd *se, enum kdapl_watch want, int max)
 {
@@ -90,7 +91,7 @@ static void kdapl_srq_watch_those(struct kdapl_srq *srq, struct kdapl_srq_evd *o
 	do {
 		/*
 		 * Who changes a setting finds an entry that was added, or who adds it finds
-		 * the setting.
+		 * the setting. litmus: srq-add, srq-again
 		 */
 		smp_mb();
 		max = READ_ONCE(srq->max);
@@ -163,7 +164,10 @@ int kdapl_srq_add_evd(struct kdapl_srq *srq, struct kdapl_evd *evd)
 	return 0;
 }
 
-/* One EP less has @evd for its receives from @srq. Context: any. */
+/*
+ * One EP less has @evd for its receives from @srq. kdapl_srq_watch() may have found the entry.
+ * litmus: srq-removed, handle-free. Context: any.
+ */
 void kdapl_srq_del_evd(struct kdapl_srq *srq, struct kdapl_evd *evd)
 {
 	unsigned long index = kdapl_srq_evd_index(evd);

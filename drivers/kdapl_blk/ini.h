@@ -503,10 +503,7 @@ static inline __le32 kbi_namespace(struct kbi_use *use)
 	return use->queue->volumes ? cpu_to_le32(use->disk->params.namespace) : 0;
 }
 
-/*
- * Return whether what kbi_disk_end() started, returning @before, is done. Pairs with
- * kbi_end_work(). litmus: blk-ended
- */
+/* Is what kbi_disk_end() started, returning @before, done? litmus: blk-ended */
 static inline bool kbi_disk_has_ended(struct kbi_disk *disk, int before)
 {
 	return atomic_read_acquire(&disk->ends) != before;
@@ -515,7 +512,7 @@ static inline bool kbi_disk_has_ended(struct kbi_disk *disk, int before)
 /*
  * Return whether a request is under way in @slot. Pairs with kbi_io_send() and
  * kbi_slot_put(): what was stored in the slot before the bit was set, or cleared, is
- * visible.
+ * visible. litmus: blk-busy, blk-idle
  */
 static inline bool kbi_slot_is_busy(const struct kbi_slot *slot)
 {
@@ -536,7 +533,7 @@ static inline enum kbi_state kbi_state(struct kbi_disk *disk)
 {
 	/*
 	 * Pairs with atomic_xchg() in kbi_disk_go_live(): KBI_LIVE implies that the
-	 * routes are visible.
+	 * routes are visible. litmus: blk-routes, blk-detached, blk-out
 	 */
 	return atomic_read_acquire(&disk->state);
 }

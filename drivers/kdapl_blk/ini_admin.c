@@ -34,7 +34,7 @@ static struct kbi_queue *kbi_wait_begin(struct kbi_link *link,
 	struct kbi_queue *was = link->adding;
 
 	WRITE_ONCE(link->adding, queue);
-	/* kbi_link_error() changes the state first, then looks for a queue. */
+	/* kbi_link_error() changes the state first, then looks for a queue. litmus: blk-wait */
 	smp_mb();
 	return was;
 }
@@ -386,7 +386,7 @@ int kbi_fence(struct kbi_use *use, const struct kbi_lost *lost)
 /*
  * Take the credits that an idle queue has no use for, to give them back: one is
  * for a request of each disk, another for the keep-alive that comes with it. Return
- * their number.
+ * their number. litmus: none, a count.
  */
 static u16 kbi_spare_credits(struct kbi_queue *queue)
 {

@@ -51,7 +51,7 @@ static blk_status_t kbi_blk_status(u16 status)
 	}
 }
 
-/* Finish @slot, whose KBI_SLOT_BUSY the caller has cleared. Context: any. */
+/* Finish @slot, whose KBI_SLOT_BUSY the caller has cleared. litmus: blk-taken. Context: any. */
 static void kbi_slot_finish(struct kbi_queue *queue, struct kbi_slot *slot)
 {
 	struct kbi_use *use = slot->use;
@@ -85,7 +85,7 @@ static void kbi_slot_finish(struct kbi_queue *queue, struct kbi_slot *slot)
 
 /*
  * Drop a count of slot->pending (reply, invalidation) and finish the slot after
- * the last one. Context: any.
+ * the last one. litmus: last-put, blk-idle. Context: any.
  */
 static void kbi_slot_put(struct kbi_queue *queue, struct kbi_slot *slot)
 {
@@ -226,7 +226,7 @@ void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 	 * received.
 	 */
 	atomic_set(&slot->pending, 1);
-	/* Pairs with kbi_slot_is_busy(): whoever sees the bit set sees the slot. */
+	/* Whoever sees the bit set, kbi_slot_is_busy(), sees the slot. litmus: blk-busy */
 	smp_mb__before_atomic();
 	set_bit(KBI_SLOT_BUSY, &slot->flags);
 	if (last || !queue->requests_batch)
@@ -431,9 +431,9 @@ static struct kbi_slot *kbi_reply_slot(struct kbi_queue *queue,
 }
 
 /*
- * Add @n credits that @replies have brought, up to the number of slots: more
- * would be of no use. Only recv upcalls add, and they are serialised, so credits
- * can only have dropped since atomic_read().
+ * Add @n credits that @replies have brought, up to the number of slots: more would be of no
+ * use. Only recv upcalls add, and they are serialised, so credits can only have dropped since
+ * atomic_read(). Whoever takes one finds the receive that was posted. litmus: blk-credit
  */
 static void kbi_credit(struct kbi_queue *queue, unsigned int n,
 		       unsigned int replies)
@@ -442,13 +442,8 @@ static void kbi_credit(struct kbi_queue *queue, unsigned int n,
 
 	if (n != replies)
 		atomic_add((int)(n - replies), &queue->window);
-	/*
-	 * Pairs with kbi_credit_get(): the receive that kbi_received() has posted is there
-	 * for whoever takes a credit. litmus: blk-credit
-	 */
 	if (room > 0)
-		(void)atomic_fetch_add_release(min_t(unsigned int, n, room),
-					       &queue->credits);
+		(void)atomic_fetch_add_release(min_t(unsigned int, n, room), &queue->credits);
 }
 
 /*

@@ -233,6 +233,7 @@ static void kbi_link_go_live(struct kbi_link *link)
 	 * Closes the race with kbi_queue_lost(), which sets the state of its queue
 	 * (a full barrier) before kbi_link_error() looks at link->state: either
 	 * kbi_link_error() sees KBI_LINK_LIVE, or the dead queue is seen below.
+	 * litmus: blk-link
 	 */
 	atomic_xchg(&link->state, KBI_LINK_LIVE);
 	if (!kbi_queue_live(&link->queues[0]))
@@ -249,7 +250,7 @@ static void kbi_link_go_live(struct kbi_link *link)
  * @link: link
  * @why: reason for the log, or NULL for none
  *
- * No effect unless the link is live.
+ * No effect unless the link is live. litmus: blk-wait, blk-start, blk-link, blk-lost
  *
  * Context: Any.
  */

@@ -35,7 +35,7 @@
  * @queue: queue
  * @why: reason for the log, or NULL for none
  *
- * Calls after the first have no effect.
+ * Calls after the first have no effect. litmus: one-winner, blk-use, blk-start, blk-link
  *
  * Context: Any.
  */
@@ -51,7 +51,7 @@ void kbi_queue_lost(struct kbi_queue *queue, const char *why)
 				    queue->index, why);
 	if (state == KBI_QUEUE_CONNECTING)
 		complete(&queue->connected);
-	/* atomic_xchg() pairs with the barrier of kbi_queues_use(). */
+	/* atomic_xchg() pairs with the barrier of kbi_queues_use(). litmus: blk-use */
 	else if (READ_ONCE(queue->in_use))
 		kbi_link_error(queue->link, NULL);
 	complete(&queue->admin);
@@ -129,6 +129,7 @@ static void kbi_conn_upcall(DAT_PVOID data, const DAT_EVENT *event,
 
 	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
 		kbi_take_welcome(queue, event);
+		/* Either kbi_queue_lost() completes ->connected or this. litmus: one-winner */
 		if (atomic_cmpxchg(&queue->state, KBI_QUEUE_CONNECTING,
 				   KBI_QUEUE_LIVE) == KBI_QUEUE_CONNECTING)
 			complete(&queue->connected);

@@ -54,7 +54,7 @@ void kbi_queues_use(struct kbi_link *link, unsigned int n)
 
 	for (i = 0; i < n; i++)
 		WRITE_ONCE(link->queues[i].in_use, true);
-	/* Pairs with atomic_xchg() in kbi_queue_lost(). */
+	/* Pairs with atomic_xchg() in kbi_queue_lost(). litmus: blk-use */
 	smp_mb();
 	link->nlive = n;
 }

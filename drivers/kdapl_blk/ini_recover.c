@@ -154,13 +154,16 @@ void kbi_disk_go_live(struct kbi_disk *disk)
 		disk->link->spoils = 0;
 	disk->ends_link = false;
 	kbi_queues_route(disk);
-	/* Publishes the routes to kbi_state(). Pairs with kbi_link_error(). */
+	/* kbi_state() and kbi_link_error() rely on it. litmus: blk-routes, blk-lost */
 	atomic_xchg(&disk->state, KBI_LIVE);
 }
 
 /* ---- Recovery ------------------------------------------------------------ */
 
-/* Note that @disk has lost its connections, unless it has none. Context: any. */
+/*
+ * Note that @disk has lost its connections, unless it has none. litmus: blk-lost
+ * Context: any.
+ */
 void kbi_disk_lost(struct kbi_disk *disk)
 {
 	if (atomic_cmpxchg(&disk->state, KBI_LIVE, KBI_RECOVERING) == KBI_LIVE)
@@ -173,7 +176,7 @@ void kbi_disk_lost(struct kbi_disk *disk)
  */
 void kbi_disk_detached(struct kbi_disk *disk)
 {
-	/* Before the state changes: the target may end the connection next. */
+	/* Before the state: the target may end the connection. litmus: blk-detached, blk-out */
 	WRITE_ONCE(disk->detached, true);
 	if (atomic_cmpxchg(&disk->state, KBI_LIVE, KBI_RECOVERING) == KBI_LIVE)
 		kbi_count(disk, KBI_STAT_DETACHED, 1);

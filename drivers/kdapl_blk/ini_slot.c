@@ -192,7 +192,7 @@ int kbi_slots_grow(struct kbi_queue *queue)
 			kbi_slot_release(&queue->slots[i]);
 			return err;
 		}
-		/* Pairs with smp_load_acquire() in kbi_slot_get(). */
+		/* Pairs with smp_load_acquire() in kbi_slot_get(). litmus: blk-ready */
 		smp_store_release(&queue->ready, i + 1);
 	}
 	return 0;
@@ -223,7 +223,7 @@ static int kbi_credits_kept(struct kbi_queue *queue)
 	return (queue->link->params.keepalive_ms || queue->hosts) && window > 2;
 }
 
-/* Take a credit unless only @keep are left. Context: any. */
+/* Take a credit unless only @keep are left. litmus: blk-credit. Context: any. */
 bool kbi_credit_get(struct kbi_queue *queue, int keep)
 {
 	int credits = atomic_read(&queue->credits);
@@ -247,7 +247,8 @@ static void kbi_slots_want(struct kbi_queue *queue)
 /*
  * Undo kbi_share_get(). kbi_recover_work() may wait for the last request: ->out is
  * changed here, with a full barrier, before the disk's state is read, and
- * kbi_disk_detached() changes the state before that work reads ->out. Context: any.
+ * kbi_disk_detached() changes the state before that work reads ->out. litmus: blk-out
+ * Context: any.
  */
 void kbi_share_put(struct kbi_use *use)
 {
@@ -263,6 +264,7 @@ void kbi_share_put(struct kbi_use *use)
  *
  * The first request of each disk is not counted in queue->extra; what that may be
  * leaves credits and slots for all first ones, those of disks that are idle included.
+ * litmus: blk-ready; the others are counts.
  *
  * Context: Any.
  * Return: whether it may be sent; the caller calls kbi_share_put() when it is over.
@@ -277,7 +279,7 @@ static bool kbi_share_get(struct kbi_use *use)
 
 	if (out == 1)
 		return true;
-	/* Pairs with smp_store_release() in kbi_slots_grow(). */
+	/* Pairs with smp_store_release() in kbi_slots_grow(). litmus: blk-ready */
 	ready = smp_load_acquire(&queue->ready);
 	slots = ready - 2;
 	credits = atomic_read(&queue->window) - kbi_credits_kept(queue);
@@ -293,12 +295,12 @@ static bool kbi_share_get(struct kbi_use *use)
 }
 
 /*
- * Take a slot for a request of the block layer; NULL if all have one. Context:
- * any.
+ * Take a slot for a request of the block layer; NULL if all have one. litmus: blk-taken
+ * Context: any.
  */
 static struct kbi_slot *kbi_slot_get(struct kbi_queue *queue)
 {
-	/* Pairs with smp_store_release() in kbi_slots_grow(). */
+	/* Pairs with smp_store_release() in kbi_slots_grow(). litmus: blk-ready, blk-taken */
 	unsigned int ready = smp_load_acquire(&queue->ready), n;
 
 	for (n = 1; n < ready; n++) {
@@ -342,7 +344,7 @@ unshare:
 	return NULL;
 }
 
-/* Undo kbi_slot_take(). Context: any. */
+/* Undo kbi_slot_take(). litmus: blk-taken. Context: any. */
 void kbi_slot_untake(struct kbi_use *use, struct kbi_slot *slot)
 {
 	struct kbi_queue *queue = use->queue;

@@ -557,7 +557,7 @@ void kbi_volume_instance(struct kbi_disk *disk, __le64 instance)
 	mutex_unlock(&kbi_volumes_lock);
 }
 
-/* A flush that was sent when there were @written writes has succeeded. */
+/* A flush that was sent when there were @written writes has succeeded. litmus: none, a count. */
 void kbi_volume_flushed(struct kbi_volume *volume, s64 written)
 {
 	s64 flushed = atomic64_read(&volume->flushed);

@@ -31,7 +31,7 @@
 
 /*
  * End @conn; calls after the first have no effect. @conn is alive until its
- * end_work has run. Context: any.
+ * end_work has run. litmus: one-winner. Context: any.
  */
 void kbt_conn_end(struct kbt_conn *conn)
 {
@@ -83,6 +83,7 @@ static void kbt_conn_end_work(struct work_struct *work)
 
 	atomic_dec(&conn->kbt->live);
 	dat_ep_disconnect(conn->ep, DAT_CLOSE_ABRUPT_FLAG);
+	/* kbt_recv() leaves no message behind kbt_recv_stop(). litmus: blk-down */
 	set_bit(KBT_CONN_DOWN, &conn->flags);
 	cancel_work_sync(&conn->recv_work);
 	kbt_recv_stop(conn);

@@ -70,7 +70,7 @@ static unsigned int kbt_few(struct kbt *kbt)
 	return min(DIV_ROUND_UP(kbt_srq_max(kbt), 8), KBT_FEW);
 }
 
-/* Add @n to @count; return false if that is more than @max. Context: any. */
+/* Add @n to @count; return false if that is more than @max. litmus: none. Context: any. */
 static bool kbt_add_up_to(atomic_t *count, unsigned int n, unsigned int max)
 {
 	int was = atomic_read(count);
@@ -196,7 +196,7 @@ static bool kbt_are_short(struct kbt *kbt)
 
 /*
  * Keep a shortage of long ago in the past, where it would not be when jiffies have
- * wrapped. One that is noted meanwhile stays.
+ * wrapped. One that is noted meanwhile stays. litmus: none, a time.
  */
 void kbt_credits_calm_down(struct kbt *kbt)
 {
@@ -405,7 +405,7 @@ static bool kbt_wants_credit(const struct kbt_io *io)
 	       conn->window;
 }
 
-/* Reserve one more credit; false if there is none. */
+/* Reserve one more credit; false if there is none. litmus: none, a count. */
 static bool kbt_credit_reserve(struct kbt *kbt)
 {
 	int limit = kbt_credit_limit(kbt);

@@ -83,7 +83,7 @@ void kbt_words_unused(struct kbt_conn *conn)
 	spin_unlock_irq(&conn->lock);
 }
 
-/* Return the receive buffer that @io keeps, if it does. Context: any. */
+/* Return the receive buffer that @io keeps, if it does. litmus: blk-taken. Context: any. */
 void kbt_io_unkeep(struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
@@ -100,8 +100,8 @@ void kbt_io_unkeep(struct kbt_io *io)
 
 /*
  * Drop one count of io->pending; the last one returns the slot to the idle
- * list. The connection may be freed as soon as the lock is dropped. Context:
- * any.
+ * list. The connection may be freed as soon as the lock is dropped. litmus: last-put
+ * Context: any.
  */
 void kbt_io_put(struct kbt_io *io)
 {

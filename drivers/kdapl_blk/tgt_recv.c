@@ -194,7 +194,7 @@ static void kbt_message_begin(struct kbt_conn *conn,
 /*
  * Return whether @io, a WRITE, is to keep its @data in the receive buffer instead
  * of a page until the medium has it. Each connection may have one such request;
- * it has had a credit for the buffer, which the reply gives back.
+ * it has had a credit for the buffer, which the reply gives back. litmus: blk-taken
  */
 static bool kbt_may_keep(struct kbt_io *io, const void *data)
 {

@@ -144,7 +144,7 @@ static void kbt_rx_repost(struct kbt *kbt, struct kbt_rx *rx)
 
 /*
  * Undo kbt_rx_get(), or end the message in the buffer. The last user returns it.
- * Context: any.
+ * litmus: last-put. Context: any.
  */
 void kbt_rx_put(struct kbt *kbt, DAT_DTO_COOKIE cookie)
 {

@@ -118,7 +118,7 @@ static bool kbt_is_greedy(struct kbt_conn *conn)
 
 /*
  * Shun the host of @conn, whose client has not proven who it is. The error reply may
- * be lost with the connection; the client is refused either way.
+ * be lost with the connection; the client is refused either way. litmus: one-winner
  */
 static void kbt_shun_unproven(struct kbt_conn *conn)
 {
@@ -243,7 +243,10 @@ static void kbt_drags_on(struct kbt_conn *conn)
 
 	if (!ended || time_before(jiffies, ended + KBT_HANGS))
 		return;
-	/* Before kDAPL has reported the end, a request may wait for no more than its flush. */
+	/*
+	 * Before kDAPL has reported the end, a request may wait for no more than its flush.
+	 * litmus: one-winner
+	 */
 	if (test_bit(KBT_CONN_GONE, &conn->flags) &&
 	    !test_and_set_bit(KBT_CONN_HANGS, &conn->flags))
 		kbt_hang(conn);

@@ -28,7 +28,10 @@ void ki_conn_warn(struct ki_conn *c, const char *why)
 			    READ_ONCE(c->iqn) ?: "an initiator", c->peer, why);
 }
 
-/* End a connection because of what its peer has done, once. Context: any. */
+/*
+ * End a connection because of what its peer has done, once. litmus: one-winner
+ * Context: any.
+ */
 static void ki_conn_blame(struct ki_conn *c, const char *why)
 {
 	if (xchg(&c->broken, true))
@@ -254,6 +257,7 @@ static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *pa
 		return NULL;
 	kref_get(&a->ref);
 	c->a = a;
+	/* litmus: none, both are counts. */
 	c->comp = &a->comps[(unsigned int)atomic_inc_return(&a->next_comp) % a->ncomps];
 	c->portal = l->portal;
 	c->id = atomic_inc_return(&ki_ids);
@@ -377,7 +381,7 @@ void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		c = context.as_ptr;
 		if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
 			c->since = jiffies;
-			/* Pairs with the acquire in ki_is_silent(). */
+			/* Pairs with the acquire in ki_is_silent(). litmus: iser-open */
 			smp_store_release(&c->open, true);
 		} else {
 			ki_credit_down(c);

@@ -12,7 +12,7 @@
 #include <linux/vmalloc.h>
 #include "isert.h"
 
-/* Post requests; @counted: the last one will be reported by ki_posted_done(). */
+/* Post requests; @counted: ki_posted_done() will report the last one. litmus: iser-room */
 DAT_RETURN ki_post(struct ki_conn *c, int n, const KDAT_REQUEST *r, bool counted)
 {
 	DAT_RETURN ret;
@@ -25,7 +25,7 @@ DAT_RETURN ki_post(struct ki_conn *c, int n, const KDAT_REQUEST *r, bool counted
 	return ret;
 }
 
-/* A counted request has completed, and was handled. */
+/* A counted request has completed, and was handled. litmus: iser-posted, iser-room */
 void ki_posted_done(struct ki_conn *c)
 {
 	if (!list_empty_careful(&c->waiting))
@@ -331,7 +331,7 @@ int ki_push_reads(struct ki_conn *c, struct ki_cmd *kc)
 		remote.rmr_context = kc->write_stag;
 		last = kc->at == kc->n;
 		cookie.as_ptr = last ? &kc->wr : &kc->part;
-		/* Not in one post: some adapters take no Reads there. */
+		/* Not in one post: some adapters take no Reads there. litmus: iser-room */
 		atomic_inc(&c->posted);
 		ret = dat_ep_post_rdma_read(c->ep, r.num_segments, r.local_iov,
 					    cookie, &remote,

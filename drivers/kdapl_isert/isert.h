@@ -455,7 +455,7 @@ struct ki_portal {
 	wait_queue_head_t wq;
 };
 
-/* Wake who waits for room, if somebody does. */
+/* Wake who waits for room, if somebody does. litmus: iser-room */
 static inline void ki_wake_room(struct ki_conn *c)
 {
 	if (wq_has_sleeper(&c->room))

@@ -180,6 +180,7 @@ static const char *ki_login_hindrance(struct iscsit_conn *conn)
 	if (tpg->tpg_attrib.t10_pi)
 		return "its portal group offers T10-PI, which kdapl_isert does not have";
 	rcu_read_lock();
+	/* LIO publishes these. litmus: handle */
 	hlist_for_each_entry_rcu(lun, &tpg->tpg_se_tpg.tpg_lun_hlist, link) {
 		dev = rcu_dereference(lun->lun_se_dev);
 		if (dev && dev->dev_attrib.pi_prot_type)

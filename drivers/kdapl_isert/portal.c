@@ -247,7 +247,7 @@ static DAT_RETURN ki_portal_look(struct ki_portal *p, int what)
 static void ki_portals_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(ki_portals_again, ki_portals_work);
 
-/* IAs or addresses have changed: look at all portals, and again if that fails. */
+/* IAs or addresses have changed: look at all portals, and again if that fails. litmus: changes */
 static void ki_portals_work(struct work_struct *work)
 {
 	struct ki_portal *p;
@@ -327,7 +327,7 @@ int ki_setup_np(struct iscsi_np *np, struct sockaddr_storage *addr)
 /* Has @c been there for too long? Its login request has not come. */
 static bool ki_is_silent(const struct ki_conn *c)
 {
-	/* Pairs with the release in ki_cm_upcall(). */
+	/* Pairs with the release in ki_cm_upcall(). litmus: iser-open */
 	return smp_load_acquire(&c->open) &&
 	       time_after(jiffies, c->since + KI_SILENCE);
 }

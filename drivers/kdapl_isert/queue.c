@@ -117,7 +117,7 @@ static bool ki_cmd_put_back(struct ki_conn *c, struct ki_cmd *kc)
 	list_add(&kc->wait, &c->waiting);
 	if (c->repush)
 		return true;
-	/* Pairs with ki_posted_done(): who has seen an empty list has not counted down yet. */
+	/* Who has seen an empty list, ki_posted_done(), has not counted. litmus: iser-posted */
 	smp_mb();
 	if (!atomic_read(&c->posted))
 		ki_queue_again(c);
@@ -186,7 +186,7 @@ static void ki_cmd_wait(struct ki_conn *c, struct ki_cmd *kc)
 		ki_cmd_refused(c, kc);
 		return;
 	}
-	/* If nothing is posted any more nobody else tries again: see ki_posted_done(). */
+	/* If nothing is posted nobody else tries: see ki_posted_done(). litmus: iser-posted */
 	smp_mb();
 	if (!atomic_read(&c->posted))
 		ki_conn_retry(c);

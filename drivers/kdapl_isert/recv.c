@@ -391,7 +391,7 @@ static bool ki_pdu_lent(struct ki_conn *c, struct ki_buf *buf)
 			ki_conn_break(c, "it has sent more than MaxCmdSN allows");
 			return false;
 		}
-		/* Waiting would hold up other connections. */
+		/* Waiting would hold up other connections. litmus: none, a count. */
 		cmd = NULL;
 		if (atomic_inc_return(&c->unanswered) <= (int)c->most)
 			cmd = iscsit_allocate_cmd(c->conn, TASK_RUNNING);
@@ -462,7 +462,7 @@ static void ki_received(struct ki_comp *comp, struct ki_conn *c, struct ki_buf *
 		ki_buf_post(comp->a, buf);
 		return;
 	}
-	/* Pairs with ki_get_rx_pdu(), and ki_put_login_tx(). */
+	/* Pairs with ki_get_rx_pdu(), and ki_put_login_tx(). litmus: iser-state */
 	switch (smp_load_acquire(&c->state)) {
 	case KI_LOGIN:
 		ki_login_pdu(c, buf);
@@ -516,7 +516,7 @@ void ki_get_rx_pdu(struct iscsit_conn *conn)
 	struct ki_buf *buf;
 
 	atomic_long_inc(&c->a->stats[KI_STAT_LOGINS]);
-	/* Pairs with the dependency of who reads and prints the name. */
+	/* Pairs with the dependency of who reads and prints the name. litmus: iser-name */
 	smp_store_release(&c->iqn,
 			  kstrdup(conn->sess->sess_ops->InitiatorName, GFP_KERNEL));
 	if (ki_credit_begin(c))
@@ -527,7 +527,7 @@ void ki_get_rx_pdu(struct iscsit_conn *conn)
 		if (buf)
 			list_del(&buf->link);
 		else
-			/* Pairs with ki_received(): what came before is done. */
+			/* Pairs with ki_received(): what came before is done. litmus: iser-state */
 			smp_store_release(&c->state, KI_FULL);
 		spin_unlock_bh(&c->lock);
 		if (!buf)

@@ -118,7 +118,10 @@ void ki_buf_post(struct ki_adapter *a, struct ki_buf *buf)
 
 /* ---- Buffers that backends write from -------------------------------------------- */
 
-/* Let @kc have @buf, whose message is its PDU; false if the data has to be copied. */
+/*
+ * Let @kc have @buf, whose message is its PDU; false if the data has to be copied.
+ * litmus: none, a count.
+ */
 bool ki_buf_lend(struct ki_conn *c, struct ki_cmd *kc, struct ki_buf *buf)
 {
 	struct ki_adapter *a = c->a;

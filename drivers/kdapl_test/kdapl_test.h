@@ -367,27 +367,27 @@ struct kt_net {
 /* Why the run has failed, which net->why tells too, or 0. */
 static inline int kt_error(const struct kt_net *net)
 {
-	/* Pairs with kt_fail(). */
+	/* Pairs with kt_fail(). litmus: test-error */
 	return smp_load_acquire(&net->err);
 }
 
 /* All that was written to a connection before its state is seen with the state. */
 static inline enum kt_state kt_conn_is(const struct kt_conn *conn)
 {
-	/* Pairs with kt_conn_set(). */
+	/* Pairs with kt_conn_set(). litmus: test-state */
 	return smp_load_acquire(&conn->state);
 }
 
 static inline void kt_conn_set(struct kt_conn *conn, enum kt_state state)
 {
-	/* Pairs with kt_conn_is(). */
+	/* Pairs with kt_conn_is(). litmus: test-state */
 	smp_store_release(&conn->state, state);
 }
 
 /* Whether the thread of the session owns the load. */
 static inline bool kt_flow_rests(const struct kt_flow *flow)
 {
-	/* Pairs with kt_flow_hand_over(). */
+	/* Pairs with kt_flow_hand_over(). litmus: test-state */
 	return smp_load_acquire(&flow->resting);
 }
 
@@ -406,7 +406,7 @@ static inline void kt_flow_go_idle(struct kt_flow *flow)
 
 static inline void kt_flow_hand_over(struct kt_flow *flow, bool resting)
 {
-	/* Pairs with kt_flow_rests(). */
+	/* Pairs with kt_flow_rests(). litmus: test-state */
 	smp_store_release(&flow->resting, resting);
 }
 

@@ -9,7 +9,10 @@
 #include <linux/stdarg.h>
 #include "kdapl_test.h"
 
-/* Note why a run ends, the first reason only. Return @err. Context: any. */
+/*
+ * Note why a run ends, the first reason only. Return @err. litmus: test-error, test-forgive
+ * Context: any.
+ */
 int kt_fail(struct kt_net *net, int err, const char *fmt, ...)
 {
 	va_list args;
@@ -29,7 +32,7 @@ int kt_fail(struct kt_net *net, int err, const char *fmt, ...)
 void kt_forgive(struct kt_net *net)
 {
 	WRITE_ONCE(net->err, 0);
-	/* Pairs with the exchange in kt_fail(): the next failure finds no error. */
+	/* The next failure, in kt_fail(), finds no error. litmus: test-forgive */
 	smp_store_release(&net->failed, false);
 }
 

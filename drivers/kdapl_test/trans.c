@@ -494,7 +494,10 @@ void kt_trans_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 
 	if (!is_mark)
 		kt_trans_completed(conn, dto);
-	/* Receives of an SRQ are not counted, so each may be the last one. */
+	/*
+	 * Receives of an SRQ are not counted, so each may be the last one. litmus: none, as
+	 * kt_net_run() looks again by itself.
+	 */
 	last = (!is_mark && dat->srq && kt_is_receive(dto)) ||
 	       atomic_dec_and_test(&conn->trans.pending);
 	/* kt_trans_reset() waits for the last one, and for KT_DOWN. */
