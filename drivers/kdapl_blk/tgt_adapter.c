@@ -296,11 +296,16 @@ static bool kbt_comes_later(int err)
 	return err == -ENODEV || err == -EADDRNOTAVAIL;
 }
 
-/* Listen at @port. Tell the log of an error once, until it is another one. */
+/*
+ * Listen at @port. Tell the log of an error once, until it is another one. An adapter that leaves
+ * while it is opened refuses calls with any error; the second attempt does not find it.
+ */
 static int kbt_port_start(struct kbt_port *port)
 {
 	int err = kbt_port_make(port);
 
+	if (err && !kbt_comes_later(err))
+		err = kbt_port_make(port);
 	if (err && err != port->err && kbt_comes_later(err))
 		pr_info("waiting for %s, to listen at port %u\n", port->params.ia,
 			port->params.conn_qual);

@@ -308,6 +308,9 @@ int ki_setup_np(struct iscsi_np *np, struct sockaddr_storage *addr)
 	memcpy(&np->np_sockaddr, addr, sizeof(*addr));
 	mutex_lock(&ki_portals_lock);
 	ret = ki_portal_look(p, 0);
+	/* An adapter that leaves refuses calls with any error; another look does not find it. */
+	if (list_empty(&p->listeners) && ret != DAT_SUCCESS)
+		ret = ki_portal_look(p, 0);
 	if (list_empty(&p->listeners) && ret != DAT_SUCCESS) {
 		mutex_unlock(&ki_portals_lock);
 		kfree(p);

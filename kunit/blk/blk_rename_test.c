@@ -182,6 +182,19 @@ static void tgt_waits_for_its_adapter(struct kunit *test)
 	disk_connect(test);
 }
 
+/* The same for one that leaves while the port opens it. */
+static void tgt_waits_for_an_adapter_that_leaves(struct kunit *test)
+{
+	if (!kd_file_exists(TGT_KO))
+		kunit_skip(test, "no " TGT_KO);
+	kd_unplug_at_pd(test);
+	tgt_load(test);
+	kd_expect_unplugged(test);
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -q 'waiting for the adapter' " TGT "/ports/1/state"));
+	kd_plug(test);
+	expect_soon(test, "test $(cat " TGT "/ports/1/state) = listening");
+}
+
 static struct kunit_case blk_rename_cases[] = {
 	KUNIT_CASE_PARAM(ini_is_renamed, kd_gen_second),
 	KUNIT_CASE_PARAM(ini_is_renamed_meanwhile, kd_gen_second),
@@ -191,6 +204,7 @@ static struct kunit_case blk_rename_cases[] = {
 	KUNIT_CASE_PARAM(tgt_is_renamed, kd_gen_second),
 	KUNIT_CASE_PARAM(tgt_is_renamed_unseen, kd_gen_second),
 	KUNIT_CASE_PARAM(tgt_waits_for_its_adapter, kd_gen_second),
+	KUNIT_CASE_PARAM(tgt_waits_for_an_adapter_that_leaves, kd_gen_second),
 	{}
 };
 

@@ -121,6 +121,22 @@ static void portal_before_its_adapter(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(reaches, s, KD_TIMEOUT_MS));
 }
 
+/* A portal is made while the adapter of its address leaves. */
+static void portal_of_an_adapter_that_leaves(struct kunit *test)
+{
+	struct kd_side *s = kd_open_second(test);
+	const char *address = address_of(s);
+
+	kd_close(s);
+	kd_unplug_at_pd(test);
+	KUNIT_EXPECT_TRUE(test, portal_make(test, address));
+	kd_expect_unplugged(test);
+	kd_plug(test);
+	s = kd_open_second(test);
+	kd_setup(s, NULL);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(reaches, s, KD_TIMEOUT_MS));
+}
+
 static void address_remove(void *data)
 {
 	shell(data);
@@ -179,6 +195,7 @@ static int portal_init(struct kunit *test)
 static struct kunit_case isert_portal_cases[] = {
 	KUNIT_CASE_PARAM(portal_of_a_renamed_adapter, kd_gen_second),
 	KUNIT_CASE_PARAM(portal_before_its_adapter, kd_gen_second),
+	KUNIT_CASE_PARAM(portal_of_an_adapter_that_leaves, kd_gen_second),
 	KUNIT_CASE_PARAM(portal_before_its_address, kd_gen_second),
 	KUNIT_CASE_PARAM(portal_whose_port_is_in_use, kd_gen_second),
 	{}

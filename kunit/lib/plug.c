@@ -3,6 +3,8 @@
  * kdapl_kunit.ko: removing and adding devices as an administrator would, with
  * "rdma link", see plug.h.
  */
+#include <linux/completion.h>
+#include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include "device.h"
@@ -61,6 +63,69 @@ void kd_unplug(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kd_is_plugged(d->ia));
 }
 EXPORT_SYMBOL_GPL(kd_unplug);
+
+/* ---- A device that leaves while it is opened ---------------------------------- */
+
+static struct {
+	struct kunit *test;
+	atomic_t begun;
+	struct completion done;
+} kd_leaving;
+
+static int kd_leave(void *unused)
+{
+	kd_delete_device(kd_leaving.test);
+	complete_all(&kd_leaving.done);
+	return 0;
+}
+
+static bool kd_has_left(void *ia)
+{
+	return !kd_is_plugged(ia);
+}
+
+/* The device is no IA any more when it refuses to make the PD. */
+static int kd_alloc_no_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	const struct kd_second *d = kd_leaving.test->param_value;
+
+	if (!atomic_xchg(&kd_leaving.begun, 1) &&
+	    IS_ERR(kthread_run(kd_leave, NULL, "kd_leave")))
+		complete_all(&kd_leaving.done);
+	kd_wait_until(kd_has_left, (void *)d->ia, KD_TIMEOUT_MS);
+	return -ENODEV;
+}
+
+static void kd_leave_end(void *unused)
+{
+	if (atomic_read(&kd_leaving.begun))
+		wait_for_completion(&kd_leaving.done);
+}
+
+/*
+ * Have the device of the case be removed as soon as somebody makes a PD. The operation that is
+ * replaced goes with it, so it is never put back.
+ */
+void kd_unplug_at_pd(struct kunit *test)
+{
+	const struct kd_second *d = test->param_value;
+	struct ib_device *dev = kd_test_device(test, d->ia);
+
+	kd_leaving.test = test;
+	atomic_set(&kd_leaving.begun, 0);
+	init_completion(&kd_leaving.done);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, kd_leave_end, NULL));
+	dev->ops.alloc_pd = kd_alloc_no_pd;
+}
+EXPORT_SYMBOL_GPL(kd_unplug_at_pd);
+
+/* Expect that this has happened, and wait for the end of it. */
+void kd_expect_unplugged(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE_MSG(test, atomic_read(&kd_leaving.begun), "nobody has made a PD");
+	kd_leave_end(NULL);
+}
+EXPORT_SYMBOL_GPL(kd_expect_unplugged);
 
 /* Expect that the connection of @s has broken, which is its last event. */
 void kd_expect_broken(struct kd_side *s)

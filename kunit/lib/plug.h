@@ -14,6 +14,8 @@ bool kd_is_plugged(const char *ia);
 void kd_plug(struct kunit *test);
 int kd_delete_device(struct kunit *test);
 void kd_unplug(struct kunit *test);
+void kd_unplug_at_pd(struct kunit *test);
+void kd_expect_unplugged(struct kunit *test);
 void kd_expect_broken(struct kd_side *s);
 
 #endif /* KDAPL_KUNIT_PLUG_H */
