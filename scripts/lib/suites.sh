@@ -100,6 +100,7 @@ choose_suites()
 	[ -z "${SUITE-}" ] || tests=${chosen[*]}
 	# scripts/guest/tool has kdapl-test run these.
 	! is_one_of tool "${chosen[@]}" || [ "$tests" = 1 ] || tests+=' names sp'
+	! is_one_of race_isert "${chosen[@]}" || [ "$tests" = 1 ] || tests+=' crowd'
 }
 
 # choose_cases PATTERN: the same for a pattern of suites or of suite.case
