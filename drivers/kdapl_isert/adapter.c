@@ -122,11 +122,15 @@ static DAT_RETURN ki_adapter_objects(struct ki_adapter *a)
 /* Close the IA, with all that is left in it, and free the memory. */
 static void ki_adapter_destroy(struct ki_adapter *a)
 {
+	struct ki_comp *comp;
+
 	dat_evd_modify_upcall(a->async_evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME,
 			      DAT_UPCALL_INVOC_NEW);
 	ki_ping_stop(a);
 	ki_srq_stop(a);
 	dat_ia_close(a->ia, DAT_CLOSE_ABRUPT_FLAG);
+	for (comp = a->comps; comp < a->comps + KI_COMPS; comp++)
+		ki_lanes_free(comp);
 	kfree(a);
 }
 
@@ -149,10 +153,13 @@ void ki_adapter_put(struct ki_adapter *a)
 static DAT_RETURN ki_adapter_open(char *name, struct ki_adapter **adapter)
 {
 	struct ki_adapter *a = kzalloc(sizeof(*a), GFP_KERNEL);
+	struct ki_comp *comp;
 	DAT_RETURN ret;
 
 	if (!a)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	for (comp = a->comps; comp < a->comps + KI_COMPS; comp++)
+		ki_lanes_init(comp);
 	strscpy(a->name, name, sizeof(a->name));
 	kref_init(&a->ref);
 	ki_srq_init(a);

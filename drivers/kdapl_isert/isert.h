@@ -114,12 +114,18 @@ struct ki_block {
  * @mutex: held while an upcall handles an event, so who has freed an Endpoint and
  *	then takes the mutex knows that no upcall is about the Endpoint any more
  * @events: handled so far
+ * @lane_lock: protects the lanes
+ * @lanes: those with something to execute, one for each backend
+ * @idle_lanes: all others
  */
 struct ki_comp {
 	struct ki_adapter *a;
 	DAT_EVD_HANDLE evd;
 	struct mutex mutex;		/* see above */
 	unsigned int events;
+	spinlock_t lane_lock;		/* see above */
+	struct list_head lanes;
+	struct list_head idle_lanes;
 };
 
 /* Counters of an adapter; debugfs names them. */
@@ -376,8 +382,9 @@ enum ki_step {
  * @wr: completion of the last RDMA Read
  * @part: completion of a request that is followed by more
  * @tx: the answer
+ * @execute: what has the backend execute it
  * @buf: receive buffer that has the data, if @sg is what the backend writes
- * @wait: entry in c->waiting, or in c->starved
+ * @wait: entry in c->waiting, in c->starved, or in the @cmds of a lane
  * @map: mapping of the data, if @mapped
  * @more: the initiator is being told to ask for more text, and has not done so; protected
  *	by c->lock
@@ -401,6 +408,7 @@ struct ki_cmd {
 	struct ki_wr wr;
 	struct ki_wr part;
 	struct ki_tx *tx;
+	sense_reason_t (*execute)(struct se_cmd *cmd);
 	struct ki_buf *buf;
 	struct scatterlist sg[KI_DATA_PAGES];
 	struct list_head wait;
@@ -538,6 +546,7 @@ int ki_push_answer(struct ki_conn *c, struct ki_cmd *kc);
 int ki_fetch(struct ki_conn *c, struct ki_cmd *kc);
 int ki_get_dataout(struct iscsit_conn *conn, struct iscsit_cmd *cmd, bool recovery);
 
+#include "execute.h"
 #include "reply.h"
 
 /* fault.c */

@@ -72,14 +72,21 @@ static int __init ki_init(void)
 
 	if (err)
 		return err;
+	err = ki_execute_start();
+	if (err)
+		goto end_queue;
 	err = ki_portals_start();
-	if (err) {
-		ki_queue_end();
-		return err;
-	}
+	if (err)
+		goto end_execute;
 	ki_stats_start();
 	iscsit_register_transport(&ki_transport);
 	return 0;
+
+end_execute:
+	ki_execute_end();
+end_queue:
+	ki_queue_end();
+	return err;
 }
 
 static void __exit ki_exit(void)
@@ -88,6 +95,7 @@ static void __exit ki_exit(void)
 	ki_linger_end();
 	ki_stats_stop();
 	ki_portals_stop();
+	ki_execute_end();
 	ki_queue_end();
 }
 

@@ -72,9 +72,9 @@ static void ki_ping_send(struct ki_conn *c, const struct iscsi_nopin *nop)
 }
 
 /*
- * Does what completes have to wait, since LIO takes long with an event: a backend that flushes
- * holds up all connections of the EVD. It says nothing about their peers. A second that is full
- * of events does, for what has completed before it was among them.
+ * Does what completes have to wait, since LIO takes long with an event, as it may when memory is
+ * short? That holds up all connections of the EVD, and says nothing about their peers. A second
+ * that is full of events does, for what has completed before it was among them.
  */
 static bool ki_comp_is_held_up(struct ki_conn *c)
 {

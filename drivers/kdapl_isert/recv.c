@@ -102,6 +102,7 @@ static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf 
 	rc = iscsit_setup_scsi_cmd(c->conn, cmd, (u8 *)hdr);
 	if (rc < 0)
 		return ki_is_told(cmd);
+	ki_execute_later(cmd);
 	len = cmd->first_burst_len;
 	if (ki_may_lend(cmd, buf, len) && ki_buf_lend(c, ki_cmd(cmd), buf)) {
 		*lent = true;

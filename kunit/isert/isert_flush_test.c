@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * KUnit suite of kdapl_isert.ko: a backend of the suite's own.
- *
- * It takes long to flush. LIO executes SYNCHRONIZE CACHE where the command is received, so that
- * all connections of an EVD wait for it; none of them may be taken for one whose initiator is
- * gone. And it looks at the pages that it is to write from.
+ * KUnit suite of kdapl_isert.ko: a backend of the suite's own, which stands still when the test
+ * says so, in whatever it was asked to do. Nobody else waits for it. And it looks at the pages
+ * that it is to write from.
  */
 #include <linux/bvec.h>
 #include <linux/completion.h>
@@ -14,35 +12,59 @@
 #include <linux/module.h>
 #include <linux/uio.h>
 #include <scsi/scsi.h>
+#include <target/target_core_base.h>
+#include "probe.h"
 #include "raw.h"
 #include "shell.h"
 
 #define TPG	"/sys/kernel/config/target/iscsi/iqn.2026-01.test:raw/tpgt_1"
 #define CORE	"/sys/kernel/config/target/core/fileio_7"
-/* A session is broken when it has been silent for three times as long as it may. */
-#define STALL_MS	(8 * MSEC_PER_SEC)
+/* How long somebody may take who has nothing to do with the backend. */
+#define SOON_MS		(10 * MSEC_PER_SEC)
+#define WRITES		16
 
 /*
- * A file that is flushed when the test says so.
- * @began: somebody flushes
+ * A file that is flushed, read and written when the test says so.
+ * @holds: whoever comes waits for @may_end
+ * @began: somebody waits
  * @may_end: for who does
  * @writes: how many there were
+ * @block: where the first of them began
  * @unowned: of them, those from a page that is gone when a reference to it is dropped
  * @unaligned: of them, those from memory that does not begin at a sector
  */
 static struct {
+	bool holds;
 	struct completion began;
 	struct completion may_end;
 	unsigned int writes;
+	unsigned int block[WRITES];
 	unsigned int unowned;
 	unsigned int unaligned;
 } slow;
 
-static int slow_fsync(struct file *file, loff_t start, loff_t end, int datasync)
+static void slow_wait(void)
 {
+	if (!READ_ONCE(slow.holds))
+		return;
 	complete(&slow.began);
 	wait_for_completion(&slow.may_end);
+}
+
+static int slow_fsync(struct file *file, loff_t start, loff_t end, int datasync)
+{
+	slow_wait();
 	return 0;
+}
+
+static ssize_t slow_read(struct kiocb *iocb, struct iov_iter *iter)
+{
+	size_t len = iov_iter_count(iter);
+
+	slow_wait();
+	iov_iter_zero(len, iter);
+	iocb->ki_pos += len;
+	return len;
 }
 
 /* Direct I/O of some file systems takes references to the pages, and drops them. */
@@ -51,7 +73,10 @@ static ssize_t slow_write(struct kiocb *iocb, struct iov_iter *iter)
 	size_t len = iov_iter_count(iter);
 	const struct bio_vec *bvec = iter->bvec;
 
+	if (slow.writes < WRITES)
+		slow.block[slow.writes] = (unsigned int)iocb->ki_pos / RAW_BLOCK;
 	slow.writes++;
+	slow_wait();
 	if (!page_count(bvec->bv_page + bvec->bv_offset / PAGE_SIZE))
 		slow.unowned++;
 	if (!IS_ALIGNED(bvec->bv_offset, RAW_BLOCK))
@@ -64,6 +89,7 @@ static ssize_t slow_write(struct kiocb *iocb, struct iov_iter *iter)
 static const struct file_operations slow_fops = {
 	.owner = THIS_MODULE,
 	.fsync = slow_fsync,
+	.read_iter = slow_read,
 	.write_iter = slow_write,
 };
 
@@ -112,8 +138,29 @@ static void flush_down(struct kunit_suite *suite)
 
 static void let_it_end(void *unused)
 {
+	WRITE_ONCE(slow.holds, false);
 	complete_all(&slow.may_end);
-	WARN_ON(shell("echo 15 >/sys/module/kdapl_isert/parameters/ping_seconds"));
+}
+
+/* Have the backend stand still from now on, until let_it_end() or the end of the case. */
+static void hold_it(struct kunit *test)
+{
+	reinit_completion(&slow.began);
+	reinit_completion(&slow.may_end);
+	slow.writes = 0;
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, let_it_end, NULL));
+	WRITE_ONCE(slow.holds, true);
+}
+
+static void expect_held(struct kunit *test)
+{
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&slow.began,
+							    msecs_to_jiffies(KD_TIMEOUT_MS)));
+}
+
+static void to_lun_1(struct raw_pdu *pdu)
+{
+	((struct iscsi_scsi_req *)&pdu->hdr)->lun.scsi_lun[1] = 1;
 }
 
 /* A command without data for LUN 1. */
@@ -124,8 +171,8 @@ static struct raw_pdu lun_1_pdu(struct raw *r, u8 operation)
 
 	req->flags = ISCSI_FLAG_CMD_FINAL | ISCSI_ATTR_SIMPLE;
 	req->cmdsn = cpu_to_be32(r->cmdsn++);
-	req->lun.scsi_lun[1] = 1;
 	req->cdb[0] = operation;
+	to_lun_1(&pdu);
 	return pdu;
 }
 
@@ -147,72 +194,251 @@ static void expect_ready(struct raw *r)
 	KUNIT_FAIL_AND_ABORT(r->s->test, "LUN 1 is not ready");
 }
 
-/* Sessions that are pinged meanwhile, and one that waits for an answer, go on after it. */
-static void flush_takes_long(struct kunit *test)
+/* Make r->pdu[0] a write of @block of LUN 1, whose data comes with it. Return its length. */
+static u32 make_write(struct raw *r, unsigned int block)
 {
-	struct raw *r = raw_login(test), *others[4];
-	struct raw_pdu pdu;
-	unsigned int i;
+	struct iscsi_scsi_req *req = (struct iscsi_scsi_req *)&r->pdu[0].hdr;
 
-	if (kd_ia_has(r->s->name, KD_SIMULATED))
-		kunit_skip(test, "8 seconds on one adapter are enough");
-	for (i = 0; i < ARRAY_SIZE(others); i++)
-		others[i] = raw_login(test);
-	expect_ready(r);
-	reinit_completion(&slow.began);
-	reinit_completion(&slow.may_end);
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, let_it_end, NULL));
-	KUNIT_ASSERT_EQ(test, 0, shell("echo 1 >/sys/module/kdapl_isert/parameters/ping_seconds"));
-	/* From now on nothing is completed: neither pings nor the answer to a NOP-Out. */
-	pdu = lun_1_pdu(r, SYNCHRONIZE_CACHE);
-	KUNIT_ASSERT_TRUE(test, raw_send(r, &pdu, RAW_HEADERS));
-	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&slow.began,
-							    msecs_to_jiffies(KD_TIMEOUT_MS)));
-	pdu = raw_nop(others[0], true);
-	KUNIT_EXPECT_TRUE(test, raw_send(others[0], &pdu, RAW_HEADERS));
-	KUNIT_EXPECT_FALSE_MSG(test, raw_is_down(others[0], STALL_MS),
-			       "a connection is broken while the backend flushes");
-	complete_all(&slow.may_end);
-	KUNIT_EXPECT_TRUE(test, raw_receive(r, ISCSI_OP_SCSI_CMD_RSP, KD_TIMEOUT_MS));
-	KUNIT_EXPECT_EQ(test, ((struct iscsi_scsi_rsp *)&r->got.hdr)->cmd_status, SAM_STAT_GOOD);
-	for (i = 0; i < ARRAY_SIZE(others); i++)
-		raw_expect_alive(others[i]);
-	KUNIT_EXPECT_EQ(test, raw_adapter(r->s, "broken"), r->broken);
+	r->pdu[0] = raw_write(r, 1);
+	to_lun_1(&r->pdu[0]);
+	hton24(req->dlength, RAW_BLOCK);
+	req->cdb[5] = block;
+	return RAW_HEADERS + RAW_BLOCK;
 }
 
-/* A session ends while the backend is busy with its command: LIO frees it afterwards. */
+/* ---- What others notice -------------------------------------------------------------- */
+
+enum held {
+	HELD_FLUSH,
+	HELD_READ,
+	HELD_FETCHED,
+	HELD_IMMEDIATE,
+};
+
+static KD_CHOICES(gen_held, kd_gen_any_ia_and,
+	[HELD_FLUSH] = "it flushes",
+	[HELD_READ] = "it reads",
+	[HELD_FETCHED] = "it writes data that was fetched",
+	[HELD_IMMEDIATE] = "it writes data that came with the command")
+
+/* Make r->pdu[0] a command for LUN 1. Return its length. */
+static u32 make_held(struct raw *r, enum held what)
+{
+	switch (what) {
+	case HELD_FLUSH:
+		r->pdu[0] = lun_1_pdu(r, SYNCHRONIZE_CACHE);
+		break;
+	case HELD_READ:
+		r->pdu[0] = raw_read(r, 1);
+		break;
+	case HELD_FETCHED:
+		r->pdu[0] = raw_write(r, 1);
+		break;
+	case HELD_IMMEDIATE:
+		return make_write(r, 0);
+	}
+	to_lun_1(&r->pdu[0]);
+	return RAW_HEADERS;
+}
+
+/* Expect that r->pdu[0] is answered soon, and well if it is a command. */
+static void expect_soon(struct raw *r, u8 opcode, u32 len)
+{
+	struct kunit *test = r->s->test;
+
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+	KUNIT_ASSERT_TRUE_MSG(test, raw_receive(r, opcode, SOON_MS),
+			      "no answer to opcode %#x while a backend stands still",
+			      r->pdu[0].hdr.opcode);
+	KUNIT_EXPECT_TRUE(test, r->got.hdr.itt == r->pdu[0].hdr.itt);
+	if (opcode == ISCSI_OP_SCSI_CMD_RSP)
+		KUNIT_EXPECT_EQ(test, ((struct iscsi_scsi_rsp *)&r->got.hdr)->cmd_status,
+				SAM_STAT_GOOD);
+}
+
+/* @r, which may be the session that waits for LUN 1, is served otherwise. */
+static void expect_served(struct raw *r)
+{
+	r->pdu[0] = raw_nop(r, true);
+	expect_soon(r, ISCSI_OP_NOOP_IN, RAW_HEADERS);
+	/* LIO takes these in turn. */
+	r->pdu[0] = raw_nop(r, false);
+	expect_soon(r, ISCSI_OP_NOOP_IN, RAW_HEADERS);
+	r->pdu[0] = raw_read(r, 1);
+	expect_soon(r, ISCSI_OP_SCSI_CMD_RSP, RAW_HEADERS);
+	r->pdu[0] = raw_write(r, 1);
+	expect_soon(r, ISCSI_OP_SCSI_CMD_RSP, RAW_HEADERS);
+}
+
+static void expect_discovery(struct kunit *test)
+{
+	struct raw *r = raw_login_how(test, RAW_DISCOVERY);
+
+	r->pdu[0] = raw_make(r, ISCSI_OP_TEXT | ISCSI_OP_IMMEDIATE);
+	((struct iscsi_text *)&r->pdu[0].hdr)->ttt = RAW_NONE;
+	hton24(r->pdu[0].hdr.dlength, 16);
+	memcpy(r->pdu[0].data, "SendTargets=All", 16);
+	expect_soon(r, ISCSI_OP_TEXT_RSP, RAW_HEADERS + 16);
+	raw_close(r);
+}
+
+/* A backend that stands still is waited for by who wants something of it, and by nobody else. */
+static void flush_holds_up_nobody(struct kunit *test)
+{
+	struct raw *r = raw_login(test), *other = raw_login(test), *late;
+	const struct kd_param *p = test->param_value;
+	itt_t itt;
+	u32 len;
+
+	expect_ready(r);
+	hold_it(test);
+	len = make_held(r, p->choice);
+	itt = r->pdu[0].hdr.itt;
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+	expect_held(test);
+	expect_served(other);
+	expect_served(r);
+	late = raw_login(test);
+	expect_served(late);
+	expect_discovery(test);
+	let_it_end(NULL);
+	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_SCSI_CMD_RSP, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, r->got.hdr.itt == itt);
+	KUNIT_EXPECT_EQ(test, ((struct iscsi_scsi_rsp *)&r->got.hdr)->cmd_status, SAM_STAT_GOOD);
+	raw_expect_alive(r);
+}
+
+/* ---- What waits for it --------------------------------------------------------------- */
+
+/* Send writes of blocks @from to @to - 1 of LUN 1, and hear that LIO has them. */
+static void send_writes(struct raw *r, unsigned int from, unsigned int to)
+{
+	struct kunit *test = r->s->test;
+	u32 len;
+
+	for (; from < to; from++) {
+		len = make_write(r, from);
+		KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+	}
+	r->pdu[0] = raw_nop(r, false);
+	expect_soon(r, ISCSI_OP_NOOP_IN, RAW_HEADERS);
+}
+
+/* Commands come to the backend in their order, but for one that is for the head of the queue. */
+static void flush_keeps_order(struct kunit *test)
+{
+	struct raw *r = raw_login(test);
+	unsigned int i;
+	u32 len;
+
+	expect_ready(r);
+	hold_it(test);
+	len = make_write(r, 0);
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+	expect_held(test);
+	send_writes(r, 2, 8);
+	len = make_write(r, 1);
+	r->pdu[0].hdr.flags &= ~ISCSI_FLAG_CMD_ATTR_MASK;
+	r->pdu[0].hdr.flags |= ISCSI_ATTR_HEAD_OF_QUEUE;
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+	send_writes(r, 8, 8);
+	KUNIT_EXPECT_EQ(test, slow.writes, 1);
+	let_it_end(NULL);
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_TRUE(test, raw_receive(r, ISCSI_OP_SCSI_CMD_RSP, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, slow.writes, 8);
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_EQ(test, slow.block[i], i);
+}
+
+/* The command that LIO was given last */
+static struct se_cmd *last;
+
+static void on_start(void *data, struct se_cmd *cmd)
+{
+	WRITE_ONCE(last, cmd);
+}
+
+static bool last_is_aborted(void *unused)
+{
+	return READ_ONCE(last->transport_state) & CMD_T_ABORTED;
+}
+
+static KD_CHOICES(gen_task, kd_gen_any_ia_and,
+	[0] = "it is aborted",
+	[1] = "the LUN is reset")
+
+/*
+ * LIO tells of an aborted command when the backend has let go of it. One that the backend has
+ * not seen by then it never sees.
+ */
+static void flush_aborted(struct kunit *test)
+{
+	struct raw *r = raw_login(test), *other = raw_login(test);
+	const struct kd_param *p = test->param_value;
+	itt_t itt;
+	u32 len;
+
+	expect_ready(r);
+	hold_it(test);
+	len = make_write(r, 0);
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+	expect_held(test);
+	kd_probe(test, "target_sequencer_start", on_start);
+	itt = (__force itt_t)cpu_to_be32(r->itt);
+	send_writes(r, 1, 2);
+	r->pdu[0] = p->choice ? raw_task(r, ISCSI_TM_FUNC_LOGICAL_UNIT_RESET, RESERVED_ITT) :
+				raw_task(r, ISCSI_TM_FUNC_ABORT_TASK, itt);
+	/* Behind the write there was a NOP-Out. */
+	((struct iscsi_tm *)&r->pdu[0].hdr)->refcmdsn = cpu_to_be32(r->cmdsn - 2);
+	to_lun_1(&r->pdu[0]);
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, RAW_HEADERS));
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(last_is_aborted, NULL, SOON_MS));
+	expect_served(other);
+	let_it_end(NULL);
+	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_SCSI_TMFUNC_RSP, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, ((struct iscsi_tm_rsp *)&r->got.hdr)->response,
+			ISCSI_TMF_RSP_COMPLETE);
+	KUNIT_EXPECT_EQ_MSG(test, slow.writes, 1, "the backend has written what was aborted");
+	raw_expect_alive(r);
+	raw_expect_alive(other);
+}
+
+/*
+ * A session ends while the backend is busy with its command: LIO frees it afterwards. What else
+ * the session had for the backend is not done, since somebody may have written there anew.
+ */
 static void flush_session_ends(struct kunit *test)
 {
 	struct raw *r = raw_login(test), *other = raw_login(test);
-	struct raw_pdu pdu;
 	long left;
 
 	expect_ready(r);
-	reinit_completion(&slow.began);
-	reinit_completion(&slow.may_end);
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, let_it_end, NULL));
-	pdu = lun_1_pdu(r, SYNCHRONIZE_CACHE);
-	KUNIT_ASSERT_TRUE(test, raw_send(r, &pdu, RAW_HEADERS));
-	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&slow.began,
-							    msecs_to_jiffies(KD_TIMEOUT_MS)));
+	hold_it(test);
+	r->pdu[0] = lun_1_pdu(r, SYNCHRONIZE_CACHE);
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, RAW_HEADERS));
+	expect_held(test);
+	send_writes(r, 0, 4);
 	left = raw_sessions(test) - 1;
 	dat_ep_disconnect(r->s->ep, DAT_CLOSE_ABRUPT_FLAG);
 	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
 	KUNIT_EXPECT_FALSE_MSG(test, raw_wait_sessions(test, left, 500),
 			       "the session is freed with a command that is being executed");
-	complete_all(&slow.may_end);
+	let_it_end(NULL);
 	KUNIT_EXPECT_TRUE(test, raw_wait_sessions(test, left, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, slow.writes, 0);
 	raw_expect_alive(other);
 	raw_expect_alive(raw_login(test));
 }
+
+/* ---- Pages --------------------------------------------------------------------------- */
 
 /* Data that comes with a command, and is written from the receive buffer. */
 static void flush_owned_pages(struct kunit *test)
 {
 	struct raw *r = raw_login(test);
-	struct iscsi_scsi_req *req;
-	struct raw_pdu pdu;
 	unsigned int i;
+	u32 len;
 
 	expect_ready(r);
 	slow.writes = 0;
@@ -220,98 +446,20 @@ static void flush_owned_pages(struct kunit *test)
 	slow.unaligned = 0;
 	/* Buffers in all pages of a block. */
 	for (i = 0; i < 12; i++) {
-		pdu = lun_1_pdu(r, WRITE_10);
-		req = (struct iscsi_scsi_req *)&pdu.hdr;
-		req->flags |= ISCSI_FLAG_CMD_WRITE;
-		req->data_length = cpu_to_be32(RAW_BLOCK);
-		req->cdb[8] = 1;
-		hton24(req->dlength, RAW_BLOCK);
-		KUNIT_ASSERT_TRUE(test, raw_send(r, &pdu, RAW_HEADERS + RAW_BLOCK));
-		KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_SCSI_CMD_RSP, KD_TIMEOUT_MS));
-		KUNIT_EXPECT_EQ(test, ((struct iscsi_scsi_rsp *)&r->got.hdr)->cmd_status,
-				SAM_STAT_GOOD);
+		len = make_write(r, i);
+		expect_soon(r, ISCSI_OP_SCSI_CMD_RSP, len);
 	}
 	KUNIT_EXPECT_EQ(test, slow.writes, i);
 	KUNIT_EXPECT_EQ(test, slow.unowned, 0);
 	KUNIT_EXPECT_EQ(test, slow.unaligned, 0);
 }
 
-/* More than half of what a session may send, so that the soft watermark is crossed. */
-#define UNREAD	40
-
-struct soft {
-	struct kd_side *s;
-	long before;
-};
-
-static bool soft_was_crossed(void *data)
-{
-	struct soft *soft = data;
-
-	return raw_adapter(soft->s, "soft") > soft->before;
-}
-
-/* Read a block, and tell how many commands more @r may send than it was allowed before. */
-static s32 read_block(struct raw *r, u32 max_cmdsn)
-{
-	r->pdu[0] = raw_read(r, 1);
-	KUNIT_EXPECT_TRUE(r->s->test, raw_send(r, r->pdu, RAW_HEADERS));
-	KUNIT_EXPECT_TRUE(r->s->test, raw_receive(r, ISCSI_OP_SCSI_CMD_RSP, KD_TIMEOUT_MS));
-	return r->max_cmdsn - max_cmdsn;
-}
-
-/*
- * A session whose commands lie unread gets a narrower window by the answers to them, and the
- * whole window again when they have been dealt with.
- */
-static void flush_narrows_windows(struct kunit *test)
-{
-	struct raw *r = raw_login(test), *slowly = raw_login(test);
-	struct soft soft = { .s = r->s };
-	s32 raised = 0, answers;
-	unsigned int narrowed = 0;
-	u32 max_cmdsn;
-
-	if (kd_is_iwarp(r->s))
-		kunit_skip(test, "the device ends a connection that has no receive");
-	expect_ready(slowly);
-	read_block(r, 0);
-	max_cmdsn = r->max_cmdsn;
-	soft.before = raw_adapter(r->s, "soft");
-	reinit_completion(&slow.began);
-	reinit_completion(&slow.may_end);
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, let_it_end, NULL));
-	slowly->pdu[0] = lun_1_pdu(slowly, SYNCHRONIZE_CACHE);
-	KUNIT_ASSERT_TRUE(test, raw_send(slowly, slowly->pdu, RAW_HEADERS));
-	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&slow.began,
-							    msecs_to_jiffies(KD_TIMEOUT_MS)));
-	for (answers = 0; answers < UNREAD; answers++) {
-		r->pdu[0] = raw_read(r, 1);
-		KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, RAW_HEADERS));
-	}
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(soft_was_crossed, &soft, KD_TIMEOUT_MS));
-	complete_all(&slow.may_end);
-	for (answers = 1; answers <= UNREAD; answers++) {
-		KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_SCSI_CMD_RSP, KD_TIMEOUT_MS));
-		raised = max(raised, (s32)(r->max_cmdsn - max_cmdsn));
-		narrowed += raised < answers;
-		KUNIT_EXPECT_LE(test, raised, answers);
-	}
-	/* With another CPU all may have been read before the first is answered. */
-	if (num_online_cpus() == 1)
-		KUNIT_EXPECT_GT(test, narrowed, 0);
-	for (; answers <= 4 * UNREAD && raised < answers - 1; answers++)
-		raised = read_block(r, max_cmdsn);
-	KUNIT_EXPECT_EQ(test, raised, answers - 1);
-	kunit_info(test, "narrowed for %u answers, wide again after %d", narrowed, answers - 1);
-	KUNIT_EXPECT_EQ(test, raw_adapter(r->s, "broken"), r->broken);
-}
-
 static struct kunit_case isert_cases[] = {
-	KUNIT_CASE_PARAM(flush_takes_long, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(flush_holds_up_nobody, gen_held),
+	KUNIT_CASE_PARAM(flush_keeps_order, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(flush_aborted, gen_task),
 	KUNIT_CASE_PARAM(flush_session_ends, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(flush_owned_pages, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(flush_narrows_windows, kd_gen_any_ia),
 	{}
 };
 

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Commands on their way to a backend. LIO has a backend execute a command by whoever hands the
+ * command to LIO: the upcall that all connections of an EVD share, inside of the mutex that orders
+ * the commands of a session. A backend may stand still there, as when its file system is frozen or
+ * its device has no tag left. So ki_execute_later() puts a function of its own in the place of the
+ * one that LIO calls last, when all that LIO checks is done; it only queues the command.
+ *
+ * An EVD has a lane (struct ki_lane) for each backend that has something to execute. A lane is a
+ * work item, so a backend that stands still keeps a kernel thread for each EVD, and nobody else,
+ * whatever number of sessions waits for it; their commands are as many as their windows. The
+ * workqueue has the worker pools of the one that upcalls run in (kdapl_dto): the thread that has
+ * run an upcall goes on with the lanes, and wakes another one only where it sleeps. One that is
+ * executed by LIO's own work items, as ORDERED ones are, goes through here as well.
+ *
+ * comp->lane_lock protects the lanes of an EVD.
+ */
+#include <linux/slab.h>
+#include <compat_probe.h>
+#include <scsi/scsi_proto.h>
+#include <target/target_core_backend.h>
+#include "isert.h"
+
+/* Before there was the flag, a workqueue without WQ_UNBOUND was per CPU. */
+#ifndef KDAPL_HAVE_WQ_PERCPU
+#define WQ_PERCPU	0
+#endif
+/* Commands that a lane executes before others have their turn. */
+#define KI_BATCH	64
+
+static struct workqueue_struct *ki_execute_wq;
+
+/*
+ * Has @se_cmd been given up since it was queued? What its initiator may do anew, over another
+ * session, must not be done once more after that.
+ */
+static bool ki_is_given_up(struct ki_conn *c, struct se_cmd *se_cmd)
+{
+	return READ_ONCE(c->down) ||
+	       READ_ONCE(se_cmd->transport_state) & (CMD_T_ABORTED | CMD_T_STOP);
+}
+
+/* Have the backend execute @kc, which may be freed before this returns. */
+static void ki_execute_now(struct ki_cmd *kc)
+{
+	struct iscsit_cmd *cmd = ki_of(kc);
+	struct se_cmd *se_cmd = &cmd->se_cmd;
+	sense_reason_t sense;
+
+	if (ki_is_given_up(cmd->conn->context, se_cmd)) {
+		/* What ends COMPARE AND WRITE expects that it was executed. */
+		se_cmd->transport_complete_callback = NULL;
+		target_complete_cmd(se_cmd, SAM_STAT_TASK_ABORTED);
+		return;
+	}
+	sense = kc->execute(se_cmd);
+	if (!sense)
+		return;
+	/* As __target_execute_cmd() does. */
+	spin_lock_irq(&se_cmd->t_state_lock);
+	se_cmd->transport_state &= ~CMD_T_SENT;
+	spin_unlock_irq(&se_cmd->t_state_lock);
+	transport_generic_request_failure(se_cmd, sense);
+}
+
+/* Take the next command off @lane, or return NULL: the lane is idle, and may be used anew. */
+static struct ki_cmd *ki_lane_next(struct ki_lane *lane)
+{
+	struct ki_comp *comp = lane->comp;
+	struct ki_cmd *kc;
+
+	spin_lock(&comp->lane_lock);
+	kc = list_first_entry_or_null(&lane->cmds, struct ki_cmd, wait);
+	if (kc)
+		list_del_init(&kc->wait);
+	else
+		list_move(&lane->link, &comp->idle_lanes);
+	spin_unlock(&comp->lane_lock);
+	return kc;
+}
+
+static void ki_lane_work(struct work_struct *work)
+{
+	struct ki_lane *lane = container_of(work, struct ki_lane, work);
+	struct ki_cmd *kc;
+	unsigned int n;
+
+	for (n = 0; n < KI_BATCH; n++) {
+		kc = ki_lane_next(lane);
+		if (!kc)
+			return;
+		ki_execute_now(kc);
+	}
+	queue_work(ki_execute_wq, &lane->work);
+}
+
+/* Return the lane in which something is to be executed by @dev, or NULL. */
+static struct ki_lane *ki_lane_find(struct ki_comp *comp, const struct se_device *dev)
+{
+	struct ki_lane *lane;
+
+	lockdep_assert_held(&comp->lane_lock);
+
+	list_for_each_entry(lane, &comp->lanes, link)
+		if (lane->dev == dev)
+			return lane;
+	return NULL;
+}
+
+/* Make an idle lane. Return false if there is no memory. */
+static bool ki_lane_make(struct ki_comp *comp)
+{
+	struct ki_lane *lane = kmalloc(sizeof(*lane), GFP_NOIO | __GFP_NOWARN);
+
+	if (!lane)
+		return false;
+	lane->comp = comp;
+	INIT_LIST_HEAD(&lane->cmds);
+	INIT_WORK(&lane->work, ki_lane_work);
+	spin_lock(&comp->lane_lock);
+	list_add(&lane->link, &comp->idle_lanes);
+	spin_unlock(&comp->lane_lock);
+	return true;
+}
+
+/* Queue @kc for the backend of @se_cmd. Return false if it has no lane, and none is idle. */
+static bool ki_lane_add(struct ki_comp *comp, struct ki_cmd *kc, struct se_cmd *se_cmd)
+{
+	struct ki_lane *lane;
+
+	spin_lock(&comp->lane_lock);
+	lane = ki_lane_find(comp, se_cmd->se_dev);
+	if (!lane) {
+		lane = list_first_entry_or_null(&comp->idle_lanes, struct ki_lane, link);
+		if (!lane) {
+			spin_unlock(&comp->lane_lock);
+			return false;
+		}
+		lane->dev = se_cmd->se_dev;
+		list_move(&lane->link, &comp->lanes);
+		queue_work(ki_execute_wq, &lane->work);
+	}
+	if (se_cmd->sam_task_attr == TCM_HEAD_TAG)
+		list_add(&kc->wait, &lane->cmds);
+	else
+		list_add_tail(&kc->wait, &lane->cmds);
+	spin_unlock(&comp->lane_lock);
+	return true;
+}
+
+/*
+ * LIO wants @se_cmd to be executed. Without memory for a lane that is done at once: nothing is
+ * queued before it then. Context: process.
+ */
+static sense_reason_t ki_execute(struct se_cmd *se_cmd)
+{
+	struct iscsit_cmd *cmd = container_of(se_cmd, struct iscsit_cmd, se_cmd);
+	struct ki_conn *c = cmd->conn->context;
+	struct ki_cmd *kc = ki_cmd(cmd);
+
+	se_cmd->execute_cmd = kc->execute;
+	while (!ki_lane_add(c->comp, kc, se_cmd))
+		if (!ki_lane_make(c->comp))
+			return kc->execute(se_cmd);
+	return 0;
+}
+
+/* Have LIO queue @cmd, which it has just set up, where it would execute it. */
+void ki_execute_later(struct iscsit_cmd *cmd)
+{
+	if (!cmd->se_cmd.execute_cmd)
+		return;
+	ki_cmd(cmd)->execute = cmd->se_cmd.execute_cmd;
+	cmd->se_cmd.execute_cmd = ki_execute;
+}
+
+/* ---- Start and stop ---------------------------------------------------------------- */
+
+void ki_lanes_init(struct ki_comp *comp)
+{
+	spin_lock_init(&comp->lane_lock);
+	INIT_LIST_HEAD(&comp->lanes);
+	INIT_LIST_HEAD(&comp->idle_lanes);
+}
+
+/* Free the lanes. All commands have ended, but a work item may not have noticed yet. */
+void ki_lanes_free(struct ki_comp *comp)
+{
+	struct ki_lane *lane;
+
+	for (;;) {
+		spin_lock(&comp->lane_lock);
+		list_splice_init(&comp->lanes, &comp->idle_lanes);
+		lane = list_first_entry_or_null(&comp->idle_lanes, struct ki_lane, link);
+		spin_unlock(&comp->lane_lock);
+		if (!lane)
+			break;
+		cancel_work_sync(&lane->work);
+		list_del(&lane->link);
+		kfree(lane);
+	}
+}
+
+int ki_execute_start(void)
+{
+	ki_execute_wq = alloc_workqueue("kdapl_isert_dev", WQ_HIGHPRI | WQ_MEM_RECLAIM | WQ_PERCPU,
+					WQ_MAX_ACTIVE);
+	return ki_execute_wq ? 0 : -ENOMEM;
+}
+
+void ki_execute_end(void)
+{
+	destroy_workqueue(ki_execute_wq);
+}
