@@ -269,8 +269,8 @@ struct ki_tx {
  * @login_answered: LIO has answered the last one
  * @negotiates: it has answered one without refusing it, so conn->login_work can run
  * @answering: LIO is in ki_put_login_tx()
- * @sending: answers to login requests that have not completed; the last was posted at @turn
- * @turn: in jiffies, when the peer had to act last in its login
+ * @sending: answers to login requests that have not completed
+ * @turn: in jiffies, when a request of the login came, or its answer was posted or taken
  * @refused: the answer is the last one: LIO takes the connection down
  * @lingers: LIO has forgotten the connection, and @linger ends it: ki_conn_linger()
  * @closing: LIO takes the connection down, and wants no login request
@@ -579,6 +579,7 @@ void ki_linger_end(void);
 void ki_login_continue(struct ki_conn *c);
 void ki_login_look(struct ki_conn *c);
 void ki_login_pdu(struct ki_conn *c, struct ki_buf *buf);
+bool ki_login_waits(struct ki_conn *c);
 void ki_login_watch(struct ki_conn *c, bool crowded);
 int ki_get_login_rx(struct iscsit_conn *conn, struct iscsi_login *login);
 int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len);

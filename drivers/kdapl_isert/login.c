@@ -31,6 +31,7 @@ void ki_login_pdu(struct ki_conn *c, struct ki_buf *buf)
 		first = !c->login_seen;
 		c->login_seen = true;
 		c->login_answered = false;
+		c->turn = jiffies;
 		WRITE_ONCE(c->login_buf, buf);
 		if (!first)
 			ki_login_continue(c);
@@ -315,6 +316,22 @@ int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len
 		ki_login_sent(c, &tx->wr, false);
 	}
 	return ki_login_answered(c, hindrance ? -EIO : err);
+}
+
+/*
+ * Does a login request of @c wait for LIO, which needs much less than a second for one? It may
+ * wait for the thread of the portal, or inside of LIO: when the thread has read it, and another
+ * initiator is about to log in to the portal group. Context: process.
+ */
+bool ki_login_waits(struct ki_conn *c)
+{
+	bool waits;
+
+	spin_lock_bh(&c->lock);
+	waits = c->state == KI_LOGIN && c->login_seen && !c->login_answered && !c->refused &&
+		!c->closing && !READ_ONCE(c->down) && time_after(jiffies, c->turn + HZ);
+	spin_unlock_bh(&c->lock);
+	return waits;
 }
 
 /*

@@ -160,7 +160,10 @@ static void ki_look_for_lost(struct ki_conn *c)
 		ki_conn_break(c, "LIO had no memory to answer a command");
 }
 
-/* Has somebody sent a login request that LIO has not come to? */
+/* Until when somebody waits for LIO, on any adapter: portal groups have portals on several. */
+static unsigned long ki_crowded_until;
+
+/* Does somebody wait for LIO to answer a login request? */
 static bool ki_is_crowded(struct ki_adapter *a)
 {
 	struct ki_conn *c;
@@ -168,9 +171,11 @@ static bool ki_is_crowded(struct ki_adapter *a)
 	lockdep_assert_held(&a->cm_mutex);
 
 	list_for_each_entry(c, &a->conn_list, adapter_link)
-		if (c->portal && READ_ONCE(c->login_buf) && !READ_ONCE(c->down))
-			return true;
-	return false;
+		if (ki_login_waits(c)) {
+			WRITE_ONCE(ki_crowded_until, jiffies + 2 * HZ);
+			break;
+		}
+	return time_before(jiffies, READ_ONCE(ki_crowded_until));
 }
 
 static void ki_ping_work(struct work_struct *work)

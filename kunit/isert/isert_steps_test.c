@@ -2,8 +2,9 @@
 /*
  * KUnit suite of kdapl_isert.ko: logins of two requests. LIO's thread of the portal answers the
  * first one, and conn->login_work the second, which may come, or the connection end, while the
- * thread is not through with the first.
+ * thread is not through with the first; or never comes, while others want to log in.
  */
+#include <linux/jiffies.h>
 #include <linux/module.h>
 #include "raw.h"
 
@@ -83,8 +84,30 @@ static void steps_two_requests(struct kunit *test)
 	raw_expect_alive(other);
 }
 
+/* How long one may stop with whom nobody waits */
+#define ALONE_MS	(15 * MSEC_PER_SEC)
+
+/*
+ * Who stops in its login keeps others out of the portal group. LIO has taken the next one by then,
+ * which waits inside of LIO, so that nobody is left who waits for the thread of the portal.
+ */
+static void steps_one_stops(struct kunit *test)
+{
+	struct raw *stops = first_request(test), *r;
+	unsigned long since = jiffies;
+
+	if (kd_ia_has(stops->s->name, KD_SIMULATED))
+		kunit_skip(test, "6 seconds on one adapter are enough");
+	r = raw_login(test);
+	KUNIT_EXPECT_LT_MSG(test, jiffies_to_msecs(jiffies - since), ALONE_MS - 3 * MSEC_PER_SEC,
+			    "one that stops has as long as if nobody waited");
+	KUNIT_EXPECT_TRUE(test, raw_is_down(stops, KD_TIMEOUT_MS));
+	raw_expect_alive(r);
+}
+
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(steps_two_requests, gen_second),
+	KUNIT_CASE_PARAM(steps_one_stops, kd_gen_any_ia),
 	{}
 };
 
