@@ -192,7 +192,7 @@ static void ki_linger_work(struct work_struct *work)
 /* End a connection that lingers. Its c->lock is held, or ki_linger_lock. */
 void ki_linger_now(struct ki_conn *c)
 {
-	mod_delayed_work(ki_wq, &c->linger, 0);
+	mod_delayed_work(ki_end_wq, &c->linger, 0);
 }
 
 /* Has LIO refused @c, which does not know yet? c->lock is held. */
@@ -215,7 +215,7 @@ static bool ki_conn_linger(struct ki_conn *c)
 		if (++ki_nlingering > KI_PENDING && !list_empty(&ki_lingering))
 			ki_linger_now(list_first_entry(&ki_lingering, struct ki_conn, link));
 		list_add_tail(&c->link, &ki_lingering);
-		queue_delayed_work(ki_wq, &c->linger, KI_SILENCE);
+		queue_delayed_work(ki_end_wq, &c->linger, KI_SILENCE);
 		spin_unlock(&ki_linger_lock);
 	}
 	spin_unlock_bh(&c->lock);

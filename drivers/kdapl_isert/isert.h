@@ -68,7 +68,7 @@
 struct ki_adapter;
 struct ki_conn;
 
-extern struct workqueue_struct *ki_wq;
+extern struct workqueue_struct *ki_wq, *ki_end_wq;
 
 /*
  * struct ki_wr - what a posted request calls when it has completed

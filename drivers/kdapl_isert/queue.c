@@ -24,7 +24,11 @@
 /* How often the first in c->waiting is refused while nothing is posted. */
 #define KI_TRIES	50
 
-struct workqueue_struct *ki_wq;
+/*
+ * ki_wq tries again what found no memory. The thread that it has in reserve must not wait for the
+ * end of a connection, nor flush what has no such thread; so ki_end_wq has connections freed.
+ */
+struct workqueue_struct *ki_wq, *ki_end_wq;
 
 /* Try once more later. */
 static void ki_queue_again(struct ki_conn *c)
@@ -314,10 +318,17 @@ void ki_queue_stop(struct ki_conn *c)
 int ki_queue_start(void)
 {
 	ki_wq = alloc_workqueue("kdapl_isert", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	return ki_wq ? 0 : -ENOMEM;
+	if (!ki_wq)
+		return -ENOMEM;
+	ki_end_wq = alloc_workqueue("kdapl_isert_end", WQ_UNBOUND, 0);
+	if (ki_end_wq)
+		return 0;
+	destroy_workqueue(ki_wq);
+	return -ENOMEM;
 }
 
 void ki_queue_end(void)
 {
+	destroy_workqueue(ki_end_wq);
 	destroy_workqueue(ki_wq);
 }
