@@ -369,7 +369,10 @@ static bool ki_is_unanswered(struct iscsit_cmd *cmd)
  */
 static int ki_log_out(struct ki_conn *c, struct iscsit_cmd *cmd)
 {
-	/* An initiator that takes no answer must not keep its session. */
+	/*
+	 * An initiator that takes no answer must not keep its session. LIO waits as long for
+	 * the end of a logout (SECONDS_FOR_LOGOUT_COMP), and only the session's own threads do.
+	 */
 	if (!wait_event_timeout(c->wq, READ_ONCE(c->logout_sent) || READ_ONCE(c->down),
 				KI_SILENCE)) {
 		ki_conn_break(c, "it does not take the answer to its logout");
