@@ -28,6 +28,8 @@
  * struct kblk_limits - limits of a disk; sizes in bytes
  * @block_size: logical block size
  * @physical_block_size: physical block size
+ * @io_min: the least that a transfer should be
+ * @io_opt: what long transfers should be a multiple of, 0 if it is not known
  * @max_transfer: longest READ or WRITE
  * @pages: pages of a transfer, which may begin inside a page
  * @discard_granularity: 0 if there is no discard
@@ -39,6 +41,8 @@
 struct kblk_limits {
 	u32 block_size;
 	u32 physical_block_size;
+	u32 io_min;
+	u32 io_opt;
 	u32 max_transfer;
 	u32 pages;
 	u32 discard_granularity;
@@ -56,7 +60,8 @@ static inline struct gendisk *kblk_alloc_disk(struct blk_mq_tag_set *set,
 	struct queue_limits lim = {
 		.logical_block_size = limits->block_size,
 		.physical_block_size = limits->physical_block_size,
-		.io_min = limits->physical_block_size,
+		.io_min = limits->io_min,
+		.io_opt = limits->io_opt,
 		.max_hw_sectors = limits->max_transfer >> SECTOR_SHIFT,
 		.max_segments = limits->pages,
 		.virt_boundary_mask = PAGE_SIZE - 1,
@@ -96,6 +101,8 @@ static inline struct gendisk *kblk_alloc_disk(struct blk_mq_tag_set *set,
 	q = disk->queue;
 	blk_queue_logical_block_size(q, limits->block_size);
 	blk_queue_physical_block_size(q, limits->physical_block_size);
+	blk_queue_io_min(q, limits->io_min);
+	blk_queue_io_opt(q, limits->io_opt);
 	blk_queue_max_hw_sectors(q, limits->max_transfer >> SECTOR_SHIFT);
 	blk_queue_max_segments(q, limits->pages);
 	blk_queue_virt_boundary(q, PAGE_SIZE - 1);

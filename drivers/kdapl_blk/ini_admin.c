@@ -286,6 +286,23 @@ static bool kbi_block_size_ok(u32 size, u32 min, u32 max)
 	return is_power_of_2(size) && size >= min && size <= max;
 }
 
+/* Is @bytes a hint for a volume with blocks of @block bytes? */
+static bool kbi_hint_ok(u32 bytes, u32 block)
+{
+	return bytes <= KBLK_HINT_MAX && !(bytes & (block - 1));
+}
+
+/* Targets that tell no hints leave them 0. */
+static bool kbi_hints_ok(const struct kbi_queue *queue, const struct kblk_identify *identify)
+{
+	u32 block = le32_to_cpu(identify->block_size);
+	bool told = queue->welcome.features & cpu_to_le32(KBLK_FEATURE_HINTS);
+
+	return !identify->io_min != told && (told || !identify->io_opt) &&
+	       kbi_hint_ok(le32_to_cpu(identify->io_min), block) &&
+	       kbi_hint_ok(le32_to_cpu(identify->io_opt), block);
+}
+
 static int kbi_identify_check(const struct kbi_queue *queue,
 			      const struct kblk_identify *identify)
 {
@@ -304,7 +321,7 @@ static int kbi_identify_check(const struct kbi_queue *queue,
 	    granularity & (block - 1) ||
 	    kblk_is_zero(identify->uuid, sizeof(identify->uuid)) ==
 	    queue->identity ||
-	    !kblk_is_zero(identify->reserved, sizeof(identify->reserved)))
+	    !kbi_hints_ok(queue, identify))
 		return -EPROTO;
 	return 0;
 }

@@ -350,6 +350,9 @@ static struct kblk_limits kbi_limits(struct kbi_disk *disk)
 		.block_size = le32_to_cpu(identify->block_size),
 		.physical_block_size =
 			le32_to_cpu(identify->physical_block_size),
+		.io_min = max(le32_to_cpu(identify->io_min),
+			      le32_to_cpu(identify->physical_block_size)),
+		.io_opt = le32_to_cpu(identify->io_opt),
 		.max_transfer = disk->link->max_transfer,
 		.pages = disk->link->max_transfer / PAGE_SIZE + 1,
 		.discard_granularity =

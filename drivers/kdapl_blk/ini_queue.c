@@ -276,7 +276,8 @@ static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 	queue->features = KBLK_FEATURE_BATCH | KBLK_FEATURE_REQUESTS |
 			  KBLK_FEATURE_IDENTITY | KBLK_FEATURE_NOUNMAP |
 			  KBLK_FEATURE_SIZE | KBLK_FEATURE_QUEUES |
-			  KBLK_FEATURE_CREDITS | KBLK_FEATURE_HOST;
+			  KBLK_FEATURE_CREDITS | KBLK_FEATURE_HOST |
+			  KBLK_FEATURE_HINTS;
 	if (link->params.share)
 		queue->features |= KBLK_FEATURE_VOLUMES;
 	if (kblk_has_secret(&link->params.secret))

@@ -106,7 +106,9 @@ struct kblk_welcome {
 #define KBLK_FEATURE_HOST	0x00000200
 /* A connection may be attached to several volumes; requests tell which. */
 #define KBLK_FEATURE_VOLUMES	0x00000400
-#define KBLK_FEATURES		0x000007ff	/* all there are */
+/* The reply to IDENTIFY brings what transfers the volume likes. */
+#define KBLK_FEATURE_HINTS	0x00000800
+#define KBLK_FEATURES		0x00000fff	/* all there are */
 #define KBLK_BATCH_MAX		32		/* per message */
 
 enum kblk_hello_status {
@@ -284,7 +286,12 @@ struct kblk_proof {
  * @instance: a changed value means that writes which were replied to and not
  *	flushed may be lost
  * @uuid: UUID of the volume, as a uuid_t; 0 without KBLK_FEATURE_IDENTITY
- * @reserved: 0
+ * @io_min: bytes that a transfer should not be shorter than, a multiple of @block_size, as
+ *	the chunk of a stripe; 0 without KBLK_FEATURE_HINTS
+ * @io_opt: bytes that long transfers should be a multiple of, a multiple of @block_size, as
+ *	a stripe; 0: not known, or no KBLK_FEATURE_HINTS
+ *
+ * A hint is KBLK_HINT_MAX at most.
  */
 struct kblk_identify {
 	__le64 size;
@@ -296,8 +303,12 @@ struct kblk_identify {
 	__le32 max_write_zeroes;
 	__le64 instance;
 	__u8 uuid[16];
-	__u8 reserved[8];
+	__le32 io_min;
+	__le32 io_opt;
 } __packed;
+
+/* Initiators read ahead as far as a hint says. */
+#define KBLK_HINT_MAX		0x04000000
 
 #define KBLK_VOLUME_READ_ONLY	0x00000001
 #define KBLK_VOLUME_CACHE	0x00000002	/* loses writes unless flushed */

@@ -395,6 +395,7 @@ struct kbt_conn {
 	bool queues;
 	bool credits_move;
 	bool hosts;
+	bool hints;
 	bool volumes;
 	uuid_t host_id;
 	bool challenged;

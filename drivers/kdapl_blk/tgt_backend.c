@@ -357,6 +357,25 @@ static void kbt_file_identify(struct kblk_identify *identify)
 	identify->discard_granularity = cpu_to_le32(PAGE_SIZE);
 }
 
+/* Return @bytes if a volume with blocks of @block bytes can mean that, else 0. */
+static u32 kbt_hint(u32 bytes, u32 block)
+{
+	return bytes <= KBLK_HINT_MAX && !(bytes & (block - 1)) ? bytes : 0;
+}
+
+/* Tell what transfers a disk likes. Of a file nothing is known. */
+static void kbt_identify_hints(struct kbt_ns *ns, struct kblk_identify *identify)
+{
+	u32 io_min = le32_to_cpu(identify->physical_block_size), io_opt = 0;
+
+	if (ns->bdev) {
+		io_min = max(io_min, kbt_hint(bdev_io_min(ns->bdev), ns->block_size));
+		io_opt = kbt_hint(bdev_io_opt(ns->bdev), ns->block_size);
+	}
+	identify->io_min = cpu_to_le32(io_min);
+	identify->io_opt = cpu_to_le32(io_opt);
+}
+
 void kbt_backend_identify(struct kbt_io *io, struct kblk_identify *identify)
 {
 	struct kbt_ns *ns = io->att->ns;
@@ -373,6 +392,8 @@ void kbt_backend_identify(struct kbt_io *io, struct kblk_identify *identify)
 		kbt_bdev_identify(ns->bdev, identify);
 	else
 		kbt_file_identify(identify);
+	if (io->conn->hints)
+		kbt_identify_hints(ns, identify);
 	if (ns->read_only) {
 		identify->flags |= cpu_to_le32(KBLK_VOLUME_READ_ONLY);
 	} else {

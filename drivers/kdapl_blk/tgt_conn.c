@@ -267,6 +267,7 @@ static void kbt_conn_hello(struct kbt_conn *conn, const struct kblk_hello *hello
 	conn->queues = features & KBLK_FEATURE_QUEUES;
 	conn->credits_move = features & KBLK_FEATURE_CREDITS;
 	conn->hosts = features & KBLK_FEATURE_HOST;
+	conn->hints = features & KBLK_FEATURE_HINTS;
 	/*
 	 * Each request that the client may send has a slot then, so no message
 	 * waits for one that a volume which stands still occupies.
@@ -378,6 +379,8 @@ static DAT_RETURN kbt_accept(struct kbt_conn *conn, DAT_CR_HANDLE cr,
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_CREDITS);
 	if (conn->hosts)
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_HOST);
+	if (conn->hints)
+		welcome.features |= cpu_to_le32(KBLK_FEATURE_HINTS);
 	if (conn->volumes)
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_VOLUMES);
 	if (conn->queues) {

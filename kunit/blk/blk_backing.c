@@ -126,6 +126,18 @@ void kdb_backing_without_fua(struct backing *backing)
 }
 EXPORT_SYMBOL_GPL(kdb_backing_without_fua);
 
+/* Have the device be one of chunks of @io_min bytes, in stripes of @io_opt. */
+void kdb_backing_stripe(struct backing *backing, unsigned int io_min, unsigned int io_opt)
+{
+	struct request_queue *q = backing->disk->queue;
+	struct queue_limits lim = queue_limits_start_update(q);
+
+	lim.io_min = io_min;
+	lim.io_opt = io_opt;
+	WARN_ON(queue_limits_commit_update(q, &lim));
+}
+EXPORT_SYMBOL_GPL(kdb_backing_stripe);
+
 static bool is_mapped(const struct gendisk *disk)
 {
 	return str_has_prefix(disk->disk_name, "dm-");

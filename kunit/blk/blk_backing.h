@@ -46,6 +46,7 @@ unsigned int kdb_backing_held_from(struct backing *backing, sector_t sector);
 void kdb_backing_pass(struct backing *backing);
 void kdb_backings_release(void);
 void kdb_backing_without_fua(struct backing *backing);
+void kdb_backing_stripe(struct backing *backing, unsigned int io_min, unsigned int io_opt);
 struct backing *kdb_backing_make(struct kunit *test, int n);
 
 #endif /* KDAPL_KUNIT_BLK_BACKING_H */

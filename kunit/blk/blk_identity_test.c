@@ -26,17 +26,14 @@ static int change_volume(const char *commands)
 	return shell(command);
 }
 
-/*
- * Return what IDENTIFY tells a client. @identity: the client asks for the UUID;
- * older clients do not.
- */
-static struct kblk_identify identify(struct kunit *test, bool identity)
+/* Return what IDENTIFY tells a client that uses @features. */
+static struct kblk_identify identify_with(struct kunit *test, u32 features)
 {
 	struct kblk_request request;
 	struct kblk_identify found;
 	struct kd_side *side;
 
-	kdb_hello_features = identity ? KBLK_FEATURE_IDENTITY : 0;
+	kdb_hello_features = features;
 	side = kdb_connected_client(test);
 	request = kdb_good_request(side);
 	request.opcode = KBLK_OP_IDENTIFY;
@@ -47,6 +44,12 @@ static struct kblk_identify identify(struct kunit *test, bool identity)
 	kd_close(side);
 	kdb_hello_features = 0;
 	return found;
+}
+
+/* The same. @identity: the client asks for the UUID; older clients do not. */
+static struct kblk_identify identify(struct kunit *test, bool identity)
+{
+	return identify_with(test, identity ? KBLK_FEATURE_IDENTITY : 0);
 }
 
 static uuid_t uuid_now(struct kunit *test)
@@ -85,9 +88,44 @@ static void blk_feature_identity(struct kunit *test)
 	uuid_now(test);
 	/* An older initiator refuses anything but zeroes here. */
 	old = identify(test, false);
-	KUNIT_EXPECT_NULL(test, memchr_inv(old.uuid, 0, sizeof(old.uuid) +
-					   sizeof(old.reserved)));
+	KUNIT_EXPECT_NULL(test, memchr_inv(old.uuid, 0, sizeof(old) -
+					   offsetof(struct kblk_identify, uuid)));
 	kdb_expect_serving(test);
+}
+
+/* What transfers a volume likes is told to who asks, if it is something that can be meant. */
+static void blk_feature_hints(struct kunit *test)
+{
+	static const struct {
+		u32 io_min, io_opt, told_min, told_opt;
+	} cases[] = {
+		{ SZ_256K, SZ_1M, SZ_256K, SZ_1M },
+		/* Three disks with data. */
+		{ SZ_64K, 3 * SZ_64K, SZ_64K, 3 * SZ_64K },
+		{ SZ_4K, 0, SZ_4K, 0 },
+		/* Too long, or no blocks: nothing is known. */
+		{ SZ_64K, SZ_2G, SZ_64K, 0 },
+		{ SZ_2G, 0, SZ_4K, 0 },
+	};
+	struct backing *backing = kdb_backing_make(test, 0);
+	struct kblk_identify found;
+	unsigned int i;
+
+	tgt_load(test);
+	found = identify_with(test, KBLK_FEATURE_HINTS);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(found.io_min), PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(found.io_opt), 0);
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo " BACKING_0 " >path"));
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		kdb_backing_stripe(backing, cases[i].io_min, cases[i].io_opt);
+		found = identify_with(test, KBLK_FEATURE_HINTS);
+		KUNIT_EXPECT_EQ_MSG(test, le32_to_cpu(found.io_min), cases[i].told_min, "%u", i);
+		KUNIT_EXPECT_EQ_MSG(test, le32_to_cpu(found.io_opt), cases[i].told_opt, "%u", i);
+	}
+	kdb_backing_stripe(backing, SZ_256K, SZ_1M);
+	found = identify_with(test, 0);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(found.io_min), 0);
+	KUNIT_EXPECT_EQ(test, le32_to_cpu(found.io_opt), 0);
 }
 
 /* The UUID is that of the file which is served, whatever its name and size. */
@@ -375,6 +413,7 @@ static void blk_volume_is_claimed(struct kunit *test)
 
 static struct kunit_case identity_cases[] = {
 	KUNIT_CASE_PARAM(blk_feature_identity, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_feature_hints, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_uuid_of_the_file, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_uuid_of_the_disk, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_uuid_of_a_mapped_device, kd_gen_ia),

@@ -108,7 +108,7 @@ static void ini_bad_identify(struct kunit *test)
 	bad[3].block_size = 0;
 	bad[4].block_size = cpu_to_le32(SZ_8K);
 	bad[5].flags = cpu_to_le32(BIT(31));
-	bad[6].reserved[7] = 1;
+	bad[6].io_opt = cpu_to_le32(SZ_1M);
 	bad[7].physical_block_size = cpu_to_le32(256);
 	bad[8].max_discard = cpu_to_le32(4096);
 	bad[9].max_write_zeroes = cpu_to_le32(513);
@@ -122,6 +122,35 @@ static void ini_bad_identify(struct kunit *test)
 		reply = reply_to_identify(side);
 		kdb_answer(side, &reply, &bad[i], IDENTIFY_LEN);
 		expect_refused(side, "identify", i);
+	}
+}
+
+/* Hints that no volume can mean, of a target that tells hints */
+static void ini_bad_hints(struct kunit *test)
+{
+	struct kblk_welcome welcome = kdb_good_welcome();
+	static const u32 bad[][2] = {
+		{ 0, 0 },
+		{ SZ_64K + 1, 0 },
+		{ 2 * KBLK_HINT_MAX, 0 },
+		{ SZ_64K, SZ_1M + 1 },
+		{ SZ_64K, 2 * KBLK_HINT_MAX },
+	};
+	struct kblk_identify identify;
+	struct kblk_reply reply;
+	struct kd_side *side;
+	int i;
+
+	welcome.features = cpu_to_le32(KBLK_FEATURE_HINTS);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		side = kdb_welcome_one(test, true, &welcome);
+		kdb_attach(side);
+		identify = kdb_good_identify();
+		identify.io_min = cpu_to_le32(bad[i][0]);
+		identify.io_opt = cpu_to_le32(bad[i][1]);
+		reply = reply_to_identify(side);
+		kdb_answer(side, &reply, &identify, IDENTIFY_LEN);
+		expect_refused(side, "hints", i);
 	}
 }
 
@@ -392,6 +421,7 @@ static struct kunit_case ini_cases[] = {
 	KUNIT_CASE_PARAM(ini_bad_welcome, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_attach_refused, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_identify, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_bad_hints, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_bad_reply, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_early_reply, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_unexpected_reply, kd_gen_ia),

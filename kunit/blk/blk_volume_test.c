@@ -125,6 +125,34 @@ static void ini_another_uuid(struct kunit *test)
 	kdb_expect_removable(test);
 }
 
+#define QUEUE	"/sys/block/kdapl0/queue"
+
+/* The block layer is told what transfers the volume likes, if the target says so. */
+static void ini_hints(struct kunit *test)
+{
+	struct kblk_identify identify = kdb_good_identify();
+	struct kblk_welcome welcome = kdb_good_welcome();
+
+	ini_attrs.give_up_ms = "600000";
+	welcome.features = cpu_to_le32(KBLK_FEATURE_HINTS);
+	identify.io_min = cpu_to_le32(SZ_256K);
+	identify.io_opt = cpu_to_le32(SZ_1M);
+	kdb_serve_disk(test, &welcome, &identify);
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -qx 4096 " QUEUE "/physical_block_size"));
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -qx 262144 " QUEUE "/minimum_io_size"));
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -qx 1048576 " QUEUE "/optimal_io_size"));
+	kdb_expect_removable(test);
+}
+
+/* An older target tells nothing but the physical block size. */
+static void ini_no_hints(struct kunit *test)
+{
+	serve_identity(test, true);
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -qx 4096 " QUEUE "/minimum_io_size"));
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -qx 0 " QUEUE "/optimal_io_size"));
+	kdb_expect_removable(test);
+}
+
 /*
  * The block layer was told that the disk has no cache, so it sends no flushes.
  */
@@ -455,6 +483,8 @@ static void ini_old_target_has_one_path(struct kunit *test)
 
 static struct kunit_case volume_cases[] = {
 	KUNIT_CASE_PARAM(ini_another_uuid, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_hints, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_no_hints, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_another_cache, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_cache_comes_and_goes, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_uuid_is_learnt, kd_gen_ia),
