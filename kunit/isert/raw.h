@@ -45,6 +45,7 @@ struct raw_pdu {
  * @invalidate: answers may invalidate the keys that commands have
  * @nudged: raw_wait() has had siw look at what has come
  * @got: the last PDU received
+ * @made: the PDU that was built last
  * @pdu: room for PDUs that are sent together
  */
 struct raw {
@@ -60,6 +61,7 @@ struct raw {
 	bool invalidate;
 	bool nudged;
 	struct raw_pdu got;
+	struct raw_pdu made;
 	struct raw_pdu pdu[KDAT_MAX_REQUESTS];
 };
 
@@ -116,17 +118,27 @@ void raw_hold_next_frame(struct kunit *test);
 void raw_expect_frame_held(struct kunit *test);
 void raw_frame_comes(void *unused);
 
-/* PDUs: raw_pdu.c. */
+/*
+ * PDUs: raw_pdu.c. They are built in r->made and copied from there, as KASAN gives each call that
+ * returns a structure room of its own on the stack of its caller.
+ */
 struct raw *raw_login(struct kunit *test);
 struct raw *raw_login_how(struct kunit *test, enum raw_how how);
 void raw_log_in(struct raw *r, enum raw_how how);
-struct raw_pdu raw_login_pdu(struct raw *r, enum raw_how how, u32 *len);
-struct raw_pdu raw_make(struct raw *r, u8 opcode);
-struct raw_pdu raw_nop(struct raw *r, bool immediate);
-struct raw_pdu raw_write(struct raw *r, u32 blocks);
-struct raw_pdu raw_read(struct raw *r, u32 blocks);
-struct raw_pdu raw_logout(struct raw *r);
-struct raw_pdu raw_task(struct raw *r, u8 function, itt_t rtt);
+struct raw_pdu *raw_build_login(struct raw *r, enum raw_how how, u32 *len);
+struct raw_pdu *raw_build(struct raw *r, u8 opcode);
+struct raw_pdu *raw_build_nop(struct raw *r, bool immediate);
+struct raw_pdu *raw_build_write(struct raw *r, u32 blocks);
+struct raw_pdu *raw_build_read(struct raw *r, u32 blocks);
+struct raw_pdu *raw_build_logout(struct raw *r);
+struct raw_pdu *raw_build_task(struct raw *r, u8 function, itt_t rtt);
+#define raw_login_pdu(r, how, len)	(*raw_build_login(r, how, len))
+#define raw_make(r, opcode)		(*raw_build(r, opcode))
+#define raw_nop(r, immediate)		(*raw_build_nop(r, immediate))
+#define raw_write(r, blocks)		(*raw_build_write(r, blocks))
+#define raw_read(r, blocks)		(*raw_build_read(r, blocks))
+#define raw_logout(r)			(*raw_build_logout(r))
+#define raw_task(r, function, rtt)	(*raw_build_task(r, function, rtt))
 void raw_in_turn(struct raw *r, struct raw_pdu *pdu);
 struct raw_pdu raw_data_out(const struct raw_pdu *write, u32 offset, u32 len);
 bool raw_ping(struct raw *r);

@@ -6,18 +6,20 @@
 
 #define TARGET	"iqn.2026-01.test:raw"
 
-struct raw_pdu raw_make(struct raw *r, u8 opcode)
+/* Build a PDU in r->made. The others that build one begin with this. */
+struct raw_pdu *raw_build(struct raw *r, u8 opcode)
 {
-	struct raw_pdu pdu = { };
+	struct raw_pdu *pdu = &r->made;
 
-	pdu.iser.flags = ISCSI_CTRL;
-	pdu.hdr.opcode = opcode;
-	pdu.hdr.flags = ISCSI_FLAG_CMD_FINAL;
-	pdu.hdr.itt = (__force itt_t)cpu_to_be32(r->itt++);
-	pdu.hdr.exp_statsn = cpu_to_be32(r->exp_statsn);
+	memset(pdu, 0, sizeof(*pdu));
+	pdu->iser.flags = ISCSI_CTRL;
+	pdu->hdr.opcode = opcode;
+	pdu->hdr.flags = ISCSI_FLAG_CMD_FINAL;
+	pdu->hdr.itt = (__force itt_t)cpu_to_be32(r->itt++);
+	pdu->hdr.exp_statsn = cpu_to_be32(r->exp_statsn);
 	return pdu;
 }
-EXPORT_SYMBOL_GPL(raw_make);
+EXPORT_SYMBOL_GPL(raw_build);
 
 /* ---- Login ---------------------------------------------------------------------- */
 
@@ -59,10 +61,10 @@ static const char *raw_segments(enum raw_how how)
 }
 
 /* The only request of a login without security. @len is set to its length. */
-struct raw_pdu raw_login_pdu(struct raw *r, enum raw_how how, u32 *len)
+struct raw_pdu *raw_build_login(struct raw *r, enum raw_how how, u32 *len)
 {
-	struct raw_pdu pdu = raw_make(r, ISCSI_OP_LOGIN | ISCSI_OP_IMMEDIATE);
-	struct iscsi_login_req *req = (struct iscsi_login_req *)&pdu.hdr;
+	struct raw_pdu *pdu = raw_build(r, ISCSI_OP_LOGIN | ISCSI_OP_IMMEDIATE);
+	struct iscsi_login_req *req = (struct iscsi_login_req *)&pdu->hdr;
 	__be32 session = cpu_to_be32(r->session);
 	const char * const *key;
 	u32 text = 0;
@@ -74,23 +76,23 @@ struct raw_pdu raw_login_pdu(struct raw *r, enum raw_how how, u32 *len)
 	memcpy(&req->isid[1], &session, sizeof(session));
 	req->cmdsn = cpu_to_be32(r->cmdsn);
 	for (key = raw_keys; *key; key++)
-		raw_text(&pdu, &text, *key);
-	raw_text(&pdu, &text, raw_segments(how));
-	raw_text(&pdu, &text, how == RAW_UNSOLICITED || how == RAW_SHORT_SEGMENTS ?
-			      "InitialR2T=No" : "InitialR2T=Yes");
-	raw_text(&pdu, &text, how == RAW_SHORT ? "InitiatorRecvDataSegmentLength=512" :
-						 "InitiatorRecvDataSegmentLength=1024");
+		raw_text(pdu, &text, *key);
+	raw_text(pdu, &text, raw_segments(how));
+	raw_text(pdu, &text, how == RAW_UNSOLICITED || how == RAW_SHORT_SEGMENTS ?
+			     "InitialR2T=No" : "InitialR2T=Yes");
+	raw_text(pdu, &text, how == RAW_SHORT ? "InitiatorRecvDataSegmentLength=512" :
+						"InitiatorRecvDataSegmentLength=1024");
 	if (how == RAW_DISCOVERY) {
-		raw_text(&pdu, &text, "SessionType=Discovery");
+		raw_text(pdu, &text, "SessionType=Discovery");
 	} else {
-		raw_text(&pdu, &text, "SessionType=Normal");
-		raw_text(&pdu, &text, "TargetName=" TARGET);
+		raw_text(pdu, &text, "SessionType=Normal");
+		raw_text(pdu, &text, "TargetName=" TARGET);
 	}
 	hton24(req->dlength, text);
 	*len = RAW_HEADERS + ALIGN(text, 4);
 	return pdu;
 }
-EXPORT_SYMBOL_GPL(raw_login_pdu);
+EXPORT_SYMBOL_GPL(raw_build_login);
 
 /* Log in on a connection that is there. */
 void raw_log_in(struct raw *r, enum raw_how how)
@@ -130,11 +132,11 @@ EXPORT_SYMBOL_GPL(raw_login);
 
 /* ---- After it ------------------------------------------------------------------- */
 
-struct raw_pdu raw_nop(struct raw *r, bool immediate)
+struct raw_pdu *raw_build_nop(struct raw *r, bool immediate)
 {
-	struct raw_pdu pdu = raw_make(r, ISCSI_OP_NOOP_OUT |
-				      (immediate ? ISCSI_OP_IMMEDIATE : 0));
-	struct iscsi_nopout *nop = (struct iscsi_nopout *)&pdu.hdr;
+	struct raw_pdu *pdu = raw_build(r, ISCSI_OP_NOOP_OUT |
+					(immediate ? ISCSI_OP_IMMEDIATE : 0));
+	struct iscsi_nopout *nop = (struct iscsi_nopout *)&pdu->hdr;
 
 	nop->ttt = RAW_NONE;
 	nop->cmdsn = cpu_to_be32(r->cmdsn);
@@ -142,12 +144,12 @@ struct raw_pdu raw_nop(struct raw *r, bool immediate)
 		r->cmdsn++;
 	return pdu;
 }
-EXPORT_SYMBOL_GPL(raw_nop);
+EXPORT_SYMBOL_GPL(raw_build_nop);
 
-static struct raw_pdu raw_scsi(struct raw *r, u8 operation, u8 direction, u32 blocks)
+static struct raw_pdu *raw_scsi(struct raw *r, u8 operation, u8 direction, u32 blocks)
 {
-	struct raw_pdu pdu = raw_make(r, ISCSI_OP_SCSI_CMD);
-	struct iscsi_scsi_req *req = (struct iscsi_scsi_req *)&pdu.hdr;
+	struct raw_pdu *pdu = raw_build(r, ISCSI_OP_SCSI_CMD);
+	struct iscsi_scsi_req *req = (struct iscsi_scsi_req *)&pdu->hdr;
 
 	req->flags = ISCSI_FLAG_CMD_FINAL | direction | ISCSI_ATTR_SIMPLE;
 	req->data_length = cpu_to_be32(blocks * RAW_BLOCK);
@@ -158,43 +160,43 @@ static struct raw_pdu raw_scsi(struct raw *r, u8 operation, u8 direction, u32 bl
 }
 
 /* A SCSI Write of @blocks in r->data. */
-struct raw_pdu raw_write(struct raw *r, u32 blocks)
+struct raw_pdu *raw_build_write(struct raw *r, u32 blocks)
 {
-	struct raw_pdu pdu = raw_scsi(r, WRITE_10, ISCSI_FLAG_CMD_WRITE, blocks);
+	struct raw_pdu *pdu = raw_scsi(r, WRITE_10, ISCSI_FLAG_CMD_WRITE, blocks);
 
-	pdu.iser.flags |= ISER_WSV;
-	pdu.iser.write_stag = cpu_to_be32(r->data->rmr_context);
-	pdu.iser.write_va = cpu_to_be64((uintptr_t)r->data->va);
+	pdu->iser.flags |= ISER_WSV;
+	pdu->iser.write_stag = cpu_to_be32(r->data->rmr_context);
+	pdu->iser.write_va = cpu_to_be64((uintptr_t)r->data->va);
 	return pdu;
 }
-EXPORT_SYMBOL_GPL(raw_write);
+EXPORT_SYMBOL_GPL(raw_build_write);
 
 /* A SCSI Read of @blocks to r->data. */
-struct raw_pdu raw_read(struct raw *r, u32 blocks)
+struct raw_pdu *raw_build_read(struct raw *r, u32 blocks)
 {
-	struct raw_pdu pdu = raw_scsi(r, READ_10, ISCSI_FLAG_CMD_READ, blocks);
+	struct raw_pdu *pdu = raw_scsi(r, READ_10, ISCSI_FLAG_CMD_READ, blocks);
 
-	pdu.iser.flags |= ISER_RSV;
-	pdu.iser.read_stag = cpu_to_be32(r->data->rmr_context);
-	pdu.iser.read_va = cpu_to_be64((uintptr_t)r->data->va);
+	pdu->iser.flags |= ISER_RSV;
+	pdu->iser.read_stag = cpu_to_be32(r->data->rmr_context);
+	pdu->iser.read_va = cpu_to_be64((uintptr_t)r->data->va);
 	return pdu;
 }
-EXPORT_SYMBOL_GPL(raw_read);
+EXPORT_SYMBOL_GPL(raw_build_read);
 
-struct raw_pdu raw_logout(struct raw *r)
+struct raw_pdu *raw_build_logout(struct raw *r)
 {
-	struct raw_pdu pdu = raw_make(r, ISCSI_OP_LOGOUT | ISCSI_OP_IMMEDIATE);
+	struct raw_pdu *pdu = raw_build(r, ISCSI_OP_LOGOUT | ISCSI_OP_IMMEDIATE);
 
-	((struct iscsi_logout *)&pdu.hdr)->cmdsn = cpu_to_be32(r->cmdsn);
+	((struct iscsi_logout *)&pdu->hdr)->cmdsn = cpu_to_be32(r->cmdsn);
 	return pdu;
 }
-EXPORT_SYMBOL_GPL(raw_logout);
+EXPORT_SYMBOL_GPL(raw_build_logout);
 
 /* Task management of LUN 0, about the command with the tag @rtt if it is ABORT TASK. */
-struct raw_pdu raw_task(struct raw *r, u8 function, itt_t rtt)
+struct raw_pdu *raw_build_task(struct raw *r, u8 function, itt_t rtt)
 {
-	struct raw_pdu pdu = raw_make(r, ISCSI_OP_SCSI_TMFUNC | ISCSI_OP_IMMEDIATE);
-	struct iscsi_tm *tm = (struct iscsi_tm *)&pdu.hdr;
+	struct raw_pdu *pdu = raw_build(r, ISCSI_OP_SCSI_TMFUNC | ISCSI_OP_IMMEDIATE);
+	struct iscsi_tm *tm = (struct iscsi_tm *)&pdu->hdr;
 
 	tm->flags = ISCSI_FLAG_CMD_FINAL | function;
 	tm->rtt = rtt;
@@ -202,7 +204,7 @@ struct raw_pdu raw_task(struct raw *r, u8 function, itt_t rtt)
 	tm->refcmdsn = cpu_to_be32(r->cmdsn - 1);
 	return pdu;
 }
-EXPORT_SYMBOL_GPL(raw_task);
+EXPORT_SYMBOL_GPL(raw_build_task);
 
 /* Make a PDU one that waits for its turn. */
 void raw_in_turn(struct raw *r, struct raw_pdu *pdu)
