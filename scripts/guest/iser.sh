@@ -174,8 +174,8 @@ target_down()
 {
 	put 0 $tpg/enable
 	wait_for 30 no_sessions || return
-	rm -f $tpg/lun/lun_0/l
-	rmdir $tpg/np/* $tpg/lun/lun_0 $tpg $lio/iscsi/$target ||
+	rm -f $tpg/lun/lun_*/l
+	rmdir $tpg/np/* $tpg/lun/lun_* $tpg $lio/iscsi/$target ||
 		{ echo "the target stays"; return 1; }
 }
 
@@ -210,10 +210,10 @@ login()
 	find_disk "$at"
 }
 
-# find_disk ADDRESS: name the disk of the session there in $disk when it is there
+# find_disk ADDRESS [LUN]: name the disk of the session there in $disk when it is there
 find_disk()
 {
-	local at=${1#[} c session
+	local at=${1#[} lun=${2:-0} c session
 
 	at=${at%]}
 	for _ in $(seq 300); do
@@ -222,7 +222,7 @@ find_disk()
 			[ $# -eq 1 ] || [ "$(cat "$c/persistent_address")" = "$at" ] ||
 				continue
 			session=/sys/class/iscsi_session/session${c#*/connection}
-			disk=$(basename "$(echo "${session%:*}"/device/target*/*/block/*)")
+			disk=$(basename "$(echo "${session%:*}"/device/target*/*:"$lun"/block/*)")
 			[ -b "/dev/$disk" ] && return
 		done
 		sleep 0.1
