@@ -8,14 +8,13 @@
  * With siw the peer is a TCP socket. The simulated adapter stands for drivers of which
  * nothing is known: its report of the connection is withheld.
  */
-#include <linux/completion.h>
 #include <linux/in.h>
-#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/net.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
 #include <rdma/iw_cm.h>
+#include "call.h"
 #include "device.h"
 #include "plug.h"
 
@@ -23,13 +22,6 @@
 #define REFUSAL_MS	20000		/* where only the driver can */
 
 /* ---- Calls that must come back ------------------------------------------------- */
-
-struct call {
-	DAT_RETURN ret;
-	DAT_RETURN (*fn)(void *arg);
-	void *arg;
-	struct completion done;
-};
 
 static DAT_RETURN call_ia_close(void *ia)
 {
@@ -54,45 +46,6 @@ static DAT_RETURN call_ep_reset(void *ep)
 static DAT_RETURN call_unplug(void *test)
 {
 	return kd_delete_device(test);
-}
-
-static int call_thread(void *data)
-{
-	struct call *c = data;
-
-	c->ret = c->fn(c->arg);
-	complete(&c->done);
-	return 0;
-}
-
-static struct call *call_begin(struct kunit *test, DAT_RETURN (*fn)(void *), void *arg)
-{
-	struct call *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, c);
-	c->fn = fn;
-	c->arg = arg;
-	init_completion(&c->done);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(call_thread, c, "kd-call")));
-	return c;
-}
-
-/*
- * Expect that the call returns @want within @ms. If it does not, @rescue lets it go on, so
- * that the case can fail.
- */
-static void call_expect(struct kunit *test, struct call *c, u32 want, unsigned int ms,
-			void (*rescue)(void *data), void *data)
-{
-	bool back = wait_for_completion_timeout(&c->done, msecs_to_jiffies(ms));
-
-	KUNIT_EXPECT_TRUE_MSG(test, back, "%ps: no return within %u ms", c->fn, ms);
-	if (!back) {
-		rescue(data);
-		wait_for_completion(&c->done);
-	}
-	KUNIT_EXPECT_EQ_MSG(test, (u32)DAT_GET_TYPE(c->ret), want, "%ps returned %#x %s",
-			    c->fn, c->ret, kd_strerror(c->ret));
 }
 
 /* ---- A peer of siw that is a TCP socket ------------------------------------------ */
@@ -200,8 +153,8 @@ static void L6_srq_free_of_silent_peer(struct kunit *test)
 	struct mute *m = mute_connect(s);
 
 	KD_ASSERT_OK(test, dat_ep_free(s->ep));
-	call_expect(test, call_begin(test, call_srq_free, s->srq), DAT_SUCCESS, BOUND_MS,
-		    mute_hang_up, m);
+	kd_call_expect(test, kd_call_begin(test, call_srq_free, s->srq), DAT_SUCCESS, BOUND_MS,
+		       mute_hang_up, m);
 }
 
 static void L6_lmr_free_of_silent_peer(struct kunit *test)
@@ -212,8 +165,8 @@ static void L6_lmr_free_of_silent_peer(struct kunit *test)
 	kd_recv(s, 0, 64, 1);
 	m = mute_connect(s);
 	KD_ASSERT_OK(test, dat_ep_free(s->ep));
-	call_expect(test, call_begin(test, call_lmr_free, s->buf->lmr), DAT_SUCCESS,
-		    BOUND_MS, mute_hang_up, m);
+	kd_call_expect(test, kd_call_begin(test, call_lmr_free, s->buf->lmr), DAT_SUCCESS,
+		       BOUND_MS, mute_hang_up, m);
 }
 
 /* The consumer is told at once, and the Endpoint can be used again. */
@@ -224,8 +177,8 @@ static void reset_of_silent_peer(struct kunit *test)
 	struct mute *m = mute_connect(s);
 
 	KD_ASSERT_OK(test, dat_ep_disconnect(s->ep, DAT_CLOSE_ABRUPT_FLAG));
-	call_expect(test, call_begin(test, call_ep_reset, s->ep), DAT_SUCCESS, BOUND_MS,
-		    mute_hang_up, m);
+	kd_call_expect(test, kd_call_begin(test, call_ep_reset, s->ep), DAT_SUCCESS, BOUND_MS,
+		       mute_hang_up, m);
 	kd_expect_event(test, s->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
 	kd_expect_no_event(test, s->conn_evd);
 	kd_connect_pair(a, s);
@@ -239,8 +192,8 @@ static void close_of_silent_peer(struct kunit *test)
 	DAT_IA_HANDLE ia = s->ia;
 
 	s->ia = NULL;
-	call_expect(test, call_begin(test, call_ia_close, ia), DAT_SUCCESS, BOUND_MS,
-		    mute_hang_up, m);
+	kd_call_expect(test, kd_call_begin(test, call_ia_close, ia), DAT_SUCCESS, BOUND_MS,
+		       mute_hang_up, m);
 }
 
 /* One that is neither given up nor ended has ended when the device leaves. */
@@ -254,8 +207,8 @@ static void N6_silent_peer(struct kunit *test)
 		kunit_skip(test, "only peers over iWARP announce anything");
 	kd_setup(s, NULL);
 	m = mute_connect(s);
-	call_expect(test, call_begin(test, call_unplug, test), 0, BOUND_MS,
-		    mute_hang_up, m);
+	kd_call_expect(test, kd_call_begin(test, call_unplug, test), 0, BOUND_MS,
+		       mute_hang_up, m);
 	KUNIT_EXPECT_FALSE(test, kd_is_plugged(d->ia));
 	kd_expect_broken(s);
 }
@@ -344,7 +297,7 @@ static void withheld_connect(struct kd_pair *c, DAT_EP_HANDLE passive)
 static void L6_refused_while_the_driver_is_silent(struct kunit *test)
 {
 	DAT_EP_HANDLE shared, plain, kept;
-	struct call *srq, *lmr, *reset;
+	struct kd_call *srq, *lmr, *reset;
 	DAT_SRQ_PARAM param;
 	struct kd_buf *own;
 	struct kd_pair c;
@@ -365,12 +318,12 @@ static void L6_refused_while_the_driver_is_silent(struct kunit *test)
 	KD_ASSERT_OK(test, dat_ep_free(shared));
 	KD_ASSERT_OK(test, dat_ep_free(plain));
 	KD_ASSERT_OK(test, dat_ep_disconnect(kept, DAT_CLOSE_ABRUPT_FLAG));
-	srq = call_begin(test, call_srq_free, c.p->srq);
-	lmr = call_begin(test, call_lmr_free, own->lmr);
-	reset = call_begin(test, call_ep_reset, kept);
-	call_expect(test, srq, DAT_INVALID_STATE, REFUSAL_MS, withheld_end, NULL);
-	call_expect(test, lmr, DAT_INVALID_STATE, REFUSAL_MS, withheld_end, NULL);
-	call_expect(test, reset, DAT_INVALID_STATE, REFUSAL_MS, withheld_end, NULL);
+	srq = kd_call_begin(test, call_srq_free, c.p->srq);
+	lmr = kd_call_begin(test, call_lmr_free, own->lmr);
+	reset = kd_call_begin(test, call_ep_reset, kept);
+	kd_call_expect(test, srq, DAT_INVALID_STATE, REFUSAL_MS, withheld_end, NULL);
+	kd_call_expect(test, lmr, DAT_INVALID_STATE, REFUSAL_MS, withheld_end, NULL);
+	kd_call_expect(test, reset, DAT_INVALID_STATE, REFUSAL_MS, withheld_end, NULL);
 	KD_EXPECT_OK(test, dat_srq_query(c.p->srq, DAT_SRQ_FIELD_ALL, &param));
 	KUNIT_EXPECT_EQ(test, 1, param.outstanding_dto_count);
 	withheld_end(NULL);
@@ -387,8 +340,8 @@ static void close_is_refused(struct kunit *test)
 	c.p->ep = kd_ep(c.p, NULL);
 	kd_recv(c.p, 0, 64, 1);
 	withheld_connect(&c, c.p->ep);
-	call_expect(test, call_begin(test, call_ia_close, c.p->ia), DAT_INVALID_STATE,
-		    REFUSAL_MS, withheld_end, NULL);
+	kd_call_expect(test, kd_call_begin(test, call_ia_close, c.p->ia), DAT_INVALID_STATE,
+		       REFUSAL_MS, withheld_end, NULL);
 	KD_EXPECT_RET(test, DAT_INSUFFICIENT_RESOURCES,
 		      dat_pz_create(c.p->ia, &c.p->pz));
 	withheld_end(NULL);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Calls in a thread of their own, for cases in which a call must come back, or must wait. */
+#ifndef KDAPL_KUNIT_CALL_H
+#define KDAPL_KUNIT_CALL_H
+
+#include <linux/completion.h>
+#include "fixture.h"
+
+struct kd_call {
+	DAT_RETURN (*fn)(void *arg);
+	void *arg;
+	DAT_RETURN ret;
+	struct completion done;
+};
+
+struct kd_call *kd_call_begin(struct kunit *test, DAT_RETURN (*fn)(void *), void *arg);
+bool kd_call_is_back(struct kd_call *c, unsigned int ms);
+void kd_call_expect(struct kunit *test, struct kd_call *c, u32 want, unsigned int ms,
+		    void (*rescue)(void *data), void *data);
+
+#endif /* KDAPL_KUNIT_CALL_H */
