@@ -8,38 +8,59 @@
  * called from one work, so they may sleep, open and close IAs, and changes that
  * follow each other closely are told once.
  *
- * kdapl_notifiers_lock protects the list and is held while the functions run, so a
- * notifier that was freed is not called any more.
+ * kdapl_notifiers_lock protects all of that. It is not held while a function runs, as a
+ * function may wait for anything, such as a module that is loaded or unloaded, and
+ * kdapl_notify_forget() is called for each module that goes. Instead a notifier whose function
+ * runs stays in the list, and who frees it waits.
  */
 #include <dat/kdat_linux.h>
 #include <linux/slab.h>
 #include "ia.h"
 
+/*
+ * struct kdat_notifier - a notifier
+ * @link: entry in kdapl_notifiers
+ * @changed: the consumer's function
+ * @data: for @changed
+ * @freed: it is not called any more, and freed when @changed has returned
+ */
 struct kdat_notifier {
 	struct list_head link;
 	KDAT_CHANGED_FUNC changed;
 	DAT_PVOID data;
+	bool freed;
 };
 
 static DEFINE_MUTEX(kdapl_notifiers_lock);	/* see above */
 static LIST_HEAD(kdapl_notifiers);
+/* The notifier whose function runs. */
+static struct kdat_notifier *kdapl_notifying;
+static DECLARE_WAIT_QUEUE_HEAD(kdapl_notify_wait);
 /* The task that runs the functions, while it does. */
-static struct task_struct *kdapl_notifying;
+static struct task_struct *kdapl_notify_task;
 static atomic_t kdapl_changes;
 
 /* Take the changes that kdapl_notify() has noted, and tell of them. litmus: changes */
 static void kdapl_notify_work(struct work_struct *work)
 {
+	int what = atomic_xchg(&kdapl_changes, 0);
 	struct kdat_notifier *n;
-	int what;
 
+	if (!what)
+		return;
 	mutex_lock(&kdapl_notifiers_lock);
-	WRITE_ONCE(kdapl_notifying, current);
-	what = atomic_xchg(&kdapl_changes, 0);
-	list_for_each_entry(n, &kdapl_notifiers, link)
-		if (what)
-			n->changed(n->data, what);
-	WRITE_ONCE(kdapl_notifying, NULL);
+	WRITE_ONCE(kdapl_notify_task, current);
+	list_for_each_entry(n, &kdapl_notifiers, link) {
+		if (n->freed)
+			continue;
+		WRITE_ONCE(kdapl_notifying, n);
+		mutex_unlock(&kdapl_notifiers_lock);
+		n->changed(n->data, what);
+		mutex_lock(&kdapl_notifiers_lock);
+		WRITE_ONCE(kdapl_notifying, NULL);
+		wake_up_all(&kdapl_notify_wait);
+	}
+	WRITE_ONCE(kdapl_notify_task, NULL);
 	mutex_unlock(&kdapl_notifiers_lock);
 }
 
@@ -59,22 +80,49 @@ void kdapl_notify_cleanup(void)
 }
 
 /*
+ * Free @n when its function does not run any more. The lock is dropped meanwhile, so that
+ * all but @n may be gone from the list.
+ */
+static void kdapl_notifier_free(struct kdat_notifier *n)
+{
+	lockdep_assert_held(&kdapl_notifiers_lock);
+
+	n->freed = true;
+	while (kdapl_notifying == n) {
+		mutex_unlock(&kdapl_notifiers_lock);
+		wait_event(kdapl_notify_wait, READ_ONCE(kdapl_notifying) != n);
+		mutex_lock(&kdapl_notifiers_lock);
+	}
+	list_del(&n->link);
+	kfree(n);
+}
+
+/* Return a notifier that is not freed and is @handle or, if that is NULL, one of @mod. */
+static struct kdat_notifier *kdapl_notifier_find(KDAT_NOTIFIER_HANDLE handle,
+						 const struct module *mod)
+{
+	struct kdat_notifier *n;
+
+	lockdep_assert_held(&kdapl_notifiers_lock);
+
+	list_for_each_entry(n, &kdapl_notifiers, link)
+		if (!n->freed && (handle ? n == handle : kdapl_in_module(n->changed, mod)))
+			return n;
+	return NULL;
+}
+
+/*
  * Free the notifiers whose functions are those of @mod, which is being unloaded. Return
  * their number. Context: Process context.
  */
 unsigned int kdapl_notify_forget(const struct module *mod)
 {
-	struct kdat_notifier *n, *next;
+	struct kdat_notifier *n;
 	unsigned int found = 0;
 
 	mutex_lock(&kdapl_notifiers_lock);
-	list_for_each_entry_safe(n, next, &kdapl_notifiers, link) {
-		if (!kdapl_in_module(n->changed, mod))
-			continue;
-		list_del(&n->link);
-		kfree(n);
-		found++;
-	}
+	for (; (n = kdapl_notifier_find(NULL, mod)); found++)
+		kdapl_notifier_free(n);
 	mutex_unlock(&kdapl_notifiers_lock);
 	return found;
 }
@@ -88,7 +136,7 @@ DAT_RETURN kdat_notifier_create(KDAT_CHANGED_FUNC changed, DAT_PVOID data,
 	if (!changed || !notifier)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, changed ?
 				 DAT_INVALID_ARG3 : DAT_INVALID_ARG1);
-	if (READ_ONCE(kdapl_notifying) == current)
+	if (READ_ONCE(kdapl_notify_task) == current)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	n = kzalloc(sizeof(*n), GFP_KERNEL);
 	if (!n)
@@ -106,21 +154,18 @@ EXPORT_SYMBOL(kdat_notifier_create);
 
 DAT_RETURN kdat_notifier_free(KDAT_NOTIFIER_HANDLE notifier)
 {
-	struct kdat_notifier *n, *found = NULL;
+	struct kdat_notifier *n = NULL;
 
 	might_sleep();
-	if (READ_ONCE(kdapl_notifying) == current)
+	if (READ_ONCE(kdapl_notify_task) == current)
 		return DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
 	mutex_lock(&kdapl_notifiers_lock);
-	list_for_each_entry(n, &kdapl_notifiers, link)
-		if (n == notifier)
-			found = n;
-	if (found)
-		list_del(&found->link);
+	if (notifier)
+		n = kdapl_notifier_find(notifier, NULL);
+	if (n)
+		kdapl_notifier_free(n);
 	mutex_unlock(&kdapl_notifiers_lock);
-	if (!found)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
-	kfree(found);
-	return DAT_SUCCESS;
+	return n ? DAT_SUCCESS :
+		   DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 }
 EXPORT_SYMBOL(kdat_notifier_free);

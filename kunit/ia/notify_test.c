@@ -4,6 +4,7 @@
 #include <linux/inet.h>
 #include <linux/module.h>
 #include <dat/kdat_linux.h>
+#include "call.h"
 #include "plug.h"
 #include "shell.h"
 
@@ -128,6 +129,83 @@ static void I8_told_no_more(struct kunit *test)
 	freed->notifier = NULL;
 }
 
+/* ---- Functions that take long ----------------------------------------------------- */
+
+static struct {
+	KDAT_NOTIFIER_HANDLE notifier;
+	struct completion entered;
+	struct completion go;
+	bool left;
+} held;
+
+static void hold(DAT_PVOID data, DAT_COUNT what)
+{
+	complete_all(&held.entered);
+	wait_for_completion(&held.go);
+	WRITE_ONCE(held.left, true);
+}
+
+static void let_go(void *unused)
+{
+	complete_all(&held.go);
+}
+
+static void hold_no_more(void *unused)
+{
+	let_go(NULL);
+	kdat_notifier_free(held.notifier);
+}
+
+/* Have @hold called, and return when it does not return. */
+static void hold_begin(struct kunit *test)
+{
+	init_completion(&held.entered);
+	init_completion(&held.go);
+	held.left = false;
+	KD_ASSERT_OK(test, kdat_notifier_create(hold, NULL, &held.notifier));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, hold_no_more, NULL));
+	kd_unplug(test);
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&held.entered,
+							    msecs_to_jiffies(KD_TIMEOUT_MS)));
+}
+
+static DAT_RETURN call_create_and_free(void *unused)
+{
+	KDAT_NOTIFIER_HANDLE notifier;
+
+	return kdat_notifier_create(hold, NULL, &notifier) ?:
+	       kdat_notifier_free(notifier);
+}
+
+static DAT_RETURN call_free(void *notifier)
+{
+	return kdat_notifier_free(notifier);
+}
+
+/* A function that takes long holds up no call about other notifiers. */
+static void I8_beside_a_function(struct kunit *test)
+{
+	hold_begin(test);
+	kd_call_expect(test, kd_call_begin(test, call_create_and_free, NULL), DAT_SUCCESS,
+		       KD_TIMEOUT_MS, let_go, NULL);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(held.left));
+}
+
+/* Whoever frees the notifier waits for it, and the handle is invalid at once. */
+static void I8_free_waits_for_the_function(struct kunit *test)
+{
+	struct kd_call *c;
+
+	hold_begin(test);
+	c = kd_call_begin(test, call_free, held.notifier);
+	KUNIT_EXPECT_FALSE(test, kd_call_is_back(c, KD_QUIET_MS));
+	let_go(NULL);
+	kd_call_expect(test, c, DAT_SUCCESS, KD_TIMEOUT_MS, let_go, NULL);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(held.left));
+	KUNIT_EXPECT_EQ(test, kdat_notifier_free(held.notifier),
+			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1));
+}
+
 static void I8_notifier_arguments(struct kunit *test)
 {
 	KDAT_NOTIFIER_HANDLE notifier;
@@ -144,6 +222,8 @@ static struct kunit_case notify_cases[] = {
 	KUNIT_CASE_PARAM(I8_told_of_devices, kd_gen_second),
 	KUNIT_CASE_PARAM(I8_told_of_addresses, kd_gen_second),
 	KUNIT_CASE_PARAM(I8_told_no_more, kd_gen_second),
+	KUNIT_CASE_PARAM(I8_beside_a_function, kd_gen_second),
+	KUNIT_CASE_PARAM(I8_free_waits_for_the_function, kd_gen_second),
 	KUNIT_CASE(I8_notifier_arguments),
 	{}
 };
