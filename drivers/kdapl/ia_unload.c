@@ -15,6 +15,13 @@
  *
  * What is waited for is upcalls that run, whose code goes, and the end of connections. No
  * lock is held, other than that of the chain of module notifiers, for reading.
+ *
+ * The wait for connections has no bound of its own. To leave one behind would not do: the
+ * kernel frees the memory of the module when the notifiers have returned, and nothing keeps
+ * it, while a device that has not let go of a queue pair may still write there. But only a
+ * driver that never answers rdma_accept() makes it wait for long (kdapl_ep_is_stuck()). The
+ * log says so every 15 s, and names the device. kdapl.ko takes down all else meanwhile, and
+ * when the driver answers, or gives up its device, the module goes.
  */
 #include <linux/module.h>
 #include <linux/notifier.h>
@@ -37,6 +44,15 @@ static unsigned int kdapl_unload_upcalls(const struct module *mod)
 	return n;
 }
 
+static void kdapl_unload_warn(const struct kdapl_ia *ia, const struct module *mod)
+{
+	char name[IB_DEVICE_NAME_MAX];
+
+	kdapl_hca_name(ia->hca, name);
+	pr_warn("kdapl: %s goes when the driver of %s ends a connection that is being accepted\n",
+		mod->name, name);
+}
+
 /* Close all IAs that @mod has opened. Return their number, and that of their objects. */
 static unsigned int kdapl_unload_ias(const struct module *mod, unsigned int *objects)
 {
@@ -54,8 +70,7 @@ static unsigned int kdapl_unload_ias(const struct module *mod, unsigned int *obj
 			while (DAT_GET_TYPE(dat_ia_close(kdapl_handle(obj),
 							 DAT_CLOSE_ABRUPT_FLAG)) ==
 			       DAT_INVALID_STATE)
-				pr_warn("kdapl: %s waits for a connection that does not end\n",
-					mod->name);
+				kdapl_unload_warn(obj->ia, mod);
 		}
 		kdapl_obj_put(obj);
 	}
