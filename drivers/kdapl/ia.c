@@ -197,6 +197,10 @@ out:
 }
 EXPORT_SYMBOL(__dat_ia_openv);
 
+/*
+ * For consumers that take the address of the function. Where it returns to names the module,
+ * as long as that code is there: kdapl_unload_adopt().
+ */
 DAT_RETURN (dat_ia_openv)(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia,
 			  DAT_UINT32 dat_major, DAT_UINT32 dat_minor,

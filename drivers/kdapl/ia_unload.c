@@ -44,6 +44,23 @@ static unsigned int kdapl_unload_upcalls(const struct module *mod)
 	return n;
 }
 
+/*
+ * @mod has been loaded: the memory of its init functions is about to be freed, and may be
+ * that of another module later. An IA that such a function has opened is one of @mod.
+ */
+static void kdapl_unload_adopt(const struct module *mod)
+{
+	struct kdapl_obj *obj;
+	u32 index = 0;
+
+	while ((obj = kdapl_obj_find_next(&index))) {
+		if (kdapl_type(obj) == DAT_HANDLE_TYPE_IA &&
+		    within_module_init((unsigned long)obj->ia->opener, mod))
+			WRITE_ONCE(obj->ia->opener, mod);
+		kdapl_obj_put(obj);
+	}
+}
+
 static void kdapl_unload_warn(const struct kdapl_ia *ia, const struct module *mod)
 {
 	char name[IB_DEVICE_NAME_MAX];
@@ -63,7 +80,7 @@ static unsigned int kdapl_unload_ias(const struct module *mod, unsigned int *obj
 	*objects = 0;
 	while ((obj = kdapl_obj_find_next(&index))) {
 		if (kdapl_type(obj) == DAT_HANDLE_TYPE_IA &&
-		    kdapl_in_module(obj->ia->opener, mod)) {
+		    kdapl_in_module(READ_ONCE(obj->ia->opener), mod)) {
 			n++;
 			*objects += atomic_read(&obj->ia->live);
 			/* The device may write into the module's memory until then. */
@@ -83,6 +100,8 @@ static int kdapl_module_event(struct notifier_block *nb, unsigned long state,
 	unsigned int ias, objects, upcalls, notifiers;
 	const struct module *mod = data;
 
+	if (state == MODULE_STATE_LIVE)
+		kdapl_unload_adopt(mod);
 	if (state != MODULE_STATE_GOING)
 		return NOTIFY_DONE;
 	notifiers = kdapl_notify_forget(mod);

@@ -25,6 +25,10 @@ static bool watch;
 module_param(watch, bool, 0);
 MODULE_PARM_DESC(watch, "create a notifier");
 
+static bool by_function;
+module_param(by_function, bool, 0);
+MODULE_PARM_DESC(by_function, "open the IA by a function of kdapl.ko, in memory for init");
+
 static bool fail;
 module_param(fail, bool, 0);
 MODULE_PARM_DESC(fail, "fail to load, when all of this is there");
@@ -107,12 +111,27 @@ static DAT_RETURN make_ep(void)
 	return ret;
 }
 
-static DAT_RETURN open_ia(void)
+static noinline __init DAT_RETURN open_by_function(void)
+{
+	/* The function, and not the macro. */
+	DAT_RETURN ret = (dat_ia_openv)(ia_name, 8, &left.async_evd, &left.ia,
+					DAT_VERSION_MAJOR, DAT_VERSION_MINOR,
+					DAT_THREADSAFE);
+
+	/* No tail call: kdapl.ko is to return to here. */
+	barrier();
+	return ret;
+}
+
+static __init DAT_RETURN open_ia(void)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = memory };
 	DAT_RMR_CONTEXT key;
+	DAT_RETURN ret;
 
-	return dat_ia_open(ia_name, 8, &left.async_evd, &left.ia) ?:
+	ret = by_function ? open_by_function() :
+			    dat_ia_open(ia_name, 8, &left.async_evd, &left.ia);
+	return ret ?:
 	       dat_evd_modify_upcall(left.async_evd, DAT_UPCALL_SINGLE_INSTANCE,
 				     &upcall, DAT_UPCALL_INVOC_ANY) ?:
 	       dat_evd_kcreate(left.ia, 8, DAT_UPCALL_SINGLE_INSTANCE, &upcall,

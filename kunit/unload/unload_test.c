@@ -6,6 +6,7 @@
  */
 #include <linux/module.h>
 #include <dat/kdat_linux.h>
+#include "call.h"
 #include "fixture.h"
 #include "handle.h"
 #include "ia.h"
@@ -23,6 +24,12 @@
 /* The objects of kdapl_leaver.ko when its memory was about to be freed. */
 static int left_behind;
 
+/* An IA that was opened by a function of kdapl.ko has its name; nobody else does so. */
+static bool is_of_leaver(const struct kdapl_ia *ia)
+{
+	return !strcmp(ia->consumer, NAME) || !strcmp(ia->consumer, "kdapl");
+}
+
 static int objects_left(void)
 {
 	struct kdapl_obj *obj;
@@ -36,7 +43,7 @@ static int objects_left(void)
 		}
 		rcu_read_lock();
 		obj = kdapl_at(i);
-		n += obj && !strcmp(obj->ia->consumer, NAME);
+		n += obj && is_of_leaver(obj->ia);
 		rcu_read_unlock();
 	}
 	return n;
@@ -77,11 +84,11 @@ static void load(struct kunit *test, const char *arguments)
 }
 
 /* Load a module that listens on @port of the device of @s. */
-static void load_listener(struct kd_side *s, u16 port)
+static void load_listener(struct kd_side *s, u16 port, const char *more)
 {
 	char arguments[64];
 
-	snprintf(arguments, sizeof(arguments), "ia=%s port=%u", s->name, port);
+	snprintf(arguments, sizeof(arguments), "ia=%s port=%u %s", s->name, port, more);
 	load(s->test, arguments);
 	KUNIT_EXPECT_GT(s->test, objects_left(), 6);
 }
@@ -121,7 +128,23 @@ static void C6_left_listening(struct kunit *test)
 	u16 port = kd_port();
 
 	kd_setup(s, NULL);
-	load_listener(s, port);
+	load_listener(s, port, "");
+	unload(NULL);
+	expect_gone(s, port, before);
+}
+
+/*
+ * The function that opened the IA was in memory that the kernel has freed when the module
+ * was loaded.
+ */
+static void C6_left_by_init(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	int before = said("1 IA");
+	u16 port = kd_port();
+
+	kd_setup(s, NULL);
+	load_listener(s, port, "by_function=1");
 	unload(NULL);
 	expect_gone(s, port, before);
 }
@@ -136,7 +159,7 @@ static void C6_left_connected(struct kunit *test)
 	int i;
 
 	kd_setup(s, NULL);
-	load_listener(s, port);
+	load_listener(s, port, "");
 	kd_connect_start(s, s, port);
 	kd_expect_event(test, s->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
 	for (i = 0; i < 20; i++) {
@@ -216,6 +239,58 @@ static void C6_left_softirq_upcall(struct kunit *test)
 	kd_expect_dto(test, c.p->recv_evd, 2, DAT_DTO_SUCCESS, NULL);
 }
 
+/* ---- Beside the functions of other consumers --------------------------------------- */
+
+static struct {
+	KDAT_NOTIFIER_HANDLE notifier;
+	struct completion entered;
+	struct completion go;
+} held;
+
+static void hold(DAT_PVOID data, DAT_COUNT what)
+{
+	complete_all(&held.entered);
+	wait_for_completion(&held.go);
+}
+
+static void let_go(void *unused)
+{
+	complete_all(&held.go);
+}
+
+static void hold_no_more(void *unused)
+{
+	let_go(NULL);
+	kdat_notifier_free(held.notifier);
+	shell("ip addr del " ADDRESS " dev lo");
+}
+
+static DAT_RETURN call_unload(void *unused)
+{
+	unload(NULL);
+	return DAT_SUCCESS;
+}
+
+/*
+ * A module that has nothing to do with kDAPL does not wait for the function of another
+ * one, which in turn may wait for modules to be loaded.
+ */
+static void C6_goes_beside_a_notifier(struct kunit *test)
+{
+	load(test, "");
+	init_completion(&held.entered);
+	init_completion(&held.go);
+	KD_ASSERT_OK(test, kdat_notifier_create(hold, NULL, &held.notifier));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, hold_no_more, NULL));
+	KUNIT_ASSERT_EQ(test, 0, shell("ip addr add " ADDRESS " dev lo"));
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&held.entered,
+							    msecs_to_jiffies(KD_TIMEOUT_MS)));
+	kd_call_expect(test, kd_call_begin(test, call_unload, NULL), DAT_SUCCESS,
+		       KD_TIMEOUT_MS, let_go, NULL);
+}
+
+/* ---- Notifiers --------------------------------------------------------------------- */
+
 static void told(DAT_PVOID data, DAT_COUNT what)
 {
 	if (what & KDAT_CHANGED_ADDRESSES)
@@ -248,8 +323,10 @@ static struct kunit_case unload_cases[] = {
 	KUNIT_CASE_PARAM(C6_left_upcall, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(C6_left_softirq_upcall, kd_gen_any_ia),
 	KUNIT_CASE(C6_left_notifier),
+	KUNIT_CASE(C6_goes_beside_a_notifier),
 	KUNIT_CASE_PARAM(C6_left_by_failed_init, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(C6_left_listening, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(C6_left_by_init, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(C6_left_connected, kd_gen_any_ia),
 	{}
 };
