@@ -56,6 +56,7 @@
  * @npartings: their number
  * @keys: LMRs and RMRs by the constant bits of the keys of their MRs (pz_mr.c)
  * @addr_work: looks for the addresses of the IAs once more
+ * @addr_pause: milliseconds before the last look that was not the first one; 0: it was
  * @next_vector: spreads CQs over completion vectors
  * @all_link: entry in the list of all devices, also of those that have left
  * @free_work: the last reference was dropped
@@ -91,6 +92,7 @@ struct kdapl_hca {
 	unsigned int npartings;
 	struct xarray keys;
 	struct delayed_work addr_work;
+	unsigned int addr_pause;
 	atomic_t next_vector;
 	struct list_head all_link;
 	struct work_struct free_work;

@@ -124,5 +124,6 @@ void kdapl_unload_cleanup(void);
 int kdapl_addr_setup(void);
 void kdapl_addr_cleanup(void);
 void kdapl_hca_addr_work(struct work_struct *work);
+void kdapl_hca_update_addrs(struct kdapl_hca *hca);
 
 #endif

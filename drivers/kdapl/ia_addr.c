@@ -16,8 +16,13 @@
 #include "cm.h"
 #include "ia.h"
 
-/* IPv6 tells when it has an address, and not when it has found that no other host does. */
-#define KDAPL_ADDR_RETRY_MS	500
+/*
+ * IPv6 tells when it has an address, and not when it has found that no other host does. That
+ * may take as long as a link is down, and so may a want of memory: the pause between two
+ * looks doubles up to a maximum.
+ */
+#define KDAPL_ADDR_RETRY_MS	500U
+#define KDAPL_ADDR_RETRY_MAX_MS	8000U
 
 static void kdapl_addr_changed(struct work_struct *work)
 {
@@ -42,11 +47,19 @@ static struct notifier_block kdapl_inet6_notifier = {
 	.notifier_call = kdapl_addr_notify,
 };
 
+/* Addresses of @hca have changed, or may have. Context: Any. */
+void kdapl_hca_update_addrs(struct kdapl_hca *hca)
+{
+	WRITE_ONCE(hca->addr_pause, 0);
+	mod_delayed_work(hca->down_wq, &hca->addr_work, 0);
+}
+
 /* Work item hca->addr_work. */
 void kdapl_hca_addr_work(struct work_struct *work)
 {
 	struct kdapl_hca *hca = container_of(to_delayed_work(work),
 					     struct kdapl_hca, addr_work);
+	unsigned int before = READ_ONCE(hca->addr_pause), pause;
 	struct kdapl_ia *ia = NULL;
 	bool soon, again = false;
 
@@ -63,9 +76,11 @@ void kdapl_hca_addr_work(struct work_struct *work)
 		again |= soon;
 	}
 	kdapl_hca_leave(hca);
-	if (again)
+	pause = clamp(2 * before, KDAPL_ADDR_RETRY_MS, KDAPL_ADDR_RETRY_MAX_MS);
+	/* If kdapl_hca_update_addrs() was called meanwhile, the work is queued, and begins anew. */
+	if (again && cmpxchg(&hca->addr_pause, before, pause) == before)
 		queue_delayed_work(hca->down_wq, &hca->addr_work,
-				   msecs_to_jiffies(KDAPL_ADDR_RETRY_MS));
+				   msecs_to_jiffies(pause));
 }
 
 int kdapl_addr_setup(void)

@@ -140,7 +140,7 @@ void kdapl_hcas_update_addrs(void)
 
 	mutex_lock(&kdapl_hcas_lock);
 	list_for_each_entry(hca, &kdapl_hcas, link)
-		mod_delayed_work(hca->down_wq, &hca->addr_work, 0);
+		kdapl_hca_update_addrs(hca);
 	mutex_unlock(&kdapl_hcas_lock);
 }
 
@@ -164,7 +164,7 @@ static void kdapl_device_event(struct ib_event_handler *handler,
 	/* On RoCE an address can be used when it is in the table of GIDs. */
 	else if (event->event == IB_EVENT_GID_CHANGE ||
 		 event->event == IB_EVENT_PORT_ACTIVE) {
-		mod_delayed_work(hca->down_wq, &hca->addr_work, 0);
+		kdapl_hca_update_addrs(hca);
 		kdapl_notify(KDAT_CHANGED_ADDRESSES);
 	}
 }
