@@ -59,12 +59,15 @@ static void kdapl_accept_answer(struct kdapl_cr *cr, struct kdapl_conn *conn,
 	     kdapl_conn_may_receive(conn, &conn->accepting)) &&
 	    kdapl_conn_may_receive(conn, &conn->rts))
 		err = kdapl_qp_to_rts(conn->ep, conn->id, &param);
-	if (err)
+	if (err) {
 		rdma_reject(conn->id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
-	else
+	} else {
+		kdapl_conn_driver_receives(conn, true);
 		err = rdma_accept(conn->id, &param);
+	}
 	if (!err)
 		return;
+	kdapl_conn_driver_receives(conn, false);
 	kdapl_conn_accepted(conn);
 	kdapl_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
 }

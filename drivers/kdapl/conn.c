@@ -150,6 +150,17 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 }
 
 /*
+ * On iWARP the driver takes the QP to its states: from here on it may receive if @may, or it
+ * never has, as the attempt has failed. kdapl_qp_destroy() looks when the id is destroyed, and
+ * no handler runs any more.
+ */
+void kdapl_conn_driver_receives(struct kdapl_conn *conn, bool may)
+{
+	if (conn->ep->obj.ia->iwarp)
+		conn->ep->receives = may;
+}
+
+/*
  * The peer or the transport has refused: event @refused if this was while
  * connecting. An established connection has ended with @over: InfiniBand can
  * reject after the active side has reported ESTABLISHED.
@@ -157,6 +168,7 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 static void kdapl_conn_refused(struct kdapl_conn *conn,
 			       DAT_EVENT_NUMBER refused, DAT_EVENT_NUMBER over)
 {
+	kdapl_conn_driver_receives(conn, false);
 	if (!kdapl_conn_end_if(conn,
 			       BIT(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) |
 			       BIT(DAT_EP_STATE_COMPLETION_PENDING), refused))
@@ -216,9 +228,12 @@ static int kdapl_conn_advance(struct kdapl_conn *conn, struct rdma_cm_id *id,
 		if (conn->ep->obj.ia->iwarp &&
 		    !kdapl_conn_may_receive(conn, &conn->dialled))
 			return -ECONNABORTED;
+		kdapl_conn_driver_receives(conn, true);
 		mutex_lock(&conn->dial);
 		err = rdma_connect_locked(id, &param);
 		mutex_unlock(&conn->dial);
+		if (err)
+			kdapl_conn_driver_receives(conn, false);
 		return err;
 	default:
 		kdapl_conn_private_data(&conn->established,

@@ -108,6 +108,7 @@ struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep);
 struct kdapl_conn *kdapl_conn_alloc_spare(struct kdapl_ep *ep);
 int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 DAT_EVENT_NUMBER kdapl_conn_failure(struct kdapl_conn *conn, int err);
+void kdapl_conn_driver_receives(struct kdapl_conn *conn, bool may);
 void kdapl_conn_params(struct kdapl_ep *ep, struct rdma_conn_param *param,
 		       const void *pd, u8 pd_len);
 

@@ -253,8 +253,7 @@ int kdapl_qp_create(struct kdapl_ep *ep, struct rdma_cm_id *id)
 	if (err)
 		return err;
 	reinit_completion(&ep->last_wqe);
-	/* On iWARP the driver takes the QP to its states. */
-	ep->receives = ep->obj.ia->iwarp;
+	ep->receives = false;
 	ep->mtu_shift = KDAPL_NO_MTU;
 	ep->srq_psn = 0;
 	/*
@@ -389,10 +388,10 @@ void kdapl_qp_error(struct kdapl_ep *ep)
 
 /*
  * The QP on an SRQ is in ERR: wait until it takes no more buffers and has completed
- * those that it took, as drivers may drop completions when it is destroyed. Not all
- * drivers tell: one that never does is waited for once. A QP that may have received
- * nothing, as it was never established over iWARP, says nothing about its driver.
- * Returns whether a driver that tells has failed to.
+ * those that it took, as drivers may drop completions when it is destroyed. One that has
+ * never received is not waited for. Not all drivers tell: one that never does is waited for
+ * once. A QP that may have received nothing, as it was never established over iWARP, says
+ * nothing about its driver. Returns whether a driver that tells has failed to.
  */
 static bool kdapl_qp_await_last_wqe(struct kdapl_ep *ep, bool was_up)
 {

@@ -5,6 +5,7 @@
  */
 #include <linux/module.h>
 #include <rdma/iw_cm.h>
+#include "call.h"
 #include "device.h"
 #include "ep.h"
 #include "handle.h"
@@ -306,6 +307,75 @@ static void R4_last_wqe_of_a_failed_attempt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, READ_ONCE(hca->last_wqe_ms), KDAPL_LAST_WQE_TRY_MS);
 }
 
+static DAT_RETURN call_ep_reset(void *ep)
+{
+	return dat_ep_reset(ep);
+}
+
+/* Longer than a call may take, and shorter than it waits before it is refused. */
+#define LAST_WQE_MS	8000
+
+static struct {
+	struct kdapl_hca *hca;
+	unsigned int ms;
+} usual;
+
+static void wait_as_usual(void *unused)
+{
+	WRITE_ONCE(usual.hca->last_wqe_ms, usual.ms);
+}
+
+static void tell_last_wqe(void *handle)
+{
+	struct kdapl_ep *ep;
+
+	rcu_read_lock();
+	ep = kdapl_find(handle, DAT_HANDLE_TYPE_EP);
+	if (ep)
+		complete(&ep->last_wqe);
+	rcu_read_unlock();
+}
+
+/*
+ * Connect from the SRQ to where nobody listens, or, with @port, to one who rejects. The
+ * queue pair is gone when dat_ep_reset() returns.
+ */
+static void fail_to_connect(struct lost_bench *l, DAT_EP_HANDLE ep, u16 port)
+{
+	struct kunit *test = l->b->test;
+	DAT_EVENT event;
+
+	kd_connect_start(l->b->in, l->b->out, port ?: kd_port());
+	if (port)
+		KD_ASSERT_OK(test, dat_cr_reject(kd_expect_cr(l->b->out), 0, NULL));
+	KUNIT_ASSERT_TRUE(test, kd_wait_event(l->b->in->conn_evd, &event, KD_TIMEOUT_MS));
+	if (port)
+		KUNIT_EXPECT_EQ(test, (u32)event.event_number,
+				(u32)DAT_CONNECTION_EVENT_PEER_REJECTED);
+	kd_call_expect(test, kd_call_begin(test, call_ep_reset, ep), DAT_SUCCESS,
+		       LAST_WQE_MS / 2, tell_last_wqe, ep);
+}
+
+/* An attempt to which the peer did not agree has received nothing: nobody waits. */
+static void R4_no_last_wqe_of_a_refused_attempt(struct kunit *test)
+{
+	struct lost_bench *l = lost_open(test);
+	struct rx_link *link = rx_eps(l->b, NULL);
+	u16 port = kd_port();
+
+	kdapl_sim_set(l->dev, KDAPL_SIM_lwqe, 1);
+	usual.hca = hca_of(l);
+	usual.ms = READ_ONCE(usual.hca->last_wqe_ms);
+	WRITE_ONCE(usual.hca->last_wqe_ms, LAST_WQE_MS);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, wait_as_usual, NULL));
+	l->b->in->ep = link->in;
+	l->b->out->ep = link->out;
+	fail_to_connect(l, link->in, 0);
+	kd_psp(l->b->out, port, DAT_PSP_CONSUMER_FLAG);
+	fail_to_connect(l, link->in, port);
+	kdapl_sim_set(l->dev, KDAPL_SIM_lwqe, 0);
+}
+
 /* ---- R8 ------------------------------------------------------------------ */
 
 /* EPs that the SRQ's searches have looked at. */
@@ -358,6 +428,7 @@ static struct kunit_case lost_cases[] = {
 	KUNIT_CASE_PARAM(R4_last_wqe_is_late, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(R4_last_wqe_never_comes, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(R4_last_wqe_of_a_failed_attempt, kd_gen_simulated_ia),
+	KUNIT_CASE_PARAM(R4_no_last_wqe_of_a_refused_attempt, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(R8_cost_of_a_message, kd_gen_simulated_ia),
 	{}
 };
