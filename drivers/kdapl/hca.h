@@ -30,6 +30,8 @@
  *	strip all DAT objects
  * @gone: the device is leaving or has left; it may be set inside of a section that
  *	found it not set, which @sem ends before anything is stripped
+ * @left: nothing of this module is on the device any more; written with @sem held for
+ *	writing
  * @ref: one for the ib_client, one per IA
  * @ias: open IAs; protected by kdapl_hcas_lock, and IAs are added and removed
  *	with @sem held for reading
@@ -68,6 +70,7 @@ struct kdapl_hca {
 	struct ib_device *dev;
 	struct rw_semaphore sem;
 	bool gone;
+	bool left;
 	struct kref ref;
 	struct list_head ias;
 	struct list_head link;

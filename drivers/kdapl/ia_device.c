@@ -281,10 +281,12 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	synchronize_rcu();
 	/* Releases hold the semaphore for reading, so hca->ias is stable. */
 	down_write(&hca->sem);
-	list_for_each_entry(ia, &hca->ias, obj.link) {
+	list_for_each_entry(ia, &hca->ias, obj.link)
 		kdapl_ia_strip(ia);
+	/* Pairs with kdapl_lmr_is_posted(). Before the event: consumers may free then. */
+	smp_store_release(&hca->left, true);
+	list_for_each_entry(ia, &hca->ias, obj.link)
 		kdapl_async_post(&ia->catastrophic);
-	}
 	up_write(&hca->sem);
 	/* A kdat_sg_unmap() that kdapl_sg_strip() found at work. litmus: gone */
 	synchronize_rcu();

@@ -86,10 +86,7 @@ static bool kdapl_ep_names(struct kdapl_ep *ep, struct kdapl_lmr *lmr,
 	       kdapl_ring_names(&ep->rq, lmr, false);
 }
 
-/*
- * Is a buffer that was posted to @srq, and not taken, in @lmr? It stays posted when the
- * device has left, but nobody has it any more. May sleep.
- */
+/* Is a buffer that was posted to @srq, and not taken, in @lmr? May sleep. */
 static bool kdapl_srq_names(struct kdapl_srq *srq, struct kdapl_lmr *lmr)
 {
 	DAT_LMR_CONTEXT context = READ_ONCE(lmr->context);
@@ -100,8 +97,6 @@ static bool kdapl_srq_names(struct kdapl_srq *srq, struct kdapl_lmr *lmr)
 
 	/* The mutex keeps the entries; the lock, what is in them. */
 	mutex_lock(&srq->mutex);
-	if (READ_ONCE(srq->obj.ia->hca->gone) && !srq->srq)
-		i = srq->slots;
 	while (i < srq->slots && !found) {
 		spin_lock_irqsave(&srq->lock, flags);
 		for (n = 0; n < KDAPL_SEARCH && i < srq->slots && !found; n++) {
@@ -191,7 +186,9 @@ static bool kdapl_any_names(struct kdapl_lmr *lmr)
  * @lmr: the LMR
  *
  * Work that has completed is none, even if nobody has polled for it. A device that is
- * leaving has what was posted to it until it has taken the queue pairs down.
+ * leaving has what was posted to it until it has taken the queue pairs down. When it has
+ * left, buffers of SRQs stay posted, and so do receives that wait for a connection, but
+ * nobody has them any more.
  *
  * Context: Process context.
  * Return: whether a device may still read or write the memory because of it
@@ -202,7 +199,8 @@ static bool kdapl_lmr_is_posted(struct kdapl_lmr *lmr)
 	struct kdapl_obj *obj;
 	bool found;
 
-	if (!poster)
+	/* Pairs with kdapl_remove_one(). */
+	if (!poster || smp_load_acquire(&lmr->obj.ia->hca->left))
 		return false;
 	/* An Endpoint is in ia->lingering before it loses its handle. litmus: linger-walk */
 	if (poster == KDAPL_MANY_POSTERS)

@@ -7,8 +7,10 @@
 #include <linux/completion.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
+#include "call.h"
 #include "device.h"
 #include "ep.h"
+#include "ia.h"
 #include "plug.h"
 
 #define LOCAL	(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
@@ -106,9 +108,73 @@ static void L6_free_srq_buffer_while_the_device_leaves(struct kunit *test)
 	KD_EXPECT_OK(test, dat_lmr_free(buf->lmr));
 }
 
+/* A work item that keeps a device from leaving. */
+static struct {
+	struct work_struct work;
+	struct completion go;
+} stay;
+
+static void stay_work(struct work_struct *work)
+{
+	wait_for_completion(&stay.go);
+}
+
+static void stay_no_more(void *unused)
+{
+	complete_all(&stay.go);
+}
+
+/* Have the device of @s stay where its connections have ended and its MRs are there. */
+static void stay_behind(struct kunit *test, struct kd_side *s)
+{
+	struct kdapl_ep *ep;
+
+	init_completion(&stay.go);
+	INIT_WORK(&stay.work, stay_work);
+	rcu_read_lock();
+	ep = kdapl_find(s->ep, DAT_HANDLE_TYPE_EP);
+	if (ep)
+		queue_work(ep->obj.ia->hca->object_wq, &stay.work);
+	rcu_read_unlock();
+	KUNIT_ASSERT_NOT_NULL(test, ep);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, stay_no_more, NULL));
+}
+
+static DAT_RETURN call_unplug(void *test)
+{
+	return kd_delete_device(test);
+}
+
+/*
+ * A receive that is posted to an Endpoint which was reset waits for a connection, and with
+ * the device gone there will be none.
+ */
+static void L6_free_of_a_receive_that_waits(struct kunit *test)
+{
+	struct kd_side *s = kd_open_second(test);
+	struct kd_call *unplug;
+	struct kd_buf *buf;
+	DAT_LMR_TRIPLET seg;
+
+	kd_setup(s, NULL);
+	buf = kd_buf_alloc_priv(s, PAGE_SIZE, false, LOCAL);
+	seg = kd_seg(buf, 0, 64);
+	stay_behind(test, s);
+	unplug = kd_call_begin(test, call_unplug, test);
+	kd_expect_broken(s);
+	KD_EXPECT_OK(test, dat_ep_reset(s->ep));
+	KD_EXPECT_OK(test, dat_ep_post_recv(s->ep, 1, &seg, kd_cookie(1), 0));
+	KUNIT_EXPECT_EQ(test, dat_lmr_free(buf->lmr), in_use);
+	stay_no_more(NULL);
+	kd_call_expect(test, unplug, 0, KD_TIMEOUT_MS, stay_no_more, NULL);
+	KD_EXPECT_OK(test, dat_lmr_free(buf->lmr));
+	kd_expect_no_event(test, s->recv_evd);
+}
+
 static struct kunit_case removal_memory_cases[] = {
 	KUNIT_CASE_PARAM(L6_free_while_the_device_leaves, kd_gen_second),
 	KUNIT_CASE_PARAM(L6_free_srq_buffer_while_the_device_leaves, kd_gen_second),
+	KUNIT_CASE_PARAM(L6_free_of_a_receive_that_waits, kd_gen_second),
 	{}
 };
 
