@@ -277,24 +277,25 @@ struct kdapl_ep *kdapl_linger_next(struct kdapl_ia *ia, unsigned int *bucket,
  * @ia: the IA
  * @concerns: returns whether the caller cares about this one
  * @arg: for @concerns
+ * @wait: how long for each, from the end of the last one; 0 just looks
  *
- * Endpoints that are freed after this was called are not waited for. Each of the others
- * has KDAPL_END_WAIT from the end of the last one; while the IA is being closed none is
- * waited for, as kdapl_ia_drain() waits for all.
+ * Endpoints that are freed after this was called are not waited for. While the IA is being
+ * closed none is, as kdapl_ia_drain() waits for all.
  *
  * Context: Process context.
  * Return: false if one of them still receives.
  */
 bool kdapl_ia_wait_lingering(struct kdapl_ia *ia,
 			     bool (*concerns)(struct kdapl_ep *ep, void *arg),
-			     void *arg)
+			     void *arg, long wait)
 {
 	u64 last = 0, limit = READ_ONCE(ia->last_lingering);
-	long wait = READ_ONCE(ia->closing) ? 0 : KDAPL_END_WAIT;
 	unsigned int bucket = 0;
 	struct kdapl_ep *ep;
 	bool ended = true;
 
+	if (READ_ONCE(ia->closing))
+		wait = 0;
 	while (ended && (ep = kdapl_linger_next(ia, &bucket, &last))) {
 		if (last <= limit && concerns(ep, arg))
 			ended = wait_event_timeout(ia->wait,

@@ -44,6 +44,6 @@ struct kdapl_ep *kdapl_linger_next(struct kdapl_ia *ia, unsigned int *bucket,
 				   u64 *last);
 bool kdapl_ia_wait_lingering(struct kdapl_ia *ia,
 			     bool (*concerns)(struct kdapl_ep *ep, void *arg),
-			     void *arg);
+			     void *arg, long wait);
 
 #endif

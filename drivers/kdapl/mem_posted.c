@@ -225,7 +225,8 @@ static bool kdapl_lmr_lingers(struct kdapl_ep *ep, void *lmr)
  */
 static bool kdapl_lmr_wait_lingering(struct kdapl_lmr *lmr)
 {
-	return kdapl_ia_wait_lingering(lmr->obj.ia, kdapl_lmr_lingers, lmr);
+	return kdapl_ia_wait_lingering(lmr->obj.ia, kdapl_lmr_lingers, lmr,
+				       KDAPL_END_WAIT);
 }
 
 static bool kdapl_lmr_retire(struct kdapl_lmr *lmr)

@@ -350,7 +350,7 @@ static DAT_RETURN kdapl_rmr_retire(struct kdapl_rmr *rmr)
 	DAT_RETURN ret;
 	int i;
 
-	kdapl_ia_wait_lingering(rmr->obj.ia, kdapl_rmr_lingers, rmr);
+	kdapl_ia_wait_lingering(rmr->obj.ia, kdapl_rmr_lingers, rmr, KDAPL_END_WAIT);
 	for (i = 0;; i++) {
 		ret = kdapl_rmr_try_retire(rmr);
 		if (DAT_GET_TYPE(ret) != DAT_INVALID_STATE || i == KDAPL_IDLE_TRIES)

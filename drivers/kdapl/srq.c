@@ -331,14 +331,15 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 	if (!srq)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 	/* First, as an SRQ that is retired is no use to others, and may not be freed after all. */
-	if (!kdapl_ia_wait_lingering(srq->obj.ia, kdapl_srq_lingers, srq)) {
+	if (!kdapl_ia_wait_lingering(srq->obj.ia, kdapl_srq_lingers, srq,
+				     KDAPL_END_WAIT)) {
 		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
 	} else if (!kdapl_obj_retire(&srq->obj)) {
 		ret = atomic_read(&srq->obj.users) < 0 ?
 			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ) :
 			DAT_ERROR(DAT_INVALID_STATE,
 				  DAT_INVALID_STATE_SRQ_IN_USE);
-	} else if (!kdapl_ia_wait_lingering(srq->obj.ia, kdapl_srq_lingers, srq)) {
+	} else if (!kdapl_ia_wait_lingering(srq->obj.ia, kdapl_srq_lingers, srq, 0)) {
 		/* An Endpoint was freed in between, and still receives. */
 		atomic_set(&srq->obj.users, 0);
 		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
