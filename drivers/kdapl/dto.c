@@ -243,13 +243,15 @@ static void kdapl_batch_submit(struct kdapl_ep *ep, struct kdapl_request *req,
 	struct kdapl_ring *sq = &ep->sq;
 	u32 first = sq->head;
 	struct kdapl_wr *entry;
+	DAT_DTO_COOKIE cookie;
 	unsigned int i;
 
 	lockdep_assert_held(&sq->lock);
 
 	for (i = 0; i < n; i++) {
-		entry = kdapl_sq_enter(ep, req[i].cookie, req[i].op,
-				       req[i].flags, NULL, &req[i].segs, false);
+		cookie.as_64 = req[i].wr.wr.wr_id;
+		entry = kdapl_sq_enter(ep, cookie, req[i].op, req[i].flags, NULL,
+				       &req[i].segs, false);
 		req[i].wr.wr.wr_id = (uintptr_t)entry;
 		req[i].wr.wr.send_flags = kdapl_send_flags(req[i].flags);
 		if (i == n - 1)

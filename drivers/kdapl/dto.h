@@ -290,16 +290,15 @@ enum kdapl_flush {
 
 /*
  * struct kdapl_request - a request of several that are posted together
- * @wr: the work request; a Send uses @wr.wr only
+ * @wr: the work request; a Send uses @wr.wr only. Its wr_id is the consumer's cookie until
+ *	the request is entered in the ring: eight of them lie on the stack
  * @segs: the segments, checked, and the mapping that they name, if any
- * @cookie: the consumer's
  * @op: reported in the completion event
  * @flags: completion flags, checked
  */
 struct kdapl_request {
 	struct ib_rdma_wr wr;
 	struct kdapl_segs segs;
-	DAT_DTO_COOKIE cookie;
 	DAT_DTOS op;
 	DAT_COMPLETION_FLAGS flags;
 };

@@ -300,7 +300,7 @@ static DAT_RETURN kdapl_batch_build(struct kdapl_ep *ep, const KDAT_REQUEST *r,
 				    struct kdapl_request *to,
 				    struct ib_sge *sge)
 {
-	to->cookie = r->user_cookie;
+	to->wr.wr.wr_id = r->user_cookie.as_64;
 	to->op = r->operation;
 	to->flags = r->completion_flags;
 	to->segs = kdapl_segs(r->num_segments, r->local_iov);
