@@ -75,7 +75,12 @@ static void kdapl_first_failed(struct kdapl_wr *wr, u8 status)
  */
 static void kdapl_send_last(struct kdapl_ep *ep)
 {
-	switch (READ_ONCE(ep->state)) {
+	/*
+	 * Pairs with kdapl_ep_change_state(): what was posted before is in ->head and ->posted.
+	 * The other order, ->done before the state, is that of evd->lock.
+	 * litmus: ep-last, ep-drain
+	 */
+	switch (smp_load_acquire(&ep->state)) {
 	case DAT_EP_STATE_DISCONNECT_PENDING:
 		if (ep->sq.done == READ_ONCE(ep->sq.head))
 			kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);

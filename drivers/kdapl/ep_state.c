@@ -59,7 +59,8 @@ bool kdapl_ep_change_state(struct kdapl_ep *ep, DAT_EP_STATE to)
 
 	if (!(kdapl_ep_from[to] & BIT(ep->state)))
 		return false;
-	WRITE_ONCE(ep->state, to);
+	/* Pairs with kdapl_send_last(). litmus: ep-last */
+	smp_store_release(&ep->state, to);
 	return true;
 }
 
