@@ -247,6 +247,10 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
  * call waits for EPs that were freed before and whose work names the LMR, until the
  * device has let go of them, and is refused if one of them takes more than 15 s.
  *
+ * A post that names the LMR while this call is under way on another CPU is work that the
+ * call finds, or it is refused with %DAT_PRIVILEGES_VIOLATION; it may be so even if the
+ * call is then refused because of another such post.
+ *
  * The call looks for such work in the queues of the EP or SRQ that the LMR was used
  * with; if those were several, of all EPs and SRQs of the IA.
  *
