@@ -150,6 +150,7 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
  */
 void kdapl_ep_stop(struct kdapl_ep *ep, bool wait)
 {
+	char name[IB_DEVICE_NAME_MAX];
 	struct kdapl_conn *conn;
 
 	if (!wait) {
@@ -164,9 +165,10 @@ void kdapl_ep_stop(struct kdapl_ep *ep, bool wait)
 		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN);
 	}
 	/* The driver may still call, so its device cannot leave. */
-	while (!kdapl_conn_wait(ep))
-		pr_warn("kdapl: %s: still waiting for the driver to end a connection\n",
-			ep->obj.ia->hca->name);
+	while (!kdapl_conn_wait(ep)) {
+		kdapl_hca_name(ep->obj.ia->hca, name);
+		pr_warn("kdapl: %s: still waiting for the driver to end a connection\n", name);
+	}
 	mutex_unlock(&ep->mutex);
 }
 
