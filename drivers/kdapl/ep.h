@@ -202,6 +202,13 @@ struct kdapl_ep_deps {
 	struct kdapl_srq *srq;
 };
 
+/* Was @ep freed, and may its QP still receive? Context: Any. */
+static inline bool kdapl_ep_lingers(const struct kdapl_ep *ep)
+{
+	/* Pairs with kdapl_conn_stopped(): the QP reaches no memory any more. litmus: lingering */
+	return smp_load_acquire(&ep->lingering);
+}
+
 /* ep.c */
 struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 				const struct kdapl_ep_deps *deps,

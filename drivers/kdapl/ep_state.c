@@ -299,10 +299,7 @@ bool kdapl_ia_wait_lingering(struct kdapl_ia *ia,
 		wait = 0;
 	while (ended && (ep = kdapl_linger_next(ia, &bucket, &last))) {
 		if (last <= limit && concerns(ep, arg))
-			ended = wait_event_timeout(ia->wait,
-						   /* kdapl_conn_stopped(); litmus: lingering */
-						   !smp_load_acquire(&ep->lingering),
-						   wait);
+			ended = wait_event_timeout(ia->wait, !kdapl_ep_lingers(ep), wait);
 		kdapl_obj_put(&ep->obj);
 	}
 	return ended;
