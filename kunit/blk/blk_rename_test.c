@@ -13,30 +13,6 @@
 #define INI_DISK	"/sys/kernel/config/kdapl_blk/disk"
 #define IA		"roce9/1"
 
-/* Rename the device @from to @to, each up to a slash. */
-static int rename_device(const char *from, const char *to)
-{
-	char line[96];
-
-	snprintf(line, sizeof(line), "rdma dev set %.*s name %.*s", (int)strcspn(from, "/"),
-		 from, (int)strcspn(to, "/"), to);
-	return shell(line);
-}
-
-static void rename_back(void *data)
-{
-	rename_device(IA, data);
-}
-
-/* Rename the device of the case, until the case ends. */
-static void rename_it(struct kunit *test)
-{
-	const struct kd_second *d = test->param_value;
-
-	KUNIT_ASSERT_EQ(test, 0, rename_device(d->ia, IA));
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, rename_back, (void *)d->ia));
-}
-
 static bool succeeds(void *command)
 {
 	return !shell(command);
@@ -78,7 +54,7 @@ static void disk_connect(struct kunit *test)
 static void tgt_is_renamed(struct kunit *test)
 {
 	tgt_load(test);
-	rename_it(test);
+	kd_rename(test, IA);
 	KUNIT_EXPECT_EQ(test, 0, shell("test $(cat " TGT "/ports/1/ia) = " IA));
 	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT "/ports/1/subsystems; rm vol && ln -s " TGT
 				       "/subsystems/vol vol"));
@@ -96,7 +72,7 @@ static void tgt_is_named_without_port(struct kunit *test)
 	tgt_load_with(test, line);
 	snprintf(line, sizeof(line), "test $(cat " TGT "/ports/1/ia) = %.*s", len, d->ia);
 	KUNIT_EXPECT_EQ(test, 0, shell(line));
-	rename_it(test);
+	kd_rename(test, IA);
 	KUNIT_EXPECT_EQ(test, 0, shell("test $(cat " TGT "/ports/1/ia)/1 = " IA));
 }
 
@@ -104,7 +80,7 @@ static void tgt_is_named_without_port(struct kunit *test)
 static void tgt_is_renamed_unseen(struct kunit *test)
 {
 	tgt_load(test);
-	rename_it(test);
+	kd_rename(test, IA);
 	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT "/ports/1/subsystems; rm vol && ln -s " TGT
 				       "/subsystems/vol vol"));
 }
@@ -114,7 +90,7 @@ static void ini_is_renamed(struct kunit *test)
 {
 	tgt_load(test);
 	disk_connect(test);
-	rename_it(test);
+	kd_rename(test, IA);
 	KUNIT_EXPECT_EQ(test, 0, shell("test $(cat " INI_DISK "/ia) = " IA));
 	KUNIT_EXPECT_EQ(test, 0, shell("echo 0 >" TGT_NS "/enable"));
 	expect_soon(test, "test $(cat " INI_DISK "/state) = reconnecting");
@@ -130,7 +106,7 @@ static void ini_is_renamed_meanwhile(struct kunit *test)
 	disk_connect(test);
 	KUNIT_EXPECT_EQ(test, 0, shell("echo 0 >" TGT_NS "/enable"));
 	expect_soon(test, "test $(cat " INI_DISK "/state) = reconnecting");
-	rename_it(test);
+	kd_rename(test, IA);
 	KUNIT_EXPECT_EQ(test, 0, shell("echo 1 >" TGT_NS "/enable"));
 	expect_soon(test, "test $(cat " INI_DISK "/state) = connected");
 	/* Another disk, which knows the new name only, shares the connections. */
@@ -146,7 +122,7 @@ static void ini_is_renamed_and_connects(struct kunit *test)
 {
 	tgt_load(test);
 	disk_connect(test);
-	rename_it(test);
+	kd_rename(test, IA);
 	KUNIT_EXPECT_EQ(test, 0, shell("cd " INI_DISK "; echo 0 >connected && echo 1 >connected"));
 	KUNIT_EXPECT_EQ(test, 0, shell("test $(cat " INI_DISK "/ia) = " IA));
 }

@@ -7,20 +7,9 @@
 #include <linux/module.h>
 #include <dat/kdat_linux.h>
 #include "plug.h"
-#include "shell.h"
 
 #define NAME	"roce9"
 #define IA	NAME "/1"
-
-/* Rename the device @from to @to, each up to a slash. */
-static int rename_device(const char *from, const char *to)
-{
-	char line[96];
-
-	snprintf(line, sizeof(line), "rdma dev set %.*s name %.*s", (int)strcspn(from, "/"),
-		 from, (int)strcspn(to, "/"), to);
-	return shell(line);
-}
 
 /* struct seen - what a notifier has seen */
 struct seen {
@@ -63,20 +52,6 @@ static void stop_looking(void *data)
 	kdat_notifier_free(((struct seen *)data)->notifier);
 }
 
-static void rename_back(void *data)
-{
-	rename_device(IA, data);
-}
-
-/* Rename the device of the case, until the case ends. */
-static void rename_it(struct kunit *test)
-{
-	const struct kd_second *d = test->param_value;
-
-	KUNIT_ASSERT_EQ(test, 0, rename_device(d->ia, IA));
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, rename_back, (void *)d->ia));
-}
-
 /* A notifier tells of a new name when the registry has it. */
 static void I8_told_of_a_rename(struct kunit *test)
 {
@@ -87,7 +62,7 @@ static void I8_told_of_a_rename(struct kunit *test)
 	seen->ia = d->ia;
 	KD_ASSERT_OK(test, kdat_notifier_create(look, seen, &seen->notifier));
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, stop_looking, seen));
-	rename_it(test);
+	kd_rename(test, IA);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_renamed, seen, KD_TIMEOUT_MS));
 }
 
@@ -103,7 +78,7 @@ static void I6_renamed_device(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, attr);
 	kd_setup(a, NULL);
 	kd_setup(p, NULL);
-	rename_it(test);
+	kd_rename(test, IA);
 	KD_ASSERT_OK(test, dat_ia_query(a->ia, NULL, DAT_IA_FIELD_ALL, attr, 0, NULL));
 	KUNIT_EXPECT_STREQ(test, attr->adapter_name, NAME);
 	KD_ASSERT_OK(test, kdat_ia_find(attr->ia_address_ptr, name));
@@ -131,7 +106,7 @@ static void I8_number_of_a_renamed_device(struct kunit *test)
 	KUNIT_EXPECT_NE(test, id, id3);
 	KD_ASSERT_OK(test, kdat_ia_name(id, name));
 	KUNIT_EXPECT_STREQ(test, name, s->name);
-	rename_it(test);
+	kd_rename(test, IA);
 	KD_ASSERT_OK(test, kdat_ia_name(id, name));
 	KUNIT_EXPECT_STREQ(test, name, IA);
 	/* Without an open IA as well. */

@@ -12,21 +12,6 @@
 #define PORT	3281
 #define NP	"/sys/kernel/config/target/iscsi/iqn.2026-01.test:raw/tpgt_1/np/"
 
-/* Rename the device @from to @to, each up to a slash. */
-static int rename_device(const char *from, const char *to)
-{
-	char line[96];
-
-	snprintf(line, sizeof(line), "rdma dev set %.*s name %.*s", (int)strcspn(from, "/"),
-		 from, (int)strcspn(to, "/"), to);
-	return shell(line);
-}
-
-static void rename_back(void *data)
-{
-	rename_device(IA, data);
-}
-
 static void portal_remove(void *data)
 {
 	shell("rmdir " NP "*:3281");
@@ -97,8 +82,7 @@ static void portal_of_a_renamed_adapter(struct kunit *test)
 	kd_setup(s, NULL);
 	KUNIT_ASSERT_TRUE(test, portal_make(test, "0.0.0.0"));
 	KUNIT_EXPECT_TRUE(test, reaches(s));
-	KUNIT_ASSERT_EQ(test, 0, rename_device(d->ia, IA));
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, rename_back, (void *)d->ia));
+	kd_rename(test, IA);
 	expect_soon(test, "grep -q '^" IA " ' /sys/kernel/debug/kdapl_isert/adapters");
 	snprintf(old, sizeof(old), "grep -q '^%s ' /sys/kernel/debug/kdapl_isert/adapters", d->ia);
 	KUNIT_EXPECT_NE(test, 0, shell(old));

@@ -127,6 +127,41 @@ void kd_expect_unplugged(struct kunit *test)
 }
 EXPORT_SYMBOL_GPL(kd_expect_unplugged);
 
+/* Rename the device @from to @to, each up to a slash. */
+static int rename_device(const char *from, const char *to)
+{
+	char line[96];
+
+	snprintf(line, sizeof(line), "rdma dev set %.*s name %.*s", (int)strcspn(from, "/"),
+		 from, (int)strcspn(to, "/"), to);
+	return shell(line);
+}
+
+struct renamed {
+	const char *from;
+	const char *to;
+};
+
+static void rename_back(void *data)
+{
+	struct renamed *r = data;
+
+	rename_device(r->to, r->from);
+}
+
+/* Rename the device of the case to that of the IA @to, until the case ends. */
+void kd_rename(struct kunit *test, const char *to)
+{
+	struct renamed *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->from = ((const struct kd_second *)test->param_value)->ia;
+	r->to = to;
+	KUNIT_ASSERT_EQ(test, 0, rename_device(r->from, to));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, rename_back, r));
+}
+EXPORT_SYMBOL_GPL(kd_rename);
+
 /* Expect that the connection of @s has broken, which is its last event. */
 void kd_expect_broken(struct kd_side *s)
 {

@@ -16,6 +16,7 @@ int kd_delete_device(struct kunit *test);
 void kd_unplug(struct kunit *test);
 void kd_unplug_at_pd(struct kunit *test);
 void kd_expect_unplugged(struct kunit *test);
+void kd_rename(struct kunit *test, const char *to);
 void kd_expect_broken(struct kd_side *s);
 
 #endif /* KDAPL_KUNIT_PLUG_H */
