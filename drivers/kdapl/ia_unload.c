@@ -20,8 +20,7 @@
  * kernel frees the memory of the module when the notifiers have returned, and nothing keeps
  * it, while a device that has not let go of a queue pair may still write there. But only a
  * driver that never answers rdma_accept() makes it wait for long (kdapl_ep_is_stuck()). The
- * log says so every 15 s, and names the device. kdapl.ko takes down all else meanwhile, and
- * when the driver answers, or gives up its device, the module goes.
+ * log says so every 15 s, and names the device. kdapl.ko takes down all else meanwhile.
  */
 #include <linux/module.h>
 #include <linux/notifier.h>
