@@ -5,12 +5,22 @@
  */
 #include "race.h"
 
-/* ---- SRQs ---------------------------------------------------------------- */
-
-static void srq_create(struct race_caller *c)
-{
-	race_replace(c, S_SRQ2);
+/* Define the call that queries the object in @in. */
+#define QUERY(type, TYPE, in)							\
+static void type ## _query(struct race_caller *c)				\
+{										\
+	DAT_ ## TYPE ## _PARAM param;						\
+										\
+	RACE(c, dat_ ## type ## _query, HANDLE, race_handle(race_slot(c->w, in)),\
+	     DAT_ ## TYPE ## _FIELD_ALL, &param);				\
 }
+
+QUERY(rmr, RMR, S_RMR)
+QUERY(psp, PSP, S_PSP)
+QUERY(rsp, RSP, S_RSP)
+QUERY(csp, CSP, S_CSP)
+
+/* ---- SRQs ---------------------------------------------------------------- */
 
 /* The Endpoint that uses it is freed first. */
 static void srq_free(struct race_caller *c)
@@ -107,11 +117,6 @@ static void lmr_sync_write(struct race_caller *c)
 	RACE(c, dat_lmr_sync_rdma_write, PARAM, c->w->ia, &seg, 1);
 }
 
-static void lmr_allocate(struct race_caller *c)
-{
-	race_replace(c, S_FMR);
-}
-
 static void lmr_fmr(struct race_caller *c)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = c->w->fmr_page };
@@ -150,24 +155,6 @@ static void fmr_or_invalidate(struct race_caller *c)
 		lmr_fmr(c);
 	else
 		lmr_invalidate(c);
-}
-
-static void rmr_create(struct race_caller *c)
-{
-	race_replace(c, S_RMR);
-}
-
-static void rmr_free(struct race_caller *c)
-{
-	race_free_slot(c, S_RMR);
-}
-
-static void rmr_query(struct race_caller *c)
-{
-	DAT_RMR_PARAM param;
-
-	RACE(c, dat_rmr_query, HANDLE, race_handle(race_slot(c->w, S_RMR)), DAT_RMR_FIELD_ALL,
-	     &param);
 }
 
 /* Bind the beginning of the memory that stays, or unbind. */
@@ -270,78 +257,7 @@ static void cr_handoff(struct race_caller *c)
 					 sp ? sp->port : c->w->port));
 }
 
-/* ---- Service points ------------------------------------------------------ */
-
-static void psp_create(struct race_caller *c)
-{
-	race_replace(c, S_PSP);
-}
-
-static void psp_free(struct race_caller *c)
-{
-	race_free_slot(c, S_PSP);
-}
-
-static void psp_query(struct race_caller *c)
-{
-	DAT_PSP_PARAM param;
-
-	RACE(c, dat_psp_query, HANDLE, race_handle(race_slot(c->w, S_PSP)), DAT_PSP_FIELD_ALL,
-	     &param);
-}
-
-static void rsp_create(struct race_caller *c)
-{
-	race_replace(c, S_RSP);
-}
-
-static void rsp_free(struct race_caller *c)
-{
-	race_free_slot(c, S_RSP);
-}
-
-static void rsp_query(struct race_caller *c)
-{
-	DAT_RSP_PARAM param;
-
-	RACE(c, dat_rsp_query, HANDLE, race_handle(race_slot(c->w, S_RSP)), DAT_RSP_FIELD_ALL,
-	     &param);
-}
-
-static void csp_create(struct race_caller *c)
-{
-	race_replace(c, S_CSP);
-}
-
-static void csp_free(struct race_caller *c)
-{
-	race_free_slot(c, S_CSP);
-}
-
-static void csp_query(struct race_caller *c)
-{
-	DAT_CSP_PARAM param;
-
-	RACE(c, dat_csp_query, HANDLE, race_handle(race_slot(c->w, S_CSP)), DAT_CSP_FIELD_ALL,
-	     &param);
-}
-
-/* ---- PZs and IAs --------------------------------------------------------- */
-
-static void pz_create(struct race_caller *c)
-{
-	race_replace(c, S_PZ);
-}
-
-static void pz_free(struct race_caller *c)
-{
-	race_free_slot(c, S_PZ);
-}
-
-static void ia_openv(struct race_caller *c)
-{
-	race_replace(c, S_IA);
-}
+/* ---- IAs ----------------------------------------------------------------- */
 
 static void ia_query(struct race_caller *c)
 {
@@ -352,15 +268,10 @@ static void ia_query(struct race_caller *c)
 	     DAT_PROVIDER_FIELD_MAX_PRIVATE_DATA_SIZE, &prov);
 }
 
-static void ia_close(struct race_caller *c)
-{
-	race_free_slot(c, S_IA);
-}
-
 /* ---- The table ----------------------------------------------------------- */
 
 const struct race_call race_object_calls[] = {
-	RACE_CALL(dat_srq_create, srq_create),
+	RACE_CALL_ON(dat_srq_create, race_replace, S_SRQ2),
 	RACE_CALL(dat_srq_free, srq_free),
 	RACE_CALL(dat_srq_query, srq_query),
 	RACE_CALL(dat_srq_resize, srq_resize),
@@ -370,31 +281,31 @@ const struct race_call race_object_calls[] = {
 	RACE_CALL(dat_lmr_query, lmr_query),
 	RACE_CALL(dat_lmr_sync_rdma_read, lmr_sync_read),
 	RACE_CALL(dat_lmr_sync_rdma_write, lmr_sync_write),
-	RACE_CALL(dat_lmr_allocate, lmr_allocate),
+	RACE_CALL_ON(dat_lmr_allocate, race_replace, S_FMR),
 	RACE_CALL(dat_lmr_fmr, fmr_or_invalidate),
 	RACE_CALL(dat_lmr_invalidate, fmr_or_invalidate),
-	RACE_CALL(dat_rmr_create, rmr_create),
-	RACE_CALL(dat_rmr_free, rmr_free),
+	RACE_CALL_ON(dat_rmr_create, race_replace, S_RMR),
+	RACE_CALL_ON(dat_rmr_free, race_free_slot, S_RMR),
 	RACE_CALL(dat_rmr_query, rmr_query),
 	RACE_CALL(dat_rmr_bind, rmr_bind),
 	RACE_CALL(dat_cr_query, cr_query),
 	RACE_CALL(dat_cr_accept, cr_accept),
 	RACE_CALL(dat_cr_reject, race_reject),
 	RACE_CALL(dat_cr_handoff, cr_handoff),
-	RACE_CALL(dat_psp_create, psp_create),
-	RACE_CALL(dat_psp_free, psp_free),
+	RACE_CALL_ON(dat_psp_create, race_replace, S_PSP),
+	RACE_CALL_ON(dat_psp_free, race_free_slot, S_PSP),
 	RACE_CALL(dat_psp_query, psp_query),
-	RACE_CALL(dat_rsp_create, rsp_create),
-	RACE_CALL(dat_rsp_free, rsp_free),
+	RACE_CALL_ON(dat_rsp_create, race_replace, S_RSP),
+	RACE_CALL_ON(dat_rsp_free, race_free_slot, S_RSP),
 	RACE_CALL(dat_rsp_query, rsp_query),
-	RACE_CALL(dat_csp_create, csp_create),
-	RACE_CALL(dat_csp_free, csp_free),
+	RACE_CALL_ON(dat_csp_create, race_replace, S_CSP),
+	RACE_CALL_ON(dat_csp_free, race_free_slot, S_CSP),
 	RACE_CALL(dat_csp_query, csp_query),
-	RACE_CALL(dat_pz_create, pz_create),
-	RACE_CALL(dat_pz_free, pz_free),
-	RACE_CALL(dat_ia_openv, ia_openv),
+	RACE_CALL_ON(dat_pz_create, race_replace, S_PZ),
+	RACE_CALL_ON(dat_pz_free, race_free_slot, S_PZ),
+	RACE_CALL_ON(dat_ia_openv, race_replace, S_IA),
 	RACE_CALL(dat_ia_query, ia_query),
-	RACE_CALL(dat_ia_close, ia_close),
+	RACE_CALL_ON(dat_ia_close, race_free_slot, S_IA),
 };
 
 const unsigned int race_nobject_calls = ARRAY_SIZE(race_object_calls);

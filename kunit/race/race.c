@@ -101,9 +101,17 @@ static int race_thread(void *data)
 	kthread_complete_and_exit(&c->done, 0);
 }
 
+static void make_call(struct race_caller *c, const struct race_call *call)
+{
+	if (call->on)
+		call->on(c, call->slot);
+	else
+		call->fn(c);
+}
+
 static void call_step(struct race_caller *c)
 {
-	c->call->fn(c);
+	make_call(c, c->call);
 }
 
 /*
@@ -431,7 +439,7 @@ static void C5_every_two_calls(struct kunit *test)
 
 static void any_call(struct race_caller *c)
 {
-	call_at(rnd(c, race_nep_calls + race_nobject_calls))->fn(c);
+	make_call(c, call_at(rnd(c, race_nep_calls + race_nobject_calls)));
 }
 
 static void sleep_for(unsigned int len)

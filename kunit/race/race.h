@@ -167,12 +167,20 @@ struct race_world {
 
 struct race_caller;
 
+/*
+ * struct race_call - what a side calls
+ * @fn: makes the call; or NULL, then
+ * @on: makes it, with the object in @slot
+ */
 struct race_call {
 	const char *name;
 	void (*fn)(struct race_caller *c);
+	void (*on)(struct race_caller *c, enum race_slot slot);
+	enum race_slot slot;
 };
 
-#define RACE_CALL(name, fn)	{ #name, fn }
+#define RACE_CALL(name, fn)		{ #name, fn }
+#define RACE_CALL_ON(name, on, slot)	{ #name, NULL, on, slot }
 
 /*
  * struct race_caller - a thread
