@@ -77,7 +77,10 @@ void kdapl_hca_addr_work(struct work_struct *work)
 	}
 	kdapl_hca_leave(hca);
 	pause = clamp(2 * before, KDAPL_ADDR_RETRY_MS, KDAPL_ADDR_RETRY_MAX_MS);
-	/* If kdapl_hca_update_addrs() was called meanwhile, the work is queued, and begins anew. */
+	/*
+	 * If kdapl_hca_update_addrs() was called meanwhile, the work is queued, and begins anew.
+	 * litmus: none, as mod_delayed_work() wins in either order.
+	 */
 	if (again && cmpxchg(&hca->addr_pause, before, pause) == before)
 		queue_delayed_work(hca->down_wq, &hca->addr_work,
 				   msecs_to_jiffies(pause));

@@ -283,7 +283,7 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	down_write(&hca->sem);
 	list_for_each_entry(ia, &hca->ias, obj.link)
 		kdapl_ia_strip(ia);
-	/* Pairs with kdapl_lmr_is_posted(). Before the event: consumers may free then. */
+	/* Pairs with kdapl_lmr_is_posted(). Before the event: consumers may free then. litmus: left */
 	smp_store_release(&hca->left, true);
 	list_for_each_entry(ia, &hca->ias, obj.link)
 		kdapl_async_post(&ia->catastrophic);

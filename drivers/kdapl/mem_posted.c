@@ -199,7 +199,7 @@ static bool kdapl_lmr_is_posted(struct kdapl_lmr *lmr)
 	struct kdapl_obj *obj;
 	bool found;
 
-	/* Pairs with kdapl_remove_one(). */
+	/* Pairs with kdapl_remove_one(). litmus: left */
 	if (!poster || smp_load_acquire(&lmr->obj.ia->hca->left))
 		return false;
 	/* An Endpoint is in ia->lingering before it loses its handle. litmus: linger-walk */
