@@ -399,9 +399,11 @@ struct kbi_link {
  * @fail_work: lets requests fail that waited for a fence
  * @fence_work: fences sessions that other paths have lost
  * @resize_work: adopts @told_size
+ * @connect_work: connects
+ * @connect_err: what @connect_work has returned last, 0 or an error number
  * @end_work: disconnects
- * @ends: how often @end_work has ended
- * @ended: woken when @ends has changed
+ * @connects, @ends: how often @connect_work and @end_work have ended
+ * @ended: woken when @connects or @ends has changed
  */
 struct kbi_disk {
 	struct config_item item;
@@ -445,6 +447,9 @@ struct kbi_disk {
 	struct work_struct fail_work;
 	struct delayed_work fence_work;
 	struct delayed_work resize_work;
+	struct work_struct connect_work;
+	atomic_t connects;
+	int connect_err;
 	struct work_struct end_work;
 	atomic_t ends;
 	wait_queue_head_t ended;
@@ -503,12 +508,6 @@ static inline __le32 kbi_namespace(struct kbi_use *use)
 	return use->queue->volumes ? cpu_to_le32(use->disk->params.namespace) : 0;
 }
 
-/* Is what kbi_disk_end() started, returning @before, done? litmus: blk-ended */
-static inline bool kbi_disk_has_ended(struct kbi_disk *disk, int before)
-{
-	return atomic_read_acquire(&disk->ends) != before;
-}
-
 /*
  * Return whether a request is under way in @slot. Pairs with kbi_io_send() and
  * kbi_slot_put(): what was stored in the slot before the bit was set, or cleared, is
@@ -549,6 +548,7 @@ int kbi_link_add(struct kbi_disk *disk);
 void kbi_link_remove(struct kbi_disk *disk);
 void kbi_link_error(struct kbi_link *link, const char *why);
 void kbi_link_check(struct kbi_link *link);
+bool kbi_link_is_wanted(struct kbi_link *link);
 int kbi_link_queue_up(struct kbi_link *link, struct kbi_queue *queue);
 
 /* ini_queues.c */

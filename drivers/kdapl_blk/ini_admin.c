@@ -19,6 +19,9 @@
 #include <linux/random.h>
 #include "ini.h"
 
+/* How soon a wait notices that nobody wants what it waits for */
+#define KBI_WAIT_PART	((unsigned long)HZ / 10)
+
 static struct kbi_slot *kbi_admin_slot(struct kbi_queue *queue)
 {
 	return &queue->slots[0];
@@ -522,10 +525,13 @@ static unsigned long kbi_keepalives(struct kbi_link *link,
  * @done: what is waited for
  * @timeout: jiffies
  *
- * kbi_keepalive_work() needs link->mutex, which is held meanwhile.
+ * kbi_keepalive_work() needs link->mutex, which is held meanwhile. So does whoever removes
+ * a disk: a queue that is not in use yet, and that no disk waits for any more, is lost.
+ * One that is in use may have writes of such a disk.
  *
  * Context: Process context, sleeps.
- * Return: 0 if @timeout has elapsed, otherwise what is left of it
+ * Return: 0 if @timeout has elapsed, or the queue is not wanted; otherwise what is left of
+ * the time
  */
 unsigned long kbi_wait(struct kbi_queue *queue, struct completion *done,
 		       unsigned long timeout)
@@ -536,7 +542,11 @@ unsigned long kbi_wait(struct kbi_queue *queue, struct completion *done,
 	lockdep_assert_held(&link->mutex);
 
 	while (timeout && !left) {
-		part = timeout;
+		if (!READ_ONCE(queue->in_use) && !kbi_link_is_wanted(link)) {
+			kbi_queue_lost(queue, NULL);
+			return 0;
+		}
+		part = min(timeout, KBI_WAIT_PART);
 		if (link->params.keepalive_ms && kbi_link_state(link) == KBI_LINK_LIVE)
 			part = min(part, kbi_keepalives(link, queue));
 		left = wait_for_completion_timeout(done, part);

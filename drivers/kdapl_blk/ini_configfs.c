@@ -246,6 +246,49 @@ static ssize_t kbi_disk_connected_show(struct config_item *item, char *page)
 					KBI_LIVE);
 }
 
+/* Return whether what kbi_disk_end() started, returning @before, is done. */
+static bool kbi_disk_has_ended(struct kbi_disk *disk, int before)
+{
+	return atomic_read(&disk->ends) != before;
+}
+
+/* Return whether what kbi_connect_begin() started is done; @before: disk->connects then. */
+static bool kbi_disk_has_connected(struct kbi_disk *disk, int before)
+{
+	return atomic_read(&disk->connects) != before;
+}
+
+/* Start to disconnect, and wait until that is done, but not for long. */
+static void kbi_disk_end_soon(struct kbi_disk *disk)
+{
+	int before = kbi_disk_end(disk);
+
+	wait_event_killable_timeout(disk->ended, kbi_disk_has_ended(disk, before),
+				    KBI_END_WAIT);
+}
+
+/*
+ * Connect, and wait for it. A signal ends that: what was begun is undone, by
+ * kbi_end_work() if that takes longer.
+ */
+static int kbi_disk_connect(struct kbi_disk *disk)
+{
+	int before, err;
+
+	err = kbi_disk_change(disk);
+	if (err)
+		return -EISCONN;
+	before = atomic_read(&disk->connects);
+	err = kbi_connect_begin(disk);
+	mutex_unlock(&disk->admin);
+	if (err)
+		return err;
+	if (!wait_event_interruptible(disk->ended, kbi_disk_has_connected(disk, before)))
+		return READ_ONCE(disk->connect_err);
+	kbi_disk_end_soon(disk);
+	return -EINTR;
+}
+
 /* Disconnect, and wait for it: as long as it takes, or until a signal. */
 static int kbi_disk_disconnect(struct kbi_disk *disk)
 {
@@ -265,13 +308,7 @@ static ssize_t kbi_disk_connected_store(struct config_item *item,
 	err = kstrtobool(page, &value);
 	if (err)
 		return err;
-	if (!value)
-		return kbi_disk_disconnect(disk) ?: count;
-	err = kbi_disk_change(disk);
-	if (err)
-		return -EISCONN;
-	err = kbi_connect(disk);
-	mutex_unlock(&disk->admin);
+	err = value ? kbi_disk_connect(disk) : kbi_disk_disconnect(disk);
 	return err ?: count;
 }
 CONFIGFS_ATTR(kbi_disk_, connected);
@@ -413,6 +450,7 @@ static struct config_item *kbi_disk_make(struct config_group *group,
 	INIT_WORK(&disk->fail_work, kbi_fail_work);
 	INIT_DELAYED_WORK(&disk->fence_work, kbi_fence_work);
 	INIT_DELAYED_WORK(&disk->resize_work, kbi_resize_work);
+	INIT_WORK(&disk->connect_work, kbi_connect_work);
 	INIT_WORK(&disk->end_work, kbi_end_work);
 	init_waitqueue_head(&disk->ended);
 	config_item_init_type_name(&disk->item, name, &kbi_disk_type);
@@ -421,12 +459,7 @@ static struct config_item *kbi_disk_make(struct config_group *group,
 
 static void kbi_disk_drop(struct config_group *group, struct config_item *item)
 {
-	struct kbi_disk *disk = kbi_disk_of(item);
-	int before = kbi_disk_end(disk);
-
-	wait_event_killable_timeout(disk->ended,
-				    kbi_disk_has_ended(disk, before),
-				    KBI_END_WAIT);
+	kbi_disk_end_soon(kbi_disk_of(item));
 	config_item_put(item);
 }
 

@@ -294,10 +294,12 @@ void kbi_link_check(struct kbi_link *link)
 	kbi_link_error(link, NULL);
 }
 
-/* Return whether a disk waits for connections. */
-static bool kbi_link_is_wanted(struct kbi_link *link)
+/* Return whether a disk waits for connections, and not to be removed. Context: process. */
+bool kbi_link_is_wanted(struct kbi_link *link)
 {
 	struct kbi_disk *disk;
+
+	lockdep_assert_held(&link->mutex);
 
 	list_for_each_entry(disk, &link->disks, link_entry)
 		if (!READ_ONCE(disk->removing))

@@ -4,7 +4,7 @@
  *
  *   IDLE -> CONNECTING -> LIVE <-> RECOVERING -> FAILED -> LIVE
  *
- * Entry points: kbi_connect() and kbi_disk_end() for the administrator; for
+ * Entry points: kbi_connect_begin() and kbi_disk_end() for the administrator; for
  * ini_link.c kbi_disk_attach(), kbi_disk_go_live() and kbi_disk_go_on() when there
  * is a connection, kbi_disk_lost() from anywhere, kbi_disk_stop() and
  * kbi_disk_down() when it is gone, and kbi_give_up().
@@ -18,6 +18,10 @@
  * attaches the volume again, so nothing is sent twice before that. A link none of whose
  * disks is attached ends, and is not made again before one of them is due: ini_retry.c
  * has the intervals.
+ *
+ * Connecting is a work item's: whoever has asked for it may be killed meanwhile, however
+ * long a target, a driver or another disk of the link takes. kbi_disk_end() has it end
+ * early.
  *
  * Locks: disk->admin serialises connect and disconnect, link->mutex all the rest.
  * disk->state leaves KBI_LIVE without a lock, by atomic_cmpxchg() in
@@ -371,8 +375,10 @@ void kbi_end_work(struct work_struct *work)
 {
 	struct kbi_disk *disk = container_of(work, struct kbi_disk, end_work);
 
+	flush_work(&disk->connect_work);
 	mutex_lock(&disk->admin);
-	if (kbi_state(disk) != KBI_IDLE)
+	/* Without a link it is to be connected anew, and was not yet. */
+	if (disk->link)
 		kbi_disconnect(disk);
 	mutex_unlock(&disk->admin);
 	cancel_work_sync(&disk->fail_work);
@@ -401,8 +407,8 @@ int kbi_disk_end(struct kbi_disk *disk)
 	config_item_get(&disk->item);
 	__module_get(THIS_MODULE);
 	/*
-	 * kbi_connect() holds ->admin as long as the partition table is read, which
-	 * need not wait for another connection any more.
+	 * kbi_connect_work() ends: it waits for no target any more, and the partition
+	 * table, if it reads that, for no other connection.
 	 */
 	WRITE_ONCE(disk->removing, true);
 	queue_work(kbi_wq, &disk->fail_work);
@@ -456,8 +462,7 @@ static int kbi_disk_start(struct kbi_disk *disk)
 	int err;
 
 	flags = kbi_link_lock(link);
-	atomic_set(&disk->state, KBI_CONNECTING);
-	err = kbi_link_add(disk);
+	err = READ_ONCE(disk->removing) ? -EINTR : kbi_link_add(disk);
 	epoch = link->epoch;
 	kbi_link_unlock(link, flags);
 	noio = memalloc_noio_save();
@@ -473,7 +478,6 @@ static int kbi_disk_start(struct kbi_disk *disk)
 	flags = kbi_link_lock(link);
 	kbi_link_remove(disk);
 	kbi_volume_leave(disk);
-	atomic_set(&disk->state, KBI_IDLE);
 	kbi_link_unlock(link, flags);
 	return err;
 }
@@ -488,7 +492,6 @@ static int kbi_disk_join(struct kbi_disk *disk)
 			      msecs_to_jiffies(disk->params.connect_timeout_ms);
 	int err;
 
-	disk->removing = false;
 	disk->flaps = 0;
 	disk->ends_link = false;
 	disk->ends_queue = 0;
@@ -510,21 +513,18 @@ static int kbi_disk_join(struct kbi_disk *disk)
 	}
 }
 
-/*
- * Connect and add the disk. Return 0 or an error number. Context: process.
- */
-int kbi_connect(struct kbi_disk *disk)
+/* Connect and add the disk. Return 0 or an error number. Context: process. */
+static int kbi_connect(struct kbi_disk *disk)
 {
-	struct kbi_params *params = &disk->params;
 	int err;
 
 	lockdep_assert_held(&disk->admin);
 
-	if (!params->ia[0] || !params->address[0] || !params->subsystem[0])
-		return -ENXIO;
 	err = kbi_disk_join(disk);
-	if (err)
+	if (err) {
+		atomic_set(&disk->state, KBI_IDLE);
 		return err;
+	}
 	/*
 	 * kbi_disk_show() waits for reads of the partition table, and recovery
 	 * needs link->mutex: do not hold it here.
@@ -533,4 +533,48 @@ int kbi_connect(struct kbi_disk *disk)
 	if (err)
 		kbi_disconnect(disk);
 	return err;
+}
+
+/*
+ * Connect a disk that kbi_connect_begin() was called for. Holds references on the item
+ * and on the module.
+ */
+void kbi_connect_work(struct work_struct *work)
+{
+	struct kbi_disk *disk = container_of(work, struct kbi_disk, connect_work);
+
+	mutex_lock(&disk->admin);
+	WRITE_ONCE(disk->connect_err, kbi_connect(disk));
+	mutex_unlock(&disk->admin);
+	/* kbi_exit() waits for the rest. */
+	module_put(THIS_MODULE);
+	atomic_inc(&disk->connects);
+	wake_up(&disk->ended);
+	config_item_put(&disk->item);
+}
+
+/**
+ * kbi_connect_begin() - start to connect an idle disk
+ * @disk: disk; its parameters stay as they are as long as it is not idle
+ *
+ * disk->connects changes when it is connected, or idle again because of
+ * disk->connect_err.
+ *
+ * Context: Process context.
+ * Return: 0, or -ENXIO if parameters are missing
+ */
+int kbi_connect_begin(struct kbi_disk *disk)
+{
+	const struct kbi_params *params = &disk->params;
+
+	lockdep_assert_held(&disk->admin);
+
+	if (!params->ia[0] || !params->address[0] || !params->subsystem[0])
+		return -ENXIO;
+	config_item_get(&disk->item);
+	__module_get(THIS_MODULE);
+	disk->removing = false;
+	atomic_set(&disk->state, KBI_CONNECTING);
+	queue_work(kbi_end_wq, &disk->connect_work);
+	return 0;
 }

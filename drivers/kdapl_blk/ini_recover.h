@@ -13,7 +13,8 @@ struct kbi_disk;
 struct kbi_link;
 
 /* ini_recover.c */
-int kbi_connect(struct kbi_disk *disk);
+void kbi_connect_work(struct work_struct *work);
+int kbi_connect_begin(struct kbi_disk *disk);
 int kbi_disk_end(struct kbi_disk *disk);
 void kbi_end_work(struct work_struct *work);
 int kbi_disk_attach(struct kbi_disk *disk);

@@ -65,8 +65,8 @@ int ini_init(struct kunit *test)
 }
 EXPORT_SYMBOL_GPL(ini_init);
 
-/* Load the module and make a disk. */
-static void ini_load(struct kd_side *side)
+/* Load the module, and make a disk of the target at @port of @side. */
+void kdb_make_disk(struct kd_side *side, u16 port)
 {
 	struct kunit *test = side->test;
 	char value[64];
@@ -96,7 +96,10 @@ static void ini_load(struct kd_side *side)
 	KUNIT_ASSERT_EQ(test, 0, ini_put("reconnect_max_ms",
 					 ini_attrs.reconnect_max_ms));
 	KUNIT_ASSERT_EQ(test, 0, ini_put("give_up_ms", ini_attrs.give_up_ms));
+	snprintf(value, sizeof(value), "%u", port);
+	KUNIT_ASSERT_EQ(test, 0, ini_put("conn_qual", value));
 }
+EXPORT_SYMBOL_GPL(kdb_make_disk);
 
 /*
  * Have the module connect in the background, since the case itself is the
@@ -104,11 +107,7 @@ static void ini_load(struct kd_side *side)
  */
 static void ini_connect_start(struct kd_side *side, u16 port)
 {
-	char value[16];
-
-	ini_load(side);
-	snprintf(value, sizeof(value), "%u", port);
-	KUNIT_ASSERT_EQ(side->test, 0, ini_put("conn_qual", value));
+	kdb_make_disk(side, port);
 	reinit_completion(&ini_ended);
 	queue_work(system_long_wq, &ini_work);
 }
