@@ -9,6 +9,7 @@
  *   tgt_ns.c            volumes: enable, disable
  *   tgt_attach.c        volumes: connections attach and detach
  *   tgt_identity.c      volumes: UUIDs
+ *   tgt_storage.c       volumes: what is below loop devices
  *   tgt_auth.c          authentication of clients
  *   tgt_session.c       disks of clients: epochs, fences, flushes
  *   tgt_adapter.c       a port at work: adapter, listening, device removal

@@ -17,6 +17,7 @@
 #include <linux/workqueue.h>
 #include <dat/kdat.h>
 #include "secret.h"
+#include "tgt_storage.h"
 
 /*
  * How long the removal of a directory or of a link waits for requests that the
@@ -107,6 +108,7 @@ struct kbt_link {
  * @io_wq: runs what may block on the medium, so that other volumes do not wait
  * @file: the backing, or NULL
  * @bdev: the block device that @file is, or NULL
+ * @storage: what @file is kept in
  * @nowait: @bdev supports REQ_NOWAIT
  * @block_size: logical block size, bytes
  */
@@ -135,6 +137,7 @@ struct kbt_ns {
 	struct workqueue_struct *io_wq;
 	struct file *file;
 	struct block_device *bdev;
+	struct kbt_storage storage;
 	bool nowait;
 	u32 block_size;
 };

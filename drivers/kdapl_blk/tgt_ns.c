@@ -72,10 +72,15 @@ static void kbt_ns_flush(struct kbt_ns *ns)
 static const char *kbt_ns_conflict(const struct kbt_ns *ns,
 				   const struct kbt_ns *other)
 {
-	if (other->file->f_mapping != ns->file->f_mapping)
-		return uuid_equal(&other->uuid, &ns->uuid) ?
-		       "has the UUID of another volume" : NULL;
-	return other->read_only && ns->read_only ? NULL : "is a volume already";
+	bool same = other->file->f_mapping == ns->file->f_mapping;
+
+	if (!same && uuid_equal(&other->uuid, &ns->uuid))
+		return "has the UUID of another volume";
+	if (!same && !kbt_storage_overlaps(&other->storage, &ns->storage))
+		return NULL;
+	if (other->read_only && ns->read_only)
+		return NULL;
+	return same ? "is a volume already" : "has the data of another volume";
 }
 
 /* Make @ns one of the open volumes. Return 0, or -EBUSY if it conflicts with another. */
@@ -85,15 +90,17 @@ static int kbt_ns_claim(struct kbt_ns *ns)
 	struct kbt_ns *other;
 
 	mutex_lock(&kbt_config);
-	list_for_each_entry(other, &kbt_open, open_link)
-		conflict = conflict ?: kbt_ns_conflict(ns, other);
+	list_for_each_entry(other, &kbt_open, open_link) {
+		conflict = kbt_ns_conflict(ns, other);
+		if (!conflict)
+			continue;
+		pr_err("%s %s, %s\n", ns->path, conflict, other->path);
+		break;
+	}
 	if (!conflict)
 		list_add(&ns->open_link, &kbt_open);
 	mutex_unlock(&kbt_config);
-	if (!conflict)
-		return 0;
-	pr_err("%s %s\n", ns->path, conflict);
-	return -EBUSY;
+	return conflict ? -EBUSY : 0;
 }
 
 /* Once: look @path up as @lookup says, and open what is there. */
@@ -205,8 +212,10 @@ static int kbt_ns_open(struct kbt_ns *ns)
 	err = kbt_ns_check(ns);
 	if (!err)
 		err = kbt_ns_identify(ns);
-	if (!err)
+	if (!err) {
+		kbt_storage_find(file, &ns->storage);
 		err = kbt_ns_claim(ns);
+	}
 	if (err) {
 		ns->file = NULL;
 		filp_close(file, NULL);

@@ -411,6 +411,57 @@ static void blk_volume_is_claimed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, shell("echo 1 >" TGT_NS "/enable"));
 }
 
+#define ENABLES_OTHER	"echo 1 2>/dev/null >" OTHER_NS "/enable"
+#define OTHER_IS(path)	"cd " OTHER_NS "; echo 0 >enable; echo " path " >path"
+
+static void loops_end(void *unused)
+{
+	shell("rmdir " OTHER_NS " 2>/dev/null; losetup -d /tmp/loop;"
+	      " losetup -d /tmp/loop2 2>/dev/null; rm /tmp/loop /tmp/loop2");
+}
+
+/* What is below a loop device is not exported beside it, nor what else is made of that. */
+static void blk_volume_is_below_a_loop(struct kunit *test)
+{
+	tgt_load(test);
+	if (shell("mknod /tmp/loop b 7 7; mknod /tmp/loop2 b 7 6; losetup /tmp/loop " TGT_FILE))
+		kunit_skip(test, "no loop device");
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, loops_end, NULL));
+	KUNIT_ASSERT_EQ(test, 0, shell("mkdir " OTHER_NS "; " OTHER_IS("/tmp/loop")));
+	KUNIT_EXPECT_NE_MSG(test, 0, shell(ENABLES_OTHER), "the loop device, beside the file");
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo /tmp/loop >path"));
+	KUNIT_ASSERT_EQ(test, 0, shell(OTHER_IS(TGT_FILE)));
+	KUNIT_EXPECT_NE_MSG(test, 0, shell(ENABLES_OTHER), "the file, beside the loop device");
+	KUNIT_ASSERT_EQ(test, 0, shell("losetup /tmp/loop2 " TGT_FILE "; " OTHER_IS("/tmp/loop2")));
+	KUNIT_EXPECT_NE_MSG(test, 0, shell(ENABLES_OTHER), "another loop device of the file");
+	KUNIT_ASSERT_EQ(test, 0, shell("losetup -d /tmp/loop2; losetup /tmp/loop2 /tmp/loop"));
+	KUNIT_EXPECT_NE_MSG(test, 0, shell(ENABLES_OTHER), "a loop device of the loop device");
+	/* Another file is another medium, and what can only be read is nobody's. */
+	KUNIT_ASSERT_EQ(test, 0, shell("losetup -d /tmp/loop2; cp " TGT_FILE " " OTHER_FILE
+				       "; losetup /tmp/loop2 " OTHER_FILE));
+	KUNIT_EXPECT_EQ(test, 0, shell(ENABLES_OTHER));
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo 1 >read_only"));
+	KUNIT_EXPECT_EQ(test, 0, shell(OTHER_IS(TGT_FILE) "; echo 1 >read_only; echo 1 >enable"));
+	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " OTHER_NS "; rm " OTHER_FILE));
+	KUNIT_EXPECT_EQ(test, 0, change_volume("echo 0 >read_only; echo " TGT_FILE " >path"));
+}
+
+/* Two halves of a file are two volumes. */
+static void blk_volume_is_a_part(struct kunit *test)
+{
+	tgt_load(test);
+	if (shell("mknod /tmp/loop b 7 7; mknod /tmp/loop2 b 7 6;"
+		  " losetup --sizelimit 65536 /tmp/loop " TGT_FILE))
+		kunit_skip(test, "no loop device");
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, loops_end, NULL));
+	KUNIT_ASSERT_EQ(test, 0, shell("losetup -o 65536 /tmp/loop2 " TGT_FILE));
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo /tmp/loop >path"));
+	KUNIT_ASSERT_EQ(test, 0, shell("mkdir " OTHER_NS "; " OTHER_IS("/tmp/loop2")));
+	KUNIT_EXPECT_EQ(test, 0, shell(ENABLES_OTHER));
+	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " OTHER_NS));
+	KUNIT_EXPECT_EQ(test, 0, change_volume("echo " TGT_FILE " >path"));
+}
+
 static struct kunit_case identity_cases[] = {
 	KUNIT_CASE_PARAM(blk_feature_identity, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_feature_hints, kd_gen_ia),
@@ -425,6 +476,8 @@ static struct kunit_case identity_cases[] = {
 	KUNIT_CASE_PARAM(blk_backing_is_a_fifo, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_disabling_flushes, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_volume_is_claimed, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_volume_is_below_a_loop, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_volume_is_a_part, kd_gen_ia),
 	{}
 };
 

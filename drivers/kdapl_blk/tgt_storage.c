@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Where the bytes of a volume are in the end: below loop devices.
+ *
+ * Entry points: kbt_storage_find() when a volume is opened, kbt_storage_overlaps() to compare
+ * two of them.
+ *
+ * Who opens a block device with O_EXCL is told of everybody else who has claimed it. A loop
+ * device does not claim what is below, so this could be exported beside it, by another name.
+ * The kernel tells in sysfs only, by its name, what that is. If the name leads nowhere any
+ * more nothing is known, and the loop device is taken for the storage.
+ *
+ * No state, no locks.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/blkdev.h>
+#include <linux/fs.h>
+#include <linux/kdev_t.h>
+#include <linux/namei.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include "tgt_storage.h"
+
+/* More loop devices than this are not stacked. */
+#define KBT_LOOPS	8
+
+/*
+ * Read the line that the loop device which @dev is, or is a partition of, tells as @name.
+ * @buf: PATH_MAX bytes. Return false if it is no loop device.
+ */
+static bool kbt_loop_line(dev_t dev, bool partition, const char *name, char *buf)
+{
+	struct file *file;
+	loff_t pos = 0;
+	ssize_t n;
+
+	snprintf(buf, PATH_MAX, "/sys/dev/block/%u:%u/%sloop/%s", MAJOR(dev), MINOR(dev),
+		 partition ? "../" : "", name);
+	file = filp_open(buf, O_RDONLY, 0);
+	if (IS_ERR(file))
+		return false;
+	n = kernel_read(file, buf, PATH_MAX - 1, &pos);
+	filp_close(file, NULL);
+	if (n <= 0)
+		return false;
+	buf[n] = '\0';
+	buf[strcspn(buf, "\n")] = '\0';
+	return true;
+}
+
+/* Return whether the loop device @dev shows all of what is below. */
+static bool kbt_loop_is_whole(dev_t dev, bool partition, char *buf)
+{
+	if (partition)
+		return false;
+	if (kbt_loop_line(dev, false, "offset", buf) && strcmp(buf, "0"))
+		return false;
+	return !kbt_loop_line(dev, false, "sizelimit", buf) || !strcmp(buf, "0");
+}
+
+/* Note what @inode is, a block device or a file. */
+static void kbt_storage_set(struct kbt_storage *storage, const struct inode *inode)
+{
+	bool device = S_ISBLK(inode->i_mode);
+
+	storage->dev = device ? inode->i_rdev : inode->i_sb->s_dev;
+	storage->ino = device ? 0 : inode->i_ino;
+}
+
+/**
+ * kbt_storage_find() - find what a volume is kept in
+ * @file: block device or regular file, open
+ * @storage: where to store that
+ *
+ * Context: Process context, may sleep.
+ */
+void kbt_storage_find(struct file *file, struct kbt_storage *storage)
+{
+	struct inode *inode = file->f_mapping->host;
+	char *buf = kmalloc(PATH_MAX, GFP_KERNEL);
+	bool partition = S_ISBLK(inode->i_mode) && bdev_is_partition(I_BDEV(inode));
+	struct path below;
+	int i;
+
+	/* What kbt_loop_line() finds by its name is an inode of that file system, too. */
+	kbt_storage_set(storage, S_ISBLK(inode->i_mode) ? inode : file_inode(file));
+	storage->part = false;
+	for (i = 0; buf && i < KBT_LOOPS && !storage->ino; i++) {
+		if (!kbt_loop_is_whole(storage->dev, partition, buf))
+			storage->part = true;
+		if (!kbt_loop_line(storage->dev, partition, "backing_file", buf) ||
+		    kern_path(buf, LOOKUP_FOLLOW, &below))
+			break;
+		partition = false;
+		kbt_storage_set(storage, d_inode(below.dentry));
+		path_put(&below);
+	}
+	kfree(buf);
+}
+
+/*
+ * Return whether @a and @b have bytes in common, as far as O_EXCL does not tell. Two parts
+ * of one thing are taken for different ones.
+ */
+bool kbt_storage_overlaps(const struct kbt_storage *a, const struct kbt_storage *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && !(a->part && b->part);
+}

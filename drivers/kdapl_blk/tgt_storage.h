@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Where the bytes of a volume are in the end: see tgt_storage.c.
+ */
+#ifndef KDAPL_BLK_TGT_STORAGE_H
+#define KDAPL_BLK_TGT_STORAGE_H
+
+#include <linux/types.h>
+
+struct file;
+
+/*
+ * struct kbt_storage - a file, or a block device that is no loop device
+ * @dev: the file system, or the device
+ * @ino: the file's inode there, or 0 for a device
+ * @part: the volume may be a part of it only
+ */
+struct kbt_storage {
+	dev_t dev;
+	u64 ino;
+	bool part;
+};
+
+void kbt_storage_find(struct file *file, struct kbt_storage *storage);
+bool kbt_storage_overlaps(const struct kbt_storage *a, const struct kbt_storage *b);
+
+#endif /* KDAPL_BLK_TGT_STORAGE_H */
