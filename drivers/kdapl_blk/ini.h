@@ -150,6 +150,7 @@ enum kbi_queue_state {
  * @gone: completed by the last connection event
  * @admin: completed by the reply to an admin request, or by the loss of the connection
  * @features: features asked for
+ * @err: why the connection was refused or has ended, an error number
  * @welcome: private data of the target
  * @invalidate: replies invalidate exposed memory
  * @batch: several replies may share a message
@@ -193,6 +194,7 @@ struct kbi_queue {
 	struct completion gone;
 	struct completion admin;
 	u32 features;
+	int err;
 	struct kblk_welcome welcome;
 	bool invalidate;
 	bool batch;
@@ -247,6 +249,7 @@ struct kbi_params {
 	u32 reconnect_max_ms;
 	u32 give_up_ms;
 	u32 share;
+	u32 only_path;
 };
 
 enum kbi_state {
@@ -454,24 +457,6 @@ struct kbi_disk {
 	atomic_t ends;
 	wait_queue_head_t ended;
 	atomic64_t stats[KBI_STATS];
-};
-
-/*
- * struct kbi_pdu - the driver's part of a request of the block layer
- * @status: status to complete the request with
- * @lost: the connection was lost before the reply arrived
- * @detached: how often the target has answered that the volume is not attached
- * @tries: how often the request was lost, or not executed for that reason
- * @since: when the request was first queued, jiffies
- * @written: for a FLUSH, volume->written when it was sent
- */
-struct kbi_pdu {
-	blk_status_t status;
-	bool lost;
-	u16 detached;
-	u32 tries;
-	unsigned long since;
-	s64 written;
 };
 
 extern struct kblk_hmac kbi_hmac;

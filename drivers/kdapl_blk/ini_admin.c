@@ -18,6 +18,7 @@
 #include <linux/printk.h>
 #include <linux/random.h>
 #include "ini.h"
+#include "status.h"
 
 /* How soon a wait notices that nobody wants what it waits for */
 #define KBI_WAIT_PART	((unsigned long)HZ / 10)
@@ -151,8 +152,8 @@ static int kbi_prove(struct kbi_link *link, const struct kblk_proof_of *of,
 
 	if (!err)
 		return 0;
-	pr_err("client %s: its %s cannot be used, error %d\n", params->client,
-	       kblk_secret_name(&params->secret), err);
+	pr_err("%s: client %s: its %s cannot be used: %s\n", link->name, params->client,
+	       kblk_secret_name(&params->secret), kblk_secret_text(err));
 	return -EACCES;
 }
 
@@ -194,7 +195,7 @@ static int kbi_attach_proven(struct kbi_use *use, struct kbi_attach *attach)
 		return ret;
 	if (!crypto_memneq(proof, attach->proof.proof, sizeof(proof)))
 		return KBLK_OK;
-	pr_err("the target does not know the secret\n");
+	pr_err("%s: the target does not know the secret\n", link->name);
 	return -EACCES;
 }
 
@@ -211,6 +212,7 @@ static bool kbi_was_attached(struct kbi_use *use)
 /* Attach a queue to the volume of a disk. Return 0 or an error number. */
 int kbi_attach(struct kbi_use *use)
 {
+	const char *name = config_item_name(&use->disk->item);
 	const struct kbi_params *params = &use->disk->params;
 	struct kblk_request request = { .opcode = KBLK_OP_ATTACH };
 	struct kbi_attach attach = {
@@ -239,22 +241,24 @@ int kbi_attach(struct kbi_use *use)
 	case KBLK_OK:
 		return 0;
 	case KBLK_ERR_DENIED:
-		pr_err("the target does not know client %s for %s\n",
-		       params->client, params->subsystem);
+		pr_err("%s: the target does not know client %s for %s, or wants a secret\n",
+		       name, params->client, params->subsystem);
 		return -EACCES;
 	case KBLK_ERR_PROOF:
-		pr_err("the target knows another secret of client %s, or none\n",
+		pr_err("%s: the target knows another secret of client %s, or none\n", name,
 		       params->client);
 		return -EACCES;
 	case KBLK_ERR_NO_VOLUME:
-		pr_err("the target has no %s, volume %u\n", params->subsystem,
+		pr_err("%s: the target has no %s, volume %u\n", name, params->subsystem,
 		       params->namespace);
 		return -ENOENT;
 	case KBLK_ERR_DRAINING:
-		pr_info_ratelimited("the target still ends connections of the disk\n");
+		pr_info_ratelimited("%s: the target still ends connections of the disk\n",
+				    name);
 		return -EAGAIN;
 	case KBLK_ERR_BUSY:
-		pr_info_ratelimited("the target has no credit or memory for another volume\n");
+		pr_info_ratelimited("%s: the target has no credit or memory for another volume\n",
+				    name);
 		return -EAGAIN;
 	case KBLK_ERR_INVALID:
 		if (kbi_was_attached(use))
@@ -262,7 +266,8 @@ int kbi_attach(struct kbi_use *use)
 		fallthrough;
 	default:
 		if (ret > 0)
-			pr_err("the target refuses to attach, status %d\n", ret);
+			pr_err("%s: the target refuses to attach: %s\n", name,
+			       kblk_status_text(ret));
 		return ret < 0 ? ret : -EPROTO;
 	}
 }
@@ -343,7 +348,8 @@ int kbi_identify(struct kbi_use *use, struct kblk_identify *identify)
 		return ret < 0 ? ret : -EPROTO;
 	ret = kbi_identify_check(use->queue, identify);
 	if (ret)
-		pr_err("the target describes an impossible volume\n");
+		pr_err("%s: the target describes an impossible volume\n",
+		       config_item_name(&use->disk->item));
 	return ret;
 }
 

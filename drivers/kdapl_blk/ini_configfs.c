@@ -28,10 +28,11 @@ static struct kbi_disk *kbi_disk_of(struct config_item *item)
 /* ---- Parameters ---------------------------------------------------------- */
 
 /*
- * A parameter: its offset in struct kbi_params, and the range of a number or
+ * A parameter: its name, its offset in struct kbi_params, and the range of a number or
  * the size of a string.
  */
 struct kbi_param {
+	const char *name;
 	size_t at;
 	size_t size;
 	u32 min;
@@ -102,7 +103,8 @@ static ssize_t kbi_store_number(struct config_item *item,
 	if (err)
 		return err;
 	if (value < param->min || value > param->max) {
-		pr_err("%u is not between %u and %u\n", value, param->min,
+		pr_err("%s: %s: %u is not between %u and %u\n",
+		       config_item_name(&disk->item), param->name, value, param->min,
 		       param->max);
 		return -EINVAL;
 	}
@@ -149,6 +151,7 @@ static ssize_t kbi_store_uuid(struct config_item *item,
 
 #define KBI_ATTR(_name, _type, ...)					\
 static const struct kbi_param kbi_param_##_name = {			\
+	.name = #_name,							\
 	.at = offsetof(struct kbi_params, _name), __VA_ARGS__		\
 };									\
 static ssize_t kbi_disk_##_name##_show(struct config_item *item,	\
@@ -237,6 +240,7 @@ KBI_ATTR(reconnect_ms, number, .min = 10, .max = 600000);
 KBI_ATTR(reconnect_max_ms, number, .min = 10, .max = 600000);
 KBI_ATTR(give_up_ms, number, .min = 0, .max = S32_MAX);
 KBI_ATTR(share, number, .min = 0, .max = 1);
+KBI_ATTR(only_path, number, .min = 0, .max = 1);
 
 /* ---- The disk ------------------------------------------------------------ */
 
@@ -396,6 +400,7 @@ static struct configfs_attribute *kbi_disk_attrs[] = {
 	&kbi_disk_attr_reconnect_max_ms,
 	&kbi_disk_attr_give_up_ms,
 	&kbi_disk_attr_share,
+	&kbi_disk_attr_only_path,
 	&kbi_disk_attr_connected,
 	&kbi_disk_attr_state,
 	&kbi_disk_attr_device,

@@ -414,7 +414,8 @@ int kbi_disk_show(struct kbi_disk *disk)
 	/* The volume may have grown since kbi_disk_add(). */
 	kbi_resize_later(disk);
 	if (err)
-		pr_err("%s: no disk: %d\n", config_item_name(&disk->item), err);
+		pr_err("%s: no disk: %pe\n", config_item_name(&disk->item),
+		       ERR_PTR(err));
 	else
 		pr_info("%s: %s, %llu bytes\n", config_item_name(&disk->item),
 			disk->gendisk->disk_name,

@@ -5,11 +5,30 @@
 #ifndef KDAPL_BLK_INI_DISK_H
 #define KDAPL_BLK_INI_DISK_H
 
+#include <linux/blk_types.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
 struct kbi_disk;
 struct request;
+
+/*
+ * struct kbi_pdu - the driver's part of a request of the block layer
+ * @status: status to complete the request with
+ * @lost: the connection was lost before the reply arrived
+ * @detached: how often the target has answered that the volume is not attached
+ * @tries: how often the request was lost, or not executed for that reason
+ * @since: when the request was first queued, jiffies
+ * @written: for a FLUSH, volume->written when it was sent
+ */
+struct kbi_pdu {
+	blk_status_t status;
+	bool lost;
+	u16 detached;
+	u32 tries;
+	unsigned long since;
+	s64 written;
+};
 
 int kbi_disk_add(struct kbi_disk *disk);
 int kbi_disk_show(struct kbi_disk *disk);

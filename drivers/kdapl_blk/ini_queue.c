@@ -18,6 +18,7 @@
 #include <linux/printk.h>
 #include <linux/slab.h>
 #include "ini.h"
+#include "status.h"
 
 #define KBI_CONN_QLEN	8
 /* What KBLK_FEATURE_VOLUMES is not granted without */
@@ -105,19 +106,25 @@ static void kbi_take_welcome(struct kbi_queue *queue, const DAT_EVENT *event)
 		       sizeof(queue->welcome));
 }
 
-static const char *kbi_why(DAT_EVENT_NUMBER number)
+/* Note why @queue has ended, and return that for the log. */
+static const char *kbi_why(struct kbi_queue *queue, DAT_EVENT_NUMBER number)
 {
 	switch (number) {
 	case DAT_CONNECTION_EVENT_PEER_REJECTED:
+		queue->err = -ECONNREFUSED;
 		return "the target refuses";
 	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
+		queue->err = -ECONNREFUSED;
 		return "nobody listens there";
 	case DAT_CONNECTION_EVENT_UNREACHABLE:
 	case DAT_CONNECTION_EVENT_TIMED_OUT:
+		queue->err = -EHOSTUNREACH;
 		return "the target cannot be reached";
 	case DAT_CONNECTION_EVENT_DISCONNECTED:
+		queue->err = -ECONNRESET;
 		return "the target has disconnected";
 	default:
+		queue->err = -ECONNABORTED;
 		return "connection broken";
 	}
 }
@@ -137,7 +144,8 @@ static void kbi_conn_upcall(DAT_PVOID data, const DAT_EVENT *event,
 	}
 	if (event->event_number == DAT_CONNECTION_EVENT_PEER_REJECTED)
 		kbi_take_welcome(queue, event);
-	kbi_queue_lost(queue, kbi_why(event->event_number));
+	/* Who waits for the connection looks at queue->err afterwards. */
+	kbi_queue_lost(queue, kbi_why(queue, event->event_number));
 	complete(&queue->gone);
 }
 
@@ -208,7 +216,7 @@ static int kbi_queue_objects(struct kbi_queue *queue)
 				    queue->req_evd, queue->conn_evd, &attr,
 				    &queue->ep);
 	if (ret != DAT_SUCCESS)
-		pr_err("cannot make a connection: %s\n", kblk_strerror(ret));
+		pr_err("%s: cannot make a connection: %s\n", link->name, kblk_strerror(ret));
 	return kblk_errno(ret);
 }
 
@@ -217,17 +225,17 @@ static int kbi_welcome_check(struct kbi_queue *queue)
 	const struct kblk_welcome *welcome = &queue->welcome;
 	u16 status = le16_to_cpu(welcome->status);
 	u32 features = le32_to_cpu(welcome->features);
+	const char *name = queue->link->name;
 
 	if (le32_to_cpu(welcome->magic) != KBLK_MAGIC ||
 	    (welcome->queues && !(features & KBLK_FEATURE_QUEUES)) ||
 	    !kblk_is_zero(welcome->reserved, sizeof(welcome->reserved))) {
-		pr_err("no kdapl_blk_tgt answers there\n");
+		pr_err("%s: no kdapl_blk_tgt answers there\n", name);
 		return -EPROTO;
 	}
 	if (status != KBLK_HELLO_OK) {
-		pr_err("the target refuses, status %u; it speaks version %u\n",
-		       status, le16_to_cpu(welcome->version));
-		return status == KBLK_HELLO_DRAINING ? -EAGAIN : -ECONNREFUSED;
+		pr_err("%s: the target refuses: %s\n", name, kblk_hello_text(status));
+		return kblk_hello_errno(status);
 	}
 	if (le16_to_cpu(welcome->version) < KBLK_VERSION_MIN ||
 	    le16_to_cpu(welcome->version) > KBLK_VERSION_MAX ||
@@ -240,11 +248,12 @@ static int kbi_welcome_check(struct kbi_queue *queue)
 	    (features & KBLK_FEATURE_VOLUMES && ~features & KBI_VOLUMES_NEED))
 		return -EPROTO;
 	if (~features & KBLK_FEATURE_VOLUMES && queue->link->ndisks > 1) {
-		pr_err("the target does not let volumes share connections any more\n");
+		pr_err("%s: the target does not let volumes share connections any more\n",
+		       name);
 		return -EPROTO;
 	}
 	if (~features & queue->features & KBLK_FEATURE_AUTH) {
-		pr_err("the target cannot prove who it is\n");
+		pr_err("%s: the target cannot prove who it is\n", name);
 		return -EACCES;
 	}
 	return 0;
@@ -308,7 +317,7 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 
 	ret = kbi_queue_dial(queue);
 	if (ret != DAT_SUCCESS) {
-		pr_err("cannot connect: %s\n", kblk_strerror(ret));
+		pr_err("%s: cannot connect: %s\n", queue->link->name, kblk_strerror(ret));
 		return kblk_errno(ret);
 	}
 	/*
@@ -318,7 +327,7 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 	if (!kbi_wait(queue, &queue->connected, msecs_to_jiffies(2 * ms)))
 		return -ETIMEDOUT;
 	if (!kbi_queue_live(queue) && !queue->welcome.magic)
-		return -ENOTCONN;
+		return queue->err;
 	err = kbi_welcome_check(queue);
 	if (err)
 		return err;
@@ -369,6 +378,7 @@ int kbi_queue_start(struct kbi_queue *queue)
 	queue->wants = false;
 	queue->cramped = false;
 	queue->heard = jiffies;
+	queue->err = -ENOTCONN;
 	atomic_set(&queue->extra, 0);
 	memset(&queue->welcome, 0, sizeof(queue->welcome));
 	init_completion(&queue->connected);

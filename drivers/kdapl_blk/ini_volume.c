@@ -149,6 +149,21 @@ static bool kbi_may_join(struct kbi_disk *disk, struct kbi_volume *volume)
 	return true;
 }
 
+/* Return whether @disk is to be the only path to @volume, which another is, and say so. */
+static bool kbi_is_second(struct kbi_disk *disk, struct kbi_volume *volume)
+{
+	struct kbi_disk *other;
+
+	lockdep_assert_held(&kbi_volumes_lock);
+
+	other = list_first_entry_or_null(&volume->disks, struct kbi_disk, volume_link);
+	if (!disk->params.only_path || !other)
+		return false;
+	pr_err("%s: the volume is disk %s already\n", config_item_name(&disk->item),
+	       config_item_name(&other->item));
+	return true;
+}
+
 /* ---- Joining ------------------------------------------------------------- */
 
 static struct kbi_lost *kbi_lost_make(struct kbi_disk *disk)
@@ -174,6 +189,8 @@ static int kbi_join_new(struct kbi_disk *disk, const uuid_t *uuid)
 	struct kbi_lost *lost = kbi_lost_make(disk);
 	int err = lost ? 0 : -ENOMEM;
 
+	if (!err && volume && kbi_is_second(disk, volume))
+		err = -EEXIST;
 	if (!err && volume && !kbi_may_join(disk, volume))
 		err = -EBUSY;
 	if (!err && volume && !kbi_is_trusted(disk, volume, lost->target))

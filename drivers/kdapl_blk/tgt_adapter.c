@@ -29,6 +29,7 @@
 #include <linux/slab.h>
 #include <dat/kdat_linux.h>
 #include "blk_compat.h"
+#include "status.h"
 #include "tgt.h"
 
 #define KBT_ASYNC_QLEN	64
@@ -310,8 +311,8 @@ static int kbt_port_start(struct kbt_port *port)
 		pr_info("waiting for %s, to listen at port %u\n", port->params.ia,
 			port->params.conn_qual);
 	else if (err && err != port->err)
-		pr_err("cannot listen on %s port %u: %pe\n", port->params.ia,
-		       port->params.conn_qual, ERR_PTR(err));
+		pr_err("cannot listen on %s port %u: %s\n", port->params.ia,
+		       port->params.conn_qual, kblk_listen_text(err));
 	port->err = err;
 	return err;
 }

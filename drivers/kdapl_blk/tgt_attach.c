@@ -28,6 +28,7 @@
 #include <linux/printk.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include "status.h"
 #include "tgt.h"
 
 /* Limit on volumes of a connection: all are looked through for a request. */
@@ -401,11 +402,11 @@ static void kbt_attach_log(struct kbt_conn *conn,
 				    attach->subsystem,
 				    le32_to_cpu(attach->namespace));
 	else
-		pr_warn_ratelimited("%s: %*pE may not attach to %*pE: status %d\n",
+		pr_warn_ratelimited("%s: %*pE may not attach to %*pE: %s\n",
 				    conn->peer, (int)strlen(conn->client),
 				    conn->client,
 				    (int)strlen(attach->subsystem),
-				    attach->subsystem, status);
+				    attach->subsystem, kblk_status_text(status));
 }
 
 /* Return a new attachment of @conn that is busy with ATTACH, or NULL. */

@@ -21,6 +21,7 @@
 #include <crypto/algapi.h>
 #include <linux/printk.h>
 #include <linux/random.h>
+#include "status.h"
 #include "tgt.h"
 
 struct kblk_hmac kbt_hmac;
@@ -56,9 +57,9 @@ static bool kbt_prove(struct kbt_client *client, const struct kblk_proof_of *of,
 	int err = kblk_secret_prove(&client->secret, &kbt_hmac, of, proof);
 
 	if (err)
-		pr_warn_ratelimited("client %s: its %s cannot be used, error %d\n",
+		pr_warn_ratelimited("client %s: its %s cannot be used: %s\n",
 				    config_item_name(&client->group.cg_item),
-				    kblk_secret_name(&client->secret), err);
+				    kblk_secret_name(&client->secret), kblk_secret_text(err));
 	return !err;
 }
 

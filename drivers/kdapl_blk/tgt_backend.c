@@ -80,10 +80,10 @@ static void kbt_done(struct kbt_io *io, int err)
 	else if (kbt_status(err) == KBLK_ERR_IO && kbt_may_have_flushed(io))
 		kbt_flush_failed(io->att->ns, err);
 	if (err)
-		pr_warn_ratelimited("%s: %s: operation %u at %llu: %d\n",
+		pr_warn_ratelimited("%s: %s: operation %u at %llu: %pe\n",
 				    io->conn->peer, io->att->ns->path,
 				    io->request.opcode,
-				    le64_to_cpu(io->request.offset), err);
+				    le64_to_cpu(io->request.offset), ERR_PTR(err));
 	else if (io->request.opcode == KBLK_OP_READ)
 		kbt_count(kbt, KBT_STAT_READS, 1);
 	else if (io->request.opcode == KBLK_OP_WRITE)

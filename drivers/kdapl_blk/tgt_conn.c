@@ -25,6 +25,7 @@
 #include <linux/printk.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include "status.h"
 #include "tgt.h"
 
 /* ---- Ending -------------------------------------------------------------- */
@@ -322,7 +323,7 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 	if (!err)
 		err = kbt_conn_ep(conn);
 	if (err) {
-		pr_warn_ratelimited("%s: no resources: %d\n", conn->peer, err);
+		pr_warn_ratelimited("%s: no resources: %pe\n", conn->peer, ERR_PTR(err));
 		kbt_conn_free(conn);
 		kbt_host_put(kbt, host);
 		return NULL;
@@ -345,7 +346,7 @@ static void kbt_refuse(struct kbt *kbt, DAT_CR_HANDLE cr,
 	struct kblk_welcome welcome;
 
 	kbt_count(kbt, KBT_STAT_REFUSALS, 1);
-	pr_warn_ratelimited("connection request refused, status %d\n", status);
+	pr_warn_ratelimited("connection request refused: %s\n", kblk_hello_text(status));
 	kbt_welcome(&welcome, KBLK_VERSION_MAX, status);
 	dat_cr_reject(cr, sizeof(welcome), &welcome);
 }

@@ -28,6 +28,7 @@
 #include <linux/module.h>
 #include <linux/namei.h>
 #include <linux/printk.h>
+#include "status.h"
 #include "tgt.h"
 
 #define KBT_FILE_BLOCK	512
@@ -198,7 +199,7 @@ static int kbt_ns_open(struct kbt_ns *ns)
 	file = kbt_backing_open(ns->path, ns->read_only ? O_RDONLY :
 							  O_RDWR | O_EXCL);
 	if (IS_ERR(file)) {
-		pr_err("cannot open %s: %ld\n", ns->path, PTR_ERR(file));
+		pr_err("cannot open %s: %s\n", ns->path, kblk_open_text(PTR_ERR(file)));
 		return PTR_ERR(file);
 	}
 	/* The inode of the device, not that of the device node. */

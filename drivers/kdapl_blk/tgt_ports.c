@@ -44,8 +44,9 @@ static int kbt_port_change(struct kbt_port *port)
 	return -EBUSY;
 }
 
-/* A numeric parameter: its offset in struct kbt_params, range and unit. */
+/* A numeric parameter: its name, its offset in struct kbt_params, range and unit. */
 struct kbt_number {
+	const char *name;
 	size_t at;
 	u32 min;
 	u32 max;
@@ -70,8 +71,8 @@ static ssize_t kbt_number_store(struct config_item *item,
 		return err;
 	if (value < number->min || value > number->max ||
 	    value % number->unit) {
-		pr_err("%u is not between %u and %u, or no multiple of %u\n",
-		       value, number->min, number->max, number->unit);
+		pr_err("%s: %u is not between %u and %u, or no multiple of %u\n",
+		       number->name, value, number->min, number->max, number->unit);
 		return -EINVAL;
 	}
 	err = kbt_port_change(kbt_port_of(item));
@@ -84,6 +85,7 @@ static ssize_t kbt_number_store(struct config_item *item,
 
 #define KBT_NUMBER(_name, _min, _max, _unit)				\
 static const struct kbt_number kbt_number_##_name = {			\
+	.name = #_name,							\
 	offsetof(struct kbt_params, _name), _min, _max, _unit		\
 };									\
 static ssize_t kbt_port_##_name##_show(struct config_item *item,	\

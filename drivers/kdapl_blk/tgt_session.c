@@ -355,8 +355,8 @@ void kbt_flush_failed(struct kbt_ns *ns, int err)
 	unsigned long flags;
 	int bucket;
 
-	pr_err_ratelimited("%s: cannot be flushed: %d; clients that have not flushed what they wrote get errors\n",
-			   ns->path, err);
+	pr_err_ratelimited("%s: cannot be flushed (%pe); clients that have not flushed what they wrote get errors\n",
+			   ns->path, ERR_PTR(err));
 	spin_lock_irqsave(&ns->lock, flags);
 	ns->instance = instance;
 	WRITE_ONCE(ns->wb_since, errseq_sample(&ns->file->f_mapping->wb_err));

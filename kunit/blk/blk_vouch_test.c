@@ -156,7 +156,32 @@ static void ini_takes_another_address(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, shell(READ_MUCH " && " READ_SECOND));
 }
 
+/* Whoever does not ask for a second path to a volume gets none, at whatever address. */
+static void ini_refuses_a_second_path(struct kunit *test)
+{
+	struct kd_side *side, *elsewhere;
+
+	vouch_load(test);
+	side = kd_open_param(test);
+	elsewhere = kdb_client_elsewhere(test);
+	path_make(test, 2, side->addr, TGT_PORT, "echo 1 >only_path");
+	KUNIT_EXPECT_EQ_MSG(test, 0, shell("echo 1 | dd of=" INI "/path2/connected conv=notrunc 2>&1 |"
+					   " grep -q 'File exists'"), "the same address");
+	path_make(test, 2, elsewhere->addr, TGT_PORT, "true");
+	KUNIT_EXPECT_EQ_MSG(test, 0, shell("echo 1 | dd of=" INI "/path2/connected conv=notrunc 2>&1 |"
+					   " grep -q 'File exists'"), "another address");
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -qx idle " INI "/path2/state"));
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -qx connected " INI "/path1/state"));
+	KUNIT_EXPECT_EQ(test, 0, shell("cd " INI "/path2; echo 0 >only_path; echo 1 >connected"));
+	/* The only path there is. */
+	KUNIT_EXPECT_EQ(test, 0, shell("cd " INI "; echo 0 >path1/connected;"
+				       " echo 0 >path2/connected; cd path2;"
+				       " echo 1 >only_path; echo 1 >connected"));
+	kd_close(side);
+}
+
 static struct kunit_case vouch_cases[] = {
+	KUNIT_CASE_PARAM(ini_refuses_a_second_path, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_refuses_anothers_volume, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_cannot_ask, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_takes_another_address, kd_gen_ia),
