@@ -118,6 +118,10 @@ install-man:
 install-tools:
 	install -D -m 755 -t "$(DESTDIR)/usr/sbin" tools/kdapl-blk tools/kdapl-test
 	install -D -m 644 -t "$(DESTDIR)/usr/share/kdapl-utils" tools/kdapl-utils/*.sh
+	sed -n 's/^PACKAGE_VERSION="\(.*\)"$$/\1/p' dkms.conf \
+		>"$(DESTDIR)/usr/share/kdapl-utils/version"
+	install -D -m 644 -t "$(DESTDIR)/usr/share/bash-completion/completions" \
+		tools/completion/*
 	install -D -m 644 -t "$(DESTDIR)/lib/systemd/system" tools/systemd/*.service
 	install -D -m 644 -t "$(DESTDIR)/lib/udev/rules.d" tools/udev/*.rules
 	install -D -m 644 -t "$(DESTDIR)/usr/share/man/man8" Documentation/*.8

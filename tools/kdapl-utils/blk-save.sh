@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash
 #
-# kdapl-blk save, restore and stop. It uses $config, $tgt, $ini, $saved, put, need,
-# sync_one, enable_volume, kernel_says and the cmd_ functions of kdapl-blk.
+# kdapl-blk save, restore and stop. They use $config, $tgt, $ini, $saved and the functions
+# of the other parts.
 #
 # What is saved is a file of lines, each "dir DIRECTORY", "put FILE VALUE", "link LINK
 # DIRECTORY" or "on FILE", separated by tabs, with names below configfs.
@@ -88,7 +88,7 @@ cmd_save()
 {
 	local mark
 
-	[ $# -eq 0 ] || die "save: no argument is wanted"
+	[ $# -eq 0 ] || wrong "save: no argument is wanted"
 	for mark in "$saved".left-out.*; do
 		[ ! -e "$mark" ] ||
 			die "$saved has more than was restored, for lack of keys: restore it first, or remove $mark"
@@ -99,6 +99,18 @@ cmd_save()
 	{ save_exports; save_disks; } >"$saved.new" || exit
 	sync_one "$saved.new"
 	mv "$saved.new" "$saved" || exit
+}
+
+# Connect the disk in directory $1, unless it is, or waits to be connected again.
+restore_disk()
+{
+	local wait_for=''
+
+	[ "$(cat "$1/state")" = idle ] || return 0
+	disk=${1##*/} ia=$(cat "$1/ia") address=$(cat "$1/address") port=$(cat "$1/conn_qual")
+	name=$(cat "$1/subsystem") number=$(cat "$1/namespace")
+	(check_ia "$ia") || exit
+	connect_disk
 }
 
 # Make what one line says; what is there is left alone.
@@ -126,10 +138,9 @@ restore_line()
 	link) [ -e "$file" ] || ln -s "$config/$value" "$file" ||
 		{ kernel_says; die "cannot make $file"; } ;;
 	on)
-		[ "$(cat "$file")" = 0 ] || return 0
 		case $2 in
-		*/enable) enable_volume "${file%/*}" ;;
-		*) put 1 "$file" "$2" ;;
+		*/enable) [ "$(cat "$file")" = 1 ] || enable_volume "${file%/*}" ;;
+		*) restore_disk "${file%/*}" ;;
 		esac
 		;;
 	*) die "$saved: there is no $verb" ;;
@@ -150,17 +161,13 @@ mark_left_out()
 	fi
 }
 
-cmd_restore()
+# restore_all [exports|disks]: make what was saved. Fails if not all of it can be.
+restore_all()
 {
-	local verb file value owner status=0 what=${1-}
+	local verb file value owner status=0 what=$1
 	# Disks and clients whose secrets cannot be set: without they would be open.
 	local -A shut=()
 
-	case $#$what in
-	0 | 1exports | 1disks) ;;
-	*) die "restore: \"exports\" or \"disks\" is wanted" ;;
-	esac
-	[ -r "$saved" ] || die "there is no $saved"
 	while IFS=$'\t' read -r verb file value; do
 		case $what$file in
 		exportskdapl_blk/* | diskskdapl_blk_tgt/*) continue ;;
@@ -180,7 +187,27 @@ cmd_restore()
 	done <"$saved"
 	[ "$what" = disks ] || mark_left_out exports kdapl_blk_tgt "${!shut[@]}"
 	[ "$what" = exports ] || mark_left_out disks kdapl_blk "${!shut[@]}"
-	exit $status
+	return $status
+}
+
+cmd_restore()
+{
+	local what=${1-} end told='' tell
+
+	case $#$what in
+	0 | 1exports | 1disks) ;;
+	*) wrong "restore: \"exports\" or \"disks\" is wanted" ;;
+	esac
+	[ -r "$saved" ] || die "there is no $saved; \"$me save\" makes it"
+	end=$((SECONDS + ${wait_for:-0}))
+	# What is wrong is told once, and again when it has changed.
+	until tell=$(restore_all "$what" 2>&1); do
+		[ "$tell" = "$told" ] || echo "$tell" >&2
+		told=$tell
+		[ -n "$wait_for" ] && { [ "$wait_for" = 0 ] || [ $SECONDS -lt $end ]; } || exit 1
+		sleep 5
+	done
+	[ -z "$tell" ] || echo "$tell" >&2
 }
 
 cmd_stop()
@@ -189,7 +216,7 @@ cmd_stop()
 
 	case $#$what in
 	0 | 1exports | 1disks) ;;
-	*) die "stop: \"exports\" or \"disks\" is wanted" ;;
+	*) wrong "stop: \"exports\" or \"disks\" is wanted" ;;
 	esac
 	[ "$what" = exports ] || (cmd_disconnect all) || status=1
 	[ "$what" = disks ] || for s in "$tgt"/subsystems/*/; do

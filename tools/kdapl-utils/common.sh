@@ -9,6 +9,13 @@ die()
 	exit 1
 }
 
+# The command line makes no sense, and one sentence says why.
+wrong()
+{
+	echo "$me: $*; try \"$me help\"" >&2
+	exit 2
+}
+
 # load MODULE: have a module loaded, or die with the reason. Fails without a word if the
 # module is not where modprobe looks. KDAPL_SYS stands for /sys/module.
 load()
@@ -33,19 +40,39 @@ load()
 	die "cannot load $1: ${error##*: }"
 }
 
-# The only adapter there is.
+# The adapters there are. KDAPL_IB stands for /sys/class/infiniband.
+all_ias()
+{
+	local class=${KDAPL_IB:-/sys/class/infiniband} d
+
+	for d in "$class"/*/ports/*; do
+		[ -e "$d" ] || continue
+		d=${d#"$class"/}
+		echo "${d%%/*}/${d##*/}"
+	done
+}
+
+# The only one there is.
 only_ia()
 {
-	local d list=()
+	local list
 
-	for d in /sys/class/infiniband/*/ports/*; do
-		[ -e "$d" ] || continue
-		d=${d#/sys/class/infiniband/}
-		list+=("${d%%/*}/${d##*/}")
-	done
+	read -r -d '' -a list <<<"$(all_ias)"
 	case ${#list[@]} in
 	0) die "there is no RDMA device" ;;
 	1) echo "${list[0]}" ;;
 	*) die "there are several adapters (${list[*]}); choose one with -i" ;;
 	esac
+}
+
+# check_ia IA: die unless there is such an adapter; a device of one port goes without that.
+check_ia()
+{
+	local list ia
+
+	read -r -d '' -a list <<<"$(all_ias)"
+	for ia in "${list[@]}"; do
+		[ "$ia" != "$1" ] && [ "$ia" != "$1/1" ] || return 0
+	done
+	die "there is no adapter $1; there is ${list[*]:-no RDMA device}"
 }

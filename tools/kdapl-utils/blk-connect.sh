@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# kdapl-blk connect and disconnect. They use $ini and the options of kdapl-blk.
+
+# ---- Connecting ----
+
+# The address of host $1, the first if it has several.
+address_of()
+{
+	local found
+
+	found=$(getent ahosts "$1" | awk 'NR == 1 { print $1 }')
+	[ -n "$found" ] || die "there is no host $1: an address, or a name that can be resolved, is wanted"
+	echo "$found"
+}
+
+# The disk that is volume $number of $name at $address port $port through $ia, or nothing.
+same_volume()
+{
+	local d
+
+	for d in "$ini"/*/; do
+		d=${d%/}
+		[ "$(cat "$d/state")" != idle ] && [ "$(cat "$d/subsystem")" = "$name" ] &&
+			[ "$(cat "$d/namespace")" = "$number" ] &&
+			[ "$(cat "$d/address")" = "$address" ] &&
+			[ "$(cat "$d/conn_qual")" = "$port" ] &&
+			[ "$(cat "$d/ia")" = "$ia" ] || continue
+		echo "${d##*/}"
+		return
+	done
+}
+
+# Why disk $1 was not connected; status 1 if another attempt may be in vain, too.
+connect_why()
+{
+	local there="$address port $port"
+
+	case $error in
+	"Connection refused")
+		echo "no target listens at $there, or it refuses; \"kdapl-blk list\" there tells where it does"
+		;;
+	"No route to host" | "Connection timed out" | "Cannot assign requested address")
+		echo "$address does not answer, or $ia does not lead there: see \"ip route get $address\""
+		;;
+	"Connection reset by peer" | "Software caused connection abort" | \
+		"Transport endpoint is not connected")
+		echo "the connection to $there has ended while it was set up"
+		;;
+	"No such file or directory")
+		echo "there is no subsystem $name with a volume $number at $there, or it is disabled"
+		;;
+	"Resource temporarily unavailable")
+		echo "the target is still busy with what this disk, or another path, has sent it"
+		;;
+	"Too many users") echo "the target has as many connections as it takes" ;;
+	"No buffer space available") echo "the target has no memory for another connection" ;;
+	"Cannot send after transport endpoint shutdown") echo "the target is being stopped" ;;
+	"Stale file handle") echo "the target has later connections of this disk" ;;
+	"Operation not permitted") echo "the target has cut off a client of this host a moment ago" ;;
+	"No such device")
+		echo "$ia is gone, or the volume there is another one than that of -u"
+		;;
+	*)
+		connect_never
+		return 1
+		;;
+	esac
+}
+
+# Why that will not do, however often it is tried.
+connect_never()
+{
+	case $error in
+	"Permission denied")
+		echo "the target does not let client $(cat "$ini/$disk/client") use $name: it is not allowed there, or does not have the same secret"
+		;;
+	"File exists")
+		echo "this host has the volume as another disk already; -m makes a further path to it"
+		;;
+	"Device or resource busy")
+		echo "another disk of this host is that volume, and cannot share it"
+		;;
+	"Transport endpoint is already connected") echo "another process connects it" ;;
+	"Protocol error") echo "what answers at $address port $port is no kdapl_blk_tgt" ;;
+	"Protocol not supported") echo "the target speaks another version of the protocol" ;;
+	"Invalid argument") echo "-a $address: an IPv4 or IPv6 address is wanted" ;;
+	*) echo "$error" ;;
+	esac
+}
+
+# Connect the disk $disk; with --wait as often as that may help.
+connect_disk()
+{
+	local d=$ini/$disk end why
+
+	end=$((SECONDS + ${wait_for:-0}))
+	while mark_log; ! try 1 "$d/connected"; do
+		if why=$(connect_why) && [ -n "$wait_for" ] &&
+			{ [ "$wait_for" = 0 ] || [ $SECONDS -lt $end ]; }; then
+			sleep 1
+			continue
+		fi
+		echo "$me: cannot connect to $name: $why" >&2
+		kernel_says
+		exit 1
+	done
+}
+
+# Choose a name for the disk that is not taken.
+free_name()
+{
+	local n=0
+
+	while [ -e "$ini/$name${n#0}" ]; do
+		n=$((n + 1))
+	done
+	echo "$name${n#0}"
+}
+
+cmd_connect()
+{
+	local d other
+
+	[ $# -le 1 ] || wrong "connect: one name for the DISK is wanted"
+	[ -n "$address" ] || wrong "connect: -a ADDRESS is missing"
+	[ -n "$name" ] || wrong "connect: -s NAME is missing"
+	check_name -s "$name"
+	[ ${#clients[@]} -le 1 ] || wrong "connect: one -c CLIENT is wanted, our own name"
+	[ $# -eq 0 ] || check_name connect "$1"
+	check_options
+	address=$(address_of "$address") || exit
+	need kdapl_blk "$ini"
+	ia=${ia:-$(only_ia)} || exit
+	[ -n "$wait_for" ] || check_ia "$ia"
+	other=$(same_volume)
+	[ -z "$other" ] || [ -n "$further_path" ] ||
+		die "disk $other, /dev/$(cat "$ini/$other/device"), is that volume already; -m makes a further path to it"
+	disk=${1:-$(free_name)}
+	d=$ini/$disk
+	[ ! -e "$d" ] ||
+		die "there is a disk $disk already, which is $(cat "$d/state"); \"$me disconnect $disk\" takes it away"
+	mkdir "$d" || die "cannot make disk $disk"
+	# Whatever ends this command, unless it is SIGKILL: nothing is left of the disk.
+	# shellcheck disable=SC2064	# $d is gone when the trap is taken
+	trap "rmdir ${d@Q}" EXIT
+	put "$ia" "$d/ia" "-i $ia"
+	put "$address" "$d/address" "-a $address"
+	put "$port" "$d/conn_qual" "-p $port"
+	put "$name" "$d/subsystem" "-s $name"
+	put "$number" "$d/namespace" "-n $number"
+	[ ${#clients[@]} -eq 0 ] || put "${clients[0]}" "$d/client" "-c ${clients[0]}"
+	[ -z "$uuid" ] || put "$uuid" "$d/uuid" "-u $uuid"
+	# An older module takes any path.
+	[ ! -e "$d/only_path" ] || [ -n "$further_path" ] || put 1 "$d/only_path" only_path
+	set_options "$d"
+	connect_disk
+	trap - EXIT
+	echo "/dev/$(cat "$d/device")"
+}
+
+# ---- Disconnecting ----
+
+# The directory of the disk that is called $1: by its name or that of its device.
+disk_called()
+{
+	local d device found=()
+
+	device=$1
+	[[ $1 != /* ]] || device=$(readlink -f "$1")
+	device=${device#/dev/}
+	for d in "$ini"/*/; do
+		d=${d%/}
+		[ "${d##*/}" != "$1" ] && [ "$(cat "$d/device")" != "$device" ] || found+=("$d")
+	done
+	case ${#found[@]} in
+	0)
+		[[ ! $device =~ ^(kdapl[0-9]+)p[0-9]+$ ]] ||
+			die "$1 is a partition: name the disk, ${BASH_REMATCH[1]}"
+		die "there is no disk $1; see \"$me list\""
+		;;
+	1) echo "${found[0]}" ;;
+	*) die "$1 is one disk's name and another one's device: say /dev/$1 for the latter, or see \"$me list\"" ;;
+	esac
+}
+
+# Print what uses the block device $1; status 1 if nothing does.
+uses_of()
+{
+	local part name at holder
+
+	for part in "/sys/block/$1" "/sys/block/$1/$1"p*; do
+		name=${part##*/}
+		[ -e "$part/dev" ] || continue
+		at=$(awk -v n="$(cat "$part/dev")" -v dev="/dev/$name" '
+			{ for (i = 7; $i != "-" && i < NF; i++); }
+			$3 == n || $(i + 2) == dev { print $5; exit }' /proc/self/mountinfo)
+		[ -z "$at" ] || { printf '/dev/%s is mounted at %b\n' "$name" "$at"; return; }
+		! grep -q "^/dev/$name " /proc/swaps 2>/dev/null ||
+			{ echo "/dev/$name is swap"; return; }
+		for holder in "$part"/holders/*; do
+			echo "/dev/$name is part of /dev/${holder##*/}"
+			return
+		done
+	done
+	# Who has claimed it otherwise, as a mount in a container.
+	dd if=/dev/null of="/dev/$1" conv=excl,nocreat,notrunc 2>&1 | grep -q 'busy$' || return
+	echo "somebody has claimed /dev/$1 (in a container?)"
+}
+
+# take_away DIRECTORY: take the disk away. Writing to "connected" waits until it is gone,
+# and can be interrupted, while rmdir goes on without it sooner or later.
+take_away()
+{
+	local device uses
+
+	device=$(cat "$1/device")
+	if [ -n "$device" ] && [ -z "$force" ] && uses=$(uses_of "$device"); then
+		echo "$me: cannot disconnect ${1##*/}: $uses; -f takes it away all the same" >&2
+		return 1
+	fi
+	if ! try 0 "$1/connected"; then
+		echo "$me: ${1##*/} is still being disconnected: $error" >&2
+		return 1
+	fi
+	rmdir "$1"
+}
+
+cmd_disconnect()
+{
+	local d status=0
+
+	[ $# -eq 1 ] && [ -n "$1" ] || wrong "disconnect: one DISK is wanted, or \"all\""
+	if [ "$1" = all ] && [ ! -e "$ini/all" ]; then
+		for d in "$ini"/*/; do
+			take_away "${d%/}" || status=1
+		done
+		return $status
+	fi
+	d=$(disk_called "$1") || exit
+	take_away "$d"
+}

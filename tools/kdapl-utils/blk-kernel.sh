@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# kdapl-blk: attributes in configfs, and what the kernel says about them. It uses $config.
+
+# What builtin commands say of errors goes to a file without a name, and is read back from
+# there: no child process writes to an attribute, so that a signal to this one ends it.
+error=''
+keep_errors()
+{
+	local file
+
+	file=$(mktemp) || exit
+	exec {said}>"$file" {heard}<"$file"
+	rm "$file"
+}
+
+# The last line of the kernel's log. Lines that come later are about what is done next.
+log_mark=''
+mark_log()
+{
+	log_mark=$(dmesg 2>/dev/null | tail -n 1)
+}
+
+# What the kernel has said since mark_log(), if we may read that: of this disk, if any line
+# is of it, else of all.
+kernel_says()
+{
+	local lines own
+
+	lines=$(dmesg 2>/dev/null | awk -v mark="$log_mark" '
+		$0 == mark { said = ""; next }
+		/kdapl_blk/ { sub(/^\[[^]]*\] */, ""); said = said $0 "\n" }
+		END { printf "%s", said }')
+	own=$(grep -F -- ": ${disk:-/}: " <<<"$lines")
+	lines=$(tail -n 2 <<<"${own:-$lines}")
+	[ -z "$lines" ] || sed 's/^/  kernel: /' <<<"$lines" >&2
+}
+
+# try VALUE FILE: write to an attribute; $error says why that has failed
+try()
+{
+	local status=0 line
+
+	{ printf '%s\n' "$1" >"$2"; } 2>&"$said" || status=1
+	while IFS= read -r -u "$heard" line; do
+		error=${line##*: }
+	done
+	return $status
+}
+
+# put VALUE FILE WHAT: the same, or die
+put()
+{
+	[ -e "$2" ] || die "$3: there is no ${2##*/}: choose $(attributes_of "${2%/*}")"
+	try "$1" "$2" && return
+	echo "$me: $3: $(attribute_why)" >&2
+	kernel_says
+	exit 1
+}
+
+# The attributes of directory $1 that can be written.
+attributes_of()
+{
+	local f list=''
+
+	for f in "$1"/*; do
+		[ ! -f "$f" ] || [ -L "$f" ] || [[ $(stat -c %A "$f") != -rw* ]] ||
+			list+="${list:+, }${f##*/}"
+	done
+	echo "${list:-nothing}"
+}
+
+# Why an attribute was not taken.
+attribute_why()
+{
+	case $error in
+	"Invalid argument" | "Numerical result out of range") echo "this is no value of it" ;;
+	"Device or resource busy") echo "it cannot be changed while it is in use" ;;
+	"Required key not available")
+		echo "$error: add it to a keyring of this user, see keyctl(1)"
+		;;
+	*) echo "$error" ;;
+	esac
+}
+
+# Load MODULE unless its directory is there.
+need()
+{
+	[ -d "$2" ] && return
+	load "$1" || die "no $2: load $1.ko, which is not installed for kernel $(uname -r)"
+	[ -d "$2" ] || die "no $2: mount configfs (mount -t configfs none $config)"
+}
+
+# ---- Arguments ----
+
+# is_number TEXT FROM TO
+is_number()
+{
+	[[ $1 =~ ^[0-9]{1,10}$ ]] && [ "$((10#$1))" -ge "$2" ] && [ "$((10#$1))" -le "$3" ]
+}
+
+# check_name OPTION NAME: what the protocol has room for, and configfs takes
+check_name()
+{
+	case $2 in
+	'') wrong "$1: a name is wanted" ;;
+	*/* | . | ..) wrong "$1 $2: a name without \"/\" is wanted" ;;
+	esac
+	[ ${#2} -le 63 ] || wrong "$1 $2: 63 bytes at most"
+}
+
+# What can be seen to be wrong before anything is done.
+check_options()
+{
+	local o c secret
+
+	is_number "$port" 1 65535 || wrong "-p $port: a number from 1 to 65535 is wanted"
+	is_number "$number" 1 4294967295 ||
+		wrong "-n $number: a number from 1 to 4294967295 is wanted"
+	[ -z "$uuid" ] || [[ $uuid =~ ^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$ ]] ||
+		wrong "-u $uuid: a UUID is wanted, as 01234567-89ab-cdef-0123-456789abcdef"
+	for c in "${clients[@]}"; do
+		check_name -c "$c"
+	done
+	for o in "${options[@]}"; do
+		[[ $o == ?*=* ]] && [[ ${o%%=*} != */* ]] || wrong "-o $o: KEY=VALUE is wanted"
+		case $o in
+		secret=key:?*) ;;
+		secret=*)
+			secret=${o#secret=}
+			[ ${#secret} -ge 16 ] && [ ${#secret} -le 64 ] ||
+				wrong "-o secret=...: 16 to 64 bytes are wanted, or key:DESCRIPTION"
+			;;
+		esac
+	done
+}
+
+# Set the attributes of options -o in directory $1.
+set_options()
+{
+	local o
+
+	for o in "${options[@]}"; do
+		case $o in
+		# Others may see what the command says.
+		secret=key:*) put "${o#*=}" "$1/secret" "-o $o" ;;
+		secret=*) put "${o#*=}" "$1/secret" "-o secret=..." ;;
+		*) put "${o#*=}" "$1/${o%%=*}" "-o $o" ;;
+		esac
+	done
+}
