@@ -28,14 +28,9 @@ EXPORT_SYMBOL_GPL(ini_ended);
 int ini_error;
 EXPORT_SYMBOL_GPL(ini_error);
 
-struct task_struct *ini_task;
-EXPORT_SYMBOL_GPL(ini_task);
-
 static void ini_connect(struct work_struct *work)
 {
-	WRITE_ONCE(ini_task, current);
 	ini_error = ini_put("connected", "1");
-	WRITE_ONCE(ini_task, NULL);
 	complete(&ini_ended);
 }
 

@@ -47,7 +47,6 @@ struct ini_attrs {
 extern struct ini_attrs ini_attrs;
 extern struct completion ini_ended;	/* connecting, or a command, has ended */
 extern int ini_error;			/* of connecting */
-extern struct task_struct *ini_task;	/* that connects, or NULL */
 
 int ini_init(struct kunit *test);
 int ini_put(const char *attr, const char *value);

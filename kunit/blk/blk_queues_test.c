@@ -3,6 +3,7 @@
  * kdapl_blk.ko: how many connections a disk has, how much memory, and how many
  * credits.
  */
+#include <linux/kallsyms.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -233,13 +234,26 @@ static void ini_gets_no_credits(struct kunit *test)
 
 /*
  * struct mallocs - calls of kmalloc() by the task that connects the disk
+ * @task: that task, which is a worker's, or NULL
+ * @counting: they are counted
  * @all: all of them
  * @writing: those that may write dirty pages, and wait for that
  */
 struct mallocs {
+	struct task_struct *task;
+	bool counting;
 	atomic_t all;
 	atomic_t writing;
 };
+
+/* Return whether this is the first call of whoever connects a disk. */
+static bool begins_to_connect(unsigned long call_site)
+{
+	char name[KSYM_SYMBOL_LEN];
+
+	snprintf(name, sizeof(name), "%ps", (void *)call_site);
+	return str_has_prefix(name, "kbi_link_make") || str_has_prefix(name, "kbi_link_join");
+}
 
 static void count_malloc(void *data, unsigned long call_site, const void *ptr,
 			 size_t bytes_req, size_t bytes_alloc, gfp_t flags,
@@ -247,7 +261,9 @@ static void count_malloc(void *data, unsigned long call_site, const void *ptr,
 {
 	struct mallocs *mallocs = data;
 
-	if (current != READ_ONCE(ini_task))
+	if (!READ_ONCE(mallocs->task) && begins_to_connect(call_site))
+		WRITE_ONCE(mallocs->task, current);
+	if (current != READ_ONCE(mallocs->task) || !READ_ONCE(mallocs->counting))
 		return;
 	atomic_inc(&mallocs->all);
 	if (flags & __GFP_IO && !(current->flags & PF_MEMALLOC_NOIO))
@@ -276,12 +292,13 @@ static void ini_connects_without_writing(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, mallocs);
 	ini_attrs.read_queues = "1";
 	ini_attrs.timeout_ms = PATIENT;
-	side = kdb_welcome_one(test, true, NULL);
-	second = kdb_new_target(test);
-	psp = kd_psp(second, ini_port, DAT_PSP_CONSUMER_FLAG);
 	KUNIT_ASSERT_EQ(test, 0, register_trace_kmalloc(count_malloc, mallocs));
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, stop_counting,
 							   mallocs));
+	side = kdb_welcome_one(test, true, NULL);
+	second = kdb_new_target(test);
+	psp = kd_psp(second, ini_port, DAT_PSP_CONSUMER_FLAG);
+	WRITE_ONCE(mallocs->counting, true);
 	kdb_attach(side);
 	kdb_identify_as(side, NULL);
 	cr = kd_expect_cr(second);
