@@ -156,6 +156,9 @@ static void ini_takes_another_address(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, shell(READ_MUCH " && " READ_SECOND));
 }
 
+#define REFUSES_SECOND	"cd " INI "/path2; echo 1 | dd of=connected conv=notrunc 2>&1 |"	\
+			" grep -q 'File exists'"
+
 /* Whoever does not ask for a second path to a volume gets none, at whatever address. */
 static void ini_refuses_a_second_path(struct kunit *test)
 {
@@ -165,11 +168,9 @@ static void ini_refuses_a_second_path(struct kunit *test)
 	side = kd_open_param(test);
 	elsewhere = kdb_client_elsewhere(test);
 	path_make(test, 2, side->addr, TGT_PORT, "echo 1 >only_path");
-	KUNIT_EXPECT_EQ_MSG(test, 0, shell("echo 1 | dd of=" INI "/path2/connected conv=notrunc 2>&1 |"
-					   " grep -q 'File exists'"), "the same address");
+	KUNIT_EXPECT_EQ_MSG(test, 0, shell(REFUSES_SECOND), "the same address");
 	path_make(test, 2, elsewhere->addr, TGT_PORT, "true");
-	KUNIT_EXPECT_EQ_MSG(test, 0, shell("echo 1 | dd of=" INI "/path2/connected conv=notrunc 2>&1 |"
-					   " grep -q 'File exists'"), "another address");
+	KUNIT_EXPECT_EQ_MSG(test, 0, shell(REFUSES_SECOND), "another address");
 	KUNIT_EXPECT_EQ(test, 0, shell("grep -qx idle " INI "/path2/state"));
 	KUNIT_EXPECT_EQ(test, 0, shell("grep -qx connected " INI "/path1/state"));
 	KUNIT_EXPECT_EQ(test, 0, shell("cd " INI "/path2; echo 0 >only_path; echo 1 >connected"));
