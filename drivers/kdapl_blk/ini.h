@@ -15,7 +15,8 @@
  *   ini_queue.c      one connection
  *   ini_slot.c       slots: memory and registrations
  *   ini_io.c         requests and replies
- *   ini_admin.c      admin requests: attach, identify, fence, keep-alive
+ *   ini_admin.c      admin requests: attach, identify, fence, keep-alive, list
+ *   ini_discover.c   which volumes a target has
  *
  * A disk is on a link, which has several queues, each an Endpoint; queues share
  * no state. Each hardware queue of the block layer has a route to the queue of its
@@ -88,7 +89,7 @@ enum kbi_stat {
 enum { KBI_SLOT_BUSY };
 
 #define KBI_REPLY_AT	KBLK_MESSAGE
-#define KBI_ANSWER	sizeof(struct kblk_identify)
+#define KBI_ANSWER	sizeof(struct kblk_listed)
 
 /*
  * struct kbi_slot - a request that may be outstanding
@@ -284,6 +285,7 @@ enum kbi_link_state {
  * @name: of the disk that it was made for
  * @params: of that disk, as far as they are about connections; the name of the adapter
  *	follows that of the device, see kbi_link_ia(), and changes under kbi_links_lock
+ * @asks: it is for asking for volumes, and its disk is attached to none
  * @state: enum kbi_link_state
  * @mutex: guards the connections, when attempts are made, and of each disk @shown,
  *	@quiesced, @identify, @nattached, @ends_link and the end of @gendisk; @routes change
@@ -326,6 +328,7 @@ struct kbi_link {
 	unsigned int refs;
 	char name[32];
 	struct kbi_params params;
+	bool asks;
 	atomic_t state;
 	struct mutex mutex;		/* see above */
 	spinlock_t lock;		/* see above */
@@ -403,6 +406,9 @@ struct kbi_link {
  * @fence_work: fences sessions that other paths have lost
  * @resize_work: adopts @told_size
  * @connect_work: connects
+ * @listing: @connect_work asks for volumes, and connects to none; @admin
+ * @list_from: number of the first volume that it asks for
+ * @listed: what it has been told, a page of text, or NULL; @admin
  * @connect_err: what @connect_work has returned last, 0 or an error number
  * @end_work: disconnects
  * @connects, @ends: how often @connect_work and @end_work have ended
@@ -450,6 +456,9 @@ struct kbi_disk {
 	struct work_struct fail_work;
 	struct delayed_work fence_work;
 	struct delayed_work resize_work;
+	bool listing;
+	u64 list_from;
+	char *listed;
 	struct work_struct connect_work;
 	atomic_t connects;
 	int connect_err;
@@ -573,10 +582,14 @@ blk_status_t kbi_io_queue(struct kbi_use *use, struct request *rq, bool last);
 void kbi_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 void kbi_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 
+/* ini_discover.c */
+int kbi_discover(struct kbi_disk *disk);
+
 /* ini_admin.c */
 int kbi_attach(struct kbi_use *use);
 void kbi_detach(struct kbi_use *use);
 int kbi_identify(struct kbi_use *use, struct kblk_identify *identify);
+int kbi_list(struct kbi_use *use, u64 n, struct kblk_listed *listed);
 int kbi_fence(struct kbi_use *use, const struct kbi_lost *lost);
 unsigned long kbi_wait(struct kbi_queue *queue, struct completion *done,
 		       unsigned long timeout);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Requests of the driver itself: CHALLENGE, ATTACH, DETACH, IDENTIFY, FENCE,
- * KEEPALIVE.
+ * KEEPALIVE, LIST.
  *
- * Entry points: kbi_attach(), kbi_detach() and kbi_identify() for a disk,
+ * Entry points: kbi_attach(), kbi_detach(), kbi_identify() and kbi_list() for a disk,
  * kbi_keepalive_work() while the link is live, kbi_fence() in either case, kbi_wait()
  * for those and for a connection.
  *
@@ -158,31 +158,45 @@ static int kbi_prove(struct kbi_link *link, const struct kblk_proof_of *of,
 }
 
 /*
- * Attach with a proof of the secret, and check the proof of the target. Return
- * as kbi_admin() does, or -EACCES.
+ * Have the target make a challenge, and write our proof to @attach; @of is what it is of.
+ * Return as kbi_admin() does, or -EACCES.
  */
-static int kbi_attach_proven(struct kbi_use *use, struct kbi_attach *attach)
+static int kbi_meet_challenge(struct kbi_use *use, struct kbi_attach *attach,
+			      struct kblk_proof_of *of)
 {
 	struct kbi_link *link = use->queue->link;
 	struct kblk_request challenge = { .opcode = KBLK_OP_CHALLENGE };
-	struct kblk_request request = { .opcode = KBLK_OP_ATTACH };
-	struct kblk_proof_of of = {
+	int ret;
+
+	*of = (struct kblk_proof_of) {
 		.who = "initiator",
 		.session = cpu_to_le64(link->session),
 		.epoch = cpu_to_le32(link->epoch),
 		.queue = cpu_to_le16(use->queue->index),
 		.attach = attach->attach,
 	};
+	ret = kbi_admin(use, &challenge, NULL, 0, of->challenge,
+			sizeof(of->challenge));
+	if (ret)
+		return ret;
+	get_random_bytes(of->nonce, sizeof(of->nonce));
+	memcpy(attach->proof.nonce, of->nonce, sizeof(of->nonce));
+	return kbi_prove(link, of, attach->proof.proof);
+}
+
+/*
+ * Attach with a proof of the secret, and check the proof of the target. Return
+ * as kbi_admin() does, or -EACCES.
+ */
+static int kbi_attach_proven(struct kbi_use *use, struct kbi_attach *attach)
+{
+	struct kbi_link *link = use->queue->link;
+	struct kblk_request request = { .opcode = KBLK_OP_ATTACH };
+	struct kblk_proof_of of;
 	u8 proof[KBLK_PROOF_LEN];
 	int ret;
 
-	ret = kbi_admin(use, &challenge, NULL, 0, of.challenge,
-			sizeof(of.challenge));
-	if (ret)
-		return ret;
-	get_random_bytes(of.nonce, sizeof(of.nonce));
-	memcpy(attach->proof.nonce, of.nonce, sizeof(of.nonce));
-	ret = kbi_prove(link, &of, attach->proof.proof);
+	ret = kbi_meet_challenge(use, attach, &of);
 	if (ret)
 		return ret;
 	ret = kbi_admin(use, &request, attach, sizeof(*attach), proof,
@@ -351,6 +365,35 @@ int kbi_identify(struct kbi_use *use, struct kblk_identify *identify)
 		pr_err("%s: the target describes an impossible volume\n",
 		       config_item_name(&use->disk->item));
 	return ret;
+}
+
+/*
+ * Ask the target for volume @n, from 0, of those that it lets us have. Return 0 or an error
+ * number, -ENOENT if there are no more.
+ */
+int kbi_list(struct kbi_use *use, u64 n, struct kblk_listed *listed)
+{
+	const struct kbi_params *params = &use->disk->params;
+	struct kblk_request request = { .opcode = KBLK_OP_LIST, .offset = cpu_to_le64(n) };
+	struct kbi_attach attach = {};
+	size_t len = sizeof(attach.attach);
+	struct kblk_proof_of of;
+	int ret = 0;
+
+	strscpy(attach.attach.client, params->client, sizeof(attach.attach.client));
+	if (kblk_has_secret(&params->secret)) {
+		ret = kbi_meet_challenge(use, &attach, &of);
+		len = sizeof(attach);
+	}
+	if (!ret)
+		ret = kbi_admin(use, &request, &attach, len, listed, sizeof(*listed));
+	if (ret == KBLK_ERR_NO_VOLUME)
+		return -ENOENT;
+	if (ret == KBLK_ERR_DENIED || ret == KBLK_ERR_PROOF)
+		return -EACCES;
+	if (ret)
+		return ret < 0 ? ret : -EPROTO;
+	return strnlen(listed->subsystem, KBLK_NAME_LEN) < KBLK_NAME_LEN ? 0 : -EPROTO;
 }
 
 /*

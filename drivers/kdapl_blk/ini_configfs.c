@@ -272,18 +272,24 @@ static void kbi_disk_end_soon(struct kbi_disk *disk)
 }
 
 /*
- * Connect, and wait for it. A signal ends that: what was begun is undone, by
- * kbi_end_work() if that takes longer.
+ * Connect, or ask for volumes @from on, and wait for it. A signal ends that: what was begun
+ * is undone, by kbi_end_work() if that takes longer.
  */
-static int kbi_disk_connect(struct kbi_disk *disk)
+static int kbi_disk_connect(struct kbi_disk *disk, bool listing, u64 from)
 {
 	int before, err;
 
 	err = kbi_disk_change(disk);
 	if (err)
 		return -EISCONN;
+	if (listing && !disk->listed)
+		disk->listed = kmalloc(PAGE_SIZE, GFP_KERNEL);
+	if (disk->listed)
+		disk->listed[0] = '\0';
+	disk->listing = listing;
+	disk->list_from = from;
 	before = atomic_read(&disk->connects);
-	err = kbi_connect_begin(disk);
+	err = listing && !disk->listed ? -ENOMEM : kbi_connect_begin(disk);
 	mutex_unlock(&disk->admin);
 	if (err)
 		return err;
@@ -312,10 +318,38 @@ static ssize_t kbi_disk_connected_store(struct config_item *item,
 	err = kstrtobool(page, &value);
 	if (err)
 		return err;
-	err = value ? kbi_disk_connect(disk) : kbi_disk_disconnect(disk);
+	err = value ? kbi_disk_connect(disk, false, 0) : kbi_disk_disconnect(disk);
 	return err ?: count;
 }
 CONFIGFS_ATTR(kbi_disk_, connected);
+
+/* What was told when "discover" was written last: a line for each volume. */
+static ssize_t kbi_disk_discover_show(struct config_item *item, char *page)
+{
+	struct kbi_disk *disk = kbi_disk_of(item);
+	ssize_t n = 0;
+
+	if (kbi_disk_change(disk))
+		return -EBUSY;
+	if (disk->listed)
+		n = sysfs_emit(page, "%s", disk->listed);
+	mutex_unlock(&disk->admin);
+	return n;
+}
+
+/* Ask for the volumes from this number on. */
+static ssize_t kbi_disk_discover_store(struct config_item *item, const char *page,
+				       size_t count)
+{
+	u64 from;
+	int err;
+
+	err = kstrtou64(page, 0, &from);
+	if (!err)
+		err = kbi_disk_connect(kbi_disk_of(item), true, from);
+	return err ?: count;
+}
+CONFIGFS_ATTR(kbi_disk_, discover);
 
 static ssize_t kbi_disk_state_show(struct config_item *item, char *page)
 {
@@ -402,6 +436,7 @@ static struct configfs_attribute *kbi_disk_attrs[] = {
 	&kbi_disk_attr_share,
 	&kbi_disk_attr_only_path,
 	&kbi_disk_attr_connected,
+	&kbi_disk_attr_discover,
 	&kbi_disk_attr_state,
 	&kbi_disk_attr_device,
 	&kbi_disk_attr_stats,
@@ -413,6 +448,7 @@ static void kbi_disk_release(struct config_item *item)
 	struct kbi_disk *disk = kbi_disk_of(item);
 
 	kblk_secret_put(&disk->params.secret);
+	kfree(disk->listed);
 	kfree(disk);
 }
 

@@ -213,7 +213,7 @@ static int kbi_link_up(struct kbi_link *link)
 	err = kbi_ia_open(link);
 	if (!err)
 		err = kbi_link_queue_up(link, &link->queues[0]);
-	if (!err)
+	if (!err && !link->asks)
 		err = kbi_link_attach(link);
 	if (err)
 		kbi_take_down(link);
@@ -485,7 +485,7 @@ static int kbi_link_first(struct kbi_link *link, struct kbi_disk *disk)
 	link->max_transfer = 0;
 	kbi_link_enlist(link, disk);
 	err = kbi_link_up(link);
-	if (err)
+	if (err || link->asks)
 		return err;
 	/* The block layer need not know of queues there will never be. */
 	kbi_queues_set(link, min(link->nqueues, kbi_queues_allowed(link)));

@@ -44,9 +44,12 @@ static struct kbi_link *kbi_link_make(struct kbi_disk *disk)
 	}
 	strscpy(link->name, config_item_name(&disk->item), sizeof(link->name));
 	link->params = disk->params;
+	link->asks = disk->listing;
 	link->params.secret.key = key_get(disk->params.secret.key);
 	link->refs = 1;
 	link->spoil_at = jiffies;
+	if (link->asks)
+		link->params.share = 0;
 	INIT_LIST_HEAD(&link->entry);
 	mutex_init(&link->mutex);
 	spin_lock_init(&link->lock);
@@ -232,10 +235,10 @@ int kbi_link_join(struct kbi_disk *disk)
 	if (IS_ERR(mine))
 		return PTR_ERR(mine);
 	mutex_lock(&kbi_links_lock);
-	if (disk->params.share)
+	if (mine->params.share)
 		link = kbi_link_find(disk);
 	if (!link) {
-		if (disk->params.share)
+		if (mine->params.share)
 			list_add(&mine->entry, &kbi_links);
 		disk->link = mine;
 	} else if (!IS_ERR(link)) {

@@ -289,6 +289,8 @@ static DAT_RETURN kbi_queue_dial(struct kbi_queue *queue)
 			  KBLK_FEATURE_HINTS;
 	if (link->params.share)
 		queue->features |= KBLK_FEATURE_VOLUMES;
+	if (link->asks)
+		queue->features |= KBLK_FEATURE_LIST;
 	if (kblk_has_secret(&link->params.secret))
 		queue->features |= KBLK_FEATURE_AUTH;
 	/*

@@ -329,7 +329,7 @@ out:
 /* ---- For the administrator ----------------------------------------------- */
 
 /* @disk was removed from its link: leave it. Context: process. */
-static void kbi_disk_quit(struct kbi_disk *disk)
+void kbi_disk_quit(struct kbi_disk *disk)
 {
 	cancel_delayed_work_sync(&disk->recover_work);
 	cancel_work_sync(&disk->fail_work);
@@ -544,7 +544,7 @@ void kbi_connect_work(struct work_struct *work)
 	struct kbi_disk *disk = container_of(work, struct kbi_disk, connect_work);
 
 	mutex_lock(&disk->admin);
-	WRITE_ONCE(disk->connect_err, kbi_connect(disk));
+	WRITE_ONCE(disk->connect_err, disk->listing ? kbi_discover(disk) : kbi_connect(disk));
 	mutex_unlock(&disk->admin);
 	/* kbi_exit() waits for the rest. */
 	module_put(THIS_MODULE);
@@ -554,7 +554,7 @@ void kbi_connect_work(struct work_struct *work)
 }
 
 /**
- * kbi_connect_begin() - start to connect an idle disk
+ * kbi_connect_begin() - start to connect an idle disk, or to ask for volumes
  * @disk: disk; its parameters stay as they are as long as it is not idle
  *
  * disk->connects changes when it is connected, or idle again because of
@@ -569,7 +569,8 @@ int kbi_connect_begin(struct kbi_disk *disk)
 
 	lockdep_assert_held(&disk->admin);
 
-	if (!params->ia[0] || !params->address[0] || !params->subsystem[0])
+	if (!params->ia[0] || !params->address[0] ||
+	    (!disk->listing && !params->subsystem[0]))
 		return -ENXIO;
 	config_item_get(&disk->item);
 	__module_get(THIS_MODULE);

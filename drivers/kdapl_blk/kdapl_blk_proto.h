@@ -108,7 +108,9 @@ struct kblk_welcome {
 #define KBLK_FEATURE_VOLUMES	0x00000400
 /* The reply to IDENTIFY brings what transfers the volume likes. */
 #define KBLK_FEATURE_HINTS	0x00000800
-#define KBLK_FEATURES		0x00000fff	/* all there are */
+/* There is LIST. */
+#define KBLK_FEATURE_LIST	0x00001000
+#define KBLK_FEATURES		0x00001fff	/* all there are */
 #define KBLK_BATCH_MAX		32		/* per message */
 
 enum kblk_hello_status {
@@ -137,7 +139,12 @@ enum kblk_opcode {
 	KBLK_OP_CHALLENGE = 9,		/* gets a nonce inline; with KBLK_FEATURE_AUTH */
 	/* sends a struct kblk_fence inline; with KBLK_FEATURE_HOST */
 	KBLK_OP_FENCE = 10,
-	KBLK_OP_DETACH = 11		/* with KBLK_FEATURE_VOLUMES */
+	KBLK_OP_DETACH = 11,		/* with KBLK_FEATURE_VOLUMES */
+	/*
+	 * sends a struct kblk_attach inline, gets a struct kblk_listed; with
+	 * KBLK_FEATURE_LIST
+	 */
+	KBLK_OP_LIST = 12
 };
 
 /* WRITE: the data is on the medium when the reply arrives. */
@@ -158,12 +165,13 @@ enum kblk_opcode {
  * @returned: KEEPALIVE: credits that the initiator gives back, with
  *	KBLK_FEATURE_CREDITS; else 0
  * @id: chosen by the initiator, returned in the reply
- * @offset: offset on the volume, bytes, a multiple of the block size
+ * @offset: offset on the volume, bytes, a multiple of the block size; LIST: number of the
+ *	volume that is wanted, from 0
  * @length: bytes; a multiple of the block size for opcodes that use @offset
  * @rmr_context: key of the initiator's memory if the data is not inline
  * @address: address of the data in that memory
  * @namespace: number of the volume that the request is for, with
- *	KBLK_FEATURE_VOLUMES; 0 for ATTACH, CHALLENGE and KEEPALIVE, and without it
+ *	KBLK_FEATURE_VOLUMES; 0 for ATTACH, CHALLENGE, LIST and KEEPALIVE, and without it
  * @reserved: 0
  *
  * Inline data follows the request. With KBLK_FEATURE_REQUESTS a message holds
@@ -217,7 +225,7 @@ enum kblk_status {
 	KBLK_ERR_RANGE = 4,		/* beyond the end of the volume */
 	KBLK_ERR_READ_ONLY = 5,
 	KBLK_ERR_NO_SPACE = 6,		/* thin volume, or file system, is full */
-	KBLK_ERR_NO_VOLUME = 7,		/* ATTACH: no such volume */
+	KBLK_ERR_NO_VOLUME = 7,		/* ATTACH, LIST: no such volume */
 	KBLK_ERR_DENIED = 8,		/* ATTACH: client not allowed */
 	KBLK_ERR_NOT_ATTACHED = 9,	/* or not to the volume of the request */
 	KBLK_ERR_DRAINING = 10,		/* ATTACH, FENCE: connections are being ended */
@@ -237,6 +245,8 @@ enum kblk_status {
  * @host: random number of the initiator's host, the same for all its disks; 0
  *	without KBLK_FEATURE_HOST
  * @reserved: 0
+ *
+ * With LIST all but @client is 0.
  */
 struct kblk_attach {
 	char client[KBLK_NAME_LEN];
@@ -310,6 +320,24 @@ struct kblk_identify {
 /* Initiators read ahead as far as a hint says. */
 #define KBLK_HINT_MAX		0x04000000
 
+/*
+ * struct kblk_listed - a volume that the client may attach to
+ * @subsystem: name of the subsystem, NUL-terminated
+ * @namespace: number of the volume in the subsystem
+ * @flags: KBLK_VOLUME_READ_ONLY or 0
+ * @size: bytes
+ * @uuid: UUID of the volume, as a uuid_t
+ * @reserved: 0
+ */
+struct kblk_listed {
+	char subsystem[KBLK_NAME_LEN];
+	__le32 namespace;
+	__le32 flags;
+	__le64 size;
+	__u8 uuid[16];
+	__u8 reserved[32];
+} __packed;
+
 #define KBLK_VOLUME_READ_ONLY	0x00000001
 #define KBLK_VOLUME_CACHE	0x00000002	/* loses writes unless flushed */
 #define KBLK_VOLUME_ROTATIONAL	0x00000004
@@ -324,5 +352,6 @@ static_assert(sizeof(struct kblk_attach) == 160);
 static_assert(sizeof(struct kblk_fence) == 16);
 static_assert(sizeof(struct kblk_proof) == 64);
 static_assert(sizeof(struct kblk_identify) == 64);
+static_assert(sizeof(struct kblk_listed) == 128);
 
 #endif /* KDAPL_BLK_PROTO_H */

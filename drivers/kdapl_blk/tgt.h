@@ -10,6 +10,7 @@
  *   tgt_attach.c        volumes: connections attach and detach
  *   tgt_identity.c      volumes: UUIDs
  *   tgt_storage.c       volumes: what is below loop devices
+ *   tgt_list.c          volumes: tell clients of them
  *   tgt_auth.c          authentication of clients
  *   tgt_session.c       disks of clients: epochs, fences, flushes
  *   tgt_adapter.c       a port at work: adapter, listening, device removal
@@ -323,6 +324,7 @@ enum {
  * @credits_move: the client begins with one credit if need be, and gives back
  *	those that it does not use
  * @hosts: ATTACH tells the client's host
+ * @lists: there is LIST
  * @volumes: there may be several @attachments, and requests tell the volume
  * @host_id: that host, or nil
  * @challenged: @challenge was sent and has not been used
@@ -397,6 +399,7 @@ struct kbt_conn {
 	bool credits_move;
 	bool hosts;
 	bool hints;
+	bool lists;
 	bool volumes;
 	uuid_t host_id;
 	bool challenged;

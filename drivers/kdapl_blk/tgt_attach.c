@@ -267,7 +267,8 @@ static struct kbt_subsys *kbt_find_subsys(struct kbt_port *port,
 	return NULL;
 }
 
-static bool kbt_may_use(struct kbt_subsys *subsys, const char *name)
+/* Return whether client @name may use @subsys, if it is that client. */
+bool kbt_may_use(struct kbt_subsys *subsys, const char *name)
 {
 	struct kbt_client *client;
 	struct kbt_link *link;

@@ -3,7 +3,7 @@
  * Authentication of clients, and of the target to the client.
  *
  * Entry points: kbt_challenge() serves CHALLENGE, kbt_authenticate() is part of
- * ATTACH.
+ * ATTACH and LIST.
  *
  * A client with a secret, and every client of a subsystem with "authenticate",
  * must show knowledge of the secret without sending it. ATTACH carries a
@@ -92,7 +92,7 @@ static bool kbt_is_proven(struct kbt_conn *conn, struct kbt_client *client,
 /**
  * kbt_authenticate() - check the proof of a client that attaches
  * @conn: connection of the client
- * @subsys: subsystem that the client asks for
+ * @subsys: subsystem that the client asks for, or NULL
  * @attach: ATTACH as received, followed by a struct kblk_proof if the
  *	connection uses KBLK_FEATURE_AUTH
  *
@@ -114,7 +114,7 @@ enum kblk_status kbt_authenticate(struct kbt_conn *conn,
 	conn->challenged = false;
 	/* There is no second attempt: the connection is about to be ended. */
 	if (!conn->unproven && !conn->auth)
-		conn->unproven = subsys->authenticate || has_secret;
+		conn->unproven = (subsys && subsys->authenticate) || has_secret;
 	else if (!conn->unproven)
 		conn->unproven = !has_secret || !challenged ||
 				 !kbt_is_proven(conn, client, attach);

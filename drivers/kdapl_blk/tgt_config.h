@@ -16,6 +16,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <dat/kdat.h>
+#include "kdapl_blk_proto.h"
 #include "secret.h"
 #include "tgt_storage.h"
 
@@ -25,6 +26,8 @@
  * remove no other directory.
  */
 #define KBT_STOP_WAIT	(2 * HZ)
+
+struct kbt_io;
 
 enum kbt_stat {
 	KBT_STAT_CONNECTS,
@@ -191,6 +194,12 @@ struct kbt_port {
 	struct delayed_work retry_work;
 	atomic64_t stats[KBT_STATS];
 };
+
+/* tgt_attach.c */
+bool kbt_may_use(struct kbt_subsys *subsys, const char *name);
+
+/* tgt_list.c */
+enum kblk_status kbt_list(struct kbt_io *io, const struct kblk_attach *attach);
 
 /* tgt_adapter.c */
 int kbt_port_up(struct kbt_port *port);

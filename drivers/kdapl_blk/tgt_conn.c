@@ -269,6 +269,7 @@ static void kbt_conn_hello(struct kbt_conn *conn, const struct kblk_hello *hello
 	conn->credits_move = features & KBLK_FEATURE_CREDITS;
 	conn->hosts = features & KBLK_FEATURE_HOST;
 	conn->hints = features & KBLK_FEATURE_HINTS;
+	conn->lists = features & KBLK_FEATURE_LIST;
 	/*
 	 * Each request that the client may send has a slot then, so no message
 	 * waits for one that a volume which stands still occupies.
@@ -384,6 +385,8 @@ static DAT_RETURN kbt_accept(struct kbt_conn *conn, DAT_CR_HANDLE cr,
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_HINTS);
 	if (conn->volumes)
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_VOLUMES);
+	if (conn->lists)
+		welcome.features |= cpu_to_le32(KBLK_FEATURE_LIST);
 	if (conn->queues) {
 		welcome.features |= cpu_to_le32(KBLK_FEATURE_QUEUES);
 		welcome.queues = cpu_to_le16(conn->kbt->params->max_queues);

@@ -201,6 +201,11 @@ enum kblk_status kbt_check(struct kbt_io *io)
 				       sizeof(struct kblk_attach) +
 				       (io->conn->auth ?
 					sizeof(struct kblk_proof) : 0));
+	if (opcode == KBLK_OP_LIST && io->conn->lists)
+		return io->request.flags == KBLK_INLINED &&
+		       kbt_length(io) == sizeof(struct kblk_attach) +
+					 (io->conn->auth ? sizeof(struct kblk_proof) : 0) ?
+		       KBLK_OK : KBLK_ERR_INVALID;
 	if (opcode == KBLK_OP_CHALLENGE && io->conn->auth)
 		return kbt_check_plain(io, KBLK_INLINED, KBLK_NONCE_LEN);
 	if (opcode == KBLK_OP_KEEPALIVE)
@@ -262,6 +267,7 @@ static void kbt_run(struct kbt_io *io)
 	case KBLK_OP_ATTACH:
 	case KBLK_OP_FENCE:
 	case KBLK_OP_DETACH:
+	case KBLK_OP_LIST:
 		break;
 	case KBLK_OP_IDENTIFY:
 		kbt_backend_identify(io, kbt_words(conn));
@@ -346,7 +352,7 @@ int kbt_io_alloc(struct kbt_conn *conn)
 	err = kblk_buf_alloc(&conn->replies, kbt->ia, kbt->pz,
 			     (depth + KBLK_BATCH_MAX) *
 			     sizeof(struct kblk_reply) +
-			     sizeof(struct kblk_identify));
+			     max(sizeof(struct kblk_identify), sizeof(struct kblk_listed)));
 	for (i = 0; i < depth; i++) {
 		io = &conn->ios[i];
 		io->conn = conn;

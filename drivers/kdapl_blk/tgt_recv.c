@@ -41,7 +41,8 @@ static u32 kbt_inline_length(const struct kblk_request *request)
 	if (!(request->flags & KBLK_INLINED) ||
 	    (request->opcode != KBLK_OP_WRITE &&
 	     request->opcode != KBLK_OP_ATTACH &&
-	     request->opcode != KBLK_OP_FENCE))
+	     request->opcode != KBLK_OP_FENCE &&
+	     request->opcode != KBLK_OP_LIST))
 		return 0;
 	return le32_to_cpu(request->length);
 }
@@ -64,6 +65,7 @@ static bool kbt_may_name(const struct kbt_conn *conn,
 {
 	return conn->volumes && request->opcode != KBLK_OP_ATTACH &&
 	       request->opcode != KBLK_OP_CHALLENGE &&
+	       !(request->opcode == KBLK_OP_LIST && conn->lists) &&
 	       request->opcode != KBLK_OP_KEEPALIVE;
 }
 
@@ -274,6 +276,8 @@ static void kbt_take(struct kbt_io *io)
 	}
 	if (io->status == KBLK_OK && io->request.opcode == KBLK_OP_ATTACH)
 		io->status = kbt_attach(io, data);
+	else if (io->status == KBLK_OK && io->request.opcode == KBLK_OP_LIST)
+		io->status = kbt_list(io, data);
 	else if (io->status == KBLK_OK && io->request.opcode == KBLK_OP_FENCE)
 		io->status = kbt_fence(io, data);
 	else if (io->status == KBLK_OK && io->request.opcode == KBLK_OP_DETACH)

@@ -71,7 +71,7 @@ static void kbt_note_replies(struct kbt_io *io, unsigned int n)
  */
 bool kbt_has_words(const struct kbt_conn *conn, u8 opcode)
 {
-	return opcode == KBLK_OP_IDENTIFY ||
+	return opcode == KBLK_OP_IDENTIFY || opcode == KBLK_OP_LIST ||
 	       (conn->auth && (opcode == KBLK_OP_CHALLENGE ||
 			       opcode == KBLK_OP_ATTACH));
 }
@@ -460,6 +460,8 @@ void kbt_io_reply(struct kbt_io *io, enum kblk_status status)
 		with_data = true;
 	else if (opcode == KBLK_OP_ATTACH && conn->auth)
 		inlined = KBLK_PROOF_LEN;
+	else if (opcode == KBLK_OP_LIST)
+		inlined = sizeof(struct kblk_listed);
 	else if (opcode == KBLK_OP_READ || kbt_has_words(conn, opcode))
 		inlined = kbt_length(io);
 	io->inlined = inlined;

@@ -24,8 +24,8 @@ static bool is_idle(void *disk)
 	return !shell(command);
 }
 
-/* Make the disk and a target that listens, and have the disk connected. */
-static struct kd_side *begin(struct kunit *test, DAT_PSP_HANDLE *psp)
+/* Make the disk and a target that listens, and begin @command, which is to connect. */
+static struct kd_side *begin(struct kunit *test, DAT_PSP_HANDLE *psp, char *command)
 {
 	struct kd_side *side = kdb_new_target(test);
 
@@ -33,7 +33,7 @@ static struct kd_side *begin(struct kunit *test, DAT_PSP_HANDLE *psp)
 	ini_port = kd_port();
 	*psp = kd_psp(side, ini_port, DAT_PSP_CONSUMER_FLAG);
 	kdb_make_disk(side, ini_port);
-	kdb_start_command(CONNECT);
+	kdb_start_command(command);
 	return side;
 }
 
@@ -61,7 +61,7 @@ static void expect_connectable(struct kunit *test)
 static void ini_killed_while_it_dials(struct kunit *test)
 {
 	DAT_PSP_HANDLE psp;
-	struct kd_side *side = begin(test, &psp);
+	struct kd_side *side = begin(test, &psp, CONNECT);
 	DAT_CR_HANDLE cr = kd_expect_cr(side);
 
 	expect_killed(test, INI_DISK);
@@ -74,7 +74,7 @@ static void ini_killed_while_it_dials(struct kunit *test)
 static void ini_killed_while_it_attaches(struct kunit *test)
 {
 	DAT_PSP_HANDLE psp;
-	struct kd_side *side = begin(test, &psp);
+	struct kd_side *side = begin(test, &psp, CONNECT);
 
 	kdb_accept(side, psp, NULL);
 	kdb_expect_request(side, 0, KBLK_OP_ATTACH);
@@ -88,7 +88,7 @@ static void ini_killed_while_it_attaches(struct kunit *test)
 static void ini_killed_while_it_reads(struct kunit *test)
 {
 	DAT_PSP_HANDLE psp;
-	struct kd_side *side = begin(test, &psp);
+	struct kd_side *side = begin(test, &psp, CONNECT);
 
 	kdb_accept(side, psp, NULL);
 	kdb_attach(side);
@@ -174,7 +174,42 @@ static void ini_removed_while_it_dials(struct kunit *test)
 	dat_cr_reject(cr, 0, NULL);
 }
 
+#define DISCOVER	"echo $$ >" PID "; echo 0 2>/dev/null >" INI_DISK "/discover"
+
+/* The target does not tell its volumes: the disk is idle again, and no connection is left. */
+static void ini_discovers_nothing(struct kunit *test)
+{
+	DAT_PSP_HANDLE psp;
+	struct kd_side *side = begin(test, &psp, DISCOVER);
+
+	kdb_accept(side, psp, NULL);
+	KUNIT_EXPECT_TRUE(test, ini_hello.features & cpu_to_le32(KBLK_FEATURE_LIST));
+	KUNIT_EXPECT_TRUE(test, kd_wait_state(side->ep, DAT_EP_STATE_DISCONNECTED));
+	kdb_wait_command();
+	KUNIT_EXPECT_NE(test, ini_status, 0);
+	KUNIT_EXPECT_TRUE(test, is_idle(INI_DISK));
+	kd_close(side);
+	expect_connectable(test);
+}
+
+/* The target does not answer when it is asked. */
+static void ini_killed_while_it_discovers(struct kunit *test)
+{
+	struct kblk_welcome welcome = kdb_welcome_with(KBLK_FEATURE_LIST);
+	DAT_PSP_HANDLE psp;
+	struct kd_side *side = begin(test, &psp, DISCOVER);
+
+	kdb_accept(side, psp, &welcome);
+	kdb_expect_request(side, 0, KBLK_OP_LIST);
+	expect_killed(test, INI_DISK);
+	KUNIT_EXPECT_TRUE(test, kd_wait_state(side->ep, DAT_EP_STATE_DISCONNECTED));
+	kd_close(side);
+	expect_connectable(test);
+}
+
 static struct kunit_case kill_cases[] = {
+	KUNIT_CASE_PARAM(ini_discovers_nothing, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_killed_while_it_discovers, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_killed_while_it_dials, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_killed_while_it_attaches, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_killed_while_it_reads, kd_gen_ia),

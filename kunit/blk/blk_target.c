@@ -282,7 +282,7 @@ u16 kdb_ask(struct kd_side *side, const struct kblk_request *request)
 	if (request->flags & KBLK_INLINED &&
 	    (request->opcode == KBLK_OP_WRITE ||
 	     request->opcode == KBLK_OP_ATTACH ||
-	     request->opcode == KBLK_OP_FENCE))
+	     request->opcode == KBLK_OP_FENCE || request->opcode == KBLK_OP_LIST))
 		sent = length;
 	kdb_send_request(side, request, sizeof(*request) + sent);
 	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
@@ -296,6 +296,8 @@ u16 kdb_ask(struct kd_side *side, const struct kblk_request *request)
 	status = le16_to_cpu(reply->status);
 	if (status == KBLK_OK && request->flags & KBLK_INLINED && !sent)
 		inlined = length;
+	else if (status == KBLK_OK && request->opcode == KBLK_OP_LIST)
+		inlined = sizeof(struct kblk_listed);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(reply->length), inlined);
 	kdb_post_reply_buffer(side);
 	return status;
