@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash
 #
-# kdapl-blk connect and disconnect. They use $ini and the options of kdapl-blk.
+# kdapl-blk discover, connect and disconnect. They use $ini and the options of kdapl-blk.
 
 # ---- Connecting ----
 
@@ -158,6 +158,100 @@ cmd_connect()
 	connect_disk
 	trap - EXIT
 	echo "/dev/$(cat "$d/device")"
+}
+
+# ---- Discovering ----
+
+discover_why()
+{
+	case $error in
+	"Operation not supported") echo "the target is too old to tell what it has" ;;
+	"Permission denied")
+		echo "client $(cat "$ini/$disk/client") has a secret there: prove it with -o secret=..."
+		;;
+	*) connect_why ;;
+	esac
+}
+
+# Print what the target tells of each volume: number, size, UUID, access, name.
+ask_volumes()
+{
+	local d=$ini/$disk n=0 lines
+
+	while :; do
+		mark_log
+		if ! try $n "$d/discover"; then
+			echo "$me: cannot ask $address: $(discover_why)" >&2
+			kernel_says
+			exit 1
+		fi
+		mapfile -t lines <"$d/discover"
+		[ ${#lines[@]} -gt 0 ] || break
+		printf '%s\n' "${lines[@]}"
+		n=$((n + ${#lines[@]}))
+	done
+}
+
+discovered_rows()
+{
+	local number size id access subsystem
+
+	printf 'EXPORT\tVOLUME\tSIZE\tACCESS\tUUID\n'
+	while read -r number size id access subsystem; do
+		printf '%s\t%s\t%s\t%s\t%s\n' "$subsystem" "$number" "$(human "$size")" \
+			"$access" "$id"
+	done
+}
+
+discovered_json()
+{
+	local number size id access subsystem comma='' read_only
+
+	printf '{"volumes": [\n    '
+	while read -r number size id access subsystem; do
+		[ "$comma" = '' ] || printf ',\n    '
+		comma=1
+		read_only=false
+		[ "$access" != ro ] || read_only=true
+		printf '{'
+		json_members subsystem "$subsystem" volume# "$number" size# "$size" \
+			read_only: $read_only uuid "$id"
+		printf '}'
+	done
+	printf ']}\n'
+}
+
+cmd_discover()
+{
+	local d found
+
+	[ $# -eq 0 ] || wrong "discover: no argument is wanted"
+	[ -n "$address" ] || wrong "discover: -a ADDRESS is missing"
+	[ ${#clients[@]} -le 1 ] || wrong "discover: one -c CLIENT is wanted, our own name"
+	check_options
+	address=$(address_of "$address") || exit
+	need kdapl_blk "$ini"
+	ia=${ia:-$(only_ia)} || exit
+	check_ia "$ia"
+	disk=discover-$$
+	d=$ini/$disk
+	mkdir "$d" || die "cannot make $d"
+	# shellcheck disable=SC2064	# $d is gone when the trap is taken
+	trap "rmdir ${d@Q}" EXIT
+	[ -e "$d/discover" ] || die "kdapl_blk.ko is too old to ask: load the one of this version"
+	put "$ia" "$d/ia" "-i $ia"
+	put "$address" "$d/address" "-a $address"
+	put "$port" "$d/conn_qual" "-p $port"
+	[ ${#clients[@]} -eq 0 ] || put "${clients[0]}" "$d/client" "-c ${clients[0]}"
+	set_options "$d"
+	# Not in a pipe: what goes wrong ends this.
+	found=$(ask_volumes) || exit
+	found=${found:+$found$'\n'}
+	if [ -n "$as_json" ]; then
+		printf '%s' "$found" | discovered_json
+	else
+		printf '%s' "$found" | discovered_rows | table
+	fi
 }
 
 # ---- Disconnecting ----

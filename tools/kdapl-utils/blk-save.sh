@@ -17,7 +17,7 @@ save_attributes()
 			continue
 		fi
 		case ${f##*/} in
-		path | enable | connected | instance) continue ;;
+		path | enable | connected | instance | discover) continue ;;
 		esac
 		[[ $(stat -c %A "$f") == -rw* ]] || continue
 		printf 'put\t%s\t%s\n' "${f#"$config"/}" "$(cat "$f")"
@@ -168,6 +168,7 @@ restore_all()
 	# Disks and clients whose secrets cannot be set: without they would be open.
 	local -A shut=()
 
+	mark_log
 	while IFS=$'\t' read -r verb file value; do
 		case $what$file in
 		exportskdapl_blk/* | diskskdapl_blk_tgt/*) continue ;;
