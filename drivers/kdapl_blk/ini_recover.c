@@ -545,10 +545,11 @@ void kbi_connect_work(struct work_struct *work)
 
 	mutex_lock(&disk->admin);
 	WRITE_ONCE(disk->connect_err, disk->listing ? kbi_discover(disk) : kbi_connect(disk));
+	/* With the lock: whoever connects next is not to take it for the end of his own. */
+	atomic_inc(&disk->connects);
 	mutex_unlock(&disk->admin);
 	/* kbi_exit() waits for the rest. */
 	module_put(THIS_MODULE);
-	atomic_inc(&disk->connects);
 	wake_up(&disk->ended);
 	config_item_put(&disk->item);
 }
