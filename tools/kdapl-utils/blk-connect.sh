@@ -279,7 +279,7 @@ disk_called()
 	esac
 }
 
-# Print what uses the block device $1; status 1 if nothing does.
+# Print what uses the block device $1, whose disk has state $2; status 1 if nothing does.
 uses_of()
 {
 	local part name at holder
@@ -298,7 +298,9 @@ uses_of()
 			return
 		done
 	done
-	# Who has claimed it otherwise, as a mount in a container.
+	# Who has claimed it otherwise, as a mount in a container. Closing a device writes what
+	# it has to write, so one without a connection would keep us waiting.
+	[ "$2" = connected ] || return
 	dd if=/dev/null of="/dev/$1" conv=excl,nocreat,notrunc 2>&1 | grep -q 'busy$' || return
 	echo "somebody has claimed /dev/$1 (in a container?)"
 }
@@ -310,7 +312,7 @@ take_away()
 	local device uses
 
 	device=$(cat "$1/device")
-	if [ -n "$device" ] && [ -z "$force" ] && uses=$(uses_of "$device"); then
+	if [ -n "$device" ] && [ -z "$force" ] && uses=$(uses_of "$device" "$(cat "$1/state")"); then
 		echo "$me: cannot disconnect ${1##*/}: $uses; -f takes it away all the same" >&2
 		return 1
 	fi
