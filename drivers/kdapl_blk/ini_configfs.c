@@ -250,16 +250,16 @@ static ssize_t kbi_disk_connected_show(struct config_item *item, char *page)
 					KBI_LIVE);
 }
 
-/* Return whether what kbi_disk_end() started, returning @before, is done. */
+/* Is what kbi_disk_end() started, returning @before, done? litmus: blk-ended */
 static bool kbi_disk_has_ended(struct kbi_disk *disk, int before)
 {
-	return atomic_read(&disk->ends) != before;
+	return atomic_read_acquire(&disk->ends) != before;
 }
 
-/* Return whether what kbi_connect_begin() started is done; @before: disk->connects then. */
+/* Is what kbi_connect_begin() started done? @before: disk->connects then. litmus: blk-ended */
 static bool kbi_disk_has_connected(struct kbi_disk *disk, int before)
 {
-	return atomic_read(&disk->connects) != before;
+	return atomic_read_acquire(&disk->connects) != before;
 }
 
 /* Start to disconnect, and wait until that is done, but not for long. */

@@ -545,8 +545,11 @@ void kbi_connect_work(struct work_struct *work)
 
 	mutex_lock(&disk->admin);
 	WRITE_ONCE(disk->connect_err, disk->listing ? kbi_discover(disk) : kbi_connect(disk));
-	/* With the lock: whoever connects next is not to take it for the end of his own. */
-	atomic_inc(&disk->connects);
+	/*
+	 * With the lock: whoever connects next is not to take it for the end of his own. Pairs
+	 * with kbi_disk_has_connected(). litmus: blk-ended
+	 */
+	(void)atomic_inc_return_release(&disk->connects);
 	mutex_unlock(&disk->admin);
 	/* kbi_exit() waits for the rest. */
 	module_put(THIS_MODULE);
