@@ -124,30 +124,35 @@ static void data_command_in_discovery(struct kunit *test)
 
 /* ---- Chance --------------------------------------------------------------------- */
 
-static struct raw_pdu some_pdu(struct raw *r, unsigned int i)
+/* Make r->pdu[0] some PDU that an initiator may send. */
+static void make_some(struct raw *r, unsigned int i)
 {
-	struct raw_pdu pdu;
+	struct raw_pdu *pdu = &r->pdu[0];
 
 	switch (i % 6) {
 	case 0:
-		return raw_nop(r, true);
+		*pdu = raw_nop(r, true);
+		break;
 	case 1:
-		return raw_write(r, 1);
+		*pdu = raw_write(r, 1);
+		break;
 	case 2:
-		return raw_read(r, 1);
+		*pdu = raw_read(r, 1);
+		break;
 	case 3:
-		pdu = raw_make(r, ISCSI_OP_SCSI_TMFUNC | ISCSI_OP_IMMEDIATE);
-		pdu.hdr.flags |= ISCSI_TM_FUNC_LOGICAL_UNIT_RESET;
-		((struct iscsi_tm *)&pdu.hdr)->rtt = RESERVED_ITT;
-		return pdu;
+		*pdu = raw_make(r, ISCSI_OP_SCSI_TMFUNC | ISCSI_OP_IMMEDIATE);
+		pdu->hdr.flags |= ISCSI_TM_FUNC_LOGICAL_UNIT_RESET;
+		((struct iscsi_tm *)&pdu->hdr)->rtt = RESERVED_ITT;
+		break;
 	case 4:
-		pdu = raw_make(r, ISCSI_OP_TEXT | ISCSI_OP_IMMEDIATE);
-		((struct iscsi_text *)&pdu.hdr)->ttt = RAW_NONE;
-		hton24(pdu.hdr.dlength, 16);
-		memcpy(pdu.data, "SendTargets=All", 16);
-		return pdu;
+		*pdu = raw_make(r, ISCSI_OP_TEXT | ISCSI_OP_IMMEDIATE);
+		((struct iscsi_text *)&pdu->hdr)->ttt = RAW_NONE;
+		hton24(pdu->hdr.dlength, 16);
+		memcpy(pdu->data, "SendTargets=All", 16);
+		break;
 	default:
-		return raw_logout(r);
+		*pdu = raw_logout(r);
+		break;
 	}
 }
 
@@ -159,17 +164,16 @@ static void data_mutations(struct kunit *test)
 {
 	struct raw *other = raw_login(test), *r = NULL;
 	struct rnd_state rnd;
-	struct raw_pdu pdu;
 	unsigned int i, at;
 
 	prandom_seed_state(&rnd, 20261123);
 	for (i = 0; i < 2 * RAW_HEADERS; i++) {
 		if (!r)
 			r = raw_login_how(test, RAW_UNSOLICITED);
-		pdu = some_pdu(r, prandom_u32_state(&rnd));
+		make_some(r, prandom_u32_state(&rnd));
 		at = i % RAW_HEADERS;
-		((u8 *)&pdu)[at] ^= 1 + prandom_u32_state(&rnd) % 255;
-		raw_send(r, &pdu, RAW_HEADERS + 16 * (i % 3));
+		((u8 *)r->pdu)[at] ^= 1 + prandom_u32_state(&rnd) % 255;
+		raw_send(r, r->pdu, RAW_HEADERS + 16 * (i % 3));
 		if (raw_ping(r))
 			continue;
 		KUNIT_EXPECT_TRUE_MSG(test, raw_is_down(r, KD_TIMEOUT_MS), "mutation %u", i);

@@ -163,29 +163,27 @@ static void to_lun_1(struct raw_pdu *pdu)
 	((struct iscsi_scsi_req *)&pdu->hdr)->lun.scsi_lun[1] = 1;
 }
 
-/* A command without data for LUN 1. */
-static struct raw_pdu lun_1_pdu(struct raw *r, u8 operation)
+/* Make r->pdu[0] a command without data for LUN 1. */
+static void make_lun_1(struct raw *r, u8 operation)
 {
-	struct raw_pdu pdu = raw_make(r, ISCSI_OP_SCSI_CMD);
-	struct iscsi_scsi_req *req = (struct iscsi_scsi_req *)&pdu.hdr;
+	struct iscsi_scsi_req *req = (struct iscsi_scsi_req *)&r->pdu[0].hdr;
 
+	r->pdu[0] = raw_make(r, ISCSI_OP_SCSI_CMD);
 	req->flags = ISCSI_FLAG_CMD_FINAL | ISCSI_ATTR_SIMPLE;
 	req->cmdsn = cpu_to_be32(r->cmdsn++);
 	req->cdb[0] = operation;
-	to_lun_1(&pdu);
-	return pdu;
+	to_lun_1(&r->pdu[0]);
 }
 
 /* Hear what LIO has to tell before it takes a command: that the LUN is new. */
 static void expect_ready(struct raw *r)
 {
 	const struct iscsi_scsi_rsp *rsp = (const struct iscsi_scsi_rsp *)&r->got.hdr;
-	struct raw_pdu pdu;
 	unsigned int i;
 
 	for (i = 0; i < 4; i++) {
-		pdu = lun_1_pdu(r, TEST_UNIT_READY);
-		KUNIT_ASSERT_TRUE(r->s->test, raw_send(r, &pdu, RAW_HEADERS));
+		make_lun_1(r, TEST_UNIT_READY);
+		KUNIT_ASSERT_TRUE(r->s->test, raw_send(r, r->pdu, RAW_HEADERS));
 		KUNIT_ASSERT_TRUE(r->s->test, raw_receive(r, ISCSI_OP_SCSI_CMD_RSP,
 							  KD_TIMEOUT_MS));
 		if (rsp->cmd_status == SAM_STAT_GOOD)
@@ -226,7 +224,7 @@ static u32 make_held(struct raw *r, enum held what)
 {
 	switch (what) {
 	case HELD_FLUSH:
-		r->pdu[0] = lun_1_pdu(r, SYNCHRONIZE_CACHE);
+		make_lun_1(r, SYNCHRONIZE_CACHE);
 		break;
 	case HELD_READ:
 		r->pdu[0] = raw_read(r, 1);
@@ -415,7 +413,7 @@ static void flush_session_ends(struct kunit *test)
 
 	expect_ready(r);
 	hold_it(test);
-	r->pdu[0] = lun_1_pdu(r, SYNCHRONIZE_CACHE);
+	make_lun_1(r, SYNCHRONIZE_CACHE);
 	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, RAW_HEADERS));
 	expect_held(test);
 	send_writes(r, 0, 4);

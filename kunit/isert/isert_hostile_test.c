@@ -287,21 +287,21 @@ static void write_and_read(struct kunit *test, struct raw *r, int how)
 static void pdu_honest(struct kunit *test)
 {
 	struct raw *r = raw_login_how(test, RAW_UNSOLICITED);
-	struct raw_pdu pdu;
+	struct raw_pdu *pdu = r->pdu;
 	int how;
 
 	raw_expect_alive(r);
 	for (how = 0; how < 3; how++)
 		write_and_read(test, r, how);
 	/* Room for more than the CDB wants, and a CDB that wants nothing. */
-	pdu = raw_read(r, 1);
-	((struct iscsi_scsi_req *)&pdu.hdr)->cdb[0] = TEST_UNIT_READY;
-	expect_answer(r, &pdu, RAW_HEADERS);
+	*pdu = raw_read(r, 1);
+	((struct iscsi_scsi_req *)&pdu->hdr)->cdb[0] = TEST_UNIT_READY;
+	expect_answer(r, pdu, RAW_HEADERS);
 	/* The same, and data that it does not take. */
-	pdu = raw_write(r, 1);
-	((struct iscsi_scsi_req *)&pdu.hdr)->cdb[0] = TEST_UNIT_READY;
-	hton24(pdu.hdr.dlength, RAW_BLOCK);
-	expect_answer(r, &pdu, RAW_HEADERS + RAW_BLOCK);
+	*pdu = raw_write(r, 1);
+	((struct iscsi_scsi_req *)&pdu->hdr)->cdb[0] = TEST_UNIT_READY;
+	hton24(pdu->hdr.dlength, RAW_BLOCK);
+	expect_answer(r, pdu, RAW_HEADERS + RAW_BLOCK);
 	raw_expect_alive(r);
 }
 
