@@ -233,15 +233,17 @@ static void C6_upcall_pins_its_module(struct kunit *test)
 }
 
 /*
- * Upcall: free its own Endpoint after some messages, or when it is connected.
+ * Upcall: free its own Endpoint after some messages, or when it is not connected any more: who
+ * sends over siw may be told that the connection is broken.
  */
 static void free_own_ep(struct kd_recorder *rec, const DAT_EVENT *event,
 			DAT_BOOLEAN more)
 {
 	struct kd_side *s = rec->priv;
 
-	if (atomic_read(&rec->calls) == RECVS || event->event_number ==
-	    DAT_CONNECTION_EVENT_DISCONNECTED)
+	if (atomic_read(&rec->calls) == RECVS ||
+	    event->event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
+	    event->event_number == DAT_CONNECTION_EVENT_BROKEN)
 		KD_EXPECT_OK(s->test, dat_ep_free(s->ep));
 	else if (event->event_number == DAT_DTO_COMPLETION_EVENT)
 		td_repost(rec, event, more);
