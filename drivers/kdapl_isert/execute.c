@@ -50,13 +50,13 @@ static void ki_execute_now(struct ki_cmd *kc)
 	if (ki_is_given_up(cmd->conn->context, se_cmd)) {
 		/* What ends COMPARE AND WRITE expects that it was executed. */
 		se_cmd->transport_complete_callback = NULL;
-		target_complete_cmd(se_cmd, SAM_STAT_TASK_ABORTED);
-		return;
+		sense = TCM_CHECK_CONDITION_ABORT_CMD;
+	} else {
+		sense = kc->execute(se_cmd);
 	}
-	sense = kc->execute(se_cmd);
 	if (!sense)
 		return;
-	/* As __target_execute_cmd() does. */
+	/* As __target_execute_cmd() does. It lets ORDERED commands go on that wait for this one. */
 	spin_lock_irq(&se_cmd->t_state_lock);
 	se_cmd->transport_state &= ~CMD_T_SENT;
 	spin_unlock_irq(&se_cmd->t_state_lock);
@@ -148,8 +148,14 @@ static bool ki_lane_add(struct ki_comp *comp, struct ki_cmd *kc, struct se_cmd *
 	return true;
 }
 
+static void ki_execute_work(struct work_struct *work)
+{
+	ki_execute_now(ki_cmd(container_of(work, struct iscsit_cmd, se_cmd.work)));
+}
+
 /*
- * LIO wants @se_cmd to be executed. Without memory for a lane that is done at once: nothing is
+ * LIO wants @se_cmd to be executed. PREEMPT AND ABORT waits for the commands that it aborts,
+ * which may be in the same lane, so it has a work item of its own. Without memory for a lane that is done at once: nothing is
  * queued before it then. Context: process.
  */
 static sense_reason_t ki_execute(struct se_cmd *se_cmd)
@@ -159,6 +165,11 @@ static sense_reason_t ki_execute(struct se_cmd *se_cmd)
 	struct ki_cmd *kc = ki_cmd(cmd);
 
 	se_cmd->execute_cmd = kc->execute;
+	if (se_cmd->t_task_cdb[0] == PERSISTENT_RESERVE_OUT) {
+		INIT_WORK(&se_cmd->work, ki_execute_work);
+		queue_work(ki_execute_wq, &se_cmd->work);
+		return 0;
+	}
 	while (!ki_lane_add(c->comp, kc, se_cmd))
 		if (!ki_lane_make(c->comp))
 			return kc->execute(se_cmd);
@@ -196,7 +207,10 @@ void ki_lanes_free(struct ki_comp *comp)
 		if (!lane)
 			break;
 		cancel_work_sync(&lane->work);
+		/* Another one may be about to become idle. */
+		spin_lock(&comp->lane_lock);
 		list_del(&lane->link);
+		spin_unlock(&comp->lane_lock);
 		kfree(lane);
 	}
 }
