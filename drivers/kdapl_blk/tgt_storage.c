@@ -19,6 +19,7 @@
 #include <linux/kdev_t.h>
 #include <linux/namei.h>
 #include <linux/slab.h>
+#include <linux/stat.h>
 #include <linux/string.h>
 #include "tgt_storage.h"
 
@@ -59,13 +60,26 @@ static bool kbt_loop_is_whole(dev_t dev, bool partition, char *buf)
 	return !kbt_loop_line(dev, false, "sizelimit", buf) || !strcmp(buf, "0");
 }
 
-/* Note what @inode is, a block device or a file. */
-static void kbt_storage_set(struct kbt_storage *storage, const struct inode *inode)
+/*
+ * Note what is at @path, a block device or a file. A file system may have files of one number,
+ * as btrfs has in its subvolumes, so it is asked for what stat() tells.
+ */
+static void kbt_storage_set(struct kbt_storage *storage, const struct path *path)
 {
-	bool device = S_ISBLK(inode->i_mode);
+	const struct inode *inode = d_inode(path->dentry);
+	struct kstat stat;
 
-	storage->dev = device ? inode->i_rdev : inode->i_sb->s_dev;
-	storage->ino = device ? 0 : inode->i_ino;
+	if (S_ISBLK(inode->i_mode)) {
+		storage->dev = inode->i_rdev;
+		storage->ino = 0;
+		return;
+	}
+	if (vfs_getattr(path, &stat, STATX_INO, AT_STATX_SYNC_AS_STAT)) {
+		stat.dev = inode->i_sb->s_dev;
+		stat.ino = inode->i_ino;
+	}
+	storage->dev = stat.dev;
+	storage->ino = stat.ino;
 }
 
 /**
@@ -83,8 +97,7 @@ void kbt_storage_find(struct file *file, struct kbt_storage *storage)
 	struct path below;
 	int i;
 
-	/* What kbt_loop_line() finds by its name is an inode of that file system, too. */
-	kbt_storage_set(storage, S_ISBLK(inode->i_mode) ? inode : file_inode(file));
+	kbt_storage_set(storage, &file->f_path);
 	storage->part = false;
 	for (i = 0; buf && i < KBT_LOOPS && !storage->ino; i++) {
 		if (!kbt_loop_is_whole(storage->dev, partition, buf))
@@ -93,7 +106,7 @@ void kbt_storage_find(struct file *file, struct kbt_storage *storage)
 		    kern_path(buf, LOOKUP_FOLLOW, &below))
 			break;
 		partition = false;
-		kbt_storage_set(storage, d_inode(below.dentry));
+		kbt_storage_set(storage, &below);
 		path_put(&below);
 	}
 	kfree(buf);
