@@ -129,6 +129,7 @@ cmd_connect()
 	check_name -s "$name"
 	[ ${#clients[@]} -le 1 ] || wrong "connect: one -c CLIENT is wanted, our own name"
 	[ $# -eq 0 ] || check_name connect "$1"
+	[ "${1-$name}" != all ] || wrong "connect: \"all\" stands for all disks: name the disk"
 	check_options
 	address=$(address_of "$address") || exit
 	need kdapl_blk "$ini"
@@ -266,7 +267,10 @@ disk_called()
 	device=${device#/dev/}
 	for d in "$ini"/*/; do
 		d=${d%/}
-		[ "${d##*/}" != "$1" ] && [ "$(cat "$d/device")" != "$device" ] || found+=("$d")
+		if [ "${d##*/}" = "$1" ] ||
+			{ [ -n "$device" ] && [ "$(cat "$d/device")" = "$device" ]; }; then
+			found+=("$d")
+		fi
 	done
 	case ${#found[@]} in
 	0)

@@ -97,7 +97,7 @@ need()
 # is_number TEXT FROM TO
 is_number()
 {
-	[[ $1 =~ ^[0-9]{1,10}$ ]] && [ "$((10#$1))" -ge "$2" ] && [ "$((10#$1))" -le "$3" ]
+	[[ $1 =~ ^(0|[1-9][0-9]{0,9})$ ]] && [ "$((10#$1))" -ge "$2" ] && [ "$((10#$1))" -le "$3" ]
 }
 
 # check_name OPTION NAME: what the protocol has room for, and configfs takes
@@ -105,7 +105,7 @@ check_name()
 {
 	case $2 in
 	'') wrong "$1: a name is wanted" ;;
-	*/* | . | ..) wrong "$1 $2: a name without \"/\" is wanted" ;;
+	*/* | .*) wrong "$1 $2: a name without \"/\" is wanted, and none that begins with \".\"" ;;
 	esac
 	[ ${#2} -le 63 ] || wrong "$1 $2: 63 bytes at most"
 }

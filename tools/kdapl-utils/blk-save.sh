@@ -110,6 +110,8 @@ restore_disk()
 	disk=${1##*/} ia=$(cat "$1/ia") address=$(cat "$1/address") port=$(cat "$1/conn_qual")
 	name=$(cat "$1/subsystem") number=$(cat "$1/namespace")
 	(check_ia "$ia") || exit
+	# A further path may have been connected, and restored, before it.
+	[ ! -e "$1/only_path" ] || put 0 "$1/only_path" only_path
 	connect_disk
 }
 
