@@ -15,6 +15,7 @@ import mmap
 import os
 import random
 import subprocess
+import sys
 import threading
 import time
 
@@ -231,7 +232,10 @@ def main(suite, setup, down, deeds, alone):
              for a, b in itertools.combinations_with_replacement(deeds, 2)
              if a is not b or a not in alone]
     pairs = [p for p in pairs if not PAIR or PAIR in (
-        p[0].__name__, p[1].__name__, f"{p[0].__name__}_beside_{p[1].__name__}")]
+        p[0].__name__, p[1].__name__, f"{p[0].__name__}_beside_{p[1].__name__}",
+        f"{p[1].__name__}_beside_{p[0].__name__}")]
+    if not pairs:
+        sys.exit(f"Bail out! RACE_PAIR={PAIR}: there is no such pair")
     apart = []
     disks = setup()
     for d in disks:
