@@ -402,6 +402,76 @@ static void flush_aborted(struct kunit *test)
 	raw_expect_alive(other);
 }
 
+/* What one initiator asks of others, in PERSISTENT RESERVE OUT, and their keys */
+enum {
+	PR_REGISTER,
+	PR_RESERVE,
+	PR_CLEAR = 3,
+	PR_PREEMPT_AND_ABORT = 5,
+	KEY = 1,
+	OTHER_KEY,
+};
+
+/* Make r->pdu[0] ask for that, for writes to LUN 1. Return its length. */
+static u32 make_reserve(struct raw *r, u8 action, u64 key, u64 service_key)
+{
+	struct iscsi_scsi_req *req = (struct iscsi_scsi_req *)&r->pdu[0].hdr;
+	const __be64 keys[3] = { cpu_to_be64(key), cpu_to_be64(service_key) };
+
+	r->pdu[0] = raw_write(r, 1);
+	to_lun_1(&r->pdu[0]);
+	hton24(req->dlength, sizeof(keys));
+	req->data_length = cpu_to_be32(sizeof(keys));
+	memset(req->cdb, 0, sizeof(req->cdb));
+	req->cdb[0] = PERSISTENT_RESERVE_OUT;
+	req->cdb[1] = action;
+	req->cdb[2] = 1;
+	req->cdb[8] = sizeof(keys);
+	memcpy(r->pdu[0].data, keys, sizeof(keys));
+	return RAW_HEADERS + sizeof(keys);
+}
+
+static void reserve(struct raw *r, u8 action, u64 key, u64 service_key)
+{
+	u32 len = make_reserve(r, action, key, service_key);
+
+	KUNIT_ASSERT_TRUE(r->s->test, raw_send(r, r->pdu, len));
+	KUNIT_ASSERT_TRUE(r->s->test, raw_receive(r, ISCSI_OP_SCSI_CMD_RSP, KD_TIMEOUT_MS));
+	/* LIO has registered somebody, and then finds no directory to write that down. */
+	if (action != PR_REGISTER)
+		KUNIT_EXPECT_EQ(r->s->test, ((struct iscsi_scsi_rsp *)&r->got.hdr)->cmd_status,
+				SAM_STAT_GOOD);
+}
+
+/*
+ * An initiator takes the reservation of another one, whose commands it waits for: one that the
+ * backend has, and one that came after its own.
+ */
+static void flush_preempted(struct kunit *test)
+{
+	struct raw *r = raw_login(test), *other = raw_login(test);
+	u32 len;
+
+	expect_ready(r);
+	expect_ready(other);
+	reserve(r, PR_REGISTER, 0, KEY);
+	reserve(r, PR_RESERVE, KEY, 0);
+	reserve(other, PR_REGISTER, 0, OTHER_KEY);
+	hold_it(test);
+	len = make_write(r, 0);
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+	expect_held(test);
+	len = make_reserve(other, PR_PREEMPT_AND_ABORT, OTHER_KEY, KEY);
+	KUNIT_ASSERT_TRUE(test, raw_send(other, other->pdu, len));
+	send_writes(other, 0, 0);
+	send_writes(r, 1, 2);
+	let_it_end(NULL);
+	KUNIT_ASSERT_TRUE(test, raw_receive(other, ISCSI_OP_SCSI_CMD_RSP, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, ((struct iscsi_scsi_rsp *)&other->got.hdr)->cmd_status,
+			SAM_STAT_GOOD);
+	reserve(other, PR_CLEAR, OTHER_KEY, 0);
+}
+
 /*
  * A session ends while the backend is busy with its command: LIO frees it afterwards. What else
  * the session had for the backend is not done, since somebody may have written there anew.
@@ -456,6 +526,7 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(flush_holds_up_nobody, gen_held),
 	KUNIT_CASE_PARAM(flush_keeps_order, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(flush_aborted, gen_task),
+	KUNIT_CASE_PARAM(flush_preempted, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(flush_session_ends, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(flush_owned_pages, kd_gen_any_ia),
 	{}
