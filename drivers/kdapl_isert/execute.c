@@ -155,8 +155,8 @@ static void ki_execute_work(struct work_struct *work)
 
 /*
  * LIO wants @se_cmd to be executed. PREEMPT AND ABORT waits for the commands that it aborts,
- * which may be in the same lane, so it has a work item of its own. Without memory for a lane that is done at once: nothing is
- * queued before it then. Context: process.
+ * which may be in the same lane, so it has a work item of its own. Without memory for a lane a
+ * command is executed at once: nothing is queued before it then. Context: process.
  */
 static sense_reason_t ki_execute(struct se_cmd *se_cmd)
 {
