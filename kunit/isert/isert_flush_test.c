@@ -308,6 +308,17 @@ static void flush_holds_up_nobody(struct kunit *test)
 
 /* ---- What waits for it --------------------------------------------------------------- */
 
+/* Have the backend stand still with a write of block 0 of LUN 1. */
+static void hold_a_write(struct raw *r)
+{
+	u32 len;
+
+	hold_it(r->s->test);
+	len = make_write(r, 0);
+	KUNIT_ASSERT_TRUE(r->s->test, raw_send(r, r->pdu, len));
+	expect_held(r->s->test);
+}
+
 /* Send writes of blocks @from to @to - 1 of LUN 1, and hear that LIO has them. */
 static void send_writes(struct raw *r, unsigned int from, unsigned int to)
 {
@@ -330,10 +341,7 @@ static void flush_keeps_order(struct kunit *test)
 	u32 len;
 
 	expect_ready(r);
-	hold_it(test);
-	len = make_write(r, 0);
-	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
-	expect_held(test);
+	hold_a_write(r);
 	send_writes(r, 2, 8);
 	len = make_write(r, 1);
 	r->pdu[0].hdr.flags &= ~ISCSI_FLAG_CMD_ATTR_MASK;
@@ -375,13 +383,9 @@ static void flush_aborted(struct kunit *test)
 	struct raw *r = raw_login(test), *other = raw_login(test);
 	const struct kd_param *p = test->param_value;
 	itt_t itt;
-	u32 len;
 
 	expect_ready(r);
-	hold_it(test);
-	len = make_write(r, 0);
-	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
-	expect_held(test);
+	hold_a_write(r);
 	kd_probe(test, "target_sequencer_start", on_start);
 	itt = (__force itt_t)cpu_to_be32(r->itt);
 	send_writes(r, 1, 2);
@@ -457,10 +461,7 @@ static void flush_preempted(struct kunit *test)
 	reserve(r, PR_REGISTER, 0, KEY);
 	reserve(r, PR_RESERVE, KEY, 0);
 	reserve(other, PR_REGISTER, 0, OTHER_KEY);
-	hold_it(test);
-	len = make_write(r, 0);
-	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
-	expect_held(test);
+	hold_a_write(r);
 	len = make_reserve(other, PR_PREEMPT_AND_ABORT, OTHER_KEY, KEY);
 	KUNIT_ASSERT_TRUE(test, raw_send(other, other->pdu, len));
 	send_writes(other, 0, 0);
