@@ -119,6 +119,15 @@ free_name()
 	echo "$name${n#0}"
 }
 
+# Tell the disk in directory $1 where its target is, and who we are.
+put_target()
+{
+	put "$ia" "$1/ia" "-i $ia"
+	put "$address" "$1/address" "-a $address"
+	put "$port" "$1/conn_qual" "-p $port"
+	[ ${#clients[@]} -eq 0 ] || put "${clients[0]}" "$1/client" "-c ${clients[0]}"
+}
+
 cmd_connect()
 {
 	local d other
@@ -146,12 +155,9 @@ cmd_connect()
 	# Whatever ends this command, unless it is SIGKILL: nothing is left of the disk.
 	# shellcheck disable=SC2064	# $d is gone when the trap is taken
 	trap "rmdir ${d@Q}" EXIT
-	put "$ia" "$d/ia" "-i $ia"
-	put "$address" "$d/address" "-a $address"
-	put "$port" "$d/conn_qual" "-p $port"
+	put_target "$d"
 	put "$name" "$d/subsystem" "-s $name"
 	put "$number" "$d/namespace" "-n $number"
-	[ ${#clients[@]} -eq 0 ] || put "${clients[0]}" "$d/client" "-c ${clients[0]}"
 	[ -z "$uuid" ] || put "$uuid" "$d/uuid" "-u $uuid"
 	# An older module takes any path.
 	[ ! -e "$d/only_path" ] || [ -n "$further_path" ] || put 1 "$d/only_path" only_path
@@ -240,10 +246,7 @@ cmd_discover()
 	# shellcheck disable=SC2064	# $d is gone when the trap is taken
 	trap "rmdir ${d@Q}" EXIT
 	[ -e "$d/discover" ] || die "kdapl_blk.ko is too old to ask: load the one of this version"
-	put "$ia" "$d/ia" "-i $ia"
-	put "$address" "$d/address" "-a $address"
-	put "$port" "$d/conn_qual" "-p $port"
-	[ ${#clients[@]} -eq 0 ] || put "${clients[0]}" "$d/client" "-c ${clients[0]}"
+	put_target "$d"
 	set_options "$d"
 	# Not in a pipe: what goes wrong ends this.
 	found=$(ask_volumes) || exit
