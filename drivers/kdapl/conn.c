@@ -318,6 +318,9 @@ int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 						event->param.conn
 							.private_data_len);
 		kdapl_conn_established(conn);
+		/* A message that has come already may have gone unnoticed. */
+		if (conn->ep->obj.ia->hca->siw)
+			kdapl_siw_wake(id);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		kdapl_conn_rejected(conn, id, event);

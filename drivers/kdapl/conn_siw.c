@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Ending a connection of siw without its peer.
+ * What siw leaves to the peer of a connection, and is not to wait for it.
+ *
+ * siw answers a request, and only then has its queue pair receive (siw_accept() in 6.12). A
+ * message that arrives in between stays in the socket until the next one comes. So when the
+ * connection is established, kdapl_siw_wake() has siw look.
  *
  * rdma_disconnect() and rdma_destroy_id() wait in iw_cm until the driver has answered
  * rdma_connect() or rdma_accept(), and siw leaves both to the peer:
@@ -82,7 +86,13 @@ static struct sock *kdapl_siw_sock(struct rdma_cm_id *id)
 	return NULL;
 }
 
-/* Have siw report the connection of @id, which was accepted. Context: Process context. */
+/*
+ * Have siw look at the socket of @id. It reports the connection if it was accepted and
+ * waits for the first frame. siw does both, and begins to receive then, with the socket
+ * locked, so a connection that was reported is not reported again.
+ *
+ * Context: Process context.
+ */
 void kdapl_siw_wake(struct rdma_cm_id *id)
 {
 	struct sock *sk = kdapl_siw_sock(id);

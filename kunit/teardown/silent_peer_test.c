@@ -5,8 +5,8 @@
  * iw_cm ends the connection. No call waits for it (contract L6, N6), and neither does a
  * device that leaves.
  *
- * With siw the peer is a TCP socket. The simulated adapter stands for drivers of which
- * nothing is known: its report of the connection is withheld.
+ * With siw the peer is a TCP socket, which may also speak too early. The simulated adapter
+ * stands for drivers of which nothing is known: its report of the connection is withheld.
  */
 #include <linux/in.h>
 #include <linux/module.h>
@@ -63,6 +63,19 @@ struct mpa_frame {
 	__be16 ord;
 } __packed;
 
+/* A Send of four bytes, the first of its stream, as DDP and RDMAP frame it. */
+struct send_frame {
+	__be16 len;
+	u8 ddp;
+	u8 rdmap;
+	__be32 rsvd;
+	__be32 qn;
+	__be32 msn;
+	__be32 offset;
+	u8 data[4];
+	__be32 crc;
+} __packed;
+
 struct mute {
 	struct kunit *test;
 	struct socket *sock;
@@ -108,8 +121,8 @@ static void mute_expect_reply(struct mute *m)
 	KUNIT_ASSERT_NE(m->test, 0, be16_to_cpu(reply.ird) & MPA_P2P);
 }
 
-/* Ask @side for a connection, with the promise of a first frame, and be accepted. */
-static struct mute *mute_connect(struct kd_side *side)
+/* Ask @side for a connection; with @bits the first frame is promised. */
+static struct mute *mute_request(struct kd_side *side, u16 bits)
 {
 	struct mute *m = kunit_kzalloc(side->test, sizeof(*m), GFP_KERNEL);
 	struct sockaddr_in to = *(struct sockaddr_in *)side->addr;
@@ -118,8 +131,8 @@ static struct mute *mute_connect(struct kd_side *side)
 		.key = "MPA ID Req Frame",
 		.bits = cpu_to_be16(MPA_ENHANCED | MPA_REVISION),
 		.pd_len = cpu_to_be16(4),
-		.ird = cpu_to_be16(MPA_P2P | 1),
-		.ord = cpu_to_be16(MPA_WRITE_RTR | 1),
+		.ird = cpu_to_be16(bits | 1),
+		.ord = cpu_to_be16(bits | 1),
 	};
 
 	KUNIT_ASSERT_NOT_NULL(side->test, m);
@@ -131,6 +144,15 @@ static struct mute *mute_connect(struct kd_side *side)
 	to.sin_port = htons(port);
 	KUNIT_ASSERT_EQ(side->test, 0, kernel_connect(m->sock, (void *)&to, sizeof(to), 0));
 	mute_send(m, &request, sizeof(request));
+	return m;
+}
+
+/* The same, with that promise, and be accepted. */
+static struct mute *mute_connect(struct kd_side *side)
+{
+	struct mute *m = mute_request(side, MPA_P2P);
+
+	BUILD_BUG_ON(MPA_P2P != MPA_WRITE_RTR);
 	KD_ASSERT_OK(side->test, dat_cr_accept(kd_expect_cr(side), side->ep, 0, NULL));
 	mute_expect_reply(m);
 	KUNIT_EXPECT_EQ(side->test, (u32)kd_state(side),
@@ -222,6 +244,33 @@ static void silent_peer_hangs_up(struct kunit *test)
 	kd_expect_event(test, s->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
 	kd_expect_disconnected(s, NULL);
 	KD_EXPECT_OK(test, dat_ep_reset(s->ep));
+}
+
+/*
+ * The first message is there when siw begins to look at the socket, as it is when an answer
+ * is quick: siw tells the peer that it may send before that. Nothing else follows.
+ */
+static void N8_first_message_is_early(struct kunit *test)
+{
+	struct send_frame send = {
+		.len = cpu_to_be16(sizeof(send) - sizeof(send.len) - sizeof(send.crc)),
+		.ddp = 0x41,		/* version 1, the last segment */
+		.rdmap = 0x43,		/* version 1, Send */
+		.msn = cpu_to_be32(1),
+		.data = "ear",
+	};
+	struct kd_side *s = open_siw(test, "siw0/1", NULL);
+	DAT_CR_HANDLE cr;
+	struct mute *m;
+
+	kd_recv(s, 0, 64, 1);
+	m = mute_request(s, 0);
+	cr = kd_expect_cr(s);
+	mute_send(m, &send, sizeof(send));
+	KD_ASSERT_OK(test, dat_cr_accept(cr, s->ep, 0, NULL));
+	kd_expect_event(test, s->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
+	kd_expect_dto(test, s->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
+	KUNIT_EXPECT_STREQ(test, s->buf->va, "ear");
 }
 
 /* ---- A driver that does not report connections ----------------------------------- */
@@ -365,6 +414,7 @@ static struct kunit_case silent_peer_cases[] = {
 	KUNIT_CASE(reset_of_silent_peer),
 	KUNIT_CASE(close_of_silent_peer),
 	KUNIT_CASE(silent_peer_hangs_up),
+	KUNIT_CASE(N8_first_message_is_early),
 	KUNIT_CASE_PARAM(N6_silent_peer, kd_gen_second),
 	KUNIT_CASE_PARAM(L6_refused_while_the_driver_is_silent, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(close_is_refused, kd_gen_simulated_ia),
