@@ -300,25 +300,6 @@ bool raw_send_long(struct raw *r, const struct raw_pdu *pdu, u32 data)
 }
 EXPORT_SYMBOL_GPL(raw_send_long);
 
-/*
- * Wait for an event. siw's passive side does not look at what has come before it has taken
- * over the socket, until more comes (siw_accept() in 6.12; two CPUs): a Write of nothing, of
- * which the target is not told.
- */
-static bool raw_wait(struct raw *r, DAT_EVD_HANDLE evd, DAT_EVENT *event, unsigned int ms)
-{
-	const DAT_RMR_TRIPLET nothing = kd_remote(r->s->buf, 0, 0);
-
-	if (r->nudged || ms <= RAW_NUDGE_MS || !kd_has(r->s, KD_WIRE) || !kd_is_iwarp(r->s))
-		return kd_wait_event(evd, event, ms);
-	if (kd_wait_event(evd, event, RAW_NUDGE_MS))
-		return true;
-	r->nudged = true;
-	dat_ep_post_rdma_write(r->s->ep, 0, NULL, kd_cookie(0), &nothing,
-			       DAT_COMPLETION_SUPPRESS_FLAG);
-	return kd_wait_event(evd, event, ms - RAW_NUDGE_MS);
-}
-
 /* Receive a PDU to r->got. Return false if none comes within @ms, or the connection ends. */
 bool raw_receive_any(struct raw *r, unsigned int ms)
 {
@@ -326,7 +307,7 @@ bool raw_receive_any(struct raw *r, unsigned int ms)
 	DAT_EVENT event;
 	u64 slot;
 
-	if (!raw_wait(r, r->s->recv_evd, &event, ms))
+	if (!kd_wait_event(r->s->recv_evd, &event, ms))
 		return false;
 	dto = &event.event_data.dto_completion_event_data;
 	if (dto->status != DAT_DTO_SUCCESS)
@@ -359,7 +340,7 @@ bool raw_is_down(struct raw *r, unsigned int ms)
 {
 	DAT_EVENT event;
 
-	return raw_wait(r, r->s->conn_evd, &event, ms);
+	return kd_wait_event(r->s->conn_evd, &event, ms);
 }
 EXPORT_SYMBOL_GPL(raw_is_down);
 

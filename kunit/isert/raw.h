@@ -29,8 +29,6 @@ struct raw_pdu {
 #define RAW_SENDS	48
 #define RAW_RECVS	8
 #define RAW_RECV_LEN	SZ_2K
-/* Silence after which the target's adapter may have overlooked something */
-#define RAW_NUDGE_MS	1000
 
 /*
  * struct raw - a connection
@@ -43,7 +41,6 @@ struct raw_pdu {
  * @broken: connections that the target had broken before this one was made
  * @session: qualifier of its ISID
  * @invalidate: answers may invalidate the keys that commands have
- * @nudged: raw_wait() has had siw look at what has come
  * @got: the last PDU received
  * @made: the PDU that was built last
  * @pdu: room for PDUs that are sent together
@@ -59,7 +56,6 @@ struct raw {
 	long broken;
 	u32 session;
 	bool invalidate;
-	bool nudged;
 	struct raw_pdu got;
 	struct raw_pdu made;
 	struct raw_pdu pdu[KDAT_MAX_REQUESTS];
