@@ -10,8 +10,11 @@ address_of()
 {
 	local found
 
-	found=$(getent ahosts "$1" | awk 'NR == 1 { print $1 }')
-	[ -n "$found" ] || die "there is no host $1: an address, or a name that can be resolved, is wanted"
+	while found=$(getent ahosts "$1" | awk 'NR == 1 { print $1 }'); [ -z "$found" ]; do
+		may_wait ||
+			die "there is no host $1: an address, or a name that can be resolved, is wanted"
+		waits "there is no host $1, or names cannot be resolved yet"
+	done
 	echo "$found"
 }
 
@@ -93,13 +96,11 @@ connect_never()
 # Connect the disk $disk; with --wait as often as that may help.
 connect_disk()
 {
-	local d=$ini/$disk end why
+	local d=$ini/$disk why
 
-	end=$((SECONDS + ${wait_for:-0}))
 	while mark_log; ! try 1 "$d/connected"; do
-		if why=$(connect_why) && [ -n "$wait_for" ] &&
-			{ [ "$wait_for" = 0 ] || [ $SECONDS -lt $end ]; }; then
-			sleep 1
+		if why=$(connect_why) && may_wait; then
+			waits "$name: $why"
 			continue
 		fi
 		echo "$me: cannot connect to $name: $why" >&2
@@ -139,6 +140,8 @@ cmd_connect()
 	[ ${#clients[@]} -le 1 ] || wrong "connect: one -c CLIENT is wanted, our own name"
 	[ $# -eq 0 ] || check_name connect "$1"
 	[ "${1-$name}" != all ] || wrong "connect: \"all\" stands for all disks: name the disk"
+	[ "$wait_for" != 0 ] || [[ ! ${1-} =~ ^[0-9]+$ ]] ||
+		wrong "connect: --wait=$1 is how to wait for $1 seconds; $1 by itself names the disk"
 	check_options
 	address=$(address_of "$address") || exit
 	need kdapl_blk "$ini"

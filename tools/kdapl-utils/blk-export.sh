@@ -122,7 +122,7 @@ set_uuid()
 
 # ---- Ports and subsystems ----
 
-# The directory of the port on $1 $2; made if there is none.
+# Print the directory of the port on $1 $2; made if there is none.
 port_of()
 {
 	local d n=1
@@ -137,10 +137,15 @@ port_of()
 	while [ -e "$tgt/ports/$n" ]; do
 		n=$((n + 1))
 	done
-	mkdir "$tgt/ports/$n" || die "cannot make a port"
-	put "$1" "$tgt/ports/$n/ia" "-i $1"
-	put "$2" "$tgt/ports/$n/conn_qual" "-p $2"
-	echo "$tgt/ports/$n"
+	d=$tgt/ports/$n
+	mkdir "$d" || die "cannot make a port"
+	# This runs in a process of its own, which ends if a value is refused.
+	# shellcheck disable=SC2064	# $d is gone when the trap is taken
+	trap "rmdir ${d@Q}" EXIT
+	put "$1" "$d/ia" "-i $1"
+	put "$2" "$d/conn_qual" "-p $2"
+	trap - EXIT
+	echo "$d"
 }
 
 new_subsys()
@@ -232,7 +237,13 @@ cmd_export()
 	ns=$tgt/subsystems/$name/namespaces/$number
 	[ ! -e "$ns" ] ||
 		die "$name has a volume $number already, $(cat "$ns/path"): choose another number with -n, or another name with -s"
-	[ -d "$tgt/subsystems/$name" ] || { new_subsys; made=1; }
+	if [ ! -d "$tgt/subsystems/$name" ]; then
+		made=1
+		(new_subsys) || {
+			[ ! -d "$tgt/subsystems/$name" ] || remove_subsys
+			exit 1
+		}
+	fi
 	mkdir "$ns" || die "cannot make volume $number of $name"
 	# Undo on failure, so that the next try starts clean.
 	if ! (

@@ -23,16 +23,19 @@ mark_log()
 }
 
 # What the kernel has said since mark_log(), if we may read that: of this disk, if any line
-# is of it, else of all.
+# is of it, else what is of no other disk.
 kernel_says()
 {
-	local lines own
+	local lines own d
 
 	lines=$(dmesg 2>/dev/null | awk -v mark="$log_mark" '
 		$0 == mark { said = ""; next }
 		/kdapl_blk/ { sub(/^\[[^]]*\] */, ""); said = said $0 "\n" }
 		END { printf "%s", said }')
 	own=$(grep -F -- ": ${disk:-/}: " <<<"$lines")
+	for d in "$ini"/*/; do
+		lines=$(grep -vF -- ": $(basename "$d"): " <<<"$lines")
+	done
 	lines=$(tail -n 2 <<<"${own:-$lines}")
 	[ -z "$lines" ] || sed 's/^/  kernel: /' <<<"$lines" >&2
 }
@@ -94,6 +97,21 @@ need()
 
 # ---- Arguments ----
 
+# may_wait: whether --wait allows for another try; its seconds count from the beginning
+may_wait()
+{
+	[ -n "$wait_for" ] && { [ "$wait_for" = 0 ] || [ $SECONDS -lt "$wait_for" ]; }
+}
+
+# waits WHY: say why this command waits, when that changes, and wait a second
+waits()
+{
+	[ "$1" = "$waits_why" ] || echo "$me: waiting: $1" >&2
+	waits_why=$1
+	sleep 1
+}
+waits_why=''
+
 # is_number TEXT FROM TO
 is_number()
 {
@@ -113,7 +131,7 @@ check_name()
 # What can be seen to be wrong before anything is done.
 check_options()
 {
-	local o c secret
+	local o c secret named=' '
 
 	is_number "$port" 1 65535 || wrong "-p $port: a number from 1 to 65535 is wanted"
 	is_number "$number" 1 4294967295 ||
@@ -122,10 +140,15 @@ check_options()
 		wrong "-u $uuid: a UUID is wanted, as 01234567-89ab-cdef-0123-456789abcdef"
 	for c in "${clients[@]}"; do
 		check_name -c "$c"
+		[[ $named != *" $c "* ]] || wrong "-c $c: this client is named twice"
+		named+="$c "
 	done
 	for o in "${options[@]}"; do
 		[[ $o == ?*=* ]] && [[ ${o%%=*} != */* ]] || wrong "-o $o: KEY=VALUE is wanted"
 		case $o in
+		connected=* | discover=* | enable=*)
+			wrong "-o $o: that is what the command does, and no attribute to choose"
+			;;
 		secret=key:?*) ;;
 		secret=*)
 			secret=${o#secret=}
