@@ -250,8 +250,9 @@ static void blk_uuid_of_the_boot(struct kunit *test)
 	" printf '\\125\\252' |" MBR_AT("510")				\
 	" cp " OTHER_FILE " /tmp/copy; mknod /tmp/loop b 7 7"
 
+/* The node of the partition, which has another number each time. */
 #define MBR_PARTITION								\
-	"IFS=: read a b </sys/block/loop7/loop7p1/dev && mknod /tmp/part b $a $b"
+	" rm -f /tmp/part; IFS=: read a b </sys/block/loop7/loop7p1/dev && mknod /tmp/part b $a $b"
 
 /*
  * A partition of an MBR has 32 bits of its disk and a number for a UUID. Copies of the
@@ -269,7 +270,8 @@ static void blk_uuid_of_a_partition(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, shell("test -z \"$(cat " TGT_NS "/backing_uuid)\""));
 	uuid = uuid_now(test);
 	KUNIT_ASSERT_EQ(test, 0,
-			change_volume("losetup -d /tmp/loop; losetup -P /tmp/loop /tmp/copy"));
+			change_volume("losetup -d /tmp/loop; losetup -P /tmp/loop /tmp/copy;"
+				      MBR_PARTITION));
 	again = uuid_now(test);
 	KUNIT_EXPECT_FALSE(test, uuid_equal(&uuid, &again));
 	KUNIT_EXPECT_EQ(test, 0, change_volume("echo " TGT_FILE " >path; losetup -d /tmp/loop"));

@@ -165,7 +165,7 @@ static void I8_silent_one_fails(struct kunit *test)
 	KD_ASSERT_OK(test, kdat_ep_post_requests(c.a->ep, 3, r));
 	kd_expect_dto(test, c.a->req_evd, 2, DAT_DTO_ERR_REMOTE_ACCESS, NULL);
 	kd_expect_dto(test, c.a->req_evd, 3, DAT_DTO_ERR_FLUSHED, NULL);
-	kd_expect_event(test, c.a->conn_evd, DAT_CONNECTION_EVENT_BROKEN, NULL);
+	kd_expect_refused(c.a);
 	kd_expect_no_event(test, c.a->req_evd);
 }
 

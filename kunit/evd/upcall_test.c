@@ -373,8 +373,7 @@ static void C4_disconnect_from_upcall(struct kunit *test)
 	kd_send(pair.a, 0, 64, 1);
 	kd_expect_event(test, pair.p->conn_evd,
 			DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
-	kd_expect_event(test, pair.a->conn_evd,
-			DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
+	kd_expect_disconnected(pair.a, NULL);
 	KUNIT_ASSERT_TRUE(test, kd_wait_calls(rec, 2));
 	KUNIT_EXPECT_EQ(test, (int)rec->events[1].event_data
 			.dto_completion_event_data.status,

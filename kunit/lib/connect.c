@@ -123,6 +123,22 @@ void kd_expect_sender_disconnected(struct kd_side *side)
 }
 EXPORT_SYMBOL_GPL(kd_expect_sender_disconnected);
 
+/*
+ * Expect that the connection of @side, over InfiniBand or RoCE, breaks as the peer's device
+ * has refused a request. With two CPUs the peer's end may be handled before the completion.
+ */
+void kd_expect_refused(struct kd_side *side)
+{
+	struct kunit *test = side->test;
+	DAT_EVENT event;
+
+	KUNIT_ASSERT_TRUE(test, kd_wait_event(side->conn_evd, &event, KD_TIMEOUT_MS));
+	if (event.event_number != DAT_CONNECTION_EVENT_DISCONNECTED || num_online_cpus() == 1)
+		KUNIT_EXPECT_EQ(test, (u32)event.event_number,
+				(u32)DAT_CONNECTION_EVENT_BROKEN);
+}
+EXPORT_SYMBOL_GPL(kd_expect_refused);
+
 /* Disconnect abruptly; flushed DTOs stay queued on recv_evd and req_evd. */
 void kd_disconnect(struct kd_side *active, struct kd_side *passive)
 {

@@ -351,6 +351,7 @@ DAT_CR_HANDLE kd_expect_cr(struct kd_side *passive);
 DAT_PSP_HANDLE kd_psp(struct kd_side *side, u16 port, DAT_PSP_FLAGS flags);
 void kd_expect_disconnected(struct kd_side *side, DAT_EVENT *event);
 void kd_expect_sender_disconnected(struct kd_side *side);
+void kd_expect_refused(struct kd_side *side);
 void kd_disconnect(struct kd_side *active, struct kd_side *passive);
 
 /* ---- Data transfer ------------------------------------------------------- */
