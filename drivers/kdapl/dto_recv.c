@@ -67,6 +67,7 @@ void kdapl_ep_check_marks(struct kdapl_ep *ep, struct kdapl_later *later)
 	}
 	if (ep->hard != DAT_WATERMARK_INFINITE && ep->held > (u32)ep->hard &&
 	    ep->open) {
+		ep->hard_fired = true;
 		trace_kdapl_hard_mark(ep);
 		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
 	}

@@ -77,6 +77,7 @@ struct kdapl_ep_shown {
  * @hard: hard high watermark
  * @deferring: the first receive is to be told to kdapl_defer_open()
  * @soft_armed: @soft has not fired since it was set
+ * @hard_fired: the connection has exceeded @hard
  * @watching: counted in recv_evd->watchers
  * @recv_no_upcall: receives do not by themselves cause upcalls
  * @open: ESTABLISHED was queued
@@ -155,6 +156,7 @@ struct kdapl_ep {
 	bool srq_gave_back;
 	bool deferring;
 	bool soft_armed;
+	bool hard_fired;
 	bool watching;
 	int soft;
 	int hard;

@@ -51,6 +51,7 @@ static void kdapl_ep_rearm(struct kdapl_ep *ep)
 	kdapl_ring_flush(ep, &ep->rq, KDAPL_FLUSH_REARM);
 	evd = kdapl_ep_lock_recv(ep, &flags);
 	ep->open = false;
+	ep->hard_fired = false;
 	kdapl_ep_unlock_recv(ep, evd, flags);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Setting the high watermarks of an Endpoint. dto_recv.c compares them. */
+#include <dat/kdat_linux.h>
 #include "dto.h"
 #include "ep.h"
 
@@ -63,3 +64,29 @@ out:
 	return ret;
 }
 EXPORT_SYMBOL(dat_ep_set_watermark);
+
+DAT_RETURN kdat_ep_query_hard_hw(DAT_EP_HANDLE ep_handle, DAT_BOOLEAN *fired)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct kdapl_evd *evd;
+	unsigned long flags;
+	struct kdapl_ep *ep;
+
+	rcu_read_lock();
+	ep = kdapl_find(ep_handle, DAT_HANDLE_TYPE_EP);
+	if (!ep) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+		goto out;
+	}
+	if (!fired) {
+		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		goto out;
+	}
+	evd = kdapl_ep_lock_recv(ep, &flags);
+	*fired = ep->hard_fired ? DAT_TRUE : DAT_FALSE;
+	kdapl_ep_unlock_recv(ep, evd, flags);
+out:
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL(kdat_ep_query_hard_hw);

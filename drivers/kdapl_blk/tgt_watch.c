@@ -98,17 +98,21 @@ bool kbt_is_shunned(struct kbt *kbt, const struct kbt_host_id *host)
 }
 
 /*
- * Return whether the client has sent more requests than its credits allow, and
- * has thus reached its hard high watermark. @conn is drained, but messages may be
- * dropped meanwhile, which are to be counted once. Only delivered
- * replies count: a reply posted after the connection was broken does not fail
- * but is flushed.
+ * Return whether the client has sent more requests than its credits allow. Either it has
+ * reached its hard high watermark, even if all messages were served before the connection
+ * was down; or it has not taken the replies. @conn is drained, but messages may be dropped
+ * meanwhile, which are to be counted once. Only delivered replies count: a reply posted
+ * after the connection was broken does not fail but is flushed.
  */
 static bool kbt_is_greedy(struct kbt_conn *conn)
 {
+	DAT_BOOLEAN fired = DAT_FALSE;
 	DAT_COUNT held = 0;
 	s64 n;
 
+	kdat_ep_query_hard_hw(conn->ep, &fired);
+	if (fired)
+		return true;
 	mutex_lock(&conn->recv_mutex);
 	dat_ep_recv_query(conn->ep, &held, NULL);
 	n = held + atomic64_read(&conn->requests);

@@ -384,7 +384,6 @@ void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 			/* Pairs with the acquire in ki_is_silent(). litmus: iser-open */
 			smp_store_release(&c->open, true);
 		} else {
-			ki_credit_down(c);
 			spin_lock_bh(&c->lock);
 			WRITE_ONCE(c->down, true);
 			/* Nobody else can log in to the portal group until LIO notices. */

@@ -199,27 +199,16 @@ bool ki_credit_may(struct ki_conn *c, const struct iscsi_hdr *hdr)
 	return false;
 }
 
-/* The connection is down: note whether the hard watermark was crossed. */
-void ki_credit_down(struct ki_conn *c)
-{
-	DAT_COUNT held = 0;
-
-	if (c->hard)
-		dat_ep_recv_query(c->ep, &held, NULL);
-	if (held > (DAT_COUNT)c->hard)
-		WRITE_ONCE(c->over, true);
-}
-
 /*
  * The connection has ended: tell the log if that was because its initiator has sent
- * too much. If it has, its last messages may have been dealt with before
- * ki_credit_down() has counted them, but then some of them were beyond MaxCmdSN.
- * Context: process.
+ * too much. Context: process.
  */
 void ki_credit_judge(struct ki_conn *c)
 {
-	if (c->logout_sent || READ_ONCE(c->broken) ||
-	    !(READ_ONCE(c->over) || READ_ONCE(c->beyond)))
+	DAT_BOOLEAN fired = DAT_FALSE;
+
+	kdat_ep_query_hard_hw(c->ep, &fired);
+	if (c->logout_sent || READ_ONCE(c->broken) || !(fired || READ_ONCE(c->beyond)))
 		return;
 	atomic_long_inc(&c->a->stats[KI_STAT_HARD]);
 	ki_conn_warn(c, "it has sent more than MaxCmdSN allows");

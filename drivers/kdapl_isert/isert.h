@@ -251,7 +251,6 @@ struct ki_tx {
  * @most: PDUs that may be unanswered, whatever their kind
  * @unanswered: those that are: from ki_pdu_lent() until LIO frees the command
  * @beyond: commands beyond MaxCmdSN; comp->mutex
- * @over: @hard was crossed
  * @completed: requests that have completed; comp->mutex
  * @last_completed: how many they were, and
  * @last_events: events of @comp, and
@@ -317,7 +316,6 @@ struct ki_conn {
 	unsigned int most;
 	atomic_t unanswered;
 	unsigned int beyond;
-	bool over;
 	unsigned int completed;
 	unsigned int last_completed;
 	unsigned int last_events;
@@ -531,7 +529,6 @@ int ki_credit_begin(struct ki_conn *c);
 void ki_credit_end(struct ki_conn *c);
 void ki_credit_soft(struct ki_conn *c);
 bool ki_credit_may(struct ki_conn *c, const struct iscsi_hdr *hdr);
-void ki_credit_down(struct ki_conn *c);
 void ki_credit_judge(struct ki_conn *c);
 
 /* data.c */

@@ -354,6 +354,35 @@ DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name);
 DAT_RETURN kdat_cr_query_gid(DAT_CR_HANDLE cr, u8 *gid);
 
 /**
+ * kdat_ep_query_hard_hw() - ask whether the peer has exceeded the hard high watermark
+ * @ep: Endpoint
+ * @fired: receives %DAT_TRUE if the mark has ended the Endpoint's connection, %DAT_FALSE
+ *	otherwise; it is kept until dat_ep_reset()
+ *
+ * %DAT_CONNECTION_EVENT_BROKEN has many causes, and when it arrives some of the messages
+ * that were too many may have been reaped, so dat_ep_recv_query() does not tell.
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - @fired is set
+ * * %DAT_INVALID_HANDLE - @ep is no Endpoint
+ * * %DAT_INVALID_PARAMETER - @fired is NULL
+ *
+ * Example::
+ *
+ *	DAT_BOOLEAN fired;
+ *
+ *	if (event.event_number == DAT_CONNECTION_EVENT_BROKEN &&
+ *	    kdat_ep_query_hard_hw(ep, &fired) == DAT_SUCCESS && fired)
+ *		pr_warn("a client has ignored its credits\n");
+ *
+ * See also: dat_ep_set_watermark(), dat_ep_recv_query()
+ *
+ * Source: Linux only, not part of DAT
+ */
+DAT_RETURN kdat_ep_query_hard_hw(DAT_EP_HANDLE ep, DAT_BOOLEAN *fired);
+
+/**
  * kdat_ia_id() - get a number that stands for the port of an open IA
  * @ia: the IA
  * @id: receives the number, which is never 0

@@ -6,6 +6,7 @@
 #include <linux/completion.h>
 #include <linux/irq_work.h>
 #include <linux/module.h>
+#include <dat/kdat_linux.h>
 #include "ep_states.h"
 #include "srq_fixture.h"
 
@@ -120,6 +121,14 @@ static void W2_reaping_makes_room(struct kunit *test)
 	rx_expect_empty(b, b->in->conn_evd);
 }
 
+static bool has_fired(struct kunit *test, DAT_EP_HANDLE ep)
+{
+	DAT_BOOLEAN fired = DAT_FALSE;
+
+	KD_EXPECT_OK(test, kdat_ep_query_hard_hw(ep, &fired));
+	return fired;
+}
+
 static void W3_hard(struct kunit *test)
 {
 	struct rx_bench *b = wm_open(test);
@@ -127,6 +136,7 @@ static void W3_hard(struct kunit *test)
 
 	set_wm(b, link, INF, 2);
 	wm_take(b, link, 2);
+	KUNIT_EXPECT_FALSE(test, has_fired(test, link->in));
 	wm_break(b, link);
 	/* Received messages can still be reaped. */
 	rx_reap_n(b, link, 3);
@@ -135,6 +145,13 @@ static void W3_hard(struct kunit *test)
 	kd_expect_no_event(test, b->in->conn_evd);
 	rx_expect_empty(b, b->out->conn_evd);
 	rx_expect_quiet(b);
+	/* Also when nothing is held any more. */
+	KUNIT_EXPECT_TRUE(test, has_fired(test, link->in));
+	KUNIT_EXPECT_FALSE(test, has_fired(test, link->out));
+	rx_reset(b, link);
+	KUNIT_EXPECT_FALSE(test, has_fired(test, link->in));
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER, kdat_ep_query_hard_hw(link->in, NULL));
+	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, kdat_ep_query_hard_hw(NULL, NULL));
 }
 
 static void W3_in_the_call(struct kunit *test)
