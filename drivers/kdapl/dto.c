@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Data transfer: the posting calls for Sends and receives, and how requests of other
- * calls are posted, one (kdapl_post_sq()) or several (kdapl_post_batch()), or one with
+ * Data transfer: the posting calls for Sends and receives, and how other calls post a
+ * request (kdapl_post_sq()), several (kdapl_post_batch()), or one that is held back until
  * the next (kdapl_post_bind()).
  *
  * Posting runs in any context, does not sleep and does not allocate. The handle
@@ -40,9 +40,9 @@ static bool kdapl_flags_ok(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
 }
 
 /*
- * Poll for requests that complete without an event, as they are suppressed. Drops the lock
- * of the ring meanwhile, so that the caller has to look at everything once more: the
- * Endpoint may have lost its connection, and its EVD. Return false if it has no EVD.
+ * Poll for suppressed requests that have completed without an event. Drops the ring's
+ * lock meanwhile, so the caller must check everything again: the Endpoint may have lost
+ * its connection and its EVD. Return false if the Endpoint has no EVD.
  */
 static bool kdapl_sq_make_room(struct kdapl_ep *ep, unsigned long *irq)
 	__must_hold(&ep->sq.lock)
@@ -54,13 +54,13 @@ static bool kdapl_sq_make_room(struct kdapl_ep *ep, unsigned long *irq)
 		return false;
 	kdapl_post_behind(ep, NULL);
 	spin_unlock_irqrestore(&sq->lock, *irq);
-	/* RCU keeps it, whoever has it. */
+	/* RCU keeps @evd, even if the Endpoint has another one by now. */
 	kdapl_cq_poll_all(evd);
 	spin_lock_irqsave(&sq->lock, *irq);
 	return true;
 }
 
-/* The ring seems to be full. @ret: what kdapl_sq_check() has returned */
+/* Check again if the ring seems to be full. @ret: from kdapl_sq_check() */
 DAT_RETURN kdapl_sq_retry(struct kdapl_ep *ep, bool chain,
 			  const struct kdapl_segs *segs, unsigned long *irq,
 			  DAT_RETURN ret)
@@ -72,11 +72,11 @@ DAT_RETURN kdapl_sq_retry(struct kdapl_ep *ep, bool chain,
 	return kdapl_sq_check(ep, chain, segs);
 }
 
-/* ---- Bindings that go with the next request --------------------------------- */
+/* ---- Bindings posted with the next request ---------------------------------- */
 
 /*
- * Hand to the device the bindings that wait for the next request, and behind them @wr,
- * or nothing. @wr, which may be several, is the last that was entered in the ring.
+ * Hand the bindings that were held back to the device, and @wr behind them. @wr may be
+ * NULL, or several requests; its last one was entered in the ring last.
  */
 void kdapl_post_behind(struct kdapl_ep *ep, struct ib_send_wr *wr)
 {
@@ -87,7 +87,10 @@ void kdapl_post_behind(struct kdapl_ep *ep, struct ib_send_wr *wr)
 
 	if (!ep->nbinds)
 		return;
-	/* The completion of @wr is that of all before it. */
+	/*
+	 * @wr is signalled and its completion stands for the bindings; without @wr signal
+	 * the last.
+	 */
 	if (!wr)
 		ep->last_bind->send_flags |= IB_SEND_SIGNALED;
 	ep->last_bind->next = wr;
@@ -98,14 +101,20 @@ void kdapl_post_behind(struct kdapl_ep *ep, struct ib_send_wr *wr)
 		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-/* No request goes to the device any more; bindings that wait are flushed. */
+/*
+ * Drop the bindings that were held back: no request goes to the device any more, and the
+ * ring flushes them.
+ */
 void kdapl_forget_binds(struct kdapl_ep *ep)
 {
 	lockdep_assert_held(&ep->sq.lock);
 	ep->nbinds = 0;
 }
 
-/* Keep @wr, whose entry is @entry, for kdapl_post_behind(). Return false if not. */
+/*
+ * Hold back @wr, whose entry is @entry, for kdapl_post_behind(). Return false if the ring
+ * has no QP or the device lacks earlier requests.
+ */
 static bool kdapl_keep_bind(struct kdapl_ep *ep, struct kdapl_wr *entry,
 			    struct ib_send_wr *wr)
 {
@@ -127,8 +136,8 @@ static bool kdapl_keep_bind(struct kdapl_ep *ep, struct kdapl_wr *entry,
 }
 
 /*
- * As kdapl_post_sq(), for a request that the device is to get with the next one; @wr
- * stays until then.
+ * As kdapl_post_sq(), but hold @wr back until the next request; @wr stays in place until
+ * then.
  */
 static DAT_RETURN kdapl_post_bind(struct kdapl_ep *ep, struct ib_send_wr *wr,
 				  DAT_DTO_COOKIE cookie, DAT_DTOS op,
@@ -161,13 +170,13 @@ static DAT_RETURN kdapl_post_bind(struct kdapl_ep *ep, struct ib_send_wr *wr,
 /**
  * kdapl_post_sq - post a request to the send queue of an Endpoint
  * @ep: the Endpoint, found in the current RCU read-side section
- * @wr: the work request; wr_id and the common flags are filled in. If there is a
- *	next one, the two are one request to the consumer: the first completes
- *	silently, unless it fails
- * @cookie: the consumer's
+ * @wr: the work request; wr_id and the common flags are filled in. If there is a next
+ *	one, the two are one request to the consumer: the first completes silently, unless
+ *	it fails
+ * @cookie: the consumer's cookie
  * @op: reported in the completion event
  * @flags: completion flags, checked
- * @uses: the memory that it uses
+ * @uses: the memory that the request uses
  *
  * Context: Any.
  * Return: %DAT_SUCCESS, or why the request is refused
@@ -188,7 +197,10 @@ DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			  wr->next);
 }
 
-/* As kdapl_post_sq(), for one request about no LMR or RMR, which has no flags yet. */
+/*
+ * As kdapl_post_sq(), for one request without an LMR or RMR; its send_flags are not set
+ * yet.
+ */
 DAT_RETURN kdapl_post_plain(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			    DAT_DTO_COOKIE cookie, DAT_DTOS op,
 			    DAT_COMPLETION_FLAGS flags,
@@ -227,8 +239,8 @@ static DAT_RETURN kdapl_batch_check(struct kdapl_ep *ep,
 }
 
 /*
- * Can the device leave out the completion of @req if it succeeds, since that of a later
- * one in the same list stands for it? siw completes what follows a Read before the Read.
+ * Can the completion of a later request in the same batch stand for a success of @req?
+ * Not for a Read: siw completes requests that follow a Read before the Read.
  */
 static bool kdapl_is_silent(const struct kdapl_request *req)
 {
@@ -269,7 +281,7 @@ static void kdapl_batch_submit(struct kdapl_ep *ep, struct kdapl_request *req,
 			kdapl_post_behind(ep, &req[0].wr.wr);
 		return;
 	}
-	/* As in kdapl_sq_submit(): what the device refuses is flushed. */
+	/* A refused request is flushed, as in kdapl_sq_submit(). */
 	if (likely(!ib_post_send(sq->qp, &req[0].wr.wr, NULL)))
 		sq->posted += n;
 	else
@@ -283,7 +295,7 @@ static void kdapl_batch_submit(struct kdapl_ep *ep, struct kdapl_request *req,
  * @n: their number
  *
  * Context: Any.
- * Return: %DAT_SUCCESS, or why they are refused
+ * Return: %DAT_SUCCESS, or why the requests are refused
  */
 DAT_RETURN kdapl_post_batch(struct kdapl_ep *ep, struct kdapl_request *req,
 			    unsigned int n)
@@ -317,10 +329,10 @@ DAT_RETURN kdapl_post_batch(struct kdapl_ep *ep, struct kdapl_request *req,
  * @ep: the Endpoint, found in the current RCU read-side section
  * @flags: completion flags
  * @op: the operation
- * @arg: position of the argument, DAT_INVALID_ARG...
+ * @arg: position of the flags argument, DAT_INVALID_ARG...
  *
  * Context: Any.
- * Return: %DAT_SUCCESS, or that the argument is wrong
+ * Return: %DAT_SUCCESS, or %DAT_INVALID_PARAMETER with @arg
  */
 DAT_RETURN kdapl_flags_check(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags,
 			     DAT_DTOS op, int arg)
@@ -358,8 +370,8 @@ __kdapl_send_build(struct kdapl_ep *ep, struct kdapl_segs *segs,
 }
 
 /*
- * Check a Send and fill in @wr, whose opcode is set, with @sge, which has room
- * for the segments. segs->map is set as by kdapl_sge_build(), and segs->len.
+ * Check a Send and fill in @wr, whose opcode is set, and its segments @sge. Sets
+ * segs->len, and segs->map as kdapl_sge_build() does.
  */
 DAT_RETURN kdapl_send_build(struct kdapl_ep *ep, struct kdapl_segs *segs,
 			    DAT_COMPLETION_FLAGS flags, struct ib_send_wr *wr,
@@ -438,7 +450,7 @@ kdapl_rq_check(struct kdapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 
 	lockdep_assert_held(&ep->rq.lock);
 
-	/* dat_ep_modify() changes the PZ, and lowers nlmr first, under rq.lock. */
+	/* dat_ep_modify() lowers nlmr and changes the PZ in one section under rq.lock. */
 	ret = kdapl_sge_check(ep->pz, ep->obj.handle, n, iov, ep->rq.nlmr,
 			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, nsge, &total,
 			      NULL);
@@ -453,7 +465,7 @@ kdapl_rq_check(struct kdapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 	return DAT_SUCCESS;
 }
 
-/* The ring is full, which is reported unless an argument is wrong. */
+/* The ring is full. Argument errors take precedence, so validate before reporting it. */
 static noinline DAT_RETURN kdapl_rq_full(struct kdapl_ep *ep, DAT_COUNT n,
 					 const DAT_LMR_TRIPLET *iov,
 					 DAT_COMPLETION_FLAGS flags)
@@ -467,7 +479,7 @@ static noinline DAT_RETURN kdapl_rq_full(struct kdapl_ep *ep, DAT_COUNT n,
 		DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 }
 
-/* Hand a receive that has just been entered to the device, behind those before it. */
+/* Hand the receive just entered to the device, behind any that wait in the ring. */
 static __always_inline void kdapl_rq_submit(struct kdapl_ring *rq,
 					    struct kdapl_wr *entry)
 {
@@ -477,7 +489,6 @@ static __always_inline void kdapl_rq_submit(struct kdapl_ring *rq,
 		kdapl_rq_push(rq);
 }
 
-/* Enter a receive in the ring. */
 static __always_inline DAT_RETURN
 kdapl_rq_enter(struct kdapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 	       DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
@@ -491,7 +502,7 @@ kdapl_rq_enter(struct kdapl_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 
 	if (unlikely(kdapl_ring_full(rq)))
 		return kdapl_rq_full(ep, n, iov, flags);
-	/* The segments are written to where the device will read them. */
+	/* Build the segments right in the entry, where ib_post_recv() reads them. */
 	entry = kdapl_ring_wr(rq, rq->head);
 	ret = kdapl_rq_check(ep, n, iov, flags, entry->sge, &nsge);
 	if (unlikely(ret != DAT_SUCCESS))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Data transfer: dto.c, dto_ring.c, dto_qp.c, dto_recv.c, dto_complete.c,
+ * Data transfer: dto.c, dto_post.h, dto_ring.c, dto_qp.c, dto_recv.c, dto_complete.c,
  * dto_sync.c, dto_sink.c, dto_defer.c.
  */
 #ifndef KDAPL_DTO_H
@@ -22,31 +22,31 @@ struct kdapl_sg;
  * struct kdapl_wr - one posted request or receive buffer
  * @ev: its completion event
  * @ep: Endpoint it was posted to or (SRQ) that took it
- * @cookie: the consumer's
+ * @cookie: the consumer's cookie
  * @seq: ring position, or position in the posting order of an SRQ
  * @len: bytes transferred
- * @rkey: context invalidated by the peer; of a @chained request, how the first
- *	part failed
+ * @rkey: receive: context invalidated by the peer; @chained request: status of its first
+ *	work request
  * @status: DAT_DTO_COMPLETION_STATUS
  * @op: DAT_DTOS
- * @suppress: no event on success; KDAPL_SILENT: no completion of the device either,
- *	but that of a later request
- * @chained: two requests to the device, see kdapl_post_sq()
- * @ahead: completed, but not all before it; counted in kdapl_ring.ahead
+ * @suppress: a success causes no event; KDAPL_SILENT: nor does the device complete it,
+ *	the completion of a later request stands for it
+ * @chained: the device gets two work requests, see kdapl_post_sq()
+ * @ahead: completed before an earlier request; counted in kdapl_ring.ahead
  * @taken: counted in kdapl_ep.held
- * @posted: of an SRQ: the consumer has posted it and nobody has taken it
+ * @posted: SRQ: the consumer has posted the buffer and no Endpoint has taken it
  * @nsge: segments in @sge
  * @has_mem: @mem is set
  * @pz: PZ of the segments when @nsge is not zero
- * @link: SRQ: entry in the waiting or hardware list, or that of an EP
- * @next: SRQ: the next that is free
- * @mem: LMR or RMR that the request is about, referenced until it has ended; or
- *	mapping that it names, see kdapl_sg_get()
- * @mem_handle: its handle, for the event
- * @sge: what the device gets, of a receive; of an RDMA Read, where its sink is in the
- *	LMR, if the device needs syncs
+ * @link: SRQ: entry in the waiting or hardware list, or in a list of an EP
+ * @next: SRQ: next free entry
+ * @mem: LMR or RMR that the request is about, referenced until the request has ended; or
+ *	the mapping that the request names, see kdapl_sg_get()
+ * @mem_handle: handle of @mem, for the event
+ * @sge: receive: segments for the device; RDMA Read, if the device needs syncs: where the
+ *	sink is in the LMRs
  *
- * All that a plain request needs is in the first 64 bytes.
+ * A plain request uses the first 64 bytes only.
  */
 struct kdapl_wr {
 	struct kdapl_event ev;
@@ -80,15 +80,15 @@ struct kdapl_wr {
 
 #define KDAPL_SILENT	2
 
-/* In a wr_id: the first of two requests of the device, see kdapl_post_sq(). */
+/* In a wr_id: this is the first work request of a chain of two, see kdapl_post_sq(). */
 #define KDAPL_WR_FIRST	1ULL
 
 /*
  * struct kdapl_ring - requests of an EP in posting order
  * @lock: serialises posting; protects qp, head, posted, flushed, unsignalled
- * @flushed: the QP is destroyed, what is posted completes as flushed at once
+ * @flushed: the QP is destroyed; requests posted from now on complete as flushed at once
  * @unsignalled: receives may be posted with DAT_COMPLETION_UNSIGNALLED_FLAG
- * @qp: takes what is posted; NULL while there is none
+ * @qp: gets the posted requests; NULL while there is none
  * @wrs: the entries, struct kdapl_wr
  * @stride: bytes of an entry
  * @mask: number of entries less one
@@ -101,13 +101,13 @@ struct kdapl_wr {
  * @tail: oldest position not reaped; EVD lock, read by posters
  * @unreaped: completion events queued; EVD lock
  * @ahead: requests that completed before earlier ones; EVD lock
- * @proved: while there are such: the device has gone past what is before this position;
- *	EVD lock
+ * @proved: silent requests before this position have succeeded; valid while @ahead; EVD
+ *	lock
  * @depth: requests that fit into the device's send queue
- * @chains: chained requests on their way
+ * @chains: chained requests that have not ended
  */
 struct kdapl_ring {
-	/* Posts write these members, ... */
+	/* Written by posters. */
 	spinlock_t lock;		/* see above */
 	bool flushed;
 	bool unsignalled;
@@ -121,7 +121,7 @@ struct kdapl_ring {
 	u32 mask;
 	u32 max;
 	u32 depth;
-	/* ... and who completes and reaps these; posters read the tail. */
+	/* Written when requests complete or are reaped; posters read @tail. */
 	u32 done;
 	u32 tail;
 	u32 unreaped;
@@ -143,21 +143,21 @@ static inline size_t kdapl_entry_size(u32 niov, u32 nlmr)
 	       (max(nlmr, 1U) - 1) * sizeof(DAT_LMR_CONTEXT);
 }
 
-/* The contexts of the LMRs of the second segment of @wr and those after it. */
+/* Return the array of LMR contexts of the segments of @wr from the second one on. */
 static inline DAT_LMR_CONTEXT *kdapl_wr_lmrs(struct kdapl_wr *wr, u32 niov)
 {
 	return (DAT_LMR_CONTEXT *)&wr->sge[niov];
 }
 
-/* The context of the LMR of segment @i of @wr, see kdapl_wr_name(). */
+/* Return the LMR context of segment @i of @wr, see kdapl_wr_name(). */
 static inline DAT_LMR_CONTEXT kdapl_wr_lmr(struct kdapl_wr *wr, u32 niov, u8 i)
 {
 	return i ? kdapl_wr_lmrs(wr, niov)[i - 1] : wr->ev.lmr;
 }
 
 /*
- * Remember which LMRs @wr names, so that dat_lmr_free() finds it
- * (mem_posted.c). @niov: segments for which it has room in wr->sge.
+ * Record the LMRs that @wr names, so that dat_lmr_free() finds @wr (mem_posted.c). @niov:
+ * segments for which @wr has room in its sge[].
  */
 static inline void kdapl_wr_name(struct kdapl_wr *wr, u32 niov, DAT_COUNT n,
 				 const DAT_LMR_TRIPLET *iov)
@@ -171,7 +171,7 @@ static inline void kdapl_wr_name(struct kdapl_wr *wr, u32 niov, DAT_COUNT n,
 		kdapl_wr_lmrs(wr, niov)[i - 1] = iov[i].lmr_context;
 }
 
-/* Is there no room for one more? */
+/* Are all entries in use? */
 static inline bool kdapl_ring_full(struct kdapl_ring *ring)
 {
 	lockdep_assert_held(&ring->lock);
@@ -180,7 +180,7 @@ static inline bool kdapl_ring_full(struct kdapl_ring *ring)
 	return ring->head - smp_load_acquire(&ring->tail) >= ring->max;
 }
 
-/* Post @wr, a receive, to the device, unless that refuses it. */
+/* Post the receive @wr to the device. Return false if the device refuses it. */
 static inline bool kdapl_rq_post(struct kdapl_ring *rq, struct kdapl_wr *wr)
 {
 	const struct ib_recv_wr rwr = {
@@ -191,10 +191,7 @@ static inline bool kdapl_rq_post(struct kdapl_ring *rq, struct kdapl_wr *wr)
 
 	lockdep_assert_held(&rq->lock);
 
-	/*
-	 * siw refuses while the QP changes state; kdapl_conn_established() tries
-	 * again.
-	 */
+	/* siw refuses while the QP changes state; kdapl_conn_established() tries again. */
 	if (unlikely(ib_post_recv(rq->qp, &rwr, NULL)))
 		return false;
 	rq->posted++;
@@ -202,8 +199,8 @@ static inline bool kdapl_rq_post(struct kdapl_ring *rq, struct kdapl_wr *wr)
 }
 
 /*
- * The entry at the head is filled in. A long ring is out of the cache when it
- * comes round, so the next entry is prefetched now.
+ * Move the head past an entry that is filled in. In a long ring the next entry has left
+ * the cache since its last use: prefetch it.
  */
 static inline void kdapl_ring_advance(struct kdapl_ring *ring)
 {
@@ -214,8 +211,8 @@ static inline void kdapl_ring_advance(struct kdapl_ring *ring)
 }
 
 /*
- * Has the device left out the completion of @wr, the next one to end, as it was a success?
- * A later request has completed, and @wr is one that needs no completion for that.
+ * Is @wr, the oldest request, unsignalled with a later one complete? Then the device has
+ * left out the completion of @wr.
  */
 static inline bool kdapl_ring_left_out(const struct kdapl_ring *ring,
 				       const struct kdapl_wr *wr)
@@ -224,8 +221,8 @@ static inline bool kdapl_ring_left_out(const struct kdapl_ring *ring,
 }
 
 /*
- * The device (or a flush) is done with @wr, and so with all before it. If it
- * causes no event it is free again as soon as all events before it are reaped.
+ * Complete @wr, the oldest request. Without an @event its entry is free as soon as all
+ * events before it are reaped.
  */
 static inline void kdapl_ring_complete(struct kdapl_evd *evd,
 				       struct kdapl_ring *ring,
@@ -234,20 +231,23 @@ static inline void kdapl_ring_complete(struct kdapl_evd *evd,
 	lockdep_assert_held(&evd->lock);
 
 	/*
-	 * Pairs with kdapl_ring_names(): the memory is the consumer's if it is freed.
+	 * Pairs with kdapl_ring_names(): past ->done the consumer may free the memory.
 	 * litmus: ring-done
 	 */
 	smp_store_release(&ring->done, (u32)wr->seq + 1);
-	/* As in kdapl_ring_advance(). */
+	/* Prefetch as kdapl_ring_advance() does. */
 	prefetchw(kdapl_ring_wr(ring, ring->done));
 	if (event)
 		ring->unreaped++;
 	else if (!ring->unreaped)
-		/* Pairs with kdapl_ring_full(): the entry may be written. litmus: ring-tail */
+		/*
+		 * Pairs with kdapl_ring_full(): posters may write the entry.
+		 * litmus: ring-tail
+		 */
 		smp_store_release(&ring->tail, ring->done);
 }
 
-/* The event of @wr was reaped, which is the oldest one of the ring. */
+/* The event of @wr, the oldest one of the ring, was reaped. */
 static inline void kdapl_ring_reaped(struct kdapl_evd *evd,
 				     struct kdapl_ring *ring,
 				     struct kdapl_wr *wr)
@@ -261,8 +261,8 @@ static inline void kdapl_ring_reaped(struct kdapl_evd *evd,
 }
 
 /*
- * An entry that has completed gets no event, or loses it, as the Endpoint is dying. Events of
- * older entries may be queued, which kdapl_withdraw_ring() looks for from the tail on.
+ * The Endpoint is dying: drop one event. The tail stays while older events are queued;
+ * kdapl_withdraw_ring() starts there.
  */
 static inline void kdapl_ring_withdrawn(struct kdapl_evd *evd,
 					struct kdapl_ring *ring)
@@ -274,7 +274,7 @@ static inline void kdapl_ring_withdrawn(struct kdapl_evd *evd,
 		smp_store_release(&ring->tail, ring->done);
 }
 
-/* Return the list of Endpoints that the QP at this address may be among. */
+/* Return the hash bucket of Endpoints whose QP, at address @qp, is being destroyed. */
 static inline struct hlist_head *
 kdapl_leaving_bucket(struct kdapl_evd *evd, const struct ib_qp *qp)
 {
@@ -289,9 +289,9 @@ enum kdapl_flush {
 };
 
 /*
- * struct kdapl_request - a request of several that are posted together
- * @wr: the work request; a Send uses @wr.wr only. Its wr_id is the consumer's cookie until
- *	the request is entered in the ring: eight of them lie on the stack
+ * struct kdapl_request - one of several requests that are posted together
+ * @wr: the work request; a Send uses @wr.wr only. Until the request is entered in the
+ *	ring, wr_id is the consumer's cookie: eight of these structures are on the stack
  * @segs: the segments, checked, and the mapping that they name, if any
  * @op: reported in the completion event
  * @flags: completion flags, checked
@@ -303,7 +303,7 @@ struct kdapl_request {
 	DAT_COMPLETION_FLAGS flags;
 };
 
-/* A change of Protection Zone: where it is kept, and the new one. */
+/* A change of Protection Zone: @slot holds the pointer that becomes @pz. */
 struct kdapl_zone {
 	struct kdapl_pz **slot;
 	struct kdapl_pz *pz;
@@ -311,8 +311,8 @@ struct kdapl_zone {
 
 /*
  * struct kdapl_uses - the memory that a request is to use
- * @mem: LMR or RMR that the request is about, used and referenced by the caller;
- *	or NULL
+ * @mem: LMR or RMR that the request is about, referenced and in use by the caller; or
+ *	NULL
  * @segs: segments, checked
  */
 struct kdapl_uses {
@@ -373,7 +373,7 @@ DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 
 /* dto_defer.c */
 
-/* How long a passive side on iWARP waits for the first message. */
+/* How long a passive side on iWARP defers its requests if no message comes. */
 #define KDAPL_DEFER_MS	100
 
 int kdapl_defer_begin(struct kdapl_ep *ep, u32 sge);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Completions: what one means to its request or buffer, and to the connection.
+ * Completions: what each means to its request or buffer, and to the connection.
  *
- * kdapl_dto_complete() is called by kdapl_cq_poll() with the EVD's lock held.
- * Marks to report are collected in a struct kdapl_later, work is queued: no other
- * EVD may be locked here.
+ * kdapl_cq_poll() calls kdapl_dto_complete() with the EVD's lock held. No other EVD may be
+ * locked here, so marks to report are collected in a struct kdapl_later, and work is queued.
  */
 #include "dto.h"
 #include "ep.h"
@@ -47,8 +46,8 @@ static u8 kdapl_wc_status(enum ib_wc_status status)
 }
 
 /*
- * A completion of @ep is not a success. Any status but flush means that the
- * connection is lost, and so does flush unless it has ended.
+ * @ep has a completion that is no success. Any status but a flush means that the
+ * connection is lost; so does a flush unless the connection has ended.
  */
 static void kdapl_wc_failed(struct kdapl_ep *ep, u8 status)
 {
@@ -59,8 +58,8 @@ static void kdapl_wc_failed(struct kdapl_ep *ep, u8 status)
 }
 
 /*
- * The first of two requests to the device, which are one to the consumer, has
- * failed. The second completes later; it tells the consumer.
+ * The first work request of a chain of two has failed. Record its status: the second one
+ * completes later and reports the failure to the consumer.
  */
 static void kdapl_first_failed(struct kdapl_wr *wr, u8 status)
 {
@@ -70,14 +69,14 @@ static void kdapl_first_failed(struct kdapl_wr *wr, u8 status)
 }
 
 /*
- * A request of @ep has completed. If it was the last one, a graceful disconnect may
- * wait for it: ours for all that was posted, the peer's for what is under way.
+ * A request of @ep has completed. If it was the last one, end a graceful disconnect that
+ * waits for it: our disconnect waits for @head, the peer's for @posted.
  */
 static void kdapl_send_last(struct kdapl_ep *ep)
 {
 	/*
-	 * Pairs with kdapl_ep_change_state(): what was posted before is in ->head and ->posted.
-	 * The other order, ->done before the state, is that of evd->lock.
+	 * Pairs with kdapl_ep_change_state(): ->head and ->posted include all requests
+	 * posted before the change. evd->lock orders ->done before the state.
 	 * litmus: ep-last, ep-drain
 	 */
 	switch (smp_load_acquire(&ep->state)) {
@@ -116,8 +115,8 @@ static void kdapl_send_finish(struct kdapl_evd *evd, struct kdapl_wr *wr,
 }
 
 /*
- * Can a peer still write to the sink of this Read (dto_sink.c)? Then the Read,
- * and all requests after it, wait until kdapl_qp_destroy() has freed the MRs.
+ * Can a peer still write to the sink of this Read (dto_sink.c)? Then the Read, and all
+ * requests after it, wait until kdapl_qp_destroy() has freed the MRs.
  */
 static bool kdapl_sink_is_open(const struct kdapl_wr *wr)
 {
@@ -126,9 +125,9 @@ static bool kdapl_sink_is_open(const struct kdapl_wr *wr)
 }
 
 /*
- * Has the device completed this request before? siw flushes an RDMA Read twice that its
- * sending thread has not begun with when the QP fails: as one that awaits its response, and
- * as the one to be sent next (siw_sq_flush() in 6.12).
+ * Has the device completed this request before? When a QP fails, siw flushes an RDMA Read
+ * twice if its sending thread has not begun with it: as a Read that awaits its response,
+ * and as the next request to send (siw_sq_flush() in 6.12).
  */
 static bool kdapl_send_repeated(const struct kdapl_ring *sq, const struct kdapl_wr *wr)
 {
@@ -136,32 +135,32 @@ static bool kdapl_send_repeated(const struct kdapl_ring *sq, const struct kdapl_
 }
 
 /*
- * @wr has completed, but not all before it. Most often that proves that what came before it
- * and has no completion was a success. A flush does not over iWARP: siw completes at once
- * what is posted while it flushes, before what it has not come to (siw_post_send() beside
- * siw_qp_llp_close() in 6.12). Then only the end of the QP tells what has no completion.
+ * @wr has completed before an older request. Usually this proves that the silent requests
+ * before @wr have succeeded. A flush over iWARP proves nothing: siw flushes at once a
+ * request that is posted during the flush, before older ones (siw_post_send() beside
+ * siw_qp_llp_close() in 6.12). The fate of silent requests is then known only when the QP
+ * is destroyed.
  */
 static void kdapl_send_ahead(struct kdapl_ring *sq, struct kdapl_wr *wr)
 {
 	if (!sq->ahead++)
 		sq->proved = sq->done;
-	/* As in kdapl_ring_complete(). litmus: ring-done */
+	/* Pairs as ->done in kdapl_ring_complete() does. litmus: ring-done */
 	smp_store_release(&wr->ahead, true);
 	if ((wr->status != DAT_DTO_ERR_FLUSHED || !wr->ep->obj.ia->iwarp) &&
 	    (s32)((u32)wr->seq - sq->proved) > 0)
 		sq->proved = wr->seq;
 }
 
-/* Did @wr, the next one to end, succeed without a completion of its own? */
+/* Has @wr, the oldest request, succeeded without a completion of its own? */
 static bool kdapl_send_was_silent(const struct kdapl_ring *sq, const struct kdapl_wr *wr)
 {
 	return kdapl_ring_left_out(sq, wr) && (s32)(sq->proved - (u32)wr->seq) > 0;
 }
 
 /*
- * A request has completed. siw completes requests that follow an RDMA Read
- * ahead of the Read; to the consumer, and in the ring, requests end in posting
- * order.
+ * A request has completed. siw completes requests that follow an RDMA Read before the
+ * Read; end them in posting order, in the ring and towards the consumer.
  */
 static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr, u8 status,
 			    struct kdapl_later *later)
@@ -183,7 +182,7 @@ static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr, u8 statu
 		if (wr->ahead)
 			sq->ahead--;
 		else
-			/* It did not fail: the device has done a later one. */
+			/* Silent and no failure: the device has completed a later request. */
 			wr->status = DAT_DTO_SUCCESS;
 		wr->ahead = false;
 		kdapl_send_finish(evd, wr, later);
@@ -191,8 +190,8 @@ static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr, u8 statu
 }
 
 /*
- * Return the Endpoint whose QP at this address is being destroyed, or NULL. @evd is
- * that of its receives.
+ * Return the Endpoint whose QP at address @qp is being destroyed, or NULL. @evd is the
+ * EVD of the Endpoint's receives.
  */
 struct kdapl_ep *kdapl_leaving_ep(struct kdapl_evd *evd, const struct ib_qp *qp)
 {
@@ -207,9 +206,8 @@ struct kdapl_ep *kdapl_leaving_ep(struct kdapl_evd *evd, const struct ib_qp *qp)
 }
 
 /*
- * Return the Endpoint that took an SRQ's buffer. The QP may just have been
- * destroyed; kdapl_qp_remove() has entered it in evd->leaving then, where it is
- * compared and not followed.
+ * Return the Endpoint that took an SRQ's buffer. wc->qp may have been destroyed; then
+ * kdapl_qp_remove() has entered it in evd->leaving, and only its address is compared.
  */
 static struct kdapl_ep *kdapl_wc_ep(struct kdapl_evd *evd, struct ib_wc *wc)
 {
@@ -226,7 +224,7 @@ static u32 kdapl_packets(const struct kdapl_ep *ep, u32 len)
 	return len ? ((len - 1) >> ep->mtu_shift) + 1 : 1;
 }
 
-/* An Endpoint took @wr off the SRQ. */
+/* @ep has taken @wr from the SRQ. */
 static __always_inline void
 kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep, struct kdapl_wr *wr,
 	       struct kdapl_later *later)
@@ -256,8 +254,8 @@ kdapl_srq_took(struct kdapl_srq *srq, struct kdapl_ep *ep, struct kdapl_wr *wr,
 }
 
 /*
- * A receive buffer has completed, whose status, len and op are set. @ep: Endpoint that
- * took it; @evd: that of its receives
+ * The receive buffer @wr, with status, len and op set, has completed. @ep: Endpoint that
+ * took the buffer; @evd: EVD of its receives
  */
 static __always_inline void
 kdapl_recv_done(struct kdapl_evd *evd, struct kdapl_ep *ep, struct kdapl_wr *wr,
@@ -270,7 +268,7 @@ kdapl_recv_done(struct kdapl_evd *evd, struct kdapl_ep *ep, struct kdapl_wr *wr,
 	else
 		kdapl_ring_complete(evd, &ep->rq, wr, true);
 
-	/* A plain receive that is flushed was never taken for a message. */
+	/* A flushed receive of a ring was never taken for a message. */
 	wr->taken = srq || wr->status != DAT_DTO_ERR_FLUSHED;
 	if (wr->taken) {
 		ep->held++;
@@ -287,9 +285,7 @@ kdapl_recv_done(struct kdapl_evd *evd, struct kdapl_ep *ep, struct kdapl_wr *wr,
 	else if (unlikely(ep->recv_no_upcall))
 		wr->ev.no_upcall = true;
 	if (unlikely(!ep->open)) {
-		/*
-		 * ESTABLISHED must come first; kdapl_ep_open() adds the event.
-		 */
+		/* ESTABLISHED must come first; kdapl_ep_open() adds the event. */
 		list_add_tail(&wr->ev.link, &ep->parked);
 		return;
 	}
@@ -299,10 +295,11 @@ kdapl_recv_done(struct kdapl_evd *evd, struct kdapl_ep *ep, struct kdapl_wr *wr,
 }
 
 /*
- * Was a receive flushed before older ones? siw completes at once what is posted while it flushes
- * (siw_post_receive() beside siw_qp_llp_close() in 6.12). The entry is left to
- * kdapl_ring_flush(), as receives end in posting order, and kdapl_withdraw_ring() looks for
- * events up to the last one that has. A flush of one that has ended already is left out too.
+ * Was a receive flushed before older ones? siw flushes at once a receive that is posted
+ * during a flush (siw_post_receive() beside siw_qp_llp_close() in 6.12). Receives end in
+ * posting order, so the entry is left to kdapl_ring_flush(), and kdapl_withdraw_ring()
+ * finds all events before ->done. A second flush of a receive that has ended is ignored,
+ * too.
  */
 static bool kdapl_recv_is_early(const struct kdapl_ep *ep, const struct kdapl_wr *wr, u8 status)
 {
@@ -326,7 +323,7 @@ static __always_inline void kdapl_wc_done(struct kdapl_evd *evd,
 	}
 	ep = wr->ep;
 	if (wr->ev.kind == KDAPL_EV_SQ) {
-		/* First: the last request ends a graceful disconnect. */
+		/* Before kdapl_send_done(): the last request ends a graceful disconnect. */
 		if (unlikely(status != DAT_DTO_SUCCESS))
 			kdapl_wc_failed(ep, status);
 		kdapl_send_done(evd, wr, status, later);
@@ -340,10 +337,7 @@ static __always_inline void kdapl_wc_done(struct kdapl_evd *evd,
 		wr->len = status == DAT_DTO_SUCCESS ? wc->byte_len : 0;
 		wr->rkey = 0;
 		wr->op = DAT_DTO_RECEIVE;
-		/*
-		 * Segments were checked, so rxe means that the buffer is too
-		 * short.
-		 */
+		/* Segments were checked, so rxe means that the buffer is too short. */
 		if (unlikely(wc->status == IB_WC_LOC_QP_OP_ERR))
 			wr->status = DAT_DTO_ERR_LOCAL_LENGTH;
 		if (unlikely(wc->wc_flags & IB_WC_WITH_INVALIDATE) &&
@@ -359,8 +353,8 @@ static __always_inline void kdapl_wc_done(struct kdapl_evd *evd,
 }
 
 /*
- * On devices that need syncs: has the CPU all memory that a completion is about? If not,
- * it waits, see struct kdapl_stall.
+ * Has all memory that @wc is about been synced for the CPU? If not, @wc waits, see struct
+ * kdapl_stall. Called only where devices need syncs.
  */
 static bool kdapl_wc_ready(struct kdapl_evd *evd, struct ib_wc *wc)
 {
@@ -374,12 +368,12 @@ static bool kdapl_wc_ready(struct kdapl_evd *evd, struct ib_wc *wc)
 
 /**
  * kdapl_dto_complete - turn polled completions into events
- * @evd: the EVD they are for
+ * @evd: the EVD of the completions
  * @wc: the completions
  * @n: their number
  * @later: what the caller does after unlocking
  *
- * Return: how many are events now; if not all, the next one waits for its memory.
+ * Return: how many are events now; if not all, the next one waits for its DMA sync.
  */
 int kdapl_dto_complete(struct kdapl_evd *evd, struct ib_wc *wc, int n,
 		       struct kdapl_later *later)
@@ -398,8 +392,8 @@ int kdapl_dto_complete(struct kdapl_evd *evd, struct ib_wc *wc, int n,
 }
 
 /*
- * Poll for completions of the requests of the Endpoint with this handle, if
- * there is one. Inside of an RCU read-side section.
+ * Poll the request EVD of the Endpoint with this handle, if there is one. Context: RCU
+ * read-side section.
  */
 void kdapl_ep_poll_requests(u64 handle)
 {
@@ -413,9 +407,9 @@ void kdapl_ep_poll_requests(u64 handle)
 }
 
 /*
- * A request about an LMR, RMR or mapping has ended, by completion or by a flush, and the
- * event is not queued yet. Drops the request's reference to the object. Of a request in
- * two parts the first one knows why it failed.
+ * A request about an LMR, RMR or mapping has completed or is flushed; its event is not
+ * queued yet. Drop the request's reference to the object. A failed chain reports the
+ * status of its first work request.
  */
 void kdapl_mem_done(struct kdapl_wr *wr)
 {

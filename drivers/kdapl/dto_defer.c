@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Requests of a passive side on iWARP that wait for the active side.
+ * Deferred requests: over iWARP the passive side must not send before the active side.
  *
- * The active side takes its QP to RTS when it has read the answer to its request.
- * Messages that the passive side sends right behind that answer may overtake it and end
- * the connection; so RFC 5044 has the passive side send nothing before it has received
- * a message. Consumers need not know: their requests are deferred here until the first
- * receive of the connection, which means that the peer is in RTS, or for
- * KDAPL_DEFER_MS, for consumers whose passive side speaks first.
+ * The active side takes its QP to RTS when it has read the MPA reply. Messages that the
+ * passive side sends right behind the reply may overtake it and end the connection, so
+ * RFC 5044 forbids the passive side to send before it has received a message. Consumers
+ * need not know: requests of the passive side are deferred here until the first receive of
+ * the connection, which proves that the peer is in RTS. Where the passive side speaks
+ * first, KDAPL_DEFER_MS ends the wait.
  *
- * kdapl_defer_begin() is called by dat_cr_accept(). From then on ep->sq.qp is NULL and
- * kdapl_defer_add() copies what is posted. kdapl_defer_open() is called for the first
- * receive; if anything is deferred it leaves the rest to conn->timer, which calls
- * kdapl_defer_release(). ep->deferred is protected by the lock of the send ring, and
- * ep->deferring, which has kdapl_ep_check_marks() called for the first receive, by that
- * of the receive EVD.
+ * dat_cr_accept() calls kdapl_defer_begin(). From then on ep->sq.qp is NULL and
+ * kdapl_defer_add() copies posted requests. The first receive calls kdapl_defer_open();
+ * deferred requests are left to conn->timer, which calls kdapl_defer_release().
+ *
+ * The lock of the send ring protects ep->deferred. The lock of the receive EVD protects
+ * ep->deferring, which makes the first receive call kdapl_ep_check_marks().
  */
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -36,12 +36,12 @@ struct kdapl_deferred_wr {
 };
 
 /*
- * struct kdapl_deferred - what is deferred for an Endpoint
- * @rcu: frees it
+ * struct kdapl_deferred - the deferred requests of an Endpoint, a ring
+ * @rcu: frees the structure
  * @stride: bytes of an entry
- * @max: entries there are; the first one follows the last
- * @n: position of the next to be used
- * @next: position of the oldest that was not posted
+ * @max: number of entries
+ * @n: next free position
+ * @next: oldest position that was not posted
  * @mem: struct kdapl_deferred_wr
  */
 struct kdapl_deferred {
@@ -59,7 +59,7 @@ static struct kdapl_deferred_wr *kdapl_deferred_wr(struct kdapl_deferred *deferr
 	return (void *)deferred->mem + pos % deferred->max * deferred->stride;
 }
 
-/* Set ep->deferring, and so the mark by which the first receive is seen. */
+/* Set ep->deferring, and ep->mark so that the first receive is noticed. */
 static void kdapl_defer_watch(struct kdapl_ep *ep, bool deferring)
 {
 	struct kdapl_evd *evd = ep->recv_evd;
@@ -76,7 +76,7 @@ static void kdapl_defer_watch(struct kdapl_ep *ep, bool deferring)
 
 /**
  * kdapl_defer_begin - defer the requests of an Endpoint that accepts
- * @ep: has its queue pair, which was not started
+ * @ep: has its queue pair, which is not started yet
  * @sge: segments that a request may have
  *
  * Context: Process context.
@@ -103,7 +103,7 @@ int kdapl_defer_begin(struct kdapl_ep *ep, u32 sge)
 	return 0;
 }
 
-/* The connection is over: what is deferred is flushed with the ring. */
+/* The connection is over: drop the copies, the ring flushes the requests. */
 void kdapl_defer_end(struct kdapl_ep *ep)
 {
 	struct kdapl_deferred *deferred;
@@ -133,8 +133,8 @@ static size_t kdapl_wr_size(const struct ib_send_wr *wr)
 }
 
 /*
- * Defer @wr and what is behind it, the rest of a chain or of several requests.
- * kdapl_sq_room() has seen that there is room.
+ * Defer @wr and the work requests behind it. kdapl_sq_room() has checked that there is
+ * room.
  */
 void kdapl_defer_add(struct kdapl_ep *ep, const struct ib_send_wr *wr)
 {
@@ -155,8 +155,9 @@ void kdapl_defer_add(struct kdapl_ep *ep, const struct ib_send_wr *wr)
 }
 
 /*
- * From now on requests go to the device. What was deferred has been posted. Nobody looks
- * at it without the lock; but kvfree() may sleep. litmus: none
+ * All deferred requests were posted: let requests go to the device from now on.
+ * ep->deferred is read under the lock only; RCU frees it because kvfree() may sleep.
+ * litmus: none
  */
 static void kdapl_defer_done(struct kdapl_ep *ep)
 {
@@ -167,7 +168,7 @@ static void kdapl_defer_done(struct kdapl_ep *ep)
 	ep->sq.qp = ep->qp;
 }
 
-/* The first receive has come. Context: any. */
+/* The first receive has come: post the deferred requests. Context: any. */
 void kdapl_defer_open(struct kdapl_ep *ep)
 {
 	unsigned long flags;
@@ -183,7 +184,7 @@ void kdapl_defer_open(struct kdapl_ep *ep)
 		kdapl_ep_start_timer(ep, 0);
 }
 
-/* Post the next deferred request, or chain. Return false if the device refuses it. */
+/* Post the next deferred request or chain. Return false if the device refuses it. */
 static bool kdapl_defer_post(struct kdapl_ep *ep)
 {
 	struct kdapl_deferred *deferred = ep->deferred;
@@ -199,8 +200,8 @@ static bool kdapl_defer_post(struct kdapl_ep *ep)
 }
 
 /*
- * Post what is deferred, some at a time. Return whether there is more.
- * Context: conn->timer, which has been cancelled before the QP goes.
+ * Post a section of the deferred requests. Return whether there are more.
+ * Context: conn->timer, which is cancelled before the QP is destroyed.
  */
 bool kdapl_defer_release(struct kdapl_ep *ep)
 {
@@ -221,7 +222,7 @@ bool kdapl_defer_release(struct kdapl_ep *ep)
 		}
 	}
 	spin_unlock_irqrestore(&ep->sq.lock, flags);
-	/* As in kdapl_sq_submit(). */
+	/* The connection must be ending, as in kdapl_sq_submit(). */
 	if (refused)
 		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
 	return deferred;

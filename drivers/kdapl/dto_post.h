@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * How any request is posted. The calls that are made for each message, dat_ep_post_send()
- * (dto.c) and dat_ep_post_rdma_write() (ep_rdma.c), have all of it without a call.
+ * Posting a request. All of it is inline, so that dat_ep_post_send() (dto.c) and
+ * dat_ep_post_rdma_write() (ep_rdma.c), which are called for each message, make no call.
  */
 #ifndef KDAPL_DTO_POST_H
 #define KDAPL_DTO_POST_H
@@ -17,10 +17,9 @@ DAT_RETURN kdapl_sq_retry(struct kdapl_ep *ep, bool chain,
 	__must_hold(&ep->sq.lock);
 
 /*
- * Hand a request to the device. A request that the device refuses stays in the
- * ring and is flushed with the rest: it was checked and there was room, so the
- * connection must be ending. It cannot be taken back, since siw may return an
- * error for a request that it has queued.
+ * Hand a request to the device. A refused request stays in the ring and is flushed with
+ * the rest: it was checked and there was room, so the connection must be ending. It
+ * cannot be taken back, since siw may queue a request and return an error nevertheless.
  */
 static __always_inline void kdapl_sq_submit(struct kdapl_ep *ep,
 					    struct kdapl_wr *entry,
@@ -49,7 +48,7 @@ static __always_inline void kdapl_sq_submit(struct kdapl_ep *ep,
 }
 
 /*
- * Has the device room for one more request, or for a chain of two? Its queue is
+ * Has the device room for one more request, or for a chain of two? The device's queue is
  * longer than the ring, but may hold fewer than two times max_request_dtos.
  */
 static __always_inline bool kdapl_sq_room(struct kdapl_ep *ep, bool chain)
@@ -64,13 +63,13 @@ static __always_inline bool kdapl_sq_room(struct kdapl_ep *ep, bool chain)
 	       sq->depth;
 }
 
-/* Can a request with these segments, which were checked, still be entered? */
+/* Does the ring still have room for the LMRs of these checked segments? */
 static __always_inline DAT_RETURN
 kdapl_sq_check_segs(struct kdapl_ring *sq, const struct kdapl_segs *segs)
 {
 	lockdep_assert_held(&sq->lock);
 
-	/* dat_ep_modify() may have made the ring anew since they were counted. */
+	/* dat_ep_modify() may have replaced the ring since the segments were counted. */
 	if (unlikely(segs->n > (DAT_COUNT)sq->nlmr))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	return DAT_SUCCESS;
@@ -95,8 +94,8 @@ static __always_inline DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool chain
 }
 
 /*
- * Enter a request in the ring, which has room. @mem: what it is about, or NULL;
- * @chain: it is two requests to the device
+ * Enter a request in the ring, which has room. @mem: LMR or RMR that the request is
+ * about, or NULL; @chain: the device gets two work requests
  */
 static __always_inline struct kdapl_wr *
 kdapl_sq_enter(struct kdapl_ep *ep, DAT_DTO_COOKIE cookie, DAT_DTOS op,
@@ -151,8 +150,8 @@ static inline unsigned int kdapl_send_flags(DAT_COMPLETION_FLAGS flags)
 }
 
 /*
- * Post a request, or a chain of two. All posting calls end here; @chain and @mem are
- * constants where that makes the way shorter.
+ * Post a request, or a chain of two. All calls that post one request end here, but
+ * kdapl_post_bind(). @chain and @mem are constants where that shortens the path.
  */
 static __always_inline DAT_RETURN
 kdapl_post(struct kdapl_ep *ep, struct ib_send_wr *wr, DAT_DTO_COOKIE cookie,

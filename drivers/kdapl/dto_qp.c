@@ -2,11 +2,11 @@
 /*
  * The queue pair of an Endpoint.
  *
- * The QP is made when the Endpoint connects or accepts, with the attributes of
+ * The QP is created when the Endpoint connects or accepts, with the attributes of
  * that moment, and destroyed when the connection has ended. ib_drain_qp() is
  * not used: on an SRQ it can take a minute. Instead the QP is destroyed, which
- * is a fence on every device; completions it has left are polled; all other
- * posted requests are completed as flushed in software, in order.
+ * is a fence on every device; the completions that it left on the CQs are polled;
+ * all other posted requests are completed as flushed in software, in order.
  *
  * conn->mutex serialises creation and destruction.
  */
@@ -24,11 +24,11 @@
 #define KDAPL_PSN_MASK	0xffffffU
 /* An MTU that no message exceeds. */
 #define KDAPL_NO_MTU	31
-/* For IB_EVENT_QP_LAST_WQE_REACHED, where it is known to come. */
+/* Timeouts for IB_EVENT_QP_LAST_WQE_REACHED, on devices known to raise it. */
 #define KDAPL_LAST_WQE_MS	2000U
 #define KDAPL_LAST_WQE_MIN_MS	10U
 
-/* A QP on an SRQ takes no more buffers, and has completed those that it took. */
+/* A QP on an SRQ takes no more buffers and has completed those it took. */
 static void kdapl_qp_last_wqe(struct kdapl_ep *ep)
 {
 	struct kdapl_hca *hca = ep->obj.ia->hca;
@@ -75,7 +75,7 @@ static int kdapl_qp_init(struct kdapl_ep *ep, struct rdma_cm_id *id)
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_INIT };
 	int mask, err;
 
-	/* Only the state of the id can make this fail. */
+	/* Only the state of @id can make this fail. */
 	err = rdma_init_qp_attr(id, &attr, &mask);
 	if (err)
 		return -ENOTCONN;
@@ -85,33 +85,32 @@ static int kdapl_qp_init(struct kdapl_ep *ep, struct rdma_cm_id *id)
 }
 
 /*
- * Return how many requests the device may have at a time. To rebind an RMR is
- * one request to the consumer and two to the device, and so are some Reads
- * (dto_sink.c).
+ * Return how many work requests the device may hold. Rebinding an RMR is one request to
+ * the consumer and two to the device, and so are some Reads (dto_sink.c).
  */
 static int kdapl_send_depth(struct kdapl_ep *ep)
 {
 	const struct ib_device_attr *limits = &ep->obj.ia->hca->attrs;
-	/* All of them complete on one CQ. */
+	/* All requests complete on one CQ. */
 	int max = min(limits->max_qp_wr, limits->max_cqe);
 	int n = ep->attr.max_request_dtos;
 
 	return min(n + (ep->sinks ? n : min(n, KDAPL_REBINDS)), max);
 }
 
-/* The requests and receives of @ep can complete, or no longer. */
+/* Tell the EVDs that the requests and receives of @ep can complete, or no longer can. */
 static void kdapl_qp_expect(struct kdapl_ep *ep, bool can)
 {
 	int requests = ep->sq.max, receives = ep->rq.max;
 
 	if (ep->req_evd)
 		kdapl_cq_expect(ep->req_evd, can ? requests : -requests);
-	/* kdapl_srq_watch() does so for the receives of an SRQ. */
+	/* kdapl_srq_watch() does this for the receives of an SRQ. */
 	if (ep->recv_evd)
 		kdapl_cq_expect(ep->recv_evd, can ? receives : -receives);
 }
 
-/* kdapl_ep_check_cqs() may look at them. */
+/* Set the CQs under ep->lock: kdapl_ep_check_cqs() may read them. */
 static void kdapl_qp_set_cqs(struct kdapl_ep *ep, struct kdapl_cq *send_cq,
 			     struct kdapl_cq *recv_cq)
 {
@@ -123,7 +122,7 @@ static void kdapl_qp_set_cqs(struct kdapl_ep *ep, struct kdapl_cq *send_cq,
 	spin_unlock_irqrestore(&ep->lock, flags);
 }
 
-/* Find CQs with room for what both queues can complete. */
+/* Find CQs with room for all completions of both queues. */
 static int kdapl_qp_charge(struct kdapl_ep *ep)
 {
 	struct kdapl_evd *send = ep->req_evd, *recv = ep->recv_evd;
@@ -139,7 +138,7 @@ static int kdapl_qp_charge(struct kdapl_ep *ep)
 	ep->sq.depth = ep->send_charge;
 	ep->recv_charge = ep->srq ? ep->srq->hw_max + ep->srq->hw_extra :
 			  recv ? ep->attr.max_recv_dtos : 0;
-	/* First: kdapl_cq_charge() arms the CQs if that is needed. */
+	/* Before kdapl_cq_charge(), which arms the CQs if the expectation needs it. */
 	kdapl_qp_expect(ep, true);
 	send_cq = kdapl_cq_charge(send ?: none, ep->send_charge,
 				  send == recv ? ep->recv_charge : 0,
@@ -176,7 +175,7 @@ u32 kdapl_qp_send_sge(struct kdapl_ep *ep)
 			   ep->attr.max_rdma_write_iov));
 }
 
-/* Take @ep off the list of those whose QP is being destroyed. */
+/* Remove @ep from the list of Endpoints whose QP is being destroyed. */
 static void kdapl_leaving_del(struct kdapl_evd *evd, struct kdapl_ep *ep)
 {
 	lockdep_assert_held(&evd->lock);
@@ -188,9 +187,9 @@ static void kdapl_leaving_del(struct kdapl_evd *evd, struct kdapl_ep *ep)
 }
 
 /*
- * @qp was made just now. If another one was destroyed at the same address, its last
- * completions, which are on the CQ already, must be polled before the new QP has any;
- * kdapl_qp_remove() may not have come to that.
+ * @qp was just created. If another QP was destroyed at the same address, its last
+ * completions, already on the CQ, must be polled before @qp has any: kdapl_qp_remove()
+ * may not have polled them yet.
  */
 static void kdapl_leaving_settle(struct kdapl_evd *evd, struct ib_qp *qp)
 {
@@ -237,13 +236,13 @@ static struct ib_qp *kdapl_qp_alloc(struct kdapl_ep *ep)
 }
 
 /**
- * kdapl_qp_create - make the queue pair
+ * kdapl_qp_create - create the queue pair
  * @ep: the Endpoint; has a PZ
  * @id: bound to the device
  *
  * Context: Process context, within kdapl_hca_enter().
- * Return: 0 or an errno, then nothing has changed; -ENOTCONN: the peer, whose
- * request @id is, has given up.
+ * Return: 0, or an errno with nothing changed; -ENOTCONN: the peer whose request @id is
+ * has given up.
  */
 int kdapl_qp_create(struct kdapl_ep *ep, struct rdma_cm_id *id)
 {
@@ -257,8 +256,8 @@ int kdapl_qp_create(struct kdapl_ep *ep, struct rdma_cm_id *id)
 	ep->mtu_shift = KDAPL_NO_MTU;
 	ep->srq_psn = 0;
 	/*
-	 * No resize comes between reading the SRQ's size and charging a CQ for
-	 * it.
+	 * The mutex keeps a resize from coming between reading the SRQ's size and
+	 * charging a CQ for it.
 	 */
 	if (ep->srq) {
 		mutex_lock(&ep->srq->mutex);
@@ -294,17 +293,17 @@ err_sinks:
 	return err;
 }
 
-/* The Endpoint has its connection: give the rings their QP. */
+/* The Endpoint has its connection: give the QP to the rings. */
 void kdapl_qp_start(struct kdapl_ep *ep)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&ep->sq.lock, flags);
-	/* While requests are deferred the ring has no QP: see kdapl_defer_done(). */
+	/* kdapl_defer_done() gives the send ring its QP if requests are deferred. */
 	if (!ep->deferred)
 		ep->sq.qp = ep->qp;
 	spin_unlock_irqrestore(&ep->sq.lock, flags);
-	/* kdapl_cq_failed() may have found an Endpoint without connection. */
+	/* kdapl_cq_failed() skips an Endpoint without connection: check its CQs now. */
 	kdapl_ep_check_cqs(&ep->obj);
 	if (ep->srq)
 		return;
@@ -326,7 +325,7 @@ void kdapl_qp_undo(struct kdapl_ep *ep)
 	kdapl_sinks_free(ep);
 }
 
-/* Push what is waiting in @ep's receive ring. Context: any. */
+/* Post the receives that wait in @ep's ring. Context: any. */
 void kdapl_qp_post_recvs(struct kdapl_ep *ep)
 {
 	unsigned long flags;
@@ -340,8 +339,8 @@ void kdapl_qp_post_recvs(struct kdapl_ep *ep)
 }
 
 /*
- * Take the QP to RTS; on iWARP the driver does that. @param has the RDMA Read
- * depths on the passive side, on the active side they come with the reply.
+ * Take the QP to RTS; on iWARP the driver does that. On the passive side @param has the
+ * RDMA Read depths; on the active side the peer's reply sets them.
  */
 int kdapl_qp_to_rts(struct kdapl_ep *ep, struct rdma_cm_id *id,
 		    const struct rdma_conn_param *param)
@@ -363,7 +362,7 @@ int kdapl_qp_to_rts(struct kdapl_ep *ep, struct rdma_cm_id *id,
 	err = ib_modify_qp(ep->qp, &attr, mask);
 	if (err)
 		return err;
-	/* A QP that did not get so far raises no IB_EVENT_QP_LAST_WQE_REACHED. */
+	/* Only a QP that has reached RTR raises IB_EVENT_QP_LAST_WQE_REACHED. */
 	ep->receives = true;
 
 	attr.qp_state = IB_QPS_RTS;
@@ -387,11 +386,12 @@ void kdapl_qp_error(struct kdapl_ep *ep)
 }
 
 /*
- * The QP on an SRQ is in ERR: wait until it takes no more buffers and has completed
- * those that it took, as drivers may drop completions when it is destroyed. One that has
- * never received is not waited for. Not all drivers tell: one that never does is waited for
- * once. A QP that may have received nothing, as it was never established over iWARP, says
- * nothing about its driver. Returns whether a driver that tells has failed to.
+ * Wait until the QP on an SRQ, which is in ERR, takes no more buffers and has completed
+ * those it took: drivers may drop completions when a QP is destroyed. Do not wait for a
+ * QP that has never received. Some drivers never raise the event; wait once for such a
+ * driver. Over iWARP a QP that was never established may have received nothing, and
+ * proves nothing about its driver. Return whether a driver that has raised the event
+ * before did not.
  */
 static bool kdapl_qp_await_last_wqe(struct kdapl_ep *ep, bool was_up)
 {
@@ -404,15 +404,18 @@ static bool kdapl_qp_await_last_wqe(struct kdapl_ep *ep, bool was_up)
 		return false;
 	if (!was_up && ep->obj.ia->iwarp)
 		return false;
-	/* A device that fails now and then does not hold up thousands of QPs. */
+	/*
+	 * Halve the timeout: a device that sometimes fails must not hold up thousands of
+	 * QPs.
+	 */
 	WRITE_ONCE(hca->last_wqe_ms,
 		   seen ? max(ms / 2, KDAPL_LAST_WQE_MIN_MS) : 0);
 	return seen;
 }
 
 /*
- * Return how many packets the peer has sent to the QP, or -1 if that is unknown:
- * more than the messages that were completed have is the beginning of another one.
+ * Return how many packets the peer has sent to the QP, or -1 if that is unknown. More
+ * packets than the completed messages have are the beginning of another message.
  */
 static s64 kdapl_qp_packets(struct kdapl_ep *ep)
 {
@@ -434,8 +437,8 @@ static void kdapl_qp_poll_cqs(struct kdapl_ep *ep)
 }
 
 /*
- * An attempt to connect has ended: complete the receives that the device flushes at
- * once. kdapl_qp_destroy() follows, perhaps much later.
+ * An attempt to connect has ended: complete the receives that the device flushes at once.
+ * kdapl_qp_destroy() follows, perhaps much later.
  */
 void kdapl_qp_give_up(struct kdapl_ep *ep)
 {
@@ -447,8 +450,8 @@ void kdapl_qp_give_up(struct kdapl_ep *ep)
 }
 
 /*
- * The peer has disconnected: give no more requests to the device. Return whether
- * some of those it has are under way.
+ * The peer has disconnected: give no more requests to the device. Return whether the
+ * device still has some.
  */
 bool kdapl_qp_close_sq(struct kdapl_ep *ep)
 {
@@ -465,11 +468,10 @@ bool kdapl_qp_close_sq(struct kdapl_ep *ep)
 }
 
 /*
- * Destroy the QP while its last completions may still be on a CQ. The
- * completion of an SRQ's buffer names its Endpoint by QP only, so the QP is
- * entered in evd->leaving first and compared by kdapl_wc_ep(), until its
- * completions have been polled. A new QP may get the same address before:
- * kdapl_leaving_settle() sees to that.
+ * Destroy the QP while its last completions may still be on a CQ. The completion of an
+ * SRQ's buffer names its Endpoint only by QP, so evd->leaving has the QP for
+ * kdapl_wc_ep() until its completions are polled. If a new QP gets the same address
+ * earlier, kdapl_leaving_settle() polls them.
  */
 static void kdapl_qp_remove(struct kdapl_ep *ep)
 {
@@ -495,7 +497,7 @@ static void kdapl_qp_remove(struct kdapl_ep *ep)
 	}
 }
 
-/* Destroy a QP on an SRQ, and say whether it may have taken a buffer with it. */
+/* Destroy a QP on an SRQ and tell the SRQ how many buffers may be lost with it. */
 static void kdapl_qp_leave_srq(struct kdapl_ep *ep, bool was_up)
 {
 	struct kdapl_hca *hca = ep->obj.ia->hca;
@@ -511,18 +513,18 @@ static void kdapl_qp_leave_srq(struct kdapl_ep *ep, bool was_up)
 		taken = 1;
 	if (ep->srq_gave_back)
 		taken = 0;
-	/* A CQ that failed may have dropped completions: any number was taken. */
+	/* A failed CQ may have dropped completions: any number of buffers may be lost. */
 	if (READ_ONCE(ep->recv_cq->failed))
 		taken = INT_MAX;
 	kdapl_srq_detach(ep->srq, ep, taken);
 }
 
 /**
- * kdapl_qp_destroy - the connection has ended
- * @ep: in state DISCONNECTED; may never have got as far as a QP
- * @was_up: it was reported to be established
+ * kdapl_qp_destroy - the connection has ended: destroy the QP, flush the rings
+ * @ep: in state DISCONNECTED; may never have had a QP
+ * @was_up: the connection was reported as established
  *
- * All that was posted has completed afterwards.
+ * All posted requests and receives have completed when this returns.
  *
  * Context: Process context.
  */
@@ -530,7 +532,7 @@ void kdapl_qp_destroy(struct kdapl_ep *ep, bool was_up)
 {
 	unsigned long flags;
 
-	/* First, as it keeps others from giving sq.qp a value. */
+	/* Before sq.qp is cleared: kdapl_defer_done() would set it again. */
 	kdapl_defer_end(ep);
 	spin_lock_irqsave(&ep->sq.lock, flags);
 	ep->sq.qp = NULL;
@@ -549,7 +551,7 @@ void kdapl_qp_destroy(struct kdapl_ep *ep, bool was_up)
 		kdapl_qp_uncharge(ep);
 		kdapl_sinks_free(ep);
 	}
-	/* Received messages complete before the receives that are flushed. */
+	/* Received messages complete before flushed receives. */
 	kdapl_ep_open(ep, was_up);
 	kdapl_ring_flush(ep, &ep->rq, KDAPL_FLUSH_END);
 	kdapl_ring_flush(ep, &ep->sq, KDAPL_FLUSH_END);

@@ -11,8 +11,8 @@
  * kdapl_srq_take_back().
  *
  * The hot path, kdapl_recv_done() in dto_complete.c, makes one comparison,
- * held > mark, where mark is the lower of the two armed watermarks and all ones
- * while there is none.
+ * held > mark, where mark is the lower of the two armed watermarks, or all ones
+ * if none is armed.
  */
 #include "dto.h"
 #include "ep.h"
@@ -42,9 +42,8 @@ void kdapl_ep_set_marks(struct kdapl_ep *ep)
 }
 
 /*
- * Fire the marks that have been exceeded, and have requests deferred no longer after
- * the first receive. The hard mark stays armed: kdapl_ep_down() breaks a connection
- * only once, and only if there is one.
+ * Fire the marks that are exceeded; stop deferring requests after the first receive. The
+ * hard mark stays armed: kdapl_ep_down() breaks a connection only once.
  */
 void kdapl_ep_check_marks(struct kdapl_ep *ep, struct kdapl_later *later)
 {
@@ -59,7 +58,7 @@ void kdapl_ep_check_marks(struct kdapl_ep *ep, struct kdapl_later *later)
 	if (ep->soft_armed && ep->held > (u32)ep->soft && !ep->dying) {
 		ep->soft_armed = false;
 		kdapl_ep_set_marks(ep);
-		/* dat_ep_set_watermark() starts the watch; firing only ends it. */
+		/* dat_ep_set_watermark() starts the watch; firing a mark may only end it. */
 		if (ep->mark == U32_MAX)
 			kdapl_ep_update_watch(ep, ep->recv_evd, false);
 		trace_kdapl_soft_mark(ep);
@@ -74,8 +73,8 @@ void kdapl_ep_check_marks(struct kdapl_ep *ep, struct kdapl_later *later)
 }
 
 /*
- * The Endpoint was freed before the event of @wr was reaped: a buffer of an SRQ
- * goes back there as if never taken. The event is on no list.
+ * The Endpoint was freed before the event of @wr, which is on no list, was reaped. Return
+ * a buffer of an SRQ to the SRQ as if it was never taken.
  */
 void kdapl_recv_withdraw(struct kdapl_wr *wr)
 {
@@ -108,8 +107,8 @@ const struct kdapl_event_ops kdapl_recv_event_ops = {
 };
 
 /*
- * Add a section of the parked receives to @evd, flushed unless @up. Return whether none
- * is left.
+ * Add a section of the parked receives to @evd, as flushed unless @up. Return whether
+ * none is left.
  */
 static bool kdapl_ep_unpark(struct kdapl_ep *ep, struct kdapl_evd *evd, bool up,
 			    struct kdapl_later *later)
@@ -127,7 +126,7 @@ static bool kdapl_ep_unpark(struct kdapl_ep *ep, struct kdapl_evd *evd, bool up,
 			wr->op = DAT_DTO_RECEIVE;
 			wr->len = 0;
 			wr->rkey = 0;
-			/* A plain receive that is flushed was never taken. */
+			/* A flushed receive of a ring was never taken. */
 			if (wr->ev.kind == KDAPL_EV_RQ && wr->taken) {
 				wr->taken = false;
 				ep->held--;
@@ -143,9 +142,8 @@ static bool kdapl_ep_unpark(struct kdapl_ep *ep, struct kdapl_evd *evd, bool up,
 }
 
 /*
- * ESTABLISHED is queued: add the parked receives. If the connection ended
- * before (@up is false), they complete as flushed, since the consumer never had
- * a connection to receive them on.
+ * Add the parked receives, after ESTABLISHED was queued. If the connection ended before
+ * that (@up is false) they complete as flushed: the consumer never had the connection.
  */
 void kdapl_ep_open(struct kdapl_ep *ep, bool up)
 {
@@ -170,15 +168,15 @@ void kdapl_ep_open(struct kdapl_ep *ep, bool up)
 }
 
 /**
- * kdapl_ep_lock_recv - lock the ledger of an Endpoint, up to date
+ * kdapl_ep_lock_recv - bring the ledger of an Endpoint up to date and lock it
  * @ep: the Endpoint
  * @flags: interrupt flags
  *
- * An Endpoint without a receive EVD has no receives; its ring's lock keeps two
- * callers apart.
+ * An Endpoint without a receive EVD has no receives; the lock of its ring then serialises
+ * callers.
  *
  * Context: Any.
- * Return: the EVD whose lock is held, NULL if it is the ring's.
+ * Return: the EVD whose lock is held; NULL if the ring's lock is held.
  */
 struct kdapl_evd *kdapl_ep_lock_recv(struct kdapl_ep *ep, unsigned long *flags)
 	__acquires(&ep->recv_evd->lock)
@@ -195,9 +193,7 @@ struct kdapl_evd *kdapl_ep_lock_recv(struct kdapl_ep *ep, unsigned long *flags)
 			continue;
 		}
 		*flags = kdapl_cq_poll_all_lock(evd);
-		/*
-		 * dat_ep_modify() may have moved the Endpoint to another EVD.
-		 */
+		/* dat_ep_modify() may have moved the Endpoint to another EVD. */
 		if (ep->recv_evd == evd)
 			return evd;
 		spin_unlock_irqrestore(&evd->lock, *flags);
@@ -212,9 +208,8 @@ void kdapl_ep_unlock_recv(struct kdapl_ep *ep, struct kdapl_evd *evd,
 }
 
 /*
- * While a high watermark is armed, arrivals must be noticed though nobody
- * polls: count @ep in evd->watchers as @want says. Returns whether to arm the
- * CQs.
+ * Count @ep in evd->watchers if @want: while a high watermark is armed, arrivals must be
+ * noticed though nobody polls. Return whether the caller must arm the CQs.
  */
 bool kdapl_ep_update_watch(struct kdapl_ep *ep, struct kdapl_evd *evd,
 			   bool want)

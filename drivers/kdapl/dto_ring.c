@@ -8,8 +8,8 @@
  * EVD's lock. The entry of a request is also its completion event, so it is
  * busy until the consumer has reaped that event.
  *
- * Entries between @posted and @head have not been given to the device: there is
- * no queue pair yet, or the device has refused them.
+ * The device does not have the entries between @posted and @head: there is no
+ * queue pair yet, or the device has refused them.
  */
 #include <linux/cache.h>
 #include <linux/log2.h>
@@ -68,7 +68,10 @@ static void kdapl_ring_move(struct kdapl_ring *ring, u32 pos,
 
 	memcpy(to, from, sizeof(*to));
 	memcpy(to->sge, from->sge, from->nsge * sizeof(to->sge[0]));
-	/* Of a request only what it was is left; see kdapl_move_fits(). */
+	/*
+	 * Requests have nsge 0; only a receive's LMR contexts are copied, see
+	 * kdapl_move_fits().
+	 */
 	if (from->nsge)
 		memcpy(kdapl_wr_lmrs(to, fresh->niov),
 		       kdapl_wr_lmrs(from, ring->niov),
@@ -79,14 +82,14 @@ static void kdapl_ring_move(struct kdapl_ring *ring, u32 pos,
 }
 
 /*
- * struct kdapl_move - a ring on its way into other memory
+ * struct kdapl_move - the move of a ring into other memory
  * @ring: the ring
- * @fresh: the memory
- * @evd: whose lock protects the completion side; NULL if there is none
+ * @fresh: the other memory
+ * @evd: EVD whose lock protects the completion side; NULL if there is none
  * @zone: if not NULL, the Endpoint gets another Protection Zone
  * @first: the first position that has not completed
  * @end: the first position that was posted after kdapl_move_begin()
- * @failed: receives between the two that fail
+ * @failed: number of receives from @first to @end that fail
  */
 struct kdapl_move {
 	struct kdapl_ring *ring;
@@ -98,7 +101,7 @@ struct kdapl_move {
 	u32 failed;
 };
 
-/* Exclude completing, reaping and posting. */
+/* Exclude completing, reaping and posting by locking both sides of the ring. */
 static void kdapl_move_lock(struct kdapl_move *m, unsigned long *flags)
 	__acquires(&m->evd->lock) __acquires(&m->ring->lock)
 {
@@ -134,9 +137,9 @@ static bool kdapl_move_fits(struct kdapl_move *m, u32 pos)
 }
 
 /*
- * Look whether the fresh memory can hold what is in the ring. If so, it can hold what is
- * posted from now on as well, and nothing fails any more: posts are refused that exceed
- * the old limits or the new ones, and they see the new Protection Zone.
+ * Can the fresh memory hold the entries of the ring? If so, limit later posts to the
+ * smaller of the old and new sizes and give them the new Protection Zone: nothing can
+ * fail any more.
  */
 static bool kdapl_move_begin(struct kdapl_move *m)
 {
@@ -170,7 +173,7 @@ static bool kdapl_move_begin(struct kdapl_move *m)
 	return fits;
 }
 
-/* Does a receive fail because its segments are of another PZ? */
+/* Will the receive at @pos fail because its segments are of another PZ? */
 static bool kdapl_move_refuses(struct kdapl_move *m, u32 pos)
 {
 	struct kdapl_wr *wr = kdapl_ring_wr(m->ring, pos);
@@ -179,8 +182,8 @@ static bool kdapl_move_refuses(struct kdapl_move *m, u32 pos)
 }
 
 /*
- * Copy what has not completed, those that fail first. Without a queue pair nobody
- * changes these entries, so no lock is needed.
+ * Copy the entries that have not completed, the failing ones first. Without a queue pair
+ * these entries do not change, so no lock is needed.
  */
 static void kdapl_move_posted(struct kdapl_move *m)
 {
@@ -196,8 +199,8 @@ static void kdapl_move_posted(struct kdapl_move *m)
 }
 
 /*
- * Move what has completed and has not been reaped. The list of the EVD leads to it, and
- * who reaps it looks at no other entry.
+ * Move the entries that have completed and were not reaped. The EVD's list points to each
+ * of them, so reaping works while the ring is in both places.
  */
 static void kdapl_move_completed(struct kdapl_move *m)
 {
@@ -218,7 +221,7 @@ static void kdapl_move_completed(struct kdapl_move *m)
 	} while (pos != m->first);
 }
 
-/* The ring uses the fresh memory, and the other way round. */
+/* @ring takes @fresh's memory and geometry; @fresh may then only be freed. */
 static void kdapl_ring_swap(struct kdapl_ring *ring, struct kdapl_ring *fresh)
 {
 	swap(ring->wrs, fresh->wrs);
@@ -229,7 +232,7 @@ static void kdapl_ring_swap(struct kdapl_ring *ring, struct kdapl_ring *fresh)
 	ring->nlmr = fresh->nlmr;
 }
 
-/* Copy what was posted meanwhile, until there is no more; then swap. */
+/* Copy the entries that were posted meanwhile until there are no more; then swap. */
 static void kdapl_move_rest(struct kdapl_move *m)
 {
 	u32 pos = m->end;
@@ -249,7 +252,7 @@ static void kdapl_move_rest(struct kdapl_move *m)
 	} while (!all);
 }
 
-/* Complete the receives that fail, which are the first now. */
+/* Complete the failing receives, which kdapl_move_posted() has put first. */
 static void kdapl_move_fail(struct kdapl_move *m)
 {
 	struct kdapl_ring *ring = m->ring;
@@ -280,7 +283,7 @@ static void kdapl_move_fail(struct kdapl_move *m)
 	}
 }
 
-/* Is @fresh as @ring is? */
+/* Do @ring and @fresh have the same size? */
 static bool kdapl_ring_same(const struct kdapl_ring *ring,
 			    const struct kdapl_ring *fresh)
 {
@@ -293,16 +296,15 @@ static bool kdapl_ring_same(const struct kdapl_ring *ring,
  * kdapl_ring_commit - move a ring into other memory
  * @ring: no queue pair uses it; posting and reaping may go on
  * @fresh: from kdapl_ring_prepare(); on success gets the old memory
- * @evd: whose lock protects the completion side; NULL if there is none
+ * @evd: EVD whose lock protects the completion side; NULL if there is none
  * @zone: if not NULL, the Endpoint gets another Protection Zone
  *
- * Entries that were posted or completed and not reaped move along in order, except that
- * receives which fail now complete before those that stay posted. A ring of the same
- * size stays where it is, unless there is a @zone.
+ * Posted entries, and completed ones that were not reaped, move along in order, except
+ * that failing receives complete before those that stay posted. A ring of the same size
+ * stays in place, unless there is a @zone.
  *
- * Context: Process context. The caller, dat_ep_modify(), keeps a connection from
- * beginning.
- * Return: 0, or -EBUSY if @fresh cannot hold what is there.
+ * Context: Process context. The caller, dat_ep_modify(), prevents a new connection.
+ * Return: 0, or -EBUSY if @fresh cannot hold the entries of @ring.
  */
 int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
 		      struct kdapl_evd *evd, const struct kdapl_zone *zone)
@@ -323,8 +325,8 @@ int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
 }
 
 /*
- * Complete as flushed what is in the ring before @head, at most a section of it; another
- * CPU may do the same. Return whether there is more.
+ * Complete a section of the entries before @head as flushed; another CPU may do the same
+ * concurrently. Return whether there are more.
  */
 static bool kdapl_ring_flush_section(struct kdapl_ep *ep, struct kdapl_ring *ring,
 				     struct kdapl_evd *evd, u32 head,
@@ -365,9 +367,9 @@ static bool kdapl_ring_flush_section(struct kdapl_ep *ep, struct kdapl_ring *rin
 }
 
 /*
- * Mark @ring flushed, or open again, as kdapl_ring_flush() is told by @how, and store
- * the position up to which it was posted to. Return false to a poster that comes
- * late. litmus: ring-flush. Context: Any.
+ * Mark @ring flushed, or open again for KDAPL_FLUSH_REARM, and set *@head to its head.
+ * Return false for a late poster: the ring was reset since it posted. litmus: ring-flush.
+ * Context: Any.
  */
 static bool kdapl_ring_set_flushed(struct kdapl_ring *ring, enum kdapl_flush how,
 				   u32 *head)
@@ -388,9 +390,9 @@ static bool kdapl_ring_set_flushed(struct kdapl_ring *ring, enum kdapl_flush how
 }
 
 /*
- * Lock the EVD that completes @ring of @ep. dat_ep_modify() may have given the Endpoint
- * another one, or none; it changes that with the lock held. Return the EVD; NULL if there
- * is none: then interrupts are off. Context: Any; inside of an RCU read-side section.
+ * Lock the EVD that completes @ring of @ep. dat_ep_modify() changes the Endpoint's EVD,
+ * also to NULL, with the lock held. Return the EVD; or NULL with interrupts off if there
+ * is none. Context: Any; inside of an RCU read-side section.
  */
 static struct kdapl_evd *kdapl_ring_lock_evd(struct kdapl_ep *ep, struct kdapl_ring *ring,
 					     unsigned long *flags)
@@ -422,15 +424,15 @@ static void kdapl_ring_unlock_evd(struct kdapl_evd *evd, unsigned long flags)
 }
 
 /**
- * kdapl_ring_flush - complete as flushed all that no device will complete
+ * kdapl_ring_flush - complete as flushed all requests that no device will complete
  * @ep: the Endpoint
  * @ring: one of its rings; there is no queue pair (any more)
- * @how: KDAPL_FLUSH_END: the connection is over, later posters flush themselves.
- *	KDAPL_FLUSH_POST: such a poster. KDAPL_FLUSH_REARM: the Endpoint is reset,
+ * @how: KDAPL_FLUSH_END: the connection is over, later posters flush themselves;
+ *	KDAPL_FLUSH_POST: such a poster; KDAPL_FLUSH_REARM: the Endpoint is reset,
  *	receives wait in the ring again
  *
- * A poster may come late, when the Endpoint has been reset and even connected
- * again; it must not touch the ring then.
+ * A late poster, whose Endpoint was reset or even connected again since it posted, must
+ * not touch the ring.
  *
  * Context: Any.
  */
@@ -448,7 +450,7 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 	evd = kdapl_ring_lock_evd(ep, ring, &flags);
 	flush = kdapl_ring_set_flushed(ring, how, &head);
 	for (;;) {
-		/* Nothing can be posted to a queue without an EVD. */
+		/* Without an EVD nothing was posted. */
 		more = evd && flush &&
 		       kdapl_ring_flush_section(ep, ring, evd, head, &later);
 		kdapl_ring_unlock_evd(evd, flags);
@@ -463,8 +465,8 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 }
 
 /*
- * Post to the device the receives of @rq that it does not have yet, at most a section of
- * them. Return whether there are more that it might take.
+ * Post a section of the receives in @rq that the device does not have yet. Return whether
+ * there are more that it may take.
  */
 bool kdapl_rq_push(struct kdapl_ring *rq)
 {

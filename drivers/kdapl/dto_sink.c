@@ -2,24 +2,23 @@
 /*
  * Sinks of RDMA Reads on iWARP adapters.
  *
- * Over iWARP the answer to an RDMA Read is a write of the peer, to the key that
- * the Read named. So adapters take no sink but memory registered for writing by
- * the peer. (siw takes any key; InfiniBand has no such need.) Memory that the
- * consumer has not opened to the peer must be open no longer than the Read
- * takes, and no more of it than the sink. So each entry of the send queue has
- * an MR of its own: the request before the Read registers just the sink, and
- * the Read invalidates it. The MRs are made with the queue pair, since the
- * posting calls cannot allocate.
+ * Over iWARP the response to an RDMA Read is a write of the peer, to the key that the Read
+ * names. So adapters accept a sink only in memory registered for writing by the peer. (siw
+ * accepts any key; InfiniBand has no such need.) Memory that the consumer has not opened to
+ * the peer may be open no longer than the Read takes, and no more of it than the sink. So
+ * each entry of the send queue has an MR of its own: the work request before the Read
+ * registers just the sink, and the Read invalidates it. The MRs are allocated with the
+ * queue pair, since the posting calls cannot allocate.
  *
- * A Read that fails invalidates nothing, and its key is good for other
- * connections of the PZ, too. So for the consumer it ends when the MRs are
- * freed. Until a Read has ended its LMR is in use and cannot be freed.
+ * A Read that fails invalidates nothing, and its key stays valid for all connections of the
+ * PZ. So for the consumer it ends only when the MRs are freed. Until a Read has ended, its
+ * LMR is in use and cannot be freed.
  *
  * The peers of a PZ need not trust each other: a target has one PZ, as Endpoints that
  * share an SRQ must have one. The key of a sink is easy to guess, since all but eight of
- * its bits belong to the MR. A write of a peer also needs the address, so each sink
- * is registered at a random one: 51 bits that only the peer which is asked learns, and
- * a wrong guess ends the connection of the peer that makes it.
+ * its bits belong to the MR. A write also needs the address, so each sink is registered
+ * at a random one: 51 bits that only the peer asked for the data learns. A wrong guess
+ * ends the connection of the peer that makes it.
  */
 #include <linux/mm.h>
 #include <linux/random.h>
@@ -32,9 +31,9 @@
 #include "pz_sg.h"
 
 /*
- * struct kdapl_sinks - what the Reads of an Endpoint need; protected by sq.lock
+ * struct kdapl_sinks - MRs for the Reads of an Endpoint; protected by sq.lock
  * @sgt: room for the pages of one sink
- * @max_pages: that many
+ * @max_pages: number of pages in @sgt
  * @n: length of @mr
  * @mr: one for each entry of the send queue
  */
@@ -48,7 +47,7 @@ struct kdapl_sinks {
 /* The registration that precedes the Read in a chain of two. */
 struct kdapl_sink_wr {
 	struct ib_reg_wr reg;
-	u64 addr;			/* of the sink, in its LMR */
+	u64 addr;			/* address of the sink in its LMR */
 };
 
 static struct kdapl_sinks *kdapl_sinks_new(struct kdapl_ep *ep)
@@ -70,7 +69,7 @@ static struct kdapl_sinks *kdapl_sinks_new(struct kdapl_ep *ep)
 }
 
 /**
- * kdapl_sinks_alloc - make what the Reads of an Endpoint will need
+ * kdapl_sinks_alloc - allocate the MRs for the Reads of an Endpoint
  * @ep: has a PZ, and no queue pair yet
  *
  * Context: Process context, within kdapl_hca_enter().
@@ -101,7 +100,6 @@ int kdapl_sinks_alloc(struct kdapl_ep *ep)
 	return 0;
 }
 
-/* Free what kdapl_sinks_alloc() has made. There is no queue pair. */
 void kdapl_sinks_free(struct kdapl_ep *ep)
 {
 	struct kdapl_sinks *sinks = ep->sinks;
@@ -117,8 +115,8 @@ void kdapl_sinks_free(struct kdapl_ep *ep)
 }
 
 /*
- * Would the adapter refuse this segment, which was checked, as a sink? Inside
- * of an RCU read-side section.
+ * Would the adapter refuse this segment, which was checked, as a sink? Context: RCU
+ * read-side section.
  */
 bool kdapl_sink_needed(struct kdapl_ep *ep, const DAT_LMR_TRIPLET *sink)
 {
@@ -131,14 +129,14 @@ bool kdapl_sink_needed(struct kdapl_ep *ep, const DAT_LMR_TRIPLET *sink)
 }
 
 /**
- * kdapl_sink_post - post an RDMA Read and what makes its sink fit
+ * kdapl_sink_post - post an RDMA Read behind the registration of its sink
  * @ep: the Endpoint
- * @read: the Read, with one segment, which is not empty; all but the segment's
- *	address and key is right
- * @sink: where the segment is in an LMR
- * @cookie: the consumer's
+ * @read: the Read, with one segment, which is not empty; complete except for the
+ *	segment's address and key
+ * @sink: place of the segment in an LMR
+ * @cookie: the consumer's cookie
  * @flags: completion flags, checked
- * @map: mapping that the sink names, counted by the caller; NULL for an LMR
+ * @map: mapping that the sink names, referenced by the caller; NULL for an LMR
  *
  * Context: Any; RCU read-side section.
  * Return: %DAT_SUCCESS, or why the Read is refused
@@ -183,7 +181,7 @@ DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 }
 
 /*
- * Fill sinks->sgt with the pages of a sink in an LMR or a mapping. -ENOENT: the
+ * Fill sinks->sgt with the pages of a sink in an LMR or a mapping. Return -ENOENT if the
  * LMR has changed since the segment was checked.
  */
 static int kdapl_sink_slice(struct kdapl_sinks *sinks, struct kdapl_obj *mem,
@@ -211,8 +209,8 @@ static int kdapl_sink_slice(struct kdapl_sinks *sinks, struct kdapl_obj *mem,
 }
 
 /*
- * Register @mr, whose former key is invalid, for the sink in sinks->sgt: at a random
- * address that does not wrap around, with a key that is not the former one.
+ * Register @mr, whose old key is invalid, for the sink in sinks->sgt: at a random address
+ * that does not wrap around, with a key that differs from the old one.
  */
 static int kdapl_sink_map(struct kdapl_sinks *sinks, struct ib_mr *mr, u64 len)
 {
@@ -227,10 +225,10 @@ static int kdapl_sink_map(struct kdapl_sinks *sinks, struct ib_mr *mr, u64 len)
 }
 
 /**
- * kdapl_sink_load - a request of kdapl_sink_post() is about to get its entry
+ * kdapl_sink_load - set up the registration of a Read that is about to be entered
  * @ep: the Endpoint
- * @wr: the first part
- * @mem: the LMR or mapping, which the caller keeps
+ * @wr: the registration, first of a chain of two
+ * @mem: the LMR or mapping, referenced by the caller
  *
  * Context: Any; RCU read-side section.
  * Return: %DAT_SUCCESS, or why the Read is refused
@@ -251,9 +249,7 @@ DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	/* Without a queue pair the Read is flushed. */
 	if (!sq->qp && !ep->deferred)
 		return DAT_SUCCESS;
-	/*
-	 * The EP was reconnected since kdapl_sink_needed(), without RDMA Reads.
-	 */
+	/* The EP was reconnected since kdapl_sink_needed(), without RDMA Reads. */
 	if (!sinks)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_CREDITS);
@@ -266,7 +262,7 @@ DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY_REGION);
 	if (sq->niov) {
-		/* As kdapl_request_name() does for other Reads. */
+		/* Record the sink, as kdapl_request_name() does for other Reads. */
 		kdapl_ring_wr(sq, sq->head)->sge[0].addr = to->addr;
 		kdapl_ring_wr(sq, sq->head)->sge[0].length = sge->length;
 	}

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Devices that do not see the CPU's memory as it is: mappings may bounce (swiotlb), or
- * caches are not coherent. What a request or receive names is handed to the device right
- * before it is entered in its queue, without a lock as that may take long. What the device
- * has written is handed to the CPU before the completion of a receive, of an RDMA Read or
- * of the end of a binding counts: a section at each poll, while the completion and those
- * behind it wait in evd->wc (struct kdapl_stall). Who polls goes on with that, whoever
- * has begun, so nobody waits for another one.
+ * DMA syncs, for devices that do not see the CPU's memory as it is: mappings may bounce
+ * (swiotlb), or caches are not coherent.
  *
- * Nothing of this is called unless there is such a device (kdapl_dma_syncs). On another
- * device, beside such a one, LMRs need no syncs (lmr->sync).
+ * A post syncs the segments of a request or receive for the device before the entry gets
+ * into its queue, without a lock as a sync may take long. A poll syncs memory that the
+ * device has written for the CPU before the completion of a receive, of an RDMA Read or of
+ * an invalidation counts: one section at each poll, while this completion and those behind
+ * it wait in evd->wc (struct kdapl_stall). Every poller continues the sync where the last
+ * one stopped, so no poller waits for another one.
  *
- * An entry of a ring or SRQ has the LMRs that it names, and the segments: of a receive
- * those that the device got, of a Read those of the consumer, kept here. For that a send
- * ring has segments if its device needs syncs.
+ * All of this is off unless there is such a device (kdapl_dma_syncs). LMRs of another
+ * device beside it need no syncs (lmr->sync).
+ *
+ * The entry of a ring or SRQ names its LMRs and has segments: of a receive those that the
+ * device got, of a Read those of the consumer. A send ring has room for segments only if
+ * its device needs syncs.
  */
 #include "dto.h"
 #include "ep.h"
@@ -24,7 +26,7 @@
 #include "pz_sg.h"
 #include "srq.h"
 
-/* As kdapl_wr_name(), but the segments are those that kdapl_sge_build() uses. */
+/* As kdapl_wr_name(), but leave out empty segments, as kdapl_sge_build() does. */
 void kdapl_wr_name_used(struct kdapl_wr *wr, u32 niov, DAT_COUNT n,
 			const DAT_LMR_TRIPLET *iov)
 {
@@ -46,8 +48,8 @@ void kdapl_wr_name_used(struct kdapl_wr *wr, u32 niov, DAT_COUNT n,
 /* ---- Posts ----------------------------------------------------------------------- */
 
 /*
- * A receive of these segments is about to be entered: unless they are wrong, they are
- * the device's. @poster: handle of the Endpoint or SRQ; @max: what it allows
+ * Sync the segments of a receive for the device before the receive is entered; ignore
+ * wrong segments. @poster: handle of the Endpoint or SRQ; @max: segments it allows
  */
 void kdapl_recv_to_device(struct kdapl_pz *pz, u64 poster, DAT_COUNT max,
 			  DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
@@ -67,7 +69,7 @@ void kdapl_recv_to_device(struct kdapl_pz *pz, u64 poster, DAT_COUNT max,
 			.len = iov[i].segment_length });
 }
 
-/* Set @part to piece @i of the sink of @wr. Return false if there is none. */
+/* Set @part to piece @i of the sink of the Read @wr. Return false if there is none. */
 static bool kdapl_sink_part(struct kdapl_ring *sq, struct kdapl_wr *wr, u32 i,
 			    struct kdapl_part *part)
 {
@@ -90,8 +92,8 @@ static bool kdapl_sink_part(struct kdapl_ring *sq, struct kdapl_wr *wr, u32 i,
 }
 
 /*
- * Return how many bytes from the beginning of @part on are in the sink of @wr, or 0;
- * then @before is set to how many are before it, if these are fewer.
+ * Return how many bytes at @part lie in one sink of @wr; otherwise 0, and lower *@before
+ * to the distance of the nearest sink behind @part.
  */
 static u64 kdapl_sink_at(struct kdapl_ring *sq, struct kdapl_wr *wr,
 			 const struct kdapl_part *part, u64 *before)
@@ -111,9 +113,9 @@ static u64 kdapl_sink_at(struct kdapl_ring *sq, struct kdapl_wr *wr,
 }
 
 /*
- * Return how many bytes from the beginning of @part on are all, or (@sink is set to
- * false) not, in sinks of Reads that may not have completed. The queue is walked a
- * section at a time; what completes meanwhile is the CPU's, and the same to the device.
+ * Return for how many bytes from the start of @part on all lie in sinks of pending Reads
+ * (*@sink is set to true) or none does (false). The queue is walked a section at a time;
+ * the sink of a Read that completes meanwhile may be synced either way.
  */
 static u64 kdapl_sinks_at(struct kdapl_ring *sq, const struct kdapl_part *part,
 			  bool *sink)
@@ -144,8 +146,8 @@ static u64 kdapl_sinks_at(struct kdapl_ring *sq, const struct kdapl_part *part,
 }
 
 /*
- * Hand a segment to the device, but with a fence not what Reads that it waits for bring:
- * the CPU may not have it yet.
+ * Sync a segment for the device. With a fence, skip pending Read sinks: the device writes
+ * there, and the CPU has not synced them.
  */
 static void kdapl_seg_to_device(struct kdapl_ring *sq, const DAT_LMR_TRIPLET *seg,
 				bool fence)
@@ -168,13 +170,13 @@ static void kdapl_seg_to_device(struct kdapl_ring *sq, const DAT_LMR_TRIPLET *se
 }
 
 /*
- * A request of these segments, which were checked, is about to be entered: they are the
- * device's. Nothing is locked for as long as that takes.
+ * Sync the checked segments of a request for the device before the request is entered. No
+ * lock is held, since syncs may take long.
  */
 void kdapl_segs_to_device(struct kdapl_ring *sq, DAT_COMPLETION_FLAGS flags,
 			  const struct kdapl_segs *segs)
 {
-	/* The ring of a device that needs no syncs keeps no sinks. */
+	/* Rings of devices that need no syncs keep no sinks. */
 	bool fence = READ_ONCE(sq->niov) && flags & DAT_COMPLETION_BARRIER_FENCE_FLAG;
 	DAT_COUNT i;
 
@@ -183,8 +185,8 @@ void kdapl_segs_to_device(struct kdapl_ring *sq, DAT_COMPLETION_FLAGS flags,
 }
 
 /*
- * @entry is to be request @op of these segments: kdapl_wr_name(). Of a Read it is kept
- * where its sink is in the LMRs; kdapl_sink_load() keeps that of a chain of two.
+ * Record the LMRs of @entry, see kdapl_wr_name(). For a Read also record its sink in the
+ * LMRs; kdapl_sink_load() records the sink of a chain of two.
  */
 void kdapl_request_name(struct kdapl_ring *sq, struct kdapl_wr *entry, DAT_DTOS op,
 			const struct kdapl_segs *segs)
@@ -206,7 +208,7 @@ void kdapl_request_name(struct kdapl_ring *sq, struct kdapl_wr *entry, DAT_DTOS 
 
 /* ---- Completions ----------------------------------------------------------------- */
 
-/* Set @part to piece @i of the @len bytes that have come for @wr, a receive. */
+/* Set @part to piece @i of the @len bytes received for @wr. Return false if there is none. */
 static bool kdapl_recv_part(struct kdapl_wr *wr, u32 niov, u32 len, u32 i,
 			    struct kdapl_part *part)
 {
@@ -225,7 +227,7 @@ static bool kdapl_recv_part(struct kdapl_wr *wr, u32 niov, u32 len, u32 i,
 	return len;
 }
 
-/* Set @part to all that @lmr is bound to. */
+/* Set @part to all the memory that @lmr is bound to. */
 static void kdapl_bound_part(struct kdapl_lmr *lmr, struct kdapl_part *part)
 {
 	*part = (struct kdapl_part) {
@@ -235,7 +237,7 @@ static void kdapl_bound_part(struct kdapl_lmr *lmr, struct kdapl_part *part)
 	};
 }
 
-/* Set @part to what the peer, by @wc, has unbound, if it has. */
+/* Set @part to the memory that the peer has invalidated with @wc, or to nothing. */
 static void kdapl_unbound_part(struct kdapl_evd *evd, struct ib_wc *wc,
 			       struct kdapl_part *part)
 {
@@ -256,8 +258,8 @@ static void kdapl_unbound_part(struct kdapl_evd *evd, struct ib_wc *wc,
 }
 
 /*
- * Set @part to piece @i of what @wc, a success, has brought to @ep. Return false if none
- * is left.
+ * Set @part to piece @i of the memory to sync for @wc, a success of @ep. Return false if
+ * none is left.
  */
 static bool kdapl_wc_part(struct kdapl_evd *evd, struct kdapl_ep *ep, struct ib_wc *wc,
 			  u32 i, struct kdapl_part *part)
@@ -279,8 +281,8 @@ static bool kdapl_wc_part(struct kdapl_evd *evd, struct kdapl_ep *ep, struct ib_
 }
 
 /*
- * @wc, a success of @ep, is about to count: what the device has written for it is the
- * CPU's. Return false if that takes another section.
+ * Sync the memory that the device has written for @wc, a success of @ep, for the CPU
+ * before @wc counts. Return false if that takes another section.
  */
 bool kdapl_wc_sync(struct kdapl_evd *evd, struct kdapl_ep *ep, struct ib_wc *wc)
 {
