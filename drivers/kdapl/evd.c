@@ -2,9 +2,8 @@
 /*
  * Event Dispatchers: creation, query, resizing, software events, dequeue, free.
  *
- * The lists are in evd_event.c, the dispatcher in evd_upcall.c. evd->mutex
- * protects the memory for software events, evd->lock the rest that is changed
- * here.
+ * The lists are in evd_event.c, the dispatcher in evd_upcall.c. Here evd->mutex
+ * protects the memory for software events, and evd->lock all else.
  */
 #include <linux/slab.h>
 #include <dat/kdat_linux.h>
@@ -306,7 +305,7 @@ DAT_RETURN kdat_evd_set_vector(DAT_EVD_HANDLE evd_handle, DAT_COUNT vector)
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 		goto out;
 	}
-	/* kdapl_cq_vector() reads it under the same lock, or that of another EVD. */
+	/* kdapl_cq_vector() reads evd->vector under this mutex, or that of another EVD. */
 	mutex_lock(&evd->mutex);
 	if (list_empty(&evd->cqs))
 		WRITE_ONCE(evd->vector, vector);
@@ -394,9 +393,7 @@ DAT_RETURN dat_evd_free(DAT_EVD_HANDLE evd_handle)
 			DAT_ERROR(DAT_INVALID_STATE,
 				  DAT_INVALID_STATE_EVD_IN_USE);
 	} else if (kdapl_obj_unpublish(&evd->obj)) {
-		/*
-		 * The consumer may free what its upcall uses when this returns.
-		 */
+		/* The consumer may free the data of its upcall when this returns. */
 		kdapl_upcall_stop(evd);
 		kdapl_async_withdraw(&evd->overflow);
 		kdapl_event_abandon_all(evd);

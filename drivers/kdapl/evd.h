@@ -36,13 +36,13 @@ enum kdapl_event_kind {
 };
 
 /*
- * struct kdapl_event - entry of an EVD's list, embedded in what it reports
+ * struct kdapl_event - entry of an EVD's list, embedded in the object that it reports
  * @link: in kdapl_evd.events or, for a receive, kdapl_ep.parked
- * @kind: enum kdapl_event_kind, says what it is embedded in
+ * @kind: enum kdapl_event_kind, tells which structure contains the event
  * @queued: on a list
  * @no_upcall: does not by itself cause an upcall
- * @nlmr: this and @lmr belong to a struct kdapl_wr, see kdapl_wr_name(); they are
- *	here because there is room in the first cache line
+ * @nlmr: with @lmr part of a struct kdapl_wr, see kdapl_wr_name(); here because the first
+ *	cache line has room
  * @lmr: see @nlmr
  */
 struct kdapl_event {
@@ -55,16 +55,16 @@ struct kdapl_event {
 };
 
 /*
- * struct kdapl_event_ops - what differs between the kinds of events
- * @reap: Copy out an event that was removed from the list, and do the bookkeeping of
- *	the object it came from. The EVD's lock is held. Completions have none: what
- *	they need is inline in evd_event.c.
+ * struct kdapl_event_ops - functions of one kind of events
+ * @reap: Copy out an event that was removed from the list, and do the bookkeeping of its
+ *	object. The EVD's lock is held. Completions have none: their code is inline in
+ *	evd_event.c.
  * @withdraw: The event was removed from the list and will not be reaped, because its
  *	Endpoint was freed; the EVD's lock is held. Or, without the lock and for
- *	connection events only, because the Endpoint's connect EVD became NULL.
- *	Needed by kinds that have @ep.
- * @abandon: The EVD was freed, so the event, still on the list, will never be
- *	reaped. The EVD's lock is held. Optional.
+ *	connection events only, because the Endpoint's connect EVD became NULL. Kinds with
+ *	@ep need it.
+ * @abandon: The EVD was freed, so the event, still on the list, will never be reaped. The
+ *	EVD's lock is held. Optional.
  * @ep: Return the Endpoint that the event names. Optional.
  */
 struct kdapl_event_ops {
@@ -77,7 +77,7 @@ struct kdapl_event_ops {
 /*
  * struct kdapl_async - an event for the asynchronous EVD of an IA
  * @ev: the list entry
- * @again: times it is to be delivered once more
+ * @again: how often to deliver the event once more
  * @obj: the object the event is about
  * @number: event number
  * @reason: object specific reason
@@ -93,7 +93,7 @@ struct kdapl_async {
 /*
  * struct kdapl_soft_event - an event of dat_evd_post_se()
  * @ev: the list entry, also in kdapl_evd.soft_free
- * @pointer: the consumer's
+ * @pointer: the consumer's pointer
  */
 struct kdapl_soft_event {
 	struct kdapl_event ev;
@@ -109,14 +109,15 @@ typedef int (*kdapl_complete_fn)(struct kdapl_evd *evd, struct ib_wc *wc,
  * @cq: the verbs object
  * @evd: the EVD
  * @link: entry in evd->cqs
- * @complete: what polled completions are handed to
- * @entries: what the CQ can hold
- * @charged: room taken up: what the attached work queues can produce
- * @failed: the device has said so; completions may be lost, and no new QP uses it
+ * @complete: function that gets the polled completions
+ * @entries: capacity of the CQ
+ * @charged: room taken by the attached work queues: completions that they can produce
+ * @failed: the device has reported an error: completions may be lost, and no new QP uses
+ *	the CQ
  * @srqs: SRQs, charged once however many EPs share the CQ
  * @to_poll: entry in evd->to_poll; a CQ that is not there is armed
  * @notified: entry in evd->notified
- * @state: bit KDAPL_CQ_NOTIFIED: it is on evd->notified
+ * @state: bit KDAPL_CQ_NOTIFIED: the CQ is on evd->notified
  */
 struct kdapl_cq {
 	struct ib_cq *cq;
@@ -140,19 +141,19 @@ struct kdapl_cq {
 #define KDAPL_LEAVING		BIT(KDAPL_LEAVING_BITS)
 
 /*
- * struct kdapl_stall - completions that wait until their memory is the CPU's
+ * struct kdapl_stall - polled completions that wait for a DMA sync
  * @complete: kdapl_cq.complete of their CQ; NULL if none waits
- * @next: the first one in evd->wc
- * @end: behind the last one
- * @piece: number of the piece of memory of the first one that is handed over next
- * @busy: it has been begun: @part, @at
- * @part: that piece
- * @at: how much of it is left
- * @room: how many objects more the section at hand may deal with
+ * @next: index of the first one in evd->wc
+ * @end: index behind the last one
+ * @piece: number of the first one's piece of memory that is synced next
+ * @busy: the sync of this piece has begun: @part and @at are valid
+ * @part: the piece
+ * @at: the part of it that is left
+ * @room: objects that the current section may still sync
  * @polled: completions that were taken off the CQs, modulo 2^32
  *
- * Only devices that need syncs have them, see dto_sync.c. All of it is protected by
- * evd->lock. While completions wait, no CQ of the EVD is polled.
+ * Used only on devices that need syncs, see dto_sync.c. evd->lock protects all members.
+ * While completions wait, no CQ of the EVD is polled.
  */
 struct kdapl_stall {
 	kdapl_complete_fn complete;
@@ -168,48 +169,47 @@ struct kdapl_stall {
 
 /*
  * struct kdapl_evd - Event Dispatcher
- * @obj: what all objects have
- * @lock: protects all up to @streams
+ * @obj: members common to all objects
+ * @lock: protects all members up to @streams
  * @events: struct kdapl_event, oldest first
- * @count: their number
+ * @count: number of @events
  * @qlen: threshold for @overflow; a longer list loses nothing
- * @wants_first: the next completion is for kdapl_evd_poll(), which has found @events
- *	empty: it goes to @first in place of @events, and is in @count
- * @first: see @wants_first
+ * @wants_first: kdapl_evd_add() stores the next event in @first, not in @events; @count
+ *	includes it
+ * @first: event for kdapl_evd_poll(), which found @events empty
  * @overflowed: @overflow has been reported for this episode
  * @upcall_due: the dispatcher is to make upcalls
  * @cqs_empty: the last poll took all completions there were
- * @armed: the CQs are armed, and @solicited_event has told of none since
- * @solicited_event: a CQ that was armed for solicited completions has notified, or a
- *	poll has found completions while @armed was not set
+ * @armed: notification requested, no solicited event seen since
+ * @solicited_event: a CQ that was armed for solicited completions has notified, or a poll
+ *	has found completions while @armed was not set
  * @flags: streams
  * @policy: see DAT_UPCALL_POLICY
  * @upcall: the consumer's function
  * @owner: its module
  * @cqs: struct kdapl_cq
- * @to_poll: those of @cqs that the dispatcher polls: that have notified, or are not
- *	armed; a CQ that is alone in any case
- * @armed_how: what the others are armed for
+ * @to_poll: those of @cqs that the dispatcher polls: CQs that have notified or are not
+ *	armed; a single CQ is always here
+ * @armed_how: flags with which the other CQs are armed
  * @ncqs: number of @cqs
- * @charged: over all @cqs
- * @expected: completion events that its work queues can have outstanding
+ * @charged: sum of kdapl_cq.charged over @cqs
+ * @expected: completion events that the work queues can have outstanding
  * @soft_free: software events that are not queued
- * @leaving: EPs on SRQs whose QP is being destroyed, by its address, see
+ * @leaving: EPs on SRQs whose QP is being destroyed, hashed by address of the QP, see
  *	kdapl_qp_remove()
- * @nleaving: their number
- * @watchers: who needs arrivals noticed: marks, feeding, graceful disconnects
+ * @nleaving: number of EPs in @leaving
+ * @watchers: users that need arrivals noticed: marks, feeding, graceful disconnects
  * @softirq_watchers: subset of @watchers that needs polling in softirq
  * @solicited: EPs with DAT_COMPLETION_SOLICITED_WAIT
  * @unsignalled: EP streams with UNSIGNALLED
  * @streams: EP streams of any kind
  * @turn: position of the CQ to poll first; @lock
- * @vector: completion vector of its CQs, KDAT_VECTOR_ANY if none was asked for;
- *	@mutex
- * @cq_vector: the one they have in that case; @mutex
+ * @vector: completion vector that the consumer has set, or KDAT_VECTOR_ANY; @mutex
+ * @cq_vector: completion vector of the CQs if @vector is KDAT_VECTOR_ANY; @mutex
  * @mutex: protects changes of @cqs
- * @notified: struct kdapl_cq that have notified and are to be put on @to_poll, if
- *	there are several @cqs
- * @async_users: IAs that use it for asynchronous events; their ia->lock
+ * @notified: struct kdapl_cq that have notified and go to @to_poll, if there are several
+ *	@cqs
+ * @async_users: IAs that use the EVD for asynchronous events; their ia->lock
  * @stop_mutex: serialises irq_poll_disable()
  * @softirq_poll: polls for @watchers while the dispatcher cannot
  * @softirq: upcalls run in softirq
@@ -218,18 +218,18 @@ struct kdapl_stall {
  * @runs: times that the dispatcher in process context has made upcalls
  * @iop: dispatcher in softirq
  * @work: dispatcher in process context
- * @failed: a CQ has failed; holds a reference while queued
+ * @failed: work item: a CQ has failed; holds a reference while queued
  * @dispatch: bit 0: @work is queued
- * @idle: who waits for @work to end its upcall
+ * @idle: tasks that wait for @work to end its upcall
  * @soft_total: software events there is memory for; @mutex
  * @overflow: the event that announces an overflow
  * @wc: completions being polled; @lock
- * @stall: those of them that wait; @lock
+ * @stall: completions of @wc that wait; @lock
  *
- * The comments above go by what locks protect; the members lie as they are used, see
+ * The comments above are in the order of locks; the members are in the order of use, see
  * the table cachelines.
  *
- * Events are list entries embedded in what they report, so queueing never
+ * Events are list entries embedded in the objects that they report, so queueing never
  * allocates and a full EVD loses nothing: the entries beyond @qlen wait.
  */
 struct kdapl_evd {
@@ -239,7 +239,7 @@ struct kdapl_evd {
 	int cq_vector;
 	u32 async_users;
 
-	/* Two cache lines of who polls, reaps and arms, ... */
+	/* Two cache lines for polling, reaping and arming. */
 	spinlock_t lock;		/* see above */
 	u32 count;
 	u32 qlen;
@@ -267,7 +267,7 @@ struct kdapl_evd {
 	u32 turn;
 	int charged;
 
-	/* ... and one of those who schedule and run the dispatcher. */
+	/* One cache line for scheduling and running the dispatcher. */
 	struct task_struct *upcaller;
 	struct irq_poll iop;
 	struct module *owner;
@@ -293,7 +293,7 @@ struct kdapl_evd {
 };
 
 /*
- * struct kdapl_later - what must wait until an EVD's lock is dropped
+ * struct kdapl_later - work to do when an EVD's lock is dropped
  * @n: number of @async
  * @async: asynchronous events to be queued on the IA's EVD; one poll batch
  *	cannot cause more
@@ -305,7 +305,7 @@ struct kdapl_later {
 };
 
 /*
- * struct kdapl_call - whom the dispatcher is to call, as it was when the event was reaped
+ * struct kdapl_call - the upcall of an EVD as it was when the event was reaped
  * @policy: see DAT_UPCALL_POLICY
  * @upcall: the consumer's function
  * @owner: its module
@@ -363,7 +363,7 @@ static inline void kdapl_evd_add(struct kdapl_evd *evd, struct kdapl_event *ev,
 	evd->count++;
 	if (evd->wants_first) {
 		evd->wants_first = false;
-		/* An event that causes no upcall by itself waits for one that does. */
+		/* wants_first takes only an event that causes an upcall by itself. */
 		if (likely(!ev->no_upcall)) {
 			evd->first = ev;
 			return;
@@ -379,7 +379,6 @@ static inline void kdapl_evd_add(struct kdapl_evd *evd, struct kdapl_event *ev,
 	}
 }
 
-/* Remove an event from the list. */
 static inline void kdapl_evd_remove(struct kdapl_evd *evd,
 				    struct kdapl_event *ev)
 {
@@ -388,8 +387,8 @@ static inline void kdapl_evd_remove(struct kdapl_evd *evd,
 	list_del(&ev->link);
 	ev->queued = false;
 	/*
-	 * The last event that was to cause an upcall has left the list. Where
-	 * solicited completions cause upcalls, only a poll can tell that.
+	 * The last event that was to cause an upcall has left the list. Where solicited
+	 * completions cause upcalls, only a poll can find out if one is due.
 	 */
 	if (!--evd->count && !evd->solicited)
 		evd->upcall_due = false;
@@ -397,7 +396,7 @@ static inline void kdapl_evd_remove(struct kdapl_evd *evd,
 		evd->overflowed = false;
 }
 
-/* Do completions that have been polled wait for their memory? */
+/* Do polled completions wait for a DMA sync? */
 static inline bool kdapl_cq_stalled(const struct kdapl_evd *evd)
 {
 	return static_branch_unlikely(&kdapl_dma_syncs) &&
@@ -411,8 +410,9 @@ static inline bool kdapl_policy_active(DAT_UPCALL_POLICY policy)
 }
 
 /*
- * Is an upcall due for what is there already? The dispatcher needs no lock for that: whoever
- * adds an event, or makes one due, schedules it afterwards, which has it run again.
+ * Is an upcall due for events that are there already? The dispatcher may call this
+ * without a lock: everyone who adds an event, or makes one due, schedules the dispatcher
+ * afterwards.
  */
 static inline bool kdapl_evd_is_due(const struct kdapl_evd *evd)
 {
@@ -442,9 +442,9 @@ static inline void kdapl_upcall_schedule(struct kdapl_evd *evd)
  * struct kdapl_upcall_wait - a task that waits for upcalls to end
  * @link: entry in the list of all such tasks
  * @task: the task
- * @evd: waits for upcalls of this EVD, or
- * @ia: of all EVDs of this IA
- * @leads_here: whoever waits for @task waits for the task that looks
+ * @evd: EVD whose upcalls it waits for, or NULL
+ * @ia: IA whose EVDs' upcalls it waits for if @evd is NULL
+ * @leads_here: by any number of steps @task waits for the task that checks
  */
 struct kdapl_upcall_wait {
 	struct list_head link;
@@ -462,10 +462,10 @@ DAT_RETURN kdapl_evd_get_to_wait(DAT_EVD_HANDLE handle,
 				 struct kdapl_upcall_wait *wait,
 				 struct kdapl_evd **evd);
 
-/* How closely somebody watches the completions of an EVD. */
+/* How soon the completions of an EVD must be noticed. */
 enum kdapl_watch {
 	KDAPL_WATCH_NONE,
-	KDAPL_WATCH,			/* they are to be noticed */
+	KDAPL_WATCH,			/* noticed by the dispatcher */
 	KDAPL_WATCH_SOFTIRQ,		/* no work item is soon enough */
 };
 

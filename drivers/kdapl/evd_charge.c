@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Completion queues: how they are made, and shared by work queues.
+ * Completion queues: creation, and room for the work queues that share them.
  *
- * A CQ must have room for all that its work queues can complete, or the device
+ * A CQ must have room for all completions of its work queues, or the device
  * breaks it. Not every device can resize a CQ, so an EVD that needs more room
- * gets another CQ, which doubles the room there is. The receive buffers of an SRQ
+ * gets another CQ, which doubles the total room. The receive buffers of an SRQ
  * are counted once for all its Endpoints that share a CQ. evd->mutex protects the
  * charges.
  */
@@ -13,7 +13,7 @@
 #include "evd.h"
 #include "ia.h"
 
-/* The smallest CQ that is made, so that small Endpoints share one. */
+/* The smallest CQ that is created, so that small Endpoints share one. */
 #define KDAPL_CQ_MIN 128
 
 struct kdapl_cq_srq {
@@ -35,9 +35,10 @@ static struct kdapl_cq_srq *kdapl_cq_find_srq(struct kdapl_cq *cq,
 }
 
 /*
- * Return the completion vector of the CQs of @evd. If the consumer has set none, it is
- * that of @beside, which has the other completions of the same Endpoint: in turn, each
- * of its messages would go from one CPU to another. litmus: none, next_vector is a count.
+ * Return the completion vector of the CQs of @evd. If the consumer has set none, use the
+ * vector of @beside, which gets the other completions of the same Endpoint: with
+ * different vectors each message would move between two CPUs. litmus: none, next_vector
+ * is a count.
  */
 static int kdapl_cq_vector(struct kdapl_evd *evd, const struct kdapl_evd *beside)
 {
@@ -58,7 +59,7 @@ static int kdapl_cq_vector(struct kdapl_evd *evd, const struct kdapl_evd *beside
 	return evd->cq_vector;
 }
 
-/* Make the verbs object of @cq with room for @n completions at least. */
+/* Create the verbs object of @cq with room for at least @n completions. */
 static int kdapl_cq_make(struct kdapl_evd *evd, struct kdapl_cq *cq, int n,
 			 int vector)
 {
@@ -107,7 +108,7 @@ static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n, int also,
 	INIT_LIST_HEAD(&cq->srqs);
 	if (check_add_overflow(n, also, &size))
 		size = n;
-	/* To double the room keeps the CQs of thousands of Endpoints few. */
+	/* Doubling the room keeps the CQs of thousands of Endpoints few. */
 	size = max3(size, least, room);
 	err = kdapl_cq_make(evd, cq, size, vector);
 	if (err && size > least)
@@ -125,9 +126,8 @@ static struct kdapl_cq *kdapl_cq_create(struct kdapl_evd *evd, int n, int also,
 }
 
 /*
- * @delta more completion events of @evd can be outstanding, that is posted and not
- * reaped. Work queues of the device are longer than that, so kdapl_cq_arm() does
- * not go by the room they take up. Context: any.
+ * Expect @delta more completion events of @evd, posted and not reaped. Device queues are
+ * longer, so kdapl_cq_arm() uses this count and not the charges. Context: any.
  */
 void kdapl_cq_expect(struct kdapl_evd *evd, int delta)
 {
@@ -139,14 +139,14 @@ void kdapl_cq_expect(struct kdapl_evd *evd, int delta)
 }
 
 /**
- * kdapl_cq_charge - find a CQ with room for a work queue, and take up that room
+ * kdapl_cq_charge - find a CQ with room for a work queue, and charge it
  * @evd: the EVD the completions go to
  * @n: completions that can be outstanding
- * @also: those of the other queue of the same QP, if it is charged next: a new CQ has
- *	room for them as well, since each CQ is polled and armed
- * @beside: where these go
- * @srq: the SRQ they come from: counted once per CQ; or NULL
- * @complete: what they are handed to, the same for all queues of an EVD
+ * @also: completions of the other queue of the same QP, if it is charged next: a new CQ
+ *	has room for both, since each CQ costs polling and arming
+ * @beside: the EVD of the other queue
+ * @srq: the SRQ of the completions, counted once per CQ; or NULL
+ * @complete: gets the polled completions; the same for all queues of an EVD
  *
  * Context: Process context, within kdapl_hca_enter().
  * Return: a CQ, or an ERR_PTR.
@@ -229,7 +229,7 @@ void kdapl_cq_uncharge(struct kdapl_cq *cq, int n, struct kdapl_srq *srq)
  * kdapl_cq_grow - make room for more completions of an SRQ
  * @evd: an EVD that completes the SRQ's buffers
  * @srq: the SRQ
- * @n: buffers that its device queue is to hold
+ * @n: new size of its device queue
  *
  * Return: 0, or an errno if one of the CQs cannot be made large enough.
  */
@@ -273,7 +273,7 @@ void kdapl_cq_destroy_all(struct kdapl_evd *evd)
 	spin_lock_irqsave(&evd->lock, flags);
 	list_splice_init(&evd->cqs, &cqs);
 	INIT_LIST_HEAD(&evd->to_poll);
-	/* Nobody looks at evd->notified any more. */
+	/* With ncqs 0 evd->notified is not read any more. */
 	WRITE_ONCE(evd->ncqs, 0);
 	spin_unlock_irqrestore(&evd->lock, flags);
 	mutex_unlock(&evd->mutex);

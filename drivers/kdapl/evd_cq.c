@@ -6,13 +6,13 @@
  * An EVD needs more: a query in any context must see all that the device has
  * completed, in order, and an EVD without upcall must not be polled at all. So
  * an EVD owns plain CQs and polls them under evd->lock, a batch at a time;
- * whoever holds the lock sees the ledger and the list in agreement.
+ * every holder of the lock sees the ledger and the list in agreement.
  */
 #include "ep_state.h"
 #include "evd.h"
 #include "ia.h"
 
-/* @done of @n completions of @cq are events. Return whether the others wait. */
+/* Of @n completions of @cq the first @done are events. Return whether the others wait. */
 static bool kdapl_cq_stall(struct kdapl_evd *evd, struct kdapl_cq *cq, int done, int n)
 {
 	struct kdapl_stall *stall = &evd->stall;
@@ -30,8 +30,8 @@ static bool kdapl_cq_stall(struct kdapl_evd *evd, struct kdapl_cq *cq, int done,
 }
 
 /*
- * Begin a section, with completions that wait. Return whether there were any: the caller
- * polls no CQ then, but there may be more on them.
+ * Begin a section by continuing with completions that wait. Return whether there were
+ * any: then the caller polls no CQ, and more completions may be on the CQs.
  */
 static bool kdapl_cq_resume(struct kdapl_evd *evd, struct kdapl_later *later)
 {
@@ -51,7 +51,7 @@ static bool kdapl_cq_resume(struct kdapl_evd *evd, struct kdapl_later *later)
 }
 
 /*
- * Poll @cq for @room completions. Return their number; @room if some of them wait, so
+ * Poll @cq for @room completions. Return their number; or @room if some of them wait, so
  * that the caller polls no other CQ.
  */
 static int kdapl_cq_poll_one(struct kdapl_evd *evd, struct kdapl_cq *cq, int room,
@@ -62,7 +62,7 @@ static int kdapl_cq_poll_one(struct kdapl_evd *evd, struct kdapl_cq *cq, int roo
 
 	if (n <= 0)
 		return 0;
-	/* One of them may be solicited, and no CQ says so. */
+	/* Any of them may be solicited; a work completion does not tell. */
 	if (unlikely(evd->solicited) && !evd->armed)
 		evd->solicited_event = true;
 	done = cq->complete(evd, evd->wc, n, later);
@@ -72,8 +72,8 @@ static int kdapl_cq_poll_one(struct kdapl_evd *evd, struct kdapl_cq *cq, int roo
 }
 
 /*
- * Poll the CQs at positions @from up to @to until @room completions are there. If
- * they are, the next poll begins behind the last one.
+ * Poll the CQs at positions @from up to @to until @room completions are found; the next
+ * poll then begins behind the last CQ polled.
  */
 static int kdapl_cq_poll_part(struct kdapl_evd *evd, u32 from, u32 to, int room,
 			      struct kdapl_later *later)
@@ -98,7 +98,7 @@ static int kdapl_cq_poll_part(struct kdapl_evd *evd, u32 from, u32 to, int room,
 
 /**
  * kdapl_cq_poll - move a batch of completions to the event list
- * @evd: its CQs are polled, in turn: a busy one must not hide the others
+ * @evd: the EVD; its CQs are polled in turn, so that a busy CQ does not hide the others
  * @later: what the caller does after unlocking
  *
  * Return: the number of completions; less than KDAPL_POLL_BATCH means that all CQs
@@ -135,14 +135,14 @@ static void kdapl_cq_take_notified(struct kdapl_evd *evd)
 	llist_for_each_entry_safe(cq, next, llist_del_all(&evd->notified),
 				  notified) {
 		/*
-		 * Pairs with test_and_set_bit() in kdapl_cq_comp(). If that finds the
-		 * bit clear it enters the CQ in the list anew, so cq->notified.next
-		 * was read before: release. litmus: notified
+		 * Pairs with test_and_set_bit() in kdapl_cq_comp(), which overwrites
+		 * cq->notified.next if it finds the bit clear; release, so that the link
+		 * was read before. litmus: notified
 		 */
 		clear_bit_unlock(KDAPL_CQ_NOTIFIED, &cq->state);
 		/*
-		 * If it finds the bit set, its completions are polled, which the caller
-		 * does next: a full barrier. litmus: notified
+		 * If kdapl_cq_comp() finds the bit set, its completions must be polled by
+		 * the caller's next poll: full barrier. litmus: notified
 		 */
 		smp_mb__after_atomic();
 		if (list_empty(&cq->to_poll))
@@ -156,12 +156,12 @@ static void kdapl_cq_take_notified(struct kdapl_evd *evd)
  * @evd: the EVD
  * @later: what the caller does after unlocking
  *
- * CQs that are armed and have not notified are left out. They have no completions, or
- * will notify of them: so an EVD with thousands of Endpoints polls few of its CQs.
- * A consumer that asks must not depend on interrupts, and polls all of them.
+ * CQs that are armed and have not notified are left out: they have no completions, or
+ * will notify. So an EVD with thousands of Endpoints polls few of its CQs. A consumer's
+ * own query must not depend on interrupts, and polls all CQs.
  *
- * Return: as kdapl_cq_poll(), which is called if there is one CQ; and if Endpoints
- * wait for solicited completions, since a CQ does not notify of others.
+ * Return: as kdapl_cq_poll(), which is called if there is one CQ, or if Endpoints wait
+ * for solicited completions, since a CQ does not notify of others.
  */
 int kdapl_cq_poll_notified(struct kdapl_evd *evd, struct kdapl_later *later)
 {
@@ -178,7 +178,7 @@ int kdapl_cq_poll_notified(struct kdapl_evd *evd, struct kdapl_later *later)
 	list_for_each_entry(cq, &evd->to_poll, to_poll) {
 		sum += kdapl_cq_poll_one(evd, cq, KDAPL_POLL_BATCH - sum, later);
 		if (sum == KDAPL_POLL_BATCH) {
-			/* A busy one must not hide the others. */
+			/* A busy CQ must not hide the others. */
 			if (!list_is_last(&cq->to_poll, &evd->to_poll))
 				list_rotate_to_front(cq->to_poll.next,
 						     &evd->to_poll);
@@ -188,10 +188,7 @@ int kdapl_cq_poll_notified(struct kdapl_evd *evd, struct kdapl_later *later)
 	return sum;
 }
 
-/*
- * Poll as kdapl_cq_poll() does, and reduce *@left by the completions that were taken off
- * the CQs.
- */
+/* Poll as kdapl_cq_poll() does, and reduce *@left by the completions taken off the CQs. */
 static int kdapl_cq_poll_counted(struct kdapl_evd *evd, struct kdapl_later *later, s64 *left)
 {
 	u32 polled = evd->stall.polled;
@@ -203,8 +200,8 @@ static int kdapl_cq_poll_counted(struct kdapl_evd *evd, struct kdapl_later *late
 }
 
 /*
- * Return how many completions are polled until all are there that were on the CQs
- * at the beginning. They are polled in turn, while more may come.
+ * Upper bound of the completions to poll until all that were on the CQs at entry are
+ * taken: the CQs are polled in turn, and more completions may arrive.
  */
 static s64 kdapl_cq_capacity(struct kdapl_evd *evd)
 {
@@ -217,8 +214,8 @@ static s64 kdapl_cq_capacity(struct kdapl_evd *evd)
  * kdapl_cq_poll_all_lock - poll all that has completed, and keep the lock
  * @evd: the EVD
  *
- * Completions that arrive during the call need not be polled, so that a device which
- * completes as fast as it is polled does not keep the caller.
+ * Completions that arrive during the call need not be polled, so a device which completes
+ * as fast as it is polled does not hold the caller.
  *
  * Context: Any.
  * Return: interrupt flags; evd->lock is held.
@@ -240,16 +237,14 @@ unsigned long kdapl_cq_poll_all_lock(struct kdapl_evd *evd)
 		n = kdapl_cq_poll_counted(evd, &later, &left);
 		if (!n)
 			break;
-		/*
-		 * Keep the critical section short, and report marks in order.
-		 */
+		/* Keep the critical section short, and report marks in order. */
 		spin_unlock_irqrestore(&evd->lock, flags);
 		kdapl_later_run(&later);
 		moved = true;
 		spin_lock_irqsave(&evd->lock, flags);
 	} while (kdapl_cq_stalled(evd) || (n == KDAPL_POLL_BATCH && left > 0));
 	rcu_read_unlock();
-	/* The dispatcher will not find these on the CQ any more. */
+	/* The dispatcher will not find these completions on the CQ any more. */
 	if (moved && kdapl_policy_active(evd->policy))
 		kdapl_upcall_schedule(evd);
 	return flags;
@@ -263,8 +258,8 @@ void kdapl_cq_poll_all(struct kdapl_evd *evd)
 }
 
 /*
- * Arm the CQs on evd->to_poll, and those that are armed in another way than @how. Return
- * true if completions are there already.
+ * Arm the CQs on evd->to_poll, and those that are armed differently from @how. Return
+ * whether completions are there already.
  */
 static bool kdapl_cq_rearm(struct kdapl_evd *evd, enum ib_cq_notify_flags how)
 {
@@ -301,7 +296,7 @@ static bool kdapl_cq_rearm(struct kdapl_evd *evd, enum ib_cq_notify_flags how)
  * @evd: the EVD
  *
  * Context: Any.
- * Return: true if there is something to do already.
+ * Return: true if the dispatcher has something to do already.
  */
 bool kdapl_cq_arm(struct kdapl_evd *evd)
 {
@@ -329,12 +324,12 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 
 /**
  * kdapl_cq_arm_for_upcall - have completions noticed while an upcall runs
- * @evd: a watched EVD whose CQs were polled just now; its dispatcher is about to make the
+ * @evd: a watched EVD whose CQs were just polled; its dispatcher is about to make the
  *	first upcall of a run
  *
- * A work item is queued again by what completes from now on, and may end with
- * kdapl_evd_is_due() in place of kdapl_cq_arm(). To arm the CQs before they are polled
- * would cost an interrupt on adapters that notify of what is there already.
+ * Completions from now on queue a work item again, so it may end with kdapl_evd_is_due()
+ * in place of kdapl_cq_arm(). Arming the CQs before the poll would cost an interrupt on
+ * adapters that notify of completions that are there already.
  *
  * Return: true if there are completions already.
  */
@@ -346,10 +341,7 @@ bool kdapl_cq_arm_for_upcall(struct kdapl_evd *evd)
 	       kdapl_cq_stalled(evd);
 }
 
-/*
- * Poll one batch, schedule the dispatcher for it, and return its size. Context:
- * any.
- */
+/* Poll one batch, schedule the dispatcher for it, and return its size. Context: any. */
 static int kdapl_cq_poll_deliver(struct kdapl_evd *evd)
 {
 	struct kdapl_later later __uninitialized;
@@ -363,15 +355,15 @@ static int kdapl_cq_poll_deliver(struct kdapl_evd *evd)
 	spin_unlock_irqrestore(&evd->lock, flags);
 	kdapl_later_run(&later);
 	rcu_read_unlock();
-	/* The dispatcher will not find these on the CQ any more. */
+	/* The dispatcher will not find these completions on the CQ any more. */
 	if (n && kdapl_policy_active(READ_ONCE(evd->policy)))
 		kdapl_upcall_schedule(evd);
 	return n;
 }
 
 /*
- * Poll for @budget completions, or until there are none. Return the number, @budget
- * if there may be more. Context: any.
+ * Poll for @budget completions, or until there are none. Return their number; @budget if
+ * there may be more. Context: any.
  */
 int kdapl_cq_poll_budget(struct kdapl_evd *evd, int budget)
 {
@@ -397,19 +389,15 @@ int kdapl_cq_softirq_poll(struct irq_poll *iop, int budget)
 
 	if (kdapl_cq_poll_budget(evd, budget) == budget)
 		return budget;
-	/*
-	 * kdapl_evd_release() waits for this handler until irq_poll_complete().
-	 */
+	/* kdapl_evd_release() waits for this handler until irq_poll_complete(). */
 	alive = kref_get_unless_zero(&evd->obj.ref);
 	irq_poll_complete(iop);
-	/* As in kdapl_upcall_softirq(). litmus: solicited */
+	/* Pairs as in kdapl_upcall_softirq(). litmus: solicited */
 	smp_mb__after_atomic();
 	if (!alive)
 		return 0;
 	kdapl_cq_arm(evd);
-	/*
-	 * Completions from before the arming cause no interrupt; later ones do.
-	 */
+	/* Completions from before the arming cause no interrupt; later ones do. */
 	if (kdapl_cq_poll_deliver(evd))
 		irq_poll_sched(iop);
 	kdapl_obj_put(&evd->obj);
@@ -417,19 +405,19 @@ int kdapl_cq_softirq_poll(struct irq_poll *iop, int budget)
 }
 
 /*
- * Have the completions of @evd polled, by the dispatcher or in softirq.
- * Context: any, also with driver locks held.
+ * Schedule a poll of the CQs of @evd, by the dispatcher or in softirq. Context: any, also
+ * with driver locks held.
  */
 void kdapl_cq_schedule_poll(struct kdapl_evd *evd)
 {
 	kdapl_upcall_schedule(evd);
 	if (unlikely(READ_ONCE(evd->watchers))) {
-		/* Pairs with the barrier in kdapl_upcall_run(). litmus: upcaller, upcaller-late */
-		smp_mb();
 		/*
-		 * The dispatcher is in an upcall, perhaps for long, or is a
-		 * work item.
+		 * Pairs with the barrier in kdapl_upcall_run().
+		 * litmus: upcaller, upcaller-late
 		 */
+		smp_mb();
+		/* The dispatcher is in an upcall, perhaps for long, or is a work item. */
 		if (READ_ONCE(evd->upcaller) ||
 		    (READ_ONCE(evd->softirq_watchers) && !evd->softirq))
 			irq_poll_sched(&evd->softirq_poll);
@@ -437,8 +425,8 @@ void kdapl_cq_schedule_poll(struct kdapl_evd *evd)
 }
 
 /*
- * One watcher of @evd needs arrivals noticed as @now in place of @was. Context:
- * any.
+ * Change how soon one watcher of @evd needs arrivals noticed, from @was to @now.
+ * Context: any.
  */
 void kdapl_cq_watch(struct kdapl_evd *evd, enum kdapl_watch was,
 		    enum kdapl_watch now)
@@ -463,7 +451,7 @@ void kdapl_cq_comp(struct ib_cq *ibcq, void *context)
 	/* Pairs with the barriers at the end of a run of the dispatcher. litmus: solicited */
 	if (READ_ONCE(evd->solicited))
 		WRITE_ONCE(evd->solicited_event, true);
-	/* A CQ that is alone is always on evd->to_poll. litmus: notified, cq-ncqs */
+	/* A single CQ is always on evd->to_poll. litmus: notified, cq-ncqs */
 	if (unlikely(READ_ONCE(evd->ncqs) > 1) &&
 	    !test_and_set_bit(KDAPL_CQ_NOTIFIED, &cq->state))
 		llist_add(&cq->notified, &evd->notified);
@@ -488,9 +476,9 @@ void kdapl_cq_error(struct ib_event *event, void *context)
 }
 
 /*
- * Work item: a CQ has failed. Completions are lost that nobody can name, so the
- * Endpoints that use it are broken, which completes all that was posted to them; and
- * the consumer is told of the EVD.
+ * Work item: a CQ has failed, and an unknown set of completions is lost. Break the
+ * Endpoints that use the CQ, which completes all their requests and receives, and report
+ * the EVD to the consumer.
  */
 void kdapl_cq_failed(struct work_struct *work)
 {
@@ -504,7 +492,7 @@ void kdapl_cq_failed(struct work_struct *work)
 	kdapl_obj_put(&evd->obj);
 }
 
-/* Poll the CQs of all EVDs of an IA that the consumer has. */
+/* Poll the CQs of all EVDs of an IA whose handles the consumer has. */
 void kdapl_ia_poll_all(struct kdapl_ia *ia)
 {
 	struct kdapl_obj *obj = NULL;

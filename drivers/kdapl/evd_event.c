@@ -7,9 +7,9 @@
  * an EVD beyond its length keeps all events in order. The overflow is announced
  * once an episode; the announcement is an entry as well, inside of the EVD.
  *
- * kdapl_evd_reap() and kdapl_evd_dequeue() take the first entry off under evd->lock,
- * copy it out and do the bookkeeping of its object in the same critical section, so a buffer
- * is never counted twice or missed between two calls.
+ * kdapl_evd_reap() and kdapl_evd_dequeue() take the first entry off under evd->lock, copy it
+ * out and do the bookkeeping of its object in the same critical section, so a buffer is
+ * never counted twice or missed between two calls.
  */
 #include "dto.h"
 #include "ep.h"
@@ -18,7 +18,7 @@
 #include "srq.h"
 #include "trace.h"
 
-/* Indexed by enum kdapl_event_kind; NULL for kinds that end in this layer. */
+/* Indexed by enum kdapl_event_kind; NULL for kinds without functions of a layer above. */
 static const struct kdapl_event_ops *kdapl_event_ops[KDAPL_EV_KINDS]
 	__ro_after_init;
 
@@ -51,8 +51,8 @@ void kdapl_event_withdraw(struct kdapl_evd *evd, struct kdapl_event *ev)
 }
 
 /*
- * @evd was freed, so its events will never be reaped: tell their objects, which take them
- * off in their own time. That makes no difference to an object which is told twice.
+ * @evd was freed, so its events will never be reaped: call ->abandon() of their objects,
+ * which remove the events later. A second call for an object does no harm.
  */
 void kdapl_event_abandon_all(struct kdapl_evd *evd)
 {
@@ -103,9 +103,9 @@ void kdapl_async_init(struct kdapl_async *async, struct kdapl_obj *obj,
 }
 
 /*
- * Report an asynchronous event. An event that is still queued is delivered once
- * more after it has been reaped. Nothing is reported of an object that was
- * freed, or after the IA was closed. Context: any.
+ * Report an asynchronous event. An event that is still queued is delivered once more
+ * after it has been reaped. No event is reported for an object that was freed, or after
+ * the IA was closed. Context: any.
  */
 void kdapl_async_post(struct kdapl_async *async)
 {
@@ -218,9 +218,7 @@ static void kdapl_reap_async(struct kdapl_evd *evd, struct kdapl_event *ev,
 	data->reason = async->reason;
 	if (async->again) {
 		async->again--;
-		/*
-		 * The entry has just left the list, so this cannot overflow it.
-		 */
+		/* The entry has just left the list, so this cannot overflow it. */
 		kdapl_evd_add(evd, ev, &later);
 	}
 }
@@ -238,9 +236,8 @@ static void kdapl_reap_software(struct kdapl_evd *evd, struct kdapl_event *ev,
 }
 
 /*
- * Copy out an event that was removed from the list. Layers above take part through
- * their struct kdapl_event_ops; for completions, the hot path, the code is
- * here.
+ * Copy out an event that was removed from the list. Completions, the hot path, are
+ * inline; layers above provide the rest in their struct kdapl_event_ops.
  */
 static __always_inline void kdapl_evd_convert(struct kdapl_evd *evd,
 					      struct kdapl_event *ev,
@@ -270,7 +267,7 @@ static __always_inline void kdapl_evd_convert(struct kdapl_evd *evd,
 	}
 }
 
-/* Whom the dispatcher calls for what it takes off now. */
+/* Store in @call the upcall for the event that is reaped now. */
 static void kdapl_evd_set_call(const struct kdapl_evd *evd, struct kdapl_call *call)
 {
 	call->policy = evd->policy;
@@ -278,7 +275,7 @@ static void kdapl_evd_set_call(const struct kdapl_evd *evd, struct kdapl_call *c
 	call->owner = evd->owner;
 }
 
-/* May the dispatcher take an event off now? */
+/* May the dispatcher reap an event now? */
 static bool kdapl_evd_callable(struct kdapl_evd *evd, struct kdapl_call *call)
 {
 	lockdep_assert_held(&evd->lock);
@@ -297,27 +294,27 @@ static bool kdapl_evd_callable(struct kdapl_evd *evd, struct kdapl_call *call)
 }
 
 /*
- * Is the dispatcher to poll the CQs before it removes an event from the list? Who
- * dequeues polls if there is none, or somebody watches: a watermark must see arrivals
- * however many events are queued.
+ * Must the dispatcher poll the CQs before it reaps an event? An empty list needs a poll,
+ * and so does a watched EVD: a watermark must see arrivals however many events are
+ * queued.
  */
 static bool kdapl_evd_must_poll(const struct kdapl_evd *evd)
 {
 	if (list_empty(&evd->events) || unlikely(evd->watchers))
 		return true;
-	/* The queued events cause no upcall, but one on the CQs may. */
+	/* No queued event causes an upcall, but a completion on the CQs may. */
 	if (!evd->upcall_due)
 		return true;
-	/* An upcall with NORIFY takes nothing off, so the list stays full. */
+	/* An upcall with NORIFY removes nothing, so the list stays full. */
 	if (evd->policy == DAT_UPCALL_NORIFY)
 		return true;
-	/* The last event of a batch must tell whether there are more. */
+	/* The last event of a batch must tell whether more events follow. */
 	return !evd->cqs_empty && list_is_singular(&evd->events);
 }
 
 /*
- * Poll the CQs. Return the first completion if the list was empty and it is to be
- * handed to the consumer: it does without the list then. All others are on the list.
+ * Poll the CQs. If the list was empty and the first completion goes straight to the
+ * consumer, return it without putting it on the list; all others are on the list.
  */
 static __always_inline struct kdapl_event *
 kdapl_evd_poll(struct kdapl_evd *evd, bool upcall, struct kdapl_later *later)
@@ -327,14 +324,14 @@ kdapl_evd_poll(struct kdapl_evd *evd, bool upcall, struct kdapl_later *later)
 	lockdep_assert_held(&evd->lock);
 
 	evd->first = NULL;
-	/* Whether solicited completions are due is decided after the poll. */
+	/* Solicited completions: whether an upcall is due is decided after the poll. */
 	evd->wants_first = list_empty(&evd->events) && !evd->solicited &&
 			   (!upcall || (kdapl_policy_active(evd->policy) &&
 					evd->policy != DAT_UPCALL_NORIFY));
 	n = upcall ? kdapl_cq_poll_notified(evd, later) : kdapl_cq_poll(evd, later);
 	evd->wants_first = false;
 	evd->cqs_empty = n < KDAPL_POLL_BATCH;
-	/* As in kdapl_evd_remove(): what came with it is due, too. */
+	/* As in kdapl_evd_remove(): the events that came with ->first are due, too. */
 	if (evd->first) {
 		evd->upcall_due = --evd->count;
 		if (evd->count <= evd->qlen)
@@ -343,7 +340,7 @@ kdapl_evd_poll(struct kdapl_evd *evd, bool upcall, struct kdapl_later *later)
 	return evd->first;
 }
 
-/* Hand out the first event on the list. */
+/* Take the first event off the list and copy it out. */
 static __always_inline void kdapl_evd_take(struct kdapl_evd *evd,
 					   DAT_EVENT *event)
 {
@@ -355,9 +352,9 @@ static __always_inline void kdapl_evd_take(struct kdapl_evd *evd,
 }
 
 /*
- * Poll the CQs, take an event if there is one, and unlock. Return whether there was. Others
- * that were polled cause upcalls: no CQ notifies of them any more. Within an upcall that is
- * looked at when it has returned.
+ * Poll the CQs, take an event if there is one, and unlock. Return whether there was one.
+ * Polled completions raise no interrupt, so schedule the dispatcher for the other events;
+ * inside an upcall its own loop finds them.
  */
 static __always_inline bool kdapl_evd_dequeue_once(struct kdapl_evd *evd,
 						   DAT_EVENT *event,
@@ -382,7 +379,7 @@ static __always_inline bool kdapl_evd_dequeue_once(struct kdapl_evd *evd,
 		spin_unlock_irqrestore(&evd->lock, flags);
 		return found;
 	}
-	/* The objects that it is about need not be referenced: RCU keeps them. */
+	/* RCU keeps the objects of ->later without references. */
 	rcu_read_lock();
 	spin_unlock_irqrestore(&evd->lock, flags);
 	if (others)
@@ -393,8 +390,8 @@ static __always_inline bool kdapl_evd_dequeue_once(struct kdapl_evd *evd,
 }
 
 /*
- * The CQs are to be polled before kdapl_evd_dequeue() takes an event, and unlocks. What
- * has completed and waits for its memory is there for who asks.
+ * Poll the CQs before taking an event, and unlock. Repeat while completions await a DMA
+ * sync: the caller must not see an empty EVD.
  */
 static noinline bool kdapl_evd_dequeue_polled(struct kdapl_evd *evd,
 					      DAT_EVENT *event,
@@ -411,7 +408,7 @@ static noinline bool kdapl_evd_dequeue_polled(struct kdapl_evd *evd,
 }
 
 /**
- * kdapl_evd_dequeue - hand the oldest event to a consumer that asks
+ * kdapl_evd_dequeue - hand the oldest event to a consumer that polls
  * @evd: the EVD
  * @event: filled in
  *
@@ -434,12 +431,12 @@ bool kdapl_evd_dequeue(struct kdapl_evd *evd, DAT_EVENT *event)
  * kdapl_evd_reap - hand the oldest event to the dispatcher if an upcall is due
  * @evd: the EVD
  * @event: filled in
- * @more: set if the EVD holds another one
- * @call: set to whom to call; ->armed is not set in front of the first event of a run
+ * @more: set if the EVD holds another event
+ * @call: set to the upcall to make; ->armed must be false before the first event of a run
  *
- * Polls the CQs first where kdapl_evd_must_poll() says so, and arms those of a watched EVD
- * once in a run: marks are passed while an upcall runs, too. For the policy without event
- * (NORIFY) nothing is removed.
+ * Polls the CQs first if kdapl_evd_must_poll() says so, and arms those of a watched EVD
+ * once in a run, as marks can be passed while an upcall runs. The policy without event
+ * (NORIFY) removes nothing.
  *
  * Context: The dispatcher: softirq or process context, with interrupts on.
  * Return: false if there is no event.
@@ -477,7 +474,7 @@ bool kdapl_evd_reap(struct kdapl_evd *evd, DAT_EVENT *event, bool *more,
 		spin_unlock_irq(&evd->lock);
 		return found;
 	}
-	/* As in kdapl_evd_dequeue_polled(). */
+	/* RCU keeps the objects of ->later, as in kdapl_evd_dequeue_once(). */
 	rcu_read_lock();
 	spin_unlock_irq(&evd->lock);
 	kdapl_later_run(&later);

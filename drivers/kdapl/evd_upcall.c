@@ -5,7 +5,7 @@
  * Each EVD has one dispatcher, so its upcalls are serialised whatever the
  * policy (DAT_UPCALL_MANY permits concurrency, it does not demand it). The
  * dispatcher of an EVD that carries only DTO and RMR streams is an irq_poll
- * handler and runs in softirq; that of any other EVD is a work item. Both take
+ * handler and runs in softirq; the dispatcher of any other EVD is a work item. Both take
  * an event off and call the consumer with no lock held until no event is left,
  * then arm the CQs and run again if a completion slipped in between.
  *
@@ -26,18 +26,18 @@
 
 static struct workqueue_struct *kdapl_upcall_wq;
 /*
- * Upcalls of completions have a workqueue of their own: they may wait for a
- * medium, whose progress may need an upcall for a connection.
+ * Upcalls of completions have a workqueue of their own: they may wait for a medium whose
+ * progress may need an upcall for a connection.
  */
 static struct workqueue_struct *kdapl_dto_wq;
 
 /*
- * Pin the module of the upcall function. A module that is being unloaded cannot
- * be pinned, but its exit waits for its last events.
+ * Pin the module of the upcall function. A module that is being unloaded cannot be
+ * pinned, but its exit waits for its last events.
  *
- * In softirq nothing is pinned, as the counter of a module is shared by all CPUs: a
- * softirq is an RCU read-side section, and the code of a module that was unloaded is
- * freed after a grace period.
+ * In softirq no module is pinned, as all CPUs share the counter of a module: a softirq is
+ * an RCU read-side section, and the code of an unloaded module is freed only after a
+ * grace period.
  */
 static void kdapl_upcall_pin(struct module **pinned, struct kdapl_evd *evd,
 			     struct module *owner)
@@ -50,8 +50,8 @@ static void kdapl_upcall_pin(struct module **pinned, struct kdapl_evd *evd,
 }
 
 /*
- * Make at most @budget upcalls, or without an upcall poll as many completions.
- * Returns their number. @armed: set if the CQs were armed meanwhile
+ * Make at most @budget upcalls; without an upcall poll as many completions. Return their
+ * number. @armed: set if the CQs were armed meanwhile
  */
 static int kdapl_upcall_run(struct kdapl_evd *evd, int budget, bool *armed)
 {
@@ -74,7 +74,7 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget, bool *armed)
 		smp_mb();
 	while (done < budget && kdapl_evd_reap(evd, &event, &more, &call)) {
 		kdapl_upcall_pin(&pinned, evd, call.owner);
-		/* The armed CQ does not notify of what is on it already. */
+		/* The armed CQ does not notify of completions that are on it already. */
 		if (unlikely(call.missed))
 			irq_poll_sched(&evd->softirq_poll);
 		if (call.policy == DAT_UPCALL_NORIFY)
@@ -85,14 +85,15 @@ static int kdapl_upcall_run(struct kdapl_evd *evd, int budget, bool *armed)
 						&event,
 						more ? DAT_TRUE : DAT_FALSE);
 		done++;
-		/* What has come since is reported when the CQs are armed. */
+		/* Later events are found when the CQs are armed. */
 		if (!more && READ_ONCE(evd->cqs_empty))
 			break;
 	}
 	if (pinned)
 		module_put(pinned);
 	/*
-	 * Pairs with kdapl_upcall_wait_work(): all that the upcalls did is over.
+	 * Pairs with kdapl_upcall_wait_work(): the waiter sees all effects of the
+	 * upcalls.
 	 * litmus: upcall-wait
 	 */
 	smp_store_release(&evd->upcaller, NULL);
@@ -110,12 +111,15 @@ static int kdapl_upcall_softirq(struct irq_poll *iop, int budget)
 		irq_poll_complete(iop);
 		/*
 		 * Pairs with test_and_set_bit() in irq_poll_sched(): if kdapl_cq_comp()
-		 * found the bit set that irq_poll_complete() has cleared, what it had
-		 * stored before, ->solicited_event and ->notified, is seen below. Events are
+		 * found the bit set that irq_poll_complete() has cleared, its earlier
+		 * stores, ->solicited_event and ->notified, are visible below. Events are
 		 * under the lock. litmus: solicited, sched-lock
 		 */
 		smp_mb__after_atomic();
-		/* Also if @armed: irq_poll_sched() had no effect up to here. */
+		/*
+		 * Arm again even if @armed: an irq_poll_sched() before
+		 * irq_poll_complete() was lost.
+		 */
 		if (kdapl_cq_arm(evd))
 			irq_poll_sched(iop);
 	}
@@ -129,12 +133,12 @@ static void kdapl_upcall_work(struct work_struct *work)
 
 	clear_bit(KDAPL_UPCALL_QUEUED, &evd->dispatch);
 	/*
-	 * Pairs with test_and_set_bit() in kdapl_upcall_queue(): if that found the bit set,
-	 * what its caller had stored before is seen below. litmus: upcall-work
+	 * Pairs with test_and_set_bit() in kdapl_upcall_queue(): if it found the bit set,
+	 * the earlier stores of its caller are visible below. litmus: upcall-work
 	 */
 	smp_mb__after_atomic();
 	again = kdapl_upcall_run(evd, KDAPL_UPCALL_BUDGET, &armed) == KDAPL_UPCALL_BUDGET;
-	/* What has completed since the CQs were armed has queued the work item again. */
+	/* If the CQs were armed, later completions have queued the work item again. */
 	if (!again)
 		again = armed ? kdapl_evd_is_due(evd) : kdapl_cq_arm(evd);
 	/*
@@ -158,8 +162,8 @@ void kdapl_upcall_init(struct kdapl_evd *evd)
 }
 
 /*
- * Queue the dispatcher in process context. A queued work item holds a reference, so
- * nobody waits for it. litmus: upcall-work. Context: any.
+ * Queue the dispatcher in process context. A queued work item holds a reference, so no
+ * release waits for it. litmus: upcall-work. Context: any.
  */
 void kdapl_upcall_queue(struct kdapl_evd *evd)
 {
@@ -170,7 +174,7 @@ void kdapl_upcall_queue(struct kdapl_evd *evd)
 			   kdapl_upcall_wq, &evd->work);
 }
 
-/* Has the upcall ended that ran when evd->runs was @runs? */
+/* Has the upcall that ran when evd->runs was @runs ended? */
 static bool kdapl_upcall_is_over(struct kdapl_evd *evd, unsigned int runs)
 {
 	/*
@@ -181,9 +185,9 @@ static bool kdapl_upcall_is_over(struct kdapl_evd *evd, unsigned int runs)
 }
 
 /*
- * Wait for a running upcall in process context, and for no later run of the
- * dispatcher. flush_work() is wrong here: an upcall may wait for the upcall of
- * another EVD, and lockdep takes the work items of all EVDs for one.
+ * Wait for a running upcall in process context, but not for a later run of the
+ * dispatcher. flush_work() is wrong here: an upcall may wait for the upcall of another
+ * EVD, and lockdep takes the work items of all EVDs for one.
  */
 static void kdapl_upcall_wait_work(struct kdapl_evd *evd)
 {
@@ -207,14 +211,12 @@ void kdapl_upcall_stop(struct kdapl_evd *evd)
 	if (evd->softirq && first)
 		irq_poll_disable(&evd->iop);
 	mutex_unlock(&evd->stop_mutex);
-	/*
-	 * The mutex is dropped first: an upcall may stop those of another EVD.
-	 */
+	/* Wait without the mutex: an upcall may stop the upcalls of another EVD. */
 	if (!evd->softirq)
 		kdapl_upcall_wait_work(evd);
 }
 
-/* @upcall: the one that there will be. */
+/* Check the arguments of dat_evd_modify_upcall(). @upcall: the new upcall, or the one kept */
 static DAT_RETURN kdapl_upcall_check(DAT_UPCALL_POLICY policy,
 				     const DAT_UPCALL_OBJECT *upcall,
 				     DAT_UPCALL_FLAG flag)
@@ -246,28 +248,26 @@ static void kdapl_upcall_wait(struct kdapl_evd *evd)
 		return;
 	}
 	mutex_lock(&evd->stop_mutex);
-	/*
-	 * If the dispatcher is stopped, dat_evd_free() was first, and waited.
-	 */
+	/* If the dispatcher is stopped, dat_evd_free() was first, and waited. */
 	if (!evd->stopped) {
 		irq_poll_disable(&evd->iop);
 		irq_poll_enable(&evd->iop);
-		/* irq_poll_sched() had no effect while it was disabled. */
+		/* An irq_poll_sched() while disabled was lost. */
 		irq_poll_sched(&evd->iop);
 	}
 	mutex_unlock(&evd->stop_mutex);
 }
 
 /**
- * kdapl_upcall_forget - take an upcall from an EVD, because its code goes
+ * kdapl_upcall_forget - remove an upcall whose module is being unloaded
  * @evd: the EVD
  * @mod: module that is being unloaded
  *
- * Nothing of @mod is kept that DAT_UPCALL_SAME could bring back, and a running upcall
- * has returned.
+ * The EVD keeps nothing of @mod that DAT_UPCALL_SAME could bring back, and a running
+ * upcall has returned.
  *
  * Context: Process context.
- * Return: whether the upcall is one of @mod
+ * Return: whether the upcall belonged to @mod
  */
 bool kdapl_upcall_forget(struct kdapl_evd *evd, const struct module *mod)
 {
@@ -312,7 +312,7 @@ DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
 		flags = kdapl_cq_poll_all_lock(evd);
 	else
 		spin_lock_irqsave(&evd->lock, flags);
-	/* Another call may change the upcall, which is why it is looked at here. */
+	/* Check under the lock: another call may change the stored upcall. */
 	ret = kdapl_upcall_check(upcall_policy, upcall ?: &evd->upcall, upcall_flag);
 	/* dat_evd_free() ran concurrently. */
 	if (evd->stopped)
@@ -380,9 +380,7 @@ int kdapl_upcall_setup(void)
 					  WQ_MEM_RECLAIM, 0);
 	if (!kdapl_upcall_wq)
 		return -ENOMEM;
-	/*
-	 * Per CPU: the data is in the cache of the CPU that took the interrupt.
-	 */
+	/* Per CPU: the data is in the cache of the CPU that took the interrupt. */
 	kdapl_dto_wq = alloc_workqueue("kdapl_dto",
 				       WQ_HIGHPRI | WQ_MEM_RECLAIM |
 				       WQ_PERCPU, 0);

@@ -7,8 +7,8 @@
 #include "ia.h"
 
 /*
- * Add a DTO stream to an EVD. Streams with UNSIGNALLED and streams that wait
- * for solicited messages share an EVD only with their like; returns false
+ * Add a DTO stream to an EVD. Streams with UNSIGNALLED, and streams that wait for
+ * solicited messages, share an EVD only with streams of the same flags; return false
  * otherwise.
  */
 bool kdapl_evd_add_stream(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags)
@@ -77,8 +77,8 @@ void kdapl_evd_use_async(struct kdapl_evd *evd, int delta)
 }
 
 /*
- * Return the EVD that has the CQ of QPs whose queue has no EVD, making it if it
- * is the first time; NULL if that fails. Process context.
+ * Return the EVD whose CQs serve QPs that have a queue without an EVD. The first call
+ * creates it; NULL if that fails. Context: Process context.
  */
 struct kdapl_evd *kdapl_evd_null(struct kdapl_ia *ia)
 {

@@ -6,14 +6,14 @@
  * itself be made from an upcall. kdapl_upcall_wait_begin() refuses a wait that
  * would, by any number of steps, be a wait for the caller.
  *
- * An IA may have many objects, so kdapl_upcall_waits_mutex is a mutex. Without it a call
- * in softirq, which must not wait, only learns whether it is made from an upcall of the
- * EVD or IA.
+ * kdapl_upcall_waits_mutex is a mutex because an IA may have many objects. A call in
+ * softirq, which must not wait, does without it and only checks whether it is made from an
+ * upcall of the EVD or IA.
  */
 #include "evd.h"
 #include "ia.h"
 
-/* Tasks that wait for upcalls; most often none. */
+/* Tasks that wait for upcalls; usually none. */
 static LIST_HEAD(kdapl_upcall_waits);
 static DEFINE_MUTEX(kdapl_upcall_waits_mutex);
 
@@ -48,16 +48,16 @@ static bool kdapl_upcall_wait_leads(struct kdapl_upcall_wait *wait)
 }
 
 /**
- * kdapl_upcall_wait_begin - before waiting for upcalls to end
+ * kdapl_upcall_wait_begin - check and announce a wait for upcalls to end
  * @wait: on the stack of the caller
- * @evd: whose upcalls will be waited for; referenced
- * @ia: if @evd is NULL: those of all EVDs of this one; referenced
+ * @evd: EVD whose upcalls the caller will wait for, referenced; or NULL
+ * @ia: if @evd is NULL: IA whose EVDs' upcalls the caller will wait for, referenced
  *
  * Two upcalls that free each other's EVD must not both wait. litmus: upcall-leads
  *
  * Context: Any; but only process context can wait.
- * Return: false if the wait would not end, because an upcall in question is the
- * caller's own, or waits for the caller's, by any number of steps.
+ * Return: false if the wait would not end, because one of these upcalls is the caller's
+ * own, or waits for the caller's, by any number of steps.
  */
 bool kdapl_upcall_wait_begin(struct kdapl_upcall_wait *wait,
 			     struct kdapl_evd *evd, struct kdapl_ia *ia)
@@ -99,14 +99,13 @@ void kdapl_upcall_wait_end(struct kdapl_upcall_wait *wait)
 }
 
 /**
- * kdapl_evd_get_to_wait - the EVD of a call that waits for its upcalls
+ * kdapl_evd_get_to_wait - get the EVD of a call that waits for its upcalls
  * @handle: first argument of the call
- * @wait: as for kdapl_upcall_wait_begin(), which is called; NULL if the call does
- *	not wait
+ * @wait: passed to kdapl_upcall_wait_begin(); NULL if the call does not wait
  * @evd: set to the EVD, referenced
  *
  * Context: Any; but only process context can wait.
- * Return: %DAT_SUCCESS, or what the call returns
+ * Return: %DAT_SUCCESS, or the error that the call returns
  */
 DAT_RETURN kdapl_evd_get_to_wait(DAT_EVD_HANDLE handle,
 				 struct kdapl_upcall_wait *wait,
