@@ -4,7 +4,7 @@
 #include "dto.h"
 #include "ep.h"
 
-/* Arm the soft watermark that dat_ep_create_with_srq() was asked for. */
+/* Arm the soft watermark requested in dat_ep_create_with_srq(). */
 void kdapl_ep_initial_mark(struct kdapl_ep *ep)
 {
 	struct kdapl_evd *evd;
@@ -56,7 +56,7 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
 	arm = kdapl_ep_update_watch(ep, evd, ep->mark != U32_MAX);
 	kdapl_ep_unlock_recv(ep, evd, flags);
 	kdapl_later_run(&later);
-	/* Also while an upcall of the EVD runs. */
+	/* Needed also while an upcall of the EVD runs. */
 	if (arm && kdapl_cq_arm(evd))
 		kdapl_cq_schedule_poll(evd);
 out:

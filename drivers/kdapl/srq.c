@@ -3,15 +3,15 @@
  * Shared Receive Queues: the consumer's side.
  *
  * The counts are kept in software, whatever the device reports: srq->available falls when
- * the completion of a buffer is polled, srq->outstanding when its event is reaped. Before a
- * count is told or compared, the CQs of all Endpoints on the SRQ are polled. Only a message
- * of which a part has arrived is not seen.
+ * the completion of a buffer is polled, srq->outstanding when its event is reaped. Before
+ * a count is returned or compared, the CQs of all Endpoints on the SRQ are polled. Only a
+ * message that has arrived in part is missed.
  *
  * Only kdapl_srq_check_lw() fires the low watermark. It is called wherever ->available falls
  * or ->lw changes. The device's limit event only causes an earlier poll (srq_hw.c).
  *
- * srq->mutex serialises resizing and what may sleep on the device's queue, srq->lock protects
- * counts and lists.
+ * srq->mutex serialises resizing and operations on the device's queue that may sleep;
+ * srq->lock protects counts and lists.
  */
 #include <linux/slab.h>
 #include "dto.h"
@@ -22,7 +22,7 @@
 #include "srq.h"
 #include "trace.h"
 
-/* Has the low watermark been passed? Disarms it. */
+/* Has ->available fallen below the low watermark? If so, disarm the mark. */
 bool kdapl_srq_check_lw(struct kdapl_srq *srq)
 {
 	lockdep_assert_held(&srq->lock);
@@ -45,14 +45,14 @@ void kdapl_srq_refill(struct kdapl_srq *srq, struct kdapl_later *later)
 		kdapl_srq_hw_feed(srq);
 	if (kdapl_srq_check_lw(srq))
 		kdapl_later_add(later, &srq->lw_event);
-	/* kdapl_srq_watch() takes EVD locks, and one is held. */
+	/* kdapl_srq_watch() takes EVD locks, and the caller holds one. */
 	if (kdapl_srq_watch_wanted(srq) != wanted)
 		queue_work(srq->obj.ia->hca->object_wq, &srq->hint_work);
 }
 
 /*
- * The Endpoint that took @wr was freed before the event was reaped: the buffer
- * returns to the queue as if never taken.
+ * Return @wr to the queue as if never taken: its Endpoint was freed before the event was
+ * reaped.
  */
 void kdapl_srq_take_back(struct kdapl_srq *srq, struct kdapl_wr *wr)
 {
@@ -87,7 +87,7 @@ static int kdapl_srq_grow_all(struct kdapl_srq *srq, int total)
 	return 0;
 }
 
-/* Take @wr out of srq->all, of which the last entry gets its place. */
+/* Remove @wr from srq->all; the last entry moves to its place. */
 static void kdapl_srq_forget(struct kdapl_srq *srq, struct kdapl_wr *wr)
 {
 	struct kdapl_wr *last = srq->all[--srq->slots];
@@ -99,11 +99,11 @@ static void kdapl_srq_forget(struct kdapl_srq *srq, struct kdapl_wr *wr)
 	*kdapl_srq_place(srq, last) = place;
 }
 
-/* Most buffers have two segments at most; kmalloc() would round up to 192 bytes. */
+/* Most buffers have at most two segments; kmalloc() would round up to 192 bytes. */
 static_assert(sizeof(struct kdapl_wr) + 2 * sizeof(struct ib_sge) +
 	      sizeof(DAT_LMR_CONTEXT) + sizeof(u32) <= 128);
 
-/* Allocate memory for buffers until there is enough for @total. */
+/* Allocate entries until there are @total. */
 int kdapl_srq_grow_slots(struct kdapl_srq *srq, int total)
 {
 	struct kdapl_wr *wr, *next, *fresh = NULL, *last = NULL;
@@ -144,7 +144,7 @@ err_free:
 	return -ENOMEM;
 }
 
-/* Free the memory of unused buffers beyond the size. */
+/* Free unused entries beyond the size of the SRQ. */
 static void kdapl_srq_trim_slots(struct kdapl_srq *srq)
 {
 	struct kdapl_wr *wr, *next, *surplus;
@@ -330,7 +330,7 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 	srq = kdapl_obj_get(srq_handle, DAT_HANDLE_TYPE_SRQ);
 	if (!srq)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
-	/* First, as an SRQ that is retired is no use to others, and may not be freed after all. */
+	/* Wait before retiring: a retired SRQ is unusable, and may still not be freed. */
 	if (!kdapl_ia_wait_lingering(srq->obj.ia, kdapl_srq_lingers, srq,
 				     KDAPL_END_WAIT)) {
 		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
@@ -353,7 +353,7 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 }
 EXPORT_SYMBOL(dat_srq_free);
 
-/* The SRQ is full, which is reported unless an argument is wrong. */
+/* The SRQ is full. Argument errors take precedence, so validate before reporting it. */
 static noinline DAT_RETURN kdapl_srq_full(struct kdapl_srq *srq, DAT_COUNT n,
 					  const DAT_LMR_TRIPLET *iov)
 {
@@ -362,7 +362,7 @@ static noinline DAT_RETURN kdapl_srq_full(struct kdapl_srq *srq, DAT_COUNT n,
 	u64 total;
 	int nsge;
 
-	/* Memory was short when a buffer became doubtful: there may be some now. */
+	/* Memory for a replacement was short when a buffer became doubtful: try again. */
 	if (!srq->free && srq->doubt)
 		queue_work(srq->obj.ia->hca->object_wq, &srq->search_work);
 	ret = kdapl_sge_build(srq->pz, srq->obj.handle, n, iov, srq->max_iov,
@@ -372,7 +372,7 @@ static noinline DAT_RETURN kdapl_srq_full(struct kdapl_srq *srq, DAT_COUNT n,
 		DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 }
 
-/* Give @wr, which is in no list, to the device, behind those that wait. */
+/* Give @wr, which is in no list, to the device, behind the buffers that wait. */
 static __always_inline bool kdapl_srq_give(struct kdapl_srq *srq,
 					   struct kdapl_wr *wr)
 {
@@ -390,8 +390,8 @@ static __always_inline bool kdapl_srq_give(struct kdapl_srq *srq,
 }
 
 /*
- * Enter a buffer in the queue. @sge: its one segment, which was checked before the
- * lock was taken; or NULL
+ * Enter a buffer in the queue. @sge: its only segment, checked before the lock was taken;
+ * or NULL
  */
 static __always_inline DAT_RETURN
 kdapl_srq_enter(struct kdapl_srq *srq, const struct kdapl_segs *segs,
@@ -405,7 +405,7 @@ kdapl_srq_enter(struct kdapl_srq *srq, const struct kdapl_segs *segs,
 	lockdep_assert_held(&srq->lock);
 
 	wr = srq->free;
-	/* There is no entry in place of one in doubt if memory was short. */
+	/* If memory was short, a buffer in doubt has no replacement entry. */
 	if (unlikely(kdapl_srq_outstanding(srq) >= srq->max || !wr))
 		return kdapl_srq_full(srq, segs->n, segs->iov);
 	if (likely(sge)) {
@@ -454,7 +454,7 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
 	if (static_branch_unlikely(&kdapl_dma_syncs))
 		kdapl_recv_to_device(srq->pz, srq->obj.handle, srq->max_iov,
 				     num_segments, local_iov);
-	/* Most buffers have one segment: the lock is not held to check that. */
+	/* Most buffers have one segment: check it without the lock. */
 	one = num_segments == 1 && local_iov &&
 	      kdapl_sge_one(srq->pz, srq->obj.handle, local_iov,
 			    DAT_MEM_PRIV_LOCAL_WRITE_FLAG, &sge);
@@ -539,7 +539,7 @@ out:
 }
 EXPORT_SYMBOL(dat_srq_set_lw);
 
-/* Take @request as the new size if the counts allow. */
+/* Set the size to @request if the counts allow it. */
 static DAT_RETURN kdapl_srq_set_max(struct kdapl_srq *srq, int request)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
@@ -588,7 +588,7 @@ DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle,
 		ret = kdapl_srq_set_max(srq, srq_max_recv_dto);
 	if (ret == DAT_SUCCESS)
 		kdapl_srq_hw_grow(srq, srq_max_recv_dto);
-	/* After a shrink, or a growth that was refused. */
+	/* Needed after a shrink, or after a growth that was refused. */
 	kdapl_srq_trim_slots(srq);
 	mutex_unlock(&srq->mutex);
 	kdapl_hca_leave(srq->obj.ia->hca);

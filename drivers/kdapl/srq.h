@@ -19,50 +19,50 @@ struct kdapl_pz;
 
 /*
  * struct kdapl_srq - Shared Receive Queue
- * @obj: what all objects have
+ * @obj: members common to all objects
  * @pz: Protection Zone; referenced
- * @mutex: serialises resizing, arming, making and destroying of @srq
+ * @mutex: serialises resizing, arming, creating and destroying of @srq
  * @max_iov: segments of a buffer
- * @lock: protects all that is listed below
+ * @lock: protects all members listed below
  * @srq: the device's queue; NULL when the device has left
- * @max: buffers that may be outstanding, as the consumer asked for
- * @slots: buffers there is memory for
+ * @max: buffers that may be outstanding, as requested by the consumer
+ * @slots: number of entries
  * @available: posted less taken
  * @outstanding: posted less reaped
- * @hw_max: buffers that the device is given at most
- * @hw_count: buffers that it has, as far as is known
- * @next_seq: of the next buffer given to it
- * @max_taken: newest buffer ever completed
- * @suspect_below: destroyed QPs may have taken older buffers; 0 if not. This
- *	and all up to @searched: see srq_lost.c
- * @suspects: buffers in @hw that are older, at most
- * @destroyed_qps: destroyed QPs that may have taken one each
- * @doubt: buffers that the counts leave out, as they may be lost
- * @epoch: counts the times that @suspect_below was raised
- * @oldest: EP that has completed nothing for longest; NULL: a search will tell
- * @searched: EPs that searches have looked at
- * @probe_after: jiffies before which there is no other probe; 0: now; @mutex in
+ * @hw_max: most buffers that the device is given
+ * @hw_count: buffers that the device has, as far as known
+ * @next_seq: number of the next buffer given to the device
+ * @max_taken: newest buffer that ever completed
+ * @suspect_below: destroyed QPs may have taken buffers older than this; 0 if not. For
+ *	this member and all up to @searched see srq_lost.c
+ * @suspects: upper bound of the older buffers in @hw
+ * @destroyed_qps: destroyed QPs that may have taken one buffer each
+ * @doubt: buffers that may be lost and are left out of the counts
+ * @epoch: incremented whenever @suspect_below is raised
+ * @oldest: EP that has completed nothing for longest; NULL: the next search finds it
+ * @searched: EPs that searches have visited
+ * @probe_after: jiffies before which there is no other probe; 0: no limit; @mutex in
  *	place of @lock
  * @hw_extra: room in all CQs beyond @hw_max
- * @stale: no QP is attached any more; @srq is remade before the next
- * @free: entries that are not posted, by @next; only its end is ever used
- * @waiting: posted, until there is room in the device
+ * @stale: no QP is attached any more; @srq is created anew before the next one is
+ * @free: entries that are not posted, a stack linked by @next
+ * @waiting: posted buffers that wait for room in the device
  * @hw: given to the device, in order
- * @eps: EPs with a QP on it
- * @all: all entries, @slots of them, see kdapl_srq_place(); @mutex in place of @lock
- * @all_room: what @all has room for; likewise
+ * @eps: EPs with a QP on the SRQ
+ * @all: all @slots entries, see kdapl_srq_place(); @mutex in place of @lock
+ * @all_room: capacity of @all; @mutex in place of @lock
  * @lw: low watermark
  * @lw_armed: @lw has not fired since it was set
- * @feeding: buffers are waiting, and the device is fed as it completes
- * @evds: struct kdapl_srq_evd by the index in the EVD's handle; its lock, RCU to read
- * @taken: buffers taken ever
- * @recovered: buffers lost by the device and put back, ever
- * @lw_event: says that @lw was passed
+ * @feeding: buffers are waiting; the device gets them as it completes others
+ * @evds: struct kdapl_srq_evd by index of the EVD's handle; its own lock, RCU to read
+ * @taken: number of buffers ever taken
+ * @recovered: number of buffers ever lost by the device and posted again
+ * @lw_event: reports that @lw was passed
  * @arm_work: passes @lw on to the device
- * @hint_work: polls, and adapts the watching
+ * @hint_work: polls the CQs and updates the watches
  * @search_work: looks for lost buffers
  *
- * Each entry is in one of @free, @waiting and @hw, or at an EP.
+ * Each entry is in @free, @waiting or @hw, or on the at_hand list of an EP.
  */
 struct kdapl_srq {
 	struct kdapl_obj obj;
@@ -71,7 +71,7 @@ struct kdapl_srq {
 	int all_room;
 	int hw_extra;
 
-	/* Two cache lines of who posts and completes. */
+	/* Two cache lines for posting and completing. */
 	spinlock_t lock;		/* see above */
 	int max;
 	int available;
@@ -114,9 +114,9 @@ struct kdapl_srq {
 /*
  * struct kdapl_srq_evd - an EVD that completes buffers of an SRQ
  * @evd: the EVD
- * @eps: EPs on the SRQ that have it for their receives; the lock of srq->evds
- * @watched: how closely it is watched for the SRQ
- * @expected: events of the SRQ that can be outstanding, as the EVD was told
+ * @eps: EPs on the SRQ that receive through @evd; the lock of srq->evds
+ * @watched: how closely the SRQ has @evd watched
+ * @expected: outstanding events of the SRQ that @evd was told to expect
  * @removed: deleted from the table
  * @rcu: frees it
  */
@@ -129,13 +129,13 @@ struct kdapl_srq_evd {
 	struct rcu_head rcu;
 };
 
-/* The event of a taken buffer was reaped, so its entry is free again. */
+/* The event of a taken buffer was reaped: free its entry. */
 static inline void kdapl_srq_reaped(struct kdapl_evd *evd, struct kdapl_srq *srq,
 				    struct kdapl_wr *wr)
 {
 	lockdep_assert_held(&evd->lock);
 
-	/* ep->at_hand is the EVD's. */
+	/* The EVD's lock protects ep->at_hand. */
 	list_del(&wr->link);
 	spin_lock(&srq->lock);
 	srq->outstanding--;
@@ -144,7 +144,7 @@ static inline void kdapl_srq_reaped(struct kdapl_evd *evd, struct kdapl_srq *srq
 	spin_unlock(&srq->lock);
 }
 
-/* Give @wr, which is in no list, to the device, unless that refuses it. */
+/* Give @wr, which is in no list, to the device. Return false if the device refuses it. */
 static inline bool kdapl_srq_hw_post(struct kdapl_srq *srq, struct kdapl_wr *wr)
 {
 	const struct ib_recv_wr rwr = {
@@ -163,21 +163,21 @@ static inline bool kdapl_srq_hw_post(struct kdapl_srq *srq, struct kdapl_wr *wr)
 	return true;
 }
 
-/* Posted less taken, of which those that may be lost are left out. */
+/* Return posted less taken, without buffers that may be lost. */
 static inline int kdapl_srq_available(const struct kdapl_srq *srq)
 {
 	return srq->available - srq->doubt;
 }
 
-/* Posted less reaped, likewise. */
+/* Return posted less reaped, without buffers that may be lost. */
 static inline int kdapl_srq_outstanding(const struct kdapl_srq *srq)
 {
 	return srq->outstanding - srq->doubt;
 }
 
 /*
- * An entry of an SRQ is followed by the LMRs that it names (kdapl_wr_lmrs()), and
- * these by its place in srq->all, where a search finds it whatever list it is on.
+ * Return where @wr stores its index in srq->all: behind its LMRs (kdapl_wr_lmrs()). A
+ * search finds an entry in srq->all whatever list it is on.
  */
 static inline u32 *kdapl_srq_place(const struct kdapl_srq *srq, struct kdapl_wr *wr)
 {

@@ -4,12 +4,12 @@
  *
  * Buffers are given to the device in posting order, up to srq->hw_max; the rest
  * is on srq->waiting and follows one by one as completions come in. A device
- * that can resize is resized, on others a grown SRQ lives with a shorter device
+ * that can resize its queue does so; on others a grown SRQ lives with a shorter device
  * queue. The queue is created with headroom so that this is the exception.
  *
- * When the last QP of an SRQ was destroyed, no QP has any buffer: the device's
- * queue is then remade, with all buffers that did not come back, before the next QP
- * is attached. What a device loses before is found by srq_lost.c.
+ * When the last QP of an SRQ was destroyed, no QP has any buffer: before the next QP is
+ * attached, the device's queue is created anew, with all buffers that did not come back.
+ * srq_lost.c finds buffers that the device loses earlier.
  */
 #include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
@@ -27,13 +27,13 @@ module_param(srq_headroom, uint, 0644);
 MODULE_PARM_DESC(srq_headroom,
 		 "size of a device's shared receive queue at creation, as a multiple of what the consumer asked for");
 
-/* Return how many buffers the device is given; those in doubt may be lost. */
+/* Return how many buffers the device may be given; those in doubt are replaced. */
 static int kdapl_srq_hw_size(struct kdapl_srq *srq)
 {
 	return srq->hw_max + min(srq->doubt, srq->hw_extra);
 }
 
-/* Return true if buffers wait, and did not before: kdapl_srq_watch() is due. */
+/* Update srq->feeding. Return true if buffers began to wait: kdapl_srq_watch() is due. */
 static bool kdapl_srq_hw_waits(struct kdapl_srq *srq)
 {
 	bool was = srq->feeding;
@@ -43,8 +43,8 @@ static bool kdapl_srq_hw_waits(struct kdapl_srq *srq)
 }
 
 /*
- * Have @wr, which is in no list and which the device has refused, wait. Return value
- * as kdapl_srq_hw_feed().
+ * Let @wr, which is in no list and which the device has refused, wait. Return value as
+ * kdapl_srq_hw_feed().
  */
 bool kdapl_srq_hw_keep(struct kdapl_srq *srq, struct kdapl_wr *wr)
 {
@@ -55,8 +55,8 @@ bool kdapl_srq_hw_keep(struct kdapl_srq *srq, struct kdapl_wr *wr)
 }
 
 /*
- * Give waiting buffers to the device, at most a section. Returns true if from now
- * on some must wait for completions: then kdapl_srq_watch() is due.
+ * Give a section of the waiting buffers to the device. Return true if buffers began to
+ * wait for completions: then kdapl_srq_watch() is due.
  */
 bool kdapl_srq_hw_feed(struct kdapl_srq *srq)
 {
@@ -78,7 +78,7 @@ bool kdapl_srq_hw_feed(struct kdapl_srq *srq)
 	return kdapl_srq_hw_waits(srq);
 }
 
-/* Give the device all that there is room for. kdapl_srq_watch() is due. */
+/* Give the device as many waiting buffers as fit. kdapl_srq_watch() is due. */
 void kdapl_srq_hw_fill(struct kdapl_srq *srq)
 {
 	unsigned long flags;
@@ -124,9 +124,9 @@ void kdapl_srq_hw_hint(struct work_struct *work)
 }
 
 /*
- * Work item: pass the low watermark on to the device, which need not support
- * it. NOIO: who accepts a connection waits for the mutex, and dirty pages may wait for
- * that connection.
+ * Work item: pass the low watermark on to the device, which need not support it. NOIO:
+ * accepting a connection waits for the mutex, and dirty pages may wait for that
+ * connection.
  */
 void kdapl_srq_hw_arm(struct work_struct *work)
 {
@@ -172,16 +172,13 @@ void kdapl_srq_device_event(struct kdapl_ia *ia, struct ib_srq *ibsrq)
 	}
 }
 
-/*
- * Return how many of @want buffers the device can have at once. All of them may
- * complete on one CQ.
- */
+/* Return how many of @want buffers the device can hold. All of them may complete on one CQ. */
 static int kdapl_srq_hw_limit(struct ib_device *dev, u64 want)
 {
 	return min_t(u64, want, min(dev->attrs.max_srq_wr, dev->attrs.max_cqe));
 }
 
-/* Make a queue of @want buffers, or what the device can have at once. */
+/* Create a queue for @want buffers, or for as many as the device can hold. */
 static struct ib_srq *kdapl_srq_hw_make(struct kdapl_srq *srq, u64 want)
 {
 	struct ib_srq_init_attr init = {
@@ -196,7 +193,7 @@ static struct ib_srq *kdapl_srq_hw_make(struct kdapl_srq *srq, u64 want)
 	return ib_create_srq(srq->pz->pd, &init);
 }
 
-/* Make the device's queue and fill it. */
+/* Create the device's queue and fill it. */
 int kdapl_srq_hw_create(struct kdapl_srq *srq)
 {
 	unsigned long flags;
@@ -208,7 +205,7 @@ int kdapl_srq_hw_create(struct kdapl_srq *srq)
 	want = (u64)srq->max * max(READ_ONCE(srq_headroom), 1U);
 	want = max_t(u64, want, KDAPL_SRQ_HW_MIN);
 	ibsrq = kdapl_srq_hw_make(srq, want);
-	/* The device may have room for what the consumer has asked for. */
+	/* Without headroom the device may have room. */
 	if (IS_ERR(ibsrq) && want > srq->max)
 		ibsrq = kdapl_srq_hw_make(srq, srq->max);
 	if (IS_ERR(ibsrq))
@@ -224,8 +221,8 @@ int kdapl_srq_hw_create(struct kdapl_srq *srq)
 }
 
 /*
- * Destroy the device's queue, to which no QP is attached. Its buffers go to the
- * front of srq->waiting, in order.
+ * Destroy the device's queue, to which no QP is attached. Move its buffers to the front
+ * of srq->waiting, in order.
  */
 void kdapl_srq_hw_destroy(struct kdapl_srq *srq)
 {
@@ -244,8 +241,8 @@ void kdapl_srq_hw_destroy(struct kdapl_srq *srq)
 }
 
 /*
- * Return an EVD that completes the SRQ's buffers, referenced, or NULL: the first one at
- * *@index or behind, which is set to it.
+ * Return the SRQ's first EVD at index *@index or behind, referenced, or NULL. Set *@index
+ * to its index.
  */
 static struct kdapl_evd *kdapl_srq_next_evd(struct kdapl_srq *srq, unsigned long *index)
 {
@@ -264,8 +261,8 @@ static struct kdapl_evd *kdapl_srq_next_evd(struct kdapl_srq *srq, unsigned long
 }
 
 /*
- * Have the CQs of the SRQ's EVDs take @n of its buffers. Return 0 or an errno. QPs
- * that are made later see to that themselves (kdapl_qp_charge()).
+ * Make room for @n buffers of the SRQ in the CQs of its EVDs. Return 0 or an errno. QPs
+ * that are created later do this themselves (kdapl_qp_charge()).
  */
 int kdapl_srq_hw_room(struct kdapl_srq *srq, int n)
 {
@@ -283,9 +280,8 @@ int kdapl_srq_hw_room(struct kdapl_srq *srq, int n)
 }
 
 /*
- * The consumer has made the SRQ larger: resize the device's queue where the
- * device can, after the CQs, which must have room for the additional
- * completions.
+ * The consumer has enlarged the SRQ: resize the device's queue if the device can, after
+ * the CQs, which must have room for the additional completions.
  */
 void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max)
 {
@@ -328,7 +324,7 @@ int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 	lockdep_assert_held(&srq->mutex);
 	for (;;) {
 		spin_lock_irqsave(&srq->lock, flags);
-		/* Until an EP is on the list, the last one may detach. */
+		/* Until this EP is on the list, the last other one may detach. */
 		joined = srq->srq && !srq->stale;
 		if (joined) {
 			/* Buffers taken so far belong to other EPs. */
@@ -347,7 +343,7 @@ int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 			return err;
 		made = true;
 	}
-	/* Whether buffers wait may have changed with the new queue. */
+	/* With the new queue buffers may begin or cease to wait. */
 	if (made)
 		kdapl_srq_watch(srq);
 	if (READ_ONCE(srq->lw_armed))
@@ -356,8 +352,8 @@ int kdapl_srq_attach(struct kdapl_srq *srq, struct kdapl_ep *ep)
 }
 
 /*
- * Undo kdapl_srq_attach(). The QP was destroyed and its completions were polled; it
- * may have taken up to @taken buffers with it.
+ * Undo kdapl_srq_attach(). The QP was destroyed and its completions were polled; up to
+ * @taken buffers may be lost with it.
  */
 void kdapl_srq_detach(struct kdapl_srq *srq, struct kdapl_ep *ep, int taken)
 {

@@ -3,27 +3,27 @@
  * Shared Receive Queues: buffers that a device has forgotten.
  *
  * A device may take a buffer for the first packet of a message and forget it when
- * that QP dies, as rxe does. Devices take buffers in posting order, and each RC QP
- * completes them in the order in which it took them. So
+ * the QP dies, as rxe does. Devices take buffers in posting order, and each RC QP
+ * completes buffers in the order in which it took them. So
  *
- * - a destroyed QP has at most one buffer, and it is older than what is given to
- *   the device later. kdapl_qp_destroy() knows whether the QP may have one.
+ * - a destroyed QP has at most one buffer, and this is older than buffers that the
+ * device is given later. kdapl_qp_destroy() knows whether the QP may have one.
  * - of two messages that an Endpoint completes after that death, the second one
- *   has taken its buffer later. Lost buffers are older than that one.
- * - when every Endpoint that is attached has completed a newer buffer than one that
- *   did not come back, no QP has that one: it was lost, and is posted again.
+ * took its buffer after it. Lost buffers are older than this buffer.
+ * - a buffer that did not come back although every attached Endpoint has completed a
+ * newer one is held by no QP: it was lost, and is posted again.
  *
- * srq_probe.c tells, where the device allows it, which buffers have been taken at all.
- * Without it all that the device has are suspect.
+ * Where the device allows it, srq_probe.c tells which buffers have been taken at all.
+ * Otherwise all buffers that the device has are suspect.
  *
- * Until a suspect comes back or is known to be lost, as many buffers as QPs may
- * have taken (srq->doubt) are left out of the counts, so that marks fire and others
- * can be posted in their place.
+ * Until a suspect comes back or is known to be lost, as many buffers as destroyed QPs may
+ * have taken (srq->doubt) are left out of the counts, so that marks fire and replacements
+ * can be posted.
  *
- * A completion costs the same however many Endpoints there are:
- * kdapl_srq_suspect() compares. The Endpoints are walked by a work item, which
- * remembers the one that has completed nothing for longest (srq->oldest); as long
- * as that one is silent another walk could not find more.
+ * The cost of a completion does not depend on the number of Endpoints:
+ * kdapl_srq_suspect() compares. A work item walks the Endpoints and remembers the one that
+ * has completed nothing for longest (srq->oldest); as long as that one is silent, another
+ * walk could not find more.
  */
 #include <linux/sched/mm.h>
 #include "dto.h"
@@ -32,7 +32,7 @@
 #include "srq.h"
 #include "trace.h"
 
-/* After a probe that failed, Endpoints are not held up by another one for so long. */
+/* After a failed probe, no other probe holds up Endpoints for this long. */
 #define KDAPL_PROBE_PAUSE	(30 * HZ)
 
 static struct kdapl_wr *kdapl_srq_first(struct kdapl_srq *srq)
@@ -49,7 +49,7 @@ static void kdapl_srq_set_doubt(struct kdapl_srq *srq)
 	srq->doubt = min(srq->destroyed_qps, srq->suspects);
 }
 
-/* All that the device was given comes back. */
+/* End all suspicion: no buffer on srq->hw counts as lost. */
 void kdapl_srq_trust(struct kdapl_srq *srq)
 {
 	lockdep_assert_held(&srq->lock);
@@ -62,8 +62,8 @@ void kdapl_srq_trust(struct kdapl_srq *srq)
 }
 
 /*
- * @ep has completed @wr, which is not on srq->hw any more. srq->suspect_below is
- * set.
+ * Update the suspicion, as srq->suspect_below is set: @ep has completed @wr, which has
+ * left srq->hw.
  */
 void kdapl_srq_suspect(struct kdapl_srq *srq, struct kdapl_ep *ep,
 		       struct kdapl_wr *wr)
@@ -95,10 +95,10 @@ void kdapl_srq_suspect(struct kdapl_srq *srq, struct kdapl_ep *ep,
 }
 
 /*
- * Walk the Endpoints for the one that has completed nothing for longest. Return
- * the buffer that it completed last: every QP has completed all older ones that it
- * took. Their list changes under srq->mutex only; the lock, which is dropped and
- * taken again, protects what they have completed.
+ * Walk the Endpoints for the one that has completed nothing for longest. Return the last
+ * buffer that it completed: every QP has completed all older buffers that it took.
+ * srq->mutex protects the list of Endpoints; srq->lock, which is dropped and taken again,
+ * protects their ->srq_seq.
  */
 static u64 kdapl_srq_floor(struct kdapl_srq *srq, struct kdapl_ep **oldest,
 			   unsigned long *flags)
@@ -127,7 +127,7 @@ static u64 kdapl_srq_floor(struct kdapl_srq *srq, struct kdapl_ep **oldest,
 	return floor;
 }
 
-/* Post the oldest suspects again, which are older than @floor; at most a section. */
+/* Post a section of the oldest suspects, those before @floor, again. Return their number. */
 static int kdapl_srq_recover(struct kdapl_srq *srq, u64 floor)
 {
 	struct kdapl_wr *wr;
@@ -148,7 +148,7 @@ static int kdapl_srq_recover(struct kdapl_srq *srq, u64 floor)
 	return n;
 }
 
-/* Count those that are left, unless there are many. */
+/* Count the remaining suspects, unless there are many. */
 static void kdapl_srq_recount(struct kdapl_srq *srq)
 {
 	struct kdapl_wr *wr;
@@ -166,7 +166,7 @@ static void kdapl_srq_recount(struct kdapl_srq *srq)
 		kdapl_srq_set_doubt(srq);
 }
 
-/* Post again what is known to be lost. */
+/* Post the buffers that are known to be lost again. */
 static void kdapl_srq_find_lost(struct kdapl_srq *srq)
 {
 	struct kdapl_ep *oldest = NULL;
@@ -205,8 +205,8 @@ out:
 }
 
 /*
- * Others can be posted in place of @doubt buffers, and the device is given them,
- * if memory and the CQs allow.
+ * Make room for replacements of @doubt buffers in the SRQ and, if the CQs allow it, in
+ * the device.
  */
 static void kdapl_srq_replace(struct kdapl_srq *srq, int doubt)
 {
@@ -223,8 +223,8 @@ static void kdapl_srq_replace(struct kdapl_srq *srq, int doubt)
 }
 
 /*
- * Work item: what was completed since the last search may tell more; or a post has found
- * that kdapl_srq_replace() had no memory.
+ * Work item: search again, since later completions may tell more; allocate replacements
+ * for which kdapl_srq_replace() had no memory.
  */
 void kdapl_srq_search(struct work_struct *work)
 {
@@ -243,9 +243,8 @@ void kdapl_srq_search(struct work_struct *work)
 }
 
 /*
- * A QP that may have taken up to @taken buffers with it was destroyed and its
- * completions were polled. Buffers are suspect that were taken, as far as is known,
- * and are not back.
+ * A QP that may have taken up to @taken buffers with it was destroyed and its completions
+ * were polled. Suspect the buffers before @below that are not back; all if @below is 0.
  */
 static void kdapl_srq_doubt(struct kdapl_srq *srq, int taken, u64 below)
 {
@@ -259,7 +258,7 @@ static void kdapl_srq_doubt(struct kdapl_srq *srq, int taken, u64 below)
 	kdapl_srq_recount(srq);
 }
 
-/* Give the device the buffer that a probe took once more. */
+/* Give the buffer that a probe took back to the device. */
 static void kdapl_srq_give_back(struct kdapl_srq *srq, struct kdapl_wr *wr)
 {
 	lockdep_assert_held(&srq->lock);
@@ -269,7 +268,7 @@ static void kdapl_srq_give_back(struct kdapl_srq *srq, struct kdapl_wr *wr)
 	srq->hw_count--;
 	if (kdapl_srq_hw_feed(srq))
 		queue_work(srq->obj.ia->hca->object_wq, &srq->hint_work);
-	/* The device may have told of its limit for want of this buffer. */
+	/* The device may have reported its limit because it lacked this buffer. */
 	if (srq->lw_armed)
 		queue_work(srq->obj.ia->hca->object_wq, &srq->arm_work);
 }
@@ -295,9 +294,9 @@ static u64 kdapl_srq_ask(struct kdapl_srq *srq, struct kdapl_ep *ep)
 }
 
 /*
- * Return a number such that all buffers with lower ones have been taken by QPs by now,
- * and those with other ones had not been taken before; 0 if that cannot be found out.
- * Waits, but once in KDAPL_PROBE_PAUSE at most if messages to oneself do not arrive.
+ * Return a number such that QPs have taken all buffers with lower numbers by now, and had
+ * not taken any other buffer at entry; 0 if unknown. Waits, but at most once in
+ * KDAPL_PROBE_PAUSE if messages to oneself do not arrive.
  */
 static u64 kdapl_srq_taken(struct kdapl_srq *srq, struct kdapl_ep *ep)
 {
@@ -321,8 +320,8 @@ static u64 kdapl_srq_taken(struct kdapl_srq *srq, struct kdapl_ep *ep)
 }
 
 /*
- * The QP of @ep was destroyed as above, or @ep is one that the search was waiting
- * for.
+ * The QP of @ep was destroyed and may have taken up to @taken buffers with it, or the
+ * search was waiting for @ep.
  */
 void kdapl_srq_died(struct kdapl_srq *srq, struct kdapl_ep *ep, int taken)
 {
@@ -335,7 +334,10 @@ void kdapl_srq_died(struct kdapl_srq *srq, struct kdapl_ep *ep, int taken)
 
 	if (taken) {
 		below = kdapl_srq_taken(srq, ep);
-		/* The next buffer that an Endpoint completes is its first or a later one. */
+		/*
+		 * Poll, so that at most one message of an Endpoint was under way at the
+		 * death.
+		 */
 		kdapl_srq_poll_all(srq);
 	}
 	spin_lock_irqsave(&srq->lock, flags);

@@ -2,16 +2,16 @@
 /*
  * Shared Receive Queues: which buffers have QPs taken?
  *
- * The verbs do not say how many buffers a device's queue has left. But QPs take them
- * in posting order, so the one that a QP takes now is the oldest one left: all older
- * ones have been taken, and no newer one has. kdapl_srq_probe() has a QP that is its
- * own peer (pz_loop.c) send an empty message to itself. The buffer that this takes is
- * then given to the device again, at the end of the queue. If the queue is empty, the Send
- * fails for want of a receive, as it is not to be tried again, and all have been taken.
+ * The verbs do not tell how many buffers a device's queue has left. But QPs take buffers
+ * in posting order, so the buffer that a QP takes now is the oldest one left: all older
+ * buffers have been taken, and no newer one has. kdapl_srq_probe() lets a QP that is its
+ * own peer (pz_loop.c) send an empty message to itself. The caller gives the buffer that
+ * the message took back to the device, at the end of the queue. If the queue is empty,
+ * the Send, which does not retry, fails for want of a receive: all buffers have been
+ * taken.
  *
- * While this goes on the device has one buffer less: a message that finds none is sent
- * again, as it is whenever an SRQ is empty. The counts are those of the software and
- * do not see it.
+ * During a probe the device has one buffer less: a message that finds none is sent again,
+ * as whenever an SRQ is empty. The counts are kept in software and do not change.
  */
 #include <linux/completion.h>
 #include "ep.h"
@@ -19,17 +19,17 @@
 #include "pz.h"
 #include "srq.h"
 
-/* One message that stays within the host takes 0.1 ms. */
+/* A message within the host takes 0.1 ms. */
 #define KDAPL_PROBE_WAIT	HZ
 
 /*
  * struct kdapl_probe - an empty message
  * @cq: CQ of both queues
- * @qp: its own peer
+ * @qp: QP that is its own peer
  * @rung: there are completions
  * @taken: the buffer that the message took
  * @sent: the Send has completed
- * @status: as which
+ * @status: status of the Send
  */
 struct kdapl_probe {
 	struct ib_cq *cq;
@@ -84,7 +84,7 @@ static void kdapl_probe_poll(struct kdapl_probe *probe)
 	}
 }
 
-/* Send the message. A receive completes before its Send does. */
+/* Send the message and wait for its Send, which completes after the receive. */
 static int kdapl_probe_send(struct kdapl_probe *probe)
 {
 	const struct ib_send_wr wr = {
@@ -110,7 +110,7 @@ static int kdapl_probe_send(struct kdapl_probe *probe)
 	return -ETIMEDOUT;
 }
 
-/* Take down what kdapl_probe_make() has made, and know the last completions. */
+/* Destroy QP and CQ, after polling the last completions. */
 static void kdapl_probe_end(struct kdapl_probe *probe)
 {
 	if (IS_ERR_OR_NULL(probe->cq))
@@ -122,14 +122,14 @@ static void kdapl_probe_end(struct kdapl_probe *probe)
 }
 
 /**
- * kdapl_srq_probe - find out which buffer is the device's oldest one, and take it
- * @srq: the SRQ; a QP is attached, and the device cannot go
- * @ep: an Endpoint that has had a QP on it
- * @taken: that buffer, which the caller gives to the device again; or NULL, if the
- *	device has none
+ * kdapl_srq_probe - take the oldest buffer that the device has left
+ * @srq: the SRQ; a QP is attached, and the device cannot leave
+ * @ep: an Endpoint that has had a QP on the SRQ
+ * @taken: set to this buffer, which the caller gives back to the device; or to NULL if
+ *	the device has none
  *
  * Context: Process context; may wait for KDAPL_PROBE_WAIT.
- * Return: 0; or an errno, with no buffer taken, if that could not be found out.
+ * Return: 0; or an errno, with no buffer taken, if the probe failed.
  */
 int kdapl_srq_probe(struct kdapl_srq *srq, struct kdapl_ep *ep,
 		    struct kdapl_wr **taken)

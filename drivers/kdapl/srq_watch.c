@@ -2,20 +2,20 @@
 /*
  * Shared Receive Queues: the EVDs that complete an SRQ's buffers.
  *
- * These are the receive EVDs of all Endpoints on the SRQ. They are polled before a
- * count is told or compared (kdapl_srq_poll_all()), and watched while completions
- * must be noticed though nobody polls (kdapl_srq_watch()).
+ * These are the receive EVDs of all Endpoints on the SRQ. They are polled before a count
+ * is returned or compared (kdapl_srq_poll_all()), and watched while completions must be
+ * noticed though nobody polls (kdapl_srq_watch()).
  *
- * EVD locks are outside of other locks, so the table is walked under RCU. There may be as
- * many EVDs as Endpoints, so one is found by its index.
+ * EVD locks are taken before other locks, so the table is walked under RCU. There may be
+ * as many EVDs as Endpoints, so the table is indexed.
  */
 #include <linux/slab.h>
 #include "evd.h"
 #include "srq.h"
 
 /*
- * How closely must completions be watched: for the low mark, or to feed the
- * device? Without RNR an empty device queue ends the connection.
+ * Return how closely to watch completions: for the low mark, or to feed the device.
+ * Without RNR an empty device queue ends the connection.
  */
 enum kdapl_watch kdapl_srq_watch_wanted(struct kdapl_srq *srq)
 {
@@ -24,7 +24,7 @@ enum kdapl_watch kdapl_srq_watch_wanted(struct kdapl_srq *srq)
 	return READ_ONCE(srq->lw_armed) ? KDAPL_WATCH : KDAPL_WATCH_NONE;
 }
 
-/* Poll every EVD that this SRQ's completions go to. Any context. */
+/* Poll all EVDs that complete this SRQ's buffers. Context: any. */
 void kdapl_srq_poll_all(struct kdapl_srq *srq)
 {
 	struct kdapl_srq_evd *se;
@@ -48,7 +48,7 @@ static void kdapl_srq_expect(struct kdapl_srq_evd *se, int max)
 		kdapl_cq_schedule_poll(se->evd);
 }
 
-/* @se was removed: watch its EVD no longer. litmus: srq-removed */
+/* Stop watching the EVD of @se, which was removed. litmus: srq-removed */
 static void kdapl_srq_unwatch(struct kdapl_srq_evd *se)
 {
 	enum kdapl_watch was = xchg(&se->watched, KDAPL_WATCH_NONE);
@@ -59,8 +59,8 @@ static void kdapl_srq_unwatch(struct kdapl_srq_evd *se)
 }
 
 /*
- * Watch the EVD of @se as @want says, while @max of its events can be outstanding.
- * litmus: srq-again, srq-removed. Context: any; @se stays.
+ * Watch the EVD of @se as @want says, and let it expect @max events.
+ * litmus: srq-again, srq-removed. Context: any; @se is not freed meanwhile.
  */
 static void kdapl_srq_watch_evd(struct kdapl_srq_evd *se, enum kdapl_watch want, int max)
 {
@@ -75,10 +75,10 @@ static void kdapl_srq_watch_evd(struct kdapl_srq_evd *se, enum kdapl_watch want,
 }
 
 /*
- * Watch the EVD of @only, or of all entries if that is NULL, as closely as is wanted now:
- * while the low watermark is armed, completions must be noticed on EVDs without upcall as
- * well, and so they must if the SRQ is long enough to make an EVD overflow. EVD locks are
- * outside of srq->lock, so this runs without it and repeats if a setting has changed
+ * Watch the EVD of @only, or of all entries if @only is NULL, as closely as needed now.
+ * While the low watermark is armed, completions must be noticed on EVDs without upcall as
+ * well; the same holds if the SRQ is long enough to overflow an EVD. EVD locks are taken
+ * before srq->lock, so this runs without it and repeats if a setting has changed
  * meanwhile. Context: any.
  */
 static void kdapl_srq_watch_those(struct kdapl_srq *srq, struct kdapl_srq_evd *only)
@@ -90,8 +90,9 @@ static void kdapl_srq_watch_those(struct kdapl_srq *srq, struct kdapl_srq_evd *o
 
 	do {
 		/*
-		 * Who changes a setting finds an entry that was added, or who adds it finds
-		 * the setting. litmus: srq-add, srq-again
+		 * Store-buffering pair: an adder inserts, then reads the settings; a
+		 * setter writes, then walks. One of them sees the other.
+		 * litmus: srq-add, srq-again
 		 */
 		smp_mb();
 		max = READ_ONCE(srq->max);
@@ -108,19 +109,19 @@ static void kdapl_srq_watch_those(struct kdapl_srq *srq, struct kdapl_srq_evd *o
 		 max != READ_ONCE(srq->max));
 }
 
-/* Watch the SRQ's EVDs as closely as is wanted now. Context: any. */
+/* Watch the SRQ's EVDs as closely as needed now. Context: any. */
 void kdapl_srq_watch(struct kdapl_srq *srq)
 {
 	kdapl_srq_watch_those(srq, NULL);
 }
 
-/* Return where @evd is in srq->evds; no other EVD is there as long as it exists. */
+/* Return the index of @evd in srq->evds; no other EVD has it while @evd exists. */
 static unsigned long kdapl_srq_evd_index(const struct kdapl_evd *evd)
 {
 	return evd->obj.handle & KDAPL_INDEX_MASK;
 }
 
-/* Count one EP more in the entry of @evd. Return false if there is none. */
+/* Count one more EP in the entry of @evd. Return false if there is no entry. */
 static bool kdapl_srq_count_evd(struct kdapl_srq *srq, struct kdapl_evd *evd)
 {
 	struct kdapl_srq_evd *se;
@@ -135,15 +136,15 @@ static bool kdapl_srq_count_evd(struct kdapl_srq *srq, struct kdapl_evd *evd)
 }
 
 /*
- * One EP more has @evd for its receives from @srq. Return 0 or an errno. Context: Process
- * context.
+ * Count one more EP that receives from @srq through @evd. Return 0 or an errno.
+ * Context: Process context.
  */
 int kdapl_srq_add_evd(struct kdapl_srq *srq, struct kdapl_evd *evd)
 {
 	struct kdapl_srq_evd *se;
 	int err;
 
-	/* The entry stays as long as its EPs do. */
+	/* The entry stays as long as it has EPs. */
 	while (!kdapl_srq_count_evd(srq, evd)) {
 		se = kzalloc(sizeof(*se), GFP_KERNEL);
 		if (!se)
@@ -157,7 +158,7 @@ int kdapl_srq_add_evd(struct kdapl_srq *srq, struct kdapl_evd *evd)
 			return 0;
 		}
 		kfree(se);
-		/* Another caller may have been faster. */
+		/* -EBUSY: another caller has inserted the entry. */
 		if (err != -EBUSY)
 			return err;
 	}
@@ -165,8 +166,8 @@ int kdapl_srq_add_evd(struct kdapl_srq *srq, struct kdapl_evd *evd)
 }
 
 /*
- * One EP less has @evd for its receives from @srq. kdapl_srq_watch() may have found the entry.
- * litmus: srq-removed, handle-free. Context: any.
+ * Count one EP less that receives from @srq through @evd. kdapl_srq_watch() may be using
+ * the entry. litmus: srq-removed, handle-free. Context: any.
  */
 void kdapl_srq_del_evd(struct kdapl_srq *srq, struct kdapl_evd *evd)
 {
