@@ -60,21 +60,19 @@ static struct kdapl_conn *kdapl_conn_new(struct kdapl_ep *ep, size_t size)
 	return conn;
 }
 
-/* Make what an attempt to connect @ep needs, or return NULL. */
+/* Allocate an attempt to connect @ep, or return NULL. */
 struct kdapl_conn *kdapl_conn_alloc(struct kdapl_ep *ep)
 {
 	return kdapl_conn_new(ep, sizeof(struct kdapl_conn));
 }
 
-/*
- * Make a connection of @ep that only ends, so there is no private data, or return NULL.
- */
+/* Allocate a connection of @ep that can only end, without private data, or return NULL. */
 struct kdapl_conn *kdapl_conn_alloc_spare(struct kdapl_ep *ep)
 {
 	return kdapl_conn_new(ep, offsetof(struct kdapl_conn, pd));
 }
 
-/* Fill in the parameters that the sides of a connection tell each other. */
+/* Fill in the parameters that the two sides of a connection exchange. */
 void kdapl_conn_params(struct kdapl_ep *ep, struct rdma_conn_param *param,
 		       const void *pd, u8 pd_len)
 {
@@ -84,15 +82,15 @@ void kdapl_conn_params(struct kdapl_ep *ep, struct rdma_conn_param *param,
 	param->responder_resources = min(ep->attr.max_rdma_read_in, U8_MAX);
 	param->initiator_depth = min(ep->attr.max_rdma_read_out, U8_MAX);
 	param->retry_count = 7;
-	/* 7 is for ever: a receiver may be short of buffers for long. */
+	/* 7 means for ever: a receiver may be short of buffers for long. */
 	param->rnr_retry_count = 7;
 	param->srq = !!ep->srq;
 	param->qp_num = ep->qp->qp_num;
 }
 
 /*
- * The peer's answer has come with @data, which belongs to the event @ce. The consumer may
- * be reading that of an earlier answer if the connection was established.
+ * Keep the private data @data of the peer's answer for the event @ce. After ESTABLISHED
+ * the consumer may be reading the data of an earlier answer: keep that.
  */
 static void kdapl_conn_private_data(struct kdapl_conn_event *ce,
 				    const void *data, u8 len)
@@ -103,7 +101,7 @@ static void kdapl_conn_private_data(struct kdapl_conn_event *ce,
 	ce->pd_len = len;
 }
 
-/* The connection is there: CONNECTED, the event, and what had to wait for it. */
+/* Change the state to CONNECTED, queue the event, start the work that waited for it. */
 static void kdapl_conn_established(struct kdapl_conn *conn)
 {
 	struct kdapl_ep *ep = conn->ep;
@@ -112,11 +110,11 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 	unsigned long flags;
 	bool won, qp_died;
 
-	/* Before the state, from which on kdapl_conn_died() may set it anew. */
+	/* Before the state changes: from then on kdapl_conn_died() may start the timer. */
 	cancel_delayed_work(&conn->timer);
 	/*
-	 * Posting is possible as soon as the state says so. The EVD is locked,
-	 * so no completion gets in before the event.
+	 * In state CONNECTED posting is possible; the locked EVD keeps completions behind
+	 * the event.
 	 */
 	spin_lock_irqsave(&evd->lock, flags);
 	spin_lock(&ep->lock);
@@ -143,16 +141,19 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 		kdapl_conn_died(conn);
 	/* The driver may have refused receives while the QP changed state. */
 	kdapl_qp_post_recvs(ep);
-	/* First, as a receive that has come lets kdapl_ep_open() run it at once. */
+	/*
+	 * Start the timer before opening: kdapl_ep_open() runs the deferral at once if a
+	 * receive is parked.
+	 */
 	if (READ_ONCE(ep->deferred))
 		kdapl_ep_start_timer(ep, KDAPL_DEFER_MS);
 	kdapl_ep_open(ep, true);
 }
 
 /*
- * On iWARP the driver takes the QP to its states: from here on it may receive if @may, or it
- * never has, as the attempt has failed. kdapl_qp_destroy() looks when the id is destroyed, and
- * no handler runs any more.
+ * On iWARP the driver changes the state of the QP. Record whether the QP may receive, or
+ * never has because the attempt failed. kdapl_qp_destroy() reads this after the id is
+ * destroyed, when no handler runs any more.
  */
 void kdapl_conn_driver_receives(struct kdapl_conn *conn, bool may)
 {
@@ -161,9 +162,9 @@ void kdapl_conn_driver_receives(struct kdapl_conn *conn, bool may)
 }
 
 /*
- * The peer or the transport has refused: event @refused if this was while
- * connecting. An established connection has ended with @over: InfiniBand can
- * reject after the active side has reported ESTABLISHED.
+ * The peer or the transport has refused. End an attempt to connect with event @refused,
+ * and an established connection with @over: InfiniBand can reject after the active side
+ * has reported ESTABLISHED.
  */
 static void kdapl_conn_refused(struct kdapl_conn *conn,
 			       DAT_EVENT_NUMBER refused, DAT_EVENT_NUMBER over)
@@ -176,9 +177,9 @@ static void kdapl_conn_refused(struct kdapl_conn *conn,
 }
 
 /*
- * Did the peer's consumer reject? Over iWARP a rejection is a reply. Some
- * drivers report a reset, but then private data, even if empty, tells it from a
- * connection that was reset while it was set up.
+ * Did the peer's consumer reject? Over iWARP a rejection is a reply. Some drivers report
+ * a rejection as a reset; private data, even if empty, tells it from a reset during
+ * setup.
  */
 static bool kdapl_is_peer_reject(struct rdma_cm_id *id,
 				 struct rdma_cm_event *event)
@@ -222,8 +223,8 @@ static int kdapl_conn_advance(struct kdapl_conn *conn, struct rdma_cm_id *id,
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		kdapl_conn_params(conn->ep, &param, conn->pd, conn->pd_len);
 		/*
-		 * The driver sees the answer, and may receive, before this
-		 * handler.
+		 * The driver sees the answer, and the QP may receive, before
+		 * kdapl_conn_handler() learns of the answer.
 		 */
 		if (conn->ep->obj.ia->iwarp &&
 		    !kdapl_conn_may_receive(conn, &conn->dialled))
@@ -268,11 +269,12 @@ DAT_EVENT_NUMBER kdapl_conn_failure(struct kdapl_conn *conn, int err)
 }
 
 /*
- * The peer has disconnected, perhaps while connecting, or has answered our end. Of an
- * established connection it may have executed requests that have not completed here:
- * rxe throws acknowledgements away that it comes to when the QP is in ERR.
+ * The peer has disconnected, perhaps while connecting, or has answered our disconnect.
+ * The peer may have executed requests of an established connection that have not
+ * completed here, so wait for these: rxe drops acknowledgements that it comes to when the
+ * QP is in ERR.
  *
- * Taking down waits for this handler before it stops watching.
+ * Taking down waits for this handler before it ends the watch.
  */
 static void kdapl_conn_disconnected(struct kdapl_conn *conn)
 {
@@ -318,7 +320,7 @@ int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 						event->param.conn
 							.private_data_len);
 		kdapl_conn_established(conn);
-		/* A message that has come already may have gone unnoticed. */
+		/* siw may have missed a message that has come already. */
 		if (conn->ep->obj.ia->hca->siw)
 			kdapl_siw_wake(id);
 		break;

@@ -21,7 +21,7 @@ struct kdapl_ep;
  * @link: entry in ep->conn_events while it is queued
  * @conn: the connection; referenced while it is queued
  * @number: event number
- * @pd_len: how much of conn->pd belongs to it: private data of the peer
+ * @pd_len: bytes of conn->pd that belong to the event: private data of the peer
  */
 struct kdapl_conn_event {
 	struct kdapl_event ev;
@@ -33,7 +33,7 @@ struct kdapl_conn_event {
 
 /*
  * struct kdapl_parting - the id of a connection that has been taken down
- * @id: the id, whose context this is
+ * @id: the id; its context is this structure
  * @ia: referenced, as restrack reads the consumer's name
  * @link: entry in hca->partings; hca->partings_lock
  * @work: destroys the id
@@ -47,34 +47,34 @@ struct kdapl_parting {
 
 /*
  * struct kdapl_conn - one attempt to connect an Endpoint
- * @ref: the EP's, one per queued event, one per queued work, that of @parting
+ * @ref: one of the EP, one per queued event, one per queued work, one of @parting
  * @ep: the Endpoint
  * @id: owned until the connection is taken down
- * @passive: the peer asked for it
- * @given_up: ended before data could flow
+ * @passive: the peer asked for the connection
+ * @given_up: the attempt ended before data could flow
  * @rts: data may flow; ep->lock, see kdapl_conn_may_receive()
- * @dialled: iWARP: the QP may receive already; likewise
+ * @dialled: iWARP: the QP may receive already; ep->lock, see kdapl_conn_may_receive()
  * @accepting: iWARP: rdma_cm has yet to answer rdma_accept(), see
  *	kdapl_conn_accepted(); ep->lock
  * @qp_gone: the QP is destroyed; ep->lock
  * @answered: the peer has disconnected, or answered a disconnect; id's handler lock
- * @draining: @down waits for requests that are under way, or while @accepting; ep->lock
+ * @draining: @down waits for requests under way, or while @accepting; ep->lock
  * @qp_died: the device has ended the QP by itself; ep->lock
  * @end: the event that ends the connection, 0 while it lives; ep->lock
- * @mutex: setting up vs. taking down
- * @dial: connecting vs. disconnecting
- * @down: takes the connection down; queued by whoever set @end
- * @rest: what remains of an attempt that was given up
- * @timer: gives an attempt up; on iWARP a connection with @qp_died, and posts what the
- *	passive side has deferred
+ * @mutex: serialises setting up and taking down
+ * @dial: serialises connecting and disconnecting
+ * @down: takes the connection down; queued when @end is set
+ * @rest: takes down the rest of an attempt that was given up
+ * @timer: gives an attempt up; iWARP: ends a connection with @qp_died, and posts deferred
+ *	requests of the passive side
  * @down_done: @down has run
- * @established: the event that the connection is there
- * @final: the event that it is not there any more
- * @parting: its id, if that outlives it; a reference meanwhile
- * @pd_len: length of @pd while it is for the peer
- * @pd: private data for the peer, until rdma_connect() has copied it; then what came with
- *	the peer's answer. The last member: kdapl_conn_alloc_spare() makes a connection
- *	without it
+ * @established: event: the connection is established
+ * @final: event: the connection has ended
+ * @parting: the id if it outlives the connection; holds a reference meanwhile
+ * @pd_len: length of @pd while @pd is for the peer
+ * @pd: private data for the peer until rdma_connect() has copied it; then private data of
+ *	the peer's answer. The last member: kdapl_conn_alloc_spare() allocates a
+ *	connection without it
  */
 struct kdapl_conn {
 	struct kref ref;

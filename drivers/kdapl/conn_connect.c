@@ -2,9 +2,9 @@
 /*
  * The calls that connect an Endpoint.
  *
- * Connecting binds an id to an address of the IA, makes the QP and starts to
- * resolve the peer's address; conn.c takes the next steps as events arrive. An
- * error until then is returned, everything later is reported by an event.
+ * Connecting binds an id to an address of the IA, creates the QP and starts to
+ * resolve the peer's address; conn.c takes the next steps as events arrive. Errors
+ * up to this point are returned, later ones are reported by an event.
  * ep->mutex and conn->mutex are held meanwhile.
  */
 #include "addr.h"
@@ -54,8 +54,8 @@ static int kdapl_conn_bind(struct kdapl_conn *conn,
 
 /*
  * struct kdapl_connect - arguments of the connect calls
- * @addr: peer, with the port
- * @common: its family must be that of ep->comm
+ * @addr: address and port of the peer
+ * @common: the family of @addr must be that of ep->comm
  * @timeout: microseconds
  */
 struct kdapl_connect {
@@ -71,7 +71,7 @@ struct kdapl_connect {
 static DAT_RETURN kdapl_connect_ready(struct kdapl_ep *ep,
 				      const struct kdapl_connect *args)
 {
-	/* While the mutex is held, an Endpoint that is UNCONNECTED stays so. */
+	/* The mutex keeps an Endpoint that is UNCONNECTED in this state. */
 	DAT_EP_STATE state = READ_ONCE(ep->state);
 
 	lockdep_assert_held(&ep->mutex);
@@ -179,9 +179,7 @@ out:
 	return ret;
 }
 
-/*
- * Copy the peer's address, with @port unless that is 0, if its family is known.
- */
+/* Copy the peer's address, with @port if it is not 0, if its family is known. */
 static DAT_RETURN kdapl_connect_addr(struct kdapl_connect *args,
 				     DAT_IA_ADDRESS_PTR addr, __be16 port)
 {
@@ -209,8 +207,8 @@ static DAT_RETURN kdapl_connect_addr(struct kdapl_connect *args,
 }
 
 /*
- * Check private data to be sent. @arg is the position of the size; the data is
- * the argument behind it.
+ * Check private data to be sent. @arg is the position of the size argument; the data
+ * argument follows.
  */
 DAT_RETURN kdapl_check_private_data(struct kdapl_ia *ia, DAT_COUNT size,
 				    const void *data, int arg)
@@ -222,10 +220,7 @@ DAT_RETURN kdapl_check_private_data(struct kdapl_ia *ia, DAT_COUNT size,
 	return DAT_SUCCESS;
 }
 
-/*
- * Check the arguments that all connect calls have. @arg is the position of the
- * timeout.
- */
+/* Check the arguments common to all connect calls. @arg is the position of the timeout. */
 static DAT_RETURN kdapl_connect_check(struct kdapl_ep *ep,
 				      const struct kdapl_connect *args, int arg)
 {
@@ -306,7 +301,7 @@ DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep_handle,
 	if (!ep)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	ret = kdapl_connect_addr(&args, remote_ia_address, 0);
-	/* The port is in the address. */
+	/* The port is part of the address. */
 	if (ret == DAT_SUCCESS && !kdapl_addr_port(&args.addr))
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (ret == DAT_SUCCESS)
@@ -351,7 +346,7 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 		ret = kdapl_connect_check(ep, &args, DAT_INVALID_ARG3);
 	if (ret == DAT_SUCCESS)
 		ret = kdapl_connect(ep, &args);
-	/* The consumer's only address was that Endpoint. */
+	/* An unusable address came from @dup, the consumer passed none. */
 	if (DAT_GET_TYPE(ret) == DAT_INVALID_ADDRESS)
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	kdapl_obj_put(&dup->obj);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * dat_ep_disconnect(): in any context. An abrupt end is kdapl_ep_down_if(); a
+ * dat_ep_disconnect(), in any context. An abrupt end is kdapl_ep_down_if(); a
  * graceful one waits for the last request, whose completion calls kdapl_ep_down()
  * (kdapl_send_finish()).
  */
@@ -8,10 +8,10 @@
 #include "ep.h"
 
 /*
- * Count the Endpoint of @conn in req_evd->watchers as @want says, so that completions are
- * noticed while a disconnect waits for requests. kdapl_conn_finish() ends that when it has
- * set conn->qp_gone, up to which the Endpoint keeps its EVD: whoever begins looks at
- * ->qp_gone with the EVD locked, and is undone by kdapl_conn_finish() or does not begin.
+ * Count the Endpoint of @conn in req_evd->watchers if @want, so that completions are
+ * noticed while a disconnect waits for requests. kdapl_conn_finish() sets conn->qp_gone,
+ * then ends the watch; until then the Endpoint keeps its EVD. No watch begins if
+ * ->qp_gone, read with the EVD locked, is set, so kdapl_conn_finish() ends every watch.
  * Context: any.
  */
 void kdapl_conn_watch_drain(struct kdapl_conn *conn, bool want)
@@ -38,8 +38,8 @@ void kdapl_conn_watch_drain(struct kdapl_conn *conn, bool want)
 }
 
 /*
- * End @conn, whose Endpoint kdapl_ep_close() has closed to requests, when those posted
- * have completed.
+ * End @conn when its posted requests have completed. kdapl_ep_close() has closed its
+ * Endpoint to more requests.
  */
 static void kdapl_disconnect_gracefully(struct kdapl_conn *conn)
 {
@@ -59,15 +59,15 @@ static void kdapl_disconnect_gracefully(struct kdapl_conn *conn)
 		kdapl_cq_poll_all(evd);
 		idle = READ_ONCE(ep->sq.head) == READ_ONCE(ep->sq.done);
 	}
-	/* Others may have ended it, and the Endpoint may have another connection. */
+	/* Another caller may have ended @conn, and the Endpoint may have a new connection. */
 	if (idle)
 		kdapl_conn_end_if(conn, BIT(DAT_EP_STATE_DISCONNECT_PENDING),
 				  DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
 /*
- * Disconnect @ep, which is in @state. Return false if it is in another state by now: then
- * nothing was done, and the caller looks again.
+ * Disconnect @ep, which was in @state. Return false, with nothing done, if the state has
+ * changed: the caller tries again.
  */
 static bool kdapl_ep_disconnect(struct kdapl_ep *ep, DAT_EP_STATE state,
 				bool graceful, DAT_RETURN *ret)
@@ -117,7 +117,7 @@ DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 		goto out;
 	}
-	/* Each turn more is one that another CPU has taken the connection further. */
+	/* Repeated only if another CPU has moved the connection on. */
 	while (!kdapl_ep_disconnect(ep, READ_ONCE(ep->state), graceful, &ret))
 		;
 out:

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * How a connection is taken down, and its events.
+ * Taking down connections, and their events.
  *
- * kdapl_conn_end() (ep_state.c) queues conn->down when somebody has ended the
- * connection, kdapl_conn_end_drained() has it run a little later when the peer has and
- * requests are still under way. An attempt is reported at once and the rest of it left
- * to conn->rest, on a workqueue of its own: the transport may hang in it for long.
+ * When a connection was ended, kdapl_conn_end() (ep_state.c) queues conn->down;
+ * kdapl_conn_end_drained() delays it if the peer has disconnected and requests are still
+ * under way. An attempt is reported at once and the rest of it left to conn->rest, on a
+ * workqueue of its own: the transport may hang in it for long.
  *
  * The peer must learn of the end, though the message that says so may be lost. So
  * an InfiniBand id outlives its connection as a struct kdapl_parting, until the
- * peer has answered or rdma_cm has given up. There are KDAPL_PARTINGS of a device
- * at most; kdapl_remove_one() waits for none.
+ * peer has answered or rdma_cm has given up. A device has at most KDAPL_PARTINGS of
+ * these; kdapl_remove_one() waits for none.
  */
 #include <linux/sched/mm.h>
 #include "conn.h"
@@ -154,7 +154,7 @@ static void kdapl_parting_end(struct work_struct *work)
 	kdapl_conn_put(container_of(parting, struct kdapl_conn, parting));
 }
 
-/* Have the id of @parting destroyed, which is so once. Context: Process context. */
+/* Queue the work that destroys the id of @parting, only once. Context: Process context. */
 static void kdapl_parting_done(struct kdapl_parting *parting)
 {
 	struct kdapl_hca *hca = parting->ia->hca;
@@ -170,7 +170,7 @@ static void kdapl_parting_done(struct kdapl_parting *parting)
 	spin_unlock(&hca->partings_lock);
 }
 
-/* The peer has answered, or will not. */
+/* The peer has answered, or rdma_cm has given up. */
 static int kdapl_parting_handler(struct rdma_cm_id *id,
 				 struct rdma_cm_event *event)
 {
@@ -179,8 +179,8 @@ static int kdapl_parting_handler(struct rdma_cm_id *id,
 }
 
 /*
- * Keep @id until the peer of @conn, to which rdma_disconnect() has sent a message,
- * has answered. Return false if there is nothing to wait for.
+ * Keep @id until the peer of @conn has answered the message of rdma_disconnect(). Return
+ * false if there is no answer to wait for.
  */
 static bool kdapl_parting_begin(struct kdapl_conn *conn, struct rdma_cm_id *id)
 {
@@ -213,8 +213,8 @@ static bool kdapl_parting_begin(struct kdapl_conn *conn, struct rdma_cm_id *id)
 }
 
 /*
- * The device is leaving: no answer is waited for. hca->gone is set, so that no id is
- * added; the caller flushes hca->down_wq.
+ * The device is leaving: wait for no more answers. hca->gone is set, so no id is added;
+ * the caller flushes hca->down_wq.
  */
 void kdapl_partings_end(struct kdapl_hca *hca)
 {
@@ -231,14 +231,15 @@ void kdapl_partings_end(struct kdapl_hca *hca)
 
 /* ---- Taking down --------------------------------------------------------- */
 
-/* siw may not have made its socket yet when it is asked to abort it. */
+/* siw may not have created its socket yet when kdapl_siw_abort() looks for it. */
 #define KDAPL_ABORT_RETRY	max(HZ / 50, 1)
 
 /*
- * Lock conn->dial, which excludes rdma_connect(): that frees what rdma_disconnect() uses
- * when it fails. rdma_lock_handler() is wrong here, as rdma_disconnect() may wait for a
- * handler. siw would leave it to the peer when rdma_disconnect() returns, and for
- * how long rdma_connect() has the mutex.
+ * Lock conn->dial to exclude rdma_connect(): when it fails it frees data that
+ * rdma_disconnect() uses. rdma_lock_handler() is wrong here, as rdma_disconnect() may
+ * wait for a handler. With siw the peer would decide how long rdma_connect() has the
+ * mutex and when rdma_disconnect() returns, so abort the one and wake up siw for the
+ * other.
  */
 static void kdapl_conn_lock_dial(struct kdapl_conn *conn, struct rdma_cm_id *id)
 {
@@ -255,9 +256,9 @@ static void kdapl_conn_lock_dial(struct kdapl_conn *conn, struct rdma_cm_id *id)
 }
 
 /*
- * Disconnect and take the QP to ERR; destroy the id, so that no CM event comes any
- * more; destroy the QP and flush the rings; report the final event, behind all
- * completions. Drops the references of the queued work.
+ * Disconnect and take the QP to ERR; destroy the id, which ends CM events; destroy the QP
+ * and flush the rings; report the final event, behind all completions. Drops the
+ * references of the queued work.
  */
 static void kdapl_conn_finish(struct kdapl_conn *conn)
 {
@@ -266,7 +267,7 @@ static void kdapl_conn_finish(struct kdapl_conn *conn)
 	unsigned long flags;
 
 	mutex_lock(&conn->mutex);
-	/* kdapl_qp_event() must not find an id that is being destroyed. */
+	/* kdapl_qp_event() must not use an id that is being destroyed. */
 	spin_lock_irqsave(&ep->lock, flags);
 	id = conn->id;
 	conn->id = NULL;
@@ -291,7 +292,7 @@ static void kdapl_conn_finish(struct kdapl_conn *conn)
 	kdapl_conn_put(conn);
 }
 
-/* Work item conn->rest: an attempt was given up, and has been reported. */
+/* Work item conn->rest: take down an attempt that has been reported. */
 static void kdapl_conn_rest(struct work_struct *work)
 {
 	unsigned int noio = memalloc_noio_save();

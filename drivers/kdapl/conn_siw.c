@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What siw leaves to the peer of a connection, and is not to wait for it.
+ * siw leaves some steps to the peer of a connection; kdapl.ko must not wait for the peer.
  *
- * siw answers a request, and only then has its queue pair receive (siw_accept() in 6.12). A
- * message that arrives in between stays in the socket until the next one comes. So when the
- * connection is established, kdapl_siw_wake() has siw look.
+ * siw answers a request before its queue pair can receive (siw_accept() in 6.12). A message
+ * that arrives in between stays in the socket until the next one comes. So when the
+ * connection is established, kdapl_siw_wake() makes siw look at the socket.
  *
  * rdma_disconnect() and rdma_destroy_id() wait in iw_cm until the driver has answered
- * rdma_connect() or rdma_accept(), and siw leaves both to the peer:
+ * rdma_connect() or rdma_accept(), and siw leaves both answers to the peer:
  *
  * - A peer may ask to send the first frame when it was accepted (MPA version 2). siw
- *   reports the connection when that comes, and has no timer. Nor may the queue pair be
- *   taken to ERR before: siw would report an end, for which iw_cm has a BUG() then. But
- *   siw takes any wake-up of the socket for the frame, so kdapl_siw_wake() makes one.
- * - siw connects its socket within rdma_connect(), which takes two minutes where nobody
- *   answers and holds up all ids of rdma_cm meanwhile. kdapl_siw_abort() ends that. From
- *   there on siw has a timer of 10 s. A socket that is connected is left alone: closed
- *   before the peer's siw has accepted it, it would be the end of the peer's listener.
+ * reports the connection when this frame comes, and has no timer. Nor may the queue pair
+ * be taken to ERR before: siw would report an end, for which iw_cm has a BUG() then. But
+ * siw takes any wake-up of the socket for the frame, so kdapl_siw_wake() causes one.
+ * - siw connects its socket within rdma_connect(), which takes two minutes if nobody
+ * answers and holds up all ids of rdma_cm meanwhile. kdapl_siw_abort() ends this. From
+ * there on siw has a timer of 10 s. A connected socket is left alone: closed before the
+ * peer's siw has accepted it, it would end the peer's listener.
  *
  * Other drivers need neither: cxgb4, irdma and erdma report the connection in their
  * iw_accept, and adapters have timers.
  *
- * The socket of a connection is found by its addresses, as the one that a packet is for.
+ * The socket of a connection is looked up by its addresses, as for a packet.
  */
 #include <net/inet_hashtables.h>
 #include <net/inet6_hashtables.h>
@@ -61,8 +61,8 @@ static struct sock *kdapl_siw_lookup(struct rdma_cm_id *id)
 }
 
 /*
- * Return the socket that siw has for @id, referenced, or NULL. While there is none, a
- * program may have one with the same addresses, and that one has a file.
+ * Return the socket that siw has for @id, referenced, or NULL. If siw has none, a program
+ * may have a socket with the same addresses; such a socket has a file.
  */
 static struct sock *kdapl_siw_sock(struct rdma_cm_id *id)
 {
@@ -87,9 +87,9 @@ static struct sock *kdapl_siw_sock(struct rdma_cm_id *id)
 }
 
 /*
- * Have siw look at the socket of @id. It reports the connection if it was accepted and
- * waits for the first frame. siw does both, and begins to receive then, with the socket
- * locked, so a connection that was reported is not reported again.
+ * Make siw look at the socket of @id. siw reports the connection if it was accepted and
+ * waits for the first frame. siw does this, and begins to receive then, with the socket
+ * locked, so it does not report a connection twice.
  *
  * Context: Process context.
  */
@@ -99,7 +99,7 @@ void kdapl_siw_wake(struct rdma_cm_id *id)
 
 	if (!sk)
 		return;
-	/* As the arrival of a packet does. */
+	/* Do what the arrival of a packet does. */
 	lock_sock(sk);
 	local_bh_disable();
 	sk->sk_data_ready(sk);
@@ -108,7 +108,7 @@ void kdapl_siw_wake(struct rdma_cm_id *id)
 	sock_put(sk);
 }
 
-/* If siw waits for the peer's TCP, have rdma_connect() fail. Context: Process context. */
+/* If siw waits for the peer's TCP, make rdma_connect() fail. Context: Process context. */
 void kdapl_siw_abort(struct rdma_cm_id *id)
 {
 	struct sock *sk = kdapl_siw_sock(id);
