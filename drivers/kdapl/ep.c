@@ -15,10 +15,7 @@
 #include "pz.h"
 #include "srq.h"
 
-/*
- * Has each queue that may be used an EVD, and is the SRQ of a PZ that the
- * device accepts?
- */
+/* Has each queue that may be used an EVD, and does the device accept the SRQ's PZ? */
 bool kdapl_ep_check_evds(const struct kdapl_ep_deps *deps,
 			 const DAT_EP_ATTR *attr)
 {
@@ -29,7 +26,7 @@ bool kdapl_ep_check_evds(const struct kdapl_ep_deps *deps,
 	       (deps->req_evd || !attr->max_request_dtos);
 }
 
-/* From now on dat_ep_query() returns the handles of @deps. */
+/* Set the handles that dat_ep_query() returns to those of @deps. */
 void kdapl_ep_show(struct kdapl_ep *ep, const struct kdapl_ep_deps *deps)
 {
 	ep->shown = (struct kdapl_ep_shown) {
@@ -78,7 +75,7 @@ static void kdapl_ep_init(struct kdapl_obj *obj)
 {
 	struct kdapl_ep *ep = container_of(obj, struct kdapl_ep, obj);
 
-	/* Zeroed memory is in the first state of an Endpoint. */
+	/* Zeroed memory is an Endpoint in state UNCONNECTED. */
 	static_assert(DAT_EP_STATE_UNCONNECTED == 0);
 
 	mutex_init(&ep->mutex);
@@ -103,11 +100,11 @@ static const struct kdapl_obj_ops kdapl_ep_ops = {
 	.stop = kdapl_ep_obj_stop,
 };
 
-/* Make the rings of an Endpoint with these attributes; with @srq or without. */
+/* Allocate the rings of an Endpoint with these attributes, with an SRQ or without. */
 int kdapl_ep_make_rings(struct kdapl_ia *ia, struct kdapl_ring *sq,
 			struct kdapl_ring *rq, const DAT_EP_ATTR *attr, bool srq)
 {
-	/* A Read may have an RMR as its sink, whatever max_rdma_read_iov is. */
+	/* The sink of a Read may be an RMR, whatever max_rdma_read_iov is. */
 	u32 sink = ia->hca->dma_syncs ? max(attr->max_rdma_read_iov, 1) : 0;
 	u32 niov = srq ? 0 : attr->max_recv_iov;
 	u32 nlmr = max3(attr->max_request_iov, attr->max_rdma_read_iov,
@@ -120,9 +117,9 @@ int kdapl_ep_make_rings(struct kdapl_ia *ia, struct kdapl_ring *sq,
 }
 
 /**
- * kdapl_ep_alloc - make an Endpoint; its handle is not valid yet
+ * kdapl_ep_alloc - allocate an Endpoint; its handle is not valid yet
  * @ia: the IA
- * @deps: what it depends on; the new object has the references on success
+ * @deps: its dependencies; on success the new object owns the references
  * @attr: checked attributes
  * @err: errno on failure
  *
@@ -178,7 +175,7 @@ static bool kdapl_evd_carries(struct kdapl_evd *evd, DAT_EVD_FLAGS flag)
 	return !evd || evd->flags & flag;
 }
 
-/* Put the dependencies that dat_ep_modify() can change: all but the SRQ. */
+/* Drop the dependencies that dat_ep_modify() can change: all but the SRQ. */
 void kdapl_deps_put(const struct kdapl_ep_deps *deps)
 {
 	if (deps->pz)
@@ -191,7 +188,7 @@ void kdapl_deps_put(const struct kdapl_ep_deps *deps)
 		kdapl_dep_put(&deps->conn_evd->obj);
 }
 
-/* Resolve the handles into @deps. On failure the caller puts those in it. */
+/* Resolve the handles into @deps. On failure the caller drops those resolved so far. */
 static DAT_RETURN kdapl_deps_get(struct kdapl_ia *ia, DAT_PZ_HANDLE pz,
 				 DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
 				 DAT_EVD_HANDLE conn, DAT_SRQ_HANDLE srq,
@@ -234,7 +231,7 @@ static DAT_RETURN kdapl_deps_get(struct kdapl_ia *ia, DAT_PZ_HANDLE pz,
 	return DAT_SUCCESS;
 }
 
-/* @filled: the members of @attr for which the consumer gave 0 */
+/* Create an Endpoint. @filled: the members of @attr for which the consumer gave 0 */
 static DAT_RETURN kdapl_ep_make(struct kdapl_ia *ia,
 				struct kdapl_ep_deps *deps,
 				const DAT_EP_ATTR *attr, u16 filled,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Endpoints: ep.c, ep_query.c, ep_watermark.c, ep_modify.c, ep_free.c,
- * ep_move.c, ep_reset.c, ep_rdma.c. Their state is in ep_state.h.
+ * Endpoints: ep.c, ep_attr.c, ep_query.c, ep_watermark.c, ep_modify.c, ep_free.c,
+ * ep_move.c, ep_reset.c, ep_rdma.c. ep_state.h has their state.
  */
 #ifndef KDAPL_EP_H
 #define KDAPL_EP_H
@@ -23,7 +23,7 @@ struct kdapl_sinks;
 struct kdapl_sp;
 struct kdapl_srq;
 
-/* The handles that dat_ep_query() returns, NULL for what the Endpoint does not have. */
+/* The handles that dat_ep_query() returns; NULL if the Endpoint has no such object. */
 struct kdapl_ep_shown {
 	DAT_PZ_HANDLE pz;
 	DAT_EVD_HANDLE recv_evd;
@@ -33,49 +33,48 @@ struct kdapl_ep_shown {
 
 /*
  * struct kdapl_ep - Endpoint
- * @obj: what all objects have
+ * @obj: members common to all objects
  * @mutex: serialises connect, accept, modify, reset
  * @pz: Protection Zone, or NULL
  * @recv_evd: EVD for receives, or NULL
  * @req_evd: EVD for requests, or NULL
  * @conn_evd: EVD for connection events, or NULL
  * @srq: Shared Receive Queue, or NULL
- * @lock: protects all up to @provider_owned, addresses and attributes
- * @state: only kdapl_ep_change_state() writes it
+ * @lock: protects all members up to @provider_owned, addresses and attributes
+ * @state: written by kdapl_ep_change_state() only
  * @conn: the connection or the attempt to make it; referenced
  * @spare: a connection for kdapl_ep_stop(), which must not fail for want of memory;
  *	@mutex
- * @conn_events: connection events that are queued, of earlier connections, too
+ * @conn_events: queued connection events, also of earlier connections
  * @dying: freed by the consumer
- * @deps_pinned: dat_ep_modify() is at work; dat_ep_free() leaves the rest to it
+ * @deps_pinned: dat_ep_modify() is running; dat_ep_free() leaves the rest to it
  * @linger_link: entry in ia->lingering
- * @lingering: position in the order of those entered there; 0 if not entered
+ * @lingering: position in the order of entry in ia->lingering; 0 if not entered
  * @finishing: counted in req_evd->watchers, while a disconnect waits; req_evd->lock
- * @provider_owned: made for a PSP, not yet accepted
+ * @provider_owned: created for a PSP, not yet accepted
  * @no_reads: the peer answers no RDMA Read
  * @sq: requests
  * @rq: receives, unused with an SRQ
- * @qp: for the connection's setting up and taking down; for posting: sq.qp, rq.qp
- * @leaving_qp: being destroyed, only compared; recv_evd->lock
+ * @qp: used to set up and take down the connection; posting uses sq.qp and rq.qp
+ * @leaving_qp: QP being destroyed, only compared; recv_evd->lock
  * @leaving_link: entry in recv_evd->leaving
  * @sinks: see dto_sink.c; sq.lock
  * @deferred: requests that wait for the peer, see dto_defer.c; sq.lock
- * @first_bind: bindings that the device gets with the next request, kdapl_post_bind();
- *	sq.lock
- * @last_bind: the last of them
- * @nbinds: their number
+ * @first_bind: bindings posted with the next request, see kdapl_post_bind(); sq.lock
+ * @last_bind: the last of these bindings
+ * @nbinds: number of these bindings
  * @rsp: RSP that the Endpoint is reserved for; compared, never dereferenced
  * @send_cq: CQ with room for the requests of @qp; written with @lock held
- * @recv_cq: CQ with room for its receives; likewise
- * @send_charge: room taken up there
- * @recv_charge: room taken up there
- * @taken: buffers taken for messages ever; this and all up to @soft_event is the
- *	receive ledger, protected by recv_evd->lock
+ * @recv_cq: CQ with room for the receives of @qp; written with @lock held
+ * @send_charge: room taken up in @send_cq
+ * @recv_charge: room taken up in @recv_cq
+ * @taken: number of buffers ever taken for messages; this and all up to @soft_event is
+ *	the receive ledger, protected by recv_evd->lock
  * @held: taken less reaped
  * @mark: the lower of the armed high watermarks; 0 with @deferring
  * @soft: soft high watermark
  * @hard: hard high watermark
- * @deferring: the first receive is to be told to kdapl_defer_open()
+ * @deferring: kdapl_defer_open() must learn of the first receive
  * @soft_armed: @soft has not fired since it was set
  * @hard_fired: the connection has exceeded @hard
  * @watching: counted in recv_evd->watchers
@@ -85,29 +84,30 @@ struct kdapl_ep_shown {
  * @parked: receives that completed before @open
  * @srq_seq: last SRQ buffer completed here; this and all up to @srq_gave_back:
  *	srq->lock
- * @srq_epoch: srq->epoch when something was completed here
+ * @srq_epoch: srq->epoch at the last completion here
  * @srq_packets: packets of the messages completed here
  * @srq_psn: number of the first packet
- * @srq_gid: index of the GID of its path, on RoCE
+ * @srq_gid: index of the GID of the path, on RoCE
  * @srq_gave_back: the QP has returned a buffer without a message
- * @mtu_shift: packets are that long, as a power of 2
- * @receives: the QP has been taken to RTR, or over iWARP may have been by the driver
+ * @mtu_shift: log2 of the length of packets
+ * @receives: the QP was taken to RTR, or over iWARP may have been by the driver
  * @last_wqe: the QP has ended and will take no more buffers of the SRQ
  * @srq_link: entry in srq->eps; srq->lock
- * @soft_event: says that @soft was passed
+ * @soft_event: reports that @soft was exceeded
  * @attr: attributes
- * @attr_filled: members of it that the consumer gave as 0, see kdapl_ep_fill_attr()
- * @soft_asked: its srq_soft_hw, as it is now
- * @shown: handles of what it depends on; ep->lock, while those are under various locks
+ * @attr_filled: members of @attr that the consumer gave as 0, see kdapl_ep_fill_attr()
+ * @soft_asked: the srq_soft_hw that dat_ep_query() returns
+ * @shown: handles of the dependencies; ep->lock, while the dependencies have various
+ *	locks
  * @comm: for dat_ep_common_connect()
  * @local_addr: address with port
  * @remote_addr: address with port
  * @connect_flags: for dat_ep_dup_connect()
- * @was_reset: calls that began in an earlier connection may not be over, see
+ * @was_reset: calls that began in an earlier connection may still run, see
  *	kdapl_ep_settle(); @mutex
- * @reset_gp: when it was reset, for cond_synchronize_rcu(); @mutex
+ * @reset_gp: grace period of the reset, for cond_synchronize_rcu(); @mutex
  *
- * The comments above go by what locks protect; the members lie as they are used, see
+ * The comments above are in the order of locks; the members are in the order of use, see
  * the table cachelines.
  *
  * The QP exists only from connect or accept until the connection has ended;
@@ -119,7 +119,7 @@ struct kdapl_ep {
 	struct kdapl_evd *recv_evd;
 	struct kdapl_evd *req_evd;
 
-	/* A cache line that all posts and completions read, with the limits in @attr. */
+	/* A cache line read by all posts and completions, with the limits in @attr. */
 	struct kdapl_pz *pz;
 	struct kdapl_srq *srq;
 	DAT_EP_STATE state;
@@ -129,7 +129,7 @@ struct kdapl_ep {
 	u8 mtu_shift;
 	DAT_EP_ATTR attr;
 
-	/* Each ring has a line of posters, then one of who completes. */
+	/* Each ring has a line for posting, then one for completing. */
 	struct kdapl_conn *conn;
 	struct kdapl_sinks *sinks;
 	struct kdapl_deferred *deferred;
@@ -143,7 +143,7 @@ struct kdapl_ep {
 	struct hlist_node linger_link;
 	struct kdapl_ring rq;
 
-	/* The receive ledger begins in the line of who completes receives. */
+	/* The receive ledger begins in the line for completing receives. */
 	u64 taken;
 	u32 held;
 	u32 mark;
@@ -207,7 +207,7 @@ struct kdapl_ep_deps {
 /* Was @ep freed, and may its QP still receive? Context: Any. */
 static inline bool kdapl_ep_lingers(const struct kdapl_ep *ep)
 {
-	/* Pairs with kdapl_conn_stopped(): the QP reaches no memory any more. litmus: lingering */
+	/* Pairs with kdapl_conn_stopped(): the QP has stopped writing. litmus: lingering */
 	return smp_load_acquire(&ep->lingering);
 }
 

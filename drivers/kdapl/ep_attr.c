@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Attributes of Endpoints: their limits, their defaults, and what 0 means.
+ * Attributes of Endpoints: their limits, their defaults, and the meaning of 0.
  *
  * A program that was written for another DAT sets the members that it knows and leaves
- * the others 0. Where 0 makes an Endpoint that can post nothing, it stands for the
- * default. Where it is a number like any other it is taken literally: no receives and no
- * requests are posted without an EVD for them, a peer that may not read is the rule, and
- * a watermark of 0 fires at the first buffer. dat_ep_query() returns what was asked for.
+ * the others 0. If a 0 would make an Endpoint that can post nothing, it means the default.
+ * Otherwise 0 is taken literally: receives and requests are not posted without an EVD for
+ * them, a peer that may not read is the rule, and a watermark of 0 fires at the first
+ * buffer. dat_ep_query() returns the values that the consumer gave.
  *
- * ep->attr has no 0 that stands for a default, as every post looks there. dat_ep_create(),
- * dat_ep_create_with_srq() and dat_ep_modify() check and fill the attributes alike.
+ * Every post reads ep->attr, so there each 0 that means a default is replaced.
+ * dat_ep_create(), dat_ep_create_with_srq() and dat_ep_modify() check and fill the
+ * attributes alike.
  */
 #include "ep.h"
 #include "ia.h"
@@ -19,7 +20,7 @@
 			  DAT_COMPLETION_UNSIGNALLED_FLAG)
 #define KDAPL_REQUEST_FLAGS DAT_COMPLETION_UNSIGNALLED_FLAG
 
-/* What 0 means. */
+/* The meaning of 0 in a member. */
 enum kdapl_ep_zero {
 	KDAPL_ZERO_IS_NONE,
 	KDAPL_ZERO_IS_DEFAULT,
@@ -30,11 +31,11 @@ enum kdapl_ep_zero {
 #define KDAPL_USUAL_IOV		0	/* as many as max_request_iov */
 
 /*
- * struct kdapl_ep_member - a member of DAT_EP_ATTR that is a size or a number, of 32 bits
- * @at: its offset
- * @limit: offset in DAT_IA_ATTR of the most that the IA allows
+ * struct kdapl_ep_member - a member of DAT_EP_ATTR that is a 32-bit size or number
+ * @at: offset of the member
+ * @limit: offset in DAT_IA_ATTR of the IA's limit
  * @usual: the default, unless the IA allows less
- * @zero: what 0 means
+ * @zero: the meaning of 0
  * @recv: ignored with an SRQ
  */
 struct kdapl_ep_member {
@@ -54,8 +55,8 @@ struct kdapl_ep_member {
 }
 
 /*
- * The other members: 0 is DAT_SERVICE_TYPE_RC, DAT_QOS_BEST_EFFORT, no completion flags, no
- * named attributes, and a watermark.
+ * In members that are not listed 0 is DAT_SERVICE_TYPE_RC, DAT_QOS_BEST_EFFORT, no
+ * completion flags, no named attributes, and a watermark.
  */
 static const struct kdapl_ep_member kdapl_ep_members[] = {
 	MEMBER(max_message_size, max_message_size, KDAPL_USUAL_LIMIT, DEFAULT, false),
@@ -66,14 +67,14 @@ static const struct kdapl_ep_member kdapl_ep_members[] = {
 	MEMBER(max_request_iov, max_iov_segments_per_dto, 4, DEFAULT, false),
 	MEMBER(max_rdma_read_in, max_rdma_read_per_ep_in, 4, NONE, false),
 	MEMBER(max_rdma_read_out, max_rdma_read_per_ep_out, 4, NONE, false),
-	/* Behind max_request_iov, on which their defaults depend. */
+	/* These defaults depend on max_request_iov, so they come later. */
 	MEMBER(max_rdma_read_iov, max_iov_segments_per_rdma_read,
 	       KDAPL_USUAL_IOV, DEFAULT, false),
 	MEMBER(max_rdma_write_iov, max_iov_segments_per_rdma_write,
 	       KDAPL_USUAL_IOV, DEFAULT, false),
 };
 
-/* Return member @m of @attr. A negative number is above all limits. */
+/* Return member @m of @attr. A negative number exceeds all limits. */
 static u32 kdapl_ep_value(const DAT_EP_ATTR *attr, const struct kdapl_ep_member *m)
 {
 	return *(const u32 *)((const void *)attr + m->at);
@@ -90,7 +91,7 @@ static u32 kdapl_ep_limit(const DAT_IA_ATTR *limits, const struct kdapl_ep_membe
 	return *(const u32 *)((const void *)limits + m->limit);
 }
 
-/* Return the default of member @m; those before it in the table are set in @attr. */
+/* Return the default of member @m; earlier members of the table are set in @attr. */
 static u32 kdapl_ep_default(const DAT_IA_ATTR *limits, const DAT_EP_ATTR *attr,
 			    const struct kdapl_ep_member *m)
 {
@@ -99,7 +100,7 @@ static u32 kdapl_ep_default(const DAT_IA_ATTR *limits, const DAT_EP_ATTR *attr,
 	return min(usual, kdapl_ep_limit(limits, m));
 }
 
-/* Set @attr to what an Endpoint has whose consumer asks for nothing. */
+/* Set @attr to the attributes of an Endpoint whose consumer gives none. */
 void kdapl_ep_default_attr(struct kdapl_ia *ia, DAT_EP_ATTR *attr)
 {
 	const struct kdapl_ep_member *m;
@@ -141,8 +142,8 @@ bool kdapl_ep_check_attr(struct kdapl_ia *ia, const DAT_EP_ATTR *attr, bool srq)
 }
 
 /*
- * Replace what is 0 in @attr, which was checked, and stands for a default. Return a bit for
- * each member replaced, for kdapl_ep_unfill_attr().
+ * Replace each 0 in @attr, which was checked, that means a default. Return a bit for each
+ * member replaced, for kdapl_ep_unfill_attr().
  */
 u16 kdapl_ep_fill_attr(struct kdapl_ia *ia, DAT_EP_ATTR *attr, bool srq)
 {

@@ -2,9 +2,9 @@
 /*
  * Endpoints: dat_ep_free(), and the loss of the device.
  *
- * dat_ep_free() may be called anywhere, from the Endpoint's own upcalls too. It
- * marks the Endpoint as dying, after which no event names it any more, takes
- * back the events that are queued, and starts to take the connection down.
+ * dat_ep_free() may be called anywhere, also from the Endpoint's own upcalls. It
+ * marks the Endpoint as dying, after which no new event names the Endpoint, withdraws
+ * the queued events, and starts to take the connection down.
  */
 #include "conn.h"
 #include "dto.h"
@@ -15,8 +15,8 @@
 #include "trace.h"
 
 /*
- * Withdraw the events of requests, or of receives. As the Endpoint is dying no others
- * are queued, so that there are none behind @end.
+ * Withdraw the events of requests, or of receives. A dying Endpoint queues no more
+ * events, so there are none behind @end.
  */
 static void kdapl_withdraw_ring(struct kdapl_evd *evd, struct kdapl_ring *ring)
 {
@@ -43,7 +43,7 @@ static void kdapl_withdraw_ring(struct kdapl_evd *evd, struct kdapl_ring *ring)
 	spin_unlock_irqrestore(&evd->lock, flags);
 }
 
-/* Withdraw what was taken off the SRQ, whether its event is queued or parked. */
+/* Withdraw the buffers taken off the SRQ, whether their events are queued or parked. */
 static void kdapl_withdraw_srq(struct kdapl_ep *ep, struct kdapl_evd *evd)
 {
 	unsigned long flags;
@@ -67,7 +67,7 @@ static void kdapl_withdraw_srq(struct kdapl_ep *ep, struct kdapl_evd *evd)
 	} while (n == KDAPL_SECTION);
 }
 
-/* Withdraw receives that wait for ESTABLISHED, of an Endpoint without SRQ. */
+/* Withdraw receives parked until ESTABLISHED, of an Endpoint without SRQ. */
 static void kdapl_withdraw_parked(struct kdapl_ep *ep, struct kdapl_evd *evd)
 {
 	unsigned long flags;
@@ -87,7 +87,7 @@ static void kdapl_withdraw_parked(struct kdapl_ep *ep, struct kdapl_evd *evd)
 	} while (n == KDAPL_SECTION);
 }
 
-/* Withdraw what was received. */
+/* Withdraw the receives. */
 static void kdapl_withdraw_recvs(struct kdapl_ep *ep, struct kdapl_evd *evd)
 {
 	unsigned long flags;
@@ -105,10 +105,10 @@ static void kdapl_withdraw_recvs(struct kdapl_ep *ep, struct kdapl_evd *evd)
 }
 
 /*
- * Withdraw every event that names the Endpoint, which is dying. They are found from
- * the Endpoint: the lists of the EVDs are those of thousands of Endpoints. Another CPU may
- * reap meanwhile, and must find no completion whose ESTABLISHED was withdrawn; so events of
- * the connection are withdrawn last.
+ * Withdraw every event that names the dying Endpoint. The events are found from the
+ * Endpoint: an EVD's list has those of thousands of Endpoints. Another CPU may reap
+ * meanwhile, and must find no completion whose ESTABLISHED was withdrawn; so the
+ * connection's events are withdrawn last.
  */
 static void kdapl_ep_withdraw(struct kdapl_ep *ep)
 {
@@ -118,9 +118,7 @@ static void kdapl_ep_withdraw(struct kdapl_ep *ep)
 	kdapl_async_withdraw(&ep->soft_event);
 }
 
-/*
- * Drop the uses of a freed Endpoint; its release function drops the references.
- */
+/* Drop the uses of a freed Endpoint; its release function drops the references. */
 void kdapl_ep_finish(struct kdapl_ep *ep)
 {
 	kdapl_ep_withdraw(ep);
@@ -143,9 +141,9 @@ void kdapl_ep_finish(struct kdapl_ep *ep)
 }
 
 /*
- * The device is leaving, and every Endpoint is told: one that never had a
- * connection gets one that has ended, ep->spare. If @wait, nothing of the Endpoint
- * remains on the device; without, only a connection that lives is ended, so that two
+ * The device is leaving; this is called for every Endpoint. One that never had a
+ * connection gets ep->spare, a connection that has ended. With @wait nothing of the
+ * Endpoint remains on the device. Without @wait only end a live connection, so that two
  * ends on this device do not wait for each other.
  */
 void kdapl_ep_stop(struct kdapl_ep *ep, bool wait)
@@ -164,7 +162,7 @@ void kdapl_ep_stop(struct kdapl_ep *ep, bool wait)
 		ep->spare = NULL;
 		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN);
 	}
-	/* The driver may still call, so its device cannot leave. */
+	/* The driver may still call back, so its device cannot leave. */
 	while (!kdapl_conn_wait(ep)) {
 		kdapl_hca_name(ep->obj.ia->hca, name);
 		pr_warn("kdapl: %s: still waiting for the driver to end a connection\n", name);
@@ -175,7 +173,7 @@ void kdapl_ep_stop(struct kdapl_ep *ep, bool wait)
 /**
  * kdapl_ep_free - free an Endpoint, for the consumer or because the IA is closed
  * @ep: referenced by the caller
- * @refused: states in which it cannot be freed
+ * @refused: states in which the Endpoint cannot be freed
  *
  * Context: Any.
  * Return: as kdapl_ep_die().

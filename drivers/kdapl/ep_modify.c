@@ -2,10 +2,10 @@
 /*
  * dat_ep_modify().
  *
- * kdapl_modify_rules says in which states of the Endpoint each parameter may be
+ * kdapl_modify_rules tells in which states of the Endpoint each parameter may be
  * changed; tests and documentation are generated from it. In none of these
- * states has the Endpoint a queue pair, so only data of this module change, and
- * the QP is made with the new values. Everything that can fail is prepared
+ * states does the Endpoint have a queue pair, so only data of this module change, and
+ * the QP is created with the new values. Everything that can fail is prepared
  * first, except that a receive may have been posted meanwhile:
  * kdapl_ring_commit() checks that before it changes anything.
  *
@@ -75,13 +75,13 @@ const unsigned int kdapl_modify_nrules = ARRAY_SIZE(kdapl_modify_rules);
 KDAPL_EXPORT_TEST(kdapl_modify_nrules);
 
 /*
- * struct kdapl_modify - a change that is being made
+ * struct kdapl_modify - a change in progress
  * @ep: the Endpoint
  * @mask: the parameters that change
- * @attr: all attributes as they will be
- * @filled: members of @attr for which 0 was given
- * @comm: the transport as it will be
- * @deps: all dependencies as they will be, used and referenced
+ * @attr: all new attributes
+ * @filled: members of @attr for which the consumer gave 0
+ * @comm: the new transport
+ * @deps: all new dependencies, used and referenced
  * @sq: memory for the send ring
  * @rq: memory for the receive ring
  * @streams: the completion streams have joined the new EVDs
@@ -118,7 +118,7 @@ static DAT_RETURN kdapl_modify_allowed(DAT_EP_PARAM_MASK mask,
 	return states & BIT(state) ? DAT_SUCCESS : kdapl_ep_state_error(state);
 }
 
-/* Copy the attributes that change from @p to @m. */
+/* Copy the changing attributes from @p to @m. */
 static void kdapl_modify_attr(struct kdapl_modify *m, const DAT_EP_PARAM *p)
 {
 	const DAT_EP_ATTR *from = &p->ep_attr;
@@ -165,9 +165,9 @@ static void kdapl_modify_attr(struct kdapl_modify *m, const DAT_EP_PARAM *p)
 }
 
 /*
- * Make the dependency at @slot of m->deps the object with @handle, used and
- * referenced, if @bit is in m->mask. An EVD has to have one of the flags @need.
- * Return false if the handle is not valid for that.
+ * If @bit is in m->mask, set the dependency at @slot of m->deps to the object with
+ * @handle, used and referenced. An EVD must have one of the flags @need. Return false if
+ * the handle is not valid here.
  */
 static bool kdapl_modify_dep(struct kdapl_modify *m, DAT_EP_PARAM_MASK bit,
 			     DAT_HANDLE handle, DAT_HANDLE_TYPE type,
@@ -177,10 +177,7 @@ static bool kdapl_modify_dep(struct kdapl_modify *m, DAT_EP_PARAM_MASK bit,
 	struct kdapl_obj *obj = NULL;
 
 	if (!(m->mask & bit)) {
-		/*
-		 * Old and new dependencies are the same here; kdapl_modify()
-		 * drops one of them.
-		 */
+		/* The dependency stays: take it once more, kdapl_modify() drops it once. */
 		if (*dep) {
 			kdapl_obj_use(*dep);
 			kref_get(&(*dep)->ref);
@@ -197,8 +194,8 @@ static bool kdapl_modify_dep(struct kdapl_modify *m, DAT_EP_PARAM_MASK bit,
 }
 
 /*
- * Set all of m->deps. No handle is skipped after a bad one, so that
- * kdapl_deps_put() can drop every dependency.
+ * Set all of m->deps. No handle is skipped after a bad one, so that kdapl_deps_put() can
+ * drop every dependency.
  */
 static bool kdapl_modify_deps(struct kdapl_modify *m, const DAT_EP_PARAM *p)
 {
@@ -219,9 +216,8 @@ static bool kdapl_modify_deps(struct kdapl_modify *m, const DAT_EP_PARAM *p)
 }
 
 /*
- * Move the completion streams to the new EVDs, with the new flags. Return
- * false, with nothing changed, if an EVD does not allow the combination of
- * streams.
+ * Move the completion streams to the new EVDs, with the new flags. Return false, with
+ * nothing changed, if an EVD does not allow the combination.
  */
 static bool kdapl_modify_streams(struct kdapl_modify *m)
 {
@@ -244,7 +240,7 @@ undo:
 	return false;
 }
 
-/* From now on receives are posted with what @flags allow. */
+/* Let receives be posted from now on with the flags in @flags. */
 static void kdapl_modify_set_unsignalled(struct kdapl_ep *ep, DAT_COMPLETION_FLAGS flags)
 {
 	unsigned long irq;
@@ -255,8 +251,8 @@ static void kdapl_modify_set_unsignalled(struct kdapl_ep *ep, DAT_COMPLETION_FLA
 }
 
 /*
- * The flags of receives are to change, unless a receive is posted: that is decided with
- * the ring locked. From now on receives are held to the old flags and to the new ones.
+ * Prepare a change of the receive flags. Return false if a receive is posted, which the
+ * ring's lock decides. From now on receives must respect both the old and the new flags.
  */
 static bool kdapl_modify_begin_flags(struct kdapl_modify *m)
 {
@@ -272,7 +268,7 @@ static bool kdapl_modify_begin_flags(struct kdapl_modify *m)
 	return idle;
 }
 
-/* Check @p, and set what @m says about the Endpoint as it will be. */
+/* Check @p and complete @m. */
 static DAT_RETURN kdapl_modify_check(struct kdapl_modify *m,
 				     const DAT_EP_PARAM *p)
 {
@@ -280,7 +276,7 @@ static DAT_RETURN kdapl_modify_check(struct kdapl_modify *m,
 					 DAT_INVALID_ARG3);
 	struct kdapl_ep *ep = m->ep;
 
-	/* The default that a 0 stands for may depend on what changes. */
+	/* The default of a member that was 0 may depend on members that change. */
 	kdapl_ep_unfill_attr(&m->attr, ep->attr_filled);
 	kdapl_modify_attr(m, p);
 	if (m->mask & DAT_EP_FIELD_COMM)
@@ -301,8 +297,8 @@ static DAT_RETURN kdapl_modify_check(struct kdapl_modify *m,
 }
 
 /*
- * Do everything that can fail before the commit. kdapl_modify_abort() and
- * kdapl_modify() undo it.
+ * Do everything that can fail before the commit. kdapl_modify_abort() and kdapl_modify()
+ * undo it.
  */
 static DAT_RETURN kdapl_modify_prepare(struct kdapl_modify *m)
 {
@@ -312,9 +308,7 @@ static DAT_RETURN kdapl_modify_prepare(struct kdapl_modify *m)
 
 	if (kdapl_ep_make_rings(ep->obj.ia, &m->sq, &m->rq, &m->attr, ep->srq))
 		goto nomem;
-	/*
-	 * No request is posted in these states: the number can only decrease.
-	 */
+	/* No request is posted in these states: the number can only decrease. */
 	if (ep->sq.head - READ_ONCE(ep->sq.tail) > m->sq.max)
 		return bad;
 	if (ep->srq && m->deps.recv_evd &&
@@ -331,8 +325,8 @@ nomem:
 }
 
 /*
- * Take the receive EVD of @ep away, unless a receive is posted or held: that needs
- * one. Posting looks for the EVD with the ring's lock held.
+ * Remove the receive EVD of @ep. Return false if a receive is posted or held, which needs
+ * the EVD. Posting checks for the EVD with the ring's lock held.
  */
 static bool kdapl_modify_drop_recv_evd(struct kdapl_ep *ep)
 {
@@ -354,7 +348,7 @@ static bool kdapl_modify_drop_recv_evd(struct kdapl_ep *ep)
 	return idle;
 }
 
-/* Make the change that kdapl_modify_prepare() has prepared. */
+/* Make the prepared change. */
 static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 {
 	struct kdapl_ep *ep = m->ep;
@@ -365,9 +359,8 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 	if (!m->deps.recv_evd && !kdapl_modify_drop_recv_evd(ep))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	/*
-	 * The last step that can fail: since kdapl_modify_check() a receive may
-	 * have been posted for which the new ring has no room. There is none if
-	 * the EVD was dropped.
+	 * The last step that can fail: since kdapl_modify_check() a receive may have been
+	 * posted for which the new ring has no room; not if the EVD was removed.
 	 */
 	if (kdapl_ring_commit(&ep->rq, &m->rq, old,
 			      m->mask & DAT_EP_FIELD_PZ_HANDLE ? &zone : NULL))
@@ -387,8 +380,8 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 		kdapl_ep_move_events(ep, &ep->conn_evd, m->deps.conn_evd,
 				     KDAPL_EV_CONN);
 	/*
-	 * kdapl_ring_commit() has completed receives that failed; if the EVD
-	 * did not change, its dispatcher has to be told.
+	 * kdapl_ring_commit() has completed failing receives: if the EVD did not change,
+	 * its dispatcher must run.
 	 */
 	if (old)
 		kdapl_upcall_schedule(old);
@@ -405,7 +398,7 @@ static DAT_RETURN kdapl_modify_commit(struct kdapl_modify *m)
 	return DAT_SUCCESS;
 }
 
-/* Undo what kdapl_modify_begin_flags() and kdapl_modify_prepare() did. */
+/* Undo kdapl_modify_begin_flags() and kdapl_modify_prepare(). */
 static void kdapl_modify_abort(struct kdapl_modify *m)
 {
 	struct kdapl_ep *ep = m->ep;
@@ -422,8 +415,8 @@ static void kdapl_modify_abort(struct kdapl_modify *m)
 }
 
 /*
- * Change the parameters @mask of @ep, in a state that allows it. The caller has
- * pinned the dependencies of @ep.
+ * Change the parameters @mask of @ep, in a state that allows it. The caller has pinned
+ * the dependencies of @ep.
  */
 static DAT_RETURN kdapl_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 			       const DAT_EP_PARAM *param)
@@ -465,8 +458,8 @@ out:
 }
 
 /*
- * Have a concurrent dat_ep_free() leave the dependencies of @ep to
- * kdapl_ep_unpin_deps(). Return false if the consumer has freed @ep.
+ * Make a concurrent dat_ep_free() leave the dependencies of @ep to kdapl_ep_unpin_deps().
+ * Return false if the consumer has freed @ep.
  */
 static bool kdapl_ep_pin_deps(struct kdapl_ep *ep)
 {
@@ -481,8 +474,8 @@ static bool kdapl_ep_pin_deps(struct kdapl_ep *ep)
 }
 
 /*
- * End kdapl_ep_pin_deps(). If the consumer has freed @ep meanwhile, do the rest
- * of kdapl_ep_free().
+ * End kdapl_ep_pin_deps(). If the consumer has freed @ep meanwhile, do the rest of
+ * kdapl_ep_free().
  */
 static void kdapl_ep_unpin_deps(struct kdapl_ep *ep)
 {

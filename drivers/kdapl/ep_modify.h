@@ -9,7 +9,7 @@
 
 /*
  * struct kdapl_modify_rule - when a parameter of an Endpoint may be changed
- * @bit: its bit in DAT_EP_PARAM_MASK
+ * @bit: bit of the parameter in DAT_EP_PARAM_MASK
  * @states: BIT(DAT_EP_STATE_...) of each state that allows it; 0: never
  * @name: the bit's name without its prefix
  */

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Endpoints: their events move to another EVD, as dat_ep_modify() wants.
+ * Endpoints: moving their events to another EVD, for dat_ep_modify().
  *
- * The list of an EVD has the events of thousands of Endpoints, so they are found from
- * the Endpoint, and taken off KDAPL_SECTION at a time. The newest are taken first: what
- * the consumer reaps meanwhile must be older than all that were taken, since a ring is
- * reaped in order. No event comes meanwhile, as the Endpoint has no connection.
+ * The list of an EVD has the events of thousands of Endpoints, so the events are found from
+ * the Endpoint, and taken off KDAPL_SECTION at a time. The newest are taken first: a ring is
+ * reaped in order, so events that the consumer reaps meanwhile must be older than all that
+ * were taken. No event is added meanwhile, as the Endpoint has no connection.
  */
 #include "conn.h"
 #include "dto.h"
 #include "ep.h"
 #include "srq.h"
 
-/* The event of @ring before @ev, or the last one if that is NULL; NULL if none. */
+/* Return the event of @ring before @ev, or the last event if @ev is NULL; or NULL. */
 static struct kdapl_event *kdapl_move_ring(struct kdapl_ring *ring,
 					   struct kdapl_event *ev)
 {
@@ -28,7 +28,7 @@ static struct kdapl_event *kdapl_move_ring(struct kdapl_ring *ring,
 	return NULL;
 }
 
-/* The same for buffers that were taken off the SRQ. */
+/* As kdapl_move_ring(), for buffers that were taken off the SRQ. */
 static struct kdapl_event *kdapl_move_srq(struct kdapl_ep *ep,
 					  struct kdapl_event *ev)
 {
@@ -42,7 +42,7 @@ static struct kdapl_event *kdapl_move_srq(struct kdapl_ep *ep,
 	return NULL;
 }
 
-/* The same for events of connections. */
+/* As kdapl_move_ring(), for events of connections. */
 static struct kdapl_event *kdapl_move_conn(struct kdapl_ep *ep,
 					   struct kdapl_event *ev)
 {
@@ -76,7 +76,7 @@ static struct kdapl_event *kdapl_move_before(struct kdapl_ep *ep, u8 kind,
 	}
 }
 
-/* Take the events off @from and put them on @moved; then @to is at @slot. */
+/* Move the events from *@slot to @moved, then set *@slot to @to. */
 static void kdapl_move_take(struct kdapl_ep *ep, struct kdapl_evd **slot,
 			    struct kdapl_evd *to, u8 kind, struct list_head *moved)
 {
@@ -127,8 +127,8 @@ static void kdapl_move_add(struct kdapl_evd *to, struct list_head *moved)
 }
 
 /*
- * Change the EVD at @slot of @ep to @to, and move the Endpoint's events of @kind that
- * are queued there, in order. Context: Process context.
+ * Change the EVD at @slot of @ep to @to, and move the queued events of @kind of @ep to
+ * @to, in order. Context: Process context.
  */
 void kdapl_ep_move_events(struct kdapl_ep *ep, struct kdapl_evd **slot,
 			  struct kdapl_evd *to, u8 kind)
@@ -144,7 +144,7 @@ void kdapl_ep_move_events(struct kdapl_ep *ep, struct kdapl_evd **slot,
 	if (*slot) {
 		kdapl_move_take(ep, slot, to, kind, &moved);
 	} else {
-		/* Without an EVD, kdapl_ep_lock_recv() takes this lock. */
+		/* Without a receive EVD kdapl_ep_lock_recv() takes this lock. */
 		spin_lock_irqsave(&ep->rq.lock, flags);
 		WRITE_ONCE(*slot, to);
 		spin_unlock_irqrestore(&ep->rq.lock, flags);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The queries of an Endpoint: state, parameters, receive counts. Those that
- * count poll the CQs first.
+ * The queries of an Endpoint: state, parameters, receive counts. Queries that count poll
+ * the CQs first.
  */
 #include "addr.h"
 #include "dto.h"
@@ -38,8 +38,9 @@ DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 		if (evd)
 			kdapl_cq_poll_all(evd);
 		/*
-		 * In this order: what had completed is then compared with all that is posted.
-		 * litmus: none, the answer is about some time during the call.
+		 * Read ->done before ->head: requests done by then are compared with all
+		 * that are posted. litmus: none, the answer is about some time during the
+		 * call.
 		 */
 		done = smp_load_acquire(&ep->sq.done);
 		idle = READ_ONCE(ep->sq.head) == done;
@@ -66,7 +67,7 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
 				ep_param, &ret);
 	if (!ep)
 		goto out;
-	/* dat_ep_modify() changes all of these in one section of ep->lock, see kdapl_ep_show(). */
+	/* dat_ep_modify() changes these under ep->lock at once, see kdapl_ep_show(). */
 	spin_lock_irqsave(&ep->lock, flags);
 	ep_param->ia_handle = kdapl_handle(&ep->obj.ia->obj);
 	ep_param->ep_state = ep->state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The posting calls for RDMA Read and RDMA Write, and for several requests of any
- * kind. They lie above dto.c, since a Read may go to an RMR.
+ * The posting calls for RDMA Read and RDMA Write, and for several requests of any kind.
+ * They are in a layer above dto.c, since a Read may go to an RMR.
  */
 #include <dat/kdat_linux.h>
 #include "dto_post.h"
@@ -11,9 +11,9 @@
 #include "pz_sge.h"
 
 /*
- * Begin a request, whose other members are filled in when it is checked and posted. An
- * initialiser of all of it becomes a string instruction, which takes a third of the time
- * of a post.
+ * Begin a request; checking and posting fill in the other members. An initialiser of the
+ * whole structure becomes a string instruction, which takes a third of the time of a
+ * post.
  */
 static __always_inline void kdapl_rdma_init(struct ib_rdma_wr *wr,
 					    enum ib_wr_opcode opcode)
@@ -25,8 +25,8 @@ static __always_inline void kdapl_rdma_init(struct ib_rdma_wr *wr,
 }
 
 /*
- * Check the remote buffer. A Read fetches all of it; a Write may leave some of
- * it alone, so it passes its own @length.
+ * Check the remote buffer. A Read fetches all of it; a Write may use only a part of it,
+ * and passes its own @length.
  */
 static __always_inline DAT_RETURN
 kdapl_rdma_check(struct kdapl_ep *ep, const DAT_RMR_TRIPLET *remote, u64 length,
@@ -39,8 +39,8 @@ kdapl_rdma_check(struct kdapl_ep *ep, const DAT_RMR_TRIPLET *remote, u64 length,
 }
 
 /*
- * Fill in the rest of a Read or Write whose segments were checked. @flags are
- * checked, and changed if the device needs that.
+ * Fill in the rest of a Read or Write whose segments and @flags were checked. Drops the
+ * flags that the device does not accept.
  */
 static __always_inline DAT_RETURN
 kdapl_rdma_fill(struct kdapl_ep *ep, struct ib_rdma_wr *wr, struct ib_sge *sge,
@@ -50,7 +50,7 @@ kdapl_rdma_fill(struct kdapl_ep *ep, struct ib_rdma_wr *wr, struct ib_sge *sge,
 	const bool read = wr->wr.opcode == IB_WR_RDMA_READ;
 	DAT_RETURN ret;
 
-	/* Without a connection the state is the error, not the credits. */
+	/* Without a connection the error is the state, not the credits. */
 	if (unlikely(read && READ_ONCE(ep->state) == DAT_EP_STATE_CONNECTED &&
 		     (!ep->attr.max_rdma_read_out || ep->no_reads)))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
@@ -65,17 +65,15 @@ kdapl_rdma_fill(struct kdapl_ep *ep, struct ib_rdma_wr *wr, struct ib_sge *sge,
 	wr->wr.sg_list = sge;
 	wr->remote_addr = remote->virtual_address;
 	wr->rkey = remote->rmr_context;
-	/*
-	 * iWARP answers Reads in order; siw breaks the connection on a fence.
-	 */
+	/* iWARP answers Reads in order; siw breaks the connection on a fence. */
 	if (read && ep->obj.ia->iwarp)
 		*flags &= ~DAT_COMPLETION_BARRIER_FENCE_FLAG;
 	return DAT_SUCCESS;
 }
 
 /*
- * Check a Write and fill in @wr, whose opcode is set, with @sge, which has room
- * for the segments. segs->map is set as by kdapl_sge_build(), and segs->len.
+ * Check a Write and fill in @wr, whose opcode is set, and its segments @sge. Sets
+ * segs->len, and segs->map as kdapl_sge_build() does.
  */
 static __always_inline DAT_RETURN
 kdapl_write_build(struct kdapl_ep *ep, struct kdapl_segs *segs,
@@ -135,8 +133,8 @@ out:
 EXPORT_SYMBOL(dat_ep_post_rdma_write);
 
 /*
- * Post a Read that was checked. @sink is one that the device wants registered,
- * else NULL.
+ * Post a Read that was checked. @sink: if the device needs the sink registered, the sink;
+ * else NULL
  */
 static DAT_RETURN kdapl_post_read(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 				  const DAT_LMR_TRIPLET *sink,
@@ -151,8 +149,8 @@ static DAT_RETURN kdapl_post_read(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 }
 
 /*
- * Trim the sink of a Read, which fetches as much as its sink holds, to @length.
- * Over iWARP a Read of no bytes has a sink as well.
+ * Trim the sink of a Read to @length: a Read fetches as much as its sink holds. Over
+ * iWARP a Read of no bytes has a sink, too.
  */
 static int kdapl_sge_trim(struct kdapl_ep *ep, struct ib_sge *sge, int nsge,
 			  u32 length)
@@ -162,9 +160,7 @@ static int kdapl_sge_trim(struct kdapl_ep *ep, struct ib_sge *sge, int nsge,
 
 	if (!length && ep->obj.ia->iwarp) {
 		memset(sge, 0, sizeof(*sge));
-		/*
-		 * Without a PZ there is no connection, so the key is not used.
-		 */
+		/* Without a PZ there is no connection, so the key is not used. */
 		sge->lkey = pz ? pz->lkey : 0;
 		return 1;
 	}
@@ -176,8 +172,8 @@ static int kdapl_sge_trim(struct kdapl_ep *ep, struct ib_sge *sge, int nsge,
 }
 
 /*
- * Check a Read and fill in @wr, whose opcode is set, with @sge, which has room
- * for the segments. @flags may be changed, @segs is set as by kdapl_write_build().
+ * Check a Read and fill in @wr, whose opcode is set, and its segments @sge. May change
+ * @flags; sets @segs as kdapl_write_build() does.
  */
 static DAT_RETURN kdapl_read_build(struct kdapl_ep *ep, struct kdapl_segs *segs,
 				   const DAT_RMR_TRIPLET *remote,
@@ -293,8 +289,8 @@ out:
 EXPORT_SYMBOL(dat_ep_post_rdma_read_to_rmr);
 
 /*
- * Check request @r of several, and fill in @to with @sge, which has room for its
- * segments. What the device could do only as a chain of two is refused.
+ * Check request @r of several, and fill in @to and its segments @sge. A request that the
+ * device could do only as a chain of two is refused.
  */
 static DAT_RETURN kdapl_batch_build(struct kdapl_ep *ep, const KDAT_REQUEST *r,
 				    struct kdapl_request *to,
@@ -329,7 +325,7 @@ static DAT_RETURN kdapl_batch_build(struct kdapl_ep *ep, const KDAT_REQUEST *r,
 	}
 }
 
-/* Check and post @n requests; @req and @sge are room for what is built. */
+/* Check and post @n requests, building them in @req and @sge. */
 static DAT_RETURN kdapl_batch_post(struct kdapl_ep *ep, int n,
 				   const KDAT_REQUEST *requests,
 				   struct kdapl_request *req,
@@ -341,7 +337,7 @@ static DAT_RETURN kdapl_batch_post(struct kdapl_ep *ep, int n,
 	for (i = 0; i < n; i++)
 		req[i].segs.map = NULL;
 	for (i = 0; i < n && ret == DAT_SUCCESS; i++) {
-		/* An empty Read over iWARP has a segment nevertheless. */
+		/* Even an empty Read has a segment over iWARP. */
 		if (requests[i].num_segments > KDAT_MAX_SEGMENTS - used ||
 		    used == KDAT_MAX_SEGMENTS)
 			ret = DAT_ERROR(DAT_INVALID_PARAMETER,
@@ -352,7 +348,7 @@ static DAT_RETURN kdapl_batch_post(struct kdapl_ep *ep, int n,
 		if (ret == DAT_SUCCESS)
 			used += req[i].wr.wr.num_sge;
 	}
-	/* Whatever is wrong with a request, it is in the third argument. */
+	/* All errors in a request are errors of the third argument. */
 	if (DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER)
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	if (likely(ret == DAT_SUCCESS))

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * dat_ep_reset(): an Endpoint whose connection has ended becomes UNCONNECTED. A connection
- * that has ended still has its QP, which may fill receives, until it was taken down; that
- * is waited for.
+ * dat_ep_reset(): an Endpoint whose connection has ended becomes UNCONNECTED. Until the
+ * connection was taken down, its QP may fill receives, so the call waits for that.
  */
 #include "conn.h"
 #include "dto.h"
 #include "ep.h"
 
 /*
- * Make @ep UNCONNECTED if it is DISCONNECTED and its connection was taken down. All of
- * that is decided, and done, in one section of ep->lock.
+ * Make @ep UNCONNECTED if it is DISCONNECTED and its connection was taken down. One
+ * section of ep->lock decides and does this.
  *
- * Return the state that @ep was in. *@conn is the connection that it does not have any
- * more, or NULL: then nothing has changed.
+ * Return the state that @ep was in. *@conn is set to the connection taken from @ep; or to
+ * NULL, with nothing changed.
  */
 static DAT_EP_STATE kdapl_ep_detach(struct kdapl_ep *ep, struct kdapl_conn **conn)
 {
@@ -31,7 +30,7 @@ static DAT_EP_STATE kdapl_ep_detach(struct kdapl_ep *ep, struct kdapl_conn **con
 		memset(&ep->local_addr, 0, sizeof(ep->local_addr));
 		memset(&ep->remote_addr, 0, sizeof(ep->remote_addr));
 		ep->no_reads = false;
-		/* From here on requests are refused. */
+		/* Requests are refused from here on. */
 		kdapl_ep_change_state(ep, DAT_EP_STATE_UNCONNECTED);
 	}
 	spin_unlock_irqrestore(&ep->lock, flags);
@@ -39,8 +38,8 @@ static DAT_EP_STATE kdapl_ep_detach(struct kdapl_ep *ep, struct kdapl_conn **con
 }
 
 /*
- * Get @ep, which is UNCONNECTED, ready for the next connection: requests that were posted
- * before are flushed, receives wait in the ring again.
+ * Get @ep, which is UNCONNECTED, ready for the next connection: flush requests that were
+ * posted before, let receives wait in the ring again.
  */
 static void kdapl_ep_rearm(struct kdapl_ep *ep)
 {
@@ -68,7 +67,7 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 
 	mutex_lock(&ep->mutex);
-	/* While the mutex is held no connection begins, so this is repeated once at most. */
+	/* The mutex keeps a connection from beginning, so this repeats at most once. */
 	while ((state = kdapl_ep_detach(ep, &conn)) == DAT_EP_STATE_DISCONNECTED && !conn)
 		if (!kdapl_conn_wait(ep))
 			break;

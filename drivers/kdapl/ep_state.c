@@ -4,19 +4,19 @@
  *
  * Every layer may find that a connection is over: the consumer, the peer, a
  * completion, a high watermark, the device. All of them call kdapl_ep_down() or
- * kdapl_conn_end(), in any context, so these lie in the lowest layer but the base.
+ * kdapl_conn_end(), in any context, so these are in the lowest layer above the base.
  * The first caller wins: it decides which event will be reported, and queues the
  * work that takes the connection down (conn_down.c).
  *
- * kdapl_ep_change_state() alone writes ep->state. ep->lock is held then, so a
- * transition and what it means for ep->conn are seen together.
+ * kdapl_ep_change_state() alone writes ep->state, with ep->lock held, so a state
+ * and its consequences for ep->conn are seen together.
  */
 #include <linux/slab.h>
 #include "conn.h"
 #include "ep.h"
 #include "ia.h"
 
-/* An orderly end of the peer is reported this long after the QP has ended. */
+/* The driver must report an orderly end of the peer this soon after the QP has ended. */
 #define KDAPL_ORDERLY_END_MS	500
 
 /* How long requests may take to complete after the peer has disconnected. */
@@ -24,7 +24,7 @@
 
 #define S(state) BIT(DAT_EP_STATE_ ## state)
 
-/* For each state, those from which it can be reached; see design.rst. */
+/* For each state, the states from which it can be reached; see design.rst. */
 static const u16 kdapl_ep_from[] = {
 	[DAT_EP_STATE_UNCONNECTED] =
 		S(RESERVED) | S(PASSIVE_CONNECTION_PENDING) | S(DISCONNECTED),
@@ -50,8 +50,7 @@ static const u16 kdapl_ep_from[] = {
  * @ep: the Endpoint
  * @to: the new state
  *
- * Return: false if that is not possible from the state it is in; nothing has
- * changed then.
+ * Return: false, with nothing changed, if the present state does not allow it.
  */
 bool kdapl_ep_change_state(struct kdapl_ep *ep, DAT_EP_STATE to)
 {
@@ -84,11 +83,11 @@ DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state)
 }
 
 /*
- * A posting call looks at the PZ, the limits and the EVDs of @ep, and at what its peer can
- * do, before it takes the lock of the ring; there it finds whether there is a connection,
- * not whether it is still the same. All that goes on in one RCU read-side section. So
- * before @ep changes, or has another connection, the calls are waited for that have begun
- * before it was reset: most often they were over long ago. litmus: ep-reset. Context: process.
+ * A posting call reads the PZ, limits, EVDs and peer's abilities of @ep before it takes
+ * the ring's lock. Under the lock it sees whether there is a connection, but not whether
+ * it is still the same one. The call is one RCU read-side section. So before @ep changes
+ * or has another connection, wait for calls that began before the reset: usually they
+ * have ended long ago. litmus: ep-reset. Context: Process context.
  */
 void kdapl_ep_settle(struct kdapl_ep *ep)
 {
@@ -103,7 +102,7 @@ void kdapl_ep_settle(struct kdapl_ep *ep)
 /**
  * kdapl_ep_join - give an Endpoint its connection
  * @ep: the Endpoint
- * @conn: the caller's reference becomes that of @ep
+ * @conn: the connection; @ep takes over the caller's reference
  * @to: new state
  *
  * Return: false if the Endpoint is in another state or was freed.
@@ -136,9 +135,9 @@ void kdapl_conn_put(struct kdapl_conn *conn)
 }
 
 /*
- * The QP of @conn may receive from now on; @mark, a member of @conn, says so.
- * Return false if the connection has ended or the Endpoint was freed: then the QP
- * must not receive, as nobody waits for its end. Context: any.
+ * Set @mark, a member of @conn: the QP may receive from now on. Return false if the
+ * connection has ended or the Endpoint was freed: then the QP must not receive, as nobody
+ * waits for its end. Context: any.
  */
 bool kdapl_conn_may_receive(struct kdapl_conn *conn, bool *mark)
 {
@@ -161,8 +160,8 @@ static unsigned int kdapl_linger_bucket(const struct kdapl_ep *ep)
 }
 
 /*
- * @ep is being freed, and its QP may receive for a little longer. Calls that give
- * buffers back to the consumer wait for it.
+ * @ep is being freed while its QP may still receive: enter it in ia->lingering. Calls
+ * that return buffers to the consumer wait for it.
  */
 static void kdapl_conn_linger(struct kdapl_ep *ep)
 {
@@ -177,8 +176,8 @@ static void kdapl_conn_linger(struct kdapl_ep *ep)
 }
 
 /*
- * The QP of @conn was destroyed, so its peer cannot write into buffers any more:
- * wake up those who wait for that.
+ * The QP of @conn was destroyed, so its peer cannot write into buffers any more: wake up
+ * the calls that wait for this.
  */
 void kdapl_conn_stopped(struct kdapl_conn *conn)
 {
@@ -204,13 +203,13 @@ void kdapl_conn_stopped(struct kdapl_conn *conn)
 /**
  * kdapl_ep_die - the consumer frees an Endpoint, or its IA is closed
  * @ep: the Endpoint; published
- * @refused: states in which it cannot be freed
+ * @refused: states in which the Endpoint cannot be freed
  * @deps_pinned: set to ep->deps_pinned
  *
- * From here on no event names the Endpoint and no call changes it (litmus: ep-dying). It is
- * entered in ia->lingering before its handle becomes invalid, so whoever looks for its posted
- * work finds it either by the handle or there (litmus: linger-walk). Whoever changes the
- * state, dat_rsp_create() for one, looks at ep->dying in the same section of ep->lock.
+ * From here on no event names the Endpoint and no call changes it (litmus: ep-dying). It
+ * enters ia->lingering before its handle becomes invalid, so a search for its posted work
+ * finds it by handle or there (litmus: linger-walk). Calls that change the state, for
+ * example dat_rsp_create(), check ep->dying in the same section of ep->lock.
  *
  * Context: Any.
  * Return: %DAT_SUCCESS; %DAT_INVALID_HANDLE if the Endpoint was freed concurrently; or
@@ -242,7 +241,7 @@ DAT_RETURN kdapl_ep_die(struct kdapl_ep *ep, u32 refused, bool *deps_pinned)
  * kdapl_linger_next - walk over the lingering Endpoints of an IA
  * @ia: the IA
  * @bucket: place in the walk; 0 at first
- * @last: likewise
+ * @last: place in the bucket; 0 at first
  *
  * Endpoints that are entered during the walk may be missed.
  *
@@ -276,11 +275,11 @@ struct kdapl_ep *kdapl_linger_next(struct kdapl_ia *ia, unsigned int *bucket,
 /**
  * kdapl_ia_wait_lingering - wait until freed Endpoints receive no more
  * @ia: the IA
- * @concerns: returns whether the caller cares about this one
+ * @concerns: returns whether the caller cares about an Endpoint
  * @arg: for @concerns
- * @wait: how long for each, from the end of the last one; 0 just looks
+ * @wait: time limit for each, from the end of the last one; 0 only checks
  *
- * Endpoints that are freed after this was called are not waited for. While the IA is being
+ * Endpoints that are freed after the call began are not waited for. While the IA is being
  * closed none is, as kdapl_ia_drain() waits for all.
  *
  * Context: Process context.
@@ -306,10 +305,10 @@ bool kdapl_ia_wait_lingering(struct kdapl_ia *ia,
 }
 
 /*
- * Would taking @conn down wait for its peer? iw_cm has rdma_disconnect() wait for the
+ * Would taking @conn down wait for its peer? iw_cm makes rdma_disconnect() wait for the
  * answer to rdma_accept(), and a peer that has asked to send the first frame need not
- * send it. Such connections would hold all workers of hca->down_wq. A device that leaves
- * has no time for them, and siw is made to answer (conn_siw.c).
+ * send it. Such connections would hold all workers of hca->down_wq. A leaving device has
+ * no time for them, and siw can be made to answer (conn_siw.c).
  */
 static bool kdapl_conn_unanswered(const struct kdapl_conn *conn)
 {
@@ -321,8 +320,8 @@ static bool kdapl_conn_unanswered(const struct kdapl_conn *conn)
 }
 
 /*
- * Has the connection of @ep ended, and does nobody but the device's driver bound how
- * long taking it down takes? Context: Any.
+ * Has the connection of @ep ended, and can taking it down take as long as the device's
+ * driver likes? Context: any.
  */
 bool kdapl_ep_is_stuck(struct kdapl_ep *ep)
 {
@@ -336,10 +335,9 @@ bool kdapl_ep_is_stuck(struct kdapl_ep *ep)
 }
 
 /*
- * End @conn, the connection of @ep or NULL, with event @end, if it lives and @ep is in one
- * of @states; return whether that will be the event. The connection is taken down after
- * @drain milliseconds, or when kdapl_ep_hurry() is called. While kdapl_conn_unanswered() it
- * is not taken down.
+ * End @conn, the connection of @ep or NULL, with event @end, if it lives and @ep is in
+ * one of @states; return whether it did. The connection is taken down after @drain
+ * milliseconds, or at kdapl_ep_hurry(), but not while kdapl_conn_unanswered().
  */
 static bool kdapl_ep_end(struct kdapl_ep *ep, struct kdapl_conn *conn, u32 states,
 			 DAT_EVENT_NUMBER end, unsigned int drain)
@@ -349,7 +347,7 @@ static bool kdapl_ep_end(struct kdapl_ep *ep, struct kdapl_conn *conn, u32 state
 	if (!conn || conn->end || !(BIT(ep->state) & states) ||
 	    !kdapl_ep_change_state(ep, DAT_EP_STATE_DISCONNECTED))
 		return false;
-	/* When a device leaves, one end sees the other end's disconnect. */
+	/* When a device leaves, one end sees the disconnect of the other end. */
 	conn->end = READ_ONCE(ep->obj.ia->hca->gone) ? DAT_CONNECTION_EVENT_BROKEN : end;
 	conn->given_up = !conn->rts;
 	if (kdapl_conn_unanswered(conn))
@@ -362,7 +360,7 @@ static bool kdapl_ep_end(struct kdapl_ep *ep, struct kdapl_conn *conn, u32 state
 	return true;
 }
 
-/* The same, unless the Endpoint has another connection by now. */
+/* As kdapl_ep_end(), unless the Endpoint has another connection by now. */
 static bool kdapl_conn_end_in(struct kdapl_conn *conn, u32 states,
 			      DAT_EVENT_NUMBER end, unsigned int drain)
 {
@@ -376,7 +374,7 @@ static bool kdapl_conn_end_in(struct kdapl_conn *conn, u32 states,
 	return won;
 }
 
-/* As kdapl_conn_end(), if the Endpoint is in one of @states. */
+/* As kdapl_conn_end(), but only if the Endpoint is in one of @states. */
 bool kdapl_conn_end_if(struct kdapl_conn *conn, u32 states,
 		       DAT_EVENT_NUMBER end)
 {
@@ -385,8 +383,8 @@ bool kdapl_conn_end_if(struct kdapl_conn *conn, u32 states,
 
 /*
  * As kdapl_conn_end() with DISCONNECTED, but leave the QP alone for a while, so that
- * requests which the peer has executed can complete. Who calls it calls
- * kdapl_ep_hurry() when all have.
+ * requests which the peer has executed can complete. The caller calls kdapl_ep_hurry()
+ * when all have.
  */
 bool kdapl_conn_end_drained(struct kdapl_conn *conn)
 {
@@ -395,8 +393,8 @@ bool kdapl_conn_end_drained(struct kdapl_conn *conn)
 }
 
 /*
- * Have conn->timer of the connection of @ep run in @ms milliseconds, unless that has
- * ended: taking it down cancels the timer. Context: Any.
+ * Run conn->timer of the connection of @ep in @ms milliseconds, unless the connection has
+ * ended: taking it down cancels the timer. Context: any.
  */
 void kdapl_ep_start_timer(struct kdapl_ep *ep, unsigned int ms)
 {
@@ -410,7 +408,7 @@ void kdapl_ep_start_timer(struct kdapl_ep *ep, unsigned int ms)
 	spin_unlock_irqrestore(&ep->lock, flags);
 }
 
-/* If the connection of @ep is to be taken down later, do so now. Context: Any. */
+/* If the connection of @ep is to be taken down later, take it down now. Context: any. */
 void kdapl_ep_hurry(struct kdapl_ep *ep)
 {
 	struct kdapl_conn *conn;
@@ -420,7 +418,7 @@ void kdapl_ep_hurry(struct kdapl_ep *ep)
 	conn = ep->conn;
 	if (conn && conn->draining && !kdapl_conn_unanswered(conn)) {
 		conn->draining = false;
-		/* Not if it runs already. */
+		/* Requeue only if the work has not started. */
 		if (cancel_delayed_work(&conn->down))
 			queue_delayed_work(ep->obj.ia->hca->down_wq,
 					   &conn->down, 0);
@@ -430,7 +428,7 @@ void kdapl_ep_hurry(struct kdapl_ep *ep)
 
 /*
  * rdma_cm has answered rdma_accept(), or will not. If the connection of the Endpoint has
- * ended meanwhile, it is taken down. Context: any.
+ * ended meanwhile, take it down. Context: any.
  */
 void kdapl_conn_accepted(struct kdapl_conn *conn)
 {
@@ -448,7 +446,7 @@ void kdapl_conn_accepted(struct kdapl_conn *conn)
  * @end: event to report
  *
  * Context: Any.
- * Return: true for the caller whose event it will be.
+ * Return: true for the caller whose event will be reported.
  */
 bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end)
 {
@@ -456,9 +454,8 @@ bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end)
 }
 
 /*
- * End the connection of @ep, if it has one, with event @end; returns whether
- * that will be the event. One that has ended is not drained any longer. Context:
- * any.
+ * End the connection of @ep, if it has one, with event @end; return whether @end will be
+ * reported. If the connection has ended already, stop draining it. Context: any.
  */
 bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end)
 {
@@ -475,7 +472,7 @@ bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end)
 
 /*
  * End the connection of @ep with DISCONNECTED, if @ep is in one of @states. Return false
- * if it is in none of them any more. Context: any.
+ * if @ep is in another state. Context: any.
  */
 bool kdapl_ep_down_if(struct kdapl_ep *ep, u32 states)
 {
@@ -489,8 +486,8 @@ bool kdapl_ep_down_if(struct kdapl_ep *ep, u32 states)
 }
 
 /*
- * Take @ep from CONNECTED to DISCONNECT_PENDING: requests are refused from now on. Return
- * the connection, referenced; NULL if @ep was not CONNECTED. Context: any.
+ * Take @ep from CONNECTED to DISCONNECT_PENDING, which refuses requests. Return the
+ * connection, referenced; NULL if @ep was not CONNECTED. Context: any.
  */
 struct kdapl_conn *kdapl_ep_close(struct kdapl_ep *ep)
 {
@@ -522,11 +519,10 @@ void kdapl_ep_check_cqs(struct kdapl_obj *obj)
 }
 
 /*
- * The device has ended the QP of @conn, which is established, by itself. On
- * InfiniBand and RoCE an orderly end of the peer leaves the QP alone, so the
- * connection is broken. On iWARP the driver ends the QP before it reports that
- * end; the connection is broken unless the report comes soon.
- *
+ * The device has ended the QP of @conn, which is established, by itself. On InfiniBand
+ * and RoCE an orderly end of the peer leaves the QP alone, so the connection is broken.
+ * On iWARP the driver ends the QP before it reports an orderly end; the connection is
+ * broken unless this report comes soon.
  * Context: Any.
  */
 void kdapl_conn_died(struct kdapl_conn *conn)
@@ -546,8 +542,8 @@ void kdapl_conn_died(struct kdapl_conn *conn)
 }
 
 /*
- * A completion of @ep was flushed, or the device says that the last one has come.
- * Unless somebody has ended the connection, its QP has died.
+ * A completion of @ep was flushed, or the device reports the last WQE. Unless somebody
+ * has ended the connection, its QP has died.
  *
  * Context: Any.
  */
@@ -564,7 +560,7 @@ void kdapl_ep_qp_died(struct kdapl_ep *ep)
 		return;
 	}
 	conn->qp_died = true;
-	/* kdapl_conn_established() looks at conn->qp_died. */
+	/* kdapl_conn_established() reads conn->qp_died. */
 	established = ep->state == DAT_EP_STATE_CONNECTED ||
 		      ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
 	kref_get(&conn->ref);
@@ -575,8 +571,8 @@ void kdapl_ep_qp_died(struct kdapl_ep *ep)
 }
 
 /*
- * If the connection of @ep has ended, wait until it was taken down, KDAPL_END_WAIT at
- * most. Return false if it was not. May sleep.
+ * If the connection of @ep has ended, wait until it was taken down, at most
+ * KDAPL_END_WAIT. Return false on timeout. May sleep.
  */
 bool kdapl_conn_wait(struct kdapl_ep *ep)
 {

@@ -11,8 +11,8 @@ struct kdapl_conn;
 struct kdapl_ep;
 
 /*
- * How long a call waits for a connection to be taken down, which takes milliseconds
- * unless a driver or its firmware waits for the peer: siw does so for 10 s at most.
+ * How long a call waits for a connection to be taken down. That takes milliseconds unless
+ * a driver or its firmware waits for the peer: siw does for at most 10 s.
  */
 #define KDAPL_END_WAIT	(15 * HZ)
 
