@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Local and Remote Memory Regions: mem_lmr.c, mem_fmr.c, mem_alloc.c,
- * mem_posted.c, mem_sync.c, mem_rmr.c, mem_bind.c.
+ * Local and Remote Memory Regions: mem_lmr.c, mem_fmr.c, mem_alloc.c, mem_posted.c,
+ * mem_sync.c, mem_rmr.c, mem_bind.c; and the calls for mappings, mem_sg.c.
  */
 #ifndef KDAPL_MEM_H
 #define KDAPL_MEM_H
@@ -33,7 +33,10 @@ struct kdapl_window {
 	bool invalidated;
 };
 
-/* A posted request: the windows that it opens and closes; one may be NULL. */
+/*
+ * A posted request: the window that it opens and the window that it closes; one may be
+ * NULL.
+ */
 struct kdapl_window_req {
 	struct kdapl_window *opens;
 	struct kdapl_window *closes;
@@ -43,17 +46,17 @@ struct kdapl_window_req {
 
 /*
  * struct kdapl_rmr - Remote Memory Region
- * @obj: what all objects have
- * @pz: its Protection Zone, used and referenced
+ * @obj: members common to all objects
+ * @pz: Protection Zone, used and referenced
  * @sgt: room for the pages of a window while it is being opened
  * @max_pages: entries of @sgt, and pages of each MR
  * @recycle: replaces MRs; holds a reference while queued
- * @lock: protects all that follow; nests inside evd->lock
+ * @lock: protects all members that follow; nests inside evd->lock
  * @win: the two windows
  * @cur: the open window, NULL if the RMR is not bound
  * @reqs: requests that have not completed, in posting order
  * @nreqs: number of @reqs
- * @posting: claimed by dat_rmr_bind(), which may be about to post any MR
+ * @posting: claimed by dat_rmr_bind(), which may be about to post a request for any MR
  * @ep_handle: handle of the Endpoint that @reqs were posted to
  * @bound_on: handle of the Endpoint on which @cur was bound
  * @triplet: the part of the LMR that the RMR is bound to

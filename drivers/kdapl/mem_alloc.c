@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/*
- * LMRs for fast registration: dat_lmr_allocate() makes them, mem_fmr.c binds them.
- */
+/* LMRs for fast registration: dat_lmr_allocate() creates them, mem_fmr.c binds them. */
 #include "ia.h"
 #include "mem.h"
 #include "pz.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Binding of Remote Memory Regions: dat_rmr_bind(), its completions, and the
- * check of an RMR as the sink of an RDMA Read. mem_rmr.c says what a window is.
+ * check of an RMR as the sink of an RDMA Read. mem_rmr.c explains windows.
  *
  * dat_rmr_bind() may be called in any context: the MRs and the scatter list
  * exist, and the DMA addresses are copied from the LMR. One bind at a time
- * claims the RMR (kdapl_rmr_claim()). Completions and the peer may change a
- * window meanwhile: rmr->lock protects what they and the claimant change. It is
+ * claims the RMR (kdapl_rmr_claim()). Completions and the peer may change a window
+ * meanwhile: rmr->lock protects the members that they and the claimant change. It is
  * not held while posting.
  */
 #include <linux/scatterlist.h>
@@ -33,7 +33,7 @@ struct kdapl_rmr_spec {
 	DAT_COMPLETION_FLAGS flags;
 };
 
-/* Close @win; the caller drops the dependency on the LMR that is returned. */
+/* Close @win. Return its LMR, whose dependency the caller drops. */
 static struct kdapl_lmr *kdapl_window_closed(struct kdapl_window *win)
 {
 	struct kdapl_lmr *lmr = NULL;
@@ -44,8 +44,8 @@ static struct kdapl_lmr *kdapl_window_closed(struct kdapl_window *win)
 }
 
 /*
- * A request that opened @win, or closed it if @closed, has ended. Return what
- * kdapl_window_closed() does if the window is closed for certain, or NULL.
+ * A request that opened @win, or closed it if @closed, has ended. If the window is closed
+ * for certain, return its LMR as kdapl_window_closed() does; else NULL.
  */
 static struct kdapl_lmr *kdapl_window_done(struct kdapl_rmr *rmr,
 					   struct kdapl_window *win,
@@ -67,7 +67,7 @@ static struct kdapl_lmr *kdapl_window_done(struct kdapl_rmr *rmr,
 	return NULL;
 }
 
-/* Return whether kdapl_rmr_recycle() has something to do. */
+/* Is there an MR that kdapl_rmr_recycle() must replace? */
 static bool kdapl_rmr_has_waste(struct kdapl_rmr *rmr)
 {
 	return kdapl_window_is_waste(rmr, &rmr->win[0]) ||
@@ -80,8 +80,7 @@ static bool kdapl_rmr_has_waste(struct kdapl_rmr *rmr)
  * @op: %DAT_DTO_BIND_MW
  * @status: DAT_DTO_COMPLETION_STATUS
  *
- * Drops the reference of the request, and the dependency of a window that is
- * closed.
+ * Drops the reference of the request, and the dependency of a closed window.
  *
  * Context: Any.
  */
@@ -111,7 +110,7 @@ void kdapl_rmr_request_done(struct kdapl_obj *obj, u8 op, u8 status)
 	kdapl_obj_put(&rmr->obj);
 }
 
-/* A peer has invalidated @rkey. Context: Any. */
+/* A peer has invalidated @rkey: close the window of @obj if it has this key. Context: Any. */
 void kdapl_rmr_invalidated(struct kdapl_obj *obj, u32 rkey)
 {
 	struct kdapl_rmr *rmr = container_of(obj, struct kdapl_rmr, obj);
@@ -175,9 +174,9 @@ static DAT_RETURN kdapl_rmr_post(struct kdapl_rmr *rmr,
 }
 
 /*
- * Write the page list of @win, which is idle, and give it a new key. That takes as long as
- * the list is, so nothing is locked: the caller has claimed @rmr, and kdapl_remove_one()
- * waits for its RCU read-side section before it closes windows.
+ * Write the page list of @win, which is idle, and give it a new key. No lock is held, as
+ * a long list takes long: the caller has claimed @rmr, and kdapl_remove_one() waits for
+ * the caller's RCU read-side section before it closes windows.
  */
 static int kdapl_window_load(struct kdapl_rmr *rmr, struct kdapl_window *win,
 			     const struct kdapl_rmr_spec *spec)
@@ -286,9 +285,9 @@ static DAT_RETURN kdapl_rmr_open(struct kdapl_rmr *rmr,
 }
 
 /*
- * Claim @rmr for a bind on @ep, unless requests are posted on another Endpoint,
- * as the order of execution would be unknown. Set *@win to an idle window or
- * NULL; with @open, NULL fails the claim.
+ * Claim @rmr for a bind on @ep. Fails if requests are posted on another Endpoint, as the
+ * order of execution would be unknown. Set *@win to an idle window or NULL; with @open,
+ * fail without one.
  */
 static bool kdapl_rmr_try_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
 				bool open, struct kdapl_window **win)
@@ -303,8 +302,8 @@ static bool kdapl_rmr_try_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
 		if (kdapl_window_idle(rmr, &rmr->win[i]))
 			*win = &rmr->win[i];
 	/*
-	 * kdapl_rmr_try_retire() sets ->users to -1 under the lock, if it does not
-	 * find ->posting set.
+	 * kdapl_rmr_try_retire() sets ->users to -1 under the lock, unless ->posting is
+	 * set.
 	 */
 	if (atomic_read(&rmr->obj.users) >= 0 &&
 	    !rmr->posting && (*win || !open) &&
@@ -317,7 +316,7 @@ static bool kdapl_rmr_try_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
 	return ok;
 }
 
-/* Claim @rmr; poll once for requests that have to complete before. */
+/* Claim @rmr; poll once for requests that must complete first. */
 static DAT_RETURN kdapl_rmr_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
 				  bool open, struct kdapl_window **win)
 {
@@ -328,15 +327,15 @@ static DAT_RETURN kdapl_rmr_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
 		return DAT_SUCCESS;
 	if (atomic_read(&rmr->obj.users) < 0)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
-	/* There may be no idle window because an MR was not replaced. */
+	/* An MR that was not replaced may be why no window is idle. */
 	kdapl_rmr_queue_recycle(rmr);
 	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 			 DAT_RESOURCE_MEMORY_REGION);
 }
 
 /*
- * Close the open window. The caller has claimed @rmr. If none is open, perhaps
- * since the peer has closed it, @idle is invalidated again for the completion.
+ * Close the open window. The caller has claimed @rmr. If none is open, perhaps because
+ * the peer has closed it, invalidate @idle again, to get a completion.
  */
 static DAT_RETURN kdapl_rmr_close(struct kdapl_rmr *rmr,
 				  struct kdapl_window *idle,
@@ -390,10 +389,10 @@ static DAT_RETURN kdapl_rmr_rebind(struct kdapl_rmr *rmr,
 	return ret;
 }
 
-/* Return why the LMR, which is not valid any more, cannot be bound. */
+/* Return why the LMR, which is no longer valid, cannot be bound. */
 static DAT_RETURN kdapl_rmr_lmr_error(const struct kdapl_rmr_spec *spec)
 {
-	/* The error that kdapl_sge_build() returns for such an LMR. */
+	/* kdapl_sge_build() returns the same error for such an LMR. */
 	if (READ_ONCE(spec->lmr->invalidated))
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
 				 spec->priv & KDAPL_PRIV_WRITE ?
@@ -403,7 +402,7 @@ static DAT_RETURN kdapl_rmr_lmr_error(const struct kdapl_rmr_spec *spec)
 	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 }
 
-/* Check that the LMR allows a window as @spec asks for. */
+/* Check that the LMR allows the window of @spec. */
 static DAT_RETURN kdapl_rmr_check_lmr(const struct kdapl_rmr_spec *spec)
 {
 	const DAT_LMR_TRIPLET *triplet = &spec->triplet;
@@ -480,13 +479,13 @@ static DAT_RETURN kdapl_rmr_check_range(struct kdapl_rmr *rmr,
 
 /**
  * kdapl_rmr_check_sink - check an RMR as the sink of an RDMA Read
- * @ep: the Endpoint that is to read
- * @sink: the sink, which has to be inside a bound RMR that may be written
+ * @ep: the Endpoint that will read
+ * @sink: the sink, which must lie in a bound RMR that may be written
  * @below: set to the same part of the LMR
- * @keyed: set to whether the device takes the key of the RMR, see dto_sink.c
+ * @keyed: set to whether the device accepts the key of the RMR, see dto_sink.c
  *
  * Context: Any; RCU read-side section.
- * Return: %DAT_SUCCESS, or why it may not
+ * Return: %DAT_SUCCESS, or why @sink is refused
  */
 DAT_RETURN kdapl_rmr_check_sink(struct kdapl_ep *ep,
 				const DAT_RMR_TRIPLET *sink,

@@ -4,9 +4,9 @@
  * dat_lmr_fmr() and dat_lmr_invalidate(), which may be called in any context.
  *
  * An LMR from dat_lmr_allocate() (mem_alloc.c) owns an MR and a scatter list of full
- * size, so binding and unbinding need one work request on the consumer's Endpoint, which
- * holds a dependency on the LMR: drivers follow the pointer to the MR until the request
- * has completed.
+ * size, so binding and unbinding need one work request on the consumer's Endpoint. The
+ * request holds a dependency on the LMR: drivers follow the pointer to the MR until the
+ * request has completed.
  *
  *   unbound --dat_lmr_fmr()--> bound --dat_lmr_invalidate()--> closing
  *      ^                         |                                |
@@ -16,10 +16,10 @@
  *
  * dat_lmr_fmr() writes the page list of the MR at once, so an LMR cannot be
  * bound before the device has executed the invalidation. If a request fails or is
- * flushed, kdapl_lmr_recycle() frees the MR, which closes it, and makes another.
+ * flushed, kdapl_lmr_recycle() frees the MR, which closes it, and allocates another.
  *
- * lmr->lock protects the state. It is not held while the list is made nor while
- * posting: kdapl_lmr_claim() gives one caller at a time the right to post a request about
+ * lmr->lock protects the state. It is not held while the list is written or a request is
+ * posted: kdapl_lmr_claim() gives one caller at a time the right to post a request about
  * the LMR.
  */
 #include <linux/sched/mm.h>
@@ -33,7 +33,7 @@
 enum kdapl_claim {
 	KDAPL_CLAIM_OK,
 	KDAPL_CLAIM_STATE,		/* already bound, or not bound */
-	KDAPL_CLAIM_PENDING,		/* a request has to complete before */
+	KDAPL_CLAIM_PENDING,		/* a request must complete first */
 	KDAPL_CLAIM_NO_MR,		/* the MR is being replaced */
 	KDAPL_CLAIM_FREED,		/* the consumer has freed the LMR */
 };
@@ -77,7 +77,7 @@ static void kdapl_lmr_queue_recycle(struct kdapl_lmr *lmr)
 		kdapl_obj_put(&lmr->obj);
 }
 
-/* Claim @lmr; poll once for requests that have to complete before. */
+/* Claim @lmr; poll once for requests that must complete first. */
 static DAT_RETURN kdapl_lmr_claim(struct kdapl_lmr *lmr, struct kdapl_ep *ep,
 				  bool bind)
 {
@@ -105,8 +105,8 @@ static DAT_RETURN kdapl_lmr_claim(struct kdapl_lmr *lmr, struct kdapl_ep *ep,
 }
 
 /*
- * End a claim. If @ret is DAT_SUCCESS the request was posted and owns the
- * dependency; otherwise undo what the claim has changed.
+ * End a claim. If @ret is DAT_SUCCESS the request was posted and owns the dependency;
+ * otherwise undo the claim's changes.
  */
 static void kdapl_lmr_unclaim(struct kdapl_lmr *lmr, bool bind, DAT_RETURN ret)
 {
@@ -157,7 +157,7 @@ void kdapl_lmr_request_done(struct kdapl_obj *obj, u8 op, u8 status)
 		lmr->rmr_context = 0;
 		WRITE_ONCE(lmr->valid, false);
 	}
-	/* A stale LMR stays mapped until kdapl_lmr_recycle() has freed it. */
+	/* A stale LMR stays mapped until kdapl_lmr_recycle() has freed the MR. */
 	if (!lmr->stale && op == DAT_DTO_LMR_INVALIDATE)
 		kdapl_region_unmap_locked(lmr);
 	recycle = lmr->stale && !lmr->pending;
@@ -167,7 +167,7 @@ void kdapl_lmr_request_done(struct kdapl_obj *obj, u8 op, u8 status)
 	kdapl_dep_put(&lmr->obj);
 }
 
-/* The answers of dat_lmr_query(), restored when dat_lmr_fmr() fails. */
+/* The members that dat_lmr_query() returns, restored if dat_lmr_fmr() fails. */
 struct kdapl_fmr_seen {
 	DAT_MEM_TYPE mem_type;
 	DAT_REGION_DESCRIPTION region;
@@ -192,8 +192,8 @@ static struct kdapl_fmr_seen kdapl_fmr_save(const struct kdapl_lmr *lmr)
 }
 
 /*
- * Undo kdapl_fmr_bind() on @lmr, which the caller has claimed. In the RCU read-side
- * section of that call, so the device is there.
+ * Undo kdapl_fmr_bind() on @lmr, which the caller has claimed. The RCU read-side section
+ * of the call keeps the device.
  */
 static void kdapl_fmr_restore(struct kdapl_lmr *lmr,
 			      const struct kdapl_fmr_seen *seen)
@@ -218,10 +218,10 @@ static void kdapl_fmr_restore(struct kdapl_lmr *lmr,
 }
 
 /*
- * Map @n pages, of which lmr->region tells, and write the page list. That takes as long
- * as the list is, so nothing is locked: the list and the MR are those of the caller, who
- * has claimed @lmr, and kdapl_remove_one() waits for RCU read-side sections like ours
- * before it closes them.
+ * Map the @n pages that lmr->region describes, and write the page list. No lock is held,
+ * as a long list takes long: the caller has claimed @lmr, so the list and the MR are its
+ * own, and kdapl_remove_one() waits for the caller's RCU read-side section before it
+ * closes them.
  */
 static int kdapl_fmr_load(struct kdapl_lmr *lmr, u64 n)
 {
@@ -255,7 +255,7 @@ static void kdapl_fmr_set(struct kdapl_lmr *lmr)
 	lmr->shift = 0;
 	lmr->whole = lmr->mem_type == DAT_MEM_TYPE_VIRTUAL ? lmr->region.for_va : NULL;
 	lmr->rmr_context = lmr->priv & KDAPL_PRIV_REMOTE ? mr->rkey : 0;
-	/* A new context for each binding: that of the last one is refused. */
+	/* Each binding has a new context: the context of the last one is refused. */
 	WRITE_ONCE(lmr->context, lmr->context + (1U << KDAPL_INDEX_BITS));
 	WRITE_ONCE(lmr->poster, 0);
 	lmr->bound = true;
@@ -351,7 +351,7 @@ static DAT_RETURN kdapl_fmr_bind(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 	}
 	switch (err) {
 	case 0:
-		/* Nobody else knows the context yet. */
+		/* No other caller knows the context yet. */
 		kdapl_region_sync(lmr, 0, lmr->len, false);
 		return DAT_SUCCESS;
 	case -EINVAL:
@@ -365,8 +365,8 @@ static DAT_RETURN kdapl_fmr_bind(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 }
 
 /*
- * Return whether @lmr is bound with scope EP on another Endpoint that is still
- * connected. Context: Any; inside an RCU read-side section.
+ * Is @lmr bound with scope EP on another Endpoint that is still connected? Context: Any;
+ * inside an RCU read-side section.
  */
 static bool kdapl_lmr_elsewhere(struct kdapl_lmr *lmr, struct kdapl_ep *ep)
 {
@@ -380,7 +380,7 @@ static bool kdapl_lmr_elsewhere(struct kdapl_lmr *lmr, struct kdapl_ep *ep)
 	return owner && READ_ONCE(owner->state) == DAT_EP_STATE_CONNECTED;
 }
 
-/* Check that @lmr, if it was found, may be bound or unbound on @ep. */
+/* Check that both handles are valid and that @lmr may be bound or unbound on @ep. */
 static DAT_RETURN kdapl_fmr_check_objs(struct kdapl_lmr *lmr,
 				       struct kdapl_ep *ep)
 {
@@ -494,8 +494,8 @@ out:
 EXPORT_SYMBOL(dat_lmr_invalidate);
 
 /*
- * Work item: replace the MR, unless the LMR was freed or has requests posted.
- * Without memory for another, kdapl_lmr_claim() queues the work again.
+ * Work item: replace the MR, unless the LMR was freed or has requests posted. If there is
+ * no memory for a new MR, kdapl_lmr_claim() queues the work again.
  */
 void kdapl_lmr_recycle(struct work_struct *work)
 {

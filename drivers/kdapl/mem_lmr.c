@@ -9,10 +9,9 @@
  * peer, is registered as an MR with exactly the rights and the range that the
  * consumer asked for. A peer never learns a key for all memory.
  *
- * dat_lmr_free() frees the MR and unmaps the scatter list before it returns, as
- * the consumer may reuse the memory then; the object is released later.
- * lmr->lock protects the MR and the state that completions change; ia->mutex
- * protects ia->reserved_lmr.
+ * dat_lmr_free() frees the MR and unmaps the scatter list before it returns, since the
+ * consumer may then reuse the memory; the object is released later. lmr->lock protects
+ * the MR and the state that completions change; ia->mutex protects ia->reserved_lmr.
  */
 #include <linux/slab.h>
 #include "ep.h"
@@ -28,7 +27,7 @@ struct kdapl_lmr_spec {
 	DAT_MEM_PRIV_FLAGS priv;
 	DAT_VA_TYPE va_type;
 	DAT_MEM_OPTIMIZE_FLAGS opt;
-	struct kdapl_lmr *origin;	/* has the memory, or NULL */
+	struct kdapl_lmr *origin;	/* provides the memory, or NULL */
 };
 
 /* Close the memory to the device: free the MR and unmap the scatter list. */
@@ -72,8 +71,8 @@ static void kdapl_lmr_release(struct kdapl_obj *obj)
 }
 
 /*
- * A peer has invalidated @rkey: unbind the LMR, unless that is the key of an
- * earlier binding, or the completion of dat_lmr_invalidate() will unbind it.
+ * A peer has invalidated @rkey: unbind the LMR. Not if @rkey belongs to an earlier
+ * binding, or if the completion of dat_lmr_invalidate() will unbind the LMR.
  */
 static void kdapl_lmr_invalidated(struct kdapl_obj *obj, u32 rkey)
 {
@@ -86,7 +85,7 @@ static void kdapl_lmr_invalidated(struct kdapl_obj *obj, u32 rkey)
 		lmr->invalidated = !lmr->fmr;
 		lmr->rmr_context = 0;
 		WRITE_ONCE(lmr->valid, false);
-		/* RMRs may be bound to the pages of any other LMR. */
+		/* Other LMRs stay mapped: RMRs may be bound to their pages. */
 		if (lmr->fmr && !lmr->stale)
 			kdapl_region_unmap_locked(lmr);
 	}
@@ -111,8 +110,8 @@ static const struct kdapl_obj_ops kdapl_lmr_ops = {
 };
 
 /*
- * Make an LMR of @ia without memory; it references @pz, which may be NULL.
- * Return the LMR, not published yet, or an ERR_PTR. Context: Process context.
+ * Allocate an LMR of @ia without memory; it references @pz, which may be NULL. Return the
+ * LMR, not published yet, or an ERR_PTR. Context: Process context.
  */
 struct kdapl_lmr *kdapl_lmr_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz)
 {
@@ -176,7 +175,7 @@ static int kdapl_lmr_register(struct kdapl_lmr *lmr)
 	return lmr->odd ? kdapl_region_join(lmr) : 0;
 }
 
-/* The caller undoes what an error leaves with kdapl_lmr_teardown(). */
+/* Set up the memory of @lmr. After an error the caller calls kdapl_lmr_teardown(). */
 static int kdapl_lmr_setup(struct kdapl_lmr *lmr, struct kdapl_lmr *origin)
 {
 	int err;
@@ -231,7 +230,7 @@ static DAT_RETURN kdapl_lmr_check(struct kdapl_ia *ia,
 		return ret;
 	if (!kdapl_region_ok(spec->type, &spec->region, spec->len))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	/* For the LMR type, length 0 stands for the length of the other LMR. */
+	/* For the LMR type, length 0 means the length of the other LMR. */
 	if ((!spec->len && spec->type != DAT_MEM_TYPE_LMR) ||
 	    spec->len > max)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
@@ -244,7 +243,7 @@ static DAT_RETURN kdapl_lmr_check(struct kdapl_ia *ia,
 	return DAT_SUCCESS;
 }
 
-/* Take a dependency on the LMR, if any, whose memory @spec names. */
+/* If @spec names the memory of another LMR, take a dependency on that LMR. */
 static DAT_RETURN kdapl_lmr_origin(struct kdapl_ia *ia,
 				   struct kdapl_lmr_spec *spec)
 {
@@ -321,8 +320,8 @@ static DAT_RETURN kdapl_lmr_create(struct kdapl_ia *ia, struct kdapl_pz *pz,
 		goto out_leave;
 	}
 	/*
-	 * Pairs with the acquire in kdapl_sge_build(). hca->sem is still held,
-	 * so kdapl_lmr_strip() cannot have cleared ->valid before. litmus: lmr-valid
+	 * Pairs with the acquire in kdapl_sge_build(). hca->sem is still held, so
+	 * kdapl_lmr_strip() cannot have cleared ->valid earlier. litmus: lmr-valid
 	 */
 	smp_store_release(&lmr->valid, true);
 	*out = lmr;
@@ -484,8 +483,8 @@ out_put:
 EXPORT_SYMBOL(dat_ia_memtype_hint);
 
 /*
- * Make the reserved LMR of @ia. It covers every DMA address; the posting calls
- * use the local_dma_lkey of the Endpoint's PD for it.
+ * Create the reserved LMR of @ia. It covers all DMA addresses; the posting calls use the
+ * local_dma_lkey of the Endpoint's PD for it.
  */
 static int kdapl_lmr_make_reserved(struct kdapl_ia *ia)
 {

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * dat_lmr_free(), and the search for posted work that names an LMR: the device goes on
- * using memory that it was given, and with the PD's key for all memory nothing but the
+ * using memory that it was given, and if it was given the PD's key for all memory, only the
  * end of the work stops it.
  *
- * Requests and receives remember the LMRs they name (kdapl_wr_name()), and an LMR
- * remembers who has posted such work, lmr->poster. So posting costs next to nothing,
- * and the search looks at the queues of one Endpoint or SRQ most often; only for an
- * LMR with several posters at all those of the IA. The Endpoint of a lingering queue
- * pair has no handle any more and is found in ia->lingering.
+ * Requests and receives record the LMRs they name (kdapl_wr_name()), and an LMR records
+ * the poster of such work, lmr->poster. So posting costs next to nothing, and the search
+ * usually walks the queues of one Endpoint or SRQ; only for an LMR with several posters it
+ * walks all queues of the IA. The Endpoint of a lingering queue pair has no handle any
+ * more and is found in ia->lingering.
  *
- * Each lock is dropped after KDAPL_SEARCH entries. Work that names the LMR cannot be
- * posted behind the place of the search once kdapl_lmr_close() has closed it and every
- * post that found it open is over, which an RCU grace period tells; before that the
- * answer is a good guess.
+ * Each lock is dropped after KDAPL_SEARCH entries. Once kdapl_lmr_close() has closed the
+ * LMR and waited an RCU grace period for posts that found it open, no work that names it
+ * can be posted behind the place of the search. Before that the answer is a good guess.
  */
 #include "dto.h"
 #include "ep.h"
@@ -35,7 +34,7 @@ static bool kdapl_wr_names(struct kdapl_wr *wr, u32 niov, DAT_LMR_CONTEXT contex
 }
 
 /*
- * Is @wr, a request, about @lmr, or about an RMR, which may be bound to it? Such a
+ * Is the request @wr about @lmr, or about an RMR, which may be bound to @lmr? Such a
  * request uses the LMR until it has ended.
  */
 static bool kdapl_wr_is_about(struct kdapl_wr *wr, struct kdapl_lmr *lmr)
@@ -45,8 +44,8 @@ static bool kdapl_wr_is_about(struct kdapl_wr *wr, struct kdapl_lmr *lmr)
 }
 
 /*
- * Is there work in @ring that has not completed and names @lmr, or, with @about, is
- * about it? litmus: ring-done. Context: Any.
+ * Does @ring have work that has not completed and names @lmr, or with @about is about it?
+ * litmus: ring-done. Context: Any.
  */
 static bool kdapl_ring_names(struct kdapl_ring *ring, struct kdapl_lmr *lmr,
 			     bool about)
@@ -57,11 +56,11 @@ static bool kdapl_ring_names(struct kdapl_ring *ring, struct kdapl_lmr *lmr,
 	bool found = false;
 	u32 pos, done, n, head;
 
-	/* Pairs with kdapl_ring_complete(), which need not hold the lock of the ring. */
+	/* Pairs with kdapl_ring_complete(), which may run without the ring's lock. */
 	pos = smp_load_acquire(&ring->done);
 	do {
 		spin_lock_irqsave(&ring->lock, flags);
-		/* Entries that have completed may have been used again; as above. */
+		/* Entries that have completed may have been reused; pairs as above. */
 		done = smp_load_acquire(&ring->done);
 		if ((s32)(done - pos) > 0)
 			pos = done;
@@ -95,7 +94,7 @@ static bool kdapl_srq_names(struct kdapl_srq *srq, struct kdapl_lmr *lmr)
 	bool found = false;
 	int i = 0, n;
 
-	/* The mutex keeps the entries; the lock, what is in them. */
+	/* The mutex keeps the entries, the lock protects their content. */
 	mutex_lock(&srq->mutex);
 	while (i < srq->slots && !found) {
 		spin_lock_irqsave(&srq->lock, flags);
@@ -125,8 +124,8 @@ static void kdapl_ep_poll(struct kdapl_ep *ep)
 }
 
 /*
- * Does work that was posted to @obj name @lmr? If so, it may have completed and
- * nobody polls: look twice.
+ * Does work that was posted to @obj name @lmr? The work may have completed without
+ * anybody polling: poll and check again.
  */
 static bool kdapl_obj_names(struct kdapl_obj *obj, struct kdapl_lmr *lmr)
 {
@@ -182,16 +181,16 @@ static bool kdapl_any_names(struct kdapl_lmr *lmr)
 }
 
 /**
- * kdapl_lmr_is_posted - is an LMR named by posted work?
+ * kdapl_lmr_is_posted - does posted work name an LMR?
  * @lmr: the LMR
  *
- * Work that has completed is none, even if nobody has polled for it. A device that is
- * leaving has what was posted to it until it has taken the queue pairs down. When it has
- * left, buffers of SRQs stay posted, and so do receives that wait for a connection, but
- * nobody has them any more.
+ * Completed work does not count, even if nobody has polled for it. A leaving device has
+ * the work posted to it until it has taken the queue pairs down. After it has left,
+ * buffers of SRQs stay posted, and so do receives that wait for a connection, but no
+ * device has them.
  *
  * Context: Process context.
- * Return: whether a device may still read or write the memory because of it
+ * Return: whether a device may still read or write the memory for such work
  */
 static bool kdapl_lmr_is_posted(struct kdapl_lmr *lmr)
 {
@@ -220,8 +219,8 @@ static bool kdapl_lmr_lingers(struct kdapl_ep *ep, void *lmr)
 }
 
 /*
- * Wait for the Endpoints that were freed before the call and whose work names @lmr
- * or is about it. Return false if one of them still receives. Context: Process context.
+ * Wait for the Endpoints that were freed before the call and whose work names @lmr or is
+ * about it. Return false if one of them still receives. Context: Process context.
  */
 static bool kdapl_lmr_wait_lingering(struct kdapl_lmr *lmr)
 {
@@ -234,30 +233,31 @@ static bool kdapl_lmr_retire(struct kdapl_lmr *lmr)
 	if (kdapl_obj_retire(&lmr->obj))
 		return true;
 	/*
-	 * A request holds its use until its completion is polled, which no one
-	 * may be doing. Requests about RMRs may be on any EVD of the IA.
+	 * A request holds its use until its completion is polled, and nobody may be
+	 * polling. Requests about RMRs may be on any EVD of the IA.
 	 */
 	kdapl_ia_poll_all(lmr->obj.ia);
 	return kdapl_obj_retire(&lmr->obj);
 }
 
 /*
- * Close @lmr to posts, unless posted work names it, or was about to. Return whether it is
- * closed. The caller has retired @lmr.
+ * Close @lmr, which the caller has retired, to posts. Return false, with @lmr open again,
+ * if posted work names it.
  *
  * A posting call checks ->valid, enters itself in ->poster and its work in the queue, all
- * in one RCU read-side section. So when the grace period is over, a call that has seen
- * ->valid set can be found by ->poster and in its queue, and no other will. litmus: lmr-close
+ * in one RCU read-side section. So after the grace period each call that has seen ->valid
+ * set can be found by ->poster and in its queue, and no other call will see it set.
+ * litmus: lmr-close
  *
- * It is expedited: a consumer may free ten thousand LMRs in a row, which would take
- * minutes otherwise, and a processor that is interrupted for it loses microseconds.
+ * The grace period is expedited: a consumer may free ten thousand LMRs in a row, which
+ * would take minutes otherwise, and interrupting a processor for it costs microseconds.
  */
 static bool kdapl_lmr_close(struct kdapl_lmr *lmr)
 {
 	bool valid, posted;
 	unsigned long flags;
 
-	/* The device neither leaves nor is ->mr replaced. */
+	/* hca->sem keeps the device from leaving and ->mr from being replaced. */
 	down_read(&lmr->obj.ia->hca->sem);
 	spin_lock_irqsave(&lmr->lock, flags);
 	valid = lmr->valid;
@@ -267,7 +267,7 @@ static bool kdapl_lmr_close(struct kdapl_lmr *lmr)
 	posted = kdapl_lmr_is_posted(lmr);
 	if (posted) {
 		spin_lock_irqsave(&lmr->lock, flags);
-		/* The peer may have invalidated it meanwhile. */
+		/* The peer may have invalidated the LMR meanwhile. */
 		valid = valid && (lmr->fmr ? lmr->bound : !lmr->invalidated);
 		/*
 		 * Pairs with the acquire in kdapl_sge_one() and kdapl_lmr_usable().
@@ -285,10 +285,10 @@ static DAT_RETURN kdapl_lmr_free(struct kdapl_lmr *lmr)
 	const DAT_RETURN in_use = DAT_ERROR(DAT_INVALID_STATE,
 					    DAT_INVALID_STATE_LMR_IN_USE);
 
-	/* No QP of a freed Endpoint may write into the memory any more. */
+	/* No QP of a freed Endpoint may still write into the memory. */
 	if (!kdapl_lmr_wait_lingering(lmr))
 		return in_use;
-	/* Ask first: closing an LMR that is in use can fail a post. */
+	/* Check before closing: closing an LMR that is in use can fail a post. */
 	if (kdapl_lmr_is_posted(lmr))
 		return in_use;
 	if (!kdapl_lmr_retire(lmr))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Remote Memory Regions: making, querying and freeing. mem_bind.c binds them.
+ * Remote Memory Regions: creating, querying and freeing. mem_bind.c binds them.
  *
  * The kernel has no verb for memory windows, so an RMR is a fast registration:
  * an MR of its own over the DMA addresses of a part of an LMR. A bind is a work
@@ -10,18 +10,18 @@
  * The page list of an MR is written when the request is posted, when the device
  * may still be using the list of the old binding; and no device registers an MR
  * that is registered. So an RMR has two MRs, called windows, and a rebind opens
- * one and closes the other. To the device that is a list of two requests; to
+ * one and closes the other. To the device a rebind is a list of two requests; to
  * the consumer it is one, which takes one place in the queue of the Endpoint.
- * Its completion says that the new context is good and the old one is not.
+ * Its completion means that the new context is valid and the old one is not.
  *
  * A window holds a dependency on its LMR from the bind until the request that
  * closes it has completed. If a request fails or is flushed, the state of the
  * MR is unknown. The MR is freed, which closes the window for certain, and
- * kdapl_rmr_recycle() makes another in the background. Every posted request
+ * kdapl_rmr_recycle() allocates another in the background. Every posted request
  * holds a reference to the RMR, because drivers follow the pointer to the MR
  * until the request has completed.
  *
- * rmr->lock protects the windows and the posted requests. A caller that claims
+ * rmr->lock protects the windows and the posted requests. A caller that has claimed
  * the RMR (kdapl_rmr_try_claim()) may post without the lock.
  */
 #include <linux/delay.h>
@@ -40,9 +40,9 @@
 /* ---- Windows ------------------------------------------------------------- */
 
 /*
- * Free the MR of @win, which closes the window, and drop its dependency on the
- * LMR. Without @force, do so only if no request on @win is posted or about to
- * be. Return whether it was done.
+ * Free the MR of @win, which closes the window, and drop its dependency on the LMR.
+ * Without @force do so only if no request on @win is posted or about to be. Return
+ * whether the MR was freed.
  */
 static bool kdapl_window_strip(struct kdapl_rmr *rmr, struct kdapl_window *win,
 			       bool force)
@@ -112,8 +112,8 @@ static void kdapl_rmr_recycle(struct work_struct *work)
 		goto out_put;
 	for (i = 0; i < ARRAY_SIZE(rmr->win); i++) {
 		/*
-		 * Only dat_rmr_free() changes a window that is waste, after it
-		 * has set ->users to -1.
+		 * Once dat_rmr_free() has set ->users to -1, only it changes a window
+		 * that is waste.
 		 */
 		spin_lock_irqsave(&rmr->lock, flags);
 		waste = kdapl_window_is_waste(rmr, &rmr->win[i]) &&
@@ -138,10 +138,7 @@ void kdapl_rmr_queue_recycle(struct kdapl_rmr *rmr)
 
 /* ---- Life ---------------------------------------------------------------- */
 
-/*
- * The device is leaving. All its queue pairs are destroyed, so no request is
- * posted.
- */
+/* The device is leaving. Its queue pairs are destroyed, so no request is posted. */
 static void kdapl_rmr_obj_strip(struct kdapl_obj *obj)
 {
 	kdapl_rmr_strip(container_of(obj, struct kdapl_rmr, obj));
@@ -179,7 +176,7 @@ static const struct kdapl_obj_ops kdapl_rmr_ops = {
 	.request_done = kdapl_rmr_request_done,
 };
 
-/* Make the MRs and the scatter list; after an error the release frees them. */
+/* Allocate the MRs and the scatter list; after an error the release frees them. */
 static int kdapl_rmr_fill(struct kdapl_rmr *rmr)
 {
 	struct ib_mr *mr;
@@ -196,7 +193,7 @@ static int kdapl_rmr_fill(struct kdapl_rmr *rmr)
 	return err;
 }
 
-/* Make an RMR in @pz, which the caller uses; it is not published yet. */
+/* Allocate an RMR in @pz, which the caller uses; it is not published yet. */
 static DAT_RETURN kdapl_rmr_alloc(struct kdapl_pz *pz, DAT_RMR_SCOPE scope,
 				  struct kdapl_rmr **out)
 {
@@ -313,16 +310,19 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
 EXPORT_SYMBOL(dat_rmr_query);
 
 /*
- * Retire @rmr, unless a request about it is posted or about to be: the peer reaches the
- * window that an unbind has yet to close, and will reach that of a bind. No MR can be
- * freed from under a request, as drivers follow the pointer to it.
+ * Retire @rmr, unless a request about it is posted or about to be: until an unbind has
+ * completed the peer reaches the old window, and a bind opens a new one. Drivers follow
+ * the pointer to the MR of a posted request, so this MR cannot be freed.
  */
 static DAT_RETURN kdapl_rmr_try_retire(struct kdapl_rmr *rmr)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 	unsigned long flags;
 
-	/* kdapl_rmr_try_claim() reads ->users under the lock: none is posted later. */
+	/*
+	 * kdapl_rmr_try_claim() reads ->users under the lock, so no request is posted
+	 * later.
+	 */
 	spin_lock_irqsave(&rmr->lock, flags);
 	if (rmr->nreqs || rmr->posting)
 		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_NO_SUBTYPE);
@@ -332,7 +332,7 @@ static DAT_RETURN kdapl_rmr_try_retire(struct kdapl_rmr *rmr)
 	return ret;
 }
 
-/* Was @ep, which was freed, the Endpoint that the requests of the RMR @arg are on? */
+/* Are the requests of the RMR @arg on @ep, which was freed? */
 static bool kdapl_rmr_lingers(struct kdapl_ep *ep, void *arg)
 {
 	struct kdapl_rmr *rmr = arg;
@@ -341,9 +341,9 @@ static bool kdapl_rmr_lingers(struct kdapl_ep *ep, void *arg)
 }
 
 /*
- * Retire @rmr when its posted requests have completed, for which it waits a while. On a
- * live connection they complete soon, but no one may be polling the EVD, so it is polled
- * here. A peer that posts no receive can delay them for ever.
+ * Retire @rmr after its posted requests have completed; wait a while for them. On a live
+ * connection they complete soon, but nobody may be polling the EVD, so poll it here. A
+ * peer that posts no receive can delay them for ever.
  */
 static DAT_RETURN kdapl_rmr_retire(struct kdapl_rmr *rmr)
 {

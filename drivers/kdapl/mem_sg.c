@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * kdat_sg_map() and kdat_sg_unmap(): scatterlists that the consumer has, as
- * triplets for the requests of one I/O. Neither sleeps. pz_sg.c says what a
- * mapping is and what protects it.
+ * kdat_sg_map() and kdat_sg_unmap(): turn a scatterlist of the consumer into triplets for
+ * the requests of one I/O. Neither call sleeps. pz_sg.c explains mappings and their
+ * locking.
  */
 #include <linux/sizes.h>
 #include <dat/kdat_linux.h>
@@ -10,7 +10,7 @@
 #include "ia.h"
 #include "pz_sg.h"
 
-/* Pieces that adjoin are joined up to this length. */
+/* Adjoining pieces are joined up to this length. */
 #define KDAPL_SG_JOIN_MAX	SZ_1G
 
 static void kdapl_sg_release(struct kdapl_obj *obj)
@@ -29,7 +29,7 @@ static KDAT_SG_HANDLE kdapl_sg_handle(const struct kdapl_sg *sg, s64 state)
 	return (KDAT_SG_HANDLE)(uintptr_t)((state & ~KDAPL_SG_COUNT) | low);
 }
 
-/* The IA is closed: unmap what the consumer has left, unless it is posted. */
+/* The IA is closed: unmap a mapping that the consumer has left, unless it is posted. */
 static void kdapl_sg_obj_free(struct kdapl_obj *obj)
 {
 	struct kdapl_sg *sg = container_of(obj, struct kdapl_sg, obj);
@@ -40,9 +40,9 @@ static void kdapl_sg_obj_free(struct kdapl_obj *obj)
 }
 
 /*
- * The device is leaving. No request is at the device any more, so the mapping
- * goes although the consumer has not unmapped it. If a call of the consumer is
- * unmapping it, kdapl_remove_one() waits for that call. litmus: sg-strip
+ * The device is leaving and has no more requests, so unmap the mapping although the
+ * consumer has not. If a call of the consumer is unmapping it, kdapl_remove_one() waits
+ * for this call. litmus: sg-strip
  */
 static void kdapl_sg_strip(struct kdapl_obj *obj)
 {
@@ -70,7 +70,7 @@ static const struct kdapl_obj_ops kdapl_sg_ops = {
 	.strip = kdapl_sg_strip,
 };
 
-/* Return what requests may do with memory that is mapped in this direction. */
+/* Return the privileges of requests on memory that is mapped in this direction. */
 static DAT_MEM_PRIV_FLAGS kdapl_sg_priv(enum dma_data_direction dir)
 {
 	switch (dir) {
@@ -98,8 +98,8 @@ static bool kdapl_sg_list_ok(struct scatterlist *sgl, int nents)
 }
 
 /*
- * Write the triplets of @n DMA addresses, joining what adjoins. Return their
- * number, or -ERANGE if there are more than @max.
+ * Write the triplets of @n DMA addresses, joining adjoining pieces. Return the number of
+ * triplets, or -ERANGE if there are more than @max.
  */
 static int kdapl_sg_fill(struct kdapl_sg *sg, int n, DAT_LMR_CONTEXT context,
 			 DAT_LMR_TRIPLET *iov, int max)
@@ -126,7 +126,7 @@ static int kdapl_sg_fill(struct kdapl_sg *sg, int n, DAT_LMR_CONTEXT context,
 	return used;
 }
 
-/* Unmap the list, unless the device has left and kdapl_sg_strip() has. litmus: sg-strip */
+/* Unmap the list, unless kdapl_sg_strip() has done so as the device left. litmus: sg-strip */
 static void kdapl_sg_undo(struct kdapl_sg *sg)
 {
 	unsigned long flags;
@@ -136,7 +136,7 @@ static void kdapl_sg_undo(struct kdapl_sg *sg)
 				sg->dir);
 		return;
 	}
-	/* The consumer may free the list when kdapl_sg_strip() is done. */
+	/* Wait for kdapl_sg_strip(): then the consumer may free the list. */
 	spin_lock_irqsave(&sg->lock, flags);
 	spin_unlock_irqrestore(&sg->lock, flags);
 }
@@ -237,7 +237,7 @@ out:
 }
 EXPORT_SYMBOL(kdat_sg_map);
 
-/* Return the object that a handle names, whether it is still valid or not. */
+/* Return the object that a handle names, even if the handle is no longer valid. */
 static struct kdapl_sg *kdapl_sg_find(u64 handle)
 {
 	struct kdapl_obj *obj = kdapl_at(handle & KDAPL_INDEX_MASK);
@@ -273,7 +273,7 @@ DAT_RETURN kdat_sg_unmap(KDAT_SG_HANDLE sg_handle)
 	now = atomic64_read(&sg->state);
 	if (unlikely(!claimed && !kdapl_sg_is_free(now) &&
 		     (now & ~KDAPL_SG_COUNT) == state)) {
-		/* A request is posted until its completion is polled. */
+		/* A request counts as posted until its completion is polled. */
 		kdapl_ep_poll_requests(READ_ONCE(sg->ep_handle));
 		claimed = kdapl_sg_claim(sg, state);
 		now = atomic64_read(&sg->state);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * dat_lmr_sync_rdma_read() and dat_lmr_sync_rdma_write(), for platforms on
- * which the CPU and the device do not see the same memory: the CPU's caches are not
- * coherent, or the device reaches only a copy (swiotlb). Nobody but the consumer
- * knows when the peer reads or writes.
+ * dat_lmr_sync_rdma_read() and dat_lmr_sync_rdma_write(), for platforms on which the CPU
+ * and the device do not see the same memory: the CPU's caches are not coherent, or the
+ * device reaches only a copy (swiotlb). Only the consumer knows when the peer reads or
+ * writes.
  */
 #include "ia.h"
 #include "mem.h"
 
-/* Check and sync @n segments, one after another, up to the first bad one. */
+/* Check and sync @n segments, one after another, until one is bad. */
 static DAT_RETURN kdapl_lmr_sync_all(DAT_IA_HANDLE ia_handle,
 				     const DAT_LMR_TRIPLET *seg, u64 n,
 				     bool for_cpu)

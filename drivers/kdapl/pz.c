@@ -2,10 +2,10 @@
 /*
  * Protection Zones: dat_pz_create(), dat_pz_query(), dat_pz_free().
  *
- * A PZ owns a protection domain of the device. Every object in the PZ holds a
- * use of the PZ, which makes dat_pz_free() fail, and a reference, which keeps
- * the domain until the object has been released in the background. The PZ has
- * no lock but the one of its service connection (pz_svc.c).
+ * A PZ owns a protection domain of the device. Every object in the PZ holds a use of the
+ * PZ, which makes dat_pz_free() fail, and a reference, which keeps the domain until the
+ * object has been released in the background. The only locks of the PZ are those of its
+ * service connection (pz_svc.c) and its mappings (pz_sg.c).
  */
 #include <linux/slab.h>
 #include "ia.h"
@@ -38,8 +38,8 @@ static void kdapl_pz_obj_free(struct kdapl_obj *obj)
 }
 
 /*
- * The device is leaving. kdapl_ia_strip() strips PZs last, so no verbs object
- * uses the protection domain any more.
+ * The device is leaving. kdapl_ia_strip() strips PZs last, so no verbs object uses the
+ * protection domain any more.
  */
 static void kdapl_pz_strip(struct kdapl_obj *obj)
 {
@@ -63,12 +63,12 @@ static const struct kdapl_obj_ops kdapl_pz_ops = {
 
 /**
  * kdapl_pz_get - take a dependency on the PZ of a new object
- * @ia_handle: handle of the IA that the PZ has to belong to
+ * @ia_handle: handle of the IA that must own the PZ
  * @pz_handle: handle of the PZ
  * @pz: set to the PZ, used and referenced; its reference keeps the IA
  *
  * Context: Any.
- * Return: %DAT_SUCCESS, or which of the handles is invalid
+ * Return: %DAT_SUCCESS, or the error for the invalid handle
  */
 DAT_RETURN kdapl_pz_get(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			struct kdapl_pz **pz)
@@ -83,7 +83,7 @@ DAT_RETURN kdapl_pz_get(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 		     DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
 }
 
-/* Make a PZ of @ia with its protection domain; it is not published yet. */
+/* Allocate a PZ of @ia with its protection domain; it is not published yet. */
 static int kdapl_pz_alloc(struct kdapl_ia *ia, struct kdapl_pz **out)
 {
 	struct kdapl_pz *pz;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Protection Zones, and what LMRs, RMRs and data transfer need of the verbs:
- * pz.c, pz_svc.c, pz_loop.c, pz_mr.c, pz_map.c, pz_dma.c, pz_sge.c; mappings are in
- * pz_sg.h.
+ * Protection Zones, and the use of verbs for LMRs, RMRs and data transfer: pz.c,
+ * pz_svc.c, pz_loop.c, pz_mr.c, pz_map.c, pz_dma.c, pz_sge.c. Mappings are in pz_sg.h.
  */
 #ifndef KDAPL_PZ_H
 #define KDAPL_PZ_H
@@ -27,10 +26,10 @@ struct kdapl_svc;
  * @lkey: local_dma_lkey of @pd, which posting calls read without a lock while
  *	the device leaves
  * @svc_mutex: serialises use of @svc
- * @svc: service connection (pz_svc.c), made when first needed
- * @sg_cache: mappings in store, by CPU (pz_sg.c)
+ * @svc: service connection (pz_svc.c), created when first needed
+ * @sg_cache: unused mappings, by CPU (pz_sg.c)
  * @sg_lock: protects @sg_depot
- * @sg_depot: more mappings in store
+ * @sg_depot: more unused mappings
  */
 struct kdapl_pz {
 	struct kdapl_obj obj;
@@ -74,8 +73,8 @@ int kdapl_region_join(struct kdapl_lmr *lmr);
 void kdapl_region_part(struct kdapl_lmr *lmr);
 
 /*
- * Return whether a device may be given @page. Memory of PCI devices is mapped in
- * other ways, and not to every device.
+ * May a device be given @page? Memory of PCI devices is mapped in other ways, and not for
+ * every device.
  */
 static inline bool kdapl_page_ok(struct page *page)
 {
@@ -100,11 +99,11 @@ int kdapl_region_slice(struct kdapl_lmr *lmr, u64 offset, u64 len,
 /* pz_sge.c */
 
 /*
- * struct kdapl_segs - segments of a request, which are checked before a lock is taken
+ * struct kdapl_segs - segments of a request; checked before a lock is taken
  * @iov: the consumer's segments
- * @n: their number
- * @len: bytes that are transferred; this and @map are set when they have been checked
- * @map: mapping that they name, counted, or NULL
+ * @n: number of segments
+ * @len: bytes that are transferred; set with @map when the segments have been checked
+ * @map: mapping that the segments name, with a count; or NULL
  */
 struct kdapl_segs {
 	const DAT_LMR_TRIPLET *iov;

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Memory of an LMR: mapped for the device, handed over, unmapped.
+ * Memory of an LMR: mapped for the device, synced, unmapped.
  *
  * The direction of a mapping follows from the privileges. A mapping lives as long as
- * the LMR or the binding, so what the CPU and the device have written is handed over
+ * the LMR or the binding, so memory that the CPU or the device has written is synced
  * part by part: when a request or receive is entered in its queue, when it has completed
  * (dto_sync.c), and by dat_lmr_sync_rdma_read() and
- * dat_lmr_sync_rdma_write(). Mapping and unmapping synchronise nothing by themselves:
- * two LMRs may have the same memory, and a copy of all of it would undo what was
- * written beside the parts. Only the end of a binding hands over all of its pages.
+ * dat_lmr_sync_rdma_write(). Mapping and unmapping themselves sync nothing:
+ * two LMRs may have the same memory, and copying all of it would undo writes beside the
+ * parts. Only the end of a binding syncs all of its pages.
  *
  * dat_rmr_bind() takes its part from the list with kdapl_region_slice(), and
- * kdapl_region_sync() walks it. lmr->lock protects lmr->mapped: who finds it set under
- * the lock may call the driver, as kdapl_lmr_strip() clears it before the device leaves.
+ * kdapl_region_sync() walks it. lmr->lock protects lmr->mapped: a caller that finds it set
+ * under the lock may call the driver, as kdapl_lmr_strip() clears it before the device
+ * leaves.
  */
 #include <linux/dma-mapping.h>
 #include "ia.h"
@@ -47,7 +48,7 @@ static bool kdapl_needs_sync(struct kdapl_lmr *lmr)
 	return false;
 }
 
-/* Sync up to @n bytes where @at is, and go on. Return their number. */
+/* Sync up to @n bytes at @at, and move @at. Return their number. */
 static u64 kdapl_sync_piece(struct kdapl_lmr *lmr, struct kdapl_cursor *at, u64 n,
 			    bool for_cpu)
 {
@@ -65,9 +66,9 @@ static u64 kdapl_sync_piece(struct kdapl_lmr *lmr, struct kdapl_cursor *at, u64 
 }
 
 /*
- * Sync what @at has left, for the CPU or else for the device, if it is mapped: at most
- * *@room entries, and memory of as many pages, which *@room is reduced by. Return whether
- * something is left.
+ * Sync a section of the rest of @at, for the CPU or else for the device, if it is mapped:
+ * at most *@room entries, and as many pages of memory. Reduce *@room by the larger of the
+ * two. Return whether something is left.
  */
 static bool kdapl_sync_section(struct kdapl_lmr *lmr, struct kdapl_cursor *at,
 			       unsigned int *room, bool for_cpu)
@@ -77,7 +78,7 @@ static bool kdapl_sync_section(struct kdapl_lmr *lmr, struct kdapl_cursor *at,
 
 	lockdep_assert_held(&lmr->lock);
 
-	/* The device has not written what it only reads. */
+	/* The device has not written memory that it only reads. */
 	if (!lmr->mapped || (for_cpu && lmr->dir == DMA_TO_DEVICE))
 		return false;
 	if (!at->sg)
@@ -100,8 +101,8 @@ static bool kdapl_sync_section(struct kdapl_lmr *lmr, struct kdapl_cursor *at,
 }
 
 /*
- * A section has left @room. Add it to the @done ones before, unless interrupts have been
- * on between them, and return the sum.
+ * A section has left @room. Return its count, plus the @done of earlier sections unless
+ * interrupts were on in between.
  */
 static unsigned int kdapl_sync_count(unsigned int done, unsigned int room)
 {
@@ -111,8 +112,8 @@ static unsigned int kdapl_sync_count(unsigned int done, unsigned int room)
 }
 
 /*
- * Sync @len bytes of @lmr from @offset on, for the CPU or else for the device, if that
- * is needed. Context: Any.
+ * Sync @len bytes of @lmr from @offset on, for the CPU or else for the device, if the
+ * mapping needs it. Context: Any.
  */
 void kdapl_region_sync(struct kdapl_lmr *lmr, u64 offset, u64 len, bool for_cpu)
 {
@@ -136,8 +137,8 @@ void kdapl_region_sync(struct kdapl_lmr *lmr, u64 offset, u64 len, bool for_cpu)
 }
 
 /*
- * Hand over what @at has left of @part, at most *@room as kdapl_sync_section() counts it.
- * Return whether something is left.
+ * Sync the rest @at of @part, at most *@room as kdapl_sync_section() counts it. Return
+ * whether something is left.
  */
 static bool kdapl_part_section(const struct kdapl_part *part, struct kdapl_cursor *at,
 			       unsigned int *room, bool for_cpu)
@@ -153,7 +154,7 @@ static bool kdapl_part_section(const struct kdapl_part *part, struct kdapl_curso
 	spin_lock_irqsave(&lmr->lock, flags);
 	if (!at->sg)
 		at->offset = part->addr - (part->shifted ? lmr->shift : 0) - lmr->base;
-	/* The memory of another binding was handed over when that ended. */
+	/* The memory of another binding was synced when that binding ended. */
 	if (lmr->context == part->context && (at->sg || at->offset < lmr->len))
 		more = kdapl_sync_section(lmr, at, room, for_cpu);
 	spin_unlock_irqrestore(&lmr->lock, flags);
@@ -163,8 +164,8 @@ out:
 }
 
 /*
- * Hand a part of an LMR, which may have no bytes, to the device. It takes long, so the
- * caller should have interrupts on. Context: Any.
+ * Sync a part of an LMR, which may have no bytes, for the device. It may take long, so
+ * the caller should have interrupts on. Context: Any.
  */
 void kdapl_part_to_device(const struct kdapl_part *part)
 {
@@ -180,10 +181,10 @@ void kdapl_part_to_device(const struct kdapl_part *part)
 }
 
 /**
- * kdapl_part_to_cpu - hand a part of an LMR to the CPU, a section at a time
+ * kdapl_part_to_cpu - sync a part of an LMR for the CPU, a section at a time
  * @part: the part
  * @at: in the first call only its length is set
- * @room: how many objects the caller's section may still deal with; reduced
+ * @room: objects that the caller's section may still sync; reduced
  *
  * Context: Any.
  * Return: whether something is left, for another section
@@ -203,11 +204,11 @@ static struct scatterlist *kdapl_sg_entry(struct scatterlist *sg, unsigned int n
 }
 
 /*
- * Map @n entries for the device, at whole pages: the first one begins at the page and
- * the last one ends with the page then. A copy (swiotlb) is at another place in its page
- * unless all of the page is mapped, and the device's address has to differ from that of
- * the consumer in whole pages. What is beside the memory has no key and is not handed
- * over. Return the number of DMA addresses, or 0 or less.
+ * Map @n entries for the device, extended to whole pages: the first one then begins and
+ * the last one ends with its page. A copy (swiotlb) keeps the place in the page only if
+ * all of the page is mapped, and the device's address must differ from the consumer's in
+ * whole pages. The memory beside has no key and is not synced. Return the number of DMA
+ * addresses, or 0 or less.
  */
 static int kdapl_dma_map_pages(struct kdapl_lmr *lmr, unsigned int n)
 {
@@ -228,8 +229,8 @@ static int kdapl_dma_map_pages(struct kdapl_lmr *lmr, unsigned int n)
 }
 
 /*
- * Correct the DMA addresses of @lmr for what is mapped beside the memory; or (@undo) have
- * them as they were mapped.
+ * Cut the memory mapped beside @lmr off its DMA addresses; with @undo restore them as
+ * mapped.
  */
 static void kdapl_dma_trim(struct kdapl_lmr *lmr, bool undo)
 {
@@ -242,7 +243,10 @@ static void kdapl_dma_trim(struct kdapl_lmr *lmr, bool undo)
 		sg_dma_len(last) += lmr->tail;
 	} else {
 		sg_dma_address(first) += lmr->head;
-		/* Without lengths of their own that was kdapl_dma_map_pages(). */
+		/*
+		 * Without separate DMA lengths kdapl_dma_map_pages() has restored the
+		 * lengths.
+		 */
 		if (IS_ENABLED(CONFIG_NEED_SG_DMA_LENGTH)) {
 			sg_dma_len(first) -= lmr->head;
 			sg_dma_len(last) -= lmr->tail;
@@ -252,7 +256,7 @@ static void kdapl_dma_trim(struct kdapl_lmr *lmr, bool undo)
 
 /*
  * Map the first @n entries of the list of @lmr, which only the caller uses, for a device
- * that does not leave meanwhile. The caller hands the memory over (kdapl_region_sync()).
+ * that does not leave meanwhile. The caller syncs the memory (kdapl_region_sync()).
  * Return 0 or an errno. Context: Any.
  */
 int kdapl_dma_map(struct kdapl_lmr *lmr, unsigned int n)
@@ -279,8 +283,8 @@ static void kdapl_dma_unmap(struct kdapl_lmr *lmr)
 }
 
 /*
- * Undo kdapl_region_fill(), which has set lmr->entries unless the consumer has mapped the
- * memory. The same for a caller that has cleared lmr->mapped. Context: Any.
+ * Undo kdapl_region_fill(), or the mapping of an LMR whose ->mapped the caller has
+ * cleared. Memory that the consumer has mapped has ->entries 0. Context: Any.
  */
 void kdapl_region_unfill(struct kdapl_lmr *lmr)
 {
@@ -289,8 +293,8 @@ void kdapl_region_unfill(struct kdapl_lmr *lmr)
 }
 
 /*
- * Map the scatter list that kdapl_region_build() built for the device. Return 0
- * or an errno. Context: Process context, within kdapl_hca_enter().
+ * Map the scatter list of kdapl_region_build() for the device. Return 0 or an errno.
+ * Context: Process context, within kdapl_hca_enter().
  */
 int kdapl_region_map(struct kdapl_lmr *lmr)
 {
@@ -309,9 +313,9 @@ int kdapl_region_map(struct kdapl_lmr *lmr)
 }
 
 /*
- * Undo kdapl_region_fill(), if that was done. What the device has written was handed to
- * the CPU before (dto_sync.c). kdapl_lmr_strip() takes the lock as well, so what is mapped
- * here is mapped on a device that is present. Context: Any.
+ * Undo kdapl_region_fill(), if it was done. dto_sync.c has synced the memory that the
+ * device has written. kdapl_lmr_strip() takes the lock, too, so a mapping found here is
+ * on a device that is present. Context: Any.
  */
 void kdapl_region_unmap_locked(struct kdapl_lmr *lmr)
 {
@@ -334,12 +338,12 @@ void kdapl_region_unmap(struct kdapl_lmr *lmr)
 
 	lockdep_assert_held(&lmr->obj.ia->hca->sem);
 
-	/* Of a binding that ended by itself nobody else hands over what was written. */
+	/* A binding may have ended by itself: sync the written memory, as nobody else does. */
 	if (lmr->fmr)
 		kdapl_region_sync(lmr, 0, lmr->len, true);
 	/*
-	 * kdapl_region_sync() walks the list under the same lock, so it either
-	 * is finished or finds ->mapped cleared.
+	 * kdapl_region_sync() walks the list under this lock, so it has either finished
+	 * or finds ->mapped cleared.
 	 */
 	spin_lock_irqsave(&lmr->lock, flags);
 	if (lmr->fmr)
@@ -351,10 +355,7 @@ void kdapl_region_unmap(struct kdapl_lmr *lmr)
 		kdapl_dma_unmap(lmr);
 }
 
-/*
- * Return whether the memory of @lmr, which is mapped, is one range of DMA
- * addresses.
- */
+/* Is the memory of @lmr, which is mapped, one range of DMA addresses? */
 bool kdapl_region_contiguous(struct kdapl_lmr *lmr)
 {
 	u64 next = sg_dma_address(lmr->sgt.sgl);
@@ -395,7 +396,7 @@ u64 kdapl_region_piece(struct kdapl_lmr *lmr, u64 offset, u64 len)
 
 /**
  * kdapl_region_slice - copy out the DMA addresses of a part of an LMR
- * @lmr: the LMR, mapped; a use by the caller keeps the mapping
+ * @lmr: the LMR, mapped; the caller's use keeps the mapping
  * @offset: first byte of the part
  * @len: length of the part in bytes; the part lies inside the LMR
  * @to: table to be filled in; nents is set

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The parts of a Local Memory Region: mem_*.c make and change it, data transfer and
- * pz_*.c find it by its context and use its memory.
+ * Local Memory Regions: mem_*.c create and change them, data transfer and pz_*.c find
+ * them by context and use their memory.
  */
 #ifndef KDAPL_PZ_LMR_H
 #define KDAPL_PZ_LMR_H
@@ -22,28 +22,28 @@ struct kdapl_pz;
 
 /*
  * struct kdapl_lmr - Local Memory Region
- * @obj: what all objects have
- * @pz: its Protection Zone, referenced; NULL for the reserved LMR
+ * @obj: members common to all objects
+ * @pz: Protection Zone, referenced; NULL for the reserved LMR
  * @zone: @pz if every Endpoint and SRQ of @pz may use the LMR; KDAPL_NO_ZONE if
  *	kdapl_lmr_shared() decides
- * @poster: handle of the Endpoint or SRQ to which work was posted that names the
- *	LMR, or KDAPL_MANY_POSTERS; 0 while there was none
+ * @poster: handle of the Endpoint or SRQ that has posted work naming the LMR, or
+ *	KDAPL_MANY_POSTERS; 0 before the first such post
  * @context: identifies the LMR in the consumer's triplets
  * @base: first address that the consumer may use
  * @len: bytes that the consumer may address
  * @priv: privileges
- * @valid: usable for data transfer: bound, and the device has not left; stored
- *	last, with release semantics, when the members above and below are set
+ * @valid: usable for data transfer: bound, and the device has not left. Stored with
+ *	release semantics after all other members
  * @lkey: local key for the device
  * @shift: the device's address less the consumer's
- * @odd: kdapl_sge_odd() translates segments
+ * @odd: segments must be translated by kdapl_sge_odd()
  * @mr: the MR; NULL while @lkey is the PD's local_dma_lkey, while the MR is
  *	being replaced and once the device has left; @lock
  * @rmr_context: rkey for peers, 0 if none
  * @mem_type: type of the memory
  * @region: the consumer's description of the memory
  * @va_type: whether the consumer's addresses begin at zero
- * @fmr: made by dat_lmr_allocate()
+ * @fmr: created by dat_lmr_allocate()
  * @reserved: the reserved LMR of the IA
  * @max_pages: if @fmr, pages that @mr and @sgt have room for
  * @scope: if @fmr, who may use a binding
@@ -52,21 +52,21 @@ struct kdapl_pz;
  * @sgt: scatter list of the memory; if @fmr, its size is fixed
  * @entries: entries of @sgt before they were mapped
  * @head: bytes mapped in front of the memory, see kdapl_dma_map_pages()
- * @tail: and behind it
- * @dir: direction in which it is mapped
+ * @tail: bytes mapped behind the memory
+ * @dir: direction of the mapping
  * @sync: the mapping needs syncs, see kdapl_region_sync()
- * @whole: if @odd: where the CPU sees the memory in one piece; NULL: nowhere
- * @vmapped: made by vmap() for that
- * @lock: protects @mapped and all that follow; nests inside evd->lock
+ * @whole: if @odd: address at which the CPU sees the memory in one piece; NULL: none
+ * @vmapped: result of vmap() for @whole
+ * @lock: protects @mapped and all members that follow; nests inside evd->lock
  * @mapped: @sgt is mapped for the device, and not by the consumer
  * @bound: a request that registers @mr was posted
  * @invalidated: the peer has invalidated the LMR, which cannot be bound again
  * @closing: a request that invalidates @mr was posted
  * @posting: claimed by a caller that is about to post such a request
- * @stale: such a request failed; @recycle replaces @mr
- * @pending: number of such requests that have not completed
- * @ep_handle: handle of the Endpoint that such requests were last posted to
- * @reg: such a request, to register @mr, until the device has it
+ * @stale: a request about @mr failed; @recycle replaces @mr
+ * @pending: number of requests about @mr that have not completed
+ * @ep_handle: handle of the Endpoint that the last request about @mr was posted to
+ * @reg: request that registers @mr, kept until the device has it
  * @recycle: replaces @mr; holds a reference while queued
  */
 struct kdapl_lmr {
@@ -118,11 +118,11 @@ struct kdapl_lmr {
 };
 
 /*
- * struct kdapl_part - a part of an LMR's memory that is handed over
- * @context: of the LMR
+ * struct kdapl_part - a part of an LMR's memory that is synced
+ * @context: context of the LMR
  * @addr: first byte
  * @len: bytes
- * @shifted: @addr is as the device knows it, not as the consumer
+ * @shifted: @addr is the device's address, not the consumer's
  */
 struct kdapl_part {
 	DAT_LMR_CONTEXT context;
@@ -132,10 +132,10 @@ struct kdapl_part {
 };
 
 /*
- * struct kdapl_cursor - how much of a part is yet to be handed over
+ * struct kdapl_cursor - the rest of a part that is to be synced
  * @sg: entry of the LMR's list, NULL before the first one
- * @i: of that number
- * @offset: first byte, from @sg on
+ * @i: number of @sg
+ * @offset: first byte, counted from @sg
  * @len: bytes left
  */
 struct kdapl_cursor {

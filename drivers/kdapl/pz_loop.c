@@ -2,18 +2,18 @@
 /*
  * A queue pair that is its own peer.
  *
- * Registrations need a queue pair in RTS and send nothing, so on InfiniBand and RoCE
- * the service connection of a Protection Zone (pz_svc.c) is one queue pair that is
- * taken through its states by hand. It needs neither a live port nor an address of the
- * host: every port has a first GID, and what the path leads to does not matter. To
- * srq_probe.c it does, which names a GID with which there was a connection.
+ * Registrations need a queue pair in RTS and send nothing. So on InfiniBand and RoCE the
+ * service connection of a Protection Zone (pz_svc.c) is one queue pair that is taken
+ * through its states by hand. It needs neither a live port nor an address of the host:
+ * every port has a first GID, and the target of the path does not matter. It does matter
+ * to srq_probe.c, which passes a GID that a connection has used.
  */
 #include <linux/etherdevice.h>
 #include <rdma/ib_cache.h>
 #include "ia.h"
 #include "pz.h"
 
-/* Give @ah GID @index of the port, or the first one that it has, as both ends. */
+/* Use GID @index of the port, or its first valid GID, as both ends of @ah. */
 static int kdapl_loop_grh(struct ib_device *dev, u32 port, int gids, int index,
 			  struct rdma_ah_attr *ah)
 {
@@ -85,10 +85,11 @@ static int kdapl_loop_start(struct ib_qp *qp, u32 port, int gid)
 }
 
 /**
- * kdapl_loop_create - make a queue pair that is its own peer
+ * kdapl_loop_create - create a queue pair that is its own peer
  * @pz: Protection Zone, on InfiniBand or RoCE
- * @attr: what the queue pair is like
- * @gid: index of the GID that it sends to, or KDAPL_LOOP_ANY_GID if it sends nothing
+ * @attr: attributes of the queue pair
+ * @gid: index of the GID that the queue pair sends to; KDAPL_LOOP_ANY_GID if it sends
+ *	nothing
  * @qp: set to the queue pair
  *
  * Context: Process context, within kdapl_hca_enter().

@@ -33,7 +33,7 @@ static struct page *kdapl_virt_page(u64 addr)
 
 	if (is_vmalloc_addr(p)) {
 		page = vmalloc_to_page(p);
-		/* What ioremap() maps has none. */
+		/* Memory mapped by ioremap() has no page. */
 		return page && pfn_valid(page_to_pfn(page)) ? page : NULL;
 	}
 	return virt_addr_valid(p) ? virt_to_page(p) : NULL;
@@ -80,9 +80,8 @@ static struct page *kdapl_region_page(const struct kdapl_lmr *lmr,
 }
 
 /*
- * Return whether @region is a possible description of @len bytes of memory of
- * @type. Whether the memory exists is found by kdapl_region_build() and
- * kdapl_region_fill(). Context: Any.
+ * Can @region describe @len bytes of memory of @type? kdapl_region_build() and
+ * kdapl_region_fill() find out whether the memory exists. Context: Any.
  */
 bool kdapl_region_ok(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *region,
 		     u64 len)
@@ -108,9 +107,7 @@ bool kdapl_region_ok(DAT_MEM_TYPE type, const DAT_REGION_DESCRIPTION *region,
 	}
 }
 
-/*
- * Return the address of the first byte, by which the consumer addresses @lmr.
- */
+/* Return the address by which the consumer addresses the first byte of @lmr. */
 static u64 kdapl_region_start(struct kdapl_lmr *lmr)
 {
 	switch (lmr->mem_type) {
@@ -123,7 +120,7 @@ static u64 kdapl_region_start(struct kdapl_lmr *lmr)
 	}
 }
 
-/* Return how many bytes in one piece can be mapped for @dev at a time. */
+/* Return how many bytes in one piece can be mapped for @dev at once. */
 static unsigned int kdapl_max_segment(struct ib_device *dev)
 {
 	unsigned int max = ib_dma_max_seg_size(dev);
@@ -162,8 +159,8 @@ out_free:
 }
 
 /*
- * Return how much of the @len bytes at @offset of a page, and of those that follow, can
- * be one entry of a list for the device of @lmr.
+ * Return how many of the @len bytes from @offset of a page on can be one entry of a list
+ * for the device of @lmr.
  */
 static u32 kdapl_entry_len(const struct kdapl_lmr *lmr, unsigned int offset, u32 len)
 {
@@ -207,9 +204,8 @@ static int kdapl_build_list(struct kdapl_lmr *lmr, struct scatterlist *from)
 }
 
 /*
- * Return whether the device can use @addr as a DMA address of lmr->len bytes. A
- * software device dereferences the address, so it must be a valid kernel
- * address.
+ * Can the device use @addr as a DMA address of lmr->len bytes? A software device
+ * dereferences the address, so it must be a valid kernel address.
  */
 static bool kdapl_dma_ok(struct kdapl_lmr *lmr, u64 addr)
 {
@@ -247,9 +243,8 @@ static int kdapl_build_lmr(struct kdapl_lmr *lmr, struct kdapl_lmr *origin)
 
 /**
  * kdapl_region_build - build the scatter list of an LMR
- * @lmr: mem_type, region and len are set and checked; sgt and va get set
- * @origin: for the LMR type, the LMR that has the memory; the caller holds a
- *	use
+ * @lmr: mem_type, region and len are set and checked; this sets sgt and va
+ * @origin: for the LMR type, the LMR that has the memory; the caller holds a use
  *
  * The release of the LMR frees the list.
  *
@@ -279,8 +274,8 @@ int kdapl_region_build(struct kdapl_lmr *lmr, struct kdapl_lmr *origin)
 }
 
 /*
- * Let the CPU see the memory of @lmr, whose pieces are whole pages inside, in one piece:
- * lmr->whole. Context: Process context.
+ * Make the memory of @lmr, whose pieces are whole pages inside, visible to the CPU in one
+ * piece, lmr->whole. Context: Process context.
  */
 int kdapl_region_join(struct kdapl_lmr *lmr)
 {
@@ -316,8 +311,8 @@ void kdapl_region_part(struct kdapl_lmr *lmr)
 }
 
 /*
- * Enter @len bytes of @page in @sg, the next entry of the list of @lmr, to be
- * mapped with the others.
+ * Enter @len bytes of @page in @sg, the next entry of the list of @lmr, to be mapped with
+ * the others.
  */
 static int kdapl_fill_add(struct kdapl_lmr *lmr, struct scatterlist *sg,
 			  struct page *page, u32 offset, u32 len)
@@ -331,8 +326,8 @@ static int kdapl_fill_add(struct kdapl_lmr *lmr, struct scatterlist *sg,
 }
 
 /*
- * Fill the list of @lmr with all of @from, which may begin and end inside a
- * page: only the bytes of @from are registered. @max is the limit in pages.
+ * Fill the list of @lmr with all of @from, which may begin and end inside a page: only
+ * the bytes of @from are registered. @max is the limit in pages.
  */
 static int kdapl_fill_list(struct kdapl_lmr *lmr, struct scatterlist *from,
 			   u64 max)
@@ -396,13 +391,13 @@ static int kdapl_fill_dma(struct kdapl_lmr *lmr, u64 addr, u64 n)
 
 /**
  * kdapl_region_fill - refill and map the scatter list of an FMR
- * @lmr: LMR of dat_lmr_allocate(), whose list has room; mem_type, region and priv
- *	are set and checked; sgt, va and len get set
+ * @lmr: LMR of dat_lmr_allocate(), whose list has room; mem_type, region and priv are set
+ *	and checked; this sets sgt, va and len
  * @n: number of pages
  *
- * The list is the caller's, who has claimed the LMR, so this needs no lock for as long as
- * it takes. The caller sets lmr->mapped, so that kdapl_region_unmap_locked() undoes it,
- * or calls kdapl_region_unfill().
+ * The caller has claimed the LMR and so owns the list, so this needs no lock, however
+ * long it takes. The caller then sets lmr->mapped, so that kdapl_region_unmap_locked()
+ * undoes it, or calls kdapl_region_unfill().
  *
  * Context: Any; RCU read-side section in which the device was found not to be leaving.
  * Return: 0; -EINVAL: @lmr->region describes no memory of this type; -EIO: the

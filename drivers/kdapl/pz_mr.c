@@ -2,12 +2,12 @@
 /*
  * Memory regions of the device, and the table that finds an MR's owner by key.
  *
- * A peer names memory by an rkey, for example in a message that invalidates the
- * key. All but the last eight bits of an rkey stay the same as long as the MR
- * exists, and differ between any two MRs of a device. They are the index into
- * hca->keys, which names the LMR or RMR that owns the MR. The lock of hca->keys
- * protects changes of the table. Looking up takes RCU alone: an owner takes its MRs
- * out before kdapl_obj_free(), which frees the memory a grace period later.
+ * A peer names memory by an rkey, for example in a message that invalidates the key. All
+ * but the last eight bits of an rkey stay the same as long as the MR exists, and differ
+ * between any two MRs of a device. They are the index into hca->keys, which names the LMR
+ * or RMR that owns the MR. The lock of hca->keys protects changes of the table. A lookup
+ * needs only RCU: an owner removes its MRs before kdapl_obj_free(), which frees the
+ * memory a grace period later.
  */
 #include "ia.h"
 #include "pz.h"
@@ -15,7 +15,7 @@
 #define KDAPL_KEY_INDEX(rkey)	((rkey) >> 8)
 
 /**
- * kdapl_mr_alloc - make an MR for fast registration
+ * kdapl_mr_alloc - allocate an MR for fast registration
  * @owner: LMR or RMR that owns the MR; calls kdapl_mr_free() before its memory
  *	is freed
  * @pz: Protection Zone of the MR
@@ -56,8 +56,8 @@ void kdapl_mr_free(struct kdapl_obj *owner, struct ib_mr *mr)
 }
 
 /*
- * Return the LMR or RMR whose MR has the key @rkey, whatever the last eight
- * bits are; referenced; or NULL. Context: Any.
+ * Return the LMR or RMR whose MR has the key @rkey, referenced, or NULL; the last eight
+ * bits are ignored. Context: Any.
  */
 struct kdapl_obj *kdapl_mr_owner(struct kdapl_hca *hca, u32 rkey)
 {
@@ -90,9 +90,7 @@ void kdapl_mr_invalidated(struct kdapl_hca *hca, u32 rkey)
 	kdapl_obj_put(owner);
 }
 
-/*
- * Return the IB access flags for @priv. The verbs always allow local reading.
- */
+/* Return the IB access flags for @priv. The verbs always allow local reading. */
 int kdapl_mr_access(DAT_MEM_PRIV_FLAGS priv)
 {
 	int access = 0;

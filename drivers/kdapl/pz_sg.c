@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Mappings of scatterlists (<dat/kdat_linux.h>): the objects, how a PZ keeps
- * those that are not in use, and how posting calls find them. kdat_sg_map() and
+ * unused ones, and how posting calls find them. kdat_sg_map() and
  * kdat_sg_unmap() are in mem_sg.c.
  *
- * A mapping is made for one I/O, in any context, so making one is cheap: the
- * object has its table index for life, is not unmapped from the table, and
+ * A mapping is created for one I/O, in any context, so this must be cheap: the
+ * object keeps its index in the handle table for life, and while unused it
  * waits in a list of the CPU that unmapped it. Lists that grow long or are empty
  * exchange a batch with the list of the PZ; no other lock is shared by CPUs.
  *
- * sg->state says everything about who uses the object: the generation of its
+ * sg->state tells who uses the object: it has the generation of the
  * handle, and the number of posted requests that name it. A post adds one with
- * compare-and-exchange, so it never takes a mapping that was unmapped or made
- * anew; unmapping exchanges a count of zero for KDAPL_SG_FREE, so exactly one
+ * compare-and-exchange, so it never takes a mapping that was unmapped or
+ * reused; unmapping exchanges a count of zero for KDAPL_SG_FREE, so exactly one
  * caller unmaps, and none while work is posted. Everything else in the object
  * is constant while ->state has a generation.
  *
- * Mapping and unmapping run inside an RCU read-side section and look at
+ * Mapping and unmapping run inside an RCU read-side section and check
  * hca->gone. kdapl_remove_one() waits for such sections before and after
- * kdapl_ia_strip() unmaps what the consumer has left.
+ * kdapl_ia_strip() unmaps the mappings that the consumer has left.
  */
 #include <linux/percpu.h>
 #include <linux/slab.h>
@@ -26,15 +26,15 @@
 #include "ia.h"
 #include "pz_sg.h"
 
-/* Mappings that a list of a CPU gives away or gets at a time. */
+/* Mappings that a CPU's list exchanges with the list of the PZ at a time. */
 #define KDAPL_SG_BATCH		32
 /* Generations that a CPU takes at a time off the counter of all objects. */
 #define KDAPL_SG_GENERATIONS	1024
 
 /*
- * struct kdapl_sg_cache - mappings that one CPU has in store
- * @lock: protects the list and the generations; the owner of the cache and,
- *	when the PZ is freed, kdapl_sg_drain() take it
+ * struct kdapl_sg_cache - unused mappings of one CPU
+ * @lock: protects the list and the generations; taken by the owner of the cache and, when
+ *	the PZ is freed, by kdapl_sg_drain()
  * @free: first mapping
  * @n: number of mappings
  * @generation: next generation to use
@@ -48,7 +48,7 @@ struct kdapl_sg_cache {
 	u32 left;
 };
 
-/* Make the caches of a new PZ. Return 0 or -ENOMEM. */
+/* Allocate the caches of a new PZ. Return 0 or -ENOMEM. */
 int kdapl_sg_setup(struct kdapl_pz *pz)
 {
 	int cpu;
@@ -82,7 +82,7 @@ static u32 kdapl_sg_move(struct kdapl_sg **from, struct kdapl_sg **to)
 	return n;
 }
 
-/* Take the mapping that @pz has had in store for the shortest time, or NULL. */
+/* Take the mapping of @pz that became unused last, or return NULL. */
 static struct kdapl_sg *kdapl_sg_pop(struct kdapl_pz *pz,
 				     struct kdapl_sg_cache *cache)
 {
@@ -103,7 +103,7 @@ static struct kdapl_sg *kdapl_sg_pop(struct kdapl_pz *pz,
 	return sg;
 }
 
-/* Make a mapping that nobody uses yet. Return NULL if there is no memory. */
+/* Allocate a mapping, unused so far. Return NULL if there is no memory. */
 static struct kdapl_sg *kdapl_sg_new(struct kdapl_pz *pz,
 				     const struct kdapl_obj_ops *ops)
 {
@@ -112,7 +112,7 @@ static struct kdapl_sg *kdapl_sg_new(struct kdapl_pz *pz,
 	sg = kzalloc(sizeof(*sg), GFP_ATOMIC | __GFP_NOWARN);
 	if (!sg)
 		return NULL;
-	/* As long as the object exists the PZ does, and cannot be freed. */
+	/* The object keeps the PZ, which cannot be freed meanwhile. */
 	if (!kdapl_dep_tryget(&pz->obj))
 		goto err_free;
 	if (kdapl_obj_init_gfp(&sg->obj, KDAPL_TYPE_SG, pz->obj.ia, ops,
@@ -130,10 +130,10 @@ err_free:
 }
 
 /**
- * kdapl_sg_take - take a mapping that nobody uses
+ * kdapl_sg_take - take an unused mapping
  * @pz: its Protection Zone
- * @ops: operations of the object, if it has to be made
- * @generation: set to the generation of its next handle, not used before
+ * @ops: operations of the object, if it must be allocated
+ * @generation: set to the generation of its next handle, which is new
  *
  * Context: Any; inside an RCU read-side section.
  * Return: the mapping, or NULL if there is no memory for one
@@ -157,7 +157,7 @@ struct kdapl_sg *kdapl_sg_take(struct kdapl_pz *pz,
 	return sg ?: kdapl_sg_new(pz, ops);
 }
 
-/* Put a mapping that nobody uses any more back into store. Context: Any. */
+/* Put a mapping that is unused again back into a list. Context: Any. */
 void kdapl_sg_give(struct kdapl_sg *sg)
 {
 	struct kdapl_pz *pz = sg->pz;
@@ -176,7 +176,7 @@ void kdapl_sg_give(struct kdapl_sg *sg)
 	spin_unlock_irqrestore(&cache->lock, flags);
 }
 
-/* Release the mappings of a list, which are in nobody's use. */
+/* Release the unused mappings of a list. */
 static void kdapl_sg_drop(struct kdapl_sg *sg)
 {
 	struct kdapl_sg *next;
@@ -191,8 +191,8 @@ static void kdapl_sg_drop(struct kdapl_sg *sg)
 }
 
 /*
- * Release all mappings of @pz that are not in use, as each keeps the PZ from
- * being freed. Context: Process context.
+ * Release all unused mappings of @pz, as each keeps the PZ from being freed.
+ * Context: Process context.
  */
 void kdapl_sg_drain(struct kdapl_pz *pz)
 {
@@ -263,8 +263,8 @@ static bool kdapl_sg_spans(const struct kdapl_sg *sg, struct scatterlist *seg,
 }
 
 /*
- * Does the mapping have these addresses? The search begins where the last one
- * ended, as segments are mostly posted in their order.
+ * Does the mapping have these addresses? Segments are mostly posted in their order, so
+ * the search starts where the last one ended.
  */
 static bool kdapl_sg_holds(struct kdapl_sg *sg, u64 addr, u64 len)
 {
@@ -282,18 +282,18 @@ static bool kdapl_sg_holds(struct kdapl_sg *sg, u64 addr, u64 len)
 }
 
 /**
- * kdapl_sg_segment - check a segment that names no LMR, and translate it
+ * kdapl_sg_segment - check a segment that names no LMR but a mapping, and translate it
  * @pz: Protection Zone of the request
  * @iov: the segment, not empty
  * @priv: local privilege that the operation needs
  * @sge: filled in
- * @map: NULL in front of the first such segment of a request. Set to the
- *	mapping, also if the segment is refused; the caller drops it with
- *	kdapl_sg_put() unless the request is posted
+ * @map: NULL before the first such segment of a request. Set to the mapping, also if the
+ *	segment is refused; the caller drops it with kdapl_sg_put() unless the request is
+ *	posted
  *
  * Context: Any; inside an RCU read-side section.
- * Return: 0; -ENOENT: there is no such mapping; -EXDEV: it is of another PZ;
- * -EACCES: its direction is another; -ERANGE: the segment is not inside;
+ * Return: 0; -ENOENT: there is no such mapping; -EXDEV: it belongs to another PZ;
+ * -EACCES: its direction does not allow @priv; -ERANGE: the segment is not inside;
  * -EBUSY: the request names another mapping already
  */
 int kdapl_sg_segment(struct kdapl_pz *pz, const DAT_LMR_TRIPLET *iov,

@@ -13,27 +13,27 @@
 #include "pz.h"
 
 /*
- * kdapl_sg.state is a generation and, in the bits below, the number of posted
- * requests; all of these bits are set while nothing is mapped.
+ * kdapl_sg.state is a generation and, in the low bits, the number of posted requests; all
+ * of the low bits are set while nothing is mapped.
  */
 #define KDAPL_SG_COUNT		((1LL << KDAPL_GEN_SHIFT) - 1)
 #define KDAPL_SG_FREE		KDAPL_SG_COUNT
 
 /*
  * struct kdapl_sg - a mapping
- * @obj: what all objects have; its handle is not that of the mapping
+ * @obj: members common to all objects; its handle is not the handle of the mapping
  * @pz: Protection Zone, used and referenced as long as the object exists
- * @next: next in store
+ * @next: next unused mapping in a list
  * @state: see above
- * @sgl: the consumer's list, which stays as it is while mapped
- * @nents: its length
+ * @sgl: the consumer's list, which does not change while mapped
+ * @nents: length of @sgl
  * @dir: direction
- * @priv: what requests may do with the memory
+ * @priv: privileges of requests on the memory
  * @last: last entry that has a DMA address
- * @cursor: where the next segment is looked for first
- * @ep_handle: Endpoint that a request was last posted to
- * @mapped: @sgl is mapped; who exchanges it for false unmaps
- * @lock: held while the device leaves and @sgl is unmapped for that
+ * @cursor: entry at which the next search for a segment starts
+ * @ep_handle: Endpoint of the last posted request
+ * @mapped: @sgl is mapped; the caller that exchanges it for false unmaps
+ * @lock: held while a leaving device unmaps @sgl
  */
 struct kdapl_sg {
 	struct kdapl_obj obj;
@@ -64,19 +64,19 @@ static inline DAT_LMR_CONTEXT kdapl_sg_context(const struct kdapl_sg *sg,
 	       (sg->obj.handle & KDAPL_INDEX_MASK);
 }
 
-/* Is @context that of @sg, which the caller counts? */
+/* Is @context the context of @sg, of which the caller has a count? */
 static inline bool kdapl_sg_names(const struct kdapl_sg *sg,
 				  DAT_LMR_CONTEXT context)
 {
 	return kdapl_sg_context(sg, atomic64_read(&sg->state)) == context;
 }
 
-/* A request that named the mapping has ended, or is not posted after all. */
+/* Drop the count of a request that named the mapping: it has ended, or was not posted. */
 static inline void kdapl_sg_put(struct kdapl_sg *sg)
 {
 	/*
-	 * Pairs with kdapl_sg_claim(): the list and the memory are the consumer's then.
-	 * litmus: sg-put
+	 * Pairs with kdapl_sg_claim(): at count 0 the consumer may free the list and the
+	 * memory. litmus: sg-put
 	 */
 	(void)atomic64_dec_return_release(&sg->state);
 }

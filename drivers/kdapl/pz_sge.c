@@ -12,11 +12,11 @@
  * semantics and is stored last by the functions that set up an LMR. Mappings are
  * counted instead: pz_sg.c.
  *
- * dat_lmr_free() has to find the posted work that names an LMR (mem_posted.c). Who
- * posts such work is remembered in lmr->poster, which costs a comparison: most LMRs
- * have one poster, and of those with several only that is remembered. A segment may
- * be checked before the lock of its queue is taken: kdapl_lmr_close() waits for the
- * read-side section, which ends when the work is in the queue.
+ * dat_lmr_free() must find the posted work that names an LMR (mem_posted.c), so lmr->poster
+ * records the poster, which costs a comparison. Most LMRs have one poster; if there are
+ * several, only this fact is recorded. A segment may be checked before the lock of its
+ * queue is taken: kdapl_lmr_close() waits for the read-side section, which ends when the
+ * work is in the queue.
  */
 #include "ia.h"
 #include "pz_lmr.h"
@@ -36,8 +36,8 @@ static DAT_RETURN kdapl_priv_error(DAT_RETURN type, DAT_MEM_PRIV_FLAGS priv)
 }
 
 /*
- * Return whether requests of @poster in @pz may use @lmr although lmr->zone is not
- * @pz: @lmr is the reserved LMR of the IA, or is bound with scope EP on @poster.
+ * May requests of @poster in @pz use @lmr although lmr->zone is not @pz? Yes if @lmr is
+ * the reserved LMR of the IA, or is bound with scope EP on @poster.
  */
 static bool kdapl_lmr_shared(const struct kdapl_lmr *lmr,
 			     const struct kdapl_pz *pz, u64 poster)
@@ -62,8 +62,8 @@ static noinline void kdapl_lmr_add_poster(struct kdapl_lmr *lmr, u64 poster)
 }
 
 /*
- * Can @lmr be used by @poster now? @poster is remembered, in the RCU read-side section
- * that kdapl_lmr_close() waits for before it looks who that was.
+ * Record @poster, then load ->valid; the order pairs with kdapl_lmr_close(), which waits
+ * for the RCU read-side section before it reads ->poster. Return whether @lmr is usable.
  */
 static inline bool kdapl_lmr_usable(struct kdapl_lmr *lmr, u64 poster)
 {
@@ -78,7 +78,7 @@ static inline bool kdapl_lmr_usable(struct kdapl_lmr *lmr, u64 poster)
 	return smp_load_acquire(&lmr->valid);
 }
 
-/* The context of this segment is not that of an LMR: is it that of a mapping? */
+/* The segment's context is of no LMR: check it as the context of a mapping. */
 static noinline DAT_RETURN kdapl_sge_mapped(struct kdapl_pz *pz, u64 poster,
 					    const DAT_LMR_TRIPLET *iov,
 					    DAT_MEM_PRIV_FLAGS priv,
@@ -100,22 +100,20 @@ static noinline DAT_RETURN kdapl_sge_mapped(struct kdapl_pz *pz, u64 poster,
 }
 
 /**
- * kdapl_sge_odd - translate a segment for which that is not a plain addition
+ * kdapl_sge_odd - translate a segment for which an addition is not enough
  * @pz: Protection Zone of the Endpoint or SRQ
  * @lmr: LMR of the segment, which was checked
- * @offset: its beginning in @lmr
- * @alone: other segments of the request are behind those of this LMR's page list,
- *	or there are none, or it is a receive
- * @sge: address and length are those of @lmr and its key; changed
+ * @offset: start of the segment in @lmr
+ * @alone: no segment of the request follows this one, or it is not read by the device
+ * @sge: address and length are translated, lkey is the LMR's; changed
  *
- * The reserved LMR has the key of the poster's PD. Of others those in several pieces are
- * odd if the device is siw: it remembers how far it has got in the page list of a
- * segment, and goes on from there in that of the next one, which is another (6.12's
- * siw_tx_hdt()). So it may have one such list a request, the last. For other segments
- * it gets the key of all memory: it takes kernel addresses for DMA addresses and copies
- * from them, whether they are of kmalloc or of vmalloc, in requests that are signalled,
- * as all are.
- *
+ * The reserved LMR gets the key of the poster's PD. Other LMRs are odd if they are in
+ * several pieces and the device is siw: it remembers its place in the page list of a
+ * segment, and goes on from this place in the page list of the next segment (6.12's
+ * siw_tx_hdt()). So a request may have only one such page list, of the last segment.
+ * Other segments get the key of all memory: siw takes kernel addresses for DMA addresses
+ * and copies from them, whether they are of kmalloc or of vmalloc, in requests that are
+ * signalled, as all are.
  * Return: whether the device can do it
  */
 static noinline bool kdapl_sge_odd(struct kdapl_pz *pz, struct kdapl_lmr *lmr, u64 offset,
@@ -149,9 +147,9 @@ static noinline bool kdapl_sge_odd(struct kdapl_pz *pz, struct kdapl_lmr *lmr, u
  * @sge: filled in; room for @max
  * @nsge: set to the number of entries filled in
  * @total: set to the sum of the lengths in bytes
- * @map: for requests, which may name one mapping: NULL at first; set to the
- *	mapping, which the caller owns a count of, also after an error. NULL
- *	for receives, which may not
+ * @map: for requests, which may name one mapping: NULL at first; set to the mapping, of
+ *	which the caller owns a count, also after an error. NULL for receives, which may
+ *	name none
  *
  * Context: Any; inside an RCU read-side section.
  * Return: %DAT_SUCCESS, or why a segment is refused

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Segments of the posting calls: most requests have one, of an LMR that this poster
- * has used before, and kdapl_sge_check() has a short way for these, without a call.
+ * Segments of the posting calls. Most requests have one segment, of an LMR that the
+ * poster has used before; for these kdapl_sge_check() has a short path without a call.
  */
 #ifndef KDAPL_PZ_SGE_H
 #define KDAPL_PZ_SGE_H
@@ -10,9 +10,9 @@
 #include "pz.h"
 
 /*
- * Translate a segment if it is good and its LMR knows @poster. Return false if
- * kdapl_sge_build() is to look at it, which also says what is wrong. @poster is the
- * handle of an Endpoint or SRQ of @pz. Context: Any; inside an RCU read-side section.
+ * Translate a segment if it is good and @poster is recorded in its LMR. Otherwise return
+ * false: kdapl_sge_build() must look at it, and finds the error. @poster is the handle of
+ * an Endpoint or SRQ of @pz. Context: Any; inside an RCU read-side section.
  */
 static __always_inline bool kdapl_sge_one(const struct kdapl_pz *pz, u64 poster,
 					  const DAT_LMR_TRIPLET *iov,
@@ -29,10 +29,10 @@ static __always_inline bool kdapl_sge_one(const struct kdapl_pz *pz, u64 poster,
 	known = READ_ONCE(lmr->poster);
 	if (unlikely(known != poster && known != KDAPL_MANY_POSTERS))
 		return false;
-	/* Pairs with the release when the LMR was made. litmus: lmr-valid, lmr-close */
+	/* Pairs with the release at the LMR's creation. litmus: lmr-valid, lmr-close */
 	if (unlikely(!smp_load_acquire(&lmr->valid)))
 		return false;
-	/* The zone of the reserved LMR is no PZ's. */
+	/* The reserved LMR's zone matches no PZ. */
 	if (unlikely(lmr->zone != pz || (lmr->priv & priv) != priv))
 		return false;
 	offset = iov->virtual_address - lmr->base;

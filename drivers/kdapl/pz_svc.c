@@ -8,21 +8,20 @@
  * registers an LMR gets a service connection of its own, on which nothing but
  * registrations is posted. A key is good for all queue pairs of the PZ.
  *
- * On InfiniBand and RoCE it is one queue pair whose peer is itself (pz_loop.c). That
+ * On InfiniBand and RoCE it is one queue pair whose peer is itself (pz_loop.c). This
  * needs neither a live port nor an address, as a registration sends nothing.
  *
  * Over iWARP it is two queue pairs that rdma_cm connects through the IA's own address:
  * there a queue pair cannot be connected in any other way. The listener exists
- * only while the connection is being made, on a port that the system picks, and
+ * only while the connection is set up, on a port that the system picks, and
  * accepts only a request that contains a random number, the nonce.
  *
- * The PZ owns the connection. pz->svc_mutex serialises its making, its use and
- * its end, so one request at a time is posted, and its completion is waited
- * for, unless the device leaves. kdapl_svc_handler(), the event handler of all three ids,
- * takes no lock; it tells what kdapl_svc_connect() waits for. Everything else runs in
- * process context with the device present. A connection that was lost, for
- * example because the address of the port was changed, is made again, once per
- * request.
+ * The PZ owns the connection. pz->svc_mutex serialises its setup, use and end, so one
+ * request at a time is posted; the poster waits for its completion unless the device
+ * leaves. kdapl_svc_handler(), the event handler of all three ids, takes no lock and wakes
+ * up kdapl_svc_connect(). Everything else runs in process context with the device present.
+ * A connection that was lost, for example because the address of the port was changed, is
+ * set up again, once per request.
  */
 #include <linux/random.h>
 #include <linux/sched/mm.h>
@@ -44,8 +43,8 @@
 /*
  * struct kdapl_svc - service connection
  * @pz: the Protection Zone that owns the connection
- * @cq: CQ of all its queue pairs
- * @qp: to which requests are posted
+ * @cq: CQ of all queue pairs of the connection
+ * @qp: queue pair that gets the requests
  * @loop: @qp is its own peer; there are no ids
  * @listen: listening id; NULL once the connection is established
  * @active: connecting id, with @qp
@@ -82,7 +81,7 @@ static void kdapl_svc_tell(struct kdapl_svc *svc, bool *what)
 {
 	struct kdapl_ia *ia = svc->pz->obj.ia;
 
-	/* Pairs with kdapl_svc_await(), which then reads what it is about. litmus: svc */
+	/* Pairs with kdapl_svc_await(), which reads earlier stores then. litmus: svc */
 	smp_store_release(what, true);
 	wake_up_all(&ia->wait);
 }
@@ -100,7 +99,7 @@ static void kdapl_svc_param(struct kdapl_svc *svc,
 	param->private_data_len = sizeof(svc->nonce);
 }
 
-/* Return what each queue pair of @svc is like. */
+/* Return the attributes of each queue pair of @svc. */
 static struct ib_qp_init_attr kdapl_svc_qp_attr(const struct kdapl_svc *svc)
 {
 	return (struct ib_qp_init_attr) {
@@ -118,23 +117,21 @@ static struct ib_qp_init_attr kdapl_svc_qp_attr(const struct kdapl_svc *svc)
 	};
 }
 
-/* Make the queue pair of @id, which is bound to the device. */
+/* Create the queue pair of @id, which is bound to the device. */
 static int kdapl_svc_create_qp(struct kdapl_svc *svc, struct rdma_cm_id *id)
 {
 	struct ib_qp_init_attr attr = kdapl_svc_qp_attr(svc);
 	int err;
 
 	err = rdma_create_qp(id, svc->pz->pd, &attr);
-	/*
-	 * rdma_cm set kern_name to its own; restrack should show the consumer.
-	 */
+	/* rdma_cm set kern_name to its own; restrack should show the consumer. */
 	if (!err)
 		id->qp->res.kern_name = svc->pz->obj.ia->consumer;
 	return err;
 }
 
 /*
- * Accept request @req with its new id @id, if it comes from svc->active. An
+ * Accept request @req with its new id @id, if it comes from svc->active. Returning an
  * errno makes rdma_cm reject the request and destroy @id.
  */
 static int kdapl_svc_accept(struct kdapl_svc *svc, struct rdma_cm_id *id,
@@ -219,8 +216,8 @@ static bool kdapl_svc_was_told(const bool *what)
 }
 
 /*
- * Wait for @what, a member of @svc, @timeout at most. Return 0 or an errno. The caller is
- * within kdapl_hca_enter(): a device that leaves wakes it up.
+ * Wait at most @timeout for @what, a member of @svc. Return 0 or an errno. The caller is
+ * within kdapl_hca_enter(): a leaving device wakes it up.
  */
 static int kdapl_svc_await(struct kdapl_svc *svc, bool *what, long timeout)
 {
@@ -278,10 +275,7 @@ static int kdapl_svc_listen(struct kdapl_svc *svc, struct sockaddr *addr)
 	return rdma_listen(svc->listen, 1);
 }
 
-/*
- * Connect svc->active to svc->listen, and wait until both sides are
- * established.
- */
+/* Connect svc->active to svc->listen, and wait until both sides are established. */
 static int kdapl_svc_dial(struct kdapl_svc *svc, struct sockaddr *addr)
 {
 	struct sockaddr_storage *to = &svc->listen->route.addr.src_addr;
@@ -329,7 +323,7 @@ static int kdapl_svc_join(struct kdapl_svc *svc)
 	return err;
 }
 
-/* Make the service connection of @pz. */
+/* Set up the service connection of @pz. */
 static int kdapl_svc_connect(struct kdapl_pz *pz)
 {
 	struct ib_qp_init_attr attr;
@@ -378,7 +372,7 @@ void kdapl_svc_destroy(struct kdapl_pz *pz)
 	if (!svc)
 		return;
 	pz->svc = NULL;
-	/* The listener goes first, as its handler sets svc->passive. */
+	/* Free the listener first, as its handler sets svc->passive. */
 	kdapl_svc_free_id(&svc->listen);
 	if (svc->loop && svc->qp)
 		ib_destroy_qp(svc->qp);
@@ -399,7 +393,7 @@ static void kdapl_svc_done(struct ib_cq *cq, struct ib_wc *wc)
 	kdapl_svc_tell(svc, &svc->done);
 }
 
-/* Post @wr and wait for its completion. -ENOTCONN: the connection is lost. */
+/* Post @wr and wait for its completion. Return -ENOTCONN if the connection is lost. */
 static int kdapl_svc_post(struct kdapl_svc *svc, struct ib_send_wr *wr)
 {
 	int err;
@@ -427,9 +421,8 @@ static int kdapl_svc_post(struct kdapl_svc *svc, struct ib_send_wr *wr)
 }
 
 /*
- * Post @wr on the service connection of @pz, which is made if there is none.
- * The queue pair of a request that failed or timed out is of no use, so the
- * connection is destroyed.
+ * Post @wr on the service connection of @pz; set the connection up if there is none.
+ * Destroy it if the request fails or times out: its queue pair is of no use then.
  */
 static int kdapl_svc_try(struct kdapl_pz *pz, struct ib_send_wr *wr)
 {
@@ -450,7 +443,7 @@ static int kdapl_svc_try(struct kdapl_pz *pz, struct ib_send_wr *wr)
 	return err;
 }
 
-/* Run @wr; try again if the connection turns out to have been lost before. */
+/* Run @wr; try again if the connection was lost before. */
 static int kdapl_svc_run(struct kdapl_pz *pz, struct ib_send_wr *wr)
 {
 	bool fresh;
