@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Interface Adapters: dat_ia_openv() and dat_ia_query(). ia_close.c has their
- * end.
+ * Interface Adapters: dat_ia_openv() and dat_ia_query(). ia_close.c closes them.
  *
  * An IA is one consumer's handle of a port of a device. It references the
- * device (struct kdapl_hca); each object that is made in the IA references the
+ * device (struct kdapl_hca); each object that is created in the IA references the
  * IA. Both calls sleep and run within kdapl_hca_enter().
  */
 #include <linux/slab.h>
@@ -44,7 +43,7 @@ static const struct kdapl_obj_ops kdapl_ia_ops = {
 	.release = kdapl_ia_release,
 };
 
-/* Make an IA without addresses and EVD; NULL with an errno in *@err. */
+/* Allocate an IA without addresses and EVD; NULL with an errno in *@err. */
 static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 				       const char *consumer,
 				       const void *opener, int *err)
@@ -69,8 +68,8 @@ static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 }
 
 /*
- * Give @ia its EVD for asynchronous events: that of *@handle or, if there is
- * none, a new one of length @qlen, whose handle is stored there.
+ * Give @ia its EVD for asynchronous events: the EVD *@handle; if that is NULL, a new one
+ * of length @qlen, whose handle is stored there.
  */
 static DAT_RETURN kdapl_ia_async_evd(struct kdapl_ia *ia, DAT_COUNT qlen,
 				     DAT_EVD_HANDLE *handle)
@@ -122,7 +121,7 @@ static DAT_RETURN kdapl_ia_check_version(DAT_UINT32 major, DAT_UINT32 minor,
 	return DAT_SUCCESS;
 }
 
-/* Make and publish an IA. */
+/* Create and publish an IA. */
 static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
 				DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 				DAT_IA_HANDLE *ia_handle, const char *consumer,
@@ -149,8 +148,8 @@ static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
 		return ret;
 	}
 	/*
-	 * kdapl_device_event() posts to ia->async_evd as soon as the IA is on
-	 * the list of the device, so the IA must be complete.
+	 * kdapl_device_event() posts to ia->async_evd as soon as the IA is on the
+	 * device's list, so the IA must be complete.
 	 */
 	kdapl_hca_add_ia(hca, ia);
 	*ia_handle = kdapl_handle(&ia->obj);
@@ -198,8 +197,8 @@ out:
 EXPORT_SYMBOL(__dat_ia_openv);
 
 /*
- * For consumers that take the address of the function. Where it returns to names the module,
- * as long as that code is there: kdapl_unload_adopt().
+ * For consumers that take the address of the function. The return address names the
+ * module until kdapl_unload_adopt() replaces it.
  */
 DAT_RETURN (dat_ia_openv)(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Interface Adapters: ia.c opens and queries them, ia_close.c ends them,
- * ia_device.c has the devices. attr.c and addr.c, of the lowest layer, have the
- * attributes and addresses of an IA, which every layer needs; ia_addr.c notices when
- * these change.
+ * Interface Adapters: ia.c opens and queries them, ia_close.c closes them, ia_device.c
+ * has the devices. attr.c and addr.c, of the lowest layer, have the attributes and
+ * addresses of an IA, which every layer needs; ia_addr.c notices changes of addresses.
  */
 #ifndef KDAPL_IA_H
 #define KDAPL_IA_H
@@ -24,29 +23,29 @@ struct kdapl_lmr;
 
 /*
  * struct kdapl_ia - Interface Adapter
- * @obj: what all objects have
+ * @obj: members common to all objects
  * @hca: the device; referenced
  * @port: port of the device
  * @lock: protects @objs, @closing and @shared_async_evds
  * @objs: all objects of the IA, until they are released
  * @closing: no object may be added to @objs
  * @live: number of @objs
- * @shared_async_evds: how many of @objs other IAs use for asynchronous events
- * @lingering: freed EPs whose QPs may still receive, by their handles, see
+ * @shared_async_evds: number of @objs that other IAs use for asynchronous events
+ * @lingering: freed EPs whose QPs may still receive, hashed by handle, see
  *	kdapl_conn_linger()
  * @linger_lock: protects @lingering and @last_lingering; a leaf
- * @last_lingering: number of EPs that were ever entered in @lingering
- * @wait: where tasks wait for @live to drop, for EPs to leave @lingering, or for service
+ * @last_lingering: number of EPs that ever entered @lingering
+ * @wait: wait queue for @live to drop, for EPs to leave @lingering, and for service
  *	connections
  * @async_evd: EVD for asynchronous events, used and referenced; NULL once the
  *	IA has been closed
- * @own_async_evd: dat_ia_open() has made @async_evd
+ * @own_async_evd: dat_ia_open() has created @async_evd
  * @mutex: protects the addresses and @reserved_lmr; nests inside ep->mutex,
  *	conn->mutex, sp->mutex and pz->svc_mutex
  * @null_mutex: protects @null_evd
- * @close_mutex: serialises the decision whether dat_ia_close() closes
- * @null_evd: EVD with the CQ for the work queues that have no EVD; or NULL
- * @reserved_lmr: reserved LMR, made when first asked for
+ * @close_mutex: serialises the decision in dat_ia_close()
+ * @null_evd: EVD with the CQ for work queues that have no EVD; or NULL
+ * @reserved_lmr: reserved LMR, created when first asked for
  * @catastrophic: DAT_ASYNC_ERROR_IA_CATASTROPHIC, for a device that leaves
  * @first_addr: the first of @addr, which consumers read through dat_ia_query()
  * @addr: addresses that rdma_cm maps to @port
@@ -55,8 +54,8 @@ struct kdapl_lmr;
  * @iwarp: the port speaks iWARP
  * @reads_to_key: sinks of RDMA Reads must be registered, see dto_sink.c
  * @consumer: name of the module that opened the IA, for restrack
- * @opener: an address in the memory of that module, compared and never followed; NULL
- *	if it is built in
+ * @opener: an address in the memory of this module, compared and never followed; NULL if
+ *	the module is built in
  */
 struct kdapl_ia {
 	struct kdapl_obj obj;

@@ -2,12 +2,12 @@
 /*
  * Addresses that come and go.
  *
- * The kernel tells of each address of the host that is added or removed, in a context
- * that may not sleep; consumers with a notifier are told, too. On RoCE the address can
- * be used when it is in the device's table of GIDs, which a device event tells
- * (kdapl_device_event()). Either way hca->addr_work finds the addresses of all IAs of
- * a device once more and has their service points follow. It runs on a workqueue of
- * the device, so that no device waits for another.
+ * The kernel reports each address that is added to the host or removed, in a context that
+ * may not sleep; consumers with a notifier are told, too. On RoCE an address is usable when
+ * it is in the device's table of GIDs, which a device event reports (kdapl_device_event()).
+ * In both cases hca->addr_work reads the addresses of all IAs of a device again and updates
+ * their service points. It runs on a workqueue of the device, so that no device waits for
+ * another.
  */
 #include <dat/kdat_linux.h>
 #include <linux/inetdevice.h>
@@ -17,9 +17,9 @@
 #include "ia.h"
 
 /*
- * IPv6 tells when it has an address, and not when it has found that no other host does. That
- * may take as long as a link is down, and so may a want of memory: the pause between two
- * looks doubles up to a maximum.
+ * IPv6 reports a new address, but not that duplicate address detection has ended. This
+ * may take as long as a link is down, and so may a lack of memory: the pause between two
+ * reads doubles up to a maximum.
  */
 #define KDAPL_ADDR_RETRY_MS	500U
 #define KDAPL_ADDR_RETRY_MAX_MS	8000U
@@ -47,14 +47,14 @@ static struct notifier_block kdapl_inet6_notifier = {
 	.notifier_call = kdapl_addr_notify,
 };
 
-/* Addresses of @hca have changed, or may have. Context: Any. */
+/* Read the addresses of @hca again soon: they may have changed. Context: Any. */
 void kdapl_hca_update_addrs(struct kdapl_hca *hca)
 {
 	WRITE_ONCE(hca->addr_pause, 0);
 	mod_delayed_work(hca->down_wq, &hca->addr_work, 0);
 }
 
-/* Work item hca->addr_work. */
+/* Work item hca->addr_work: read the addresses and update the service points. */
 void kdapl_hca_addr_work(struct work_struct *work)
 {
 	struct kdapl_hca *hca = container_of(to_delayed_work(work),
@@ -78,8 +78,8 @@ void kdapl_hca_addr_work(struct work_struct *work)
 	kdapl_hca_leave(hca);
 	pause = clamp(2 * before, KDAPL_ADDR_RETRY_MS, KDAPL_ADDR_RETRY_MAX_MS);
 	/*
-	 * If kdapl_hca_update_addrs() was called meanwhile, the work is queued, and begins anew.
-	 * litmus: none, as mod_delayed_work() wins in either order.
+	 * If kdapl_hca_update_addrs() was called meanwhile, the work is queued and starts
+	 * over. litmus: none, as mod_delayed_work() wins in either order.
 	 */
 	if (again && cmpxchg(&hca->addr_pause, before, pause) == before)
 		queue_delayed_work(hca->down_wq, &hca->addr_work,

@@ -5,7 +5,7 @@
  * dat_ia_close() with DAT_CLOSE_ABRUPT_FLAG frees every object that the
  * consumer has left, by the same functions as the consumer's own calls, and
  * waits until all objects have been released. ia->closing, under ia->lock,
- * keeps calls that run at the same time from making objects.
+ * keeps concurrent calls from creating objects.
  *
  * When the device leaves, kdapl_remove_one() calls kdapl_ia_stop() twice and
  * then kdapl_ia_strip(). The DAT objects stay until the consumer frees them.
@@ -16,9 +16,7 @@
 #include "ia.h"
 #include "mem.h"
 
-/*
- * The order in which objects are freed: before the objects that they depend on.
- */
+/* Order of freeing: objects before the objects that they depend on. */
 static const u8 kdapl_close_order[] = {
 	DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_CSP,
 	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_EP, KDAPL_TYPE_SG,
@@ -26,10 +24,7 @@ static const u8 kdapl_close_order[] = {
 	DAT_HANDLE_TYPE_EVD, DAT_HANDLE_TYPE_PZ,
 };
 
-/*
- * Does @obj belong to the IA? The EVD for asynchronous events, the null EVD and the
- * reserved LMR do.
- */
+/* Is @obj the IA's own: the EVD for asynchronous events, the null EVD or the reserved LMR? */
 static bool kdapl_obj_is_own(struct kdapl_ia *ia, struct kdapl_obj *obj)
 {
 	struct kdapl_evd *none = READ_ONCE(ia->null_evd);
@@ -39,13 +34,13 @@ static bool kdapl_obj_is_own(struct kdapl_ia *ia, struct kdapl_obj *obj)
 	       (reserved && obj == &reserved->obj);
 }
 
-/* Return whether @obj is an object that the consumer has made and not freed. */
+/* Has the consumer created @obj and not freed it? */
 static bool kdapl_obj_is_left(struct kdapl_ia *ia, struct kdapl_obj *obj)
 {
 	return kdapl_obj_published(obj) && !kdapl_obj_is_own(ia, obj);
 }
 
-/* Is @obj a request that its peer has given up? It can only be refused. */
+/* Is @obj a request that its peer has given up? Such a request can only be refused. */
 static bool kdapl_obj_is_cancelled(struct kdapl_obj *obj)
 {
 	return kdapl_type(obj) == DAT_HANDLE_TYPE_CR &&
@@ -53,8 +48,8 @@ static bool kdapl_obj_is_cancelled(struct kdapl_obj *obj)
 }
 
 /*
- * Return whether the consumer has an object of @ia that it has not freed, or is in a call
- * that makes one: that would tell of success, and the object be gone.
+ * Has the consumer an object of @ia that it has not freed, or is a call creating one?
+ * Such a call would report success with the object gone.
  */
 static bool kdapl_ia_in_use(struct kdapl_ia *ia)
 {
@@ -70,7 +65,7 @@ static bool kdapl_ia_in_use(struct kdapl_ia *ia)
 	return false;
 }
 
-/* Free the objects of one type; return whether any could be freed. */
+/* Free the objects of one type; return whether any was freed. */
 static bool kdapl_ia_free_type(struct kdapl_ia *ia, u8 type)
 {
 	struct kdapl_obj *obj = NULL;
@@ -85,7 +80,7 @@ static bool kdapl_ia_free_type(struct kdapl_ia *ia, u8 type)
 	return freed;
 }
 
-/* Does an Endpoint of @ia that was freed still receive? */
+/* Does a freed Endpoint of @ia still receive? */
 static bool kdapl_ia_lingers(struct kdapl_ia *ia)
 {
 	unsigned int bucket = 0;
@@ -98,7 +93,7 @@ static bool kdapl_ia_lingers(struct kdapl_ia *ia)
 	return ep;
 }
 
-/* How long to wait before objects are freed that could not be freed before. */
+/* Pause before freeing again objects that could not be freed. */
 #define KDAPL_CLOSE_RETRY	max(HZ / 50, 1)
 
 /* Free all objects that the consumer has left. */
@@ -107,20 +102,23 @@ static void kdapl_ia_free_all(struct kdapl_ia *ia)
 	struct kdapl_obj *obj = NULL;
 	unsigned int i;
 
-	/* No upcall runs from here on, so none finds its objects freed. */
+	/* No upcall runs from here on, so no upcall finds its objects freed. */
 	while ((obj = kdapl_obj_next(ia, obj)))
 		if (kdapl_type(obj) == DAT_HANDLE_TYPE_EVD &&
 		    kdapl_obj_is_left(ia, obj))
 			kdapl_upcall_stop(container_of(obj, struct kdapl_evd,
 						       obj));
 	/*
-	 * An object may be in use by another one of its type and can be freed
-	 * only after that, so repeat until no object of the type is freed.
+	 * An object may be used by another one of its type and can be freed only after
+	 * that one, so repeat until no object of the type is freed.
 	 */
 	for (i = 0; i < ARRAY_SIZE(kdapl_close_order); i++) {
 		while (kdapl_ia_free_type(ia, kdapl_close_order[i]))
 			;
-		/* Most often they do not for long, and the memory can be freed then. */
+		/*
+		 * Wait shortly for lingering Endpoints; usually the memory can be freed
+		 * then.
+		 */
 		if (kdapl_close_order[i] == DAT_HANDLE_TYPE_EP)
 			wait_event_timeout(ia->wait, !kdapl_ia_lingers(ia),
 					   KDAPL_CLOSE_RETRY);
@@ -128,9 +126,8 @@ static void kdapl_ia_free_all(struct kdapl_ia *ia)
 }
 
 /*
- * Return how many objects have still to be released, without the EVDs that are
- * released later: the IA's own two, and any that another IA uses for its
- * asynchronous events.
+ * Return how many objects are still to be released, without EVDs that are released later:
+ * the IA's own two, and those that other IAs use for asynchronous events.
  */
 static unsigned int kdapl_ia_left(struct kdapl_ia *ia)
 {
@@ -164,9 +161,9 @@ static bool kdapl_ia_is_stuck(struct kdapl_ia *ia)
 }
 
 /*
- * Free all objects and wait until they are released. A call that was running
- * when ->closing was set may publish another object, hence the loop. Return false
- * if none has been for KDAPL_END_WAIT and that may go on for ever.
+ * Free all objects and wait until they are released. A call that was running when
+ * ->closing was set may publish another object, hence the loop. Return false if no object
+ * was released for KDAPL_END_WAIT and an Endpoint is stuck, which may last for ever.
  */
 static bool kdapl_ia_drain(struct kdapl_ia *ia)
 {
@@ -187,19 +184,19 @@ static bool kdapl_ia_drain(struct kdapl_ia *ia)
 }
 
 /*
- * Free all objects of @ia, which no call finds any more, those of the IA itself
- * last, and wait until they are released. Return false if that is not possible now:
- * then @ia can be closed once more.
+ * Free all objects of @ia, which no call finds any more, and wait until they are
+ * released; the IA's own objects come last. Return false if an Endpoint is stuck: @ia can
+ * be closed again.
  */
 static bool kdapl_ia_finish(struct kdapl_ia *ia)
 {
 	struct kdapl_evd *async = ia->async_evd, *none;
 
-	/* Even if there seems to be none: dat_ia_reserved_lmr() may be making it. */
+	/* Even without a reserved LMR: dat_ia_reserved_lmr() may be creating it. */
 	kdapl_lmr_free_reserved(ia);
 	if (!kdapl_ia_drain(ia))
 		return false;
-	/* No Endpoint is left whose connecting might make it. */
+	/* No Endpoint is left that might create the null EVD by connecting. */
 	none = ia->null_evd;
 	if (none) {
 		ia->null_evd = NULL;
@@ -218,7 +215,7 @@ static bool kdapl_ia_finish(struct kdapl_ia *ia)
 	return true;
 }
 
-/* Forbid or, after a close that is refused, allow new objects. */
+/* Forbid new objects; or, after a refused close, allow them. */
 static void kdapl_ia_set_closing(struct kdapl_ia *ia, bool closing)
 {
 	unsigned long flags;
@@ -229,10 +226,10 @@ static void kdapl_ia_set_closing(struct kdapl_ia *ia, bool closing)
 }
 
 /*
- * Decide whether @ia is closed; DAT_SUCCESS for one caller only, which owns the
- * reference that the table held. A graceful close fails if an object exists. It
- * is checked before ->closing is set, too, so that a close which fails makes no
- * concurrent create call fail.
+ * Decide whether @ia is closed. Return DAT_SUCCESS for one caller only, which then owns
+ * the table's reference. A graceful close fails if an object exists; this is also checked
+ * before ->closing is set, so that a close that fails makes no concurrent create call
+ * fail.
  */
 static DAT_RETURN kdapl_ia_close_begin(struct kdapl_ia *ia, bool graceful)
 {
@@ -247,7 +244,7 @@ static DAT_RETURN kdapl_ia_close_begin(struct kdapl_ia *ia, bool graceful)
 	if (graceful && kdapl_ia_in_use(ia))
 		goto out;
 	kdapl_ia_set_closing(ia, true);
-	/* An object may have been made before ->closing was set. */
+	/* An object may have been created before ->closing was set. */
 	if (graceful && kdapl_ia_in_use(ia)) {
 		kdapl_ia_set_closing(ia, false);
 		goto out;
@@ -298,10 +295,10 @@ out:
 EXPORT_SYMBOL(dat_ia_close);
 
 /**
- * kdapl_ia_stop - end all that talks to peers, because the device is leaving
+ * kdapl_ia_stop - end all communication with peers, because the device is leaving
  * @ia: the IA
- * @wait: wait until each connection is down. The first pass does not wait, so
- *	that two connected Endpoints of one device do not wait for each other
+ * @wait: wait until each connection is down. The first pass does not wait, so that two
+ *	connected Endpoints of one device do not wait for each other
  *
  * Context: Process context; hca->gone is set, so no call creates verbs objects.
  */
@@ -318,8 +315,8 @@ void kdapl_ia_stop(struct kdapl_ia *ia, bool wait)
 }
 
 /*
- * Destroy the verbs objects of every DAT object of @ia, also of one whose
- * release is queued. Context: Process context.
+ * Destroy the verbs objects of every DAT object of @ia, also of objects whose release is
+ * queued. Context: Process context.
  */
 void kdapl_ia_strip(struct kdapl_ia *ia)
 {

@@ -2,7 +2,7 @@
 /*
  * RDMA devices: arrival, removal, and the registry that consumers see.
  *
- * ib_core is the provider registry. kdapl_add_one() makes a struct kdapl_hca
+ * ib_core is the provider registry. kdapl_add_one() allocates a struct kdapl_hca
  * for each of its devices, kdapl_remove_one() drops it; an IA name is a device
  * and a port.
  *
@@ -79,8 +79,8 @@ out:
 }
 
 /*
- * Copy the present name of @dev. Return false if it is none of ours, or is leaving.
- * Context: Process context; @dev is compared only.
+ * Copy the present name of @dev. Return false if @dev is unknown here or is leaving.
+ * Context: Process context; @dev is only compared.
  */
 bool kdapl_device_name(const struct ib_device *dev, char name[IB_DEVICE_NAME_MAX])
 {
@@ -116,9 +116,9 @@ void kdapl_hca_del_ia(struct kdapl_ia *ia)
 }
 
 /*
- * Walk over the IAs of @hca that are not being released: return the one after @ia,
- * whose reference is dropped, or the first if that is NULL. The result is
- * referenced, which keeps its place in the list, or NULL at the end.
+ * Walk over the IAs of @hca that are not being released: return the IA after @ia, whose
+ * reference is dropped, or the first one if @ia is NULL. The result is referenced, which
+ * keeps its place in the list; NULL at the end.
  */
 struct kdapl_ia *kdapl_hca_next_ia(struct kdapl_hca *hca, struct kdapl_ia *ia)
 {
@@ -133,7 +133,10 @@ struct kdapl_ia *kdapl_hca_next_ia(struct kdapl_hca *hca, struct kdapl_ia *ia)
 	return next ? next->ia : NULL;
 }
 
-/* Addresses of the host have changed. Context: Process context. */
+/*
+ * Read the addresses of all devices again: those of the host have changed.
+ * Context: Process context.
+ */
 void kdapl_hcas_update_addrs(void)
 {
 	struct kdapl_hca *hca;
@@ -145,9 +148,8 @@ void kdapl_hcas_update_addrs(void)
 }
 
 /*
- * Asynchronous events of the device. cxgb4 reports the limit of an SRQ here;
- * the SRQ may have been destroyed, so the pointer is compared and not
- * dereferenced.
+ * Asynchronous events of the device. cxgb4 reports the limit of an SRQ here; the SRQ may
+ * have been destroyed, so its pointer is compared and not dereferenced.
  */
 static void kdapl_device_event(struct ib_event_handler *handler,
 			       struct ib_event *event)
@@ -161,7 +163,7 @@ static void kdapl_device_event(struct ib_event_handler *handler,
 	else if (event->event == IB_EVENT_DEVICE_FATAL)
 		while ((ia = kdapl_hca_next_ia(hca, ia)))
 			kdapl_async_post(&ia->catastrophic);
-	/* On RoCE an address can be used when it is in the table of GIDs. */
+	/* On RoCE an address is usable when it is in the table of GIDs. */
 	else if (event->event == IB_EVENT_GID_CHANGE ||
 		 event->event == IB_EVENT_PORT_ACTIVE) {
 		kdapl_hca_update_addrs(hca);
@@ -170,8 +172,8 @@ static void kdapl_device_event(struct ib_event_handler *handler,
 }
 
 /*
- * May memory that is mapped for @dev have to be synchronised? If the caches are not
- * coherent all has to be, and if a mapping may bounce (swiotlb), its size is limited.
+ * May memory that is mapped for @dev need syncs? It does if caches are not coherent; it
+ * may if mappings can bounce (swiotlb), which limits their size.
  */
 static bool kdapl_dma_may_sync(struct ib_device *dev)
 {
@@ -198,10 +200,10 @@ static int kdapl_add_one(struct ib_device *dev)
 	/* Other drivers that offer resizing are faulty or were never tested. */
 	hca->srq_resize = dev->attrs.device_cap_flags & IB_DEVICE_SRQ_RESIZE &&
 			  dev->ops.driver_id == RDMA_DRIVER_RXE;
-	/* Drivers that nobody here knows may be as rxe. */
+	/* Unknown drivers may forget buffers as rxe does. */
 	hca->forgets = dev->ops.driver_id == RDMA_DRIVER_RXE ||
 		       dev->ops.driver_id == RDMA_DRIVER_UNKNOWN;
-	/* Drivers other than these may not raise it either; that is soon known. */
+	/* Other drivers may never raise the event, either; the first QPs show that. */
 	if (dev->ops.driver_id != RDMA_DRIVER_SIW &&
 	    dev->ops.driver_id != RDMA_DRIVER_QEDR)
 		hca->last_wqe_ms = KDAPL_LAST_WQE_TRY_MS;
@@ -229,23 +231,23 @@ static int kdapl_add_one(struct ib_device *dev)
 	return 0;
 }
 
-/* End what the IAs of @hca, which is leaving, have with peers; see kdapl_ia_stop(). */
+/* End the communication of the IAs of @hca, which is leaving; see kdapl_ia_stop(). */
 static void kdapl_hca_stop(struct kdapl_hca *hca, bool wait)
 {
 	struct kdapl_ia *ia = NULL;
 
 	while ((ia = kdapl_hca_next_ia(hca, ia))) {
-		/* Who waits for a service connection looks at ->gone. */
+		/* Tasks that wait for a service connection check ->gone. */
 		wake_up_all(&ia->wait);
 		kdapl_ia_stop(ia, wait);
 	}
 }
 
 /*
- * ib_client.remove: leave the device. The first pass of stopping waits for
- * nothing, so two connected Endpoints of this device go down in parallel; the
- * last pass waits for each. The flush ends the works that take connections
- * down and release objects; what is left is stripped.
+ * ib_client.remove: leave the device. The first pass of stopping does not wait, so two
+ * connected Endpoints of this device go down in parallel; the last pass waits for each.
+ * The flush ends the work that takes connections down and releases objects; the remaining
+ * objects are stripped.
  */
 static void kdapl_remove_one(struct ib_device *dev, void *data)
 {
@@ -258,17 +260,17 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	ib_unregister_event_handler(&hca->events);
 
 	/*
-	 * Who is inside of kdapl_hca_enter() may wait for the end of a connection, or
-	 * for who does, and connections end without their peers when ->gone is set.
-	 * So it is set, and the first pass made, before the semaphore is waited for.
+	 * Set ->gone, and make the first pass, before waiting for the semaphore. A caller
+	 * inside of kdapl_hca_enter() may wait for the end of a connection, or for
+	 * another such caller; with ->gone set connections end without their peers.
 	 */
 	WRITE_ONCE(hca->gone, true);
 	cancel_delayed_work_sync(&hca->addr_work);
 	kdapl_hca_stop(hca, false);
-	/* kdapl_hca_enter() fails from here on: no verbs object is created. litmus: gone-lock */
+	/* kdapl_hca_enter() fails from here on, so nothing is created. litmus: gone-lock */
 	down_write(&hca->sem);
 	up_write(&hca->sem);
-	/* Once more, for what was created meanwhile. */
+	/* Again, for objects created meanwhile. */
 	kdapl_hca_stop(hca, false);
 	kdapl_hca_stop(hca, true);
 	kdapl_partings_end(hca);
@@ -277,18 +279,24 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	flush_workqueue(hca->object_wq);
 	flush_workqueue(kdapl_wq);
 
-	/* Calls that found ->gone not set: kdat_sg_map() maps and adds objects. litmus: gone */
+	/*
+	 * Wait for calls that found ->gone not set: kdat_sg_map() adds objects.
+	 * litmus: gone
+	 */
 	synchronize_rcu();
 	/* Releases hold the semaphore for reading, so hca->ias is stable. */
 	down_write(&hca->sem);
 	list_for_each_entry(ia, &hca->ias, obj.link)
 		kdapl_ia_strip(ia);
-	/* Pairs with kdapl_lmr_is_posted(). Before the event: consumers may free then. litmus: left */
+	/*
+	 * Pairs with kdapl_lmr_is_posted(). Set before the event, at which consumers may
+	 * free. litmus: left
+	 */
 	smp_store_release(&hca->left, true);
 	list_for_each_entry(ia, &hca->ias, obj.link)
 		kdapl_async_post(&ia->catastrophic);
 	up_write(&hca->sem);
-	/* A kdat_sg_unmap() that kdapl_sg_strip() found at work. litmus: gone */
+	/* Wait for a kdat_sg_unmap() that kdapl_sg_strip() found at work. litmus: gone */
 	synchronize_rcu();
 	/* Nothing is mapped any more, and no completion is polled. */
 	if (hca->dma_syncs)
@@ -297,10 +305,7 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	kdapl_notify(KDAT_CHANGED_IAS);
 }
 
-/*
- * ib_client.rename: the device has another name. IAs that are open keep
- * working.
- */
+/* ib_client.rename: the device has another name. Open IAs keep working. */
 static void kdapl_rename_one(struct ib_device *dev, void *data)
 {
 	struct kdapl_hca *hca = data;
@@ -382,10 +387,7 @@ DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia1_name,
 					     DAT_INVALID_ARG3);
 	hca1 = kdapl_hca_find(ia1_name, &port1);
 	hca2 = kdapl_hca_find(ia2_name, &port2);
-	/*
-	 * No IA takes over from another one, so an IA is related to itself
-	 * only.
-	 */
+	/* No IA takes over from another one, so an IA is related to itself only. */
 	if (!hca1 || !hca2)
 		ret = DAT_ERROR(DAT_PROVIDER_NOT_FOUND,
 				DAT_NAME_NOT_REGISTERED);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * From an IP address to the name of the IA that it belongs to: kdat_ia_find(); and from an
- * IA to its name, by a number which stays when the device is renamed: kdat_ia_id(),
- * kdat_ia_name().
+ * Lookups of IA names: kdat_ia_find() by IP address; kdat_ia_id() and kdat_ia_name() by a
+ * number that stays when the device is renamed.
  *
- * Only rdma_cm knows the IA of an address (addr.c), so a temporary id is bound to it. The
- * id keeps the device from leaving, but not from being renamed.
+ * Only rdma_cm knows the IA of an address (addr.c), so a temporary id is bound to the
+ * address. The id keeps the device from leaving, but not from being renamed.
  */
 #include <dat/kdat_linux.h>
 #include <net/ipv6.h>
@@ -19,8 +18,8 @@ static int kdapl_find_handler(struct rdma_cm_id *id,
 }
 
 /*
- * Copy @address, with port 0, so that binding to it never meets somebody who
- * listens there. Return whether its family is known.
+ * Copy @address, with port 0, so that binding to it never collides with a listener.
+ * Return whether its family is known.
  */
 static bool kdapl_find_copy(const struct sockaddr *address,
 			    struct sockaddr_storage *copy)

@@ -2,16 +2,15 @@
 /*
  * Telling consumers that IAs or addresses have come or gone: kdat_notifier_create().
  *
- * All that see a change call kdapl_notify(): kdapl_add_one() and its fellows,
+ * Every place that sees a change calls kdapl_notify(): kdapl_add_one() and its fellows,
  * ia_addr.c for addresses, and the event handler of a device for its GIDs, which
- * follow an address some time later. The functions of consumers are
- * called from one work, so they may sleep, open and close IAs, and changes that
- * follow each other closely are told once.
+ * follow an address some time later. One work item calls the functions of consumers, so
+ * they may sleep, open and close IAs, and changes in close succession are reported once.
  *
- * kdapl_notifiers_lock protects all of that. It is not held while a function runs, as a
+ * kdapl_notifiers_lock protects all of this. It is not held while a function runs, as a
  * function may wait for anything, such as a module that is loaded or unloaded, and
  * kdapl_notify_forget() is called for each module that goes. Instead a notifier whose function
- * runs stays in the list, and who frees it waits.
+ * runs stays in the list, and freeing the notifier waits.
  */
 #include <dat/kdat_linux.h>
 #include <linux/slab.h>
@@ -22,7 +21,7 @@
  * @link: entry in kdapl_notifiers
  * @changed: the consumer's function
  * @data: for @changed
- * @freed: it is not called any more, and freed when @changed has returned
+ * @freed: @changed is not called any more; freed when @changed has returned
  */
 struct kdat_notifier {
 	struct list_head link;
@@ -36,11 +35,11 @@ static LIST_HEAD(kdapl_notifiers);
 /* The notifier whose function runs. */
 static struct kdat_notifier *kdapl_notifying;
 static DECLARE_WAIT_QUEUE_HEAD(kdapl_notify_wait);
-/* The task that runs the functions, while it does. */
+/* The task that runs the functions; NULL while none runs. */
 static struct task_struct *kdapl_notify_task;
 static atomic_t kdapl_changes;
 
-/* Take the changes that kdapl_notify() has noted, and tell of them. litmus: changes */
+/* Report the changes that kdapl_notify() has noted. litmus: changes */
 static void kdapl_notify_work(struct work_struct *work)
 {
 	int what = atomic_xchg(&kdapl_changes, 0);
@@ -66,22 +65,22 @@ static void kdapl_notify_work(struct work_struct *work)
 
 static DECLARE_WORK(kdapl_notifier, kdapl_notify_work);
 
-/* Tell consumers of %KDAT_CHANGED_ bits. Context: Any. */
+/* Tell consumers of the %KDAT_CHANGED_ bits in @what. Context: Any. */
 void kdapl_notify(int what)
 {
 	atomic_or(what, &kdapl_changes);
 	queue_work(system_long_wq, &kdapl_notifier);
 }
 
-/* No device is left, and no consumer. Context: Process context. */
+/* Cancel the work item; no device and no consumer is left. Context: Process context. */
 void kdapl_notify_cleanup(void)
 {
 	cancel_work_sync(&kdapl_notifier);
 }
 
 /*
- * Free @n when its function does not run any more. The lock is dropped meanwhile, so that
- * all but @n may be gone from the list.
+ * Free @n after its function has returned. The lock is dropped meanwhile, so other
+ * notifiers may be gone from the list.
  */
 static void kdapl_notifier_free(struct kdat_notifier *n)
 {
@@ -97,7 +96,10 @@ static void kdapl_notifier_free(struct kdat_notifier *n)
 	kfree(n);
 }
 
-/* Return a notifier that is not freed and is @handle or, if that is NULL, one of @mod. */
+/*
+ * Return the notifier @handle, or if @handle is NULL one of @mod, that is not freed; or
+ * NULL.
+ */
 static struct kdat_notifier *kdapl_notifier_find(KDAT_NOTIFIER_HANDLE handle,
 						 const struct module *mod)
 {
@@ -112,8 +114,8 @@ static struct kdat_notifier *kdapl_notifier_find(KDAT_NOTIFIER_HANDLE handle,
 }
 
 /*
- * Free the notifiers whose functions are those of @mod, which is being unloaded. Return
- * their number. Context: Process context.
+ * Free the notifiers whose functions are in @mod, which is being unloaded. Return their
+ * number. Context: Process context.
  */
 unsigned int kdapl_notify_forget(const struct module *mod)
 {

@@ -2,32 +2,32 @@
 /*
  * Consumers that are unloaded, or fail to load, and leave something behind.
  *
- * The kernel tells of a module that goes when nothing pins it any more and its exit
- * function, if it has been loaded, has returned. The memory of the module is freed when
- * kdapl_module_event() returns. So until then kdapl.ko has to give up whatever lies in that
- * memory: the functions of upcalls and notifiers, what they were given, and memory that the
- * IAs of the module use: LMRs, scatterlists, arrays of physical addresses. An IA is closed as
- * dat_ia_close() would, which invalidates and unmaps all of that.
+ * The kernel reports a module that goes when nothing pins it any more and its exit
+ * function, if it was loaded, has returned. The memory of the module is freed when
+ * kdapl_module_event() returns. So by then kdapl.ko must give up everything in that memory:
+ * the functions and data of upcalls and notifiers, and memory that the IAs of the
+ * module use: LMRs, scatterlists, arrays of physical addresses. An IA is closed as by
+ * dat_ia_close(), which invalidates and unmaps all of this.
  *
- * The function of an upcall or notifier names its module by its address, whoever owns
- * the IA. An IA has kdapl_ia.opener. Memory of one module in the IA of another one is the
- * affair of that other one.
+ * The address of an upcall or notifier function tells its module, whoever owns the IA. The
+ * module of an IA is in kdapl_ia.opener. Memory of one module in the IA of another module is
+ * the business of that other module.
  *
- * What is waited for is upcalls that run, whose code goes, and the end of connections. No
- * lock is held, other than that of the chain of module notifiers, for reading.
+ * The event handler waits for running upcalls, whose code goes, and for the end of
+ * connections. It holds no lock but that of the chain of module notifiers, for reading.
  *
- * The wait for connections has no bound of its own. To leave one behind would not do: the
- * kernel frees the memory of the module when the notifiers have returned, and nothing keeps
- * it, while a device that has not let go of a queue pair may still write there. But only a
- * driver that never answers rdma_accept() makes it wait for long (kdapl_ep_is_stuck()). The
- * log says so every 15 s, and names the device. kdapl.ko takes down all else meanwhile.
+ * The wait for connections has no time limit. None may be left behind: nothing keeps the
+ * module's memory after the notifiers have returned, and a device that still has a queue pair
+ * may write there. But only a driver that never answers rdma_accept() makes the wait long
+ * (kdapl_ep_is_stuck()). The log then names the device every 15 s. kdapl.ko takes down
+ * everything else meanwhile.
  */
 #include <linux/module.h>
 #include <linux/notifier.h>
 #include "evd.h"
 #include "ia.h"
 
-/* Take all upcalls that are functions of @mod. Return the number of their EVDs. */
+/* Remove all upcalls whose functions are in @mod. Return the number of their EVDs. */
 static unsigned int kdapl_unload_upcalls(const struct module *mod)
 {
 	struct kdapl_obj *obj;
@@ -44,8 +44,8 @@ static unsigned int kdapl_unload_upcalls(const struct module *mod)
 }
 
 /*
- * @mod has been loaded: the memory of its init functions is about to be freed, and may be
- * that of another module later. An IA that such a function has opened is one of @mod.
+ * @mod has been loaded, and the memory of its init functions, about to be freed, may
+ * belong to another module later. Make IAs that an init function has opened IAs of @mod.
  */
 static void kdapl_unload_adopt(const struct module *mod)
 {
@@ -69,7 +69,10 @@ static void kdapl_unload_warn(const struct kdapl_ia *ia, const struct module *mo
 		mod->name, name);
 }
 
-/* Close all IAs that @mod has opened. Return their number, and that of their objects. */
+/*
+ * Close all IAs that @mod has opened. Return their number, and in *@objects that of their
+ * objects.
+ */
 static unsigned int kdapl_unload_ias(const struct module *mod, unsigned int *objects)
 {
 	struct kdapl_obj *obj;
@@ -82,7 +85,10 @@ static unsigned int kdapl_unload_ias(const struct module *mod, unsigned int *obj
 		    kdapl_in_module(READ_ONCE(obj->ia->opener), mod)) {
 			n++;
 			*objects += atomic_read(&obj->ia->live);
-			/* The device may write into the module's memory until then. */
+			/*
+			 * Until the IA is closed the device may write into the module's
+			 * memory.
+			 */
 			while (DAT_GET_TYPE(dat_ia_close(kdapl_handle(obj),
 							 DAT_CLOSE_ABRUPT_FLAG)) ==
 			       DAT_INVALID_STATE)
@@ -113,8 +119,8 @@ static int kdapl_module_event(struct notifier_block *nb, unsigned long state,
 }
 
 /*
- * First of all: until its upcalls have been taken, the code of the module runs, with the
- * tracepoints, probes and static keys that others are about to take from it.
+ * Called first of all notifiers: until its upcalls are removed, the module's code runs,
+ * with the tracepoints, probes and static keys that other notifiers take away.
  */
 static struct notifier_block kdapl_module_nb = {
 	.notifier_call = kdapl_module_event,
