@@ -2,12 +2,11 @@
 /*
  * The addresses of an IA.
  *
- * Only rdma_cm knows which IP addresses belong to an RDMA port: over RoCE the
- * GID table has them, over iWARP and IPoIB it does not.
- * kdapl_ia_refresh_addrs() binds a temporary id to every address of the port's network
- * devices and keeps the addresses for which rdma_cm chooses the IA's port. ia->mutex
- * protects ia->addr and ia->naddrs. ia_addr.c has them looked for when addresses of the
- * host have changed.
+ * Only rdma_cm knows which IP addresses belong to an RDMA port: over RoCE the GID table
+ * has them, over iWARP and IPoIB it does not. kdapl_ia_refresh_addrs() binds a temporary
+ * id to every address of the port's network devices and keeps the addresses for which
+ * rdma_cm chooses the IA's port. ia->mutex protects ia->addr and ia->naddrs. ia_addr.c
+ * refreshes the addresses after those of the host have changed.
  */
 #include <linux/if_arp.h>
 #include <linux/if_ether.h>
@@ -22,16 +21,16 @@
 #include "addr.h"
 #include "ia.h"
 
-/* Addresses of the port: room for them at first, and at most. */
+/* Addresses of a port: initial and greatest size of their array. */
 #define KDAPL_CANDIDATES	64
 #define KDAPL_MAX_CANDIDATES	SZ_64K
 
 /*
- * struct kdapl_port_netdevs - how to know the network devices of a port
- * @iwarp: an entry may be of a network device with that hardware address
+ * struct kdapl_port_netdevs - how to recognise the network devices of a port
+ * @iwarp: a GID may be the hardware address of a network device
  * @n: number of entries
- * @at: what differs between the entries of the port's table of GIDs; @ndev is compared
- *	only, as nothing keeps it
+ * @at: entries of the port's table of GIDs with different network devices; @ndev is not
+ *	referenced and only compared
  */
 struct kdapl_port_netdevs {
 	bool iwarp;
@@ -68,7 +67,7 @@ bool kdapl_addr_same(const struct sockaddr_storage *a,
 	       a6->sin6_scope_id == b6->sin6_scope_id;
 }
 
-/* Enter a GID of the port, unless one of the same network device is there. */
+/* Enter a GID of the port, unless a GID of the same network device was entered. */
 static void kdapl_netdevs_add(struct kdapl_port_netdevs *p,
 			      const struct ib_gid_attr *attr)
 {
@@ -87,7 +86,7 @@ static void kdapl_netdevs_add(struct kdapl_port_netdevs *p,
 	p->at[p->n++].gid = attr->gid;
 }
 
-/* Return what tells the network devices of the port of @ia, to be freed by kvfree(). */
+/* Return a description of the network devices of the port of @ia, to be freed by kvfree(). */
 static struct kdapl_port_netdevs *kdapl_port_netdevs(struct kdapl_ia *ia,
 						     int gids)
 {
@@ -110,8 +109,8 @@ static struct kdapl_port_netdevs *kdapl_port_netdevs(struct kdapl_ia *ia,
 }
 
 /*
- * May rdma_cm choose the port for the addresses of @ndev? It compares the network
- * device of a GID; on InfiniBand and some iWARP adapters, which have none, the
+ * May rdma_cm choose the port for the addresses of @ndev? It compares the network device
+ * of a GID; on InfiniBand and some iWARP adapters, whose GIDs have none, it compares the
  * hardware address.
  */
 static bool kdapl_netdev_ours(const struct kdapl_port_netdevs *p,
@@ -133,9 +132,9 @@ static bool kdapl_netdev_ours(const struct kdapl_port_netdevs *p,
 /*
  * struct kdapl_candidates - addresses of a port's network devices
  * @list: the addresses
- * @n: their number
- * @max: room for them
- * @soon: there is one that cannot be used yet
+ * @n: number of addresses
+ * @max: size of @list
+ * @soon: an address that is not usable yet was left out
  */
 struct kdapl_candidates {
 	struct sockaddr_storage *list;
@@ -206,7 +205,7 @@ static void kdapl_addr_fill(struct kdapl_candidates *c,
 
 /*
  * Find the addresses of the network devices of the port of @ia, whose table has @gids
- * GIDs; the caller frees c->list by kvfree(). Return 0 or -ENOMEM.
+ * GIDs. The caller frees c->list by kvfree(). Return 0 or -ENOMEM.
  */
 static int kdapl_addr_candidates(struct kdapl_ia *ia, int gids,
 				 struct kdapl_candidates *c)
@@ -238,8 +237,8 @@ static int kdapl_addr_handler(struct rdma_cm_id *id,
 }
 
 /*
- * Return the index of the network device that has @addr if rdma_cm chooses the port of
- * @ia for it, 0 if it does not, or an errno if rdma_cm has no memory to find out.
+ * If rdma_cm chooses the port of @ia for @addr, return the index of the network device
+ * that has @addr; 0 if it does not; or an errno if rdma_cm has no memory to find out.
  */
 static int kdapl_addr_ours(struct kdapl_ia *ia, struct sockaddr_storage *addr)
 {
@@ -260,7 +259,7 @@ static int kdapl_addr_ours(struct kdapl_ia *ia, struct sockaddr_storage *addr)
 }
 
 /*
- * Move those of the @n addresses in @list that belong to @ia to the front. Return their
+ * Move the addresses of @ia to the front of the @n addresses in @list. Return their
  * number or an errno.
  */
 static int kdapl_addr_select(struct kdapl_ia *ia, struct sockaddr_storage *list,
@@ -281,10 +280,10 @@ static int kdapl_addr_select(struct kdapl_ia *ia, struct sockaddr_storage *list,
 /**
  * kdapl_ia_refresh_addrs - find the addresses of an IA
  * @ia: the IA
- * @soon: set if another one can be used in a moment; or NULL
+ * @soon: set if another address becomes usable in a moment; or NULL
  *
  * Context: Process context, within kdapl_hca_enter().
- * Return: 0, or an errno; after an error the addresses known before are kept.
+ * Return: 0, or an errno; after an error the former addresses are kept.
  */
 int kdapl_ia_refresh_addrs(struct kdapl_ia *ia, bool *soon)
 {
@@ -311,8 +310,8 @@ int kdapl_ia_refresh_addrs(struct kdapl_ia *ia, bool *soon)
 	ia->addr = c.list;
 	ia->naddrs = n;
 	/*
-	 * The consumer may be reading it through the pointer of dat_ia_query(), so an
-	 * unchanged address is not written.
+	 * The consumer may be reading the address through the pointer of dat_ia_query(),
+	 * so an unchanged address is not written.
 	 */
 	if (n && memcmp(&ia->first_addr, &c.list[0], sizeof(c.list[0])))
 		ia->first_addr = c.list[0];
@@ -333,7 +332,7 @@ static int kdapl_addr_match(const struct sockaddr *peer,
 	return 32 - fls(ntohl(p4->sin_addr.s_addr ^ l4->sin_addr.s_addr));
 }
 
-/* Return the index of the link that a link-local address is of, 0 for any other address. */
+/* Return the index of the link of a link-local address, 0 for any other address. */
 static int kdapl_addr_scope(const struct sockaddr *addr)
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
@@ -372,8 +371,8 @@ kdapl_addr_pick(struct kdapl_ia *ia, const struct sockaddr *peer)
 }
 
 /*
- * Set @addr to the source address of the routing table for packets to @peer that leave
- * by the link @oif; 0 stands for any. Return 0 or an errno.
+ * Set @addr to the source address that the routing table has for packets to @peer over
+ * the link @oif; 0 means any link. Return 0 or an errno.
  */
 static int kdapl_route_source4(const struct sockaddr *peer, int oif,
 			       struct sockaddr_storage *addr)
@@ -393,7 +392,7 @@ static int kdapl_route_source4(const struct sockaddr *peer, int oif,
 	return 0;
 }
 
-/* Do what kdapl_route_source4() does, for IPv6. */
+/* As kdapl_route_source4(), for IPv6. */
 static int kdapl_route_source6(const struct sockaddr *peer, int oif,
 			       struct sockaddr_storage *addr)
 {
@@ -415,9 +414,9 @@ static int kdapl_route_source6(const struct sockaddr *peer, int oif,
 }
 
 /*
- * Set @addr to the source address of the routing table for packets to @peer that leave by
- * the link @oif; 0 stands for any. Return what kdapl_addr_ours() does for it, and 0 if it
- * is of another link or there is no route.
+ * Set @addr to the source address that the routing table has for packets to @peer over
+ * the link @oif; 0 means any link. Return kdapl_addr_ours() of @addr; 0 if @addr is of
+ * another link or there is no route.
  */
 static int kdapl_addr_route(struct kdapl_ia *ia, const struct sockaddr *peer, int oif,
 			    struct sockaddr_storage *addr)
@@ -433,10 +432,10 @@ static int kdapl_addr_route(struct kdapl_ia *ia, const struct sockaddr *peer, in
 }
 
 /*
- * Set @addr to the address of @ia to reach @peer from. That is the one that the routing
- * table has, unless it is of another adapter: then the address with the longest prefix in
- * common tells by which link of this adapter the packets are to leave. A peer that is this
- * adapter is reached from its own address. Return what kdapl_addr_ours() does for @addr.
+ * Set @addr to the address of @ia from which to reach @peer: the routing table's source
+ * address, unless another adapter has it. In that case the address with the longest
+ * common prefix tells the link of this adapter to use. A peer on this adapter is reached
+ * from its own address. Return kdapl_addr_ours() of @addr.
  */
 static int kdapl_addr_choose(struct kdapl_ia *ia, const struct sockaddr *peer,
 			     struct sockaddr_storage *addr)
@@ -468,8 +467,8 @@ static int kdapl_addr_choose(struct kdapl_ia *ia, const struct sockaddr *peer,
  * @peer: the peer's address, or NULL for any
  * @addr: set to the address
  *
- * The addresses of the port may have changed since kdapl_ia_refresh_addrs(), so
- * they are read again if none is found.
+ * The addresses of the port may have changed since kdapl_ia_refresh_addrs(), so they are
+ * read again if no address fits.
  *
  * Context: Process context, within kdapl_hca_enter().
  * Return: 0 or an errno.

@@ -19,7 +19,7 @@ int kdapl_ia_refresh_addrs(struct kdapl_ia *ia, bool *soon);
 int kdapl_ia_local_addr(struct kdapl_ia *ia, const struct sockaddr *peer,
 			struct sockaddr_storage *addr);
 
-/* Return @addr as the type that the consumer gets. */
+/* Return @addr as the type of DAT. */
 static inline DAT_IA_ADDRESS_PTR kdapl_addr_ptr(struct sockaddr_storage *addr)
 {
 	return (struct sockaddr *)addr;

@@ -19,23 +19,21 @@ static DAT_COUNT kdapl_count(u64 value)
 }
 
 /*
- * Return the length in bytes of the longest LMR that can be registered,
- * provided that it begins at a page boundary: otherwise it has one page more.
- * An LMR that needs no registration may be longer.
+ * Return the length in bytes of the longest LMR that can be registered, if it begins at a
+ * page boundary: otherwise it has one page more. An LMR that needs no registration may be
+ * longer.
  */
 u32 kdapl_max_lmr_block(struct kdapl_ia *ia)
 {
 	u64 pages = ia->hca->attrs.max_fast_reg_page_list_len;
 
-	/* Nothing is registered: an LMR must be one range for the device. */
+	/* Without registration an LMR must be one range for the device. */
 	if (!kdapl_can_register(&ia->hca->attrs))
 		return U32_MAX & PAGE_MASK;
 	return min_t(u64, pages * PAGE_SIZE, U32_MAX & PAGE_MASK);
 }
 
-/*
- * Limit @max, in bytes, to the longest RDMA Read whose sink can be registered.
- */
+/* Limit @max, in bytes, to the longest RDMA Read whose sink can be registered. */
 static u32 kdapl_ia_max_read(struct kdapl_ia *ia, u32 max)
 {
 	u64 pages = ia->hca->attrs.max_fast_reg_page_list_len;
@@ -67,7 +65,7 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 	attr->firmware_version_minor = (u32)max->fw_ver;
 	attr->ia_address_ptr = kdapl_addr_ptr(&ia->first_addr);
 	attr->max_eps = kdapl_count(max->max_qp);
-	/* A CQ must have room for the completions of all that is posted. */
+	/* A CQ must have room for the completions of all posted requests and receives. */
 	attr->max_dto_per_ep = kdapl_count(min(max->max_qp_wr, max->max_cqe));
 	/* Any request may be an RDMA Read that takes two work requests. */
 	if (ia->reads_to_key)
@@ -115,9 +113,9 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 DAT_COUNT kdapl_max_private_data(struct kdapl_ia *ia)
 {
 	/*
-	 * An InfiniBand CM request carries 92 bytes, 36 of which rdma_cm uses.
-	 * Over iWARP the limit is the length field of rdma_conn_param, where
-	 * drivers count four bytes that MPA version 2 puts in front.
+	 * An InfiniBand CM request carries 92 bytes, 36 of which rdma_cm uses. Over iWARP
+	 * the limit is the length field of rdma_conn_param, in which drivers include four
+	 * bytes that MPA version 2 prepends.
 	 */
 	return ia->iwarp ? U8_MAX - 4 : 56;
 }
@@ -190,7 +188,7 @@ static void kdapl_quirk(struct kdapl_hca *hca, bool has, const char *name,
 		hca->quirks[hca->nquirks++] = (DAT_NAMED_ATTR) { name, value };
 }
 
-/* Note what kDAPL does because the device does not; the flags of @hca are set. */
+/* Name what kDAPL does in place of the device; the flags of @hca are set. */
 void kdapl_hca_quirks(struct kdapl_hca *hca)
 {
 	bool srqs = hca->attrs.max_srq;
@@ -214,9 +212,8 @@ bool kdapl_comm_valid(const DAT_COMM *comm)
 }
 
 /*
- * Return whether the device of @ia reads only into memory that is registered
- * for writing by the peer, see dto_sink.c. The device is present: its driver's
- * id tells.
+ * Does the device of @ia read only into memory that is registered for writing by the
+ * peer, see dto_sink.c? The device is present: its driver's id tells.
  */
 bool kdapl_ia_wants_read_key(struct kdapl_ia *ia)
 {

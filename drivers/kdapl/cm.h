@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Service points and connection requests. cm_sp.c has the calls of service
- * points and cm_listen.c their listeners; cm_cr.c has the life of a request,
- * cm_accept.c and cm_handoff.c two of its answers.
+ * Service points and connection requests. cm_sp.c has the calls of service points and
+ * cm_listen.c their listeners; cm_cr.c has the life of a request, cm_accept.c and
+ * cm_handoff.c two of its answers.
  */
 #ifndef KDAPL_CM_H
 #define KDAPL_CM_H
@@ -18,19 +18,18 @@ struct kdapl_ep;
 
 /*
  * struct kdapl_sp - service point: PSP, RSP or CSP
- * @obj: what all objects have
- * @evd: EVD for the requests; referenced, and used until the service point is
- *	freed
+ * @obj: members common to all objects
+ * @evd: EVD for the requests; referenced, and used until the service point is freed
  * @qual: port
- * @flags: PSP: who makes the Endpoint of a request
- * @comm: CSP: the consumer's, for queries
- * @addr: CSP: the consumer's, for queries
+ * @flags: PSP: who creates the Endpoint of a request
+ * @comm: CSP: the consumer's transport, for queries
+ * @addr: CSP: the consumer's address, for queries
  * @ep: RSP: the reserved Endpoint, referenced; otherwise NULL
  * @mutex: protects @listeners, @nids and @everywhere
  * @listeners: struct kdapl_listener, one per address
  * @nids: number of @listeners
  * @listening: false once the service point does not listen any more
- * @everywhere: it listens at all addresses of the IA, also at those that come later
+ * @everywhere: listens at all addresses of the IA, also at addresses that come later
  * @pending: number of requests whose event has not been reaped
  */
 struct kdapl_sp {
@@ -55,10 +54,10 @@ struct kdapl_sp {
  * @evd: handle of the EVD, not checked yet
  * @evd_arg: DAT_INVALID_ARGn for a wrong @evd
  * @qual: port, or 0 for any
- * @flags: PSP: who makes the Endpoint of a request
+ * @flags: PSP: who creates the Endpoint of a request
  * @ep: RSP: the Endpoint, of the same IA; the caller holds a reference
- * @comm: CSP: the consumer's
- * @addr: CSP: address with the port; the wildcard stands for all of the IA
+ * @comm: CSP: the consumer's transport
+ * @addr: CSP: address with the port; the wildcard means all addresses of the IA
  */
 struct kdapl_sp_args {
 	DAT_HANDLE_TYPE type;
@@ -73,19 +72,19 @@ struct kdapl_sp_args {
 
 /*
  * struct kdapl_cr - connection request
- * @obj: what all objects have
- * @ev: its event; holds a reference while queued
+ * @obj: members common to all objects
+ * @ev: event of the request; holds a reference while queued
  * @mutex: protects @id
- * @claimed: not zero once kdapl_cr_claim() gave a caller the right to answer
- *	the request or to cancel it
- * @cancelled: nobody can accept it, while the consumer still knows the handle
+ * @claimed: not zero once kdapl_cr_claim() gave a caller the right to answer the request
+ *	or to cancel it
+ * @cancelled: the request cannot be accepted, though the consumer still knows the handle
  * @id: the rdma_cm id that came with the request; NULL once the request was
  *	accepted, rejected, handed off or cancelled
  * @sp: service point at which the request arrived; referenced
- * @ep: Endpoint made by the provider, or that of the RSP; referenced; or NULL
+ * @ep: Endpoint created by the provider, or that of the RSP; referenced; or NULL
  * @local: local address
- * @remote: address of the peer; not over iWARP it is what the peer says
- * @gid: where the peer's packets come from and ours go to; zero over iWARP
+ * @remote: address of the peer; over InfiniBand and RoCE as stated by the peer
+ * @gid: GID that the peer's packets come from and ours go to; zero over iWARP
  * @responder_resources: RDMA Reads that the peer asks this side to serve
  * @initiator_depth: RDMA Reads that the peer can serve
  * @pd_len: length of @pd

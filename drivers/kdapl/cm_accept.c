@@ -2,11 +2,11 @@
 /*
  * dat_cr_accept().
  *
- * An accepted request turns into a connection: its rdma_cm id moves from the
- * struct kdapl_cr to a new struct kdapl_conn, which the Endpoint owns from
- * kdapl_ep_join() on. Locks nest in the order ep->mutex, conn->mutex,
- * cr->mutex, handler lock of the id. With the handler lock held the peer gives
- * up either before, and the call fails, or after, and the connection ends.
+ * An accepted request turns into a connection: its rdma_cm id moves from the struct
+ * kdapl_cr to a new struct kdapl_conn, which the Endpoint owns from kdapl_ep_join() on.
+ * Locks nest in the order ep->mutex, conn->mutex, cr->mutex, handler lock of the id. The
+ * handler lock keeps a peer from giving up in between: if it gave up before, the call
+ * fails; if it gives up after, the connection ends.
  */
 #include <rdma/ib_cm.h>
 #include "cm.h"
@@ -40,8 +40,8 @@ static DAT_RETURN kdapl_accept_ready(struct kdapl_cr *cr, struct kdapl_ep *ep)
 }
 
 /*
- * Answer the peer of @conn, which has the id of @cr; a failure ends the connection
- * with an event.
+ * Answer the peer of @conn, which has the id of @cr. A failure ends the connection with
+ * an event.
  */
 static void kdapl_accept_answer(struct kdapl_cr *cr, struct kdapl_conn *conn,
 				const void *pd, u8 pd_len)
@@ -73,10 +73,10 @@ static void kdapl_accept_answer(struct kdapl_cr *cr, struct kdapl_conn *conn,
 }
 
 /*
- * Accept @cr with private data @pd. The handler lock of cr->id is held, too. On success
- * @conn owns the id, and from then on a failure ends the connection with an event. An
- * error before leaves everything as it was, unless the consumer has freed @ep: then the
- * request is cancelled.
+ * Accept @cr with private data @pd; the handler lock of cr->id is held, too. On success
+ * @conn owns the id, and later failures end the connection with an event. An earlier
+ * error leaves everything as it was, unless the consumer has freed @ep: then the request
+ * is cancelled.
  */
 static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 				      struct kdapl_conn *conn, const void *pd,
@@ -89,7 +89,7 @@ static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	lockdep_assert_held(&cr->mutex);
 
 	err = kdapl_qp_create(ep, cr->id);
-	/* The peer has given up; kdapl_cr_handler() is about to learn of it. */
+	/* The peer has given up; kdapl_cr_handler() will soon be called for that. */
 	if (err == -ENOTCONN)
 		return kdapl_cr_too_late(cr);
 	if (!err && ep->obj.ia->iwarp && ep->req_evd) {
@@ -111,8 +111,8 @@ static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	conn->id->event_handler = kdapl_conn_handler;
 	if (!kdapl_ep_join(ep, conn, DAT_EP_STATE_COMPLETION_PENDING)) {
 		/*
-		 * The consumer has freed the Endpoint. The request is claimed,
-		 * so it can only be cancelled.
+		 * The consumer has freed the Endpoint. The request is claimed, so it can
+		 * only be cancelled.
 		 */
 		cr->id = conn->id;
 		cr->id->context = cr;

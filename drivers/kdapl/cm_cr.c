@@ -3,20 +3,19 @@
  * Connection Requests: their life, dat_cr_query(), kdat_cr_query_gid() and
  * dat_cr_reject().
  *
- * kdapl_cr_create() makes a request when a peer's arrives at a service point.
+ * kdapl_cr_create() allocates a request when a peer's request arrives at a service point.
  * The request owns the rdma_cm id until it is accepted, rejected, handed to
  * another service point, or cancelled: because the peer has given up, the EVD
  * was freed, the device is leaving or the IA is being closed. The one caller
- * whose kdapl_cr_claim() succeeds does one of these; all others find that they
- * are too late.
+ * whose kdapl_cr_claim() succeeds does one of these; all others are too late.
  *
- * If the consumer has reaped the event of a request that is cancelled, addresses
- * and private data may be in use, so the memory stays, and every call answers
+ * A request may be cancelled after the consumer has reaped its event and uses its addresses
+ * and private data. So its memory stays, and every call returns
  * DAT_INVALID_HANDLE, until the consumer has tried to answer the request or the
  * IA is closed.
  *
  * The published handle, the queued event and the queued work hold a reference
- * each. cr->mutex protects the id; ep->lock the state of the Endpoint that came
+ * each. cr->mutex protects the id; ep->lock protects the state of the Endpoint that came
  * with the request.
  */
 #include <linux/slab.h>
@@ -32,8 +31,8 @@
 #include "trace.h"
 
 /*
- * Requests beyond the queue length of the EVD are kept, but peers must not fill
- * the memory of the host: with this many more, further requests are rejected.
+ * Requests beyond the queue length of the EVD are kept, but peers must not fill the
+ * memory of the host: with this many more, further requests are rejected.
  */
 #define KDAPL_CR_SURPLUS 128
 
@@ -48,9 +47,9 @@ static void kdapl_cr_release(struct kdapl_obj *obj)
 }
 
 /*
- * The Endpoint that came with @cr will not be connected: free it if the
- * provider made it; take that of an RSP to the state @then, or to UNCONNECTED
- * if the RSP was freed.
+ * The Endpoint that came with @cr will not be connected: free it if the provider created
+ * it; take the Endpoint of an RSP to the state @then, or to UNCONNECTED if the RSP was
+ * freed.
  */
 void kdapl_cr_return_ep(struct kdapl_cr *cr, DAT_EP_STATE then)
 {
@@ -76,8 +75,7 @@ void kdapl_cr_return_ep(struct kdapl_cr *cr, DAT_EP_STATE then)
 }
 
 /*
- * Take the event of @cr off the EVD. Return false if the consumer has reaped
- * it.
+ * Take the event of @cr off the EVD. Return false if the consumer has reaped it.
  * Context: Any.
  */
 bool kdapl_cr_withdraw(struct kdapl_cr *cr)
@@ -115,8 +113,8 @@ void kdapl_cr_forget(struct kdapl_cr *cr)
 }
 
 /*
- * Return the error for an answer to @cr, which was claimed before. The consumer
- * has learnt now that a request was cancelled, so its memory is not kept any
+ * Return the error for an answer to @cr, which was claimed before. By this error the
+ * consumer learns that a request was cancelled, so the memory need not be kept any
  * longer.
  */
 DAT_RETURN kdapl_cr_too_late(struct kdapl_cr *cr)
@@ -155,8 +153,8 @@ static void kdapl_cr_down(struct work_struct *work)
 }
 
 /*
- * Mark @cr, which the caller has claimed, cancelled and have it taken down.
- * Context: Any.
+ * Mark @cr, which the caller has claimed, cancelled and queue the work that takes it
+ * down. Context: Any.
  */
 void kdapl_cr_cancel_claimed(struct kdapl_cr *cr)
 {
@@ -189,7 +187,7 @@ static void kdapl_cr_init(struct kdapl_obj *obj)
 	mutex_init(&cr->mutex);
 	cr->ev.kind = KDAPL_EV_CR;
 	INIT_WORK(&cr->down, kdapl_cr_down);
-	/* Nobody cancels the request before it has its id. */
+	/* The request cannot be cancelled before it has its id. */
 	atomic_set(&cr->claimed, 1);
 }
 
@@ -201,8 +199,8 @@ static const struct kdapl_obj_ops kdapl_cr_ops = {
 };
 
 /*
- * Event handler of the id of a request that was not answered: most events say
- * that the peer has given up or that the device is leaving.
+ * Event handler of the id of a request that was not answered: most events mean that the
+ * peer has given up or that the device is leaving.
  */
 int kdapl_cr_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
@@ -216,7 +214,7 @@ int kdapl_cr_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
-/* Make an Endpoint of @ia for a request on a PSP with DAT_PSP_PROVIDER_FLAG. */
+/* Create an Endpoint of @ia for a request on a PSP with DAT_PSP_PROVIDER_FLAG. */
 static struct kdapl_ep *kdapl_cr_make_ep(struct kdapl_ia *ia)
 {
 	const struct kdapl_ep_deps none = { };
@@ -238,8 +236,8 @@ static struct kdapl_ep *kdapl_cr_make_ep(struct kdapl_ia *ia)
 }
 
 /*
- * Return the Endpoint of @sp, an RSP, if it is still reserved; its state
- * changes, so only one request gets the Endpoint.
+ * Return the Endpoint of @sp, an RSP, if it is still reserved; its state changes, so only
+ * one request gets it.
  */
 static struct kdapl_ep *kdapl_cr_reserved_ep(struct kdapl_sp *sp)
 {
@@ -255,8 +253,8 @@ static struct kdapl_ep *kdapl_cr_reserved_ep(struct kdapl_sp *sp)
 }
 
 /*
- * Give @cr the Endpoint that the kind of service point calls for, if any.
- * Return false if there is none to be had.
+ * Give @cr the Endpoint that the kind of service point requires, if any. Return false if
+ * none is available.
  */
 static bool kdapl_cr_assign_ep(struct kdapl_cr *cr, struct kdapl_sp *sp)
 {
@@ -273,8 +271,8 @@ static bool kdapl_cr_assign_ep(struct kdapl_cr *cr, struct kdapl_sp *sp)
 }
 
 /*
- * Make a request on @sp, without the id and the peer's data. Return NULL if
- * there is no memory or no Endpoint. Context: Process context.
+ * Allocate a request on @sp, without the id and the peer's data. Return NULL if there is
+ * no memory or no Endpoint. Context: Process context.
  */
 struct kdapl_cr *kdapl_cr_alloc(struct kdapl_sp *sp)
 {
@@ -308,8 +306,8 @@ void kdapl_cr_set_addrs(struct kdapl_cr *cr, struct kdapl_ep *ep)
 }
 
 /*
- * Publish @cr and queue its event. The table takes over the caller's reference:
- * an upcall may answer the request before this returns.
+ * Publish @cr and queue its event. The table takes over the caller's reference: an upcall
+ * may answer the request before this returns.
  */
 void kdapl_cr_deliver(struct kdapl_cr *cr)
 {
@@ -321,7 +319,7 @@ void kdapl_cr_deliver(struct kdapl_cr *cr)
 	kdapl_evd_post(cr->sp->evd, &cr->ev);
 }
 
-/* Copy out the event of a request, which does not count as pending then. */
+/* Copy out the event of a request, which then no longer counts as pending. */
 static void kdapl_cr_reap(struct kdapl_event *ev, DAT_EVENT *event)
 {
 	struct kdapl_cr *cr = container_of(ev, struct kdapl_cr, ev);
@@ -339,7 +337,7 @@ static void kdapl_cr_reap(struct kdapl_event *ev, DAT_EVENT *event)
 	kdapl_obj_put(&cr->obj);
 }
 
-/* The EVD was freed with the event queued: the consumer can never answer. */
+/* The EVD was freed with the event queued: the consumer can never answer, so cancel. */
 static void kdapl_cr_abandon(struct kdapl_event *ev)
 {
 	struct kdapl_cr *cr = container_of(ev, struct kdapl_cr, ev);
@@ -354,14 +352,13 @@ const struct kdapl_event_ops kdapl_cr_event_ops = {
 };
 
 /**
- * kdapl_cr_create - make and deliver a connection request
+ * kdapl_cr_create - allocate and deliver a connection request
  * @sp: service point that the request arrived at
  * @id: the id of the request; owned by the kdapl_cr on success
  * @event: the CONNECT_REQUEST event
  *
  * Context: Event handler of rdma_cm, with the handler lock of @id held.
- * Return: the request, only to be compared with NULL; NULL if the request has
- * to be rejected
+ * Return: the request, only to be compared with NULL; NULL if it must be rejected
  */
 struct kdapl_cr *kdapl_cr_create(struct kdapl_sp *sp, struct rdma_cm_id *id,
 				 struct rdma_cm_event *event)

@@ -2,17 +2,17 @@
 /*
  * dat_cr_handoff(): a request moves to another service point of the IA.
  *
- * The consumer gets a new request, with a new handle, whose event goes to the
- * EVD of the other service point. The rdma_cm id moves to it with cr->mutex and
- * the handler lock of the id held, within sp->mutex of the new service point.
+ * The consumer gets a new request, with a new handle, whose event goes to the EVD of the
+ * other service point. The rdma_cm id moves to the new request with cr->mutex and the
+ * handler lock of the id held, inside of sp->mutex of the other service point.
  */
 #include "cm.h"
 #include "ep.h"
 #include "ia.h"
 
 /*
- * Move the id and the peer's data from @cr to @to, and deliver @to. Return
- * false if @cr was answered or cancelled before.
+ * Move the id and the peer's data from @cr to @to, and deliver @to. Return false if @cr
+ * was answered or cancelled before.
  */
 static bool kdapl_cr_move(struct kdapl_cr *cr, struct kdapl_cr *to)
 {
@@ -24,8 +24,8 @@ static bool kdapl_cr_move(struct kdapl_cr *cr, struct kdapl_cr *to)
 	if (!id)
 		goto out;
 	/*
-	 * With the handler lock held the peer gives up either before, and the
-	 * claim fails, or after, and kdapl_cr_handler() cancels @to.
+	 * The handler lock keeps a peer from giving up in between: if it gave up before,
+	 * the claim fails; if it gives up after, kdapl_cr_handler() cancels @to.
 	 */
 	rdma_lock_handler(id);
 	moved = kdapl_cr_claim(cr);
@@ -58,7 +58,7 @@ static DAT_RETURN kdapl_handoff(struct kdapl_cr *cr, struct kdapl_sp *sp,
 
 	lockdep_assert_held(&sp->mutex);
 
-	/* kdapl_sp_find() looks without the mutex; the service point may have been freed. */
+	/* kdapl_sp_find() runs without the mutex; the service point may have been freed. */
 	if (!sp->listening || sp->qual != qual)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	to = kdapl_cr_alloc(sp);
@@ -97,8 +97,9 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	} else if (kdapl_hca_enter(hca)) {
 		/*
-		 * Within kdapl_hca_enter(), so that kdapl_remove_one() looks for the new
-		 * request once more. sp->mutex keeps the service point listening.
+		 * Within kdapl_hca_enter(), so that kdapl_remove_one() finds the new
+		 * request in its later passes. sp->mutex keeps the service point
+		 * listening.
 		 */
 		mutex_lock(&sp->mutex);
 		ret = kdapl_handoff(cr, sp, handoff);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Service Points: how they listen, and their life.
+ * Service Points: their listeners, and their life.
  *
  * A public (PSP), reserved (RSP) or common (CSP) service point listens on one
- * port of every address of the IA, also of those that come later (ia_addr.c); a CSP
- * may have one address only. The kinds
- * differ in how the consumer names them and in which Endpoint a request gets. A
- * listener is bound to an address and not to the wildcard, so other IAs may use
- * the same port.
+ * port of every address of the IA, also of addresses that come later (ia_addr.c); a CSP
+ * may have one address only. The kinds differ in how the consumer names them and in
+ * which Endpoint a request gets. A listener is bound to an address and not to the
+ * wildcard, so other IAs may use the same port.
  *
- * kdapl_sp_handler(), called by rdma_cm, makes a struct kdapl_cr of each
+ * kdapl_sp_handler(), called by rdma_cm, creates a struct kdapl_cr for each
  * request that arrives (cm_cr.c). The service point owns the listening ids;
  * sp->mutex protects them. Destroying an id waits for its handler, so the
  * handler must not take sp->mutex. A request holds a reference to its service
@@ -33,11 +32,11 @@ struct kdapl_listener {
 	struct rdma_cm_id *id;
 };
 
-/* Bounds of kdapl_sp_backlog(); iw_cm allocates some 400 bytes for each. */
+/* Bounds of kdapl_sp_backlog(); iw_cm allocates some 400 bytes for each request. */
 #define KDAPL_SP_BACKLOG_MIN 64
 #define KDAPL_SP_BACKLOG_MAX 1024
 
-/* Ports that are tried when the consumer leaves the choice to the system. */
+/* Ports to try when the consumer leaves the choice to the system. */
 #define KDAPL_SP_PORT_TRIES 32
 
 /* Event handler of the listening ids: @id is the new id of a request. */
@@ -60,7 +59,7 @@ static int kdapl_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return -ENOMEM;
 }
 
-/* Destroy a listening id. Waits for a handler that is running. */
+/* Destroy a listening id. Waits for a running handler. */
 static void kdapl_sp_unlisten_one(struct kdapl_sp *sp, struct kdapl_listener *l)
 {
 	list_del(&l->link);
@@ -141,9 +140,9 @@ static void kdapl_set_port(struct sockaddr_storage *addr, u16 port)
 }
 
 /*
- * Requests that may arrive before the connection manager handles them: as many as the
- * consumer has room for. Beyond this number iWARP refuses or drops some. It does not
- * limit the requests that the consumer has not reaped, see kdapl_cr_create().
+ * Return how many requests may arrive before the connection manager handles them: as many
+ * as the consumer has room for. iWARP refuses or drops requests beyond this number. It
+ * does not limit requests that the consumer has not reaped, see kdapl_cr_create().
  */
 static int kdapl_sp_backlog(struct kdapl_sp *sp)
 {
@@ -151,7 +150,7 @@ static int kdapl_sp_backlog(struct kdapl_sp *sp)
 		       KDAPL_SP_BACKLOG_MAX);
 }
 
-/* Listen at address @local on port sp->qual; if that is 0, choose a port. */
+/* Listen at address @local on port sp->qual; if the port is 0, choose one. */
 static int kdapl_sp_listen_one(struct kdapl_sp *sp,
 			       const struct sockaddr_storage *local)
 {
@@ -185,7 +184,7 @@ static int kdapl_sp_listen_one(struct kdapl_sp *sp,
 		kfree(l);
 		return err;
 	}
-	/* The port that the system chose for the first address is for all. */
+	/* All addresses get the port that the system chose for the first one. */
 	if (!sp->qual)
 		sp->qual = kdapl_addr_port(&id->route.addr.src_addr);
 	l->id = id;
@@ -201,15 +200,15 @@ static int kdapl_sp_listen_addr(struct kdapl_sp *sp,
 	int err = kdapl_sp_listen_one(sp, addr);
 
 	/*
-	 * TCP also returns -EADDRINUSE when it is merely out of memory to
-	 * check: retry once (iWARP only).
+	 * TCP also returns -EADDRINUSE when it is merely out of memory to check: retry
+	 * once (iWARP only).
 	 */
 	if (err == -EADDRINUSE && sp->obj.ia->iwarp)
 		err = kdapl_sp_listen_one(sp, addr);
 	return err;
 }
 
-/* A CSP is of one family. */
+/* A CSP listens at addresses of one family only. */
 static bool kdapl_sp_wants(struct kdapl_sp *sp, const struct sockaddr_storage *addr)
 {
 	return !sp->comm.domain || addr->ss_family == sp->comm.domain;
@@ -253,7 +252,7 @@ static int kdapl_sp_listen(struct kdapl_sp *sp,
 		err = -EADDRNOTAVAIL;
 	if (!err)
 		err = kdapl_sp_listen_all(sp);
-	/* The port chosen for the first address may be in use at another. */
+	/* The port chosen for the first address may be in use at another address. */
 	while (err == -EADDRINUSE && sp->nids && tries--) {
 		kdapl_sp_unlisten(sp);
 		sp->qual = 0;
@@ -278,7 +277,7 @@ static bool kdapl_sp_listens_at(struct kdapl_sp *sp,
 	return false;
 }
 
-/* Is the address of a listener still one of @ia's? */
+/* Is the address of the listener still an address of @ia? */
 static bool kdapl_listener_stays(struct kdapl_ia *ia, struct kdapl_listener *l)
 {
 	unsigned int i;
@@ -290,9 +289,8 @@ static bool kdapl_listener_stays(struct kdapl_ia *ia, struct kdapl_listener *l)
 }
 
 /*
- * The addresses of the IA may have changed: @sp listens at them and no others. One
- * that somebody else uses with this port is left out. Return false if there was no
- * memory for all.
+ * Make @sp listen at the present addresses of the IA, and no others. Skip an address at
+ * which another user has this port. Return false if there was no memory for all.
  */
 static bool kdapl_sp_update(struct kdapl_sp *sp)
 {
@@ -320,9 +318,9 @@ out:
 }
 
 /*
- * The addresses of @ia may have changed: its service points follow. Return false if it
- * has to be called once more later, as there was no memory. Context: Process context,
- * within kdapl_hca_enter().
+ * Update the service points of @ia, whose addresses may have changed. Return false if
+ * memory was short and the caller must try again later. Context: Process context, within
+ * kdapl_hca_enter().
  */
 bool kdapl_sps_update(struct kdapl_ia *ia)
 {
@@ -340,10 +338,7 @@ bool kdapl_sps_update(struct kdapl_ia *ia)
 /* Return the DAT error for the errno of kdapl_sp_listen(). */
 static DAT_RETURN kdapl_sp_errno(int err, const struct kdapl_sp_args *args)
 {
-	/*
-	 * The IA's addresses are found by binding ids, which fails too when no
-	 * port is free.
-	 */
+	/* Finding the IA's addresses binds ids, which also fails when no port is free. */
 	if (!args->qual && (err == -EADDRINUSE || err == -EADDRNOTAVAIL))
 		return DAT_ERROR(DAT_CONN_QUAL_UNAVAILABLE, DAT_NO_SUBTYPE);
 	switch (err) {
@@ -359,7 +354,7 @@ static DAT_RETURN kdapl_sp_errno(int err, const struct kdapl_sp_args *args)
 	}
 }
 
-/* Reserve the Endpoint of @sp for the one request that an RSP takes. */
+/* Reserve the Endpoint of @sp for the single request of an RSP. */
 static DAT_RETURN kdapl_rsp_reserve(struct kdapl_sp *sp)
 {
 	struct kdapl_ep *ep = sp->ep;
@@ -381,7 +376,7 @@ static DAT_RETURN kdapl_rsp_reserve(struct kdapl_sp *sp)
 }
 
 /*
- * @sp is being freed: its Endpoint is not reserved any more, unless it has been
+ * @sp is being freed: end the reservation of its Endpoint, unless the Endpoint has been
  * reserved for another RSP since.
  */
 static void kdapl_rsp_unreserve(struct kdapl_sp *sp)
@@ -399,8 +394,8 @@ static void kdapl_rsp_unreserve(struct kdapl_sp *sp)
 }
 
 /*
- * Take down @sp, which the caller has unpublished, and drop the reference that
- * the table held. Requests that have arrived can still be answered.
+ * Take down @sp, which the caller has unpublished, and drop the table's reference.
+ * Requests that have arrived can still be answered.
  * Context: Process context.
  */
 void kdapl_sp_destroy(struct kdapl_sp *sp)
@@ -412,7 +407,7 @@ void kdapl_sp_destroy(struct kdapl_sp *sp)
 	kdapl_obj_put(&sp->obj);
 }
 
-/* Make a service point but for its handle; @evd and args->ep are referenced later. */
+/* Allocate a service point without a handle; @evd and args->ep are referenced later. */
 static struct kdapl_sp *kdapl_sp_alloc(struct kdapl_evd *evd,
 				       const struct kdapl_sp_args *args)
 {
@@ -431,7 +426,7 @@ static struct kdapl_sp *kdapl_sp_alloc(struct kdapl_evd *evd,
 }
 
 /**
- * kdapl_sp_create - make a service point that listens
+ * kdapl_sp_create - create a service point that listens
  * @ia: the IA
  * @args: arguments of the create call
  * @handle: set to the handle
@@ -441,7 +436,7 @@ static struct kdapl_sp *kdapl_sp_alloc(struct kdapl_evd *evd,
  * returns, so the caller gets copies of its handle and port, and no pointer.
  *
  * Context: Process context, within kdapl_hca_enter().
- * Return: %DAT_SUCCESS, or why the create call fails
+ * Return: %DAT_SUCCESS, or the error of the create call
  */
 DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args,
 			   DAT_HANDLE *handle, DAT_CONN_QUAL *qual)
@@ -460,7 +455,7 @@ DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args
 		kdapl_dep_put(&evd->obj);
 		return DAT_ERROR(DAT_INVALID_PARAMETER, args->evd_arg);
 	}
-	/* kdapl_sp_stop() may find it once kdapl_obj_init() has listed it. */
+	/* kdapl_sp_stop() may find the object once kdapl_obj_init() has listed it. */
 	sp = kdapl_sp_alloc(evd, args);
 	err = sp ? kdapl_obj_init(&sp->obj, args->type, ia, &kdapl_sp_ops) :
 		   -ENOMEM;
@@ -478,7 +473,7 @@ DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args
 		kdapl_obj_put(&sp->obj);
 		return ret;
 	}
-	/* A request may arrive at once, and its event has the handle. */
+	/* A request may arrive at once, and its event contains the handle. */
 	kdapl_obj_publish(&sp->obj);
 	kref_get(&sp->obj.ref);
 	err = kdapl_sp_listen(sp, args->addr && !kdapl_addr_any(args->addr) ?
@@ -497,8 +492,7 @@ DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args
 }
 
 /*
- * Return the service point of @ia that listens on port @qual, referenced; or
- * NULL.
+ * Return the service point of @ia that listens on port @qual, referenced; or NULL.
  * Context: Any.
  */
 struct kdapl_sp *kdapl_sp_find(struct kdapl_ia *ia, DAT_CONN_QUAL qual)

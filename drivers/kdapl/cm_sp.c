@@ -12,7 +12,7 @@
 #include "ep.h"
 #include "ia.h"
 
-/* Make a PSP on port @qual, or on any port, which is stored to @chosen. */
+/* Create a PSP on port @qual; with 0 on any port, which is stored in *@chosen. */
 static DAT_RETURN kdapl_psp_create(DAT_IA_HANDLE ia_handle, u16 qual,
 				   DAT_EVD_HANDLE evd, DAT_PSP_FLAGS flags,
 				   DAT_CONN_QUAL *chosen,
@@ -50,7 +50,7 @@ static DAT_RETURN kdapl_psp_create(DAT_IA_HANDLE ia_handle, u16 qual,
 	return ret;
 }
 
-/* Return whether @qual is no port number. */
+/* Is @qual no port number? */
 static bool kdapl_qual_bad(DAT_CONN_QUAL qual)
 {
 	return !qual || qual > U16_MAX;
@@ -86,7 +86,7 @@ DAT_RETURN dat_psp_create_any(DAT_IA_HANDLE ia_handle,
 }
 EXPORT_SYMBOL(dat_psp_create_any);
 
-/* Free the service point of @type; @subtype is that of an invalid handle. */
+/* Free the service point of @type; @subtype is the error subtype for an invalid handle. */
 static DAT_RETURN kdapl_sp_free(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
 				int subtype)
 {

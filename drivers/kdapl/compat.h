@@ -30,9 +30,9 @@
 #endif
 
 /*
- * The symbol namespace KDAPL_TEST has what kdapl.ko exports for its tests
- * alone: KDAPL_EXPORT_TEST() exports a symbol, KDAPL_IMPORT_TEST lets a test
- * module use the namespace.
+ * The symbol namespace KDAPL_TEST has the symbols that kdapl.ko exports only for its
+ * tests: KDAPL_EXPORT_TEST() exports a symbol, KDAPL_IMPORT_TEST lets a test module use
+ * the namespace.
  */
 #ifdef KDAPL_HAVE_IMPORT_NS_TOKEN
 # define KDAPL_EXPORT_TEST(symbol)	EXPORT_SYMBOL_NS_GPL(symbol, KDAPL_TEST)
@@ -42,15 +42,14 @@
 # define KDAPL_IMPORT_TEST		MODULE_IMPORT_NS("KDAPL_TEST")
 #endif
 
-/* Before there was the flag, a work queue without WQ_UNBOUND was per CPU. */
+/* Before this flag existed, a workqueue without WQ_UNBOUND was per CPU. */
 #ifndef KDAPL_HAVE_WQ_PERCPU
 # define WQ_PERCPU			0
 #endif
 
 /*
- * Make @cq large enough for @cqe completions. Context: process. Return: 0 or an
- * errno: not every device can do so, and later kernels let only user space ask
- * for it.
+ * Resize @cq for @cqe completions. Return 0 or an errno: not every device can resize a
+ * CQ, and later kernels let only user space ask for it. Context: Process context.
  */
 static inline int kdapl_resize_cq(struct ib_cq *cq, int cqe)
 {
@@ -63,7 +62,7 @@ static inline int kdapl_resize_cq(struct ib_cq *cq, int cqe)
 
 /*
  * Look up the route of @fl6, whose source address is set. Return a referenced entry or an
- * ERR_PTR. Context: process.
+ * ERR_PTR. Context: Process context.
  */
 static inline struct dst_entry *kdapl_route6(struct flowi6 *fl6)
 {

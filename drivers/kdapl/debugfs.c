@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Inspection: /sys/kernel/debug/kdapl has a file for each kind of object, with
- * one object a line. Handles are printed as in the tracepoints. The files show
- * what has been polled and poll nothing themselves. Their format may change at
- * any time.
+ * one object a line. Handles are printed as in the tracepoints. Completions that nobody has
+ * polled are not shown; the files do not poll. Their format may change at any time.
  *
  * A file is read by walking the handle table with one RCU read-side section per
- * object; the show functions take the lock that protects what they print.
+ * object; the show functions take the lock that protects the members they print.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -150,7 +149,7 @@ static const struct seq_operations kdapl_debugfs_sops = {
 };
 DEFINE_SEQ_ATTRIBUTE(kdapl_debugfs);
 
-/* Make the files. Errors are ignored, as is usual with debugfs. */
+/* Create the files. Errors are ignored, as usual with debugfs. */
 void kdapl_debugfs_init(void)
 {
 	const struct kdapl_debugfs_file *file;

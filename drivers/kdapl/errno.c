@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * From errno, which the module uses inside, to DAT_RETURN, which the exported
- * calls return.
+ * Conversion of an errno, used inside of the module, to the DAT_RETURN of exported calls.
  */
 #include <linux/errno.h>
 #include "kdapl.h"
 
-/*
- * Return the DAT error for @err, an errno of ib_core, rdma_cm or an allocation.
- */
+/* Return the DAT error for @err, an errno of ib_core, rdma_cm or an allocation. */
 DAT_RETURN kdapl_errno_to_dat(int err)
 {
 	switch (err) {

@@ -46,8 +46,8 @@ static DEFINE_IDA(kdapl_indices);
 static atomic64_t kdapl_generation;
 
 /*
- * Start the generations at a large random number, so that no small number that
- * a consumer passes by mistake is a valid handle.
+ * Start the generations at a large random number, so that no small number passed by
+ * mistake is a valid handle.
  */
 void kdapl_handle_setup(void)
 {
@@ -59,15 +59,15 @@ void kdapl_handle_setup(void)
 }
 
 /*
- * Take @n generations, which follow one another, for handles that are not made by
- * kdapl_obj_init_gfp(). Return the first. litmus: none, a count. Context: Any.
+ * Take @n consecutive generations, for handles that kdapl_obj_init_gfp() does not create.
+ * Return the first. litmus: none, a count. Context: Any.
  */
 u64 kdapl_generations(u32 n)
 {
 	return atomic64_add_return(n, &kdapl_generation) - n + 1;
 }
 
-/* Return whether every object has been released. */
+/* Has every object been released? */
 bool kdapl_handles_empty(void)
 {
 	return ida_is_empty(&kdapl_indices);
@@ -111,7 +111,7 @@ static int kdapl_index_alloc(gfp_t gfp)
 	return index;
 }
 
-/* Call ops->release(), an RCU grace period after the last reference. */
+/* Call ops->release(), an RCU grace period after the last reference was dropped. */
 static void kdapl_obj_release_work(struct work_struct *work)
 {
 	struct kdapl_obj *obj = container_of(to_rcu_work(work),
@@ -120,9 +120,9 @@ static void kdapl_obj_release_work(struct work_struct *work)
 	struct kdapl_hca *hca = obj->ia->hca;
 
 	/*
-	 * The semaphore is held until the object has left ia->objs, so
-	 * kdapl_ia_strip() finds an object either complete or not at all. The
-	 * reference keeps the semaphore: the release of an IA drops another.
+	 * The semaphore is held until the object has left ia->objs, so kdapl_ia_strip()
+	 * finds an object either complete or not at all. The reference keeps the
+	 * semaphore: the release of an IA drops the IA's reference.
 	 */
 	kref_get(&hca->ref);
 	down_read(&hca->sem);
@@ -138,10 +138,11 @@ static void kdapl_obj_release_work(struct work_struct *work)
  * @type: type of the object
  * @ia: the IA that the object belongs to; NULL if the object is an IA
  * @ops: operations of this type
- * @gfp: GFP_KERNEL, or how memory may be allocated
+ * @gfp: GFP_KERNEL, or flags for the caller's context
  *
- * The caller gets the first reference. Others find the object in ia->objs from here on;
- * the handle is valid from kdapl_obj_publish() on. litmus: none, the generation is a count.
+ * The caller gets the first reference. Walks find the object in ia->objs from here on;
+ * the handle is valid from kdapl_obj_publish() on. litmus: none, the generation is a
+ * count.
  *
  * Context: Process context, or any if @gfp allows that.
  * Return: 0 or an errno; after an error the caller frees the memory of @obj.
@@ -185,9 +186,9 @@ int kdapl_obj_init_gfp(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
 }
 
 /*
- * Make the handle of @obj valid. The table takes over the caller's reference, and @obj may
- * be freed at once. With the lock held, so that kdapl_obj_in_use() finds an object that is
- * being made, or published, and not one in between. litmus: handle
+ * Make the handle of @obj valid. The table takes over the caller's reference, and @obj
+ * may be freed at once. The lock makes kdapl_obj_in_use() find an object that is
+ * unpublished or published, and nothing in between. litmus: handle
  */
 void kdapl_obj_publish(struct kdapl_obj *obj)
 {
@@ -236,8 +237,8 @@ bool kdapl_obj_unpublish(struct kdapl_obj *obj)
 }
 
 /*
- * Keep other objects from depending on @obj, unless one does. Return true for
- * the one caller that retired @obj. Context: Any.
+ * Keep other objects from depending on @obj, unless one does. Return true for the one
+ * caller that retired @obj. Context: Any.
  */
 bool kdapl_obj_retire(struct kdapl_obj *obj)
 {
@@ -262,10 +263,7 @@ void kdapl_obj_put(struct kdapl_obj *obj)
 	kref_put(&obj->ref, kdapl_obj_last_put);
 }
 
-/*
- * Return the object with this handle and type, referenced; or NULL.
- * Context: Any.
- */
+/* Return the object with this handle and type, referenced; or NULL. Context: Any. */
 void *kdapl_obj_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 {
 	struct kdapl_obj *obj;
@@ -279,8 +277,8 @@ void *kdapl_obj_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 }
 
 /*
- * Walk over all published objects: return the first one at *@index or behind it,
- * referenced, and set *@index behind that; NULL at the end. Context: Process context.
+ * Walk over all published objects: return the first object at *@index or behind,
+ * referenced, and set *@index behind it; NULL at the end. Context: Process context.
  */
 struct kdapl_obj *kdapl_obj_find_next(u32 *index)
 {
@@ -310,8 +308,8 @@ struct kdapl_obj *kdapl_obj_find_next(u32 *index)
  * kdapl_obj_free - free an object's memory, at the end of ops->release()
  * @obj: the object; first member of the memory to free
  *
- * Gives the table index back, takes @obj off the list of its IA, wakes
- * dat_ia_close() and drops the object's reference to the IA.
+ * Returns the table index, takes @obj off the list of its IA, wakes dat_ia_close() and
+ * drops the object's reference to the IA.
  */
 void kdapl_obj_free(struct kdapl_obj *obj)
 {
@@ -329,7 +327,7 @@ void kdapl_obj_free(struct kdapl_obj *obj)
 	spin_lock_irqsave(&ia->lock, flags);
 	list_del(&obj->link);
 	spin_unlock_irqrestore(&ia->lock, flags);
-	/* kdapl_mr_owner() may have just found it in hca->keys. litmus: handle-free */
+	/* kdapl_mr_owner() may have just found @obj in hca->keys. litmus: handle-free */
 	kvfree_rcu(obj, free_work.rcu);
 	/* kdapl_ia_drain() may wait; the object's reference keeps @ia. litmus: ia-live */
 	atomic_dec(&ia->live);
@@ -338,8 +336,8 @@ void kdapl_obj_free(struct kdapl_obj *obj)
 }
 
 /*
- * Return the first object behind @pos in @list that is not being released,
- * referenced; NULL if there is none.
+ * Return the first object behind @pos in @list that is not being released, referenced; or
+ * NULL.
  */
 struct kdapl_obj *kdapl_obj_behind(struct list_head *pos,
 				   struct list_head *list)
@@ -362,11 +360,11 @@ struct kdapl_obj *kdapl_obj_behind(struct list_head *pos,
  *
  * The caller owns the reference to the last object if it ends the walk early.
  *
- * An object stays on the list until after its last reference was dropped, so
- * the reference to @obj keeps the place in the list while ia->lock is not held.
- * Objects that are being released are skipped, a section at a time; objects that are
- * added during the walk are found, also before they are published: of these only what
- * ops->init() initialises may be relied on.
+ * An object stays on the list until after its last reference was dropped, so the
+ * reference to @obj keeps the place in the list while ia->lock is not held. Objects that
+ * are being released are skipped, a section at a time. Objects that are added during the
+ * walk are found, also before they are published: rely only on members that ops->init()
+ * initialises.
  *
  * Context: Any.
  * Return: the next object, referenced, or NULL at the end.
@@ -374,7 +372,7 @@ struct kdapl_obj *kdapl_obj_behind(struct list_head *pos,
 struct kdapl_obj *kdapl_obj_next(struct kdapl_ia *ia, struct kdapl_obj *obj)
 {
 	struct list_head *pos = obj ? &obj->link : &ia->objs;
-	/* Keeps the place while the lock is dropped; to others as if being released. */
+	/* Keeps the place while the lock is dropped; looks like an object being released. */
 	struct kdapl_obj place = { };
 	struct kdapl_obj *next = NULL;
 	unsigned long flags;
@@ -405,7 +403,7 @@ struct kdapl_obj *kdapl_obj_next(struct kdapl_ia *ia, struct kdapl_obj *obj)
 
 /*
  * As kdapl_obj_next(), but objects that are being released are not skipped, and @obj and
- * the next one are not referenced: kdapl_hca.sem is held for writing, so that none is
+ * the result are not referenced: kdapl_hca.sem is held for writing, so no object is
  * released or added.
  */
 struct kdapl_obj *kdapl_obj_next_held(struct kdapl_ia *ia, struct kdapl_obj *obj)
@@ -419,7 +417,7 @@ struct kdapl_obj *kdapl_obj_next_held(struct kdapl_ia *ia, struct kdapl_obj *obj
 	spin_lock_irqsave(&ia->lock, flags);
 	for (pos = pos->next; pos != &ia->objs && !next; pos = pos->next) {
 		next = list_entry(pos, struct kdapl_obj, link);
-		/* A place of kdapl_obj_next(). */
+		/* Skip a place of kdapl_obj_next(). */
 		if (!next->ops)
 			next = NULL;
 	}
@@ -427,18 +425,16 @@ struct kdapl_obj *kdapl_obj_next_held(struct kdapl_ia *ia, struct kdapl_obj *obj
 	return next;
 }
 
-/*
- * Wait until every object whose last reference was dropped has been released.
- */
+/* Wait until every object whose last reference was dropped has been released. */
 void kdapl_quiesce(void)
 {
 	rcu_barrier();
 	kdapl_hcas_flush();
-	/* Devices whose last object that was. */
+	/* The releases may have dropped the last references to devices. */
 	flush_workqueue(kdapl_wq);
 }
 
-/* As kdapl_find(), whatever the type is. */
+/* As kdapl_find(), for any type. */
 static struct kdapl_obj *kdapl_find_any(DAT_HANDLE handle)
 {
 	return kdapl_find(handle, (uintptr_t)handle >> KDAPL_TYPE_SHIFT &
@@ -461,7 +457,7 @@ DAT_RETURN dat_set_consumer_context(DAT_HANDLE dat_handle, DAT_CONTEXT context)
 }
 EXPORT_SYMBOL(dat_set_consumer_context);
 
-/* Return the object whose property a call is to store at @out, or NULL with @ret set. */
+/* Find the object of a call that stores a property at @out; NULL with the error in *@ret. */
 static struct kdapl_obj *kdapl_find_asked(DAT_HANDLE handle, const void *out,
 					  DAT_RETURN *ret)
 {
@@ -504,12 +500,12 @@ DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle, DAT_HANDLE_TYPE *type)
 EXPORT_SYMBOL(dat_get_handle_type);
 
 /**
- * kdapl_find_queried - the object that a query is about
+ * kdapl_find_queried - find the object of a query
  * @handle: the first argument of the query
- * @type: of the handle
- * @unknown_fields: the bits of the mask, the second argument, that no member has
+ * @type: type of the handle
+ * @unknown_fields: bits of the mask, the second argument, without a member
  * @param: the third argument, which the query fills in
- * @ret: set to what the query returns
+ * @ret: set to the return code of the query
  *
  * Context: Any; inside an RCU read-side section.
  * Return: the object, or NULL with the error of the first wrong argument in *@ret.

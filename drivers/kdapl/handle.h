@@ -4,8 +4,8 @@
  * (handle.c).
  *
  * kdapl_find() finds the object of a handle inside an RCU read-side section and
- * takes no reference; kdapl_obj_get() takes one. A use (kdapl_obj_use()) makes
- * the free call of an object fail, as long as another DAT object depends on it.
+ * takes no reference; kdapl_obj_get() takes one. While another DAT object depends on an
+ * object it holds a use (kdapl_obj_use()), which makes the free call of the object fail.
  */
 #ifndef KDAPL_HANDLE_H
 #define KDAPL_HANDLE_H
@@ -29,25 +29,25 @@ struct kdapl_obj;
 #define KDAPL_TYPE_MASK		0xfUL
 #define KDAPL_GEN_SHIFT		26
 
-/* Of kdapl_obj.users: nobody has got the handle yet. */
+/* Value of kdapl_obj.users: the handle was not published yet. */
 #define KDAPL_UNPUBLISHED	-2
 
-/* Mappings (pz_sg.c) are in the table, but are no objects of DAT. */
+/* Mappings (pz_sg.c) are in the table, but are no DAT objects. */
 #define KDAPL_TYPE_SG		15
 
 /*
- * struct kdapl_obj_ops - what differs between the types of objects
- * @init: Initialise locks, lists, work items and the like of a new object, whose memory
- *	is zeroed. Walks find an object as soon as it is on the list of its IA, which is
- *	before it is published: so kdapl_obj_init() calls this before, and all that a
- *	walk may touch without it is what zeroes mean.
- * @release: Destroy the verbs objects, drop the references to other objects and
- *	call kdapl_obj_free(). Process context, hca->sem held for reading, an
- *	RCU grace period after the last reference was dropped.
- * @free: Do what the consumer's free call does, because the IA is closed.
+ * struct kdapl_obj_ops - functions of one type of objects
+ * @init: Initialise locks, lists, work items and the like of a new object in zeroed
+ *	memory. Walks find an object as soon as it is on the list of its IA, before it is
+ *	published. So kdapl_obj_init() calls this first, and a walk may touch only members
+ *	that are initialised here or may be zero.
+ * @release: Destroy the verbs objects, drop the references to other objects and call
+ *	kdapl_obj_free(). Process context, hca->sem held for reading, an RCU grace period
+ *	after the last reference was dropped.
+ * @free: Free the object as the consumer's free call does, because the IA is closed.
  *	Process context. NULL for an IA.
- * @stop: End what talks to peers, because the device is leaving; wait for the
- *	end if @wait. Process context. Optional.
+ * @stop: End communication with peers, because the device is leaving; wait for the end if
+ *	@wait. Process context. Optional.
  * @strip: Destroy all verbs objects, because the device is leaving; every
  *	object of the device has been stopped. hca->sem is held for writing.
  *	Optional.
@@ -68,7 +68,7 @@ struct kdapl_obj_ops {
 };
 
 /*
- * struct kdapl_obj - what all DAT objects have in common
+ * struct kdapl_obj - members common to all DAT objects
  * @handle: the value that the consumer knows: generation, type, table index
  * @ref: memory and verbs objects live until the last reference is dropped
  * @users: DAT objects that depend on this one; -1 once the consumer has freed
@@ -93,10 +93,10 @@ struct kdapl_obj {
 
 extern struct kdapl_obj __rcu **kdapl_chunks[KDAPL_CHUNKS];
 extern struct workqueue_struct *kdapl_wq;
-/* Most objects that one section with interrupts off has dealt with; for tests. */
+/* Most objects handled in one section with interrupts off; for tests. */
 extern unsigned int kdapl_longest_section;
 
-/* A section with interrupts off has dealt with @n objects: remember the most. */
+/* Record a section with interrupts off that has handled @n objects. */
 static inline void kdapl_section(unsigned int n)
 {
 	if (unlikely(n > READ_ONCE(kdapl_longest_section)))
@@ -175,7 +175,7 @@ static inline void *kdapl_find(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 	return obj;
 }
 
-/* Return whether a published object has this handle and type. Context: Any. */
+/* Has a published object this handle and type? Context: Any. */
 static inline bool kdapl_handle_valid(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 {
 	bool valid;
@@ -186,21 +186,24 @@ static inline bool kdapl_handle_valid(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 	return valid;
 }
 
-/* Return whether @obj is published: the consumer has not freed it yet. */
+/* Is @obj published: has the consumer not freed it yet? */
 static inline bool kdapl_obj_published(const struct kdapl_obj *obj)
 {
 	return kdapl_handle_valid(kdapl_handle(obj), kdapl_type(obj));
 }
 
-/* Begin to depend on @obj; false if @obj was retired. litmus: obj-users. Context: Any. */
+/*
+ * Begin to depend on @obj. Return false if @obj was retired. litmus: obj-users.
+ * Context: Any.
+ */
 static inline bool kdapl_obj_use(struct kdapl_obj *obj)
 {
 	return atomic_inc_unless_negative(&obj->users);
 }
 
 /*
- * End a dependency that kdapl_obj_use() began. What the user did before is over for the
- * consumer whose free call succeeds: pairs with kdapl_obj_retire(). litmus: obj-users
+ * End a dependency that kdapl_obj_use() began. Pairs with kdapl_obj_retire(): all earlier
+ * actions of the user precede a successful free call. litmus: obj-users
  * Context: Any.
  */
 static inline void kdapl_obj_unuse(struct kdapl_obj *obj)

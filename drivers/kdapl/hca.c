@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The reference to an RDMA device, and the section that keeps it from leaving.
+ * The reference to an RDMA device, and the section that keeps the device from leaving.
  *
- * kdapl_add_one() makes a struct kdapl_hca for each ib_device (ia_device.c).
- * The references are those of the IAs and of the registration with ib_core,
- * which kdapl_remove_one() drops. Calls that create verbs objects run between
+ * kdapl_add_one() allocates a struct kdapl_hca for each ib_device (ia_device.c).
+ * References are held by the IAs and by the registration with ib_core;
+ * kdapl_remove_one() drops the latter. Calls that create verbs objects run between
  * kdapl_hca_enter() and kdapl_hca_leave(), with hca->sem held for reading;
  * kdapl_remove_one() takes it for writing.
  */
@@ -13,7 +13,7 @@
 #include "hca.h"
 
 /*
- * A device has workqueues of its own, so that one whose firmware or network hangs
+ * Each device has its own workqueues, so that a device whose firmware or network hangs
  * holds up no other. Their work sleeps often and computes little.
  */
 #define KDAPL_HCA_WQ_FLAGS	(WQ_UNBOUND | WQ_MEM_RECLAIM)
@@ -27,7 +27,7 @@ static LIST_HEAD(kdapl_all_hcas);
 static DEFINE_SPINLOCK(kdapl_all_lock);
 static u32 kdapl_last_serial;
 
-/* Work item hca->free_work. */
+/* Work item hca->free_work: destroy the workqueues and free the device. */
 static void kdapl_hca_free_work(struct work_struct *work)
 {
 	struct kdapl_hca *hca = container_of(work, struct kdapl_hca, free_work);
@@ -41,7 +41,7 @@ static void kdapl_hca_free_work(struct work_struct *work)
 	kfree(hca);
 }
 
-/* A work item of hca->object_wq drops the last reference most often. */
+/* A work item of hca->object_wq usually drops the last reference, so free from kdapl_wq. */
 static void kdapl_hca_free(struct kref *ref)
 {
 	struct kdapl_hca *hca = container_of(ref, struct kdapl_hca, ref);
@@ -91,7 +91,7 @@ struct kdapl_hca *kdapl_hca_alloc(void)
 	return NULL;
 }
 
-/* Return the device behind @hca in the list of all, or the first; referenced. */
+/* Return the device after @hca in the list of all, or the first one; referenced. */
 static struct kdapl_hca *kdapl_hca_next(struct kdapl_hca *hca)
 {
 	struct kdapl_hca *next = NULL;
@@ -111,8 +111,8 @@ static struct kdapl_hca *kdapl_hca_next(struct kdapl_hca *hca)
 }
 
 /*
- * Adopt the name of the device. Context: the callbacks of ib_core, which keep that name
- * from being changed.
+ * Copy the name of the device from ib_core. Context: callbacks of ib_core, during which
+ * the name cannot change.
  */
 void kdapl_hca_set_name(struct kdapl_hca *hca)
 {
@@ -134,8 +134,8 @@ void kdapl_hca_name(struct kdapl_hca *hca, char name[IB_DEVICE_NAME_MAX])
 }
 
 /*
- * Copy the present name of the device with this number, or the last one of a device that
- * has left. Return whether it is known. Context: Any.
+ * Copy the name of the device with this number, present or last, if it has left. Return
+ * whether the number is known. Context: Any.
  */
 bool kdapl_hca_name_of(u32 serial, char name[IB_DEVICE_NAME_MAX])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * RDMA devices (hca.c). ia_device.c makes a struct kdapl_hca when a device
- * arrives and strips its IAs when the device leaves.
+ * RDMA devices (hca.c). ia_device.c allocates a struct kdapl_hca when a device arrives
+ * and strips its IAs when the device leaves.
  */
 #ifndef KDAPL_HCA_H
 #define KDAPL_HCA_H
@@ -18,18 +18,18 @@
 
 #define KDAPL_QUIRKS		4
 
-/* How long IB_EVENT_QP_LAST_WQE_REACHED is waited for until it has come once. */
+/* How long to wait for IB_EVENT_QP_LAST_WQE_REACHED on devices that have not raised it yet. */
 #define KDAPL_LAST_WQE_TRY_MS	500U
 
 /*
  * struct kdapl_hca - an RDMA device
  * @dev: valid while @gone is false and @sem is held, or while verbs objects
  *	of the device exist
- * @sem: held for reading while verbs objects are created and while a DAT object
- *	is released, for writing to wait for the former when @gone was set and to
- *	strip all DAT objects
- * @gone: the device is leaving or has left; it may be set inside of a section that
- *	found it not set, which @sem ends before anything is stripped
+ * @sem: held for reading while verbs objects are created and while a DAT object is
+ *	released; for writing to wait for creators after @gone was set, and to strip all
+ *	DAT objects
+ * @gone: the device is leaving or has left; may be set while a caller holds @sem and
+ *	found it not set, but nothing is stripped before the caller drops @sem
  * @left: nothing of this module is on the device any more; written with @sem held for
  *	writing
  * @ref: one for the ib_client, one per IA
@@ -41,27 +41,27 @@
  * @forgets: the buffer of a message that was under way when its QP died may not
  *	come back to the SRQ
  * @last_wqe_ms: how long to wait for IB_EVENT_QP_LAST_WQE_REACHED; 0: it never comes
- * @last_wqe_seen: it has come at least once
+ * @last_wqe_seen: the event has come at least once
  * @srq_any_pz: an SRQ and the QPs on it may be of different PDs
  * @notifies_solicited: a CQ armed for solicited messages notifies of them
- * @quirks: what kDAPL does because the device does not, for consumers to read
- * @nquirks: their number
+ * @quirks: what kDAPL does in place of the device, for consumers to read
+ * @nquirks: number of @quirks
  * @siw: the driver is siw: see kdapl_sge_odd() and kdapl_siw_attrs[]
  * @dma_syncs: mappings for the device may need syncs, see kdapl_dma_syncs
  * @max_qlen: largest queue length of an EVD
- * @attrs: copy of the limits, which calls need after the device has left, too
- * @object_wq: releases objects, and what else waits for the device
+ * @attrs: copy of the limits, also needed after the device has left
+ * @object_wq: releases objects, and other work that waits for the device
  * @down_wq: takes connections down
  * @attempt_wq: takes attempts to connect down, which may hang for long
  * @partings_lock: protects @partings and @npartings
  * @partings: struct kdapl_parting
- * @npartings: their number
+ * @npartings: number of @partings
  * @keys: LMRs and RMRs by the constant bits of the keys of their MRs (pz_mr.c)
- * @addr_work: looks for the addresses of the IAs once more
- * @addr_pause: milliseconds before the last look that was not the first one; 0: it was
+ * @addr_work: reads the addresses of the IAs again
+ * @addr_pause: milliseconds of pause before the last retry of @addr_work; 0: no retry yet
  * @next_vector: spreads CQs over completion vectors
  * @all_link: entry in the list of all devices, also of those that have left
- * @free_work: the last reference was dropped
+ * @free_work: frees the device after the last reference was dropped
  * @serial: number that no other device has or will have
  * @name: name of the device, kept after the device has left; others read it by
  *	kdapl_hca_name(), since an administrator may change it at any time
@@ -104,8 +104,8 @@ struct kdapl_hca {
 };
 
 /*
- * Is there a device whose mappings may need syncs? Where there is none, and that is
- * on most machines, posts and completions are not slowed down by a look.
+ * Is there a device whose mappings may need syncs? Without one, as on most machines, the
+ * static key spares posts and completions the check.
  */
 DECLARE_STATIC_KEY_FALSE(kdapl_dma_syncs);
 

@@ -18,9 +18,9 @@
  *   kdapl_ep.lock      irqsave  state, connection and attributes of an Endpoint
  *   kdapl_ia.lock      irqsave  list of an IA's objects
  *
- * Two EVD locks are never held together: what the completions of one EVD cause
- * on another EVD is collected in a struct kdapl_later and done after unlocking.
- * No lock is held during an upcall. Objects are found by handle under RCU; data
+ * Two EVD locks are never held together: if completions of one EVD cause work on another
+ * EVD, it is collected in a struct kdapl_later and done after unlocking. No lock is held
+ * during an upcall. Objects are found by handle under RCU; data
  * transfer calls stay inside that read-side section and take no reference.
  *
  * A file's prefix names its layer (those of the base have none, and ep_state.c lies
@@ -37,19 +37,19 @@
 #include <dat/kdat.h>
 #include "compat.h"
 
-/* Completions that are polled, and objects that are handled, under one lock. */
+/* Completions polled, and objects handled, under one lock. */
 #define KDAPL_POLL_BATCH	16
-/* Objects that are handled with interrupts off, at most. */
+/* Most objects handled with interrupts off. */
 #define KDAPL_SECTION		64
-/* Segments of a request. */
+/* Most segments of a request. */
 #define KDAPL_MAX_IOV		32
 #define KDAPL_MAX_PRIVATE_DATA	RDMA_MAX_PRIVATE_DATA
 /* About 0.16 ms: the default of 655 ms punishes a short receive queue. */
 #define KDAPL_MIN_RNR_TIMER	8
-/* For each step of finding a peer; the CM has its own retries after that. */
+/* Timeout of each step of finding a peer; the CM has its own retries after that. */
 #define KDAPL_RESOLVE_MS	5000
 
-/* Return whether @p is @mod, or an address in its code or data. */
+/* Is @p @mod itself, or an address in its code or data? */
 static inline bool kdapl_in_module(const void *p, const struct module *mod)
 {
 	return p == mod || within_module((unsigned long)p, mod);

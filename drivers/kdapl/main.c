@@ -64,8 +64,8 @@ err_wq:
 }
 
 /*
- * Every consumer holds a reference to this module, so all of them have been
- * unloaded, and what they had left was freed then (ia_unload.c).
+ * Every consumer holds a reference to this module, so all consumers have been unloaded,
+ * and ia_unload.c has freed the objects that they had left.
  */
 static void __exit kdapl_exit(void)
 {
@@ -77,8 +77,8 @@ static void __exit kdapl_exit(void)
 	ib_unregister_client(&kdapl_client);
 	kdapl_notify_cleanup();
 	/*
-	 * The release of one object may drop the last reference to another. The
-	 * chain has fewer than eight steps; what is left then was never freed.
+	 * The release of one object may drop the last reference to another. The chain has
+	 * fewer than eight steps; an object that is left then was never freed.
 	 */
 	do {
 		kdapl_quiesce();

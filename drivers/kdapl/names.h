@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Lists of the constants that are shown by name. strerror.c makes its tables
- * from them; trace.h makes from them what trace-cmd and perf need to show the
- * same names. each() is expanded for every constant but the last one, for which
- * last() is expanded.
+ * Lists of the constants that are shown by name, for the tables of strerror.c and for
+ * trace.h, which lets trace-cmd and perf show the same names. each() is expanded for
+ * every constant but the last one, for which last() is expanded.
  */
 #ifndef KDAPL_NAMES_H
 #define KDAPL_NAMES_H

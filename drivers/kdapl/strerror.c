@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Names of constants, from tables: dat_strerror() for return codes, and the
- * functions of <dat/kdat_linux.h>, which are not part of DAT, for event numbers,
- * completion statuses and Endpoint states. All of it is constant: no locks.
+ * Names of constants, from tables: dat_strerror() for return codes, and functions of
+ * <dat/kdat_linux.h>, not part of DAT, for event numbers, completion statuses and
+ * Endpoint states. The tables are constant, so no locks are needed.
  */
 #include <linux/kernel.h>
 #include <linux/module.h>
