@@ -3,8 +3,8 @@
  * kDAPL 2.0: attributes and parameters of objects, with the mask bits by which
  * dat_*_query() and dat_ep_modify() select them.
  *
- * Attributes of IAs are in dat_ia_attr.h. A query fills at least the members whose
- * bits are set. Addresses, names and attribute lists it returns point into memory of
+ * Attributes of IAs are in dat_ia_attr.h. A query fills in at least the members whose
+ * bits are set. Addresses, names and attribute lists in the results point into memory of
  * kDAPL that lives as long as the object.
  */
 #ifndef DAT_ATTR_H
@@ -17,11 +17,11 @@
 /* ---- Endpoint ------------------------------------------------------------ */
 
 /**
- * struct dat_ep_attr - what an EP is made for
+ * struct dat_ep_attr - attributes of an EP
  * @service_type: %DAT_SERVICE_TYPE_RC
- * @max_message_size: longest message, bytes; at most that of the IA, which 0 stands for
- * @max_rdma_size: longest RDMA Read or Write, bytes; at most that of the IA, which 0
- *	stands for
+ * @max_message_size: longest message, bytes; at most the IA's limit, which 0 means
+ * @max_rdma_size: longest RDMA Read or Write, bytes; at most the IA's limit, which 0
+ *	means
  * @qos: %DAT_QOS_ flags, or-ed
  * @recv_completion_flags: %DAT_COMPLETION_SOLICITED_WAIT_FLAG: the sender of a
  *	message decides whether its completion causes an upcall.
@@ -35,27 +35,25 @@
  * @max_request_dtos: requests that may be outstanding: Sends, RDMA Reads and
  *	Writes, binds, fast registrations and invalidations together; with 0 none can
  *	be posted
- * @max_recv_iov: segments of a receive; 0 stands for 4, or what the IA allows if that is
- *	less. Ignored with an SRQ
- * @max_request_iov: segments of a Send; 0 stands for 4, or what the IA allows if that is
- *	less
+ * @max_recv_iov: segments of a receive; 0 means 4, or the IA's limit if it is lower.
+ *	Ignored with an SRQ
+ * @max_request_iov: segments of a Send; 0 means 4, or the IA's limit if it is lower
  * @max_rdma_read_in: RDMA Reads by the peer that may be outstanding; with 0 the
  *	peer cannot read
  * @max_rdma_read_out: own RDMA Reads that may be on the wire; with 0 none can be
  *	posted
- * @srq_soft_hw: soft high watermark, held buffers, or %DAT_HW_DEFAULT for none; 0 is one
- *	that fires at the first buffer. dat_ep_create_with_srq() arms it, dat_ep_create()
- *	does not
- * @max_rdma_read_iov: local segments of an RDMA Read; 0 stands for @max_request_iov, or
- *	what the IA allows if that is less
- * @max_rdma_write_iov: local segments of an RDMA Write; 0 as with @max_rdma_read_iov
+ * @srq_soft_hw: soft high watermark, held buffers, or %DAT_HW_DEFAULT for none; 0 fires
+ *	at the first buffer. dat_ep_create_with_srq() arms it, dat_ep_create() does not
+ * @max_rdma_read_iov: local segments of an RDMA Read; 0 means @max_request_iov, or the
+ *	IA's limit if it is lower
+ * @max_rdma_write_iov: local segments of an RDMA Write; 0 as for @max_rdma_read_iov
  * @ep_transport_specific_count: 0, there are no such attributes
- * @ep_transport_specific: not looked at
+ * @ep_transport_specific: ignored
  * @ep_provider_specific_count: 0, there are no such attributes
- * @ep_provider_specific: not looked at
+ * @ep_provider_specific: ignored
  *
- * What 0 means is the same for dat_ep_create(), dat_ep_create_with_srq() and
- * dat_ep_modify(). dat_ep_query() tells what was asked for: 0, where that was it.
+ * 0 means the same for dat_ep_create(), dat_ep_create_with_srq() and dat_ep_modify().
+ * dat_ep_query() returns the value that the consumer gave, also if it was 0.
  */
 typedef struct dat_ep_attr {
 	DAT_SERVICE_TYPE service_type;
@@ -80,10 +78,10 @@ typedef struct dat_ep_attr {
 } DAT_EP_ATTR;
 
 /**
- * struct dat_ep_param - an EP as it is now, or as dat_ep_modify() is to make it
+ * struct dat_ep_param - an EP as it is now, or as it will be after dat_ep_modify()
  * @ia_handle: its IA
  * @ep_state: its state
- * @comm: what dat_ep_common_connect() speaks
+ * @comm: transport of dat_ep_common_connect()
  * @local_ia_address_ptr: own address of the connection; points into the EP
  * @local_port_qual: own port, in host byte order
  * @remote_ia_address_ptr: address of the peer; points into the EP
@@ -150,7 +148,7 @@ typedef DAT_UINT64 DAT_EP_PARAM_MASK;
 /* ---- Shared Receive Queue ------------------------------------------------ */
 
 /**
- * struct dat_srq_attr - what an SRQ is made for
+ * struct dat_srq_attr - attributes of an SRQ
  * @max_recv_dtos: buffers that may be outstanding
  * @max_recv_iov: segments of a buffer
  * @low_watermark: %DAT_SRQ_LW_DEFAULT; dat_srq_set_lw() sets another
@@ -225,7 +223,7 @@ typedef enum dat_evd_param_mask {
 /* ---- Memory -------------------------------------------------------------- */
 
 /**
- * struct dat_lmr_state - whether an LMR can be bound, and is
+ * struct dat_lmr_state - whether an LMR can be bound, and whether it is bound
  * @fmr_support: %DAT_TRUE for an LMR from dat_lmr_allocate()
  * @bound: %DAT_TRUE if it gives access to memory
  */
@@ -248,7 +246,7 @@ typedef struct dat_lmr_state {
  * @rmr_context: names it to the peer; 0 without a remote privilege
  * @registered_size: bytes that can be addressed
  * @registered_address: the first address
- * @lmr_state: whether it can be bound, and is
+ * @lmr_state: whether it can be bound, and whether it is bound
  */
 typedef struct dat_lmr_param {
 	DAT_IA_HANDLE ia_handle;
@@ -333,7 +331,7 @@ typedef enum dat_pz_param_mask {
  * @ia_handle: its IA
  * @conn_qual: the port it listens on
  * @evd_handle: EVD for the requests
- * @psp_flags: who makes the EPs
+ * @psp_flags: who creates the EPs
  */
 typedef struct dat_psp_param {
 	DAT_IA_HANDLE ia_handle;
@@ -355,7 +353,7 @@ typedef enum dat_psp_param_mask {
  * @ia_handle: its IA
  * @conn_qual: the port it listens on
  * @evd_handle: EVD for the request
- * @ep_handle: the EP it was made with
+ * @ep_handle: the EP it was created with
  */
 typedef struct dat_rsp_param {
 	DAT_IA_HANDLE ia_handle;
@@ -375,7 +373,7 @@ typedef enum dat_rsp_param_mask {
 /**
  * struct dat_csp_param - a Common Service Point
  * @ia_handle: its IA
- * @comm: what it speaks; points into the CSP
+ * @comm: its transport; points into the CSP
  * @address_ptr: address and port it listens on; points into the CSP
  * @evd_handle: EVD for the requests
  */
@@ -399,7 +397,7 @@ typedef enum dat_csp_param_mask {
  * @remote_ia_address_ptr: address of the peer; points into the request
  * @remote_port_qual: its port, in host byte order
  * @private_data_size: bytes at @private_data
- * @private_data: what the peer sent along; points into the request
+ * @private_data: data that the peer sent along; points into the request
  * @local_ep_handle: EP that the request came with, or NULL if the consumer
  *	brings one to accept with
  */

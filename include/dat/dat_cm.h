@@ -28,15 +28,14 @@ struct dat_cr;					/* opaque, see DAT_CR_HANDLE */
  * @conn_qual: port, 1 to 65535; the same one may be used on several IAs
  * @evd_handle: EVD for the requests
  * @psp_flags: %DAT_PSP_CONSUMER_FLAG: the consumer brings an EP to accept with;
- *	%DAT_PSP_PROVIDER_FLAG: each request comes with an EP, which is
- *	TENTATIVE_CONNECTION_PENDING, to be given a PZ and EVDs with
- *	dat_ep_modify()
+ *	%DAT_PSP_PROVIDER_FLAG: each request comes with an EP in state
+ *	TENTATIVE_CONNECTION_PENDING, which needs a PZ and EVDs from dat_ep_modify()
  * @psp_handle: receives the handle
  *
- * Listens on all addresses of the port, also on those that come later. Each request
+ * Listens on all addresses of the port, also on addresses that come later. Each request
  * arrives as %DAT_CONNECTION_REQUEST_EVENT with a handle, to be accepted, rejected or
- * handed over. Up to 128 requests more than the length of the EVD wait to be
- * reaped; further peers are refused.
+ * handed over. Up to 128 requests more than the length of the EVD wait to be reaped;
+ * further peers are refused.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -202,8 +201,8 @@ DAT_RETURN dat_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL conn_qual,
  * @rsp_param_mask: DAT_RSP_FIELD bits of the members wanted
  * @rsp_param: receives the members
  *
- * Members that were not asked for may be filled in as well. The EP is named also
- * after it was connected or freed.
+ * Members that were not asked for may be filled in as well. The EP is reported even after
+ * it was connected or freed.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -398,9 +397,9 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle,
  * the EP is DISCONNECTED. If the call fails, the request is still to be answered,
  * and the EP is as it was.
  *
- * Over iWARP requests that are posted to the EP then are held back until it has
- * received a message, or for a tenth of a second: the active side may not be ready
- * before. A protocol whose active side speaks first does not notice.
+ * Over iWARP requests that are then posted to the EP are held back until it has received
+ * a message, or for a tenth of a second: the active side may not be ready earlier. A
+ * protocol whose active side speaks first is not affected.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -439,7 +438,7 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
  * @private_data: bytes for the peer, copied; may be NULL if the size is 0
  *
  * The peer gets %DAT_CONNECTION_EVENT_PEER_REJECTED. The EP of an RSP becomes
- * UNCONNECTED; an EP that kDAPL made for a PSP is freed.
+ * UNCONNECTED; an EP that kDAPL created for a PSP is freed.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -465,8 +464,8 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
  * @cr_handle: the request
  * @handoff: port of the Service Point
  *
- * The request arrives at that Service Point with a new handle. An EP that came with
- * the request is left as dat_cr_reject() leaves it.
+ * The request arrives at that Service Point with a new handle. An EP that came with the
+ * request is treated as by dat_cr_reject().
  *
  * Context: Process context, may sleep.
  * Return:

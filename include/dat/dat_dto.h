@@ -13,10 +13,10 @@
  *
  * Completion flags of a request, or-ed:
  *
- * - %DAT_COMPLETION_SUPPRESS_FLAG: no event if the request succeeds. The event of
- *   a later request of the EP proves that it has. Until the device has completed
- *   the request, it counts against max_request_dtos; a post that finds the queue
- *   full polls for that.
+ * - %DAT_COMPLETION_SUPPRESS_FLAG: no event if the request succeeds. The event of a later
+ *   request of the EP proves the success. Until the device has completed the request, it
+ *   counts against max_request_dtos; a post that finds the queue full polls for
+ *   completions.
  * - %DAT_COMPLETION_SOLICITED_WAIT_FLAG: a Send that causes an upcall at a peer
  *   whose recv_completion_flags leave that to the sender.
  * - %DAT_COMPLETION_BARRIER_FENCE_FLAG: wait for the RDMA Reads posted before.
@@ -90,10 +90,9 @@ DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
  * @rmr_context: context of an LMR or RMR of the peer, which the peer's adapter
  *	invalidates
  *
- * The peer's receive completes with operation
- * %DAT_DTO_RECEIVE_WITH_INVALIDATE and the context. From then on nobody reaches
- * memory with the context. If the context is not one of the peer's, the peer's
- * adapter breaks the connection.
+ * The peer's receive completes with operation %DAT_DTO_RECEIVE_WITH_INVALIDATE and the
+ * context. From then on nobody reaches memory with the context. If the context does not
+ * belong to the peer, the peer's adapter breaks the connection.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -232,8 +231,8 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
  * @remote_iov: one segment of the peer's memory
  * @completion_flags: how to complete
  *
- * On iWARP the peer's answer names the sink by a context. With this call the
- * consumer says which context the peer sees.
+ * On iWARP the peer's answer names the sink by a context. With this call the consumer
+ * chooses the context that the peer sees.
  *
  * Context: Any context, never sleeps.
  * Return:

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kDAPL 2.0: Endpoints, but for posting (dat_dto.h) and the passive side of
- * connecting (dat_cm.h).
+ * kDAPL 2.0: Endpoints, except posting (dat_dto.h) and the passive side of connecting
+ * (dat_cm.h).
  *
- * An EP holds the receive buffers it has taken for messages and whose
- * completions the consumer has not reaped: held = taken - reaped. Both high
- * watermarks compare this number, for an EP with an SRQ and for one without.
+ * An EP holds a receive buffer from taking it for a message until the consumer has reaped
+ * its completion: held = taken - reaped. Both high watermarks compare this number, for an
+ * EP with an SRQ and for one without.
  */
 #ifndef DAT_EP_H
 #define DAT_EP_H
@@ -17,24 +17,23 @@
 struct dat_ep;					/* opaque, see DAT_EP_HANDLE */
 
 /**
- * dat_ep_create() - make an Endpoint with a receive queue of its own
+ * dat_ep_create() - create an Endpoint with a receive queue of its own
  * @ia_handle: the IA
  * @pz_handle: Protection Zone of the EP, or NULL to set one before connecting
  * @recv_evd_handle: EVD for receive completions, or NULL
  * @request_evd_handle: EVD for completions of all other posts, or NULL
  * @connect_evd_handle: EVD for connection events, or NULL
- * @ep_attributes: what the EP is made for, or NULL for defaults: 16 receives and
- *	requests, 4 segments, 4 RDMA Reads in each direction, or what the IA allows if
- *	that is less, and the longest messages. struct dat_ep_attr says what 0 means
+ * @ep_attributes: attributes of the EP, or NULL for defaults: 16 receives and requests, 4
+ *	segments, 4 RDMA Reads in each direction, or the IA's limits if they are lower,
+ *	and the longest messages. struct dat_ep_attr says what 0 means
  * @ep_handle: receives the handle
  *
  * Without a receive EVD, max_recv_dtos must be 0; without a request EVD,
  * max_request_dtos must be 0. srq_soft_hw sets no watermark here: call
  * dat_ep_set_watermark(). Receives may be posted from the return on.
  *
- * The EP takes nothing from the device yet. Its Queue Pair is made when the EP is
- * connected; dat_ep_connect() and dat_cr_accept() fail if the device has none
- * left.
+ * The EP takes nothing from the device yet. Its Queue Pair is created when the EP is
+ * connected; dat_ep_connect() and dat_cr_accept() fail if the device has none left.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -79,15 +78,15 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 			 DAT_EP_HANDLE *ep_handle);
 
 /**
- * dat_ep_create_with_srq() - make an Endpoint that receives from an SRQ
+ * dat_ep_create_with_srq() - create an Endpoint that receives from an SRQ
  * @ia_handle: the IA
- * @pz_handle: Protection Zone of the EP, or NULL to set one before connecting;
- *	receive buffers belong to that of the SRQ
+ * @pz_handle: Protection Zone of the EP, or NULL to set one before connecting; receive
+ *	buffers belong to the PZ of the SRQ
  * @recv_evd_handle: EVD for receive completions, or NULL
  * @request_evd_handle: EVD for completions of all other posts, or NULL
  * @connect_evd_handle: EVD for connection events, or NULL
  * @srq_handle: the SRQ, for as long as the EP exists
- * @ep_attributes: what the EP is made for; max_recv_dtos and max_recv_iov are
+ * @ep_attributes: attributes of the EP; max_recv_dtos and max_recv_iov are
  *	ignored. srq_soft_hw other than %DAT_HW_DEFAULT sets and arms the soft
  *	high watermark; the hard one is infinite until dat_ep_set_watermark()
  * @ep_handle: receives the handle
@@ -141,8 +140,8 @@ DAT_RETURN dat_ep_create_with_srq(DAT_IA_HANDLE ia_handle,
  * @ep_param_mask: DAT_EP_FIELD bits of the members wanted
  * @ep_param: receives the members; addresses point into the EP
  *
- * Addresses and ports are those of the connection while the EP is connected,
- * connecting or disconnecting. The call does not look at the device.
+ * Addresses and ports are those of the connection while the EP is connected, connecting
+ * or disconnecting. The call does not poll.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -170,10 +169,10 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
  * dat_ep_modify() - change parameters of an Endpoint
  * @ep_handle: the EP
  * @ep_param_mask: DAT_EP_FIELD bits of the members to be changed
- * @ep_param: the new values; other members are not looked at
+ * @ep_param: the new values; other members are ignored
  *
- * All the members asked for are changed, or none. The states in which a member may
- * be changed:
+ * Either all selected members are changed or none. The states in which a member may be
+ * changed:
  *
  * - Protection Zone: UNCONNECTED and TENTATIVE_CONNECTION_PENDING. Posted
  *   receives whose LMR is not of the new PZ complete at once with
@@ -182,19 +181,19 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
  *   these two states, RESERVED and PASSIVE_CONNECTION_PENDING. Receive
  *   completion flags only before the first receive is posted.
  * - Transport and provider specific attributes: UNCONNECTED.
- * - IA, state, addresses, ports, SRQ: none. The soft high watermark is not
- *   changed by this call either, but by dat_ep_set_watermark().
+ * - IA, state, addresses, ports, SRQ: none. The soft high watermark is changed by
+ *   dat_ep_set_watermark(), not by this call.
  *
- * Posted receives keep their order and their cookies. The new values are what
- * dat_ep_query() returns and what the connection will use.
+ * Posted receives keep their order and their cookies. dat_ep_query() returns the new
+ * values, and the connection will use them.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - everything asked for is changed
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
- * * %DAT_INVALID_PARAMETER - no mask bits, unknown ones, or one of a member that
- *   can never be modified; a value or a handle in @ep_param is invalid or
- *   unsupported; or @ep_param is NULL
+ * * %DAT_INVALID_PARAMETER - no mask bit, an unknown one, or the bit of a member that can
+ *   never be modified; a value or a handle in @ep_param is invalid or unsupported; or
+ *   @ep_param is NULL
  * * %DAT_INVALID_STATE - the EP's state, which the subtype names, does not
  *   allow one of the changes
  * * %DAT_INSUFFICIENT_RESOURCES - no memory for the new sizes
@@ -228,12 +227,12 @@ DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
  * @ep_handle: the EP
  * @ep_state: receives the state; may be NULL
  * @recv_idle: receives %DAT_TRUE if no receive is outstanding; may be NULL
- * @request_idle: receives %DAT_TRUE if no request is; may be NULL
+ * @request_idle: receives %DAT_TRUE if no request is outstanding; may be NULL
  *
- * Polls the completion queues of the EP's recv EVD if @recv_idle is given and of
- * its request EVD if @request_idle is, so that what the device has completed
- * before the call counts as completed. With an SRQ, a receive is outstanding for as
- * long as the EP holds a buffer.
+ * Polls the completion queues of the EP's recv EVD if @recv_idle is given and of its
+ * request EVD if @request_idle is, so that everything that the device has completed
+ * before the call counts as completed. With an SRQ, a receive is outstanding for as long
+ * as the EP holds a buffer.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -259,13 +258,13 @@ DAT_RETURN dat_ep_get_status(DAT_EP_HANDLE ep_handle, DAT_EP_STATE *ep_state,
 /**
  * dat_ep_recv_query() - ask how many receive buffers an EP has
  * @ep_handle: the EP
- * @nbufs_allocated: receives the number of its buffers not yet reaped, those it
+ * @nbufs_allocated: receives the number of buffers not yet reaped: those that the EP
  *	holds if it uses an SRQ, those posted to it otherwise; may be NULL
- * @bufs_alloc_span: receives how many receives may still complete with them;
- *	may be NULL
+ * @bufs_alloc_span: receives how many receives may still complete with these buffers; may
+ *	be NULL
  *
- * Polls the completion queues of the EP's recv EVD first, so that what the device
- * has completed before the call is counted. Both values are of one moment.
+ * Polls the completion queues of the EP's recv EVD first, so that everything that the
+ * device has completed before the call is counted. Both values are of one moment.
  * Connections of ib_core deliver in order, so they are equal.
  *
  * Context: Any context, never sleeps.
@@ -299,9 +298,9 @@ DAT_RETURN dat_ep_recv_query(DAT_EP_HANDLE ep_handle,
  *
  * When the EP holds more buffers than the soft mark, one event is generated:
  * %DAT_ASYNC_EP_SOFT_HIGH_WATERMARK on the IA's asynchronous EVD, with the EP's
- * handle and reason %DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT. This call generates it if
- * the EP holds more already; it polls the completion queues of the EP's recv EVD
- * to find out. There is one event per call that sets the mark.
+ * handle and reason %DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT. This call generates the event if
+ * the EP holds more already; to find out it polls the completion queues of the EP's recv
+ * EVD. There is one event per call that sets the mark.
  *
  * When a connected EP holds more than the hard mark, its connection is broken:
  * %DAT_CONNECTION_EVENT_BROKEN on its connect EVD, state DISCONNECTED, posts
@@ -342,21 +341,20 @@ DAT_RETURN dat_ep_set_watermark(DAT_EP_HANDLE ep_handle,
  * dat_ep_connect() - connect an Endpoint to a peer that listens
  * @ep_handle: the EP, UNCONNECTED
  * @remote_ia_address: IPv4 or IPv6 address of the peer; a port in it is ignored
- * @remote_conn_qual: the port it listens on, 1 to 65535
+ * @remote_conn_qual: the port that the peer listens on, 1 to 65535
  * @timeout: microseconds, or %DAT_TIMEOUT_INFINITE
  * @private_data_size: bytes at @private_data, at most max_private_data_size
  * @private_data: bytes for the peer, copied; may be NULL if the size is 0
  * @quality_of_service: %DAT_QOS_ flags, passed on as the IP type of service
- * @connect_flags: %DAT_CONNECT_DEFAULT_FLAG, or
- *	%DAT_CONNECT_MULTIPATH_REQUESTED_FLAG, with which there is one path, too
+ * @connect_flags: %DAT_CONNECT_DEFAULT_FLAG, or %DAT_CONNECT_MULTIPATH_REQUESTED_FLAG,
+ *	which gives one path, too
  *
  * The EP becomes ACTIVE_CONNECTION_PENDING. Its connect EVD then gets one of
  * %DAT_CONNECTION_EVENT_ESTABLISHED, PEER_REJECTED, NON_PEER_REJECTED (nobody
  * listens), UNREACHABLE and TIMED_OUT; after all but the first the EP is
  * DISCONNECTED and has to be reset before it can connect again. ESTABLISHED comes
- * before any completion of the EP on the same EVD. Over iWARP a peer whose first
- * message is not an answer to one of ours sends it a tenth of a second later, see
- * dat_cr_accept().
+ * before any completion of the EP on the same EVD. Over iWARP the first message of a
+ * passive side that speaks first is delayed by a tenth of a second, see dat_cr_accept().
  *
  * Context: Process context, may sleep.
  * Return:
@@ -440,7 +438,7 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 
 /**
  * dat_ep_common_connect() - connect to a socket address
- * @ep_handle: the EP, UNCONNECTED; its comm says what is spoken
+ * @ep_handle: the EP, UNCONNECTED; its comm names the transport
  * @remote_ia_address: address and port of a Common Service Point
  * @timeout: microseconds, or %DAT_TIMEOUT_INFINITE
  * @private_data_size: bytes at @private_data, at most max_private_data_size
@@ -516,20 +514,20 @@ DAT_RETURN dat_ep_disconnect(DAT_EP_HANDLE ep_handle,
 
 /**
  * dat_ep_reset() - make a disconnected EP ready to connect again
- * @ep_handle: the EP, DISCONNECTED, or UNCONNECTED, when nothing happens
+ * @ep_handle: the EP, DISCONNECTED; nothing happens if it is UNCONNECTED
  *
  * The EP keeps its SRQ, its attributes and its watermarks. Completions of the old
- * connection stay on their EVDs until they are reaped. The call waits until the
- * device has let go of the old connection, 15 s at most. Over iWARP a driver may take
- * longer over an attempt that was given up. A consumer that cannot wait frees the EP,
- * which does not sleep, and makes another one.
+ * connection stay on their EVDs until they are reaped. The call waits until the device
+ * has released the old connection, 15 s at most. Over iWARP a driver may take longer for
+ * an attempt that was given up. A consumer that cannot wait frees the EP, which does not
+ * sleep, and creates another one.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the EP is UNCONNECTED
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
- * * %DAT_INVALID_STATE - the EP is in any other state, or is DISCONNECTED still, as the
- *   device has not let go of the old connection
+ * * %DAT_INVALID_STATE - the EP is in any other state, or still DISCONNECTED because the
+ *   device has not released the old connection
  *
  * Example::
  *
@@ -551,25 +549,22 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle);
  * @ep_handle: the EP
  *
  * Breaks the connection and withdraws the queued events that name the EP: none is
- * dequeued or handed to an upcall after the return. An upcall that had reaped an
- * event of the EP before this call may still begin or run after its return, on
- * another CPU. A consumer that frees what such an upcall uses waits for it, in
- * process context: dat_evd_modify_upcall() with %DAT_UPCALL_TEARDOWN returns when
- * no upcall of the EVD runs, and a second call with %DAT_UPCALL_INVOC_ANY lets
- * upcalls go on.
+ * dequeued or handed to an upcall after the return. An upcall that had reaped an event of
+ * the EP before this call may still begin or run after its return, on another CPU. A
+ * consumer that frees data of such an upcall waits for the upcall, in process context,
+ * with kdat_evd_wait_upcalls() of <dat/kdat_linux.h> or dat_evd_free(). Or with DAT
+ * alone: dat_evd_modify_upcall() with %DAT_UPCALL_TEARDOWN returns when no upcall of the
+ * EVD runs, and a second call with %DAT_UPCALL_INVOC_ANY lets upcalls go on.
  *
- * Buffers that the EP holds from an SRQ go back there as if never taken. Buffers
- * posted to the EP return to the consumer without an event, and so do the buffers
- * of its requests. A consumer that wants them reported disconnects the EP, and
- * reaps their completions first. The device may use the buffers until it has let
- * go of the connection, which happens in the background: dat_lmr_free() and
- * dat_srq_free() wait for that, as far as it concerns their memory, and are refused if
- * it takes too long.
+ * Buffers that the EP holds from an SRQ go back there as if never taken. Buffers posted
+ * to the EP return to the consumer without an event, and so do the buffers of its
+ * requests. A consumer that wants them reported disconnects the EP, and reaps their
+ * completions first. The device may use the buffers until it has released the connection,
+ * which happens in the background: dat_lmr_free() and dat_srq_free() wait for this if it
+ * concerns their memory, and are refused if it takes too long.
  *
- * An upcall that had got an event of the EP before may begin or run on another CPU
- * after the return. kdat_evd_wait_upcalls() of <dat/kdat_linux.h> waits for such
- * upcalls, and so does dat_evd_free(). If dat_ep_modify() of the same EP is under way
- * on another CPU, events that it moves to another EVD are withdrawn when it ends.
+ * If dat_ep_modify() of the same EP is running on another CPU, events that it moves to
+ * another EVD are withdrawn when it ends.
  *
  * Context: Any context, never sleeps; also the EP's own upcalls.
  * Return:

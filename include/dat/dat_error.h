@@ -82,7 +82,7 @@ typedef enum dat_return_type {
 	DAT_PORT_IN_USE = 0x00160000,
 	/* No such combination of domain, type and protocol. */
 	DAT_COMM_NOT_SUPPORTED = 0x00170000,
-	/* First type of DAT extensions, of which kDAPL has none. */
+	/* First type of DAT extensions; kDAPL has no extensions. */
 	DAT_EXTENSION_BASE = 0x10000000,
 	/* No call of kDAPL returns this. */
 	DAT_NOT_IMPLEMENTED = 0x3fff0000

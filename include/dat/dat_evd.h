@@ -2,7 +2,7 @@
 /*
  * kDAPL 2.0: Event Dispatchers.
  *
- * An EVD queues the events of the streams it was made for. The consumer reaps
+ * An EVD queues the events of the streams it was created for. The consumer reaps
  * them with dat_evd_dequeue(), by an upcall, or both. Any streams may share an
  * EVD. A full EVD loses nothing: events that do not fit wait in the completion
  * queue or with their object, and are delivered as room appears;
@@ -19,7 +19,7 @@
 struct module;
 
 /**
- * dat_evd_kcreate() - make an Event Dispatcher
+ * dat_evd_kcreate() - create an Event Dispatcher
  * @ia_handle: the IA
  * @evd_min_qlen: events that the EVD must have room for, at most the IA's
  *	max_evd_qlen
@@ -34,9 +34,8 @@ struct module;
  * wants the upcalls for its completions in process context adds
  * %DAT_EVD_SOFTWARE_FLAG. With %DAT_UPCALL_SINGLE_INSTANCE, the policy to prefer,
  * the upcalls of the EVD run one after another, one for each event. With
- * %DAT_UPCALL_NOTIFY one upcall without event announces all that are queued; the
- * consumer dequeues until %DAT_QUEUE_EMPTY, and the next upcall comes with the
- * next arrival.
+ * %DAT_UPCALL_NOTIFY one upcall without event announces all queued events; the consumer
+ * dequeues until %DAT_QUEUE_EMPTY, and the next upcall comes with the next arrival.
  *
  * While an upcall runs, the calling module cannot be unloaded. If it is unloaded and
  * leaves the EVD, the EVD loses the upcall.
@@ -90,18 +89,18 @@ DAT_RETURN __dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
  * @upcall_policy: the new policy. %DAT_UPCALL_DISABLE: no further event is
  *	reaped for an upcall. %DAT_UPCALL_TEARDOWN: in addition the call waits
  *	until no upcall runs
- * @upcall: the new upcall object, or %DAT_UPCALL_SAME to keep the one there is
+ * @upcall: the new upcall object, or %DAT_UPCALL_SAME to keep the present one
  * @upcall_flag: %DAT_UPCALL_INVOC_NEW: upcalls for events that arrive from now
  *	on; %DAT_UPCALL_INVOC_ANY: also for events that are queued already, so
  *	that nothing is missed between a last dequeue and this call
  *
  * The new policy and object are used from the next event on. Without
  * %DAT_UPCALL_TEARDOWN an upcall with the old object may still begin or run after
- * the return, for an event that was reaped before. %DAT_UPCALL_INVOC_NEW polls the
- * EVD's completion queues: what the device has completed counts as queued.
+ * the return, for an event that was reaped before. %DAT_UPCALL_INVOC_NEW polls the EVD's
+ * completion queues: completions found there count as queued.
  *
- * An upcall may make this call about its own EVD, in softirq context too: then
- * the call does not sleep, and %DAT_UPCALL_TEARDOWN is refused.
+ * An upcall may make this call about its own EVD, also in softirq context: then the call
+ * does not sleep, and %DAT_UPCALL_TEARDOWN is refused.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -109,8 +108,8 @@ DAT_RETURN __dat_evd_kcreate(DAT_IA_HANDLE ia_handle, DAT_COUNT evd_min_qlen,
  * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
  * * %DAT_INVALID_PARAMETER - unknown @upcall_policy or @upcall_flag, or no
  *   function for the policy
- * * %DAT_INVALID_STATE - %DAT_UPCALL_TEARDOWN from an upcall of this EVD, or
- *   from one that an upcall of this EVD waits for, through any number of others
+ * * %DAT_INVALID_STATE - %DAT_UPCALL_TEARDOWN from an upcall of this EVD, or from an
+ *   upcall for which an upcall of this EVD waits, directly or through others
  *
  * Example::
  *
@@ -151,8 +150,7 @@ DAT_RETURN __dat_evd_modify_upcall(DAT_EVD_HANDLE evd_handle,
  * @evd_param_mask: DAT_EVD_FIELD bits of the members wanted
  * @evd_param: receives the members
  *
- * Members that were not asked for may be filled in as well. The call does not look
- * at the device.
+ * Members that were not asked for may be filled in as well. The call does not poll.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -211,19 +209,19 @@ DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
 
 /**
  * dat_evd_post_se() - queue an event of the consumer's own
- * @evd_handle: EVD made with %DAT_EVD_SOFTWARE_FLAG
- * @event: the event: number %DAT_SOFTWARE_EVENT and the pointer to deliver; other
- *	members are not looked at
+ * @evd_handle: EVD created with %DAT_EVD_SOFTWARE_FLAG
+ * @event: the event: number %DAT_SOFTWARE_EVENT and the pointer to deliver; other members
+ *	are ignored
  *
- * The event is delivered behind those that are queued already, by dat_evd_dequeue()
- * or an upcall. A consumer may use it to have its upcall run again later.
+ * The event is delivered behind events that are queued already, by dat_evd_dequeue() or
+ * an upcall. A consumer may use it to have its upcall run again later.
  *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the event is queued
  * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
- * * %DAT_INVALID_PARAMETER - the EVD does not take software events, @event is
- *   NULL, or its number is another
+ * * %DAT_INVALID_PARAMETER - the EVD does not take software events, @event is NULL, or it
+ *   has another number
  * * %DAT_QUEUE_FULL - the EVD is full; the event was not queued, and no overflow
  *   is announced
  *
@@ -283,21 +281,20 @@ DAT_RETURN dat_evd_dequeue(DAT_EVD_HANDLE evd_handle, DAT_EVENT *event);
  * dat_evd_free() - free an Event Dispatcher
  * @evd_handle: the EVD
  *
- * Events that are still queued are dropped; connection requests among them are
- * rejected. The call waits for upcalls that are running; none runs after its
- * return.
+ * Events that are still queued are dropped; connection requests among them are rejected.
+ * The call waits for running upcalls; none runs after its return.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the handle is invalid now
  * * %DAT_INVALID_HANDLE - @evd_handle is not an EVD
- * * %DAT_INVALID_STATE - subtype %DAT_INVALID_STATE_EVD_IN_USE: an EP, a Service
- *   Point or an IA feeds the EVD; or the call comes from an upcall of the EVD, or
- *   from one that an upcall of the EVD waits for, through any number of others
+ * * %DAT_INVALID_STATE - subtype %DAT_INVALID_STATE_EVD_IN_USE: an EP, a Service Point or
+ *   an IA feeds the EVD; or the call comes from an upcall of the EVD, or from an upcall
+ *   for which an upcall of the EVD waits, directly or through others
  *
  * Example::
  *
- *	// What feeds the EVD is freed first.
+ *	// Free the objects that feed the EVD first.
  *	dat_ep_free(ep);
  *	ret = dat_evd_free(evd);
  *

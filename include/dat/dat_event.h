@@ -36,8 +36,8 @@ typedef enum dat_event_number {
 	DAT_ASYNC_ERROR_EVD_OVERFLOW = 0x08001,
 	DAT_ASYNC_ERROR_IA_CATASTROPHIC = 0x08002,
 	/*
-	 * Not generated: an EP that fails says so on its connect EVD, and some
-	 * devices report failures of the peer here that others do not.
+	 * Not generated: an EP that fails reports it on its connect EVD, and some devices
+	 * report failures of the peer here that others do not.
 	 */
 	DAT_ASYNC_ERROR_EP_BROKEN = 0x08003,
 	DAT_ASYNC_ERROR_TIMED_OUT = 0x08004,
@@ -58,7 +58,7 @@ typedef enum dat_event_number {
 	/* dat_evd_post_se(): software_event_data */
 	DAT_SOFTWARE_EVENT = 0x10001,
 
-	/* Where events of extensions would begin; kDAPL has none. */
+	/* First numbers of extension events; kDAPL has no extensions. */
 	DAT_EXTENSION_EVENT = 0x20000,
 	DAT_IB_EXTENSION_RANGE_BASE = 0x40000,
 	DAT_IW_EXTENSION_RANGE_BASE = 0x80000
@@ -124,7 +124,7 @@ typedef struct dat_rmr_bind_completion_event_data {
 
 /* ---- Connections --------------------------------------------------------- */
 
-/* The Service Point of a request; the consumer knows of which kind it is. */
+/* The Service Point of a request; the consumer knows its kind. */
 typedef union dat_sp_handle {
 	DAT_RSP_HANDLE rsp_handle;
 	DAT_PSP_HANDLE psp_handle;
@@ -151,8 +151,8 @@ typedef struct dat_cr_arrival_event_data {
  * struct dat_connection_event_data - the connection of an EP has changed
  * @ep_handle: the EP
  * @private_data_size: bytes at @private_data
- * @private_data: what the peer sent along when it accepted or rejected; valid
- *	until the EP is reset or freed
+ * @private_data: data that the peer sent when it accepted or rejected; valid until the EP
+ *	is reset or freed
  */
 typedef struct dat_connection_event_data {
 	DAT_EP_HANDLE ep_handle;
@@ -168,9 +168,8 @@ typedef struct dat_connection_event_data {
  *	dat_get_handle_type()
  * @reason: one of the reasons of that type of object
  *
- * Events about an EP, EVD, SRQ, LMR, RMR or PZ go to the asynchronous EVD of
- * the IA handle they belong to, events about the adapter to those of all its
- * open IA handles.
+ * Events about an EP, EVD, SRQ, LMR, RMR or PZ go to the asynchronous EVD of the object's
+ * IA handle, events about the adapter to those of all its open IA handles.
  */
 typedef struct dat_asynch_error_event_data {
 	DAT_HANDLE dat_handle;
@@ -178,8 +177,8 @@ typedef struct dat_asynch_error_event_data {
 } DAT_ASYNCH_ERROR_EVENT_DATA;
 
 /*
- * Reasons, for each type of object. TRANSFER_TO and OTHER errors are not generated:
- * an EP that fails says so on its connect EVD.
+ * Reasons, for each type of object. TRANSFER_TO and OTHER errors are not generated: an EP
+ * that fails reports it on its connect EVD.
  */
 typedef enum dat_ia_async_error_reason {
 	DAT_IA_CATASTROPHIC_ERROR = 0,		/* the device is gone or dead */
@@ -296,12 +295,12 @@ typedef enum dat_upcall_policy {
 	DAT_UPCALL_MANY = 100		/* several at a time are allowed */
 } DAT_UPCALL_POLICY;
 
-/* The published header misspells it; both names mean the same. */
+/* The published header misspells NOTIFY; both names mean the same. */
 #define DAT_UPCALL_NOTIFY	DAT_UPCALL_NORIFY
 
 typedef enum dat_upcall_flag {
 	DAT_UPCALL_INVOC_NEW = 0,	/* for events that come from now on */
-	DAT_UPCALL_INVOC_ANY = 1	/* for those already queued as well */
+	DAT_UPCALL_INVOC_ANY = 1	/* also for events already queued */
 } DAT_UPCALL_FLAG;
 
 #endif /* DAT_EVENT_H */

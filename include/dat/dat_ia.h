@@ -49,7 +49,7 @@ DAT_RETURN dat_registry_providers_related(const DAT_NAME_PTR ia1_name,
 /**
  * dat_registry_list_providers() - list the IAs that can be opened
  * @max_to_return: entries of @dat_provider_list
- * @entries_returned: receives the number of IAs there are
+ * @entries_returned: receives the number of IAs
  * @dat_provider_list: pointers to the structures to be filled in; may be NULL
  *	if @max_to_return is 0
  *
@@ -90,11 +90,11 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
  * dat_ia_openv() - open an IA for a given version of the interface
  * @name: "<device>/<port>" as rdma link prints it; the port may be left out
  *	if the device has only one
- * @async_evd_min_qlen: room in the asynchronous EVD to be made, events;
- *	ignored if the consumer brings one
- * @async_evd: NULL handle on entry: an EVD for asynchronous events is made and
- *	returned, without an upcall, see dat_evd_modify_upcall(). Otherwise an
- *	EVD that was made with %DAT_EVD_ASYNC_FLAG, which is used instead
+ * @async_evd_min_qlen: length, in events, of the asynchronous EVD to create; ignored if
+ *	the consumer passes one
+ * @async_evd: NULL handle on entry: an EVD for asynchronous events is created and
+ *	returned, without an upcall, see dat_evd_modify_upcall(). Any other handle on
+ *	entry is an EVD created with %DAT_EVD_ASYNC_FLAG, to be used instead
  * @ia: receives the handle
  * @dat_major: major version the consumer was compiled for
  * @dat_minor: minor version, at most the one offered
@@ -107,15 +107,15 @@ DAT_RETURN dat_registry_list_providers(DAT_COUNT max_to_return,
  * %DAT_ASYNC_ERROR_IA_CATASTROPHIC. The device does not wait for the consumer,
  * which frees its objects and closes the IA when it likes.
  *
- * "rdma resource show" names the calling module as the owner of the verbs objects
- * that are made for the IA. If that module is unloaded, or fails to load, and leaves
- * the IA open, the IA is closed and the kernel's log says so.
+ * "rdma resource show" names the calling module as the owner of the verbs objects of the
+ * IA. If that module is unloaded, or fails to load, and leaves the IA open, the IA is
+ * closed and the kernel's log says so.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the IA is open
- * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the queue length is beyond what
- *   the device can do
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the queue length exceeds the device's
+ *   limit
  * * %DAT_INVALID_PARAMETER - a pointer is NULL, the queue length is not
  *   positive, or the EVD does not accept asynchronous events
  * * %DAT_INVALID_HANDLE - @async_evd is neither NULL nor an EVD
@@ -141,9 +141,9 @@ DAT_RETURN dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 			DAT_BOOLEAN dat_thread_safety);
 
 /*
- * dat_ia_openv() for the module of the name @consumer, in whose memory @opener lies.
- * The macro below passes both for the calling module. One that is built into the kernel
- * has a name, too, and @opener is NULL.
+ * dat_ia_openv() for the module with the name @consumer; @opener is an address in its
+ * memory. The macro below passes both for the calling module. A module that is built into
+ * the kernel has a name, too, but @opener NULL.
  */
 DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
 			  DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia,
@@ -161,19 +161,18 @@ DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
  *	asynchronous EVD is left in it; %DAT_CLOSE_ABRUPT_FLAG: break all its
  *	connections and free all its objects first
  *
- * The call waits for upcalls that are running; no upcall of this IA runs after its
- * return. The asynchronous EVD is freed, too, if dat_ia_open() has made it.
+ * The call waits for running upcalls; no upcall of this IA runs after its return. The
+ * asynchronous EVD is freed, too, if dat_ia_open() has created it.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the handle and those of all its objects are invalid now
  * * %DAT_INVALID_HANDLE - @ia is not an open IA
  * * %DAT_INVALID_PARAMETER - unknown @flags
- * * %DAT_INVALID_STATE - the close is graceful and objects are left; or the call
- *   comes from an upcall of this IA, or from one that an upcall of this IA waits
- *   for, through any number of others; or the driver of an iWARP
- *   adapter has not let go of a connection for 15 s: @ia stays valid, and the call
- *   can be repeated
+ * * %DAT_INVALID_STATE - the close is graceful and objects are left; or the call comes
+ *   from an upcall of this IA, or from an upcall for which an upcall of this IA waits,
+ *   directly or through others; or the driver of an iWARP adapter has not released a
+ *   connection for 15 s: @ia stays valid, and the call can be repeated
  *
  * Example::
  *
@@ -196,8 +195,8 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
  * @prov_mask: DAT_PROVIDER_FIELD bits of the members wanted
  * @prov_attr: receives the members; may be NULL if @prov_mask is 0
  *
- * Limits are those of the device, not what its users have left of it. Each call
- * looks up the addresses of the IA anew.
+ * The limits are those of the device; its other users may leave less. Each call looks up
+ * the addresses of the IA anew.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -275,9 +274,9 @@ DAT_RETURN dat_ia_memtype_hint(DAT_IA_HANDLE ia, DAT_MEM_TYPE mem_type,
  * @reserved_lmr_handle: receives the handle
  * @reserved_lmr_context: receives the context for local segments
  *
- * Segments with this context hold DMA addresses of memory that the consumer has
- * mapped for the device. They give local access in every Protection Zone of the
- * IA, and never any to the peer. The LMR belongs to the IA and cannot be freed.
+ * Segments with this context hold DMA addresses of memory that the consumer has mapped
+ * for the device. They give local access in every Protection Zone of the IA, and no
+ * access to the peer. The LMR belongs to the IA and cannot be freed.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -395,7 +394,7 @@ DAT_RETURN dat_get_handle_type(DAT_HANDLE dat_handle,
 
 /**
  * dat_strerror() - name the type and the subtype of a return
- * @value: what a DAT call returned
+ * @value: the return of a DAT call
  * @major_message: receives the name of the type, a constant string
  * @minor_message: receives the name of the subtype, a constant string
  *

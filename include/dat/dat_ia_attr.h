@@ -3,8 +3,8 @@
  * kDAPL 2.0: attributes of Interface Adapters and of the provider.
  *
  * dat_ia_query() fills in at least the members whose mask bits are set. Addresses and
- * attribute lists point into memory of kDAPL that lives as long as the IA. The
- * registry lists what can be opened as struct dat_provider_info.
+ * attribute lists point into memory of kDAPL that lives as long as the IA. The registry
+ * describes each IA that can be opened with a struct dat_provider_info.
  */
 #ifndef DAT_IA_ATTR_H
 #define DAT_IA_ATTR_H
@@ -34,19 +34,19 @@ typedef enum dat_ha_relationship {
 	DAT_HA_TRUE = 1,
 	DAT_HA_UNKNOWN = 2,
 	DAT_HA_CONFLICTING = 3,			/* the two disagree */
-	DAT_HA_EXTENSION_BASE = 4		/* of which kDAPL has none */
+	DAT_HA_EXTENSION_BASE = 4		/* kDAPL has no extensions */
 } DAT_HA_RELATIONSHIP;
 
 /* ---- Interface Adapter --------------------------------------------------- */
 
 /**
- * struct dat_ia_attr - what an IA is and can do at most
+ * struct dat_ia_attr - identity and limits of an IA
  * @adapter_name: name of the ib_core device, without the port
  * @vendor_name: IEEE identifier of the vendor, as in "0x0002c9"
  * @hardware_version_major: hardware version, as the driver reports it
  * @hardware_version_minor: 0
  * @firmware_version_major: upper 32 bits of the driver's firmware version
- * @firmware_version_minor: lower 32 bits of it
+ * @firmware_version_minor: lower 32 bits of the driver's firmware version
  * @ia_address_ptr: one of the IA's IP addresses, or family AF_UNSPEC if it has
  *	none; points into the IA
  * @max_eps: Endpoints
@@ -54,15 +54,15 @@ typedef enum dat_ha_relationship {
  * @max_rdma_read_per_ep_in: RDMA Reads that the peer of one EP may have
  *	outstanding
  * @max_rdma_read_per_ep: name of @max_rdma_read_per_ep_in in DAT 1.0
- * @max_rdma_read_per_ep_out: RDMA Reads that one EP may have on the wire; those
- *	posted beyond wait
+ * @max_rdma_read_per_ep_out: RDMA Reads that one EP may have on the wire; further Reads
+ *	wait
  * @max_evds: Event Dispatchers
  * @max_evd_qlen: length of an EVD, events
  * @max_iov_segments_per_dto: segments of a Send, a receive or an SRQ buffer
  * @max_lmrs: LMRs, together with two for each RMR
- * @max_lmr_block_size: length of an LMR that the peer may access and that begins
- *	on a page boundary, bytes; one that begins inside a page may have to be a
- *	page shorter
+ * @max_lmr_block_size: length, in bytes, of an LMR that the peer may access and that
+ *	begins on a page boundary; an LMR that begins inside a page may have to be a page
+ *	shorter
  * @max_lmr_virtual_address: highest address of an LMR
  * @max_pzs: Protection Zones
  * @max_message_size: longest message, bytes
@@ -83,14 +83,14 @@ typedef enum dat_ha_relationship {
  * @max_rdma_read_per_ep_out_guaranteed: %DAT_FALSE: the EPs share
  *	@max_rdma_read_out
  * @zb_supported: %DAT_TRUE: %DAT_VA_TYPE_ZB may be used
- * @reserved_lmr_supported: %DAT_TRUE: there is dat_ia_reserved_lmr()
+ * @reserved_lmr_supported: %DAT_TRUE: dat_ia_reserved_lmr() is supported
  * @num_transport_attr: 0
  * @transport_attr: NULL
  * @num_vendor_attr: entries of @vendor_attr; 0 unless the device lacks something
- * @vendor_attr: what it lacks, by the names that <dat/kdat_linux.h> has
+ * @vendor_attr: features that the device lacks, by the names in <dat/kdat_linux.h>
  *
- * All limits are those of the device, which its other users share: what is left
- * of them may be less. A limit above INT_MAX is reported as INT_MAX.
+ * All limits are those of the device; its other users may leave less. A limit above
+ * INT_MAX is reported as INT_MAX.
  */
 typedef struct dat_ia_attr {
 	char adapter_name[DAT_NAME_MAX_LENGTH];
@@ -239,9 +239,8 @@ typedef DAT_UINT64 DAT_IA_ATTR_MASK;
  *	Protection Zone than its SRQ
  * @srq_info_supported: %DAT_SRQ_INFO_ bits, all of them
  * @ep_recv_info_supported: %DAT_EP_RECV_INFO_ bits, all of them
- * @lmr_sync_req: whether dat_lmr_sync_rdma_read() and dat_lmr_sync_rdma_write()
- *	have to be called: the device may reach a copy of the memory, or caches are
- *	not coherent
+ * @lmr_sync_req: whether dat_lmr_sync_rdma_read() and dat_lmr_sync_rdma_write() must be
+ *	called: the device may reach a copy of the memory, or caches are not coherent
  * @dto_async_return_guaranteed: %DAT_TRUE: posts do not wait
  * @rdma_write_for_rdma_read_req: %DAT_FALSE: the sink of an RDMA Read needs no
  *	remote write privilege
@@ -251,13 +250,13 @@ typedef DAT_UINT64 DAT_IA_ATTR_MASK;
  *	dat_rmr_create_for_ep()
  * @is_interrupt_safe: %DAT_TRUE: calls of context "any" may be made with
  *	interrupts off
- * @fmr_supported: %DAT_TRUE if there is dat_lmr_allocate()
+ * @fmr_supported: %DAT_TRUE if dat_lmr_allocate() is supported
  * @lmr_for_fmr_scope_supported: %DAT_LMR_SCOPE_ANY
  * @ha_supported: %DAT_FALSE
  * @ha_loadbalancing: %DAT_HA_LB_NONE
- * @num_provider_specific_attr: how many
- * @provider_specific_attr: what kDAPL does because the device does not, to be read by
- *	people; valid as long as the IA is open
+ * @num_provider_specific_attr: entries of @provider_specific_attr
+ * @provider_specific_attr: what kDAPL does in place of the device, for people to read;
+ *	valid as long as the IA is open
  */
 typedef struct dat_provider_attr {
 	char provider_name[DAT_NAME_MAX_LENGTH];

@@ -2,11 +2,10 @@
 /*
  * kDAPL 2.0: Protection Zones and Local Memory Regions.
  *
- * An LMR gives data transfer operations access to memory. Its lmr_context goes
- * into local segments. Its rmr_context, which it has if it was made with a remote
- * privilege, goes to the peer. Segments hold the LMR's own addresses: those of
- * the memory, or offsets if the LMR is zero-based. A part of an LMR is shown to the
- * peer by an RMR, see dat_rmr.h.
+ * An LMR gives data transfer operations access to memory. Its lmr_context goes into local
+ * segments. An LMR with a remote privilege also has an rmr_context, which goes to the
+ * peer. Segments hold the LMR's own addresses: those of the memory, or offsets if the LMR
+ * is zero-based. An RMR shows a part of an LMR to the peer, see dat_rmr.h.
  *
  * A storage consumer keeps a pool of LMRs from dat_lmr_allocate(), and binds one
  * to the pages of each transfer with dat_lmr_fmr().
@@ -16,8 +15,8 @@
  * - VIRTUAL, for_va: an address of kmalloc() or vmalloc() memory.
  * - PHYSICAL, for_physical: an array of DAT_PADDR, the page-aligned physical
  *   addresses of pages of PAGE_SIZE.
- * - PHYSICAL_VAR_PAGES, for_array: the same for pages of a larger size, which is
- *   a power of two and which each address is a multiple of.
+ * - PHYSICAL_VAR_PAGES, for_array: the same for larger pages. Their size is a power of
+ *   two, and each address is a multiple of it.
  * - PLATFORM, for_platform: a table of struct scatterlist, whose pages the
  *   consumer has not mapped for DMA.
  * - IA, for_ia: one DMA address, of memory that the consumer has mapped for the
@@ -25,11 +24,11 @@
  * - LMR, for_lmr_handle: the memory of another LMR, for dat_lmr_kcreate() only.
  * - BYPASS is not supported.
  *
- * The memory must have a struct page, except that of type IA. kDAPL maps the memory
- * for the device, in both directions, except that of type IA. Arrays and
- * scatterlists are read during the call and may be freed when it has returned;
- * the memory itself must stay until the LMR is freed or, after dat_lmr_fmr(),
- * no longer bound.
+ * The memory must have a struct page, except memory of type IA. kDAPL maps the memory for
+ * the device, in the directions that the privileges need, except memory of type IA.
+ * Arrays and scatterlists are read during the call and may be freed when it has returned;
+ * the memory itself must stay until the LMR is freed or, after dat_lmr_fmr(), is no
+ * longer bound.
  */
 #ifndef DAT_MEM_H
 #define DAT_MEM_H
@@ -43,12 +42,12 @@ struct dat_lmr;					/* opaque, see DAT_LMR_HANDLE */
 /* ---- Protection Zones ---------------------------------------------------- */
 
 /**
- * dat_pz_create() - make a Protection Zone
+ * dat_pz_create() - create a Protection Zone
  * @ia_handle: the IA
  * @pz_handle: receives the handle
  *
- * An EP or an SRQ, and the LMRs of the segments that are posted to it, have to be
- * in the same PZ.
+ * An EP or SRQ, and the LMRs of the segments that are posted to it, must be in the same
+ * PZ.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -103,8 +102,8 @@ DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle,
  * dat_pz_free() - free a Protection Zone
  * @pz_handle: the PZ
  *
- * Objects that were freed before are no longer in the PZ, also while their work
- * ends in the background.
+ * Objects that were freed before are no longer in the PZ, even if their work still ends
+ * in the background.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -132,9 +131,9 @@ DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle);
  * @ia_handle: the IA
  * @mem_type: type of the memory
  * @region_description: the memory, see the head of dat_mem.h
- * @length: bytes, for all types. With type LMR, 0 stands for the length of that
- *	LMR. At most the IA's max_lmr_block_size with a remote privilege; without
- *	one, memory that is contiguous for the device may be longer
+ * @length: bytes, for all types. With type LMR, 0 means the length of that LMR. With a
+ *	remote privilege at most the IA's max_lmr_block_size; without one, memory that is
+ *	contiguous for the device may be longer
  * @pz_handle: the Protection Zone
  * @privileges: %DAT_MEM_PRIV_ flags of the local and remote access to allow
  * @va_type: %DAT_VA_TYPE_VA: the first byte has the address of the memory;
@@ -148,24 +147,23 @@ DAT_RETURN dat_pz_free(DAT_PZ_HANDLE pz_handle);
  * @registered_length: receives the bytes that can be addressed; may be NULL
  * @registered_address: receives the first address; may be NULL
  *
- * The first address is, with %DAT_VA_TYPE_VA, the kernel address for VIRTUAL, the
- * physical address of the first byte for PHYSICAL, PHYSICAL_VAR_PAGES and
- * PLATFORM, the DMA address for IA, and that of the other LMR's memory for LMR. Of
- * a scatterlist the first @length bytes are registered.
+ * With %DAT_VA_TYPE_VA the first address is the kernel address for VIRTUAL, the physical
+ * address of the first byte for PHYSICAL, PHYSICAL_VAR_PAGES and PLATFORM, the DMA
+ * address for IA, and the address of the other LMR's memory for LMR. Of a scatterlist the
+ * first @length bytes are registered.
  *
- * The peer can reach exactly the registered range, with exactly the privileges
- * given, from the return of this call on, by any EP of the Protection Zone. An LMR
- * that the peer has invalidated with a Send cannot be used any more, only freed.
+ * From the return of this call on the peer can reach exactly the registered range, with
+ * exactly the given privileges, through any EP of the Protection Zone. An LMR that the
+ * peer has invalidated with a Send cannot be used any more, only freed.
  *
- * An LMR of type LMR does not need the other one any more when the call has
- * returned.
+ * An LMR of type LMR does not need the other LMR after the call has returned.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the memory is registered
  * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more MRs
- * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, @pz_handle is not a PZ
- *   of it, or the LMR to register again is not one
+ * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, @pz_handle is not a PZ of it, or
+ *   the LMR to register again is not an LMR
  * * %DAT_INVALID_PARAMETER - unknown type, privileges or optimisation; the
  *   length is 0, above max_lmr_block_size or beyond the memory; misaligned
  *   pages, an address that has no page, or a pointer is NULL
@@ -210,8 +208,8 @@ DAT_RETURN dat_lmr_kcreate(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE mem_type,
  *
  * Members that were not asked for may be filled in as well. For an LMR from
  * dat_lmr_allocate(), lmr_state says whether it is bound; the other members are
- * those of its last binding. The call does not look at the device: the LMR changes
- * when kDAPL takes the completion of a request off the device's queue.
+ * those of its last binding. The call does not poll: the LMR changes when kDAPL polls the
+ * completion of a request.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -236,23 +234,23 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
 			 DAT_LMR_PARAM *lmr_param);
 
 /**
- * dat_lmr_free() - take back a registration
+ * dat_lmr_free() - end a registration
  * @lmr_handle: the LMR
  *
- * After a success nobody reaches the memory by the LMR, neither a peer nor a post of
- * this side. While work that names the LMR is posted, to an EP or to an SRQ, the call
- * is refused: the work has to complete, be it flushed, or its EP or SRQ has to be
- * freed before; the events need not have been reaped. The same holds while a
- * dat_lmr_fmr() or dat_lmr_invalidate() request about the LMR is outstanding. The
- * call waits for EPs that were freed before and whose work names the LMR, until the
- * device has let go of them, and is refused if one of them takes more than 15 s.
+ * After a success neither a peer nor a post of this side reaches the memory through the
+ * LMR. The call is refused while work that names the LMR is posted to an EP or an SRQ:
+ * the work must complete, be it flushed, or its EP or SRQ must be freed first; the events
+ * need not have been reaped. The call is also refused while a dat_lmr_fmr() or
+ * dat_lmr_invalidate() request about the LMR is outstanding. It waits for EPs that were
+ * freed before and whose work names the LMR, until the device has released them, and is
+ * refused if one of them takes more than 15 s.
  *
- * A post that names the LMR while this call is under way on another CPU is work that the
- * call finds, or it is refused with %DAT_PRIVILEGES_VIOLATION; it may be so even if the
- * call is then refused because of another such post.
+ * If a post on another CPU names the LMR during this call, either the call finds the
+ * work, or the post is refused with %DAT_PRIVILEGES_VIOLATION. The post may be refused
+ * even if the call is then refused because of another such post.
  *
- * The call looks for such work in the queues of the EP or SRQ that the LMR was used
- * with; if those were several, of all EPs and SRQs of the IA.
+ * The call searches the queues of the EP or SRQ that the LMR was used with; if there were
+ * several, the queues of all EPs and SRQs of the IA.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -275,19 +273,19 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
 DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle);
 
 /**
- * dat_lmr_allocate() - make an LMR to be bound to pages later
+ * dat_lmr_allocate() - create an LMR to be bound to pages later
  * @ia_handle: the IA
  * @pz_handle: the Protection Zone
- * @max_pages: pages of PAGE_SIZE that the LMR can be bound to at most
- * @lmr_scope: %DAT_LMR_SCOPE_EP: while bound, only the EP that bound it may use
- *	it, until that EP's connection ends; %DAT_LMR_SCOPE_PZ and
- *	%DAT_LMR_SCOPE_ANY: all EPs of the PZ may
+ * @max_pages: most pages of PAGE_SIZE that the LMR can be bound to
+ * @lmr_scope: %DAT_LMR_SCOPE_EP: while bound, only the EP that bound it may use it, until
+ *	that EP's connection ends; %DAT_LMR_SCOPE_PZ and %DAT_LMR_SCOPE_ANY: all EPs of
+ *	the PZ may use it
  * @lmr_handle: receives the handle
  *
- * The LMR is made once, and bound to other pages for every transfer by
- * dat_lmr_fmr(), which is one request and allocates nothing. The scope governs
- * local posts; the device knows no such scope, so that a peer of another EP of
- * the PZ that is told the rmr_context can use it.
+ * The LMR is created once, and bound to other pages for every transfer by dat_lmr_fmr(),
+ * which is one request and allocates nothing. The scope governs local posts. The device
+ * knows no such scope: a peer of another EP of the PZ that learns the rmr_context can use
+ * it.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -295,8 +293,8 @@ DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle);
  * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no more MRs
  * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, or @pz_handle is not a
  *   PZ of it
- * * %DAT_INVALID_PARAMETER - @max_pages is not positive or more than the device
- *   can do, unknown @lmr_scope, or @lmr_handle is NULL
+ * * %DAT_INVALID_PARAMETER - @max_pages is not positive or exceeds the device's limit,
+ *   unknown @lmr_scope, or @lmr_handle is NULL
  * * %DAT_MODEL_NOT_SUPPORTED - the device cannot register by work request
  *
  * Example::
@@ -320,10 +318,9 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  *	or IA
  * @region_description: the memory, see the head of dat_mem.h. The address of
  *	VIRTUAL or IA memory is page-aligned
- * @number_of_pages: pages to bind. Pages of PHYSICAL_VAR_PAGES have the size that
- *	the region gives, and count as so many of PAGE_SIZE against max_pages of
- *	dat_lmr_allocate(). A scatterlist is bound up to its end, and may be on
- *	fewer pages
+ * @number_of_pages: pages to bind. A page of PHYSICAL_VAR_PAGES has the size that the
+ *	region gives, and counts as several of PAGE_SIZE against max_pages of
+ *	dat_lmr_allocate(). A scatterlist is bound up to its end, and may have fewer pages
  * @mem_privileges: %DAT_MEM_PRIV_ flags of the local and remote access to allow
  * @va_type: %DAT_VA_TYPE_VA: the first byte has the address of the memory, as for
  *	dat_lmr_kcreate(); %DAT_VA_TYPE_ZB: it has address 0
@@ -336,28 +333,26 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  *	privilege; may be NULL in that case
  *
  * The contexts may be used at once in later posts to the same EP, which the device
- * carries out after the binding. They are different for each binding; those of the
- * one before are refused. The request completes with operation %DAT_DTO_LMR_FMR.
+ * executes after the binding. Each binding has new contexts; the contexts of the former
+ * binding are refused. The request completes with operation %DAT_DTO_LMR_FMR.
  *
  * kDAPL reads the region and maps the pages during the call, except those of type
  * IA, which the consumer has mapped. Arrays and scatterlists may be freed after the
  * return. The pages must stay until the LMR is unbound: until the request of
  * dat_lmr_invalidate() has completed, whatever its status, or until a receive has
- * reported %DAT_DTO_RECEIVE_WITH_INVALIDATE with the rmr_context. The pages stay
- * mapped for the device until the LMR is bound again or freed.
+ * reported %DAT_DTO_RECEIVE_WITH_INVALIDATE with the rmr_context.
  *
  * Like any request, the binding takes one of the EP's max_request_dtos until it has
  * completed and its event was reaped. With %DAT_COMPLETION_SUPPRESS_FLAG the place
  * becomes free when the device has completed the request; a post that finds the
  * queue full polls for that. A binding that fails has an event in any case.
  *
- * If the request fails or is flushed, the LMR is not bound and nobody reaches the
- * pages by it. A new registration is made for the LMR in the background. If the
- * connection breaks after the request has completed, the LMR stays bound to its
- * pages, and its contexts stay valid in the Protection Zone. It is unbound by
- * dat_lmr_invalidate() on the DISCONNECTED EP, whose request completes with
- * %DAT_DTO_ERR_FLUSHED and unbinds it all the same, or on another EP of the PZ
- * that is CONNECTED; or it is freed.
+ * If the request fails or is flushed, the LMR is not bound and nobody reaches the pages
+ * through it. kDAPL replaces the LMR's registration in the background. If the connection
+ * breaks after the request has completed, the LMR stays bound to its pages, and its
+ * contexts stay valid in the Protection Zone. dat_lmr_invalidate() unbinds it on the
+ * DISCONNECTED EP, where the request completes with %DAT_DTO_ERR_FLUSHED and unbinds it
+ * all the same, or on another EP of the PZ that is CONNECTED; or the LMR is freed.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -415,11 +410,11 @@ DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
  *	RDMA Reads posted before; other requests are carried out in order anyway
  *
  * The request completes with operation %DAT_DTO_LMR_INVALIDATE. From then on nobody
- * reaches the pages by the LMR, whatever the status, and the LMR may be bound
- * again. If the status is not %DAT_DTO_SUCCESS, its registration is replaced
- * first, in the background. This call cannot be used when a receive has reported
- * %DAT_DTO_RECEIVE_WITH_INVALIDATE with the LMR's rmr_context: the peer has unbound
- * the LMR with dat_ep_post_send_with_invalidate().
+ * reaches the pages through the LMR, whatever the status, and the LMR may be bound again.
+ * If the status is not %DAT_DTO_SUCCESS, its registration is replaced first, in the
+ * background. This call cannot be used after a receive has reported
+ * %DAT_DTO_RECEIVE_WITH_INVALIDATE with the LMR's rmr_context: the peer has unbound the
+ * LMR with dat_ep_post_send_with_invalidate().
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -457,9 +452,9 @@ DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle,
  * @local_segments: memory that the CPU has written
  * @num_segments: entries of @local_segments
  *
- * If the provider attribute lmr_sync_req is %DAT_TRUE, the call is needed between
- * writing and an RDMA Read by the peer. What requests of the consumer name, and what it
- * had written when it bound the memory with dat_lmr_fmr(), needs no call.
+ * If the provider attribute lmr_sync_req is %DAT_TRUE, call this after writing and before
+ * an RDMA Read by the peer. No call is needed for memory that the consumer's requests
+ * name, nor for data written before the memory was bound with dat_lmr_fmr().
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -486,15 +481,15 @@ DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
 				  DAT_VLEN num_segments);
 
 /**
- * dat_lmr_sync_rdma_write() - make memory ready that the peer has written
+ * dat_lmr_sync_rdma_write() - make memory that the peer has written ready to be read
  * @ia_handle: the IA
  * @local_segments: memory that the CPU is going to read
  * @num_segments: entries of @local_segments
  *
- * If the provider attribute lmr_sync_req is %DAT_TRUE, the call is needed between
- * an RDMA Write by the peer and reading. What receives and RDMA Reads of the consumer
- * have brought, and what was written before a binding of dat_lmr_fmr() has ended, needs
- * no call.
+ * If the provider attribute lmr_sync_req is %DAT_TRUE, call this after an RDMA Write by
+ * the peer and before reading. No call is needed for data that receives and RDMA Reads of
+ * the consumer have brought, nor for data written before a binding of dat_lmr_fmr() has
+ * ended.
  *
  * Context: Any context, never sleeps.
  * Return:

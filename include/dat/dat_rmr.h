@@ -2,8 +2,8 @@
 /*
  * kDAPL 2.0: Remote Memory Regions.
  *
- * An RMR shows a part of an LMR to the peer for as long as it is bound. Each bind
- * makes another rmr_context, which the consumer sends to the peer.
+ * An RMR shows a part of an LMR to the peer for as long as it is bound. Each bind creates
+ * a new rmr_context, which the consumer sends to the peer.
  */
 #ifndef DAT_RMR_H
 #define DAT_RMR_H
@@ -15,7 +15,7 @@
 struct dat_rmr;					/* opaque, see DAT_RMR_HANDLE */
 
 /**
- * dat_rmr_create() - make an RMR for all EPs of a Protection Zone
+ * dat_rmr_create() - create an RMR for all EPs of a Protection Zone
  * @pz_handle: the PZ
  * @rmr_handle: receives the handle
  *
@@ -42,14 +42,14 @@ struct dat_rmr;					/* opaque, see DAT_RMR_HANDLE */
 DAT_RETURN dat_rmr_create(DAT_PZ_HANDLE pz_handle, DAT_RMR_HANDLE *rmr_handle);
 
 /**
- * dat_rmr_create_for_ep() - make an RMR that is good for one EP at a time
- * @pz_handle: the PZ; the EP is that of dat_rmr_bind()
+ * dat_rmr_create_for_ep() - create an RMR for one EP at a time
+ * @pz_handle: the PZ; dat_rmr_bind() chooses the EP
  * @rmr_handle: receives the handle
  *
- * The RMR shows no memory before dat_rmr_bind(). From then on it belongs to the EP
- * of that call until it is unbound or the connection ends; no other EP can rebind
- * or unbind it or read into it. The device knows no such scope: a peer of another
- * EP in the PZ that is told the context can use it.
+ * The RMR shows no memory before dat_rmr_bind(). From then on it belongs to the EP of
+ * that call until it is unbound or the connection ends; no other EP can rebind or unbind
+ * it or read into it. The device knows no such scope: a peer of another EP in the PZ that
+ * learns the context can use it.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -106,7 +106,7 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
 /**
  * dat_rmr_bind() - post a request that binds an RMR to a part of an LMR
  * @rmr_handle: the RMR
- * @lmr_handle: the LMR; not looked at if the length is 0
+ * @lmr_handle: the LMR; ignored if the length is 0
  * @lmr_triplet: the part to show; a length of 0 unbinds
  * @mem_priv: %DAT_MEM_PRIV_ flags of the local and remote access to allow
  * @va_type: %DAT_VA_TYPE_VA: the part has the addresses it has in the LMR;
@@ -116,8 +116,8 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
  * @completion_flags: how to complete, see dat_dto.h
  * @rmr_context: receives the context for the peer; undefined when unbinding
  *
- * Each bind makes a new context and revokes the one before, which the device
- * refuses from then on. Requests posted later to the same EP wait for the bind. The
+ * Each bind creates a new context and revokes the former one, which the device refuses
+ * from then on. Requests posted later to the same EP wait for the bind. The
  * event of a bind is %DAT_RMR_BIND_COMPLETION_EVENT on the request EVD. A bind that
  * fails after it was posted breaks the connection. Unbinding an RMR that is not
  * bound, perhaps because the peer has invalidated its context, succeeds and has an
@@ -126,9 +126,9 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the request is posted
- * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding (a bind
- *   that replaces another takes two), or too many binds of this RMR are, or
- *   one on another EP is
+ * * %DAT_INSUFFICIENT_RESOURCES - max_request_dtos are outstanding (a bind that replaces
+ *   another takes two); or too many binds of this RMR, or one on another EP, are
+ *   outstanding
  * * %DAT_INVALID_HANDLE - one of the handles is not of its type
  * * %DAT_INVALID_PARAMETER - the part is not inside the LMR, the context is not
  *   that of the LMR, unknown privileges, flags that the EP does not allow, or
@@ -138,8 +138,8 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
  *   page; or the LMR is from dat_lmr_allocate()
  * * %DAT_PRIVILEGES_VIOLATION - the LMR does not have the local privilege that
  *   the access needs, or the peer has invalidated it
- * * %DAT_PROTECTION_VIOLATION - RMR, LMR and EP are not of one PZ, or the RMR is
- *   of scope EP and bound on another one
+ * * %DAT_PROTECTION_VIOLATION - RMR, LMR and EP are not of one PZ, or the RMR has scope
+ *   EP and is bound on another EP
  * * %DAT_RESERVED_LMR - the LMR is the reserved one of the IA
  *
  * Example::
@@ -172,11 +172,12 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
  * dat_rmr_free() - free a Remote Memory Region
  * @rmr_handle: the RMR, bound or not
  *
- * After a success the peer does not reach memory through the RMR any more. While a
- * dat_rmr_bind() request about it is outstanding, which would close a window or open one
- * later, the call waits, for a second at most if the EP has not been freed before. It is
- * refused then, and changes nothing: such a request may be behind a Send for which the
- * peer posts no receive. Free the EP, or wait for the request's event, and call again.
+ * After a success the peer no longer reaches memory through the RMR. While a
+ * dat_rmr_bind() request about the RMR is outstanding, which would close a window or open
+ * one later, the call waits; for a second at most, unless the EP was freed before. If the
+ * request has still not completed, the call is refused and changes nothing: the request
+ * may be behind a Send for which the peer posts no receive. Free the EP, or wait for the
+ * request's event, and call again.
  *
  * Context: Process context, may sleep.
  * Return:

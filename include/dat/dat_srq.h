@@ -23,7 +23,7 @@
 struct dat_srq;					/* opaque, see DAT_SRQ_HANDLE */
 
 /**
- * dat_srq_create() - make a Shared Receive Queue
+ * dat_srq_create() - create a Shared Receive Queue
  * @ia_handle: the IA
  * @pz_handle: Protection Zone of the memory that will be posted
  * @srq_attr: buffers that may be outstanding, segments of a buffer, and
@@ -65,16 +65,15 @@ DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  * dat_srq_free() - free a Shared Receive Queue
  * @srq_handle: the SRQ
  *
- * Buffers that no EP has taken return to the consumer without an event. No peer
- * writes into them after the return: the call waits until the device has let go
- * of the EPs that were freed while connected, and is refused if one of them takes
- * more than 15 s.
+ * Buffers that no EP has taken return to the consumer without an event. No peer writes
+ * into them after the return: the call waits until the device has released the EPs that
+ * were freed while connected, and is refused if one of them takes more than 15 s.
  *
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the handle is invalid now
  * * %DAT_INVALID_HANDLE - @srq_handle is not an SRQ
- * * %DAT_INVALID_STATE - an EP uses it, or one that was freed, subtype
+ * * %DAT_INVALID_STATE - an EP, perhaps one that was freed, uses it, subtype
  *   %DAT_INVALID_STATE_SRQ_IN_USE
  *
  * Example::
@@ -98,8 +97,8 @@ DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle);
  * @srq_param: receives the members, the two counts from one moment
  *
  * Polls the completion queues of all EVDs that the SRQ's EPs complete on, so that
- * what the device has completed before the call is counted, also while its events
- * wait to be reaped.
+ * everything that the device has completed before the call is counted, even while its
+ * events wait to be reaped.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -210,16 +209,15 @@ DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
  *
  * One event is generated when fewer buffers than @low_watermark are available:
  * %DAT_ASYNC_SRQ_LOW_WATERMARK on the IA's asynchronous EVD, with the SRQ's handle
- * and reason %DAT_SRQ_LOW_WATERMARK_EVENT. This call generates the event if fewer
- * are available already; it polls the completion queues of all EVDs that the
- * SRQ's EPs complete on to find out. Otherwise the EP that takes the buffer below
+ * and reason %DAT_SRQ_LOW_WATERMARK_EVENT. This call generates the event if fewer are
+ * available already; to find out it polls the completion queues of all EVDs that the
+ * SRQ's EPs complete on. Otherwise the EP that takes the buffer below
  * the mark generates it. There is exactly one event per call. Calling again
  * replaces the mark and arms it again, whether it has fired or not.
  *
- * The USAGE section of the DAT 1.2 man page has the event generated at once if the
- * mark is below the number of free buffers. That is the opposite of what its
- * DESCRIPTION says, and would fire on a full queue; kDAPL implements the
- * DESCRIPTION.
+ * The USAGE section of the DAT 1.2 man page has the event generated at once if the mark
+ * is below the number of free buffers. This contradicts its DESCRIPTION, and would fire
+ * on a full queue; kDAPL implements the DESCRIPTION.
  *
  * Context: Any context, never sleeps.
  * Return:

@@ -51,7 +51,7 @@ typedef enum dat_boolean {
 	DAT_TRUE = 1
 } DAT_BOOLEAN;
 
-/* Socket-like description of what a CSP or an EP with comm talks. */
+/* Transport of a CSP, or of an EP with comm, as for a socket. */
 typedef struct dat_comm {
 	int domain;			/* AF_INET, AF_INET6 */
 	int type;			/* SOCK_STREAM */
@@ -128,7 +128,7 @@ typedef enum dat_ep_state {
 	DAT_EP_STATE_PASSIVE_CONNECTION_PENDING = 4,	/* RSP has a request */
 	DAT_EP_STATE_UNCONFIGURED_PASSIVE = 5,		/* never entered */
 	DAT_EP_STATE_ACTIVE_CONNECTION_PENDING = 6,	/* connecting */
-	/* made for a request on a PSP with DAT_PSP_PROVIDER_FLAG */
+	/* created for a request on a PSP with DAT_PSP_PROVIDER_FLAG */
 	DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING = 7,
 	DAT_EP_STATE_UNCONFIGURED_TENTATIVE = 8,	/* never entered */
 	DAT_EP_STATE_CONNECTED = 9,
@@ -148,7 +148,7 @@ typedef enum dat_srq_state {
 
 /* ---- Flags --------------------------------------------------------------- */
 
-/* Flags of one post, and the sets of them an EP is made for. */
+/* Flags of one post, and the set of flags that an EP is created with. */
 typedef enum dat_completion_flags {
 	DAT_COMPLETION_DEFAULT_FLAG = 0x00,	/* event with notification */
 	DAT_COMPLETION_SUPPRESS_FLAG = 0x01,	/* no event on success */
@@ -169,7 +169,7 @@ typedef enum dat_dtos {
 	DAT_DTO_BIND_MW = 5,
 	DAT_DTO_LMR_FMR = 6,
 	DAT_DTO_LMR_INVALIDATE = 7,
-	DAT_DTO_EXTENSION_BASE = 8		/* of which kDAPL has none */
+	DAT_DTO_EXTENSION_BASE = 8		/* kDAPL has no extensions */
 } DAT_DTOS;
 
 typedef enum dat_qos {
@@ -197,7 +197,7 @@ typedef enum dat_connect_flags {
 	DAT_CONNECT_MULTIPATH_REQUIRED_FLAG = 0x02
 } DAT_CONNECT_FLAGS;
 
-/* Name of the first one in DAT 1.x. */
+/* DAT 1.x name of DAT_CONNECT_MULTIPATH_REQUESTED_FLAG. */
 #define DAT_CONNECT_MULTIPATH_FLAG	DAT_CONNECT_MULTIPATH_REQUESTED_FLAG
 
 typedef enum dat_close_flags {
@@ -216,10 +216,10 @@ typedef enum dat_evd_flags {
 	DAT_EVD_RMR_BIND_FLAG = 0x080,
 	DAT_EVD_ASYNC_FLAG = 0x100,
 	DAT_EVD_DEFAULT_FLAG = 0x1f0,		/* all but software */
-	DAT_EVD_EXTENSION_BASE = 0x200		/* of which kDAPL has none */
+	DAT_EVD_EXTENSION_BASE = 0x200		/* kDAPL has no extensions */
 } DAT_EVD_FLAGS;
 
-/* The maker of the EP for a request that arrives at a PSP. */
+/* The creator of the EP for a request that arrives at a PSP. */
 typedef enum dat_psp_flags {
 	DAT_PSP_CONSUMER_FLAG = 0x00,
 	DAT_PSP_PROVIDER_FLAG = 0x01
@@ -231,7 +231,7 @@ typedef enum dat_ep_creator_for_psp {
 	DAT_PSP_CREATES_EP_ALWAYS = 2
 } DAT_EP_CREATOR_FOR_PSP;
 
-/* The owner of a segment array when the post has returned. */
+/* The owner of a segment array after a post has returned. */
 typedef enum dat_iov_ownership {
 	DAT_IOV_CONSUMER = 0,			/* reuse it at once */
 	DAT_IOV_PROVIDER_NOMOD = 1,		/* in use until completion */
@@ -259,7 +259,7 @@ typedef enum dat_mem_priv_flags {
 #define DAT_MEM_PRIV_WRITE_FLAG \
 	(DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 
-/* The content of a DAT_REGION_DESCRIPTION; or-ed: the types that are supported. */
+/* The content of a DAT_REGION_DESCRIPTION; or-ed: the supported types. */
 typedef enum dat_mem_type {
 	DAT_MEM_TYPE_VIRTUAL = 0x00,		/* kmalloc or vmalloc memory */
 	DAT_MEM_TYPE_LMR = 0x01,		/* the memory of another LMR */
@@ -305,9 +305,9 @@ typedef struct dat_lmr_triplet {
 } DAT_LMR_TRIPLET;
 
 /*
- * A segment in the peer's memory, or in an RMR. DAT 1.x calls the address
- * target_address and has another order of members. Code that was written for 1.x
- * has to be looked at, so the old name is not offered.
+ * A segment in the peer's memory, or in an RMR. DAT 1.x calls the address target_address
+ * and has another order of members. Code that was written for 1.x must be checked, so the
+ * old name is not offered.
  */
 typedef struct dat_rmr_triplet {
 	DAT_VADDR virtual_address;
@@ -322,8 +322,8 @@ typedef struct dat_physical_var_pages {
 } DAT_PHYSICAL_VAR_PAGES;
 
 /*
- * The memory to register, in the member that belongs to its DAT_MEM_TYPE. DAT 1.x
- * has for_pa, one physical address, where for_physical is an array of them.
+ * The memory to register, in the member for its DAT_MEM_TYPE. DAT 1.x has for_pa, one
+ * physical address, in place of for_physical, an array of them.
  */
 typedef union dat_region_description {
 	DAT_PVOID for_va;			/* VIRTUAL */

@@ -21,26 +21,25 @@
  *
  * These rules hold for every call:
  *
- * - A bad handle (NULL, garbage, another type, freed) is answered with
- *   %DAT_INVALID_HANDLE and never followed, also when another CPU frees the
- *   object during the call.
+ * - A bad handle (NULL, garbage, another type, freed) returns %DAT_INVALID_HANDLE and is
+ *   never dereferenced, even if another CPU frees the object during the call.
  * - All calls may race with each other on any objects; the loser gets an error.
  * - A call that fails has changed nothing. Its outputs are undefined, except those
  *   of dat_registry_list_providers().
  * - "Any context" means process, softirq and hardirq context, with interrupts
  *   disabled, and every upcall. "Process context" excludes softirq upcalls.
- * - Calls for which "polls the completion queues" is said are of any context, too.
- *   They take what the device has completed off its queues, so that they may take
- *   longer than others, and they may cause upcalls on other CPUs.
- * - Objects belong to the open IA handle they were made with. An object of one
- *   handle cannot be used with those of another, of the same IA either.
+ * - Calls described with "polls the completion queues" are of any context, too. They take
+ *   completions off the device's queues, so they may take longer than others, and they
+ *   may cause upcalls on other CPUs.
+ * - Objects belong to the open IA handle they were created with. Objects of two handles
+ *   cannot be used together, even if both handles are of the same IA.
  * - After the device is gone, calls that need it return
  *   %DAT_INSUFFICIENT_RESOURCES with subtype %DAT_RESOURCE_DEVICE; objects can
  *   still be queried, drained and freed.
  * - %DAT_INTERNAL_ERROR is possible in addition to the returns listed.
  *
- * Not offered are the calls of user-space DAPL (CNOs, waiting), provider
- * registration and DAT extensions.
+ * The calls of user-space DAPL (CNOs, waiting), provider registration and DAT extensions
+ * are not offered.
  */
 #ifndef KDAT_H
 #define KDAT_H
@@ -69,9 +68,9 @@
  * dat_ia_open() - open an IA
  * @name: "<device>/<port>" as "rdma link" prints it; the port may be left out if
  *	the device has only one
- * @qlen: length of the asynchronous EVD to be made, events
- * @async_evd: NULL handle on entry: an EVD without upcall is made and returned.
- *	Otherwise an EVD for asynchronous events, which is used instead
+ * @qlen: length, in events, of the asynchronous EVD to create
+ * @async_evd: NULL handle on entry: an EVD without upcall is created and returned. Any
+ *	other handle on entry is an EVD for asynchronous events to be used instead
  * @ia: receives the handle
  *
  * This is dat_ia_openv() with the version of these headers.
@@ -79,17 +78,17 @@
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - the IA is open
- * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the queue length is beyond what
- *   the device can do
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the queue length exceeds the device's
+ *   limit
  * * %DAT_INVALID_PARAMETER - a pointer is NULL, the queue length is not
  *   positive, or the EVD does not accept asynchronous events
  * * %DAT_INVALID_HANDLE - @async_evd is neither NULL nor an EVD
- * * %DAT_PROVIDER_NOT_FOUND - no IA of this name; the subtype says whether it is
- *   for the name, the version or the thread safety
+ * * %DAT_PROVIDER_NOT_FOUND - no IA of this name, version or thread safety; the subtype
+ *   says which of them
  *
  * Example::
  *
- *	DAT_EVD_HANDLE async_evd = NULL;	// have one made
+ *	DAT_EVD_HANDLE async_evd = NULL;	// create one
  *
  *	ret = dat_ia_open("mlx5_0/1", 8, &async_evd, &ia);
  *	if (ret != DAT_SUCCESS)

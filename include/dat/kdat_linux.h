@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kDAPL 2.0: what this implementation offers beyond DAT.
+ * kDAPL 2.0: additions of this implementation to DAT.
  *
- * Nothing in here is part of the DAT standard, so <dat/kdat.h> does not include
- * this header. A consumer that has to build with another implementation as well
- * does without it.
+ * Nothing in here is part of the DAT standard, so <dat/kdat.h> does not include this
+ * header. A consumer that must also build with another implementation cannot use it.
  */
 #ifndef KDAT_LINUX_H
 #define KDAT_LINUX_H
@@ -19,17 +18,17 @@
 struct scatterlist;
 
 /*
- * Names in vendor_attr of DAT_IA_ATTR, which an IA has if its device lacks something.
+ * Names in vendor_attr of DAT_IA_ATTR, for features that the device of an IA lacks.
  *
- * KDAT_ATTR_READ_PRIVILEGE, "ignored": the device answers RDMA Reads without a look at
+ * KDAT_ATTR_READ_PRIVILEGE, "ignored": the device answers RDMA Reads without checking
  * DAT_MEM_PRIV_REMOTE_READ_FLAG. A peer can read all memory whose key it has or guesses,
- * and RDMA Reads of this side tell it one of memory that was never opened to it. So such
- * a device is for peers that are trusted.
+ * and RDMA Reads of this side show it a key of memory that was never opened to it. So use
+ * such a device with trusted peers only.
  *
- * KDAT_ATTR_GATHER_FMR_PAGES, "last segment": a Send or RDMA Write of several segments may
- * have one in pages that do not adjoin, bound by dat_lmr_fmr() and not of
- * DAT_MEM_TYPE_VIRTUAL, as its last segment only, unless that segment is inside a page.
- * Others are refused as DAT_MODEL_NOT_SUPPORTED.
+ * KDAT_ATTR_GATHER_FMR_PAGES, "last segment": if a Send or RDMA Write has several
+ * segments, only the last one may be in pages that do not adjoin, bound by dat_lmr_fmr()
+ * and not of DAT_MEM_TYPE_VIRTUAL; a segment inside of one page may be anywhere. Other
+ * requests are refused with DAT_MODEL_NOT_SUPPORTED.
  */
 #define KDAT_ATTR_READ_PRIVILEGE	"kdapl.read_privilege"
 #define KDAT_ATTR_GATHER_FMR_PAGES	"kdapl.gather_fmr_pages"
@@ -110,42 +109,42 @@ const char *kdat_dto_status_name(DAT_DTO_COMPLETION_STATUS status);
  */
 const char *kdat_ep_state_name(DAT_EP_STATE ep_state);
 
-/* A mapping of a scatterlist. It is no object of DAT: calls for any handle refuse it. */
+/* A mapping of a scatterlist. It is no DAT object: calls for any handle refuse it. */
 typedef struct kdat_sg_handle *KDAT_SG_HANDLE;
 
 /**
  * kdat_sg_map() - map a scatterlist for requests
  * @ia: the IA whose device reads or writes the memory
  * @pz: a Protection Zone of the IA; Endpoints in it may name the memory
- * @sgl: the memory; it and its pages have to stay as they are until the list is
- *	unmapped. DMA addresses are stored in it
- * @nents: number of its entries, none of which is empty
- * @direction: %DMA_TO_DEVICE for memory that is sent, and the source of RDMA Writes;
+ * @sgl: the memory; the list and its pages must not change until the list is unmapped.
+ *	DMA addresses are stored in the list
+ * @nents: number of entries of @sgl, none of which is empty
+ * @direction: %DMA_TO_DEVICE for memory that is sent or is the source of RDMA Writes;
  *	%DMA_FROM_DEVICE for sinks of RDMA Reads; %DMA_BIDIRECTIONAL for both
- * @max_segments: how many triplets @local_iov has room for; @nents is always enough
+ * @max_segments: entries of @local_iov; @nents is always enough
  * @local_iov: receives triplets, in the order of the memory. Pieces that adjoin are
  *	joined, so there may be fewer than @nents
- * @num_segments: receives their number
+ * @num_segments: receives the number of triplets
  * @sg: receives the handle for kdat_sg_unmap()
  *
- * This is for memory that others have allocated and that is used for one I/O, as
- * block devices and file systems have it. Nothing is registered, so the peer does not
- * reach the memory, and the call allocates nothing if a mapping of the PZ was unmapped
- * before. Requests of any Endpoint in @pz may name parts of the triplets, also parts
- * of what was joined. All that one request takes from mappings has to come from a
- * single one; it may name LMRs as well. Receives cannot name mappings.
+ * This call is for memory that others have allocated and that is used for one I/O, as in
+ * block devices and file systems. Nothing is registered, so the peer does not reach the
+ * memory. The call allocates nothing if a mapping of the PZ was unmapped before. Requests
+ * of any Endpoint in @pz may name parts of the triplets, also parts of joined pieces. All
+ * segments of one request that are in mappings must be in the same one; other segments
+ * may name LMRs. Receives cannot name mappings.
  *
- * The memory belongs to the device until it is unmapped: until then it must not be
- * read or written, other than by requests.
+ * The memory belongs to the device until it is unmapped: until then only requests may
+ * read or write it.
  *
  * Context: Any context, never sleeps.
  * Return:
  * * %DAT_SUCCESS - the list is mapped
- * * %DAT_INSUFFICIENT_RESOURCES - no memory, the list cannot be mapped, or the device
- *   is gone, which the subtype tells
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, the list cannot be mapped, or the device is
+ *   gone; the subtype says which
  * * %DAT_INVALID_HANDLE - @ia is no IA, or @pz is no PZ of it
  * * %DAT_INVALID_PARAMETER - a pointer is NULL, there is no entry or an empty one, the
- *   direction is none, or @max_segments is too small; the subtype tells which
+ *   direction is none, or @max_segments is too small; the subtype says which
  *
  * Example::
  *
@@ -170,15 +169,15 @@ DAT_RETURN kdat_sg_map(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz,
 		       DAT_COUNT *num_segments, KDAT_SG_HANDLE *sg);
 
 /**
- * kdat_sg_unmap() - give a mapped scatterlist back
+ * kdat_sg_unmap() - unmap a scatterlist
  * @sg: from kdat_sg_map(); invalid afterwards, as are the triplets
  *
- * When the call returns %DAT_SUCCESS no device reads or writes the memory, and the
- * CPU finds in it what was written. It polls the completion queue of an Endpoint only
- * if requests that name the mapping have not completed to its knowledge.
+ * When the call returns %DAT_SUCCESS no device reads or writes the memory, and the CPU
+ * sees all data that was written there. The call polls the completion queue of an
+ * Endpoint only if kDAPL has not yet seen all requests that name the mapping complete.
  *
- * A mapping that is not unmapped keeps its PZ from being freed. If the device is gone
- * the list is unmapped already, and the call still has to be made.
+ * A mapping that is not unmapped keeps its PZ from being freed. If the device is gone the
+ * list is unmapped already, but the call must still be made.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -198,7 +197,7 @@ DAT_RETURN kdat_sg_map(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz,
  */
 DAT_RETURN kdat_sg_unmap(KDAT_SG_HANDLE sg);
 
-/* Requests of one kdat_ep_post_requests(), and segments of all of them together. */
+/* Limits of one kdat_ep_post_requests(): requests, and segments of all of them together. */
 #define KDAT_MAX_REQUESTS	8
 #define KDAT_MAX_SEGMENTS	48
 
@@ -210,7 +209,7 @@ DAT_RETURN kdat_sg_unmap(KDAT_SG_HANDLE sg);
  * @user_cookie: for the completion event
  * @remote_iov: RDMA only: the buffer of the peer
  * @completion_flags: as for the call that posts one such request
- * @invalidate_flag: Send only: the peer's @rmr_context is to be invalidated
+ * @invalidate_flag: Send only: invalidate the peer's @rmr_context
  * @rmr_context: see @invalidate_flag
  */
 struct kdat_request {
@@ -233,12 +232,12 @@ typedef struct kdat_request KDAT_REQUEST;
  * @requests: the requests, in the order in which they are executed; together they
  *	have at most %KDAT_MAX_SEGMENTS segments
  *
- * Either all requests are posted or none. The device is told once, which costs less
- * than once for each: an RDMA Write and the Send that tells of it are the usual case.
- * To the consumer they complete as if they had been posted one by one.
+ * Either all requests are posted or none. The device is notified once, which costs less
+ * than once for each request: an RDMA Write and the Send that announces it are the usual
+ * case. To the consumer the requests complete as if they had been posted one by one.
  *
- * A device whose RDMA Reads need sinks that are registered, as those of iWARP do, takes
- * Reads only from dat_ep_post_rdma_read().
+ * A device whose RDMA Reads need registered sinks, as iWARP devices do, takes Reads only
+ * from dat_ep_post_rdma_read().
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -249,9 +248,9 @@ typedef struct kdat_request KDAT_REQUEST;
  * * %DAT_INVALID_PARAMETER - @num_requests is out of range, or something is wrong with
  *   @requests or with one of them
  * * %DAT_INVALID_STATE - the Endpoint is not connected
- * * %DAT_LENGTH_ERROR - the buffer that receives is shorter than the other
- * * %DAT_MODEL_NOT_SUPPORTED - a Read on such a device, or a Send that invalidates on
- *   one that cannot
+ * * %DAT_LENGTH_ERROR - the receiving buffer is shorter than the other one
+ * * %DAT_MODEL_NOT_SUPPORTED - a Read on a device that needs registered sinks, or a Send
+ *   that invalidates on a device that cannot
  * * %DAT_PRIVILEGES_VIOLATION - a segment names no LMR and no mapping, or its LMR or
  *   mapping does not permit the operation
  * * %DAT_PROTECTION_VIOLATION - a segment is of another PZ
@@ -279,10 +278,10 @@ DAT_RETURN kdat_ep_post_requests(DAT_EP_HANDLE ep, DAT_COUNT num_requests,
 				 const KDAT_REQUEST *requests);
 
 /*
- * A completion flag of dat_lmr_fmr(), to go with %DAT_COMPLETION_SUPPRESS_FLAG: another
- * request follows on the same Endpoint at once, such as the Send that tells the peer of
- * the context. The device is told of both together, and the binding has no completion
- * of its own unless it fails. What is not followed stays where it is until the next
+ * A completion flag of dat_lmr_fmr(), together with %DAT_COMPLETION_SUPPRESS_FLAG:
+ * another request follows on the same Endpoint at once, such as the Send that tells the
+ * peer the context. The device gets both together, and the binding has no completion of
+ * its own unless it fails. A binding that no request follows is held back until the next
  * request, or until dat_ep_disconnect().
  */
 #define KDAT_COMPLETION_MORE_FLAG	((DAT_COMPLETION_FLAGS)0x100)
@@ -293,7 +292,7 @@ DAT_RETURN kdat_ep_post_requests(DAT_EP_HANDLE ep, DAT_COUNT num_requests,
  *	address needs its scope
  * @name: receives the name of the IA for dat_ia_open(), %DAT_NAME_MAX_LENGTH bytes
  *
- * Connections to the address arrive at the IA. Which IA that is changes when the
+ * Connections to the address arrive at this IA. The IA of an address changes when the
  * address moves to another device, or its device is renamed.
  *
  * Context: Process context, may sleep.
@@ -325,12 +324,12 @@ DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name);
  * @gid: receives the GID of the peer's port, 16 bytes; over RoCE that is its IPv6
  *	address, or its IPv4 address mapped to one
  *
- * Over InfiniBand and RoCE the address that dat_cr_query() returns is one that the peer has
- * written into its request, and so may be that of another host. So may be the GID, but
- * it is where the answer and all later packets go to: a peer that named a foreign one is
- * never connected. So what a consumer allows to a host, or has against it, is to go by
- * the GID, from %DAT_CONNECTION_EVENT_ESTABLISHED on. Over iWARP there is no GID: there the
- * address is that of a TCP connection, which the peer had to answer from.
+ * Over InfiniBand and RoCE the peer writes the address that dat_cr_query() returns into
+ * its request, so it may be the address of another host. The GID may be foreign, too, but
+ * the answer and all later packets go to it: a peer that named a foreign GID is never
+ * connected. So a consumer should allow or refuse a host by its GID, from
+ * %DAT_CONNECTION_EVENT_ESTABLISHED on. Over iWARP there is no GID: the address is that
+ * of a TCP connection, from which the peer had to answer.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -387,7 +386,7 @@ DAT_RETURN kdat_ep_query_hard_hw(DAT_EP_HANDLE ep, DAT_BOOLEAN *fired);
  * @ia: the IA
  * @id: receives the number, which is never 0
  *
- * Two IAs with the same number are of the same port of the same device. The number stays
+ * Two IAs with the same number use the same port of the same device. The number stays
  * when the device is renamed, and when the IA is closed. A device that leaves and comes
  * back has other numbers; no number is used again.
  *
@@ -413,9 +412,9 @@ DAT_RETURN kdat_ia_id(DAT_IA_HANDLE ia, DAT_UINT64 *id);
  * @id: from kdat_ia_id()
  * @name: receives the name of the IA for dat_ia_open(), %DAT_NAME_MAX_LENGTH bytes
  *
- * An administrator may rename devices at any time ("rdma dev set"), and a notifier tells
- * of that as %KDAT_CHANGED_IAS. If the device has left, and an IA of it is open still, the
- * call gives the last name.
+ * An administrator may rename devices at any time ("rdma dev set"); a notifier reports
+ * this as %KDAT_CHANGED_IAS. If the device has left while an IA of it is still open, the
+ * call returns the last name.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -438,9 +437,9 @@ DAT_RETURN kdat_ia_id(DAT_IA_HANDLE ia, DAT_UINT64 *id);
  */
 DAT_RETURN kdat_ia_name(DAT_UINT64 id, DAT_NAME_PTR name);
 
-/* The changes that a notifier tells of. */
+/* The changes that a notifier reports. */
 #define KDAT_CHANGED_IAS	0x1	/* IAs have come, gone, or are renamed */
-#define KDAT_CHANGED_ADDRESSES	0x2	/* IP addresses of this host have */
+#define KDAT_CHANGED_ADDRESSES	0x2	/* IP addresses of this host have come or gone */
 
 typedef struct kdat_notifier *KDAT_NOTIFIER_HANDLE;
 
@@ -448,27 +447,27 @@ typedef void (*KDAT_CHANGED_FUNC)(DAT_PVOID data, DAT_COUNT what);
 
 /**
  * kdat_notifier_create() - be told of IAs and addresses that come and go
- * @changed: called after a change with @data and %KDAT_CHANGED_ bits, in process
- *	context. It may sleep, open and close IAs; it is called once for changes that
- *	follow each other closely, and for one change perhaps twice
+ * @changed: called after a change with @data and %KDAT_CHANGED_ bits, in process context.
+ *	It may sleep, open and close IAs; it is called once for changes in close
+ *	succession, and perhaps twice for one change
  * @data: for @changed
  * @notifier: receives the handle for kdat_notifier_free()
  *
- * The call says that something has changed, not what: @changed looks again, with
- * kdat_ia_find() for an address and dat_registry_list_providers() for all IAs. An
- * address is told of when connections to it can be made, not only when the host has
- * it. Whoever has an IA open is told that its device is gone by
- * %DAT_ASYNC_ERROR_IA_CATASTROPHIC, before or after this.
+ * The call says that something has changed, not what: @changed must look again, with
+ * kdat_ia_find() for an address and dat_registry_list_providers() for all IAs. An address
+ * is reported when connections to it can be made, not only when the host has it. The loss
+ * of the device of an open IA is also reported by %DAT_ASYNC_ERROR_IA_CATASTROPHIC,
+ * before or after this.
  *
- * Functions of all consumers are called one after the other; one that takes long
- * keeps the others waiting.
+ * Functions of all consumers are called one after the other; a function that takes long
+ * delays the others.
  *
  * Context: Process context, may sleep.
  * Return:
- * * %DAT_SUCCESS - changes from now on are told
+ * * %DAT_SUCCESS - later changes are reported
  * * %DAT_INSUFFICIENT_RESOURCES - no memory
  * * %DAT_INVALID_PARAMETER - @changed or @notifier is NULL
- * * %DAT_INVALID_STATE - called by such a function
+ * * %DAT_INVALID_STATE - called by the function of a notifier
  *
  * Example::
  *
@@ -483,7 +482,7 @@ DAT_RETURN kdat_notifier_create(KDAT_CHANGED_FUNC changed, DAT_PVOID data,
 				KDAT_NOTIFIER_HANDLE *notifier);
 
 /**
- * kdat_notifier_free() - be told of changes no more
+ * kdat_notifier_free() - end the reports of changes
  * @notifier: from kdat_notifier_create(); invalid afterwards
  *
  * When the call returns, the function does not run and is not called any more.
@@ -505,17 +504,17 @@ DAT_RETURN kdat_notifier_create(KDAT_CHANGED_FUNC changed, DAT_PVOID data,
 DAT_RETURN kdat_notifier_free(KDAT_NOTIFIER_HANDLE notifier);
 
 /*
- * kDAPL chooses the completion vector of an EVD: that of the other EVD of its Endpoint,
- * or the least recently used one.
+ * kDAPL chooses the completion vector of an EVD: the vector of the other EVD of its
+ * Endpoint, or the least recently used one.
  */
 #define KDAT_VECTOR_ANY		(-1)
 
 /**
  * kdat_evd_set_vector() - choose the completion vector of an EVD
  * @evd: an EVD that no connected Endpoint has used yet
- * @vector: the completion vector, or the CPU that most devices interrupt for it;
- *	counted from 0, modulo the number that the device has. %KDAT_VECTOR_ANY leaves
- *	the choice to kDAPL again
+ * @vector: the completion vector, or the CPU that most devices interrupt for it; counted
+ *	from 0, modulo the device's number of vectors. %KDAT_VECTOR_ANY leaves the choice
+ *	to kDAPL again
  *
  * Completions of requests and receives cause interrupts, and so upcalls, on the CPU
  * that the vector stands for.
@@ -542,10 +541,10 @@ DAT_RETURN kdat_evd_set_vector(DAT_EVD_HANDLE evd, DAT_COUNT vector);
  * kdat_evd_wait_upcalls() - wait for the upcalls of an EVD that are under way
  * @evd_handle: the EVD
  *
- * An upcall that got its event before dat_ep_free() was called may begin or run
- * after that call has returned, on another CPU. When this call returns after that,
- * no upcall of the EVD has an event any more that was taken from it before. Later
- * events cause upcalls as ever, and those are not waited for.
+ * An upcall that got its event before dat_ep_free() was called may begin or run after
+ * that call has returned, on another CPU. When a later kdat_evd_wait_upcalls() returns,
+ * no upcall of the EVD has such an event any more. Events that come later cause upcalls
+ * as usual, and the call does not wait for these.
  *
  * Context: Process context, may sleep.
  * Return:
@@ -556,7 +555,7 @@ DAT_RETURN kdat_evd_set_vector(DAT_EVD_HANDLE evd, DAT_COUNT vector);
  *
  * Example::
  *
- *	// What the upcalls of the EP's events use is freed.
+ *	// Free the data that upcalls of the EP's events use.
  *	ret = dat_ep_free(ep);
  *	if (ret == DAT_SUCCESS)
  *		ret = kdat_evd_wait_upcalls(recv_evd);
