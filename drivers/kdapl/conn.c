@@ -3,10 +3,10 @@
  * Connections.
  *
  * A struct kdapl_conn is one attempt to connect an Endpoint, from the first
- * step to the last event. It owns the rdma_cm id. Whoever ends it calls
- * kdapl_conn_end() (ep_state.c) in any context; that queues kdapl_conn_down(),
- * which disconnects, destroys the id, then the QP, flushes, and reports last.
- * So all completions of a connection precede its final event.
+ * step to the last event. It owns the rdma_cm id. kdapl_conn_end() (ep_state.c)
+ * ends it, in any context: it queues kdapl_conn_down(), which disconnects,
+ * destroys the id, then the QP, flushes, and reports last. So all completions of
+ * a connection precede its final event.
  *
  * kdapl_conn_handler() runs under the id's handler lock and takes no mutex but
  * conn->dial. conn->mutex keeps setting up (conn_connect.c, cm_accept.c) and

@@ -9,10 +9,10 @@
  * rdma_disconnect() and rdma_destroy_id() wait in iw_cm until the driver has answered
  * rdma_connect() or rdma_accept(), and siw leaves both answers to the peer:
  *
- * - A peer may ask to send the first frame when it was accepted (MPA version 2). siw
- * reports the connection when this frame comes, and has no timer. Nor may the queue pair
- * be taken to ERR before: siw would report an end, for which iw_cm has a BUG() then. But
- * siw takes any wake-up of the socket for the frame, so kdapl_siw_wake() causes one.
+ * - An accepted peer may ask to send the first frame (MPA version 2). siw reports the
+ * connection when this frame comes, and has no timer. The queue pair must not be taken to
+ * ERR before: siw would report an end, for which iw_cm still has a BUG(). But siw takes
+ * any wake-up of the socket for the frame, so kdapl_siw_wake() causes one.
  * - siw connects its socket within rdma_connect(), which takes two minutes if nobody
  * answers and holds up all ids of rdma_cm meanwhile. kdapl_siw_abort() ends this. From
  * there on siw has a timer of 10 s. A connected socket is left alone: closed before the

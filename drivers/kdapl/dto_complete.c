@@ -182,7 +182,7 @@ static void kdapl_send_done(struct kdapl_evd *evd, struct kdapl_wr *wr, u8 statu
 		if (wr->ahead)
 			sq->ahead--;
 		else
-			/* Silent and no failure: the device has completed a later request. */
+			/* Not failed: the device has completed a later request. */
 			wr->status = DAT_DTO_SUCCESS;
 		wr->ahead = false;
 		kdapl_send_finish(evd, wr, later);

@@ -209,7 +209,7 @@ void kdapl_ep_unlock_recv(struct kdapl_ep *ep, struct kdapl_evd *evd,
 
 /*
  * Count @ep in evd->watchers if @want: while a high watermark is armed, arrivals must be
- * noticed though nobody polls. Return whether the caller must arm the CQs.
+ * noticed even if nobody polls. Return whether the caller must arm the CQs.
  */
 bool kdapl_ep_update_watch(struct kdapl_ep *ep, struct kdapl_evd *evd,
 			   bool want)

@@ -411,8 +411,8 @@ static inline bool kdapl_policy_active(DAT_UPCALL_POLICY policy)
 
 /*
  * Is an upcall due for events that are there already? The dispatcher may call this
- * without a lock: everyone who adds an event, or makes one due, schedules the dispatcher
- * afterwards.
+ * without a lock: every caller that adds an event, or makes one due, schedules the
+ * dispatcher afterwards.
  */
 static inline bool kdapl_evd_is_due(const struct kdapl_evd *evd)
 {

@@ -134,8 +134,8 @@ void kdapl_hca_name(struct kdapl_hca *hca, char name[IB_DEVICE_NAME_MAX])
 }
 
 /*
- * Copy the name of the device with this number, present or last, if it has left. Return
- * whether the number is known. Context: Any.
+ * Copy the present name of the device with this number, or its last name if it has left.
+ * Return whether the number is known. Context: Any.
  */
 bool kdapl_hca_name_of(u32 serial, char name[IB_DEVICE_NAME_MAX])
 {

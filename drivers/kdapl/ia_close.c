@@ -116,7 +116,7 @@ static void kdapl_ia_free_all(struct kdapl_ia *ia)
 		while (kdapl_ia_free_type(ia, kdapl_close_order[i]))
 			;
 		/*
-		 * Wait shortly for lingering Endpoints; usually the memory can be freed
+		 * Wait briefly for lingering Endpoints; usually the memory can be freed
 		 * then.
 		 */
 		if (kdapl_close_order[i] == DAT_HANDLE_TYPE_EP)

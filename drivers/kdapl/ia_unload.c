@@ -2,7 +2,7 @@
 /*
  * Consumers that are unloaded, or fail to load, and leave something behind.
  *
- * The kernel reports a module that goes when nothing pins it any more and its exit
+ * The kernel reports a leaving module when nothing pins it any more and its exit
  * function, if it was loaded, has returned. The memory of the module is freed when
  * kdapl_module_event() returns. So by then kdapl.ko must give up everything in that memory:
  * the functions and data of upcalls and notifiers, and memory that the IAs of the
@@ -13,14 +13,14 @@
  * module of an IA is in kdapl_ia.opener. Memory of one module in the IA of another module is
  * the business of that other module.
  *
- * The event handler waits for running upcalls, whose code goes, and for the end of
- * connections. It holds no lock but that of the chain of module notifiers, for reading.
+ * The event handler waits for running upcalls, whose code is about to go, and for the end
+ * of connections. It holds no lock but that of the chain of module notifiers, for reading.
  *
- * The wait for connections has no time limit. None may be left behind: nothing keeps the
- * module's memory after the notifiers have returned, and a device that still has a queue pair
- * may write there. But only a driver that never answers rdma_accept() makes the wait long
- * (kdapl_ep_is_stuck()). The log then names the device every 15 s. kdapl.ko takes down
- * everything else meanwhile.
+ * The wait for connections has no time limit. No connection may be left behind: nothing
+ * keeps the module's memory after the notifiers have returned, and a device that still has
+ * a queue pair may write there. But only a driver that never answers rdma_accept() makes
+ * the wait long (kdapl_ep_is_stuck()). The log then names the device every 15 s. kdapl.ko
+ * takes down everything else meanwhile.
  */
 #include <linux/module.h>
 #include <linux/notifier.h>

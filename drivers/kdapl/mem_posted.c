@@ -219,8 +219,8 @@ static bool kdapl_lmr_lingers(struct kdapl_ep *ep, void *lmr)
 }
 
 /*
- * Wait for the Endpoints that were freed before the call and whose work names @lmr or is
- * about it. Return false if one of them still receives. Context: Process context.
+ * Wait for the Endpoints that were freed before the call and have work that names @lmr or
+ * is about it. Return false if one of them still receives. Context: Process context.
  */
 static bool kdapl_lmr_wait_lingering(struct kdapl_lmr *lmr)
 {

@@ -338,7 +338,7 @@ void kdapl_region_unmap(struct kdapl_lmr *lmr)
 
 	lockdep_assert_held(&lmr->obj.ia->hca->sem);
 
-	/* A binding may have ended by itself: sync the written memory, as nobody else does. */
+	/* Sync the written memory: nobody has if the binding has ended by itself. */
 	if (lmr->fmr)
 		kdapl_region_sync(lmr, 0, lmr->len, true);
 	/*

@@ -84,7 +84,7 @@ static void kdapl_probe_poll(struct kdapl_probe *probe)
 	}
 }
 
-/* Send the message and wait for its Send, which completes after the receive. */
+/* Send the message and wait until the Send completes, which it does after the receive. */
 static int kdapl_probe_send(struct kdapl_probe *probe)
 {
 	const struct ib_send_wr wr = {
@@ -110,7 +110,7 @@ static int kdapl_probe_send(struct kdapl_probe *probe)
 	return -ETIMEDOUT;
 }
 
-/* Destroy QP and CQ, after polling the last completions. */
+/* Destroy the QP, poll its last completions, and destroy the CQ. */
 static void kdapl_probe_end(struct kdapl_probe *probe)
 {
 	if (IS_ERR_OR_NULL(probe->cq))
