@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * kDAPL 2.0: Endpoints, except posting (dat_dto.h) and the passive side of connecting
+ * kDAPL 2.0: Endpoints, but for posting (dat_dto.h) and the passive side of connecting
  * (dat_cm.h).
  *
  * An EP holds a receive buffer from taking it for a message until the consumer has reaped
