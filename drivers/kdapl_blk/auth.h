@@ -17,7 +17,7 @@
 
 /*
  * struct kblk_proof_of - input of the keyed digest that is the proof
- * @who: "initiator" or "target": a reflected proof is invalid
+ * @who: "initiator" or "target", so that a reflected proof is invalid
  * @challenge: challenge of the target
  * @nonce: nonce of the initiator
  * @session: see struct kblk_hello, as @epoch and @queue
@@ -38,9 +38,9 @@ struct kblk_proof_of {
 static_assert(SHA256_DIGEST_SIZE == KBLK_PROOF_LEN);
 
 /*
- * struct kblk_hmac - the kernel's HMAC-SHA-256, allocated when the module is loaded: a
- * disk that reconnects may be the one with the algorithm's module, or with swap
- * @lock: guards the key that @tfm has
+ * struct kblk_hmac - the kernel's HMAC-SHA-256. It is allocated when the module is loaded: a
+ * disk that reconnects may hold swap, or the module of the algorithm.
+ * @lock: guards the key that is set in @tfm
  */
 struct kblk_hmac {
 	spinlock_t lock;		/* see above */
@@ -66,8 +66,8 @@ static inline void kblk_hmac_free(struct kblk_hmac *hmac)
 }
 
 /*
- * Write the HMAC-SHA-256 of @of, keyed with @len bytes of @secret, to @proof. If an
- * error number is returned @proof is no proof. Context: does not sleep.
+ * Write the HMAC-SHA-256 of @of, keyed with @len bytes of @secret, to @proof. If an error
+ * number is returned, @proof is not valid. Context: does not sleep.
  */
 static inline int kblk_prove(struct kblk_hmac *hmac, const void *secret,
 			     unsigned int len, const struct kblk_proof_of *of,

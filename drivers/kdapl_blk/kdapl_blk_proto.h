@@ -19,7 +19,7 @@
 #define KBLK_VERSION_MIN	1
 #define KBLK_VERSION_MAX	1
 #define KBLK_NAME_LEN		64
-/* Most data inside a message, per request or reply, bytes */
+/* Most inline data of one request or reply, bytes */
 #define KBLK_INLINE		4096
 /*
  * Longest request message that this implementation receives or builds; a peer
@@ -44,9 +44,9 @@
  * @epoch: grows with each attempt to make the disk's connections
  * @features: KBLK_FEATURE_ bits that the initiator would like to use
  *
- * A target that still serves connections of an earlier epoch of the session
- * ends them, and refuses new ones until their requests have finished: the first
- * copy of a write must not overtake the second.
+ * A target that still serves an earlier epoch of the session ends its connections, and refuses
+ * new ones until their requests have finished: the first copy of a write must not overtake the
+ * second.
  */
 struct kblk_hello {
 	__le32 magic;
@@ -69,7 +69,7 @@ struct kblk_hello {
  * @queues: connections that the disk may have, with KBLK_FEATURE_QUEUES; else 0
  * @request_size: longest request message, bytes
  * @max_transfer: most data of one READ or WRITE, bytes
- * @features: those of the hello that are in use
+ * @features: KBLK_FEATURE_ bits of the hello that are in use
  * @reserved: 0
  */
 struct kblk_welcome {
@@ -86,32 +86,32 @@ struct kblk_welcome {
 
 /* The reply to a request with an rmr_context invalidates that key. */
 #define KBLK_FEATURE_INVALIDATE	0x00000001
-/* A message may bring several replies. */
+/* A message may contain several replies. */
 #define KBLK_FEATURE_BATCH	0x00000002
-/* A message may bring several requests. */
+/* A message may contain several requests. */
 #define KBLK_FEATURE_REQUESTS	0x00000004
 /* The reply to IDENTIFY brings a UUID. */
 #define KBLK_FEATURE_IDENTITY	0x00000008
 /* The target understands KBLK_NOUNMAP. */
 #define KBLK_FEATURE_NOUNMAP	0x00000010
-/* Replies tell the size of the volume. */
+/* Replies carry the size of the volume. */
 #define KBLK_FEATURE_SIZE	0x00000020
-/* ATTACH brings a proof, and so does its reply. */
+/* ATTACH and its reply carry a proof. */
 #define KBLK_FEATURE_AUTH	0x00000040
-/* The welcome tells how many connections the disk may have. */
+/* The welcome carries the number of connections that the disk may have. */
 #define KBLK_FEATURE_QUEUES	0x00000080
-/* The first credits may be one; requests ask for more, KEEPALIVE returns some. */
+/* A connection may begin with one credit; requests ask for more, KEEPALIVE returns some. */
 #define KBLK_FEATURE_CREDITS	0x00000100
-/* ATTACH tells the host; there is FENCE. */
+/* ATTACH names the host; FENCE is supported. */
 #define KBLK_FEATURE_HOST	0x00000200
-/* A connection may be attached to several volumes; requests tell which. */
+/* A connection may be attached to several volumes; each request names its volume. */
 #define KBLK_FEATURE_VOLUMES	0x00000400
-/* The reply to IDENTIFY brings what transfers the volume likes. */
+/* The reply to IDENTIFY brings the transfer sizes that suit the volume. */
 #define KBLK_FEATURE_HINTS	0x00000800
-/* There is LIST. */
+/* LIST is supported. */
 #define KBLK_FEATURE_LIST	0x00001000
-#define KBLK_FEATURES		0x00001fff	/* all there are */
-#define KBLK_BATCH_MAX		32		/* per message */
+#define KBLK_FEATURES		0x00001fff	/* all features */
+#define KBLK_BATCH_MAX		32		/* requests or replies per message */
 
 enum kblk_hello_status {
 	KBLK_HELLO_OK = 0,
@@ -121,8 +121,8 @@ enum kblk_hello_status {
 	KBLK_HELLO_RESOURCES = 4,	/* no memory for the connection */
 	KBLK_HELLO_STOPPING = 5,	/* the port is being closed */
 	KBLK_HELLO_DRAINING = 6,	/* an earlier epoch is being ended */
-	KBLK_HELLO_STALE = 7,		/* there is a later epoch */
-	KBLK_HELLO_SHUNNED = 8		/* clients of the host misbehaved */
+	KBLK_HELLO_STALE = 7,		/* a later epoch is known */
+	KBLK_HELLO_SHUNNED = 8		/* clients of this host misbehaved */
 };
 
 /* ---- Requests and replies: messages -------------------------------------- */
@@ -166,12 +166,12 @@ enum kblk_opcode {
  *	KBLK_FEATURE_CREDITS; else 0
  * @id: chosen by the initiator, returned in the reply
  * @offset: offset on the volume, bytes, a multiple of the block size; LIST: number of the
- *	volume that is wanted, from 0
+ *	wanted volume, from 0
  * @length: bytes; a multiple of the block size for opcodes that use @offset
  * @rmr_context: key of the initiator's memory if the data is not inline
  * @address: address of the data in that memory
- * @namespace: number of the volume that the request is for, with
- *	KBLK_FEATURE_VOLUMES; 0 for ATTACH, CHALLENGE, LIST and KEEPALIVE, and without it
+ * @namespace: number of the volume that the request is for, with KBLK_FEATURE_VOLUMES;
+ *	otherwise, and for ATTACH, CHALLENGE, LIST and KEEPALIVE, 0
  * @reserved: 0
  *
  * Inline data follows the request. With KBLK_FEATURE_REQUESTS a message holds
@@ -198,9 +198,8 @@ struct kblk_request {
  * @credits: credits granted; 1 keeps the number of requests as it is
  * @id: id of the request
  * @length: bytes of inline data that follow
- * @size: size of the volume that the request was for, bytes; 0 without
- *	KBLK_FEATURE_SIZE, before ATTACH, and with KBLK_FEATURE_VOLUMES if the
- *	request was for none
+ * @size: size of the request's volume, bytes; 0 without KBLK_FEATURE_SIZE, before ATTACH, and
+ *	with KBLK_FEATURE_VOLUMES if the request was for no volume
  * @reserved: 0
  *
  * Inline data follows the reply. With KBLK_FEATURE_BATCH a message holds up to
@@ -227,7 +226,7 @@ enum kblk_status {
 	KBLK_ERR_NO_SPACE = 6,		/* thin volume, or file system, is full */
 	KBLK_ERR_NO_VOLUME = 7,		/* ATTACH, LIST: no such volume */
 	KBLK_ERR_DENIED = 8,		/* ATTACH: client not allowed */
-	KBLK_ERR_NOT_ATTACHED = 9,	/* or not to the volume of the request */
+	KBLK_ERR_NOT_ATTACHED = 9,	/* no volume, or not the request's */
 	KBLK_ERR_DRAINING = 10,		/* ATTACH, FENCE: connections are being ended */
 	/* ATTACH: there is a later epoch, or no connection of the disk but this */
 	KBLK_ERR_STALE = 11,
@@ -236,17 +235,16 @@ enum kblk_status {
 };
 
 /*
- * struct kblk_attach - volume that the connection is for, or one of them
+ * struct kblk_attach - the volume to attach the connection to
  * @client: name of the client, NUL-terminated
  * @subsystem: name of the subsystem, NUL-terminated
  * @namespace: number of the volume in the subsystem
- * @keepalive_ms: the initiator sends a message at least this often; 0: no
- *	promise
+ * @keepalive_ms: longest time between two messages of the initiator; 0: no promise
  * @host: random number of the initiator's host, the same for all its disks; 0
  *	without KBLK_FEATURE_HOST
  * @reserved: 0
  *
- * With LIST all but @client is 0.
+ * With LIST all members but @client are 0.
  */
 struct kblk_attach {
 	char client[KBLK_NAME_LEN];
@@ -258,12 +256,12 @@ struct kblk_attach {
 } __packed;
 
 /*
- * struct kblk_fence - connections to the volume that are to be ended
- * @session: their session, see struct kblk_hello
- * @epoch: their last epoch
+ * struct kblk_fence - connections to the volume that the target is to end
+ * @session: session of the connections, see struct kblk_hello
+ * @epoch: last epoch of the connections
  * @reserved: 0
  *
- * The reply is KBLK_ERR_DRAINING until all their requests have finished.
+ * The reply is KBLK_ERR_DRAINING until all requests of these connections have finished.
  */
 struct kblk_fence {
 	__le64 session;
@@ -290,18 +288,17 @@ struct kblk_proof {
  * @block_size: bytes, a power of two from 512 to 4096
  * @physical_block_size: bytes, a power of two, not below @block_size
  * @flags: KBLK_VOLUME_ bits
- * @discard_granularity: bytes, 0 if there is no discard
- * @max_discard: longest DISCARD, bytes, 0 if there is none
- * @max_write_zeroes: longest WRITE_ZEROES, bytes, 0 if there is none
- * @instance: a changed value means that writes which were replied to and not
- *	flushed may be lost
+ * @discard_granularity: bytes, 0 if DISCARD is not supported
+ * @max_discard: longest DISCARD, bytes, 0 if not supported
+ * @max_write_zeroes: longest WRITE_ZEROES, bytes, 0 if not supported
+ * @instance: if the value has changed, writes that were replied to and not flushed may be lost
  * @uuid: UUID of the volume, as a uuid_t; 0 without KBLK_FEATURE_IDENTITY
- * @io_min: bytes that a transfer should not be shorter than, a multiple of @block_size, as
- *	the chunk of a stripe; 0 without KBLK_FEATURE_HINTS
- * @io_opt: bytes that long transfers should be a multiple of, a multiple of @block_size, as
- *	a stripe; 0: not known, or no KBLK_FEATURE_HINTS
+ * @io_min: shortest transfer that suits the volume, as the chunk of a stripe, bytes, a
+ *	multiple of @block_size; 0 without KBLK_FEATURE_HINTS
+ * @io_opt: long transfers should be a multiple of this, as a stripe, bytes, a multiple of
+ *	@block_size; 0: not known, or no KBLK_FEATURE_HINTS
  *
- * A hint is KBLK_HINT_MAX at most.
+ * @io_min and @io_opt are KBLK_HINT_MAX at most.
  */
 struct kblk_identify {
 	__le64 size;
@@ -317,7 +314,7 @@ struct kblk_identify {
 	__le32 io_opt;
 } __packed;
 
-/* Initiators read ahead as far as a hint says. */
+/* Limit of a hint: initiators read ahead as far as it says. */
 #define KBLK_HINT_MAX		0x04000000
 
 /*
@@ -339,9 +336,9 @@ struct kblk_listed {
 } __packed;
 
 #define KBLK_VOLUME_READ_ONLY	0x00000001
-#define KBLK_VOLUME_CACHE	0x00000002	/* loses writes unless flushed */
+#define KBLK_VOLUME_CACHE	0x00000002	/* unflushed writes may be lost */
 #define KBLK_VOLUME_ROTATIONAL	0x00000004
-#define KBLK_VOLUME_FLAGS	0x00000007	/* all there are */
+#define KBLK_VOLUME_FLAGS	0x00000007	/* all flags */
 
 static_assert(sizeof(struct kblk_hello) == 32);
 static_assert(sizeof(struct kblk_welcome) == 32);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Secrets of clients and of disks: text that the administrator has written, or a key
- * of the kernel's key retention service, of which nothing is copied.
+ * Secrets of clients and disks: a text that the administrator has written, or a key of the
+ * kernel's key retention service, whose payload is not copied.
  *
- * kblk_secret_parse() takes a reference to the key, which kblk_secret_put() drops.
- * kblk_secret_prove() reads the payload under RCU each time, so that an update and a
- * revocation of the key apply to the next ATTACH. The owner of a struct kblk_secret
- * keeps it from changing meanwhile.
+ * kblk_secret_parse() takes a reference on the key, and kblk_secret_put() drops it.
+ * kblk_secret_prove() reads the payload under RCU each time, so that an update or a revocation
+ * of the key applies to the next ATTACH. The owner of a struct kblk_secret keeps it from
+ * changing during a call.
  */
 #ifndef KDAPL_BLK_SECRET_H
 #define KDAPL_BLK_SECRET_H
@@ -22,9 +22,8 @@
 #define KBLK_SECRET_TEXT	255
 
 /*
- * struct kblk_secret - what client and target both know
- * @text: the secret, or KBLK_SECRET_KEY and the description of @key; if empty, there
- *	is no secret
+ * struct kblk_secret - a secret that client and target share
+ * @text: the secret, or KBLK_SECRET_KEY and the description of @key; empty: no secret
  * @key: key whose payload is the secret, or NULL
  */
 struct kblk_secret {
@@ -45,8 +44,8 @@ static inline void kblk_secret_put(struct kblk_secret *secret)
 
 #ifdef CONFIG_KEYS
 /*
- * Return the payload of @key, or the error number of a key that is no secret, or none
- * any more. Context: RCU read-side critical section, in which the payload is valid.
+ * Return the payload of @key, or an error pointer if @key is not valid any more or its payload
+ * cannot be a secret. Context: RCU read-side critical section, in which the payload is valid.
  */
 static inline const struct user_key_payload *kblk_key_payload(struct key *key)
 {
@@ -55,7 +54,7 @@ static inline const struct user_key_payload *kblk_key_payload(struct key *key)
 
 	if (err)
 		return ERR_PTR(err);
-	/* There is none if key_revoke() has come after key_validate(). */
+	/* The payload is NULL if key_revoke() ran after key_validate(). */
 	payload = user_key_payload_rcu(key);
 	if (!payload)
 		return ERR_PTR(-EKEYREVOKED);
@@ -80,8 +79,8 @@ static inline int kblk_key_prove(struct key *key, struct kblk_hmac *hmac,
 }
 
 /*
- * Look for the key called @name in the keyrings of the current process, and nowhere
- * else: no program is started to make it. Return the key with a reference.
+ * Look for the key called @name only in the keyrings of the current process: no program is
+ * started to make it. Return the key with a reference.
  */
 static inline struct key *kblk_key_find(const char *name)
 {
@@ -115,8 +114,8 @@ static inline struct key *kblk_key_find(const char *name)
 #endif
 
 /*
- * Read the first line of @page into @secret, which need not be initialised. Return 0,
- * or an error number and no secret. Context: process, may sleep.
+ * Parse the first line of @page into @secret, which need not be initialised. Return 0, or an
+ * error number and no secret. Context: process, may sleep.
  */
 static inline int kblk_secret_parse(struct kblk_secret *secret, const char *page)
 {
@@ -142,7 +141,7 @@ static inline int kblk_secret_parse(struct kblk_secret *secret, const char *page
 	return 0;
 }
 
-/* Prove knowledge of @secret, which there must be, as kblk_prove() does. */
+/* Prove knowledge of @secret, which is not empty, as kblk_prove() does. */
 static inline int kblk_secret_prove(const struct kblk_secret *secret,
 				    struct kblk_hmac *hmac,
 				    const struct kblk_proof_of *of,
@@ -153,7 +152,7 @@ static inline int kblk_secret_prove(const struct kblk_secret *secret,
 	return kblk_prove(hmac, secret->text, strlen(secret->text), of, proof);
 }
 
-/* Return what to call @secret in the log, which is never its text. */
+/* Return a name of @secret for the log, never its text. */
 static inline const char *kblk_secret_name(const struct kblk_secret *secret)
 {
 	return secret->key ? secret->text : "secret";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the statuses of the protocol, and error numbers, mean: for the log of initiator and
- * target. No state, no locks.
+ * Texts for the log, and error numbers, for statuses of the protocol and failures of keys,
+ * files and listeners. No state, no locks.
  */
 #ifndef KDAPL_BLK_STATUS_H
 #define KDAPL_BLK_STATUS_H
@@ -35,7 +35,7 @@ static inline const char *kblk_hello_text(u16 status)
 	}
 }
 
-/* Return the error number for @status, which is not KBLK_HELLO_OK, for who connects. */
+/* Convert @status, which is not KBLK_HELLO_OK, to an error number for the initiator. */
 static inline int kblk_hello_errno(u16 status)
 {
 	switch (status) {
@@ -85,7 +85,7 @@ static inline const char *kblk_status_text(u16 status)
 	}
 }
 
-/* Return why a key, or another secret, gives no proof. */
+/* Return why a secret, or its key, gives no proof. */
 static inline const char *kblk_secret_text(int err)
 {
 	switch (err) {

@@ -49,8 +49,9 @@ static inline const char *kblk_strerror(DAT_RETURN ret)
 }
 
 /*
- * Copy the present name of the IA with number @id, as kdat_ia_name() does. Return whether
- * it is known and not @ia, which may lack the port of a device that has one.
+ * Copy the present name of the IA with number @id to @name, as kdat_ia_name() does. Return
+ * whether the IA is known and its name is not @ia, which may lack the port of a device that
+ * has one.
  */
 static inline bool kblk_ia_renamed(DAT_UINT64 id, const char *ia,
 				   char name[DAT_NAME_MAX_LENGTH])
@@ -139,9 +140,9 @@ static inline int kblk_buf_register(struct kblk_buf *buf, DAT_IA_HANDLE ia,
 }
 
 /*
- * Free the registration of @buf; no post that uses it may be outstanding. Idempotent, as
- * kblk_buf_free(). dat_lmr_free() is refused while a driver does not let go of a connection:
- * the device may still write into the memory, which is given up then.
+ * Free the registration of @buf; no post that uses it may be outstanding. Idempotent, like
+ * kblk_buf_free(). dat_lmr_free() fails while a driver does not end a connection: the device
+ * may still write into the memory, which is leaked then.
  */
 static inline void kblk_buf_unregister(struct kblk_buf *buf)
 {
