@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Internal interface of kdapl_blk.ko: structures, locks, and functions of more than one file.
+ * Internal interface of kdapl_blk.ko: structures, locks, and functions that files share.
  *
  *   ini_main.c       module
  *   ini_configfs.c   configfs
  *   ini_disk.c       the block layer's side
  *   ini_recover.c    a disk: attached to its volume, lost, attached again
- *   ini_retry.c      when that is, and when connections are made again
- *   ini_volume.c     disks that are paths to one volume
- *   ini_vouch.c      which targets may say that they have a volume
- *   ini_links.c      which disks have connections in common
- *   ini_link.c       the connections of disks: made, lost, made again
- *   ini_queues.c     which of them are used, and by whom
+ *   ini_retry.c      when disks and connections are tried again
+ *   ini_volume.c     volumes, and the disks that are paths to them
+ *   ini_vouch.c      which targets may claim a volume
+ *   ini_links.c      which disks share a link
+ *   ini_link.c       the connections of a link: made, lost, made again
+ *   ini_queues.c     which queues are in use, and the routes of disks to them
  *   ini_queue.c      one connection
  *   ini_slot.c       slots: memory and registrations
  *   ini_io.c         requests and replies
  *   ini_admin.c      admin requests: attach, identify, fence, keep-alive, list
- *   ini_discover.c   which volumes a target has
+ *   ini_discover.c   asks a target for its volumes
  *
- * A disk is on a link, which has several queues, each an Endpoint; queues share
- * no state. Each hardware queue of the block layer has a route to the queue of its
- * number, or, while there are fewer queues, to one that others use as well. A
- * queue has a slot for each request that may be outstanding; the first is for
- * admin requests. Slots get their memory when they are needed. Disks of one subsystem
- * may share a link; then each has its own requests, credits and recovery there.
+ * A disk is on a link, which has several queues, each an Endpoint; queues share no state. Each
+ * hardware queue of the block layer has a route to the queue of its number or, while there are
+ * fewer queues, shares a queue with other hardware queues. A queue has a slot for each request
+ * that may be outstanding; the first slot is for admin requests. Slots get memory when they
+ * are needed. Disks of one subsystem may share a link; each has its own requests, credits and
+ * recovery there.
  *
- * KBI_SLOT_BUSY decides who finishes a slot: whoever clears the bit.
+ * KBI_SLOT_BUSY decides who finishes a slot: the function that clears the bit.
  *
  * Locks, outermost first:
  *
- *   disk->admin   mutex     connect and disconnect, parameters
- *   link->mutex   mutex     connections are made or taken down, and disks attached;
- *			     kbi_link_lock()
- *   kbi_volumes_lock  mutex volumes, and which sessions are to be fenced
- *   kbi_links_lock    mutex which link a disk is on
- *   link->lock    spinlock  the disks on the link
- *   queue->lock   spinlock  the message being put together
+ *   disk->admin       mutex     connect and disconnect, parameters
+ *   link->mutex       mutex     making and ending connections, attaching disks;
+ *                               kbi_link_lock()
+ *   kbi_volumes_lock  mutex     volumes, and the sessions to be fenced
+ *   kbi_links_lock    mutex     which link a disk is on
+ *   link->lock        spinlock  the disks on the link
+ *   queue->lock       spinlock  the message being put together
  */
 #ifndef KDAPL_BLK_INI_H
 #define KDAPL_BLK_INI_H
@@ -79,8 +79,8 @@ enum kbi_stat {
 };
 
 /*
- * How long the removal of a disk's directory waits for the disk to end, which
- * may take for ever; meanwhile no other directory can be made or removed.
+ * How long the removal of a disk's directory waits for the disk to end, which may take for
+ * ever. The removal holds locks that keep other directories from being made or removed.
  */
 #define KBI_END_WAIT	(2 * HZ)
 
@@ -94,24 +94,23 @@ enum { KBI_SLOT_BUSY };
 /*
  * struct kbi_slot - a request that may be outstanding
  * @flags: KBI_SLOT_BUSY
- * @use: the disk that the request is of, or NULL for an admin request where several
- *	share the queue
+ * @use: use of the queue by the request's disk; NULL for an admin request on a queue that
+ *	disks share
  * @rq: request of the block layer, NULL for an admin request
  * @id: id of the request: round in the upper half, number of the slot in the lower
- * @pending: events that must happen before the slot is finished: the reply, and
- *	a local invalidation unless the reply has invalidated the memory
+ * @pending: events that must happen before the slot is finished: the reply, and a local
+ *	invalidation unless the reply has invalidated the memory
  * @replied: the reply has arrived
  * @bound: @lmr is bound, with key @rmr_context
- * @inlined: bytes of data that the reply may bring
+ * @inlined: bytes of data that a successful reply brings
  * @status: enum kblk_status of the reply
- * @mem: a message to send, if its first request is this one, and from
- *	KBI_REPLY_AT on a receive buffer, whose message may be for other
- *	requests
+ * @mem: message to send, if the slot's request is the first in it; from KBI_REPLY_AT on a
+ *	receive buffer, whose message may answer other requests
  * @sg: pages of data that is not inline
  * @lmr: LMR to bind to @sg
  * @lmr_context: local key of @lmr
  * @rmr_context: remote key of @lmr
- * @into: where inline data of the reply to an admin request goes
+ * @into: destination of inline data in the reply to an admin request
  */
 struct kbi_slot {
 	unsigned long flags;
@@ -140,7 +139,7 @@ enum kbi_queue_state {
 /*
  * struct kbi_queue - a connection to the target
  * @index: number of the queue
- * @in_use: its loss is that of the link
+ * @in_use: the link uses the queue, so the loss of the queue is that of the link
  * @recv_evd: replies
  * @req_evd: completions of posts to @ep; see kbi_queue_objects()
  * @conn_evd: connection events
@@ -150,7 +149,7 @@ enum kbi_queue_state {
  * @connected: completed when @state leaves KBI_QUEUE_CONNECTING
  * @gone: completed by the last connection event
  * @admin: completed by the reply to an admin request, or by the loss of the connection
- * @features: features asked for
+ * @features: features that the hello has asked for
  * @err: why the connection was refused or has ended, an error number
  * @welcome: private data of the target
  * @invalidate: replies invalidate exposed memory
@@ -165,20 +164,20 @@ enum kbi_queue_state {
  * @gathered: number of requests in that message
  * @length: bytes of that message
  * @credits_move: requests may ask for credits, and keep-alives return them
- * @hosts: ATTACH tells our host, and there is FENCE
- * @wants: a request had to wait for a credit since the last one was sent
- * @credits: requests that may be sent
- * @volumes: a request tells which disk's volume it is for
- * @extra: requests outstanding beyond the first of each disk, with @volumes
- * @window: credits that the target has granted, with those of requests outstanding
- * @used: a message was sent since the last keep-alive
+ * @hosts: ATTACH names our host, and the target knows FENCE
+ * @wants: a request had to wait for a credit since the last request was sent
+ * @credits: requests that may be sent now
+ * @volumes: disks may share the queue, and each request names its volume
+ * @extra: with @volumes: requests outstanding, less the first of each disk
+ * @window: credits that the target has granted: @credits plus the requests outstanding
+ * @used: a message was sent since the last keep-alive was due
  * @asked: when the last admin request was sent, jiffies
- * @starved: at the last keep-alive there was no credit, and no request outstanding
- * @heard: when a message has come last, jiffies; with @volumes
+ * @starved: no credit, and no request outstanding, when the last keep-alive was due
+ * @heard: when the last message arrived, jiffies; with @volumes
  * @answer: inline data of a reply to an admin request
  * @nslots: number of @slots
  * @ready: number of slots that have memory and registrations
- * @cramped: a request had to wait for slots to have memory
+ * @cramped: a request had to wait for a slot with memory
  * @taken: a bit for each slot that has a request
  */
 struct kbi_queue {
@@ -257,8 +256,8 @@ enum kbi_state {
 	KBI_IDLE,		/* there is no disk */
 	KBI_CONNECTING,		/* connecting for the first time */
 	KBI_LIVE,
-	KBI_RECOVERING,		/* connections lost, requests wait */
-	KBI_FAILED,		/* connections lost for too long, requests fail */
+	KBI_RECOVERING,		/* connections were lost, requests wait */
+	KBI_FAILED,		/* connections were lost for too long, requests fail */
 	KBI_REMOVING
 };
 
@@ -280,47 +279,47 @@ enum kbi_link_state {
 
 /*
  * struct kbi_link - connections to a target, and the disks that use them
- * @entry: in kbi_links if further disks may use it, or empty; kbi_links_lock
- * @refs: the disks, and others for a moment; kbi_links_lock
- * @name: of the disk that it was made for
- * @params: of that disk, as far as they are about connections; the name of the adapter
- *	follows that of the device, see kbi_link_ia(), and changes under kbi_links_lock
- * @asks: it is for asking for volumes, and its disk is attached to none
+ * @entry: in kbi_links while further disks may use the link, else empty; kbi_links_lock
+ * @refs: references: one for each disk, and temporary ones; kbi_links_lock
+ * @name: name of the disk that the link was made for
+ * @params: parameters of that disk, of which those about connections are used; ->ia follows
+ *	when the device is renamed, see kbi_link_ia(), and changes under kbi_links_lock
+ * @asks: the link only asks for volumes, and its disk is attached to none
  * @state: enum kbi_link_state
- * @mutex: guards the connections, when attempts are made, and of each disk @shown,
- *	@quiesced, @identify, @nattached, @ends_link and the end of @gendisk; @routes change
- *	while the disk is quiesced
- * @lock: guards changes of @disks, which are made with @mutex, too
+ * @mutex: guards the connections, the times of attempts, and of each disk @shown, @quiesced,
+ *	@identify, @nattached, @ends_link and the end of @gendisk; @routes change while the
+ *	disk is quiesced
+ * @lock: guards @disks, together with @mutex: changes hold both
  * @disks: disks that are attached, or are to be
- * @ndisks: their number
+ * @ndisks: number of @disks
  * @session: see struct kblk_hello, as @epoch
  * @target: address of the target
  * @ia: the adapter
- * @ia_id: number of the adapter that was opened last, or 0; kbi_links_lock
- * @ia_ret: what the last attempt to open one returned, as told to the log
+ * @ia_id: number of the adapter that was last opened, or 0; kbi_links_lock
+ * @ia_ret: result of the last attempt to open @ia; the same error is not logged again
  * @async_evd: created with @ia
  * @pz: protection zone on @ia
  * @sync: DMA is not coherent, see dat_lmr_sync_*()
  * @queues: the connections
  * @nqueues: number of @queues, and of hardware queues of each disk
- * @nread: how many of these are for reads only
- * @nlive: connections in use, the first of @queues
- * @memory: of the slots of all queues, bytes
+ * @nread: number of @queues that are for reads only
+ * @nlive: number of connections in use, the first of @queues
+ * @memory: memory of the slots of all queues, bytes
  * @max_transfer: most data of a request, bytes; 0 before the first connection
- * @adding: queue that is being connected, or its reply waited for, while the link is live
- * @live_at: when it became live last, jiffies
- * @flaps: how often the connections were lost since it was live for reconnect_max_ms, and
- *	since a disk is blamed that has ended them
- * @spoils: how often disks have ended them since one of these was attached
- * @spoil_at: none of these is attached to a live link before, jiffies
- * @attempts: attempts to reconnect since the connections were lost, but for those that
- *	one disk has spoilt for others
- * @retry_at: when the next one is due, jiffies
- * @more_at: disks are not attached before to queues that they spoil, jiffies
- * @kept_alive: when keep-alives were due last, jiffies; @mutex
+ * @adding: queue being connected, or whose admin reply is awaited, while the link is live
+ * @live_at: when the link last became live, jiffies
+ * @flaps: how often the connections were lost since the link was live for reconnect_max_ms,
+ *	and since a disk was last blamed for ending them
+ * @spoils: how often disks have ended the connections since one of these disks was attached
+ * @spoil_at: no disk that ends the connections is attached to a live link before, jiffies
+ * @attempts: attempts to reconnect since the connections were lost, without those that a
+ *	blamed disk has spoilt for others
+ * @retry_at: when the next attempt to reconnect is due, jiffies
+ * @more_at: no disk is attached to a queue that it spoils before this time, jiffies
+ * @kept_alive: when keep-alives were last due, jiffies; @mutex
  * @err_work: takes the connections down
  * @reconnect_work: makes the first connection again
- * @more_work: makes the others, and gives slots memory
+ * @more_work: connects further queues, and gives slots memory
  * @keepalive_work: sends keep-alives
  */
 struct kbi_link {
@@ -369,49 +368,52 @@ struct kbi_link {
  * @params: see struct kbi_params; @admin
  * @state: enum kbi_state
  * @admin: serialises connect, disconnect and changes of @params
- * @removing: connect no more
- * @quiesced: the block layer queues no requests
- * @link: its connections, or NULL; changes with @admin and kbi_links_lock
+ * @removing: the disk is to be removed, so it must not connect any more
+ * @quiesced: the block layer is quiesced for this disk
+ * @link: link with the disk's connections, or NULL; changes with @admin and kbi_links_lock
  * @link_entry: in link->disks
- * @uses: of each queue of @link
- * @nattached: to how many queues, the first, the volume is attached
- * @nrouted: how many of these the block layer uses
- * @rerouting: quiesced until it uses all of them
- * @routes: what each hardware queue uses
+ * @uses: the disk's use of each queue of @link
+ * @nattached: number of queues, the first ones, that the volume is attached to
+ * @nrouted: number of these queues that the block layer uses
+ * @rerouting: kbi_queues_reroute() has quiesced the disk
+ * @routes: for each hardware queue, the use that its requests take
  * @gendisk: NULL unless there is a disk
  * @shown: @gendisk was added to the system
  * @index: number in the name of @gendisk
  * @identify: description of the volume
  * @volume: the volume, as long as there are connections or @gendisk
  * @volume_link: in volume->disks
- * @lost: for volume->lost
- * @fence: enum kbi_fence, for the session of the connections that were lost
- * @unanswered: a write was sent and not answered since the disk was a path; link->mutex
- * @vouched: UUID that another path's target has shown to be its own too; @admin
- * @fence_ms: time until fencing is tried again
- * @is_path: connected, and has fenced what others have lost
- * @hosts: as in struct kbi_queue, when the disk connected last
+ * @lost: the disk's session, an entry for volume->lost
+ * @fence: enum kbi_fence of the session whose connections were lost
+ * @unanswered: a write was sent and not answered since the disk became a path; link->mutex
+ * @vouched: UUID that the target of another path has vouched for, see kbi_vouch(); @admin
+ * @fence_ms: delay before fencing is tried again
+ * @is_path: the disk is connected, and has fenced the sessions that other paths have lost
+ * @hosts: queue->hosts when the disk last connected
  * @told_size: last size of the volume told by a reply
- * @resized_at: when the block layer was told of another size last, jiffies
+ * @resized_at: when the block layer was last told of another size, jiffies
  * @lost_at: when the connections or the volume were lost, jiffies
- * @live_at: when it was attached last, jiffies
- * @attempts: attempts to attach it again while the link is live, since it was attached
- * @detached: by the target, since it was attached last
- * @flaps: how often that was since it was live for reconnect_max_ms
- * @ends_link: the connections have ended when it was to be attached, see kbi_disk_blame()
- * @ends_queue: a further queue that has ended when it was to be attached to it, or 0
- * @recover_at: it is not attached again before, jiffies
+ * @live_at: when the volume was last attached, jiffies
+ * @attempts: attempts to attach the volume again, since it was attached, while the link is
+ *	live
+ * @detached: the target has detached the volume since it was last attached
+ * @flaps: how often the target has detached the volume since it was attached for
+ *	reconnect_max_ms
+ * @ends_link: the connections have ended while the volume was being attached, see
+ *	kbi_disk_blame()
+ * @ends_queue: further queue that has ended while the volume was being attached to it, or 0
+ * @recover_at: the volume is not attached again before this time, jiffies
  * @recover_work: attaches the volume again while the link is live
- * @fail_work: lets requests fail that waited for a fence
+ * @fail_work: fails requests that have waited too long, or for a fence
  * @fence_work: fences sessions that other paths have lost
  * @resize_work: adopts @told_size
  * @connect_work: connects
- * @listing: @connect_work asks for volumes, and connects to none; @admin
- * @list_from: number of the first volume that it asks for
- * @listed: what it has been told, a page of text, or NULL; @admin
- * @connect_err: what @connect_work has returned last, 0 or an error number
+ * @listing: @connect_work asks for volumes instead of connecting; @admin
+ * @list_from: number of the first volume to ask for
+ * @listed: the volumes that the target has told, a page of text, or NULL; @admin
+ * @connect_err: last result of @connect_work, 0 or an error number
  * @end_work: disconnects
- * @connects, @ends: how often @connect_work and @end_work have ended
+ * @connects, @ends: how often @connect_work and @end_work have finished
  * @ended: woken when @connects or @ends has changed
  */
 struct kbi_disk {
@@ -474,10 +476,10 @@ extern struct workqueue_struct *kbi_end_wq;
 extern uuid_t kbi_host;
 
 /*
- * Take link->mutex, to allocate memory while it is held, too. Return what
- * kbi_link_unlock() needs. NOIO: reclaim could wait for a write to one of its disks,
- * which cannot recover without the mutex, or to another path of such a volume, whose
- * requests fail only when this one has fenced them.
+ * Lock link->mutex, and make allocations under it NOIO: reclaim could wait for a write to a
+ * disk of @link, which cannot recover without the mutex, or to another path of such a volume,
+ * whose requests fail only after this path has fenced them. Return the flags for
+ * kbi_link_unlock().
  */
 static inline unsigned int kbi_link_lock(struct kbi_link *link)
 {
@@ -503,9 +505,9 @@ static inline __le32 kbi_namespace(struct kbi_use *use)
 }
 
 /*
- * Return whether a request is under way in @slot. Pairs with kbi_io_send() and
- * kbi_slot_put(): what was stored in the slot before the bit was set, or cleared, is
- * visible. litmus: blk-busy, blk-idle
+ * Return whether a request is outstanding in @slot. Pairs with kbi_io_send() and
+ * kbi_slot_put(): what they stored in the slot before they set or cleared the bit is visible.
+ * litmus: blk-busy, blk-idle
  */
 static inline bool kbi_slot_is_busy(const struct kbi_slot *slot)
 {

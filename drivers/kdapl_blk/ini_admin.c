@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Requests of the driver itself: CHALLENGE, ATTACH, DETACH, IDENTIFY, FENCE,
+ * Admin requests, which the driver itself makes: CHALLENGE, ATTACH, DETACH, IDENTIFY, FENCE,
  * KEEPALIVE, LIST.
  *
  * Entry points: kbi_attach(), kbi_detach(), kbi_identify() and kbi_list() for a disk,
- * kbi_keepalive_work() while the link is live, kbi_fence() in either case, kbi_wait()
- * for those and for a connection.
+ * kbi_keepalive_work() while the link is live, kbi_fence() in either case; kbi_wait() to wait
+ * for a reply or a connection.
  *
- * They use the first slot of a queue, which kbi_slot_take() leaves alone, one
- * at a time: link->mutex serialises their callers. kbi_admin() waits for the
- * reply; a keep-alive is sent without waiting, and the next one checks it.
+ * Admin requests use the first slot of a queue, which kbi_slot_take() never takes, one at a
+ * time: link->mutex serialises the callers. kbi_admin() waits for the reply; a keep-alive is
+ * sent without waiting, and the next one checks it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -20,7 +20,7 @@
 #include "ini.h"
 #include "status.h"
 
-/* How soon a wait notices that nobody wants what it waits for */
+/* How soon a wait notices that its result is not wanted any more */
 #define KBI_WAIT_PART	((unsigned long)HZ / 10)
 
 static struct kbi_slot *kbi_admin_slot(struct kbi_queue *queue)
@@ -29,8 +29,8 @@ static struct kbi_slot *kbi_admin_slot(struct kbi_queue *queue)
 }
 
 /*
- * Note that @queue is waited for, or NULL, so that kbi_link_error() ends the wait if
- * the link is live. Return what it was.
+ * Set the queue that is waited for to @queue, or to none if NULL, so that kbi_link_error()
+ * ends the wait if the link is live. Return the former one.
  */
 static struct kbi_queue *kbi_wait_begin(struct kbi_link *link,
 					struct kbi_queue *queue)
@@ -38,14 +38,14 @@ static struct kbi_queue *kbi_wait_begin(struct kbi_link *link,
 	struct kbi_queue *was = link->adding;
 
 	WRITE_ONCE(link->adding, queue);
-	/* kbi_link_error() changes the state first, then looks for a queue. litmus: blk-wait */
+	/* Pairs with kbi_link_error(): state first, then ->adding. litmus: blk-wait */
 	smp_mb();
 	return was;
 }
 
 /*
- * Wait no longer than for a connection until the slot of @queue is free, or the
- * connection is lost. Return what is left of the time.
+ * Wait until the admin slot of @queue is free, or the connection lost, or connect_timeout_ms
+ * have passed. Return what is left of the time.
  */
 static unsigned long kbi_admin_wait(struct kbi_queue *queue)
 {
@@ -55,9 +55,9 @@ static unsigned long kbi_admin_wait(struct kbi_queue *queue)
 	struct kbi_queue *was = kbi_wait_begin(link, queue);
 
 	/*
-	 * kbi_queue_lost() sets the state before it completes ->admin: a loss
-	 * before this check is seen here, a later one ends the wait. So may the
-	 * end of a keep-alive whose slot was free already, hence the loop.
+	 * kbi_queue_lost() sets the state before it completes ->admin: this check sees a loss
+	 * before it, and a later one ends the wait. A keep-alive whose slot was free already
+	 * may also complete ->admin, hence the loop.
 	 */
 	while (kbi_slot_is_busy(slot) && kbi_queue_live(queue) &&
 	       kbi_link_state(link) != KBI_LINK_LOST && left)
@@ -67,10 +67,10 @@ static unsigned long kbi_admin_wait(struct kbi_queue *queue)
 }
 
 /*
- * Send @request with @out_len bytes of @out, and wait for the reply. The caller
- * has set slot->into and slot->inlined, and taken a credit. Return 0 if the
- * reply has come, and -EBUSY if it may come after those to other requests;
- * otherwise the connection is lost.
+ * Send @request with @out_len bytes of @out, and wait for the reply, whose @in_len bytes go to
+ * slot->into. The caller has set slot->into and taken a credit. Return 0 if the reply has
+ * come, and -EBUSY if it may come after those to other requests; otherwise the connection is
+ * lost.
  */
 static int kbi_ask(struct kbi_use *use, struct kblk_request *request,
 		   const void *out, u32 out_len, u32 in_len)
@@ -80,7 +80,7 @@ static int kbi_ask(struct kbi_use *use, struct kblk_request *request,
 	unsigned long left;
 
 	reinit_completion(&queue->admin);
-	/* The disk may be gone when a late reply comes. */
+	/* A late reply may come when the disk is gone. */
 	slot->use = queue->volumes ? NULL : use;
 	slot->rq = NULL;
 	slot->inlined = in_len;
@@ -93,8 +93,8 @@ static int kbi_ask(struct kbi_use *use, struct kblk_request *request,
 	if (!kbi_slot_is_busy(slot))
 		return 0;
 	/*
-	 * The target may be busy with requests that came first, as in
-	 * kbi_keepalive(). The slot is busy until the reply comes.
+	 * The target may be busy with requests that came first, as in kbi_keepalive(). The
+	 * slot stays busy until the reply comes.
 	 */
 	if (!queue->volumes && kbi_queue_live(queue) && kbi_slots_waiting(queue))
 		return -EBUSY;
@@ -103,9 +103,9 @@ static int kbi_ask(struct kbi_use *use, struct kblk_request *request,
 }
 
 /*
- * Ask, when the slot is free, for @in_len bytes that go to @in. Return the status of
- * the reply, or a negative error number: -EAGAIN if others have all credits; after
- * another one the connection is of no use. Context: process.
+ * Send @request when the slot is free, and copy @in_len bytes of the reply's data to @in.
+ * Return the status of the reply, or a negative error number: -EAGAIN if other requests have
+ * all credits; after any other error the connection is of no use. Context: process.
  */
 static int kbi_admin(struct kbi_use *use, struct kblk_request *request,
 		     const void *out, u32 out_len, void *in, u32 in_len)
@@ -126,7 +126,7 @@ static int kbi_admin(struct kbi_use *use, struct kblk_request *request,
 	}
 	if (!kbi_credit_get(queue, 0))
 		return queue->volumes ? -EAGAIN : -EPROTO;
-	/* A late reply must not be copied to @in, on the caller's stack. */
+	/* Not to @in: a late reply must not be copied to the caller's stack. */
 	slot->into = queue->answer;
 	err = kbi_ask(use, request, out, out_len, in_len);
 	if (err)
@@ -143,7 +143,7 @@ struct kbi_attach {
 	struct kblk_proof proof;
 } __packed;
 
-/* Write the proof of @of with the secret of @link to @proof. Return 0 or -EACCES. */
+/* Write the proof over @of with the secret of @link to @proof. Return 0 or -EACCES. */
 static int kbi_prove(struct kbi_link *link, const struct kblk_proof_of *of,
 		     u8 *proof)
 {
@@ -158,8 +158,8 @@ static int kbi_prove(struct kbi_link *link, const struct kblk_proof_of *of,
 }
 
 /*
- * Have the target make a challenge, and write our proof to @attach; @of is what it is of.
- * Return as kbi_admin() does, or -EACCES.
+ * Ask the target for a challenge, fill in @of, and write our proof over it to @attach. Return
+ * as kbi_admin() does, or -EACCES.
  */
 static int kbi_meet_challenge(struct kbi_use *use, struct kbi_attach *attach,
 			      struct kblk_proof_of *of)
@@ -213,7 +213,7 @@ static int kbi_attach_proven(struct kbi_use *use, struct kbi_attach *attach)
 	return -EACCES;
 }
 
-/* Have the target detach @use, if it may be attached yet. Return whether it may. */
+/* Detach @use if the target may still have it attached. Return whether this is so. */
 static bool kbi_was_attached(struct kbi_use *use)
 {
 	if (!use->queue->volumes)
@@ -286,7 +286,7 @@ int kbi_attach(struct kbi_use *use)
 	}
 }
 
-/* Detach a queue from the volume of a disk, if the target lets several share it. */
+/* Detach a queue from the volume of a disk, if disks may share the queue. */
 void kbi_detach(struct kbi_use *use)
 {
 	struct kblk_request request = {
@@ -298,7 +298,7 @@ void kbi_detach(struct kbi_use *use)
 	if (!use->queue->volumes || !kbi_queue_live(use->queue))
 		return;
 	ret = kbi_admin(use, &request, NULL, 0, NULL, 0);
-	/* Without a credit it stays attached, until who attaches it again is told so. */
+	/* Without a credit the volume stays attached until kbi_was_attached() detaches it. */
 	if (ret != KBLK_OK && ret != KBLK_ERR_NOT_ATTACHED && ret != -EAGAIN)
 		kbi_queue_lost(use->queue, "the target does not detach a volume");
 }
@@ -314,7 +314,7 @@ static bool kbi_hint_ok(u32 bytes, u32 block)
 	return bytes <= KBLK_HINT_MAX && !(bytes & (block - 1));
 }
 
-/* Targets that tell no hints leave them 0. */
+/* Check the hints of @identify, which targets without KBLK_FEATURE_HINTS leave 0. */
 static bool kbi_hints_ok(const struct kbi_queue *queue, const struct kblk_identify *identify)
 {
 	u32 block = le32_to_cpu(identify->block_size);
@@ -368,8 +368,8 @@ int kbi_identify(struct kbi_use *use, struct kblk_identify *identify)
 }
 
 /*
- * Ask the target for volume @n, from 0, of those that it lets us have. Return 0 or an error
- * number, -ENOENT if there are no more.
+ * Ask the target for volume @n, from 0, of those that the client may attach to. Return 0 or an
+ * error number, -ENOENT if there are no more.
  */
 int kbi_list(struct kbi_use *use, u64 n, struct kblk_listed *listed)
 {
@@ -397,8 +397,8 @@ int kbi_list(struct kbi_use *use, u64 n, struct kblk_listed *listed)
 }
 
 /*
- * Return whether the admin request of @queue, whose slot is busy, has had as much time
- * as the requests that came before it, all of which are over by then.
+ * Return whether the admin request of @queue, whose slot is busy, has had timeout_ms: by then
+ * all requests that came before it are over.
  */
 static bool kbi_is_overdue(struct kbi_queue *queue)
 {
@@ -407,10 +407,9 @@ static bool kbi_is_overdue(struct kbi_queue *queue)
 }
 
 /*
- * Have the target end the connections of the session in @lost. Return 0 if it
- * has, -EAGAIN if it has yet to finish their requests, -EBUSY if there is
- * another admin request, no credit or no reply yet, or another error number if the
- * connection is lost. Context: process.
+ * Have the target end the connections of the session in @lost. Return 0 if they have ended,
+ * -EAGAIN while the target finishes their requests, -EBUSY if there is another admin request,
+ * no credit or no reply yet, or another error number. Context: process.
  */
 int kbi_fence(struct kbi_use *use, const struct kbi_lost *lost)
 {
@@ -453,9 +452,9 @@ int kbi_fence(struct kbi_use *use, const struct kbi_lost *lost)
 }
 
 /*
- * Take the credits that an idle queue has no use for, to give them back: one is
- * for a request of each disk, another for the keep-alive that comes with it. Return
- * their number. litmus: none, a count.
+ * Take the credits that an idle queue does not need, to give them back, and return their
+ * number. Each disk keeps one for a request, and one more is for a keep-alive. litmus: none, a
+ * count.
  */
 static u16 kbi_spare_credits(struct kbi_queue *queue)
 {
@@ -472,8 +471,8 @@ static u16 kbi_spare_credits(struct kbi_queue *queue)
 }
 
 /*
- * @queue has no credit for a keep-alive. If requests are outstanding, their replies
- * or their timeout tell whether the target is alive. If there were none for a period
+ * Handle a lack of credits for a keep-alive on @queue. If requests are outstanding, their
+ * replies or their timeout tell whether the target is alive. If there were none for a period
  * in which nothing was sent, no reply will bring a credit.
  */
 static void kbi_without_credit(struct kbi_queue *queue)
@@ -485,7 +484,7 @@ static void kbi_without_credit(struct kbi_queue *queue)
 	queue->starved = starved;
 }
 
-/* Return the use of @queue by its disk, or NULL if several share it. */
+/* Return the use of @queue by its only disk, or NULL if disks may share the queue. */
 static struct kbi_use *kbi_only_use(struct kbi_queue *queue)
 {
 	struct kbi_disk *disk = list_first_entry(&queue->link->disks,
@@ -495,9 +494,9 @@ static struct kbi_use *kbi_only_use(struct kbi_queue *queue)
 }
 
 /*
- * Return whether @queue needs no keep-alive: something was sent since the last one was
- * due. Where disks share it something has also come: kbi_may_take_longer() wants to know
- * whether the target answers, even if those that send are of a volume that stands still.
+ * Return whether @queue needs no keep-alive: a message was sent since the last one was due. If
+ * disks share the queue, a message must also have arrived: kbi_may_take_longer() needs to know
+ * whether the target answers, even if all senders wait for a volume that stands still.
  */
 static bool kbi_is_alive(struct kbi_queue *queue)
 {
@@ -509,7 +508,7 @@ static bool kbi_is_alive(struct kbi_queue *queue)
 }
 
 /*
- * Send a keep-alive on @queue if it needs one, and end the connection if the last one
+ * Send a keep-alive on @queue if it needs one, and end the connection if the last keep-alive
  * was not answered.
  */
 static void kbi_keepalive(struct kbi_queue *queue)
@@ -519,9 +518,9 @@ static void kbi_keepalive(struct kbi_queue *queue)
 
 	if (kbi_slot_is_busy(slot)) {
 		/*
-		 * The target may be busy with requests that came first; the
-		 * block layer's timeout covers them, but not those that were
-		 * sent later and are outstanding now.
+		 * The target may be busy with requests that came first. The block layer's
+		 * timeout covers those, but not the requests that were sent later and are
+		 * outstanding now.
 		 */
 		if (!kbi_slots_waiting(queue) || kbi_is_overdue(queue))
 			kbi_queue_lost(queue, "the target does not answer");
@@ -547,8 +546,8 @@ static void kbi_keepalive(struct kbi_queue *queue)
 }
 
 /*
- * Send the keep-alives that are due, on all queues in use but @but: a whole period
- * lies between two calls of kbi_keepalive(). Return the time until the next are due.
+ * Send the keep-alives that are due on all queues in use but @but. Calls of kbi_keepalive()
+ * are a whole period apart. Return the time until the next keep-alives are due.
  */
 static unsigned long kbi_keepalives(struct kbi_link *link,
 				    const struct kbi_queue *but)
@@ -574,13 +573,13 @@ static unsigned long kbi_keepalives(struct kbi_link *link,
  * @done: what is waited for
  * @timeout: jiffies
  *
- * kbi_keepalive_work() needs link->mutex, which is held meanwhile. So does whoever removes
- * a disk: a queue that is not in use yet, and that no disk waits for any more, is lost.
- * One that is in use may have writes of such a disk.
+ * link->mutex is held during the wait, so kbi_keepalive_work() cannot run and no disk can be
+ * removed. A queue that is not in use yet is lost when no disk wants it any more; a queue in
+ * use may have writes of a disk that is to be removed.
  *
  * Context: Process context, sleeps.
- * Return: 0 if @timeout has elapsed, or the queue is not wanted; otherwise what is left of
- * the time
+ * Return: 0 if @timeout has elapsed, or the queue is not wanted; otherwise what is left of the
+ * time
  */
 unsigned long kbi_wait(struct kbi_queue *queue, struct completion *done,
 		       unsigned long timeout)

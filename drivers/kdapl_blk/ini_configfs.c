@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Disks in configfs: a directory for each disk, with the attributes of
- * kbi_disk_attrs.
+ * Disks in configfs: a directory for each disk, with the attributes of kbi_disk_attrs.
  *
- * Writing 1 to "connected" connects and adds the disk, or fails; writing 0, or
- * removing the directory, removes the disk. The removal of the directory does
- * not wait for it for long, since it holds locks of configfs. Other attributes
- * can be changed only while there is no disk.
+ * Writing 1 to "connected" connects and adds the disk, or fails; writing 0, or removing the
+ * directory, removes the disk. The removal of the directory waits KBI_END_WAIT at most, since
+ * it holds locks of configfs. Other attributes can be changed only while there is no disk.
  *
- * configfs owns the struct kbi_disk, and kbi_end_work() has a reference;
- * kbi_disk_release() frees it. Locks: disk->admin serialises changes; what is shown
- * meanwhile needs no lock.
+ * configfs owns the struct kbi_disk, and kbi_end_work() holds a reference; kbi_disk_release()
+ * frees it. Locks: disk->admin serialises changes; attributes are shown without a lock.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -28,8 +25,8 @@ static struct kbi_disk *kbi_disk_of(struct config_item *item)
 /* ---- Parameters ---------------------------------------------------------- */
 
 /*
- * A parameter: its name, its offset in struct kbi_params, and the range of a number or
- * the size of a string.
+ * A parameter: its name, its offset in struct kbi_params, and the range of a number or the
+ * size of a string.
  */
 struct kbi_param {
 	const char *name;
@@ -40,12 +37,12 @@ struct kbi_param {
 };
 
 /*
- * Take disk->admin to change a parameter, which needs a disk that is idle. Return 0,
- * or -EBUSY without the lock.
+ * Lock disk->admin to change a parameter of an idle disk. Return 0, or -EBUSY without the
+ * lock.
  */
 static int kbi_disk_change(struct kbi_disk *disk)
 {
-	/* The lock may be held for as long as a disconnect takes. */
+	/* Check first: the lock may be held for as long as a disconnect takes. */
 	if (kbi_state(disk) != KBI_IDLE)
 		return -EBUSY;
 	mutex_lock(&disk->admin);
@@ -116,10 +113,7 @@ static ssize_t kbi_store_number(struct config_item *item,
 	return count;
 }
 
-/*
- * Show the UUID of the connected volume, or the one that was set if there is no
- * disk.
- */
+/* Show the UUID of the connected volume or, without a disk, the UUID that was set. */
 static ssize_t kbi_show_uuid(struct config_item *item,
 			     const struct kbi_param *param, char *page)
 {
@@ -174,7 +168,7 @@ static struct configfs_attribute kbi_disk_attr_##_name = {		\
 
 #define KBI_SIZE(_name)	.size = sizeof_field(struct kbi_params, _name)
 
-/* Show the name that the adapter has now. */
+/* Show the present name of the adapter. */
 static ssize_t kbi_show_ia(struct config_item *item, const struct kbi_param *param,
 			   char *page)
 {
@@ -250,19 +244,19 @@ static ssize_t kbi_disk_connected_show(struct config_item *item, char *page)
 					KBI_LIVE);
 }
 
-/* Is what kbi_disk_end() started, returning @before, done? litmus: blk-ended */
+/* Has the disconnect for which kbi_disk_end() returned @before finished? litmus: blk-ended */
 static bool kbi_disk_has_ended(struct kbi_disk *disk, int before)
 {
 	return atomic_read_acquire(&disk->ends) != before;
 }
 
-/* Is what kbi_connect_begin() started done? @before: disk->connects then. litmus: blk-ended */
+/* Has the connect begun when disk->connects was @before finished? litmus: blk-ended */
 static bool kbi_disk_has_connected(struct kbi_disk *disk, int before)
 {
 	return atomic_read_acquire(&disk->connects) != before;
 }
 
-/* Start to disconnect, and wait until that is done, but not for long. */
+/* Start to disconnect @disk, and wait for the end, KBI_END_WAIT at most. */
 static void kbi_disk_end_soon(struct kbi_disk *disk)
 {
 	int before = kbi_disk_end(disk);
@@ -272,8 +266,8 @@ static void kbi_disk_end_soon(struct kbi_disk *disk)
 }
 
 /*
- * Connect, or ask for volumes @from on, and wait for it. A signal ends that: what was begun
- * is undone, by kbi_end_work() if that takes longer.
+ * Connect @disk, or ask for the volumes from @from on, and wait for the result. A signal ends
+ * the wait and undoes what was begun; kbi_end_work() goes on with that if it takes longer.
  */
 static int kbi_disk_connect(struct kbi_disk *disk, bool listing, u64 from)
 {
@@ -299,7 +293,7 @@ static int kbi_disk_connect(struct kbi_disk *disk, bool listing, u64 from)
 	return -EINTR;
 }
 
-/* Disconnect, and wait for it: as long as it takes, or until a signal. */
+/* Disconnect @disk, and wait for the end without a limit, but not after a signal. */
 static int kbi_disk_disconnect(struct kbi_disk *disk)
 {
 	int before = kbi_disk_end(disk);
@@ -323,7 +317,7 @@ static ssize_t kbi_disk_connected_store(struct config_item *item,
 }
 CONFIGFS_ATTR(kbi_disk_, connected);
 
-/* What was told when "discover" was written last: a line for each volume. */
+/* Show the answer to the last write to "discover": a line for each volume. */
 static ssize_t kbi_disk_discover_show(struct config_item *item, char *page)
 {
 	struct kbi_disk *disk = kbi_disk_of(item);
@@ -337,7 +331,7 @@ static ssize_t kbi_disk_discover_show(struct config_item *item, char *page)
 	return n;
 }
 
-/* Ask for the volumes from this number on. */
+/* Ask for the volumes from the written number on. */
 static ssize_t kbi_disk_discover_store(struct config_item *item, const char *page,
 				       size_t count)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Which volumes a target lets us have: asked for with the parameters of a disk that is idle,
- * and is again afterwards.
+ * Discovery: asks a target which volumes the client may attach to, with the parameters of an
+ * idle disk, which is idle again afterwards.
  *
  * Entry point: kbi_discover(), from kbi_connect_work().
  *
- * The disk has a link of its own meanwhile, with one connection that is attached to nothing.
- * What the target tells is for people, and is checked when they connect.
+ * Meanwhile the disk has a link of its own, with one connection that is attached to nothing.
+ * The answer is only shown to the administrator; connecting checks everything again.
  *
  * disk->admin guards disk->listed.
  */
@@ -16,10 +16,10 @@
 #include <linux/slab.h>
 #include "ini.h"
 
-/* Longest line about a volume, bytes: its name may be escaped */
+/* Longest line about a volume, bytes: escaping may lengthen the name */
 #define KBI_LINE	(4 * KBLK_NAME_LEN + 100)
 
-/* Append a line about a volume to @page, which has @len bytes. Return how many it has then. */
+/* Append a line about @listed to @page, which has @len bytes. Return the new length. */
 static size_t kbi_list_line(char *page, size_t len, const struct kblk_listed *listed)
 {
 	bool read_only = le32_to_cpu(listed->flags) & KBLK_VOLUME_READ_ONLY;
@@ -32,7 +32,7 @@ static size_t kbi_list_line(char *page, size_t len, const struct kblk_listed *li
 			       (int)strlen(listed->subsystem), listed->subsystem);
 }
 
-/* Ask for as many volumes as @page has room for. Return 0 or an error number. */
+/* Ask for as many volumes as fit in @page. Return 0 or an error number. */
 static int kbi_list_page(struct kbi_disk *disk, char *page)
 {
 	struct kbi_queue *queue = &disk->link->queues[0];

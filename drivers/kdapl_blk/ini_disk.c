@@ -2,16 +2,16 @@
 /*
  * The disk as the block layer sees it: queueing, completion, timeouts, size.
  *
- * Entry points: kbi_mq_ops for the block layer; kbi_disk_add(), kbi_disk_show()
- * and kbi_disk_del() for the life of the disk; kbi_disk_quiesce(),
- * kbi_disk_cancel(), the waits for either, and kbi_disk_unquiesce() for recovery.
+ * Entry points: kbi_mq_ops for the block layer; kbi_disk_add(), kbi_disk_show() and
+ * kbi_disk_del() for the life of the disk; kbi_disk_quiesce(), kbi_disk_cancel(), the waits
+ * for either, and kbi_disk_unquiesce() for recovery.
  *
- * A request that times out ends all connections of the link: only then is it
- * certain that the target does not touch its pages later, when they belong to
- * somebody else. See kbi_may_take_longer() for disks that share a link.
+ * A request that times out ends all connections of the link: only then is it certain that the
+ * target does not access its pages later, when they are used for something else.
+ * kbi_may_take_longer() makes an exception for disks that share a link.
  *
- * The struct kbi_disk owns gendisk and tag set. link->mutex guards ->shown,
- * ->quiesced, ->identify and the end of ->gendisk.
+ * The struct kbi_disk owns gendisk and tag set. link->mutex guards ->shown, ->quiesced,
+ * ->identify and the end of ->gendisk.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -21,22 +21,22 @@
 #include "blk_compat.h"
 #include "ini.h"
 
-/* The block layer is told of another size no more often than this. */
+/* Least time between two sizes that the block layer is told */
 #define KBI_RESIZE	HZ
 
 /*
- * A request that was resent this often may itself be the reason why connections
- * break. As a bad link is just as likely, it is still resent for give_up_ms.
+ * A request that was resent this often may itself be why connections break. As a bad link is
+ * just as likely, the request is still resent for give_up_ms.
  */
 #define KBI_MAX_TRIES	10
-/* When the target has detached the volume nothing was broken: it is no such reason. */
+/* A bad link does not make a target detach a volume, so fewer resends are enough. */
 #define KBI_MAX_DETACHED	2
 
 static DEFINE_IDA(kbi_ida);
 
 /* ---- Requests ------------------------------------------------------------ */
 
-/* Return the queue that @hctx uses. Context: the block layer's dispatch. */
+/* Return the use of a queue that @hctx is routed to. Context: the block layer's dispatch. */
 static struct kbi_use *kbi_route(struct blk_mq_hw_ctx *hctx)
 {
 	struct kbi_use **route = hctx->driver_data;
@@ -45,8 +45,8 @@ static struct kbi_use *kbi_route(struct blk_mq_hw_ctx *hctx)
 }
 
 /*
- * Return whether @rq is not resent any more. The disk is connected, so the
- * target has ended the connections that the request was sent on.
+ * Return whether @rq is not resent any more. The disk is connected, so the target has ended
+ * the connections that @rq was sent on.
  */
 static bool kbi_is_given_up(struct kbi_disk *disk, struct request *rq)
 {
@@ -94,9 +94,9 @@ static void kbi_commit_rqs(struct blk_mq_hw_ctx *hctx)
 }
 
 /*
- * Account for writes that were replied to and writes that were flushed, so that
- * kbi_volume_instance() can tell whether a restarted target may have lost some: before
- * kbi_recover_work() can see that @rq is over.
+ * Count writes that were replied to and writes that were flushed, so that
+ * kbi_volume_instance() can tell whether a restarted target may have lost some. The caller
+ * does so before kbi_recover_work() can see that @rq is over.
  */
 void kbi_disk_account(struct kbi_disk *disk, struct request *rq)
 {
@@ -111,8 +111,8 @@ void kbi_disk_account(struct kbi_disk *disk, struct request *rq)
 }
 
 /*
- * Make all later flushes fail: as with any disk, a flush that succeeds after
- * one that failed would hide lost writes.
+ * Make all later flushes fail: as on any disk, a flush that succeeds after a failed one would
+ * hide lost writes.
  */
 static void kbi_flush_failed(struct kbi_disk *disk)
 {
@@ -124,9 +124,8 @@ static void kbi_flush_failed(struct kbi_disk *disk)
 }
 
 /*
- * Complete @rq. If its connection was lost requeue it: kbi_queue_rq() decides
- * whether it is resent or fails, when the target is certain to be done with it.
- * Context: any.
+ * Complete @rq. If its connection was lost, requeue @rq: kbi_queue_rq() resends or fails it
+ * when the target is certain to be done with it. Context: any.
  */
 void kbi_disk_complete(struct request *rq)
 {
@@ -154,15 +153,15 @@ void kbi_disk_complete(struct request *rq)
 }
 
 /*
- * Return whether @rq, which was not answered in time, may take longer: the target
- * answers others that share the connection, so it is the volume that stands still. Only
- * the end of the connection takes the memory back, so not for ever.
+ * Return whether @rq, which was not answered in time, may take longer: the target answers
+ * other requests on the shared connection, so only the volume of @rq stands still. There is a
+ * limit, as only the end of the connection takes the memory back.
  */
 static bool kbi_may_take_longer(struct kbi_disk *disk, struct request *rq)
 {
 	struct kbi_queue *queue = kbi_route(rq->mq_hctx)->queue;
 	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
-	/* Two periods at most are between two answers, see kbi_is_alive(). */
+	/* Two answers are at most two periods apart, see kbi_is_alive(). */
 	u32 alive_ms = 3 * disk->params.keepalive_ms;
 
 	return READ_ONCE(disk->link->ndisks) > 1 &&
@@ -221,7 +220,7 @@ static const struct block_device_operations kbi_fops = {
 	.owner = THIS_MODULE,
 };
 
-/* The identifier of the volume on all hosts, from which udev makes links. */
+/* Show the volume's identifier, the same on all hosts, from which udev makes links. */
 static ssize_t wwid_show(struct device *dev, struct device_attribute *attr,
 			 char *page)
 {
@@ -249,11 +248,12 @@ static const struct attribute_group *kbi_device_groups[] = {
 	NULL
 };
 
-/* ---- Standing still ------------------------------------------------------ */
+/* ---- Quiescing ------------------------------------------------------------- */
 
 /*
- * Stop the block layer from queueing requests; kbi_disk_wait_quiesced() follows. Return
- * whether this is new. Context: process, as for kbi_disk_unquiesce().
+ * Stop the block layer from queueing requests; the caller calls kbi_disk_wait_quiesced() next.
+ * Return whether the block layer was not stopped before. Context: process, as for
+ * kbi_disk_unquiesce().
  */
 bool kbi_disk_quiesce(struct kbi_disk *disk)
 {
@@ -267,8 +267,8 @@ bool kbi_disk_quiesce(struct kbi_disk *disk)
 }
 
 /*
- * When this returns no kbi_queue_rq() runs for @disk, nor for others that were quiesced
- * before: it never sleeps, so all wait for the same thing, an RCU grace period.
+ * Wait until no kbi_queue_rq() runs for @disk, nor for other disks that were quiesced before:
+ * kbi_queue_rq() never sleeps, so one RCU grace period is enough for all.
  */
 void kbi_disk_wait_quiesced(struct kbi_disk *disk)
 {
@@ -292,7 +292,7 @@ static bool kbi_cancel(struct request *rq, void *data)
 	struct kbi_disk *disk = data;
 
 	if (!blk_mq_request_completed(rq)) {
-		/* kbi_volume_may_fail() notes that there are writes to fence. */
+		/* kbi_volume_may_fail() notes that the session has writes to fence. */
 		if (op_is_write(req_op(rq)))
 			WRITE_ONCE(disk->unanswered, true);
 		pdu->lost = true;
@@ -301,15 +301,15 @@ static bool kbi_cancel(struct request *rq, void *data)
 	return true;
 }
 
-/* kbi_disk_add() may be under way for a disk that is being connected. */
+/* Return whether @disk can have requests; while it connects, kbi_disk_add() may be running. */
 static bool kbi_has_requests(struct kbi_disk *disk)
 {
 	return kbi_state(disk) != KBI_CONNECTING && disk->gendisk;
 }
 
 /*
- * Complete all outstanding requests as lost. The connections are down and the queue
- * is quiesced, so no request is started or completed by others.
+ * Complete all outstanding requests as lost. The connections are down and the queue is
+ * quiesced, so nobody else starts or completes a request.
  */
 void kbi_disk_cancel(struct kbi_disk *disk)
 {
@@ -317,7 +317,7 @@ void kbi_disk_cancel(struct kbi_disk *disk)
 		blk_mq_tagset_busy_iter(&disk->set, kbi_cancel, disk);
 }
 
-/* Wait until what kbi_disk_cancel() completes is completed. */
+/* Wait until the requests that kbi_disk_cancel() completes are completed. */
 void kbi_disk_wait_cancelled(struct kbi_disk *disk)
 {
 	if (kbi_has_requests(disk))
@@ -364,9 +364,7 @@ static struct kblk_limits kbi_limits(struct kbi_disk *disk)
 	};
 }
 
-/*
- * Make the disk after the first connect; kbi_disk_show() adds it to the system.
- */
+/* Make the disk after the first connect; kbi_disk_show() adds it to the system. */
 int kbi_disk_add(struct kbi_disk *disk)
 {
 	struct kblk_limits limits = kbi_limits(disk);
@@ -424,9 +422,9 @@ int kbi_disk_show(struct kbi_disk *disk)
 }
 
 /*
- * Have kbi_resize_work() run, KBI_RESIZE after it has last told the block layer of a size
- * or later: each time an event goes to user space and a line to the log, and a target may
- * change its mind with every reply. Context: any.
+ * Schedule kbi_resize_work(), KBI_RESIZE after it last told the block layer of a size or
+ * later: each size costs an event to user space and a line in the log, and a target may tell
+ * another size with every reply. Context: any.
  */
 void kbi_resize_later(struct kbi_disk *disk)
 {
@@ -437,7 +435,7 @@ void kbi_resize_later(struct kbi_disk *disk)
 }
 
 /*
- * Take @size, which a reply has told, as that of the volume. Return whether the block
+ * Take @size, which a reply has told, as the size of the volume. Return whether the block
  * layer is to be told. A smaller size is refused.
  */
 static bool kbi_take_size(struct kbi_disk *disk, u64 size)
@@ -446,7 +444,7 @@ static bool kbi_take_size(struct kbi_disk *disk, u64 size)
 
 	lockdep_assert_held(&disk->link->mutex);
 
-	/* kbi_disk_go_on() and kbi_disk_show() queue kbi_resize_work(). */
+	/* kbi_disk_go_on() and kbi_disk_show() queue kbi_resize_work() again. */
 	if (kbi_state(disk) != KBI_LIVE || !disk->shown)
 		return false;
 	if (size < le64_to_cpu(disk->identify.size) || size & (block - 1) ||
@@ -456,15 +454,15 @@ static bool kbi_take_size(struct kbi_disk *disk, u64 size)
 		return false;
 	}
 	disk->identify.size = cpu_to_le64(size);
-	/* kbi_disconnect() waits for this work after it has set ->removing. */
+	/* kbi_disconnect() sets ->removing, then waits for this work. */
 	return !READ_ONCE(disk->removing);
 }
 
 /*
- * Take the new size of the volume that a reply has brought, and tell the block layer:
- * without link->mutex and not on kbi_wq, since whoever sends events at the same time may
- * hold a lock of theirs, and wait for memory, and so for a write to a disk of the link
- * that has lost its connection.
+ * Take the size of the volume that a reply has brought, and tell the block layer. This must be
+ * without link->mutex and not on kbi_wq: another sender of events may hold a lock of theirs
+ * while it waits for memory, and so for a write to a disk of the link that has lost its
+ * connection.
  */
 void kbi_resize_work(struct work_struct *work)
 {
@@ -490,10 +488,10 @@ void kbi_disk_del(struct kbi_disk *disk)
 	flags = kbi_link_lock(disk->link);
 	disk->gendisk = NULL;
 	disk->shown = false;
-	/* What stood still is gone; kbi_fail_work() must not have it go on. */
+	/* The quiesced queue is gone; kbi_fail_work() must not unquiesce it. */
 	disk->quiesced = false;
 	kbi_link_unlock(disk->link, flags);
-	/* Without the lock for the reason that kbi_disk_start() gives. */
+	/* Drop the lock first, for the reason that kbi_disk_start() gives. */
 	put_disk(gendisk);
 	blk_mq_free_tag_set(&disk->set);
 	ida_free(&kbi_ida, disk->index);

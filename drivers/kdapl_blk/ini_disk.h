@@ -17,9 +17,9 @@ struct request;
  * @status: status to complete the request with
  * @lost: the connection was lost before the reply arrived
  * @detached: how often the target has answered that the volume is not attached
- * @tries: how often the request was lost, or not executed for that reason
+ * @tries: how often the request was lost, or not executed because the volume was detached
  * @since: when the request was first queued, jiffies
- * @written: for a FLUSH, volume->written when it was sent
+ * @written: for a FLUSH, volume->written when the FLUSH was sent
  */
 struct kbi_pdu {
 	blk_status_t status;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * Which disks have a link in common, and the name of its adapter: ini_links.c.
- */
+/* Which disks share a link, and the name of the link's adapter: ini_links.c. */
 #ifndef KDAPL_BLK_INI_LINKS_H
 #define KDAPL_BLK_INI_LINKS_H
 

@@ -10,15 +10,15 @@
 #include <linux/module.h>
 #include "ini.h"
 
-/* For proofs of all disks. */
+/* HMAC for the proofs of all disks */
 struct kblk_hmac kbi_hmac;
 struct workqueue_struct *kbi_wq;
-/* Of those who wait for what kbi_wq runs, or for memory. */
+/* For works that wait for works of kbi_wq, or for memory */
 struct workqueue_struct *kbi_end_wq;
-/* This host, for targets: random, so it is another one after each load. */
+/* Identifies this host to targets; random, so a new one after each load */
 uuid_t kbi_host;
 
-/* Let the module go without what it stays for. */
+/* Set forget_fences: drop the sessions that keep the module loaded. */
 static int kbi_forget_fences(const char *value, const struct kernel_param *param)
 {
 	bool forget;
@@ -62,9 +62,8 @@ static int __init kbi_init(void)
 }
 
 /*
- * No disk exists: configfs holds a module reference for each, and kbi_end_work()
- * another one until it is done. Nor does a volume with writes to fence: see
- * kbi_volume_put().
+ * No disk exists: configfs holds a module reference for each, and kbi_end_work() another one
+ * until it is done. No volume with writes to fence exists either, see kbi_volume_put().
  */
 static void __exit kbi_exit(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * A disk, or the link of several, that was lost: see ini_recover.c, and ini_retry.c for
- * when attempts are made.
+ * Loss and recovery of a disk, or of the link that disks share: ini_recover.c. When attempts
+ * are made: ini_retry.c.
  */
 #ifndef KDAPL_BLK_INI_RECOVER_H
 #define KDAPL_BLK_INI_RECOVER_H

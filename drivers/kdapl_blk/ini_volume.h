@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * Volumes, to which disks are paths: see ini_volume.c, which has the locks.
- */
+/* Volumes, to which disks are paths. ini_volume.c explains the locks. */
 #ifndef KDAPL_BLK_INI_VOLUME_H
 #define KDAPL_BLK_INI_VOLUME_H
 
@@ -20,12 +18,12 @@ struct kbi_disk;
  * @disk: disk of the session, or NULL if it was removed
  * @session: see struct kblk_hello
  * @epoch: last epoch that may have sent requests
- * @round: another number for each loss
- * @writes: some are writes
+ * @round: unique number of the loss
+ * @writes: the session has writes that may be under way
  * @target: adapter and address of the target
- * @told: completed when a target has answered, whether it knew the session or not; NULL
- *	for a session that was lost, see kbi_vouch()
- * @known: it did
+ * @told: completed when a target has answered whether it knew the session; NULL for a session
+ *	that was lost, see kbi_vouch()
+ * @known: the target knew the session
  */
 struct kbi_lost {
 	struct list_head link;
@@ -42,21 +40,21 @@ struct kbi_lost {
 enum kbi_fence {
 	KBI_FENCE_NONE,		/* connected, or requests wait */
 	KBI_FENCE_WANTED,	/* the session is in volume->lost */
-	KBI_FENCE_DONE		/* the target has ended it */
+	KBI_FENCE_DONE		/* a target has ended the session */
 };
 
 /*
  * struct kbi_volume - a volume, to which disks are paths; see ini_volume.c
  * @link: in kbi_volumes, or empty without a UUID
- * @disks: its disks
+ * @disks: disks that are paths to the volume
  * @lost: sessions that are to be fenced
- * @uuid: its UUID, or nil
+ * @uuid: UUID of the volume, or nil
  * @instance: last instance that the target has told
- * @written: writes that were replied to, if it has a cache
+ * @written: writes that were replied to, if the volume has a cache
  * @flushed: how many of @written are on the medium
  * @lost_writes: writes may be lost, so flushes fail
- * @asking: calls of kbi_vouch(), for which the volume stays
- * @pins: the module stays for writes of @lost, as there are no disks
+ * @asking: calls of kbi_vouch() under way, which keep the volume
+ * @pins: the volume holds a module reference, as @lost has writes and there are no disks
  */
 struct kbi_volume {
 	struct list_head link;
