@@ -248,7 +248,7 @@ static const struct attribute_group *kbi_device_groups[] = {
 	NULL
 };
 
-/* ---- Quiescing ------------------------------------------------------------- */
+/* ---- Quiescing ----------------------------------------------------------- */
 
 /*
  * Stop the block layer from queueing requests; the caller calls kbi_disk_wait_quiesced() next.

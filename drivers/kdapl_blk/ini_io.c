@@ -2,22 +2,21 @@
 /*
  * Requests to the target and its replies.
  *
- * Entry points: kbi_io_queue() and kbi_io_commit() for the block layer, kbi_io_send()
- * for ini_admin.c as well, kbi_recv_upcall() for replies, kbi_req_upcall() for
- * invalidations.
+ * Entry points: kbi_io_queue() and kbi_io_commit() for the block layer, kbi_io_send() for
+ * ini_admin.c as well, kbi_recv_upcall() for replies, kbi_req_upcall() for invalidations.
  *
- * Data of up to KBLK_INLINE bytes travels inside messages and is copied. The pages of a
- * larger request are exposed to the target while it is served: dat_lmr_fmr() binds the slot's
- * LMR to them, and the reply invalidates it if both devices support that; otherwise
+ * Data of up to KBLK_INLINE bytes travels inside messages and is copied. The pages of a larger
+ * request are exposed to the target while it is served: dat_lmr_fmr() binds the slot's LMR to
+ * them. The reply invalidates the LMR if both devices support that; otherwise
  * dat_lmr_invalidate() does. The request is finished only after the invalidation. The
  * completion of its Send is not awaited: a target that has replied has received the message,
  * and discards what the device may still retransmit.
  *
- * The target is trusted with the data, but not with the kernel: a reply that
- * matches no outstanding request ends the connection.
+ * The target is trusted with the data, but not with the kernel: a reply that matches no
+ * outstanding request ends the connection.
  *
- * A slot belongs to the sender until KBI_SLOT_BUSY is set, then to whoever
- * clears that bit. Locks: queue->lock guards the message being put together.
+ * A slot belongs to the sender until KBI_SLOT_BUSY is set, then to the function that clears
+ * the bit. Locks: queue->lock guards the message being put together.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -68,7 +67,7 @@ static void kbi_slot_finish(struct kbi_queue *queue, struct kbi_slot *slot)
 	}
 	pdu = blk_mq_rq_to_pdu(rq);
 	pdu->status = kbi_blk_status(slot->status);
-	/* The target has not executed it, and is to, when it is attached again. */
+	/* The target has not executed the request: it is resent when attached again. */
 	pdu->lost = slot->status == KBLK_ERR_NOT_ATTACHED && queue->volumes;
 	if (pdu->lost) {
 		pdu->detached++;
@@ -84,8 +83,8 @@ static void kbi_slot_finish(struct kbi_queue *queue, struct kbi_slot *slot)
 }
 
 /*
- * Drop a count of slot->pending (reply, invalidation) and finish the slot after
- * the last one. litmus: last-put, blk-idle. Context: any.
+ * Drop a count of slot->pending (reply or invalidation); the last one finishes the slot.
+ * litmus: last-put, blk-idle. Context: any.
  */
 static void kbi_slot_put(struct kbi_queue *queue, struct kbi_slot *slot)
 {
@@ -97,8 +96,8 @@ static void kbi_slot_put(struct kbi_queue *queue, struct kbi_slot *slot)
 /* ---- Sending ------------------------------------------------------------- */
 
 /*
- * Post the message being put together. If the post fails the connection is
- * lost, and its requests are resent on the next one. Context: any.
+ * Post the message being put together. If the post fails, the connection is lost, and the
+ * requests are resent on the next one. Context: any.
  */
 static void kbi_send_gathered(struct kbi_queue *queue)
 {
@@ -116,7 +115,7 @@ static void kbi_send_gathered(struct kbi_queue *queue)
 	queue->used = true;
 	if (use)
 		kbi_count(use->disk, KBI_STAT_MESSAGES, 1);
-	/* Requests of several disks are counted one by one. */
+	/* If disks share the queue, kbi_io_send() counts each request. */
 	if (!queue->volumes)
 		kbi_count(use->disk, KBI_STAT_REQUESTS, queue->gathered);
 	if (dat_ep_post_send(queue->ep, 1, &seg, cookie,
@@ -125,8 +124,8 @@ static void kbi_send_gathered(struct kbi_queue *queue)
 }
 
 /*
- * Return room for @len bytes in the current message; if they do not fit, post
- * that message and begin one in the memory of @slot. Context: any.
+ * Return room for @len bytes in the current message; if they do not fit, post that message and
+ * begin another one in the memory of @slot. Context: any.
  */
 static void *kbi_message_room(struct kbi_queue *queue, struct kbi_slot *slot,
 			      u32 len)
@@ -226,7 +225,7 @@ void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 	 * received.
 	 */
 	atomic_set(&slot->pending, 1);
-	/* Whoever sees the bit set, kbi_slot_is_busy(), sees the slot. litmus: blk-busy */
+	/* kbi_slot_is_busy() sees the slot if it sees the bit. litmus: blk-busy */
 	smp_mb__before_atomic();
 	set_bit(KBI_SLOT_BUSY, &slot->flags);
 	if (last || !queue->requests_batch)
@@ -234,7 +233,7 @@ void kbi_io_send(struct kbi_queue *queue, struct kbi_slot *slot,
 	spin_unlock(&queue->lock);
 }
 
-/* Bind the slot's LMR to the pages of its request, and enter the key in @request. */
+/* Bind the LMR of @slot to the pages of its request, and enter key and address in @request. */
 static DAT_RETURN kbi_io_bind(struct kbi_queue *queue, struct kbi_slot *slot,
 			      struct kblk_request *request)
 {
@@ -274,8 +273,8 @@ static DAT_RETURN kbi_io_bind(struct kbi_queue *queue, struct kbi_slot *slot,
 }
 
 /*
- * Invalidate the LMR of @slot, because the reply has not done so.
- * kbi_req_upcall() drops the count taken here.
+ * Invalidate the LMR of @slot, because the reply has not done so. kbi_req_upcall() drops the
+ * count of slot->pending that is taken here.
  */
 static void kbi_io_unbind(struct kbi_queue *queue, struct kbi_slot *slot)
 {
@@ -307,7 +306,7 @@ static void kbi_copy_in(struct request *rq, const void *from)
 	}
 }
 
-/* Translate @rq to a request of the protocol; false if there is none. */
+/* Translate @rq to @request; return false if the protocol has no such request. */
 static bool kbi_io_translate(struct kbi_use *use, struct request *rq,
 			     struct kblk_request *request)
 {
@@ -402,8 +401,8 @@ blk_status_t kbi_io_queue(struct kbi_use *use, struct request *rq, bool last)
 /* ---- Receiving ----------------------------------------------------------- */
 
 /*
- * Return the slot that @reply, with @length bytes of the message left, belongs
- * to, or NULL if the reply is invalid.
+ * Return the slot that @reply answers, or NULL if the reply is invalid. @length bytes of the
+ * message are left.
  */
 static struct kbi_slot *kbi_reply_slot(struct kbi_queue *queue,
 				       const struct kblk_reply *reply,
@@ -431,9 +430,10 @@ static struct kbi_slot *kbi_reply_slot(struct kbi_queue *queue,
 }
 
 /*
- * Add @n credits that @replies have brought, up to the number of slots: more would be of no
- * use. Only recv upcalls add, and they are serialised, so credits can only have dropped since
- * atomic_read(). Whoever takes one finds the receive that was posted. litmus: blk-credit
+ * Add the @n credits that @replies replies have brought, up to the number of slots. Only
+ * receive upcalls add credits, and they are serialised, so the number can only have dropped
+ * since atomic_read(). Pairs with kbi_credit_get(): whoever takes a credit finds its receive
+ * posted. litmus: blk-credit
  */
 static void kbi_credit(struct kbi_queue *queue, unsigned int n,
 		       unsigned int replies)
@@ -447,9 +447,8 @@ static void kbi_credit(struct kbi_queue *queue, unsigned int n,
 }
 
 /*
- * Handle the exposed memory of @slot: note its remote invalidation, or
- * invalidate it locally. Return false if the reply invalidated another key, or
- * none although it should.
+ * Handle the exposed memory of @slot: note its remote invalidation, or invalidate it locally.
+ * Return false if the reply invalidated another key, or none although it should.
  */
 static bool kbi_reply_memory(struct kbi_queue *queue, struct kbi_slot *slot,
 			     const DAT_DTO_COMPLETION_EVENT_DATA *dto)
@@ -477,7 +476,7 @@ static void kbi_reply_data(struct kbi_slot *slot, const void *data, u32 length)
 		memcpy(slot->into, data, length);
 }
 
-/* Schedule a look at a size that differs from the last one told. */
+/* Schedule kbi_resize_work() if @size is not the size that was last told. */
 static void kbi_reply_size(struct kbi_disk *disk, __le64 size)
 {
 	if (!size || size == READ_ONCE(disk->told_size) ||
@@ -488,8 +487,8 @@ static void kbi_reply_size(struct kbi_disk *disk, __le64 size)
 }
 
 /*
- * Take the replies of a message: store their slots in @slots and the sum of
- * their credits in @credits. Return their number, or 0 if one is invalid.
+ * Take the replies of a message: store their slots in @slots and the sum of their credits in
+ * @credits. Return the number of replies, or 0 if one is invalid.
  */
 static unsigned int kbi_replies(struct kbi_queue *queue, struct kbi_slot **slots,
 				unsigned int *credits,
@@ -537,15 +536,12 @@ static void kbi_received(struct kbi_queue *queue,
 		kbi_queue_lost(queue, "the target sent nonsense");
 		return;
 	}
-	/* Those for several disks are counted one by one. */
+	/* If disks share the queue, kbi_slot_finish() counts each reply. */
 	if (queue->volumes)
 		WRITE_ONCE(queue->heard, jiffies);
 	else
 		kbi_count(slots[0]->use->disk, KBI_STAT_REPLIES, n);
-	/*
-	 * Post before kbi_credit() allows new requests: their replies need a
-	 * receive.
-	 */
+	/* Post before kbi_credit() allows new requests, whose replies need a receive. */
 	if (kbi_reply_post(queue, dto->user_cookie.as_64) != DAT_SUCCESS) {
 		kbi_queue_lost(queue, "cannot post a receive");
 		return;
@@ -563,7 +559,7 @@ void kbi_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	struct kbi_queue *queue = data;
 	DAT_EVENT ignored;
 
-	/* kbi_disk_cancel() takes care of the rest of the slots. */
+	/* kbi_disk_cancel() completes the requests of a dead queue. */
 	if (atomic_read(&queue->state) == KBI_QUEUE_DEAD)
 		return;
 	if (dto->status == DAT_DTO_SUCCESS)
@@ -572,9 +568,8 @@ void kbi_recv_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		kbi_queue_lost(queue, "a receive failed");
 	else
 		/*
-		 * A failed Send may be the reason. req_evd has no upcall then:
-		 * dequeue, so that kDAPL sees the error and raises the
-		 * connection event.
+		 * A failed Send may be the reason. Dequeue from req_evd, which may have no
+		 * upcall, so that kDAPL sees the error and raises the connection event.
 		 */
 		while (dat_evd_dequeue(queue->req_evd, &ignored) == DAT_SUCCESS)
 			;

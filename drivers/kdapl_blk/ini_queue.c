@@ -2,16 +2,15 @@
 /*
  * A connection to the target: make it, lose it, take it down.
  *
- * Entry points: kbi_queue_start() and kbi_queue_stop() from ini_link.c,
- * kbi_queue_lost() from anywhere.
+ * Entry points: kbi_queue_start() and kbi_queue_stop() from ini_link.c, kbi_queue_lost() from
+ * anywhere.
  *
- * A connection may be lost at any time, for many reasons, in any context.
- * The first function that notices moves the state to KBI_QUEUE_DEAD and tells the link,
- * which takes down all its connections together, see ini_link.c.
+ * A connection may be lost at any time, for many reasons, in any context. The first function
+ * that notices moves the state to KBI_QUEUE_DEAD and tells the link, which takes down all its
+ * connections together, see ini_link.c.
  *
- * The queue owns its EP, EVDs and slots. link->mutex serialises start and stop;
- * queue->state is changed by atomic operations only and only goes forward,
- * until the next start.
+ * The queue owns its EP, EVDs and slots. link->mutex serialises start and stop; queue->state
+ * is changed by atomic operations only and only goes forward, until the next start.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -21,12 +20,9 @@
 #include "status.h"
 
 #define KBI_CONN_QLEN	8
-/* What KBLK_FEATURE_VOLUMES is not granted without */
+/* Features without which KBLK_FEATURE_VOLUMES is not granted */
 #define KBI_VOLUMES_NEED (KBLK_FEATURE_HOST | KBLK_FEATURE_CREDITS)
-/*
- * kDAPL always reports the end of a connection; a bound for a wait all the
- * same.
- */
+/* Limit of the wait for the end of a connection, which kDAPL always reports */
 #define KBI_GONE_TIMEOUT (60 * HZ)
 
 /* ---- Losing it ----------------------------------------------------------- */
@@ -52,16 +48,15 @@ void kbi_queue_lost(struct kbi_queue *queue, const char *why)
 				    queue->index, why);
 	if (state == KBI_QUEUE_CONNECTING)
 		complete(&queue->connected);
-	/* atomic_xchg() pairs with the barrier of kbi_queues_use(). litmus: blk-use */
+	/* Pairs with the barrier of kbi_queues_use(). litmus: blk-use */
 	else if (READ_ONCE(queue->in_use))
 		kbi_link_error(queue->link, NULL);
 	complete(&queue->admin);
 }
 
 /*
- * Take the connection down and free what belongs to it. When this returns the
- * target cannot access any memory, and no upcall runs. Idempotent. Context:
- * process, may sleep.
+ * Take the connection down and free its objects. When this returns the target cannot access
+ * any memory, and no upcall runs. Idempotent. Context: process, may sleep.
  */
 void kbi_queue_stop(struct kbi_queue *queue)
 {
@@ -97,16 +92,13 @@ static void kbi_take_welcome(struct kbi_queue *queue, const DAT_EVENT *event)
 	const DAT_CONNECTION_EVENT_DATA *data =
 		&event->event_data.connect_event_data;
 
-	/*
-	 * Private data may be padded, hence ">="; without any the magic stays
-	 * 0.
-	 */
+	/* Private data may be padded, hence ">="; without private data the magic stays 0. */
 	if (data->private_data_size >= (DAT_COUNT)sizeof(queue->welcome))
 		memcpy(&queue->welcome, data->private_data,
 		       sizeof(queue->welcome));
 }
 
-/* Note why @queue has ended, and return that for the log. */
+/* Store the error number for @number in queue->err, and return a text for the log. */
 static const char *kbi_why(struct kbi_queue *queue, DAT_EVENT_NUMBER number)
 {
 	switch (number) {
@@ -136,7 +128,7 @@ static void kbi_conn_upcall(DAT_PVOID data, const DAT_EVENT *event,
 
 	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
 		kbi_take_welcome(queue, event);
-		/* Either kbi_queue_lost() completes ->connected or this. litmus: one-winner */
+		/* Either this or kbi_queue_lost() completes ->connected. litmus: one-winner */
 		if (atomic_cmpxchg(&queue->state, KBI_QUEUE_CONNECTING,
 				   KBI_QUEUE_LIVE) == KBI_QUEUE_CONNECTING)
 			complete(&queue->connected);
@@ -144,7 +136,7 @@ static void kbi_conn_upcall(DAT_PVOID data, const DAT_EVENT *event,
 	}
 	if (event->event_number == DAT_CONNECTION_EVENT_PEER_REJECTED)
 		kbi_take_welcome(queue, event);
-	/* Who waits for the connection looks at queue->err afterwards. */
+	/* kbi_why() sets queue->err before kbi_queue_lost() wakes kbi_queue_connect(). */
 	kbi_queue_lost(queue, kbi_why(queue, event->event_number));
 	complete(&queue->gone);
 }
@@ -163,10 +155,7 @@ static DAT_RETURN kbi_queue_evds(struct kbi_queue *queue)
 	ret = dat_evd_kcreate(ia, n, DAT_UPCALL_SINGLE_INSTANCE, &recv,
 			      DAT_EVD_DTO_FLAG, &queue->recv_evd);
 	if (ret == DAT_SUCCESS)
-		/*
-		 * 6 * n entries never overflow, which saves kDAPL from guarding
-		 * the EVD.
-		 */
+		/* 6 * n entries never overflow, so kDAPL need not guard the EVD. */
 		ret = dat_evd_kcreate(ia, 6 * n, DAT_UPCALL_DISABLE, &req,
 				      DAT_EVD_DTO_FLAG, &queue->req_evd);
 	if (ret == DAT_SUCCESS)
@@ -178,11 +167,10 @@ static DAT_RETURN kbi_queue_evds(struct kbi_queue *queue)
 }
 
 /*
- * Create the EVDs and the EP. Completions of Sends and bindings matter only if
- * they fail, since the reply proves success: req_evd therefore has no upcall
- * and causes no interrupts, unless this side must invalidate, see
- * kbi_queue_connect(). kDAPL polls for suppressed completions when it needs
- * their result.
+ * Create the EVDs and the EP. Completions of Sends and bindings matter only if they fail,
+ * since the reply proves success. So req_evd has no upcall and causes no interrupts, unless
+ * this side must invalidate, see kbi_queue_connect(). kDAPL polls for suppressed completions
+ * when it needs their result.
  */
 static int kbi_queue_objects(struct kbi_queue *queue)
 {
@@ -259,7 +247,7 @@ static int kbi_welcome_check(struct kbi_queue *queue)
 	return 0;
 }
 
-/* Return how many connections the target lets the link have, by the first one. */
+/* Return how many connections the target allows the link; the first one was told. */
 unsigned int kbi_queues_allowed(struct kbi_link *link)
 {
 	u16 n = le16_to_cpu(link->queues[0].welcome.queues);
@@ -322,10 +310,7 @@ static int kbi_queue_connect(struct kbi_queue *queue)
 		pr_err("%s: cannot connect: %s\n", queue->link->name, kblk_strerror(ret));
 		return kblk_errno(ret);
 	}
-	/*
-	 * kDAPL reports its own timeout; twice its length bounds the wait all
-	 * the same.
-	 */
+	/* kDAPL reports its own timeout, so this limit should never be reached. */
 	if (!kbi_wait(queue, &queue->connected, msecs_to_jiffies(2 * ms)))
 		return -ETIMEDOUT;
 	if (!kbi_queue_live(queue) && !queue->welcome.magic)
@@ -388,8 +373,8 @@ int kbi_queue_start(struct kbi_queue *queue)
 	init_completion(&queue->admin);
 	atomic_set(&queue->state, KBI_QUEUE_CONNECTING);
 	/*
-	 * A link that is no longer live ends the connecting of further queues:
-	 * kbi_link_error() changes its state first, then looks for one.
+	 * Pairs with kbi_link_error(), which changes the link's state first, then reads
+	 * ->adding: a further queue does not connect if the link is no longer live.
 	 * smp_mb__after_atomic() is no barrier behind atomic_set(). litmus: blk-start
 	 */
 	smp_mb();

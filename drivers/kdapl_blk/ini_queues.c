@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Which queues a link and its disks use: further queues beside the first, routes of
- * the block layer to them.
+ * Which queues a link and its disks use: further queues beside the first, and routes of the
+ * block layer to them.
  *
- * Entry points: kbi_queues_set() when a link is made, kbi_queues_use() and
- * kbi_queues_route() when the first queue is connected, kbi_queues_add() and
- * kbi_more_work() for the others.
+ * Entry points: kbi_queues_set() when a link is made, kbi_queues_use() and kbi_queues_route()
+ * when the first queue is connected, kbi_queues_add() and kbi_more_work() for the others.
  *
- * A disk is live with its first queue alone: that is all that requests need
- * which others wait for, such as writes of pages that are to be reclaimed. The
- * others are connected while it is live. A target may allow fewer than are
- * wanted, or there may be no memory for more; the hardware queues of the block
- * layer then share what there is, and kbi_more_work() tries again. So does a disk at
- * whose ATTACH the target ends a further queue, see kbi_disk_spoils().
+ * A disk is live with its first queue alone, which is enough for requests that others wait
+ * for, such as writes of pages to be reclaimed. The other queues are connected while the disk
+ * is live. If the target allows fewer than are wanted, or memory is short, the hardware queues
+ * of the block layer share the queues there are, and kbi_more_work() tries again. It also
+ * retries a disk at whose ATTACH the target has ended a further queue, see kbi_disk_spoils().
  *
- * link->mutex serialises all of it. Routes change while the block layer is
- * quiesced, so that a message is sent by the queue that has begun it.
+ * link->mutex serialises all of this. Routes change while the block layer is quiesced, so that
+ * each message is sent by the queue that has begun it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -23,8 +21,8 @@
 #include "ini.h"
 
 /*
- * Set the number of queues to make: at most one of each kind per CPU, and @max
- * in all, of which those for reads only get at most half.
+ * Set the number of queues to make: at most one of each kind per CPU, and @max in all, of
+ * which at most half are for reads only.
  */
 void kbi_queues_set(struct kbi_link *link, unsigned int max)
 {
@@ -38,11 +36,11 @@ void kbi_queues_set(struct kbi_link *link, unsigned int max)
 /**
  * kbi_queues_use() - use the first queues
  * @link: link
- * @n: number of queues, all of which are attached; 1 at least
+ * @n: number of queues to use, 1 at least; all of them are attached
  *
- * A queue that is lost at the same time is noticed by kbi_queue_lost(), which
- * changes the state of the queue before it looks at ->in_use, or by the caller,
- * which looks at the state of each queue afterwards.
+ * The loss of a queue at the same time is noticed by kbi_queue_lost(), which changes the state
+ * of the queue before it reads ->in_use, or by the caller, which checks the state of each
+ * queue afterwards.
  *
  * Context: Process context.
  */
@@ -60,8 +58,8 @@ void kbi_queues_use(struct kbi_link *link, unsigned int n)
 }
 
 /*
- * Have the block layer use the queues that @disk is attached to. It is quiesced, or
- * queues no requests yet. Context: process.
+ * Have the block layer use the queues that @disk is attached to. @disk is quiesced, or has no
+ * requests yet. Context: process.
  */
 void kbi_queues_route(struct kbi_disk *disk)
 {
@@ -82,8 +80,8 @@ static bool kbi_is_next(struct kbi_disk *disk, unsigned int n)
 }
 
 /*
- * Attach @disk to queue @n, a further one. Return 0 or an error number, -ERESTART if the
- * queue has ended: then @disk is elsewhere in link->disks.
+ * Attach @disk to queue @n, a further one. Return 0 or an error number, -ERESTART if the queue
+ * has ended: @disk is then at another place in link->disks.
  */
 static int kbi_queue_attach_disk(struct kbi_disk *disk, unsigned int n)
 {
@@ -102,9 +100,7 @@ static int kbi_queue_attach_disk(struct kbi_disk *disk, unsigned int n)
 	return 0;
 }
 
-/*
- * Attach to queue @n the first disk that can be. Return 0 or an error number.
- */
+/* Attach the first possible disk to queue @n. Return 0 or an error number. */
 static int kbi_queue_attach(struct kbi_link *link, unsigned int n)
 {
 	struct kbi_disk *disk;
@@ -125,7 +121,7 @@ static int kbi_queue_add(struct kbi_link *link, unsigned int n)
 {
 	int err;
 
-	/* kbi_queue_start() has the barrier and looks at the link's state. */
+	/* kbi_queue_start() has the barrier, and checks the link's state. */
 	WRITE_ONCE(link->adding, &link->queues[n]);
 	err = kbi_link_queue_up(link, &link->queues[n]);
 	if (!err)
@@ -135,8 +131,8 @@ static int kbi_queue_add(struct kbi_link *link, unsigned int n)
 }
 
 /*
- * Return whether the link is live and may have more queues. The target's first
- * welcome has told how many.
+ * Return whether the link is live and may have more queues; the target's first welcome gives
+ * the limit.
  */
 static bool kbi_wants_more(struct kbi_link *link)
 {
@@ -152,8 +148,8 @@ static bool kbi_wants_more(struct kbi_link *link)
 }
 
 /*
- * Attach @disk to the queues in use. Return 0 or an error number, as
- * kbi_queue_attach_disk() does, and one if that is to be tried again later.
+ * Attach @disk to the queues in use. Return 0 or an error number like kbi_queue_attach_disk(),
+ * or -EAGAIN if a queue that @disk spoils is to be tried later.
  */
 static int kbi_queues_attach(struct kbi_disk *disk)
 {
@@ -170,8 +166,8 @@ static int kbi_queues_attach(struct kbi_disk *disk)
 }
 
 /*
- * Have the block layer use all queues that each disk is attached to. All disks stand
- * still at the same time, which is one wait.
+ * Have the block layer use all queues that each disk is attached to. All disks are quiesced
+ * together, so there is only one wait.
  */
 static void kbi_queues_reroute(struct kbi_link *link)
 {
@@ -200,11 +196,11 @@ static void kbi_queues_reroute(struct kbi_link *link)
 
 /**
  * kbi_queues_add() - connect the queues that are wanted beside those in use
- * @link: link, all of whose disks are to use them
+ * @link: link, all of whose disks are to use the queues
  *
  * Context: Process context, may sleep.
- * Return: 0 if all are connected or the link is not live; otherwise the error
- * number of the first that is not, and the disks go on with those before it.
+ * Return: 0 if all queues are connected or the link is not live; otherwise the error number of
+ * the first queue that is not, and the disks go on with the queues before it.
  */
 int kbi_queues_add(struct kbi_link *link)
 {
@@ -234,7 +230,7 @@ int kbi_queues_add(struct kbi_link *link)
 	return kbi_link_state(link) == KBI_LINK_LIVE ? err : 0;
 }
 
-/* Give slots memory where requests wait for it. Return 0 or an error number. */
+/* Give slots memory where requests wait for them. Return 0 or an error number. */
 static int kbi_queues_grow(struct kbi_link *link)
 {
 	unsigned int i;

@@ -2,22 +2,21 @@
 /*
  * Slots: memory and registrations for each request that may be outstanding.
  *
- * Entry points: kbi_slots_alloc() before connecting, kbi_slots_alloc_data()
- * when the target's limits are known, kbi_slots_release() when the connection
- * is down, kbi_slots_free() with the disk, kbi_reply_post(),
- * kbi_slots_grow() when requests want more than there are, kbi_slots_reserve() when
- * a disk is attached, kbi_slot_take(), kbi_credit_get() and kbi_share_put() for a
+ * Entry points: kbi_slots_alloc() before connecting, kbi_slots_alloc_data() when the target's
+ * limits are known, kbi_slots_release() when the connection is down, kbi_slots_free() with the
+ * disk, kbi_reply_post(), kbi_slots_grow() when requests need more slots, kbi_slots_reserve()
+ * when a disk is attached, kbi_slot_take(), kbi_credit_get() and kbi_share_put() for a
  * request.
  *
- * Disks that share a queue: each may always have one request outstanding, for which
- * there is a credit and a slot. Of the others, none has more than twice of what is
- * left, so that a disk whose volume stands still does not keep them from the rest.
+ * Disks that share a queue: a credit and a slot are reserved for the first request of each
+ * disk. Of the other credits and slots a disk takes at most twice as many as it leaves, so
+ * that a disk whose volume stands still does not keep the others from them.
  *
- * The queue owns its slots. A slot has a message to send, a message to receive,
- * and an LMR for the pages of a request with more than KBLK_INLINE bytes. The
- * memory outlives the connection, the registrations do not. A connection begins
- * with KBI_SLOTS_STEP slots, less than 1 MiB, and most never need more.
- * link->mutex serialises all but kbi_reply_post() and what is for a request.
+ * The queue owns its slots. A slot has a message to send, a message to receive, and an LMR for
+ * the pages of a request with more than KBLK_INLINE bytes. The memory outlives the connection,
+ * the registrations do not. A connection begins with KBI_SLOTS_STEP slots, less than 1 MiB,
+ * and most never need more. link->mutex serialises all functions but kbi_reply_post() and
+ * those for a request.
  */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
@@ -37,15 +36,15 @@ DAT_RETURN kbi_reply_post(struct kbi_queue *queue, unsigned int n)
 }
 
 /*
- * Return the pages of the longest transfer; one more, because a transfer may
- * begin anywhere in its first page.
+ * Return the pages of the longest transfer: one more, because a transfer may begin anywhere in
+ * its first page.
  */
 static unsigned int kbi_max_pages(struct kbi_link *link)
 {
 	return link->max_transfer / PAGE_SIZE + 1;
 }
 
-/* Make the memory of slot @n, and its registration for messages. */
+/* Allocate the memory of slot @n, and register it for messages. */
 static int kbi_slot_alloc(struct kbi_queue *queue, unsigned int n)
 {
 	struct kblk_buf *mem = &queue->slots[n].mem;
@@ -60,7 +59,7 @@ static int kbi_slot_alloc(struct kbi_queue *queue, unsigned int n)
 	return err;
 }
 
-/* Make what slot @n needs for data of the block layer. */
+/* Allocate what slot @n needs for data of the block layer. */
 static int kbi_slot_alloc_data(struct kbi_queue *queue, unsigned int n)
 {
 	struct kbi_slot *slot = &queue->slots[n];
@@ -95,8 +94,8 @@ static void kbi_slot_release(struct kbi_slot *slot)
 }
 
 /*
- * Return how many slots there have to be at least: for admin requests, for one of
- * each disk, and for one of a disk that joins.
+ * Return the least number of slots: for admin requests, for one request of each disk, and for
+ * one of a disk that joins.
  */
 static unsigned int kbi_slots_reserved(struct kbi_queue *queue)
 {
@@ -104,8 +103,8 @@ static unsigned int kbi_slots_reserved(struct kbi_queue *queue)
 }
 
 /*
- * Return how many slots to make: those that have memory of an earlier
- * connection, and a few at least.
+ * Return how many slots to begin with: those that have memory of an earlier connection, and at
+ * least KBI_SLOTS_STEP.
  */
 static unsigned int kbi_slots_first(struct kbi_queue *queue)
 {
@@ -118,8 +117,8 @@ static unsigned int kbi_slots_first(struct kbi_queue *queue)
 }
 
 /*
- * Make what connecting needs: receives are posted before the peer can send.
- * Memory of an earlier connection is used again.
+ * Allocate what connecting needs. Receives are posted before the peer can send. Memory of an
+ * earlier connection is used again.
  */
 int kbi_slots_alloc(struct kbi_queue *queue)
 {
@@ -144,8 +143,8 @@ int kbi_slots_alloc(struct kbi_queue *queue)
 }
 
 /*
- * Make what depends on the target's limits. The first slot is for admin requests
- * and carries no data of the block layer.
+ * Allocate what depends on the target's limits. The first slot is for admin requests and
+ * carries no data of the block layer.
  */
 int kbi_slots_alloc_data(struct kbi_queue *queue)
 {
@@ -170,8 +169,8 @@ bool kbi_slots_waiting(struct kbi_queue *queue)
 }
 
 /*
- * Give more slots memory while the queue is in use. Return 0 or an error
- * number; then requests wait for the slots there are. Context: process.
+ * Give more slots memory while the queue is in use. Return 0, or an error number: requests
+ * then wait for the slots there are. Context: process.
  */
 int kbi_slots_grow(struct kbi_queue *queue)
 {
@@ -185,7 +184,7 @@ int kbi_slots_grow(struct kbi_queue *queue)
 		err = kbi_slot_alloc(queue, i);
 		if (!err)
 			err = kbi_slot_alloc_data(queue, i);
-		/* The receive comes before the request that needs it. */
+		/* Post the receive before a request can need it. */
 		if (!err)
 			err = kblk_errno(kbi_reply_post(queue, i));
 		if (err) {
@@ -198,7 +197,7 @@ int kbi_slots_grow(struct kbi_queue *queue)
 	return 0;
 }
 
-/* Give as many slots memory as a further disk needs. Return 0 or an error number. */
+/* Give memory to as many slots as a further disk needs. Return 0 or an error number. */
 int kbi_slots_reserve(struct kbi_queue *queue)
 {
 	int err = 0;
@@ -209,10 +208,10 @@ int kbi_slots_reserve(struct kbi_queue *queue)
 }
 
 /*
- * Return how many credits only admin requests may use: one, for a keep-alive or a
- * fence while all others wait for the medium. Not with two: a target that throttles
- * holds one of them back, and only requests sent with the other can bring it back. A
- * target where disks share the queue leaves one more than disks.
+ * Return how many credits are kept for admin requests: one, for a keep-alive or a fence while
+ * all other requests wait for the medium. None is kept of two: a target that throttles holds
+ * one of them back, and only requests sent with the other can bring it back. If disks share
+ * the queue, the target leaves one credit more than there are disks.
  */
 static int kbi_credits_kept(struct kbi_queue *queue)
 {
@@ -237,7 +236,7 @@ bool kbi_credit_get(struct kbi_queue *queue, int keep)
 	return true;
 }
 
-/* Slots without memory are short: have kbi_more_work() make more. Context: any. */
+/* Have kbi_more_work() give more slots memory. Context: any. */
 static void kbi_slots_want(struct kbi_queue *queue)
 {
 	WRITE_ONCE(queue->cramped, true);
@@ -245,9 +244,9 @@ static void kbi_slots_want(struct kbi_queue *queue)
 }
 
 /*
- * Undo kbi_share_get(). kbi_recover_work() may wait for the last request: ->out is
- * changed here, with a full barrier, before the disk's state is read, and
- * kbi_disk_detached() changes the state before that work reads ->out. litmus: blk-out
+ * Undo kbi_share_get(). kbi_recover_work() may wait for the last request: this function
+ * changes ->out, with a full barrier, then reads the disk's state, and kbi_disk_detached()
+ * changes the state before kbi_recover_work() reads ->out. litmus: blk-out
  * Context: any.
  */
 void kbi_share_put(struct kbi_use *use)
@@ -262,12 +261,12 @@ void kbi_share_put(struct kbi_use *use)
  * kbi_share_get() - count a request of one of the disks that share a queue
  * @use: use of the queue
  *
- * The first request of each disk is not counted in queue->extra; what that may be
- * leaves credits and slots for all first ones, those of disks that are idle included.
+ * The first request of each disk is not counted in queue->extra. The limit of queue->extra
+ * leaves credits and slots for the first requests of all disks, also of idle ones.
  * litmus: blk-ready; the others are counts.
  *
  * Context: Any.
- * Return: whether it may be sent; the caller calls kbi_share_put() when it is over.
+ * Return: whether the request may be sent; the caller calls kbi_share_put() when it is over.
  */
 static bool kbi_share_get(struct kbi_use *use)
 {
@@ -295,7 +294,7 @@ static bool kbi_share_get(struct kbi_use *use)
 }
 
 /*
- * Take a slot for a request of the block layer; NULL if all have one. litmus: blk-taken
+ * Take a slot for a request of the block layer; return NULL if none is free. litmus: blk-taken
  * Context: any.
  */
 static struct kbi_slot *kbi_slot_get(struct kbi_queue *queue)
@@ -325,7 +324,7 @@ struct kbi_slot *kbi_slot_take(struct kbi_use *use)
 	struct kbi_queue *queue = use->queue;
 	struct kbi_slot *slot;
 
-	/* kbi_share_get() leaves credits for others. */
+	/* kbi_share_get() also keeps credits for admin requests. */
 	if (queue->volumes && !kbi_share_get(use)) {
 		kbi_count(use->disk, KBI_STAT_NO_CREDIT, 1);
 		return NULL;
@@ -356,9 +355,9 @@ void kbi_slot_untake(struct kbi_use *use, struct kbi_slot *slot)
 }
 
 /*
- * Free the registrations; the EP was freed, so nothing uses them. The memory
- * stays for the next connection: an allocation could fail then, if the page
- * cache can only be cleaned by writing to these disks.
+ * Free the registrations of all slots; the EP was freed, so nothing uses them. The memory
+ * stays for the next connection: an allocation could fail then, if the page cache can only be
+ * cleaned by writing to these disks.
  */
 void kbi_slots_release(struct kbi_queue *queue)
 {
