@@ -4,23 +4,22 @@
  *
  *   DOWN -> LIVE -> LOST -> DOWN
  *
- * A link is live as long as one of its disks is attached; those that are not wait for
- * their own volume only, see ini_recover.c.
+ * A link is live as long as one of its disks is attached; a disk that is not attached waits
+ * for its own volume only, see ini_recover.c.
  *
  * Entry points: kbi_link_add() and kbi_link_remove() when a disk is connected and
  * disconnected, kbi_link_error() from anywhere, and the works.
  *
- * When one connection is lost all are taken down: only then is it certain that
- * the target cannot access memory of this host. The adapter is closed as well,
- * so that it can be removed. Outstanding requests return to the block layer,
- * whose queues are quiesced, and are resent on the next connections, on whatever
- * adapter has the name by then. The target ensures that the first copy of a
- * request does not overtake the second, see struct kblk_hello. Attempts repeat
- * at growing intervals, see ini_retry.c. A disk whose volume makes the target end the
- * connections is not attached with the others, but when these go on.
+ * When one connection is lost all are taken down: only then is it certain that the target
+ * cannot access memory of this host. The adapter is closed as well, so that it can be removed.
+ * Outstanding requests return to the block layer, whose queues are quiesced, and are resent on
+ * the next connections, on whatever adapter has the name by then. The target ensures that the
+ * first copy of a request does not overtake the second, see struct kblk_hello. Attempts are
+ * repeated at growing intervals, see ini_retry.c. A disk whose volume makes the target end the
+ * connections is attached only when the other disks go on.
  *
- * The link owns its IA and queues. Locks: link->mutex serialises making and taking
- * down. link->state leaves KBI_LINK_LIVE without a lock, by atomic_cmpxchg() in
+ * The link owns its IA and queues. Locks: link->mutex serialises making connections and taking
+ * them down. link->state leaves KBI_LINK_LIVE without a lock, by atomic_cmpxchg() in
  * kbi_link_error().
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -80,7 +79,7 @@ static void kbi_ia_close(struct kbi_link *link)
 
 	if (!link->ia)
 		return;
-	/* If the adapter has left, this is the last time that its name is known. */
+	/* The name of an adapter that has left is not known after dat_ia_close(). */
 	kbi_link_ia(link, name);
 	dat_evd_modify_upcall(link->async_evd, DAT_UPCALL_TEARDOWN,
 			      DAT_UPCALL_SAME, DAT_UPCALL_INVOC_NEW);
@@ -95,8 +94,8 @@ static void kbi_ia_close(struct kbi_link *link)
 /* ---- Making and taking down ---------------------------------------------- */
 
 /*
- * Stop all queues and close the adapter. Nothing is sent concurrently: the
- * disks are quiesced, or there are none. Context: process.
+ * Stop all queues and close the adapter. Nothing is sent concurrently: the disks are quiesced,
+ * or there are none. Context: process.
  */
 static void kbi_take_down(struct kbi_link *link)
 {
@@ -118,15 +117,15 @@ static void kbi_take_down(struct kbi_link *link)
 }
 
 /*
- * Return the most data of a request: limited by the target, by KBI_MAX_TRANSFER
- * and by what the adapter can register.
+ * Return the most data of a request: the least that the target, KBI_MAX_TRANSFER and the
+ * adapter's registrations allow.
  */
 static u32 kbi_max_transfer(struct kbi_link *link, u32 offered)
 {
 	u32 max = min(rounddown(offered, PAGE_SIZE), KBI_MAX_TRANSFER);
 	DAT_IA_ATTR ia;
 
-	/* A page less, because the data may begin inside a page. */
+	/* One page less, because the data may begin inside a page. */
 	if (dat_ia_query(link->ia, NULL, DAT_IA_FIELD_IA_MAX_LMR_BLOCK_SIZE,
 			 &ia, DAT_PROVIDER_FIELD_NONE, NULL) == DAT_SUCCESS &&
 	    ia.max_lmr_block_size > PAGE_SIZE)
@@ -134,9 +133,7 @@ static u32 kbi_max_transfer(struct kbi_link *link, u32 offered)
 	return max;
 }
 
-/*
- * Connect @queue; the caller calls kbi_queue_stop() on failure. Context: process.
- */
+/* Connect @queue; the caller calls kbi_queue_stop() on failure. Context: process. */
 int kbi_link_queue_up(struct kbi_link *link, struct kbi_queue *queue)
 {
 	u32 max;
@@ -156,9 +153,10 @@ int kbi_link_queue_up(struct kbi_link *link, struct kbi_queue *queue)
 }
 
 /*
- * Attach disks that are due on the first connection: those that end it, until one does
- * not, or all those that are not known to. Return 0 if one is attached, -ERESTART if
- * the connection should be made again without one that has ended it, or another error.
+ * Attach disks that are due on the first connection: without @ends_link all disks that are not
+ * known to end it, with @ends_link the disks that are, until one is attached. Return 0 if a
+ * disk is attached, -ERESTART if the connection should be made again without the disk that has
+ * ended it, or another error.
  */
 static int kbi_link_attach_some(struct kbi_link *link, bool ends_link)
 {
@@ -170,7 +168,10 @@ static int kbi_link_attach_some(struct kbi_link *link, bool ends_link)
 		if (!kbi_is_wanted(disk, ends_link))
 			continue;
 		err = kbi_disk_attach(disk);
-		/* kbi_disk_blame() may have moved @disk, so this is the end, too. */
+		/*
+		 * Stop: the connection is over, and kbi_disk_blame() may have moved @disk in
+		 * the list.
+		 */
 		if (err && !kbi_queue_live(&link->queues[0]))
 			return disk->ends_link && link->ndisks > 1 ? -ERESTART : err;
 		any |= !err;
@@ -181,8 +182,8 @@ static int kbi_link_attach_some(struct kbi_link *link, bool ends_link)
 }
 
 /*
- * Attach disks that are due on the first connection. Return 0 if one is, or an error as
- * kbi_link_attach_some() does.
+ * Attach the disks that are due on the first connection. Return 0 if one is attached, or an
+ * error like kbi_link_attach_some().
  */
 static int kbi_link_attach(struct kbi_link *link)
 {
@@ -191,14 +192,14 @@ static int kbi_link_attach(struct kbi_link *link)
 
 	if (!err || !kbi_queue_live(&link->queues[0]))
 		return err;
-	/* If it ends there are none that go on with it. */
+	/* If a blamed disk ends the connection now, no other disk was attached to it. */
 	other = kbi_link_attach_some(link, true);
 	return other && err != -ENOTCONN ? err : other;
 }
 
 /*
- * Open the adapter, make the first connection and attach the disks; undo all of
- * it if none can be. Context: process.
+ * Open the adapter, make the first connection and attach the disks; if none can be attached,
+ * undo all of this. Context: process.
  */
 static int kbi_link_up(struct kbi_link *link)
 {
@@ -230,10 +231,9 @@ static void kbi_link_go_live(struct kbi_link *link)
 	link->kept_alive = jiffies;
 	kbi_queues_use(link, 1);
 	/*
-	 * Closes the race with kbi_queue_lost(), which sets the state of its queue
-	 * (a full barrier) before kbi_link_error() looks at link->state: either
-	 * kbi_link_error() sees KBI_LINK_LIVE, or the dead queue is seen below.
-	 * litmus: blk-link
+	 * Pairs with kbi_queue_lost(), which sets the state of its queue (a full barrier)
+	 * before kbi_link_error() reads link->state: either kbi_link_error() sees
+	 * KBI_LINK_LIVE, or this function sees the dead queue. litmus: blk-link
 	 */
 	atomic_xchg(&link->state, KBI_LINK_LIVE);
 	if (!kbi_queue_live(&link->queues[0]))
@@ -269,7 +269,7 @@ void kbi_link_error(struct kbi_link *link, const char *why)
 	list_for_each_entry(disk, &link->disks, link_entry)
 		kbi_disk_lost(disk);
 	spin_unlock_irqrestore(&link->lock, flags);
-	/* kbi_err_work() waits for who connects this one. */
+	/* Connecting this queue holds link->mutex, which kbi_err_work() needs: end it. */
 	adding = READ_ONCE(link->adding);
 	if (adding)
 		kbi_queue_lost(adding, NULL);
@@ -277,8 +277,7 @@ void kbi_link_error(struct kbi_link *link, const char *why)
 }
 
 /*
- * End the connections if they are attached to no volume any more: the target would do
- * so, too. Context: process.
+ * End the connections if no disk is attached any more, as the target would. Context: process.
  */
 void kbi_link_check(struct kbi_link *link)
 {
@@ -289,12 +288,12 @@ void kbi_link_check(struct kbi_link *link)
 	list_for_each_entry(disk, &link->disks, link_entry)
 		if (disk->nattached)
 			return;
-	/* It is not that they did not last. */
+	/* Have kbi_link_flaps() not count this end: the connections were good. */
 	link->live_at = jiffies - msecs_to_jiffies(link->params.reconnect_max_ms);
 	kbi_link_error(link, NULL);
 }
 
-/* Return whether a disk waits for connections, and not to be removed. Context: process. */
+/* Return whether a disk that is not to be removed waits for connections. Context: process. */
 bool kbi_link_is_wanted(struct kbi_link *link)
 {
 	struct kbi_disk *disk;
@@ -308,8 +307,8 @@ bool kbi_link_is_wanted(struct kbi_link *link)
 }
 
 /*
- * Take the connections down, and have the requests of all disks wait. Each wait is one
- * for all disks, since there may be many. Context: process.
+ * Take the connections down, and have the requests of all disks wait. There may be many disks,
+ * so each wait is for all of them at once. Context: process.
  */
 static void kbi_link_stop(struct kbi_link *link)
 {
@@ -318,7 +317,7 @@ static void kbi_link_stop(struct kbi_link *link)
 	lockdep_assert_held(&link->mutex);
 
 	list_for_each_entry(disk, &link->disks, link_entry) {
-		/* kbi_link_error() may not have come to it yet. */
+		/* kbi_link_error() may not have reached this disk yet. */
 		kbi_disk_lost(disk);
 		if (kbi_disk_stop(disk))
 			stopped = disk;
@@ -350,8 +349,8 @@ void kbi_err_work(struct work_struct *work)
 }
 
 /*
- * The first connection is made: have the disks that are attached go on, and try again
- * to attach the others.
+ * The first connection is made: have the attached disks go on, and try again to attach the
+ * other ones.
  */
 static void kbi_link_go_on(struct kbi_link *link)
 {
@@ -371,8 +370,8 @@ static void kbi_link_go_on(struct kbi_link *link)
 }
 
 /*
- * Try to connect a link that is down. Return 0 or an error number, -EAGAIN if it is the
- * fault of a disk that the next attempt does without.
+ * Try to connect a link that is down. Return 0 or an error number, -EAGAIN if a disk has
+ * spoilt the attempt and the next one is made without it.
  */
 static int kbi_link_try(struct kbi_link *link)
 {
@@ -459,7 +458,7 @@ static int kbi_uses_alloc(struct kbi_disk *disk)
 	return 0;
 }
 
-/* Put @disk on the list of its link. Context: process. */
+/* Add @disk to the list of its link. Context: process. */
 static void kbi_link_enlist(struct kbi_link *link, struct kbi_disk *disk)
 {
 	lockdep_assert_held(&link->mutex);
@@ -487,7 +486,7 @@ static int kbi_link_first(struct kbi_link *link, struct kbi_disk *disk)
 	err = kbi_link_up(link);
 	if (err || link->asks)
 		return err;
-	/* The block layer need not know of queues there will never be. */
+	/* The block layer need not know of queues that the target will never allow. */
 	kbi_queues_set(link, min(link->nqueues, kbi_queues_allowed(link)));
 	if (link->params.share && !link->queues[0].volumes) {
 		pr_info("%s: the target does not let volumes share connections; the disk has its own\n",
@@ -498,7 +497,7 @@ static int kbi_link_first(struct kbi_link *link, struct kbi_disk *disk)
 	return 0;
 }
 
-/* Attach @disk to a link that others use. Context: process. */
+/* Attach @disk to a link that other disks use. Context: process. */
 static int kbi_link_further(struct kbi_link *link, struct kbi_disk *disk)
 {
 	struct kbi_disk *other;
@@ -511,7 +510,7 @@ static int kbi_link_further(struct kbi_link *link, struct kbi_disk *disk)
 			       config_item_name(&other->item));
 			return -EBUSY;
 		}
-	/* Each disk needs a slot. */
+	/* Each disk needs a slot for its first request. */
 	if (link->ndisks >= link->params.depth) {
 		pr_err("%s: depth is too small for so many disks that share connections\n",
 		       config_item_name(&disk->item));
@@ -523,7 +522,7 @@ static int kbi_link_further(struct kbi_link *link, struct kbi_disk *disk)
 	kbi_link_enlist(link, disk);
 	if (kbi_link_state(link) == KBI_LINK_DOWN)
 		err = kbi_link_try(link);
-	/* kbi_disk_join() tries again when the others have connected again. */
+	/* kbi_disk_join() tries again, when the other disks may have reconnected. */
 	if (!err && kbi_link_state(link) != KBI_LINK_LIVE)
 		err = -EAGAIN;
 	if (!err && !disk->nattached)
@@ -536,10 +535,9 @@ static int kbi_link_further(struct kbi_link *link, struct kbi_disk *disk)
  * @disk: disk; kbi_link_join() has found its link
  *
  * Context: Process context, may sleep.
- * Return: 0 if the link is live and the disk attached; -ERESTART if it needs another
- * link, because the target does not know about links for several; or another error
- * number. The caller calls kbi_link_remove() in either case, when it has no use for the
- * link any more.
+ * Return: 0 if the link is live and the disk attached; -ERESTART if the disk needs another
+ * link, because the target does not let volumes share connections; or another error number.
+ * The caller calls kbi_link_remove() in either case, when it does not need the link any more.
  */
 int kbi_link_add(struct kbi_disk *disk)
 {
@@ -557,8 +555,8 @@ int kbi_link_add(struct kbi_disk *disk)
 }
 
 /*
- * Detach @disk and take it from the list of its link. The last one takes the
- * connections down. Context: process.
+ * Detach @disk and take it from the list of its link. The last disk takes the connections
+ * down. Context: process.
  */
 static void kbi_link_delist(struct kbi_link *link, struct kbi_disk *disk)
 {
@@ -580,9 +578,7 @@ static void kbi_link_delist(struct kbi_link *link, struct kbi_disk *disk)
 		kbi_queues_free(link);
 }
 
-/*
- * Undo kbi_link_add(). The disk has no requests. Context: process.
- */
+/* Undo kbi_link_add(). The disk has no requests. Context: process. */
 void kbi_link_remove(struct kbi_disk *disk)
 {
 	struct kbi_link *link = disk->link;

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Which disks have a link in common.
+ * Which disks share a link.
  *
- * A disk has a link of its own, unless its administrator wants it to share one and the
- * target knows KBLK_FEATURE_VOLUMES: then all such disks of a client and a subsystem
- * have one.
+ * A disk has a link of its own, unless its administrator wants it to share one and the target
+ * knows KBLK_FEATURE_VOLUMES: then all such disks of a client and a subsystem share one link.
  *
- * Entry points: kbi_link_join() and kbi_link_quit() with the life of a disk,
- * kbi_link_of() and kbi_link_put() for others, kbi_link_hide().
+ * Entry points: kbi_link_join() and kbi_link_quit() with the life of a disk, kbi_link_of() and
+ * kbi_link_put() for temporary references, kbi_link_hide().
  *
- * The adapter of a link may be renamed, while it is open and while it is not; the link
- * and its disks follow it: kbi_link_ia(), kbi_disk_ia().
+ * The adapter of a link may be renamed, also while it is closed; the link and its disks follow
+ * the name: kbi_link_ia(), kbi_disk_ia().
  *
- * A link has a reference for each of its disks. Locks: kbi_links_lock guards the list
- * of links, their references, the names of their adapters, and disk->link. No memory is
- * allocated under it, as requests of any disk may wait for kbi_fail_work().
+ * Each disk holds a reference on its link. Locks: kbi_links_lock guards the list of links,
+ * their references, the names of their adapters, and disk->link. No memory is allocated under
+ * it: kbi_fail_work(), which requests of any disk may wait for, takes it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -74,7 +73,10 @@ struct kbi_link *kbi_link_of(struct kbi_disk *disk)
 	return link;
 }
 
-/* Drop a reference. Context: process, and none of the link's works. */
+/*
+ * Drop a reference on @link; the last put cancels the link's works. Context: process, but none
+ * of these works.
+ */
 void kbi_link_put(struct kbi_link *link)
 {
 	bool last;
@@ -96,21 +98,24 @@ void kbi_link_put(struct kbi_link *link)
 
 /* ---- The adapter's name -------------------------------------------------- */
 
-/* Have the parameter of @link tell the present name of its adapter. */
+/* Update the adapter's name in the parameters of @link. */
 static void kbi_link_follow(struct kbi_link *link)
 {
 	char name[DAT_NAME_MAX_LENGTH];
 
 	lockdep_assert_held(&kbi_links_lock);
 
-	/* If the adapter has left the link waits for another one of that name. */
+	/*
+	 * If the adapter has left, the link keeps the name and waits for another adapter of
+	 * that name.
+	 */
 	if (!kblk_ia_renamed(link->ia_id, link->params.ia, name))
 		return;
 	pr_info("%s: %s is called %s now\n", link->name, link->params.ia, name);
 	strscpy(link->params.ia, name, sizeof(link->params.ia));
 }
 
-/* Copy the present name of the adapter of @link. Context: process. */
+/* Copy the present name of the adapter of @link to @name. Context: process. */
 void kbi_link_ia(struct kbi_link *link, char name[DAT_NAME_MAX_LENGTH])
 {
 	mutex_lock(&kbi_links_lock);
@@ -120,8 +125,9 @@ void kbi_link_ia(struct kbi_link *link, char name[DAT_NAME_MAX_LENGTH])
 }
 
 /*
- * link->ia was opened by @name, from kbi_link_ia(). Return false if the link's adapter has
- * another name by now, so that this may be another adapter. Context: process.
+ * Note the number of link->ia, which was opened by @name from kbi_link_ia(). Return false if
+ * the link's adapter has another name by now, as link->ia may then be another adapter.
+ * Context: process.
  */
 static bool kbi_link_has_opened(struct kbi_link *link, const char *name)
 {
@@ -137,8 +143,8 @@ static bool kbi_link_has_opened(struct kbi_link *link, const char *name)
 }
 
 /*
- * Open the adapter of @link, whatever its name is by now. Tell the log of an error once,
- * until it is another one. Context: process.
+ * Open the adapter of @link by its present name. An error is logged once, until the error
+ * changes. Context: process.
  */
 DAT_RETURN kbi_link_open_ia(struct kbi_link *link, DAT_COUNT qlen)
 {
@@ -162,7 +168,7 @@ DAT_RETURN kbi_link_open_ia(struct kbi_link *link, DAT_COUNT qlen)
 	return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 }
 
-/* Copy the name of the adapter of @disk. Context: process. */
+/* Copy the present name of the adapter of @disk to @name. Context: process. */
 void kbi_disk_ia(struct kbi_disk *disk, char name[DAT_NAME_MAX_LENGTH])
 {
 	mutex_lock(&kbi_links_lock);
@@ -175,7 +181,7 @@ void kbi_disk_ia(struct kbi_disk *disk, char name[DAT_NAME_MAX_LENGTH])
 
 /* ---- Sharing ------------------------------------------------------------- */
 
-/* Return whether disks with @a and @b may share a link. */
+/* Return whether disks with parameters @a and @b may share a link. */
 static bool kbi_same_client(const struct kbi_params *a,
 			    const struct kbi_params *b)
 {
@@ -187,7 +193,7 @@ static bool kbi_same_client(const struct kbi_params *a,
 	       a->secret.key == b->secret.key;
 }
 
-/* Return whether @a and @b want connections of the same kind. */
+/* Return whether disks with parameters @a and @b want connections of the same kind. */
 static bool kbi_same_connections(const struct kbi_params *a,
 				 const struct kbi_params *b)
 {
@@ -266,7 +272,7 @@ void kbi_link_quit(struct kbi_disk *disk)
 	kbi_link_put(link);
 }
 
-/* Let no further disks use @link. Context: process. */
+/* Keep further disks from using @link. Context: process. */
 void kbi_link_hide(struct kbi_link *link)
 {
 	mutex_lock(&kbi_links_lock);

@@ -4,28 +4,26 @@
  *
  *   IDLE -> CONNECTING -> LIVE <-> RECOVERING -> FAILED -> LIVE
  *
- * Entry points: kbi_connect_begin() and kbi_disk_end() for the administrator; for
- * ini_link.c kbi_disk_attach(), kbi_disk_go_live() and kbi_disk_go_on() when there
- * is a connection, kbi_disk_lost() from anywhere, kbi_disk_stop() and
- * kbi_disk_down() when it is gone, and kbi_give_up().
+ * Entry points: kbi_connect_begin() and kbi_disk_end() for the administrator; for ini_link.c
+ * kbi_disk_attach(), kbi_disk_go_live() and kbi_disk_go_on() when there is a connection,
+ * kbi_disk_lost() from anywhere, kbi_disk_stop() and kbi_disk_down() when the connection is
+ * gone, and kbi_give_up().
  *
- * A disk that has lost its volume is quiesced, and its requests wait until the
- * volume is attached again. After give_up_ms they fail instead of waiting; the disk
- * stays, and the attempts go on.
+ * A disk that has lost its volume is quiesced, and its requests wait until the volume is
+ * attached again. After give_up_ms they fail instead of waiting; the disk stays, and the
+ * attempts go on.
  *
- * A disk that shares its link may lose its volume alone: the target has detached it,
- * and answers all its requests. kbi_recover_work() waits for these answers before it
- * attaches the volume again, so nothing is sent twice before that. A link none of whose
- * disks is attached ends, and is not made again before one of them is due: ini_retry.c
- * has the intervals.
+ * A disk that shares its link may lose its volume alone: the target detaches it and answers
+ * all its requests. kbi_recover_work() waits for these answers before it attaches the volume
+ * again, so nothing is sent twice before that. A link ends when none of its disks is attached,
+ * and is made again when one of them is due: ini_retry.c has the intervals.
  *
- * Connecting is a work item's: whoever has asked for it may be killed meanwhile, however
- * long a target, a driver or another disk of the link takes. kbi_disk_end() has it end
- * early.
+ * Connecting is done by a work item, so that whoever has asked for it can be killed, however
+ * long a target, a driver or another disk of the link takes. kbi_disk_end() has it end early.
  *
- * Locks: disk->admin serialises connect and disconnect, link->mutex all the rest.
- * disk->state leaves KBI_LIVE without a lock, by atomic_cmpxchg() in
- * kbi_disk_lost().
+ * Locks: disk->admin serialises connect and disconnect, link->mutex everything else.
+ * disk->state leaves KBI_LIVE without a lock, by atomic_cmpxchg() in kbi_disk_lost() and
+ * kbi_disk_detached().
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -34,15 +32,14 @@
 #include <linux/printk.h>
 #include "ini.h"
 
-/* Time until a volume that is busy is tried again, for the first connect */
+/* Time between attempts of the first connect to attach a busy volume */
 #define KBI_JOIN_MS	100
 
 /* ---- The volume ---------------------------------------------------------- */
 
 /*
- * Return why the volume cannot be the former one, or NULL. A volume may grow. A
- * cache may not appear: the block layer learned at kbi_disk_add() that there is
- * none, and would never flush.
+ * Return why the volume cannot be the former one, or NULL. A volume may grow, but gain no
+ * cache: kbi_disk_add() has told the block layer that there is none, so it would never flush.
  */
 static const char *kbi_other_volume(const struct kblk_identify *was,
 				    const struct kblk_identify *is)
@@ -58,8 +55,8 @@ static const char *kbi_other_volume(const struct kblk_identify *was,
 }
 
 /*
- * Set @uuid to the UUID that the volume must have, nil for any: the one set by
- * the administrator, else the one of the first connect.
+ * Set @uuid to the UUID that the volume must have, nil for any: the one set by the
+ * administrator, else the one of the first connect.
  */
 static void kbi_wanted_uuid(struct kbi_disk *disk, uuid_t *uuid)
 {
@@ -95,7 +92,7 @@ static int kbi_check_volume(struct kbi_disk *disk,
 	if (err)
 		return err;
 	kbi_volume_instance(disk, identify->instance);
-	/* A cache that was there is flushed, whatever becomes of it. */
+	/* A cache that the block layer knows of is flushed, even if the volume has none now. */
 	if (disk->gendisk)
 		cache = disk->identify.flags & cpu_to_le32(KBLK_VOLUME_CACHE);
 	disk->identify = *identify;
@@ -126,8 +123,8 @@ static int kbi_attach_checked(struct kbi_disk *disk)
 }
 
 /*
- * Attach @disk on the first connection and check the volume; it is no path to its
- * volume on failure, and is blamed if that has ended the connection. Context: process.
+ * Attach @disk on the first connection and check the volume. On failure @disk is no path to
+ * its volume, and is blamed if the connection has ended. Context: process.
  */
 int kbi_disk_attach(struct kbi_disk *disk)
 {
@@ -139,15 +136,15 @@ int kbi_disk_attach(struct kbi_disk *disk)
 	if (!kbi_queue_live(queue))
 		return -ENOTCONN;
 	err = kbi_attach_checked(disk);
-	/* The connection that kbi_vouch() has had ended was for that only. */
+	/* On -EREMCHG kbi_vouch() has had the connection ended, which is nobody's fault. */
 	if (err && err != -EREMCHG && !kbi_queue_live(queue))
 		kbi_disk_blame(disk);
 	return err;
 }
 
 /*
- * Enter KBI_LIVE after kbi_disk_attach(). The connection may already be lost: the
- * caller looks at the state of the link, or makes it live, afterwards.
+ * Enter KBI_LIVE after kbi_disk_attach(). The connection may already be lost: the caller
+ * checks the state of the link, or makes the link live, afterwards.
  */
 void kbi_disk_go_live(struct kbi_disk *disk)
 {
@@ -158,14 +155,14 @@ void kbi_disk_go_live(struct kbi_disk *disk)
 		disk->link->spoils = 0;
 	disk->ends_link = false;
 	kbi_queues_route(disk);
-	/* kbi_state() and kbi_link_error() rely on it. litmus: blk-routes, blk-lost */
+	/* Pairs with kbi_state() and kbi_link_error(). litmus: blk-routes, blk-lost */
 	atomic_xchg(&disk->state, KBI_LIVE);
 }
 
 /* ---- Recovery ------------------------------------------------------------ */
 
 /*
- * Note that @disk has lost its connections, unless it has none. litmus: blk-lost
+ * Note that @disk has lost its connections, unless it had none. litmus: blk-lost
  * Context: any.
  */
 void kbi_disk_lost(struct kbi_disk *disk)
@@ -175,12 +172,15 @@ void kbi_disk_lost(struct kbi_disk *disk)
 }
 
 /*
- * Note that the target has detached @disk from its volume. What it has outstanding is
- * answered yet. Context: any.
+ * Note that the target has detached @disk from its volume. The target still answers the
+ * outstanding requests of @disk. Context: any.
  */
 void kbi_disk_detached(struct kbi_disk *disk)
 {
-	/* Before the state: the target may end the connection. litmus: blk-detached, blk-out */
+	/*
+	 * Set ->detached before the state, which kbi_disk_stop() reads first.
+	 * litmus: blk-detached, blk-out
+	 */
 	WRITE_ONCE(disk->detached, true);
 	if (atomic_cmpxchg(&disk->state, KBI_LIVE, KBI_RECOVERING) == KBI_LIVE)
 		kbi_count(disk, KBI_STAT_DETACHED, 1);
@@ -188,8 +188,8 @@ void kbi_disk_detached(struct kbi_disk *disk)
 }
 
 /*
- * Stop the block layer if @disk was lost since it has gone on, and return whether that is
- * so; kbi_disk_wait_quiesced() follows. Context: process.
+ * Quiesce @disk if it was lost since kbi_disk_go_on(), and return whether this was so; the
+ * caller calls kbi_disk_wait_quiesced() next. Context: process.
  */
 bool kbi_disk_stop(struct kbi_disk *disk)
 {
@@ -202,7 +202,7 @@ bool kbi_disk_stop(struct kbi_disk *disk)
 	return kbi_disk_quiesce(disk);
 }
 
-/* @disk is attached to no queue any more. Context: process. */
+/* Note that no queue is attached to the volume of @disk any more. Context: process. */
 void kbi_disk_down(struct kbi_disk *disk)
 {
 	disk->nattached = 0;
@@ -210,8 +210,8 @@ void kbi_disk_down(struct kbi_disk *disk)
 }
 
 /*
- * Return whether @disk has no requests outstanding on a link that others share. Those of
- * another link return when it is taken down. Context: process.
+ * Return whether @disk has no requests outstanding on a link that disks share. Requests on
+ * another link return when that link is taken down. Context: process.
  */
 static bool kbi_is_drained(struct kbi_disk *disk)
 {
@@ -223,7 +223,7 @@ static bool kbi_is_drained(struct kbi_disk *disk)
 	return true;
 }
 
-/* Have the block layer go on with @disk after kbi_disk_go_live(). Context: process. */
+/* Have the block layer resume @disk after kbi_disk_go_live(). Context: process. */
 void kbi_disk_go_on(struct kbi_disk *disk, unsigned int attempts)
 {
 	pr_info_ratelimited("%s: connected again, attempt %u\n",
@@ -233,17 +233,17 @@ void kbi_disk_go_on(struct kbi_disk *disk, unsigned int attempts)
 }
 
 /*
- * Let requests fail instead of waiting, unless another path has to fence the
- * session first; kbi_fail_work() continues then. Context: process.
+ * Let the requests of @disk fail instead of waiting, unless another path has to fence the
+ * session first; kbi_fail_work() calls this function again then. Context: process.
  */
 void kbi_give_up(struct kbi_disk *disk)
 {
 	lockdep_assert_held(&disk->link->mutex);
 
 	/*
-	 * If the queue is not quiesced, kbi_err_work() has yet to take the
-	 * connections down and calls this function when ->removing is set. So does
-	 * kbi_recover_work() when the last request is answered.
+	 * If the queue is not quiesced, kbi_err_work() has yet to take the connections down,
+	 * and calls this function if ->removing is set. kbi_recover_work() does so when the
+	 * last request is answered.
 	 */
 	if (kbi_state(disk) != KBI_RECOVERING || !disk->quiesced ||
 	    !kbi_is_drained(disk) || !kbi_volume_may_fail(disk))
@@ -256,7 +256,7 @@ void kbi_give_up(struct kbi_disk *disk)
 	kbi_disk_unquiesce(disk);
 }
 
-/* The disk is removed, or was lost for longer than kbi_give_up() waits: fail requests. */
+/* Fail the requests of a disk that is removed, or was lost for give_up_ms. */
 void kbi_fail_work(struct work_struct *work)
 {
 	struct kbi_disk *disk = container_of(work, struct kbi_disk, fail_work);
@@ -280,7 +280,7 @@ static void kbi_disk_recover(struct kbi_disk *disk)
 
 	kbi_count(disk, KBI_STAT_ATTEMPTS, 1);
 	if (kbi_disk_attach(disk)) {
-		/* It has had its turn, see kbi_has_turn(). */
+		/* @disk has had its turn, see kbi_has_turn(). */
 		kbi_disk_go_behind(disk);
 		kbi_recover_later(disk);
 		return;
@@ -294,8 +294,8 @@ static void kbi_disk_recover(struct kbi_disk *disk)
 }
 
 /*
- * The volume of a disk was lost, or one of the last requests of such a disk was
- * answered: attach it again. If the link is lost, it does that.
+ * Attach the volume of a disk again when the disk has lost it, or when one of the last
+ * requests of the disk was answered. If the link is lost, kbi_reconnect_work() does so.
  */
 void kbi_recover_work(struct work_struct *work)
 {
@@ -328,7 +328,7 @@ out:
 
 /* ---- For the administrator ----------------------------------------------- */
 
-/* @disk was removed from its link: leave it. Context: process. */
+/* Leave the link of @disk after kbi_link_remove(). Context: process. */
 void kbi_disk_quit(struct kbi_disk *disk)
 {
 	cancel_delayed_work_sync(&disk->recover_work);
@@ -339,9 +339,8 @@ void kbi_disk_quit(struct kbi_disk *disk)
 }
 
 /*
- * Remove the disk. Dirty pages are written if the disk is connected; else
- * ->removing and kbi_give_up() make requests fail, so that kbi_disk_del() does
- * not wait for a connection. Context: process.
+ * Remove @disk. Dirty pages are written if it is connected; else ->removing and kbi_give_up()
+ * make requests fail, so that kbi_disk_del() does not wait for a connection. Context: process.
  */
 static void kbi_disconnect(struct kbi_disk *disk)
 {
@@ -354,7 +353,7 @@ static void kbi_disconnect(struct kbi_disk *disk)
 	flags = kbi_link_lock(link);
 	kbi_give_up(disk);
 	kbi_link_unlock(link, flags);
-	/* It tells nobody of the disk any more: see ->removing. */
+	/* With ->removing set, the work does not tell the block layer any more. */
 	cancel_delayed_work_sync(&disk->resize_work);
 	kbi_disk_del(disk);
 
@@ -368,8 +367,8 @@ static void kbi_disconnect(struct kbi_disk *disk)
 }
 
 /*
- * Disconnect a disk that kbi_disk_end() was called for. Holds references on the
- * item and on the module.
+ * Disconnect a disk that kbi_disk_end() was called for. The work holds references on the item
+ * and on the module.
  */
 void kbi_end_work(struct work_struct *work)
 {
@@ -377,12 +376,12 @@ void kbi_end_work(struct work_struct *work)
 
 	flush_work(&disk->connect_work);
 	mutex_lock(&disk->admin);
-	/* Without a link it is to be connected anew, and was not yet. */
+	/* Without a link the disk is not connected, or not yet connected anew. */
 	if (disk->link)
 		kbi_disconnect(disk);
 	mutex_unlock(&disk->admin);
 	cancel_work_sync(&disk->fail_work);
-	/* kbi_exit() waits for the rest. */
+	/* kbi_exit() waits until this function returns. */
 	module_put(THIS_MODULE);
 	/* Pairs with kbi_disk_has_ended(): the state has changed. litmus: blk-ended */
 	(void)atomic_inc_return_release(&disk->ends);
@@ -394,8 +393,8 @@ void kbi_end_work(struct work_struct *work)
  * kbi_disk_end() - start to disconnect a disk
  * @disk: disk
  *
- * Requests that the target does not answer, or that another path has to fence,
- * may take for ever; nobody needs to wait for them with a lock of configfs.
+ * Nobody has to wait, with a lock of configfs, for requests that the target does not answer or
+ * that another path has to fence: both may take for ever.
  *
  * Context: Process context.
  * Return: a number for kbi_disk_has_ended()
@@ -407,8 +406,8 @@ int kbi_disk_end(struct kbi_disk *disk)
 	config_item_get(&disk->item);
 	__module_get(THIS_MODULE);
 	/*
-	 * kbi_connect_work() ends: it waits for no target any more, and the partition
-	 * table, if it reads that, for no other connection.
+	 * Ends kbi_connect_work(): it stops waiting for targets and, if it reads the partition
+	 * table, for another connection.
 	 */
 	WRITE_ONCE(disk->removing, true);
 	queue_work(kbi_wq, &disk->fail_work);
@@ -420,8 +419,8 @@ int kbi_disk_end(struct kbi_disk *disk)
 }
 
 /*
- * Make @disk usable, which kbi_link_add() has attached in this @epoch. Return 0 or an
- * error number.
+ * Make @disk usable, which kbi_link_add() has attached in this @epoch. Return 0 or an error
+ * number.
  */
 static int kbi_disk_begin(struct kbi_disk *disk, u32 epoch)
 {
@@ -437,9 +436,9 @@ static int kbi_disk_begin(struct kbi_disk *disk, u32 epoch)
 	/* Pairs with kbi_link_error(), which changes the link's state first. */
 	if (kbi_link_state(link) != KBI_LINK_LIVE)
 		kbi_disk_lost(disk);
-	/* What others have lost since kbi_volume_enter() */
+	/* Fence what other paths have lost since kbi_volume_enter(). */
 	queue_delayed_work(kbi_wq, &disk->fence_work, 0);
-	/* The disk is usable; queues that are missing are tried again. */
+	/* The disk is usable; kbi_more_work() tries again to add missing queues. */
 	if (kbi_queues_add(link))
 		queue_delayed_work(kbi_wq, &link->more_work,
 				   msecs_to_jiffies(link->params.reconnect_max_ms));
@@ -449,10 +448,10 @@ out:
 }
 
 /*
- * Attach @disk, and make what the block layer needs: without link->mutex, since whoever
- * holds a lock of the block layer may wait for a write to another disk of the link, and
- * under NOIO as in kbi_link_lock(), since other paths may wait for this one already.
- * Return 0 or an error number.
+ * Attach @disk, and make its gendisk without link->mutex: a holder of a lock of the block
+ * layer may wait for a write to another disk of the link. Allocations are NOIO as in
+ * kbi_link_lock(), since other paths may wait for this one already. Return 0 or an error
+ * number.
  */
 static int kbi_disk_start(struct kbi_disk *disk)
 {
@@ -483,8 +482,9 @@ static int kbi_disk_start(struct kbi_disk *disk)
 }
 
 /*
- * Connect @disk on a link. Others that share one go on while the target is still busy
- * with former requests for this disk's volume. Return 0 or an error number.
+ * Connect @disk on a link. If disks share the link, try again while the target is still busy
+ * with former requests for this disk's volume; the other disks go on meanwhile. Return 0 or an
+ * error number.
  */
 static int kbi_disk_join(struct kbi_disk *disk)
 {
@@ -513,7 +513,7 @@ static int kbi_disk_join(struct kbi_disk *disk)
 	}
 }
 
-/* Connect and add the disk. Return 0 or an error number. Context: process. */
+/* Connect and add @disk. Return 0 or an error number. Context: process. */
 static int kbi_connect(struct kbi_disk *disk)
 {
 	int err;
@@ -526,8 +526,8 @@ static int kbi_connect(struct kbi_disk *disk)
 		return err;
 	}
 	/*
-	 * kbi_disk_show() waits for reads of the partition table, and recovery
-	 * needs link->mutex: do not hold it here.
+	 * Not under link->mutex: kbi_disk_show() waits for reads of the partition table, and
+	 * their recovery needs the mutex.
 	 */
 	err = kbi_disk_show(disk);
 	if (err)
@@ -536,8 +536,8 @@ static int kbi_connect(struct kbi_disk *disk)
 }
 
 /*
- * Connect a disk that kbi_connect_begin() was called for. Holds references on the item
- * and on the module.
+ * Connect a disk that kbi_connect_begin() was called for. The work holds references on the
+ * item and on the module.
  */
 void kbi_connect_work(struct work_struct *work)
 {
@@ -546,12 +546,12 @@ void kbi_connect_work(struct work_struct *work)
 	mutex_lock(&disk->admin);
 	WRITE_ONCE(disk->connect_err, disk->listing ? kbi_discover(disk) : kbi_connect(disk));
 	/*
-	 * With the lock: whoever connects next is not to take it for the end of his own. Pairs
-	 * with kbi_disk_has_connected(). litmus: blk-ended
+	 * Under the lock, so that the next caller of kbi_connect_begin() does not take this
+	 * end for its own. Pairs with kbi_disk_has_connected(). litmus: blk-ended
 	 */
 	(void)atomic_inc_return_release(&disk->connects);
 	mutex_unlock(&disk->admin);
-	/* kbi_exit() waits for the rest. */
+	/* kbi_exit() waits until this function returns. */
 	module_put(THIS_MODULE);
 	wake_up(&disk->ended);
 	config_item_put(&disk->item);
@@ -559,9 +559,9 @@ void kbi_connect_work(struct work_struct *work)
 
 /**
  * kbi_connect_begin() - start to connect an idle disk, or to ask for volumes
- * @disk: disk; its parameters stay as they are as long as it is not idle
+ * @disk: disk; its parameters cannot change until it is idle again
  *
- * disk->connects changes when it is connected, or idle again because of
+ * disk->connects changes when the disk is connected, or is idle again because of
  * disk->connect_err.
  *
  * Context: Process context.

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * When connections that were lost are made again, disks attached again, and requests
- * given up that wait for that.
+ * When lost connections are made again, disks are attached again, and requests that wait for
+ * either are given up.
  *
  * Entry points: kbi_link_flaps() when the connections were lost, kbi_retry_later(),
  * kbi_retry_without() and kbi_link_wait() between attempts to connect; kbi_disk_flaps(),
- * kbi_recover_later() and kbi_recover_wait() for a disk whose link is live;
- * kbi_disk_blame() for one that ends it, kbi_disk_spoils() for one that ends a further queue.
+ * kbi_recover_later() and kbi_recover_wait() for a disk whose link is live; kbi_disk_blame()
+ * for a disk that ends the link, kbi_disk_spoils() for one that ends a further queue.
  *
- * Attempts repeat at intervals that grow from reconnect_ms to reconnect_max_ms. So do
- * attempts that succeed, if a disk is detached, or the connections are lost, soon
- * afterwards: a target that does so all the time must not keep this host busy. If several
- * disks share the connections, it is not known because of which of them they do not last,
- * and the others must not wait for that: they are made again as ever.
+ * Attempts are repeated at intervals that grow from reconnect_ms to reconnect_max_ms.
+ * Successful attempts are delayed, too, if the disk is detached or the connections are lost
+ * soon afterwards: such a target must not keep this host busy. If several disks share the
+ * connections, it is not known which disk makes them fail, and the others must not wait for
+ * it: the connections are then made again without that delay.
  *
- * A target may be broken for one volume, and end the connections when it is to attach it.
- * The disk is remembered then (->ends_link), and the others connect without it. It is
- * tried again while the link is live, so each of its attempts costs the others a
- * reconnect: with a connection of its own it would be none of the session, whose requests
- * the target keeps in order. Attempts of all such disks together are reconnect_max_ms
- * apart in the end. If no other disk can be attached, those that are blamed take turns.
+ * A target may be broken for one volume, and end the connections when it is to attach that
+ * volume. The disk is remembered (->ends_link), and the others connect without it. The disk is
+ * tried again while the link is live, so each of its attempts costs the others a reconnect:
+ * with a connection of its own it would not belong to the session, whose requests the target
+ * keeps in order. Attempts of all such disks together end up reconnect_max_ms apart. If no
+ * other disk can be attached, the blamed disks take turns.
  *
- * If only a further queue ends when a disk is to be attached to it, the disk does with the
- * queues before it, and is tried again reconnect_max_ms later. Others may use that queue by
- * then, and lose the link once more if it ends again; hence one such disk at a time, by turns.
+ * If only a further queue ends when a disk is to be attached to it, the disk uses the queues
+ * before that one, and is tried again reconnect_max_ms later. Other disks may use that queue
+ * by then, and lose the link if it ends again; hence one such disk at a time, in turns.
  *
- * Locks: link->mutex for all of it.
+ * Locks: link->mutex for all of this.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/printk.h>
 #include "ini.h"
 
-/* Have @work run @at that time, jiffies, or now if that is over. Context: any. */
+/* Schedule @work for the time @at, jiffies, or for now if @at is past. Context: any. */
 static void kbi_run_at(struct delayed_work *work, unsigned long at)
 {
 	unsigned long now = jiffies;
@@ -40,7 +40,7 @@ static void kbi_run_at(struct delayed_work *work, unsigned long at)
 	mod_delayed_work(kbi_wq, work, time_after(at, now) ? at - now : 0);
 }
 
-/* Return how long to wait for the next attempt after @failed ones, in jiffies. */
+/* Return the delay before the next attempt after @failed failed ones, in jiffies. */
 static unsigned long kbi_retry_delay(const struct kbi_params *params,
 				     unsigned int failed)
 {
@@ -49,7 +49,7 @@ static unsigned long kbi_retry_delay(const struct kbi_params *params,
 	return msecs_to_jiffies(min_t(u64, ms, params->reconnect_max_ms));
 }
 
-/* Return whether what was live @since then was so for as long as attempts are apart. */
+/* Return whether a link or disk that became live @since has lasted reconnect_max_ms. */
 static bool kbi_was_stable(const struct kbi_params *params, unsigned long since)
 {
 	return time_after_eq(jiffies, since +
@@ -58,13 +58,13 @@ static bool kbi_was_stable(const struct kbi_params *params, unsigned long since)
 
 /* ---- A disk -------------------------------------------------------------- */
 
-/* Return whether @disk is lost: there is a disk, and it is not attached. */
+/* Return whether @disk is lost: it exists, and its volume is not attached. */
 bool kbi_is_known(struct kbi_disk *disk)
 {
 	return kbi_state(disk) == KBI_RECOVERING || kbi_state(disk) == KBI_FAILED;
 }
 
-/* Return whether requests of @disk, which is lost, have waited as long as they are to. */
+/* Return whether requests of @disk, which is lost, have waited for give_up_ms. */
 bool kbi_has_waited(struct kbi_disk *disk)
 {
 	return time_after_eq(jiffies, disk->lost_at +
@@ -72,8 +72,8 @@ bool kbi_has_waited(struct kbi_disk *disk)
 }
 
 /*
- * Return whether @disk, which is lost, may be attached again. The time is kept near
- * jiffies, however long that lasts.
+ * Return whether @disk, which is lost, may be attached again. ->recover_at is kept near
+ * jiffies, so that they can be compared however long the disk is lost.
  */
 bool kbi_is_due(struct kbi_disk *disk)
 {
@@ -83,13 +83,13 @@ bool kbi_is_due(struct kbi_disk *disk)
 	return true;
 }
 
-/* Return whether @disk must not end the connections of others again so soon. */
+/* Return whether @disk must wait before it may end the connections of others again. */
 bool kbi_is_held_off(struct kbi_disk *disk)
 {
 	return disk->ends_link && time_before(jiffies, disk->link->spoil_at);
 }
 
-/* Return whether @disk is not kept from being attached by one that waits longer. */
+/* Return whether @disk may be attached, as no other disk that ends the link waits longer. */
 bool kbi_has_turn(struct kbi_disk *disk)
 {
 	struct kbi_disk *other;
@@ -102,7 +102,7 @@ bool kbi_has_turn(struct kbi_disk *disk)
 	return true;
 }
 
-/* Return whether @disk is to be attached now, and is one that ends the link, or is not. */
+/* Return whether @disk is to be attached now and its ->ends_link is @ends_link. */
 bool kbi_is_wanted(struct kbi_disk *disk, bool ends_link)
 {
 	return disk->ends_link == ends_link && !READ_ONCE(disk->removing) &&
@@ -110,8 +110,8 @@ bool kbi_is_wanted(struct kbi_disk *disk, bool ends_link)
 }
 
 /*
- * The target has detached @disk. It is attached again at once if it was live for as long
- * as attempts are apart at most.
+ * Note that the target has detached @disk. It is attached again at once if it was live for
+ * reconnect_max_ms before.
  */
 void kbi_disk_flaps(struct kbi_disk *disk)
 {
@@ -124,7 +124,7 @@ void kbi_disk_flaps(struct kbi_disk *disk)
 	disk->flaps++;
 }
 
-/* Put @disk behind the others of its link. Context: process. */
+/* Move @disk behind the other disks of its link. Context: process. */
 void kbi_disk_go_behind(struct kbi_disk *disk)
 {
 	struct kbi_link *link = disk->link;
@@ -135,8 +135,8 @@ void kbi_disk_go_behind(struct kbi_disk *disk)
 }
 
 /*
- * The connections have ended while @disk was being attached. It goes behind the others
- * that this is true of.
+ * Blame @disk: the connections have ended while it was being attached. Move it behind the
+ * other disks that are blamed.
  */
 void kbi_disk_blame(struct kbi_disk *disk)
 {
@@ -149,15 +149,19 @@ void kbi_disk_blame(struct kbi_disk *disk)
 			config_item_name(&disk->item));
 	disk->ends_link = true;
 	link->spoil_at = jiffies + kbi_retry_delay(&link->params, link->spoils++);
-	/* That others have to connect again is not because connections do not last. */
+	/*
+	 * The other disks have to reconnect because of @disk, not because connections do not
+	 * last.
+	 */
 	if (kbi_link_state(link) != KBI_LINK_DOWN)
 		link->flaps = 0;
 	kbi_disk_go_behind(disk);
 }
 
 /*
- * Queue @n, a further one, has ended while @disk was being attached to it. It goes behind
- * the others. If they lose the link by it that is not because connections do not last.
+ * Note that queue @n, a further one, has ended while @disk was being attached to it, and move
+ * @disk behind the others. If they lose the link by this, it does not count as connections
+ * that do not last.
  */
 void kbi_disk_spoils(struct kbi_disk *disk, unsigned int n)
 {
@@ -175,7 +179,7 @@ void kbi_disk_spoils(struct kbi_disk *disk, unsigned int n)
 	kbi_disk_go_behind(disk);
 }
 
-/* Return whether @disk is not to be attached to queue @n yet, which it may spoil. */
+/* Return whether @disk, which may spoil queue @n, is not to be attached to it yet. */
 bool kbi_is_kept_off(struct kbi_disk *disk, unsigned int n)
 {
 	return disk->ends_queue && n >= disk->ends_queue &&
@@ -183,8 +187,9 @@ bool kbi_is_kept_off(struct kbi_disk *disk, unsigned int n)
 }
 
 /*
- * Nothing is tried for @disk, which is lost, before @at: fail its requests if they have
- * waited long enough. Return @at, or when they have if that is earlier. Context: process.
+ * Nothing is tried for @disk, which is lost, before @at: fail its requests if they have waited
+ * long enough. Return @at, or the time at which they will have, if that is earlier.
+ * Context: process.
  */
 static unsigned long kbi_disk_wait(struct kbi_disk *disk, unsigned long at)
 {
@@ -198,13 +203,13 @@ static unsigned long kbi_disk_wait(struct kbi_disk *disk, unsigned long at)
 	return at;
 }
 
-/* Have kbi_recover_work() look again when @disk may be attached. Context: process. */
+/* Schedule kbi_recover_work() for when @disk may be attached. Context: process. */
 void kbi_recover_wait(struct kbi_disk *disk)
 {
 	kbi_run_at(&disk->recover_work, kbi_disk_wait(disk, disk->recover_at));
 }
 
-/* Try to attach @disk again, after an interval that grows. Context: process. */
+/* Schedule the next attempt to attach @disk, after a growing interval. Context: process. */
 void kbi_recover_later(struct kbi_disk *disk)
 {
 	struct kbi_link *link = disk->link;
@@ -219,8 +224,8 @@ void kbi_recover_later(struct kbi_disk *disk)
 /* ---- The connections ----------------------------------------------------- */
 
 /*
- * The connections of @link were lost. If they do not last anyhow, that they have ended
- * while a disk was being attached tells nothing of it. Context: process.
+ * Note that the connections of @link were lost. If they never last, no disk is to blame that
+ * was being attached when they ended. Context: process.
  */
 void kbi_link_flaps(struct kbi_link *link)
 {
@@ -244,8 +249,8 @@ static bool kbi_is_put_off(struct kbi_link *link)
 }
 
 /*
- * Have kbi_reconnect_work() run when the next attempt is due, or earlier to fail requests
- * that have waited long enough, and for one attempt if that and their disk are due.
+ * Schedule kbi_reconnect_work() for the next attempt, or earlier to fail requests that have
+ * waited long enough. A disk that is due gets one attempt before its requests fail.
  * Context: process.
  */
 void kbi_link_wait(struct kbi_link *link)
@@ -259,7 +264,10 @@ void kbi_link_wait(struct kbi_link *link)
 	kbi_run_at(&link->reconnect_work, at);
 }
 
-/* Try to connect after an interval that grows, when a disk is due. Context: process. */
+/*
+ * Schedule the next attempt to connect, after a growing interval and not before a disk is due.
+ * Context: process.
+ */
 void kbi_retry_later(struct kbi_link *link)
 {
 	unsigned int failed = link->attempts;
@@ -281,9 +289,9 @@ void kbi_retry_later(struct kbi_link *link)
 }
 
 /*
- * An attempt to connect failed because of a disk that is blamed now. It does not count for
- * others that are to be attached: try again without that disk, at once, and return true.
- * Context: process.
+ * An attempt to connect has failed because of a disk that is blamed now. If other disks are to
+ * be attached, do not count the attempt, schedule one without the blamed disk at once, and
+ * return true. Context: process.
  */
 bool kbi_retry_without(struct kbi_link *link)
 {

@@ -1,32 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Volumes: what the disks of this host that are paths to one volume have in
- * common.
+ * Volumes: what the disks of this host that are paths to one volume share.
  *
- * Entry points: kbi_volume_join() and kbi_volume_leave() with the life of a
- * disk, kbi_volume_enter() and kbi_volume_down() when its connections are made
- * and lost, kbi_volume_may_fail() when its requests are to fail,
- * kbi_fence_work(), kbi_volume_instance(), and kbi_volume_flushed() for
- * requests.
+ * Entry points: kbi_volume_join() and kbi_volume_leave() with the life of a disk,
+ * kbi_volume_enter() and kbi_volume_down() when its connections are made and lost,
+ * kbi_volume_may_fail() when its requests are to fail, kbi_fence_work(),
+ * kbi_volume_instance(), and kbi_volume_flushed() for requests.
  *
- * - Fences. A request that fails because of its connections is sent again on
- *   another path, by whoever sent it, while the target may still execute the
- *   first copy. So requests of a disk fail only after the target has ended the
- *   disk's session, on request of another path; if there is none, the session
- *   is noted, and a path fences it before it takes requests. A note of writes for which
- *   there is no disk keeps the module loaded.
- * - Targets. What a target says of one path counts for the others, so a disk is a path
+ * - Fences. When a request fails because of its connections, its sender repeats it on another
+ *   path, while the target may still execute the first copy. So requests of a disk fail only
+ *   after the target has ended the disk's session, on request of another path. If there is no
+ *   other path, the session is noted, and a path fences it before it takes requests. A note
+ *   about writes of a removed disk keeps the module loaded.
+ * - Targets. What a target says on one path counts for the others, so a disk becomes a path
  *   only if its target is that of the others, see ini_vouch.c.
- * - Flushes. What is written through one path is flushed through another, so
- *   writes and flushes are counted for all of them, and a flush that failed on
- *   one fails on all.
+ * - Flushes. What is written through one path is flushed through another, so writes and
+ *   flushes are counted for all paths together, and a flush that failed on one path fails on
+ *   all.
  *
- * kbi_volumes has the volumes with a UUID, which stay while they have disks or
- * sessions to fence; without one a disk has a volume for itself.
+ * kbi_volumes has the volumes with a UUID, which stay while they have disks or sessions to
+ * fence; a disk without a UUID has a volume for itself.
  *
- * Locks: kbi_volumes_lock, inside link->mutex of any link, guards the list, and
- * of each volume and disk all that has to do with fences, and kbi_round. No request is sent
- * under it.
+ * Locks: kbi_volumes_lock, inside link->mutex of any link, guards kbi_volumes, kbi_round, and
+ * everything about fences in each volume and disk. No request is sent under it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -36,7 +32,7 @@
 #include <linux/slab.h>
 #include "ini.h"
 
-/* Time until a target is asked again whether a session has ended */
+/* Time between two questions to a target whether a session has ended */
 #define KBI_FENCE_MS		10
 #define KBI_FENCE_MAX_MS	1000
 
@@ -64,7 +60,7 @@ static void kbi_lost_free(struct kbi_lost *lost)
 	kfree(lost);
 }
 
-/* @volume has a disk, which holds a reference on the module, or is no more. */
+/* Drop the module reference of @volume, which has a disk that holds one, or is to be freed. */
 static void kbi_volume_unpin(struct kbi_volume *volume)
 {
 	if (volume->pins)
@@ -86,8 +82,9 @@ static void kbi_volume_free(struct kbi_volume *volume)
 }
 
 /*
- * @volume may have no disk any more. Then sessions without writes need no fence. If there are
- * others it stays, and so does the module: nobody else knows of them.
+ * Clean up @volume if it has no disk any more. Sessions without writes need no fence then. If
+ * a session with writes is left, the volume stays and keeps the module loaded: nobody else
+ * knows of the session.
  */
 void kbi_volume_put(struct kbi_volume *volume)
 {
@@ -106,7 +103,7 @@ void kbi_volume_put(struct kbi_volume *volume)
 	if (list_empty(&volume->lost) || uuid_is_null(&volume->uuid)) {
 		kbi_volume_free(volume);
 	} else if (!volume->pins) {
-		/* The item of a disk holds a reference on the module meanwhile. */
+		/* The item of a disk holds a reference on the module now. */
 		__module_get(THIS_MODULE);
 		volume->pins = true;
 		pr_warn("writes to volume %pUb may still be under way at the target; the module stays loaded until a disk of the volume was connected\n",
@@ -131,7 +128,7 @@ static struct kbi_volume *kbi_volume_make(const uuid_t *uuid)
 	return volume;
 }
 
-/* Return whether @disk may be one of the paths to @volume, and say why not. */
+/* Return whether @disk may be one of the paths to @volume; if not, log why. */
 static bool kbi_may_join(struct kbi_disk *disk, struct kbi_volume *volume)
 {
 	struct kbi_disk *other;
@@ -149,7 +146,7 @@ static bool kbi_may_join(struct kbi_disk *disk, struct kbi_volume *volume)
 	return true;
 }
 
-/* Return whether @disk is to be the only path to @volume, which another is, and say so. */
+/* Return whether @disk must be the only path but @volume has another one; if so, log it. */
 static bool kbi_is_second(struct kbi_disk *disk, struct kbi_volume *volume)
 {
 	struct kbi_disk *other;
@@ -214,8 +211,8 @@ static int kbi_join_new(struct kbi_disk *disk, const uuid_t *uuid)
 }
 
 /*
- * The target tells the UUID of the disk's volume now; it did not before. If
- * that is a volume which others have left, take what they left.
+ * The target tells the UUID of the disk's volume, which it did not before. If other disks have
+ * left that volume, take over the sessions that they left.
  */
 static int kbi_join_late(struct kbi_disk *disk, const uuid_t *uuid)
 {
@@ -292,7 +289,7 @@ void kbi_volume_leave(struct kbi_disk *disk)
 	mutex_unlock(&kbi_volumes_lock);
 }
 
-/* Forget the sessions that nobody has fenced. Neither disks nor writes of them exist. */
+/* Forget the sessions that nobody has fenced; there are no disks, nor sessions with writes. */
 void kbi_volumes_free(void)
 {
 	struct kbi_volume *volume, *next;
@@ -318,8 +315,8 @@ void kbi_volumes_forget(void)
 /* ---- Fences -------------------------------------------------------------- */
 
 /*
- * Copy to @lost a session of the volume that @disk is to fence; return false if
- * there is none. Context: process.
+ * Copy a session of the volume that @disk is to fence to @to; return false if there is none.
+ * Context: process.
  */
 static bool kbi_next_lost(struct kbi_disk *disk, struct kbi_lost *to)
 {
@@ -336,7 +333,7 @@ static bool kbi_next_lost(struct kbi_disk *disk, struct kbi_lost *to)
 	return false;
 }
 
-/* @lost needs no fence any more. Context: process. */
+/* @lost is fenced: free it, or let the requests of its disk fail. Context: process. */
 static void kbi_lost_done(struct kbi_lost *lost)
 {
 	lockdep_assert_held(&kbi_volumes_lock);
@@ -351,8 +348,8 @@ static void kbi_lost_done(struct kbi_lost *lost)
 }
 
 /*
- * The target has ended the session in @was: it is fenced, unless its disk has
- * connected and lost it, or another one, meanwhile.
+ * The target has ended the session in @was: it is fenced, unless its disk has connected and
+ * lost a session again meanwhile.
  */
 static void kbi_fenced(struct kbi_disk *disk, const struct kbi_lost *was)
 {
@@ -369,9 +366,9 @@ static void kbi_fenced(struct kbi_disk *disk, const struct kbi_lost *was)
 }
 
 /*
- * Have the target end the sessions that @disk is to fence. Return 0 if there
- * are none left, -EAGAIN if the target is not done with one, -EBUSY to try
- * later, or another error number. Context: process.
+ * Have the target end the sessions that @disk is to fence. Return 0 if none is left, -EAGAIN
+ * if the target is not done with one, -EBUSY to try later, or another error number.
+ * Context: process.
  */
 static int kbi_fence_all(struct kbi_disk *disk)
 {
@@ -387,7 +384,10 @@ static int kbi_fence_all(struct kbi_disk *disk)
 		mutex_unlock(&kbi_volumes_lock);
 		if (!more)
 			break;
-		/* A former disk's on this link: the target has let this one attach. */
+		/*
+		 * The session is this link's own: letting @disk attach ended what a former
+		 * disk had left.
+		 */
 		if (lost.session == disk->link->session)
 			err = 0;
 		else if (disk->link->queues[0].hosts)
@@ -405,7 +405,7 @@ static int kbi_fence_all(struct kbi_disk *disk)
 	return err;
 }
 
-/* Fence what is new since kbi_volume_enter(), while the disk is in use. */
+/* Fence what other paths have lost since kbi_volume_enter(), while the disk is in use. */
 void kbi_fence_work(struct work_struct *work)
 {
 	struct kbi_disk *disk = container_of(to_delayed_work(work),
@@ -428,9 +428,8 @@ void kbi_fence_work(struct work_struct *work)
 /* ---- Paths that come and go ---------------------------------------------- */
 
 /*
- * If nothing is left that @disk has to fence, make it a path: what is lost from
- * now on is its kbi_fence_work()'s. Its own former session has been ended by
- * the target, which has let it attach.
+ * Make @disk a path if it has nothing left to fence; kbi_fence_work() fences what is lost from
+ * now on. The target has ended the disk's own former session, as it let @disk attach.
  */
 static bool kbi_is_path_now(struct kbi_disk *disk)
 {
@@ -452,8 +451,8 @@ static bool kbi_is_path_now(struct kbi_disk *disk)
  * kbi_volume_enter() - make a disk that has connected a path to its volume
  * @disk: disk; its first queue is attached, and no request was sent
  *
- * Fence the sessions that other paths have lost, and wait, no longer than for a
- * connection, until the target has ended them; do not wait if others share the link.
+ * Fence the sessions that other paths have lost, and wait until the target has ended them, for
+ * connect_timeout_ms at most; do not wait if disks share the link.
  *
  * Context: Process context, may sleep.
  * Return: 0, -EAGAIN to try later, or another error number.
@@ -479,13 +478,13 @@ int kbi_volume_enter(struct kbi_disk *disk)
 	if (err == -EAGAIN)
 		pr_info_ratelimited("%s: the target is still busy with requests of another path\n",
 				    config_item_name(&disk->item));
-	/* Without a credit, as when requests of other disks have all, it is the same. */
+	/* -EBUSY, as when requests of other disks have all credits, also means to try later. */
 	return more ? -EAGAIN : err;
 }
 
 /*
- * @disk is no path any more. Disks that wait for it to fence their sessions look
- * for another. Context: process, connections down.
+ * Note that @disk is no path any more. Disks that wait for it to fence their sessions look for
+ * another path. Context: process, connections down.
  */
 void kbi_volume_down(struct kbi_disk *disk)
 {
@@ -517,12 +516,12 @@ static struct kbi_disk *kbi_other_path(struct kbi_disk *disk)
  * kbi_volume_may_fail() - return whether requests that @disk has sent may fail
  * @disk: disk; its connections are down
  *
- * They may if its session is fenced, or if no other path is there, which then
- * fences it before it takes requests. Otherwise another path is asked to fence
- * it, and disk->fail_work is queued when there is news.
+ * Requests may fail if the disk's session is fenced, or if there is no other path: the next
+ * path fences the session before it takes requests. Otherwise another path is asked to fence
+ * the session, and disk->fail_work is queued when there is news.
  *
  * Context: Process context, may sleep.
- * Return: see above
+ * Return: whether the requests may fail
  */
 bool kbi_volume_may_fail(struct kbi_disk *disk)
 {
@@ -553,9 +552,8 @@ bool kbi_volume_may_fail(struct kbi_disk *disk)
  * @disk: disk that has connected
  * @instance: instance that the target has told
  *
- * Another instance may have lost writes that were not flushed, on whatever
- * path. Later flushes fail then, as on any disk that has failed to flush:
- * nothing else can be relied upon.
+ * A new instance may have lost writes of any path that were not flushed. Later flushes fail
+ * then, as on any disk that has failed to flush: nothing else can be relied upon.
  *
  * Context: Process context, may sleep.
  */
@@ -574,7 +572,9 @@ void kbi_volume_instance(struct kbi_disk *disk, __le64 instance)
 	mutex_unlock(&kbi_volumes_lock);
 }
 
-/* A flush that was sent when there were @written writes has succeeded. litmus: none, a count. */
+/*
+ * Note that a flush has succeeded that was sent after @written writes. litmus: none, a count.
+ */
 void kbi_volume_flushed(struct kbi_volume *volume, s64 written)
 {
 	s64 flushed = atomic64_read(&volume->flushed);

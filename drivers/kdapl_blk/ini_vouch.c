@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Which targets may say that they have a volume.
+ * Which targets may claim a volume.
  *
- * Entry points: kbi_is_trusted() and kbi_vouch() when a disk is to be a path to a volume
- * that others have, kbi_vouched() when a target has been asked.
+ * Entry points: kbi_is_trusted() and kbi_vouch() when a disk is to be a path to a volume that
+ * other disks have, kbi_vouched() when a target has been asked.
  *
- * A target may claim the UUID of a volume that another one has. As a path to that volume it
- * would be believed that writes of the others are through, or flushed. So its disk is
- * refused, unless the administrator has said which volume it is (*uuid*), the volume is
- * at the same address, or both targets have proven to know one secret; or the target of a
- * path that is there knows the session that the new disk has with its own target.
+ * A target may claim the UUID of another target's volume. As a path to that volume it would be
+ * believed when it says that writes of other paths are done, or flushed. So its disk is
+ * refused, unless the administrator has said which volume it is (*uuid*), the volume is at the
+ * same address, or both targets have proven to know one secret; or the target of an existing
+ * path knows the session that the new disk has with its own target.
  *
  * Locks: kbi_volumes_lock, see ini_volume.c.
  */
@@ -19,10 +19,10 @@
 #include <linux/printk.h>
 #include "ini.h"
 
-/* How long a target has to say whether it knows a session. */
+/* Time that a target has to say whether it knows a session */
 #define KBI_VOUCH_MS	3000U
 
-/* Return whether a target with @a has proven to know the same secret as one with @b. */
+/* Return whether targets of disks with @a and @b have proven to know the same secret. */
 static bool kbi_same_secret(const struct kbi_params *a, const struct kbi_params *b)
 {
 	return kblk_has_secret(&a->secret) && !strcmp(a->client, b->client) &&
@@ -31,8 +31,8 @@ static bool kbi_same_secret(const struct kbi_params *a, const struct kbi_params 
 
 /*
  * Return whether @disk, whose target is @target, needs nobody to vouch for it: the
- * administrator has said which volume it is, or its target is one that the volume has
- * already, as its address or the secret says.
+ * administrator has said which volume it is, or the address or the secret show that the volume
+ * has this target already.
  */
 bool kbi_is_trusted(struct kbi_disk *disk, struct kbi_volume *volume, const char *target)
 {
@@ -55,10 +55,10 @@ bool kbi_is_trusted(struct kbi_disk *disk, struct kbi_volume *volume, const char
 }
 
 /*
- * Have the target of a path to @volume vouch for @disk: it is asked to end the session of
- * @disk, which nobody knows but the target of @disk. If it does it is the same target,
- * or that one is a client of it and can do as much harm. Return -EREMCHG if so, when
- * @disk has to connect anew; or another error number. kbi_volumes_lock is dropped
+ * Ask the target of a path to @volume to end the session of @disk, which only the target of
+ * @disk knows. If the session is known there, both are the same target, or the target of @disk
+ * is a client of the other one and could do as much harm anyway. Return -EREMCHG in that case,
+ * as @disk has to connect anew, else another error number. kbi_volumes_lock is dropped
  * meanwhile.
  */
 int kbi_vouch(struct kbi_disk *disk, struct kbi_volume *volume)
@@ -70,7 +70,7 @@ int kbi_vouch(struct kbi_disk *disk, struct kbi_volume *volume)
 		.epoch = link->epoch,
 		.told = &told,
 	};
-	/* link->mutex is held: others wait for it, perhaps whoever is to ask. */
+	/* A short time, as others wait for link->mutex, perhaps the path that is to ask. */
 	unsigned int ms = min(link->params.connect_timeout_ms, KBI_VOUCH_MS);
 	unsigned long until = jiffies + msecs_to_jiffies(ms);
 	struct kbi_disk *other;
@@ -110,7 +110,7 @@ int kbi_vouch(struct kbi_disk *disk, struct kbi_volume *volume)
 	return over ? -EBUSY : -EAGAIN;
 }
 
-/* A target has answered about the session in @was, which it knew or not. */
+/* Note the answer of a target about the session in @was: @known if the target knew it. */
 void kbi_vouched(struct kbi_disk *disk, const struct kbi_lost *was, bool known)
 {
 	struct kbi_lost *probe;
