@@ -19,7 +19,7 @@
 #define KBLK_MQ_FLAGS	0
 #endif
 
-/* Before there was the flag, a work queue without WQ_UNBOUND was per CPU. */
+/* Kernels without the flag make a workqueue per CPU unless it has WQ_UNBOUND. */
 #ifndef KDAPL_HAVE_WQ_PERCPU
 #define WQ_PERCPU	0
 #endif
@@ -28,13 +28,13 @@
  * struct kblk_limits - limits of a disk; sizes in bytes
  * @block_size: logical block size
  * @physical_block_size: physical block size
- * @io_min: the least that a transfer should be
- * @io_opt: what long transfers should be a multiple of, 0 if it is not known
+ * @io_min: shortest transfer that suits the volume
+ * @io_opt: long transfers should be a multiple of this; 0 if it is not known
  * @max_transfer: longest READ or WRITE
  * @pages: pages of a transfer, which may begin inside a page
- * @discard_granularity: 0 if there is no discard
- * @max_discard: longest discard, 0 for none
- * @max_write_zeroes: longest write zeroes, 0 for none
+ * @discard_granularity: 0 if discard is not supported
+ * @max_discard: longest discard, 0 if not supported
+ * @max_write_zeroes: longest write zeroes, 0 if not supported
  * @cache: the volume has a volatile write cache
  * @rotational: the medium rotates
  */
@@ -127,7 +127,7 @@ static inline int kblk_map_sg(struct request *rq, struct scatterlist *sg)
 #endif
 }
 
-/* Wait for what blk_mq_quiesce_queue_nowait() has begun. */
+/* Wait until the quiescing that blk_mq_quiesce_queue_nowait() has begun is complete. */
 static inline void kblk_wait_quiesced(struct request_queue *q)
 {
 #ifdef KDAPL_HAVE_WAIT_QUIESCE_DONE_SET

@@ -228,7 +228,7 @@ enum kblk_status {
 	KBLK_ERR_DENIED = 8,		/* ATTACH: client not allowed */
 	KBLK_ERR_NOT_ATTACHED = 9,	/* no volume, or not the request's */
 	KBLK_ERR_DRAINING = 10,		/* ATTACH, FENCE: connections are being ended */
-	/* ATTACH: there is a later epoch, or no connection of the disk but this */
+	/* ATTACH: there is a later epoch, or the first connection of the disk is gone */
 	KBLK_ERR_STALE = 11,
 	KBLK_ERR_PROOF = 12,		/* ATTACH: the proof is wrong */
 	KBLK_ERR_BUSY = 13		/* ATTACH: no credit or memory for another volume */

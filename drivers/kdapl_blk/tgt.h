@@ -10,7 +10,7 @@
  *   tgt_attach.c        volumes: connections attach and detach
  *   tgt_identity.c      volumes: UUIDs
  *   tgt_storage.c       volumes: what is below loop devices
- *   tgt_list.c          volumes: tell clients of them
+ *   tgt_list.c          volumes: list them for a client
  *   tgt_auth.c          authentication of clients
  *   tgt_session.c       disks of clients: epochs, fences, flushes
  *   tgt_adapter.c       a port at work: adapter, listening, device removal
@@ -18,24 +18,24 @@
  *   tgt_credit.c        credits of clients, as many as there are buffers
  *   tgt_pool.c          buffers for data
  *   tgt_conn.c          connections: accept, end
- *   tgt_host.c          connections: hosts of clients, who may connect
+ *   tgt_host.c          connections: hosts of clients, connection requests
  *   tgt_watch.c         connections: clients that misbehave
  *   tgt_recv.c          requests: receive, check the format
  *   tgt_io.c            requests: slots, check, serve
  *   tgt_reply.c         requests: move data, reply
  *   tgt_backend.c       requests: the volume
  *
- * A connection is an Endpoint with two Event Dispatchers and io_depth slots.
- * While one message waits for slots for its requests, later messages stay on
- * the receive EVD. The messages that kDAPL counts as held by the Endpoint are
- * therefore the client's backlog, and the high watermarks measure its
- * behaviour: a client that respects its credits never exceeds the hard one.
+ * A connection is an Endpoint with two Event Dispatchers and io_depth slots. While one message
+ * waits for slots for its requests, later messages stay on the receive EVD. The messages that
+ * kDAPL counts as held by the Endpoint are therefore the client's backlog, and the high
+ * watermarks measure its behaviour: a client that respects its credits never exceeds the hard
+ * one.
  *
- * Locks, outermost first. None is held while waiting for requests of a medium; opening
- * a backing, which may take long, is done under ns->mutex alone:
+ * Locks, outermost first. None is held while waiting for requests on a medium; a backing,
+ * which may take long to open, is opened under ns->mutex alone:
  *
  *   ns->mutex         mutex     configfs: attributes of a volume
- *   kbt_config        mutex     configfs: objects, attributes of others
+ *   kbt_config        mutex     configfs: objects, other attributes
  *   port->mutex       mutex     adapter of a port
  *   kbt->mutex        mutex     connections of an adapter
  *   kbt->srq_mutex    mutex     size of the shared receive queue
@@ -72,7 +72,7 @@ struct kbt_session;
 /*
  * struct kbt - a port at work: the adapter and everything created on it
  * @ia: the adapter
- * @ia_id: its number, which stays when it is renamed
+ * @ia_id: number of the adapter, which stays when the adapter is renamed
  * @async_evd: created with @ia
  * @cm_evd: connection requests and connection events of all clients
  * @pz: protection zone of all objects
@@ -84,30 +84,28 @@ struct kbt_session;
  * @srq_mutex: guards the length of @srq and @chunks
  * @srq_lock: guards the state of chunks
  * @chunks: buffers of @srq
- * @srq_posted: number of buffers
- * @srq_low: low watermark
- * @usable: buffers that are not about to be removed; written under @srq_mutex
- * @granted: credits that connections have in all
- * @owned: credits that are kept free for connections and their volumes
- * @for_volumes: those of @owned that ATTACH has brought
- * @short_since: jiffies when a client last got no credit that it could use
- * @srq_work: adapts the queue to the number of connections, and shortens it
- *	after a calm period
+ * @srq_posted: number of buffers of @srq
+ * @srq_low: low watermark of @srq
+ * @usable: number of buffers that are not about to be removed; written under @srq_mutex
+ * @granted: credits that all connections have together
+ * @owned: credits reserved for connections and their volumes
+ * @for_volumes: credits of @owned that ATTACH has reserved
+ * @short_since: jiffies when a client last wanted a credit and got none
+ * @srq_work: adapts the queue to the number of connections, and shortens it after a calm
+ *	period
  * @low_work: arms the low watermark when the queue has recovered
  * @pools: pages of KBLK_INLINE bytes, and buffers of max_transfer bytes
  * @share_mutex: guards @shares
  * @shares: volumes in use
  * @silence_work: looks for clients that misbehave
  * @wq: serves requests
- * @end_wq: ends connections and adapts the queue; no work on it waits for a
- *	medium
+ * @end_wq: ends connections and adapts the queue; no work on it waits for a medium
  * @mutex: guards @conns, @conn_count, @hosts, @stopping and @shunned
  * @conns: connections
  * @conn_count: connections that are not yet freed
- * @live: those that have not ended
+ * @live: number of connections that have not ended
  * @hosts: hosts that have connections
- * @stopping: new connections are refused; when there are none left, @stop_work
- *	is queued
+ * @stopping: new connections are refused, and @stop_work is queued when none is left
  * @shunned: hosts of clients that were cut off
  * @gone: the device was removed
  * @stop_work: kbt_stop_work()
@@ -163,10 +161,10 @@ struct kbt {
  * @conn: the connection
  * @ns: the volume
  * @share: the share of @ns in the pools
- * @lines: place in each pool; pool->lock
+ * @lines: place of the attachment in the line of each pool; pool->lock
  * @session: session of the client's disk; kbt_names
- * @busy: slots with requests for the volume; conn->lock
- * @unreplied: those whose reply was not made yet; conn->lock
+ * @busy: number of slots with requests for the volume; conn->lock
+ * @unreplied: number of busy slots whose reply was not made yet; conn->lock
  * @ending: no more requests are taken; conn->lock
  * @hang_link: in share->hanging, or empty; kbt_names
  * @end_work: ends the attachment when @busy has become 0
@@ -188,8 +186,8 @@ struct kbt_attachment {
 
 enum kbt_stage {
 	KBT_IO_START,		/* not begun, or waiting for a buffer */
-	KBT_IO_RUN,		/* has its buffer and data */
-	KBT_IO_BLOCK		/* on ns->io_wq, where it may block */
+	KBT_IO_RUN,		/* the request has its buffer and data */
+	KBT_IO_BLOCK		/* the request is on ns->io_wq, where it may block */
 };
 
 /*
@@ -215,23 +213,22 @@ enum { KBT_LANE_PLAIN, KBT_LANE_DATA, KBT_LANES };
  * @work: runs the next step in process context
  * @request: request as received; kbt_check() validates it before use
  * @buf: buffer for the data: a page if the data is inline, else a large buffer
- * @kept: receive buffer with the data of a WRITE, until that was copied to @buf,
- *	or in place of @buf; else NULL
+ * @kept: receive buffer with the data of a WRITE, until that was copied to @buf, or in place
+ *	of @buf; else NULL
  * @from: data in @kept that is to be copied, or NULL
  * @data: where the data is, in @buf or @kept
  * @waits: pool whose line the slot is in; pool->lock
- * @posted: when the RDMA Read, the reply, or the message that it is the first of, was
- *	posted (jiffies); 0 if none is under way
- * @pending: posts not completed, plus one while the slot is served, or while
- *	its reply is due or in a shared message
+ * @posted: when the RDMA Read, the reply, or the message that this slot is the first of was
+ *	posted, jiffies; 0 if none is under way
+ * @pending: posts not completed, plus one while the slot is served, or while its reply is due
+ *	or in a shared message
  * @wants: the request came with KBLK_WANTS
- * @brings: credits that the reply to ATTACH gives for the volume; conn->lock
+ * @brings: credits for the volume that the reply to ATTACH gives; conn->lock
  * @writing: the reply was posted behind the RDMA Write of its data
  * @status: enum kblk_status of the reply
  * @covers: for a FLUSH, how many writes of the session it covers
  * @inlined: bytes of data that go with the reply
- * @shared: number of replies in the message that this slot is the first of, or
- *	0
+ * @shared: number of replies in the message that this slot is the first of, or 0
  * @mates: the other slots of that message
  */
 struct kbt_io {
@@ -262,9 +259,9 @@ struct kbt_io {
 
 /*
  * struct kbt_message - the message of a client that is being served
- * @cookie: its receive buffer
- * @from: its next request; the format was checked
- * @left: requests not taken yet; 0: there is no message
+ * @cookie: receive buffer of the message
+ * @from: next request of the message, whose format was checked
+ * @left: number of requests that were not taken yet; 0: there is no message
  */
 struct kbt_message {
 	DAT_DTO_COOKIE cookie;
@@ -288,28 +285,27 @@ enum {
 /*
  * struct kbt_conn - a connection
  * @link: in kbt->conns
- * @recv_evd: messages of the client; notifies only, see above
+ * @recv_evd: messages of the client; the upcall is only a notice, see above
  * @req_evd: completions of Sends and RDMA operations
  * @recv_mutex: serialises kbt_recv() in the upcall and in @recv_work
  * @recv_work: continues to receive where the upcall had to stop
  * @end_work: begins to take the connection down
- * @gone_work: gives back the credits when both @end_work and the client are through
- * @free_work: frees the connection; no slot is busy, and it is attached to nothing
- * @flags: KBT_CONN_ENDING: only its setter queues @end_work; KBT_CONN_DOWN: it was
- *	disconnected, so messages are dropped; KBT_CONN_GONE: kDAPL has reported the
- *	end, so no more arrive; KBT_CONN_HANGS: kbt_hang() was called; KBT_CONN_KEEPS:
- *	a slot has ->kept in place of ->buf; KBT_CONN_JUDGED: @unproven was counted;
- *	KBT_CONN_WAS_ATTACHED: and perhaps is; KBT_CONN_PROVEN: the peer is of @host
- * @ended: jiffies of @end_work, of the QP's end, or when the log said that slots are busy
- * @attachments: to volumes; added to under @recv_mutex and @lock
+ * @gone_work: gives the credits back after @end_work and kDAPL's report of the end
+ * @free_work: frees the connection when no slot is busy and nothing is attached
+ * @flags: KBT_CONN_ENDING: only its setter queues @end_work; KBT_CONN_DOWN: disconnected, so
+ *	messages are dropped; KBT_CONN_GONE: kDAPL has reported the end, so no more messages
+ *	arrive; KBT_CONN_HANGS: kbt_hang() was called; KBT_CONN_KEEPS: a slot has ->kept in
+ *	place of ->buf; KBT_CONN_JUDGED: @unproven was counted; KBT_CONN_WAS_ATTACHED: attached
+ *	now or before; KBT_CONN_PROVEN: the peer has proven to be of @host
+ * @ended: jiffies of @end_work, of the QP's end, or of the last log about busy slots
+ * @attachments: attachments to volumes; added to under @recv_mutex and @lock
  * @attached: number of @attachments
  * @session_id: see struct kblk_hello, as @epoch and @queue
  * @credits: the most credits that the connection can have
- * @window: credits that it has, with those of requests outstanding and those
- *	withheld; @lock
- * @dropped: messages that came when it was disconnected; @recv_mutex
- * @own: credits that it always has; @lock
- * @for_volumes: those of @own that ATTACH has brought; @lock
+ * @window: credits of the client, with those of outstanding requests and @withheld ones; @lock
+ * @dropped: number of messages that came after the disconnect; @recv_mutex
+ * @own: credits reserved for the connection; @lock
+ * @for_volumes: credits of @own that ATTACH has reserved; @lock
  * @given: all credits ever granted
  * @returned: credits that the client has given back
  * @reply_size: longest message that the client can receive, bytes
@@ -321,46 +317,44 @@ enum {
  * @sizes: replies include the volume's size
  * @auth: ATTACH carries a proof
  * @queues: the welcome tells how many connections the disk may have
- * @credits_move: the client begins with one credit if need be, and gives back
- *	those that it does not use
- * @hosts: ATTACH tells the client's host
- * @lists: there is LIST
- * @volumes: there may be several @attachments, and requests tell the volume
- * @host_id: that host, or nil
+ * @credits_move: the client begins with one credit if need be, and gives unused credits back
+ * @hosts: ATTACH names the client's host
+ * @lists: the client may send LIST
+ * @volumes: there may be several @attachments, and requests name their volume
+ * @host_id: host that ATTACH has named, or nil
  * @challenged: @challenge was sent and has not been used
  * @unproven: ATTACH came with a wrong proof, or without one that is required
  * @challenge: challenge sent to the client
  * @message: message being served; @recv_mutex
  * @overdrawn: the client has sent more requests than its credits allow
- * @malformed: the client has sent what is no request
+ * @malformed: the client has sent a malformed message
  * @messages: messages dequeued
  * @arrived: @messages plus those on the EVD, at the last check for silence
- * @heard: when a message last arrived; while attached to nothing, since when;
- *	jiffies
+ * @heard: when a message last arrived, jiffies; while nothing is attached, since when
  * @patience: silence that is tolerated, jiffies; 0: unlimited
  * @lock: guards @idle, @idle_count, @attachments, @attached, @draining,
  *	@words_busy, @throttled, @withheld, @window, @own, @lanes
  * @idle: idle slots
  * @idle_count: number of idle slots
- * @draining: the slot or attachment that ends last queues @free_work
- * @words_busy: kbt_words() are in use
+ * @draining: @free_work is queued when the last slot and attachment end
+ * @words_busy: a request uses kbt_words()
  * @throttled: the backlog is long, so credits are held back
  * @withheld: credits held back
- * @backlogs: how often the backlog was long since the log said so; kbt->mutex
- * @backlog_at: when it last was, jiffies; kbt->mutex
+ * @backlogs: how often the backlog was long since the log last said so; kbt->mutex
+ * @backlog_at: when the backlog was last long, jiffies; kbt->mutex
  * @lanes: replies without data, and replies with data
  * @transfers: RDMA Reads and Writes under way
- * @replies: a struct kblk_reply for each slot, a message of those without data,
- *	and kbt_words()
+ * @replies: a struct kblk_reply for each slot, a message of replies without data, and
+ *	kbt_words()
  * @ios: the slots
  * @host: host of the client
  * @requests: requests of messages that were dequeued
  * @replied: replies posted
  * @delivered: replies whose Send has completed
- * @peer: address and port of the client, for the log, and its GID if that is another
+ * @peer: address and port of the client, and its GID if that is different, for the log
  * @client: name of the client
  * @subsystem: name of the subsystem
- * @keepalive_ms: as ATTACH has told
+ * @keepalive_ms: as in ATTACH
  */
 struct kbt_conn {
 	struct list_head link;

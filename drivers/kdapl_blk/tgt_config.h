@@ -21,9 +21,9 @@
 #include "tgt_storage.h"
 
 /*
- * How long the removal of a directory or of a link waits for requests that the
- * medium has. They may take for ever; meanwhile the administrator can make and
- * remove no other directory.
+ * How long the removal of a directory or of a link waits for requests on the medium, which may
+ * take for ever. The removal keeps the administrator from making and removing other
+ * directories.
  */
 #define KBT_STOP_WAIT	(2 * HZ)
 
@@ -57,8 +57,8 @@ extern struct kblk_hmac kbt_hmac;
 /*
  * struct kbt_client - a client by name
  * @link: in kbt_clients; kbt_names
- * @secret: secret that the client must prove; if there is none, any client may use
- *	the name; kbt_names
+ * @secret: secret that the client must prove; without one any client may use the name;
+ *	kbt_names
  */
 struct kbt_client {
 	struct config_group group;
@@ -83,7 +83,7 @@ struct kbt_link {
 	void *to;
 };
 
-/* Logarithm of the buckets for the sessions of a volume, of which there may be thousands */
+/* Logarithm of the number of buckets for the sessions of a volume, which may be thousands */
 #define KBT_HASH_BITS	8
 
 /*
@@ -101,17 +101,17 @@ struct kbt_link {
  * @read_only: writes are refused
  * @open: @file is open: the volume is enabled, or is about to be closed
  * @enabled: clients may attach; kbt_names
- * @users: attachments of connections, and one more while enabled; kbt_names
+ * @users: attachments of connections, plus one while enabled; kbt_names
  * @lock: guards @instance and @wb_since while open, and @sessions
  * @sessions: see tgt_session.c
  * @writers: see tgt_session.c; kbt_names
- * @wb_since: all sessions were told of writeback errors up to this one
+ * @wb_since: writeback errors up to this one were told to all sessions
  * @close_work: kbt_ns_close_work(), when @users has become 0
  * @closed: woken when @open was cleared
- * @io_wq: runs what may block on the medium, so that other volumes do not wait
+ * @io_wq: runs requests that may block on the medium, so that other volumes do not wait
  * @file: the backing, or NULL
- * @bdev: the block device that @file is, or NULL
- * @storage: what @file is kept in
+ * @bdev: block device of @file, or NULL
+ * @storage: where the data of @file is, see tgt_storage.c
  * @nowait: @bdev supports REQ_NOWAIT
  * @block_size: logical block size, bytes
  */
@@ -166,15 +166,15 @@ struct kbt_params {
 };
 
 /*
- * struct kbt_port - where a target listens
+ * struct kbt_port - a place where a target listens
  * @link: in kbt_ports; kbt_config
  * @subsystems: subsystems offered here; kbt_names
- * @mutex: guards @kbt, @wanted, @stopping and @err, and while there is a @kbt params.ia,
- *	which follows the name of the device
+ * @mutex: guards @kbt, @wanted, @stopping and @err; also params.ia while there is a @kbt, as
+ *	it follows the name of the device
  * @kbt: the port at work, or NULL
  * @wanted: the port has subsystems
  * @stopping: how often the port was stopped and still waits for a medium
- * @err: why the last attempt to listen failed, as told to the log; or 0
+ * @err: error of the last attempt to listen, as told to the log; or 0
  * @stopped: woken when @stopping has become less
  * @retry_work: kbt_port_retry(), for an adapter that was removed
  * @stats: enum kbt_stat

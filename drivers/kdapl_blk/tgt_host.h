@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * Hosts of clients: see tgt_host.c; those that are shunned: see tgt_watch.c.
- */
+/* Hosts of clients: see tgt_host.c; shunned hosts: see tgt_watch.c. */
 #ifndef KDAPL_BLK_TGT_HOST_H
 #define KDAPL_BLK_TGT_HOST_H
 
@@ -19,11 +17,11 @@ struct kbt_conn;
 struct kbt_ns;
 
 /*
- * struct kbt_host_id - what one host is told from another by
- * @raw: the GID of the path, which the peer must have to be connected; over iWARP the
- *	IP address, which it must have for TCP
+ * struct kbt_host_id - tells one host from another
+ * @raw: GID of the path, which the peer must have to be connected; over iWARP the IP address,
+ *	which the peer must have for TCP
  *
- * Over InfiniBand and RoCE the address is no more than what the peer says.
+ * Over InfiniBand and RoCE the IP address proves nothing: the peer may name any.
  */
 struct kbt_host_id {
 	u8 raw[16] __aligned(8);
@@ -38,10 +36,10 @@ static inline bool kbt_same_host(const struct kbt_host_id *a,
 /*
  * struct kbt_host - a host with connections
  * @link: in kbt->hosts
- * @id: which host
+ * @id: identity of the host
  * @conns: connections that are not yet freed; kbt->mutex
- * @owned: credits that are kept free for those that are proven, and their volumes
- * @for_volumes: those of @owned that ATTACH has brought
+ * @owned: credits reserved for the host's proven connections and their volumes
+ * @for_volumes: credits of @owned that ATTACH has reserved
  */
 struct kbt_host {
 	struct list_head link;
@@ -51,7 +49,7 @@ struct kbt_host {
 	atomic_t for_volumes;
 };
 
-/* Return how much of @max one host may have: an eighth is for others. */
+/* Return how much of @max one host may have: an eighth is for other hosts. */
 static inline u32 kbt_of_a_host(u32 max)
 {
 	return max_t(u32, max - DIV_ROUND_UP(max, 8), 1);
@@ -59,9 +57,9 @@ static inline u32 kbt_of_a_host(u32 max)
 
 /*
  * struct kbt_shunned - a host whose connection requests are refused
- * @host: which
- * @used: there is one
- * @until: jiffies
+ * @host: the host
+ * @used: the entry is in use
+ * @until: end of the penalty, jiffies
  */
 struct kbt_shunned {
 	struct kbt_host_id host;

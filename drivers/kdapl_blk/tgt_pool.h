@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * Buffers for data, and who waits for them: see tgt_pool.c.
- */
+/* Buffers for data, and the lines of slots that wait for them: see tgt_pool.c. */
 #ifndef KDAPL_BLK_TGT_POOL_H
 #define KDAPL_BLK_TGT_POOL_H
 
@@ -21,7 +19,7 @@ enum kbt_pool_kind { KBT_PAGES, KBT_LARGE, KBT_POOLS };
  * @link: in the line of the volume or the pool, or empty
  * @waiting: slots of the attachment, or attachments of the volume
  * @held: buffers held
- * @users: for a volume, its attachments
+ * @users: in the line of a volume: the volume's attachments
  */
 struct kbt_line {
 	struct list_head link;
@@ -34,7 +32,7 @@ struct kbt_line {
  * struct kbt_share - a volume in use at a port
  * @link: in kbt->shares
  * @ns: the volume
- * @lines: its place in each pool; pool->lock
+ * @lines: place of the volume in the line of each pool; pool->lock
  * @hanging: attachments that hang, see tgt_host.c; kbt_names
  * @hang_count: number of @hanging; kbt_names
  */

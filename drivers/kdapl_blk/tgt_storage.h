@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * Where the bytes of a volume are in the end: see tgt_storage.c.
- */
+/* Where the bytes of a volume are stored: see tgt_storage.c. */
 #ifndef KDAPL_BLK_TGT_STORAGE_H
 #define KDAPL_BLK_TGT_STORAGE_H
 
@@ -12,8 +10,8 @@ struct file;
 /*
  * struct kbt_storage - a file, or a block device that is no loop device
  * @dev: the file system, or the device
- * @ino: the file's inode there, or 0 for a device
- * @part: the volume may be a part of it only
+ * @ino: inode number of the file, or 0 for a device
+ * @part: the volume may be only a part of the file or device
  */
 struct kbt_storage {
 	dev_t dev;
