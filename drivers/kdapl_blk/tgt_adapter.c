@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A port at work: open the adapter, listen, survive its removal.
+ * A port at work: open the adapter, listen, survive the removal of the adapter.
  *
- * Entry points: kbt_port_up() when the first subsystem is linked to a port,
- * kbt_port_down() when the last one is unlinked, kbt_port_wait() after that,
- * kbt_port_retry() when the adapter is removed or could not be opened,
- * kbt_stop_work() when the last connection is freed.
+ * Entry points: kbt_port_up() when the first subsystem is linked to a port, kbt_port_down()
+ * when the last one is unlinked, kbt_port_wait() after that, kbt_port_retry() when the adapter
+ * is removed or could not be opened, kbt_stop_work() when the last connection is freed.
  *
- * The port owns one struct kbt while it listens. The struct kbt owns the IA and
- * everything created on it: EVDs, PZ, PSP, SRQ, pools, connections, work
- * queues. When the device is removed, kbt_port_retry() stops it, and tries to
- * open the adapter every KBT_RETRY until it is back. A port whose adapter is not there
- * yet, as when a host boots, waits in the same way. The device may be renamed while
- * it is served, and the port's parameter follows: kbt_port_follow().
+ * The port owns one struct kbt while it listens. The struct kbt owns the IA and everything
+ * created on it: EVDs, PZ, PSP, SRQ, pools, connections, workqueues. When the device is
+ * removed, kbt_port_retry() stops the struct kbt, and tries to open the adapter every
+ * KBT_RETRY until it is back. A port whose adapter is not there yet, as when a host boots,
+ * waits in the same way. The device may be renamed while it is served, and the port's
+ * parameter follows: kbt_port_follow().
  *
- * A struct kbt that is stopped listens no more, and is the port's no more. A
- * medium may keep requests of its connections for ever, so it is left to
- * itself: the last connection that ends queues kbt_stop_work(), which frees it.
- * It holds references on the port and on the module.
+ * A stopped struct kbt listens no more, and the port does not own it any more. As a medium may
+ * keep requests of its connections for ever, nobody waits for it: the last connection that
+ * ends queues kbt_stop_work(), which frees the struct kbt. Until then it holds references on
+ * the port and on the module.
  *
- * Locks: port->mutex is held while a struct kbt is made, and while it is taken from its
- * port; kbt_stop_work() frees it without.
+ * Locks: port->mutex is held while a struct kbt is made, and while it is taken from its port;
+ * kbt_stop_work() frees it without the mutex.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -54,8 +53,7 @@ static void kbt_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
 		break;
 	case DAT_ASYNC_ERROR_IA_CATASTROPHIC:
 		/*
-		 * Each connection is broken by an event of its own; only the
-		 * port is restarted here.
+		 * An event of its own breaks each connection; only the port is restarted here.
 		 */
 		pr_warn("%s is gone\n", kbt->params->ia);
 		WRITE_ONCE(kbt->gone, true);
@@ -63,8 +61,8 @@ static void kbt_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
 		break;
 	case DAT_ASYNC_ERROR_EVD_OVERFLOW:
 		/*
-		 * A client overran its credits: kDAPL breaks the connection,
-		 * and kbt_judge() counts it.
+		 * A client overran its credits: kDAPL breaks the connection, and kbt_judge()
+		 * counts it.
 		 */
 		break;
 	default:
@@ -100,9 +98,7 @@ static int kbt_ia_open(struct kbt *kbt)
 		dat_ia_close(kbt->ia, DAT_CLOSE_ABRUPT_FLAG);
 		return kblk_errno(ret);
 	}
-	/*
-	 * A device with fast registration also implements Send with Invalidate.
-	 */
+	/* A device with fast registration also implements Send with Invalidate. */
 	kbt->invalidate = provider.fmr_supported == DAT_TRUE;
 	kbt->data_replies = clamp(attr.max_iov_segments_per_dto / 2, 1,
 				  KBLK_REPLIES_PAGES);
@@ -133,10 +129,7 @@ static void kbt_workqueues_free(struct kbt *kbt)
 
 static int kbt_workqueues(struct kbt *kbt)
 {
-	/*
-	 * A per-CPU queue: waking another CPU takes longer than serving a
-	 * request.
-	 */
+	/* A per-CPU queue: waking another CPU takes longer than serving a request. */
 	kbt->wq = alloc_workqueue("kdapl_blk_tgt",
 				  WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU, 0);
 	kbt->end_wq = alloc_workqueue("kdapl_blk_tgt_end", WQ_UNBOUND, 0);
@@ -157,10 +150,7 @@ static int kbt_listen(struct kbt *kbt)
 	DAT_UPCALL_OBJECT async = { kbt, kbt_async_upcall };
 	DAT_RETURN ret;
 
-	/*
-	 * The SRQ exists before the upcall is armed: kbt_async_upcall() uses
-	 * it.
-	 */
+	/* kbt_async_upcall() uses the SRQ, which exists by now. */
 	ret = dat_evd_modify_upcall(kbt->async_evd, DAT_UPCALL_SINGLE_INSTANCE,
 				    &async, DAT_UPCALL_INVOC_ANY);
 	if (ret != DAT_SUCCESS)
@@ -210,7 +200,7 @@ free_workqueues:
 	return err;
 }
 
-/* Free what kbt_start() has made, but the listener. There are no connections. */
+/* Free what kbt_start() has made, except the listener. There are no connections. */
 static void kbt_stop(struct kbt *kbt)
 {
 	cancel_delayed_work_sync(&kbt->silence_work);
@@ -225,18 +215,18 @@ static void kbt_stop(struct kbt *kbt)
 
 /* ---- Ports --------------------------------------------------------------- */
 
-/* Free a struct kbt that was stopped, whose last connection has been freed. */
+/* Free a struct kbt that was stopped and whose last connection was freed. */
 static void kbt_stop_work(struct work_struct *work)
 {
 	struct kbt *kbt = container_of(work, struct kbt, stop_work);
 	struct kbt_port *port = kbt->port;
 
-	/* Wait until kbt_port_stop() has let go of @kbt. */
+	/* Wait until kbt_port_stop() does not use @kbt any more. */
 	mutex_lock(&port->mutex);
 	mutex_unlock(&port->mutex);
 	kbt_stop(kbt);
 	kfree(kbt);
-	/* kbt_exit() waits for the rest. */
+	/* kbt_exit() waits until this function returns. */
 	module_put(THIS_MODULE);
 	mutex_lock(&port->mutex);
 	WRITE_ONCE(port->stopping, port->stopping - 1);
@@ -246,8 +236,8 @@ static void kbt_stop_work(struct work_struct *work)
 }
 
 /*
- * Have the parameter of @port tell the present name of the adapter that it serves, or the
- * last one if that has left. Context: process.
+ * Update params.ia of @port to the present name of its adapter; if the adapter has left, the
+ * last name stays. Context: process.
  */
 void kbt_port_follow(struct kbt_port *port)
 {
@@ -262,9 +252,7 @@ void kbt_port_follow(struct kbt_port *port)
 	strscpy(port->params.ia, name, sizeof(port->params.ia));
 }
 
-/*
- * Create the struct kbt of @port and listen. Context: process.
- */
+/* Create the struct kbt of @port and listen. Context: process. */
 static int kbt_port_make(struct kbt_port *port)
 {
 	struct kbt *kbt = kzalloc(sizeof(*kbt), GFP_KERNEL);
@@ -290,16 +278,16 @@ static int kbt_port_make(struct kbt_port *port)
 	return 0;
 }
 
-/* Return whether a port that cannot listen because of @err may later. */
+/* Return whether a port that cannot listen because of @err may be able to later. */
 static bool kbt_comes_later(int err)
 {
-	/* There is no such adapter, or it has no address. */
+	/* The adapter does not exist, or has no address. */
 	return err == -ENODEV || err == -EADDRNOTAVAIL;
 }
 
 /*
- * Listen at @port. Tell the log of an error once, until it is another one. An adapter that leaves
- * while it is opened refuses calls with any error; the second attempt does not find it.
+ * Listen at @port. An error is logged once, until the error changes. While an adapter leaves,
+ * calls on it fail with any error; a second attempt does not find it any more.
  */
 static int kbt_port_start(struct kbt_port *port)
 {
@@ -317,10 +305,7 @@ static int kbt_port_start(struct kbt_port *port)
 	return err;
 }
 
-/*
- * Stop listening and end all connections; kbt_stop_work() does the rest.
- * Context: process.
- */
+/* Stop listening and end all connections; kbt_stop_work() does the rest. Context: process. */
 static void kbt_port_stop(struct kbt_port *port)
 {
 	struct kbt *kbt = port->kbt;
@@ -337,8 +322,8 @@ static void kbt_port_stop(struct kbt_port *port)
 }
 
 /*
- * Restart the port: leave an adapter that is gone, try to open it again. Runs
- * until the port listens or is no longer wanted.
+ * Restart the port: stop using an adapter that is gone, and try to open it again. The work
+ * repeats until the port listens or is no longer wanted.
  */
 void kbt_port_retry(struct work_struct *work)
 {
@@ -357,8 +342,8 @@ void kbt_port_retry(struct work_struct *work)
 }
 
 /*
- * Start listening, now or when the adapter is there: the first subsystem was linked to
- * @port. Context: process.
+ * Start listening when the first subsystem is linked to @port, at once or when the adapter
+ * appears. Context: process.
  */
 int kbt_port_up(struct kbt_port *port)
 {
@@ -380,7 +365,7 @@ int kbt_port_up(struct kbt_port *port)
 	return err;
 }
 
-/* Stop listening: the last subsystem was unlinked from @port. Context: process. */
+/* Stop listening when the last subsystem is unlinked from @port. Context: process. */
 void kbt_port_down(struct kbt_port *port)
 {
 	lockdep_assert_held(&kbt_config);
@@ -392,7 +377,7 @@ void kbt_port_down(struct kbt_port *port)
 }
 
 /*
- * Wait until nothing is left of a port that was stopped, or for KBT_STOP_WAIT.
+ * Wait until nothing is left of a port that was stopped, for KBT_STOP_WAIT at most.
  * Context: process, no lock of this module held.
  */
 void kbt_port_wait(struct kbt_port *port)

@@ -2,26 +2,24 @@
 /*
  * Attachments of connections to volumes.
  *
- * Entry points: kbt_attach() for ATTACH, kbt_attachment_get() and
- * kbt_attachment_put() for each request, kbt_detach() for DETACH,
- * kbt_detach_all() when the connection ends, kbt_end_matching() when the
- * administrator takes volumes away.
+ * Entry points: kbt_attach() for ATTACH, kbt_attachment_get() and kbt_attachment_put() for
+ * each request, kbt_detach() for DETACH, kbt_detach_all() when the connection ends,
+ * kbt_end_matching() when the administrator takes volumes away.
  *
- * An attachment ends in two steps. First it takes no more requests (->ending).
- * When its last request has finished, and not before, kbt_detach_work() leaves
- * the session of the client's disk and the volume: until then the volume stays
- * open, and nothing of a later epoch is accepted. The connection waits for that
- * only when it is to be freed.
+ * An attachment ends in two steps. First it takes no more requests (->ending). Only when its
+ * last request has finished, kbt_detach_work() leaves the session of the client's disk and the
+ * volume: until then the volume stays open, and nothing of a later epoch is accepted. The
+ * connection waits for kbt_detach_work() only when it is to be freed.
  *
- * Without KBLK_FEATURE_VOLUMES a connection has one attachment, which ends with
- * it. With it there may be KBT_ATTACHED_MAX, for volumes of one subsystem, and a
- * request names its volume. None of them ends the connection, or keeps it from
- * serving others.
+ * Without KBLK_FEATURE_VOLUMES a connection has one attachment, and both end together. With
+ * it, a connection may have KBT_ATTACHED_MAX attachments to volumes of one subsystem, and a
+ * request names its volume. The end of an attachment then neither ends the connection nor
+ * affects the other attachments.
  *
- * The connection owns its attachments. An attachment holds one of ns->users, so
- * ->ns can be used as long as the attachment is on conn->attachments. Locks:
- * conn->lock guards that list, ->busy and ->ending; kbt_names guards the session;
- * only the receive path, under conn->recv_mutex, makes attachments.
+ * The connection owns its attachments. An attachment holds one of ns->users, so ->ns can be
+ * used as long as the attachment is on conn->attachments. Locks: conn->lock guards that list,
+ * ->busy and ->ending; kbt_names guards the session; only the receive path, under
+ * conn->recv_mutex, makes attachments.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -31,14 +29,14 @@
 #include "status.h"
 #include "tgt.h"
 
-/* Limit on volumes of a connection: all are looked through for a request. */
+/* Limit on the volumes of a connection, which are searched for each request */
 #define KBT_ATTACHED_MAX	64
 
 /* ---- Ending -------------------------------------------------------------- */
 
 /*
- * Take no more requests for @att, and detach when there are none. Calls after
- * the first have no effect. Context: any.
+ * Take no more requests for @att, and detach it when it has none. Calls after the first have
+ * no effect. Context: any.
  */
 static void __kbt_attachment_end(struct kbt_attachment *att)
 {
@@ -52,8 +50,8 @@ static void __kbt_attachment_end(struct kbt_attachment *att)
 }
 
 /*
- * The administrator, or another client, takes the volume away from @att's. The
- * connection ends too if it cannot have another one. Context: any.
+ * Take the volume of @att away from its client, for the administrator or for another client. A
+ * connection that cannot have another volume ends too. Context: any.
  */
 void kbt_attachment_end(struct kbt_attachment *att)
 {
@@ -66,8 +64,8 @@ void kbt_attachment_end(struct kbt_attachment *att)
 }
 
 /*
- * There is one request less for @att. kbt_detach_work() may free it as soon as
- * the lock is dropped. Context: any.
+ * Note that a request of @att has finished. kbt_detach_work() may free @att as soon as the
+ * lock is dropped. Context: any.
  */
 static void kbt_attachment_idle(struct kbt_attachment *att)
 {
@@ -78,8 +76,8 @@ static void kbt_attachment_idle(struct kbt_attachment *att)
 }
 
 /*
- * @conn is attached to nothing any more: its client has as long for the next
- * ATTACH as it had for the first. Context: any.
+ * Give the client of @conn, which is attached to nothing any more, as long for the next ATTACH
+ * as it had for the first. Context: any.
  */
 static void kbt_unattached(struct kbt_conn *conn)
 {
@@ -99,9 +97,9 @@ static void kbt_detach_work(struct work_struct *work)
 	struct kbt_ns *ns = att->ns;
 
 	/*
-	 * A request may be finished before kbt_recv(), which has given it to
-	 * the medium, has returned from there: the volume must be open until
-	 * then. kbt_io_work() holds a count instead.
+	 * A request may finish before kbt_recv(), which has passed it to the medium, returns
+	 * from there: the volume must be open until then. kbt_io_work() holds a count of
+	 * io->pending instead.
 	 */
 	mutex_lock(&conn->recv_mutex);
 	mutex_unlock(&conn->recv_mutex);
@@ -117,7 +115,7 @@ static void kbt_detach_work(struct work_struct *work)
 		kbt_unattached(conn);
 	kbt_conn_drained(conn);
 	spin_unlock_irq(&conn->lock);
-	/* @conn may already be freed; nobody finds @ns through @att any more. */
+	/* @conn may already be freed; @att, which leads to @ns, is on no list any more. */
 	kbt_ns_unuse(ns);
 	spin_unlock(&kbt_names);
 	kfree(att);
@@ -134,7 +132,7 @@ void kbt_detach_all(struct kbt_conn *conn)
 		__kbt_attachment_end(att);
 }
 
-/* Serve DETACH, the request of @io, which is for the volume no longer. */
+/* Serve DETACH, the request of @io: end the attachment, which @io does not use any more. */
 void kbt_detach(struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
@@ -161,8 +159,8 @@ static void kbt_end_matching_of(struct kbt_conn *conn,
 }
 
 /*
- * End the attachments of connections of @port for which @match returns true. A
- * connection that cannot have another one is ended. Context: process.
+ * End the attachments of connections of @port for which @match returns true. A connection that
+ * cannot have another volume ends too. Context: process.
  */
 void kbt_end_matching(struct kbt_port *port,
 		      bool (*match)(const struct kbt_attachment *att,
@@ -186,8 +184,8 @@ void kbt_end_matching(struct kbt_port *port,
 /* ---- Requests ------------------------------------------------------------ */
 
 /*
- * Return the attachment that @request is for, or NULL; kbt_attachment_put() lets
- * go of it. Context: process.
+ * Return the attachment that @request is for, or NULL; kbt_attachment_put() drops it.
+ * Context: process.
  */
 struct kbt_attachment *kbt_attachment_get(struct kbt_conn *conn,
 					  const struct kblk_request *request)
@@ -205,7 +203,7 @@ struct kbt_attachment *kbt_attachment_get(struct kbt_conn *conn,
 			continue;
 		att->busy++;
 		att->unreplied++;
-		/* The next request is probably for the same volume. */
+		/* Move it to the front: the next request is probably for the same volume. */
 		if (!list_is_first(&att->link, &conn->attachments))
 			list_move(&att->link, &conn->attachments);
 		return att;
@@ -214,8 +212,8 @@ struct kbt_attachment *kbt_attachment_get(struct kbt_conn *conn,
 }
 
 /*
- * The request of @io has finished. The attachment may be freed as soon as the
- * lock is dropped. Context: any.
+ * Drop the attachment of @io, whose request has finished. The attachment may be freed as soon
+ * as the lock is dropped. Context: any.
  */
 void kbt_attachment_put(struct kbt_io *io)
 {
@@ -267,7 +265,7 @@ static struct kbt_subsys *kbt_find_subsys(struct kbt_port *port,
 	return NULL;
 }
 
-/* Return whether client @name may use @subsys, if it is that client. */
+/* Return whether the client @name may use @subsys; kbt_authenticate() checks the name. */
 bool kbt_may_use(struct kbt_subsys *subsys, const char *name)
 {
 	struct kbt_client *client;
@@ -299,8 +297,8 @@ static struct kbt_ns *kbt_find_ns(struct kbt_subsys *subsys, u32 nsid)
 }
 
 /*
- * Add @att to the attachments of its connection if there is room and a credit for
- * it, and return whether there is. @io: slot of ATTACH
+ * Add @att to the attachments of its connection if there is room and a credit for it, and
+ * return whether this was so. @io is the slot of ATTACH.
  */
 static bool kbt_attachment_add(struct kbt_attachment *att, struct kbt_io *io)
 {
@@ -318,9 +316,9 @@ static bool kbt_attachment_add(struct kbt_attachment *att, struct kbt_io *io)
 }
 
 /*
- * Make @att, which is busy with ATTACH, the request of @io, the attachment that
- * @attach asks for, and return the status to reply with. It is on the list of
- * its connection before kbt_names is dropped, so that kbt_end_matching() finds it.
+ * Attach @att to the volume that @attach names, for ATTACH in @io, and return the status to
+ * reply with. @att is busy with ATTACH. It is on the list of its connection before kbt_names
+ * is dropped, so that kbt_end_matching() finds it.
  */
 static enum kblk_status kbt_attach_to(struct kbt_io *io,
 				      struct kbt_attachment *att,
@@ -359,8 +357,8 @@ static enum kblk_status kbt_attach_to(struct kbt_io *io,
 }
 
 /*
- * Return whether @conn may have the volume that @attach names beside those that
- * it has, which are of the same client.
+ * Return whether @conn may attach to the volume that @attach names: it has no volume, or it
+ * has other volumes of the same client.
  */
 static bool kbt_may_add(struct kbt_conn *conn, const struct kblk_attach *attach)
 {
@@ -428,7 +426,7 @@ static struct kbt_attachment *kbt_attachment_make(struct kbt_conn *conn)
 	return att;
 }
 
-/* The share of @att could not be had: end it, and the request that is for it. */
+/* End @att, for which there is no share, and drop its ATTACH. */
 static void kbt_attachment_fail(struct kbt_attachment *att)
 {
 	struct kbt_conn *conn = att->conn;
@@ -439,7 +437,7 @@ static void kbt_attachment_fail(struct kbt_attachment *att)
 	spin_unlock_irq(&conn->lock);
 }
 
-/* Note who attaches; if @conn is attached already, this is the same. */
+/* Note the client that attaches; if @conn is attached already, the client is the same. */
 static void kbt_attach_name(struct kbt_conn *conn,
 			    const struct kblk_attach *attach)
 {
@@ -454,8 +452,8 @@ static void kbt_attach_name(struct kbt_conn *conn,
 }
 
 /*
- * @conn is attached, by ATTACH which is not answered yet. A client that keeps its
- * promise is heard three times within ->patience. Context: process.
+ * Note that @conn is attached, before ATTACH is answered. A client that keeps its promise is
+ * heard three times within ->patience. Context: process.
  */
 static void kbt_attached(struct kbt_conn *conn)
 {
@@ -488,7 +486,10 @@ static enum kblk_status __kbt_attach(struct kbt_io *io, const struct kblk_attach
 		kfree(att);
 	} else if (kbt_share_join(att)) {
 		kbt_attachment_fail(att);
-		/* NOIO compacts no memory, which others do meanwhile. */
+		/*
+		 * NOIO allocations compact no memory, but others may until the client tries
+		 * again.
+		 */
 		status = KBLK_ERR_BUSY;
 	} else {
 		io->att = att;
@@ -499,8 +500,8 @@ static enum kblk_status __kbt_attach(struct kbt_io *io, const struct kblk_attach
 }
 
 /*
- * Serve ATTACH, the request of @io: attach its connection to the volume that
- * @attach names, and return the status to reply with. NOIO, as in kbt_cm_upcall().
+ * Serve ATTACH, the request of @io: attach its connection to the volume that @attach names,
+ * and return the status to reply with. Allocations are NOIO, as in kbt_cm_upcall().
  * Context: process.
  */
 enum kblk_status kbt_attach(struct kbt_io *io, const struct kblk_attach *attach)

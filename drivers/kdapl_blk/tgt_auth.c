@@ -36,10 +36,7 @@ static struct kbt_client *kbt_client_find(const char *name)
 	return NULL;
 }
 
-/*
- * Make a challenge for @conn and write it to kbt_words(), which the reply
- * sends.
- */
+/* Make a challenge for @conn and write it to kbt_words(), which the reply sends. */
 void kbt_challenge(struct kbt_conn *conn)
 {
 	get_random_bytes(conn->challenge, sizeof(conn->challenge));
@@ -48,8 +45,8 @@ void kbt_challenge(struct kbt_conn *conn)
 }
 
 /*
- * Write the proof of @of with the secret of @client to @proof. Return whether that
- * was possible: a key may have been revoked, or have expired.
+ * Write the proof over @of with the secret of @client to @proof. Return false if this failed,
+ * as with a key that was revoked or has expired.
  */
 static bool kbt_prove(struct kbt_client *client, const struct kblk_proof_of *of,
 		      u8 *proof)
@@ -64,8 +61,8 @@ static bool kbt_prove(struct kbt_client *client, const struct kblk_proof_of *of,
 }
 
 /*
- * Check the proof that follows @attach; on success write the target's own proof
- * to kbt_words(), which the reply to ATTACH sends.
+ * Check the proof that follows @attach; on success write the target's own proof to
+ * kbt_words(), which the reply to ATTACH sends.
  */
 static bool kbt_is_proven(struct kbt_conn *conn, struct kbt_client *client,
 			  const struct kblk_attach *attach)
@@ -93,10 +90,10 @@ static bool kbt_is_proven(struct kbt_conn *conn, struct kbt_client *client,
  * kbt_authenticate() - check the proof of a client that attaches
  * @conn: connection of the client
  * @subsys: subsystem that the client asks for, or NULL
- * @attach: ATTACH as received, followed by a struct kblk_proof if the
- *	connection uses KBLK_FEATURE_AUTH
+ * @attach: ATTACH as received, followed by a struct kblk_proof if the connection uses
+ *	KBLK_FEATURE_AUTH
  *
- * Consume the challenge of @conn and set conn->unproven, for which
+ * The challenge of @conn is consumed. After a failure conn->unproven is set, and
  * kbt_look_after() ends the connection.
  *
  * Context: Process.
@@ -112,7 +109,7 @@ enum kblk_status kbt_authenticate(struct kbt_conn *conn,
 
 	lockdep_assert_held(&kbt_names);
 	conn->challenged = false;
-	/* There is no second attempt: the connection is about to be ended. */
+	/* A client that failed gets no second attempt: the connection is about to be ended. */
 	if (!conn->unproven && !conn->auth)
 		conn->unproven = (subsys && subsys->authenticate) || has_secret;
 	else if (!conn->unproven)

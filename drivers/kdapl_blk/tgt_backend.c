@@ -2,18 +2,17 @@
 /*
  * Serve requests from the volume.
  *
- * Entry points: kbt_backend_run() executes a checked request and ends in
- * kbt_io_reply(); kbt_backend_blocks() tells whether it needs a context that
- * may block; kbt_backend_identify(), kbt_max_zeroes() and kbt_max_discard()
- * describe the volume.
+ * Entry points: kbt_backend_run() executes a checked request and ends in kbt_io_reply();
+ * kbt_backend_blocks() tells whether the request needs a context that may block;
+ * kbt_backend_identify(), kbt_max_zeroes() and kbt_max_discard() describe the volume.
  *
- * A block device gets a bio over the registered buffer of the slot and
- * completes in kbt_bio_done(), in any context. A file is read and written
- * through the page cache from ns->io_wq; as on a disk with a volatile cache, a
- * write is on the medium only after a FLUSH, or with FUA.
+ * A block device gets a bio over the registered buffer of the slot, which completes in
+ * kbt_bio_done(), in any context. A file is read and written through the page cache from
+ * ns->io_wq; as on a disk with a volatile cache, a write is on the medium only after a FLUSH,
+ * or with FUA.
  *
- * The slot owns the bio and the buffer until kbt_io_reply(). No locks are taken
- * here but ns->lock for ns->instance.
+ * The slot owns the bio and the buffer until kbt_io_reply(). Locks: only ns->lock is taken
+ * here, for ns->instance.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -49,7 +48,7 @@ static enum kblk_status kbt_status(int err)
 	}
 }
 
-/* Return whether @io changes the volume, and is on the medium after a FLUSH only. */
+/* Return whether @io changes the volume and needs a FLUSH to be on the medium. */
 static bool kbt_needs_flush(const struct kbt_io *io)
 {
 	return io->request.opcode != KBLK_OP_READ &&
@@ -58,8 +57,8 @@ static bool kbt_needs_flush(const struct kbt_io *io)
 }
 
 /*
- * Return whether @io, which has failed, may have been a flush that failed: the
- * block layer flushes a device without FUA for a write with FUA.
+ * Return whether the failure of @io may be that of a flush: for a write with FUA the block
+ * layer flushes a device without FUA.
  */
 static bool kbt_may_have_flushed(const struct kbt_io *io)
 {
@@ -143,8 +142,8 @@ static int kbt_bdev_range(struct kbt_io *io)
 	sector_t n = le32_to_cpu(io->request.length) >> SECTOR_SHIFT;
 
 	/*
-	 * NOFALLBACK: writing zeroes from here would occupy a work item for as
-	 * long as it takes the client to write them.
+	 * NOFALLBACK: writing zeroes from here would occupy a work item for as long as it
+	 * takes the client to write them.
 	 */
 	if (io->request.opcode == KBLK_OP_WRITE_ZEROES)
 		return blkdev_issue_zeroout(bdev, sector, n, GFP_KERNEL,
@@ -178,8 +177,8 @@ static void kbt_bdev_run(struct kbt_io *io)
 /* ---- Files --------------------------------------------------------------- */
 
 /*
- * Have what a WRITE with FUA has written up to @end on the medium. @since: the
- * writeback errors before it was written. Return 0 or an error number.
+ * Bring what a WRITE with FUA has written up to @end to the medium. @since: sample of the
+ * writeback errors before the write. Return 0 or an error number.
  */
 static int kbt_file_fua(struct kbt_io *io, loff_t end, errseq_t since)
 {
@@ -193,7 +192,7 @@ static int kbt_file_fua(struct kbt_io *io, loff_t end, errseq_t since)
 	 */
 	if (err)
 		kbt_flush_failed(io->att->ns, err);
-	/* A flush, or another such write, may have been told instead of this one. */
+	/* A flush, or another WRITE with FUA, may have been told of the error instead. */
 	return err ?: errseq_check(&file->f_mapping->wb_err, since);
 }
 
@@ -213,10 +212,7 @@ static int kbt_file_rw(struct kbt_io *io, bool write)
 		else
 			n = kernel_read(file, io->data + done, length - done,
 					&pos);
-		/*
-		 * A count of 0 means that the file was truncated after
-		 * kbt_check().
-		 */
+		/* A count of 0 means that the file was truncated after kbt_check(). */
 		if (n <= 0)
 			return n ?: -EIO;
 		done += n;
@@ -266,10 +262,7 @@ static void kbt_file_run(struct kbt_io *io)
 
 /* ---- Both ---------------------------------------------------------------- */
 
-/*
- * Return whether kbt_backend_run() may wait for the medium; @io then runs on
- * ns->io_wq.
- */
+/* Return whether kbt_backend_run() may wait for the medium; @io then runs on ns->io_wq. */
 bool kbt_backend_blocks(struct kbt_io *io)
 {
 	switch (io->request.opcode) {
@@ -309,8 +302,8 @@ void kbt_backend_run(struct kbt_io *io)
 }
 
 /*
- * Return the longest WRITE_ZEROES that the medium executes without writing
- * data, in bytes; 0 if it has none.
+ * Return the longest WRITE_ZEROES, in bytes, that the medium executes without writing data; 0
+ * if it cannot.
  */
 u32 kbt_max_zeroes(struct kbt_ns *ns)
 {
@@ -323,7 +316,7 @@ u32 kbt_max_zeroes(struct kbt_ns *ns)
 	return round_down(min_t(u64, max, KBT_MAX_ZEROES), ns->block_size);
 }
 
-/* Return the longest DISCARD in bytes; 0 if the medium has none. */
+/* Return the longest DISCARD in bytes; 0 if the medium cannot discard. */
 u32 kbt_max_discard(struct kbt_ns *ns)
 {
 	if (ns->bdev ? !bdev_max_discard_sectors(ns->bdev) :
@@ -357,13 +350,13 @@ static void kbt_file_identify(struct kblk_identify *identify)
 	identify->discard_granularity = cpu_to_le32(PAGE_SIZE);
 }
 
-/* Return @bytes if a volume with blocks of @block bytes can mean that, else 0. */
+/* Return @bytes if that is a valid hint for blocks of @block bytes, else 0. */
 static u32 kbt_hint(u32 bytes, u32 block)
 {
 	return bytes <= KBLK_HINT_MAX && !(bytes & (block - 1)) ? bytes : 0;
 }
 
-/* Tell what transfers a disk likes. Of a file nothing is known. */
+/* Set the hints: those of a block device, or for a file no more than its block size. */
 static void kbt_identify_hints(struct kbt_ns *ns, struct kblk_identify *identify)
 {
 	u32 io_min = le32_to_cpu(identify->physical_block_size), io_opt = 0;

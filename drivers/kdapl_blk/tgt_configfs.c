@@ -230,7 +230,7 @@ static const struct config_item_type kbt_namespaces_type = {
 
 /* ---- Subsystems ---------------------------------------------------------- */
 
-/* Set @flag of a subsystem; connections that are attached stay. */
+/* Set @flag of a subsystem; attached connections stay. */
 static ssize_t kbt_subsys_store_flag(bool *flag, const char *page, size_t count)
 {
 	bool value;

@@ -2,30 +2,27 @@
 /*
  * Sessions: the connections of one disk of a client to a volume, on any port.
  *
- * Entry points: kbt_session_join() and kbt_session_leave() at attach and
- * detach, kbt_fence() for FENCE, kbt_session_written() and kbt_flush_*() from
- * tgt_backend.c.
+ * Entry points: kbt_session_join() and kbt_session_leave() at attach and detach, kbt_fence()
+ * for FENCE, kbt_session_written() and kbt_flush_*() from tgt_backend.c.
  *
- * - Epochs. A disk that has lost its connections sends its requests again in a
- *   new epoch. Nothing of the new epoch is accepted before the last request of
- *   earlier epochs has finished, on whatever port: otherwise the first copy of
- *   a write could overtake the second one. The same holds for a disk that has
- *   detached from the volume and attaches again.
- * - Fences. Another disk of a host takes over what a disk could not do. The
- *   host has the session of the first one fenced before: its attachments to the
- *   volume are ended, and its last request has finished.
- * - Failed flushes. When a flush fails, writes of every disk that has not
- *   flushed them may be lost. The layers below report the error once, perhaps
- *   to a client that no longer listens. The volume therefore becomes another
- *   instance, which tells disks that connect later, and each session that may
- *   have lost writes gets an error for every flush from then on. What a host
- *   writes through one disk it may flush through another, so writes and flushes
- *   are counted for a host (struct kbt_writer).
+ * - Epochs. A disk that has lost its connections sends its requests again in a new epoch.
+ *   Nothing of the new epoch is accepted before the last request of earlier epochs has
+ *   finished, on whatever port: otherwise the first copy of a write could overtake the second
+ *   one. The same holds for a disk that has detached from the volume and attaches again.
+ * - Fences. When a disk fails, another disk of the host takes over its requests. Before that
+ *   the host has the session of the failed disk fenced: its attachments to the volume are
+ *   ended, and its last request has finished.
+ * - Failed flushes. When a flush fails, writes of every disk that has not flushed them may be
+ *   lost. The layers below report the error once, perhaps to a client that no longer listens.
+ *   The volume therefore becomes another instance, which tells disks that connect later, and
+ *   each session that may have lost writes gets an error for every flush from then on. What a
+ *   host writes through one disk it may flush through another, so writes and flushes are
+ *   counted for a host (struct kbt_writer).
  *
- * A session is owned by its attachments, a writer by its sessions. A volume may have
+ * The attachments own their session, and the sessions own their writer. A volume may have
  * thousands of each, and all may connect at once, so they are looked up in hash tables.
- * kbt_names guards joining and leaving; ns->lock guards ns->sessions and the state of
- * flushes, in any context.
+ * kbt_names guards joining and leaving; ns->lock guards ns->sessions and the state of flushes,
+ * in any context.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -35,15 +32,15 @@
 #include <linux/slab.h>
 #include "tgt.h"
 
-/* How long a client that is fenced may take for replies and data, jiffies */
+/* How long a fenced client may take for replies and data, jiffies */
 #define KBT_FENCE_PATIENCE	HZ
 
 /*
- * struct kbt_writer - a host with disks, or a disk of a host that is not known
+ * struct kbt_writer - a host with disks, or a disk whose host is not known
  * @link: in ns->writers if @host is known, under kbt_names
  * @host: the host, or nil
- * @users: its sessions, under kbt_names
- * @written: writes that were begun, and once more when they were done
+ * @users: number of sessions of the writer, under kbt_names
+ * @written: writes, each counted when it begins and again when it is done
  * @flushed: how many of @written are on the medium; ns->lock
  */
 struct kbt_writer {
@@ -58,8 +55,8 @@ struct kbt_writer {
  * struct kbt_session - a disk of a client
  * @link: in ns->sessions, under ns->lock
  * @id: see struct kblk_hello
- * @writer: its host
- * @attachments: of its connections to the volume, under kbt_names
+ * @writer: writer of the disk
+ * @attachments: attachments of the disk's connections to the volume, under kbt_names
  * @failed: writes of @writer may be lost; ns->lock
  */
 struct kbt_session {
@@ -73,9 +70,9 @@ struct kbt_session {
 /* ---- Joining ------------------------------------------------------------- */
 
 /*
- * Return whether @att has to end before another connection of the same session
- * and epoch attaches. A client that has detached a volume, or was detached, may
- * send again what was not answered: the first copy must be done.
+ * Return whether @att has to end before another connection of its session and epoch attaches.
+ * A client whose volume was detached may resend requests that were not answered: the first
+ * copies must be done.
  */
 static bool kbt_is_leaving(const struct kbt_attachment *att)
 {
@@ -84,7 +81,7 @@ static bool kbt_is_leaving(const struct kbt_attachment *att)
 }
 
 /*
- * Check the epoch of @conn against the connections of @session, and end those of an
+ * Check the epoch of @conn against the connections of @session, and end the connections of an
  * earlier epoch. Context: any.
  */
 static enum kblk_status kbt_epoch_check(struct kbt_session *session,
@@ -140,9 +137,8 @@ static struct kbt_writer *kbt_writer_find(struct kbt_ns *ns, const uuid_t *host)
 }
 
 /*
- * Return the writer of @conn. ->written starts at 1 because the host may have
- * unflushed writes from connections that are gone: a flush that fails must fail
- * its sessions too.
+ * Return the writer of @conn. ->written starts at 1, because the host may have unflushed
+ * writes from connections that are gone: a failed flush must fail its sessions too.
  */
 static struct kbt_writer *kbt_writer_get(struct kbt_ns *ns,
 					 const struct kbt_conn *conn)
@@ -161,7 +157,7 @@ static struct kbt_writer *kbt_writer_get(struct kbt_ns *ns,
 	writer->host = conn->host_id;
 	writer->users = 1;
 	atomic64_set(&writer->written, 1);
-	/* Nobody looks for one whose host is not known. */
+	/* A writer whose host is not known is never looked up. */
 	if (conn->hosts)
 		hash_add(ns->writers, &writer->link, kbt_writer_key(&writer->host));
 	return writer;
@@ -199,10 +195,7 @@ static struct kbt_session *kbt_session_make(struct kbt_ns *ns,
 	return session;
 }
 
-/*
- * Make @att part of the session of its connection on @ns, and return the status
- * to reply with.
- */
+/* Add @att to the session of its connection on @ns, and return the status to reply with. */
 enum kblk_status kbt_session_join(struct kbt_ns *ns, struct kbt_attachment *att)
 {
 	struct kbt_conn *conn = att->conn;
@@ -216,8 +209,8 @@ enum kblk_status kbt_session_join(struct kbt_ns *ns, struct kbt_attachment *att)
 	if (status != KBLK_OK)
 		return status;
 	/*
-	 * The initiator looks at the volume through its first connection only. If
-	 * that one is gone the volume may have become another one since.
+	 * The initiator checks the volume through its first connection only. Without a session
+	 * that connection is gone, and the volume may be another one since.
 	 */
 	if (!session && conn->queue)
 		return KBLK_ERR_STALE;
@@ -252,9 +245,9 @@ void kbt_session_leave(struct kbt_attachment *att)
 /* ---- Fences -------------------------------------------------------------- */
 
 /*
- * Fence @att. A connection that volumes share is ended as well if its client is
- * not there any more: its requests would wait for that until the transport gives
- * up. Context: process.
+ * Fence @att. If its connection may have several volumes, end the connection as well if the
+ * client does not answer: its requests would wait until the transport gives up.
+ * Context: process.
  */
 static void kbt_fence_one(struct kbt_attachment *att)
 {
@@ -268,9 +261,9 @@ static void kbt_fence_one(struct kbt_attachment *att)
 }
 
 /*
- * Serve FENCE, the request of @io: end the attachments that @fence names, and
- * return the status to reply with. A session is known to its disk and to this
- * target only, so whoever names one may have it ended. Context: process.
+ * Serve FENCE, the request of @io: end the attachments that @fence names, and return the
+ * status to reply with. Only its disk and this target know a session, so anybody who names it
+ * may have it ended. Context: process.
  */
 enum kblk_status kbt_fence(struct kbt_io *io, const struct kblk_fence *fence)
 {
@@ -302,9 +295,8 @@ unlock:
 /* ---- Writes and flushes: any context ------------------------------------- */
 
 /*
- * Count a write. Called when the write is begun, so that a flush that fails
- * meanwhile fails the session of @io too; and again before the reply, so that only a
- * flush that is begun afterwards covers the write.
+ * Count a write when it begins, so that a flush that fails meanwhile fails the session of @io
+ * too; and again before the reply, so that only a flush that begins later covers the write.
  */
 void kbt_session_written(struct kbt_io *io)
 {
@@ -318,10 +310,9 @@ void kbt_flush_begin(struct kbt_io *io)
 }
 
 /*
- * End a flush with @err and return the error to reply with. The file system
- * reports a writeback error to only one of several concurrent flushes;
- * errseq_check() therefore looks for any error since the last one that all
- * sessions were told of. Context: any.
+ * End a flush with @err and return the error to reply with. The file system reports a
+ * writeback error to only one of several concurrent flushes. errseq_check() therefore looks
+ * for any error after ns->wb_since, up to which all sessions were told. Context: any.
  */
 int kbt_flush_end(struct kbt_io *io, int err)
 {
@@ -345,8 +336,8 @@ int kbt_flush_end(struct kbt_io *io, int err)
 }
 
 /*
- * Make @ns another instance, and fail all sessions with unflushed writes: their
- * writes may be lost, whichever session has flushed. Context: any.
+ * Make @ns another instance, and fail all sessions with unflushed writes: these may be lost,
+ * whichever session has flushed. Context: any.
  */
 void kbt_flush_failed(struct kbt_ns *ns, int err)
 {
