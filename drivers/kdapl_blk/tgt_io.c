@@ -2,25 +2,22 @@
 /*
  * Requests of a client: slots, checking, serving.
  *
- * Entry points: kbt_io_get() and kbt_io_put() take and release a slot,
- * kbt_check() validates a request, kbt_io_step() serves it, kbt_io_served()
- * resumes a slot that waited for a buffer, kbt_io_alloc() and kbt_io_free()
- * make the slots of a connection.
+ * Entry points: kbt_io_get() and kbt_io_put() take and release a slot, kbt_check() validates a
+ * request, kbt_io_step() serves it, kbt_io_served() resumes a slot that waited for a buffer,
+ * kbt_io_alloc() and kbt_io_free() make the slots of a connection.
  *
- * kbt_io_step() runs again after each wait of the request: for a page or a large
- * buffer, for the data of a WRITE, for a context that may block. Small data travels
- * inside messages. Other data is moved by the target: an RDMA Read fetches the
- * data of a WRITE while other requests are on the medium; the data of a READ is
- * written before the reply, see tgt_reply.c.
+ * kbt_io_step() runs again after each wait of the request: for a page or a large buffer, for
+ * the data of a WRITE, for a context that may block. Small data travels inside messages. The
+ * target moves other data: an RDMA Read fetches the data of a WRITE while other requests are
+ * on the medium; the data of a READ is written before the reply, see tgt_reply.c.
  *
- * A slot belongs to its connection and is busy until io->pending drops to 0,
- * that is until everything posted for it has completed; only then may the
- * client's next request use it. The target does not check memory addresses: the
- * client's adapter refuses memory that was not exposed, which breaks the
- * connection.
+ * A slot belongs to its connection and is busy until io->pending drops to 0, that is until
+ * everything posted for it has completed; only then may the client's next request use it. The
+ * target does not check memory addresses: the client's adapter refuses memory that was not
+ * exposed, which breaks the connection.
  *
- * Locks: conn->lock guards the idle list. After the unlock in kbt_io_put() the
- * connection may be freed.
+ * Locks: conn->lock guards the idle list. After the unlock in kbt_io_put() the connection may
+ * be freed.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -31,8 +28,8 @@
 /* ---- Slots --------------------------------------------------------------- */
 
 /*
- * Take a slot for @request, and the attachment that it is for. Return NULL if no
- * slot is idle. Context: process.
+ * Take a slot for @request, and the attachment to its volume. Return NULL if no slot is idle.
+ * Context: process.
  */
 struct kbt_io *kbt_io_get(struct kbt_conn *conn,
 			  const struct kblk_request *request)
@@ -53,16 +50,13 @@ struct kbt_io *kbt_io_get(struct kbt_conn *conn,
 	return io;
 }
 
-/* Resume @io, for which a buffer was found. Context: any. */
+/* Resume @io, which has got a buffer. Context: any. */
 void kbt_io_served(struct kbt_io *io)
 {
 	queue_work(io->conn->kbt->wq, &io->work);
 }
 
-/*
- * Release kbt_words() and let the request that waits for them go on. Context:
- * any.
- */
+/* Release kbt_words() and resume the request that waits for them. Context: any. */
 static void kbt_words_end(struct kbt_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
@@ -73,8 +67,8 @@ static void kbt_words_end(struct kbt_conn *conn)
 }
 
 /*
- * Undo kbt_reserve_words(): the request found no slot. recv_work is not queued,
- * because kbt_io_put() queues it when a slot is idle.
+ * Undo kbt_reserve_words() for a request that found no slot. recv_work is not queued, because
+ * kbt_io_put() queues it when a slot is idle.
  */
 void kbt_words_unused(struct kbt_conn *conn)
 {
@@ -83,7 +77,7 @@ void kbt_words_unused(struct kbt_conn *conn)
 	spin_unlock_irq(&conn->lock);
 }
 
-/* Return the receive buffer that @io keeps, if it does. litmus: blk-taken. Context: any. */
+/* Return the receive buffer that @io keeps, if any. litmus: blk-taken. Context: any. */
 void kbt_io_unkeep(struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
@@ -118,8 +112,8 @@ void kbt_io_put(struct kbt_io *io)
 	kbt_attachment_put(io);
 	list_add(&io->link, &conn->idle);
 	/*
-	 * The receive path only stops for want of a slot when none is idle, so
-	 * the change from 0 to 1 is the only one it needs to be told of.
+	 * The receive path stops for want of a slot only when none is idle, so it needs to be
+	 * told only of the change from 0 to 1.
 	 */
 	if (!conn->idle_count++ && !kbt_conn_ending(conn))
 		queue_work(conn->kbt->wq, &conn->recv_work);
@@ -172,10 +166,7 @@ static enum kblk_status kbt_check_erase(struct kbt_io *io)
 		return KBLK_ERR_INVALID;
 	if (ns->read_only)
 		return KBLK_ERR_READ_ONLY;
-	/*
-	 * Zeroes are never written by the target; a client without an offload
-	 * writes them itself.
-	 */
+	/* The target never writes zeroes itself; a client without an offload writes them. */
 	if (!max)
 		return KBLK_ERR_UNSUPPORTED;
 	return kbt_check_range(io, max);
@@ -188,9 +179,8 @@ static enum kblk_status kbt_check_plain(struct kbt_io *io, u8 flags, u32 length)
 }
 
 /*
- * Validate @io against the connection and the volume and return the status to
- * reply with. kbt_malformed() has checked magic, reserved bits and the length
- * of inline data.
+ * Validate @io against the connection and the volume and return the status to reply with.
+ * kbt_malformed() has checked magic, reserved bits and the length of inline data.
  */
 enum kblk_status kbt_check(struct kbt_io *io)
 {
@@ -237,9 +227,9 @@ enum kblk_status kbt_check(struct kbt_io *io)
 /* ---- Serving ------------------------------------------------------------- */
 
 /*
- * Take a large buffer if @io moves data by RDMA, or a page for data inside a
- * message. Return false if @io waits for one; kbt_io_served() resumes it,
- * perhaps before this function returns.
+ * Take the buffer that @io needs: a large one for RDMA, a page for data inside a message.
+ * Return false if @io waits for it; kbt_io_served() then resumes @io, perhaps before this
+ * function returns.
  */
 static bool kbt_get_buffer(struct kbt_io *io)
 {
@@ -282,10 +272,7 @@ static void kbt_run(struct kbt_io *io)
 	kbt_io_reply(io, KBLK_OK);
 }
 
-/*
- * Serve @io until it waits or has replied. Context: process; may block only in
- * KBT_IO_BLOCK.
- */
+/* Serve @io until it waits or has replied. Context: process; may block only in KBT_IO_BLOCK. */
 void kbt_io_step(struct kbt_io *io)
 {
 	struct kbt_conn *conn = io->conn;
@@ -325,8 +312,8 @@ void kbt_io_work(struct work_struct *work)
 	struct kbt_io *io = container_of(work, struct kbt_io, work);
 
 	/*
-	 * The medium may be through with the request before submit_bio()
-	 * returns: the volume must not be closed until then.
+	 * The medium may finish the request before submit_bio() returns. The count keeps the
+	 * volume from being closed until then.
 	 */
 	atomic_inc(&io->pending);
 	if (kbt_conn_ending(io->conn))

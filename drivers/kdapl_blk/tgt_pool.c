@@ -2,32 +2,30 @@
 /*
  * Buffers for data: pages for data inside messages, large buffers for RDMA.
  *
- * Entry points: kbt_pool_get(), kbt_pool_put() and kbt_pool_cancel() for a
- * slot, kbt_share_join() and kbt_share_leave() for an attachment,
- * kbt_pools_start() and kbt_pools_stop() for the port.
+ * Entry points: kbt_pool_get(), kbt_pool_put() and kbt_pool_cancel() for a slot,
+ * kbt_share_join() and kbt_share_leave() for an attachment, kbt_pools_start() and
+ * kbt_pools_stop() for the port.
  *
- * All connections of a port share both pools, so a connection costs no buffers.
- * No volume and no client may keep others from their buffers, however long its
- * medium or its network takes:
+ * All connections of a port share both pools, so a connection costs no buffers. No volume and
+ * no client may keep others from their buffers, however long its medium or its network takes:
  *
- * - One buffer is reserved for each volume that holds none, so the next request
- *   of a volume whose medium works always finds one. Each volume but the first
- *   adds one buffer to the pool for that purpose.
- * - A volume may hold up to KBT_SHARE times the buffers that are free beyond
- *   those reserves. One volume whose medium hangs thus holds two thirds of a
- *   pool, two hold four fifths. The only volume in use at a port may hold all.
- * - The same limit applies to each attachment of a connection to the volume,
- *   within what the volume may still take, unless it is the volume's only one.
+ * - One buffer is reserved for each volume that holds none, so the next request of a volume
+ *   whose medium works always finds one. Each volume but the first adds one buffer to the pool
+ *   for that purpose.
+ * - A volume may hold up to KBT_SHARE times the buffers that are free beyond those reserves.
+ *   One volume whose medium hangs thus holds two thirds of a pool, two hold four fifths. The
+ *   only volume in use at a port may hold all.
+ * - The same limit applies to each attachment of a connection to the volume, within what the
+ *   volume may still take, unless it is the volume's only one.
  *
- * A slot that finds no buffer waits in line: slots in the line of their
- * attachment, attachments in the line of their volume, volumes in the line of
- * the pool. Slots of an attachment are served in order; attachments and volumes
- * take turns. A volume or attachment at its limit leaves the line, and
- * kbt_pool_put() puts it back.
+ * A slot that finds no buffer waits in line: slots in the line of their attachment,
+ * attachments in the line of their volume, volumes in the line of the pool. Slots of an
+ * attachment are served in order; attachments and volumes take turns. A volume or attachment
+ * at its limit leaves the line, and kbt_pool_put() puts it back.
  *
- * The pool owns free buffers, the slot (io->buf) a buffer in use. Locks:
- * pool->lock guards the pool and all lines, in any context; kbt->share_mutex, with
- * kbt_names where it is changed, guards the list of volumes in use.
+ * The pool owns free buffers, the slot (io->buf) a buffer in use. Locks: pool->lock guards the
+ * pool and all lines, in any context; kbt->share_mutex guards the list of volumes in use,
+ * which changes under kbt_names as well.
  */
 #include <linux/slab.h>
 #include "tgt.h"
@@ -61,8 +59,8 @@ static bool kbt_volume_may(struct kbt_pool *pool, struct kbt_line *volume)
 }
 
 /*
- * Return whether an attachment, whose line is @line, may take a buffer;
- * kbt_volume_may() has said so of @volume.
+ * Return whether the attachment with @line may take a buffer, when kbt_volume_may() allows
+ * @volume to.
  */
 static bool kbt_line_may(struct kbt_pool *pool, struct kbt_line *volume,
 			 struct kbt_line *line)
@@ -96,8 +94,8 @@ static void kbt_take_buffer(struct kbt_pool *pool, struct kbt_io *io)
 /* ---- Lines --------------------------------------------------------------- */
 
 /*
- * Put @att in the line of its volume, and the volume in the line of the pool,
- * if slots of theirs wait and they are not in line.
+ * Put @att in the line of its volume, and the volume in the line of the pool, if slots of
+ * theirs wait and they are not in line yet.
  */
 static void kbt_join(struct kbt_pool *pool, struct kbt_attachment *att)
 {
@@ -112,7 +110,7 @@ static void kbt_join(struct kbt_pool *pool, struct kbt_attachment *att)
 		list_add_tail(&volume->link, &pool->waiting);
 }
 
-/* @line was served: move it to the end of @in, or out of it if nobody waits. */
+/* End the turn of @line: move it to the end of @in, or out of @in if nobody waits. */
 static void kbt_next_turn(struct kbt_line *line, struct list_head *in)
 {
 	if (list_empty(&line->waiting))
@@ -155,8 +153,8 @@ static struct kbt_io *kbt_serve(struct kbt_pool *pool)
 }
 
 /*
- * Serve slots until none is eligible or no buffer is left; collect them in
- * @served for kbt_tell(), which must run without pool->lock.
+ * Serve slots until none is eligible or no buffer is left; collect them in @served for
+ * kbt_tell(), which must run without pool->lock.
  */
 static void kbt_serve_all(struct kbt_pool *pool, struct list_head *served)
 {
@@ -180,10 +178,9 @@ static void kbt_tell(struct list_head *served)
 /* ---- Getting and giving back --------------------------------------------- */
 
 /*
- * Take a buffer for @io, whose request is for a volume. If false is returned the
- * slot is in line, and kbt_io_served() is called when it gets a buffer,
- * possibly before this function returns: the caller must not touch @io.
- * Context: any.
+ * Take a buffer for @io, whose request is for a volume. If false is returned, @io is in line,
+ * and kbt_io_served() is called when it gets a buffer, possibly before this function returns:
+ * the caller must not touch @io. Context: any.
  */
 bool kbt_pool_get(struct kbt_pool *pool, struct kbt_io *io)
 {
@@ -209,10 +206,7 @@ bool kbt_pool_get(struct kbt_pool *pool, struct kbt_io *io)
 	return got;
 }
 
-/*
- * Return the buffer of @io, if it has one, and serve waiting slots. Context:
- * any.
- */
+/* Return the buffer of @io, if it has one, and serve waiting slots. Context: any. */
 void kbt_pool_put(struct kbt_io *io)
 {
 	struct kbt_attachment *att = io->att;
@@ -238,9 +232,9 @@ void kbt_pool_put(struct kbt_io *io)
 }
 
 /*
- * Take @io, whose connection is ending, out of the line. Return true if @io was
- * in line; false if it never waited or kbt_serve() was faster and
- * kbt_io_served() is called. No slot of the connection begins to wait any more.
+ * Take @io, whose connection is ending, out of the line. Return true if @io was in line; false
+ * if it never waited, or if kbt_serve() was faster and kbt_io_served() is called. No slot of
+ * the connection begins to wait any more.
  */
 bool kbt_pool_cancel(struct kbt_io *io)
 {
@@ -306,9 +300,8 @@ static int kbt_pool_grow(struct kbt *kbt, struct kbt_pool *pool)
 }
 
 /*
- * Remove the buffer that was added for a volume that is no longer in use. One
- * is free: free buffers never drop below the reserves, and one reserve was for
- * that volume.
+ * Remove the buffer that was added for a volume that is no longer in use. A free one exists:
+ * free buffers never drop below the reserves, and one reserve was for that volume.
  */
 static void kbt_pool_shrink(struct kbt_pool *pool)
 {
@@ -386,8 +379,8 @@ shrink:
 }
 
 /*
- * Return the share of @ns, or NULL. kbt->share_mutex or kbt_names is held. Context:
- * process.
+ * Return the share of @ns, or NULL. The caller holds kbt->share_mutex or kbt_names.
+ * Context: process.
  */
 struct kbt_share *kbt_share_find(struct kbt *kbt, const struct kbt_ns *ns)
 {
@@ -439,8 +432,8 @@ void kbt_share_leave(struct kbt_attachment *att)
 		spin_unlock(&kbt_names);
 		for (i = 0; i < KBT_POOLS; i++) {
 			/*
-			 * kbt_serve() removes empty lines lazily: @share may
-			 * still be in the line of the pool.
+			 * kbt_serve() removes empty lines lazily: @share may still be in the
+			 * line of the pool.
 			 */
 			spin_lock_irq(&kbt->pools[i].lock);
 			list_del_init(&share->lines[i].link);

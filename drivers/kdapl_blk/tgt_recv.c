@@ -2,23 +2,21 @@
 /*
  * Requests of a client: receive, check the format, hand to slots.
  *
- * Entry points: kbt_recv_upcall() and kbt_recv_work(), both through kbt_recv(),
- * and kbt_recv_stop() when the connection ends.
+ * Entry points: kbt_recv_upcall() and kbt_recv_work(), both through kbt_recv(), and
+ * kbt_recv_stop() when the connection ends.
  *
- * kDAPL notifies in process context that a message is waiting. kbt_recv()
- * dequeues it, copies each request to a slot, serves the requests and returns the
- * receive buffer. A single write, as that of a client which waits for each, is
- * not copied: it keeps the receive buffer until the medium has it. A write that
- * finds no page keeps it until there is one, so that what is behind it, perhaps
- * for another volume, does not wait. Without a slot the message stays in
- * conn->message and later messages stay on the EVD; recv_work continues when a
- * slot is available, and after a client has used up its budget. Each request of
- * a message needs its own slot.
+ * kDAPL notifies in process context that a message is waiting. kbt_recv() dequeues it, copies
+ * each request to a slot, serves the requests and returns the receive buffer. The data of a
+ * single write, as from a client that waits for each write, is not copied: the write keeps the
+ * receive buffer until the medium has the data. A write that finds no page keeps the buffer
+ * until there is a page, so that later requests, perhaps for another volume, do not wait.
+ * Without a slot the message stays in conn->message and later messages stay on the EVD;
+ * recv_work continues when a slot is available, and after a client has used up its budget.
+ * Each request of a message needs its own slot.
  *
- * Every field of a request is untrusted. A message that violates the format
- * ends the connection, since nothing after it can be parsed either; a
- * well-formed request that cannot be served gets an error reply, see
- * kbt_check().
+ * Every field of a request is untrusted. A message that violates the format ends the
+ * connection, since nothing after it can be parsed either; a well-formed request that cannot
+ * be served gets an error reply, see kbt_check().
  *
  * Locks: conn->recv_mutex serialises the receive path and guards conn->message.
  */
@@ -69,10 +67,7 @@ static bool kbt_may_name(const struct kbt_conn *conn,
 	       request->opcode != KBLK_OP_KEEPALIVE;
 }
 
-/*
- * Return what is wrong with @request, for which @length bytes of the message
- * are left, or NULL.
- */
+/* Return what is wrong with @request, or NULL. @length bytes of the message are left. */
 static const char *kbt_malformed(const struct kbt_conn *conn,
 				 const struct kblk_request *request, u32 length)
 {
@@ -98,8 +93,8 @@ static const char *kbt_malformed(const struct kbt_conn *conn,
 /* ---- Messages ------------------------------------------------------------ */
 
 /*
- * Check all requests of a message and store their number in @n; count the
- * credits that they return. Return what is wrong with one of them, or NULL.
+ * Check all requests of a message, store their number in @n, and count the credits that they
+ * return. Return what is wrong with one of the requests, or NULL.
  */
 static const char *kbt_check_message(struct kbt_conn *conn, const void *from,
 				     u32 length, unsigned int *n)
@@ -125,8 +120,8 @@ static const char *kbt_check_message(struct kbt_conn *conn, const void *from,
 }
 
 /*
- * Return whether the client has exceeded its credits. A reply counts when it is
- * made, whether or not its completion has been seen.
+ * Return whether the client has exceeded its credits. A reply counts when it is made, whether
+ * or not its completion has been seen.
  */
 static bool kbt_is_overdrawn(struct kbt_conn *conn)
 {
@@ -171,8 +166,8 @@ static bool kbt_message_admit(struct kbt_conn *conn, u32 length)
 }
 
 /*
- * Process the completion of a receive; conn->message.left is 0 afterwards if
- * there is nothing to serve.
+ * Process the completion of a receive; conn->message.left is 0 afterwards if there is nothing
+ * to serve.
  */
 static void kbt_message_begin(struct kbt_conn *conn,
 			      const DAT_DTO_COMPLETION_EVENT_DATA *dto)
@@ -194,9 +189,9 @@ static void kbt_message_begin(struct kbt_conn *conn,
 /* ---- Requests ------------------------------------------------------------ */
 
 /*
- * Return whether @io, a WRITE, is to keep its @data in the receive buffer instead
- * of a page until the medium has it. Each connection may have one such request;
- * it has had a credit for the buffer, which the reply gives back. litmus: blk-taken
+ * Return whether @io, a WRITE, may keep its @data in the receive buffer, without a page, until
+ * the medium has it. Each connection may have one such request: its credit stands for the
+ * buffer until the reply gives it back. litmus: blk-taken
  */
 static bool kbt_may_keep(struct kbt_io *io, const void *data)
 {
@@ -207,7 +202,7 @@ static bool kbt_may_keep(struct kbt_io *io, const void *data)
 	       !test_and_set_bit(KBT_CONN_KEEPS, &conn->flags);
 }
 
-/* @io, a WRITE, has its @data in the receive buffer: keep that, at least for now. */
+/* Keep the receive buffer with the @data of @io, a WRITE, at least until it gets a page. */
 static void kbt_keep(struct kbt_io *io, const void *data)
 {
 	if (kbt_may_keep(io, data))
@@ -219,8 +214,7 @@ static void kbt_keep(struct kbt_io *io, const void *data)
 }
 
 /*
- * Reserve kbt_words(). If they are in use return false; kbt_words_end() will
- * queue recv_work.
+ * Reserve kbt_words(). If they are in use return false; kbt_words_end() will queue recv_work.
  */
 static bool kbt_reserve_words(struct kbt_conn *conn)
 {
@@ -234,8 +228,8 @@ static bool kbt_reserve_words(struct kbt_conn *conn)
 }
 
 /*
- * Return a slot for the next request of the message. If NULL is returned,
- * kbt_io_put() or kbt_words_end() will queue recv_work.
+ * Return a slot for the next request of the message. If NULL is returned, kbt_io_put() or
+ * kbt_words_end() will queue recv_work.
  */
 static struct kbt_io *kbt_slot(struct kbt_conn *conn)
 {
@@ -251,7 +245,7 @@ static struct kbt_io *kbt_slot(struct kbt_conn *conn)
 		return NULL;
 	}
 	memcpy(&io->request, request, sizeof(io->request));
-	/* KBLK_WANTS asks for credits; it does not belong to the operation. */
+	/* KBLK_WANTS asks for credits, and is no part of the operation. */
 	io->wants = io->request.flags & KBLK_WANTS;
 	io->request.flags &= ~KBLK_WANTS;
 	io->status = kbt_check(io);
@@ -259,8 +253,8 @@ static struct kbt_io *kbt_slot(struct kbt_conn *conn)
 }
 
 /*
- * Move the next request of the message to @io, which keeps the receive buffer if
- * the data of a WRITE is in it.
+ * Move the next request of the message to @io, which keeps the receive buffer if the data of a
+ * WRITE is in it.
  */
 static void kbt_take(struct kbt_io *io)
 {
@@ -291,8 +285,8 @@ static void kbt_take(struct kbt_io *io)
 }
 
 /*
- * No message is waiting: stop throttling, so that kbt_credits() returns what
- * was held back, and arm the watermarks again.
+ * Stop throttling, as no message is waiting: kbt_credits() returns what was held back. Arm the
+ * watermarks again.
  */
 static void kbt_caught_up(struct kbt_conn *conn)
 {
@@ -307,8 +301,8 @@ static void kbt_caught_up(struct kbt_conn *conn)
 }
 
 /*
- * Dequeue a message; return false if there is none. The message may turn out to
- * have no request to serve.
+ * Dequeue a message; return false if there is none. The message may turn out to have no
+ * request to serve.
  */
 static bool kbt_next_message(struct kbt_conn *conn)
 {
@@ -323,8 +317,8 @@ static bool kbt_next_message(struct kbt_conn *conn)
 }
 
 /*
- * Return whether another message of @conn, which was disconnected, may be dropped. Its
- * client may still send, for each buffer that it gets back, until kDAPL reports the end.
+ * Return whether another message of @conn, which was disconnected, may be dropped. Until kDAPL
+ * reports the end, the client may send another message for each buffer that is returned.
  */
 static bool kbt_may_drop(const struct kbt_conn *conn)
 {
@@ -332,8 +326,8 @@ static bool kbt_may_drop(const struct kbt_conn *conn)
 }
 
 /*
- * @conn was disconnected: return the buffers of a message that is partly served, and of
- * those that are waiting. They count as requests, for kbt_judge(). Context: process.
+ * Return the buffers of a message that is partly served, and of waiting messages; @conn was
+ * disconnected. kbt_judge() needs the waiting ones counted as requests. Context: process.
  */
 static void kbt_drop_messages(struct kbt_conn *conn)
 {
@@ -353,8 +347,8 @@ static void kbt_drop_messages(struct kbt_conn *conn)
 }
 
 /*
- * Serve waiting messages up to the budget. The block layer is given the
- * requests of a message together. Context: process.
+ * Serve waiting messages up to the budget. The block layer is given the requests of a message
+ * together. Context: process.
  */
 static void kbt_recv(struct kbt_conn *conn)
 {
@@ -399,10 +393,7 @@ void kbt_recv_work(struct work_struct *work)
 	kbt_recv(container_of(work, struct kbt_conn, recv_work));
 }
 
-/*
- * Stop receiving on @conn, which was disconnected. What arrives late, kbt_recv_upcall()
- * drops.
- */
+/* Stop receiving on @conn, which was disconnected. kbt_recv_upcall() drops late messages. */
 void kbt_recv_stop(struct kbt_conn *conn)
 {
 	mutex_lock(&conn->recv_mutex);

@@ -2,27 +2,26 @@
 /*
  * Requests of a client: move data, reply, complete.
  *
- * Entry points: kbt_io_reply() replies, kbt_fetch() starts the RDMA Read of a
- * slot's data, kbt_req_upcall() takes all completions, kbt_words() is
- * the memory for replies that are not data of the volume.
+ * Entry points: kbt_io_reply() replies, kbt_fetch() starts the RDMA Read of a slot's data,
+ * kbt_req_upcall() takes all completions, kbt_words() is the memory for replies that are not
+ * data of the volume.
  *
- * The data of a READ goes out as an RDMA Write, which is posted together with the
- * reply behind it. An Endpoint completes and delivers in order, so a client that
- * sees the reply has the data, and when the Send completes so has the Write.
+ * The data of a READ goes out as an RDMA Write, which is posted together with the reply behind
+ * it. An Endpoint completes and delivers in order, so a client that sees the reply has the
+ * data, and when the Send completes so has the Write.
  *
  * A message costs both sides several times the work of filling in a reply. With
- * KBLK_FEATURE_BATCH replies therefore wait while messages are under way and
- * then share one. Replies without data wait while one message is under way;
- * replies with data wait while two are, as they cost more, and no longer than
- * until they fill a message. There is no timer, and a client with one request
- * at a time never waits.
+ * KBLK_FEATURE_BATCH replies therefore wait while messages are under way and then share one.
+ * Replies without data wait while one message is under way. Replies with data cost more: they
+ * wait while two messages are under way, but only until they fill a message. There is no
+ * timer, and a client with one request at a time never waits.
  *
- * A message is under way until its Send has completed, and a Send completes
- * after everything posted before it. While RDMA transfers are outstanding
- * replies are therefore sent one by one.
+ * A message is under way until its Send has completed, and a Send completes after everything
+ * posted before it. While RDMA transfers are outstanding replies are therefore sent one by
+ * one.
  *
- * A slot holds a count of io->pending for each post. Locks: conn->lock guards
- * lanes, credits and the reply headers.
+ * A slot holds a count of io->pending for each post. Locks: conn->lock guards lanes, credits
+ * and the reply headers.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -48,16 +47,13 @@ static size_t kbt_header_at(struct kbt_io *io)
 	return (io - io->conn->ios) * sizeof(struct kblk_reply);
 }
 
-/*
- * Note, for kbt_is_stuck(), that something is about to be posted for @io. 0 means
- * "not posted", hence the 1.
- */
+/* Note the time of a post for @io, for kbt_is_stuck(). 0 means "not posted", hence the 1. */
 static void kbt_note_post(struct kbt_io *io)
 {
 	WRITE_ONCE(io->posted, jiffies ?: 1);
 }
 
-/* The same of @n replies in one message, of which @io is the first. */
+/* Note a post of @n replies in one message, of which the reply of @io is the first. */
 static void kbt_note_replies(struct kbt_io *io, unsigned int n)
 {
 	kbt_note_post(io);
@@ -65,9 +61,9 @@ static void kbt_note_replies(struct kbt_io *io, unsigned int n)
 }
 
 /*
- * Return whether the reply to @opcode uses kbt_words(): the memory behind the
- * reply headers, which holds a reply that is not data of the volume. It takes
- * no page and is used by one request at a time.
+ * Return whether the reply to @opcode uses kbt_words(): the memory behind the reply headers,
+ * which holds a reply that is not data of the volume. It takes no page, and one request uses
+ * it at a time.
  */
 bool kbt_has_words(const struct kbt_conn *conn, u8 opcode)
 {
@@ -120,8 +116,8 @@ DAT_RETURN kbt_fetch(struct kbt_io *io)
 }
 
 /*
- * Fill @segs with the reply of @io, which uses the header of its slot, and
- * return their number.
+ * Fill @segs with the reply of @io, which uses the header of its slot, and return the number
+ * of segments.
  */
 static unsigned int kbt_reply_segs(struct kbt_io *io, DAT_LMR_TRIPLET *segs)
 {
@@ -152,9 +148,9 @@ static DAT_RETURN kbt_post_alone(struct kbt_io *io, unsigned int n,
 }
 
 /*
- * Post the data of a READ and, behind it, the reply of @io, which consists of @n
- * segments; tell the device once. The RDMA Write completes silently unless it
- * fails, and the Send completes after it.
+ * Post the data of a READ and, behind it, the reply of @io, which has @n segments, with one
+ * call to the device. The RDMA Write completes silently unless it fails, and the Send
+ * completes after it.
  */
 static DAT_RETURN kbt_post_with_data(struct kbt_io *io, unsigned int n,
 				     DAT_LMR_TRIPLET *segs)
@@ -191,7 +187,7 @@ static DAT_RETURN kbt_post_with_data(struct kbt_io *io, unsigned int n,
 	return ret;
 }
 
-/* Post the reply of @io, @with_data: behind the data of a READ. */
+/* Post the reply of @io; with @with_data, post it behind the data of a READ. */
 static DAT_RETURN kbt_post_reply(struct kbt_io *io, bool with_data)
 {
 	struct kbt_conn *conn = io->conn;
@@ -237,17 +233,15 @@ static struct kbt_lane *kbt_lane(struct kbt_io *io)
 }
 
 /*
- * Return the offset in conn->replies of the headers of a message without data:
- * behind those of the slots.
+ * Return the offset in conn->replies of the headers of a message without data: behind the
+ * headers of the slots.
  */
 static size_t kbt_plain_at(struct kbt_conn *conn)
 {
 	return conn->kbt->params->io_depth * sizeof(struct kblk_reply);
 }
 
-/*
- * Return whether the replies due in @lane should be sent now. Context: any.
- */
+/* Return whether the replies due in @lane should be sent now. Context: any. */
 static bool kbt_lane_ready(struct kbt_conn *conn, struct kbt_lane *lane)
 {
 	struct kbt_io *last;
@@ -258,12 +252,10 @@ static bool kbt_lane_ready(struct kbt_conn *conn, struct kbt_lane *lane)
 		return false;
 	if (!lane->sending)
 		return true;
-	/*
-	 * The headers of a message without data have one place: one at a time.
-	 */
+	/* There is one place for the headers of a message without data, so one at a time. */
 	if (lane == &conn->lanes[KBT_LANE_PLAIN])
 		return false;
-	/* Wait as long as another reply like the last one would fit. */
+	/* Wait as long as another reply of the last one's size would fit. */
 	last = list_last_entry(&lane->due, struct kbt_io, link);
 	return lane->sending < 2 ||
 	       lane->due_count >= conn->kbt->data_replies ||
@@ -271,8 +263,8 @@ static bool kbt_lane_ready(struct kbt_conn *conn, struct kbt_lane *lane)
 }
 
 /*
- * Build a message from the replies due in @lane, if kbt_lane_ready(), and
- * return its first slot for the caller to post, or NULL. Context: any.
+ * Build a message from the replies due in @lane, if kbt_lane_ready(), and return its first
+ * slot for the caller to post, or NULL. Context: any.
  */
 static struct kbt_io *kbt_lane_fill(struct kbt_conn *conn, struct kbt_lane *lane)
 {
@@ -326,7 +318,7 @@ static unsigned int kbt_shared_segs(struct kbt_io *first, DAT_LMR_TRIPLET *segs)
 	return n;
 }
 
-/* Drop a count of each slot in @ios. The last one may free the connection. */
+/* Drop a count of io->pending of each slot in @ios. The last one may free the connection. */
 static void kbt_ios_put(struct list_head *ios)
 {
 	struct kbt_io *io, *next;
@@ -346,8 +338,8 @@ static void kbt_shared_end(struct kbt_io *first, struct list_head *ios)
 }
 
 /*
- * End the connection after a failed post. Replies that are due in the lane
- * could not be posted either, so their slots are released too.
+ * End the connection after a failed post. Replies that are due in the lane could not be posted
+ * either, so their slots are released too.
  */
 static void kbt_shared_fail(struct kbt_io *first, DAT_RETURN ret)
 {
@@ -370,8 +362,8 @@ static void kbt_shared_fail(struct kbt_io *first, DAT_RETURN ret)
 }
 
 /*
- * Post the message of @first. Its slots keep the connection alive: when this
- * function returns the connection may be freed.
+ * Post the message of @first. Its slots keep the connection alive: when this function returns
+ * the connection may be freed.
  */
 static void kbt_shared_post(struct kbt_io *first)
 {
@@ -388,8 +380,8 @@ static void kbt_shared_post(struct kbt_io *first)
 }
 
 /*
- * Make @io due and send what kbt_lane_ready() allows. With @io NULL a message
- * of @lane has completed, and the caller keeps the connection alive.
+ * Make @io due and send what kbt_lane_ready() allows. @io is NULL if a message of @lane has
+ * completed; the caller then keeps the connection alive.
  */
 static void kbt_lane_send(struct kbt_conn *conn, struct kbt_lane *lane,
 			  struct kbt_io *io)
@@ -417,8 +409,8 @@ static void kbt_lane_send(struct kbt_conn *conn, struct kbt_lane *lane,
 }
 
 /*
- * Complete the message of @first. After a failure ->delivered stays behind, and
- * posting the next message fails as well.
+ * Complete the message of @first. After a failure ->delivered stays behind, and posting the
+ * next message fails as well.
  */
 static void kbt_shared_done(struct kbt_io *first, bool delivered)
 {
@@ -449,7 +441,7 @@ void kbt_io_reply(struct kbt_io *io, enum kblk_status status)
 	u32 inlined = 0;
 	DAT_RETURN ret;
 
-	/* The reply gives the credit back that stands for the buffer. */
+	/* Before the reply, which gives back the credit that stands for the buffer */
 	kbt_io_unkeep(io);
 	if (kbt_conn_ending(conn))
 		goto out;
@@ -499,8 +491,8 @@ void kbt_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		kbt_conn_end(conn);
 	}
 	/*
-	 * An RDMA Write has failed or was flushed, and so will be the reply
-	 * behind it, which still holds the slot.
+	 * The RDMA Write has failed or was flushed. So will be the reply behind it, which
+	 * still holds the slot.
 	 */
 	if (dto->operation == DAT_DTO_RDMA_WRITE)
 		return;

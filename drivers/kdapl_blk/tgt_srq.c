@@ -2,32 +2,30 @@
 /*
  * Receive buffers of the target: one SRQ for all clients.
  *
- * Entry points: kbt_srq_start() and kbt_srq_stop(), kbt_srq_adapt() when the
- * number of connections changes, kbt_srq_ran_low() for the low watermark,
- * kbt_rx_data(), kbt_rx_get() and kbt_rx_put() for the receive path.
+ * Entry points: kbt_srq_start() and kbt_srq_stop(), kbt_srq_adapt() when the number of
+ * connections changes, kbt_srq_ran_low() for the low watermark, kbt_rx_data(), kbt_rx_get()
+ * and kbt_rx_put() for the receive path.
  *
- * There is a buffer for each credit that clients have, see tgt_credit.c; the
- * queue grows and shrinks with the number of connections and with what they use.
- * The low watermark tells that most buffers are in use: the queue is then
- * doubled, so that there are more credits. The length is checked again soon,
- * doubled again if necessary, and reduced after a calm period. The watermark is
- * armed again only when the queue has recovered; earlier, the same event would
- * repeat.
+ * There is a buffer for each credit that clients have, see tgt_credit.c; the queue grows and
+ * shrinks with the number of connections and with the credits in use. The low watermark tells
+ * that most buffers are in use: the queue is then doubled, so that there are more credits. The
+ * length is checked again soon, doubled again if necessary, and reduced after a calm period.
+ * The watermark is armed again only when the queue has recovered; earlier, the same event
+ * would repeat.
  *
- * Buffers come in chunks. To shrink, the youngest chunk retires: its buffers
- * are not reposted when they return, and when all have returned the queue is
- * shortened and the chunk freed. Nothing can be removed from a queue, so on an
- * idle port this takes until the next requests.
+ * Buffers come in chunks. To shrink, the youngest chunk retires: its buffers are not reposted
+ * when they return, and when all have returned the queue is shortened and the chunk freed.
+ * Nothing can be removed from a queue, so on an idle port this takes until the next requests.
  *
- * A buffer returns to the queue when the last request of its message was taken
- * and no data is left in it. A write that waits for a page keeps it for so long,
- * and one whose data is not copied, see kbt_may_keep(), until the medium has it.
- * Each buffer in use stands for a request that was not replied to, and thus for a
- * credit, so clients that keep to their credits find one in spite of that. The buffers
- * of a connection that has ended come back at once, see kbt_drop_messages().
+ * A buffer returns to the queue when the last request of its message was taken and no data is
+ * left in it. A write that waits for a page keeps the buffer until then; a write whose data is
+ * not copied keeps it until the medium has the data, see kbt_may_keep(). Each buffer in use
+ * stands for a request that was not replied to, and thus for a credit, so clients that keep to
+ * their credits still find a buffer. The buffers of a connection that has ended come back at
+ * once, see kbt_drop_messages().
  *
- * The chunks own the memory. Locks: srq_mutex guards the list of chunks and the
- * length, srq_lock the state of a chunk; kbt_rx_put() takes only the latter.
+ * The chunks own the memory. Locks: srq_mutex guards the list of chunks and the length,
+ * srq_lock the state of a chunk; kbt_rx_put() takes only srq_lock.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -42,8 +40,8 @@
 #define KBT_CALM	(5 * HZ)
 #define KBT_CHUNK_BUFS	7
 /*
- * Distance of buffers, and where the first one begins: the data of a message's
- * first request is aligned as block devices want it.
+ * Distance between buffers, and offset of the first one: the data of a message's first request
+ * is aligned as block devices want it.
  */
 #define KBT_RX_SIZE	ALIGN(KBLK_MESSAGE, SECTOR_SIZE)
 #define KBT_RX_AT	(SECTOR_SIZE - sizeof(struct kblk_request))
@@ -52,10 +50,10 @@
 
 /*
  * struct kbt_rx - a receive buffer
- * @chunk: its memory
- * @at: where in it
- * @users: the message in it, until its last request was taken, and each slot
- *	that keeps it
+ * @chunk: chunk that the buffer belongs to
+ * @at: offset of the buffer in the memory of @chunk
+ * @users: the message in the buffer until its last request was taken, and each slot that keeps
+ *	the buffer
  */
 struct kbt_rx {
 	struct kbt_chunk *chunk;
@@ -68,7 +66,7 @@ struct kbt_rx {
  * @link: in kbt->chunks, under srq_mutex
  * @mem: the buffers
  * @retiring: buffers are not reposted; srq_lock
- * @home: bit for each buffer that has returned since; srq_lock
+ * @home: bit for each buffer that has returned since @retiring was set; srq_lock
  * @rx: cookies of the buffers
  */
 struct kbt_chunk {
@@ -87,8 +85,8 @@ const void *kbt_rx_data(DAT_DTO_COOKIE cookie)
 }
 
 /*
- * Post @rx to the SRQ. A failure while the adapter exists loses the buffer;
- * without the adapter nobody can send.
+ * Post @rx to the SRQ. A failure while the adapter exists loses the buffer; without the
+ * adapter nobody can send.
  */
 static void kbt_rx_post(struct kbt *kbt, struct kbt_rx *rx)
 {
@@ -109,13 +107,13 @@ void kbt_srq_adapt(struct kbt *kbt)
 	mod_delayed_work(kbt->end_wq, &kbt->srq_work, 0);
 }
 
-/* Run kbt_srq_work() after the calm period, or when it is due. Context: any. */
+/* Run kbt_srq_work() after the calm period, unless it is due earlier. Context: any. */
 void kbt_srq_calm_down(struct kbt *kbt)
 {
 	queue_delayed_work(kbt->end_wq, &kbt->srq_work, KBT_CALM);
 }
 
-/* Keep a buffer whose message is being served. Context: any. */
+/* Add a user to a buffer whose message is being served. Context: any. */
 void kbt_rx_get(DAT_DTO_COOKIE cookie)
 {
 	struct kbt_rx *rx = cookie.as_ptr;
@@ -143,8 +141,8 @@ static void kbt_rx_repost(struct kbt *kbt, struct kbt_rx *rx)
 }
 
 /*
- * Undo kbt_rx_get(), or end the message in the buffer. The last user returns it.
- * litmus: last-put. Context: any.
+ * Drop a user of a buffer: a slot, or the message in the buffer. The last user returns the
+ * buffer. litmus: last-put. Context: any.
  */
 void kbt_rx_put(struct kbt *kbt, DAT_DTO_COOKIE cookie)
 {
@@ -210,8 +208,8 @@ static int kbt_chunk_add(struct kbt *kbt)
 }
 
 /*
- * Take srq_mutex, to allocate memory while it is held, too. Return what kbt_srq_unlock()
- * needs. NOIO, as in kbt_cm_upcall().
+ * Lock srq_mutex; allocations under it are NOIO, as in kbt_cm_upcall(). Return the flags for
+ * kbt_srq_unlock().
  */
 static unsigned int kbt_srq_lock(struct kbt *kbt)
 {
@@ -226,8 +224,8 @@ static void kbt_srq_unlock(struct kbt *kbt, unsigned int noio)
 }
 
 /*
- * Make the queue longer by @n buffers and post them. The queue is resized
- * first: a post beyond its length fails.
+ * Make the queue longer by @n buffers and post them. The queue is resized first: a post beyond
+ * its length fails.
  */
 static int kbt_srq_grow(struct kbt *kbt, unsigned int n)
 {
@@ -245,7 +243,7 @@ static int kbt_srq_grow(struct kbt *kbt, unsigned int n)
 	return err;
 }
 
-/* Return how many buffers wait for the rest of their retiring chunk. */
+/* Return how many buffers of retiring chunks wait for the rest of their chunk. */
 unsigned int kbt_srq_retired(struct kbt *kbt)
 {
 	struct kbt_chunk *chunk;
@@ -350,7 +348,7 @@ static void kbt_srq_work(struct work_struct *work)
 	unsigned int noio = kbt_srq_lock(kbt);
 
 	if (kbt->srq_posted < wanted) {
-		/* NOIO compacts no memory, which others do meanwhile. */
+		/* NOIO allocations compact no memory, but others may until the next try. */
 		if (kbt_srq_grow(kbt, wanted - kbt->srq_posted))
 			queue_delayed_work(kbt->end_wq, &kbt->srq_work, HZ);
 		kbt_srq_set_low(kbt);
@@ -371,7 +369,7 @@ static void kbt_srq_double(struct kbt *kbt)
 	unsigned int was = kbt->srq_posted;
 	unsigned int max = kbt_srq_max(kbt);
 
-	/* Recall chunks that were retiring. */
+	/* Recall retiring chunks first. */
 	kbt_srq_sort(kbt, was);
 	if (was >= max || kbt_srq_grow(kbt, min(was, max - was)))
 		return;
@@ -434,7 +432,7 @@ int kbt_srq_start(struct kbt *kbt)
 	INIT_DELAYED_WORK(&kbt->low_work, kbt_low_work);
 	ret = dat_srq_create(kbt->ia, kbt->pz, &attr, &kbt->srq);
 	if (ret != DAT_SUCCESS) {
-		/* kbt_port_retry() tries again, and tells an error once. */
+		/* kbt_port_retry() tries again; the same error is logged once. */
 		if (kblk_errno(ret) != kbt->port->err)
 			pr_err("%s: no shared receive queue: %s\n",
 			       kbt->params->ia, kblk_strerror(ret));
@@ -450,8 +448,8 @@ int kbt_srq_start(struct kbt *kbt)
 }
 
 /*
- * Free the SRQ and its buffers. All connections are freed, and the upcall of
- * the asynchronous EVD is torn down, so no work is queued concurrently.
+ * Free the SRQ and its buffers. All connections are freed, and the upcall of the asynchronous
+ * EVD is torn down, so no work is queued concurrently.
  */
 void kbt_srq_stop(struct kbt *kbt)
 {
