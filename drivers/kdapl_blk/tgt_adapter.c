@@ -53,7 +53,8 @@ static void kbt_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
 		break;
 	case DAT_ASYNC_ERROR_IA_CATASTROPHIC:
 		/*
-		 * An event of its own breaks each connection; only the port is restarted here.
+		 * Each connection is broken by an event of its own; only the port is restarted
+		 * here.
 		 */
 		pr_warn("%s is gone\n", kbt->params->ia);
 		WRITE_ONCE(kbt->gone, true);

@@ -452,8 +452,8 @@ static void kbt_attach_name(struct kbt_conn *conn,
 }
 
 /*
- * Note that @conn is attached, before ATTACH is answered. A client that keeps its promise is
- * heard three times within ->patience. Context: process.
+ * Note that @conn is attached, before ATTACH is answered. ->patience is three times as long as
+ * a client that keeps its promise may be silent. Context: process.
  */
 static void kbt_attached(struct kbt_conn *conn)
 {

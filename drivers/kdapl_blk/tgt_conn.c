@@ -2,23 +2,23 @@
 /*
  * Connections of the target: accept, watermarks, end.
  *
- * Entry points: kbt_cm_upcall() for connection requests and connection events
- * of all clients, kbt_conn_backlog() for the soft high watermark,
- * kbt_conn_end() from anywhere, kbt_conn_end_all() when the port stops.
+ * Entry points: kbt_cm_upcall() for connection requests and connection events of all clients,
+ * kbt_conn_backlog() for the soft high watermark, kbt_conn_end() from anywhere,
+ * kbt_conn_end_all() when the port stops.
  *
- * All connections share one CM EVD, so their CM upcalls are serialised and run
- * in process context. A connection ends for several reasons, possibly at once
- * and in softirq: the peer disconnects, kDAPL breaks the connection because the
- * device was removed or the client ignored its credits, a request is malformed,
- * the administrator disables the volume. Whoever sets KBT_CONN_ENDING first
- * queues end_work, which disconnects and ends the attachments. The client may send
- * until kDAPL reports the end, so gone_work gives its credits to others after that.
- * The last of the attachments, which ends after the last request of its volume, or the
- * last busy slot (or end_work itself) queues free_work, which frees the connection.
+ * All connections share one CM EVD, so their CM upcalls are serialised and run in process
+ * context. A connection ends for several reasons, possibly at once and in softirq: the peer
+ * disconnects, kDAPL breaks the connection because the device was removed or the client
+ * ignored its credits, a request is malformed, the administrator disables the volume. The
+ * function that first sets KBT_CONN_ENDING queues end_work, which disconnects and ends the
+ * attachments. The client may send until kDAPL reports the end, so gone_work gives its credits
+ * to other clients after that. free_work frees the connection; it is queued by the end of the
+ * last attachment, which follows the last request of its volume, by the last busy slot, or by
+ * end_work itself.
  *
- * kbt->conns owns the connections; the connection owns its EP, EVDs and slots.
- * Locks: kbt->mutex guards the list and keeps the connections on it alive;
- * conn->lock guards ->draining and the count of idle slots.
+ * kbt->conns owns the connections; the connection owns its EP, EVDs and slots. Locks:
+ * kbt->mutex guards the list and keeps the connections on it alive; conn->lock guards
+ * ->draining and the count of idle slots.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -45,8 +45,8 @@ static void kbt_conn_free(struct kbt_conn *conn)
 	if (conn->ep)
 		dat_ep_free(conn->ep);
 	/*
-	 * dat_evd_free() waits for upcalls; recv_work is cancelled afterwards,
-	 * because upcalls queue it.
+	 * dat_evd_free() waits for upcalls; recv_work is cancelled afterwards, because upcalls
+	 * queue it.
 	 */
 	if (conn->recv_evd)
 		dat_evd_free(conn->recv_evd);
@@ -59,9 +59,8 @@ static void kbt_conn_free(struct kbt_conn *conn)
 }
 
 /*
- * Queue free_work if the connection is ending, no slot is busy, and the last
- * attachment is gone. The connection may be freed as soon as the lock is
- * dropped. Context: any.
+ * Queue free_work if the connection is ending, no slot is busy, and the last attachment is
+ * gone. The connection may be freed as soon as the lock is dropped. Context: any.
  */
 void kbt_conn_drained(struct kbt_conn *conn)
 {
@@ -73,8 +72,8 @@ void kbt_conn_drained(struct kbt_conn *conn)
 }
 
 /*
- * Begin to take the connection down. Posts are flushed at once, but requests on
- * the medium may take long; only this connection waits for them, in free_work.
+ * Begin to take the connection down. Posts are flushed at once, but requests on the medium may
+ * take long; only this connection waits for them, in free_work.
  */
 static void kbt_conn_end_work(struct work_struct *work)
 {
@@ -84,7 +83,7 @@ static void kbt_conn_end_work(struct work_struct *work)
 
 	atomic_dec(&conn->kbt->live);
 	dat_ep_disconnect(conn->ep, DAT_CLOSE_ABRUPT_FLAG);
-	/* kbt_recv() leaves no message behind kbt_recv_stop(). litmus: blk-down */
+	/* kbt_recv() leaves no message after kbt_recv_stop() from now on. litmus: blk-down */
 	set_bit(KBT_CONN_DOWN, &conn->flags);
 	cancel_work_sync(&conn->recv_work);
 	kbt_recv_stop(conn);
@@ -103,8 +102,8 @@ static void kbt_conn_end_work(struct work_struct *work)
 }
 
 /*
- * kDAPL has reported the end of @conn: its QP receives nothing any more. kbt->mutex
- * keeps the connection alive. Context: process.
+ * Note that kDAPL has reported the end of @conn, whose QP receives nothing any more.
+ * kbt->mutex keeps @conn alive. Context: process.
  */
 static void kbt_conn_gone(struct kbt_conn *conn)
 {
@@ -118,7 +117,7 @@ static void kbt_conn_gone(struct kbt_conn *conn)
 	spin_unlock_irq(&conn->lock);
 }
 
-/* Return the buffers that the client has filled, and give its credits to others. */
+/* Return the buffers that the client has filled, and give its credits to other clients. */
 static void kbt_conn_gone_work(struct work_struct *work)
 {
 	struct kbt_conn *conn = container_of(work, struct kbt_conn, gone_work);
@@ -146,9 +145,7 @@ static void kbt_conn_free_work(struct work_struct *work)
 	struct kbt *kbt = conn->kbt;
 	unsigned int i;
 
-	/*
-	 * kbt_conn_drained() is called under conn->lock: wait for the unlock.
-	 */
+	/* Wait until the caller of kbt_conn_drained() has dropped the lock. */
 	spin_lock_irq(&conn->lock);
 	spin_unlock_irq(&conn->lock);
 	for (i = 0; i < kbt->params->io_depth; i++)
@@ -194,10 +191,9 @@ static int kbt_conn_evds(struct kbt_conn *conn)
 	DAT_RETURN ret;
 
 	/*
-	 * One entry more than credits: a message may arrive between the hard
-	 * high watermark and the break. The EVD carries connection events as
-	 * well, because an EVD of DTO completions alone would call its upcall
-	 * in softirq.
+	 * One entry more than credits: a message may arrive between the hard high watermark
+	 * and the break. The EVD carries connection events as well, because an EVD of DTO
+	 * completions alone would call its upcall in softirq.
 	 */
 	ret = dat_evd_kcreate(conn->kbt->ia, params->credits + 1,
 			      DAT_UPCALL_NOTIFY, &recv,
@@ -211,8 +207,8 @@ static int kbt_conn_evds(struct kbt_conn *conn)
 }
 
 /*
- * Arm both high watermarks of @conn: throttle at half of its credits, break the
- * connection beyond all of them.
+ * Arm both high watermarks of @conn: the soft one, at half of its credits, throttles the
+ * client; beyond the hard one, at all credits, the connection breaks.
  */
 void kbt_conn_watermarks(struct kbt_conn *conn)
 {
@@ -244,7 +240,7 @@ static int kbt_conn_ep(struct kbt_conn *conn)
 	return kblk_errno(ret);
 }
 
-/* Set what the initiator's first message says of @conn. */
+/* Set the members of @conn that follow from @hello. */
 static void kbt_conn_hello(struct kbt_conn *conn, const struct kblk_hello *hello)
 {
 	u32 features = le32_to_cpu(hello->features);
@@ -271,8 +267,8 @@ static void kbt_conn_hello(struct kbt_conn *conn, const struct kblk_hello *hello
 	conn->hints = features & KBLK_FEATURE_HINTS;
 	conn->lists = features & KBLK_FEATURE_LIST;
 	/*
-	 * Each request that the client may send has a slot then, so no message
-	 * waits for one that a volume which stands still occupies.
+	 * Each request that the client may send has a slot then, so no message waits for a
+	 * slot that a volume which stands still occupies.
 	 */
 	if (features & KBLK_FEATURE_VOLUMES && conn->hosts &&
 	    conn->credits_move && conn->kbt->params->io_depth > 1) {
@@ -412,8 +408,8 @@ static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr)
 	}
 	proven = kbt_host_identify(cr, &param, &id);
 	/*
-	 * The connection is on the list before dat_cr_accept(), so that
-	 * kbt_conn_event() finds it for the first event.
+	 * Put the connection on the list before dat_cr_accept(), so that kbt_conn_event()
+	 * finds it for the first event.
 	 */
 	mutex_lock(&kbt->mutex);
 	status = kbt_session_check(kbt, param.private_data, &id);
@@ -434,16 +430,14 @@ static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr)
 		kbt_conn_end(conn);
 	}
 	mutex_unlock(&kbt->mutex);
-	/* The request is still to be answered. */
+	/* The connection request still has to be answered. */
 	if (ret != DAT_SUCCESS)
 		kbt_refuse(kbt, cr, KBLK_HELLO_RESOURCES);
 }
 
 /* ---- Events -------------------------------------------------------------- */
 
-/*
- * Return the connection of @ep, or NULL. kbt->mutex keeps the connection alive.
- */
+/* Return the connection of @ep, or NULL. kbt->mutex keeps the connection alive. */
 static struct kbt_conn *kbt_conn_find(struct kbt *kbt, DAT_EP_HANDLE ep)
 {
 	struct kbt_conn *conn;
@@ -465,7 +459,7 @@ static void kbt_conn_event(struct kbt *kbt, const DAT_EVENT *event)
 	if (!conn) {
 		/* kbt_conn_free_work() was faster. */
 	} else if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
-		/* Our answer has reached the peer, so it has the GID that it named. */
+		/* Our answer has reached the peer, so the peer has the GID that it named. */
 		if (!kbt_host_prove(conn))
 			kbt_conn_end(conn);
 		kbt_count(kbt, KBT_STAT_CONNECTS, 1);
@@ -481,9 +475,9 @@ static void kbt_conn_event(struct kbt *kbt, const DAT_EVENT *event)
 }
 
 /*
- * Upcall of the CM EVD: connection requests and connection events. NOIO: reclaim could
- * wait for a write to a disk whose connection this is to be, of this host or of one that
- * has a disk of ours. Context: process.
+ * Upcall of the CM EVD: connection requests and connection events. Allocations are NOIO:
+ * reclaim could wait for a write to a disk that needs the new connection, a disk of this host
+ * or of a host whose volumes this host uses. Context: process.
  */
 void kbt_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
@@ -499,8 +493,8 @@ void kbt_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 }
 
 /*
- * Throttle the connection of @ep, whose soft high watermark has fired: hold
- * back credits until kbt_recv() finds no message waiting.
+ * Throttle the connection of @ep, whose soft high watermark has fired: hold back credits until
+ * kbt_recv() finds no message waiting.
  */
 void kbt_conn_backlog(struct kbt *kbt, DAT_EP_HANDLE ep)
 {
@@ -510,7 +504,7 @@ void kbt_conn_backlog(struct kbt *kbt, DAT_EP_HANDLE ep)
 	mutex_lock(&kbt->mutex);
 	conn = kbt_conn_find(kbt, ep);
 	if (conn && !kbt_conn_ending(conn)) {
-		/* kbt_look_after() says when this is over. */
+		/* kbt_look_after() logs the end of this. */
 		if (!conn->backlogs++)
 			pr_info_ratelimited("%s: more than %u messages are waiting, throttled\n",
 					    conn->peer, conn->credits / 2);

@@ -4,38 +4,37 @@
  *
  * Entry points: kbt_credits_begin(), kbt_credits_drop() and kbt_credits_end() when a
  * connection is made, receives no more and is freed, kbt_credits_attach() and
- * kbt_credits_detach() with each volume, kbt_credits() for each reply,
- * kbt_credits_back() for what a client returns, kbt_credits_calm_down() now and then.
+ * kbt_credits_detach() with each volume, kbt_credits() for each reply, kbt_credits_back() for
+ * what a client returns, kbt_credits_calm_down() now and then.
  *
- * A credit is the right to send a request, and a message with requests takes one
- * buffer of the SRQ. A client that finds no buffer waits for a timer of its
- * device, or loses its connection over iWARP, so buffers must not run short as
- * long as clients keep to their credits. Each connection therefore has a window:
- * one credit, or two if its client knows no better, is always its own, and kept
- * free for it. A connection that may have several volumes has one, and one for
- * each volume, so that volumes which stand still leave the client some for others
- * and for itself. No host has so many of these that others find none; volumes have
- * limits of their own, so that they leave some to connections. The rest goes to who
- * wants more than it has. It comes back from an idle client with its next keep-alive,
- * and with replies from those that have more than their share while others go without.
+ * A credit is the right to send a request, and a message with requests takes one buffer of the
+ * SRQ. A client that finds no buffer waits for a timer of its device, or loses its connection
+ * over iWARP, so buffers must not run short as long as clients keep to their credits. Each
+ * connection therefore has a window. One credit, or two if the client does not know
+ * KBLK_FEATURE_CREDITS, is reserved for the connection. A connection that may have several
+ * volumes has one reserved credit for itself and one for each volume, so that volumes which
+ * stand still leave the client some for other volumes. The reserved credits of a host are
+ * limited, so that other hosts find some; those of volumes are limited, so that connections
+ * find some. Clients that want more than they have get the rest. It comes back from an idle
+ * client with its next keep-alive, and with replies to clients that have more than their share
+ * while others go without.
  *
- * The length of the queue is the other half, see tgt_srq.c: it grows when a
- * client gets no credit, or most buffers are in use, and does not become shorter
- * than the credits that are granted.
+ * The other half is the length of the SRQ, see tgt_srq.c: the SRQ grows when a client gets no
+ * credit, or most buffers are in use, and never becomes shorter than the granted credits.
  *
- * No lock is shared by connections: kbt->granted is changed when a window grows
- * or shrinks, and only read otherwise. conn->lock guards the window.
+ * Connections share no lock: kbt->granted is changed when a window grows or shrinks, and only
+ * read otherwise. conn->lock guards the window.
  */
 #include <linux/jiffies.h>
 #include "tgt.h"
 
-/* How long a client that got no credit makes others return theirs */
+/* How long a client without credits makes other clients return theirs */
 #define KBT_SHORT	(HZ / 10)
 
-/* Credits with which another host can connect, and attach some volumes */
+/* Credits that let another host connect, and attach some volumes */
 #define KBT_FEW		8U
 
-/* Begin as if no connection had gone without credits for long. */
+/* Initialise the counts; the last shortage of credits is long past. */
 void kbt_credits_init(struct kbt *kbt)
 {
 	atomic_set(&kbt->granted, 0);
@@ -50,7 +49,7 @@ static unsigned int kbt_first_own(const struct kbt_conn *conn)
 	return conn->credits_move && !conn->volumes ? 1 : 2;
 }
 
-/* Return how many credits may be kept free for the volumes that are attached. */
+/* Return how many credits may be reserved for attached volumes. */
 static unsigned int kbt_volumes_max(struct kbt *kbt)
 {
 	unsigned int max = kbt_srq_max(kbt);
@@ -58,13 +57,13 @@ static unsigned int kbt_volumes_max(struct kbt *kbt)
 	return max - max / 4;
 }
 
-/* Return how many of these one host may have: others attach volumes as well. */
+/* Return how many credits of volumes one host may have: other hosts attach volumes as well. */
 static unsigned int kbt_host_volumes_max(struct kbt *kbt)
 {
 	return kbt_of_a_host(kbt_volumes_max(kbt));
 }
 
-/* Return how many credits volumes leave for connections, and a host for others. */
+/* Return how many credits volumes leave for connections, and a host for other hosts. */
 static unsigned int kbt_few(struct kbt *kbt)
 {
 	return min(DIV_ROUND_UP(kbt_srq_max(kbt), 8), KBT_FEW);
@@ -83,8 +82,8 @@ static bool kbt_add_up_to(atomic_t *count, unsigned int n, unsigned int max)
 }
 
 /*
- * Count @n credits for the host of @conn, unless that is only what a request has said. Return
- * false if the host has more then than one may have. Context: any.
+ * Reserve @n credits for the host of @conn; a host that only the request has named is not
+ * charged. Return false if the host would have more than one host may have. Context: any.
  */
 static bool kbt_host_reserve(struct kbt_conn *conn, unsigned int n)
 {
@@ -103,8 +102,8 @@ static void kbt_host_release(struct kbt_conn *conn, unsigned int n)
 }
 
 /*
- * The peer of @conn is of its host: count its credits there. Return false if these are
- * more than the host may have. Context: process.
+ * Charge the credits of @conn, whose peer has proven its host, to that host. Return false if
+ * the host would have more than it may. Context: process.
  */
 bool kbt_credits_prove(struct kbt_conn *conn)
 {
@@ -120,9 +119,8 @@ bool kbt_credits_prove(struct kbt_conn *conn)
 }
 
 /*
- * Keep @n more credits free for @conn. Return false if there are more than @max
- * then, or more than its host may have: nearly all, since it may be the only one.
- * Context: any.
+ * Reserve @n more credits for @conn. Return false if more than @max would be reserved, or more
+ * than its host may have: nearly all, since there may be only one host. Context: any.
  */
 static bool kbt_own_reserve(struct kbt_conn *conn, unsigned int n, unsigned int max)
 {
@@ -146,7 +144,7 @@ static void kbt_own_release(struct kbt_conn *conn, unsigned int n)
 	kbt_host_release(conn, n);
 }
 
-/* As kbt_own_reserve(), one for another volume. Context: any. */
+/* Reserve a credit for another volume, like kbt_own_reserve(). Context: any. */
 static bool kbt_volume_reserve(struct kbt_conn *conn)
 {
 	struct kbt_host *host = conn->host;
@@ -178,8 +176,8 @@ static void kbt_volumes_release(struct kbt_conn *conn, unsigned int n)
 }
 
 /*
- * Return how many credits there may be in all for windows to grow: the rest is
- * for connections that are just being made.
+ * Return the number of credits up to which windows may grow: the rest is for connections that
+ * are just being made.
  */
 static int kbt_credit_limit(struct kbt *kbt)
 {
@@ -188,15 +186,15 @@ static int kbt_credit_limit(struct kbt *kbt)
 	return n - n / 16;
 }
 
-/* Return whether clients went without credits a moment ago. */
+/* Return whether a client went without credits within KBT_SHORT. */
 static bool kbt_are_short(struct kbt *kbt)
 {
 	return !time_after(jiffies, READ_ONCE(kbt->short_since) + KBT_SHORT);
 }
 
 /*
- * Keep a shortage of long ago in the past, where it would not be when jiffies have
- * wrapped. One that is noted meanwhile stays. litmus: none, a time.
+ * Keep an old shortage in the past, where it would not be when jiffies have wrapped. A
+ * shortage that is noted meanwhile stays. litmus: none, a time.
  */
 void kbt_credits_calm_down(struct kbt *kbt)
 {
@@ -207,8 +205,8 @@ void kbt_credits_calm_down(struct kbt *kbt)
 }
 
 /*
- * Return how many buffers the credits need that are granted, and a quarter more
- * if that is not enough; srq_max at most. Context: any.
+ * Return how many buffers the granted credits need, and a quarter more during a shortage;
+ * srq_max at most. Context: any.
  */
 unsigned int kbt_credits_buffers(struct kbt *kbt)
 {
@@ -221,8 +219,8 @@ unsigned int kbt_credits_buffers(struct kbt *kbt)
 }
 
 /*
- * Note that a client goes without credits, so that the queue becomes longer, or
- * others return theirs. Context: any.
+ * Note that a client goes without credits, so that the queue becomes longer, or other clients
+ * return theirs. Context: any.
  */
 static void kbt_credits_short(struct kbt *kbt)
 {
@@ -234,8 +232,8 @@ static void kbt_credits_short(struct kbt *kbt)
 }
 
 /*
- * Return how many credits @conn may have for what its client wants. Where volumes
- * share it the rest is for those that are attached while others stand still.
+ * Return how many credits @conn may have because its client wants them. If volumes share
+ * @conn, the rest is for volumes that are attached while others stand still.
  */
 static unsigned int kbt_window_max(const struct kbt_conn *conn)
 {
@@ -246,11 +244,11 @@ static unsigned int kbt_window_max(const struct kbt_conn *conn)
  * kbt_credits_begin() - give a connection its first credits
  * @conn: connection; ->credits is the most that it can have
  *
- * If all credits are given, others return theirs with their next replies.
+ * If all credits are given, other connections return theirs with their next replies.
  *
  * Context: Process context.
- * Return: false if the longest queue has no buffer left for each connection, or
- * the others are for other hosts.
+ * Return: false if the longest queue has no buffer for another connection, or the remaining
+ * buffers are for other hosts.
  */
 bool kbt_credits_begin(struct kbt_conn *conn)
 {
@@ -264,7 +262,7 @@ bool kbt_credits_begin(struct kbt_conn *conn)
 	if (!kbt_own_reserve(conn, own, kbt_srq_max(kbt)))
 		return false;
 	conn->window = own;
-	/* Half of the credits are for those who turn out to want them. */
+	/* Half of the credits are for clients that turn out to want them. */
 	left = limit / 2 - atomic_read(&kbt->granted) - (int)own;
 	if (left > 0)
 		conn->window += left / 4;
@@ -274,7 +272,7 @@ bool kbt_credits_begin(struct kbt_conn *conn)
 	return true;
 }
 
-/* Take the credits of @conn, but for @kept of those of its own. Context: any. */
+/* Take the credits of @conn, except @kept of its own credits. Context: any. */
 static void kbt_credits_take(struct kbt_conn *conn, unsigned int kept)
 {
 	unsigned int n = conn->window - min(conn->window, kept);
@@ -286,16 +284,16 @@ static void kbt_credits_take(struct kbt_conn *conn, unsigned int kept)
 }
 
 /*
- * @conn has ended, and receives nothing any more, but its slots may be busy for as long
- * as a medium takes. Others get its credits, but for that of a receive buffer which a
- * WRITE may keep for so long. Context: process.
+ * Take the credits of @conn, which has ended and receives nothing any more, although its slots
+ * may be busy for as long as a medium takes. One credit stays if a WRITE may keep a receive
+ * buffer for so long. Context: process.
  */
 void kbt_credits_drop(struct kbt_conn *conn)
 {
 	lockdep_assert_held(&conn->lock);
 
 	kbt_credits_take(conn, test_bit(KBT_CONN_KEEPS, &conn->flags) ? 1 : 0);
-	/* The queue may become shorter. */
+	/* Fewer credits may allow a shorter queue. */
 	kbt_srq_calm_down(conn->kbt);
 }
 
@@ -306,8 +304,8 @@ void kbt_credits_end(struct kbt_conn *conn)
 }
 
 /*
- * Return how many credits @conn needs with one volume more: its own, and all that are
- * outstanding beyond those, or withheld.
+ * Return how many credits @conn needs with one volume more: its reserved ones, the withheld
+ * ones, and those of further outstanding requests.
  */
 static unsigned int kbt_credits_needed(struct kbt_conn *conn)
 {
@@ -326,12 +324,12 @@ static unsigned int kbt_credits_needed(struct kbt_conn *conn)
  * kbt_credits_attach() - keep a credit for another volume of a connection
  * @io: slot of ATTACH, whose reply brings what is missing
  *
- * The first volume has one since the connection was made. If all credits are
- * given, others return theirs with their next replies. Volumes leave a quarter for
- * connections, which clients with many volumes must not keep out.
+ * The first volume has a credit since the connection was made. If all credits are given, other
+ * connections return theirs with their next replies. Volumes leave a quarter for connections,
+ * which clients with many volumes must not keep out.
  *
  * Context: Process context, conn->lock held.
- * Return: false if there is none.
+ * Return: false if there is no credit.
  */
 bool kbt_credits_attach(struct kbt_io *io)
 {
@@ -356,8 +354,8 @@ bool kbt_credits_attach(struct kbt_io *io)
 }
 
 /*
- * Undo kbt_credits_attach() for one of conn->attached volumes. The client may keep
- * the credit until others want it. Context: process.
+ * Undo kbt_credits_attach() for one of conn->attached volumes. The client may keep the credit
+ * until other clients want it. Context: process.
  */
 void kbt_credits_detach(struct kbt_conn *conn)
 {
@@ -369,9 +367,8 @@ void kbt_credits_detach(struct kbt_conn *conn)
 }
 
 /*
- * Return whether the client has more than its share while others go without, or
- * while there are more credits than buffers because connections have come.
- * Context: any.
+ * Return whether the client has more than its share while others go without, or while new
+ * connections have made the credits exceed the buffers. Context: any.
  */
 static bool kbt_window_shrinks(struct kbt_conn *conn)
 {
@@ -389,8 +386,8 @@ static bool kbt_window_shrinks(struct kbt_conn *conn)
 }
 
 /*
- * Return whether more credits would be of use to the client of @io. Whoever
- * cannot say so has to have requests outstanding for all its credits.
+ * Return whether more credits would be of use to the client of @io. A client that cannot say
+ * so must have requests outstanding for all its credits.
  */
 static bool kbt_wants_credit(const struct kbt_io *io)
 {
@@ -405,7 +402,7 @@ static bool kbt_wants_credit(const struct kbt_io *io)
 	       conn->window;
 }
 
-/* Reserve one more credit; false if there is none. litmus: none, a count. */
+/* Reserve one more credit; return false if there is none. litmus: none, a count. */
 static bool kbt_credit_reserve(struct kbt *kbt)
 {
 	int limit = kbt_credit_limit(kbt);
@@ -421,9 +418,9 @@ static bool kbt_credit_reserve(struct kbt *kbt)
 }
 
 /*
- * Return whether the reply to @io may bring no credit. If volumes share the
- * connection others may keep all that is outstanding; the credit of a volume's
- * last request is what its next one needs.
+ * Return whether the reply to @io may bring no credit. If volumes share the connection, other
+ * volumes may keep all outstanding credits, so the reply to a volume's last request returns
+ * the credit that its next request needs.
  */
 static bool kbt_may_take(const struct kbt_io *io)
 {
@@ -460,9 +457,8 @@ static u16 kbt_next_credits(const struct kbt_io *io)
 }
 
 /*
- * Return the credits that the reply to @io, which is being made, gives: 1 keeps
- * the window as it is. While the client is throttled half of its credits are held
- * back, and returned later.
+ * Return the credits that the reply to @io, which is being made, gives: 1 keeps the window as
+ * it is. While the client is throttled, half of its credits are held back, and returned later.
  */
 u16 kbt_credits(struct kbt_io *io)
 {
@@ -478,16 +474,13 @@ u16 kbt_credits(struct kbt_io *io)
 	return n;
 }
 
-/*
- * Take back @n credits that the client had; kbt_is_overdrawn() has checked that
- * it did.
- */
+/* Take back @n credits from the client; kbt_is_overdrawn() has checked that it has them. */
 void kbt_credits_back(struct kbt_conn *conn, unsigned int n)
 {
 	lockdep_assert_held(&conn->lock);
 	n = min(n, conn->window - 1);
 	conn->window -= n;
 	atomic_sub(n, &conn->kbt->granted);
-	/* The queue may become shorter. */
+	/* Fewer credits may allow a shorter queue. */
 	kbt_srq_calm_down(conn->kbt);
 }

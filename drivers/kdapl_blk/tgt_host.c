@@ -3,16 +3,16 @@
  * Hosts of clients, and which connection requests are accepted.
  *
  * Entry points: kbt_hello_check() and kbt_session_check() for each connection request,
- * kbt_host_get() and kbt_host_put() with each connection, kbt_hang() and kbt_unhang()
- * for those that have ended while a medium keeps their requests, kbt_many_hang() for
- * each ATTACH.
+ * kbt_host_get() and kbt_host_put() with each connection, kbt_hang() and kbt_unhang() for
+ * connections that have ended while a medium keeps their requests, kbt_many_hang() for each
+ * ATTACH.
  *
- * A host is an address that its peer has proven to have: struct kbt_host_id. Whatever
- * its clients do, it leaves something for others of all that there is a certain number
- * of: connections here, credits in tgt_credit.c.
+ * A host is an address that its peer has proven to have: struct kbt_host_id. Whatever the
+ * clients of a host do, they leave some of each limited resource to other hosts: connections
+ * here, credits in tgt_credit.c.
  *
- * The connections own their host (host->conns). kbt->mutex guards the list of hosts,
- * kbt_names those of attachments that hang.
+ * The connections own their host (host->conns). kbt->mutex guards the list of hosts, kbt_names
+ * the lists of attachments that hang.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -24,7 +24,7 @@
 
 /* ---- Hosts --------------------------------------------------------------- */
 
-/* Store the address of the peer of @param at @id, which it is over iWARP. */
+/* Store the peer's address in @param at @id: over iWARP it identifies the host. */
 static void kbt_address_id(const DAT_CR_PARAM *param, struct kbt_host_id *id)
 {
 	const struct sockaddr_in6 *v6 = (void *)param->remote_ia_address_ptr;
@@ -37,9 +37,9 @@ static void kbt_address_id(const DAT_CR_PARAM *param, struct kbt_host_id *id)
 }
 
 /*
- * Store at @id which host the request @cr, queried as @param, comes from. Return whether
- * that is proven: over iWARP TCP has connected already. Otherwise it is when the
- * connection is established, since nobody but who has the GID gets our answer.
+ * Store at @id which host the request @cr, queried as @param, comes from. Return whether that
+ * is proven: over iWARP TCP has connected already. Otherwise the established connection proves
+ * it, since only the owner of the GID gets our answer.
  */
 bool kbt_host_identify(DAT_CR_HANDLE cr, const DAT_CR_PARAM *param,
 		       struct kbt_host_id *id)
@@ -49,13 +49,13 @@ bool kbt_host_identify(DAT_CR_HANDLE cr, const DAT_CR_PARAM *param,
 	if (ret == DAT_SUCCESS)
 		return false;
 	kbt_address_id(param, id);
-	/* Otherwise the peer has given up. */
+	/* Any other error means that the peer has given up. */
 	return DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED;
 }
 
 /*
- * Write the name of the peer of @param, of the host @id, for the log: the address that
- * it says, and its GID unless that is the same.
+ * Write the name of the peer of @param, of the host @id, for the log: the address that it
+ * states, and its GID unless both are the same.
  */
 void kbt_peer_name(char *name, size_t size, const DAT_CR_PARAM *param,
 		   const struct kbt_host_id *id)
@@ -83,8 +83,8 @@ static struct kbt_host *kbt_host_find(struct kbt *kbt, const struct kbt_host_id 
 }
 
 /*
- * Return the host @id, of a new connection, or NULL if there is no memory.
- * kbt_host_put() lets go of it. Context: process.
+ * Return the host @id for a new connection, or NULL if there is no memory. kbt_host_put()
+ * drops it. Context: process.
  */
 struct kbt_host *kbt_host_get(struct kbt *kbt, const struct kbt_host_id *id)
 {
@@ -101,7 +101,7 @@ struct kbt_host *kbt_host_get(struct kbt *kbt, const struct kbt_host_id *id)
 	return host;
 }
 
-/* A connection of @host was freed. Context: process. */
+/* Drop @host, one of whose connections was freed. Context: process. */
 void kbt_host_put(struct kbt *kbt, struct kbt_host *host)
 {
 	lockdep_assert_held(&kbt->mutex);
@@ -115,8 +115,8 @@ void kbt_host_put(struct kbt *kbt, struct kbt_host *host)
 /* ---- Connections that hang ------------------------------------------------ */
 
 /*
- * @conn ended a while ago: note the volumes that keep requests of it. kbt->mutex keeps
- * it alive. Context: process.
+ * Note the volumes that keep requests of @conn, which has ended a while ago. kbt->mutex keeps
+ * @conn alive. Context: process.
  */
 void kbt_hang(struct kbt_conn *conn)
 {
@@ -126,7 +126,7 @@ void kbt_hang(struct kbt_conn *conn)
 	spin_lock(&kbt_names);
 	spin_lock_irq(&conn->lock);
 	list_for_each_entry(att, &conn->attachments, link) {
-		/* kbt_detach_work() comes when it is not busy any more. */
+		/* If @att is not busy, kbt_detach_work() is about to run. */
 		if (!att->busy || !att->share)
 			continue;
 		list_add(&att->hang_link, &att->share->hanging);
@@ -138,7 +138,7 @@ void kbt_hang(struct kbt_conn *conn)
 	kbt_count(conn->kbt, KBT_STAT_HANGING, hangs);
 }
 
-/* The volume of @att keeps no request of it any more. Context: process. */
+/* Note that the volume of @att keeps no request of @att any more. Context: process. */
 void kbt_unhang(struct kbt_attachment *att)
 {
 	spin_lock(&kbt_names);
@@ -150,11 +150,11 @@ void kbt_unhang(struct kbt_attachment *att)
 }
 
 /*
- * Return whether @ns keeps requests of so many connections that have ended that @conn
- * must not be attached to it. Clients that connect again and again to a volume which
- * stands still must not use up what is there for others. One host leaves an eighth of
- * that to others, and if there are too many, those hosts are refused that have made them.
- * A disk that loses all its connections once reaches neither limit.
+ * Return whether @conn must not attach to @ns, as @ns keeps requests of too many connections
+ * that have ended. Clients that connect again and again to a volume which stands still must
+ * not use up what others need. One host leaves an eighth of the limit to others; beyond the
+ * limit only the hosts with many such connections are refused. A disk that loses all its
+ * connections once reaches neither limit.
  */
 bool kbt_many_hang(const struct kbt_conn *conn, const struct kbt_ns *ns)
 {
@@ -198,11 +198,11 @@ enum kblk_hello_status kbt_hello_check(const DAT_CR_PARAM *param)
 
 /*
  * struct kbt_census - connections of a port, when a client asks for another one
- * @live: those that have not ended
- * @ended: those that have, but are not freed: a medium may keep their requests
- * @host_live: @live of the client's host, proven as the next two
- * @host_ended: @ended of the client's host
- * @unattached: connections of the client's host that were never attached
+ * @live: connections that have not ended
+ * @ended: connections that have ended, but are not freed: a medium may keep their requests
+ * @host_live: @live of the client's host, only proven connections
+ * @host_ended: @ended of the client's host, only proven connections
+ * @unattached: proven connections of the client's host that were never attached
  * @disk: connections of the client's disk, in the same epoch
  */
 struct kbt_census {
@@ -215,8 +215,8 @@ struct kbt_census {
 };
 
 /*
- * Connections whose peer has not proven that it is of the host are not counted for the
- * host: whoever can write a connection request may name any.
+ * Count @conn in @census. It counts for @host only if its peer has proven to be of that host:
+ * anybody who can write a connection request may name any host.
  */
 static void kbt_count_conn(struct kbt_census *census, const struct kbt_conn *conn,
 			   const struct kbt_host *host)
@@ -232,8 +232,9 @@ static void kbt_count_conn(struct kbt_census *census, const struct kbt_conn *con
 }
 
 /*
- * @conn is established, so its peer is of the host that it named: count it for the host.
- * Return false if the host has as many as it may have already. Context: process.
+ * @conn is established, which proves that its peer is of the host that it named: count it for
+ *	that host. Return false if the host has as many connections as it may have.
+ *	Context: process.
  */
 bool kbt_host_prove(struct kbt_conn *conn)
 {
@@ -253,10 +254,10 @@ bool kbt_host_prove(struct kbt_conn *conn)
 }
 
 /*
- * Have the oldest connection that never attached make room for another one, first of
- * all one whose peer is not proven. Return whether there was any. Clients attach within
- * some round trips; those that do not may come from as many addresses as they like, and
- * must not keep others out. Context: process.
+ * End the oldest connection that never attached, preferably one whose peer is not proven, to
+ * make room for another one. Return whether there was any. Clients attach within some round
+ * trips; clients that do not may come from as many addresses as they like, and must not keep
+ * others out. Context: process.
  */
 static bool kbt_make_room(struct kbt *kbt)
 {
@@ -281,15 +282,15 @@ static bool kbt_make_room(struct kbt *kbt)
 }
 
 /*
- * Return whether there may be another connection of the disk and the host that @census
- * is for. The last quarter of max_conns is for disks without any: a few hosts with many
- * CPUs must not keep others out. An eighth is for other hosts: one that makes disks
- * without end must not either.
+ * Return whether there may be another connection of the disk and the host that @census is for.
+ * The last quarter of max_conns is for disks without any: a few hosts with many CPUs must not
+ * keep others out. An eighth is for other hosts: a host that makes disks without end must not
+ * keep them out either.
  *
- * Connections that have ended are counted by themselves: if all that there may be have
- * lost their client while the medium of a volume stands still, as many can be made for
- * the other volumes. If there are more, those hosts are refused that have made them,
- * and no connection is ended to make room.
+ * Connections that have ended are counted by themselves: if the medium of a volume stands
+ * still and all max_conns connections have lost their client, as many can be made for the
+ * other volumes. If more have ended, the hosts that made them are refused, and no connection
+ * is ended to make room.
  * Context: process.
  */
 static bool kbt_has_room(struct kbt *kbt, const struct kbt_census *census)
@@ -304,14 +305,14 @@ static bool kbt_has_room(struct kbt *kbt, const struct kbt_census *census)
 		return false;
 	if (census->live < (census->disk ? max - max / 4 : max))
 		return true;
-	/* A disk that has connections makes nobody else's end. */
+	/* A disk that has connections displaces no other client. */
 	return !census->disk && census->ended <= max && kbt_make_room(kbt);
 }
 
 /*
- * Return whether a client that says @hello may connect while connections of an
- * earlier epoch are being ended. If several volumes share them, one whose medium
- * keeps a request does not hold up others: ATTACH has the barrier for each.
+ * Return whether a client that says @hello may connect while connections of an earlier epoch
+ * are being ended. If volumes share the connections, a volume whose medium keeps a request
+ * must not hold up the others: ATTACH has the barrier for each volume.
  */
 static bool kbt_may_overlap(const struct kblk_hello *hello)
 {

@@ -63,8 +63,8 @@ static void kbt_digest(const struct kbt_backing *backing, uuid_t *uuid)
 /* ---- Block devices ------------------------------------------------------- */
 
 /*
- * Return whether @disk is a mapped device. Later kernels than 6.12 return the
- * identifier of the disk below for it, which all volumes on that disk have.
+ * Return whether @disk is a mapped device. For these, kernels after 6.12 return the identifier
+ * of the disk below, which all volumes on that disk share.
  */
 static bool kbt_is_mapped(const struct gendisk *disk)
 {
@@ -90,9 +90,9 @@ static bool kbt_disk_id(struct gendisk *disk, struct kbt_backing *backing)
 }
 
 /*
- * Return whether @partition is the UUID of a partition of a GPT. With an MBR the kernel
- * shows the 32-bit signature of the disk and the number of the partition; disks
- * with the same signature are common, as it is copied with the boot sector.
+ * Return whether @partition is the UUID of a partition of a GPT. With an MBR the kernel shows
+ * the 32-bit signature of the disk and the number of the partition; disks with the same
+ * signature are common, as it is copied with the boot sector.
  */
 static bool kbt_is_gpt(const char *partition)
 {
@@ -117,10 +117,7 @@ static bool kbt_bdev_backing(struct block_device *bdev,
 	}
 	if (persistent)
 		return true;
-	/*
-	 * diskseq is not reused before the next boot; the boot ID covers the
-	 * rest.
-	 */
+	/* diskseq is not reused before the next boot, and the boot ID differs after it. */
 	export_uuid(backing->within, &kbt_boot_id);
 	backing->b = cpu_to_le64(disk->diskseq);
 	return false;
@@ -136,7 +133,7 @@ static bool kbt_file_backing(struct file *file, struct kbt_backing *backing)
 
 	strscpy(backing->kind, "file", sizeof(backing->kind));
 	backing->a = cpu_to_le64(inode->i_ino);
-	/* Inode numbers are reused; the generation tells the users apart. */
+	/* Inode numbers are reused; the generation tells the files apart. */
 	backing->b = cpu_to_le64(inode->i_generation);
 	if (uuid_is_null(&sb->s_uuid)) {
 		export_uuid(backing->within, &kbt_boot_id);
@@ -144,10 +141,7 @@ static bool kbt_file_backing(struct file *file, struct kbt_backing *backing)
 		return false;
 	}
 	export_uuid(backing->within, &sb->s_uuid);
-	/*
-	 * Subvolumes of btrfs have separate inode numbers; f_fsid names the
-	 * subvolume.
-	 */
+	/* Subvolumes of btrfs have separate inode numbers; f_fsid names the subvolume. */
 	if (sb->s_magic == BTRFS_SUPER_MAGIC &&
 	    !vfs_statfs(&file->f_path, &stat))
 		backing->c = cpu_to_le64((u64)(u32)stat.f_fsid.val[0] << 32 |
@@ -179,10 +173,7 @@ bool kbt_derive_uuid(struct file *file, uuid_t *uuid)
 	return persistent;
 }
 
-/*
- * Read the boot ID, which, unlike a random number, survives a reload of the
- * module.
- */
+/* Read the boot ID, which, unlike a random number, survives a reload of the module. */
 void __init kbt_identity_init(void)
 {
 	char text[UUID_STRING_LEN + 1] = {};

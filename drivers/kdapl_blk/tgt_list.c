@@ -4,9 +4,9 @@
  *
  * Entry point: kbt_list() for LIST.
  *
- * A client is told what ATTACH would let it have, and nothing else: of subsystems at this
- * port that allow it, enabled volumes, and of those with "authenticate" only if it has proven
- * its secret. So is every volume to a client that has a secret.
+ * A client is told exactly what ATTACH would let it have: the enabled volumes of subsystems at
+ * this port that allow the client. If the subsystem has "authenticate" set, or the client has
+ * a secret, the client must have proven the secret.
  *
  * No state. kbt_names keeps the volumes, which are open as long as they are enabled.
  */
@@ -49,8 +49,8 @@ static void kbt_describe(struct kbt_ns *ns, struct kblk_listed *listed)
 
 /**
  * kbt_list() - serve LIST
- * @io: its slot; the request's @offset is the number of the volume that is wanted
- * @attach: as received: who the client is, and the proof of that
+ * @io: slot of the request, whose @offset is the number of the wanted volume
+ * @attach: name of the client and the proof of it, as received
  *
  * The description goes to kbt_words(), which the reply sends.
  *

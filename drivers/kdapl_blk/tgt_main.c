@@ -83,7 +83,7 @@ static ssize_t kbt_conn_print(struct kbt_conn *conn, char *page, ssize_t n)
 	ssize_t start = n;
 
 	dat_ep_recv_query(conn->ep, &held, NULL);
-	/* The name comes from the client: escape it. */
+	/* The client chooses its name, so escape it. */
 	n += sysfs_emit_at(page, n, "%-24s %*pE queue %u volume ",
 			   conn->peer, (int)strlen(client), client, conn->queue);
 	n += kbt_attached_print(conn, page, n);
@@ -93,7 +93,7 @@ static ssize_t kbt_conn_print(struct kbt_conn *conn, char *page, ssize_t n)
 	return n - start;
 }
 
-/* Print a line for each connection, as far as they fit into a page. */
+/* Print a line for each connection, as far as the page has room. */
 ssize_t kbt_conns_print(struct kbt_port *port, char *page)
 {
 	struct kbt_conn *conn;
@@ -113,7 +113,7 @@ ssize_t kbt_conns_print(struct kbt_port *port, char *page)
 	return n;
 }
 
-/* Frees ports and closes volumes that were stopped; may wait for a medium. */
+/* For works that free ports and close volumes; they may wait for a medium */
 struct workqueue_struct *kbt_stop_wq;
 
 static int __init kbt_init(void)

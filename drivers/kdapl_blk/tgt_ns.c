@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Volumes: enable, disable, close. tgt_ns_configfs.c is the administrator's
- * side, tgt_attach.c that of clients.
+ * Volumes: enable, disable, close. tgt_ns_configfs.c is the administrator's side, tgt_attach.c
+ * the clients' side.
  *
  * Entry points: kbt_ns_enable(), kbt_ns_disable(), kbt_ns_unuse().
  *
- * ns->users counts the attachments of connections to the volume, and one more
- * while it is enabled. Disabling a volume ends its attachments. When the last
- * has gone, and thereby their requests, kbt_ns_close_work() flushes the volume
- * and closes it. All writes that were replied to are then on the medium, so the
- * administrator may enable the volume with the same instance. If the flush
- * fails, the volume becomes another instance, see struct kblk_identify.
+ * ns->users counts the attachments of connections to the volume, and one more while it is
+ * enabled. Disabling a volume ends its attachments. When the last attachment and its requests
+ * are gone, kbt_ns_close_work() flushes the volume and closes it. All writes that were replied
+ * to are then on the medium, so the administrator may enable the volume with the same
+ * instance. If the flush fails, the volume becomes another instance, see struct kblk_identify.
  *
- * The medium may keep requests for ever, so nobody waits for that with a lock
- * that others need. An open volume therefore holds references on its item and
- * on the module: its directory may be gone before it is closed.
+ * The medium may keep requests for ever, so nobody waits for them with a lock that others
+ * need. An open volume therefore holds references on its item and on the module: its directory
+ * may be gone before it is closed.
  *
- * The struct kbt_ns owns the open file while ->open. Locks: ns->mutex
- * serialises enabling and disabling; kbt_names guards ->enabled and ->users, so that
- * no connection attaches after ->enabled was cleared.
+ * The struct kbt_ns owns the open file while ->open. Locks: ns->mutex serialises enabling and
+ * disabling; kbt_names guards ->enabled and ->users, so that no connection attaches after
+ * ->enabled was cleared.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -52,8 +51,8 @@ u64 kbt_ns_size(struct kbt_ns *ns)
 /* ---- Enabling ------------------------------------------------------------ */
 
 /*
- * Flush @ns, which no connection uses. errseq_check() covers errors that fsync
- * has reported to another caller.
+ * Flush @ns, which no connection uses. errseq_check() finds errors that fsync has reported to
+ * another caller.
  */
 static void kbt_ns_flush(struct kbt_ns *ns)
 {
@@ -66,9 +65,8 @@ static void kbt_ns_flush(struct kbt_ns *ns)
 }
 
 /*
- * Return why @ns cannot be open together with @other, or NULL. Volumes may share a
- * backing if all of them are read-only. Initiators take what has the same UUID for
- * the same volume.
+ * Return why @ns cannot be open together with @other, or NULL. Volumes may share a backing if
+ * all of them are read-only. Initiators take volumes with the same UUID for the same volume.
  */
 static const char *kbt_ns_conflict(const struct kbt_ns *ns,
 				   const struct kbt_ns *other)
@@ -84,7 +82,7 @@ static const char *kbt_ns_conflict(const struct kbt_ns *ns,
 	return same ? "is a volume already" : "has the data of another volume";
 }
 
-/* Make @ns one of the open volumes. Return 0, or -EBUSY if it conflicts with another. */
+/* Make @ns one of the open volumes. Return 0, or -EBUSY if it conflicts with another one. */
 static int kbt_ns_claim(struct kbt_ns *ns)
 {
 	const char *conflict = NULL;
@@ -104,7 +102,7 @@ static int kbt_ns_claim(struct kbt_ns *ns)
 	return conflict ? -EBUSY : 0;
 }
 
-/* Once: look @path up as @lookup says, and open what is there. */
+/* Look @path up once, as @lookup says, and open what it leads to. */
 static struct file *kbt_backing_try(const char *path, unsigned int lookup, int flags)
 {
 	struct file *file = ERR_PTR(-EINVAL);
@@ -127,8 +125,8 @@ static struct file *kbt_backing_try(const char *path, unsigned int lookup, int f
  * @path: path of a block device or of a regular file
  * @flags: as for filp_open()
  *
- * Whatever else @path leads to is not opened: a FIFO would wait for somebody at its
- * other end, a device might do something. What was looked at is what is opened.
+ * Nothing else is opened: a FIFO would wait for its other end, another device might do
+ * something. The file that was checked is the file that is opened.
  *
  * Context: Process context, may sleep.
  * Return: the file, or an error pointer, -EINVAL for what can be no backing.
@@ -137,7 +135,7 @@ struct file *kbt_backing_open(const char *path, int flags)
 {
 	struct file *file = kbt_backing_try(path, LOOKUP_FOLLOW, flags);
 
-	/* What a network file system had found before may have been replaced. */
+	/* On a network file system, @path may lead to another file than was found before. */
 	if (file == ERR_PTR(-ESTALE))
 		file = kbt_backing_try(path, LOOKUP_FOLLOW | LOOKUP_REVAL, flags);
 	return file;
@@ -146,7 +144,9 @@ struct file *kbt_backing_open(const char *path, int flags)
 /* Return 0 if the open file of @ns can be served, else an error number. */
 static int kbt_ns_check(struct kbt_ns *ns)
 {
-	/* Opening it succeeds; its driver would fail each write. */
+	/*
+	 * A read-only device can be opened for writing, but its driver would fail each write.
+	 */
 	if (ns->bdev && !ns->read_only && bdev_read_only(ns->bdev)) {
 		pr_err("%s can only be read: set read_only\n", ns->path);
 		return -EACCES;
@@ -176,8 +176,8 @@ static int kbt_ns_identify(struct kbt_ns *ns)
 }
 
 /*
- * Return whether @bdev takes requests without waiting. A driver that blocks is asked
- * directly by whoever has them, whatever REQ_NOWAIT says.
+ * Return whether @bdev takes requests without waiting. A driver that blocks does so in the
+ * caller's context, whatever REQ_NOWAIT says.
  */
 static bool kbt_never_waits(struct block_device *bdev)
 {
@@ -193,9 +193,7 @@ static int kbt_ns_open(struct kbt_ns *ns)
 	struct file *file;
 	int err;
 
-	/*
-	 * O_EXCL claims a block device that will be written, as a mount does.
-	 */
+	/* O_EXCL claims a block device that will be written, as a mount does. */
 	file = kbt_backing_open(ns->path, ns->read_only ? O_RDONLY :
 							  O_RDWR | O_EXCL);
 	if (IS_ERR(file)) {
@@ -225,8 +223,8 @@ static int kbt_ns_open(struct kbt_ns *ns)
 }
 
 /*
- * Open the volume and let clients attach. Return -EBUSY if it has yet to be
- * closed. Context: process.
+ * Open the volume and let clients attach. Return -EBUSY if it was disabled and is not closed
+ * yet. Context: process.
  */
 int kbt_ns_enable(struct kbt_ns *ns)
 {
@@ -263,10 +261,7 @@ static bool kbt_uses_ns(const struct kbt_attachment *att, void *ns)
 	return att->ns == ns;
 }
 
-/*
- * The volume has one user less; the last one is gone after kbt_ns_disable().
- * Context: any.
- */
+/* Drop a user of @ns. The last one, after kbt_ns_disable(), closes the volume. Context: any. */
 void kbt_ns_unuse(struct kbt_ns *ns)
 {
 	lockdep_assert_held(&kbt_names);
@@ -298,7 +293,7 @@ void kbt_ns_disable(struct kbt_ns *ns)
 	spin_unlock(&kbt_names);
 }
 
-/* Flush and close the volume, which nobody uses. */
+/* Flush and close the volume, which has no users. */
 void kbt_ns_close_work(struct work_struct *work)
 {
 	struct kbt_ns *ns = container_of(work, struct kbt_ns, close_work);
@@ -313,9 +308,9 @@ void kbt_ns_close_work(struct work_struct *work)
 	ns->file = NULL;
 	ns->bdev = NULL;
 	mutex_unlock(&ns->mutex);
-	/* fput() would leave it to another work item, after ->open was cleared. */
+	/* fput() would leave the close to another work item, after ->open was cleared. */
 	__fput_sync(file);
-	/* kbt_exit() waits for the rest. */
+	/* kbt_exit() waits until this function returns. */
 	module_put(THIS_MODULE);
 	mutex_lock(&ns->mutex);
 	WRITE_ONCE(ns->open, false);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Volumes in configfs: subsystems/<name>/namespaces/<number>/..., with the
- * attributes of kbt_ns_attrs.
+ * Volumes in configfs: subsystems/<name>/namespaces/<number>/..., with the attributes of
+ * kbt_ns_attrs.
  *
- * Entry points: kbt_ns_make() and kbt_ns_drop(), called by tgt_configfs.c. All
- * attributes but "enable" can be changed only while the volume is closed.
- * configfs owns the struct kbt_ns, kbt_ns_release() frees it.
+ * Entry points: kbt_ns_make() and kbt_ns_drop(), called by tgt_configfs.c. All attributes but
+ * "enable" can be changed only while the volume is closed. configfs owns the struct kbt_ns,
+ * kbt_ns_release() frees it.
  *
- * Locks: ns->mutex for the attributes, kbt_names for the list of the subsystem,
- * ns->lock for ns->instance. What may take long, since it opens or closes the
- * backing, is done with no lock but ns->mutex, or with none.
+ * Locks: ns->mutex for the attributes, kbt_names for the list of the subsystem, ns->lock for
+ * ns->instance. Opening or closing the backing may take long, so it is done with no lock but
+ * ns->mutex, or with none.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -25,8 +25,8 @@ static struct kbt_ns *kbt_ns_of(struct config_item *item)
 }
 
 /*
- * Take ns->mutex to change an attribute of a volume, which must be closed.
- * Return 0, or -EBUSY without the lock.
+ * Lock ns->mutex to change an attribute of a closed volume. Return 0, or -EBUSY without the
+ * lock.
  */
 static int kbt_ns_change(struct kbt_ns *ns)
 {
@@ -103,8 +103,8 @@ CONFIGFS_ATTR(kbt_ns_, read_only);
 /* ---- Which volume it is -------------------------------------------------- */
 
 /*
- * Derive the UUID from the backing at ns->path, or set @uuid to nil if there is
- * none. Return whether the UUID survives a reboot. Context: process.
+ * Derive @uuid from the backing at ns->path, or set it to nil if there is no backing. Return
+ * whether the UUID survives a reboot. Context: process.
  */
 static bool kbt_ns_derive(struct kbt_ns *ns, uuid_t *uuid)
 {
@@ -229,18 +229,15 @@ static ssize_t kbt_ns_enable_show(struct config_item *item, char *page)
 	return sysfs_emit(page, "%d\n", kbt_ns_of(item)->open);
 }
 
-/*
- * Return whether a volume that was disabled is closed, or was enabled again
- * since.
- */
+/* Return whether a volume that was disabled is closed, or was enabled again since. */
 static bool kbt_ns_has_closed(struct kbt_ns *ns)
 {
 	return !READ_ONCE(ns->open) || READ_ONCE(ns->enabled);
 }
 
 /*
- * Disabling waits until the volume is closed, however long its medium takes.
- * A writer that stops waiting leaves a volume that is still about to be closed.
+ * Enable or disable the volume. Disabling waits until the volume is closed, however long its
+ * medium takes; if a signal ends the wait, the volume is still going to be closed.
  */
 static ssize_t kbt_ns_enable_store(struct config_item *item, const char *page,
 				   size_t count)
@@ -328,8 +325,8 @@ struct config_group *kbt_ns_make(struct kbt_subsys *subsys, u32 nsid)
 }
 
 /*
- * configfs makes and removes no other directory meanwhile, so the wait has a
- * bound; kbt_ns_close_work() goes on without the directory.
+ * Remove the directory. configfs can make and remove no other directory meanwhile, so the wait
+ * is limited; kbt_ns_close_work() goes on without the directory.
  */
 void kbt_ns_drop(struct config_item *item)
 {

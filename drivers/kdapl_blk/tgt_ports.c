@@ -2,13 +2,12 @@
 /*
  * Ports in configfs: ports/<number>/..., with the attributes of kbt_port_attrs.
  *
- * A port listens from the link to its first subsystem until the last link is
- * removed, see kbt_port_up() and kbt_port_down(). Its parameters are constant
- * in between, and until nothing of it is left.
+ * A port listens from the link to its first subsystem until the last link is removed, see
+ * kbt_port_up() and kbt_port_down(). Its parameters are constant in between, and until the
+ * port has stopped completely.
  *
- * configfs owns the struct kbt_port, kbt_port_release() frees it. Locks:
- * kbt_config for links and parameters, kbt_names for port->subsystems,
- * port->mutex for the adapter.
+ * configfs owns the struct kbt_port, kbt_port_release() frees it. Locks: kbt_config for links
+ * and parameters, kbt_names for port->subsystems, port->mutex for the adapter.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -27,8 +26,8 @@ static struct kbt_port *kbt_port_of(struct config_item *item)
 /* ---- Parameters ---------------------------------------------------------- */
 
 /*
- * Take kbt_config to change a parameter of a port, which must have stopped.
- * Return 0, or -EBUSY without the lock.
+ * Lock kbt_config to change a parameter of a port that has stopped. Return 0, or -EBUSY
+ * without the lock.
  */
 static int kbt_port_change(struct kbt_port *port)
 {
@@ -346,8 +345,8 @@ static struct config_group *kbt_port_make(struct config_group *group,
 }
 
 /*
- * configfs refuses to remove a port that still has links, so @item does not
- * listen; what is left of it when it has not stopped yet holds a reference.
+ * Remove a port, which does not listen: configfs refuses to remove one that still has links.
+ * If the port has not stopped completely, its struct kbt holds a reference.
  */
 static void kbt_port_drop(struct config_group *group, struct config_item *item)
 {

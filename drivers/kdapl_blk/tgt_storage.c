@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Where the bytes of a volume are in the end: below loop devices.
+ * Where the bytes of a volume are stored: what is below loop devices.
  *
  * Entry points: kbt_storage_find() when a volume is opened, kbt_storage_overlaps() to compare
  * two of them.
  *
- * Who opens a block device with O_EXCL is told of everybody else who has claimed it. A loop
- * device does not claim what is below, so this could be exported beside it, by another name.
- * The kernel tells in sysfs only, by its name, what that is. If the name leads nowhere any
- * more nothing is known, and the loop device is taken for the storage.
+ * An open with O_EXCL fails if somebody else has claimed the block device. But a loop device
+ * does not claim what is below it, which could therefore be exported as well, by another name.
+ * Only sysfs tells, by its name, what is below. If the name leads nowhere any more, nothing is
+ * known, and the loop device itself is taken for the storage.
  *
  * No state, no locks.
  */
@@ -23,12 +23,12 @@
 #include <linux/string.h>
 #include "tgt_storage.h"
 
-/* More loop devices than this are not stacked. */
+/* Limit on stacked loop devices */
 #define KBT_LOOPS	8
 
 /*
- * Read the line that the loop device which @dev is, or is a partition of, tells as @name.
- * @buf: PATH_MAX bytes. Return false if it is no loop device.
+ * Read the line of attribute @name of the loop device that is @dev, or has the partition @dev,
+ * to @buf of PATH_MAX bytes. Return false if there is no such loop device.
  */
 static bool kbt_loop_line(dev_t dev, bool partition, const char *name, char *buf)
 {
@@ -50,7 +50,7 @@ static bool kbt_loop_line(dev_t dev, bool partition, const char *name, char *buf
 	return true;
 }
 
-/* Return whether the loop device @dev shows all of what is below. */
+/* Return whether the loop device @dev shows all of what is below it. */
 static bool kbt_loop_is_whole(dev_t dev, bool partition, char *buf)
 {
 	if (partition)
@@ -61,8 +61,8 @@ static bool kbt_loop_is_whole(dev_t dev, bool partition, char *buf)
 }
 
 /*
- * Note what is at @path, a block device or a file. A file system may have files of one number,
- * as btrfs has in its subvolumes, so it is asked for what stat() tells.
+ * Note the block device or file at @path. A file system may have several files of one inode
+ * number, as btrfs in its subvolumes, so ask it for the numbers that stat() tells.
  */
 static void kbt_storage_set(struct kbt_storage *storage, const struct path *path)
 {
@@ -85,7 +85,7 @@ static void kbt_storage_set(struct kbt_storage *storage, const struct path *path
 /**
  * kbt_storage_find() - find what a volume is kept in
  * @file: block device or regular file, open
- * @storage: where to store that
+ * @storage: where to store the result
  *
  * Context: Process context, may sleep.
  */
@@ -113,8 +113,8 @@ void kbt_storage_find(struct file *file, struct kbt_storage *storage)
 }
 
 /*
- * Return whether @a and @b have bytes in common, as far as O_EXCL does not tell. Two parts
- * of one thing are taken for different ones.
+ * Return whether @a and @b have bytes in common, where O_EXCL does not tell. Two parts of one
+ * file or device are taken for different parts.
  */
 bool kbt_storage_overlaps(const struct kbt_storage *a, const struct kbt_storage *b)
 {

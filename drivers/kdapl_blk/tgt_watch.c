@@ -2,15 +2,14 @@
 /*
  * Clients that misbehave: detect them, end their connections, shun their hosts.
  *
- * Entry points: kbt_silence_work() looks at all connections every
- * KBT_SILENCE_CHECK, kbt_judge() at each connection that has ended,
- * kbt_is_shunned() at each connection request.
+ * Entry points: kbt_silence_work() looks at all connections every KBT_SILENCE_CHECK,
+ * kbt_judge() at each connection that has ended, kbt_is_shunned() at each connection request.
  *
- * A connection ends if its client exceeds its credits, sends what is no request,
- * does not attach in time, fails to authenticate, stays silent although it
- * promised keep-alives, or does not take its replies or give the data of its writes.
- * Except for silence and a missing ATTACH its host is refused for penalty_ms, if its
- * peer has proven to be of that host.
+ * A connection ends if its client exceeds its credits, sends a malformed message, does not
+ * attach in time, fails to authenticate, stays silent although it promised keep-alives, or
+ * does not take its replies or give the data of its writes. In all these cases but silence and
+ * a missing ATTACH, the client's host is refused for penalty_ms, if the peer has proven to be
+ * of that host.
  *
  * The struct kbt owns the list of shunned hosts; kbt->mutex guards it.
  */
@@ -21,15 +20,15 @@
 
 #define KBT_SLOW_DRAIN	(10 * HZ)
 #define KBT_SILENCE_CHECK (HZ / 4)
-/* How long the medium may take, when a connection has ended, until that is called hanging */
+/* Time after the end of a connection from which its requests on the medium count as hanging */
 #define KBT_HANGS	HZ
-/* How long a client that was throttled is not, until the log says that it keeps up */
+/* Time without throttling after which the log says that a client keeps up */
 #define KBT_CAUGHT_UP	(5 * HZ)
 
 /* ---- Clients that behave badly ------------------------------------------- */
 
 /*
- * Return the entry for @host: its own, a free one, or the one whose time is over first.
+ * Return the entry for @host: its own, else a free one, else the one that expires first.
  * Context: process.
  */
 static struct kbt_shunned *kbt_shun_entry(struct kbt *kbt,
@@ -52,9 +51,9 @@ static struct kbt_shunned *kbt_shun_entry(struct kbt *kbt,
 }
 
 /*
- * Refuse connections from the host of @conn for penalty_ms, unless the host is no more
- * than what a connection request has said: who sends messages has had our answer, too,
- * and may be faster than the event that tells of the connection. Context: process.
+ * Refuse connections from the host of @conn for penalty_ms, unless only a connection request
+ * has named the host. A client that has sent messages has got our answer, even if the event
+ * about the established connection comes later. Context: process.
  */
 static void kbt_shun(struct kbt_conn *conn)
 {
@@ -73,7 +72,7 @@ static void kbt_shun(struct kbt_conn *conn)
 	entry->until = jiffies + msecs_to_jiffies(ms);
 }
 
-/* Forget hosts whose time is over: on 32 bit, jiffies wrap within weeks. */
+/* Forget hosts whose penalty is over: on 32 bit, jiffies wrap within weeks. */
 static void kbt_forgive(struct kbt *kbt)
 {
 	unsigned int i;
@@ -101,7 +100,7 @@ bool kbt_is_shunned(struct kbt *kbt, const struct kbt_host_id *host)
  * Return whether the client has sent more requests than its credits allow. Either it has
  * reached its hard high watermark, even if all messages were served before the connection
  * was down; or it has not taken the replies. @conn is drained, but messages may be dropped
- * meanwhile, which are to be counted once. Only delivered replies count: a reply posted
+ * meanwhile; recv_mutex has each counted once. Only delivered replies count: a reply posted
  * after the connection was broken does not fail but is flushed.
  */
 static bool kbt_is_greedy(struct kbt_conn *conn)
@@ -121,8 +120,8 @@ static bool kbt_is_greedy(struct kbt_conn *conn)
 }
 
 /*
- * Shun the host of @conn, whose client has not proven who it is. The error reply may
- * be lost with the connection; the client is refused either way. litmus: one-winner
+ * Shun the host of @conn, whose client has not proven who it is. The error reply may be lost
+ * with the connection; the client is refused either way. litmus: one-winner
  */
 static void kbt_shun_unproven(struct kbt_conn *conn)
 {
@@ -137,9 +136,9 @@ static void kbt_shun_unproven(struct kbt_conn *conn)
 }
 
 /*
- * Shun the host of @conn, which is about to be freed, if the client has
- * exceeded its credits, whatever was the first sign of it, has sent what is no
- * request, or has not proven who it is and has left before kbt_look_after() came.
+ * Shun the host of @conn, which is about to be freed, if the client has exceeded its credits,
+ * whatever showed this first, has sent a malformed message, or is not proven and has left
+ * before kbt_look_after() saw that.
  */
 void kbt_judge(struct kbt_conn *conn)
 {
@@ -165,10 +164,7 @@ void kbt_judge(struct kbt_conn *conn)
 
 /* ---- Silence ------------------------------------------------------------- */
 
-/*
- * Update conn->heard if a message has arrived, even one that is still waiting
- * on the EVD.
- */
+/* Update conn->heard if a message has arrived, even one that is still waiting on the EVD. */
 static void kbt_listen_to(struct kbt_conn *conn)
 {
 	DAT_COUNT held = 0;
@@ -177,15 +173,15 @@ static void kbt_listen_to(struct kbt_conn *conn)
 	dat_ep_recv_query(conn->ep, &held, NULL);
 	n = READ_ONCE(conn->messages) + held;
 	/*
-	 * Before ATTACH, conn->heard is the time of connecting: no other
-	 * message extends the time to attach.
+	 * Before ATTACH, conn->heard is the time of connecting: no other message extends the
+	 * time to attach.
 	 */
 	if (READ_ONCE(conn->attached) && n != conn->arrived)
 		WRITE_ONCE(conn->heard, jiffies);
 	conn->arrived = n;
 }
 
-/* Return whether the client has no credit left, and so must be silent. */
+/* Return whether the client has no credit left, so that it cannot send. */
 static bool kbt_is_speechless(struct kbt_conn *conn)
 {
 	DAT_COUNT held = 0;
@@ -209,10 +205,10 @@ static bool kbt_is_silent(struct kbt_conn *conn)
 }
 
 /*
- * Return whether a reply was not taken, or the data of a WRITE not given, within
- * @patience, jiffies. A client must have a receive posted for each reply, and
- * answer RDMA Reads; otherwise it occupies slots and buffers of others. Each reply is checked:
- * taking one now and then is not enough.
+ * Return whether a reply was not taken, or the data of a WRITE not given, within @patience,
+ * jiffies. A client must have a receive posted for each reply, and answer RDMA Reads;
+ * otherwise it occupies slots and buffers of others. Each reply is checked: taking one now and
+ * then is not enough.
  */
 bool kbt_takes_no_replies(struct kbt_conn *conn, unsigned long patience)
 {
@@ -238,8 +234,8 @@ static bool kbt_is_stuck(struct kbt_conn *conn)
 }
 
 /*
- * Note that requests of an ending connection are still on the medium after KBT_HANGS,
- * and log it every KBT_SLOW_DRAIN.
+ * Note that requests of an ending connection are still on the medium after KBT_HANGS, and log
+ * it every KBT_SLOW_DRAIN.
  */
 static void kbt_drags_on(struct kbt_conn *conn)
 {
@@ -248,7 +244,7 @@ static void kbt_drags_on(struct kbt_conn *conn)
 	if (!ended || time_before(jiffies, ended + KBT_HANGS))
 		return;
 	/*
-	 * Before kDAPL has reported the end, a request may wait for no more than its flush.
+	 * Before kDAPL has reported the end, a request may only wait for its flush.
 	 * litmus: one-winner
 	 */
 	if (test_bit(KBT_CONN_GONE, &conn->flags) &&
@@ -262,7 +258,7 @@ static void kbt_drags_on(struct kbt_conn *conn)
 			    READ_ONCE(conn->idle_count));
 }
 
-/* Log that @conn was throttled for the last time some KBT_CAUGHT_UP ago. */
+/* Log that @conn keeps up, KBT_CAUGHT_UP after it was last throttled. */
 static void kbt_keeps_up(struct kbt_conn *conn)
 {
 	lockdep_assert_held(&conn->kbt->mutex);
@@ -304,10 +300,7 @@ static void kbt_look_after(struct kbt_conn *conn)
 	}
 }
 
-/*
- * Check all connections, forget what has expired, and run again after
- * KBT_SILENCE_CHECK.
- */
+/* Check all connections, forget what has expired, and run again after KBT_SILENCE_CHECK. */
 void kbt_silence_work(struct work_struct *work)
 {
 	struct kbt *kbt = container_of(to_delayed_work(work), struct kbt,
