@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The window of commands that a session may send, and the end of an initiator that
- * does not keep to it.
+ * The window of commands that a session may send, and the end of an initiator that does not
+ * keep to it.
  *
- * LIO's window is MaxCmdSN: it is raised by one with each answer, so as many commands
- * are outstanding as the window was at login. MaxCmdSN never becomes lower on the
- * wire, so a window is narrowed by answers that do not raise it, and widened by such
- * as raise it by two: ki_credit_answer().
+ * LIO's window is MaxCmdSN. Each answer raises it by one, so as many commands are outstanding
+ * as the window was at login. MaxCmdSN must not become lower on the wire, so a window is
+ * narrowed by answers that do not raise it, and widened by answers that raise it by two:
+ * ki_credit_answer().
  *
- * The Endpoint's soft watermark says that more than half of what a session may send
- * lies unread: the window is halved until the messages have been dealt with. Beyond
- * the hard watermark, which nobody reaches who keeps to the window, kDAPL breaks the
- * connection. LIO ignores commands beyond MaxCmdSN, as RFC 7143 has it; somebody who
- * goes on sending them is disconnected as well.
+ * The Endpoint's soft watermark says that more than half of what a session may send lies
+ * unread: the window is halved until the messages have been handled. Beyond the hard
+ * watermark, which no initiator reaches that keeps to the window, kDAPL breaks the connection.
+ * LIO ignores commands beyond MaxCmdSN, as RFC 7143 has it; an initiator that goes on sending
+ * them is disconnected as well.
  *
- * On iWARP an empty SRQ ends the connection of whoever sends next. Each connection
- * therefore reserves a buffer for everything that it may send, and its window is what
- * it could reserve. LIO lets one command be sent before the first answer, so there is
- * time for that until the first answer is built. Elsewhere a sender waits for buffers,
- * and nothing is reserved.
+ * On iWARP an empty SRQ ends the connection of the next sender. Each connection therefore
+ * reserves a buffer for everything that it may send, and its window is what it could reserve.
+ * LIO lets one command be sent before the first answer, so the buffers can be reserved until
+ * the first answer is built. Elsewhere a sender waits for buffers, and nothing is reserved.
  *
  * c->lock protects the window; answers look at it only while it is narrowed.
  */
@@ -27,19 +26,16 @@
 #include "isert.h"
 #include "trace.h"
 
-/* PDUs beside commands: immediate ones, NOP-Out, task management, logout. */
+/* PDUs beside commands: immediate ones, NOP-Out, task management, logout */
 #define KI_MISC		8
-/* Answers between two looks at how many messages lie unread. */
+/* Answers between two checks of how many messages lie unread */
 #define KI_LOOK		8
-/*
- * The most commands that a session may have outstanding: each has an answer. A backend that finds
- * none has LIO try again without a pause.
- */
+/* Most commands that a session may have outstanding, so that each finds a free answer */
 #define KI_MOST		(KI_TXS - KI_MISC)
-/* The least that a connection can be. */
+/* Least number of PDUs that a connection may send */
 #define KI_LEAST	(1 + KI_MISC)
 
-/* Return how many PDUs one command may consist of before the target asks. */
+/* Return how many PDUs one command may consist of before the target asks for data. */
 static unsigned int ki_pdus_per_command(struct iscsit_conn *conn)
 {
 	struct iscsi_sess_ops *ops = conn->sess->sess_ops;
@@ -50,7 +46,7 @@ static unsigned int ki_pdus_per_command(struct iscsit_conn *conn)
 	return 1 + DIV_ROUND_UP(ops->FirstBurstLength, max_t(u32, len, 512));
 }
 
-/* A connection request: reserve the least. Return false if there is no room. */
+/* Reserve the least for a connection request. Return false if there is no room. */
 bool ki_credit_request(struct ki_conn *c)
 {
 	c->reserved = c->a->iwarp ? KI_LEAST : 0;
@@ -61,7 +57,7 @@ bool ki_credit_request(struct ki_conn *c)
 	return c->joined;
 }
 
-/* The connection is being freed. */
+/* Give back what a connection has reserved that is being freed. */
 void ki_credit_end(struct ki_conn *c)
 {
 	if (c->joined)
@@ -73,11 +69,11 @@ static void ki_credit_marks(struct ki_conn *c)
 	dat_ep_set_watermark(c->ep, c->hard / 2, c->hard);
 }
 
-/* Reserve buffers on iWARP; return the window that they are enough for. */
+/* Reserve buffers on iWARP; return the window for which they are enough. */
 static unsigned int ki_credit_reserve(struct ki_conn *c, unsigned int depth,
 				      unsigned int each)
 {
-	/* The window of a session with several connections is for each of them. */
+	/* Each connection of a session needs the whole window of the session. */
 	bool all = atomic_read(&c->conn->sess->nconn) > 1;
 	unsigned int most = depth * each + KI_MISC - c->reserved;
 
@@ -86,9 +82,9 @@ static unsigned int ki_credit_reserve(struct ki_conn *c, unsigned int depth,
 }
 
 /*
- * Return the window that is half of the longest SRQ: the hard watermark would have no effect
- * beyond that, and one initiator could have all buffers. A single command may be more, but not
- * more than there can be.
+ * Return the window for which half of the longest SRQ is enough: beyond that the hard
+ * watermark would have no effect, and one initiator could have all buffers. A single command
+ * may take more than half, but not more than all.
  */
 static unsigned int ki_credit_share(struct ki_conn *c, unsigned int depth, unsigned int each)
 {
@@ -124,14 +120,14 @@ int ki_credit_begin(struct ki_conn *c)
 	}
 	c->window = window;
 	c->hard = window * each + KI_MISC;
-	/* The answers to half of them the initiator may have, and this side not know that yet. */
+	/* The initiator may have got half of the answers before their completions come. */
 	c->most = 2 * (window + KI_MISC);
 	trace_kdapl_isert_window(c);
 	ki_credit_marks(c);
 	return 0;
 }
 
-/* The soft watermark was crossed. Context: process. */
+/* Narrow the window, as the soft watermark was crossed. Context: process. */
 void ki_credit_soft(struct ki_conn *c)
 {
 	atomic_long_inc(&c->a->stats[KI_STAT_SOFT]);
@@ -142,7 +138,7 @@ void ki_credit_soft(struct ki_conn *c)
 	spin_unlock_bh(&c->lock);
 }
 
-/* Have the messages been dealt with? Then the window may become wide again. */
+/* Have the messages been handled, so that the window may become wide again? */
 static bool ki_credit_is_calm(struct ki_conn *c)
 {
 	DAT_COUNT held = 0;
@@ -154,7 +150,7 @@ static bool ki_credit_is_calm(struct ki_conn *c)
 	return held <= c->hard / 8;
 }
 
-/* As ki_credit_answer(), for a window that is narrowed, or to be. */
+/* Do as ki_credit_answer() says, for a window that is narrowed, or to be. */
 void ki_credit_change(struct ki_conn *c, struct iscsit_cmd *cmd)
 {
 	bool calm = false;
@@ -181,8 +177,8 @@ void ki_credit_change(struct ki_conn *c, struct iscsit_cmd *cmd)
 }
 
 /*
- * A command has come: return false if its initiator has sent too many that it was not
- * allowed to send. Context: process.
+ * Check a command; return false if its initiator has sent too many beyond MaxCmdSN.
+ * Context: process.
  */
 bool ki_credit_may(struct ki_conn *c, const struct iscsi_hdr *hdr)
 {
@@ -200,8 +196,8 @@ bool ki_credit_may(struct ki_conn *c, const struct iscsi_hdr *hdr)
 }
 
 /*
- * The connection has ended: tell the log if that was because its initiator has sent
- * too much. Context: process.
+ * Log that the connection has ended because its initiator has sent too much, if so.
+ * Context: process.
  */
 void ki_credit_judge(struct ki_conn *c)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The data of commands: how it is mapped, and posted in as many requests as it
- * takes. RDMA Writes go with the answer, the device being told once for all of
- * them if they are few. queue.c has the commands that find no memory or no room.
+ * The data of commands: mapping it, and posting it in as many requests as it takes. RDMA
+ * Writes go with the answer, with one call to the device if they are few. queue.c has the
+ * commands that find no memory or no room.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -12,7 +12,7 @@
 #include <linux/vmalloc.h>
 #include "isert.h"
 
-/* Post requests; @counted: ki_posted_done() will report the last one. litmus: iser-room */
+/* Post requests; with @counted, ki_posted_done() will report the last one. litmus: iser-room */
 DAT_RETURN ki_post(struct ki_conn *c, int n, const KDAT_REQUEST *r, bool counted)
 {
 	DAT_RETURN ret;
@@ -25,7 +25,7 @@ DAT_RETURN ki_post(struct ki_conn *c, int n, const KDAT_REQUEST *r, bool counted
 	return ret;
 }
 
-/* A counted request has completed, and was handled. litmus: iser-posted, iser-room */
+/* Note that a counted request has completed and was handled. litmus: iser-posted, iser-room */
 void ki_posted_done(struct ki_conn *c)
 {
 	if (!list_empty_careful(&c->waiting))
@@ -33,12 +33,15 @@ void ki_posted_done(struct ki_conn *c)
 	if (!atomic_dec_and_test(&c->posted))
 		return;
 	ki_wake_room(c);
-	/* It is fully ordered: who has found one posted meanwhile left a command for us. */
+	/*
+	 * atomic_dec_and_test() is fully ordered, so a command queued by a poster that saw a
+	 * request outstanding is visible here.
+	 */
 	if (!list_empty_careful(&c->waiting))
 		ki_conn_retry(c);
 }
 
-/* Keep the triplets of @len bytes from @offset on. */
+/* Reduce the triplets of @kc to @len bytes from @offset on. */
 static void ki_cmd_cut(struct ki_cmd *kc, u64 offset, u64 len)
 {
 	while (offset >= kc->iov[kc->at].segment_length)
@@ -53,8 +56,9 @@ static void ki_cmd_cut(struct ki_cmd *kc, u64 offset, u64 len)
 }
 
 /*
- * Divide triplets that are longer than a request may be; @room: length of kc->iov. No entry of
- * LIO's scatterlists is longer than a page, so there is room for what was joined.
+ * Split triplets that are longer than @most, the limit of a request; @room: length of kc->iov.
+ * The parts fit: no entry of LIO's scatterlists is longer than a page, so a longer triplet was
+ * joined from several entries.
  */
 static int ki_cmd_split(struct ki_cmd *kc, unsigned int room, u32 most)
 {
@@ -83,7 +87,7 @@ static int ki_cmd_split(struct ki_cmd *kc, unsigned int room, u32 most)
 
 /*
  * Allocate @n triplets. Those of a command of several MiB take more than a block, which is the
- * most that is ever allocated in one piece; kvmalloc_array() would try that first.
+ * most that is ever allocated in one piece; kvmalloc_array() would try one piece first.
  */
 static DAT_LMR_TRIPLET *ki_iov_alloc(unsigned int n)
 {
@@ -108,8 +112,8 @@ static void ki_iov_free(struct ki_cmd *kc)
  * @len: bytes to transfer, not 0
  * @dir: direction, as the device sees it
  *
- * Return: 0; -ENOMEM: there is no memory; another errno: it never will be mapped, as when the
- * adapter has left
+ * Return: 0; -ENOMEM if there is no memory; another errno if the data can never be mapped, as
+ * when the adapter has left
  */
 int ki_cmd_map(struct ki_conn *c, struct iscsit_cmd *cmd, u32 offset, u32 len,
 	       enum dma_data_direction dir)
@@ -144,7 +148,7 @@ int ki_cmd_map(struct ki_conn *c, struct iscsit_cmd *cmd, u32 offset, u32 len,
 	return 0;
 }
 
-/* Unmap the data of a command, if it is mapped. No request names it any more. */
+/* Unmap the data of a command, if it is mapped. No posted request may name the data. */
 void ki_cmd_unmap(struct iscsit_cmd *cmd)
 {
 	struct ki_cmd *kc = ki_cmd(cmd);
@@ -160,8 +164,8 @@ void ki_cmd_unmap(struct iscsit_cmd *cmd)
 }
 
 /*
- * Have the backend write the @len bytes at @data, which came with the command and stay
- * there. Return -EPROTO if the CDB wants another length than the initiator has told.
+ * Have the backend write the @len bytes at @data, which came with the command and stay there.
+ * Return -EPROTO if the CDB wants another length than the initiator has told.
  */
 int ki_cmd_use(struct iscsit_cmd *cmd, u8 *data, u32 len)
 {
@@ -171,7 +175,7 @@ int ki_cmd_use(struct iscsit_cmd *cmd, u8 *data, u32 len)
 
 	if (len != cmd->se_cmd.data_length)
 		return -EPROTO;
-	/* An entry for each page: the backend pscsi takes no others. */
+	/* One entry for each page: the backend pscsi takes no others. */
 	n = DIV_ROUND_UP(offset_in_page(data) + len, PAGE_SIZE);
 	sg_init_table(sg, n);
 	for (i = 0; i < n; i++) {
@@ -186,9 +190,9 @@ int ki_cmd_use(struct iscsit_cmd *cmd, u8 *data, u32 len)
 }
 
 /*
- * Take triplets for one request off those of @kc: at most @max_iov of them and
- * max_rdma bytes. The request is a Write that is followed by others; the members of an
- * RDMA request are set, and all that nobody looks at is left alone.
+ * Take triplets of @kc for one request: at most @max_iov of them and max_rdma bytes. @r
+ * becomes a Write that others follow. All members for RDMA are set, and members that nobody
+ * reads are left alone.
  */
 static void ki_cmd_take(struct ki_conn *c, struct ki_cmd *kc, int max_iov,
 			KDAT_REQUEST *r, DAT_RMR_TRIPLET *remote)
@@ -215,7 +219,7 @@ static void ki_cmd_take(struct ki_conn *c, struct ki_cmd *kc, int max_iov,
 	kc->va += len;
 }
 
-/* Return the errno for the @ret of a post. */
+/* Convert the @ret of a post to an errno. */
 static int ki_post_errno(DAT_RETURN ret)
 {
 	if (ret == DAT_SUCCESS)
@@ -224,14 +228,15 @@ static int ki_post_errno(DAT_RETURN ret)
 	       -EAGAIN : -EIO;
 }
 
-/* Part of the data was posted; ki_posted_done() posts more. */
+/* Nothing to do when a part of the data has completed; ki_posted_done() posts more. */
 static void ki_part_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 {
 }
 
 /*
- * Post a text that the initiator is to ask for more of. It may ask, in ki_text_more(), as soon
- * as the text is posted, and not while it waits: the command would be answered twice at once.
+ * Post a text that the initiator is to ask for more of. The initiator may ask, in
+ * ki_text_more(), as soon as the text is posted, but not while it waits: the command would be
+ * answered twice at once.
  */
 static DAT_RETURN ki_post_part(struct ki_conn *c, struct ki_cmd *kc, const KDAT_REQUEST *r)
 {
@@ -247,7 +252,7 @@ static DAT_RETURN ki_post_part(struct ki_conn *c, struct ki_cmd *kc, const KDAT_
 }
 
 /*
- * Post RDMA Writes of all data that is left, and the answer. Return 0, -EAGAIN if there is no
+ * Post RDMA Writes of the remaining data, and the answer. Return 0, -EAGAIN if there is no
  * room, or -EIO.
  */
 int ki_push_answer(struct ki_conn *c, struct ki_cmd *kc)
@@ -299,7 +304,7 @@ static void ki_read_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 	struct iscsit_cmd *cmd = ki_of(kc);
 
 	ki_cmd_unmap(cmd);
-	/* LIO ends what was not executed when it releases the connection. */
+	/* LIO ends commands that were not executed when it releases the connection. */
 	if (!ok)
 		return;
 	iscsit_stop_dataout_timer(cmd);
@@ -311,7 +316,7 @@ static void ki_read_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 	target_execute_cmd(&cmd->se_cmd);
 }
 
-/* Post RDMA Reads of all data that is left. Return the same. */
+/* Post RDMA Reads of the remaining data. Return as ki_push_answer() does. */
 int ki_push_reads(struct ki_conn *c, struct ki_cmd *kc)
 {
 	DAT_RMR_TRIPLET remote;
@@ -331,7 +336,7 @@ int ki_push_reads(struct ki_conn *c, struct ki_cmd *kc)
 		remote.rmr_context = kc->write_stag;
 		last = kc->at == kc->n;
 		cookie.as_ptr = last ? &kc->wr : &kc->part;
-		/* Not in one post: some adapters take no Reads there. litmus: iser-room */
+		/* Not as a list: some adapters take no Reads there. litmus: iser-room */
 		atomic_inc(&c->posted);
 		ret = dat_ep_post_rdma_read(c->ep, r.num_segments, r.local_iov,
 					    cookie, &remote,
@@ -346,7 +351,7 @@ int ki_push_reads(struct ki_conn *c, struct ki_cmd *kc)
 	return ki_post_errno(ret);
 }
 
-/* Map the data of a write that has not come by itself. */
+/* Map the data of a write that the initiator has not sent unsolicited. */
 int ki_fetch(struct ki_conn *c, struct ki_cmd *kc)
 {
 	struct iscsit_cmd *cmd = ki_of(kc);
@@ -363,9 +368,9 @@ int ki_fetch(struct ki_conn *c, struct ki_cmd *kc)
 }
 
 /*
- * iscsit_get_dataout(): fetch what the initiator has not sent by itself. Not all of LIO's callers
- * look at what is returned, and the others would call again without a pause: what fails is dealt
- * with in queue.c.
+ * iscsit_get_dataout(): fetch the data that the initiator has not sent unsolicited. Some of
+ * LIO's callers ignore an error, and the others would call again without a pause, so queue.c
+ * deals with a failure.
  */
 int ki_get_dataout(struct iscsit_conn *conn, struct iscsit_cmd *cmd, bool recovery)
 {

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Commands on their way to a backend. LIO has a backend execute a command by whoever hands the
- * command to LIO: the upcall that all connections of an EVD share, inside of the mutex that orders
- * the commands of a session. A backend may stand still there, as when its file system is frozen or
- * its device has no tag left. So ki_execute_later() puts a function of its own in the place of the
- * one that LIO calls last, when all that LIO checks is done; it only queues the command.
+ * Commands on their way to a backend. LIO has a backend execute a command in the thread that
+ * hands the command to LIO: in the upcall that all connections of an EVD share, inside of the
+ * mutex that orders the commands of a session. A backend may stand still there, as when its
+ * file system is frozen or its device has no tag left. So ki_execute_later() has LIO call
+ * ki_execute() last, after all checks, in the place of the backend's function; ki_execute()
+ * only queues the command.
  *
- * An EVD has a lane (struct ki_lane) for each backend that has something to execute. A lane is a
- * work item, so a backend that stands still keeps a kernel thread for each EVD, and nobody else,
- * whatever number of sessions waits for it; their commands are as many as their windows. The
- * workqueue has the worker pools of the one that upcalls run in (kdapl_dto): the thread that has
- * run an upcall goes on with the lanes, and wakes another one only where it sleeps. One that is
- * executed by LIO's own work items, as ORDERED ones are, goes through here as well.
+ * An EVD has a lane (struct ki_lane) for each backend that has something to execute. A lane is
+ * a work item, so a backend that stands still keeps a kernel thread for each EVD, and nobody
+ * else, whatever number of sessions wait for it; the windows of the sessions limit their
+ * commands. The workqueue has the worker pools of the one that upcalls run in (kdapl_dto): the
+ * thread that has run an upcall goes on with the lanes, and another thread wakes only where it
+ * sleeps. Commands that LIO's own work items execute, as ORDERED ones, go through here as
+ * well.
  *
  * comp->lane_lock protects the lanes of an EVD.
  */
@@ -21,18 +23,18 @@
 #include <target/target_core_backend.h>
 #include "isert.h"
 
-/* Before there was the flag, a workqueue without WQ_UNBOUND was per CPU. */
+/* Kernels without the flag make a workqueue per CPU unless it has WQ_UNBOUND. */
 #ifndef KDAPL_HAVE_WQ_PERCPU
 #define WQ_PERCPU	0
 #endif
-/* Commands that a lane executes before others have their turn. */
+/* Commands that a lane executes before other lanes have their turn */
 #define KI_BATCH	64
 
 static struct workqueue_struct *ki_execute_wq;
 
 /*
- * Has @se_cmd been given up since it was queued? What its initiator may do anew, over another
- * session, must not be done once more after that.
+ * Was @se_cmd given up since it was queued? Its initiator may do the same anew over another
+ * session, and @se_cmd must not be executed after that.
  */
 static bool ki_is_given_up(struct ki_conn *c, struct se_cmd *se_cmd)
 {
@@ -40,7 +42,7 @@ static bool ki_is_given_up(struct ki_conn *c, struct se_cmd *se_cmd)
 	       READ_ONCE(se_cmd->transport_state) & (CMD_T_ABORTED | CMD_T_STOP);
 }
 
-/* Have the backend execute @kc, which may be freed before this returns. */
+/* Have the backend execute @kc, which may be freed before this function returns. */
 static void ki_execute_now(struct ki_cmd *kc)
 {
 	struct iscsit_cmd *cmd = ki_of(kc);
@@ -48,7 +50,7 @@ static void ki_execute_now(struct ki_cmd *kc)
 	sense_reason_t sense;
 
 	if (ki_is_given_up(cmd->conn->context, se_cmd)) {
-		/* What ends COMPARE AND WRITE expects that it was executed. */
+		/* The completion of COMPARE AND WRITE expects an executed command. */
 		se_cmd->transport_complete_callback = NULL;
 		sense = TCM_CHECK_CONDITION_ABORT_CMD;
 	} else {
@@ -56,14 +58,17 @@ static void ki_execute_now(struct ki_cmd *kc)
 	}
 	if (!sense)
 		return;
-	/* As __target_execute_cmd() does. It lets ORDERED commands go on that wait for this one. */
+	/* As in __target_execute_cmd(). ORDERED commands that wait for this one go on. */
 	spin_lock_irq(&se_cmd->t_state_lock);
 	se_cmd->transport_state &= ~CMD_T_SENT;
 	spin_unlock_irq(&se_cmd->t_state_lock);
 	transport_generic_request_failure(se_cmd, sense);
 }
 
-/* Take the next command off @lane, or return NULL: the lane is idle, and may be used anew. */
+/*
+ * Take the next command off @lane. Return NULL if there is none: the lane is idle, and may be
+ * used for another backend.
+ */
 static struct ki_cmd *ki_lane_next(struct ki_lane *lane)
 {
 	struct ki_comp *comp = lane->comp;
@@ -94,7 +99,7 @@ static void ki_lane_work(struct work_struct *work)
 	queue_work(ki_execute_wq, &lane->work);
 }
 
-/* Return the lane in which something is to be executed by @dev, or NULL. */
+/* Return the lane with commands for @dev to execute, or NULL. */
 static struct ki_lane *ki_lane_find(struct ki_comp *comp, const struct se_device *dev)
 {
 	struct ki_lane *lane;
@@ -123,7 +128,10 @@ static bool ki_lane_make(struct ki_comp *comp)
 	return true;
 }
 
-/* Queue @kc for the backend of @se_cmd. Return false if it has no lane, and none is idle. */
+/*
+ * Queue @kc for the backend of @se_cmd. Return false if the backend has no lane, and none is
+ * idle.
+ */
 static bool ki_lane_add(struct ki_comp *comp, struct ki_cmd *kc, struct se_cmd *se_cmd)
 {
 	struct ki_lane *lane;
@@ -154,9 +162,10 @@ static void ki_execute_work(struct work_struct *work)
 }
 
 /*
- * LIO wants @se_cmd to be executed. PREEMPT AND ABORT waits for the commands that it aborts,
- * which may be in the same lane, so it has a work item of its own. Without memory for a lane a
- * command is executed at once: nothing is queued before it then. Context: process.
+ * Queue @se_cmd, which LIO wants to be executed. PREEMPT AND ABORT waits for the commands that
+ * it aborts, which may be in the same lane, so it has a work item of its own. Without memory
+ * for a lane a command is executed at once: nothing is queued before it then.
+ * Context: process.
  */
 static sense_reason_t ki_execute(struct se_cmd *se_cmd)
 {
@@ -176,7 +185,7 @@ static sense_reason_t ki_execute(struct se_cmd *se_cmd)
 	return 0;
 }
 
-/* Have LIO queue @cmd, which it has just set up, where it would execute it. */
+/* Have LIO call ki_execute() where it would execute @cmd, which it has just set up. */
 void ki_execute_later(struct iscsit_cmd *cmd)
 {
 	if (!cmd->se_cmd.execute_cmd)
@@ -194,7 +203,7 @@ void ki_lanes_init(struct ki_comp *comp)
 	INIT_LIST_HEAD(&comp->idle_lanes);
 }
 
-/* Free the lanes. All commands have ended, but a work item may not have noticed yet. */
+/* Free the lanes. All commands have ended, but a work item may still be running. */
 void ki_lanes_free(struct ki_comp *comp)
 {
 	struct ki_lane *lane;
@@ -207,7 +216,7 @@ void ki_lanes_free(struct ki_comp *comp)
 		if (!lane)
 			break;
 		cancel_work_sync(&lane->work);
-		/* Another one may be about to become idle. */
+		/* The work of another lane may be about to move its lane to the list. */
 		spin_lock(&comp->lane_lock);
 		list_del(&lane->link);
 		spin_unlock(&comp->lane_lock);

@@ -7,9 +7,9 @@
  * struct ki_lane - commands that a backend is to execute, for connections of one EVD
  * @comp: the EVD
  * @link: entry in comp->lanes while @work is queued or runs, else in comp->idle_lanes
- * @dev: the backend; compared only
- * @cmds: commands, in their order
- * @work: has them executed
+ * @dev: the backend; compared, never dereferenced
+ * @cmds: commands to execute, in their order
+ * @work: has the commands executed
  */
 struct ki_lane {
 	struct ki_comp *comp;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What no PDU may be in full feature phase: LIO, which trusts its transport with that, does not
- * see those that ki_fault() finds fault with.
+ * PDUs that break the protocol in full feature phase. LIO trusts its transport to keep such
+ * PDUs away, so it does not see those that ki_fault() finds fault with.
  */
 #include <scsi/scsi_common.h>
 #include <scsi/scsi_proto.h>
 #include "isert.h"
 
-/* Are the lengths in a PDU those of what was received? */
+/* Do the lengths in a PDU fit what was received? */
 static bool ki_lengths_ok(struct ki_buf *buf)
 {
 	struct iscsi_hdr *hdr = ki_hdr(buf);
@@ -19,12 +19,12 @@ static bool ki_lengths_ok(struct ki_buf *buf)
 	ahs_len = hdr->hlength * 4;
 	if (KI_HEADERS + ahs_len + ntoh24(hdr->dlength) > buf->len)
 		return false;
-	/* LIO takes the length of an extended CDB as it comes. */
+	/* LIO does not check the length of an extended CDB. */
 	return !ahs_len || (be16_to_cpu(ahs->ahslength) &&
 			    be16_to_cpu(ahs->ahslength) + 3 <= ahs_len);
 }
 
-/* Has all of the CDB come that it says it has? LIO copies as much as it says. */
+/* Does the PDU contain the whole CDB? LIO copies as much as the CDB's opcode says. */
 static bool ki_cdb_ok(const struct iscsi_hdr *hdr)
 {
 	const struct iscsi_scsi_req *req = (const struct iscsi_scsi_req *)hdr;
@@ -36,7 +36,7 @@ static bool ki_cdb_ok(const struct iscsi_hdr *hdr)
 	return scsi_command_size(req->cdb) <= len;
 }
 
-/* Return what is wrong with a command of SCSI, or NULL. */
+/* Return what is wrong with a SCSI command, or NULL. */
 static const char *ki_scsi_fault(const struct iser_ctrl *iser,
 				 const struct iscsi_hdr *hdr)
 {
@@ -53,7 +53,10 @@ static const char *ki_scsi_fault(const struct iser_ctrl *iser,
 	return NULL;
 }
 
-/* Return what is wrong with a logout, or NULL. LIO counts each that ends @c. */
+/*
+ * Return what is wrong with a logout, or NULL. LIO counts each logout that ends @c, so there
+ * may be only one.
+ */
 static const char *ki_logout_fault(struct ki_conn *c, const struct iscsi_hdr *hdr)
 {
 	const struct iscsi_logout *req = (const struct iscsi_logout *)hdr;

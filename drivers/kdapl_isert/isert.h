@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * kdapl_isert.ko: the iSER transport of the kernel's iSCSI target (LIO) over kDAPL.
- * Documentation/kdapl-isert-design.rst tells of objects, lives, locks, contexts.
+ * Documentation/kdapl-isert-design.rst explains objects, lives, locks, contexts.
  */
 #ifndef KDAPL_ISERT_H
 #define KDAPL_ISERT_H
@@ -24,7 +24,7 @@
 #include <dat/kdat.h>
 #include <dat/kdat_linux.h>
 
-/* CONFIG_INIT_STACK_ALL_ZERO would clear the requests of each answer. */
+/* Without it CONFIG_INIT_STACK_ALL_ZERO would clear the requests of each answer. */
 #ifndef __uninitialized
 # if __has_attribute(__uninitialized__)
 #  define __uninitialized	__attribute__((__uninitialized__))
@@ -33,13 +33,13 @@
 # endif
 #endif
 
-/* Headers of a PDU: that of iSER and the basic one of iSCSI. */
+/* Headers of a PDU: the one of iSER and the basic one of iSCSI */
 #define KI_HEADERS		(sizeof(struct iser_ctrl) + ISCSI_HDR_LEN)
-/* Data behind the headers of an answer that is built here, such as sense data. */
+/* Data behind the headers of an answer that is built here, such as sense data */
 #define KI_TX_DATA		176
 #define KI_TX_LEN		256
 #define KI_TXS			128
-/* Room for headers, additional headers and the longest data segment. */
+/* Each buffer has room for headers, additional headers and the longest data segment. */
 #define KI_BLOCK_ORDER		3
 #define KI_BLOCK_BUFS		3
 #define KI_BLOCK_LEN		(PAGE_SIZE << KI_BLOCK_ORDER)
@@ -47,7 +47,7 @@
 #define KI_BUF_AT		(SECTOR_SIZE - KI_HEADERS)
 #define KI_BUF_LEN		(ALIGN_DOWN((KI_BLOCK_LEN - KI_BUF_AT) / KI_BLOCK_BUFS, \
 					    SECTOR_SIZE))
-/* The longest data segment that an initiator may send, and in how many pages it lies. */
+/* Longest data segment that an initiator may send, and the most pages it lies in */
 #define KI_DATA_LEN		8192
 #define KI_DATA_PAGES		3
 #define KI_REQUESTS		128
@@ -56,12 +56,12 @@
 #define KI_INLINE_IOV		8
 #define KI_COMPS		8
 #define KI_EVD_QLEN		1024
-/* Connections of a portal that LIO has not taken, and how long one may say nothing. */
+/* Connections of a portal that LIO has not taken */
 #define KI_PENDING		64
-/* Messages of a connection before LIO's receiving thread runs, at the least. */
+/* Messages before LIO's receiving thread runs, at the least; longest silence of a peer */
 #define KI_UNREAD		64
 #define KI_SILENCE		(15 * HZ)
-/* How long a command waits for memory, and between two tries. */
+/* How long a command waits for memory, and the pause between two tries */
 #define KI_PATIENCE		HZ
 #define KI_PAUSE		(HZ / 50)
 
@@ -71,8 +71,8 @@ struct ki_conn;
 extern struct workqueue_struct *ki_wq, *ki_end_wq;
 
 /*
- * struct ki_wr - what a posted request calls when it has completed
- * @done: in process context; under comp->mutex, unless the request was never posted
+ * struct ki_wr - the function that is called when a posted request has completed
+ * @done: called in process context; under comp->mutex, unless the request was never posted
  */
 struct ki_wr {
 	void (*done)(struct ki_conn *c, struct ki_wr *wr, bool ok);
@@ -80,11 +80,11 @@ struct ki_wr {
 
 /*
  * struct ki_buf - a receive buffer
- * @va: its memory
- * @seg: the same for the device
- * @block: the block that it is part of
+ * @va: memory of the buffer
+ * @seg: the memory, for the device
+ * @block: block that the buffer belongs to
  * @len: bytes received
- * @link: entry in a list of buffers that wait to be handled, or in c->lent
+ * @link: entry in c->unread or c->lent
  */
 struct ki_buf {
 	struct ki_block *block;
@@ -97,8 +97,8 @@ struct ki_buf {
 /*
  * struct ki_block - pages that were registered, and the receive buffers in them
  * @link: entry in a->blocks; a->srq_mutex
- * @retiring: buffers are not posted when they return; a->srq_lock
- * @home: bits of those that have returned since; a->srq_lock
+ * @retiring: buffers are not posted again when they return; a->srq_lock
+ * @home: bits of the buffers that have returned since; a->srq_lock
  */
 struct ki_block {
 	struct list_head link;
@@ -111,12 +111,12 @@ struct ki_block {
 
 /*
  * struct ki_comp - an EVD for messages and requests of many connections
- * @mutex: held while an upcall handles an event, so who has freed an Endpoint and
- *	then takes the mutex knows that no upcall is about the Endpoint any more
- * @events: handled so far
+ * @mutex: held while an upcall handles an event: a function that has freed an Endpoint takes
+ *	the mutex to wait for upcalls about the Endpoint
+ * @events: number of events handled
  * @lane_lock: protects the lanes
- * @lanes: those with something to execute, one for each backend
- * @idle_lanes: all others
+ * @lanes: lanes with something to execute, one for each backend
+ * @idle_lanes: all other lanes
  */
 struct ki_comp {
 	struct ki_adapter *a;
@@ -131,40 +131,40 @@ struct ki_comp {
 /* Counters of an adapter; debugfs names them. */
 enum ki_stat {
 	KI_STAT_REQUESTS,		/* connection requests */
-	KI_STAT_REFUSED,		/* of them, those that were rejected */
-	KI_STAT_LOGINS,			/* connections that came to serve commands */
-	KI_STAT_LOW,			/* low watermark */
-	KI_STAT_SOFT,			/* soft watermark */
-	KI_STAT_HARD,			/* connections that the hard one has ended */
+	KI_STAT_REFUSED,		/* connection requests that were rejected */
+	KI_STAT_LOGINS,			/* connections that began to serve commands */
+	KI_STAT_LOW,			/* low watermark events */
+	KI_STAT_SOFT,			/* soft watermark events */
+	KI_STAT_HARD,			/* connections ended for exceeding their window */
 	KI_STAT_BROKEN,			/* connections that broke the protocol */
-	KI_STAT_PINGS,			/* sent to sessions that said nothing */
+	KI_STAT_PINGS,			/* NOP-Ins for silent sessions */
 	KI_STATS
 };
 
 /*
  * struct ki_adapter - an open IA, shared by all portals and connections on it
- * @ref: one for each portal and each connection
+ * @ref: references: one for each portal and each connection
  * @link: entry in the list of adapters
  * @id: number of the IA, which stays when the device is renamed
- * @name: of the IA, as it was when portals were looked at last; a line of the log that is
- *	printed while it changes may have a part of either
- * @srq_mutex: protects what follows, up to @ran_low
+ * @name: name of the IA at the last ki_adapters_follow(); a line of the log that is printed
+ *	while the name changes may have a part of either
+ * @srq_mutex: protects the members from @blocks to @ran_low
  * @blocks: memory of the SRQ
- * @bufs: number of buffers in it
+ * @bufs: number of buffers in @blocks
  * @conns: number of connections
- * @reserved: what they may send at once, on iWARP
+ * @reserved: buffers reserved for what connections may send at once, on iWARP
  * @srq_extra: buffers that the low watermark has added
  * @srq_low: the low watermark
- * @ran_low: it was crossed, and the queue has not recovered
- * @srq_lock: see struct ki_block
+ * @ran_low: the low watermark was crossed, and the queue has not recovered
+ * @srq_lock: protects the blocks that retire, see struct ki_block
  * @lent: buffers that backends write from
  * @iwarp: an empty SRQ ends connections
  * @comps: see struct ki_comp; a connection has one of them
- * @next_comp: for the next connection
- * @cm_mutex: as ki_comp.mutex, for the events of connections; protects @conn_list
+ * @next_comp: index in @comps for the next connection
+ * @cm_mutex: like ki_comp.mutex, for the events of connections; protects @conn_list
  * @conn_list: connections
- * @ping_work: looks at each of them once a second
- * @gone: the device has left; no new connection
+ * @ping_work: checks each connection once a second
+ * @gone: the device has left, so there are no new connections
  */
 struct ki_adapter {
 	struct kref ref;
@@ -204,22 +204,22 @@ struct ki_adapter {
 	u64 max_rdma;
 };
 
-/* How far a connection is. */
+/* Progress of a connection */
 enum ki_state {
 	KI_LOGIN,			/* messages are login requests */
-	KI_LOGGED_IN,			/* they wait for LIO's receiving thread */
-	KI_FULL,			/* they are handled as they come */
+	KI_LOGGED_IN,			/* messages wait for LIO's receiving thread */
+	KI_FULL,			/* messages are handled as they come */
 };
 
 /*
  * struct ki_tx - headers and short data of an answer
- * @wr: completion
- * @next: next one in c->txs, while not in use
- * @cmd: the command that it answers; NULL for login
- * @va: KI_TX_LEN bytes
- * @seg: the same for the device
- * @map: mapping of the data that follows from somewhere else
- * @text: what was allocated for the answer
+ * @wr: completion of the answer
+ * @next: next answer in c->txs, while not in use
+ * @cmd: the command that is answered; NULL for login
+ * @va: headers and short data, KI_TX_LEN bytes
+ * @seg: @va for the device
+ * @map: mapping of longer data
+ * @text: memory that ki_tx_put() frees
  */
 struct ki_tx {
 	struct ki_wr wr;
@@ -235,60 +235,60 @@ struct ki_tx {
 
 /*
  * struct ki_conn - a connection
- * @conn: LIO's, once its portal's thread has taken it
- * @taker: the portal whose thread deals with it; changed under ki_taken_lock and @lock
+ * @conn: LIO's connection, once the thread of the portal has taken this one
+ * @taker: portal whose thread deals with the connection; changed under ki_taken_lock and @lock
  * @id: number, for tracepoints and debugfs
  * @iqn: name of the initiator once it has logged in, or NULL
- * @link: entry in ki_portal.pending until then
- * @accepting: ki_cr_upcall() has not done with it; portal->lock
+ * @link: entry in ki_portal.pending until LIO takes the connection, later in ki_lingering
+ * @accepting: ki_cr_upcall() is accepting the connection; portal->lock
  * @adapter_link: entry in a->conn_list
- * @wq: woken when @down, or @login_buf; LIO's receiving thread sleeps there, so
- *	nothing that happens for each command wakes it
+ * @wq: woken when @down, @login_buf or @logout_sent is set; LIO's receiving thread sleeps
+ *	there, so nothing that happens for each command wakes it
  * @joined: the SRQ counts the connection
- * @reserved: buffers of the SRQ that are reserved for it
+ * @reserved: buffers of the SRQ that are reserved for the connection
  * @window: commands that may be outstanding
  * @hard: messages that may lie unread; 0 before login is complete
- * @most: PDUs that may be unanswered, whatever their kind
- * @unanswered: those that are: from ki_pdu_lent() until LIO frees the command
- * @beyond: commands beyond MaxCmdSN; comp->mutex
- * @completed: requests that have completed; comp->mutex
- * @last_completed: how many they were, and
- * @last_events: events of @comp, and
- * @last_statsn: StatSN of the last answer, a second ago; a->ping_work
- * @silent: for how many seconds neither has changed; a->ping_work
+ * @most: PDUs of any kind that may be unanswered
+ * @unanswered: PDUs that are unanswered: from ki_pdu_lent() until LIO frees the command
+ * @beyond: number of commands beyond MaxCmdSN; comp->mutex
+ * @completed: number of requests that have completed; comp->mutex
+ * @last_completed: @completed as ping_work last saw it
+ * @last_events: events of @comp as ping_work last saw them
+ * @last_statsn: StatSN of the last answer as ping_work last saw it
+ * @silent: seconds without a change of @completed and StatSN; a->ping_work
  * @room: woken when @posted becomes 0, or an answer is put back, or @down
  * @down: the last event of the Endpoint has come
  * @broken: ki_conn_blame() has ended it; its messages are dropped
- * @open: it was established, and is judged by what it says; set after @since
- * @since: when it was, in jiffies
+ * @open: the connection was established, and the peer may log in; set after @since
+ * @since: when the connection was established, jiffies
  * @posted: requests whose completion is awaited
- * @lock: protects all that follow
- * @state: see there
- * @login_buf: a login request that LIO has not read
- * @login_answered: LIO has answered the last one
- * @negotiates: it has answered one without refusing it, so conn->login_work can run
+ * @lock: protects the members from @state to @look
+ * @state: enum ki_state
+ * @login_buf: login request that LIO has not read
+ * @login_answered: LIO has answered the last login request
+ * @negotiates: LIO has answered a request without refusing it, so conn->login_work can run
  * @answering: LIO is in ki_put_login_tx()
  * @sending: answers to login requests that have not completed
- * @turn: in jiffies, when a request of the login came, or its answer was posted or taken
- * @refused: the answer is the last one: LIO takes the connection down
+ * @turn: when a login request last came, or its answer was posted or taken, jiffies
+ * @refused: the last answer is a refusal: LIO takes the connection down
  * @lingers: LIO has forgotten the connection, and @linger ends it: ki_conn_linger()
  * @closing: LIO takes the connection down, and wants no login request
  * @logout_seen: a logout that ends the connection has come; comp->mutex
  * @unread: messages that came before LIO's receiving thread
- * @nunread: how many there were
+ * @nunread: number of messages that were put in @unread
  * @txs: answers not in use
- * @waiting: commands that found no room to post, or no answer, in order
+ * @waiting: commands that found no room to post, or no free answer, in order
  * @starved: commands that found no memory
- * @pushing: ki_conn_retry() posts what is in @waiting
- * @repush: it is to look again
- * @stopped: nothing is entered in either list any more: ki_queue_stop()
- * @tries: how often the first in @waiting was refused while nothing was posted
- * @again: tries both lists again after KI_PAUSE; queued with @lock held
+ * @pushing: ki_conn_retry() is posting commands of @waiting
+ * @repush: ki_conn_retry() is to look at @waiting again
+ * @stopped: no command enters @waiting or @starved any more: ki_queue_stop()
+ * @tries: how often the first command in @waiting was refused while nothing was posted
+ * @again: tries @waiting and @starved again after KI_PAUSE; queued with @lock held
  * @linger: ends a connection that was refused
  * @lent: buffers from which backends write, see ki_buf_lend()
  * @throttled: the window is being narrowed
- * @withheld: by how much it is
- * @look: answers until the next look at how many messages lie unread
+ * @withheld: by how many commands the window is narrowed
+ * @look: answers until the next check of how many messages lie unread
  */
 struct ki_conn {
 	struct ki_adapter *a;
@@ -358,38 +358,37 @@ struct ki_conn {
 	DAT_LMR_HANDLE tx_lmr;
 };
 
-/* What is to be done next for a command. */
+/* Next step of a command */
 enum ki_step {
 	KI_FETCH,			/* map the data of a write */
-	KI_READ,			/* post RDMA Reads of it */
+	KI_READ,			/* post RDMA Reads of the data */
 	KI_DATA_IN,			/* build the answer, map the data of a read */
 	KI_STATUS,			/* build the answer */
-	KI_SEND,			/* post it, behind RDMA Writes */
+	KI_SEND,			/* post the answer, behind RDMA Writes */
 };
 
 /*
- * struct ki_cmd - of a command of LIO: iscsit_priv_cmd()
- * @read_stag: where the initiator wants the data of a SCSI Read, and so on
- * @writable: the initiator has said where the data of a SCSI Write is
- * @asked: that data is being fetched, or was
- * @counted: in c->unanswered
+ * struct ki_cmd - the transport's part of a command of LIO: iscsit_priv_cmd()
+ * @read_stag: key of the initiator's memory for a SCSI Read; likewise @read_va, @write_*
+ * @writable: the initiator has named the memory of the data of a SCSI Write
+ * @asked: the data is being fetched, or was
+ * @counted: the command is in c->unanswered
  * @taken: LIO has asked for the answer
- * @lost: for how many seconds nobody has been about to answer it; a->ping_work
- * @step: what is next
+ * @lost: for how many seconds LIO seems to have forgotten the command; a->ping_work
+ * @step: next step
  * @until: when the wait for memory ends, in jiffies; 0: it has not begun
  * @wr: completion of the last RDMA Read
- * @part: completion of a request that is followed by more
+ * @part: completion of a request that others follow
  * @tx: the answer
- * @execute: what has the backend execute it
- * @buf: receive buffer that has the data, if @sg is what the backend writes
+ * @execute: function that has the backend execute the command
+ * @buf: receive buffer with the data, if the backend writes from @sg
  * @wait: entry in c->waiting, in c->starved, or in the @cmds of a lane
  * @map: mapping of the data, if @mapped
- * @more: the initiator is being told to ask for more text, and has not done so; protected
- *	by c->lock
- * @iov: its triplets, or @inline_iov
+ * @more: the initiator is to ask for more text, and has not done so; c->lock
+ * @iov: triplets of the mapping: allocated, or @inline_iov
  * @n: number of triplets
  * @at: next triplet to post
- * @va: where the peer has them
+ * @va: the peer's address for the next triplet
  */
 struct ki_cmd {
 	u32 read_stag;
@@ -423,8 +422,8 @@ struct ki_cmd {
 
 /*
  * struct ki_listener - one adapter that a portal listens on
- * @csp: for the portal's address
- * @csp4: for IPv4 as well, if that is the wildcard of IPv6
+ * @csp: listens at the portal's address
+ * @csp4: listens at IPv4 as well, if that address is the wildcard of IPv6
  */
 struct ki_listener {
 	struct list_head link;
@@ -439,14 +438,15 @@ struct ki_listener {
  * struct ki_portal - a network portal of LIO
  * @link: entry in the list of portals
  * @addr: address and port
- * @wildcard: it is one for all addresses
- * @told: hash of the adapters that it could not listen on, and why, as told to the log
- * @listeners: see there
+ * @wildcard: the portal is for all addresses
+ * @told: hash of the adapters that the portal could not listen on, and of the errors, as
+ *	logged
+ * @listeners: a struct ki_listener for each adapter
  * @lock: protects @pending and @npending
  * @pending: connections that LIO has not taken
- * @npending: their number
- * @taken: the connection that LIO's thread deals with, if that is there; ki_taken_lock
- * @wq: woken when there is one
+ * @npending: number of @pending
+ * @taken: connection that LIO's thread deals with, if it still exists; ki_taken_lock
+ * @wq: woken when LIO's thread may take a connection
  */
 struct ki_portal {
 	struct list_head link;
@@ -461,7 +461,7 @@ struct ki_portal {
 	wait_queue_head_t wq;
 };
 
-/* Wake who waits for room, if somebody does. litmus: iser-room */
+/* Wake the waiters for room, if there are any. litmus: iser-room */
 static inline void ki_wake_room(struct ki_conn *c)
 {
 	if (wq_has_sleeper(&c->room))
@@ -488,7 +488,7 @@ static inline struct iscsi_hdr *ki_tx_hdr(struct ki_tx *tx)
 	return (struct iscsi_hdr *)(tx->va + sizeof(struct iser_ctrl));
 }
 
-/* Set what is sent with an answer to @cmd: its headers are about to be built. */
+/* Set MaxCmdSN for the answer to @cmd, whose headers are about to be built. */
 void ki_credit_change(struct ki_conn *c, struct iscsit_cmd *cmd);
 static inline void ki_credit_answer(struct ki_conn *c, struct iscsit_cmd *cmd)
 {

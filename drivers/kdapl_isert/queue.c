@@ -2,17 +2,18 @@
 /*
  * Commands that cannot go on. LIO must not be told: where it asks again it does so without a
  * pause, elsewhere it forgets the command. So ki_conn_submit() takes a command whatever is
- * missing, and each one is answered in the end, or its connection ends and the log says why.
+ * missing. Each command is answered in the end, or its connection ends and the log says why.
  *
- * What is missing
- *	an answer, or room in the queue of requests: the command waits in c->waiting, behind those
- *	that came before. When a request has completed, ki_posted_done() has them tried; while
- *	nothing is posted, c->again does.
- *	memory: it waits in c->starved, where it holds up nobody. c->again tries it every
- *	KI_PAUSE; after KI_PATIENCE the initiator is told that there is no room.
+ * What may be missing:
+ * - An answer, or room in the queue of requests. The command waits in c->waiting, behind
+ *   earlier ones. When a request has completed, ki_posted_done() has them tried; while nothing
+ *   is posted, c->again does.
+ * - Memory. The command waits in c->starved, where it holds up no other command. c->again
+ *   tries it every KI_PAUSE; after KI_PATIENCE the initiator is told that there is no room.
  *
- * One thread at a time takes commands off c->waiting (c->pushing). c->lock protects both lists,
- * and orders what enters them with ki_queue_stop(), after which LIO may free the commands.
+ * One thread at a time takes commands off c->waiting (c->pushing). c->lock protects both
+ * lists, and orders what enters them with ki_queue_stop(), after which LIO may free the
+ * commands.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -21,23 +22,26 @@
 #include <target/target_core_backend.h>
 #include "isert.h"
 
-/* How often the first in c->waiting is refused while nothing is posted. */
+/* How often the first command in c->waiting is refused while nothing is posted */
 #define KI_TRIES	50
 
 /*
- * ki_wq tries again what found no memory. The thread that it has in reserve must not wait for the
- * end of a connection, nor flush what has no such thread; so ki_end_wq has connections freed.
+ * ki_wq tries commands again that found no memory. Its rescuer must neither wait for the end
+ * of a connection nor flush a workqueue without a rescuer; so ki_end_wq frees connections.
  */
 struct workqueue_struct *ki_wq, *ki_end_wq;
 
-/* Try once more later. */
+/* Schedule another try. */
 static void ki_queue_again(struct ki_conn *c)
 {
 	lockdep_assert_held(&c->lock);
 	queue_delayed_work(ki_wq, &c->again, KI_PAUSE);
 }
 
-/* Do what is next for a command. Return 0, -EAGAIN: there is no room, -ENOMEM, or another errno. */
+/*
+ * Do what is next for a command. Return 0, -EAGAIN: there is no room, -ENOMEM, or another
+ * errno.
+ */
 static int ki_cmd_push(struct ki_conn *c, struct ki_cmd *kc)
 {
 	int err;
@@ -65,8 +69,9 @@ static int ki_cmd_push(struct ki_conn *c, struct ki_cmd *kc)
 }
 
 /*
- * A command cannot go on, or its connection has ended. LIO frees it with the connection; of the
- * data of a write other parts may be under way, so it is LIO as well that has it unmapped.
+ * Handle a command that cannot go on, or whose connection has ended. LIO frees the command
+ * with the connection, and has it unmapped: other parts of the data of a write may be under
+ * way.
  */
 static void ki_cmd_refused(struct ki_conn *c, struct ki_cmd *kc)
 {
@@ -103,7 +108,7 @@ static bool ki_cmd_starve(struct ki_conn *c, struct ki_cmd *kc)
 	return kept;
 }
 
-/* ki_cmd_push() has failed; if for a lack of room, the connection has ended. */
+/* Handle @err of ki_cmd_push(), which is -EAGAIN only if the connection has ended. */
 static void ki_cmd_failed(struct ki_conn *c, struct ki_cmd *kc, int err)
 {
 	if (err != -ENOMEM || !ki_cmd_starve(c, kc))
@@ -111,8 +116,8 @@ static void ki_cmd_failed(struct ki_conn *c, struct ki_cmd *kc, int err)
 }
 
 /*
- * Put @kc back in front, as there is no room. Return whether to look again at once: somebody has
- * asked for that meanwhile.
+ * Put @kc back in front, as there is no room. Return whether to look again at once, because
+ * ki_conn_retry() was called meanwhile.
  */
 static bool ki_cmd_put_back(struct ki_conn *c, struct ki_cmd *kc)
 {
@@ -121,7 +126,7 @@ static bool ki_cmd_put_back(struct ki_conn *c, struct ki_cmd *kc)
 	list_add(&kc->wait, &c->waiting);
 	if (c->repush)
 		return true;
-	/* Who has seen an empty list, ki_posted_done(), has not counted. litmus: iser-posted */
+	/* ki_posted_done() saw the command, or has decremented ->posted. litmus: iser-posted */
 	smp_mb();
 	if (!atomic_read(&c->posted))
 		ki_queue_again(c);
@@ -172,11 +177,11 @@ void ki_conn_retry(struct ki_conn *c)
 	}
 	c->pushing = false;
 	spin_unlock_bh(&c->lock);
-	/* ki_queue_stop() may wait for this. */
+	/* ki_queue_stop() may wait for c->pushing to be cleared. */
 	ki_wake_room(c);
 }
 
-/* Enter a command behind those that wait for room. */
+/* Add a command behind those that wait for room. */
 static void ki_cmd_wait(struct ki_conn *c, struct ki_cmd *kc)
 {
 	bool kept;
@@ -190,13 +195,13 @@ static void ki_cmd_wait(struct ki_conn *c, struct ki_cmd *kc)
 		ki_cmd_refused(c, kc);
 		return;
 	}
-	/* If nothing is posted nobody else tries: see ki_posted_done(). litmus: iser-posted */
+	/* If nothing is posted nobody else tries; see ki_posted_done(). litmus: iser-posted */
 	smp_mb();
 	if (!atomic_read(&c->posted))
 		ki_conn_retry(c);
 }
 
-/* Go on with a command, behind those that wait for room. Context: process. */
+/* Let a command go on, behind those that wait for room. Context: process. */
 void ki_conn_submit(struct ki_conn *c, struct ki_cmd *kc)
 {
 	int err = -EAGAIN;
@@ -213,7 +218,7 @@ void ki_conn_submit(struct ki_conn *c, struct ki_cmd *kc)
 
 /* ---- c->again ---------------------------------------------------------------------- */
 
-/* There was no memory for a command all the time: have the initiator try again later. */
+/* After KI_PATIENCE without memory for a command, have the initiator try again later. */
 static void ki_cmd_give_up(struct ki_conn *c, struct ki_cmd *kc)
 {
 	struct iscsit_cmd *cmd = ki_of(kc);
@@ -222,7 +227,7 @@ static void ki_cmd_give_up(struct ki_conn *c, struct ki_cmd *kc)
 			    c->a->name, c->iqn ?: c->peer);
 	if (kc->step == KI_FETCH) {
 		iscsit_stop_dataout_timer(cmd);
-		/* What ends COMPARE AND WRITE expects that it was executed. */
+		/* The completion of COMPARE AND WRITE expects an executed command. */
 		cmd->se_cmd.transport_complete_callback = NULL;
 		target_complete_cmd(&cmd->se_cmd, SAM_STAT_TASK_SET_FULL);
 		return;
@@ -292,8 +297,8 @@ static bool ki_queue_is_idle(struct ki_conn *c)
 }
 
 /*
- * The connection is down: give up what waits, and wait until nothing that was posted is left.
- * Afterwards no command is used here any more.
+ * Give up the waiting commands of a connection that is down, and wait until everything that
+ * was posted has completed. Afterwards no command is used here any more.
  */
 void ki_queue_stop(struct ki_conn *c)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * PDUs of initiators, and completions: the upcall of the EVDs that connections
- * share. It runs in process context.
+ * PDUs of initiators, and completions: the upcall of the EVDs that connections share. It runs
+ * in process context.
  *
- * LIO trusts its transport with a few things that ib_isert and TCP hand on as the
- * initiator has sent them: lengths, Data-Out for data that is being read, a tag of another
- * command. ki_fault() (fault.c) and what is called ki_find_, ki_takes_, ki_is_nop_ and
- * ki_text_more() check them first. Nor may LIO want a new command in order to reject a
- * PDU: it would wait for one, and all connections of the EVD with it. An error of the
- * protocol ends the connection.
+ * LIO trusts its transport with a few checks, although ib_isert and TCP hand on what the
+ * initiator has sent: lengths, Data-Out for data that is being read, the tag of another
+ * command. ki_fault() (fault.c) and the functions called ki_find_, ki_takes_, ki_is_nop_ and
+ * ki_text_more() make these checks first. Nor may LIO need a new command in order to reject a
+ * PDU: it would wait for one, and hold up all connections of the EVD. An error of the protocol
+ * ends the connection.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -25,7 +25,7 @@ static void *ki_data(struct ki_buf *buf)
 
 /* ---- Commands ------------------------------------------------------------------------- */
 
-/* Copy data that an initiator has sent to where the backend gets it. */
+/* Copy data that an initiator has sent to the memory that the backend writes from. */
 static int ki_copy_data(struct iscsit_cmd *cmd, struct ki_buf *buf, u32 offset,
 			u32 len)
 {
@@ -37,7 +37,7 @@ static int ki_copy_data(struct iscsit_cmd *cmd, struct ki_buf *buf, u32 offset,
 	return 0;
 }
 
-/* Immediate data has been dealt with: the command may be executed in its turn. */
+/* Let a command be executed in its turn, as its immediate data was handled. */
 static int ki_immediate_done(struct iscsit_conn *conn, struct iscsit_cmd *cmd,
 			     struct iscsi_hdr *hdr)
 {
@@ -47,7 +47,7 @@ static int ki_immediate_done(struct iscsit_conn *conn, struct iscsit_cmd *cmd,
 				 ((struct iscsi_scsi_req *)hdr)->cmdsn);
 	if (rc == CMDSN_ERROR_CANNOT_RECOVER)
 		return -EPROTO;
-	/* LIO has ignored it, and nobody answers. */
+	/* LIO has ignored the command, and nobody answers it. */
 	if (rc == CMDSN_LOWER_THAN_EXP)
 		ki_buf_take_back(conn->context, ki_cmd(cmd));
 	if (cmd->sense_reason || rc == CMDSN_LOWER_THAN_EXP)
@@ -58,9 +58,9 @@ static int ki_immediate_done(struct iscsit_conn *conn, struct iscsit_cmd *cmd,
 }
 
 /*
- * May the backend write the @len bytes that came with a command from @buf? They have to
- * begin at a block of it, since media with blocks of 4096 bytes take no others, and LIO looks
- * into the data of COMPARE AND WRITE and WRITE SAME as if each entry were a page.
+ * May the backend write the @len bytes that came with a command from @buf? They have to begin
+ * at a multiple of its block size, since media with blocks of 4096 bytes take no others, and
+ * LIO looks into the data of COMPARE AND WRITE and WRITE SAME as if each entry were a page.
  */
 static bool ki_may_lend(struct iscsit_cmd *cmd, struct ki_buf *buf, u32 len)
 {
@@ -83,15 +83,15 @@ static bool ki_may_lend(struct iscsit_cmd *cmd, struct ki_buf *buf, u32 len)
 }
 
 /*
- * LIO has refused a command, and tells the initiator. Return -ENOMEM if there was no memory for
- * that: LIO has freed the command then.
+ * Return 0 if LIO, which has refused a command, tells the initiator. Return -ENOMEM if there
+ * was no memory for that: LIO has freed the command then.
  */
 static int ki_is_told(struct iscsit_cmd *cmd)
 {
 	return ki_cmd(cmd)->counted ? 0 : -ENOMEM;
 }
 
-/* Set @lent if the command keeps @buf. */
+/* Handle a SCSI command. Set @lent if the command keeps @buf. */
 static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf,
 		       bool *lent)
 {
@@ -113,7 +113,7 @@ static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf 
 		return rc;
 	if (!len)
 		return 0;
-	/* rc > 0: the command fails, and its data does not matter. */
+	/* With rc > 0 the command fails, and its data does not matter. */
 	if (!rc) {
 		if (*lent ? ki_cmd_use(cmd, ki_data(buf), len) : ki_copy_data(cmd, buf, 0, len))
 			return -EPROTO;
@@ -129,10 +129,10 @@ static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf 
 }
 
 /*
- * Return the SCSI Write with a task tag that may still get data; else one whose data was fetched,
- * so that none may come, or NULL. An initiator that has an answer may use the tag again before
- * this side knows, one that uses a tag twice may mean something else, and what LIO is about to
- * free is still listed.
+ * Return the SCSI Write with the task tag @itt that may still get data; else one whose data
+ * was fetched, so that none may come; or NULL. Several may have the tag: an initiator that has
+ * an answer may use its tag again before this side knows, an initiator may use a tag twice,
+ * and commands that LIO is about to free are still listed.
  */
 static struct iscsit_cmd *ki_find_write(struct iscsit_conn *conn, itt_t itt)
 {
@@ -154,20 +154,20 @@ static struct iscsit_cmd *ki_find_write(struct iscsit_conn *conn, itt_t itt)
 	return found;
 }
 
-/* May unsolicited data be for @cmd? -EPROTO: never; -EAGAIN: the command has failed */
+/* May unsolicited data be for @cmd? Return 0, -EPROTO: never, or -EAGAIN: @cmd has failed. */
 static int ki_takes_data(struct iscsit_cmd *cmd, const struct iscsi_data *hdr)
 {
 	u32 offset = be32_to_cpu(hdr->offset), len = ntoh24(hdr->dlength);
 
-	/* The rest is being fetched, or was. */
+	/* The rest of the data is being fetched, or was. */
 	if (ki_cmd(cmd)->asked || !cmd->unsolicited_data)
 		return -EPROTO;
-	/* LIO has no memory for it: the command is not the next one. */
+	/* LIO has no memory for the data yet: it is not the turn of the command. */
 	if (!cmd->sense_reason && cmd->se_cmd.t_state < TRANSPORT_WRITE_PENDING)
 		return -EPROTO;
 	if (cmd->sense_reason || cmd->se_cmd.t_state != TRANSPORT_WRITE_PENDING)
 		return -EAGAIN;
-	/* The sum that LIO looks at may overflow. */
+	/* Check both parts: the sum that LIO checks may overflow. */
 	if (!len || len > cmd->conn->conn_ops->MaxXmitDataSegmentLength ||
 	    offset > cmd->se_cmd.data_length || len > cmd->se_cmd.data_length - offset)
 		return -EPROTO;
@@ -175,8 +175,8 @@ static int ki_takes_data(struct iscsit_cmd *cmd, const struct iscsi_data *hdr)
 }
 
 /*
- * Data that was not asked for, behind its command. What is asked for comes by RDMA Read
- * only, so that nothing else writes to that memory.
+ * Handle unsolicited data that follows its command. Solicited data comes by RDMA Read only, so
+ * that nothing else writes to its memory.
  */
 static int ki_data_out(struct ki_conn *c, struct ki_buf *buf)
 {
@@ -189,7 +189,7 @@ static int ki_data_out(struct ki_conn *c, struct ki_buf *buf)
 	if (conn->sess->sess_ops->InitialR2T || hdr->ttt != cpu_to_be32(0xffffffff))
 		return -EPROTO;
 	cmd = ki_find_write(conn, hdr->itt);
-	/* The answer of a command that has failed may cross its data. */
+	/* Data-Out PDUs may still arrive after a failed command was answered. */
 	if (!cmd)
 		return 0;
 	rc = ki_takes_data(cmd, hdr);
@@ -237,7 +237,7 @@ static int ki_nop_out(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *
 	if (rc < 0)
 		return cmd ? ki_is_told(cmd) : 0;
 	if (len && cmd) {
-		/* It is sent back with padding, and LIO frees it. */
+		/* LIO sends the data back with padding, and frees it. */
 		cmd->buf_ptr = kzalloc(ALIGN(len, 4) + 1, GFP_KERNEL);
 		if (!cmd->buf_ptr)
 			return -ENOMEM;
@@ -248,9 +248,9 @@ static int ki_nop_out(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *
 }
 
 /*
- * Return the Text command that the initiator asks for more of, or NULL: only of one
- * that was answered so, only once, and without new text, since LIO would enter the
- * command in its list again.
+ * Return the Text command that the initiator asks for more of, or NULL. It may ask only if the
+ * answer was a part of the text, only once for each answer, and without new text: LIO would
+ * list the command again.
  */
 static struct iscsit_cmd *ki_text_more(struct ki_conn *c, const struct iscsi_text *hdr)
 {
@@ -265,7 +265,7 @@ static struct iscsit_cmd *ki_text_more(struct ki_conn *c, const struct iscsi_tex
 	    cmd->targ_xfer_tag != be32_to_cpu(hdr->ttt))
 		return NULL;
 	kc = ki_cmd(cmd);
-	/* LIO forgets which target was asked for. */
+	/* LIO forgets which target the initiator has asked for. */
 	if (cmd->cmd_flags & ICF_SENDTARGETS_SINGLE)
 		return NULL;
 	spin_lock_bh(&c->lock);
@@ -298,8 +298,9 @@ static int ki_text(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf
 }
 
 /*
- * A session ends with its only connection. LIO would keep it for Time2Retain, and for ever if
- * the target is disabled meanwhile.
+ * Turn a logout of the connection into one of the session, which ends with its only
+ * connection. LIO would keep the session for Time2Retain, and for ever if the target is
+ * disabled meanwhile.
  */
 static void ki_logout_widen(struct ki_conn *c, struct iscsi_hdr *hdr)
 {
@@ -310,7 +311,7 @@ static void ki_logout_widen(struct ki_conn *c, struct iscsi_hdr *hdr)
 		req->flags = ISCSI_FLAG_CMD_FINAL | ISCSI_LOGOUT_REASON_CLOSE_SESSION;
 }
 
-/* Does this PDU begin a command, so that LIO needs a struct iscsit_cmd for it? */
+/* Does a PDU begin a command, for which LIO needs a struct iscsit_cmd? */
 static bool ki_is_command(const struct iscsi_hdr *hdr)
 {
 	switch (hdr->opcode & ISCSI_OPCODE_MASK) {
@@ -366,7 +367,7 @@ static int ki_command(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *
 
 /*
  * Hand a PDU to LIO. No answer to a command completes meanwhile. Return whether a command
- * keeps @buf, which may be posted again already. Context: process.
+ * keeps @buf, which may have been posted again already. Context: process.
  */
 static bool ki_pdu_lent(struct ki_conn *c, struct ki_buf *buf)
 {
@@ -420,9 +421,9 @@ static void ki_pdu(struct ki_conn *c, struct ki_buf *buf)
 /* ---- Upcalls --------------------------------------------------------------------- */
 
 /*
- * Return how many messages may come before LIO's receiving thread runs. What was agreed is not
- * known here yet, and a command may come with data in many PDUs: so it is half of the buffers that
- * there are, or could be where a sender waits for them.
+ * Return how many messages may come before LIO's receiving thread runs. What was negotiated is
+ * not known here yet, and a command may come with data in many PDUs. So it is half of the
+ * buffers that there are or, where a sender waits for buffers, that there could be.
  */
 static unsigned int ki_most_unread(struct ki_conn *c)
 {
@@ -431,7 +432,7 @@ static unsigned int ki_most_unread(struct ki_conn *c)
 	return max_t(unsigned int, KI_UNREAD, bufs / 2);
 }
 
-/* Keep a message until LIO's receiving thread runs; false if it does. */
+/* Keep a message until LIO's receiving thread runs; return false if it runs already. */
 static bool ki_keep(struct ki_conn *c, struct ki_buf *buf)
 {
 	bool keep, many = false;
@@ -508,8 +509,8 @@ void ki_comp_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 }
 
 /*
- * iscsit_get_rx_pdu(), LIO's receiving thread: handle what has come before it, let
- * upcalls handle all that follows, and end with the connection.
+ * iscsit_get_rx_pdu(), LIO's receiving thread: handle the messages that came before it, let
+ * upcalls handle all later ones, and return when the connection ends.
  */
 void ki_get_rx_pdu(struct iscsit_conn *conn)
 {
@@ -517,7 +518,7 @@ void ki_get_rx_pdu(struct iscsit_conn *conn)
 	struct ki_buf *buf;
 
 	atomic_long_inc(&c->a->stats[KI_STAT_LOGINS]);
-	/* Pairs with the dependency of who reads and prints the name. litmus: iser-name */
+	/* Pairs with the address dependency of readers of the name. litmus: iser-name */
 	smp_store_release(&c->iqn,
 			  kstrdup(conn->sess->sess_ops->InitiatorName, GFP_KERNEL));
 	if (ki_credit_begin(c))
@@ -528,7 +529,10 @@ void ki_get_rx_pdu(struct iscsit_conn *conn)
 		if (buf)
 			list_del(&buf->link);
 		else
-			/* Pairs with ki_received(): what came before is done. litmus: iser-state */
+			/*
+			 * Pairs with ki_received(): what came before is done.
+			 * litmus: iser-state
+			 */
 			smp_store_release(&c->state, KI_FULL);
 		spin_unlock_bh(&c->lock);
 		if (!buf)

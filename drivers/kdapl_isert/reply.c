@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Answers. Each takes one struct ki_tx of its connection until the Send has
- * completed, and the command that it answers is freed then.
+ * Answers. Each takes one struct ki_tx of its connection until the Send has completed; then
+ * the command that it answers is freed.
  *
- * LIO asks for answers of SCSI commands as the backend completes them
- * (ki_queue_data_in(), ki_queue_status()), for all others in the connection's
- * transmitting thread. Neither of the former ever fails, since LIO would call again without a
- * pause: a command waits until there is an answer for it (queue.c).
+ * LIO asks for answers to SCSI commands when the backend completes them (ki_queue_data_in(),
+ * ki_queue_status()), and for all other answers in the connection's transmitting thread. These
+ * two functions never fail, since LIO would call them again without a pause: a command waits
+ * until there is an answer for it (queue.c).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,7 +17,7 @@
 
 static void ki_tx_done(struct ki_conn *c, struct ki_wr *wr, bool ok);
 
-/* Take an answer for @cmd, or NULL if all are in use. */
+/* Take an answer for @cmd; return NULL if all are in use. */
 struct ki_tx *ki_tx_get(struct ki_conn *c, struct iscsit_cmd *cmd)
 {
 	struct ki_tx *tx;
@@ -52,9 +52,9 @@ void ki_tx_put(struct ki_conn *c, struct ki_tx *tx)
 }
 
 /*
- * Have @len bytes at @data follow the headers, and padding, for which there is room. What is too
- * long for the answer's own memory was allocated, and stays until the answer was sent. Return 0
- * or -ENOMEM.
+ * Append @len bytes at @data, and padding for which there is room, to the headers. Data that
+ * is too long for the answer's own memory is sent from @data, which must stay until the answer
+ * was sent. Return 0 or -ENOMEM.
  */
 int ki_tx_payload(struct ki_conn *c, struct ki_tx *tx, void *data, u32 len)
 {
@@ -79,7 +79,7 @@ int ki_tx_payload(struct ki_conn *c, struct ki_tx *tx, void *data, u32 len)
 	return -ENOMEM;
 }
 
-/* Is it a text that the initiator is to ask for more of? */
+/* Is @tx a text that the initiator is to ask for more of? */
 bool ki_tx_is_part(struct ki_tx *tx)
 {
 	const struct iscsi_hdr *hdr = ki_tx_hdr(tx);
@@ -112,19 +112,19 @@ void ki_tx_request(struct ki_tx *tx, DAT_LMR_TRIPLET *segs, KDAT_REQUEST *r)
 		r->invalidate_flag = DAT_TRUE;
 }
 
-/* Have LIO free a command that will not be answered with all others of its connection. */
+/* Have LIO free a command that will not be answered, with all others of its connection. */
 static void ki_list(struct iscsit_cmd *cmd)
 {
 	struct iscsit_conn *conn = cmd->conn;
 
 	spin_lock_bh(&conn->cmd_lock);
-	/* One that was rejected may not be listed. */
+	/* A command that was rejected may not be listed. */
 	if (list_empty(&cmd->i_conn_node))
 		list_add_tail(&cmd->i_conn_node, &conn->conn_cmd_list);
 	spin_unlock_bh(&conn->cmd_lock);
 }
 
-/* Free a command that needs nothing any more. */
+/* Free a command that is finished. */
 static void ki_cmd_end(struct iscsit_cmd *cmd)
 {
 	struct iscsit_conn *conn = cmd->conn;
@@ -137,8 +137,8 @@ static void ki_cmd_end(struct iscsit_cmd *cmd)
 }
 
 /*
- * The answer to @cmd was not sent: does LIO free the command with all others of the
- * connection, which has ended? It may be about to: a command of SCSI is listed until then.
+ * Does LIO free @cmd, whose answer was not sent, with all other commands of the connection,
+ * which has ended? LIO may be about to: a SCSI command is listed until then.
  */
 static bool ki_is_left_to_lio(struct iscsit_cmd *cmd, u8 opcode)
 {
@@ -153,7 +153,7 @@ static bool ki_is_left_to_lio(struct iscsit_cmd *cmd, u8 opcode)
 	return listed;
 }
 
-/* An answer was sent, or its connection has ended. */
+/* Complete an answer: it was sent, or the connection has ended. */
 static void ki_tx_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 {
 	struct ki_tx *tx = container_of(wr, struct ki_tx, wr);
@@ -163,7 +163,7 @@ static void ki_tx_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 
 	ki_tx_put(c, tx);
 	if (opcode == ISCSI_OP_LOGOUT_RSP) {
-		/* The transmitting thread waits for this: see ki_log_out(). */
+		/* ki_log_out() waits for this in the transmitting thread. */
 		WRITE_ONCE(c->logout_sent, true);
 		wake_up_all(&c->wq);
 		return;
@@ -172,7 +172,7 @@ static void ki_tx_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 		return;
 	switch (opcode) {
 	case ISCSI_OP_TEXT_RSP:
-		/* The initiator may have asked for more already. */
+		/* The command goes on; the initiator may have asked for more already. */
 		if (part)
 			return;
 		break;
@@ -184,16 +184,16 @@ static void ki_tx_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 	ki_cmd_end(cmd);
 }
 
-/* An answer is complete, and has data of @kc to be written before it, or not. */
+/* Prepare a complete answer, and the mapped data of @kc, if any, for ki_push_answer(). */
 static void ki_tx_ready(struct ki_conn *c, struct ki_tx *tx)
 {
 	struct ki_cmd *kc = ki_cmd(tx->cmd);
 
 	trace_kdapl_isert_answer(c, ki_tx_hdr(tx), kc->mapped ? tx->cmd->se_cmd.data_length : 0);
-	/* The backend is through with the command. */
+	/* The backend is done with the command. */
 	ki_buf_take_back(c, kc);
 	kc->tx = tx;
-	/* What was mapped to be read, and could not be, is not to be written. */
+	/* Data that was mapped to be read, and could not be, must not be written. */
 	if (kc->reads || !kc->mapped)
 		kc->n = kc->at;
 	kc->reads = false;
@@ -218,9 +218,9 @@ static void ki_tx_sense(struct ki_tx *tx, struct iscsit_cmd *cmd)
 }
 
 /*
- * Build the answer to a command of SCSI, and map the data of a read. The CDB may want less than
- * the initiator has room for, or nothing. Return 0, -EAGAIN: all answers are in use, -ENOMEM,
- * or another errno.
+ * Build the answer to a SCSI command, and map the data of a read. The CDB may want less than
+ * the initiator has room for, or nothing. Return 0, -EAGAIN if all answers are in use,
+ * -ENOMEM, or another errno.
  */
 int ki_answer(struct ki_conn *c, struct ki_cmd *kc)
 {
@@ -248,8 +248,8 @@ int ki_answer(struct ki_conn *c, struct ki_cmd *kc)
 }
 
 /*
- * iscsit_queue_data_in(): RDMA Writes of the data, and the status. It is not good, and has sense
- * data, when a tape has read a mark, or a block of another length.
+ * iscsit_queue_data_in(): post RDMA Writes of the data, and the status. The status is an error
+ * with sense data when a tape has read a mark, or a block of another length.
  */
 int ki_queue_data_in(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
 {
@@ -270,14 +270,14 @@ int ki_queue_status(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
 
 /* ---- In the transmitting thread --------------------------------------------------- */
 
-/* Set @tx to an answer for @cmd. Return false while all are in use. */
+/* Set @tx to an answer for @cmd. Return false while all answers are in use. */
 static bool ki_tx_try(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_tx **tx)
 {
 	*tx = ki_tx_get(c, cmd);
 	return *tx || READ_ONCE(c->down);
 }
 
-/* Take an answer, and wait for one if need be; NULL if the connection ends. */
+/* Take an answer, and wait for one if need be; return NULL if the connection ends. */
 static struct ki_tx *ki_tx_wait(struct ki_conn *c, struct iscsit_cmd *cmd)
 {
 	struct ki_tx *tx = NULL;
@@ -287,9 +287,7 @@ static struct ki_tx *ki_tx_wait(struct ki_conn *c, struct iscsit_cmd *cmd)
 	return tx;
 }
 
-/*
- * As ki_tx_payload(), in a thread that may wait for memory: nobody but the connection needs it.
- */
+/* Like ki_tx_payload(), but wait for memory: only this connection needs the thread. */
 static int ki_tx_payload_wait(struct ki_conn *c, struct ki_tx *tx, void *data, u32 len)
 {
 	unsigned long until = jiffies + KI_PATIENCE;
@@ -313,7 +311,7 @@ static int ki_send_text(struct ki_conn *c, struct ki_tx *tx)
 				    ISCSI_INFINIBAND);
 	if (len < 0)
 		return len;
-	/* LIO makes new text for what the initiator asks for next, and forgets this. */
+	/* LIO makes new text when the initiator asks for more, and forgets this text. */
 	tx->text = cmd->buf_ptr;
 	cmd->buf_ptr = NULL;
 	return ki_tx_payload_wait(c, tx, tx->text, len);
@@ -353,8 +351,8 @@ static int ki_tx_build(struct ki_conn *c, struct ki_tx *tx, int state)
 }
 
 /*
- * Has LIO found fault with unsolicited data of @cmd? It ends the connection, and frees the
- * command then, to which the completion of an answer would leave a reference.
+ * Has LIO found fault with unsolicited data of @cmd? LIO then ends the connection and frees
+ * the command, to which the completion of an answer would leave a reference.
  */
 static bool ki_is_unanswered(struct iscsit_cmd *cmd)
 {
@@ -363,9 +361,9 @@ static bool ki_is_unanswered(struct iscsit_cmd *cmd)
 }
 
 /*
- * Have LIO do what was asked for by the logout @cmd, whose answer is on its way. A logout of
- * another connection ends nothing, so its command is freed here. Without the answer, @c is down,
- * and LIO frees the command with all others.
+ * Have LIO do what the logout @cmd asks for, when its answer was sent. A logout of another
+ * connection ends nothing, so its command is freed here. If the answer was not sent, @c is
+ * down, and LIO frees the command with all others.
  */
 static int ki_log_out(struct ki_conn *c, struct iscsit_cmd *cmd)
 {
@@ -376,20 +374,20 @@ static int ki_log_out(struct ki_conn *c, struct iscsit_cmd *cmd)
 	if (!wait_event_timeout(c->wq, READ_ONCE(c->logout_sent) || READ_ONCE(c->down),
 				KI_SILENCE)) {
 		ki_conn_break(c, "it does not take the answer to its logout");
-		/* A connection that ends flushes it. */
+		/* The end of the connection flushes the answer. */
 		wait_event(c->wq, READ_ONCE(c->logout_sent) || READ_ONCE(c->down));
 	}
 	if (!iscsit_logout_post_handler(cmd, c->conn))
 		return -ECONNRESET;
 	if (READ_ONCE(c->logout_sent)) {
-		/* There may be another one, and ki_credit_judge() asks for one of @c. */
+		/* There may be another logout; ki_credit_judge() asks for one of @c. */
 		WRITE_ONCE(c->logout_sent, false);
 		ki_cmd_end(cmd);
 	}
 	return 0;
 }
 
-/* iscsit_response_queue(): -ECONNRESET tells the thread that @conn is no more. */
+/* iscsit_response_queue(): -ECONNRESET tells LIO's thread that @conn is gone. */
 int ki_response_queue(struct iscsit_conn *conn, struct iscsit_cmd *cmd, int state)
 {
 	struct ki_conn *c = conn->context;

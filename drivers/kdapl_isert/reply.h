@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * What waits to be answered (queue.c), and answers (reply.c). Included by isert.h.
- */
+/* Commands that wait to be answered (queue.c), and answers (reply.c). Included by isert.h. */
 #ifndef KDAPL_ISERT_REPLY_H
 #define KDAPL_ISERT_REPLY_H
 

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Receive buffers: one SRQ for all connections of an adapter. A buffer is at the
- * SRQ, or with whoever handles its message and posts it again.
+ * Receive buffers: one SRQ for all connections of an adapter. A buffer is at the SRQ, or with
+ * the function that handles its message and posts it again.
  *
- * The queue has srq_size buffers, srq_per_session more for each connection, and at
- * least what connections have reserved (credit.c). The low watermark tells that most
- * buffers are in use: the queue is doubled, and becomes shorter again when it was
- * calm for a while. The watermark is armed again only when the queue has recovered;
- * earlier, the same event would repeat.
+ * The queue has srq_size buffers, srq_per_session more for each connection, and at least as
+ * many as connections have reserved (credit.c). The low watermark tells that most buffers are
+ * in use: the queue is doubled, and becomes shorter again when it was calm for a while. The
+ * watermark is armed again only when the queue has recovered; earlier, the same event would
+ * repeat.
  *
- * Memory comes in blocks of KI_BLOCK_ORDER, never larger ones. To shrink, the
- * youngest block retires: its buffers are not posted again when they return, and when
- * all have returned the queue is shortened and the block freed. Nothing can be taken
- * out of a queue, so on an idle adapter this takes until the next messages.
+ * Memory comes in blocks of KI_BLOCK_ORDER, never larger ones. To shrink, the youngest block
+ * retires: its buffers are not posted again when they return, and when all have returned the
+ * queue is shortened and the block freed. Nothing can be taken out of a queue, so on an idle
+ * adapter this takes until the next messages.
  *
- * A backend may write from the buffer that the data of a small command came in: up to a
- * quarter of the buffers are lent, so that a backend which stands still cannot have them
- * all, and none on iWARP, where what is promised to sessions has to be posted.
+ * A backend may write from the buffer that holds the data of a small command. Up to a quarter
+ * of the buffers are lent in this way, so that a backend which stands still cannot have them
+ * all; none is on iWARP, where the buffers that sessions have reserved must be posted.
  *
- * a->srq_mutex guards the list of blocks and the length, a->srq_lock what blocks that
- * retire have got back. ki_buf_post() takes the lock for these only.
+ * a->srq_mutex guards the list of blocks and the length, a->srq_lock the buffers that retiring
+ * blocks have got back. ki_buf_post() takes a->srq_lock only for these.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -46,7 +46,7 @@ static unsigned int srq_max = 9000;
 module_param(srq_max, uint, 0644);
 MODULE_PARM_DESC(srq_max, "most receive buffers of an adapter");
 
-/* Register @len bytes of @pages for this side alone; @all is set to all of them. */
+/* Register @len bytes of @pages for local access only, and set @all to all of them. */
 int ki_pages_register(struct ki_adapter *a, struct page *pages, size_t len,
 		      DAT_MEM_PRIV_FLAGS priv, DAT_LMR_HANDLE *lmr,
 		      DAT_LMR_TRIPLET *all)
@@ -68,9 +68,9 @@ int ki_pages_register(struct ki_adapter *a, struct page *pages, size_t len,
 }
 
 /*
- * Free pages of 2^@order and their registration, if there is one. That is refused while a
- * driver does not let go of a connection: the device may still write into the pages, which
- * are given up then.
+ * Free 2^@order pages and their registration, if there is one. dat_lmr_free() fails while a
+ * driver does not end a connection: the device may still write into the pages, which are
+ * leaked then.
  */
 void ki_pages_free(DAT_LMR_HANDLE lmr, struct page *pages, unsigned int order)
 {
@@ -91,7 +91,7 @@ static void ki_buf_give(struct ki_adapter *a, struct ki_buf *buf)
 				    ki_strerror(ret));
 }
 
-/* Keep a buffer whose block retires; false if the block does not. */
+/* Keep a buffer whose block is retiring; return false if the block is not. */
 static bool ki_buf_keep(struct ki_adapter *a, struct ki_buf *buf)
 {
 	struct ki_block *b = buf->block;
@@ -119,7 +119,7 @@ void ki_buf_post(struct ki_adapter *a, struct ki_buf *buf)
 /* ---- Buffers that backends write from -------------------------------------------- */
 
 /*
- * Let @kc have @buf, whose message is its PDU; false if the data has to be copied.
+ * Lend @buf, which has the PDU of @kc, to @kc; return false if the data has to be copied.
  * litmus: none, a count.
  */
 bool ki_buf_lend(struct ki_conn *c, struct ki_cmd *kc, struct ki_buf *buf)
@@ -148,7 +148,7 @@ static void ki_buf_unlend(struct ki_conn *c, struct ki_buf *buf)
 	ki_buf_post(c->a, buf);
 }
 
-/* The backend is through with the command. Context: any but hard interrupts. */
+/* Take back the buffer lent to @kc, if any. Context: any but hard interrupts. */
 void ki_buf_take_back(struct ki_conn *c, struct ki_cmd *kc)
 {
 	struct ki_buf *buf = kc->buf;
@@ -158,7 +158,7 @@ void ki_buf_take_back(struct ki_conn *c, struct ki_cmd *kc)
 		ki_buf_unlend(c, buf);
 }
 
-/* Take back what commands had that were never answered; all of @c have ended. */
+/* Take back the buffers of commands that were never answered; all commands of @c have ended. */
 void ki_bufs_take_back(struct ki_conn *c)
 {
 	struct ki_buf *buf, *next;
@@ -185,7 +185,7 @@ static unsigned int ki_srq_wanted(struct ki_adapter *a)
 	lockdep_assert_held(&a->srq_mutex);
 
 	n = min_t(u64, n + a->srq_extra, ki_srq_limit(a));
-	/* What sessions may send already is covered, also if srq_max has become less since. */
+	/* Cover what sessions may send already, even if srq_max was lowered since. */
 	n = max_t(u64, n, a->reserved) + KI_BLOCK_BUFS - 1;
 	return max_t(unsigned int, rounddown((unsigned int)n, KI_BLOCK_BUFS),
 		     KI_BLOCK_BUFS);
@@ -235,7 +235,7 @@ err_free:
 	return -ENOMEM;
 }
 
-/* Make the queue as long as @n buffers; a post beyond its length would fail. */
+/* Make the queue longer, up to @n buffers; first resize it, as a post beyond it would fail. */
 static int ki_srq_grow(struct ki_adapter *a, unsigned int n)
 {
 	DAT_RETURN ret;
@@ -261,7 +261,7 @@ static void ki_srq_set_low(struct ki_adapter *a)
 	dat_srq_set_lw(a->srq, a->srq_low);
 }
 
-/* Post the buffers of a block again that was to retire. */
+/* Recall a retiring block: post its buffers again. */
 static void ki_block_recall(struct ki_adapter *a, struct ki_block *b)
 {
 	unsigned long home;
@@ -331,13 +331,13 @@ static DAT_COUNT ki_srq_available(struct ki_adapter *a)
 
 /* ---- When it changes ------------------------------------------------------------- */
 
-/* Have the length looked at now. Context: any. */
+/* Run ki_srq_work() now. Context: any. */
 void ki_srq_adapt(struct ki_adapter *a)
 {
 	mod_delayed_work(system_long_wq, &a->srq_work, 0);
 }
 
-/* The low watermark was crossed. Context: process. */
+/* Note that the low watermark was crossed. Context: process. */
 void ki_srq_ran_low(struct ki_adapter *a)
 {
 	WRITE_ONCE(a->ran_low, true);
@@ -345,7 +345,7 @@ void ki_srq_ran_low(struct ki_adapter *a)
 	ki_srq_adapt(a);
 }
 
-/* Double the queue, or arm the watermark again if enough buffers are there. */
+/* Double the queue, or arm the watermark again if enough buffers are available. */
 static void ki_srq_recover(struct ki_adapter *a)
 {
 	if (ki_srq_available(a) >= (DAT_COUNT)a->srq_low) {
@@ -374,7 +374,7 @@ static void ki_srq_work(struct work_struct *work)
 	if (a->ran_low) {
 		ki_srq_recover(a);
 	} else if (a->srq_extra) {
-		/* It was calm for a while, unless sessions have come and gone. */
+		/* The queue was calm for KI_CALM, unless sessions have come and gone. */
 		if (ki_srq_available(a) >= (DAT_COUNT)(a->bufs / 4 * 3))
 			a->srq_extra /= 2;
 		mod_delayed_work(system_long_wq, &a->srq_work, KI_CALM);
@@ -389,24 +389,24 @@ out:
 	mutex_unlock(&a->srq_mutex);
 }
 
-/* Have as many buffers posted as connections have reserved. */
+/* Make sure that as many buffers are posted as connections have reserved. */
 static bool ki_srq_cover(struct ki_adapter *a)
 {
 	unsigned int wanted = ki_srq_wanted(a);
 
 	if (a->bufs < a->reserved && ki_srq_grow(a, wanted))
 		return false;
-	/* Buffers of blocks that retire are not posted. */
+	/* Recall retiring blocks, whose buffers are not posted. */
 	if (a->reserved)
 		ki_srq_sort(a, wanted);
 	return true;
 }
 
 /**
- * ki_srq_join() - a connection comes
+ * ki_srq_join() - count a connection that comes
  * @a: the adapter
- * @n: what it may send at once, on a device that an empty SRQ would end connections of;
- *	else 0
+ * @n: buffers to reserve for what the connection may send at once, on a device that ends
+ *	connections when the SRQ is empty; else 0
  *
  * Context: process
  * Return: false if there cannot be as many buffers as all may send
@@ -432,15 +432,15 @@ bool ki_srq_join(struct ki_adapter *a, unsigned int n)
 }
 
 /*
- * Reserve up to @most more buffers, all of them if @all is set, for a connection that
- * has joined. Return how many were. Context: process.
+ * Reserve up to @most more buffers, or exactly @most if @all is set, for a connection that has
+ * joined. Return the number of reserved buffers. Context: process.
  */
 unsigned int ki_srq_reserve(struct ki_adapter *a, unsigned int most, bool all)
 {
 	unsigned int left;
 
 	mutex_lock(&a->srq_mutex);
-	/* Half of the rest is for those who are still to come. */
+	/* Half of the rest is for connections that are still to come. */
 	left = ki_srq_limit(a) - min(a->reserved, ki_srq_limit(a));
 	if (!all)
 		most = min(most, left / 2);
@@ -455,7 +455,7 @@ unsigned int ki_srq_reserve(struct ki_adapter *a, unsigned int most, bool all)
 	return most;
 }
 
-/* A connection has gone that had reserved @n buffers. Context: process. */
+/* Remove a connection that had reserved @n buffers from the counts. Context: process. */
 void ki_srq_leave(struct ki_adapter *a, unsigned int n)
 {
 	mutex_lock(&a->srq_mutex);
@@ -467,7 +467,7 @@ void ki_srq_leave(struct ki_adapter *a, unsigned int n)
 
 /* ---- Start and stop -------------------------------------------------------------- */
 
-/* Make the SRQ and its buffers. ki_srq_stop() is due after an error as well. */
+/* Make the SRQ and its buffers. The caller calls ki_srq_stop() after an error as well. */
 DAT_RETURN ki_srq_start(struct ki_adapter *a)
 {
 	DAT_SRQ_ATTR attr = {
@@ -487,7 +487,7 @@ DAT_RETURN ki_srq_start(struct ki_adapter *a)
 	return ret;
 }
 
-/* Prepare what ki_srq_stop() needs. */
+/* Initialise what ki_srq_stop() needs. */
 void ki_srq_init(struct ki_adapter *a)
 {
 	mutex_init(&a->srq_mutex);
@@ -496,7 +496,7 @@ void ki_srq_init(struct ki_adapter *a)
 	INIT_DELAYED_WORK(&a->srq_work, ki_srq_work);
 }
 
-/* Free all. No connection is left, and no upcall reports the watermark any more. */
+/* Free the SRQ and its buffers. No connection is left, and no upcall reports the watermark. */
 void ki_srq_stop(struct ki_adapter *a)
 {
 	struct ki_block *b, *next;

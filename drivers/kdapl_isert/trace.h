@@ -36,13 +36,13 @@ DECLARE_EVENT_CLASS(ki_pdu,
 		  __entry->len)
 );
 
-/* A PDU has come, and its lengths are right; @len bytes with all headers. */
+/* A PDU has come, and its lengths are right; @len: bytes with all headers */
 DEFINE_EVENT(ki_pdu, kdapl_isert_request,
 	TP_PROTO(const struct ki_conn *c, const struct iscsi_hdr *hdr, u32 len),
 	TP_ARGS(c, hdr, len)
 );
 
-/* An answer is ready to be sent, after @len bytes that are written to the initiator. */
+/* An answer is ready to be sent, behind @len bytes of data for the initiator. */
 DEFINE_EVENT(ki_pdu, kdapl_isert_answer,
 	TP_PROTO(const struct ki_conn *c, const struct iscsi_hdr *hdr, u32 len),
 	TP_ARGS(c, hdr, len)
