@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Adapters: an IA with one PZ, one SRQ, and a few EVDs, one for each of as many CPUs,
- * that all connections share. An adapter is made for its first portal and freed with
- * the last of its portals and connections. ki_adapters_lock protects the list, and the
- * names, which follow those of the devices.
+ * Adapters: an IA with one PZ, one SRQ and an EVD for each of up to KI_COMPS CPUs, which all
+ * connections share. An adapter is made for its first portal and freed with the last of its
+ * portals and connections. ki_adapters_lock protects the list, and the names, which follow the
+ * names of the devices.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -28,7 +28,9 @@ static void ki_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
 		ki_srq_ran_low(a);
 		break;
 	case DAT_ASYNC_EP_SOFT_HIGH_WATERMARK:
-		/* ki_conn_free() takes the mutex after it has freed the Endpoint. */
+		/*
+		 * ki_conn_free() takes the mutex after dat_ep_free(), so the connection stays.
+		 */
 		mutex_lock(&a->cm_mutex);
 		if (dat_get_consumer_context(async->dat_handle, &context) ==
 		    DAT_SUCCESS)
@@ -63,7 +65,7 @@ static DAT_RETURN ki_adapter_query(struct ki_adapter *a)
 		a->max_reads = clamp(attr->max_rdma_read_per_ep_out, 1, KI_READS);
 		a->max_rdma = min_t(u64, attr->max_rdma_size, SZ_16M);
 		a->max_srq = attr->max_recv_per_srq;
-		/* Private data of InfiniBand and RoCE is never longer. */
+		/* Only iWARP has longer private data. */
 		a->iwarp = prov->max_private_data_size > 56;
 	}
 	kfree(prov);
@@ -83,7 +85,7 @@ static DAT_RETURN ki_adapter_comps(struct ki_adapter *a)
 		mutex_init(&comp->mutex);
 		upcall.instance_data = comp;
 		upcall.upcall_func = ki_comp_upcall;
-		/* LIO sleeps in what it does with a PDU: no upcalls in softirq. */
+		/* LIO may sleep while it handles a PDU, so no upcalls in softirq. */
 		ret = dat_evd_kcreate(a->ia, KI_EVD_QLEN,
 				      DAT_UPCALL_SINGLE_INSTANCE, &upcall,
 				      DAT_EVD_DTO_FLAG | DAT_EVD_SOFTWARE_FLAG,
@@ -119,7 +121,7 @@ static DAT_RETURN ki_adapter_objects(struct ki_adapter *a)
 	return ret;
 }
 
-/* Close the IA, with all that is left in it, and free the memory. */
+/* Close the IA with everything that is left in it, and free the memory. */
 static void ki_adapter_destroy(struct ki_adapter *a)
 {
 	struct ki_comp *comp;
@@ -143,13 +145,13 @@ static void ki_adapter_release(struct kref *ref)
 	ki_adapter_destroy(a);
 }
 
-/* Drop a reference. Context: process, in no upcall. */
+/* Drop a reference on @a. Context: process, but no upcall. */
 void ki_adapter_put(struct ki_adapter *a)
 {
 	kref_put_mutex(&a->ref, ki_adapter_release, &ki_adapters_lock);
 }
 
-/* Make the adapter of an IA. */
+/* Open the IA @name and make its adapter. */
 static DAT_RETURN ki_adapter_open(char *name, struct ki_adapter **adapter)
 {
 	struct ki_adapter *a = kzalloc(sizeof(*a), GFP_KERNEL);
@@ -184,8 +186,8 @@ static DAT_RETURN ki_adapter_open(char *name, struct ki_adapter **adapter)
 }
 
 /*
- * Set *@adapter to the adapter of an IA, referenced. The caller has looked up @name before
- * it called ki_adapters_follow(). Context: process.
+ * Set *@adapter to the adapter of the IA @name, with a reference. The caller has looked up
+ * @name before it called ki_adapters_follow(). Context: process.
  */
 DAT_RETURN ki_adapter_get_name(char *name, struct ki_adapter **adapter)
 {

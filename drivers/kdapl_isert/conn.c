@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Connections: accepted by the upcall of a portal's listener, taken over by LIO
- * when the first login request is there (ki_accept_np()), since LIO's thread of the
- * portal deals with one after the other; and freed when LIO has released its own.
+ * Connections. The upcall of a portal's listener accepts them. LIO takes a connection over
+ * when the first login request is there (ki_accept_np()), since LIO's thread of the portal
+ * handles one connection after the other. A connection is freed when LIO has released its own.
  *
- * A connection ends when its Endpoint's last event has come (->down): LIO's
- * receiving thread notices, and takes the connection down through ki_wait_conn() and
- * ki_free_conn(). Whoever else wants to end it disconnects the Endpoint.
+ * A connection ends when its Endpoint's last event has come (->down): LIO's receiving thread
+ * notices, and takes the connection down through ki_wait_conn() and ki_free_conn(). Any other
+ * function ends a connection by disconnecting the Endpoint.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -18,10 +18,10 @@
 #include <target/iscsi/iscsi_target_core.h>
 #include "isert.h"
 
-/* Number of the last connection. */
+/* Number of the last connection */
 static atomic_t ki_ids;
 
-/* Tell the log why a connection ends. Context: any. */
+/* Log why a connection ends. Context: any. */
 void ki_conn_warn(struct ki_conn *c, const char *why)
 {
 	pr_warn_ratelimited("%s at %s is disconnected: %s\n",
@@ -29,7 +29,7 @@ void ki_conn_warn(struct ki_conn *c, const char *why)
 }
 
 /*
- * End a connection because of what its peer has done, once. litmus: one-winner
+ * End a connection, once, because of what its peer has done. litmus: one-winner
  * Context: any.
  */
 static void ki_conn_blame(struct ki_conn *c, const char *why)
@@ -49,9 +49,9 @@ void ki_conn_break(struct ki_conn *c, const char *why)
 }
 
 /*
- * A request of @c has completed with @status. If the initiator has no such memory as a command
- * says, its adapter ends the connection, and may have done so before this side is told why.
- * Context: any.
+ * Handle an error @status of a request of @c. If a command names memory that the initiator
+ * does not have, the initiator's adapter ends the connection, and may have done so before this
+ * side is told why. Context: any.
  */
 void ki_conn_judge(struct ki_conn *c, DAT_DTO_COMPLETION_STATUS status)
 {
@@ -113,9 +113,9 @@ static DAT_RETURN ki_conn_ep(struct ki_conn *c)
 }
 
 /*
- * Free a connection of which nothing is posted: LIO has never had it, or ki_conn_stop() has
- * run. Its end is not waited for, since over iWARP a peer that is not established decides when
- * that is.
+ * Free a connection with nothing posted: LIO has never had it, or ki_conn_stop() has run.
+ * There is no wait for the end of the connection, since over iWARP a peer that is not
+ * established decides when it comes.
  */
 void ki_conn_free(struct ki_conn *c)
 {
@@ -124,7 +124,7 @@ void ki_conn_free(struct ki_conn *c)
 	ki_conn_forget(c);
 	if (c->ep)
 		dat_ep_free(c->ep);
-	/* No upcall finds the connection any more; wait for those that have. */
+	/* No upcall finds the connection any more; wait for upcalls that have found it. */
 	mutex_lock(&c->comp->mutex);
 	mutex_unlock(&c->comp->mutex);
 	mutex_lock(&c->a->cm_mutex);
@@ -144,7 +144,7 @@ void ki_conn_free(struct ki_conn *c)
 	kfree(c);
 }
 
-/* Disconnect, and wait until nothing that was posted is left. */
+/* Disconnect @c, and wait until everything that was posted has completed. */
 void ki_conn_stop(struct ki_conn *c)
 {
 	dat_ep_disconnect(c->ep, DAT_CLOSE_ABRUPT_FLAG);
@@ -155,10 +155,10 @@ void ki_conn_stop(struct ki_conn *c)
 /* ---- Connections that were refused ------------------------------------------------- */
 
 /*
- * LIO has forgotten these connections, so that its thread need not wait until the initiators have
- * taken their refusals: c->linger ends each when that was taken, or after KI_SILENCE. When there
- * are more than KI_PENDING, the oldest ends at once. ki_linger_lock protects the list; c->lock is
- * taken outside of it.
+ * LIO has released these connections, so that its thread need not wait until the initiators
+ * have taken their refusals: c->linger ends each connection when its refusal was taken, or
+ * after KI_SILENCE. When there are more than KI_PENDING, the oldest ends at once.
+ * ki_linger_lock protects the list; c->lock is taken outside of it.
  */
 static LIST_HEAD(ki_lingering);
 static unsigned int ki_nlingering;
@@ -170,8 +170,8 @@ static void ki_linger_work(struct work_struct *work)
 	struct ki_conn *c = container_of(to_delayed_work(work), struct ki_conn, linger);
 
 	/*
-	 * The end of the connection flushes the refusal, whose completion would queue this work
-	 * again. From here on nobody does; what was queued since it began is taken back.
+	 * ki_conn_stop() flushes the refusal, whose completion would queue this work again.
+	 * Without ->lingers it does not; cancel what was queued since the work began.
 	 */
 	spin_lock_bh(&c->lock);
 	c->lingers = false;
@@ -182,27 +182,27 @@ static void ki_linger_work(struct work_struct *work)
 	cancel_delayed_work(&c->linger);
 	ki_conn_stop(c);
 	ki_conn_free(c);
-	/* The last that is done here: the module may go. */
+	/* This is the last step here: the module may go afterwards. */
 	spin_lock_bh(&ki_linger_lock);
 	if (!--ki_nlingering)
 		wake_up_all(&ki_linger_wq);
 	spin_unlock_bh(&ki_linger_lock);
 }
 
-/* End a connection that lingers. Its c->lock is held, or ki_linger_lock. */
+/* End a connection that lingers. The caller holds its c->lock, or ki_linger_lock. */
 void ki_linger_now(struct ki_conn *c)
 {
 	mod_delayed_work(ki_end_wq, &c->linger, 0);
 }
 
-/* Has LIO refused @c, which does not know yet? c->lock is held. */
+/* Has LIO refused @c, whose peer may not have the refusal yet? c->lock is held. */
 static bool ki_may_linger(struct ki_conn *c)
 {
 	lockdep_assert_held(&c->lock);
 	return c->refused && c->sending && !READ_ONCE(c->down) && !READ_ONCE(c->broken);
 }
 
-/* Take @c over from LIO, which frees its own, if the peer may still be taking its refusal. */
+/* Take @c over from LIO, which frees its own, if the peer may still be taking the refusal. */
 static bool ki_conn_linger(struct ki_conn *c)
 {
 	bool lingers;
@@ -232,7 +232,7 @@ static bool ki_nobody_lingers(void)
 	return none;
 }
 
-/* Wait until no connection lingers: the module goes, so there are no new ones. */
+/* Wait until no connection lingers. The module goes, so there are no new ones. */
 void ki_linger_end(void)
 {
 	struct ki_conn *c;
@@ -289,8 +289,8 @@ err:
 }
 
 /*
- * May one more connection wait at a portal? When many do, one that has been silent for
- * longest makes room, so that who says nothing keeps nobody out. One that is not open yet
+ * May one more connection wait at a portal? If KI_PENDING do, the one that has been silent for
+ * longest makes room, so that silent peers keep nobody out. A connection that is not open yet
  * cannot be broken: dat_cr_accept() would connect it all the same. Context: process.
  */
 static bool ki_pending_room(struct ki_portal *p)
@@ -314,7 +314,7 @@ out:
 	return room;
 }
 
-/* Tell the peer of a connection request that there will be no connection. Context: process. */
+/* Reject a connection request. Context: process. */
 static void ki_cr_refuse(struct ki_listener *l, DAT_CR_HANDLE cr)
 {
 	atomic_long_inc(&l->a->stats[KI_STAT_REFUSED]);
@@ -335,7 +335,7 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	if (dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) != DAT_SUCCESS)
 		return;
 	atomic_long_inc(&l->a->stats[KI_STAT_REQUESTS]);
-	/* LIO takes one after the other; who is turned away tries again. */
+	/* LIO takes one connection after the other; a peer that is turned away tries again. */
 	if (!READ_ONCE(l->a->gone) && ki_pending_room(p))
 		c = ki_conn_new(l, &param);
 	if (!c) {
@@ -344,7 +344,7 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	}
 	if (!c->invalidate)
 		cm.flags |= ISERT_SEND_W_INV_NOT_USED;
-	/* It is on the list before its first event can come. */
+	/* Put the connection on the list before its first event can come. */
 	c->accepting = true;
 	spin_lock_bh(&p->lock);
 	list_add_tail(&c->link, &p->pending);
@@ -354,7 +354,7 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	spin_lock_bh(&p->lock);
 	c->accepting = false;
 	if (ret == DAT_SUCCESS) {
-		/* From here on it is the portal's thread's. */
+		/* From here on the connection belongs to the portal's thread. */
 		wake_up_all(&p->wq);
 		spin_unlock_bh(&p->lock);
 		return;
@@ -364,7 +364,7 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	spin_unlock_bh(&p->lock);
 	pr_warn_ratelimited("%s: cannot accept: %s\n", c->peer, ki_strerror(ret));
 	ki_conn_free(c);
-	/* The request is still to be answered. */
+	/* The connection request still has to be answered. */
 	ki_cr_refuse(l, cr);
 }
 
@@ -386,13 +386,13 @@ void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		} else {
 			spin_lock_bh(&c->lock);
 			WRITE_ONCE(c->down, true);
-			/* Nobody else can log in to the portal group until LIO notices. */
+			/* Until LIO notices, nobody else can log in to the portal group. */
 			ki_login_look(c);
 			spin_unlock_bh(&c->lock);
 		}
 		wake_up_all(&c->wq);
 		wake_up_all(&c->room);
-		/* ki_accept_np() takes it away with the same mutex held. */
+		/* ki_conn_detach() clears ->portal with the same mutex held. */
 		if (c->portal)
 			wake_up_all(&c->portal->wq);
 	}
@@ -402,8 +402,7 @@ void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 /* ---- LIO ------------------------------------------------------------------------------ */
 
 /*
- * The first login request has come, so that LIO can take the connection. Context:
- * process.
+ * Note that the first login request of @c has come, so that LIO can take @c. Context: process.
  */
 void ki_conn_ready(struct ki_conn *c)
 {
@@ -414,9 +413,9 @@ void ki_conn_ready(struct ki_conn *c)
 }
 
 /*
- * Has LIO told the receiving thread of @conn to end it? LIO does so by a signal, which does not
- * reach a thread that has not allowed signals yet. The thread has done so when it asks, and
- * conn->state_lock orders the question and the signal. Context: process.
+ * Has LIO told the receiving thread of @conn to end? LIO does so by a signal, which does not
+ * reach a thread that has not allowed signals yet. The thread allows signals before it calls
+ * this function, and conn->state_lock orders the question and the signal. Context: process.
  */
 bool ki_conn_must_end(struct iscsit_conn *conn)
 {
@@ -429,8 +428,8 @@ bool ki_conn_must_end(struct iscsit_conn *conn)
 }
 
 /*
- * Commands that LIO has rejected wait for its transmitting thread, which has ended. Have those
- * listed that are not, so that LIO frees them with all others.
+ * List the commands that LIO has rejected and that wait for its transmitting thread, which has
+ * ended. LIO then frees them with all others.
  */
 static void ki_list_rejected(struct iscsit_conn *conn)
 {
@@ -446,7 +445,7 @@ static void ki_list_rejected(struct iscsit_conn *conn)
 	spin_unlock_bh(&conn->cmd_lock);
 }
 
-/* iscsit_wait_conn(): nothing of the connection is at the device afterwards. */
+/* iscsit_wait_conn(): wait until nothing of the connection is at the device. */
 void ki_wait_conn(struct iscsit_conn *conn)
 {
 	struct ki_conn *c = conn->context;
@@ -458,13 +457,13 @@ void ki_wait_conn(struct iscsit_conn *conn)
 	WRITE_ONCE(c->closing, true);
 	lingers = ki_may_linger(c);
 	spin_unlock_bh(&c->lock);
-	/* From now on ki_pdu() gives nothing to LIO; wait until it has not. */
+	/* ki_pdu() gives nothing to LIO from now on; wait until a running call has returned. */
 	mutex_lock(&c->comp->mutex);
 	mutex_unlock(&c->comp->mutex);
-	/* This may be that work, so it cannot be waited for. */
+	/* This function may run in that work, so it cannot wait for the work. */
 	if (c->negotiates)
 		cancel_delayed_work(&conn->login_work);
-	/* There is no command before a login is complete; ki_free_conn() follows. */
+	/* There are no commands before a login is complete; ki_free_conn() does the rest. */
 	if (lingers)
 		return;
 	ki_list_rejected(conn);
@@ -472,10 +471,7 @@ void ki_wait_conn(struct iscsit_conn *conn)
 	ki_conn_stop(c);
 }
 
-/*
- * iscsit_free_conn(): LIO has released all commands, but for those that are being
- * aborted.
- */
+/* iscsit_free_conn(): LIO has released all commands, except those that are being aborted. */
 void ki_free_conn(struct iscsit_conn *conn)
 {
 	struct ki_conn *c = conn->context;
@@ -496,7 +492,7 @@ void ki_free_conn(struct iscsit_conn *conn)
 	conn->context = NULL;
 	if (ki_conn_linger(c))
 		return;
-	/* It has ended, unless ki_wait_conn() has left it to linger. */
+	/* ki_wait_conn() has done this, unless it has left the connection to linger. */
 	ki_conn_stop(c);
 	ki_conn_free(c);
 }

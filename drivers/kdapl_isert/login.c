@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Login: the requests arrive in receive buffers as all PDUs do (ki_login_pdu()). LIO
- * negotiates; it reads a request and writes an answer at a time.
+ * Login. Requests arrive in receive buffers as all PDUs do (ki_login_pdu()). LIO negotiates:
+ * it reads one request and writes one answer at a time.
  *
- * LIO's thread of a portal does that for one connection after the other, so nothing here waits
- * for a peer: an answer is posted, and ki_login_watch() ends the connection if it is not taken,
- * or no further request comes. A refusal is to reach the initiator although LIO ends the
- * connection at once; ki_conn_linger() leaves time for that.
+ * LIO's thread of a portal does so for one connection after the other, so nothing here waits
+ * for a peer: an answer is posted, and ki_login_watch() ends the connection if the peer does
+ * not take it, or sends no further request. A refusal is to reach the initiator although LIO
+ * ends the connection at once; ki_conn_linger() leaves time for that.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -16,16 +16,16 @@
 #include <linux/stringify.h>
 #include "isert.h"
 
-/* How long a peer may take when others want to log in: LIO lets in one at a time. */
+/* How long a peer may take when others want to log in: LIO lets in one at a time */
 #define KI_HURRY	(5 * HZ)
 
-/* A login request: LIO reads it in ki_get_login_rx(). */
+/* Keep a login request for LIO, which reads it in ki_get_login_rx(). */
 void ki_login_pdu(struct ki_conn *c, struct ki_buf *buf)
 {
 	bool first = false, ok = false;
 
 	spin_lock_bh(&c->lock);
-	/* One at a time, each after the answer to the one before. */
+	/* Requests come one at a time, each after the answer to the one before. */
 	if (!c->closing && !c->login_buf && (!c->login_seen || c->login_answered)) {
 		ok = true;
 		first = !c->login_seen;
@@ -48,7 +48,7 @@ void ki_login_pdu(struct ki_conn *c, struct ki_buf *buf)
 		ki_conn_break(c, "more login requests than answers");
 }
 
-/* Note what the first request of a connection says, as LIO wants to have it. */
+/* Note what the first request of a connection says, in the form that LIO wants. */
 static void ki_login_first(struct iscsi_login *login)
 {
 	struct iscsi_login_req *req = (struct iscsi_login_req *)login->req;
@@ -66,9 +66,10 @@ static void ki_login_first(struct iscsi_login *login)
 }
 
 /*
- * Of the lengths that the two sides offer for what an initiator sends the lesser one counts, as RFC
- * 7145 has it. LIO agrees to any, and buffers have room for KI_DATA_LEN: let LIO be offered no more
- * in the @len bytes of @text, which it answers then. Return how many bytes there are now.
+ * Limit an offer in the @len bytes of @text to KI_DATA_LEN, for which buffers have room. Of
+ * the lengths that both sides offer for what an initiator sends the lesser one counts, as RFC
+ * 7145 has it; LIO agrees to any length, and so answers the limited offer. Return the new
+ * length of @text.
  */
 static u32 ki_login_offer(char *text, u32 len)
 {
@@ -109,7 +110,7 @@ static int ki_login_copy(struct ki_conn *c, struct ki_buf *buf,
 		ki_login_first(login);
 	if (iscsi_target_check_login_request(conn, login) < 0)
 		return -EPROTO;
-	/* LIO looks for the end of the text. */
+	/* LIO relies on a terminating zero byte. */
 	memset(login->req_buf, 0, MAX_KEY_VALUE_PAIRS);
 	memcpy(login->req_buf, buf->va + KI_HEADERS, len);
 	len = ki_login_offer(login->req_buf, len);
@@ -118,10 +119,10 @@ static int ki_login_copy(struct ki_conn *c, struct ki_buf *buf,
 }
 
 /*
- * Refuse a connection for a session that there is already. One beside another would have
- * data come before the turn of its command, for which LIO has no memory. One that takes the
- * place of another would be in a session that LIO frees when that other one has ended, as
- * there is no error recovery. Return what LIO is to be told.
+ * Refuse a connection for an existing session, and return the errno for LIO. With two
+ * connections, data could come before the turn of its command, and LIO has no memory for it
+ * then. A connection that replaces another one would be in a session that LIO frees when the
+ * other one has ended, as there is no error recovery.
  */
 static int ki_login_no_joining(struct ki_conn *c, struct iscsit_conn *conn,
 			       struct iscsi_login *login)
@@ -140,7 +141,7 @@ static int ki_login_no_joining(struct ki_conn *c, struct iscsit_conn *conn,
 	return -ECONNREFUSED;
 }
 
-/* iscsit_get_login_rx(): the login timer interrupts it. */
+/* iscsit_get_login_rx(): read a login request; the login timer interrupts the wait for it. */
 int ki_get_login_rx(struct iscsit_conn *conn, struct iscsi_login *login)
 {
 	struct ki_conn *c = conn->context;
@@ -165,8 +166,8 @@ int ki_get_login_rx(struct iscsit_conn *conn, struct iscsi_login *login)
 }
 
 /*
- * Return why nobody can log in to the portal group, or NULL: LIO would let initiators
- * believe that what they send is protected all the way.
+ * Return why nobody can log in to the portal group, or NULL. With T10-PI, LIO would let
+ * initiators believe that what they send is protected all the way.
  */
 static const char *ki_login_hindrance(struct iscsit_conn *conn)
 {
@@ -175,13 +176,13 @@ static const char *ki_login_hindrance(struct iscsit_conn *conn)
 	struct se_device *dev;
 	struct se_lun *lun;
 
-	/* LIO has no session when it refuses one by itself. */
+	/* LIO has no session when it refuses a login by itself. */
 	if (!tpg || !conn->sess || conn->sess->sess_ops->SessionType)
 		return NULL;
 	if (tpg->tpg_attrib.t10_pi)
 		return "its portal group offers T10-PI, which kdapl_isert does not have";
 	rcu_read_lock();
-	/* LIO publishes these. litmus: handle */
+	/* LIO publishes LUNs and their devices. litmus: handle */
 	hlist_for_each_entry_rcu(lun, &tpg->tpg_se_tpg.tpg_lun_hlist, link) {
 		dev = rcu_dereference(lun->lun_se_dev);
 		if (dev && dev->dev_attrib.pi_prot_type)
@@ -191,7 +192,7 @@ static const char *ki_login_hindrance(struct iscsit_conn *conn)
 	return why;
 }
 
-/* Make an answer one that the initiator takes as final. */
+/* Turn an answer into a refusal that the initiator takes as final. */
 static void ki_login_refuse(struct ki_conn *c, struct ki_tx *tx, const char *why)
 {
 	struct iscsi_login_rsp *rsp = (struct iscsi_login_rsp *)ki_tx_hdr(tx);
@@ -204,33 +205,33 @@ static void ki_login_refuse(struct ki_conn *c, struct ki_tx *tx, const char *why
 }
 
 /*
- * Have LIO read the next login request, or notice that the connection has ended, with
- * c->lock held. LIO would do so beside whoever deals with another request, and might free the
- * connection: while LIO answers ki_login_answered() does it later, and while the thread of the
- * portal has the connection ki_portal_idle().
+ * Have LIO read the next login request, or notice that the connection has ended. c->lock is
+ * held. LIO does so in conn->login_work, which may free the connection, so it must not run
+ * beside another user of the connection. While LIO answers, ki_login_answered() calls this
+ * function later; while the thread of the portal has the connection, ki_portal_idle() does.
  */
 void ki_login_continue(struct ki_conn *c)
 {
 	lockdep_assert_held(&c->lock);
-	/* ki_wait_conn() cancels it. */
+	/* ki_wait_conn() sets ->closing, then cancels the work. */
 	if (!c->closing && !c->answering && !c->taker)
 		schedule_delayed_work(&c->conn->login_work, 0);
 }
 
 /*
- * Has LIO, which waits for the next request of a login, something to do? c->lock is held.
- * Context: any.
+ * Have LIO continue if it waits for the next request of a login and there is one, or the
+ * connection is down. c->lock is held. Context: any.
  */
 void ki_login_look(struct ki_conn *c)
 {
 	lockdep_assert_held(&c->lock);
-	/* Before it has answered the first one LIO waits for none. */
+	/* LIO waits for no request before it has answered the first one. */
 	if (c->negotiates && c->state == KI_LOGIN &&
 	    (c->login_buf || (c->login_answered && READ_ONCE(c->down))))
 		ki_login_continue(c);
 }
 
-/* An answer was posted if @err is 0; return what LIO is to be told. */
+/* Finish an answer, which was posted if @err is 0; return the errno for LIO. */
 static int ki_login_answered(struct ki_conn *c, int err)
 {
 	spin_lock_bh(&c->lock);
@@ -245,7 +246,7 @@ static int ki_login_answered(struct ki_conn *c, int err)
 	return err;
 }
 
-/* An answer was taken, or its connection has ended. */
+/* Complete an answer: the peer has taken it, or the connection has ended. */
 static void ki_login_sent(struct ki_conn *c, struct ki_wr *wr, bool ok)
 {
 	ki_tx_put(c, container_of(wr, struct ki_tx, wr));
@@ -257,7 +258,7 @@ static void ki_login_sent(struct ki_conn *c, struct ki_wr *wr, bool ok)
 	spin_unlock_bh(&c->lock);
 }
 
-/* Post the answer @tx. Return 0 or an errno: nothing was posted. */
+/* Post the answer @tx. Return 0, or an errno if nothing was posted. */
 static int ki_login_post(struct ki_conn *c, struct ki_tx *tx)
 {
 	DAT_LMR_TRIPLET segs[2];
@@ -269,7 +270,7 @@ static int ki_login_post(struct ki_conn *c, struct ki_tx *tx)
 }
 
 /*
- * iscsit_put_login_tx(). Before the answer is posted the connection is ready for what the
+ * iscsit_put_login_tx(): post an answer. Before that the connection is made ready for what the
  * initiator may send next.
  */
 int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len)
@@ -289,7 +290,7 @@ int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len
 		ki_login_refuse(c, tx, hindrance);
 		len = 0;
 	}
-	/* LIO uses its own memory for the next answer. */
+	/* LIO uses its memory again for the next answer. */
 	if (len) {
 		tx->text = kmemdup(login->rsp_buf, len, GFP_KERNEL);
 		err = tx->text ? ki_tx_payload(c, tx, tx->text, len) : -ENOMEM;
@@ -300,7 +301,7 @@ int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len
 		return -EIO;
 	}
 	spin_lock_bh(&c->lock);
-	/* After a refusal LIO may not even have prepared for another request. */
+	/* After a refusal LIO may not have prepared for another request. */
 	c->login_answered = !rsp->status_class;
 	c->negotiates |= c->login_answered;
 	c->refused = !c->login_answered;
@@ -319,9 +320,9 @@ int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len
 }
 
 /*
- * Does a login request of @c wait for LIO, which needs much less than a second for one? It may
- * wait for the thread of the portal, or inside of LIO: when the thread has read it, and another
- * initiator is about to log in to the portal group. Context: process.
+ * Has a login request of @c waited for LIO for a second? LIO needs much less for one. The
+ * request may wait for the thread of the portal, or inside of LIO: after the thread has read
+ * it, while another initiator logs in to the portal group. Context: process.
  */
 bool ki_login_waits(struct ki_conn *c)
 {
@@ -335,8 +336,8 @@ bool ki_login_waits(struct ki_conn *c)
 }
 
 /*
- * A second has passed: end @c if its login waits for the peer and has done so for too long.
- * @crowded: others wait for LIO. Context: process.
+ * Check the login of @c, once a second: end @c if the login has waited for the peer for too
+ * long. @crowded: others wait for LIO. Context: process.
  */
 void ki_login_watch(struct ki_conn *c, bool crowded)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * kdapl_isert.ko: registration with LIO, which calls through struct
- * iscsit_transport. The transport registers as that of InfiniBand; of several such
- * transports LIO uses the one that was registered first.
+ * kdapl_isert.ko: registration with LIO, which calls through struct iscsit_transport. The
+ * transport registers as that of InfiniBand; of several such transports LIO uses the one that
+ * was registered first.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -18,7 +18,7 @@ const char *ki_strerror(DAT_RETURN ret)
 	return type;
 }
 
-/* LIO frees a command. */
+/* iscsit_unmap_cmd(): LIO frees a command. */
 static void ki_unmap_cmd(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
 {
 	struct ki_conn *c = conn->context;
@@ -30,7 +30,7 @@ static void ki_unmap_cmd(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
 	kc->counted = false;
 }
 
-/* The backend is through with a command that was aborted. */
+/* iscsit_aborted_task(): the backend is done with a command that was aborted. */
 static void ki_aborted_task(struct iscsit_conn *conn, struct iscsit_cmd *cmd)
 {
 	if (conn->context)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Initiators that are gone without a word. LIO pings no initiator of iSER, and a target
- * that has nothing to send learns of nothing: the session of a host that has lost its
- * power would keep its buffers until the host logs in again.
+ * Initiators that are gone without a word. LIO pings no initiator of iSER, and a target that
+ * has nothing to send notices nothing: the session of a host that has lost its power would
+ * keep its buffers until the host logs in again.
  *
- * A session that has neither been answered nor has something posted for a while gets a
- * NOP-In that wants no answer. That the adapter of the initiator acknowledges it is
- * enough. If nothing that was posted completes for twice as long the connection is broken:
- * the initiator says how often its peer tries again, and rxe takes its 7 for no end.
+ * A session that was not answered for ping_seconds, with nothing posted, gets a NOP-In that
+ * wants no answer: it is enough that the initiator's adapter acknowledges it. If nothing that
+ * was posted completes for KI_GONE times as long, the connection is broken. The device need
+ * not do so: the initiator says how often its peer tries again, and rxe takes its 7 for no
+ * end.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -20,7 +21,7 @@ static unsigned int ping_seconds = 15;
 module_param(ping_seconds, uint, 0644);
 MODULE_PARM_DESC(ping_seconds, "a session that is silent for so long is pinged; 0: never");
 
-/* As many times that, and nothing that was posted has completed: the peer is gone. */
+/* The peer is gone if nothing that was posted completes for so many times ping_seconds */
 #define KI_GONE	3
 
 static void ki_ping_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
@@ -29,8 +30,8 @@ static void ki_ping_done(struct ki_conn *c, struct ki_wr *wr, bool ok)
 }
 
 /*
- * Write a NOP-In for @c to @nop. Return false if it is no full session, or is being
- * closed. LIO may free what is looked at once c->closing is set.
+ * Write a NOP-In for @c to @nop. Return false if @c is not in full feature phase, or is being
+ * closed: once c->closing is set, LIO may free what is read here.
  */
 static bool ki_ping_build(struct ki_conn *c, struct iscsi_nopin *nop)
 {
@@ -53,7 +54,7 @@ static bool ki_ping_build(struct ki_conn *c, struct iscsi_nopin *nop)
 	return ok;
 }
 
-/* Send @nop. What cannot be posted now is not needed: something else is. */
+/* Send @nop. If it cannot be posted now it is not needed: something else is posted. */
 static void ki_ping_send(struct ki_conn *c, const struct iscsi_nopin *nop)
 {
 	struct ki_tx *tx = ki_tx_get(c, NULL);
@@ -72,9 +73,9 @@ static void ki_ping_send(struct ki_conn *c, const struct iscsi_nopin *nop)
 }
 
 /*
- * Does what completes have to wait, since LIO takes long with an event, as it may when memory is
- * short? That holds up all connections of the EVD, and says nothing about their peers. A second
- * that is full of events does, for what has completed before it was among them.
+ * Are completions of @c held up because LIO takes long with an event, as it may when memory is
+ * short? This holds up all connections of the EVD, and says nothing about their peers. After a
+ * second full of events the answer is no: what completed before it was among them.
  */
 static bool ki_comp_is_held_up(struct ki_conn *c)
 {
@@ -86,7 +87,7 @@ static bool ki_comp_is_held_up(struct ki_conn *c)
 	return false;
 }
 
-/* A second has passed for @c. */
+/* Check @c, once a second. */
 static void ki_ping_tick(struct ki_conn *c, unsigned int seconds)
 {
 	unsigned int completed = READ_ONCE(c->completed);
@@ -113,10 +114,10 @@ static void ki_ping_tick(struct ki_conn *c, unsigned int seconds)
 
 /* ---- Commands that LIO has forgotten ------------------------------------------------- */
 
-/* So many seconds in turn, as LIO's thread may just have taken a command off its queue. */
+/* Seconds in turn, as LIO's thread may just have taken a command off its queue */
 #define KI_LOST	3
 
-/* Is LIO to answer @cmd, which neither is queued for that nor has come to this module? */
+/* Is LIO to answer @cmd, but has neither queued it nor passed it to this module? */
 static bool ki_is_lost(struct iscsit_cmd *cmd)
 {
 	switch (cmd->i_state) {
@@ -127,7 +128,7 @@ static bool ki_is_lost(struct iscsit_cmd *cmd)
 	case ISTATE_SEND_REJECT:
 		break;
 	case ISTATE_SEND_TASKMGTRSP:
-		/* It may be executed. */
+		/* The task management function may still be executed. */
 		if (kref_read(&cmd->se_cmd.cmd_kref) > 1)
 			return false;
 		break;
@@ -138,8 +139,9 @@ static bool ki_is_lost(struct iscsit_cmd *cmd)
 }
 
 /*
- * If LIO has no memory to queue a command for its transmitting thread it tells nobody, and the
- * command would never be answered. Context: process.
+ * End @c if LIO has forgotten a command. If LIO has no memory to queue a command for its
+ * transmitting thread it tells nobody, and the command would never be answered.
+ * Context: process.
  */
 static void ki_look_for_lost(struct ki_conn *c)
 {
@@ -160,10 +162,10 @@ static void ki_look_for_lost(struct ki_conn *c)
 		ki_conn_break(c, "LIO had no memory to answer a command");
 }
 
-/* Until when somebody waits for LIO, on any adapter: portal groups have portals on several. */
+/* Until when a login waits for LIO, on any adapter: portal groups have portals on several */
 static unsigned long ki_crowded_until;
 
-/* Does somebody wait for LIO to answer a login request? */
+/* Does a login on any adapter wait for LIO to answer a request? */
 static bool ki_is_crowded(struct ki_adapter *a)
 {
 	struct ki_conn *c;
@@ -186,7 +188,7 @@ static void ki_ping_work(struct work_struct *work)
 	struct ki_conn *c;
 	bool crowded;
 
-	/* ki_conn_free() takes a connection off the list before it frees it. */
+	/* ki_conn_free() takes a connection off the list before it frees the connection. */
 	mutex_lock(&a->cm_mutex);
 	crowded = ki_is_crowded(a);
 	list_for_each_entry(c, &a->conn_list, adapter_link) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Network portals: an address and port of LIO, and the Service Points that listen on
- * the adapters which have that address; on all adapters for a wildcard address.
- * LIO's thread of the portal takes established connections in ki_accept_np().
+ * Network portals: an address and port of LIO, and the Service Points that listen on the
+ * adapters with that address; on all adapters for a wildcard address. LIO's thread of the
+ * portal takes established connections in ki_accept_np().
  *
- * An adapter that leaves takes its listeners along, and a portal lives on without, as does
- * one whose adapter or address is yet to come. When adapters or addresses come or go, or are
+ * An adapter that leaves takes its listeners along. A portal lives on without listeners, also
+ * before its adapter or address has come. When adapters or addresses come or go, or are
  * renamed, ki_portals_work() lets each portal listen where it can now. ki_portals_lock
  * protects the list of portals and their listeners.
  */
@@ -21,7 +21,7 @@
 
 #define KI_PROVIDERS	64
 #define KI_RETRY	HZ
-/* How often silent connections are looked for. */
+/* Time between two checks for silent connections */
 #define KI_SILENCE_LOOK		HZ
 
 static DEFINE_MUTEX(ki_portals_lock);	/* see above */
@@ -49,7 +49,7 @@ static void ki_listener_free(struct ki_listener *l)
 		dat_csp_free(l->csp4);
 	if (l->csp)
 		dat_csp_free(l->csp);
-	/* Waits for an upcall that is about to accept. */
+	/* dat_evd_free() waits for an upcall that is about to accept. */
 	if (l->cr_evd)
 		dat_evd_free(l->cr_evd);
 	ki_adapter_put(l->a);
@@ -66,8 +66,8 @@ static DAT_RETURN ki_listen_at(struct ki_listener *l, struct sockaddr_storage *a
 }
 
 /*
- * Listen at the addresses of the portal. A wildcard of IPv6 is one of IPv4 too, as for
- * sockets, unless somebody listens there; an adapter may have addresses of one family.
+ * Listen at the address of the portal. The wildcard of IPv6 is for IPv4 too, as for sockets,
+ * unless somebody listens there; an adapter may have addresses of one family.
  */
 static DAT_RETURN ki_listen_csps(struct ki_listener *l)
 {
@@ -84,7 +84,7 @@ static DAT_RETURN ki_listen_csps(struct ki_listener *l)
 	return ret4 == DAT_SUCCESS ? ret4 : ret;
 }
 
-/* Listen on an adapter, whose reference the listener takes over. */
+/* Listen on @a, whose reference the listener takes over. */
 static DAT_RETURN ki_listen(struct ki_portal *p, struct ki_adapter *a)
 {
 	DAT_UPCALL_OBJECT cr = { .upcall_func = ki_cr_upcall };
@@ -114,7 +114,7 @@ static DAT_RETURN ki_listen(struct ki_portal *p, struct ki_adapter *a)
 	return DAT_SUCCESS;
 }
 
-/* Listen on the IA of this name, unless the portal does. */
+/* Listen on the IA called @name, unless the portal does already. */
 static DAT_RETURN ki_listen_name(struct ki_portal *p, char *name)
 {
 	struct ki_listener *l;
@@ -132,7 +132,7 @@ static DAT_RETURN ki_listen_name(struct ki_portal *p, char *name)
 
 /*
  * struct ki_place - an IA that a portal is to listen on
- * @ret: whether it does
+ * @ret: result of the attempt to listen
  */
 struct ki_place {
 	DAT_PROVIDER_INFO info;
@@ -161,7 +161,7 @@ static DAT_RETURN ki_portal_places(struct ki_portal *p, struct ki_place *places,
 	return DAT_SUCCESS;
 }
 
-/* Give up listeners whose adapter is gone, or does not have the address any more. */
+/* Free the listeners of @p whose adapter is gone or is not called @name; with @anew, all. */
 static void ki_portal_sweep(struct ki_portal *p, const char *name, bool anew)
 {
 	struct ki_listener *l, *next;
@@ -176,7 +176,7 @@ static void ki_portal_sweep(struct ki_portal *p, const char *name, bool anew)
 		}
 }
 
-/* Tell the log why @p does not listen on an adapter, once until that changes. */
+/* Log why @p does not listen on an adapter, once until that changes. */
 static void ki_portal_tell(struct ki_portal *p, const struct ki_place *places, DAT_COUNT n)
 {
 	const struct ki_place *at;
@@ -213,8 +213,8 @@ static DAT_RETURN ki_listen_places(struct ki_portal *p, struct ki_place *places,
 }
 
 /*
- * Listen where the portal can. A wildcard listens at the addresses that an adapter had
- * at that moment, so it begins anew when addresses have changed.
+ * Let @p listen where it can. A wildcard listens at the addresses that an adapter had when it
+ * began, so it begins anew when addresses have changed.
  */
 static DAT_RETURN ki_portal_look(struct ki_portal *p, int what)
 {
@@ -229,8 +229,8 @@ static DAT_RETURN ki_portal_look(struct ki_portal *p, int what)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	ret = ki_portal_places(p, places, &n);
 	/*
-	 * The adapters follow names later than @places has them: what is renamed in between
-	 * is not found under its old name, in place of being opened twice.
+	 * Follow the names after @places was filled: an adapter that is renamed in between is
+	 * not found by its old name, instead of being opened twice.
 	 */
 	ki_adapters_follow();
 	if (ret == DAT_SUCCESS) {
@@ -247,7 +247,7 @@ static DAT_RETURN ki_portal_look(struct ki_portal *p, int what)
 static void ki_portals_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(ki_portals_again, ki_portals_work);
 
-/* IAs or addresses have changed: look at all portals, and again if that fails. litmus: changes */
+/* Look at all portals after a change, and again if that fails. litmus: changes */
 static void ki_portals_work(struct work_struct *work)
 {
 	struct ki_portal *p;
@@ -258,14 +258,14 @@ static void ki_portals_work(struct work_struct *work)
 	what = atomic_xchg(&ki_changes, 0);
 	list_for_each_entry(p, &ki_portals, link)
 		again |= ki_portal_look(p, what) != DAT_SUCCESS;
-	/* Without portals there may be sessions. */
+	/* There may be sessions without portals. */
 	ki_adapters_follow();
 	mutex_unlock(&ki_portals_lock);
 	if (again)
 		queue_delayed_work(system_long_wq, &ki_portals_again, KI_RETRY);
 }
 
-/* Look at all portals because of KDAT_CHANGED_ bits. Context: any. */
+/* Schedule a look at all portals for the KDAT_CHANGED_ bits @what. Context: any. */
 void ki_portals_look(int what)
 {
 	atomic_or(what, &ki_changes);
@@ -308,7 +308,9 @@ int ki_setup_np(struct iscsi_np *np, struct sockaddr_storage *addr)
 	memcpy(&np->np_sockaddr, addr, sizeof(*addr));
 	mutex_lock(&ki_portals_lock);
 	ret = ki_portal_look(p, 0);
-	/* An adapter that leaves refuses calls with any error; another look does not find it. */
+	/*
+	 * While an adapter leaves, any error may come; another look does not find the adapter.
+	 */
 	if (list_empty(&p->listeners) && ret != DAT_SUCCESS)
 		ret = ki_portal_look(p, 0);
 	if (list_empty(&p->listeners) && ret != DAT_SUCCESS) {
@@ -327,7 +329,7 @@ int ki_setup_np(struct iscsi_np *np, struct sockaddr_storage *addr)
 	return 0;
 }
 
-/* Has @c been there for too long? Its login request has not come. */
+/* Has @c, whose login request has not come, been silent for too long? */
 static bool ki_is_silent(const struct ki_conn *c)
 {
 	/* Pairs with the release in ki_cm_upcall(). litmus: iser-open */
@@ -336,11 +338,11 @@ static bool ki_is_silent(const struct ki_conn *c)
 }
 
 /*
- * Set @ready to a connection that has sent its first request, has ended before that, or
- * said nothing for too long. Return whether there is one. What is not established is left
- * alone: over iWARP its end comes when a peer that has announced a first frame sends it, or
- * goes. So is what ki_cr_upcall() is accepting, even if the adapter has left: that function
- * frees it if it cannot.
+ * Set @ready to a connection that has sent its first request, has ended before that, or was
+ * silent for too long. Return whether there is one. A connection that is not established is
+ * left alone: over iWARP its end comes when a peer that has announced a first frame sends it,
+ * or goes. So is a connection that ki_cr_upcall() is accepting, even if the adapter has left:
+ * ki_cr_upcall() frees it if it cannot accept.
  */
 static bool ki_next_ready(struct ki_portal *p, struct ki_conn **ready)
 {
@@ -362,8 +364,8 @@ static bool ki_next_ready(struct ki_portal *p, struct ki_conn **ready)
 
 /*
  * LIO's thread deals with a connection that it has taken until it comes for the next one.
- * Meanwhile conn->login_work must not run, which may free the connection. Protects p->taken and
- * c->taker; c->lock nests inside.
+ * Meanwhile conn->login_work must not run, which may free the connection. The lock protects
+ * p->taken and c->taker; c->lock nests inside.
  */
 static DEFINE_SPINLOCK(ki_taken_lock);
 
@@ -377,7 +379,7 @@ static void ki_set_taken(struct ki_portal *p, struct ki_conn *c)
 	spin_unlock_bh(&ki_taken_lock);
 }
 
-/* The thread of @p has come back, or ended: what it had is left to conn->login_work. */
+/* Leave the connection that the thread of @p had to conn->login_work. */
 static void ki_portal_idle(struct ki_portal *p)
 {
 	struct ki_conn *c;
@@ -394,7 +396,7 @@ static void ki_portal_idle(struct ki_portal *p)
 	spin_unlock_bh(&ki_taken_lock);
 }
 
-/* The connection is being freed, by the thread that has taken it or by any other. */
+/* Forget that a thread has taken @c, which is being freed by that thread or another one. */
 void ki_conn_forget(struct ki_conn *c)
 {
 	spin_lock_bh(&ki_taken_lock);
@@ -403,7 +405,7 @@ void ki_conn_forget(struct ki_conn *c)
 	spin_unlock_bh(&ki_taken_lock);
 }
 
-/* Take a connection away from its portal. */
+/* Take @c away from its portal. */
 static void ki_conn_detach(struct ki_conn *c)
 {
 	mutex_lock(&c->a->cm_mutex);
@@ -411,7 +413,7 @@ static void ki_conn_detach(struct ki_conn *c)
 	mutex_unlock(&c->a->cm_mutex);
 }
 
-/* Tell LIO who speaks to whom. */
+/* Tell LIO the addresses of both sides. */
 static int ki_tell_addresses(struct ki_conn *c, struct iscsi_np *np,
 			     struct iscsit_conn *conn)
 {
@@ -434,7 +436,7 @@ static int ki_tell_addresses(struct ki_conn *c, struct iscsi_np *np,
 	return 0;
 }
 
-/* iscsit_accept_np(): wait for a connection; signals interrupt. */
+/* iscsit_accept_np(): wait for a connection; signals interrupt the wait. */
 int ki_accept_np(struct iscsi_np *np, struct iscsit_conn *conn)
 {
 	struct ki_portal *p = np->np_context;
@@ -454,7 +456,7 @@ int ki_accept_np(struct iscsi_np *np, struct iscsit_conn *conn)
 		    !ki_tell_addresses(c, np, conn))
 			break;
 		ki_conn_free(c);
-		/* A wait that need not sleep would not tell. */
+		/* A wait that need not sleep does not report signals. */
 		if (signal_pending(current))
 			return -ENODEV;
 	}
@@ -464,7 +466,7 @@ int ki_accept_np(struct iscsi_np *np, struct iscsit_conn *conn)
 	return 0;
 }
 
-/* iscsit_free_np(): the thread has ended. */
+/* iscsit_free_np(): LIO's thread of the portal has ended. */
 void ki_free_np(struct iscsi_np *np)
 {
 	struct ki_portal *p = np->np_context;
@@ -472,7 +474,7 @@ void ki_free_np(struct iscsi_np *np)
 
 	np->np_context = NULL;
 	ki_portal_idle(p);
-	/* Without the upcalls of listeners no connection is added to the list. */
+	/* Without the upcalls of listeners no connection is added to p->pending. */
 	mutex_lock(&ki_portals_lock);
 	list_del(&p->link);
 	ki_portal_sweep(p, NULL, true);

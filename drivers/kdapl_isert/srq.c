@@ -209,7 +209,7 @@ static int ki_block_add(struct ki_adapter *a)
 
 	if (!b)
 		return -ENOMEM;
-	/* Backends that write from a buffer may take and drop references to any of its pages. */
+	/* Backends that write from a buffer may take references to its pages, and drop them. */
 	b->pages = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_NOWARN, KI_BLOCK_ORDER);
 	if (!b->pages)
 		goto err_free;

@@ -47,7 +47,7 @@ static int ki_adapters_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(ki_adapters);
 
-/* Answers and RDMA Reads that have found no room yet, or no memory. */
+/* Return how many answers and RDMA Reads wait for room or for memory. */
 static unsigned int ki_waiting(struct ki_conn *c)
 {
 	struct list_head *at;
