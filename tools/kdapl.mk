@@ -5,12 +5,12 @@
 #	obj-m := my_consumer.o
 #	include /usr/share/kdapl/kdapl.mk
 #
-# It makes <dat/kdat.h> be found, in directories below as well, and tells modpost
-# what the kdapl.ko exports that is installed for the kernel being built for.
-# Nothing here is absolute: it works in a copy of the installed tree, too.
+# The compiler then finds <dat/kdat.h>, in directories below as well, and modpost knows
+# the exports of the kdapl.ko that is installed for the kernel being built for.
+# No path here is absolute, so this also works in a copy of the installed tree.
 
 KDAPL_ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/../../..)
-# As uname has it; KERNELRELEASE of Debian's 6.1 headers is another one.
+# The release that uname shows; KERNELRELEASE of Debian's 6.1 headers differs.
 KDAPL_RELEASE := $(shell sed -n 's/^\#define UTS_RELEASE "\(.*\)"/\1/p' \
 	$(or $(objtree),.)/include/generated/utsrelease.h 2>/dev/null)
 KDAPL_SYMVERS ?= $(KDAPL_ROOT)/var/lib/kdapl/$(KDAPL_RELEASE)/Module.symvers

@@ -5,7 +5,7 @@
 
 # ---- Connecting ----
 
-# The address of host $1, the first if it has several.
+# Print the address of host $1, the first one if it has several.
 address_of()
 {
 	local found
@@ -18,7 +18,7 @@ address_of()
 	echo "$found"
 }
 
-# The disk that is volume $number of $name at $address port $port through $ia, or nothing.
+# Print the disk that is volume $number of $name at $address port $port through $ia, if any.
 same_volume()
 {
 	local d
@@ -35,7 +35,7 @@ same_volume()
 	done
 }
 
-# Why disk $1 was not connected; status 1 if another attempt may be in vain, too.
+# Print why a disk was not connected; status 1 if another attempt may fail, too.
 connect_why()
 {
 	local there="$address port $port"
@@ -72,7 +72,7 @@ connect_why()
 	esac
 }
 
-# Why that will not do, however often it is tried.
+# Print why connecting fails, however often it is tried.
 connect_never()
 {
 	case $error in
@@ -93,7 +93,7 @@ connect_never()
 	esac
 }
 
-# Connect the disk $disk; with --wait as often as that may help.
+# Connect the disk $disk; with --wait, try again while that may help.
 connect_disk()
 {
 	local d=$ini/$disk why
@@ -109,7 +109,7 @@ connect_disk()
 	done
 }
 
-# Choose a name for the disk that is not taken.
+# Print a name for the disk that is not taken.
 free_name()
 {
 	local n=0
@@ -155,14 +155,14 @@ cmd_connect()
 	[ ! -e "$d" ] ||
 		die "there is a disk $disk already, which is $(cat "$d/state"); \"$me disconnect $disk\" takes it away"
 	mkdir "$d" || die "cannot make disk $disk"
-	# Whatever ends this command, unless it is SIGKILL: nothing is left of the disk.
+	# Nothing is left of the disk if this command ends early, except by SIGKILL.
 	# shellcheck disable=SC2064	# $d is gone when the trap is taken
 	trap "rmdir ${d@Q}" EXIT
 	put_target "$d"
 	put "$name" "$d/subsystem" "-s $name"
 	put "$number" "$d/namespace" "-n $number"
 	[ -z "$uuid" ] || put "$uuid" "$d/uuid" "-u $uuid"
-	# An older module takes any path.
+	# An older module, without only_path, takes any path.
 	[ ! -e "$d/only_path" ] || [ -n "$further_path" ] || put 1 "$d/only_path" only_path
 	set_options "$d"
 	connect_disk
@@ -251,7 +251,7 @@ cmd_discover()
 	[ -e "$d/discover" ] || die "kdapl_blk.ko is too old to ask: load the one of this version"
 	put_target "$d"
 	set_options "$d"
-	# Not in a pipe: what goes wrong ends this.
+	# Not in a pipe, so that a failure ends this command.
 	found=$(ask_volumes) || exit
 	found=${found:+$found$'\n'}
 	if [ -n "$as_json" ]; then
@@ -263,7 +263,7 @@ cmd_discover()
 
 # ---- Disconnecting ----
 
-# The directory of the disk that is called $1: by its name or that of its device.
+# Print the directory of disk $1, which is the name of the disk or of its device.
 disk_called()
 {
 	local d device found=()
@@ -308,15 +308,15 @@ uses_of()
 			return
 		done
 	done
-	# Who has claimed it otherwise, as a mount in a container. Closing a device writes what
-	# it has to write, so one without a connection would keep us waiting.
+	# Find other users, such as a mount in a container. Closing a device writes its dirty
+	# pages, so the command would wait for a device without a connection.
 	[ "$2" = connected ] || return
 	dd if=/dev/null of="/dev/$1" conv=excl,nocreat,notrunc 2>&1 | grep -q 'busy$' || return
 	echo "somebody has claimed /dev/$1 (in a container?)"
 }
 
-# take_away DIRECTORY: take the disk away. Writing to "connected" waits until it is gone,
-# and can be interrupted, while rmdir goes on without it sooner or later.
+# take_away DIRECTORY: take the disk away. Writing to "connected" waits until the disk is
+# gone, and can be interrupted; rmdir alone waits for a short time only.
 take_away()
 {
 	local device uses

@@ -6,16 +6,16 @@
 # ---- Volumes that are stopped and started ----
 #
 # A volume that was disabled has been flushed. If it is the same instance when it is
-# enabled again, its clients know that nothing is lost. The note of it is removed before
-# anything is written, so that there is none after a crash.
+# enabled again, its clients know that nothing is lost. The note of the instance is removed
+# before anything is written to the volume, so that there is no note after a crash.
 
-# Have file or directory $1 on the medium; not every sync can do a single one.
+# Write file or directory $1 to the medium; not every sync(1) can write a single one.
 sync_one()
 {
 	sync "$1" 2>/dev/null || sync
 }
 
-# The file with the instance of the volume in directory $1.
+# Print the file for the instance of the volume in directory $1.
 note_of()
 {
 	local uuid
@@ -23,7 +23,7 @@ note_of()
 	uuid=$(cat "$1/uuid") && [ -n "$uuid" ] && echo "$state/$uuid"
 }
 
-# The volume in directory $1 was disabled.
+# Note the instance of the volume in directory $1, which was disabled.
 keep_instance()
 {
 	local note
@@ -37,19 +37,19 @@ keep_instance()
 		echo "$me: cannot write to $state: clients of $(cat "$1/path") that have not flushed will get errors" >&2
 }
 
-# The volume in directory $1 is about to be enabled.
+# Give the volume in directory $1, which is about to be enabled, its noted instance.
 use_instance()
 {
 	local note instance
 
 	note=$(note_of "$1") && [ -e "$note" ] || return 0
 	instance=$(cat "$note")
-	# If the note cannot be removed it is not true for long.
+	# A note that cannot be removed would be wrong after the next write.
 	rm "$note" 2>/dev/null && sync_one "$state" || return 0
 	put "$instance" "$1/instance" "instance $instance"
 }
 
-# Why a volume at path $1 was not enabled.
+# Print why a volume was not enabled.
 enable_why()
 {
 	case $error in
@@ -88,8 +88,8 @@ disable_volume()
 	keep_instance "$1"
 }
 
-# The kernel asks drivers for an identifier. Print a UUID for the block device $1 if it
-# is of a kind that has one elsewhere.
+# The kernel module asks only drivers for an identifier. Print a UUID for the block device $1
+# if sysfs has an identifier of it.
 uuid_of_device()
 {
 	local numbers dir id=''
@@ -122,7 +122,7 @@ set_uuid()
 
 # ---- Ports and subsystems ----
 
-# Print the directory of the port on $1 $2; made if there is none.
+# Print the directory of the port on $1 $2; make one if there is none.
 port_of()
 {
 	local d n=1
@@ -165,7 +165,7 @@ new_subsys()
 	done
 }
 
-# Why a port does not listen, by what ln has said.
+# Print why a port does not listen, for message $1 of ln.
 listen_why()
 {
 	case $1 in
@@ -183,7 +183,7 @@ offer()
 	local p said_why
 
 	p=$(port_of "$ia" "$port") || exit
-	# A port that offers nothing does not stay, with half of its options.
+	# A port that offers nothing is removed again: it may have half of its options.
 	# shellcheck disable=SC2064	# $p is gone when the trap is taken
 	trap "[ -n \"\$(ls ${p@Q}/subsystems)\" ] || rmdir ${p@Q}" EXIT
 	if [ ! -e "$p/subsystems/$name" ]; then
@@ -198,7 +198,7 @@ offer()
 	fi
 }
 
-# Offer a subsystem that exists at another port.
+# Offer an existing subsystem at another port.
 export_again()
 {
 	[ -d "$tgt/subsystems/$name" ] ||
@@ -225,7 +225,7 @@ cmd_export()
 	[ -b "$path" ] || [ -f "$path" ] || die "$path is no block device and no file"
 	[ -b "$path" ] || [ -s "$path" ] ||
 		die "$path is empty: give it its size, as with \"truncate -s 1G $path\""
-	# A name in /dev/disk/by-id says more than what it is a link to.
+	# Keep a link: a name in /dev/disk/by-id says more than the device that it leads to.
 	[[ $path == /* ]] || path=$PWD/$path
 	name=${name:-$(basename "$(readlink -f "$path")")}
 	check_name -s "$name"
@@ -262,7 +262,7 @@ cmd_export()
 	tell_waiting
 }
 
-# Tell of a port on $ia $port that cannot listen yet.
+# Say so if the port on $ia $port cannot listen yet.
 tell_waiting()
 {
 	local state

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash
 #
-# kdapl-blk: attributes in configfs, and what the kernel says about them. It uses $config.
+# kdapl-blk: attributes in configfs, and messages of the kernel about them. Uses $config.
 
-# What builtin commands say of errors goes to a file without a name, and is read back from
-# there: no child process writes to an attribute, so that a signal to this one ends it.
+# Errors of builtin commands go to a file without a name, and are read back from there. So
+# no child process writes to an attribute, and a signal to this process ends the write.
 error=''
 keep_errors()
 {
@@ -15,15 +15,15 @@ keep_errors()
 	rm "$file"
 }
 
-# The last line of the kernel's log. Lines that come later are about what is done next.
+# The last line of the kernel's log: later lines are about what is done next.
 log_mark=''
 mark_log()
 {
 	log_mark=$(dmesg 2>/dev/null | tail -n 1)
 }
 
-# What the kernel has said since mark_log(), if we may read that: of this disk, if any line
-# is of it, else what is of no other disk.
+# Print the kernel's messages since mark_log(), if we may read them: those about this disk,
+# or, if there are none, those about no other disk.
 kernel_says()
 {
 	local lines own d
@@ -40,7 +40,7 @@ kernel_says()
 	[ -z "$lines" ] || sed 's/^/  kernel: /' <<<"$lines" >&2
 }
 
-# try VALUE FILE: write to an attribute; $error says why that has failed
+# try VALUE FILE: write VALUE to an attribute; on failure $error says why
 try()
 {
 	local status=0 line
@@ -52,7 +52,7 @@ try()
 	return $status
 }
 
-# put VALUE FILE WHAT: the same, or die
+# put VALUE FILE WHAT: write VALUE to an attribute, or die with an error about WHAT
 put()
 {
 	[ -e "$2" ] || die "$3: there is no ${2##*/}: choose $(attributes_of "${2%/*}")"
@@ -62,7 +62,7 @@ put()
 	exit 1
 }
 
-# The attributes of directory $1 that can be written.
+# Print the attributes of directory $1 that can be written.
 attributes_of()
 {
 	local f list=''
@@ -74,7 +74,7 @@ attributes_of()
 	echo "${list:-nothing}"
 }
 
-# Why an attribute was not taken.
+# Print why an attribute was not taken.
 attribute_why()
 {
 	case $error in
@@ -118,7 +118,7 @@ is_number()
 	[[ $1 =~ ^(0|[1-9][0-9]{0,9})$ ]] && [ "$((10#$1))" -ge "$2" ] && [ "$((10#$1))" -le "$3" ]
 }
 
-# check_name OPTION NAME: what the protocol has room for, and configfs takes
+# check_name OPTION NAME: die unless the protocol has room for NAME, and configfs takes it
 check_name()
 {
 	case $2 in
@@ -128,7 +128,7 @@ check_name()
 	[ ${#2} -le 63 ] || wrong "$1 $2: 63 bytes at most"
 }
 
-# What can be seen to be wrong before anything is done.
+# Die for options that are wrong, before anything is done.
 check_options()
 {
 	local o c secret named=' '
@@ -166,7 +166,7 @@ set_options()
 
 	for o in "${options[@]}"; do
 		case $o in
-		# Others may see what the command says.
+		# Others may read the error message: it must not show the secret.
 		secret=key:*) put "${o#*=}" "$1/secret" "-o $o" ;;
 		secret=*) put "${o#*=}" "$1/secret" "-o secret=..." ;;
 		*) put "${o#*=}" "$1/${o%%=*}" "-o $o" ;;

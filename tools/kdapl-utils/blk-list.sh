@@ -3,7 +3,7 @@
 #
 # kdapl-blk list and stats, as tables or as JSON. They use $tgt and $ini.
 
-# The value of an attribute, or nothing.
+# Print the value of an attribute, or nothing.
 get()
 {
 	cat "$1" 2>/dev/null
@@ -24,8 +24,8 @@ json_text()
 	printf '"%s"' "${text//[[:cntrl:]]/?}"
 }
 
-# json_members KEY VALUE...: what stands between the braces. VALUE is a string; or a number,
-# if KEY ends in "#"; or, if it ends in ":", JSON already.
+# json_members KEY VALUE...: print the members of an object. VALUE is a string; or a number,
+# if KEY ends in "#"; or JSON already, if KEY ends in ":".
 json_members()
 {
 	local comma=''
@@ -44,7 +44,7 @@ json_members()
 	done
 }
 
-# json_lines LINE...: an array of strings
+# json_lines LINE...: print an array of strings
 json_lines()
 {
 	local comma='' line
@@ -60,7 +60,7 @@ json_lines()
 
 # ---- Tables ----
 
-# Rows of words that are separated by tabs, in columns.
+# Print rows of words that are separated by tabs in columns.
 table()
 {
 	awk -F'\t' '
@@ -79,7 +79,7 @@ table()
 		}'
 }
 
-# A number of bytes for people.
+# Print a number of bytes with a unit.
 human()
 {
 	[ -n "$1" ] || return
@@ -93,7 +93,7 @@ human()
 
 # ---- What there is ----
 
-# The size of what volume directory $1 is kept in.
+# Print the size of the backing of the volume in directory $1.
 size_of_backing()
 {
 	local path numbers size
@@ -117,8 +117,8 @@ size_of_device()
 	[ -z "$sectors" ] || echo $((sectors * 512))
 }
 
-# each_volume FUNCTION: call it with each port directory, subsystem and volume directory; a
-# subsystem that no port offers has no port.
+# each_volume FUNCTION: call FUNCTION with each port directory, subsystem and volume
+# directory; the port is empty for a subsystem that no port offers.
 each_volume()
 {
 	local p s n port
@@ -268,7 +268,7 @@ cmd_list()
 
 # ---- Counts ----
 
-# stats_json FILE: the lines "name   value" of a file of counts
+# stats_json FILE: print the lines "name   value" of a file of counts as JSON
 stats_json()
 {
 	local file=$1 line number members=()

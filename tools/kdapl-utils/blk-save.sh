@@ -4,8 +4,8 @@
 # kdapl-blk save, restore and stop. They use $config, $tgt, $ini, $saved and the functions
 # of the other parts.
 #
-# What is saved is a file of lines, each "dir DIRECTORY", "put FILE VALUE", "link LINK
-# DIRECTORY" or "on FILE", separated by tabs, with names below configfs.
+# The saved file has lines "dir DIRECTORY", "put FILE VALUE", "link LINK DIRECTORY" and "on
+# FILE", separated by tabs, with names below configfs.
 
 # Print the attributes of directory $1 that can be set.
 save_attributes()
@@ -57,7 +57,7 @@ save_exports()
 			[ -s "$n/path" ] || continue
 			n=${n%/}
 			save_dir "$n"
-			# It forgets what the others say.
+			# The path comes first: setting it clears the UUIDs.
 			printf 'put\t%s\t%s\n' "${n#"$config"/}/path" "$(cat "$n/path")"
 			save_attributes "$n"
 			[ "$(cat "$n/enable")" = 0 ] ||
@@ -94,14 +94,14 @@ cmd_save()
 			die "$saved has more than was restored, for lack of keys: restore it first, or remove $mark"
 	done
 	mkdir -p "$(dirname "$saved")" || exit
-	# It has secrets in it.
+	# The file has secrets in it.
 	umask 077
 	{ save_exports; save_disks; } >"$saved.new" || exit
 	sync_one "$saved.new"
 	mv "$saved.new" "$saved" || exit
 }
 
-# Connect the disk in directory $1, unless it is, or waits to be connected again.
+# Connect the disk in directory $1, unless it is connected, or waits to be connected again.
 restore_disk()
 {
 	local wait_for=''
@@ -110,12 +110,12 @@ restore_disk()
 	disk=${1##*/} ia=$(cat "$1/ia") address=$(cat "$1/address") port=$(cat "$1/conn_qual")
 	name=$(cat "$1/subsystem") number=$(cat "$1/namespace")
 	(check_ia "$ia") || exit
-	# A further path may have been connected, and restored, before it.
+	# A further path to the volume may have been restored before this disk.
 	[ ! -e "$1/only_path" ] || put 0 "$1/only_path" only_path
 	connect_disk
 }
 
-# Make what one line says; what is there is left alone.
+# Make what one line says, unless it is there already.
 restore_line()
 {
 	local verb=$1 file=$config/$2 value=$3
@@ -131,7 +131,7 @@ restore_line()
 	dir) [ -d "$file" ] || mkdir "$file" || die "cannot make $file" ;;
 	put)
 		[ "$(cat "$file")" = "$value" ] && return
-		# Of a secret only the name of a key is for the log.
+		# An error message may show the name of a key, but no other secret.
 		case $2=$3 in
 		*/secret=key:*) put "$value" "$file" "$2: $value" ;;
 		*) put "$value" "$file" "$2" ;;
@@ -149,8 +149,8 @@ restore_line()
 	esac
 }
 
-# mark_left_out WHAT DIRECTORY OWNER...: keep "save" from forgetting those owners that are in
-# DIRECTORY, of which not all was restored.
+# mark_left_out WHAT DIRECTORY OWNER...: keep "save" from forgetting the owners in DIRECTORY,
+# which were not restored completely.
 mark_left_out()
 {
 	local mark=$saved.left-out.$1 in=$2/
@@ -163,11 +163,11 @@ mark_left_out()
 	fi
 }
 
-# restore_all [exports|disks]: make what was saved. Fails if not all of it can be.
+# restore_all [exports|disks]: make what was saved. Fails if not all of it can be made.
 restore_all()
 {
 	local verb file value owner status=0 what=$1
-	# Disks and clients whose secrets cannot be set: without they would be open.
+	# Disks and clients whose secrets cannot be set: without a secret they would be open.
 	local -A shut=()
 
 	mark_log
@@ -203,7 +203,7 @@ cmd_restore()
 	esac
 	[ -r "$saved" ] || die "there is no $saved; \"$me save\" makes it"
 	end=$((SECONDS + ${wait_for:-0}))
-	# What is wrong is told once, and again when it has changed.
+	# An error is printed once, and again when it has changed.
 	until tell=$(restore_all "$what" 2>&1); do
 		[ "$tell" = "$told" ] || echo "$tell" >&2
 		told=$tell

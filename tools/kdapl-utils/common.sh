@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash
 #
-# What kdapl-blk and kdapl-test share. $me is the name of the tool.
+# Functions that kdapl-blk and kdapl-test share. $me is the name of the tool.
 
 die()
 {
@@ -9,15 +9,15 @@ die()
 	exit 1
 }
 
-# The command line makes no sense, and one sentence says why.
+# Exit because the command line makes no sense; one sentence says why.
 wrong()
 {
 	echo "$me: $*; try \"$me help\"" >&2
 	exit 2
 }
 
-# load MODULE: have a module loaded, or die with the reason. Fails without a word if the
-# module is not where modprobe looks. KDAPL_SYS stands for /sys/module.
+# load MODULE: load a module, or die with the reason. Fails without a message if modprobe
+# does not find the module. KDAPL_SYS stands for /sys/module.
 load()
 {
 	local error said
@@ -40,7 +40,7 @@ load()
 	die "cannot load $1: ${error##*: }"
 }
 
-# The adapters there are. KDAPL_IB stands for /sys/class/infiniband.
+# Print all adapters. KDAPL_IB stands for /sys/class/infiniband.
 all_ias()
 {
 	local class=${KDAPL_IB:-/sys/class/infiniband} d
@@ -52,7 +52,7 @@ all_ias()
 	done
 }
 
-# The only one there is.
+# Print the only adapter, or die.
 only_ia()
 {
 	local list
@@ -65,7 +65,7 @@ only_ia()
 	esac
 }
 
-# check_ia IA: die unless there is such an adapter; a device of one port goes without that.
+# check_ia IA: die unless there is such an adapter; the port of a one-port device is optional.
 check_ia()
 {
 	local list ia

@@ -60,7 +60,7 @@ steps()
 		esac
 		case ${1-} in [0-9]*) bytes=$(number_of "$op" "$1") || exit; shift ;; esac
 		case ${1-} in [0-9]*) segments=$(number_of "$op" "$1") || exit; shift ;; esac
-		# Flags of dapltest: how it reaps. Upcalls need none.
+		# Skip -f, dapltest's flag for how to reap: upcalls need none.
 		while [ "${1-}" = -f ]; do shift; done
 		echo "step=$op:$side:$segments:$bytes"
 	done
@@ -124,7 +124,7 @@ dapl_limits()
 	done <<<"$said"
 }
 
-# The module tries all functions; what is not asked for is neither shown nor counted.
+# The module tries all functions; those not asked for are neither shown nor counted.
 dapl_functions()
 {
 	local line name result known=' ' f

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash
 #
-# kdapl-test: what was measured, from $work/runs and $work/hist.<run>, as a table, as JSON
-# and as a plot.
+# kdapl-test: the measurements in $work/runs and $work/hist.<run>, as a table, as JSON and
+# as a plot.
 
-# The table of a command, from $work/runs.
+# Print the table of a command, from $work/runs.
 table()
 {
 	awk -v command="$command" '
@@ -47,7 +47,7 @@ table()
 	' "$work/runs"
 }
 
-# All figures as JSON.
+# write_json FILE: write all figures as JSON.
 write_json()
 {
 	local n=0 line word comma='' inner
@@ -75,7 +75,7 @@ write_json()
 	} >"$1" || die "cannot write $1"
 }
 
-# A plot: latencies as a histogram, rates over the size of a message.
+# write_svg FILE: plot latencies as a histogram, or rates over the size of a message.
 write_svg()
 {
 	awk -v command="$command" -v runs="$work/runs" -v work="$work" -v title="$ia to $peer: $command" '

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash
 #
-# kdapl-test: the KUnit suites of the sources on one adapter. kdapl_kunit.ko, which they
-# share, is told the adapter. Where the kernel has no KUnit that can be used,
-# kdapl_selftest.ko, which is built with them, stands in for it; either leaves the
-# results of a suite in debugfs until the suite is unloaded.
+# kdapl-test: the KUnit suites of the sources on one adapter, which is a parameter of their
+# common module, kdapl_kunit.ko. Where the kernel has no usable KUnit, kdapl_selftest.ko,
+# which is built with the suites, takes its place. Either leaves the results of a suite in
+# debugfs until the suite is unloaded.
 
 : "${KDAPL_TEST_SUITES:=}" "${KDAPL_TEST_SOURCE:=}"
 
 results_of_suites=/sys/kernel/debug/kunit
 
-# Not for an adapter of one's own: load without an end, other devices, injected faults.
+# Suites not for a user's adapter: endless load, other devices, injected faults
 other_suites='kdapl random stress scale sim fault fault_work blk isert'
 
 declare -A suite_files
 suite_names=()
 suites_loaded=()
 
-# suite_dirs RELEASE: where there may be suites for a kernel
+# suite_dirs RELEASE: print the directories where there may be suites for a kernel
 suite_dirs()
 {
 	if [ -n "$KDAPL_TEST_SUITES" ]; then
@@ -28,7 +28,7 @@ suite_dirs()
 	fi
 }
 
-# source_version FILE-OR-NAME: what tells apart modules of different sources
+# source_version FILE-OR-NAME: print a hash of a module's source
 source_version()
 {
 	modinfo -F srcversion "$1" 2>/dev/null
@@ -60,7 +60,7 @@ find_suites()
 	fi
 }
 
-# is_for_adapters NAME: whether a suite is for an adapter of one's own
+# is_for_adapters NAME: whether a suite is for a user's adapter
 is_for_adapters()
 {
 	local other
@@ -70,7 +70,7 @@ is_for_adapters()
 	done
 }
 
-# load_for_suites MODULE [PARAMETER]...: load it, after those that it needs
+# load_for_suites MODULE [PARAMETER]...: load MODULE, after the modules that it needs
 load_for_suites()
 {
 	local dep file=${suite_files[$1]-}
@@ -83,7 +83,7 @@ load_for_suites()
 	insmod "$file" "${@:2}" && suites_loaded=("$1" "${suites_loaded[@]}")
 }
 
-# unload_suites: unload what was loaded for them
+# unload_suites: unload the modules that were loaded for suites
 unload_suites()
 {
 	local module
@@ -111,8 +111,8 @@ count_cases()
 	'
 }
 
-# results_of NAME: load a module of suites, which runs them; leaves their results in
-# $work/results, without those of suites that are none of ours
+# results_of NAME: load a module of suites, which runs them, and leave their results in
+# $work/results, without results of other suites
 results_of()
 {
 	local dir before=' '
@@ -152,7 +152,7 @@ run_suite()
 	unload_suites_above kdapl_kunit
 }
 
-# unload_suites_above MODULE: unload what was loaded after it
+# unload_suites_above MODULE: unload the modules that were loaded after MODULE
 unload_suites_above()
 {
 	while [ ${#suites_loaded[@]} -gt 0 ] && [ "${suites_loaded[0]}" != "$1" ]; do
@@ -161,15 +161,15 @@ unload_suites_above()
 	done
 }
 
-# skip_suites WHY: note that they do not run
+# skip_suites WHY: note that the suites do not run
 skip_suites()
 {
 	skipped=$((skipped + 1))
 	echo "skip suites: $1" | tee -a "$report"
 }
 
-# choose_suites LIST: make $suite_names the modules of a list of names, or of "all"; if
-# there are none, $why tells why
+# choose_suites LIST: set $suite_names to the modules of a list of names, or of "all"; if
+# there are no suites, set $why
 choose_suites()
 {
 	local name
@@ -194,7 +194,7 @@ try_suites()
 	local name
 
 	[ -z "$why" ] || { skip_suites "$why"; return; }
-	# An earlier one may have been told another adapter.
+	# A kdapl_kunit.ko that is loaded may have been given another adapter.
 	[ ! -d /sys/module/kdapl_kunit ] || rmmod kdapl_kunit 2>/dev/null
 	if [ -d /sys/module/kdapl_kunit ]; then
 		skip_suites "kdapl_kunit.ko is in use"

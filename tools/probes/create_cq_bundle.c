@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* ib_device_ops.create_cq() takes the attributes of uverbs, not ib_udata. */
+/* ib_device_ops.create_cq() takes a struct uverbs_attr_bundle, not a struct ib_udata. */
 #include <linux/build_bug.h>
 #include <rdma/ib_verbs.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Sockets are looked up in a table that the caller names: until 6.17 */
+/* inet_lookup_established() takes the table to search: until 6.17 */
 #include <net/inet_hashtables.h>
 
 struct sock *kdapl_probe(struct net *net, struct inet_hashinfo *table);

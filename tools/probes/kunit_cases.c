@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* All that the suites use: actions (6.5), slow cases (6.7), descriptions (6.8) */
+/* KUnit has all that the suites use: actions (6.5), slow cases (6.7), descriptions (6.8) */
 #include <kunit/test.h>
 
 static const struct param {

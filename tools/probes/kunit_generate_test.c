@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Generators of parameters are given the test: 6.18 */
+/* A generator of parameters takes the test as an argument: 6.18 */
 #include <kunit/test.h>
 
 const void *kdapl_probe(struct kunit_case *c, struct kunit *test, char *desc);

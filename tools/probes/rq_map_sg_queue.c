@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* blk_rq_map_sg() is given the queue of the request, too: until 6.15 */
+/* blk_rq_map_sg() takes the queue of the request, too: until 6.15 */
 #include <linux/blk-mq.h>
 
 int kdapl_probe(struct request *rq, struct scatterlist *sg);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* blk_mq_wait_quiesce_done() is given the tag set: since 6.2; before, the queue */
+/* blk_mq_wait_quiesce_done() takes the tag set: since 6.2; before, the queue */
 #include <linux/blk-mq.h>
 
 static_assert(__builtin_types_compatible_p(typeof(blk_mq_wait_quiesce_done),
