@@ -43,7 +43,7 @@ static_assert(SHA256_DIGEST_SIZE == KBLK_PROOF_LEN);
  * @lock: guards the key that is set in @tfm
  */
 struct kblk_hmac {
-	spinlock_t lock;		/* see above */
+	spinlock_t lock;		/* the key set in @tfm */
 	struct crypto_shash *tfm;
 };
 

@@ -207,7 +207,7 @@ struct kbi_queue {
 	bool volumes;
 	bool wants;
 	u32 message_max;
-	spinlock_t lock;		/* see above */
+	spinlock_t lock;		/* the message being put together */
 	struct kbi_slot *first;
 	unsigned int gathered;
 	u32 length;
@@ -329,8 +329,8 @@ struct kbi_link {
 	struct kbi_params params;
 	bool asks;
 	atomic_t state;
-	struct mutex mutex;		/* see above */
-	spinlock_t lock;		/* see above */
+	struct mutex mutex;		/* connections, attaching */
+	spinlock_t lock;		/* @disks, with @mutex */
 	struct list_head disks;
 	unsigned int ndisks;
 	u64 session;
@@ -420,7 +420,7 @@ struct kbi_disk {
 	struct config_item item;
 	struct kbi_params params;
 	atomic_t state;
-	struct mutex admin;		/* see above */
+	struct mutex admin;		/* connect, disconnect, @params */
 	bool removing;
 	bool quiesced;
 	struct kbi_link *link;

@@ -570,7 +570,7 @@ static unsigned long kbi_keepalives(struct kbi_link *link,
 /**
  * kbi_wait() - wait on behalf of a queue, and keep the others of the link alive
  * @queue: queue that is being connected, or whose admin slot is in use
- * @done: what is waited for
+ * @done: completion to wait for
  * @timeout: jiffies
  *
  * link->mutex is held during the wait, so kbi_keepalive_work() cannot run and no disk can be

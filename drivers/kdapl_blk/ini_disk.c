@@ -324,7 +324,7 @@ void kbi_disk_wait_cancelled(struct kbi_disk *disk)
 		blk_mq_tagset_wait_completed_request(&disk->set);
 }
 
-/* ---- The disk's life ----------------------------------------------------- */
+/* ---- Adding and removing the disk ---------------------------------------- */
 
 static int kbi_tags_alloc(struct kbi_disk *disk)
 {

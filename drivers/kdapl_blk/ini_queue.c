@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A connection to the target: make it, lose it, take it down.
+ * A connection to the target: made, lost, taken down.
  *
  * Entry points: kbi_queue_start() and kbi_queue_stop() from ini_link.c, kbi_queue_lost() from
  * anywhere.
@@ -25,7 +25,7 @@
 /* Limit of the wait for the end of a connection, which kDAPL always reports */
 #define KBI_GONE_TIMEOUT (60 * HZ)
 
-/* ---- Losing it ----------------------------------------------------------- */
+/* ---- Loss ---------------------------------------------------------------- */
 
 /**
  * kbi_queue_lost() - mark a connection as lost or no longer wanted
@@ -141,7 +141,7 @@ static void kbi_conn_upcall(DAT_PVOID data, const DAT_EVENT *event,
 	complete(&queue->gone);
 }
 
-/* ---- Making it ----------------------------------------------------------- */
+/* ---- Connecting ---------------------------------------------------------- */
 
 static DAT_RETURN kbi_queue_evds(struct kbi_queue *queue)
 {

@@ -326,7 +326,7 @@ out:
 	kbi_link_unlock(link, flags);
 }
 
-/* ---- For the administrator ----------------------------------------------- */
+/* ---- Connect and disconnect ---------------------------------------------- */
 
 /* Leave the link of @disk after kbi_link_remove(). Context: process. */
 void kbi_disk_quit(struct kbi_disk *disk)

@@ -110,7 +110,7 @@ bool kbi_is_wanted(struct kbi_disk *disk, bool ends_link)
 }
 
 /*
- * Note that the target has detached @disk. It is attached again at once if it was live for
+ * Note that the target has detached @disk, which is attached again at once if it was live for
  * reconnect_max_ms before.
  */
 void kbi_disk_flaps(struct kbi_disk *disk)

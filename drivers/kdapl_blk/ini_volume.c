@@ -37,7 +37,7 @@
 #define KBI_FENCE_MAX_MS	1000
 
 static LIST_HEAD(kbi_volumes);
-DEFINE_MUTEX(kbi_volumes_lock);	/* see above */
+DEFINE_MUTEX(kbi_volumes_lock);	/* volumes and fences */
 u64 kbi_round;
 
 /* ---- The volume ---------------------------------------------------------- */

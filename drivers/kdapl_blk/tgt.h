@@ -138,7 +138,7 @@ struct kbt {
 	struct delayed_work low_work;
 
 	struct kbt_pool pools[KBT_POOLS];
-	struct mutex share_mutex;	/* which volumes use them */
+	struct mutex share_mutex;	/* volumes in use */
 	struct list_head shares;
 	struct delayed_work silence_work;
 	struct workqueue_struct *wq;
@@ -362,7 +362,7 @@ struct kbt_conn {
 	DAT_EP_HANDLE ep;
 	DAT_EVD_HANDLE recv_evd;
 	DAT_EVD_HANDLE req_evd;
-	struct mutex recv_mutex;	/* see above */
+	struct mutex recv_mutex;	/* the receive path */
 	struct work_struct recv_work;
 	struct work_struct end_work;
 	struct work_struct gone_work;
@@ -406,7 +406,7 @@ struct kbt_conn {
 	unsigned long arrived;
 	unsigned long heard;
 	unsigned long patience;
-	spinlock_t lock;		/* see above */
+	spinlock_t lock;		/* slots, credits, lanes */
 	struct list_head idle;
 	unsigned int idle_count;
 	bool draining;

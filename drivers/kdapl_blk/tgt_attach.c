@@ -317,8 +317,8 @@ static bool kbt_attachment_add(struct kbt_attachment *att, struct kbt_io *io)
 
 /*
  * Attach @att to the volume that @attach names, for ATTACH in @io, and return the status to
- * reply with. @att is busy with ATTACH. It is on the list of its connection before kbt_names
- * is dropped, so that kbt_end_matching() finds it.
+ * reply with. @att, which is busy with ATTACH, is on the list of its connection before
+ * kbt_names is dropped, so that kbt_end_matching() finds it.
  */
 static enum kblk_status kbt_attach_to(struct kbt_io *io,
 				      struct kbt_attachment *att,

@@ -260,7 +260,7 @@ static void kbt_file_run(struct kbt_io *io)
 	kbt_done(io, err);
 }
 
-/* ---- Both ---------------------------------------------------------------- */
+/* ---- Block devices and files --------------------------------------------- */
 
 /* Return whether kbt_backend_run() may wait for the medium; @io then runs on ns->io_wq. */
 bool kbt_backend_blocks(struct kbt_io *io)

@@ -120,7 +120,7 @@ struct kbt_ns {
 	struct list_head link;
 	struct kbt_subsys *subsys;
 	struct list_head open_link;
-	struct mutex mutex;		/* see above */
+	struct mutex mutex;		/* attributes, @open, @file */
 	u32 nsid;
 	char *path;
 	uuid_t set_uuid;
@@ -131,7 +131,7 @@ struct kbt_ns {
 	bool open;
 	bool enabled;
 	unsigned int users;
-	spinlock_t lock;		/* see above */
+	spinlock_t lock;		/* @sessions, flushes */
 	DECLARE_HASHTABLE(sessions, KBT_HASH_BITS);
 	DECLARE_HASHTABLE(writers, KBT_HASH_BITS);
 	errseq_t wb_since;
@@ -185,7 +185,7 @@ struct kbt_port {
 	struct list_head link;
 	struct list_head subsystems;
 	struct kbt_params params;
-	struct mutex mutex;		/* see above */
+	struct mutex mutex;		/* @kbt and its state */
 	struct kbt *kbt;
 	bool wanted;
 	unsigned int stopping;

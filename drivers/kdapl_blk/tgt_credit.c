@@ -5,7 +5,7 @@
  * Entry points: kbt_credits_begin(), kbt_credits_drop() and kbt_credits_end() when a
  * connection is made, receives no more and is freed, kbt_credits_attach() and
  * kbt_credits_detach() with each volume, kbt_credits() for each reply, kbt_credits_back() for
- * what a client returns, kbt_credits_calm_down() now and then.
+ * returned credits, kbt_credits_calm_down() now and then.
  *
  * A credit is the right to send a request, and a message with requests takes one buffer of the
  * SRQ. A client that finds no buffer waits for a timer of its device, or loses its connection
@@ -14,10 +14,12 @@
  * KBLK_FEATURE_CREDITS, is reserved for the connection. A connection that may have several
  * volumes has one reserved credit for itself and one for each volume, so that volumes which
  * stand still leave the client some for other volumes. The reserved credits of a host are
- * limited, so that other hosts find some; those of volumes are limited, so that connections
- * find some. Clients that want more than they have get the rest. It comes back from an idle
- * client with its next keep-alive, and with replies to clients that have more than their share
- * while others go without.
+ * limited, so that other hosts find some; the credits of volumes are limited, so that
+ * connections find some.
+ *
+ * Clients that want more than they have get the rest. An idle client returns its part with its
+ * next keep-alive. A client that has more than its share while others go without returns some
+ * by replies that bring no credit.
  *
  * The other half is the length of the SRQ, see tgt_srq.c: the SRQ grows when a client gets no
  * credit, or most buffers are in use, and never becomes shorter than the granted credits.

@@ -215,8 +215,8 @@ struct kbt_census {
 };
 
 /*
- * Count @conn in @census. It counts for @host only if its peer has proven to be of that host:
- * anybody who can write a connection request may name any host.
+ * Count @conn in @census, for @host only if its peer has proven to be of that host: anybody
+ * who can write a connection request may name any host.
  */
 static void kbt_count_conn(struct kbt_census *census, const struct kbt_conn *conn,
 			   const struct kbt_host *host)

@@ -149,7 +149,7 @@ static bool kbt_file_backing(struct file *file, struct kbt_backing *backing)
 	return true;
 }
 
-/* ---- Both ---------------------------------------------------------------- */
+/* ---- Block devices and files --------------------------------------------- */
 
 /**
  * kbt_derive_uuid() - derive the UUID of a volume from its backing store

@@ -37,7 +37,7 @@ static int kbt_ns_change(struct kbt_ns *ns)
 	return -EBUSY;
 }
 
-/* ---- What is served ------------------------------------------------------ */
+/* ---- The backing --------------------------------------------------------- */
 
 static ssize_t kbt_ns_path_show(struct config_item *item, char *page)
 {
@@ -100,7 +100,7 @@ static ssize_t kbt_ns_read_only_store(struct config_item *item,
 }
 CONFIGFS_ATTR(kbt_ns_, read_only);
 
-/* ---- Which volume it is -------------------------------------------------- */
+/* ---- Identity ------------------------------------------------------------ */
 
 /*
  * Derive @uuid from the backing at ns->path, or set it to nil if there is no backing. Return

@@ -57,7 +57,7 @@ struct kbt_share {
  * @without: volumes in use that hold no buffer
  */
 struct kbt_pool {
-	spinlock_t lock;		/* see above */
+	spinlock_t lock;		/* the pool, all lines */
 	enum kbt_pool_kind kind;
 	struct list_head free;
 	struct list_head waiting;

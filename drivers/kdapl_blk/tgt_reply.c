@@ -83,7 +83,7 @@ void *kbt_words(struct kbt_conn *conn)
 	return conn->replies.va + kbt_words_at(conn);
 }
 
-/* ---- One by one ---------------------------------------------------------- */
+/* ---- Single replies ------------------------------------------------------ */
 
 static DAT_RMR_TRIPLET kbt_remote(const struct kbt_io *io)
 {
@@ -220,7 +220,7 @@ static void kbt_cannot_reply(struct kbt_conn *conn, DAT_RETURN ret)
 	kbt_conn_end(conn);
 }
 
-/* ---- Several in a message ------------------------------------------------ */
+/* ---- Replies that share a message ---------------------------------------- */
 
 static size_t kbt_reply_size(const struct kbt_io *io)
 {
@@ -424,7 +424,7 @@ static void kbt_shared_done(struct kbt_io *first, bool delivered)
 	kbt_ios_put(&ios);
 }
 
-/* ---- All ----------------------------------------------------------------- */
+/* ---- Replies and completions --------------------------------------------- */
 
 /**
  * kbt_io_reply() - reply to a request
