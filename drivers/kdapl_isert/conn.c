@@ -162,7 +162,7 @@ void ki_conn_stop(struct ki_conn *c)
  */
 static LIST_HEAD(ki_lingering);
 static unsigned int ki_nlingering;
-static DEFINE_SPINLOCK(ki_linger_lock);	/* see above */
+static DEFINE_SPINLOCK(ki_linger_lock);	/* ki_lingering */
 static DECLARE_WAIT_QUEUE_HEAD(ki_linger_wq);
 
 static void ki_linger_work(struct work_struct *work)
@@ -244,7 +244,7 @@ void ki_linger_end(void)
 	wait_event(ki_linger_wq, ki_nobody_lingers());
 }
 
-/* ---- Requests ------------------------------------------------------------------------ */
+/* ---- Connection requests ------------------------------------------------------------- */
 
 static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *param)
 {

@@ -57,7 +57,7 @@ bool ki_credit_request(struct ki_conn *c)
 	return c->joined;
 }
 
-/* Give back what a connection has reserved that is being freed. */
+/* Give back the buffers that a connection, which is being freed, has reserved. */
 void ki_credit_end(struct ki_conn *c)
 {
 	if (c->joined)

@@ -86,8 +86,8 @@ static int ki_cmd_split(struct ki_cmd *kc, unsigned int room, u32 most)
 }
 
 /*
- * Allocate @n triplets. Those of a command of several MiB take more than a block, which is the
- * most that is ever allocated in one piece; kvmalloc_array() would try one piece first.
+ * Allocate @n triplets. The triplets of a command of several MiB take more than a block, which
+ * is the most that is ever allocated in one piece; kvmalloc_array() would try one piece first.
  */
 static DAT_LMR_TRIPLET *ki_iov_alloc(unsigned int n)
 {

@@ -33,8 +33,8 @@
 static struct workqueue_struct *ki_execute_wq;
 
 /*
- * Was @se_cmd given up since it was queued? Its initiator may do the same anew over another
- * session, and @se_cmd must not be executed after that.
+ * Was @se_cmd given up since it was queued? Its initiator may then repeat it over another
+ * session, and send others; @se_cmd must not be executed after those.
  */
 static bool ki_is_given_up(struct ki_conn *c, struct se_cmd *se_cmd)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * PDUs that break the protocol in full feature phase. LIO trusts its transport to keep such
- * PDUs away, so it does not see those that ki_fault() finds fault with.
+ * PDUs away, so PDUs that ki_fault() finds fault with are not given to LIO.
  */
 #include <scsi/scsi_common.h>
 #include <scsi/scsi_proto.h>

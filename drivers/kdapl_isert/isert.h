@@ -121,9 +121,9 @@ struct ki_block {
 struct ki_comp {
 	struct ki_adapter *a;
 	DAT_EVD_HANDLE evd;
-	struct mutex mutex;		/* see above */
+	struct mutex mutex;		/* held in upcalls */
 	unsigned int events;
-	spinlock_t lane_lock;		/* see above */
+	spinlock_t lane_lock;		/* @lanes, @idle_lanes */
 	struct list_head lanes;
 	struct list_head idle_lanes;
 };
@@ -176,7 +176,7 @@ struct ki_adapter {
 	DAT_EVD_HANDLE cm_evd;
 	DAT_PZ_HANDLE pz;
 	DAT_SRQ_HANDLE srq;
-	struct mutex srq_mutex;		/* see above */
+	struct mutex srq_mutex;		/* @blocks up to @ran_low */
 	struct list_head blocks;
 	unsigned int bufs;
 	unsigned int conns;
@@ -184,14 +184,14 @@ struct ki_adapter {
 	unsigned int srq_extra;
 	unsigned int srq_low;
 	bool ran_low;
-	spinlock_t srq_lock;		/* see above */
+	spinlock_t srq_lock;		/* blocks that retire */
 	atomic_t lent;
 	struct delayed_work srq_work;
 	atomic_long_t stats[KI_STATS];
 	unsigned int ncomps;
 	struct ki_comp comps[KI_COMPS];
 	atomic_t next_comp;
-	struct mutex cm_mutex;		/* see above */
+	struct mutex cm_mutex;		/* @conn_list, held in upcalls */
 	struct list_head conn_list;
 	struct delayed_work ping_work;
 	bool gone;
@@ -324,7 +324,7 @@ struct ki_conn {
 	atomic_t posted;
 	struct sockaddr_storage remote;
 	char peer[64];
-	spinlock_t lock;		/* see above */
+	spinlock_t lock;		/* @state up to @look */
 	enum ki_state state;
 	struct ki_buf *login_buf;
 	bool login_seen;
@@ -454,7 +454,7 @@ struct ki_portal {
 	bool wildcard;
 	u32 told;
 	struct list_head listeners;
-	spinlock_t lock;		/* see above */
+	spinlock_t lock;		/* @pending, @npending */
 	struct list_head pending;
 	unsigned int npending;
 	struct ki_conn *taken;

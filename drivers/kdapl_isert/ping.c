@@ -75,7 +75,7 @@ static void ki_ping_send(struct ki_conn *c, const struct iscsi_nopin *nop)
 /*
  * Are completions of @c held up because LIO takes long with an event, as it may when memory is
  * short? This holds up all connections of the EVD, and says nothing about their peers. After a
- * second full of events the answer is no: what completed before it was among them.
+ * second full of events the answer is no: earlier completions were among them.
  */
 static bool ki_comp_is_held_up(struct ki_conn *c)
 {

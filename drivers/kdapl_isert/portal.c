@@ -24,7 +24,7 @@
 /* Time between two checks for silent connections */
 #define KI_SILENCE_LOOK		HZ
 
-static DEFINE_MUTEX(ki_portals_lock);	/* see above */
+static DEFINE_MUTEX(ki_portals_lock);	/* portals and their listeners */
 static LIST_HEAD(ki_portals);
 static atomic_t ki_changes;
 

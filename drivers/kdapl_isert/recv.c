@@ -530,7 +530,7 @@ void ki_get_rx_pdu(struct iscsit_conn *conn)
 			list_del(&buf->link);
 		else
 			/*
-			 * Pairs with ki_received(): what came before is done.
+			 * Pairs with ki_received(): earlier messages are done.
 			 * litmus: iser-state
 			 */
 			smp_store_release(&c->state, KI_FULL);

@@ -369,7 +369,7 @@ static int ki_log_out(struct ki_conn *c, struct iscsit_cmd *cmd)
 {
 	/*
 	 * An initiator that takes no answer must not keep its session. LIO waits as long for
-	 * the end of a logout (SECONDS_FOR_LOGOUT_COMP), and only the session's own threads do.
+	 * the end of a logout (SECONDS_FOR_LOGOUT_COMP), in the session's own threads only.
 	 */
 	if (!wait_event_timeout(c->wq, READ_ONCE(c->logout_sent) || READ_ONCE(c->down),
 				KI_SILENCE)) {

@@ -329,7 +329,7 @@ static DAT_COUNT ki_srq_available(struct ki_adapter *a)
 	return param.available_dto_count;
 }
 
-/* ---- When it changes ------------------------------------------------------------- */
+/* ---- Changes of the length ------------------------------------------------------- */
 
 /* Run ki_srq_work() now. Context: any. */
 void ki_srq_adapt(struct ki_adapter *a)
