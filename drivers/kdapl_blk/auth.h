@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Proofs that initiator and target know the same secret, see "Authentication"
- * in Documentation/kdapl-blk.rst. Each module has a struct kblk_hmac; hmac->lock is
+ * in Documentation/kdapl-blk-design.rst. Each module has a struct kblk_hmac; hmac->lock is
  * the innermost lock.
  */
 #ifndef KDAPL_BLK_AUTH_H

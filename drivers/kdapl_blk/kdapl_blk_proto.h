@@ -2,7 +2,7 @@
 /*
  * Wire protocol between initiator and target of the kDAPL block device.
  *
- * Documentation/kdapl-blk.rst describes the same protocol in words. Numbers are
+ * Documentation/kdapl-blk-design.rst describes the same protocol in words. Numbers are
  * little-endian. Reserved members are sent as zero, and a receiver refuses any
  * other value, so that a later version can use them without an old peer
  * misreading them. The version changes when an old peer can no longer parse a

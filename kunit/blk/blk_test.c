@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * kdapl_blk_tgt.ko and clients that keep to the protocol, as
- * Documentation/kdapl-blk.rst has it.
+ * Documentation/kdapl-blk-design.rst has it.
  */
 #include <linux/kallsyms.h>
 #include <linux/module.h>
