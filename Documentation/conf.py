@@ -11,7 +11,13 @@ html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False
 html_theme = "alabaster"
-html_theme_options = {"page_width": "72em", "fixed_sidebar": True}
+# A line of code of 90 columns fits into a page of this width.
+html_theme_options = {
+    "page_width": "74em",
+    "body_max_width": "none",
+    "code_font_size": "0.85em",
+    "fixed_sidebar": True,
+}
 highlight_language = "none"
 # What is not documented one by one: scalars, handles, enums.
 nitpicky = False
