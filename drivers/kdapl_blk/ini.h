@@ -15,7 +15,8 @@
  *   ini_queue.c      one connection
  *   ini_slot.c       slots: memory and registrations
  *   ini_io.c         requests and replies
- *   ini_admin.c      admin requests: attach, identify, fence, keep-alive, list
+ *   ini_admin.c      admin requests: attach, identify, fence, list
+ *   ini_keepalive.c  keep-alives, and waiting beside them
  *   ini_discover.c   asks a target for its volumes
  *
  * A disk is on a link, which has several queues, each an Endpoint; queues share no state. Each
@@ -587,14 +588,13 @@ void kbi_req_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 /* ini_discover.c */
 int kbi_discover(struct kbi_disk *disk);
 
-/* ini_admin.c */
+/* ini_admin.c, ini_keepalive.c */
 int kbi_attach(struct kbi_use *use);
 void kbi_detach(struct kbi_use *use);
 int kbi_identify(struct kbi_use *use, struct kblk_identify *identify);
 int kbi_list(struct kbi_use *use, u64 n, struct kblk_listed *listed);
 int kbi_fence(struct kbi_use *use, const struct kbi_lost *lost);
-unsigned long kbi_wait(struct kbi_queue *queue, struct completion *done,
-		       unsigned long timeout);
+unsigned long kbi_wait(struct kbi_queue *queue, struct completion *done, unsigned long timeout);
 void kbi_keepalive_work(struct work_struct *work);
 
 #endif /* KDAPL_BLK_INI_H */
