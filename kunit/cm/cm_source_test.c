@@ -240,7 +240,7 @@ static void N2_scope_of_a_vlan(struct kunit *test)
 	if (kd_is_iwarp(s))
 		kunit_skip(test, "siw has one link");
 	wire = change(s, "ip addr add fe80::88/64 dev $d nodad",
-		     "set +e; ip link del $d.10; ip addr del fe80::88/64 dev $d");
+		      "set +e; ip link del $d.10; ip addr del fe80::88/64 dev $d");
 	if (run(wire, "ip link add link $d name $d.10 type vlan id 10"))
 		kunit_skip(test, "the kernel has no VLANs");
 	KUNIT_ASSERT_EQ(test, 0,

@@ -14,7 +14,7 @@ static int call_thread(void *data)
 }
 
 /* Have @fn called with @arg. The case must not end before the call has returned. */
-struct kd_call *kd_call_begin(struct kunit *test, DAT_RETURN (*fn)(void *), void *arg)
+struct kd_call *kd_call_begin(struct kunit *test, u32 (*fn)(void *arg), void *arg)
 {
 	struct kd_call *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 

@@ -7,13 +7,13 @@
 #include "fixture.h"
 
 struct kd_call {
-	DAT_RETURN (*fn)(void *arg);
+	u32 (*fn)(void *arg);
 	void *arg;
 	DAT_RETURN ret;
 	struct completion done;
 };
 
-struct kd_call *kd_call_begin(struct kunit *test, DAT_RETURN (*fn)(void *), void *arg);
+struct kd_call *kd_call_begin(struct kunit *test, u32 (*fn)(void *arg), void *arg);
 bool kd_call_is_back(struct kd_call *c, unsigned int ms);
 void kd_call_expect(struct kunit *test, struct kd_call *c, u32 want, unsigned int ms,
 		    void (*rescue)(void *data), void *data);
