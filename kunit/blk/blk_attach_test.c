@@ -258,16 +258,19 @@ static int serve_detaching(struct kd_side *side, unsigned int ms)
 static void ini_attaches_in_intervals(struct kunit *test)
 {
 	struct kd_side *side;
-	int n;
+	int i, n;
 
 	ini_attrs.depth = "7";
 	side = serve_sharing(test);
 	serve_second(side);
 	kdb_start_command(READ_ONE);
 	n = serve_detaching(side, 2000);
-	KUNIT_EXPECT_GE(test, n, 3);
 	/* At once, after 10 ms, 20 ms, ..., 640 ms, 1000 ms */
 	KUNIT_EXPECT_LE(test, n, 9);
+	/* A busy machine takes longer. */
+	for (i = 0; n < 3 && i < 10; i++)
+		n += serve_detaching(side, 1000);
+	KUNIT_EXPECT_GE(test, n, 3);
 	kdb_serve(side, 0);
 	KUNIT_EXPECT_EQ(test, ini_status, 0);
 	expect_stat(test, INI_DISK, "connections lost", 0);
@@ -284,7 +287,8 @@ static void ini_connects_in_intervals(struct kunit *test)
 	int n;
 
 	kdb_start_command(READ_ONE);
-	for (n = 0; time_before(jiffies, until); n++) {
+	/* A busy machine takes longer for the first three. */
+	for (n = 0; n < 3 || time_before(jiffies, until); n++) {
 		request = take_request(side);
 		expect_request(test, &request, KBLK_OP_READ, 1);
 		answer_status(side, &request, KBLK_ERR_NOT_ATTACHED);
@@ -293,7 +297,6 @@ static void ini_connects_in_intervals(struct kunit *test)
 		kd_close(side);
 		side = welcome_sharing(test, false);
 	}
-	KUNIT_EXPECT_GE(test, n, 3);
 	KUNIT_EXPECT_LE(test, n, 9);
 	kdb_serve(side, 0);
 	KUNIT_EXPECT_EQ(test, ini_status, 0);
@@ -305,8 +308,8 @@ static void ini_attaches_soon(struct kunit *test)
 {
 	struct kblk_request request;
 	struct kd_side *side;
+	unsigned int took, i;
 	unsigned long when;
-	int i;
 
 	ini_attrs.depth = "7";
 	side = serve_sharing(test);
@@ -319,25 +322,34 @@ static void ini_attaches_soon(struct kunit *test)
 		expect_request(test, &request, KBLK_OP_ATTACH, 0);
 		answer_status(side, &request, KBLK_ERR_NO_VOLUME);
 	}
-	while ((request = take_request(side)).opcode != KBLK_OP_READ)
+	/* A busy machine may delay one attempt; the interval that is wrong delays each. */
+	i = 0;
+	do {
+		while ((request = take_request(side)).opcode != KBLK_OP_READ)
+			kdb_serve_one(side, &request);
+		answer_status(side, &request, KBLK_ERR_NOT_ATTACHED);
+		when = jiffies;
+		request = take_request(side);
+		took = jiffies_to_msecs(jiffies - when);
+		expect_request(test, &request, KBLK_OP_ATTACH, 0);
 		kdb_serve_one(side, &request);
-	answer_status(side, &request, KBLK_ERR_NOT_ATTACHED);
-	when = jiffies;
-	request = take_request(side);
-	expect_request(test, &request, KBLK_OP_ATTACH, 0);
-	KUNIT_EXPECT_LT(test, jiffies_to_msecs(jiffies - when), 900);
-	kdb_serve_one(side, &request);
+	} while (took >= 900 && ++i < 4);
+	KUNIT_EXPECT_LT(test, took, 900);
 	kdb_serve(side, 0);
 	KUNIT_EXPECT_EQ(test, ini_status, 0);
 	KUNIT_EXPECT_EQ(test, 1, kdb_serve_command(side, "echo 0 >" INI_DISK "/connected",
 						   KBLK_OP_DETACH));
 }
 
-/* A volume is detached again and again: a request fails within @ms. */
-static void expect_given_up(struct kunit *test, unsigned int give_up_ms, unsigned int ms)
+/*
+ * A volume is detached again and again: a request fails in the end. Return how often the
+ * volume was attached until then.
+ */
+static int expect_given_up(struct kunit *test, unsigned int give_up_ms)
 {
 	struct kd_side *side;
 	char command[128];
+	int n;
 
 	ini_attrs.depth = "7";
 	side = serve_sharing(test);
@@ -347,19 +359,22 @@ static void expect_given_up(struct kunit *test, unsigned int give_up_ms, unsigne
 		 "echo 1 >connected", give_up_ms);
 	KUNIT_ASSERT_EQ(test, 1, kdb_serve_command(side, command, KBLK_OP_ATTACH));
 	kdb_start_command(READ_ONE);
-	serve_detaching(side, ms);
+	n = serve_detaching(side, 10000);
 	KUNIT_EXPECT_TRUE_MSG(test, completion_done(&ini_ended),
 			      "the request still waits");
 	kdb_serve(side, 0);
 	KUNIT_EXPECT_NE(test, ini_status, 0);
 	kdb_serve_command(side, "echo 0 >" INI_DISK "/connected", 0);
 	KUNIT_EXPECT_EQ(test, ini_status, 0);
+	return n;
 }
 
 /* Requests of a volume that is detached again and again wait no longer than others. */
 static void ini_gives_up_detached(struct kunit *test)
 {
-	expect_given_up(test, 800, 2 * 800 + 400);
+	ini_attrs.reconnect_max_ms = "500";
+	/* At once, after 10 ms, ..., 320 ms, 500 ms; others are sent ten times, if need be. */
+	KUNIT_EXPECT_LE(test, expect_given_up(test, 800), 8);
 }
 
 /* Without a connection requests fail after give_up_ms, not with the next attempt. */
@@ -367,14 +382,14 @@ static void ini_gives_up_in_time(struct kunit *test)
 {
 	struct kd_side *side;
 
-	ini_attrs.give_up_ms = "2000";
+	ini_attrs.give_up_ms = "5500";
 	ini_attrs.reconnect_max_ms = "60000";
 	side = kdb_serve_disk(test, NULL, NULL);
 	kdb_begin_command(side, READ_ONE);
 	kd_close(side);
-	KUNIT_EXPECT_FALSE(test, kd_wait_until(command_has_ended, NULL, 1500));
-	/* An attempt comes 630 ms after the first, one after 1270, and one after 2550. */
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(command_has_ended, NULL, 800));
+	KUNIT_EXPECT_FALSE(test, kd_wait_until(command_has_ended, NULL, 3500));
+	/* An attempt comes 5110 ms after the first, and one after 10230. */
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(command_has_ended, NULL, 6000));
 	kdb_wait_command();
 	KUNIT_EXPECT_NE(test, ini_status, 0);
 	kdb_expect_removable(test);
@@ -384,7 +399,7 @@ static void ini_gives_up_in_time(struct kunit *test)
 static void ini_gives_up_between(struct kunit *test)
 {
 	ini_attrs.reconnect_max_ms = "60000";
-	expect_given_up(test, 350, 10000);
+	expect_given_up(test, 350);
 }
 
 /* ---- A session to be fenced ------------------------------------------------- */

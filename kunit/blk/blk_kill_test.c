@@ -87,9 +87,12 @@ static void ini_killed_while_it_attaches(struct kunit *test)
 /* The disk is there, and the partition table is read. */
 static void ini_killed_while_it_reads(struct kunit *test)
 {
+	struct kd_side *side;
 	DAT_PSP_HANDLE psp;
-	struct kd_side *side = begin(test, &psp, CONNECT);
 
+	/* The target is silent: the disk becomes idle when the read has timed out. */
+	ini_attrs.timeout_ms = "5000";
+	side = begin(test, &psp, CONNECT);
 	kdb_accept(side, psp, NULL);
 	kdb_attach(side);
 	kdb_identify_as(side, NULL);

@@ -24,7 +24,8 @@
 #define READ_ALL(dev)	"dd if=" dev " of=/dev/null bs=64k count=16 "		\
 			"iflag=direct 2>/dev/null"
 /* A volume that stands still makes a request time out again and again. */
-#define TIMES_OUT	"echo 300 >timeout_ms; echo 1000 >keepalive_ms"
+#define TIMES_OUT	"for d in kdapl0 kdapl1; do "				\
+			"echo 300 >/sys/block/$d/queue/io_timeout; done"
 
 /* ---- Volumes and disks --------------------------------------------------- */
 
@@ -63,7 +64,7 @@ static const char *disk_command(struct kunit *test, int n, u32 nsid,
 		 "set -e; mkdir -p " INI "/disk%d; cd " INI "/disk%d; echo %s >ia;"
 		 " echo %pIS >address; echo %u >conn_qual; echo vol >subsystem;"
 		 " echo %u >namespace; echo 1 >share;"
-		 " echo 1 >queues; echo 16 >depth; echo 1000 >keepalive_ms;"
+		 " echo 1 >queues; echo 16 >depth; echo 5000 >keepalive_ms;"
 		 " echo 60000 >timeout_ms; echo 10 >reconnect_ms;"
 		 " echo 100 >reconnect_max_ms; echo 600000 >give_up_ms; %s;"
 		 " echo 1 >connected", n, n, side->name, side->addr, TGT_PORT, nsid,
@@ -85,13 +86,20 @@ static void load_two(struct kunit *test, const char *more)
 	KUNIT_ASSERT_EQ(test, 0, disk_connect(test, 1, 3, more));
 }
 
+static bool succeeds(void *command)
+{
+	return !shell(command);
+}
+
+/* The target may see the end of a connection later than the initiator. */
 static void expect_connections(struct kunit *test, int n)
 {
 	char command[128];
 
 	snprintf(command, sizeof(command), "set -- $(wc -l <" TGT
 		 "/ports/1/connections); [ $1 = %d ]", n);
-	KUNIT_EXPECT_EQ_MSG(test, 0, shell(command), "not %d connections", n);
+	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(succeeds, command, KD_TIMEOUT_MS),
+			      "not %d connections", n);
 }
 
 static bool stat_is(int n, const char *what)
@@ -272,14 +280,15 @@ static void ini_stands_still_alone(struct kunit *test)
 {
 	struct command *writes;
 
-	load_two(test, TIMES_OUT);
+	load_two(test, "true");
+	KUNIT_ASSERT_EQ(test, 0, shell(TIMES_OUT));
 	writes = hold_writes(test, "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do "
 			     FILL("a", SLOW_DISK, "$n") "& done; wait", 4);
 	kdb_command_expect_success(test, kdb_command_start(test, READ_ALL(QUICK_DISK)));
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(has_timed_out, NULL, KD_TIMEOUT_MS));
 	KUNIT_EXPECT_EQ(test, 0, shell(FILL("b", QUICK_DISK, "0") " && " READ_ALL(QUICK_DISK)));
 	/* So is one that is connected now, and disconnected. */
-	KUNIT_EXPECT_EQ(test, 0, disk_connect(test, 2, 1, TIMES_OUT));
+	KUNIT_EXPECT_EQ(test, 0, disk_connect(test, 2, 1, "true"));
 	KUNIT_EXPECT_EQ(test, 0, shell(READ_ALL("/dev/kdapl2") " && echo 0 >" INI
 				       "/disk2/connected"));
 	KUNIT_EXPECT_FALSE(test, kdb_command_has_ended(writes));
@@ -298,7 +307,10 @@ static void ini_stands_still_too_long(struct kunit *test)
 {
 	struct command *write;
 
-	load_two(test, TIMES_OUT "; echo 1000 >give_up_ms");
+	load(test, MANY);
+	KUNIT_ASSERT_EQ(test, 0, disk_connect(test, 0, 2, "echo 1000 >give_up_ms"));
+	KUNIT_ASSERT_EQ(test, 0, disk_connect(test, 1, 3, "true"));
+	KUNIT_ASSERT_EQ(test, 0, shell(TIMES_OUT));
 	write = hold_writes(test, FILL("a", SLOW_DISK, "0"), 1);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(kdb_command_has_ended, write, KD_TIMEOUT_MS));
 	KUNIT_EXPECT_NE(test, write->status, 0);
@@ -325,6 +337,9 @@ static void ini_is_detached_alone(struct kunit *test)
 	load_two(test, "true");
 	write = hold_writes(test, FILL("a", SLOW_DISK, "0"), 1);
 	disable = kdb_command_start(test, "echo 0 >" VOLUME(2) "/enable");
+	/* The medium would keep a write that comes before. */
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(succeeds, "grep -q ' volume 3 ' " TGT
+					      "/ports/1/connections", KD_TIMEOUT_MS));
 	later = kdb_command_start(test, "while ! grep -q 'detached by the target *1' " INI
 				  "/disk0/stats; do " FILL("b", SLOW_DISK, "0")
 				  " || exit; done");

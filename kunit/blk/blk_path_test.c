@@ -14,7 +14,7 @@
 #define INI	"/sys/kernel/config/kdapl_blk"
 #define PORT(n)	TGT "/ports/" #n
 /* What the medium holds ends the connection, and requests fail. */
-#define TIMES_OUT	"echo 500 >timeout_ms"
+#define TIMES_OUT	"echo 2000 >/sys/block/kdapl0/queue/io_timeout"
 
 /* Fill a sector with a letter. */
 #define FILL(c, dev)	"head -c 512 /dev/zero | tr '\\0' " c " | dd of=/dev/" dev	\
@@ -180,9 +180,10 @@ static void ini_fails_when_fenced(struct kunit *test)
  */
 static void ini_fences_before_use(struct kunit *test)
 {
-	struct backing *backing = paths_load(test, TIMES_OUT);
+	struct backing *backing = paths_load(test, "true");
 	struct command *write, *rewrite;
 
+	KUNIT_ASSERT_EQ(test, 0, shell(TIMES_OUT));
 	write = hold_a_write(test, backing);
 	KUNIT_ASSERT_EQ(test, 0, shell("rm " PORT(2) "/subsystems/vol"));
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(path_2_is_lost, NULL,
@@ -205,10 +206,10 @@ static void ini_fences_before_use(struct kunit *test)
 /* The same for a disk that is made when the first one was removed. */
 static void ini_fences_removed_disk(struct kunit *test)
 {
-	struct backing *backing = paths_load(test, TIMES_OUT);
+	struct backing *backing = paths_load(test, "true");
 	struct command *write, *again;
 
-	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " INI "/path2"));
+	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " INI "/path2; " TIMES_OUT));
 	write = hold_a_write(test, backing);
 	kdb_command_wait(write);
 	KUNIT_EXPECT_NE(test, write->status, 0);
@@ -243,7 +244,7 @@ static void remove_with_a_write(struct kunit *test, struct backing *backing)
 {
 	struct command *write;
 
-	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " INI "/path2"));
+	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " INI "/path2; " TIMES_OUT));
 	write = hold_a_write(test, backing);
 	kdb_command_wait(write);
 	KUNIT_EXPECT_NE(test, write->status, 0);
@@ -253,7 +254,7 @@ static void remove_with_a_write(struct kunit *test, struct backing *backing)
 /* The module does not forget that a write may still reach the volume. */
 static void ini_unload_keeps_fences(struct kunit *test)
 {
-	struct backing *backing = paths_load(test, TIMES_OUT);
+	struct backing *backing = paths_load(test, "true");
 	struct command *again;
 
 	remove_with_a_write(test, backing);
@@ -270,15 +271,21 @@ static void ini_unload_keeps_fences(struct kunit *test)
 	expect_sector(test, backing, 'b');
 }
 
+static bool is_reloaded(void *test)
+{
+	return !reload(test);
+}
+
 /* Nothing but the administrator's word makes it forget. */
 static void ini_unload_when_told(struct kunit *test)
 {
-	struct backing *backing = paths_load(test, TIMES_OUT);
+	struct backing *backing = paths_load(test, "true");
 
 	remove_with_a_write(test, backing);
 	KUNIT_EXPECT_NE(test, shell("rmmod kdapl_blk 2>/dev/null"), 0);
 	KUNIT_EXPECT_EQ(test, 0, shell("echo 1 >/sys/module/kdapl_blk/parameters/forget_fences"));
-	KUNIT_EXPECT_EQ(test, reload(test), 0);
+	/* The end of the disk, which rmdir does not wait for, holds the module. */
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_reloaded, test, KD_TIMEOUT_MS));
 	kdb_backing_hold(backing, false);
 	path_connect(test, 1, TGT_OTHER_PORT, "true");
 }
@@ -401,11 +408,11 @@ static struct command *fence_behind_writes(struct kunit *test,
  */
 static void ini_fence_waits(struct kunit *test)
 {
-	struct backing *backing = paths_load(test, "echo 300 >connect_timeout_ms");
+	struct backing *backing = paths_load(test, "echo 2000 >connect_timeout_ms");
 	struct command *writes = fence_behind_writes(test, backing);
 
-	/* Several times as long as it may take otherwise. */
-	msleep(1500);
+	/* Twice as long as it may take otherwise, and more. */
+	msleep(5000);
 	kdb_backing_hold(backing, false);
 	kdb_command_wait(writes);
 	KUNIT_EXPECT_EQ(test, writes->status, 0);
@@ -445,7 +452,8 @@ static void ini_fences_when_busy(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(no_credit_is_left, backing,
 					      KD_TIMEOUT_MS));
 	port = port_1_dies(test);
-	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(has_been_asked, NULL, 5000),
+	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(has_been_asked, NULL,
+						  KD_TIMEOUT_MS),
 			      "no credit is left for a fence");
 	kdb_backing_hold(backing, false);
 	kdb_command_wait(write);

@@ -163,7 +163,7 @@ static void ini_gives_credits_back(struct kunit *test)
 	struct kd_side *side;
 	int i;
 
-	ini_attrs.keepalive_ms = "1000";
+	ini_attrs.keepalive_ms = "3000";
 	welcome.features = cpu_to_le32(KBLK_FEATURE_CREDITS);
 	side = kdb_serve_disk(test, &welcome, NULL);
 	for (i = 0; i < 20 && !returned; i++) {
@@ -189,7 +189,7 @@ static void ini_keeps_alive_while_it_connects(struct kunit *test)
 	int i;
 
 	ini_attrs.read_queues = "1";
-	ini_attrs.keepalive_ms = "1500";
+	ini_attrs.keepalive_ms = "3000";
 	ini_attrs.connect_timeout_ms = "60000";
 	side = kdb_serve_disk(test, NULL, NULL);
 	second = kdb_welcome_one(test, false, NULL);
@@ -216,7 +216,7 @@ static void ini_gets_no_credits(struct kunit *test)
 	struct kd_side *side;
 	int i;
 
-	ini_attrs.keepalive_ms = "200";
+	ini_attrs.keepalive_ms = "1000";
 	side = kdb_serve_disk(test, NULL, NULL);
 	for (i = 0; i < INI_DEPTH; i++) {
 		request = take_request(side);

@@ -339,6 +339,20 @@ static bool answered(struct kd_side *side, const struct kblk_request *request)
 	       event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS;
 }
 
+/* Copy the next request to @request. Return false if the connection was lost. */
+static bool next_request(struct kd_side *side, struct kblk_request *request)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	DAT_EVENT event;
+
+	KUNIT_ASSERT_TRUE(side->test, kd_wait_event(side->recv_evd, &event, KD_TIMEOUT_MS));
+	dto = &event.event_data.dto_completion_event_data;
+	if (dto->status != DAT_DTO_SUCCESS)
+		return false;
+	*request = kdb_request_sent(side, dto);
+	return true;
+}
+
 /*
  * Take messages until as many READs as the disk may have outstanding, and a
  * keep-alive, wait for their replies; store the READs in @reads. Return false
@@ -347,20 +361,13 @@ static bool answered(struct kd_side *side, const struct kblk_request *request)
  */
 static bool all_wait(struct kd_side *side, struct kblk_request *reads)
 {
-	DAT_DTO_COMPLETION_EVENT_DATA dto;
 	struct kblk_request request;
 	int i, n = 0;
-	size_t at;
 
 	/* Those that have brought ATTACH and IDENTIFY. */
 	for (i = 0; i < 2; i++)
 		kd_recv(side, REQUEST_AT + i * REQUEST_SIZE, REQUEST_SIZE, i);
-	for (;;) {
-		dto = kd_next_dto(side->test, side->recv_evd);
-		if (dto.status != DAT_DTO_SUCCESS)
-			return false;
-		at = REQUEST_AT + dto.user_cookie.as_64 * REQUEST_SIZE;
-		memcpy(&request, side->buf->va + at, sizeof(request));
+	while (next_request(side, &request)) {
 		if (request.opcode == KBLK_OP_READ) {
 			KUNIT_ASSERT_LT(side->test, n, INI_DEPTH - 1);
 			reads[n++] = request;
@@ -369,10 +376,10 @@ static bool all_wait(struct kd_side *side, struct kblk_request *reads)
 		KUNIT_ASSERT_EQ(side->test, request.opcode, KBLK_OP_KEEPALIVE);
 		if (n == INI_DEPTH - 1)
 			return true;
-		kd_recv(side, at, REQUEST_SIZE, dto.user_cookie.as_64);
 		if (!answered(side, &request))
-			return false;
+			break;
 	}
+	return false;
 }
 
 /*
@@ -411,24 +418,16 @@ static void ini_keepalive_waits(struct kunit *test)
 	kdb_expect_removable(test);
 }
 
-/* Copy the next READ to @read, and leave keep-alives unanswered. */
-static bool next_read(struct kd_side *side, struct kblk_request *read)
+/* Copy the next READ to @read, as above. @alive: answer keep-alives that come before. */
+static bool next_read(struct kd_side *side, struct kblk_request *read, bool alive)
 {
-	DAT_DTO_COMPLETION_EVENT_DATA dto;
-	DAT_EVENT event;
-	size_t at;
-
-	do {
-		if (!kd_wait_event(side->recv_evd, &event, KD_TIMEOUT_MS))
-			return false;
-		dto = event.event_data.dto_completion_event_data;
-		if (dto.status != DAT_DTO_SUCCESS)
-			return false;
-		at = REQUEST_AT + dto.user_cookie.as_64 * REQUEST_SIZE;
-		memcpy(read, side->buf->va + at, sizeof(*read));
-		kd_recv(side, at, REQUEST_SIZE, dto.user_cookie.as_64);
-	} while (read->opcode == KBLK_OP_KEEPALIVE);
-	return true;
+	while (next_request(side, read)) {
+		if (read->opcode != KBLK_OP_KEEPALIVE)
+			return true;
+		if (alive && !answered(side, read))
+			break;
+	}
+	return false;
 }
 
 /*
@@ -452,9 +451,10 @@ static void ini_keepalive_overdue(struct kunit *test)
 	kdb_serve(side, 0);
 	KUNIT_ASSERT_EQ(test, 0, ini_error);
 	kdb_start_command(READ_OFTEN "& " READ_OFTEN "; wait");
-	KUNIT_ASSERT_TRUE(test, next_read(side, &read));
+	/* Without a READ that waits the connection would be lost after a period. */
+	KUNIT_ASSERT_TRUE(test, next_read(side, &read, true));
 	for (i = 0; i < 14; i++) {
-		if (!next_read(side, &next))
+		if (!next_read(side, &next, false))
 			break;
 		/* Longer than the period, or nothing needs to be kept alive. */
 		msleep(800);
