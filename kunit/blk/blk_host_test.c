@@ -52,7 +52,7 @@ static void blk_oldest_unattached_makes_room(struct kunit *test)
 	struct kd_side *idle[MAX_CONNS], *side;
 	int i;
 
-	tgt_load_with(test, "echo 9 >max_conns");
+	tgt_load_with(test, "echo 9 >max_conns; echo 3600000 >attach_ms");
 	side = kdb_client_elsewhere(test);
 	connect_and_attach(side, 0);
 	for (i = 1; i < MAX_CONNS; i++) {

@@ -442,7 +442,7 @@ static void blk_replies_not_taken(struct kunit *test)
 	struct kd_side *side[BUSY_KINDS];
 	enum busy kind;
 
-	tgt_load_with(test, "echo 1000 >reply_ms; echo 8 >io_depth; echo 24 >pages");
+	tgt_load_with(test, "echo 3000 >reply_ms; echo 8 >io_depth; echo 24 >pages");
 	for (kind = 0; kind < BUSY_KINDS; kind++) {
 		be_busy(kind);
 		side[kind] = kdb_connected_client(test);

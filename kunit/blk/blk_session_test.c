@@ -501,7 +501,8 @@ static void blk_connections_of_a_disk(struct kunit *test)
 	struct kblk_welcome welcome;
 	int i;
 
-	tgt_load_with(test, "echo 3 >max_queues; echo 8 >max_conns");
+	/* None of them attaches, and they stay for as long as the case lasts. */
+	tgt_load_with(test, "echo 3 >max_queues; echo 8 >max_conns; echo 3600000 >attach_ms");
 	for (i = 0; i < 2; i++)
 		hello[i] = kdb_good_hello();
 	hello[1].features = cpu_to_le32(KBLK_FEATURE_QUEUES);

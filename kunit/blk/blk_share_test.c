@@ -386,7 +386,7 @@ static void blk_heard_while_waiting(struct kunit *test)
 	int i;
 
 	backing = slow_volume(test, "true");
-	side = slow_client(test, 700);
+	side = slow_client(test, 1400);
 	kdb_backing_hold(backing, true);
 	send_read(side, 0, KBLK_INLINED);
 	send_read(side, 1, KBLK_INLINED);
@@ -396,15 +396,15 @@ static void blk_heard_while_waiting(struct kunit *test)
 	request.length = 0;
 	for (i = 0; i < TGT_CREDITS - 2; i++) {
 		/*
-		 * It may be silent for 2100 ms, and all that follow the first,
+		 * It may be silent for 4200 ms, and all that follow the first,
 		 * which waits for a slot, take longer.
 		 */
-		msleep(600);
+		msleep(900);
 		kdb_send_request(side, &request, sizeof(request));
 		kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
 	}
 	/* It has no credit left, so it cannot say more. */
-	msleep(3000);
+	msleep(5000);
 	KUNIT_EXPECT_TRUE_MSG(test, is_connected(side),
 			      "who waits is taken for silent");
 	kdb_backing_hold(backing, false);
@@ -431,7 +431,7 @@ static void blk_ends_others_meanwhile(struct kunit *test)
 	kd_close(side);
 	hello = kdb_good_hello();
 	side = kdb_welcome_client(test, &hello);
-	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vol", 1, 200),
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vol", 1, 1000),
 			KBLK_OK);
 	kdb_expect_end(side);
 	kdb_expect_serving(test);
@@ -446,7 +446,7 @@ static void blk_takes_replies_slowly(struct kunit *test)
 	struct kd_side *side;
 	int i;
 
-	tgt_load_with(test, "echo 1000 >reply_ms; echo 8 >io_depth;"
+	tgt_load_with(test, "echo 3000 >reply_ms; echo 8 >io_depth;"
 			    " echo 8 >pages");
 	side = kdb_welcome_client(test, &hello);
 	if (kd_is_iwarp(side))
@@ -552,7 +552,7 @@ static void blk_data_not_given(struct kunit *test)
 	struct kd_side *side;
 	struct ib_device *dev;
 
-	tgt_load_with(test, "echo 1000 >reply_ms");
+	tgt_load_with(test, "echo 3000 >reply_ms");
 	side = kdb_connected_client(test);
 	memset(&unanswered, 0, sizeof(unanswered));
 	spin_lock_init(&unanswered.lock);

@@ -171,7 +171,7 @@ static void sharing_banned(struct kunit *test)
 	struct kblk_hello hello;
 	struct kd_side *side;
 
-	kdb_load_volumes(test, MANY_SLOTS "; echo 2000 >attach_ms");
+	kdb_load_volumes(test, MANY_SLOTS "; echo 5000 >attach_ms");
 	KUNIT_ASSERT_EQ(test, 0, shell("set -e; cd " TGT "/subsystems/vol;"
 				       "echo 0 >allow_any_client; ln -s " TGT
 				       "/clients/friend allowed_clients/friend"));

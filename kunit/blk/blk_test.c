@@ -252,7 +252,7 @@ static void blk_silent(struct kunit *test)
 
 	tgt_load(test);
 	side = kdb_welcome_client(test, &hello);
-	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vol", 1, 200),
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vol", 1, 1000),
 			KBLK_OK);
 	kdb_expect_end(side);
 	kdb_expect_serving(test);
@@ -265,7 +265,7 @@ static void blk_attaches_not(struct kunit *test)
 	struct kblk_request request;
 	struct kd_side *side;
 
-	tgt_load_with(test, "echo 1000 >attach_ms");
+	tgt_load_with(test, "echo 4000 >attach_ms");
 	side = kdb_welcome_client(test, &hello);
 	request = kdb_good_request(side);
 	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_ERR_NOT_ATTACHED);

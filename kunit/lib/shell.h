@@ -7,7 +7,10 @@
 
 #include <linux/kmod.h>
 
-/* Run a command of the shell. Return its wait status or -errno. */
+/*
+ * Run a command of the shell, which has no stdin, stdout and stderr: awk fails without
+ * the second. Return the command's wait status or -errno.
+ */
 static inline int shell(const char *command)
 {
 	char *argv[4] = { "/bin/sh", "-c", (char *)command, NULL };
