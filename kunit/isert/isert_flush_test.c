@@ -479,9 +479,13 @@ static void flush_preempted(struct kunit *test)
  */
 static void flush_session_ends(struct kunit *test)
 {
-	struct raw *r = raw_login(test), *other = raw_login(test);
+	struct raw *r, *other;
 	long left;
 
+	/* Sessions of the case before would be counted. */
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(raw_nobody_is_there, test, KD_TIMEOUT_MS));
+	r = raw_login(test);
+	other = raw_login(test);
 	expect_ready(r);
 	hold_it(test);
 	make_lun_1(r, SYNCHRONIZE_CACHE);

@@ -161,17 +161,19 @@ static void limits_thread_is_interrupted(struct kunit *test)
 	u32 len;
 	int i;
 
-	/* LIO lets in one at a time, so its thread waits with @next for the rest of this login. */
+	/* All connect first, since the rest of a login is waited for no longer than 5 s. */
 	r = raw_connect(test);
+	next = raw_connect(test);
+	for (i = 0; i < 2; i++)
+		ended[i] = raw_connect(test);
+	/* LIO lets in one at a time: its thread waits with @next for the rest of this login. */
 	r->pdu[0] = raw_login_pdu(r, RAW_SOLICITED, &len);
 	((struct iscsi_login_req *)&r->pdu[0].hdr)->flags = ISCSI_OP_PARMS_NEGOTIATION_STAGE << 2;
 	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
 	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
-	next = raw_connect(test);
 	next->pdu[0] = raw_login_pdu(next, RAW_SOLICITED, &len);
 	KUNIT_ASSERT_TRUE(test, raw_send(next, next->pdu, len));
 	for (i = 0; i < 2; i++) {
-		ended[i] = raw_connect(test);
 		ended[i]->pdu[0] = raw_login_pdu(ended[i], RAW_SOLICITED, &len);
 		KUNIT_ASSERT_TRUE(test, raw_send(ended[i], ended[i]->pdu, len));
 		KUNIT_ASSERT_TRUE(test, kd_wait_event(ended[i]->s->req_evd, &event,
