@@ -186,7 +186,7 @@ static void expect_done(struct kunit *test, struct call *call, DAT_RETURN want)
 {
 	unsigned long left;
 
-	left = wait_for_completion_timeout(&call->done, 5 * HZ);
+	left = wait_for_completion_timeout(&call->done, msecs_to_jiffies(KD_TIMEOUT_MS));
 	KUNIT_EXPECT_NE(test, left, 0);
 	if (!left) {
 		let_go(NULL);

@@ -229,7 +229,7 @@ static void N6_while_connections_come_and_go(struct kunit *test)
 
 /* ---- While a call waits for the device ------------------------------------ */
 
-#define PROMPT_MS	5000	/* a registration may take twice that */
+#define PROMPT_MS	9000	/* a registration may take 10 s */
 
 /*
  * A registration that the device does not complete

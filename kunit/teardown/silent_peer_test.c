@@ -18,8 +18,8 @@
 #include "device.h"
 #include "plug.h"
 
-#define BOUND_MS	5000		/* where the connection can be ended */
-#define REFUSAL_MS	20000		/* where only the driver can */
+#define BOUND_MS	12000		/* where the connection can be ended; less than 15 s */
+#define REFUSAL_MS	KD_TIMEOUT_MS	/* where only the driver can */
 
 /* ---- Calls that must come back ------------------------------------------------- */
 
