@@ -152,7 +152,6 @@ new_subsys()
 {
 	local c
 
-	mkdir "$tgt/subsystems/$name" || die "cannot make subsystem $name"
 	if [ ${#clients[@]} -eq 0 ]; then
 		put 1 "$tgt/subsystems/$name/allow_any_client" "$name"
 	fi
@@ -238,13 +237,17 @@ cmd_export()
 	[ ! -e "$ns" ] ||
 		die "$name has a volume $number already, $(cat "$ns/path"): choose another number with -n, or another name with -s"
 	if [ ! -d "$tgt/subsystems/$name" ]; then
+		mkdir "$tgt/subsystems/$name" || die "cannot make subsystem $name"
 		made=1
 		(new_subsys) || {
-			[ ! -d "$tgt/subsystems/$name" ] || remove_subsys
+			remove_subsys
 			exit 1
 		}
 	fi
-	mkdir "$ns" || die "cannot make volume $number of $name"
+	mkdir "$ns" || {
+		[ -z "$made" ] || remove_subsys
+		die "cannot make volume $number of $name"
+	}
 	# Undo on failure, so that the next try starts clean.
 	if ! (
 		put "$path" "$ns/path" "$path"

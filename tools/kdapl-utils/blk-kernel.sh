@@ -34,7 +34,8 @@ kernel_says()
 		END { printf "%s", said }')
 	own=$(grep -F -- ": ${disk:-/}: " <<<"$lines")
 	for d in "$ini"/*/; do
-		lines=$(grep -vF -- ": $(basename "$d"): " <<<"$lines")
+		d=${d%/}
+		lines=$(grep -vF -- ": ${d##*/}: " <<<"$lines")
 	done
 	lines=$(tail -n 2 <<<"${own:-$lines}")
 	[ -z "$lines" ] || sed 's/^/  kernel: /' <<<"$lines" >&2
@@ -131,7 +132,7 @@ check_name()
 # Die for options that are wrong, before anything is done.
 check_options()
 {
-	local o c secret named=' '
+	local o c secret named=/
 
 	is_number "$port" 1 65535 || wrong "-p $port: a number from 1 to 65535 is wanted"
 	is_number "$number" 1 4294967295 ||
@@ -140,8 +141,8 @@ check_options()
 		wrong "-u $uuid: a UUID is wanted, as 01234567-89ab-cdef-0123-456789abcdef"
 	for c in "${clients[@]}"; do
 		check_name -c "$c"
-		[[ $named != *" $c "* ]] || wrong "-c $c: this client is named twice"
-		named+="$c "
+		[[ $named != *"/$c/"* ]] || wrong "-c $c: this client is named twice"
+		named+="$c/"
 	done
 	for o in "${options[@]}"; do
 		[[ $o == ?*=* ]] && [[ ${o%%=*} != */* ]] || wrong "-o $o: KEY=VALUE is wanted"
