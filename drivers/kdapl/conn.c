@@ -9,7 +9,7 @@
  * a connection precede its final event.
  *
  * kdapl_conn_handler() runs under the id's handler lock and takes no mutex but
- * conn->dial. conn->mutex keeps setting up (conn_connect.c, cm_accept.c) and
+ * conn->dial, and may lock the socket of siw. conn->mutex keeps setting up (conn_connect.c, cm_accept.c) and
  * taking down apart.
  *
  * The QP is not attached to the id, since an Endpoint does not know early
@@ -320,8 +320,11 @@ int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 						event->param.conn
 							.private_data_len);
 		kdapl_conn_established(conn);
-		/* siw may have missed a message that has come already. */
-		if (conn->ep->obj.ia->hca->siw)
+		/*
+		 * siw may have missed a message that has come already. An active side
+		 * looks by itself, without the socket's lock (siw_cm_work_handler()).
+		 */
+		if (conn->passive && conn->ep->obj.ia->hca->siw)
 			kdapl_siw_wake(id);
 		break;
 	case RDMA_CM_EVENT_REJECTED:

@@ -8,10 +8,10 @@
 #include "ep.h"
 
 /*
- * Count the Endpoint of @conn in req_evd->watchers if @want, so that completions are
- * noticed while a disconnect waits for requests. kdapl_conn_finish() sets conn->qp_gone,
- * then ends the watch; until then the Endpoint keeps its EVD. No watch begins if
- * ->qp_gone, read with the EVD locked, is set, so kdapl_conn_finish() ends every watch.
+ * Count the Endpoint of @conn in req_evd->watchers, or no longer, as @want says, so that
+ * completions are noticed while a disconnect waits for requests. kdapl_conn_finish() sets
+ * conn->qp_gone, then ends the watch; until then the Endpoint keeps its EVD. No watch begins
+ * if ->qp_gone, read with the EVD locked, is set, so kdapl_conn_finish() ends every watch.
  * Context: any.
  */
 void kdapl_conn_watch_drain(struct kdapl_conn *conn, bool want)

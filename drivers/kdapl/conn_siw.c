@@ -2,21 +2,22 @@
 /*
  * siw leaves some steps to the peer of a connection; kdapl.ko must not wait for the peer.
  *
- * siw answers a request before its queue pair can receive (siw_accept() in 6.12). A message
- * that arrives in between stays in the socket until the next one comes. So when the
- * connection is established, kdapl_siw_wake() makes siw look at the socket.
+ * On the passive side siw answers a request before its queue pair can receive
+ * (siw_accept() in 6.12). A message that arrives in between stays in the socket until the
+ * next one comes. So when the connection is established, kdapl_siw_wake() makes siw look at
+ * the socket.
  *
  * rdma_disconnect() and rdma_destroy_id() wait in iw_cm until the driver has answered
  * rdma_connect() or rdma_accept(), and siw leaves both answers to the peer:
  *
  * - An accepted peer may ask to send the first frame (MPA version 2). siw reports the
- * connection when this frame comes, and has no timer. The queue pair must not be taken to
- * ERR before: siw would report an end, for which iw_cm still has a BUG(). But siw takes
- * any wake-up of the socket for the frame, so kdapl_siw_wake() causes one.
+ *   connection when this frame comes, and has no timer. The queue pair must not be taken to
+ *   ERR before: siw would report an end, for which iw_cm still has a BUG(). But siw takes
+ *   any wake-up of the socket for the frame, so kdapl_siw_wake() causes one.
  * - siw connects its socket within rdma_connect(), which takes two minutes if nobody
- * answers and holds up all ids of rdma_cm meanwhile. kdapl_siw_abort() ends this. From
- * there on siw has a timer of 10 s. A connected socket is left alone: closed before the
- * peer's siw has accepted it, it would end the peer's listener.
+ *   answers and holds up all ids of rdma_cm meanwhile. kdapl_siw_abort() ends this. From
+ *   there on siw has a timer of 10 s. A connected socket is left alone: closed before the
+ *   peer's siw has accepted it, it would end the peer's listener.
  *
  * Other drivers need neither: cxgb4, irdma and erdma report the connection in their
  * iw_accept, and adapters have timers.
@@ -87,9 +88,9 @@ static struct sock *kdapl_siw_sock(struct rdma_cm_id *id)
 }
 
 /*
- * Make siw look at the socket of @id. siw reports the connection if it was accepted and
- * waits for the first frame. siw does this, and begins to receive then, with the socket
- * locked, so it does not report a connection twice.
+ * Make siw look at the socket of @id, which is passive. siw reports the connection if it
+ * was accepted and waits for the first frame. The callback of the socket does this, and
+ * begins to receive, with the socket locked, so no connection is reported twice.
  *
  * Context: Process context.
  */

@@ -156,7 +156,7 @@ void kdapl_defer_add(struct kdapl_ep *ep, const struct ib_send_wr *wr)
 
 /*
  * All deferred requests were posted: let requests go to the device from now on.
- * ep->deferred is read under the lock only; RCU frees it because kvfree() may sleep.
+ * ep->deferred is followed under the lock only; RCU frees it because kvfree() may sleep.
  * litmus: none
  */
 static void kdapl_defer_done(struct kdapl_ep *ep)

@@ -66,9 +66,9 @@ void kdapl_ep_check_marks(struct kdapl_ep *ep, struct kdapl_later *later)
 	}
 	if (ep->hard != DAT_WATERMARK_INFINITE && ep->held > (u32)ep->hard &&
 	    ep->open) {
-		ep->hard_fired = true;
 		trace_kdapl_hard_mark(ep);
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+		if (kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN))
+			ep->hard_fired = true;
 	}
 }
 
@@ -208,7 +208,7 @@ void kdapl_ep_unlock_recv(struct kdapl_ep *ep, struct kdapl_evd *evd,
 }
 
 /*
- * Count @ep in evd->watchers if @want: while a high watermark is armed, arrivals must be
+ * Count @ep in evd->watchers, or no longer, as @want says: while a high watermark is armed, arrivals must be
  * noticed even if nobody polls. Return whether the caller must arm the CQs.
  */
 bool kdapl_ep_update_watch(struct kdapl_ep *ep, struct kdapl_evd *evd,

@@ -76,7 +76,7 @@ struct kdapl_ep_shown {
  * @hard: hard high watermark
  * @deferring: kdapl_defer_open() must learn of the first receive
  * @soft_armed: @soft has not fired since it was set
- * @hard_fired: the connection has exceeded @hard
+ * @hard_fired: @hard has ended the connection
  * @watching: counted in recv_evd->watchers
  * @recv_no_upcall: receives do not by themselves cause upcalls
  * @open: ESTABLISHED was queued

@@ -3,7 +3,7 @@
  * Event Dispatchers: creation, query, resizing, software events, dequeue, free.
  *
  * The lists are in evd_event.c, the dispatcher in evd_upcall.c. Here evd->mutex
- * protects the memory for software events, and evd->lock all else.
+ * protects the memory for software events and ->vector, evd->lock all else.
  */
 #include <linux/slab.h>
 #include <dat/kdat_linux.h>

@@ -241,8 +241,8 @@ static bool kdapl_lmr_retire(struct kdapl_lmr *lmr)
 }
 
 /*
- * Close @lmr, which the caller has retired, to posts. Return false, with @lmr open again,
- * if posted work names it.
+ * Close @lmr, which the caller has retired, to posts. Return false, with @lmr open again
+ * unless it was invalidated meanwhile, if posted work names it.
  *
  * A posting call checks ->valid, enters itself in ->poster and its work in the queue, all
  * in one RCU read-side section. So after the grace period each call that has seen ->valid

@@ -7,11 +7,11 @@
  * completes buffers in the order in which it took them. So
  *
  * - a destroyed QP has at most one buffer, and this is older than buffers that the
- * device is given later. kdapl_qp_destroy() knows whether the QP may have one.
+ *   device is given later. kdapl_qp_destroy() knows whether the QP may have one.
  * - of two messages that an Endpoint completes after that death, the second one
- * took its buffer after it. Lost buffers are older than this buffer.
+ *   took its buffer after it. Lost buffers are older than this buffer.
  * - a buffer that did not come back although every attached Endpoint has completed a
- * newer one is held by no QP: it was lost, and is posted again.
+ *   newer one is held by no QP: it was lost, and is posted again.
  *
  * Where the device allows it, srq_probe.c tells which buffers have been taken at all.
  * Otherwise all buffers that the device has are suspect.

@@ -359,7 +359,8 @@ DAT_RETURN kdat_cr_query_gid(DAT_CR_HANDLE cr, u8 *gid);
  *	otherwise; it is kept until dat_ep_reset()
  *
  * %DAT_CONNECTION_EVENT_BROKEN has many causes, and when it arrives some of the messages
- * that were too many may have been reaped, so dat_ep_recv_query() does not tell.
+ * that were too many may have been reaped, so dat_ep_recv_query() does not tell. Buffers
+ * that the Endpoint holds from its connection before count, too: reap those first.
  *
  * Context: Any context, never sleeps.
  * Return:

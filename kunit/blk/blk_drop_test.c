@@ -161,7 +161,8 @@ static void expect_drops(struct target *target, int n)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(SERVE_MS);
 
-	while (target->drops < n && time_before(jiffies, end))
+	while (target->drops < n && time_before(jiffies, end) &&
+	       !completion_done(&ini_ended))
 		target_serve(target, 100);
 	KUNIT_EXPECT_GE(target->test, target->drops, n);
 }

@@ -163,8 +163,7 @@ static void W3_in_the_call(struct kunit *test)
 	set_wm(b, link, INF, 3);
 	kd_expect_no_event(test, b->in->conn_evd);
 	set_wm(b, link, INF, 2);
-	KUNIT_EXPECT_EQ(test, (u32)ep_state(test, link->in),
-			(u32)DAT_EP_STATE_DISCONNECTED);
+	KUNIT_EXPECT_EQ(test, (u32)ep_state(test, link->in), (u32)DAT_EP_STATE_DISCONNECTED);
 	wm_expect_broken(b, link);
 	set_wm(b, link, INF, 1);
 	rx_reap_n(b, link, 3);
@@ -428,10 +427,12 @@ static void W3_held_from_before(struct kunit *test)
 
 	wm_take(b, link, 3);
 	rx_disconnect(b, link);
+	/* It was not the mark that has ended the connection. */
+	set_wm(b, link, INF, 1);
+	KUNIT_EXPECT_FALSE(test, has_fired(test, link->in));
 	rx_reset(b, link);
 	set_wm(b, link, INF, 2);
-	KUNIT_EXPECT_EQ(test, (u32)ep_state(test, link->in),
-			(u32)DAT_EP_STATE_UNCONNECTED);
+	KUNIT_EXPECT_EQ(test, (u32)ep_state(test, link->in), (u32)DAT_EP_STATE_UNCONNECTED);
 	rx_connect(b, link);
 	wm_expect_broken(b, link);
 	rx_reap_n(b, link, 3);
