@@ -8,8 +8,8 @@
  * destroys the id, then the QP, flushes, and reports last. So all completions of
  * a connection precede its final event.
  *
- * kdapl_conn_handler() runs under the id's handler lock and takes no mutex but
- * conn->dial, and may lock the socket of siw. conn->mutex keeps setting up (conn_connect.c, cm_accept.c) and
+ * kdapl_conn_handler() runs under the id's handler lock, takes no mutex but conn->dial, and
+ * may lock the socket of siw. conn->mutex keeps setting up (conn_connect.c, cm_accept.c) and
  * taking down apart.
  *
  * The QP is not attached to the id, since an Endpoint does not know early

@@ -208,8 +208,8 @@ void kdapl_ep_unlock_recv(struct kdapl_ep *ep, struct kdapl_evd *evd,
 }
 
 /*
- * Count @ep in evd->watchers, or no longer, as @want says: while a high watermark is armed, arrivals must be
- * noticed even if nobody polls. Return whether the caller must arm the CQs.
+ * Count @ep in evd->watchers, or no longer, as @want says: while a high watermark is armed,
+ * arrivals must be noticed even if nobody polls. Return whether the caller must arm the CQs.
  */
 bool kdapl_ep_update_watch(struct kdapl_ep *ep, struct kdapl_evd *evd,
 			   bool want)
