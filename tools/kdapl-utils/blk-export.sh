@@ -148,7 +148,8 @@ port_of()
 	echo "$d"
 }
 
-new_subsys()
+# Allow the clients of -c, or any, the subsystem $name, which is new.
+allow_clients()
 {
 	local c
 
@@ -239,7 +240,7 @@ cmd_export()
 	if [ ! -d "$tgt/subsystems/$name" ]; then
 		mkdir "$tgt/subsystems/$name" || die "cannot make subsystem $name"
 		made=1
-		(new_subsys) || {
+		(allow_clients) || {
 			remove_subsys
 			exit 1
 		}

@@ -195,19 +195,18 @@ restore_all()
 
 cmd_restore()
 {
-	local what=${1-} end told='' tell
+	local what=${1-} told='' tell
 
 	case $#$what in
 	0 | 1exports | 1disks) ;;
 	*) wrong "restore: \"exports\" or \"disks\" is wanted" ;;
 	esac
 	[ -r "$saved" ] || die "there is no $saved; \"$me save\" makes it"
-	end=$((SECONDS + ${wait_for:-0}))
 	# An error is printed once, and again when it has changed.
 	until tell=$(restore_all "$what" 2>&1); do
 		[ "$tell" = "$told" ] || echo "$tell" >&2
 		told=$tell
-		[ -n "$wait_for" ] && { [ "$wait_for" = 0 ] || [ $SECONDS -lt $end ]; } || exit 1
+		may_wait || exit 1
 		sleep 5
 	done
 	[ -z "$tell" ] || echo "$tell" >&2
