@@ -275,15 +275,44 @@ void kbi_disk_wait_quiesced(struct kbi_disk *disk)
 	kblk_wait_quiesced(disk->gendisk->queue);
 }
 
+/*
+ * Keep del_gendisk() from taking the queue of @gendisk apart until kbi_queue_leave(). Return
+ * false if that may have begun: nothing is queued then, and nothing will be.
+ */
+static bool kbi_queue_enter(struct gendisk *gendisk)
+{
+	struct request_queue *q = gendisk->queue;
+
+	while (!percpu_ref_tryget(&q->q_usage_counter)) {
+		if (test_bit(GD_DEAD, &gendisk->state))
+			return false;
+		/* Frozen for a moment, as for another scheduler; without requests to wait for. */
+		wait_event(q->mq_freeze_wq, !READ_ONCE(q->mq_freeze_depth) ||
+			   test_bit(GD_DEAD, &gendisk->state));
+	}
+	return true;
+}
+
+static void kbi_queue_leave(struct gendisk *gendisk)
+{
+	percpu_ref_put(&gendisk->queue->q_usage_counter);
+}
+
+/* Have the block layer queue requests again. The caller holds link->mutex. Context: process. */
 void kbi_disk_unquiesce(struct kbi_disk *disk)
 {
+	struct gendisk *gendisk = disk->gendisk;
+
 	lockdep_assert_held(&disk->link->mutex);
 
 	if (!disk->quiesced)
 		return;
 	disk->quiesced = false;
-	blk_mq_unquiesce_queue(disk->gendisk->queue);
-	blk_mq_kick_requeue_list(disk->gendisk->queue);
+	if (!kbi_queue_enter(gendisk))
+		return;
+	blk_mq_unquiesce_queue(gendisk->queue);
+	blk_mq_kick_requeue_list(gendisk->queue);
+	kbi_queue_leave(gendisk);
 }
 
 static bool kbi_cancel(struct request *rq, void *data)
