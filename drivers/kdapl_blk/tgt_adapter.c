@@ -253,10 +253,14 @@ void kbt_port_follow(struct kbt_port *port)
 	strscpy(port->params.ia, name, sizeof(port->params.ia));
 }
 
-/* Create the struct kbt of @port and listen. Context: process. */
+/*
+ * Create the struct kbt of @port and listen. While an adapter leaves, calls on it fail with any
+ * error: -ENODEV is returned then. Context: process.
+ */
 static int kbt_port_make(struct kbt_port *port)
 {
 	struct kbt *kbt = kzalloc(sizeof(*kbt), GFP_KERNEL);
+	char name[DAT_NAME_MAX_LENGTH];
 	int err;
 
 	lockdep_assert_held(&port->mutex);
@@ -268,6 +272,8 @@ static int kbt_port_make(struct kbt_port *port)
 	INIT_WORK(&kbt->stop_work, kbt_stop_work);
 	err = kbt_start(kbt);
 	if (err) {
+		if (kbt->ia_id && kdat_ia_name(kbt->ia_id, name) != DAT_SUCCESS)
+			err = -ENODEV;
 		kfree(kbt);
 		return err;
 	}
@@ -286,16 +292,11 @@ static bool kbt_comes_later(int err)
 	return err == -ENODEV || err == -EADDRNOTAVAIL;
 }
 
-/*
- * Listen at @port. An error is logged once, until the error changes. While an adapter leaves,
- * calls on it fail with any error; a second attempt does not find it any more.
- */
+/* Listen at @port. An error is logged once, until the error changes. */
 static int kbt_port_start(struct kbt_port *port)
 {
 	int err = kbt_port_make(port);
 
-	if (err && !kbt_comes_later(err))
-		err = kbt_port_make(port);
 	if (err && err != port->err && kbt_comes_later(err))
 		pr_info("waiting for %s, to listen at port %u\n", port->params.ia,
 			port->params.conn_qual);

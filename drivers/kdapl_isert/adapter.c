@@ -151,6 +151,18 @@ void ki_adapter_put(struct ki_adapter *a)
 	kref_put_mutex(&a->ref, ki_adapter_release, &ki_adapters_lock);
 }
 
+/*
+ * Return @ret, an error of a call on @a; or that there is no such adapter, if it leaves: calls
+ * fail with any error then.
+ */
+DAT_RETURN ki_adapter_error(const struct ki_adapter *a, DAT_RETURN ret)
+{
+	char name[DAT_NAME_MAX_LENGTH];
+	DAT_RETURN left = kdat_ia_name(a->id, name);
+
+	return left == DAT_SUCCESS ? ret : left;
+}
+
 /* Open the IA @name and make its adapter. */
 static DAT_RETURN ki_adapter_open(char *name, struct ki_adapter **adapter)
 {
@@ -177,6 +189,7 @@ static DAT_RETURN ki_adapter_open(char *name, struct ki_adapter **adapter)
 	kdat_ia_id(a->ia, &a->id);
 	ret = ki_adapter_objects(a);
 	if (ret != DAT_SUCCESS) {
+		ret = ki_adapter_error(a, ret);
 		ki_adapter_destroy(a);
 		return ret;
 	}

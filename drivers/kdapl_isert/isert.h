@@ -500,6 +500,7 @@ const char *ki_strerror(DAT_RETURN ret);
 
 /* adapter.c */
 DAT_RETURN ki_adapter_get_name(char *name, struct ki_adapter **a);
+DAT_RETURN ki_adapter_error(const struct ki_adapter *a, DAT_RETURN ret);
 void ki_adapters_follow(void);
 void ki_adapter_put(struct ki_adapter *a);
 void ki_adapters_each(void (*fn)(struct ki_adapter *a, void *data), void *data);

@@ -106,6 +106,7 @@ static DAT_RETURN ki_listen(struct ki_portal *p, struct ki_adapter *a)
 	if (ret == DAT_SUCCESS)
 		ret = ki_listen_csps(l);
 	if (ret != DAT_SUCCESS) {
+		ret = ki_adapter_error(a, ret);
 		ki_listener_free(l);
 		return ret;
 	}
@@ -308,11 +309,6 @@ int ki_setup_np(struct iscsi_np *np, struct sockaddr_storage *addr)
 	memcpy(&np->np_sockaddr, addr, sizeof(*addr));
 	mutex_lock(&ki_portals_lock);
 	ret = ki_portal_look(p, 0);
-	/*
-	 * While an adapter leaves, any error may come; another look does not find the adapter.
-	 */
-	if (list_empty(&p->listeners) && ret != DAT_SUCCESS)
-		ret = ki_portal_look(p, 0);
 	if (list_empty(&p->listeners) && ret != DAT_SUCCESS) {
 		mutex_unlock(&ki_portals_lock);
 		kfree(p);
