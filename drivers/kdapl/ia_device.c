@@ -254,17 +254,18 @@ static void kdapl_remove_one(struct ib_device *dev, void *data)
 	struct kdapl_hca *hca = data;
 	struct kdapl_ia *ia = NULL;
 
+	/* First, so that calls on an IA fail whose name is not found any more. */
+	WRITE_ONCE(hca->gone, true);
 	mutex_lock(&kdapl_hcas_lock);
 	list_del(&hca->link);
 	mutex_unlock(&kdapl_hcas_lock);
 	ib_unregister_event_handler(&hca->events);
 
 	/*
-	 * Set ->gone, and make the first pass, before waiting for the semaphore. A caller
+	 * Make the first pass, with ->gone set, before waiting for the semaphore. A caller
 	 * inside of kdapl_hca_enter() may wait for the end of a connection, or for
 	 * another such caller; with ->gone set connections end without their peers.
 	 */
-	WRITE_ONCE(hca->gone, true);
 	cancel_delayed_work_sync(&hca->addr_work);
 	kdapl_hca_stop(hca, false);
 	/* kdapl_hca_enter() fails from here on, so nothing is created. litmus: gone-lock */

@@ -72,12 +72,28 @@ static void kbt_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
 	}
 }
 
+/*
+ * Return @err, an error of a call on the IA; or -ENODEV if the adapter leaves: calls fail with
+ * any error then, and new ones for want of the device.
+ */
+static int kbt_ia_error(struct kbt *kbt, int err)
+{
+	DAT_PZ_HANDLE pz;
+	DAT_RETURN ret = dat_pz_create(kbt->ia, &pz);
+
+	if (ret == DAT_SUCCESS)
+		dat_pz_free(pz);
+	return ret == DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE) ?
+	       -ENODEV : err;
+}
+
 static int kbt_ia_open(struct kbt *kbt)
 {
 	DAT_UPCALL_OBJECT cm = { kbt, kbt_cm_upcall };
 	DAT_PROVIDER_ATTR provider;
 	DAT_IA_ATTR attr;
 	DAT_RETURN ret;
+	int err;
 
 	ret = dat_ia_open((char *)kbt->params->ia, KBT_ASYNC_QLEN,
 			  &kbt->async_evd, &kbt->ia);
@@ -96,8 +112,9 @@ static int kbt_ia_open(struct kbt *kbt)
 				      DAT_EVD_CR_FLAG |
 				      DAT_EVD_CONNECTION_FLAG, &kbt->cm_evd);
 	if (ret != DAT_SUCCESS) {
+		err = kbt_ia_error(kbt, kblk_errno(ret));
 		dat_ia_close(kbt->ia, DAT_CLOSE_ABRUPT_FLAG);
-		return kblk_errno(ret);
+		return err;
 	}
 	/* A device with fast registration also implements Send with Invalidate. */
 	kbt->invalidate = provider.fmr_supported == DAT_TRUE;
@@ -195,6 +212,7 @@ stop_pools:
 stop_srq:
 	kbt_srq_stop(kbt);
 close_ia:
+	err = kbt_ia_error(kbt, err);
 	kbt_ia_close(kbt);
 free_workqueues:
 	kbt_workqueues_free(kbt);
@@ -253,14 +271,10 @@ void kbt_port_follow(struct kbt_port *port)
 	strscpy(port->params.ia, name, sizeof(port->params.ia));
 }
 
-/*
- * Create the struct kbt of @port and listen. While an adapter leaves, calls on it fail with any
- * error: -ENODEV is returned then. Context: process.
- */
+/* Create the struct kbt of @port and listen. Context: process. */
 static int kbt_port_make(struct kbt_port *port)
 {
 	struct kbt *kbt = kzalloc(sizeof(*kbt), GFP_KERNEL);
-	char name[DAT_NAME_MAX_LENGTH];
 	int err;
 
 	lockdep_assert_held(&port->mutex);
@@ -272,8 +286,6 @@ static int kbt_port_make(struct kbt_port *port)
 	INIT_WORK(&kbt->stop_work, kbt_stop_work);
 	err = kbt_start(kbt);
 	if (err) {
-		if (kbt->ia_id && kdat_ia_name(kbt->ia_id, name) != DAT_SUCCESS)
-			err = -ENODEV;
 		kfree(kbt);
 		return err;
 	}

@@ -153,14 +153,17 @@ void ki_adapter_put(struct ki_adapter *a)
 
 /*
  * Return @ret, an error of a call on @a; or that there is no such adapter, if it leaves: calls
- * fail with any error then.
+ * fail with any error then, and new ones for want of the device.
  */
 DAT_RETURN ki_adapter_error(const struct ki_adapter *a, DAT_RETURN ret)
 {
-	char name[DAT_NAME_MAX_LENGTH];
-	DAT_RETURN left = kdat_ia_name(a->id, name);
+	DAT_PZ_HANDLE pz;
+	DAT_RETURN err = dat_pz_create(a->ia, &pz);
 
-	return left == DAT_SUCCESS ? ret : left;
+	if (err == DAT_SUCCESS)
+		dat_pz_free(pz);
+	return err == DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE) ?
+	       DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED) : ret;
 }
 
 /* Open the IA @name and make its adapter. */
