@@ -7,7 +7,6 @@
  * object fail and ends with dat_ep_free(), and a reference, which keeps memory
  * and verbs objects until the Endpoint has been released in the background.
  */
-#include <linux/slab.h>
 #include "conn.h"
 #include "dto.h"
 #include "ep.h"
@@ -131,13 +130,10 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 {
 	struct kdapl_ep *ep;
 
-	ep = kzalloc(sizeof(*ep), GFP_KERNEL);
-	*err = ep ? kdapl_obj_init(&ep->obj, DAT_HANDLE_TYPE_EP, ia,
-				   &kdapl_ep_ops) : -ENOMEM;
-	if (*err) {
-		kfree(ep);
+	ep = kdapl_obj_alloc(sizeof(*ep), DAT_HANDLE_TYPE_EP, ia, &kdapl_ep_ops);
+	*err = PTR_ERR_OR_ZERO(ep);
+	if (*err)
 		return NULL;
-	}
 	ep->attr = *attr;
 	ep->soft_asked = attr->srq_soft_hw;
 	ep->comm.domain = AF_INET;

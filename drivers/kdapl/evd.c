@@ -120,13 +120,10 @@ struct kdapl_evd *kdapl_evd_alloc(struct kdapl_ia *ia, DAT_COUNT qlen,
 {
 	struct kdapl_evd *evd;
 
-	evd = kvzalloc(sizeof(*evd), GFP_KERNEL);
-	*err = evd ? kdapl_obj_init(&evd->obj, DAT_HANDLE_TYPE_EVD, ia,
-				    &kdapl_evd_ops) : -ENOMEM;
-	if (*err) {
-		kvfree(evd);
+	evd = kdapl_obj_alloc(sizeof(*evd), DAT_HANDLE_TYPE_EVD, ia, &kdapl_evd_ops);
+	*err = PTR_ERR_OR_ZERO(evd);
+	if (*err)
 		return NULL;
-	}
 	evd->qlen = qlen;
 	evd->flags = flags;
 	/* Only DTO and RMR streams start in a completion interrupt. */

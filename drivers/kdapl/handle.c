@@ -186,6 +186,22 @@ int kdapl_obj_init_gfp(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
 }
 
 /*
+ * Allocate an object of @size bytes, which begins with a struct kdapl_obj, as
+ * kdapl_obj_init_gfp() says. Return the object or an ERR_PTR. Context: Process context.
+ */
+void *kdapl_obj_alloc(size_t size, DAT_HANDLE_TYPE type, struct kdapl_ia *ia,
+		      const struct kdapl_obj_ops *ops)
+{
+	struct kdapl_obj *obj = kvzalloc(size, GFP_KERNEL);
+	int err = obj ? kdapl_obj_init(obj, type, ia, ops) : -ENOMEM;
+
+	if (!err)
+		return obj;
+	kvfree(obj);
+	return ERR_PTR(err);
+}
+
+/*
  * Make the handle of @obj valid. The table takes over the caller's reference, and @obj
  * may be freed at once. The lock makes kdapl_obj_in_use() find an object that is
  * unpublished or published, and nothing in between. litmus: handle

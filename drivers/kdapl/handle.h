@@ -107,6 +107,8 @@ u64 kdapl_generations(u32 n);
 int kdapl_obj_init_gfp(struct kdapl_obj *obj, DAT_HANDLE_TYPE type,
 		       struct kdapl_ia *ia, const struct kdapl_obj_ops *ops,
 		       gfp_t gfp);
+void *kdapl_obj_alloc(size_t size, DAT_HANDLE_TYPE type, struct kdapl_ia *ia,
+		      const struct kdapl_obj_ops *ops);
 void kdapl_obj_publish(struct kdapl_obj *obj);
 bool kdapl_obj_in_use(struct kdapl_obj *obj);
 bool kdapl_obj_unpublish(struct kdapl_obj *obj);

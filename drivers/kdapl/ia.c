@@ -6,7 +6,6 @@
  * device (struct kdapl_hca); each object that is created in the IA references the
  * IA. Both calls sleep and run within kdapl_hca_enter().
  */
-#include <linux/slab.h>
 #include "addr.h"
 #include "evd.h"
 #include "ia.h"
@@ -50,13 +49,10 @@ static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 {
 	struct kdapl_ia *ia;
 
-	ia = kvzalloc(sizeof(*ia), GFP_KERNEL);
-	*err = ia ? kdapl_obj_init(&ia->obj, DAT_HANDLE_TYPE_IA, NULL,
-				   &kdapl_ia_ops) : -ENOMEM;
-	if (*err) {
-		kvfree(ia);
+	ia = kdapl_obj_alloc(sizeof(*ia), DAT_HANDLE_TYPE_IA, NULL, &kdapl_ia_ops);
+	*err = PTR_ERR_OR_ZERO(ia);
+	if (*err)
 		return NULL;
-	}
 	kref_get(&hca->ref);
 	ia->hca = hca;
 	ia->port = port;

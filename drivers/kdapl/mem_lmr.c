@@ -13,7 +13,6 @@
  * consumer may then reuse the memory; the object is released later. lmr->lock protects
  * the MR and the state that completions change; ia->mutex protects ia->reserved_lmr.
  */
-#include <linux/slab.h>
 #include "ep.h"
 #include "ia.h"
 #include "mem.h"
@@ -116,17 +115,10 @@ static const struct kdapl_obj_ops kdapl_lmr_ops = {
 struct kdapl_lmr *kdapl_lmr_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz)
 {
 	struct kdapl_lmr *lmr;
-	int err;
 
-	lmr = kzalloc(sizeof(*lmr), GFP_KERNEL);
-	if (!lmr)
-		return ERR_PTR(-ENOMEM);
-	err = kdapl_obj_init(&lmr->obj, DAT_HANDLE_TYPE_LMR, ia,
-			     &kdapl_lmr_ops);
-	if (err) {
-		kfree(lmr);
-		return ERR_PTR(err);
-	}
+	lmr = kdapl_obj_alloc(sizeof(*lmr), DAT_HANDLE_TYPE_LMR, ia, &kdapl_lmr_ops);
+	if (IS_ERR(lmr))
+		return lmr;
 	if (pz)
 		kref_get(&pz->obj.ref);
 	lmr->pz = pz;

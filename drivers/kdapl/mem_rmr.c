@@ -26,7 +26,6 @@
  */
 #include <linux/delay.h>
 #include <linux/sched/mm.h>
-#include <linux/slab.h>
 #include "dto.h"
 #include "ep.h"
 #include "ia.h"
@@ -203,15 +202,10 @@ static DAT_RETURN kdapl_rmr_alloc(struct kdapl_pz *pz, DAT_RMR_SCOPE scope,
 
 	if (!kdapl_can_register(&dev->attrs))
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
-	rmr = kzalloc(sizeof(*rmr), GFP_KERNEL);
-	if (!rmr)
-		goto err_memory;
-	err = kdapl_obj_init(&rmr->obj, DAT_HANDLE_TYPE_RMR, pz->obj.ia,
-			     &kdapl_rmr_ops);
-	if (err) {
-		kfree(rmr);
-		goto err_memory;
-	}
+	rmr = kdapl_obj_alloc(sizeof(*rmr), DAT_HANDLE_TYPE_RMR, pz->obj.ia,
+			      &kdapl_rmr_ops);
+	if (IS_ERR(rmr))
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	kref_get(&pz->obj.ref);
 	rmr->pz = pz;
 	rmr->scope = scope;
@@ -224,9 +218,6 @@ static DAT_RETURN kdapl_rmr_alloc(struct kdapl_pz *pz, DAT_RMR_SCOPE scope,
 	}
 	*out = rmr;
 	return DAT_SUCCESS;
-
-err_memory:
-	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 }
 
 static DAT_RETURN kdapl_rmr_create(DAT_PZ_HANDLE pz_handle,

@@ -7,7 +7,6 @@
  * object has been released in the background. The only locks of the PZ are those of its
  * service connection (pz_svc.c) and its mappings (pz_sg.c).
  */
-#include <linux/slab.h>
 #include "ia.h"
 #include "pz.h"
 #include "pz_sg.h"
@@ -90,16 +89,14 @@ static int kdapl_pz_alloc(struct kdapl_ia *ia, struct kdapl_pz **out)
 	struct ib_pd *pd;
 	int err;
 
-	pz = kzalloc(sizeof(*pz), GFP_KERNEL);
-	if (!pz)
-		return -ENOMEM;
+	pz = kdapl_obj_alloc(sizeof(*pz), DAT_HANDLE_TYPE_PZ, ia, &kdapl_pz_ops);
+	if (IS_ERR(pz))
+		return PTR_ERR(pz);
 	err = kdapl_sg_setup(pz);
-	if (err)
-		goto err_free;
-	err = kdapl_obj_init(&pz->obj, DAT_HANDLE_TYPE_PZ, ia,
-			     &kdapl_pz_ops);
-	if (err)
-		goto err_sg;
+	if (err) {
+		kdapl_obj_put(&pz->obj);
+		return err;
+	}
 	pd = __ib_alloc_pd(ia->hca->dev, 0, ia->consumer);
 	if (IS_ERR(pd)) {
 		kdapl_obj_put(&pz->obj);
@@ -109,12 +106,6 @@ static int kdapl_pz_alloc(struct kdapl_ia *ia, struct kdapl_pz **out)
 	pz->lkey = pd->local_dma_lkey;
 	*out = pz;
 	return 0;
-
-err_sg:
-	kdapl_sg_cleanup(pz);
-err_free:
-	kfree(pz);
-	return err;
 }
 
 DAT_RETURN dat_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_handle)

@@ -247,15 +247,9 @@ static int kdapl_srq_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	struct kdapl_srq *srq;
 	int err;
 
-	srq = kzalloc(sizeof(*srq), GFP_KERNEL);
-	if (!srq)
-		return -ENOMEM;
-	err = kdapl_obj_init(&srq->obj, DAT_HANDLE_TYPE_SRQ, ia,
-			     &kdapl_srq_ops);
-	if (err) {
-		kfree(srq);
-		return err;
-	}
+	srq = kdapl_obj_alloc(sizeof(*srq), DAT_HANDLE_TYPE_SRQ, ia, &kdapl_srq_ops);
+	if (IS_ERR(srq))
+		return PTR_ERR(srq);
 	kref_get(&pz->obj.ref);
 	srq->pz = pz;
 	srq->max_iov = attr->max_recv_iov;
