@@ -34,6 +34,10 @@
 		 S(TENTATIVE_CONNECTION_PENDING))
 
 #define RULE(field, states) { DAT_EP_FIELD_ ## field, states, #field }
+#define ATTR(field, states, member) { DAT_EP_FIELD_ ## field, states, #field, \
+	offsetof(DAT_EP_ATTR, member), sizeof(u32) }
+#define LIST(field, states, member) { DAT_EP_FIELD_ ## field, states, #field, \
+	offsetof(DAT_EP_ATTR, member), sizeof(DAT_NAMED_ATTR *) }
 
 const struct kdapl_modify_rule kdapl_modify_rules[] = {
 	RULE(IA_HANDLE, NEVER),
@@ -48,25 +52,25 @@ const struct kdapl_modify_rule kdapl_modify_rules[] = {
 	RULE(REQUEST_EVD_HANDLE, SETUP),
 	RULE(CONNECT_EVD_HANDLE, SETUP),
 	RULE(SRQ_HANDLE, NEVER),
-	RULE(EP_ATTR_SERVICE_TYPE, SETUP),
-	RULE(EP_ATTR_MAX_MESSAGE_SIZE, SETUP),
-	RULE(EP_ATTR_MAX_RDMA_SIZE, SETUP),
-	RULE(EP_ATTR_QOS, SETUP),
-	RULE(EP_ATTR_RECV_COMPLETION_FLAGS, SETUP),
-	RULE(EP_ATTR_REQUEST_COMPLETION_FLAGS, SETUP),
-	RULE(EP_ATTR_MAX_RECV_DTOS, SETUP),
-	RULE(EP_ATTR_MAX_REQUEST_DTOS, SETUP),
-	RULE(EP_ATTR_MAX_RECV_IOV, SETUP),
-	RULE(EP_ATTR_MAX_REQUEST_IOV, SETUP),
-	RULE(EP_ATTR_MAX_RDMA_READ_IN, SETUP),
-	RULE(EP_ATTR_MAX_RDMA_READ_OUT, SETUP),
+	ATTR(EP_ATTR_SERVICE_TYPE, SETUP, service_type),
+	ATTR(EP_ATTR_MAX_MESSAGE_SIZE, SETUP, max_message_size),
+	ATTR(EP_ATTR_MAX_RDMA_SIZE, SETUP, max_rdma_size),
+	ATTR(EP_ATTR_QOS, SETUP, qos),
+	ATTR(EP_ATTR_RECV_COMPLETION_FLAGS, SETUP, recv_completion_flags),
+	ATTR(EP_ATTR_REQUEST_COMPLETION_FLAGS, SETUP, request_completion_flags),
+	ATTR(EP_ATTR_MAX_RECV_DTOS, SETUP, max_recv_dtos),
+	ATTR(EP_ATTR_MAX_REQUEST_DTOS, SETUP, max_request_dtos),
+	ATTR(EP_ATTR_MAX_RECV_IOV, SETUP, max_recv_iov),
+	ATTR(EP_ATTR_MAX_REQUEST_IOV, SETUP, max_request_iov),
+	ATTR(EP_ATTR_MAX_RDMA_READ_IN, SETUP, max_rdma_read_in),
+	ATTR(EP_ATTR_MAX_RDMA_READ_OUT, SETUP, max_rdma_read_out),
 	RULE(EP_ATTR_SRQ_SOFT_HW, NEVER),
-	RULE(EP_ATTR_MAX_RDMA_READ_IOV, SETUP),
-	RULE(EP_ATTR_MAX_RDMA_WRITE_IOV, SETUP),
-	RULE(EP_ATTR_NUM_TRANSPORT_ATTR, FRESH),
-	RULE(EP_ATTR_TRANSPORT_SPECIFIC_ATTR, FRESH),
-	RULE(EP_ATTR_NUM_PROVIDER_ATTR, FRESH),
-	RULE(EP_ATTR_PROVIDER_SPECIFIC_ATTR, FRESH),
+	ATTR(EP_ATTR_MAX_RDMA_READ_IOV, SETUP, max_rdma_read_iov),
+	ATTR(EP_ATTR_MAX_RDMA_WRITE_IOV, SETUP, max_rdma_write_iov),
+	ATTR(EP_ATTR_NUM_TRANSPORT_ATTR, FRESH, ep_transport_specific_count),
+	LIST(EP_ATTR_TRANSPORT_SPECIFIC_ATTR, FRESH, ep_transport_specific),
+	ATTR(EP_ATTR_NUM_PROVIDER_ATTR, FRESH, ep_provider_specific_count),
+	LIST(EP_ATTR_PROVIDER_SPECIFIC_ATTR, FRESH, ep_provider_specific),
 };
 
 KDAPL_EXPORT_TEST(kdapl_modify_rules);
@@ -121,47 +125,15 @@ static DAT_RETURN kdapl_modify_allowed(DAT_EP_PARAM_MASK mask,
 /* Copy the changing attributes from @p to @m. */
 static void kdapl_modify_attr(struct kdapl_modify *m, const DAT_EP_PARAM *p)
 {
-	const DAT_EP_ATTR *from = &p->ep_attr;
-	DAT_EP_ATTR *to = &m->attr;
+	const struct kdapl_modify_rule *rule;
+	unsigned int i;
 
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE)
-		to->service_type = from->service_type;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE)
-		to->max_message_size = from->max_message_size;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE)
-		to->max_rdma_size = from->max_rdma_size;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_QOS)
-		to->qos = from->qos;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS)
-		to->recv_completion_flags = from->recv_completion_flags;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS)
-		to->request_completion_flags = from->request_completion_flags;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS)
-		to->max_recv_dtos = from->max_recv_dtos;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS)
-		to->max_request_dtos = from->max_request_dtos;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV)
-		to->max_recv_iov = from->max_recv_iov;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV)
-		to->max_request_iov = from->max_request_iov;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN)
-		to->max_rdma_read_in = from->max_rdma_read_in;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT)
-		to->max_rdma_read_out = from->max_rdma_read_out;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV)
-		to->max_rdma_read_iov = from->max_rdma_read_iov;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV)
-		to->max_rdma_write_iov = from->max_rdma_write_iov;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR)
-		to->ep_transport_specific_count =
-			from->ep_transport_specific_count;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR)
-		to->ep_transport_specific = from->ep_transport_specific;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR)
-		to->ep_provider_specific_count =
-			from->ep_provider_specific_count;
-	if (m->mask & DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR)
-		to->ep_provider_specific = from->ep_provider_specific;
+	for (i = 0; i < ARRAY_SIZE(kdapl_modify_rules); i++) {
+		rule = &kdapl_modify_rules[i];
+		if (m->mask & rule->bit)
+			memcpy((void *)&m->attr + rule->offset,
+			       (const void *)&p->ep_attr + rule->offset, rule->size);
+	}
 }
 
 /*

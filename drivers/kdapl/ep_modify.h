@@ -12,11 +12,15 @@
  * @bit: bit of the parameter in DAT_EP_PARAM_MASK
  * @states: BIT(DAT_EP_STATE_...) of each state that allows it; 0: never
  * @name: the bit's name without its prefix
+ * @offset: of an attribute: where it is in DAT_EP_ATTR
+ * @size: of an attribute: its length in bytes; else 0
  */
 struct kdapl_modify_rule {
 	DAT_EP_PARAM_MASK bit;
 	u32 states;
 	const char *name;
+	u16 offset;
+	u16 size;
 };
 
 extern const struct kdapl_modify_rule kdapl_modify_rules[];
