@@ -101,16 +101,34 @@ struct kdapl_move {
 	u32 failed;
 };
 
+/* Lock @evd; without one only turn interrupts off. */
+static void kdapl_ring_lock_evd(struct kdapl_evd *evd, unsigned long *flags)
+	__acquires(&evd->lock)
+{
+	if (evd) {
+		spin_lock_irqsave(&evd->lock, *flags);
+	} else {
+		local_irq_save(*flags);
+		__acquire(&evd->lock);
+	}
+}
+
+static void kdapl_ring_unlock_evd(struct kdapl_evd *evd, unsigned long flags)
+	__releases(&evd->lock)
+{
+	if (evd) {
+		spin_unlock_irqrestore(&evd->lock, flags);
+	} else {
+		__release(&evd->lock);
+		local_irq_restore(flags);
+	}
+}
+
 /* Exclude completing, reaping and posting by locking both sides of the ring. */
 static void kdapl_move_lock(struct kdapl_move *m, unsigned long *flags)
 	__acquires(&m->evd->lock) __acquires(&m->ring->lock)
 {
-	if (m->evd) {
-		spin_lock_irqsave(&m->evd->lock, *flags);
-	} else {
-		local_irq_save(*flags);
-		__acquire(&m->evd->lock);
-	}
+	kdapl_ring_lock_evd(m->evd, flags);
 	spin_lock(&m->ring->lock);
 }
 
@@ -118,12 +136,7 @@ static void kdapl_move_unlock(struct kdapl_move *m, unsigned long flags)
 	__releases(&m->evd->lock) __releases(&m->ring->lock)
 {
 	spin_unlock(&m->ring->lock);
-	if (m->evd) {
-		spin_unlock_irqrestore(&m->evd->lock, flags);
-	} else {
-		__release(&m->evd->lock);
-		local_irq_restore(flags);
-	}
+	kdapl_ring_unlock_evd(m->evd, flags);
 }
 
 /* Does the entry at @pos fit into an entry of the fresh memory? */
@@ -198,29 +211,6 @@ static void kdapl_move_posted(struct kdapl_move *m)
 			kdapl_ring_move(m->ring, pos, m->fresh, to++);
 }
 
-/*
- * Move the entries that have completed and were not reaped. The EVD's list points to each
- * of them, so reaping works while the ring is in both places.
- */
-static void kdapl_move_completed(struct kdapl_move *m)
-{
-	u32 pos = READ_ONCE(m->ring->tail);
-	unsigned long flags;
-	unsigned int n;
-
-	if (!m->evd)
-		return;
-	do {
-		spin_lock_irqsave(&m->evd->lock, flags);
-		if ((s32)(m->ring->tail - pos) > 0)
-			pos = m->ring->tail;
-		for (n = 0; n < KDAPL_SECTION && pos != m->first; n++, pos++)
-			kdapl_ring_move(m->ring, pos, m->fresh, pos);
-		kdapl_section(n);
-		spin_unlock_irqrestore(&m->evd->lock, flags);
-	} while (pos != m->first);
-}
-
 /* @ring takes @fresh's memory and geometry; @fresh may then only be freed. */
 static void kdapl_ring_swap(struct kdapl_ring *ring, struct kdapl_ring *fresh)
 {
@@ -232,24 +222,33 @@ static void kdapl_ring_swap(struct kdapl_ring *ring, struct kdapl_ring *fresh)
 	ring->nlmr = fresh->nlmr;
 }
 
-/* Copy the entries that were posted meanwhile until there are no more; then swap. */
+/*
+ * Copy the entries that kdapl_move_posted() has not: those that have completed, which the
+ * EVD's list points to, so reaping works while the ring is in both places, and those that
+ * were posted meanwhile. Then swap.
+ */
 static void kdapl_move_rest(struct kdapl_move *m)
 {
-	u32 pos = m->end;
+	u32 pos = READ_ONCE(m->ring->tail);
 	unsigned long flags;
 	unsigned int n;
-	bool all;
 
 	do {
 		kdapl_move_lock(m, &flags);
-		for (n = 0; n < KDAPL_SECTION && pos != m->ring->head; n++, pos++)
+		if ((s32)(m->ring->tail - pos) > 0)
+			pos = m->ring->tail;
+		for (n = 0; n < KDAPL_SECTION; n++, pos++) {
+			if (pos - m->first < m->end - m->first)
+				pos = m->end;
+			if (pos == m->ring->head)
+				break;
 			kdapl_ring_move(m->ring, pos, m->fresh, pos);
-		all = pos == m->ring->head;
-		if (all)
+		}
+		if (n < KDAPL_SECTION)
 			kdapl_ring_swap(m->ring, m->fresh);
 		kdapl_section(n);
 		kdapl_move_unlock(m, flags);
-	} while (!all);
+	} while (n == KDAPL_SECTION);
 }
 
 /* Complete the failing receives, which kdapl_move_posted() has put first. */
@@ -318,7 +317,6 @@ int kdapl_ring_commit(struct kdapl_ring *ring, struct kdapl_ring *fresh,
 	if (!kdapl_move_begin(&m))
 		return -EBUSY;
 	kdapl_move_posted(&m);
-	kdapl_move_completed(&m);
 	kdapl_move_rest(&m);
 	kdapl_move_fail(&m);
 	return 0;
@@ -394,32 +392,19 @@ static bool kdapl_ring_set_flushed(struct kdapl_ring *ring, enum kdapl_flush how
  * also to NULL, with the lock held. Return the EVD; or NULL with interrupts off if there
  * is none. Context: Any; inside of an RCU read-side section.
  */
-static struct kdapl_evd *kdapl_ring_lock_evd(struct kdapl_ep *ep, struct kdapl_ring *ring,
-					     unsigned long *flags)
+static struct kdapl_evd *kdapl_flush_lock(struct kdapl_ep *ep, struct kdapl_ring *ring,
+					  unsigned long *flags)
 	__acquires(&evd->lock)
 {
 	struct kdapl_evd **slot = ring == &ep->rq ? &ep->recv_evd : &ep->req_evd;
 	struct kdapl_evd *evd;
 
-	while ((evd = READ_ONCE(*slot))) {
-		spin_lock_irqsave(&evd->lock, *flags);
-		if (READ_ONCE(*slot) == evd)
+	for (;;) {
+		evd = READ_ONCE(*slot);
+		kdapl_ring_lock_evd(evd, flags);
+		if (!evd || READ_ONCE(*slot) == evd)
 			return evd;
-		spin_unlock_irqrestore(&evd->lock, *flags);
-	}
-	local_irq_save(*flags);
-	__acquire(&evd->lock);
-	return NULL;
-}
-
-static void kdapl_ring_unlock_evd(struct kdapl_evd *evd, unsigned long flags)
-	__releases(&evd->lock)
-{
-	if (evd) {
-		spin_unlock_irqrestore(&evd->lock, flags);
-	} else {
-		__release(&evd->lock);
-		local_irq_restore(flags);
+		kdapl_ring_unlock_evd(evd, *flags);
 	}
 }
 
@@ -447,7 +432,7 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 
 	later.n = 0;
 	rcu_read_lock();
-	evd = kdapl_ring_lock_evd(ep, ring, &flags);
+	evd = kdapl_flush_lock(ep, ring, &flags);
 	flush = kdapl_ring_set_flushed(ring, how, &head);
 	for (;;) {
 		/* Without an EVD nothing was posted. */
@@ -459,7 +444,7 @@ void kdapl_ring_flush(struct kdapl_ep *ep, struct kdapl_ring *ring,
 			kdapl_upcall_schedule(evd);
 		if (!more)
 			break;
-		evd = kdapl_ring_lock_evd(ep, ring, &flags);
+		evd = kdapl_flush_lock(ep, ring, &flags);
 	}
 	rcu_read_unlock();
 }
