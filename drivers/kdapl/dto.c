@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Data transfer: the posting calls for Sends and receives, and how other calls post a
- * request (kdapl_post_sq()), several (kdapl_post_batch()), or one that is held back until
- * the next (kdapl_post_bind()).
+ * request (kdapl_post_sq()) or several (kdapl_post_batch()).
  *
  * Posting runs in any context, does not sleep and does not allocate. The handle
  * is looked up and used inside of one RCU read-side section; the ring's lock
  * keeps the ring and the device's queue in the same order.
  */
-#include <dat/kdat_linux.h>
 #include "dto_post.h"
 #include "ia.h"
 #include "pz.h"
@@ -112,11 +110,11 @@ void kdapl_forget_binds(struct kdapl_ep *ep)
 }
 
 /*
- * Hold back @wr, whose entry is @entry, for kdapl_post_behind(). Return false if the ring
- * has no QP or the device lacks earlier requests.
+ * Hold back @wr, whose entry is @entry, for kdapl_post_behind(); @wr stays in place until
+ * then. Return false if the ring has no QP or the device lacks earlier requests.
  */
-static bool kdapl_keep_bind(struct kdapl_ep *ep, struct kdapl_wr *entry,
-			    struct ib_send_wr *wr)
+bool kdapl_keep_bind(struct kdapl_ep *ep, struct kdapl_wr *entry,
+		     struct ib_send_wr *wr)
 {
 	struct kdapl_ring *sq = &ep->sq;
 
@@ -135,38 +133,6 @@ static bool kdapl_keep_bind(struct kdapl_ep *ep, struct kdapl_wr *entry,
 	return true;
 }
 
-/*
- * As kdapl_post_sq(), but hold @wr back until the next request; @wr stays in place until
- * then.
- */
-static DAT_RETURN kdapl_post_bind(struct kdapl_ep *ep, struct ib_send_wr *wr,
-				  DAT_DTO_COOKIE cookie, DAT_DTOS op,
-				  DAT_COMPLETION_FLAGS flags,
-				  const struct kdapl_uses *uses)
-{
-	struct kdapl_ring *sq = &ep->sq;
-	struct kdapl_wr *entry;
-	bool flush = false;
-	unsigned long irq;
-	DAT_RETURN ret;
-
-	spin_lock_irqsave(&sq->lock, irq);
-	ret = kdapl_sq_check(ep, false, &uses->segs);
-	if (unlikely(ret != DAT_SUCCESS))
-		ret = kdapl_sq_retry(ep, false, &uses->segs, &irq, ret);
-	if (likely(ret == DAT_SUCCESS)) {
-		entry = kdapl_sq_enter(ep, cookie, op, flags, uses->mem,
-				       &uses->segs, false);
-		if (!kdapl_keep_bind(ep, entry, wr))
-			kdapl_sq_submit(ep, entry, wr, false);
-		flush = sq->flushed;
-	}
-	spin_unlock_irqrestore(&sq->lock, irq);
-	if (unlikely(flush))
-		kdapl_ring_flush(ep, sq, KDAPL_FLUSH_POST);
-	return ret;
-}
-
 /**
  * kdapl_post_sq - post a request to the send queue of an Endpoint
  * @ep: the Endpoint, found in the current RCU read-side section
@@ -176,38 +142,25 @@ static DAT_RETURN kdapl_post_bind(struct kdapl_ep *ep, struct ib_send_wr *wr,
  * @cookie: the consumer's cookie
  * @op: reported in the completion event
  * @flags: completion flags, checked
- * @uses: the memory that the request uses
+ * @mem: LMR, RMR or mapping that the request is about, referenced and in use by the caller
+ * @len: bytes that the request reads, or 0
  *
  * Context: Any.
  * Return: %DAT_SUCCESS, or why the request is refused
  */
 DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			 DAT_DTO_COOKIE cookie, DAT_DTOS op,
-			 DAT_COMPLETION_FLAGS flags,
-			 const struct kdapl_uses *uses)
+			 DAT_COMPLETION_FLAGS flags, struct kdapl_obj *mem,
+			 u32 len)
 {
+	const struct kdapl_segs segs = { .len = len };
+
 	wr->send_flags |= kdapl_send_flags(flags);
 	if (wr->next) {
 		wr->send_flags &= ~IB_SEND_SIGNALED;
 		wr->next->send_flags |= IB_SEND_SIGNALED;
 	}
-	if (flags & KDAT_COMPLETION_MORE_FLAG)
-		return kdapl_post_bind(ep, wr, cookie, op, flags, uses);
-	return kdapl_post(ep, wr, cookie, op, flags, uses->mem, &uses->segs,
-			  wr->next);
-}
-
-/*
- * As kdapl_post_sq(), for one request without an LMR or RMR; its send_flags are not set
- * yet.
- */
-DAT_RETURN kdapl_post_plain(struct kdapl_ep *ep, struct ib_send_wr *wr,
-			    DAT_DTO_COOKIE cookie, DAT_DTOS op,
-			    DAT_COMPLETION_FLAGS flags,
-			    const struct kdapl_segs *segs)
-{
-	wr->send_flags = kdapl_send_flags(flags);
-	return kdapl_post(ep, wr, cookie, op, flags, NULL, segs, false);
+	return kdapl_post(ep, wr, cookie, op, flags, mem, &segs, wr->next);
 }
 
 /* As kdapl_sq_check(), for @n requests. */

@@ -309,17 +309,6 @@ struct kdapl_zone {
 	struct kdapl_pz *pz;
 };
 
-/*
- * struct kdapl_uses - the memory that a request is to use
- * @mem: LMR or RMR that the request is about, referenced and in use by the caller; or
- *	NULL
- * @segs: segments, checked
- */
-struct kdapl_uses {
-	struct kdapl_obj *mem;
-	struct kdapl_segs segs;
-};
-
 /* dto_ring.c */
 extern const struct kdapl_event_ops kdapl_request_event_ops;
 
@@ -338,12 +327,8 @@ void kdapl_post_behind(struct kdapl_ep *ep, struct ib_send_wr *wr);
 void kdapl_forget_binds(struct kdapl_ep *ep);
 DAT_RETURN kdapl_post_sq(struct kdapl_ep *ep, struct ib_send_wr *wr,
 			 DAT_DTO_COOKIE cookie, DAT_DTOS op,
-			 DAT_COMPLETION_FLAGS flags,
-			 const struct kdapl_uses *uses);
-DAT_RETURN kdapl_post_plain(struct kdapl_ep *ep, struct ib_send_wr *wr,
-			    DAT_DTO_COOKIE cookie, DAT_DTOS op,
-			    DAT_COMPLETION_FLAGS flags,
-			    const struct kdapl_segs *segs);
+			 DAT_COMPLETION_FLAGS flags, struct kdapl_obj *mem,
+			 u32 len);
 DAT_RETURN kdapl_post_batch(struct kdapl_ep *ep, struct kdapl_request *req,
 			    unsigned int n);
 DAT_RETURN kdapl_send_build(struct kdapl_ep *ep, struct kdapl_segs *segs,

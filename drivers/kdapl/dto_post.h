@@ -6,6 +6,7 @@
 #ifndef KDAPL_DTO_POST_H
 #define KDAPL_DTO_POST_H
 
+#include <dat/kdat_linux.h>
 #include "dto.h"
 #include "ep.h"
 #include "pz_sg.h"
@@ -15,6 +16,8 @@ DAT_RETURN kdapl_sq_retry(struct kdapl_ep *ep, bool chain,
 			  const struct kdapl_segs *segs, unsigned long *irq,
 			  DAT_RETURN ret)
 	__must_hold(&ep->sq.lock);
+bool kdapl_keep_bind(struct kdapl_ep *ep, struct kdapl_wr *entry,
+		     struct ib_send_wr *wr);
 
 /*
  * Hand a request to the device. A refused request stays in the ring and is flushed with
@@ -150,8 +153,8 @@ static inline unsigned int kdapl_send_flags(DAT_COMPLETION_FLAGS flags)
 }
 
 /*
- * Post a request, or a chain of two. All calls that post one request end here, but
- * kdapl_post_bind(). @chain and @mem are constants where that shortens the path.
+ * Post a request, or a chain of two. All calls that post one request end here. @op, @chain
+ * and @mem are constants where that shortens the path.
  */
 static __always_inline DAT_RETURN
 kdapl_post(struct kdapl_ep *ep, struct ib_send_wr *wr, DAT_DTO_COOKIE cookie,
@@ -159,6 +162,7 @@ kdapl_post(struct kdapl_ep *ep, struct ib_send_wr *wr, DAT_DTO_COOKIE cookie,
 	   const struct kdapl_segs *segs, bool chain)
 {
 	struct kdapl_ring *sq = &ep->sq;
+	struct kdapl_wr *entry;
 	bool flush = false;
 	unsigned long irq;
 	DAT_RETURN ret;
@@ -172,8 +176,11 @@ kdapl_post(struct kdapl_ep *ep, struct ib_send_wr *wr, DAT_DTO_COOKIE cookie,
 	if (chain && op == DAT_DTO_RDMA_READ && ret == DAT_SUCCESS)
 		ret = kdapl_sink_load(ep, wr, mem);
 	if (likely(ret == DAT_SUCCESS)) {
-		kdapl_sq_submit(ep, kdapl_sq_enter(ep, cookie, op, flags, mem,
-						   segs, chain), wr, chain);
+		entry = kdapl_sq_enter(ep, cookie, op, flags, mem, segs, chain);
+		/* A binding may wait for the next request. */
+		if (op != DAT_DTO_LMR_FMR || !(flags & KDAT_COMPLETION_MORE_FLAG) ||
+		    !kdapl_keep_bind(ep, entry, wr))
+			kdapl_sq_submit(ep, entry, wr, chain);
 		flush = sq->flushed;
 	}
 	spin_unlock_irqrestore(&sq->lock, irq);

@@ -152,29 +152,25 @@ DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 		.addr = sink->virtual_address,
 	};
 	struct kdapl_lmr *lmr = kdapl_lmr_find(sink->lmr_context);
-	struct kdapl_uses uses = { };
+	u32 len = read->wr.sg_list->length;
 	DAT_LMR_TRIPLET seg = *sink;
 	DAT_RETURN ret;
 
 	read->wr.opcode = IB_WR_RDMA_READ_WITH_INV;
-	uses.segs.len = read->wr.sg_list->length;
-	if (map) {
-		uses.mem = &map->obj;
+	if (map)
 		return kdapl_post_sq(ep, &wr.reg.wr, cookie, DAT_DTO_RDMA_READ,
-				     flags, &uses);
-	}
+				     flags, &map->obj, len);
 	/* The LMR may have been freed since it was checked. */
 	if (!lmr || !kdapl_dep_tryget(&lmr->obj))
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
 				 DAT_PRIVILEGES_WRITE);
-	uses.mem = &lmr->obj;
 	if (static_branch_unlikely(&kdapl_dma_syncs)) {
-		seg.segment_length = uses.segs.len;
+		seg.segment_length = len;
 		kdapl_segs_to_device(&ep->sq, flags,
 				     &(struct kdapl_segs) { .iov = &seg, .n = 1 });
 	}
 	ret = kdapl_post_sq(ep, &wr.reg.wr, cookie, DAT_DTO_RDMA_READ, flags,
-			    &uses);
+			    &lmr->obj, len);
 	if (ret != DAT_SUCCESS)
 		kdapl_dep_put(&lmr->obj);
 	return ret;

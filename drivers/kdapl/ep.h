@@ -60,7 +60,7 @@ struct kdapl_ep_shown {
  * @leaving_link: entry in recv_evd->leaving
  * @sinks: see dto_sink.c; sq.lock
  * @deferred: requests that wait for the peer, see dto_defer.c; sq.lock
- * @first_bind: bindings posted with the next request, see kdapl_post_bind(); sq.lock
+ * @first_bind: bindings posted with the next request, see kdapl_keep_bind(); sq.lock
  * @last_bind: the last of these bindings
  * @nbinds: number of these bindings
  * @rsp: RSP that the Endpoint is reserved for; compared, never dereferenced

@@ -3,7 +3,6 @@
  * The posting calls for RDMA Read and RDMA Write, and for several requests of any kind.
  * They are in a layer above dto.c, since a Read may go to an RMR.
  */
-#include <dat/kdat_linux.h>
 #include "dto_post.h"
 #include "ia.h"
 #include "mem.h"
@@ -144,8 +143,8 @@ static DAT_RETURN kdapl_post_read(struct kdapl_ep *ep, struct ib_rdma_wr *wr,
 {
 	if (unlikely(sink))
 		return kdapl_sink_post(ep, wr, sink, cookie, flags, segs->map);
-	return kdapl_post_plain(ep, &wr->wr, cookie, DAT_DTO_RDMA_READ, flags,
-				segs);
+	wr->wr.send_flags = kdapl_send_flags(flags);
+	return kdapl_post(ep, &wr->wr, cookie, DAT_DTO_RDMA_READ, flags, NULL, segs, false);
 }
 
 /*

@@ -160,8 +160,7 @@ static DAT_RETURN kdapl_rmr_post(struct kdapl_rmr *rmr,
 	spin_unlock_irqrestore(&rmr->lock, flags);
 
 	ret = kdapl_post_sq(spec->ep, wr, spec->cookie, DAT_DTO_BIND_MW,
-			    spec->flags,
-			    &(struct kdapl_uses) { .mem = &rmr->obj });
+			    spec->flags, &rmr->obj, 0);
 	if (ret == DAT_SUCCESS)
 		return ret;
 

@@ -322,7 +322,7 @@ static DAT_RETURN kdapl_fmr_post(struct kdapl_lmr *lmr, struct kdapl_ep *ep,
 		.access = kdapl_mr_access(lmr->priv),
 	};
 	return kdapl_post_sq(ep, &lmr->reg.wr, cookie, DAT_DTO_LMR_FMR, flags,
-			     &(struct kdapl_uses) { .mem = &lmr->obj });
+			     &lmr->obj, 0);
 }
 
 /* Bind @lmr, which the caller has claimed, but do not post the request yet. */
@@ -484,8 +484,7 @@ DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle,
 	wr.ex.invalidate_rkey = lmr->lkey;
 	spin_unlock_irqrestore(&lmr->lock, flags);
 	ret = kdapl_post_sq(ep, &wr, user_cookie, DAT_DTO_LMR_INVALIDATE,
-			    completion_flags,
-			    &(struct kdapl_uses) { .mem = &lmr->obj });
+			    completion_flags, &lmr->obj, 0);
 	kdapl_lmr_unclaim(lmr, false, ret);
 out:
 	rcu_read_unlock();
