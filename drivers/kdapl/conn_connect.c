@@ -220,9 +220,12 @@ DAT_RETURN kdapl_check_private_data(struct kdapl_ia *ia, DAT_COUNT size,
 	return DAT_SUCCESS;
 }
 
-/* Check the arguments common to all connect calls. @arg is the position of the timeout. */
-static DAT_RETURN kdapl_connect_check(struct kdapl_ep *ep,
-				      const struct kdapl_connect *args, int arg)
+/*
+ * Check the arguments common to all connect calls, and connect. @arg is the position of the
+ * timeout.
+ */
+static DAT_RETURN kdapl_connect_checked(struct kdapl_ep *ep, struct kdapl_connect *args,
+					int arg)
 {
 	DAT_RETURN ret;
 
@@ -238,7 +241,7 @@ static DAT_RETURN kdapl_connect_check(struct kdapl_ep *ep,
 	case DAT_CONNECT_DEFAULT_FLAG:
 	case DAT_CONNECT_MULTIPATH_REQUESTED_FLAG:
 		/* Requested is not required: there is one path. */
-		return DAT_SUCCESS;
+		return kdapl_connect(ep, args);
 	case DAT_CONNECT_MULTIPATH_REQUIRED_FLAG:
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 	default:
@@ -273,9 +276,7 @@ DAT_RETURN dat_ep_connect(DAT_EP_HANDLE ep_handle,
 	ret = kdapl_connect_addr(&args, remote_ia_address,
 				 htons(remote_conn_qual));
 	if (ret == DAT_SUCCESS)
-		ret = kdapl_connect_check(ep, &args, DAT_INVALID_ARG4);
-	if (ret == DAT_SUCCESS)
-		ret = kdapl_connect(ep, &args);
+		ret = kdapl_connect_checked(ep, &args, DAT_INVALID_ARG4);
 out:
 	kdapl_obj_put(&ep->obj);
 	return ret;
@@ -305,9 +306,7 @@ DAT_RETURN dat_ep_common_connect(DAT_EP_HANDLE ep_handle,
 	if (ret == DAT_SUCCESS && !kdapl_addr_port(&args.addr))
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (ret == DAT_SUCCESS)
-		ret = kdapl_connect_check(ep, &args, DAT_INVALID_ARG3);
-	if (ret == DAT_SUCCESS)
-		ret = kdapl_connect(ep, &args);
+		ret = kdapl_connect_checked(ep, &args, DAT_INVALID_ARG3);
 	kdapl_obj_put(&ep->obj);
 	return ret;
 }
@@ -343,9 +342,7 @@ DAT_RETURN dat_ep_dup_connect(DAT_EP_HANDLE ep_handle,
 	args.flags = dup->connect_flags;
 	spin_unlock_irqrestore(&dup->lock, flags);
 	if (ret == DAT_SUCCESS)
-		ret = kdapl_connect_check(ep, &args, DAT_INVALID_ARG3);
-	if (ret == DAT_SUCCESS)
-		ret = kdapl_connect(ep, &args);
+		ret = kdapl_connect_checked(ep, &args, DAT_INVALID_ARG3);
 	/* An unusable address came from @dup, the consumer passed none. */
 	if (DAT_GET_TYPE(ret) == DAT_INVALID_ADDRESS)
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);

@@ -218,16 +218,6 @@ static bool kdapl_lmr_lingers(struct kdapl_ep *ep, void *lmr)
 	return kdapl_ep_names(ep, lmr, true);
 }
 
-/*
- * Wait for the Endpoints that were freed before the call and have work that names @lmr or
- * is about it. Return false if one of them still receives. Context: Process context.
- */
-static bool kdapl_lmr_wait_lingering(struct kdapl_lmr *lmr)
-{
-	return kdapl_ia_wait_lingering(lmr->obj.ia, kdapl_lmr_lingers, lmr,
-				       KDAPL_END_WAIT);
-}
-
 static bool kdapl_lmr_retire(struct kdapl_lmr *lmr)
 {
 	if (kdapl_obj_retire(&lmr->obj))
@@ -286,7 +276,8 @@ static DAT_RETURN kdapl_lmr_free(struct kdapl_lmr *lmr)
 					    DAT_INVALID_STATE_LMR_IN_USE);
 
 	/* No QP of a freed Endpoint may still write into the memory. */
-	if (!kdapl_lmr_wait_lingering(lmr))
+	if (!kdapl_ia_wait_lingering(lmr->obj.ia, kdapl_lmr_lingers, lmr,
+				     KDAPL_END_WAIT))
 		return in_use;
 	/* Check before closing: closing an LMR that is in use can fail a post. */
 	if (kdapl_lmr_is_posted(lmr))
