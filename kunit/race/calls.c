@@ -184,10 +184,13 @@ void race_connect(struct race_caller *c, struct race_obj *ep, u16 port)
 		atomic_inc(&c->w->stat[N_BEGUN]);
 }
 
-void race_reset(struct race_caller *c, struct race_obj *ep)
+/* Return whether @ep was reset. */
+bool race_reset(struct race_caller *c, struct race_obj *ep)
 {
-	if (RACE(c, dat_ep_reset, HANDLE | STATE, race_handle(ep)) == DAT_SUCCESS)
-		atomic_inc(&c->w->stat[N_RESETS]);
+	if (RACE(c, dat_ep_reset, HANDLE | STATE, race_handle(ep)) != DAT_SUCCESS)
+		return false;
+	atomic_inc(&c->w->stat[N_RESETS]);
+	return true;
 }
 
 void race_set_watermark(struct race_caller *c, struct race_obj *ep, DAT_COUNT soft,

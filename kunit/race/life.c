@@ -60,6 +60,18 @@ static void end_one(struct race_caller *c, struct race_obj *ep)
 	}
 }
 
+/*
+ * Reset @ep again and again while its connection may end, as a consumer does that does not wait
+ * for the event: the call may come between any two steps of the end.
+ */
+static void reset_while_it_ends(struct race_caller *c, struct race_obj *ep)
+{
+	unsigned int i;
+
+	for (i = 0; i < 64 && !race_reset(c, ep); i++)
+		;
+}
+
 static void live_with(struct race_caller *c, struct race_obj *ep)
 {
 	switch (race_state(c, ep)) {
@@ -75,6 +87,10 @@ static void live_with(struct race_caller *c, struct race_obj *ep)
 			end_one(c, ep);
 			break;
 		}
+		if (!rnd(c, 16)) {
+			reset_while_it_ends(c, ep);
+			break;
+		}
 		post_some(c, ep);
 		race_post_send(c, ep);
 		race_post_send(c, ep);
@@ -87,6 +103,9 @@ static void live_with(struct race_caller *c, struct race_obj *ep)
 		break;
 	case DAT_EP_STATE_PASSIVE_CONNECTION_PENDING:
 		race_accept(c, ep);
+		break;
+	case DAT_EP_STATE_DISCONNECT_PENDING:
+		reset_while_it_ends(c, ep);
 		break;
 	default:
 		break;

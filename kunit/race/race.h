@@ -296,7 +296,7 @@ void race_post_recv(struct race_caller *c, struct race_obj *ep);
 void race_post_send(struct race_caller *c, struct race_obj *ep);
 void race_srq_post_recv(struct race_caller *c, struct race_obj *srq);
 void race_connect(struct race_caller *c, struct race_obj *ep, u16 port);
-void race_reset(struct race_caller *c, struct race_obj *ep);
+bool race_reset(struct race_caller *c, struct race_obj *ep);
 void race_set_watermark(struct race_caller *c, struct race_obj *ep, DAT_COUNT soft,
 			DAT_COUNT hard);
 DAT_EP_STATE race_state(struct race_caller *c, struct race_obj *ep);
