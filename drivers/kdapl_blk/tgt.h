@@ -38,7 +38,6 @@
  *   kbt_config        mutex     configfs: objects, other attributes
  *   port->mutex       mutex     adapter of a port
  *   kbt->mutex        mutex     connections of an adapter
- *   kbt->srq_mutex    mutex     size of the shared receive queue
  *   conn->recv_mutex  mutex     receive path of a connection
  *   kbt->share_mutex  mutex     volumes in use
  *   kbt_names         spinlock  names, and who may use them
@@ -57,6 +56,7 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <dat/kdat.h>
+#include <dat/kdat_pool.h>
 #include "kdapl_blk_proto.h"
 #include "tgt_config.h"
 #include "tgt_host.h"
@@ -80,26 +80,18 @@ struct kbt_session;
  * @invalidate: the device supports Send with Invalidate
  * @rdma_read_max: RDMA Reads that an Endpoint may have outstanding
  * @data_replies: most replies with data in one message
- * @srq: receives of all connections
- * @srq_mutex: guards the length of @srq and @chunks
- * @srq_lock: guards the state of chunks
- * @chunks: buffers of @srq
- * @srq_posted: number of buffers of @srq
- * @srq_low: low watermark of @srq
- * @usable: number of buffers that are not about to be removed; written under @srq_mutex
+ * @rx: receive buffers of all connections
+ * @srq: the SRQ of @rx
  * @granted: credits that all connections have together
  * @owned: credits reserved for connections and their volumes
  * @for_volumes: credits of @owned that ATTACH has reserved
  * @short_since: jiffies when a client last wanted a credit and got none
- * @srq_work: adapts the queue to the number of connections, and shortens it after a calm
- *	period
- * @low_work: arms the low watermark when the queue has recovered
  * @pools: pages of KBLK_INLINE bytes, and buffers of max_transfer bytes
  * @share_mutex: guards @shares
  * @shares: volumes in use
  * @silence_work: looks for clients that misbehave
  * @wq: serves requests
- * @end_wq: ends connections and adapts the queue; no work on it waits for a medium
+ * @end_wq: ends connections; no work on it waits for a medium
  * @mutex: guards @conns, @conn_count, @hosts, @stopping and @shunned
  * @conns: connections
  * @conn_count: connections that are not yet freed
@@ -123,19 +115,12 @@ struct kbt {
 	u32 rdma_read_max;
 	u32 data_replies;
 
+	KDAT_POOL_HANDLE rx;
 	DAT_SRQ_HANDLE srq;
-	struct mutex srq_mutex;		/* size of the queue */
-	spinlock_t srq_lock;		/* which chunks are retiring */
-	struct list_head chunks;
-	unsigned int srq_posted;
-	unsigned int srq_low;
-	unsigned int usable;
 	atomic_t granted;
 	atomic_t owned;
 	atomic_t for_volumes;
 	unsigned long short_since;
-	struct delayed_work srq_work;
-	struct delayed_work low_work;
 
 	struct kbt_pool pools[KBT_POOLS];
 	struct mutex share_mutex;	/* volumes in use */
@@ -469,6 +454,12 @@ static inline bool kbt_has_remote(const struct kbt_io *io)
 	return !(io->request.flags & KBLK_INLINED) && kbt_has_data(io);
 }
 
+/* Return how many buffers the longest queue has. */
+static inline unsigned int kbt_srq_max(struct kbt *kbt)
+{
+	return kdat_pool_most(kbt->rx);
+}
+
 /* tgt_main.c */
 ssize_t kbt_stats_print(struct kbt_port *port, char *page);
 ssize_t kbt_conns_print(struct kbt_port *port, char *page);
@@ -530,13 +521,6 @@ void kbt_flush_failed(struct kbt_ns *ns, int err);
 /* tgt_srq.c */
 int kbt_srq_start(struct kbt *kbt);
 void kbt_srq_stop(struct kbt *kbt);
-unsigned int kbt_srq_max(struct kbt *kbt);
-void kbt_srq_adapt(struct kbt *kbt);
-void kbt_srq_calm_down(struct kbt *kbt);
-unsigned int kbt_srq_retired(struct kbt *kbt);
-void kbt_srq_ran_low(struct kbt *kbt);
-const void *kbt_rx_data(DAT_DTO_COOKIE cookie);
-void kbt_rx_get(DAT_DTO_COOKIE cookie);
 void kbt_rx_put(struct kbt *kbt, DAT_DTO_COOKIE cookie);
 
 /* tgt_credit.c */

@@ -46,7 +46,8 @@ static void kbt_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
 
 	switch (event->event_number) {
 	case DAT_ASYNC_SRQ_LOW_WATERMARK:
-		kbt_srq_ran_low(kbt);
+		kbt_count(kbt, KBT_STAT_LOW_WATERMARK, 1);
+		kdat_pool_ran_low(kbt->rx);
 		break;
 	case DAT_ASYNC_EP_SOFT_HIGH_WATERMARK:
 		kbt_conn_backlog(kbt, async->dat_handle);

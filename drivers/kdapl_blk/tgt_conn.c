@@ -163,7 +163,7 @@ static void kbt_conn_free_work(struct work_struct *work)
 	mutex_lock(&kbt->mutex);
 	kbt_host_put(kbt, host);
 	WRITE_ONCE(kbt->conn_count, kbt->conn_count - 1);
-	kbt_srq_adapt(kbt);
+	kdat_pool_adapt(kbt->rx, DAT_TRUE);
 	kbt_conn_none_left(kbt);
 	mutex_unlock(&kbt->mutex);
 }
@@ -422,7 +422,7 @@ static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr)
 	list_add_tail(&conn->link, &kbt->conns);
 	WRITE_ONCE(kbt->conn_count, kbt->conn_count + 1);
 	atomic_inc(&kbt->live);
-	kbt_srq_adapt(kbt);
+	kdat_pool_adapt(kbt->rx, DAT_TRUE);
 	ret = kbt_accept(conn, cr, param.private_data);
 	if (ret != DAT_SUCCESS) {
 		pr_warn_ratelimited("%s: cannot accept: %s\n", conn->peer,

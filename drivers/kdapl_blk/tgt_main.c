@@ -47,6 +47,7 @@ static ssize_t kbt_pool_print(struct kbt_pool *pool, const char *name,
 /* Print the counters of @port, then the current state of its SRQ and pools. */
 ssize_t kbt_stats_print(struct kbt_port *port, char *page)
 {
+	KDAT_POOL_PARAM rx;
 	DAT_SRQ_PARAM srq;
 	ssize_t n = 0;
 	int i;
@@ -57,12 +58,13 @@ ssize_t kbt_stats_print(struct kbt_port *port, char *page)
 	mutex_lock(&port->mutex);
 	if (port->kbt && dat_srq_query(port->kbt->srq, DAT_SRQ_FIELD_ALL,
 				       &srq) == DAT_SUCCESS) {
+		kdat_pool_query(port->kbt->rx, &rx);
 		n += sysfs_emit_at(page, n, "%-30s ", "SRQ buffers");
 		n += sysfs_emit_at(page, n, "%d max, %d available, %d outstanding, %u retired\n",
 				   srq.max_recv_dtos,
 				   srq.available_dto_count,
 				   srq.outstanding_dto_count,
-				   kbt_srq_retired(port->kbt));
+				   rx.retired);
 		n += sysfs_emit_at(page, n, "%-30s %d\n", "credits",
 				   atomic_read(&port->kbt->granted));
 		n += kbt_pool_print(&port->kbt->pools[KBT_PAGES], "pages",

@@ -144,7 +144,7 @@ static bool kbt_message_admit(struct kbt_conn *conn, u32 length)
 	struct kbt_message *message = &conn->message;
 	const char *malformed;
 
-	message->from = kbt_rx_data(message->cookie);
+	message->from = ((KDAT_POOL_BUF *)message->cookie.as_ptr)->va;
 	malformed = kbt_check_message(conn, message->from, length,
 				      &message->left);
 	if (malformed) {
@@ -210,7 +210,7 @@ static void kbt_keep(struct kbt_io *io, const void *data)
 	else
 		io->from = data;
 	io->kept = io->conn->message.cookie;
-	kbt_rx_get(io->kept);
+	atomic_inc(&((KDAT_POOL_BUF *)io->kept.as_ptr)->users);
 }
 
 /*

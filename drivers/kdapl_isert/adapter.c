@@ -25,7 +25,8 @@ static void ki_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
 
 	switch (event->event_number) {
 	case DAT_ASYNC_SRQ_LOW_WATERMARK:
-		ki_srq_ran_low(a);
+		atomic_long_inc(&a->stats[KI_STAT_LOW]);
+		kdat_pool_ran_low(a->rx);
 		break;
 	case DAT_ASYNC_EP_SOFT_HIGH_WATERMARK:
 		/*
@@ -129,7 +130,7 @@ static void ki_adapter_destroy(struct ki_adapter *a)
 	dat_evd_modify_upcall(a->async_evd, DAT_UPCALL_TEARDOWN, DAT_UPCALL_SAME,
 			      DAT_UPCALL_INVOC_NEW);
 	ki_ping_stop(a);
-	ki_srq_stop(a);
+	kdat_pool_free(a->rx);
 	dat_ia_close(a->ia, DAT_CLOSE_ABRUPT_FLAG);
 	for (comp = a->comps; comp < a->comps + KI_COMPS; comp++)
 		ki_lanes_free(comp);
@@ -179,7 +180,6 @@ static DAT_RETURN ki_adapter_open(char *name, struct ki_adapter **adapter)
 		ki_lanes_init(comp);
 	strscpy(a->name, name, sizeof(a->name));
 	kref_init(&a->ref);
-	ki_srq_init(a);
 	mutex_init(&a->cm_mutex);
 	INIT_LIST_HEAD(&a->conn_list);
 	ki_ping_start(a);

@@ -59,6 +59,40 @@ void ki_conn_judge(struct ki_conn *c, DAT_DTO_COMPLETION_STATUS status)
 		ki_conn_blame(c, "the memory that a command names is not there");
 }
 
+/* Register the memory of answers, and set @all to all of it. */
+static int ki_conn_register(struct ki_conn *c, DAT_LMR_TRIPLET *all)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = page_address(c->tx_pages) };
+	struct ki_adapter *a = c->a;
+	DAT_RETURN ret;
+
+	all->segment_length = KI_TXS * KI_TX_LEN;
+	ret = dat_lmr_kcreate(a->ia, DAT_MEM_TYPE_VIRTUAL, region, all->segment_length,
+			      a->pz, DAT_MEM_PRIV_LOCAL_READ_FLAG, DAT_VA_TYPE_VA,
+			      DAT_MEM_OPTIMIZE_DONT_CARE, &c->tx_lmr, &all->lmr_context,
+			      NULL, NULL, &all->virtual_address);
+	if (ret == DAT_SUCCESS)
+		return 0;
+	if (!READ_ONCE(a->gone))
+		pr_warn_ratelimited("%s: cannot register memory: %s\n", a->name,
+				    ki_strerror(ret));
+	return -ENOMEM;
+}
+
+/*
+ * Free the memory of answers. dat_lmr_free() fails while a driver does not end a connection:
+ * the device may still use the pages, which are leaked then.
+ */
+static void ki_conn_txs_free(struct ki_conn *c)
+{
+	if (c->tx_lmr && DAT_GET_TYPE(dat_lmr_free(c->tx_lmr)) == DAT_INVALID_STATE)
+		pr_err("a connection does not end: %lu bytes are lost\n",
+		       PAGE_SIZE << KI_TX_ORDER);
+	else if (c->tx_pages)
+		__free_pages(c->tx_pages, KI_TX_ORDER);
+	kfree(c->tx_array);
+}
+
 static int ki_conn_txs(struct ki_conn *c)
 {
 	DAT_LMR_TRIPLET all;
@@ -66,14 +100,12 @@ static int ki_conn_txs(struct ki_conn *c)
 	unsigned int i;
 	int err;
 
-	BUILD_BUG_ON(KI_TXS * KI_TX_LEN > PAGE_SIZE << KI_BLOCK_ORDER);
 	BUILD_BUG_ON(KI_HEADERS + KI_TX_DATA > KI_TX_LEN);
 	c->tx_array = kcalloc(KI_TXS, sizeof(*tx), GFP_KERNEL);
-	c->tx_pages = alloc_pages(GFP_KERNEL, KI_BLOCK_ORDER);
+	c->tx_pages = alloc_pages(GFP_KERNEL, KI_TX_ORDER);
 	if (!c->tx_array || !c->tx_pages)
 		return -ENOMEM;
-	err = ki_pages_register(c->a, c->tx_pages, KI_TXS * KI_TX_LEN,
-				DAT_MEM_PRIV_LOCAL_READ_FLAG, &c->tx_lmr, &all);
+	err = ki_conn_register(c, &all);
 	if (err)
 		return err;
 	for (i = 0; i < KI_TXS; i++) {
@@ -119,7 +151,7 @@ static DAT_RETURN ki_conn_ep(struct ki_conn *c)
  */
 void ki_conn_free(struct ki_conn *c)
 {
-	struct ki_buf *buf, *next;
+	KDAT_POOL_BUF *buf, *next;
 
 	ki_conn_forget(c);
 	if (c->ep)
@@ -132,12 +164,10 @@ void ki_conn_free(struct ki_conn *c)
 	mutex_unlock(&c->a->cm_mutex);
 	ki_bufs_take_back(c);
 	list_for_each_entry_safe(buf, next, &c->unread, link)
-		ki_buf_post(c->a, buf);
+		kdat_pool_put(c->a->rx, buf);
 	if (c->login_buf)
-		ki_buf_post(c->a, c->login_buf);
-	if (c->tx_pages)
-		ki_pages_free(c->tx_lmr, c->tx_pages, KI_BLOCK_ORDER);
-	kfree(c->tx_array);
+		kdat_pool_put(c->a->rx, c->login_buf);
+	ki_conn_txs_free(c);
 	ki_credit_end(c);
 	kfree(c->iqn);
 	ki_adapter_put(c->a);

@@ -77,7 +77,7 @@ static unsigned int ki_credit_reserve(struct ki_conn *c, unsigned int depth,
 	bool all = atomic_read(&c->conn->sess->nconn) > 1;
 	unsigned int most = depth * each + KI_MISC - c->reserved;
 
-	c->reserved += ki_srq_reserve(c->a, most, all);
+	c->reserved += kdat_pool_reserve(c->a->rx, most, all ? most : 1);
 	return (c->reserved - KI_MISC) / each;
 }
 
@@ -88,7 +88,7 @@ static unsigned int ki_credit_reserve(struct ki_conn *c, unsigned int depth,
  */
 static unsigned int ki_credit_share(struct ki_conn *c, unsigned int depth, unsigned int each)
 {
-	unsigned int limit = ki_srq_limit(c->a);
+	unsigned int limit = kdat_pool_most(c->a->rx);
 
 	if (each + KI_MISC <= limit / 2)
 		return min(depth, (limit / 2 - KI_MISC) / each);

@@ -86,14 +86,14 @@ static int ki_cmd_split(struct ki_cmd *kc, unsigned int room, u32 most)
 }
 
 /*
- * Allocate @n triplets. The triplets of a command of several MiB take more than a block, which
+ * Allocate @n triplets. The triplets of a command of several MiB take more than 32 KiB, which
  * is the most that is ever allocated in one piece; kvmalloc_array() would try one piece first.
  */
 static DAT_LMR_TRIPLET *ki_iov_alloc(unsigned int n)
 {
 	size_t len = array_size(n, sizeof(DAT_LMR_TRIPLET));
 
-	if (len > KI_BLOCK_LEN)
+	if (len > SZ_32K)
 		return __vmalloc(len, GFP_NOIO | __GFP_NOWARN);
 	return kmalloc(len, GFP_NOIO);
 }

@@ -8,16 +8,16 @@
 #include "isert.h"
 
 /* Do the lengths in a PDU fit what was received? */
-static bool ki_lengths_ok(struct ki_buf *buf)
+static bool ki_lengths_ok(KDAT_POOL_BUF *buf)
 {
 	struct iscsi_hdr *hdr = ki_hdr(buf);
 	struct iscsi_ecdb_ahdr *ahs = (void *)(hdr + 1);
 	u32 ahs_len;
 
-	if (buf->len < KI_HEADERS)
+	if (buf->length < KI_HEADERS)
 		return false;
 	ahs_len = hdr->hlength * 4;
-	if (KI_HEADERS + ahs_len + ntoh24(hdr->dlength) > buf->len)
+	if (KI_HEADERS + ahs_len + ntoh24(hdr->dlength) > buf->length)
 		return false;
 	/* LIO does not check the length of an extended CDB. */
 	return !ahs_len || (be16_to_cpu(ahs->ahslength) &&
@@ -73,7 +73,7 @@ static const char *ki_logout_fault(struct ki_conn *c, const struct iscsi_hdr *hd
 }
 
 /* Return what is wrong with a PDU of @c, or NULL. Context: process, with comp->mutex held. */
-const char *ki_fault(struct ki_conn *c, struct ki_buf *buf)
+const char *ki_fault(struct ki_conn *c, KDAT_POOL_BUF *buf)
 {
 	struct iser_ctrl *iser = (struct iser_ctrl *)buf->va;
 	struct iscsi_hdr *hdr = ki_hdr(buf);

@@ -23,6 +23,7 @@
 #include <target/iscsi/iscsi_transport.h>
 #include <dat/kdat.h>
 #include <dat/kdat_linux.h>
+#include <dat/kdat_pool.h>
 
 /* Without it CONFIG_INIT_STACK_ALL_ZERO would clear the requests of each answer. */
 #ifndef __uninitialized
@@ -39,14 +40,12 @@
 #define KI_TX_DATA		176
 #define KI_TX_LEN		256
 #define KI_TXS			128
-/* Each buffer has room for headers, additional headers and the longest data segment. */
-#define KI_BLOCK_ORDER		3
-#define KI_BLOCK_BUFS		3
-#define KI_BLOCK_LEN		(PAGE_SIZE << KI_BLOCK_ORDER)
-/* Data behind the two headers begins at a sector, for backends that write from there. */
-#define KI_BUF_AT		(SECTOR_SIZE - KI_HEADERS)
-#define KI_BUF_LEN		(ALIGN_DOWN((KI_BLOCK_LEN - KI_BUF_AT) / KI_BLOCK_BUFS, \
-					    SECTOR_SIZE))
+#define KI_TX_ORDER		get_order(KI_TXS * KI_TX_LEN)
+/*
+ * Size of a receive buffer: room for headers, additional headers and the longest data segment;
+ * three buffers lie in 32 KiB.
+ */
+#define KI_BUF_LEN		(21 * SECTOR_SIZE)
 /* Longest data segment that an initiator may send, and the most pages it lies in */
 #define KI_DATA_LEN		8192
 #define KI_DATA_PAGES		3
@@ -76,37 +75,6 @@ extern struct workqueue_struct *ki_wq, *ki_end_wq;
  */
 struct ki_wr {
 	void (*done)(struct ki_conn *c, struct ki_wr *wr, bool ok);
-};
-
-/*
- * struct ki_buf - a receive buffer
- * @va: memory of the buffer
- * @seg: the memory, for the device
- * @block: block that the buffer belongs to
- * @len: bytes received
- * @link: entry in c->unread or c->lent
- */
-struct ki_buf {
-	struct ki_block *block;
-	u8 *va;
-	DAT_LMR_TRIPLET seg;
-	u32 len;
-	struct list_head link;
-};
-
-/*
- * struct ki_block - pages that were registered, and the receive buffers in them
- * @link: entry in a->blocks; a->srq_mutex
- * @retiring: buffers are not posted again when they return; a->srq_lock
- * @home: bits of the buffers that have returned since; a->srq_lock
- */
-struct ki_block {
-	struct list_head link;
-	struct page *pages;
-	DAT_LMR_HANDLE lmr;
-	bool retiring;
-	unsigned long home;
-	struct ki_buf bufs[KI_BLOCK_BUFS];
 };
 
 /*
@@ -148,15 +116,9 @@ enum ki_stat {
  * @id: number of the IA, which stays when the device is renamed
  * @name: name of the IA at the last ki_adapters_follow(); a line of the log that is printed
  *	while the name changes may have a part of either
- * @srq_mutex: protects the members from @blocks to @ran_low
- * @blocks: memory of the SRQ
- * @bufs: number of buffers in @blocks
+ * @rx: receive buffers of all connections
+ * @srq: the SRQ of @rx
  * @conns: number of connections
- * @reserved: buffers reserved for what connections may send at once, on iWARP
- * @srq_extra: buffers that the low watermark has added
- * @srq_low: the low watermark
- * @ran_low: the low watermark was crossed, and the queue has not recovered
- * @srq_lock: protects the blocks that retire, see struct ki_block
  * @lent: buffers that backends write from
  * @iwarp: an empty SRQ ends connections
  * @comps: see struct ki_comp; a connection has one of them
@@ -175,18 +137,10 @@ struct ki_adapter {
 	DAT_EVD_HANDLE async_evd;
 	DAT_EVD_HANDLE cm_evd;
 	DAT_PZ_HANDLE pz;
+	KDAT_POOL_HANDLE rx;
 	DAT_SRQ_HANDLE srq;
-	struct mutex srq_mutex;		/* @blocks up to @ran_low */
-	struct list_head blocks;
-	unsigned int bufs;
-	unsigned int conns;
-	unsigned int reserved;
-	unsigned int srq_extra;
-	unsigned int srq_low;
-	bool ran_low;
-	spinlock_t srq_lock;		/* blocks that retire */
+	atomic_t conns;
 	atomic_t lent;
-	struct delayed_work srq_work;
 	atomic_long_t stats[KI_STATS];
 	unsigned int ncomps;
 	struct ki_comp comps[KI_COMPS];
@@ -326,7 +280,7 @@ struct ki_conn {
 	char peer[64];
 	spinlock_t lock;		/* @state up to @look */
 	enum ki_state state;
-	struct ki_buf *login_buf;
+	KDAT_POOL_BUF *login_buf;
 	bool login_seen;
 	bool login_answered;
 	bool negotiates;
@@ -406,7 +360,7 @@ struct ki_cmd {
 	struct ki_wr part;
 	struct ki_tx *tx;
 	sense_reason_t (*execute)(struct se_cmd *cmd);
-	struct ki_buf *buf;
+	KDAT_POOL_BUF *buf;
 	struct scatterlist sg[KI_DATA_PAGES];
 	struct list_head wait;
 	KDAT_SG_HANDLE map;
@@ -478,7 +432,7 @@ static inline struct iscsit_cmd *ki_of(struct ki_cmd *kc)
 	return (struct iscsit_cmd *)kc - 1;
 }
 
-static inline struct iscsi_hdr *ki_hdr(struct ki_buf *buf)
+static inline struct iscsi_hdr *ki_hdr(KDAT_POOL_BUF *buf)
 {
 	return (struct iscsi_hdr *)(buf->va + sizeof(struct iser_ctrl));
 }
@@ -506,23 +460,12 @@ void ki_adapter_put(struct ki_adapter *a);
 void ki_adapters_each(void (*fn)(struct ki_adapter *a, void *data), void *data);
 
 /* srq.c */
-void ki_srq_init(struct ki_adapter *a);
 DAT_RETURN ki_srq_start(struct ki_adapter *a);
-void ki_srq_stop(struct ki_adapter *a);
 bool ki_srq_join(struct ki_adapter *a, unsigned int n);
-unsigned int ki_srq_reserve(struct ki_adapter *a, unsigned int most, bool all);
 void ki_srq_leave(struct ki_adapter *a, unsigned int n);
-unsigned int ki_srq_limit(struct ki_adapter *a);
-void ki_srq_adapt(struct ki_adapter *a);
-void ki_srq_ran_low(struct ki_adapter *a);
-void ki_buf_post(struct ki_adapter *a, struct ki_buf *buf);
-bool ki_buf_lend(struct ki_conn *c, struct ki_cmd *kc, struct ki_buf *buf);
+bool ki_buf_lend(struct ki_conn *c, struct ki_cmd *kc, KDAT_POOL_BUF *buf);
 void ki_buf_take_back(struct ki_conn *c, struct ki_cmd *kc);
 void ki_bufs_take_back(struct ki_conn *c);
-void ki_pages_free(DAT_LMR_HANDLE lmr, struct page *pages, unsigned int order);
-int ki_pages_register(struct ki_adapter *a, struct page *pages, size_t len,
-		      DAT_MEM_PRIV_FLAGS priv, DAT_LMR_HANDLE *lmr,
-		      DAT_LMR_TRIPLET *all);
 
 /* credit.c */
 bool ki_credit_request(struct ki_conn *c);
@@ -548,7 +491,7 @@ int ki_get_dataout(struct iscsit_conn *conn, struct iscsit_cmd *cmd, bool recove
 #include "reply.h"
 
 /* fault.c */
-const char *ki_fault(struct ki_conn *c, struct ki_buf *buf);
+const char *ki_fault(struct ki_conn *c, KDAT_POOL_BUF *buf);
 
 /* recv.c */
 void ki_comp_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
@@ -576,7 +519,7 @@ void ki_linger_end(void);
 /* login.c */
 void ki_login_continue(struct ki_conn *c);
 void ki_login_look(struct ki_conn *c);
-void ki_login_pdu(struct ki_conn *c, struct ki_buf *buf);
+void ki_login_pdu(struct ki_conn *c, KDAT_POOL_BUF *buf);
 bool ki_login_waits(struct ki_conn *c);
 void ki_login_watch(struct ki_conn *c, bool crowded);
 int ki_get_login_rx(struct iscsit_conn *conn, struct iscsi_login *login);

@@ -20,7 +20,7 @@
 #define KI_HURRY	(5 * HZ)
 
 /* Keep a login request for LIO, which reads it in ki_get_login_rx(). */
-void ki_login_pdu(struct ki_conn *c, struct ki_buf *buf)
+void ki_login_pdu(struct ki_conn *c, KDAT_POOL_BUF *buf)
 {
 	bool first = false, ok = false;
 
@@ -43,7 +43,7 @@ void ki_login_pdu(struct ki_conn *c, struct ki_buf *buf)
 			ki_conn_ready(c);
 		return;
 	}
-	ki_buf_post(c->a, buf);
+	kdat_pool_put(c->a->rx, buf);
 	if (!c->closing)
 		ki_conn_break(c, "more login requests than answers");
 }
@@ -93,15 +93,15 @@ static u32 ki_login_offer(char *text, u32 len)
 	return end - text;
 }
 
-static int ki_login_copy(struct ki_conn *c, struct ki_buf *buf,
+static int ki_login_copy(struct ki_conn *c, KDAT_POOL_BUF *buf,
 			 struct iscsit_conn *conn, struct iscsi_login *login)
 {
 	struct iscsi_hdr *hdr = (void *)buf->va + sizeof(struct iser_ctrl);
 	u32 len = ntoh24(hdr->dlength);
 
-	if (buf->len < KI_HEADERS || (buf->va[0] & 0xf0) != ISCSI_CTRL ||
+	if (buf->length < KI_HEADERS || (*(u8 *)buf->va & 0xf0) != ISCSI_CTRL ||
 	    hdr->hlength || len >= MAX_KEY_VALUE_PAIRS ||
-	    KI_HEADERS + len > buf->len) {
+	    KI_HEADERS + len > buf->length) {
 		ki_conn_break(c, "a login request is malformed");
 		return -EPROTO;
 	}
@@ -145,7 +145,7 @@ static int ki_login_no_joining(struct ki_conn *c, struct iscsit_conn *conn,
 int ki_get_login_rx(struct iscsit_conn *conn, struct iscsi_login *login)
 {
 	struct ki_conn *c = conn->context;
-	struct ki_buf *buf;
+	KDAT_POOL_BUF *buf;
 	int err;
 
 	err = wait_event_interruptible(c->wq, READ_ONCE(c->login_buf) ||
@@ -159,7 +159,7 @@ int ki_get_login_rx(struct iscsit_conn *conn, struct iscsi_login *login)
 	if (!buf)
 		return -ECONNRESET;
 	err = ki_login_copy(c, buf, conn, login);
-	ki_buf_post(c->a, buf);
+	kdat_pool_put(c->a->rx, buf);
 	if (!err && login->first_request && login->tsih)
 		err = ki_login_no_joining(c, conn, login);
 	return err;

@@ -18,7 +18,7 @@
 #include "isert.h"
 #include "trace.h"
 
-static void *ki_data(struct ki_buf *buf)
+static void *ki_data(KDAT_POOL_BUF *buf)
 {
 	return buf->va + KI_HEADERS + ki_hdr(buf)->hlength * 4;
 }
@@ -26,7 +26,7 @@ static void *ki_data(struct ki_buf *buf)
 /* ---- Commands ------------------------------------------------------------------------- */
 
 /* Copy data that an initiator has sent to the memory that the backend writes from. */
-static int ki_copy_data(struct iscsit_cmd *cmd, struct ki_buf *buf, u32 offset,
+static int ki_copy_data(struct iscsit_cmd *cmd, KDAT_POOL_BUF *buf, u32 offset,
 			u32 len)
 {
 	if (offset > cmd->se_cmd.data_length ||
@@ -62,7 +62,7 @@ static int ki_immediate_done(struct iscsit_conn *conn, struct iscsit_cmd *cmd,
  * at a multiple of its block size, since media with blocks of 4096 bytes take no others, and
  * LIO looks into the data of COMPARE AND WRITE and WRITE SAME as if each entry were a page.
  */
-static bool ki_may_lend(struct iscsit_cmd *cmd, struct ki_buf *buf, u32 len)
+static bool ki_may_lend(struct iscsit_cmd *cmd, KDAT_POOL_BUF *buf, u32 len)
 {
 	const struct iscsi_scsi_req *req = (const struct iscsi_scsi_req *)ki_hdr(buf);
 	const struct se_device *dev = cmd->se_cmd.se_dev;
@@ -92,7 +92,7 @@ static int ki_is_told(struct iscsit_cmd *cmd)
 }
 
 /* Handle a SCSI command. Set @lent if the command keeps @buf. */
-static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf,
+static int ki_scsi_cmd(struct ki_conn *c, struct iscsit_cmd *cmd, KDAT_POOL_BUF *buf,
 		       bool *lent)
 {
 	struct iscsi_hdr *hdr = ki_hdr(buf);
@@ -178,7 +178,7 @@ static int ki_takes_data(struct iscsit_cmd *cmd, const struct iscsi_data *hdr)
  * Handle unsolicited data that follows its command. Solicited data comes by RDMA Read only, so
  * that nothing else writes to its memory.
  */
-static int ki_data_out(struct ki_conn *c, struct ki_buf *buf)
+static int ki_data_out(struct ki_conn *c, KDAT_POOL_BUF *buf)
 {
 	struct iscsi_data *hdr = (struct iscsi_data *)ki_hdr(buf);
 	struct iscsit_conn *conn = c->conn;
@@ -225,7 +225,7 @@ static bool ki_is_nop_answer(struct ki_conn *c, const struct iscsi_nopout *hdr)
 	return found;
 }
 
-static int ki_nop_out(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf)
+static int ki_nop_out(struct ki_conn *c, struct iscsit_cmd *cmd, KDAT_POOL_BUF *buf)
 {
 	struct iscsi_nopout *hdr = (struct iscsi_nopout *)ki_hdr(buf);
 	u32 len = ntoh24(hdr->dlength);
@@ -277,7 +277,7 @@ static struct iscsit_cmd *ki_text_more(struct ki_conn *c, const struct iscsi_tex
 	return more ? cmd : NULL;
 }
 
-static int ki_text(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf)
+static int ki_text(struct ki_conn *c, struct iscsit_cmd *cmd, KDAT_POOL_BUF *buf)
 {
 	struct iscsi_text *hdr = (struct iscsi_text *)ki_hdr(buf);
 	u32 len = ntoh24(hdr->dlength);
@@ -327,7 +327,7 @@ static bool ki_is_command(const struct iscsi_hdr *hdr)
 	}
 }
 
-static int ki_command(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *buf,
+static int ki_command(struct ki_conn *c, struct iscsit_cmd *cmd, KDAT_POOL_BUF *buf,
 		      bool *lent)
 {
 	struct iser_ctrl *iser = (struct iser_ctrl *)buf->va;
@@ -369,7 +369,7 @@ static int ki_command(struct ki_conn *c, struct iscsit_cmd *cmd, struct ki_buf *
  * Hand a PDU to LIO. No answer to a command completes meanwhile. Return whether a command
  * keeps @buf, which may have been posted again already. Context: process.
  */
-static bool ki_pdu_lent(struct ki_conn *c, struct ki_buf *buf)
+static bool ki_pdu_lent(struct ki_conn *c, KDAT_POOL_BUF *buf)
 {
 	struct iscsi_hdr *hdr = ki_hdr(buf);
 	struct iscsit_cmd *cmd = NULL;
@@ -387,7 +387,7 @@ static bool ki_pdu_lent(struct ki_conn *c, struct ki_buf *buf)
 		ki_conn_break(c, fault);
 		return false;
 	}
-	trace_kdapl_isert_request(c, hdr, buf->len);
+	trace_kdapl_isert_request(c, hdr, buf->length);
 	if (ki_is_command(hdr)) {
 		if (!ki_credit_may(c, hdr)) {
 			ki_conn_break(c, "it has sent more than MaxCmdSN allows");
@@ -412,10 +412,10 @@ static bool ki_pdu_lent(struct ki_conn *c, struct ki_buf *buf)
 }
 
 /* Hand the PDU in @buf to LIO, and post the buffer again. */
-static void ki_pdu(struct ki_conn *c, struct ki_buf *buf)
+static void ki_pdu(struct ki_conn *c, KDAT_POOL_BUF *buf)
 {
 	if (!ki_pdu_lent(c, buf))
-		ki_buf_post(c->a, buf);
+		kdat_pool_put(c->a->rx, buf);
 }
 
 /* ---- Upcalls --------------------------------------------------------------------- */
@@ -427,13 +427,13 @@ static void ki_pdu(struct ki_conn *c, struct ki_buf *buf)
  */
 static unsigned int ki_most_unread(struct ki_conn *c)
 {
-	unsigned int bufs = c->a->iwarp ? READ_ONCE(c->a->bufs) : ki_srq_limit(c->a);
+	unsigned int bufs = c->a->iwarp ? kdat_pool_usable(c->a->rx) : kdat_pool_most(c->a->rx);
 
 	return max_t(unsigned int, KI_UNREAD, bufs / 2);
 }
 
 /* Keep a message until LIO's receiving thread runs; return false if it runs already. */
-static bool ki_keep(struct ki_conn *c, struct ki_buf *buf)
+static bool ki_keep(struct ki_conn *c, KDAT_POOL_BUF *buf)
 {
 	bool keep, many = false;
 
@@ -449,19 +449,19 @@ static bool ki_keep(struct ki_conn *c, struct ki_buf *buf)
 	spin_unlock_bh(&c->lock);
 	if (many) {
 		ki_conn_break(c, "it has sent more than MaxCmdSN allows");
-		ki_buf_post(c->a, buf);
+		kdat_pool_put(c->a->rx, buf);
 	}
 	return keep;
 }
 
-static void ki_received(struct ki_comp *comp, struct ki_conn *c, struct ki_buf *buf,
+static void ki_received(struct ki_comp *comp, struct ki_conn *c, KDAT_POOL_BUF *buf,
 			const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
-	buf->len = dto->transfered_length;
+	buf->length = dto->transfered_length;
 	if (!c || dto->status != DAT_DTO_SUCCESS) {
 		if (c && dto->status == DAT_DTO_ERR_LOCAL_LENGTH)
 			ki_conn_break(c, "a message is longer than a PDU can be");
-		ki_buf_post(comp->a, buf);
+		kdat_pool_put(comp->a->rx, buf);
 		return;
 	}
 	/* Pairs with ki_get_rx_pdu(), and ki_put_login_tx(). litmus: iser-state */
@@ -515,7 +515,7 @@ void ki_comp_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 void ki_get_rx_pdu(struct iscsit_conn *conn)
 {
 	struct ki_conn *c = conn->context;
-	struct ki_buf *buf;
+	KDAT_POOL_BUF *buf;
 
 	atomic_long_inc(&c->a->stats[KI_STAT_LOGINS]);
 	/* Pairs with the address dependency of readers of the name. litmus: iser-name */
@@ -525,7 +525,7 @@ void ki_get_rx_pdu(struct iscsit_conn *conn)
 		ki_conn_break(c, "no receive buffers are left for its window");
 	for (;;) {
 		spin_lock_bh(&c->lock);
-		buf = list_first_entry_or_null(&c->unread, struct ki_buf, link);
+		buf = list_first_entry_or_null(&c->unread, KDAT_POOL_BUF, link);
 		if (buf)
 			list_del(&buf->link);
 		else

@@ -23,17 +23,14 @@ static struct dentry *ki_debugfs;
 static void ki_show_adapter(struct ki_adapter *a, void *data)
 {
 	struct seq_file *m = data;
-	DAT_SRQ_PARAM param = { };
+	KDAT_POOL_PARAM param;
 	unsigned int i;
 
-	dat_srq_query(a->srq, DAT_SRQ_FIELD_AVAILABLE_DTO_COUNT, &param);
-	mutex_lock(&a->srq_mutex);
-	seq_printf(m, "%s connections=%u buffers=%u bytes=%llu available=%d low-mark=%u reserved=%u%s",
-		   a->name, a->conns, a->bufs,
-		   (u64)a->bufs / KI_BLOCK_BUFS * (PAGE_SIZE << KI_BLOCK_ORDER),
-		   param.available_dto_count, a->srq_low, a->reserved,
+	kdat_pool_query(a->rx, &param);
+	seq_printf(m, "%s connections=%d buffers=%d bytes=%llu available=%d low-mark=%d reserved=%d%s",
+		   a->name, atomic_read(&a->conns), param.buffers, param.bytes,
+		   param.available, param.low_watermark, param.reserved,
 		   READ_ONCE(a->gone) ? " gone" : "");
-	mutex_unlock(&a->srq_mutex);
 	for (i = 0; i < KI_STATS; i++)
 		seq_printf(m, " %s=%ld", ki_stat_names[i],
 			   atomic_long_read(&a->stats[i]));

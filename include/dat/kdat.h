@@ -16,8 +16,8 @@
  *   dat_rmr.h       Remote Memory Regions
  *   dat_cm.h        Service Points, Connection Requests
  *
- * Calls that this implementation offers beyond DAT are in <dat/kdat_linux.h>, which a
- * consumer includes itself.
+ * Calls that this implementation offers beyond DAT are in <dat/kdat_linux.h>, and pools of
+ * receive buffers in <dat/kdat_pool.h>, which a consumer includes itself.
  *
  * These rules hold for every call:
  *
