@@ -69,7 +69,7 @@ static void kdapl_accept_answer(struct kdapl_cr *cr, struct kdapl_conn *conn,
 		return;
 	kdapl_conn_driver_receives(conn, false);
 	kdapl_conn_accepted(conn);
-	kdapl_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	kdapl_conn_end(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, KDAPL_END_DRIVER);
 }
 
 /*

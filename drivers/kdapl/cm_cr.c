@@ -454,6 +454,7 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
 	    (ret == DAT_SUCCESS && !kdapl_cr_claim(cr))) {
 		ret = kdapl_cr_too_late(cr);
 	} else if (ret == DAT_SUCCESS) {
+		atomic_long_inc(&cr->obj.ia->counts[KDAPL_COUNT_REJECTED]);
 		rdma_reject(cr->id, private_data, private_data_size,
 			    IB_CM_REJ_CONSUMER_DEFINED);
 		kdapl_cr_destroy_id(cr);

@@ -48,12 +48,14 @@ static int kdapl_sp_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
+	atomic_long_inc(&sp->obj.ia->counts[KDAPL_COUNT_REQUESTS]);
 	noio = memalloc_noio_save();
 	kept = id->device == sp->obj.ia->hca->dev &&
 	       kdapl_cr_create(sp, id, event);
 	memalloc_noio_restore(noio);
 	if (kept)
 		return 0;
+	atomic_long_inc(&sp->obj.ia->counts[KDAPL_COUNT_TURNED_AWAY]);
 	rdma_reject(id, NULL, 0, IB_CM_REJ_NO_RESOURCES);
 	/* An errno makes rdma_cm destroy @id. */
 	return -ENOMEM;

@@ -23,7 +23,21 @@
 #include "dto.h"
 #include "ep.h"
 #include "ia.h"
+#include "srq.h"
 #include "trace.h"
+
+/*
+ * Return KDAPL_END_QUEUE_DRY if, as far as known, the device has no buffer of the SRQ of
+ * @conn, else @why. On iWARP a message that meets none ends the connection, which the device
+ * reports as it does an end by the peer. Context: any.
+ */
+static enum kdapl_end kdapl_conn_dry_or(const struct kdapl_conn *conn, enum kdapl_end why)
+{
+	const struct kdapl_ep *ep = conn->ep;
+	bool dry = ep->obj.ia->iwarp && ep->srq && !READ_ONCE(ep->srq->hw_count);
+
+	return dry ? KDAPL_END_QUEUE_DRY : why;
+}
 
 static void kdapl_conn_timeout(struct work_struct *work)
 {
@@ -31,13 +45,14 @@ static void kdapl_conn_timeout(struct work_struct *work)
 					       struct kdapl_conn, timer);
 
 	kdapl_conn_end_if(conn, BIT(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING),
-			  DAT_CONNECTION_EVENT_TIMED_OUT);
+			  DAT_CONNECTION_EVENT_TIMED_OUT, KDAPL_END_TIMEOUT);
 	while (kdapl_defer_release(conn->ep))
 		cond_resched();
 	if (READ_ONCE(conn->qp_died))
 		kdapl_conn_end_if(conn, BIT(DAT_EP_STATE_CONNECTED) |
 				  BIT(DAT_EP_STATE_DISCONNECT_PENDING),
-				  DAT_CONNECTION_EVENT_BROKEN);
+				  DAT_CONNECTION_EVENT_BROKEN,
+				  kdapl_conn_dry_or(conn, KDAPL_END_TRANSPORT));
 }
 
 static struct kdapl_conn *kdapl_conn_new(struct kdapl_ep *ep, size_t size)
@@ -124,6 +139,7 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 		conn->rts = true;
 		ep->local_addr = conn->id->route.addr.src_addr;
 		ep->remote_addr = conn->id->route.addr.dst_addr;
+		ep->since = ktime_get_real_seconds();
 	}
 	qp_died = conn->qp_died;
 	spin_unlock(&ep->lock);
@@ -136,7 +152,8 @@ static void kdapl_conn_established(struct kdapl_conn *conn)
 	kdapl_later_run(&later);
 	if (!won)
 		return;
-	trace_kdapl_conn_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
+	atomic_long_inc(&ep->obj.ia->counts[KDAPL_COUNT_ESTABLISHED]);
+	trace_kdapl_conn_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, KDAPL_END_NONE);
 	if (qp_died)
 		kdapl_conn_died(conn);
 	/* The driver may have refused receives while the QP changed state. */
@@ -162,18 +179,19 @@ void kdapl_conn_driver_receives(struct kdapl_conn *conn, bool may)
 }
 
 /*
- * The peer or the transport has refused. End an attempt to connect with event @refused,
- * and an established connection with @over: InfiniBand can reject after the active side
- * has reported ESTABLISHED.
+ * The peer or the transport has refused, as @why says. End an attempt to connect with
+ * event @refused, and an established connection with @over: InfiniBand can reject after
+ * the active side has reported ESTABLISHED.
  */
-static void kdapl_conn_refused(struct kdapl_conn *conn,
-			       DAT_EVENT_NUMBER refused, DAT_EVENT_NUMBER over)
+static void kdapl_conn_refused(struct kdapl_conn *conn, DAT_EVENT_NUMBER refused,
+			       DAT_EVENT_NUMBER over, enum kdapl_end why)
 {
 	kdapl_conn_driver_receives(conn, false);
 	if (!kdapl_conn_end_if(conn,
 			       BIT(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) |
-			       BIT(DAT_EP_STATE_COMPLETION_PENDING), refused))
-		kdapl_conn_end(conn, over);
+			       BIT(DAT_EP_STATE_COMPLETION_PENDING), refused, why))
+		kdapl_conn_end(conn, over, over == DAT_CONNECTION_EVENT_DISCONNECTED ?
+			       KDAPL_END_PEER : KDAPL_END_TRANSPORT);
 }
 
 /*
@@ -202,7 +220,8 @@ static void kdapl_conn_rejected(struct kdapl_conn *conn, struct rdma_cm_id *id,
 					event->param.conn.private_data,
 					event->param.conn.private_data_len);
 	}
-	kdapl_conn_refused(conn, refused, DAT_CONNECTION_EVENT_DISCONNECTED);
+	kdapl_conn_refused(conn, refused, DAT_CONNECTION_EVENT_DISCONNECTED,
+			   KDAPL_END_REFUSED);
 }
 
 /*
@@ -279,18 +298,19 @@ DAT_EVENT_NUMBER kdapl_conn_failure(struct kdapl_conn *conn, int err)
 static void kdapl_conn_disconnected(struct kdapl_conn *conn)
 {
 	struct kdapl_ep *ep = conn->ep;
+	enum kdapl_end why = kdapl_conn_dry_or(conn, KDAPL_END_PEER);
 
 	conn->answered = true;
 	if (kdapl_conn_end_if(conn, BIT(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) |
 			      BIT(DAT_EP_STATE_COMPLETION_PENDING),
-			      kdapl_conn_failure(conn, -ECONNRESET)))
+			      kdapl_conn_failure(conn, -ECONNRESET), KDAPL_END_REFUSED))
 		return;
 	if (!kdapl_qp_close_sq(ep)) {
-		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_DISCONNECTED, why);
 		return;
 	}
 	kdapl_conn_watch_drain(conn, true);
-	if (!kdapl_conn_end_drained(conn))
+	if (!kdapl_conn_end_drained(conn, why))
 		return;
 	kdapl_cq_poll_all(ep->req_evd);
 	if (READ_ONCE(ep->sq.done) == READ_ONCE(ep->sq.posted))
@@ -311,7 +331,9 @@ int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_CONNECT_RESPONSE:
 		err = kdapl_conn_advance(conn, id, event);
 		if (err)
-			kdapl_conn_end(conn, kdapl_conn_failure(conn, err));
+			kdapl_conn_end(conn, kdapl_conn_failure(conn, err),
+				       err == -EHOSTUNREACH ? KDAPL_END_UNREACHABLE :
+							      KDAPL_END_DRIVER);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		if (!conn->passive)
@@ -335,17 +357,17 @@ int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_UNREACHABLE:
 		kdapl_conn_refused(conn,
 				   kdapl_conn_failure(conn, -EHOSTUNREACH),
-				   DAT_CONNECTION_EVENT_BROKEN);
+				   DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_UNREACHABLE);
 		break;
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 		kdapl_conn_refused(conn, kdapl_conn_failure(conn, -ECONNRESET),
-				   DAT_CONNECTION_EVENT_BROKEN);
+				   DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_REFUSED);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		kdapl_conn_disconnected(conn);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN);
+		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_UNPLUG);
 		break;
 	default:
 		break;

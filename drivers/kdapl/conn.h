@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Connections: conn.c, conn_connect.c, conn_disconnect.c, conn_down.c, conn_siw.c.
+ * Connections: conn.c, conn_connect.c, conn_disconnect.c, conn_down.c, conn_ends.c,
+ * conn_siw.c.
  */
 #ifndef KDAPL_CONN_H
 #define KDAPL_CONN_H
@@ -14,6 +15,7 @@
 #include "hca.h"
 
 struct kdapl_ep;
+struct seq_file;
 
 /*
  * struct kdapl_conn_event - an event of a connection
@@ -61,6 +63,7 @@ struct kdapl_parting {
  * @draining: @down waits for requests under way, or while @accepting; ep->lock
  * @qp_died: the device has ended the QP by itself; ep->lock
  * @end: the event that ends the connection, 0 while it lives; ep->lock
+ * @why: the reason, of enum kdapl_end; ep->lock
  * @mutex: serialises setting up and taking down
  * @dial: serialises connecting and disconnecting
  * @down: takes the connection down; queued when @end is set
@@ -90,6 +93,7 @@ struct kdapl_conn {
 	bool draining;
 	bool qp_died;
 	DAT_EVENT_NUMBER end;
+	u8 why;
 	struct mutex mutex;		/* see above */
 	struct mutex dial;		/* see above */
 	struct delayed_work down;
@@ -125,6 +129,13 @@ extern const struct kdapl_event_ops kdapl_conn_event_ops;
 
 void kdapl_conn_init_down(struct kdapl_conn *conn);
 void kdapl_partings_end(struct kdapl_hca *hca);
+
+/* conn_ends.c */
+extern const char * const kdapl_end_words[];
+void kdapl_ends_note(struct kdapl_conn *conn);
+int kdapl_ends_show(struct seq_file *m, void *unused);
+void kdapl_show_addr(struct seq_file *m, const char *key, const void *addr);
+void kdapl_show_user(struct seq_file *m, const char *name, u32 port, const char *consumer);
 
 /* conn_siw.c */
 void kdapl_siw_wake(struct rdma_cm_id *id);

@@ -137,7 +137,8 @@ static DAT_RETURN kdapl_connect_start(struct kdapl_ep *ep,
 	err = rdma_resolve_addr(conn->id, NULL, (struct sockaddr *)&args->addr,
 				KDAPL_RESOLVE_MS);
 	if (err)
-		kdapl_conn_end(conn, kdapl_conn_failure(conn, -EHOSTUNREACH));
+		kdapl_conn_end(conn, kdapl_conn_failure(conn, -EHOSTUNREACH),
+			       KDAPL_END_UNREACHABLE);
 	return DAT_SUCCESS;
 
 err_id:

@@ -62,7 +62,8 @@ static void kdapl_disconnect_gracefully(struct kdapl_conn *conn)
 	/* Another caller may have ended @conn, and the Endpoint may have a new connection. */
 	if (idle)
 		kdapl_conn_end_if(conn, BIT(DAT_EP_STATE_DISCONNECT_PENDING),
-				  DAT_CONNECTION_EVENT_DISCONNECTED);
+				  DAT_CONNECTION_EVENT_DISCONNECTED,
+				  KDAPL_END_CONSUMER);
 }
 
 /*

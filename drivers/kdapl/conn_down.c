@@ -59,9 +59,9 @@ static void kdapl_conn_report(struct kdapl_conn *conn,
 	struct kdapl_later later = { .n = 0 };
 	unsigned long flags;
 
+	trace_kdapl_conn_event(conn->ep, number, conn->why);
 	if (!evd)
 		return;
-	trace_kdapl_conn_event(conn->ep, number);
 	ce->number = number;
 	spin_lock_irqsave(&evd->lock, flags);
 	if (!READ_ONCE(conn->ep->dying))
@@ -314,6 +314,7 @@ static void kdapl_conn_down(struct work_struct *work)
 	if (conn->given_up)
 		kdapl_qp_give_up(conn->ep);
 	mutex_unlock(&conn->mutex);
+	kdapl_ends_note(conn);
 	if (conn->given_up) {
 		kdapl_conn_report(conn, &conn->final, conn->end);
 		queue_work(conn->ep->obj.ia->hca->attempt_wq, &conn->rest);

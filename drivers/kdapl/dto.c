@@ -96,7 +96,7 @@ void kdapl_post_behind(struct kdapl_ep *ep, struct ib_send_wr *wr)
 	if (likely(!ib_post_send(sq->qp, first, NULL)))
 		sq->posted = sq->head;
 	else
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_DRIVER);
 }
 
 /*
@@ -238,7 +238,7 @@ static void kdapl_batch_submit(struct kdapl_ep *ep, struct kdapl_request *req,
 	if (likely(!ib_post_send(sq->qp, &req[0].wr.wr, NULL)))
 		sq->posted += n;
 	else
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_DRIVER);
 }
 
 /**

@@ -45,6 +45,19 @@ static u8 kdapl_wc_status(enum ib_wc_status status)
 	}
 }
 
+/* Return why a connection ends of which a completion has failed with @status. */
+static enum kdapl_end kdapl_status_end(u8 status)
+{
+	switch (status) {
+	case DAT_DTO_ERR_RECEIVER_NOT_READY:
+		return KDAPL_END_QUEUE_DRY;
+	case DAT_DTO_ERR_TRANSPORT:
+		return KDAPL_END_TRANSPORT;
+	default:
+		return KDAPL_END_PROTOCOL;
+	}
+}
+
 /*
  * @ep has a completion that is no success. Any status but a flush means that the
  * connection is lost; so does a flush unless the connection has ended.
@@ -52,7 +65,7 @@ static u8 kdapl_wc_status(enum ib_wc_status status)
 static void kdapl_wc_failed(struct kdapl_ep *ep, u8 status)
 {
 	if (status != DAT_DTO_ERR_FLUSHED)
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, kdapl_status_end(status));
 	else if (READ_ONCE(ep->state) != DAT_EP_STATE_DISCONNECTED)
 		kdapl_ep_qp_died(ep);
 }
@@ -82,7 +95,8 @@ static void kdapl_send_last(struct kdapl_ep *ep)
 	switch (smp_load_acquire(&ep->state)) {
 	case DAT_EP_STATE_DISCONNECT_PENDING:
 		if (ep->sq.done == READ_ONCE(ep->sq.head))
-			kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+			kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED,
+				      KDAPL_END_CONSUMER);
 		break;
 	case DAT_EP_STATE_DISCONNECTED:
 		if (ep->sq.done == READ_ONCE(ep->sq.posted))

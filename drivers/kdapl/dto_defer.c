@@ -224,6 +224,6 @@ bool kdapl_defer_release(struct kdapl_ep *ep)
 	spin_unlock_irqrestore(&ep->sq.lock, flags);
 	/* The connection must be ending, as in kdapl_sq_submit(). */
 	if (refused)
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_DRIVER);
 	return deferred;
 }

@@ -47,7 +47,7 @@ static __always_inline void kdapl_sq_submit(struct kdapl_ep *ep,
 	if (likely(!ib_post_send(sq->qp, wr, NULL)))
 		sq->posted++;
 	else
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_DRIVER);
 }
 
 /*

@@ -55,11 +55,17 @@ static void kdapl_qp_event(struct ib_event *event, void *context)
 			rdma_notify(ep->conn->id, event->event);
 		spin_unlock_irqrestore(&ep->lock, flags);
 		break;
-	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_PROTOCOL);
+		break;
+	case IB_EVENT_QP_FATAL:
+		/* On iWARP a message that is too long, for example. */
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, ep->obj.ia->iwarp ?
+			      KDAPL_END_PROTOCOL : KDAPL_END_TRANSPORT);
+		break;
 	case IB_EVENT_PATH_MIG_ERR:
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_TRANSPORT);
 		break;
 	case IB_EVENT_QP_LAST_WQE_REACHED:
 		kdapl_qp_last_wqe(ep);

@@ -16,6 +16,7 @@
  */
 #include "dto.h"
 #include "ep.h"
+#include "ia.h"
 #include "srq.h"
 #include "trace.h"
 
@@ -62,13 +63,17 @@ void kdapl_ep_check_marks(struct kdapl_ep *ep, struct kdapl_later *later)
 		if (ep->mark == U32_MAX)
 			kdapl_ep_update_watch(ep, ep->recv_evd, false);
 		trace_kdapl_soft_mark(ep);
+		ep->soft_crossed++;
+		atomic_long_inc(&ep->obj.ia->counts[KDAPL_COUNT_SOFT]);
 		kdapl_later_add(later, &ep->soft_event);
 	}
 	if (ep->hard != DAT_WATERMARK_INFINITE && ep->held > (u32)ep->hard &&
 	    ep->open) {
 		trace_kdapl_hard_mark(ep);
-		if (kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN))
+		if (kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_HARD_MARK)) {
 			ep->hard_fired = true;
+			ep->hard_crossed++;
+		}
 	}
 }
 

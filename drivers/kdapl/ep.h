@@ -93,6 +93,9 @@ struct kdapl_ep_shown {
  * @receives: the QP was taken to RTR, or over iWARP may have been by the driver
  * @last_wqe: the QP has ended and will take no more buffers of the SRQ
  * @srq_link: entry in srq->eps; srq->lock
+ * @soft_crossed: how often @soft has fired; this and @hard_crossed: as @held
+ * @hard_crossed: how often @hard has ended a connection
+ * @since: when the connection was established, in seconds of real time; @lock
  * @soft_event: reports that @soft was exceeded
  * @attr: attributes
  * @attr_filled: members of @attr that the consumer gave as 0, see kdapl_ep_fill_attr()
@@ -176,6 +179,9 @@ struct kdapl_ep {
 	int recv_charge;
 	struct completion last_wqe;
 	struct list_head srq_link;
+	u32 soft_crossed;
+	u32 hard_crossed;
+	time64_t since;
 	struct kdapl_async soft_event;
 	DAT_COUNT soft_asked;
 	struct kdapl_ep_shown shown;

@@ -152,15 +152,15 @@ void kdapl_ep_stop(struct kdapl_ep *ep, bool wait)
 	struct kdapl_conn *conn;
 
 	if (!wait) {
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_UNPLUG);
 		return;
 	}
 	mutex_lock(&ep->mutex);
 	conn = ep->spare;
-	if (!kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN) && conn &&
+	if (!kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_UNPLUG) && conn &&
 	    kdapl_ep_join(ep, conn, DAT_EP_STATE_COMPLETION_PENDING)) {
 		ep->spare = NULL;
-		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN);
+		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_UNPLUG);
 	}
 	/* The driver may still call back, so its device cannot leave. */
 	while (!kdapl_conn_wait(ep)) {
@@ -187,7 +187,7 @@ DAT_RETURN kdapl_ep_free(struct kdapl_ep *ep, u32 refused)
 	if (ret != DAT_SUCCESS)
 		return ret;
 	kdapl_obj_unpublish(&ep->obj);
-	kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+	kdapl_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED, KDAPL_END_CONSUMER);
 	if (!deps_pinned)
 		kdapl_ep_finish(ep);
 	return DAT_SUCCESS;

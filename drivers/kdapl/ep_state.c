@@ -335,20 +335,23 @@ bool kdapl_ep_is_stuck(struct kdapl_ep *ep)
 }
 
 /*
- * End @conn, the connection of @ep or NULL, with event @end, if it lives and @ep is in
- * one of @states; return whether it did. The connection is taken down after @drain
+ * End @conn, the connection of @ep or NULL, with event @end for the reason @why, if it
+ * lives and @ep is in one of @states; return whether it did. It is taken down after @drain
  * milliseconds, or at kdapl_ep_hurry(), but not while kdapl_conn_unanswered().
  */
 static bool kdapl_ep_end(struct kdapl_ep *ep, struct kdapl_conn *conn, u32 states,
-			 DAT_EVENT_NUMBER end, unsigned int drain)
+			 DAT_EVENT_NUMBER end, enum kdapl_end why, unsigned int drain)
 {
+	bool gone = READ_ONCE(ep->obj.ia->hca->gone);
+
 	lockdep_assert_held(&ep->lock);
 
 	if (!conn || conn->end || !(BIT(ep->state) & states) ||
 	    !kdapl_ep_change_state(ep, DAT_EP_STATE_DISCONNECTED))
 		return false;
 	/* When a device leaves, one end sees the disconnect of the other end. */
-	conn->end = READ_ONCE(ep->obj.ia->hca->gone) ? DAT_CONNECTION_EVENT_BROKEN : end;
+	conn->end = gone ? DAT_CONNECTION_EVENT_BROKEN : end;
+	conn->why = gone ? KDAPL_END_UNPLUG : why;
 	conn->given_up = !conn->rts;
 	if (kdapl_conn_unanswered(conn))
 		drain = UINT_MAX;
@@ -361,24 +364,24 @@ static bool kdapl_ep_end(struct kdapl_ep *ep, struct kdapl_conn *conn, u32 state
 }
 
 /* As kdapl_ep_end(), unless the Endpoint has another connection by now. */
-static bool kdapl_conn_end_in(struct kdapl_conn *conn, u32 states,
-			      DAT_EVENT_NUMBER end, unsigned int drain)
+static bool kdapl_conn_end_in(struct kdapl_conn *conn, u32 states, DAT_EVENT_NUMBER end,
+			      enum kdapl_end why, unsigned int drain)
 {
 	struct kdapl_ep *ep = conn->ep;
 	unsigned long flags;
 	bool won;
 
 	spin_lock_irqsave(&ep->lock, flags);
-	won = ep->conn == conn && kdapl_ep_end(ep, conn, states, end, drain);
+	won = ep->conn == conn && kdapl_ep_end(ep, conn, states, end, why, drain);
 	spin_unlock_irqrestore(&ep->lock, flags);
 	return won;
 }
 
 /* As kdapl_conn_end(), but only if the Endpoint is in one of @states. */
 bool kdapl_conn_end_if(struct kdapl_conn *conn, u32 states,
-		       DAT_EVENT_NUMBER end)
+		       DAT_EVENT_NUMBER end, enum kdapl_end why)
 {
-	return kdapl_conn_end_in(conn, states, end, 0);
+	return kdapl_conn_end_in(conn, states, end, why, 0);
 }
 
 /*
@@ -386,9 +389,9 @@ bool kdapl_conn_end_if(struct kdapl_conn *conn, u32 states,
  * requests which the peer has executed can complete. The caller calls kdapl_ep_hurry()
  * when all have.
  */
-bool kdapl_conn_end_drained(struct kdapl_conn *conn)
+bool kdapl_conn_end_drained(struct kdapl_conn *conn, enum kdapl_end why)
 {
-	return kdapl_conn_end_in(conn, ~0U, DAT_CONNECTION_EVENT_DISCONNECTED,
+	return kdapl_conn_end_in(conn, ~0U, DAT_CONNECTION_EVENT_DISCONNECTED, why,
 				 KDAPL_DRAIN_MS);
 }
 
@@ -444,26 +447,27 @@ void kdapl_conn_accepted(struct kdapl_conn *conn)
  * kdapl_conn_end - end a connection or the attempt to make it
  * @conn: the connection
  * @end: event to report
+ * @why: the reason
  *
  * Context: Any.
  * Return: true for the caller whose event will be reported.
  */
-bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end)
+bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end, enum kdapl_end why)
 {
-	return kdapl_conn_end_if(conn, ~0U, end);
+	return kdapl_conn_end_if(conn, ~0U, end, why);
 }
 
 /*
- * End the connection of @ep, if it has one, with event @end; return whether @end will be
- * reported. If the connection has ended already, stop draining it. Context: any.
+ * End the connection of @ep, if it has one, with event @end for the reason @why; return
+ * whether @end will be reported. If it has ended already, stop draining it. Context: any.
  */
-bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end)
+bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end, enum kdapl_end why)
 {
 	unsigned long flags;
 	bool won;
 
 	spin_lock_irqsave(&ep->lock, flags);
-	won = kdapl_ep_end(ep, ep->conn, ~0U, end, 0);
+	won = kdapl_ep_end(ep, ep->conn, ~0U, end, why, 0);
 	spin_unlock_irqrestore(&ep->lock, flags);
 	if (!won)
 		kdapl_ep_hurry(ep);
@@ -471,8 +475,8 @@ bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end)
 }
 
 /*
- * End the connection of @ep with DISCONNECTED, if @ep is in one of @states. Return false
- * if @ep is in another state. Context: any.
+ * The consumer ends the connection of @ep with DISCONNECTED, if @ep is in one of @states.
+ * Return false if @ep is in another state. Context: any.
  */
 bool kdapl_ep_down_if(struct kdapl_ep *ep, u32 states)
 {
@@ -480,7 +484,8 @@ bool kdapl_ep_down_if(struct kdapl_ep *ep, u32 states)
 	bool won;
 
 	spin_lock_irqsave(&ep->lock, flags);
-	won = kdapl_ep_end(ep, ep->conn, states, DAT_CONNECTION_EVENT_DISCONNECTED, 0);
+	won = kdapl_ep_end(ep, ep->conn, states, DAT_CONNECTION_EVENT_DISCONNECTED,
+			   KDAPL_END_CONSUMER, 0);
 	spin_unlock_irqrestore(&ep->lock, flags);
 	return won;
 }
@@ -515,7 +520,7 @@ void kdapl_ep_check_cqs(struct kdapl_obj *obj)
 		 (ep->send_cq && READ_ONCE(ep->send_cq->failed));
 	spin_unlock_irqrestore(&ep->lock, flags);
 	if (failed)
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN);
+		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_DRIVER);
 }
 
 /*
@@ -530,7 +535,7 @@ void kdapl_conn_died(struct kdapl_conn *conn)
 	unsigned long flags;
 
 	if (!conn->ep->obj.ia->iwarp) {
-		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN);
+		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_TRANSPORT);
 		return;
 	}
 	/* kdapl_conn_down() cancels the timer after conn->end was set. */

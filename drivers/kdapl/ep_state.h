@@ -6,6 +6,7 @@
 #define KDAPL_EP_STATE_H
 
 #include "handle.h"
+#include "names.h"
 
 struct kdapl_conn;
 struct kdapl_ep;
@@ -22,17 +23,17 @@ DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state);
 void kdapl_ep_settle(struct kdapl_ep *ep);
 bool kdapl_ep_join(struct kdapl_ep *ep, struct kdapl_conn *conn,
 		   DAT_EP_STATE to);
-bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end);
+bool kdapl_ep_down(struct kdapl_ep *ep, DAT_EVENT_NUMBER end, enum kdapl_end why);
 bool kdapl_ep_down_if(struct kdapl_ep *ep, u32 states);
 struct kdapl_conn *kdapl_ep_close(struct kdapl_ep *ep);
 void kdapl_ep_start_timer(struct kdapl_ep *ep, unsigned int ms);
 void kdapl_ep_hurry(struct kdapl_ep *ep);
-bool kdapl_conn_end_drained(struct kdapl_conn *conn);
+bool kdapl_conn_end_drained(struct kdapl_conn *conn, enum kdapl_end why);
 void kdapl_ep_qp_died(struct kdapl_ep *ep);
 void kdapl_conn_died(struct kdapl_conn *conn);
-bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end);
+bool kdapl_conn_end(struct kdapl_conn *conn, DAT_EVENT_NUMBER end, enum kdapl_end why);
 bool kdapl_conn_end_if(struct kdapl_conn *conn, u32 states,
-		       DAT_EVENT_NUMBER end);
+		       DAT_EVENT_NUMBER end, enum kdapl_end why);
 void kdapl_conn_put(struct kdapl_conn *conn);
 bool kdapl_conn_wait(struct kdapl_ep *ep);
 bool kdapl_ep_is_stuck(struct kdapl_ep *ep);

@@ -60,6 +60,7 @@ static struct kdapl_ia *kdapl_ia_alloc(struct kdapl_hca *hca, u32 port,
 	ia->reads_to_key = kdapl_ia_wants_read_key(ia);
 	strscpy(ia->consumer, consumer, sizeof(ia->consumer));
 	ia->opener = opener;
+	ia->since = ktime_get_real_seconds();
 	return ia;
 }
 

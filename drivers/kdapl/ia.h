@@ -13,11 +13,23 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <net/ipv6.h>
+#include "ep_state.h"
 #include "evd.h"
 #include "handle.h"
 #include "hca.h"
 
 struct kdapl_lmr;
+
+/* What an IA counts since it was opened. None of this happens once a message. */
+enum kdapl_count {
+	KDAPL_COUNT_REQUESTS,		/* connection requests that arrived */
+	KDAPL_COUNT_TURNED_AWAY,	/* of these, rejected for want of room or memory */
+	KDAPL_COUNT_REJECTED,		/* of these, rejected by the consumer */
+	KDAPL_COUNT_ESTABLISHED,	/* connections, either side's */
+	KDAPL_COUNT_LOW,		/* low watermarks that fired */
+	KDAPL_COUNT_SOFT,		/* soft high watermarks that fired */
+	KDAPL_COUNTS
+};
 
 #define KDAPL_LINGER_BUCKETS	256
 
@@ -54,6 +66,9 @@ struct kdapl_lmr;
  * @iwarp: the port speaks iWARP
  * @reads_to_key: sinks of RDMA Reads must be registered, see dto_sink.c
  * @consumer: name of the module that opened the IA, for restrack
+ * @since: when the IA was opened, in seconds of real time
+ * @counts: see enum kdapl_count
+ * @ended: connections and attempts that have ended, by enum kdapl_end
  * @opener: an address in the memory of this module, compared and never followed; NULL if
  *	the module is built in
  */
@@ -85,6 +100,9 @@ struct kdapl_ia {
 	bool iwarp;
 	bool reads_to_key;
 	char consumer[MODULE_NAME_LEN];
+	time64_t since;
+	atomic_long_t counts[KDAPL_COUNTS];
+	atomic_long_t ended[KDAPL_NENDS];
 	const void *opener;
 };
 

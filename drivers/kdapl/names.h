@@ -62,4 +62,32 @@
 	each(DAT_EP_STATE_CONNECTED_SINGLE_PATH)	\
 	last(DAT_EP_STATE_CONNECTED_MULTI_PATH)
 
+/*
+ * Why a connection, or an attempt to make one, has ended: its code, of enum kdapl_end, and
+ * its word, in kdapl_end_words[]. The words are those of
+ * /proc/kdapl, so they do not change; see Documentation/ABI/testing/procfs-kdapl.
+ */
+#define KDAPL_ENDS(each, last)				\
+	each(KDAPL_END_NONE, "none")			\
+	each(KDAPL_END_CONSUMER, "consumer")		\
+	each(KDAPL_END_PEER, "peer")			\
+	each(KDAPL_END_REFUSED, "refused")		\
+	each(KDAPL_END_UNREACHABLE, "unreachable")	\
+	each(KDAPL_END_TIMEOUT, "timeout")		\
+	each(KDAPL_END_HARD_MARK, "hard-mark")		\
+	each(KDAPL_END_QUEUE_DRY, "queue-dry")		\
+	each(KDAPL_END_TRANSPORT, "transport")		\
+	each(KDAPL_END_PROTOCOL, "protocol")		\
+	each(KDAPL_END_DRIVER, "driver")		\
+	last(KDAPL_END_UNPLUG, "unplug")
+
+#define KDAPL_END_CODE(code, word)	code,
+#define KDAPL_END_WORD(code, word)	word,
+#define KDAPL_END_TRACED(code, word)	TRACE_DEFINE_ENUM(code);
+
+enum kdapl_end {
+	KDAPL_ENDS(KDAPL_END_CODE, KDAPL_END_CODE)
+	KDAPL_NENDS
+};
+
 #endif /* KDAPL_NAMES_H */

@@ -30,6 +30,8 @@ bool kdapl_srq_check_lw(struct kdapl_srq *srq)
 	if (!srq->lw_armed || kdapl_srq_available(srq) >= srq->lw)
 		return false;
 	srq->lw_armed = false;
+	srq->lw_crossed++;
+	atomic_long_inc(&srq->obj.ia->counts[KDAPL_COUNT_LOW]);
 	trace_kdapl_srq_low(srq);
 	return true;
 }
@@ -48,23 +50,6 @@ void kdapl_srq_refill(struct kdapl_srq *srq, struct kdapl_later *later)
 	/* kdapl_srq_watch() takes EVD locks, and the caller holds one. */
 	if (kdapl_srq_watch_wanted(srq) != wanted)
 		queue_work(srq->obj.ia->hca->object_wq, &srq->hint_work);
-}
-
-/*
- * Return @wr to the queue as if never taken: its Endpoint was freed before the event was
- * reaped.
- */
-void kdapl_srq_take_back(struct kdapl_srq *srq, struct kdapl_wr *wr)
-{
-	lockdep_assert_held(&wr->ep->recv_evd->lock);
-
-	spin_lock(&srq->lock);
-	srq->available++;
-	wr->posted = true;
-	list_move_tail(&wr->link, &srq->waiting);
-	if (kdapl_srq_hw_feed(srq))
-		queue_work(srq->obj.ia->hca->object_wq, &srq->hint_work);
-	spin_unlock(&srq->lock);
 }
 
 /* Make room for @total entries in srq->all. */
@@ -255,6 +240,7 @@ static int kdapl_srq_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz,
 	srq->max_iov = attr->max_recv_iov;
 	srq->max = attr->max_recv_dtos;
 	srq->next_seq = 1;
+	srq->since = ktime_get_real_seconds();
 
 	mutex_lock(&srq->mutex);
 	err = kdapl_srq_grow_slots(srq, srq->max);

@@ -57,6 +57,8 @@ struct kdapl_pz;
  * @evds: struct kdapl_srq_evd by index of the EVD's handle; its own lock, RCU to read
  * @taken: number of buffers ever taken
  * @recovered: number of buffers ever lost by the device and posted again
+ * @lw_crossed: how often @lw has fired
+ * @since: when the SRQ was created, in seconds of real time
  * @lw_event: reports that @lw was passed
  * @arm_work: passes @lw on to the device
  * @hint_work: polls the CQs and updates the watches
@@ -105,6 +107,8 @@ struct kdapl_srq {
 	struct kdapl_wr **all;
 	struct xarray evds;
 	u64 recovered;
+	u64 lw_crossed;
+	time64_t since;
 	struct kdapl_async lw_event;
 	struct work_struct arm_work;
 	struct work_struct hint_work;
@@ -188,7 +192,6 @@ static inline u32 *kdapl_srq_place(const struct kdapl_srq *srq, struct kdapl_wr 
 bool kdapl_srq_check_lw(struct kdapl_srq *srq);
 int kdapl_srq_grow_slots(struct kdapl_srq *srq, int total);
 void kdapl_srq_refill(struct kdapl_srq *srq, struct kdapl_later *later);
-void kdapl_srq_take_back(struct kdapl_srq *srq, struct kdapl_wr *wr);
 
 /* srq_watch.c */
 enum kdapl_watch kdapl_srq_watch_wanted(struct kdapl_srq *srq);
@@ -201,6 +204,7 @@ void kdapl_srq_del_evd(struct kdapl_srq *srq, struct kdapl_evd *evd);
 int kdapl_srq_hw_create(struct kdapl_srq *srq);
 void kdapl_srq_hw_destroy(struct kdapl_srq *srq);
 bool kdapl_srq_hw_feed(struct kdapl_srq *srq);
+void kdapl_srq_take_back(struct kdapl_srq *srq, struct kdapl_wr *wr);
 bool kdapl_srq_hw_keep(struct kdapl_srq *srq, struct kdapl_wr *wr);
 void kdapl_srq_hw_fill(struct kdapl_srq *srq);
 int kdapl_srq_hw_room(struct kdapl_srq *srq, int n);

@@ -78,6 +78,23 @@ bool kdapl_srq_hw_feed(struct kdapl_srq *srq)
 	return kdapl_srq_hw_waits(srq);
 }
 
+/*
+ * Return @wr to the queue as if never taken: its Endpoint was freed before the event was
+ * reaped.
+ */
+void kdapl_srq_take_back(struct kdapl_srq *srq, struct kdapl_wr *wr)
+{
+	lockdep_assert_held(&wr->ep->recv_evd->lock);
+
+	spin_lock(&srq->lock);
+	srq->available++;
+	wr->posted = true;
+	list_move_tail(&wr->link, &srq->waiting);
+	if (kdapl_srq_hw_feed(srq))
+		queue_work(srq->obj.ia->hca->object_wq, &srq->hint_work);
+	spin_unlock(&srq->lock);
+}
+
 /* Give the device as many waiting buffers as fit. kdapl_srq_watch() is due. */
 void kdapl_srq_hw_fill(struct kdapl_srq *srq)
 {

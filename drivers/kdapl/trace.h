@@ -15,6 +15,7 @@
 #include <trace/misc/rdma.h>
 #include "cm.h"
 #include "ep.h"
+#include "ia.h"
 #include "srq.h"
 #include "names.h"
 
@@ -22,6 +23,8 @@
  * TRACE_DEFINE_ENUM() puts the numbers into the events' formats, so that
  * trace-cmd and perf can show the names, too.
  */
+#define KDAPL_TRACE_WORD(code, word)	{ code, word },
+#define KDAPL_TRACE_LAST_WORD(code, word)	{ code, word }
 #define KDAPL_TRACE_ENUM(code)	TRACE_DEFINE_ENUM(code);
 #define KDAPL_TRACE_NAME(code)	{ code, #code },
 #define KDAPL_TRACE_LAST(code)	{ code, #code }
@@ -29,6 +32,7 @@
 KDAPL_EVENTS(KDAPL_TRACE_ENUM, KDAPL_TRACE_ENUM)
 KDAPL_DTO_STATUSES(KDAPL_TRACE_ENUM, KDAPL_TRACE_ENUM)
 KDAPL_EP_STATES(KDAPL_TRACE_ENUM, KDAPL_TRACE_ENUM)
+KDAPL_ENDS(KDAPL_END_TRACED, KDAPL_END_TRACED)
 
 #define kdapl_show_event(number) \
 	__print_symbolic(number, \
@@ -36,6 +40,9 @@ KDAPL_EP_STATES(KDAPL_TRACE_ENUM, KDAPL_TRACE_ENUM)
 #define kdapl_show_dto_status(status) \
 	__print_symbolic(status, \
 			 KDAPL_DTO_STATUSES(KDAPL_TRACE_NAME, KDAPL_TRACE_LAST))
+#define kdapl_show_end(why) \
+	__print_symbolic(why, \
+			 KDAPL_ENDS(KDAPL_TRACE_WORD, KDAPL_TRACE_LAST_WORD))
 #define kdapl_show_ep_state(state) \
 	__print_symbolic(state, \
 			 KDAPL_EP_STATES(KDAPL_TRACE_NAME, KDAPL_TRACE_LAST))
@@ -233,8 +240,36 @@ TRACE_EVENT(kdapl_ep_modify,
 		  __entry->ep, __entry->mask, __entry->ret)
 );
 
-/* An event about an Endpoint's connection, and the state of the Endpoint. */
-DECLARE_EVENT_CLASS(kdapl_conn,
+/*
+ * A connection event, the state and the addresses of the Endpoint, and why the connection
+ * or the attempt has ended, of enum kdapl_end.
+ */
+TRACE_EVENT(kdapl_conn_event,
+	TP_PROTO(const struct kdapl_ep *ep, int event, int why),
+	TP_ARGS(ep, event, why),
+	TP_STRUCT__entry(
+		__field(u64, ep)
+		__field(int, state)
+		__field(int, event)
+		__field(int, why)
+		__array(u8, local, sizeof(struct sockaddr_in6))
+		__array(u8, remote, sizeof(struct sockaddr_in6))
+	),
+	TP_fast_assign(
+		__entry->ep = ep->obj.handle;
+		__entry->state = ep->state;
+		__entry->event = event;
+		__entry->why = why;
+		memcpy(__entry->local, &ep->local_addr, sizeof(struct sockaddr_in6));
+		memcpy(__entry->remote, &ep->remote_addr, sizeof(struct sockaddr_in6));
+	),
+	TP_printk("ep=%llx state=%s event=%s reason=%s local=%pISpc remote=%pISpc",
+		  __entry->ep, kdapl_show_ep_state(__entry->state),
+		  kdapl_show_event(__entry->event), kdapl_show_end(__entry->why),
+		  __entry->local, __entry->remote)
+);
+
+TRACE_EVENT(kdapl_qp_event,
 	TP_PROTO(const struct kdapl_ep *ep, int what),
 	TP_ARGS(ep, what),
 	TP_STRUCT__entry(
@@ -247,17 +282,6 @@ DECLARE_EVENT_CLASS(kdapl_conn,
 		__entry->state = ep->state;
 		__entry->what = what;
 	),
-	TP_printk("ep=%llx state=%s event=%s", __entry->ep,
-		  kdapl_show_ep_state(__entry->state),
-		  kdapl_show_event(__entry->what))
-);
-
-DEFINE_EVENT(kdapl_conn, kdapl_conn_event,
-	TP_PROTO(const struct kdapl_ep *ep, int what), TP_ARGS(ep, what));
-
-/* Here @what is an event of the device, of enum ib_event_type. */
-DEFINE_EVENT_PRINT(kdapl_conn, kdapl_qp_event,
-	TP_PROTO(const struct kdapl_ep *ep, int what), TP_ARGS(ep, what),
 	TP_printk("ep=%llx state=%s event=%s", __entry->ep,
 		  kdapl_show_ep_state(__entry->state),
 		  rdma_show_ib_event(__entry->what))
