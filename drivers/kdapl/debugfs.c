@@ -12,6 +12,7 @@
 #include <dat/kdat_linux.h>
 #include "ep.h"
 #include "ia.h"
+#include "show.h"
 #include "srq.h"
 
 static struct dentry *kdapl_debugfs;
@@ -62,13 +63,14 @@ static void kdapl_show_ep(struct seq_file *m, struct kdapl_obj *obj)
 		   &ep->remote_addr,
 		   ep->srq ? kdapl_id(&ep->srq->obj) : 0);
 	spin_unlock_irqrestore(&ep->lock, flags);
-	seq_printf(m, " requests=%u receives=%u held=%u taken=%llu soft=%d%s hard=%d\n",
+	seq_printf(m, " requests=%u receives=%u held=%u taken=%llu soft=%d%s hard=%d soft-crossed=%u hard-crossed=%u\n",
 		   READ_ONCE(ep->sq.head) - READ_ONCE(ep->sq.tail),
 		   READ_ONCE(ep->rq.head) - READ_ONCE(ep->rq.tail),
 		   READ_ONCE(ep->held), READ_ONCE(ep->taken),
 		   READ_ONCE(ep->soft),
 		   READ_ONCE(ep->soft_armed) ? " (armed)" : "",
-		   READ_ONCE(ep->hard));
+		   READ_ONCE(ep->hard), READ_ONCE(ep->soft_crossed),
+		   READ_ONCE(ep->hard_crossed));
 }
 
 static void kdapl_show_srq(struct seq_file *m, struct kdapl_obj *obj)
@@ -77,22 +79,15 @@ static void kdapl_show_srq(struct seq_file *m, struct kdapl_obj *obj)
 	unsigned long flags;
 
 	spin_lock_irqsave(&srq->lock, flags);
-	seq_printf(m, "%llx ia=%llx size=%d available=%d outstanding=%d device=%d/%d low=%d%s taken=%llu recovered=%llu in-doubt=%d\n",
+	seq_printf(m, "%llx ia=%llx size=%d available=%d outstanding=%d device=%d/%d low=%d%s low-crossed=%llu taken=%llu recovered=%llu in-doubt=%d\n",
 		   obj->handle, kdapl_id(&obj->ia->obj), srq->max,
 		   kdapl_srq_available(srq), kdapl_srq_outstanding(srq), srq->hw_count,
 		   srq->hw_max, srq->lw, srq->lw_armed ? " (armed)" : "",
-		   srq->taken, srq->recovered, srq->doubt);
+		   srq->lw_crossed, srq->taken, srq->recovered, srq->doubt);
 	spin_unlock_irqrestore(&srq->lock, flags);
 }
 
-/* A file: its name, the objects it lists, and the function for one line. */
-struct kdapl_debugfs_file {
-	const char *name;
-	DAT_HANDLE_TYPE type;
-	void (*show)(struct seq_file *m, struct kdapl_obj *obj);
-};
-
-static const struct kdapl_debugfs_file kdapl_debugfs_files[] = {
+static const struct kdapl_shown kdapl_debugfs_files[] = {
 	{ "ias", DAT_HANDLE_TYPE_IA, kdapl_show_ia },
 	{ "evds", DAT_HANDLE_TYPE_EVD, kdapl_show_evd },
 	{ "eps", DAT_HANDLE_TYPE_EP, kdapl_show_ep },
@@ -103,7 +98,7 @@ static const struct kdapl_debugfs_file kdapl_debugfs_files[] = {
  * A position in a file is an index of the handle table. The table may have
  * millions of entries, so the walk may sleep between two of them.
  */
-static void *kdapl_debugfs_start(struct seq_file *m, loff_t *pos)
+static void *kdapl_shown_start(struct seq_file *m, loff_t *pos)
 {
 	/*
 	 * Index 0 is not used. The IDA hands out the lowest free index, so no
@@ -117,20 +112,20 @@ static void *kdapl_debugfs_start(struct seq_file *m, loff_t *pos)
 	return pos;
 }
 
-static void *kdapl_debugfs_next(struct seq_file *m, void *unused, loff_t *pos)
+static void *kdapl_shown_next(struct seq_file *m, void *unused, loff_t *pos)
 {
 	++*pos;
 	cond_resched();
-	return kdapl_debugfs_start(m, pos);
+	return kdapl_shown_start(m, pos);
 }
 
-static void kdapl_debugfs_stop(struct seq_file *m, void *unused)
+static void kdapl_shown_stop(struct seq_file *m, void *unused)
 {
 }
 
-static int kdapl_debugfs_show(struct seq_file *m, void *v)
+static int kdapl_shown_show(struct seq_file *m, void *v)
 {
-	const struct kdapl_debugfs_file *file = m->private;
+	const struct kdapl_shown *file = m->private;
 	struct kdapl_obj *obj;
 
 	rcu_read_lock();
@@ -141,25 +136,25 @@ static int kdapl_debugfs_show(struct seq_file *m, void *v)
 	return 0;
 }
 
-static const struct seq_operations kdapl_debugfs_sops = {
-	.start = kdapl_debugfs_start,
-	.next = kdapl_debugfs_next,
-	.stop = kdapl_debugfs_stop,
-	.show = kdapl_debugfs_show,
+const struct seq_operations kdapl_shown_sops = {
+	.start = kdapl_shown_start,
+	.next = kdapl_shown_next,
+	.stop = kdapl_shown_stop,
+	.show = kdapl_shown_show,
 };
-DEFINE_SEQ_ATTRIBUTE(kdapl_debugfs);
+DEFINE_SEQ_ATTRIBUTE(kdapl_shown);
 
 /* Create the files. Errors are ignored, as usual with debugfs. */
 void kdapl_debugfs_init(void)
 {
-	const struct kdapl_debugfs_file *file;
+	const struct kdapl_shown *file;
 	int i;
 
 	kdapl_debugfs = debugfs_create_dir(KBUILD_MODNAME, NULL);
 	for (i = 0; i < ARRAY_SIZE(kdapl_debugfs_files); i++) {
 		file = &kdapl_debugfs_files[i];
 		debugfs_create_file(file->name, 0400, kdapl_debugfs,
-				    (void *)file, &kdapl_debugfs_fops);
+				    (void *)file, &kdapl_shown_fops);
 	}
 }
 

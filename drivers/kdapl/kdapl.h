@@ -62,4 +62,8 @@ DAT_RETURN kdapl_errno_to_dat(int err);
 void kdapl_debugfs_init(void);
 void kdapl_debugfs_exit(void);
 
+/* stats.c */
+void kdapl_stats_init(void);
+void kdapl_stats_exit(void);
+
 #endif

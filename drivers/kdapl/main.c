@@ -49,6 +49,7 @@ static int __init kdapl_init(void)
 	if (err)
 		goto err_addr;
 	kdapl_debugfs_init();
+	kdapl_stats_init();
 	return 0;
 
 err_addr:
@@ -71,6 +72,7 @@ static void __exit kdapl_exit(void)
 {
 	int rounds = 0;
 
+	kdapl_stats_exit();
 	kdapl_debugfs_exit();
 	kdapl_unload_cleanup();
 	kdapl_addr_cleanup();
