@@ -13,16 +13,28 @@
 #include "ia.h"
 #include "pz.h"
 #include "srq.h"
+#include "trace.h"
 
 /* Has each queue that may be used an EVD, and does the device accept the SRQ's PZ? */
-bool kdapl_ep_check_evds(const struct kdapl_ep_deps *deps,
+bool kdapl_ep_check_evds(struct kdapl_ia *ia, const struct kdapl_ep_deps *deps,
 			 const DAT_EP_ATTR *attr)
 {
 	if (deps->srq && deps->pz && deps->pz != deps->srq->pz &&
-	    !deps->srq->obj.ia->hca->srq_any_pz)
+	    !deps->srq->obj.ia->hca->srq_any_pz) {
+		trace_kdapl_refused(ia, "pz_handle", 0, 0, "the adapter wants that of the SRQ");
 		return false;
-	return (deps->recv_evd || deps->srq || !attr->max_recv_dtos) &&
-	       (deps->req_evd || !attr->max_request_dtos);
+	}
+	if (!deps->recv_evd && !deps->srq && attr->max_recv_dtos) {
+		trace_kdapl_refused(ia, "max_recv_dtos", attr->max_recv_dtos, 0,
+				    "0 without recv_evd_handle");
+		return false;
+	}
+	if (!deps->req_evd && attr->max_request_dtos) {
+		trace_kdapl_refused(ia, "max_request_dtos", attr->max_request_dtos, 0,
+				    "0 without request_evd_handle");
+		return false;
+	}
+	return true;
 }
 
 /* Set the handles that dat_ep_query() returns to those of @deps. */
@@ -236,12 +248,18 @@ static DAT_RETURN kdapl_ep_make(struct kdapl_ia *ia,
 	struct kdapl_ep *ep;
 	int err;
 
-	if (!kdapl_evd_add_stream(deps->recv_evd, attr->recv_completion_flags))
+	if (!kdapl_evd_add_stream(deps->recv_evd, attr->recv_completion_flags)) {
+		trace_kdapl_refused(ia, "recv_completion_flags", attr->recv_completion_flags, 0,
+				    "those of the other streams of recv_evd_handle");
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	}
 	if (!kdapl_evd_add_stream(deps->req_evd,
 				  attr->request_completion_flags)) {
 		kdapl_evd_del_stream(deps->recv_evd,
 				     attr->recv_completion_flags);
+		trace_kdapl_refused(ia, "request_completion_flags",
+				    attr->request_completion_flags, 0,
+				    "those of the other streams of request_evd_handle");
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	}
 	ep = kdapl_ep_alloc(ia, deps, attr, &err);
@@ -285,7 +303,7 @@ static DAT_RETURN kdapl_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz,
 		kdapl_ep_default_attr(ia, &attr);
 	if ((with_srq && !ep_attr) ||
 	    !kdapl_ep_check_attr(ia, &attr, with_srq) ||
-	    !kdapl_ep_check_evds(&deps, &attr)) {
+	    !kdapl_ep_check_evds(ia, &deps, &attr)) {
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, arg);
 		goto out;
 	}

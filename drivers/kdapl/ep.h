@@ -223,7 +223,7 @@ struct kdapl_ep *kdapl_ep_alloc(struct kdapl_ia *ia,
 				const DAT_EP_ATTR *attr, int *err);
 int kdapl_ep_make_rings(struct kdapl_ia *ia, struct kdapl_ring *sq,
 			struct kdapl_ring *rq, const DAT_EP_ATTR *attr, bool srq);
-bool kdapl_ep_check_evds(const struct kdapl_ep_deps *deps,
+bool kdapl_ep_check_evds(struct kdapl_ia *ia, const struct kdapl_ep_deps *deps,
 			 const DAT_EP_ATTR *attr);
 void kdapl_deps_put(const struct kdapl_ep_deps *deps);
 void kdapl_ep_show(struct kdapl_ep *ep, const struct kdapl_ep_deps *deps);

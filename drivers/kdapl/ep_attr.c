@@ -14,6 +14,7 @@
  */
 #include "ep.h"
 #include "ia.h"
+#include "trace.h"
 
 /* DAT_COMPLETION_EVD_THRESHOLD_FLAG is for consumers in user space. */
 #define KDAPL_RECV_FLAGS (DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
@@ -32,6 +33,7 @@ enum kdapl_ep_zero {
 
 /*
  * struct kdapl_ep_member - a member of DAT_EP_ATTR that is a 32-bit size or number
+ * @name: for the tracepoint
  * @at: offset of the member
  * @limit: offset in DAT_IA_ATTR of the IA's limit
  * @usual: the default, unless the IA allows less
@@ -39,6 +41,7 @@ enum kdapl_ep_zero {
  * @recv: ignored with an SRQ
  */
 struct kdapl_ep_member {
+	const char *name;
 	u16 at;
 	u16 limit;
 	u32 usual;
@@ -46,8 +49,9 @@ struct kdapl_ep_member {
 	bool recv;
 };
 
-#define MEMBER(name, limit_name, usual_value, zero_means, of_recv) {	\
-	.at = offsetof(DAT_EP_ATTR, name),				\
+#define MEMBER(member, limit_name, usual_value, zero_means, of_recv) {	\
+	.name = #member,						\
+	.at = offsetof(DAT_EP_ATTR, member),				\
 	.limit = offsetof(DAT_IA_ATTR, limit_name),			\
 	.usual = usual_value,						\
 	.zero = KDAPL_ZERO_IS_ ## zero_means,				\
@@ -117,6 +121,42 @@ void kdapl_ep_default_attr(struct kdapl_ia *ia, DAT_EP_ATTR *attr)
 	}
 }
 
+/* Are the members of @attr right that have no limit? */
+static bool kdapl_ep_check_rules(struct kdapl_ia *ia, const DAT_EP_ATTR *attr)
+{
+	/* No transport or provider specific attribute is defined. */
+	const struct {
+		const char *name;
+		s64 value;
+		bool ok;
+		const char *rule;
+	} rules[] = {
+		{ "service_type", attr->service_type,
+		  attr->service_type == DAT_SERVICE_TYPE_RC, "DAT_SERVICE_TYPE_RC" },
+		{ "qos", attr->qos, !(attr->qos & ~KDAPL_QOS_ALL), "flags DAT_QOS_*" },
+		{ "recv_completion_flags", attr->recv_completion_flags,
+		  !(attr->recv_completion_flags & ~KDAPL_RECV_FLAGS),
+		  "SOLICITED_WAIT and UNSIGNALLED" },
+		{ "request_completion_flags", attr->request_completion_flags,
+		  !(attr->request_completion_flags & ~KDAPL_REQUEST_FLAGS), "UNSIGNALLED" },
+		{ "srq_soft_hw", attr->srq_soft_hw, attr->srq_soft_hw >= DAT_HW_DEFAULT,
+		  "DAT_HW_DEFAULT, or 0 and more" },
+		{ "ep_transport_specific_count", attr->ep_transport_specific_count,
+		  !attr->ep_transport_specific_count, "0" },
+		{ "ep_provider_specific_count", attr->ep_provider_specific_count,
+		  !attr->ep_provider_specific_count, "0" },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rules); i++) {
+		if (rules[i].ok)
+			continue;
+		trace_kdapl_refused(ia, rules[i].name, rules[i].value, 0, rules[i].rule);
+		return false;
+	}
+	return true;
+}
+
 /* Are these attributes within the limits of the IA? */
 bool kdapl_ep_check_attr(struct kdapl_ia *ia, const DAT_EP_ATTR *attr, bool srq)
 {
@@ -127,18 +167,13 @@ bool kdapl_ep_check_attr(struct kdapl_ia *ia, const DAT_EP_ATTR *attr, bool srq)
 	kdapl_ia_attr(ia, &limits);
 	for (i = 0; i < ARRAY_SIZE(kdapl_ep_members); i++) {
 		m = &kdapl_ep_members[i];
-		if (!(srq && m->recv) &&
-		    kdapl_ep_value(attr, m) > kdapl_ep_limit(&limits, m))
-			return false;
+		if ((srq && m->recv) || kdapl_ep_value(attr, m) <= kdapl_ep_limit(&limits, m))
+			continue;
+		trace_kdapl_refused(ia, m->name, (s32)kdapl_ep_value(attr, m),
+				    kdapl_ep_limit(&limits, m), "from 0 to the adapter's limit");
+		return false;
 	}
-	/* No transport or provider specific attribute is defined. */
-	return attr->service_type == DAT_SERVICE_TYPE_RC &&
-	       !(attr->qos & ~KDAPL_QOS_ALL) &&
-	       !(attr->recv_completion_flags & ~KDAPL_RECV_FLAGS) &&
-	       !(attr->request_completion_flags & ~KDAPL_REQUEST_FLAGS) &&
-	       attr->srq_soft_hw >= DAT_HW_DEFAULT &&
-	       !attr->ep_transport_specific_count &&
-	       !attr->ep_provider_specific_count;
+	return kdapl_ep_check_rules(ia, attr);
 }
 
 /*

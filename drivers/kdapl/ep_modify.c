@@ -171,19 +171,34 @@ static bool kdapl_modify_dep(struct kdapl_modify *m, DAT_EP_PARAM_MASK bit,
  */
 static bool kdapl_modify_deps(struct kdapl_modify *m, const DAT_EP_PARAM *p)
 {
-	bool ok;
+	const struct {
+		const char *name;
+		DAT_EP_PARAM_MASK bit;
+		DAT_HANDLE handle;
+		DAT_HANDLE_TYPE type;
+		DAT_EVD_FLAGS need;
+		void *slot;
+	} deps[] = {
+		{ "pz_handle", DAT_EP_FIELD_PZ_HANDLE, p->pz_handle,
+		  DAT_HANDLE_TYPE_PZ, 0, &m->deps.pz },
+		{ "recv_evd_handle", DAT_EP_FIELD_RECV_EVD_HANDLE, p->recv_evd_handle,
+		  DAT_HANDLE_TYPE_EVD, DAT_EVD_DTO_FLAG, &m->deps.recv_evd },
+		{ "request_evd_handle", DAT_EP_FIELD_REQUEST_EVD_HANDLE, p->request_evd_handle,
+		  DAT_HANDLE_TYPE_EVD, DAT_EVD_DTO_FLAG, &m->deps.req_evd },
+		{ "connect_evd_handle", DAT_EP_FIELD_CONNECT_EVD_HANDLE, p->connect_evd_handle,
+		  DAT_HANDLE_TYPE_EVD, DAT_EVD_CONNECTION_FLAG, &m->deps.conn_evd },
+	};
+	bool ok = true;
+	unsigned int i;
 
-	ok = kdapl_modify_dep(m, DAT_EP_FIELD_PZ_HANDLE, p->pz_handle,
-			      DAT_HANDLE_TYPE_PZ, 0, &m->deps.pz);
-	ok &= kdapl_modify_dep(m, DAT_EP_FIELD_RECV_EVD_HANDLE,
-			       p->recv_evd_handle, DAT_HANDLE_TYPE_EVD,
-			       DAT_EVD_DTO_FLAG, &m->deps.recv_evd);
-	ok &= kdapl_modify_dep(m, DAT_EP_FIELD_REQUEST_EVD_HANDLE,
-			       p->request_evd_handle, DAT_HANDLE_TYPE_EVD,
-			       DAT_EVD_DTO_FLAG, &m->deps.req_evd);
-	ok &= kdapl_modify_dep(m, DAT_EP_FIELD_CONNECT_EVD_HANDLE,
-			       p->connect_evd_handle, DAT_HANDLE_TYPE_EVD,
-			       DAT_EVD_CONNECTION_FLAG, &m->deps.conn_evd);
+	for (i = 0; i < ARRAY_SIZE(deps); i++) {
+		if (kdapl_modify_dep(m, deps[i].bit, deps[i].handle, deps[i].type,
+				     deps[i].need, deps[i].slot))
+			continue;
+		trace_kdapl_refused(m->ep->obj.ia, deps[i].name, (uintptr_t)deps[i].handle, 0,
+				    "an object of this IA that takes the stream");
+		ok = false;
+	}
 	return ok;
 }
 
@@ -255,7 +270,7 @@ static DAT_RETURN kdapl_modify_check(struct kdapl_modify *m,
 		m->comm = p->comm;
 	if (!kdapl_modify_deps(m, p) || !kdapl_comm_valid(&m->comm) ||
 	    !kdapl_ep_check_attr(ep->obj.ia, &m->attr, ep->srq) ||
-	    (!ep->provider_owned && !kdapl_ep_check_evds(&m->deps, &m->attr)))
+	    (!ep->provider_owned && !kdapl_ep_check_evds(ep->obj.ia, &m->deps, &m->attr)))
 		return bad;
 	m->filled = kdapl_ep_fill_attr(ep->obj.ia, &m->attr, ep->srq);
 	/* Receives that are posted or held need an EVD. */

@@ -217,13 +217,27 @@ static DAT_RETURN kdapl_srq_check_attr(struct kdapl_ia *ia, const DAT_SRQ_ATTR *
 	kdapl_ia_attr(ia, &limits);
 	if (!limits.max_srqs)
 		return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
-	if (!attr || attr->low_watermark != DAT_SRQ_LW_DEFAULT ||
-	    attr->max_recv_dtos <= 0 ||
-	    attr->max_recv_dtos > limits.max_recv_per_srq ||
-	    attr->max_recv_iov <= 0 ||
-	    attr->max_recv_iov > limits.max_iov_segments_per_dto)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (!attr)
+		goto bad;
+	if (attr->low_watermark != DAT_SRQ_LW_DEFAULT) {
+		trace_kdapl_refused(ia, "low_watermark", attr->low_watermark, 0,
+				    "DAT_SRQ_LW_DEFAULT; dat_srq_set_lw() sets it");
+		goto bad;
+	}
+	if (attr->max_recv_dtos <= 0 || attr->max_recv_dtos > limits.max_recv_per_srq) {
+		trace_kdapl_refused(ia, "max_recv_dtos", attr->max_recv_dtos,
+				    limits.max_recv_per_srq, "from 1 to the adapter's limit");
+		goto bad;
+	}
+	if (attr->max_recv_iov <= 0 || attr->max_recv_iov > limits.max_iov_segments_per_dto) {
+		trace_kdapl_refused(ia, "max_recv_iov", attr->max_recv_iov,
+				    limits.max_iov_segments_per_dto,
+				    "from 1 to the adapter's limit");
+		goto bad;
+	}
 	return DAT_SUCCESS;
+bad:
+	return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 }
 
 static int kdapl_srq_alloc(struct kdapl_ia *ia, struct kdapl_pz *pz,

@@ -241,6 +241,33 @@ TRACE_EVENT(kdapl_ep_modify,
 );
 
 /*
+ * A call was refused for a member of its attributes. @rule says what would be right;
+ * @limit is the greatest value, where there is one.
+ */
+TRACE_EVENT(kdapl_refused,
+	TP_PROTO(const struct kdapl_ia *ia, const char *member, s64 value, s64 limit,
+		 const char *rule),
+	TP_ARGS(ia, member, value, limit, rule),
+	TP_STRUCT__entry(
+		__field(u64, ia)
+		__array(char, member, 32)
+		__field(s64, value)
+		__field(s64, limit)
+		__array(char, rule, 64)
+	),
+	TP_fast_assign(
+		__entry->ia = ia->obj.handle;
+		strscpy(__entry->member, member, sizeof(__entry->member));
+		__entry->value = value;
+		__entry->limit = limit;
+		strscpy(__entry->rule, rule, sizeof(__entry->rule));
+	),
+	TP_printk("ia=%llx member=%s value=%lld limit=%lld rule=\"%s\"",
+		  __entry->ia, __entry->member, __entry->value, __entry->limit,
+		  __entry->rule)
+);
+
+/*
  * A connection event, the state and the addresses of the Endpoint, and why the connection
  * or the attempt has ended, of enum kdapl_end.
  */

@@ -28,9 +28,22 @@ struct dat_ep;					/* opaque, see DAT_EP_HANDLE */
  *	and the longest messages. struct dat_ep_attr says what 0 means
  * @ep_handle: receives the handle
  *
- * Without a receive EVD, max_recv_dtos must be 0; without a request EVD,
- * max_request_dtos must be 0. srq_soft_hw sets no watermark here: call
- * dat_ep_set_watermark(). Receives may be posted from the return on.
+ * The rules of the members, of which the tracepoint kdapl_refused names the one that was
+ * broken:
+ *
+ * * sizes and numbers: from 0 to the IA's limit
+ * * max_recv_dtos: 0 without @recv_evd_handle
+ * * max_request_dtos: 0 without @request_evd_handle
+ * * service_type: %DAT_SERVICE_TYPE_RC
+ * * qos: flags DAT_QOS_...
+ * * recv_completion_flags: %DAT_COMPLETION_SOLICITED_WAIT_FLAG and
+ *   %DAT_COMPLETION_UNSIGNALLED_FLAG; they agree with those of others on the same EVD
+ * * request_completion_flags: %DAT_COMPLETION_UNSIGNALLED_FLAG; likewise
+ * * srq_soft_hw: %DAT_HW_DEFAULT, or 0 and more
+ * * ep_transport_specific_count and ep_provider_specific_count: 0
+ *
+ * srq_soft_hw sets no watermark here: call dat_ep_set_watermark(). Receives may be posted
+ * from the return on.
  *
  * The EP takes nothing from the device yet. Its Queue Pair is created when the EP is
  * connected; dat_ep_connect() and dat_cr_accept() fail if the device has none left.
@@ -42,9 +55,8 @@ struct dat_ep;					/* opaque, see DAT_EP_HANDLE */
  * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, or one of the others is
  *   neither NULL nor an object of the right type of this IA; or an EVD does not
  *   accept the stream
- * * %DAT_INVALID_PARAMETER - an attribute is above the IA's limit, invalid or not
- *   offered, completion flags disagree with those of others on the same EVD, or
- *   @ep_handle is NULL
+ * * %DAT_INVALID_PARAMETER - @ep_handle is NULL, or a member of @ep_attributes breaks a
+ *   rule above
  *
  * Example::
  *
@@ -102,8 +114,10 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, or another handle is
  *   not an object of the right type of this IA; or an EVD does not accept the
  *   stream
- * * %DAT_INVALID_PARAMETER - as for dat_ep_create(); @ep_attributes is NULL; or
- *   the PZs differ and srq_ep_pz_difference_supported is false
+ * * %DAT_INVALID_PARAMETER - @ep_attributes is NULL; a member breaks a rule of
+ *   dat_ep_create(), for example max_request_dtos is not 0 and @request_evd_handle is NULL;
+ *   or the PZs differ and srq_ep_pz_difference_supported is false. The tracepoint
+ *   kdapl_refused says which
  *
  * Example::
  *
@@ -192,8 +206,8 @@ DAT_RETURN dat_ep_query(DAT_EP_HANDLE ep_handle,
  * * %DAT_SUCCESS - everything asked for is changed
  * * %DAT_INVALID_HANDLE - @ep_handle is not an EP
  * * %DAT_INVALID_PARAMETER - no mask bit, an unknown one, or the bit of a member that can
- *   never be modified; a value or a handle in @ep_param is invalid or unsupported; or
- *   @ep_param is NULL
+ *   never be modified; a handle in @ep_param is invalid, or a member breaks a rule of
+ *   dat_ep_create(), as the tracepoint kdapl_refused says; or @ep_param is NULL
  * * %DAT_INVALID_STATE - the EP's state, which the subtype names, does not
  *   allow one of the changes
  * * %DAT_INSUFFICIENT_RESOURCES - no memory for the new sizes

@@ -40,7 +40,8 @@ struct dat_srq;					/* opaque, see DAT_SRQ_HANDLE */
  * * %DAT_INVALID_HANDLE - @ia_handle is not an open IA, or @pz_handle is not a
  *   PZ of it
  * * %DAT_INVALID_PARAMETER - a size is not positive or above the limit of the
- *   IA, the low watermark is not %DAT_SRQ_LW_DEFAULT, or a pointer is NULL
+ *   IA, the low watermark is not %DAT_SRQ_LW_DEFAULT, as the tracepoint kdapl_refused says;
+ *   or a pointer is NULL
  * * %DAT_MODEL_NOT_SUPPORTED - the device has no SRQs
  *
  * Example::

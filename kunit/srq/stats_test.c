@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * What /proc/kdapl shows: counts of marks that fired, of requests and of ends with their
- * reasons, and the connections that ended; and what the tracepoint says about ends.
+ * reasons, and the connections that ended; and what the tracepoints say about ends and about
+ * calls that are refused.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -287,6 +288,41 @@ static void expect_traced(struct kunit *test, const char *words)
 	KUNIT_EXPECT_EQ_MSG(test, 0, shell(command), "no trace has \"%s\"", words);
 }
 
+static void refusals_name_the_member(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 4, .max_recv_iov = 1, .low_watermark = 2 };
+	DAT_EP_PARAM param = { .request_evd_handle = (DAT_EVD_HANDLE)(uintptr_t)7 };
+	DAT_EP_ATTR attr = kd_ep_attr();
+	DAT_SRQ_HANDLE srq;
+	DAT_EP_HANDLE ep;
+
+	kd_setup(s, &(struct kd_opts) { .srq_len = 8 });
+	start_tracing(test, "kdapl_refused");
+	attr.max_request_dtos = 64;
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_create_with_srq(s->ia, s->pz, s->recv_evd, NULL, s->conn_evd, s->srq,
+					     &attr, &ep));
+	expect_traced(test, "member=max_request_dtos value=64 limit=0 rule=\"0 without");
+	attr.max_request_iov = -3;
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_create(s->ia, s->pz, s->recv_evd, s->req_evd, s->conn_evd, &attr,
+				    &ep));
+	expect_traced(test, "member=max_request_iov value=-3 limit=");
+	attr = kd_ep_attr();
+	attr.service_type++;
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_create(s->ia, s->pz, s->recv_evd, s->req_evd, s->conn_evd, &attr,
+				    &ep));
+	expect_traced(test, "member=service_type");
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_ep_modify(s->ep, DAT_EP_FIELD_REQUEST_EVD_HANDLE, &param));
+	expect_traced(test, "member=request_evd_handle value=7 ");
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
+		      dat_srq_create(s->ia, s->pz, &srq_attr, &srq));
+	expect_traced(test, "member=low_watermark value=2 ");
+}
+
 /* Expect the tracepoint of @number, with @reason and the addresses @words. */
 static void expect_end_traced(struct kunit *test, DAT_EVENT_NUMBER number, const char *reason,
 			      const char *words)
@@ -320,6 +356,7 @@ static struct kunit_case stats_cases[] = {
 	KUNIT_CASE_PARAM(protocol_is_a_reason, kd_gen_ia),
 	KUNIT_CASE_PARAM(dry_queue_is_a_reason, kd_gen_ia),
 	KUNIT_CASE_PARAM(unplug_is_a_reason, kd_gen_second),
+	KUNIT_CASE_PARAM(refusals_name_the_member, kd_gen_ia),
 	KUNIT_CASE_PARAM(events_have_reason_and_addresses, kd_gen_ia),
 	{}
 };
