@@ -19,7 +19,7 @@ help:
 	@echo '  make [KDIR=...] clean             remove what was built here'
 	@echo '  make [DESTDIR=...] install-dev    headers and kdapl.mk for consumers'
 	@echo '  make [DESTDIR=...] install-man    manual pages of the calls and events'
-	@echo '  make [DESTDIR=...] install-tools  kdapl-blk and kdapl-test, with manual pages'
+	@echo '  make [DESTDIR=...] install-tools  kdapl-blk, kdapl-stat and kdapl-test, with pages'
 	@echo '  dpkg-buildpackage -us -uc -b      Debian packages of all that, with DKMS'
 	@echo '  make dist           an archive to release, for dpkg-buildpackage or rpmbuild -ta'
 	@echo
@@ -116,8 +116,9 @@ install-man:
 # The administrator's tools are scripts.
 .PHONY: install-tools
 install-tools:
-	install -D -m 755 -t "$(DESTDIR)/usr/sbin" tools/kdapl-blk tools/kdapl-test
-	install -D -m 644 -t "$(DESTDIR)/usr/share/kdapl-utils" tools/kdapl-utils/*.sh
+	install -D -m 755 -t "$(DESTDIR)/usr/sbin" tools/kdapl-blk tools/kdapl-stat tools/kdapl-test
+	install -D -m 644 -t "$(DESTDIR)/usr/share/kdapl-utils" tools/kdapl-utils/*.sh \
+		tools/kdapl-utils/*.awk
 	sed -n 's/^PACKAGE_VERSION="\(.*\)"$$/\1/p' dkms.conf \
 		>"$(DESTDIR)/usr/share/kdapl-utils/version"
 	install -D -m 644 -t "$(DESTDIR)/usr/share/bash-completion/completions" \
@@ -133,7 +134,7 @@ dkms-files:
 	@find dkms.conf Kbuild Makefile drivers include/dat tools \
 		$(addprefix kunit/,Kbuild Kbuild.suites cm compat dto ep evd ia lib mem sim \
 			srq teardown) Documentation/example/evd_wait.h -type f \
-		! -name kdapl-blk ! -name kdapl-test ! -path '*/kdapl-utils/*' \
+		! -name kdapl-blk ! -name kdapl-stat ! -name kdapl-test ! -path '*/kdapl-utils/*' \
 		! -name '*.o' ! -name '.*' ! -name '*.ko' ! -name '*.mod' ! -name '*.mod.c' \
 		! -name modules.order
 

@@ -131,7 +131,7 @@ with_block_device()
 	local build
 
 	build=$("$top/scripts/kernel/build-modules" -t "" "$1")
-	cp -r "$top"/tools/kdapl-{blk,utils} "$2"
+	cp -r "$top"/tools/kdapl-{blk,stat,utils} "$2"
 	case $1 in
 	6.*) run=("$top/scripts/run/vm-run" -t "${TIMEOUT:-600}" -o "$2" "$1") ;;
 	*)

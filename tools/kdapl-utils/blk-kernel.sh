@@ -113,12 +113,6 @@ waits()
 }
 waits_why=''
 
-# is_number TEXT FROM TO
-is_number()
-{
-	[[ $1 =~ ^(0|[1-9][0-9]{0,9})$ ]] && [ "$((10#$1))" -ge "$2" ] && [ "$((10#$1))" -le "$3" ]
-}
-
 # check_name OPTION NAME: die unless the protocol has room for NAME, and configfs takes it
 check_name()
 {

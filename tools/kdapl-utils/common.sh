@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash
 #
-# Functions that kdapl-blk and kdapl-test share. $me is the name of the tool.
+# Functions that the tools share. $me is the name of the tool.
 
 die()
 {
@@ -14,6 +14,12 @@ wrong()
 {
 	echo "$me: $*; try \"$me help\"" >&2
 	exit 2
+}
+
+# is_number TEXT FROM TO
+is_number()
+{
+	[[ $1 =~ ^(0|[1-9][0-9]{0,9})$ ]] && [ "$((10#$1))" -ge "$2" ] && [ "$((10#$1))" -le "$3" ]
 }
 
 # load MODULE: load a module, or die with the reason. Fails without a message if modprobe

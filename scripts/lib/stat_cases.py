@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+"""Imported by check-commands: the cases of kdapl-stat, with files in place of the kernel's."""
+import json
+import pathlib
+import re
+import subprocess
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+ENVIRONMENT = {}
+
+# What it refuses, with which status and what sentence.
+REFUSED = (
+    ("nosuch", 2, "there is no command nosuch"),
+    ("summary all", 2, "summary: no argument is wanted"),
+    ("-q", 2, "summary: there is no option -q"),
+    ("peers --nosuch", 2, "peers: there is no option --nosuch"),
+    ("peers -n", 2, "peers: -n wants a value"),
+    ("peers -n 0", 2, "peers: -n 0: a number from 1 to 1000000 is wanted"),
+    ("top -j", 2, "top takes no -j"),
+    ("top -t soon", 2, "top: -t soon: a number from 1 to 86400 is wanted"),
+    ("metrics -o /nonexistent/kdapl.prom", 1, "there is no directory /nonexistent"),
+    ("latency nosuch", 1, "there is no disk nosuch that is connected"),
+    ("latency -t 1", 1, "this kernel makes no histograms: CONFIG_SYNTH_EVENTS"),
+)
+
+# What is in /proc/kdapl: two connections of one peer, which have an SRQ in common, one of
+# another peer, and one connection that broke.
+USER = "adapter=rxe0/1 module=kdapl_blk_tgt"
+FILES = {
+    "ias": f"ia=a1 {USER} since=1795896000 gone=0 requests=5 turned_away=1 rejected=1 "
+           "established=4 low_crossed=2 soft_crossed=7 end_peer=1 end_hard-mark=1",
+    "srqs": f"srq=a2 ia=a1 {USER} since=1795896000 size=256 available=200 "
+            "outstanding=219 low=64 low_crossed=2 taken=6110 recovered=0 in_doubt=0",
+    "eps": "\n".join(f"ep=a{n} ia=a1 {USER} state=DAT_EP_STATE_CONNECTED local={to} "
+                     f"remote={peer} since=179589600{n} srq=a2 requests=0 receives=0 "
+                     f"held={held} taken={taken} soft=8 hard=128 soft_crossed=1 hard_crossed=0"
+                     for n, to, peer, held, taken in (
+                         (3, "10.8.0.1:5100", "10.8.0.2:4001", 2, 10),
+                         (4, "10.8.0.1:5100", "10.8.0.2:4002", 17, 6000),
+                         (5, "[fd00::1]:5100", "[fd00::2]:4001", 0, 100))),
+    "ends": f"at=1795896200 {USER} local=10.8.0.1:5100 remote=10.8.0.3:4000 "
+            "since=1795896000 reason=hard-mark event=DAT_CONNECTION_EVENT_BROKEN held=129 "
+            "hard=128 available=12",
+}
+
+
+class Failed(Exception):
+    """What a test did not find as it should be."""
+
+
+def expect(condition, what):
+    if not condition:
+        raise Failed(what)
+
+
+def stat(work, arguments, there="proc"):
+    """Call kdapl-stat where there is FILES and a disk. Return status and words."""
+    proc, disk, block = work / "proc", work / "config/kdapl_blk/one", work / "block/kdapl7"
+    if not proc.exists():
+        for folder in proc, disk, block:
+            folder.mkdir(parents=True)
+        for name, text in FILES.items():
+            (proc / name).write_text(text + "\n")
+        for name, text in (("device", "kdapl7"), ("state", "connected"),
+                           ("address", "10.8.0.9"), ("stats", "requests sent   5")):
+            (disk / name).write_text(text + "\n")
+        (block / "stat").write_text("1000 0 8000 1500 10 0 80 40 0 0 0 0 0 0 0 3 9\n")
+    env = dict(ENVIRONMENT, KDAPL_PROC=str(work / there), KDAPL_BLK_CONFIGFS=str(work / "config"),
+                      KDAPL_BLOCK=str(work / "block"), KDAPL_TRACING=str(work / "none"))
+    done = subprocess.run([TOP / "tools/kdapl-stat", *arguments.split()], env=env, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=60, check=False)
+    return done.returncode, done.stdout
+
+
+def refused(work, arguments, wanted, pattern):
+    status, said = stat(work, arguments)
+    expect(status == wanted, f"status {status}: {said}")
+    expect(re.search(pattern, said), f"it says: {said}")
+    expect(said.count("\n") == 1, f"it says more than a sentence: {said}")
+
+
+def answers(work):
+    """An operator's four questions, as tables and as JSON."""
+    status, said = stat(work, "peers")
+    expect(status == 0, f"peers: status {status}")
+    expect(re.search(r"^PEER .*\n10\.8\.0\.2 +rxe0/1 +kdapl_blk_tgt +2 +19 +6010 +- +2 .*\n"
+                     r"fd00::2 ", said), f"peers: {said}")
+    expect(re.search(r"(?m)^rxe0/1 +kdapl_blk_tgt +256 +200 +219 +64 +2 +6110 ",
+                     stat(work, "queues")[1]), "queues")
+    expect(re.search(r"(?m)^one +kdapl7 +connected +10\.8\.0\.9 +1000 +1\.50 +10 +4\.00 +3 +3\.00$",
+                     stat(work, "latency")[1]), "latency")
+    ends = stat(work, "ends -p 10.8.0.3")[1]
+    expect(" hard-mark  10.8.0.3:4000 " in ends, f"ends: {ends}")
+    expect(stat(work, "ends -p 10.8.0.4")[1].count("\n") == 1, "ends of a peer without any")
+    expect(stat(work, "peers -n 1")[1].count("\n") == 2, "peers -n 1")
+    found = json.loads(stat(work, "--json")[1])
+    expect([p["peer"] for p in found["peers"]] == ["10.8.0.2", "fd00::2"], f"JSON: {found}")
+    expect(found["modules"][0]["broken"] == 1 and found["queues"][0]["ran_low"] == 2 and
+           found["disks"][0]["read_ms"] == 1.5 and found["ends"][0]["reason"] == "hard-mark",
+           f"JSON: {found}")
+    expect(len(json.loads(stat(work, "connections -j")[1])) == 3, "connections -j")
+    said = stat(work, "top -c 2 -t 1")[1]
+    expect(len(re.findall(r"(?m)^10\.8\.0\.2 .* 6010 +(-|0) ", said)) == 2, f"top: {said}")
+
+
+# A sample of OpenMetrics text: name, labels, value.
+SAMPLE = re.compile(r'(\w+)(?:\{((?:\w+="[^"\\]*",?)*)\})? (-?\d+(?:\.\d+)?)$')
+
+
+def metrics(work):
+    """OpenMetrics text: each family is declared and whole, and the file is too."""
+    out = work / "kdapl.prom"
+    status, said = stat(work, f"metrics -o {out}")
+    expect(status == 0 and not said, f"status {status}: {said}")
+    lines = out.read_text().splitlines()
+    expect(lines == stat(work, "metrics")[1].splitlines(), "-o has another text")
+    expect(lines.pop() == "# EOF", "the end is missing")
+    expect(out.stat().st_mode & 0o777 == 0o644, "the collector cannot read it")
+    kinds, values, name = {}, {}, None
+    for line in lines:
+        if line.startswith("# TYPE "):
+            name, kind = line.split()[2:]
+            expect(name not in kinds, f"{name} is there twice")
+            kinds[name] = kind
+        elif not line.startswith(("# HELP ", "# UNIT ")):
+            sample = SAMPLE.match(line)
+            expect(sample, f"no sample: {line}")
+            total = "_total" if kinds[name] == "counter" else ""
+            expect(sample[1] == name + total, f"not of {name}: {line}")
+            values[sample[1], sample[2]] = float(sample[3])
+    labels = 'adapter="rxe0/1",module="kdapl_blk_tgt"'
+    for key, value in ((("kdapl_up", None), 1),
+                       (("kdapl_held_buffers", labels + ',peer="10.8.0.2"'), 19),
+                       (("kdapl_srq_low_watermarks_total", labels + ',srq="a2"'), 2),
+                       (("kdapl_ends_total", labels + ',ia="a1",reason="hard-mark"'), 1),
+                       (("kdapl_disk_request_seconds_total", 'disk="one",device="kdapl7",'
+                         'peer="10.8.0.9",operation="read"'), 1.5)):
+        expect(values.get(key) == value, f"{key} is {values.get(key)}")
+    said = stat(work, "metrics", "nowhere")[1]
+    expect("kdapl_up 0" in said.splitlines(), f"without kdapl.ko: {said}")
+    expect(stat(work, "peers", "nowhere")[1] == "kdapl-stat: kdapl.ko is not loaded, so there is nothing "
+           "to count\n", "peers without kdapl.ko")
+
+
+def all_of(environment):
+    """Name, function and further arguments of each case; the first one is a directory."""
+    ENVIRONMENT.update(environment)
+    for arguments, status, pattern in REFUSED:
+        yield f"kdapl-stat {arguments}", refused, arguments, status, pattern
+    yield "kdapl-stat, an operator's questions", answers
+    yield "kdapl-stat metrics", metrics

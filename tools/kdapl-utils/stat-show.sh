@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# kdapl-stat: what /proc/kdapl has, as tables, JSON or OpenMetrics. stat.awk does the work.
+# $proc is that directory, $config configfs, $blocks /sys/block.
+
+# Fail with a sentence unless there is something to read.
+need_proc()
+{
+	[ -d "$proc" ] || die "kdapl.ko is not loaded, so there is nothing to count"
+	[ -r "$proc/ias" ] || die "$proc can be read by root only"
+}
+
+# numbered FILE: print lines "name   number" of a file of counts as "name<TAB>number"
+numbered()
+{
+	sed -nE 's/^(.*[^ ]) +([0-9]+)$/\1\t\2/p' "$1" 2>/dev/null
+}
+
+# Print the disks of kdapl_blk as /proc/kdapl has objects. The block layer counts requests
+# and the milliseconds that they took.
+disks()
+{
+	local d device stat
+
+	for d in "$config"/kdapl_blk/*/; do
+		device=$(cat "${d}device" 2>/dev/null)
+		read -r -a stat <"$blocks/${device:-none}/stat" 2>/dev/null || stat=()
+		printf 'kind=disk disk=%s device=%s state=%s peer=%s reads=%d read_ms=%d writes=%d write_ms=%d flushes=%d flush_ms=%d\n' \
+			"$(basename "$d")" "${device:--}" "$(cat "${d}state")" "$(cat "${d}address")" \
+			"${stat[0]:-0}" "${stat[3]:-0}" "${stat[4]:-0}" "${stat[7]:-0}" \
+			"${stat[15]:-0}" "${stat[16]:-0}"
+	done
+}
+
+# Print all objects, one a line, each with the word kind=.
+objects()
+{
+	local file
+
+	for file in ia srq ep end; do
+		sed "s/^/kind=$file /" "$proc/${file}s" 2>/dev/null
+	done
+	disks
+}
+
+# rows TABLE: make a table, with a line of heads, of objects
+rows()
+{
+	awk -v table="$1" -v peer="$peer" -v per="${2-}" -f "$parts/stat.awk"
+}
+
+# cut_rows NUMBER: let the head and so many rows pass, the largest first. The first two
+# columns are numbers to sort by, and cut off.
+cut_rows()
+{
+	{
+		IFS= read -r head
+		printf '%s\n' "$head"
+		sort -t$'\t' -k1,1nr -k2,2nr
+	} | cut -f3- | if [ -n "$1" ]; then
+		# Read all: the writers must not fail.
+		awk -v n="$1" 'NR <= n + 1'
+	else
+		cat
+	fi
+}
+
+# Print rows in columns. Times are numbers of seconds up to here.
+as_table()
+{
+	awk -F'\t' '
+		NR == 1 { for (i = 1; i <= NF; i++) time[i] = $i ~ /^(SINCE|ENDED)$/ }
+		{
+			for (i = 1; i <= NF; i++) {
+				if (NR > 1 && time[i])
+					$i = $i > 0 ? strftime("%Y-%m-%d %H:%M:%S", $i) : "-"
+				word[NR, i] = $i == "" ? "-" : $i
+				if (length(word[NR, i]) > width[i])
+					width[i] = length(word[NR, i])
+			}
+			n = NF
+		}
+		END {
+			for (r = 1; r <= NR; r++)
+				for (i = 1; i <= n; i++)
+					printf((i < n ? "%-" (width[i] + 2) "s" : "%s\n"), word[r, i])
+		}'
+}
+
+# Print rows as an array of objects.
+as_array()
+{
+	awk -F'\t' '
+		function text(s)
+		{
+			gsub(/\\/, "\\\\", s)
+			gsub(/"/, "\\\"", s)
+			return "\"" s "\""
+		}
+		NR == 1 {
+			for (i = 1; i <= NF; i++)
+				key[i] = text(tolower($i))
+			printf("[")
+			next
+		}
+		{
+			printf(NR > 2 ? ",\n    {" : "\n    {")
+			for (i = 1; i <= NF; i++)
+				printf("%s%s: %s", i > 1 ? ", " : "", key[i],
+				       $i ~ /^(0|-?[1-9][0-9]*)(\.[0-9]+)?$/ ? $i : text($i))
+			printf("}")
+		}
+		END { printf("]") }'
+}
+
+# show TABLE: print one table
+show()
+{
+	if [ -n "$as_json" ]; then
+		rows "$1" | cut_rows "$rows" | as_array
+		echo
+	else
+		rows "$1" | cut_rows "$rows" | as_table
+	fi
+}
+
+cmd_peers()
+{
+	need_proc
+	objects | show peers
+}
+
+cmd_connections()
+{
+	need_proc
+	objects | show connections
+}
+
+cmd_queues()
+{
+	need_proc
+	objects | show queues
+}
+
+cmd_modules()
+{
+	need_proc
+	objects | show modules
+}
+
+cmd_ends()
+{
+	need_proc
+	objects | show ends
+}
+
+# summary_of FILE: print all tables of the objects in FILE
+summary_of()
+{
+	local table comma='{'
+
+	for table in modules queues peers ends disks; do
+		if [ -n "$as_json" ]; then
+			printf '%s"%s": ' "$comma" "$table"
+			rows $table <"$1" | cut_rows "$rows" | as_array
+			comma=$',\n '
+		else
+			[ $table = modules ] || echo
+			rows $table "${2-}" <"$1" | cut_rows "${rows:-10}" | as_table
+		fi
+	done
+	[ -z "$as_json" ] || echo '}'
+}
+
+# Make a directory for temporary files, which goes when the command ends.
+temporary()
+{
+	work=$(mktemp -d) || exit
+	trap 'rm -rf "$work"' EXIT
+	trap 'exit 130' INT TERM
+}
+
+cmd_summary()
+{
+	need_proc
+	temporary
+	objects >"$work/now"
+	summary_of "$work/now"
+}
+
+# The objects of the time before come first, with the word before=1.
+cmd_top()
+{
+	local n before=''
+
+	need_proc
+	temporary
+	interval=${interval:-2}
+	for ((n = 1; ; n++)); do
+		{
+			[ -z "$before" ] || sed 's/^/before=1 /' "$work/before"
+			objects | tee "$work/next"
+		} >"$work/now"
+		summary_of "$work/now" "${before:+$interval}" >"$work/screen"
+		if [ -t 1 ]; then
+			# Home, the lines as far as there is room, and clear what is left.
+			printf '\033[H'
+			head -n "$(($(tput lines 2>/dev/null || echo 24) - 2))" "$work/screen" |
+				sed 's/$/\x1b[K/'
+			printf '\033[J'
+		else
+			cat "$work/screen"
+		fi
+		[ "$n" != "$times" ] || break
+		mv "$work/next" "$work/before"
+		before=1
+		[ -t 1 ] || echo
+		sleep "$interval" &
+		wait $!
+	done
+}
+
+# Counts of kdapl_blk's disks and of the target's ports, which have names of words.
+blk_counts()
+{
+	local d kind
+
+	for d in "$config"/kdapl_blk/*/ "$config"/kdapl_blk_tgt/ports/*/; do
+		kind=disk
+		[[ $d != */kdapl_blk_tgt/* ]] || kind=port
+		numbered "${d}stats" | sed "s#^#count\t$kind\t$(basename "$d")\t#"
+	done
+}
+
+cmd_metrics()
+{
+	local up=1
+
+	[ -r "$proc/ias" ] || up=0
+	[ $up = 1 ] || [ ! -d "$proc" ] || die "$proc can be read by root only"
+	if [ -z "$out" ]; then
+		{ objects; blk_counts; } | awk -v up=$up -f "$parts/stat-metrics.awk"
+		return
+	fi
+	# The collector must never see a part of it.
+	{ objects; blk_counts; } | awk -v up=$up -f "$parts/stat-metrics.awk" >"$out.$$" &&
+		chmod 644 "$out.$$" && mv -f "$out.$$" "$out" ||
+		{ rm -f "$out.$$"; die "$out cannot be written"; }
+}
