@@ -33,6 +33,7 @@ help:
 	@echo '  make check-blk      the block device under fio, ext4 and dm-crypt'
 	@echo '  make check-iser     stock iSER initiators on LIO over kDAPL; KERNEL=plain or debug;'
 	@echo '                      without it also in QEMU; SHORT=1'
+	@echo '  make check-races    calls race while our modules are delayed at points from a SEED'
 	@echo '  make check-scale    thousands of connections and LMRs; what they cost'
 	@echo '  make soak           the random and the fault tests for an hour or more'
 	@echo '  make coverage       lines of drivers/kdapl that the suites execute'
@@ -139,7 +140,7 @@ dkms-files:
 		! -name modules.order
 
 commands := check check-blk check-commands check-iser check-kernels check-package \
-	check-scale check-two-hosts check-vm bench bench-blk bench-fair bench-iser \
+	check-races check-scale check-two-hosts check-vm bench bench-blk bench-fair bench-iser \
 	coverage demo dist docs lint litmus soak
 .PHONY: $(commands)
 $(commands):
