@@ -15,7 +15,9 @@
 #include <linux/slab.h>
 #include <linux/stringhash.h>
 #include <linux/vmalloc.h>
+#include "fixture.h"
 #include "fuzz.h"
+#include "shell.h"
 
 static unsigned int ms;
 module_param(ms, uint, 0444);
@@ -28,6 +30,10 @@ MODULE_PARM_DESC(seed, "of a search");
 static bool forget;
 module_param(forget, bool, 0444);
 MODULE_PARM_DESC(forget, "begin with the first input of the corpus only");
+
+static unsigned int without;
+module_param(without, uint, 0444);
+MODULE_PARM_DESC(without, "check that \"make fuzz-bounds\" has the modules leave out");
 
 #define POOL		2048		/* inputs */
 #define CHECK_EVERY	16		/* inputs */
@@ -81,6 +87,33 @@ static void fuzz_run(struct fuzz_run *run, struct kunit *test,
 	run->answer[0] = '\0';
 	target->run(run);
 }
+
+/* End the connection of @side, free its Endpoint, and forget the events of both. */
+void fuzz_hang_up(struct kd_side *side)
+{
+	if (!side->ep)
+		return;
+	dat_ep_disconnect(side->ep, DAT_CLOSE_ABRUPT_FLAG);
+	KD_EXPECT_OK(side->test, dat_ep_free(side->ep));
+	side->ep = NULL;
+	kd_drain(side->recv_evd);
+	kd_drain(side->req_evd);
+	kd_drain(side->conn_evd);
+}
+EXPORT_SYMBOL_GPL(fuzz_hang_up);
+
+/* @module was loaded: tell it which check to leave out. */
+void fuzz_loaded(struct kunit *test, const char *module)
+{
+	char command[96];
+
+	if (!without)
+		return;
+	snprintf(command, sizeof(command), "echo %u >/sys/module/%s/parameters/without",
+		 without, module);
+	KUNIT_ASSERT_EQ(test, 0, shell(command));
+}
+EXPORT_SYMBOL_GPL(fuzz_loaded);
 
 /* Run each input of the corpus; the target answers as the corpus says. */
 void fuzz_replay(struct kunit *test, const struct fuzz_target *target)

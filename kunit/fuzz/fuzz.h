@@ -11,7 +11,8 @@
  *
  * is a hello and an ATTACH as they should be, then one Send of two requests: a READ that is
  * 3 bytes longer than it should be and whose bytes from 16 on are replaced, and a WRITE of
- * which one bit is flipped. "@16+0100" adds to a number, in the byte order of the protocol.
+ * which one bit is flipped. "@16+0100" adds to a number, in the byte order of the protocol;
+ * "@64*4110" fills 16 bytes with 41.
  * Behind the arrow stands what the target did: a word for each message, in words of the
  * driver.
  *
@@ -31,7 +32,7 @@
 
 struct fuzz_patch {
 	u16 at;
-	char op;			/* = replaces, + adds, ^ flips */
+	char op;			/* = replaces, + adds, ^ flips, * fills */
 	u8 len;
 	u8 bytes[FUZZ_BYTES];
 };
@@ -107,7 +108,11 @@ struct fuzz_target {
 	unsigned int n_corpus;
 };
 
-/* Cases of a suite: fuzz.c. */
+struct kd_side;
+
+/* Cases of a suite, and what their beds share: fuzz.c. */
+void fuzz_hang_up(struct kd_side *side);
+void fuzz_loaded(struct kunit *test, const char *module);
 void fuzz_replay(struct kunit *test, const struct fuzz_target *target);
 void fuzz_search(struct kunit *test, const struct fuzz_target *target);
 

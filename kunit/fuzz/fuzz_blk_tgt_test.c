@@ -293,14 +293,7 @@ static void open_data(void)
 
 static void hang_up(void)
 {
-	if (!c.s->ep)
-		return;
-	dat_ep_disconnect(c.s->ep, DAT_CLOSE_ABRUPT_FLAG);
-	KD_EXPECT_OK(c.s->test, dat_ep_free(c.s->ep));
-	c.s->ep = NULL;
-	kd_drain(c.s->recv_evd);
-	kd_drain(c.s->req_evd);
-	kd_drain(c.s->conn_evd);
+	fuzz_hang_up(c.s);
 	if (c.spoilt)
 		open_data();
 }
@@ -493,6 +486,7 @@ static void bed_up(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, backing);
 	tgt_load(test);
+	fuzz_loaded(test, "kdapl_blk_tgt");
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, unmake_volumes, test));
 	KUNIT_ASSERT_EQ(test, 0, shell("set -e; cp " TGT_FILE " " SAFE_FILE "; cd " TGT ";"
 				       "mkdir clients/proven subsystems/safe"

@@ -46,6 +46,11 @@ size_t fuzz_apply(const struct fuzz_target *target, const struct fuzz_message *m
 		if (patch->at >= len)
 			continue;
 		to = data + patch->at;
+		if (patch->op == '*') {
+			memset(to, patch->bytes[0],
+			       min_t(size_t, patch->bytes[1], len - patch->at));
+			continue;
+		}
 		n = min_t(size_t, patch->len, len - patch->at);
 		if (patch->op == '+')
 			fuzz_add(to, patch, n, target->big_endian);
@@ -131,7 +136,7 @@ static bool fuzz_parse_patch(const char **text, struct fuzz_patch *patch)
 		value = value * 10 + *at++ - '0';
 	patch->at = value;
 	patch->op = *at++;
-	if (value > U16_MAX || (patch->op != '=' && patch->op != '+' && patch->op != '^'))
+	if (value > U16_MAX || !patch->op || !strchr("=+^*", patch->op))
 		return false;
 	for (patch->len = 0; isxdigit(at[0]) && isxdigit(at[1]); at += 2) {
 		if (patch->len == FUZZ_BYTES || hex2bin(&patch->bytes[patch->len++], at, 1))

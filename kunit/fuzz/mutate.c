@@ -63,6 +63,13 @@ static void fuzz_patch(const struct fuzz_target *target, struct rnd_state *rnd,
 	for (i = 0; i < field; i++)
 		at += kind->fields[i];
 	patch->len = kind->fields[field];
+	if (patch->len > FUZZ_BYTES && !fuzz_random(rnd, 4)) {
+		*patch = (struct fuzz_patch) {
+			.at = at, .op = '*', .len = 2,
+			.bytes = { 1 + fuzz_random(rnd, 255), patch->len },
+		};
+		return;
+	}
 	if (patch->len > FUZZ_BYTES) {
 		at += fuzz_random(rnd, patch->len);
 		patch->len = 1 << fuzz_random(rnd, 4);
