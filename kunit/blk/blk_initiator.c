@@ -100,12 +100,13 @@ EXPORT_SYMBOL_GPL(kdb_make_disk);
  * Have the module connect in the background, since the case itself is the
  * target.
  */
-static void ini_connect_start(struct kd_side *side, u16 port)
+void ini_connect_start(struct kd_side *side, u16 port)
 {
 	kdb_make_disk(side, port);
 	reinit_completion(&ini_ended);
 	queue_work(system_long_wq, &ini_work);
 }
+EXPORT_SYMBOL_GPL(ini_connect_start);
 
 /*
  * Wait until the attempt has ended. Return whether it succeeded; the disk is

@@ -51,6 +51,7 @@ extern int ini_error;			/* of connecting */
 int ini_init(struct kunit *test);
 int ini_put(const char *attr, const char *value);
 void kdb_make_disk(struct kd_side *side, u16 port);
+void ini_connect_start(struct kd_side *side, u16 port);
 bool ini_connect_end(struct kunit *test);
 void ini_unload(struct kunit *test);
 
