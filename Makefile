@@ -37,6 +37,7 @@ help:
 	@echo '  make check-scale    thousands of connections and LMRs; what they cost'
 	@echo '  make soak           the random and the fault tests for an hour or more'
 	@echo '  make fuzz           search for inputs from outside that reach more; TARGET=blk_tgt'
+	@echo '  make fuzz-bounds    take checks of inputs out, and see the corpus notice'
 	@echo '  make coverage       lines of drivers/kdapl that the suites execute'
 	@echo "In QEMU with two CPUs, on Debian's 6.1 and 6.12 or on a kernel of our own:"
 	@echo '  make demo           see it work; WHERE=6.1, 6.12 (default) or uml'
@@ -142,7 +143,7 @@ dkms-files:
 
 commands := check check-blk check-commands check-iser check-kernels check-package \
 	check-races check-scale check-two-hosts check-vm bench bench-blk bench-fair bench-iser \
-	coverage demo dist docs fuzz lint litmus soak
+	coverage demo dist docs fuzz fuzz-bounds lint litmus soak
 .PHONY: $(commands)
 $(commands):
 	@scripts/$@
