@@ -28,17 +28,14 @@ struct dat_ep;					/* opaque, see DAT_EP_HANDLE */
  *	and the longest messages. struct dat_ep_attr says what 0 means
  * @ep_handle: receives the handle
  *
- * The rules of the members, of which the tracepoint kdapl_refused names the one that was
- * broken:
+ * The rules of the members; the tracepoint kdapl_refused names the one that was broken:
  *
- * * sizes and numbers: from 0 to the IA's limit
- * * max_recv_dtos: 0 without @recv_evd_handle
- * * max_request_dtos: 0 without @request_evd_handle
+ * * sizes and numbers: from 0 to the IA's limit; max_recv_dtos: 0 without
+ *   @recv_evd_handle; max_request_dtos: 0 without @request_evd_handle
  * * service_type: %DAT_SERVICE_TYPE_RC
  * * qos: flags DAT_QOS_...
- * * recv_completion_flags: %DAT_COMPLETION_SOLICITED_WAIT_FLAG and
- *   %DAT_COMPLETION_UNSIGNALLED_FLAG; they agree with those of others on the same EVD
- * * request_completion_flags: %DAT_COMPLETION_UNSIGNALLED_FLAG; likewise
+ * * completion flags: %DAT_COMPLETION_UNSIGNALLED_FLAG, and for receives also
+ *   %DAT_COMPLETION_SOLICITED_WAIT_FLAG; they agree with those of others on the same EVD
  * * srq_soft_hw: %DAT_HW_DEFAULT, or 0 and more
  * * ep_transport_specific_count and ep_provider_specific_count: 0
  *
@@ -116,8 +113,7 @@ DAT_RETURN dat_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  *   stream
  * * %DAT_INVALID_PARAMETER - @ep_attributes is NULL; a member breaks a rule of
  *   dat_ep_create(), for example max_request_dtos is not 0 and @request_evd_handle is NULL;
- *   or the PZs differ and srq_ep_pz_difference_supported is false. The tracepoint
- *   kdapl_refused says which
+ *   or the PZs differ and srq_ep_pz_difference_supported is false
  *
  * Example::
  *
