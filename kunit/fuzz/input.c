@@ -3,11 +3,14 @@
  * Inputs: their text, and how their patches change a message, see fuzz.h.
  */
 #include <linux/ctype.h>
-#include <linux/hex.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/string.h>
 #include <linux/stringhash.h>
+/* 6.1 has it in <linux/kernel.h>. */
+#if __has_include(<linux/hex.h>)
+# include <linux/hex.h>
+#endif
 #include "fuzz.h"
 
 /* ---- Messages ------------------------------------------------------------ */
