@@ -282,9 +282,10 @@ static void kdapl_pool_retire(struct kdat_pool *pool, struct kdapl_pool_block *b
 {
 	lockdep_assert_held(&pool->mutex);
 
-	/* dat_srq_resize() refuses a length below the watermark. */
 	pool->bufs -= pool->per_block;
-	kdapl_pool_set_low(pool, size, wanted);
+	/* dat_srq_resize() refuses a length below the watermark; setting that arms it. */
+	if (pool->low > pool->bufs)
+		kdapl_pool_set_low(pool, size, wanted);
 	if (dat_srq_resize(pool->srq, pool->bufs) == DAT_SUCCESS) {
 		list_del(&block->link);
 		kdapl_pool_block_free(pool, block);
@@ -324,18 +325,12 @@ static void kdapl_pool_sort(struct kdat_pool *pool, const KDAT_POOL_SIZE *size,
 
 /* ---- Changes of the length ----------------------------------------------- */
 
-/* Run kdapl_pool_work() after @delay, jiffies, unless it is due earlier. */
-static void kdapl_pool_later(struct kdat_pool *pool, unsigned long delay)
-{
-	queue_delayed_work(system_long_wq, &pool->work, delay);
-}
-
 void kdat_pool_adapt(KDAT_POOL_HANDLE pool, DAT_BOOLEAN soon)
 {
 	if (soon)
 		mod_delayed_work(system_long_wq, &pool->work, 0);
 	else
-		kdapl_pool_later(pool, KDAPL_POOL_CALM);
+		queue_delayed_work(system_long_wq, &pool->work, KDAPL_POOL_CALM);
 }
 EXPORT_SYMBOL(kdat_pool_adapt);
 
@@ -347,22 +342,24 @@ void kdat_pool_ran_low(KDAT_POOL_HANDLE pool)
 EXPORT_SYMBOL(kdat_pool_ran_low);
 
 /* Return whether at least 3/4 of the buffers that do not retire wait for a message. */
-static bool kdapl_pool_is_calm(const DAT_SRQ_PARAM *param)
+static bool kdapl_pool_is_calm(struct kdat_pool *pool, const DAT_SRQ_PARAM *param)
 {
-	return param->available_dto_count >= param->outstanding_dto_count / 4 * 3;
+	return param->available_dto_count >= (DAT_COUNT)(pool->usable / 4 * 3);
 }
 
 /* Change ->extra after the low watermark was crossed, or when the queue is calm again. */
 static void kdapl_pool_recover(struct kdat_pool *pool, const DAT_SRQ_PARAM *param)
 {
-	bool fired = READ_ONCE(pool->fired);
+	/* Pairs with kdat_pool_ran_low(). litmus: work */
+	bool fired = xchg(&pool->fired, false);
+	unsigned long delay = KDAPL_POOL_RECHECK;
 	KDAT_POOL_SIZE size;
+	unsigned int wanted;
 
 	lockdep_assert_held(&pool->mutex);
 
-	WRITE_ONCE(pool->fired, false);
 	if (!fired && !pool->ran_low) {
-		if (pool->extra && kdapl_pool_is_calm(param))
+		if (pool->extra && kdapl_pool_is_calm(pool, param))
 			pool->extra = 0;
 		return;
 	}
@@ -370,12 +367,16 @@ static void kdapl_pool_recover(struct kdat_pool *pool, const DAT_SRQ_PARAM *para
 	pool->ran_low = fired || param->available_dto_count < (DAT_COUNT)pool->low;
 	if (!pool->ran_low)
 		return;
-	if (kdapl_pool_wanted(pool, &size) < kdapl_pool_limit(pool, &size)) {
+	wanted = kdapl_pool_wanted(pool, &size);
+	if (pool->bufs < wanted) {
+		/* There was no memory for what is wanted already. */
+		delay = HZ;
+	} else if (wanted < kdapl_pool_limit(pool, &size)) {
 		pool->extra += pool->bufs;
 		pr_info_ratelimited("%s: fewer than %u receive buffers are left, making more than %u\n",
 				    pool->attr.name, pool->low, pool->bufs);
 	}
-	kdapl_pool_later(pool, KDAPL_POOL_RECHECK);
+	mod_delayed_work(system_long_wq, &pool->work, delay);
 }
 
 /* Make the queue as long as it should be; @param is what the SRQ has. */
@@ -385,15 +386,15 @@ static void kdapl_pool_settle(struct kdat_pool *pool, const DAT_SRQ_PARAM *param
 	unsigned int wanted = kdapl_pool_wanted(pool, &size);
 
 	/* NOIO allocations compact no memory, but others may until the next try. */
-	if (pool->bufs < wanted && !kdapl_pool_grow(pool, wanted))
-		kdapl_pool_later(pool, HZ);
-	if (pool->bufs > wanted && !kdapl_pool_is_calm(param))
+	if (pool->bufs < wanted && !kdapl_pool_grow(pool, wanted) && !pool->ran_low)
+		mod_delayed_work(system_long_wq, &pool->work, HZ);
+	if (pool->bufs > wanted && !kdapl_pool_is_calm(pool, param))
 		wanted = pool->bufs;
 	kdapl_pool_sort(pool, &size, wanted);
 	if (!pool->ran_low)
 		kdapl_pool_set_low(pool, &size, wanted);
 	if (pool->extra || wanted > kdapl_pool_wanted(pool, &size))
-		kdapl_pool_later(pool, KDAPL_POOL_CALM);
+		kdat_pool_adapt(pool, DAT_FALSE);
 }
 
 static void kdapl_pool_work(struct work_struct *work)
@@ -418,7 +419,8 @@ static bool kdapl_pool_cover(struct kdat_pool *pool)
 	KDAT_POOL_SIZE size;
 	unsigned int wanted = kdapl_pool_wanted(pool, &size);
 
-	if (pool->bufs < pool->reserved && !kdapl_pool_grow(pool, wanted))
+	if (pool->bufs < pool->reserved && !kdapl_pool_grow(pool, wanted) &&
+	    pool->bufs < pool->reserved)
 		return false;
 	/* Recall retiring blocks, whose buffers are not posted. */
 	if (pool->usable < pool->reserved)
@@ -442,6 +444,7 @@ DAT_COUNT kdat_pool_reserve(KDAT_POOL_HANDLE pool, DAT_COUNT n, DAT_COUNT least)
 	if (n && !kdapl_pool_cover(pool)) {
 		pool->reserved -= n;
 		n = 0;
+		kdat_pool_adapt(pool, DAT_FALSE);
 	}
 	kdapl_pool_unlock(pool, noio);
 	return n;

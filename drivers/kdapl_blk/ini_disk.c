@@ -298,21 +298,27 @@ static void kbi_queue_leave(struct gendisk *gendisk)
 	percpu_ref_put(&gendisk->queue->q_usage_counter);
 }
 
-/* Have the block layer queue requests again. The caller holds link->mutex. Context: process. */
+/*
+ * Have the block layer queue requests again. del_gendisk() runs only for a disk with
+ * ->removing: kbi_disconnect() takes link->mutex in between. Context: process.
+ */
 void kbi_disk_unquiesce(struct kbi_disk *disk)
 {
 	struct gendisk *gendisk = disk->gendisk;
+	bool enter;
 
 	lockdep_assert_held(&disk->link->mutex);
 
 	if (!disk->quiesced)
 		return;
 	disk->quiesced = false;
-	if (!kbi_queue_enter(gendisk))
+	enter = READ_ONCE(disk->removing);
+	if (enter && !kbi_queue_enter(gendisk))
 		return;
 	blk_mq_unquiesce_queue(gendisk->queue);
 	blk_mq_kick_requeue_list(gendisk->queue);
-	kbi_queue_leave(gendisk);
+	if (enter)
+		kbi_queue_leave(gendisk);
 }
 
 static bool kbi_cancel(struct request *rq, void *data)

@@ -189,8 +189,8 @@ void kdat_pool_adapt(KDAT_POOL_HANDLE pool, DAT_BOOLEAN soon);
  * kdat_pool_ran_low() - tell a pool that its low watermark was crossed
  * @pool: pool
  *
- * The queue is doubled until it has recovered, and becomes shorter again when it was calm for
- * five seconds. The watermark is armed again when the queue has recovered.
+ * The queue is doubled until it has recovered, and becomes shorter again when it is calm. The
+ * watermark is armed again when the queue has recovered.
  *
  * Context: Any context, never sleeps.
  *
