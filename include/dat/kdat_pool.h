@@ -133,6 +133,7 @@ DAT_RETURN kdat_pool_create(const KDAT_POOL_ATTR *attr, KDAT_POOL_HANDLE *pool);
  * later. Memory that a device does not let go of is lost, and the log says so.
  *
  * Context: Process context, may sleep.
+ * Return: nothing
  *
  * Example::
  *
@@ -150,7 +151,10 @@ void kdat_pool_free(KDAT_POOL_HANDLE pool);
  * @pool: pool
  * @buf: cookie, as_ptr, of a receive completion, successful or not
  *
+ * The consumer does not use @buf any more. Its message may be overwritten at once.
+ *
  * Context: Any context, never sleeps.
+ * Return: nothing
  *
  * Example::
  *
@@ -173,6 +177,7 @@ void kdat_pool_put(KDAT_POOL_HANDLE pool, KDAT_POOL_BUF *buf);
  * To be called when what the size function tells has changed.
  *
  * Context: Any context, never sleeps.
+ * Return: nothing
  *
  * Example::
  *
@@ -193,6 +198,7 @@ void kdat_pool_adapt(KDAT_POOL_HANDLE pool, DAT_BOOLEAN soon);
  * watermark is armed again when the queue has recovered.
  *
  * Context: Any context, never sleeps.
+ * Return: nothing
  *
  * Example::
  *
@@ -232,7 +238,10 @@ DAT_COUNT kdat_pool_reserve(KDAT_POOL_HANDLE pool, DAT_COUNT n, DAT_COUNT least)
  * @pool: pool
  * @n: buffers
  *
+ * All or some of the buffers that were reserved may be released.
+ *
  * Context: Process context, may sleep.
+ * Return: nothing
  *
  * Example::
  *
@@ -247,6 +256,8 @@ void kdat_pool_release(KDAT_POOL_HANDLE pool, DAT_COUNT n);
 /**
  * kdat_pool_usable() - ask how many buffers there are
  * @pool: pool
+ *
+ * The number may have changed when the call returns.
  *
  * Context: Any context, never sleeps.
  * Return: the number of buffers that are not about to be removed
@@ -266,6 +277,8 @@ DAT_COUNT kdat_pool_usable(KDAT_POOL_HANDLE pool);
  * kdat_pool_most() - ask how many buffers there can be
  * @pool: pool
  *
+ * The size function is called.
+ *
  * Context: Any context, never sleeps.
  * Return: the most that the size function allows, in whole blocks of memory
  *
@@ -284,7 +297,10 @@ DAT_COUNT kdat_pool_most(KDAT_POOL_HANDLE pool);
  * @pool: pool
  * @param: receives them
  *
+ * The counts are of one moment.
+ *
  * Context: Process context, may sleep.
+ * Return: nothing
  *
  * Example::
  *
