@@ -33,7 +33,7 @@ struct dat_ep;					/* opaque, see DAT_EP_HANDLE */
  * * sizes and numbers: from 0 to the IA's limit; max_recv_dtos: 0 without
  *   @recv_evd_handle; max_request_dtos: 0 without @request_evd_handle
  * * service_type: %DAT_SERVICE_TYPE_RC
- * * qos: flags DAT_QOS_...
+ * * qos: flags of DAT_QOS
  * * completion flags: %DAT_COMPLETION_UNSIGNALLED_FLAG, and for receives also
  *   %DAT_COMPLETION_SOLICITED_WAIT_FLAG; they agree with those of others on the same EVD
  * * srq_soft_hw: %DAT_HW_DEFAULT, or 0 and more

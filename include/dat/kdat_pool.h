@@ -114,7 +114,7 @@ typedef struct kdat_pool_param {
  *
  *	KDAT_POOL_ATTR attr = {
  *		.ia = ia, .pz = pz, .name = "rxe0/1", .length = 4096,
- *		.size = wanted_buffers, .context = target,
+ *		.size = wanted_buffers,
  *	};
  *
  *	ret = kdat_pool_create(&attr, &pool);
@@ -160,7 +160,7 @@ void kdat_pool_free(KDAT_POOL_HANDLE pool);
  *
  *	KDAT_POOL_BUF *buf = event.event_data.dto_completion_event_data.user_cookie.as_ptr;
  *
- *	serve(buf->va);
+ *	memcpy(buffer, buf->va, buf->length);
  *	kdat_pool_put(pool, buf);
  *
  * See also: kdat_pool_create()
@@ -181,7 +181,7 @@ void kdat_pool_put(KDAT_POOL_HANDLE pool, KDAT_POOL_BUF *buf);
  *
  * Example::
  *
- *	clients++;
+ *	window += 8;
  *	kdat_pool_adapt(pool, DAT_TRUE);
  *
  * See also: kdat_pool_create(), kdat_pool_ran_low()
@@ -202,7 +202,7 @@ void kdat_pool_adapt(KDAT_POOL_HANDLE pool, DAT_BOOLEAN soon);
  *
  * Example::
  *
- *	if (event->event_number == DAT_ASYNC_SRQ_LOW_WATERMARK)
+ *	if (event.event_number == DAT_ASYNC_SRQ_LOW_WATERMARK)
  *		kdat_pool_ran_low(pool);
  *
  * See also: kdat_pool_create(), dat_srq_set_lw()
@@ -264,8 +264,8 @@ void kdat_pool_release(KDAT_POOL_HANDLE pool, DAT_COUNT n);
  *
  * Example::
  *
- *	if (granted < kdat_pool_usable(pool))
- *		granted++;
+ *	if (window < kdat_pool_usable(pool))
+ *		window++;
  *
  * See also: kdat_pool_most(), kdat_pool_query()
  *
@@ -284,7 +284,7 @@ DAT_COUNT kdat_pool_usable(KDAT_POOL_HANDLE pool);
  *
  * Example::
  *
- *	hard = min(hard, kdat_pool_most(pool) / 2);
+ *	window = min(window, kdat_pool_most(pool) / 2);
  *
  * See also: kdat_pool_usable()
  *
