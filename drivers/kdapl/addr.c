@@ -134,13 +134,11 @@ static bool kdapl_netdev_ours(const struct kdapl_port_netdevs *p,
  * @list: the addresses
  * @n: number of addresses
  * @max: size of @list
- * @soon: an address that is not usable yet was left out
  */
 struct kdapl_candidates {
 	struct sockaddr_storage *list;
 	int n;
 	int max;
-	bool soon;
 };
 
 static void kdapl_fill_v4(struct kdapl_candidates *c, const struct net_device *ndev)
@@ -173,10 +171,9 @@ static void kdapl_fill_v6(struct kdapl_candidates *c, const struct net_device *n
 	list_for_each_entry(ifp, &idev->addr_list, if_list) {
 		if (c->n == c->max)
 			break;
-		if (ifp->flags & IFA_F_TENTATIVE) {
-			c->soon |= !(ifp->flags & IFA_F_DADFAILED);
+		/* Once it is usable, ia_addr.c has the addresses read again. */
+		if (ifp->flags & IFA_F_TENTATIVE)
 			continue;
-		}
 		in6 = (struct sockaddr_in6 *)&c->list[c->n++];
 		in6->sin6_family = AF_INET6;
 		in6->sin6_addr = ifp->addr;
@@ -280,12 +277,11 @@ static int kdapl_addr_select(struct kdapl_ia *ia, struct sockaddr_storage *list,
 /**
  * kdapl_ia_refresh_addrs - find the addresses of an IA
  * @ia: the IA
- * @soon: set if another address becomes usable in a moment; or NULL
  *
  * Context: Process context, within kdapl_hca_enter().
  * Return: 0, or an errno; after an error the former addresses are kept.
  */
-int kdapl_ia_refresh_addrs(struct kdapl_ia *ia, bool *soon)
+int kdapl_ia_refresh_addrs(struct kdapl_ia *ia)
 {
 	struct kdapl_candidates c;
 	struct ib_port_attr port;
@@ -315,8 +311,6 @@ int kdapl_ia_refresh_addrs(struct kdapl_ia *ia, bool *soon)
 	 */
 	if (n && memcmp(&ia->first_addr, &c.list[0], sizeof(c.list[0])))
 		ia->first_addr = c.list[0];
-	if (soon)
-		*soon = c.soon;
 	return 0;
 }
 
@@ -483,7 +477,7 @@ int kdapl_ia_local_addr(struct kdapl_ia *ia, const struct sockaddr *peer,
 	mutex_lock(&ia->mutex);
 	link = kdapl_addr_choose(ia, peer, addr);
 	if (!link) {
-		link = kdapl_ia_refresh_addrs(ia, NULL);
+		link = kdapl_ia_refresh_addrs(ia);
 		if (!link)
 			link = kdapl_addr_choose(ia, peer, addr) ?: -EADDRNOTAVAIL;
 	}

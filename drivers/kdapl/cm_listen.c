@@ -249,7 +249,7 @@ static int kdapl_sp_listen(struct kdapl_sp *sp,
 	}
 	sp->everywhere = true;
 	mutex_lock(&ia->mutex);
-	err = kdapl_ia_refresh_addrs(ia, NULL);
+	err = kdapl_ia_refresh_addrs(ia);
 	if (!err && !ia->naddrs)
 		err = -EADDRNOTAVAIL;
 	if (!err)

@@ -136,7 +136,7 @@ static DAT_RETURN kdapl_ia_open(struct kdapl_hca *hca, u32 port,
 	if (!ia)
 		return kdapl_errno_to_dat(err);
 	mutex_lock(&ia->mutex);
-	ret = kdapl_errno_to_dat(kdapl_ia_refresh_addrs(ia, NULL));
+	ret = kdapl_errno_to_dat(kdapl_ia_refresh_addrs(ia));
 	mutex_unlock(&ia->mutex);
 	if (ret == DAT_SUCCESS)
 		ret = kdapl_ia_async_evd(ia, qlen, async_evd);
@@ -250,7 +250,7 @@ DAT_RETURN dat_ia_query(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE *async_evd,
 	} else {
 		if (ia_attr_mask) {
 			mutex_lock(&ia->mutex);
-			ret = kdapl_errno_to_dat(kdapl_ia_refresh_addrs(ia, NULL));
+			ret = kdapl_errno_to_dat(kdapl_ia_refresh_addrs(ia));
 			mutex_unlock(&ia->mutex);
 		}
 		kdapl_hca_leave(ia->hca);
