@@ -133,6 +133,10 @@ void kdapl_notify_cleanup(void);
 void kdapl_notify(int what);
 unsigned int kdapl_notify_forget(const struct module *mod);
 
+/* pool.c */
+void kdapl_pools_stop(const struct module *mod);
+unsigned int kdapl_pools_forget(const struct module *mod);
+
 /* ia_unload.c */
 int kdapl_unload_setup(void);
 void kdapl_unload_cleanup(void);

@@ -9,9 +9,9 @@
  * module use: LMRs, scatterlists, arrays of physical addresses. An IA is closed as by
  * dat_ia_close(), which invalidates and unmaps all of this.
  *
- * The address of an upcall or notifier function tells its module, whoever owns the IA. The
- * module of an IA is in kdapl_ia.opener. Memory of one module in the IA of another module is
- * the business of that other module.
+ * The address of a function of an upcall, notifier or pool tells its module, whoever owns
+ * the IA. The module of an IA is in kdapl_ia.opener. Memory of one module in the IA of another
+ * module is the business of that other module.
  *
  * The event handler waits for running upcalls, whose code is about to go, and for the end
  * of connections. It holds no lock but that of the chain of module notifiers, for reading.
@@ -102,7 +102,7 @@ static unsigned int kdapl_unload_ias(const struct module *mod, unsigned int *obj
 static int kdapl_module_event(struct notifier_block *nb, unsigned long state,
 			      void *data)
 {
-	unsigned int ias, objects, upcalls, notifiers;
+	unsigned int ias, objects, upcalls, notifiers, pools;
 	const struct module *mod = data;
 
 	if (state == MODULE_STATE_LIVE)
@@ -111,10 +111,13 @@ static int kdapl_module_event(struct notifier_block *nb, unsigned long state,
 		return NOTIFY_DONE;
 	notifiers = kdapl_notify_forget(mod);
 	upcalls = kdapl_unload_upcalls(mod);
+	/* Their work items call the module, and nothing after this queues them. */
+	kdapl_pools_stop(mod);
 	ias = kdapl_unload_ias(mod, &objects);
-	if (ias || upcalls || notifiers)
-		pr_warn("kdapl: %s goes and has left %u IAs with %u objects, %u upcalls, %u notifiers: all closed\n",
-			mod->name, ias, objects, upcalls, notifiers);
+	pools = kdapl_pools_forget(mod);
+	if (ias || upcalls || notifiers || pools)
+		pr_warn("kdapl: %s goes and has left %u IAs with %u objects, %u upcalls, %u notifiers, %u pools: all closed\n",
+			mod->name, ias, objects, upcalls, notifiers, pools);
 	return NOTIFY_DONE;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Pools of receive buffers, <dat/kdat_pool.h>: an SRQ for all clients of a target. A pool is a
- * consumer of kDAPL: it makes public calls only.
+ * consumer of kDAPL: it makes public calls only. One that its module leaves behind is freed when
+ * that module is unloaded, see ia_unload.c.
  *
  * Memory comes in blocks. To shrink, the youngest blocks retire: their buffers are not posted
  * again when they return, and when all of a block have returned, the queue is shortened and the
@@ -16,72 +17,18 @@
  * kdat_pool_put() takes pool->lock for blocks that retire only. Allocations under the mutex are
  * NOIO: a target may be what memory is written back to.
  */
-#include <linux/align.h>
-#include <linux/blk_types.h>
 #include <linux/jiffies.h>
-#include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
-#include <linux/workqueue.h>
-#include <dat/kdat.h>
-#include <dat/kdat_pool.h>
+#include "ia.h"
+#include "pool.h"
 
 #define KDAPL_POOL_RECHECK	msecs_to_jiffies(20)
 #define KDAPL_POOL_CALM		(5 * HZ)
-#define KDAPL_POOL_BLOCK	SZ_32K
 
-/*
- * struct kdapl_pool_block - registered pages, and the buffers in them
- * @link: entry in pool->blocks; pool->mutex
- * @addr: address of the first byte for the device
- * @retiring: buffers are not posted again when they return; pool->lock
- * @home: bit for each buffer that has returned since @retiring was set; pool->lock
- */
-struct kdapl_pool_block {
-	struct list_head link;
-	struct page *pages;
-	DAT_LMR_HANDLE lmr;
-	DAT_LMR_CONTEXT context;
-	DAT_VADDR addr;
-	bool retiring;
-	unsigned long home;
-	struct kdat_pool_buf bufs[];
-};
-
-/*
- * struct kdat_pool - a pool
- * @order: pages of a block, as a power of two
- * @at: offset of the first buffer of a block
- * @step: distance between buffers
- * @per_block: buffers of a block
- * @bufs: number of buffers; @mutex
- * @usable: number of buffers whose block does not retire; written under @mutex
- * @reserved: number of buffers that are reserved; @mutex
- * @extra: buffers that the low watermark has added; @mutex
- * @low: the low watermark; @mutex
- * @fired: the low watermark was crossed, and the queue has not been doubled for that
- * @ran_low: the low watermark was crossed, and the queue has not recovered; @mutex
- */
-struct kdat_pool {
-	KDAT_POOL_ATTR attr;
-	DAT_SRQ_HANDLE srq;
-	unsigned int order;
-	size_t at;
-	size_t step;
-	unsigned int per_block;
-	struct mutex mutex;		/* the length */
-	struct list_head blocks;
-	unsigned int bufs;
-	unsigned int usable;
-	unsigned int reserved;
-	unsigned int extra;
-	unsigned int low;
-	bool fired;
-	bool ran_low;
-	spinlock_t lock;		/* blocks that retire */
-	struct delayed_work work;
-};
+static DEFINE_MUTEX(kdapl_pools_lock);	/* kdapl_pools */
+static LIST_HEAD(kdapl_pools);
 
 /* ---- Buffers ------------------------------------------------------------- */
 
@@ -179,46 +126,6 @@ static void kdapl_pool_set_low(struct kdat_pool *pool, const KDAT_POOL_SIZE *siz
 	wanted = min(wanted, pool->bufs);
 	pool->low = min(size->low > 0 ? (unsigned int)size->low : wanted / 4, pool->bufs);
 	dat_srq_set_lw(pool->srq, pool->low);
-}
-
-static void kdapl_pool_block_free(struct kdat_pool *pool, struct kdapl_pool_block *block)
-{
-	/* The device may still write into memory that dat_lmr_free() does not give back. */
-	if (block->lmr && DAT_GET_TYPE(dat_lmr_free(block->lmr)) == DAT_INVALID_STATE)
-		pr_err("%s: a connection does not end: %lu bytes are lost\n",
-		       pool->attr.name, PAGE_SIZE << pool->order);
-	else
-		__free_pages(block->pages, pool->order);
-	kfree(block);
-}
-
-static struct kdapl_pool_block *kdapl_pool_block_alloc(struct kdat_pool *pool)
-{
-	DAT_REGION_DESCRIPTION region;
-	struct kdapl_pool_block *block;
-	DAT_RETURN ret;
-
-	block = kzalloc(struct_size(block, bufs, pool->per_block), GFP_KERNEL);
-	if (!block)
-		return NULL;
-	/* Consumers may take references to the pages, and drop them. */
-	block->pages = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_ZERO | __GFP_NOWARN |
-				   __GFP_RETRY_MAYFAIL, pool->order);
-	if (!block->pages) {
-		kfree(block);
-		return NULL;
-	}
-	region.for_va = page_address(block->pages);
-	ret = dat_lmr_kcreate(pool->attr.ia, DAT_MEM_TYPE_VIRTUAL, region,
-			      PAGE_SIZE << pool->order, pool->attr.pz,
-			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, DAT_VA_TYPE_VA,
-			      DAT_MEM_OPTIMIZE_DONT_CARE, &block->lmr, &block->context,
-			      NULL, NULL, &block->addr);
-	if (ret == DAT_SUCCESS)
-		return block;
-	block->lmr = NULL;
-	kdapl_pool_block_free(pool, block);
-	return NULL;
 }
 
 /* Add a block and post its buffers, for which the queue has room. Return success. */
@@ -504,31 +411,6 @@ EXPORT_SYMBOL(kdat_pool_query);
 
 /* ---- Life ---------------------------------------------------------------- */
 
-/* Return how many buffers a block of 2^@order pages has; the last may end within its step. */
-static unsigned int kdapl_pool_fit(struct kdat_pool *pool, unsigned int order)
-{
-	size_t size = PAGE_SIZE << order;
-
-	return min_t(size_t, (size - pool->at - pool->attr.length) / pool->step + 1,
-		     BITS_PER_LONG);
-}
-
-/* Set how buffers lie in a block: data behind the header begins at a sector. */
-static void kdapl_pool_lay_out(struct kdat_pool *pool)
-{
-	unsigned int order, n;
-
-	pool->at = ALIGN(pool->attr.header, SECTOR_SIZE) - pool->attr.header;
-	pool->step = ALIGN(pool->attr.length, SECTOR_SIZE);
-	order = get_order(max_t(size_t, KDAPL_POOL_BLOCK, pool->at + pool->attr.length));
-	n = kdapl_pool_fit(pool, order);
-	/* Take a larger block if it wastes less. */
-	if (kdapl_pool_fit(pool, order + 1) > 2 * n)
-		n = kdapl_pool_fit(pool, ++order);
-	pool->order = order;
-	pool->per_block = n;
-}
-
 static DAT_RETURN kdapl_pool_start(struct kdat_pool *pool)
 {
 	DAT_SRQ_ATTR attr = { .max_recv_iov = 1, .low_watermark = DAT_SRQ_LW_DEFAULT };
@@ -565,6 +447,9 @@ DAT_RETURN kdat_pool_create(const KDAT_POOL_ATTR *attr, KDAT_POOL_HANDLE *out)
 	spin_lock_init(&pool->lock);
 	INIT_LIST_HEAD(&pool->blocks);
 	INIT_DELAYED_WORK(&pool->work, kdapl_pool_work);
+	mutex_lock(&kdapl_pools_lock);
+	list_add_tail(&pool->link, &kdapl_pools);
+	mutex_unlock(&kdapl_pools_lock);
 	kdapl_pool_lay_out(pool);
 	ret = kdapl_pool_start(pool);
 	if (ret == DAT_SUCCESS)
@@ -582,6 +467,9 @@ void kdat_pool_free(KDAT_POOL_HANDLE pool)
 	might_sleep();
 	if (!pool)
 		return;
+	mutex_lock(&kdapl_pools_lock);
+	list_del(&pool->link);
+	mutex_unlock(&kdapl_pools_lock);
 	cancel_delayed_work_sync(&pool->work);
 	if (pool->srq)
 		dat_srq_free(pool->srq);
@@ -592,3 +480,38 @@ void kdat_pool_free(KDAT_POOL_HANDLE pool)
 	kfree(pool);
 }
 EXPORT_SYMBOL(kdat_pool_free);
+
+/*
+ * Stop the work items of the pools whose functions are in @mod, which is being unloaded: no other
+ * code of the module runs any more. Context: Process context.
+ */
+void kdapl_pools_stop(const struct module *mod)
+{
+	struct kdat_pool *pool;
+
+	mutex_lock(&kdapl_pools_lock);
+	list_for_each_entry(pool, &kdapl_pools, link)
+		if (kdapl_in_module(pool->attr.size, mod))
+			cancel_delayed_work_sync(&pool->work);
+	mutex_unlock(&kdapl_pools_lock);
+}
+
+/*
+ * Free the pools that kdapl_pools_stop() has stopped; the IAs of @mod are closed. Return their
+ * number. Context: Process context.
+ */
+unsigned int kdapl_pools_forget(const struct module *mod)
+{
+	struct kdat_pool *pool, *next;
+	unsigned int n = 0;
+	LIST_HEAD(left);
+
+	mutex_lock(&kdapl_pools_lock);
+	list_for_each_entry_safe(pool, next, &kdapl_pools, link)
+		if (kdapl_in_module(pool->attr.size, mod))
+			list_move(&pool->link, &left);
+	mutex_unlock(&kdapl_pools_lock);
+	for (; !list_empty(&left); n++)
+		kdat_pool_free(list_first_entry(&left, struct kdat_pool, link));
+	return n;
+}

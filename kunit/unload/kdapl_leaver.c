@@ -5,6 +5,7 @@
  */
 #include <dat/kdat.h>
 #include <dat/kdat_linux.h>
+#include <dat/kdat_pool.h>
 
 #define RECVS	8
 #define RECV_LEN	64
@@ -25,6 +26,10 @@ static bool watch;
 module_param(watch, bool, 0);
 MODULE_PARM_DESC(watch, "create a notifier");
 
+static bool pool;
+module_param(pool, bool, 0);
+MODULE_PARM_DESC(pool, "create a pool on the IA, whose work item is to run in some seconds");
+
 static bool by_function;
 module_param(by_function, bool, 0);
 MODULE_PARM_DESC(by_function, "open the IA by a function of kdapl.ko, in memory for init");
@@ -44,6 +49,7 @@ static struct {
 	DAT_EP_HANDLE ep;
 	DAT_PSP_HANDLE psp;
 	KDAT_NOTIFIER_HANDLE notifier;
+	KDAT_POOL_HANDLE pool;
 	unsigned int changes;
 	unsigned int events;
 } left;
@@ -111,6 +117,27 @@ static DAT_RETURN make_ep(void)
 	return ret;
 }
 
+static void pool_size(DAT_PVOID data, KDAT_POOL_SIZE *size)
+{
+	*size = (KDAT_POOL_SIZE) { .wanted = RECVS, .most = 2 * RECVS };
+}
+
+static DAT_RETURN make_pool(void)
+{
+	const KDAT_POOL_ATTR attr = {
+		.ia = left.ia,
+		.pz = left.pz,
+		.name = "kdapl_leaver",
+		.length = RECV_LEN,
+		.size = pool_size,
+	};
+	DAT_RETURN ret = kdat_pool_create(&attr, &left.pool);
+
+	if (ret == DAT_SUCCESS)
+		kdat_pool_adapt(left.pool, DAT_FALSE);
+	return ret;
+}
+
 static noinline __init DAT_RETURN open_by_function(void)
 {
 	/* The function, and not the macro. */
@@ -155,6 +182,8 @@ static int __init leaver_init(void)
 
 	if (ia_name)
 		ret = open_ia();
+	if (ret == DAT_SUCCESS && pool)
+		ret = make_pool();
 	if (ret == DAT_SUCCESS && evd)
 		ret = dat_evd_modify_upcall((DAT_EVD_HANDLE)evd,
 					    DAT_UPCALL_SINGLE_INSTANCE, &upcall,

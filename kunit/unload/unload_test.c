@@ -171,6 +171,23 @@ static void C6_left_connected(struct kunit *test)
 	expect_gone(s, port, before);
 }
 
+/*
+ * The work item of a pool would call the module in some seconds. Blocks that nobody frees are a
+ * leak, which the debug kernel finds.
+ */
+static void C6_left_pool(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	int before = said("1 IA"), pools = said("1 pools");
+	u16 port = kd_port();
+
+	kd_setup(s, NULL);
+	load_listener(s, port, "pool=1");
+	unload(NULL);
+	KUNIT_EXPECT_EQ(test, pools + 1, said("1 pools"));
+	expect_gone(s, port, before);
+}
+
 /* A module that fails to load goes the same way, without its exit function. */
 static void C6_left_by_failed_init(struct kunit *test)
 {
@@ -328,6 +345,7 @@ static struct kunit_case unload_cases[] = {
 	KUNIT_CASE_PARAM(C6_left_listening, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(C6_left_by_init, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(C6_left_connected, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(C6_left_pool, kd_gen_any_ia),
 	{}
 };
 
