@@ -59,7 +59,7 @@ static bool kdapl_sq_make_room(struct kdapl_ep *ep, unsigned long *irq)
 }
 
 /* Check again if the ring seems to be full. @ret: from kdapl_sq_check() */
-DAT_RETURN kdapl_sq_retry(struct kdapl_ep *ep, bool chain,
+DAT_RETURN kdapl_sq_retry(struct kdapl_ep *ep, bool read, bool chain,
 			  const struct kdapl_segs *segs, unsigned long *irq,
 			  DAT_RETURN ret)
 	__must_hold(&ep->sq.lock)
@@ -67,7 +67,7 @@ DAT_RETURN kdapl_sq_retry(struct kdapl_ep *ep, bool chain,
 	if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES ||
 	    !kdapl_sq_make_room(ep, irq))
 		return ret;
-	return kdapl_sq_check(ep, chain, segs);
+	return kdapl_sq_check(ep, read, chain, segs);
 }
 
 /* ---- Bindings posted with the next request ---------------------------------- */
@@ -186,8 +186,12 @@ static DAT_RETURN kdapl_batch_check(struct kdapl_ep *ep,
 	    (extra && (sq->qp || ep->deferred) && used + extra + n > sq->depth))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY);
-	for (i = 0; i < n && ret == DAT_SUCCESS; i++)
+	for (i = 0; i < n && ret == DAT_SUCCESS; i++) {
+		if (req[i].op == DAT_DTO_RDMA_READ && !kdapl_reads_allowed(ep, state))
+			return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+					 DAT_RESOURCE_CREDITS);
 		ret = kdapl_sq_check_segs(sq, &req[i].segs);
+	}
 	return ret;
 }
 

@@ -12,7 +12,7 @@
 #include "pz_sg.h"
 
 /* dto.c */
-DAT_RETURN kdapl_sq_retry(struct kdapl_ep *ep, bool chain,
+DAT_RETURN kdapl_sq_retry(struct kdapl_ep *ep, bool read, bool chain,
 			  const struct kdapl_segs *segs, unsigned long *irq,
 			  DAT_RETURN ret)
 	__must_hold(&ep->sq.lock);
@@ -78,8 +78,23 @@ kdapl_sq_check_segs(struct kdapl_ring *sq, const struct kdapl_segs *segs)
 	return DAT_SUCCESS;
 }
 
-/* May a request, or a chain of two, be posted now? */
-static __always_inline DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool chain,
+/*
+ * May Reads be posted on the connection in which @state was read? rxe would wait for ever for
+ * one that the peer does not answer. Without a connection they are flushed.
+ */
+static __always_inline bool kdapl_reads_allowed(struct kdapl_ep *ep, DAT_EP_STATE state)
+{
+	lockdep_assert_held(&ep->sq.lock);
+
+	if (state != DAT_EP_STATE_CONNECTED)
+		return true;
+	/* Pairs with kdapl_ep_change_state(), before which ->no_reads is set. litmus: ep-last */
+	smp_acquire__after_ctrl_dep();
+	return ep->attr.max_rdma_read_out && !ep->no_reads;
+}
+
+/* May a request, or a chain of two, be posted now? @read: it is an RDMA Read */
+static __always_inline DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool read, bool chain,
 						 const struct kdapl_segs *segs)
 {
 	DAT_EP_STATE state = READ_ONCE(ep->state);
@@ -89,6 +104,9 @@ static __always_inline DAT_RETURN kdapl_sq_check(struct kdapl_ep *ep, bool chain
 	if (unlikely(state != DAT_EP_STATE_CONNECTED &&
 		     state != DAT_EP_STATE_DISCONNECTED))
 		return kdapl_ep_state_error(state);
+	if (read && unlikely(!kdapl_reads_allowed(ep, state)))
+		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
+				 DAT_RESOURCE_CREDITS);
 	if (unlikely(kdapl_ring_full(&ep->sq) ||
 		     !kdapl_sq_room(ep, chain)))
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
@@ -161,6 +179,7 @@ kdapl_post(struct kdapl_ep *ep, struct ib_send_wr *wr, DAT_DTO_COOKIE cookie,
 	   DAT_DTOS op, DAT_COMPLETION_FLAGS flags, struct kdapl_obj *mem,
 	   const struct kdapl_segs *segs, bool chain)
 {
+	const bool read = op == DAT_DTO_RDMA_READ;
 	struct kdapl_ring *sq = &ep->sq;
 	struct kdapl_wr *entry;
 	bool flush = false;
@@ -170,10 +189,10 @@ kdapl_post(struct kdapl_ep *ep, struct ib_send_wr *wr, DAT_DTO_COOKIE cookie,
 	if (static_branch_unlikely(&kdapl_dma_syncs))
 		kdapl_segs_to_device(sq, flags, segs);
 	spin_lock_irqsave(&sq->lock, irq);
-	ret = kdapl_sq_check(ep, chain, segs);
+	ret = kdapl_sq_check(ep, read, chain, segs);
 	if (unlikely(ret != DAT_SUCCESS))
-		ret = kdapl_sq_retry(ep, chain, segs, &irq, ret);
-	if (chain && op == DAT_DTO_RDMA_READ && ret == DAT_SUCCESS)
+		ret = kdapl_sq_retry(ep, read, chain, segs, &irq, ret);
+	if (chain && read && ret == DAT_SUCCESS)
 		ret = kdapl_sink_load(ep, wr, mem);
 	if (likely(ret == DAT_SUCCESS)) {
 		entry = kdapl_sq_enter(ep, cookie, op, flags, mem, segs, chain);

@@ -403,7 +403,7 @@ static bool kdapl_qp_await_last_wqe(struct kdapl_ep *ep, bool was_up)
 {
 	struct kdapl_hca *hca = ep->obj.ia->hca;
 	unsigned int ms = READ_ONCE(hca->last_wqe_ms);
-	bool seen = READ_ONCE(hca->last_wqe_seen);
+	bool seen;
 
 	if (!ep->receives || !ms ||
 	    wait_for_completion_timeout(&ep->last_wqe, msecs_to_jiffies(ms)))
@@ -412,10 +412,11 @@ static bool kdapl_qp_await_last_wqe(struct kdapl_ep *ep, bool was_up)
 		return false;
 	/*
 	 * Halve the timeout: a device that sometimes fails must not hold up thousands of
-	 * QPs.
+	 * QPs. Another QP may have had its event, or waited in vain, during the wait, and what
+	 * it has made of the timeout stays. litmus: none, one variable.
 	 */
-	WRITE_ONCE(hca->last_wqe_ms,
-		   seen ? max(ms / 2, KDAPL_LAST_WQE_MIN_MS) : 0);
+	seen = READ_ONCE(hca->last_wqe_seen);
+	cmpxchg(&hca->last_wqe_ms, ms, seen ? max(ms / 2, KDAPL_LAST_WQE_MIN_MS) : 0);
 	return seen;
 }
 
@@ -508,19 +509,23 @@ static void kdapl_qp_leave_srq(struct kdapl_ep *ep, bool was_up)
 {
 	struct kdapl_hca *hca = ep->obj.ia->hca;
 	bool missing = kdapl_qp_await_last_wqe(ep, was_up);
+	bool failed = READ_ONCE(ep->recv_cq->failed);
 	s64 packets = -1;
 	int taken = 0;
 
 	if (hca->forgets)
 		packets = kdapl_qp_packets(ep);
 	kdapl_qp_remove(ep);
+	failed |= READ_ONCE(ep->recv_cq->failed);
+	/* While it is charged to the CQ the SRQ must not be made anew with a longer queue. */
+	kdapl_qp_uncharge(ep);
 	if (missing || (hca->forgets &&
 			packets != (ep->srq_packets & KDAPL_PSN_MASK)))
 		taken = 1;
 	if (ep->srq_gave_back)
 		taken = 0;
 	/* A failed CQ may have dropped completions: any number of buffers may be lost. */
-	if (READ_ONCE(ep->recv_cq->failed))
+	if (failed)
 		taken = INT_MAX;
 	kdapl_srq_detach(ep->srq, ep, taken);
 }
@@ -550,11 +555,12 @@ void kdapl_qp_destroy(struct kdapl_ep *ep, bool was_up)
 
 	if (ep->qp) {
 		kdapl_qp_error(ep);
-		if (ep->srq)
+		if (ep->srq) {
 			kdapl_qp_leave_srq(ep, was_up);
-		else
+		} else {
 			kdapl_qp_remove(ep);
-		kdapl_qp_uncharge(ep);
+			kdapl_qp_uncharge(ep);
+		}
 		kdapl_sinks_free(ep);
 	}
 	/* Received messages complete before flushed receives. */

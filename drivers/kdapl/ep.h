@@ -108,7 +108,8 @@ struct kdapl_ep_shown {
  * @connect_flags: for dat_ep_dup_connect()
  * @was_reset: calls that began in an earlier connection may still run, see
  *	kdapl_ep_settle(); @mutex
- * @reset_gp: grace period of the reset, for cond_synchronize_rcu(); @mutex
+ * @was_modified: calls that began before dat_ep_modify() may still run; @mutex
+ * @settle_gp: grace period of the last reset or change, for cond_synchronize_rcu(); @mutex
  *
  * The comments above are in the order of locks; the members are in the order of use, see
  * the table cachelines.
@@ -191,8 +192,9 @@ struct kdapl_ep {
 	DAT_CONNECT_FLAGS connect_flags;
 	bool receives;
 	bool was_reset;
+	bool was_modified;
 	u16 attr_filled;
-	unsigned long reset_gp;
+	unsigned long settle_gp;
 	struct ib_send_wr *first_bind;
 	struct ib_send_wr *last_bind;
 	u32 nbinds;

@@ -433,8 +433,12 @@ static DAT_RETURN kdapl_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 	ret = kdapl_modify_prepare(m);
 	if (ret == DAT_SUCCESS)
 		ret = kdapl_modify_commit(m);
-	if (ret != DAT_SUCCESS)
+	if (ret != DAT_SUCCESS) {
 		kdapl_modify_abort(m);
+	} else {
+		ep->settle_gp = get_state_synchronize_rcu();
+		ep->was_modified = true;
+	}
 out:
 	kdapl_deps_put(ret == DAT_SUCCESS ? &old : &m->deps);
 	kdapl_ring_free(&m->sq);
@@ -497,7 +501,8 @@ DAT_RETURN dat_ep_modify(DAT_EP_HANDLE ep_handle,
 		goto out;
 	}
 	mutex_lock(&ep->mutex);
-	kdapl_ep_settle(ep);
+	if (ep->was_reset)
+		kdapl_ep_settle(ep);
 	if (!kdapl_ep_pin_deps(ep)) {
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	} else {

@@ -49,11 +49,6 @@ kdapl_rdma_fill(struct kdapl_ep *ep, struct ib_rdma_wr *wr, struct ib_sge *sge,
 	const bool read = wr->wr.opcode == IB_WR_RDMA_READ;
 	DAT_RETURN ret;
 
-	/* Without a connection the error is the state, not the credits. */
-	if (unlikely(read && READ_ONCE(ep->state) == DAT_EP_STATE_CONNECTED &&
-		     (!ep->attr.max_rdma_read_out || ep->no_reads)))
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-				 DAT_RESOURCE_CREDITS);
 	if (unlikely(*flags)) {
 		ret = kdapl_flags_check(ep, *flags, read ? DAT_DTO_RDMA_READ :
 							   DAT_DTO_RDMA_WRITE,

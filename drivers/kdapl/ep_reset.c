@@ -74,7 +74,7 @@ DAT_RETURN dat_ep_reset(DAT_EP_HANDLE ep_handle)
 	if (!conn && state != DAT_EP_STATE_UNCONNECTED)
 		ret = kdapl_ep_state_error(state);
 	if (conn) {
-		ep->reset_gp = get_state_synchronize_rcu();
+		ep->settle_gp = get_state_synchronize_rcu();
 		ep->was_reset = true;
 		kdapl_ep_rearm(ep);
 		kdapl_conn_put(conn);

@@ -86,17 +86,19 @@ DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state)
  * A posting call reads the PZ, limits, EVDs and peer's abilities of @ep before it takes
  * the ring's lock. Under the lock it sees whether there is a connection, but not whether
  * it is still the same one. The call is one RCU read-side section. So before @ep changes
- * or has another connection, wait for calls that began before the reset: usually they
- * have ended long ago. litmus: ep-reset. Context: Process context.
+ * or has another connection, wait for calls that began before the reset; and before it has a
+ * connection, for calls that began before it was changed: usually they have ended long ago.
+ * litmus: ep-reset. Context: Process context.
  */
 void kdapl_ep_settle(struct kdapl_ep *ep)
 {
 	lockdep_assert_held(&ep->mutex);
 
-	if (!ep->was_reset)
+	if (!ep->was_reset && !ep->was_modified)
 		return;
-	cond_synchronize_rcu(ep->reset_gp);
+	cond_synchronize_rcu(ep->settle_gp);
 	ep->was_reset = false;
+	ep->was_modified = false;
 }
 
 /**
@@ -513,14 +515,14 @@ void kdapl_ep_check_cqs(struct kdapl_obj *obj)
 {
 	struct kdapl_ep *ep = container_of(obj, struct kdapl_ep, obj);
 	unsigned long flags;
-	bool failed;
 
+	/* In one section: the Endpoint may have another connection, on other CQs, afterwards. */
 	spin_lock_irqsave(&ep->lock, flags);
-	failed = (ep->recv_cq && READ_ONCE(ep->recv_cq->failed)) ||
-		 (ep->send_cq && READ_ONCE(ep->send_cq->failed));
+	if ((ep->recv_cq && READ_ONCE(ep->recv_cq->failed)) ||
+	    (ep->send_cq && READ_ONCE(ep->send_cq->failed)))
+		kdapl_ep_end(ep, ep->conn, ~0U, DAT_CONNECTION_EVENT_BROKEN,
+			     KDAPL_END_DRIVER, 0);
 	spin_unlock_irqrestore(&ep->lock, flags);
-	if (failed)
-		kdapl_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_DRIVER);
 }
 
 /*

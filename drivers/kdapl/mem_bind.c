@@ -284,15 +284,32 @@ static DAT_RETURN kdapl_rmr_open(struct kdapl_rmr *rmr,
 }
 
 /*
+ * Return whether @rmr is bound with scope EP on another Endpoint that is still connected.
+ * Context: Any; inside an RCU read-side section.
+ */
+static bool kdapl_rmr_is_elsewhere(const struct kdapl_rmr *rmr, const struct kdapl_ep *ep)
+{
+	u64 handle = rmr->cur ? rmr->bound_on : 0;
+	struct kdapl_ep *owner;
+
+	lockdep_assert_held(&rmr->lock);
+
+	if (rmr->scope != DAT_RMR_SCOPE_EP || !handle || handle == ep->obj.handle)
+		return false;
+	owner = kdapl_find((DAT_HANDLE)(uintptr_t)handle, DAT_HANDLE_TYPE_EP);
+	return owner && READ_ONCE(owner->state) == DAT_EP_STATE_CONNECTED;
+}
+
+/*
  * Claim @rmr for a bind on @ep. Fails if requests are posted on another Endpoint, as the
  * order of execution would be unknown. Set *@win to an idle window or NULL; with @open,
  * fail without one.
  */
-static bool kdapl_rmr_try_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
-				bool open, struct kdapl_window **win)
+static DAT_RETURN kdapl_rmr_try_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
+				      bool open, struct kdapl_window **win)
 {
+	DAT_RETURN ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
 	unsigned long flags;
-	bool ok = false;
 	int i;
 
 	*win = NULL;
@@ -304,32 +321,34 @@ static bool kdapl_rmr_try_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
 	 * kdapl_rmr_try_retire() sets ->users to -1 under the lock, unless ->posting is
 	 * set.
 	 */
-	if (atomic_read(&rmr->obj.users) >= 0 &&
-	    !rmr->posting && (*win || !open) &&
-	    (!rmr->nreqs || rmr->ep_handle == ep->obj.handle)) {
+	if (atomic_read(&rmr->obj.users) < 0) {
+		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+	} else if (kdapl_rmr_is_elsewhere(rmr, ep)) {
+		ret = DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_NO_SUBTYPE);
+	} else if (!rmr->posting && (*win || !open) &&
+		   (!rmr->nreqs || rmr->ep_handle == ep->obj.handle)) {
 		rmr->posting = true;
 		rmr->ep_handle = ep->obj.handle;
-		ok = true;
+		ret = DAT_SUCCESS;
 	}
 	spin_unlock_irqrestore(&rmr->lock, flags);
-	return ok;
+	return ret;
 }
 
 /* Claim @rmr; poll once for requests that must complete first. */
 static DAT_RETURN kdapl_rmr_claim(struct kdapl_rmr *rmr, struct kdapl_ep *ep,
 				  bool open, struct kdapl_window **win)
 {
-	if (kdapl_rmr_try_claim(rmr, ep, open, win))
-		return DAT_SUCCESS;
+	DAT_RETURN ret = kdapl_rmr_try_claim(rmr, ep, open, win);
+
+	if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES)
+		return ret;
 	kdapl_ep_poll_requests(READ_ONCE(rmr->ep_handle));
-	if (kdapl_rmr_try_claim(rmr, ep, open, win))
-		return DAT_SUCCESS;
-	if (atomic_read(&rmr->obj.users) < 0)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+	ret = kdapl_rmr_try_claim(rmr, ep, open, win);
 	/* An MR that was not replaced may be why no window is idle. */
-	kdapl_rmr_queue_recycle(rmr);
-	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
-			 DAT_RESOURCE_MEMORY_REGION);
+	if (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES)
+		kdapl_rmr_queue_recycle(rmr);
+	return ret;
 }
 
 /*
@@ -429,25 +448,18 @@ static DAT_RETURN kdapl_rmr_check_lmr(const struct kdapl_rmr_spec *spec)
 	return DAT_SUCCESS;
 }
 
-/*
- * Return whether @rmr is bound with scope EP on another Endpoint that is still
- * connected. Context: Any; inside an RCU read-side section.
- */
+/* As kdapl_rmr_is_elsewhere(). Context: Any; inside an RCU read-side section. */
 static bool kdapl_rmr_elsewhere(struct kdapl_rmr *rmr, struct kdapl_ep *ep)
 {
-	struct kdapl_ep *owner;
 	unsigned long flags;
-	u64 handle;
+	bool elsewhere;
 
 	if (rmr->scope != DAT_RMR_SCOPE_EP)
 		return false;
 	spin_lock_irqsave(&rmr->lock, flags);
-	handle = rmr->cur ? rmr->bound_on : 0;
+	elsewhere = kdapl_rmr_is_elsewhere(rmr, ep);
 	spin_unlock_irqrestore(&rmr->lock, flags);
-	if (!handle || handle == ep->obj.handle)
-		return false;
-	owner = kdapl_find((DAT_HANDLE)(uintptr_t)handle, DAT_HANDLE_TYPE_EP);
-	return owner && READ_ONCE(owner->state) == DAT_EP_STATE_CONNECTED;
+	return elsewhere;
 }
 
 /* Check @sink against the open window; see kdapl_rmr_check_sink(). */

@@ -36,7 +36,24 @@ enum kdapl_claim {
 	KDAPL_CLAIM_PENDING,		/* a request must complete first */
 	KDAPL_CLAIM_NO_MR,		/* the MR is being replaced */
 	KDAPL_CLAIM_FREED,		/* the consumer has freed the LMR */
+	KDAPL_CLAIM_ELSEWHERE,		/* bound with scope EP on another Endpoint */
 };
+
+/*
+ * Is @lmr bound with scope EP on another Endpoint that is still connected? Context: Any;
+ * inside an RCU read-side section.
+ */
+static bool kdapl_lmr_elsewhere(struct kdapl_lmr *lmr, struct kdapl_ep *ep)
+{
+	u64 handle = READ_ONCE(lmr->ep_handle);
+	struct kdapl_ep *owner;
+
+	if (lmr->scope != DAT_LMR_SCOPE_EP || !READ_ONCE(lmr->bound) ||
+	    handle == ep->obj.handle)
+		return false;
+	owner = kdapl_find((DAT_HANDLE)(uintptr_t)handle, DAT_HANDLE_TYPE_EP);
+	return owner && READ_ONCE(owner->state) == DAT_EP_STATE_CONNECTED;
+}
 
 /* Claim @lmr, and a dependency on it, for a request on @ep. */
 static enum kdapl_claim kdapl_lmr_try_claim(struct kdapl_lmr *lmr,
@@ -50,6 +67,8 @@ static enum kdapl_claim kdapl_lmr_try_claim(struct kdapl_lmr *lmr,
 		ret = KDAPL_CLAIM_FREED;
 	else if (lmr->posting)
 		ret = KDAPL_CLAIM_STATE;
+	else if (kdapl_lmr_elsewhere(lmr, ep))
+		ret = KDAPL_CLAIM_ELSEWHERE;
 	else if (bind && lmr->closing)
 		ret = KDAPL_CLAIM_PENDING;
 	else if (lmr->bound == bind || lmr->closing)
@@ -97,6 +116,8 @@ static DAT_RETURN kdapl_lmr_claim(struct kdapl_lmr *lmr, struct kdapl_ep *ep,
 		kdapl_lmr_queue_recycle(lmr);
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY_REGION);
+	case KDAPL_CLAIM_ELSEWHERE:
+		return DAT_ERROR(DAT_PROTECTION_VIOLATION, DAT_NO_SUBTYPE);
 	default:
 		return DAT_ERROR(DAT_INVALID_STATE, bind ?
 				 DAT_INVALID_STATE_LMR_IN_USE :
@@ -362,22 +383,6 @@ static DAT_RETURN kdapl_fmr_bind(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_MEMORY_REGION);
 	}
-}
-
-/*
- * Is @lmr bound with scope EP on another Endpoint that is still connected? Context: Any;
- * inside an RCU read-side section.
- */
-static bool kdapl_lmr_elsewhere(struct kdapl_lmr *lmr, struct kdapl_ep *ep)
-{
-	u64 handle = READ_ONCE(lmr->ep_handle);
-	struct kdapl_ep *owner;
-
-	if (lmr->scope != DAT_LMR_SCOPE_EP || !READ_ONCE(lmr->bound) ||
-	    handle == ep->obj.handle)
-		return false;
-	owner = kdapl_find((DAT_HANDLE)(uintptr_t)handle, DAT_HANDLE_TYPE_EP);
-	return owner && READ_ONCE(owner->state) == DAT_EP_STATE_CONNECTED;
 }
 
 /* Check that both handles are valid and that @lmr may be bound or unbound on @ep. */

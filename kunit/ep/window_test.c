@@ -5,6 +5,7 @@
  * that sleeps would have done by then is done by hand, as far as the other call sees it.
  */
 #include <linux/module.h>
+#include <dat/kdat_linux.h>
 #include "ep.h"
 #include "evd.h"
 #include "handle.h"
@@ -215,6 +216,107 @@ static void C5_evd_changes_while_a_post_flushes(struct kunit *test)
 	kd_expect_no_event(test, c.a->req_evd);
 }
 
+/* ---- A connection that is established within posting -------------------------- */
+
+static void is_connected(void *data)
+{
+	struct kdapl_ep *ep = data;
+
+	WRITE_ONCE(ep->state, DAT_EP_STATE_CONNECTED);
+}
+
+/*
+ * The connection is established when an RDMA Read has been checked, up to its lock: the peer
+ * answers none, so that one which is posted would never end.
+ */
+static void connected_within_a_read(struct kunit *test, bool batch)
+{
+	struct kd_pair c = kd_make_pair(test, NULL);
+	DAT_RMR_TRIPLET remote = kd_remote(c.p->buf, 0, 64);
+	DAT_LMR_TRIPLET seg = kd_seg(c.a->buf, 0, 64);
+	KDAT_REQUEST request = {
+		.operation = DAT_DTO_RDMA_READ,
+		.num_segments = 1,
+		.local_iov = &seg,
+		.remote_iov = &remote,
+	};
+	DAT_EP_ATTR attr = kd_ep_attr();
+	struct kdapl_ep *ep;
+	DAT_RETURN ret;
+
+	if (kd_is_iwarp(c.a))
+		kunit_skip(test, "the device does not know the peer's depth");
+	attr.max_rdma_read_in = 0;
+	KD_ASSERT_OK(test, dat_ep_free(c.p->ep));
+	c.p->ep = kd_ep(c.p, &attr);
+	kd_connect_pair(c.a, c.p);
+	ep = inside(c.a->ep, DAT_HANDLE_TYPE_EP);
+	WRITE_ONCE(ep->state, DAT_EP_STATE_COMPLETION_PENDING);
+	kd_at_lock(test, KD_TAKING, "&ep->sq.lock", 1, is_connected, ep);
+	if (batch)
+		ret = kdat_ep_post_requests(c.a->ep, 1, &request);
+	else
+		ret = dat_ep_post_rdma_read(c.a->ep, 1, &seg, kd_cookie(1), &remote, 0);
+	is_connected(ep);
+	KUNIT_EXPECT_EQ(test, kd_left_lock(), 1);
+	KUNIT_EXPECT_EQ(test, ret,
+			DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_CREDITS));
+}
+
+static void C5_connected_within_a_read(struct kunit *test)
+{
+	connected_within_a_read(test, false);
+}
+
+static void C5_connected_within_a_batch(struct kunit *test)
+{
+	connected_within_a_read(test, true);
+}
+
+/* ---- An RMR that is bound elsewhere within another call ---------------------------- */
+
+/* struct elsewhere - an RMR that is bound on another Endpoint, which is connected as well */
+struct elsewhere {
+	struct kdapl_rmr *rmr;
+	u64 handle;
+};
+
+static void binds_elsewhere(void *data)
+{
+	struct elsewhere *e = data;
+
+	e->rmr->bound_on = e->handle;
+}
+
+/* With scope EP only the Endpoint on which it is bound may close a window. */
+static void L4_bound_elsewhere_within_an_unbind(struct kunit *test)
+{
+	struct kd_pair c = kd_make_pair(test, NULL);
+	DAT_LMR_TRIPLET part = kd_seg(c.a->buf, 0, 64), none = { };
+	struct elsewhere e = { };
+	DAT_RMR_CONTEXT context;
+	DAT_RMR_HANDLE rmr;
+	DAT_RETURN ret;
+
+	kd_connect_pair(c.a, c.p);
+	KD_ASSERT_OK(test, dat_rmr_create_for_ep(c.a->pz, &rmr));
+	KD_ASSERT_OK(test, dat_rmr_bind(rmr, c.a->buf->lmr, &part,
+					DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_VA,
+					c.a->ep, kd_cookie(1), 0, &context));
+	kd_expect_event(test, c.a->req_evd, DAT_RMR_BIND_COMPLETION_EVENT, NULL);
+	e.rmr = inside(rmr, DAT_HANDLE_TYPE_RMR);
+	e.handle = (uintptr_t)c.p->ep;
+	/* The first time the call looks whether it may. */
+	kd_at_lock(test, KD_TAKING, "&rmr->lock", 2, binds_elsewhere, &e);
+	ret = dat_rmr_bind(rmr, NULL, &none, 0, DAT_VA_TYPE_VA, c.a->ep, kd_cookie(2), 0,
+			   &context);
+	KUNIT_EXPECT_EQ(test, kd_left_lock(), 1);
+	KD_EXPECT_RET(test, DAT_PROTECTION_VIOLATION, ret);
+	e.rmr->bound_on = (uintptr_t)c.a->ep;
+	kd_expect_no_event(test, c.a->req_evd);
+	KD_EXPECT_OK(test, dat_rmr_free(rmr));
+}
+
 /* ---- Two calls of dat_evd_modify_upcall() ----------------------------------- */
 
 /*
@@ -373,6 +475,9 @@ static struct kunit_case window_cases[] = {
 	KUNIT_CASE_PARAM(M2_query_within_modify, kd_gen_ia),
 	KUNIT_CASE_PARAM(C5_reserve_within_free, kd_gen_ia),
 	KUNIT_CASE_PARAM(C5_evd_changes_while_a_post_flushes, kd_gen_ia),
+	KUNIT_CASE_PARAM(C5_connected_within_a_read, kd_gen_ia),
+	KUNIT_CASE_PARAM(C5_connected_within_a_batch, kd_gen_ia),
+	KUNIT_CASE_PARAM(L4_bound_elsewhere_within_an_unbind, kd_gen_ia),
 	KUNIT_CASE_PARAM(C5_two_modify_an_upcall, kd_gen_ia),
 	KUNIT_CASE_PARAM(C5_found_with_its_locks, kd_gen_ia),
 	KUNIT_CASE_PARAM(C5_evd_goes_while_the_queue_is_full, kd_gen_ia),

@@ -4,6 +4,7 @@
  * that do what drivers do then: R4, and what it costs the others: R8.
  */
 #include <linux/module.h>
+#include <linux/swait.h>
 #include <rdma/iw_cm.h>
 #include "call.h"
 #include "device.h"
@@ -309,6 +310,38 @@ static void R4_last_wqe_of_a_failed_attempt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, READ_ONCE(hca->last_wqe_ms), KDAPL_LAST_WQE_TRY_MS);
 }
 
+static bool awaits_last_wqe(void *ep)
+{
+	return swait_active(&((struct kdapl_ep *)ep)->last_wqe.wait);
+}
+
+/*
+ * Nobody knows yet whether the driver has the event. While one queue pair waits for it in vain,
+ * that of another one comes: the device is known to have it from then on.
+ */
+static void R4_last_wqe_of_another(struct kunit *test)
+{
+	struct lost_bench *l = lost_open(test);
+	struct kdapl_hca *hca = hca_of(l);
+	struct rx_link *victim = rx_link(l->b);
+	struct kdapl_ep *ep;
+
+	rcu_read_lock();
+	ep = kdapl_find(victim->in, DAT_HANDLE_TYPE_EP);
+	rcu_read_unlock();
+	WRITE_ONCE(hca->last_wqe_seen, false);
+	WRITE_ONCE(hca->last_wqe_ms, KDAPL_LAST_WQE_TRY_MS);
+	kdapl_sim_set(l->dev, KDAPL_SIM_lwqe, 1);
+	KD_ASSERT_OK(test, dat_ep_disconnect(victim->in, DAT_CLOSE_ABRUPT_FLAG));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(awaits_last_wqe, ep, KD_TIMEOUT_MS));
+	WRITE_ONCE(hca->last_wqe_seen, true);
+	WRITE_ONCE(hca->last_wqe_ms, 2 * KDAPL_LAST_WQE_TRY_MS);
+	/* It waits until the queue pair is gone. */
+	KD_EXPECT_OK(test, dat_ep_reset(victim->in));
+	kdapl_sim_set(l->dev, KDAPL_SIM_lwqe, 0);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(hca->last_wqe_ms), 2 * KDAPL_LAST_WQE_TRY_MS);
+}
+
 static DAT_RETURN call_ep_reset(void *ep)
 {
 	return dat_ep_reset(ep);
@@ -430,6 +463,7 @@ static struct kunit_case lost_cases[] = {
 	KUNIT_CASE_PARAM(R4_last_wqe_is_late, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(R4_last_wqe_never_comes, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(R4_last_wqe_of_a_failed_attempt, kd_gen_simulated_ia),
+	KUNIT_CASE_PARAM(R4_last_wqe_of_another, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(R4_no_last_wqe_of_a_refused_attempt, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(R8_cost_of_a_message, kd_gen_simulated_ia),
 	{}
