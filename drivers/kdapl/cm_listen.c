@@ -290,6 +290,12 @@ static bool kdapl_listener_stays(struct kdapl_ia *ia, struct kdapl_listener *l)
 	return false;
 }
 
+/* Did an attempt to listen fail for lack of memory? siw has more errnos for that. */
+static bool kdapl_sp_is_short(int err)
+{
+	return err == -ENOMEM || err == -ENOBUFS || err == -ENFILE;
+}
+
 /*
  * Make @sp listen at the present addresses of the IA, and no others. Skip an address at
  * which another user has this port. Return false if there was no memory for all.
@@ -311,7 +317,7 @@ static bool kdapl_sp_update(struct kdapl_sp *sp)
 	for (i = 0; i < ia->naddrs; i++)
 		if (kdapl_sp_wants(sp, &ia->addr[i]) &&
 		    !kdapl_sp_listens_at(sp, &ia->addr[i]) &&
-		    kdapl_sp_listen_addr(sp, &ia->addr[i]) == -ENOMEM)
+		    kdapl_sp_is_short(kdapl_sp_listen_addr(sp, &ia->addr[i])))
 			done = false;
 	mutex_unlock(&ia->mutex);
 out:

@@ -369,11 +369,16 @@ int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_UNPLUG);
 		break;
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		/* They say nothing of rdma_accept(), which the driver may not have answered. */
+		goto out;
 	default:
 		break;
 	}
 	if (READ_ONCE(conn->accepting))
 		kdapl_conn_accepted(conn);
+out:
 	memalloc_noio_restore(noio);
 	return 0;
 }
