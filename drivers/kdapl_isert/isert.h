@@ -8,6 +8,8 @@
 
 #include <linux/blk_types.h>
 #include <linux/completion.h>
+#include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -16,6 +18,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <net/ipv6.h>
 #include <scsi/iscsi_proto.h>
 #include <scsi/iser.h>
 #include <target/target_core_base.h>
@@ -57,6 +60,8 @@
 #define KI_EVD_QLEN		1024
 /* Connections of a portal that LIO has not taken */
 #define KI_PENDING		64
+/* Turns for which a portal remembers whose they were */
+#define KI_RECENT		8U
 /* Messages before LIO's receiving thread runs, at the least; longest silence of a peer */
 #define KI_UNREAD		64
 #define KI_SILENCE		(15 * HZ)
@@ -214,7 +219,7 @@ struct ki_tx {
  * @down: the last event of the Endpoint has come
  * @broken: ki_conn_blame() has ended it; its messages are dropped
  * @open: the connection was established, and the peer may log in; set after @since
- * @since: when the connection was established, jiffies
+ * @since: when the connection was requested, and later, when it was established, jiffies
  * @posted: requests whose completion is awaited
  * @lock: protects the members from @state to @look
  * @state: enum ki_state
@@ -224,6 +229,7 @@ struct ki_tx {
  * @answering: LIO is in ki_put_login_tx()
  * @sending: answers to login requests that have not completed
  * @turn: when a login request last came, or its answer was posted or taken, jiffies
+ * @spent: how long LIO has waited for the peer in its login, but for the time since @turn, jiffies
  * @refused: the last answer is a refusal: LIO takes the connection down
  * @lingers: LIO has forgotten the connection, and @linger ends it: ki_conn_linger()
  * @closing: LIO takes the connection down, and wants no login request
@@ -289,6 +295,7 @@ struct ki_conn {
 	bool refused;
 	bool lingers;
 	unsigned long turn;
+	unsigned long spent;
 	bool closing;
 	bool logout_sent;
 	bool logout_seen;
@@ -399,6 +406,8 @@ struct ki_listener {
  * @lock: protects @pending and @npending
  * @pending: connections that LIO has not taken
  * @npending: number of @pending
+ * @recent: initiators that LIO's thread has taken last
+ * @turns: how many it has taken
  * @taken: connection that LIO's thread deals with, if it still exists; ki_taken_lock
  * @wq: woken when LIO's thread may take a connection
  */
@@ -411,9 +420,28 @@ struct ki_portal {
 	spinlock_t lock;		/* @pending, @npending */
 	struct list_head pending;
 	unsigned int npending;
+	struct sockaddr_storage recent[KI_RECENT];
+	unsigned int turns;
 	struct ki_conn *taken;
 	wait_queue_head_t wq;
 };
+
+/* Are two initiators on one host? */
+static inline bool ki_same_host(const struct sockaddr *a, const struct sockaddr *b)
+{
+	if (a->sa_family != b->sa_family)
+		return false;
+	return a->sa_family == AF_INET6 ?
+		ipv6_addr_equal(&((const struct sockaddr_in6 *)a)->sin6_addr,
+				&((const struct sockaddr_in6 *)b)->sin6_addr) :
+		((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+			((const struct sockaddr_in *)b)->sin_addr.s_addr;
+}
+
+static inline const struct sockaddr *ki_host(const struct ki_conn *c)
+{
+	return (const struct sockaddr *)&c->remote;
+}
 
 /* Wake the waiters for room, if there are any. litmus: iser-room */
 static inline void ki_wake_room(struct ki_conn *c)
@@ -521,7 +549,7 @@ void ki_login_continue(struct ki_conn *c);
 void ki_login_look(struct ki_conn *c);
 void ki_login_pdu(struct ki_conn *c, KDAT_POOL_BUF *buf);
 bool ki_login_waits(struct ki_conn *c);
-void ki_login_watch(struct ki_conn *c, bool crowded);
+void ki_login_watch(struct ki_conn *c, unsigned int waiting);
 int ki_get_login_rx(struct iscsit_conn *conn, struct iscsi_login *login);
 int ki_put_login_tx(struct iscsit_conn *conn, struct iscsi_login *login, u32 len);
 

@@ -16,8 +16,12 @@
 #include <linux/stringify.h>
 #include "isert.h"
 
-/* How long a peer may take when others want to log in: LIO lets in one at a time */
+/*
+ * How long a peer may take in all when another one wants to log in, and at the least when many
+ * do: LIO lets in one at a time
+ */
 #define KI_HURRY	(5 * HZ)
+#define KI_HURRY_MIN	(2 * HZ)
 
 /* Keep a login request for LIO, which reads it in ki_get_login_rx(). */
 void ki_login_pdu(struct ki_conn *c, KDAT_POOL_BUF *buf)
@@ -29,6 +33,8 @@ void ki_login_pdu(struct ki_conn *c, KDAT_POOL_BUF *buf)
 	if (!c->closing && !c->login_buf && (!c->login_seen || c->login_answered)) {
 		ok = true;
 		first = !c->login_seen;
+		if (!first)
+			c->spent += jiffies - c->turn;
 		c->login_seen = true;
 		c->login_answered = false;
 		c->turn = jiffies;
@@ -252,6 +258,7 @@ static void ki_login_sent(struct ki_conn *c, struct ki_wr *wr, bool ok)
 	ki_tx_put(c, container_of(wr, struct ki_tx, wr));
 	spin_lock_bh(&c->lock);
 	c->sending--;
+	c->spent += jiffies - c->turn;
 	c->turn = jiffies;
 	if (c->lingers)
 		ki_linger_now(c);
@@ -336,11 +343,12 @@ bool ki_login_waits(struct ki_conn *c)
 }
 
 /*
- * Check the login of @c, once a second: end @c if the login has waited for the peer for too
- * long. @crowded: others wait for LIO. Context: process.
+ * Check the login of @c, once a second: end @c if LIO has waited for the peer for too long.
+ * @waiting: how many others wait for LIO. Context: process.
  */
-void ki_login_watch(struct ki_conn *c, bool crowded)
+void ki_login_watch(struct ki_conn *c, unsigned int waiting)
 {
+	unsigned long most = waiting ? max(KI_HURRY / waiting, KI_HURRY_MIN) : KI_SILENCE;
 	const char *why = NULL;
 
 	spin_lock_bh(&c->lock);
@@ -348,7 +356,7 @@ void ki_login_watch(struct ki_conn *c, bool crowded)
 		why = "it does not take the answer to its login";
 	else if (c->state == KI_LOGIN && c->login_answered && !c->login_buf)
 		why = "it does not go on with its login";
-	if (why && !time_after(jiffies, c->turn + (crowded ? KI_HURRY : KI_SILENCE)))
+	if (c->spent + (jiffies - c->turn) <= most)
 		why = NULL;
 	spin_unlock_bh(&c->lock);
 	if (why)

@@ -162,22 +162,28 @@ static void ki_look_for_lost(struct ki_conn *c)
 		ki_conn_break(c, "LIO had no memory to answer a command");
 }
 
-/* Until when a login waits for LIO, on any adapter: portal groups have portals on several */
+/*
+ * Logins that wait for LIO on the adapter that looked last, and until when that counts for others:
+ * portal groups have portals on several
+ */
+static unsigned int ki_waiting;
 static unsigned long ki_crowded_until;
 
-/* Does a login on any adapter wait for LIO to answer a request? */
-static bool ki_is_crowded(struct ki_adapter *a)
+/* Return how many logins wait for LIO to answer a request, on some adapter. */
+static unsigned int ki_logins_waiting(struct ki_adapter *a)
 {
 	struct ki_conn *c;
+	unsigned int n = 0;
 
 	lockdep_assert_held(&a->cm_mutex);
 
 	list_for_each_entry(c, &a->conn_list, adapter_link)
-		if (ki_login_waits(c)) {
-			WRITE_ONCE(ki_crowded_until, jiffies + 2 * HZ);
-			break;
-		}
-	return time_before(jiffies, READ_ONCE(ki_crowded_until));
+		n += ki_login_waits(c);
+	if (n) {
+		WRITE_ONCE(ki_waiting, n);
+		WRITE_ONCE(ki_crowded_until, jiffies + 2 * HZ);
+	}
+	return time_before(jiffies, READ_ONCE(ki_crowded_until)) ? READ_ONCE(ki_waiting) : 0;
 }
 
 static void ki_ping_work(struct work_struct *work)
@@ -186,13 +192,13 @@ static void ki_ping_work(struct work_struct *work)
 					    ping_work);
 	unsigned int seconds = READ_ONCE(ping_seconds);
 	struct ki_conn *c;
-	bool crowded;
+	unsigned int waiting;
 
 	/* ki_conn_free() takes a connection off the list before it frees the connection. */
 	mutex_lock(&a->cm_mutex);
-	crowded = ki_is_crowded(a);
+	waiting = ki_logins_waiting(a);
 	list_for_each_entry(c, &a->conn_list, adapter_link) {
-		ki_login_watch(c, crowded);
+		ki_login_watch(c, waiting);
 		if (atomic_read(&c->unanswered))
 			ki_look_for_lost(c);
 		if (seconds)

@@ -330,32 +330,78 @@ static bool ki_is_silent(const struct ki_conn *c)
 {
 	/* Pairs with the release in ki_cm_upcall(). litmus: iser-open */
 	return smp_load_acquire(&c->open) &&
-	       time_after(jiffies, c->since + KI_SILENCE);
+	       time_after(jiffies, READ_ONCE(c->since) + KI_SILENCE);
 }
 
 /*
- * Set @ready to a connection that has sent its first request, has ended before that, or was
- * silent for too long. Return whether there is one. A connection that is not established is
- * left alone: over iWARP its end comes when a peer that has announced a first frame sends it,
- * or goes. So is a connection that ki_cr_upcall() is accepting, even if the adapter has left:
- * ki_cr_upcall() frees it if it cannot accept.
+ * End @c if its peer, who decides how long its device tries, does not finish connecting. It stays
+ * in p->pending until its end: over iWARP that may come only when a peer that has announced a
+ * first frame sends it, or goes.
  */
+static void ki_look_at_half_open(struct ki_conn *c)
+{
+	if (!c->accepting && !READ_ONCE(c->open) &&
+	    time_after(jiffies, READ_ONCE(c->since) + KI_SILENCE))
+		ki_conn_break(c, "it does not finish connecting");
+}
+
+/* Return how many turns ago LIO's thread has taken one of the host of @c; KI_RECENT for never. */
+static unsigned int ki_turns_ago(const struct ki_portal *p, const struct ki_conn *c)
+{
+	unsigned int ago, known = min(p->turns, KI_RECENT);
+
+	for (ago = 0; ago < known; ago++)
+		if (ki_same_host((const struct sockaddr *)
+				 &p->recent[(p->turns - 1 - ago) % KI_RECENT], ki_host(c)))
+			return ago;
+	return KI_RECENT;
+}
+
+/*
+ * Return the connection that LIO's thread is to deal with next: one that has ended before it said
+ * anything, or was silent for too long, or else one that has sent its first request, of the host
+ * whose turn was the longest ago: a host with many that stop in their logins is to hold up itself.
+ * One that is not established is not returned, nor one that ki_cr_upcall() is accepting, even if
+ * the adapter has left: ki_cr_upcall() frees it if it cannot accept.
+ */
+static struct ki_conn *ki_choose_ready(struct ki_portal *p)
+{
+	struct ki_conn *c, *best = NULL;
+	unsigned int ago, most = 0;
+
+	lockdep_assert_held(&p->lock);
+
+	list_for_each_entry(c, &p->pending, link) {
+		if (c->accepting)
+			continue;
+		if (READ_ONCE(c->down) || (!READ_ONCE(c->login_buf) && ki_is_silent(c)))
+			return c;
+		ki_look_at_half_open(c);
+		ago = READ_ONCE(c->login_buf) ? ki_turns_ago(p, c) + 1 : 0;
+		if (ago > most) {
+			most = ago;
+			best = c;
+		}
+	}
+	return best;
+}
+
+/* Take the next connection off p->pending, if one is ready. */
 static bool ki_next_ready(struct ki_portal *p, struct ki_conn **ready)
 {
 	struct ki_conn *c;
 
-	*ready = NULL;
 	spin_lock_bh(&p->lock);
-	list_for_each_entry(c, &p->pending, link)
-		if (!c->accepting &&
-		    (READ_ONCE(c->login_buf) || READ_ONCE(c->down) || ki_is_silent(c))) {
-			list_del_init(&c->link);
-			p->npending--;
-			*ready = c;
-			break;
-		}
+	c = ki_choose_ready(p);
+	if (c) {
+		list_del_init(&c->link);
+		p->npending--;
+		if (READ_ONCE(c->login_buf))
+			p->recent[p->turns++ % KI_RECENT] = c->remote;
+	}
 	spin_unlock_bh(&p->lock);
-	return *ready;
+	*ready = c;
+	return c;
 }
 
 /*

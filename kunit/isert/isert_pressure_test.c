@@ -9,6 +9,7 @@
 #include <scsi/scsi.h>
 #include <target/target_core_base.h>
 #include "device.h"
+#include "liar.h"
 #include "probe.h"
 #include "raw.h"
 #include "shell.h"
@@ -193,6 +194,19 @@ static void pressure_logins(struct kunit *test)
 	for (i = 0; i < MANY; i++)
 		raw_close(r[i]);
 	raw_expect_alive(other);
+}
+
+/* Peers that ask for connections, and do not finish connecting, keep nobody out. */
+static void pressure_half_open(struct kunit *test)
+{
+	struct raw *r = raw_new(test, RAW_RECVS);
+	int i;
+
+	for (i = 0; i < 64; i++)
+		kd_half_connect(r->s, RAW_PORT, NULL, 0);
+	/* Each of those that make room takes a moment to do so. */
+	for (i = 0; i < 4; i++)
+		raw_expect_alive(raw_login(test));
 }
 
 /* Who is refused and takes the answer late is told all the same. */
@@ -553,6 +567,7 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(pressure_short_segments, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(pressure_no_answer_left, gen_late),
 	KUNIT_CASE_PARAM(pressure_logins, gen_many),
+	KUNIT_CASE_PARAM(pressure_half_open, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(pressure_refusal, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(pressure_refusal_not_taken, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(pressure_long_pieces, kd_gen_any_ia),

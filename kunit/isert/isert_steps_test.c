@@ -6,6 +6,7 @@
  */
 #include <linux/jiffies.h>
 #include <linux/module.h>
+#include "liar.h"
 #include "raw.h"
 
 #define LOGINS	6
@@ -105,9 +106,74 @@ static void steps_one_stops(struct kunit *test)
 	raw_expect_alive(r);
 }
 
+/* Ask, as a step of a login may, to negotiate further. */
+static bool another_step(struct raw *r)
+{
+	struct raw_pdu *pdu = r->pdu;
+	u32 len;
+
+	r->itt--;
+	*pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
+	hton24(pdu->hdr.dlength, 0);
+	pdu->hdr.flags = ISCSI_OP_PARMS_NEGOTIATION_STAGE << 2;
+	return raw_send(r, pdu, RAW_HEADERS) && raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS);
+}
+
+/*
+ * Who goes on with its login, but slowly, keeps others out of the portal group for no longer than
+ * who stops in it. raw_is_down() waits.
+ */
+static void steps_one_is_slow(struct kunit *test)
+{
+	struct raw *slow = first_request(test), *r;
+	unsigned long since = jiffies;
+	bool down;
+	u32 len;
+
+	if (kd_ia_has(slow->s->name, KD_SIMULATED))
+		kunit_skip(test, "8 seconds on one adapter are enough");
+	r = raw_connect(test);
+	r->pdu[0] = raw_login_pdu(r, RAW_SOLICITED, &len);
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+	while (!(down = raw_is_down(slow, 900)) && another_step(slow))
+		if (jiffies_to_msecs(jiffies - since) > ALONE_MS - 3 * MSEC_PER_SEC)
+			break;
+	KUNIT_EXPECT_LT_MSG(test, jiffies_to_msecs(jiffies - since), ALONE_MS - 3 * MSEC_PER_SEC,
+			    "one that goes on slowly has as long as it likes");
+	KUNIT_EXPECT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, down || raw_is_down(slow, KD_TIMEOUT_MS));
+}
+
+/* One host has many that stop in their logins: another host is next when LIO takes one. */
+static void steps_hosts_take_turns(struct kunit *test)
+{
+	struct raw *stops[4], *r;
+	u32 len;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(stops); i++) {
+		r = raw_connect(test);
+		stops[i] = r;
+		if (kd_is_iwarp(r->s))
+			kunit_skip(test, "another address cannot be named");
+		r->pdu[0] = raw_login_pdu(r, RAW_SOLICITED, &len);
+		r->pdu[0].hdr.flags = ISCSI_OP_PARMS_NEGOTIATION_STAGE << 2;
+		KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+	}
+	kd_lie(test, htonl(0x0a4d0001));
+	r = raw_connect(test);
+	r->pdu[0] = raw_login_pdu(r, RAW_SOLICITED, &len);
+	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+	/* LIO answers one of those, and has taken another one. */
+	KUNIT_EXPECT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, 2 * KD_TIMEOUT_MS));
+	KUNIT_EXPECT_FALSE(test, raw_is_down(stops[ARRAY_SIZE(stops) - 1], 0));
+}
+
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(steps_two_requests, gen_second),
 	KUNIT_CASE_PARAM(steps_one_stops, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(steps_one_is_slow, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(steps_hosts_take_turns, kd_gen_any_ia),
 	{}
 };
 
