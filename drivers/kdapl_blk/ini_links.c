@@ -35,6 +35,7 @@ static struct kbi_link *kbi_link_make(struct kbi_disk *disk)
 
 	if (!link)
 		return ERR_PTR(-ENOMEM);
+	/* kbi_link_open_ia() does so again. */
 	err = inet_pton_with_scope(&init_net, AF_UNSPEC, disk->params.address,
 				   NULL, &link->target);
 	if (err) {
@@ -148,11 +149,15 @@ static bool kbi_link_has_opened(struct kbi_link *link, const char *name)
  */
 DAT_RETURN kbi_link_open_ia(struct kbi_link *link, DAT_COUNT qlen)
 {
+	struct sockaddr_storage target = { };
 	char name[DAT_NAME_MAX_LENGTH];
 	DAT_RETURN ret;
 
 	lockdep_assert_held(&link->mutex);
 
+	/* A network device that is the address's scope may have come back with another number. */
+	if (!inet_pton_with_scope(&init_net, AF_UNSPEC, link->params.address, NULL, &target))
+		link->target = target;
 	kbi_link_ia(link, name);
 	/* DAT_HANDLE_NULL asks for a new EVD; the old handle is stale. */
 	link->async_evd = DAT_HANDLE_NULL;

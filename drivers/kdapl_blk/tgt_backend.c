@@ -41,7 +41,10 @@ static enum kblk_status kbt_status(int err)
 	case -EDQUOT:
 	case -EFBIG:
 		return KBLK_ERR_NO_SPACE;
+	/* A file that became immutable while it is open is told by -EPERM. */
 	case -EROFS:
+	case -EPERM:
+	case -EACCES:
 		return KBLK_ERR_READ_ONLY;
 	default:
 		return KBLK_ERR_IO;

@@ -261,8 +261,12 @@ bool kbt_credits_begin(struct kbt_conn *conn)
 
 	lockdep_assert_held(&kbt->mutex);
 
-	if (!kbt_own_reserve(conn, own, kbt_srq_max(kbt)))
+	if (!kbt_own_reserve(conn, own, kbt_srq_max(kbt))) {
+		/* The client tries again, and finds the buffers of one that does not attach. */
+		if (atomic_read(&kbt->owned) + own > kbt_srq_max(kbt))
+			kbt_make_room(kbt);
 		return false;
+	}
 	conn->window = own;
 	/* Half of the credits are for clients that turn out to want them. */
 	left = limit / 2 - atomic_read(&kbt->granted) - (int)own;

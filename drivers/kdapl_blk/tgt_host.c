@@ -199,6 +199,7 @@ enum kblk_hello_status kbt_hello_check(const DAT_CR_PARAM *param)
 /*
  * struct kbt_census - connections of a port, when a client asks for another one
  * @live: connections that have not ended
+ * @strangers: those of @live that were never attached
  * @ended: connections that have ended, but are not freed: a medium may keep their requests
  * @host_live: @live of the client's host, only proven connections
  * @host_ended: @ended of the client's host, only proven connections
@@ -207,6 +208,7 @@ enum kblk_hello_status kbt_hello_check(const DAT_CR_PARAM *param)
  */
 struct kbt_census {
 	unsigned int live;
+	unsigned int strangers;
 	unsigned int ended;
 	unsigned int host_live;
 	unsigned int host_ended;
@@ -223,12 +225,14 @@ static void kbt_count_conn(struct kbt_census *census, const struct kbt_conn *con
 {
 	bool ended = kbt_conn_ending(conn);
 	bool of_host = conn->host == host && test_bit(KBT_CONN_PROVEN, &conn->flags);
+	bool stranger = !test_bit(KBT_CONN_WAS_ATTACHED, &conn->flags);
 
 	census->live += !ended;
+	census->strangers += !ended && stranger;
 	census->ended += ended;
 	census->host_live += of_host && !ended;
 	census->host_ended += of_host && ended;
-	census->unattached += of_host && !test_bit(KBT_CONN_WAS_ATTACHED, &conn->flags);
+	census->unattached += of_host && stranger;
 }
 
 /*
@@ -259,7 +263,7 @@ bool kbt_host_prove(struct kbt_conn *conn)
  * trips; clients that do not may come from as many addresses as they like, and must not keep
  * others out. Context: process.
  */
-static bool kbt_make_room(struct kbt *kbt)
+bool kbt_make_room(struct kbt *kbt)
 {
 	struct kbt_conn *conn, *oldest = NULL;
 
@@ -285,7 +289,7 @@ static bool kbt_make_room(struct kbt *kbt)
  * Return whether there may be another connection of the disk and the host that @census is for.
  * The last quarter of max_conns is for disks without any: a few hosts with many CPUs must not
  * keep others out. An eighth is for other hosts: a host that makes disks without end must not
- * keep them out either.
+ * keep them out either. Connections that were never attached make room for any disk.
  *
  * Connections that have ended are counted by themselves: if the medium of a volume stands
  * still and all max_conns connections have lost their client, as many can be made for the
@@ -303,10 +307,9 @@ static bool kbt_has_room(struct kbt *kbt, const struct kbt_census *census)
 	    census->host_live >= of_host || census->host_ended > of_host ||
 	    (census->ended > max && census->host_ended > max / 8))
 		return false;
-	if (census->live < (census->disk ? max - max / 4 : max))
-		return true;
-	/* A disk that has connections displaces no other client. */
-	return !census->disk && census->ended <= max && kbt_make_room(kbt);
+	if (census->disk && census->live - census->strangers >= max - max / 4)
+		return false;
+	return census->live < max || (census->ended <= max && kbt_make_room(kbt));
 }
 
 /*

@@ -80,6 +80,7 @@ enum kblk_hello_status kbt_hello_check(const DAT_CR_PARAM *param);
 enum kblk_hello_status kbt_session_check(struct kbt *kbt, const struct kblk_hello *hello,
 					 const struct kbt_host_id *id);
 bool kbt_host_prove(struct kbt_conn *conn);
+bool kbt_make_room(struct kbt *kbt);
 void kbt_hang(struct kbt_conn *conn);
 void kbt_unhang(struct kbt_attachment *att);
 bool kbt_many_hang(const struct kbt_conn *conn, const struct kbt_ns *ns);

@@ -151,6 +151,10 @@ static int kbt_ns_check(struct kbt_ns *ns)
 		pr_err("%s can only be read: set read_only\n", ns->path);
 		return -EACCES;
 	}
+	if (ns->bdev && bdev_is_zoned(ns->bdev)) {
+		pr_err("%s has zones, which clients would not know of\n", ns->path);
+		return -EINVAL;
+	}
 	if (kbt_ns_size(ns) && ns->block_size <= KBLK_INLINE)
 		return 0;
 	pr_err("%s is no block device, and no file with contents\n", ns->path);

@@ -18,6 +18,7 @@
 #include <linux/fs.h>
 #include <linux/kdev_t.h>
 #include <linux/namei.h>
+#include <linux/overflow.h>
 #include <linux/slab.h>
 #include <linux/stat.h>
 #include <linux/string.h>
@@ -50,14 +51,25 @@ static bool kbt_loop_line(dev_t dev, bool partition, const char *name, char *buf
 	return true;
 }
 
-/* Return whether the loop device @dev shows all of what is below it. */
-static bool kbt_loop_is_whole(dev_t dev, bool partition, char *buf)
+/* Return the number in attribute @name of a loop device, as for kbt_loop_line(); or 0. */
+static u64 kbt_loop_number(dev_t dev, bool partition, const char *name, char *buf)
 {
-	if (partition)
-		return false;
-	if (kbt_loop_line(dev, false, "offset", buf) && strcmp(buf, "0"))
-		return false;
-	return !kbt_loop_line(dev, false, "sizelimit", buf) || !strcmp(buf, "0");
+	u64 n;
+
+	return kbt_loop_line(dev, partition, name, buf) && !kstrtou64(buf, 10, &n) ? n : 0;
+}
+
+/* Make what @storage is of the loop device @dev, or of its partition, a part of what is below. */
+static void kbt_loop_shift(struct kbt_storage *storage, dev_t dev, bool partition, char *buf)
+{
+	u64 offset = kbt_loop_number(dev, partition, "offset", buf);
+	u64 limit = kbt_loop_number(dev, partition, "sizelimit", buf);
+
+	if (limit)
+		storage->end = min(storage->end, limit);
+	storage->start += offset;
+	if (check_add_overflow(storage->end, offset, &storage->end))
+		storage->end = U64_MAX;
 }
 
 /*
@@ -94,29 +106,34 @@ void kbt_storage_find(struct file *file, struct kbt_storage *storage)
 	struct inode *inode = file->f_mapping->host;
 	char *buf = kmalloc(PATH_MAX, GFP_KERNEL);
 	bool partition = S_ISBLK(inode->i_mode) && bdev_is_partition(I_BDEV(inode));
+	struct block_device *bdev = partition ? I_BDEV(inode) : NULL;
+	struct kbt_storage whole = { .end = U64_MAX };
 	struct path below;
+	dev_t dev;
 	int i;
 
+	*storage = whole;
 	kbt_storage_set(storage, &file->f_path);
-	storage->part = false;
+	if (partition) {
+		whole.start = get_start_sect(bdev) << SECTOR_SHIFT;
+		whole.end = whole.start + (bdev_nr_sectors(bdev) << SECTOR_SHIFT);
+	}
 	for (i = 0; buf && i < KBT_LOOPS && !storage->ino; i++) {
-		if (!kbt_loop_is_whole(storage->dev, partition, buf))
-			storage->part = true;
-		if (!kbt_loop_line(storage->dev, partition, "backing_file", buf) ||
+		dev = storage->dev;
+		if (!kbt_loop_line(dev, partition, "backing_file", buf) ||
 		    kern_path(buf, LOOKUP_FOLLOW, &below))
 			break;
-		partition = false;
-		kbt_storage_set(storage, &below);
+		kbt_storage_set(&whole, &below);
 		path_put(&below);
+		kbt_loop_shift(&whole, dev, partition, buf);
+		partition = false;
+		*storage = whole;
 	}
 	kfree(buf);
 }
 
-/*
- * Return whether @a and @b have bytes in common, where O_EXCL does not tell. Two parts of one
- * file or device are taken for different parts.
- */
+/* Return whether @a and @b have bytes in common, where O_EXCL does not tell. */
 bool kbt_storage_overlaps(const struct kbt_storage *a, const struct kbt_storage *b)
 {
-	return a->dev == b->dev && a->ino == b->ino && !(a->part && b->part);
+	return a->dev == b->dev && a->ino == b->ino && a->start < b->end && b->start < a->end;
 }

@@ -11,12 +11,14 @@ struct file;
  * struct kbt_storage - a file, or a block device that is no loop device
  * @dev: the file system, or the device
  * @ino: inode number of the file, or 0 for a device
- * @part: the volume may be only a part of the file or device
+ * @start: first byte of it that is the volume's
+ * @end: first byte behind the volume, or U64_MAX
  */
 struct kbt_storage {
 	dev_t dev;
 	u64 ino;
-	bool part;
+	u64 start;
+	u64 end;
 };
 
 void kbt_storage_find(struct file *file, struct kbt_storage *storage);

@@ -69,6 +69,53 @@ static void blk_oldest_unattached_makes_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)kd_state(side), (int)DAT_EP_STATE_CONNECTED);
 }
 
+/*
+ * Connections that do not attach have all the buffers that there may be. A client that tries
+ * again, as disks do, finds those of one of them.
+ */
+static void blk_unattached_leave_buffers(struct kunit *test)
+{
+	struct kd_side *side;
+	u16 status;
+	int i, n = 0;
+
+	tgt_load_with(test, "echo 3600000 >attach_ms; echo 14 >srq_size; echo 14 >srq_max");
+	do {
+		side = n % 2 ? kdb_client_elsewhere(test) : kdb_client(test);
+		status = kdb_connects(side);
+	} while (status == KBLK_HELLO_OK && ++n < 16);
+	KUNIT_EXPECT_EQ(test, status, KBLK_HELLO_RESOURCES);
+	for (i = 0; i < 8 && status != KBLK_HELLO_OK; i++) {
+		side = kdb_client_elsewhere(test);
+		status = kdb_connects(side);
+	}
+	KUNIT_ASSERT_EQ(test, status, KBLK_HELLO_OK);
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vol", 1, 0), KBLK_OK);
+}
+
+/*
+ * Connections that do not attach are most that there may be, and a disk gets a further one
+ * nevertheless.
+ */
+static void blk_unattached_leave_queues(struct kunit *test)
+{
+	struct kblk_hello hello = kdb_good_hello();
+	struct kd_side *side;
+	int i;
+
+	tgt_load_with(test, "echo 9 >max_conns; echo 3600000 >attach_ms");
+	side = kdb_client_elsewhere(test);
+	KUNIT_ASSERT_EQ(test, kdb_connects_as(side, &hello), KBLK_HELLO_OK);
+	KUNIT_ASSERT_EQ(test, kdb_attach_as(side, "somebody", "vol", 1, 0), KBLK_OK);
+	for (i = 1; i < MAX_CONNS; i++)
+		KUNIT_ASSERT_EQ_MSG(test, kdb_connects(i <= OF_A_HOST ? kdb_client(test) :
+						       kdb_client_elsewhere(test)),
+				    KBLK_HELLO_OK, "connection %d", i);
+	side = kdb_client_elsewhere(test);
+	KUNIT_ASSERT_EQ(test, kdb_connects_as(side, &hello), KBLK_HELLO_OK);
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vol", 1, 0), KBLK_OK);
+}
+
 /* ---- Clients that lie ------------------------------------------------------ */
 
 /*
@@ -297,6 +344,8 @@ static struct kunit_case host_cases[] = {
 	KUNIT_CASE_PARAM(blk_no_room_for_a_connection, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_one_host_wants_all, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_oldest_unattached_makes_room, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_unattached_leave_buffers, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_unattached_leave_queues, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_liar_is_one_host, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_liar_is_shunned_itself, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_unproven_count_for_nobody, kd_gen_ia),

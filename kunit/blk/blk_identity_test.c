@@ -464,6 +464,22 @@ static void blk_volume_is_a_part(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, change_volume("echo " TGT_FILE " >path"));
 }
 
+/* Two parts of a file that have bytes in common cannot both be written. */
+static void blk_parts_overlap(struct kunit *test)
+{
+	tgt_load(test);
+	if (shell("mknod /tmp/loop b 7 7; mknod /tmp/loop2 b 7 6;"
+		  " losetup --sizelimit 65536 /tmp/loop " TGT_FILE))
+		kunit_skip(test, "no loop device");
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, loops_end, NULL));
+	KUNIT_ASSERT_EQ(test, 0, shell("losetup -o 65024 /tmp/loop2 " TGT_FILE));
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo /tmp/loop >path"));
+	KUNIT_ASSERT_EQ(test, 0, shell("mkdir " OTHER_NS "; " OTHER_IS("/tmp/loop2")));
+	KUNIT_EXPECT_NE(test, 0, shell(ENABLES_OTHER));
+	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " OTHER_NS));
+	KUNIT_EXPECT_EQ(test, 0, change_volume("echo " TGT_FILE " >path"));
+}
+
 static struct kunit_case identity_cases[] = {
 	KUNIT_CASE_PARAM(blk_feature_identity, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_feature_hints, kd_gen_ia),
@@ -480,6 +496,7 @@ static struct kunit_case identity_cases[] = {
 	KUNIT_CASE_PARAM(blk_volume_is_claimed, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_volume_is_below_a_loop, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_volume_is_a_part, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_parts_overlap, kd_gen_ia),
 	{}
 };
 
