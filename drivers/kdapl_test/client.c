@@ -10,6 +10,7 @@
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>
+#include <linux/mm.h>
 #include <linux/slab.h>
 #include "kdapl_test.h"
 
@@ -38,6 +39,18 @@ static void kt_client_start(struct kt_net *net, const struct kt_msg *msg)
 	net->started = net->targets >= net->nconns;
 }
 
+/* The server has reset its end of connections. */
+static void kt_client_may_dial_again(struct kt_net *net, const struct kt_msg *msg)
+{
+	u32 i, n = le16_to_cpu(msg->n), index;
+
+	for (i = 0; i < n && i < KT_TARGETS; i++) {
+		index = le32_to_cpu(msg->target[i].index);
+		if (index < net->nconns)
+			net->conns[index]->again = true;
+	}
+}
+
 static void kt_client_msg(struct kt_net *net, const struct kt_msg *msg)
 {
 	switch (msg->type) {
@@ -53,6 +66,9 @@ static void kt_client_msg(struct kt_net *net, const struct kt_msg *msg)
 	case KT_MSG_START:
 		if (!net->started)
 			kt_client_start(net, msg);
+		break;
+	case KT_MSG_AGAIN:
+		kt_client_may_dial_again(net, msg);
 		break;
 	default:
 		kt_fail(net, -EPROTO, "%s speaks another language",
@@ -195,16 +211,40 @@ static int kt_client_watch(struct kt_net *net, u64 start)
 	}
 }
 
-static int kt_client_latencies(struct kt_net *net)
+/* Say what was measured, and keep it for the server; @hist may be NULL. */
+void kt_result(struct kt_net *net, u64 ops, u64 ns, u64 bytes,
+	       const struct kt_hist *hist)
 {
-	struct kt_hist *all = kvzalloc(sizeof(*all), GFP_KERNEL);
+	net->result = (struct kt_wire_result) {
+		.ops = cpu_to_le64(ops),
+		.ns = cpu_to_le64(ns),
+		.bytes = cpu_to_le64(bytes),
+	};
+	kt_say(net->s, "result ops=%llu ns=%llu bytes=%llu\n", ops, ns, bytes);
+	if (!hist)
+		return;
+	net->result.n = cpu_to_le64(hist->n);
+	net->result.p50 = cpu_to_le64(kt_hist_percentile(hist, 5000));
+	net->result.p99 = cpu_to_le64(kt_hist_percentile(hist, 9900));
+	kt_hist_say(net->s, hist);
+}
+
+static int kt_client_result(struct kt_net *net, u64 ops, u64 ns)
+{
+	struct kt_hist *all;
 	u32 i;
 
+	if (net->kind == KT_STREAM) {
+		kt_result(net, ops, ns, ops * net->size, NULL);
+		return 0;
+	}
+	all = kvzalloc(sizeof(*all), GFP_KERNEL);
 	if (!all)
 		return -ENOMEM;
 	for (i = 0; i < net->nconns; i++)
 		kt_hist_merge(all, net->conns[i]->flow.hist);
-	kt_hist_say(net->s, all);
+	kt_result(net, ops, ns, net->kind == KT_TRANS ? 0 : ops * net->size,
+		  all);
 	kvfree(all);
 	return 0;
 }
@@ -302,13 +342,7 @@ static int kt_client_load(struct kt_net *net)
 		return err;
 	ops = kt_client_ops(net);
 	ns = ktime_get_ns() - start;
-	err = kt_client_rest(net);
-	if (err)
-		return err;
-	kt_say(net->s, "result ops=%llu ns=%llu bytes=%llu\n", ops, ns,
-	       net->kind == KT_TRANS ? 0 : ops * net->size);
-	return net->kind == KT_LAT || net->kind == KT_TRANS ?
-		kt_client_latencies(net) : 0;
+	return kt_client_rest(net) ?: kt_client_result(net, ops, ns);
 }
 
 /* ---- A command ------------------------------------------------------------------------ */
@@ -363,6 +397,7 @@ static int kt_client_leave(struct kt_net *net, enum kt_msg_type type)
 
 	if (!msg)
 		return kt_fail(net, -ENOMEM, "there is no memory");
+	msg->result = net->result;
 	err = kt_ctrl_send(net, msg, type);
 	kfree(msg);
 	/* If it is gone already there is nobody to be told. */
@@ -380,6 +415,7 @@ static int kt_client_run(struct kt_net *net)
 	err = err ?: kt_client_wait(net, kt_is_up);
 	if (!err && !strcmp(net->cmd->name, "quit"))
 		return kt_client_leave(net, KT_MSG_QUIT);
+	net->pages = si_mem_available();
 	err = err ?: kt_client_request(net);
 	err = err ?: kt_client_wait(net, kt_is_ready);
 	err = err ?: kt_net_make_conns(net);

@@ -4,10 +4,11 @@
  * thread is involved unless both sides poll, and no lock; the loops are the same over
  * kDAPL and over raw verbs.
  *
- * KT_LAT: the client sends a message when the last one was answered; or it posts an RDMA
- * Read or Write when the last one has completed. KT_STREAM: the client keeps a window of
- * them under way. The server answers every kt_flow.credit Sends with a short message, a
- * credit, when it has posted as many receives again, so that no message finds none.
+ * KT_LAT: the client sends a message when the last one was answered, which takes twice the
+ * latency; or it posts an RDMA Read or Write when the last one has completed. KT_STREAM: the
+ * client keeps a window of them under way. The server answers every kt_flow.credit Sends with
+ * a short message, a credit, when it has posted as many receives again, so that no message
+ * finds none.
  *
  * Where one CPU does everything, as in a test kernel, such a loop may never leave it to
  * the thread of the session. So each KT_BURST_NS the load rests until that thread has
@@ -126,9 +127,9 @@ static void kt_flow_end(struct kt_conn *conn)
 static int kt_flow_lap(struct kt_conn *conn)
 {
 	struct kt_flow *flow = &conn->flow;
-	u64 now = ktime_get_ns();
+	u64 now = ktime_get_ns(), took = now - flow->stamp;
 
-	kt_hist_add(flow->hist, now - flow->stamp);
+	kt_hist_add(flow->hist, flow->op == KT_SEND ? took / 2 : took);
 	WRITE_ONCE(flow->ops, flow->ops + 1);
 	flow->stamp = now;
 	if (READ_ONCE(flow->stopping)) {

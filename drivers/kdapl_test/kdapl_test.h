@@ -125,6 +125,8 @@ struct kt_command {
 };
 
 int kt_parse(struct kt_session *s, struct kt_command *cmd, char *line);
+const char *kt_kind_name(enum kt_kind kind);
+const char *kt_op_name(enum kt_op op);
 
 /* ---- net.c ------------------------------------------------------------------------ */
 
@@ -261,6 +263,8 @@ struct kt_trans {
  * @state: changed by the provider, which then kicks the session
  * @started: when connecting began, ns
  * @took: how long it took
+ * @again: client: the server's end can be connected to again; server: the client is to be
+ *	told so. For KT_CONNS
  * @raw_closing: its rdma_cm id is about to be destroyed; under the id's handler lock
  * @target: the own receive buffer for the peer, or that of the peer
  */
@@ -270,6 +274,7 @@ struct kt_conn {
 	enum kt_state state;
 	u64 started;
 	u64 took;
+	bool again;
 	bool raw_closing;
 	struct kt_wire_target target;
 	struct kt_flow flow;
@@ -317,6 +322,8 @@ struct kt_ctrl {
  * @token: tells the connections of this run from those of another
  * @rounds: how often all connections were established
  * @setup: what is measured
+ * @result: what was measured
+ * @pages: how many were available before anything was made for the run
  */
 struct kt_net {
 	struct kt_session *s;
@@ -341,6 +348,8 @@ struct kt_net {
 	u32 token;
 	u32 rounds;
 	struct kt_wire_setup setup;
+	struct kt_wire_result result;
+	long pages;
 	enum kt_kind kind;
 	enum kt_op op;
 	u32 flags;
@@ -445,6 +454,8 @@ void kt_ctrl_tick(struct kt_net *net);
 void kt_list(struct kt_session *s);
 void kt_serve(struct kt_session *s, const struct kt_command *cmd);
 void kt_measure(struct kt_session *s, const struct kt_command *cmd);
+void kt_result(struct kt_net *net, u64 ops, u64 ns, u64 bytes,
+	       const struct kt_hist *hist);
 void kt_conns(struct kt_net *net);
 void kt_conns_serve(struct kt_net *net);
 int kt_net_connect(struct kt_net *net);

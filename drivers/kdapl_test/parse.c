@@ -25,6 +25,21 @@ static const char * const kt_op_names[] = {
 	[KT_READ] = "read",
 };
 
+const char *kt_kind_name(enum kt_kind kind)
+{
+	int i;
+
+	for (i = ARRAY_SIZE(kt_names) - 1; i > 0; i--)
+		if (kt_names[i].kind == kind)
+			break;
+	return kt_names[i].name;
+}
+
+const char *kt_op_name(enum kt_op op)
+{
+	return kt_op_names[op];
+}
+
 /* Return the enum kt_op of a name, or -1. */
 static int kt_op_of(const char *name)
 {

@@ -3,8 +3,10 @@
  * The protocol of two kdapl_test.ko. A command connects to the server and sends
  * SETUP; the server makes what the command needs and answers READY or REFUSED. The
  * command connects its Endpoints, to the same port, or to that of READY over raw verbs,
- * and gets START. FINISH, or the end of this first connection, ends it. Each side sends
- * ALIVE every second and takes a peer that is silent for KT_SILENCE_MS for dead.
+ * and gets START. For KT_CONNS the server sends AGAIN when it has reset its end of
+ * connections, which the command may then establish again. FINISH, which tells what was
+ * measured, or the end of this first connection, ends it. Each side sends ALIVE every
+ * second and takes a peer that is silent for KT_SILENCE_MS for dead.
  */
 #ifndef KDAPL_TEST_PROTO_H
 #define KDAPL_TEST_PROTO_H
@@ -12,7 +14,7 @@
 #include <linux/types.h>
 
 #define KT_MAGIC	0x6b445054	/* "kDPT" */
-#define KT_VERSION	1
+#define KT_VERSION	2
 #define KT_MSG_LEN	1024		/* bytes of each message */
 #define KT_TARGETS	60		/* in one message */
 #define KT_ALIVE_MS	1000
@@ -37,7 +39,7 @@ enum kt_msg_type {
 	KT_MSG_FINISH,
 	KT_MSG_ALIVE,
 	KT_MSG_QUIT,
-	KT_MSG_RESULT,
+	KT_MSG_AGAIN,
 };
 
 /* The kind of a measurement. */
@@ -95,6 +97,16 @@ struct kt_wire_target {
 	__le32 index;
 };
 
+/* What a command has measured; latencies if @n, in ns. */
+struct kt_wire_result {
+	__le64 ops;
+	__le64 ns;
+	__le64 bytes;
+	__le64 n;
+	__le64 p50;
+	__le64 p99;
+};
+
 struct kt_msg {
 	__le32 magic;
 	u8 version;
@@ -105,6 +117,7 @@ struct kt_msg {
 	union {
 		struct kt_wire_setup setup;
 		struct kt_wire_target target[KT_TARGETS];
+		struct kt_wire_result result;
 		char text[KT_MSG_LEN - 16];
 	};
 };

@@ -14,6 +14,7 @@
  * @client: there is one
  * @drop: it is to be dropped
  * @quit: it has asked the server to end
+ * @running: a run was set up, and its end was not told yet
  * @runs: how many runs there were
  */
 struct kt_server {
@@ -22,6 +23,7 @@ struct kt_server {
 	bool client;
 	bool drop;
 	bool quit;
+	bool running;
 	u32 runs;
 };
 
@@ -69,6 +71,38 @@ static void kt_server_cr(struct kt_net *net, DAT_CR_HANDLE cr)
 		return;
 	dat_cr_reject(cr, 0, NULL);
 	kt_conn_set(conn, KT_IDLE);
+}
+
+/* ---- What is said of a run ----------------------------------------------------------- */
+
+static void kt_server_run(struct kt_net *net)
+{
+	kt_say(net->s, "run %s op=%s size=%u eps=%u over=%s ",
+	       kt_kind_name(net->kind), kt_op_name(net->op), net->size,
+	       net->eps, net->provider->name);
+	to_server(net)->running = false;
+}
+
+/* A run has ended in order; the result is what the client says. */
+static void kt_server_result(struct kt_net *net,
+			     const struct kt_wire_result *result)
+{
+	if (!to_server(net)->running)
+		return;
+	kt_server_run(net);
+	kt_say(net->s, "ops=%llu ns=%llu bytes=%llu n=%llu p50=%llu p99=%llu\n",
+	       le64_to_cpu(result->ops), le64_to_cpu(result->ns),
+	       le64_to_cpu(result->bytes), le64_to_cpu(result->n),
+	       le64_to_cpu(result->p50), le64_to_cpu(result->p99));
+}
+
+/* A client has left or is dropped; say so, if it has not said what it has measured. */
+static void kt_server_broken(struct kt_net *net, const char *why)
+{
+	if (!to_server(net)->running)
+		return;
+	kt_server_run(net);
+	kt_say(net->s, "broken: %s\n", why);
 }
 
 /* ---- Messages of the client --------------------------------------------------------- */
@@ -125,6 +159,7 @@ static void kt_server_setup(struct kt_net *net, const struct kt_msg *from)
 		goto out;
 	}
 	to_server(net)->runs++;
+	to_server(net)->running = true;
 	msg->token = cpu_to_le32(net->token);
 	msg->port = cpu_to_le32(net->raw_port);
 	net->ready = !kt_ctrl_send(net, msg, KT_MSG_READY);
@@ -144,6 +179,7 @@ static void kt_server_msg(struct kt_net *net, const struct kt_msg *msg)
 			kt_server_setup(net, msg);
 		break;
 	case KT_MSG_FINISH:
+		kt_server_result(net, &msg->result);
 		server->drop = true;
 		break;
 	case KT_MSG_QUIT:
@@ -190,6 +226,12 @@ static int kt_server_drop(struct kt_server *server)
 {
 	struct kt_net *net = &server->net;
 
+	if (server->drop)
+		kt_server_broken(net, "the server has dropped the client");
+	else if (net->ctrl.event == DAT_CONNECTION_EVENT_TIMED_OUT)
+		kt_server_broken(net, "the client does not answer");
+	else
+		kt_server_broken(net, "the client has left");
 	kt_say(net->s, "client gone\n");
 	kt_net_free_conns(net);
 	kt_ctrl_free(net);
@@ -208,7 +250,10 @@ static bool kt_server_forgives(struct kt_server *server)
 
 	if (!server->client || READ_ONCE(net->err) == -ENODEV)
 		return false;
-	kt_say(net->s, "dropped: %s\n", net->why);
+	if (server->running)
+		kt_server_broken(net, net->why);
+	else
+		kt_say(net->s, "dropped: %s\n", net->why);
 	/* Nothing can go wrong with its connections after that. */
 	kt_net_free_conns(net);
 	kt_forgive(net);

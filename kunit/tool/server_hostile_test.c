@@ -178,7 +178,7 @@ static void server_outlives_garbage(struct kunit *test)
 static void server_outlives_wrong_order(struct kunit *test)
 {
 	static const enum kt_msg_type types[] = {
-		KT_MSG_READY, KT_MSG_START, KT_MSG_RESULT, KT_MSG_QUIT, 0, 255,
+		KT_MSG_READY, KT_MSG_START, KT_MSG_AGAIN, KT_MSG_QUIT, 0, 255,
 	};
 	struct kd_side *s, *beside = kd_open_param(test);
 	u16 port = server_up(beside);

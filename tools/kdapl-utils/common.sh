@@ -46,6 +46,20 @@ load()
 	die "cannot load $1: ${error##*: }"
 }
 
+# print_version MODULE...: print the version of the tools, and of those modules that are loaded.
+# $parts is where this file is.
+print_version()
+{
+	local m sys=${KDAPL_SYS:-/sys/module}
+
+	echo "$me $(cat "$parts/version" 2>/dev/null ||
+		sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$parts/../../dkms.conf")"
+	for m in "$@"; do
+		[ ! -d "$sys/$m" ] ||
+			echo "$m.ko $(cat "$sys/$m/version" 2>/dev/null || echo unknown), loaded"
+	done
+}
+
 # Print all adapters. KDAPL_IB stands for /sys/class/infiniband.
 all_ias()
 {

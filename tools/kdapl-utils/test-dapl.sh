@@ -58,7 +58,7 @@ steps()
 		RR) op='read' ;;
 		*) wrong "dapl: $side ${op:-}: SR, RW or RR is wanted" ;;
 		esac
-		case ${1-} in [0-9]*) bytes=$(number_of "$op" "$1") || exit; shift ;; esac
+		case ${1-} in [0-9]*) bytes=$(bytes_of "$op $1" "$1") || exit; shift ;; esac
 		case ${1-} in [0-9]*) segments=$(number_of "$op" "$1") || exit; shift ;; esac
 		# Skip -f, dapltest's flag for how to reap: upcalls need none.
 		while [ "${1-}" = -f ]; do shift; done
@@ -87,7 +87,9 @@ dapl_transactions()
 
 dapl_performance()
 {
-	local op=${1-} bytes=${2-4096} poll=0
+	local op=${1-} bytes poll=0
+
+	bytes=$(bytes_of "$op ${2-}" "${2-4096}") || exit
 
 	case $op in
 	SR) op='send' ;;
@@ -190,7 +192,7 @@ cmd_dapl()
 	'') wrong "dapl: -T TEST is missing" ;;
 	*) wrong "dapl -T $test: S, T, P, L, F or Q is wanted" ;;
 	esac
-	ia=${ia:-$(only_ia)} || exit
+	choose_ia
 	[ -z "$peer" ] || peer=$(address_of "$peer") || exit
 	open_device
 	case $test in

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""Imported by check-commands: the cases of kdapl-stat, with files in place of the kernel's."""
+"""check-commands: kdapl-stat, with files in place of the kernel's."""
 import json
-import pathlib
 import re
 import subprocess
 
-TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-ENVIRONMENT = {}
+from commands import TOP, environment, expect
 
 # What it refuses, with which status and what sentence.
 REFUSED = (
@@ -44,15 +42,6 @@ FILES = {
 }
 
 
-class Failed(Exception):
-    """What a test did not find as it should be."""
-
-
-def expect(condition, what):
-    if not condition:
-        raise Failed(what)
-
-
 def stat(work, arguments, there="proc"):
     """Call kdapl-stat where there is FILES and a disk. Return status and words."""
     proc, disk, block = work / "proc", work / "config/kdapl_blk/one", work / "block/kdapl7"
@@ -65,7 +54,7 @@ def stat(work, arguments, there="proc"):
                            ("address", "10.8.0.9"), ("stats", "requests sent   5")):
             (disk / name).write_text(text + "\n")
         (block / "stat").write_text("1000 0 8000 1500 10 0 80 40 0 0 0 0 0 0 0 3 9\n")
-    env = dict(ENVIRONMENT, KDAPL_PROC=str(work / there), KDAPL_BLK_CONFIGFS=str(work / "config"),
+    env = environment(KDAPL_PROC=str(work / there), KDAPL_BLK_CONFIGFS=str(work / "config"),
                       KDAPL_BLOCK=str(work / "block"), KDAPL_TRACING=str(work / "none"))
     done = subprocess.run([TOP / "tools/kdapl-stat", *arguments.split()], env=env, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -143,9 +132,8 @@ def metrics(work):
            "to count\n", "peers without kdapl.ko")
 
 
-def all_of(environment):
+def all_of():
     """Name, function and further arguments of each case; the first one is a directory."""
-    ENVIRONMENT.update(environment)
     for arguments, status, pattern in REFUSED:
         yield f"kdapl-stat {arguments}", refused, arguments, status, pattern
     yield "kdapl-stat, an operator's questions", answers

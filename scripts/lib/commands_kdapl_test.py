@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+"""check-commands: kdapl-test, as far as it does without its module."""
+import json
+import re
+import subprocess
+
+from commands import TOP, environment, expect
+
+# What kdapl-test refuses before it needs its module, with which status and what sentence; the
+# adapters are rxe0/1 and rxe1/1.
+REFUSED = (
+    ("", 2, "usage: "),
+    ("nosuch", 2, "there is no command nosuch"),
+    ("list -i nosuch/1", 1, "no adapter nosuch/1; there is rxe0/1 rxe1/1"),
+    ("list all", 2, "list: no argument is wanted"),
+    ("lat", 2, "lat: --peer HOST is missing"),
+    ("lat --peer 10.0.0.1", 1, r"several adapters \(rxe0/1 rxe1/1\); choose one"),
+    ("lat --peer 10.0.0.1 -i rxe2", 1, "no adapter rxe2; there is rxe0/1 rxe1/1"),
+    ("lat --peer 10.0.0.1 -s 1q", 2, "-s 1q: a number of bytes is wanted, such as 64, 4k"),
+    ("bw --peer 10.0.0.1 -s 64,", 2, "-s 64,: a size is missing at the end"),
+    ("bw --peer 10.0.0.1 --runs 0", 2, "--runs 0: a number is wanted"),
+    ("bw --peer 10.0.0.1 --over tcp", 2, "--over tcp: kdapl, verbs or both is wanted"),
+    ("server -a 10.0.0.1 -l size=big", 2, "-l size=big: a number of bytes is wanted"),
+    ("server -a 10.0.0.1 -i nosuch/1", 1, "no adapter nosuch/1; there is rxe0/1"),
+    ("dapl -T P -s 10.0.0.1 -D nosuch/1 SR", 1, "no adapter nosuch/1; there is rxe0/1"),
+    ("version all", 2, "version: no argument is wanted"),
+)
+
+
+def kdapl_test(work, arguments):
+    """Call kdapl-test where there are two adapters and no module."""
+    for name in "rxe0", "rxe1":
+        (work / "ib" / name / "ports/1").mkdir(parents=True, exist_ok=True)
+    env = environment(KDAPL_IB=str(work / "ib"), KDAPL_SYS=str(work), TMPDIR=str(work),
+                      KDAPL_TEST_DEVICE=str(work / "none"))
+    done = subprocess.run([TOP / "tools/kdapl-test", *arguments.split()], env=env, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=60, check=False)
+    return done.returncode, done.stdout
+
+
+def refused(work, arguments, wanted, pattern):
+    status, said = kdapl_test(work, arguments)
+    expect(status == wanted, f"status {status}: {said}")
+    expect(re.search(pattern, said), f"it says: {said}")
+    expect(not arguments or said.count("\n") == 1, f"it says more than a sentence: {said}")
+
+
+def version(work):
+    wanted = re.search(r'PACKAGE_VERSION="(.*)"', (TOP / "dkms.conf").read_text())[1]
+    (work / "kdapl_test").mkdir()
+    (work / "kdapl_test/version").write_text("0.0.1\n")
+    for how in "--version", "version":
+        said = kdapl_test(work, how)
+        expect(said == (0, f"kdapl-test {wanted}\nkdapl_test.ko 0.0.1, loaded\n"), said)
+
+
+# Runs of kdapl-test lat: one way, in ns. The first run of all is slow.
+LAT_RUNS = ((1, "kdapl", 9000), (1, "verbs", 2100), (2, "verbs", 2000), (2, "kdapl", 2300),
+            (3, "kdapl", 2200), (3, "verbs", 1900))
+SOURCE_FIGURES = """
+cd tools/kdapl-utils && me=kdapl-test work=$1 command=lat op=send ia=rxe0/1 peer=10.0.0.1
+for part in common test-figures test-plot; do . ./$part.sh || exit; done
+summarize && table && write_json "$work/json" && write_svg "$work/svg"
+"""
+
+
+def figures_agree(work):
+    """Table, JSON and plot show the same times, in units; the slow first run is no median."""
+    with open(work / "runs", "w", encoding="utf-8") as file:
+        for number, (run, over, p50) in enumerate(LAT_RUNS, 1):
+            file.write(f"over={over} op=send size=64 eps=1 run={run} ops=10 ns=100000 bytes=640 "
+                       f"n=10 min=1500 mean={p50} max=9000 p50={p50} p90={p50 + 100} "
+                       f"p99=5000 p999=9000 p9999=9000\n")
+            (work / f"hist.{number}").write_text(f"{p50} {p50 + 100} 9\n8960 9216 1\n")
+    done = subprocess.run(["bash", "-c", SOURCE_FIGURES, "bash", work], cwd=TOP, text=True,
+                          timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
+    expect(done.returncode == 0, f"status {done.returncode}: {done.stdout}")
+    table = [line.split() for line in done.stdout.splitlines()]
+    expect(done.stdout.startswith("us, one way ") and "p50 of 3 runs" in done.stdout,
+           f"table: {done.stdout}")
+    expect(table[1] == "kdapl send 64 30 1.50 2.30 2.20-9.00 2.40 5.00 9.00 9.00".split() and
+           table[2] == "verbs send 64 30 1.50 2.00 1.90-2.10 2.10 5.00 9.00 9.00".split(),
+           f"table: {done.stdout}")
+    found = json.loads((work / "json").read_text())
+    expect((found["time"], found["time_unit"]) == ("one way", "ns"), f"JSON: {found}")
+    expect([(r["over"], r["messages"], r["p50"], r["p50_from"], r["p50_to"])
+            for r in found["summary"]] ==
+           [("kdapl", 30, 2300, 2200, 9000), ("verbs", 30, 2000, 1900, 2100)], f"JSON: {found}")
+    expect([(r["run"], r["over"], r["p50"]) for r in found["runs"]] == list(LAT_RUNS) and
+           found["runs"][0]["histogram"] == [[9000, 9100, 9], [8960, 9216, 1]], f"JSON: {found}")
+    svg = (work / "svg").read_text()
+    labels = {axis: re.findall(rf'class="{axis}"[^>]*>([^<]*)<', svg) for axis in "xy"}
+    expect(labels == {"x": ["1 us", "2 us", "5 us", "10 us"],
+                      "y": ["0", "5", "10", "15", "20", "25", "30"]}, f"axes: {labels}")
+    expect("time one way" in svg, "the plot does not say what its times are")
