@@ -20,6 +20,7 @@ help:
 	@echo '  make [DESTDIR=...] install-dev    headers and kdapl.mk for consumers'
 	@echo '  make [DESTDIR=...] install-man    manual pages of the calls and events'
 	@echo '  make [DESTDIR=...] install-tools  kdapl-blk, kdapl-stat and kdapl-test, with pages'
+	@echo '  make [DESTDIR=...] install-isert  have kdapl_isert serve iSER in the place of ib_isert'
 	@echo '  dpkg-buildpackage -us -uc -b      Debian packages of all that, with DKMS'
 	@echo '  make dist           an archive to release, for dpkg-buildpackage or rpmbuild -ta'
 	@echo
@@ -116,6 +117,11 @@ install-man:
 	install -m 644 "$$dir"/man/man7/* "$(DESTDIR)/usr/share/man/man7" && \
 	install -m 644 "$$dir"/man/man9/* "$(DESTDIR)/usr/share/man/man9"
 
+# Where systemd, udev and modprobe look on every system; RPM has macros for these.
+UNITDIR ?= /lib/systemd/system
+UDEVRULESDIR ?= /lib/udev/rules.d
+MODPROBEDIR ?= /lib/modprobe.d
+
 # The administrator's tools are scripts.
 .PHONY: install-tools
 install-tools:
@@ -126,9 +132,15 @@ install-tools:
 		>"$(DESTDIR)/usr/share/kdapl-utils/version"
 	install -D -m 644 -t "$(DESTDIR)/usr/share/bash-completion/completions" \
 		tools/completion/*
-	install -D -m 644 -t "$(DESTDIR)/lib/systemd/system" tools/systemd/*.service
-	install -D -m 644 -t "$(DESTDIR)/lib/udev/rules.d" tools/udev/*.rules
-	install -D -m 644 -t "$(DESTDIR)/usr/share/man/man8" Documentation/*.8
+	install -D -m 644 -t "$(DESTDIR)$(UNITDIR)" tools/systemd/*.service
+	install -D -m 644 -t "$(DESTDIR)$(UDEVRULESDIR)" tools/udev/*.rules
+	install -D -m 644 -t "$(DESTDIR)/usr/share/man/man8" Documentation/kdapl-*.8
+
+# Where LIO asks for ib_isert, kdapl_isert is loaded first.
+.PHONY: install-isert
+install-isert:
+	install -D -m 644 -t "$(DESTDIR)$(MODPROBEDIR)" tools/modprobe.d/*.conf
+	install -D -m 644 -t "$(DESTDIR)/usr/share/man/man8" Documentation/kdapl_isert.8
 
 # List the files that DKMS needs: those of the modules, and of the suites that "kdapl-test
 # suites" builds for an adapter of one's own.

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# check-package: the RPMs, of the archive in $out.
+: "${top:=}" "${out:=}" "${version:=}"
+
+# rpm_packages: build RPMs from the archive, without what only RPM systems have
+rpm_packages()
+{
+	local page
+
+	page=$("$top/scripts/kernel/uml-kernel" source)/scripts/kernel-doc
+	rpmbuild -ta --nodeps --load "$top/scripts/lib/rpm-macros" \
+		--define "_topdir $out/rpm" --define "kernel_doc $page" \
+		"$out/kdapl-$version.tar.xz"
+	rpm -qlp "$out"/rpm/RPMS/noarch/kdapl-dkms-*.rpm |
+		grep -x "/usr/src/kdapl-$version/dkms.conf"
+	rpm -qlp "$out"/rpm/RPMS/noarch/kdapl-devel-*.rpm |
+		grep -x /usr/include/kdapl/dat/kdat.h
+	rpm -qlp "$out"/rpm/RPMS/noarch/kdapl-utils-*.rpm >"$out/utils"
+	grep -x /usr/sbin/kdapl-blk "$out/utils"
+	grep -x /usr/sbin/kdapl-stat "$out/utils"
+	grep -x /usr/sbin/kdapl-test "$out/utils"
+	grep -x /usr/share/kdapl-utils/stat.awk "$out/utils"
+	grep -x /usr/share/kdapl-utils/common.sh "$out/utils"
+	grep -x /usr/share/man/man8/kdapl-modules.8 "$out/utils"
+	grep -x /usr/lib/systemd/system-preset/80-kdapl.preset "$out/utils"
+	grep '/doc/.*/troubleshooting.rst$' "$out/utils"
+	rpm -qlp "$out"/rpm/RPMS/noarch/kdapl-isert-*.rpm >"$out/isert"
+	grep -x /usr/lib/modprobe.d/kdapl-isert.conf "$out/isert"
+	grep -x /usr/share/man/man8/kdapl_isert.8 "$out/isert"
+	[ "$(rpm -qp --changelog "$out"/rpm/RPMS/noarch/kdapl-utils-*.rpm |
+		grep -c -- "- $version-1")" -eq 1 ]
+	rpm_scriptlets
+}
+
+# rpm_scriptlets: what the RPM of the tools does with its units: enables them when it is
+# installed, and takes them away when it is removed, but not when it is upgraded
+rpm_scriptlets()
+{
+	local rpm=("$out"/rpm/RPMS/noarch/kdapl-utils-*.rpm) units state
+	local log=$out/systemctl.log dir=$out/fake
+
+	units='kdapl-blk.service kdapl-blk-shutdown.service kdapl-blk-target.service'
+	mkdir "$dir"
+	printf '#!/bin/sh\necho "$*" >>%s\n' "$log" >"$dir/systemctl"
+	chmod +x "$dir/systemctl"
+	for state in 'POSTIN 1' 'PREUN 1' 'PREUN 0'; do
+		rpm -qp --qf "%{${state% *}}" "${rpm[0]}" >"$dir/script"
+		PATH=$dir:$PATH sh "$dir/script" "${state#* }"
+	done
+	cat "$log"
+	diff "$log" <(printf '%s\n' "--no-reload preset $units" \
+		"--no-reload disable --now $units")
+}
+
+# rpmlint_clean: rpmlint finds nothing in the RPMs but what rpm/kdapl.rpmlintrc explains
+rpmlint_clean()
+{
+	rpmlint --rpmlintrc "$top/rpm/kdapl.rpmlintrc" "$out"/rpm/RPMS/noarch/*.rpm \
+		"$out"/rpm/SRPMS/*.rpm >"$out/rpmlint"
+	cat "$out/rpmlint"
+	grep ' 0 errors, 0 warnings,' "$out/rpmlint"
+}
