@@ -5,12 +5,45 @@
 # of the other parts.
 #
 # The saved file has lines "dir DIRECTORY", "put FILE VALUE", "link LINK DIRECTORY" and "on
-# FILE", separated by tabs, with names below configfs.
+# FILE", separated by tabs, with names below configfs. The name of an adapter is followed by
+# the GUID of its device, which it is found by when it has another name.
+
+# Print the GUID of the device of adapter $1.
+guid_of()
+{
+	cat "${KDAPL_IB:-/sys/class/infiniband}/${1%%/*}/node_guid" 2>/dev/null
+}
+
+# present_ia IA GUID: print the name that an adapter has now, which was saved so. An adapter that
+# has been replaced by another one of that name is given 10 s to appear before.
+present_ia()
+{
+	local ia found=() other
+
+	while read -r ia; do
+		[ "$(guid_of "$ia")" != "$2" ] || [ "${ia#*/}" != "${1#*/}" ] || found+=("$ia")
+	done <<<"$(all_ias)"
+	other=$(guid_of "$1")
+	# Software adapters upon VLANs of one device have one GUID.
+	if [ -z "$2" ] || [ "$other" = "$2" ]; then
+		echo "$1"
+	elif [ ${#found[@]} -eq 1 ]; then
+		echo "${found[0]}"
+	elif [ -z "$other" ]; then
+		die "there is no adapter $1, whose GUID is $2"
+	elif may_wait && [ "$SECONDS" -ge 10 ]; then
+		echo "$me: $1 has the GUID $other, and nobody has $2: it is taken all the same" >&2
+		echo "$1"
+	else
+		die "$1 is another adapter than the one saved, whose GUID is $2:" \
+			"\"restore --wait\" takes it after 10 s"
+	fi
+}
 
 # Print the attributes of directory $1 that can be set.
 save_attributes()
 {
-	local f
+	local f value guid
 
 	for f in "$1"/*; do
 		if [ ! -f "$f" ] || [ -L "$f" ]; then
@@ -20,7 +53,9 @@ save_attributes()
 		path | enable | connected | instance | discover) continue ;;
 		esac
 		[[ $(stat -c %A "$f") == -rw* ]] || continue
-		printf 'put\t%s\t%s\n' "${f#"$config"/}" "$(cat "$f")"
+		value=$(cat "$f") guid=
+		[ "${f##*/}" != ia ] || guid=$(guid_of "$value")
+		printf 'put\t%s\t%s\n' "${f#"$config"/}" "$value${guid:+$'\t'$guid}"
 	done
 }
 
@@ -91,7 +126,7 @@ cmd_save()
 	[ $# -eq 0 ] || wrong "save: no argument is wanted"
 	for mark in "$saved".left-out.*; do
 		[ ! -e "$mark" ] ||
-			die "$saved has more than was restored, for lack of keys: restore it first, or remove $mark"
+			die "$saved has more than was restored: restore it first, or remove $mark"
 	done
 	mkdir -p "$(dirname "$saved")" || exit
 	# The file has secrets in it.
@@ -118,7 +153,7 @@ restore_disk()
 # Make what one line says, unless it is there already.
 restore_line()
 {
-	local verb=$1 file=$config/$2 value=$3
+	local verb=$1 file=$config/$2 value=$3 guid
 
 	case $2 in
 	kdapl_blk/?* | kdapl_blk_tgt/?*) ;;
@@ -130,6 +165,14 @@ restore_line()
 	case $verb in
 	dir) [ -d "$file" ] || mkdir "$file" || die "cannot make $file" ;;
 	put)
+		if [ "${file##*/}" = ia ]; then
+			IFS=$'\t' read -r value guid <<<"$value"
+			if ! value=$(present_ia "$value" "$guid"); then
+				# A port that is in use stays.
+				[[ $2 != kdapl_blk_tgt/* ]] || rmdir "${file%/*}" 2>/dev/null
+				exit 1
+			fi
+		fi
 		[ "$(cat "$file")" = "$value" ] && return
 		# An error message may show the name of a key, but no other secret.
 		case $2=$3 in
@@ -149,18 +192,20 @@ restore_line()
 	esac
 }
 
-# mark_left_out WHAT DIRECTORY OWNER...: keep "save" from forgetting the owners in DIRECTORY,
-# which were not restored completely.
+# mark_left_out WHAT: keep "save" from forgetting what is not restored yet, exports or disks, or
+# all; with a second argument, from now on no more.
 mark_left_out()
 {
-	local mark=$saved.left-out.$1 in=$2/
+	local what
 
-	shift 2
-	if [[ " $*" == *" $in"* ]]; then
-		touch "$mark" || exit
-	else
-		rm -f "$mark"
-	fi
+	for what in exports disks; do
+		[ "${1:-$what}" = "$what" ] || continue
+		if [ $# -gt 1 ]; then
+			rm -f "$saved.left-out.$what"
+		else
+			touch "$saved.left-out.$what" || exit
+		fi
+	done
 }
 
 # restore_all [exports|disks]: make what was saved. Fails if not all of it can be made.
@@ -168,9 +213,11 @@ restore_all()
 {
 	local verb file value owner status=0 what=$1
 	# Disks and clients whose secrets cannot be set: without a secret they would be open.
+	# Disks and ports without their adapters are "away".
 	local -A shut=()
 
 	mark_log
+	mark_left_out "$what"
 	while IFS=$'\t' read -r verb file value; do
 		case $what$file in
 		exportskdapl_blk/* | diskskdapl_blk_tgt/*) continue ;;
@@ -181,15 +228,16 @@ restore_all()
 		link) owner=$value ;;
 		*) owner= ;;
 		esac
-		[ -z "$owner" ] || [ -z "${shut[$owner]-}" ] || continue
+		[ -z "${shut[${owner:--}]-}${shut[${file%/subsystems/*}]-}" ] &&
+			[ "${shut[${file%/*}]-}" != away ] || continue
 		(restore_line "$verb" "$file" "$value") && continue
 		status=1
 		case $verb$file in
-		put*/secret) shut[${file%/secret}]=1 ;;
+		put*/secret) shut[${file%/*}]=1 ;;
+		put*/ia) shut[${file%/*}]=away ;;
 		esac
 	done <"$saved"
-	[ "$what" = disks ] || mark_left_out exports kdapl_blk_tgt "${!shut[@]}"
-	[ "$what" = exports ] || mark_left_out disks kdapl_blk "${!shut[@]}"
+	[ "$status" -ne 0 ] || mark_left_out "$what" no_more
 	return $status
 }
 
