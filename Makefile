@@ -32,6 +32,7 @@ help:
 	@echo '      CPUS=8          of an smp guest'
 	@echo '      SOURCE=7.3      on a plain kernel of this series'
 	@echo '  make check-blk      the block device under fio, ext4 and dm-crypt'
+	@echo '  make check-boot     orders of adapters, addresses and services at boot'
 	@echo '  make check-iser     stock iSER initiators on LIO over kDAPL; KERNEL=plain or debug;'
 	@echo '                      without it also in QEMU; SHORT=1'
 	@echo '  make check-races    calls race while our modules are delayed at points from a SEED'
@@ -153,7 +154,7 @@ dkms-files:
 		! -name '*.o' ! -name '.*' ! -name '*.ko' ! -name '*.mod' ! -name '*.mod.c' \
 		! -name modules.order
 
-commands := check check-blk check-commands check-iser check-kernels check-package \
+commands := check check-blk check-boot check-commands check-iser check-kernels check-package \
 	check-races check-scale check-two-hosts check-vm bench bench-blk bench-fair bench-iser \
 	coverage demo dist docs fuzz fuzz-bounds lint litmus soak
 .PHONY: $(commands)

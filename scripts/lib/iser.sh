@@ -3,46 +3,58 @@
 # common.sh sets cache and top.
 # shellcheck disable=SC2154
 #
-# Sourced by check-iser and bench-iser after common.sh: Debian's open-iscsi and libiscsi
+# Sourced by check-iser and others after common.sh: Debian's open-iscsi, libiscsi and targetcli
 # for guests, unpacked and not installed.
 
-tools=$cache/iser-packages
-
-fetch_iser_tools()
+# fetch PLACE PACKAGE...: unpack packages of Debian to PLACE/packages, unless they are there
+fetch()
 {
-	local packages=(open-iscsi libopeniscsiusr libisns0 libiscsi-bin libiscsi7 libcunit1
-		sg3-utils) d
+	local place=$1 d
 
-	say "fetching open-iscsi and libiscsi"
-	packages+=("$(apt-cache depends sg3-utils |
-		sed -n 's/^ *Depends: \(libsgutils2.*\)/\1/p')")
-	rm -rf "$tools"
-	mkdir -p "$tools/debs"
+	shift
+	[ ! -e "$place/.complete" ] || return 0
+	# The lock is held until the script ends, which may be here for a second kernel.
+	lock "$place.lock" "it fetches $1"
+	[ ! -e "$place/.complete" ] || return 0
+	say "fetching $1"
+	rm -rf "$place"
+	mkdir -p "$place/debs"
 	(
-		cd "$tools/debs"
-		from_mirror apt-get -o APT::Sandbox::User=root -qq download \
-			"${packages[@]}"
+		cd "$place/debs"
+		from_mirror apt-get -o APT::Sandbox::User=root -qq download "$@"
 	) || return
-	for d in "$tools"/debs/*.deb; do
-		dpkg-deb -x "$d" "$tools/packages"
+	for d in "$place"/debs/*.deb; do
+		dpkg-deb -x "$d" "$place/packages"
 	done
-	rm -r "$tools/debs"
-	touch "$tools/.complete"
+	rm -r "$place/debs"
+	touch "$place/.complete"
 }
 
 # with_iser_tools DIR: put into DIR what a guest needs to be an initiator
 with_iser_tools()
 {
-	# A lock is held until the script ends, which may be here for a second kernel.
-	if [ ! -e "$tools/.complete" ]; then
-		lock "$tools.lock" "it fetches open-iscsi"
-		[ -e "$tools/.complete" ] || fetch_iser_tools || return
-	fi
+	local tools=$cache/iser-packages
+
+	[ -e "$tools/.complete" ] || fetch "$tools" open-iscsi libopeniscsiusr libisns0 \
+		libiscsi-bin libiscsi7 libcunit1 sg3-utils "$(apt-cache depends sg3-utils |
+		sed -n 's/^ *Depends: \(libsgutils2.*\)/\1/p')" || return
 	mkdir -p "$1"
 	rm -rf "$1/packages"
 	cp -al "$tools/packages" "$1/packages" 2>/dev/null ||
 		cp -r "$tools/packages" "$1/packages"
 	cp "$top/scripts/guest/iser.sh" "$1"
+}
+
+# with_targetcli DIR: put targetcli there, too, after with_iser_tools
+with_targetcli()
+{
+	local tools=$cache/targetcli-packages
+
+	fetch "$tools" targetcli-fb python3-rtslib-fb python3-configshell-fb python3-pyudev \
+		python3-urwid python3-six python3-pyparsing python3-gi gir1.2-glib-2.0 \
+		libgirepository-1.0-1 || return
+	cp -rl "$tools/packages/." "$1/packages" 2>/dev/null ||
+		cp -r --remove-destination "$tools/packages/." "$1/packages"
 }
 
 # for_uml KERNEL DIR: put into DIR what else a guest of User Mode Linux needs: in DIR/root
