@@ -72,29 +72,62 @@ static void ki_login_first(struct iscsi_login *login)
 }
 
 /*
- * Limit an offer in the @len bytes of @text to KI_DATA_LEN, for which buffers have room. Of
- * the lengths that both sides offer for what an initiator sends the lesser one counts, as RFC
- * 7145 has it; LIO agrees to any length, and so answers the limited offer. Return the new
- * length of @text.
+ * struct ki_limit - a key of which kdapl_isert takes less than LIO
+ * @max: the highest number
+ * @only: the only value, for a key that is no number
+ */
+struct ki_limit {
+	const char *key;
+	unsigned int max;
+	const char *only;
+};
+
+static const struct ki_limit ki_limits[] = {
+	/* Buffers have room for that. */
+	{ "TargetRecvDataSegmentLength=", .max = KI_DATA_LEN },
+	{ "MaxConnections=", .max = 1 },
+	{ "ErrorRecoveryLevel=", .max = 0 },
+	/* RFC 7145: none with iSER. */
+	{ "HeaderDigest=", .only = "None" },
+	{ "DataDigest=", .only = "None" },
+};
+
+/* Write to @text what is taken in the place of @value. Return whether that differs. */
+static bool ki_login_limit(const struct ki_limit *limit, const char *value, char text[12])
+{
+	unsigned int offer;
+
+	if (limit->only)
+		return strscpy(text, limit->only, 12) > 0 && strcmp(text, value);
+	snprintf(text, 12, "%u", limit->max);
+	return !kstrtouint(value, 0, &offer) && offer > limit->max;
+}
+
+/*
+ * Limit the offers in the @len bytes of @text, as ki_limits says. LIO agrees to more, or to
+ * what its portal group has, and so answers the limited offers. Return the new length of @text.
  */
 static u32 ki_login_offer(char *text, u32 len)
 {
-	static const char key[] = "TargetRecvDataSegmentLength=";
-	char *at, *value, *end = text + len;
-	unsigned int offer;
+	char *at, *value, *end = text + len, less[12];
+	const struct ki_limit *limit;
 	size_t old, new;
 
 	for (at = text; at < end; at += strlen(at) + 1) {
-		value = at + sizeof(key) - 1;
-		if (strncmp(at, key, sizeof(key) - 1) || kstrtouint(value, 0, &offer) ||
-		    offer <= KI_DATA_LEN)
-			continue;
-		old = strlen(value);
-		new = sizeof(__stringify(KI_DATA_LEN)) - 1;
-		memcpy(value, __stringify(KI_DATA_LEN), new);
-		memmove(value + new, value + old, end - value - old);
-		memset(end - (old - new), 0, old - new);
-		end -= old - new;
+		for (limit = ki_limits; limit < ki_limits + ARRAY_SIZE(ki_limits); limit++) {
+			value = at + strlen(limit->key);
+			if (strncmp(at, limit->key, value - at) ||
+			    !ki_login_limit(limit, value, less))
+				continue;
+			old = strlen(value);
+			new = strlen(less);
+			if (new > old)
+				continue;
+			memcpy(value, less, new);
+			memmove(value + new, value + old, end - value - old);
+			memset(end - (old - new), 0, old - new);
+			end -= old - new;
+		}
 	}
 	return end - text;
 }
