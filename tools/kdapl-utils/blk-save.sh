@@ -8,10 +8,10 @@
 # FILE", separated by tabs, with names below configfs. The name of an adapter is followed by
 # the GUID of its device, which it is found by when it has another name.
 
-# Print the GUID of the device of adapter $1.
+# Print the GUID of the device of adapter $1, if it has one.
 guid_of()
 {
-	cat "${KDAPL_IB:-/sys/class/infiniband}/${1%%/*}/node_guid" 2>/dev/null
+	sed '/^[0:]*$/d' "${KDAPL_IB:-/sys/class/infiniband}/${1%%/*}/node_guid" 2>/dev/null
 }
 
 # present_ia IA GUID: print the name that an adapter has now, which was saved so. An adapter that
