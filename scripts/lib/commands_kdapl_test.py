@@ -95,3 +95,11 @@ def figures_agree(work):
     expect(labels == {"x": ["1 us", "2 us", "5 us", "10 us"],
                       "y": ["0", "5", "10", "15", "20", "25", "30"]}, f"axes: {labels}")
     expect("time one way" in svg, "the plot does not say what its times are")
+
+
+def all_of():
+    """Name, function and further arguments of each case; the first one is a directory."""
+    for arguments, status, pattern in REFUSED:
+        yield f"kdapl-test {arguments}", refused, arguments, status, pattern
+    yield "kdapl-test --version", version
+    yield "kdapl-test lat: table, JSON and plot", figures_agree

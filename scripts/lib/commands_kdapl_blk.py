@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+"""check-commands: kdapl-blk, with files in place of the kernel's, and its units."""
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import time
+
+from commands import TOP, environment, expect
+
+# What kdapl-blk refuses before it does anything, with which status and what sentence; the
+# adapters are rxe0/1 and rxe1/1.
+REFUSED = (
+    ("", 2, "a command is wanted"),
+    ("nosuch", 2, "there is no command nosuch"),
+    ("-r", 2, "-r: a command is wanted before options"),
+    ("connect -a 10.0.0.1 --nosuch", 2, "connect: there is no option --nosuch"),
+    ("connect -q", 2, "connect: there is no option -q"),
+    ("connect -a", 2, "connect: -a wants a value"),
+    ("list -r", 2, "list takes no -r"),
+    ("list all", 2, "list: no argument is wanted"),
+    ("connect -s vol", 2, "connect: -a ADDRESS is missing"),
+    ("connect -a 10.0.0.1", 2, "connect: -s NAME is missing"),
+    ("connect -a 10.0.0.1 -s vol a b", 2, "connect: one name for the DISK is wanted"),
+    ("connect -a 10.0.0.1 -s vol a/b", 2, 'connect a/b: a name without "/"'),
+    ("connect -a 10.0.0.1 -s a/b", 2, '-s a/b: a name without "/" is wanted'),
+    ("connect -a 10.0.0.1 -s " + 64 * "x", 2, "63 bytes at most"),
+    ("connect -a 10.0.0.1 -s vol -p 0", 2, "-p 0: a number from 1 to 65535"),
+    ("connect -a 10.0.0.1 -s vol -n -1", 2, "-n -1: a number from 1 to 4294967295"),
+    ("connect -a 10.0.0.1 -s vol -u 1", 2, "-u 1: a UUID is wanted, as 0"),
+    ("connect -a 10.0.0.1 -s vol -o depth", 2, "-o depth: KEY=VALUE is wanted"),
+    ("connect -a 10.0.0.1 -s vol -o secret=short", 2, "secret=...: 16 to 64 bytes are"),
+    ("connect -a 10.0.0.1 -s vol -c a -c b", 2, "one -c CLIENT is wanted"),
+    ("connect --wait=long -a 10.0.0.1 -s vol", 2, "--wait=long: a number of seconds"),
+    ("connect -a 10.0.0.1 -s vol --wait 60", 2, "--wait=60 is how to wait for 60 seconds"),
+    ("connect -a 10.0.0.1 -s vol -o connected=1", 2, "connected=1: that is what the command"),
+    ("connect -a 10.0.0.1 -s vol", 1, r"several adapters \(rxe0/1 rxe1/1\); choose one"),
+    ("connect -a 10.0.0.1 -s vol -i mlx5_0/1", 1, "no adapter mlx5_0/1; there is rxe0/1"),
+    ("connect -a no.such.invalid -s vol -i rxe0/1", 1, "there is no host no.such.invalid"),
+    ("connect -a 10.0.0.300 -s vol -i rxe0/1", 1, "there is no host 10.0.0.300"),
+    ("connect -a 10.0.0.1 -s vol -i rxe0/1", 1, "disk one, /dev/kdapl7, is that volume al"),
+    ("connect -a 10.0.0.1 -s vol -n 2 -i rxe0/1 one", 1, "a disk one already, which is conn"),
+    ("discover", 2, "discover: -a ADDRESS is missing"),
+    ("discover all", 2, "discover: no argument is wanted"),
+    ("discover -a 10.0.0.1 -s vol", 2, "discover takes no -s"),
+    ("discover -a 10.0.0.1 -i mlx5_0/1", 1, "no adapter mlx5_0/1; there is rxe0/1"),
+    ("disconnect", 2, 'disconnect: one DISK is wanted, or "all"'),
+    ("disconnect two", 1, 'there is no disk two; see "kdapl-blk list"'),
+    ("disconnect /dev/kdapl8", 1, "there is no disk /dev/kdapl8"),
+    ("disconnect /dev/kdapl7p1", 1, "is a partition: name the disk, kdapl7"),
+    ("disconnect kdapl7", 1, "kdapl7 is one disk's name and another one's device"),
+    ("export", 2, "export: one PATH is wanted"),
+    ("export -c a -c b -c a /etc/passwd", 2, "-c a: this client is named twice"),
+    ("export /nonexistent", 1, "/nonexistent is not there"),
+    ("export /dev/null", 1, "/dev/null is no block device and no file"),
+    ("export -s vol -i rxe0/1", 1, "there is no subsystem vol to offer at another port"),
+    ("unexport", 2, "unexport: one NAME is wanted"),
+    ("unexport vol", 1, 'there is no subsystem "vol" here'),
+    ("stats two", 1, "there is no port or disk two"),
+    ("restore all", 2, 'restore: "exports" or "disks" is wanted'),
+    ("restore", 1, "there is no .*/saved; \"kdapl-blk save\" makes it"),
+    ("stop all", 2, 'stop: "exports" or "disks" is wanted'),
+    ("save all", 2, "save: no argument is wanted"),
+)
+
+
+def blk(work, arguments):
+    """Call kdapl-blk where there is one disk and no export. Return status and words."""
+    config, ib = work / "config", work / "ib"
+    if not config.exists():
+        for name in "ports", "subsystems", "clients":
+            (config / "kdapl_blk_tgt" / name).mkdir(parents=True)
+        for disk, device in ("one", "kdapl7"), ("kdapl7", "kdapl9"):
+            (config / "kdapl_blk" / disk).mkdir(parents=True)
+            for name, value in (("ia", "rxe0/1"), ("address", "10.0.0.1"),
+                                ("conn_qual", "5100"), ("subsystem", "vol"),
+                                ("namespace", "1"), ("state", "connected"),
+                                ("device", device), ("connected", "1"),
+                                ("uuid", 'a "quoted" \\ one'), ("client", "me"),
+                                ("stats", "requests sent   5\nqueues  2 of 2")):
+                (config / "kdapl_blk" / disk / name).write_text(value + "\n")
+        (config / "kdapl_blk/kdapl7/namespace").write_text("9\n")
+        for name in "rxe0", "rxe1":
+            (ib / name / "ports/1").mkdir(parents=True)
+    env = environment(KDAPL_BLK_CONFIGFS=str(config), KDAPL_IB=str(ib),
+                      KDAPL_BLK_SAVED=str(work / "saved"), KDAPL_BLK_STATE=str(work / "state"))
+    done = subprocess.run([TOP / "tools/kdapl-blk", *arguments.split()], env=env, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=60, check=False)
+    return done.returncode, done.stdout
+
+
+def refused(work, arguments, wanted, pattern):
+    """A sentence, the status that the manual promises, and nothing is done."""
+    blk(work, "list")
+    before = {p: p.is_file() and p.read_text() for p in work.rglob("*")}
+    status, said = blk(work, arguments)
+    expect(status == wanted, f"status {status}: {said}")
+    expect(re.search(pattern, said), f"it says: {said}")
+    expect(said.count("\n") == 1, f"it says more than a sentence: {said}")
+    after = {p: p.is_file() and p.read_text() for p in work.rglob("*")}
+    expect(before == after, f"it has changed {set(before.items()) ^ set(after.items())}")
+
+
+def tells(work):
+    """Tables with a header, JSON that a program can read, and one version."""
+    status, said = blk(work, "list")
+    expect(status == 0, f"list: status {status}")
+    expect(re.search(r"(?m)^DISK +DEVICE +SIZE +STATE ", said), f"list says: {said}")
+    expect(re.search(r"(?m)^one +/dev/kdapl7 +- +connected +vol ", said), f"list says: {said}")
+    found = json.loads(blk(work, "list --json")[1])
+    disk = [d for d in found["disks"] if d["disk"] == "one"][0]
+    expect(disk["uuid"] == 'a "quoted" \\ one' and disk["volume"] == 1, f"JSON: {disk}")
+    counts = json.loads(blk(work, "stats -j one")[1])["disks"]
+    expect(counts == {"one": {"requests sent": 5, "queues": "2 of 2"}}, f"JSON: {counts}")
+    version = re.search(r'PACKAGE_VERSION="(.*)"', (TOP / "dkms.conf").read_text())[1]
+    expect(blk(work, "--version")[1].startswith(f"kdapl-blk {version}\n"), "--version")
+
+
+def adapters_by_guid(work):
+    """What was saved finds its adapter by its GUID, and is not forgotten while it is away."""
+    blk(work, "list")
+    ib, disk = work / "ib", work / "config/kdapl_blk/one"
+    for path in [p for n in ("state", "stats", "device") for p in disk.parent.glob(f"*/{n}")]:
+        path.chmod(0o444)
+    for name in "rxe0", "rxe1":
+        (ib / name / "node_guid").write_text(f"the GUID of {name}\n")
+    for old, new, command, status, pattern, now in (
+            ("rxe0", "rxe0", "save", 0, "^$", "rxe0"),
+            ("rxe0", "rxe2", "restore disks", 0, "^$", "rxe2"),
+            ("rxe1", "rxe0", "restore disks", 0, "^$", "rxe2"),
+            ("rxe2", "../away", "restore disks", 1, "rxe0/1 is another adapter than", "rxe2"),
+            ("rxe0", "rxe0", "save", 1, "has more than was restored: restore it", "rxe2"),
+            ("rxe0", "rxe0", "restore --wait=30 disks", 0, "it is taken all the same", "rxe0")):
+        (ib / old).rename(ib / new)
+        done = blk(work, command)
+        expect(done[0] == status and re.search(pattern, done[1]), f"{command} says {done}")
+        expect((disk / "ia").read_text() == f"{now}/1\n", f"{command}: {disk / 'ia'}")
+
+
+def starts(unit):
+    return re.findall(r"(?m)^ExecStart=(.*)", unit)
+
+
+def disks_wait(work):
+    """The unit of the disks is not active before all are there, and no other waits for it.
+
+    systemd stops nothing of a unit that is not active when the host is shut down, so that is
+    left to one that is active from the beginning.
+    """
+    unit = (TOP / "tools/systemd/kdapl-blk.service").read_text()
+    expect(starts(unit) == ["/usr/sbin/kdapl-blk restore --wait disks"], starts(unit))
+    expect("\nType=oneshot\n" in unit, "it is active while it starts")
+    expect("\nDefaultDependencies=no\n" in unit, "multi-user.target waits for it")
+    expect(not re.search(r"(?m)^Before=(?!shutdown.target$)", unit), "others wait for it")
+    expect(not re.search(r"(?m)^ExecStop", unit), "it stops disks when it is not active")
+    stops = (TOP / "tools/systemd/kdapl-blk-shutdown.service").read_text()
+    expect(starts(stops) == ["/bin/true"], starts(stops))
+    expect("\nRemainAfterExit=yes\n" in stops, "it is not active")
+    expect("\nBefore=remote-fs-pre.target\n" in stops, "disks go before their mounts")
+    tool, log, ctl = work / "kdapl-blk", work / "log", work / "systemctl"
+    tool.write_text(f"#!/bin/sh\necho $* >>{log}\n")
+    stop = re.findall(r"(?m)^ExecStop=(.*)", stops)
+    expect(len(stop) == 1, f"it stops {stop}")
+    for state in "running", "stopping":
+        ctl.write_text(f"#!/bin/sh\necho {state}\n")
+        for path in tool, ctl:
+            path.chmod(0o755)
+        subprocess.run(shlex.split(stop[0].replace("/usr/sbin/kdapl-blk", str(tool))),
+                       timeout=60, check=True,
+                       env=environment(PATH=f"{work}:{os.environ['PATH']}"))
+    expect(log.read_text() == "stop disks\nstop -f disks\n", f"it has run: {log.read_text()}")
+
+
+def exports_later(work):
+    """What the unit starts succeeds although nothing can be restored yet, and tries again."""
+    tool, log = work / "kdapl-blk", work / "log"
+    tool.write_text(f"#!/bin/sh\nexec 2>/dev/null\necho $* >>{log}\n[ $(wc -l <{log}) -gt 1 ]\n")
+    tool.chmod(0o755)
+    unit = (TOP / "tools/systemd/kdapl-blk-target.service").read_text().replace(
+        "/usr/sbin/kdapl-blk", str(tool))
+    expect(len(starts(unit)) == 1, f"it starts {starts(unit)}")
+    done = subprocess.run(shlex.split(starts(unit)[0]), timeout=60, check=False)
+    expect(done.returncode == 0, f"status {done.returncode}")
+    until = time.monotonic() + 10
+    while log.read_text().count("\n") < 2 and time.monotonic() < until:
+        time.sleep(0.05)
+    expect(log.read_text() == "restore exports\nrestore --wait exports\n",
+           f"it has run: {log.read_text()}")
+    expect(re.search(rf"(?m)^ExecStopPost={re.escape(str(tool))} stop exports$", unit),
+           "it does not stop them")
+
+
+def units_in_order(work):
+    """What systemd makes of the units: it boots while disks are missing, and at the end of
+    all unmounts what is mounted before it takes the disks away."""
+    if os.geteuid() or not all(map(shutil.which, ("systemctl", "unshare", "mountpoint"))):
+        return
+    done = subprocess.run(["unshare", "-pfm", "--mount-proc", "-n", "-u", "bash",
+                           "scripts/lib/play-units.sh", str(work), "tools/systemd"], cwd=TOP,
+                          env=environment(), text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300,
+                          check=False)
+    expect(done.stdout.splitlines() == [
+        "multi-user active", "kdapl-blk-shutdown active", "kdapl-blk activating",
+        "kdapl-blk active", "kdapl-blk-shutdown inactive", "kdapl-blk-shutdown active",
+        "kdapl-blk activating", "restore --wait disks", "stop disks (mounted)",
+        "restore --wait disks", "stop -f disks"], f"it says: {done.stdout}")
+
+
+def verifies(work, name):
+    """systemd understands the unit."""
+    unit = (TOP / "tools/systemd" / name).read_text()
+    if shutil.which("systemd-analyze"):
+        (work / name).write_text(unit.replace("/usr/sbin/kdapl-blk", "/bin/true"))
+        said = subprocess.run(["systemd-analyze", "verify", "--man=no",
+                               str(work / name)], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False).stdout
+        expect(name not in said, f"systemd says: {said}")
+
+
+def all_of():
+    """Name, function and further arguments of each case; the first one is a directory."""
+    for arguments, status, pattern in REFUSED:
+        yield f"kdapl-blk {arguments}", refused, arguments, status, pattern
+    yield "kdapl-blk list, stats, --version", tells
+    yield "kdapl-blk restore and GUIDs", adapters_by_guid
+    yield "kdapl-blk.service", disks_wait
+    yield "kdapl-blk-target.service", exports_later
+    yield "systemd and kdapl-blk.service", units_in_order
+    for path in sorted((TOP / "tools/systemd").glob("*.service")):
+        yield f"{path.name} for systemd", verifies, path.name
