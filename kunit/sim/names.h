@@ -41,6 +41,14 @@
 	X(fail_qp)		/* times that ib_create_qp() fails */			\
 	X(max_qps)		/* ib_create_qp() fails when there are as many; 0: no */	\
 				/* limit */						\
+	/* Completions that are not what they should be, of connected QPs */		\
+	X(bad_send)		/* the so-many-th request from now on that has been */	\
+				/* executed completes with the status bad_status, which */	\
+				/* ends its QP */					\
+	X(bad_status)		/* see bad_send; ~0: it never completes, nor does what */	\
+				/* is behind it, until the QP is ended */		\
+	X(bad_recv)		/* the so-many-th message from now on ends both QPs, as */	\
+				/* its receive is of no use */				\
 	/* Messages */									\
 	X(stall_bytes)		/* a Send longer than this stops after as many bytes, */	\
 				/* with its receive taken, until this is 0 again */	\

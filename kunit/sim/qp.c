@@ -228,6 +228,7 @@ static void sim_qp_empty(struct sim_qp *qp)
 		sim_uncount(qp->dev, partial);
 	qp->stalled = false;
 	qp->unacked = false;
+	qp->hung = false;
 	qp->done = 0;
 	qp->lwqe_told = false;
 	spin_lock_irqsave(&qp->lock, flags);

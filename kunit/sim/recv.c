@@ -214,6 +214,7 @@ bool sim_flush(struct sim_qp *qp)
 		qp->stalled = false;
 	}
 	qp->unacked = false;
+	qp->hung = false;
 	if (!sim_flush_rx(qp))
 		return false;
 	for (i = 0; i < SIM_BATCH; i++) {

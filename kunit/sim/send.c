@@ -25,22 +25,39 @@ static enum ib_wc_opcode sim_wc_opcode(enum ib_wr_opcode opcode)
 	}
 }
 
+#define SIM_NEVER	U32_MAX		/* a value of bad_status */
+
+/* The status that a request completes with which was executed. */
+static u32 sim_executed(struct sim_qp *qp)
+{
+	if (qp->ib.qp_type != IB_QPT_RC || !sim_nth(qp->dev, bad_send))
+		return IB_WC_SUCCESS;
+	return sim_switch(qp->dev, bad_status);
+}
+
 /* Complete the request at the head; if in error, that ends the QP. */
 enum sim_result sim_complete(struct sim_qp *qp, struct sim_swqe *wqe,
 			     enum ib_wc_status status)
 {
-	bool failed = status != IB_WC_SUCCESS;
-	bool tell = failed || qp->sig_all || wqe->flags & IB_SEND_SIGNALED;
 	struct ib_wc wc = {
 		.wr_id = wqe->wr_id,
-		.status = status,
 		.opcode = sim_wc_opcode(wqe->opcode),
 		.byte_len = wqe->len,
 		.qp = &qp->ib,
 		.port_num = 1,
 	};
+	bool failed, tell;
 
+	if (status == IB_WC_SUCCESS)
+		status = sim_executed(qp);
+	failed = status != IB_WC_SUCCESS;
+	tell = failed || qp->sig_all || wqe->flags & IB_SEND_SIGNALED;
+	wc.status = status;
 	sim_unpark(qp);
+	if ((u32)status == SIM_NEVER) {
+		qp->hung = true;
+		return SIM_PARKED;
+	}
 	if (qp->stalled) {
 		sim_uncount(qp->dev, partial);
 		qp->stalled = false;
@@ -253,6 +270,9 @@ static enum sim_result sim_acked(struct sim_qp *qp, struct sim_swqe *wqe)
 static enum sim_result sim_send_end(struct sim_qp *qp, struct sim_qp *peer,
 				    struct sim_swqe *wqe)
 {
+	if (peer->ib.qp_type == IB_QPT_RC && sim_nth(peer->dev, bad_recv))
+		return sim_rx_refused(qp, peer, wqe, IB_WC_LOC_PROT_ERR,
+				      IB_WC_REM_OP_ERR);
 	if (wqe->opcode == IB_WR_SEND_WITH_INV &&
 	    !sim_mr_invalidate(peer->ib.pd, wqe->rkey))
 		return sim_rx_refused(qp, peer, wqe, IB_WC_LOC_PROT_ERR,
@@ -364,6 +384,8 @@ bool sim_qp_run(struct sim_qp *qp)
 		default:
 			return false;
 		}
+		if (qp->hung)
+			return false;
 		/* Pairs with sim_post_one(). */
 		if (smp_load_acquire(&qp->sq_tail) == qp->sq_head) {
 			if (READ_ONCE(qp->closing))

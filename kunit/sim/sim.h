@@ -289,6 +289,7 @@ struct sim_qp {
 	u32 done;			/* bytes of the request at the head */
 	bool stalled;			/* counted in partial */
 	bool unacked;			/* that at the head was received */
+	bool hung;			/* that at the head never completes */
 
 	struct sim_rq *rq;		/* own, or the SRQ's */
 	struct sim_rq own_rq;
@@ -349,10 +350,12 @@ static inline struct sim_qp *to_sim_qp(struct ib_qp *obj)
 
 #define sim_switch(dev, name)	READ_ONCE((dev)->sw[KDAPL_SIM_##name])
 #define sim_times(dev, name)	__sim_times(&(dev)->sw[KDAPL_SIM_##name])
+#define sim_nth(dev, name)	__sim_nth(&(dev)->sw[KDAPL_SIM_##name])
 #define sim_count(dev, name)	atomic_long_inc(&(dev)->count[KDAPL_SIM_N_##name])
 #define sim_uncount(dev, name)	atomic_long_dec(&(dev)->count[KDAPL_SIM_N_##name])
 
 bool __sim_times(u32 *sw);
+bool __sim_nth(u32 *sw);
 void sim_switch_init(void);
 void sim_switch_exit(void);
 void sim_switch_add(struct sim_dev *dev, const char *name);

@@ -25,6 +25,17 @@ bool __sim_times(u32 *sw)
 	return old;
 }
 
+/* Count down; true if that has led to 0. Context: any. */
+bool __sim_nth(u32 *sw)
+{
+	u32 old = READ_ONCE(*sw);
+
+	while (old)
+		if (try_cmpxchg(sw, &old, old - 1))
+			break;
+	return old == 1;
+}
+
 static void sim_set(struct sim_dev *dev, unsigned int which, u32 value)
 {
 	WRITE_ONCE(dev->sw[which], value);
