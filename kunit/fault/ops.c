@@ -22,21 +22,34 @@
  * @left: operations until the one that fails; 0: none fails
  * @err: what that operation returns
  * @only: count the operations of this thread only, unless NULL
+ * @others: count those of all other threads
  */
 static struct {
 	struct kd_hook device;
 	atomic_t left;
 	int err;
 	struct task_struct *only;
+	struct task_struct *others;
 } fault;
 
 void kdf_fail_operation(unsigned int nth, int err, struct task_struct *only)
 {
 	fault.err = err;
 	fault.only = only;
+	fault.others = NULL;
 	atomic_set(&fault.left, nth);
 }
 EXPORT_SYMBOL_GPL(kdf_fail_operation);
+
+/* Of what goes on in this thread nothing fails. */
+void kdf_fail_operation_of_others(unsigned int nth, int err)
+{
+	fault.err = err;
+	fault.only = NULL;
+	fault.others = current;
+	atomic_set(&fault.left, nth);
+}
+EXPORT_SYMBOL_GPL(kdf_fail_operation_of_others);
 
 unsigned int kdf_operations_left(void)
 {
@@ -54,6 +67,8 @@ EXPORT_SYMBOL_GPL(kdf_no_operation_left);
 static bool operation_fails(void)
 {
 	if (fault.only && (fault.only != current || !in_task()))
+		return false;
+	if (fault.others == current && in_task())
 		return false;
 	return atomic_dec_if_positive(&fault.left) == 0;
 }

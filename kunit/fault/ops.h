@@ -38,6 +38,7 @@ static inline unsigned int kdf_allocations_left(void)
 /* ---- Device operations --------------------------------------------------- */
 
 void kdf_fail_operation(unsigned int nth, int err, struct task_struct *only);
+void kdf_fail_operation_of_others(unsigned int nth, int err);
 unsigned int kdf_operations_left(void);
 bool kdf_no_operation_left(void *unused);
 void kdf_replace_operations(struct kunit *test, const char *ia);
