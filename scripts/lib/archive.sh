@@ -2,8 +2,9 @@
 # shellcheck shell=bash
 #
 # Sourced by what takes kernels from suites of Debian's archive that this machine is
-# not made of: newer kernels than its own. The archive is the one this machine's apt
-# has, the suites have lists of their own, and packages are only unpacked.
+# not made of: newer kernels than its own, and those for other processors. The archive is the
+# one this machine's apt has, the suites have lists of their own, and packages are only
+# unpacked.
 
 : "${self:=}" "${cache:=}" "${UNREACHABLE:=}"
 
@@ -11,7 +12,16 @@
 read -ra newer_suites <<<"${DEBIAN_SUITES:-sid trixie-backports}"
 
 archive=$cache/archive
+archive_options=()
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# archive_for ARCHITECTURE SUITE: from now on use this suite, for this architecture
+archive_for()
+{
+	archive=$cache/archive-$1
+	newer_suites=("$2")
+	archive_options=(-o "APT::Architecture=$1" -o "APT::Architectures::=$1")
+}
 
 # in_archive COMMAND ARGUMENT...: run a command of apt on the lists of these suites
 in_archive()
@@ -21,7 +31,8 @@ in_archive()
 		-o Dir::State::lists="$archive/lists" -o Dir::State::status=/dev/null \
 		-o Dir::Cache="$archive/cache" -o Dir::Cache::pkgcache=pkgcache.bin \
 		-o Dir::Cache::srcpkgcache=srcpkgcache.bin \
-		-o Acquire::Languages=none -o APT::Sandbox::User=root "${@:2}"
+		-o Acquire::Languages=none -o APT::Sandbox::User=root \
+		"${archive_options[@]}" "${@:2}"
 }
 
 # Print the address of Debian's archive, as this machine's apt has it.
@@ -117,11 +128,28 @@ archive_version()
 	in_archive apt-cache show --no-all-versions "$1" | sed -n 's/^Version: //p'
 }
 
-# archive_headers SERIES: the package of headers of the newest kernel of that series
+# archive_headers SERIES [FLAVOUR]: the package of headers of the newest kernel of that
+# series
 archive_headers()
 {
 	in_archive apt-cache pkgnames "linux-headers-$1." |
-		grep -E '^linux-headers-[0-9.]+\+deb[0-9]+-amd64$' | sort -V | tail -n 1
+		grep -E "^linux-headers-[0-9.]+\+deb[0-9]+-${2-amd64}\$" |
+		sort -V | tail -n 1 | grep .
+}
+
+# download_from_archive DIR PACKAGE...: download packages into DIR
+download_from_archive()
+{
+	mkdir -p "$1" || return
+	(cd "$1" && from_archive in_archive apt-get -qq download "${@:2}") || return "$UNREACHABLE"
+}
+
+# download_with_dependencies DIR PACKAGE...: the same with all that they depend on
+download_with_dependencies()
+{
+	mkdir -p "$1/partial" || return
+	from_archive in_archive apt-get -qq -o Dir::Cache::archives="$1" install \
+		--download-only --yes --no-install-recommends "${@:2}" || return "$UNREACHABLE"
 }
 
 # unpack_from_archive DIR PACKAGE...: download packages and unpack them into DIR
@@ -131,10 +159,10 @@ unpack_from_archive()
 
 	mkdir -p "$dir" || return
 	debs=$(mktemp -d "$archive/debs.XXXXXX")
-	if ! (cd "$debs" && from_archive in_archive apt-get -qq download "${@:2}"); then
+	download_from_archive "$debs" "${@:2}" || {
 		rm -rf "$debs"
 		return "$UNREACHABLE"
-	fi
+	}
 	for deb in "$debs"/*.deb; do
 		dpkg-deb -x "$deb" "$dir" || rc=$?
 	done

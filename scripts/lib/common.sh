@@ -25,14 +25,18 @@ uml_kernels=(plain debug)
 uml_smp_kernels=(smp smp-debug)
 debian_kernels=(6.1 6.12)
 smp_kernels=(smp-kasan smp-kcsan)
+# Debian's for other processors, by series and flavour
+foreign_kernels=(6.12-arm64 6.12-arm64-16k 6.12-s390x 6.12-powerpc64le 6.12-powerpc64le-64k)
 # shellcheck disable=SC2034
 module_flavours=("${uml_kernels[@]}" "${uml_smp_kernels[@]}" coverage lint "${debian_kernels[@]}"
-	"${smp_kernels[@]}")
+	"${smp_kernels[@]}" "${foreign_kernels[@]}")
 
 # shellcheck source=scripts/lib/deps.sh
 . "$top/scripts/lib/deps.sh"
 # shellcheck source=scripts/lib/arguments.sh
 . "$top/scripts/lib/arguments.sh"
+# shellcheck source=scripts/lib/foreign.sh
+. "$top/scripts/lib/foreign.sh"
 
 # say WORD...: tell what is done now, unless KDAPL_QUIET is set. Results go to stdout,
 # this does not.

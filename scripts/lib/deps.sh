@@ -13,6 +13,7 @@ DEPS_DOCS="python3-sphinx graphviz man-db mandoc"
 DEPS_STOCK="build-essential libelf-dev libssl-dev kmod xz-utils pahole"
 DEPS_PACKAGE="dkms dh-dkms debhelper lintian man-db linux-kbuild-6.1 rpm rpmlint git"
 DEPS_VM="qemu-system-x86 cpio"
+DEPS_FOREIGN_VM="qemu-system-arm qemu-system-misc qemu-system-ppc cpio"
 
 # The exit status of a script that failed because a mirror could not be reached.
 UNREACHABLE=75
