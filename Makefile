@@ -49,7 +49,11 @@ help:
 	@echo '  make check-two-hosts  a disk across a wire that loses packets, is pulled'
 	@echo '                      out, and whose ends are killed; KERNEL=6.12'
 	@echo '      PART=clients    one target and three client hosts, and what each gets'
-	@echo "Without running it, for all kernels that Debian's archive has, 7.x as well:"
+	@echo "In QEMU on other processors, on Debian's 6.12 for them:"
+	@echo '  make check-arch     suites on arm64, s390x and ppc64le, with cross compilers'
+	@echo '      KERNEL=6.12-arm64-16k SUITE=dto'
+	@echo "Without running it, for all kernels that Debian's archive has, 7.x as well, and for"
+	@echo 'other processors:'
 	@echo '  make check-kernels  build everything; prints a table'
 	@echo 'In a copy of this system:'
 	@echo '  make check-package  build the Debian packages, install, upgrade, use and'
@@ -154,9 +158,9 @@ dkms-files:
 		! -name '*.o' ! -name '.*' ! -name '*.ko' ! -name '*.mod' ! -name '*.mod.c' \
 		! -name modules.order
 
-commands := check check-blk check-boot check-commands check-iser check-kernels check-package \
-	check-races check-scale check-two-hosts check-vm bench bench-blk bench-fair bench-iser \
-	coverage demo dist docs fuzz fuzz-bounds lint litmus soak
+commands := check check-arch check-blk check-boot check-commands check-iser check-kernels \
+	check-package check-races check-scale check-two-hosts check-vm bench bench-blk bench-fair \
+	bench-iser coverage demo dist docs fuzz fuzz-bounds lint litmus soak
 .PHONY: $(commands)
 $(commands):
 	@scripts/$@
