@@ -18,7 +18,7 @@ keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 # archive_for ARCHITECTURE SUITE: from now on use this suite, for this architecture
 archive_for()
 {
-	archive=$cache/archive-$1
+	archive=$cache/archive-$1-$2
 	newer_suites=("$2")
 	archive_options=(-o "APT::Architecture=$1" -o "APT::Architectures::=$1")
 }
