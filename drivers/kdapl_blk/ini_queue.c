@@ -229,12 +229,16 @@ static int kbi_welcome_check(struct kbi_queue *queue)
 	    le16_to_cpu(welcome->version) > KBLK_VERSION_MAX ||
 	    le32_to_cpu(welcome->request_size) <
 	    sizeof(struct kblk_request) + KBLK_INLINE ||
-	    le32_to_cpu(welcome->max_transfer) < PAGE_SIZE ||
 	    le16_to_cpu(welcome->credits) <
 	    (features & KBLK_FEATURE_CREDITS ? 1 : 2) ||
 	    features & ~queue->features ||
 	    (features & KBLK_FEATURE_VOLUMES && ~features & KBI_VOLUMES_NEED))
 		return -EPROTO;
+	if (le32_to_cpu(welcome->max_transfer) < PAGE_SIZE) {
+		pr_err("%s: the target's max_transfer is %u bytes; a page here has %lu\n", name,
+		       le32_to_cpu(welcome->max_transfer), PAGE_SIZE);
+		return -EPROTO;
+	}
 	if (~features & KBLK_FEATURE_VOLUMES && queue->link->ndisks > 1) {
 		pr_err("%s: the target does not let volumes share connections any more\n",
 		       name);

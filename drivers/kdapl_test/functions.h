@@ -6,6 +6,7 @@
 #include "kdapl_test.h"
 
 #define KT_FN_ROOM	4096U		/* bytes of each of the two halves of the buffer */
+#define KT_FN_PAGES	DIV_ROUND_UP(2 * KT_FN_ROOM, PAGE_SIZE)	/* that hold the buffer */
 
 /*
  * struct kt_fn - an adapter that is open for one function; closing it frees the rest

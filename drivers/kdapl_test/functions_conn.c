@@ -232,12 +232,10 @@ static bool kt_fn_fmr(struct kt_fn *f)
 	DAT_LMR_HANDLE fmr;
 
 	memset(f->buf, 0x11, 1000);
-	return kt_fn_ok(f, dat_lmr_allocate(f->ia, f->pz, 2 * KT_FN_ROOM / PAGE_SIZE,
-					    DAT_LMR_SCOPE_PZ, &fmr),
-			"dat_lmr_allocate") &&
+	return kt_fn_ok(f, dat_lmr_allocate(f->ia, f->pz, KT_FN_PAGES, DAT_LMR_SCOPE_PZ,
+					    &fmr), "dat_lmr_allocate") &&
 	       kt_fn_pair(f, NULL) &&
-	       kt_fn_ok(f, dat_lmr_fmr(fmr, DAT_MEM_TYPE_VIRTUAL, region,
-				       2 * KT_FN_ROOM / PAGE_SIZE,
+	       kt_fn_ok(f, dat_lmr_fmr(fmr, DAT_MEM_TYPE_VIRTUAL, region, KT_FN_PAGES,
 				       DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, f->p,
 				       kt_fn_cookie(3), 0, &context, &key),
 			"dat_lmr_fmr") &&
