@@ -37,7 +37,7 @@ help:
 	@echo '                      without it also in QEMU; SHORT=1'
 	@echo '  make check-races    calls race while our modules are delayed at points from a SEED'
 	@echo '  make check-scale    thousands of connections and LMRs; what they cost'
-	@echo '  make soak           the random and the fault tests for an hour or more'
+	@echo '  make soak           random tests, faults, races and fuzzing for HOURS; a journal'
 	@echo '  make fuzz           search for inputs from outside that reach more; TARGET=blk_tgt'
 	@echo '  make fuzz-bounds    take checks of inputs out, and see the corpus notice'
 	@echo '  make coverage       lines of drivers/kdapl that the suites execute'
