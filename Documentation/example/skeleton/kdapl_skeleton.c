@@ -76,13 +76,23 @@ static bool skeleton_has(const char *name)
 	return false;
 }
 
+/* An adapter that goes says so on the EVD of its IA, before the notifier is called. */
+static bool skeleton_is_gone(struct skeleton *s)
+{
+	DAT_EVENT event;
+
+	while (dat_evd_dequeue(s->async_evd, &event) == DAT_SUCCESS)
+		if (event.event_number == DAT_ASYNC_ERROR_IA_CATASTROPHIC)
+			return true;
+	return false;
+}
+
 static void skeleton_close_gone(void)
 {
-	char now[DAT_NAME_MAX_LENGTH];
 	struct skeleton *s, *next;
 
 	list_for_each_entry_safe(s, next, &skeletons, link) {
-		if (DAT_GET_TYPE(kdat_ia_name(s->id, now)) != DAT_PROVIDER_NOT_FOUND)
+		if (!skeleton_is_gone(s))
 			continue;
 		pr_info("kdapl_skeleton: an adapter has gone\n");
 		skeleton_close(s);
