@@ -197,17 +197,16 @@ static int session(struct world *w)
 	if (!raw_start(w->r))
 		return -ECONNREFUSED;
 	err = log_in(w);
-	/* What is not answered well is no reason to go. */
 	if (err)
 		return err;
-	if ((err = ping(w)) == -ECONNRESET ||
-	    (err = text(w)) == -ECONNRESET ||
-	    (err = read(w, &w->solicited, "read")) == -ECONNRESET ||
-	    (err = write(w, &w->solicited, 0, "write")) == -ECONNRESET ||
-	    (err = write(w, &w->immediate, RAW_BLOCK, "immediate write")) == -ECONNRESET ||
-	    (err = read(w, &w->immediate, "read back")) == -ECONNRESET ||
-	    (err = read(w, &w->solicited, "read back")) == -ECONNRESET)
-		return err;
+	/* What is not answered well is no reason to go. */
+	if (ping(w) == -ECONNRESET || text(w) == -ECONNRESET ||
+	    read(w, &w->solicited, "read") == -ECONNRESET ||
+	    write(w, &w->solicited, 0, "write") == -ECONNRESET ||
+	    write(w, &w->immediate, RAW_BLOCK, "immediate write") == -ECONNRESET ||
+	    read(w, &w->immediate, "read back") == -ECONNRESET ||
+	    read(w, &w->solicited, "read back") == -ECONNRESET)
+		return -ECONNRESET;
 	return log_out(w);
 }
 
