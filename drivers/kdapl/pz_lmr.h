@@ -37,13 +37,13 @@ struct kdapl_pz;
  * @lkey: local key for the device
  * @shift: the device's address less the consumer's
  * @odd: segments must be translated by kdapl_sge_odd()
+ * @fmr: created by dat_lmr_allocate(), so it may be bound anew
  * @mr: the MR; NULL while @lkey is the PD's local_dma_lkey, while the MR is
  *	being replaced and once the device has left; @lock
  * @rmr_context: rkey for peers, 0 if none
  * @mem_type: type of the memory
  * @region: the consumer's description of the memory
  * @va_type: whether the consumer's addresses begin at zero
- * @fmr: created by dat_lmr_allocate()
  * @reserved: the reserved LMR of the IA
  * @max_pages: if @fmr, pages that @mr and @sgt have room for
  * @scope: if @fmr, who may use a binding
@@ -86,12 +86,12 @@ struct kdapl_lmr {
 	bool valid;
 	bool odd;
 	bool reserved;
+	bool fmr;			/* from dat_lmr_allocate */
 	DAT_RMR_CONTEXT rmr_context;
 
 	DAT_MEM_TYPE mem_type;
 	DAT_REGION_DESCRIPTION region;
 	DAT_VA_TYPE va_type;
-	bool fmr;			/* from dat_lmr_allocate */
 	int max_pages;
 	DAT_LMR_SCOPE scope;
 	u64 va;
@@ -157,7 +157,20 @@ static inline struct kdapl_lmr *kdapl_lmr_find(DAT_LMR_CONTEXT context)
 	if (unlikely(!obj || kdapl_type(obj) != DAT_HANDLE_TYPE_LMR))
 		return NULL;
 	lmr = container_of(obj, struct kdapl_lmr, obj);
-	return lmr->context == context ? lmr : NULL;
+	return READ_ONCE(lmr->context) == context ? lmr : NULL;
+}
+
+/*
+ * Is @lmr, which was found by @context and valid, still bound as it was? The caller has read its
+ * other members meanwhile. Whoever binds an LMR anew has found it invalid, and changes the context
+ * before it is valid again. litmus: lmr-again. Context: Any; inside an RCU read-side section.
+ */
+static inline bool kdapl_lmr_is_same(const struct kdapl_lmr *lmr, DAT_LMR_CONTEXT context)
+{
+	if (likely(!lmr->fmr))
+		return true;
+	smp_rmb();
+	return smp_load_acquire(&lmr->valid) && READ_ONCE(lmr->context) == context;
 }
 
 #endif

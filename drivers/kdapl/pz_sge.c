@@ -9,7 +9,8 @@
  *
  * There is no lock and no reference: the LMRs are found inside the RCU
  * read-side section of the posting call. lmr->valid is loaded with acquire
- * semantics and is stored last by the functions that set up an LMR. Mappings are
+ * semantics and is stored last by the functions that set up an LMR. An LMR that may have been
+ * invalidated and bound anew meanwhile is looked at once more (kdapl_lmr_is_same()). Mappings are
  * counted instead: pz_sg.c.
  *
  * dat_lmr_free() must find the posted work that names an LMR (mem_posted.c), so lmr->poster
@@ -195,6 +196,8 @@ DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, u64 poster, DAT_COUNT n,
 		sge[used].addr = iov[i].virtual_address + lmr->shift;
 		sge[used].length = iov[i].segment_length;
 		sge[used].lkey = lmr->lkey;
+		if (unlikely(!kdapl_lmr_is_same(lmr, iov[i].lmr_context)))
+			return kdapl_priv_error(DAT_PRIVILEGES_VIOLATION, priv);
 		if (unlikely(lmr->odd) &&
 		    !kdapl_sge_odd(pz, lmr, offset, i == n - 1 ||
 				   priv != DAT_MEM_PRIV_LOCAL_READ_FLAG, &sge[used]))

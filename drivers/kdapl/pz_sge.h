@@ -41,7 +41,7 @@ static __always_inline bool kdapl_sge_one(const struct kdapl_pz *pz, u64 poster,
 	sge->addr = iov->virtual_address + lmr->shift;
 	sge->length = len;
 	sge->lkey = lmr->lkey;
-	return true;
+	return kdapl_lmr_is_same(lmr, iov->lmr_context);
 }
 
 /* As kdapl_sge_build(). */
