@@ -154,7 +154,7 @@ static unsigned int recvs_left(void)
 
 static void walk(struct world *w, const struct way *way)
 {
-	unsigned int step = way->step * (stride ?: kd_slow_kernel() ? 9 : 4);
+	unsigned int step = way->step * (stride ?: kd_slow_kernel() ? 36 : 16);
 	unsigned int nth, failed = 0;
 	bool fired = true;
 	char what[64];

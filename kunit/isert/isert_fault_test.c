@@ -300,7 +300,7 @@ static bool is_whole(void *world)
 
 static void walk(struct world *w, const struct way *way)
 {
-	unsigned int step = way->step * (stride ?: kd_slow_kernel() ? 5 : 2);
+	unsigned int step = way->step * (stride ?: kd_slow_kernel() ? 25 : 10);
 	unsigned int nth, failed = 0;
 	bool fired = true;
 	char what[64];
