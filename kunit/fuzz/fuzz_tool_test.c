@@ -20,7 +20,7 @@
 #define RECVS	8
 
 enum kind {
-	K_HELLO, K_SETUP, K_TRANS, K_READY, K_START, K_FINISH, K_ALIVE, K_QUIT, K_RESULT, KINDS
+	K_HELLO, K_SETUP, K_TRANS, K_READY, K_START, K_FINISH, K_ALIVE, K_QUIT, K_AGAIN, KINDS
 };
 
 #define MSG	"\x04\x01\x01\x02\x04\x04"
@@ -35,7 +35,7 @@ static const struct fuzz_kind kinds[KINDS] = {
 	[K_FINISH] = { "finish", MSG, true },
 	[K_ALIVE] = { "alive", MSG, true },
 	[K_QUIT] = { "quit", MSG, true },
-	[K_RESULT] = { "result", MSG, true },
+	[K_AGAIN] = { "again", MSG, true },
 };
 
 static const char * const corpus[] = {
@@ -127,7 +127,7 @@ static void build(enum kind kind, struct kt_msg *msg)
 		[K_SETUP] = KT_MSG_SETUP, [K_TRANS] = KT_MSG_SETUP, [K_READY] = KT_MSG_READY,
 		[K_START] = KT_MSG_START, [K_FINISH] = KT_MSG_FINISH,
 		[K_ALIVE] = KT_MSG_ALIVE, [K_QUIT] = KT_MSG_QUIT,
-		[K_RESULT] = KT_MSG_RESULT,
+		[K_AGAIN] = KT_MSG_AGAIN,
 	};
 
 	memset(msg, 0, ROOM);
