@@ -140,6 +140,28 @@ def adapters_by_guid(work):
         expect((disk / "ia").read_text() == f"{now}/1\n", f"{command}: {disk / 'ia'}")
 
 
+def keeps_what_was_saved(work):
+    """A save while an adapter is away keeps its GUID. What connecting changes is not saved, and
+    a disk that is connected is not touched for it."""
+    blk(work, "list")
+    ib, disk = work / "ib", work / "config/kdapl_blk/one"
+    for path in [p for n in ("state", "stats", "device") for p in disk.parent.glob(f"*/{n}")]:
+        path.chmod(0o444)
+    (ib / "rxe0/node_guid").write_text("the GUID of rxe0\n")
+    (disk / "only_path").write_text("1\n")
+    expect(blk(work, "save")[0] == 0, "save")
+    before = (work / "saved").read_text()
+    expect("\tthe GUID of rxe0\n" in before, before)
+    (disk / "only_path").write_text("0\n")
+    (ib / "rxe0").rename(work / "away")
+    expect(blk(work, "save")[0] == 0, "save without the adapter")
+    expect((work / "saved").read_text() == before, (work / "saved").read_text())
+    (work / "away").rename(ib / "rxe0")
+    (work / "saved").write_text(before + "put\tkdapl_blk/one/only_path\t1\n")
+    expect(blk(work, "restore disks") == (0, ""), "restore")
+    expect((disk / "only_path").read_text() == "0\n", "it is changed")
+
+
 def starts(unit):
     return re.findall(r"(?m)^ExecStart=(.*)", unit)
 
@@ -227,6 +249,7 @@ def all_of():
         yield f"kdapl-blk {arguments}", refused, arguments, status, pattern
     yield "kdapl-blk list, stats, --version", tells
     yield "kdapl-blk restore and GUIDs", adapters_by_guid
+    yield "kdapl-blk save and restore once more", keeps_what_was_saved
     yield "kdapl-blk.service", disks_wait
     yield "kdapl-blk-target.service", exports_later
     yield "systemd and kdapl-blk.service", units_in_order

@@ -40,6 +40,13 @@ present_ia()
 	fi
 }
 
+# saved_guid FILE IA: print the GUID that the saved file has for the adapter in an attribute
+saved_guid()
+{
+	[ ! -r "$saved" ] || awk -F '\t' -v file="${1#"$config"/}" -v ia="$2" \
+		'$1 == "put" && $2 == file && $3 == ia { print $4 }' "$saved"
+}
+
 # Print the attributes of directory $1 that can be set.
 save_attributes()
 {
@@ -51,10 +58,16 @@ save_attributes()
 		fi
 		case ${f##*/} in
 		path | enable | connected | instance | discover) continue ;;
+		# It is about other disks at the moment of connecting: restore_disk().
+		only_path) continue ;;
 		esac
 		[[ $(stat -c %A "$f") == -rw* ]] || continue
 		value=$(cat "$f") guid=
-		[ "${f##*/}" != ia ] || guid=$(guid_of "$value")
+		if [ "${f##*/}" = ia ]; then
+			guid=$(guid_of "$value")
+			# The adapter may be away.
+			[ -n "$guid" ] || guid=$(saved_guid "$f" "$value")
+		fi
 		printf 'put\t%s\t%s\n' "${f#"$config"/}" "$value${guid:+$'\t'$guid}"
 	done
 }
@@ -165,6 +178,8 @@ restore_line()
 	case $verb in
 	dir) [ -d "$file" ] || mkdir "$file" || die "cannot make $file" ;;
 	put)
+		# Earlier versions saved it; a disk that is connected has another one.
+		[ "${file##*/}" != only_path ] || return 0
 		if [ "${file##*/}" = ia ]; then
 			IFS=$'\t' read -r value guid <<<"$value"
 			if ! value=$(present_ia "$value" "$guid"); then
