@@ -298,6 +298,9 @@ enum kbi_link_state {
  * @ia: the adapter
  * @ia_id: number of the adapter that was last opened, or 0; kbi_links_lock
  * @ia_ret: result of the last attempt to open @ia; the same error is not logged again
+ * @told: why the last attempt to connect has failed, as logged, or NULL; the same is not logged
+ *	again
+ * @told_status: what the target has said then
  * @async_evd: created with @ia
  * @pz: protection zone on @ia
  * @sync: DMA is not coherent, see dat_lmr_sync_*()
@@ -340,6 +343,8 @@ struct kbi_link {
 	DAT_IA_HANDLE ia;
 	DAT_UINT64 ia_id;
 	DAT_RETURN ia_ret;
+	const char *told;
+	u16 told_status;
 	DAT_EVD_HANDLE async_evd;
 	DAT_PZ_HANDLE pz;
 	bool sync;

@@ -229,6 +229,8 @@ static void kbi_link_go_live(struct kbi_link *link)
 	link->attempts = 0;
 	link->live_at = jiffies;
 	link->kept_alive = jiffies;
+	WRITE_ONCE(link->told, NULL);
+	link->told_status = KBLK_HELLO_OK;
 	kbi_queues_use(link, 1);
 	/*
 	 * Pairs with kbi_queue_lost(), which sets the state of its queue (a full barrier)

@@ -27,6 +27,16 @@
 
 /* ---- Loss ---------------------------------------------------------------- */
 
+/*
+ * Is @why, for which a connection in @state is lost, worth a line of the log? Attempts to connect
+ * go on until one succeeds, and most fail for the same reason.
+ */
+static bool kbi_is_news(struct kbi_link *link, int state, const char *why)
+{
+	/* litmus: none, a line more or less. */
+	return state != KBI_QUEUE_CONNECTING || xchg(&link->told, why) != why;
+}
+
 /**
  * kbi_queue_lost() - mark a connection as lost or no longer wanted
  * @queue: queue
@@ -42,7 +52,7 @@ void kbi_queue_lost(struct kbi_queue *queue, const char *why)
 
 	if (state == KBI_QUEUE_DEAD)
 		return;
-	if (why)
+	if (why && kbi_is_news(queue->link, state, why))
 		pr_warn_ratelimited("%s: queue %u: %s\n",
 				    queue->link->name,
 				    queue->index, why);
@@ -222,7 +232,10 @@ static int kbi_welcome_check(struct kbi_queue *queue)
 		return -EPROTO;
 	}
 	if (status != KBLK_HELLO_OK) {
-		pr_err("%s: the target refuses: %s\n", name, kblk_hello_text(status));
+		if (queue->link->told_status != status)
+			pr_err("%s: the target refuses: %s\n", name,
+			       kblk_hello_text(status));
+		queue->link->told_status = status;
 		return kblk_hello_errno(status);
 	}
 	if (le16_to_cpu(welcome->version) < KBLK_VERSION_MIN ||

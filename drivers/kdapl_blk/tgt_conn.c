@@ -341,9 +341,12 @@ static void kbt_refuse(struct kbt *kbt, DAT_CR_HANDLE cr,
 		       enum kblk_hello_status status)
 {
 	struct kblk_welcome welcome;
+	DAT_CR_PARAM param = { };
 
 	kbt_count(kbt, KBT_STAT_REFUSALS, 1);
-	pr_warn_ratelimited("connection request refused: %s\n", kblk_hello_text(status));
+	dat_cr_query(cr, DAT_CR_FIELD_ALL, &param);
+	pr_warn_ratelimited("%pISpc: connection request refused: %s\n",
+			    param.remote_ia_address_ptr, kblk_hello_text(status));
 	kbt_welcome(&welcome, KBLK_VERSION_MAX, status);
 	dat_cr_reject(cr, sizeof(welcome), &welcome);
 }
