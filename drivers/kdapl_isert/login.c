@@ -17,10 +17,11 @@
 #include "isert.h"
 
 /*
- * How long a peer may take in all when another one wants to log in, and at the least when many
+ * How long a peer may take in all when a few others want to log in, and at the least when many
  * do: LIO lets in one at a time
  */
 #define KI_HURRY	(5 * HZ)
+#define KI_HURRY_FEW	4
 #define KI_HURRY_MIN	(2 * HZ)
 
 /* Keep a login request for LIO, which reads it in ki_get_login_rx(). */
@@ -381,7 +382,8 @@ bool ki_login_waits(struct ki_conn *c)
  */
 void ki_login_watch(struct ki_conn *c, unsigned int waiting)
 {
-	unsigned long most = waiting ? max(KI_HURRY / waiting, KI_HURRY_MIN) : KI_SILENCE;
+	unsigned long most = waiting ? clamp(KI_HURRY * KI_HURRY_FEW / waiting,
+					     KI_HURRY_MIN, KI_HURRY) : KI_SILENCE;
 	const char *why = NULL;
 
 	spin_lock_bh(&c->lock);
