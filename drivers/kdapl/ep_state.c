@@ -84,11 +84,10 @@ DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state)
 
 /*
  * A posting call reads the PZ, limits, EVDs and peer's abilities of @ep before it takes
- * the ring's lock. Under the lock it sees whether there is a connection, but not whether
- * it is still the same one. The call is one RCU read-side section. So before @ep changes
- * or has another connection, wait for calls that began before the reset; and before it has a
- * connection, for calls that began before it was changed: usually they have ended long ago.
- * litmus: ep-reset. Context: Process context.
+ * the ring's lock. Under the lock it sees whether there is a connection, but not whether it is
+ * still the same one. The call is one RCU read-side section. So before @ep changes or has another
+ * connection, wait for calls that began before the reset; before it has one, for those that began
+ * before it was changed, too. Usually they have ended. litmus: ep-reset. Context: Process context.
  */
 void kdapl_ep_settle(struct kdapl_ep *ep)
 {
@@ -516,7 +515,6 @@ void kdapl_ep_check_cqs(struct kdapl_obj *obj)
 	struct kdapl_ep *ep = container_of(obj, struct kdapl_ep, obj);
 	unsigned long flags;
 
-	/* In one section: the Endpoint may have another connection, on other CQs, afterwards. */
 	spin_lock_irqsave(&ep->lock, flags);
 	if ((ep->recv_cq && READ_ONCE(ep->recv_cq->failed)) ||
 	    (ep->send_cq && READ_ONCE(ep->send_cq->failed)))

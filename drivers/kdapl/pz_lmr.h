@@ -162,14 +162,15 @@ static inline struct kdapl_lmr *kdapl_lmr_find(DAT_LMR_CONTEXT context)
 
 /*
  * Is @lmr, which was found by @context and valid, still bound as it was? The caller has read its
- * other members meanwhile. Whoever binds an LMR anew has found it invalid, and changes the context
- * before it is valid again. litmus: lmr-again. Context: Any; inside an RCU read-side section.
+ * other members meanwhile. Context: Any; inside an RCU read-side section.
  */
 static inline bool kdapl_lmr_is_same(const struct kdapl_lmr *lmr, DAT_LMR_CONTEXT context)
 {
 	if (likely(!lmr->fmr))
 		return true;
+	/* Whoever binds an LMR anew has found it invalid. litmus: lmr-again */
 	smp_rmb();
+	/* Pairs with kdapl_fmr_set(), which changes the context before. litmus: lmr-again */
 	return smp_load_acquire(&lmr->valid) && READ_ONCE(lmr->context) == context;
 }
 

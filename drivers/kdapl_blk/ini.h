@@ -95,8 +95,7 @@ enum { KBI_SLOT_BUSY };
 /*
  * struct kbi_slot - a request that may be outstanding
  * @flags: KBI_SLOT_BUSY
- * @use: use of the queue by the request's disk; NULL for an admin request on a queue that
- *	disks share
+ * @use: use of the queue by the request's disk; NULL for an admin request on a shared queue
  * @rq: request of the block layer, NULL for an admin request
  * @id: id of the request: round in the upper half, number of the slot in the lower
  * @pending: events that must happen before the slot is finished: the reply, and a local
@@ -288,8 +287,7 @@ enum kbi_link_state {
  * @asks: the link only asks for volumes, and its disk is attached to none
  * @state: enum kbi_link_state
  * @mutex: guards the connections, the times of attempts, and of each disk @shown, @quiesced,
- *	@identify, @nattached, @ends_link and the end of @gendisk; @routes change while the
- *	disk is quiesced
+ *	@identify, @nattached, @ends_link, the end of @gendisk; @routes of a disk that is quiesced
  * @lock: guards @disks, together with @mutex: changes hold both
  * @disks: disks that are attached, or are to be
  * @ndisks: number of @disks
@@ -298,9 +296,7 @@ enum kbi_link_state {
  * @ia: the adapter
  * @ia_id: number of the adapter that was last opened, or 0; kbi_links_lock
  * @ia_ret: result of the last attempt to open @ia; the same error is not logged again
- * @told: why the last attempt to connect has failed, as logged, or NULL; the same is not logged
- *	again
- * @told_status: what the target has said then
+ * @told, @told_status: why the last attempt to connect has failed, as logged, and the target's word
  * @async_evd: created with @ia
  * @pz: protection zone on @ia
  * @sync: DMA is not coherent, see dat_lmr_sync_*()
@@ -400,8 +396,7 @@ struct kbi_link {
  * @resized_at: when the block layer was last told of another size, jiffies
  * @lost_at: when the connections or the volume were lost, jiffies
  * @live_at: when the volume was last attached, jiffies
- * @attempts: attempts to attach the volume again, since it was attached, while the link is
- *	live
+ * @attempts: attempts to attach the volume again, since it was attached, with a live link
  * @detached: the target has detached the volume since it was last attached
  * @flaps: how often the target has detached the volume since it was attached for
  *	reconnect_max_ms
