@@ -16,6 +16,7 @@
 #include <linux/module.h>
 #include "../fault/ops.h"
 #include "../fault/steps.h"
+#include "../fault/ways.h"
 #include "blk_backing.h"
 #include "blk_fault_io.h"
 #include "blk_hosts.h"
@@ -23,7 +24,6 @@
 #include "blk_secret.h"
 #include "device.h"
 #include "files.h"
-#include "kdapl_sim.h"
 
 #define MOST_FAULTS	2000
 #define DISK		"/dev/kdapl0"
@@ -67,21 +67,25 @@ static int set_connected(struct world *w, const char *value)
 }
 
 /*
- * Connect the disk, use it, disconnect it. Return the first error; of @whole lives only
- * connecting may fail, as the target may be busy with the end of the life before.
+ * Connect the disk, use it, disconnect it; the @nth thing fails in @way, if any. Return the first
+ * error; of lives in which nothing fails only connecting may, as the target may be busy with the
+ * end of the life before.
  */
-static int life(struct world *w, bool whole)
+static int life(void *world, const struct kdf_way *way, unsigned int nth)
 {
+	struct world *w = world;
 	struct file *file;
 	int err;
 
+	if (way)
+		way->arm(way, nth);
 	err = set_connected(w, "1");
 	if (err)
 		return err;
 	file = kd_filp_open(DISK, O_RDWR, 0);
 	err = PTR_ERR_OR_ZERO(file);
 	if (!err) {
-		err = kdb_io_all(w, I_BDEV(file->f_mapping->host), whole);
+		err = kdb_io_all(w, I_BDEV(file->f_mapping->host), !way);
 		kd_filp_close(file);
 	}
 	KUNIT_EXPECT_EQ_MSG(w->test, set_connected(w, "0"), 0, "%s: cannot be disconnected",
@@ -91,91 +95,32 @@ static int life(struct world *w, bool whole)
 
 static bool is_whole(void *data)
 {
-	return !life(data, true);
+	return !life(data, NULL, 0);
 }
 
 /* ---- What fails ----------------------------------------------------------- */
 
-/*
- * struct way - a way to fail
- * @err: what the call returns, or the status that the request completes with
- * @timeout: of requests
- * @arm: have the @nth from now on fail
- * @left: have none fail any more; return 0 if one has
- * @step: how many faults to go forward
- */
-struct way {
-	const char *what;
-	int err;
-	const char *timeout;
-	void (*arm)(const struct way *way, unsigned int nth);
-	unsigned int (*left)(void);
-	unsigned int step;
-};
-
-static struct ib_device *adapter;
-
-static void arm_step(const struct way *way, unsigned int nth)
-{
-	kdf_fail_step(nth);
-}
-
-static void arm_operation(const struct way *way, unsigned int nth)
+static void arm_operation(const struct kdf_way *way, unsigned int nth)
 {
 	kdf_fail_operation(nth, way->err, NULL);
 }
 
-static void arm_send(const struct way *way, unsigned int nth)
+static void walk(struct world *w, const struct kdf_way *way)
 {
-	kdapl_sim_set(adapter, KDAPL_SIM_bad_status, way->err);
-	kdapl_sim_set(adapter, KDAPL_SIM_bad_send, nth);
-}
-
-static unsigned int sends_left(void)
-{
-	unsigned int left = kdapl_sim_get(adapter, KDAPL_SIM_bad_send);
-
-	kdapl_sim_set(adapter, KDAPL_SIM_bad_send, 0);
-	return left;
-}
-
-static void arm_recv(const struct way *way, unsigned int nth)
-{
-	kdapl_sim_set(adapter, KDAPL_SIM_bad_recv, nth);
-}
-
-static unsigned int recvs_left(void)
-{
-	unsigned int left = kdapl_sim_get(adapter, KDAPL_SIM_bad_recv);
-
-	kdapl_sim_set(adapter, KDAPL_SIM_bad_recv, 0);
-	return left;
-}
-
-static void walk(struct world *w, const struct way *way)
-{
-	unsigned int step = way->step * (stride ?: kd_slow_kernel() ? 36 : 16);
-	unsigned int nth, failed = 0;
-	bool fired = true;
-	char what[64];
-	int err;
+	struct kdf_walk walk = {
+		.test = w->test,
+		.world = w,
+		.life = life,
+		.is_whole = is_whole,
+		.broken = "the disk cannot be connected",
+		.stride = stride ?: kd_slow_kernel() ? 36 : 16,
+		.seed = seed,
+		.most = MOST_FAULTS,
+	};
 
 	KUNIT_ASSERT_EQ(w->test, 0, ini_put("timeout_ms", way->timeout));
-	w->what = what;
-	for (nth = 1 + seed % step; fired && nth < MOST_FAULTS; nth += step) {
-		snprintf(what, sizeof(what), "%s %u (%d)", way->what, nth, way->err);
-		way->arm(way, nth);
-		err = life(w, false);
-		fired = !way->left();
-		KUNIT_EXPECT_TRUE_MSG(w->test, fired || !err, "%s: %d, and none has failed",
-				      what, err);
-		failed += !!err;
-		KUNIT_EXPECT_TRUE_MSG(w->test, kd_wait_until(is_whole, w, KD_TIMEOUT_MS),
-				      "the disk cannot be connected after %s", what);
-	}
-	KUNIT_EXPECT_FALSE_MSG(w->test, fired, "%s %u", way->what, nth);
-	kunit_info(w->test, "%s (%d): up to %u, an error was told of %u", way->what, way->err,
-		   nth, failed);
+	w->what = walk.what;
+	kdf_walk(&walk, way);
 }
 
 /* ---- The modules ---------------------------------------------------------- */
@@ -223,7 +168,7 @@ static struct world *make_world(struct kunit *test, enum medium medium)
 	w->test = test;
 	w->what = "nothing";
 	kdb_io_begin(w);
-	adapter = kd_test_device(test, ia);
+	kdf_ways_begin(kd_test_device(test, ia));
 	kdf_replace_operations(test, ia);
 	kdf_count_holdings(&before);
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, expect_nothing_left, test));
@@ -262,8 +207,8 @@ static void begin(struct world *w)
 
 /* ---- Cases ---------------------------------------------------------------- */
 
-static const struct way any_step = {
-	"step", -ENOMEM, PATIENT, arm_step, kdf_steps_left, 1
+static const struct kdf_way any_step = {
+	"step", -ENOMEM, kdf_arm_step, kdf_steps_left, 1, PATIENT
 };
 
 static void blk_a_step_fails(struct kunit *test)
@@ -276,10 +221,10 @@ static void blk_a_step_fails(struct kunit *test)
 	kdf_show_steps(test);
 }
 
-static const struct way operations[] = {
-	{ "operation", -ENOMEM, PATIENT, arm_operation, kdf_operations_left, 1 },
-	{ "operation", -EINVAL, PATIENT, arm_operation, kdf_operations_left, 3 },
-	{ "operation", -EAGAIN, PATIENT, arm_operation, kdf_operations_left, 5 },
+static const struct kdf_way operations[] = {
+	{ "operation", -ENOMEM, arm_operation, kdf_operations_left, 1, PATIENT },
+	{ "operation", -EINVAL, arm_operation, kdf_operations_left, 3, PATIENT },
+	{ "operation", -EAGAIN, arm_operation, kdf_operations_left, 5, PATIENT },
 };
 
 static void blk_an_operation_fails(struct kunit *test)
@@ -293,17 +238,17 @@ static void blk_an_operation_fails(struct kunit *test)
 }
 
 /* All but the first come after requests that have been executed, or seem to. */
-static const struct way completions[] = {
-	{ "receive", 0, PATIENT, arm_recv, recvs_left, 1 },
-	{ "request", IB_WC_RETRY_EXC_ERR, PATIENT, arm_send, sends_left, 1 },
-	{ "request", IB_WC_WR_FLUSH_ERR, PATIENT, arm_send, sends_left, 2 },
-	{ "request", IB_WC_LOC_PROT_ERR, PATIENT, arm_send, sends_left, 5 },
-	{ "request", IB_WC_LOC_QP_OP_ERR, PATIENT, arm_send, sends_left, 5 },
-	{ "request", IB_WC_REM_ACCESS_ERR, PATIENT, arm_send, sends_left, 5 },
-	{ "request", IB_WC_REM_OP_ERR, PATIENT, arm_send, sends_left, 5 },
-	{ "request", IB_WC_RNR_RETRY_EXC_ERR, PATIENT, arm_send, sends_left, 5 },
-	{ "request", IB_WC_FATAL_ERR, PATIENT, arm_send, sends_left, 5 },
-	{ "request", IB_WC_GENERAL_ERR, PATIENT, arm_send, sends_left, 5 },
+static const struct kdf_way completions[] = {
+	{ "receive", 0, kdf_arm_recv, kdf_recvs_left, 1, PATIENT },
+	{ "request", IB_WC_RETRY_EXC_ERR, kdf_arm_send, kdf_sends_left, 1, PATIENT },
+	{ "request", IB_WC_WR_FLUSH_ERR, kdf_arm_send, kdf_sends_left, 2, PATIENT },
+	{ "request", IB_WC_LOC_PROT_ERR, kdf_arm_send, kdf_sends_left, 5, PATIENT },
+	{ "request", IB_WC_LOC_QP_OP_ERR, kdf_arm_send, kdf_sends_left, 5, PATIENT },
+	{ "request", IB_WC_REM_ACCESS_ERR, kdf_arm_send, kdf_sends_left, 5, PATIENT },
+	{ "request", IB_WC_REM_OP_ERR, kdf_arm_send, kdf_sends_left, 5, PATIENT },
+	{ "request", IB_WC_RNR_RETRY_EXC_ERR, kdf_arm_send, kdf_sends_left, 5, PATIENT },
+	{ "request", IB_WC_FATAL_ERR, kdf_arm_send, kdf_sends_left, 5, PATIENT },
+	{ "request", IB_WC_GENERAL_ERR, kdf_arm_send, kdf_sends_left, 5, PATIENT },
 };
 
 static void blk_completes_in_error(struct kunit *test)
@@ -317,8 +262,8 @@ static void blk_completes_in_error(struct kunit *test)
 }
 
 /* Requests of the disk time out then, and are sent again over another connection. */
-static const struct way never = {
-	"request that does not complete", ~0, "500", arm_send, sends_left, 2
+static const struct kdf_way never = {
+	"request that does not complete", ~0, kdf_arm_send, kdf_sends_left, 2, "500"
 };
 
 static void blk_never_completes(struct kunit *test)

@@ -11,8 +11,8 @@
 #include <scsi/scsi.h>
 #include "../fault/ops.h"
 #include "../fault/steps.h"
+#include "../fault/ways.h"
 #include "device.h"
-#include "kdapl_sim.h"
 #include "raw.h"
 #include "shell.h"
 
@@ -212,64 +212,15 @@ static int session(struct world *w)
 
 /* ---- What fails ----------------------------------------------------------- */
 
-/*
- * struct way - a way to fail
- * @err: what the call returns
- * @arm: have the @nth from now on fail
- * @left: have none fail any more; return 0 if one has
- * @step: how many faults to go forward
- */
-struct way {
-	const char *what;
-	int err;
-	void (*arm)(const struct way *way, unsigned int nth);
-	unsigned int (*left)(void);
-	unsigned int step;
-};
-
-static void arm_step(const struct way *way, unsigned int nth)
-{
-	kdf_fail_step(nth);
-}
-
 /* Operations of the case's own thread are the initiator's. */
-static void arm_operation(const struct way *way, unsigned int nth)
+static void arm_operation(const struct kdf_way *way, unsigned int nth)
 {
 	kdf_fail_operation_of_others(nth, way->err);
 }
 
-static struct ib_device *adapter;
+static const struct kdf_way any_step = { "step", -ENOMEM, kdf_arm_step, kdf_steps_left, 1 };
 
-static void arm_send(const struct way *way, unsigned int nth)
-{
-	kdapl_sim_set(adapter, KDAPL_SIM_bad_status, way->err);
-	kdapl_sim_set(adapter, KDAPL_SIM_bad_send, nth);
-}
-
-static unsigned int sends_left(void)
-{
-	unsigned int left = kdapl_sim_get(adapter, KDAPL_SIM_bad_send);
-
-	kdapl_sim_set(adapter, KDAPL_SIM_bad_send, 0);
-	return left;
-}
-
-static void arm_recv(const struct way *way, unsigned int nth)
-{
-	kdapl_sim_set(adapter, KDAPL_SIM_bad_recv, nth);
-}
-
-static unsigned int recvs_left(void)
-{
-	unsigned int left = kdapl_sim_get(adapter, KDAPL_SIM_bad_recv);
-
-	kdapl_sim_set(adapter, KDAPL_SIM_bad_recv, 0);
-	return left;
-}
-
-static const struct way any_step = { "step", -ENOMEM, arm_step, kdf_steps_left, 1 };
-
-static const struct way operations[] = {
+static const struct kdf_way operations[] = {
 	{ "operation", -ENOMEM, arm_operation, kdf_operations_left, 1 },
 	{ "operation", -EINVAL, arm_operation, kdf_operations_left, 3 },
 	{ "operation", -EAGAIN, arm_operation, kdf_operations_left, 5 },
@@ -279,8 +230,9 @@ static const struct way operations[] = {
  * A session, of which the @nth thing fails in @way, if any. The initiator's own memory is there
  * before: it is registered by requests as well.
  */
-static int life(struct world *w, const struct way *way, unsigned int nth)
+static int life(void *world, const struct kdf_way *way, unsigned int nth)
 {
+	struct world *w = world;
 	int err;
 
 	w->whole = !way;
@@ -298,28 +250,21 @@ static bool is_whole(void *world)
 	return !life(world, NULL, 0);
 }
 
-static void walk(struct world *w, const struct way *way)
+static void walk(struct world *w, const struct kdf_way *way)
 {
-	unsigned int step = way->step * (stride ?: kd_slow_kernel() ? 25 : 10);
-	unsigned int nth, failed = 0;
-	bool fired = true;
-	char what[64];
-	int err;
+	struct kdf_walk walk = {
+		.test = w->test,
+		.world = w,
+		.life = life,
+		.is_whole = is_whole,
+		.broken = "nobody can log in",
+		.stride = stride ?: kd_slow_kernel() ? 25 : 10,
+		.seed = seed,
+		.most = MOST_FAULTS,
+	};
 
-	w->what = what;
-	for (nth = 1 + seed % step; fired && nth < MOST_FAULTS; nth += step) {
-		snprintf(what, sizeof(what), "%s %u (%d)", way->what, nth, way->err);
-		err = life(w, way, nth);
-		fired = !way->left();
-		KUNIT_EXPECT_TRUE_MSG(w->test, fired || !err, "%s: %d, and none has failed",
-				      what, err);
-		failed += !!err;
-		KUNIT_EXPECT_TRUE_MSG(w->test, kd_wait_until(is_whole, w, KD_TIMEOUT_MS),
-				      "nobody can log in after %s", what);
-	}
-	KUNIT_EXPECT_FALSE_MSG(w->test, fired, "%s %u", way->what, nth);
-	kunit_info(w->test, "%s (%d): up to %u, an error was told of %u", way->what, way->err,
-		   nth, failed);
+	w->what = walk.what;
+	kdf_walk(&walk, way);
 }
 
 /* ---- Cases ---------------------------------------------------------------- */
@@ -348,7 +293,7 @@ static struct world *make_world(struct kunit *test)
 	w->immediate.lba = 16;
 	w->immediate.blocks = 1;
 	w->what = "nothing";
-	adapter = kd_test_device(test, *(const char * const *)test->param_value);
+	kdf_ways_begin(kd_test_device(test, *(const char * const *)test->param_value));
 	kdf_replace_operations(test, *(const char * const *)test->param_value);
 	/* The first session may leave more buffers than there were. */
 	KUNIT_ASSERT_TRUE(test, is_whole(w));
@@ -376,17 +321,17 @@ static void fault_in_an_operation(struct kunit *test)
 }
 
 /* Of either side; those of the target are a little more than half. */
-static const struct way completions[] = {
-	{ "receive", 0, arm_recv, recvs_left, 1 },
-	{ "request", IB_WC_RETRY_EXC_ERR, arm_send, sends_left, 1 },
-	{ "request", IB_WC_WR_FLUSH_ERR, arm_send, sends_left, 1 },
-	{ "request", IB_WC_LOC_PROT_ERR, arm_send, sends_left, 3 },
-	{ "request", IB_WC_LOC_QP_OP_ERR, arm_send, sends_left, 3 },
-	{ "request", IB_WC_REM_ACCESS_ERR, arm_send, sends_left, 3 },
-	{ "request", IB_WC_REM_OP_ERR, arm_send, sends_left, 3 },
-	{ "request", IB_WC_RNR_RETRY_EXC_ERR, arm_send, sends_left, 3 },
-	{ "request", IB_WC_FATAL_ERR, arm_send, sends_left, 3 },
-	{ "request", IB_WC_GENERAL_ERR, arm_send, sends_left, 3 },
+static const struct kdf_way completions[] = {
+	{ "receive", 0, kdf_arm_recv, kdf_recvs_left, 1 },
+	{ "request", IB_WC_RETRY_EXC_ERR, kdf_arm_send, kdf_sends_left, 1 },
+	{ "request", IB_WC_WR_FLUSH_ERR, kdf_arm_send, kdf_sends_left, 1 },
+	{ "request", IB_WC_LOC_PROT_ERR, kdf_arm_send, kdf_sends_left, 3 },
+	{ "request", IB_WC_LOC_QP_OP_ERR, kdf_arm_send, kdf_sends_left, 3 },
+	{ "request", IB_WC_REM_ACCESS_ERR, kdf_arm_send, kdf_sends_left, 3 },
+	{ "request", IB_WC_REM_OP_ERR, kdf_arm_send, kdf_sends_left, 3 },
+	{ "request", IB_WC_RNR_RETRY_EXC_ERR, kdf_arm_send, kdf_sends_left, 3 },
+	{ "request", IB_WC_FATAL_ERR, kdf_arm_send, kdf_sends_left, 3 },
+	{ "request", IB_WC_GENERAL_ERR, kdf_arm_send, kdf_sends_left, 3 },
 };
 
 static void fault_in_a_completion(struct kunit *test)
@@ -399,8 +344,8 @@ static void fault_in_a_completion(struct kunit *test)
 }
 
 /* The initiator loses its patience then, and LIO is rid of the session. */
-static const struct way never = {
-	"request that does not complete", ~0, arm_send, sends_left, 1
+static const struct kdf_way never = {
+	"request that does not complete", ~0, kdf_arm_send, kdf_sends_left, 1
 };
 
 static void fault_that_never_completes(struct kunit *test)
