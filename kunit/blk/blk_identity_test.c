@@ -448,36 +448,40 @@ static void blk_volume_is_below_a_loop(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, change_volume("echo 0 >read_only; echo " TGT_FILE " >path"));
 }
 
-/* Two halves of a file are two volumes. */
-static void blk_volume_is_a_part(struct kunit *test)
+/*
+ * Export the first 65536 bytes of the file, and what is behind byte @from, as two volumes. Return
+ * whether the second one is taken.
+ */
+static bool two_parts(struct kunit *test, unsigned int from)
 {
+	char command[64];
+	bool taken;
+
 	tgt_load(test);
 	if (shell("mknod /tmp/loop b 7 7; mknod /tmp/loop2 b 7 6;"
 		  " losetup --sizelimit 65536 /tmp/loop " TGT_FILE))
 		kunit_skip(test, "no loop device");
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, loops_end, NULL));
-	KUNIT_ASSERT_EQ(test, 0, shell("losetup -o 65536 /tmp/loop2 " TGT_FILE));
+	snprintf(command, sizeof(command), "losetup -o %u /tmp/loop2 " TGT_FILE, from);
+	KUNIT_ASSERT_EQ(test, 0, shell(command));
 	KUNIT_ASSERT_EQ(test, 0, change_volume("echo /tmp/loop >path"));
 	KUNIT_ASSERT_EQ(test, 0, shell("mkdir " OTHER_NS "; " OTHER_IS("/tmp/loop2")));
-	KUNIT_EXPECT_EQ(test, 0, shell(ENABLES_OTHER));
+	taken = !shell(ENABLES_OTHER);
 	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " OTHER_NS));
 	KUNIT_EXPECT_EQ(test, 0, change_volume("echo " TGT_FILE " >path"));
+	return taken;
+}
+
+/* Two halves of a file are two volumes. */
+static void blk_volume_is_a_part(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, two_parts(test, 65536));
 }
 
 /* Two parts of a file that have bytes in common cannot both be written. */
 static void blk_parts_overlap(struct kunit *test)
 {
-	tgt_load(test);
-	if (shell("mknod /tmp/loop b 7 7; mknod /tmp/loop2 b 7 6;"
-		  " losetup --sizelimit 65536 /tmp/loop " TGT_FILE))
-		kunit_skip(test, "no loop device");
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, loops_end, NULL));
-	KUNIT_ASSERT_EQ(test, 0, shell("losetup -o 65024 /tmp/loop2 " TGT_FILE));
-	KUNIT_ASSERT_EQ(test, 0, change_volume("echo /tmp/loop >path"));
-	KUNIT_ASSERT_EQ(test, 0, shell("mkdir " OTHER_NS "; " OTHER_IS("/tmp/loop2")));
-	KUNIT_EXPECT_NE(test, 0, shell(ENABLES_OTHER));
-	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " OTHER_NS));
-	KUNIT_EXPECT_EQ(test, 0, change_volume("echo " TGT_FILE " >path"));
+	KUNIT_EXPECT_FALSE(test, two_parts(test, 65024));
 }
 
 static struct kunit_case identity_cases[] = {
