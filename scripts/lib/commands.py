@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import subprocess
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -21,3 +22,19 @@ def environment(**more):
     kept = {k: v for k, v in os.environ.items()
             if not re.match("KDAPL_|MAKE|MFLAGS|SUITE$|KERNEL$|TIMEOUT$", k)}
     return {**kept, **more}
+
+
+def call_tool(name, arguments, **more):
+    """Call a tool with these variables. Return status and words."""
+    done = subprocess.run([TOP / "tools" / name, *arguments.split()], env=environment(**more),
+                          text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=60, check=False)
+    return done.returncode, done.stdout
+
+
+def expect_refusal(done, wanted, pattern, sentence=True):
+    """What call_tool() has returned is this status, and these words, which are a sentence."""
+    status, said = done
+    expect(status == wanted, f"status {status}: {said}")
+    expect(re.search(pattern, said), f"it says: {said}")
+    expect(not sentence or said.count("\n") == 1, f"it says more than a sentence: {said}")

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 
-from commands import TOP, environment, expect
+from commands import TOP, call_tool, environment, expect, expect_refusal
 
 # What kdapl-blk refuses before it does anything, with which status and what sentence; the
 # adapters are rxe0/1 and rxe1/1.
@@ -84,22 +84,15 @@ def blk(work, arguments):
         (config / "kdapl_blk/kdapl7/namespace").write_text("9\n")
         for name in "rxe0", "rxe1":
             (ib / name / "ports/1").mkdir(parents=True)
-    env = environment(KDAPL_BLK_CONFIGFS=str(config), KDAPL_IB=str(ib),
-                      KDAPL_BLK_SAVED=str(work / "saved"), KDAPL_BLK_STATE=str(work / "state"))
-    done = subprocess.run([TOP / "tools/kdapl-blk", *arguments.split()], env=env, text=True,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=60, check=False)
-    return done.returncode, done.stdout
+    return call_tool("kdapl-blk", arguments, KDAPL_BLK_CONFIGFS=str(config), KDAPL_IB=str(ib),
+                     KDAPL_BLK_SAVED=str(work / "saved"), KDAPL_BLK_STATE=str(work / "state"))
 
 
 def refused(work, arguments, wanted, pattern):
     """A sentence, the status that the manual promises, and nothing is done."""
     blk(work, "list")
     before = {p: p.is_file() and p.read_text() for p in work.rglob("*")}
-    status, said = blk(work, arguments)
-    expect(status == wanted, f"status {status}: {said}")
-    expect(re.search(pattern, said), f"it says: {said}")
-    expect(said.count("\n") == 1, f"it says more than a sentence: {said}")
+    expect_refusal(blk(work, arguments), wanted, pattern)
     after = {p: p.is_file() and p.read_text() for p in work.rglob("*")}
     expect(before == after, f"it has changed {set(before.items()) ^ set(after.items())}")
 

@@ -2,9 +2,8 @@
 """check-commands: kdapl-stat, with files in place of the kernel's."""
 import json
 import re
-import subprocess
 
-from commands import TOP, environment, expect
+from commands import call_tool, expect, expect_refusal
 
 # What it refuses, with which status and what sentence.
 REFUSED = (
@@ -54,19 +53,13 @@ def stat(work, arguments, there="proc"):
                            ("address", "10.8.0.9"), ("stats", "requests sent   5")):
             (disk / name).write_text(text + "\n")
         (block / "stat").write_text("1000 0 8000 1500 10 0 80 40 0 0 0 0 0 0 0 3 9\n")
-    env = environment(KDAPL_PROC=str(work / there), KDAPL_BLK_CONFIGFS=str(work / "config"),
-                      KDAPL_BLOCK=str(work / "block"), KDAPL_TRACING=str(work / "none"))
-    done = subprocess.run([TOP / "tools/kdapl-stat", *arguments.split()], env=env, text=True,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=60, check=False)
-    return done.returncode, done.stdout
+    return call_tool("kdapl-stat", arguments, KDAPL_PROC=str(work / there),
+                     KDAPL_BLK_CONFIGFS=str(work / "config"), KDAPL_BLOCK=str(work / "block"),
+                     KDAPL_TRACING=str(work / "none"))
 
 
 def refused(work, arguments, wanted, pattern):
-    status, said = stat(work, arguments)
-    expect(status == wanted, f"status {status}: {said}")
-    expect(re.search(pattern, said), f"it says: {said}")
-    expect(said.count("\n") == 1, f"it says more than a sentence: {said}")
+    expect_refusal(stat(work, arguments), wanted, pattern)
 
 
 def answers(work):

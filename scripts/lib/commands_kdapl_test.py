@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 
-from commands import TOP, environment, expect
+from commands import TOP, call_tool, expect, expect_refusal
 
 # What kdapl-test refuses before it needs its module, with which status and what sentence; the
 # adapters are rxe0/1 and rxe1/1.
@@ -31,19 +31,12 @@ def kdapl_test(work, arguments):
     """Call kdapl-test where there are two adapters and no module."""
     for name in "rxe0", "rxe1":
         (work / "ib" / name / "ports/1").mkdir(parents=True, exist_ok=True)
-    env = environment(KDAPL_IB=str(work / "ib"), KDAPL_SYS=str(work), TMPDIR=str(work),
-                      KDAPL_TEST_DEVICE=str(work / "none"))
-    done = subprocess.run([TOP / "tools/kdapl-test", *arguments.split()], env=env, text=True,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=60, check=False)
-    return done.returncode, done.stdout
+    return call_tool("kdapl-test", arguments, KDAPL_IB=str(work / "ib"), KDAPL_SYS=str(work),
+                     TMPDIR=str(work), KDAPL_TEST_DEVICE=str(work / "none"))
 
 
 def refused(work, arguments, wanted, pattern):
-    status, said = kdapl_test(work, arguments)
-    expect(status == wanted, f"status {status}: {said}")
-    expect(re.search(pattern, said), f"it says: {said}")
-    expect(not arguments or said.count("\n") == 1, f"it says more than a sentence: {said}")
+    expect_refusal(kdapl_test(work, arguments), wanted, pattern, sentence=arguments)
 
 
 def version(work):
