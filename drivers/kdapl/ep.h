@@ -249,4 +249,13 @@ DAT_RETURN kdapl_ep_free(struct kdapl_ep *ep, u32 refused);
 void kdapl_ep_finish(struct kdapl_ep *ep);
 void kdapl_ep_stop(struct kdapl_ep *ep, bool wait);
 
+/* Is @handle that of a connected Endpoint? Context: Any; inside an RCU read-side section. */
+static inline bool kdapl_ep_is_connected(u64 handle)
+{
+	const struct kdapl_ep *ep = kdapl_find((DAT_HANDLE)(uintptr_t)handle,
+					       DAT_HANDLE_TYPE_EP);
+
+	return ep && READ_ONCE(ep->state) == DAT_EP_STATE_CONNECTED;
+}
+
 #endif

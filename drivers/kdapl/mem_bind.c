@@ -290,14 +290,11 @@ static DAT_RETURN kdapl_rmr_open(struct kdapl_rmr *rmr,
 static bool kdapl_rmr_is_elsewhere(const struct kdapl_rmr *rmr, const struct kdapl_ep *ep)
 {
 	u64 handle = rmr->cur ? rmr->bound_on : 0;
-	struct kdapl_ep *owner;
 
 	lockdep_assert_held(&rmr->lock);
 
-	if (rmr->scope != DAT_RMR_SCOPE_EP || !handle || handle == ep->obj.handle)
-		return false;
-	owner = kdapl_find((DAT_HANDLE)(uintptr_t)handle, DAT_HANDLE_TYPE_EP);
-	return owner && READ_ONCE(owner->state) == DAT_EP_STATE_CONNECTED;
+	return rmr->scope == DAT_RMR_SCOPE_EP && handle && handle != ep->obj.handle &&
+	       kdapl_ep_is_connected(handle);
 }
 
 /*

@@ -46,13 +46,9 @@ enum kdapl_claim {
 static bool kdapl_lmr_elsewhere(struct kdapl_lmr *lmr, struct kdapl_ep *ep)
 {
 	u64 handle = READ_ONCE(lmr->ep_handle);
-	struct kdapl_ep *owner;
 
-	if (lmr->scope != DAT_LMR_SCOPE_EP || !READ_ONCE(lmr->bound) ||
-	    handle == ep->obj.handle)
-		return false;
-	owner = kdapl_find((DAT_HANDLE)(uintptr_t)handle, DAT_HANDLE_TYPE_EP);
-	return owner && READ_ONCE(owner->state) == DAT_EP_STATE_CONNECTED;
+	return lmr->scope == DAT_LMR_SCOPE_EP && READ_ONCE(lmr->bound) &&
+	       handle != ep->obj.handle && kdapl_ep_is_connected(handle);
 }
 
 /* Claim @lmr, and a dependency on it, for a request on @ep. */
