@@ -27,6 +27,20 @@
 static LIST_HEAD(kbi_links);
 static DEFINE_MUTEX(kbi_links_lock);
 
+/*
+ * Set the address of the target. The network device that is its scope may have come back with
+ * another number since. Return 0, or an error number, with the address unchanged.
+ */
+static int kbi_link_resolve(struct kbi_link *link, const char *address)
+{
+	struct sockaddr_storage target = { };
+	int err = inet_pton_with_scope(&init_net, AF_UNSPEC, address, NULL, &target);
+
+	if (!err)
+		link->target = target;
+	return err;
+}
+
 /* Make a link with the parameters of @disk. Return an error pointer on failure. */
 static struct kbi_link *kbi_link_make(struct kbi_disk *disk)
 {
@@ -35,9 +49,7 @@ static struct kbi_link *kbi_link_make(struct kbi_disk *disk)
 
 	if (!link)
 		return ERR_PTR(-ENOMEM);
-	/* kbi_link_open_ia() does so again. */
-	err = inet_pton_with_scope(&init_net, AF_UNSPEC, disk->params.address,
-				   NULL, &link->target);
+	err = kbi_link_resolve(link, disk->params.address);
 	if (err) {
 		kfree(link);
 		return ERR_PTR(err);
@@ -149,15 +161,12 @@ static bool kbi_link_has_opened(struct kbi_link *link, const char *name)
  */
 DAT_RETURN kbi_link_open_ia(struct kbi_link *link, DAT_COUNT qlen)
 {
-	struct sockaddr_storage target = { };
 	char name[DAT_NAME_MAX_LENGTH];
 	DAT_RETURN ret;
 
 	lockdep_assert_held(&link->mutex);
 
-	/* A network device that is the address's scope may have come back with another number. */
-	if (!inet_pton_with_scope(&init_net, AF_UNSPEC, link->params.address, NULL, &target))
-		link->target = target;
+	kbi_link_resolve(link, link->params.address);
 	kbi_link_ia(link, name);
 	/* DAT_HANDLE_NULL asks for a new EVD; the old handle is stale. */
 	link->async_evd = DAT_HANDLE_NULL;
