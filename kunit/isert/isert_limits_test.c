@@ -121,11 +121,13 @@ static void limits_logout_nobody_takes(struct kunit *test)
 /* ---- The thread of a portal ---------------------------------------------------------- */
 
 /*
+ * @armed: count
  * @freed: connections that the thread has given a buffer back of
  * @late: of them, how many after the first while a signal was pending
  */
 static struct {
 	struct kd_hook device;
+	bool armed;
 	unsigned int freed;
 	unsigned int late;
 } thread;
@@ -134,7 +136,7 @@ static struct {
 static int interrupt_thread(struct ib_srq *srq, const struct ib_recv_wr *wr,
 			    const struct ib_recv_wr **bad)
 {
-	if (!strcmp(current->comm, "iscsi_np")) {
+	if (thread.armed && !strcmp(current->comm, "iscsi_np")) {
 		if (thread.freed++)
 			thread.late += signal_pending(current);
 		else
@@ -148,47 +150,76 @@ static bool two_are_down(void *test)
 	return raw_sessions_with(test, "state=down") == 2;
 }
 
+/* Two are down, or the thread waits no longer: a login that stops is waited for 5 s. */
+static bool two_are_down_or_late(void *test)
+{
+	return two_are_down(test) || raw_sessions_with(test, "state=login") != 2;
+}
+
 static bool two_are_freed(void *unused)
 {
 	return thread.freed == 2;
 }
 
-/* Whom LIO interrupts, to disable a portal group, does not free all that have ended first. */
-static void limits_thread_is_interrupted(struct kunit *test)
+/*
+ * LIO lets in one at a time: have its thread wait for the rest of the login of @r[0], then for
+ * @r[1], with two behind them that have ended. Return whether it still does.
+ */
+static bool thread_waits(struct raw *other, struct raw *r[4])
 {
-	struct raw *other = raw_login(test), *r, *next, *ended[2];
+	struct kunit *test = other->s->test;
 	DAT_EVENT event;
 	u32 len;
 	int i;
 
-	/* All connect first, since the rest of a login is waited for no longer than 5 s. */
-	r = raw_connect(test);
-	next = raw_connect(test);
-	for (i = 0; i < 2; i++)
-		ended[i] = raw_connect(test);
-	/* LIO lets in one at a time: its thread waits with @next for the rest of this login. */
-	r->pdu[0] = raw_login_pdu(r, RAW_SOLICITED, &len);
-	((struct iscsi_login_req *)&r->pdu[0].hdr)->flags = ISCSI_OP_PARMS_NEGOTIATION_STAGE << 2;
-	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
-	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
-	next->pdu[0] = raw_login_pdu(next, RAW_SOLICITED, &len);
-	KUNIT_ASSERT_TRUE(test, raw_send(next, next->pdu, len));
-	for (i = 0; i < 2; i++) {
-		ended[i]->pdu[0] = raw_login_pdu(ended[i], RAW_SOLICITED, &len);
-		KUNIT_ASSERT_TRUE(test, raw_send(ended[i], ended[i]->pdu, len));
-		KUNIT_ASSERT_TRUE(test, kd_wait_event(ended[i]->s->req_evd, &event,
-						      KD_TIMEOUT_MS));
+	for (i = 0; i < 4; i++)
+		r[i] = raw_connect(test);
+	for (i = 0; i < 4; i++) {
+		r[i]->pdu[0] = raw_login_pdu(r[i], RAW_SOLICITED, &len);
+		if (!i)
+			((struct iscsi_login_req *)&r[0]->pdu[0].hdr)->flags =
+				ISCSI_OP_PARMS_NEGOTIATION_STAGE << 2;
+		KUNIT_ASSERT_TRUE(test, raw_send(r[i], r[i]->pdu, len));
+		if (!i)
+			KUNIT_ASSERT_TRUE(test, raw_receive(r[0], ISCSI_OP_LOGIN_RSP,
+							    KD_TIMEOUT_MS));
+		else
+			KUNIT_ASSERT_TRUE(test, kd_wait_event(r[i]->s->req_evd, &event,
+							      KD_TIMEOUT_MS));
 	}
 	/* What came before the answer to this was handled. */
 	raw_expect_alive(other);
-	for (i = 0; i < 2; i++)
-		dat_ep_disconnect(ended[i]->s->ep, DAT_CLOSE_ABRUPT_FLAG);
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(two_are_down, test, KD_TIMEOUT_MS));
+	for (i = 2; i < 4; i++)
+		dat_ep_disconnect(r[i]->s->ep, DAT_CLOSE_ABRUPT_FLAG);
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(two_are_down_or_late, test, KD_TIMEOUT_MS));
 	thread.freed = 0;
+	thread.armed = true;
+	return two_are_down(test) && raw_sessions_with(test, "state=login") == 2;
+}
+
+static bool other_is_alone(void *test)
+{
+	return raw_sessions_with(test, "state=[a-z]*") == 1;
+}
+
+/* Whom LIO interrupts, to disable a portal group, does not free all that have ended first. */
+static void limits_thread_is_interrupted(struct kunit *test)
+{
+	struct raw *other = raw_login(test), *r[4];
+	int i, tries = 0;
+
+	thread.armed = false;
 	thread.late = 0;
 	kd_hook(test, other->s->name, &thread.device)->ops.post_srq_recv = interrupt_thread;
-	raw_close(r);
-	KUNIT_EXPECT_TRUE(test, raw_receive(next, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
+	while (!thread_waits(other, r)) {
+		KUNIT_ASSERT_LT(test, ++tries, 10);
+		thread.armed = false;
+		for (i = 0; i < 4; i++)
+			raw_close(r[i]);
+		KUNIT_ASSERT_TRUE(test, kd_wait_until(other_is_alone, test, KD_TIMEOUT_MS));
+	}
+	raw_close(r[0]);
+	KUNIT_EXPECT_TRUE(test, raw_receive(r[1], ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(two_are_freed, NULL, KD_TIMEOUT_MS));
 	KUNIT_EXPECT_EQ(test, thread.late, 0);
 	raw_expect_alive(raw_login(test));
