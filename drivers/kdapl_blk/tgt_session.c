@@ -337,20 +337,24 @@ int kbt_flush_end(struct kbt_io *io, int err)
 
 /*
  * Make @ns another instance, and fail all sessions with unflushed writes: these may be lost,
- * whichever session has flushed. Context: any.
+ * whichever session has flushed. A writeback error that a file system has not marked as seen
+ * would be told again without end, so that is done here. Context: any.
  */
 void kbt_flush_failed(struct kbt_ns *ns, int err)
 {
 	u64 instance = get_random_u64();
 	struct kbt_session *session;
 	unsigned long flags;
+	errseq_t since;
 	int bucket;
 
 	pr_err_ratelimited("%s: cannot be flushed (%pe); clients that have not flushed what they wrote get errors\n",
 			   ns->path, ERR_PTR(err));
 	spin_lock_irqsave(&ns->lock, flags);
 	ns->instance = instance;
-	WRITE_ONCE(ns->wb_since, errseq_sample(&ns->file->f_mapping->wb_err));
+	since = ns->wb_since;
+	errseq_check_and_advance(&ns->file->f_mapping->wb_err, &since);
+	WRITE_ONCE(ns->wb_since, since);
 	hash_for_each(ns->sessions, bucket, session, link)
 		if (session->writer->flushed !=
 		    atomic64_read(&session->writer->written))

@@ -452,6 +452,10 @@ static void blk_fua_fails_beside_a_flush(struct kunit *test)
 	kd_filp_close(file);
 	kd_close(side);
 	kd_close(other);
+	/* All have been told, although the file system has not: tmpfs has nothing to flush. */
+	side = kdb_connected_client(test);
+	KUNIT_EXPECT_EQ(test, flush(side), KBLK_OK);
+	kd_close(side);
 }
 
 /*
