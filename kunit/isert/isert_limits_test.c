@@ -169,23 +169,16 @@ static bool thread_waits(struct raw *other, struct raw *r[4])
 {
 	struct kunit *test = other->s->test;
 	DAT_EVENT event;
-	u32 len;
 	int i;
 
 	for (i = 0; i < 4; i++)
 		r[i] = raw_connect(test);
-	for (i = 0; i < 4; i++) {
-		r[i]->pdu[0] = raw_login_pdu(r[i], RAW_SOLICITED, &len);
-		if (!i)
-			((struct iscsi_login_req *)&r[0]->pdu[0].hdr)->flags =
-				ISCSI_OP_PARMS_NEGOTIATION_STAGE << 2;
-		KUNIT_ASSERT_TRUE(test, raw_send(r[i], r[i]->pdu, len));
-		if (!i)
-			KUNIT_ASSERT_TRUE(test, raw_receive(r[0], ISCSI_OP_LOGIN_RSP,
-							    KD_TIMEOUT_MS));
-		else
-			KUNIT_ASSERT_TRUE(test, kd_wait_event(r[i]->s->req_evd, &event,
-							      KD_TIMEOUT_MS));
+	raw_request_login(r[0], RAW_SOLICITED, false);
+	KUNIT_ASSERT_TRUE(test, raw_receive(r[0], ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
+	for (i = 1; i < 4; i++) {
+		raw_request_login(r[i], RAW_SOLICITED, true);
+		KUNIT_ASSERT_TRUE(test, kd_wait_event(r[i]->s->req_evd, &event,
+						      KD_TIMEOUT_MS));
 	}
 	/* What came before the answer to this was handled. */
 	raw_expect_alive(other);

@@ -29,11 +29,8 @@ static struct raw *first_request(struct kunit *test)
 {
 	struct raw *r = raw_connect(test);
 	struct iscsi_login_rsp *rsp = (struct iscsi_login_rsp *)&r->got.hdr;
-	u32 len;
 
-	r->pdu[0] = raw_login_pdu(r, RAW_SOLICITED, &len);
-	r->pdu[0].hdr.flags = ISCSI_OP_PARMS_NEGOTIATION_STAGE << 2;
-	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+	raw_request_login(r, RAW_SOLICITED, false);
 	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
 	KUNIT_ASSERT_EQ(test, rsp->status_class, 0);
 	KUNIT_ASSERT_FALSE(test, rsp->flags & ISCSI_FLAG_LOGIN_TRANSIT);
@@ -149,7 +146,6 @@ static void steps_hosts_take_turns(struct kunit *test)
 {
 	const char *ia = *(const char * const *)test->param_value;
 	struct raw *stops[4], *r;
-	u32 len;
 	int i;
 
 	kd_skip_own(test, KD_NEEDS_BED);
@@ -158,15 +154,12 @@ static void steps_hosts_take_turns(struct kunit *test)
 		stops[i] = r;
 		if (kd_is_iwarp(r->s))
 			kunit_skip(test, "another address cannot be named");
-		r->pdu[0] = raw_login_pdu(r, RAW_SOLICITED, &len);
-		r->pdu[0].hdr.flags = ISCSI_OP_PARMS_NEGOTIATION_STAGE << 2;
-		KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+		raw_request_login(r, RAW_SOLICITED, false);
 	}
 	/* An address on the network of the device: rdma_cm takes no request from another one. */
 	kd_lie(test, htonl(10 << 24 | kd_bed_of(ia)->net << 16 | 100));
 	r = raw_connect(test);
-	r->pdu[0] = raw_login_pdu(r, RAW_SOLICITED, &len);
-	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+	raw_request_login(r, RAW_SOLICITED, true);
 	/* LIO answers one of those, and has taken another one. */
 	KUNIT_EXPECT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, 2 * KD_TIMEOUT_MS));
 	KUNIT_EXPECT_FALSE(test, raw_is_down(stops[ARRAY_SIZE(stops) - 1], 0));

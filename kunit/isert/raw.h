@@ -120,6 +120,7 @@ void raw_frame_comes(void *unused);
  */
 struct raw *raw_login(struct kunit *test);
 struct raw *raw_login_how(struct kunit *test, enum raw_how how);
+void raw_request_login(struct raw *r, enum raw_how how, bool whole);
 void raw_log_in(struct raw *r, enum raw_how how);
 struct raw_pdu *raw_build_login(struct raw *r, enum raw_how how, u32 *len);
 struct raw_pdu *raw_build(struct raw *r, u8 opcode);

@@ -94,15 +94,25 @@ struct raw_pdu *raw_build_login(struct raw *r, enum raw_how how, u32 *len)
 }
 EXPORT_SYMBOL_GPL(raw_build_login);
 
+/* Send the first request of a login; unless @whole, the target is to wait for a second one. */
+void raw_request_login(struct raw *r, enum raw_how how, bool whole)
+{
+	u32 len;
+
+	r->pdu[0] = raw_login_pdu(r, how, &len);
+	if (!whole)
+		r->pdu[0].hdr.flags = ISCSI_OP_PARMS_NEGOTIATION_STAGE << 2;
+	KUNIT_ASSERT_TRUE(r->s->test, raw_send(r, r->pdu, len));
+}
+EXPORT_SYMBOL_GPL(raw_request_login);
+
 /* Log in on a connection that is there. */
 void raw_log_in(struct raw *r, enum raw_how how)
 {
 	struct kunit *test = r->s->test;
 	struct iscsi_login_rsp *rsp;
-	u32 len;
 
-	r->pdu[0] = raw_login_pdu(r, how, &len);
-	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, len));
+	raw_request_login(r, how, true);
 	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
 	rsp = (struct iscsi_login_rsp *)&r->got.hdr;
 	KUNIT_ASSERT_EQ_MSG(test, rsp->status_class, 0, "status %#x", rsp->status_detail);
