@@ -48,6 +48,7 @@ struct kdapl_sinks {
 struct kdapl_sink_wr {
 	struct ib_reg_wr reg;
 	u64 addr;			/* address of the sink in its LMR */
+	DAT_LMR_CONTEXT context;
 };
 
 static struct kdapl_sinks *kdapl_sinks_new(struct kdapl_ep *ep)
@@ -150,6 +151,7 @@ DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 		.reg.wr.next = &read->wr,
 		.reg.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
 		.addr = sink->virtual_address,
+		.context = sink->lmr_context,
 	};
 	struct kdapl_lmr *lmr = kdapl_lmr_find(sink->lmr_context);
 	u32 len = read->wr.sg_list->length;
@@ -177,11 +179,11 @@ DAT_RETURN kdapl_sink_post(struct kdapl_ep *ep, struct ib_rdma_wr *read,
 }
 
 /*
- * Fill sinks->sgt with the pages of a sink in an LMR or a mapping. Return -ENOENT if the
- * LMR has changed since the segment was checked.
+ * Fill sinks->sgt with the pages of the sink of @to in an LMR or a mapping. Return -ENOENT if
+ * the LMR was bound anew since the segment was checked: that memory may not be for writing.
  */
 static int kdapl_sink_slice(struct kdapl_sinks *sinks, struct kdapl_obj *mem,
-			    u64 addr, u64 len)
+			    const struct kdapl_sink_wr *to, u64 len)
 {
 	struct kdapl_lmr *lmr = container_of(mem, struct kdapl_lmr, obj);
 	struct scatterlist *sg = sinks->sgt.sgl;
@@ -190,14 +192,15 @@ static int kdapl_sink_slice(struct kdapl_sinks *sinks, struct kdapl_obj *mem,
 	u64 offset;
 
 	if (kdapl_type(mem) == KDAPL_TYPE_SG || lmr->reserved) {
-		sg_dma_address(sg) = addr;
+		sg_dma_address(sg) = to->addr;
 		sg_dma_len(sg) = len;
 		sinks->sgt.nents = 1;
 		return 0;
 	}
 	spin_lock_irqsave(&lmr->lock, flags);
-	offset = addr - lmr->base;
-	if (lmr->valid && offset <= lmr->len && len <= lmr->len - offset)
+	offset = to->addr - lmr->base;
+	if (lmr->valid && lmr->context == to->context &&
+	    offset <= lmr->len && len <= lmr->len - offset)
 		err = kdapl_region_slice(lmr, offset, len, &sinks->sgt,
 					 sinks->max_pages);
 	spin_unlock_irqrestore(&lmr->lock, flags);
@@ -245,11 +248,11 @@ DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	/* Without a queue pair the Read is flushed. */
 	if (!sq->qp && !ep->deferred)
 		return DAT_SUCCESS;
-	/* The EP was reconnected since kdapl_sink_needed(), without RDMA Reads. */
+	/* Does not happen, as kdapl_ep_settle() waits for posts that have seen another connection. */
 	if (!sinks)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_CREDITS);
-	err = kdapl_sink_slice(sinks, mem, to->addr, sge->length);
+	err = kdapl_sink_slice(sinks, mem, to, sge->length);
 	if (err == -ENOENT)
 		return DAT_ERROR(DAT_PRIVILEGES_VIOLATION,
 				 DAT_PRIVILEGES_WRITE);

@@ -6,6 +6,9 @@
 #include <linux/module.h>
 #include <linux/scatterlist.h>
 #include <dat/kdat_linux.h>
+#include "handle.h"
+#include "probe.h"
+#include "pz_lmr.h"
 #include "sink_adapter.h"
 
 #define PIECES	64			/* of 512 bytes */
@@ -165,6 +168,46 @@ static void read_into_fmr_and_reserved(struct kunit *test)
 	ib_dma_unmap_single(adapter.device.dev, dma, PAGE_SIZE, DMA_FROM_DEVICE);
 	KUNIT_EXPECT_TRUE(test, kd_is_filled(va + 500, 100, 1));
 	expect_reads(test, 2);
+}
+
+static void bind_anew(void *data)
+{
+	struct kdapl_lmr *lmr = data;
+
+	WRITE_ONCE(lmr->context, lmr->context + (1U << KDAPL_INDEX_BITS));
+}
+
+/*
+ * The LMR is bound anew when a Read has been checked, up to the lock of its queue: that
+ * memory may be none that the peer's answer may be written to.
+ */
+static void L1_sink_is_bound_anew(struct kunit *test)
+{
+	struct mem_pair c = adapter_pair(test, 8);
+	DAT_PADDR page = virt_to_phys(c.p->buf->va) & PAGE_MASK;
+	DAT_REGION_DESCRIPTION desc = { .for_physical = &page };
+	DAT_LMR_TRIPLET seg = { .segment_length = 100 };
+	DAT_RMR_TRIPLET from = kd_remote(c.a->buf, 0, 100);
+	struct kdapl_lmr *lmr;
+	DAT_RMR_CONTEXT rkey;
+	DAT_LMR_HANDLE handle;
+	DAT_RETURN ret;
+
+	KD_ASSERT_OK(test, dat_lmr_allocate(c.p->ia, c.p->pz, 1, DAT_LMR_SCOPE_PZ, &handle));
+	KD_ASSERT_OK(test, dat_lmr_fmr(handle, DAT_MEM_TYPE_PHYSICAL, desc, 1, LOCAL,
+				       DAT_VA_TYPE_ZB, c.p->ep, kd_cookie(1), 0,
+				       &seg.lmr_context, &rkey));
+	kd_expect_dto(test, c.p->req_evd, 1, DAT_DTO_SUCCESS, NULL);
+	rcu_read_lock();
+	lmr = kdapl_find(handle, DAT_HANDLE_TYPE_LMR);
+	rcu_read_unlock();
+	kd_at_lock(test, KD_TAKING, "&ep->sq.lock", 1, bind_anew, lmr);
+	ret = dat_ep_post_rdma_read(c.p->ep, 1, &seg, kd_cookie(4), &from, 0);
+	KUNIT_EXPECT_EQ(test, kd_left_lock(), 1);
+	KD_EXPECT_RET(test, DAT_PRIVILEGES_VIOLATION, ret);
+	WRITE_ONCE(lmr->context, seg.lmr_context);
+	read_into(&c, seg, from);
+	expect_reads(test, 1);
 }
 
 /* An RMR without remote rights can be a sink as well. */
@@ -507,6 +550,7 @@ static struct kunit_case read_sink_cases[] = {
 	KUNIT_CASE_PARAM(read_of_max_rdma_size, kd_gen_ia),
 	KUNIT_CASE_PARAM(read_into_small_pieces, kd_gen_ia),
 	KUNIT_CASE_PARAM(read_into_fmr_and_reserved, kd_gen_ia),
+	KUNIT_CASE_PARAM(L1_sink_is_bound_anew, kd_gen_ia),
 	KUNIT_CASE_PARAM(L5_read_to_rmr, kd_gen_ia),
 	KUNIT_CASE_PARAM(L2_sink_is_closed, kd_gen_ia),
 	KUNIT_CASE_PARAM(L2_sink_of_a_failed_read, kd_gen_ia),
@@ -519,3 +563,4 @@ static struct kunit_case read_sink_cases[] = {
 };
 
 KD_SUITE("kdapl-read-sink", read_sink_cases, "sinks of RDMA Reads on iWARP adapters");
+KDAPL_IMPORT_TEST;
