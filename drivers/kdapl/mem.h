@@ -120,6 +120,7 @@ void kdapl_lmr_drop(struct kdapl_lmr *lmr);
 void kdapl_lmr_free_reserved(struct kdapl_ia *ia);
 
 /* mem_fmr.c */
+void kdapl_lmr_unbind(struct kdapl_lmr *lmr);
 void kdapl_lmr_request_done(struct kdapl_obj *obj, u8 op, u8 status);
 void kdapl_lmr_recycle(struct work_struct *work);
 

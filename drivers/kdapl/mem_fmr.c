@@ -121,8 +121,24 @@ static DAT_RETURN kdapl_lmr_claim(struct kdapl_lmr *lmr, struct kdapl_ep *ep,
 	}
 }
 
+/* The key of @lmr is invalid for the device: another binding can be made. */
+void kdapl_lmr_unbind(struct kdapl_lmr *lmr)
+{
+	lockdep_assert_held(&lmr->lock);
+
+	lmr->bound = false;
+	lmr->closing = false;
+	lmr->invalidated = false;
+	lmr->rmr_context = 0;
+	WRITE_ONCE(lmr->valid, false);
+	/* A stale LMR stays mapped until kdapl_lmr_recycle() has freed the MR. */
+	if (!lmr->stale)
+		kdapl_region_unmap_locked(lmr);
+}
+
 /*
- * End a claim. If @ret is DAT_SUCCESS the request was posted and owns the dependency;
+ * End a claim. If @ret is DAT_SUCCESS the request was posted and owns the dependency, and the
+ * memory that it binds can be used, unless it has failed meanwhile or the LMR is being freed;
  * otherwise undo the claim's changes.
  */
 static void kdapl_lmr_unclaim(struct kdapl_lmr *lmr, bool bind, DAT_RETURN ret)
@@ -136,12 +152,16 @@ static void kdapl_lmr_unclaim(struct kdapl_lmr *lmr, bool bind, DAT_RETURN ret)
 		if (bind) {
 			lmr->bound = false;
 			lmr->rmr_context = 0;
-			WRITE_ONCE(lmr->valid, false);
 		} else {
 			lmr->closing = false;
+			if (lmr->invalidated)
+				kdapl_lmr_unbind(lmr);
 		}
 	} else if (!bind) {
 		WRITE_ONCE(lmr->valid, false);
+	} else if (lmr->bound && atomic_read(&lmr->obj.users) >= 0) {
+		/* Pairs with the acquire in kdapl_sge_build(). litmus: lmr-valid, lmr-again */
+		smp_store_release(&lmr->valid, true);
 	}
 	spin_unlock_irqrestore(&lmr->lock, flags);
 	if (ret != DAT_SUCCESS)
@@ -168,15 +188,8 @@ void kdapl_lmr_request_done(struct kdapl_obj *obj, u8 op, u8 status)
 	lmr->pending--;
 	if (status != DAT_DTO_SUCCESS)
 		lmr->stale = true;
-	if (lmr->stale || op == DAT_DTO_LMR_INVALIDATE) {
-		lmr->bound = false;
-		lmr->closing = false;
-		lmr->rmr_context = 0;
-		WRITE_ONCE(lmr->valid, false);
-	}
-	/* A stale LMR stays mapped until kdapl_lmr_recycle() has freed the MR. */
-	if (!lmr->stale && op == DAT_DTO_LMR_INVALIDATE)
-		kdapl_region_unmap_locked(lmr);
+	if (lmr->stale || op == DAT_DTO_LMR_INVALIDATE)
+		kdapl_lmr_unbind(lmr);
 	recycle = lmr->stale && !lmr->pending;
 	spin_unlock_irqrestore(&lmr->lock, flags);
 	if (recycle)
@@ -219,7 +232,6 @@ static void kdapl_fmr_restore(struct kdapl_lmr *lmr,
 	bool mapped;
 
 	spin_lock_irqsave(&lmr->lock, flags);
-	WRITE_ONCE(lmr->valid, false);
 	lmr->mem_type = seen->mem_type;
 	lmr->region = seen->region;
 	lmr->priv = seen->priv;
@@ -258,7 +270,10 @@ static int kdapl_fmr_load(struct kdapl_lmr *lmr, u64 n)
 	return err;
 }
 
-/* Describe the binding that kdapl_fmr_load() has prepared in @lmr. */
+/*
+ * Describe the binding that kdapl_fmr_load() has prepared in @lmr. It becomes valid when the
+ * request is posted: a context that was valid once never comes back, see kdapl_lmr_is_same().
+ */
 static void kdapl_fmr_set(struct kdapl_lmr *lmr)
 {
 	struct ib_mr *mr = lmr->mr;
@@ -276,8 +291,6 @@ static void kdapl_fmr_set(struct kdapl_lmr *lmr)
 	WRITE_ONCE(lmr->context, lmr->context + (1U << KDAPL_INDEX_BITS));
 	WRITE_ONCE(lmr->poster, 0);
 	lmr->bound = true;
-	/* Pairs with the acquire in kdapl_sge_build(). litmus: lmr-valid */
-	smp_store_release(&lmr->valid, true);
 }
 
 /* Convert a number of the region's own pages to units of PAGE_SIZE. */
@@ -369,7 +382,7 @@ static DAT_RETURN kdapl_fmr_bind(struct kdapl_lmr *lmr, DAT_MEM_TYPE type,
 	switch (err) {
 	case 0:
 		/* No other caller knows the context yet. */
-		kdapl_region_sync(lmr, 0, lmr->len, false);
+		kdapl_region_sync(lmr, lmr->context, 0, lmr->len, false);
 		return DAT_SUCCESS;
 	case -EINVAL:
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
@@ -441,14 +454,14 @@ DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
 	rkey = lmr->rmr_context;
 	if (ret == DAT_SUCCESS)
 		ret = kdapl_fmr_post(lmr, ep, user_cookie, completion_flags);
+	if (ret != DAT_SUCCESS)
+		kdapl_fmr_restore(lmr, &seen);
+	kdapl_lmr_unclaim(lmr, true, ret);
 	if (ret == DAT_SUCCESS) {
 		*lmr_context = context;
 		if (rmr_context)
 			*rmr_context = rkey;
-	} else {
-		kdapl_fmr_restore(lmr, &seen);
 	}
-	kdapl_lmr_unclaim(lmr, true, ret);
 out:
 	rcu_read_unlock();
 	return ret;
@@ -465,6 +478,7 @@ DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle,
 	unsigned long flags;
 	struct kdapl_ep *ep;
 	DAT_RETURN ret;
+	u64 was;
 
 	rcu_read_lock();
 	lmr = kdapl_find(lmr_handle, DAT_HANDLE_TYPE_LMR);
@@ -481,11 +495,15 @@ DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle,
 
 	spin_lock_irqsave(&lmr->lock, flags);
 	lmr->closing = true;
+	was = lmr->ep_handle;
 	lmr->ep_handle = ep->obj.handle;
 	wr.ex.invalidate_rkey = lmr->lkey;
 	spin_unlock_irqrestore(&lmr->lock, flags);
 	ret = kdapl_post_sq(ep, &wr, user_cookie, DAT_DTO_LMR_INVALIDATE,
 			    completion_flags, &lmr->obj, 0);
+	/* With scope EP it says whose binding it is. */
+	if (ret != DAT_SUCCESS)
+		WRITE_ONCE(lmr->ep_handle, was);
 	kdapl_lmr_unclaim(lmr, false, ret);
 out:
 	rcu_read_unlock();

@@ -70,8 +70,9 @@ static void kdapl_lmr_release(struct kdapl_obj *obj)
 }
 
 /*
- * A peer has invalidated @rkey: unbind the LMR. Not if @rkey belongs to an earlier
- * binding, or if the completion of dat_lmr_invalidate() will unbind the LMR.
+ * A peer has invalidated @rkey: unbind the LMR. Not if @rkey belongs to an earlier binding. While
+ * dat_lmr_invalidate() is posted its completion unbinds the LMR, or kdapl_lmr_unclaim() if the
+ * post is refused.
  */
 static void kdapl_lmr_invalidated(struct kdapl_obj *obj, u32 rkey)
 {
@@ -79,14 +80,14 @@ static void kdapl_lmr_invalidated(struct kdapl_obj *obj, u32 rkey)
 	unsigned long flags;
 
 	spin_lock_irqsave(&lmr->lock, flags);
-	if (lmr->rmr_context == rkey && !lmr->closing) {
-		lmr->bound = false;
-		lmr->invalidated = !lmr->fmr;
-		lmr->rmr_context = 0;
+	if (lmr->rmr_context == rkey) {
 		WRITE_ONCE(lmr->valid, false);
+		lmr->invalidated = true;
 		/* Other LMRs stay mapped: RMRs may be bound to their pages. */
-		if (lmr->fmr && !lmr->stale)
-			kdapl_region_unmap_locked(lmr);
+		if (!lmr->fmr)
+			lmr->rmr_context = 0;
+		else if (!lmr->closing)
+			kdapl_lmr_unbind(lmr);
 	}
 	spin_unlock_irqrestore(&lmr->lock, flags);
 }

@@ -258,7 +258,8 @@ static bool kdapl_lmr_close(struct kdapl_lmr *lmr)
 	if (posted) {
 		spin_lock_irqsave(&lmr->lock, flags);
 		/* The peer may have invalidated the LMR meanwhile. */
-		valid = valid && (lmr->fmr ? lmr->bound : !lmr->invalidated);
+		valid = lmr->fmr ? lmr->bound && !lmr->closing :
+				   valid && !lmr->invalidated;
 		/*
 		 * Pairs with the acquire in kdapl_sge_one() and kdapl_lmr_usable().
 		 * litmus: lmr-valid

@@ -29,7 +29,7 @@ static DAT_RETURN kdapl_lmr_sync_all(DAT_IA_HANDLE ia_handle,
 		if (!seg->segment_length)
 			continue;
 		lmr = kdapl_lmr_find(seg->lmr_context);
-		/* Pairs with kdapl_lmr_create() and kdapl_fmr_load(). litmus: lmr-valid */
+		/* Pairs with kdapl_lmr_create() and kdapl_lmr_unclaim(). litmus: lmr-valid */
 		if (!lmr || lmr->obj.ia != ia || !smp_load_acquire(&lmr->valid)) {
 			ret = DAT_ERROR(DAT_INVALID_PARAMETER,
 					DAT_INVALID_ARG2);
@@ -40,8 +40,8 @@ static DAT_RETURN kdapl_lmr_sync_all(DAT_IA_HANDLE ia_handle,
 			ret = DAT_ERROR(DAT_INVALID_PARAMETER,
 					DAT_INVALID_ARG2);
 		else
-			kdapl_region_sync(lmr, offset, seg->segment_length,
-					  for_cpu);
+			kdapl_region_sync(lmr, seg->lmr_context, offset,
+					  seg->segment_length, for_cpu);
 	}
 	rcu_read_unlock();
 	return ret;

@@ -87,7 +87,8 @@ int kdapl_dma_map(struct kdapl_lmr *lmr, unsigned int n);
 void kdapl_region_unfill(struct kdapl_lmr *lmr);
 void kdapl_region_unmap(struct kdapl_lmr *lmr);
 void kdapl_region_unmap_locked(struct kdapl_lmr *lmr);
-void kdapl_region_sync(struct kdapl_lmr *lmr, u64 offset, u64 len, bool for_cpu);
+void kdapl_region_sync(struct kdapl_lmr *lmr, DAT_LMR_CONTEXT context, u64 offset, u64 len,
+		       bool for_cpu);
 void kdapl_part_to_device(const struct kdapl_part *part);
 bool kdapl_part_to_cpu(const struct kdapl_part *part, struct kdapl_cursor *at,
 		       unsigned int *room);

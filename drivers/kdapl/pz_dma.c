@@ -113,12 +113,12 @@ static unsigned int kdapl_sync_count(unsigned int done, unsigned int room)
 
 /*
  * Sync @len bytes of @lmr from @offset on, for the CPU or else for the device, if the
- * mapping needs it. Context: Any.
+ * mapping needs it and @lmr is still bound as @context. Context: Any.
  */
-void kdapl_region_sync(struct kdapl_lmr *lmr, u64 offset, u64 len, bool for_cpu)
+void kdapl_region_sync(struct kdapl_lmr *lmr, DAT_LMR_CONTEXT context, u64 offset, u64 len,
+		       bool for_cpu)
 {
 	struct kdapl_cursor at = { .offset = offset, .len = len };
-	DAT_LMR_CONTEXT context = READ_ONCE(lmr->context);
 	unsigned int room, done = 0;
 	unsigned long flags;
 	bool more;
@@ -308,7 +308,7 @@ int kdapl_region_map(struct kdapl_lmr *lmr)
 	if (err)
 		return err;
 	lmr->mapped = true;
-	kdapl_region_sync(lmr, 0, lmr->len, false);
+	kdapl_region_sync(lmr, lmr->context, 0, lmr->len, false);
 	return 0;
 }
 
@@ -340,7 +340,7 @@ void kdapl_region_unmap(struct kdapl_lmr *lmr)
 
 	/* Sync the written memory: nobody has if the binding has ended by itself. */
 	if (lmr->fmr)
-		kdapl_region_sync(lmr, 0, lmr->len, true);
+		kdapl_region_sync(lmr, lmr->context, 0, lmr->len, true);
 	/*
 	 * kdapl_region_sync() walks the list under this lock, so it has either finished
 	 * or finds ->mapped cleared.

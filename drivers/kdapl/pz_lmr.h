@@ -60,7 +60,8 @@ struct kdapl_pz;
  * @lock: protects @mapped and all members that follow; nests inside evd->lock
  * @mapped: @sgt is mapped for the device, and not by the consumer
  * @bound: a request that registers @mr was posted
- * @invalidated: the peer has invalidated the LMR, which cannot be bound again
+ * @invalidated: the peer has invalidated the LMR, which cannot be bound again; if @fmr, only
+ *	while @closing
  * @closing: a request that invalidates @mr was posted
  * @posting: claimed by a caller that is about to post such a request
  * @stale: a request about @mr failed; @recycle replaces @mr
@@ -170,7 +171,7 @@ static inline bool kdapl_lmr_is_same(const struct kdapl_lmr *lmr, DAT_LMR_CONTEX
 		return true;
 	/* Whoever binds an LMR anew has found it invalid. litmus: lmr-again */
 	smp_rmb();
-	/* Pairs with kdapl_fmr_set(), which changes the context before. litmus: lmr-again */
+	/* Pairs with kdapl_lmr_unclaim(); the context was changed before. litmus: lmr-again */
 	return smp_load_acquire(&lmr->valid) && READ_ONCE(lmr->context) == context;
 }
 

@@ -73,7 +73,7 @@ static inline bool kdapl_lmr_usable(struct kdapl_lmr *lmr, u64 poster)
 	if (unlikely(was != poster && was != KDAPL_MANY_POSTERS))
 		kdapl_lmr_add_poster(lmr, poster);
 	/*
-	 * Pairs with the release in kdapl_lmr_create(), kdapl_fmr_load() and
+	 * Pairs with the release in kdapl_lmr_create(), kdapl_lmr_unclaim() and
 	 * kdapl_lmr_make_reserved(). litmus: lmr-valid, lmr-close
 	 */
 	return smp_load_acquire(&lmr->valid);
@@ -164,6 +164,7 @@ DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, u64 poster, DAT_COUNT n,
 	DAT_RETURN ret;
 	int i, used = 0;
 	u64 offset, sum = 0;
+	bool able;
 
 	if (unlikely(n < 0 || n > max))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
@@ -196,11 +197,13 @@ DAT_RETURN kdapl_sge_build(struct kdapl_pz *pz, u64 poster, DAT_COUNT n,
 		sge[used].addr = iov[i].virtual_address + lmr->shift;
 		sge[used].length = iov[i].segment_length;
 		sge[used].lkey = lmr->lkey;
+		able = likely(!lmr->odd) ||
+		       kdapl_sge_odd(pz, lmr, offset, i == n - 1 ||
+				     priv != DAT_MEM_PRIV_LOCAL_READ_FLAG, &sge[used]);
+		/* At last: of another binding nothing may reach the device. */
 		if (unlikely(!kdapl_lmr_is_same(lmr, iov[i].lmr_context)))
 			return kdapl_priv_error(DAT_PRIVILEGES_VIOLATION, priv);
-		if (unlikely(lmr->odd) &&
-		    !kdapl_sge_odd(pz, lmr, offset, i == n - 1 ||
-				   priv != DAT_MEM_PRIV_LOCAL_READ_FLAG, &sge[used]))
+		if (unlikely(!able))
 			return DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 		sum += iov[i].segment_length;
 		used++;

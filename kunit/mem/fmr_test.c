@@ -304,6 +304,24 @@ static void L3_fmr_scope(struct kunit *test)
 	fmr_use(&s.other, &s.ep, 0, s.p);
 }
 
+/* A call that is refused does not make the binding another Endpoint's. */
+static void L3_fmr_refused_elsewhere(struct kunit *test)
+{
+	DAT_EP_HANDLE idle;
+	struct scopes s;
+
+	make_scopes(test, &s);
+	idle = kd_ep(s.c.a, NULL);
+	fmr_bind_ok(&s.c, &s.ep, s.p);
+	kd_disconnect(s.c.p, s.c.a);
+	KD_EXPECT_RET(test, DAT_INVALID_STATE,
+		      dat_lmr_invalidate(s.ep.lmr, idle, kd_cookie(1), 0));
+	mem_reconnect(&s.c);
+	fmr_use(&s.c, &s.ep, 0, s.p);
+	fmr_unbind_ok(&s.c, &s.ep);
+	KD_EXPECT_OK(test, dat_ep_free(idle));
+}
+
 static void L3_allocate_arguments(struct kunit *test)
 {
 	struct mem_pair c = mem_make_pair(test, NULL);
@@ -433,6 +451,7 @@ static struct kunit_case fmr_cases[] = {
 	KUNIT_CASE_PARAM(L3_fmr_after_a_flush, kd_gen_ia),
 	KUNIT_CASE_PARAM(L3_fmr_outlives_its_connection, kd_gen_ia),
 	KUNIT_CASE_PARAM(L3_fmr_scope, kd_gen_ia),
+	KUNIT_CASE_PARAM(L3_fmr_refused_elsewhere, kd_gen_ia),
 	KUNIT_CASE_PARAM(L3_allocate_arguments, kd_gen_ia),
 	KUNIT_CASE_PARAM(L3_fmr_arguments, kd_gen_ia),
 	KUNIT_CASE_PARAM(L1_no_pz, kd_gen_ia),
