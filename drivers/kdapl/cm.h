@@ -70,14 +70,19 @@ struct kdapl_sp_args {
 	const struct sockaddr_storage *addr;
 };
 
+/* Values of kdapl_cr.claimed. */
+enum {
+	KDAPL_CR_OPEN,			/* may be answered or cancelled */
+	KDAPL_CR_CLAIMED,		/* is being, or was, answered */
+	KDAPL_CR_CANCELLED,		/* cannot be accepted; the consumer knows the handle */
+};
+
 /*
  * struct kdapl_cr - connection request
  * @obj: members common to all objects
  * @ev: event of the request; holds a reference while queued
  * @mutex: protects @id
- * @claimed: not zero once kdapl_cr_claim() gave a caller the right to answer the request
- *	or to cancel it
- * @cancelled: the request cannot be accepted, though the consumer still knows the handle
+ * @claimed: who has the right to answer the request, or to cancel it
  * @id: the rdma_cm id that came with the request; NULL once the request was
  *	accepted, rejected, handed off or cancelled
  * @sp: service point at which the request arrived; referenced
@@ -96,7 +101,6 @@ struct kdapl_cr {
 	struct kdapl_event ev;
 	struct mutex mutex;		/* see above */
 	atomic_t claimed;
-	bool cancelled;
 	struct rdma_cm_id *id;
 	struct kdapl_sp *sp;
 	struct kdapl_ep *ep;
@@ -109,6 +113,11 @@ struct kdapl_cr {
 	u8 pd[KDAPL_MAX_PRIVATE_DATA];
 	struct work_struct down;
 };
+
+static inline bool kdapl_cr_is_cancelled(const struct kdapl_cr *cr)
+{
+	return atomic_read(&cr->claimed) == KDAPL_CR_CANCELLED;
+}
 
 /* cm_listen.c */
 DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args,

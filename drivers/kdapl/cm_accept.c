@@ -89,9 +89,12 @@ static DAT_RETURN kdapl_accept_locked(struct kdapl_cr *cr, struct kdapl_ep *ep,
 	lockdep_assert_held(&cr->mutex);
 
 	err = kdapl_qp_create(ep, cr->id);
-	/* The peer has given up; kdapl_cr_handler() will soon be called for that. */
-	if (err == -ENOTCONN)
+	/* The peer has given up; kdapl_cr_handler() waits to be called for that. */
+	if (err == -ENOTCONN) {
+		if (kdapl_cr_claim(cr))
+			kdapl_cr_cancel_claimed(cr);
 		return kdapl_cr_too_late(cr);
+	}
 	if (!err && ep->obj.ia->iwarp && ep->req_evd) {
 		err = kdapl_defer_begin(ep, kdapl_qp_send_sge(ep));
 		if (err)
@@ -180,7 +183,7 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 	cr = kdapl_obj_get(cr_handle, DAT_HANDLE_TYPE_CR);
 	if (!cr)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
-	if (READ_ONCE(cr->cancelled)) {
+	if (kdapl_cr_is_cancelled(cr)) {
 		ret = kdapl_cr_too_late(cr);
 		goto out;
 	}
@@ -206,7 +209,7 @@ DAT_RETURN dat_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle,
 	if (kdapl_hca_enter(cr->obj.ia->hca)) {
 		ret = kdapl_accept(cr, ep, private_data, private_data_size);
 		kdapl_hca_leave(cr->obj.ia->hca);
-	} else if (READ_ONCE(cr->cancelled)) {
+	} else if (kdapl_cr_is_cancelled(cr)) {
 		ret = kdapl_cr_too_late(cr);
 	}
 out:

@@ -96,13 +96,10 @@ bool kdapl_cr_withdraw(struct kdapl_cr *cr)
 	return queued;
 }
 
-/*
- * Claim the right to answer or cancel @cr; true for one caller only. litmus: cr-claim
- * Context: Any.
- */
+/* Claim the right to answer @cr, true for one caller only. litmus: cr-claim. Context: Any. */
 bool kdapl_cr_claim(struct kdapl_cr *cr)
 {
-	return !atomic_xchg(&cr->claimed, 1);
+	return atomic_cmpxchg(&cr->claimed, KDAPL_CR_OPEN, KDAPL_CR_CLAIMED) == KDAPL_CR_OPEN;
 }
 
 /* Invalidate the handle of @cr and drop its reference. Context: Any. */
@@ -119,7 +116,7 @@ void kdapl_cr_forget(struct kdapl_cr *cr)
  */
 DAT_RETURN kdapl_cr_too_late(struct kdapl_cr *cr)
 {
-	if (READ_ONCE(cr->cancelled))
+	if (kdapl_cr_is_cancelled(cr))
 		kdapl_cr_forget(cr);
 	return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 }
@@ -158,16 +155,23 @@ static void kdapl_cr_down(struct work_struct *work)
  */
 void kdapl_cr_cancel_claimed(struct kdapl_cr *cr)
 {
-	WRITE_ONCE(cr->cancelled, true);
 	kref_get(&cr->obj.ref);
+	atomic_set(&cr->claimed, KDAPL_CR_CANCELLED);
 	queue_work(cr->obj.ia->hca->down_wq, &cr->down);
 }
 
-/* Cancel @cr unless it was answered or cancelled before. Context: Any. */
+/*
+ * Cancel @cr unless it was answered or cancelled before. The claim says that it is cancelled:
+ * whoever is too late forgets the handle then, and with it perhaps the last reference but that
+ * of the work. litmus: cr-claim. Context: Any.
+ */
 static void kdapl_cr_cancel(struct kdapl_cr *cr)
 {
-	if (kdapl_cr_claim(cr))
-		kdapl_cr_cancel_claimed(cr);
+	kref_get(&cr->obj.ref);
+	if (atomic_cmpxchg(&cr->claimed, KDAPL_CR_OPEN, KDAPL_CR_CANCELLED) == KDAPL_CR_OPEN)
+		queue_work(cr->obj.ia->hca->down_wq, &cr->down);
+	else
+		kdapl_obj_put(&cr->obj);
 }
 
 static void kdapl_cr_obj_free(struct kdapl_obj *obj)
@@ -188,7 +192,7 @@ static void kdapl_cr_init(struct kdapl_obj *obj)
 	cr->ev.kind = KDAPL_EV_CR;
 	INIT_WORK(&cr->down, kdapl_cr_down);
 	/* The request cannot be cancelled before it has its id. */
-	atomic_set(&cr->claimed, 1);
+	atomic_set(&cr->claimed, KDAPL_CR_CLAIMED);
 }
 
 static const struct kdapl_obj_ops kdapl_cr_ops = {
@@ -385,7 +389,7 @@ struct kdapl_cr *kdapl_cr_create(struct kdapl_sp *sp, struct rdma_cm_id *id,
 	id->context = cr;
 	id->event_handler = kdapl_cr_handler;
 	/* Pairs with kdapl_cr_claim(). litmus: cr-claim */
-	atomic_set_release(&cr->claimed, 0);
+	atomic_set_release(&cr->claimed, KDAPL_CR_OPEN);
 	trace_kdapl_cr(cr);
 	kdapl_cr_deliver(cr);
 	return cr;
@@ -400,7 +404,7 @@ DAT_RETURN dat_cr_query(DAT_CR_HANDLE cr_handle,
 	rcu_read_lock();
 	/* The handle of a request whose peer has given up is invalid. */
 	cr = kdapl_find(cr_handle, DAT_HANDLE_TYPE_CR);
-	if (cr && READ_ONCE(cr->cancelled))
+	if (cr && kdapl_cr_is_cancelled(cr))
 		cr_handle = NULL;
 	cr = kdapl_find_queried(cr_handle, DAT_HANDLE_TYPE_CR,
 				cr_param_mask & ~DAT_CR_FIELD_ALL,
@@ -427,7 +431,7 @@ DAT_RETURN kdat_cr_query_gid(DAT_CR_HANDLE cr_handle, u8 *gid)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	rcu_read_lock();
 	cr = kdapl_find(cr_handle, DAT_HANDLE_TYPE_CR);
-	if (!cr || READ_ONCE(cr->cancelled)) {
+	if (!cr || kdapl_cr_is_cancelled(cr)) {
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	} else if (!rdma_is_zero_gid(&cr->gid)) {
 		memcpy(gid, cr->gid.raw, sizeof(cr->gid.raw));
@@ -450,7 +454,7 @@ DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	ret = kdapl_check_private_data(cr->obj.ia, private_data_size,
 				       private_data, DAT_INVALID_ARG2);
-	if (READ_ONCE(cr->cancelled) ||
+	if (kdapl_cr_is_cancelled(cr) ||
 	    (ret == DAT_SUCCESS && !kdapl_cr_claim(cr))) {
 		ret = kdapl_cr_too_late(cr);
 	} else if (ret == DAT_SUCCESS) {

@@ -41,7 +41,7 @@ static bool kdapl_cr_move(struct kdapl_cr *cr, struct kdapl_cr *to)
 		memcpy(to->pd, cr->pd, cr->pd_len);
 		id->context = to;
 		/* Pairs with kdapl_cr_claim(). litmus: cr-claim */
-		atomic_set_release(&to->claimed, 0);
+		atomic_set_release(&to->claimed, KDAPL_CR_OPEN);
 		kdapl_cr_deliver(to);
 	}
 	rdma_unlock_handler(id);
@@ -91,7 +91,7 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	sp = kdapl_sp_find(cr->obj.ia, handoff);
 	hca = cr->obj.ia->hca;
-	if (READ_ONCE(cr->cancelled)) {
+	if (kdapl_cr_is_cancelled(cr)) {
 		ret = kdapl_cr_too_late(cr);
 	} else if (!sp || sp == cr->sp) {
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
@@ -105,7 +105,7 @@ DAT_RETURN dat_cr_handoff(DAT_CR_HANDLE cr_handle, DAT_CONN_QUAL handoff)
 		ret = kdapl_handoff(cr, sp, handoff);
 		mutex_unlock(&sp->mutex);
 		kdapl_hca_leave(hca);
-	} else if (READ_ONCE(cr->cancelled)) {
+	} else if (kdapl_cr_is_cancelled(cr)) {
 		ret = kdapl_cr_too_late(cr);
 	}
 	if (sp)

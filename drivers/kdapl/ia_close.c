@@ -44,7 +44,7 @@ static bool kdapl_obj_is_left(struct kdapl_ia *ia, struct kdapl_obj *obj)
 static bool kdapl_obj_is_cancelled(struct kdapl_obj *obj)
 {
 	return kdapl_type(obj) == DAT_HANDLE_TYPE_CR &&
-	       READ_ONCE(container_of(obj, struct kdapl_cr, obj)->cancelled);
+	       kdapl_cr_is_cancelled(container_of(obj, struct kdapl_cr, obj));
 }
 
 /*
