@@ -146,5 +146,6 @@ int kdapl_addr_setup(void);
 void kdapl_addr_cleanup(void);
 void kdapl_hca_addr_work(struct work_struct *work);
 void kdapl_hca_update_addrs(struct kdapl_hca *hca);
+void kdapl_addrs_changed(void);
 
 #endif

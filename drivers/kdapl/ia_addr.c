@@ -7,8 +7,10 @@
  * used: kdapl_addr_check counts those that cannot be used yet, until there are none. It tells
  * consumers with a notifier, and has hca->addr_work read the addresses of all IAs of each device
  * again and update their service points. On RoCE an address is usable when it is in the device's
- * table of GIDs, which a device event reports (kdapl_device_event()). hca->addr_work runs on a
- * workqueue of the device, so that no device waits for another.
+ * table of GIDs, which a device event reports (kdapl_device_event()): that is looked into in the
+ * same way, as an address that a link keeps while it is down cannot be used at once, and is not
+ * reported again. hca->addr_work runs on a workqueue of the device, so that no device waits for
+ * another.
  */
 #include <dat/kdat_linux.h>
 #include <linux/inetdevice.h>
@@ -26,7 +28,7 @@
 
 static void kdapl_addrs_check(struct work_struct *work);
 static DECLARE_DELAYED_WORK(kdapl_addr_check, kdapl_addrs_check);
-/* An address was added or removed since kdapl_addr_check began. */
+/* Addresses were reported since kdapl_addr_check began. */
 static bool kdapl_addr_event;
 /* What kdapl_addr_check found last, and for how many milliseconds it paused */
 static unsigned int kdapl_tentative, kdapl_addr_pause;
@@ -82,12 +84,18 @@ static void kdapl_addrs_check(struct work_struct *work)
 				   msecs_to_jiffies(kdapl_addr_pause));
 }
 
-static int kdapl_addr_notify(struct notifier_block *nb, unsigned long action,
-			     void *data)
+/* Addresses of the host, or of a device, may have changed. Context: Any. */
+void kdapl_addrs_changed(void)
 {
 	/* litmus: changes */
 	xchg(&kdapl_addr_event, true);
 	mod_delayed_work(kdapl_wq, &kdapl_addr_check, 0);
+}
+
+static int kdapl_addr_notify(struct notifier_block *nb, unsigned long action,
+			     void *data)
+{
+	kdapl_addrs_changed();
 	return NOTIFY_DONE;
 }
 

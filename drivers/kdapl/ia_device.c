@@ -165,10 +165,8 @@ static void kdapl_device_event(struct ib_event_handler *handler,
 			kdapl_async_post(&ia->catastrophic);
 	/* On RoCE an address is usable when it is in the table of GIDs. */
 	else if (event->event == IB_EVENT_GID_CHANGE ||
-		 event->event == IB_EVENT_PORT_ACTIVE) {
-		kdapl_hca_update_addrs(hca);
-		kdapl_notify(KDAT_CHANGED_ADDRESSES);
-	}
+		 event->event == IB_EVENT_PORT_ACTIVE)
+		kdapl_addrs_changed();
 }
 
 /*

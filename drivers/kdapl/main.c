@@ -39,23 +39,24 @@ static int __init kdapl_init(void)
 	err = kdapl_upcall_setup();
 	if (err)
 		goto err_wq;
-	err = ib_register_client(&kdapl_client);
-	if (err)
-		goto err_notify;
+	/* First, as devices report addresses. */
 	err = kdapl_addr_setup();
 	if (err)
-		goto err_client;
-	err = kdapl_unload_setup();
+		goto err_notify;
+	err = ib_register_client(&kdapl_client);
 	if (err)
 		goto err_addr;
+	err = kdapl_unload_setup();
+	if (err)
+		goto err_client;
 	kdapl_debugfs_init();
 	kdapl_stats_init();
 	return 0;
 
-err_addr:
-	kdapl_addr_cleanup();
 err_client:
 	ib_unregister_client(&kdapl_client);
+err_addr:
+	kdapl_addr_cleanup();
 err_notify:
 	kdapl_notify_cleanup();
 	kdapl_upcall_cleanup();
@@ -75,8 +76,8 @@ static void __exit kdapl_exit(void)
 	kdapl_stats_exit();
 	kdapl_debugfs_exit();
 	kdapl_unload_cleanup();
-	kdapl_addr_cleanup();
 	ib_unregister_client(&kdapl_client);
+	kdapl_addr_cleanup();
 	kdapl_notify_cleanup();
 	/*
 	 * The release of one object may drop the last reference to another. The chain has

@@ -125,6 +125,9 @@ static void N2_addresses_come_and_go(struct kunit *test)
 	}
 }
 
+/* @gap: what the host is not asked for before it has memory */
+#define GAP_MS	1500
+
 /* @at: when the last one came; @gap: the time before */
 static struct {
 	struct kd_hook device;
@@ -139,15 +142,14 @@ static int short_create_listen(struct iw_cm_id *id, int backlog)
 
 	short_of.gap = ktime_ms_delta(now, short_of.at);
 	short_of.at = now;
-	return atomic_dec_if_positive(&short_of.refuse) >= 0 ?
+	return short_of.gap < GAP_MS && atomic_dec_if_positive(&short_of.refuse) >= 0 ?
 		-ENOMEM : short_of.device.real.iw_create_listen(id, backlog);
 }
 
 /*
  * There is no memory to listen at an address that comes: it is not forgotten. But a host
- * that has none for long is asked less and less often. Each of the two events of an address
- * begins anew: five refusals make the last pause 2 s or more, even if the second event comes
- * a second late.
+ * that has none for long is asked less and less often. Each event of an address begins anew,
+ * of this one or of another, so there are more refusals than it takes.
  */
 static void N2_listens_when_there_is_memory(struct kunit *test)
 {
@@ -161,14 +163,54 @@ static void N2_listens_when_there_is_memory(struct kunit *test)
 	before = listeners();
 	kd_hook(test, c.p->name, &short_of.device)->ops.iw_create_listen =
 		short_create_listen;
-	atomic_set(&short_of.refuse, 5);
+	short_of.at = ktime_get();
+	atomic_set(&short_of.refuse, 20);
 	if (change_addresses(c.p, "add", LATER, LATER))
 		kunit_skip(test, "no ip command");
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, remove_later, c.p));
 	expect_listeners(test, before + 1);
-	KUNIT_EXPECT_EQ(test, 0, atomic_read(&short_of.refuse));
-	KUNIT_EXPECT_GE(test, short_of.gap, 1500);
+	KUNIT_EXPECT_LT(test, atomic_read(&short_of.refuse), 20);
+	KUNIT_EXPECT_GE(test, short_of.gap, GAP_MS);
 	connect_there(&c, LATER, port);
+}
+
+/* Run a command of the shell with the netdev and the IPv6 prefix of @s as $d and $p. */
+static int v6_command(struct kd_side *s, const char *command)
+{
+	const struct kd_bed *bed = kd_bed_of(s->name);
+	char line[320];
+
+	snprintf(line, sizeof(line), "d=%s p=fd00:%d c=/proc/sys/net/ipv6/conf/%s; %s",
+		 bed->netdev, bed->net, bed->netdev, command);
+	return shell(line);
+}
+
+static void forget_kept(void *side)
+{
+	v6_command(side, "/sbin/ip addr del $p::7/64 dev $d; echo 0 >$c/keep_addr_on_down; echo 0 >$c/addr_gen_mode");
+}
+
+/*
+ * A link keeps an address while it is down, detects duplicates when it is up again, and
+ * reports neither; nor is there another address that is reported.
+ */
+static void N2_address_kept_while_down(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	unsigned int before;
+
+	kd_setup(s, NULL);
+	kd_skip_own(test, KD_NEEDS_BED);
+	any_psp = kd_psp(s, kd_port(), DAT_PSP_CONSUMER_FLAG);
+	before = listeners();
+	if (v6_command(s, "echo 1 >$c/addr_gen_mode && echo 1 >$c/keep_addr_on_down && /sbin/ip -6 addr flush dev $d scope link"))
+		kunit_skip(test, "no ip command");
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, forget_kept, s));
+	expect_listeners(test, before - 1);
+	KUNIT_ASSERT_EQ(test, 0, v6_command(s, "/sbin/ip addr add $p::7/64 dev $d"));
+	expect_listeners(test, before);
+	KUNIT_ASSERT_EQ(test, 0, v6_command(s, "/sbin/ip link set $d down && /sbin/ip link set $d up && while /sbin/ip -6 addr show dev $d tentative | grep -q $p::7/; do sleep 0.1; done"));
+	expect_listeners(test, before);
 }
 
 /* A port with dozens of addresses has all of them. */
@@ -196,6 +238,7 @@ static void N2_many_addresses(struct kunit *test)
 static struct kunit_case cm_follow_cases[] = {
 	KUNIT_CASE_PARAM(N2_listens_when_there_is_memory, kd_gen_wired_ia),
 	KUNIT_CASE_PARAM(N2_addresses_come_and_go, kd_gen_wired_ia),
+	KUNIT_CASE_PARAM(N2_address_kept_while_down, kd_gen_wired_ia),
 	KUNIT_CASE_PARAM(N2_many_addresses, kd_gen_wired_ia),
 	{}
 };
