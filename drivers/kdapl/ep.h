@@ -109,7 +109,7 @@ struct kdapl_ep_shown {
  * @was_reset: calls that began in an earlier connection may still run, see
  *	kdapl_ep_settle(); @mutex
  * @was_modified: calls that began before dat_ep_modify() may still run; @mutex
- * @settle_gp: grace period of the last reset or change, for cond_synchronize_rcu(); @mutex
+ * @settle_gp: grace period of the last reset or change, see kdapl_ep_settle(); @mutex
  *
  * The comments above are in the order of locks; the members are in the order of use, see
  * the table cachelines.

@@ -95,7 +95,8 @@ void kdapl_ep_settle(struct kdapl_ep *ep)
 
 	if (!ep->was_reset && !ep->was_modified)
 		return;
-	cond_synchronize_rcu(ep->settle_gp);
+	/* Expedited: of an Endpoint that was just modified they have not. */
+	cond_synchronize_rcu_expedited(ep->settle_gp);
 	ep->was_reset = false;
 	ep->was_modified = false;
 }
