@@ -170,11 +170,12 @@ static void kdapl_parting_done(struct kdapl_parting *parting)
 	spin_unlock(&hca->partings_lock);
 }
 
-/* The peer has answered, or rdma_cm has given up. */
+/* The peer has answered, or rdma_cm has given up; not if just the path has another address. */
 static int kdapl_parting_handler(struct rdma_cm_id *id,
 				 struct rdma_cm_event *event)
 {
-	kdapl_parting_done(id->context);
+	if (event->event != RDMA_CM_EVENT_ADDR_CHANGE)
+		kdapl_parting_done(id->context);
 	return 0;
 }
 
