@@ -142,11 +142,13 @@ static void ki_cmd_end(struct iscsit_cmd *cmd)
  */
 static bool ki_is_left_to_lio(struct iscsit_cmd *cmd, u8 opcode)
 {
-	struct iscsit_conn *conn = cmd->conn;
+	struct iscsit_conn *conn;
 	bool listed;
 
+	/* It may have been freed. */
 	if (opcode == ISCSI_OP_SCSI_CMD_RSP)
 		return true;
+	conn = cmd->conn;
 	spin_lock_bh(&conn->cmd_lock);
 	listed = !list_empty(&cmd->i_conn_node);
 	spin_unlock_bh(&conn->cmd_lock);

@@ -42,6 +42,7 @@ bool kt_fn_event(struct kt_fn *f, DAT_EVENT_NUMBER want, DAT_EVENT *event)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(KT_FN_MS);
 	struct kt_session *s = f->s;
+	unsigned long now;
 	int seen;
 
 	memset(event, 0, sizeof(*event));
@@ -49,14 +50,15 @@ bool kt_fn_event(struct kt_fn *f, DAT_EVENT_NUMBER want, DAT_EVENT *event)
 		seen = atomic_read(&s->kicks);
 		if (dat_evd_dequeue(f->evd, event) == DAT_SUCCESS)
 			break;
-		if (READ_ONCE(s->stop) || time_after_eq(jiffies, end)) {
+		now = jiffies;
+		if (READ_ONCE(s->stop) || time_after_eq(now, end)) {
 			snprintf(f->why, sizeof(f->why), "there is no %s",
 				 kdat_event_name(want));
 			return false;
 		}
 		wait_event_idle_timeout(s->wq, READ_ONCE(s->stop) ||
 					atomic_read(&s->kicks) != seen,
-					end - jiffies);
+					end - now);
 	}
 	if (event->event_number == want)
 		return true;
