@@ -239,6 +239,27 @@ static DAT_RETURN kdapl_deps_get(struct kdapl_ia *ia, DAT_PZ_HANDLE pz,
 	return DAT_SUCCESS;
 }
 
+/* Have the EVDs carry the streams of an Endpoint, if those of others allow it. */
+static DAT_RETURN kdapl_ep_add_streams(struct kdapl_ia *ia, const struct kdapl_ep_deps *deps,
+				       const DAT_EP_ATTR *attr)
+{
+	lockdep_assert_held(&kdapl_streams_lock);
+
+	if (!kdapl_evd_add_stream(deps->recv_evd, attr->recv_completion_flags)) {
+		trace_kdapl_refused(ia, "recv_completion_flags", attr->recv_completion_flags, 0,
+				    "those of the other streams of recv_evd_handle");
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	}
+	if (!kdapl_evd_add_stream(deps->req_evd, attr->request_completion_flags)) {
+		kdapl_evd_del_stream(deps->recv_evd, attr->recv_completion_flags);
+		trace_kdapl_refused(ia, "request_completion_flags",
+				    attr->request_completion_flags, 0,
+				    "those of the other streams of request_evd_handle");
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	}
+	return DAT_SUCCESS;
+}
+
 /* Create an Endpoint. @filled: the members of @attr for which the consumer gave 0 */
 static DAT_RETURN kdapl_ep_make(struct kdapl_ia *ia,
 				struct kdapl_ep_deps *deps,
@@ -246,22 +267,14 @@ static DAT_RETURN kdapl_ep_make(struct kdapl_ia *ia,
 				DAT_EP_HANDLE *handle)
 {
 	struct kdapl_ep *ep;
+	DAT_RETURN ret;
 	int err;
 
-	if (!kdapl_evd_add_stream(deps->recv_evd, attr->recv_completion_flags)) {
-		trace_kdapl_refused(ia, "recv_completion_flags", attr->recv_completion_flags, 0,
-				    "those of the other streams of recv_evd_handle");
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	}
-	if (!kdapl_evd_add_stream(deps->req_evd,
-				  attr->request_completion_flags)) {
-		kdapl_evd_del_stream(deps->recv_evd,
-				     attr->recv_completion_flags);
-		trace_kdapl_refused(ia, "request_completion_flags",
-				    attr->request_completion_flags, 0,
-				    "those of the other streams of request_evd_handle");
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	}
+	mutex_lock(&kdapl_streams_lock);
+	ret = kdapl_ep_add_streams(ia, deps, attr);
+	mutex_unlock(&kdapl_streams_lock);
+	if (ret != DAT_SUCCESS)
+		return ret;
 	ep = kdapl_ep_alloc(ia, deps, attr, &err);
 	if (!ep) {
 		kdapl_evd_del_stream(deps->recv_evd,

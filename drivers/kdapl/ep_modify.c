@@ -88,7 +88,7 @@ KDAPL_EXPORT_TEST(kdapl_modify_nrules);
  * @deps: all new dependencies, used and referenced
  * @sq: memory for the send ring
  * @rq: memory for the receive ring
- * @streams: the completion streams have joined the new EVDs
+ * @streams: the completion streams have joined the new EVDs; kdapl_streams_lock is held
  * @srq_evd: the SRQ knows the new receive EVD
  */
 struct kdapl_modify {
@@ -203,13 +203,14 @@ static bool kdapl_modify_deps(struct kdapl_modify *m, const DAT_EP_PARAM *p)
 }
 
 /*
- * Move the completion streams to the new EVDs, with the new flags. Return false, with
- * nothing changed, if an EVD does not allow the combination.
+ * Move the completion streams to the new EVDs, with the new flags, and keep kdapl_streams_lock.
+ * Return false, with nothing changed, if an EVD does not allow the combination.
  */
 static bool kdapl_modify_streams(struct kdapl_modify *m)
 {
 	struct kdapl_ep *ep = m->ep;
 
+	mutex_lock(&kdapl_streams_lock);
 	kdapl_evd_del_stream(ep->recv_evd, ep->attr.recv_completion_flags);
 	kdapl_evd_del_stream(ep->req_evd, ep->attr.request_completion_flags);
 	m->streams = true;
@@ -224,6 +225,7 @@ undo:
 	m->streams = false;
 	kdapl_evd_readd_stream(ep->recv_evd, ep->attr.recv_completion_flags);
 	kdapl_evd_readd_stream(ep->req_evd, ep->attr.request_completion_flags);
+	mutex_unlock(&kdapl_streams_lock);
 	return false;
 }
 
@@ -439,6 +441,8 @@ static DAT_RETURN kdapl_modify(struct kdapl_ep *ep, DAT_EP_PARAM_MASK mask,
 		ep->settle_gp = get_state_synchronize_rcu();
 		ep->was_modified = true;
 	}
+	if (m->streams)
+		mutex_unlock(&kdapl_streams_lock);
 out:
 	kdapl_deps_put(ret == DAT_SUCCESS ? &old : &m->deps);
 	kdapl_ring_free(&m->sq);

@@ -327,6 +327,7 @@ struct kdapl_evd *kdapl_evd_alloc(struct kdapl_ia *ia, DAT_COUNT qlen,
 /* evd_use.c */
 struct kdapl_evd *kdapl_evd_null(struct kdapl_ia *ia);
 void kdapl_evd_use_async(struct kdapl_evd *evd, int delta);
+extern struct mutex kdapl_streams_lock;
 bool kdapl_evd_add_stream(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags);
 void kdapl_evd_readd_stream(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags);
 void kdapl_evd_del_stream(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags);

@@ -7,6 +7,13 @@
 #include "ia.h"
 
 /*
+ * Held by who adds streams. dat_ep_modify() takes its streams away before it adds others, and
+ * may have to add them again, without a check, after what it does then has failed. No memory is
+ * allocated meanwhile.
+ */
+DEFINE_MUTEX(kdapl_streams_lock);
+
+/*
  * Add a DTO stream to an EVD. Streams with UNSIGNALLED, and streams that wait for
  * solicited messages, share an EVD only with streams of the same flags; return false
  * otherwise.
@@ -17,6 +24,8 @@ bool kdapl_evd_add_stream(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags)
 	u32 unsignalled = !!(flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 	unsigned long irq;
 	bool ok;
+
+	lockdep_assert_held(&kdapl_streams_lock);
 
 	if (!evd)
 		return true;
@@ -36,6 +45,8 @@ bool kdapl_evd_add_stream(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags)
 void kdapl_evd_readd_stream(struct kdapl_evd *evd, DAT_COMPLETION_FLAGS flags)
 {
 	unsigned long irq;
+
+	lockdep_assert_held(&kdapl_streams_lock);
 
 	if (!evd)
 		return;
