@@ -225,7 +225,10 @@ void kt_flow_done(struct bench_side *side, enum bench_queue queue)
 	struct kt_conn *conn = side->owner;
 	int err;
 
-	/* The server frees its connections while completions may still come. */
+	/* Connections are freed while completions may still come. litmus: test-ended */
+	if (READ_ONCE(conn->net->ended))
+		return;
+	/* One of the server's that has failed gets no more receives. */
 	if (!conn->flow.active && READ_ONCE(conn->flow.stopping))
 		return;
 	err = conn->flow.kind == KT_LAT ? kt_lat_done(conn, queue) :

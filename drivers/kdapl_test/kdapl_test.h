@@ -321,6 +321,7 @@ struct kt_ctrl {
  * @on_cr: handles a request for a connection
  * @token: tells the connections of this run from those of another
  * @rounds: how often all connections were established
+ * @ended: completions have nothing done any more
  * @setup: what is measured
  * @result: what was measured
  * @pages: how many were available before anything was made for the run
@@ -362,6 +363,7 @@ struct kt_net {
 	u16 raw_port;
 	struct kt_conn **conns;
 	u32 nconns;
+	bool ended;
 	struct task_struct *poller;
 
 	DAT_SRQ_HANDLE srq;

@@ -253,6 +253,7 @@ int kt_net_make_conns(struct kt_net *net)
 	struct kt_conn *conn;
 	int err;
 
+	net->ended = false;
 	net->conns = kvcalloc(net->eps, sizeof(*net->conns), GFP_KERNEL);
 	if (!net->conns)
 		return kt_fail(net, -ENOMEM, "there is no memory");
@@ -286,6 +287,9 @@ void kt_net_free_conns(struct kt_net *net)
 		WRITE_ONCE(net->conns[i]->flow.idle, true);
 		WRITE_ONCE(net->conns[i]->flow.stopping, true);
 	}
+	/* Softirqs that have not seen this may post to a queue pair. litmus: test-ended */
+	WRITE_ONCE(net->ended, true);
+	synchronize_rcu_expedited();
 	/* Buffers in an SRQ are written by all connections. */
 	for (i = 0; i < net->nconns; i++)
 		net->provider->end(net->conns[i]);
