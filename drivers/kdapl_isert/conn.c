@@ -276,7 +276,8 @@ void ki_linger_end(void)
 
 /* ---- Connection requests ------------------------------------------------------------- */
 
-static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *param)
+static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *param,
+				   const struct in6_addr *host)
 {
 	const struct sockaddr *remote = param->remote_ia_address_ptr;
 	const struct iser_cm_hdr *cm = param->private_data;
@@ -301,6 +302,7 @@ static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *pa
 	spin_lock_init(&c->lock);
 	memcpy(&c->remote, remote, remote->sa_family == AF_INET6 ?
 	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	c->host = *host;
 	snprintf(c->peer, sizeof(c->peer), "%pISpc", &c->remote);
 	c->since = jiffies;
 	c->invalidate = a->invalidate &&
@@ -319,77 +321,6 @@ err:
 	return NULL;
 }
 
-/*
- * May @c be ended to make room? Not while it is being accepted: dat_cr_accept() would connect it
- * all the same.
- */
-static bool ki_may_yield(const struct ki_conn *c)
-{
-	return !c->accepting && !READ_ONCE(c->down) && !READ_ONCE(c->broken);
-}
-
-/* Return how many connections of the host @from wait at @p. */
-static unsigned int ki_pending_of(struct ki_portal *p, const struct sockaddr *from)
-{
-	unsigned int n = 0;
-	struct ki_conn *c;
-
-	lockdep_assert_held(&p->lock);
-
-	list_for_each_entry(c, &p->pending, link)
-		n += ki_may_yield(c) && ki_same_host(ki_host(c), from);
-	return n;
-}
-
-/*
- * Return the connection that makes room at @p for one from @from, or NULL: the oldest one that
- * has not asked to log in, or the oldest one of a host that has most of them. There are at most
- * 2 * KI_PENDING.
- */
-static struct ki_conn *ki_pending_victim(struct ki_portal *p, const struct sockaddr *from)
-{
-	unsigned int n, most = ki_pending_of(p, from) + 1;
-	struct ki_conn *c, *victim = NULL;
-
-	lockdep_assert_held(&p->lock);
-
-	list_for_each_entry(c, &p->pending, link)
-		if (ki_may_yield(c) && !READ_ONCE(c->login_buf))
-			return c;
-	list_for_each_entry(c, &p->pending, link) {
-		n = ki_may_yield(c) ? ki_pending_of(p, ki_host(c)) : 0;
-		if (n > most) {
-			most = n;
-			victim = c;
-		}
-	}
-	return victim;
-}
-
-/*
- * May one more connection, from @from, wait at a portal? If KI_PENDING do, one makes room, so that
- * peers that are silent, or do not finish connecting, and hosts with many keep nobody out.
- * Context: process.
- */
-static bool ki_pending_room(struct ki_portal *p, const struct sockaddr *from)
-{
-	struct ki_conn *victim;
-	bool room;
-
-	spin_lock_bh(&p->lock);
-	room = p->npending < KI_PENDING;
-	if (!room && p->npending < 2 * KI_PENDING) {
-		victim = ki_pending_victim(p, from);
-		if (victim)
-			ki_conn_break(victim, victim->login_buf ?
-				      "its host has many logins that wait, and others none" :
-				      "it says nothing, and others want to log in");
-		room = victim;
-	}
-	spin_unlock_bh(&p->lock);
-	return room;
-}
-
 /* Reject a connection request. Context: process. */
 static void ki_cr_refuse(struct ki_listener *l, DAT_CR_HANDLE cr)
 {
@@ -405,15 +336,17 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	struct ki_listener *l = data;
 	struct ki_portal *p = l->portal;
 	struct ki_conn *c = NULL;
+	struct in6_addr host;
 	DAT_CR_PARAM param;
 	DAT_RETURN ret;
 
 	if (dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) != DAT_SUCCESS)
 		return;
 	atomic_long_inc(&l->a->stats[KI_STAT_REQUESTS]);
+	ki_host_identify(cr, &param, &host);
 	/* LIO takes one connection after the other; a peer that is turned away tries again. */
-	if (!READ_ONCE(l->a->gone) && ki_pending_room(p, param.remote_ia_address_ptr))
-		c = ki_conn_new(l, &param);
+	if (!READ_ONCE(l->a->gone) && ki_pending_room(p, &host))
+		c = ki_conn_new(l, &param, &host);
 	if (!c) {
 		ki_cr_refuse(l, cr);
 		return;

@@ -18,7 +18,6 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
-#include <net/ipv6.h>
 #include <scsi/iscsi_proto.h>
 #include <scsi/iser.h>
 #include <target/target_core_base.h>
@@ -221,6 +220,8 @@ struct ki_tx {
  * @open: the connection was established, and the peer may log in; set after @since
  * @since: when the connection was requested, and later, when it was established, jiffies
  * @posted: requests whose completion is awaited
+ * @remote: address that the peer has written into its request; only over iWARP it is proven
+ * @host: which host the peer is of, once ki_host() says so: the GID, or over iWARP the address
  * @lock: protects the members from @state to @look
  * @state: enum ki_state
  * @login_buf: login request that LIO has not read
@@ -283,6 +284,7 @@ struct ki_conn {
 	unsigned int silent;
 	atomic_t posted;
 	struct sockaddr_storage remote;
+	struct in6_addr host;
 	char peer[64];
 	spinlock_t lock;		/* @state up to @look */
 	enum ki_state state;
@@ -406,7 +408,7 @@ struct ki_listener {
  * @lock: protects @pending and @npending
  * @pending: connections that LIO has not taken
  * @npending: number of @pending
- * @recent: initiators that LIO's thread has taken last
+ * @recent: hosts of the initiators that LIO's thread has taken last
  * @turns: how many it has taken
  * @taken: connection that LIO's thread deals with, if it still exists; ki_taken_lock
  * @wq: woken when LIO's thread may take a connection
@@ -420,28 +422,11 @@ struct ki_portal {
 	spinlock_t lock;		/* @pending, @npending */
 	struct list_head pending;
 	unsigned int npending;
-	struct sockaddr_storage recent[KI_RECENT];
+	struct in6_addr recent[KI_RECENT];
 	unsigned int turns;
 	struct ki_conn *taken;
 	wait_queue_head_t wq;
 };
-
-/* Are two initiators on one host? */
-static inline bool ki_same_host(const struct sockaddr *a, const struct sockaddr *b)
-{
-	if (a->sa_family != b->sa_family)
-		return false;
-	return a->sa_family == AF_INET6 ?
-		ipv6_addr_equal(&((const struct sockaddr_in6 *)a)->sin6_addr,
-				&((const struct sockaddr_in6 *)b)->sin6_addr) :
-		((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-			((const struct sockaddr_in *)b)->sin_addr.s_addr;
-}
-
-static inline const struct sockaddr *ki_host(const struct ki_conn *c)
-{
-	return (const struct sockaddr *)&c->remote;
-}
 
 /* Wake the waiters for room, if there are any. litmus: iser-room */
 static inline void ki_wake_room(struct ki_conn *c)
@@ -543,6 +528,10 @@ void ki_wait_conn(struct iscsit_conn *conn);
 void ki_free_conn(struct iscsit_conn *conn);
 void ki_linger_now(struct ki_conn *c);
 void ki_linger_end(void);
+
+/* host.c */
+void ki_host_identify(DAT_CR_HANDLE cr, const DAT_CR_PARAM *param, struct in6_addr *host);
+bool ki_pending_room(struct ki_portal *p, const struct in6_addr *from);
 
 /* login.c */
 void ki_login_continue(struct ki_conn *c);

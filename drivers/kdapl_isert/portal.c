@@ -351,8 +351,7 @@ static unsigned int ki_turns_ago(const struct ki_portal *p, const struct ki_conn
 	unsigned int ago, known = min(p->turns, KI_RECENT);
 
 	for (ago = 0; ago < known; ago++)
-		if (ki_same_host((const struct sockaddr *)
-				 &p->recent[(p->turns - 1 - ago) % KI_RECENT], ki_host(c)))
+		if (ipv6_addr_equal(&p->recent[(p->turns - 1 - ago) % KI_RECENT], &c->host))
 			return ago;
 	return KI_RECENT;
 }
@@ -397,7 +396,7 @@ static bool ki_next_ready(struct ki_portal *p, struct ki_conn **ready)
 		list_del_init(&c->link);
 		p->npending--;
 		if (READ_ONCE(c->login_buf))
-			p->recent[p->turns++ % KI_RECENT] = c->remote;
+			p->recent[p->turns++ % KI_RECENT] = c->host;
 	}
 	spin_unlock_bh(&p->lock);
 	*ready = c;

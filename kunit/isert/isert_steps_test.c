@@ -6,7 +6,6 @@
  */
 #include <linux/jiffies.h>
 #include <linux/module.h>
-#include "liar.h"
 #include "raw.h"
 
 #define LOGINS	6
@@ -141,35 +140,10 @@ static void steps_one_is_slow(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, down || raw_is_down(slow, KD_TIMEOUT_MS));
 }
 
-/* One host has many that stop in their logins: another host is next when LIO takes one. */
-static void steps_hosts_take_turns(struct kunit *test)
-{
-	const char *ia = *(const char * const *)test->param_value;
-	struct raw *stops[4], *r;
-	int i;
-
-	kd_skip_own(test, KD_NEEDS_BED);
-	for (i = 0; i < ARRAY_SIZE(stops); i++) {
-		r = raw_connect(test);
-		stops[i] = r;
-		if (kd_is_iwarp(r->s))
-			kunit_skip(test, "another address cannot be named");
-		raw_request_login(r, RAW_SOLICITED, false);
-	}
-	/* An address on the network of the device: rdma_cm takes no request from another one. */
-	kd_lie(test, htonl(10 << 24 | kd_bed_of(ia)->net << 16 | 100));
-	r = raw_connect(test);
-	raw_request_login(r, RAW_SOLICITED, true);
-	/* LIO answers one of those, and has taken another one. */
-	KUNIT_EXPECT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, 2 * KD_TIMEOUT_MS));
-	KUNIT_EXPECT_FALSE(test, raw_is_down(stops[ARRAY_SIZE(stops) - 1], 0));
-}
-
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(steps_two_requests, gen_second),
 	KUNIT_CASE_PARAM(steps_one_stops, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(steps_one_is_slow, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(steps_hosts_take_turns, kd_gen_any_ia),
 	{}
 };
 

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Hosts of initiators, and who makes room at a portal.
+ *
+ * A host is an address that its peer has proven to have. Over InfiniBand and RoCE a peer writes
+ * any address into its connection request, and the GID may be foreign as well, but only the
+ * owner of the GID gets our answer, so that an established connection proves it. Over iWARP TCP
+ * has connected before.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <net/ipv6.h>
+#include "isert.h"
+
+/* Store at @host which host the request @cr, queried as @param, says that it comes from. */
+void ki_host_identify(DAT_CR_HANDLE cr, const DAT_CR_PARAM *param, struct in6_addr *host)
+{
+	const struct sockaddr_in6 *v6 = (void *)param->remote_ia_address_ptr;
+	const struct sockaddr_in *v4 = (void *)v6;
+
+	if (kdat_cr_query_gid(cr, host->s6_addr) == DAT_SUCCESS)
+		return;
+	/* It is iWARP, or the peer has given up. */
+	if (v6->sin6_family == AF_INET6)
+		*host = v6->sin6_addr;
+	else
+		ipv6_addr_set_v4mapped(v4->sin_addr.s_addr, host);
+}
+
+/* Return the host of @c, or NULL while its peer has not proven to be of it. */
+static const struct in6_addr *ki_host(const struct ki_conn *c)
+{
+	return c->a->iwarp || READ_ONCE(c->open) ? &c->host : NULL;
+}
+
+static bool ki_same_host(const struct in6_addr *a, const struct in6_addr *b)
+{
+	return a && b ? ipv6_addr_equal(a, b) : a == b;
+}
+
+/*
+ * May @c be ended to make room? Not while it is being accepted: dat_cr_accept() would connect
+ * it all the same.
+ */
+static bool ki_may_yield(const struct ki_conn *c)
+{
+	return !c->accepting && !READ_ONCE(c->down) && !READ_ONCE(c->broken);
+}
+
+/*
+ * Return how many connections of @host wait at @p. Anybody who can write a request may name any
+ * host, so the peers that have proven nothing count as one host together, NULL.
+ */
+static unsigned int ki_pending_of(struct ki_portal *p, const struct in6_addr *host)
+{
+	unsigned int n = 0;
+	struct ki_conn *c;
+
+	lockdep_assert_held(&p->lock);
+
+	list_for_each_entry(c, &p->pending, link)
+		n += ki_may_yield(c) && ki_same_host(ki_host(c), host);
+	return n;
+}
+
+/*
+ * Return the connection that makes room at @p for one that says it is of the host @from, or
+ * NULL: the oldest one that has not asked to log in, or the oldest one of a host that has most
+ * of them. There are at most 2 * KI_PENDING.
+ */
+static struct ki_conn *ki_pending_victim(struct ki_portal *p, const struct in6_addr *from)
+{
+	unsigned int n, most = ki_pending_of(p, from) + 1;
+	struct ki_conn *c, *victim = NULL;
+
+	lockdep_assert_held(&p->lock);
+
+	list_for_each_entry(c, &p->pending, link)
+		if (ki_may_yield(c) && !READ_ONCE(c->login_buf))
+			return c;
+	list_for_each_entry(c, &p->pending, link) {
+		n = ki_may_yield(c) ? ki_pending_of(p, ki_host(c)) : 0;
+		if (n > most) {
+			most = n;
+			victim = c;
+		}
+	}
+	return victim;
+}
+
+/*
+ * May one more connection, which says it is of the host @from, wait at a portal? If KI_PENDING
+ * do, one makes room, so that peers that are silent, or do not finish connecting, and hosts
+ * with many keep nobody out. Context: process.
+ */
+bool ki_pending_room(struct ki_portal *p, const struct in6_addr *from)
+{
+	struct ki_conn *victim;
+	bool room;
+
+	spin_lock_bh(&p->lock);
+	room = p->npending < KI_PENDING;
+	if (!room && p->npending < 2 * KI_PENDING) {
+		victim = ki_pending_victim(p, from);
+		if (victim)
+			ki_conn_break(victim, victim->login_buf ?
+				      "its host has many logins that wait, and others none" :
+				      "it says nothing, and others want to log in");
+		room = victim;
+	}
+	spin_unlock_bh(&p->lock);
+	return room;
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * KUnit suite of kdapl_isert.ko: what the initiators of one host can do to those of another. A
+ * host is an address, that of its packets, whatever its initiators say.
+ */
+#include <linux/in6.h>
+#include <linux/module.h>
+#include "liar.h"
+#include "raw.h"
+#include "shell.h"
+
+#define PORT	3282
+#define NP	"/sys/kernel/config/target/iscsi/iqn.2026-01.test:raw/tpgt_1/np/"
+/* So many wait at a portal. */
+#define PENDING	64
+/* More than that, with those that LIO takes meanwhile, one in 2 seconds */
+#define MANY	96
+
+/* ---- Two hosts at one portal --------------------------------------------------------- */
+
+static void portal_remove(void *unused)
+{
+	WARN_ON(shell("rmdir '" NP "[::]:3282'"));
+}
+
+/* Make a portal for IPv4 and IPv6, by whose addresses one device is two hosts. */
+static void portal_make(struct kunit *test)
+{
+	kd_skip_own(test, KD_NEEDS_BED);
+	KUNIT_ASSERT_EQ(test, 0, shell("unshare -n mkdir '" NP "[::]:3282'"));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, portal_remove, NULL));
+	KUNIT_ASSERT_EQ(test, 0, shell("echo 1 >'" NP "[::]:3282/iser'"));
+}
+
+/* Make an initiator of the other host. */
+static struct raw *new_elsewhere(struct kunit *test)
+{
+	struct raw *r = raw_new(test, RAW_RECVS);
+	struct sockaddr_in6 *addr = kunit_kzalloc(test, sizeof(*addr), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, addr);
+	addr->sin6_family = AF_INET6;
+	addr->sin6_addr.s6_addr[0] = 0xfd;
+	addr->sin6_addr.s6_addr[3] = kd_bed_of(r->s->name)->net;
+	addr->sin6_addr.s6_addr[15] = 1;
+	r->s->addr = (DAT_IA_ADDRESS_PTR)addr;
+	return r;
+}
+
+static struct raw *connect_elsewhere(struct kunit *test)
+{
+	struct raw *r = new_elsewhere(test);
+
+	KUNIT_ASSERT_TRUE_MSG(test, raw_start_at(r, PORT), "another host is kept out");
+	return r;
+}
+
+static void expect_login(struct raw *r)
+{
+	raw_request_login(r, RAW_SOLICITED, true);
+	KUNIT_EXPECT_TRUE(r->s->test, raw_receive(r, ISCSI_OP_LOGIN_RSP, 2 * KD_TIMEOUT_MS));
+}
+
+/*
+ * Return the @n-th address of another host on the network of the device. rdma_cm takes no
+ * request from an address that is routed elsewhere.
+ */
+static __be32 neighbour(struct kunit *test, int n)
+{
+	const char *ia = *(const char * const *)test->param_value;
+
+	return htonl(10 << 24 | kd_bed_of(ia)->net << 16 | (100 + n));
+}
+
+/* Have another initiator of the host ask to log in, if it is let in, and go no further. */
+static bool one_more_stops(struct kunit *test)
+{
+	struct raw *r = raw_new(test, RAW_RECVS);
+	DAT_EVENT event;
+
+	if (!raw_start_at(r, PORT))
+		return false;
+	raw_request_login(r, RAW_SOLICITED, false);
+	/* Time for the target to read it */
+	return kd_wait_event(r->s->req_evd, &event, KD_TIMEOUT_MS);
+}
+
+/* Have as many as may wait, of one host, which with @lies says that it is another each time. */
+static void fill(struct kunit *test, bool lies)
+{
+	int i = 0;
+
+	do {
+		if (lies)
+			kd_lie(test, neighbour(test, i));
+		KUNIT_ASSERT_LT_MSG(test, i, MANY, "nobody is refused");
+		i++;
+	} while (one_more_stops(test));
+	KUNIT_EXPECT_GT(test, i, PENDING);
+	if (lies)
+		kd_lie(test, 0);
+}
+
+/* ---- Cases --------------------------------------------------------------------------- */
+
+/* One host has many that stop in their logins: another host is next when LIO takes one. */
+static void hosts_take_turns(struct kunit *test)
+{
+	struct raw *stops[4];
+	int i;
+
+	portal_make(test);
+	for (i = 0; i < ARRAY_SIZE(stops); i++) {
+		stops[i] = raw_new(test, RAW_RECVS);
+		KUNIT_ASSERT_TRUE(test, raw_start_at(stops[i], PORT));
+		raw_request_login(stops[i], RAW_SOLICITED, false);
+	}
+	/* LIO answers one of those, and has taken another one. */
+	expect_login(connect_elsewhere(test));
+	KUNIT_EXPECT_FALSE(test, raw_is_down(stops[ARRAY_SIZE(stops) - 1], 0));
+}
+
+/* A host that names another address with each request is one host, and makes room. */
+static void hosts_liar_is_one(struct kunit *test)
+{
+	portal_make(test);
+	fill(test, true);
+	expect_login(connect_elsewhere(test));
+}
+
+/* Nor does a liar get more turns: another host is next. */
+static void hosts_liar_has_one_turn(struct kunit *test)
+{
+	struct raw *stops[4];
+	int i;
+
+	portal_make(test);
+	for (i = 0; i < ARRAY_SIZE(stops); i++) {
+		kd_lie(test, neighbour(test, i));
+		stops[i] = raw_new(test, RAW_RECVS);
+		KUNIT_ASSERT_TRUE(test, raw_start_at(stops[i], PORT));
+		raw_request_login(stops[i], RAW_SOLICITED, false);
+	}
+	expect_login(connect_elsewhere(test));
+	KUNIT_EXPECT_FALSE(test, raw_is_down(stops[ARRAY_SIZE(stops) - 1], 0));
+}
+
+static struct kunit_case isert_cases[] = {
+	KUNIT_CASE_PARAM(hosts_take_turns, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(hosts_liar_is_one, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(hosts_liar_has_one_turn, kd_gen_any_ia),
+	{}
+};
+
+KD_SUITE("kdapl-isert-hosts", isert_cases, "kdapl_isert.ko: what one host can do to another",
+	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
