@@ -63,29 +63,51 @@ static unsigned int ki_pending_of(struct ki_portal *p, const struct in6_addr *ho
 	return n;
 }
 
-/*
- * Return the connection that makes room at @p for one that says it is of the host @from, or
- * NULL: the oldest one that has not asked to log in, or the oldest one of a host that has most
- * of them. There are at most 2 * KI_PENDING.
- */
-static struct ki_conn *ki_pending_victim(struct ki_portal *p, const struct in6_addr *from)
+/* Return the oldest connection of @host that has not asked to log in, or else the oldest. */
+static struct ki_conn *ki_oldest_of(struct ki_portal *p, const struct in6_addr *host)
 {
-	unsigned int n, most = ki_pending_of(p, from) + 1;
-	struct ki_conn *c, *victim = NULL;
+	struct ki_conn *c, *oldest = NULL;
 
 	lockdep_assert_held(&p->lock);
 
-	list_for_each_entry(c, &p->pending, link)
-		if (ki_may_yield(c) && !READ_ONCE(c->login_buf))
-			return c;
 	list_for_each_entry(c, &p->pending, link) {
-		n = ki_may_yield(c) ? ki_pending_of(p, ki_host(c)) : 0;
+		if (!ki_may_yield(c) || !ki_same_host(ki_host(c), host))
+			continue;
+		if (!READ_ONCE(c->login_buf))
+			return c;
+		oldest = oldest ?: c;
+	}
+	return oldest;
+}
+
+/*
+ * Return the connection that makes room at @p for one that says it is of the host @from, or
+ * NULL: one of the host that has most of them, if it has more than @from would have. Otherwise
+ * it is the oldest one that has not asked to log in, of @from itself or of a host that has no
+ * less: a host with many ends none of another that has just connected. What @from names is not
+ * proven, and only keeps connections from being ended. There are at most 2 * KI_PENDING.
+ */
+static struct ki_conn *ki_pending_victim(struct ki_portal *p, const struct in6_addr *from)
+{
+	unsigned int n, own = ki_pending_of(p, from) + 1, most = own;
+	const struct in6_addr *host, *worst = NULL;
+	struct ki_conn *c, *silent = NULL;
+
+	lockdep_assert_held(&p->lock);
+
+	list_for_each_entry(c, &p->pending, link) {
+		if (!ki_may_yield(c))
+			continue;
+		host = ki_host(c);
+		n = ki_pending_of(p, host);
 		if (n > most) {
 			most = n;
-			victim = c;
+			worst = host;
 		}
+		if (!silent && !READ_ONCE(c->login_buf) && (n >= own || ki_same_host(host, from)))
+			silent = c;
 	}
-	return victim;
+	return most > own ? ki_oldest_of(p, worst) : silent;
 }
 
 /*

@@ -145,10 +145,46 @@ static void hosts_liar_has_one_turn(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, raw_is_down(stops[ARRAY_SIZE(stops) - 1], 0));
 }
 
+/*
+ * Who has just connected, and sends its login in a moment, makes no room for a host whose
+ * logins are all that may wait.
+ */
+static void hosts_newcomer_stays(struct kunit *test)
+{
+	struct raw *r;
+	int i;
+
+	portal_make(test);
+	fill(test, false);
+	r = connect_elsewhere(test);
+	for (i = 0; i < 4; i++)
+		one_more_stops(test);
+	KUNIT_ASSERT_FALSE_MSG(test, raw_is_down(r, 0), "one that has just connected is ended");
+	expect_login(r);
+}
+
+/*
+ * Peers that do not finish connecting, and so may be anybody, make room for each other; they
+ * count for no host, although they name one.
+ */
+static void hosts_half_open_is_nobody(struct kunit *test)
+{
+	struct raw *r = raw_connect(test);
+	int i;
+
+	for (i = 0; i < PENDING + 4; i++)
+		kd_half_connect(r->s, RAW_PORT, NULL, 0);
+	KUNIT_ASSERT_FALSE_MSG(test, raw_is_down(r, 0), "one that has connected is ended");
+	raw_log_in(r, RAW_SOLICITED);
+	raw_expect_alive(r);
+}
+
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(hosts_take_turns, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(hosts_liar_is_one, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(hosts_liar_has_one_turn, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(hosts_newcomer_stays, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(hosts_half_open_is_nobody, kd_gen_any_ia),
 	{}
 };
 
