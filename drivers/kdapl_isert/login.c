@@ -93,7 +93,11 @@ static const struct ki_limit ki_limits[] = {
 	{ "DataDigest=", .only = "None" },
 };
 
-/* Write to @text what is taken in the place of @value. Return whether that differs. */
+/*
+ * Write to @text what is taken in the place of @value. Return whether that differs. LIO reads a
+ * number as far as it is one, and its low 32 bits, and has what its portal group has for
+ * "Irrelevant": what is not wholly a number counts as more.
+ */
 static bool ki_login_limit(const struct ki_limit *limit, const char *value, char text[12])
 {
 	unsigned int offer;
@@ -101,7 +105,7 @@ static bool ki_login_limit(const struct ki_limit *limit, const char *value, char
 	if (limit->only)
 		return strscpy(text, limit->only, 12) > 0 && strcmp(text, value);
 	snprintf(text, 12, "%u", limit->max);
-	return !kstrtouint(value, 0, &offer) && offer > limit->max;
+	return kstrtouint(value, 0, &offer) || offer > limit->max;
 }
 
 /*

@@ -6,7 +6,10 @@
 #include <linux/module.h>
 #include <linux/string.h>
 #include "raw.h"
+#include "shell.h"
 
+/* What LIO agrees to of ErrorRecoveryLevel */
+#define LEVEL	"/sys/kernel/config/target/iscsi/iqn.2026-01.test:raw/tpgt_1/attrib/default_erl"
 #define NONE	"NotUnderstood"
 
 /*
@@ -33,15 +36,21 @@ static const struct login_key keys[] = {
 	{ "TargetRecvDataSegmentLength", "8192", "8192" },
 	{ "TargetRecvDataSegmentLength", "8193", "8192" },
 	{ "TargetRecvDataSegmentLength", "16777215", "8192" },
+	/* LIO reads a number as far as it is one, and its low 32 bits. */
+	{ "TargetRecvDataSegmentLength", "16384x", "8192" },
 	{ "InitiatorRecvDataSegmentLength", "512", "512" },
 	{ "InitiatorRecvDataSegmentLength", "262144", "262144" },
 	{ "InitiatorRecvDataSegmentLength", "16777215", "16777215" },
-	/* A session has one connection, whatever the portal group has: raw_target_up(). */
+	/* A session has one connection and no recovery, whatever the portal group has. */
 	{ "MaxConnections", "1", "1" },
 	{ "MaxConnections", "2", "1" },
 	{ "MaxConnections", "65535", "1" },
+	{ "MaxConnections", "2x", "1" },
 	{ "ErrorRecoveryLevel", "0", "0" },
 	{ "ErrorRecoveryLevel", "2", "0" },
+	{ "ErrorRecoveryLevel", "2x", "0" },
+	{ "ErrorRecoveryLevel", "4294967298", "0" },
+	{ "ErrorRecoveryLevel", "Irrelevant", "0" },
 	/* The rest is LIO's. The portal group has InitialR2T=No. */
 	{ "InitialR2T", "No", "No" },
 	{ "InitialR2T", "Yes", NULL },
@@ -98,6 +107,11 @@ static const char *answer_to(struct raw *r, const struct login_key *key)
 	return NULL;
 }
 
+static void level_is_back(void *unused)
+{
+	WARN_ON(shell("echo 0 >" LEVEL));
+}
+
 static void keys_are_answered(struct kunit *test)
 {
 	struct iscsi_login_rsp *rsp;
@@ -106,6 +120,8 @@ static void keys_are_answered(struct kunit *test)
 	struct raw *r;
 	u32 len;
 
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, level_is_back, NULL));
+	KUNIT_ASSERT_EQ(test, 0, shell("echo 2 >" LEVEL));
 	for (key = keys; key < keys + ARRAY_SIZE(keys); key++) {
 		r = raw_connect(test);
 		r->pdu[0] = raw_login_pdu(r, RAW_UNSOLICITED, &len);
