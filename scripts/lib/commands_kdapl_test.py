@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 """check-commands: kdapl-test, as far as it does without its module."""
 import json
+import os
 import re
 import subprocess
 
@@ -27,12 +28,12 @@ REFUSED = (
 )
 
 
-def kdapl_test(work, arguments):
+def kdapl_test(work, arguments, **more):
     """Call kdapl-test where there are two adapters and no module."""
     for name in "rxe0", "rxe1":
         (work / "ib" / name / "ports/1").mkdir(parents=True, exist_ok=True)
     return call_tool("kdapl-test", arguments, KDAPL_IB=str(work / "ib"), KDAPL_SYS=str(work),
-                     TMPDIR=str(work), KDAPL_TEST_DEVICE=str(work / "none"))
+                     TMPDIR=str(work), KDAPL_TEST_DEVICE=str(work / "none"), **more)
 
 
 def refused(work, arguments, wanted, pattern):
@@ -90,9 +91,43 @@ def figures_agree(work):
     expect("time one way" in svg, "the plot does not say what its times are")
 
 
+# What a client may say that it has measured: 64 bits each, the first of which makes a signed
+# number of microseconds 0.
+RESULTS = (
+    ("ops=1 ns=18446744073709550616 bytes=0 n=0 p50=0 p99=0", "1 in 0.000 s, "),
+    (" ".join(f"{name}={2 ** 64 - 1}" for name in "ops ns bytes n p50 p99".split()),
+     "0 in 0.000 s, 0 a second$"),
+    ("ops=999999999999 ns=1 bytes=9999999999999999 n=1 p50=9223372036854775808 p99=1500",
+     r"999999999999 in 0\.000 s, 999999999999000000 a second, \d+\.\d\d MB/s, "
+     r"p50 0\.0 us, p99 1\.5 us$"),
+    ("ops=1000 ns=2000000000 bytes=64000 n=1000 p50=1500 p99=2500",
+     r"1000 in 2\.000 s, 499 a second, 0\.03 MB/s, p50 1\.5 us, p99 2\.5 us$"),
+)
+
+
+def any_results(work):
+    """Whatever a client says of its runs, the server goes on. The device is a pipe here."""
+    lines = ["client 10.0.0.2"]
+    lines += [f"run stream op=send size=64 eps=1 over=kdapl {said}" for said, _ in RESULTS]
+    (work / "id").write_text("#!/bin/sh\necho 0\n")
+    (work / "id").chmod(0o755)
+    os.mkfifo(work / "none")
+    pipe = os.open(work / "none", os.O_RDWR)
+    os.write(pipe, "\n".join([*lines, "error this is all", ""]).encode())
+    status, said = kdapl_test(work, "server -a 10.0.0.1 -i rxe0/1",
+                              PATH=f"{work}:{os.environ['PATH']}")
+    os.close(pipe)
+    told = said.splitlines()
+    expect(status == 1 and len(told) == len(lines) + 1 and
+           told[-1] == "kdapl-test: this is all", f"status {status}: {said}")
+    for (_, pattern), line in zip(RESULTS, told[1:]):
+        expect(re.search(f"stream of send, 64 bytes, 1 EPs over kdapl: {pattern}", line), said)
+
+
 def all_of():
     """Name, function and further arguments of each case; the first one is a directory."""
     for arguments, status, pattern in REFUSED:
         yield f"kdapl-test {arguments}", refused, arguments, status, pattern
     yield "kdapl-test --version", version
     yield "kdapl-test lat: table, JSON and plot", figures_agree
+    yield "kdapl-test server: any results", any_results
