@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Where the bytes of a volume are stored: what is below loop devices.
+ * Where the bytes of a volume are stored: what is below loop devices and partitions.
  *
  * Entry points: kbt_storage_find() when a volume is opened, kbt_storage_overlaps() to compare
  * two of them.
@@ -8,7 +8,8 @@
  * An open with O_EXCL fails if somebody else has claimed the block device. But a loop device
  * does not claim what is below it, which could therefore be exported as well, by another name.
  * Only sysfs tells, by its name, what is below. If the name leads nowhere any more, nothing is
- * known, and the loop device itself is taken for the storage.
+ * known, and the loop device itself is taken for the storage. A loop device may have
+ * partitions, and may be on one, so each partition counts as a part of its disk.
  *
  * No state, no locks.
  */
@@ -28,17 +29,16 @@
 #define KBT_LOOPS	8
 
 /*
- * Read the line of attribute @name of the loop device that is @dev, or has the partition @dev,
- * to @buf of PATH_MAX bytes. Return false if there is no such loop device.
+ * Read the line of attribute @name of the block device @dev to @buf of PATH_MAX bytes. Return
+ * false if there is no such attribute.
  */
-static bool kbt_loop_line(dev_t dev, bool partition, const char *name, char *buf)
+static bool kbt_block_line(dev_t dev, const char *name, char *buf)
 {
 	struct file *file;
 	loff_t pos = 0;
 	ssize_t n;
 
-	snprintf(buf, PATH_MAX, "/sys/dev/block/%u:%u/%sloop/%s", MAJOR(dev), MINOR(dev),
-		 partition ? "../" : "", name);
+	snprintf(buf, PATH_MAX, "/sys/dev/block/%u:%u/%s", MAJOR(dev), MINOR(dev), name);
 	file = filp_open(buf, O_RDONLY, 0);
 	if (IS_ERR(file))
 		return false;
@@ -51,25 +51,39 @@ static bool kbt_loop_line(dev_t dev, bool partition, const char *name, char *buf
 	return true;
 }
 
-/* Return the number in attribute @name of a loop device, as for kbt_loop_line(); or 0. */
-static u64 kbt_loop_number(dev_t dev, bool partition, const char *name, char *buf)
+/* Return the number in attribute @name, as for kbt_block_line(); or 0. */
+static u64 kbt_block_number(dev_t dev, const char *name, char *buf)
 {
 	u64 n;
 
-	return kbt_loop_line(dev, partition, name, buf) && !kstrtou64(buf, 10, &n) ? n : 0;
+	return kbt_block_line(dev, name, buf) && !kstrtou64(buf, 10, &n) ? n : 0;
 }
 
-/* Make what @storage is of the loop device @dev, or of its partition, a part of what is below. */
-static void kbt_loop_shift(struct kbt_storage *storage, dev_t dev, bool partition, char *buf)
+/* Move @storage to what is below: at @offset of that begins what ends after @size, unless 0. */
+static void kbt_storage_shift(struct kbt_storage *storage, u64 offset, u64 size)
 {
-	u64 offset = kbt_loop_number(dev, partition, "offset", buf);
-	u64 limit = kbt_loop_number(dev, partition, "sizelimit", buf);
-
-	if (limit)
-		storage->end = min(storage->end, limit);
+	if (size)
+		storage->end = min(storage->end, size);
 	storage->start += offset;
 	if (check_add_overflow(storage->end, offset, &storage->end))
 		storage->end = U64_MAX;
+}
+
+/* If @storage is in a partition, make it a part of the whole disk. */
+static void kbt_storage_whole(struct kbt_storage *storage, char *buf)
+{
+	dev_t dev = storage->dev;
+	unsigned int major, minor;
+	u64 start, size;
+
+	if (!kbt_block_number(dev, "partition", buf))
+		return;
+	start = kbt_block_number(dev, "start", buf);
+	size = kbt_block_number(dev, "size", buf);
+	if (!kbt_block_line(dev, "../dev", buf) || sscanf(buf, "%u:%u", &major, &minor) != 2)
+		return;
+	storage->dev = MKDEV(major, minor);
+	kbt_storage_shift(storage, start << SECTOR_SHIFT, size << SECTOR_SHIFT);
 }
 
 /*
@@ -94,6 +108,22 @@ static void kbt_storage_set(struct kbt_storage *storage, const struct path *path
 	storage->ino = stat.ino;
 }
 
+/* If @storage is in a loop device, make it a part of what is below. Return whether it was. */
+static bool kbt_storage_below(struct kbt_storage *storage, char *buf)
+{
+	dev_t dev = storage->dev;
+	struct path below;
+
+	if (!kbt_block_line(dev, "loop/backing_file", buf) ||
+	    kern_path(buf, LOOKUP_FOLLOW, &below))
+		return false;
+	kbt_storage_set(storage, &below);
+	path_put(&below);
+	kbt_storage_shift(storage, kbt_block_number(dev, "loop/offset", buf),
+			  kbt_block_number(dev, "loop/sizelimit", buf));
+	return true;
+}
+
 /**
  * kbt_storage_find() - find what a volume is kept in
  * @file: block device or regular file, open
@@ -103,31 +133,15 @@ static void kbt_storage_set(struct kbt_storage *storage, const struct path *path
  */
 void kbt_storage_find(struct file *file, struct kbt_storage *storage)
 {
-	struct inode *inode = file->f_mapping->host;
 	char *buf = kmalloc(PATH_MAX, GFP_KERNEL);
-	bool partition = S_ISBLK(inode->i_mode) && bdev_is_partition(I_BDEV(inode));
-	struct block_device *bdev = partition ? I_BDEV(inode) : NULL;
-	struct kbt_storage whole = { .end = U64_MAX };
-	struct path below;
-	dev_t dev;
-	int i;
+	int i = 0;
 
-	*storage = whole;
+	*storage = (struct kbt_storage) { .end = U64_MAX };
 	kbt_storage_set(storage, &file->f_path);
-	if (partition) {
-		whole.start = get_start_sect(bdev) << SECTOR_SHIFT;
-		whole.end = whole.start + (bdev_nr_sectors(bdev) << SECTOR_SHIFT);
-	}
-	for (i = 0; buf && i < KBT_LOOPS && !storage->ino; i++) {
-		dev = storage->dev;
-		if (!kbt_loop_line(dev, partition, "backing_file", buf) ||
-		    kern_path(buf, LOOKUP_FOLLOW, &below))
+	while (buf && !storage->ino) {
+		kbt_storage_whole(storage, buf);
+		if (i++ == KBT_LOOPS || !kbt_storage_below(storage, buf))
 			break;
-		kbt_storage_set(&whole, &below);
-		path_put(&below);
-		kbt_loop_shift(&whole, dev, partition, buf);
-		partition = false;
-		*storage = whole;
 	}
 	kfree(buf);
 }

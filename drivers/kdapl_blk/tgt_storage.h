@@ -8,8 +8,8 @@
 struct file;
 
 /*
- * struct kbt_storage - a file, or a block device that is no loop device
- * @dev: the file system, or the device
+ * struct kbt_storage - a part of a file, or of a whole disk that is no loop device
+ * @dev: the file system, or the disk
  * @ino: inode number of the file, or 0 for a device
  * @start: first byte of it that is the volume's
  * @end: first byte behind the volume, or U64_MAX

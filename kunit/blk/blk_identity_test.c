@@ -418,8 +418,8 @@ static void blk_volume_is_claimed(struct kunit *test)
 
 static void loops_end(void *unused)
 {
-	shell("rmdir " OTHER_NS " 2>/dev/null; losetup -d /tmp/loop;"
-	      " losetup -d /tmp/loop2 2>/dev/null; rm /tmp/loop /tmp/loop2");
+	shell("rmdir " OTHER_NS " 2>/dev/null; losetup -d /tmp/loop2 2>/dev/null;"
+	      " losetup -d /tmp/loop; rm -f /tmp/loop /tmp/loop2 /tmp/part /tmp/copy " OTHER_FILE);
 }
 
 /* What is below a loop device is not exported beside it, nor what else is made of that. */
@@ -446,6 +446,71 @@ static void blk_volume_is_below_a_loop(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, shell(OTHER_IS(TGT_FILE) "; echo 1 >read_only; echo 1 >enable"));
 	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " OTHER_NS "; rm " OTHER_FILE));
 	KUNIT_EXPECT_EQ(test, 0, change_volume("echo 0 >read_only; echo " TGT_FILE " >path"));
+}
+
+/* Make @path a volume, and @other another one. Return whether that is taken. */
+static bool are_two_volumes(struct kunit *test, const char *path, const char *other)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "cd " OTHER_NS "; echo 0 >enable; echo %s >path", other);
+	KUNIT_ASSERT_EQ(test, 0, shell(command));
+	snprintf(command, sizeof(command), "echo %s >path", path);
+	KUNIT_ASSERT_EQ(test, 0, change_volume(command));
+	return !shell(ENABLES_OTHER);
+}
+
+static void volumes_end(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, 0, shell("rmdir " OTHER_NS));
+	KUNIT_EXPECT_EQ(test, 0, change_volume("echo 0 >read_only; echo " TGT_FILE " >path"));
+}
+
+/* The disk of a partition may be a loop device, and there may be one on the partition. */
+static void blk_volume_is_on_a_partition_of_a_loop(struct kunit *test)
+{
+	tgt_load(test);
+	if (shell(MBR_DISK "; mknod /tmp/loop2 b 7 6; losetup -P /tmp/loop " OTHER_FILE ";"
+		  MBR_PARTITION))
+		kunit_skip(test, "no loop device");
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, loops_end, NULL));
+	KUNIT_ASSERT_EQ(test, 0, shell("mkdir " OTHER_NS "; losetup /tmp/loop2 /tmp/part"));
+	KUNIT_EXPECT_FALSE(test, are_two_volumes(test, "/tmp/part", "/tmp/loop2"));
+	KUNIT_EXPECT_FALSE(test, are_two_volumes(test, "/tmp/loop2", "/tmp/part"));
+	KUNIT_EXPECT_FALSE(test, are_two_volumes(test, "/tmp/loop", "/tmp/loop2"));
+	KUNIT_EXPECT_FALSE(test, are_two_volumes(test, OTHER_FILE, "/tmp/loop2"));
+	/* What is in front of the partition is another volume. */
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo " TGT_FILE " >path"));
+	KUNIT_ASSERT_EQ(test, 0, shell("cd " OTHER_NS "; echo 0 >enable; losetup -d /tmp/loop2;"
+				       " losetup --sizelimit 32768 /tmp/loop2 " OTHER_FILE));
+	KUNIT_EXPECT_TRUE(test, are_two_volumes(test, "/tmp/part", "/tmp/loop2"));
+	volumes_end(test);
+}
+
+/* Two partitions of a disk, and a loop device on the first, or on the disk. */
+static void blk_volume_is_on_a_partition(struct kunit *test)
+{
+	struct backing *backing = kdb_backing_make(test, 0);
+
+	backing->disk->flags &= ~GENHD_FL_NO_PART;
+	tgt_load(test);
+	if (shell("mknod /tmp/loop b 7 7; addpart " BACKING_0 " 1 64 512 && addpart " BACKING_0
+		  " 2 576 512 && losetup /tmp/loop " BACKING_0 "p1"))
+		kunit_skip(test, "no loop device, or no partition");
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, loops_end, NULL));
+	KUNIT_ASSERT_EQ(test, 0, shell("mkdir " OTHER_NS));
+	KUNIT_EXPECT_FALSE(test, are_two_volumes(test, "/tmp/loop", BACKING_0));
+	KUNIT_EXPECT_FALSE(test, are_two_volumes(test, BACKING_0, "/tmp/loop"));
+	KUNIT_EXPECT_TRUE(test, are_two_volumes(test, BACKING_0 "p2", "/tmp/loop"));
+	KUNIT_EXPECT_TRUE(test, are_two_volumes(test, BACKING_0 "p1", BACKING_0 "p2"));
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo " TGT_FILE " >path"));
+	KUNIT_ASSERT_EQ(test, 0, shell("cd " OTHER_NS "; echo 0 >enable; losetup -d /tmp/loop;"
+				       " losetup /tmp/loop " BACKING_0));
+	KUNIT_EXPECT_FALSE(test, are_two_volumes(test, "/tmp/loop", BACKING_0 "p2"));
+	/* O_EXCL is for writers only. */
+	KUNIT_ASSERT_EQ(test, 0, change_volume("echo 1 >read_only"));
+	KUNIT_EXPECT_FALSE(test, are_two_volumes(test, BACKING_0, BACKING_0 "p1"));
+	volumes_end(test);
 }
 
 /*
@@ -499,6 +564,8 @@ static struct kunit_case identity_cases[] = {
 	KUNIT_CASE_PARAM(blk_disabling_flushes, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_volume_is_claimed, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_volume_is_below_a_loop, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_volume_is_on_a_partition_of_a_loop, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_volume_is_on_a_partition, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_volume_is_a_part, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_parts_overlap, kd_gen_ia),
 	{}
