@@ -261,7 +261,7 @@ int kbi_attach(struct kbi_use *use)
 				    name);
 		return -EAGAIN;
 	case KBLK_ERR_BUSY:
-		pr_info_ratelimited("%s: the target has no credit or memory for another volume\n",
+		pr_info_ratelimited("%s: the target has no credit, memory or further connection to spare\n",
 				    name);
 		return -EAGAIN;
 	case KBLK_ERR_INVALID:

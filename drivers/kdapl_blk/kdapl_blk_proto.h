@@ -231,7 +231,8 @@ enum kblk_status {
 	/* ATTACH: there is a later epoch, or the first connection of the disk is gone */
 	KBLK_ERR_STALE = 11,
 	KBLK_ERR_PROOF = 12,		/* ATTACH: the proof is wrong */
-	KBLK_ERR_BUSY = 13		/* ATTACH: no credit or memory for another volume */
+	/* ATTACH: no credit or memory for another volume, or no connection for the disk */
+	KBLK_ERR_BUSY = 13
 };
 
 /*

@@ -79,7 +79,7 @@ static inline const char *kblk_status_text(u16 status)
 	case KBLK_ERR_PROOF:
 		return "the client has another secret";
 	case KBLK_ERR_BUSY:
-		return "there is no credit or memory for another volume";
+		return "there is no credit, memory or further connection to spare";
 	default:
 		return "for a reason that is not known here";
 	}

@@ -96,6 +96,7 @@ struct kbt_session;
  * @conns: connections
  * @conn_count: connections that are not yet freed
  * @live: number of connections that have not ended
+ * @known: those of @live that are or were attached; kbt_names
  * @hosts: hosts that have connections
  * @stopping: new connections are refused, and @stop_work is queued when none is left
  * @shunned: hosts of clients that were cut off
@@ -132,6 +133,7 @@ struct kbt {
 	struct list_head conns;
 	unsigned int conn_count;
 	atomic_t live;
+	unsigned int known;
 	struct list_head hosts;
 	bool stopping;
 	struct kbt_shunned shunned[KBT_SHUNNED];
@@ -512,6 +514,7 @@ void kbt_challenge(struct kbt_conn *conn);
 enum kblk_status kbt_session_join(struct kbt_ns *ns,
 				  struct kbt_attachment *att);
 void kbt_session_leave(struct kbt_attachment *att);
+bool kbt_session_has_other(const struct kbt_attachment *att);
 enum kblk_status kbt_fence(struct kbt_io *io, const struct kblk_fence *fence);
 void kbt_session_written(struct kbt_io *io);
 void kbt_flush_begin(struct kbt_io *io);

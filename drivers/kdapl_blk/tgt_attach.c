@@ -348,10 +348,11 @@ static enum kblk_status kbt_attach_to(struct kbt_io *io,
 	if (status != KBLK_OK)
 		return status;
 	att->ns = ns;
-	if (!kbt_attachment_add(att, io)) {
+	if (kbt_is_too_many(att) || !kbt_attachment_add(att, io)) {
 		kbt_session_leave(att);
 		return KBLK_ERR_BUSY;
 	}
+	kbt_conn_know(conn);
 	ns->users++;
 	return KBLK_OK;
 }
@@ -457,7 +458,6 @@ static void kbt_attach_name(struct kbt_conn *conn,
  */
 static void kbt_attached(struct kbt_conn *conn)
 {
-	set_bit(KBT_CONN_WAS_ATTACHED, &conn->flags);
 	spin_lock_irq(&conn->lock);
 	WRITE_ONCE(conn->heard, jiffies);
 	WRITE_ONCE(conn->patience,

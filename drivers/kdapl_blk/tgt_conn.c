@@ -82,6 +82,7 @@ static void kbt_conn_end_work(struct work_struct *work)
 	unsigned int i;
 
 	atomic_dec(&conn->kbt->live);
+	kbt_conn_forget(conn);
 	dat_ep_disconnect(conn->ep, DAT_CLOSE_ABRUPT_FLAG);
 	/* kbt_recv() leaves no message after kbt_recv_stop() from now on. litmus: blk-down */
 	set_bit(KBT_CONN_DOWN, &conn->flags);

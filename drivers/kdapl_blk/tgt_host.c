@@ -4,15 +4,16 @@
  *
  * Entry points: kbt_hello_check() and kbt_session_check() for each connection request,
  * kbt_host_get() and kbt_host_put() with each connection, kbt_hang() and kbt_unhang() for
- * connections that have ended while a medium keeps their requests, kbt_many_hang() for each
- * ATTACH.
+ * connections that have ended while a medium keeps their requests, kbt_many_hang(),
+ * kbt_is_too_many() and kbt_conn_know() for each ATTACH, kbt_conn_forget() when a connection
+ * ends.
  *
  * A host is an address that its peer has proven to have: struct kbt_host_id. Whatever the
  * clients of a host do, they leave some of each limited resource to other hosts: connections
  * here, credits in tgt_credit.c.
  *
  * The connections own their host (host->conns). kbt->mutex guards the list of hosts, kbt_names
- * the lists of attachments that hang.
+ * the lists of attachments that hang, and kbt->known.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -285,11 +286,54 @@ bool kbt_make_room(struct kbt *kbt)
 	return true;
 }
 
+/* Return how many connections of @kbt may be attached before further ones of disks wait. */
+static u32 kbt_for_further(const struct kbt *kbt)
+{
+	return kbt->params->max_conns - kbt->params->max_conns / 4;
+}
+
+/*
+ * Return whether the connection of @att, which has joined its session, must not attach: it is a
+ * further one of its disk, and the connections that are left are for disks without any.
+ * kbt_has_room() may have admitted several such connections before any of them attached.
+ */
+bool kbt_is_too_many(const struct kbt_attachment *att)
+{
+	const struct kbt_conn *conn = att->conn;
+
+	lockdep_assert_held(&kbt_names);
+
+	return !test_bit(KBT_CONN_WAS_ATTACHED, &conn->flags) &&
+	       conn->kbt->known >= kbt_for_further(conn->kbt) && kbt_session_has_other(att);
+}
+
+/* Note that @conn is attached, even if there turns out to be no memory for its share. */
+void kbt_conn_know(struct kbt_conn *conn)
+{
+	lockdep_assert_held(&kbt_names);
+
+	/* If @conn has begun to end, kbt_conn_forget() may have been called. */
+	if (kbt_conn_ending(conn) || test_bit(KBT_CONN_WAS_ATTACHED, &conn->flags))
+		return;
+	set_bit(KBT_CONN_WAS_ATTACHED, &conn->flags);
+	conn->kbt->known++;
+}
+
+/* Undo kbt_conn_know() for @conn, which is ending. Context: process. */
+void kbt_conn_forget(struct kbt_conn *conn)
+{
+	spin_lock(&kbt_names);
+	if (test_bit(KBT_CONN_WAS_ATTACHED, &conn->flags))
+		conn->kbt->known--;
+	spin_unlock(&kbt_names);
+}
+
 /*
  * Return whether there may be another connection of the disk and the host that @census is for.
  * The last quarter of max_conns is for disks without any: a few hosts with many CPUs must not
- * keep others out. An eighth is for other hosts: a host that makes disks without end must not
- * keep them out either. Connections that were never attached make room for any disk.
+ * keep others out; kbt_is_too_many() looks again when the connection attaches. An eighth is for
+ * other hosts: a host that makes disks without end must not keep them out either. Connections
+ * that were never attached make room for any disk.
  *
  * Connections that have ended are counted by themselves: if the medium of a volume stands
  * still and all max_conns connections have lost their client, as many can be made for the
@@ -307,7 +351,7 @@ static bool kbt_has_room(struct kbt *kbt, const struct kbt_census *census)
 	    census->host_live >= of_host || census->host_ended > of_host ||
 	    (census->ended > max && census->host_ended > max / 8))
 		return false;
-	if (census->disk && census->live - census->strangers >= max - max / 4)
+	if (census->disk && census->live - census->strangers >= kbt_for_further(kbt))
 		return false;
 	return census->live < max || (census->ended <= max && kbt_make_room(kbt));
 }

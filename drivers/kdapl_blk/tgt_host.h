@@ -80,6 +80,9 @@ enum kblk_hello_status kbt_hello_check(const DAT_CR_PARAM *param);
 enum kblk_hello_status kbt_session_check(struct kbt *kbt, const struct kblk_hello *hello,
 					 const struct kbt_host_id *id);
 bool kbt_host_prove(struct kbt_conn *conn);
+bool kbt_is_too_many(const struct kbt_attachment *att);
+void kbt_conn_know(struct kbt_conn *conn);
+void kbt_conn_forget(struct kbt_conn *conn);
 bool kbt_make_room(struct kbt *kbt);
 void kbt_hang(struct kbt_conn *conn);
 void kbt_unhang(struct kbt_attachment *att);

@@ -242,6 +242,23 @@ void kbt_session_leave(struct kbt_attachment *att)
 	kfree(session);
 }
 
+/*
+ * Return whether another connection at the port of @att, which has not ended, is attached in
+ * the session of @att.
+ */
+bool kbt_session_has_other(const struct kbt_attachment *att)
+{
+	struct kbt_attachment *other;
+
+	lockdep_assert_held(&kbt_names);
+
+	list_for_each_entry(other, &att->session->attachments, session_link)
+		if (other->conn != att->conn && other->conn->kbt == att->conn->kbt &&
+		    !kbt_conn_ending(other->conn))
+			return true;
+	return false;
+}
+
 /* ---- Fences -------------------------------------------------------------- */
 
 /*

@@ -116,6 +116,38 @@ static void blk_unattached_leave_queues(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vol", 1, 0), KBLK_OK);
 }
 
+static bool attaches(void *side)
+{
+	return kdb_attach_as(side, "somebody", "vol", 1, 0) == KBLK_OK;
+}
+
+/*
+ * A disk asks for all connections before it attaches with any. The last quarter is for disks
+ * without any nevertheless: further ones do not attach, until another one has ended.
+ */
+static void blk_disk_leaves_the_last_quarter(struct kunit *test)
+{
+	struct kblk_hello hello = kdb_good_hello();
+	struct kd_side *side[MAX_CONNS];
+	int i;
+
+	tgt_load_with(test, "echo 9 >max_conns; echo 3600000 >attach_ms");
+	for (i = 0; i < MAX_CONNS; i++) {
+		side[i] = i < 2 ? kdb_client_elsewhere(test) : kdb_client(test);
+		KUNIT_ASSERT_EQ_MSG(test, kdb_connects_as(side[i], &hello), KBLK_HELLO_OK,
+				    "connection %d", i);
+	}
+	for (i = 0; i < MAX_CONNS; i++)
+		KUNIT_EXPECT_EQ_MSG(test, kdb_attach_as(side[i], "somebody", "vol", 1, 0),
+				    i < 7 ? KBLK_OK : KBLK_ERR_BUSY, "connection %d", i);
+	connect_and_attach(kdb_client_elsewhere(test), MAX_CONNS);
+	kdb_expect_end(side[7]);
+	kd_close(side[0]);
+	KUNIT_EXPECT_FALSE(test, attaches(side[8]));
+	kd_close(side[1]);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(attaches, side[8], KD_TIMEOUT_MS));
+}
+
 /* ---- Clients that lie ------------------------------------------------------ */
 
 /*
@@ -346,6 +378,7 @@ static struct kunit_case host_cases[] = {
 	KUNIT_CASE_PARAM(blk_oldest_unattached_makes_room, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_unattached_leave_buffers, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_unattached_leave_queues, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_disk_leaves_the_last_quarter, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_liar_is_one_host, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_liar_is_shunned_itself, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_unproven_count_for_nobody, kd_gen_ia),

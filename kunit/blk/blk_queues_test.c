@@ -69,6 +69,35 @@ static void ini_lives_with_fewer(struct kunit *test)
 	kdb_expect_removable(test);
 }
 
+/*
+ * The target takes the second connection, and has no room for it when it is to attach. The
+ * disk ends it, works with the first one, and asks again later.
+ */
+static void ini_second_may_not_attach(struct kunit *test)
+{
+	const struct kblk_request *request;
+	struct kd_side *side, *second;
+	struct kblk_reply reply;
+
+	ini_attrs.read_queues = "1";
+	side = kdb_serve_disk(test, NULL, NULL);
+	second = kdb_welcome_one(test, false, NULL);
+	request = kdb_expect_request(second, 0, KBLK_OP_ATTACH);
+	reply = kdb_good_reply(request, 0);
+	reply.status = cpu_to_le16(KBLK_ERR_BUSY);
+	kdb_answer(second, &reply, NULL, sizeof(reply));
+	KUNIT_EXPECT_TRUE(test, kd_wait_state(second->ep, DAT_EP_STATE_DISCONNECTED));
+	expect_stats(test, "queues +1 of 2");
+	expect_read(side);
+	second = kdb_welcome_one(test, false, NULL);
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(ini_hello.queue), 1);
+	kdb_attach(second);
+	expect_stats(test, "queues +2 of 2");
+	expect_read(second);
+	expect_stats(test, "connections lost +0");
+	kdb_expect_removable(test);
+}
+
 /* The target tells how many connections a disk may have. */
 static void ini_asks_for_no_more(struct kunit *test)
 {
@@ -314,6 +343,7 @@ static void ini_connects_without_writing(struct kunit *test)
 
 static struct kunit_case queues_cases[] = {
 	KUNIT_CASE_PARAM(ini_lives_with_fewer, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_second_may_not_attach, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_asks_for_no_more, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_memory_of_a_connection, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_comes_back_in_pieces, kd_gen_ia),
