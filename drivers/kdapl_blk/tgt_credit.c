@@ -264,7 +264,7 @@ bool kbt_credits_begin(struct kbt_conn *conn)
 	if (!kbt_own_reserve(conn, own, kbt_srq_max(kbt))) {
 		/* The client tries again, and finds the buffers of one that does not attach. */
 		if (atomic_read(&kbt->owned) + own > kbt_srq_max(kbt))
-			kbt_make_room(kbt);
+			kbt_make_room(kbt, conn->host);
 		return false;
 	}
 	conn->window = own;

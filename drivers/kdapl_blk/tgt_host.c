@@ -23,6 +23,9 @@
 #include <dat/kdat_linux.h>
 #include "tgt.h"
 
+/* How long a connection that has not attached yet is taken for one that is about to, jiffies */
+#define KBT_ATTACHING	(HZ / 4)
+
 /* ---- Hosts --------------------------------------------------------------- */
 
 /* Store the peer's address in @param at @id: over iWARP it identifies the host. */
@@ -258,20 +261,47 @@ bool kbt_host_prove(struct kbt_conn *conn)
 	       kbt_credits_prove(conn);
 }
 
+/* Set ->unattached of all hosts. */
+static void kbt_count_unattached(struct kbt *kbt)
+{
+	struct kbt_host *host;
+	struct kbt_conn *conn;
+
+	list_for_each_entry(host, &kbt->hosts, link)
+		host->unattached = 0;
+	list_for_each_entry(conn, &kbt->conns, link)
+		conn->host->unattached += test_bit(KBT_CONN_PROVEN, &conn->flags) &&
+					  !test_bit(KBT_CONN_WAS_ATTACHED, &conn->flags);
+}
+
 /*
- * End the oldest connection that never attached, preferably one whose peer is not proven, to
- * make room for another one. Return whether there was any. Clients attach within some round
- * trips; clients that do not may come from as many addresses as they like, and must not keep
- * others out. Context: process.
+ * Return whether @conn, which has never attached, is about to, and a client of @asker has to
+ * wait for that; @asker may be NULL. Otherwise clients that come together would end each
+ * other's connections. A host with fewer such connections need not wait.
  */
-bool kbt_make_room(struct kbt *kbt)
+static bool kbt_is_spared(const struct kbt_conn *conn, const struct kbt_host *asker)
+{
+	return test_bit(KBT_CONN_PROVEN, &conn->flags) && asker &&
+	       time_before(jiffies, READ_ONCE(conn->heard) + KBT_ATTACHING) &&
+	       asker->unattached >= conn->host->unattached;
+}
+
+/*
+ * End the oldest connection that never attached and is not spared, preferably one whose peer is
+ * not proven, to make room for another one of @asker, which is NULL if the host has none yet.
+ * Return whether there was any. Clients attach within some round trips; clients that do not may
+ * come from as many addresses as they like, and must not keep others out. Context: process.
+ */
+bool kbt_make_room(struct kbt *kbt, const struct kbt_host *asker)
 {
 	struct kbt_conn *conn, *oldest = NULL;
 
 	lockdep_assert_held(&kbt->mutex);
 
+	kbt_count_unattached(kbt);
 	list_for_each_entry(conn, &kbt->conns, link) {
-		if (kbt_conn_ending(conn) || test_bit(KBT_CONN_WAS_ATTACHED, &conn->flags))
+		if (kbt_conn_ending(conn) || test_bit(KBT_CONN_WAS_ATTACHED, &conn->flags) ||
+		    kbt_is_spared(conn, asker))
 			continue;
 		if (!oldest || !test_bit(KBT_CONN_PROVEN, &conn->flags))
 			oldest = conn;
@@ -329,7 +359,7 @@ void kbt_conn_forget(struct kbt_conn *conn)
 }
 
 /*
- * Return whether there may be another connection of the disk and the host that @census is for.
+ * Return whether there may be another connection of the disk and of @host that @census is for.
  * The last quarter of max_conns is for disks without any: a few hosts with many CPUs must not
  * keep others out; kbt_is_too_many() looks again when the connection attaches. An eighth is for
  * other hosts: a host that makes disks without end must not keep them out either. Connections
@@ -341,7 +371,8 @@ void kbt_conn_forget(struct kbt_conn *conn)
  * is ended to make room.
  * Context: process.
  */
-static bool kbt_has_room(struct kbt *kbt, const struct kbt_census *census)
+static bool kbt_has_room(struct kbt *kbt, const struct kbt_census *census,
+			 const struct kbt_host *host)
 {
 	u32 max = kbt->params->max_conns;
 	u32 of_host = kbt_of_a_host(max);
@@ -353,7 +384,7 @@ static bool kbt_has_room(struct kbt *kbt, const struct kbt_census *census)
 		return false;
 	if (census->disk && census->live - census->strangers >= kbt_for_further(kbt))
 		return false;
-	return census->live < max || (census->ended <= max && kbt_make_room(kbt));
+	return census->live < max || (census->ended <= max && kbt_make_room(kbt, host));
 }
 
 /*
@@ -399,7 +430,7 @@ enum kblk_hello_status kbt_session_check(struct kbt *kbt, const struct kblk_hell
 	}
 	if (status == KBLK_HELLO_OK && kbt_is_shunned(kbt, id))
 		return KBLK_HELLO_SHUNNED;
-	if (status == KBLK_HELLO_OK && !kbt_has_room(kbt, &census))
+	if (status == KBLK_HELLO_OK && !kbt_has_room(kbt, &census, host))
 		status = KBLK_HELLO_BUSY;
 	return status;
 }

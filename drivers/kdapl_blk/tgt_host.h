@@ -38,6 +38,7 @@ static inline bool kbt_same_host(const struct kbt_host_id *a,
  * @link: in kbt->hosts
  * @id: identity of the host
  * @conns: connections that are not yet freed; kbt->mutex
+ * @unattached: proven ones of @conns that were never attached, when last counted; kbt->mutex
  * @owned: credits reserved for the host's proven connections and their volumes
  * @for_volumes: credits of @owned that ATTACH has reserved
  */
@@ -45,6 +46,7 @@ struct kbt_host {
 	struct list_head link;
 	struct kbt_host_id id;
 	unsigned int conns;
+	unsigned int unattached;
 	atomic_t owned;
 	atomic_t for_volumes;
 };
@@ -83,7 +85,7 @@ bool kbt_host_prove(struct kbt_conn *conn);
 bool kbt_is_too_many(const struct kbt_attachment *att);
 void kbt_conn_know(struct kbt_conn *conn);
 void kbt_conn_forget(struct kbt_conn *conn);
-bool kbt_make_room(struct kbt *kbt);
+bool kbt_make_room(struct kbt *kbt, const struct kbt_host *asker);
 void kbt_hang(struct kbt_conn *conn);
 void kbt_unhang(struct kbt_attachment *att);
 bool kbt_many_hang(const struct kbt_conn *conn, const struct kbt_ns *ns);

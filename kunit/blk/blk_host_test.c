@@ -116,6 +116,32 @@ static void blk_unattached_leave_queues(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vol", 1, 0), KBLK_OK);
 }
 
+/*
+ * A port has room for one connection. A client of the same host that asks for it as well
+ * does not end the first one, which is about to attach. A slow machine takes too long for
+ * that now and then.
+ */
+static void blk_attaching_is_spared(struct kunit *test)
+{
+	struct kd_side *side, *next;
+	bool spared = false;
+	int i;
+
+	tgt_load_with(test, "echo 9 >max_conns; echo 3600000 >attach_ms");
+	for (i = 0; i < MAX_CONNS - 1; i++)
+		connect_and_attach(i ? kdb_client_elsewhere(test) : kdb_client(test), i);
+	side = kdb_client(test);
+	KUNIT_ASSERT_EQ(test, kdb_connects(side), KBLK_HELLO_OK);
+	for (i = 0; i < 20 && !spared; i++) {
+		next = kdb_client(test);
+		spared = kdb_connects(next) == KBLK_HELLO_BUSY;
+		if (!spared)
+			side = next;
+	}
+	KUNIT_ASSERT_TRUE(test, spared);
+	KUNIT_EXPECT_EQ(test, kdb_attach_as(side, "somebody", "vol", 1, 0), KBLK_OK);
+}
+
 static bool attaches(void *side)
 {
 	return kdb_attach_as(side, "somebody", "vol", 1, 0) == KBLK_OK;
@@ -378,6 +404,7 @@ static struct kunit_case host_cases[] = {
 	KUNIT_CASE_PARAM(blk_oldest_unattached_makes_room, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_unattached_leave_buffers, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_unattached_leave_queues, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_attaching_is_spared, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_disk_leaves_the_last_quarter, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_liar_is_one_host, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_liar_is_shunned_itself, kd_gen_ia),
