@@ -39,6 +39,24 @@ static enum kdapl_end kdapl_conn_dry_or(const struct kdapl_conn *conn, enum kdap
 	return dry ? KDAPL_END_QUEUE_DRY : why;
 }
 
+/*
+ * Is the end of @conn, whose QP has died, overdue? If it still has time, have the timer run
+ * once more: other purposes have it run earlier.
+ */
+static bool kdapl_conn_is_overdue(struct kdapl_conn *conn)
+{
+	unsigned long flags, now = jiffies;
+	bool overdue = false;
+
+	spin_lock_irqsave(&conn->ep->lock, flags);
+	if (conn->dies_at && time_after_eq(now, conn->dies_at))
+		overdue = true;
+	else if (conn->dies_at && !conn->end)
+		mod_delayed_work(kdapl_wq, &conn->timer, conn->dies_at - now);
+	spin_unlock_irqrestore(&conn->ep->lock, flags);
+	return overdue;
+}
+
 static void kdapl_conn_timeout(struct work_struct *work)
 {
 	struct kdapl_conn *conn = container_of(to_delayed_work(work),
@@ -48,7 +66,7 @@ static void kdapl_conn_timeout(struct work_struct *work)
 			  DAT_CONNECTION_EVENT_TIMED_OUT, KDAPL_END_TIMEOUT);
 	while (kdapl_defer_release(conn->ep))
 		cond_resched();
-	if (READ_ONCE(conn->qp_died))
+	if (kdapl_conn_is_overdue(conn))
 		kdapl_conn_end_if(conn, BIT(DAT_EP_STATE_CONNECTED) |
 				  BIT(DAT_EP_STATE_DISCONNECT_PENDING),
 				  DAT_CONNECTION_EVENT_BROKEN,

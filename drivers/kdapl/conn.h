@@ -62,6 +62,7 @@ struct kdapl_parting {
  * @answered: the peer has disconnected, or answered a disconnect; id's handler lock
  * @draining: @down waits for requests under way, or while @accepting; ep->lock
  * @qp_died: the device has ended the QP by itself; ep->lock
+ * @dies_at: iWARP: when a connection with @qp_died is broken, jiffies; 0: it is not; ep->lock
  * @end: the event that ends the connection, 0 while it lives; ep->lock
  * @why: the reason, of enum kdapl_end; ep->lock
  * @mutex: serialises setting up and taking down
@@ -92,6 +93,7 @@ struct kdapl_conn {
 	bool answered;
 	bool draining;
 	bool qp_died;
+	unsigned long dies_at;
 	DAT_EVENT_NUMBER end;
 	u8 why;
 	struct mutex mutex;		/* see above */

@@ -541,6 +541,7 @@ void kdapl_conn_died(struct kdapl_conn *conn)
 	}
 	/* kdapl_conn_down() cancels the timer after conn->end was set. */
 	spin_lock_irqsave(&conn->ep->lock, flags);
+	conn->dies_at = (jiffies + msecs_to_jiffies(KDAPL_ORDERLY_END_MS)) ?: 1;
 	if (!conn->end)
 		mod_delayed_work(kdapl_wq, &conn->timer,
 				 msecs_to_jiffies(KDAPL_ORDERLY_END_MS));

@@ -5,7 +5,10 @@
  */
 #include <linux/module.h>
 #include "../sim/kdapl_sim.h"
+#include "conn.h"
 #include "device.h"
+#include "ep.h"
+#include "handle.h"
 #include "fmr_fixture.h"
 
 /* ---- QPs of the simulated adapters ---------------------------------------- */
@@ -157,10 +160,38 @@ static void N7_retry_before_a_bind(struct kunit *test)
 	kd_ping(c.p, c.a);
 }
 
+/*
+ * One timer gives a connection whose QP has died time for an orderly end, and posts what was
+ * deferred: that it runs earlier for the one does not break the connection.
+ */
+static void N7_timer_runs_early(struct kunit *test)
+{
+	struct kd_pair c = kd_make_pair(test, NULL);
+	struct ib_event event = { .event = IB_EVENT_QP_LAST_WQE_REACHED };
+	struct kdapl_conn *conn;
+	struct kdapl_ep *ep;
+
+	if (!kd_is_iwarp(c.p))
+		kunit_skip(test, "the connection is broken at once");
+	kd_connect_pair(c.a, c.p);
+	rcu_read_lock();
+	ep = kdapl_find(c.p->ep, DAT_HANDLE_TYPE_EP);
+	rcu_read_unlock();
+	conn = ep->conn;
+	event.device = ep->qp->device;
+	event.element.qp = ep->qp;
+	ep->qp->event_handler(&event, ep->qp->qp_context);
+	flush_delayed_work(&conn->timer);
+	KUNIT_EXPECT_EQ(test, (u32)kd_state(c.p), (u32)DAT_EP_STATE_CONNECTED);
+	kd_disconnect(c.a, c.p);
+}
+
 static struct kunit_case ep_died_cases[] = {
 	KUNIT_CASE_PARAM(N7_qp_ends_by_itself, gen_death),
 	KUNIT_CASE_PARAM(N7_retry_before_a_bind, kd_gen_ia),
+	KUNIT_CASE_PARAM(N7_timer_runs_early, kd_gen_ia),
 	{}
 };
 
 KD_SUITE("kdapl-ep-died", ep_died_cases, "queue pairs that end by themselves");
+KDAPL_IMPORT_TEST;
