@@ -248,7 +248,7 @@ DAT_RETURN kdapl_sink_load(struct kdapl_ep *ep, struct ib_send_wr *wr,
 	/* Without a queue pair the Read is flushed. */
 	if (!sq->qp && !ep->deferred)
 		return DAT_SUCCESS;
-	/* Does not happen, as kdapl_ep_settle() waits for posts that have seen another connection. */
+	/* Not since kdapl_ep_settle() waits for posts that have seen another connection. */
 	if (!sinks)
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				 DAT_RESOURCE_CREDITS);

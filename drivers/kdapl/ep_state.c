@@ -87,7 +87,7 @@ DAT_RETURN kdapl_ep_state_error(DAT_EP_STATE state)
  * the ring's lock. Under the lock it sees whether there is a connection, but not whether it is
  * still the same one. The call is one RCU read-side section. So before @ep changes or has another
  * connection, wait for calls that began before the reset; before it has one, for those that began
- * before it was changed, too. Usually they have ended. litmus: ep-reset. Context: Process context.
+ * before it was changed, which may be just now: expedited. litmus: ep-reset. Context: process.
  */
 void kdapl_ep_settle(struct kdapl_ep *ep)
 {
@@ -95,7 +95,6 @@ void kdapl_ep_settle(struct kdapl_ep *ep)
 
 	if (!ep->was_reset && !ep->was_modified)
 		return;
-	/* Expedited: of an Endpoint that was just modified they have not. */
 	cond_synchronize_rcu_expedited(ep->settle_gp);
 	ep->was_reset = false;
 	ep->was_modified = false;
@@ -533,7 +532,7 @@ void kdapl_ep_check_cqs(struct kdapl_obj *obj)
  */
 void kdapl_conn_died(struct kdapl_conn *conn)
 {
-	unsigned long flags;
+	unsigned long flags, left = msecs_to_jiffies(KDAPL_ORDERLY_END_MS);
 
 	if (!conn->ep->obj.ia->iwarp) {
 		kdapl_conn_end(conn, DAT_CONNECTION_EVENT_BROKEN, KDAPL_END_TRANSPORT);
@@ -541,10 +540,9 @@ void kdapl_conn_died(struct kdapl_conn *conn)
 	}
 	/* kdapl_conn_down() cancels the timer after conn->end was set. */
 	spin_lock_irqsave(&conn->ep->lock, flags);
-	conn->dies_at = (jiffies + msecs_to_jiffies(KDAPL_ORDERLY_END_MS)) ?: 1;
+	conn->dies_at = (jiffies + left) ?: 1;
 	if (!conn->end)
-		mod_delayed_work(kdapl_wq, &conn->timer,
-				 msecs_to_jiffies(KDAPL_ORDERLY_END_MS));
+		mod_delayed_work(kdapl_wq, &conn->timer, left);
 	spin_unlock_irqrestore(&conn->ep->lock, flags);
 }
 

@@ -187,7 +187,8 @@ static int v6_command(struct kd_side *s, const char *command)
 
 static void forget_kept(void *side)
 {
-	v6_command(side, "/sbin/ip addr del $p::7/64 dev $d; echo 0 >$c/keep_addr_on_down; echo 0 >$c/addr_gen_mode");
+	v6_command(side,
+		   "/sbin/ip addr del $p::7/64 dev $d; echo 0 >$c/keep_addr_on_down; echo 0 >$c/addr_gen_mode");
 }
 
 /*
@@ -198,18 +199,23 @@ static void N2_address_kept_while_down(struct kunit *test)
 {
 	struct kd_side *s = kd_open_param(test);
 	unsigned int before;
+	int err;
 
 	kd_setup(s, NULL);
 	kd_skip_own(test, KD_NEEDS_BED);
 	any_psp = kd_psp(s, kd_port(), DAT_PSP_CONSUMER_FLAG);
 	before = listeners();
-	if (v6_command(s, "echo 1 >$c/addr_gen_mode && echo 1 >$c/keep_addr_on_down && /sbin/ip -6 addr flush dev $d scope link"))
+	err = v6_command(s,
+			 "echo 1 >$c/addr_gen_mode && echo 1 >$c/keep_addr_on_down && /sbin/ip -6 addr flush dev $d scope link");
+	if (err)
 		kunit_skip(test, "no ip command");
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, forget_kept, s));
 	expect_listeners(test, before - 1);
 	KUNIT_ASSERT_EQ(test, 0, v6_command(s, "/sbin/ip addr add $p::7/64 dev $d"));
 	expect_listeners(test, before);
-	KUNIT_ASSERT_EQ(test, 0, v6_command(s, "/sbin/ip link set $d down && /sbin/ip link set $d up && while /sbin/ip -6 addr show dev $d tentative | grep -q $p::7/; do sleep 0.1; done"));
+	err = v6_command(s,
+			 "/sbin/ip link set $d down && /sbin/ip link set $d up && while /sbin/ip -6 addr show dev $d tentative | grep -q $p::7/; do sleep 0.1; done");
+	KUNIT_ASSERT_EQ(test, 0, err);
 	expect_listeners(test, before);
 }
 
