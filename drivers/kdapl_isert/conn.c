@@ -2,7 +2,8 @@
 /*
  * Connections. The upcall of a portal's listener accepts them. LIO takes a connection over
  * when the first login request is there (ki_accept_np()), since LIO's thread of the portal
- * handles one connection after the other. A connection is freed when LIO has released its own.
+ * handles one connection after the other. A connection is freed when LIO has released its own,
+ * or if it ends before LIO takes it over, by c->ended.
  *
  * A connection ends when its Endpoint's last event has come (->down): LIO's receiving thread
  * notices, and takes the connection down through ki_wait_conn() and ki_free_conn(). Any other
@@ -262,7 +263,10 @@ static bool ki_nobody_lingers(void)
 	return none;
 }
 
-/* Wait until no connection lingers. The module goes, so there are no new ones. */
+/*
+ * Wait until no connection lingers, and those that LIO never had are freed. The module goes, so
+ * there are no new ones.
+ */
 void ki_linger_end(void)
 {
 	struct ki_conn *c;
@@ -272,6 +276,39 @@ void ki_linger_end(void)
 		ki_linger_now(c);
 	spin_unlock_bh(&ki_linger_lock);
 	wait_event(ki_linger_wq, ki_nobody_lingers());
+	flush_workqueue(ki_end_wq);
+}
+
+/* ---- Connections that end before LIO takes them --------------------------------------- */
+
+static void ki_ended_work(struct work_struct *work)
+{
+	ki_conn_free(container_of(work, struct ki_conn, ended));
+}
+
+/*
+ * Take @c, which has ended, off its portal and have it freed, unless LIO's thread has it, or
+ * ki_cr_upcall(), which looks at ->down after ->accepting. It is not left to LIO's thread, which
+ * may be in the login of another connection for seconds: that many might end until then that
+ * nobody else could connect.
+ */
+static void ki_pending_ended(struct ki_conn *c)
+{
+	struct ki_portal *p = c->portal;
+	bool pending;
+
+	lockdep_assert_held(&c->a->cm_mutex);
+	spin_lock_bh(&p->lock);
+	pending = !c->accepting && !list_empty(&c->link);
+	if (pending) {
+		list_del_init(&c->link);
+		p->npending--;
+		c->portal = NULL;
+	}
+	/* ki_free_np() does not find the connection any more: the portal may go. */
+	spin_unlock_bh(&p->lock);
+	if (pending)
+		queue_work(ki_end_wq, &c->ended);
 }
 
 /* ---- Connection requests ------------------------------------------------------------- */
@@ -297,6 +334,7 @@ static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *pa
 	INIT_LIST_HEAD(&c->lent);
 	ki_queue_init(c);
 	INIT_DELAYED_WORK(&c->linger, ki_linger_work);
+	INIT_WORK(&c->ended, ki_ended_work);
 	init_waitqueue_head(&c->wq);
 	init_waitqueue_head(&c->room);
 	spin_lock_init(&c->lock);
@@ -362,8 +400,8 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	ret = dat_cr_accept(cr, c->ep, sizeof(cm), &cm);
 	spin_lock_bh(&p->lock);
 	c->accepting = false;
-	if (ret == DAT_SUCCESS) {
-		/* From here on the connection belongs to the portal's thread. */
+	if (ret == DAT_SUCCESS && !READ_ONCE(c->down)) {
+		/* From here on it belongs to the portal's thread, or to ki_pending_ended(). */
 		wake_up_all(&p->wq);
 		spin_unlock_bh(&p->lock);
 		return;
@@ -371,10 +409,12 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	p->npending--;
 	list_del_init(&c->link);
 	spin_unlock_bh(&p->lock);
-	pr_warn_ratelimited("%s: cannot accept: %s\n", c->peer, ki_strerror(ret));
+	if (ret != DAT_SUCCESS)
+		pr_warn_ratelimited("%s: cannot accept: %s\n", c->peer, ki_strerror(ret));
 	ki_conn_free(c);
 	/* The connection request still has to be answered. */
-	ki_cr_refuse(l, cr);
+	if (ret != DAT_SUCCESS)
+		ki_cr_refuse(l, cr);
 }
 
 /* Upcall for events of connections. Context: process. */
@@ -401,9 +441,9 @@ void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		}
 		wake_up_all(&c->wq);
 		wake_up_all(&c->room);
-		/* ki_conn_detach() clears ->portal with the same mutex held. */
-		if (c->portal)
-			wake_up_all(&c->portal->wq);
+		/* ->portal is cleared with the same mutex held. */
+		if (c->portal && READ_ONCE(c->down))
+			ki_pending_ended(c);
 	}
 	mutex_unlock(&a->cm_mutex);
 }

@@ -197,6 +197,7 @@ struct ki_tx {
  * @taker: portal whose thread deals with the connection; changed under ki_taken_lock and @lock
  * @id: number, for tracepoints and debugfs
  * @iqn: name of the initiator once it has logged in, or NULL
+ * @portal: that the connection came to, until LIO takes it or it has ended; a->cm_mutex
  * @link: entry in ki_portal.pending until LIO takes the connection, later in ki_lingering
  * @accepting: ki_cr_upcall() is accepting the connection; portal->lock
  * @adapter_link: entry in a->conn_list
@@ -246,6 +247,7 @@ struct ki_tx {
  * @tries: how often the first command in @waiting was refused while nothing was posted
  * @again: tries @waiting and @starved again after KI_PAUSE; queued with @lock held
  * @linger: ends a connection that was refused
+ * @ended: frees a connection that has ended before LIO has taken it
  * @lent: buffers from which backends write, see ki_buf_lend()
  * @throttled: the window is being narrowed
  * @withheld: by how many commands the window is narrowed
@@ -312,6 +314,7 @@ struct ki_conn {
 	unsigned int tries;
 	struct delayed_work again;
 	struct delayed_work linger;
+	struct work_struct ended;
 	struct list_head lent;
 	bool throttled;
 	unsigned int withheld;
@@ -406,7 +409,7 @@ struct ki_listener {
  *	logged
  * @listeners: a struct ki_listener for each adapter
  * @lock: protects @pending and @npending
- * @pending: connections that LIO has not taken
+ * @pending: connections that LIO has not taken, and that have not ended
  * @npending: number of @pending
  * @recent: hosts of the initiators that LIO's thread has taken last
  * @turns: how many it has taken

@@ -325,24 +325,19 @@ int ki_setup_np(struct iscsi_np *np, struct sockaddr_storage *addr)
 	return 0;
 }
 
-/* Has @c, whose login request has not come, been silent for too long? */
-static bool ki_is_silent(const struct ki_conn *c)
+/*
+ * End @c, whose login request has not come, if its peer has been silent for too long, or, as it
+ * decides how long its device tries, does not finish connecting. It stays in p->pending until its
+ * end: over iWARP that may come only when a peer that has announced a first frame sends it, or
+ * goes.
+ */
+static void ki_look_at_silent(struct ki_conn *c)
 {
 	/* Pairs with the release in ki_cm_upcall(). litmus: iser-open */
-	return smp_load_acquire(&c->open) &&
-	       time_after(jiffies, READ_ONCE(c->since) + KI_SILENCE);
-}
+	bool open = smp_load_acquire(&c->open);
 
-/*
- * End @c if its peer, who decides how long its device tries, does not finish connecting. It stays
- * in p->pending until its end: over iWARP that may come only when a peer that has announced a
- * first frame sends it, or goes.
- */
-static void ki_look_at_half_open(struct ki_conn *c)
-{
-	if (!c->accepting && !READ_ONCE(c->open) &&
-	    time_after(jiffies, READ_ONCE(c->since) + KI_SILENCE))
-		ki_conn_break(c, "it does not finish connecting");
+	if (time_after(jiffies, READ_ONCE(c->since) + KI_SILENCE))
+		ki_conn_break(c, open ? "it says nothing" : "it does not finish connecting");
 }
 
 /* Return how many turns ago LIO's thread has taken one of the host of @c; KI_RECENT for never. */
@@ -357,11 +352,11 @@ static unsigned int ki_turns_ago(const struct ki_portal *p, const struct ki_conn
 }
 
 /*
- * Return the connection that LIO's thread is to deal with next: one that has ended before it said
- * anything, or was silent for too long, or else one that has sent its first request, of the host
- * whose turn was the longest ago: a host with many that stop in their logins is to hold up itself.
- * One that is not established is not returned, nor one that ki_cr_upcall() is accepting, even if
- * the adapter has left: ki_cr_upcall() frees it if it cannot accept.
+ * Return the connection that LIO's thread is to deal with next: one that has sent its first
+ * request, of the host whose turn was the longest ago: a host with many that stop in their logins
+ * is to hold up itself. One that ki_cr_upcall() is accepting is not returned, even if the adapter
+ * has left: ki_cr_upcall() frees it if it cannot accept. Nor is one that has ended, which
+ * ki_pending_ended() takes.
  */
 static struct ki_conn *ki_choose_ready(struct ki_portal *p)
 {
@@ -371,12 +366,13 @@ static struct ki_conn *ki_choose_ready(struct ki_portal *p)
 	lockdep_assert_held(&p->lock);
 
 	list_for_each_entry(c, &p->pending, link) {
-		if (c->accepting)
+		if (c->accepting || READ_ONCE(c->down))
 			continue;
-		if (READ_ONCE(c->down) || (!READ_ONCE(c->login_buf) && ki_is_silent(c)))
-			return c;
-		ki_look_at_half_open(c);
-		ago = READ_ONCE(c->login_buf) ? ki_turns_ago(p, c) + 1 : 0;
+		if (!READ_ONCE(c->login_buf)) {
+			ki_look_at_silent(c);
+			continue;
+		}
+		ago = ki_turns_ago(p, c) + 1;
 		if (ago > most) {
 			most = ago;
 			best = c;
@@ -395,8 +391,7 @@ static bool ki_next_ready(struct ki_portal *p, struct ki_conn **ready)
 	if (c) {
 		list_del_init(&c->link);
 		p->npending--;
-		if (READ_ONCE(c->login_buf))
-			p->recent[p->turns++ % KI_RECENT] = c->host;
+		p->recent[p->turns++ % KI_RECENT] = c->host;
 	}
 	spin_unlock_bh(&p->lock);
 	*ready = c;
@@ -493,8 +488,7 @@ int ki_accept_np(struct iscsi_np *np, struct iscsit_conn *conn)
 		if (!left)
 			continue;
 		ki_conn_detach(c);
-		if (READ_ONCE(c->login_buf) && !READ_ONCE(c->down) &&
-		    !ki_tell_addresses(c, np, conn))
+		if (!READ_ONCE(c->down) && !ki_tell_addresses(c, np, conn))
 			break;
 		ki_conn_free(c);
 		/* A wait that need not sleep does not report signals. */
@@ -507,11 +501,24 @@ int ki_accept_np(struct iscsi_np *np, struct iscsit_conn *conn)
 	return 0;
 }
 
+/* Take any connection off p->pending, or return NULL. */
+static struct ki_conn *ki_next_pending(struct ki_portal *p)
+{
+	struct ki_conn *c;
+
+	spin_lock_bh(&p->lock);
+	c = list_first_entry_or_null(&p->pending, struct ki_conn, link);
+	if (c)
+		list_del_init(&c->link);
+	spin_unlock_bh(&p->lock);
+	return c;
+}
+
 /* iscsit_free_np(): LIO's thread of the portal has ended. */
 void ki_free_np(struct iscsi_np *np)
 {
 	struct ki_portal *p = np->np_context;
-	struct ki_conn *c, *next;
+	struct ki_conn *c;
 
 	np->np_context = NULL;
 	ki_portal_idle(p);
@@ -520,7 +527,7 @@ void ki_free_np(struct iscsi_np *np)
 	list_del(&p->link);
 	ki_portal_sweep(p, NULL, true);
 	mutex_unlock(&ki_portals_lock);
-	list_for_each_entry_safe(c, next, &p->pending, link) {
+	while ((c = ki_next_pending(p))) {
 		ki_conn_detach(c);
 		ki_conn_free(c);
 	}

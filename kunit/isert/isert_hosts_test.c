@@ -163,6 +163,47 @@ static void hosts_newcomer_stays(struct kunit *test)
 	expect_login(r);
 }
 
+/* Have another initiator of the host of @r connect, or be refused, and say nothing. */
+static void connect_silently(struct raw *r)
+{
+	struct iser_cm_hdr cm = { };
+	DAT_EP_HANDLE ep = kd_ep(r->s, NULL);
+	DAT_EVENT event;
+
+	KD_ASSERT_OK(r->s->test, dat_ep_connect(ep, r->s->addr, PORT, KD_TIMEOUT_MS * 1000,
+						sizeof(cm), &cm, DAT_QOS_BEST_EFFORT,
+						DAT_CONNECT_DEFAULT_FLAG));
+	do
+		KUNIT_ASSERT_TRUE(r->s->test, kd_wait_event(r->s->conn_evd, &event,
+							    KD_TIMEOUT_MS));
+	while (event.event_data.connect_event_data.ep_handle != ep);
+}
+
+/*
+ * A host stops in its login. Meanwhile LIO takes nobody, and the host connects again and again,
+ * each time ending one of its own: those that have ended keep no other host out.
+ */
+static void hosts_ended_keep_nobody_out(struct kunit *test)
+{
+	struct raw *stops, *waits, *other;
+	int i;
+
+	portal_make(test);
+	other = new_elsewhere(test);
+	stops = raw_new(test, RAW_RECVS);
+	waits = raw_new(test, RAW_RECVS);
+	KUNIT_ASSERT_TRUE(test, raw_start_at(stops, PORT));
+	raw_request_login(stops, RAW_SOLICITED, false);
+	KUNIT_ASSERT_TRUE(test, raw_receive(stops, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
+	/* LIO takes this one, and waits for the first. */
+	KUNIT_ASSERT_TRUE(test, raw_start_at(waits, PORT));
+	raw_request_login(waits, RAW_SOLICITED, true);
+	for (i = 0; i < 2 * PENDING + 8; i++)
+		connect_silently(stops);
+	KUNIT_ASSERT_TRUE_MSG(test, raw_start_at(other, PORT), "another host is kept out");
+	expect_login(other);
+}
+
 /*
  * Peers that do not finish connecting, and so may be anybody, make room for each other; they
  * count for no host, although they name one.
@@ -184,6 +225,7 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(hosts_liar_is_one, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(hosts_liar_has_one_turn, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(hosts_newcomer_stays, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(hosts_ended_keep_nobody_out, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(hosts_half_open_is_nobody, kd_gen_any_ia),
 	{}
 };

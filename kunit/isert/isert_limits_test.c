@@ -4,8 +4,6 @@
  * target's time, what it gets in return, and what the log says of the one that wants more.
  */
 #include <linux/module.h>
-#include <linux/sched/signal.h>
-#include "device.h"
 #include "raw.h"
 #include "shell.h"
 
@@ -120,52 +118,22 @@ static void limits_logout_nobody_takes(struct kunit *test)
 
 /* ---- The thread of a portal ---------------------------------------------------------- */
 
-/*
- * @armed: count
- * @freed: connections that the thread has given a buffer back of
- * @late: of them, how many after the first while a signal was pending
- */
-static struct {
-	struct kd_hook device;
-	bool armed;
-	unsigned int freed;
-	unsigned int late;
-} thread;
-
-/* The thread gives back what a connection has sent that has ended: interrupt it. */
-static int interrupt_thread(struct ib_srq *srq, const struct ib_recv_wr *wr,
-			    const struct ib_recv_wr **bad)
+static bool two_log_in(struct kunit *test)
 {
-	if (thread.armed && !strcmp(current->comm, "iscsi_np")) {
-		if (thread.freed++)
-			thread.late += signal_pending(current);
-		else
-			send_sig(SIGINT, current, 1);
-	}
-	return thread.device.real.post_srq_recv(srq, wr, bad);
+	return raw_sessions_with(test, "state=login") == 2;
 }
 
-static bool two_are_down(void *test)
+/* Are two gone, or does the thread wait no longer? A login that stops is waited for 5 s. */
+static bool two_are_gone_or_late(void *test)
 {
-	return raw_sessions_with(test, "state=down") == 2;
-}
-
-/* Two are down, or the thread waits no longer: a login that stops is waited for 5 s. */
-static bool two_are_down_or_late(void *test)
-{
-	return two_are_down(test) || raw_sessions_with(test, "state=login") != 2;
-}
-
-static bool two_are_freed(void *unused)
-{
-	return thread.freed == 2;
+	return raw_sessions_with(test, "state=[a-z]*") == 3 || !two_log_in(test);
 }
 
 /*
  * LIO lets in one at a time: have its thread wait for the rest of the login of @r[0], then for
- * @r[1], with two behind them that have ended. Return whether it still does.
+ * @r[1], with two behind them that end. Return whether those are gone while it waits.
  */
-static bool thread_waits(struct raw *other, struct raw *r[4])
+static bool ended_while_thread_waits(struct raw *other, struct raw *r[4])
 {
 	struct kunit *test = other->s->test;
 	DAT_EVENT event;
@@ -184,10 +152,8 @@ static bool thread_waits(struct raw *other, struct raw *r[4])
 	raw_expect_alive(other);
 	for (i = 2; i < 4; i++)
 		dat_ep_disconnect(r[i]->s->ep, DAT_CLOSE_ABRUPT_FLAG);
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(two_are_down_or_late, test, KD_TIMEOUT_MS));
-	thread.freed = 0;
-	thread.armed = true;
-	return two_are_down(test) && raw_sessions_with(test, "state=login") == 2;
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(two_are_gone_or_late, test, KD_TIMEOUT_MS));
+	return two_log_in(test);
 }
 
 static bool other_is_alone(void *test)
@@ -195,26 +161,20 @@ static bool other_is_alone(void *test)
 	return raw_sessions_with(test, "state=[a-z]*") == 1;
 }
 
-/* Whom LIO interrupts, to disable a portal group, does not free all that have ended first. */
-static void limits_thread_is_interrupted(struct kunit *test)
+/* Who ends before the thread comes to it does not wait for the thread. */
+static void limits_ended_are_freed(struct kunit *test)
 {
 	struct raw *other = raw_login(test), *r[4];
 	int i, tries = 0;
 
-	thread.armed = false;
-	thread.late = 0;
-	kd_hook(test, other->s->name, &thread.device)->ops.post_srq_recv = interrupt_thread;
-	while (!thread_waits(other, r)) {
-		KUNIT_ASSERT_LT(test, ++tries, 10);
-		thread.armed = false;
+	while (!ended_while_thread_waits(other, r)) {
+		KUNIT_ASSERT_LT_MSG(test, ++tries, 3, "they are there until the thread comes");
 		for (i = 0; i < 4; i++)
 			raw_close(r[i]);
 		KUNIT_ASSERT_TRUE(test, kd_wait_until(other_is_alone, test, KD_TIMEOUT_MS));
 	}
 	raw_close(r[0]);
 	KUNIT_EXPECT_TRUE(test, raw_receive(r[1], ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(two_are_freed, NULL, KD_TIMEOUT_MS));
-	KUNIT_EXPECT_EQ(test, thread.late, 0);
 	raw_expect_alive(raw_login(test));
 	raw_expect_alive(other);
 }
@@ -373,7 +333,7 @@ static void limits_key_is_invalidated(struct kunit *test)
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(limits_commands_have_answers, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_log_names_who, kd_gen_any_ia),
-	KUNIT_CASE_PARAM(limits_thread_is_interrupted, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(limits_ended_are_freed, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_logout_nobody_takes, kd_gen_ia),
 	KUNIT_CASE_PARAM(limits_large_commands, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_protected_backstore, kd_gen_any_ia),
