@@ -6,7 +6,7 @@
 #include <linux/module.h>
 #include <linux/scatterlist.h>
 #include <dat/kdat_linux.h>
-#include "handle.h"
+#include "inside.h"
 #include "probe.h"
 #include "pz_lmr.h"
 #include "sink_adapter.h"
@@ -198,9 +198,7 @@ static void L1_sink_is_bound_anew(struct kunit *test)
 				       DAT_VA_TYPE_ZB, c.p->ep, kd_cookie(1), 0,
 				       &seg.lmr_context, &rkey));
 	kd_expect_dto(test, c.p->req_evd, 1, DAT_DTO_SUCCESS, NULL);
-	rcu_read_lock();
-	lmr = kdapl_find(handle, DAT_HANDLE_TYPE_LMR);
-	rcu_read_unlock();
+	lmr = kd_inside(handle, DAT_HANDLE_TYPE_LMR);
 	kd_at_lock(test, KD_TAKING, "&ep->sq.lock", 1, bind_anew, lmr);
 	ret = dat_ep_post_rdma_read(c.p->ep, 1, &seg, kd_cookie(4), &from, 0);
 	KUNIT_EXPECT_EQ(test, kd_left_lock(), 1);

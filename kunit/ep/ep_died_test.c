@@ -8,7 +8,7 @@
 #include "conn.h"
 #include "device.h"
 #include "ep.h"
-#include "handle.h"
+#include "inside.h"
 #include "fmr_fixture.h"
 
 /* ---- QPs of the simulated adapters ---------------------------------------- */
@@ -174,9 +174,7 @@ static void N7_timer_runs_early(struct kunit *test)
 	if (!kd_is_iwarp(c.p))
 		kunit_skip(test, "the connection is broken at once");
 	kd_connect_pair(c.a, c.p);
-	rcu_read_lock();
-	ep = kdapl_find(c.p->ep, DAT_HANDLE_TYPE_EP);
-	rcu_read_unlock();
+	ep = kd_inside(c.p->ep, DAT_HANDLE_TYPE_EP);
 	conn = ep->conn;
 	event.device = ep->qp->device;
 	event.element.qp = ep->qp;

@@ -8,25 +8,14 @@
 #include <dat/kdat_linux.h>
 #include "ep.h"
 #include "evd.h"
-#include "handle.h"
 #include "ia.h"
 #include "../../drivers/kdapl/mem.h"
 #include "cm.h"
 #include "pz.h"
 #include "srq.h"
 #include "ep_states.h"
+#include "inside.h"
 #include "probe.h"
-
-/* The object with this handle, which the case does not free meanwhile. */
-static void *inside(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
-{
-	void *obj;
-
-	rcu_read_lock();
-	obj = kdapl_find(handle, type);
-	rcu_read_unlock();
-	return obj;
-}
 
 /* ---- dat_ep_query() within dat_ep_modify() --------------------------------- */
 
@@ -129,7 +118,7 @@ static void C5_reserve_within_free(struct kunit *test)
 	DAT_RETURN ret;
 
 	kd_setup(s, NULL);
-	r.ep = inside(s->ep, DAT_HANDLE_TYPE_EP);
+	r.ep = kd_inside(s->ep, DAT_HANDLE_TYPE_EP);
 	/* At the first one it is reserved before. */
 	kd_at_lock(test, KD_TAKING, "&ep->lock", 2, reserve, &r);
 	ret = dat_ep_free(s->ep);
@@ -177,7 +166,7 @@ static void C5_evd_goes_while_the_queue_is_full(struct kunit *test)
 	c.a->ep = kd_ep(c.a, &attr);
 	kd_connect_pair(c.a, c.p);
 	kd_send(c.a, 0, 64, 1);
-	o.ep = inside(c.a->ep, DAT_HANDLE_TYPE_EP);
+	o.ep = kd_inside(c.a->ep, DAT_HANDLE_TYPE_EP);
 	evd = o.ep->req_evd;
 	kd_at_lock(test, KD_DROPPING, "&ep->sq.lock", 1, change_evd, &o);
 	ret = dat_ep_post_send(c.a->ep, 1, &seg, kd_cookie(2), 0);
@@ -203,8 +192,8 @@ static void C5_evd_changes_while_a_post_flushes(struct kunit *test)
 	kd_connect_pair(c.a, c.p);
 	kd_disconnect(c.a, c.p);
 	other = kd_evd(c.a, DAT_EVD_DTO_FLAG, 64, DAT_UPCALL_DISABLE);
-	o.ep = inside(c.a->ep, DAT_HANDLE_TYPE_EP);
-	o.evd = inside(other, DAT_HANDLE_TYPE_EVD);
+	o.ep = kd_inside(c.a->ep, DAT_HANDLE_TYPE_EP);
+	o.evd = kd_inside(other, DAT_HANDLE_TYPE_EVD);
 	evd = o.ep->req_evd;
 	kd_at_lock(test, KD_TAKING, "&evd->lock", 1, change_evd, &o);
 	ret = dat_ep_post_send(c.a->ep, 1, &seg, kd_cookie(1), 0);
@@ -250,7 +239,7 @@ static void connected_within_a_read(struct kunit *test, bool batch)
 	KD_ASSERT_OK(test, dat_ep_free(c.p->ep));
 	c.p->ep = kd_ep(c.p, &attr);
 	kd_connect_pair(c.a, c.p);
-	ep = inside(c.a->ep, DAT_HANDLE_TYPE_EP);
+	ep = kd_inside(c.a->ep, DAT_HANDLE_TYPE_EP);
 	WRITE_ONCE(ep->state, DAT_EP_STATE_COMPLETION_PENDING);
 	kd_at_lock(test, KD_TAKING, "&ep->sq.lock", 1, is_connected, ep);
 	if (batch)
@@ -304,7 +293,7 @@ static void L4_bound_elsewhere_within_an_unbind(struct kunit *test)
 					DAT_MEM_PRIV_REMOTE_READ_FLAG, DAT_VA_TYPE_VA,
 					c.a->ep, kd_cookie(1), 0, &context));
 	kd_expect_event(test, c.a->req_evd, DAT_RMR_BIND_COMPLETION_EVENT, NULL);
-	e.rmr = inside(rmr, DAT_HANDLE_TYPE_RMR);
+	e.rmr = kd_inside(rmr, DAT_HANDLE_TYPE_RMR);
 	e.handle = (uintptr_t)c.p->ep;
 	/* The first time the call looks whether it may. */
 	kd_at_lock(test, KD_TAKING, "&rmr->lock", 2, binds_elsewhere, &e);
@@ -458,7 +447,7 @@ static void C5_found_with_its_locks(struct kunit *test)
 	DAT_RMR_HANDLE rmr;
 
 	KUNIT_ASSERT_NOT_NULL(test, c);
-	c->ia = inside(s->ia, DAT_HANDLE_TYPE_IA);
+	c->ia = kd_inside(s->ia, DAT_HANDLE_TYPE_IA);
 	c->last = list_last_entry(&c->ia->objs, struct kdapl_obj, link);
 	kd_at_lock(test, KD_DROPPING, "&ia->lock", 0, look_at_last, c);
 	/* A PZ, EVDs, an LMR, an SRQ and an Endpoint. */

@@ -5,11 +5,11 @@
  */
 #include <linux/module.h>
 #include "ep.h"
-#include "handle.h"
 #include "hca.h"
 #include "ia.h"
 #include "pz_lmr.h"
 #include "fmr_fixture.h"
+#include "inside.h"
 #include "probe.h"
 
 #define PART	64
@@ -26,16 +26,6 @@ static void bind_as_before(struct kdapl_lmr *lmr)
 	WRITE_ONCE(lmr->context, lmr->context - (1U << KDAPL_INDEX_BITS));
 }
 
-static struct kdapl_lmr *inside(DAT_LMR_HANDLE handle)
-{
-	struct kdapl_lmr *lmr;
-
-	rcu_read_lock();
-	lmr = kdapl_find(handle, DAT_HANDLE_TYPE_LMR);
-	rcu_read_unlock();
-	return lmr;
-}
-
 /*
  * A segment in pages that do not adjoin, with another behind it, siw is given with the key of
  * all memory: the piece of another binding is none that the consumer has named.
@@ -45,7 +35,7 @@ static void L1_bound_anew_within_a_gather(struct kunit *test)
 	struct mem_pair c = mem_make_pair(test, NULL);
 	struct fmr f = fmr_make(&c, DAT_LMR_SCOPE_PZ);
 	struct pages *p = fmr_make_pages(test);
-	struct kdapl_lmr *lmr = inside(f.lmr);
+	struct kdapl_lmr *lmr = kd_inside(f.lmr, DAT_HANDLE_TYPE_LMR);
 	DAT_LMR_TRIPLET seg[2];
 	DAT_RETURN ret;
 
@@ -121,7 +111,8 @@ static void L3_invalidated_within_a_refused_call(struct kunit *test)
 	DAT_RETURN ret;
 
 	fmr_bind_ok(&c, &f, p);
-	kd_at_lock(test, KD_TAKING, "&ep->sq.lock", 1, peer_invalidates, inside(f.lmr));
+	kd_at_lock(test, KD_TAKING, "&ep->sq.lock", 1, peer_invalidates,
+		   kd_inside(f.lmr, DAT_HANDLE_TYPE_LMR));
 	ret = dat_lmr_invalidate(f.lmr, idle, kd_cookie(1), 0);
 	KUNIT_EXPECT_EQ(test, kd_left_lock(), 1);
 	KD_EXPECT_RET(test, DAT_INVALID_STATE, ret);

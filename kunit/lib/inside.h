@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Objects of kdapl.ko behind their handles. A module of suites that includes this has
+ * KDAPL_IMPORT_TEST at its end.
+ */
+#ifndef KDAPL_KUNIT_INSIDE_H
+#define KDAPL_KUNIT_INSIDE_H
+
+#include "handle.h"
+
+/* The object with this handle, which the case does not free meanwhile. */
+static inline void *kd_inside(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
+{
+	void *obj;
+
+	rcu_read_lock();
+	obj = kdapl_find(handle, type);
+	rcu_read_unlock();
+	return obj;
+}
+
+#endif /* KDAPL_KUNIT_INSIDE_H */
