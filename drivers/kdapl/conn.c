@@ -335,6 +335,22 @@ static void kdapl_conn_disconnected(struct kdapl_conn *conn)
 		kdapl_ep_hurry(ep);
 }
 
+/* Data may flow on the connection of @id. */
+static void kdapl_conn_flows(struct kdapl_conn *conn, struct rdma_cm_id *id,
+			     const struct rdma_conn_param *param)
+{
+	if (!conn->passive)
+		kdapl_conn_private_data(&conn->established, param->private_data,
+					param->private_data_len);
+	kdapl_conn_established(conn);
+	/*
+	 * siw may have missed a message that has come already. An active side looks by
+	 * itself, without the socket's lock (siw_cm_work_handler()).
+	 */
+	if (conn->passive && conn->ep->obj.ia->hca->siw)
+		kdapl_siw_wake(id);
+}
+
 /* Event handler of a connection's rdma_cm id, which is never destroyed here. */
 int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
@@ -354,18 +370,7 @@ int kdapl_conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 							      KDAPL_END_DRIVER);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		if (!conn->passive)
-			kdapl_conn_private_data(&conn->established,
-						event->param.conn.private_data,
-						event->param.conn
-							.private_data_len);
-		kdapl_conn_established(conn);
-		/*
-		 * siw may have missed a message that has come already. An active side
-		 * looks by itself, without the socket's lock (siw_cm_work_handler()).
-		 */
-		if (conn->passive && conn->ep->obj.ia->hca->siw)
-			kdapl_siw_wake(id);
+		kdapl_conn_flows(conn, id, &event->param.conn);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		kdapl_conn_rejected(conn, id, event);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * KUnit suite of kdapl_isert.ko: one thing fails in the life of a session, from connecting to
- * logging out, or while a portal is made, as blk_fault_test.c has it for the block device.
+ * logging out, or while a portal is made, as blk_fault.c has it for the block device.
  *
  * Each PDU of the initiator is answered, well or with an error, or the connection ends, all
  * within KD_TIMEOUT_MS. The next session is whole. In the end nobody is there, and the adapter
