@@ -95,7 +95,7 @@ static void target_take(struct target *target, unsigned int n)
 		}
 		target->attached |= volume;
 	}
-	kdb_serve_one(side, &request);
+	kdb_serve_leaving(side, &request);
 }
 
 static void target_poll(struct target *target)

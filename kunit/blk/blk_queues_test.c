@@ -34,6 +34,17 @@ static void expect_read(struct kd_side *side)
 	KUNIT_EXPECT_EQ(side->test, ini_status, 0);
 }
 
+/* The disk makes its second connection, and attaches with it. */
+static struct kd_side *expect_second(struct kunit *test)
+{
+	struct kd_side *second = kdb_welcome_one(test, false, NULL);
+
+	KUNIT_EXPECT_EQ(test, le16_to_cpu(ini_hello.queue), 1);
+	kdb_attach(second);
+	expect_stats(test, "queues +2 of 2");
+	return second;
+}
+
 /*
  * The target takes one connection of two. The disk works with it, asks again,
  * and uses another one that it gets later. When it comes back after a loss, the
@@ -49,10 +60,7 @@ static void ini_lives_with_fewer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, le16_to_cpu(ini_hello.queue), 0);
 	expect_stats(test, "queues +1 of 2");
 	expect_read(side);
-	second = kdb_welcome_one(test, false, NULL);
-	KUNIT_EXPECT_EQ(test, le16_to_cpu(ini_hello.queue), 1);
-	kdb_attach(second);
-	expect_stats(test, "queues +2 of 2");
+	second = expect_second(test);
 	/* This one is for reads only. */
 	expect_read(second);
 	kd_close(second);
@@ -89,10 +97,7 @@ static void ini_second_may_not_attach(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kd_wait_state(second->ep, DAT_EP_STATE_DISCONNECTED));
 	expect_stats(test, "queues +1 of 2");
 	expect_read(side);
-	second = kdb_welcome_one(test, false, NULL);
-	KUNIT_EXPECT_EQ(test, le16_to_cpu(ini_hello.queue), 1);
-	kdb_attach(second);
-	expect_stats(test, "queues +2 of 2");
+	second = expect_second(test);
 	expect_read(second);
 	expect_stats(test, "connections lost +0");
 	kdb_expect_removable(test);

@@ -37,12 +37,16 @@ EXPORT_SYMBOL_GPL(kdb_wait_command);
 
 /* ---- A target that serves -------------------------------------------------- */
 
-/* The answer was sent, or the initiator has ended the connection meanwhile. */
-static void expect_sent(struct kd_side *side)
+/* The answer was sent, or if it @may_leave the initiator has ended the connection meanwhile. */
+static void expect_sent(struct kd_side *side, bool may_leave)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
 	DAT_EVENT event;
 
+	if (!may_leave) {
+		kd_expect_dto(side->test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+		return;
+	}
 	KUNIT_ASSERT_TRUE(side->test, kd_wait_event(side->req_evd, &event, KD_TIMEOUT_MS));
 	dto = &event.event_data.dto_completion_event_data;
 	KUNIT_EXPECT_EQ(side->test, dto->user_cookie.as_64, 2ULL);
@@ -54,13 +58,32 @@ static void expect_sent(struct kd_side *side)
 
 /* Tell an initiator that asks what the volume is. */
 static void serve_identify(struct kd_side *side,
-			   const struct kblk_request *request)
+			   const struct kblk_request *request, bool may_leave)
 {
 	struct kblk_identify identify = kdb_good_identify();
 	struct kblk_reply reply = kdb_good_reply(request, sizeof(identify));
 
 	kdb_answer(side, &reply, &identify, sizeof(reply) + sizeof(identify));
-	expect_sent(side);
+	expect_sent(side, may_leave);
+}
+
+static u8 serve_one(struct kd_side *side, const struct kblk_request *request, bool may_leave)
+{
+	u32 length = le32_to_cpu(request->length);
+	u8 opcode = request->opcode;
+	struct kblk_reply reply;
+
+	if (opcode == KBLK_OP_IDENTIFY) {
+		serve_identify(side, request, may_leave);
+		return opcode;
+	}
+	if (opcode != KBLK_OP_READ || !(request->flags & KBLK_INLINED))
+		length = 0;
+	reply = kdb_good_reply(request, length);
+	memset(side->buf->va + DATA_AT, 0, length);
+	kdb_answer(side, &reply, NULL, sizeof(reply) + length);
+	expect_sent(side, may_leave);
+	return opcode;
 }
 
 /*
@@ -69,23 +92,16 @@ static void serve_identify(struct kd_side *side,
  */
 u8 kdb_serve_one(struct kd_side *side, const struct kblk_request *request)
 {
-	u32 length = le32_to_cpu(request->length);
-	u8 opcode = request->opcode;
-	struct kblk_reply reply;
-
-	if (opcode == KBLK_OP_IDENTIFY) {
-		serve_identify(side, request);
-		return opcode;
-	}
-	if (opcode != KBLK_OP_READ || !(request->flags & KBLK_INLINED))
-		length = 0;
-	reply = kdb_good_reply(request, length);
-	memset(side->buf->va + DATA_AT, 0, length);
-	kdb_answer(side, &reply, NULL, sizeof(reply) + length);
-	expect_sent(side);
-	return opcode;
+	return serve_one(side, request, false);
 }
 EXPORT_SYMBOL_GPL(kdb_serve_one);
+
+/* The same of an initiator that may disconnect before it has the answer. */
+u8 kdb_serve_leaving(struct kd_side *side, const struct kblk_request *request)
+{
+	return serve_one(side, request, true);
+}
+EXPORT_SYMBOL_GPL(kdb_serve_leaving);
 
 unsigned int kdb_most_requests;
 EXPORT_SYMBOL_GPL(kdb_most_requests);

@@ -59,6 +59,7 @@ void kdb_wait_command(void);
 extern unsigned int kdb_most_requests;	/* in a message, since this was set to 0 */
 
 u8 kdb_serve_one(struct kd_side *side, const struct kblk_request *request);
+u8 kdb_serve_leaving(struct kd_side *side, const struct kblk_request *request);
 int kdb_serve(struct kd_side *side, u8 opcode);
 int kdb_serve_command(struct kd_side *side, char *command, u8 opcode);
 struct kblk_request kdb_request_sent(struct kd_side *side,

@@ -8,7 +8,6 @@
 #include <dat/kdat_linux.h>
 #include "inside.h"
 #include "probe.h"
-#include "pz_lmr.h"
 #include "sink_adapter.h"
 
 #define PIECES	64			/* of 512 bytes */
@@ -170,13 +169,6 @@ static void read_into_fmr_and_reserved(struct kunit *test)
 	expect_reads(test, 2);
 }
 
-static void bind_anew(void *data)
-{
-	struct kdapl_lmr *lmr = data;
-
-	WRITE_ONCE(lmr->context, lmr->context + (1U << KDAPL_INDEX_BITS));
-}
-
 /*
  * The LMR is bound anew when a Read has been checked, up to the lock of its queue: that
  * memory may be none that the peer's answer may be written to.
@@ -199,7 +191,7 @@ static void L1_sink_is_bound_anew(struct kunit *test)
 				       &seg.lmr_context, &rkey));
 	kd_expect_dto(test, c.p->req_evd, 1, DAT_DTO_SUCCESS, NULL);
 	lmr = kd_inside(handle, DAT_HANDLE_TYPE_LMR);
-	kd_at_lock(test, KD_TAKING, "&ep->sq.lock", 1, bind_anew, lmr);
+	kd_at_lock(test, KD_TAKING, "&ep->sq.lock", 1, kd_bind_anew, lmr);
 	ret = dat_ep_post_rdma_read(c.p->ep, 1, &seg, kd_cookie(4), &from, 0);
 	KUNIT_EXPECT_EQ(test, kd_left_lock(), 1);
 	KD_EXPECT_RET(test, DAT_PRIVILEGES_VIOLATION, ret);

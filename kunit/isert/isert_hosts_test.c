@@ -103,14 +103,19 @@ static void fill(struct kunit *test, bool lies)
 
 /* ---- Cases --------------------------------------------------------------------------- */
 
-/* One host has many that stop in their logins: another host is next when LIO takes one. */
-static void hosts_take_turns(struct kunit *test)
+/*
+ * One host has many that stop in their logins, which with @lies says that it is another each
+ * time: another host is next when LIO takes one.
+ */
+static void take_turns(struct kunit *test, bool lies)
 {
 	struct raw *stops[4];
 	int i;
 
 	portal_make(test);
 	for (i = 0; i < ARRAY_SIZE(stops); i++) {
+		if (lies)
+			kd_lie(test, neighbour(test, i));
 		stops[i] = raw_new(test, RAW_RECVS);
 		KUNIT_ASSERT_TRUE(test, raw_start_at(stops[i], PORT));
 		raw_request_login(stops[i], RAW_SOLICITED, false);
@@ -118,6 +123,11 @@ static void hosts_take_turns(struct kunit *test)
 	/* LIO answers one of those, and has taken another one. */
 	expect_login(connect_elsewhere(test));
 	KUNIT_EXPECT_FALSE(test, raw_is_down(stops[ARRAY_SIZE(stops) - 1], 0));
+}
+
+static void hosts_take_turns(struct kunit *test)
+{
+	take_turns(test, false);
 }
 
 /* A host that names another address with each request is one host, and makes room. */
@@ -128,21 +138,10 @@ static void hosts_liar_is_one(struct kunit *test)
 	expect_login(connect_elsewhere(test));
 }
 
-/* Nor does a liar get more turns: another host is next. */
+/* Nor does a liar get more turns. */
 static void hosts_liar_has_one_turn(struct kunit *test)
 {
-	struct raw *stops[4];
-	int i;
-
-	portal_make(test);
-	for (i = 0; i < ARRAY_SIZE(stops); i++) {
-		kd_lie(test, neighbour(test, i));
-		stops[i] = raw_new(test, RAW_RECVS);
-		KUNIT_ASSERT_TRUE(test, raw_start_at(stops[i], PORT));
-		raw_request_login(stops[i], RAW_SOLICITED, false);
-	}
-	expect_login(connect_elsewhere(test));
-	KUNIT_EXPECT_FALSE(test, raw_is_down(stops[ARRAY_SIZE(stops) - 1], 0));
+	take_turns(test, true);
 }
 
 /*

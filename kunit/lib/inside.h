@@ -7,6 +7,7 @@
 #define KDAPL_KUNIT_INSIDE_H
 
 #include "handle.h"
+#include "pz_lmr.h"
 
 /* The object with this handle, which the case does not free meanwhile. */
 static inline void *kd_inside(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
@@ -17,6 +18,14 @@ static inline void *kd_inside(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 	obj = kdapl_find(handle, type);
 	rcu_read_unlock();
 	return obj;
+}
+
+/* For kd_at_lock(): bind an LMR anew, as far as a call sees it that names its former context. */
+static inline void kd_bind_anew(void *data)
+{
+	struct kdapl_lmr *lmr = data;
+
+	WRITE_ONCE(lmr->context, lmr->context + (1U << KDAPL_INDEX_BITS));
 }
 
 #endif /* KDAPL_KUNIT_INSIDE_H */

@@ -7,19 +7,11 @@
 #include "ep.h"
 #include "hca.h"
 #include "ia.h"
-#include "pz_lmr.h"
 #include "fmr_fixture.h"
 #include "inside.h"
 #include "probe.h"
 
 #define PART	64
-
-static void bind_anew(void *data)
-{
-	struct kdapl_lmr *lmr = data;
-
-	WRITE_ONCE(lmr->context, lmr->context + (1U << KDAPL_INDEX_BITS));
-}
 
 static void bind_as_before(struct kdapl_lmr *lmr)
 {
@@ -44,7 +36,7 @@ static void L1_bound_anew_within_a_gather(struct kunit *test)
 	fmr_bind_ok(&c, &f, p);
 	seg[0] = (DAT_LMR_TRIPLET) { 0, PART, f.context };
 	seg[1] = kd_seg(c.a->buf, 0, PART);
-	kd_at_lock(test, KD_TAKING, "&lmr->lock", 1, bind_anew, lmr);
+	kd_at_lock(test, KD_TAKING, "&lmr->lock", 1, kd_bind_anew, lmr);
 	ret = dat_ep_post_send(c.a->ep, 2, seg, kd_cookie(2), 0);
 	KUNIT_EXPECT_EQ(test, kd_left_lock(), 1);
 	KD_EXPECT_RET(test, DAT_PRIVILEGES_VIOLATION, ret);
