@@ -120,9 +120,9 @@ static inline bool kdapl_cr_is_cancelled(const struct kdapl_cr *cr)
 }
 
 /* cm_listen.c */
+void kdapl_sp_destroy(struct kdapl_sp *sp);
 DAT_RETURN kdapl_sp_create(struct kdapl_ia *ia, const struct kdapl_sp_args *args,
 			   DAT_HANDLE *handle, DAT_CONN_QUAL *qual);
-void kdapl_sp_destroy(struct kdapl_sp *sp);
 struct kdapl_sp *kdapl_sp_find(struct kdapl_ia *ia, DAT_CONN_QUAL qual);
 bool kdapl_sps_update(struct kdapl_ia *ia);
 

@@ -22,7 +22,7 @@ struct bench {
 	struct kd_pair c;
 	KDAT_POOL_HANDLE pool;
 	KDAT_POOL_SIZE size;
-	KDAT_POOL_BUF *held[4 * BLOCK];
+	struct kdat_pool_buf *held[4 * BLOCK];
 	unsigned int n;
 	u32 sent;
 };

@@ -70,6 +70,7 @@ page()
 	local linker status=0
 
 	mkdir -p /run/mounted
+	# shellcheck disable=SC2153 # LINK comes from the caller's environment.
 	script_of "$1" | sed "s|/dev/sdb|/dev/nullb0|g; s|192\.168\.1\.2|$first|g
 		s|mlx5_\([0-9]\)/1|${LINK}\1/1|g; s|/mnt|/run/mounted|g" >/run/page.sh
 	[ "$(grep -c ^before /run/page.sh)" -ge 6 ] || { cat /run/page.sh; return 1; }
