@@ -18,7 +18,7 @@
 #include "fuzz.h"
 
 #define BLOCK_BITS	15
-#define BLOCKS		(1U << BLOCK_BITS)
+#define BLOCKS		BIT(BLOCK_BITS)
 
 /*
  * struct fuzz_block - a block that was reached
@@ -81,8 +81,8 @@ static struct fuzz_block *fuzz_block(unsigned long pc)
 /* Hook of kdapl_points.ko. Context: any. */
 static void fuzz_reached(unsigned long pc)
 {
-	void *context = (void *)((unsigned long)current | !!in_serving_softirq() |
-				 !!in_hardirq() << 1);
+	void *context = (void *)((unsigned long)current +
+				 (in_serving_softirq() ? 1 : 0) + (in_hardirq() ? 2 : 0));
 	struct fuzz_last *last = this_cpu_ptr(&fuzz_last);
 	struct fuzz_block *block = fuzz_block(pc);
 	u32 edge;
@@ -115,7 +115,7 @@ bool fuzz_cover_hit(unsigned int signal)
 /* Begin. Return -ENOENT if the modules do not say where they are. */
 int fuzz_cover_start(const char * const *modules)
 {
-	typeof(&kdapl_points_set) set = symbol_get(kdapl_points_set);
+	typeof(kdapl_points_set) *set = symbol_get(kdapl_points_set);
 	int err;
 
 	if (!set)
@@ -133,7 +133,7 @@ int fuzz_cover_start(const char * const *modules)
 
 void fuzz_cover_stop(void)
 {
-	typeof(&kdapl_points_clear) clear;
+	typeof(kdapl_points_clear) *clear;
 
 	if (!started)
 		return;

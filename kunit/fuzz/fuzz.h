@@ -135,8 +135,8 @@ unsigned int fuzz_kind_len(const struct fuzz_kind *kind);
 unsigned int fuzz_field_at(const struct fuzz_kind *kind, unsigned int at);
 
 /* Edges: cover.c. */
-#define FUZZ_EDGES	(1U << 16)
-#define FUZZ_ANSWERS	(1U << 13)
+#define FUZZ_EDGES	BIT(16)
+#define FUZZ_ANSWERS	BIT(13)
 #define FUZZ_SIGNALS	(FUZZ_EDGES + FUZZ_ANSWERS)	/* that an input may give */
 
 int fuzz_cover_start(const char * const *modules);

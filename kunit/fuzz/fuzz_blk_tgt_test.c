@@ -26,8 +26,8 @@
 #define FEATURES	(KBLK_FEATURES & ~KBLK_FEATURE_INVALIDATE)
 
 enum kind {
-	K_HELLO, K_HELLO_ALL, K_ATTACH, K_LIST, K_CHALLENGE, K_IDENTIFY, K_READ, K_READ_REMOTE, K_WRITE,
-	K_WRITE_REMOTE, K_FLUSH, K_DISCARD, K_ZEROES, K_KEEPALIVE, K_FENCE, K_DETACH, KINDS
+	K_HELLO, K_HELLO_ALL, K_ATTACH, K_LIST, K_CHALLENGE, K_IDENTIFY, K_READ, K_READ_REMOTE,
+	K_WRITE, K_WRITE_REMOTE, K_FLUSH, K_DISCARD, K_ZEROES, K_KEEPALIVE, K_FENCE, K_DETACH, KINDS
 };
 
 #define REQUEST	"\x04\x01\x01\x02\x08\x08\x04\x04\x08\x04\x14"
@@ -121,7 +121,6 @@ static void prove(struct kunit *test, const struct kblk_attach *attach)
 /* Write what follows ATTACH or LIST, with room for a proof if the target wants one. */
 static size_t build_who(struct kblk_attach *attach, bool list)
 {
-
 	strscpy(attach->client, c.features & KBLK_FEATURE_AUTH ? "proven" : "somebody",
 		sizeof(attach->client));
 	if (!list) {
@@ -474,10 +473,11 @@ static void unmake_volumes(void *data)
 {
 	struct kunit *test = data;
 
-	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT "; rm ports/1/subsystems/safe;"
-				       "rm subsystems/safe/allowed_clients/friend;"
-				       "rmdir subsystems/safe/namespaces/1 subsystems/safe"
-				       " subsystems/vol/namespaces/[23] clients/proven"));
+	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT "\n"
+				       "rm ports/1/subsystems/safe\n"
+				       "rm subsystems/safe/allowed_clients/friend\n"
+				       "rmdir subsystems/safe/namespaces/1 subsystems/safe\n"
+				       "rmdir subsystems/vol/namespaces/[23] clients/proven\n"));
 }
 
 static void bed_up(struct kunit *test)
@@ -488,23 +488,25 @@ static void bed_up(struct kunit *test)
 	tgt_load(test);
 	fuzz_loaded(test, "kdapl_blk_tgt");
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, unmake_volumes, test));
-	KUNIT_ASSERT_EQ(test, 0, shell("set -e; cp " TGT_FILE " " SAFE_FILE "; cd " TGT ";"
-				       "mkdir clients/proven subsystems/safe"
-				       " subsystems/safe/namespaces/1"
-				       " subsystems/vol/namespaces/2"
-				       " subsystems/vol/namespaces/3;"
-				       "echo '" SECRET "' >clients/proven/secret;"
-				       "ln -s " TGT "/clients/friend"
-				       " subsystems/safe/allowed_clients/friend;"
-				       "echo " SAFE_FILE " >subsystems/safe/namespaces/1/path;"
-				       "echo 1 >subsystems/safe/namespaces/1/enable;"
-				       "cd subsystems/vol/namespaces;"
-				       "echo " BACKING_0 " >2/path; echo 1 >2/enable;"
-				       "cp " TGT_FILE " " SAFE_FILE "3;"
-				       "echo " SAFE_FILE "3 >3/path; echo 1 >3/read_only;"
-				       "echo 1 >3/enable;"
-				       "ln -s " TGT "/subsystems/safe"
-				       " " TGT "/ports/1/subsystems/safe"));
+	KUNIT_ASSERT_EQ(test, 0, shell("set -e\n"
+				       "t=" TGT "\n"
+				       "cd $t\n"
+				       "mkdir clients/proven subsystems/safe\n"
+				       "mkdir subsystems/safe/namespaces/1\n"
+				       "echo '" SECRET "' >clients/proven/secret\n"
+				       "ln -s $t/clients/friend subsystems/safe/allowed_clients\n"
+				       "cp " TGT_FILE " " SAFE_FILE "\n"
+				       "echo " SAFE_FILE " >subsystems/safe/namespaces/1/path\n"
+				       "echo 1 >subsystems/safe/namespaces/1/enable\n"
+				       "cd subsystems/vol/namespaces\n"
+				       "mkdir 2 3\n"
+				       "echo " BACKING_0 " >2/path\n"
+				       "echo 1 >2/enable\n"
+				       "cp " TGT_FILE " " SAFE_FILE "3\n"
+				       "echo " SAFE_FILE "3 >3/path\n"
+				       "echo 1 >3/read_only\n"
+				       "echo 1 >3/enable\n"
+				       "ln -s $t/subsystems/safe $t/ports/1/subsystems\n"));
 	c = (struct client) { .s = kd_open_param(test), .session = 1ULL << 40 };
 	kd_setup(c.s, &(struct kd_opts) { .no_ep = true });
 	c.data = kd_buf_alloc(c.s, SZ_256K);

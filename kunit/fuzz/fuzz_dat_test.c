@@ -19,40 +19,37 @@ enum kind {
 	K_PSP_CREATE, K_IA_QUERY, K_CONNECT, K_RECV, K_SEND, K_WRITE, K_READ, KINDS
 };
 
-#define N1	"\x08"
-#define N2	N1 N1
-#define N3	N2 N1
-#define N4	N2 N2
-#define N6	N3 N3
+/* @n numbers of 8 bytes, up to 12 */
+#define NUMBERS(n)	("\x08\x08\x08\x08\x08\x08\x08\x08\x08\x08\x08\x08" + 12 - (n))
 
 static const struct fuzz_kind kinds[KINDS] = {
-	[K_EP_CREATE] = { "ep_create", N6 N6, true },
-	[K_EP_MODIFY] = { "ep_modify", N6 N4, true },
-	[K_EP_QUERY] = { "ep_query", N2, true },
-	[K_EP_WATERMARK] = { "ep_watermark", N3, true },
-	[K_EP_DISCONNECT] = { "ep_disconnect", N2, true },
-	[K_EP_RESET] = { "ep_reset", N1, true },
-	[K_EP_FREE] = { "ep_free", N1, true },
-	[K_EVD_CREATE] = { "evd_create", N4, true },
-	[K_EVD_RESIZE] = { "evd_resize", N2, true },
-	[K_EVD_QUERY] = { "evd_query", N2, true },
-	[K_LMR_CREATE] = { "lmr_create", N6 N1, true },
-	[K_LMR_QUERY] = { "lmr_query", N2, true },
-	[K_LMR_SYNC] = { "lmr_sync", N4 N1, true },
-	[K_LMR_FREE] = { "lmr_free", N1, true },
-	[K_SRQ_CREATE] = { "srq_create", N4 N1, true },
-	[K_SRQ_RESIZE] = { "srq_resize", N2, true },
-	[K_SRQ_LW] = { "srq_lw", N2, true },
-	[K_SRQ_POST] = { "srq_post", N4 N1, true },
-	[K_SRQ_FREE] = { "srq_free", N1, true },
-	[K_PZ_FREE] = { "pz_free", N1, true },
-	[K_PSP_CREATE] = { "psp_create", N4, true },
-	[K_IA_QUERY] = { "ia_query", N3, true },
-	[K_CONNECT] = { "connect", N6, true },
-	[K_RECV] = { "recv", N6, true },
-	[K_SEND] = { "send", N6, true },
-	[K_WRITE] = { "write", N6 N3, true },
-	[K_READ] = { "read", N6 N3, true },
+	[K_EP_CREATE] = { "ep_create", NUMBERS(12), true },
+	[K_EP_MODIFY] = { "ep_modify", NUMBERS(10), true },
+	[K_EP_QUERY] = { "ep_query", NUMBERS(2), true },
+	[K_EP_WATERMARK] = { "ep_watermark", NUMBERS(3), true },
+	[K_EP_DISCONNECT] = { "ep_disconnect", NUMBERS(2), true },
+	[K_EP_RESET] = { "ep_reset", NUMBERS(1), true },
+	[K_EP_FREE] = { "ep_free", NUMBERS(1), true },
+	[K_EVD_CREATE] = { "evd_create", NUMBERS(4), true },
+	[K_EVD_RESIZE] = { "evd_resize", NUMBERS(2), true },
+	[K_EVD_QUERY] = { "evd_query", NUMBERS(2), true },
+	[K_LMR_CREATE] = { "lmr_create", NUMBERS(7), true },
+	[K_LMR_QUERY] = { "lmr_query", NUMBERS(2), true },
+	[K_LMR_SYNC] = { "lmr_sync", NUMBERS(5), true },
+	[K_LMR_FREE] = { "lmr_free", NUMBERS(1), true },
+	[K_SRQ_CREATE] = { "srq_create", NUMBERS(5), true },
+	[K_SRQ_RESIZE] = { "srq_resize", NUMBERS(2), true },
+	[K_SRQ_LW] = { "srq_lw", NUMBERS(2), true },
+	[K_SRQ_POST] = { "srq_post", NUMBERS(5), true },
+	[K_SRQ_FREE] = { "srq_free", NUMBERS(1), true },
+	[K_PZ_FREE] = { "pz_free", NUMBERS(1), true },
+	[K_PSP_CREATE] = { "psp_create", NUMBERS(4), true },
+	[K_IA_QUERY] = { "ia_query", NUMBERS(3), true },
+	[K_CONNECT] = { "connect", NUMBERS(6), true },
+	[K_RECV] = { "recv", NUMBERS(6), true },
+	[K_SEND] = { "send", NUMBERS(6), true },
+	[K_WRITE] = { "write", NUMBERS(9), true },
+	[K_READ] = { "read", NUMBERS(9), true },
 };
 
 static const char * const corpus[] = {

@@ -4,13 +4,10 @@
  */
 #include <linux/ctype.h>
 #include <linux/kernel.h>
+#include <linux/kstrtox.h>
 #include <linux/module.h>
 #include <linux/string.h>
 #include <linux/stringhash.h>
-/* 6.1 has it in <linux/kernel.h>. */
-#if __has_include(<linux/hex.h>)
-# include <linux/hex.h>
-#endif
 #include "fuzz.h"
 
 /* ---- Messages ------------------------------------------------------------ */
@@ -129,6 +126,14 @@ void fuzz_print(const struct fuzz_target *target, const struct fuzz_input *input
 
 /* ---- From text ----------------------------------------------------------- */
 
+/* Parse the two digits at @at. */
+static bool fuzz_parse_byte(const char *at, u8 *byte)
+{
+	const char digits[] = { at[0], at[1], '\0' };
+
+	return !kstrtou8(digits, 16, byte);
+}
+
 /* Parse the patch at *@text, behind its "@". */
 static bool fuzz_parse_patch(const char **text, struct fuzz_patch *patch)
 {
@@ -142,7 +147,8 @@ static bool fuzz_parse_patch(const char **text, struct fuzz_patch *patch)
 	if (value > U16_MAX || !patch->op || !strchr("=+^*", patch->op))
 		return false;
 	for (patch->len = 0; isxdigit(at[0]) && isxdigit(at[1]); at += 2) {
-		if (patch->len == FUZZ_BYTES || hex2bin(&patch->bytes[patch->len++], at, 1))
+		if (patch->len == FUZZ_BYTES ||
+		    !fuzz_parse_byte(at, &patch->bytes[patch->len++]))
 			return false;
 	}
 	*text = at;
@@ -166,25 +172,32 @@ static bool fuzz_parse_kind(const struct fuzz_target *target, const char **text,
 	return false;
 }
 
+/* Parse the number with a sign at *@text. */
+static bool fuzz_parse_more(const char **text, s16 *more)
+{
+	size_t len = 1 + strspn(*text + 1, "0123456789");
+	char number[8];
+
+	if (len >= sizeof(number))
+		return false;
+	memcpy(number, *text, len);
+	number[len] = '\0';
+	*text += len;
+	return !kstrtos16(number, 10, more);
+}
+
 static bool fuzz_parse_message(const struct fuzz_target *target, const char **text,
 			       struct fuzz_message *message)
 {
 	const char *at = *text;
-	char *end;
 
 	memset(message, 0, sizeof(*message));
 	message->joined = *at == '&';
 	at += message->joined;
 	if (!fuzz_parse_kind(target, &at, message))
 		return false;
-	if (*at == '+' || *at == '-') {
-		long more = simple_strtol(at + (*at == '+'), &end, 10);
-
-		if (more != (s16)more)
-			return false;
-		message->more = more;
-		at = end;
-	}
+	if ((*at == '+' || *at == '-') && !fuzz_parse_more(&at, &message->more))
+		return false;
 	while (*at == '@') {
 		at++;
 		if (message->patches == FUZZ_PATCHES ||
