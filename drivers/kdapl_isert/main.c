@@ -104,3 +104,6 @@ module_exit(ki_exit);
 
 MODULE_DESCRIPTION("iSER transport of the iSCSI target over kDAPL");
 MODULE_LICENSE("Dual BSD/GPL");
+#ifdef KDAPL_VERSION
+MODULE_VERSION(KDAPL_VERSION);
+#endif
