@@ -55,7 +55,7 @@ def stat(work, arguments, there="proc"):
         (block / "stat").write_text("1000 0 8000 1500 10 0 80 40 0 0 0 0 0 0 0 3 9\n")
     return call_tool("kdapl-stat", arguments, KDAPL_PROC=str(work / there),
                      KDAPL_BLK_CONFIGFS=str(work / "config"), KDAPL_BLOCK=str(work / "block"),
-                     KDAPL_TRACING=str(work / "none"))
+                     KDAPL_TRACING=str(work / "none"), KDAPL_SYS=str(work / "sys"))
 
 
 def refused(work, arguments, wanted, pattern):
@@ -123,6 +123,11 @@ def metrics(work):
     expect("kdapl_up 0" in said.splitlines(), f"without kdapl.ko: {said}")
     expect(stat(work, "peers", "nowhere")[1] == "kdapl-stat: kdapl.ko is not loaded, so there is nothing "
            "to count\n", "peers without kdapl.ko")
+    (work / "sys/kdapl").mkdir(parents=True)
+    (work / "sys/kdapl/version").write_text("0.9.0\n")
+    expect(stat(work, "peers", "nowhere")[1].startswith(
+        "kdapl-stat: kdapl.ko 0.9.0 is loaded, which has no statistics: "),
+           "peers with a former kdapl.ko")
 
 
 def all_of():

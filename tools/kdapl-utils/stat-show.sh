@@ -7,6 +7,11 @@
 # Fail with a sentence unless there is something to read.
 need_proc()
 {
+	local loaded=${KDAPL_SYS:-/sys/module}/kdapl
+
+	# After an upgrade the former module stays loaded.
+	[ -d "$proc" ] || [ ! -d "$loaded" ] ||
+		die "kdapl.ko $(cat "$loaded/version" 2>/dev/null) is loaded, which has no statistics: \"$me\" shows those of 1.0.0 and later"
 	[ -d "$proc" ] || die "kdapl.ko is not loaded, so there is nothing to count"
 	[ -r "$proc/ias" ] || die "$proc can be read by root only"
 }
