@@ -25,13 +25,29 @@ rpm_packages()
 	grep -x /usr/share/kdapl-utils/common.sh "$out/utils"
 	grep -x /usr/share/man/man8/kdapl-modules.8 "$out/utils"
 	grep -x /usr/lib/systemd/system-preset/80-kdapl.preset "$out/utils"
-	grep '/doc/.*/troubleshooting.rst$' "$out/utils"
+	rpm_pages
 	rpm -qlp "$out"/rpm/RPMS/noarch/kdapl-isert-*.rpm >"$out/isert"
 	grep -x /usr/lib/modprobe.d/kdapl-isert.conf "$out/isert"
 	grep -x /usr/share/man/man8/kdapl_isert.8 "$out/isert"
 	[ "$(rpm -qp --changelog "$out"/rpm/RPMS/noarch/kdapl-utils-*.rpm |
 		grep -c -- "- $version-1")" -eq 1 ]
 	rpm_scriptlets
+}
+
+# rpm_pages: each page is in one of the packages, those for administrators not in kdapl-devel
+rpm_pages()
+{
+	local page
+
+	rpm -qlp "$out"/rpm/RPMS/noarch/*.rpm | sed -n 's|.*/doc/.*/\([^/]*\.rst\)$|\1|p' |
+		sort >"$out/pages"
+	for page in "$top"/Documentation/*.rst; do
+		[ "$(grep -cx "${page##*/}" "$out/pages")" -eq 1 ] ||
+			{ echo "${page##*/} is not in one package"; return 1; }
+	done
+	for page in abi kdapl-blk kdapl-stat kdapl-test tracing troubleshooting; do
+		grep "/doc/.*/$page.rst\$" "$out/utils"
+	done
 }
 
 # rpm_scriptlets: what the RPM of the tools does with its units: enables them when it is
