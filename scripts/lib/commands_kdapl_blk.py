@@ -225,9 +225,30 @@ def units_in_order(work):
         "restore --wait disks", "stop -f disks"], f"it says: {done.stdout}")
 
 
+FSTAB_GENERATOR = "/usr/lib/systemd/system-generators/systemd-fstab-generator"
+
+
+def mounts(work):
+    """The page's line of fstab is a mount of remote-fs.target, and its unit is the example."""
+    page = (TOP / "Documentation/kdapl-blk.rst").read_text().replace(
+        "<uuid>", "00000000-0000-0000-0000-000000000000")
+    line = re.search(r"(?m)^    (/dev/disk/by-id/kdapl-uuid\..* _netdev,.*)$", page)
+    unit = re.search(r"(?m)(?:^    .*\n|^\n)*?^    \[Mount\]\n(?:^    .*\n|^\n)*", page)
+    example = (TOP / "tools/examples/srv-data.mount").read_text()
+    expect(unit and re.sub(r"(?m)^ +", "", unit[0]).strip() ==
+           re.sub(r"(?m)^#.*\n", "", example).strip(), "the page has another unit")
+    if os.access(FSTAB_GENERATOR, os.X_OK):
+        (work / "fstab").write_text(line[1] + "\n")
+        subprocess.run([FSTAB_GENERATOR, work, work, work], timeout=60, check=True,
+                       env=environment(SYSTEMD_FSTAB=str(work / "fstab")))
+        expect((work / "remote-fs.target.wants/srv-data.mount").exists(), "nobody wants it")
+        made = (work / "srv-data.mount").read_text()
+        expect("\nBefore=" not in made, f"boot waits for it: {made}")
+
+
 def verifies(work, name):
     """systemd understands the unit."""
-    unit = (TOP / "tools/systemd" / name).read_text()
+    unit = next(TOP.glob(f"tools/*/{name}")).read_text()
     if shutil.which("systemd-analyze"):
         (work / name).write_text(unit.replace("/usr/sbin/kdapl-blk", "/bin/true"))
         said = subprocess.run(["systemd-analyze", "verify", "--man=no",
@@ -246,5 +267,6 @@ def all_of():
     yield "kdapl-blk.service", disks_wait
     yield "kdapl-blk-target.service", exports_later
     yield "systemd and kdapl-blk.service", units_in_order
-    for path in sorted((TOP / "tools/systemd").glob("*.service")):
+    yield "mounts of kdapl-blk.rst", mounts
+    for path in sorted(TOP.glob("tools/*/*.service")) + sorted(TOP.glob("tools/*/*.mount")):
         yield f"{path.name} for systemd", verifies, path.name
