@@ -42,7 +42,7 @@ with_iser_tools()
 	rm -rf "$1/packages"
 	cp -al "$tools/packages" "$1/packages" 2>/dev/null ||
 		cp -r "$tools/packages" "$1/packages"
-	cp "$top/scripts/guest/iser.sh" "$1"
+	cp "$top"/scripts/guest/iser{,-slow}.sh "$1"
 }
 
 # with_targetcli DIR: put targetcli there, too, after with_iser_tools
@@ -58,13 +58,13 @@ with_targetcli()
 }
 
 # for_uml KERNEL DIR: put into DIR what else a guest of User Mode Linux needs: in DIR/root
-# the modules of its kernel and ours, for modprobe -d
+# the modules of its kernel and ours, for modprobe -d; $uml_tests is what to build of the tests
 for_uml()
 {
 	local kernel build theirs release dir
 
 	kernel=$("$top/scripts/kernel/uml-kernel" "$1") &&
-		build=$("$top/scripts/kernel/build-modules" -t crowd "$1") &&
+		build=$("$top/scripts/kernel/build-modules" -t "${uml_tests-crowd}" "$1") &&
 		theirs=$("$top/scripts/kernel/uml-modules" "$1") || return
 	release=$(cat "$kernel/include/config/kernel.release")
 	dir=$2/root/lib/modules/$release
