@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2015,SC2034,SC2086,SC2154
+#
+# Sourced by guest/check-boot, whose functions and variables it uses: an upgrade from the release
+# before while a disk is mounted and an iSER session stays, and the boot after it.
+
+# The disk that is mounted, and the version before
+keeper=/run/keeper
+former=$(cat "$OUT/former/version" 2>/dev/null)
+
+# upgraded: the tools are those of this version while the modules are the former ones. Nobody
+# who reads or writes notices; what the former tool has saved is restored at the next boot.
+upgraded()
+{
+	service=
+	dmesg -C
+	former_is_used || return
+	start_writing
+	tools_know_former || { echo "with the former modules"; touch /run/stop-writing; return 1; }
+	touch /run/stop-writing
+	wait "$writing" || { echo "who writes has noticed"; return 1; }
+	at_is_alive || return
+	cp "$blk_saved" /run/saved.new && umount /run/kept && said power_off || return
+	for saved_by in /run/saved.former /run/saved.new; do
+		cp "$saved_by" "$blk_saved" && cp /run/saved.lio $lio_saved || return
+		is_restored || { echo "after the boot, from $saved_by"; return 1; }
+		umount /run/kept && said power_off || return
+	done
+}
+
+# The former release with its exports, disks and target
+former_is_used()
+{
+	MODPROBE_OPTIONS="-d $OUT/former/root" modprobe -a kdapl_isert kdapl_blk_tgt kdapl_blk &&
+		[ "$(cat /sys/module/kdapl/version)" = "$former" ] && adapters || return
+	truncate -s 64M $keeper
+	PATH=$OUT/former:$PATH configure_blk &&
+		PATH=$OUT/former:$PATH said kdapl-blk export -i "${LINK}0/1" -s keeper $keeper &&
+		PATH=$OUT/former:$PATH said kdapl-blk connect -i "${LINK}0/1" -a "$first" \
+			-s keeper keeper &&
+		PATH=$OUT/former:$PATH said kdapl-blk save && cp "$blk_saved" /run/saved.former || return
+	mkdir -p /run/kept && said mkfs.ext4 -q -F "$(device_of keeper)" &&
+		mount "$(device_of keeper)" /run/kept && target &&
+		wait_for 30 log_in "$first" 3260 && find_disk "$first"
+}
+
+device_of() { echo "/dev/$(cat "$kdapl_blk/$1/device")"; }
+
+start_writing()
+{
+	rm -f /run/stop-writing
+	(
+		set -e
+		n=0
+		until [ -e /run/stop-writing ]; do
+			n=$((n + 1))
+			echo "$n" >/run/kept/number
+			sync -f /run/kept/number
+			dd if=/dev/urandom of="/dev/$disk" bs=4k seek=1024 count=4 oflag=direct 2>/run/dd
+		done
+		[ "$n" -gt 1 ]
+	) &
+	writing=$!
+}
+
+# The new tools, which are in PATH, and the former modules
+tools_know_former()
+{
+	said kdapl-blk list && grep -q '^keeper .* connected ' /run/said || { cat /run/said; return 1; }
+	said kdapl-blk stats keeper || return
+	! kdapl-blk disconnect keeper >/run/said 2>&1 && grep -q 'is mounted at /run/kept' /run/said ||
+		{ cat /run/said; return 1; }
+	! kdapl-stat peers >/run/said 2>&1 &&
+		grep -q "kdapl.ko $former is loaded, which has no statistics" /run/said ||
+		{ cat /run/said; return 1; }
+	! kdapl-blk discover -i "${LINK}0/1" -a "$first" >/run/said 2>&1 &&
+		grep -q 'kdapl_blk.ko is too old to ask' /run/said || { cat /run/said; return 1; }
+	said kdapl-blk restore && said kdapl-blk save
+}
+
+# The session of before is there
+at_is_alive()
+{
+	dd if=/dev/zero of="/dev/$disk" bs=4k seek=1024 count=4 oflag=direct 2>/run/dd ||
+		{ cat /run/dd; return 1; }
+	! dmesg | grep -E 'conn error|session recovery|detected conn' ||
+		{ echo "the iSER session has broken"; return 1; }
+	log_out
+}
+
+is_restored()
+{
+	modules && [ "$(cat /sys/module/kdapl/version)" != "$former" ] && adapters && target &&
+		exports && disks && all && wait_for 60 is_connected keeper &&
+		mount "$(device_of keeper)" /run/kept && [ "$(cat /run/kept/number)" -gt 1 ]
+}

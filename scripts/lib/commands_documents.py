@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+"""check-commands: the commands that the documentation prints make sense, and are run."""
+import os
+import re
+import subprocess
+
+import printed
+from commands import TOP, environment, expect
+
+PAGES = [TOP / "README.md", *sorted(TOP.glob("*.rst")),
+         *sorted((TOP / "Documentation").glob("*.rst")),
+         *sorted((TOP / "Documentation").glob("*.8"))]
+# Words of commands that only developers type, or that check-package runs from its own texts.
+FOR_DEVELOPERS = re.compile(
+    r"(make|git|cd|scripts/\S+|tools/\S+|apt-get|dpkg-buildpackage|mokutil|trace-cmd|perf|"
+    r"bpftrace|d=|cp|cat|grep|\[)(?!\w)")
+OUR_TOOLS = re.compile(r"\s*(kdapl-(?:blk|stat|test))\b")
+
+
+def lines_of(path):
+    """Each command line of a page, with those that continue it."""
+    for block in printed.blocks(path):
+        whole = ""
+        for line in "\n".join(block).split("\n"):
+            whole += line + "\n"
+            if not line.endswith("\\"):
+                yield whole
+                whole = ""
+
+
+def make_sense(work, path):
+    """Our tools understand each of their command lines, up to the adapter."""
+    for name in "mlx5_0/ports/1", "mlx5_0/ports/2", "mlx5_1/ports/1":
+        (work / "ib" / name).mkdir(parents=True)
+    for name in "kdapl_blk", "kdapl_blk_tgt":
+        (work / "config" / name).mkdir(parents=True)
+    (work / "modprobe").write_text("#!/bin/sh\necho not found >&2\nexit 1\n")
+    (work / "modprobe").chmod(0o755)
+    for line in lines_of(path):
+        if not OUR_TOOLS.match(line):
+            continue
+        done = subprocess.run(
+            ["bash", "-c", "n=1\n" + line], cwd=work, text=True, timeout=60, check=False,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env=environment(PATH=f"{work}:{TOP}/tools:{os.environ['PATH']}", **{
+                f"KDAPL_{name}": str(work / where) for name, where in (
+                    ("IB", "ib"), ("BLK_CONFIGFS", "config"), ("BLK_SAVED", "saved"),
+                    ("BLK_STATE", "state"), ("PROC", "proc"), ("SYS", "sys"),
+                    ("BLOCK", "block"), ("TRACING", "none"), ("TEST_DEVICE", "none"),
+                    ("TEST_SOURCE", "none"), ("TEST_SUITES", "none"))}))
+        expect(done.returncode in (0, 1), f"{line.strip()}: {done.stdout}")
+
+
+def targets_exist(_, path):
+    """Each target and each variable of make is one."""
+    makefile = (TOP / "Makefile").read_text()
+    known = set(re.findall(r"(?m)^([\w-]+(?: [\w-]+)*):(?!=)", makefile))
+    known = {word for words in known for word in words.split()}
+    known |= set(re.search(r"commands := ((?:.*\\\n)*.*)", makefile)[1].replace("\\", "").split())
+    for line in lines_of(path):
+        if not re.match(r"make(\s|$)", line):
+            continue
+        words = re.sub(r"#.*|[\[\]\"]|<[^>]*>", "", line).split()[1:]
+        targets = [word for word in words if "=" not in word]
+        expect(set(targets) <= known, f"{line.strip()}: {set(targets) - known}")
+        help_texts = makefile + "".join(
+            (TOP / "scripts" / t).read_text() for t in targets if (TOP / "scripts" / t).exists())
+        for name in (word.split("=")[0] for word in words if "=" in word):
+            # Kbuild's own are in the kernel's documentation.
+            expect(re.search(rf"\b{name}\b", help_texts) or name == "KBUILD_EXTRA_SYMBOLS",
+                   f"{line.strip()}: there is no {name}")
+
+
+def page_of(path):
+    """The page whose commands are run in place of those of a manual page."""
+    return TOP / "Documentation" / (path.stem.replace("_", "-") + ".rst")
+
+
+def are_run(_, path):
+    """What an administrator types is typed by check-boot, which reads it from the page."""
+    if path.suffix == ".8":
+        there = set(lines_of(page_of(path)))
+        left = [line for line in lines_of(path) if line not in there]
+        expect(not left, f"{page_of(path).name} does not have {left}")
+        return
+    if all(FOR_DEVELOPERS.match(line) for line in lines_of(path)):
+        return
+    guest = (TOP / "scripts/guest/check-boot").read_text()
+    orders = re.findall(r"(?m)^\w+_as_printed +(.*)$", guest)
+    expect(path.name in " ".join(orders).split(), "no order of check-boot has this page")
+
+
+def all_of():
+    """Name, function and further arguments of each case; the first one is a directory."""
+    for path in PAGES:
+        if not any(True for _ in printed.blocks(path)):
+            continue
+        name = path.relative_to(TOP)
+        yield f"{name}: commands make sense", make_sense, path
+        yield f"{name}: targets of make", targets_exist, path
+        yield f"{name}: commands are run", are_run, path
