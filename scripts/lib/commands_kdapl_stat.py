@@ -3,7 +3,7 @@
 import json
 import re
 
-from commands import call_tool, expect, expect_refusal
+from commands import TOP, call_tool, expect, expect_refusal
 
 # What it refuses, with which status and what sentence.
 REFUSED = (
@@ -130,9 +130,29 @@ def metrics(work):
            "peers with a former kdapl.ko")
 
 
+def queries(work):
+    """The page's queries and alerts use metrics, labels and reasons that there are."""
+    said = stat(work, "metrics")[1]
+    names = {name + ("_total" if kind == "counter" else "")
+             for name, kind in re.findall(r"(?m)^# TYPE (\w+) (\w+)$", said)}
+    labels = {"instance", *re.findall(r'(\w+)="', said)}
+    page = (TOP / "Documentation/kdapl-stat.rst").read_text().split("\nMetrics\n")[1]
+    used = set(re.findall(r"\bkdapl_[a-z_]+\b", page))
+    expect(len(used) > 8 and used <= names, f"there is no {used - names}")
+    by = {label for group in re.findall(r"\b(?:by|on) \(([^)]*)\)", page)
+          for label in re.findall(r"\w+", group)}
+    by |= set(re.findall(r"[{,] ?(\w+)=~?[\"\n]", page)) | set(re.findall(r"labels\.(\w+)", page))
+    expect(len(by) > 4 and by <= labels, f"there is no label {by - labels}")
+    reasons = re.search(r'reason=~\s+"([a-z|-]+)"', page)[1].split("|")
+    kernel = (TOP / "drivers/kdapl/names.h").read_text()
+    left = [reason for reason in reasons if f'"{reason}"' not in kernel]
+    expect(not left, f"nothing ends with {left}")
+
+
 def all_of():
     """Name, function and further arguments of each case; the first one is a directory."""
     for arguments, status, pattern in REFUSED:
         yield f"kdapl-stat {arguments}", refused, arguments, status, pattern
     yield "kdapl-stat, an operator's questions", answers
     yield "kdapl-stat metrics", metrics
+    yield "kdapl-stat.rst, queries and alerts", queries
