@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * kDAPL 2.0: where a target listens. Portals, and the adapters that come and go under them.
+ *
+ * Not part of DAT, as <dat/kdat_linux.h>. A target is set up once and serves for months. Its
+ * adapters and their addresses may come after it, as when a host boots; they leave, return, are
+ * renamed; an address moves to another adapter. A server does what follows from that: it opens an
+ * adapter when there is something to listen on, with what all clients of the adapter share, makes
+ * the Service Points, and takes all down again. An adapter is known by its number, kdat_ia_id(),
+ * and never by its name.
+ *
+ *   server    what a module serves: its functions, portals and adapters
+ *   portal    a place to listen at: an address and port, a port at all addresses, or at an IA
+ *   adapter   an open IA with a PZ, an EVD for connections, a pool of receive buffers (SRQ)
+ *
+ * An adapter is shared by all portals of its server. It is there while a portal listens on it or
+ * a connection holds a reference: kdat_adapter_get().
+ *
+ * Functions of a server are called in process context and may sleep. They may call everything
+ * that is not said to be forbidden. kdat_server_create() shows which functions there are, and
+ * Documentation/portals.rst has a complete target.
+ */
+#ifndef KDAT_PORTAL_H
+#define KDAT_PORTAL_H
+
+#include <linux/in6.h>
+#include <linux/list.h>
+#include <linux/refcount.h>
+#include <linux/socket.h>
+#include <linux/workqueue.h>
+#include <dat/dat_cm.h>
+#include <dat/dat_event.h>
+#include <dat/dat_ia_attr.h>
+#include <dat/kdat_pool.h>
+
+struct net;
+
+typedef struct kdat_server *KDAT_SERVER_HANDLE;
+typedef struct kdat_portal *KDAT_PORTAL_HANDLE;
+
+/**
+ * struct kdat_adapter - an adapter of a server
+ * @ia: the IA
+ * @id: number of the IA as of kdat_ia_id(), which stays when the device is renamed
+ * @name: name of the IA, for the log: it follows the name of the device, and a line that is
+ *	printed meanwhile may have a part of either
+ * @async_evd: EVD for asynchronous events, with an upcall of the server's
+ * @cm_evd: EVD for connection events, for dat_ep_create_with_srq()
+ * @pz: Protection Zone of the receive buffers, and of all Endpoints
+ * @pool: receive buffers of all connections; NULL if the server has asked for none
+ * @srq: the SRQ of @pool
+ * @iwarp: the adapter speaks iWARP: an empty SRQ ends connections, see kdat_pool_reserve()
+ * @gone: the device has left, to be read with READ_ONCE(); there are no new connections
+ *
+ * The consumer's structure for an adapter has this one as its first member. The server allocates
+ * the whole, cleared, and frees it. The consumer writes none of the members.
+ */
+typedef struct kdat_adapter {
+	DAT_IA_HANDLE ia;
+	DAT_UINT64 id;
+	char name[DAT_NAME_MAX_LENGTH];
+	DAT_EVD_HANDLE async_evd;
+	DAT_EVD_HANDLE cm_evd;
+	DAT_PZ_HANDLE pz;
+	KDAT_POOL_HANDLE pool;
+	DAT_SRQ_HANDLE srq;
+	DAT_BOOLEAN iwarp;
+	DAT_BOOLEAN gone;
+	/* private: */
+	struct kdat_server *server;
+	const struct kdat_portal *owner;
+	struct list_head link;
+	refcount_t refs;
+	struct work_struct free_work;
+} KDAT_ADAPTER;
+
+/* Length of the name of a host, with the terminating 0. */
+#define KDAT_HOST_NAME_LENGTH	112
+
+/**
+ * struct kdat_host - where a connection request comes from
+ * @id: tells one host from another: the GID of the peer's port; over iWARP its IP address. An
+ *	IPv4 address is mapped
+ * @proven: %DAT_TRUE if the peer has proven to be of @id: over iWARP, TCP has connected.
+ *	Otherwise %DAT_CONNECTION_EVENT_ESTABLISHED proves it, as only the owner of the GID gets
+ *	the answer; see kdat_cr_query_gid()
+ * @name: for the log: address and port as the peer states them, and the GID if it is not that
+ *	address
+ */
+typedef struct kdat_host {
+	struct in6_addr id;
+	DAT_BOOLEAN proven;
+	char name[KDAT_HOST_NAME_LENGTH];
+} KDAT_HOST;
+
+typedef DAT_RETURN KDAT_OPEN_FUNC(struct kdat_adapter *adapter, const struct dat_ia_attr *ia,
+				  const struct dat_provider_attr *provider,
+				  DAT_PVOID context);
+
+/**
+ * struct kdat_server_attr - what kdat_server_create() is told
+ * @name: name of the module, KBUILD_MODNAME, for the log
+ * @adapter_size: size of the consumer's structure for an adapter, bytes; its first member is a
+ *	struct kdat_adapter
+ * @exclusive: %DAT_TRUE if each portal has an adapter of its own, with other parameters than
+ *	those of other portals on the same IA
+ * @cm_qlen: entries of the EVDs for connection events and for asynchronous events
+ * @cr_qlen: connection requests of one portal and adapter that may wait for @request
+ * @buffer_length: size of a receive buffer, bytes; 0 for adapters without a pool
+ * @buffer_header: see struct kdat_pool_attr
+ * @size: see struct kdat_pool_attr; the context is the adapter
+ * @open: an adapter has been opened, and its PZ and @cm_evd are there; the pool will be made when
+ *	the function has returned. It makes what else the connections of an adapter share. @ia and
+ *	@provider are attributes of the IA; @context is that of the portal that the adapter is
+ *	opened for. An error has the adapter closed; the portal tries again later. NULL if there is
+ *	nothing to do
+ * @close: undoes @open, before the pool and the IA are freed: no portal and no reference is left,
+ *	and no upcall of the server runs or comes. It is called for each adapter that @open was
+ *	called for, also if that has failed. May be NULL
+ * @closed: the last call for an adapter; its pool, its EVDs and its IA are gone. For each call of
+ *	@close there is one. May be NULL
+ * @listens: a portal, whose context is @context, has begun to listen on the adapter. Requests may
+ *	come before that. May be NULL
+ * @deaf: a portal does not listen on the adapter any more, as it was freed, the device has left,
+ *	or the address is not there; no @request of both runs or comes. May be NULL
+ * @request: a connection request has come; to be answered with dat_cr_accept() or dat_cr_reject(),
+ *	at once or later. @param is from dat_cr_query() and, like @host, valid until the function
+ *	returns. Called for one request of a portal and adapter after the other
+ * @event: an event about a connection of an Endpoint that has the adapter's @cm_evd. Called for
+ *	one event of an adapter after the other, and concurrently with @request
+ * @async: an asynchronous event. Return %DAT_FALSE to have it logged. The low watermark has been
+ *	passed on to the pool, and for %DAT_ASYNC_ERROR_IA_CATASTROPHIC, which the function is not
+ *	called for, the portals leave the adapter. May be NULL
+ *
+ * @open, @close, @closed, @listens and @deaf must not call for portals, or kdat_server_adapters():
+ * the server is locked. @request, @event and @async must not free portals or the server.
+ */
+typedef struct kdat_server_attr {
+	const char *name;
+	size_t adapter_size;
+	DAT_BOOLEAN exclusive;
+	DAT_COUNT cm_qlen;
+	DAT_COUNT cr_qlen;
+	DAT_COUNT buffer_length;
+	DAT_COUNT buffer_header;
+	void (*size)(DAT_PVOID adapter, KDAT_POOL_SIZE *size);
+	KDAT_OPEN_FUNC *open;
+	void (*close)(KDAT_ADAPTER *adapter);
+	void (*closed)(KDAT_ADAPTER *adapter);
+	void (*listens)(KDAT_ADAPTER *adapter, DAT_PVOID context);
+	void (*deaf)(KDAT_ADAPTER *adapter, DAT_PVOID context);
+	void (*request)(KDAT_ADAPTER *adapter, DAT_PVOID context, DAT_CR_HANDLE cr,
+			const DAT_CR_PARAM *param, const KDAT_HOST *host);
+	void (*event)(KDAT_ADAPTER *adapter, const DAT_EVENT *event);
+	DAT_BOOLEAN (*async)(KDAT_ADAPTER *adapter, const DAT_EVENT *event);
+} KDAT_SERVER_ATTR;
+
+/**
+ * struct kdat_portal_attr - where a portal listens
+ * @address: address and port, IPv4 or IPv6; a link-local address needs its scope. The wildcard
+ *	stands for all addresses of its family, on all IAs; that of IPv6 also for those of IPv4 at
+ *	which nobody else has the port, as for sockets. NULL for a portal of one IA
+ * @only_v6: %DAT_TRUE if the wildcard of IPv6 does not stand for addresses of IPv4
+ * @net: network namespace of @address; NULL for the initial one, and there are no others yet
+ * @ia_name: without @address: name of the IA; the portal listens at all its addresses. If the
+ *	device is renamed while the portal listens, it looks for the new name later
+ * @port: without @address: the port
+ * @context: for the functions of the server
+ *
+ * What pointers refer to is copied, except @context.
+ */
+typedef struct kdat_portal_attr {
+	const struct sockaddr *address;
+	DAT_BOOLEAN only_v6;
+	struct net *net;
+	const char *ia_name;
+	DAT_PORT_QUAL port;
+	DAT_PVOID context;
+} KDAT_PORTAL_ATTR;
+
+/**
+ * struct kdat_portal_param - what kdat_portal_query() tells
+ * @adapters: number of adapters that the portal listens on; 0 while it waits for one
+ * @ia_name: name that the IA has now, or had when it left, of a portal that was created with one
+ */
+typedef struct kdat_portal_param {
+	DAT_COUNT adapters;
+	char ia_name[DAT_NAME_MAX_LENGTH];
+} KDAT_PORTAL_PARAM;
+
+/**
+ * kdat_server_create() - begin to serve
+ * @attr: the functions; copied
+ * @server: receives the server
+ *
+ * A server without portals opens no adapter. The functions must stay until kdat_server_free(). If
+ * a module goes without it, kDAPL closes what the module has left, without calling the functions.
+ *
+ * Context: Process context, may sleep. Not from a function of a notifier.
+ * Return:
+ * * %DAT_SUCCESS - @server is set
+ * * %DAT_INVALID_PARAMETER - @attr, its name, its request or event function, or @server is NULL;
+ *   or a size or length is out of range
+ * * %DAT_INVALID_STATE - called by the function of a notifier
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory
+ *
+ * Example::
+ *
+ *	static const KDAT_SERVER_ATTR attr = {
+ *		.name = KBUILD_MODNAME, .adapter_size = sizeof(struct my_adapter),
+ *		.cm_qlen = 64, .cr_qlen = 64, .buffer_length = 4096, .size = wanted_buffers,
+ *		.request = my_request, .event = my_event,
+ *	};
+ *
+ *	ret = kdat_server_create(&attr, &server);
+ *
+ * See also: kdat_server_free(), kdat_portal_create()
+ *
+ * Source: Linux only, not part of DAT
+ */
+DAT_RETURN kdat_server_create(const KDAT_SERVER_ATTR *attr, KDAT_SERVER_HANDLE *server);
+
+/**
+ * kdat_server_free() - end a server
+ * @server: server, or NULL
+ *
+ * All portals are freed. The call waits until the last reference to an adapter is dropped and the
+ * adapter is closed; no function of the server runs or comes when it returns.
+ *
+ * Context: Process context, may sleep. Not from a function of the server or of a notifier.
+ * Return: nothing
+ *
+ * Example::
+ *
+ *	kdat_portal_free(portal);
+ *	kdat_server_free(server);
+ *
+ * See also: kdat_server_create()
+ *
+ * Source: Linux only, not part of DAT
+ */
+void kdat_server_free(KDAT_SERVER_HANDLE server);
+
+/**
+ * kdat_portal_create() - listen at a place, now or when an adapter has it
+ * @server: the server
+ * @attr: where; copied
+ * @portal: receives the portal
+ *
+ * The portal listens on all adapters that it can when the call returns. What comes later, an
+ * adapter or an address, is listened on when it comes; anything else is tried again each second.
+ *
+ * Context: Process context, may sleep. Not from a function of the server.
+ * Return:
+ * * %DAT_SUCCESS - @portal is set; it listens, or no adapter has the address, or the IA is not
+ *   there
+ * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no room
+ * * %DAT_CONN_QUAL_IN_USE, %DAT_PORT_IN_USE - the port is in use wherever the portal would listen
+ * * %DAT_INVALID_ADDRESS - the family is neither IPv4 nor IPv6
+ * * %DAT_INVALID_PARAMETER - @server, @attr or @portal is NULL, there is neither an address nor
+ *   the name of an IA, the name is too long, or the port is 0
+ * * %DAT_MODEL_NOT_SUPPORTED - the network namespace is not the initial one
+ * * as dat_ia_open(), dat_evd_kcreate(), kdat_pool_create(), or what the open function returned,
+ *   if that has kept the portal from listening anywhere
+ *
+ * Example::
+ *
+ *	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(20049) };
+ *	KDAT_PORTAL_ATTR attr = {
+ *		.address = (struct sockaddr *)&any, .context = listener,
+ *	};
+ *
+ *	ret = kdat_portal_create(server, &attr, &portal);
+ *
+ * See also: kdat_portal_free(), kdat_portal_query(), dat_csp_create(), dat_psp_create()
+ *
+ * Source: Linux only, not part of DAT
+ */
+DAT_RETURN kdat_portal_create(KDAT_SERVER_HANDLE server, const KDAT_PORTAL_ATTR *attr,
+			      KDAT_PORTAL_HANDLE *portal);
+
+/**
+ * kdat_portal_free() - stop listening at a place
+ * @portal: portal, or NULL
+ *
+ * When the call returns, no request of the portal is under way in the server's function, and none
+ * comes. Connections, and requests that were not answered, stay.
+ *
+ * Context: Process context, may sleep. Not from a function of the server.
+ * Return: nothing
+ *
+ * Example::
+ *
+ *	kdat_portal_free(listener->portal);
+ *	kfree(listener);
+ *
+ * See also: kdat_portal_create()
+ *
+ * Source: Linux only, not part of DAT
+ */
+void kdat_portal_free(KDAT_PORTAL_HANDLE portal);
+
+/**
+ * kdat_portal_query() - ask what a portal listens on
+ * @portal: portal
+ * @param: receives it
+ *
+ * Context: Process context, may sleep. Not from a function of the server.
+ * Return: nothing
+ *
+ * Example::
+ *
+ *	KDAT_PORTAL_PARAM param;
+ *
+ *	kdat_portal_query(portal, &param);
+ *	pr_info("%s\n", param.adapters ? "listening" : "waiting for the adapter");
+ *
+ * See also: kdat_portal_create()
+ *
+ * Source: Linux only, not part of DAT
+ */
+void kdat_portal_query(KDAT_PORTAL_HANDLE portal, KDAT_PORTAL_PARAM *param);
+
+/**
+ * kdat_adapter_get() - take a reference to an adapter
+ * @adapter: adapter that a function of the server is called for, or that the caller has a
+ *	reference to
+ *
+ * Each connection needs one, as the portal that it came to may be freed before it.
+ *
+ * Context: Any context, never sleeps.
+ * Return: nothing
+ *
+ * Example::
+ *
+ *	kdat_adapter_get(adapter);
+ *	conn->adapter = adapter;
+ *
+ * See also: kdat_adapter_put()
+ *
+ * Source: Linux only, not part of DAT
+ */
+void kdat_adapter_get(KDAT_ADAPTER *adapter);
+
+/**
+ * kdat_adapter_put() - drop a reference to an adapter
+ * @adapter: the adapter
+ *
+ * To be called when all objects of the connection are freed. The last one has the adapter closed
+ * by a work item, so the caller may be a function of the server.
+ *
+ * Context: Any context, never sleeps.
+ * Return: nothing
+ *
+ * Example::
+ *
+ *	dat_ep_free(conn->ep);
+ *	kdat_adapter_put(conn->adapter);
+ *	kfree(conn);
+ *
+ * See also: kdat_adapter_get()
+ *
+ * Source: Linux only, not part of DAT
+ */
+void kdat_adapter_put(KDAT_ADAPTER *adapter);
+
+/**
+ * kdat_server_adapters() - call a function for each open adapter
+ * @server: the server
+ * @fn: the function; it must not call for portals or the server
+ * @data: for @fn
+ *
+ * No adapter is opened or closed meanwhile. One whose device has left is open until the last
+ * connection is freed.
+ *
+ * Context: Process context, may sleep. Not from a function of the server.
+ * Return: nothing
+ *
+ * Example::
+ *
+ *	static void show(KDAT_ADAPTER *adapter, DAT_PVOID data)
+ *	{
+ *		seq_printf(data, "%s\n", adapter->name);
+ *	}
+ *
+ *	kdat_server_adapters(server, show, seq);
+ *
+ * See also: kdat_server_create()
+ *
+ * Source: Linux only, not part of DAT
+ */
+void kdat_server_adapters(KDAT_SERVER_HANDLE server,
+			  void (*fn)(KDAT_ADAPTER *adapter, DAT_PVOID data), DAT_PVOID data);
+
+#endif /* KDAT_PORTAL_H */
