@@ -33,6 +33,7 @@
 #include <dat/dat_ia_attr.h>
 #include <dat/kdat_pool.h>
 
+struct module;
 struct net;
 
 typedef struct kdat_server *KDAT_SERVER_HANDLE;
@@ -49,6 +50,8 @@ typedef struct kdat_portal *KDAT_PORTAL_HANDLE;
  * @pz: Protection Zone of the receive buffers, and of all Endpoints
  * @pool: receive buffers of all connections; NULL if the server has asked for none
  * @srq: the SRQ of @pool
+ * @attr: attributes of the IA
+ * @provider: attributes of kDAPL on this IA
  * @iwarp: the adapter speaks iWARP: an empty SRQ ends connections, see kdat_pool_reserve()
  * @gone: the device has left, to be read with READ_ONCE(); there are no new connections
  *
@@ -64,13 +67,15 @@ typedef struct kdat_adapter {
 	DAT_PZ_HANDLE pz;
 	KDAT_POOL_HANDLE pool;
 	DAT_SRQ_HANDLE srq;
+	DAT_IA_ATTR attr;
+	DAT_PROVIDER_ATTR provider;
 	DAT_BOOLEAN iwarp;
 	DAT_BOOLEAN gone;
 	/* private: */
 	struct kdat_server *server;
-	const struct kdat_portal *owner;
 	struct list_head link;
 	refcount_t refs;
+	bool opened;
 	struct work_struct free_work;
 } KDAT_ADAPTER;
 
@@ -93,13 +98,10 @@ typedef struct kdat_host {
 	char name[KDAT_HOST_NAME_LENGTH];
 } KDAT_HOST;
 
-typedef DAT_RETURN KDAT_OPEN_FUNC(struct kdat_adapter *adapter, const struct dat_ia_attr *ia,
-				  const struct dat_provider_attr *provider,
-				  DAT_PVOID context);
-
 /**
  * struct kdat_server_attr - what kdat_server_create() is told
- * @name: name of the module, KBUILD_MODNAME, for the log
+ * @owner: THIS_MODULE
+ * @name: name of the module, KBUILD_MODNAME, for the log; constant
  * @adapter_size: size of the consumer's structure for an adapter, bytes; its first member is a
  *	struct kdat_adapter
  * @exclusive: %DAT_TRUE if each portal has an adapter of its own, with other parameters than
@@ -110,10 +112,9 @@ typedef DAT_RETURN KDAT_OPEN_FUNC(struct kdat_adapter *adapter, const struct dat
  * @buffer_header: see struct kdat_pool_attr
  * @size: see struct kdat_pool_attr; the context is the adapter
  * @open: an adapter has been opened, and its PZ and @cm_evd are there; the pool will be made when
- *	the function has returned. It makes what else the connections of an adapter share. @ia and
- *	@provider are attributes of the IA; @context is that of the portal that the adapter is
- *	opened for. An error has the adapter closed; the portal tries again later. NULL if there is
- *	nothing to do
+ *	the function has returned. It makes what else the connections of an adapter share. @context
+ *	is that of the portal that the adapter is opened for. An error has the adapter closed; the
+ *	portal tries again later. May be NULL
  * @close: undoes @open, before the pool and the IA are freed: no portal and no reference is left,
  *	and no upcall of the server runs or comes. It is called for each adapter that @open was
  *	called for, also if that has failed. May be NULL
@@ -126,16 +127,18 @@ typedef DAT_RETURN KDAT_OPEN_FUNC(struct kdat_adapter *adapter, const struct dat
  * @request: a connection request has come; to be answered with dat_cr_accept() or dat_cr_reject(),
  *	at once or later. @param is from dat_cr_query() and, like @host, valid until the function
  *	returns. Called for one request of a portal and adapter after the other
- * @event: an event about a connection of an Endpoint that has the adapter's @cm_evd. Called for
- *	one event of an adapter after the other, and concurrently with @request
- * @async: an asynchronous event. Return %DAT_FALSE to have it logged. The low watermark has been
- *	passed on to the pool, and for %DAT_ASYNC_ERROR_IA_CATASTROPHIC, which the function is not
- *	called for, the portals leave the adapter. May be NULL
+ * @event: upcall of the adapter's @cm_evd, with the adapter as instance data: an event about a
+ *	connection of an Endpoint. Called for one event of an adapter after the other, and
+ *	concurrently with @request
+ * @async: an asynchronous event. Return %DAT_FALSE to have it logged. The pool has been told of a
+ *	low watermark. The function is not called for %DAT_ASYNC_ERROR_IA_CATASTROPHIC, at which
+ *	the portals leave the adapter. May be NULL
  *
  * @open, @close, @closed, @listens and @deaf must not call for portals, or kdat_server_adapters():
  * the server is locked. @request, @event and @async must not free portals or the server.
  */
 typedef struct kdat_server_attr {
+	struct module *owner;
 	const char *name;
 	size_t adapter_size;
 	DAT_BOOLEAN exclusive;
@@ -144,14 +147,14 @@ typedef struct kdat_server_attr {
 	DAT_COUNT buffer_length;
 	DAT_COUNT buffer_header;
 	void (*size)(DAT_PVOID adapter, KDAT_POOL_SIZE *size);
-	KDAT_OPEN_FUNC *open;
+	DAT_RETURN (*open)(KDAT_ADAPTER *adapter, DAT_PVOID context);
 	void (*close)(KDAT_ADAPTER *adapter);
 	void (*closed)(KDAT_ADAPTER *adapter);
 	void (*listens)(KDAT_ADAPTER *adapter, DAT_PVOID context);
 	void (*deaf)(KDAT_ADAPTER *adapter, DAT_PVOID context);
 	void (*request)(KDAT_ADAPTER *adapter, DAT_PVOID context, DAT_CR_HANDLE cr,
 			const DAT_CR_PARAM *param, const KDAT_HOST *host);
-	void (*event)(KDAT_ADAPTER *adapter, const DAT_EVENT *event);
+	DAT_UPCALL_FUNC event;
 	DAT_BOOLEAN (*async)(KDAT_ADAPTER *adapter, const DAT_EVENT *event);
 } KDAT_SERVER_ATTR;
 
@@ -181,7 +184,8 @@ typedef struct kdat_portal_attr {
 /**
  * struct kdat_portal_param - what kdat_portal_query() tells
  * @adapters: number of adapters that the portal listens on; 0 while it waits for one
- * @ia_name: name that the IA has now, or had when it left, of a portal that was created with one
+ * @ia_name: of a portal that was created with the name of an IA: the name that the IA has now, or
+ *	had when it left
  */
 typedef struct kdat_portal_param {
 	DAT_COUNT adapters;
@@ -207,9 +211,10 @@ typedef struct kdat_portal_param {
  * Example::
  *
  *	static const KDAT_SERVER_ATTR attr = {
- *		.name = KBUILD_MODNAME, .adapter_size = sizeof(struct my_adapter),
- *		.cm_qlen = 64, .cr_qlen = 64, .buffer_length = 4096, .size = wanted_buffers,
- *		.request = my_request, .event = my_event,
+ *		.owner = THIS_MODULE, .name = KBUILD_MODNAME,
+ *		.adapter_size = sizeof(struct my_adapter), .cm_qlen = 64, .cr_qlen = 64,
+ *		.buffer_length = 4096, .size = wanted_buffers, .request = my_request,
+ *		.event = my_event,
  *	};
  *
  *	ret = kdat_server_create(&attr, &server);
