@@ -11,6 +11,7 @@
 #include <linux/socket.h>
 #include <linux/workqueue.h>
 #include <rdma/rdma_cm.h>
+#include <dat/kdat_portal.h>
 #include "evd.h"
 #include "handle.h"
 
@@ -135,6 +136,7 @@ struct kdapl_cr *kdapl_cr_create(struct kdapl_sp *sp, struct rdma_cm_id *id,
 void kdapl_cr_deliver(struct kdapl_cr *cr);
 bool kdapl_cr_claim(struct kdapl_cr *cr);
 void kdapl_cr_cancel_claimed(struct kdapl_cr *cr);
+void kdapl_cr_host(DAT_CR_HANDLE cr, const struct dat_cr_param *param, struct kdat_host *host);
 void kdapl_cr_forget(struct kdapl_cr *cr);
 bool kdapl_cr_withdraw(struct kdapl_cr *cr);
 void kdapl_cr_return_ep(struct kdapl_cr *cr, DAT_EP_STATE then);

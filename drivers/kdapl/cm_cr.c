@@ -19,6 +19,7 @@
  * with the request.
  */
 #include <linux/slab.h>
+#include <net/ipv6.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_cm.h>
 #include <dat/kdat_linux.h>
@@ -441,6 +442,25 @@ DAT_RETURN kdat_cr_query_gid(DAT_CR_HANDLE cr_handle, u8 *gid)
 	return ret;
 }
 EXPORT_SYMBOL(kdat_cr_query_gid);
+
+/* Store at @host where the request @cr, queried as @param, comes from. */
+void kdapl_cr_host(DAT_CR_HANDLE cr, const DAT_CR_PARAM *param, KDAT_HOST *host)
+{
+	const struct sockaddr_in6 *v6 = (void *)param->remote_ia_address_ptr;
+	const struct sockaddr_in *v4 = (void *)v6;
+	struct in6_addr stated = v6->sin6_addr;
+	DAT_RETURN ret;
+
+	if (v6->sin6_family != AF_INET6)
+		ipv6_addr_set_v4mapped(v4->sin_addr.s_addr, &stated);
+	ret = kdat_cr_query_gid(cr, host->id.s6_addr);
+	if (ret != DAT_SUCCESS)
+		host->id = stated;
+	/* Any other error means that the peer has given up. */
+	host->proven = DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED;
+	snprintf(host->name, sizeof(host->name), ipv6_addr_equal(&stated, &host->id) ?
+		 "%pISpc" : "%pISpc of %pI6c", v6, &host->id);
+}
 
 DAT_RETURN dat_cr_reject(DAT_CR_HANDLE cr_handle, DAT_COUNT private_data_size,
 			 const DAT_PVOID private_data)

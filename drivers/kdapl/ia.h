@@ -120,9 +120,13 @@ extern struct ib_client kdapl_client;
 void kdapl_hca_add_ia(struct kdapl_hca *hca, struct kdapl_ia *ia);
 void kdapl_hca_del_ia(struct kdapl_ia *ia);
 struct kdapl_hca *kdapl_hca_find(const char *name, u32 *port);
-bool kdapl_device_name(const struct ib_device *dev, char name[IB_DEVICE_NAME_MAX]);
+bool kdapl_device_id(const struct ib_device *dev, u32 port, u64 *id);
 struct kdapl_ia *kdapl_hca_next_ia(struct kdapl_hca *hca, struct kdapl_ia *ia);
 void kdapl_hcas_update_addrs(void);
+unsigned int kdapl_ia_ids(const char *name, u64 *ids, unsigned int max);
+
+/* ia_find.c */
+DAT_RETURN kdapl_ia_find(const struct sockaddr *address, u64 *ia_id);
 
 /* ia_close.c */
 void kdapl_ia_stop(struct kdapl_ia *ia, bool wait);
@@ -136,6 +140,9 @@ unsigned int kdapl_notify_forget(const struct module *mod);
 /* pool.c */
 void kdapl_pools_stop(const struct module *mod);
 unsigned int kdapl_pools_forget(const struct module *mod);
+
+/* portal.c */
+unsigned int kdapl_servers_forget(const struct module *mod);
 
 /* ia_unload.c */
 int kdapl_unload_setup(void);

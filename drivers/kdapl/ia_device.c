@@ -79,22 +79,20 @@ out:
 }
 
 /*
- * Copy the present name of @dev. Return false if @dev is unknown here or is leaving.
- * Context: Process context; @dev is only compared.
+ * Store the number of the IA of port @port of @dev at @id. Return false if @dev is unknown here
+ * or is leaving. Context: Process context; @dev is only compared.
  */
-bool kdapl_device_name(const struct ib_device *dev, char name[IB_DEVICE_NAME_MAX])
+bool kdapl_device_id(const struct ib_device *dev, u32 port, u64 *id)
 {
 	struct kdapl_hca *hca;
 	bool found = false;
 
 	mutex_lock(&kdapl_hcas_lock);
-	list_for_each_entry(hca, &kdapl_hcas, link) {
-		found = hca->dev == dev;
-		if (found) {
-			kdapl_hca_name(hca, name);
-			break;
+	list_for_each_entry(hca, &kdapl_hcas, link)
+		if (hca->dev == dev) {
+			*id = (u64)hca->serial << 32 | port;
+			found = true;
 		}
-	}
 	mutex_unlock(&kdapl_hcas_lock);
 	return found;
 }
@@ -321,6 +319,28 @@ struct ib_client kdapl_client = {
 	.remove = kdapl_remove_one,
 	.rename = kdapl_rename_one,
 };
+
+/*
+ * Store the numbers of all IAs, or of the IA @name if it is not NULL, at @ids, but of at most
+ * @max. Return how many these are. Context: Process context.
+ */
+unsigned int kdapl_ia_ids(const char *name, u64 *ids, unsigned int max)
+{
+	struct kdapl_hca *hca, *only;
+	unsigned int n = 0;
+	u32 port, at = 0;
+
+	only = name ? kdapl_hca_find(name, &at) : NULL;
+	mutex_lock(&kdapl_hcas_lock);
+	list_for_each_entry(hca, &kdapl_hcas, link)
+		rdma_for_each_port(hca->dev, port)
+			if (n < max && (!name || (hca == only && port == at)))
+				ids[n++] = (u64)hca->serial << 32 | port;
+	mutex_unlock(&kdapl_hcas_lock);
+	if (only)
+		kdapl_hca_put(only);
+	return n;
+}
 
 /* Fill in @info for a port of @hca. */
 static void kdapl_provider_info(struct kdapl_hca *hca, u32 port,

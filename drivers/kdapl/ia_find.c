@@ -39,18 +39,14 @@ static bool kdapl_find_copy(const struct sockaddr *address,
 	}
 }
 
-DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name)
+/* Store the number of the IA that @address belongs to, as kdat_ia_find(), at @ia_id. */
+DAT_RETURN kdapl_ia_find(const struct sockaddr *address, u64 *ia_id)
 {
-	char device[IB_DEVICE_NAME_MAX];
 	struct sockaddr_storage copy;
 	struct rdma_cm_id *id;
 	DAT_RETURN ret;
 	int err;
 
-	might_sleep();
-	if (!address || !name)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, address ?
-				 DAT_INVALID_ARG2 : DAT_INVALID_ARG1);
 	if (!kdapl_find_copy(address, &copy))
 		return DAT_ERROR(DAT_INVALID_ADDRESS,
 				 DAT_INVALID_ADDRESS_UNSUPPORTED);
@@ -59,17 +55,27 @@ DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name)
 	if (IS_ERR(id))
 		return kdapl_errno_to_dat(PTR_ERR(id));
 	err = rdma_bind_addr(id, (struct sockaddr *)&copy);
-	if (err == -ENOMEM) {
+	if (err == -ENOMEM)
 		ret = kdapl_errno_to_dat(err);
-	} else if (err || !id->device || !kdapl_device_name(id->device, device)) {
-		ret = DAT_ERROR(DAT_PROVIDER_NOT_FOUND,
-				DAT_NAME_NOT_REGISTERED);
-	} else {
-		snprintf(name, DAT_NAME_MAX_LENGTH, "%s/%u", device, id->port_num);
+	else if (err || !id->device || !kdapl_device_id(id->device, id->port_num, ia_id))
+		ret = DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+	else
 		ret = DAT_SUCCESS;
-	}
 	rdma_destroy_id(id);
 	return ret;
+}
+
+DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name)
+{
+	DAT_RETURN ret;
+	u64 id;
+
+	might_sleep();
+	if (!address || !name)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, address ?
+				 DAT_INVALID_ARG2 : DAT_INVALID_ARG1);
+	ret = kdapl_ia_find(address, &id);
+	return ret == DAT_SUCCESS ? kdat_ia_name(id, name) : ret;
 }
 EXPORT_SYMBOL(kdat_ia_find);
 

@@ -102,22 +102,23 @@ static unsigned int kdapl_unload_ias(const struct module *mod, unsigned int *obj
 static int kdapl_module_event(struct notifier_block *nb, unsigned long state,
 			      void *data)
 {
-	unsigned int ias, objects, upcalls, notifiers, pools;
+	unsigned int ias, objects, upcalls, notifiers, pools, servers;
 	const struct module *mod = data;
 
 	if (state == MODULE_STATE_LIVE)
 		kdapl_unload_adopt(mod);
 	if (state != MODULE_STATE_GOING)
 		return NOTIFY_DONE;
+	servers = kdapl_servers_forget(mod);
 	notifiers = kdapl_notify_forget(mod);
 	upcalls = kdapl_unload_upcalls(mod);
 	/* Their work items call the module, and nothing after this queues them. */
 	kdapl_pools_stop(mod);
 	ias = kdapl_unload_ias(mod, &objects);
 	pools = kdapl_pools_forget(mod);
-	if (ias || upcalls || notifiers || pools)
-		pr_warn("kdapl: %s goes and has left %u IAs with %u objects, %u upcalls, %u notifiers, %u pools: all closed\n",
-			mod->name, ias, objects, upcalls, notifiers, pools);
+	if (ias || upcalls || notifiers || pools || servers)
+		pr_warn("kdapl: %s goes and has left %u IAs with %u objects, %u upcalls, %u notifiers, %u pools, %u servers: all closed\n",
+			mod->name, ias, objects, upcalls, notifiers, pools, servers);
 	return NOTIFY_DONE;
 }
 

@@ -4,21 +4,20 @@
  *
  * Not part of DAT, as <dat/kdat_linux.h>. A target is set up once and serves for months. Its
  * adapters and their addresses may come after it, as when a host boots; they leave, return, are
- * renamed; an address moves to another adapter. A server does what follows from that: it opens an
- * adapter when there is something to listen on, with what all clients of the adapter share, makes
- * the Service Points, and takes all down again. An adapter is known by its number, kdat_ia_id(),
- * and never by its name.
+ * renamed; an address moves to another adapter. A server does what follows from that: it opens
+ * an adapter when there is something to listen on, with what all clients of the adapter share,
+ * makes the Service Points, and takes all down again. An adapter is known by its number,
+ * kdat_ia_id(), and never by its name.
  *
  *   server    what a module serves: its functions, portals and adapters
  *   portal    a place to listen at: an address and port, a port at all addresses, or at an IA
  *   adapter   an open IA with a PZ, an EVD for connections, a pool of receive buffers (SRQ)
  *
- * An adapter is shared by all portals of its server. It is there while a portal listens on it or
- * a connection holds a reference: kdat_adapter_get().
+ * An adapter is shared by all portals of its server. It is there while a portal listens on it
+ * or a connection holds a reference: kdat_adapter_get().
  *
- * Functions of a server are called in process context and may sleep. They may call everything
- * that is not said to be forbidden. kdat_server_create() shows which functions there are, and
- * Documentation/portals.rst has a complete target.
+ * Functions of a server are called in process context and may sleep. Documentation/portals.rst
+ * has a complete target.
  */
 #ifndef KDAT_PORTAL_H
 #define KDAT_PORTAL_H
@@ -55,8 +54,8 @@ typedef struct kdat_portal *KDAT_PORTAL_HANDLE;
  * @iwarp: the adapter speaks iWARP: an empty SRQ ends connections, see kdat_pool_reserve()
  * @gone: the device has left, to be read with READ_ONCE(); there are no new connections
  *
- * The consumer's structure for an adapter has this one as its first member. The server allocates
- * the whole, cleared, and frees it. The consumer writes none of the members.
+ * The consumer's structure for an adapter has this one as its first member. The server
+ * allocates the whole, cleared, and frees it. The consumer writes none of the members.
  */
 typedef struct kdat_adapter {
 	DAT_IA_HANDLE ia;
@@ -111,31 +110,32 @@ typedef struct kdat_host {
  * @buffer_length: size of a receive buffer, bytes; 0 for adapters without a pool
  * @buffer_header: see struct kdat_pool_attr
  * @size: see struct kdat_pool_attr; the context is the adapter
- * @open: an adapter has been opened, and its PZ and @cm_evd are there; the pool will be made when
- *	the function has returned. It makes what else the connections of an adapter share. @context
- *	is that of the portal that the adapter is opened for. An error has the adapter closed; the
- *	portal tries again later. May be NULL
- * @close: undoes @open, before the pool and the IA are freed: no portal and no reference is left,
- *	and no upcall of the server runs or comes. It is called for each adapter that @open was
+ * @open: an adapter has been opened, and its PZ and @cm_evd are there; the pool will be made
+ *	when the function has returned. It makes what else the connections of an adapter share.
+ *	@context is that of the portal that the adapter is opened for. Returns %DAT_SUCCESS, or
+ *	an error, which has the adapter closed; the portal tries again later. May be NULL
+ * @close: undoes @open, before the pool and the IA are freed: no portal and no reference is
+ *	left, and @async is not called any more. It is called for each adapter that @open was
  *	called for, also if that has failed. May be NULL
- * @closed: the last call for an adapter; its pool, its EVDs and its IA are gone. For each call of
- *	@close there is one. May be NULL
- * @listens: a portal, whose context is @context, has begun to listen on the adapter. Requests may
- *	come before that. May be NULL
- * @deaf: a portal does not listen on the adapter any more, as it was freed, the device has left,
- *	or the address is not there; no @request of both runs or comes. May be NULL
- * @request: a connection request has come; to be answered with dat_cr_accept() or dat_cr_reject(),
- *	at once or later. @param is from dat_cr_query() and, like @host, valid until the function
- *	returns. Called for one request of a portal and adapter after the other
+ * @closed: the last call for an adapter; its pool, its EVDs and its IA are gone. For each call
+ *	of @close there is one. May be NULL
+ * @listens: a portal, whose context is @context, has begun to listen on the adapter. Requests
+ *	may come before that. May be NULL
+ * @deaf: a portal does not listen on the adapter any more, as it was freed, the device has
+ *	left, or the address is not there; no @request of both runs or comes. May be NULL
+ * @request: a connection request has come; to be answered with dat_cr_accept() or
+ *	dat_cr_reject(), at once or later. @param is from dat_cr_query() and, like @host, valid
+ *	until the function returns. Called for one request of a portal and adapter after the
+ *	other
  * @event: upcall of the adapter's @cm_evd, with the adapter as instance data: an event about a
  *	connection of an Endpoint. Called for one event of an adapter after the other, and
  *	concurrently with @request
- * @async: an asynchronous event. Return %DAT_FALSE to have it logged. The pool has been told of a
- *	low watermark. The function is not called for %DAT_ASYNC_ERROR_IA_CATASTROPHIC, at which
- *	the portals leave the adapter. May be NULL
+ * @async: an asynchronous event. Return %DAT_FALSE to have it logged. The pool has been told of
+ *	a low watermark. The function is not called for %DAT_ASYNC_ERROR_IA_CATASTROPHIC, at
+ *	which the portals leave the adapter. May be NULL
  *
- * @open, @close, @closed, @listens and @deaf must not call for portals, or kdat_server_adapters():
- * the server is locked. @request, @event and @async must not free portals or the server.
+ * Of the calls for servers, portals and adapters only kdat_adapter_get() and kdat_adapter_put()
+ * may be made by these functions: the server is locked, or waits for the function.
  */
 typedef struct kdat_server_attr {
 	struct module *owner;
@@ -147,7 +147,7 @@ typedef struct kdat_server_attr {
 	DAT_COUNT buffer_length;
 	DAT_COUNT buffer_header;
 	void (*size)(DAT_PVOID adapter, KDAT_POOL_SIZE *size);
-	DAT_RETURN (*open)(KDAT_ADAPTER *adapter, DAT_PVOID context);
+	u32 (*open)(KDAT_ADAPTER *adapter, DAT_PVOID context);
 	void (*close)(KDAT_ADAPTER *adapter);
 	void (*closed)(KDAT_ADAPTER *adapter);
 	void (*listens)(KDAT_ADAPTER *adapter, DAT_PVOID context);
@@ -161,12 +161,13 @@ typedef struct kdat_server_attr {
 /**
  * struct kdat_portal_attr - where a portal listens
  * @address: address and port, IPv4 or IPv6; a link-local address needs its scope. The wildcard
- *	stands for all addresses of its family, on all IAs; that of IPv6 also for those of IPv4 at
- *	which nobody else has the port, as for sockets. NULL for a portal of one IA
+ *	stands for all addresses of its family, on all IAs; that of IPv6 also for those of IPv4
+ *	at which nobody else has the port, as for sockets. NULL for a portal of one IA
  * @only_v6: %DAT_TRUE if the wildcard of IPv6 does not stand for addresses of IPv4
  * @net: network namespace of @address; NULL for the initial one, and there are no others yet
  * @ia_name: without @address: name of the IA; the portal listens at all its addresses. If the
- *	device is renamed while the portal listens, it looks for the new name later
+ *	device is renamed while the portal listens, it is the new name that the portal looks for
+ *	when the device has left
  * @port: without @address: the port
  * @context: for the functions of the server
  *
@@ -177,34 +178,24 @@ typedef struct kdat_portal_attr {
 	DAT_BOOLEAN only_v6;
 	struct net *net;
 	const char *ia_name;
-	DAT_PORT_QUAL port;
+	u16 port;
 	DAT_PVOID context;
 } KDAT_PORTAL_ATTR;
-
-/**
- * struct kdat_portal_param - what kdat_portal_query() tells
- * @adapters: number of adapters that the portal listens on; 0 while it waits for one
- * @ia_name: of a portal that was created with the name of an IA: the name that the IA has now, or
- *	had when it left
- */
-typedef struct kdat_portal_param {
-	DAT_COUNT adapters;
-	char ia_name[DAT_NAME_MAX_LENGTH];
-} KDAT_PORTAL_PARAM;
 
 /**
  * kdat_server_create() - begin to serve
  * @attr: the functions; copied
  * @server: receives the server
  *
- * A server without portals opens no adapter. The functions must stay until kdat_server_free(). If
- * a module goes without it, kDAPL closes what the module has left, without calling the functions.
+ * A server without portals opens no adapter. The functions must stay until kdat_server_free().
+ * If a module goes without it, kDAPL closes what the module has left, without calling the
+ * functions. The call must not be made from a function of a notifier.
  *
- * Context: Process context, may sleep. Not from a function of a notifier.
+ * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - @server is set
- * * %DAT_INVALID_PARAMETER - @attr, its name, its request or event function, or @server is NULL;
- *   or a size or length is out of range
+ * * %DAT_INVALID_PARAMETER - @attr, its name, its request or event function, or @server is
+ *   NULL; or a size or length is out of range
  * * %DAT_INVALID_STATE - called by the function of a notifier
  * * %DAT_INSUFFICIENT_RESOURCES - no memory
  *
@@ -214,7 +205,7 @@ typedef struct kdat_portal_param {
  *		.owner = THIS_MODULE, .name = KBUILD_MODNAME,
  *		.adapter_size = sizeof(struct my_adapter), .cm_qlen = 64, .cr_qlen = 64,
  *		.buffer_length = 4096, .size = wanted_buffers, .request = my_request,
- *		.event = my_event,
+ *		.event = my_upcall,
  *	};
  *
  *	ret = kdat_server_create(&attr, &server);
@@ -229,15 +220,16 @@ DAT_RETURN kdat_server_create(const KDAT_SERVER_ATTR *attr, KDAT_SERVER_HANDLE *
  * kdat_server_free() - end a server
  * @server: server, or NULL
  *
- * All portals are freed. The call waits until the last reference to an adapter is dropped and the
- * adapter is closed; no function of the server runs or comes when it returns.
+ * All portals are freed. The call waits until the last reference to an adapter is dropped and
+ * the adapter is closed; no function of the server runs or comes when it returns. It must not
+ * be made from a function of the server or of a notifier.
  *
- * Context: Process context, may sleep. Not from a function of the server or of a notifier.
+ * Context: Process context, may sleep.
  * Return: nothing
  *
  * Example::
  *
- *	kdat_portal_free(portal);
+ *	kdat_portal_free(listener->portal);
  *	kdat_server_free(server);
  *
  * See also: kdat_server_create()
@@ -253,20 +245,22 @@ void kdat_server_free(KDAT_SERVER_HANDLE server);
  * @portal: receives the portal
  *
  * The portal listens on all adapters that it can when the call returns. What comes later, an
- * adapter or an address, is listened on when it comes; anything else is tried again each second.
+ * adapter or an address, is listened on when it comes; anything else is tried again each
+ * second.
  *
- * Context: Process context, may sleep. Not from a function of the server.
+ * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - @portal is set; it listens, or no adapter has the address, or the IA is not
  *   there
  * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no room
- * * %DAT_CONN_QUAL_IN_USE, %DAT_PORT_IN_USE - the port is in use wherever the portal would listen
+ * * %DAT_CONN_QUAL_IN_USE, %DAT_PORT_IN_USE - the port is in use wherever the portal would
+ *   listen
  * * %DAT_INVALID_ADDRESS - the family is neither IPv4 nor IPv6
  * * %DAT_INVALID_PARAMETER - @server, @attr or @portal is NULL, there is neither an address nor
  *   the name of an IA, the name is too long, or the port is 0
  * * %DAT_MODEL_NOT_SUPPORTED - the network namespace is not the initial one
- * * as dat_ia_open(), dat_evd_kcreate(), kdat_pool_create(), or what the open function returned,
- *   if that has kept the portal from listening anywhere
+ * * as dat_ia_open(), dat_evd_kcreate(), kdat_pool_create(), or what the open function
+ *   returned, if that has kept the portal from listening anywhere
  *
  * Example::
  *
@@ -275,9 +269,9 @@ void kdat_server_free(KDAT_SERVER_HANDLE server);
  *		.address = (struct sockaddr *)&any, .context = listener,
  *	};
  *
- *	ret = kdat_portal_create(server, &attr, &portal);
+ *	ret = kdat_portal_create(server, &attr, &listener->portal);
  *
- * See also: kdat_portal_free(), kdat_portal_query(), dat_csp_create(), dat_psp_create()
+ * See also: kdat_portal_free(), dat_csp_create(), dat_psp_create()
  *
  * Source: Linux only, not part of DAT
  */
@@ -288,10 +282,10 @@ DAT_RETURN kdat_portal_create(KDAT_SERVER_HANDLE server, const KDAT_PORTAL_ATTR 
  * kdat_portal_free() - stop listening at a place
  * @portal: portal, or NULL
  *
- * When the call returns, no request of the portal is under way in the server's function, and none
- * comes. Connections, and requests that were not answered, stay.
+ * When the call returns, no request of the portal is under way in the server's function, and
+ * none comes. Connections, and requests that were not answered, stay.
  *
- * Context: Process context, may sleep. Not from a function of the server.
+ * Context: Process context, may sleep.
  * Return: nothing
  *
  * Example::
@@ -304,27 +298,6 @@ DAT_RETURN kdat_portal_create(KDAT_SERVER_HANDLE server, const KDAT_PORTAL_ATTR 
  * Source: Linux only, not part of DAT
  */
 void kdat_portal_free(KDAT_PORTAL_HANDLE portal);
-
-/**
- * kdat_portal_query() - ask what a portal listens on
- * @portal: portal
- * @param: receives it
- *
- * Context: Process context, may sleep. Not from a function of the server.
- * Return: nothing
- *
- * Example::
- *
- *	KDAT_PORTAL_PARAM param;
- *
- *	kdat_portal_query(portal, &param);
- *	pr_info("%s\n", param.adapters ? "listening" : "waiting for the adapter");
- *
- * See also: kdat_portal_create()
- *
- * Source: Linux only, not part of DAT
- */
-void kdat_portal_query(KDAT_PORTAL_HANDLE portal, KDAT_PORTAL_PARAM *param);
 
 /**
  * kdat_adapter_get() - take a reference to an adapter
@@ -351,8 +324,8 @@ void kdat_adapter_get(KDAT_ADAPTER *adapter);
  * kdat_adapter_put() - drop a reference to an adapter
  * @adapter: the adapter
  *
- * To be called when all objects of the connection are freed. The last one has the adapter closed
- * by a work item, so the caller may be a function of the server.
+ * To be called when all objects of the connection are freed. The last one has the adapter
+ * closed by a work item, so the caller may be a function of the server.
  *
  * Context: Any context, never sleeps.
  * Return: nothing
@@ -378,17 +351,13 @@ void kdat_adapter_put(KDAT_ADAPTER *adapter);
  * No adapter is opened or closed meanwhile. One whose device has left is open until the last
  * connection is freed.
  *
- * Context: Process context, may sleep. Not from a function of the server.
+ * Context: Process context, may sleep.
  * Return: nothing
  *
  * Example::
  *
- *	static void show(KDAT_ADAPTER *adapter, DAT_PVOID data)
- *	{
- *		seq_printf(data, "%s\n", adapter->name);
- *	}
- *
- *	kdat_server_adapters(server, show, seq);
+ *	// show() prints the name of an adapter.
+ *	kdat_server_adapters(server, show, buffer);
  *
  * See also: kdat_server_create()
  *

@@ -5,7 +5,7 @@
  */
 #include <dat/kdat.h>
 #include <dat/kdat_linux.h>
-#include <dat/kdat_pool.h>
+#include <dat/kdat_portal.h>
 
 #define RECVS	8
 #define RECV_LEN	64
@@ -30,6 +30,10 @@ static bool pool;
 module_param(pool, bool, 0);
 MODULE_PARM_DESC(pool, "create a pool on the IA, whose work item is to run in some seconds");
 
+static bool server;
+module_param(server, bool, 0);
+MODULE_PARM_DESC(server, "create a server with a portal on the IA, and one that waits");
+
 static bool by_function;
 module_param(by_function, bool, 0);
 MODULE_PARM_DESC(by_function, "open the IA by a function of kdapl.ko, in memory for init");
@@ -50,6 +54,8 @@ static struct {
 	DAT_PSP_HANDLE psp;
 	KDAT_NOTIFIER_HANDLE notifier;
 	KDAT_POOL_HANDLE pool;
+	KDAT_SERVER_HANDLE server;
+	KDAT_PORTAL_HANDLE portals[2];
 	unsigned int changes;
 	unsigned int events;
 } left;
@@ -138,6 +144,37 @@ static DAT_RETURN make_pool(void)
 	return ret;
 }
 
+static void on_request(KDAT_ADAPTER *adapter, DAT_PVOID context, DAT_CR_HANDLE cr,
+		       const DAT_CR_PARAM *param, const KDAT_HOST *host)
+{
+	left.events++;
+	dat_cr_reject(cr, 0, NULL);
+}
+
+static DAT_RETURN make_server(void)
+{
+	const KDAT_SERVER_ATTR attr = {
+		.owner = THIS_MODULE,
+		.name = KBUILD_MODNAME,
+		.adapter_size = sizeof(KDAT_ADAPTER),
+		.cm_qlen = 8,
+		.cr_qlen = 8,
+		.buffer_length = RECV_LEN,
+		.size = pool_size,
+		.request = on_request,
+		.event = on_event,
+	};
+	KDAT_PORTAL_ATTR at = { .ia_name = ia_name, .port = port };
+	DAT_RETURN ret = kdat_server_create(&attr, &left.server);
+
+	if (ret == DAT_SUCCESS)
+		ret = kdat_portal_create(left.server, &at, &left.portals[0]);
+	at.ia_name = "none/1";
+	if (ret == DAT_SUCCESS)
+		ret = kdat_portal_create(left.server, &at, &left.portals[1]);
+	return ret;
+}
+
 static noinline __init DAT_RETURN open_by_function(void)
 {
 	/* The function, and not the macro. */
@@ -180,7 +217,9 @@ static int __init leaver_init(void)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 
-	if (ia_name)
+	if (ia_name && server)
+		ret = make_server();
+	else if (ia_name)
 		ret = open_ia();
 	if (ret == DAT_SUCCESS && pool)
 		ret = make_pool();

@@ -188,6 +188,23 @@ static void C6_left_pool(struct kunit *test)
 	expect_gone(s, port, before);
 }
 
+/*
+ * The work item of a server would call the module when a device or an address comes, and someone
+ * who connects has an upcall.
+ */
+static void C6_left_server(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	int before = said("1 IA"), servers = said("1 servers");
+	u16 port = kd_port();
+
+	kd_setup(s, NULL);
+	load_listener(s, port, "server=1");
+	unload(NULL);
+	KUNIT_EXPECT_EQ(test, servers + 1, said("1 servers"));
+	expect_gone(s, port, before);
+}
+
 /* A module that fails to load goes the same way, without its exit function. */
 static void C6_left_by_failed_init(struct kunit *test)
 {
@@ -345,6 +362,7 @@ static struct kunit_case unload_cases[] = {
 	KUNIT_CASE_PARAM(C6_left_listening, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(C6_left_by_init, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(C6_left_connected, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(C6_left_server, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(C6_left_pool, kd_gen_any_ia),
 	{}
 };
