@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Texts for the log, and error numbers, for statuses of the protocol and failures of keys,
- * files and listeners. No state, no locks.
+ * Texts for the log, and error numbers, for statuses of the protocol and failures of keys and
+ * files. No state, no locks.
  */
 #ifndef KDAPL_BLK_STATUS_H
 #define KDAPL_BLK_STATUS_H
@@ -125,23 +125,6 @@ static inline const char *kblk_open_text(int err)
 		return "there is no memory";
 	default:
 		return "the device or the file system has failed";
-	}
-}
-
-/* Return why a target cannot listen. */
-static inline const char *kblk_listen_text(int err)
-{
-	switch (err) {
-	case -EADDRINUSE:
-		return "another service has that port";
-	case -ENODEV:
-		return "there is no such adapter";
-	case -EADDRNOTAVAIL:
-		return "the adapter has no address";
-	case -ENOMEM:
-		return "there is no memory, or the adapter has no more objects";
-	default:
-		return "the adapter has failed";
 	}
 }
 

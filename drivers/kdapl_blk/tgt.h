@@ -13,8 +13,8 @@
  *   tgt_list.c          volumes: list them for a client
  *   tgt_auth.c          authentication of clients
  *   tgt_session.c       disks of clients: epochs, fences, flushes
- *   tgt_adapter.c       a port at work: adapter, listening, device removal
- *   tgt_srq.c           receive buffers of all clients, low watermark
+ *   tgt_adapter.c       a port at work: listening, what its connections share
+ *   tgt_srq.c           receive buffers of all clients
  *   tgt_credit.c        credits of clients, as many as there are buffers
  *   tgt_pool.c          buffers for data
  *   tgt_conn.c          connections: accept, end
@@ -56,7 +56,7 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <dat/kdat.h>
-#include <dat/kdat_pool.h>
+#include <dat/kdat_portal.h>
 #include "kdapl_blk_proto.h"
 #include "tgt_config.h"
 #include "tgt_host.h"
@@ -71,17 +71,10 @@ struct kbt_session;
 
 /*
  * struct kbt - a port at work: the adapter and everything created on it
- * @ia: the adapter
- * @ia_id: number of the adapter, which stays when the adapter is renamed
- * @async_evd: created with @ia
- * @cm_evd: connection requests and connection events of all clients
- * @pz: protection zone of all objects
- * @psp: the listener
+ * @adapter: the adapter, with the receive buffers of all connections
  * @invalidate: the device supports Send with Invalidate
  * @rdma_read_max: RDMA Reads that an Endpoint may have outstanding
  * @data_replies: most replies with data in one message
- * @rx: receive buffers of all connections
- * @srq: the SRQ of @rx
  * @granted: credits that all connections have together
  * @owned: credits reserved for connections and their volumes
  * @for_volumes: credits of @owned that ATTACH has reserved
@@ -92,32 +85,22 @@ struct kbt_session;
  * @silence_work: looks for clients that misbehave
  * @wq: serves requests
  * @end_wq: ends connections; no work on it waits for a medium
- * @mutex: guards @conns, @conn_count, @hosts, @stopping and @shunned
+ * @mutex: guards @conns, @conn_count, @hosts and @shunned
  * @conns: connections
  * @conn_count: connections that are not yet freed
  * @live: number of connections that have not ended
  * @known: those of @live that are or were attached; kbt_names
  * @hosts: hosts that have connections
- * @stopping: new connections are refused, and @stop_work is queued when none is left
  * @shunned: hosts of clients that were cut off
- * @gone: the device was removed
- * @stop_work: kbt_stop_work()
  */
 struct kbt {
+	KDAT_ADAPTER adapter;
 	struct kbt_port *port;
 	const struct kbt_params *params;
-	DAT_IA_HANDLE ia;
-	DAT_UINT64 ia_id;
-	DAT_EVD_HANDLE async_evd;
-	DAT_EVD_HANDLE cm_evd;
-	DAT_PZ_HANDLE pz;
-	DAT_PSP_HANDLE psp;
 	bool invalidate;
 	u32 rdma_read_max;
 	u32 data_replies;
 
-	KDAT_POOL_HANDLE rx;
-	DAT_SRQ_HANDLE srq;
 	atomic_t granted;
 	atomic_t owned;
 	atomic_t for_volumes;
@@ -135,10 +118,7 @@ struct kbt {
 	atomic_t live;
 	unsigned int known;
 	struct list_head hosts;
-	bool stopping;
 	struct kbt_shunned shunned[KBT_SHUNNED];
-	bool gone;
-	struct work_struct stop_work;
 };
 
 /*
@@ -459,7 +439,7 @@ static inline bool kbt_has_remote(const struct kbt_io *io)
 /* Return how many buffers the longest queue has. */
 static inline unsigned int kbt_srq_max(struct kbt *kbt)
 {
-	return kdat_pool_most(kbt->rx);
+	return kdat_pool_most(kbt->adapter.pool);
 }
 
 /* tgt_main.c */
@@ -522,8 +502,7 @@ int kbt_flush_end(struct kbt_io *io, int err);
 void kbt_flush_failed(struct kbt_ns *ns, int err);
 
 /* tgt_srq.c */
-int kbt_srq_start(struct kbt *kbt);
-void kbt_srq_stop(struct kbt *kbt);
+void kbt_srq_size(DAT_PVOID adapter, KDAT_POOL_SIZE *size);
 void kbt_rx_put(struct kbt *kbt, DAT_DTO_COOKIE cookie);
 
 /* tgt_credit.c */
@@ -539,7 +518,9 @@ void kbt_credits_back(struct kbt_conn *conn, unsigned int n);
 unsigned int kbt_credits_buffers(struct kbt *kbt);
 
 /* tgt_conn.c */
-void kbt_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
+void kbt_conn_request(KDAT_ADAPTER *adapter, DAT_PVOID context, DAT_CR_HANDLE cr,
+		      const DAT_CR_PARAM *param, const KDAT_HOST *from);
+void kbt_conn_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 void kbt_conn_end(struct kbt_conn *conn);
 void kbt_conn_drained(struct kbt_conn *conn);
 void kbt_conn_end_all(struct kbt *kbt);

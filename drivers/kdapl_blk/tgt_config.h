@@ -16,6 +16,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <dat/kdat.h>
+#include <dat/kdat_portal.h>
 #include "kdapl_blk_proto.h"
 #include "secret.h"
 #include "tgt_storage.h"
@@ -169,14 +170,12 @@ struct kbt_params {
  * struct kbt_port - a place where a target listens
  * @link: in kbt_ports; kbt_config
  * @subsystems: subsystems offered here; kbt_names
- * @mutex: guards @kbt, @wanted, @stopping and @err; also params.ia while there is a @kbt, as
- *	it follows the name of the device
+ * @portal: the port has subsystems; kbt_config
+ * @mutex: guards @kbt and @kbts; also params.ia while there is a @kbt, as it follows the name
+ *	of the device. Nests inside the lock of the server
  * @kbt: the port at work, or NULL
- * @wanted: the port has subsystems
- * @stopping: how often the port was stopped and still waits for a medium
- * @err: error of the last attempt to listen, as told to the log; or 0
- * @stopped: woken when @stopping has become less
- * @retry_work: kbt_port_retry(), for an adapter that was removed
+ * @kbts: number of struct kbt that are not freed: @kbt, and those that wait for a medium
+ * @stopped: woken when @kbts has become less
  * @stats: enum kbt_stat
  */
 struct kbt_port {
@@ -185,13 +184,11 @@ struct kbt_port {
 	struct list_head link;
 	struct list_head subsystems;
 	struct kbt_params params;
-	struct mutex mutex;		/* @kbt and its state */
+	KDAT_PORTAL_HANDLE portal;
+	struct mutex mutex;		/* @kbt, @kbts */
 	struct kbt *kbt;
-	bool wanted;
-	unsigned int stopping;
-	int err;
+	unsigned int kbts;
 	wait_queue_head_t stopped;
-	struct delayed_work retry_work;
 	atomic64_t stats[KBT_STATS];
 };
 
@@ -202,10 +199,11 @@ bool kbt_may_use(struct kbt_subsys *subsys, const char *name);
 enum kblk_status kbt_list(struct kbt_io *io, const struct kblk_attach *attach);
 
 /* tgt_adapter.c */
+int kbt_server_start(void);
+void kbt_server_stop(void);
 int kbt_port_up(struct kbt_port *port);
 void kbt_port_down(struct kbt_port *port);
 void kbt_port_wait(struct kbt_port *port);
 void kbt_port_follow(struct kbt_port *port);
-void kbt_port_retry(struct work_struct *work);
 
 #endif /* KDAPL_BLK_TGT_CONFIG_H */

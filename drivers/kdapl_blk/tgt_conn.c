@@ -2,12 +2,12 @@
 /*
  * Connections of the target: accept, watermarks, end.
  *
- * Entry points: kbt_cm_upcall() for connection requests and connection events of all clients,
- * kbt_conn_backlog() for the soft high watermark, kbt_conn_end() from anywhere,
- * kbt_conn_end_all() when the port stops.
+ * Entry points: kbt_conn_request() and kbt_conn_upcall() for connection requests and connection
+ * events of all clients, kbt_conn_backlog() for the soft high watermark, kbt_conn_end() from
+ * anywhere, kbt_conn_end_all() when the port stops.
  *
- * All connections share one CM EVD, so their CM upcalls are serialised and run in process
- * context. A connection ends for several reasons, possibly at once and in softirq: the peer
+ * Requests come one after the other, and so do events of connections, in process context. A
+ * connection ends for several reasons, possibly at once and in softirq: the peer
  * disconnects, kDAPL breaks the connection because the device was removed or the client
  * ignored its credits, a request is malformed, the administrator disables the volume. The
  * function that first sets KBT_CONN_ENDING queues end_work, which disconnects and ends the
@@ -129,15 +129,6 @@ static void kbt_conn_gone_work(struct work_struct *work)
 	spin_unlock_irq(&conn->lock);
 }
 
-/* Queue stop_work if @kbt is stopped and has no connections. Context: process. */
-static void kbt_conn_none_left(struct kbt *kbt)
-{
-	lockdep_assert_held(&kbt->mutex);
-
-	if (kbt->stopping && !kbt->conn_count)
-		queue_work(kbt_stop_wq, &kbt->stop_work);
-}
-
 /* Free the connection: no slot is busy, and it is attached to nothing. */
 static void kbt_conn_free_work(struct work_struct *work)
 {
@@ -164,21 +155,19 @@ static void kbt_conn_free_work(struct work_struct *work)
 	mutex_lock(&kbt->mutex);
 	kbt_host_put(kbt, host);
 	WRITE_ONCE(kbt->conn_count, kbt->conn_count - 1);
-	kdat_pool_adapt(kbt->rx, DAT_TRUE);
-	kbt_conn_none_left(kbt);
+	kdat_pool_adapt(kbt->adapter.pool, DAT_TRUE);
 	mutex_unlock(&kbt->mutex);
+	kdat_adapter_put(&kbt->adapter);
 }
 
-/* End all connections and refuse new ones. When all are freed, queue stop_work. */
+/* End all connections; there are no new ones. */
 void kbt_conn_end_all(struct kbt *kbt)
 {
 	struct kbt_conn *conn;
 
 	mutex_lock(&kbt->mutex);
-	kbt->stopping = true;
 	list_for_each_entry(conn, &kbt->conns, link)
 		kbt_conn_end(conn);
-	kbt_conn_none_left(kbt);
 	mutex_unlock(&kbt->mutex);
 }
 
@@ -196,12 +185,12 @@ static int kbt_conn_evds(struct kbt_conn *conn)
 	 * and the break. The EVD carries connection events as well, because an EVD of DTO
 	 * completions alone would call its upcall in softirq.
 	 */
-	ret = dat_evd_kcreate(conn->kbt->ia, params->credits + 1,
+	ret = dat_evd_kcreate(conn->kbt->adapter.ia, params->credits + 1,
 			      DAT_UPCALL_NOTIFY, &recv,
 			      DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG,
 			      &conn->recv_evd);
 	if (ret == DAT_SUCCESS)
-		ret = dat_evd_kcreate(conn->kbt->ia, 2 * params->io_depth,
+		ret = dat_evd_kcreate(conn->kbt->adapter.ia, 2 * params->io_depth,
 				      DAT_UPCALL_SINGLE_INSTANCE, &req,
 				      DAT_EVD_DTO_FLAG, &conn->req_evd);
 	return kblk_errno(ret);
@@ -233,8 +222,8 @@ static int kbt_conn_ep(struct kbt_conn *conn)
 	};
 	DAT_RETURN ret;
 
-	ret = dat_ep_create_with_srq(kbt->ia, kbt->pz, conn->recv_evd,
-				     conn->req_evd, kbt->cm_evd, kbt->srq,
+	ret = dat_ep_create_with_srq(kbt->adapter.ia, kbt->adapter.pz, conn->recv_evd,
+				     conn->req_evd, kbt->adapter.cm_evd, kbt->adapter.srq,
 				     &attr, &conn->ep);
 	if (ret == DAT_SUCCESS)
 		kbt_conn_watermarks(conn);
@@ -281,9 +270,9 @@ static void kbt_conn_hello(struct kbt_conn *conn, const struct kblk_hello *hello
 
 static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 					const DAT_CR_PARAM *param,
-					const struct kbt_host_id *id, bool proven)
+					const KDAT_HOST *from)
 {
-	struct kbt_host *host = kbt_host_get(kbt, id);
+	struct kbt_host *host = kbt_host_get(kbt, &from->id);
 	struct kbt_conn *conn;
 	int err, i;
 
@@ -296,7 +285,7 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 	}
 	conn->kbt = kbt;
 	conn->host = host;
-	if (proven)
+	if (from->proven)
 		set_bit(KBT_CONN_PROVEN, &conn->flags);
 	kbt_conn_hello(conn, param->private_data);
 	conn->heard = jiffies;
@@ -311,7 +300,7 @@ static struct kbt_conn *kbt_conn_create(struct kbt *kbt,
 	INIT_WORK(&conn->end_work, kbt_conn_end_work);
 	INIT_WORK(&conn->gone_work, kbt_conn_gone_work);
 	INIT_WORK(&conn->free_work, kbt_conn_free_work);
-	kbt_peer_name(conn->peer, sizeof(conn->peer), param, id);
+	strscpy(conn->peer, from->name, sizeof(conn->peer));
 
 	err = kbt_credits_begin(conn) ? 0 : -ENOBUFS;
 	if (!err)
@@ -338,16 +327,14 @@ static void kbt_welcome(struct kblk_welcome *welcome, u16 version,
 	welcome->status = cpu_to_le16(status);
 }
 
-static void kbt_refuse(struct kbt *kbt, DAT_CR_HANDLE cr,
+static void kbt_refuse(struct kbt *kbt, DAT_CR_HANDLE cr, const KDAT_HOST *from,
 		       enum kblk_hello_status status)
 {
 	struct kblk_welcome welcome;
-	DAT_CR_PARAM param = { };
 
 	kbt_count(kbt, KBT_STAT_REFUSALS, 1);
-	dat_cr_query(cr, DAT_CR_FIELD_ALL, &param);
-	pr_warn_ratelimited("%pISpc: connection request refused: %s\n",
-			    param.remote_ia_address_ptr, kblk_hello_text(status));
+	pr_warn_ratelimited("%s: connection request refused: %s\n", from->name,
+			    kblk_hello_text(status));
 	kbt_welcome(&welcome, KBLK_VERSION_MAX, status);
 	dat_cr_reject(cr, sizeof(welcome), &welcome);
 }
@@ -394,40 +381,36 @@ static DAT_RETURN kbt_accept(struct kbt_conn *conn, DAT_CR_HANDLE cr,
 	return dat_cr_accept(cr, conn->ep, sizeof(welcome), &welcome);
 }
 
-static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr)
+static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr, const DAT_CR_PARAM *param,
+			const KDAT_HOST *from)
 {
 	enum kblk_hello_status status;
-	struct kbt_host_id id;
 	struct kbt_conn *conn;
-	DAT_CR_PARAM param;
 	DAT_RETURN ret;
-	bool proven;
 
-	if (dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) != DAT_SUCCESS)
-		return;
-	status = kbt_hello_check(&param);
+	status = kbt_hello_check(param);
 	if (status != KBLK_HELLO_OK) {
-		kbt_refuse(kbt, cr, status);
+		kbt_refuse(kbt, cr, from, status);
 		return;
 	}
-	proven = kbt_host_identify(cr, &param, &id);
 	/*
-	 * Put the connection on the list before dat_cr_accept(), so that kbt_conn_event()
+	 * Put the connection on the list before dat_cr_accept(), so that kbt_conn_upcall()
 	 * finds it for the first event.
 	 */
 	mutex_lock(&kbt->mutex);
-	status = kbt_session_check(kbt, param.private_data, &id);
-	conn = status == KBLK_HELLO_OK ? kbt_conn_create(kbt, &param, &id, proven) : NULL;
+	status = kbt_session_check(kbt, param->private_data, &from->id);
+	conn = status == KBLK_HELLO_OK ? kbt_conn_create(kbt, param, from) : NULL;
 	if (!conn) {
 		mutex_unlock(&kbt->mutex);
-		kbt_refuse(kbt, cr, status ?: KBLK_HELLO_RESOURCES);
+		kbt_refuse(kbt, cr, from, status ?: KBLK_HELLO_RESOURCES);
 		return;
 	}
+	kdat_adapter_get(&kbt->adapter);
 	list_add_tail(&conn->link, &kbt->conns);
 	WRITE_ONCE(kbt->conn_count, kbt->conn_count + 1);
 	atomic_inc(&kbt->live);
-	kdat_pool_adapt(kbt->rx, DAT_TRUE);
-	ret = kbt_accept(conn, cr, param.private_data);
+	kdat_pool_adapt(kbt->adapter.pool, DAT_TRUE);
+	ret = kbt_accept(conn, cr, param->private_data);
 	if (ret != DAT_SUCCESS) {
 		pr_warn_ratelimited("%s: cannot accept: %s\n", conn->peer,
 				    kblk_strerror(ret));
@@ -436,7 +419,21 @@ static void kbt_request(struct kbt *kbt, DAT_CR_HANDLE cr)
 	mutex_unlock(&kbt->mutex);
 	/* The connection request still has to be answered. */
 	if (ret != DAT_SUCCESS)
-		kbt_refuse(kbt, cr, KBLK_HELLO_RESOURCES);
+		kbt_refuse(kbt, cr, from, KBLK_HELLO_RESOURCES);
+}
+
+/*
+ * The server's function for requests. Allocations are NOIO: reclaim could wait for a write to a
+ * disk that needs the new connection, a disk of this host or of a host whose volumes this host
+ * uses. Context: process.
+ */
+void kbt_conn_request(KDAT_ADAPTER *adapter, DAT_PVOID context, DAT_CR_HANDLE cr,
+		      const DAT_CR_PARAM *param, const KDAT_HOST *from)
+{
+	unsigned int noio = memalloc_noio_save();
+
+	kbt_request(container_of(adapter, struct kbt, adapter), cr, param, from);
+	memalloc_noio_restore(noio);
 }
 
 /* ---- Events -------------------------------------------------------------- */
@@ -453,9 +450,12 @@ static struct kbt_conn *kbt_conn_find(struct kbt *kbt, DAT_EP_HANDLE ep)
 	return NULL;
 }
 
-static void kbt_conn_event(struct kbt *kbt, const DAT_EVENT *event)
+/* Upcall of the CM EVD. Allocations are NOIO, as for requests. Context: process. */
+void kbt_conn_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	DAT_EP_HANDLE ep = event->event_data.connect_event_data.ep_handle;
+	struct kbt *kbt = container_of(data, struct kbt, adapter);
+	unsigned int noio = memalloc_noio_save();
 	struct kbt_conn *conn;
 
 	mutex_lock(&kbt->mutex);
@@ -476,23 +476,6 @@ static void kbt_conn_event(struct kbt *kbt, const DAT_EVENT *event)
 		kbt_conn_gone(conn);
 	}
 	mutex_unlock(&kbt->mutex);
-}
-
-/*
- * Upcall of the CM EVD: connection requests and connection events. Allocations are NOIO:
- * reclaim could wait for a write to a disk that needs the new connection, a disk of this host
- * or of a host whose volumes this host uses. Context: process.
- */
-void kbt_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
-{
-	unsigned int noio = memalloc_noio_save();
-	struct kbt *kbt = data;
-
-	if (event->event_number == DAT_CONNECTION_REQUEST_EVENT)
-		kbt_request(kbt,
-			    event->event_data.cr_arrival_event_data.cr_handle);
-	else
-		kbt_conn_event(kbt, event);
 	memalloc_noio_restore(noio);
 }
 

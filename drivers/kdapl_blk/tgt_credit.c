@@ -183,7 +183,7 @@ static void kbt_volumes_release(struct kbt_conn *conn, unsigned int n)
  */
 static int kbt_credit_limit(struct kbt *kbt)
 {
-	unsigned int n = kdat_pool_usable(kbt->rx);
+	unsigned int n = kdat_pool_usable(kbt->adapter.pool);
 
 	return n - n / 16;
 }
@@ -229,8 +229,8 @@ static void kbt_credits_short(struct kbt *kbt)
 	if (!time_after(jiffies, READ_ONCE(kbt->short_since)))
 		return;
 	WRITE_ONCE(kbt->short_since, jiffies);
-	if (kbt_credits_buffers(kbt) > (unsigned int)kdat_pool_usable(kbt->rx))
-		kdat_pool_adapt(kbt->rx, DAT_TRUE);
+	if (kbt_credits_buffers(kbt) > (unsigned int)kdat_pool_usable(kbt->adapter.pool))
+		kdat_pool_adapt(kbt->adapter.pool, DAT_TRUE);
 }
 
 /*
@@ -300,7 +300,7 @@ void kbt_credits_drop(struct kbt_conn *conn)
 
 	kbt_credits_take(conn, test_bit(KBT_CONN_KEEPS, &conn->flags) ? 1 : 0);
 	/* Fewer credits may allow a shorter queue. */
-	kdat_pool_adapt(conn->kbt->rx, DAT_FALSE);
+	kdat_pool_adapt(conn->kbt->adapter.pool, DAT_FALSE);
 }
 
 /* Take the last credits of a connection that is being freed. */
@@ -354,7 +354,7 @@ bool kbt_credits_attach(struct kbt_io *io)
 		io->brings = need - conn->window;
 		conn->window = need;
 		atomic_add(io->brings, &kbt->granted);
-		kdat_pool_adapt(kbt->rx, DAT_TRUE);
+		kdat_pool_adapt(kbt->adapter.pool, DAT_TRUE);
 	}
 	return true;
 }
@@ -488,5 +488,5 @@ void kbt_credits_back(struct kbt_conn *conn, unsigned int n)
 	conn->window -= n;
 	atomic_sub(n, &conn->kbt->granted);
 	/* Fewer credits may allow a shorter queue. */
-	kdat_pool_adapt(conn->kbt->rx, DAT_FALSE);
+	kdat_pool_adapt(conn->kbt->adapter.pool, DAT_FALSE);
 }

@@ -8,7 +8,7 @@
  * kbt_is_too_many() and kbt_conn_know() for each ATTACH, kbt_conn_forget() when a connection
  * ends.
  *
- * A host is an address that its peer has proven to have: struct kbt_host_id. Whatever the
+ * A host is an address that its peer has proven to have, see KDAT_HOST. Whatever the
  * clients of a host do, they leave some of each limited resource to other hosts: connections
  * here, credits in tgt_credit.c.
  *
@@ -19,8 +19,6 @@
 
 #include <linux/printk.h>
 #include <linux/slab.h>
-#include <net/ipv6.h>
-#include <dat/kdat_linux.h>
 #include "tgt.h"
 
 /* How long a connection that has not attached yet is taken for one that is about to, jiffies */
@@ -28,60 +26,14 @@
 
 /* ---- Hosts --------------------------------------------------------------- */
 
-/* Store the peer's address in @param at @id: over iWARP it identifies the host. */
-static void kbt_address_id(const DAT_CR_PARAM *param, struct kbt_host_id *id)
-{
-	const struct sockaddr_in6 *v6 = (void *)param->remote_ia_address_ptr;
-	const struct sockaddr_in *v4 = (void *)v6;
-
-	if (v6->sin6_family == AF_INET6)
-		memcpy(id->raw, &v6->sin6_addr, sizeof(id->raw));
-	else
-		ipv6_addr_set_v4mapped(v4->sin_addr.s_addr, (struct in6_addr *)id->raw);
-}
-
-/*
- * Store at @id which host the request @cr, queried as @param, comes from. Return whether that
- * is proven: over iWARP TCP has connected already. Otherwise the established connection proves
- * it, since only the owner of the GID gets our answer.
- */
-bool kbt_host_identify(DAT_CR_HANDLE cr, const DAT_CR_PARAM *param,
-		       struct kbt_host_id *id)
-{
-	DAT_RETURN ret = kdat_cr_query_gid(cr, id->raw);
-
-	if (ret == DAT_SUCCESS)
-		return false;
-	kbt_address_id(param, id);
-	/* Any other error means that the peer has given up. */
-	return DAT_GET_TYPE(ret) == DAT_MODEL_NOT_SUPPORTED;
-}
-
-/*
- * Write the name of the peer of @param, of the host @id, for the log: the address that it
- * states, and its GID unless both are the same.
- */
-void kbt_peer_name(char *name, size_t size, const DAT_CR_PARAM *param,
-		   const struct kbt_host_id *id)
-{
-	struct kbt_host_id says;
-
-	kbt_address_id(param, &says);
-	if (kbt_same_host(&says, id))
-		snprintf(name, size, "%pISpc", param->remote_ia_address_ptr);
-	else
-		snprintf(name, size, "%pISpc of %pI6c", param->remote_ia_address_ptr,
-			 id->raw);
-}
-
-static struct kbt_host *kbt_host_find(struct kbt *kbt, const struct kbt_host_id *id)
+static struct kbt_host *kbt_host_find(struct kbt *kbt, const struct in6_addr *id)
 {
 	struct kbt_host *host;
 
 	lockdep_assert_held(&kbt->mutex);
 
 	list_for_each_entry(host, &kbt->hosts, link)
-		if (kbt_same_host(&host->id, id))
+		if (ipv6_addr_equal(&host->id, id))
 			return host;
 	return NULL;
 }
@@ -90,7 +42,7 @@ static struct kbt_host *kbt_host_find(struct kbt *kbt, const struct kbt_host_id 
  * Return the host @id for a new connection, or NULL if there is no memory. kbt_host_put()
  * drops it. Context: process.
  */
-struct kbt_host *kbt_host_get(struct kbt *kbt, const struct kbt_host_id *id)
+struct kbt_host *kbt_host_get(struct kbt *kbt, const struct in6_addr *id)
 {
 	struct kbt_host *host = kbt_host_find(kbt, id);
 
@@ -403,7 +355,7 @@ static bool kbt_may_overlap(const struct kblk_hello *hello)
  * Context: process.
  */
 enum kblk_hello_status kbt_session_check(struct kbt *kbt, const struct kblk_hello *hello,
-					 const struct kbt_host_id *id)
+					 const struct in6_addr *id)
 {
 	const struct kbt_host *host = kbt_host_find(kbt, id);
 	enum kblk_hello_status status = KBLK_HELLO_OK;
@@ -413,8 +365,6 @@ enum kblk_hello_status kbt_session_check(struct kbt *kbt, const struct kblk_hell
 
 	lockdep_assert_held(&kbt->mutex);
 
-	if (kbt->stopping)
-		return KBLK_HELLO_STOPPING;
 	list_for_each_entry(conn, &kbt->conns, link) {
 		bool of_disk = conn->session_id == le64_to_cpu(hello->session);
 

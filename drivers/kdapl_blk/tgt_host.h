@@ -7,7 +7,7 @@
 #include <linux/list.h>
 #include <linux/math.h>
 #include <linux/minmax.h>
-#include <linux/string.h>
+#include <net/ipv6.h>
 #include <dat/kdat.h>
 #include "kdapl_blk_proto.h"
 
@@ -17,26 +17,9 @@ struct kbt_conn;
 struct kbt_ns;
 
 /*
- * struct kbt_host_id - tells one host from another
- * @raw: GID of the path, which the peer must have to be connected; over iWARP the IP address,
- *	which the peer must have for TCP
- *
- * Over InfiniBand and RoCE the IP address proves nothing: the peer may name any.
- */
-struct kbt_host_id {
-	u8 raw[16] __aligned(8);
-};
-
-static inline bool kbt_same_host(const struct kbt_host_id *a,
-				 const struct kbt_host_id *b)
-{
-	return !memcmp(a, b, sizeof(*a));
-}
-
-/*
  * struct kbt_host - a host with connections
  * @link: in kbt->hosts
- * @id: identity of the host
+ * @id: identity of the host, see KDAT_HOST
  * @conns: connections that are not yet freed; kbt->mutex
  * @unattached: proven ones of @conns that were never attached, when last counted; kbt->mutex
  * @owned: credits reserved for the host's proven connections and their volumes
@@ -44,7 +27,7 @@ static inline bool kbt_same_host(const struct kbt_host_id *a,
  */
 struct kbt_host {
 	struct list_head link;
-	struct kbt_host_id id;
+	struct in6_addr id;
 	unsigned int conns;
 	unsigned int unattached;
 	atomic_t owned;
@@ -64,7 +47,7 @@ static inline u32 kbt_of_a_host(u32 max)
  * @until: end of the penalty, jiffies
  */
 struct kbt_shunned {
-	struct kbt_host_id host;
+	struct in6_addr host;
 	bool used;
 	unsigned long until;
 };
@@ -72,15 +55,11 @@ struct kbt_shunned {
 #define KBT_SHUNNED	16
 
 /* tgt_host.c */
-bool kbt_host_identify(DAT_CR_HANDLE cr, const DAT_CR_PARAM *param,
-		       struct kbt_host_id *id);
-void kbt_peer_name(char *name, size_t size, const DAT_CR_PARAM *param,
-		   const struct kbt_host_id *id);
-struct kbt_host *kbt_host_get(struct kbt *kbt, const struct kbt_host_id *id);
+struct kbt_host *kbt_host_get(struct kbt *kbt, const struct in6_addr *id);
 void kbt_host_put(struct kbt *kbt, struct kbt_host *host);
 enum kblk_hello_status kbt_hello_check(const DAT_CR_PARAM *param);
 enum kblk_hello_status kbt_session_check(struct kbt *kbt, const struct kblk_hello *hello,
-					 const struct kbt_host_id *id);
+					 const struct in6_addr *id);
 bool kbt_host_prove(struct kbt_conn *conn);
 bool kbt_is_too_many(const struct kbt_attachment *att);
 void kbt_conn_know(struct kbt_conn *conn);
@@ -95,7 +74,7 @@ bool kbt_credits_prove(struct kbt_conn *conn);
 
 /* tgt_watch.c */
 bool kbt_takes_no_replies(struct kbt_conn *conn, unsigned long patience);
-bool kbt_is_shunned(struct kbt *kbt, const struct kbt_host_id *host);
+bool kbt_is_shunned(struct kbt *kbt, const struct in6_addr *host);
 void kbt_judge(struct kbt_conn *conn);
 void kbt_silence_work(struct work_struct *work);
 

@@ -336,7 +336,7 @@ int kbt_io_alloc(struct kbt_conn *conn)
 	conn->ios = kvcalloc(depth, sizeof(*conn->ios), GFP_KERNEL);
 	if (!conn->ios)
 		return -ENOMEM;
-	err = kblk_buf_alloc(&conn->replies, kbt->ia, kbt->pz,
+	err = kblk_buf_alloc(&conn->replies, kbt->adapter.ia, kbt->adapter.pz,
 			     (depth + KBLK_BATCH_MAX) *
 			     sizeof(struct kblk_reply) +
 			     max(sizeof(struct kblk_identify), sizeof(struct kblk_listed)));

@@ -56,9 +56,9 @@ ssize_t kbt_stats_print(struct kbt_port *port, char *page)
 		n += sysfs_emit_at(page, n, "%-30s %lld\n", kbt_stat_names[i],
 				   atomic64_read(&port->stats[i]));
 	mutex_lock(&port->mutex);
-	if (port->kbt && dat_srq_query(port->kbt->srq, DAT_SRQ_FIELD_ALL,
+	if (port->kbt && dat_srq_query(port->kbt->adapter.srq, DAT_SRQ_FIELD_ALL,
 				       &srq) == DAT_SUCCESS) {
-		kdat_pool_query(port->kbt->rx, &rx);
+		kdat_pool_query(port->kbt->adapter.pool, &rx);
 		n += sysfs_emit_at(page, n, "%-30s ", "SRQ buffers");
 		n += sysfs_emit_at(page, n, "%d max, %d available, %d outstanding, %u retired\n",
 				   srq.max_recv_dtos,
@@ -115,7 +115,7 @@ ssize_t kbt_conns_print(struct kbt_port *port, char *page)
 	return n;
 }
 
-/* For works that free ports and close volumes; they may wait for a medium */
+/* For works that close volumes; they may wait for a medium */
 struct workqueue_struct *kbt_stop_wq;
 
 static int __init kbt_init(void)
@@ -130,11 +130,16 @@ static int __init kbt_init(void)
 	kbt_stop_wq = alloc_workqueue("kdapl_blk_tgt_stop", WQ_UNBOUND, 0);
 	if (!kbt_stop_wq)
 		goto err_hmac;
-	err = kbt_configfs_register();
+	err = kbt_server_start();
 	if (err)
 		goto err_stop_wq;
+	err = kbt_configfs_register();
+	if (err)
+		goto err_server;
 	return 0;
 
+err_server:
+	kbt_server_stop();
 err_stop_wq:
 	destroy_workqueue(kbt_stop_wq);
 err_hmac:
@@ -145,6 +150,7 @@ err_hmac:
 static void __exit kbt_exit(void)
 {
 	kbt_configfs_unregister();
+	kbt_server_stop();
 	destroy_workqueue(kbt_stop_wq);
 	kblk_hmac_free(&kbt_hmac);
 }

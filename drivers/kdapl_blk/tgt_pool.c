@@ -266,7 +266,7 @@ static struct kbt_buf *kbt_buf_make(struct kbt *kbt, struct kbt_pool *pool)
 
 	if (!buf)
 		return NULL;
-	if (kblk_buf_alloc(&buf->mem, kbt->ia, kbt->pz, pool->size)) {
+	if (kblk_buf_alloc(&buf->mem, kbt->adapter.ia, kbt->adapter.pz, pool->size)) {
 		kfree(buf);
 		return NULL;
 	}

@@ -35,7 +35,7 @@ static int kbt_port_change(struct kbt_port *port)
 
 	mutex_lock(&kbt_config);
 	mutex_lock(&port->mutex);
-	busy = port->wanted || port->stopping;
+	busy = port->portal || port->kbts;
 	mutex_unlock(&port->mutex);
 	if (!busy)
 		return 0;
@@ -160,9 +160,11 @@ static ssize_t kbt_port_state_show(struct config_item *item, char *page)
 	const char *state = "idle";
 
 	mutex_lock(&port->mutex);
-	if (port->wanted)
-		state = port->kbt ? "listening" : "waiting for the adapter";
-	else if (port->stopping)
+	if (port->kbt)
+		state = "listening";
+	else if (READ_ONCE(port->portal))
+		state = "waiting for the adapter";
+	else if (port->kbts)
 		state = "stopping";
 	mutex_unlock(&port->mutex);
 	return sysfs_emit(page, "%s\n", state);
@@ -288,10 +290,7 @@ static const struct config_item_type kbt_port_subsystems_type = {
 
 static void kbt_port_release(struct config_item *item)
 {
-	struct kbt_port *port = kbt_port_of(item);
-
-	cancel_delayed_work_sync(&port->retry_work);
-	kfree(port);
+	kfree(kbt_port_of(item));
 }
 
 static struct configfs_item_operations kbt_port_ops = {
@@ -333,7 +332,6 @@ static struct config_group *kbt_port_make(struct config_group *group,
 	INIT_LIST_HEAD(&port->subsystems);
 	mutex_init(&port->mutex);
 	init_waitqueue_head(&port->stopped);
-	INIT_DELAYED_WORK(&port->retry_work, kbt_port_retry);
 	config_group_init_type_name(&port->group, name, &kbt_port_type);
 	config_group_init_type_name(&port->subsys_group, "subsystems",
 				    &kbt_port_subsystems_type);

@@ -32,7 +32,7 @@
  * Context: process.
  */
 static struct kbt_shunned *kbt_shun_entry(struct kbt *kbt,
-					  const struct kbt_host_id *host)
+					  const struct in6_addr *host)
 {
 	struct kbt_shunned *entry, *best = kbt->shunned;
 	unsigned int i;
@@ -41,7 +41,7 @@ static struct kbt_shunned *kbt_shun_entry(struct kbt *kbt,
 
 	for (i = 0; i < KBT_SHUNNED; i++) {
 		entry = &kbt->shunned[i];
-		if (entry->used && kbt_same_host(&entry->host, host))
+		if (entry->used && ipv6_addr_equal(&entry->host, host))
 			return entry;
 		if (best->used && (!entry->used ||
 				   time_before(entry->until, best->until)))
@@ -57,7 +57,7 @@ static struct kbt_shunned *kbt_shun_entry(struct kbt *kbt,
  */
 static void kbt_shun(struct kbt_conn *conn)
 {
-	const struct kbt_host_id *host = &conn->host->id;
+	const struct in6_addr *host = &conn->host->id;
 	struct kbt *kbt = conn->kbt;
 	u32 ms = kbt->params->penalty_ms;
 	struct kbt_shunned *entry;
@@ -84,14 +84,14 @@ static void kbt_forgive(struct kbt *kbt)
 			kbt->shunned[i].used = false;
 }
 
-bool kbt_is_shunned(struct kbt *kbt, const struct kbt_host_id *host)
+bool kbt_is_shunned(struct kbt *kbt, const struct in6_addr *host)
 {
 	unsigned int i;
 
 	for (i = 0; i < KBT_SHUNNED; i++)
 		if (kbt->shunned[i].used &&
 		    time_before(jiffies, kbt->shunned[i].until) &&
-		    kbt_same_host(&kbt->shunned[i].host, host))
+		    ipv6_addr_equal(&kbt->shunned[i].host, host))
 			return true;
 	return false;
 }

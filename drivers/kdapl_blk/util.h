@@ -25,6 +25,7 @@ static inline int kblk_errno(DAT_RETURN ret)
 	case DAT_PROVIDER_NOT_FOUND:
 		return -ENODEV;
 	case DAT_CONN_QUAL_IN_USE:
+	case DAT_PORT_IN_USE:
 		return -EADDRINUSE;
 	case DAT_INVALID_ADDRESS:
 		return -EADDRNOTAVAIL;
