@@ -68,14 +68,14 @@ static int ki_conn_register(struct ki_conn *c, DAT_LMR_TRIPLET *all)
 	DAT_RETURN ret;
 
 	all->segment_length = KI_TXS * KI_TX_LEN;
-	ret = dat_lmr_kcreate(a->ia, DAT_MEM_TYPE_VIRTUAL, region, all->segment_length,
-			      a->pz, DAT_MEM_PRIV_LOCAL_READ_FLAG, DAT_VA_TYPE_VA,
+	ret = dat_lmr_kcreate(a->base.ia, DAT_MEM_TYPE_VIRTUAL, region, all->segment_length,
+			      a->base.pz, DAT_MEM_PRIV_LOCAL_READ_FLAG, DAT_VA_TYPE_VA,
 			      DAT_MEM_OPTIMIZE_DONT_CARE, &c->tx_lmr, &all->lmr_context,
 			      NULL, NULL, &all->virtual_address);
 	if (ret == DAT_SUCCESS)
 		return 0;
-	if (!READ_ONCE(a->gone))
-		pr_warn_ratelimited("%s: cannot register memory: %s\n", a->name,
+	if (!READ_ONCE(a->base.gone))
+		pr_warn_ratelimited("%s: cannot register memory: %s\n", a->base.name,
 				    ki_strerror(ret));
 	return -ENOMEM;
 }
@@ -138,8 +138,8 @@ static DAT_RETURN ki_conn_ep(struct ki_conn *c)
 	DAT_CONTEXT context = { .as_ptr = c };
 	DAT_RETURN ret;
 
-	ret = dat_ep_create_with_srq(a->ia, a->pz, c->comp->evd, c->comp->evd,
-				     a->cm_evd, a->srq, &attr, &c->ep);
+	ret = dat_ep_create_with_srq(a->base.ia, a->base.pz, c->comp->evd, c->comp->evd,
+				     a->base.cm_evd, a->base.srq, &attr, &c->ep);
 	if (ret == DAT_SUCCESS)
 		dat_set_consumer_context(c->ep, context);
 	return ret;
@@ -165,13 +165,13 @@ void ki_conn_free(struct ki_conn *c)
 	mutex_unlock(&c->a->cm_mutex);
 	ki_bufs_take_back(c);
 	list_for_each_entry_safe(buf, next, &c->unread, link)
-		kdat_pool_put(c->a->rx, buf);
+		kdat_pool_put(c->a->base.pool, buf);
 	if (c->login_buf)
-		kdat_pool_put(c->a->rx, c->login_buf);
+		kdat_pool_put(c->a->base.pool, c->login_buf);
 	ki_conn_txs_free(c);
 	ki_credit_end(c);
 	kfree(c->iqn);
-	ki_adapter_put(c->a);
+	kdat_adapter_put(&c->a->base);
 	kfree(c);
 }
 
@@ -288,7 +288,7 @@ static void ki_ended_work(struct work_struct *work)
 
 /*
  * Take @c, which has ended, off its portal and have it freed, unless LIO's thread has it, or
- * ki_cr_upcall(), which looks at ->down after ->accepting. It is not left to LIO's thread, which
+ * ki_request(), which looks at ->down after ->accepting. It is not left to LIO's thread, which
  * may be in the login of another connection for seconds: that many might end until then that
  * nobody else could connect.
  */
@@ -313,21 +313,20 @@ static void ki_pending_ended(struct ki_conn *c)
 
 /* ---- Connection requests ------------------------------------------------------------- */
 
-static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *param,
-				   const struct in6_addr *host)
+static struct ki_conn *ki_conn_new(struct ki_adapter *a, struct ki_portal *p,
+				   const DAT_CR_PARAM *param, const KDAT_HOST *host)
 {
 	const struct sockaddr *remote = param->remote_ia_address_ptr;
 	const struct iser_cm_hdr *cm = param->private_data;
 	struct ki_conn *c = kzalloc(sizeof(*c), GFP_KERNEL);
-	struct ki_adapter *a = l->a;
 
 	if (!c)
 		return NULL;
-	kref_get(&a->ref);
+	kdat_adapter_get(&a->base);
 	c->a = a;
 	/* litmus: none, both are counts. */
 	c->comp = &a->comps[(unsigned int)atomic_inc_return(&a->next_comp) % a->ncomps];
-	c->portal = l->portal;
+	c->portal = p;
 	c->id = atomic_inc_return(&ki_ids);
 	INIT_LIST_HEAD(&c->link);
 	INIT_LIST_HEAD(&c->unread);
@@ -340,7 +339,7 @@ static struct ki_conn *ki_conn_new(struct ki_listener *l, const DAT_CR_PARAM *pa
 	spin_lock_init(&c->lock);
 	memcpy(&c->remote, remote, remote->sa_family == AF_INET6 ?
 	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
-	c->host = *host;
+	c->host = host->id;
 	snprintf(c->peer, sizeof(c->peer), "%pISpc", &c->remote);
 	c->since = jiffies;
 	c->invalidate = a->invalidate &&
@@ -360,33 +359,28 @@ err:
 }
 
 /* Reject a connection request. Context: process. */
-static void ki_cr_refuse(struct ki_listener *l, DAT_CR_HANDLE cr)
+static void ki_cr_refuse(struct ki_adapter *a, DAT_CR_HANDLE cr)
 {
-	atomic_long_inc(&l->a->stats[KI_STAT_REFUSED]);
+	atomic_long_inc(&a->stats[KI_STAT_REFUSED]);
 	dat_cr_reject(cr, 0, NULL);
 }
 
-/* Upcall of a listener: a connection request. Context: process. */
-void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
+/* The server's function for connection requests. Context: process. */
+void ki_request(KDAT_ADAPTER *adapter, DAT_PVOID context, DAT_CR_HANDLE cr,
+		const DAT_CR_PARAM *param, const KDAT_HOST *host)
 {
-	DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;
+	struct ki_adapter *a = container_of(adapter, struct ki_adapter, base);
 	struct iser_cm_hdr cm = { .flags = ISERT_ZBVA_NOT_USED };
-	struct ki_listener *l = data;
-	struct ki_portal *p = l->portal;
+	struct ki_portal *p = context;
 	struct ki_conn *c = NULL;
-	struct in6_addr host;
-	DAT_CR_PARAM param;
 	DAT_RETURN ret;
 
-	if (dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) != DAT_SUCCESS)
-		return;
-	atomic_long_inc(&l->a->stats[KI_STAT_REQUESTS]);
-	ki_host_identify(cr, &param, &host);
+	atomic_long_inc(&a->stats[KI_STAT_REQUESTS]);
 	/* LIO takes one connection after the other; a peer that is turned away tries again. */
-	if (!READ_ONCE(l->a->gone) && ki_pending_room(p, &host))
-		c = ki_conn_new(l, &param, &host);
+	if (!READ_ONCE(adapter->gone) && ki_pending_room(p, &host->id))
+		c = ki_conn_new(a, p, param, host);
 	if (!c) {
-		ki_cr_refuse(l, cr);
+		ki_cr_refuse(a, cr);
 		return;
 	}
 	if (!c->invalidate)
@@ -414,14 +408,14 @@ void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	ki_conn_free(c);
 	/* The connection request still has to be answered. */
 	if (ret != DAT_SUCCESS)
-		ki_cr_refuse(l, cr);
+		ki_cr_refuse(a, cr);
 }
 
 /* Upcall for events of connections. Context: process. */
 void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	DAT_EP_HANDLE ep = event->event_data.connect_event_data.ep_handle;
-	struct ki_adapter *a = data;
+	struct ki_adapter *a = container_of(data, struct ki_adapter, base);
 	DAT_CONTEXT context;
 	struct ki_conn *c;
 

@@ -49,11 +49,11 @@ static unsigned int ki_pdus_per_command(struct iscsit_conn *conn)
 /* Reserve the least for a connection request. Return false if there is no room. */
 bool ki_credit_request(struct ki_conn *c)
 {
-	c->reserved = c->a->iwarp ? KI_LEAST : 0;
+	c->reserved = c->a->base.iwarp ? KI_LEAST : 0;
 	c->joined = ki_srq_join(c->a, c->reserved);
 	if (!c->joined)
 		pr_warn_ratelimited("%s: %s is refused: all receive buffers are promised to other sessions\n",
-				    c->a->name, c->peer);
+				    c->a->base.name, c->peer);
 	return c->joined;
 }
 
@@ -77,7 +77,7 @@ static unsigned int ki_credit_reserve(struct ki_conn *c, unsigned int depth,
 	bool all = atomic_read(&c->conn->sess->nconn) > 1;
 	unsigned int most = depth * each + KI_MISC - c->reserved;
 
-	c->reserved += kdat_pool_reserve(c->a->rx, most, all ? most : 1);
+	c->reserved += kdat_pool_reserve(c->a->base.pool, most, all ? most : 1);
 	return (c->reserved - KI_MISC) / each;
 }
 
@@ -88,7 +88,7 @@ static unsigned int ki_credit_reserve(struct ki_conn *c, unsigned int depth,
  */
 static unsigned int ki_credit_share(struct ki_conn *c, unsigned int depth, unsigned int each)
 {
-	unsigned int limit = kdat_pool_most(c->a->rx);
+	unsigned int limit = kdat_pool_most(c->a->base.pool);
 
 	if (each + KI_MISC <= limit / 2)
 		return min(depth, (limit / 2 - KI_MISC) / each);
@@ -109,13 +109,13 @@ int ki_credit_begin(struct ki_conn *c)
 	unsigned int depth = max_t(unsigned int, sess->cmdsn_window, 1);
 	unsigned int window = min_t(unsigned int, depth, KI_MOST);
 
-	window = c->a->iwarp ? ki_credit_reserve(c, window, each) :
+	window = c->a->base.iwarp ? ki_credit_reserve(c, window, each) :
 			       ki_credit_share(c, window, each);
 	if (!window || (window < depth && atomic_read(&sess->nconn) > 1))
 		return -ENOBUFS;
 	if (window < depth) {
 		pr_info_ratelimited("%s: %s may send %u commands at once, not %u\n",
-				    c->a->name, c->peer, window, depth);
+				    c->a->base.name, c->peer, window, depth);
 		atomic_sub(depth - window, &sess->max_cmd_sn);
 	}
 	c->window = window;

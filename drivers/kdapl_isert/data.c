@@ -131,7 +131,7 @@ int ki_cmd_map(struct ki_conn *c, struct iscsit_cmd *cmd, u32 offset, u32 len,
 		kc->iov = ki_iov_alloc(nents);
 	if (!kc->iov)
 		return -ENOMEM;
-	ret = kdat_sg_map(c->a->ia, c->a->pz, sgl, nents, dir, nents, kc->iov,
+	ret = kdat_sg_map(c->a->base.ia, c->a->base.pz, sgl, nents, dir, nents, kc->iov,
 			  &kc->n, &kc->map);
 	if (ret != DAT_SUCCESS) {
 		ki_iov_free(kc);

@@ -1,36 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Hosts of initiators, and who makes room at a portal.
- *
- * A host is an address that its peer has proven to have. Over InfiniBand and RoCE a peer writes
- * any address into its connection request, and the GID may be foreign as well, but only the
- * owner of the GID gets our answer, so that an established connection proves it. Over iWARP TCP
- * has connected before.
+ * Hosts of initiators, see KDAT_HOST, and who makes room at a portal.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <net/ipv6.h>
 #include "isert.h"
 
-/* Store at @host which host the request @cr, queried as @param, says that it comes from. */
-void ki_host_identify(DAT_CR_HANDLE cr, const DAT_CR_PARAM *param, struct in6_addr *host)
-{
-	const struct sockaddr_in6 *v6 = (void *)param->remote_ia_address_ptr;
-	const struct sockaddr_in *v4 = (void *)v6;
-
-	if (kdat_cr_query_gid(cr, host->s6_addr) == DAT_SUCCESS)
-		return;
-	/* It is iWARP, or the peer has given up. */
-	if (v6->sin6_family == AF_INET6)
-		*host = v6->sin6_addr;
-	else
-		ipv6_addr_set_v4mapped(v4->sin_addr.s_addr, host);
-}
-
 /* Return the host of @c, or NULL while its peer has not proven to be of it. */
 static const struct in6_addr *ki_host(const struct ki_conn *c)
 {
-	return c->a->iwarp || READ_ONCE(c->open) ? &c->host : NULL;
+	return c->a->base.iwarp || READ_ONCE(c->open) ? &c->host : NULL;
 }
 
 static bool ki_same_host(const struct in6_addr *a, const struct in6_addr *b)

@@ -25,7 +25,7 @@
 #include <target/iscsi/iscsi_transport.h>
 #include <dat/kdat.h>
 #include <dat/kdat_linux.h>
-#include <dat/kdat_pool.h>
+#include <dat/kdat_portal.h>
 
 /* Without it CONFIG_INIT_STACK_ALL_ZERO would clear the requests of each answer. */
 #ifndef __uninitialized
@@ -114,35 +114,17 @@ enum ki_stat {
 };
 
 /*
- * struct ki_adapter - an open IA, shared by all portals and connections on it
- * @ref: references: one for each portal and each connection
- * @link: entry in the list of adapters
- * @id: number of the IA, which stays when the device is renamed
- * @name: name of the IA at the last ki_adapters_follow(); a line of the log that is printed
- *	while the name changes may have a part of either
- * @rx: receive buffers of all connections
- * @srq: the SRQ of @rx
+ * struct ki_adapter - an adapter, shared by all portals and connections on it
  * @conns: number of connections
  * @lent: buffers that backends write from
- * @iwarp: an empty SRQ ends connections
  * @comps: see struct ki_comp; a connection has one of them
  * @next_comp: index in @comps for the next connection
  * @cm_mutex: like ki_comp.mutex, for the events of connections; protects @conn_list
  * @conn_list: connections
  * @ping_work: checks each connection once a second
- * @gone: the device has left, so there are no new connections
  */
 struct ki_adapter {
-	struct kref ref;
-	struct list_head link;
-	DAT_UINT64 id;
-	char name[DAT_NAME_MAX_LENGTH];
-	DAT_IA_HANDLE ia;
-	DAT_EVD_HANDLE async_evd;
-	DAT_EVD_HANDLE cm_evd;
-	DAT_PZ_HANDLE pz;
-	KDAT_POOL_HANDLE rx;
-	DAT_SRQ_HANDLE srq;
+	KDAT_ADAPTER base;
 	atomic_t conns;
 	atomic_t lent;
 	atomic_long_t stats[KI_STATS];
@@ -152,10 +134,7 @@ struct ki_adapter {
 	struct mutex cm_mutex;		/* @conn_list, held in upcalls */
 	struct list_head conn_list;
 	struct delayed_work ping_work;
-	bool gone;
 	bool invalidate;
-	bool iwarp;
-	unsigned int max_srq;
 	int max_iov;
 	int max_read_iov;
 	int max_reads;
@@ -199,7 +178,7 @@ struct ki_tx {
  * @iqn: name of the initiator once it has logged in, or NULL
  * @portal: that the connection came to, until LIO takes it or it has ended; a->cm_mutex
  * @link: entry in ki_portal.pending until LIO takes the connection, later in ki_lingering
- * @accepting: ki_cr_upcall() is accepting the connection; portal->lock
+ * @accepting: ki_request() is accepting the connection; portal->lock
  * @adapter_link: entry in a->conn_list
  * @wq: woken when @down, @login_buf or @logout_sent is set; LIO's receiving thread sleeps
  *	there, so nothing that happens for each command wakes it
@@ -387,27 +366,7 @@ struct ki_cmd {
 };
 
 /*
- * struct ki_listener - one adapter that a portal listens on
- * @csp: listens at the portal's address
- * @csp4: listens at IPv4 as well, if that address is the wildcard of IPv6
- */
-struct ki_listener {
-	struct list_head link;
-	struct ki_portal *portal;
-	struct ki_adapter *a;
-	DAT_EVD_HANDLE cr_evd;
-	DAT_CSP_HANDLE csp;
-	DAT_CSP_HANDLE csp4;
-};
-
-/*
  * struct ki_portal - a network portal of LIO
- * @link: entry in the list of portals
- * @addr: address and port
- * @wildcard: the portal is for all addresses
- * @told: hash of the adapters that the portal could not listen on, and of the errors, as
- *	logged
- * @listeners: a struct ki_listener for each adapter
  * @lock: protects @pending and @npending
  * @pending: connections that LIO has not taken, and that have not ended
  * @npending: number of @pending
@@ -417,11 +376,7 @@ struct ki_listener {
  * @wq: woken when LIO's thread may take a connection
  */
 struct ki_portal {
-	struct list_head link;
-	struct sockaddr_storage addr;
-	bool wildcard;
-	u32 told;
-	struct list_head listeners;
+	KDAT_PORTAL_HANDLE portal;
 	spinlock_t lock;		/* @pending, @npending */
 	struct list_head pending;
 	unsigned int npending;
@@ -469,14 +424,11 @@ static inline void ki_credit_answer(struct ki_conn *c, struct iscsit_cmd *cmd)
 const char *ki_strerror(DAT_RETURN ret);
 
 /* adapter.c */
-DAT_RETURN ki_adapter_get_name(char *name, struct ki_adapter **a);
-DAT_RETURN ki_adapter_error(const struct ki_adapter *a, DAT_RETURN ret);
-void ki_adapters_follow(void);
-void ki_adapter_put(struct ki_adapter *a);
-void ki_adapters_each(void (*fn)(struct ki_adapter *a, void *data), void *data);
+extern KDAT_SERVER_HANDLE ki_server;
+int ki_server_start(void);
 
 /* srq.c */
-DAT_RETURN ki_srq_start(struct ki_adapter *a);
+void ki_srq_size(DAT_PVOID adapter, KDAT_POOL_SIZE *size);
 bool ki_srq_join(struct ki_adapter *a, unsigned int n);
 void ki_srq_leave(struct ki_adapter *a, unsigned int n);
 bool ki_buf_lend(struct ki_conn *c, struct ki_cmd *kc, KDAT_POOL_BUF *buf);
@@ -519,7 +471,8 @@ void ki_ping_stop(struct ki_adapter *a);
 
 /* conn.c */
 void ki_cm_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
-void ki_cr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
+void ki_request(KDAT_ADAPTER *adapter, DAT_PVOID context, DAT_CR_HANDLE cr,
+		const DAT_CR_PARAM *param, const KDAT_HOST *host);
 void ki_conn_warn(struct ki_conn *c, const char *why);
 void ki_conn_break(struct ki_conn *c, const char *why);
 void ki_conn_judge(struct ki_conn *c, DAT_DTO_COMPLETION_STATUS status);
@@ -533,7 +486,6 @@ void ki_linger_now(struct ki_conn *c);
 void ki_linger_end(void);
 
 /* host.c */
-void ki_host_identify(DAT_CR_HANDLE cr, const DAT_CR_PARAM *param, struct in6_addr *host);
 bool ki_pending_room(struct ki_portal *p, const struct in6_addr *from);
 
 /* login.c */
@@ -550,10 +502,7 @@ void ki_stats_start(void);
 void ki_stats_stop(void);
 
 /* portal.c */
-void ki_portals_look(int what);
 void ki_conn_forget(struct ki_conn *c);
-int ki_portals_start(void);
-void ki_portals_stop(void);
 int ki_setup_np(struct iscsi_np *np, struct sockaddr_storage *addr);
 int ki_accept_np(struct iscsi_np *np, struct iscsit_conn *conn);
 void ki_free_np(struct iscsi_np *np);

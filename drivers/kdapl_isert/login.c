@@ -50,7 +50,7 @@ void ki_login_pdu(struct ki_conn *c, KDAT_POOL_BUF *buf)
 			ki_conn_ready(c);
 		return;
 	}
-	kdat_pool_put(c->a->rx, buf);
+	kdat_pool_put(c->a->base.pool, buf);
 	if (!c->closing)
 		ki_conn_break(c, "more login requests than answers");
 }
@@ -203,7 +203,7 @@ int ki_get_login_rx(struct iscsit_conn *conn, struct iscsi_login *login)
 	if (!buf)
 		return -ECONNRESET;
 	err = ki_login_copy(c, buf, conn, login);
-	kdat_pool_put(c->a->rx, buf);
+	kdat_pool_put(c->a->base.pool, buf);
 	if (!err && login->first_request && login->tsih)
 		err = ki_login_no_joining(c, conn, login);
 	return err;

@@ -75,7 +75,7 @@ static int __init ki_init(void)
 	err = ki_execute_start();
 	if (err)
 		goto end_queue;
-	err = ki_portals_start();
+	err = ki_server_start();
 	if (err)
 		goto end_execute;
 	ki_stats_start();
@@ -94,7 +94,7 @@ static void __exit ki_exit(void)
 	iscsit_unregister_transport(&ki_transport);
 	ki_linger_end();
 	ki_stats_stop();
-	ki_portals_stop();
+	kdat_server_free(ki_server);
 	ki_execute_end();
 	ki_queue_end();
 }

@@ -224,7 +224,7 @@ static void ki_cmd_give_up(struct ki_conn *c, struct ki_cmd *kc)
 	struct iscsit_cmd *cmd = ki_of(kc);
 
 	pr_warn_ratelimited("%s: there is no memory for a command of %s, which is told so\n",
-			    c->a->name, c->iqn ?: c->peer);
+			    c->a->base.name, c->iqn ?: c->peer);
 	if (kc->step == KI_FETCH) {
 		iscsit_stop_dataout_timer(cmd);
 		/* The completion of COMPARE AND WRITE expects an executed command. */

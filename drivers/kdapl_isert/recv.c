@@ -415,7 +415,7 @@ static bool ki_pdu_lent(struct ki_conn *c, KDAT_POOL_BUF *buf)
 static void ki_pdu(struct ki_conn *c, KDAT_POOL_BUF *buf)
 {
 	if (!ki_pdu_lent(c, buf))
-		kdat_pool_put(c->a->rx, buf);
+		kdat_pool_put(c->a->base.pool, buf);
 }
 
 /* ---- Upcalls --------------------------------------------------------------------- */
@@ -427,7 +427,7 @@ static void ki_pdu(struct ki_conn *c, KDAT_POOL_BUF *buf)
  */
 static unsigned int ki_most_unread(struct ki_conn *c)
 {
-	unsigned int bufs = c->a->iwarp ? kdat_pool_usable(c->a->rx) : kdat_pool_most(c->a->rx);
+	unsigned int bufs = c->a->base.iwarp ? kdat_pool_usable(c->a->base.pool) : kdat_pool_most(c->a->base.pool);
 
 	return max_t(unsigned int, KI_UNREAD, bufs / 2);
 }
@@ -449,7 +449,7 @@ static bool ki_keep(struct ki_conn *c, KDAT_POOL_BUF *buf)
 	spin_unlock_bh(&c->lock);
 	if (many) {
 		ki_conn_break(c, "it has sent more than MaxCmdSN allows");
-		kdat_pool_put(c->a->rx, buf);
+		kdat_pool_put(c->a->base.pool, buf);
 	}
 	return keep;
 }
@@ -461,7 +461,7 @@ static void ki_received(struct ki_comp *comp, struct ki_conn *c, KDAT_POOL_BUF *
 	if (!c || dto->status != DAT_DTO_SUCCESS) {
 		if (c && dto->status == DAT_DTO_ERR_LOCAL_LENGTH)
 			ki_conn_break(c, "a message is longer than a PDU can be");
-		kdat_pool_put(comp->a->rx, buf);
+		kdat_pool_put(comp->a->base.pool, buf);
 		return;
 	}
 	/* Pairs with ki_get_rx_pdu(), and ki_put_login_tx(). litmus: iser-state */

@@ -71,7 +71,7 @@ int ki_tx_payload(struct ki_conn *c, struct ki_tx *tx, void *data, u32 len)
 		return 0;
 	}
 	sg_init_one(&tx->sg, data, ALIGN(len, 4));
-	ret = kdat_sg_map(c->a->ia, c->a->pz, &tx->sg, 1, DMA_TO_DEVICE, 1, &tx->data,
+	ret = kdat_sg_map(c->a->base.ia, c->a->base.pz, &tx->sg, 1, DMA_TO_DEVICE, 1, &tx->data,
 			  &n, &tx->map);
 	if (ret == DAT_SUCCESS)
 		return 0;

@@ -39,9 +39,9 @@ bool ki_buf_lend(struct ki_conn *c, struct ki_cmd *kc, KDAT_POOL_BUF *buf)
 {
 	struct ki_adapter *a = c->a;
 
-	if (a->iwarp)
+	if (a->base.iwarp)
 		return false;
-	if (atomic_inc_return(&a->lent) > kdat_pool_usable(a->rx) / 4) {
+	if (atomic_inc_return(&a->lent) > kdat_pool_usable(a->base.pool) / 4) {
 		atomic_dec(&a->lent);
 		return false;
 	}
@@ -58,7 +58,7 @@ static void ki_buf_unlend(struct ki_conn *c, KDAT_POOL_BUF *buf)
 	list_del(&buf->link);
 	spin_unlock_bh(&c->lock);
 	atomic_dec(&c->a->lent);
-	kdat_pool_put(c->a->rx, buf);
+	kdat_pool_put(c->a->base.pool, buf);
 }
 
 /* Take back the buffer lent to @kc, if any. Context: any but hard interrupts. */
@@ -83,36 +83,15 @@ void ki_bufs_take_back(struct ki_conn *c)
 /* ---- The pool -------------------------------------------------------------------- */
 
 /* Store how many buffers there should be. Context: any. */
-static void ki_srq_size(DAT_PVOID context, KDAT_POOL_SIZE *size)
+void ki_srq_size(DAT_PVOID adapter, KDAT_POOL_SIZE *size)
 {
-	struct ki_adapter *a = context;
+	struct ki_adapter *a = container_of(adapter, struct ki_adapter, base);
+	unsigned int max = a->base.attr.max_recv_per_srq;
 	u64 n = (u64)READ_ONCE(srq_per_session) * atomic_read(&a->conns) + READ_ONCE(srq_size);
 
-	size->most = min3(READ_ONCE(srq_max), a->max_srq, (unsigned int)INT_MAX);
+	size->most = min3(READ_ONCE(srq_max), max, (unsigned int)INT_MAX);
 	size->wanted = min_t(u64, n, size->most);
 	size->low = 0;
-}
-
-DAT_RETURN ki_srq_start(struct ki_adapter *a)
-{
-	KDAT_POOL_ATTR attr = {
-		.ia = a->ia,
-		.pz = a->pz,
-		.name = a->name,
-		.length = KI_BUF_LEN,
-		.header = KI_HEADERS,
-		.size = ki_srq_size,
-		.context = a,
-	};
-	KDAT_POOL_PARAM param;
-	DAT_RETURN ret;
-
-	ret = kdat_pool_create(&attr, &a->rx);
-	if (ret == DAT_SUCCESS) {
-		kdat_pool_query(a->rx, &param);
-		a->srq = param.srq;
-	}
-	return ret;
 }
 
 /**
@@ -126,10 +105,10 @@ DAT_RETURN ki_srq_start(struct ki_adapter *a)
  */
 bool ki_srq_join(struct ki_adapter *a, unsigned int n)
 {
-	if (n && !kdat_pool_reserve(a->rx, n, n))
+	if (n && !kdat_pool_reserve(a->base.pool, n, n))
 		return false;
 	atomic_inc(&a->conns);
-	kdat_pool_adapt(a->rx, DAT_TRUE);
+	kdat_pool_adapt(a->base.pool, DAT_TRUE);
 	return true;
 }
 
@@ -137,6 +116,6 @@ bool ki_srq_join(struct ki_adapter *a, unsigned int n)
 void ki_srq_leave(struct ki_adapter *a, unsigned int n)
 {
 	atomic_dec(&a->conns);
-	kdat_pool_release(a->rx, n);
-	kdat_pool_adapt(a->rx, DAT_TRUE);
+	kdat_pool_release(a->base.pool, n);
+	kdat_pool_adapt(a->base.pool, DAT_TRUE);
 }

@@ -20,17 +20,18 @@ static const char * const ki_stat_names[KI_STATS] = {
 
 static struct dentry *ki_debugfs;
 
-static void ki_show_adapter(struct ki_adapter *a, void *data)
+static void ki_show_adapter(KDAT_ADAPTER *adapter, DAT_PVOID data)
 {
+	struct ki_adapter *a = container_of(adapter, struct ki_adapter, base);
 	struct seq_file *m = data;
 	KDAT_POOL_PARAM param;
 	unsigned int i;
 
-	kdat_pool_query(a->rx, &param);
+	kdat_pool_query(a->base.pool, &param);
 	seq_printf(m, "%s connections=%d buffers=%d bytes=%llu available=%d low-mark=%d reserved=%d%s",
-		   a->name, atomic_read(&a->conns), param.buffers, param.bytes,
+		   a->base.name, atomic_read(&a->conns), param.buffers, param.bytes,
 		   param.available, param.low_watermark, param.reserved,
-		   READ_ONCE(a->gone) ? " gone" : "");
+		   READ_ONCE(a->base.gone) ? " gone" : "");
 	for (i = 0; i < KI_STATS; i++)
 		seq_printf(m, " %s=%ld", ki_stat_names[i],
 			   atomic_long_read(&a->stats[i]));
@@ -39,7 +40,7 @@ static void ki_show_adapter(struct ki_adapter *a, void *data)
 
 static int ki_adapters_show(struct seq_file *m, void *unused)
 {
-	ki_adapters_each(ki_show_adapter, m);
+	kdat_server_adapters(ki_server, ki_show_adapter, m);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(ki_adapters);
@@ -59,8 +60,9 @@ static unsigned int ki_waiting(struct ki_conn *c)
 	return n;
 }
 
-static void ki_show_sessions(struct ki_adapter *a, void *data)
+static void ki_show_sessions(KDAT_ADAPTER *adapter, DAT_PVOID data)
 {
+	struct ki_adapter *a = container_of(adapter, struct ki_adapter, base);
 	struct seq_file *m = data;
 	DAT_COUNT held;
 	struct ki_conn *c;
@@ -70,7 +72,7 @@ static void ki_show_sessions(struct ki_adapter *a, void *data)
 		held = 0;
 		dat_ep_recv_query(c->ep, &held, NULL);
 		seq_printf(m, "%u %s %s %s state=%s window=%u withheld=%u unread=%d hard-mark=%u posted=%d waiting=%u beyond=%u\n",
-			   c->id, a->name, c->peer, c->iqn ?: "-",
+			   c->id, a->base.name, c->peer, c->iqn ?: "-",
 			   READ_ONCE(c->down) ? "down" : c->iqn ? "up" : "login",
 			   c->window, READ_ONCE(c->withheld), held, c->hard,
 			   atomic_read(&c->posted), ki_waiting(c), READ_ONCE(c->beyond));
@@ -80,7 +82,7 @@ static void ki_show_sessions(struct ki_adapter *a, void *data)
 
 static int ki_sessions_show(struct seq_file *m, void *unused)
 {
-	ki_adapters_each(ki_show_sessions, m);
+	kdat_server_adapters(ki_server, ki_show_sessions, m);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(ki_sessions);
