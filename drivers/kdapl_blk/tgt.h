@@ -36,6 +36,7 @@
  *
  *   ns->mutex         mutex     configfs: attributes of a volume
  *   kbt_config        mutex     configfs: objects, other attributes
+ *   (the server's)    mutex     kdapl.ko: portals and adapters
  *   port->mutex       mutex     adapter of a port
  *   kbt->mutex        mutex     connections of an adapter
  *   conn->recv_mutex  mutex     receive path of a connection

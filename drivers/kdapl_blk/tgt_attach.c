@@ -501,7 +501,7 @@ static enum kblk_status __kbt_attach(struct kbt_io *io, const struct kblk_attach
 
 /*
  * Serve ATTACH, the request of @io: attach its connection to the volume that @attach names,
- * and return the status to reply with. Allocations are NOIO, as in kbt_cm_upcall().
+ * and return the status to reply with. Allocations are NOIO, as in kbt_conn_request().
  * Context: process.
  */
 enum kblk_status kbt_attach(struct kbt_io *io, const struct kblk_attach *attach)

@@ -3,10 +3,7 @@
  * The server of <dat/kdat_portal.h>, and its adapters: each has an EVD for each of up to
  * KI_COMPS CPUs, which all connections share.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/cpumask.h>
-#include <linux/printk.h>
 #include "isert.h"
 
 KDAT_SERVER_HANDLE ki_server;

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/*
- * Hosts of initiators, see KDAT_HOST, and who makes room at a portal.
- */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
+/* Hosts of initiators, see KDAT_HOST, and who makes room at a portal. */
 #include <net/ipv6.h>
 #include "isert.h"
 

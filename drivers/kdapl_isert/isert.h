@@ -10,7 +10,6 @@
 #include <linux/completion.h>
 #include <linux/in.h>
 #include <linux/in6.h>
-#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/scatterlist.h>
@@ -367,6 +366,7 @@ struct ki_cmd {
 
 /*
  * struct ki_portal - a network portal of LIO
+ * @portal: where it listens
  * @lock: protects @pending and @npending
  * @pending: connections that LIO has not taken, and that have not ended
  * @npending: number of @pending

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Network portals: an address and port of LIO, and a portal of <dat/kdat_portal.h>, which listens
- * on the adapters with that address; on all adapters for a wildcard address. LIO's thread of the
- * portal takes established connections in ki_accept_np().
+ * Network portals: an address and port of LIO, and a portal of <dat/kdat_portal.h>, which
+ * listens on the adapters with that address; on all adapters for a wildcard address. LIO's
+ * thread of the portal takes established connections in ki_accept_np().
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
@@ -39,9 +37,9 @@ int ki_setup_np(struct iscsi_np *np, struct sockaddr_storage *addr)
 
 /*
  * End @c, whose login request has not come, if its peer has been silent for too long, or, as it
- * decides how long its device tries, does not finish connecting. It stays in p->pending until its
- * end: over iWARP that may come only when a peer that has announced a first frame sends it, or
- * goes.
+ * decides how long its device tries, does not finish connecting. It stays in p->pending until
+ * its end: over iWARP that may come only when a peer that has announced a first frame sends it,
+ * or goes.
  */
 static void ki_look_at_silent(struct ki_conn *c)
 {
@@ -65,9 +63,9 @@ static unsigned int ki_turns_ago(const struct ki_portal *p, const struct ki_conn
 
 /*
  * Return the connection that LIO's thread is to deal with next: one that has sent its first
- * request, of the host whose turn was the longest ago: a host with many that stop in their logins
- * is to hold up itself. One that ki_request() is accepting is not returned, even if the adapter
- * has left: ki_request() frees it if it cannot accept. Nor is one that has ended, which
+ * request, of the host whose turn was the longest ago: a host with many that stop in their
+ * logins is to hold up itself. One that ki_request() is accepting is not returned, even if the
+ * adapter has left: ki_request() frees it if it cannot accept. Nor is one that has ended, which
  * ki_pending_ended() takes.
  */
 static struct ki_conn *ki_choose_ready(struct ki_portal *p)

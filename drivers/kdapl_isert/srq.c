@@ -10,11 +10,7 @@
  * of the buffers are lent in this way, so that a backend which stands still cannot have them
  * all; none is on iWARP, where the buffers that sessions have reserved must be posted.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
-#include <linux/mm.h>
 #include <linux/moduleparam.h>
-#include <linux/printk.h>
 #include "isert.h"
 
 static unsigned int srq_size = 256;
