@@ -143,6 +143,9 @@ unsigned int kdapl_pools_forget(const struct module *mod);
 
 /* portal.c */
 unsigned int kdapl_servers_forget(const struct module *mod);
+void kdapl_servers_stop(const struct module *mod);
+int kdapl_servers_init(void);
+void kdapl_servers_cleanup(void);
 
 /* ia_unload.c */
 int kdapl_unload_setup(void);

@@ -334,7 +334,8 @@ unsigned int kdapl_ia_ids(const char *name, u64 *ids, unsigned int max)
 	mutex_lock(&kdapl_hcas_lock);
 	list_for_each_entry(hca, &kdapl_hcas, link)
 		rdma_for_each_port(hca->dev, port)
-			if (n < max && (!name || (hca == only && port == at)))
+			if (n < max && !READ_ONCE(hca->gone) &&
+			    (!name || (hca == only && port == at)))
 				ids[n++] = (u64)hca->serial << 32 | port;
 	mutex_unlock(&kdapl_hcas_lock);
 	if (only)

@@ -112,6 +112,7 @@ static int kdapl_module_event(struct notifier_block *nb, unsigned long state,
 	servers = kdapl_servers_forget(mod);
 	notifiers = kdapl_notify_forget(mod);
 	upcalls = kdapl_unload_upcalls(mod);
+	kdapl_servers_stop(mod);
 	/* Their work items call the module, and nothing after this queues them. */
 	kdapl_pools_stop(mod);
 	ias = kdapl_unload_ias(mod, &objects);

@@ -46,13 +46,18 @@ static int __init kdapl_init(void)
 	err = ib_register_client(&kdapl_client);
 	if (err)
 		goto err_addr;
-	err = kdapl_unload_setup();
+	err = kdapl_servers_init();
 	if (err)
 		goto err_client;
+	err = kdapl_unload_setup();
+	if (err)
+		goto err_servers;
 	kdapl_debugfs_init();
 	kdapl_stats_init();
 	return 0;
 
+err_servers:
+	kdapl_servers_cleanup();
 err_client:
 	ib_unregister_client(&kdapl_client);
 err_addr:
@@ -76,6 +81,7 @@ static void __exit kdapl_exit(void)
 	kdapl_stats_exit();
 	kdapl_debugfs_exit();
 	kdapl_unload_cleanup();
+	kdapl_servers_cleanup();
 	ib_unregister_client(&kdapl_client);
 	kdapl_addr_cleanup();
 	kdapl_notify_cleanup();

@@ -223,7 +223,7 @@ static int kbt_port_link(struct config_item *parent, struct config_item *to)
 	struct kbt_port *port = kbt_port_of(parent->ci_parent);
 	struct kbt_subsys *subsys = kbt_subsys_of(to);
 	struct kbt_link *link;
-	int err = 0;
+	int err = 0, failed = 0;
 
 	if (!subsys)
 		return -EINVAL;
@@ -235,13 +235,17 @@ static int kbt_port_link(struct config_item *parent, struct config_item *to)
 	if (kbt_port_find(port, subsys))
 		err = -EEXIST;
 	else if (list_empty(&port->subsystems))
-		err = kbt_port_up(port);
+		failed = kbt_port_up(port);
+	err = err ?: failed;
 	if (!err) {
 		spin_lock(&kbt_names);
 		list_add_tail(&link->link, &port->subsystems);
 		spin_unlock(&kbt_names);
 	}
 	mutex_unlock(&kbt_config);
+	/* It may have listened for a moment. */
+	if (failed)
+		kbt_port_wait(port);
 	if (err)
 		kfree(link);
 	return err;

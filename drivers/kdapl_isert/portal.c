@@ -12,6 +12,39 @@
 /* Time between two checks for silent connections */
 #define KI_SILENCE_LOOK		HZ
 
+/* Take any connection off p->pending, or return NULL. */
+static struct ki_conn *ki_next_pending(struct ki_portal *p)
+{
+	struct ki_conn *c;
+
+	spin_lock_bh(&p->lock);
+	c = list_first_entry_or_null(&p->pending, struct ki_conn, link);
+	if (c)
+		list_del_init(&c->link);
+	spin_unlock_bh(&p->lock);
+	return c;
+}
+
+/* Take @c away from its portal. */
+static void ki_conn_detach(struct ki_conn *c)
+{
+	mutex_lock(&c->a->cm_mutex);
+	c->portal = NULL;
+	mutex_unlock(&c->a->cm_mutex);
+}
+
+/* Free @p, which does not listen any more, and the connections that LIO has not taken. */
+static void ki_portal_free(struct ki_portal *p)
+{
+	struct ki_conn *c;
+
+	while ((c = ki_next_pending(p))) {
+		ki_conn_detach(c);
+		ki_conn_free(c);
+	}
+	kfree(p);
+}
+
 /* iscsit_setup_np() */
 int ki_setup_np(struct iscsi_np *np, struct sockaddr_storage *addr)
 {
@@ -27,7 +60,8 @@ int ki_setup_np(struct iscsi_np *np, struct sockaddr_storage *addr)
 	memcpy(&np->np_sockaddr, addr, sizeof(*addr));
 	ret = kdat_portal_create(ki_server, &attr, &p->portal);
 	if (ret != DAT_SUCCESS) {
-		kfree(p);
+		/* It may have listened at one of two addresses for a moment. */
+		ki_portal_free(p);
 		return DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES ?
 		       -ENOMEM : -EADDRNOTAVAIL;
 	}
@@ -151,14 +185,6 @@ void ki_conn_forget(struct ki_conn *c)
 	spin_unlock_bh(&ki_taken_lock);
 }
 
-/* Take @c away from its portal. */
-static void ki_conn_detach(struct ki_conn *c)
-{
-	mutex_lock(&c->a->cm_mutex);
-	c->portal = NULL;
-	mutex_unlock(&c->a->cm_mutex);
-}
-
 /* Tell LIO the addresses of both sides. */
 static int ki_tell_addresses(struct ki_conn *c, struct iscsi_np *np,
 			     struct iscsit_conn *conn)
@@ -211,32 +237,14 @@ int ki_accept_np(struct iscsi_np *np, struct iscsit_conn *conn)
 	return 0;
 }
 
-/* Take any connection off p->pending, or return NULL. */
-static struct ki_conn *ki_next_pending(struct ki_portal *p)
-{
-	struct ki_conn *c;
-
-	spin_lock_bh(&p->lock);
-	c = list_first_entry_or_null(&p->pending, struct ki_conn, link);
-	if (c)
-		list_del_init(&c->link);
-	spin_unlock_bh(&p->lock);
-	return c;
-}
-
 /* iscsit_free_np(): LIO's thread of the portal has ended. */
 void ki_free_np(struct iscsi_np *np)
 {
 	struct ki_portal *p = np->np_context;
-	struct ki_conn *c;
 
 	np->np_context = NULL;
 	ki_portal_idle(p);
 	/* No connection is added to p->pending when this returns. */
 	kdat_portal_free(p->portal);
-	while ((c = ki_next_pending(p))) {
-		ki_conn_detach(c);
-		ki_conn_free(c);
-	}
-	kfree(p);
+	ki_portal_free(p);
 }

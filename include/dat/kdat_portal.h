@@ -119,8 +119,8 @@ typedef struct kdat_host {
  *	called for, also if that has failed. May be NULL
  * @closed: the last call for an adapter; its pool, its EVDs and its IA are gone. For each call
  *	of @close there is one. May be NULL
- * @listens: a portal, whose context is @context, has begun to listen on the adapter. Requests
- *	may come before that. May be NULL
+ * @listens: a portal, whose context is @context, begins to listen on the adapter: requests may
+ *	come from now on. If it cannot listen after all, @deaf follows. May be NULL
  * @deaf: a portal does not listen on the adapter any more, as it was freed, the device has
  *	left, or the address is not there; no @request of both runs or comes. May be NULL
  * @request: a connection request has come; to be answered with dat_cr_accept() or
