@@ -36,6 +36,7 @@ help:
 	@echo '                      commands as the documentation prints them'
 	@echo '  make check-iser     stock iSER initiators on LIO over kDAPL; KERNEL=plain or debug;'
 	@echo '                      without it also in QEMU; SHORT=1'
+	@echo '  make check-nfs      stock NFS clients on the NFS server over kDAPL; SHORT=1'
 	@echo '  make check-races    calls race while our modules are delayed at points from a SEED'
 	@echo '  make check-scale    thousands of connections and LMRs; what they cost'
 	@echo '  make soak           random tests, faults, races and fuzzing for HOURS; a journal'
@@ -160,7 +161,7 @@ dkms-files:
 		! -name modules.order
 
 commands := check check-arch check-blk check-boot check-commands check-iser check-kernels \
-	check-package check-races check-scale check-two-hosts check-vm bench bench-blk bench-fair \
+	check-nfs check-package check-races check-scale check-two-hosts check-vm bench bench-blk bench-fair \
 	bench-iser coverage demo dist docs fuzz fuzz-bounds lint litmus soak
 .PHONY: $(commands)
 $(commands):

@@ -11,7 +11,7 @@
 
 static unsigned int srq_size = 64;
 module_param(srq_size, uint, 0644);
-MODULE_PARM_DESC(srq_size, "receive buffers of an adapter beside those that clients have credits for");
+MODULE_PARM_DESC(srq_size, "receive buffers of an adapter whose clients have few credits");
 
 static unsigned int srq_max = 16384;
 module_param(srq_max, uint, 0644);

@@ -42,9 +42,21 @@ int ks_has_wspace(struct svc_xprt *xprt)
 
 	if (test_bit(XPT_LISTENER, &xprt->xpt_flags))
 		return 1;
-	/* Who changes one of these has the connection looked at. litmus: svcrdma-room */
+	/* Pairs with ks_conn_look(): sunrpc has just cleared XPT_BUSY. litmus: svcrdma-room */
+	smp_mb();
 	return list_empty_careful(&c->waiting) &&
 	       (READ_ONCE(c->fetching) < KS_FETCH_PAGES || !list_empty_careful(&c->fetched));
+}
+
+/*
+ * There is room again: have sunrpc look at the connection, unless a thread that has it BUSY will.
+ * Context: any.
+ */
+void ks_conn_look(struct ks_conn *c)
+{
+	/* Pairs with ks_has_wspace(). litmus: svcrdma-room */
+	smp_mb();
+	svc_xprt_enqueue(&c->xprt);
 }
 
 /* ---- Events --------------------------------------------------------------------------- */

@@ -178,10 +178,12 @@ static bool ks_place_reads(struct ks_header *h, unsigned int body)
 {
 	u64 chunks = 0, end = 0;
 	unsigned int i = 0;
+	bool nomsg;
 
 	sort(h->reads, h->nreads, sizeof(h->reads[0]), ks_compare_reads, NULL);
 	h->long_call = h->nreads && !h->reads[0].position;
-	if (h->long_call != (h->proc == RDMA_NOMSG) || (h->long_call && body))
+	nomsg = h->proc == RDMA_NOMSG;
+	if (h->long_call != nomsg || (nomsg && body))
 		return false;
 	h->base = h->long_call ? h->reads[i++].length : body;
 	if (h->base < KS_RPC_MIN)

@@ -10,12 +10,6 @@
 #include <linux/sunrpc/svc.h>
 #include "svcrdma.h"
 
-/*
- * sunrpc finds the class of callbacks by this number, and takes that of rpcrdma for its own: it
- * must not be XPRT_TRANSPORT_RDMA.
- */
-#define KS_IDENT	0x6b646e66
-
 struct workqueue_struct *ks_wq;
 struct kmem_cache *ks_calls;
 KDAT_SERVER_HANDLE ks_server;
@@ -81,9 +75,16 @@ static int __init ks_init(void)
 		goto no_wq;
 	if (kdat_server_create(&ks_server_attr, &ks_server) != DAT_SUCCESS)
 		goto no_server;
+	err = ks_bc_start();
+	if (err)
+		goto no_bc;
+	ks_stats_start();
 	err = ks_register();
 	if (!err)
 		return 0;
+	ks_stats_stop();
+	ks_bc_stop();
+no_bc:
 	kdat_server_free(ks_server);
 no_server:
 	destroy_workqueue(ks_wq);
@@ -97,8 +98,10 @@ static void __exit ks_exit(void)
 	if (ks_has_rdma)
 		svc_unreg_xprt_class(&ks_class_rdma);
 	svc_unreg_xprt_class(&ks_class_kdapl);
+	ks_bc_stop();
 	/* Connections that nobody refers to any more may be about to be freed. */
 	flush_workqueue(ks_wq);
+	ks_stats_stop();
 	kdat_server_free(ks_server);
 	destroy_workqueue(ks_wq);
 	kmem_cache_destroy(ks_calls);

@@ -70,11 +70,11 @@ static int ks_push_io(struct ks_conn *c, struct ks_post *p)
 	return err ?: more;
 }
 
-/* Post what is left of @p. Return 0, -EAGAIN if there is no room, or -EIO. With 0 it may be over. */
+/* Post what is left of @p. Return 0, when it may be over; -EAGAIN if there is no room; or -EIO. */
 static int ks_push(struct ks_conn *c, struct ks_post *p)
 {
-	bool answers = p->answers;
 	KDAT_REQUEST r __uninitialized;
+	bool answers = p->answers;
 	int err;
 
 	lockdep_assert_held(&c->lock);
@@ -141,7 +141,7 @@ static void ks_push_waiting(struct ks_conn *c)
 	}
 	/* Messages that were not taken for want of room: ks_has_wspace(). */
 	if (list_empty(&c->waiting))
-		svc_xprt_enqueue(&c->xprt);
+		ks_conn_look(c);
 }
 
 /* Try again what waits. Context: any but hard interrupts. */

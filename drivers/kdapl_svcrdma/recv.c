@@ -101,7 +101,7 @@ void ks_call_free(struct ks_call *call)
 	spin_unlock_bh(&c->lock);
 	kmem_cache_free(ks_calls, call);
 	if (room)
-		svc_xprt_enqueue(&c->xprt);
+		ks_conn_look(c);
 }
 
 /* xpo_release_ctxt() */
@@ -216,8 +216,13 @@ static int ks_call_begin(struct ks_conn *c, struct svc_rqst *rqstp, KDAT_POOL_BU
 	err = ks_decode(&call->h, buf->va, buf->length);
 	if (err != -EBADMSG)
 		ks_credit_asked(c, call->h.credits);
-	if (!err && !call->h.nreads && ks_is_answer(call))
+	if (!err && !call->h.nreads && ks_is_answer(call)) {
+		if (ks_bc_answer(call)) {
+			ks_call_free(call);
+			return 0;
+		}
 		err = -ENOMSG;
+	}
 	if (!err && call->h.nreads) {
 		err = ks_fetch(call, rqstp);
 		if (!err)

@@ -260,7 +260,8 @@ static struct ks_io *ks_reply_io(struct ks_call *call, struct svc_rqst *rqstp,
 	return io;
 }
 
-static void ks_reply_done(struct ks_conn *c, struct ks_post *p, bool ok)
+/* A message was sent, or will not be. Context: any but hard interrupts. */
+void ks_sent(struct ks_conn *c, struct ks_post *p, bool ok)
 {
 	struct ks_tx *tx = p->tx;
 
@@ -277,7 +278,7 @@ static void ks_answer(struct ks_call *call, struct ks_tx *tx, unsigned int lengt
 	KDAT_POOL_BUF *buf = call->buf;
 
 	tx->seg.segment_length = length;
-	tx->post.done = ks_reply_done;
+	tx->post.done = ks_sent;
 	tx->post.answers = true;
 	call->answered = true;
 	call->buf = NULL;

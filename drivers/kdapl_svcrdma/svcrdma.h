@@ -29,6 +29,11 @@
 # endif
 #endif
 
+/*
+ * sunrpc finds the class of callbacks by this number, and takes that of rpcrdma for its own: it
+ * must not be XPRT_TRANSPORT_RDMA.
+ */
+#define KS_IDENT	0x6b646e66
 /* Longest message, either way: header and what of the RPC message goes inline */
 #define KS_INLINE	4096
 /* Shortest RPC message: XID, direction, and four words that both directions have */
@@ -219,7 +224,7 @@ enum ks_stat {
 	KS_STAT_REQUESTS,		/* connection requests */
 	KS_STAT_REFUSED,		/* connection requests that were rejected */
 	KS_STAT_CALLS,			/* messages received */
-	KS_STAT_ERRORS,			/* calls that were answered with an error of the transport */
+	KS_STAT_ERRORS,			/* calls answered with an error of the transport */
 	KS_STAT_SOFT,			/* soft watermark events */
 	KS_STAT_BROKEN,			/* connections ended for what the client has done */
 	KS_STATS
@@ -384,6 +389,7 @@ void ks_conn_break(struct ks_conn *c, const char *why);
 void ks_conn_event(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 DAT_BOOLEAN ks_async(KDAT_ADAPTER *adapter, const DAT_EVENT *event);
 int ks_has_wspace(struct svc_xprt *xprt);
+void ks_conn_look(struct ks_conn *c);
 void ks_detach(struct svc_xprt *xprt);
 void ks_free(struct svc_xprt *xprt);
 void ks_tick(struct work_struct *work);
@@ -419,6 +425,12 @@ int ks_fetched(struct ks_call *call, struct svc_rqst *rqstp);
 int ks_result_payload(struct svc_rqst *rqstp, unsigned int offset, unsigned int length);
 int ks_sendto(struct svc_rqst *rqstp);
 void ks_send_error(struct ks_call *call, u32 code);
+void ks_sent(struct ks_conn *c, struct ks_post *p, bool ok);
+
+/* bc.c */
+int ks_bc_start(void);
+void ks_bc_stop(void);
+bool ks_bc_answer(struct ks_call *call);
 
 /* post.c */
 void ks_submit(struct ks_conn *c, struct ks_post *p);
@@ -444,6 +456,10 @@ struct ks_tx *ks_tx_get(struct ks_adapter *a);
 void ks_tx_put(struct ks_adapter *a, struct ks_tx *tx);
 void ks_tx_trim(struct ks_adapter *a);
 void ks_tx_request(struct ks_tx *tx, KDAT_REQUEST *r);
+
+/* stats.c */
+void ks_stats_start(void);
+void ks_stats_stop(void);
 
 /* pages.c */
 void ks_pages_none(struct svc_rqst *rqstp);

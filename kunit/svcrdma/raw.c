@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* kdapl_svcrdma_kunit.ko: the server and connections to it, see raw.h. */
+#include <linux/fs.h>
+#include <linux/module.h>
+#include "files.h"
+#include "raw.h"
+#include "shell.h"
+
+#define KO	"/run/out/modules/kdapl_svcrdma.ko"
+#define NFSD	"/proc/fs/nfsd/"
+#define COUNT	"/tmp/raw-count"
+
+/* ---- The server ----------------------------------------------------------------- */
+
+static bool raw_there;
+
+int raw_server_up(struct kunit_suite *suite)
+{
+	int err;
+
+	raw_there = false;
+	/* scripts/guest/check puts the modules there. */
+	if (shell("test -e " KO))
+		return 0;
+	/* Version 3 would need rpcbind. */
+	err = shell("set -e\n"
+		    "insmod " KO "\n"
+		    "mountpoint -q " NFSD " || mount -t nfsd nfsd " NFSD "\n"
+		    "echo -2 -3 +4 +4.1 +4.2 >" NFSD "versions\n"
+		    "echo 10 >" NFSD "nfsv4leasetime\n"
+		    "echo 10 >" NFSD "nfsv4gracetime\n"
+		    "echo kdapl 20059 >" NFSD "portlist\n"
+		    "echo 3 >" NFSD "threads\n");
+	raw_there = !err;
+	return err ? -EIO : 0;
+}
+EXPORT_SYMBOL_GPL(raw_server_up);
+
+void raw_server_down(struct kunit_suite *suite)
+{
+	if (raw_there)
+		WARN_ON(shell("set -e\n"
+			      "echo 0 >" NFSD "threads\n"
+			      "for n in 1 2 3 4 5 6 7 8 9; do\n"
+			      "! rmmod kdapl_svcrdma || exit 0\n"
+			      "sleep 1\n"
+			      "done\n"
+			      "exit 1\n"));
+}
+EXPORT_SYMBOL_GPL(raw_server_down);
+
+int raw_init(struct kunit *test)
+{
+	if (!raw_there)
+		kunit_skip(test, "no NFS server, or no " KO);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(raw_init);
+
+/* Return the number that kdapl_svcrdma's line for the adapter of @s has behind @name. */
+long raw_adapter(struct kd_side *s, const char *name)
+{
+	char command[224], count[24] = "";
+	struct file *file;
+	loff_t pos = 0;
+	long n = -1;
+
+	snprintf(command, sizeof(command),
+		 "sed -n 's|^%s.* %s=\\([0-9]*\\).*|\\1|p' /sys/kernel/debug/kdapl_svcrdma/adapters >"
+		 COUNT, s->name, name);
+	KUNIT_EXPECT_EQ(s->test, 0, shell(command));
+	file = kd_filp_open(COUNT, O_RDONLY, 0);
+	KUNIT_ASSERT_FALSE(s->test, IS_ERR(file));
+	kernel_read(file, count, sizeof(count) - 1, &pos);
+	kd_filp_close(file);
+	KUNIT_EXPECT_EQ(s->test, 0, kstrtol(strim(count), 10, &n));
+	return n;
+}
+EXPORT_SYMBOL_GPL(raw_adapter);
+
+/* ---- Connections ---------------------------------------------------------------- */
+
+static size_t raw_slot(u64 slot)
+{
+	return (RAW_SENDS + slot) * RAW_LENGTH;
+}
+
+void raw_post(struct raw *r, u64 slot)
+{
+	DAT_LMR_TRIPLET seg = kd_seg(r->s->buf, raw_slot(slot), RAW_LENGTH);
+
+	/* It is refused when the connection has ended. */
+	dat_ep_post_recv(r->s->ep, 1, &seg, kd_cookie(slot), DAT_COMPLETION_DEFAULT_FLAG);
+}
+EXPORT_SYMBOL_GPL(raw_post);
+
+/* Make a connection, with @recvs receives, that raw_start() makes. */
+struct raw *raw_new(struct kunit *test, u64 recvs)
+{
+	struct raw *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	DAT_EP_ATTR attr = kd_ep_attr();
+	struct kd_opts opts = { .attr = &attr, .qlen = 128 };
+	u64 slot;
+
+	BUILD_BUG_ON((RAW_SENDS + RAW_RECVS) * RAW_LENGTH > KD_BUF_LEN);
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	attr.max_request_dtos = 64;
+	/* The server reads and writes memory of the client. */
+	attr.max_rdma_read_in = 4;
+	r->s = kd_open_param(test);
+	kd_setup(r->s, &opts);
+	r->data = kd_buf_alloc(r->s, SZ_256K);
+	r->broken = raw_adapter(r->s, "broken");
+	r->xid = 0x1000;
+	r->cm = (struct rpcrdma_connect_private) {
+		.cp_magic = rpcrdma_cmp_magic,
+		.cp_version = RPCRDMA_CMP_VERSION,
+		.cp_send_size = rpcrdma_encode_buffer_size(RAW_LENGTH),
+		.cp_recv_size = rpcrdma_encode_buffer_size(RAW_LENGTH),
+	};
+	r->cm_length = sizeof(r->cm);
+	for (slot = 0; slot < recvs; slot++)
+		raw_post(r, slot);
+	return r;
+}
+EXPORT_SYMBOL_GPL(raw_new);
+
+/* Connect; tell whether the server accepts. */
+bool raw_start(struct raw *r)
+{
+	struct kunit *test = r->s->test;
+	DAT_EVENT event;
+
+	KD_ASSERT_OK(test, dat_ep_connect(r->s->ep, r->s->addr, RAW_PORT, KD_TIMEOUT_MS * 1000,
+					  r->cm_length, r->cm_length ? &r->cm : NULL,
+					  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	KUNIT_ASSERT_TRUE(test, kd_wait_event(r->s->conn_evd, &event, KD_TIMEOUT_MS));
+	return event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED;
+}
+EXPORT_SYMBOL_GPL(raw_start);
+
+struct raw *raw_connect(struct kunit *test)
+{
+	struct raw *r = raw_new(test, RAW_RECVS);
+
+	KUNIT_ASSERT_TRUE(test, raw_start(r));
+	return r;
+}
+EXPORT_SYMBOL_GPL(raw_connect);
+
+void raw_close(struct raw *r)
+{
+	kd_close(r->s);
+}
+EXPORT_SYMBOL_GPL(raw_close);
+
+/* Send @length bytes. Return false if the connection has ended. */
+bool raw_send_bytes(struct raw *r, const void *message, unsigned int length)
+{
+	size_t at = r->sent % RAW_SENDS * RAW_LENGTH;
+	DAT_LMR_TRIPLET seg = kd_seg(r->s->buf, at, length);
+	DAT_EVENT event;
+
+	/* A slot is free when the Send that was in it has completed. */
+	if (r->sent >= RAW_SENDS && !kd_wait_event(r->s->req_evd, &event, KD_TIMEOUT_MS))
+		return false;
+	memcpy(r->s->buf->va + at, message, length);
+	return dat_ep_post_send(r->s->ep, 1, &seg, kd_cookie(r->sent++),
+				DAT_COMPLETION_DEFAULT_FLAG) == DAT_SUCCESS;
+}
+EXPORT_SYMBOL_GPL(raw_send_bytes);
+
+/* Send the message that was built. */
+bool raw_send(struct raw *r)
+{
+	return raw_send_bytes(r, r->m, r->n * sizeof(__be32));
+}
+EXPORT_SYMBOL_GPL(raw_send);
+
+/* Receive a message to r->got. Return false if none comes within @ms, or the connection ends. */
+bool raw_receive(struct raw *r, unsigned int ms)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	DAT_EVENT event;
+	u64 slot;
+
+	if (!kd_wait_event(r->s->recv_evd, &event, ms))
+		return false;
+	dto = &event.event_data.dto_completion_event_data;
+	if (dto->status != DAT_DTO_SUCCESS)
+		return false;
+	slot = dto->user_cookie.as_64;
+	r->got_length = dto->transfered_length;
+	memcpy(r->got, r->s->buf->va + raw_slot(slot), r->got_length);
+	raw_post(r, slot);
+	return true;
+}
+EXPORT_SYMBOL_GPL(raw_receive);
+
+/* Has the server ended the connection, or does it within @ms? */
+bool raw_is_down(struct raw *r, unsigned int ms)
+{
+	DAT_EVENT event;
+
+	return kd_wait_event(r->s->conn_evd, &event, ms);
+}
+EXPORT_SYMBOL_GPL(raw_is_down);
+
+/* Expect that the server breaks the connection, which it tells the log of. */
+void raw_expect_cut(struct raw *r)
+{
+	KUNIT_EXPECT_TRUE_MSG(r->s->test, raw_is_down(r, KD_TIMEOUT_MS),
+			      "the connection is still there");
+	KUNIT_EXPECT_EQ_MSG(r->s->test, raw_adapter(r->s, "broken"), r->broken + 1,
+			    "the server has not broken it");
+}
+EXPORT_SYMBOL_GPL(raw_expect_cut);
+
+/* Expect that the server answers an error of the transport to the last message. */
+void raw_expect_error(struct raw *r, u32 code)
+{
+	struct kunit *test = r->s->test;
+
+	KUNIT_ASSERT_TRUE_MSG(test, raw_receive(r, KD_TIMEOUT_MS), "there is no answer");
+	KUNIT_EXPECT_EQ(test, r->got_length, code == ERR_VERS ? 28 : 20);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[0]), r->xid);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[1]), RPCRDMA_VERSION);
+	KUNIT_EXPECT_GT(test, be32_to_cpu(r->got[2]), 0);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[3]), RDMA_ERROR);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[4]), code);
+	if (code == ERR_VERS) {
+		KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[5]), RPCRDMA_VERSION);
+		KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[6]), RPCRDMA_VERSION);
+	}
+}
+EXPORT_SYMBOL_GPL(raw_expect_error);
+
+/* Expect a reply, to a NULL call, that says that it was executed; whatever lists it has. */
+void raw_expect_reply(struct raw *r)
+{
+	struct kunit *test = r->s->test;
+	const __be32 *rpc;
+
+	KUNIT_ASSERT_TRUE_MSG(test, raw_receive(r, KD_TIMEOUT_MS), "there is no reply");
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[0]), r->xid);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[1]), RPCRDMA_VERSION);
+	KUNIT_EXPECT_GT(test, be32_to_cpu(r->got[2]), 0);
+	KUNIT_ASSERT_EQ(test, be32_to_cpu(r->got[3]), RDMA_MSG);
+	KUNIT_ASSERT_GE(test, r->got_length, RPCRDMA_HDRLEN_MIN + RAW_REPLY);
+	rpc = r->got + (r->got_length - RAW_REPLY) / sizeof(__be32);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(rpc[0]), r->xid);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(rpc[1]), 1);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(rpc[2]), 0);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(rpc[5]), 0);
+}
+EXPORT_SYMBOL_GPL(raw_expect_reply);
+
+/* Expect that nothing comes of the last message, and that the next one is answered. */
+void raw_expect_silence(struct raw *r)
+{
+	raw_expect_alive(r);
+}
+EXPORT_SYMBOL_GPL(raw_expect_silence);
+
+void raw_expect_alive(struct raw *r)
+{
+	raw_null(r);
+	KUNIT_ASSERT_TRUE(r->s->test, raw_send(r));
+	raw_expect_reply(r);
+}
+EXPORT_SYMBOL_GPL(raw_expect_alive);
+
+/* ---- Messages ------------------------------------------------------------------- */
+
+void raw_word(struct raw *r, u32 word)
+{
+	KUNIT_ASSERT_LT(r->s->test, r->n, RAW_LENGTH / 4);
+	r->m[r->n++] = cpu_to_be32(word);
+}
+EXPORT_SYMBOL_GPL(raw_word);
+
+void raw_words(struct raw *r, unsigned int n, ...)
+{
+	va_list args;
+
+	va_start(args, n);
+	while (n--)
+		raw_word(r, va_arg(args, u32));
+	va_end(args);
+}
+EXPORT_SYMBOL_GPL(raw_words);
+
+/* Begin a message with what all headers have. */
+void raw_begin(struct raw *r, u32 credits, u32 proc)
+{
+	r->n = 0;
+	raw_words(r, 4, ++r->xid, RPCRDMA_VERSION, credits, proc);
+}
+EXPORT_SYMBOL_GPL(raw_begin);
+
+/* Add a segment of r->data. */
+void raw_segment(struct raw *r, unsigned int offset, u32 length)
+{
+	u64 va = (uintptr_t)r->data->va + offset;
+
+	raw_words(r, 4, r->data->rmr_context, length, (u32)(va >> 32), (u32)va);
+}
+EXPORT_SYMBOL_GPL(raw_segment);
+
+/* Add an item of the Read list. */
+void raw_read(struct raw *r, u32 position, unsigned int offset, u32 length)
+{
+	raw_words(r, 2, 1, position);
+	raw_segment(r, offset, length);
+}
+EXPORT_SYMBOL_GPL(raw_read);
+
+/* Add the RPC message of a NULL call of NFS version 4. */
+void raw_call(struct raw *r)
+{
+	raw_words(r, RAW_CALL, r->xid, 0, 2, 100003, 4, 0, 0, 0, 0, 0);
+}
+EXPORT_SYMBOL_GPL(raw_call);
+
+/* Add three lists that are empty. */
+void raw_no_lists(struct raw *r)
+{
+	raw_words(r, 3, 0, 0, 0);
+}
+EXPORT_SYMBOL_GPL(raw_no_lists);
+
+/* Build a NULL call. */
+void raw_null(struct raw *r)
+{
+	raw_begin(r, 32, RDMA_MSG);
+	raw_no_lists(r);
+	raw_call(r);
+}
+EXPORT_SYMBOL_GPL(raw_null);
+
+/* Write the RPC message of a NULL call at @offset of r->data; return its length. */
+unsigned int raw_put_call(struct raw *r, unsigned int offset)
+{
+	unsigned int n = r->n;
+
+	raw_call(r);
+	memcpy(r->data->va + offset, &r->m[n], RAW_CALL * sizeof(__be32));
+	r->n = n;
+	return RAW_CALL * sizeof(__be32);
+}
+EXPORT_SYMBOL_GPL(raw_put_call);
+
+MODULE_DESCRIPTION("What the suites of kdapl_svcrdma.ko share");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * KUnit suite of kdapl_svcrdma.ko: credits, and clients that do not keep to them.
+ */
+#include <linux/module.h>
+#include "raw.h"
+
+/* As many calls as anybody sends at once */
+#define BURST	RAW_SENDS
+
+static u32 granted(struct raw *r)
+{
+	return be32_to_cpu(r->got[2]);
+}
+
+/* A grant never exceeds what the client asks for, nor what is reserved for it. */
+static void credit_is_backed(struct kunit *test)
+{
+	struct raw *r = raw_connect(test);
+	u32 asked;
+
+	for (asked = 0; asked < 300; asked = asked * 2 + 1) {
+		raw_null(r);
+		r->m[2] = cpu_to_be32(asked);
+		KUNIT_ASSERT_TRUE(test, raw_send(r));
+		raw_expect_reply(r);
+		KUNIT_EXPECT_GE(test, granted(r), 1);
+		KUNIT_EXPECT_LE(test, granted(r), max(asked, 1U));
+		/* Two are for answers to callbacks. */
+		KUNIT_EXPECT_LE(test, granted(r) + 2, raw_adapter(r->s, "reserved"));
+		KUNIT_EXPECT_GE(test, raw_adapter(r->s, "buffers"),
+				raw_adapter(r->s, "reserved"));
+	}
+}
+
+struct wider {
+	struct raw *r;
+	u32 before;
+};
+
+/* Send a burst, and see whether the window is wider. */
+static bool is_wider(void *data)
+{
+	struct wider *w = data;
+	unsigned int i;
+
+	for (i = 0; i < BURST; i++) {
+		raw_null(w->r);
+		if (!raw_send(w->r))
+			return false;
+	}
+	for (i = 0; i < BURST; i++)
+		if (!raw_receive(w->r, KD_TIMEOUT_MS))
+			return false;
+	return granted(w->r) > w->before;
+}
+
+/* A client that uses all of its window gets a wider one. */
+static void credit_grows(struct kunit *test)
+{
+	struct wider w = { .r = raw_connect(test) };
+
+	raw_expect_alive(w.r);
+	w.before = granted(w.r);
+	KUNIT_EXPECT_LE(test, w.before, BURST);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_wider, &w, KD_TIMEOUT_MS));
+}
+
+/* Post Sends of the same message until the connection ends, at most @most. */
+static void flood(struct raw *r, unsigned int most)
+{
+	DAT_LMR_TRIPLET seg = kd_seg(r->s->buf, 0, r->n * sizeof(__be32));
+	unsigned int i;
+
+	memcpy(r->s->buf->va, r->m, seg.segment_length);
+	for (i = 0; i < most; i++)
+		if (dat_ep_post_send(r->s->ep, 1, &seg, kd_cookie(i),
+				     DAT_COMPLETION_SUPPRESS_FLAG) != DAT_SUCCESS)
+			return;
+}
+
+/*
+ * A client that posts no receives, and calls all the same: its replies find no place, and it is
+ * disconnected; nobody else notices, and no thread waits for it.
+ */
+static void credit_ignored(struct kunit *test)
+{
+	struct raw *other = raw_connect(test), *r[5];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(r); i++) {
+		r[i] = raw_new(test, 0);
+		KUNIT_ASSERT_TRUE(test, raw_start(r[i]));
+		raw_null(r[i]);
+		flood(r[i], 60);
+		raw_expect_alive(other);
+	}
+	for (i = 0; i < ARRAY_SIZE(r); i++)
+		KUNIT_EXPECT_TRUE_MSG(test, raw_is_down(r[i], KD_TIMEOUT_MS),
+				      "the server goes on with it");
+	raw_expect_alive(other);
+}
+
+/* What ended gives back what was reserved for it. */
+static void credit_returns(struct kunit *test)
+{
+	struct raw *other = raw_connect(test), *r;
+	long reserved;
+	unsigned int i;
+
+	raw_expect_alive(other);
+	reserved = raw_adapter(other->s, "reserved");
+	for (i = 0; i < 8; i++) {
+		r = raw_connect(test);
+		raw_expect_alive(r);
+		raw_close(r);
+	}
+	for (i = 0; i < 100 && raw_adapter(other->s, "connections") > 1; i++)
+		raw_expect_alive(other);
+	KUNIT_EXPECT_LE(test, raw_adapter(other->s, "reserved"), 2 * reserved);
+}
+
+static struct kunit_case svcrdma_cases[] = {
+	KUNIT_CASE_PARAM(credit_is_backed, kd_gen_ia),
+	KUNIT_CASE_PARAM(credit_grows, kd_gen_ia),
+	KUNIT_CASE_PARAM(credit_ignored, kd_gen_ia),
+	KUNIT_CASE_PARAM(credit_returns, kd_gen_ia),
+	{}
+};
+
+KD_SUITE("kdapl-svcrdma-credit", svcrdma_cases, "kdapl_svcrdma.ko: credits of RPC-over-RDMA",
+	 .init = raw_init, .suite_init = raw_server_up, .suite_exit = raw_server_down);

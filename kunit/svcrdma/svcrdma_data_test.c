@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * KUnit suite of kdapl_svcrdma.ko: data in chunks. NFS version 4.0 by hand: COMPOUNDs that read
+ * and write a file, and list a directory, of an export that anybody may use.
+ */
+#include <linux/module.h>
+#include "raw.h"
+#include "shell.h"
+
+#define EXPORT	"/tmp/raw-export"
+#define SIZE	SZ_128K
+/* Where in r->data the server writes to, and reads from */
+#define SINK	0
+#define SOURCE	SZ_128K
+
+enum {
+	OP_LOOKUP = 15, OP_PUTROOTFH = 24, OP_READ = 25, OP_READDIR = 26, OP_WRITE = 38,
+};
+
+/* ---- The export ----------------------------------------------------------------- */
+
+static int data_up(struct kunit_suite *suite)
+{
+	int err = raw_server_up(suite);
+
+	if (err)
+		return err;
+	return shell("[ -e /proc/fs/nfsd/threads ] || exit 0\n"
+		     "set -e\n"
+		     "mkdir -p " EXPORT "/dir\n"
+		     "mountpoint -q " EXPORT " || mount -t tmpfs raw " EXPORT "\n"
+		     "mkdir -p " EXPORT "/dir\n"
+		     "cd " EXPORT "/dir\n"
+		     "for n in `seq 300`; do : >a-name-that-is-neither-short-nor-long-$n; done\n"
+		     "head -c 131072 /dev/zero >../f\n"
+		     "chmod 666 ../f\n"
+		     "t=$((`date +%s` + 360000))\n"
+		     "c=/proc/net/rpc\n"
+		     "for a in 10.8.0.1 10.9.0.1 10.10.0.1 10.11.0.1; do\n"
+		     "echo nfsd $a $t dom >$c/auth.unix.ip/channel\n"
+		     "done\n"
+		     "printf 'dom 1 \\\\x00000000 %s " EXPORT "\\n' $t >$c/nfsd.fh/channel\n"
+		     "echo dom " EXPORT " $t 9216 65534 65534 0 >$c/nfsd.export/channel\n") ?
+	       -EIO : 0;
+}
+
+static void data_down(struct kunit_suite *suite)
+{
+	raw_server_down(suite);
+	shell("echo 1 >/proc/net/rpc/nfsd.export/flush\n"
+	      "echo 1 >/proc/net/rpc/nfsd.fh/flush\n"
+	      "! mountpoint -q " EXPORT " || umount " EXPORT);
+}
+
+/* ---- Messages ------------------------------------------------------------------- */
+
+/* Add the beginning of a COMPOUND of @ops operations, the first of which is PUTROOTFH. */
+static void compound(struct raw *r, unsigned int ops)
+{
+	raw_words(r, RAW_CALL, r->xid, 0, 2, 100003, 4, 1, 0, 0, 0, 0);
+	raw_words(r, 4, 0, 0, ops, OP_PUTROOTFH);
+}
+
+static void lookup_f(struct raw *r)
+{
+	raw_words(r, 3, OP_LOOKUP, 1, 'f' << 24);
+}
+
+/* Add what reads @length bytes from @offset on. */
+static void read_f(struct raw *r, u32 offset, u32 length)
+{
+	compound(r, 3);
+	lookup_f(r);
+	raw_words(r, 8, OP_READ, 0, 0, 0, 0, 0, offset, length);
+}
+
+/* The words of a header alone, without chunks, and of a reply up to the status of the COMPOUND */
+#define HEADER	(RPCRDMA_HDRLEN_MIN / 4)
+
+/* Write @length bytes, in a chunk of two segments; return false if the server refuses. */
+static bool write_f(struct raw *r, u32 offset, u32 length)
+{
+	unsigned int at, position, n;
+	u32 half = length / 3;
+
+	/* The position is that of the data in the RPC message: build that first. */
+	r->n = 0;
+	++r->xid;
+	compound(r, 3);
+	lookup_f(r);
+	raw_words(r, 9, OP_WRITE, 0, 0, 0, 0, 0, offset, 2, length);
+	n = r->n;
+	position = n * 4;
+	memmove(r->m + 20, r->m, n * 4);
+	r->n = 0;
+	--r->xid;
+	raw_begin(r, 32, RDMA_MSG);
+	raw_read(r, position, SOURCE, half);
+	raw_read(r, position, SOURCE + half, length - half);
+	raw_no_lists(r);
+	at = r->n;
+	memmove(r->m + at, r->m + 20, n * 4);
+	r->n = at + n;
+	if (!raw_send(r) || !raw_receive(r, KD_TIMEOUT_MS))
+		return false;
+	return be32_to_cpu(r->got[3]) == RDMA_MSG && !r->got[HEADER + 6];
+}
+
+static bool is_grace_over(void *r)
+{
+	return write_f(r, 0, 4);
+}
+
+/* Connect, and wait until the server lets files be written: it has a grace period at first. */
+static struct raw *data_connect(struct kunit *test)
+{
+	struct raw *r = raw_connect(test);
+
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_grace_over, r, KD_TIMEOUT_MS));
+	return r;
+}
+
+/* ---- Cases ---------------------------------------------------------------------- */
+
+/* Data of all lengths comes back as it was written, in as many segments as there are. */
+static void data_round_trip(struct kunit *test)
+{
+	static const u32 lengths[] = { 1, 3, 4, 4095, 4096, 4097, 65535, 65536, 100001, SIZE };
+	struct raw *r = data_connect(test);
+	unsigned int i;
+	u32 length;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		length = lengths[i];
+		kd_fill(r->data->va + SOURCE, length, i);
+		KUNIT_ASSERT_TRUE_MSG(test, write_f(r, 0, length), "%u bytes", length);
+		memset(r->data->va + SINK, 0, SIZE);
+		raw_begin(r, 32, RDMA_MSG);
+		raw_words(r, 3, 0, 1, 3);
+		raw_segment(r, SINK, length / 2);
+		raw_segment(r, SINK + length / 2, length - length / 2);
+		/* Padding, or more room than there is data */
+		raw_segment(r, SINK + length, 4);
+		raw_words(r, 2, 0, 0);
+		read_f(r, 0, length);
+		KUNIT_ASSERT_TRUE(test, raw_send(r));
+		KUNIT_ASSERT_TRUE(test, raw_receive(r, KD_TIMEOUT_MS));
+		KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[3]), RDMA_MSG);
+		KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[8]), length / 2);
+		KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[12]), length - length / 2);
+		KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[16]), 0);
+		KUNIT_EXPECT_TRUE_MSG(test, kd_has_pattern(r->data->va + SINK, length, i),
+				      "%u bytes are others", length);
+		KUNIT_EXPECT_EQ(test, *(u32 *)(r->data->va + SINK + ALIGN(length, 4)), 0);
+	}
+}
+
+/* Without a chunk the data is in the message, if it fits there. */
+static void data_inline(struct kunit *test)
+{
+	struct raw *r = data_connect(test);
+
+	kd_fill(r->data->va + SOURCE, 1000, 5);
+	KUNIT_ASSERT_TRUE(test, write_f(r, 0, 1000));
+	raw_begin(r, 32, RDMA_MSG);
+	raw_no_lists(r);
+	read_f(r, 0, 1000);
+	KUNIT_ASSERT_TRUE(test, raw_send(r));
+	KUNIT_ASSERT_TRUE(test, raw_receive(r, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_EQ(test, be32_to_cpu(r->got[3]), RDMA_MSG);
+	KUNIT_ASSERT_GE(test, r->got_length, 1000);
+	KUNIT_EXPECT_TRUE(test, kd_has_pattern((void *)r->got + r->got_length - 1000, 1000, 5));
+	raw_begin(r, 32, RDMA_MSG);
+	raw_no_lists(r);
+	read_f(r, 0, 8000);
+	KUNIT_ASSERT_TRUE(test, raw_send(r));
+	raw_expect_error(r, ERR_CHUNK);
+	raw_expect_alive(r);
+}
+
+/* A Write chunk that is too short for the data is not written beyond. */
+static void data_chunk_too_short(struct kunit *test)
+{
+	struct raw *r = data_connect(test);
+
+	memset(r->data->va + SINK, 0x5a, SIZE);
+	raw_begin(r, 32, RDMA_MSG);
+	raw_words(r, 3, 0, 1, 1);
+	raw_segment(r, SINK, 4096);
+	raw_words(r, 2, 0, 0);
+	read_f(r, 0, 8192);
+	KUNIT_ASSERT_TRUE(test, raw_send(r));
+	KUNIT_ASSERT_TRUE(test, raw_receive(r, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, *(u32 *)(r->data->va + SINK + 4096), 0x5a5a5a5aU);
+	raw_expect_alive(r);
+}
+
+static void readdir_all(struct raw *r, u32 reply)
+{
+	raw_begin(r, 32, RDMA_MSG);
+	raw_words(r, 2, 0, 0);
+	if (reply) {
+		raw_words(r, 2, 1, 2);
+		raw_segment(r, SINK, 4096);
+		raw_segment(r, SINK + 4096, reply - 4096);
+	} else {
+		raw_word(r, 0);
+	}
+	compound(r, 3);
+	raw_words(r, 3, OP_LOOKUP, 3, 'd' << 24 | 'i' << 16 | 'r' << 8);
+	raw_words(r, 8, OP_READDIR, 0, 0, 0, 0, 32768, 32768, 0);
+	raw_send(r);
+}
+
+/* A reply that is too long for a message goes to the Reply chunk, or is refused. */
+static void data_reply_chunk(struct kunit *test)
+{
+	struct raw *r = data_connect(test);
+	__be32 *rpc = r->data->va + SINK;
+	u32 first, second;
+
+	readdir_all(r, SIZE);
+	KUNIT_ASSERT_TRUE(test, raw_receive(r, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_EQ(test, be32_to_cpu(r->got[3]), RDMA_NOMSG);
+	KUNIT_EXPECT_EQ(test, r->got_length, 4 * (6 + 2 + 8));
+	first = be32_to_cpu(r->got[9]);
+	second = be32_to_cpu(r->got[13]);
+	KUNIT_EXPECT_EQ(test, first, 4096);
+	KUNIT_EXPECT_GT(test, second, 4096);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(rpc[0]), r->xid);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(rpc[1]), 1);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(rpc[6]), 0);
+	readdir_all(r, 8192);
+	raw_expect_error(r, ERR_CHUNK);
+	readdir_all(r, 0);
+	raw_expect_error(r, ERR_CHUNK);
+	raw_expect_alive(r);
+}
+
+/* Memory that is not there ends the connection of who names it, and no other. */
+static void data_bad_sink(struct kunit *test)
+{
+	struct raw *r = data_connect(test), *other = raw_connect(test);
+
+	raw_begin(r, 32, RDMA_MSG);
+	raw_words(r, 3, 0, 1, 1);
+	raw_words(r, 4, 0xdeadbeef, 8192, 0, 0);
+	raw_words(r, 2, 0, 0);
+	read_f(r, 0, 8192);
+	KUNIT_ASSERT_TRUE(test, raw_send(r));
+	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+	raw_expect_alive(other);
+}
+
+static struct kunit_case svcrdma_cases[] = {
+	KUNIT_CASE_PARAM(data_round_trip, kd_gen_ia),
+	KUNIT_CASE_PARAM(data_inline, kd_gen_ia),
+	KUNIT_CASE_PARAM(data_chunk_too_short, kd_gen_ia),
+	KUNIT_CASE_PARAM(data_reply_chunk, kd_gen_ia),
+	KUNIT_CASE_PARAM(data_bad_sink, kd_gen_ia),
+	{}
+};
+
+KD_SUITE("kdapl-svcrdma-data", svcrdma_cases, "kdapl_svcrdma.ko: data in chunks",
+	 .init = raw_init, .suite_init = data_up, .suite_exit = data_down);
