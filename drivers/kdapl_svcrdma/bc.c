@@ -228,6 +228,8 @@ static struct xprt_class ks_bc_class = {
 	.owner = THIS_MODULE,
 	.ident = KS_BC_IDENT,
 	.setup = ks_bc_setup,
+	/* The list ends with an empty name. */
+	.netid = { "" },
 };
 
 int ks_bc_start(void)

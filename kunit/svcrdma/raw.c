@@ -109,7 +109,7 @@ struct raw *raw_new(struct kunit *test, u64 recvs)
 	attr.max_rdma_read_in = 4;
 	r->s = kd_open_param(test);
 	kd_setup(r->s, &opts);
-	r->data = kd_buf_alloc(r->s, SZ_256K);
+	r->data = kd_buf_alloc(r->s, SZ_512K);
 	r->broken = raw_adapter(r->s, "broken");
 	r->xid = 0x1000;
 	r->cm = (struct rpcrdma_connect_private) {

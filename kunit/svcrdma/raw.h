@@ -9,6 +9,7 @@
 #ifndef KDAPL_SVCRDMA_RAW_H
 #define KDAPL_SVCRDMA_RAW_H
 
+#include <linux/sunrpc/xdr.h>
 #include <linux/sunrpc/rpc_rdma.h>
 #include <dat/kdat_linux.h>
 #include "fixture.h"

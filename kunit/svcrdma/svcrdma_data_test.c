@@ -11,7 +11,7 @@
 #define SIZE	SZ_128K
 /* Where in r->data the server writes to, and reads from */
 #define SINK	0
-#define SOURCE	SZ_128K
+#define SOURCE	SZ_256K
 
 enum {
 	OP_LOOKUP = 15, OP_PUTROOTFH = 24, OP_READ = 25, OP_READDIR = 26, OP_WRITE = 38,
@@ -134,7 +134,7 @@ static void data_round_trip(struct kunit *test)
 		length = lengths[i];
 		kd_fill(r->data->va + SOURCE, length, i);
 		KUNIT_ASSERT_TRUE_MSG(test, write_f(r, 0, length), "%u bytes", length);
-		memset(r->data->va + SINK, 0, SIZE);
+		memset(r->data->va + SINK, 0, SIZE + 8);
 		raw_begin(r, 32, RDMA_MSG);
 		raw_words(r, 3, 0, 1, 3);
 		raw_segment(r, SINK, length / 2);
