@@ -66,6 +66,37 @@ static void credit_grows(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_wider, &w, KD_TIMEOUT_MS));
 }
 
+/* Send one call, and see whether the window is narrower. */
+static bool is_narrower(void *data)
+{
+	struct wider *w = data;
+
+	raw_null(w->r);
+	return raw_send(w->r) && raw_receive(w->r, KD_TIMEOUT_MS) && granted(w->r) < w->before;
+}
+
+static bool is_given_back(void *data)
+{
+	struct wider *w = data;
+
+	return raw_adapter(w->r->s, "reserved") < w->before;
+}
+
+/* A client that uses little of its window gets a narrower one, and later its buffers go back. */
+static void credit_shrinks(struct kunit *test)
+{
+	struct wider w = { .r = raw_connect(test) };
+
+	raw_expect_alive(w.r);
+	w.before = granted(w.r);
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_wider, &w, KD_TIMEOUT_MS));
+	w.before = granted(w.r);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_narrower, &w, KD_TIMEOUT_MS));
+	w.before = raw_adapter(w.r->s, "reserved");
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_given_back, &w, KD_TIMEOUT_MS));
+	raw_expect_alive(w.r);
+}
+
 /* Post Sends of the same message until the connection ends, at most @most. */
 static void flood(struct raw *r, unsigned int most)
 {
@@ -101,28 +132,35 @@ static void credit_ignored(struct kunit *test)
 	raw_expect_alive(other);
 }
 
+static bool is_alone(void *side)
+{
+	return raw_adapter(side, "connections") == 1;
+}
+
 /* What ended gives back what was reserved for it. */
 static void credit_returns(struct kunit *test)
 {
 	struct raw *other = raw_connect(test), *r;
-	long reserved;
 	unsigned int i;
+	long reserved;
 
 	raw_expect_alive(other);
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_alone, other->s, KD_TIMEOUT_MS));
 	reserved = raw_adapter(other->s, "reserved");
 	for (i = 0; i < 8; i++) {
 		r = raw_connect(test);
 		raw_expect_alive(r);
+		KUNIT_EXPECT_GT(test, raw_adapter(other->s, "reserved"), reserved);
 		raw_close(r);
+		KUNIT_ASSERT_TRUE(test, kd_wait_until(is_alone, other->s, KD_TIMEOUT_MS));
 	}
-	for (i = 0; i < 100 && raw_adapter(other->s, "connections") > 1; i++)
-		raw_expect_alive(other);
-	KUNIT_EXPECT_LE(test, raw_adapter(other->s, "reserved"), 2 * reserved);
+	KUNIT_EXPECT_EQ(test, raw_adapter(other->s, "reserved"), reserved);
 }
 
 static struct kunit_case svcrdma_cases[] = {
 	KUNIT_CASE_PARAM(credit_is_backed, kd_gen_ia),
 	KUNIT_CASE_PARAM(credit_grows, kd_gen_ia),
+	KUNIT_CASE_PARAM(credit_shrinks, kd_gen_ia),
 	KUNIT_CASE_PARAM(credit_ignored, kd_gen_ia),
 	KUNIT_CASE_PARAM(credit_returns, kd_gen_ia),
 	{}
