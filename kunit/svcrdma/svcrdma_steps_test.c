@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * KUnit suite of kdapl_svcrdma.ko: clients that go at every step, and come in crowds.
+ */
+#include <linux/module.h>
+#include "raw.h"
+#include "shell.h"
+
+#define ROUNDS	8
+
+/* What a client has done when it goes */
+enum step {
+	CONNECTED,
+	CALLED,
+	MANY_CALLS,
+	READ_LIST,
+	BAD_KEY,
+	NO_RECEIVES,
+	STEPS,
+};
+
+static void send_null(struct raw *r)
+{
+	raw_null(r);
+	raw_send(r);
+}
+
+static void send_read_list(struct raw *r, u32 key)
+{
+	raw_begin(r, 32, RDMA_MSG);
+	raw_words(r, 6, 1, RAW_CALL * 4, key, SZ_64K, 0, 0);
+	raw_no_lists(r);
+	raw_call(r);
+	raw_send(r);
+}
+
+static void take_step(struct raw *r, enum step step)
+{
+	unsigned int i;
+
+	switch (step) {
+	case CALLED:
+	case NO_RECEIVES:
+		send_null(r);
+		break;
+	case MANY_CALLS:
+		for (i = 0; i < RAW_SENDS; i++)
+			send_null(r);
+		break;
+	case READ_LIST:
+		raw_begin(r, 32, RDMA_MSG);
+		raw_read(r, RAW_CALL * 4, 0, SZ_128K);
+		raw_no_lists(r);
+		raw_call(r);
+		raw_send(r);
+		break;
+	case BAD_KEY:
+		send_read_list(r, 0xdeadbeef);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool is_alone(void *side)
+{
+	return raw_adapter(side, "connections") == 1;
+}
+
+/* A client that goes at any step leaves nothing behind, and the others are served. */
+static void steps_client_goes(struct kunit *test)
+{
+	struct raw *other = raw_connect(test), *r;
+	unsigned int i, step;
+
+	for (i = 0; i < ROUNDS; i++) {
+		for (step = 0; step < STEPS; step++) {
+			r = raw_new(test, step == NO_RECEIVES ? 0 : RAW_RECVS);
+			KUNIT_ASSERT_TRUE(test, raw_start(r));
+			take_step(r, step);
+			raw_close(r);
+		}
+		raw_expect_alive(other);
+	}
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_alone, other->s, KD_TIMEOUT_MS));
+}
+
+/* nfsd ends, and begins anew, while clients are there. */
+static void steps_server_goes(struct kunit *test)
+{
+	struct raw *r[3];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(r); i++) {
+		r[i] = raw_connect(test);
+		raw_expect_alive(r[i]);
+	}
+	send_null(r[0]);
+	KUNIT_ASSERT_EQ(test, 0, shell("echo 0 >/proc/fs/nfsd/threads"));
+	for (i = 0; i < ARRAY_SIZE(r); i++)
+		KUNIT_EXPECT_TRUE(test, raw_is_down(r[i], KD_TIMEOUT_MS));
+	KUNIT_ASSERT_EQ(test, 0, shell("echo kdapl 20059 >/proc/fs/nfsd/portlist &&"
+				       "echo 3 >/proc/fs/nfsd/threads"));
+	raw_expect_alive(raw_connect(test));
+}
+
+/* A port that is in use is refused; another one is a listener of its own, for each family. */
+static void steps_listeners(struct kunit *test)
+{
+	KUNIT_EXPECT_NE(test, 0, shell("echo kdapl 20059 >/proc/fs/nfsd/portlist"));
+	KUNIT_EXPECT_EQ(test, 0, shell("echo kdapl 20061 >/proc/fs/nfsd/portlist"));
+	KUNIT_EXPECT_EQ(test, 0, shell("[ `grep -c ^kdapl /proc/fs/nfsd/portlist` = 4 ]"));
+}
+
+static struct kunit_case svcrdma_cases[] = {
+	KUNIT_CASE_PARAM(steps_client_goes, kd_gen_ia),
+	KUNIT_CASE_PARAM(steps_server_goes, kd_gen_ia),
+	KUNIT_CASE(steps_listeners),
+	{}
+};
+
+KD_SUITE("kdapl-svcrdma-steps", svcrdma_cases, "kdapl_svcrdma.ko: clients that come and go",
+	 .init = raw_init, .suite_init = raw_server_up, .suite_exit = raw_server_down);
