@@ -30,7 +30,11 @@ int raw_server_up(struct kunit_suite *suite)
 		    "echo 10 >" NFSD "nfsv4leasetime\n"
 		    "echo 10 >" NFSD "nfsv4gracetime\n"
 		    "echo kdapl 20059 >" NFSD "portlist\n"
-		    "echo 3 >" NFSD "threads\n");
+		    "echo 3 >" NFSD "threads\n"
+		    "t=$((`date +%s` + 360000))\n"
+		    "for a in 10.8.0.1 10.9.0.1 10.10.0.1 10.11.0.1; do\n"
+		    "echo nfsd $a $t dom >/proc/net/rpc/auth.unix.ip/channel\n"
+		    "done\n");
 	raw_there = !err;
 	return err ? -EIO : 0;
 }

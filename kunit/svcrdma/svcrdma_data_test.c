@@ -36,9 +36,6 @@ static int data_up(struct kunit_suite *suite)
 		     "chmod 666 ../f\n"
 		     "t=$((`date +%s` + 360000))\n"
 		     "c=/proc/net/rpc\n"
-		     "for a in 10.8.0.1 10.9.0.1 10.10.0.1 10.11.0.1; do\n"
-		     "echo nfsd $a $t dom >$c/auth.unix.ip/channel\n"
-		     "done\n"
 		     "printf 'dom 1 \\\\x00000000 %s " EXPORT "\\n' $t >$c/nfsd.fh/channel\n"
 		     "echo dom " EXPORT " $t 9216 65534 65534 0 >$c/nfsd.export/channel\n") ?
 	       -EIO : 0;
