@@ -25,7 +25,7 @@ int raw_server_up(struct kunit_suite *suite)
 	/* Version 3 would need rpcbind. */
 	err = shell("set -e\n"
 		    "insmod " KO "\n"
-		    "mountpoint -q " NFSD " || mount -t nfsd nfsd " NFSD "\n"
+		    "mountpoint -q " NFSD " || mount -t nfsd none " NFSD "\n"
 		    "echo -2 -3 +4 +4.1 +4.2 >" NFSD "versions\n"
 		    "echo 10 >" NFSD "nfsv4leasetime\n"
 		    "echo 10 >" NFSD "nfsv4gracetime\n"

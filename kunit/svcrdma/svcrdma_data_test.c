@@ -249,12 +249,82 @@ static void data_bad_sink(struct kunit *test)
 	raw_expect_alive(other);
 }
 
+#define BOUND	1000
+
+/* Have @lmr be the memory where the server writes to; return its key. */
+static DAT_RMR_CONTEXT bind(struct raw *r, DAT_LMR_HANDLE lmr)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = r->data->va };
+	DAT_RMR_CONTEXT rmr_context;
+	DAT_LMR_CONTEXT context;
+	DAT_EVENT event;
+
+	KD_ASSERT_OK(r->s->test,
+		     dat_lmr_fmr(lmr, DAT_MEM_TYPE_VIRTUAL, region, 1,
+				 DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
+				 DAT_VA_TYPE_VA, r->s->ep, kd_cookie(BOUND),
+				 DAT_COMPLETION_DEFAULT_FLAG, &context, &rmr_context));
+	do
+		KUNIT_ASSERT_TRUE(r->s->test, kd_wait_event(r->s->req_evd, &event, KD_TIMEOUT_MS));
+	while (event.event_data.dto_completion_event_data.user_cookie.as_64 != BOUND);
+	return rmr_context;
+}
+
+/* Send a call that names @key, and @other behind it; return how the reply has come. */
+static DAT_DTOS call_with_keys(struct raw *r, u32 key, u32 other)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	DAT_EVENT event;
+
+	raw_begin(r, 32, RDMA_MSG);
+	raw_words(r, 4, 0, 0, 1, 2);
+	raw_words(r, 4, key, 16, 0, 0);
+	raw_words(r, 4, other, 16, 0, 0);
+	raw_call(r);
+	KUNIT_ASSERT_TRUE(r->s->test, raw_send(r));
+	KUNIT_ASSERT_TRUE(r->s->test, kd_wait_event(r->s->recv_evd, &event, KD_TIMEOUT_MS));
+	dto = &event.event_data.dto_completion_event_data;
+	KUNIT_ASSERT_EQ(r->s->test, dto->status, DAT_DTO_SUCCESS);
+	raw_post(r, dto->user_cookie.as_64);
+	if (dto->operation == DAT_DTO_RECEIVE_WITH_INVALIDATE)
+		KUNIT_EXPECT_EQ(r->s->test, dto->rmr_context, key);
+	return dto->operation;
+}
+
+/*
+ * The key of a call is invalid with the reply if the client has offered that when it connected,
+ * and if there is no other key in the call.
+ */
+static void data_key_is_invalidated(struct kunit *test)
+{
+	struct raw *r = raw_new(test, RAW_RECVS), *other = raw_connect(test);
+	DAT_RMR_CONTEXT key;
+	DAT_LMR_HANDLE lmr;
+
+	r->cm.cp_flags = RPCRDMA_CMP_F_SND_W_INV_OK;
+	KUNIT_ASSERT_TRUE(test, raw_start(r));
+	KD_ASSERT_OK(test, dat_lmr_allocate(r->s->ia, r->s->pz, 1, DAT_LMR_SCOPE_PZ, &lmr));
+	key = bind(r, lmr);
+	KUNIT_EXPECT_EQ(test, (int)call_with_keys(r, key, key ^ 0x100), (int)DAT_DTO_RECEIVE);
+	KUNIT_EXPECT_EQ(test, (int)call_with_keys(r, key, key),
+			(int)DAT_DTO_RECEIVE_WITH_INVALIDATE);
+	/* It can be bound again. */
+	KUNIT_EXPECT_NE(test, bind(r, lmr), key);
+	KUNIT_EXPECT_EQ(test, (int)call_with_keys(other, key, key), (int)DAT_DTO_RECEIVE);
+	raw_expect_alive(r);
+	dat_ep_disconnect(r->s->ep, DAT_CLOSE_ABRUPT_FLAG);
+	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+	KD_EXPECT_OK(test, dat_lmr_free(lmr));
+	raw_close(r);
+}
+
 static struct kunit_case svcrdma_cases[] = {
 	KUNIT_CASE_PARAM(data_round_trip, kd_gen_ia),
 	KUNIT_CASE_PARAM(data_inline, kd_gen_ia),
 	KUNIT_CASE_PARAM(data_chunk_too_short, kd_gen_ia),
 	KUNIT_CASE_PARAM(data_reply_chunk, kd_gen_ia),
 	KUNIT_CASE_PARAM(data_bad_sink, kd_gen_ia),
+	KUNIT_CASE_PARAM(data_key_is_invalidated, kd_gen_ia),
 	{}
 };
 
