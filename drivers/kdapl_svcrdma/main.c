@@ -18,7 +18,20 @@ static void ks_kill_temp_xprt(struct svc_xprt *xprt)
 {
 }
 
+#ifdef KDAPL_HAVE_XPO_SECURE_PORT
+/* There are no low ports. */
+static void ks_secure_port(struct svc_rqst *rqstp)
+{
+	set_bit(RQ_SECURE, &rqstp->rq_flags);
+}
+
+# define KS_SECURE_PORT	.xpo_secure_port = ks_secure_port,
+#else
+# define KS_SECURE_PORT
+#endif
+
 #define KS_OPS(create)						\
+	KS_SECURE_PORT						\
 	.xpo_create = (create),					\
 	.xpo_accept = ks_accept,				\
 	.xpo_has_wspace = ks_has_wspace,			\
