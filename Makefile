@@ -65,6 +65,7 @@ help:
 	@echo '  make bench          kDAPL beside raw verbs; COUNT=1 counts instructions'
 	@echo '  make bench-blk      the block device beside NVMe over RDMA'
 	@echo '  make bench-iser     iSER targets of LIO: kdapl_isert beside ib_isert'
+	@echo '  make bench-nfs      the NFS server over RDMA: kdapl_svcrdma beside that of rpcrdma'
 	@echo '  make bench-fair     its honest clients beside flooding ones; makes a plot'
 	@echo
 	@echo 'Sources:'
@@ -162,7 +163,7 @@ dkms-files:
 
 commands := check check-arch check-blk check-boot check-commands check-iser check-kernels \
 	check-nfs check-package check-races check-scale check-two-hosts check-vm bench bench-blk bench-fair \
-	bench-iser coverage demo dist docs fuzz fuzz-bounds lint litmus soak
+	bench-iser bench-nfs coverage demo dist docs fuzz fuzz-bounds lint litmus soak
 .PHONY: $(commands)
 $(commands):
 	@scripts/$@
