@@ -53,6 +53,42 @@ void raw_server_down(struct kunit_suite *suite)
 }
 EXPORT_SYMBOL_GPL(raw_server_down);
 
+/* ---- An export with a file f and a directory dir -------------------------------- */
+
+#define EXPORT	RAW_EXPORT
+
+int raw_export_up(struct kunit_suite *suite)
+{
+	int err = raw_server_up(suite);
+
+	if (err)
+		return err;
+	return shell("[ -e /proc/fs/nfsd/threads ] || exit 0\n"
+		     "set -e\n"
+		     "mkdir -p " EXPORT "/dir\n"
+		     "mountpoint -q " EXPORT " || mount -t tmpfs raw " EXPORT "\n"
+		     "mkdir -p " EXPORT "/dir\n"
+		     "cd " EXPORT "/dir\n"
+		     "for n in `seq 300`; do : >a-name-that-is-neither-short-nor-long-$n; done\n"
+		     "head -c 131072 /dev/zero >../f\n"
+		     "chmod 666 ../f\n"
+		     "t=$((`date +%s` + 360000))\n"
+		     "c=/proc/net/rpc\n"
+		     "printf 'dom 1 \\\\x00000000 %s " EXPORT "\\n' $t >$c/nfsd.fh/channel\n"
+		     "echo dom " EXPORT " $t 9216 65534 65534 0 >$c/nfsd.export/channel\n") ?
+	       -EIO : 0;
+}
+EXPORT_SYMBOL_GPL(raw_export_up);
+
+void raw_export_down(struct kunit_suite *suite)
+{
+	raw_server_down(suite);
+	shell("echo 1 >/proc/net/rpc/nfsd.export/flush\n"
+	      "echo 1 >/proc/net/rpc/nfsd.fh/flush\n"
+	      "! mountpoint -q " EXPORT " || umount -l " EXPORT);
+}
+EXPORT_SYMBOL_GPL(raw_export_down);
+
 int raw_init(struct kunit *test)
 {
 	if (!raw_there)

@@ -15,6 +15,7 @@
 #include "fixture.h"
 
 #define RAW_PORT	20059
+#define RAW_EXPORT	"/tmp/raw-export"
 #define RAW_SENDS	4
 #define RAW_RECVS	8
 #define RAW_LENGTH	SZ_4K
@@ -49,6 +50,8 @@ struct raw {
 
 int raw_server_up(struct kunit_suite *suite);
 void raw_server_down(struct kunit_suite *suite);
+int raw_export_up(struct kunit_suite *suite);
+void raw_export_down(struct kunit_suite *suite);
 int raw_init(struct kunit *test);
 long raw_adapter(struct kd_side *s, const char *name);
 struct raw *raw_new(struct kunit *test, u64 recvs);

@@ -5,9 +5,7 @@
  */
 #include <linux/module.h>
 #include "raw.h"
-#include "shell.h"
 
-#define EXPORT	"/tmp/raw-export"
 #define SIZE	SZ_128K
 /* Where in r->data the server writes to, and reads from */
 #define SINK	0
@@ -16,38 +14,6 @@
 enum {
 	OP_LOOKUP = 15, OP_PUTROOTFH = 24, OP_READ = 25, OP_READDIR = 26, OP_WRITE = 38,
 };
-
-/* ---- The export ----------------------------------------------------------------- */
-
-static int data_up(struct kunit_suite *suite)
-{
-	int err = raw_server_up(suite);
-
-	if (err)
-		return err;
-	return shell("[ -e /proc/fs/nfsd/threads ] || exit 0\n"
-		     "set -e\n"
-		     "mkdir -p " EXPORT "/dir\n"
-		     "mountpoint -q " EXPORT " || mount -t tmpfs raw " EXPORT "\n"
-		     "mkdir -p " EXPORT "/dir\n"
-		     "cd " EXPORT "/dir\n"
-		     "for n in `seq 300`; do : >a-name-that-is-neither-short-nor-long-$n; done\n"
-		     "head -c 131072 /dev/zero >../f\n"
-		     "chmod 666 ../f\n"
-		     "t=$((`date +%s` + 360000))\n"
-		     "c=/proc/net/rpc\n"
-		     "printf 'dom 1 \\\\x00000000 %s " EXPORT "\\n' $t >$c/nfsd.fh/channel\n"
-		     "echo dom " EXPORT " $t 9216 65534 65534 0 >$c/nfsd.export/channel\n") ?
-	       -EIO : 0;
-}
-
-static void data_down(struct kunit_suite *suite)
-{
-	raw_server_down(suite);
-	shell("echo 1 >/proc/net/rpc/nfsd.export/flush\n"
-	      "echo 1 >/proc/net/rpc/nfsd.fh/flush\n"
-	      "! mountpoint -q " EXPORT " || umount " EXPORT);
-}
 
 /* ---- Messages ------------------------------------------------------------------- */
 
@@ -329,4 +295,4 @@ static struct kunit_case svcrdma_cases[] = {
 };
 
 KD_SUITE("kdapl-svcrdma-data", svcrdma_cases, "kdapl_svcrdma.ko: data in chunks",
-	 .init = raw_init, .suite_init = data_up, .suite_exit = data_down);
+	 .init = raw_init, .suite_init = raw_export_up, .suite_exit = raw_export_down);
