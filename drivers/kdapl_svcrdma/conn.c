@@ -236,7 +236,7 @@ static DAT_RETURN ks_conn_ep(struct ks_conn *c)
 	if (ret != DAT_SUCCESS)
 		return ret;
 	dat_set_consumer_context(c->ep, context);
-	return dat_ep_set_watermark(c->ep, c->reserved / 2 + 1, c->reserved);
+	return ks_credit_marks(c, c->reserved);
 }
 
 /* Take over what the private message of the client says: RFC 8797. */

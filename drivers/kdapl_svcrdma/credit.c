@@ -6,7 +6,8 @@
  *
  * A client begins with one credit, until the first reply. Its window is doubled when it uses all
  * of it, as long as it asks for more; and halved when it has used a quarter or less for
- * KS_CALM seconds, or when the Endpoint's soft watermark says that messages pile up. Since
+ * KS_CALM seconds, or when the Endpoint's soft watermark says that more than the widest window was
+ * sent. Since
  * nothing tells when a client has read of a narrower window, the buffers stay reserved for another
  * KS_CALM seconds.
  *
@@ -17,9 +18,13 @@
 
 #include "svcrdma.h"
 
-static void ks_credit_marks(struct ks_conn *c, unsigned int reserved)
+/*
+ * Set the watermarks for @reserved buffers. An honest client may send all of its window at once,
+ * so the soft mark is above that.
+ */
+DAT_RETURN ks_credit_marks(struct ks_conn *c, unsigned int reserved)
 {
-	dat_ep_set_watermark(c->ep, reserved / 2 + 1, reserved);
+	return dat_ep_set_watermark(c->ep, reserved - KS_CALLBACKS, reserved);
 }
 
 /* Reserve buffers for a new connection. Return false if there are none. Context: process. */
@@ -99,7 +104,7 @@ void ks_credit_work(struct work_struct *work)
 	ks_credit_marks(c, reserved);
 }
 
-/* Messages of @c pile up. Context: process. */
+/* More than its window piles up. Context: process. */
 void ks_credit_soft(struct ks_conn *c)
 {
 	ks_count(c->a, KS_STAT_SOFT);
