@@ -7,9 +7,8 @@
  * A client begins with one credit, until the first reply. Its window is doubled when it uses all
  * of it, as long as it asks for more; and halved when it has used a quarter or less for
  * KS_CALM seconds, or when the Endpoint's soft watermark says that more than the widest window was
- * sent. Since
- * nothing tells when a client has read of a narrower window, the buffers stay reserved for another
- * KS_CALM seconds.
+ * sent. Since nothing tells when a client has read of a narrower window, the buffers stay reserved
+ * for another KS_CALM seconds.
  *
  * A client that has more messages unanswered than are reserved for it ignores its credits, and is
  * disconnected. The Endpoint's hard watermark does that, too, if they are not even received.
