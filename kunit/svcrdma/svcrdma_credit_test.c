@@ -132,6 +132,19 @@ static void credit_ignored(struct kunit *test)
 	raw_expect_alive(other);
 }
 
+/* A client that keeps to its credits and takes no reply is given up after a while. */
+static void credit_no_receives(struct kunit *test)
+{
+	struct raw *other = raw_connect(test), *r = raw_new(test, 0);
+
+	KUNIT_ASSERT_TRUE(test, raw_start(r));
+	raw_null(r);
+	KUNIT_ASSERT_TRUE(test, raw_send(r));
+	raw_expect_alive(other);
+	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+	raw_expect_alive(other);
+}
+
 static bool is_alone(void *side)
 {
 	return raw_adapter(side, "connections") == 1;
@@ -170,6 +183,7 @@ static struct kunit_case svcrdma_cases[] = {
 	KUNIT_CASE_PARAM(credit_grows, kd_gen_ia),
 	KUNIT_CASE_PARAM(credit_shrinks, kd_gen_ia),
 	KUNIT_CASE_PARAM(credit_ignored, kd_gen_ia),
+	KUNIT_CASE_PARAM(credit_no_receives, kd_gen_ia),
 	KUNIT_CASE_PARAM(credit_returns, kd_gen_ia),
 	{}
 };
