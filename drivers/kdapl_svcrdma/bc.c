@@ -104,8 +104,11 @@ static int ks_bc_send(struct rpc_rqst *rqst)
 	struct ks_tx *tx;
 	__be32 *p;
 
-	if (test_bit(XPT_DEAD, &c->xprt.xpt_flags) || test_bit(XPT_CLOSE, &c->xprt.xpt_flags))
+	if (test_bit(XPT_DEAD, &c->xprt.xpt_flags))
 		return -ENOTCONN;
+	/* sunrpc would come again at once until a thread has closed the connection. */
+	if (test_bit(XPT_CLOSE, &c->xprt.xpt_flags))
+		return -ENOBUFS;
 	if (snd->len > c->inline_out - RPCRDMA_HDRLEN_MIN)
 		return -EIO;
 	tx = ks_bc_tx(c->a);
@@ -218,7 +221,8 @@ static struct rpc_xprt *ks_bc_setup(struct xprt_create *args)
 	/* sunrpc drops this reference with the connection. */
 	xprt_get(xprt);
 	xprt->bc_xprt = args->bc_xprt;
-	WRITE_ONCE(args->bc_xprt->xpt_bc_xprt, xprt);
+	/* Pairs with the address dependency in ks_bc_answer(). litmus: iser-name */
+	smp_store_release(&args->bc_xprt->xpt_bc_xprt, xprt);
 	return xprt;
 }
 

@@ -151,13 +151,23 @@ void ks_tick(struct work_struct *work)
 void ks_detach(struct svc_xprt *xprt)
 {
 	struct ks_conn *c = ks_conn(xprt);
+	KDAT_POOL_BUF *buf, *next;
+	LIST_HEAD(received);
 
 	if (test_bit(XPT_LISTENER, &xprt->xpt_flags)) {
 		ks_listener_detach(container_of(xprt, struct ks_listener, xprt));
 		return;
 	}
-	if (c->ep)
-		dat_ep_disconnect(c->ep, DAT_CLOSE_ABRUPT_FLAG);
+	if (!c->ep)
+		return;
+	dat_ep_disconnect(c->ep, DAT_CLOSE_ABRUPT_FLAG);
+	/* A session may have a reference for long: leave no buffer with the connection. */
+	spin_lock_bh(&c->lock);
+	c->stopped = true;
+	list_splice_init(&c->received, &received);
+	spin_unlock_bh(&c->lock);
+	list_for_each_entry_safe(buf, next, &received, link)
+		kdat_pool_put(c->a->k.pool, buf);
 }
 
 /* Wait until nothing is posted, and until no upcall knows the connection. */
@@ -236,7 +246,7 @@ static DAT_RETURN ks_conn_ep(struct ks_conn *c)
 	if (ret != DAT_SUCCESS)
 		return ret;
 	dat_set_consumer_context(c->ep, context);
-	return ks_credit_marks(c, c->reserved);
+	return ks_credit_marks(c);
 }
 
 /* Take over what the private message of the client says: RFC 8797. */
@@ -265,6 +275,7 @@ static void ks_conn_init(struct ks_conn *c, struct ks_listener *l, const struct 
 	rpc_set_port((struct sockaddr *)&xprt->xpt_remote, 0);
 	INIT_WORK(&c->free_work, ks_free_work);
 	INIT_WORK(&c->credit_work, ks_credit_work);
+	mutex_init(&c->marks_mutex);
 	init_waitqueue_head(&c->wq);
 	spin_lock_init(&c->lock);
 	INIT_LIST_HEAD(&c->received);

@@ -7,8 +7,9 @@
  * A client begins with one credit, until the first reply. Its window is doubled when it uses all
  * of it, as long as it asks for more; and halved when it has used a quarter or less for
  * KS_CALM seconds, or when the Endpoint's soft watermark says that more than the widest window was
- * sent. Since nothing tells when a client has read of a narrower window, the buffers stay reserved
- * for another KS_CALM seconds.
+ * sent. The client learns that from the next reply, which may be hours later. The buffers stay
+ * reserved until KS_CALM seconds behind the end of that reply's Send: c->cut. Credits are written
+ * into replies when they are posted, so that they arrive in the order in which they were granted.
  *
  * A client that has more messages unanswered than are reserved for it ignores its credits, and is
  * disconnected. The Endpoint's hard watermark does that, too, if they are not even received.
@@ -18,12 +19,21 @@
 #include "svcrdma.h"
 
 /*
- * Set the watermarks for @reserved buffers. An honest client may send all of its window at once,
- * so the soft mark is above that.
+ * Set the watermarks for what is reserved. An honest client may send all of its window at once, so
+ * the soft mark is above that. Context: process.
  */
-DAT_RETURN ks_credit_marks(struct ks_conn *c, unsigned int reserved)
+DAT_RETURN ks_credit_marks(struct ks_conn *c)
 {
-	return dat_ep_set_watermark(c->ep, reserved - KS_CALLBACKS, reserved);
+	unsigned int reserved;
+	DAT_RETURN ret;
+
+	mutex_lock(&c->marks_mutex);
+	spin_lock_bh(&c->lock);
+	reserved = c->reserved;
+	spin_unlock_bh(&c->lock);
+	ret = dat_ep_set_watermark(c->ep, reserved - KS_CALLBACKS, reserved);
+	mutex_unlock(&c->marks_mutex);
+	return ret;
 }
 
 /* Reserve buffers for a new connection. Return false if there are none. Context: process. */
@@ -73,10 +83,41 @@ void ks_credit_asked(struct ks_conn *c, u32 credits)
 	WRITE_ONCE(c->asked, min_t(u32, credits, KS_WINDOW_MAX));
 }
 
-/* Return what a reply grants. */
+/* Return what the reply grants that is posted next. */
 u32 ks_credit_grant(struct ks_conn *c)
 {
-	return min(READ_ONCE(c->window), ks_credit_most(c));
+	lockdep_assert_held(&c->lock);
+	return min(c->window, ks_credit_most(c));
+}
+
+/* A reply was posted, after ks_credit_grant(). */
+void ks_credit_posted(struct ks_conn *c)
+{
+	lockdep_assert_held(&c->lock);
+	if (c->cut == KS_CUT_UNTOLD)
+		c->cut = KS_CUT_POSTED;
+}
+
+/* The first reply since cut @cut has arrived, and so have all before it. */
+void ks_credit_told(struct ks_conn *c, unsigned int cut)
+{
+	lockdep_assert_held(&c->lock);
+	if (c->cut != KS_CUT_POSTED || c->cuts != cut)
+		return;
+	c->cut = KS_CUT_TOLD;
+	c->told = 0;
+}
+
+/* Make the window narrower. Nothing is given back before the client knows. */
+static void ks_credit_cut(struct ks_conn *c)
+{
+	lockdep_assert_held(&c->lock);
+	if (c->window > 1) {
+		c->window /= 2;
+		c->cut = KS_CUT_UNTOLD;
+		c->cuts++;
+	}
+	c->calm = 0;
 }
 
 /* Make the window wider: reserve first, tell then. Context: process. */
@@ -94,13 +135,15 @@ void ks_credit_work(struct work_struct *work)
 		more = kdat_pool_reserve(c->a->k.pool, window + KS_CALLBACKS - reserved, 1);
 	spin_lock_bh(&c->lock);
 	c->reserved += more;
-	reserved = c->reserved;
 	/* It may have been narrowed meanwhile, or there may be fewer buffers. */
-	if (c->window < window)
-		WRITE_ONCE(c->window, min(window, reserved - KS_CALLBACKS));
+	window = min(window, c->reserved - KS_CALLBACKS);
+	if (c->window < window) {
+		c->window = window;
+		c->cut = KS_CUT_NONE;
+	}
 	c->calm = 0;
 	spin_unlock_bh(&c->lock);
-	ks_credit_marks(c, reserved);
+	ks_credit_marks(c);
 }
 
 /* More than its window piles up. Context: process. */
@@ -108,15 +151,14 @@ void ks_credit_soft(struct ks_conn *c)
 {
 	ks_count(c->a, KS_STAT_SOFT);
 	spin_lock_bh(&c->lock);
-	WRITE_ONCE(c->window, max(c->window / 2, 1U));
-	c->calm = 0;
+	ks_credit_cut(c);
 	spin_unlock_bh(&c->lock);
 }
 
-/* Look once a second whether @c needs its window. Context: process. */
+/* Look once a second whether @c needs its window, and its buffers. Context: process. */
 void ks_credit_tick(struct ks_conn *c)
 {
-	unsigned int back = 0, reserved;
+	unsigned int back = 0;
 
 	spin_lock_bh(&c->lock);
 	if (c->peak > c->window / 4)
@@ -124,17 +166,20 @@ void ks_credit_tick(struct ks_conn *c)
 	else
 		c->calm++;
 	c->peak = c->held;
-	if (c->calm >= KS_CALM) {
-		/* What was told KS_CALM seconds ago is known to the client now. */
+	if (c->useless)
+		c->useless--;
+	/* A client that is silent has not read of the last cut: there is no other before. */
+	if (c->cut == KS_CUT_NONE && c->calm >= KS_CALM)
+		ks_credit_cut(c);
+	if (c->cut == KS_CUT_TOLD && ++c->told >= KS_CALM) {
 		back = c->reserved - min(c->reserved, c->window + KS_CALLBACKS);
 		c->reserved -= back;
-		WRITE_ONCE(c->window, max(c->window / 2, 1U));
-		c->calm = 0;
+		c->cut = KS_CUT_NONE;
 	}
-	reserved = c->reserved;
 	spin_unlock_bh(&c->lock);
 	if (!back)
 		return;
+	/* The marks first: what is given back may be reserved for another client at once. */
+	ks_credit_marks(c);
 	kdat_pool_release(c->a->k.pool, back);
-	ks_credit_marks(c, reserved);
 }

@@ -185,6 +185,31 @@ static bool ks_fetch_pages(struct ks_io *io, unsigned int n)
 	return true;
 }
 
+/*
+ * Count @n pages for @call. If the connection has enough already, as several threads take its
+ * messages, put the message back to the others.
+ */
+static bool ks_fetch_count(struct ks_call *call, unsigned int n)
+{
+	struct ks_conn *c = call->c;
+	bool room;
+
+	spin_lock_bh(&c->lock);
+	room = c->fetching < KS_FETCH_PAGES || c->stopped;
+	if (room) {
+		c->fetching += n;
+		call->npages = n;
+	} else {
+		list_add(&call->buf->link, &c->received);
+		set_bit(XPT_DATA, &c->xprt.xpt_flags);
+		call->buf = NULL;
+		/* The message is still to be answered. */
+		call->answered = true;
+	}
+	spin_unlock_bh(&c->lock);
+	return room;
+}
+
 /**
  * ks_fetch() - fetch what the Read list of a call names
  * @call: the call
@@ -192,7 +217,7 @@ static bool ks_fetch_pages(struct ks_io *io, unsigned int n)
  *
  * Context: process
  * Return: 0, and the call will be in c->fetched; -EINVAL if it is longer than a call can be;
- * -ECONNABORTED if the connection ends, as there is no memory
+ * -EBUSY if the message was put back; -ECONNABORTED if the connection ends, as there is no memory
  */
 int ks_fetch(struct ks_call *call, struct svc_rqst *rqstp)
 {
@@ -203,6 +228,8 @@ int ks_fetch(struct ks_call *call, struct svc_rqst *rqstp)
 
 	if (n > ks_pages_most(rqstp))
 		return -EINVAL;
+	if (!ks_fetch_count(call, n))
+		return -EBUSY;
 	/* A chunk, and what is before it, may begin and end within a page and a segment. */
 	io = ks_io_alloc(DAT_DTO_RDMA_READ, n + 4 * h->nreads + 2, h->nread + h->nreads + 1, n);
 	call->post.io = io;
@@ -211,10 +238,6 @@ int ks_fetch(struct ks_call *call, struct svc_rqst *rqstp)
 		return -ECONNABORTED;
 	}
 	call->post.done = ks_fetch_done;
-	call->npages = n;
-	spin_lock_bh(&c->lock);
-	c->fetching += n;
-	spin_unlock_bh(&c->lock);
 	ks_submit(c, &call->post);
 	return 0;
 }
@@ -230,9 +253,10 @@ int ks_fetched(struct ks_call *call, struct svc_rqst *rqstp)
 	struct ks_io *io = call->post.io;
 	u32 length = ks_fetch_length(h);
 
-	if (io->mapped && kdat_sg_unmap(io->map) != DAT_SUCCESS)
+	if (!ks_io_unmap(io)) {
+		ks_conn_break(call->c, "the data of a call is still in use");
 		return -EIO;
-	io->mapped = false;
+	}
 	ks_pages_give(rqstp, io->pages, io->npages);
 	arg->page_base = 0;
 	arg->tail[0].iov_base = NULL;

@@ -43,19 +43,29 @@ struct ks_io *ks_io_alloc(DAT_DTOS operation, unsigned int sg, unsigned int seg,
 	return io;
 }
 
+/*
+ * Unmap the memory of @io, if it is mapped. Return false if the device does not let go of it: the
+ * memory is lost then.
+ */
+bool ks_io_unmap(struct ks_io *io)
+{
+	DAT_RETURN ret;
+
+	if (!io->mapped)
+		return true;
+	ret = kdat_sg_unmap(io->map);
+	WARN_ONCE(ret != DAT_SUCCESS, "the data of a call is still in use: %s", ks_strerror(ret));
+	io->mapped = ret != DAT_SUCCESS;
+	return !io->mapped;
+}
+
 /* Free @io and its pages. No request names them any more. Context: any but hard interrupts. */
 void ks_io_free(struct ks_io *io)
 {
-	DAT_RETURN ret;
 	unsigned int i;
 
-	if (!io)
+	if (!io || !ks_io_unmap(io))
 		return;
-	if (io->mapped) {
-		ret = kdat_sg_unmap(io->map);
-		WARN_ONCE(ret != DAT_SUCCESS, "the data of a call is still in use: %s",
-			  ks_strerror(ret));
-	}
 	for (i = 0; i < io->npages; i++)
 		if (io->pages[i])
 			put_page(io->pages[i]);

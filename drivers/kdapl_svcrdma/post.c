@@ -19,8 +19,8 @@ static int ks_post_errno(struct ks_conn *c, DAT_RETURN ret)
 	if (ret == DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY))
 		return -EAGAIN;
 	/* A message may arrive before the connection is established. */
-	if (DAT_GET_TYPE(ret) == DAT_INVALID_STATE && !c->open && !c->down)
-		return -EAGAIN;
+	if (DAT_GET_TYPE(ret) == DAT_INVALID_STATE)
+		return c->open || c->down ? -ENOTCONN : -EAGAIN;
 	return -EIO;
 }
 
@@ -70,7 +70,7 @@ static int ks_push_io(struct ks_conn *c, struct ks_post *p)
 	return err ?: more;
 }
 
-/* Post what is left of @p. Return 0, when it may be over; -EAGAIN if there is no room; or -EIO. */
+/* Post what is left of @p. Return 0, when it may be over; -EAGAIN if there is no room. */
 static int ks_push(struct ks_conn *c, struct ks_post *p)
 {
 	KDAT_REQUEST r __uninitialized;
@@ -79,6 +79,11 @@ static int ks_push(struct ks_conn *c, struct ks_post *p)
 
 	lockdep_assert_held(&c->lock);
 
+	if (answers) {
+		((__be32 *)p->tx->va)[2] = cpu_to_be32(ks_credit_grant(c));
+		/* When it is posted it may be over before the lock is released. */
+		p->tells = c->cut == KS_CUT_UNTOLD ? c->cuts : 0;
+	}
 	if (!p->io) {
 		ks_tx_request(p->tx, &r);
 		err = ks_post_requests(c, p, &r, 1);
@@ -87,14 +92,18 @@ static int ks_push(struct ks_conn *c, struct ks_post *p)
 			err = ks_push_io(c, p);
 		while (err > 0);
 	}
-	if (!err && answers)
+	if (!err && answers) {
+		ks_credit_posted(c);
 		c->held--;
+	}
 	return err;
 }
 
 /* Keep what cannot be posted until the connection is freed: a part of it may be posted. */
-static void ks_push_failed(struct ks_conn *c, struct ks_post *p)
+static void ks_push_failed(struct ks_conn *c, struct ks_post *p, int err)
 {
+	if (err != -ENOTCONN)
+		ks_conn_warn(c, "a request was refused");
 	list_add_tail(&p->link, &c->failed);
 	c->stopped = true;
 	svc_xprt_deferred_close(&c->xprt);
@@ -107,13 +116,13 @@ void ks_submit(struct ks_conn *c, struct ks_post *p)
 
 	spin_lock_bh(&c->lock);
 	if (c->stopped)
-		err = -EIO;
+		err = -ENOTCONN;
 	else
 		err = list_empty(&c->waiting) ? ks_push(c, p) : -EAGAIN;
 	if (err == -EAGAIN)
 		list_add_tail(&p->link, &c->waiting);
 	else if (err)
-		ks_push_failed(c, p);
+		ks_push_failed(c, p, err);
 	spin_unlock_bh(&c->lock);
 }
 
@@ -137,7 +146,7 @@ static void ks_push_waiting(struct ks_conn *c)
 		if (err == -EAGAIN)
 			list_add(&p->link, &c->waiting);
 		else if (err)
-			ks_push_failed(c, p);
+			ks_push_failed(c, p, err);
 	}
 	/* Messages that were not taken for want of room: ks_has_wspace(). */
 	if (list_empty(&c->waiting))
@@ -155,9 +164,13 @@ void ks_retry(struct ks_conn *c)
 /* A request with a completion is over: the last one of @p, or &c->part. Context: softirq. */
 void ks_completed(struct ks_conn *c, struct ks_post *p, bool ok)
 {
+	unsigned int tells = ok ? p->tells : 0;
+
 	if (p != &c->part)
 		p->done(c, p, ok);
 	spin_lock_bh(&c->lock);
+	if (tells)
+		ks_credit_told(c, tells);
 	c->completed++;
 	if (!--c->posted)
 		wake_up_all(&c->wq);

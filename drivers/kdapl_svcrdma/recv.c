@@ -15,19 +15,26 @@
 /* Queue a message. */
 static void ks_received(struct ks_conn *c, KDAT_POOL_BUF *buf, unsigned int length)
 {
-	bool many;
+	bool many, ended;
 
 	buf->length = length;
 	ks_count(c->a, KS_STAT_CALLS);
 	spin_lock_bh(&c->lock);
-	many = ++c->held > c->reserved;
-	list_add_tail(&buf->link, &c->received);
-	ks_credit_received(c);
-	set_bit(XPT_DATA, &c->xprt.xpt_flags);
+	/* The buffers of the others must not fill with what nobody is going to read. */
+	many = c->held >= c->reserved;
+	ended = many || c->stopped || READ_ONCE(c->broken);
+	if (!ended) {
+		c->held++;
+		list_add_tail(&buf->link, &c->received);
+		ks_credit_received(c);
+		set_bit(XPT_DATA, &c->xprt.xpt_flags);
+	}
 	spin_unlock_bh(&c->lock);
+	if (ended)
+		kdat_pool_put(c->a->k.pool, buf);
 	if (many)
 		ks_conn_break(c, "it sends more than its credits allow");
-	else
+	else if (!ended)
 		svc_xprt_enqueue(&c->xprt);
 }
 
@@ -63,6 +70,8 @@ void ks_comp_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	} else if (c) {
 		if (dto->status == DAT_DTO_ERR_REMOTE_ACCESS)
 			ks_conn_break(c, "the memory that a call names is not there");
+		else if (!ok && dto->status != DAT_DTO_ERR_FLUSHED)
+			ks_conn_break(c, kdat_dto_status_name(dto->status));
 		/* A request that others follow completes only if it fails. */
 		if (dto->user_cookie.as_ptr)
 			ks_completed(c, dto->user_cookie.as_ptr, ok);
@@ -214,8 +223,6 @@ static int ks_call_begin(struct ks_conn *c, struct svc_rqst *rqstp, KDAT_POOL_BU
 	call->c = c;
 	call->buf = buf;
 	err = ks_decode(&call->h, buf->va, buf->length);
-	if (err != -EBADMSG)
-		ks_credit_asked(c, call->h.credits);
 	if (!err && !call->h.nreads && ks_is_answer(call)) {
 		if (ks_bc_answer(call)) {
 			ks_call_free(call);
@@ -223,6 +230,9 @@ static int ks_call_begin(struct ks_conn *c, struct svc_rqst *rqstp, KDAT_POOL_BU
 		}
 		err = -ENOMSG;
 	}
+	/* An answer has the credits of the other direction. */
+	if (err != -EBADMSG && err != -ENOMSG)
+		ks_credit_asked(c, call->h.credits);
 	if (!err && call->h.nreads) {
 		err = ks_fetch(call, rqstp);
 		if (!err)

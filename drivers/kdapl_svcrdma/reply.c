@@ -28,7 +28,8 @@ struct ks_plan {
 
 /*
  * xpo_result_payload(): note that the result of an operation, which is for a Write chunk, is at
- * @offset in the reply.
+ * @offset in the reply. This never fails: nfsd would undo the operation, and leave pages of the
+ * file among those that the thread writes its next replies to. ks_plan() has the call fail.
  */
 int ks_result_payload(struct svc_rqst *rqstp, unsigned int offset, unsigned int length)
 {
@@ -39,10 +40,9 @@ int ks_result_payload(struct svc_rqst *rqstp, unsigned int offset, unsigned int 
 		return 0;
 	n = call->nresults++;
 	call->results[n].offset = offset;
-	call->results[n].length = 0;
-	if (length > call->h.writes[n].length)
-		return -E2BIG;
 	call->results[n].length = length;
+	if (length > call->h.writes[n].length)
+		call->too_long = true;
 	return 0;
 }
 
@@ -67,6 +67,8 @@ static int ks_plan(struct ks_call *call, const struct xdr_buf *res, struct ks_pl
 	u32 most = min_t(u32, call->c->inline_out, KS_INLINE), end = 0, length;
 	unsigned int i;
 
+	if (call->too_long)
+		return -E2BIG;
 	plan->rest = res->len;
 	plan->header = ks_header_length(&call->h);
 	for (i = 0; i < call->nresults; i++) {
@@ -96,7 +98,8 @@ static void ks_encode(struct ks_call *call, const struct ks_plan *plan, __be32 *
 
 	*p++ = h->xid;
 	*p++ = rpcrdma_version;
-	*p++ = cpu_to_be32(ks_credit_grant(call->c));
+	/* The credits are written by ks_push(). */
+	*p++ = xdr_zero;
 	*p++ = plan->sent ? rdma_msg : rdma_nomsg;
 	*p++ = xdr_zero;
 	for (i = 0; i < h->nwrites; i++)
@@ -305,7 +308,7 @@ void ks_send_error(struct ks_call *call, u32 code)
 	p = tx->va;
 	*p++ = call->h.xid;
 	*p++ = rpcrdma_version;
-	*p++ = cpu_to_be32(ks_credit_grant(c));
+	*p++ = xdr_zero;
 	*p++ = rdma_error;
 	*p++ = cpu_to_be32(code);
 	if (code == ERR_VERS) {

@@ -79,6 +79,7 @@ extern struct svc_xprt_class ks_class_kdapl, ks_class_rdma;
  * @io: RDMA, or NULL
  * @tx: message to send behind it, or NULL
  * @answers: @tx is the answer to a message
+ * @tells: number of the cut that @tx is the first to tell the client of, or 0
  */
 struct ks_post {
 	void (*done)(struct ks_conn *c, struct ks_post *p, bool ok);
@@ -86,6 +87,7 @@ struct ks_post {
 	struct ks_io *io;
 	struct ks_tx *tx;
 	bool answers;
+	unsigned int tells;
 };
 
 struct ks_tx_block;
@@ -107,6 +109,14 @@ struct ks_tx {
 	DAT_LMR_TRIPLET seg;
 	bool invalidate;
 	u32 key;
+};
+
+/* How much of a narrower window the client knows */
+enum ks_cut {
+	KS_CUT_NONE,			/* the window was not narrowed */
+	KS_CUT_UNTOLD,			/* no reply was posted since */
+	KS_CUT_POSTED,			/* one was, and has not arrived */
+	KS_CUT_TOLD,			/* it has arrived */
 };
 
 /* A segment of the client's memory. */
@@ -201,6 +211,7 @@ struct ks_header {
  * @link: entry in c->fetched
  * @post: posting of the RDMA Reads
  * @results: where the data for the Write chunks is in the reply
+ * @too_long: a result is longer than its Write chunk
  * @answered: an answer was submitted
  * @npages: pages that count in c->fetching
  */
@@ -215,6 +226,7 @@ struct ks_call {
 		u32 offset;
 		u32 length;
 	} results[KS_WRITES];
+	bool too_long;
 	bool answered;
 	unsigned int npages;
 };
@@ -298,6 +310,7 @@ struct ks_request {
  * @inline_out: longest message that the client takes
  * @free_work: frees the connection
  * @credit_work: makes the window wider
+ * @marks_mutex: held while the watermarks are set
  * @wq: woken when @posted becomes 0
  * @broken: ks_conn_break() has ended it
  * @down: the last event of the Endpoint has come
@@ -316,6 +329,9 @@ struct ks_request {
  * @peak: most of them since the tick looked
  * @calm: for how many seconds few credits were used
  * @window: credits that replies carry
+ * @cut: how much the client knows of a narrower window
+ * @cuts: number of the last cut
+ * @told: for how many seconds it has known
  * @asked: credits that the client wants
  * @reserved: buffers that are reserved: for the widest window that the client may still use,
  *	and callbacks
@@ -332,6 +348,7 @@ struct ks_conn {
 	bool invalidate;
 	struct work_struct free_work;
 	struct work_struct credit_work;
+	struct mutex marks_mutex;	/* watermarks */
 	wait_queue_head_t wq;
 	bool broken;
 	bool down;
@@ -351,6 +368,9 @@ struct ks_conn {
 	unsigned int peak;
 	unsigned int calm;
 	unsigned int window;
+	enum ks_cut cut;
+	unsigned int cuts;
+	unsigned int told;
 	unsigned int asked;
 	unsigned int reserved;
 	unsigned int useless;
@@ -396,7 +416,7 @@ void ks_tick(struct work_struct *work);
 
 /* credit.c */
 bool ks_credit_begin(struct ks_conn *c);
-DAT_RETURN ks_credit_marks(struct ks_conn *c, unsigned int reserved);
+DAT_RETURN ks_credit_marks(struct ks_conn *c);
 void ks_credit_end(struct ks_conn *c);
 void ks_credit_work(struct work_struct *work);
 void ks_credit_received(struct ks_conn *c);
@@ -404,6 +424,8 @@ void ks_credit_asked(struct ks_conn *c, u32 credits);
 void ks_credit_soft(struct ks_conn *c);
 void ks_credit_tick(struct ks_conn *c);
 u32 ks_credit_grant(struct ks_conn *c);
+void ks_credit_posted(struct ks_conn *c);
+void ks_credit_told(struct ks_conn *c, unsigned int cut);
 
 /* header.c */
 int ks_decode(struct ks_header *h, const void *message, unsigned int length);
@@ -441,6 +463,7 @@ void ks_retry(struct ks_conn *c);
 /* io.c */
 struct ks_io *ks_io_alloc(DAT_DTOS operation, unsigned int sg, unsigned int seg,
 			  unsigned int pages);
+bool ks_io_unmap(struct ks_io *io);
 void ks_io_free(struct ks_io *io);
 bool ks_io_add_page(struct ks_io *io, struct page *page, unsigned int offset,
 		    unsigned int length);

@@ -117,7 +117,8 @@ static void meet(struct kunit *test, struct peer *p)
 	char command[128];
 
 	p->file = atomic_inc_return(&files);
-	snprintf(command, sizeof(command), "f=" RAW_EXPORT "/%c; echo >$f && chmod 666 $f", p->file);
+	snprintf(command, sizeof(command), "f=" RAW_EXPORT "/%c; echo >$f && chmod 666 $f",
+		 p->file);
 	KUNIT_ASSERT_EQ(test, 0, shell(command));
 	p->r = raw_connect(test);
 	exchange_id(p);
@@ -127,7 +128,8 @@ static void meet(struct kunit *test, struct peer *p)
 	KUNIT_ASSERT_EQ(test, reply_to(p->r), 0);
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(open_file, p, KD_TIMEOUT_MS));
 	snprintf(command, sizeof(command),
-		 "timeout 60 dd if=/dev/zero of=" RAW_EXPORT "/%c bs=1 count=1 conv=notrunc &", p->file);
+		 "timeout 60 dd if=/dev/zero of=" RAW_EXPORT "/%c bs=1 count=1 conv=notrunc &",
+		 p->file);
 	KUNIT_ASSERT_EQ(test, 0, shell(command));
 	KUNIT_ASSERT_TRUE(test, raw_receive(p->r, KD_TIMEOUT_MS));
 	KUNIT_ASSERT_EQ(test, be32_to_cpu(p->r->got[3]), RDMA_MSG);

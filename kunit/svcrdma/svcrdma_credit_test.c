@@ -111,6 +111,29 @@ static void flood(struct raw *r, unsigned int most)
 }
 
 /*
+ * A client that is silent does not learn of a narrower window, so it keeps its buffers, and may
+ * use all of the last one.
+ */
+static void credit_silent_client(struct kunit *test)
+{
+	struct wider w = { .r = raw_connect(test) };
+	u32 window, i;
+
+	raw_expect_alive(w.r);
+	w.before = granted(w.r);
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_wider, &w, KD_TIMEOUT_MS));
+	window = granted(w.r);
+	w.before = raw_adapter(w.r->s, "reserved");
+	KUNIT_EXPECT_FALSE(test, kd_wait_until(is_given_back, &w, 25 * MSEC_PER_SEC));
+	window = min_t(u32, window, RAW_RECVS);
+	raw_null(w.r);
+	flood(w.r, window);
+	for (i = 0; i < window; i++)
+		KUNIT_EXPECT_TRUE(test, raw_receive(w.r, KD_TIMEOUT_MS));
+	raw_expect_alive(w.r);
+}
+
+/*
  * A client that posts no receives, and calls all the same: its replies find no place, and it is
  * disconnected; nobody else notices, and no thread waits for it.
  */
@@ -182,6 +205,7 @@ static struct kunit_case svcrdma_cases[] = {
 	KUNIT_CASE_PARAM(credit_is_backed, kd_gen_ia),
 	KUNIT_CASE_PARAM(credit_grows, kd_gen_ia),
 	KUNIT_CASE_PARAM(credit_shrinks, kd_gen_ia),
+	KUNIT_CASE_PARAM(credit_silent_client, kd_gen_ia),
 	KUNIT_CASE_PARAM(credit_ignored, kd_gen_ia),
 	KUNIT_CASE_PARAM(credit_no_receives, kd_gen_ia),
 	KUNIT_CASE_PARAM(credit_returns, kd_gen_ia),

@@ -141,23 +141,6 @@ static void data_inline(struct kunit *test)
 	raw_expect_alive(r);
 }
 
-/* A Write chunk that is too short for the data is not written beyond. */
-static void data_chunk_too_short(struct kunit *test)
-{
-	struct raw *r = data_connect(test);
-
-	memset(r->data->va + SINK, 0x5a, SIZE);
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 3, 0, 1, 1);
-	raw_segment(r, SINK, 4096);
-	raw_words(r, 2, 0, 0);
-	read_f(r, 0, 8192);
-	KUNIT_ASSERT_TRUE(test, raw_send(r));
-	KUNIT_ASSERT_TRUE(test, raw_receive(r, KD_TIMEOUT_MS));
-	KUNIT_EXPECT_EQ(test, *(u32 *)(r->data->va + SINK + 4096), 0x5a5a5a5aU);
-	raw_expect_alive(r);
-}
-
 static void readdir_all(struct raw *r, u32 reply)
 {
 	raw_begin(r, 32, RDMA_MSG);
@@ -173,6 +156,43 @@ static void readdir_all(struct raw *r, u32 reply)
 	raw_words(r, 3, OP_LOOKUP, 3, 'd' << 24 | 'i' << 16 | 'r' << 8);
 	raw_words(r, 8, OP_READDIR, 0, 0, 0, 0, 32768, 32768, 0);
 	raw_send(r);
+}
+
+/*
+ * A Write chunk that is too short for the data is not written beyond, and no page of the file
+ * stays with the thread: what it replies later would be written to the file.
+ */
+static void data_chunk_too_short(struct kunit *test)
+{
+	struct raw *r = data_connect(test);
+	unsigned int i;
+
+	kd_fill(r->data->va + SOURCE, SIZE, 77);
+	KUNIT_ASSERT_TRUE(test, write_f(r, 0, SIZE));
+	memset(r->data->va + SINK, 0x5a, SIZE);
+	for (i = 0; i < 16; i++) {
+		raw_begin(r, 32, RDMA_MSG);
+		raw_words(r, 3, 0, 1, 1);
+		raw_segment(r, SINK, 4096);
+		raw_words(r, 2, 0, 0);
+		read_f(r, 0, 8192 + i);
+		KUNIT_ASSERT_TRUE(test, raw_send(r));
+		raw_expect_error(r, ERR_CHUNK);
+		KUNIT_EXPECT_EQ(test, *(u32 *)(r->data->va + SINK + 4096), 0x5a5a5a5aU);
+	}
+	for (i = 0; i < 16; i++) {
+		readdir_all(r, SIZE);
+		KUNIT_ASSERT_TRUE(test, raw_receive(r, KD_TIMEOUT_MS));
+	}
+	raw_begin(r, 32, RDMA_MSG);
+	raw_words(r, 3, 0, 1, 1);
+	raw_segment(r, SINK, SIZE);
+	raw_words(r, 2, 0, 0);
+	read_f(r, 0, SIZE);
+	KUNIT_ASSERT_TRUE(test, raw_send(r));
+	KUNIT_ASSERT_TRUE(test, raw_receive(r, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE_MSG(test, kd_has_pattern(r->data->va + SINK, SIZE, 77),
+			      "the file has changed");
 }
 
 /* A reply that is too long for a message goes to the Reply chunk, or is refused. */

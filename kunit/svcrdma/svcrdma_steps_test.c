@@ -99,8 +99,8 @@ static void steps_server_goes(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, shell("echo 0 >/proc/fs/nfsd/threads"));
 	for (i = 0; i < ARRAY_SIZE(r); i++)
 		KUNIT_EXPECT_TRUE(test, raw_is_down(r[i], KD_TIMEOUT_MS));
-	KUNIT_ASSERT_EQ(test, 0, shell("echo kdapl 20059 >/proc/fs/nfsd/portlist && "
-				       "echo 3 >/proc/fs/nfsd/threads"));
+	KUNIT_ASSERT_EQ(test, 0, shell("cd /proc/fs/nfsd\n"
+				       "echo kdapl 20059 >portlist && echo 3 >threads"));
 	raw_expect_alive(raw_connect(test));
 }
 
