@@ -125,4 +125,7 @@ module_exit(ks_exit);
 
 MODULE_DESCRIPTION("RPC-over-RDMA transport of the NFS server over kDAPL");
 MODULE_LICENSE("Dual BSD/GPL");
+#ifdef KDAPL_VERSION
+MODULE_VERSION(KDAPL_VERSION);
+#endif
 MODULE_ALIAS("svckdapl");
