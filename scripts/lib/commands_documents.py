@@ -83,7 +83,9 @@ def are_run(_, path):
         left = [line for line in lines_of(path) if line not in there]
         expect(not left, f"{page_of(path).name} does not have {left}")
         return
-    if all(FOR_DEVELOPERS.match(line) for line in lines_of(path)):
+    # No package has the module of NFS yet; check-nfs types what is like its commands.
+    if path.name == "kdapl-svcrdma.rst" or \
+            all(FOR_DEVELOPERS.match(line) for line in lines_of(path)):
         return
     guest = (TOP / "scripts/guest/check-boot").read_text()
     orders = re.findall(r"(?m)^\w+_as_printed +(.*)$", guest)
