@@ -6,70 +6,58 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include "addr.h"
-#include "cm.h"
 #include "ia.h"
 #include "portal.h"
 
 #define KDAPL_PLACES	64	/* most IAs that a wildcard listens on */
 
-static void kdapl_place_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
-{
-	DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;
-	struct kdapl_place *place = data;
-	struct kdat_portal *p = place->portal;
-	DAT_CR_PARAM param;
-	KDAT_HOST host;
-
-	if (dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) != DAT_SUCCESS) {
-		/* The peer has given up. This frees the request. */
-		dat_cr_reject(cr, 0, NULL);
-		return;
-	}
-	kdapl_cr_host(cr, &param, &host);
-	p->server->attr.request(place->adapter, p->context, cr, &param, &host);
-}
-
-/* Stop listening at @place, which has an adapter; if requests may have come, @heard is set. */
-static void kdapl_place_stop(struct kdapl_place *place, bool heard)
+/* Stop listening at @place, which has an adapter. */
+static void kdapl_place_stop(struct kdapl_place *place)
 {
 	const KDAT_SERVER_ATTR *attr = &place->portal->server->attr;
 
 	dat_csp_free(place->csp[0]);
 	dat_csp_free(place->csp[1]);
-	dat_evd_free(place->evd);
+	kdat_evd_wait_upcalls(place->adapter->cm_evd);
 	place->csp[0] = NULL;
 	place->csp[1] = NULL;
-	place->evd = NULL;
-	if (heard && attr->deaf)
+	if (attr->deaf)
 		attr->deaf(place->adapter, place->portal->context);
 	kdat_adapter_put(place->adapter);
 	place->adapter = NULL;
 }
 
-/* Make the Service Points that are missing. Return the first error. */
+/*
+ * Make the Service Points that are missing. They have the context of their portal before a
+ * request of theirs is looked at. Return the first error.
+ */
 static DAT_RETURN kdapl_place_points(struct kdapl_place *place)
 {
 	struct kdat_portal *p = place->portal;
-	DAT_RETURN ret, first = DAT_SUCCESS;
+	DAT_CONTEXT context = { .as_ptr = p->context };
 	DAT_COMM comm = { .type = SOCK_STREAM };
+	DAT_RETURN ret, first = DAT_SUCCESS;
+	KDAT_ADAPTER *a = place->adapter;
 	DAT_IA_ADDRESS_PTR addr;
 	unsigned int i;
 
+	mutex_lock(&a->mutex);
 	for (i = 0; i < p->naddrs; i++) {
 		if (place->csp[i])
 			continue;
 		addr = (DAT_IA_ADDRESS_PTR)(p->addr + i);
 		comm.domain = addr->sa_family;
-		ret = dat_csp_create(place->adapter->ia, &comm, addr, place->evd,
-				     place->csp + i);
+		ret = dat_csp_create(a->ia, &comm, addr, a->cm_evd, place->csp + i);
+		if (ret == DAT_SUCCESS)
+			dat_set_consumer_context(place->csp[i], context);
 		first = first ?: ret;
 	}
+	mutex_unlock(&a->mutex);
 	return first;
 }
 
 static DAT_RETURN kdapl_place_listen(struct kdapl_place *place)
 {
-	DAT_UPCALL_OBJECT upcall = { place, kdapl_place_upcall };
 	struct kdat_portal *p = place->portal;
 	const KDAT_SERVER_ATTR *attr = &p->server->attr;
 	DAT_RETURN ret;
@@ -77,19 +65,13 @@ static DAT_RETURN kdapl_place_listen(struct kdapl_place *place)
 	ret = kdapl_adapter_find(p->server, place->id, p->context, &place->adapter);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	ret = __dat_evd_kcreate(place->adapter->ia, attr->cr_qlen, DAT_UPCALL_SINGLE_INSTANCE,
-				&upcall, DAT_EVD_CR_FLAG, &place->evd, attr->owner);
-	if (ret != DAT_SUCCESS) {
-		kdapl_place_stop(place, false);
-		return ret;
-	}
 	/* A request may come at the first Service Point while the second one fails. */
 	if (attr->listens)
 		attr->listens(place->adapter, p->context);
 	ret = kdapl_place_points(place);
 	/* On one IA a port is for both families; otherwise one of the two will do. */
 	if (ret != DAT_SUCCESS && (p->ia_name[0] || !(place->csp[0] || place->csp[1]))) {
-		kdapl_place_stop(place, true);
+		kdapl_place_stop(place);
 		return ret;
 	}
 	p->listens++;
@@ -135,7 +117,7 @@ static void kdapl_portal_sweep(struct kdat_portal *p, const u64 *ids, unsigned i
 			continue;
 		if (place->adapter) {
 			p->listens--;
-			kdapl_place_stop(place, true);
+			kdapl_place_stop(place);
 		}
 		list_del(&place->link);
 		kfree(place);

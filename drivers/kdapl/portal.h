@@ -50,15 +50,14 @@ struct kdat_portal {
 /*
  * struct kdapl_place - an IA that a portal is to listen on
  * @adapter: the adapter that the portal listens on, referenced; NULL if it cannot listen
- * @evd: for connection requests; like the Service Points, a handle that may be stale
- * @told: error that the log was told of
+ * @csp: Service Points; handles that may be stale
+ * @told: error that the log was told of, once
  */
 struct kdapl_place {
 	struct list_head link;
 	struct kdat_portal *portal;
 	u64 id;
 	KDAT_ADAPTER *adapter;
-	DAT_EVD_HANDLE evd;
 	DAT_CSP_HANDLE csp[2];
 	DAT_RETURN told;
 };

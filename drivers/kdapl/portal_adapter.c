@@ -6,6 +6,7 @@
  */
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
+#include "cm.h"
 #include "ia.h"
 #include "pool.h"
 #include "portal.h"
@@ -27,6 +28,35 @@ static void kdapl_adapter_async(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOL
 	if (!(attr->async && attr->async(a, event)) && !known)
 		pr_warn_ratelimited("%s: %s: %s\n", attr->name, a->name,
 				    kdat_event_name(event->event_number));
+}
+
+static void kdapl_adapter_event(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
+{
+	const DAT_CR_ARRIVAL_EVENT_DATA *arrival = &event->event_data.cr_arrival_event_data;
+	DAT_CR_HANDLE cr = arrival->cr_handle;
+	KDAT_ADAPTER *a = data;
+	DAT_CONTEXT context;
+	DAT_CR_PARAM param;
+	KDAT_HOST host;
+	DAT_RETURN ret;
+
+	if (event->event_number != DAT_CONNECTION_REQUEST_EVENT) {
+		a->server->attr.event(a, event, more);
+		return;
+	}
+	/* kdapl_place_points() may be about to set it; or the Service Point is freed. */
+	mutex_lock(&a->mutex);
+	ret = dat_get_consumer_context(arrival->sp_handle.csp_handle, &context);
+	mutex_unlock(&a->mutex);
+	if (ret == DAT_SUCCESS)
+		ret = dat_cr_query(cr, DAT_CR_FIELD_ALL, &param);
+	if (ret != DAT_SUCCESS) {
+		/* If it is the peer that has given up, this frees the request. */
+		dat_cr_reject(cr, 0, NULL);
+		return;
+	}
+	kdapl_cr_host(cr, &param, &host);
+	a->server->attr.request(a, context.as_ptr, cr, &param, &host);
 }
 
 /* Close @a and free it. The abrupt close is for objects that the consumer has leaked. */
@@ -86,7 +116,7 @@ EXPORT_SYMBOL(kdat_adapter_put);
 static DAT_RETURN kdapl_adapter_objects(KDAT_ADAPTER *a, DAT_PVOID context)
 {
 	const KDAT_SERVER_ATTR *attr = &a->server->attr;
-	DAT_UPCALL_OBJECT async = { a, kdapl_adapter_async }, cm = { a, attr->event };
+	DAT_UPCALL_OBJECT async = { a, kdapl_adapter_async }, cm = { a, kdapl_adapter_event };
 	KDAT_POOL_ATTR pool = {
 		.ia = a->ia, .name = a->name, .size = attr->size, .context = a,
 		.length = attr->buffer_length, .header = attr->buffer_header,
@@ -100,8 +130,10 @@ static DAT_RETURN kdapl_adapter_objects(KDAT_ADAPTER *a, DAT_PVOID context)
 	if (ret == DAT_SUCCESS)
 		ret = dat_pz_create(a->ia, &a->pz);
 	if (ret == DAT_SUCCESS)
-		ret = __dat_evd_kcreate(a->ia, attr->cm_qlen, DAT_UPCALL_SINGLE_INSTANCE, &cm,
-					DAT_EVD_CONNECTION_FLAG, &a->cm_evd, attr->owner);
+		ret = __dat_evd_kcreate(a->ia, attr->cm_qlen + attr->cr_qlen,
+					DAT_UPCALL_SINGLE_INSTANCE, &cm,
+					DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG, &a->cm_evd,
+					attr->owner);
 	a->opened = ret == DAT_SUCCESS;
 	if (ret == DAT_SUCCESS && attr->open)
 		ret = attr->open(a, context);
@@ -139,6 +171,7 @@ DAT_RETURN kdapl_adapter_find(struct kdat_server *server, u64 id, DAT_PVOID cont
 	a->server = server;
 	atomic_inc(&server->open);
 	refcount_set(&a->refs, 1);
+	mutex_init(&a->mutex);
 	INIT_WORK(&a->free_work, kdapl_adapter_free_work);
 	ret = kdat_ia_name(id, a->name);
 	if (ret == DAT_SUCCESS)

@@ -8,7 +8,7 @@
  * module. What the module has left of them goes with it, see ia_unload.c.
  *
  * server->mutex is held while the consumer's functions are called, but not in upcalls, for
- * which dat_evd_free() waits with the mutex held.
+ * which kdapl_place_stop() waits with the mutex held.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>

@@ -427,7 +427,8 @@ static void ki_pdu(struct ki_conn *c, KDAT_POOL_BUF *buf)
  */
 static unsigned int ki_most_unread(struct ki_conn *c)
 {
-	unsigned int bufs = c->a->base.iwarp ? kdat_pool_usable(c->a->base.pool) : kdat_pool_most(c->a->base.pool);
+	KDAT_ADAPTER *a = &c->a->base;
+	unsigned int bufs = a->iwarp ? kdat_pool_usable(a->pool) : kdat_pool_most(a->pool);
 
 	return max_t(unsigned int, KI_UNREAD, bufs / 2);
 }

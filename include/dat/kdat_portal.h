@@ -24,6 +24,7 @@
 
 #include <linux/in6.h>
 #include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/socket.h>
 #include <linux/workqueue.h>
@@ -45,7 +46,7 @@ typedef struct kdat_portal *KDAT_PORTAL_HANDLE;
  * @name: name of the IA, for the log: it follows the name of the device, and a line that is
  *	printed meanwhile may have a part of either
  * @async_evd: EVD for asynchronous events, with an upcall of the server's
- * @cm_evd: EVD for connection events, for dat_ep_create_with_srq()
+ * @cm_evd: EVD for connection events, for dat_ep_create_with_srq(), and connection requests
  * @pz: Protection Zone of the receive buffers, and of all Endpoints
  * @pool: receive buffers of all connections; NULL if the server has asked for none
  * @srq: the SRQ of @pool
@@ -72,6 +73,7 @@ typedef struct kdat_adapter {
 	DAT_BOOLEAN gone;
 	/* private: */
 	struct kdat_server *server;
+	struct mutex mutex;		/* contexts of Service Points */
 	struct list_head link;
 	refcount_t refs;
 	bool opened;
@@ -105,8 +107,8 @@ typedef struct kdat_host {
  *	struct kdat_adapter
  * @exclusive: %DAT_TRUE if each portal has an adapter of its own, with other parameters than
  *	those of other portals on the same IA
- * @cm_qlen: entries of the EVDs for connection events and for asynchronous events
- * @cr_qlen: connection requests of one portal and adapter that may wait for @request
+ * @cm_qlen: connection events of an adapter that may wait for @event, and asynchronous events
+ * @cr_qlen: connection requests of an adapter that may wait for @request
  * @buffer_length: size of a receive buffer, bytes; 0 for adapters without a pool
  * @buffer_header: see struct kdat_pool_attr
  * @size: see struct kdat_pool_attr; the context is the adapter
@@ -125,11 +127,11 @@ typedef struct kdat_host {
  *	left, or the address is not there; no @request of both runs or comes. May be NULL
  * @request: a connection request has come; to be answered with dat_cr_accept() or
  *	dat_cr_reject(), at once or later. @param is from dat_cr_query() and, like @host, valid
- *	until the function returns. Called for one request of a portal and adapter after the
- *	other
- * @event: upcall of the adapter's @cm_evd, with the adapter as instance data: an event about a
- *	connection of an Endpoint. Called for one event of an adapter after the other, and
- *	concurrently with @request
+ *	until the function returns
+ * @event: an event about a connection of an Endpoint that has the adapter's @cm_evd; its
+ *	arguments are those of an upcall with the adapter as instance data. @request and @event
+ *	are called for the requests and events of an adapter one after the other, in the order in
+ *	which these have come
  * @async: an asynchronous event. Return %DAT_FALSE to have it logged. The pool has been told of
  *	a low watermark. The function is not called for %DAT_ASYNC_ERROR_IA_CATASTROPHIC, at
  *	which the portals leave the adapter. May be NULL

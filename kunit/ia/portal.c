@@ -1,267 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/*
- * <dat/kdat_portal.h>: portals, and the adapters that come and go under them. A case is a
- * server that accepts whoever comes, with an Endpoint on the adapter's SRQ.
- */
+/* <dat/kdat_portal.h>: portals, and the adapters that come and go under them. */
 #include <linux/inet.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <net/net_namespace.h>
-#include <dat/kdat_portal.h>
-#include "plug.h"
 #include "shell.h"
+#include "shop.h"
 
 #define IA	"roce9/1"
 /* An address that no device of the test bed has. */
 #define ADDRESS	"10.8.79.1"
-#define BUFFERS	8
-#define CONNS	16
-
-struct shop_conn {
-	DAT_EP_HANDLE ep;
-	KDAT_ADAPTER *adapter;
-};
-
-/*
- * struct shop - a server
- * @peer: connects to it
- * @port: where it listens
- * @refuse: the open function fails
- * @opened: calls of the open function; likewise the others
- * @place: the adapter that a portal with an address listens on now, or NULL
- * @conns: connections that were accepted, each with a reference to its adapter
- * @host: of the last request
- */
-struct shop {
-	struct kunit *test;
-	struct kd_side *peer;
-	u16 port;
-	KDAT_SERVER_ATTR attr;
-	KDAT_SERVER_HANDLE server;
-	KDAT_PORTAL_HANDLE portal;
-	struct sockaddr_in in;
-	bool refuse;
-	int opened;
-	int closing;
-	int closed;
-	int listens;
-	KDAT_ADAPTER *place;
-	struct mutex mutex;		/* @conns */
-	struct shop_conn conns[CONNS];
-	unsigned int nconns;
-	KDAT_HOST host;
-};
-
-/* The shop of the case; adapters may be opened before their portal tells who it is of. */
-static struct shop *shop;
-
-struct shop_adapter {
-	KDAT_ADAPTER adapter;
-	u32 magic;
-	DAT_EVD_HANDLE evd;
-};
-
-#define MAGIC	0x5350u
-
-static void shop_size(DAT_PVOID adapter, KDAT_POOL_SIZE *size)
-{
-	*size = (KDAT_POOL_SIZE) { .wanted = BUFFERS, .most = BUFFERS };
-}
-
-static DAT_RETURN shop_open(KDAT_ADAPTER *adapter, DAT_PVOID context)
-{
-	struct shop_adapter *a = container_of(adapter, struct shop_adapter, adapter);
-
-	KUNIT_EXPECT_PTR_EQ(shop->test, (void *)shop, context);
-	KUNIT_EXPECT_NOT_NULL(shop->test, adapter->pz);
-	KUNIT_EXPECT_GT(shop->test, adapter->attr.max_eps, 0);
-	a->magic = MAGIC;
-	WRITE_ONCE(shop->opened, shop->opened + 1);
-	if (shop->refuse)
-		return DAT_ERROR(DAT_INTERNAL_ERROR, DAT_NO_SUBTYPE);
-	return dat_evd_kcreate(adapter->ia, 32 * BUFFERS, DAT_UPCALL_DISABLE, NULL,
-			       DAT_EVD_DTO_FLAG, &a->evd);
-}
-
-static void shop_close(KDAT_ADAPTER *adapter)
-{
-	struct shop_adapter *a = container_of(adapter, struct shop_adapter, adapter);
-
-	KUNIT_EXPECT_EQ(shop->test, MAGIC, a->magic);
-	dat_evd_free(a->evd);
-	WRITE_ONCE(shop->closing, shop->closing + 1);
-}
-
-static void shop_closed(KDAT_ADAPTER *adapter)
-{
-	WRITE_ONCE(shop->closed, shop->closed + 1);
-}
-
-static void shop_listens(KDAT_ADAPTER *adapter, DAT_PVOID context)
-{
-	KUNIT_EXPECT_PTR_EQ(shop->test, (void *)shop, context);
-	KUNIT_EXPECT_NOT_NULL(shop->test, adapter->srq);
-	WRITE_ONCE(shop->listens, shop->listens + 1);
-	WRITE_ONCE(shop->place, adapter);
-}
-
-static void shop_deaf(KDAT_ADAPTER *adapter, DAT_PVOID context)
-{
-	WRITE_ONCE(shop->listens, shop->listens - 1);
-	WRITE_ONCE(shop->place, NULL);
-}
-
-static void shop_request(KDAT_ADAPTER *adapter, DAT_PVOID context, DAT_CR_HANDLE cr,
-			 const DAT_CR_PARAM *param, const KDAT_HOST *host)
-{
-	DAT_EVD_HANDLE evd = container_of(adapter, struct shop_adapter, adapter)->evd;
-	DAT_EP_ATTR attr = kd_ep_attr();
-	DAT_EP_HANDLE ep = NULL;
-	DAT_RETURN ret;
-
-	KUNIT_EXPECT_PTR_EQ(shop->test, (void *)shop, context);
-	KUNIT_EXPECT_EQ(shop->test, !!host->proven, !!adapter->iwarp);
-	shop->host = *host;
-	mutex_lock(&shop->mutex);
-	ret = dat_ep_create_with_srq(adapter->ia, adapter->pz, evd, evd, adapter->cm_evd,
-				     adapter->srq, &attr, &ep);
-	if (ret == DAT_SUCCESS && shop->nconns < CONNS) {
-		kdat_adapter_get(adapter);
-		shop->conns[shop->nconns].ep = ep;
-		shop->conns[shop->nconns++].adapter = adapter;
-		ret = dat_cr_accept(cr, ep, 0, NULL);
-	}
-	mutex_unlock(&shop->mutex);
-	KUNIT_EXPECT_EQ_MSG(shop->test, ret, (DAT_RETURN)DAT_SUCCESS, "%s", kd_strerror(ret));
-	if (ret != DAT_SUCCESS)
-		dat_cr_reject(cr, 0, NULL);
-}
-
-static void shop_event(DAT_PVOID adapter, const DAT_EVENT *event, DAT_BOOLEAN more)
-{
-	KUNIT_EXPECT_EQ(shop->test, MAGIC, ((struct shop_adapter *)adapter)->magic);
-}
-
-/* Free the connections. */
-static void shop_clear(struct shop *s)
-{
-	mutex_lock(&s->mutex);
-	while (s->nconns) {
-		s->nconns--;
-		dat_ep_free(s->conns[s->nconns].ep);
-		kdat_adapter_put(s->conns[s->nconns].adapter);
-	}
-	mutex_unlock(&s->mutex);
-}
-
-static void shop_end(void *data)
-{
-	struct shop *s = data;
-
-	shop_clear(s);
-	kdat_server_free(s->server);
-	KUNIT_EXPECT_EQ(s->test, s->opened, s->closing);
-	KUNIT_EXPECT_EQ(s->test, s->opened, s->closed);
-	KUNIT_EXPECT_EQ(s->test, s->listens, 0);
-}
-
-static const char *ia_of(struct kunit *test)
-{
-	/* The name is the first member of each kind of parameter. */
-	return *(const char * const *)test->param_value;
-}
-
-/* Make a server whose portals listen on the IA of the case, and somebody who connects. */
-static struct shop *shop_make(struct kunit *test)
-{
-	struct shop *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, s);
-	shop = s;
-	s->test = test;
-	s->port = kd_port();
-	mutex_init(&s->mutex);
-	s->attr = (KDAT_SERVER_ATTR) {
-		.owner = THIS_MODULE, .name = KBUILD_MODNAME,
-		.adapter_size = sizeof(struct shop_adapter), .cm_qlen = 2 * CONNS,
-		.cr_qlen = CONNS, .buffer_length = 64, .size = shop_size, .open = shop_open,
-		.close = shop_close, .closed = shop_closed, .listens = shop_listens,
-		.deaf = shop_deaf, .request = shop_request, .event = shop_event,
-	};
-	s->peer = kd_open(test, ia_of(test));
-	kd_setup(s->peer, NULL);
-	s->in = *(struct sockaddr_in *)s->peer->addr;
-	s->in.sin_port = htons(s->port);
-	KD_ASSERT_OK(test, kdat_server_create(&s->attr, &s->server));
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, shop_end, s));
-	return s;
-}
-
-/* Listen at the first address of the IA of the case. */
-static DAT_RETURN listen_at_address(struct shop *s)
-{
-	KDAT_PORTAL_ATTR attr = { .address = (struct sockaddr *)&s->in, .context = s };
-
-	return kdat_portal_create(s->server, &attr, &s->portal);
-}
-
-static DAT_RETURN listen_on_ia(struct shop *s)
-{
-	KDAT_PORTAL_ATTR attr = {
-		.ia_name = ia_of(s->test), .port = s->port, .context = s,
-	};
-
-	return kdat_portal_create(s->server, &attr, &s->portal);
-}
-
-static bool reaches(void *data)
-{
-	struct shop *s = data;
-	struct sockaddr *at = (struct sockaddr *)&s->in;
-	struct kd_side *a = s->peer;
-	DAT_EVENT event;
-	bool up;
-
-	if (dat_ep_connect(a->ep, at, s->port, KD_TIMEOUT_MS * 1000, 0, NULL,
-			   DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG) != DAT_SUCCESS)
-		return false;
-	up = kd_wait_event(a->conn_evd, &event, KD_TIMEOUT_MS) &&
-	     event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED;
-	if (up) {
-		dat_ep_disconnect(a->ep, DAT_CLOSE_ABRUPT_FLAG);
-		kd_wait_event(a->conn_evd, &event, KD_TIMEOUT_MS);
-	}
-	dat_ep_reset(a->ep);
-	shop_clear(s);
-	return up;
-}
-
-static bool listens(void *data)
-{
-	return READ_ONCE(((struct shop *)data)->listens) == 1;
-}
-
-static bool is_deaf(void *data)
-{
-	return !READ_ONCE(((struct shop *)data)->listens);
-}
-
-static bool all_are_closed(void *data)
-{
-	struct shop *s = data;
-
-	return READ_ONCE(s->closed) == READ_ONCE(s->opened);
-}
-
-static bool one_is_closed(void *data)
-{
-	return READ_ONCE(((struct shop *)data)->closed) == 1;
-}
-
-static void expect_soon(struct shop *s, bool (*cond)(void *data))
-{
-	KUNIT_ASSERT_TRUE(s->test, kd_wait_until(cond, s, KD_TIMEOUT_MS));
-}
 
 /* ---- Portals and adapters --------------------------------------------------------- */
 
@@ -287,14 +34,14 @@ static void portals_share_an_adapter(struct kunit *test)
 	KDAT_PORTAL_HANDLE first;
 	char name[64];
 
-	KD_ASSERT_OK(test, listen_at_address(s));
-	KUNIT_EXPECT_TRUE(test, reaches(s));
+	KD_ASSERT_OK(test, shop_listen_at_address(s));
+	KUNIT_EXPECT_TRUE(test, shop_reaches(s));
 	snprintf(name, sizeof(name), "%pIS:", &s->in);
 	KUNIT_EXPECT_TRUE_MSG(test, str_has_prefix(s->host.name, name), "%s", s->host.name);
 	first = s->portal;
 	s->port = kd_port();
-	KD_ASSERT_OK(test, listen_on_ia(s));
-	KUNIT_EXPECT_TRUE(test, reaches(s));
+	KD_ASSERT_OK(test, shop_listen_on_ia(s));
+	KUNIT_EXPECT_TRUE(test, shop_reaches(s));
 	KUNIT_EXPECT_EQ(test, s->opened, 1);
 	KUNIT_EXPECT_EQ(test, adapters_of(s), 1);
 	kd_connect_start(s->peer, s->peer, s->port);
@@ -304,7 +51,7 @@ static void portals_share_an_adapter(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->listens, 0);
 	KUNIT_EXPECT_EQ(test, adapters_of(s), 1);
 	shop_clear(s);
-	expect_soon(s, all_are_closed);
+	shop_expect_soon(s, shop_all_are_closed);
 	KUNIT_EXPECT_EQ(test, adapters_of(s), 0);
 }
 
@@ -315,12 +62,12 @@ static void portals_have_adapters_of_their_own(struct kunit *test)
 	kdat_server_free(s->server);
 	s->attr.exclusive = DAT_TRUE;
 	KD_ASSERT_OK(test, kdat_server_create(&s->attr, &s->server));
-	KD_ASSERT_OK(test, listen_on_ia(s));
+	KD_ASSERT_OK(test, shop_listen_on_ia(s));
 	s->port = kd_port();
 	s->in.sin_port = htons(s->port);
-	KD_ASSERT_OK(test, listen_at_address(s));
+	KD_ASSERT_OK(test, shop_listen_at_address(s));
 	KUNIT_EXPECT_EQ(test, s->opened, 2);
-	KUNIT_EXPECT_TRUE(test, reaches(s));
+	KUNIT_EXPECT_TRUE(test, shop_reaches(s));
 }
 
 /* The wildcard of IPv6 is for IPv4 too, unless it is not to be, or somebody listens there. */
@@ -336,19 +83,19 @@ static void portal_at_any_address(struct kunit *test)
 	any4.sin_port = htons(s->port);
 	attr.address = (struct sockaddr *)&any6;
 	KD_ASSERT_OK(test, kdat_portal_create(s->server, &attr, &s->portal));
-	KUNIT_EXPECT_TRUE(test, reaches(s));
+	KUNIT_EXPECT_TRUE(test, shop_reaches(s));
 	kdat_portal_free(s->portal);
 	attr.only_v6 = DAT_TRUE;
 	KD_ASSERT_OK(test, kdat_portal_create(s->server, &attr, &s->portal));
-	KUNIT_EXPECT_FALSE(test, reaches(s));
+	KUNIT_EXPECT_FALSE(test, shop_reaches(s));
 	attr.address = (struct sockaddr *)&any4;
 	KD_ASSERT_OK(test, kdat_portal_create(s->server, &attr, &four));
-	KUNIT_EXPECT_TRUE(test, reaches(s));
+	KUNIT_EXPECT_TRUE(test, shop_reaches(s));
 	kdat_portal_free(s->portal);
 	attr.address = (struct sockaddr *)&any6;
 	attr.only_v6 = DAT_FALSE;
 	KD_ASSERT_OK(test, kdat_portal_create(s->server, &attr, &s->portal));
-	KUNIT_EXPECT_TRUE(test, reaches(s));
+	KUNIT_EXPECT_TRUE(test, shop_reaches(s));
 }
 
 /* Somebody else has the port: the portal is not made, or waits if it listens elsewhere. */
@@ -357,15 +104,15 @@ static void portal_whose_port_is_in_use(struct kunit *test)
 	struct shop *s = shop_make(test);
 	DAT_PSP_HANDLE psp = kd_psp(s->peer, s->port, DAT_PSP_CONSUMER_FLAG);
 
-	KD_EXPECT_RET(test, DAT_PORT_IN_USE, listen_on_ia(s));
-	KD_EXPECT_RET(test, DAT_PORT_IN_USE, listen_at_address(s));
+	KD_EXPECT_RET(test, DAT_PORT_IN_USE, shop_listen_on_ia(s));
+	KD_EXPECT_RET(test, DAT_PORT_IN_USE, shop_listen_at_address(s));
 	KUNIT_EXPECT_NULL(test, s->portal);
-	expect_soon(s, all_are_closed);
+	shop_expect_soon(s, shop_all_are_closed);
 	s->in.sin_addr.s_addr = 0;
-	KD_ASSERT_OK(test, listen_at_address(s));
+	KD_ASSERT_OK(test, shop_listen_at_address(s));
 	s->in.sin_addr = ((struct sockaddr_in *)s->peer->addr)->sin_addr;
 	KD_EXPECT_OK(test, dat_psp_free(psp));
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(reaches, s, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
 }
 
 static void portal_whose_adapter_is_refused(struct kunit *test)
@@ -373,7 +120,7 @@ static void portal_whose_adapter_is_refused(struct kunit *test)
 	struct shop *s = shop_make(test);
 
 	s->refuse = true;
-	KD_EXPECT_RET(test, DAT_INTERNAL_ERROR, listen_on_ia(s));
+	KD_EXPECT_RET(test, DAT_INTERNAL_ERROR, shop_listen_on_ia(s));
 	KUNIT_EXPECT_EQ(test, s->opened, 1);
 	KUNIT_EXPECT_EQ(test, s->closed, 1);
 }
@@ -387,7 +134,7 @@ static bool made_with_fault(struct shop *s, unsigned int nth)
 #ifdef CONFIG_FAULT_INJECTION
 	current->fail_nth = nth;
 #endif
-	ret = listen_on_ia(s);
+	ret = shop_listen_on_ia(s);
 #ifdef CONFIG_FAULT_INJECTION
 	fired = !current->fail_nth;
 	current->fail_nth = 0;
@@ -398,11 +145,11 @@ static bool made_with_fault(struct shop *s, unsigned int nth)
 		KUNIT_EXPECT_EQ(s->test, s->listens, 0);
 	} else {
 		/* What was short is got later, or was not needed. */
-		expect_soon(s, listens);
+		shop_expect_soon(s, shop_is_open);
 		kdat_portal_free(s->portal);
 		s->portal = NULL;
 	}
-	expect_soon(s, all_are_closed);
+	shop_expect_soon(s, shop_all_are_closed);
 	KUNIT_EXPECT_EQ(s->test, adapters_of(s), 0);
 	return !fired;
 }
@@ -416,14 +163,14 @@ static void portal_without_memory(struct kunit *test)
 	for (nth = 1; !made_with_fault(s, nth) && nth < 5000; nth += 1 + nth / 16)
 		;
 	KUNIT_EXPECT_LT(test, nth, 5000);
-	KD_ASSERT_OK(test, listen_on_ia(s));
-	KUNIT_EXPECT_TRUE(test, reaches(s));
+	KD_ASSERT_OK(test, shop_listen_on_ia(s));
+	KUNIT_EXPECT_TRUE(test, shop_reaches(s));
 }
 
 static void portal_arguments(struct kunit *test)
 {
 	struct shop *s = shop_make(test);
-	KDAT_PORTAL_ATTR attr = { .ia_name = ia_of(test), .port = s->port }, bad = attr;
+	KDAT_PORTAL_ATTR attr = { .ia_name = shop_ia_of(test), .port = s->port }, bad = attr;
 	KDAT_SERVER_ATTR none = s->attr;
 	KDAT_PORTAL_HANDLE portal = NULL;
 	KDAT_SERVER_HANDLE server = NULL;
@@ -469,15 +216,15 @@ static void adapter_comes_late(struct kunit *test)
 
 	kd_close(s->peer);
 	kd_unplug(test);
-	KD_ASSERT_OK(test, listen_at_address(s));
+	KD_ASSERT_OK(test, shop_listen_at_address(s));
 	s->port = kd_port();
-	KD_ASSERT_OK(test, listen_on_ia(s));
+	KD_ASSERT_OK(test, shop_listen_on_ia(s));
 	KUNIT_EXPECT_EQ(test, s->listens, 0);
 	kd_plug(test);
 	peer_again(s);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(reaches, s, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
 	s->port = ntohs(s->in.sin_port);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(reaches, s, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
 	KUNIT_EXPECT_EQ(test, s->opened, 1);
 }
 
@@ -487,26 +234,26 @@ static void adapter_leaves_and_returns(struct kunit *test)
 	struct shop *s = shop_make(test);
 	struct shop_conn old;
 
-	KD_ASSERT_OK(test, listen_at_address(s));
+	KD_ASSERT_OK(test, shop_listen_at_address(s));
 	s->port = kd_port();
-	KD_ASSERT_OK(test, listen_on_ia(s));
+	KD_ASSERT_OK(test, shop_listen_on_ia(s));
 	kd_connect_start(s->peer, s->peer, s->port);
 	kd_expect_event(test, s->peer->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED, NULL);
 	kd_unplug(test);
-	expect_soon(s, is_deaf);
+	shop_expect_soon(s, shop_is_deaf);
 	kd_close(s->peer);
 	KUNIT_EXPECT_EQ(test, s->closed, 0);
 	old = s->conns[--s->nconns];
 	kd_plug(test);
 	peer_again(s);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(reaches, s, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
 	s->port = ntohs(s->in.sin_port);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(reaches, s, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
 	KUNIT_EXPECT_EQ(test, s->opened, 2);
 	KUNIT_EXPECT_EQ(test, s->closed, 0);
 	s->conns[s->nconns++] = old;
 	shop_clear(s);
-	expect_soon(s, one_is_closed);
+	shop_expect_soon(s, shop_one_is_closed);
 }
 
 static void adapter_leaves_while_it_is_opened(struct kunit *test)
@@ -515,12 +262,12 @@ static void adapter_leaves_while_it_is_opened(struct kunit *test)
 
 	kd_close(s->peer);
 	kd_unplug_at_pd(test);
-	KD_ASSERT_OK(test, listen_on_ia(s));
+	KD_ASSERT_OK(test, shop_listen_on_ia(s));
 	kd_expect_unplugged(test);
 	KUNIT_EXPECT_EQ(test, s->listens, 0);
 	kd_plug(test);
 	peer_again(s);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(reaches, s, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
 }
 
 static void name_of(KDAT_ADAPTER *adapter, DAT_PVOID data)
@@ -542,21 +289,21 @@ static void adapter_is_renamed(struct kunit *test)
 {
 	struct shop *s = shop_make(test);
 
-	KD_ASSERT_OK(test, listen_on_ia(s));
+	KD_ASSERT_OK(test, shop_listen_on_ia(s));
 	kd_rename(test, IA);
-	expect_soon(s, is_renamed);
-	KUNIT_EXPECT_TRUE(test, reaches(s));
+	shop_expect_soon(s, is_renamed);
+	KUNIT_EXPECT_TRUE(test, shop_reaches(s));
 	KUNIT_EXPECT_EQ(test, s->opened, 1);
 	kd_close(s->peer);
 	KUNIT_ASSERT_EQ(test, 0, shell("rdma link delete roce9"));
-	expect_soon(s, is_deaf);
+	shop_expect_soon(s, shop_is_deaf);
 	kd_plug(test);
 	KUNIT_EXPECT_EQ(test, s->listens, 0);
 	kd_rename(test, IA);
-	expect_soon(s, listens);
+	shop_expect_soon(s, shop_is_open);
 	s->peer = kd_open(test, IA);
 	kd_setup(s->peer, NULL);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(reaches, s, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
 }
 
 /* ---- Addresses -------------------------------------------------------------------- */
@@ -580,7 +327,7 @@ static bool is_on_first(void *data)
 	struct shop *s = data;
 	KDAT_ADAPTER *a = READ_ONCE(s->place);
 
-	return a && !strcmp(a->name, kd_bed_of(ia_of(s->test))->ia);
+	return a && !strcmp(a->name, kd_bed_of(shop_ia_of(s->test))->ia);
 }
 
 /* The address comes after its portal, goes, and moves to another adapter. */
@@ -592,16 +339,16 @@ static void address_comes_and_moves(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, address_end, NULL));
 	s->in.sin_addr.s_addr = in_aton(ADDRESS);
-	KD_ASSERT_OK(test, listen_at_address(s));
+	KD_ASSERT_OK(test, shop_listen_at_address(s));
 	KUNIT_EXPECT_EQ(test, s->listens, 0);
 	address(test, "add", netdev);
-	expect_soon(s, listens);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(reaches, s, KD_TIMEOUT_MS));
+	shop_expect_soon(s, shop_is_open);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
 	address(test, "del", netdev);
-	expect_soon(s, is_deaf);
-	expect_soon(s, all_are_closed);
+	shop_expect_soon(s, shop_is_deaf);
+	shop_expect_soon(s, shop_all_are_closed);
 	address(test, "add", other);
-	expect_soon(s, is_on_first);
+	shop_expect_soon(s, is_on_first);
 }
 
 /* A port that goes down and comes up again: whoever listens still does. */
@@ -611,16 +358,16 @@ static void port_goes_down_and_up(struct kunit *test)
 	struct shop *s = shop_make(test);
 	char line[96];
 
-	KD_ASSERT_OK(test, listen_on_ia(s));
+	KD_ASSERT_OK(test, shop_listen_on_ia(s));
 	snprintf(line, sizeof(line), "ip link set %s down && ip link set %s up",
 		 strrchr(d->add, ' ') + 1, strrchr(d->add, ' ') + 1);
 	KUNIT_ASSERT_EQ(test, 0, shell(line));
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(reaches, s, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
 }
 
 /* ---- The end ---------------------------------------------------------------------- */
 
-/* A server is freed while a portal waits, listens, or is refused, and at once. */
+/* A server is freed while a portal waits, shop_is_open, or is refused, and at once. */
 static void server_ends(struct kunit *test)
 {
 	struct shop *s = shop_make(test);
@@ -631,7 +378,7 @@ static void server_ends(struct kunit *test)
 		s->in.sin_addr = ((struct sockaddr_in *)s->peer->addr)->sin_addr;
 		psp = NULL;
 		if (state == 1)
-			KD_EXPECT_OK(test, listen_on_ia(s));
+			KD_EXPECT_OK(test, shop_listen_on_ia(s));
 		if (state == 2)
 			s->in.sin_addr.s_addr = in_aton(ADDRESS);
 		if (state == 3) {
@@ -639,7 +386,7 @@ static void server_ends(struct kunit *test)
 			s->in.sin_addr.s_addr = 0;
 		}
 		if (state > 1)
-			KD_EXPECT_OK(test, listen_at_address(s));
+			KD_EXPECT_OK(test, shop_listen_at_address(s));
 		kdat_server_free(s->server);
 		KUNIT_EXPECT_EQ(test, s->opened, s->closed);
 		if (psp)
