@@ -40,7 +40,8 @@ def make_sense(work, path):
         if not OUR_TOOLS.match(line):
             continue
         done = subprocess.run(
-            ["bash", "-c", "n=1\n" + line], cwd=work, text=True, timeout=60, check=False,
+            # Nothing of this machine is written to.
+            ["bash", "-c", "n=1\n" + line.replace("/var/lib/", f"{work}/lib/")], cwd=work, text=True, timeout=60, check=False,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env=environment(PATH=f"{work}:{TOP}/tools:{os.environ['PATH']}", **{
                 f"KDAPL_{name}": str(work / where) for name, where in (
