@@ -59,7 +59,7 @@ help:
 	@echo '  make check-kernels  build everything; prints a table'
 	@echo 'In a copy of this system:'
 	@echo '  make check-package  build the Debian packages, install, upgrade, use and'
-	@echo "                      remove them for Debian's 6.1 and 6.12 kernels"
+	@echo "                      remove them for Debian's 6.1 and 6.12 kernels; NEWEST=sid"
 	@echo
 	@echo 'Measurements:'
 	@echo '  make bench          kDAPL beside raw verbs; COUNT=1 counts instructions'
