@@ -12,13 +12,13 @@
 
 /* ---- The server ----------------------------------------------------------------- */
 
-static bool raw_there;
+static bool rpc_raw_there;
 
-int raw_server_up(struct kunit_suite *suite)
+int rpc_raw_server_up(struct kunit_suite *suite)
 {
 	int err;
 
-	raw_there = false;
+	rpc_raw_there = false;
 	/* scripts/guest/check puts the modules there. */
 	if (shell("test -e " KO))
 		return 0;
@@ -35,14 +35,14 @@ int raw_server_up(struct kunit_suite *suite)
 		    "for a in 10.8.0.1 10.9.0.1 10.10.0.1 10.11.0.1; do\n"
 		    "echo nfsd $a $t dom >/proc/net/rpc/auth.unix.ip/channel\n"
 		    "done\n");
-	raw_there = !err;
+	rpc_raw_there = !err;
 	return err ? -EIO : 0;
 }
-EXPORT_SYMBOL_GPL(raw_server_up);
+EXPORT_SYMBOL_GPL(rpc_raw_server_up);
 
-void raw_server_down(struct kunit_suite *suite)
+void rpc_raw_server_down(struct kunit_suite *suite)
 {
-	if (raw_there)
+	if (rpc_raw_there)
 		WARN_ON(shell("set -e\n"
 			      "echo 0 >" NFSD "threads\n"
 			      "for n in 1 2 3 4 5 6 7 8 9; do\n"
@@ -51,15 +51,15 @@ void raw_server_down(struct kunit_suite *suite)
 			      "done\n"
 			      "exit 1\n"));
 }
-EXPORT_SYMBOL_GPL(raw_server_down);
+EXPORT_SYMBOL_GPL(rpc_raw_server_down);
 
 /* ---- An export with a file f and a directory dir -------------------------------- */
 
 #define EXPORT	RAW_EXPORT
 
-int raw_export_up(struct kunit_suite *suite)
+int rpc_raw_export_up(struct kunit_suite *suite)
 {
-	int err = raw_server_up(suite);
+	int err = rpc_raw_server_up(suite);
 
 	if (err)
 		return err;
@@ -78,27 +78,27 @@ int raw_export_up(struct kunit_suite *suite)
 		     "echo dom " EXPORT " $t 9216 65534 65534 0 >$c/nfsd.export/channel\n") ?
 	       -EIO : 0;
 }
-EXPORT_SYMBOL_GPL(raw_export_up);
+EXPORT_SYMBOL_GPL(rpc_raw_export_up);
 
-void raw_export_down(struct kunit_suite *suite)
+void rpc_raw_export_down(struct kunit_suite *suite)
 {
-	raw_server_down(suite);
+	rpc_raw_server_down(suite);
 	shell("echo 1 >/proc/net/rpc/nfsd.export/flush\n"
 	      "echo 1 >/proc/net/rpc/nfsd.fh/flush\n"
 	      "! mountpoint -q " EXPORT " || umount -l " EXPORT);
 }
-EXPORT_SYMBOL_GPL(raw_export_down);
+EXPORT_SYMBOL_GPL(rpc_raw_export_down);
 
-int raw_init(struct kunit *test)
+int rpc_raw_init(struct kunit *test)
 {
-	if (!raw_there)
+	if (!rpc_raw_there)
 		kunit_skip(test, "no NFS server, or no " KO);
 	return 0;
 }
-EXPORT_SYMBOL_GPL(raw_init);
+EXPORT_SYMBOL_GPL(rpc_raw_init);
 
 /* Return the number that kdapl_svcrdma's line for the adapter of @s has behind @name. */
-long raw_adapter(struct kd_side *s, const char *name)
+long rpc_raw_adapter(struct kd_side *s, const char *name)
 {
 	char command[224], count[24] = "";
 	struct file *file;
@@ -116,28 +116,28 @@ long raw_adapter(struct kd_side *s, const char *name)
 	KUNIT_EXPECT_EQ(s->test, 0, kstrtol(strim(count), 10, &n));
 	return n;
 }
-EXPORT_SYMBOL_GPL(raw_adapter);
+EXPORT_SYMBOL_GPL(rpc_raw_adapter);
 
 /* ---- Connections ---------------------------------------------------------------- */
 
-static size_t raw_slot(u64 slot)
+static size_t rpc_raw_slot(u64 slot)
 {
 	return (RAW_SENDS + slot) * RAW_LENGTH;
 }
 
-void raw_post(struct raw *r, u64 slot)
+void rpc_raw_post(struct rpc_raw *r, u64 slot)
 {
-	DAT_LMR_TRIPLET seg = kd_seg(r->s->buf, raw_slot(slot), RAW_LENGTH);
+	DAT_LMR_TRIPLET seg = kd_seg(r->s->buf, rpc_raw_slot(slot), RAW_LENGTH);
 
 	/* It is refused when the connection has ended. */
 	dat_ep_post_recv(r->s->ep, 1, &seg, kd_cookie(slot), DAT_COMPLETION_DEFAULT_FLAG);
 }
-EXPORT_SYMBOL_GPL(raw_post);
+EXPORT_SYMBOL_GPL(rpc_raw_post);
 
-/* Make a connection, with @recvs receives, that raw_start() makes. */
-struct raw *raw_new(struct kunit *test, u64 recvs)
+/* Make a connection, with @recvs receives, that rpc_raw_start() makes. */
+struct rpc_raw *rpc_raw_new(struct kunit *test, u64 recvs)
 {
-	struct raw *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	struct rpc_raw *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 	DAT_EP_ATTR attr = kd_ep_attr();
 	struct kd_opts opts = { .attr = &attr, .qlen = 128 };
 	u64 slot;
@@ -150,7 +150,7 @@ struct raw *raw_new(struct kunit *test, u64 recvs)
 	r->s = kd_open_param(test);
 	kd_setup(r->s, &opts);
 	r->data = kd_buf_alloc(r->s, SZ_512K);
-	r->broken = raw_adapter(r->s, "broken");
+	r->broken = rpc_raw_adapter(r->s, "broken");
 	r->xid = 0x1000;
 	r->cm = (struct rpcrdma_connect_private) {
 		.cp_magic = rpcrdma_cmp_magic,
@@ -160,13 +160,13 @@ struct raw *raw_new(struct kunit *test, u64 recvs)
 	};
 	r->cm_length = sizeof(r->cm);
 	for (slot = 0; slot < recvs; slot++)
-		raw_post(r, slot);
+		rpc_raw_post(r, slot);
 	return r;
 }
-EXPORT_SYMBOL_GPL(raw_new);
+EXPORT_SYMBOL_GPL(rpc_raw_new);
 
 /* Connect; tell whether the server accepts. */
-bool raw_start(struct raw *r)
+bool rpc_raw_start(struct rpc_raw *r)
 {
 	struct kunit *test = r->s->test;
 	DAT_EVENT event;
@@ -177,25 +177,25 @@ bool raw_start(struct raw *r)
 	KUNIT_ASSERT_TRUE(test, kd_wait_event(r->s->conn_evd, &event, KD_TIMEOUT_MS));
 	return event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED;
 }
-EXPORT_SYMBOL_GPL(raw_start);
+EXPORT_SYMBOL_GPL(rpc_raw_start);
 
-struct raw *raw_connect(struct kunit *test)
+struct rpc_raw *rpc_raw_connect(struct kunit *test)
 {
-	struct raw *r = raw_new(test, RAW_RECVS);
+	struct rpc_raw *r = rpc_raw_new(test, RAW_RECVS);
 
-	KUNIT_ASSERT_TRUE(test, raw_start(r));
+	KUNIT_ASSERT_TRUE(test, rpc_raw_start(r));
 	return r;
 }
-EXPORT_SYMBOL_GPL(raw_connect);
+EXPORT_SYMBOL_GPL(rpc_raw_connect);
 
-void raw_close(struct raw *r)
+void rpc_raw_close(struct rpc_raw *r)
 {
 	kd_close(r->s);
 }
-EXPORT_SYMBOL_GPL(raw_close);
+EXPORT_SYMBOL_GPL(rpc_raw_close);
 
 /* Send @length bytes. Return false if the connection has ended. */
-bool raw_send_bytes(struct raw *r, const void *message, unsigned int length)
+bool rpc_raw_send_bytes(struct rpc_raw *r, const void *message, unsigned int length)
 {
 	size_t at = r->sent % RAW_SENDS * RAW_LENGTH;
 	DAT_LMR_TRIPLET seg = kd_seg(r->s->buf, at, length);
@@ -208,17 +208,17 @@ bool raw_send_bytes(struct raw *r, const void *message, unsigned int length)
 	return dat_ep_post_send(r->s->ep, 1, &seg, kd_cookie(r->sent++),
 				DAT_COMPLETION_DEFAULT_FLAG) == DAT_SUCCESS;
 }
-EXPORT_SYMBOL_GPL(raw_send_bytes);
+EXPORT_SYMBOL_GPL(rpc_raw_send_bytes);
 
 /* Send the message that was built. */
-bool raw_send(struct raw *r)
+bool rpc_raw_send(struct rpc_raw *r)
 {
-	return raw_send_bytes(r, r->m, r->n * sizeof(__be32));
+	return rpc_raw_send_bytes(r, r->m, r->n * sizeof(__be32));
 }
-EXPORT_SYMBOL_GPL(raw_send);
+EXPORT_SYMBOL_GPL(rpc_raw_send);
 
 /* Receive a message to r->got. Return false if none comes within @ms, or the connection ends. */
-bool raw_receive(struct raw *r, unsigned int ms)
+bool rpc_raw_receive(struct rpc_raw *r, unsigned int ms)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
 	DAT_EVENT event;
@@ -231,37 +231,37 @@ bool raw_receive(struct raw *r, unsigned int ms)
 		return false;
 	slot = dto->user_cookie.as_64;
 	r->got_length = dto->transfered_length;
-	memcpy(r->got, r->s->buf->va + raw_slot(slot), r->got_length);
-	raw_post(r, slot);
+	memcpy(r->got, r->s->buf->va + rpc_raw_slot(slot), r->got_length);
+	rpc_raw_post(r, slot);
 	return true;
 }
-EXPORT_SYMBOL_GPL(raw_receive);
+EXPORT_SYMBOL_GPL(rpc_raw_receive);
 
 /* Has the server ended the connection, or does it within @ms? */
-bool raw_is_down(struct raw *r, unsigned int ms)
+bool rpc_raw_is_down(struct rpc_raw *r, unsigned int ms)
 {
 	DAT_EVENT event;
 
 	return kd_wait_event(r->s->conn_evd, &event, ms);
 }
-EXPORT_SYMBOL_GPL(raw_is_down);
+EXPORT_SYMBOL_GPL(rpc_raw_is_down);
 
 /* Expect that the server breaks the connection, which it tells the log of. */
-void raw_expect_cut(struct raw *r)
+void rpc_raw_expect_cut(struct rpc_raw *r)
 {
-	KUNIT_EXPECT_TRUE_MSG(r->s->test, raw_is_down(r, KD_TIMEOUT_MS),
+	KUNIT_EXPECT_TRUE_MSG(r->s->test, rpc_raw_is_down(r, KD_TIMEOUT_MS),
 			      "the connection is still there");
-	KUNIT_EXPECT_EQ_MSG(r->s->test, raw_adapter(r->s, "broken"), r->broken + 1,
+	KUNIT_EXPECT_EQ_MSG(r->s->test, rpc_raw_adapter(r->s, "broken"), r->broken + 1,
 			    "the server has not broken it");
 }
-EXPORT_SYMBOL_GPL(raw_expect_cut);
+EXPORT_SYMBOL_GPL(rpc_raw_expect_cut);
 
 /* Expect that the server answers an error of the transport to the last message. */
-void raw_expect_error(struct raw *r, u32 code)
+void rpc_raw_expect_error(struct rpc_raw *r, u32 code)
 {
 	struct kunit *test = r->s->test;
 
-	KUNIT_ASSERT_TRUE_MSG(test, raw_receive(r, KD_TIMEOUT_MS), "there is no answer");
+	KUNIT_ASSERT_TRUE_MSG(test, rpc_raw_receive(r, KD_TIMEOUT_MS), "there is no answer");
 	KUNIT_EXPECT_EQ(test, r->got_length, code == ERR_VERS ? 28 : 20);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[0]), r->xid);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[1]), RPCRDMA_VERSION);
@@ -273,15 +273,15 @@ void raw_expect_error(struct raw *r, u32 code)
 		KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[6]), RPCRDMA_VERSION);
 	}
 }
-EXPORT_SYMBOL_GPL(raw_expect_error);
+EXPORT_SYMBOL_GPL(rpc_raw_expect_error);
 
 /* Expect a reply, to a NULL call, that says that it was executed; whatever lists it has. */
-void raw_expect_reply(struct raw *r)
+void rpc_raw_expect_reply(struct rpc_raw *r)
 {
 	struct kunit *test = r->s->test;
 	const __be32 *rpc;
 
-	KUNIT_ASSERT_TRUE_MSG(test, raw_receive(r, KD_TIMEOUT_MS), "there is no reply");
+	KUNIT_ASSERT_TRUE_MSG(test, rpc_raw_receive(r, KD_TIMEOUT_MS), "there is no reply");
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[0]), r->xid);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[1]), RPCRDMA_VERSION);
 	KUNIT_EXPECT_GT(test, be32_to_cpu(r->got[2]), 0);
@@ -293,102 +293,102 @@ void raw_expect_reply(struct raw *r)
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(rpc[2]), 0);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(rpc[5]), 0);
 }
-EXPORT_SYMBOL_GPL(raw_expect_reply);
+EXPORT_SYMBOL_GPL(rpc_raw_expect_reply);
 
 /* Expect that nothing comes of the last message, and that the next one is answered. */
-void raw_expect_silence(struct raw *r)
+void rpc_raw_expect_silence(struct rpc_raw *r)
 {
-	raw_expect_alive(r);
+	rpc_raw_expect_alive(r);
 }
-EXPORT_SYMBOL_GPL(raw_expect_silence);
+EXPORT_SYMBOL_GPL(rpc_raw_expect_silence);
 
-void raw_expect_alive(struct raw *r)
+void rpc_raw_expect_alive(struct rpc_raw *r)
 {
-	raw_null(r);
-	KUNIT_ASSERT_TRUE(r->s->test, raw_send(r));
-	raw_expect_reply(r);
+	rpc_raw_null(r);
+	KUNIT_ASSERT_TRUE(r->s->test, rpc_raw_send(r));
+	rpc_raw_expect_reply(r);
 }
-EXPORT_SYMBOL_GPL(raw_expect_alive);
+EXPORT_SYMBOL_GPL(rpc_raw_expect_alive);
 
 /* ---- Messages ------------------------------------------------------------------- */
 
-void raw_word(struct raw *r, u32 word)
+void rpc_raw_word(struct rpc_raw *r, u32 word)
 {
 	KUNIT_ASSERT_LT(r->s->test, r->n, RAW_LENGTH / 4);
 	r->m[r->n++] = cpu_to_be32(word);
 }
-EXPORT_SYMBOL_GPL(raw_word);
+EXPORT_SYMBOL_GPL(rpc_raw_word);
 
-void raw_words(struct raw *r, unsigned int n, ...)
+void rpc_raw_words(struct rpc_raw *r, unsigned int n, ...)
 {
 	va_list args;
 
 	va_start(args, n);
 	while (n--)
-		raw_word(r, va_arg(args, u32));
+		rpc_raw_word(r, va_arg(args, u32));
 	va_end(args);
 }
-EXPORT_SYMBOL_GPL(raw_words);
+EXPORT_SYMBOL_GPL(rpc_raw_words);
 
 /* Begin a message with what all headers have. */
-void raw_begin(struct raw *r, u32 credits, u32 proc)
+void rpc_raw_begin(struct rpc_raw *r, u32 credits, u32 proc)
 {
 	r->n = 0;
-	raw_words(r, 4, ++r->xid, RPCRDMA_VERSION, credits, proc);
+	rpc_raw_words(r, 4, ++r->xid, RPCRDMA_VERSION, credits, proc);
 }
-EXPORT_SYMBOL_GPL(raw_begin);
+EXPORT_SYMBOL_GPL(rpc_raw_begin);
 
 /* Add a segment of r->data. */
-void raw_segment(struct raw *r, unsigned int offset, u32 length)
+void rpc_raw_segment(struct rpc_raw *r, unsigned int offset, u32 length)
 {
 	u64 va = (uintptr_t)r->data->va + offset;
 
-	raw_words(r, 4, r->data->rmr_context, length, (u32)(va >> 32), (u32)va);
+	rpc_raw_words(r, 4, r->data->rmr_context, length, (u32)(va >> 32), (u32)va);
 }
-EXPORT_SYMBOL_GPL(raw_segment);
+EXPORT_SYMBOL_GPL(rpc_raw_segment);
 
 /* Add an item of the Read list. */
-void raw_read(struct raw *r, u32 position, unsigned int offset, u32 length)
+void rpc_raw_read(struct rpc_raw *r, u32 position, unsigned int offset, u32 length)
 {
-	raw_words(r, 2, 1, position);
-	raw_segment(r, offset, length);
+	rpc_raw_words(r, 2, 1, position);
+	rpc_raw_segment(r, offset, length);
 }
-EXPORT_SYMBOL_GPL(raw_read);
+EXPORT_SYMBOL_GPL(rpc_raw_read);
 
 /* Add the RPC message of a NULL call of NFS version 4. */
-void raw_call(struct raw *r)
+void rpc_raw_call(struct rpc_raw *r)
 {
-	raw_words(r, RAW_CALL, r->xid, 0, 2, 100003, 4, 0, 0, 0, 0, 0);
+	rpc_raw_words(r, RAW_CALL, r->xid, 0, 2, 100003, 4, 0, 0, 0, 0, 0);
 }
-EXPORT_SYMBOL_GPL(raw_call);
+EXPORT_SYMBOL_GPL(rpc_raw_call);
 
 /* Add three lists that are empty. */
-void raw_no_lists(struct raw *r)
+void rpc_raw_no_lists(struct rpc_raw *r)
 {
-	raw_words(r, 3, 0, 0, 0);
+	rpc_raw_words(r, 3, 0, 0, 0);
 }
-EXPORT_SYMBOL_GPL(raw_no_lists);
+EXPORT_SYMBOL_GPL(rpc_raw_no_lists);
 
 /* Build a NULL call. */
-void raw_null(struct raw *r)
+void rpc_raw_null(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_no_lists(r);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
 }
-EXPORT_SYMBOL_GPL(raw_null);
+EXPORT_SYMBOL_GPL(rpc_raw_null);
 
 /* Write the RPC message of a NULL call at @offset of r->data; return its length. */
-unsigned int raw_put_call(struct raw *r, unsigned int offset)
+unsigned int rpc_raw_put_call(struct rpc_raw *r, unsigned int offset)
 {
 	unsigned int n = r->n;
 
-	raw_call(r);
+	rpc_raw_call(r);
 	memcpy(r->data->va + offset, &r->m[n], RAW_CALL * sizeof(__be32));
 	r->n = n;
 	return RAW_CALL * sizeof(__be32);
 }
-EXPORT_SYMBOL_GPL(raw_put_call);
+EXPORT_SYMBOL_GPL(rpc_raw_put_call);
 
 MODULE_DESCRIPTION("What the suites of kdapl_svcrdma.ko share");
 MODULE_LICENSE("Dual BSD/GPL");

@@ -3,8 +3,8 @@
  * kdapl_svcrdma_kunit.ko: a client of RPC-over-RDMA that sends what it is told to, right or
  * wrong; and the NFS server that it speaks with.
  *
- * A suite has raw_server_up(), raw_server_down() and raw_init() as what runs before, after, and
- * before each of its cases.
+ * A suite has rpc_raw_server_up(), rpc_raw_server_down() and rpc_raw_init() as what runs before,
+ * after, and before each of its cases.
  */
 #ifndef KDAPL_SVCRDMA_RAW_H
 #define KDAPL_SVCRDMA_RAW_H
@@ -24,7 +24,7 @@
 #define RAW_REPLY	24
 
 /*
- * struct raw - a connection
+ * struct rpc_raw - a connection
  * @data: memory that the server may read and write
  * @xid: of the last call
  * @sent: messages sent so far
@@ -34,7 +34,7 @@
  * @m: message that is being built, @n words long
  * @got: the last message received, @got_length bytes
  */
-struct raw {
+struct rpc_raw {
 	struct kd_side *s;
 	struct kd_buf *data;
 	u32 xid;
@@ -48,36 +48,36 @@ struct raw {
 	__be32 got[RAW_LENGTH / 4];
 };
 
-int raw_server_up(struct kunit_suite *suite);
-void raw_server_down(struct kunit_suite *suite);
-int raw_export_up(struct kunit_suite *suite);
-void raw_export_down(struct kunit_suite *suite);
-int raw_init(struct kunit *test);
-long raw_adapter(struct kd_side *s, const char *name);
-struct raw *raw_new(struct kunit *test, u64 recvs);
-void raw_post(struct raw *r, u64 slot);
-bool raw_start(struct raw *r);
-struct raw *raw_connect(struct kunit *test);
-void raw_close(struct raw *r);
-bool raw_send_bytes(struct raw *r, const void *message, unsigned int length);
-bool raw_send(struct raw *r);
-bool raw_receive(struct raw *r, unsigned int ms);
-bool raw_is_down(struct raw *r, unsigned int ms);
-void raw_expect_cut(struct raw *r);
-void raw_expect_silence(struct raw *r);
-void raw_expect_error(struct raw *r, u32 code);
-void raw_expect_reply(struct raw *r);
-void raw_expect_alive(struct raw *r);
+int rpc_raw_server_up(struct kunit_suite *suite);
+void rpc_raw_server_down(struct kunit_suite *suite);
+int rpc_raw_export_up(struct kunit_suite *suite);
+void rpc_raw_export_down(struct kunit_suite *suite);
+int rpc_raw_init(struct kunit *test);
+long rpc_raw_adapter(struct kd_side *s, const char *name);
+struct rpc_raw *rpc_raw_new(struct kunit *test, u64 recvs);
+void rpc_raw_post(struct rpc_raw *r, u64 slot);
+bool rpc_raw_start(struct rpc_raw *r);
+struct rpc_raw *rpc_raw_connect(struct kunit *test);
+void rpc_raw_close(struct rpc_raw *r);
+bool rpc_raw_send_bytes(struct rpc_raw *r, const void *message, unsigned int length);
+bool rpc_raw_send(struct rpc_raw *r);
+bool rpc_raw_receive(struct rpc_raw *r, unsigned int ms);
+bool rpc_raw_is_down(struct rpc_raw *r, unsigned int ms);
+void rpc_raw_expect_cut(struct rpc_raw *r);
+void rpc_raw_expect_silence(struct rpc_raw *r);
+void rpc_raw_expect_error(struct rpc_raw *r, u32 code);
+void rpc_raw_expect_reply(struct rpc_raw *r);
+void rpc_raw_expect_alive(struct rpc_raw *r);
 
 /* Building of messages: each adds words to r->m. */
-void raw_begin(struct raw *r, u32 credits, u32 proc);
-void raw_word(struct raw *r, u32 word);
-void raw_words(struct raw *r, unsigned int n, ...);
-void raw_segment(struct raw *r, unsigned int offset, u32 length);
-void raw_read(struct raw *r, u32 position, unsigned int offset, u32 length);
-void raw_call(struct raw *r);
-void raw_no_lists(struct raw *r);
-void raw_null(struct raw *r);
-unsigned int raw_put_call(struct raw *r, unsigned int offset);
+void rpc_raw_begin(struct rpc_raw *r, u32 credits, u32 proc);
+void rpc_raw_word(struct rpc_raw *r, u32 word);
+void rpc_raw_words(struct rpc_raw *r, unsigned int n, ...);
+void rpc_raw_segment(struct rpc_raw *r, unsigned int offset, u32 length);
+void rpc_raw_read(struct rpc_raw *r, u32 position, unsigned int offset, u32 length);
+void rpc_raw_call(struct rpc_raw *r);
+void rpc_raw_no_lists(struct rpc_raw *r);
+void rpc_raw_null(struct rpc_raw *r);
+unsigned int rpc_raw_put_call(struct rpc_raw *r, unsigned int offset);
 
 #endif

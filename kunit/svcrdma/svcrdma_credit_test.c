@@ -8,7 +8,7 @@
 /* As many calls as anybody sends at once */
 #define BURST	RAW_SENDS
 
-static u32 granted(struct raw *r)
+static u32 granted(struct rpc_raw *r)
 {
 	return be32_to_cpu(r->got[2]);
 }
@@ -16,25 +16,25 @@ static u32 granted(struct raw *r)
 /* A grant never exceeds what the client asks for, nor what is reserved for it. */
 static void credit_is_backed(struct kunit *test)
 {
-	struct raw *r = raw_connect(test);
+	struct rpc_raw *r = rpc_raw_connect(test);
 	u32 asked;
 
 	for (asked = 0; asked < 300; asked = asked * 2 + 1) {
-		raw_null(r);
+		rpc_raw_null(r);
 		r->m[2] = cpu_to_be32(asked);
-		KUNIT_ASSERT_TRUE(test, raw_send(r));
-		raw_expect_reply(r);
+		KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
+		rpc_raw_expect_reply(r);
 		KUNIT_EXPECT_GE(test, granted(r), 1);
 		KUNIT_EXPECT_LE(test, granted(r), max(asked, 1U));
 		/* Two are for answers to callbacks. */
-		KUNIT_EXPECT_LE(test, granted(r) + 2, raw_adapter(r->s, "reserved"));
-		KUNIT_EXPECT_GE(test, raw_adapter(r->s, "buffers"),
-				raw_adapter(r->s, "reserved"));
+		KUNIT_EXPECT_LE(test, granted(r) + 2, rpc_raw_adapter(r->s, "reserved"));
+		KUNIT_EXPECT_GE(test, rpc_raw_adapter(r->s, "buffers"),
+				rpc_raw_adapter(r->s, "reserved"));
 	}
 }
 
 struct wider {
-	struct raw *r;
+	struct rpc_raw *r;
 	u32 before;
 };
 
@@ -45,12 +45,12 @@ static bool is_wider(void *data)
 	unsigned int i;
 
 	for (i = 0; i < BURST; i++) {
-		raw_null(w->r);
-		if (!raw_send(w->r))
+		rpc_raw_null(w->r);
+		if (!rpc_raw_send(w->r))
 			return false;
 	}
 	for (i = 0; i < BURST; i++)
-		if (!raw_receive(w->r, KD_TIMEOUT_MS))
+		if (!rpc_raw_receive(w->r, KD_TIMEOUT_MS))
 			return false;
 	return granted(w->r) > w->before;
 }
@@ -58,9 +58,9 @@ static bool is_wider(void *data)
 /* A client that uses all of its window gets a wider one. */
 static void credit_grows(struct kunit *test)
 {
-	struct wider w = { .r = raw_connect(test) };
+	struct wider w = { .r = rpc_raw_connect(test) };
 
-	raw_expect_alive(w.r);
+	rpc_raw_expect_alive(w.r);
 	w.before = granted(w.r);
 	KUNIT_EXPECT_LE(test, w.before, BURST);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_wider, &w, KD_TIMEOUT_MS));
@@ -71,34 +71,35 @@ static bool is_narrower(void *data)
 {
 	struct wider *w = data;
 
-	raw_null(w->r);
-	return raw_send(w->r) && raw_receive(w->r, KD_TIMEOUT_MS) && granted(w->r) < w->before;
+	rpc_raw_null(w->r);
+	return rpc_raw_send(w->r) && rpc_raw_receive(w->r, KD_TIMEOUT_MS) &&
+	       granted(w->r) < w->before;
 }
 
 static bool is_given_back(void *data)
 {
 	struct wider *w = data;
 
-	return raw_adapter(w->r->s, "reserved") < w->before;
+	return rpc_raw_adapter(w->r->s, "reserved") < w->before;
 }
 
 /* A client that uses little of its window gets a narrower one, and later its buffers go back. */
 static void credit_shrinks(struct kunit *test)
 {
-	struct wider w = { .r = raw_connect(test) };
+	struct wider w = { .r = rpc_raw_connect(test) };
 
-	raw_expect_alive(w.r);
+	rpc_raw_expect_alive(w.r);
 	w.before = granted(w.r);
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_wider, &w, KD_TIMEOUT_MS));
 	w.before = granted(w.r);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_narrower, &w, KD_TIMEOUT_MS));
-	w.before = raw_adapter(w.r->s, "reserved");
+	w.before = rpc_raw_adapter(w.r->s, "reserved");
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_given_back, &w, KD_TIMEOUT_MS));
-	raw_expect_alive(w.r);
+	rpc_raw_expect_alive(w.r);
 }
 
 /* Post Sends of the same message until the connection ends, at most @most. */
-static void flood(struct raw *r, unsigned int most)
+static void flood(struct rpc_raw *r, unsigned int most)
 {
 	DAT_LMR_TRIPLET seg = kd_seg(r->s->buf, 0, r->n * sizeof(__be32));
 	unsigned int i;
@@ -116,21 +117,21 @@ static void flood(struct raw *r, unsigned int most)
  */
 static void credit_silent_client(struct kunit *test)
 {
-	struct wider w = { .r = raw_connect(test) };
+	struct wider w = { .r = rpc_raw_connect(test) };
 	u32 window, i;
 
-	raw_expect_alive(w.r);
+	rpc_raw_expect_alive(w.r);
 	w.before = granted(w.r);
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_wider, &w, KD_TIMEOUT_MS));
 	window = granted(w.r);
-	w.before = raw_adapter(w.r->s, "reserved");
+	w.before = rpc_raw_adapter(w.r->s, "reserved");
 	KUNIT_EXPECT_FALSE(test, kd_wait_until(is_given_back, &w, 25 * MSEC_PER_SEC));
 	window = min_t(u32, window, RAW_RECVS);
-	raw_null(w.r);
+	rpc_raw_null(w.r);
 	flood(w.r, window);
 	for (i = 0; i < window; i++)
-		KUNIT_EXPECT_TRUE(test, raw_receive(w.r, KD_TIMEOUT_MS));
-	raw_expect_alive(w.r);
+		KUNIT_EXPECT_TRUE(test, rpc_raw_receive(w.r, KD_TIMEOUT_MS));
+	rpc_raw_expect_alive(w.r);
 }
 
 /*
@@ -139,64 +140,64 @@ static void credit_silent_client(struct kunit *test)
  */
 static void credit_ignored(struct kunit *test)
 {
-	struct raw *other = raw_connect(test), *r[5];
+	struct rpc_raw *other = rpc_raw_connect(test), *r[5];
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(r); i++) {
-		r[i] = raw_new(test, 0);
-		KUNIT_ASSERT_TRUE(test, raw_start(r[i]));
-		raw_null(r[i]);
+		r[i] = rpc_raw_new(test, 0);
+		KUNIT_ASSERT_TRUE(test, rpc_raw_start(r[i]));
+		rpc_raw_null(r[i]);
 		flood(r[i], 60);
-		raw_expect_alive(other);
+		rpc_raw_expect_alive(other);
 	}
 	for (i = 0; i < ARRAY_SIZE(r); i++)
-		KUNIT_EXPECT_TRUE_MSG(test, raw_is_down(r[i], KD_TIMEOUT_MS),
+		KUNIT_EXPECT_TRUE_MSG(test, rpc_raw_is_down(r[i], KD_TIMEOUT_MS),
 				      "the server goes on with it");
-	raw_expect_alive(other);
+	rpc_raw_expect_alive(other);
 }
 
 /* A client that keeps to its credits and takes no reply is given up after a while. */
 static void credit_no_receives(struct kunit *test)
 {
-	struct raw *other = raw_connect(test), *r = raw_new(test, 0);
+	struct rpc_raw *other = rpc_raw_connect(test), *r = rpc_raw_new(test, 0);
 
-	KUNIT_ASSERT_TRUE(test, raw_start(r));
-	raw_null(r);
-	KUNIT_ASSERT_TRUE(test, raw_send(r));
-	raw_expect_alive(other);
-	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
-	raw_expect_alive(other);
+	KUNIT_ASSERT_TRUE(test, rpc_raw_start(r));
+	rpc_raw_null(r);
+	KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
+	rpc_raw_expect_alive(other);
+	KUNIT_EXPECT_TRUE(test, rpc_raw_is_down(r, KD_TIMEOUT_MS));
+	rpc_raw_expect_alive(other);
 }
 
 static bool is_alone(void *side)
 {
-	return raw_adapter(side, "connections") == 1;
+	return rpc_raw_adapter(side, "connections") == 1;
 }
 
 static bool has_as_before(void *data)
 {
 	struct wider *w = data;
 
-	return raw_adapter(w->r->s, "reserved") == w->before;
+	return rpc_raw_adapter(w->r->s, "reserved") == w->before;
 }
 
 /* What ended gives back what was reserved for it. */
 static void credit_returns(struct kunit *test)
 {
-	struct wider w = { .r = raw_connect(test) };
+	struct wider w = { .r = rpc_raw_connect(test) };
 	unsigned int i;
-	struct raw *r;
+	struct rpc_raw *r;
 
-	raw_expect_alive(w.r);
+	rpc_raw_expect_alive(w.r);
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_alone, w.r->s, KD_TIMEOUT_MS));
 	/* 4 credits, and 2 for callbacks */
 	w.before = 6;
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(has_as_before, &w, KD_TIMEOUT_MS));
 	for (i = 0; i < 8; i++) {
-		r = raw_connect(test);
-		raw_expect_alive(r);
-		KUNIT_EXPECT_GT(test, raw_adapter(w.r->s, "reserved"), w.before);
-		raw_close(r);
+		r = rpc_raw_connect(test);
+		rpc_raw_expect_alive(r);
+		KUNIT_EXPECT_GT(test, rpc_raw_adapter(w.r->s, "reserved"), w.before);
+		rpc_raw_close(r);
 		KUNIT_EXPECT_TRUE(test, kd_wait_until(has_as_before, &w, KD_TIMEOUT_MS));
 	}
 }
@@ -213,4 +214,4 @@ static struct kunit_case svcrdma_cases[] = {
 };
 
 KD_SUITE("kdapl-svcrdma-credit", svcrdma_cases, "kdapl_svcrdma.ko: credits of RPC-over-RDMA",
-	 .init = raw_init, .suite_init = raw_server_up, .suite_exit = raw_server_down);
+	 .init = rpc_raw_init, .suite_init = rpc_raw_server_up, .suite_exit = rpc_raw_server_down);

@@ -18,30 +18,30 @@ enum {
 /* ---- Messages ------------------------------------------------------------------- */
 
 /* Add the beginning of a COMPOUND of @ops operations, the first of which is PUTROOTFH. */
-static void compound(struct raw *r, unsigned int ops)
+static void compound(struct rpc_raw *r, unsigned int ops)
 {
-	raw_words(r, RAW_CALL, r->xid, 0, 2, 100003, 4, 1, 0, 0, 0, 0);
-	raw_words(r, 4, 0, 0, ops, OP_PUTROOTFH);
+	rpc_raw_words(r, RAW_CALL, r->xid, 0, 2, 100003, 4, 1, 0, 0, 0, 0);
+	rpc_raw_words(r, 4, 0, 0, ops, OP_PUTROOTFH);
 }
 
-static void lookup_f(struct raw *r)
+static void lookup_f(struct rpc_raw *r)
 {
-	raw_words(r, 3, OP_LOOKUP, 1, 'f' << 24);
+	rpc_raw_words(r, 3, OP_LOOKUP, 1, 'f' << 24);
 }
 
 /* Add what reads @length bytes from @offset on. */
-static void read_f(struct raw *r, u32 offset, u32 length)
+static void read_f(struct rpc_raw *r, u32 offset, u32 length)
 {
 	compound(r, 3);
 	lookup_f(r);
-	raw_words(r, 8, OP_READ, 0, 0, 0, 0, 0, offset, length);
+	rpc_raw_words(r, 8, OP_READ, 0, 0, 0, 0, 0, offset, length);
 }
 
 /* The words of a header alone, without chunks, and of a reply up to the status of the COMPOUND */
 #define HEADER	(RPCRDMA_HDRLEN_MIN / 4)
 
 /* Write @length bytes, in a chunk of two segments; return false if the server refuses. */
-static bool write_f(struct raw *r, u32 offset, u32 length)
+static bool write_f(struct rpc_raw *r, u32 offset, u32 length)
 {
 	unsigned int at, position, n;
 	u32 half = length / 3;
@@ -51,20 +51,20 @@ static bool write_f(struct raw *r, u32 offset, u32 length)
 	++r->xid;
 	compound(r, 3);
 	lookup_f(r);
-	raw_words(r, 9, OP_WRITE, 0, 0, 0, 0, 0, offset, 2, length);
+	rpc_raw_words(r, 9, OP_WRITE, 0, 0, 0, 0, 0, offset, 2, length);
 	n = r->n;
 	position = n * 4;
 	memmove(r->m + 20, r->m, n * 4);
 	r->n = 0;
 	--r->xid;
-	raw_begin(r, 32, RDMA_MSG);
-	raw_read(r, position, SOURCE, half);
-	raw_read(r, position, SOURCE + half, length - half);
-	raw_no_lists(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_read(r, position, SOURCE, half);
+	rpc_raw_read(r, position, SOURCE + half, length - half);
+	rpc_raw_no_lists(r);
 	at = r->n;
 	memmove(r->m + at, r->m + 20, n * 4);
 	r->n = at + n;
-	if (!raw_send(r) || !raw_receive(r, KD_TIMEOUT_MS))
+	if (!rpc_raw_send(r) || !rpc_raw_receive(r, KD_TIMEOUT_MS))
 		return false;
 	return be32_to_cpu(r->got[3]) == RDMA_MSG && !r->got[HEADER + 6];
 }
@@ -75,9 +75,9 @@ static bool is_grace_over(void *r)
 }
 
 /* Connect, and wait until the server lets files be written: it has a grace period at first. */
-static struct raw *data_connect(struct kunit *test)
+static struct rpc_raw *data_connect(struct kunit *test)
 {
-	struct raw *r = raw_connect(test);
+	struct rpc_raw *r = rpc_raw_connect(test);
 
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_grace_over, r, KD_TIMEOUT_MS));
 	return r;
@@ -89,7 +89,7 @@ static struct raw *data_connect(struct kunit *test)
 static void data_round_trip(struct kunit *test)
 {
 	static const u32 lengths[] = { 1, 3, 4, 4095, 4096, 4097, 65535, 65536, 100001, SIZE };
-	struct raw *r = data_connect(test);
+	struct rpc_raw *r = data_connect(test);
 	unsigned int i;
 	u32 length;
 
@@ -98,16 +98,16 @@ static void data_round_trip(struct kunit *test)
 		kd_fill(r->data->va + SOURCE, length, i);
 		KUNIT_ASSERT_TRUE_MSG(test, write_f(r, 0, length), "%u bytes", length);
 		memset(r->data->va + SINK, 0, SIZE + 8);
-		raw_begin(r, 32, RDMA_MSG);
-		raw_words(r, 3, 0, 1, 3);
-		raw_segment(r, SINK, length / 2);
-		raw_segment(r, SINK + length / 2, length - length / 2);
+		rpc_raw_begin(r, 32, RDMA_MSG);
+		rpc_raw_words(r, 3, 0, 1, 3);
+		rpc_raw_segment(r, SINK, length / 2);
+		rpc_raw_segment(r, SINK + length / 2, length - length / 2);
 		/* Padding, or more room than there is data */
-		raw_segment(r, SINK + length, 4);
-		raw_words(r, 2, 0, 0);
+		rpc_raw_segment(r, SINK + length, 4);
+		rpc_raw_words(r, 2, 0, 0);
 		read_f(r, 0, length);
-		KUNIT_ASSERT_TRUE(test, raw_send(r));
-		KUNIT_ASSERT_TRUE(test, raw_receive(r, KD_TIMEOUT_MS));
+		KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
+		KUNIT_ASSERT_TRUE(test, rpc_raw_receive(r, KD_TIMEOUT_MS));
 		KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[3]), RDMA_MSG);
 		KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[8]), length / 2);
 		KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[12]), length - length / 2);
@@ -121,41 +121,41 @@ static void data_round_trip(struct kunit *test)
 /* Without a chunk the data is in the message, if it fits there. */
 static void data_inline(struct kunit *test)
 {
-	struct raw *r = data_connect(test);
+	struct rpc_raw *r = data_connect(test);
 
 	kd_fill(r->data->va + SOURCE, 1000, 5);
 	KUNIT_ASSERT_TRUE(test, write_f(r, 0, 1000));
-	raw_begin(r, 32, RDMA_MSG);
-	raw_no_lists(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_no_lists(r);
 	read_f(r, 0, 1000);
-	KUNIT_ASSERT_TRUE(test, raw_send(r));
-	KUNIT_ASSERT_TRUE(test, raw_receive(r, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
+	KUNIT_ASSERT_TRUE(test, rpc_raw_receive(r, KD_TIMEOUT_MS));
 	KUNIT_ASSERT_EQ(test, be32_to_cpu(r->got[3]), RDMA_MSG);
 	KUNIT_ASSERT_GE(test, r->got_length, 1000);
 	KUNIT_EXPECT_TRUE(test, kd_has_pattern((void *)r->got + r->got_length - 1000, 1000, 5));
-	raw_begin(r, 32, RDMA_MSG);
-	raw_no_lists(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_no_lists(r);
 	read_f(r, 0, 8000);
-	KUNIT_ASSERT_TRUE(test, raw_send(r));
-	raw_expect_error(r, ERR_CHUNK);
-	raw_expect_alive(r);
+	KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
+	rpc_raw_expect_error(r, ERR_CHUNK);
+	rpc_raw_expect_alive(r);
 }
 
-static void readdir_all(struct raw *r, u32 reply)
+static void readdir_all(struct rpc_raw *r, u32 reply)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 2, 0, 0);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 2, 0, 0);
 	if (reply) {
-		raw_words(r, 2, 1, 2);
-		raw_segment(r, SINK, 4096);
-		raw_segment(r, SINK + 4096, reply - 4096);
+		rpc_raw_words(r, 2, 1, 2);
+		rpc_raw_segment(r, SINK, 4096);
+		rpc_raw_segment(r, SINK + 4096, reply - 4096);
 	} else {
-		raw_word(r, 0);
+		rpc_raw_word(r, 0);
 	}
 	compound(r, 3);
-	raw_words(r, 3, OP_LOOKUP, 3, 'd' << 24 | 'i' << 16 | 'r' << 8);
-	raw_words(r, 8, OP_READDIR, 0, 0, 0, 0, 32768, 32768, 0);
-	raw_send(r);
+	rpc_raw_words(r, 3, OP_LOOKUP, 3, 'd' << 24 | 'i' << 16 | 'r' << 8);
+	rpc_raw_words(r, 8, OP_READDIR, 0, 0, 0, 0, 32768, 32768, 0);
+	rpc_raw_send(r);
 }
 
 /*
@@ -164,33 +164,33 @@ static void readdir_all(struct raw *r, u32 reply)
  */
 static void data_chunk_too_short(struct kunit *test)
 {
-	struct raw *r = data_connect(test);
+	struct rpc_raw *r = data_connect(test);
 	unsigned int i;
 
 	kd_fill(r->data->va + SOURCE, SIZE, 77);
 	KUNIT_ASSERT_TRUE(test, write_f(r, 0, SIZE));
 	memset(r->data->va + SINK, 0x5a, SIZE);
 	for (i = 0; i < 16; i++) {
-		raw_begin(r, 32, RDMA_MSG);
-		raw_words(r, 3, 0, 1, 1);
-		raw_segment(r, SINK, 4096);
-		raw_words(r, 2, 0, 0);
+		rpc_raw_begin(r, 32, RDMA_MSG);
+		rpc_raw_words(r, 3, 0, 1, 1);
+		rpc_raw_segment(r, SINK, 4096);
+		rpc_raw_words(r, 2, 0, 0);
 		read_f(r, 0, 8192 + i);
-		KUNIT_ASSERT_TRUE(test, raw_send(r));
-		raw_expect_error(r, ERR_CHUNK);
+		KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
+		rpc_raw_expect_error(r, ERR_CHUNK);
 		KUNIT_EXPECT_EQ(test, *(u32 *)(r->data->va + SINK + 4096), 0x5a5a5a5aU);
 	}
 	for (i = 0; i < 16; i++) {
 		readdir_all(r, SIZE);
-		KUNIT_ASSERT_TRUE(test, raw_receive(r, KD_TIMEOUT_MS));
+		KUNIT_ASSERT_TRUE(test, rpc_raw_receive(r, KD_TIMEOUT_MS));
 	}
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 3, 0, 1, 1);
-	raw_segment(r, SINK, SIZE);
-	raw_words(r, 2, 0, 0);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 3, 0, 1, 1);
+	rpc_raw_segment(r, SINK, SIZE);
+	rpc_raw_words(r, 2, 0, 0);
 	read_f(r, 0, SIZE);
-	KUNIT_ASSERT_TRUE(test, raw_send(r));
-	KUNIT_ASSERT_TRUE(test, raw_receive(r, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
+	KUNIT_ASSERT_TRUE(test, rpc_raw_receive(r, KD_TIMEOUT_MS));
 	KUNIT_EXPECT_TRUE_MSG(test, kd_has_pattern(r->data->va + SINK, SIZE, 77),
 			      "the file has changed");
 }
@@ -198,12 +198,12 @@ static void data_chunk_too_short(struct kunit *test)
 /* A reply that is too long for a message goes to the Reply chunk, or is refused. */
 static void data_reply_chunk(struct kunit *test)
 {
-	struct raw *r = data_connect(test);
+	struct rpc_raw *r = data_connect(test);
 	__be32 *rpc = r->data->va + SINK;
 	u32 first, second;
 
 	readdir_all(r, SIZE);
-	KUNIT_ASSERT_TRUE(test, raw_receive(r, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_TRUE(test, rpc_raw_receive(r, KD_TIMEOUT_MS));
 	KUNIT_ASSERT_EQ(test, be32_to_cpu(r->got[3]), RDMA_NOMSG);
 	KUNIT_EXPECT_EQ(test, r->got_length, 4 * (6 + 2 + 8));
 	first = be32_to_cpu(r->got[9]);
@@ -214,31 +214,31 @@ static void data_reply_chunk(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(rpc[1]), 1);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(rpc[6]), 0);
 	readdir_all(r, 8192);
-	raw_expect_error(r, ERR_CHUNK);
+	rpc_raw_expect_error(r, ERR_CHUNK);
 	readdir_all(r, 0);
-	raw_expect_error(r, ERR_CHUNK);
-	raw_expect_alive(r);
+	rpc_raw_expect_error(r, ERR_CHUNK);
+	rpc_raw_expect_alive(r);
 }
 
 /* Memory that is not there ends the connection of who names it, and no other. */
 static void data_bad_sink(struct kunit *test)
 {
-	struct raw *r = data_connect(test), *other = raw_connect(test);
+	struct rpc_raw *r = data_connect(test), *other = rpc_raw_connect(test);
 
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 3, 0, 1, 1);
-	raw_words(r, 4, 0xdeadbeef, 8192, 0, 0);
-	raw_words(r, 2, 0, 0);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 3, 0, 1, 1);
+	rpc_raw_words(r, 4, 0xdeadbeef, 8192, 0, 0);
+	rpc_raw_words(r, 2, 0, 0);
 	read_f(r, 0, 8192);
-	KUNIT_ASSERT_TRUE(test, raw_send(r));
-	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
-	raw_expect_alive(other);
+	KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
+	KUNIT_EXPECT_TRUE(test, rpc_raw_is_down(r, KD_TIMEOUT_MS));
+	rpc_raw_expect_alive(other);
 }
 
 #define BOUND	1000
 
 /* Have @lmr be the memory where the server writes to; return its key. */
-static DAT_RMR_CONTEXT bind(struct raw *r, DAT_LMR_HANDLE lmr)
+static DAT_RMR_CONTEXT bind(struct rpc_raw *r, DAT_LMR_HANDLE lmr)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = r->data->va };
 	DAT_RMR_CONTEXT rmr_context;
@@ -257,21 +257,21 @@ static DAT_RMR_CONTEXT bind(struct raw *r, DAT_LMR_HANDLE lmr)
 }
 
 /* Send a call that names @key, and @other behind it; return how the reply has come. */
-static DAT_DTOS call_with_keys(struct raw *r, u32 key, u32 other)
+static DAT_DTOS call_with_keys(struct rpc_raw *r, u32 key, u32 other)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
 	DAT_EVENT event;
 
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 4, 0, 0, 1, 2);
-	raw_words(r, 4, key, 16, 0, 0);
-	raw_words(r, 4, other, 16, 0, 0);
-	raw_call(r);
-	KUNIT_ASSERT_TRUE(r->s->test, raw_send(r));
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 4, 0, 0, 1, 2);
+	rpc_raw_words(r, 4, key, 16, 0, 0);
+	rpc_raw_words(r, 4, other, 16, 0, 0);
+	rpc_raw_call(r);
+	KUNIT_ASSERT_TRUE(r->s->test, rpc_raw_send(r));
 	KUNIT_ASSERT_TRUE(r->s->test, kd_wait_event(r->s->recv_evd, &event, KD_TIMEOUT_MS));
 	dto = &event.event_data.dto_completion_event_data;
 	KUNIT_ASSERT_EQ(r->s->test, dto->status, DAT_DTO_SUCCESS);
-	raw_post(r, dto->user_cookie.as_64);
+	rpc_raw_post(r, dto->user_cookie.as_64);
 	if (dto->operation == DAT_DTO_RECEIVE_WITH_INVALIDATE)
 		KUNIT_EXPECT_EQ(r->s->test, dto->rmr_context, key);
 	return dto->operation;
@@ -283,12 +283,12 @@ static DAT_DTOS call_with_keys(struct raw *r, u32 key, u32 other)
  */
 static void data_key_is_invalidated(struct kunit *test)
 {
-	struct raw *r = raw_new(test, RAW_RECVS), *other = raw_connect(test);
+	struct rpc_raw *r = rpc_raw_new(test, RAW_RECVS), *other = rpc_raw_connect(test);
 	DAT_RMR_CONTEXT key;
 	DAT_LMR_HANDLE lmr;
 
 	r->cm.cp_flags = RPCRDMA_CMP_F_SND_W_INV_OK;
-	KUNIT_ASSERT_TRUE(test, raw_start(r));
+	KUNIT_ASSERT_TRUE(test, rpc_raw_start(r));
 	KD_ASSERT_OK(test, dat_lmr_allocate(r->s->ia, r->s->pz, 1, DAT_LMR_SCOPE_PZ, &lmr));
 	key = bind(r, lmr);
 	KUNIT_EXPECT_EQ(test, (int)call_with_keys(r, key, key ^ 0x100), (int)DAT_DTO_RECEIVE);
@@ -297,11 +297,11 @@ static void data_key_is_invalidated(struct kunit *test)
 	/* It can be bound again. */
 	KUNIT_EXPECT_NE(test, bind(r, lmr), key);
 	KUNIT_EXPECT_EQ(test, (int)call_with_keys(other, key, key), (int)DAT_DTO_RECEIVE);
-	raw_expect_alive(r);
+	rpc_raw_expect_alive(r);
 	dat_ep_disconnect(r->s->ep, DAT_CLOSE_ABRUPT_FLAG);
-	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, rpc_raw_is_down(r, KD_TIMEOUT_MS));
 	KD_EXPECT_OK(test, dat_lmr_free(lmr));
-	raw_close(r);
+	rpc_raw_close(r);
 }
 
 static struct kunit_case svcrdma_cases[] = {
@@ -315,4 +315,4 @@ static struct kunit_case svcrdma_cases[] = {
 };
 
 KD_SUITE("kdapl-svcrdma-data", svcrdma_cases, "kdapl_svcrdma.ko: data in chunks",
-	 .init = raw_init, .suite_init = raw_export_up, .suite_exit = raw_export_down);
+	 .init = rpc_raw_init, .suite_init = rpc_raw_export_up, .suite_exit = rpc_raw_export_down);

@@ -18,385 +18,385 @@ enum outcome {
 struct header_case {
 	const char *name;
 	enum outcome outcome;
-	void (*build)(struct raw *r);
+	void (*build)(struct rpc_raw *r);
 };
 
 /* ---- Fixed part ----------------------------------------------------------------- */
 
-static void version_0(struct raw *r)
+static void version_0(struct rpc_raw *r)
 {
-	raw_null(r);
+	rpc_raw_null(r);
 	r->m[1] = 0;
 }
 
-static void version_2(struct raw *r)
+static void version_2(struct rpc_raw *r)
 {
-	raw_null(r);
+	rpc_raw_null(r);
 	r->m[1] = cpu_to_be32(2);
 }
 
-static void msgp(struct raw *r)
+static void msgp(struct rpc_raw *r)
 {
-	raw_null(r);
+	rpc_raw_null(r);
 	r->m[3] = cpu_to_be32(RDMA_MSGP);
 }
 
-static void done(struct raw *r)
+static void done(struct rpc_raw *r)
 {
-	raw_null(r);
+	rpc_raw_null(r);
 	r->m[3] = cpu_to_be32(RDMA_DONE);
 }
 
-static void error(struct raw *r)
+static void error(struct rpc_raw *r)
 {
-	raw_null(r);
+	rpc_raw_null(r);
 	r->m[3] = cpu_to_be32(RDMA_ERROR);
 }
 
-static void proc_5(struct raw *r)
+static void proc_5(struct rpc_raw *r)
 {
-	raw_null(r);
+	rpc_raw_null(r);
 	r->m[3] = cpu_to_be32(5);
 }
 
-static void no_credits(struct raw *r)
+static void no_credits(struct rpc_raw *r)
 {
-	raw_null(r);
+	rpc_raw_null(r);
 	r->m[2] = 0;
 }
 
-static void all_credits(struct raw *r)
+static void all_credits(struct rpc_raw *r)
 {
-	raw_null(r);
+	rpc_raw_null(r);
 	r->m[2] = cpu_to_be32(U32_MAX);
 }
 
-static void shortest_but_one(struct raw *r)
+static void shortest_but_one(struct rpc_raw *r)
 {
-	raw_null(r);
+	rpc_raw_null(r);
 	r->n = RPCRDMA_HDRLEN_MIN / 4 - 1;
 }
 
-static void no_rpc(struct raw *r)
+static void no_rpc(struct rpc_raw *r)
 {
-	raw_null(r);
+	rpc_raw_null(r);
 	r->n = RPCRDMA_HDRLEN_MIN / 4;
 }
 
-static void short_rpc(struct raw *r)
+static void short_rpc(struct rpc_raw *r)
 {
-	raw_null(r);
+	rpc_raw_null(r);
 	r->n = RPCRDMA_HDRLEN_MIN / 4 + 5;
 }
 
-static void answer_to_nothing(struct raw *r)
+static void answer_to_nothing(struct rpc_raw *r)
 {
-	raw_null(r);
+	rpc_raw_null(r);
 	r->m[8] = cpu_to_be32(1);
 }
 
-static void nomsg_alone(struct raw *r)
+static void nomsg_alone(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_NOMSG);
-	raw_no_lists(r);
+	rpc_raw_begin(r, 32, RDMA_NOMSG);
+	rpc_raw_no_lists(r);
 }
 
-static void nomsg_with_rpc(struct raw *r)
+static void nomsg_with_rpc(struct rpc_raw *r)
 {
-	raw_null(r);
+	rpc_raw_null(r);
 	r->m[3] = cpu_to_be32(RDMA_NOMSG);
 }
 
 /* ---- Read list ------------------------------------------------------------------ */
 
-static void read_behind(struct raw *r)
+static void read_behind(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_read(r, RAW_CALL * 4, 0, 5000);
-	raw_no_lists(r);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_read(r, RAW_CALL * 4, 0, 5000);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
 }
 
 /* Within the message: NULL takes no arguments, so they may be anywhere behind the header. */
-static void read_of_three(struct raw *r)
+static void read_of_three(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_read(r, RAW_CALL * 4, 0, 3);
-	raw_no_lists(r);
-	raw_call(r);
-	raw_words(r, 2, 7, 7);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_read(r, RAW_CALL * 4, 0, 3);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
+	rpc_raw_words(r, 2, 7, 7);
 }
 
-static void reads_of_one_position(struct raw *r)
+static void reads_of_one_position(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_read(r, RAW_CALL * 4, 0, 4096);
-	raw_read(r, RAW_CALL * 4, 8192, 1);
-	raw_read(r, RAW_CALL * 4, 100, 0);
-	raw_no_lists(r);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_read(r, RAW_CALL * 4, 0, 4096);
+	rpc_raw_read(r, RAW_CALL * 4, 8192, 1);
+	rpc_raw_read(r, RAW_CALL * 4, 100, 0);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
 }
 
-static void reads_out_of_order(struct raw *r)
+static void reads_out_of_order(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_read(r, RAW_CALL * 4 + 4100 + 4, 0, 8);
-	raw_read(r, RAW_CALL * 4, 0, 4097);
-	raw_no_lists(r);
-	raw_call(r);
-	raw_words(r, 2, 7, 7);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_read(r, RAW_CALL * 4 + 4100 + 4, 0, 8);
+	rpc_raw_read(r, RAW_CALL * 4, 0, 4097);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
+	rpc_raw_words(r, 2, 7, 7);
 }
 
-static void read_of_nothing(struct raw *r)
+static void read_of_nothing(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_read(r, RAW_CALL * 4, 0, 0);
-	raw_no_lists(r);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_read(r, RAW_CALL * 4, 0, 0);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
 }
 
-static void read_unaligned(struct raw *r)
+static void read_unaligned(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_read(r, RAW_CALL * 4 - 1, 0, 8);
-	raw_no_lists(r);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_read(r, RAW_CALL * 4 - 1, 0, 8);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
 }
 
-static void read_beyond(struct raw *r)
+static void read_beyond(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_read(r, RAW_CALL * 4 + 4, 0, 8);
-	raw_no_lists(r);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_read(r, RAW_CALL * 4 + 4, 0, 8);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
 }
 
-static void read_far_beyond(struct raw *r)
+static void read_far_beyond(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_read(r, 0xfffffffc, 0, 8);
-	raw_no_lists(r);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_read(r, 0xfffffffc, 0, 8);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
 }
 
-static void read_within_fixed_part(struct raw *r)
+static void read_within_fixed_part(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_read(r, 4, 0, 8);
-	raw_no_lists(r);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_read(r, 4, 0, 8);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
 }
 
-static void reads_overlap(struct raw *r)
+static void reads_overlap(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_read(r, RAW_CALL * 4, 0, 8);
-	raw_read(r, RAW_CALL * 4 + 4, 0, 8);
-	raw_no_lists(r);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_read(r, RAW_CALL * 4, 0, 8);
+	rpc_raw_read(r, RAW_CALL * 4 + 4, 0, 8);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
 }
 
-static void read_too_long(struct raw *r)
+static void read_too_long(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_read(r, RAW_CALL * 4, 0, SZ_64M);
-	raw_no_lists(r);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_read(r, RAW_CALL * 4, 0, SZ_64M);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
 }
 
-static void reads_that_wrap(struct raw *r)
+static void reads_that_wrap(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_read(r, RAW_CALL * 4, 0, 0xffffffff);
-	raw_read(r, RAW_CALL * 4, 0, 9);
-	raw_no_lists(r);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_read(r, RAW_CALL * 4, 0, 0xffffffff);
+	rpc_raw_read(r, RAW_CALL * 4, 0, 9);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
 }
 
-static void reads_too_many(struct raw *r)
+static void reads_too_many(struct rpc_raw *r)
 {
 	unsigned int i;
 
-	raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_begin(r, 32, RDMA_MSG);
 	for (i = 0; i < 17; i++)
-		raw_read(r, RAW_CALL * 4 + 4 * i, 0, 4);
-	raw_no_lists(r);
-	raw_call(r);
+		rpc_raw_read(r, RAW_CALL * 4 + 4 * i, 0, 4);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
 }
 
 /* Whatever position they have, together they are longer than a call can be. */
-static void reads_too_long_together(struct raw *r)
+static void reads_too_long_together(struct rpc_raw *r)
 {
 	unsigned int i;
 
-	raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_begin(r, 32, RDMA_MSG);
 	for (i = 0; i < 16; i++)
-		raw_read(r, RAW_CALL * 4 + i * SZ_1M, 0, SZ_1M);
-	raw_no_lists(r);
-	raw_call(r);
+		rpc_raw_read(r, RAW_CALL * 4 + i * SZ_1M, 0, SZ_1M);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
 }
 
-static void read_endless(struct raw *r)
+static void read_endless(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_begin(r, 32, RDMA_MSG);
 	while (r->n + 6 <= RAW_LENGTH / 4)
-		raw_read(r, RAW_CALL * 4, 0, 1);
+		rpc_raw_read(r, RAW_CALL * 4, 0, 1);
 }
 
-static void read_cut(struct raw *r)
+static void read_cut(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 4, 1, 40, 7, 8);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 4, 1, 40, 7, 8);
 }
 
-static void read_discriminator(struct raw *r)
+static void read_discriminator(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 3, 2, 0, 0);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 3, 2, 0, 0);
+	rpc_raw_call(r);
 }
 
-static void long_call(struct raw *r)
+static void long_call(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_NOMSG);
-	raw_read(r, 0, 0, raw_put_call(r, 0));
-	raw_no_lists(r);
+	rpc_raw_begin(r, 32, RDMA_NOMSG);
+	rpc_raw_read(r, 0, 0, rpc_raw_put_call(r, 0));
+	rpc_raw_no_lists(r);
 }
 
-static void long_call_in_pieces(struct raw *r)
+static void long_call_in_pieces(struct rpc_raw *r)
 {
 	unsigned int i, n;
 
-	raw_begin(r, 32, RDMA_NOMSG);
-	n = raw_put_call(r, 100);
+	rpc_raw_begin(r, 32, RDMA_NOMSG);
+	n = rpc_raw_put_call(r, 100);
 	for (i = 0; i < n; i += 8)
-		raw_read(r, 0, 100 + i, 8);
-	raw_no_lists(r);
+		rpc_raw_read(r, 0, 100 + i, 8);
+	rpc_raw_no_lists(r);
 }
 
-static void long_call_with_chunk(struct raw *r)
+static void long_call_with_chunk(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_NOMSG);
-	raw_put_call(r, 0);
-	raw_read(r, 0, 0, 36);
-	raw_read(r, 36, 5000, 3);
-	raw_read(r, 0, 36, 4);
-	raw_no_lists(r);
+	rpc_raw_begin(r, 32, RDMA_NOMSG);
+	rpc_raw_put_call(r, 0);
+	rpc_raw_read(r, 0, 0, 36);
+	rpc_raw_read(r, 36, 5000, 3);
+	rpc_raw_read(r, 0, 36, 4);
+	rpc_raw_no_lists(r);
 	/* The chunk is where the length of the verifier was. */
 	memset(r->data->va + 5000, 0, 4);
 }
 
-static void long_call_too_short(struct raw *r)
+static void long_call_too_short(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_NOMSG);
-	raw_put_call(r, 0);
-	raw_read(r, 0, 0, 20);
-	raw_no_lists(r);
+	rpc_raw_begin(r, 32, RDMA_NOMSG);
+	rpc_raw_put_call(r, 0);
+	rpc_raw_read(r, 0, 0, 20);
+	rpc_raw_no_lists(r);
 }
 
-static void long_call_in_message(struct raw *r)
+static void long_call_in_message(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_read(r, 0, 0, raw_put_call(r, 0));
-	raw_no_lists(r);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_read(r, 0, 0, rpc_raw_put_call(r, 0));
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
 }
 
-static void long_call_and_more(struct raw *r)
+static void long_call_and_more(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_NOMSG);
-	raw_read(r, 0, 0, raw_put_call(r, 0));
-	raw_no_lists(r);
-	raw_word(r, 0);
+	rpc_raw_begin(r, 32, RDMA_NOMSG);
+	rpc_raw_read(r, 0, 0, rpc_raw_put_call(r, 0));
+	rpc_raw_no_lists(r);
+	rpc_raw_word(r, 0);
 }
 
-static void read_of_bad_key(struct raw *r)
+static void read_of_bad_key(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 6, 1, RAW_CALL * 4, 0xdeadbeef, 64, 0, 0);
-	raw_no_lists(r);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 6, 1, RAW_CALL * 4, 0xdeadbeef, 64, 0, 0);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
 }
 
 /* ---- Write list and Reply chunk ------------------------------------------------- */
 
-static void write_unused(struct raw *r)
+static void write_unused(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 3, 0, 1, 2);
-	raw_segment(r, 0, 4096);
-	raw_segment(r, 8192, 100);
-	raw_words(r, 2, 0, 0);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 3, 0, 1, 2);
+	rpc_raw_segment(r, 0, 4096);
+	rpc_raw_segment(r, 8192, 100);
+	rpc_raw_words(r, 2, 0, 0);
+	rpc_raw_call(r);
 }
 
-static void writes_too_many(struct raw *r)
+static void writes_too_many(struct rpc_raw *r)
 {
 	unsigned int i;
 
-	raw_begin(r, 32, RDMA_MSG);
-	raw_word(r, 0);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_word(r, 0);
 	for (i = 0; i < 9; i++) {
-		raw_words(r, 2, 1, 1);
-		raw_segment(r, 0, 64);
+		rpc_raw_words(r, 2, 1, 1);
+		rpc_raw_segment(r, 0, 64);
 	}
-	raw_words(r, 2, 0, 0);
-	raw_call(r);
+	rpc_raw_words(r, 2, 0, 0);
+	rpc_raw_call(r);
 }
 
-static void write_of_no_segment(struct raw *r)
+static void write_of_no_segment(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 5, 0, 1, 0, 0, 0);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 5, 0, 1, 0, 0, 0);
+	rpc_raw_call(r);
 }
 
-static void write_of_all_segments(struct raw *r)
+static void write_of_all_segments(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 3, 0, 1, 0x10000000);
-	raw_segment(r, 0, 64);
-	raw_words(r, 2, 0, 0);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 3, 0, 1, 0x10000000);
+	rpc_raw_segment(r, 0, 64);
+	rpc_raw_words(r, 2, 0, 0);
+	rpc_raw_call(r);
 }
 
-static void write_that_wraps(struct raw *r)
+static void write_that_wraps(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 3, 0, 1, 2);
-	raw_segment(r, 0, 0xffffffff);
-	raw_segment(r, 0, 0xffffffff);
-	raw_words(r, 2, 0, 0);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 3, 0, 1, 2);
+	rpc_raw_segment(r, 0, 0xffffffff);
+	rpc_raw_segment(r, 0, 0xffffffff);
+	rpc_raw_words(r, 2, 0, 0);
+	rpc_raw_call(r);
 }
 
-static void reply_unused(struct raw *r)
+static void reply_unused(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 4, 0, 0, 1, 1);
-	raw_segment(r, 0, 4096);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 4, 0, 0, 1, 1);
+	rpc_raw_segment(r, 0, 4096);
+	rpc_raw_call(r);
 }
 
-static void reply_of_no_segment(struct raw *r)
+static void reply_of_no_segment(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 4, 0, 0, 1, 0);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 4, 0, 0, 1, 0);
+	rpc_raw_call(r);
 }
 
-static void reply_cut(struct raw *r)
+static void reply_cut(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 4, 0, 0, 1, 3);
-	raw_segment(r, 0, 64);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 4, 0, 0, 1, 3);
+	rpc_raw_segment(r, 0, 64);
 }
 
-static void reply_discriminator(struct raw *r)
+static void reply_discriminator(struct rpc_raw *r)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 3, 0, 0, 7);
-	raw_call(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 3, 0, 0, 7);
+	rpc_raw_call(r);
 }
 
 /* ---- ---------------------------------------------------------------------------- */
@@ -427,40 +427,40 @@ static const struct header_case header_cases[] = {
 };
 
 /* Send one message; its outcome is as told, and another connection does not notice. */
-static void header_try(struct kunit *test, struct raw *other, const struct header_case *c)
+static void header_try(struct kunit *test, struct rpc_raw *other, const struct header_case *c)
 {
-	struct raw *r = raw_connect(test);
+	struct rpc_raw *r = rpc_raw_connect(test);
 
 	kunit_info(test, "%s", c->name);
 	c->build(r);
-	KUNIT_ASSERT_TRUE(test, raw_send(r));
+	KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
 	switch (c->outcome) {
 	case REPLY:
-		raw_expect_reply(r);
+		rpc_raw_expect_reply(r);
 		break;
 	case CHUNK:
-		raw_expect_error(r, ERR_CHUNK);
+		rpc_raw_expect_error(r, ERR_CHUNK);
 		break;
 	case VERS:
-		raw_expect_error(r, ERR_VERS);
+		rpc_raw_expect_error(r, ERR_VERS);
 		break;
 	case NOTHING:
-		raw_expect_silence(r);
+		rpc_raw_expect_silence(r);
 		break;
 	case CUT:
 		/* Over iWARP the client's adapter may end the connection before. */
-		KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));
+		KUNIT_EXPECT_TRUE(test, rpc_raw_is_down(r, KD_TIMEOUT_MS));
 		break;
 	}
 	if (c->outcome != CUT)
-		raw_expect_alive(r);
-	raw_expect_alive(other);
-	raw_close(r);
+		rpc_raw_expect_alive(r);
+	rpc_raw_expect_alive(other);
+	rpc_raw_close(r);
 }
 
 static void header_members(struct kunit *test)
 {
-	struct raw *other = raw_connect(test);
+	struct rpc_raw *other = rpc_raw_connect(test);
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(header_cases); i++)
@@ -470,11 +470,11 @@ static void header_members(struct kunit *test)
 /* The lists of the reply are those of the call, with the lengths that were used. */
 static void header_lists_return(struct kunit *test)
 {
-	struct raw *r = raw_connect(test);
+	struct rpc_raw *r = rpc_raw_connect(test);
 
 	write_unused(r);
-	KUNIT_ASSERT_TRUE(test, raw_send(r));
-	raw_expect_reply(r);
+	KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
+	rpc_raw_expect_reply(r);
 	KUNIT_ASSERT_EQ(test, r->got_length, 4 * (4 + 3 + 8 + 2) + RAW_REPLY);
 	KUNIT_EXPECT_MEMEQ(test, &r->got[4], &r->m[4], 4 * 4);
 	KUNIT_EXPECT_EQ(test, r->got[8], 0);
@@ -482,8 +482,8 @@ static void header_lists_return(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, r->got[12], 0);
 	KUNIT_EXPECT_MEMEQ(test, &r->got[13], &r->m[13], 4 * 4);
 	reply_unused(r);
-	KUNIT_ASSERT_TRUE(test, raw_send(r));
-	raw_expect_reply(r);
+	KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
+	rpc_raw_expect_reply(r);
 	KUNIT_ASSERT_EQ(test, r->got_length, 4 * (4 + 4 + 4) + RAW_REPLY);
 	KUNIT_EXPECT_MEMEQ(test, &r->got[4], &r->m[4], 4 * 5);
 	KUNIT_EXPECT_EQ(test, r->got[9], 0);
@@ -493,39 +493,39 @@ static void header_lists_return(struct kunit *test)
 /* Private messages of all lengths, and wrong ones, are none. */
 static void header_private_message(struct kunit *test)
 {
-	struct raw *r;
+	struct rpc_raw *r;
 	unsigned int i;
 
 	for (i = 0; i <= sizeof(r->cm); i++) {
-		r = raw_new(test, RAW_RECVS);
+		r = rpc_raw_new(test, RAW_RECVS);
 		r->cm_length = i;
 		r->cm.cp_recv_size = 255;
-		KUNIT_ASSERT_TRUE(test, raw_start(r));
-		raw_expect_alive(r);
-		raw_close(r);
+		KUNIT_ASSERT_TRUE(test, rpc_raw_start(r));
+		rpc_raw_expect_alive(r);
+		rpc_raw_close(r);
 	}
-	r = raw_new(test, RAW_RECVS);
+	r = rpc_raw_new(test, RAW_RECVS);
 	memset(&r->cm, 0xff, sizeof(r->cm));
-	KUNIT_ASSERT_TRUE(test, raw_start(r));
-	raw_expect_alive(r);
+	KUNIT_ASSERT_TRUE(test, rpc_raw_start(r));
+	rpc_raw_expect_alive(r);
 }
 
 /* Messages that nobody wants are ignored, but not for ever. */
 static void header_useless_messages(struct kunit *test)
 {
-	struct raw *r = raw_connect(test);
+	struct rpc_raw *r = rpc_raw_connect(test);
 	unsigned int i;
 
 	for (i = 0; i < 16; i++) {
 		done(r);
-		KUNIT_ASSERT_TRUE(test, raw_send(r));
+		KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
 		if (i % 2)
-			raw_expect_alive(r);
+			rpc_raw_expect_alive(r);
 	}
-	raw_expect_alive(r);
+	rpc_raw_expect_alive(r);
 	done(r);
-	KUNIT_ASSERT_TRUE(test, raw_send(r));
-	raw_expect_cut(r);
+	KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
+	rpc_raw_expect_cut(r);
 }
 
 static struct kunit_case svcrdma_cases[] = {
@@ -537,4 +537,4 @@ static struct kunit_case svcrdma_cases[] = {
 };
 
 KD_SUITE("kdapl-svcrdma-header", svcrdma_cases, "kdapl_svcrdma.ko: headers of RPC-over-RDMA",
-	 .init = raw_init, .suite_init = raw_server_up, .suite_exit = raw_server_down);
+	 .init = rpc_raw_init, .suite_init = rpc_raw_server_up, .suite_exit = rpc_raw_server_down);

@@ -19,22 +19,22 @@ enum step {
 	STEPS,
 };
 
-static void send_null(struct raw *r)
+static void send_null(struct rpc_raw *r)
 {
-	raw_null(r);
-	raw_send(r);
+	rpc_raw_null(r);
+	rpc_raw_send(r);
 }
 
-static void send_read_list(struct raw *r, u32 key)
+static void send_read_list(struct rpc_raw *r, u32 key)
 {
-	raw_begin(r, 32, RDMA_MSG);
-	raw_words(r, 6, 1, RAW_CALL * 4, key, SZ_64K, 0, 0);
-	raw_no_lists(r);
-	raw_call(r);
-	raw_send(r);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 6, 1, RAW_CALL * 4, key, SZ_64K, 0, 0);
+	rpc_raw_no_lists(r);
+	rpc_raw_call(r);
+	rpc_raw_send(r);
 }
 
-static void take_step(struct raw *r, enum step step)
+static void take_step(struct rpc_raw *r, enum step step)
 {
 	unsigned int i;
 
@@ -48,11 +48,11 @@ static void take_step(struct raw *r, enum step step)
 			send_null(r);
 		break;
 	case READ_LIST:
-		raw_begin(r, 32, RDMA_MSG);
-		raw_read(r, RAW_CALL * 4, 0, SZ_128K);
-		raw_no_lists(r);
-		raw_call(r);
-		raw_send(r);
+		rpc_raw_begin(r, 32, RDMA_MSG);
+		rpc_raw_read(r, RAW_CALL * 4, 0, SZ_128K);
+		rpc_raw_no_lists(r);
+		rpc_raw_call(r);
+		rpc_raw_send(r);
 		break;
 	case BAD_KEY:
 		send_read_list(r, 0xdeadbeef);
@@ -64,23 +64,23 @@ static void take_step(struct raw *r, enum step step)
 
 static bool is_alone(void *side)
 {
-	return raw_adapter(side, "connections") == 1;
+	return rpc_raw_adapter(side, "connections") == 1;
 }
 
 /* A client that goes at any step leaves nothing behind, and the others are served. */
 static void steps_client_goes(struct kunit *test)
 {
-	struct raw *other = raw_connect(test), *r;
+	struct rpc_raw *other = rpc_raw_connect(test), *r;
 	unsigned int i, step;
 
 	for (i = 0; i < ROUNDS; i++) {
 		for (step = 0; step < STEPS; step++) {
-			r = raw_new(test, step == NO_RECEIVES ? 0 : RAW_RECVS);
-			KUNIT_ASSERT_TRUE(test, raw_start(r));
+			r = rpc_raw_new(test, step == NO_RECEIVES ? 0 : RAW_RECVS);
+			KUNIT_ASSERT_TRUE(test, rpc_raw_start(r));
 			take_step(r, step);
-			raw_close(r);
+			rpc_raw_close(r);
 		}
-		raw_expect_alive(other);
+		rpc_raw_expect_alive(other);
 	}
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_alone, other->s, KD_TIMEOUT_MS));
 }
@@ -88,20 +88,20 @@ static void steps_client_goes(struct kunit *test)
 /* nfsd ends, and begins anew, while clients are there. */
 static void steps_server_goes(struct kunit *test)
 {
-	struct raw *r[3];
+	struct rpc_raw *r[3];
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(r); i++) {
-		r[i] = raw_connect(test);
-		raw_expect_alive(r[i]);
+		r[i] = rpc_raw_connect(test);
+		rpc_raw_expect_alive(r[i]);
 	}
 	send_null(r[0]);
 	KUNIT_ASSERT_EQ(test, 0, shell("echo 0 >/proc/fs/nfsd/threads"));
 	for (i = 0; i < ARRAY_SIZE(r); i++)
-		KUNIT_EXPECT_TRUE(test, raw_is_down(r[i], KD_TIMEOUT_MS));
+		KUNIT_EXPECT_TRUE(test, rpc_raw_is_down(r[i], KD_TIMEOUT_MS));
 	KUNIT_ASSERT_EQ(test, 0, shell("cd /proc/fs/nfsd\n"
 				       "echo kdapl 20059 >portlist && echo 3 >threads"));
-	raw_expect_alive(raw_connect(test));
+	rpc_raw_expect_alive(rpc_raw_connect(test));
 }
 
 /* A port that is in use is refused; another one is a listener of its own, for each family. */
@@ -120,4 +120,4 @@ static struct kunit_case svcrdma_cases[] = {
 };
 
 KD_SUITE("kdapl-svcrdma-steps", svcrdma_cases, "kdapl_svcrdma.ko: clients that come and go",
-	 .init = raw_init, .suite_init = raw_server_up, .suite_exit = raw_server_down);
+	 .init = rpc_raw_init, .suite_init = rpc_raw_server_up, .suite_exit = rpc_raw_server_down);
