@@ -207,8 +207,7 @@ void kdapl_adapters_follow(struct kdat_server *server)
 	}
 }
 
-void kdat_server_adapters(KDAT_SERVER_HANDLE server,
-			  void (*fn)(KDAT_ADAPTER *adapter, DAT_PVOID data), DAT_PVOID data)
+void kdat_server_adapters(KDAT_SERVER_HANDLE server, KDAT_ADAPTER_FUNC fn, DAT_PVOID data)
 {
 	KDAT_ADAPTER *a;
 

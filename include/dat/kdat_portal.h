@@ -80,6 +80,9 @@ typedef struct kdat_adapter {
 	struct work_struct free_work;
 } KDAT_ADAPTER;
 
+/* Function that kdat_server_adapters() calls. */
+typedef void (*KDAT_ADAPTER_FUNC)(KDAT_ADAPTER *adapter, DAT_PVOID data);
+
 /* Length of the name of a host, with the terminating 0. */
 #define KDAT_HOST_NAME_LENGTH	112
 
@@ -365,7 +368,6 @@ void kdat_adapter_put(KDAT_ADAPTER *adapter);
  *
  * Source: Linux only, not part of DAT
  */
-void kdat_server_adapters(KDAT_SERVER_HANDLE server,
-			  void (*fn)(KDAT_ADAPTER *adapter, DAT_PVOID data), DAT_PVOID data);
+void kdat_server_adapters(KDAT_SERVER_HANDLE server, KDAT_ADAPTER_FUNC fn, DAT_PVOID data);
 
 #endif /* KDAT_PORTAL_H */

@@ -134,7 +134,7 @@ static void meet(struct kunit *test, struct peer *p)
 	KUNIT_ASSERT_TRUE(test, rpc_raw_receive(p->r, KD_TIMEOUT_MS));
 	KUNIT_ASSERT_EQ(test, be32_to_cpu(p->r->got[3]), RDMA_MSG);
 	KUNIT_ASSERT_EQ(test, be32_to_cpu(p->r->got[HEADER + 1]), 0);
-	KUNIT_EXPECT_EQ(test, p->r->got[1], rpcrdma_version);
+	KUNIT_EXPECT_TRUE(test, p->r->got[1] == rpcrdma_version);
 	p->xid = p->r->got[0];
 }
 

@@ -477,16 +477,16 @@ static void header_lists_return(struct kunit *test)
 	rpc_raw_expect_reply(r);
 	KUNIT_ASSERT_EQ(test, r->got_length, 4 * (4 + 3 + 8 + 2) + RAW_REPLY);
 	KUNIT_EXPECT_MEMEQ(test, &r->got[4], &r->m[4], 4 * 4);
-	KUNIT_EXPECT_EQ(test, r->got[8], 0);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[8]), 0);
 	KUNIT_EXPECT_MEMEQ(test, &r->got[9], &r->m[9], 4 * 3);
-	KUNIT_EXPECT_EQ(test, r->got[12], 0);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[12]), 0);
 	KUNIT_EXPECT_MEMEQ(test, &r->got[13], &r->m[13], 4 * 4);
 	reply_unused(r);
 	KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
 	rpc_raw_expect_reply(r);
 	KUNIT_ASSERT_EQ(test, r->got_length, 4 * (4 + 4 + 4) + RAW_REPLY);
 	KUNIT_EXPECT_MEMEQ(test, &r->got[4], &r->m[4], 4 * 5);
-	KUNIT_EXPECT_EQ(test, r->got[9], 0);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[9]), 0);
 	KUNIT_EXPECT_MEMEQ(test, &r->got[10], &r->m[10], 4 * 2);
 }
 
