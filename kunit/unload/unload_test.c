@@ -171,21 +171,27 @@ static void C6_left_connected(struct kunit *test)
 	expect_gone(s, port, before);
 }
 
+/* Have a module that listens leave what @setting makes, of which the log has @what. */
+static void leave(struct kunit *test, const char *setting, const char *what)
+{
+	struct kd_side *s = kd_open_param(test);
+	int before = said("1 IA"), left = said(what);
+	u16 port = kd_port();
+
+	kd_setup(s, NULL);
+	load_listener(s, port, setting);
+	unload(NULL);
+	KUNIT_EXPECT_EQ(test, left + 1, said(what));
+	expect_gone(s, port, before);
+}
+
 /*
  * The work item of a pool would call the module in some seconds. Blocks that nobody frees are a
  * leak, which the debug kernel finds.
  */
 static void C6_left_pool(struct kunit *test)
 {
-	struct kd_side *s = kd_open_param(test);
-	int before = said("1 IA"), pools = said("1 pools");
-	u16 port = kd_port();
-
-	kd_setup(s, NULL);
-	load_listener(s, port, "pool=1");
-	unload(NULL);
-	KUNIT_EXPECT_EQ(test, pools + 1, said("1 pools"));
-	expect_gone(s, port, before);
+	leave(test, "pool=1", "1 pools");
 }
 
 /*
@@ -194,15 +200,7 @@ static void C6_left_pool(struct kunit *test)
  */
 static void C6_left_server(struct kunit *test)
 {
-	struct kd_side *s = kd_open_param(test);
-	int before = said("1 IA"), servers = said("1 servers");
-	u16 port = kd_port();
-
-	kd_setup(s, NULL);
-	load_listener(s, port, "server=1");
-	unload(NULL);
-	KUNIT_EXPECT_EQ(test, servers + 1, said("1 servers"));
-	expect_gone(s, port, before);
+	leave(test, "server=1", "1 servers");
 }
 
 /* A module that fails to load goes the same way, without its exit function. */
