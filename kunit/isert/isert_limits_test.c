@@ -4,6 +4,7 @@
  * target's time, what it gets in return, and what the log says of the one that wants more.
  */
 #include <linux/module.h>
+#include "fmr_fixture.h"
 #include "raw.h"
 #include "shell.h"
 
@@ -273,28 +274,6 @@ static void limits_long_segments(struct kunit *test)
 	raw_expect_alive(r);
 }
 
-/* Beyond the cookies of PDUs. */
-#define BOUND	1000
-
-/* Have @lmr be the memory where reads go to; return its key. */
-static DAT_RMR_CONTEXT bind(struct raw *r, DAT_LMR_HANDLE lmr)
-{
-	DAT_REGION_DESCRIPTION region = { .for_va = r->data->va };
-	DAT_RMR_CONTEXT rmr_context;
-	DAT_LMR_CONTEXT context;
-	DAT_EVENT event;
-
-	KD_ASSERT_OK(r->s->test,
-		     dat_lmr_fmr(lmr, DAT_MEM_TYPE_VIRTUAL, region, 1,
-				 DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
-				 DAT_VA_TYPE_VA, r->s->ep, kd_cookie(BOUND),
-				 DAT_COMPLETION_DEFAULT_FLAG, &context, &rmr_context));
-	do
-		KUNIT_ASSERT_TRUE(r->s->test, kd_wait_event(r->s->req_evd, &event, KD_TIMEOUT_MS));
-	while (event.event_data.dto_completion_event_data.user_cookie.as_64 != BOUND);
-	return rmr_context;
-}
-
 /* The key of an initiator that offers Send with Invalidate is invalid with the answer. */
 static void limits_key_is_invalidated(struct kunit *test)
 {
@@ -309,7 +288,7 @@ static void limits_key_is_invalidated(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, raw_start(r));
 	raw_log_in(r, RAW_SOLICITED);
 	KD_ASSERT_OK(test, dat_lmr_allocate(r->s->ia, r->s->pz, 1, DAT_LMR_SCOPE_PZ, &lmr));
-	key = bind(r, lmr);
+	key = fmr_bind_remote(r->s, lmr, r->data);
 	r->pdu[0] = raw_read(r, 1);
 	r->pdu[0].iser.read_stag = cpu_to_be32(key);
 	KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, RAW_HEADERS));
@@ -322,7 +301,7 @@ static void limits_key_is_invalidated(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, param.lmr_state.bound);
 	raw_post(r, dto->user_cookie.as_64);
 	/* It can be bound again. */
-	KUNIT_EXPECT_NE(test, bind(r, lmr), key);
+	KUNIT_EXPECT_NE(test, fmr_bind_remote(r->s, lmr, r->data), key);
 	raw_expect_alive(r);
 	dat_ep_disconnect(r->s->ep, DAT_CLOSE_ABRUPT_FLAG);
 	KUNIT_EXPECT_TRUE(test, raw_is_down(r, KD_TIMEOUT_MS));

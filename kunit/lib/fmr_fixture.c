@@ -153,3 +153,26 @@ void fmr_expect_closed(struct mem_pair *c, struct fmr old)
 	mem_expect_refused(c, mem_remote(0, 64, old.rkey), true, "closed");
 }
 EXPORT_SYMBOL_GPL(fmr_expect_closed);
+
+/* Beyond the cookies of messages. */
+#define BOUND	1000
+
+/* Bind @lmr, of a page, to the memory at @buf, for peers to write to; return its key. */
+DAT_RMR_CONTEXT fmr_bind_remote(struct kd_side *s, DAT_LMR_HANDLE lmr, struct kd_buf *buf)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = buf->va };
+	DAT_RMR_CONTEXT rmr_context;
+	DAT_LMR_CONTEXT context;
+	DAT_EVENT event;
+
+	KD_ASSERT_OK(s->test,
+		     dat_lmr_fmr(lmr, DAT_MEM_TYPE_VIRTUAL, region, 1,
+				 DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
+				 DAT_VA_TYPE_VA, s->ep, kd_cookie(BOUND),
+				 DAT_COMPLETION_DEFAULT_FLAG, &context, &rmr_context));
+	do
+		KUNIT_ASSERT_TRUE(s->test, kd_wait_event(s->req_evd, &event, KD_TIMEOUT_MS));
+	while (event.event_data.dto_completion_event_data.user_cookie.as_64 != BOUND);
+	return rmr_context;
+}
+EXPORT_SYMBOL_GPL(fmr_bind_remote);

@@ -40,5 +40,6 @@ void fmr_unbind_ok(struct mem_pair *c, struct fmr *f);
 bool fmr_is_bound(struct mem_pair *c, struct fmr *f);
 void fmr_use(struct mem_pair *c, struct fmr *f, DAT_VADDR addr, struct pages *p);
 void fmr_expect_closed(struct mem_pair *c, struct fmr old);
+DAT_RMR_CONTEXT fmr_bind_remote(struct kd_side *s, DAT_LMR_HANDLE lmr, struct kd_buf *buf);
 
 #endif /* KDAPL_KUNIT_FMR_FIXTURE_H */

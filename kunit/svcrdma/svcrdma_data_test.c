@@ -4,6 +4,7 @@
  * and write a file, and list a directory, of an export that anybody may use.
  */
 #include <linux/module.h>
+#include "fmr_fixture.h"
 #include "raw.h"
 
 #define SIZE	SZ_128K
@@ -235,27 +236,6 @@ static void data_bad_sink(struct kunit *test)
 	rpc_raw_expect_alive(other);
 }
 
-#define BOUND	1000
-
-/* Have @lmr be the memory where the server writes to; return its key. */
-static DAT_RMR_CONTEXT bind(struct rpc_raw *r, DAT_LMR_HANDLE lmr)
-{
-	DAT_REGION_DESCRIPTION region = { .for_va = r->data->va };
-	DAT_RMR_CONTEXT rmr_context;
-	DAT_LMR_CONTEXT context;
-	DAT_EVENT event;
-
-	KD_ASSERT_OK(r->s->test,
-		     dat_lmr_fmr(lmr, DAT_MEM_TYPE_VIRTUAL, region, 1,
-				 DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
-				 DAT_VA_TYPE_VA, r->s->ep, kd_cookie(BOUND),
-				 DAT_COMPLETION_DEFAULT_FLAG, &context, &rmr_context));
-	do
-		KUNIT_ASSERT_TRUE(r->s->test, kd_wait_event(r->s->req_evd, &event, KD_TIMEOUT_MS));
-	while (event.event_data.dto_completion_event_data.user_cookie.as_64 != BOUND);
-	return rmr_context;
-}
-
 /* Send a call that names @key, and @other behind it; return how the reply has come. */
 static DAT_DTOS call_with_keys(struct rpc_raw *r, u32 key, u32 other)
 {
@@ -290,12 +270,12 @@ static void data_key_is_invalidated(struct kunit *test)
 	r->cm.cp_flags = RPCRDMA_CMP_F_SND_W_INV_OK;
 	KUNIT_ASSERT_TRUE(test, rpc_raw_start(r));
 	KD_ASSERT_OK(test, dat_lmr_allocate(r->s->ia, r->s->pz, 1, DAT_LMR_SCOPE_PZ, &lmr));
-	key = bind(r, lmr);
+	key = fmr_bind_remote(r->s, lmr, r->data);
 	KUNIT_EXPECT_EQ(test, (int)call_with_keys(r, key, key ^ 0x100), (int)DAT_DTO_RECEIVE);
 	KUNIT_EXPECT_EQ(test, (int)call_with_keys(r, key, key),
 			(int)DAT_DTO_RECEIVE_WITH_INVALIDATE);
 	/* It can be bound again. */
-	KUNIT_EXPECT_NE(test, bind(r, lmr), key);
+	KUNIT_EXPECT_NE(test, fmr_bind_remote(r->s, lmr, r->data), key);
 	KUNIT_EXPECT_EQ(test, (int)call_with_keys(other, key, key), (int)DAT_DTO_RECEIVE);
 	rpc_raw_expect_alive(r);
 	dat_ep_disconnect(r->s->ep, DAT_CLOSE_ABRUPT_FLAG);
