@@ -103,6 +103,21 @@ void fuzz_hang_up(struct kd_side *side)
 }
 EXPORT_SYMBOL_GPL(fuzz_hang_up);
 
+/*
+ * Return whether the connection of @side is at its end, and all that was received is in the
+ * queue. Who looks there has to ask this first: the last message may have come in between.
+ */
+bool fuzz_has_ended(const struct kd_side *side)
+{
+	DAT_BOOLEAN recv_idle;
+	DAT_EP_STATE state;
+
+	if (dat_ep_get_status(side->ep, &state, &recv_idle, NULL) != DAT_SUCCESS)
+		return true;
+	return state == DAT_EP_STATE_DISCONNECTED && recv_idle;
+}
+EXPORT_SYMBOL_GPL(fuzz_has_ended);
+
 /* @module was loaded: tell it which check to leave out. */
 void fuzz_loaded(struct kunit *test, const char *module)
 {

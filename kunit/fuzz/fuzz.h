@@ -112,6 +112,7 @@ struct kd_side;
 
 /* Cases of a suite, and what their beds share: fuzz.c. */
 void fuzz_hang_up(struct kd_side *side);
+bool fuzz_has_ended(const struct kd_side *side);
 void fuzz_loaded(struct kunit *test, const char *module);
 void fuzz_replay(struct kunit *test, const struct fuzz_target *target);
 void fuzz_search(struct kunit *test, const struct fuzz_target *target);

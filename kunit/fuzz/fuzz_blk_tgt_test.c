@@ -254,8 +254,8 @@ static void take_message(const void *from, size_t len)
 static bool answered(void *unused)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *dto;
+	bool end = fuzz_has_ended(c.s);
 	DAT_EVENT event;
-	DAT_EP_STATE state;
 
 	while (dat_evd_dequeue(c.s->recv_evd, &event) == DAT_SUCCESS) {
 		dto = &event.event_data.dto_completion_event_data;
@@ -269,8 +269,7 @@ static bool answered(void *unused)
 	}
 	if (c.replies >= c.wanted)
 		return true;
-	c.ended = dat_ep_get_status(c.s->ep, &state, NULL, NULL) != DAT_SUCCESS ||
-		  state == DAT_EP_STATE_DISCONNECTED;
+	c.ended = end;
 	return c.ended;
 }
 

@@ -157,7 +157,7 @@ static void build(enum kind kind, struct kt_msg *msg)
 static bool answered(void *unused)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
-	DAT_EP_STATE state;
+	bool end = fuzz_has_ended(s);
 	DAT_EVENT event;
 	size_t slot;
 
@@ -174,8 +174,7 @@ static bool answered(void *unused)
 	}
 	if (got)
 		return true;
-	ended = dat_ep_get_status(s->ep, &state, NULL, NULL) != DAT_SUCCESS ||
-		state == DAT_EP_STATE_DISCONNECTED;
+	ended = end;
 	return ended;
 }
 
@@ -189,6 +188,7 @@ static bool is_alive(const struct kt_msg *msg, size_t len)
 static void send_message(struct fuzz_run *run, const struct fuzz_message *message)
 {
 	DAT_LMR_TRIPLET seg;
+	DAT_EVENT event;
 	size_t len;
 
 	build(message->kind, send->va);
@@ -196,9 +196,11 @@ static void send_message(struct fuzz_run *run, const struct fuzz_message *messag
 	seg = kd_seg(send, 0, len);
 	kd_drain(s->req_evd);
 	got = 0;
-	if (dat_ep_post_send(s->ep, 1, &seg, kd_cookie(99), DAT_COMPLETION_DEFAULT_FLAG) !=
-	    DAT_SUCCESS)
-		ended = true;
+	ended = dat_ep_post_send(s->ep, 1, &seg, kd_cookie(99),
+				 DAT_COMPLETION_DEFAULT_FLAG) != DAT_SUCCESS;
+	/* The memory is used again. */
+	if (!ended)
+		kd_wait_event(s->req_evd, &event, KD_TIMEOUT_MS);
 	if (!ended && is_alive(send->va, len)) {
 		fuzz_say(run, "-");
 		return;
@@ -254,8 +256,8 @@ static void check(struct kunit *test)
 static void bed_down(void *unused)
 {
 	kd_filp_close(said);
-	shell("p=$(cat " PID "); kill $p && tail --pid=$p -f /dev/null");
-	WARN_ON(shell("rmmod kdapl_test"));
+	WARN_ON(shell("exec >/dev/null 2>&1; p=$(cat " PID ");"
+		      "kill $p && tail -s 0.1 --pid=$p -f /dev/null && rmmod kdapl_test"));
 }
 
 static void bed_up(struct kunit *test)

@@ -78,7 +78,7 @@ static void server_down(struct kd_side *s, u16 port)
 	KUNIT_EXPECT_EQ(s->test, 0, shell(command));
 	KUNIT_EXPECT_EQ(s->test, 0,
 			shell("exec >/dev/null 2>&1; p=$(cat " PID ");"
-			      "kill $p && tail --pid=$p -f /dev/null"));
+			      "kill $p && tail -s 0.1 --pid=$p -f /dev/null"));
 }
 
 /* ---- A client ----------------------------------------------------------------------- */
