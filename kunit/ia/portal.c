@@ -96,6 +96,9 @@ static void portal_at_any_address(struct kunit *test)
 	attr.only_v6 = DAT_FALSE;
 	KD_ASSERT_OK(test, kdat_portal_create(s->server, &attr, &s->portal));
 	KUNIT_EXPECT_TRUE(test, shop_reaches(s));
+	/* Nothing tells that the port is free now. */
+	kdat_portal_free(four);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
 }
 
 /* Somebody else has the port: the portal is not made, or waits if it listens elsewhere. */

@@ -32,7 +32,7 @@ MODULE_PARM_DESC(pool, "create a pool on the IA, whose work item is to run in so
 
 static bool server;
 module_param(server, bool, 0);
-MODULE_PARM_DESC(server, "create a server with a portal on the IA, and one that waits");
+MODULE_PARM_DESC(server, "create a server: a portal on the IA, one that waits, one that tries again");
 
 static bool by_function;
 module_param(by_function, bool, 0);
@@ -55,7 +55,7 @@ static struct {
 	KDAT_NOTIFIER_HANDLE notifier;
 	KDAT_POOL_HANDLE pool;
 	KDAT_SERVER_HANDLE server;
-	KDAT_PORTAL_HANDLE portals[2];
+	KDAT_PORTAL_HANDLE portals[3];
 	unsigned int changes;
 	unsigned int events;
 } left;
@@ -164,6 +164,7 @@ static DAT_RETURN make_server(void)
 		.request = on_request,
 		.event = on_event,
 	};
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(port) };
 	KDAT_PORTAL_ATTR at = { .ia_name = ia_name, .port = port };
 	DAT_RETURN ret = kdat_server_create(&attr, &left.server);
 
@@ -172,6 +173,10 @@ static DAT_RETURN make_server(void)
 	at.ia_name = "none/1";
 	if (ret == DAT_SUCCESS)
 		ret = kdat_portal_create(left.server, &at, &left.portals[1]);
+	/* The port is in use on the IA, and free on others. */
+	at.address = (struct sockaddr *)&any;
+	if (ret == DAT_SUCCESS)
+		ret = kdat_portal_create(left.server, &at, &left.portals[2]);
 	return ret;
 }
 

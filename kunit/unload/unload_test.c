@@ -109,7 +109,7 @@ static void expect_gone(struct kd_side *s, u16 port, int before)
 	DAT_EVENT event;
 
 	KUNIT_EXPECT_EQ(test, 0, left_behind);
-	KUNIT_EXPECT_EQ(test, before + 1, said("1 IA"));
+	KUNIT_EXPECT_EQ(test, before + 1, said("IAs with"));
 	if (kd_state(s) == DAT_EP_STATE_DISCONNECTED)
 		KD_ASSERT_OK(test, dat_ep_reset(s->ep));
 	kd_connect_start(s, s, port);
@@ -124,7 +124,7 @@ static void expect_gone(struct kd_side *s, u16 port, int before)
 static void C6_left_listening(struct kunit *test)
 {
 	struct kd_side *s = kd_open_param(test);
-	int before = said("1 IA");
+	int before = said("IAs with");
 	u16 port = kd_port();
 
 	kd_setup(s, NULL);
@@ -140,7 +140,7 @@ static void C6_left_listening(struct kunit *test)
 static void C6_left_by_init(struct kunit *test)
 {
 	struct kd_side *s = kd_open_param(test);
-	int before = said("1 IA");
+	int before = said("IAs with");
 	u16 port = kd_port();
 
 	kd_setup(s, NULL);
@@ -153,7 +153,7 @@ static void C6_left_by_init(struct kunit *test)
 static void C6_left_connected(struct kunit *test)
 {
 	struct kd_side *s = kd_open_param(test);
-	int before = said("1 IA");
+	int before = said("IAs with");
 	u16 port = kd_port();
 	DAT_EVENT event;
 	int i;
@@ -175,7 +175,7 @@ static void C6_left_connected(struct kunit *test)
 static void leave(struct kunit *test, const char *setting, const char *what)
 {
 	struct kd_side *s = kd_open_param(test);
-	int before = said("1 IA"), left = said(what);
+	int before = said("IAs with"), left = said(what);
 	u16 port = kd_port();
 
 	kd_setup(s, NULL);
@@ -207,7 +207,7 @@ static void C6_left_server(struct kunit *test)
 static void C6_left_by_failed_init(struct kunit *test)
 {
 	struct kd_side *s = kd_open_param(test);
-	int before = said("1 IA");
+	int before = said("IAs with");
 	u16 port = kd_port();
 	char command[160];
 
