@@ -128,13 +128,29 @@ archive_version()
 	in_archive apt-cache show --no-all-versions "$1" | sed -n 's/^Version: //p'
 }
 
-# archive_headers SERIES [FLAVOUR]: the package of headers of the newest kernel of that
-# series
+# archive_headers SERIES [FLAVOUR]: the packages of headers of the kernels of that series, the
+# newest first
 archive_headers()
 {
 	in_archive apt-cache pkgnames "linux-headers-$1." |
-		grep -E "^linux-headers-[0-9.]+\+deb[0-9]+-${2-amd64}\$" |
-		sort -V | tail -n 1 | grep .
+		grep -E "^linux-headers-[0-9.]+\+deb[0-9]+-${2-amd64}\$" | sort -rV | grep .
+}
+
+# headers_to_be_had SERIES FLAVOUR: the newest of these that can be fetched: lists name packages
+# for a processor before these are built
+headers_to_be_had()
+{
+	local headers dir
+
+	dir=$(mktemp -d "$archive/debs.XXXXXX")
+	for headers in $(archive_headers "$@"); do
+		download_from_archive "$dir" "$headers" 2>/dev/null || continue
+		rm -r "$dir"
+		echo "$headers"
+		return
+	done
+	rm -r "$dir"
+	return 1
 }
 
 # download_from_archive DIR PACKAGE...: download packages into DIR
