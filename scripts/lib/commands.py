@@ -27,8 +27,9 @@ def environment(**more):
 def call_tool(name, arguments, **more):
     """Call a tool with these variables. Return status and words."""
     done = subprocess.run([TOP / "tools" / name, *arguments.split()], env=environment(**more),
-                          text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=60, check=False)
+                          text=True, errors="surrogateescape", stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
+                          check=False)
     return done.returncode, done.stdout
 
 

@@ -168,10 +168,6 @@ restore_line()
 {
 	local verb=$1 file=$config/$2 value=$3 guid
 
-	case $2 in
-	kdapl_blk/?* | kdapl_blk_tgt/?*) ;;
-	*) die "$saved: $2 is not ours" ;;
-	esac
 	case /$2/$3/ in
 	*/../*) die "$saved: $2 is not ours" ;;
 	esac
@@ -236,6 +232,14 @@ restore_all()
 	while IFS=$'\t' read -r verb file value; do
 		case $what$file in
 		exportskdapl_blk/* | diskskdapl_blk_tgt/*) continue ;;
+		esac
+		case $file in
+		kdapl_blk/?* | kdapl_blk_tgt/?*) ;;
+		*)
+			echo "$me: $saved: ${file:-a line without a name} is not ours" >&2
+			status=1
+			continue
+			;;
 		esac
 		need "${file%%/*}" "$config/${file%%/*}"
 		case $verb in
