@@ -132,12 +132,15 @@ static int put(struct kunit *test, const char *path, size_t len)
 
 	if (IS_ERR(file))
 		return -PTR_ERR(file);
-	n = kernel_write(file, text, len, &pos);
+	/* A path is looked up for the task that writes. */
+	scoped_with_init_fs()
+		n = kernel_write(file, text, len, &pos);
 	kd_filp_close(file);
 	file = kd_filp_open(path, O_RDONLY, 0);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
 	pos = 0;
-	got = kernel_read(file, text + ROOM, ROOM, &pos);
+	scoped_with_init_fs()
+		got = kernel_read(file, text + ROOM, ROOM, &pos);
 	KUNIT_EXPECT_LE_MSG(test, got, (ssize_t)PAGE_SIZE, "%s", path);
 	kd_filp_close(file);
 	return n < 0 ? -n : 0;
