@@ -7,16 +7,16 @@
 #include <scsi/scsi_proto.h>
 #include "isert.h"
 
-/* Do the lengths in a PDU fit what was received? */
+/*
+ * Do the lengths in a PDU fit what was received? Of a PDU without a whole header an earlier one's
+ * are read: they are too long in any case.
+ */
 static bool ki_lengths_ok(KDAT_POOL_BUF *buf)
 {
 	struct iscsi_hdr *hdr = ki_hdr(buf);
 	struct iscsi_ecdb_ahdr *ahs = (void *)(hdr + 1);
-	u32 ahs_len;
+	u32 ahs_len = hdr->hlength * 4;
 
-	if (buf->length < KI_HEADERS)
-		return false;
-	ahs_len = hdr->hlength * 4;
 	if (KI_HEADERS + ahs_len + ntoh24(hdr->dlength) > buf->length)
 		return false;
 	/* LIO does not check the length of an extended CDB. */

@@ -143,9 +143,8 @@ static int ki_login_copy(struct ki_conn *c, KDAT_POOL_BUF *buf,
 	struct iscsi_hdr *hdr = (void *)buf->va + sizeof(struct iser_ctrl);
 	u32 len = ntoh24(hdr->dlength);
 
-	if (buf->length < KI_HEADERS || (*(u8 *)buf->va & 0xf0) != ISCSI_CTRL ||
-	    hdr->hlength || len >= MAX_KEY_VALUE_PAIRS ||
-	    KI_HEADERS + len > buf->length) {
+	if ((*(u8 *)buf->va & 0xf0) != ISCSI_CTRL || hdr->hlength ||
+	    len >= MAX_KEY_VALUE_PAIRS || KI_HEADERS + len > buf->length) {
 		ki_conn_break(c, "a login request is malformed");
 		return -EPROTO;
 	}

@@ -12,7 +12,8 @@
 #define LOCAL	(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
 #define OFFSET	100			/* of the start inside a page */
 #define CHUNKS	3
-#define SCRATCH	SZ_32K
+/* The longest region has four pages. */
+#define SCRATCH	(PAGE_SIZE > SZ_8K ? 4 * PAGE_SIZE : SZ_32K)
 
 enum kind { KMALLOC, VMALLOC, PAGES, VAR_PAGES, PLATFORM, DMA, OTHER_LMR, KINDS };
 
