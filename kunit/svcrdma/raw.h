@@ -80,4 +80,41 @@ void rpc_raw_no_lists(struct rpc_raw *r);
 void rpc_raw_null(struct rpc_raw *r);
 unsigned int rpc_raw_put_call(struct rpc_raw *r, unsigned int offset);
 
+/* Calls of NFS version 4.0, which need rpc_raw_export_up(): raw_nfs.c. */
+void rpc_raw_compound(struct rpc_raw *r, unsigned int ops);
+void rpc_raw_read_f(struct rpc_raw *r, u32 offset, u32 length);
+void rpc_raw_build_read(struct rpc_raw *r, unsigned int sink, u32 length);
+void rpc_raw_build_write(struct rpc_raw *r, unsigned int source, u32 offset, u32 length);
+void rpc_raw_build_readdir(struct rpc_raw *r, unsigned int sink, u32 reply);
+const __be32 *rpc_raw_rpc(const struct rpc_raw *r);
+int rpc_raw_status(const struct rpc_raw *r);
+bool rpc_raw_write(struct rpc_raw *r, unsigned int source, u32 offset, u32 length);
+void rpc_raw_wait_grace(struct rpc_raw *r);
+
+/*
+ * struct rpc_peer - a client of NFS 4.1
+ * @client: its number, two words
+ * @session: its session
+ * @sequence: number of the last request, the same as for CREATE_SESSION
+ * @xid: of the server's callback
+ * @file: letter that its file is called; for a while nobody else gets a delegation of it
+ */
+struct rpc_peer {
+	struct rpc_raw *r;
+	__be32 client[2];
+	__be32 session[4];
+	u32 sequence;
+	__be32 xid;
+	char file;
+};
+
+/* raw_session.c */
+void rpc_peer_file(struct kunit *test, struct rpc_peer *p);
+bool rpc_peer_introduce(struct rpc_peer *p);
+bool rpc_peer_begin(struct rpc_peer *p);
+bool rpc_peer_open(void *data);
+void rpc_peer_recall(struct kunit *test, const struct rpc_peer *p);
+bool rpc_peer_called(struct rpc_peer *p, unsigned int ms);
+void rpc_peer_answer(const struct rpc_peer *p, __be32 xid);
+
 #endif

@@ -12,76 +12,19 @@
 #define SINK	0
 #define SOURCE	SZ_256K
 
-enum {
-	OP_LOOKUP = 15, OP_PUTROOTFH = 24, OP_READ = 25, OP_READDIR = 26, OP_WRITE = 38,
-};
-
-/* ---- Messages ------------------------------------------------------------------- */
-
-/* Add the beginning of a COMPOUND of @ops operations, the first of which is PUTROOTFH. */
-static void compound(struct rpc_raw *r, unsigned int ops)
-{
-	rpc_raw_words(r, RAW_CALL, r->xid, 0, 2, 100003, 4, 1, 0, 0, 0, 0);
-	rpc_raw_words(r, 4, 0, 0, ops, OP_PUTROOTFH);
-}
-
-static void lookup_f(struct rpc_raw *r)
-{
-	rpc_raw_words(r, 3, OP_LOOKUP, 1, 'f' << 24);
-}
-
-/* Add what reads @length bytes from @offset on. */
-static void read_f(struct rpc_raw *r, u32 offset, u32 length)
-{
-	compound(r, 3);
-	lookup_f(r);
-	rpc_raw_words(r, 8, OP_READ, 0, 0, 0, 0, 0, offset, length);
-}
-
-/* The words of a header alone, without chunks, and of a reply up to the status of the COMPOUND */
-#define HEADER	(RPCRDMA_HDRLEN_MIN / 4)
-
-/* Write @length bytes, in a chunk of two segments; return false if the server refuses. */
-static bool write_f(struct rpc_raw *r, u32 offset, u32 length)
-{
-	unsigned int at, position, n;
-	u32 half = length / 3;
-
-	/* The position is that of the data in the RPC message: build that first. */
-	r->n = 0;
-	++r->xid;
-	compound(r, 3);
-	lookup_f(r);
-	rpc_raw_words(r, 9, OP_WRITE, 0, 0, 0, 0, 0, offset, 2, length);
-	n = r->n;
-	position = n * 4;
-	memmove(r->m + 20, r->m, n * 4);
-	r->n = 0;
-	--r->xid;
-	rpc_raw_begin(r, 32, RDMA_MSG);
-	rpc_raw_read(r, position, SOURCE, half);
-	rpc_raw_read(r, position, SOURCE + half, length - half);
-	rpc_raw_no_lists(r);
-	at = r->n;
-	memmove(r->m + at, r->m + 20, n * 4);
-	r->n = at + n;
-	if (!rpc_raw_send(r) || !rpc_raw_receive(r, KD_TIMEOUT_MS))
-		return false;
-	return be32_to_cpu(r->got[3]) == RDMA_MSG && !r->got[HEADER + 6];
-}
-
-static bool is_grace_over(void *r)
-{
-	return write_f(r, 0, 4);
-}
-
-/* Connect, and wait until the server lets files be written: it has a grace period at first. */
+/* Connect, and wait until the server lets files be written. */
 static struct rpc_raw *data_connect(struct kunit *test)
 {
 	struct rpc_raw *r = rpc_raw_connect(test);
 
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_grace_over, r, KD_TIMEOUT_MS));
+	rpc_raw_wait_grace(r);
 	return r;
+}
+
+static void readdir_all(struct rpc_raw *r, u32 reply)
+{
+	rpc_raw_build_readdir(r, SINK, reply);
+	rpc_raw_send(r);
 }
 
 /* ---- Cases ---------------------------------------------------------------------- */
@@ -97,7 +40,8 @@ static void data_round_trip(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
 		length = lengths[i];
 		kd_fill(r->data->va + SOURCE, length, i);
-		KUNIT_ASSERT_TRUE_MSG(test, write_f(r, 0, length), "%u bytes", length);
+		KUNIT_ASSERT_TRUE_MSG(test, rpc_raw_write(r, SOURCE, 0, length), "%u bytes",
+				      length);
 		memset(r->data->va + SINK, 0, SIZE + 8);
 		rpc_raw_begin(r, 32, RDMA_MSG);
 		rpc_raw_words(r, 3, 0, 1, 3);
@@ -106,7 +50,7 @@ static void data_round_trip(struct kunit *test)
 		/* Padding, or more room than there is data */
 		rpc_raw_segment(r, SINK + length, 4);
 		rpc_raw_words(r, 2, 0, 0);
-		read_f(r, 0, length);
+		rpc_raw_read_f(r, 0, length);
 		KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
 		KUNIT_ASSERT_TRUE(test, rpc_raw_receive(r, KD_TIMEOUT_MS));
 		KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[3]), RDMA_MSG);
@@ -125,10 +69,10 @@ static void data_inline(struct kunit *test)
 	struct rpc_raw *r = data_connect(test);
 
 	kd_fill(r->data->va + SOURCE, 1000, 5);
-	KUNIT_ASSERT_TRUE(test, write_f(r, 0, 1000));
+	KUNIT_ASSERT_TRUE(test, rpc_raw_write(r, SOURCE, 0, 1000));
 	rpc_raw_begin(r, 32, RDMA_MSG);
 	rpc_raw_no_lists(r);
-	read_f(r, 0, 1000);
+	rpc_raw_read_f(r, 0, 1000);
 	KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
 	KUNIT_ASSERT_TRUE(test, rpc_raw_receive(r, KD_TIMEOUT_MS));
 	KUNIT_ASSERT_EQ(test, be32_to_cpu(r->got[3]), RDMA_MSG);
@@ -136,27 +80,10 @@ static void data_inline(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kd_has_pattern((void *)r->got + r->got_length - 1000, 1000, 5));
 	rpc_raw_begin(r, 32, RDMA_MSG);
 	rpc_raw_no_lists(r);
-	read_f(r, 0, 8000);
+	rpc_raw_read_f(r, 0, 8000);
 	KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
 	rpc_raw_expect_error(r, ERR_CHUNK);
 	rpc_raw_expect_alive(r);
-}
-
-static void readdir_all(struct rpc_raw *r, u32 reply)
-{
-	rpc_raw_begin(r, 32, RDMA_MSG);
-	rpc_raw_words(r, 2, 0, 0);
-	if (reply) {
-		rpc_raw_words(r, 2, 1, 2);
-		rpc_raw_segment(r, SINK, 4096);
-		rpc_raw_segment(r, SINK + 4096, reply - 4096);
-	} else {
-		rpc_raw_word(r, 0);
-	}
-	compound(r, 3);
-	rpc_raw_words(r, 3, OP_LOOKUP, 3, 'd' << 24 | 'i' << 16 | 'r' << 8);
-	rpc_raw_words(r, 8, OP_READDIR, 0, 0, 0, 0, 32768, 32768, 0);
-	rpc_raw_send(r);
 }
 
 /*
@@ -169,14 +96,14 @@ static void data_chunk_too_short(struct kunit *test)
 	unsigned int i;
 
 	kd_fill(r->data->va + SOURCE, SIZE, 77);
-	KUNIT_ASSERT_TRUE(test, write_f(r, 0, SIZE));
+	KUNIT_ASSERT_TRUE(test, rpc_raw_write(r, SOURCE, 0, SIZE));
 	memset(r->data->va + SINK, 0x5a, SIZE);
 	for (i = 0; i < 16; i++) {
 		rpc_raw_begin(r, 32, RDMA_MSG);
 		rpc_raw_words(r, 3, 0, 1, 1);
 		rpc_raw_segment(r, SINK, 4096);
 		rpc_raw_words(r, 2, 0, 0);
-		read_f(r, 0, 8192 + i);
+		rpc_raw_read_f(r, 0, 8192 + i);
 		KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
 		rpc_raw_expect_error(r, ERR_CHUNK);
 		KUNIT_EXPECT_EQ(test, *(u32 *)(r->data->va + SINK + 4096), 0x5a5a5a5aU);
@@ -189,7 +116,7 @@ static void data_chunk_too_short(struct kunit *test)
 	rpc_raw_words(r, 3, 0, 1, 1);
 	rpc_raw_segment(r, SINK, SIZE);
 	rpc_raw_words(r, 2, 0, 0);
-	read_f(r, 0, SIZE);
+	rpc_raw_read_f(r, 0, SIZE);
 	KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
 	KUNIT_ASSERT_TRUE(test, rpc_raw_receive(r, KD_TIMEOUT_MS));
 	KUNIT_EXPECT_TRUE_MSG(test, kd_has_pattern(r->data->va + SINK, SIZE, 77),
@@ -230,7 +157,7 @@ static void data_bad_sink(struct kunit *test)
 	rpc_raw_words(r, 3, 0, 1, 1);
 	rpc_raw_words(r, 4, 0xdeadbeef, 8192, 0, 0);
 	rpc_raw_words(r, 2, 0, 0);
-	read_f(r, 0, 8192);
+	rpc_raw_read_f(r, 0, 8192);
 	KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
 	KUNIT_EXPECT_TRUE(test, rpc_raw_is_down(r, KD_TIMEOUT_MS));
 	rpc_raw_expect_alive(other);
