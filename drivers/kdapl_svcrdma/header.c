@@ -217,24 +217,21 @@ int ks_decode(struct ks_header *h, const void *message, unsigned int length)
 	const __be32 *p;
 
 	memset(h, 0, sizeof(*h));
-	if (length < RPCRDMA_HDRLEN_MIN)
-		return -EBADMSG;
 	p = ks_take(&rest, rpcrdma_fixed_maxsz);
+	if (!p)
+		return -EBADMSG;
 	h->xid = p[0];
 	h->credits = be32_to_cpu(p[2]);
 	h->proc = be32_to_cpu(p[3]);
 	if (p[1] != rpcrdma_version)
 		return -EPROTONOSUPPORT;
-	switch (h->proc) {
-	case RDMA_MSG:
-	case RDMA_NOMSG:
-		break;
-	case RDMA_DONE:
-	case RDMA_ERROR:
+	/* These have no lists. */
+	if (h->proc == RDMA_DONE || h->proc == RDMA_ERROR)
 		return -ENOMSG;
-	default:
+	if (length < RPCRDMA_HDRLEN_MIN)
+		return -EBADMSG;
+	if (h->proc != RDMA_MSG && h->proc != RDMA_NOMSG)
 		return -EINVAL;
-	}
 	if (!ks_take_reads(h, &rest) || !ks_take_writes(h, &rest) || !ks_take_reply(h, &rest))
 		return -EINVAL;
 	h->length = (const void *)rest.p - message;

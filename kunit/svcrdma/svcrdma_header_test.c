@@ -53,6 +53,18 @@ static void error(struct rpc_raw *r)
 	r->m[3] = cpu_to_be32(RDMA_ERROR);
 }
 
+/* These two have no lists. */
+static void done_alone(struct rpc_raw *r)
+{
+	rpc_raw_begin(r, 32, RDMA_DONE);
+}
+
+static void error_alone(struct rpc_raw *r)
+{
+	rpc_raw_begin(r, 32, RDMA_ERROR);
+	rpc_raw_word(r, ERR_CHUNK);
+}
+
 static void proc_5(struct rpc_raw *r)
 {
 	rpc_raw_null(r);
@@ -407,6 +419,7 @@ static const struct header_case header_cases[] = {
 	CASE(version_0, VERS), CASE(version_2, VERS),
 	CASE(msgp, CHUNK), CASE(proc_5, CHUNK), CASE(done, NOTHING), CASE(error, NOTHING),
 	CASE(no_credits, REPLY), CASE(all_credits, REPLY),
+	CASE(done_alone, NOTHING), CASE(error_alone, NOTHING),
 	CASE(shortest_but_one, CUT), CASE(no_rpc, CHUNK), CASE(short_rpc, CHUNK),
 	CASE(answer_to_nothing, NOTHING), CASE(nomsg_alone, CHUNK), CASE(nomsg_with_rpc, CHUNK),
 	CASE(read_behind, REPLY), CASE(read_of_three, REPLY),
