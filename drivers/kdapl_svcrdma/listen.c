@@ -189,9 +189,15 @@ static struct svc_xprt *ks_create(struct svc_serv *serv, struct net *net, struct
 				  int len, struct svc_xprt_class *class)
 {
 	KDAT_PORTAL_ATTR attr = { .address = sa, .only_v6 = DAT_TRUE, .net = net };
-	struct ks_listener *l = kzalloc(sizeof(*l), GFP_KERNEL);
+	struct ks_listener *l;
 	DAT_RETURN ret;
 
+	if (!net_eq(net, &init_net)) {
+		pr_warn("cannot listen at %pISpc: kDAPL serves the first network namespace only\n",
+			sa);
+		return ERR_PTR(-EAFNOSUPPORT);
+	}
+	l = kzalloc(sizeof(*l), GFP_KERNEL);
 	if (!l)
 		return ERR_PTR(-ENOMEM);
 	spin_lock_init(&l->lock);

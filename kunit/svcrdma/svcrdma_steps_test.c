@@ -3,6 +3,7 @@
  * KUnit suite of kdapl_svcrdma.ko: clients that go at every step, and come in crowds.
  */
 #include <linux/module.h>
+#include "probe.h"
 #include "raw.h"
 #include "shell.h"
 
@@ -112,9 +113,37 @@ static void steps_listeners(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, shell("[ `grep -c ^kdapl /proc/fs/nfsd/portlist` = 4 ]"));
 }
 
+/* Start a server in a network namespace of its own, as nfs-utils do: does that fail? */
+#define IN_NAMESPACE							\
+	"mkdir -p /tmp/raw-nfsd && unshare -n -m sh -c '"		\
+	"mount -t nfsd none /tmp/raw-nfsd && cd /tmp/raw-nfsd &&"	\
+	"! echo kdapl 20062 2>/dev/null >portlist && ! grep kdapl portlist'"
+
+static atomic_t told;
+
+static void on_console(void *data, const char *text, size_t length)
+{
+	if (strnstr(text, "network namespace", length))
+		atomic_inc(&told);
+}
+
+/* Only the first network namespace is served: for another one, nothing is half configured. */
+static void steps_namespace(struct kunit *test)
+{
+	struct rpc_raw *r = rpc_raw_connect(test);
+
+	atomic_set(&told, 0);
+	kd_probe(test, "console", on_console);
+	KUNIT_EXPECT_EQ(test, 0, shell(IN_NAMESPACE));
+	KUNIT_EXPECT_GT_MSG(test, atomic_read(&told), 0, "the log does not tell why");
+	rpc_raw_expect_alive(r);
+	rpc_raw_expect_alive(rpc_raw_connect(test));
+}
+
 static struct kunit_case svcrdma_cases[] = {
 	KUNIT_CASE_PARAM(steps_client_goes, kd_gen_ia),
 	KUNIT_CASE_PARAM(steps_server_goes, kd_gen_ia),
+	KUNIT_CASE_PARAM(steps_namespace, kd_gen_simulated_ia),
 	KUNIT_CASE(steps_listeners),
 	{}
 };
