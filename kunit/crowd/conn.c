@@ -103,7 +103,8 @@ void crowd_stream(struct crowd_conn *conn)
 	crowd_note(CROWD_CONNECTED, conn->client->number);
 	spin_lock_bh(&conn->lock);
 	conn->streaming = true;
-	crowd_pump(conn);
+	if (!crowd_idle)
+		crowd_pump(conn);
 	spin_unlock_bh(&conn->lock);
 }
 

@@ -8,6 +8,7 @@
  *   kblk.c     the protocol of kdapl_blk_tgt.ko
  *   nvme.c     the protocol of nvmet-rdma.ko
  *   iser.c     that of iSER targets
+ *   nfs.c      that of NFS servers
  *
  * A client connects and then sends the same read request again and again, so
  * that "window" of them are always without an answer. A polite client sends
@@ -118,6 +119,7 @@ struct crowd_protocol {
 extern const struct crowd_protocol crowd_kblk;
 extern const struct crowd_protocol crowd_nvme;
 extern const struct crowd_protocol crowd_iser;
+extern const struct crowd_protocol crowd_nfs;
 
 /* What all clients share. */
 struct crowd {
@@ -144,6 +146,7 @@ extern unsigned int crowd_window;
 extern unsigned int crowd_length;
 extern unsigned int crowd_again_ms;
 extern bool crowd_polite;
+extern bool crowd_idle;
 
 enum crowd_event { CROWD_CONNECTED, CROWD_CUT, CROWD_REFUSED, CROWD_EVENTS };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * kdapl_crowd.ko: many clients of a storage target, made of raw DTOs, polite or
- * not. Loading it connects them and lets them read until it is unloaded. In
+ * kdapl_crowd.ko: many clients of a storage target, or of an NFS server, made of raw DTOs,
+ * polite or not. Loading it connects them and lets them read until it is unloaded. In
  * <debugfs>/kdapl_crowd:
  *
  *   events    a line for each: time in ns, client, what: connected, cut, refused
@@ -24,7 +24,7 @@ MODULE_PARM_DESC(address, "address of the target");
 
 static char *protocol = "kblk";
 module_param(protocol, charp, 0444);
-MODULE_PARM_DESC(protocol, "kblk: kdapl_blk_tgt; nvme: nvmet-rdma; iser: iSER");
+MODULE_PARM_DESC(protocol, "kblk: kdapl_blk_tgt; nvme: nvmet-rdma; iser: iSER; nfs: kdapl_svcrdma");
 
 unsigned int crowd_port = 5100;
 module_param_named(port, crowd_port, uint, 0444);
@@ -57,6 +57,10 @@ MODULE_PARM_DESC(again_ms, "when to connect again after being cut off; 0: never"
 bool crowd_polite;
 module_param_named(polite, crowd_polite, bool, 0444);
 MODULE_PARM_DESC(polite, "keep to the credits that the target gives");
+
+bool crowd_idle;
+module_param_named(idle, crowd_idle, bool, 0444);
+MODULE_PARM_DESC(idle, "be connected, and send nothing more");
 
 /* ---- What has happened --------------------------------------------------- */
 
@@ -144,6 +148,8 @@ static int crowd_check(void)
 		crowd.protocol = &crowd_nvme;
 	else if (!strcmp(protocol, crowd_iser.name))
 		crowd.protocol = &crowd_iser;
+	else if (!strcmp(protocol, crowd_nfs.name))
+		crowd.protocol = &crowd_nfs;
 	if (!crowd.protocol || !crowd_clients || !crowd_window ||
 	    crowd_window > 8192 || !crowd_length || crowd_length % 512 ||
 	    crowd_length > CROWD_DATA_SIZE)

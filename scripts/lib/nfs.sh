@@ -28,12 +28,12 @@ for_nfs()
 	local kernel build release dir
 
 	kernel=$("$top/scripts/kernel/uml-kernel" "$1") &&
-		build=$("$top/scripts/kernel/build-modules" -t "" "$1") || return
+		build=$("$top/scripts/kernel/build-modules" -t crowd "$1") || return
 	release=$(cat "$kernel/include/config/kernel.release")
 	dir=$2/root/lib/modules/$release
 	rm -rf "$2/root"
 	mkdir -p "$dir/updates"
 	cp "$kernel"/modules.{builtin,builtin.modinfo,order} "$dir"
-	cp "$build"/drivers/*/*.ko "$kernel/net/sunrpc/xprtrdma/rpcrdma.ko" "$dir/updates"
+	cp "$build"/drivers/*/*.ko "$build"/kunit/crowd/kdapl_crowd.ko "$kernel/net/sunrpc/xprtrdma/rpcrdma.ko" "$dir/updates"
 	depmod -b "$2/root" "$release"
 }
