@@ -161,13 +161,16 @@ void ks_detach(struct svc_xprt *xprt)
 	if (!c->ep)
 		return;
 	dat_ep_disconnect(c->ep, DAT_CLOSE_ABRUPT_FLAG);
-	/* A session may have a reference for long: leave no buffer with the connection. */
+	/* A call may have a reference for long: leave no buffer with the connection but its own. */
 	spin_lock_bh(&c->lock);
 	c->stopped = true;
 	list_splice_init(&c->received, &received);
+	list_for_each_entry(buf, &received, link)
+		c->held--;
 	spin_unlock_bh(&c->lock);
 	list_for_each_entry_safe(buf, next, &received, link)
 		kdat_pool_put(c->a->k.pool, buf);
+	ks_credit_stop(c);
 }
 
 /* Wait until nothing is posted, and until no upcall knows the connection. */

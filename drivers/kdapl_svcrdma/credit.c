@@ -24,14 +24,16 @@
  */
 DAT_RETURN ks_credit_marks(struct ks_conn *c)
 {
+	DAT_RETURN ret = DAT_SUCCESS;
 	unsigned int reserved;
-	DAT_RETURN ret;
 
 	mutex_lock(&c->marks_mutex);
 	spin_lock_bh(&c->lock);
-	reserved = c->reserved;
+	/* When it has ended there may be less than for callbacks. */
+	reserved = c->stopped ? 0 : c->reserved;
 	spin_unlock_bh(&c->lock);
-	ret = dat_ep_set_watermark(c->ep, reserved - KS_CALLBACKS, reserved);
+	if (reserved)
+		ret = dat_ep_set_watermark(c->ep, reserved - KS_CALLBACKS, reserved);
 	mutex_unlock(&c->marks_mutex);
 	return ret;
 }
@@ -52,6 +54,21 @@ bool ks_credit_begin(struct ks_conn *c)
 	c->reserved = n;
 	c->window = n - KS_CALLBACKS;
 	return true;
+}
+
+/*
+ * Give back what is reserved and has no message in it: c->stopped, no more come. Context: process.
+ */
+void ks_credit_stop(struct ks_conn *c)
+{
+	unsigned int back;
+
+	spin_lock_bh(&c->lock);
+	back = c->reserved - min(c->reserved, c->held);
+	c->reserved -= back;
+	spin_unlock_bh(&c->lock);
+	if (back)
+		kdat_pool_release(c->a->k.pool, back);
 }
 
 /* Give back what is reserved. Context: process. */
@@ -134,6 +151,12 @@ void ks_credit_work(struct work_struct *work)
 	if (window + KS_CALLBACKS > reserved)
 		more = kdat_pool_reserve(c->a->k.pool, window + KS_CALLBACKS - reserved, 1);
 	spin_lock_bh(&c->lock);
+	if (c->stopped) {
+		spin_unlock_bh(&c->lock);
+		if (more)
+			kdat_pool_release(c->a->k.pool, more);
+		return;
+	}
 	c->reserved += more;
 	/* It may have been narrowed meanwhile, or there may be fewer buffers. */
 	window = min(window, c->reserved - KS_CALLBACKS);

@@ -417,6 +417,7 @@ void ks_tick(struct work_struct *work);
 /* credit.c */
 bool ks_credit_begin(struct ks_conn *c);
 DAT_RETURN ks_credit_marks(struct ks_conn *c);
+void ks_credit_stop(struct ks_conn *c);
 void ks_credit_end(struct ks_conn *c);
 void ks_credit_work(struct work_struct *work);
 void ks_credit_received(struct ks_conn *c);
