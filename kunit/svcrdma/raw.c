@@ -137,6 +137,7 @@ EXPORT_SYMBOL_GPL(rpc_raw_post);
 /* Make a connection, with @recvs receives, that rpc_raw_start() makes. */
 struct rpc_raw *rpc_raw_new(struct kunit *test, u64 recvs)
 {
+	static atomic_t xids = ATOMIC_INIT(0);
 	struct rpc_raw *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 	DAT_EP_ATTR attr = kd_ep_attr();
 	struct kd_opts opts = { .attr = &attr, .qlen = 128 };
@@ -151,7 +152,8 @@ struct rpc_raw *rpc_raw_new(struct kunit *test, u64 recvs)
 	kd_setup(r->s, &opts);
 	r->data = kd_buf_alloc(r->s, SZ_512K);
 	r->broken = rpc_raw_adapter(r->s, "broken");
-	r->xid = 0x1000;
+	/* nfsd would take what has the XID of an earlier call for that call. */
+	r->xid = atomic_add_return(0x1000, &xids);
 	r->cm = (struct rpcrdma_connect_private) {
 		.cp_magic = rpcrdma_cmp_magic,
 		.cp_version = RPCRDMA_CMP_VERSION,
