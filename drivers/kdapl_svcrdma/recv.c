@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <linux/sunrpc/svc.h>
 #include "svcrdma.h"
+#include "trace.h"
 
 /* ---- Upcalls -------------------------------------------------------------------------- */
 
@@ -147,6 +148,7 @@ static int ks_call_ready(struct ks_call *call, struct svc_rqst *rqstp)
 	rqstp->rq_prot = IPPROTO_MAX;
 	svc_xprt_copy_addrs(rqstp, &call->c->xprt);
 	set_bit(RQ_SECURE, &rqstp->rq_flags);
+	trace_kdapl_svcrdma_call(call, rqstp->rq_arg.len);
 	return rqstp->rq_arg.len;
 }
 

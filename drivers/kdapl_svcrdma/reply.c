@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/sunrpc/svc.h>
 #include "svcrdma.h"
+#include "trace.h"
 
 /*
  * struct ks_plan - how a reply goes to the client
@@ -280,6 +281,7 @@ static void ks_answer(struct ks_call *call, struct ks_tx *tx, unsigned int lengt
 {
 	KDAT_POOL_BUF *buf = call->buf;
 
+	trace_kdapl_svcrdma_reply(call, length);
 	tx->seg.segment_length = length;
 	tx->post.done = ks_sent;
 	tx->post.answers = true;
