@@ -1,19 +1,38 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2016,SC2086,SC2153,SC2154
 #
-# Sourced by guest/check-boot: the commands of a page of the documentation, which is in
-# $OUT/pages, are run as they are printed there, block by block, in one shell that ends with the
-# first error. scripts/lib/printed.py says which lines are commands.
+# Sourced by guest/check-boot and guest/check-nfs: the commands of a page of the documentation,
+# which is in $OUT/pages, are run as they are printed there, block by block, in one shell that
+# ends with the first error. scripts/lib/printed.py says which lines are commands.
 
 # ---- What a guest has not ------------------------------------------------------------------
 
 systemctl()
 {
-	[ "$*" = "restart iscsid" ] || { echo "systemctl $*"; return 1; }
-	iscsiadm -k 0
-	wait_for 10 has_ended "$iscsid"
-	setsid iscsid -f >/run/iscsid.log 2>&1 &
-	wait_for 10 eval 'iscsiadm -m session 2>&1 | grep -q "No active"'
+	case $* in
+	"restart iscsid")
+		iscsiadm -k 0
+		wait_for 10 has_ended "$iscsid"
+		setsid iscsid -f >/run/iscsid.log 2>&1 &
+		wait_for 10 eval 'iscsiadm -m session 2>&1 | grep -q "No active"'
+		;;
+	"start nfs-server") exportfs -r && rpc.nfsd 8 ;;
+	*)
+		echo "systemctl $*"
+		return 1
+		;;
+	esac
+}
+
+has_ended() { ! kill -0 "$1" 2>/dev/null; }
+
+# It looks for helpers in /sbin only.
+mount()
+{
+	case $2 in
+	rdma,*) mount.nfs "$3" "$4" -o "$2" ;;
+	*) command mount "$@" ;;
+	esac
 }
 
 # There is no udev to wait for.
@@ -90,6 +109,7 @@ before()
 {
 	case $page in
 	kdapl-isert.rst) before_isert "$1" ;;
+	kdapl-svcrdma.rst) before_svcrdma "$1" ;;
 	kdapl-blk.rst) before_blk "$1" ;;
 	kdapl-stat.rst) before_stat "$1" ;;
 	kdapl-test.rst) before_test "$1" ;;
@@ -106,6 +126,27 @@ before_isert()
 		targetcli "$tpg/portals" delete "$first" 3260 >/dev/null ;;
 	*'backstores/fileio/disk'*)
 		targetcli /backstores/fileio create disk /run/optimal 16M >/dev/null ;;
+	esac
+}
+
+before_svcrdma()
+{
+	case $1 in
+	'modprobe kdapl_svcrdma'*)
+		command mount -t tmpfs tmpfs /run/exp
+		echo 10 >/proc/fs/nfsd/nfsv4gracetime
+		: >/etc/exports
+		;;
+	*max_block_size*)
+		command umount /run/mounted
+		echo 0 >/proc/fs/nfsd/threads
+		;;
+	'cat /sys/kernel/debug/kdapl_svcrdma'*)
+		systemctl start nfs-server
+		echo 'kdapl 20049' >/proc/fs/nfsd/portlist
+		mount -o rdma,port=20049,vers=3,nolock,mountport=20048,mountproto=tcp \
+			"$first:/run/exp" /run/mounted
+		;;
 	esac
 }
 
@@ -219,6 +260,7 @@ page()
 	# shellcheck disable=SC2153 # LINK comes from the caller's environment.
 	script_of "$1" | sed "s|/dev/sdb|/dev/nullb0|g; s|192\.168\.1\.2|$first|g
 		s|192\.0\.2\.1|$first|g; s|10\.0\.2\.15|$first|g; s|10\.0\.2\.99|10.8.0.99|g
+		s|^echo '/srv \*(|echo '/run/exp *(fsid=0,|; s|:/srv|:/|
 		s|192\.168\.\\\$n\.2|10.8.\$((n - 1)).1|g; s|mlx5_0/\\\$n|$LINK\$((n - 1))/1|g
 		s|mlx5_\([0-9]\)/1|${LINK}\1/1|g; s|/mnt|/run/mounted|g; s|netdev eth0|netdev v0|g
 		s|<this repository>|here|; s|<kernel build directory>|here|
@@ -228,8 +270,8 @@ page()
 	linker=$!
 	bus_up
 	export first iscsid page=$1 blk_tgt=/sys/kernel/config/kdapl_blk_tgt
-	export -f systemctl dmsetup apt-get git make cat kdapl-test kdapl-stat rmmod until_is_there \
-		before before_isert before_blk before_stat before_test before_echo no_blk end_server \
+	export -f systemctl mount dmsetup apt-get git make cat kdapl-test kdapl-stat rmmod until_is_there \
+		before before_isert before_svcrdma before_blk before_stat before_test before_echo no_blk end_server \
 		wait_for has_ended
 	(cd /run/typed && bash -ex "/run/page.$1") || status=$?
 	kill $linker

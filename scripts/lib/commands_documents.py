@@ -78,19 +78,19 @@ def page_of(path):
 
 
 def are_run(_, path):
-    """What an administrator types is typed by check-boot, which reads it from the page."""
+    """What an administrator types is typed by check-boot or check-nfs, which read the page."""
     if path.suffix == ".8":
         there = set(lines_of(page_of(path)))
         left = [line for line in lines_of(path) if line not in there]
         expect(not left, f"{page_of(path).name} does not have {left}")
         return
-    # No package has the module of NFS yet; check-nfs types what is like its commands.
-    if path.name == "kdapl-svcrdma.rst" or \
-            all(FOR_DEVELOPERS.match(line) for line in lines_of(path)):
+    if all(FOR_DEVELOPERS.match(line) for line in lines_of(path)):
         return
-    guest = (TOP / "scripts/guest/check-boot").read_text()
-    orders = re.findall(r"(?m)^\w+_as_printed +(.*)$", guest)
-    expect(path.name in " ".join(orders).split(), "no order of check-boot has this page")
+    guests = [(TOP / "scripts/guest" / name).read_text() for name in ("check-boot", "check-nfs")]
+    orders = re.findall(r"(?m)^\w+_as_printed +(.*)$", guests[0])
+    cases = re.findall(r"\bpage (\S+)", guests[1])
+    expect(path.name in " ".join(orders + cases).split(),
+           "no order of check-boot and no case of check-nfs has this page")
 
 
 def all_of():
