@@ -21,6 +21,7 @@ help:
 	@echo '  make [DESTDIR=...] install-man    manual pages of the calls and events'
 	@echo '  make [DESTDIR=...] install-tools  kdapl-blk, kdapl-stat and kdapl-test, with pages'
 	@echo '  make [DESTDIR=...] install-isert  have kdapl_isert serve iSER in the place of ib_isert'
+	@echo '  make [DESTDIR=...] install-svcrdma  the same of kdapl_svcrdma, NFS and rpcrdma'
 	@echo '  dpkg-buildpackage -us -uc -b      Debian packages of all that, with DKMS'
 	@echo '  make dist           an archive to release, for dpkg-buildpackage or rpmbuild -ta'
 	@echo
@@ -147,8 +148,14 @@ install-tools:
 # Where LIO asks for ib_isert, kdapl_isert is loaded first.
 .PHONY: install-isert
 install-isert:
-	install -D -m 644 -t "$(DESTDIR)$(MODPROBEDIR)" tools/modprobe.d/*.conf
+	install -D -m 644 -t "$(DESTDIR)$(MODPROBEDIR)" tools/modprobe.d/kdapl-isert.conf
 	install -D -m 644 -t "$(DESTDIR)/usr/share/man/man8" Documentation/kdapl_isert.8
+
+# Where the NFS server or a client asks for rpcrdma, kdapl_svcrdma is loaded first.
+.PHONY: install-svcrdma
+install-svcrdma:
+	install -D -m 644 -t "$(DESTDIR)$(MODPROBEDIR)" tools/modprobe.d/kdapl-svcrdma.conf
+	install -D -m 644 -t "$(DESTDIR)/usr/share/man/man8" Documentation/kdapl_svcrdma.8
 
 # List the files that DKMS needs: those of the modules, and of the suites that "kdapl-test
 # suites" builds for an adapter of one's own.

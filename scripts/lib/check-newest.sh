@@ -30,18 +30,19 @@ newest_install()
 	inside env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
 		--no-install-recommends "/tmp/kdapl-dkms_${version}_all.deb" \
 		"/tmp/kdapl-dev_${version}_all.deb" "/tmp/kdapl-utils_${version}_all.deb" \
-		"/tmp/kdapl-isert_${version}_all.deb"
+		"/tmp/kdapl-isert_${version}_all.deb" "/tmp/kdapl-svcrdma_${version}_all.deb"
 }
 
-# newest_isert: there the stock target is not, but what has ours loaded before it is
-newest_isert()
+# newest_targets: there the stock targets are not, but what has ours loaded before them is
+newest_targets()
 {
 	grep -x 'softdep ib_isert pre: kdapl_isert' "$root/usr/lib/modprobe.d/kdapl-isert.conf"
+	grep -x 'softdep rpcrdma pre: kdapl_svcrdma' "$root/usr/lib/modprobe.d/kdapl-svcrdma.conf"
 }
 
 newest_purge()
 {
-	inside apt-get purge -y -qq kdapl-isert kdapl-dkms kdapl-dev kdapl-utils
+	inside apt-get purge -y -qq kdapl-isert kdapl-svcrdma kdapl-dkms kdapl-dev kdapl-utils
 	absent "/usr/src/kdapl-$version" /var/lib/dkms/kdapl /var/lib/kdapl /usr/sbin/kdapl-blk
 	find "$root/lib/modules/$1" -name 'kdapl*' >"$out/left"
 	[ ! -s "$out/left" ]
@@ -65,7 +66,7 @@ in_newest()
 	try "${NEWEST}_installed_$release" installed_for "$version" "$release"
 	try "${NEWEST}_version" says_version "$version" "$release"
 	try "${NEWEST}_tool" tool
-	try "${NEWEST}_isert" newest_isert
+	try "${NEWEST}_targets" newest_targets
 	try "consumer_$release" build_consumer "$release"
 	try "${NEWEST}_suites" suites "$release"
 	try "${NEWEST}_purge" newest_purge "$release"

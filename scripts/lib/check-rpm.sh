@@ -29,6 +29,10 @@ rpm_packages()
 	rpm -qlp "$out"/rpm/RPMS/noarch/kdapl-isert-*.rpm >"$out/isert"
 	grep -x /usr/lib/modprobe.d/kdapl-isert.conf "$out/isert"
 	grep -x /usr/share/man/man8/kdapl_isert.8 "$out/isert"
+	rpm -qlp "$out"/rpm/RPMS/noarch/kdapl-svcrdma-*.rpm >"$out/svcrdma"
+	grep -x /usr/lib/modprobe.d/kdapl-svcrdma.conf "$out/svcrdma"
+	grep -x /usr/share/man/man8/kdapl_svcrdma.8 "$out/svcrdma"
+	[ "$(grep -c svcrdma "$out/isert")" -eq 0 ]
 	[ "$(rpm -qp --changelog "$out"/rpm/RPMS/noarch/kdapl-utils-*.rpm |
 		grep -c -- "- $version-1")" -eq 1 ]
 	rpm_scriptlets

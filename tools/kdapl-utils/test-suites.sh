@@ -11,7 +11,7 @@
 results_of_suites=/sys/kernel/debug/kunit
 
 # Suites not for a user's adapter: endless load, other devices, injected faults
-other_suites='kdapl random stress scale sim fault fault_work blk isert'
+other_suites='kdapl random stress scale sim fault fault_work blk isert svcrdma'
 
 declare -A suite_files
 suite_names=()

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+#
+# check-package: kdapl-isert and kdapl-svcrdma, which have our modules serve in the place of the
+# kernel's own, and kernels that have no use for these. $release and $modules are check-package's.
+: "${top:=}" "${out:=}" "${version:=}" "${root:=}" "${no_rdma:=}"
+
+# loads RELEASE MODULE NAME...: succeeds if these are the iSER targets, or transports of NFS,
+# that are loaded, in this order, when LIO asks for ib_isert, or nfsd or a client for rpcrdma
+loads()
+{
+	inside modprobe -S "$1" --show-depends "$2" >"$out/loads"
+	cat "$out/loads"
+	shift 2
+	[ "$(sed -n 's/^insmod .*\/\(\(ib\|kdapl\)_isert\|kdapl_svcrdma\|rpcrdma\)\.ko.*/\1/p' \
+		"$out/loads" | xargs)" = "$*" ]
+}
+
+# on_request PACKAGE OURS THEIRS: the administrator can have theirs although ours is installed
+on_request()
+{
+	touch "$root/etc/modprobe.d/$1.conf"
+	loads "${release[6.12]}" "$3" "$3"
+	rm "$root/etc/modprobe.d/$1.conf"
+	loads "${release[6.12]}" "$3" "$2" "$3"
+}
+
+# without OPTION MODULE: DKMS does not expect the module for a kernel without that option
+without()
+{
+	local dir=$root/tmp/without
+
+	mkdir -p "$dir"
+	sed "s/^CONFIG_$1=.*//" "$root/lib/modules/$no_rdma/build/.config" >"$dir/.config"
+	modules_in_conf "$dir" >"$out/without"
+	cat "$out/without"
+	diff "$out/without" <(printf '%s\n' "${modules[@]}" | sort | grep -vx "$2")
+	diff <(modules_in_conf "$root/lib/modules/$no_rdma/build") \
+		<(printf '%s\n' "${modules[@]}" | sort)
+	rm -r "$dir"
+}
+
+# other_sunrpc RELEASE: where transports of sunrpc are not as the probe wants them, the module
+# is there for DKMS all the same, and is one that says so
+other_sunrpc()
+{
+	local dir=$root/tmp/other-sunrpc
+
+	rm -rf "$dir"
+	cp -r "$root/usr/src/kdapl-$version" "$dir"
+	echo '#error none' >"$dir/tools/probes/svc_xprt_ops.c"
+	sed -i '/^obj-y .*drivers/d; /ISCSI_TARGET/d' "$dir/Kbuild"
+	inside make -C /tmp/other-sunrpc KDIR="/lib/modules/$1/build" modules
+	inside modinfo /tmp/other-sunrpc/drivers/kdapl_svcrdma/kdapl_svcrdma.ko >"$out/other_sunrpc"
+	cat "$out/other_sunrpc"
+	grep "^description: .*, not for this kernel's sunrpc$" "$out/other_sunrpc"
+	grep "^version: *$version$" "$out/other_sunrpc"
+}
+
+# modules_in_conf DIRECTORY: the modules that dkms.conf names for the kernel built there
+modules_in_conf()
+{
+	kernel_source_dir=$1 bash -c '
+		. "$0"
+		printf "%s\n" "${BUILT_MODULE_NAME[@]}"
+	' "$top/dkms.conf" | sort
+}
+
+# install_target VERSION NAME: install the package that has kdapl_isert or kdapl_svcrdma serve
+install_target()
+{
+	inside dpkg -i "/tmp/kdapl-$2_$1_all.deb"
+	inside dpkg -L "kdapl-$2" | grep "/man8/kdapl_$2.8.gz$"
+	inside dpkg -L "kdapl-$2" | grep "/kdapl-$2.rst"
+}
+
+# remove_target NAME: the kernel's own serves again
+remove_target()
+{
+	inside dpkg --remove "kdapl-$1"
+	absent "/lib/modprobe.d/kdapl-$1.conf"
+}
