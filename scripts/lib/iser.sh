@@ -45,6 +45,16 @@ with_iser_tools()
 	cp "$top"/scripts/guest/iser{,-slow}.sh "$1"
 }
 
+# with_verbs DIR: put there, too, what programs need to use RDMA in software
+with_verbs()
+{
+	local tools=$cache/verbs-packages
+
+	fetch "$tools" ibverbs-providers || return
+	cp -rl "$tools/packages/." "$1/packages" 2>/dev/null ||
+		cp -r --remove-destination "$tools/packages/." "$1/packages"
+}
+
 # with_targetcli DIR: put targetcli there, too, after with_iser_tools
 with_targetcli()
 {
