@@ -42,7 +42,7 @@ with_iser_tools()
 	rm -rf "$1/packages"
 	cp -al "$tools/packages" "$1/packages" 2>/dev/null ||
 		cp -r "$tools/packages" "$1/packages"
-	cp "$top"/scripts/guest/iser{,-slow}.sh "$1"
+	cp "$top"/scripts/guest/iser{,-slow,-libiscsi}.sh "$1"
 }
 
 # with_verbs DIR: put there, too, what programs need to use RDMA in software
@@ -53,6 +53,28 @@ with_verbs()
 	fetch "$tools" ibverbs-providers || return
 	cp -rl "$tools/packages/." "$1/packages" 2>/dev/null ||
 		cp -r --remove-destination "$tools/packages/." "$1/packages"
+}
+
+# with_newer_libiscsi DIR: put into DIR/newer libiscsi 1.20 of Debian 13, with the C library that
+# it needs; without them its case is skipped
+with_newer_libiscsi()
+{
+	local tools=$cache/libiscsi-1.20
+
+	# The lock ends with the subshell: a script that could not fetch comes here again.
+	[ -e "$tools/.complete" ] || (
+		lock "$tools.lock" "it fetches libiscsi 1.20"
+		[ ! -e "$tools/.complete" ] || exit 0
+		say "fetching libiscsi 1.20"
+		archive_for amd64 trixie
+		rm -rf "$tools"
+		unpack_from_archive "$tools/packages" libiscsi-bin libiscsi7 libcunit1 libc6 \
+			librdmacm1t64 libibverbs1 ibverbs-providers libnl-3-200 libnl-route-3-200 &&
+			touch "$tools/.complete"
+	) || say "libiscsi 1.20 cannot be fetched"
+	rm -rf "$1/newer"
+	[ ! -e "$tools/.complete" ] || cp -al "$tools/packages" "$1/newer" 2>/dev/null ||
+		cp -r "$tools/packages" "$1/newer"
 }
 
 # with_targetcli DIR: put targetcli there, too, after with_iser_tools
