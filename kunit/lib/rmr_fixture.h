@@ -8,7 +8,7 @@
 #include "mem_fixture.h"
 
 #define RMR_REMOTE	(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
-#define RMR_PART	SZ_4K			/* bytes that RMRs are bound to */
+#define RMR_PART	PAGE_SIZE		/* bytes that RMRs are bound to */
 #define RMR_COOKIE	77
 
 DAT_RMR_HANDLE rmr_make(struct mem_pair *c);
