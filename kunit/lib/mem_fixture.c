@@ -13,11 +13,6 @@ struct mem_pair mem_make_pair(struct kunit *test, const DAT_EP_ATTR *attr)
 
 	kd_setup(c.a, &(struct kd_opts) { .attr = attr });
 	kd_setup(c.p, &(struct kd_opts) { .attr = attr });
-	/* Cases use several pages of it. */
-	if (8 * PAGE_SIZE > KD_BUF_LEN) {
-		c.a->buf = kd_buf_alloc(c.a, 8 * PAGE_SIZE);
-		c.p->buf = kd_buf_alloc(c.p, 8 * PAGE_SIZE);
-	}
 	kd_connect_pair(c.p, c.a);
 	return c;
 }
