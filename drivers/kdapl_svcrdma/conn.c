@@ -13,24 +13,29 @@
 #include <linux/sunrpc/svc.h>
 #include "svcrdma.h"
 
-/* Log why a connection ends. Context: any. */
-void ks_conn_warn(struct ks_conn *c, const char *why)
+/*
+ * Count and log, once, that this side ends a connection, and why. Return false if that is done, or
+ * it has ended. litmus: one-winner
+ * Context: any
+ */
+bool ks_conn_blame(struct ks_conn *c, const char *why)
 {
+	if (READ_ONCE(c->down) || xchg(&c->broken, true))
+		return false;
+	ks_count(c->a, KS_STAT_BROKEN);
 	pr_warn_ratelimited("%s: a client at %s is disconnected: %s\n", c->a->k.name, c->peer,
 			    why);
+	return true;
 }
 
 /*
  * End a connection, once, because of what its client has done, or as there is no memory for it.
- * c->lock is not held. litmus: one-winner
- * Context: any
+ * c->lock is not held. Context: any
  */
 void ks_conn_break(struct ks_conn *c, const char *why)
 {
-	if (READ_ONCE(c->down) || xchg(&c->broken, true))
+	if (!ks_conn_blame(c, why))
 		return;
-	ks_count(c->a, KS_STAT_BROKEN);
-	ks_conn_warn(c, why);
 	dat_ep_disconnect(c->ep, DAT_CLOSE_ABRUPT_FLAG);
 	svc_xprt_deferred_close(&c->xprt);
 }
@@ -80,10 +85,8 @@ void ks_conn_event(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		return;
 	}
 	kdat_ep_query_hard_hw(ep, &fired);
-	if (fired && !READ_ONCE(c->broken)) {
-		ks_count(c->a, KS_STAT_BROKEN);
-		ks_conn_warn(c, "it sends more than its credits allow");
-	}
+	if (fired)
+		ks_conn_blame(c, "it sends more than its credits allow");
 	spin_lock_bh(&c->lock);
 	WRITE_ONCE(c->down, true);
 	spin_unlock_bh(&c->lock);

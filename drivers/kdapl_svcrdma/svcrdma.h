@@ -312,7 +312,7 @@ struct ks_request {
  * @credit_work: makes the window wider
  * @marks_mutex: held while the watermarks are set
  * @wq: woken when @posted becomes 0
- * @broken: ks_conn_break() has ended it
+ * @broken: ks_conn_blame() has told why it ends
  * @down: the last event of the Endpoint has come
  * @open: the connection is established
  * @lock: protects what follows
@@ -404,7 +404,7 @@ void ks_request(KDAT_ADAPTER *adapter, DAT_PVOID context, DAT_CR_HANDLE cr,
 
 /* conn.c */
 struct ks_conn *ks_conn_new(struct ks_listener *l, const struct ks_request *r);
-void ks_conn_warn(struct ks_conn *c, const char *why);
+bool ks_conn_blame(struct ks_conn *c, const char *why);
 void ks_conn_break(struct ks_conn *c, const char *why);
 void ks_conn_event(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 DAT_BOOLEAN ks_async(KDAT_ADAPTER *adapter, const DAT_EVENT *event);

@@ -36,6 +36,8 @@
 	STEP(__kmalloc_cache_noprof, 0)					\
 	STEP(kmalloc_large, 0)						\
 	STEP(__kmalloc_large_noprof, 0)					\
+	STEP(kmem_cache_alloc, 0)					\
+	STEP(kmem_cache_alloc_noprof, 0)				\
 	STEP(kvmalloc_node, 0)						\
 	STEP(__kvmalloc_node_noprof, 0)					\
 	STEP(__vmalloc, 0)						\
@@ -73,6 +75,8 @@
 	STEP(crypto_alloc_shash, -ENOMEM)				\
 	STEP(crypto_shash_setkey, -ENOMEM)				\
 	STEP(crypto_shash_tfm_digest, -ENOMEM)				\
+	/* sunrpc */							\
+	STEP(xprt_alloc, 0)						\
 	/* LIO */							\
 	STEP(iscsit_allocate_cmd, 0)					\
 	/* DAT: what is FALLIBLE or POSTS in calls.c */			\
@@ -97,6 +101,8 @@
 	STEP(dat_ep_post_rdma_read, NO_MEMORY)				\
 	STEP(kdat_ep_post_requests, NO_MEMORY)				\
 	STEP(kdat_sg_map, NO_MEMORY)					\
+	STEP(kdat_pool_reserve, 0)					\
+	STEP(kdat_portal_create, NO_MEMORY)				\
 	STEP(kdat_notifier_create, NO_MEMORY)				\
 	STEP(kdat_ia_find, NO_MEMORY)
 
