@@ -462,7 +462,9 @@ EXPORT_SYMBOL(kdat_pool_create);
 
 void kdat_pool_free(KDAT_POOL_HANDLE pool)
 {
-	struct kdapl_pool_block *block, *next;
+	struct kdapl_pool_block *block;
+	unsigned long lost = 0;
+	bool kept = false;
 
 	might_sleep();
 	if (!pool)
@@ -471,12 +473,25 @@ void kdat_pool_free(KDAT_POOL_HANDLE pool)
 	list_del(&pool->link);
 	mutex_unlock(&kdapl_pools_lock);
 	cancel_delayed_work_sync(&pool->work);
+	/*
+	 * Refused while a driver does not end a connection: the device may still write into
+	 * any buffer. dat_lmr_free() would be refused for each block, too.
+	 */
 	if (pool->srq)
-		dat_srq_free(pool->srq);
-	list_for_each_entry_safe(block, next, &pool->blocks, link) {
+		kept = DAT_GET_TYPE(dat_srq_free(pool->srq)) == DAT_INVALID_STATE;
+	while (!list_empty(&pool->blocks)) {
+		block = list_first_entry(&pool->blocks, struct kdapl_pool_block, link);
 		list_del(&block->link);
-		kdapl_pool_block_free(pool, block);
+		if (!kept) {
+			kdapl_pool_block_free(pool, block);
+			continue;
+		}
+		lost += PAGE_SIZE << pool->order;
+		kfree(block);
 	}
+	if (lost)
+		pr_err("%s: a connection does not end: %lu bytes are lost\n", pool->attr.name,
+		       lost);
 	kfree(pool);
 }
 EXPORT_SYMBOL(kdat_pool_free);

@@ -8,12 +8,14 @@
  * With siw the peer is a TCP socket, which may also speak too early. The simulated adapter
  * stands for drivers of which nothing is known: its report of the connection is withheld.
  */
+#include <linux/console.h>
 #include <linux/in.h>
 #include <linux/module.h>
 #include <linux/net.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
 #include <rdma/iw_cm.h>
+#include <dat/kdat_pool.h>
 #include "call.h"
 #include "device.h"
 #include "plug.h"
@@ -36,6 +38,12 @@ static DAT_RETURN call_srq_free(void *srq)
 static DAT_RETURN call_lmr_free(void *lmr)
 {
 	return dat_lmr_free(lmr);
+}
+
+static DAT_RETURN call_pool_free(void *pool)
+{
+	kdat_pool_free(pool);
+	return DAT_SUCCESS;
 }
 
 static DAT_RETURN call_ep_reset(void *ep)
@@ -391,6 +399,65 @@ static void L6_refused_while_the_driver_is_silent(struct kunit *test)
 	KD_EXPECT_OK(test, dat_lmr_free(own->lmr));
 }
 
+/* Counts what the log says of memory that is lost. */
+static atomic_t losses;
+
+static void count_losses(struct console *con, const char *text, unsigned int len)
+{
+	if (strnstr(text, "bytes are lost", len))
+		atomic_inc(&losses);
+}
+
+static struct console loss_console = {
+	.name = "kd-losses",
+	.write = count_losses,
+	.flags = CON_ENABLED,
+	.index = -1,
+};
+
+static void loss_console_end(void *unused)
+{
+	unregister_console(&loss_console);
+}
+
+/* Some blocks of 32 KiB. */
+static void size_of_pool(DAT_PVOID context, KDAT_POOL_SIZE *size)
+{
+	*size = (KDAT_POOL_SIZE) { .wanted = 4 * SZ_32K / SZ_4K, .most = 4 * SZ_32K / SZ_4K };
+}
+
+/* A pool whose SRQ stays keeps all its memory at once, after one wait, and says so once. */
+static void L6_pool_of_a_silent_driver(struct kunit *test)
+{
+	struct kd_pair c = make_withheld(test);
+	KDAT_POOL_ATTR attr = {
+		.ia = c.p->ia, .pz = c.p->pz, .name = c.p->name,
+		.length = SZ_4K, .size = size_of_pool,
+	};
+	KDAT_POOL_HANDLE pool;
+	KDAT_POOL_PARAM param;
+	DAT_EP_HANDLE ep;
+
+	KD_ASSERT_OK(test, kdat_pool_create(&attr, &pool));
+	kdat_pool_query(pool, &param);
+	KUNIT_EXPECT_EQ(test, param.bytes, 4 * SZ_32K);
+	atomic_set(&losses, 0);
+	register_console(&loss_console);
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, loss_console_end, NULL));
+	c.p->srq = param.srq;
+	ep = kd_ep(c.p, NULL);
+	withheld_connect(&c, ep);
+	KD_ASSERT_OK(test, dat_ep_free(ep));
+	kd_call_expect(test, kd_call_begin(test, call_pool_free, pool), DAT_SUCCESS, REFUSAL_MS,
+		       withheld_end, NULL);
+	/* What was printed is written. */
+	console_lock();
+	console_unlock();
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&losses));
+	withheld_end(NULL);
+	KD_EXPECT_OK(test, dat_srq_free(c.p->srq));
+}
+
 /* An IA that cannot be closed keeps its handle, and is closed later. */
 static void close_is_refused(struct kunit *test)
 {
@@ -425,6 +492,7 @@ static struct kunit_case silent_peer_cases[] = {
 	KUNIT_CASE(N8_first_message_is_early),
 	KUNIT_CASE_PARAM(N6_silent_peer, kd_gen_second),
 	KUNIT_CASE_PARAM(L6_refused_while_the_driver_is_silent, kd_gen_simulated_ia),
+	KUNIT_CASE_PARAM(L6_pool_of_a_silent_driver, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(close_is_refused, kd_gen_simulated_ia),
 	{}
 };
