@@ -251,23 +251,34 @@ static DAT_RETURN start(struct echo *e)
 			      DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
 }
 
-/* All that was made in the IA goes with it; no upcall runs afterwards. */
+/*
+ * All that was made in the IA goes with it; no upcall runs afterwards. Return false if a driver
+ * does not end a connection: the IA and its memory stay, and the call can be repeated.
+ */
+static bool closed(DAT_IA_HANDLE ia)
+{
+	return DAT_GET_TYPE(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG)) != DAT_INVALID_STATE;
+}
+
 static void restart(struct work_struct *work)
 {
 	struct echo *e = container_of(work, struct echo, restart.work);
 
-	dat_ia_close(e->ia, DAT_CLOSE_ABRUPT_FLAG);
 	/* A device that is not there yet is waited for. */
-	if (!READ_ONCE(e->stopping) && start(e))
+	if (!closed(e->ia) || (!READ_ONCE(e->stopping) && start(e)))
 		mod_delayed_work(system_wq, &e->restart, RETRY);
 }
 
-static void leave(struct echo *e)
+/* Return whether the buffers are free. */
+static bool leave(struct echo *e)
 {
+	bool ok;
+
 	WRITE_ONCE(e->stopping, true);
 	cancel_delayed_work_sync(&e->restart);
-	dat_ia_close(e->ia, DAT_CLOSE_ABRUPT_FLAG);
+	ok = closed(e->ia);
 	cancel_delayed_work_sync(&e->restart);	/* of a last upcall */
+	return ok;
 }
 
 static void enter(struct echo *e, const char *ia_name)
@@ -293,9 +304,10 @@ module_init(echo_init);
 
 static void __exit echo_exit(void)
 {
-	leave(&client);
-	leave(&server);
-	kfree(server.bufs);
+	bool free = leave(&client);
+
+	if (leave(&server) && free)
+		kfree(server.bufs);
 }
 module_exit(echo_exit);
 MODULE_DESCRIPTION("Echo server and client over kDAPL");

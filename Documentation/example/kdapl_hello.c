@@ -153,9 +153,9 @@ static int __init hello_init(void)
 	if (!h.buf)
 		return -ENOMEM;
 	ret = make_objects() ?: post_receive() ?: connect_them() ?: exchange();
-	/* Step 5: all that was made in the IA goes with it. */
-	dat_ia_close(h.ia, DAT_CLOSE_ABRUPT_FLAG);
-	kfree(h.buf);
+	/* Step 5: all that was made in the IA goes with it. Only then is the memory free. */
+	if (DAT_GET_TYPE(dat_ia_close(h.ia, DAT_CLOSE_ABRUPT_FLAG)) != DAT_INVALID_STATE)
+		kfree(h.buf);
 	if (ret == DAT_SUCCESS)
 		return 0;
 	dat_strerror(ret, &type, &subtype);

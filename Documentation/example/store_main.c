@@ -107,14 +107,23 @@ DAT_RETURN make_ep(struct role *role, int recvs, int requests,
 			     role->evd, &attr, ep);
 }
 
-/* All that was made in the IA goes with it; no upcall runs afterwards. */
+/*
+ * All that was made in the IA goes with it; no upcall runs afterwards. Return false if a driver
+ * does not end a connection: the IA and its memory stay, and the call can be repeated.
+ */
+static bool closed(DAT_IA_HANDLE ia)
+{
+	return DAT_GET_TYPE(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG)) != DAT_INVALID_STATE;
+}
+
 static void restart(struct work_struct *work)
 {
 	struct role *role = container_of(work, struct role, restart.work);
 	const char *type, *subtype;
 	DAT_RETURN ret;
 
-	dat_ia_close(role->ia, DAT_CLOSE_ABRUPT_FLAG);
+	if (!closed(role->ia))
+		goto again;
 	if (READ_ONCE(role->stopping))
 		return;
 	ret = role->start(role);
@@ -125,6 +134,7 @@ static void restart(struct work_struct *work)
 	    !dat_strerror(ret, &type, &subtype))
 		pr_warn_ratelimited("kdapl_store: %s: %s, %s\n", role->ia_name,
 				    type, subtype);
+again:
 	mod_delayed_work(system_wq, &role->restart, RETRY);
 }
 
@@ -136,12 +146,16 @@ static void enter(struct role *role, const char *ia_name)
 		mod_delayed_work(system_wq, &role->restart, 0);
 }
 
-static void leave(struct role *role)
+/* Return whether the memory is free. */
+static bool leave(struct role *role)
 {
+	bool ok;
+
 	WRITE_ONCE(role->stopping, true);
 	cancel_delayed_work_sync(&role->restart);
-	dat_ia_close(role->ia, DAT_CLOSE_ABRUPT_FLAG);
+	ok = closed(role->ia);
 	cancel_delayed_work_sync(&role->restart);	/* of a last upcall */
+	return ok;
 }
 
 static int __init store_init(void)
@@ -161,10 +175,10 @@ module_init(store_init);
 
 static void __exit store_exit(void)
 {
-	leave(client);
-	leave(server);
-	client_free();
-	server_free();
+	if (leave(client))
+		client_free();
+	if (leave(server))
+		server_free();
 }
 module_exit(store_exit);
 MODULE_DESCRIPTION("Block store by RDMA over kDAPL, server and client");

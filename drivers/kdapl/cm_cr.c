@@ -175,9 +175,9 @@ static void kdapl_cr_cancel(struct kdapl_cr *cr)
 		kdapl_obj_put(&cr->obj);
 }
 
-static void kdapl_cr_obj_free(struct kdapl_obj *obj)
+static DAT_RETURN kdapl_cr_obj_free(struct kdapl_obj *obj)
 {
-	dat_cr_reject(kdapl_handle(obj), 0, NULL);
+	return dat_cr_reject(kdapl_handle(obj), 0, NULL);
 }
 
 static void kdapl_cr_stop(struct kdapl_obj *obj, bool wait)

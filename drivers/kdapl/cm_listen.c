@@ -101,10 +101,11 @@ static void kdapl_sp_release(struct kdapl_obj *obj)
 	kdapl_obj_free(obj);
 }
 
-static void kdapl_sp_obj_free(struct kdapl_obj *obj)
+static DAT_RETURN kdapl_sp_obj_free(struct kdapl_obj *obj)
 {
 	if (kdapl_obj_unpublish(obj))
 		kdapl_sp_destroy(container_of(obj, struct kdapl_sp, obj));
+	return DAT_SUCCESS;
 }
 
 static void kdapl_sp_stop(struct kdapl_obj *obj, bool wait)

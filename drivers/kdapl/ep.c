@@ -72,9 +72,9 @@ static void kdapl_ep_release(struct kdapl_obj *obj)
 	kdapl_obj_free(obj);
 }
 
-static void kdapl_ep_obj_free(struct kdapl_obj *obj)
+static DAT_RETURN kdapl_ep_obj_free(struct kdapl_obj *obj)
 {
-	kdapl_ep_free(container_of(obj, struct kdapl_ep, obj), 0);
+	return kdapl_ep_free(container_of(obj, struct kdapl_ep, obj), 0);
 }
 
 static void kdapl_ep_obj_stop(struct kdapl_obj *obj, bool wait)

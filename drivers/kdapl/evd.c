@@ -46,17 +46,18 @@ static void kdapl_evd_release(struct kdapl_obj *obj)
  * asynchronous events stays alive with that IA, but loses its handle and its
  * upcalls.
  */
-static void kdapl_evd_obj_free(struct kdapl_obj *obj)
+static DAT_RETURN kdapl_evd_obj_free(struct kdapl_obj *obj)
 {
 	struct kdapl_evd *evd = container_of(obj, struct kdapl_evd, obj);
 
 	if (dat_evd_free(kdapl_handle(obj)) == DAT_SUCCESS ||
 	    !kdapl_obj_unpublish(obj))
-		return;
+		return DAT_SUCCESS;
 	kdapl_upcall_stop(evd);
 	/* The overflow event may be queued on an EVD that outlives @evd. */
 	kdapl_async_withdraw(&evd->overflow);
 	kdapl_obj_put(obj);
+	return DAT_SUCCESS;
 }
 
 static void kdapl_evd_strip(struct kdapl_obj *obj)

@@ -65,7 +65,10 @@ static bool kdapl_ia_in_use(struct kdapl_ia *ia)
 	return false;
 }
 
-/* Free the objects of one type; return whether any was freed. */
+/*
+ * Free the objects of one type; return whether any was freed. What is refused is left:
+ * kdapl_ia_drain() calls again.
+ */
 static bool kdapl_ia_free_type(struct kdapl_ia *ia, u8 type)
 {
 	struct kdapl_obj *obj = NULL;

@@ -53,9 +53,9 @@ static void kdapl_lmr_strip(struct kdapl_obj *obj)
 	kdapl_lmr_teardown(container_of(obj, struct kdapl_lmr, obj));
 }
 
-static void kdapl_lmr_obj_free(struct kdapl_obj *obj)
+static DAT_RETURN kdapl_lmr_obj_free(struct kdapl_obj *obj)
 {
-	dat_lmr_free(kdapl_handle(obj));
+	return dat_lmr_free(kdapl_handle(obj));
 }
 
 static void kdapl_lmr_release(struct kdapl_obj *obj)

@@ -143,9 +143,9 @@ static void kdapl_rmr_obj_strip(struct kdapl_obj *obj)
 	kdapl_rmr_strip(container_of(obj, struct kdapl_rmr, obj));
 }
 
-static void kdapl_rmr_obj_free(struct kdapl_obj *obj)
+static DAT_RETURN kdapl_rmr_obj_free(struct kdapl_obj *obj)
 {
-	dat_rmr_free(kdapl_handle(obj));
+	return dat_rmr_free(kdapl_handle(obj));
 }
 
 static void kdapl_rmr_release(struct kdapl_obj *obj)

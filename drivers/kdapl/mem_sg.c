@@ -30,13 +30,13 @@ static KDAT_SG_HANDLE kdapl_sg_handle(const struct kdapl_sg *sg, s64 state)
 }
 
 /* The IA is closed: unmap a mapping that the consumer has left, unless it is posted. */
-static void kdapl_sg_obj_free(struct kdapl_obj *obj)
+static DAT_RETURN kdapl_sg_obj_free(struct kdapl_obj *obj)
 {
 	struct kdapl_sg *sg = container_of(obj, struct kdapl_sg, obj);
 	s64 state = atomic64_read(&sg->state);
 
-	if (!kdapl_sg_is_free(state))
-		kdat_sg_unmap(kdapl_sg_handle(sg, state));
+	return kdapl_sg_is_free(state) ? DAT_SUCCESS :
+					 kdat_sg_unmap(kdapl_sg_handle(sg, state));
 }
 
 /*

@@ -74,7 +74,9 @@ static void kdapl_adapter_close(KDAT_ADAPTER *a)
 	dat_pz_free(a->pz);
 	if (a->ia && dat_ia_close(a->ia, DAT_CLOSE_GRACEFUL_FLAG) != DAT_SUCCESS) {
 		pr_warn("%s: objects are left in %s\n", attr->name, a->name);
-		dat_ia_close(a->ia, DAT_CLOSE_ABRUPT_FLAG);
+		if (DAT_GET_TYPE(dat_ia_close(a->ia, DAT_CLOSE_ABRUPT_FLAG)) == DAT_INVALID_STATE)
+			pr_err("%s: a connection does not end: %s stays open\n", attr->name,
+			       a->name);
 	}
 	if (a->opened && attr->closed)
 		attr->closed(a);

@@ -31,9 +31,9 @@ static void kdapl_pz_release(struct kdapl_obj *obj)
 	kdapl_obj_free(obj);
 }
 
-static void kdapl_pz_obj_free(struct kdapl_obj *obj)
+static DAT_RETURN kdapl_pz_obj_free(struct kdapl_obj *obj)
 {
-	dat_pz_free(kdapl_handle(obj));
+	return dat_pz_free(kdapl_handle(obj));
 }
 
 /*

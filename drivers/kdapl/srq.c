@@ -176,9 +176,9 @@ static void kdapl_srq_release(struct kdapl_obj *obj)
 	kdapl_obj_free(obj);
 }
 
-static void kdapl_srq_obj_free(struct kdapl_obj *obj)
+static DAT_RETURN kdapl_srq_obj_free(struct kdapl_obj *obj)
 {
-	dat_srq_free(kdapl_handle(obj));
+	return dat_srq_free(kdapl_handle(obj));
 }
 
 static void kdapl_srq_strip(struct kdapl_obj *obj)

@@ -274,9 +274,9 @@ static DAT_RETURN kbi_io_bind(struct kbi_queue *queue, struct kbi_slot *slot,
 
 /*
  * Invalidate the LMR of @slot, because the reply has not done so. kbi_req_upcall() drops the
- * count of slot->pending that is taken here.
+ * count of slot->pending that is taken here. Return false if the data cannot be made visible.
  */
-static void kbi_io_unbind(struct kbi_queue *queue, struct kbi_slot *slot)
+static bool kbi_io_unbind(struct kbi_queue *queue, struct kbi_slot *slot)
 {
 	DAT_DTO_COOKIE cookie = { .as_64 = kbi_slot_number(queue, slot) };
 	struct kbi_link *link = queue->link;
@@ -286,13 +286,15 @@ static void kbi_io_unbind(struct kbi_queue *queue, struct kbi_slot *slot)
 		.lmr_context = slot->lmr_context,
 	};
 
-	if (link->sync && rq_data_dir(slot->rq) == READ)
-		dat_lmr_sync_rdma_write(link->ia, &seg, 1);
+	if (link->sync && rq_data_dir(slot->rq) == READ &&
+	    dat_lmr_sync_rdma_write(link->ia, &seg, 1) != DAT_SUCCESS)
+		return false;
 	slot->bound = false;
 	atomic_inc(&slot->pending);
 	if (dat_lmr_invalidate(slot->lmr, queue->ep, cookie,
 			       DAT_COMPLETION_DEFAULT_FLAG) != DAT_SUCCESS)
 		kbi_queue_lost(queue, "cannot take memory back");
+	return true;
 }
 
 static void kbi_copy_in(struct request *rq, const void *from)
@@ -448,7 +450,8 @@ static void kbi_credit(struct kbi_queue *queue, unsigned int n,
 
 /*
  * Handle the exposed memory of @slot: note its remote invalidation, or invalidate it locally.
- * Return false if the reply invalidated another key, or none although it should.
+ * Return false if the reply invalidated another key, or none although it should, or if the data
+ * cannot be made visible.
  */
 static bool kbi_reply_memory(struct kbi_queue *queue, struct kbi_slot *slot,
 			     const DAT_DTO_COMPLETION_EVENT_DATA *dto)
@@ -461,7 +464,7 @@ static bool kbi_reply_memory(struct kbi_queue *queue, struct kbi_slot *slot,
 	} else if (slot->bound) {
 		if (queue->invalidate)
 			return false;
-		kbi_io_unbind(queue, slot);
+		return kbi_io_unbind(queue, slot);
 	}
 	return true;
 }

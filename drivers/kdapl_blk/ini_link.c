@@ -68,8 +68,7 @@ static int kbi_ia_open(struct kbi_link *link)
 		link->sync = provider.lmr_sync_req == DAT_TRUE;
 		return 0;
 	}
-	dat_ia_close(link->ia, DAT_CLOSE_ABRUPT_FLAG);
-	link->ia = NULL;
+	kbi_ia_abort(link);
 	return kblk_errno(ret);
 }
 
@@ -86,7 +85,7 @@ static void kbi_ia_close(struct kbi_link *link)
 	dat_pz_free(link->pz);
 	if (dat_ia_close(link->ia, DAT_CLOSE_GRACEFUL_FLAG) != DAT_SUCCESS) {
 		pr_warn("objects are left in %s\n", name);
-		dat_ia_close(link->ia, DAT_CLOSE_ABRUPT_FLAG);
+		kbi_ia_abort(link);
 	}
 	link->ia = NULL;
 }

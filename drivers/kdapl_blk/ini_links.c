@@ -156,6 +156,18 @@ static bool kbi_link_has_opened(struct kbi_link *link, const char *name)
 }
 
 /*
+ * Close the adapter of @link with all that is left in it. A driver that does not end a
+ * connection keeps it open; what is registered there is kept by those who could not free it.
+ * Context: process.
+ */
+void kbi_ia_abort(struct kbi_link *link)
+{
+	if (DAT_GET_TYPE(dat_ia_close(link->ia, DAT_CLOSE_ABRUPT_FLAG)) == DAT_INVALID_STATE)
+		pr_err("%s: a connection does not end: its adapter stays open\n", link->name);
+	link->ia = NULL;
+}
+
+/*
  * Open the adapter of @link by its present name. An error is logged once, until the error
  * changes. Context: process.
  */
@@ -177,8 +189,7 @@ DAT_RETURN kbi_link_open_ia(struct kbi_link *link, DAT_COUNT qlen)
 	link->ia_ret = ret;
 	if (ret != DAT_SUCCESS || kbi_link_has_opened(link, name))
 		return ret;
-	dat_ia_close(link->ia, DAT_CLOSE_ABRUPT_FLAG);
-	link->ia = NULL;
+	kbi_ia_abort(link);
 	return DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
 }
 

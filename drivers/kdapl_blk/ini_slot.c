@@ -81,11 +81,16 @@ static int kbi_slot_alloc_data(struct kbi_queue *queue, unsigned int n)
 	return kblk_errno(ret);
 }
 
-/* Free the registrations of @slot; its memory stays. */
+/*
+ * Free the registrations of @slot; its memory stays. dat_lmr_free() fails while a driver does
+ * not end a connection. The pages of a request are the block layer's and cannot be kept, so the
+ * log tells.
+ */
 static void kbi_slot_release(struct kbi_slot *slot)
 {
-	if (slot->lmr)
-		dat_lmr_free(slot->lmr);
+	if (slot->lmr && DAT_GET_TYPE(dat_lmr_free(slot->lmr)) == DAT_INVALID_STATE)
+		pr_err("a connection does not end: its target may still reach data of %s\n",
+		       slot->bound ? "a request" : "earlier requests");
 	slot->lmr = NULL;
 	slot->flags = 0;
 	slot->into = NULL;

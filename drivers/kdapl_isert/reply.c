@@ -40,9 +40,12 @@ struct ki_tx *ki_tx_get(struct ki_conn *c, struct iscsit_cmd *cmd)
 
 void ki_tx_put(struct ki_conn *c, struct ki_tx *tx)
 {
-	if (tx->data.segment_length)
-		kdat_sg_unmap(tx->map);
-	kfree(tx->text);
+	/* A text that the device may still read is lost; that would be a defect of ours. */
+	if (tx->data.segment_length &&
+	    DAT_GET_TYPE(kdat_sg_unmap(tx->map)) == DAT_INVALID_STATE)
+		pr_err("an answer is still being sent: its text is lost\n");
+	else
+		kfree(tx->text);
 	tx->text = NULL;
 	spin_lock_bh(&c->lock);
 	tx->next = c->txs;

@@ -107,8 +107,10 @@ void kt_ctrl_free(struct kt_net *net)
 	if (ctrl->ep)
 		dat_ep_free(ctrl->ep);
 	/* Refused while a driver does not let go of a connection: the device keeps the buffer. */
-	if (ctrl->lmr && DAT_GET_TYPE(dat_lmr_free(ctrl->lmr)) == DAT_INVALID_STATE)
+	if (ctrl->lmr && DAT_GET_TYPE(dat_lmr_free(ctrl->lmr)) == DAT_INVALID_STATE) {
+		pr_err("a connection does not end: %d bytes are lost\n", KT_CTRL_LEN);
 		ctrl->buf = NULL;
+	}
 	if (ctrl->buf)
 		free_pages_exact(ctrl->buf, KT_CTRL_LEN);
 	memset(ctrl, 0, sizeof(*ctrl));

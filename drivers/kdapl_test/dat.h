@@ -38,6 +38,7 @@ struct dat_side {
 	DAT_LMR_HANDLE exposed_lmr;
 	DAT_RMR_TRIPLET exposed;
 	DAT_RMR_TRIPLET remote;
+	bool kept;		/* a device may still reach the buffer */
 };
 
 static inline struct dat_side *to_dat(struct bench_side *side)

@@ -189,15 +189,19 @@ void dat_side_end(struct dat_side *dat)
  */
 void dat_side_free(struct dat_side *dat)
 {
-	bool kept = false;
-
 	dat_side_end(dat);
-	/* Refused while a driver does not let go of a connection: the device keeps the buffer. */
-	if (dat->exposed_lmr)
-		kept = DAT_GET_TYPE(dat_lmr_free(dat->exposed_lmr)) == DAT_INVALID_STATE;
-	if (dat->lmr)
-		kept |= DAT_GET_TYPE(dat_lmr_free(dat->lmr)) == DAT_INVALID_STATE;
-	if (!kept)
+	/*
+	 * Refused while a driver does not let go of a connection: the device keeps the buffer.
+	 * Another call would wait as long again.
+	 */
+	if (dat->exposed_lmr && !dat->kept)
+		dat->kept = DAT_GET_TYPE(dat_lmr_free(dat->exposed_lmr)) == DAT_INVALID_STATE;
+	if (dat->lmr && !dat->kept)
+		dat->kept = DAT_GET_TYPE(dat_lmr_free(dat->lmr)) == DAT_INVALID_STATE;
+	if (dat->kept)
+		pr_err("a connection does not end: a buffer of %zu bytes is lost\n",
+		       (size_t)dat->side.room);
+	else
 		bench_buf_free(dat->side.buf, dat->side.room);
 	dat->side.buf = NULL;
 }

@@ -428,6 +428,7 @@ static inline DAT_IA_ADDRESS_PTR kt_address(struct sockaddr_storage *addr)
 
 __printf(3, 4) int kt_fail(struct kt_net *net, int err, const char *fmt, ...);
 void kt_forgive(struct kt_net *net);
+bool kt_ia_close(DAT_IA_HANDLE ia, const char *name);
 int kt_net_open(struct kt_net *net, struct kt_session *s,
 		const struct kt_command *cmd);
 void kt_net_close(struct kt_net *net);

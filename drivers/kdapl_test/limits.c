@@ -77,45 +77,45 @@ static DAT_RETURN kt_new_psp(struct kt_limits *l, DAT_HANDLE *handle)
 				  (DAT_PSP_HANDLE *)handle);
 }
 
-static void kt_free_pz(DAT_HANDLE handle)
+static DAT_RETURN kt_free_pz(DAT_HANDLE handle)
 {
-	dat_pz_free((DAT_PZ_HANDLE)handle);
+	return dat_pz_free((DAT_PZ_HANDLE)handle);
 }
 
-static void kt_free_evd(DAT_HANDLE handle)
+static DAT_RETURN kt_free_evd(DAT_HANDLE handle)
 {
-	dat_evd_free((DAT_EVD_HANDLE)handle);
+	return dat_evd_free((DAT_EVD_HANDLE)handle);
 }
 
-static void kt_free_ep(DAT_HANDLE handle)
+static DAT_RETURN kt_free_ep(DAT_HANDLE handle)
 {
-	dat_ep_free((DAT_EP_HANDLE)handle);
+	return dat_ep_free((DAT_EP_HANDLE)handle);
 }
 
-static void kt_free_srq(DAT_HANDLE handle)
+static DAT_RETURN kt_free_srq(DAT_HANDLE handle)
 {
-	dat_srq_free((DAT_SRQ_HANDLE)handle);
+	return dat_srq_free((DAT_SRQ_HANDLE)handle);
 }
 
-static void kt_free_lmr(DAT_HANDLE handle)
+static DAT_RETURN kt_free_lmr(DAT_HANDLE handle)
 {
-	dat_lmr_free((DAT_LMR_HANDLE)handle);
+	return dat_lmr_free((DAT_LMR_HANDLE)handle);
 }
 
-static void kt_free_rmr(DAT_HANDLE handle)
+static DAT_RETURN kt_free_rmr(DAT_HANDLE handle)
 {
-	dat_rmr_free((DAT_RMR_HANDLE)handle);
+	return dat_rmr_free((DAT_RMR_HANDLE)handle);
 }
 
-static void kt_free_psp(DAT_HANDLE handle)
+static DAT_RETURN kt_free_psp(DAT_HANDLE handle)
 {
-	dat_psp_free((DAT_PSP_HANDLE)handle);
+	return dat_psp_free((DAT_PSP_HANDLE)handle);
 }
 
 static const struct {
 	const char *name;
 	DAT_RETURN (*make)(struct kt_limits *l, DAT_HANDLE *handle);
-	void (*free)(DAT_HANDLE handle);
+	DAT_RETURN (*free)(DAT_HANDLE handle);
 } kt_kinds[] = {
 	{ "pz", kt_new_pz, kt_free_pz },
 	{ "evd", kt_new_evd, kt_free_evd },
@@ -152,7 +152,7 @@ static void kt_limits_try(struct kt_session *s, struct kt_limits *l, int i,
 {
 	const char *type = "", *subtype = "";
 	DAT_RETURN ret = DAT_SUCCESS;
-	u32 n = 0, total;
+	u32 n = 0, left = 0, total;
 
 	while (n < most && !READ_ONCE(s->stop)) {
 		ret = kt_kinds[i].make(l, &made[n]);
@@ -163,9 +163,13 @@ static void kt_limits_try(struct kt_session *s, struct kt_limits *l, int i,
 	}
 	total = n;
 	while (n--) {
-		kt_kinds[i].free(made[n]);
+		if (kt_kinds[i].free(made[n]) != DAT_SUCCESS)
+			left++;
 		cond_resched();
 	}
+	if (left)
+		kt_say(s, "error %u of %u %s cannot be freed\n", left, total,
+		       kt_kinds[i].name);
 	if (ret != DAT_SUCCESS)
 		dat_strerror(ret, &type, &subtype);
 	kt_say(s, "limit %s %u %s\n", kt_kinds[i].name, total, type);
@@ -185,8 +189,8 @@ void kt_limits(struct kt_session *s, const struct kt_command *cmd)
 		kt_say(s, "error there is no adapter %s\n", cmd->ia);
 	else if (err)
 		kt_say(s, "error %s has no resources left\n", cmd->ia);
-	if (l.ia)
-		dat_ia_close(l.ia, DAT_CLOSE_ABRUPT_FLAG);
-	free_page((unsigned long)l.page);
+	/* What is still registered must stay. */
+	if (!l.ia || kt_ia_close(l.ia, cmd->ia))
+		free_page((unsigned long)l.page);
 	kvfree(made);
 }

@@ -78,7 +78,7 @@ static void kt_list_one(struct kt_session *s, char *name)
 		kt_list_attrs(s, attr, prov);
 	else
 		kt_say(s, "does not say what it can\n");
-	dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
+	kt_ia_close(ia, name);
 	kfree(prov);
 	kfree(attr);
 }

@@ -94,6 +94,18 @@ static int kt_open_ia(struct kt_net *net)
 	return 0;
 }
 
+/*
+ * Close an IA with all that is left in it. Return false if a driver does not let go of a
+ * connection: the IA stays open, and what is registered there must not be freed.
+ */
+bool kt_ia_close(DAT_IA_HANDLE ia, const char *name)
+{
+	if (DAT_GET_TYPE(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG)) != DAT_INVALID_STATE)
+		return true;
+	pr_err("a connection does not end: %s stays open\n", name);
+	return false;
+}
+
 int kt_net_open(struct kt_net *net, struct kt_session *s,
 		const struct kt_command *cmd)
 {
@@ -111,7 +123,7 @@ void kt_net_close(struct kt_net *net)
 	kt_net_free_conns(net);
 	kt_ctrl_free(net);
 	if (net->ia)
-		dat_ia_close(net->ia, DAT_CLOSE_ABRUPT_FLAG);
+		kt_ia_close(net->ia, net->cmd->ia);
 }
 
 /* ---- Waiting --------------------------------------------------------------------- */

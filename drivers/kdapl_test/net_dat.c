@@ -18,8 +18,12 @@ static int kt_dat_open(struct kt_net *net)
 
 static void kt_dat_unshare(struct kt_net *net)
 {
-	if (net->srq)
-		dat_srq_free(net->srq);
+	u32 i;
+
+	/* Refused while a driver does not let go of a connection: it may write to any buffer. */
+	if (net->srq && DAT_GET_TYPE(dat_srq_free(net->srq)) == DAT_INVALID_STATE)
+		for (i = 0; i < net->nconns; i++)
+			net->conns[i]->dat.kept = true;
 	net->srq = NULL;
 }
 

@@ -19,11 +19,15 @@ int kt_fmr_make(struct kt_conn *conn)
 	return dat_errno("dat_lmr_allocate", ret);
 }
 
-/* Its opposite. Nothing may be under way on the connection. Context: process. */
+/*
+ * Its opposite, before dat_side_free(). Nothing may be under way on the connection.
+ * Context: process.
+ */
 void kt_fmr_free(struct kt_conn *conn)
 {
-	if (conn->trans.fmr)
-		dat_lmr_free(conn->trans.fmr);
+	if (conn->trans.fmr &&
+	    DAT_GET_TYPE(dat_lmr_free(conn->trans.fmr)) == DAT_INVALID_STATE)
+		conn->dat.kept = true;
 	conn->trans.fmr = NULL;
 }
 

@@ -74,10 +74,10 @@ struct dat_ep;					/* opaque, see DAT_EP_HANDLE */
  *
  * Source: DAT 1.2 dat_ep_post_send(3DAT)
  */
-DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
-			    DAT_LMR_TRIPLET *local_iov,
-			    DAT_DTO_COOKIE user_cookie,
-			    DAT_COMPLETION_FLAGS completion_flags);
+DAT_RETURN __must_check dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
+					 DAT_LMR_TRIPLET *local_iov,
+					 DAT_DTO_COOKIE user_cookie,
+					 DAT_COMPLETION_FLAGS completion_flags);
 
 /**
  * dat_ep_post_send_with_invalidate() - send a message and revoke a context
@@ -117,7 +117,7 @@ DAT_RETURN dat_ep_post_send(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
  *
  * Source: DAT 2.0 dat.h
  */
-DAT_RETURN
+DAT_RETURN __must_check
 dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
 				 DAT_COUNT num_segments,
 				 DAT_LMR_TRIPLET *local_iov,
@@ -168,10 +168,10 @@ dat_ep_post_send_with_invalidate(DAT_EP_HANDLE ep_handle,
  *
  * Source: DAT 1.2 dat_ep_post_recv(3DAT)
  */
-DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
-			    DAT_LMR_TRIPLET *local_iov,
-			    DAT_DTO_COOKIE user_cookie,
-			    DAT_COMPLETION_FLAGS completion_flags);
+DAT_RETURN __must_check dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
+					 DAT_LMR_TRIPLET *local_iov,
+					 DAT_DTO_COOKIE user_cookie,
+					 DAT_COMPLETION_FLAGS completion_flags);
 
 /**
  * dat_ep_post_rdma_read() - fetch memory of the peer
@@ -216,12 +216,12 @@ DAT_RETURN dat_ep_post_recv(DAT_EP_HANDLE ep_handle, DAT_COUNT num_segments,
  *
  * Source: DAT 1.2 dat_ep_post_rdma_read(3DAT)
  */
-DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
-				 DAT_COUNT num_segments,
-				 DAT_LMR_TRIPLET *local_iov,
-				 DAT_DTO_COOKIE user_cookie,
-				 const DAT_RMR_TRIPLET *remote_iov,
-				 DAT_COMPLETION_FLAGS completion_flags);
+DAT_RETURN __must_check dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
+					      DAT_COUNT num_segments,
+					      DAT_LMR_TRIPLET *local_iov,
+					      DAT_DTO_COOKIE user_cookie,
+					      const DAT_RMR_TRIPLET *remote_iov,
+					      DAT_COMPLETION_FLAGS completion_flags);
 
 /**
  * dat_ep_post_rdma_read_to_rmr() - fetch memory of the peer into an RMR
@@ -268,11 +268,11 @@ DAT_RETURN dat_ep_post_rdma_read(DAT_EP_HANDLE ep_handle,
  *
  * Source: DAT 2.0 dat.h
  */
-DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
-					const DAT_RMR_TRIPLET *local_iov,
-					DAT_DTO_COOKIE user_cookie,
-					const DAT_RMR_TRIPLET *remote_iov,
-					DAT_COMPLETION_FLAGS completion_flags);
+DAT_RETURN __must_check dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
+						     const DAT_RMR_TRIPLET *local_iov,
+						     DAT_DTO_COOKIE user_cookie,
+						     const DAT_RMR_TRIPLET *remote_iov,
+						     DAT_COMPLETION_FLAGS completion_flags);
 
 /**
  * dat_ep_post_rdma_write() - store into memory of the peer
@@ -318,11 +318,11 @@ DAT_RETURN dat_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep_handle,
  *
  * Source: DAT 1.2 dat_ep_post_rdma_write(3DAT)
  */
-DAT_RETURN dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
-				  DAT_COUNT num_segments,
-				  DAT_LMR_TRIPLET *local_iov,
-				  DAT_DTO_COOKIE user_cookie,
-				  const DAT_RMR_TRIPLET *remote_iov,
-				  DAT_COMPLETION_FLAGS completion_flags);
+DAT_RETURN __must_check dat_ep_post_rdma_write(DAT_EP_HANDLE ep_handle,
+					       DAT_COUNT num_segments,
+					       DAT_LMR_TRIPLET *local_iov,
+					       DAT_DTO_COOKIE user_cookie,
+					       const DAT_RMR_TRIPLET *remote_iov,
+					       DAT_COMPLETION_FLAGS completion_flags);
 
 #endif /* DAT_DTO_H */

@@ -8,6 +8,14 @@
  * DAT_GET_TYPE() of a return with the DAT_RETURN_TYPE constants, which do not
  * contain the class. Any call may return %DAT_INTERNAL_ERROR. dat_strerror()
  * names type and subtype.
+ *
+ * The compiler warns of a return that is ignored where that loses memory or
+ * data: __must_check. These are the calls that give memory back, which the
+ * device or a peer still reaches if they are refused: dat_lmr_free(),
+ * dat_rmr_free(), dat_srq_free(), kdat_sg_unmap() and dat_ia_close(); those
+ * that post, as nothing is sent and no event comes if they are refused; and
+ * dat_lmr_sync_rdma_read() and dat_lmr_sync_rdma_write(). Other calls that
+ * free are refused only if the consumer frees in the wrong order.
  */
 #ifndef DAT_ERROR_H
 #define DAT_ERROR_H

@@ -239,7 +239,7 @@ DAT_RETURN dat_evd_resize(DAT_EVD_HANDLE evd_handle, DAT_COUNT evd_min_qlen);
  *
  * Source: DAT 1.2 dat_evd_post_se(3DAT)
  */
-DAT_RETURN dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
+DAT_RETURN __must_check dat_evd_post_se(DAT_EVD_HANDLE evd_handle, const DAT_EVENT *event);
 
 /**
  * dat_evd_dequeue() - reap the next event of an EVD

@@ -176,15 +176,18 @@ DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
  *
  * Example::
  *
- *	// If objects are left, free them, too.
- *	if (dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG) != DAT_SUCCESS)
- *		dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
+ *	// If objects are left, free them, too. Refused, the device keeps the memory.
+ *	ret = dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG);
+ *	if (ret != DAT_SUCCESS)
+ *		ret = dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
+ *	if (ret == DAT_SUCCESS)
+ *		vfree(buffer);
  *
  * See also: dat_ia_open(), dat_evd_modify_upcall()
  *
  * Source: DAT 1.2 dat_ia_close(3DAT)
  */
-DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
+DAT_RETURN __must_check dat_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
 
 /**
  * dat_ia_query() - ask for the attributes of an IA and of kDAPL

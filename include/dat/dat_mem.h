@@ -115,8 +115,9 @@ DAT_RETURN dat_pz_query(DAT_PZ_HANDLE pz_handle,
  * Example::
  *
  *	// The objects in it are freed first.
- *	dat_lmr_free(lmr);
- *	ret = dat_pz_free(pz);
+ *	ret = dat_lmr_free(lmr);
+ *	if (ret == DAT_SUCCESS)
+ *		ret = dat_pz_free(pz);
  *
  * See also: dat_pz_create(), dat_lmr_free(), dat_ep_free()
  *
@@ -270,7 +271,7 @@ DAT_RETURN dat_lmr_query(DAT_LMR_HANDLE lmr_handle,
  *
  * Source: DAT 1.2 dat_lmr_free(3DAT)
  */
-DAT_RETURN dat_lmr_free(DAT_LMR_HANDLE lmr_handle);
+DAT_RETURN __must_check dat_lmr_free(DAT_LMR_HANDLE lmr_handle);
 
 /**
  * dat_lmr_allocate() - create an LMR to be bound to pages later
@@ -391,14 +392,14 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  *
  * Source: kDAPL 2.0 kdat.h
  */
-DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
-		       DAT_REGION_DESCRIPTION region_description,
-		       DAT_VLEN number_of_pages,
-		       DAT_MEM_PRIV_FLAGS mem_privileges, DAT_VA_TYPE va_type,
-		       DAT_EP_HANDLE ep_handle, DAT_LMR_COOKIE user_cookie,
-		       DAT_COMPLETION_FLAGS completion_flags,
-		       DAT_LMR_CONTEXT *lmr_context,
-		       DAT_RMR_CONTEXT *rmr_context);
+DAT_RETURN __must_check dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
+				    DAT_REGION_DESCRIPTION region_description,
+				    DAT_VLEN number_of_pages,
+				    DAT_MEM_PRIV_FLAGS mem_privileges, DAT_VA_TYPE va_type,
+				    DAT_EP_HANDLE ep_handle, DAT_LMR_COOKIE user_cookie,
+				    DAT_COMPLETION_FLAGS completion_flags,
+				    DAT_LMR_CONTEXT *lmr_context,
+				    DAT_RMR_CONTEXT *rmr_context);
 
 /**
  * dat_lmr_invalidate() - post a request that unbinds an LMR
@@ -441,10 +442,10 @@ DAT_RETURN dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_type,
  *
  * Source: kDAPL 2.0 kdat.h
  */
-DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle,
-			      DAT_EP_HANDLE ep_handle,
-			      DAT_LMR_COOKIE user_cookie,
-			      DAT_COMPLETION_FLAGS completion_flags);
+DAT_RETURN __must_check dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle,
+					   DAT_EP_HANDLE ep_handle,
+					   DAT_LMR_COOKIE user_cookie,
+					   DAT_COMPLETION_FLAGS completion_flags);
 
 /**
  * dat_lmr_sync_rdma_read() - make memory ready to be read by the peer
@@ -476,9 +477,9 @@ DAT_RETURN dat_lmr_invalidate(DAT_LMR_HANDLE lmr_handle,
  *
  * Source: DAT 1.2 dat_lmr_sync_rdma_read(3DAT)
  */
-DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
-				  const DAT_LMR_TRIPLET *local_segments,
-				  DAT_VLEN num_segments);
+DAT_RETURN __must_check dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
+					       const DAT_LMR_TRIPLET *local_segments,
+					       DAT_VLEN num_segments);
 
 /**
  * dat_lmr_sync_rdma_write() - make memory that the peer has written ready to be read
@@ -510,8 +511,8 @@ DAT_RETURN dat_lmr_sync_rdma_read(DAT_IA_HANDLE ia_handle,
  *
  * Source: DAT 1.2 dat_lmr_sync_rdma_write(3DAT)
  */
-DAT_RETURN dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
-				   const DAT_LMR_TRIPLET *local_segments,
-				   DAT_VLEN num_segments);
+DAT_RETURN __must_check dat_lmr_sync_rdma_write(DAT_IA_HANDLE ia_handle,
+						const DAT_LMR_TRIPLET *local_segments,
+						DAT_VLEN num_segments);
 
 #endif /* DAT_MEM_H */

@@ -161,12 +161,12 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
  *
  * Source: DAT 1.2 dat_rmr_bind(3DAT), DAT 2.0 dat.h
  */
-DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
-			const DAT_LMR_TRIPLET *lmr_triplet,
-			DAT_MEM_PRIV_FLAGS mem_priv, DAT_VA_TYPE va_type,
-			DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE user_cookie,
-			DAT_COMPLETION_FLAGS completion_flags,
-			DAT_RMR_CONTEXT *rmr_context);
+DAT_RETURN __must_check dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
+				     const DAT_LMR_TRIPLET *lmr_triplet,
+				     DAT_MEM_PRIV_FLAGS mem_priv, DAT_VA_TYPE va_type,
+				     DAT_EP_HANDLE ep_handle, DAT_RMR_COOKIE user_cookie,
+				     DAT_COMPLETION_FLAGS completion_flags,
+				     DAT_RMR_CONTEXT *rmr_context);
 
 /**
  * dat_rmr_free() - free a Remote Memory Region
@@ -195,6 +195,6 @@ DAT_RETURN dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE lmr_handle,
  *
  * Source: DAT 1.2 dat_rmr_free(3DAT)
  */
-DAT_RETURN dat_rmr_free(DAT_RMR_HANDLE rmr_handle);
+DAT_RETURN __must_check dat_rmr_free(DAT_RMR_HANDLE rmr_handle);
 
 #endif /* DAT_RMR_H */

@@ -89,7 +89,7 @@ DAT_RETURN dat_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  *
  * Source: DAT 1.2 dat_srq_free(3DAT)
  */
-DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle);
+DAT_RETURN __must_check dat_srq_free(DAT_SRQ_HANDLE srq_handle);
 
 /**
  * dat_srq_query() - ask for the parameters of an SRQ
@@ -199,9 +199,9 @@ DAT_RETURN dat_srq_resize(DAT_SRQ_HANDLE srq_handle,
  *
  * Source: DAT 1.2 dat_srq_post_recv(3DAT)
  */
-DAT_RETURN dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
-			     DAT_LMR_TRIPLET *local_iov,
-			     DAT_DTO_COOKIE user_cookie);
+DAT_RETURN __must_check dat_srq_post_recv(DAT_SRQ_HANDLE srq_handle, DAT_COUNT num_segments,
+					  DAT_LMR_TRIPLET *local_iov,
+					  DAT_DTO_COOKIE user_cookie);
 
 /**
  * dat_srq_set_lw() - set the low watermark of an SRQ and arm it

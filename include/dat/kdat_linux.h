@@ -195,7 +195,7 @@ DAT_RETURN kdat_sg_map(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz,
  *
  * Source: Linux only, not part of DAT
  */
-DAT_RETURN kdat_sg_unmap(KDAT_SG_HANDLE sg);
+DAT_RETURN __must_check kdat_sg_unmap(KDAT_SG_HANDLE sg);
 
 /* Limits of one kdat_ep_post_requests(): requests, and segments of all of them together. */
 #define KDAT_MAX_REQUESTS	8
@@ -274,8 +274,8 @@ typedef struct kdat_request KDAT_REQUEST;
  *
  * Source: Linux only, not part of DAT
  */
-DAT_RETURN kdat_ep_post_requests(DAT_EP_HANDLE ep, DAT_COUNT num_requests,
-				 const KDAT_REQUEST *requests);
+DAT_RETURN __must_check kdat_ep_post_requests(DAT_EP_HANDLE ep, DAT_COUNT num_requests,
+					      const KDAT_REQUEST *requests);
 
 /*
  * A completion flag of dat_lmr_fmr(), together with %DAT_COMPLETION_SUPPRESS_FLAG:

@@ -43,7 +43,7 @@ int bench_dat_address(const char *device, struct sockaddr_storage *addr)
 		memcpy(addr, attr->ia_address_ptr, sizeof(DAT_SOCK_ADDR6));
 	else if (!err)
 		memcpy(addr, attr->ia_address_ptr, sizeof(DAT_SOCK_ADDR));
-	dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
+	err = err ?: dat_errno("dat_ia_close", dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 out:
 	kfree(attr);
 	return err;
@@ -192,8 +192,10 @@ static void dat_close(struct bench_pair *pair)
 	int i;
 
 	WRITE_ONCE(pair->closing, true);
-	if (dp->ia)
-		dat_ia_close(dp->ia, DAT_CLOSE_ABRUPT_FLAG);
+	/* What a device may still reach stays. */
+	if (dp->ia && DAT_GET_TYPE(dat_ia_close(dp->ia, DAT_CLOSE_ABRUPT_FLAG)) ==
+	    DAT_INVALID_STATE)
+		return;
 	for (i = 0; i < 2; i++)
 		bench_buf_free(dp->side[i].side.buf, BENCH_BUF);
 	kvfree(dp->ends);

@@ -354,8 +354,8 @@ static void flood_until_cut_off(struct kunit *test)
 	for (i = 1; i < FLOOD; i++)
 		kdb_post_reply_buffer(side);
 	for (i = 0; i < FLOOD; i++)
-		dat_ep_post_send(side->ep, 1, &seg, kd_cookie(3),
-				 DAT_COMPLETION_DEFAULT_FLAG);
+		kd_may_fail(dat_ep_post_send(side->ep, 1, &seg, kd_cookie(3),
+					     DAT_COMPLETION_DEFAULT_FLAG));
 	kdb_expect_end(side);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_cut_off, NULL,
 					      KD_TIMEOUT_MS));
@@ -411,8 +411,8 @@ static void send_many(struct kd_side *side, int n)
 
 	memcpy(side->buf->va + REQUEST_AT, &request, sizeof(request));
 	for (i = 0; i < n; i++)
-		dat_ep_post_send(side->ep, 1, &seg, kd_cookie(3),
-				 DAT_COMPLETION_DEFAULT_FLAG);
+		kd_may_fail(dat_ep_post_send(side->ep, 1, &seg, kd_cookie(3),
+					     DAT_COMPLETION_DEFAULT_FLAG));
 }
 
 /* A client that was cut off is not accepted again at once. */

@@ -150,7 +150,7 @@ static void send_at_once(struct kd_recorder *rec, const DAT_EVENT *event,
 	DAT_LMR_TRIPLET seg = kd_seg(s->buf, 0, 64);
 
 	if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
-		dat_ep_post_send(s->ep, 1, &seg, kd_cookie(0), 0);
+		kd_may_fail(dat_ep_post_send(s->ep, 1, &seg, kd_cookie(0), 0));
 }
 
 /* Both sides send in the upcall that tells them of the connection. */

@@ -142,8 +142,10 @@ int crowd_open(const char *ia, const char *address)
 /* Free everything. */
 void crowd_close(void)
 {
-	if (crowd.ia)
-		dat_ia_close(crowd.ia, DAT_CLOSE_ABRUPT_FLAG);
+	/* What a device may still reach stays. */
+	if (crowd.ia && DAT_GET_TYPE(dat_ia_close(crowd.ia, DAT_CLOSE_ABRUPT_FLAG)) ==
+	    DAT_INVALID_STATE)
+		return;
 	kfree(crowd.clients);
 	kfree(crowd.buf);
 }

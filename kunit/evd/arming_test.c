@@ -166,8 +166,8 @@ static void send_solicited(u64 cookie)
 {
 	DAT_LMR_TRIPLET seg = kd_seg(window.pair.a->buf, 0, 64);
 
-	dat_ep_post_send(window.pair.a->ep, 1, &seg, kd_cookie(cookie),
-			 DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	kd_may_fail(dat_ep_post_send(window.pair.a->ep, 1, &seg, kd_cookie(cookie),
+				     DAT_COMPLETION_SOLICITED_WAIT_FLAG));
 }
 
 static void in_window(void *data, struct module *mod, unsigned long ip)

@@ -110,7 +110,7 @@ static void again_hook(struct kd_recorder *rec, const DAT_EVENT *event,
 
 	complete(&bed->entered);
 	if (READ_ONCE(bed->again))
-		dat_evd_post_se(bed->evd, &next);
+		kd_may_fail(dat_evd_post_se(bed->evd, &next));
 	cond_resched();
 }
 

@@ -67,8 +67,8 @@ static bool stirs(void *unused)
 			memcpy(&request, (void *)(uintptr_t)seg.virtual_address,
 			       sizeof(request));
 			/* It is refused when the disk has ended the connection. */
-			dat_ep_post_recv(s->ep, 1, &seg, kd_cookie(slot),
-					 DAT_COMPLETION_DEFAULT_FLAG);
+			kd_may_fail(dat_ep_post_recv(s->ep, 1, &seg, kd_cookie(slot),
+						     DAT_COMPLETION_DEFAULT_FLAG));
 			has_request = true;
 			return true;
 		}

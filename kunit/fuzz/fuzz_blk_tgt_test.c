@@ -213,7 +213,8 @@ static void post_recv(size_t at)
 {
 	DAT_LMR_TRIPLET seg = kd_seg(c.recv, at * RECV_LEN, RECV_LEN);
 
-	dat_ep_post_recv(c.s->ep, 1, &seg, kd_cookie(at), DAT_COMPLETION_DEFAULT_FLAG);
+	kd_may_fail(dat_ep_post_recv(c.s->ep, 1, &seg, kd_cookie(at),
+				     DAT_COMPLETION_DEFAULT_FLAG));
 }
 
 static void take_reply(const struct kblk_reply *reply)

@@ -84,7 +84,8 @@ static void post_recv(size_t slot)
 {
 	DAT_LMR_TRIPLET seg = kd_seg(recv, slot * KT_MSG_LEN, KT_MSG_LEN);
 
-	dat_ep_post_recv(s->ep, 1, &seg, kd_cookie(slot), DAT_COMPLETION_DEFAULT_FLAG);
+	kd_may_fail(dat_ep_post_recv(s->ep, 1, &seg, kd_cookie(slot),
+				     DAT_COMPLETION_DEFAULT_FLAG));
 }
 
 static void hang_up(void)

@@ -168,7 +168,8 @@ void raw_post(struct raw *r, u64 slot)
 				     RAW_RECV_LEN);
 
 	/* It is refused when the connection has ended. */
-	dat_ep_post_recv(r->s->ep, 1, &seg, kd_cookie(slot), DAT_COMPLETION_DEFAULT_FLAG);
+	kd_may_fail(dat_ep_post_recv(r->s->ep, 1, &seg, kd_cookie(slot),
+				     DAT_COMPLETION_DEFAULT_FLAG));
 }
 EXPORT_SYMBOL_GPL(raw_post);
 

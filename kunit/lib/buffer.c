@@ -104,9 +104,9 @@ void kd_hand_over(const void *va, size_t len, bool written)
 			continue;
 		seg = kd_seg(buf, va - buf->va, len);
 		if (written)
-			dat_lmr_sync_rdma_write(buf->ia, &seg, 1);
+			kd_may_fail(dat_lmr_sync_rdma_write(buf->ia, &seg, 1));
 		else
-			dat_lmr_sync_rdma_read(buf->ia, &seg, 1);
+			kd_may_fail(dat_lmr_sync_rdma_read(buf->ia, &seg, 1));
 	}
 	spin_unlock_irqrestore(&kd_bufs_lock, flags);
 }

@@ -551,9 +551,13 @@ void race_close(struct race_world *w)
 	struct hlist_node *tmp;
 	struct race_obj *obj;
 	unsigned int i;
+	DAT_RETURN ret;
 
-	dat_ia_close(race_handle(w->slot[S_IA]), DAT_CLOSE_ABRUPT_FLAG);
-	dat_ia_close(w->ia, DAT_CLOSE_ABRUPT_FLAG);
+	ret = dat_ia_close(race_handle(w->slot[S_IA]), DAT_CLOSE_ABRUPT_FLAG);
+	/* What a device may still reach stays. */
+	if (DAT_GET_TYPE(ret) == DAT_INVALID_STATE ||
+	    DAT_GET_TYPE(dat_ia_close(w->ia, DAT_CLOSE_ABRUPT_FLAG)) == DAT_INVALID_STATE)
+		return;
 	hash_for_each_safe(w->objs, i, tmp, obj, node)
 		kfree(obj);
 	vfree(w->buf);

@@ -42,7 +42,7 @@ void kdr_put(struct pool *pool, struct world *w, DAT_HANDLE_TYPE type,
 	}
 	spin_unlock_irqrestore(&pool->lock, flags);
 	if (!done && type == DAT_HANDLE_TYPE_IA)
-		dat_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG);
+		kd_may_fail(dat_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG));
 	else if (!done)
 		kd_free_object(handle);
 }
@@ -292,7 +292,7 @@ void kdr_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	else if (n % 16 == 0)
 		dat_ep_disconnect(dto->ep_handle, DAT_CLOSE_ABRUPT_FLAG);
 	else if (dto->operation == DAT_DTO_RECEIVE && n % 2)
-		dat_ep_post_recv(dto->ep_handle, 1, &seg, dto->user_cookie, 0);
+		kd_may_fail(dat_ep_post_recv(dto->ep_handle, 1, &seg, dto->user_cookie, 0));
 	else if (n % 3)
-		dat_ep_post_send(dto->ep_handle, 1, &seg, dto->user_cookie, 0);
+		kd_may_fail(dat_ep_post_send(dto->ep_handle, 1, &seg, dto->user_cookie, 0));
 }

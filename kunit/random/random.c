@@ -198,8 +198,8 @@ static unsigned int free_round(struct pool *pool, struct world *w, bool last)
 	for (i = 0; i < SLOTS; i++)
 		drain(pool, w, w->slot[DAT_HANDLE_TYPE_EVD][i]);
 	for (i = 0; i < SLOTS; i++)
-		dat_ia_close(w->slot[DAT_HANDLE_TYPE_IA][i],
-			     DAT_CLOSE_ABRUPT_FLAG);
+		kd_may_fail(dat_ia_close(w->slot[DAT_HANDLE_TYPE_IA][i],
+					 DAT_CLOSE_ABRUPT_FLAG));
 	for (type = 0; type < TYPES; type++)
 		for (i = 0; i < SLOTS; i++) {
 			if (!kd_is_live(w->slot[type][i]))

@@ -130,7 +130,8 @@ void rpc_raw_post(struct rpc_raw *r, u64 slot)
 	DAT_LMR_TRIPLET seg = kd_seg(r->s->buf, rpc_raw_slot(slot), RAW_LENGTH);
 
 	/* It is refused when the connection has ended. */
-	dat_ep_post_recv(r->s->ep, 1, &seg, kd_cookie(slot), DAT_COMPLETION_DEFAULT_FLAG);
+	kd_may_fail(dat_ep_post_recv(r->s->ep, 1, &seg, kd_cookie(slot),
+				     DAT_COMPLETION_DEFAULT_FLAG));
 }
 EXPORT_SYMBOL_GPL(rpc_raw_post);
 

@@ -56,9 +56,9 @@ void td_repost(struct kd_recorder *rec, const DAT_EVENT *event,
 	if (event->event_data.dto_completion_event_data.status)
 		return;
 	if (s->srq)
-		dat_srq_post_recv(s->srq, 1, &seg, kd_cookie(i));
+		kd_may_fail(dat_srq_post_recv(s->srq, 1, &seg, kd_cookie(i)));
 	else
-		dat_ep_post_recv(s->ep, 1, &seg, kd_cookie(i), 0);
+		kd_may_fail(dat_ep_post_recv(s->ep, 1, &seg, kd_cookie(i), 0));
 }
 
 void td_stop_traffic(void *data)

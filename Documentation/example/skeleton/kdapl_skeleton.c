@@ -37,10 +37,14 @@ static DAT_RETURN skeleton_start(struct skeleton *s)
 	return dat_pz_create(s->ia, &s->pz);
 }
 
-/* All that was made in the IA goes with it; no upcall runs afterwards. */
+/*
+ * All that was made in the IA goes with it; no upcall runs afterwards. If it is refused, a
+ * driver does not end a connection: registered memory must not be freed.
+ */
 static void skeleton_close(struct skeleton *s)
 {
-	dat_ia_close(s->ia, DAT_CLOSE_ABRUPT_FLAG);
+	if (DAT_GET_TYPE(dat_ia_close(s->ia, DAT_CLOSE_ABRUPT_FLAG)) == DAT_INVALID_STATE)
+		pr_err("kdapl_skeleton: a connection does not end\n");
 	list_del(&s->link);
 	kfree(s);
 }
