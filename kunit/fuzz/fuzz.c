@@ -118,6 +118,13 @@ bool fuzz_has_ended(const struct kd_side *side)
 }
 EXPORT_SYMBOL_GPL(fuzz_has_ended);
 
+/* A simulated adapter has no packets that would be lost, and is the fastest. */
+KD_GENERATOR(fuzz_gen_ia)
+{
+	return prev ? NULL : KD_GENERATE(kd_gen_simulated_ia, prev);
+}
+EXPORT_SYMBOL_GPL(fuzz_gen_ia);
+
 /* @module was loaded: tell it which check to leave out. */
 void fuzz_loaded(struct kunit *test, const char *module)
 {

@@ -23,7 +23,7 @@
 #define KDAPL_KUNIT_FUZZ_H
 
 #include <linux/prandom.h>
-#include "kunit.h"
+#include "fixture.h"
 
 #define FUZZ_MESSAGES	12	/* of an input */
 #define FUZZ_PATCHES	4	/* of a message */
@@ -108,14 +108,36 @@ struct fuzz_target {
 	unsigned int n_corpus;
 };
 
-struct kd_side;
-
 /* Cases of a suite, and what their beds share: fuzz.c. */
 void fuzz_hang_up(struct kd_side *side);
 bool fuzz_has_ended(const struct kd_side *side);
+KD_GENERATOR(fuzz_gen_ia);
 void fuzz_loaded(struct kunit *test, const char *module);
 void fuzz_replay(struct kunit *test, const struct fuzz_target *target);
 void fuzz_search(struct kunit *test, const struct fuzz_target *target);
+
+/*
+ * struct fuzz_answers - messages under way, for targets whose answers name what they answer
+ * @side: the peer
+ * @receive: receives a message, if one is there
+ * @read: writes a word for that message, and returns the name of the one that it answers
+ * @ended: the connection has
+ * @sent: names of the messages that were sent at once, and what answered them
+ */
+struct fuzz_answers {
+	const struct kd_side *side;
+	bool (*receive)(void);
+	u32 (*read)(char *word, size_t room);
+	bool ended;
+	struct {
+		u32 id;
+		char word[16];
+	} sent[FUZZ_MESSAGES];
+};
+
+/* Answers: answers.c. */
+void fuzz_sends(struct fuzz_answers *a, unsigned int i, u32 id);
+void fuzz_take_answers(struct fuzz_run *run, struct fuzz_answers *a, unsigned int n);
 
 /* For drivers of targets: input.c. */
 size_t fuzz_apply(const struct fuzz_target *target, const struct fuzz_message *message,

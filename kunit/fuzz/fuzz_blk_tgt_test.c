@@ -537,15 +537,9 @@ static void blk_tgt_search(struct kunit *test)
 	fuzz_search(test, &target);
 }
 
-/* A simulated adapter has no packets that would be lost, and is the fastest. */
-static KD_GENERATOR(gen_roce)
-{
-	return prev ? NULL : KD_GENERATE(kd_gen_simulated_ia, prev);
-}
-
 static struct kunit_case cases[] = {
-	KUNIT_CASE_PARAM(blk_tgt_corpus, gen_roce),
-	KUNIT_CASE_PARAM(blk_tgt_search, gen_roce),
+	KUNIT_CASE_PARAM(blk_tgt_corpus, fuzz_gen_ia),
+	KUNIT_CASE_PARAM(blk_tgt_search, fuzz_gen_ia),
 	{}
 };
 

@@ -260,15 +260,9 @@ static void configfs_search(struct kunit *test)
 	fuzz_search(test, &target);
 }
 
-/* A simulated adapter has no packets that would be lost, and is the fastest. */
-static KD_GENERATOR(gen_roce)
-{
-	return prev ? NULL : KD_GENERATE(kd_gen_simulated_ia, prev);
-}
-
 static struct kunit_case cases[] = {
-	KUNIT_CASE_PARAM(configfs_corpus, gen_roce),
-	KUNIT_CASE_PARAM(configfs_search, gen_roce),
+	KUNIT_CASE_PARAM(configfs_corpus, fuzz_gen_ia),
+	KUNIT_CASE_PARAM(configfs_search, fuzz_gen_ia),
 	{}
 };
 

@@ -456,15 +456,9 @@ static void dat_search(struct kunit *test)
 	fuzz_search(test, &target);
 }
 
-/* A simulated adapter has no packets that would be lost, and is the fastest. */
-static KD_GENERATOR(gen_roce)
-{
-	return prev ? NULL : KD_GENERATE(kd_gen_simulated_ia, prev);
-}
-
 static struct kunit_case cases[] = {
-	KUNIT_CASE_PARAM(dat_corpus, gen_roce),
-	KUNIT_CASE_PARAM(dat_search, gen_roce),
+	KUNIT_CASE_PARAM(dat_corpus, fuzz_gen_ia),
+	KUNIT_CASE_PARAM(dat_search, fuzz_gen_ia),
 	{}
 };
 

@@ -41,13 +41,6 @@ static const char * const modules[] = { "kdapl_isert", NULL };
 static const struct fuzz_target target;
 
 static struct raw *r;
-static bool ended;
-
-/* PDUs under way: their tags, and what answered them. */
-static struct {
-	itt_t itt;
-	char word[12];
-} sent[FUZZ_MESSAGES];
 
 /* ---- Building ------------------------------------------------------------ */
 
@@ -126,90 +119,23 @@ static unsigned int got_status(void)
 	}
 }
 
-/* Note the PDU in r->got with what it answers. */
-static void take_answer(unsigned int n)
+static u32 read_pdu(char *word, size_t room)
 {
 	u8 opcode = r->got.hdr.opcode & ISCSI_OPCODE_MASK;
 	itt_t itt = r->got.hdr.itt;
-	unsigned int i;
 
 	if (opcode == ISCSI_OP_REJECT)
 		itt = ((struct iscsi_hdr *)r->got.data)->itt;
-	for (i = 0; i < n; i++) {
-		if (sent[i].itt != itt || sent[i].word[0])
-			continue;
-		snprintf(sent[i].word, sizeof(sent[i].word), "%x.%x", opcode, got_status());
-		break;
-	}
+	snprintf(word, room, "%x.%x", opcode, got_status());
+	return (__force u32)itt;
 }
 
-static bool all_answered(unsigned int n)
+static bool receive_pdu(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
-		if (!sent[i].word[0])
-			return false;
-	return true;
+	return raw_receive_any(r, 0);
 }
 
-/* Does the corpus have an answer, or an end, that has not come yet? */
-static bool is_awaited(const struct fuzz_run *run, unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; run->expect && i < n; i++)
-		if (fuzz_expects(run, i, "e") ||
-		    (!sent[i].word[0] && !fuzz_expects(run, i, "-")))
-			return true;
-	return false;
-}
-
-/* Can the next event be had, or is the connection at its end? */
-static bool stirs(void *unused)
-{
-	bool end = fuzz_has_ended(r->s);
-
-	if (raw_receive_any(r, 0))
-		return true;
-	ended = end;
-	return ended;
-}
-
-/*
- * Say what became of the PDU at @i. The target may answer and end the connection for it: what
- * is seen of this depends on who runs first, and the corpus has one of the two.
- */
-static void say_answer(struct fuzz_run *run, unsigned int i)
-{
-	const char *word = sent[i].word;
-
-	if (ended && !(word[0] && fuzz_expects(run, 0, word)))
-		word = "e";
-	fuzz_say(run, "%s", word[0] ? word : "-");
-}
-
-/*
- * Take the answers to the @n PDUs that were sent. What the corpus has is waited for as long as
- * need be; other answers, as in a search, for a moment.
- */
-static void take_answers(struct fuzz_run *run, unsigned int n)
-{
-	unsigned int i;
-
-	while (!ended) {
-		bool awaited = is_awaited(run, n);
-
-		if (!awaited && all_answered(n))
-			break;
-		if (!kd_wait_until(stirs, NULL, awaited ? KD_TIMEOUT_MS : KD_QUIET_MS))
-			break;
-		if (!ended)
-			take_answer(n);
-	}
-	for (i = 0; i < n; i++)
-		say_answer(run, i);
-}
+static struct fuzz_answers answers = { .receive = receive_pdu, .read = read_pdu };
 
 /* ---- Inputs -------------------------------------------------------------- */
 
@@ -227,7 +153,8 @@ static void connect(struct kunit *test)
 	r->session++;
 	for (slot = 0; slot < RAW_RECVS; slot++)
 		raw_post(r, slot);
-	ended = !raw_start(r);
+	answers.side = r->s;
+	answers.ended = !raw_start(r);
 }
 
 /* Send the PDU at @i of the input and those that are joined to it. Return the next. */
@@ -241,13 +168,13 @@ static unsigned int send_joined(struct fuzz_run *run, unsigned int i)
 	do {
 		pdu[n] = *build(message->kind, &len[n]);
 		len[n] = fuzz_apply(&target, message, &pdu[n], len[n], sizeof(*pdu));
-		sent[n].itt = pdu[n].hdr.itt;
-		sent[n++].word[0] = '\0';
+		fuzz_sends(&answers, n, (__force u32)pdu[n].hdr.itt);
+		n++;
 		message++;
 	} while (++i < run->input->n && message->joined && n < KDAT_MAX_REQUESTS);
-	if (ended || !raw_send_all(r, pdu, len, n))
-		ended = true;
-	take_answers(run, n);
+	if (!answers.ended)
+		answers.ended = !raw_send_all(r, pdu, len, n);
+	fuzz_take_answers(run, &answers, n);
 	return i;
 }
 
@@ -258,7 +185,7 @@ static void run_input(struct fuzz_run *run)
 	connect(run->test);
 	if (run->input->message[0].kind > K_DISCOVER)
 		raw_log_in(r, RAW_SOLICITED);
-	while (i < run->input->n && (!ended || fuzz_expects(run, 0, "e")))
+	while (i < run->input->n && (!answers.ended || fuzz_expects(run, 0, "e")))
 		i = send_joined(run, i);
 	fuzz_hang_up(r->s);
 }
@@ -320,15 +247,9 @@ static void isert_search(struct kunit *test)
 	fuzz_search(test, &target);
 }
 
-/* A simulated adapter has no packets that would be lost, and is the fastest. */
-static KD_GENERATOR(gen_roce)
-{
-	return prev ? NULL : KD_GENERATE(kd_gen_simulated_ia, prev);
-}
-
 static struct kunit_case cases[] = {
-	KUNIT_CASE_PARAM(isert_corpus, gen_roce),
-	KUNIT_CASE_PARAM(isert_search, gen_roce),
+	KUNIT_CASE_PARAM(isert_corpus, fuzz_gen_ia),
+	KUNIT_CASE_PARAM(isert_search, fuzz_gen_ia),
 	{}
 };
 

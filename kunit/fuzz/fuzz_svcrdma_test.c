@@ -59,13 +59,6 @@ static const struct fuzz_target target;
 #define LENGTH	SZ_8K
 
 static struct rpc_raw *r, *honest;
-static bool ended;
-
-/* Messages under way: their XIDs, and what answered them. */
-static struct {
-	__be32 xid;
-	char word[16];
-} sent[JOINED];
 
 /* ---- Building ------------------------------------------------------------ */
 
@@ -152,8 +145,7 @@ static void build(enum kind kind)
 
 /* ---- What the server sends ----------------------------------------------- */
 
-/* Write the word for the message in r->got to @word. */
-static void say_got(char *word, size_t room)
+static u32 read_message(char *word, size_t room)
 {
 	const __be32 *rpc = rpc_raw_rpc(r);
 	int status = rpc_raw_status(r);
@@ -169,88 +161,15 @@ static void say_got(char *word, size_t room)
 	else
 		snprintf(word, room, "m%s%u", rpc[2] ? "r" : rpc[5] ? "a" : "",
 			 be32_to_cpu(rpc[rpc[2] ? 3 : 5]));
+	return (__force u32)r->got[0];
 }
 
-/* Note the message in r->got with what it answers. */
-static void take_answer(unsigned int n)
+static bool receive_message(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < n; i++) {
-		if (sent[i].xid != r->got[0] || sent[i].word[0])
-			continue;
-		say_got(sent[i].word, sizeof(sent[i].word));
-		break;
-	}
+	return rpc_raw_receive(r, 0);
 }
 
-static bool all_answered(unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
-		if (!sent[i].word[0])
-			return false;
-	return true;
-}
-
-/* Does the corpus have an answer, or an end, that has not come yet? */
-static bool is_awaited(const struct fuzz_run *run, unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; run->expect && i < n; i++)
-		if (fuzz_expects(run, i, "e") ||
-		    (!sent[i].word[0] && !fuzz_expects(run, i, "-")))
-			return true;
-	return false;
-}
-
-/* Can the next event be had, or is the connection at its end? */
-static bool stirs(void *unused)
-{
-	bool end = fuzz_has_ended(r->s);
-
-	if (rpc_raw_receive(r, 0))
-		return true;
-	ended = end;
-	return ended;
-}
-
-/*
- * Say what became of the message at @i. The server may answer it and end the connection for
- * another: what is seen of this depends on who runs first, and the corpus has one of the two.
- */
-static void say_answer(struct fuzz_run *run, unsigned int i)
-{
-	const char *word = sent[i].word;
-
-	if (ended && !(word[0] && fuzz_expects(run, 0, word)))
-		word = "e";
-	fuzz_say(run, "%s", word[0] ? word : "-");
-}
-
-/*
- * Take the answers to the @n messages that were sent. What the corpus has is waited for as long
- * as need be; other answers, as in a search, for a moment.
- */
-static void take_answers(struct fuzz_run *run, unsigned int n)
-{
-	unsigned int i;
-
-	while (!ended) {
-		bool awaited = is_awaited(run, n);
-
-		if (!awaited && all_answered(n))
-			break;
-		if (!kd_wait_until(stirs, NULL, awaited ? KD_TIMEOUT_MS : KD_QUIET_MS))
-			break;
-		if (!ended)
-			take_answer(n);
-	}
-	for (i = 0; i < n; i++)
-		say_answer(run, i);
-}
+static struct fuzz_answers answers = { .receive = receive_message, .read = read_message };
 
 /* ---- Inputs -------------------------------------------------------------- */
 
@@ -266,7 +185,8 @@ static void connect(void)
 	memset(r->data->va, 0, r->data->len);
 	for (slot = 0; slot < RAW_RECVS; slot++)
 		rpc_raw_post(r, slot);
-	ended = !rpc_raw_start(r);
+	answers.side = r->s;
+	answers.ended = !rpc_raw_start(r);
 }
 
 /* Send the message at @i of the input and those that are joined to it. Return the next. */
@@ -281,13 +201,12 @@ static unsigned int send_joined(struct fuzz_run *run, unsigned int i)
 		length = r->n * sizeof(__be32);
 		memset((void *)r->m + length, 0, sizeof(r->m) - length);
 		length = fuzz_apply(&target, message, r->m, length, sizeof(r->m));
-		sent[n].xid = r->m[0];
-		sent[n++].word[0] = '\0';
-		if (!ended && !rpc_raw_send_bytes(r, r->m, length))
-			ended = true;
+		fuzz_sends(&answers, n++, (__force u32)r->m[0]);
+		if (!answers.ended)
+			answers.ended = !rpc_raw_send_bytes(r, r->m, length);
 		message++;
 	} while (++i < run->input->n && message->joined && n < JOINED);
-	take_answers(run, n);
+	fuzz_take_answers(run, &answers, n);
 	return i;
 }
 
@@ -296,7 +215,7 @@ static void run_input(struct fuzz_run *run)
 	unsigned int i = 0;
 
 	connect();
-	while (i < run->input->n && (!ended || fuzz_expects(run, 0, "e")))
+	while (i < run->input->n && (!answers.ended || fuzz_expects(run, 0, "e")))
 		i = send_joined(run, i);
 	fuzz_hang_up(r->s);
 }
@@ -357,15 +276,9 @@ static void svcrdma_search(struct kunit *test)
 	fuzz_search(test, &target);
 }
 
-/* A simulated adapter has no packets that would be lost, and is the fastest. */
-static KD_GENERATOR(gen_roce)
-{
-	return prev ? NULL : KD_GENERATE(kd_gen_simulated_ia, prev);
-}
-
 static struct kunit_case cases[] = {
-	KUNIT_CASE_PARAM(svcrdma_corpus, gen_roce),
-	KUNIT_CASE_PARAM(svcrdma_search, gen_roce),
+	KUNIT_CASE_PARAM(svcrdma_corpus, fuzz_gen_ia),
+	KUNIT_CASE_PARAM(svcrdma_search, fuzz_gen_ia),
 	{}
 };
 
