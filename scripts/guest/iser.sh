@@ -2,8 +2,10 @@
 # shellcheck shell=bash
 #
 # Sourced by scripts/guest/iser and check-iser: a target of LIO and open-iscsi in one
-# guest. $OUT/packages has open-iscsi and what it needs, unpacked; $OUT/root, if it is
-# there, has the modules in the place of the guest's root. $LINK is rxe (default) or siw.
+# guest. $OUT/packages has open-iscsi and what it needs. $LINK is rxe (default) or siw.
+
+# shellcheck source=scripts/guest/guest.sh
+. "$OUT/guest.sh"
 
 # The addresses of the two adapters.
 # shellcheck disable=SC2034
@@ -23,64 +25,9 @@ tpg=$lio/iscsi/$target/tpgt_1
 backstore=iblock_0/null
 iface=iser
 
-die()
-{
-	echo "iser: $*" >&2
-	dmesg | tail -n 60 >&2
-	exit 1
-}
-
-# put VALUE FILE: write a setting
-put()
-{
-	echo "$1" >"$2" || { echo "$2 does not take $1"; return 1; }
-}
-
-# wait_for SECONDS COMMAND...: wait until COMMAND succeeds
-wait_for()
-{
-	local n=$(($1 * 10))
-
-	shift
-	until "$@" >/dev/null 2>&1; do
-		n=$((n - 1))
-		[ $n -gt 0 ] || { echo "in vain: $*"; return 1; }
-		sleep 0.1
-	done
-}
-
-# On User Mode Linux the root cannot be written to: programs, libraries and modules are used
-# where they are, and the guest gets an /etc and a /var of its own.
-if [ -d "$OUT/root" ]; then
-	PATH=$OUT/packages/usr/sbin:$OUT/packages/sbin:$OUT/packages/usr/bin:$PATH
-	export LD_LIBRARY_PATH=$OUT/packages/usr/lib/x86_64-linux-gnu
-	export MODPROBE_OPTIONS="-d $OUT/root"
-fi
-
-unpack()
-{
-	if [ ! -d "$OUT/root" ]; then
-		# /lib and /sbin may be links.
-		tar -C "$OUT/packages" -c . | tar -C / -x --keep-directory-symlink
-	else
-		mkdir /run/etc && cp -a /etc/. "$OUT/packages/etc/." /run/etc &&
-			mount --bind /run/etc /etc && mount -t tmpfs tmpfs /var
-	fi
-}
-
-# The kernel starts modprobe without that variable.
-modprobe_of_the_kernel()
-{
-	[ -d "$OUT/root" ] || return 0
-	printf '#!/bin/sh\nexec modprobe %s "$@"\n' "$MODPROBE_OPTIONS" >/run/modprobe
-	chmod +x /run/modprobe
-	put /run/modprobe /proc/sys/kernel/modprobe
-}
-
 initiator_up()
 {
 	unpack || die "no packages"
-	modprobe_of_the_kernel || die "no modprobe"
 	mkdir -p /etc/iscsi /run/lock/iscsi /var/lib/iscsi
 	put InitiatorName=iqn.2026-01.test:i /etc/iscsi/initiatorname.iscsi
 	modprobe -a ib_iser sd_mod sg || die "no initiator"
@@ -235,52 +182,4 @@ logout()
 {
 	iscsiadm -m node -T $target -u || return
 	iscsiadm -m node -T $target -o delete
-}
-
-# start_blocks: write blocks with their numbers to $disk, each of which is flushed, in turn
-# by a request of its own and with the data, before it counts in /run/flushed
-start_blocks()
-{
-	rm -f /run/stop-blocks /run/failed-blocks
-	echo 0 >/run/flushed
-	write_blocks &
-	writer=$!
-}
-
-write_blocks()
-{
-	local n how=("conv=notrunc,fsync" "oflag=dsync conv=notrunc")
-
-	for ((n = 0; n < 16384; n++)); do
-		[ ! -e /run/stop-blocks ] || return 0
-		# shellcheck disable=SC2086
-		printf '%4095d\n' $n | dd of="/dev/$disk" bs=4k seek=$n iflag=fullblock \
-			${how[n % 2]} 2>/run/dd || { touch /run/failed-blocks; return; }
-		echo $((n + 1)) >/run/flushed
-	done
-}
-
-has_flushed() { [ "0$(cat /run/flushed)" -ge "$1" ]; }
-
-# blocks_are_there: end that, and read all that was flushed
-blocks_are_there()
-{
-	local n written
-
-	touch /run/stop-blocks
-	wait "$writer"
-	[ ! -e /run/failed-blocks ] || { cat /run/dd; return 1; }
-	written=$(cat /run/flushed)
-	for ((n = 0; n < written; n++)); do
-		printf '%4095d\n' $n
-	done >/run/wrote
-	dd if="/dev/$disk" of=/run/there bs=4k count="$written" iflag=direct 2>/run/dd &&
-		cmp /run/wrote /run/there || return
-	echo "$written flushed blocks, all there"
-}
-
-# Reports of the kernel since it was booted, for the end.
-no_reports()
-{
-	! dmesg | grep -E 'BUG:|WARNING:|Oops|Call Trace|refcount_t|hung_task'
 }

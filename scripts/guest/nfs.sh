@@ -2,8 +2,10 @@
 # shellcheck shell=bash
 #
 # Sourced by scripts/guest/check-nfs and bench-nfs: an NFS server and clients in one guest.
-# $OUT/packages has nfs-utils and what they need, unpacked; $OUT/root, if it is there, has the
-# modules in the place of the guest's root. $LINK is rxe (default) or siw.
+# $OUT/packages has nfs-utils and what they need. $LINK is rxe (default) or siw.
+
+# shellcheck source=scripts/guest/guest.sh
+. "$OUT/guest.sh"
 
 # The addresses of the two adapters.
 # shellcheck disable=SC2034
@@ -14,66 +16,10 @@ esac
 # shellcheck disable=SC2034
 port=20049
 
-# On User Mode Linux the root cannot be written to: programs and modules are used where they are,
-# and the guest gets an /etc and a /var of its own.
-if [ -d "$OUT/root" ]; then
-	PATH=$OUT/packages/usr/sbin:$OUT/packages/sbin:$PATH
-	export LD_LIBRARY_PATH=$OUT/packages/usr/lib/x86_64-linux-gnu:$OUT/packages/lib/x86_64-linux-gnu
-	export MODPROBE_OPTIONS="-d $OUT/root"
-fi
-
-# put VALUE FILE: write a setting
-put()
-{
-	echo "$1" >"$2" || { echo "$2 does not take $1"; return 1; }
-}
-
-# said COMMAND...: run it, and show what it says only if it fails
-said()
-{
-	"$@" >/run/said 2>&1 || { echo "failed: $*"; tail -n 20 /run/said; return 1; }
-}
-
-# wait_for SECONDS COMMAND...: wait until COMMAND succeeds
-wait_for()
-{
-	local n=$(($1 * 10))
-
-	shift
-	until "$@" >/dev/null 2>&1; do
-		n=$((n - 1))
-		[ $n -gt 0 ] || { echo "in vain: $*"; return 1; }
-		sleep 0.1
-	done
-}
-
-die()
-{
-	echo "check-nfs: $*" >&2
-	dmesg | tail -n 60 >&2
-	exit 1
-}
-
-unpack()
-{
-	if [ ! -d "$OUT/root" ]; then
-		# /lib and /sbin may be links.
-		tar -C "$OUT/packages" -c . | tar -C / -x --keep-directory-symlink
-		return
-	fi
-	mkdir /run/etc && cp -a /etc/. /run/etc && cp -a "$OUT/packages/etc/." /run/etc
-	mount --bind /run/etc /etc || die "no /etc"
-	mount -t tmpfs tmpfs /var || die "no /var"
-	# The kernel starts modprobe without that variable.
-	printf '#!/bin/sh\nexec modprobe %s "$@"\n' "$MODPROBE_OPTIONS" >/run/modprobe
-	chmod +x /run/modprobe
-	put /run/modprobe /proc/sys/kernel/modprobe
-}
-
 # What the server and clients share, once for all cases: an /etc, rpcbind, mountd.
 services_up()
 {
-	unpack
+	unpack || die "no packages"
 	modprobe -a nfsd nfs nfsv3 nfsv4 2>/dev/null
 	grep -q ^_rpc: /etc/passwd || echo '_rpc:x:106:65534::/run/rpcbind:/bin/false' >>/etc/passwd
 	grep -q ^statd: /etc/passwd || echo 'statd:x:107:65534::/var/lib/nfs:/bin/false' >>/etc/passwd

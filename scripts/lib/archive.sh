@@ -173,7 +173,7 @@ unpack_from_archive()
 {
 	local dir=$1 debs deb rc=0
 
-	mkdir -p "$dir" || return
+	mkdir -p "$dir" "$archive" || return
 	debs=$(mktemp -d "$archive/debs.XXXXXX")
 	download_from_archive "$debs" "${@:2}" || {
 		rm -rf "$debs"

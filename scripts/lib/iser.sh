@@ -30,30 +30,54 @@ fetch()
 	touch "$place/.complete"
 }
 
-# with_iser_tools DIR: put into DIR what a guest needs to be an initiator
+# fetch_foreign PLACE KERNEL PACKAGE...: the same for the processor of this kernel
+fetch_foreign()
+(
+	place=$1
+	[ ! -e "$place/.complete" ] || return 0
+	lock "$place.lock" "it fetches $3"
+	[ ! -e "$place/.complete" ] || return 0
+	describe_foreign "$2"
+	archive_for "$debian" bookworm
+	say "fetching $3 for $debian"
+	rm -rf "$place"
+	unpack_from_archive "$place/packages" "${@:3}" && touch "$place/.complete"
+)
+
+# with_iser_tools DIR [KERNEL]: put into DIR what a guest, of this kernel if it is for another
+# processor, needs to be an initiator
 with_iser_tools()
 {
 	local tools=$cache/iser-packages
 
-	[ -e "$tools/.complete" ] || fetch "$tools" open-iscsi libopeniscsiusr libisns0 \
-		libiscsi-bin libiscsi7 libcunit1 sg3-utils "$(apt-cache depends sg3-utils |
-		sed -n 's/^ *Depends: \(libsgutils2.*\)/\1/p')" || return
+	if is_foreign "${2-}"; then
+		tools+=-${2#*-}
+		# The root of its guests has all other libraries.
+		fetch_foreign "$tools" "$2" open-iscsi libopeniscsiusr libisns0 libssl3 || return
+	elif [ ! -e "$tools/.complete" ]; then
+		fetch "$tools" open-iscsi libopeniscsiusr libisns0 \
+			libiscsi-bin libiscsi7 libcunit1 sg3-utils "$(apt-cache depends sg3-utils |
+			sed -n 's/^ *Depends: \(libsgutils2.*\)/\1/p')" || return
+	fi
 	mkdir -p "$1"
 	rm -rf "$1/packages"
 	cp -al "$tools/packages" "$1/packages" 2>/dev/null ||
 		cp -r "$tools/packages" "$1/packages"
-	cp "$top"/scripts/guest/iser{,-slow,-libiscsi}.sh "$1"
+	cp "$top"/scripts/guest/{guest,iser,iser-slow,iser-libiscsi}.sh "$1"
 }
 
-# with_verbs DIR: put there, too, what programs need to use RDMA in software
-with_verbs()
+# with_packages DIR NAME PACKAGE...: put more of Debian there, which is kept under this name
+with_packages()
 {
-	local tools=$cache/verbs-packages
+	local tools=$cache/$2-packages
 
-	fetch "$tools" ibverbs-providers || return
+	fetch "$tools" "${@:3}" || return
 	cp -rl "$tools/packages/." "$1/packages" 2>/dev/null ||
 		cp -r --remove-destination "$tools/packages/." "$1/packages"
 }
+
+# with_verbs DIR: put there, too, what programs need to use RDMA in software
+with_verbs() { with_packages "$1" verbs ibverbs-providers; }
 
 # with_newer_libiscsi DIR: put into DIR/newer libiscsi 1.20 of Debian 13, with the C library that
 # it needs; without them its case is skipped
@@ -80,13 +104,9 @@ with_newer_libiscsi()
 # with_targetcli DIR: put targetcli there, too, after with_iser_tools
 with_targetcli()
 {
-	local tools=$cache/targetcli-packages
-
-	fetch "$tools" targetcli-fb python3-rtslib-fb python3-configshell-fb python3-pyudev \
-		python3-urwid python3-six python3-pyparsing python3-gi gir1.2-glib-2.0 \
-		libgirepository-1.0-1 || return
-	cp -rl "$tools/packages/." "$1/packages" 2>/dev/null ||
-		cp -r --remove-destination "$tools/packages/." "$1/packages"
+	with_packages "$1" targetcli targetcli-fb python3-rtslib-fb python3-configshell-fb \
+		python3-pyudev python3-urwid python3-six python3-pyparsing python3-gi \
+		gir1.2-glib-2.0 libgirepository-1.0-1
 }
 
 # for_uml KERNEL DIR: put into DIR what else a guest of User Mode Linux needs: in DIR/root

@@ -3,8 +3,8 @@
 # common.sh sets cache and top.
 # shellcheck disable=SC2154
 #
-# Sourced by check-nfs and bench-nfs after common.sh and iser.sh: Debian's nfs-utils for guests, unpacked and
-# not installed.
+# Sourced by check-nfs and others after common.sh and iser.sh: Debian's nfs-utils for guests,
+# unpacked and not installed.
 
 # with_nfs_tools DIR: put into DIR what a guest needs to be an NFS server and client
 with_nfs_tools()
@@ -18,7 +18,7 @@ with_nfs_tools()
 	rm -rf "$1/packages"
 	cp -al "$tools/packages" "$1/packages" 2>/dev/null ||
 		cp -r "$tools/packages" "$1/packages"
-	cp "$top/scripts/guest/nfs.sh" "$1"
+	cp "$top"/scripts/guest/{guest,nfs}.sh "$1"
 }
 
 # for_nfs KERNEL DIR: put into DIR the modules that a guest of User Mode Linux needs: in DIR/root,

@@ -50,7 +50,7 @@ iser_written()
 # session, and blocks are being flushed.
 iser_cable()
 {
-	on client 'start_blocks'
+	on client 'start_blocks /dev/$disk'
 	iser_written
 	monitor client 'set_link card off'
 	within "$learns" client "! $iser_is_in"
@@ -64,7 +64,7 @@ iser_cable()
 # The target dies; what it had in its page cache alone is lost.
 iser_target_dies()
 {
-	on client 'start_blocks'
+	on client 'start_blocks /dev/$disk'
 	iser_written
 	kill_host target
 	within "$learns" client "! $iser_is_in"
