@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+# shellcheck shell=bash
+#
+# Sourced by check-two-hosts: a stock NFS client on one host, the NFS server with kdapl_svcrdma
+# on the other. What is in single quotes is for the shell of a guest.
+# shellcheck disable=SC2016,SC2154
+
+# shellcheck source=scripts/lib/nfs.sh
+. "$top/scripts/lib/nfs.sh"
+
+# What the server keeps, and what it knows of clients, is on a disk that outlives it.
+nfs_server_up()
+{
+	on target 'local OUT=$OUT/nfs
+		. $OUT/nfs.sh && modprobe -a virtio_blk ext4 && mkdir -p /tmp/disk /var/lib/nfs &&
+		{ mountpoint -q /tmp/disk || mount -t ext4 /dev/vda /tmp/disk; } &&
+		mkdir -p /tmp/disk/export /tmp/disk/nfs && mount --bind /tmp/disk/nfs /var/lib/nfs &&
+		services_up && modprobe kdapl_svcrdma &&
+		put "/tmp/disk/export *(rw,sync,fsid=0,insecure,no_root_squash,no_subtree_check)" \
+			/etc/exports && said exportfs -ra &&
+		put "-2 +3 +4 +4.1 +4.2" /proc/fs/nfsd/versions &&
+		put 10 /proc/fs/nfsd/nfsv4gracetime && put 10 /proc/fs/nfsd/nfsv4leasetime &&
+		put "kdapl $port" /proc/fs/nfsd/portlist && put 8 /proc/fs/nfsd/threads'
+}
+
+nfs_mount='said mount.nfs 10.10.0.1:/ /tmp/mnt -o rdma,port=$port,vers=4.2'
+
+nfs_copy()
+{
+	nfs_server_up
+	on client 'local OUT=$OUT/nfs
+		. $OUT/nfs.sh && unpack && modprobe -a nfs nfsv4 rpcrdma && mkdir -p /tmp/mnt'
+	on client "$nfs_mount && "'cp -r $OUT/files/. /tmp/mnt && umount /tmp/mnt'
+	on client "$nfs_mount && "'(cd /tmp/mnt && sha256sum --quiet -c $OUT/sums)'
+	on target 'sed "s/^/target: /" /sys/kernel/debug/kdapl_svcrdma/connections'
+}
+
+# A condition: the client has a connection.
+nfs_is_connected='rdma resource show qp | grep -q "type RC state RTS"'
+
+nfs_written()
+{
+	within 120 client "has_flushed $(($(on client 'cat /run/flushed') + 20))"
+}
+
+nfs_all_there()
+{
+	nfs_written
+	on client 'blocks_are_there | sed "s/^/client: /"'
+}
+
+# The cable is out until the client has given up the connection, while blocks are being flushed.
+nfs_cable()
+{
+	on client 'start_blocks /tmp/mnt/blocks'
+	nfs_written
+	monitor client 'set_link card off'
+	within "$learns" client "! $nfs_is_connected"
+	monitor client 'set_link card on'
+	within 120 client "$nfs_is_connected"
+	nfs_all_there
+}
+
+# The server dies; what it had in its page cache alone is lost.
+nfs_server_dies()
+{
+	on client 'start_blocks /tmp/mnt/blocks'
+	nfs_written
+	kill_host target
+	within "$learns" client "! $nfs_is_connected"
+}
+
+nfs_server_is_back()
+{
+	nfs_server_up
+	within 180 client "$nfs_is_connected"
+	nfs_all_there
+	on client '(cd /tmp/mnt && sha256sum --quiet -c $OUT/sums)'
+}
+
+nfs_unload()
+{
+	on client 'umount /tmp/mnt && modprobe -r rpcrdma && no_reports'
+	on target 'put 0 /proc/fs/nfsd/threads && modprobe -r kdapl_svcrdma && no_reports'
+}
+
+with_nfs()
+{
+	try "NFS: a stock client across the wire" nfs_copy
+	try "NFS: cable pulled, and put back" nfs_cable
+	try "NFS: the server is killed" nfs_server_dies
+	boot target
+	try "NFS: it comes back" nfs_server_is_back
+	try "NFS: unload" nfs_unload
+}
+
+# ---- nfstest --------------------------------------------------------------------
+
+# with_nfstest DIR: put nfstest, whose tests read the packets on the wire, into DIR
+with_nfstest()
+{
+	fetch_nfstest && fetch "$cache/tcpdump-packages" tcpdump libpcap0.8 libdbus-1-3 || return
+	mkdir -p "$1"
+	cp -r "$cache"/{nfstest,tcpdump}-packages/packages "$1"
+}
+
+# What it keeps locked, and of which suite it fetches, ends with the subshell.
+fetch_nfstest()
+(
+	tools=$cache/nfstest-packages
+	[ ! -e "$tools/.complete" ] || return 0
+	lock "$tools.lock" "it fetches nfstest"
+	[ ! -e "$tools/.complete" ] || return 0
+	archive_for amd64 sid
+	rm -rf "$tools"
+	unpack_from_archive "$tools/packages" nfstest && touch "$tools/.complete"
+)
+
+nfstest_up()
+{
+	on target 'modprobe rpcrdma'
+	nfs_server_up
+	on target 'chmod 777 /tmp/disk/export && put 0 /proc/fs/nfsd/threads'
+	on client 'local OUT=$OUT/nfs
+		. $OUT/nfs.sh && unpack && OUT=$OUT/nfstest unpack && modprobe -a nfs nfsv4 rpcrdma'
+}
+
+# nfstest_at SERVER PROGRAM ARGUMENT...: run one of its programs where nfsd serves by rpcrdma, whose
+# name is "rdma" as it was loaded first, or by kdapl_svcrdma, "kdapl"; leave what it said
+nfstest_at()
+{
+	local name=$1-$2
+
+	on target "put 0 /proc/fs/nfsd/threads
+		put '$1 20049' /proc/fs/nfsd/portlist && put 8 /proc/fs/nfsd/threads"
+	on client "(cd /tmp && timeout 1500 /usr/bin/python3 /usr/bin/$2 --server 10.10.0.1 \
+		--proto rdma --port 20049 --nfsversion 4.1 --mtpoint /tmp/nfstest --notty ${*:3} \
+		>\$OUT/nfs.$name 2>&1; echo \$? >/tmp/$name.rc) &"
+	within 1600 client "[ -s /tmp/$name.rc ]"
+	on client "umount -q /tmp/nfstest; cat /tmp/$name.rc"
+	sed -nE 's/^ *(PASS|FAIL): /\1 /p' "$out/client/nfs.$name" | sort >"$out/$name"
+	[ -s "$out/$name" ] || { tail -n 20 "$out/client/nfs.$name"; return 1; }
+	echo "client: $2 at $1: $(grep -c ^PASS "$out/$name") PASS, $(grep -c ^FAIL "$out/$name") FAIL"
+}
+
+# What fails at kdapl_svcrdma fails at the server of rpcrdma as well.
+nfstest_rdma() { nfstest_both nfstest_rdma; }
+nfstest_posix() { nfstest_both nfstest_posix; }
+nfstest_dio() { nfstest_both nfstest_dio; }
+nfstest_lock() { nfstest_both nfstest_lock; }
+nfstest_delegation() { nfstest_both nfstest_delegation; }
+
+nfstest_both()
+{
+	local new
+
+	nfstest_at rdma "$@"
+	nfstest_at kdapl "$@"
+	new=$(comm -13 <(grep ^FAIL "$out/rdma-$1") <(grep ^FAIL "$out/kdapl-$1"))
+	[ -z "$new" ] || { echo "at kdapl alone:"; echo "$new"; return 1; }
+}
+
+nfstest_down()
+{
+	on client 'modprobe -r rpcrdma && no_reports'
+	on target 'put 0 /proc/fs/nfsd/threads && modprobe -r kdapl_svcrdma && no_reports'
+}
+
+with_nfstest_programs()
+{
+	local p
+
+	try "nfstest: both servers" nfstest_up
+	for p in rdma posix dio lock delegation; do
+		try "nfstest_$p" "nfstest_$p"
+	done
+	try "nfstest: unload" nfstest_down
+}
