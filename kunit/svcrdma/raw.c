@@ -29,6 +29,8 @@ int rpc_raw_server_up(struct kunit_suite *suite)
 		    "echo -2 -3 +4 +4.1 +4.2 >" NFSD "versions\n"
 		    "echo 10 >" NFSD "nfsv4leasetime\n"
 		    "echo 10 >" NFSD "nfsv4gracetime\n"
+		    /* The most that this kernel takes. */
+		    "echo 16777216 >" NFSD "max_block_size\n"
 		    "echo kdapl 20059 >" NFSD "portlist\n"
 		    "echo 3 >" NFSD "threads\n"
 		    "t=$((`date +%s` + 360000))\n"

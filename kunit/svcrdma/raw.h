@@ -84,6 +84,8 @@ unsigned int rpc_raw_put_call(struct rpc_raw *r, unsigned int offset);
 void rpc_raw_compound(struct rpc_raw *r, unsigned int ops);
 void rpc_raw_read_f(struct rpc_raw *r, u32 offset, u32 length);
 void rpc_raw_build_read(struct rpc_raw *r, unsigned int sink, u32 length);
+u32 rpc_raw_begin_write(struct rpc_raw *r, u32 offset, u32 length);
+void rpc_raw_end_write(struct rpc_raw *r, u32 position);
 void rpc_raw_build_write(struct rpc_raw *r, unsigned int source, u32 offset, u32 length);
 void rpc_raw_build_readdir(struct rpc_raw *r, unsigned int sink, u32 reply);
 const __be32 *rpc_raw_rpc(const struct rpc_raw *r);

@@ -41,30 +41,48 @@ void rpc_raw_build_read(struct rpc_raw *r, unsigned int sink, u32 length)
 }
 EXPORT_SYMBOL_GPL(rpc_raw_build_read);
 
-/* Build what writes @length bytes at @source in r->data, a chunk of two segments, to the file. */
-void rpc_raw_build_write(struct rpc_raw *r, unsigned int source, u32 offset, u32 length)
-{
-	unsigned int at, position, n;
-	u32 half = length / 3;
+/* Where a call is kept while the Read list in front of it is built. */
+#define KEPT	128
 
-	/* The position is that of the data in the RPC message: build that first. */
+/*
+ * Begin what writes @length bytes of a chunk to the file; rpc_raw_read() adds its segments. Return
+ * the position of the chunk, which is that of the data in the RPC message: that is built first.
+ */
+u32 rpc_raw_begin_write(struct rpc_raw *r, u32 offset, u32 length)
+{
+	unsigned int n;
+
 	r->n = 0;
 	++r->xid;
 	rpc_raw_compound(r, 3);
 	lookup_f(r);
 	rpc_raw_words(r, 9, OP_WRITE, 0, 0, 0, 0, 0, offset, 2, length);
 	n = r->n;
-	position = n * 4;
-	memmove(r->m + 20, r->m, n * 4);
+	memmove(r->m + KEPT, r->m, n * 4);
 	r->n = 0;
 	--r->xid;
 	rpc_raw_begin(r, 32, RDMA_MSG);
-	rpc_raw_read(r, position, source, half);
-	rpc_raw_read(r, position, source + half, length - half);
+	return n * 4;
+}
+EXPORT_SYMBOL_GPL(rpc_raw_begin_write);
+
+/* End what rpc_raw_begin_write() has begun. */
+void rpc_raw_end_write(struct rpc_raw *r, u32 position)
+{
 	rpc_raw_no_lists(r);
-	at = r->n;
-	memmove(r->m + at, r->m + 20, n * 4);
-	r->n = at + n;
+	memmove(r->m + r->n, r->m + KEPT, position);
+	r->n += position / 4;
+}
+EXPORT_SYMBOL_GPL(rpc_raw_end_write);
+
+/* Build what writes @length bytes at @source in r->data, a chunk of two segments, to the file. */
+void rpc_raw_build_write(struct rpc_raw *r, unsigned int source, u32 offset, u32 length)
+{
+	u32 position = rpc_raw_begin_write(r, offset, length), part = length / 3;
+
+	rpc_raw_read(r, position, source, part);
+	rpc_raw_read(r, position, source + part, length - part);
+	rpc_raw_end_write(r, position);
 }
 EXPORT_SYMBOL_GPL(rpc_raw_build_write);
 

@@ -4,6 +4,7 @@
  * and write a file, and list a directory, of an export that anybody may use.
  */
 #include <linux/module.h>
+#include <linux/sunrpc/svc.h>
 #include "fmr_fixture.h"
 #include "raw.h"
 
@@ -61,6 +62,49 @@ static void data_round_trip(struct kunit *test)
 				      "%u bytes are others", length);
 		KUNIT_EXPECT_EQ(test, *(u32 *)(r->data->va + SINK + ALIGN(length, 4)), 0);
 	}
+}
+
+#define PARTS	8
+
+/*
+ * As long as a call to the kernel's NFS server may be, 1 MiB or 4 MiB, which no client of Linux
+ * asks for: to and from as many places as there are segments.
+ */
+static void data_of_the_most(struct kunit *test)
+{
+	u32 most = RPCSVC_MAXPAYLOAD, part = most / PARTS, position;
+	struct rpc_raw *r = data_connect(test);
+	struct kd_buf *parts[PARTS];
+	unsigned int i;
+
+	position = rpc_raw_begin_write(r, 0, most);
+	for (i = 0; i < PARTS; i++) {
+		parts[i] = kd_buf_alloc(r->s, part);
+		kd_fill(parts[i]->va, part, i);
+		r->data = parts[i];
+		rpc_raw_read(r, position, 0, part);
+	}
+	rpc_raw_end_write(r, position);
+	KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
+	KUNIT_ASSERT_TRUE(test, rpc_raw_receive(r, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_EQ(test, rpc_raw_status(r), 0);
+	rpc_raw_begin(r, 32, RDMA_MSG);
+	rpc_raw_words(r, 3, 0, 1, PARTS);
+	for (i = 0; i < PARTS; i++) {
+		memset(parts[i]->va, 0x5a, part);
+		r->data = parts[i];
+		rpc_raw_segment(r, 0, part);
+	}
+	rpc_raw_words(r, 2, 0, 0);
+	rpc_raw_read_f(r, 0, most);
+	KUNIT_ASSERT_TRUE(test, rpc_raw_send(r));
+	KUNIT_ASSERT_TRUE(test, rpc_raw_receive(r, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, rpc_raw_status(r), 0);
+	for (i = 0; i < PARTS; i++) {
+		KUNIT_EXPECT_EQ(test, be32_to_cpu(r->got[8 + 4 * i]), part);
+		KUNIT_EXPECT_TRUE_MSG(test, kd_has_pattern(parts[i]->va, part, i), "part %u", i);
+	}
+	rpc_raw_expect_alive(r);
 }
 
 /* Without a chunk the data is in the message, if it fits there. */
@@ -213,6 +257,7 @@ static void data_key_is_invalidated(struct kunit *test)
 
 static struct kunit_case svcrdma_cases[] = {
 	KUNIT_CASE_PARAM(data_round_trip, kd_gen_ia),
+	KUNIT_CASE_PARAM(data_of_the_most, kd_gen_ia),
 	KUNIT_CASE_PARAM(data_inline, kd_gen_ia),
 	KUNIT_CASE_PARAM(data_chunk_too_short, kd_gen_ia),
 	KUNIT_CASE_PARAM(data_reply_chunk, kd_gen_ia),
