@@ -30,14 +30,6 @@
 #define TGT_OTHER_NS	TGT "/subsystems/vol/namespaces/2"
 #define TGT_FILE	"/tmp/kdapl_blk_test"
 
-static unsigned int stride;
-module_param(stride, uint, 0444);
-MODULE_PARM_DESC(stride, "so many faults forward from each to the next; 0: by default");
-
-static unsigned int seed = 1;
-module_param(seed, uint, 0444);
-MODULE_PARM_DESC(seed, "which faults of each stride");
-
 /* ---- The life of a disk --------------------------------------------------- */
 
 /* Change what the disk is, in a work item as it might hang. Return 0 or an error number. */
@@ -100,12 +92,7 @@ static bool is_whole(void *data)
 
 /* ---- What fails ----------------------------------------------------------- */
 
-static void arm_operation(const struct kdf_way *way, unsigned int nth)
-{
-	kdf_fail_operation(nth, way->err, NULL);
-}
-
-static void walk(struct world *w, const struct kdf_way *way)
+static void walk(struct world *w, const struct kdf_way *ways, const char *timeout_ms)
 {
 	struct kdf_walk walk = {
 		.test = w->test,
@@ -113,14 +100,13 @@ static void walk(struct world *w, const struct kdf_way *way)
 		.life = life,
 		.is_whole = is_whole,
 		.broken = "the disk cannot be connected",
-		.stride = stride ?: kd_slow_kernel() ? 36 : 16,
-		.seed = seed,
+		.stride = kd_slow_kernel() ? 36 : 16,
 		.most = MOST_FAULTS,
 	};
 
-	KUNIT_ASSERT_EQ(w->test, 0, ini_put("timeout_ms", way->timeout));
+	KUNIT_ASSERT_EQ(w->test, 0, ini_put("timeout_ms", timeout_ms));
 	w->what = walk.what;
-	kdf_walk(&walk, way);
+	kdf_walk(&walk, ways);
 }
 
 /* ---- The modules ---------------------------------------------------------- */
@@ -207,71 +193,39 @@ static void begin(struct world *w)
 
 /* ---- Cases ---------------------------------------------------------------- */
 
-static const struct kdf_way any_step = {
-	"step", -ENOMEM, kdf_arm_step, kdf_steps_left, 1, PATIENT
-};
-
 static void blk_a_step_fails(struct kunit *test)
 {
 	const struct kd_param *p = test->param_value;
 	struct world *w = make_world(test, p->choice);
 
 	begin(w);
-	walk(w, &any_step);
+	walk(w, kdf_any_step, PATIENT);
 	kdf_show_steps(test);
 }
-
-static const struct kdf_way operations[] = {
-	{ "operation", -ENOMEM, arm_operation, kdf_operations_left, 1, PATIENT },
-	{ "operation", -EINVAL, arm_operation, kdf_operations_left, 3, PATIENT },
-	{ "operation", -EAGAIN, arm_operation, kdf_operations_left, 5, PATIENT },
-};
 
 static void blk_an_operation_fails(struct kunit *test)
 {
 	struct world *w = make_world(test, IN_MEMORY);
-	unsigned int i;
 
 	begin(w);
-	for (i = 0; i < ARRAY_SIZE(operations); i++)
-		walk(w, &operations[i]);
+	walk(w, kdf_operations, PATIENT);
 }
-
-/* All but the first come after requests that have been executed, or seem to. */
-static const struct kdf_way completions[] = {
-	{ "receive", 0, kdf_arm_recv, kdf_recvs_left, 1, PATIENT },
-	{ "request", IB_WC_RETRY_EXC_ERR, kdf_arm_send, kdf_sends_left, 1, PATIENT },
-	{ "request", IB_WC_WR_FLUSH_ERR, kdf_arm_send, kdf_sends_left, 2, PATIENT },
-	{ "request", IB_WC_LOC_PROT_ERR, kdf_arm_send, kdf_sends_left, 5, PATIENT },
-	{ "request", IB_WC_LOC_QP_OP_ERR, kdf_arm_send, kdf_sends_left, 5, PATIENT },
-	{ "request", IB_WC_REM_ACCESS_ERR, kdf_arm_send, kdf_sends_left, 5, PATIENT },
-	{ "request", IB_WC_REM_OP_ERR, kdf_arm_send, kdf_sends_left, 5, PATIENT },
-	{ "request", IB_WC_RNR_RETRY_EXC_ERR, kdf_arm_send, kdf_sends_left, 5, PATIENT },
-	{ "request", IB_WC_FATAL_ERR, kdf_arm_send, kdf_sends_left, 5, PATIENT },
-	{ "request", IB_WC_GENERAL_ERR, kdf_arm_send, kdf_sends_left, 5, PATIENT },
-};
 
 static void blk_completes_in_error(struct kunit *test)
 {
 	struct world *w = make_world(test, IN_MEMORY);
-	unsigned int i;
 
 	begin(w);
-	for (i = 0; i < ARRAY_SIZE(completions); i++)
-		walk(w, &completions[i]);
+	walk(w, kdf_completions, PATIENT);
 }
 
 /* Requests of the disk time out then, and are sent again over another connection. */
-static const struct kdf_way never = {
-	"request that does not complete", ~0, kdf_arm_send, kdf_sends_left, 2, "500"
-};
-
 static void blk_never_completes(struct kunit *test)
 {
 	struct world *w = make_world(test, IN_MEMORY);
 
 	begin(w);
-	walk(w, &never);
+	walk(w, kdf_never, "500");
 }
 
 /*

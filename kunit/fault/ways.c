@@ -3,8 +3,17 @@
 #include <linux/module.h>
 #include "device.h"
 #include "kdapl_sim.h"
+#include "ops.h"
 #include "steps.h"
 #include "ways.h"
+
+static unsigned int stride;
+module_param(stride, uint, 0444);
+MODULE_PARM_DESC(stride, "so many faults forward from each to the next; 0: by default");
+
+static unsigned int seed = 1;
+module_param(seed, uint, 0444);
+MODULE_PARM_DESC(seed, "which faults of each stride");
 
 static struct ib_device *adapter;
 
@@ -14,53 +23,89 @@ void kdf_ways_begin(struct ib_device *dev)
 }
 EXPORT_SYMBOL_GPL(kdf_ways_begin);
 
-void kdf_arm_step(const struct kdf_way *way, unsigned int nth)
+static void arm_step(const struct kdf_way *way, unsigned int nth)
 {
 	kdf_fail_step(nth);
 }
-EXPORT_SYMBOL_GPL(kdf_arm_step);
 
-void kdf_arm_send(const struct kdf_way *way, unsigned int nth)
+static void arm_send(const struct kdf_way *way, unsigned int nth)
 {
 	kdapl_sim_set(adapter, KDAPL_SIM_bad_status, way->err);
 	kdapl_sim_set(adapter, KDAPL_SIM_bad_send, nth);
 }
-EXPORT_SYMBOL_GPL(kdf_arm_send);
 
-unsigned int kdf_sends_left(void)
+static unsigned int sends_left(void)
 {
 	unsigned int left = kdapl_sim_get(adapter, KDAPL_SIM_bad_send);
 
 	kdapl_sim_set(adapter, KDAPL_SIM_bad_send, 0);
 	return left;
 }
-EXPORT_SYMBOL_GPL(kdf_sends_left);
 
-void kdf_arm_recv(const struct kdf_way *way, unsigned int nth)
+static void arm_recv(const struct kdf_way *way, unsigned int nth)
 {
 	kdapl_sim_set(adapter, KDAPL_SIM_bad_recv, nth);
 }
-EXPORT_SYMBOL_GPL(kdf_arm_recv);
 
-unsigned int kdf_recvs_left(void)
+static unsigned int recvs_left(void)
 {
 	unsigned int left = kdapl_sim_get(adapter, KDAPL_SIM_bad_recv);
 
 	kdapl_sim_set(adapter, KDAPL_SIM_bad_recv, 0);
 	return left;
 }
-EXPORT_SYMBOL_GPL(kdf_recvs_left);
 
-void kdf_walk(struct kdf_walk *walk, const struct kdf_way *way)
+static void arm_operation(const struct kdf_way *way, unsigned int nth)
 {
-	unsigned int step = way->step * walk->stride;
+	kdf_fail_operation_of_others(nth, way->err);
+}
+
+const struct kdf_way kdf_any_step[] = {
+	{ "step", -ENOMEM, arm_step, kdf_steps_left, 1 },
+	{}
+};
+EXPORT_SYMBOL_GPL(kdf_any_step);
+
+const struct kdf_way kdf_operations[] = {
+	{ "operation", -ENOMEM, arm_operation, kdf_operations_left, 1 },
+	{ "operation", -EINVAL, arm_operation, kdf_operations_left, 3 },
+	{ "operation", -EAGAIN, arm_operation, kdf_operations_left, 5 },
+	{}
+};
+EXPORT_SYMBOL_GPL(kdf_operations);
+
+/* All but the first come after requests that have been executed, or seem to. */
+const struct kdf_way kdf_completions[] = {
+	{ "receive", 0, arm_recv, recvs_left, 1 },
+	{ "request", IB_WC_RETRY_EXC_ERR, arm_send, sends_left, 1 },
+	{ "request", IB_WC_WR_FLUSH_ERR, arm_send, sends_left, 1 },
+	{ "request", IB_WC_LOC_PROT_ERR, arm_send, sends_left, 3 },
+	{ "request", IB_WC_LOC_QP_OP_ERR, arm_send, sends_left, 3 },
+	{ "request", IB_WC_REM_ACCESS_ERR, arm_send, sends_left, 3 },
+	{ "request", IB_WC_REM_OP_ERR, arm_send, sends_left, 3 },
+	{ "request", IB_WC_RNR_RETRY_EXC_ERR, arm_send, sends_left, 3 },
+	{ "request", IB_WC_FATAL_ERR, arm_send, sends_left, 3 },
+	{ "request", IB_WC_GENERAL_ERR, arm_send, sends_left, 3 },
+	{}
+};
+EXPORT_SYMBOL_GPL(kdf_completions);
+
+const struct kdf_way kdf_never[] = {
+	{ "request that does not complete", ~0, arm_send, sends_left, 1 },
+	{}
+};
+EXPORT_SYMBOL_GPL(kdf_never);
+
+static void walk_one(struct kdf_walk *walk, const struct kdf_way *way)
+{
+	unsigned int step = way->step * (stride ?: walk->stride);
 	struct kunit *test = walk->test;
 	unsigned int nth, failed = 0;
 	char *what = walk->what;
 	bool fired = true;
 	int err;
 
-	for (nth = 1 + walk->seed % step; fired && nth < walk->most; nth += step) {
+	for (nth = 1 + seed % step; fired && nth < walk->most; nth += step) {
 		snprintf(what, sizeof(walk->what), "%s %u (%d)", way->what, nth, way->err);
 		err = walk->life(walk->world, way, nth);
 		fired = !way->left();
@@ -74,5 +119,12 @@ void kdf_walk(struct kdf_walk *walk, const struct kdf_way *way)
 	KUNIT_EXPECT_FALSE_MSG(test, fired, "%s %u", way->what, nth);
 	kunit_info(test, "%s (%d): up to %u, an error was told of %u", way->what, way->err,
 		   nth, failed);
+}
+
+/* Have all things fail, one in each life, in each of @ways. */
+void kdf_walk(struct kdf_walk *walk, const struct kdf_way *ways)
+{
+	for (; ways->what; ways++)
+		walk_one(walk, ways);
 }
 EXPORT_SYMBOL_GPL(kdf_walk);

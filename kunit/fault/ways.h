@@ -10,11 +10,11 @@
 
 /*
  * struct kdf_way - a way to fail
+ * @what: fails; NULL ends a list of ways
  * @err: what the call returns, or the status that the request completes with
  * @arm: have the @nth from now on fail
  * @left: have none fail any more; return 0 if one has
  * @step: how many faults to go forward
- * @timeout: of requests, for suites that set one
  */
 struct kdf_way {
 	const char *what;
@@ -22,26 +22,28 @@ struct kdf_way {
 	void (*arm)(const struct kdf_way *way, unsigned int nth);
 	unsigned int (*left)(void);
 	unsigned int step;
-	const char *timeout;
 };
 
-void kdf_arm_step(const struct kdf_way *way, unsigned int nth);
+/*
+ * A step of the module; an operation of the device, but none that the case's own thread asks for;
+ * a completion, of either side; a request that does not complete. The last two need the simulated
+ * adapter that kdf_ways_begin() was told.
+ */
+extern const struct kdf_way kdf_any_step[];
+extern const struct kdf_way kdf_operations[];
+extern const struct kdf_way kdf_completions[];
+extern const struct kdf_way kdf_never[];
 
-/* Of the adapter, which is simulated, that kdf_ways_begin() was told */
 void kdf_ways_begin(struct ib_device *adapter);
-void kdf_arm_send(const struct kdf_way *way, unsigned int nth);
-unsigned int kdf_sends_left(void);
-void kdf_arm_recv(const struct kdf_way *way, unsigned int nth);
-unsigned int kdf_recvs_left(void);
 
 /*
- * struct kdf_walk - lives, of which one thing fails in each
+ * struct kdf_walk - lives, of which one thing fails in each. The parameters stride and seed of
+ * kdapl_fault.ko say which faults of all
  * @world: for @life and @is_whole
  * @life: a life, of which the @nth thing fails in @way; return 0 or the first error number
  * @is_whole: a life in which nothing fails succeeds
  * @broken: what it means if none does in the end
- * @stride: so many faults forward from each to the next, times that of the way
- * @seed: which faults of each stride
+ * @stride: by default, so many faults forward from each to the next, times that of the way
  * @most: faults that there may be
  * @what: fails; set here
  */
@@ -52,11 +54,10 @@ struct kdf_walk {
 	bool (*is_whole)(void *world);
 	const char *broken;
 	unsigned int stride;
-	unsigned int seed;
 	unsigned int most;
 	char what[64];
 };
 
-void kdf_walk(struct kdf_walk *walk, const struct kdf_way *way);
+void kdf_walk(struct kdf_walk *walk, const struct kdf_way *ways);
 
 #endif /* KDAPL_KUNIT_FAULT_WAYS_H */

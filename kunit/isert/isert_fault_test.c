@@ -18,14 +18,6 @@
 
 #define MOST_FAULTS	1000
 
-static unsigned int stride;
-module_param(stride, uint, 0444);
-MODULE_PARM_DESC(stride, "so many faults forward from each to the next; 0: by default");
-
-static unsigned int seed = 1;
-module_param(seed, uint, 0444);
-MODULE_PARM_DESC(seed, "which faults of each stride");
-
 /* ---- A session ------------------------------------------------------------ */
 
 /*
@@ -212,20 +204,6 @@ static int session(struct world *w)
 
 /* ---- What fails ----------------------------------------------------------- */
 
-/* Operations of the case's own thread are the initiator's. */
-static void arm_operation(const struct kdf_way *way, unsigned int nth)
-{
-	kdf_fail_operation_of_others(nth, way->err);
-}
-
-static const struct kdf_way any_step = { "step", -ENOMEM, kdf_arm_step, kdf_steps_left, 1 };
-
-static const struct kdf_way operations[] = {
-	{ "operation", -ENOMEM, arm_operation, kdf_operations_left, 1 },
-	{ "operation", -EINVAL, arm_operation, kdf_operations_left, 3 },
-	{ "operation", -EAGAIN, arm_operation, kdf_operations_left, 5 },
-};
-
 /*
  * A session, of which the @nth thing fails in @way, if any. The initiator's own memory is there
  * before: it is registered by requests as well.
@@ -250,7 +228,7 @@ static bool is_whole(void *world)
 	return !life(world, NULL, 0);
 }
 
-static void walk(struct world *w, const struct kdf_way *way)
+static void walk(struct world *w, const struct kdf_way *ways)
 {
 	struct kdf_walk walk = {
 		.test = w->test,
@@ -258,13 +236,12 @@ static void walk(struct world *w, const struct kdf_way *way)
 		.life = life,
 		.is_whole = is_whole,
 		.broken = "nobody can log in",
-		.stride = stride ?: kd_slow_kernel() ? 25 : 10,
-		.seed = seed,
+		.stride = kd_slow_kernel() ? 25 : 10,
 		.most = MOST_FAULTS,
 	};
 
 	w->what = walk.what;
-	kdf_walk(&walk, way);
+	kdf_walk(&walk, ways);
 }
 
 /* ---- Cases ---------------------------------------------------------------- */
@@ -307,53 +284,31 @@ static void fault_in_a_step(struct kunit *test)
 {
 	struct world *w = make_world(test);
 
-	walk(w, &any_step);
+	walk(w, kdf_any_step);
 	kdf_show_steps(test);
 }
 
 static void fault_in_an_operation(struct kunit *test)
 {
 	struct world *w = make_world(test);
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(operations); i++)
-		walk(w, &operations[i]);
+	walk(w, kdf_operations);
 }
-
-/* Of either side; those of the target are a little more than half. */
-static const struct kdf_way completions[] = {
-	{ "receive", 0, kdf_arm_recv, kdf_recvs_left, 1 },
-	{ "request", IB_WC_RETRY_EXC_ERR, kdf_arm_send, kdf_sends_left, 1 },
-	{ "request", IB_WC_WR_FLUSH_ERR, kdf_arm_send, kdf_sends_left, 1 },
-	{ "request", IB_WC_LOC_PROT_ERR, kdf_arm_send, kdf_sends_left, 3 },
-	{ "request", IB_WC_LOC_QP_OP_ERR, kdf_arm_send, kdf_sends_left, 3 },
-	{ "request", IB_WC_REM_ACCESS_ERR, kdf_arm_send, kdf_sends_left, 3 },
-	{ "request", IB_WC_REM_OP_ERR, kdf_arm_send, kdf_sends_left, 3 },
-	{ "request", IB_WC_RNR_RETRY_EXC_ERR, kdf_arm_send, kdf_sends_left, 3 },
-	{ "request", IB_WC_FATAL_ERR, kdf_arm_send, kdf_sends_left, 3 },
-	{ "request", IB_WC_GENERAL_ERR, kdf_arm_send, kdf_sends_left, 3 },
-};
 
 static void fault_in_a_completion(struct kunit *test)
 {
 	struct world *w = make_world(test);
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(completions); i++)
-		walk(w, &completions[i]);
+	walk(w, kdf_completions);
 }
 
 /* The initiator loses its patience then, and LIO is rid of the session. */
-static const struct kdf_way never = {
-	"request that does not complete", ~0, kdf_arm_send, kdf_sends_left, 1
-};
-
 static void fault_that_never_completes(struct kunit *test)
 {
 	struct world *w = make_world(test);
 
 	w->impatient_ms = 300;
-	walk(w, &never);
+	walk(w, kdf_never);
 }
 
 #define NP	"/sys/kernel/config/target/iscsi/iqn.2026-01.test:raw/tpgt_1/np"

@@ -23,14 +23,6 @@
 #define LONG		SZ_128K
 #define LENGTH		SZ_64K
 
-static unsigned int stride;
-module_param(stride, uint, 0444);
-MODULE_PARM_DESC(stride, "so many faults forward from each to the next; 0: by default");
-
-static unsigned int seed = 1;
-module_param(seed, uint, 0444);
-MODULE_PARM_DESC(seed, "which faults of each stride");
-
 /* ---- A connection --------------------------------------------------------- */
 
 /*
@@ -190,20 +182,6 @@ static int session(struct world *w)
 
 /* ---- What fails ----------------------------------------------------------- */
 
-/* Operations of the case's own thread are the client's. */
-static void arm_operation(const struct kdf_way *way, unsigned int nth)
-{
-	kdf_fail_operation_of_others(nth, way->err);
-}
-
-static const struct kdf_way any_step = { "step", -ENOMEM, kdf_arm_step, kdf_steps_left, 1 };
-
-static const struct kdf_way operations[] = {
-	{ "operation", -ENOMEM, arm_operation, kdf_operations_left, 1 },
-	{ "operation", -EINVAL, arm_operation, kdf_operations_left, 3 },
-	{ "operation", -EAGAIN, arm_operation, kdf_operations_left, 5 },
-};
-
 /* A connection, of which the @nth thing fails in @way, if any. */
 static int life(void *world, const struct kdf_way *way, unsigned int nth)
 {
@@ -227,7 +205,7 @@ static bool is_whole(void *world)
 	return !life(world, NULL, 0);
 }
 
-static void walk(struct world *w, const struct kdf_way *way)
+static void walk(struct world *w, const struct kdf_way *ways)
 {
 	struct kdf_walk walk = {
 		.test = w->test,
@@ -235,13 +213,12 @@ static void walk(struct world *w, const struct kdf_way *way)
 		.life = life,
 		.is_whole = is_whole,
 		.broken = "nobody is served",
-		.stride = stride ?: kd_slow_kernel() ? 5 : 1,
-		.seed = seed,
+		.stride = kd_slow_kernel() ? 5 : 1,
 		.most = MOST_FAULTS,
 	};
 
 	w->what = walk.what;
-	kdf_walk(&walk, way);
+	kdf_walk(&walk, ways);
 }
 
 /* ---- Cases ---------------------------------------------------------------- */
@@ -313,7 +290,7 @@ static void fault_in_a_step(struct kunit *test)
 {
 	struct world *w = make_world(test);
 
-	walk(w, &any_step);
+	walk(w, kdf_any_step);
 	kdf_show_steps(test);
 	end_world(w);
 }
@@ -322,53 +299,34 @@ static void fault_in_an_operation(struct kunit *test)
 {
 	struct world *w = make_world(test);
 	long count = rpc_raw_adapter(witness, "broken");
-	unsigned int i;
 
 	/* It may be kdapl.ko that ends a connection, and tells why. */
 	w->own = false;
-	for (i = 0; i < ARRAY_SIZE(operations); i++)
-		walk(w, &operations[i]);
+	walk(w, kdf_operations);
 	/* Memory for RDMA Reads is what only iWARP needs, so that a request is refused. */
 	if (kd_is_iwarp(witness))
 		KUNIT_EXPECT_GT(test, rpc_raw_adapter(witness, "broken"), count);
 	end_world(w);
 }
 
-/* Of either side; those of the server are a little more than half. */
-static const struct kdf_way completions[] = {
-	{ "receive", 0, kdf_arm_recv, kdf_recvs_left, 1 },
-	{ "request", IB_WC_RETRY_EXC_ERR, kdf_arm_send, kdf_sends_left, 1 },
-	{ "request", IB_WC_WR_FLUSH_ERR, kdf_arm_send, kdf_sends_left, 1 },
-	{ "request", IB_WC_LOC_PROT_ERR, kdf_arm_send, kdf_sends_left, 2 },
-	{ "request", IB_WC_REM_ACCESS_ERR, kdf_arm_send, kdf_sends_left, 2 },
-	{ "request", IB_WC_RNR_RETRY_EXC_ERR, kdf_arm_send, kdf_sends_left, 2 },
-	{ "request", IB_WC_FATAL_ERR, kdf_arm_send, kdf_sends_left, 3 },
-};
-
 static void fault_in_a_completion(struct kunit *test)
 {
 	struct world *w = make_world(test);
-	unsigned int i;
 
 	/* It may be the client's. */
 	w->own = false;
-	for (i = 0; i < ARRAY_SIZE(completions); i++)
-		walk(w, &completions[i]);
+	walk(w, kdf_completions);
 	end_world(w);
 }
 
 /* The client loses its patience then, and the server is rid of it. */
-static const struct kdf_way never = {
-	"request that does not complete", ~0, kdf_arm_send, kdf_sends_left, 1
-};
-
 static void fault_that_never_completes(struct kunit *test)
 {
 	struct world *w = make_world(test);
 
 	w->own = false;
 	w->impatient_ms = 300;
-	walk(w, &never);
+	walk(w, kdf_never);
 	end_world(w);
 }
 
@@ -431,13 +389,12 @@ static void fault_in_a_callback(struct kunit *test)
 		.is_whole = is_called,
 		.broken = "nobody is served",
 		.stride = kd_slow_kernel() ? 2 : 1,
-		.seed = seed,
 		.most = MOST_FAULTS,
 	};
 
 	w->what = walk.what;
 	KUNIT_ASSERT_EQ(test, life_with_callback(w, NULL, 0), 0);
-	kdf_walk(&walk, &any_step);
+	kdf_walk(&walk, kdf_any_step);
 	kdf_show_steps(test);
 	end_world(w);
 }

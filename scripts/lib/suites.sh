@@ -129,7 +129,7 @@ check_params()
 		[[ $param == ?*.?*=* ]] ||
 			wrong "PARAMS=$param: module.name=value is wanted"
 		if ! { is_one_of "${module%_test}" "${all[@]}" ||
-				grep -qsE "^obj-.*= .*\b$module\.o" "$top"/kunit/*/Kbuild; } ||
+				grep -qsE "^(obj-|kdapl-suites).*= .*\b$module\.o" "$top"/kunit/*/Kbuild; } ||
 				! grep -qrE "^module_param\($name," "$top/kunit"; then
 			wrong "PARAMS=$param: no module $module has a parameter $name"
 		fi
