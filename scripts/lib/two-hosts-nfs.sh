@@ -122,7 +122,7 @@ nfstest_up()
 	nfs_server_up
 	on target 'chmod 777 /tmp/disk/export && put 0 /proc/fs/nfsd/threads'
 	on client 'local OUT=$OUT/nfs
-		. $OUT/nfs.sh && unpack && OUT=$OUT/nfstest unpack && modprobe -a nfs nfsv4 rpcrdma'
+		. $OUT/nfs.sh && unpack && OUT=$OUT/../nfstest unpack && modprobe -a nfs nfsv4 rpcrdma'
 }
 
 # nfstest_at SERVER PROGRAM ARGUMENT...: run one of its programs where nfsd serves by rpcrdma, whose
@@ -137,7 +137,7 @@ nfstest_at()
 		--proto rdma --port 20049 --nfsversion 4.1 --mtpoint /tmp/nfstest --notty ${*:3} \
 		>\$OUT/nfs.$name 2>&1; echo \$? >/tmp/$name.rc) &"
 	within 1600 client "[ -s /tmp/$name.rc ]"
-	on client "umount -q /tmp/nfstest; cat /tmp/$name.rc"
+	on client "! mountpoint -q /tmp/nfstest || umount /tmp/nfstest; cat /tmp/$name.rc"
 	sed -nE 's/^ *(PASS|FAIL): /\1 /p' "$out/client/nfs.$name" | sort >"$out/$name"
 	[ -s "$out/$name" ] || { tail -n 20 "$out/client/nfs.$name"; return 1; }
 	echo "client: $2 at $1: $(grep -c ^PASS "$out/$name") PASS, $(grep -c ^FAIL "$out/$name") FAIL"
