@@ -11,6 +11,7 @@
  *   ini_vouch.c      which targets may claim a volume
  *   ini_links.c      which disks share a link
  *   ini_link.c       the connections of a link: made, lost, made again
+ *   ini_adapter.c    the adapter of a link, and drivers that do not end a connection
  *   ini_queues.c     which queues are in use, and the routes of disks to them
  *   ini_queue.c      one connection
  *   ini_slot.c       slots: memory and registrations
@@ -59,25 +60,6 @@
 #include "ini_volume.h"
 #include "kdapl_blk_proto.h"
 #include "util.h"
-
-enum kbi_stat {
-	KBI_STAT_REQUESTS,
-	KBI_STAT_MESSAGES,
-	KBI_STAT_REPLIES,
-	KBI_STAT_READ_BYTES,
-	KBI_STAT_WRITE_BYTES,
-	KBI_STAT_INLINE,
-	KBI_STAT_ERRORS,
-	KBI_STAT_TIMEOUTS,
-	KBI_STAT_NO_CREDIT,
-	KBI_STAT_INVALIDATED,
-	KBI_STAT_LOST,
-	KBI_STAT_REPLAYED,
-	KBI_STAT_ATTEMPTS,
-	KBI_STAT_FENCES,
-	KBI_STAT_DETACHED,
-	KBI_STATS
-};
 
 /*
  * How long the removal of a disk's directory waits for the disk to end, which may take for
@@ -145,6 +127,7 @@ enum kbi_queue_state {
  * @conn_evd: connection events
  * @ep: Endpoint, or NULL
  * @started: dat_ep_connect() succeeded, so a last event will come
+ * @stuck: the driver does not end the connection, so the slots keep their registrations
  * @state: enum kbi_queue_state; only goes forward
  * @connected: completed when @state leaves KBI_QUEUE_CONNECTING
  * @gone: completed by the last connection event
@@ -189,6 +172,7 @@ struct kbi_queue {
 	DAT_EVD_HANDLE conn_evd;
 	DAT_EP_HANDLE ep;
 	bool started;
+	bool stuck;
 	atomic_t state;
 	struct completion connected;
 	struct completion gone;
@@ -294,6 +278,8 @@ enum kbi_link_state {
  * @session: see struct kblk_hello, as @epoch
  * @target: address of the target
  * @ia: the adapter
+ * @stuck: the connections are down but for those that the driver does not end, for which
+ *	@close_work waits; it completes @closed
  * @ia_id: number of the adapter that was last opened, or 0; kbi_links_lock
  * @ia_ret: result of the last attempt to open @ia; the same error is not logged again
  * @told, @told_status: why the last attempt to connect has failed, as logged, and the target's word
@@ -337,6 +323,8 @@ struct kbi_link {
 	u32 epoch;
 	struct sockaddr_storage target;
 	DAT_IA_HANDLE ia;
+	bool stuck;
+	struct completion closed;
 	DAT_UINT64 ia_id;
 	DAT_RETURN ia_ret;
 	const char *told;
@@ -360,6 +348,7 @@ struct kbi_link {
 	unsigned long more_at;
 	unsigned long kept_alive;
 	struct work_struct err_work;
+	struct work_struct close_work;
 	struct delayed_work reconnect_work;
 	struct delayed_work more_work;
 	struct delayed_work keepalive_work;
@@ -548,6 +537,13 @@ void kbi_link_check(struct kbi_link *link);
 bool kbi_link_is_wanted(struct kbi_link *link);
 int kbi_link_queue_up(struct kbi_link *link, struct kbi_queue *queue);
 
+/* ini_adapter.c */
+int kbi_ia_open(struct kbi_link *link);
+void kbi_ia_close(struct kbi_link *link);
+void kbi_close_work(struct work_struct *work);
+bool kbi_ia_is_closed(struct kbi_link *link);
+void kbi_ia_wait_closed(struct kbi_link *link);
+
 /* ini_queues.c */
 void kbi_queues_set(struct kbi_link *link, unsigned int max);
 void kbi_queues_use(struct kbi_link *link, unsigned int n);
@@ -558,7 +554,7 @@ void kbi_more_work(struct work_struct *work);
 /* ini_queue.c */
 unsigned int kbi_queues_allowed(struct kbi_link *link);
 int kbi_queue_start(struct kbi_queue *queue);
-void kbi_queue_stop(struct kbi_queue *queue);
+void kbi_queues_stop(struct kbi_queue *queues, unsigned int n);
 void kbi_queue_lost(struct kbi_queue *queue, const char *why);
 
 /* ini_slot.c */
@@ -573,6 +569,7 @@ void kbi_share_put(struct kbi_use *use);
 struct kbi_slot *kbi_slot_take(struct kbi_use *use);
 void kbi_slot_untake(struct kbi_use *use, struct kbi_slot *slot);
 void kbi_slots_release(struct kbi_queue *queue);
+void kbi_slots_forget(struct kbi_queue *queue);
 void kbi_slots_free(struct kbi_queue *queue);
 DAT_RETURN kbi_reply_post(struct kbi_queue *queue, unsigned int n);
 

@@ -321,18 +321,32 @@ void kbi_disk_unquiesce(struct kbi_disk *disk)
 		kbi_queue_leave(gendisk);
 }
 
+/*
+ * Keep kbi_disk_cancel() from completing @rq, which is outstanding, until kbi_ia_is_closed():
+ * its pages are not the block layer's yet. Context: process.
+ */
+void kbi_disk_hold(struct request *rq)
+{
+	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
+
+	pdu->held = true;
+}
+
 static bool kbi_cancel(struct request *rq, void *data)
 {
 	struct kbi_pdu *pdu = blk_mq_rq_to_pdu(rq);
 	struct kbi_disk *disk = data;
 
-	if (!blk_mq_request_completed(rq)) {
-		/* kbi_volume_may_fail() notes that the session has writes to fence. */
-		if (op_is_write(req_op(rq)))
-			WRITE_ONCE(disk->unanswered, true);
-		pdu->lost = true;
-		blk_mq_complete_request(rq);
-	}
+	if (blk_mq_request_completed(rq))
+		return true;
+	/* kbi_volume_may_fail() notes that the session has writes to fence. */
+	if (op_is_write(req_op(rq)))
+		WRITE_ONCE(disk->unanswered, true);
+	if (pdu->held && disk->link->stuck)
+		return true;
+	pdu->held = false;
+	pdu->lost = true;
+	blk_mq_complete_request(rq);
 	return true;
 }
 
@@ -343,8 +357,8 @@ static bool kbi_has_requests(struct kbi_disk *disk)
 }
 
 /*
- * Complete all outstanding requests as lost. The connections are down and the queue is
- * quiesced, so nobody else starts or completes a request.
+ * Complete all outstanding requests as lost, but those that are held. The connections are
+ * down, so nobody else starts or completes a request.
  */
 void kbi_disk_cancel(struct kbi_disk *disk)
 {

@@ -118,7 +118,8 @@ static void kbi_send_gathered(struct kbi_queue *queue)
 	/* If disks share the queue, kbi_io_send() counts each request. */
 	if (!queue->volumes)
 		kbi_count(use->disk, KBI_STAT_REQUESTS, queue->gathered);
-	if (dat_ep_post_send(queue->ep, 1, &seg, cookie,
+	if (kbi_queue_live(queue) &&
+	    dat_ep_post_send(queue->ep, 1, &seg, cookie,
 			     DAT_COMPLETION_SUPPRESS_FLAG) != DAT_SUCCESS)
 		kbi_queue_lost(queue, "cannot send");
 }
@@ -269,7 +270,10 @@ static DAT_RETURN kbi_io_bind(struct kbi_queue *queue, struct kbi_slot *slot,
 	seg.virtual_address = sg_phys(slot->sg);
 	seg.segment_length = le32_to_cpu(request->length);
 	seg.lmr_context = slot->lmr_context;
-	return dat_lmr_sync_rdma_read(link->ia, &seg, 1);
+	/* The device has the pages, so the request is outstanding, but it is not sent. */
+	if (dat_lmr_sync_rdma_read(link->ia, &seg, 1) != DAT_SUCCESS)
+		kbi_queue_lost(queue, "cannot make data visible");
+	return ret;
 }
 
 /*
@@ -385,13 +389,11 @@ blk_status_t kbi_io_queue(struct kbi_use *use, struct request *rq, bool last)
 		if (ret != DAT_SUCCESS) {
 			kbi_slot_untake(use, slot);
 			/*
-			 * INSUFFICIENT_RESOURCES and INVALID_STATE are
-			 * transient: the queue is full, or the last use of the
-			 * LMR has not completed yet.
+			 * Transient: the queue is full, or the last use of the LMR has not
+			 * completed yet.
 			 */
-			if (slot->bound ||
-			    (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES &&
-			     DAT_GET_TYPE(ret) != DAT_INVALID_STATE))
+			if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES &&
+			    DAT_GET_TYPE(ret) != DAT_INVALID_STATE)
 				kbi_queue_lost(queue, kblk_strerror(ret));
 			return BLK_STS_RESOURCE;
 		}

@@ -11,7 +11,8 @@
  * disconnected, kbi_link_error() from anywhere, and the works.
  *
  * When one connection is lost all are taken down: only then is it certain that the target
- * cannot access memory of this host. The adapter is closed as well, so that it can be removed.
+ * cannot access memory of this host. The adapter is closed as well, so that it can be removed;
+ * ini_adapter.c has what happens while a driver does not end a connection.
  * Outstanding requests return to the block layer, whose queues are quiesced, and are resent on
  * the next connections, on whatever adapter has the name by then. The target ensures that the
  * first copy of a request does not overtake the second, see struct kblk_hello. Attempts are
@@ -27,74 +28,15 @@
 #include <linux/printk.h>
 #include <linux/random.h>
 #include <linux/slab.h>
-#include <dat/kdat_linux.h>
 #include "ini.h"
 
-#define KBI_ASYNC_QLEN		16
 #define KBI_MAX_TRANSFER	(1024U * 1024)
-
-/* ---- The adapter --------------------------------------------------------- */
-
-static void kbi_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
-			     DAT_BOOLEAN more)
-{
-	struct kbi_link *link = data;
-
-	if (event->event_number == DAT_ASYNC_ERROR_IA_CATASTROPHIC)
-		kbi_link_error(link, "the adapter is gone");
-	else
-		pr_warn_ratelimited("asynchronous event %s\n",
-				    kdat_event_name(event->event_number));
-}
-
-static int kbi_ia_open(struct kbi_link *link)
-{
-	DAT_UPCALL_OBJECT async = { link, kbi_async_upcall };
-	DAT_PROVIDER_ATTR provider;
-	DAT_RETURN ret;
-
-	ret = kbi_link_open_ia(link, KBI_ASYNC_QLEN);
-	if (ret != DAT_SUCCESS)
-		return kblk_errno(ret);
-	ret = dat_ia_query(link->ia, NULL, DAT_IA_FIELD_NONE, NULL,
-			   DAT_PROVIDER_FIELD_LMR_SYNC_REQ, &provider);
-	if (ret == DAT_SUCCESS)
-		ret = dat_pz_create(link->ia, &link->pz);
-	if (ret == DAT_SUCCESS)
-		ret = dat_evd_modify_upcall(link->async_evd,
-					    DAT_UPCALL_SINGLE_INSTANCE, &async,
-					    DAT_UPCALL_INVOC_ANY);
-	if (ret == DAT_SUCCESS) {
-		link->sync = provider.lmr_sync_req == DAT_TRUE;
-		return 0;
-	}
-	kbi_ia_abort(link);
-	return kblk_errno(ret);
-}
-
-static void kbi_ia_close(struct kbi_link *link)
-{
-	char name[DAT_NAME_MAX_LENGTH];
-
-	if (!link->ia)
-		return;
-	/* The name of an adapter that has left is not known after dat_ia_close(). */
-	kbi_link_ia(link, name);
-	dat_evd_modify_upcall(link->async_evd, DAT_UPCALL_TEARDOWN,
-			      DAT_UPCALL_SAME, DAT_UPCALL_INVOC_NEW);
-	dat_pz_free(link->pz);
-	if (dat_ia_close(link->ia, DAT_CLOSE_GRACEFUL_FLAG) != DAT_SUCCESS) {
-		pr_warn("objects are left in %s\n", name);
-		kbi_ia_abort(link);
-	}
-	link->ia = NULL;
-}
 
 /* ---- Making and taking down ---------------------------------------------- */
 
 /*
- * Stop all queues and close the adapter. Nothing is sent concurrently: the disks are quiesced,
- * or there are none. Context: process.
+ * Stop all queues and close the adapter, or begin to. Nothing is sent concurrently: the disks
+ * are quiesced, or there are none. Context: process.
  */
 static void kbi_take_down(struct kbi_link *link)
 {
@@ -103,8 +45,7 @@ static void kbi_take_down(struct kbi_link *link)
 
 	lockdep_assert_held(&link->mutex);
 
-	for (i = 0; i < link->nqueues; i++)
-		kbi_queue_stop(&link->queues[i]);
+	kbi_queues_stop(link->queues, link->nqueues);
 	link->nlive = 0;
 	kbi_ia_close(link);
 	list_for_each_entry(disk, &link->disks, link_entry) {
@@ -198,7 +139,8 @@ static int kbi_link_attach(struct kbi_link *link)
 
 /*
  * Open the adapter, make the first connection and attach the disks; if none can be attached,
- * undo all of this. Context: process.
+ * undo all of this. Return 0 or an error number, -EAGAIN if the adapter is not closed yet.
+ * Context: process.
  */
 static int kbi_link_up(struct kbi_link *link)
 {
@@ -207,6 +149,8 @@ static int kbi_link_up(struct kbi_link *link)
 
 	lockdep_assert_held(&link->mutex);
 
+	if (!kbi_ia_is_closed(link))
+		return -EAGAIN;
 	list_for_each_entry(disk, &link->disks, link_entry)
 		kbi_count(disk, KBI_STAT_ATTEMPTS, 1);
 	link->epoch++;
@@ -371,8 +315,8 @@ static void kbi_link_go_on(struct kbi_link *link)
 }
 
 /*
- * Try to connect a link that is down. Return 0 or an error number, -EAGAIN if a disk has
- * spoilt the attempt and the next one is made without it.
+ * Try to connect a link that is down. Return 0 or an error number, -EAGAIN if the adapter is
+ * not closed yet, or a disk has spoilt the attempt and the next one is made without it.
  */
 static int kbi_link_try(struct kbi_link *link)
 {
@@ -401,6 +345,8 @@ void kbi_reconnect_work(struct work_struct *work)
 					     struct kbi_link, reconnect_work);
 	unsigned int flags = kbi_link_lock(link);
 
+	/* For requests of disks that are to be removed, too. */
+	kbi_ia_is_closed(link);
 	if (kbi_link_state(link) != KBI_LINK_DOWN || !kbi_link_is_wanted(link))
 		goto out;
 	if (time_before(jiffies, link->retry_at))
@@ -557,17 +503,19 @@ int kbi_link_add(struct kbi_disk *disk)
 
 /*
  * Detach @disk and take it from the list of its link. The last disk takes the connections
- * down. Context: process.
+ * down, and waits for the driver to end them. Context: process.
  */
 static void kbi_link_delist(struct kbi_link *link, struct kbi_disk *disk)
 {
 	unsigned int n = disk->nattached;
 
-	if (list_is_singular(&link->disks))
+	if (list_is_singular(&link->disks)) {
 		kbi_take_down(link);
-	else
+		kbi_ia_wait_closed(link);
+	} else {
 		while (n && kbi_link_state(link) == KBI_LINK_LIVE)
 			kbi_detach(&disk->uses[--n]);
+	}
 	kbi_disk_down(disk);
 	spin_lock_irq(&link->lock);
 	list_del_init(&disk->link_entry);

@@ -66,7 +66,9 @@ static struct kbi_link *kbi_link_make(struct kbi_disk *disk)
 	mutex_init(&link->mutex);
 	spin_lock_init(&link->lock);
 	INIT_LIST_HEAD(&link->disks);
+	init_completion(&link->closed);
 	INIT_WORK(&link->err_work, kbi_err_work);
+	INIT_WORK(&link->close_work, kbi_close_work);
 	INIT_DELAYED_WORK(&link->reconnect_work, kbi_reconnect_work);
 	INIT_DELAYED_WORK(&link->more_work, kbi_more_work);
 	INIT_DELAYED_WORK(&link->keepalive_work, kbi_keepalive_work);

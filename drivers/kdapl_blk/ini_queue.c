@@ -2,7 +2,7 @@
 /*
  * A connection to the target: made, lost, taken down.
  *
- * Entry points: kbi_queue_start() and kbi_queue_stop() from ini_link.c, kbi_queue_lost() from
+ * Entry points: kbi_queue_start() and kbi_queues_stop() from ini_link.c, kbi_queue_lost() from
  * anywhere.
  *
  * A connection may be lost at any time, for many reasons, in any context. The first function
@@ -22,8 +22,8 @@
 #define KBI_CONN_QLEN	8
 /* Features without which KBLK_FEATURE_VOLUMES is not granted */
 #define KBI_VOLUMES_NEED (KBLK_FEATURE_HOST | KBLK_FEATURE_CREDITS)
-/* Limit of the wait for the end of a connection, which kDAPL always reports */
-#define KBI_GONE_TIMEOUT (60 * HZ)
+/* Limit of the wait for the ends of connections, which kDAPL reports when the driver is done */
+#define KBI_GONE_TIMEOUT (15 * HZ)
 
 /* ---- Loss ---------------------------------------------------------------- */
 
@@ -64,35 +64,60 @@ void kbi_queue_lost(struct kbi_queue *queue, const char *why)
 	complete(&queue->admin);
 }
 
-/*
- * Take the connection down and free its objects. When this returns the target cannot access
- * any memory, and no upcall runs. Idempotent. Context: process, may sleep.
- */
-void kbi_queue_stop(struct kbi_queue *queue)
+/* Begin to take the connection down. Idempotent. */
+static void kbi_queue_end(struct kbi_queue *queue)
 {
 	atomic_set(&queue->state, KBI_QUEUE_DEAD);
 	WRITE_ONCE(queue->in_use, false);
-	if (queue->ep) {
+	if (queue->ep)
 		dat_ep_disconnect(queue->ep, DAT_CLOSE_ABRUPT_FLAG);
-		if (queue->started &&
-		    !wait_for_completion_timeout(&queue->gone,
-						 KBI_GONE_TIMEOUT))
-			pr_err("%s: queue %u does not end\n",
-			       queue->link->name,
-			       queue->index);
-		dat_ep_free(queue->ep);
-		queue->ep = NULL;
+}
+
+/* Wait for the end of the connection, until the time @until, and free its Endpoint. */
+static void kbi_queue_free_ep(struct kbi_queue *queue, unsigned long until)
+{
+	long left = max(0L, (long)(until - jiffies));
+
+	if (queue->started &&
+	    !wait_for_completion_timeout(&queue->gone, left)) {
+		pr_err("%s: queue %u does not end\n", queue->link->name, queue->index);
+		queue->stuck = true;
 	}
-	if (queue->recv_evd)
-		dat_evd_free(queue->recv_evd);
-	if (queue->req_evd)
-		dat_evd_free(queue->req_evd);
-	if (queue->conn_evd)
-		dat_evd_free(queue->conn_evd);
-	queue->recv_evd = NULL;
-	queue->req_evd = NULL;
-	queue->conn_evd = NULL;
-	kbi_slots_release(queue);
+	dat_ep_free(queue->ep);
+	queue->ep = NULL;
+}
+
+/**
+ * kbi_queues_stop() - take connections down and free their objects
+ * @queues: the queues
+ * @n: their number
+ *
+ * Afterwards no upcall runs, and the target cannot access any memory, unless queue->stuck
+ * says that the driver does not end the connection. Idempotent.
+ *
+ * Context: Process context, may sleep.
+ */
+void kbi_queues_stop(struct kbi_queue *queues, unsigned int n)
+{
+	unsigned long until = jiffies + KBI_GONE_TIMEOUT;
+	struct kbi_queue *queue;
+
+	for (queue = queues; queue < queues + n; queue++)
+		kbi_queue_end(queue);
+	for (queue = queues; queue < queues + n; queue++) {
+		if (queue->ep)
+			kbi_queue_free_ep(queue, until);
+		if (queue->recv_evd)
+			dat_evd_free(queue->recv_evd);
+		if (queue->req_evd)
+			dat_evd_free(queue->req_evd);
+		if (queue->conn_evd)
+			dat_evd_free(queue->conn_evd);
+		queue->recv_evd = NULL;
+		queue->req_evd = NULL;
+		queue->conn_evd = NULL;
+		kbi_slots_release(queue);
+	}
 }
 
 /* ---- Events -------------------------------------------------------------- */
@@ -367,7 +392,7 @@ static int kbi_queue_connect(struct kbi_queue *queue)
  * @queue: queue; link and index are set, the link's adapter is open
  *
  * Context: Process context, may sleep.
- * Return: 0 or an error number; the caller calls kbi_queue_stop() either way.
+ * Return: 0 or an error number; the caller calls kbi_queues_stop() either way.
  */
 int kbi_queue_start(struct kbi_queue *queue)
 {
@@ -375,6 +400,9 @@ int kbi_queue_start(struct kbi_queue *queue)
 
 	lockdep_assert_held(&queue->link->mutex);
 
+	/* Its slots are free when the adapter is closed. */
+	if (queue->stuck)
+		return -EBUSY;
 	queue->nslots = queue->link->params.depth + 1;
 	queue->started = false;
 	queue->used = false;

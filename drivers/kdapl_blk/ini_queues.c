@@ -213,7 +213,7 @@ int kbi_queues_add(struct kbi_link *link)
 	while (!err && kbi_wants_more(link)) {
 		err = kbi_queue_add(link, link->nlive);
 		if (err)
-			kbi_queue_stop(&link->queues[link->nlive]);
+			kbi_queues_stop(&link->queues[link->nlive], 1);
 		else
 			kbi_queues_use(link, link->nlive + 1);
 	}

@@ -82,20 +82,34 @@ static int kbi_slot_alloc_data(struct kbi_queue *queue, unsigned int n)
 }
 
 /*
- * Free the registrations of @slot; its memory stays. dat_lmr_free() fails while a driver does
- * not end a connection. The pages of a request are the block layer's and cannot be kept, so the
- * log tells.
+ * Free *@lmr, unless the driver does not end the connection: dat_lmr_free() would wait for
+ * that, and be refused, for each LMR.
  */
-static void kbi_slot_release(struct kbi_slot *slot)
+static void kbi_lmr_free(struct kbi_queue *queue, DAT_LMR_HANDLE *lmr)
 {
-	if (slot->lmr && DAT_GET_TYPE(dat_lmr_free(slot->lmr)) == DAT_INVALID_STATE)
-		pr_err("a connection does not end: its target may still reach data of %s\n",
-		       slot->bound ? "a request" : "earlier requests");
-	slot->lmr = NULL;
+	if (!*lmr)
+		return;
+	if (!queue->stuck && DAT_GET_TYPE(dat_lmr_free(*lmr)) != DAT_INVALID_STATE)
+		*lmr = NULL;
+	else
+		queue->stuck = true;
+}
+
+/*
+ * Free the registrations of @slot; its memory stays. If the queue is stuck the registrations
+ * stay as well, and the request whose pages the target may still access is held.
+ */
+static void kbi_slot_release(struct kbi_queue *queue, struct kbi_slot *slot)
+{
+	kbi_lmr_free(queue, &slot->lmr);
+	kbi_lmr_free(queue, &slot->mem.lmr);
+	/* Pages that are being invalidated since the reply has come are not ->bound. */
+	if (slot->lmr && slot->rq && kbi_slot_is_busy(slot) &&
+	    (slot->bound || slot->replied))
+		kbi_disk_hold(slot->rq);
 	slot->flags = 0;
 	slot->into = NULL;
 	slot->use = NULL;
-	kblk_buf_unregister(&slot->mem);
 }
 
 /*
@@ -193,7 +207,7 @@ int kbi_slots_grow(struct kbi_queue *queue)
 		if (!err)
 			err = kblk_errno(kbi_reply_post(queue, i));
 		if (err) {
-			kbi_slot_release(&queue->slots[i]);
+			kbi_slot_release(queue, &queue->slots[i]);
 			return err;
 		}
 		/* Pairs with smp_load_acquire() in kbi_slot_get(). litmus: blk-ready */
@@ -360,20 +374,32 @@ void kbi_slot_untake(struct kbi_use *use, struct kbi_slot *slot)
 }
 
 /*
- * Free the registrations of all slots; the EP was freed, so nothing uses them. The memory
- * stays for the next connection: an allocation could fail then, if the page cache can only be
- * cleaned by writing to these disks.
+ * Free the registrations of all slots; the EP was freed, so nothing uses them unless the queue
+ * is stuck. The memory stays for the next connection: an allocation could fail then, if the
+ * page cache can only be cleaned by writing to these disks.
  */
 void kbi_slots_release(struct kbi_queue *queue)
 {
 	unsigned int i;
 
 	for (i = 0; queue->slots && i < queue->nslots; i++)
-		kbi_slot_release(&queue->slots[i]);
+		kbi_slot_release(queue, &queue->slots[i]);
 	if (queue->taken)
 		bitmap_zero(queue->taken, queue->nslots);
 	queue->ready = 0;
 	queue->first = NULL;
+}
+
+/* The registrations that kbi_slots_release() has left were freed with the adapter. */
+void kbi_slots_forget(struct kbi_queue *queue)
+{
+	unsigned int i;
+
+	for (i = 0; queue->slots && i < queue->nslots; i++) {
+		queue->slots[i].lmr = NULL;
+		queue->slots[i].mem.lmr = NULL;
+	}
+	queue->stuck = false;
 }
 
 /* Free the memory of all slots after the last kbi_slots_release(). */
