@@ -299,6 +299,8 @@ DAT_EVENT_NUMBER kdapl_conn_failure(struct kdapl_conn *conn, int err)
 	case -ENETUNREACH:
 	case -ETIMEDOUT:
 	case -EADDRNOTAVAIL:
+	/* siw: TCP has the local port in use. */
+	case -EADDRINUSE:
 		return DAT_CONNECTION_EVENT_UNREACHABLE;
 	default:
 		return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;

@@ -51,6 +51,11 @@ static int hook_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	return -ENOMEM;
 }
 
+static int refuse_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	return hook.err;
+}
+
 static struct ib_device *hook_device(struct kd_side *s)
 {
 	struct ib_device *dev;
@@ -445,6 +450,34 @@ static void N3_given_up_while_it_fails(struct kunit *test)
 	kd_connect_pair(a, pair.p);
 }
 
+/*
+ * siw has the ports of TCP, where rdma_cm does not know which are in use: its choice may be one of
+ * those. Nobody was asked then, so nobody has rejected.
+ */
+static void N3_port_in_use(struct kunit *test)
+{
+	const int errs[] = { -EADDRINUSE, -EADDRNOTAVAIL };
+	struct kd_pair pair = kd_make_pair(test, NULL);
+	struct kd_side *a = pair.a;
+	struct ib_device *dev;
+	unsigned int i;
+
+	if (!kd_is_iwarp(a))
+		kunit_skip(test, "for drivers that connect themselves");
+	dev = hook_device(a);
+	dev->ops.iw_connect = refuse_iw_connect;
+	for (i = 0; i < ARRAY_SIZE(errs); i++) {
+		hook.err = errs[i];
+		KD_ASSERT_OK(test, cm_connect(a, pair.p, kd_port(), DAT_TIMEOUT_INFINITE,
+					      DAT_QOS_BEST_EFFORT, 0));
+		kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_UNREACHABLE, NULL);
+		cm_again(a);
+	}
+	hook.err = 0;
+	dev->ops.iw_connect = hook.device.real.iw_connect;
+	kd_connect_pair(a, pair.p);
+}
+
 /* ---- More requests at once than iw_cm has passed on ------------------------------ */
 
 #define BURST	200
@@ -543,6 +576,7 @@ static struct kunit_case cm_device_cases[] = {
 	KUNIT_CASE_PARAM(N3_data_and_never_established, kd_gen_ia),
 	KUNIT_CASE_PARAM(N3_peer_leaves_before_established, kd_gen_ia),
 	KUNIT_CASE_PARAM(N3_given_up_while_it_fails, kd_gen_ia),
+	KUNIT_CASE_PARAM(N3_port_in_use, kd_gen_ia),
 	KUNIT_CASE_PARAM(M3_no_reads_where_none_are_answered, kd_gen_ia),
 	KUNIT_CASE_PARAM(N5_burst_of_requests, kd_gen_simulated_ia),
 	{}
