@@ -14,30 +14,53 @@
 #include "svcrdma.h"
 
 /*
- * Count and log, once, that this side ends a connection, and why. Return false if that is done, or
- * it has ended. litmus: one-winner
+ * Count and log, once, that this side ends a connection: @what, an operation that has failed, or
+ * NULL, and why. Return false if that is done, or it has ended. litmus: one-winner
  * Context: any
  */
-bool ks_conn_blame(struct ks_conn *c, const char *why)
+bool ks_conn_blame(struct ks_conn *c, const char *what, const char *why)
 {
 	if (READ_ONCE(c->down) || xchg(&c->broken, true))
 		return false;
 	ks_count(c->a, KS_STAT_BROKEN);
-	pr_warn_ratelimited("%s: a client at %s is disconnected: %s\n", c->a->k.name, c->peer,
-			    why);
+	pr_warn_ratelimited("%s: a client at %s is disconnected: %s%s%s\n", c->a->k.name,
+			    c->peer, what ?: "", what ? ": " : "", why);
 	return true;
 }
 
 /*
- * End a connection, once, because of what its client has done, or as there is no memory for it.
- * c->lock is not held. Context: any
+ * End a connection, once, because of what its client has done, or as there is no memory for it, or
+ * as the operation @what has failed. c->lock is not held. Context: any
  */
-void ks_conn_break(struct ks_conn *c, const char *why)
+static void ks_conn_end(struct ks_conn *c, const char *what, const char *why)
 {
-	if (!ks_conn_blame(c, why))
+	if (!ks_conn_blame(c, what, why))
 		return;
 	dat_ep_disconnect(c->ep, DAT_CLOSE_ABRUPT_FLAG);
 	svc_xprt_deferred_close(&c->xprt);
+}
+
+void ks_conn_break(struct ks_conn *c, const char *why)
+{
+	ks_conn_end(c, NULL, why);
+}
+
+/* End a connection as an operation has failed. As ks_conn_break(). */
+void ks_conn_fail(struct ks_conn *c, DAT_DTOS operation, const char *why)
+{
+	ks_conn_end(c, ks_operation_name(operation), why);
+}
+
+const char *ks_operation_name(DAT_DTOS operation)
+{
+	switch (operation) {
+	case DAT_DTO_RDMA_READ:
+		return "RDMA Read";
+	case DAT_DTO_RDMA_WRITE:
+		return "RDMA Write";
+	default:
+		return "Send";
+	}
 }
 
 /* xpo_has_wspace(): may a thread take a message of the connection? Context: any. */
@@ -86,7 +109,7 @@ void ks_conn_event(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	}
 	kdat_ep_query_hard_hw(ep, &fired);
 	if (fired)
-		ks_conn_blame(c, "it sends more than its credits allow");
+		ks_conn_blame(c, NULL, "it sends more than its credits allow");
 	spin_lock_bh(&c->lock);
 	WRITE_ONCE(c->down, true);
 	spin_unlock_bh(&c->lock);
@@ -307,8 +330,11 @@ struct ks_conn *ks_conn_new(struct ks_listener *l, const struct ks_request *r)
 	struct ks_conn *c = kzalloc(sizeof(*c), GFP_KERNEL);
 	DAT_RETURN ret = DAT_SUCCESS;
 
-	if (!c)
+	if (!c) {
+		pr_warn_ratelimited("%s: %s is refused: there is no memory\n", r->a->k.name,
+				    r->peer);
 		return NULL;
+	}
 	ks_conn_init(c, l, r);
 	ks_conn_negotiate(c, &r->cm);
 	if (ks_credit_begin(c)) {

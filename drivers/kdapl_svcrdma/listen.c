@@ -70,6 +70,8 @@ void ks_request(KDAT_ADAPTER *adapter, DAT_PVOID context, DAT_CR_HANDLE cr,
 	if (kept)
 		return;
 	/* A client that is turned away tries again. */
+	pr_warn_ratelimited("%s: %s is refused: %s\n", a->k.name, host->name,
+			    r ? "too many wait for a thread of nfsd" : "there is no memory");
 	ks_refuse(a, cr);
 	if (r)
 		ks_request_free(r);

@@ -103,7 +103,8 @@ static int ks_push(struct ks_conn *c, struct ks_post *p)
 static void ks_push_failed(struct ks_conn *c, struct ks_post *p, int err)
 {
 	if (err != -ENOTCONN)
-		ks_conn_blame(c, "a request was refused");
+		ks_conn_blame(c, ks_operation_name(p->io ? p->io->operation : DAT_DTO_SEND),
+			      "the request was refused");
 	list_add_tail(&p->link, &c->failed);
 	c->stopped = true;
 	svc_xprt_deferred_close(&c->xprt);

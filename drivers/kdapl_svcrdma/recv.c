@@ -70,9 +70,10 @@ void ks_comp_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		ks_receive(comp->a, c, dto);
 	} else if (c) {
 		if (dto->status == DAT_DTO_ERR_REMOTE_ACCESS)
-			ks_conn_break(c, "the memory that a call names is not there");
+			ks_conn_fail(c, dto->operation,
+				     "the memory that a call names is not there");
 		else if (!ok && dto->status != DAT_DTO_ERR_FLUSHED)
-			ks_conn_break(c, kdat_dto_status_name(dto->status));
+			ks_conn_fail(c, dto->operation, kdat_dto_status_name(dto->status));
 		/* A request that others follow completes only if it fails. */
 		if (dto->user_cookie.as_ptr)
 			ks_completed(c, dto->user_cookie.as_ptr, ok);

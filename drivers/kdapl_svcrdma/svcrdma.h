@@ -404,8 +404,10 @@ void ks_request(KDAT_ADAPTER *adapter, DAT_PVOID context, DAT_CR_HANDLE cr,
 
 /* conn.c */
 struct ks_conn *ks_conn_new(struct ks_listener *l, const struct ks_request *r);
-bool ks_conn_blame(struct ks_conn *c, const char *why);
+bool ks_conn_blame(struct ks_conn *c, const char *what, const char *why);
 void ks_conn_break(struct ks_conn *c, const char *why);
+void ks_conn_fail(struct ks_conn *c, DAT_DTOS operation, const char *why);
+const char *ks_operation_name(DAT_DTOS operation);
 void ks_conn_event(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 DAT_BOOLEAN ks_async(KDAT_ADAPTER *adapter, const DAT_EVENT *event);
 int ks_has_wspace(struct svc_xprt *xprt);
