@@ -6,14 +6,18 @@ are run, each with what the seed gives it in a run of all. Prints KTAP.
 
 A block of a disk has one value, or one of two while a write of it has failed; a request of
 a steady disk never fails. What is done is tried again when the kernel refuses it with
-an error that it may give then.
+an error that it may give beside the other deed. Two deeds of a pair have met when an operation
+of the one, a call of the kernel or a program, has begun within one of the other.
 """
+import contextlib
 import ctypes
 import errno
+import fcntl
 import itertools
 import mmap
 import os
 import random
+import struct
 import subprocess
 import sys
 import threading
@@ -24,16 +28,36 @@ SIZE = 1 << 20
 BLOCK = 4096
 BLOCKS = 16
 PATIENCE = 30
+DELETE_MODULE, FINIT_MODULE, BLKGETSIZE64 = 176, 313, 0x80081272
 SEED = int(os.environ.get("RACE_SEED") or random.randrange(1 << 32))
 MS = int(os.environ.get("RACE_MS") or 250)
 PAIR = os.environ.get("RACE_PAIR")
 faults = []
+# The names of the deeds that are done now.
+now = set()
+meeting, here = threading.Lock(), threading.local()
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+@contextlib.contextmanager
+def operation():
+    """What is done within can meet what the other side does."""
+    side = getattr(here, "side", None)
+    if side:
+        with meeting:
+            side.within += 1
+            side.met += side.within == 1 and side.peer.within > 0
+    try:
+        yield
+    finally:
+        if side:
+            side.within -= 1
 
 
 def put(path, value, *refusals):
     """Write an attribute; return whether it was taken and not refused as it may be."""
     try:
-        with open(path, "w", encoding="ascii") as f:
+        with operation(), open(path, "w", encoding="ascii") as f:
             f.write(f"{value}\n")
         return True
     except OSError as e:
@@ -45,7 +69,8 @@ def put(path, value, *refusals):
 def tried(call, path, *refusals):
     """The same for a call of os with a path."""
     try:
-        call(path)
+        with operation():
+            call(path)
         return True
     except OSError as e:
         if e.errno not in refusals:
@@ -54,7 +79,8 @@ def tried(call, path, *refusals):
 
 
 def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    with operation():
+        return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def unload(module):
@@ -72,7 +98,8 @@ def read_all(*roots):
         for path, _, names in os.walk(root):
             for name in names:
                 try:
-                    with open(f"{path}/{name}", encoding="ascii", errors="replace") as f:
+                    with operation(), open(f"{path}/{name}", encoding="ascii",
+                                           errors="replace") as f:
                         f.read()
                 except OSError:
                     pass
@@ -81,10 +108,11 @@ def read_all(*roots):
 
 def refuse_unload(*modules):
     """The modules are in use."""
-    libc = ctypes.CDLL(None, use_errno=True)
     for name in modules:
-        if libc.syscall(176, name.encode(), os.O_NONBLOCK) == 0:
-            faults.append(f"{name} was unloaded in use")
+        with operation():
+            done = libc.syscall(DELETE_MODULE, name.encode(), os.O_NONBLOCK)
+        if done == 0 or ctypes.get_errno() != errno.EWOULDBLOCK:
+            faults.append(f"unload {name}: {os.strerror(ctypes.get_errno() if done else 0)}")
     return True
 
 
@@ -176,25 +204,22 @@ class Side(threading.Thread):
     def __init__(self, deed, seed):
         super().__init__()
         self.deed, self.rnd = deed, random.Random(seed)
-        self.calls = self.good = self.overlaps = 0
-        self.busy = self.stopped = False
+        self.calls = self.good = self.met = self.within = 0
+        self.stopped = False
         self.peer = None
 
     def run(self):
+        here.side = self
         while not self.stopped:
-            self.busy = True
-            meets = self.peer.busy
             try:
                 self.good += bool(self.deed(self.rnd))
             except Exception as e:  # pylint: disable=broad-except
                 faults.append(f"{self.deed.__name__}: {e!r}")
-            self.overlaps += meets or self.peer.busy
-            self.busy = False
             self.calls += 1
 
 
 def race(a, b, seed):
-    """Do @a beside @b. Return what was done, and how often beside the other."""
+    """Do @a beside @b. Return both sides."""
     sides = [Side(a, seed), Side(b, seed + 1)]
     sides[0].peer, sides[1].peer = reversed(sides)
     for side in sides:
@@ -209,9 +234,15 @@ def race(a, b, seed):
         side.join(PATIENCE)
         if side.is_alive():
             faults.append(f"{side.deed.__name__} does not end")
-    met = sum(s.overlaps for s in sides)
-    return ", ".join(f"{s.deed.__name__} {s.good} of {s.calls}" for s in sides) + \
-        f", {met} beside the other", met
+    return sides
+
+
+def announce(suite, what):
+    """Say what is done next, to who reads the results and to who reads the kernel's log."""
+    text = f"RACE_SEED={SEED} RACE_MS={MS} RACE_PAIR={what}"
+    print(f"    # {text}", flush=True)
+    with open("/dev/kmsg", "w", encoding="ascii") as f:
+        f.write(f"{suite}: {text}\n")
 
 
 def tell(n, name):
@@ -224,34 +255,48 @@ def tell(n, name):
     return failed
 
 
-def main(suite, setup, down, deeds, alone, apart=()):
-    """Run all pairs of @deeds, but for those of @alone with themselves and those in @apart, on
-    the disks that @setup makes; @down takes all down."""
+def name_of(pair):
+    return f"{pair[0].__name__}_beside_{pair[1].__name__}"
+
+
+def choose(deeds, alone, apart):
+    """Return the pairs to be run, each with its seed."""
     rnd = random.Random(SEED)
     pairs = [(a, b, rnd.getrandbits(32))
              for a, b in itertools.combinations_with_replacement(deeds, 2)
              if (a is not b or a not in alone) and (a, b) not in apart]
-    pairs = [p for p in pairs if not PAIR or PAIR in (
-        p[0].__name__, p[1].__name__, f"{p[0].__name__}_beside_{p[1].__name__}",
-        f"{p[1].__name__}_beside_{p[0].__name__}")]
-    if not pairs:
+    chosen = [p for p in pairs if not PAIR or PAIR in (
+        p[0].__name__, p[1].__name__, name_of(p), name_of((p[1], p[0])))]
+    if not chosen:
         sys.exit(f"Bail out! RACE_PAIR={PAIR}: there is no such pair")
-    never = []
+    return chosen, len(pairs)
+
+
+def main(suite, setup, down, deeds, alone, apart=()):
+    """Run all pairs of @deeds, but for those of @alone with themselves and those in @apart, on
+    the disks that @setup makes; @down takes all down."""
+    # A thread that is back from the kernel is soon seen to be.
+    sys.setswitchinterval(0.0005)
+    pairs, of = choose(deeds, alone, apart)
+    begun, never, met, calls = time.monotonic(), [], 0, 0
     disks = setup()
     for d in disks:
         d.serves()
     print(f"KTAP version 1\n1..1\n    KTAP version 1\n    # Subtest: {suite}\n"
           f"    1..{len(pairs) + 1}")
-    print(f"    # RACE_SEED={SEED} RACE_MS={MS}", flush=True)
     failed = 0
     for n, (a, b, seed) in enumerate(pairs, 1):
-        name = f"{a.__name__}_beside_{b.__name__}"
-        done, met = race(a, b, seed)
-        if not met:
-            never.append(name)
+        name = name_of((a, b))
+        announce(suite, name)
+        sides = race(a, b, seed)
         for d in disks:
             d.serves()
-        print(f"    # {done}")
+        meetings = sum(s.met for s in sides)
+        met, calls = met + meetings, calls + sum(s.calls for s in sides)
+        if not meetings:
+            never.append(name)
+        done = ", ".join(f"{s.deed.__name__} {s.good} of {s.calls}" for s in sides)
+        print(f"    # {done}, {meetings} met")
         failed += tell(n, name)
     for d in disks:
         d.stopped = True
@@ -259,6 +304,9 @@ def main(suite, setup, down, deeds, alone, apart=()):
     down(disks)
     requests = (f"{d.name} {d.done} done {d.failed} failed" for d in disks)
     print(f"    # requests: {', '.join(requests)}")
-    print(f"    # {len(pairs)} pairs, of which never met: {', '.join(never) or 'none'}")
+    print(f"    # {len(pairs)} pairs of {of} in {1000 * (time.monotonic() - begun):.0f} ms: "
+          f"{calls} calls, {met} met")
+    if never:
+        print(f"    # {len(never)} pairs never met: {' '.join(never)}")
     failed += tell(len(pairs) + 1, "all_is_taken_down")
     print(f"{'not ok' if failed else 'ok'} 1 {suite}")
