@@ -181,6 +181,27 @@ class Disk:
             finally:
                 os.close(fd)
 
+    def size(self):
+        """The size that the disk must have."""
+        return SIZE
+
+    def look_at_size(self):
+        """Do what an initiator needs to see another size."""
+
+    def fits(self):
+        """Wait until the disk has the size that it must have."""
+        until = time.monotonic() + PATIENCE
+        size = None
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError):
+                with open(self.device(), "rb", buffering=0) as f:
+                    size = struct.unpack("Q", fcntl.ioctl(f, BLKGETSIZE64, bytes(8)))[0]
+            if size == self.size():
+                return
+            self.look_at_size()
+            time.sleep(0.02)
+        faults.append(f"{self.name} has {size} bytes, not {self.size()}")
+
     def serves(self):
         """Wait for ten requests in turn that do not fail."""
         until = time.monotonic() + PATIENCE
@@ -291,6 +312,7 @@ def main(suite, setup, down, deeds, alone, apart=()):
         sides = race(a, b, seed)
         for d in disks:
             d.serves()
+            d.fits()
         meetings = sum(s.met for s in sides)
         met, calls = met + meetings, calls + sum(s.calls for s in sides)
         if not meetings:
