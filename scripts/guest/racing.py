@@ -26,7 +26,9 @@ import time
 MODULES = os.environ.get("OUT", "/run/out") + "/modules"
 SIZE = 1 << 20
 BLOCK = 4096
+# Of each of those who use a disk at once.
 BLOCKS = 16
+WORKERS = 1
 PATIENCE = 30
 DELETE_MODULE, FINIT_MODULE, BLKGETSIZE64 = 176, 313, 0x80081272
 SEED = int(os.environ.get("RACE_SEED") or random.randrange(1 << 32))
@@ -83,13 +85,29 @@ def run(*command):
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def unload(module):
-    """What a driver or LIO does in the background has to end first."""
-    until = time.monotonic() + PATIENCE
-    while (done := run("rmmod", module)).returncode and time.monotonic() < until:
-        time.sleep(0.1)
+def load(module):
+    done = run("insmod", f"{MODULES}/{module}.ko")
     if done.returncode:
-        faults.append(done.stderr.strip())
+        faults.append(f"{module}: {done.stderr.strip()}")
+    return not done.returncode
+
+
+def delete_module(module):
+    return libc.syscall(DELETE_MODULE, module.encode(), os.O_NONBLOCK) and ctypes.get_errno()
+
+
+def unload(module, excused=lambda: False):
+    """What a driver or LIO does in the background has to end first. Return whether it could,
+    and was not @excused."""
+    until = time.monotonic() + PATIENCE
+    with operation():
+        while (error := delete_module(module)) and time.monotonic() < until:
+            if time.monotonic() > until - PATIENCE + 1 and excused():
+                return False
+            time.sleep(0.001)
+    if error:
+        faults.append(f"unload {module}: {os.strerror(error)}")
+    return not error
 
 
 def read_all(*roots):
@@ -110,27 +128,132 @@ def refuse_unload(*modules):
     """The modules are in use."""
     for name in modules:
         with operation():
-            done = libc.syscall(DELETE_MODULE, name.encode(), os.O_NONBLOCK)
-        if done == 0 or ctypes.get_errno() != errno.EWOULDBLOCK:
-            faults.append(f"unload {name}: {os.strerror(ctypes.get_errno() if done else 0)}")
+            error = delete_module(name)
+        if error != errno.EWOULDBLOCK:
+            faults.append(f"unload {name}, which is in use: {os.strerror(error)}")
     return True
 
 
-class Disk:
-    """A disk, what is known of its blocks, and the thread that uses it."""
+def word(disk, at, value):
+    """What is all over block @at when @value was written; at first zeros are."""
+    return (value << 16 | disk.number << 8 | at if value else 0).to_bytes(16, "little")
 
-    def __init__(self, name, number, steady=False):
-        self.name, self.steady = name, steady
+
+def told(words):
+    """The same for who reads it: the number of the disk, the block, and what was written."""
+    numbers = (int.from_bytes(w, "little") for w in sorted(words)[:3])
+    return ", ".join(f"{n >> 8 & 255}/{n & 255}/{n >> 16:x}" for n in numbers)
+
+
+class Worker(threading.Thread):
+    """One of those who use a disk at once, and what it knows of the blocks that are its own."""
+
+    def __init__(self, disk, number):
+        super().__init__()
+        self.disk, self.first = disk, number * BLOCKS
         self.known = [{0} for _ in range(BLOCKS)]
         self.done = self.failed = 0
-        self.stopped = False
-        self.rnd = random.Random(SEED + number)
+        self.idle = False
+        self.rnd = random.Random(SEED + WORKERS * disk.number + number)
         self.buffer = mmap.mmap(-1, BLOCK)
-        self.thread = threading.Thread(target=self.work)
+
+    def step(self, fd):
+        """Write a block, or read one and look whether it is as it must be."""
+        slot = self.rnd.randrange(BLOCKS)
+        at, known = self.first + slot, self.known[slot]
+        if self.rnd.randrange(2):
+            new = self.rnd.getrandbits(63)
+            self.buffer[:] = word(self.disk, at, new) * (BLOCK // 16)
+            self.known[slot] = known | {new}
+            if os.pwritev(fd, [self.buffer], at * BLOCK) != BLOCK:
+                raise OSError(errno.ENXIO, "no disk")
+            self.known[slot] = {new}
+        else:
+            # A disk that was taken away has the size 0.
+            if os.preadv(fd, [self.buffer], at * BLOCK) != BLOCK:
+                raise OSError(errno.ENXIO, "no disk")
+            right = {word(self.disk, at, v): v for v in known}
+            if self.buffer[:16] * (BLOCK // 16) == self.buffer[:] and self.buffer[:16] in right:
+                self.known[slot] = {right[self.buffer[:16]]}
+                return
+            found = {self.buffer[i:i + 16] for i in range(0, BLOCK, 16)}
+            # A write that has failed may have been done in part.
+            if not found <= right.keys() or len(known) == 1:
+                faults.append(f"{self.disk.name}: block {at} has {told(found)} "
+                              f"and may have {told(right)}")
+                self.known[slot] = {int.from_bytes(w, "little") >> 16 for w in found}
+
+    def run(self):
+        disk = self.disk
+        while not disk.stopped:
+            self.idle = disk.rested > 0
+            if self.idle:
+                time.sleep(0.001)
+                continue
+            try:
+                fd = disk.open()
+            except OSError:
+                time.sleep(0.005)
+                continue
+            try:
+                while not disk.stopped and not disk.rested:
+                    self.step(fd)
+                    self.done += 1
+            except OSError as e:
+                self.failed += 1
+                if disk.steady:
+                    faults.append(f"{disk.name}: a request has failed: {e.strerror}")
+            finally:
+                os.close(fd)
+
+
+class Disk:
+    """A disk, and those who use it."""
+
+    def __init__(self, name, number, steady=False):
+        self.name, self.number, self.steady = name, number, steady
+        # Each disk has an adapter of its own.
+        self.ia, self.net = f"rxe{number - 1}/1", f"v{2 * number - 2}"
+        self.address = f"10.8.{number - 1}.1"
+        self.stopped = False
+        self.rested = 0
+        self.workers = [Worker(self, n) for n in range(WORKERS)]
+
+    def start(self):
+        for w in self.workers:
+            w.start()
+
+    def stop(self):
+        self.stopped = True
+        for w in self.workers:
+            w.join()
+
+    @property
+    def done(self):
+        return sum(w.done for w in self.workers)
+
+    @property
+    def failed(self):
+        return sum(w.failed for w in self.workers)
 
     def device(self):
         """Return the device's path. Raises OSError if there is none."""
         raise NotImplementedError
+
+    def open(self):
+        """Open the device. The name, and the number, of one that has gone are another's soon."""
+        path = self.device()
+        fd = os.open(path, os.O_RDWR | os.O_DIRECT)
+        try:
+            with open(f"/sys/block/{os.path.basename(path)}/dev", encoding="ascii") as f:
+                number = os.makedev(*map(int, f.read().split(":")))
+            # If it still has the name, what was opened is this disk, or one that has gone.
+            if os.fstat(fd).st_rdev != number or self.device() != path:
+                raise OSError(errno.ENXIO, "no disk")
+        except OSError:
+            os.close(fd)
+            raise
+        return fd
 
     def state(self):
         """Say something about a disk that does not come back."""
@@ -139,47 +262,17 @@ class Disk:
     def revive(self):
         """Do what brings a disk back that does not come back by itself."""
 
-    def step(self, fd):
-        """Write a block, or read one and look whether it is as it must be."""
-        at = self.rnd.randrange(BLOCKS)
-        known = self.known[at]
-        if self.rnd.randrange(2):
-            new = self.rnd.getrandbits(63)
-            self.buffer[:] = (new << 8 | at).to_bytes(16, "little") * (BLOCK // 16)
-            self.known[at] = known | {new}
-            os.pwritev(fd, [self.buffer], at * BLOCK)
-            self.known[at] = {new}
-        else:
-            # A disk that was taken away has the size 0.
-            if os.preadv(fd, [self.buffer], at * BLOCK) != BLOCK:
-                raise OSError(errno.ENXIO, "no disk")
-            words = {self.buffer[i:i + 16] for i in range(0, BLOCK, 16)}
-            found = {int.from_bytes(w, "little") for w in words}
-            right = {v << 8 | at if v else 0 for v in known}
-            # A write that has failed may have been done in part.
-            if not found <= right or len(known) == 1 and len(found) > 1:
-                faults.append(f"{self.name}: block {at} has {sorted(found)[:3]} "
-                              f"and may have {sorted(right)[:3]}")
-            if len(found) == 1:
-                self.known[at] = {v >> 8 for v in found}
-
-    def work(self):
-        while not self.stopped:
-            try:
-                fd = os.open(self.device(), os.O_RDWR | os.O_DIRECT)
-            except OSError:
-                time.sleep(0.005)
-                continue
-            try:
-                while not self.stopped:
-                    self.step(fd)
-                    self.done += 1
-            except OSError as e:
-                self.failed += 1
-                if self.steady:
-                    faults.append(f"{self.name}: a request has failed: {e.strerror}")
-            finally:
-                os.close(fd)
+    @contextlib.contextmanager
+    def resting(self):
+        """Have nobody use the disk meanwhile."""
+        self.rested += 1
+        until = time.monotonic() + PATIENCE
+        while not all(w.idle for w in self.workers) and time.monotonic() < until:
+            time.sleep(0.001)
+        try:
+            yield
+        finally:
+            self.rested -= 1
 
     def size(self):
         """The size that the disk must have."""
@@ -193,9 +286,8 @@ class Disk:
         until = time.monotonic() + PATIENCE
         size = None
         while time.monotonic() < until:
-            with contextlib.suppress(OSError):
-                with open(self.device(), "rb", buffering=0) as f:
-                    size = struct.unpack("Q", fcntl.ioctl(f, BLKGETSIZE64, bytes(8)))[0]
+            with contextlib.suppress(OSError), open(self.open(), "rb", buffering=0) as f:
+                size = struct.unpack("Q", fcntl.ioctl(f, BLKGETSIZE64, bytes(8)))[0]
             if size == self.size():
                 return
             self.look_at_size()
@@ -203,12 +295,14 @@ class Disk:
         faults.append(f"{self.name} has {size} bytes, not {self.size()}")
 
     def serves(self):
-        """Wait for ten requests in turn that do not fail."""
+        """Wait until each worker has done ten requests in turn, and none of them has failed."""
         until = time.monotonic() + PATIENCE
-        done, failed, soon = self.done, self.failed, time.monotonic() + 2
-        while self.failed != failed or self.done < done + 10:
+        done, failed = [w.done for w in self.workers], self.failed
+        soon = time.monotonic() + 2
+        while self.failed != failed or \
+                any(w.done < before + 10 for w, before in zip(self.workers, done)):
             if self.failed != failed:
-                done, failed = self.done, self.failed
+                done, failed = [w.done for w in self.workers], self.failed
             if time.monotonic() > until:
                 faults.append(f"{self.name} does not come back: "
                               f"{self.state()}, {self.done} done, {self.failed} failed")
@@ -219,42 +313,80 @@ class Disk:
             time.sleep(0.002)
 
 
+def adapter_up():
+    """Make a third adapter like the two of scripts/guest/devices.sh."""
+    for command in ("ip link add v4 type veth peer name v5", "ip link set v5 up",
+                    "ip addr add 10.8.2.1/24 dev v4", "ip link set v4 up",
+                    "rdma link add rxe2 type rxe netdev v4"):
+        done = run(*command.split())
+        if done.returncode:
+            sys.exit(f"Bail out! {command}: {done.stderr}")
+
+
+def adapter_down():
+    for command in "rdma link delete rxe2", "ip link delete v4":
+        done = run(*command.split())
+        if done.returncode:
+            faults.append(f"{command}: {done.stderr}")
+
+
+def adapter(_rnd, disk):
+    """The adapter of the disk goes and comes back."""
+    rxe = f"rxe{disk.number - 1}"
+    off = run("rdma", "link", "delete", rxe).returncode == 0
+    on = run("rdma", "link", "add", rxe, "type", "rxe", "netdev", disk.net).returncode == 0
+    return on and off
+
+
 class Side(threading.Thread):
     """Does one thing again and again until it is stopped."""
 
-    def __init__(self, deed, seed):
+    def __init__(self, deed, disk, seed):
         super().__init__()
-        self.deed, self.rnd = deed, random.Random(seed)
+        self.deed, self.disk, self.rnd = deed, disk, random.Random(seed)
         self.calls = self.good = self.met = self.within = 0
-        self.stopped = False
+        self.late = self.stopped = False
         self.peer = None
 
     def run(self):
         here.side = self
+        pause = 0.01
         while not self.stopped:
             try:
-                self.good += bool(self.deed(self.rnd))
+                self.good += bool(self.deed(self.rnd, self.disk))
             except Exception as e:  # pylint: disable=broad-except
                 faults.append(f"{self.deed.__name__}: {e!r}")
             self.calls += 1
+            if self.late and self.good:
+                # Nothing is begun that nobody waits for: some deeds take seconds.
+                if self.peer.good:
+                    break
+                time.sleep(pause)
+                pause = min(2 * pause, 1)
 
 
-def race(a, b, seed):
-    """Do @a beside @b. Return both sides."""
-    sides = [Side(a, seed), Side(b, seed + 1)]
+def race(pair, disks):
+    """Do the deeds of @pair beside each other, until each has succeeded once. What undoes the
+    other time and again leaves it more and more time. Return both sides."""
+    rnd = random.Random(pair.seed)
+    sides = [Side(d, disks[at], rnd.getrandbits(32)) for d, at in zip(pair.deeds, pair.disks)]
     sides[0].peer, sides[1].peer = reversed(sides)
+    now.update(d.__name__ for d in pair.deeds)
     for side in sides:
         side.start()
     time.sleep(MS / 1000)
+    for side in sides:
+        side.late = True
     until = time.monotonic() + PATIENCE
-    while min(s.calls for s in sides) < 1 and time.monotonic() < until:
-        time.sleep(0.01)
+    for side in sides:
+        side.join(max(0, until - time.monotonic()))
     for side in sides:
         side.stopped = True
     for side in sides:
         side.join(PATIENCE)
         if side.is_alive():
             faults.append(f"{side.deed.__name__} does not end")
+    now.clear()
     return sides
 
 
@@ -276,59 +408,93 @@ def tell(n, name):
     return failed
 
 
-def name_of(pair):
-    return f"{pair[0].__name__}_beside_{pair[1].__name__}"
+class Pair:
+    """Two deeds, and which of the disks each is done to, the same one in half of the pairs."""
+
+    def __init__(self, deeds, seed, apart):
+        self.deeds, self.seed = deeds, seed
+        self.name, self.reverse = (f"{a.__name__}_beside_{b.__name__}"
+                                   for a, b in (deeds, reversed(deeds)))
+        first = random.Random(seed).choice((1, 2))
+        same = not apart and seed & 1
+        self.disks = first, first if same else 3 - first
+
+    def is_chosen(self):
+        return not PAIR or PAIR in (self.name, self.reverse, *(d.__name__ for d in self.deeds))
 
 
 def choose(deeds, alone, apart):
-    """Return the pairs to be run, each with its seed."""
+    """Return the pairs to be run, each with its seed, and how many there are."""
     rnd = random.Random(SEED)
-    pairs = [(a, b, rnd.getrandbits(32))
+    pairs = [Pair((a, b), rnd.getrandbits(32), (a, b) in apart or a is b)
              for a, b in itertools.combinations_with_replacement(deeds, 2)
-             if (a is not b or a not in alone) and (a, b) not in apart]
-    chosen = [p for p in pairs if not PAIR or PAIR in (
-        p[0].__name__, p[1].__name__, name_of(p), name_of((p[1], p[0])))]
+             if a is not b or a not in alone]
+    chosen = [p for p in pairs if p.is_chosen()]
     if not chosen:
         sys.exit(f"Bail out! RACE_PAIR={PAIR}: there is no such pair")
     return chosen, len(pairs)
 
 
-def main(suite, setup, down, deeds, alone, apart=()):
-    """Run all pairs of @deeds, but for those of @alone with themselves and those in @apart, on
-    the disks that @setup makes; @down takes all down."""
+class Tally:
+    """What all pairs have done."""
+
+    def __init__(self, of):
+        self.begun, self.of = time.monotonic(), of
+        self.pairs = self.calls = self.met = 0
+        self.good = {}
+        self.never = {"met": [], "succeeded": []}
+
+    def add(self, name, sides):
+        met = sum(s.met for s in sides)
+        self.pairs += 1
+        self.met += met
+        if not met:
+            self.never["met"].append(name)
+        if not all(s.good for s in sides):
+            self.never["succeeded"].append(name)
+        for s in sides:
+            self.calls += s.calls
+            self.good[s.deed.__name__] = self.good.get(s.deed.__name__, 0) + s.good
+        done = (f"{s.deed.__name__} of {s.disk.name} {s.good} of {s.calls}" for s in sides)
+        print(f"    # {', '.join(done)}, {met} met")
+
+    def end(self):
+        faults.extend(f"{name} has never succeeded" for name, n in self.good.items() if not n)
+        print(f"    # {self.pairs} pairs of {self.of} in "
+              f"{1000 * (time.monotonic() - self.begun):.0f} ms: "
+              f"{self.calls} calls, {self.met} met")
+        for what, names in self.never.items():
+            if names:
+                print(f"    # {len(names)} pairs never {what}: {' '.join(names)}")
+
+
+def main(suite, setup, down, deeds, alone=(), apart=()):
+    """Run all pairs of @deeds on the disks that @setup makes; @down takes all down. Those of
+    @alone are not done beside themselves; those of @apart, and two that are the same, not to
+    the same disk."""
     # A thread that is back from the kernel is soon seen to be.
     sys.setswitchinterval(0.0005)
     pairs, of = choose(deeds, alone, apart)
-    begun, never, met, calls = time.monotonic(), [], 0, 0
+    tally = Tally(of)
     disks = setup()
     for d in disks:
         d.serves()
     print(f"KTAP version 1\n1..1\n    KTAP version 1\n    # Subtest: {suite}\n"
           f"    1..{len(pairs) + 1}")
     failed = 0
-    for n, (a, b, seed) in enumerate(pairs, 1):
-        name = name_of((a, b))
-        announce(suite, name)
-        sides = race(a, b, seed)
+    for n, pair in enumerate(pairs, 1):
+        announce(suite, pair.name)
+        sides = race(pair, disks)
         for d in disks:
             d.serves()
             d.fits()
-        meetings = sum(s.met for s in sides)
-        met, calls = met + meetings, calls + sum(s.calls for s in sides)
-        if not meetings:
-            never.append(name)
-        done = ", ".join(f"{s.deed.__name__} {s.good} of {s.calls}" for s in sides)
-        print(f"    # {done}, {meetings} met")
-        failed += tell(n, name)
+        tally.add(pair.name, sides)
+        failed += tell(n, pair.name)
     for d in disks:
-        d.stopped = True
-        d.thread.join()
+        d.stop()
     down(disks)
     requests = (f"{d.name} {d.done} done {d.failed} failed" for d in disks)
     print(f"    # requests: {', '.join(requests)}")
-    print(f"    # {len(pairs)} pairs of {of} in {1000 * (time.monotonic() - begun):.0f} ms: "
-          f"{calls} calls, {met} met")
-    if never:
-        print(f"    # {len(never)} pairs never met: {' '.join(never)}")
+    tally.end()
     failed += tell(len(pairs) + 1, "all_is_taken_down")
     print(f"{'not ok' if failed else 'ok'} 1 {suite}")
