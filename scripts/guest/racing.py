@@ -28,7 +28,7 @@ SIZE = 1 << 20
 BLOCK = 4096
 # Of each of those who use a disk at once.
 BLOCKS = 16
-WORKERS = 1
+WORKERS = 3
 PATIENCE = 30
 DELETE_MODULE, FINIT_MODULE, BLKGETSIZE64 = 176, 313, 0x80081272
 SEED = int(os.environ.get("RACE_SEED") or random.randrange(1 << 32))
