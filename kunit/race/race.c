@@ -358,7 +358,8 @@ static int tell_panic(struct notifier_block *nb, unsigned long event, void *data
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block panic_block = { .notifier_call = tell_panic };
+/* The one of arch/um, which comes next to last, does not return. */
+static struct notifier_block panic_block = { .notifier_call = tell_panic, .priority = INT_MAX };
 
 static const char * const stat_names[RACE_STATS] = {
 	[N_BEGUN] = "begun", [N_ESTABLISHED] = "established",
