@@ -193,18 +193,6 @@ bool race_reset(struct race_caller *c, struct race_obj *ep)
 	return true;
 }
 
-void race_set_watermark(struct race_caller *c, struct race_obj *ep, DAT_COUNT soft,
-			DAT_COUNT hard)
-{
-	if (!ep)
-		return;
-	if (soft >= 0)
-		atomic_inc(&ep->marks);
-	if (RACE(c, dat_ep_set_watermark, HANDLE, ep->handle, soft, hard) != DAT_SUCCESS &&
-	    soft >= 0)
-		atomic_dec(&ep->marks);
-}
-
 static void ep_create(struct race_caller *c)
 {
 	race_replace(c, S_EP + (rnd(c, 2) ? 0 : S_RESERVED - S_EP));
@@ -258,18 +246,27 @@ static void ep_get_status(struct race_caller *c)
 
 static void ep_recv_query(struct race_caller *c)
 {
+	int clock = atomic_read(&c->w->freed);
+	struct race_obj *ep = pick_ep(c);
 	DAT_COUNT n = 0, span = 0;
+	DAT_RETURN ret;
 
-	RACE(c, dat_ep_recv_query, HANDLE, race_handle(pick_ep(c)), &n, &span);
+	ret = RACE(c, dat_ep_recv_query, HANDLE, race_handle(ep), &n, &span);
 	if (n < 0 || span < n)
 		race_fail(c->w, "dat_ep_recv_query(): %d, span %d", n, span);
+	if (ret == DAT_SUCCESS && ep->srq)
+		race_counted(c->w, ep, n, clock);
 }
 
 /* A hard mark breaks the connection when a message or two wait to be reaped. */
 static void ep_set_watermark(struct race_caller *c)
 {
-	race_set_watermark(c, pick_ep(c), (DAT_COUNT)rnd(c, 4) - 1,
-			   rnd(c, 16) ? DAT_WATERMARK_INFINITE : rnd(c, 3));
+	struct race_obj *ep = pick_ep(c);
+	DAT_COUNT soft = rnd(c, 3);
+
+	if (ep && READ_ONCE(ep->loose))
+		soft -= !rnd(c, 4);
+	race_set_watermark(c, ep, soft, rnd(c, 16) ? DAT_WATERMARK_INFINITE : rnd(c, 3));
 }
 
 static void ep_connect(struct race_caller *c)

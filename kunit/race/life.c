@@ -124,6 +124,7 @@ void race_live(struct race_caller *c)
 	}
 	if (!rnd(c, 16))
 		race_reject(c);
+	race_watch_marks(c);
 }
 
 /* Has one of the Endpoints been connected since the last state of rest? */
@@ -263,6 +264,7 @@ static void check_mark(struct race_caller *c, struct race_obj *srq)
 	RACE(c, dat_srq_query, 0, srq->handle, DAT_SRQ_FIELD_ALL, &param);
 	if (n + 1 > param.max_recv_dtos)
 		return;
+	/* That loosens it: it may be set now, fired or not. */
 	race_set_lw(c, srq, 0);
 	reap_all(c);
 	fired = atomic_read(&srq->fired);
@@ -296,6 +298,8 @@ void race_settle(struct race_caller *c)
 		if (obj->type == DAT_HANDLE_TYPE_RSP && !atomic_read(&obj->freed))
 			race_free(c, obj);
 	end_all(c);
+	if (!w->is_gone)
+		race_check_marks(c);
 	free_eps(c);
 	reap_all(c);
 	if (atomic_read(&w->software.reqs))

@@ -2,8 +2,8 @@
 /*
  * race_test.ko: exact counts. Each buffer and request that is posted has a cookie,
  * which comes back once, or not at all if its Endpoint or SRQ is freed before. Each
- * connection has at most one ESTABLISHED and one last event, each setting of a watermark
- * at most one. Nothing names an Endpoint that was freed before the event was dequeued.
+ * connection has at most one ESTABLISHED and one last event; of watermarks see marks.c.
+ * Nothing names an Endpoint that was freed before the event was dequeued.
  *
  * Entry points: RACE() around each DAT call, race_post() before and race_posted() after a
  * post, race_saw() for each event. Failures are told by race.c when the pair has ended.
@@ -256,6 +256,9 @@ static void saw_dto(struct race_world *w, const DAT_EVENT *event, int freed)
 	    dto->transfered_length != RACE_LEN)
 		race_fail(w, "%llu bytes received", (u64)dto->transfered_length);
 	check_order(w, ep, kind, dto->status);
+	/* It was held until it was dequeued, with others or alone. */
+	if (is_receive(kind) && dto->status == DAT_DTO_SUCCESS)
+		race_counted(w, ep, 1, freed);
 }
 
 static void saw_bind(struct race_world *w, const DAT_EVENT *event, int freed)
@@ -342,16 +345,6 @@ static void saw_request(struct race_world *w, const DAT_EVENT *event)
 		dat_cr_reject(cr, 0, NULL);
 }
 
-static void saw_mark(struct race_world *w, const DAT_EVENT *event, int freed)
-{
-	struct race_obj *obj = find_named(w, event->event_data.asynch_error_event_data.dat_handle,
-					  freed, event);
-
-	atomic_inc(&w->stat[N_MARKS]);
-	if (obj && atomic_inc_return(&obj->fired) > atomic_read(&obj->marks))
-		race_fail(w, "event %#x, more often than set", event->event_number);
-}
-
 /* Context: any; process context for connection requests. */
 void race_saw(struct race_world *w, const DAT_EVENT *event, int freed)
 {
@@ -370,7 +363,9 @@ void race_saw(struct race_world *w, const DAT_EVENT *event, int freed)
 		break;
 	case DAT_ASYNC_SRQ_LOW_WATERMARK:
 	case DAT_ASYNC_EP_SOFT_HIGH_WATERMARK:
-		saw_mark(w, event, freed);
+		race_saw_mark(w, find_named(w,
+					    event->event_data.asynch_error_event_data.dat_handle,
+					    freed, event));
 		break;
 	case DAT_ASYNC_ERROR_EVD_OVERFLOW:
 		break;

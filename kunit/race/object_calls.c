@@ -41,9 +41,14 @@ static struct race_obj *pick_srq(struct race_caller *c)
 
 static void srq_query(struct race_caller *c)
 {
+	int clock = atomic_read(&c->w->freed);
+	struct race_obj *srq = pick_srq(c);
 	DAT_SRQ_PARAM param = {};
+	DAT_RETURN ret;
 
-	RACE(c, dat_srq_query, HANDLE, race_handle(pick_srq(c)), DAT_SRQ_FIELD_ALL, &param);
+	ret = RACE(c, dat_srq_query, HANDLE, race_handle(srq), DAT_SRQ_FIELD_ALL, &param);
+	if (ret == DAT_SUCCESS)
+		race_counted(c->w, srq, param.available_dto_count, clock);
 	if (param.available_dto_count < 0 ||
 	    param.available_dto_count > param.outstanding_dto_count ||
 	    param.outstanding_dto_count > param.max_recv_dtos)
@@ -58,19 +63,12 @@ static void srq_resize(struct race_caller *c)
 	     RACE_SRQ_MIN + rnd(c, RACE_SRQ_MAX - RACE_SRQ_MIN));
 }
 
-void race_set_lw(struct race_caller *c, struct race_obj *srq, DAT_COUNT lw)
-{
-	if (!srq)
-		return;
-	if (lw)
-		atomic_inc(&srq->marks);
-	if (RACE(c, dat_srq_set_lw, HANDLE, srq->handle, lw) != DAT_SUCCESS && lw)
-		atomic_dec(&srq->marks);
-}
-
 static void srq_set_lw(struct race_caller *c)
 {
-	race_set_lw(c, pick_srq(c), rnd(c, RACE_SRQ_MIN));
+	struct race_obj *srq = pick_srq(c);
+
+	race_set_lw(c, srq, srq && READ_ONCE(srq->loose) ? rnd(c, RACE_SRQ_MIN) :
+						   1 + rnd(c, RACE_SRQ_MIN - 1));
 }
 
 /* ---- Memory -------------------------------------------------------------- */

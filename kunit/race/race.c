@@ -365,13 +365,14 @@ static const char * const stat_names[RACE_STATS] = {
 	[N_BEGUN] = "begun", [N_ESTABLISHED] = "established",
 	[N_DISCONNECTED] = "disconnected", [N_BROKEN] = "broken", [N_REFUSED] = "refused",
 	[N_RESETS] = "resets", [N_FREED] = "freed", [N_MESSAGES] = "completed",
-	[N_FLUSHED] = "flushed", [N_MARKS] = "marks", [N_UPCALLS] = "upcalls",
+	[N_FLUSHED] = "flushed", [N_MARKS] = "marks",
+	[N_CROSSED] = "seen crossed", [N_UPCALLS] = "upcalls",
 	[N_GIVEN_BACK] = "pages given back",
 };
 
 static void report(struct race_run *r, s64 took)
 {
-	char line[256];
+	char line[320];
 	int i, n = 0;
 
 	for (i = 0; i < RACE_STATS; i++)

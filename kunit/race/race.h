@@ -3,7 +3,8 @@
  * What the files of race_test.ko share.
  *
  *   race.c          pairs of calls, the threads that make them, the report
- *   model.c         exact counts: buffers, events, marks
+ *   model.c         exact counts: buffers, events
+ *   marks.c         watermarks
  *   world.c         objects, and memory that was given back
  *   life.c          connections that come and go; the state of rest after a pair
  *   calls.c         calls of data transfer, Endpoints and EVDs
@@ -68,8 +69,12 @@ enum race_evd {
  * @page: memory that belongs to it, NULL if none
  * @recvs: buffers posted to it and not reaped
  * @reqs: the same of requests
- * @marks: watermarks set
+ * @loose: its mark may be set at any moment, see marks.c
+ * @mark: the one set last
+ * @marks: marks set, the generation of the last one
  * @fired: of these, how many have fired
+ * @crossed: generation that has been crossed, as far as is known
+ * @mark_since: when the last one was set, as a place among calls that free and set marks
  * @ordered: an Endpoint whose events come from E_MERGED in order
  * @up: such an Endpoint is established, as far as its events have been reaped
  * @early: successes that have come while it was not
@@ -90,8 +95,12 @@ struct race_obj {
 	struct race_obj *srq;
 	atomic_t recvs;
 	atomic_t reqs;
-	atomic_t marks;
+	bool loose;
+	int mark;
+	int marks;
 	atomic_t fired;
+	int crossed;
+	int mark_since;
 	bool ordered;
 	bool up;
 	unsigned int early;
@@ -124,7 +133,7 @@ struct race_buf {
 /* What has happened; see race_stat_names[]. */
 enum race_stat {
 	N_BEGUN, N_ESTABLISHED, N_DISCONNECTED, N_BROKEN, N_REFUSED, N_RESETS, N_FREED,
-	N_MESSAGES, N_FLUSHED, N_MARKS, N_UPCALLS, N_GIVEN_BACK, RACE_STATS
+	N_MESSAGES, N_FLUSHED, N_MARKS, N_CROSSED, N_UPCALLS, N_GIVEN_BACK, RACE_STATS
 };
 
 struct race_world {
@@ -145,12 +154,12 @@ struct race_world {
 	struct race_obj *slot[RACE_SLOTS];
 	DAT_CR_HANDLE cr[RACE_CRS];
 	atomic_t crs;
-	atomic_t freed;			/* successful calls that free */
+	atomic_t freed;			/* successful calls that free or set a mark */
 	bool cuts_messages;
 	bool is_gone;			/* the device leaves, or has */
 	atomic_t catastrophes;		/* events that say so */
 
-	spinlock_t lock;		/* objs, page, buf */
+	spinlock_t lock;		/* objs, page, buf, marks */
 	DECLARE_HASHTABLE(objs, 8);
 	struct race_page page[RACE_PAGES];
 	unsigned int next_page;
@@ -264,6 +273,15 @@ void race_saw(struct race_world *w, const DAT_EVENT *event, int freed);
 bool race_dequeue(struct race_caller *c, enum race_evd evd);
 void race_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 
+/* marks.c */
+void race_set_watermark(struct race_caller *c, struct race_obj *ep, DAT_COUNT soft,
+			DAT_COUNT hard);
+void race_set_lw(struct race_caller *c, struct race_obj *srq, DAT_COUNT lw);
+void race_counted(struct race_world *w, struct race_obj *obj, int n, int clock);
+void race_saw_mark(struct race_world *w, struct race_obj *obj);
+void race_watch_marks(struct race_caller *c);
+void race_check_marks(struct race_caller *c);
+
 /* world.c */
 struct race_world *race_open(const char *name, DAT_RETURN *why);
 void race_close(struct race_world *w);
@@ -297,15 +315,12 @@ void race_post_send(struct race_caller *c, struct race_obj *ep);
 void race_srq_post_recv(struct race_caller *c, struct race_obj *srq);
 void race_connect(struct race_caller *c, struct race_obj *ep, u16 port);
 bool race_reset(struct race_caller *c, struct race_obj *ep);
-void race_set_watermark(struct race_caller *c, struct race_obj *ep, DAT_COUNT soft,
-			DAT_COUNT hard);
 DAT_EP_STATE race_state(struct race_caller *c, struct race_obj *ep);
 DAT_LMR_TRIPLET race_seg(struct race_caller *c);
 
 /* object_calls.c */
 void race_accept(struct race_caller *c, struct race_obj *ep);
 void race_reject(struct race_caller *c);
-void race_set_lw(struct race_caller *c, struct race_obj *srq, DAT_COUNT lw);
 
 extern const struct race_call race_ep_calls[];
 extern const unsigned int race_nep_calls;

@@ -321,6 +321,9 @@ struct race_obj *race_make(struct race_caller *c, enum race_slot slot)
 		return NULL;
 	obj->slot = slot;
 	obj->type = type->type;
+	/* The sides always have one of each, which they need not wait for. */
+	obj->loose = slot == S_SRQ2 || slot == S_EP + 2 || rnd(c, 2);
+	obj->mark_since = INT_MAX;
 	if (type->has_page)
 		obj->page = take_page(c->w);
 	if ((!type->has_page || obj->page) && type->make(c, obj) == DAT_SUCCESS) {

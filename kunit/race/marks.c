@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * race_test.ko: watermarks. Each setting fires at most once; and once, if the count has
+ * crossed the mark since.
+ *
+ * An event does not say of which setting it is. So the mark of most objects is set again only
+ * when it has fired: whatever fires is of the last setting then, the generation that ->marks
+ * counts. The mark of a "loose" object is set at any moment, beside others that set it. It may
+ * fire as often as it was set, which is all that can be said.
+ */
+#include <linux/jiffies.h>
+#include "race.h"
+
+/* How long the events of marks that have fired may take. */
+#define MARK_MS		20000
+
+/* Return the generation of the mark that may be set now, 0 if none may. */
+static int begin_mark(struct race_world *w, struct race_obj *obj)
+{
+	unsigned long flags;
+	int gen = 0;
+
+	spin_lock_irqsave(&w->lock, flags);
+	if (obj->loose || atomic_read(&obj->fired) == obj->marks) {
+		gen = ++obj->marks;
+		obj->mark_since = INT_MAX;
+	}
+	spin_unlock_irqrestore(&w->lock, flags);
+	return gen;
+}
+
+static void end_mark(struct race_world *w, struct race_obj *obj, int gen, int mark, DAT_RETURN ret)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&w->lock, flags);
+	if (ret != DAT_SUCCESS) {
+		obj->marks--;
+	} else if (gen == obj->marks) {
+		obj->mark = mark;
+		obj->mark_since = atomic_inc_return(&w->freed);
+	}
+	spin_unlock_irqrestore(&w->lock, flags);
+}
+
+/* It will not be known which setting an event is of. */
+static void loosen(struct race_world *w, struct race_obj *obj)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&w->lock, flags);
+	obj->loose = true;
+	spin_unlock_irqrestore(&w->lock, flags);
+}
+
+/* Set both marks of an Endpoint, unless the soft one must not be set now. */
+void race_set_watermark(struct race_caller *c, struct race_obj *ep, DAT_COUNT soft,
+			DAT_COUNT hard)
+{
+	DAT_RETURN ret;
+	int gen = 0;
+
+	if (!ep)
+		return;
+	if (soft >= 0) {
+		gen = begin_mark(c->w, ep);
+		if (!gen)
+			return;
+	} else {
+		loosen(c->w, ep);
+	}
+	ret = RACE(c, dat_ep_set_watermark, HANDLE, ep->handle, soft, hard);
+	if (gen)
+		end_mark(c->w, ep, gen, soft, ret);
+}
+
+void race_set_lw(struct race_caller *c, struct race_obj *srq, DAT_COUNT lw)
+{
+	DAT_RETURN ret;
+	int gen = 0;
+
+	if (!srq)
+		return;
+	if (lw) {
+		gen = begin_mark(c->w, srq);
+		if (!gen)
+			return;
+	} else {
+		loosen(c->w, srq);
+	}
+	ret = RACE(c, dat_srq_set_lw, HANDLE, srq->handle, lw);
+	if (gen)
+		end_mark(c->w, srq, gen, lw, ret);
+}
+
+/*
+ * What the mark of @obj is compared with was @n, at a moment after @clock. If that has crossed
+ * the mark of the last setting, it has to fire.
+ */
+void race_counted(struct race_world *w, struct race_obj *obj, int n, int clock)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&w->lock, flags);
+	if (!obj->loose && obj->mark_since <= clock && obj->crossed != obj->marks &&
+	    (obj->type == DAT_HANDLE_TYPE_SRQ ? n < obj->mark : n > obj->mark)) {
+		obj->crossed = obj->marks;
+		atomic_inc(&w->stat[N_CROSSED]);
+	}
+	spin_unlock_irqrestore(&w->lock, flags);
+}
+
+void race_saw_mark(struct race_world *w, struct race_obj *obj)
+{
+	atomic_inc(&w->stat[N_MARKS]);
+	if (obj && atomic_inc_return(&obj->fired) > READ_ONCE(obj->marks))
+		race_fail(w, "the mark of %s %d fires %d times, and was set %d times",
+			  obj->type == DAT_HANDLE_TYPE_SRQ ? "SRQ" : "Endpoint", obj->slot,
+			  atomic_read(&obj->fired), obj->marks);
+}
+
+/* Query what the mark of @obj is compared with. */
+static void query(struct race_caller *c, struct race_obj *obj)
+{
+	int clock = atomic_read(&c->w->freed);
+	DAT_SRQ_PARAM param = {};
+	DAT_COUNT n = 0;
+
+	if (obj->type == DAT_HANDLE_TYPE_SRQ) {
+		if (RACE(c, dat_srq_query, HANDLE, obj->handle, DAT_SRQ_FIELD_ALL,
+			 &param) == DAT_SUCCESS)
+			race_counted(c->w, obj, param.available_dto_count, clock);
+	} else if (obj->srq) {
+		if (RACE(c, dat_ep_recv_query, HANDLE, obj->handle, &n, NULL) == DAT_SUCCESS)
+			race_counted(c->w, obj, n, clock);
+	}
+}
+
+/* Set marks and see whether they are crossed, beside whatever others do. */
+void race_watch_marks(struct race_caller *c)
+{
+	struct race_obj *obj = race_slot(c->w, S_EP + rnd(c, S_SRQ2 + 1 - S_EP));
+
+	if (!obj || READ_ONCE(obj->loose))
+		return;
+	if (atomic_read(&obj->fired) != READ_ONCE(obj->marks))
+		query(c, obj);
+	else if (obj->type == DAT_HANDLE_TYPE_SRQ)
+		race_set_lw(c, obj, 1 + rnd(c, RACE_SRQ_MIN - 1));
+	else
+		race_set_watermark(c, obj, rnd(c, 2) ? 0 : rnd(c, 4), DAT_WATERMARK_INFINITE);
+}
+
+static bool is_owed(struct race_obj *obj)
+{
+	return atomic_read(&obj->fired) < obj->marks && obj->crossed == obj->marks;
+}
+
+/* Wait for the event of a mark that was crossed. */
+static void await_mark(struct race_caller *c, struct race_obj *obj, unsigned long deadline)
+{
+	while (is_owed(obj) && !time_after(jiffies, deadline)) {
+		while (race_dequeue(c, E_ASYNC))
+			;
+		race_yield();
+	}
+	if (is_owed(obj))
+		race_fail(c->w, "%s %d: mark %d was crossed and is lost, %d times set, %d fired",
+			  obj->type == DAT_HANDLE_TYPE_SRQ ? "SRQ" : "Endpoint", obj->slot,
+			  obj->mark, obj->marks, atomic_read(&obj->fired));
+}
+
+/* Nothing runs: what was crossed has fired. */
+void race_check_marks(struct race_caller *c)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(MARK_MS);
+	struct race_obj *obj;
+	unsigned int i;
+
+	hash_for_each(c->w->objs, i, obj, node) {
+		if (atomic_read(&obj->freed) || obj->loose ||
+		    atomic_read(&obj->fired) == obj->marks)
+			continue;
+		query(c, obj);
+		await_mark(c, obj, deadline);
+	}
+}
