@@ -5,15 +5,18 @@
  * kernels with several CPUs: there the two sides call at once. With one CPU threads
  * alternate where calls sleep.
  *
- * Each pair of calls runs for some milliseconds. Then all connections are ended and
- * everything is counted, see model.c. A run on the devices of the test bed has each pair
- * once, on one of them; which one follows from the seed. How often the calls of a pair met
- * is told at the end, and which pairs never did.
+ * Each pair of calls runs for some milliseconds. After a group of some pairs all connections
+ * are ended and everything is counted, see model.c. A run of the whole table on the devices of
+ * the test bed has each pair once, on one of them; which one follows from the seed. How often
+ * the calls of a pair met is told at the end, and which pairs never did.
  *
- * To run one pair, or those of one call, as often as wanted:
+ * To run one pair, or those of one call, as often as wanted; or from where another run ended,
+ * as it tells; or one group that failed:
  *
  *	make check KERNEL=smp SUITE=race PARAMS="race_test.pair=dat_ep_reset+dat_ep_connect
  *		race_test.ms=1000 race_test.seed=5"
+ *	... PARAMS="race_test.seed=5 race_test.first=160"
+ *	... PARAMS="race_test.seed=5 race_test.first=160 race_test.count=8"
  */
 #include <linux/hash.h>
 #include <linux/kthread.h>
@@ -32,6 +35,7 @@
 #define HANG_MS		60000
 #define WARM_UP_MS	500
 #define NAME_LEN	80
+#define GROUP		8	/* pairs between two states of rest */
 
 static uint seed;
 module_param(seed, uint, 0444);
@@ -48,6 +52,14 @@ MODULE_PARM_DESC(share, "run one of so many pairs on each device; 0: what is qui
 static uint seconds;
 module_param(seconds, uint, 0444);
 MODULE_PARM_DESC(seconds, "begin no pair after so many, on each device; 0: what is quick, or, with share, no limit");
+
+static uint first;
+module_param(first, uint, 0444);
+MODULE_PARM_DESC(first, "begin with this pair of those that a device has, counted from 0");
+
+static uint count;
+module_param(count, uint, 0444);
+MODULE_PARM_DESC(count, "run so many pairs from there; 0: all for which there is time");
 
 static char *pair = "";
 module_param(pair, charp, 0444);
@@ -70,11 +82,17 @@ struct race_run {
 	struct kunit *test;
 	struct race_world *w;
 	struct race_caller caller[RACE_ROLES];
-	bool stop;
+	bool stop;		/* the sides */
+	bool stop_life;
 	bool stop_reaper;
 	bool hangs;
 	unsigned int place;	/* of the pair in the table, which with the seed says all */
+	unsigned int group_first;	/* its number among those of the device */
+	unsigned int group_len;
+	char failed[NAME_LEN];	/* the pair in which something failed first */
 	unsigned int pairs;
+	unsigned int quiet;	/* pairs in which no connection began, or none ended */
+	unsigned int next;	/* the first pair for which there was no time */
 	unsigned int left;	/* pairs for which there was no time */
 	u64 calls;
 	u64 met;
@@ -198,6 +216,13 @@ static void settle(struct race_run *r)
 	await(r, R_SETTLER);
 }
 
+/* How many connections have begun and ended? */
+static void count_lives(struct race_run *r, int *begun, int *ended)
+{
+	*begun = atomic_read(&r->w->stat[N_ESTABLISHED]);
+	*ended = atomic_read(&r->w->stat[N_DISCONNECTED]) + atomic_read(&r->w->stat[N_BROKEN]);
+}
+
 /* Wait until a connection is up, so that the calls have one to begin with. */
 static void warm_up(struct race_run *r)
 {
@@ -207,17 +232,27 @@ static void warm_up(struct race_run *r)
 		race_yield();
 }
 
-/* Let them run for their time, and a little longer if they have not met yet. */
+/*
+ * Let them run for their time, and a little longer if they have not met yet, or no connection
+ * has come and none gone beside them.
+ */
 static void run_sides(struct race_run *r, unsigned int len)
 {
 	struct race_caller *a = &r->caller[R_SIDE], *b = &r->caller[R_SIDE2];
+	int begun, ended, begun_before, ended_before;
 	ktime_t begin = ktime_get();
+	bool lived, met;
 	s64 gone;
 
+	count_lives(r, &begun_before, &ended_before);
 	do {
 		race_yield();
 		gone = ktime_ms_delta(ktime_get(), begin);
-	} while (gone < len || (gone < 4 * len && !READ_ONCE(a->met) && !READ_ONCE(b->met)));
+		count_lives(r, &begun, &ended);
+		lived = begun != begun_before && ended != ended_before;
+		met = READ_ONCE(a->met) || READ_ONCE(b->met);
+	} while (gone < len || (gone < 4 * len && !(met && lived)));
+	r->quiet += !lived;
 }
 
 static void count_pair(struct race_run *r)
@@ -247,32 +282,57 @@ static void tell_failures(struct race_run *r)
 		return;
 	for (i = 0; i < min_t(unsigned int, w->failures, RACE_TOLD); i++)
 		kunit_info(r->test, "%s", w->told[i]);
-	KUNIT_FAIL(r->test, "%s: %u failures; replay: PARAMS=\"race_test.seed=%u%s%s\"", now,
-		   w->failures, seed, strchr(now, '+') ? " race_test.pair=" : "",
-		   strchr(now, '+') ? now : "");
+	KUNIT_FAIL(r->test,
+		   "%s: %u failures, %s; replay: PARAMS=\"race_test.seed=%u race_test.first=%u race_test.count=%u%s%s\"",
+		   *r->failed ? r->failed : now, w->failures,
+		   *r->failed ? "beside the calls" : "at rest", seed, r->group_first,
+		   r->group_len, *pair ? " race_test.pair=" : "", pair);
 	w->failures = 0;
 }
 
-static void start_all(struct race_run *r, void (*step)(struct race_caller *c))
+/* Start what goes on beside the calls. */
+static void start_group(struct race_run *r, unsigned int nth)
 {
-	r->pairs++;
-	r->stop = false;
+	r->group_first = nth;
+	r->group_len = 0;
+	*r->failed = 0;
+	r->stop_life = false;
 	r->stop_reaper = false;
 	start(r, R_REAPER, race_reap, &r->stop_reaper);
-	start(r, R_LIFE, race_live, &r->stop);
+	start(r, R_LIFE, race_live, &r->stop_life);
+}
+
+static void start_sides(struct race_run *r, void (*step)(struct race_caller *c))
+{
+	r->pairs++;
+	r->group_len++;
+	r->stop = false;
 	warm_up(r);
 	start(r, R_SIDE, step, &r->stop);
 	start(r, R_SIDE2, step, &r->stop);
 }
 
-static void stop_all(struct race_run *r)
+static void stop_sides(struct race_run *r)
 {
 	WRITE_ONCE(r->stop, true);
 	await(r, R_SIDE);
 	await(r, R_SIDE2);
+	if (READ_ONCE(r->w->failures) && !*r->failed)
+		strscpy(r->failed, now, sizeof(r->failed));
+}
+
+/* Come to a state of rest, and count. */
+static void end_group(struct race_run *r)
+{
+	WRITE_ONCE(r->stop_life, true);
 	await(r, R_LIFE);
 	WRITE_ONCE(r->stop_reaper, true);
 	await(r, R_REAPER);
+	if (r->hangs)
+		return;
+	settle(r);
+	tell_failures(r);
+	r->group_len = 0;
 }
 
 static void run_pair(struct race_run *r, const struct race_call *a, const struct race_call *b,
@@ -287,14 +347,11 @@ static void run_pair(struct race_run *r, const struct race_call *a, const struct
 		r->caller[i].calls = 0;
 		r->caller[i].met = 0;
 	}
-	start_all(r, call_step);
+	start_sides(r, call_step);
 	run_sides(r, len);
-	stop_all(r);
-	if (r->hangs)
-		return;
-	count_pair(r);
-	settle(r);
-	tell_failures(r);
+	stop_sides(r);
+	if (!r->hangs)
+		count_pair(r);
 }
 
 /* ---- The table ----------------------------------------------------------- */
@@ -323,6 +380,23 @@ static bool in_time(ktime_t begin)
 	return ktime_ms_delta(ktime_get(), begin) < limit * MSEC_PER_SEC;
 }
 
+/* Run the pair at a place of the table, the @nth of this device, if there is time. */
+static void run_place(struct race_run *r, unsigned int nth, ktime_t begin, unsigned int len)
+{
+	unsigned int n = race_nep_calls + race_nobject_calls;
+
+	if (!in_time(begin)) {
+		if (!r->left++)
+			r->next = nth;
+		return;
+	}
+	if (!r->group_len)
+		start_group(r, nth);
+	run_pair(r, call_at(r->place / n), call_at(r->place % n), len);
+	if (r->group_len == GROUP)
+		end_group(r);
+}
+
 /*
  * Run what is this device's part of all pairs, in an order that follows from the seed.
  * @which: of @parts
@@ -330,7 +404,7 @@ static bool in_time(ktime_t begin)
 static void run_table(struct race_run *r, unsigned int which, unsigned int parts,
 		      unsigned int len)
 {
-	unsigned int n = race_nep_calls + race_nobject_calls, i, at;
+	unsigned int n = race_nep_calls + race_nobject_calls, i, at, nth = 0;
 	ktime_t begin = ktime_get();
 
 	/* Steps of a prime that does not divide n visit each place of the square once. */
@@ -342,11 +416,12 @@ static void run_table(struct race_run *r, unsigned int which, unsigned int parts
 		    (*pair ? !is_asked_for(a, b) : hash_32(seed ^ at, 32) % parts != which % parts))
 			continue;
 		r->place = at;
-		if (in_time(begin))
-			run_pair(r, a, b, len);
-		else
-			r->left++;
+		if (nth >= first && (!count || nth - first < count))
+			run_place(r, nth, begin, len);
+		nth++;
 	}
+	if (r->group_len)
+		end_group(r);
 }
 
 /* ---- The case ------------------------------------------------------------ */
@@ -381,6 +456,10 @@ static void report(struct race_run *r, s64 took)
 	kunit_info(r->test, "seed %u, %u CPUs, %u pairs of %u in %lld ms: %llu calls, %llu met; %s",
 		   seed, num_online_cpus(), r->pairs, r->pairs + r->left, took, r->calls, r->met,
 		   line + 2);
+	if (r->quiet || r->left)
+		kunit_info(r->test,
+			   "in %u pairs no connection began, or none ended; for %u there was no time, from race_test.first=%u on",
+			   r->quiet, r->left, r->next);
 	if (r->aparts)
 		kunit_info(r->test, "%u pairs never met%s:%s", r->aparts,
 			   num_online_cpus() > 1 ? "" : ", on one CPU", r->apart);
@@ -464,14 +543,15 @@ static void N6_removal_beside_calls(struct kunit *test)
 	snprintf(now, sizeof(now), "removal of %s", second->ia);
 	snprintf(command, sizeof(command), "rdma link delete %.*s",
 		 (int)strcspn(second->ia, "/"), second->ia);
-	start_all(r, any_call);
+	start_group(r, 0);
+	start_sides(r, any_call);
 	sleep_for(50);
 	WRITE_ONCE(r->w->is_gone, true);
 	KUNIT_EXPECT_EQ(test, 0, shell(command));
 	KUNIT_EXPECT_FALSE(test, kd_is_plugged(second->ia));
 	sleep_for(50);
-	stop_all(r);
-	settle(r);
+	stop_sides(r);
+	end_group(r);
 	if (!r->hangs && atomic_read(&r->w->catastrophes) != 1)
 		race_fail(r->w, "%d events that the device has gone",
 			  atomic_read(&r->w->catastrophes));

@@ -22,7 +22,7 @@
 #include "fixture.h"
 #include "free.h"
 
-#define RACE_BUFS	16384	/* posted at a time, those of freed Endpoints included */
+#define RACE_BUFS	65536	/* posted at a time, those of freed Endpoints included */
 #define RACE_PAGES	24	/* that are registered and given back */
 #define RACE_MEM_LEN	SZ_64K	/* of memory that stays registered */
 #define RACE_LEN	256	/* bytes of a message */
