@@ -274,9 +274,24 @@ static void ep_connect(struct race_caller *c)
 	race_connect(c, pick_ep(c), c->w->port + (rnd(c, 4) ? 0 : rnd(c, 9)));
 }
 
+static struct race_obj *pick_in(struct race_caller *c, DAT_EP_STATE state)
+{
+	unsigned int i, begin = rnd(c, RACE_EPS);
+	struct race_obj *ep;
+
+	for (i = 0; i < RACE_EPS; i++) {
+		ep = race_slot(c->w, S_EP + (begin + i) % RACE_EPS);
+		if (ep && race_state(c, ep) == state)
+			return ep;
+	}
+	return pick_ep(c);
+}
+
+/* As one that is up, mostly. */
 static void ep_dup_connect(struct race_caller *c)
 {
-	struct race_obj *ep = pick_ep(c), *other = pick_ep(c);
+	struct race_obj *other = pick_in(c, DAT_EP_STATE_CONNECTED);
+	struct race_obj *ep = pick_in(c, DAT_EP_STATE_UNCONNECTED);
 
 	if (!ep)
 		return;

@@ -124,6 +124,8 @@ void race_live(struct race_caller *c)
 	}
 	if (!rnd(c, 16))
 		race_reject(c);
+	if (!rnd(c, 16))
+		race_bind(c);
 	race_watch_marks(c);
 }
 

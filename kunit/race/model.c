@@ -65,6 +65,7 @@ void race_leave(struct race_caller *c, DAT_RETURN ret, u32 may)
 		may |= GONE;
 	if (c->in) {
 		c->calls++;
+		c->good += ret == DAT_SUCCESS;
 		c->met += c->meets || is_met(c);
 		WRITE_ONCE(c->in, false);
 	}

@@ -156,7 +156,7 @@ static void fmr_or_invalidate(struct race_caller *c)
 }
 
 /* Bind the beginning of the memory that stays, or unbind. */
-static void rmr_bind(struct race_caller *c)
+void race_bind(struct race_caller *c)
 {
 	DAT_LMR_TRIPLET seg = {
 		.virtual_address = (uintptr_t)c->w->mem,
@@ -285,7 +285,7 @@ const struct race_call race_object_calls[] = {
 	RACE_CALL_ON(dat_rmr_create, race_replace, S_RMR),
 	RACE_CALL_ON(dat_rmr_free, race_free_slot, S_RMR),
 	RACE_CALL(dat_rmr_query, rmr_query),
-	RACE_CALL(dat_rmr_bind, rmr_bind),
+	RACE_CALL(dat_rmr_bind, race_bind),
 	RACE_CALL(dat_cr_query, cr_query),
 	RACE_CALL(dat_cr_accept, cr_accept),
 	RACE_CALL(dat_cr_reject, race_reject),

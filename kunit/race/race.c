@@ -28,13 +28,12 @@
 #include <linux/slab.h>
 #include "device.h"
 #include "plug.h"
-#include "race.h"
+#include "run.h"
 #include "shell.h"
 
 /* No call takes longer, not even one that waits for the transport. */
 #define HANG_MS		60000
 #define WARM_UP_MS	500
-#define NAME_LEN	80
 #define GROUP		8	/* pairs between two states of rest */
 
 static uint seed;
@@ -71,38 +70,9 @@ MODULE_PARM_DESC(verbose, "tell of each pair how often its calls met");
 
 /* ---- Threads ------------------------------------------------------------- */
 
-enum race_role {
-	R_SIDE, R_SIDE2, R_REAPER, R_LIFE, R_SETTLER, RACE_ROLES
-};
-
 static const char * const role_names[] = { "side", "side2", "reaper", "life", "settler" };
 
-/* struct race_run - one run of the table on a device */
-struct race_run {
-	struct kunit *test;
-	struct race_world *w;
-	struct race_caller caller[RACE_ROLES];
-	bool stop;		/* the sides */
-	bool stop_life;
-	bool stop_reaper;
-	bool hangs;
-	unsigned int place;	/* of the pair in the table, which with the seed says all */
-	unsigned int group_first;	/* its number among those of the device */
-	unsigned int group_len;
-	char failed[NAME_LEN];	/* the pair in which something failed first */
-	unsigned int pairs;
-	unsigned int quiet;	/* pairs in which no connection began, or none ended */
-	unsigned int next;	/* the first pair for which there was no time */
-	unsigned int left;	/* pairs for which there was no time */
-	u64 calls;
-	u64 met;
-	char *apart;		/* names of pairs that never met */
-	unsigned int aparts;
-};
-
-#define APART_LEN	2048
-
-static char now[NAME_LEN];		/* the pair that runs */
+static char now[RACE_NAME_LEN];		/* the pair that runs */
 
 static int race_thread(void *data)
 {
@@ -255,41 +225,6 @@ static void run_sides(struct race_run *r, unsigned int len)
 	r->quiet += !lived;
 }
 
-static void count_pair(struct race_run *r)
-{
-	struct race_caller *a = &r->caller[R_SIDE], *b = &r->caller[R_SIDE2];
-
-	r->calls += a->calls + b->calls;
-	r->met += a->met + b->met;
-	if (!a->met && !b->met) {
-		r->aparts++;
-		if (strlen(r->apart) + strlen(now) + 2 < APART_LEN) {
-			strcat(r->apart, " ");
-			strcat(r->apart, now);
-		}
-	}
-	if (verbose)
-		kunit_info(r->test, "%s: %u + %u calls, %u + %u met", now, a->calls, b->calls,
-			   a->met, b->met);
-}
-
-static void tell_failures(struct race_run *r)
-{
-	struct race_world *w = r->w;
-	unsigned int i;
-
-	if (!w->failures || r->hangs)
-		return;
-	for (i = 0; i < min_t(unsigned int, w->failures, RACE_TOLD); i++)
-		kunit_info(r->test, "%s", w->told[i]);
-	KUNIT_FAIL(r->test,
-		   "%s: %u failures, %s; replay: PARAMS=\"race_test.seed=%u race_test.first=%u race_test.count=%u%s%s\"",
-		   *r->failed ? r->failed : now, w->failures,
-		   *r->failed ? "beside the calls" : "at rest", seed, r->group_first,
-		   r->group_len, *pair ? " race_test.pair=" : "", pair);
-	w->failures = 0;
-}
-
 /* Start what goes on beside the calls. */
 static void start_group(struct race_run *r, unsigned int nth)
 {
@@ -331,7 +266,7 @@ static void end_group(struct race_run *r)
 	if (r->hangs)
 		return;
 	settle(r);
-	tell_failures(r);
+	race_tell_failures(r);
 	r->group_len = 0;
 }
 
@@ -345,25 +280,21 @@ static void run_pair(struct race_run *r, const struct race_call *a, const struct
 		r->caller[i].call = i ? b : a;
 		r->caller[i].other = &r->caller[!i];
 		r->caller[i].calls = 0;
+		r->caller[i].good = 0;
 		r->caller[i].met = 0;
 	}
 	start_sides(r, call_step);
 	run_sides(r, len);
 	stop_sides(r);
 	if (!r->hangs)
-		count_pair(r);
+		race_count_pair(r);
 }
 
 /* ---- The table ----------------------------------------------------------- */
 
-static const struct race_call *call_at(unsigned int i)
-{
-	return i < race_nep_calls ? &race_ep_calls[i] : &race_object_calls[i - race_nep_calls];
-}
-
 static bool is_asked_for(const struct race_call *a, const struct race_call *b)
 {
-	char name[NAME_LEN], turned[NAME_LEN];
+	char name[RACE_NAME_LEN], turned[RACE_NAME_LEN];
 
 	snprintf(name, sizeof(name), "%s+%s", a->name, b->name);
 	snprintf(turned, sizeof(turned), "%s+%s", b->name, a->name);
@@ -392,7 +323,7 @@ static void run_place(struct race_run *r, unsigned int nth, ktime_t begin, unsig
 	}
 	if (!r->group_len)
 		start_group(r, nth);
-	run_pair(r, call_at(r->place / n), call_at(r->place % n), len);
+	run_pair(r, race_call_at(r->place / n), race_call_at(r->place % n), len);
 	if (r->group_len == GROUP)
 		end_group(r);
 }
@@ -410,7 +341,7 @@ static void run_table(struct race_run *r, unsigned int which, unsigned int parts
 	/* Steps of a prime that does not divide n visit each place of the square once. */
 	at = seed % (n * n);
 	for (i = 0; i < n * n && !r->hangs; i++, at = (at + 10007) % (n * n)) {
-		const struct race_call *a = call_at(at / n), *b = call_at(at % n);
+		const struct race_call *a = race_call_at(at / n), *b = race_call_at(at % n);
 
 		if (at / n > at % n ||
 		    (*pair ? !is_asked_for(a, b) : hash_32(seed ^ at, 32) % parts != which % parts))
@@ -436,35 +367,6 @@ static int tell_panic(struct notifier_block *nb, unsigned long event, void *data
 /* The one of arch/um, which comes next to last, does not return. */
 static struct notifier_block panic_block = { .notifier_call = tell_panic, .priority = INT_MAX };
 
-static const char * const stat_names[RACE_STATS] = {
-	[N_BEGUN] = "begun", [N_ESTABLISHED] = "established",
-	[N_DISCONNECTED] = "disconnected", [N_BROKEN] = "broken", [N_REFUSED] = "refused",
-	[N_RESETS] = "resets", [N_FREED] = "freed", [N_MESSAGES] = "completed",
-	[N_FLUSHED] = "flushed", [N_MARKS] = "marks",
-	[N_CROSSED] = "seen crossed", [N_UPCALLS] = "upcalls",
-	[N_GIVEN_BACK] = "pages given back",
-};
-
-static void report(struct race_run *r, s64 took)
-{
-	char line[320];
-	int i, n = 0;
-
-	for (i = 0; i < RACE_STATS; i++)
-		n += scnprintf(line + n, sizeof(line) - n, ", %d %s",
-			       atomic_read(&r->w->stat[i]), stat_names[i]);
-	kunit_info(r->test, "seed %u, %u CPUs, %u pairs of %u in %lld ms: %llu calls, %llu met; %s",
-		   seed, num_online_cpus(), r->pairs, r->pairs + r->left, took, r->calls, r->met,
-		   line + 2);
-	if (r->quiet || r->left)
-		kunit_info(r->test,
-			   "in %u pairs no connection began, or none ended; for %u there was no time, from race_test.first=%u on",
-			   r->quiet, r->left, r->next);
-	if (r->aparts)
-		kunit_info(r->test, "%u pairs never met%s:%s", r->aparts,
-			   num_online_cpus() > 1 ? "" : ", on one CPU", r->apart);
-}
-
 /* Open a world, and fill it. */
 static struct race_run *open_run(struct kunit *test, const char *ia)
 {
@@ -473,9 +375,13 @@ static struct race_run *open_run(struct kunit *test, const char *ia)
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	r->test = test;
+	r->pair = pair;
+	r->now = now;
+	r->verbose = verbose;
 	r->apart = kzalloc(APART_LEN, GFP_KERNEL);
 	if (!seed)
 		seed = get_random_u32() % 1000000 + 1;
+	r->seed = seed;
 	if (r->apart)
 		r->w = race_open(ia, &ret);
 	if (!r->w) {
@@ -488,7 +394,7 @@ static struct race_run *open_run(struct kunit *test, const char *ia)
 	atomic_notifier_chain_register(&panic_notifier_list, &panic_block);
 	strscpy(now, "race_open()", sizeof(now));
 	settle(r);
-	tell_failures(r);
+	race_tell_failures(r);
 	return r;
 }
 
@@ -512,7 +418,7 @@ static void C5_every_two_calls(struct kunit *test)
 	struct race_run *r = open_run(test, bed->ia);
 
 	run_table(r, bed->net, parts, ms ?: slow ? 40 : 10);
-	report(r, ktime_ms_delta(ktime_get(), begin));
+	race_report(r, ktime_ms_delta(ktime_get(), begin));
 	close_run(r);
 }
 
@@ -520,7 +426,7 @@ static void C5_every_two_calls(struct kunit *test)
 
 static void any_call(struct race_caller *c)
 {
-	make_call(c, call_at(rnd(c, race_nep_calls + race_nobject_calls)));
+	make_call(c, race_call_at(rnd(c, race_nep_calls + race_nobject_calls)));
 }
 
 static void sleep_for(unsigned int len)
@@ -555,8 +461,8 @@ static void N6_removal_beside_calls(struct kunit *test)
 	if (!r->hangs && atomic_read(&r->w->catastrophes) != 1)
 		race_fail(r->w, "%d events that the device has gone",
 			  atomic_read(&r->w->catastrophes));
-	tell_failures(r);
-	report(r, ktime_ms_delta(ktime_get(), begin));
+	race_tell_failures(r);
+	race_report(r, ktime_ms_delta(ktime_get(), begin));
 	close_run(r);
 	for (i = 0; i < 2 && !kd_is_plugged(second->ia); i++)
 		kd_plug(test);

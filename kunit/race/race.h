@@ -2,7 +2,8 @@
 /*
  * What the files of race_test.ko share.
  *
- *   race.c          pairs of calls, the threads that make them, the report
+ *   race.c          pairs of calls, the threads that make them
+ *   report.c        what is told of them
  *   model.c         exact counts: buffers, events
  *   marks.c         watermarks
  *   world.c         objects, and memory that was given back
@@ -130,7 +131,7 @@ struct race_buf {
 	struct race_obj *obj;
 };
 
-/* What has happened; see race_stat_names[]. */
+/* What has happened; see stat_names[]. */
 enum race_stat {
 	N_BEGUN, N_ESTABLISHED, N_DISCONNECTED, N_BROKEN, N_REFUSED, N_RESETS, N_FREED,
 	N_MESSAGES, N_FLUSHED, N_MARKS, N_CROSSED, N_UPCALLS, N_GIVEN_BACK, RACE_STATS
@@ -197,6 +198,7 @@ struct race_call {
  * @other: the other side
  * @in: it is in @call
  * @calls: how often it has made @call
+ * @good: how often of these with success
  * @met: how often while the other side was in its own
  * @where: the DAT call that it is in
  * @since: jiffies when that began
@@ -208,6 +210,7 @@ struct race_caller {
 	bool in;
 	bool meets;
 	unsigned int calls;
+	unsigned int good;
 	unsigned int met;
 	const char *where;
 	unsigned long since;
@@ -320,6 +323,7 @@ DAT_LMR_TRIPLET race_seg(struct race_caller *c);
 
 /* object_calls.c */
 void race_accept(struct race_caller *c, struct race_obj *ep);
+void race_bind(struct race_caller *c);
 void race_reject(struct race_caller *c);
 
 extern const struct race_call race_ep_calls[];

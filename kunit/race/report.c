@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* race_test.ko: what is told of a run: how often calls met, and what failed. */
+#include "run.h"
+
+const struct race_call *race_call_at(unsigned int i)
+{
+	return i < race_nep_calls ? &race_ep_calls[i] : &race_object_calls[i - race_nep_calls];
+}
+
+static void count_call(struct race_run *r, const struct race_caller *c)
+{
+	unsigned int i = 0;
+
+	while (race_call_at(i) != c->call)
+		i++;
+	r->tried[i] += c->calls;
+	r->good[i] += c->good;
+	r->calls += c->calls;
+	r->met += c->met;
+}
+
+void race_count_pair(struct race_run *r)
+{
+	struct race_caller *a = &r->caller[R_SIDE], *b = &r->caller[R_SIDE2];
+
+	count_call(r, a);
+	count_call(r, b);
+	if (!a->met && !b->met) {
+		r->aparts++;
+		if (strlen(r->apart) + strlen(r->now) + 2 < APART_LEN) {
+			strcat(r->apart, " ");
+			strcat(r->apart, r->now);
+		}
+	}
+	if (r->verbose)
+		kunit_info(r->test, "%s: %u + %u calls, %u + %u succeeded, %u + %u met", r->now,
+			   a->calls, b->calls, a->good, b->good, a->met, b->met);
+}
+
+void race_tell_failures(struct race_run *r)
+{
+	struct race_world *w = r->w;
+	unsigned int i;
+
+	if (!w->failures || r->hangs)
+		return;
+	for (i = 0; i < min_t(unsigned int, w->failures, RACE_TOLD); i++)
+		kunit_info(r->test, "%s", w->told[i]);
+	KUNIT_FAIL(r->test,
+		   "%s: %u failures, %s; replay: PARAMS=\"race_test.seed=%u race_test.first=%u race_test.count=%u%s%s\"",
+		   *r->failed ? r->failed : r->now, w->failures,
+		   *r->failed ? "beside the calls" : "at rest", r->seed, r->group_first,
+		   r->group_len, *r->pair ? " race_test.pair=" : "", r->pair);
+	w->failures = 0;
+}
+
+static const char * const stat_names[RACE_STATS] = {
+	[N_BEGUN] = "begun", [N_ESTABLISHED] = "established",
+	[N_DISCONNECTED] = "disconnected", [N_BROKEN] = "broken", [N_REFUSED] = "refused",
+	[N_RESETS] = "resets", [N_FREED] = "freed", [N_MESSAGES] = "completed",
+	[N_FLUSHED] = "flushed", [N_MARKS] = "marks",
+	[N_CROSSED] = "seen crossed", [N_UPCALLS] = "upcalls",
+	[N_GIVEN_BACK] = "pages given back",
+};
+
+static void report_failing(struct race_run *r)
+{
+	unsigned int i;
+
+	*r->apart = 0;
+	for (i = 0; i < race_nep_calls + race_nobject_calls; i++) {
+		if (!r->tried[i] || r->good[i] ||
+		    strlen(r->apart) + strlen(race_call_at(i)->name) + 2 >= APART_LEN)
+			continue;
+		strcat(r->apart, " ");
+		strcat(r->apart, race_call_at(i)->name);
+	}
+	if (*r->apart)
+		kunit_info(r->test, "never succeeded:%s", r->apart);
+}
+
+void race_report(struct race_run *r, s64 took)
+{
+	char line[320];
+	int i, n = 0;
+
+	for (i = 0; i < RACE_STATS; i++)
+		n += scnprintf(line + n, sizeof(line) - n, ", %d %s",
+			       atomic_read(&r->w->stat[i]), stat_names[i]);
+	kunit_info(r->test, "seed %u, %u CPUs, %u pairs of %u in %lld ms: %llu calls, %llu met; %s",
+		   r->seed, num_online_cpus(), r->pairs, r->pairs + r->left, took, r->calls, r->met,
+		   line + 2);
+	if (r->quiet || r->left)
+		kunit_info(r->test,
+			   "in %u pairs no connection began, or none ended; for %u there was no time, from race_test.first=%u on",
+			   r->quiet, r->left, r->next);
+	if (r->aparts)
+		kunit_info(r->test, "%u pairs never met%s:%s", r->aparts,
+			   num_online_cpus() > 1 ? "" : ", on one CPU", r->apart);
+	report_failing(r);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* What race.c, which runs the table, and report.c share. */
+#ifndef KDAPL_KUNIT_RACE_RUN_H
+#define KDAPL_KUNIT_RACE_RUN_H
+
+#include "race.h"
+
+#define RACE_NAME_LEN	80
+#define APART_LEN	2048
+#define RACE_MAX_CALLS	96
+
+enum race_role {
+	R_SIDE, R_SIDE2, R_REAPER, R_LIFE, R_SETTLER, RACE_ROLES
+};
+
+/* struct race_run - one run of the table on a device */
+struct race_run {
+	struct kunit *test;
+	unsigned int seed;
+	const char *pair;	/* that was asked for */
+	const char *now;	/* that runs */
+	bool verbose;
+	struct race_world *w;
+	struct race_caller caller[RACE_ROLES];
+	bool stop;		/* the sides */
+	bool stop_life;
+	bool stop_reaper;
+	bool hangs;
+	unsigned int place;	/* of the pair in the table, which with the seed says all */
+	unsigned int group_first;	/* its number among those of the device */
+	unsigned int group_len;
+	char failed[RACE_NAME_LEN];	/* the pair in which something failed first */
+	unsigned int pairs;
+	unsigned int quiet;	/* pairs in which no connection began, or none ended */
+	unsigned int next;	/* the first pair for which there was no time */
+	unsigned int left;	/* pairs for which there was no time */
+	u64 calls;
+	u64 met;
+	char *apart;		/* names of pairs that never met */
+	unsigned int aparts;
+	unsigned int tried[RACE_MAX_CALLS];	/* how often each was called */
+	unsigned int good[RACE_MAX_CALLS];	/* of these, with success */
+};
+
+const struct race_call *race_call_at(unsigned int i);
+void race_count_pair(struct race_run *r);
+void race_tell_failures(struct race_run *r);
+void race_report(struct race_run *r, s64 took);
+
+#endif /* KDAPL_KUNIT_RACE_RUN_H */
