@@ -216,6 +216,9 @@ static void check_ep(struct race_caller *c, struct race_obj *ep)
 	DAT_COUNT n = -1, span = -1;
 	DAT_EP_STATE state;
 
+	/* A call that fails has been counted while it ran. */
+	if (atomic_read(&ep->ends) > atomic_read(&ep->starts) + c->w->is_gone)
+		tell_end(c, ep);
 	RACE(c, dat_ep_recv_query, 0, ep->handle, &n, &span);
 	if (n != recvs || span != recvs)
 		race_fail(c->w, "dat_ep_recv_query(): %d, %d, and %d are posted", n, span,
@@ -285,6 +288,18 @@ static void stop_upcalls(struct race_caller *c, DAT_EVD_HANDLE evd)
 	     DAT_UPCALL_INVOC_NEW);
 }
 
+/* Have events come in another way than before. */
+static void start_upcalls(struct race_caller *c, DAT_EVD_HANDLE evd)
+{
+	static const DAT_UPCALL_POLICY policies[] = {
+		DAT_UPCALL_DISABLE, DAT_UPCALL_SINGLE_INSTANCE, DAT_UPCALL_MANY,
+		DAT_UPCALL_NOTIFY,
+	};
+
+	RACE(c, dat_evd_modify_upcall, 0, evd, policies[rnd(c, ARRAY_SIZE(policies))],
+	     DAT_UPCALL_SAME, DAT_UPCALL_INVOC_ANY);
+}
+
 /* Nothing runs but the upcalls. */
 void race_settle(struct race_caller *c)
 {
@@ -317,5 +332,9 @@ void race_settle(struct race_caller *c)
 	}
 	race_check_pages(w);
 	race_forget(c);
+	if (!w->is_gone) {
+		start_upcalls(c, w->evd[E_DTO]);
+		start_upcalls(c, w->evd[E_CONN]);
+	}
 	*c->stop = true;
 }

@@ -59,7 +59,47 @@ void race_enter(struct race_caller *c, const char *name)
 	c->meets = is_met(c);
 }
 
-void race_leave(struct race_caller *c, DAT_RETURN ret, u32 may)
+/* What a call says of a handle of this type that is not valid. */
+static DAT_RETURN_SUBTYPE not_valid(DAT_HANDLE_TYPE type)
+{
+	switch (type) {
+	case DAT_HANDLE_TYPE_EP:
+		return DAT_INVALID_HANDLE_EP;
+	case DAT_HANDLE_TYPE_SRQ:
+		return DAT_INVALID_HANDLE_SRQ;
+	case DAT_HANDLE_TYPE_LMR:
+		return DAT_INVALID_HANDLE_LMR;
+	case DAT_HANDLE_TYPE_RMR:
+		return DAT_INVALID_HANDLE_RMR;
+	case DAT_HANDLE_TYPE_PZ:
+		return DAT_INVALID_HANDLE_PZ;
+	case DAT_HANDLE_TYPE_PSP:
+		return DAT_INVALID_HANDLE_PSP;
+	case DAT_HANDLE_TYPE_RSP:
+		return DAT_INVALID_HANDLE_RSP;
+	case DAT_HANDLE_TYPE_CSP:
+		return DAT_INVALID_HANDLE_CSP;
+	case DAT_HANDLE_TYPE_IA:
+		return DAT_INVALID_HANDLE_IA;
+	default:
+		return DAT_NO_SUBTYPE;
+	}
+}
+
+/* A handle that a call took for invalid belongs to nothing, or to what is being freed. */
+static void check_handle(struct race_caller *c, DAT_RETURN ret, DAT_HANDLE handle)
+{
+	struct race_obj *obj = race_find(c->w, handle);
+
+	/* Here it may be the other Endpoint. */
+	if (!strcmp(c->where, "dat_ep_dup_connect"))
+		return;
+	if (obj && DAT_GET_SUBTYPE(ret) == not_valid(obj->type) && !atomic_read(&obj->freeing))
+		race_fail(c->w, "%s does not find object %d, which nobody has freed", c->where,
+			  obj->slot);
+}
+
+void race_leave(struct race_caller *c, DAT_RETURN ret, u32 may, DAT_HANDLE first)
 {
 	if (READ_ONCE(c->w->is_gone))
 		may |= GONE;
@@ -69,6 +109,8 @@ void race_leave(struct race_caller *c, DAT_RETURN ret, u32 may)
 		c->met += c->meets || is_met(c);
 		WRITE_ONCE(c->in, false);
 	}
+	if (DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE)
+		check_handle(c, ret, first);
 	if (ret != DAT_SUCCESS &&
 	    (DAT_GET_CLASS(ret) != DAT_CLASS_ERROR || DAT_GET_TYPE(ret) >> 16 > 31 ||
 	     !(may & MAY(DAT_GET_TYPE(ret)))))

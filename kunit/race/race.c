@@ -401,10 +401,14 @@ static struct race_run *open_run(struct kunit *test, const char *ia)
 /* If threads hang, what they use stays. */
 static void close_run(struct race_run *r)
 {
+	DAT_RETURN ret;
+
 	atomic_notifier_chain_unregister(&panic_notifier_list, &panic_block);
 	if (r->hangs)
 		return;
-	race_close(r->w);
+	ret = race_close(r->w);
+	KUNIT_EXPECT_EQ_MSG(r->test, ret, (DAT_RETURN)DAT_SUCCESS, "the IA cannot be closed: %s",
+			    kd_strerror(ret));
 	kfree(r->apart);
 	kfree(r);
 }

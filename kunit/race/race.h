@@ -67,6 +67,7 @@ enum race_evd {
 /*
  * struct race_obj - an object, from its creation until the next state of rest
  * @freed: 0, or the place of the call that freed it among all such calls
+ * @freeing: calls that free it and have not failed
  * @page: memory that belongs to it, NULL if none
  * @recvs: buffers posted to it and not reaped
  * @reqs: the same of requests
@@ -89,6 +90,7 @@ struct race_obj {
 	DAT_HANDLE_TYPE type;
 	enum race_slot slot;
 	atomic_t freed;
+	atomic_t freeing;
 	u8 *page;
 	DAT_LMR_CONTEXT lmr_context;
 	DAT_RMR_CONTEXT rmr_context;
@@ -251,15 +253,17 @@ static inline DAT_IA_ADDRESS_PTR race_address(void *address)
  * @c: who calls
  * @fn: the function
  * @may: types of errors that it may return, or-ed
- * @...: its arguments
+ * @first: its first argument, which is a handle mostly
+ * @...: the others
  */
-#define RACE(c, fn, may, ...) ({					\
+#define RACE(c, fn, may, first, ...) ({					\
 	struct race_caller *__caller = (c);				\
+	typeof(first) __first = (first);				\
 	DAT_RETURN __ret;						\
 									\
 	race_enter(__caller, #fn);					\
-	__ret = fn(__VA_ARGS__);					\
-	race_leave(__caller, __ret, may);				\
+	__ret = fn(__first, ##__VA_ARGS__);				\
+	race_leave(__caller, __ret, may, (DAT_HANDLE)(uintptr_t)__first);\
 	__ret;								\
 })
 
@@ -267,7 +271,7 @@ static inline DAT_IA_ADDRESS_PTR race_address(void *address)
 void race_yield(void);
 __printf(2, 3) void race_fail(struct race_world *w, const char *fmt, ...);
 void race_enter(struct race_caller *c, const char *name);
-void race_leave(struct race_caller *c, DAT_RETURN ret, u32 may);
+void race_leave(struct race_caller *c, DAT_RETURN ret, u32 may, DAT_HANDLE first);
 void race_init_bufs(struct race_world *w);
 u64 race_post(struct race_world *w, enum race_kind kind, struct race_obj *obj);
 void race_posted(struct race_world *w, u64 cookie, DAT_RETURN ret);
@@ -287,7 +291,7 @@ void race_check_marks(struct race_caller *c);
 
 /* world.c */
 struct race_world *race_open(const char *name, DAT_RETURN *why);
-void race_close(struct race_world *w);
+DAT_RETURN race_close(struct race_world *w);
 struct race_obj *race_find(struct race_world *w, DAT_HANDLE handle);
 struct race_obj *race_make(struct race_caller *c, enum race_slot slot);
 bool race_free(struct race_caller *c, struct race_obj *obj);

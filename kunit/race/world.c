@@ -369,8 +369,13 @@ bool race_free(struct race_caller *c, struct race_obj *obj)
 {
 	struct race_world *w = c->w;
 
-	if (!obj || free_handle(c, obj) != DAT_SUCCESS)
+	if (!obj)
 		return false;
+	atomic_inc(&obj->freeing);
+	if (free_handle(c, obj) != DAT_SUCCESS) {
+		atomic_dec(&obj->freeing);
+		return false;
+	}
 	if (atomic_cmpxchg(&obj->freed, 0, atomic_inc_return(&w->freed)))
 		race_fail(w, "freed twice, type %d", obj->type);
 	atomic_inc(&w->stat[N_FREED]);
@@ -549,7 +554,8 @@ fail:
 	return NULL;
 }
 
-void race_close(struct race_world *w)
+/* Return why it cannot be closed. */
+DAT_RETURN race_close(struct race_world *w)
 {
 	struct hlist_node *tmp;
 	struct race_obj *obj;
@@ -557,14 +563,16 @@ void race_close(struct race_world *w)
 	DAT_RETURN ret;
 
 	ret = dat_ia_close(race_handle(w->slot[S_IA]), DAT_CLOSE_ABRUPT_FLAG);
+	if (DAT_GET_TYPE(ret) != DAT_INVALID_STATE)
+		ret = dat_ia_close(w->ia, DAT_CLOSE_ABRUPT_FLAG);
 	/* What a device may still reach stays. */
-	if (DAT_GET_TYPE(ret) == DAT_INVALID_STATE ||
-	    DAT_GET_TYPE(dat_ia_close(w->ia, DAT_CLOSE_ABRUPT_FLAG)) == DAT_INVALID_STATE)
-		return;
+	if (ret != DAT_SUCCESS)
+		return ret;
 	hash_for_each_safe(w->objs, i, tmp, obj, node)
 		kfree(obj);
 	vfree(w->buf);
 	free_page((unsigned long)w->fmr_page);
 	kfree(w->mem);
 	kfree(w);
+	return DAT_SUCCESS;
 }
