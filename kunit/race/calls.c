@@ -10,6 +10,10 @@
 /* Pick an Endpoint, mostly one of the first two, so that the two sides meet there. */
 static struct race_obj *pick_ep(struct race_caller *c)
 {
+	struct race_within *in = race_within(c);
+
+	if (in && in->ep.handle)
+		return &in->ep;
 	return race_slot(c->w, S_EP + rnd(c, rnd(c, 2) ? 2 : RACE_EPS));
 }
 
@@ -20,8 +24,11 @@ static struct race_obj *pick_srq(struct race_caller *c)
 
 static DAT_EVD_HANDLE pick_evd(struct race_caller *c)
 {
+	struct race_within *in = race_within(c);
 	u32 i = rnd(c, RACE_EVDS + 1);
 
+	if (in && in->evd)
+		return in->evd;
 	return i < RACE_EVDS ? c->w->evd[i] : race_handle(race_slot(c->w, S_EVD));
 }
 
@@ -35,6 +42,18 @@ DAT_LMR_TRIPLET race_seg(struct race_caller *c)
 		.virtual_address = (uintptr_t)va,
 		.segment_length = RACE_LEN,
 		.lmr_context = lmr ? lmr->lmr_context : c->w->lmr_context,
+	};
+}
+
+/* What @ep may use: that of another IA has a page of its own. */
+static DAT_LMR_TRIPLET seg_of(struct race_caller *c, struct race_obj *ep)
+{
+	if (!ep || ep->slot != S_IA)
+		return race_seg(c);
+	return (DAT_LMR_TRIPLET) {
+		.virtual_address = (uintptr_t)ep->page,
+		.segment_length = RACE_LEN,
+		.lmr_context = ep->lmr_context,
 	};
 }
 
@@ -67,7 +86,7 @@ static DAT_RMR_TRIPLET remote(struct race_caller *c)
 
 void race_post_recv(struct race_caller *c, struct race_obj *ep)
 {
-	DAT_LMR_TRIPLET seg = race_seg(c);
+	DAT_LMR_TRIPLET seg = seg_of(c, ep);
 
 	/* One with an SRQ refuses. */
 	POST(c, K_RECV, ep, dat_ep_post_recv, POSTS, 1, &seg, COOKIE, 0);
@@ -75,7 +94,7 @@ void race_post_recv(struct race_caller *c, struct race_obj *ep)
 
 void race_post_send(struct race_caller *c, struct race_obj *ep)
 {
-	DAT_LMR_TRIPLET seg = race_seg(c);
+	DAT_LMR_TRIPLET seg = seg_of(c, ep);
 
 	POST(c, K_SEND, ep, dat_ep_post_send, POSTS, 1, &seg, COOKIE, 0);
 }
@@ -110,7 +129,7 @@ static void srq_post_recv(struct race_caller *c)
 static void post_write(struct race_caller *c)
 {
 	struct race_obj *ep = pick_ep(c);
-	DAT_LMR_TRIPLET seg = race_seg(c);
+	DAT_LMR_TRIPLET seg = seg_of(c, ep);
 	DAT_RMR_TRIPLET to = remote(c);
 
 	POST(c, K_WRITE, ep, dat_ep_post_rdma_write, POSTS, 1, &seg, COOKIE, &to, 0);
@@ -119,7 +138,7 @@ static void post_write(struct race_caller *c)
 static void post_read(struct race_caller *c)
 {
 	struct race_obj *ep = pick_ep(c);
-	DAT_LMR_TRIPLET seg = race_seg(c);
+	DAT_LMR_TRIPLET seg = seg_of(c, ep);
 	DAT_RMR_TRIPLET from = remote(c);
 
 	POST(c, K_READ, ep, dat_ep_post_rdma_read, POSTS, 1, &seg, COOKIE, &from, 0);
@@ -140,9 +159,9 @@ static void post_read_to_rmr(struct race_caller *c)
 /* A Write and a Send that tells of it. */
 static void post_requests(struct race_caller *c)
 {
-	DAT_LMR_TRIPLET seg[] = { race_seg(c), race_seg(c) };
-	DAT_RMR_TRIPLET to = remote(c);
 	struct race_obj *ep = pick_ep(c);
+	DAT_LMR_TRIPLET seg[] = { seg_of(c, ep), seg_of(c, ep) };
+	DAT_RMR_TRIPLET to = remote(c);
 	u64 cookie[] = { race_post(c->w, K_WRITE, ep), race_post(c->w, K_SEND, ep) };
 	KDAT_REQUEST request[] = { {
 		.operation = DAT_DTO_RDMA_WRITE, .num_segments = 1, .local_iov = &seg[0],
@@ -319,6 +338,13 @@ static void ep_reset(struct race_caller *c)
 
 static void evd_dequeue(struct race_caller *c)
 {
+	struct race_within *in = race_within(c);
+	DAT_EVENT event;
+
+	if (in && in->evd) {
+		RACE(c, dat_evd_dequeue, EMPTY | HANDLE, in->evd, &event);
+		return;
+	}
 	race_dequeue(c, E_MERGED + 1 + rnd(c, RACE_EVDS - 1));
 }
 

@@ -330,6 +330,10 @@ void race_settle(struct race_caller *c)
 		if (!race_free(c, obj))
 			race_fail(w, "an SRQ without Endpoints cannot be freed");
 	}
+	/* They may keep a PZ that no slot has. */
+	race_free(c, w->slot[S_RMR]);
+	race_free(c, w->slot[S_LMR]);
+	race_free(c, w->slot[S_LMR2]);
 	race_check_pages(w);
 	race_forget(c);
 	if (!w->is_gone) {

@@ -96,23 +96,25 @@ static void lmr_free(struct race_caller *c)
 
 static void lmr_query(struct race_caller *c)
 {
+	struct race_within *in = race_within(c);
 	DAT_LMR_PARAM param;
 
-	RACE(c, dat_lmr_query, HANDLE, race_handle(pick_lmr(c)), DAT_LMR_FIELD_ALL, &param);
+	RACE(c, dat_lmr_query, HANDLE, in ? in->lmr : race_handle(pick_lmr(c)), DAT_LMR_FIELD_ALL,
+	     &param);
 }
 
 static void lmr_sync_read(struct race_caller *c)
 {
 	DAT_LMR_TRIPLET seg = race_seg(c);
 
-	RACE(c, dat_lmr_sync_rdma_read, PARAM, c->w->ia, &seg, 1);
+	RACE(c, dat_lmr_sync_rdma_read, PARAM | PRIVILEGE, c->w->ia, &seg, 1);
 }
 
 static void lmr_sync_write(struct race_caller *c)
 {
 	DAT_LMR_TRIPLET seg = race_seg(c);
 
-	RACE(c, dat_lmr_sync_rdma_write, PARAM, c->w->ia, &seg, 1);
+	RACE(c, dat_lmr_sync_rdma_write, PARAM | PRIVILEGE, c->w->ia, &seg, 1);
 }
 
 static void lmr_fmr(struct race_caller *c)
@@ -171,9 +173,9 @@ void race_bind(struct race_caller *c)
 
 	if (!cookie)
 		return;
-	ret = RACE(c, dat_rmr_bind, HANDLE | STATE | NO_ROOM, race_handle(rmr), c->w->lmr, &seg,
-		   DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, handle, kd_cookie(cookie), 0,
-		   &rmr_context);
+	ret = RACE(c, dat_rmr_bind, HANDLE | STATE | NO_ROOM | PRIVILEGE, race_handle(rmr),
+		   c->w->lmr, &seg, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, handle,
+		   kd_cookie(cookie), 0, &rmr_context);
 	if (ret == DAT_SUCCESS && seg.segment_length)
 		WRITE_ONCE(c->w->bound, rmr_context);
 	race_posted(c->w, cookie, ret);
@@ -212,6 +214,9 @@ void race_accept(struct race_caller *c, struct race_obj *ep)
 	RACE(c, dat_cr_query, HANDLE, cr, DAT_CR_FIELD_ALL, &param);
 	if (param.local_ep_handle)
 		ep = race_find(c->w, param.local_ep_handle);
+	/* One that the provider has made, which no thread knows. */
+	if (!ep)
+		answered(place, cr, RACE(c, dat_cr_reject, HANDLE, cr, 0, NULL));
 	if (!ep)
 		return;
 	atomic_inc(&ep->starts);

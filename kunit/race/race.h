@@ -6,7 +6,8 @@
  *   report.c        what is told of them
  *   model.c         exact counts: buffers, events
  *   marks.c         watermarks
- *   world.c         objects, and memory that was given back
+ *   pages.c         memory that was given back
+ *   world.c         objects
  *   life.c          connections that come and go; the state of rest after a pair
  *   calls.c         calls of data transfer, Endpoints and EVDs
  *   object_calls.c  calls of all other objects
@@ -68,6 +69,7 @@ enum race_evd {
  * struct race_obj - an object, from its creation until the next state of rest
  * @freed: 0, or the place of the call that freed it among all such calls
  * @freeing: calls that free it and have not failed
+ * @within: of an IA: its objects, whose events nobody reaps; NULL if it has none
  * @page: memory that belongs to it, NULL if none
  * @recvs: buffers posted to it and not reaped
  * @reqs: the same of requests
@@ -91,6 +93,7 @@ struct race_obj {
 	enum race_slot slot;
 	atomic_t freed;
 	atomic_t freeing;
+	struct race_within *within;
 	u8 *page;
 	DAT_LMR_CONTEXT lmr_context;
 	DAT_RMR_CONTEXT rmr_context;
@@ -110,6 +113,14 @@ struct race_obj {
 	atomic_t starts;
 	atomic_t ests;
 	atomic_t ends;
+};
+
+/* What is closed with an IA. */
+struct race_within {
+	struct race_obj ep;
+	DAT_EVD_HANDLE evd;
+	DAT_PZ_HANDLE pz;
+	DAT_LMR_HANDLE lmr;
 };
 
 /* A piece of memory that no object has is filled with a pattern. */
@@ -239,7 +250,7 @@ static inline DAT_IA_ADDRESS_PTR race_address(void *address)
 #define STATE		MAY(DAT_INVALID_STATE)
 #define PARAM		MAY(DAT_INVALID_PARAMETER)
 #define NO_ROOM		MAY(DAT_INSUFFICIENT_RESOURCES)
-#define PRIVILEGE	MAY(DAT_PRIVILEGES_VIOLATION)
+#define PRIVILEGE	(MAY(DAT_PRIVILEGES_VIOLATION) | MAY(DAT_PROTECTION_VIOLATION))
 #define EMPTY		MAY(DAT_QUEUE_EMPTY)
 #define FULL		MAY(DAT_QUEUE_FULL)
 #define IN_USE		(MAY(DAT_CONN_QUAL_IN_USE) | MAY(DAT_PORT_IN_USE))
@@ -289,6 +300,11 @@ void race_saw_mark(struct race_world *w, struct race_obj *obj);
 void race_watch_marks(struct race_caller *c);
 void race_check_marks(struct race_caller *c);
 
+/* pages.c */
+u8 *race_take_page(struct race_world *w);
+void race_give_back(struct race_world *w, u8 *va);
+void race_check_pages(struct race_world *w);
+
 /* world.c */
 struct race_world *race_open(const char *name, DAT_RETURN *why);
 DAT_RETURN race_close(struct race_world *w);
@@ -298,7 +314,6 @@ bool race_free(struct race_caller *c, struct race_obj *obj);
 void race_replace(struct race_caller *c, enum race_slot slot);
 void race_free_slot(struct race_caller *c, enum race_slot slot);
 void race_forget(struct race_caller *c);
-void race_check_pages(struct race_world *w);
 
 static inline struct race_obj *race_slot(struct race_world *w, enum race_slot slot)
 {
@@ -308,6 +323,14 @@ static inline struct race_obj *race_slot(struct race_world *w, enum race_slot sl
 static inline DAT_HANDLE race_handle(const struct race_obj *obj)
 {
 	return obj ? obj->handle : NULL;
+}
+
+/* The objects of S_IA, now and then, or NULL. */
+static inline struct race_within *race_within(struct race_caller *c)
+{
+	struct race_obj *ia = rnd(c, 8) ? NULL : race_slot(c->w, S_IA);
+
+	return ia ? ia->within : NULL;
 }
 
 /* life.c */

@@ -4,85 +4,12 @@
  * world, at any moment; race_replace() puts another one there and frees the one before.
  * An object that was freed is remembered until the next state of rest, when
  * race_forget() is called.
- *
- * There is some memory that stays registered, and some that is given back now and then.
- * The latter is filled with a pattern then, which must still be there when it is used
- * again.
  */
 #include <linux/in.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include "race.h"
-
-/* ---- Memory -------------------------------------------------------------- */
-
-static bool page_is_intact(const struct race_page *page)
-{
-	return !page->pattern || kd_has_pattern(page->va, PAGE_SIZE, page->pattern);
-}
-
-/* Take the page that was given back first. */
-static u8 *take_page(struct race_world *w)
-{
-	struct race_page *page = NULL;
-	unsigned long flags;
-	unsigned int i;
-	bool intact;
-
-	spin_lock_irqsave(&w->lock, flags);
-	for (i = 0; i < RACE_PAGES; i++)
-		if (w->page[i].pattern && (!page || w->page[i].pattern < page->pattern))
-			page = &w->page[i];
-	if (!page) {
-		spin_unlock_irqrestore(&w->lock, flags);
-		return NULL;
-	}
-	intact = page_is_intact(page);
-	page->pattern = 0;
-	spin_unlock_irqrestore(&w->lock, flags);
-	if (!intact)
-		race_fail(w, "somebody wrote to memory that was given back");
-	return page->va;
-}
-
-static void give_back(struct race_world *w, u8 *va)
-{
-	struct race_page *page = w->page;
-	unsigned long flags;
-	u32 pattern;
-
-	while (page->va != va)
-		page++;
-	spin_lock_irqsave(&w->lock, flags);
-	pattern = ++w->next_page;
-	spin_unlock_irqrestore(&w->lock, flags);
-	kd_fill(va, PAGE_SIZE, pattern);
-	spin_lock_irqsave(&w->lock, flags);
-	page->pattern = pattern;
-	spin_unlock_irqrestore(&w->lock, flags);
-	atomic_inc(&w->stat[N_GIVEN_BACK]);
-}
-
-/* Nothing runs. */
-void race_check_pages(struct race_world *w)
-{
-	unsigned int i;
-
-	for (i = 0; i < RACE_PAGES; i++)
-		if (!page_is_intact(&w->page[i]))
-			race_fail(w, "somebody wrote to memory that was given back");
-}
-
-static DAT_RETURN register_page(struct race_caller *c, u8 *va, DAT_LMR_HANDLE *lmr,
-				DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context)
-{
-	DAT_REGION_DESCRIPTION region = { .for_va = va };
-
-	return RACE(c, dat_lmr_kcreate, NO_ROOM, c->w->ia, DAT_MEM_TYPE_VIRTUAL, region,
-		    PAGE_SIZE, c->w->pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,
-		    DAT_MEM_OPTIMIZE_DONT_CARE, lmr, lmr_context, rmr_context, NULL, NULL);
-}
 
 /* ---- Finding and making -------------------------------------------------- */
 
@@ -159,12 +86,31 @@ static DAT_RETURN make_srq(struct race_caller *c, struct race_obj *obj)
 	return ret;
 }
 
+static DAT_RETURN register_page(struct race_caller *c, struct race_obj *obj, DAT_PZ_HANDLE pz,
+				DAT_LMR_HANDLE *lmr)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = obj->page };
+
+	return RACE(c, dat_lmr_kcreate, NO_ROOM | HANDLE, c->w->ia, DAT_MEM_TYPE_VIRTUAL, region,
+		    PAGE_SIZE, pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,
+		    DAT_MEM_OPTIMIZE_DONT_CARE, lmr, &obj->lmr_context, &obj->rmr_context, NULL,
+		    NULL);
+}
+
+/* The PZ of the Endpoints, or one that is freed now and then. */
+static DAT_PZ_HANDLE pick_pz(struct race_caller *c)
+{
+	struct race_obj *pz = rnd(c, 2) ? race_slot(c->w, S_PZ) : NULL;
+
+	return pz ? pz->handle : c->w->pz;
+}
+
 static DAT_RETURN make_lmr(struct race_caller *c, struct race_obj *obj)
 {
 	DAT_LMR_HANDLE lmr = NULL;
 	DAT_RETURN ret;
 
-	ret = register_page(c, obj->page, &lmr, &obj->lmr_context, &obj->rmr_context);
+	ret = register_page(c, obj, pick_pz(c), &lmr);
 	obj->handle = lmr;
 	return ret;
 }
@@ -185,7 +131,7 @@ static DAT_RETURN make_rmr(struct race_caller *c, struct race_obj *obj)
 	DAT_RMR_HANDLE rmr = NULL;
 	DAT_RETURN ret;
 
-	ret = RACE(c, dat_rmr_create, NO_ROOM, c->w->pz, &rmr);
+	ret = RACE(c, dat_rmr_create, NO_ROOM | HANDLE, pick_pz(c), &rmr);
 	obj->handle = rmr;
 	return ret;
 }
@@ -219,8 +165,9 @@ static DAT_RETURN make_psp(struct race_caller *c, struct race_obj *obj)
 	DAT_RETURN ret;
 
 	obj->port = c->w->port + 1 + rnd(c, 4);
+	/* An Endpoint that comes with a request goes with it, see race_accept(). */
 	ret = RACE(c, dat_psp_create, NO_ROOM | IN_USE, c->w->ia, obj->port, evd,
-		   DAT_PSP_CONSUMER_FLAG, &psp);
+		   rnd(c, 2) ? DAT_PSP_CONSUMER_FLAG : DAT_PSP_PROVIDER_FLAG, &psp);
 	obj->handle = psp;
 	return ret;
 }
@@ -254,40 +201,46 @@ static DAT_RETURN make_csp(struct race_caller *c, struct race_obj *obj)
 	return ret;
 }
 
-/*
- * An IA with an Endpoint that asks the world for a connection, and a page to receive in.
- * Its events are never reaped.
- */
-static DAT_RETURN make_ia(struct race_caller *c, struct race_obj *obj)
+/* An Endpoint that asks the world for a connection, and a page to receive in. */
+static void fill_ia(struct race_caller *c, struct race_obj *obj, struct race_within *in)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = obj->page };
+	DAT_IA_HANDLE ia = obj->handle;
 	DAT_EP_ATTR attr = kd_ep_attr();
+	DAT_EP_HANDLE ep;
+
+	in->ep.type = DAT_HANDLE_TYPE_EP;
+	in->ep.slot = S_IA;
+	in->ep.page = obj->page;
+	in->ep.loose = true;
+	if (RACE(c, dat_pz_create, NO_ROOM, ia, &in->pz) ||
+	    RACE(c, dat_evd_kcreate, NO_ROOM, ia, 32, DAT_UPCALL_DISABLE, NULL,
+		 DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG, &in->evd) ||
+	    RACE(c, dat_lmr_kcreate, NO_ROOM, ia, DAT_MEM_TYPE_VIRTUAL, region, PAGE_SIZE,
+		 in->pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, DAT_MEM_OPTIMIZE_DONT_CARE,
+		 &in->lmr, &in->ep.lmr_context, &in->ep.rmr_context, NULL, NULL) ||
+	    RACE(c, dat_ep_create, NO_ROOM, ia, in->pz, in->evd, in->evd, in->evd, &attr,
+		 &ep))
+		return;
+	in->ep.handle = ep;
+	race_post_recv(c, &in->ep);
+	race_connect(c, &in->ep, c->w->port);
+}
+
+/* An IA, half the time with objects. */
+static DAT_RETURN make_ia(struct race_caller *c, struct race_obj *obj)
+{
 	DAT_EVD_HANDLE evd = NULL;
 	DAT_IA_HANDLE ia = NULL;
-	DAT_LMR_TRIPLET seg;
-	DAT_LMR_HANDLE lmr;
-	DAT_EP_HANDLE ep;
-	DAT_PZ_HANDLE pz;
 	DAT_RETURN ret;
 
 	ret = RACE(c, dat_ia_openv, NO_ROOM, (DAT_NAME_PTR)c->w->name, 8, &evd, &ia, 2, 0,
 		   DAT_TRUE);
 	obj->handle = ia;
-	if (ret != DAT_SUCCESS || rnd(c, 2))
-		return ret;
-	if (RACE(c, dat_pz_create, NO_ROOM, ia, &pz) ||
-	    RACE(c, dat_evd_kcreate, NO_ROOM, ia, 32, DAT_UPCALL_DISABLE, NULL,
-		 DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG, &evd) ||
-	    RACE(c, dat_lmr_kcreate, NO_ROOM, ia, DAT_MEM_TYPE_VIRTUAL, region, PAGE_SIZE, pz,
-		 DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, DAT_MEM_OPTIMIZE_DONT_CARE, &lmr,
-		 &seg.lmr_context, &obj->rmr_context, NULL, NULL) ||
-	    RACE(c, dat_ep_create, NO_ROOM, ia, pz, evd, evd, evd, &attr, &ep))
-		return ret;
-	seg.virtual_address = (uintptr_t)obj->page;
-	seg.segment_length = RACE_LEN;
-	RACE(c, dat_ep_post_recv, 0, ep, 1, &seg, kd_cookie(0), 0);
-	RACE(c, dat_ep_connect, NO_ROOM, ep, race_address(&c->w->addr), c->w->port,
-	     20 * USEC_PER_SEC, 0, NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
+	if (ret == DAT_SUCCESS && rnd(c, 2))
+		obj->within = kzalloc(sizeof(*obj->within), GFP_KERNEL);
+	if (obj->within)
+		fill_ia(c, obj, obj->within);
 	return ret;
 }
 
@@ -325,18 +278,31 @@ struct race_obj *race_make(struct race_caller *c, enum race_slot slot)
 	obj->loose = slot == S_SRQ2 || slot == S_EP + 2 || rnd(c, 2);
 	obj->mark_since = INT_MAX;
 	if (type->has_page)
-		obj->page = take_page(c->w);
+		obj->page = race_take_page(c->w);
 	if ((!type->has_page || obj->page) && type->make(c, obj) == DAT_SUCCESS) {
 		remember(c->w, obj);
 		return obj;
 	}
 	if (obj->page)
-		give_back(c->w, obj->page);
+		race_give_back(c->w, obj->page);
 	kfree(obj);
 	return NULL;
 }
 
 /* ---- Freeing ------------------------------------------------------------- */
+
+/* One side asks whether the IA is in use first, which others may change before it closes. */
+static DAT_RETURN close_ia(struct race_caller *c, DAT_IA_HANDLE ia)
+{
+	DAT_RETURN ret;
+
+	if (c->call && rnd(c, 2)) {
+		ret = RACE(c, dat_ia_close, HANDLE | STATE, ia, DAT_CLOSE_GRACEFUL_FLAG);
+		if (DAT_GET_TYPE(ret) != DAT_INVALID_STATE)
+			return ret;
+	}
+	return RACE(c, dat_ia_close, HANDLE, ia, DAT_CLOSE_ABRUPT_FLAG);
+}
 
 static DAT_RETURN free_handle(struct race_caller *c, struct race_obj *obj)
 {
@@ -360,7 +326,7 @@ static DAT_RETURN free_handle(struct race_caller *c, struct race_obj *obj)
 	case DAT_HANDLE_TYPE_CSP:
 		return RACE(c, dat_csp_free, HANDLE, obj->handle);
 	default:
-		return RACE(c, dat_ia_close, HANDLE, obj->handle, DAT_CLOSE_ABRUPT_FLAG);
+		return close_ia(c, obj->handle);
 	}
 }
 
@@ -378,9 +344,11 @@ bool race_free(struct race_caller *c, struct race_obj *obj)
 	}
 	if (atomic_cmpxchg(&obj->freed, 0, atomic_inc_return(&w->freed)))
 		race_fail(w, "freed twice, type %d", obj->type);
+	if (obj->within)
+		atomic_set(&obj->within->ep.freed, atomic_read(&obj->freed));
 	atomic_inc(&w->stat[N_FREED]);
 	if (obj->page)
-		give_back(w, obj->page);
+		race_give_back(w, obj->page);
 	return true;
 }
 
@@ -442,11 +410,14 @@ void race_forget(struct race_caller *c)
 			w->slot[i] = NULL;
 	free_orphans(c, DAT_HANDLE_TYPE_RSP, true);
 	free_orphans(c, DAT_HANDLE_TYPE_EP, true);
+	free_orphans(c, DAT_HANDLE_TYPE_RMR, true);
+	free_orphans(c, DAT_HANDLE_TYPE_LMR, true);
 	free_orphans(c, 0, false);
 	race_recycle(w);
 	hash_for_each_safe(w->objs, i, tmp, obj, node)
 		if (atomic_read(&obj->freed)) {
 			hash_del(&obj->node);
+			kfree(obj->within);
 			kfree(obj);
 		}
 	if (w->is_gone)
@@ -497,7 +468,7 @@ static DAT_RETURN make_memory(struct race_world *w)
 	race_init_bufs(w);
 	for (i = 0; i < RACE_PAGES; i++) {
 		w->page[i].va = w->mem + RACE_MEM_LEN + i * PAGE_SIZE;
-		give_back(w, w->page[i].va);
+		race_give_back(w, w->page[i].va);
 	}
 	region.for_va = w->mem;
 	return dat_lmr_kcreate(w->ia, DAT_MEM_TYPE_VIRTUAL, region,
@@ -568,8 +539,10 @@ DAT_RETURN race_close(struct race_world *w)
 	/* What a device may still reach stays. */
 	if (ret != DAT_SUCCESS)
 		return ret;
-	hash_for_each_safe(w->objs, i, tmp, obj, node)
+	hash_for_each_safe(w->objs, i, tmp, obj, node) {
+		kfree(obj->within);
 		kfree(obj);
+	}
 	vfree(w->buf);
 	free_page((unsigned long)w->fmr_page);
 	kfree(w->mem);
