@@ -3,7 +3,10 @@
  * race_test.ko: calls of data transfer, Endpoints and EVDs, on what the slots hold at
  * that moment. Each returns DAT_SUCCESS or one of the errors that RACE() is told.
  */
+#include <linux/in.h>
 #include "race.h"
+
+#define RACE_CONTEXT	0x5ace00000000ULL
 
 #define POSTS		(HANDLE | STATE | NO_ROOM | PRIVILEGE)
 
@@ -154,6 +157,16 @@ static void post_read_to_rmr(struct race_caller *c)
 	};
 
 	POST(c, K_READ, ep, dat_ep_post_rdma_read_to_rmr, POSTS, &to, COOKIE, &from, 0);
+}
+
+/* A Send that may invalidate; what the peer has bound is mostly another thing by then. */
+static void post_send_inv(struct race_caller *c)
+{
+	struct race_obj *ep = pick_ep(c);
+	DAT_LMR_TRIPLET seg = seg_of(c, ep);
+
+	POST(c, K_SEND, ep, dat_ep_post_send_with_invalidate, POSTS | MODEL, 1, &seg, COOKIE, 0,
+	     rnd(c, 8) ? DAT_FALSE : DAT_TRUE, READ_ONCE(c->w->bound));
 }
 
 /* A Write and a Send that tells of it. */
@@ -323,6 +336,63 @@ static void ep_dup_connect(struct race_caller *c)
 		atomic_inc(&c->w->stat[N_BEGUN]);
 }
 
+static void ep_common_connect(struct race_caller *c)
+{
+	struct race_obj *ep = pick_in(c, DAT_EP_STATE_UNCONNECTED);
+	struct sockaddr_storage to = c->w->addr;
+
+	if (!ep)
+		return;
+	((struct sockaddr_in *)&to)->sin_port = htons(c->w->port + (rnd(c, 4) ? 0 : rnd(c, 9)));
+	atomic_inc(&ep->starts);
+	if (RACE(c, dat_ep_common_connect, HANDLE | STATE | NO_ROOM, ep->handle,
+		 race_address(&to), 20 * USEC_PER_SEC, 0, NULL) != DAT_SUCCESS)
+		atomic_dec(&ep->starts);
+	else
+		atomic_inc(&c->w->stat[N_BEGUN]);
+}
+
+static void ep_query_hard_hw(struct race_caller *c)
+{
+	DAT_BOOLEAN fired;
+
+	RACE(c, kdat_ep_query_hard_hw, HANDLE, race_handle(pick_ep(c)), &fired);
+}
+
+/* ---- Handles ------------------------------------------------------------- */
+
+static DAT_HANDLE pick_any(struct race_caller *c)
+{
+	return race_handle(rnd(c, 2) ? pick_ep(c) : race_slot(c->w, rnd(c, RACE_SLOTS)));
+}
+
+static void set_context(struct race_caller *c)
+{
+	DAT_CONTEXT context = { .as_64 = RACE_CONTEXT | rnd(c, 256) };
+
+	RACE(c, dat_set_consumer_context, HANDLE, pick_any(c), context);
+}
+
+static void get_context(struct race_caller *c)
+{
+	DAT_CONTEXT context = {};
+
+	if (RACE(c, dat_get_consumer_context, HANDLE, pick_any(c), &context) == DAT_SUCCESS &&
+	    context.as_64 && (context.as_64 & ~255ULL) != RACE_CONTEXT)
+		race_fail(c->w, "context %#llx, which nobody has set", (u64)context.as_64);
+}
+
+static void get_type(struct race_caller *c)
+{
+	enum race_slot slot = rnd(c, RACE_SLOTS);
+	struct race_obj *obj = race_slot(c->w, slot);
+	DAT_HANDLE_TYPE type;
+
+	if (RACE(c, dat_get_handle_type, HANDLE, race_handle(obj), &type) == DAT_SUCCESS &&
+	    type != obj->type)
+		race_fail(c->w, "object %d is of type %d", slot, type);
+}
+
 static void ep_disconnect(struct race_caller *c)
 {
 	RACE(c, dat_ep_disconnect, HANDLE | STATE, race_handle(pick_ep(c)),
@@ -414,6 +484,7 @@ static void evd_free(struct race_caller *c)
 const struct race_call race_ep_calls[] = {
 	RACE_CALL(dat_ep_post_recv, post_recv),
 	RACE_CALL(dat_ep_post_send, post_send),
+	RACE_CALL(dat_ep_post_send_with_invalidate, post_send_inv),
 	RACE_CALL(dat_ep_post_rdma_write, post_write),
 	RACE_CALL(dat_ep_post_rdma_read, post_read),
 	RACE_CALL(dat_ep_post_rdma_read_to_rmr, post_read_to_rmr),
@@ -429,6 +500,11 @@ const struct race_call race_ep_calls[] = {
 	RACE_CALL(dat_ep_set_watermark, ep_set_watermark),
 	RACE_CALL(dat_ep_connect, ep_connect),
 	RACE_CALL(dat_ep_dup_connect, ep_dup_connect),
+	RACE_CALL(dat_ep_common_connect, ep_common_connect),
+	RACE_CALL(kdat_ep_query_hard_hw, ep_query_hard_hw),
+	RACE_CALL(dat_set_consumer_context, set_context),
+	RACE_CALL(dat_get_consumer_context, get_context),
+	RACE_CALL(dat_get_handle_type, get_type),
 	RACE_CALL(dat_ep_disconnect, ep_disconnect),
 	RACE_CALL(dat_ep_reset, ep_reset),
 	RACE_CALL(dat_evd_dequeue, evd_dequeue),

@@ -129,20 +129,6 @@ void race_live(struct race_caller *c)
 	race_watch_marks(c);
 }
 
-/* Has one of the Endpoints been connected since the last state of rest? */
-bool race_is_up(struct race_world *w)
-{
-	struct race_obj *ep;
-	unsigned int i;
-
-	for (i = 0; i < RACE_EPS; i++) {
-		ep = race_slot(w, S_EP + i);
-		if (ep && atomic_read(&ep->ests))
-			return true;
-	}
-	return false;
-}
-
 /* ---- The state of rest --------------------------------------------------- */
 
 /* Dequeue everything, and reject what asks for a connection. */

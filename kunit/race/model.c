@@ -290,7 +290,9 @@ static void saw_dto(struct race_world *w, const DAT_EVENT *event, int freed)
 			  dto->status);
 	if (kind == K_NONE || !ep)
 		return;
-	if (kind >= ARRAY_SIZE(operation) || operation[kind] != dto->operation)
+	if (kind >= ARRAY_SIZE(operation) ||
+	    (operation[kind] != dto->operation &&
+	     !(is_receive(kind) && dto->operation == DAT_DTO_RECEIVE_WITH_INVALIDATE)))
 		race_fail(w, "%s completes as operation %d", kind_names[kind],
 			  dto->operation);
 	if (obj != (kind == K_SRQ ? ep->srq : ep))

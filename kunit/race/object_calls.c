@@ -19,6 +19,7 @@ QUERY(rmr, RMR, S_RMR)
 QUERY(psp, PSP, S_PSP)
 QUERY(rsp, RSP, S_RSP)
 QUERY(csp, CSP, S_CSP)
+QUERY(pz, PZ, S_PZ)
 
 /* ---- SRQs ---------------------------------------------------------------- */
 
@@ -271,6 +272,38 @@ static void ia_query(struct race_caller *c)
 	     DAT_PROVIDER_FIELD_MAX_PRIVATE_DATA_SIZE, &prov);
 }
 
+static void ia_find(struct race_caller *c)
+{
+	char name[DAT_NAME_MAX_LENGTH];
+
+	RACE(c, kdat_ia_find, MAY(DAT_PROVIDER_NOT_FOUND), (const struct sockaddr *)&c->w->addr,
+	     name);
+}
+
+static void ia_id(struct race_caller *c)
+{
+	DAT_UINT64 id;
+
+	if (RACE(c, kdat_ia_id, HANDLE, rnd(c, 2) ? c->w->ia : race_handle(race_slot(c->w, S_IA)),
+		 &id) == DAT_SUCCESS)
+		WRITE_ONCE(c->w->id, id);
+}
+
+static void ia_name(struct race_caller *c)
+{
+	char name[DAT_NAME_MAX_LENGTH];
+
+	RACE(c, kdat_ia_name, MAY(DAT_PROVIDER_NOT_FOUND), READ_ONCE(c->w->id), name);
+}
+
+static void cr_query_gid(struct race_caller *c)
+{
+	DAT_CR_HANDLE *place;
+	u8 gid[16];
+
+	RACE(c, kdat_cr_query_gid, HANDLE | MODEL, pick_cr(c, &place), gid);
+}
+
 /* ---- The table ----------------------------------------------------------- */
 
 const struct race_call race_object_calls[] = {
@@ -288,14 +321,17 @@ const struct race_call race_object_calls[] = {
 	RACE_CALL(dat_lmr_fmr, fmr_or_invalidate),
 	RACE_CALL(dat_lmr_invalidate, fmr_or_invalidate),
 	RACE_CALL_ON(dat_rmr_create, race_replace, S_RMR),
+	RACE_CALL_ON(dat_rmr_create_for_ep, race_replace, S_RMR),
 	RACE_CALL_ON(dat_rmr_free, race_free_slot, S_RMR),
 	RACE_CALL(dat_rmr_query, rmr_query),
 	RACE_CALL(dat_rmr_bind, race_bind),
 	RACE_CALL(dat_cr_query, cr_query),
+	RACE_CALL(kdat_cr_query_gid, cr_query_gid),
 	RACE_CALL(dat_cr_accept, cr_accept),
 	RACE_CALL(dat_cr_reject, race_reject),
 	RACE_CALL(dat_cr_handoff, cr_handoff),
 	RACE_CALL_ON(dat_psp_create, race_replace, S_PSP),
+	RACE_CALL_ON(dat_psp_create_any, race_replace, S_PSP),
 	RACE_CALL_ON(dat_psp_free, race_free_slot, S_PSP),
 	RACE_CALL(dat_psp_query, psp_query),
 	RACE_CALL_ON(dat_rsp_create, race_replace, S_RSP),
@@ -305,9 +341,13 @@ const struct race_call race_object_calls[] = {
 	RACE_CALL_ON(dat_csp_free, race_free_slot, S_CSP),
 	RACE_CALL(dat_csp_query, csp_query),
 	RACE_CALL_ON(dat_pz_create, race_replace, S_PZ),
+	RACE_CALL(dat_pz_query, pz_query),
 	RACE_CALL_ON(dat_pz_free, race_free_slot, S_PZ),
 	RACE_CALL_ON(dat_ia_openv, race_replace, S_IA),
 	RACE_CALL(dat_ia_query, ia_query),
+	RACE_CALL(kdat_ia_find, ia_find),
+	RACE_CALL(kdat_ia_id, ia_id),
+	RACE_CALL(kdat_ia_name, ia_name),
 	RACE_CALL_ON(dat_ia_close, race_free_slot, S_IA),
 };
 

@@ -193,13 +193,22 @@ static void count_lives(struct race_run *r, int *begun, int *ended)
 	*ended = atomic_read(&r->w->stat[N_DISCONNECTED]) + atomic_read(&r->w->stat[N_BROKEN]);
 }
 
-/* Wait until a connection is up, so that the calls have one to begin with. */
+/* The time since @since went into @phase. */
+static void spend(struct race_run *r, enum race_phase phase, ktime_t since)
+{
+	r->spent[phase] += ktime_get() - since;
+}
+
+/* Wait for the first connection of a group, so that the calls have one to begin with. */
 static void warm_up(struct race_run *r)
 {
-	ktime_t end = ktime_add_ms(ktime_get(), WARM_UP_MS);
+	int before = atomic_read(&r->w->stat[N_ESTABLISHED]);
+	ktime_t begin = ktime_get();
 
-	while (!race_is_up(r->w) && ktime_before(ktime_get(), end))
+	while (atomic_read(&r->w->stat[N_ESTABLISHED]) == before &&
+	       ktime_ms_delta(ktime_get(), begin) < WARM_UP_MS)
 		race_yield();
+	spend(r, P_WARM_UP, begin);
 }
 
 /*
@@ -223,6 +232,7 @@ static void run_sides(struct race_run *r, unsigned int len)
 		met = READ_ONCE(a->met) || READ_ONCE(b->met);
 	} while (gone < len || (gone < 4 * len && !(met && lived)));
 	r->quiet += !lived;
+	spend(r, P_SIDES, begin);
 }
 
 /* Start what goes on beside the calls. */
@@ -235,6 +245,7 @@ static void start_group(struct race_run *r, unsigned int nth)
 	r->stop_reaper = false;
 	start(r, R_REAPER, race_reap, &r->stop_reaper);
 	start(r, R_LIFE, race_live, &r->stop_life);
+	warm_up(r);
 }
 
 static void start_sides(struct race_run *r, void (*step)(struct race_caller *c))
@@ -242,16 +253,18 @@ static void start_sides(struct race_run *r, void (*step)(struct race_caller *c))
 	r->pairs++;
 	r->group_len++;
 	r->stop = false;
-	warm_up(r);
 	start(r, R_SIDE, step, &r->stop);
 	start(r, R_SIDE2, step, &r->stop);
 }
 
 static void stop_sides(struct race_run *r)
 {
+	ktime_t begin = ktime_get();
+
 	WRITE_ONCE(r->stop, true);
 	await(r, R_SIDE);
 	await(r, R_SIDE2);
+	spend(r, P_STOP, begin);
 	if (READ_ONCE(r->w->failures) && !*r->failed)
 		strscpy(r->failed, now, sizeof(r->failed));
 }
@@ -259,6 +272,8 @@ static void stop_sides(struct race_run *r)
 /* Come to a state of rest, and count. */
 static void end_group(struct race_run *r)
 {
+	ktime_t begin = ktime_get();
+
 	WRITE_ONCE(r->stop_life, true);
 	await(r, R_LIFE);
 	WRITE_ONCE(r->stop_reaper, true);
@@ -267,6 +282,7 @@ static void end_group(struct race_run *r)
 		return;
 	settle(r);
 	race_tell_failures(r);
+	spend(r, P_REST, begin);
 	r->group_len = 0;
 }
 

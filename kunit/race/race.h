@@ -153,6 +153,7 @@ enum race_stat {
 struct race_world {
 	const char *name;
 	DAT_IA_HANDLE ia;
+	DAT_UINT64 id;			/* of the IA, 0 if nobody has asked */
 	struct sockaddr_storage addr;
 	DAT_PZ_HANDLE pz;
 	DAT_EVD_HANDLE evd[RACE_EVDS];
@@ -234,6 +235,12 @@ struct race_caller {
 	struct completion done;
 };
 
+/* Is @name what this side calls? */
+static inline bool race_calls(const struct race_caller *c, const char *name)
+{
+	return c->call && !strcmp(c->call->name, name);
+}
+
 static inline u32 rnd(struct race_caller *c, u32 n)
 {
 	return prandom_u32_state(&c->rnd) % n;
@@ -251,6 +258,7 @@ static inline DAT_IA_ADDRESS_PTR race_address(void *address)
 #define PARAM		MAY(DAT_INVALID_PARAMETER)
 #define NO_ROOM		MAY(DAT_INSUFFICIENT_RESOURCES)
 #define PRIVILEGE	(MAY(DAT_PRIVILEGES_VIOLATION) | MAY(DAT_PROTECTION_VIOLATION))
+#define MODEL		MAY(DAT_MODEL_NOT_SUPPORTED)
 #define EMPTY		MAY(DAT_QUEUE_EMPTY)
 #define FULL		MAY(DAT_QUEUE_FULL)
 #define IN_USE		(MAY(DAT_CONN_QUAL_IN_USE) | MAY(DAT_PORT_IN_USE))
@@ -336,7 +344,6 @@ static inline struct race_within *race_within(struct race_caller *c)
 /* life.c */
 void race_reap(struct race_caller *c);
 void race_live(struct race_caller *c);
-bool race_is_up(struct race_world *w);
 void race_settle(struct race_caller *c);
 
 /* calls.c: the calls, which life.c makes as well */

@@ -90,6 +90,9 @@ void race_report(struct race_run *r, s64 took)
 	kunit_info(r->test, "seed %u, %u CPUs, %u pairs of %u in %lld ms: %llu calls, %llu met; %s",
 		   r->seed, num_online_cpus(), r->pairs, r->pairs + r->left, took, r->calls, r->met,
 		   line + 2);
+	kunit_info(r->test, "%lld ms until connections, %lld of pairs, %lld until they stop, %lld of rest",
+		   ktime_to_ms(r->spent[P_WARM_UP]), ktime_to_ms(r->spent[P_SIDES]),
+		   ktime_to_ms(r->spent[P_STOP]), ktime_to_ms(r->spent[P_REST]));
 	if (r->quiet || r->left)
 		kunit_info(r->test,
 			   "in %u pairs no connection began, or none ended; for %u there was no time, from race_test.first=%u on",

@@ -13,6 +13,11 @@ enum race_role {
 	R_SIDE, R_SIDE2, R_REAPER, R_LIFE, R_SETTLER, RACE_ROLES
 };
 
+/* Where the time goes. */
+enum race_phase {
+	P_WARM_UP, P_SIDES, P_STOP, P_REST, RACE_PHASES
+};
+
 /* struct race_run - one run of the table on a device */
 struct race_run {
 	struct kunit *test;
@@ -34,6 +39,7 @@ struct race_run {
 	unsigned int quiet;	/* pairs in which no connection began, or none ended */
 	unsigned int next;	/* the first pair for which there was no time */
 	unsigned int left;	/* pairs for which there was no time */
+	ktime_t spent[RACE_PHASES];
 	u64 calls;
 	u64 met;
 	char *apart;		/* names of pairs that never met */

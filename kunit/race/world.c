@@ -131,7 +131,10 @@ static DAT_RETURN make_rmr(struct race_caller *c, struct race_obj *obj)
 	DAT_RMR_HANDLE rmr = NULL;
 	DAT_RETURN ret;
 
-	ret = RACE(c, dat_rmr_create, NO_ROOM | HANDLE, pick_pz(c), &rmr);
+	if (race_calls(c, "dat_rmr_create_for_ep"))
+		ret = RACE(c, dat_rmr_create_for_ep, NO_ROOM | HANDLE | MODEL, pick_pz(c), &rmr);
+	else
+		ret = RACE(c, dat_rmr_create, NO_ROOM | HANDLE, pick_pz(c), &rmr);
 	obj->handle = rmr;
 	return ret;
 }
@@ -160,14 +163,19 @@ static DAT_RETURN make_pz(struct race_caller *c, struct race_obj *obj)
 
 static DAT_RETURN make_psp(struct race_caller *c, struct race_obj *obj)
 {
+	/* An Endpoint that comes with a request goes with it, see race_accept(). */
+	DAT_PSP_FLAGS flags = rnd(c, 2) ? DAT_PSP_CONSUMER_FLAG : DAT_PSP_PROVIDER_FLAG;
 	DAT_EVD_HANDLE evd = c->w->evd[E_CR];
 	DAT_PSP_HANDLE psp = NULL;
 	DAT_RETURN ret;
 
 	obj->port = c->w->port + 1 + rnd(c, 4);
-	/* An Endpoint that comes with a request goes with it, see race_accept(). */
-	ret = RACE(c, dat_psp_create, NO_ROOM | IN_USE, c->w->ia, obj->port, evd,
-		   rnd(c, 2) ? DAT_PSP_CONSUMER_FLAG : DAT_PSP_PROVIDER_FLAG, &psp);
+	if (race_calls(c, "dat_psp_create_any"))
+		ret = RACE(c, dat_psp_create_any, NO_ROOM | IN_USE, c->w->ia, &obj->port, evd,
+			   flags, &psp);
+	else
+		ret = RACE(c, dat_psp_create, NO_ROOM | IN_USE, c->w->ia, obj->port, evd, flags,
+			   &psp);
 	obj->handle = psp;
 	return ret;
 }
