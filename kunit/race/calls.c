@@ -306,7 +306,8 @@ static void ep_connect(struct race_caller *c)
 	race_connect(c, pick_ep(c), c->w->port + (rnd(c, 4) ? 0 : rnd(c, 9)));
 }
 
-static struct race_obj *pick_in(struct race_caller *c, DAT_EP_STATE state)
+/* Pick an Endpoint in this state, if one is. */
+struct race_obj *race_pick_in(struct race_caller *c, DAT_EP_STATE state)
 {
 	unsigned int i, begin = rnd(c, RACE_EPS);
 	struct race_obj *ep;
@@ -322,8 +323,8 @@ static struct race_obj *pick_in(struct race_caller *c, DAT_EP_STATE state)
 /* As one that is up, mostly. */
 static void ep_dup_connect(struct race_caller *c)
 {
-	struct race_obj *other = pick_in(c, DAT_EP_STATE_CONNECTED);
-	struct race_obj *ep = pick_in(c, DAT_EP_STATE_UNCONNECTED);
+	struct race_obj *other = race_pick_in(c, DAT_EP_STATE_CONNECTED);
+	struct race_obj *ep = race_pick_in(c, DAT_EP_STATE_UNCONNECTED);
 
 	if (!ep)
 		return;
@@ -338,7 +339,7 @@ static void ep_dup_connect(struct race_caller *c)
 
 static void ep_common_connect(struct race_caller *c)
 {
-	struct race_obj *ep = pick_in(c, DAT_EP_STATE_UNCONNECTED);
+	struct race_obj *ep = race_pick_in(c, DAT_EP_STATE_UNCONNECTED);
 	struct sockaddr_storage to = c->w->addr;
 
 	if (!ep)

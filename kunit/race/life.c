@@ -94,6 +94,8 @@ static void live_with(struct race_caller *c, struct race_obj *ep)
 		post_some(c, ep);
 		race_post_send(c, ep);
 		race_post_send(c, ep);
+		if (!READ_ONCE(c->w->bound) || !rnd(c, 32))
+			race_bind(c, ep);
 		break;
 	case DAT_EP_STATE_DISCONNECTED:
 		if (rnd(c, 4))
@@ -124,8 +126,6 @@ void race_live(struct race_caller *c)
 	}
 	if (!rnd(c, 16))
 		race_reject(c);
-	if (!rnd(c, 16))
-		race_bind(c);
 	race_watch_marks(c);
 }
 

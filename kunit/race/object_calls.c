@@ -158,28 +158,39 @@ static void fmr_or_invalidate(struct race_caller *c)
 		lmr_invalidate(c);
 }
 
-/* Bind the beginning of the memory that stays, or unbind. */
-void race_bind(struct race_caller *c)
+/* Bind the beginning of the memory that stays; or unbind, if @len is 0. */
+static void bind(struct race_caller *c, DAT_RMR_HANDLE rmr, struct race_obj *ep, DAT_VLEN len)
 {
 	DAT_LMR_TRIPLET seg = {
 		.virtual_address = (uintptr_t)c->w->mem,
-		.segment_length = rnd(c, 4) ? RACE_LEN : 0,
+		.segment_length = len,
 		.lmr_context = c->w->lmr_context,
 	};
-	struct race_obj *ep, *rmr = race_slot(c->w, S_RMR);
-	DAT_EP_HANDLE handle = pick_ep(c, &ep);
 	u64 cookie = race_post(c->w, K_BIND, ep);
 	DAT_RMR_CONTEXT rmr_context = 0;
 	DAT_RETURN ret;
 
 	if (!cookie)
 		return;
-	ret = RACE(c, dat_rmr_bind, HANDLE | STATE | NO_ROOM | PRIVILEGE, race_handle(rmr),
-		   c->w->lmr, &seg, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, handle,
-		   kd_cookie(cookie), 0, &rmr_context);
-	if (ret == DAT_SUCCESS && seg.segment_length)
-		WRITE_ONCE(c->w->bound, rmr_context);
+	ret = RACE(c, dat_rmr_bind, HANDLE | STATE | NO_ROOM | PRIVILEGE, rmr, c->w->lmr, &seg,
+		   DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, ep->handle, kd_cookie(cookie), 0,
+		   &rmr_context);
+	if (ret == DAT_SUCCESS && rmr == c->w->rmr)
+		WRITE_ONCE(c->w->bound, len ? rmr_context : 0);
 	race_posted(c->w, cookie, ret);
+}
+
+/* Bind the RMR that stays, which Reads to an RMR need, on an Endpoint that is up. */
+void race_bind(struct race_caller *c, struct race_obj *ep)
+{
+	bind(c, c->w->rmr, ep, RACE_LEN);
+}
+
+static void rmr_bind(struct race_caller *c)
+{
+	DAT_RMR_HANDLE rmr = rnd(c, 2) ? c->w->rmr : race_handle(race_slot(c->w, S_RMR));
+
+	bind(c, rmr, race_slot(c->w, S_EP + rnd(c, RACE_EPS)), rnd(c, 4) ? RACE_LEN : 0);
 }
 
 /* ---- Connection requests ------------------------------------------------- */
@@ -248,7 +259,7 @@ static void cr_query(struct race_caller *c)
 
 static void cr_accept(struct race_caller *c)
 {
-	race_accept(c, race_slot(c->w, S_EP + rnd(c, RACE_EPS)));
+	race_accept(c, race_pick_in(c, DAT_EP_STATE_UNCONNECTED));
 }
 
 static void cr_handoff(struct race_caller *c)
@@ -285,15 +296,15 @@ static void ia_id(struct race_caller *c)
 	DAT_UINT64 id;
 
 	if (RACE(c, kdat_ia_id, HANDLE, rnd(c, 2) ? c->w->ia : race_handle(race_slot(c->w, S_IA)),
-		 &id) == DAT_SUCCESS)
-		WRITE_ONCE(c->w->id, id);
+		 &id) == DAT_SUCCESS && id != c->w->id)
+		race_fail(c->w, "the IA has the ids %#llx and %#llx", (u64)c->w->id, (u64)id);
 }
 
 static void ia_name(struct race_caller *c)
 {
 	char name[DAT_NAME_MAX_LENGTH];
 
-	RACE(c, kdat_ia_name, MAY(DAT_PROVIDER_NOT_FOUND), READ_ONCE(c->w->id), name);
+	RACE(c, kdat_ia_name, MAY(DAT_PROVIDER_NOT_FOUND), c->w->id, name);
 }
 
 static void cr_query_gid(struct race_caller *c)
@@ -324,7 +335,7 @@ const struct race_call race_object_calls[] = {
 	RACE_CALL_ON(dat_rmr_create_for_ep, race_replace, S_RMR),
 	RACE_CALL_ON(dat_rmr_free, race_free_slot, S_RMR),
 	RACE_CALL(dat_rmr_query, rmr_query),
-	RACE_CALL(dat_rmr_bind, race_bind),
+	RACE_CALL(dat_rmr_bind, rmr_bind),
 	RACE_CALL(dat_cr_query, cr_query),
 	RACE_CALL(kdat_cr_query_gid, cr_query_gid),
 	RACE_CALL(dat_cr_accept, cr_accept),
@@ -334,7 +345,8 @@ const struct race_call race_object_calls[] = {
 	RACE_CALL_ON(dat_psp_create_any, race_replace, S_PSP),
 	RACE_CALL_ON(dat_psp_free, race_free_slot, S_PSP),
 	RACE_CALL(dat_psp_query, psp_query),
-	RACE_CALL_ON(dat_rsp_create, race_replace, S_RSP),
+	/* The Endpoint is for one of them. */
+	RACE_CALL_ON(dat_rsp_create, race_free_slot, S_RSP),
 	RACE_CALL_ON(dat_rsp_free, race_free_slot, S_RSP),
 	RACE_CALL(dat_rsp_query, rsp_query),
 	RACE_CALL_ON(dat_csp_create, race_replace, S_CSP),

@@ -153,7 +153,7 @@ enum race_stat {
 struct race_world {
 	const char *name;
 	DAT_IA_HANDLE ia;
-	DAT_UINT64 id;			/* of the IA, 0 if nobody has asked */
+	DAT_UINT64 id;			/* of the IA */
 	struct sockaddr_storage addr;
 	DAT_PZ_HANDLE pz;
 	DAT_EVD_HANDLE evd[RACE_EVDS];
@@ -163,7 +163,8 @@ struct race_world {
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lmr_context;
 	DAT_RMR_CONTEXT rmr_context;
-	DAT_RMR_CONTEXT bound;		/* that of the last dat_rmr_bind() */
+	DAT_RMR_HANDLE rmr;		/* stays; NULL if the device has none */
+	DAT_RMR_CONTEXT bound;		/* its context, as far as is known */
 	u8 *fmr_page;
 	struct race_obj software;	/* that software events are posted to */
 	struct race_obj *slot[RACE_SLOTS];
@@ -184,6 +185,8 @@ struct race_world {
 	spinlock_t fail_lock;		/* failures, told */
 	unsigned int failures;
 	char told[RACE_TOLD][160];
+	const char *longest;		/* the call that took longest */
+	unsigned long took;		/* jiffies that it did */
 	atomic_t stat[RACE_STATS];
 };
 
@@ -352,12 +355,13 @@ void race_post_send(struct race_caller *c, struct race_obj *ep);
 void race_srq_post_recv(struct race_caller *c, struct race_obj *srq);
 void race_connect(struct race_caller *c, struct race_obj *ep, u16 port);
 bool race_reset(struct race_caller *c, struct race_obj *ep);
+struct race_obj *race_pick_in(struct race_caller *c, DAT_EP_STATE state);
 DAT_EP_STATE race_state(struct race_caller *c, struct race_obj *ep);
 DAT_LMR_TRIPLET race_seg(struct race_caller *c);
 
 /* object_calls.c */
 void race_accept(struct race_caller *c, struct race_obj *ep);
-void race_bind(struct race_caller *c);
+void race_bind(struct race_caller *c, struct race_obj *ep);
 void race_reject(struct race_caller *c);
 
 extern const struct race_call race_ep_calls[];

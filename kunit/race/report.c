@@ -90,9 +90,10 @@ void race_report(struct race_run *r, s64 took)
 	kunit_info(r->test, "seed %u, %u CPUs, %u pairs of %u in %lld ms: %llu calls, %llu met; %s",
 		   r->seed, num_online_cpus(), r->pairs, r->pairs + r->left, took, r->calls, r->met,
 		   line + 2);
-	kunit_info(r->test, "%lld ms until connections, %lld of pairs, %lld until they stop, %lld of rest",
+	kunit_info(r->test, "%lld ms until connections, %lld of pairs, %lld until they stop, %lld of rest; %u ms the longest call, %s",
 		   ktime_to_ms(r->spent[P_WARM_UP]), ktime_to_ms(r->spent[P_SIDES]),
-		   ktime_to_ms(r->spent[P_STOP]), ktime_to_ms(r->spent[P_REST]));
+		   ktime_to_ms(r->spent[P_STOP]), ktime_to_ms(r->spent[P_REST]),
+		   jiffies_to_msecs(r->w->took), r->w->longest ?: "none");
 	if (r->quiet || r->left)
 		kunit_info(r->test,
 			   "in %u pairs no connection began, or none ended; for %u there was no time, from race_test.first=%u on",

@@ -100,7 +100,8 @@ static DAT_RETURN register_page(struct race_caller *c, struct race_obj *obj, DAT
 /* The PZ of the Endpoints, or one that is freed now and then. */
 static DAT_PZ_HANDLE pick_pz(struct race_caller *c)
 {
-	struct race_obj *pz = rnd(c, 2) ? race_slot(c->w, S_PZ) : NULL;
+	/* So rarely that all three are in the other now and then, and it can be freed. */
+	struct race_obj *pz = rnd(c, 4) ? NULL : race_slot(c->w, S_PZ);
 
 	return pz ? pz->handle : c->w->pz;
 }
@@ -493,6 +494,9 @@ static DAT_RETURN fill_world(struct race_world *w)
 	ret = dat_pz_create(w->ia, &w->pz) ?: make_evds(w) ?: make_memory(w);
 	if (ret != DAT_SUCCESS)
 		return ret;
+	ret = dat_rmr_create(w->pz, &w->rmr);
+	if (ret != DAT_SUCCESS && DAT_GET_TYPE(ret) != DAT_MODEL_NOT_SUPPORTED)
+		return ret;
 	return dat_psp_create(w->ia, w->port, w->evd[E_CR], DAT_PSP_CONSUMER_FLAG, &w->psp);
 }
 
@@ -517,6 +521,8 @@ struct race_world *race_open(const char *name, DAT_RETURN *why)
 	if (*why != DAT_SUCCESS)
 		goto fail;
 	*why = dat_ia_query(w->ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, attr, 0, NULL);
+	if (*why == DAT_SUCCESS)
+		*why = kdat_ia_id(w->ia, &w->id);
 	if (*why == DAT_SUCCESS) {
 		memcpy(&w->addr, attr->ia_address_ptr, sizeof(struct sockaddr_in));
 		*why = fill_world(w);
