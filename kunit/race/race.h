@@ -38,7 +38,7 @@
 /* Slots of the objects that all threads share. */
 enum race_slot {
 	S_EP,				/* RACE_EPS Endpoints, see race_kinds[] */
-	RACE_EPS = 5,
+	RACE_EPS = 9,
 	S_RESERVED = RACE_EPS - 1,	/* the Endpoint for RSPs */
 	S_SRQ = RACE_EPS,		/* stays */
 	S_SRQ2,

@@ -44,7 +44,8 @@ static const struct {
 	enum race_slot srq;
 	bool merged;
 } race_kinds[RACE_EPS] = {
-	{ 0, true }, { S_SRQ, true }, { S_SRQ, false }, { S_SRQ2, false }, { 0, false },
+	{ 0, true }, { S_SRQ, true }, { S_SRQ, false }, { S_SRQ2, false },
+	{ 0, false }, { S_SRQ, false }, { S_SRQ, true }, { 0, true }, { 0, false },
 };
 
 static DAT_RETURN make_ep(struct race_caller *c, struct race_obj *obj)
