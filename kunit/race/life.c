@@ -13,6 +13,13 @@
 /* How long it may take until everything has ended. */
 #define SETTLE_MS	20000
 
+/* How long requests for connections may wait for race_live(). */
+#define LIVE_MS		50
+
+/*
+ * Dequeue what there is. If the thread that answers requests waits for the end of a connection,
+ * which siw may delay for ten seconds until there is an answer, this one rejects.
+ */
 void race_reap(struct race_caller *c)
 {
 	enum race_evd evd;
@@ -21,6 +28,8 @@ void race_reap(struct race_caller *c)
 	for (evd = 0; evd < RACE_EVDS; evd++)
 		for (n = 0; n < 16 && race_dequeue(c, evd); n++)
 			;
+	if (time_after(jiffies, READ_ONCE(c->w->lived) + msecs_to_jiffies(LIVE_MS)))
+		race_reject(c);
 }
 
 /* ---- Connections that come and go ---------------------------------------- */
@@ -119,6 +128,7 @@ void race_live(struct race_caller *c)
 	struct race_obj *ep;
 	unsigned int i;
 
+	WRITE_ONCE(c->w->lived, jiffies);
 	for (i = 0; i < RACE_EPS; i++) {
 		ep = race_slot(c->w, S_EP + i);
 		if (ep)

@@ -34,7 +34,8 @@
 /* No call takes longer, not even one that waits for the transport. */
 #define HANG_MS		60000
 #define WARM_UP_MS	500
-#define GROUP		8	/* pairs between two states of rest */
+#define GROUP		8	/* pairs between two states of rest, at most */
+#define GROUP_FREED	8192	/* objects that are remembered meanwhile, about */
 
 static uint seed;
 module_param(seed, uint, 0444);
@@ -240,6 +241,7 @@ static void start_group(struct race_run *r, unsigned int nth)
 {
 	r->group_first = nth;
 	r->group_len = 0;
+	r->freed = atomic_read(&r->w->freed);
 	*r->failed = 0;
 	r->stop_life = false;
 	r->stop_reaper = false;
@@ -340,7 +342,8 @@ static void run_place(struct race_run *r, unsigned int nth, ktime_t begin, unsig
 	if (!r->group_len)
 		start_group(r, nth);
 	run_pair(r, race_call_at(r->place / n), race_call_at(r->place % n), len);
-	if (r->group_len == GROUP)
+	if (r->group_len == GROUP ||
+	    atomic_read(&r->w->freed) - r->freed > GROUP_FREED)
 		end_group(r);
 }
 

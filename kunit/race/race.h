@@ -185,6 +185,7 @@ struct race_world {
 	spinlock_t fail_lock;		/* failures, told */
 	unsigned int failures;
 	char told[RACE_TOLD][160];
+	unsigned long lived;		/* jiffies of the last step of race_live() */
 	const char *longest;		/* the call that took longest */
 	unsigned long took;		/* jiffies that it did */
 	atomic_t stat[RACE_STATS];

@@ -34,6 +34,7 @@ struct race_run {
 	unsigned int place;	/* of the pair in the table, which with the seed says all */
 	unsigned int group_first;	/* its number among those of the device */
 	unsigned int group_len;
+	int freed;		/* before the group */
 	char failed[RACE_NAME_LEN];	/* the pair in which something failed first */
 	unsigned int pairs;
 	unsigned int quiet;	/* pairs in which no connection began, or none ended */
