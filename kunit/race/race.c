@@ -74,6 +74,7 @@ MODULE_PARM_DESC(verbose, "tell of each pair how often its calls met");
 static const char * const role_names[] = { "side", "side2", "reaper", "life", "settler" };
 
 static char now[RACE_NAME_LEN];		/* the pair that runs */
+static unsigned int group;		/* number of the first one of its group */
 
 static int race_thread(void *data)
 {
@@ -240,6 +241,7 @@ static void run_sides(struct race_run *r, unsigned int len)
 static void start_group(struct race_run *r, unsigned int nth)
 {
 	r->group_first = nth;
+	group = nth;
 	r->group_len = 0;
 	r->freed = atomic_read(&r->w->freed);
 	*r->failed = 0;
@@ -378,8 +380,8 @@ static void run_table(struct race_run *r, unsigned int which, unsigned int parts
 
 static int tell_panic(struct notifier_block *nb, unsigned long event, void *data)
 {
-	pr_emerg("race: in %s; replay: PARAMS=\"race_test.seed=%u race_test.pair=%s\"\n", now, seed,
-		 now);
+	pr_emerg("race: in %s; replay: PARAMS=\"race_test.seed=%u race_test.pair=%s\", or its group: race_test.first=%u race_test.count=%u\n",
+		 now, seed, now, group, GROUP);
 	return NOTIFY_DONE;
 }
 
