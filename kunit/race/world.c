@@ -301,17 +301,19 @@ struct race_obj *race_make(struct race_caller *c, enum race_slot slot)
 
 /* ---- Freeing ------------------------------------------------------------- */
 
-/* One side asks whether the IA is in use first, which others may change before it closes. */
-static DAT_RETURN close_ia(struct race_caller *c, DAT_IA_HANDLE ia)
+/* A side is polite first, which one with objects refuses: nobody frees these alone. */
+static DAT_RETURN close_ia(struct race_caller *c, struct race_obj *ia)
 {
 	DAT_RETURN ret;
 
 	if (c->call && rnd(c, 2)) {
-		ret = RACE(c, dat_ia_close, HANDLE | STATE, ia, DAT_CLOSE_GRACEFUL_FLAG);
+		ret = RACE(c, dat_ia_close, HANDLE | STATE, ia->handle, DAT_CLOSE_GRACEFUL_FLAG);
+		if (ret == DAT_SUCCESS && ia->within && ia->within->pz)
+			race_fail(c->w, "an IA with objects was closed gracefully");
 		if (DAT_GET_TYPE(ret) != DAT_INVALID_STATE)
 			return ret;
 	}
-	return RACE(c, dat_ia_close, HANDLE, ia, DAT_CLOSE_ABRUPT_FLAG);
+	return RACE(c, dat_ia_close, HANDLE, ia->handle, DAT_CLOSE_ABRUPT_FLAG);
 }
 
 static DAT_RETURN free_handle(struct race_caller *c, struct race_obj *obj)
@@ -336,7 +338,7 @@ static DAT_RETURN free_handle(struct race_caller *c, struct race_obj *obj)
 	case DAT_HANDLE_TYPE_CSP:
 		return RACE(c, dat_csp_free, HANDLE, obj->handle);
 	default:
-		return close_ia(c, obj->handle);
+		return close_ia(c, obj);
 	}
 }
 
