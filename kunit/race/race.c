@@ -71,7 +71,7 @@ MODULE_PARM_DESC(verbose, "tell of each pair how often its calls met");
 
 /* ---- Threads ------------------------------------------------------------- */
 
-static const char * const role_names[] = { "side", "side2", "reaper", "life", "settler" };
+static const char * const role_names[] = { "side", "side2", "reaper", "life", "life2", "settler" };
 
 static char now[RACE_NAME_LEN];		/* the pair that runs */
 static unsigned int group;		/* number of the first one of its group */
@@ -248,7 +248,9 @@ static void start_group(struct race_run *r, unsigned int nth)
 	r->stop_life = false;
 	r->stop_reaper = false;
 	start(r, R_REAPER, race_reap, &r->stop_reaper);
+	/* While one waits for the device the other goes on. */
 	start(r, R_LIFE, race_live, &r->stop_life);
+	start(r, R_LIFE2, race_live, &r->stop_life);
 	warm_up(r);
 }
 
@@ -280,6 +282,7 @@ static void end_group(struct race_run *r)
 
 	WRITE_ONCE(r->stop_life, true);
 	await(r, R_LIFE);
+	await(r, R_LIFE2);
 	WRITE_ONCE(r->stop_reaper, true);
 	await(r, R_REAPER);
 	if (r->hangs)

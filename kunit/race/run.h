@@ -10,7 +10,7 @@
 #define RACE_MAX_CALLS	96
 
 enum race_role {
-	R_SIDE, R_SIDE2, R_REAPER, R_LIFE, R_SETTLER, RACE_ROLES
+	R_SIDE, R_SIDE2, R_REAPER, R_LIFE, R_LIFE2, R_SETTLER, RACE_ROLES
 };
 
 /* Where the time goes. */
