@@ -139,7 +139,7 @@ static void query(struct race_caller *c, struct race_obj *obj)
 /* Set marks and see whether they are crossed, beside whatever others do. */
 void race_watch_marks(struct race_caller *c)
 {
-	struct race_obj *obj = race_slot(c->w, S_EP + rnd(c, S_SRQ2 + 1 - S_EP));
+	struct race_obj *obj = race_slot(c->w, rnd(c, 4) ? S_EP + rnd(c, RACE_EPS) : S_SRQ);
 
 	if (!obj || READ_ONCE(obj->loose))
 		return;

@@ -285,7 +285,7 @@ struct race_obj *race_make(struct race_caller *c, enum race_slot slot)
 	obj->slot = slot;
 	obj->type = type->type;
 	/* The sides always have one of each, which they need not wait for. */
-	obj->loose = slot == S_SRQ2 || slot == S_EP + 2 || rnd(c, 2);
+	obj->loose = slot == S_SRQ2 || slot == S_EP + 2 || (slot != S_SRQ && rnd(c, 2));
 	obj->mark_since = INT_MAX;
 	if (type->has_page)
 		obj->page = race_take_page(c->w);
