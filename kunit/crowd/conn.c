@@ -5,6 +5,7 @@
  */
 #include <linux/jiffies.h>
 #include <linux/slab.h>
+#include <dat/kdat_linux.h>
 #include "crowd.h"
 
 int crowd_errno(const char *what, DAT_RETURN ret)
@@ -153,6 +154,7 @@ static void crowd_conn_upcall(DAT_PVOID data, const DAT_EVENT *event,
 			     sizeof(conn->welcome)));
 		WRITE_ONCE(conn->up, true);
 	} else {
+		conn->event = event->event_number;
 		if (conn->streaming)
 			crowd_note(CROWD_CUT, conn->client->number);
 		WRITE_ONCE(conn->ended, true);
@@ -204,14 +206,17 @@ static int crowd_dial(struct crowd_conn *conn, const void *hello, size_t len)
 		return crowd_errno("dat_ep_connect", ret);
 	conn->started = true;
 	wait_for_completion(&conn->changed);
-	return READ_ONCE(conn->up) && !READ_ONCE(conn->ended) ? 0 :
-								-ECONNREFUSED;
+	if (READ_ONCE(conn->up) && !READ_ONCE(conn->ended))
+		return 0;
+	if (conn->event == DAT_CONNECTION_EVENT_UNREACHABLE)
+		return -EHOSTUNREACH;
+	pr_err_ratelimited("kdapl_crowd: client %u is not connected: %s\n",
+			   conn->client->number, kdat_event_name(conn->event));
+	return -ECONNREFUSED;
 }
 
-/* Connect to the target, with @hello as private data. */
-struct crowd_conn *crowd_connect(struct crowd_client *client,
-				 unsigned int window, const void *hello,
-				 size_t len)
+static struct crowd_conn *crowd_try(struct crowd_client *client, unsigned int window,
+				    const void *hello, size_t len)
 {
 	struct crowd_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
 	int err;
@@ -228,6 +233,24 @@ struct crowd_conn *crowd_connect(struct crowd_client *client,
 		return conn;
 	crowd_disconnect(conn);
 	return ERR_PTR(err);
+}
+
+/*
+ * Connect to the target, with @hello as private data. siw has the ports of TCP, where rdma_cm
+ * does not know which are in use: an attempt that gets one of those is unreachable without
+ * having asked the target, and the next one gets another port.
+ */
+struct crowd_conn *crowd_connect(struct crowd_client *client,
+				 unsigned int window, const void *hello,
+				 size_t len)
+{
+	unsigned int tries = CROWD_TRIES;
+	struct crowd_conn *conn;
+
+	do
+		conn = crowd_try(client, window, hello, len);
+	while (conn == ERR_PTR(-EHOSTUNREACH) && --tries);
+	return conn;
 }
 
 void crowd_disconnect(struct crowd_conn *conn)

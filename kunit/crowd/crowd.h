@@ -25,6 +25,8 @@
 #include <dat/kdat.h>
 
 #define CROWD_TIMEOUT	(10 * HZ)
+/* Attempts to connect, each with another port. */
+#define CROWD_TRIES	5
 
 /*
  * Parts of the buffer that all clients share. Only one client connects at a
@@ -55,6 +57,7 @@ struct crowd_client;
  * @client: the client it belongs to
  * @up: the connection was established
  * @ended: the connection has ended
+ * @event: what it, or the attempt, has ended with
  * @changed: completed when @up or @ended becomes true
  * @answer: completed by a message, unless requests are being streamed
  * @lock: protects the members below
@@ -71,6 +74,7 @@ struct crowd_conn {
 	bool up;
 	bool ended;
 	bool started;
+	DAT_EVENT_NUMBER event;
 	struct completion changed;
 	struct completion answer;
 	u8 welcome[64];
