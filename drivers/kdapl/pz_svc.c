@@ -38,6 +38,7 @@
 /* Timeouts */
 #define KDAPL_SVC_RESOLVE_MS	2000
 #define KDAPL_SVC_STEP		(5 * HZ)	/* one step of connecting */
+#define KDAPL_SVC_PORTS	8		/* how many are tried */
 #define KDAPL_SVC_REQUEST	(10 * HZ)	/* one registration */
 
 /*
@@ -310,17 +311,27 @@ static int kdapl_svc_dial(struct kdapl_svc *svc, struct sockaddr *addr)
 	       kdapl_svc_await_step(svc, &svc->accepted);
 }
 
-/* Have rdma_cm connect two queue pairs. */
+/*
+ * Have rdma_cm connect two queue pairs. Over siw a port that it chooses may be one that TCP has in
+ * use, which it does not ask: then others are tried.
+ */
 static int kdapl_svc_join(struct kdapl_svc *svc)
 {
+	int err, left = KDAPL_SVC_PORTS;
 	struct sockaddr_storage addr;
-	int err;
 
-	err = kdapl_ia_local_addr(svc->pz->obj.ia, NULL, &addr) ?:
-	      kdapl_svc_listen(svc, (struct sockaddr *)&addr) ?:
-	      kdapl_svc_dial(svc, (struct sockaddr *)&addr);
-	kdapl_svc_free_id(&svc->listen);
-	return err;
+	err = kdapl_ia_local_addr(svc->pz->obj.ia, NULL, &addr);
+	if (err)
+		return err;
+	for (;;) {
+		err = kdapl_svc_listen(svc, (struct sockaddr *)&addr) ?:
+		      kdapl_svc_dial(svc, (struct sockaddr *)&addr);
+		kdapl_svc_free_id(&svc->listen);
+		if (err != -EADDRINUSE || !--left)
+			return err;
+		svc->qp = NULL;
+		kdapl_svc_free_id(&svc->active);
+	}
 }
 
 /* Set up the service connection of @pz. */

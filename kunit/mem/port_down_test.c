@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Memory is registered while the port is down (contract L2).
+ * Memory is registered while the port is down, or where TCP has ports in use (contract L2).
  */
 #include <linux/module.h>
+#include <rdma/iw_cm.h>
 #include "device.h"
 #include "../sim/kdapl_sim.h"
 #include "mem_fixture.h"
@@ -81,8 +82,44 @@ static void L2_port_down(struct kunit *test)
 	mem_write(&m, kd_remote(buf, 0, 64));
 }
 
+static struct {
+	struct kd_hook device;
+	atomic_t taken;
+} ports;
+
+static int connect_from_a_taken_port(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	if (atomic_dec_return(&ports.taken) >= 0)
+		return -EADDRINUSE;
+	return ports.device.real.iw_connect(id, param);
+}
+
+/*
+ * Over iWARP a Protection Zone has a connection to itself, whose port rdma_cm chooses without
+ * asking TCP, which siw shares it with.
+ */
+static void L2_ports_in_use(struct kunit *test)
+{
+	struct kd_side *s = kd_open_param(test);
+	struct ib_device *dev;
+	struct kd_buf *buf;
+
+	if (!kd_is_iwarp(s))
+		kunit_skip(test, "for drivers that connect themselves");
+	memset(&ports, 0, sizeof(ports));
+	dev = kd_hook(test, s->name, &ports.device);
+	dev->ops.iw_connect = connect_from_a_taken_port;
+	atomic_set(&ports.taken, 3);
+	KD_ASSERT_OK(test, dat_pz_create(s->ia, &s->pz));
+	buf = kd_buf_alloc(s, KD_BUF_LEN);
+	KUNIT_EXPECT_NE(test, buf->rmr_context, 0);
+	KUNIT_EXPECT_LT(test, atomic_read(&ports.taken), 0);
+	dev->ops.iw_connect = ports.device.real.iw_connect;
+}
+
 static struct kunit_case port_down_cases[] = {
 	KUNIT_CASE_PARAM(L2_port_down, kd_gen_ia),
+	KUNIT_CASE_PARAM(L2_ports_in_use, kd_gen_ia),
 	{}
 };
 
