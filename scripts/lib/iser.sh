@@ -30,18 +30,19 @@ fetch()
 	touch "$place/.complete"
 }
 
-# fetch_foreign PLACE KERNEL PACKAGE...: the same for the processor of this kernel
-fetch_foreign()
+# fetch_archived PLACE ARCHITECTURE SUITE PACKAGE...: the same from another suite of Debian, or for
+# another processor. Its lock ends with the subshell: a script that could not fetch comes here
+# again.
+fetch_archived()
 (
 	place=$1
 	[ ! -e "$place/.complete" ] || return 0
-	lock "$place.lock" "it fetches $3"
+	lock "$place.lock" "it fetches $4"
 	[ ! -e "$place/.complete" ] || return 0
-	describe_foreign "$2"
-	archive_for "$debian" bookworm
-	say "fetching $3 for $debian"
+	archive_for "$2" "$3"
+	say "fetching $4 of $3 for $2"
 	rm -rf "$place"
-	unpack_from_archive "$place/packages" "${@:3}" && touch "$place/.complete"
+	unpack_from_archive "$place/packages" "${@:4}" && touch "$place/.complete"
 )
 
 # with_iser_tools DIR [KERNEL]: put into DIR what a guest, of this kernel if it is for another
@@ -53,7 +54,9 @@ with_iser_tools()
 	if is_foreign "${2-}"; then
 		tools+=-${2#*-}
 		# The root of its guests has all other libraries.
-		fetch_foreign "$tools" "$2" open-iscsi libopeniscsiusr libisns0 libssl3 || return
+		describe_foreign "$2"
+		fetch_archived "$tools" "$debian" bookworm open-iscsi libopeniscsiusr libisns0 \
+			libssl3 || return
 	elif [ ! -e "$tools/.complete" ]; then
 		fetch "$tools" open-iscsi libopeniscsiusr libisns0 \
 			libiscsi-bin libiscsi7 libcunit1 sg3-utils "$(apt-cache depends sg3-utils |
@@ -85,17 +88,9 @@ with_newer_libiscsi()
 {
 	local tools=$cache/libiscsi-1.20
 
-	# The lock ends with the subshell: a script that could not fetch comes here again.
-	[ -e "$tools/.complete" ] || (
-		lock "$tools.lock" "it fetches libiscsi 1.20"
-		[ ! -e "$tools/.complete" ] || exit 0
-		say "fetching libiscsi 1.20"
-		archive_for amd64 trixie
-		rm -rf "$tools"
-		unpack_from_archive "$tools/packages" libiscsi-bin libiscsi7 libcunit1 libc6 \
-			librdmacm1t64 libibverbs1 ibverbs-providers libnl-3-200 libnl-route-3-200 &&
-			touch "$tools/.complete"
-	) || say "libiscsi 1.20 cannot be fetched"
+	fetch_archived "$tools" amd64 trixie libiscsi-bin libiscsi7 libcunit1 libc6 \
+		librdmacm1t64 libibverbs1 ibverbs-providers libnl-3-200 libnl-route-3-200 ||
+		say "libiscsi 1.20 cannot be fetched"
 	rm -rf "$1/newer"
 	[ ! -e "$tools/.complete" ] || cp -al "$tools/packages" "$1/newer" 2>/dev/null ||
 		cp -r "$tools/packages" "$1/newer"

@@ -101,23 +101,11 @@ nfstest_programs=(rdma posix dio lock delegation)
 # with_nfstest DIR: put nfstest, whose tests read the packets on the wire, into DIR
 with_nfstest()
 {
-	fetch_nfstest || return
+	fetch_archived "$cache/nfstest-packages" amd64 sid nfstest || return
 	mkdir -p "$1"
 	cp -r "$cache/nfstest-packages/packages" "$1"
 	with_packages "$1" tcpdump tcpdump libpcap0.8 libdbus-1-3 nfs4-acl-tools
 }
-
-# What it keeps locked, and of which suite it fetches, ends with the subshell.
-fetch_nfstest()
-(
-	tools=$cache/nfstest-packages
-	[ ! -e "$tools/.complete" ] || return 0
-	lock "$tools.lock" "it fetches nfstest"
-	[ ! -e "$tools/.complete" ] || return 0
-	archive_for amd64 sid
-	rm -rf "$tools"
-	unpack_from_archive "$tools/packages" nfstest && touch "$tools/.complete"
-)
 
 nfstest_up()
 {
