@@ -38,8 +38,8 @@
  *   kbt_config        mutex     configfs: objects, other attributes
  *   (the server's)    mutex     kdapl.ko: portals and adapters
  *   port->mutex       mutex     adapter of a port
- *   kbt->mutex        mutex     connections of an adapter
  *   conn->recv_mutex  mutex     receive path of a connection
+ *   kbt->mutex        mutex     connections of an adapter
  *   kbt->share_mutex  mutex     volumes in use
  *   kbt_names         spinlock  names, and who may use them
  *   ns->lock          spinlock  sessions of a volume

@@ -465,6 +465,24 @@ static void kbt_attached(struct kbt_conn *conn)
 	spin_unlock_irq(&conn->lock);
 }
 
+/*
+ * A client that sends ATTACH has our answer, so it is of the host that it named. The event
+ * that says so may come later. Return false if its host has all that one may have.
+ * Context: process.
+ */
+static bool kbt_prove(struct kbt_conn *conn)
+{
+	struct kbt *kbt = conn->kbt;
+	bool may;
+
+	if (test_bit(KBT_CONN_PROVEN, &conn->flags))
+		return true;
+	mutex_lock(&kbt->mutex);
+	may = kbt_host_prove(conn);
+	mutex_unlock(&kbt->mutex);
+	return may;
+}
+
 static enum kblk_status __kbt_attach(struct kbt_io *io, const struct kblk_attach *attach)
 {
 	struct kbt_conn *conn = io->conn;
@@ -475,6 +493,8 @@ static enum kblk_status __kbt_attach(struct kbt_io *io, const struct kblk_attach
 
 	if (!kbt_may_attach(conn, attach))
 		return KBLK_ERR_INVALID;
+	if (!kbt_prove(conn))
+		return KBLK_ERR_BUSY;
 	att = kbt_attachment_make(conn);
 	if (!att)
 		return KBLK_ERR_BUSY;

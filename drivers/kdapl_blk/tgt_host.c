@@ -192,9 +192,9 @@ static void kbt_count_conn(struct kbt_census *census, const struct kbt_conn *con
 }
 
 /*
- * @conn is established, which proves that its peer is of the host that it named: count it for
- *	that host. Return false if the host has as many connections as it may have.
- *	Context: process.
+ * The peer of @conn has our answer, which proves that it is of the host that it named: count
+ * @conn for that host. Return false if the host has as many connections as it may have.
+ * Context: process.
  */
 bool kbt_host_prove(struct kbt_conn *conn)
 {
