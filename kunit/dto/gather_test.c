@@ -149,7 +149,7 @@ static void gather(struct mem_pair *c, struct part *p)
 		KD_ASSERT_OK(c->test,
 			     dat_ep_post_rdma_write(c->a->ep, SEGMENTS, seg, kd_cookie(3),
 						    &remote, 0));
-		kd_recv(c->p, LEN * SEGMENTS, 64, 4);
+		kd_recv(c->p, KD_BUF_LEN - 64, 64, 4);
 		kd_send(c->a, 0, 64, 5);
 		kd_expect_dto(c->test, c->p->recv_evd, 4, DAT_DTO_SUCCESS, NULL);
 		kd_expect_dto(c->test, c->a->req_evd, 3, DAT_DTO_SUCCESS, NULL);

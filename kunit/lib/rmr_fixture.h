@@ -9,6 +9,7 @@
 
 #define RMR_REMOTE	(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 #define RMR_PART	PAGE_SIZE		/* bytes that RMRs are bound to */
+#define RMR_PARTS	(KD_BUF_LEN / RMR_PART - 1)	/* and the last one for messages */
 #define RMR_COOKIE	77
 
 DAT_RMR_HANDLE rmr_make(struct mem_pair *c);

@@ -154,13 +154,13 @@ static void L4_rebinds_and_sends(struct kunit *test)
 	c = mem_make_pair(test, &attr);
 	for (i = 0; i < REBINDS; i++) {
 		rmr[i] = rmr_make(&c);
-		rmr_bind_ok(&c, rmr[i], i % 15 * RMR_PART, RMR_REMOTE, DAT_VA_TYPE_VA);
+		rmr_bind_ok(&c, rmr[i], i % RMR_PARTS * RMR_PART, RMR_REMOTE, DAT_VA_TYPE_VA);
 	}
 	for (i = 0; i < REQUESTS - REBINDS; i++)
 		kd_recv(c.p, 0, 64, i);
 	seg = kd_seg(c.a->buf, 0, 64);
 	for (i = 0; i < REBINDS; i++)
-		posted += rmr_bind(&c, rmr[i], (i + 1) % 15 * RMR_PART, RMR_PART, RMR_REMOTE,
+		posted += rmr_bind(&c, rmr[i], (i + 1) % RMR_PARTS * RMR_PART, RMR_PART, RMR_REMOTE,
 				   DAT_VA_TYPE_VA, &context) == DAT_SUCCESS;
 	KUNIT_EXPECT_GT(test, posted, 0);
 	for (i = 0; i < REQUESTS - REBINDS; i++)

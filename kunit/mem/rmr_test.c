@@ -204,7 +204,7 @@ static void L4_rights(struct kunit *test)
 static void L4_bind_vmalloc(struct kunit *test)
 {
 	struct mem_pair c = mem_make_pair(test, NULL);
-	struct kd_buf *v = kd_buf_valloc(c.a, SZ_64K);
+	struct kd_buf *v = kd_buf_valloc(c.a, KD_BUF_LEN);
 	DAT_LMR_TRIPLET part = kd_seg(v, RMR_PART - 10, 20);
 	DAT_RMR_HANDLE rmr = rmr_make(&c);
 	DAT_RMR_CONTEXT context;
@@ -227,18 +227,19 @@ static void L4_bind_fences_later_requests(struct kunit *test)
 	struct mem_pair c = mem_make_pair(test, NULL);
 	DAT_RMR_HANDLE rmr = rmr_make(&c);
 	DAT_RMR_CONTEXT context;
+	size_t off;
 	int i;
 
 	for (i = 0; i < 50; i++) {
-		KD_ASSERT_OK(test, rmr_bind(&c, rmr, i % 8 * RMR_PART, RMR_PART, RMR_REMOTE,
+		off = i % RMR_PARTS * RMR_PART;
+		KD_ASSERT_OK(test, rmr_bind(&c, rmr, off, RMR_PART, RMR_REMOTE,
 					    DAT_VA_TYPE_VA, &context));
 		kd_recv(c.p, KD_BUF_LEN - 64, 64, 1);
 		kd_send(c.a, KD_BUF_LEN - 64, 64, 2);
 		kd_expect_dto(test, c.p->recv_evd, 1, DAT_DTO_SUCCESS, NULL);
 		kd_fill(c.p->buf->va, RMR_PART, i);
-		mem_write(&c, rmr_shown(&c, i % 8 * RMR_PART, RMR_PART, context));
-		KUNIT_EXPECT_TRUE(test, kd_is_filled(c.a->buf->va +
-						     i % 8 * RMR_PART, RMR_PART, i));
+		mem_write(&c, rmr_shown(&c, off, RMR_PART, context));
+		KUNIT_EXPECT_TRUE(test, kd_is_filled(c.a->buf->va + off, RMR_PART, i));
 		rmr_expect_bound(&c, rmr, DAT_DTO_SUCCESS);
 		kd_expect_dto(test, c.a->req_evd, 2, DAT_DTO_SUCCESS, NULL);
 	}
