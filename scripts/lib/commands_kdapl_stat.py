@@ -149,6 +149,31 @@ def queries(work):
     expect(not left, f"nothing ends with {left}")
 
 
+def metrics_described(work):
+    """The page has each metric with its kind and its labels, and no other."""
+    said = stat(work, "metrics")[1]
+    name, there = None, {}
+    for line in said.splitlines():
+        if line.startswith("# TYPE "):
+            name, kind = line.split()[2:]
+            total = "_total" if kind == "counter" else ""
+            there[name + total] = (kind, set())
+        elif not line.startswith("#"):
+            there[name + total][1].update(re.findall(r'(\w+)="', line))
+    page = (TOP / "Documentation/kdapl-stat.rst").read_text().split("\nMetrics\n")[1]
+    described, labels = {}, set()
+    for line in page.splitlines():
+        group = re.match(r"``\{([\w, ]*)\}``$", line)
+        row = re.match(r"(kdapl_\w+) +(gauge|counter|unknown) +\w", line)
+        if group:
+            labels = set(re.findall(r"\w+", group[1]))
+        elif row:
+            described[row[1]] = (row[2], labels)
+    wrong = {name for name in described.keys() | there if described.get(name) != there.get(name)}
+    expect(not wrong, f"the page says {({n: described.get(n) for n in wrong})}, and there are "
+           f"{({n: there.get(n) for n in wrong})}")
+
+
 def all_of():
     """Name, function and further arguments of each case; the first one is a directory."""
     for arguments, status, pattern in REFUSED:
@@ -156,3 +181,4 @@ def all_of():
     yield "kdapl-stat, an operator's questions", answers
     yield "kdapl-stat metrics", metrics
     yield "kdapl-stat.rst, queries and alerts", queries
+    yield "kdapl-stat.rst, table of metrics", metrics_described
