@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -25,8 +26,8 @@ def environment(**more):
 
 
 def call_tool(name, arguments, **more):
-    """Call a tool with these variables. Return status and words."""
-    done = subprocess.run([TOP / "tools" / name, *arguments.split()], env=environment(**more),
+    """Call a tool with words as a shell takes them, and variables. Return status and words."""
+    done = subprocess.run([TOP / "tools" / name, *shlex.split(arguments)], env=environment(**more),
                           text=True, errors="surrogateescape", stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
                           check=False)

@@ -46,6 +46,13 @@ REFUSED = (
     ("discover all", 2, "discover: no argument is wanted"),
     ("discover -a 10.0.0.1 -s vol", 2, "discover takes no -s"),
     ("discover -a 10.0.0.1 -i mlx5_0/1", 1, "no adapter mlx5_0/1; there is rxe0/1"),
+    ("connect -a 10.0.0.1 -s vol -i rxe0", 1, "disk one, /dev/kdapl7, is that volume al"),
+    ("connect -a 10.0.0.1 -s vol -i rxe0/1 -u ''", 2, "connect: -u wants a value, and it is empty"),
+    ("connect -a 10.0.0.1 -s vol -i ''", 2, "connect: -i wants a value, and it is empty"),
+    ("connect -a 10.0.0.1 -s 'a\tb' -i rxe0/1", 2, r"-s \$'a\\tb': no control characters"),
+    ("connect -a 10.0.0.1 -s a -i rxe0/1 'b\nc'", 2, r"connect \$'b\\nc': no control"),
+    ("connect -a 10.0.0.1 -s a -i rxe0/1 -o 'secret=0123456789abcdef\n'", 2, "-o secret=...: no co"),
+    ("connect -a 10.0.0.1 -s new -i rxe0/1", 1, "-i rxe0/1: there is no ia: choose nothing"),
     ("disconnect", 2, 'disconnect: one DISK is wanted, or "all"'),
     ("disconnect two", 1, 'there is no disk two; see "kdapl-blk list"'),
     ("disconnect /dev/kdapl8", 1, "there is no disk /dev/kdapl8"),
@@ -56,9 +63,15 @@ REFUSED = (
     ("export /nonexistent", 1, "/nonexistent is not there"),
     ("export /dev/null", 1, "/dev/null is no block device and no file"),
     ("export -s vol -i rxe0/1", 1, "there is no subsystem vol to offer at another port"),
+    ("export ''", 2, "export: one PATH is wanted"),
+    ("export '/etc/a\nb'", 2, r"export \$'/etc/a\\nb': no control characters are wanted"),
+    ("export -c new -c newer -i rxe0/1 /etc/passwd", 1, "cannot allow new: No such file"),
+    ("unexport ../clients", 1, 'there is no subsystem "../clients" here'),
+    ("unexport .", 1, 'there is no subsystem "." here'),
     ("unexport", 2, "unexport: one NAME is wanted"),
     ("unexport vol", 1, 'there is no subsystem "vol" here'),
     ("stats two", 1, "there is no port or disk two"),
+    ("stats ''", 2, "stats: one NAME is wanted, or none"),
     ("restore all", 2, 'restore: "exports" or "disks" is wanted'),
     ("restore", 1, "there is no .*/saved; \"kdapl-blk save\" makes it"),
     ("stop all", 2, 'stop: "exports" or "disks" is wanted'),
@@ -153,6 +166,56 @@ def keeps_what_was_saved(work):
     (work / "saved").write_text(before + "put\tkdapl_blk/one/only_path\t1\n")
     expect(blk(work, "restore disks") == (0, ""), "restore")
     expect((disk / "only_path").read_text() == "0\n", "it is changed")
+
+
+def several_ports(work):
+    """The port of an adapter may be left out if there is one."""
+    blk(work, "list")
+    for port in "1", "2":
+        (work / "ib/two/ports" / port).mkdir(parents=True)
+    for command in "connect -a 10.0.0.1 -s vol", "discover -a 10.0.0.1", "export /etc/passwd":
+        expect_refusal(blk(work, f"{command} -i two"), 1,
+                       "-i two: this device has several ports: choose two/1 or two/2")
+
+
+def save_forgets_nothing(work):
+    """What was saved stays if it cannot be seen, or the new file cannot be written."""
+    blk(work, "list")
+    config, saved = work / "config", work / "saved"
+    saved.write_text("dir\tkdapl_blk_tgt/subsystems/vol\ndir\tkdapl_blk/one\n")
+    before = saved.read_text()
+    for module, what in ("kdapl_blk_tgt", "exports"), ("kdapl_blk", "disks"):
+        (config / module).rename(work / "away")
+        expect_refusal(blk(work, "save"), 1, f"saved has {what}, and {module}.ko is not loaded: "
+                       f'"kdapl-blk restore {what}" first')
+        (work / "away").rename(config / module)
+    (work / "saved.new").mkdir()
+    expect_refusal(blk(work, "save"), 1, "cannot write .*/saved.new: Is a directory")
+    expect(saved.read_text() == before, saved.read_text())
+
+
+def without_rights(work):
+    """Who is not root is told so, and a directory that cannot be written to restores all the same."""
+    blk(work, "list")
+    plain = ["setpriv", "--bounding-set=-all"]
+    if os.geteuid() or subprocess.run([*plain, "true"], stderr=subprocess.DEVNULL,
+                                      check=False).returncode:
+        return
+    good, bad = "dir\tkdapl_blk/one\n", "dir\tkdapl_blk/one/../two\n"
+    for folder, saved, command, status, pattern in (
+            (work / "config", good, "connect -a 10.0.0.1 -s new", 1, "only root may do that\n$"),
+            (work / "config", good, "restore", 1, "only root may do that\n$"),
+            (work, good, "restore", 0, "^$"),
+            (work, bad, "restore", 1, "not ours\n.*cannot note .* do not save before it is\n$")):
+        (work / "saved").write_text(saved)
+        folder.chmod(0o555)
+        done = subprocess.run([*plain, TOP / "tools/kdapl-blk", *command.split()], text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=60, check=False, env=environment(
+                                  KDAPL_BLK_CONFIGFS=str(work / "config"),
+                                  KDAPL_IB=str(work / "ib"), KDAPL_BLK_SAVED=str(work / "saved")))
+        folder.chmod(0o755)
+        expect_refusal((done.returncode, done.stdout), status, pattern, sentence=False)
 
 
 def starts(unit):
@@ -260,10 +323,14 @@ def verifies(work, name):
 def all_of():
     """Name, function and further arguments of each case; the first one is a directory."""
     for arguments, status, pattern in REFUSED:
-        yield f"kdapl-blk {arguments}", refused, arguments, status, pattern
+        shown = arguments.encode("unicode_escape").decode()
+        yield f"kdapl-blk {shown}", refused, arguments, status, pattern
     yield "kdapl-blk list, stats, --version", tells
     yield "kdapl-blk restore and GUIDs", adapters_by_guid
     yield "kdapl-blk save and restore once more", keeps_what_was_saved
+    yield "kdapl-blk -i without a port", several_ports
+    yield "kdapl-blk save, what it cannot see", save_forgets_nothing
+    yield "kdapl-blk without rights", without_rights
     yield "kdapl-blk.service", disks_wait
     yield "kdapl-blk-target.service", exports_later
     yield "systemd and kdapl-blk.service", units_in_order

@@ -29,7 +29,7 @@ same_volume()
 			[ "$(cat "$d/namespace")" = "$number" ] &&
 			[ "$(cat "$d/address")" = "$address" ] &&
 			[ "$(cat "$d/conn_qual")" = "$port" ] &&
-			[ "$(cat "$d/ia")" = "$ia" ] || continue
+			[ "$(whole_ia "$(cat "$d/ia")" 2>/dev/null)" = "$ia" ] || continue
 		echo "${d##*/}"
 		return
 	done
@@ -145,7 +145,7 @@ cmd_connect()
 	check_options
 	address=$(address_of "$address") || exit
 	need kdapl_blk "$ini"
-	ia=${ia:-$(only_ia)} || exit
+	ia=$(chosen_ia) || exit
 	[ -n "$wait_for" ] || check_ia "$ia"
 	other=$(same_volume)
 	[ -z "$other" ] || [ -n "$further_path" ] ||
@@ -154,7 +154,7 @@ cmd_connect()
 	d=$ini/$disk
 	[ ! -e "$d" ] ||
 		die "there is a disk $disk already, which is $(cat "$d/state"); \"$me disconnect $disk\" takes it away"
-	mkdir "$d" || die "cannot make disk $disk"
+	make_dir "$d" "disk $disk"
 	# Nothing is left of the disk if this command ends early, except by SIGKILL.
 	# shellcheck disable=SC2064	# $d is gone when the trap is taken
 	trap "rmdir ${d@Q}" EXIT
@@ -241,11 +241,11 @@ cmd_discover()
 	check_options
 	address=$(address_of "$address") || exit
 	need kdapl_blk "$ini"
-	ia=${ia:-$(only_ia)} || exit
+	ia=$(chosen_ia) || exit
 	check_ia "$ia"
 	disk=discover-$$
 	d=$ini/$disk
-	mkdir "$d" || die "cannot make $d"
+	make_dir "$d" "$d"
 	# shellcheck disable=SC2064	# $d is gone when the trap is taken
 	trap "rmdir ${d@Q}" EXIT
 	[ -e "$d/discover" ] || die "kdapl_blk.ko is too old to ask: load the one of this version"

@@ -138,7 +138,7 @@ port_of()
 		n=$((n + 1))
 	done
 	d=$tgt/ports/$n
-	mkdir "$d" || die "cannot make a port"
+	make_dir "$d" "a port"
 	# This runs in a process of its own, which ends if a value is refused.
 	# shellcheck disable=SC2064	# $d is gone when the trap is taken
 	trap "rmdir ${d@Q}" EXIT
@@ -151,17 +151,16 @@ port_of()
 # Allow the clients of -c, or any, the subsystem $name, which is new.
 allow_clients()
 {
-	local c
+	local c said_why
 
 	if [ ${#clients[@]} -eq 0 ]; then
 		put 1 "$tgt/subsystems/$name/allow_any_client" "$name"
 	fi
 	for c in "${clients[@]}"; do
-		[ -d "$tgt/clients/$c" ] || mkdir "$tgt/clients/$c" ||
-			die "cannot make client $c"
-		ln -s "$tgt/clients/$c" \
-			"$tgt/subsystems/$name/allowed_clients/$c" ||
-			die "cannot allow $c"
+		[ -d "$tgt/clients/$c" ] || make_dir "$tgt/clients/$c" "client $c"
+		said_why=$(ln -s "$tgt/clients/$c" \
+			"$tgt/subsystems/$name/allowed_clients/$c" 2>&1) ||
+			die "cannot allow $c: ${said_why##*: }"
 	done
 }
 
@@ -204,7 +203,7 @@ export_again()
 	[ -d "$tgt/subsystems/$name" ] ||
 		die "there is no subsystem $name to offer at another port: give the path of its first volume"
 	[ ${#clients[@]} -eq 0 ] || die "-c: the clients of $name are the same at all ports"
-	ia=${ia:-$(only_ia)} || exit
+	ia=$(chosen_ia) || exit
 	(offer) || exit
 	echo "$name: also on $ia port $port"
 	tell_waiting
@@ -212,7 +211,7 @@ export_again()
 
 cmd_export()
 {
-	local path=${1-} ns made=''
+	local path=${1-} ns made='' c
 
 	check_options
 	if [ $# -eq 0 ] && [ -n "$name" ]; then
@@ -220,7 +219,8 @@ cmd_export()
 		export_again
 		return
 	fi
-	[ $# -eq 1 ] || wrong "export: one PATH is wanted"
+	[ $# -eq 1 ] && [ -n "$path" ] || wrong "export: one PATH is wanted"
+	check_text export "$path"
 	[ -e "$path" ] || die "$path is not there"
 	[ -b "$path" ] || [ -f "$path" ] || die "$path is no block device and no file"
 	[ -b "$path" ] || [ -s "$path" ] ||
@@ -230,7 +230,7 @@ cmd_export()
 	name=${name:-$(basename "$(readlink -f "$path")")}
 	check_name -s "$name"
 	need kdapl_blk_tgt "$tgt"
-	ia=${ia:-$(only_ia)} || exit
+	ia=$(chosen_ia) || exit
 	if [ ${#clients[@]} -gt 0 ] && [ -d "$tgt/subsystems/$name" ]; then
 		die "-c: there is a subsystem $name already; its clients are those of all its volumes"
 	fi
@@ -238,16 +238,19 @@ cmd_export()
 	[ ! -e "$ns" ] ||
 		die "$name has a volume $number already, $(cat "$ns/path"): choose another number with -n, or another name with -s"
 	if [ ! -d "$tgt/subsystems/$name" ]; then
-		mkdir "$tgt/subsystems/$name" || die "cannot make subsystem $name"
+		for c in "${clients[@]}"; do
+			[ -d "$tgt/clients/$c" ] || new_clients+=("$c")
+		done
+		make_dir "$tgt/subsystems/$name" "subsystem $name"
 		made=1
 		(allow_clients) || {
 			remove_subsys
 			exit 1
 		}
 	fi
-	mkdir "$ns" || {
+	(make_dir "$ns" "volume $number of $name") || {
 		[ -z "$made" ] || remove_subsys
-		die "cannot make volume $number of $name"
+		exit 1
 	}
 	# Undo on failure, so that the next try starts clean.
 	if ! (
@@ -276,15 +279,19 @@ tell_waiting()
 		echo "$me: there is no $ia, or it has no address; the port listens when it comes" >&2
 }
 
-# Remove the empty subsystem $name and its links.
+# Remove the empty subsystem $name, its links, and the clients that were made for it.
+new_clients=()
 remove_subsys()
 {
-	local l
+	local l c
 
 	for l in "$tgt/subsystems/$name"/allowed_clients/*; do
 		rm "$l"
 	done
 	rmdir "$tgt/subsystems/$name"
+	for c in "${new_clients[@]}"; do
+		[ ! -d "$tgt/clients/$c" ] || rmdir "$tgt/clients/$c"
+	done
 }
 
 cmd_unexport()
@@ -293,7 +300,7 @@ cmd_unexport()
 
 	[ $# -eq 1 ] || wrong "unexport: one NAME is wanted"
 	name=$1
-	[ -n "$name" ] && [ -d "$tgt/subsystems/$name" ] ||
+	[[ $name != */* && $name != .* ]] && [ -n "$name" ] && [ -d "$tgt/subsystems/$name" ] ||
 		die "there is no subsystem \"$name\" here; see \"$me list\""
 	for d in "$tgt"/ports/*; do
 		[ -e "$d/subsystems/$name" ] || continue

@@ -113,6 +113,30 @@ waits()
 }
 waits_why=''
 
+# Print the adapter that -i names, with its port, or the only one.
+chosen_ia()
+{
+	if [ -n "$ia" ]; then
+		whole_ia "$ia"
+	else
+		only_ia
+	fi
+}
+
+# make_dir DIRECTORY WHAT: make it, or die with an error about WHAT
+make_dir()
+{
+	local said_why
+
+	said_why=$(mkdir "$1" 2>&1) || die "cannot make $2: ${said_why##*: }"
+}
+
+# check_text OPTION TEXT: die if TEXT could not stand on a line of its own, as in the saved file
+check_text()
+{
+	[[ $2 != *[[:cntrl:]]* ]] || wrong "$1 ${2@Q}: no control characters are wanted"
+}
+
 # check_name OPTION NAME: die unless the protocol has room for NAME, and configfs takes it
 check_name()
 {
@@ -120,6 +144,7 @@ check_name()
 	'') wrong "$1: a name is wanted" ;;
 	*/* | .*) wrong "$1 $2: a name without \"/\" is wanted, and none that begins with \".\"" ;;
 	esac
+	check_text "$1" "$2"
 	[ ${#2} -le 63 ] || wrong "$1 $2: 63 bytes at most"
 }
 
@@ -140,6 +165,7 @@ check_options()
 	done
 	for o in "${options[@]}"; do
 		[[ $o == ?*=* ]] && [[ ${o%%=*} != */* ]] || wrong "-o $o: KEY=VALUE is wanted"
+		[[ $o != *[[:cntrl:]]* ]] || wrong "-o ${o%%=*}=...: no control characters are wanted"
 		case $o in
 		connected=* | discover=* | enable=*)
 			wrong "-o $o: that is what the command does, and no attribute to choose"

@@ -289,7 +289,7 @@ cmd_stats()
 {
 	local d kind what members=() found=''
 
-	[ $# -le 1 ] || wrong "stats: one NAME is wanted, or none"
+	[ $# -eq 0 ] || { [ $# -eq 1 ] && [ -n "$1" ]; } || wrong "stats: one NAME is wanted, or none"
 	for kind in port disk; do
 		what=()
 		for d in "$tgt"/ports/*/ "$ini"/*/; do

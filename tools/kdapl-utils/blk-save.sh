@@ -132,18 +132,33 @@ save_disks()
 	done
 }
 
+# Print what module $1 has.
+what_of()
+{
+	case $1 in
+	kdapl_blk) echo disks ;;
+	kdapl_blk_tgt) echo exports ;;
+	esac
+}
+
 cmd_save()
 {
-	local mark
+	local mark module said_why
 
 	[ $# -eq 0 ] || wrong "save: no argument is wanted"
 	for mark in "$saved".left-out.*; do
 		[ ! -e "$mark" ] ||
 			die "$saved has more than was restored: restore it first, or remove $mark"
 	done
-	mkdir -p "$(dirname "$saved")" || exit
+	for module in kdapl_blk_tgt kdapl_blk; do
+		[ -d "$config/$module" ] || ! grep -qs "^dir	$module/" "$saved" || die "$saved has" \
+			"$(what_of $module), and $module.ko is not loaded:" \
+			"\"$me restore $(what_of $module)\" first, or remove $saved"
+	done
 	# The file has secrets in it.
 	umask 077
+	said_why=$({ mkdir -p "$(dirname "$saved")" && : >"$saved.new"; } 2>&1) ||
+		die "cannot write $saved.new: ${said_why##*: }"
 	{ save_exports; save_disks; } >"$saved.new" || exit
 	sync_one "$saved.new"
 	mv "$saved.new" "$saved" || exit
@@ -172,7 +187,7 @@ restore_line()
 	*/../*) die "$saved: $2 is not ours" ;;
 	esac
 	case $verb in
-	dir) [ -d "$file" ] || mkdir "$file" || die "cannot make $file" ;;
+	dir) [ -d "$file" ] || make_dir "$file" "$file" ;;
 	put)
 		# Earlier versions saved it; a disk that is connected has another one.
 		[ "${file##*/}" != only_path ] || return 0
@@ -204,7 +219,7 @@ restore_line()
 }
 
 # mark_left_out WHAT: keep "save" from forgetting what is not restored yet, exports or disks, or
-# all; with a second argument, from now on no more.
+# all; with a second argument, from now on no more. Fails if no mark can be made.
 mark_left_out()
 {
 	local what
@@ -214,7 +229,7 @@ mark_left_out()
 		if [ $# -gt 1 ]; then
 			rm -f "$saved.left-out.$what"
 		else
-			touch "$saved.left-out.$what" || exit
+			touch "$saved.left-out.$what" 2>/dev/null || return
 		fi
 	done
 }
@@ -222,13 +237,13 @@ mark_left_out()
 # restore_all [exports|disks]: make what was saved. Fails if not all of it can be made.
 restore_all()
 {
-	local verb file value owner status=0 what=$1
+	local verb file value owner status=0 what=$1 marked=1
 	# Disks and clients whose secrets cannot be set: without a secret they would be open.
 	# Disks and ports without their adapters are "away".
 	local -A shut=()
 
 	mark_log
-	mark_left_out "$what"
+	mark_left_out "$what" || marked=
 	while IFS=$'\t' read -r verb file value; do
 		case $what$file in
 		exportskdapl_blk/* | diskskdapl_blk_tgt/*) continue ;;
@@ -256,7 +271,11 @@ restore_all()
 		put*/ia) shut[${file%/*}]=away ;;
 		esac
 	done <"$saved"
-	[ "$status" -ne 0 ] || mark_left_out "$what" no_more
+	if [ "$status" -eq 0 ]; then
+		mark_left_out "$what" no_more
+	elif [ -z "$marked" ]; then
+		echo "$me: cannot note in ${saved%/*} that not all is restored: do not save before it is" >&2
+	fi
 	return $status
 }
 
@@ -268,7 +287,7 @@ cmd_restore()
 	0 | 1exports | 1disks) ;;
 	*) wrong "restore: \"exports\" or \"disks\" is wanted" ;;
 	esac
-	[ -r "$saved" ] || die "there is no $saved; \"$me save\" makes it"
+	[ -f "$saved" ] && [ -r "$saved" ] || die "there is no $saved; \"$me save\" makes it"
 	# An error is printed once, and again when it has changed.
 	until tell=$(restore_all "$what" 2>&1); do
 		[ "$tell" = "$told" ] || echo "$tell" >&2

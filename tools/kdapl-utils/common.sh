@@ -85,14 +85,30 @@ only_ia()
 	esac
 }
 
-# check_ia IA: die unless there is such an adapter; the port of a one-port device is optional.
-check_ia()
+# whole_ia IA: print the name of an adapter with its port, which may be left out if its device
+# has one; of a device that is not there, as it is.
+whole_ia()
 {
-	local list ia
+	local list ia ports=()
 
 	read -r -d '' -a list <<<"$(all_ias)"
 	for ia in "${list[@]}"; do
-		[ "$ia" != "$1" ] && [ "$ia" != "$1/1" ] || return 0
+		[ "${ia%/*}" != "$1" ] || ports+=("$ia")
+	done
+	[ ${#ports[@]} -le 1 ] ||
+		die "-i $1: this device has several ports: choose $(sed 's/ / or /g' <<<"${ports[*]}")"
+	echo "${ports[0]-$1}"
+}
+
+# check_ia IA: die unless there is such an adapter
+check_ia()
+{
+	local list ia whole
+
+	whole=$(whole_ia "$1") || exit
+	read -r -d '' -a list <<<"$(all_ias)"
+	for ia in "${list[@]}"; do
+		[ "$ia" != "$whole" ] || return 0
 	done
 	die "there is no adapter $1; there is ${list[*]:-no RDMA device}"
 }
