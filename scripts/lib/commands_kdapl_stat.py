@@ -16,6 +16,15 @@ REFUSED = (
     ("top -j", 2, "top takes no -j"),
     ("top -t soon", 2, "top: -t soon: a number from 1 to 86400 is wanted"),
     ("metrics -o /nonexistent/kdapl.prom", 1, "there is no directory /nonexistent"),
+    ("metrics -o ''", 2, "metrics: -o wants a value, and it is empty"),
+    ("metrics -o /", 1, "-o /: that is a directory, and a file is wanted"),
+    ("metrics -o /proc/nosuch.prom", 1, "cannot write /proc/nosuch.prom: No such file"),
+    ("peers -p ''", 2, "peers: -p wants a value, and it is empty"),
+    ("peers -p no.such.invalid", 1, "-p no.such.invalid: no address, and no host that can be"),
+    ("ends -p 10.8.0.300", 1, "-p 10.8.0.300: no address, and no host that can be"),
+    ("-j peers", 2, "peers: the command comes before the options"),
+    ("''", 2, "the command is empty"),
+    ("latency ''", 2, "latency: the name of a DISK is empty"),
     ("latency nosuch", 1, "there is no disk nosuch that is connected"),
     ("latency -t 1", 1, "this kernel makes no histograms: CONFIG_SYNTH_EVENTS"),
 )
@@ -74,6 +83,7 @@ def answers(work):
                      stat(work, "latency")[1]), "latency")
     ends = stat(work, "ends -p 10.8.0.3")[1]
     expect(" hard-mark  10.8.0.3:4000 " in ends, f"ends: {ends}")
+    expect(re.search(r"\nfd00::2 +rxe0/1 ", stat(work, "peers -p fd00:0:0::2")[1]), "peers -p")
     expect(stat(work, "ends -p 10.8.0.4")[1].count("\n") == 1, "ends of a peer without any")
     expect(stat(work, "peers -n 1")[1].count("\n") == 2, "peers -n 1")
     found = json.loads(stat(work, "--json")[1])
@@ -130,6 +140,23 @@ def metrics(work):
            "peers with a former kdapl.ko")
 
 
+def odd_names(work):
+    """A disk may have any name that configfs takes."""
+    stat(work, "peers")
+    name = r"a #&\1 b=\040"
+    (work / "config/kdapl_blk/one").rename(work / "config/kdapl_blk" / name)
+    disks = json.loads(stat(work, "--json")[1])["disks"]
+    expect([(d["disk"], d["state"], d["reads"]) for d in disks] == [(name, "connected", 1000)],
+           f"JSON: {disks}")
+    said = stat(work, "latency")[1]
+    expect(f"\n{name}  kdapl7  connected " in said, f"latency: {said}")
+    label = 'disk="' + name.replace("\\", r"\\") + '"'
+    status, said = stat(work, "metrics")
+    expect(status == 0 and said.count(label) == 7, f"metrics: {said}")
+    expect(f'object="disk",name="{label[6:-1]}",count="requests sent"}} 5\n' in said,
+           f"metrics: {said}")
+
+
 def queries(work):
     """The page's queries and alerts use metrics, labels and reasons that there are."""
     said = stat(work, "metrics")[1]
@@ -180,5 +207,6 @@ def all_of():
         yield f"kdapl-stat {arguments}", refused, arguments, status, pattern
     yield "kdapl-stat, an operator's questions", answers
     yield "kdapl-stat metrics", metrics
+    yield "kdapl-stat and the names of disks", odd_names
     yield "kdapl-stat.rst, queries and alerts", queries
     yield "kdapl-stat.rst, table of metrics", metrics_described

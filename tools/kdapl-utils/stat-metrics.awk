@@ -4,26 +4,9 @@
 # count, number, separated by tabs, as OpenMetrics text. @up: is kdapl.ko loaded? The names
 # and labels are an interface: Documentation/kdapl-stat.rst lists them.
 
-function parse(	i, n, at, words)
-{
-	split("", f)
-	n = split($0, words, " ")
-	for (i = 1; i <= n; i++) {
-		at = index(words[i], "=")
-		f[substr(words[i], 1, at - 1)] = substr(words[i], at + 1)
-	}
-}
-
-function host(addr)
-{
-	sub(/:[0-9]+$/, "", addr)
-	gsub(/[][]/, "", addr)
-	return addr
-}
-
 function label(name, value)
 {
-	gsub(/\\/, "\\\\", value)
+	gsub(/\\/, "\\\\&", value)
 	gsub(/"/, "\\\"", value)
 	return name "=\"" value "\""
 }

@@ -26,13 +26,15 @@ numbered()
 # and the milliseconds that they took.
 disks()
 {
-	local d device stat
+	local d device stat name
 
 	for d in "$config"/kdapl_blk/*/; do
+		name=$(basename "$d")
+		name=${name//\\/\\134}
 		device=$(cat "${d}device" 2>/dev/null)
 		read -r -a stat <"$blocks/${device:-none}/stat" 2>/dev/null || stat=()
 		printf 'kind=disk disk=%s device=%s state=%s peer=%s reads=%d read_ms=%d writes=%d write_ms=%d flushes=%d flush_ms=%d\n' \
-			"$(basename "$d")" "${device:--}" "$(cat "${d}state")" "$(cat "${d}address")" \
+			"${name// /\\040}" "${device:--}" "$(cat "${d}state")" "$(cat "${d}address")" \
 			"${stat[0]:-0}" "${stat[3]:-0}" "${stat[4]:-0}" "${stat[7]:-0}" \
 			"${stat[15]:-0}" "${stat[16]:-0}"
 	done
@@ -52,7 +54,8 @@ objects()
 # rows TABLE: make a table, with a line of heads, of objects
 rows()
 {
-	awk -v table="$1" -v peer="$peer" -v per="${2-}" -f "$parts/stat.awk"
+	awk -v table="$1" -v peer="$peer" -v per="${2-}" -f "$parts/stat-objects.awk" \
+		-f "$parts/stat.awk"
 }
 
 # cut_rows NUMBER: let the head and so many rows pass, the largest first. The first two
@@ -99,7 +102,7 @@ as_array()
 	awk -F'\t' '
 		function text(s)
 		{
-			gsub(/\\/, "\\\\", s)
+			gsub(/\\/, "\\\\&", s)
 			gsub(/"/, "\\\"", s)
 			return "\"" s "\""
 		}
@@ -229,27 +232,35 @@ cmd_top()
 # Counts of kdapl_blk's disks and of the target's ports, which have names of words.
 blk_counts()
 {
-	local d kind
+	local d kind line
 
 	for d in "$config"/kdapl_blk/*/ "$config"/kdapl_blk_tgt/ports/*/; do
 		kind=disk
 		[[ $d != */kdapl_blk_tgt/* ]] || kind=port
-		numbered "${d}stats" | sed "s#^#count\t$kind\t$(basename "$d")\t#"
+		while IFS= read -r line; do
+			printf 'count\t%s\t%s\t%s\n' $kind "$(basename "$d")" "$line"
+		done < <(numbered "${d}stats")
 	done
+}
+
+all_metrics()
+{
+	{ objects; blk_counts; } | awk -v up=$up -f "$parts/stat-objects.awk" \
+		-f "$parts/stat-metrics.awk"
 }
 
 cmd_metrics()
 {
-	local up=1
+	local up=1 said
 
 	[ -r "$proc/ias" ] || up=0
 	[ $up = 1 ] || [ ! -d "$proc" ] || die "$proc can be read by root only"
 	if [ -z "$out" ]; then
-		{ objects; blk_counts; } | awk -v up=$up -f "$parts/stat-metrics.awk"
+		all_metrics
 		return
 	fi
+	said=$({ : >"$out.$$"; } 2>&1) || die "cannot write $out: ${said##*: }"
 	# The collector must never see a part of it.
-	{ objects; blk_counts; } | awk -v up=$up -f "$parts/stat-metrics.awk" >"$out.$$" &&
-		chmod 644 "$out.$$" && mv -f "$out.$$" "$out" ||
-		{ rm -f "$out.$$"; die "$out cannot be written"; }
+	all_metrics >"$out.$$" && chmod 644 "$out.$$" && mv -f "$out.$$" "$out" ||
+		{ rm -f "$out.$$"; die "cannot write $out"; }
 }

@@ -2,25 +2,7 @@
 #
 # kdapl-stat: make the table @table of objects, one a line, of words "key=value": the lines
 # of /proc/kdapl, each with its kind. Rows have two numbers to sort by in front, the largest
-# is first. @peer: only this peer. @per: the seconds since the objects with before=1.
-
-function parse(	i, n, at, words)
-{
-	split("", f)
-	n = split($0, words, " ")
-	for (i = 1; i <= n; i++) {
-		at = index(words[i], "=")
-		f[substr(words[i], 1, at - 1)] = substr(words[i], at + 1)
-	}
-}
-
-# Return the address without the port: 10.8.0.1:5200, [fd00::1]:5200
-function host(addr)
-{
-	sub(/:[0-9]+$/, "", addr)
-	gsub(/[][]/, "", addr)
-	return addr
-}
+# is first. @peer: only these addresses, if any, with blanks around each. @per: the seconds since the objects with before=1.
 
 function heads(list)
 {
@@ -30,7 +12,7 @@ function heads(list)
 
 function is_wanted()
 {
-	return peer == "" || host(f["remote"]) == peer
+	return peer == "" || index(peer, " " host(f["remote"]) " ")
 }
 
 # How many of @now - @before there were a second; nothing if that is not known.
