@@ -10,7 +10,8 @@ from commands import TOP, call_tool, expect, expect_refusal
 # What kdapl-test refuses before it needs its module, with which status and what sentence; the
 # adapters are rxe0/1 and rxe1/1.
 REFUSED = (
-    ("", 2, "usage: "),
+    ("", 2, "a command is wanted"),
+    ("''", 2, "a command is wanted"),
     ("nosuch", 2, "there is no command nosuch"),
     ("list -i nosuch/1", 1, "no adapter nosuch/1; there is rxe0/1 rxe1/1"),
     ("list all", 2, "list: no argument is wanted"),
@@ -19,12 +20,44 @@ REFUSED = (
     ("lat --peer 10.0.0.1 -i rxe2", 1, "no adapter rxe2; there is rxe0/1 rxe1/1"),
     ("lat --peer 10.0.0.1 -s 1q", 2, "-s 1q: a number of bytes is wanted, such as 64, 4k"),
     ("bw --peer 10.0.0.1 -s 64,", 2, "-s 64,: a size is missing at the end"),
-    ("bw --peer 10.0.0.1 --runs 0", 2, "--runs 0: a number is wanted"),
+    ("bw --peer 10.0.0.1 --runs 0", 2, "--runs 0: a number from 1 to 1000 is wanted"),
+    ("dapl -T P -s 10.0.0.1 -D rxe0/1 'SR RW'", 2, "dapl -T P: SR, RW or RR is wanted"),
     ("bw --peer 10.0.0.1 --over tcp", 2, "--over tcp: kdapl, verbs or both is wanted"),
     ("server -a 10.0.0.1 -l size=big", 2, "-l size=big: a number of bytes is wanted"),
     ("server -a 10.0.0.1 -i nosuch/1", 1, "no adapter nosuch/1; there is rxe0/1"),
     ("dapl -T P -s 10.0.0.1 -D nosuch/1 SR", 1, "no adapter nosuch/1; there is rxe0/1"),
     ("version all", 2, "version: no argument is wanted"),
+    ("version -i rxe0/1", 2, "version takes no -i"),
+    ("list -a 10.0.0.1", 2, "list takes no -a"),
+    ("list -i ''", 2, "-i: a value is missing"),
+    ("lat --peer 10.0.0.1 -l size=1", 2, "lat takes no -l"),
+    ("server -a 10.0.0.1 --json x", 2, "server takes no --json"),
+    ("check --peer ''", 2, "--peer: a value is missing"),
+    ("check --peer --report x", 2, "--peer --report: a value is missing"),
+    ("check -i rxe0/1 --suites ''", 2, "--suites: a value is missing"),
+    ("check -i rxe0/1 --report /nonexistent/x", 1, "--report /nonexistent/x: there is no direc"),
+    ("suites ''", 2, "suites: the RELEASE is empty"),
+    ("lat --peer 10.0.0.1 -i rxe0/1 --json /nonexistent/x", 1, "--json /nonexistent/x: there is"),
+    ("lat --peer 10.0.0.1 -i rxe0/1 --svg /", 1, "--svg /: that is a directory"),
+    ("lat --peer 10.0.0.1 -i rxe0/1 -O swap", 2, "-O swap: send, write or read is wanted"),
+    ("lat --peer 10.0.0.300 -i rxe0/1", 1, "there is no host 10.0.0.300"),
+    ("bw --peer 10.0.0.1 -s ,64", 2, "-s ,64: a size is missing at the beginning"),
+    ("bw --peer 10.0.0.1 -s 64,,128", 2, "-s 64,,128: a size is missing between two commas"),
+    ("bw --peer 10.0.0.1 -s '64 128'", 2, "-s 64 128: a number of bytes is wanted"),
+    ("server -a 10.0.0.1 -p 65536", 2, "-p 65536: a number from 1 to 65535 is wanted"),
+    ("server -a 10.0.0.1 -l eps=many", 2, "-l eps=many: a number from 1 to 256 is wanted"),
+    ("dapl -T T -s 10.0.0.1 -D rxe0/1", 2, "dapl -T T: which operations?"),
+    ("dapl -T T -s 10.0.0.1 -D rxe0/1 client XX", 2, "dapl: client XX: SR, RW or RR is wanted"),
+    ("dapl -T T -s 10.0.0.1 -D rxe0/1 SR", 2, "dapl: SR is neither client nor server"),
+    ("dapl -T T -s 10.0.0.1 -z client SR", 2, "dapl: there is no option -z"),
+    ("dapl -T P -s 10.0.0.1 -D rxe0/1", 2, "dapl -T P: SR, RW or RR is wanted"),
+    ("dapl -T P -s 10.0.0.1 -D rxe0/1 SR big", 2, "SR big: a number of bytes is wanted"),
+    ("dapl -T P -s 10.0.0.1 -D rxe0/1 SR 64 64", 2, "dapl -T P: what is 64?"),
+    ("dapl -T P -s 10.0.0.1 -D rxe0/1 -m x SR", 2, "dapl -m x: b or p is wanted"),
+    ("dapl -T L -D rxe0/1 -m x", 2, "-m x: a number from 1 to 4294967295 is wanted"),
+    ("dapl -T L -D rxe0/1 limit_nosuch", 2, "dapl -T L: there is no limit_nosuch: choose limit_pz"),
+    ("dapl -T F -D rxe0/1 nosuch", 2, "dapl -T F: there is no function nosuch: choose pz, "),
+    ("dapl -T Q -s 10.0.0.1 -D rxe0/1 now", 2, "dapl -T Q: what is now?"),
 )
 
 
@@ -37,13 +70,44 @@ def kdapl_test(work, arguments, **more):
 
 
 def refused(work, arguments, wanted, pattern):
-    expect_refusal(kdapl_test(work, arguments), wanted, pattern, sentence=arguments)
+    expect_refusal(kdapl_test(work, arguments), wanted, pattern)
+
+
+def limits(work):
+    """What the module would refuse after some of the runs is refused before the first one."""
+    header = (TOP / "drivers/kdapl_test/kdapl_test.h").read_text()
+    for option, most in (("-e", re.search(r"KT_MAX_EPS\s+(\d+)U", header)[1]),
+                         ("-q", re.search(r"KT_MAX_DEPTH\s+(\d+)U", header)[1]),
+                         ("-t", re.search(r"KT_MAX_MS\s+\((\d+)U \* MSEC_PER_SEC\)", header)[1])):
+        command = f"bw --peer 10.0.0.1 -i rxe0/1 {option}"
+        for value in int(most) + 1, 0, "99999999999999999999", "0x1", "1.5", "":
+            expect_refusal(kdapl_test(work, f"{command} '{value}'"), 2,
+                           f"{option} {value}: a number from 1 to {most} is wanted|is missing")
+        expect_refusal(kdapl_test(work, f"{command} {most}"), 1, "load kdapl_test.ko")
+    expect("KT_MAX_SIZE\t((u32)SZ_1M)" in header, "the header")
+    command = "bw --peer 10.0.0.1 -i rxe0/1 -s 64,"
+    for value in "1048577", "2m", "1025k":
+        expect_refusal(kdapl_test(work, command + value), 2, f"{value}: 1m at most")
+    expect_refusal(kdapl_test(work, command + "1m"), 1, "load kdapl_test.ko")
+
+
+def names_known(_):
+    """The limits and functions that the tool takes are those of the module."""
+    tool = (TOP / "tools/kdapl-utils/test-dapl.sh").read_text()
+    for name, files, pattern in (
+            ("limits", ["limits.c"], r'(?m)^\t\{ "(\w+)", \w+,'),
+            ("functions", ["functions.c", "functions_conn.c"], r'(?m)^\t\{ "(\w+)", kt_')):
+        known = " ".join(re.findall(rf"(?m)^dapl_{name}\+?='([^']*)'", tool)).split()
+        module = [found for file in files for found in re.findall(
+            pattern, (TOP / "drivers/kdapl_test" / file).read_text())]
+        expect(known == module, f"{name}: {known}, and the module has {module}")
 
 
 def version(work):
     wanted = re.search(r'PACKAGE_VERSION="(.*)"', (TOP / "dkms.conf").read_text())[1]
     (work / "kdapl_test").mkdir()
     (work / "kdapl_test/version").write_text("0.0.1\n")
+    expect(kdapl_test(work, "lat --help") == kdapl_test(work, "help"), "lat --help")
     for how in "--version", "version":
         said = kdapl_test(work, how)
         expect(said == (0, f"kdapl-test {wanted}\nkdapl_test.ko 0.0.1, loaded\n"), said)
@@ -128,6 +192,8 @@ def all_of():
     """Name, function and further arguments of each case; the first one is a directory."""
     for arguments, status, pattern in REFUSED:
         yield f"kdapl-test {arguments}", refused, arguments, status, pattern
+    yield "kdapl-test, the limits of the module", limits
+    yield "kdapl-test dapl, what the module has", names_known
     yield "kdapl-test --version", version
     yield "kdapl-test lat: table, JSON and plot", figures_agree
     yield "kdapl-test server: any results", any_results

@@ -3,6 +3,11 @@
 #
 # kdapl-test dapl: the tests of dapltest, with its options.
 
+# What the module has
+dapl_limits='pz evd ep srq lmr rmr psp'
+dapl_functions='pz evd endpoint psp lmr srq conn_nobody conn_rejected conn_again'
+dapl_functions+=' data_send data_srq data_write data_read data_fmr data_rmr data_wrong_key'
+
 dapl_usage()
 {
 	cat <<END
@@ -21,7 +26,7 @@ The tests that dapltest has, with its options, between two hosts that have kDAPL
                      data_wrong_key (default: all)
   -T Q -s HOST       ask the server to end
 
-  OP is: client|server SR|RW|RR [SIZE [SEGMENTS]]; for -T P without the side
+  OP is: client|server SR|RW|RR [SIZE [SEGMENTS]]; for -T P: SR|RW|RR [SIZE]
   -D IA              Interface Adapter (default: the only one)
   -n PORT            connection qualifier of the server (default 5200)
   -i NUMBER          transactions of an Endpoint, or operations (default 1000)
@@ -60,25 +65,19 @@ steps()
 		esac
 		case ${1-} in [0-9]*) bytes=$(bytes_of "$op $1" "$1") || exit; shift ;; esac
 		case ${1-} in [0-9]*) segments=$(number_of "$op" "$1") || exit; shift ;; esac
-		# Skip -f, dapltest's flag for how to reap: upcalls need none.
-		while [ "${1-}" = -f ]; do shift; done
 		echo "step=$op:$side:$segments:$bytes"
 	done
 }
 
 dapl_transactions()
 {
-	local words=() round
+	local round
 
-	# Some systems have no /dev/fd.
-	steps "$@" >"$work/steps" || exit
-	mapfile -t words <"$work/steps"
-	[ ${#words[@]} -gt 0 ] || wrong "dapl -T T: which operations?"
 	for ((round = 1; round <= rounds; round++)); do
 		run_words trans "ia=$ia" "host=$peer" "port=$port" \
 			"eps=$((threads * eps))" "number=$((number * threads * eps))" \
 			ms=3600000 "verify=$verify" "corrupt=$corrupt" "srq=$srq" "marks=$marks" "fmr=$fmr" \
-			${invalidate:+invalidate=1} ${again:+"again=$again"} "${words[@]}" \
+			${invalidate:+invalidate=1} ${again:+"again=$again"} "$@" \
 			>"$work/why" || die "$(cat "$work/why")"
 		figures
 		echo "transactions: $figures"
@@ -87,21 +86,15 @@ dapl_transactions()
 
 dapl_performance()
 {
-	local op=${1-} bytes poll=0
+	local op=$1 bytes poll=0
 
 	bytes=$(bytes_of "$op ${2-}" "${2-4096}") || exit
-
 	case $op in
 	SR) op='send' ;;
 	RW) op='write' ;;
 	RR) op='read' ;;
-	*) wrong "dapl -T P: SR, RW or RR is wanted" ;;
 	esac
-	case $mode in
-	'' | b) ;;
-	p) poll=1 ;;
-	*) wrong "dapl -m $mode: b or p is wanted" ;;
-	esac
+	[ "$mode" != p ] || poll=1
 	run_words stream "ia=$ia" "host=$peer" "port=$port" "op=$op" "size=$bytes" \
 		"depth=$depth" "eps=$((threads * eps))" "number=$number" ms=3600000 \
 		"poll=$poll" "srq=$srq" "marks=$marks" >"$work/why" || die "$(cat "$work/why")"
@@ -113,7 +106,6 @@ dapl_limits()
 {
 	local kind count why want
 
-	[ -z "$mode" ] || number_of -m "$mode" >/dev/null
 	run_words limits "ia=$ia" ${mode:+"number=$mode"} >"$work/why" ||
 		die "$(cat "$work/why")"
 	while read -r kind count why; do
@@ -129,13 +121,12 @@ dapl_limits()
 # The module tries all functions; those not asked for are neither shown nor counted.
 dapl_functions()
 {
-	local line name result known=' ' f
+	local line name result
 
 	tell functions "ia=$ia"
 	while hear line; do
 		case $line in "error "*) die "${line#error }" ;; esac
 		read -r _ name result <<<"$line"
-		known+="$name "
 		[ $# -eq 0 ] || case " $* " in *" $name "*) ;; *) continue ;; esac
 		case $result in
 		ok) passed=$((passed + 1)) ;;
@@ -143,11 +134,54 @@ dapl_functions()
 		esac
 		printf '%-16s %s\n' "$name" "$result"
 	done
-	for f in "$@"; do
-		case $known in *" $f "*) ;; *) wrong "dapl -T F: there is no function $f" ;; esac
-	done
 	echo "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" -eq 0 ]
+}
+
+# is_among WORD WORD...: whether the first word is one of the others
+is_among()
+{
+	local word
+
+	for word in "${@:2}"; do
+		[ "$word" != "$1" ] || return 0
+	done
+	return 1
+}
+
+# Complain about the arguments of a test, before anything is done.
+check_dapl()
+{
+	local name
+
+	case $test in
+	T)
+		[ $# -gt 0 ] || wrong "dapl -T T: which operations?"
+		steps "$@" >/dev/null || exit
+		;;
+	P)
+		is_among "${1-}" SR RW RR || wrong "dapl -T P: SR, RW or RR is wanted"
+		[ -z "${2-}" ] || bytes_of "$1 $2" "$2" >/dev/null || exit
+		[ $# -le 2 ] || wrong "dapl -T P: what is $3?"
+		[ -z "$mode" ] || is_among "$mode" b p || wrong "dapl -m $mode: b or p is wanted"
+		;;
+	L)
+		for name in "$@"; do
+			# shellcheck disable=SC2086	# names
+			is_among "${name#limit_}" $dapl_limits ||
+				wrong "dapl -T L: there is no $name: choose limit_${dapl_limits// /, limit_}"
+		done
+		[ -z "$mode" ] || number_of -m "$mode" >/dev/null || exit
+		;;
+	F)
+		for name in "$@"; do
+			# shellcheck disable=SC2086	# names
+			is_among "$name" $dapl_functions ||
+				wrong "dapl -T F: there is no function $name: choose ${dapl_functions// /, }"
+		done
+		;;
+	*) [ $# -eq 0 ] || wrong "dapl -T $test: what is $1?" ;;
+	esac
 }
 
 cmd_dapl()
@@ -159,28 +193,31 @@ cmd_dapl()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		-T | -D | -n | -s | -i | -t | -w | -p | -m | -R | -a | --reconnect)
-			[ $# -gt 1 ] || wrong "dapl $1: a value is missing"
+			has_value "$@"
 			;;&
 		-T) test=$2; shift ;;
 		-D) ia=$2; shift ;;
-		-n) port=$(number_of "$1" "$2") || exit; shift ;;
+		-n) port=$(number_of "$1" "$2" 65535) || exit; shift ;;
 		-s) peer=$2; shift ;;
 		-a) address=$2; shift ;;
 		-i) number=$(number_of "$1" "$2") || exit; shift ;;
-		-t) threads=$(number_of "$1" "$2") || exit; shift ;;
-		-w) eps=$(number_of "$1" "$2") || exit; shift ;;
-		-p) depth=$(number_of "$1" "$2") || exit; shift ;;
+		-t) threads=$(number_of "$1" "$2" $max_eps) || exit; shift ;;
+		-w) eps=$(number_of "$1" "$2" $max_eps) || exit; shift ;;
+		-p) depth=$(number_of "$1" "$2" $max_depth) || exit; shift ;;
 		-m) mode=$2; shift ;;
 		-R) rounds=$(number_of "$1" "$2") || exit; shift ;;
 		-V) verify=1 ;;
 		--corrupt) corrupt=1 ;;
 		--fmr) fmr=1 ;;
 		--invalidate) fmr=1 invalidate=1 ;;
-		--reconnect) again=$(number_of "$1" "$2") || exit; shift ;;
+		--reconnect) again=$(number_of "$1" "$2" 65535) || exit; shift ;;
 		-d) ;;
 		--srq) srq=1 ;;
 		--marks) srq=1 marks=1 ;;
 		-h | --help) dapl_usage; return ;;
+		# dapltest's flag for how to reap: upcalls need none.
+		-f) ;;
+		-*) wrong "dapl: there is no option $1" ;;
 		*) operations+=("$1") ;;
 		esac
 		shift
@@ -192,11 +229,17 @@ cmd_dapl()
 	'') wrong "dapl: -T TEST is missing" ;;
 	*) wrong "dapl -T $test: S, T, P, L, F or Q is wanted" ;;
 	esac
+	check_dapl "${operations[@]}"
 	choose_ia
 	[ -z "$peer" ] || peer=$(address_of "$peer") || exit
 	open_device
 	case $test in
-	T) dapl_transactions "${operations[@]}" ;;
+	T)
+		# Some systems have no /dev/fd.
+		steps "${operations[@]}" >"$work/steps"
+		mapfile -t operations <"$work/steps"
+		dapl_transactions "${operations[@]}"
+		;;
 	P) dapl_performance "${operations[@]}" ;;
 	L) dapl_limits "${operations[@]}" ;;
 	F) dapl_functions "${operations[@]}" ;;

@@ -52,10 +52,15 @@ progress()
 # sizes DEFAULT: print the sizes of -s, or those of DEFAULT
 sizes()
 {
-	local all=${size:-$1} s
+	local all=${size:-$1} s list
 
-	[[ $all != *, ]] || wrong "-s $all: a size is missing at the end"
-	for s in ${all//,/ }; do
+	case $all in
+	*,) wrong "-s $all: a size is missing at the end" ;;
+	,*) wrong "-s $all: a size is missing at the beginning" ;;
+	*,,*) wrong "-s $all: a size is missing between two commas" ;;
+	esac
+	IFS=, read -ra list <<<"$all"
+	for s in "${list[@]}"; do
 		bytes_of "-s $all" "$s" || exit
 	done
 }
@@ -72,6 +77,12 @@ with_peer()
 	kdapl | verbs) contenders=("$over") ;;
 	*) wrong "--over $over: kdapl, verbs or both is wanted" ;;
 	esac
+	case $op in
+	send | write | read) ;;
+	*) wrong "-O $op: send, write or read is wanted" ;;
+	esac
+	[ -z "$json" ] || check_file --json "$json"
+	[ -z "$svg" ] || check_file --svg "$svg"
 	choose_ia
 	peer=$(address_of "$peer") || exit
 	open_device

@@ -217,6 +217,7 @@ cmd_suites()
 	local release=${arguments[0]-$(uname -r)} source=$KDAPL_TEST_SOURCE version kdir to file
 
 	[ ${#arguments[@]} -le 1 ] || wrong "suites: what is ${arguments[1]}?"
+	[ -n "$release" ] || wrong "suites: the RELEASE is empty"
 	[ "$(id -u)" -eq 0 ] || die "only root may do that"
 	kdir=/lib/modules/$release/build
 	[ -d "$kdir/" ] || die "kernel $release has no headers here: install its headers package"
