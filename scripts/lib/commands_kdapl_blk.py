@@ -51,7 +51,8 @@ REFUSED = (
     ("connect -a 10.0.0.1 -s vol -i ''", 2, "connect: -i wants a value, and it is empty"),
     ("connect -a 10.0.0.1 -s 'a\tb' -i rxe0/1", 2, r"-s \$'a\\tb': no control characters"),
     ("connect -a 10.0.0.1 -s a -i rxe0/1 'b\nc'", 2, r"connect \$'b\\nc': no control"),
-    ("connect -a 10.0.0.1 -s a -i rxe0/1 -o 'secret=0123456789abcdef\n'", 2, "-o secret=...: no co"),
+    ("connect -a 10.0.0.1 -s a -i rxe0/1 -o 'secret=0123456789abcdef\n'", 2,
+     "-o secret=...: no control"),
     ("connect -a 10.0.0.1 -s new -i rxe0/1", 1, "-i rxe0/1: there is no ia: choose nothing"),
     ("disconnect", 2, 'disconnect: one DISK is wanted, or "all"'),
     ("disconnect two", 1, 'there is no disk two; see "kdapl-blk list"'),
@@ -195,7 +196,7 @@ def save_forgets_nothing(work):
 
 
 def without_rights(work):
-    """Who is not root is told so, and a directory that cannot be written to restores all the same."""
+    """Who is not root is told so. A file is restored though nothing can be written beside it."""
     blk(work, "list")
     plain = ["setpriv", "--bounding-set=-all"]
     if os.geteuid() or subprocess.run([*plain, "true"], stderr=subprocess.DEVNULL,
