@@ -93,8 +93,18 @@ def are_run(_, path):
            "no order of check-boot and no case of check-nfs has this page")
 
 
+def sections_exist(_):
+    """A section that is named with its page is there: its first words, where a table breaks it."""
+    for path in PAGES:
+        for name, words in re.findall(r':doc:`([\w-]+)`,? "([^"|\n]*)', path.read_text()):
+            page = (TOP / "Documentation" / f"{name}.rst").read_text()
+            expect(re.search(rf"(?m)^{re.escape(words.strip())}.*\n[=~-]{{3}}", page),
+                   f'{path.name}: {name}.rst has no section "{words.strip()}..."')
+
+
 def all_of():
     """Name, function and further arguments of each case; the first one is a directory."""
+    yield "sections that pages name", sections_exist
     for path in PAGES:
         if not any(True for _ in printed.blocks(path)):
             continue
