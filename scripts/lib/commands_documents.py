@@ -102,9 +102,48 @@ def sections_exist(_):
                    f'{path.name}: {name}.rst has no section "{words.strip()}..."')
 
 
+def messages_of(page):
+    """Each message that the first column of a page's tables has."""
+    lines = []
+    for line in page.splitlines():
+        if line.startswith("+") and lines:
+            yield from re.findall(r"``(.+?)``", " ".join(lines))
+            lines = []
+        elif line.startswith("|"):
+            lines.append(line[1:line.find("|", 1)].strip())
+
+
+# A conversion of printk()
+CONVERSION = r"%[-*.\d]*(?:ll|l|h|z)?(?:p[A-Za-z]*|[a-zA-Z])"
+
+
+def as_pattern(parts):
+    return re.compile(".*".join(re.escape(part.strip(" :,")) for part in parts))
+
+
+def messages_described(_):
+    """Each message that a module of ours puts into the log has a row in troubleshooting.rst."""
+    rows = []
+    for text in messages_of((TOP / "Documentation/troubleshooting.rst").read_text()):
+        parts = re.split(r"<[^>]*>|\.\.\.", text)
+        if max(len(part.strip()) for part in parts) > 4:
+            rows.append((text, as_pattern(parts)))
+    for path in sorted((TOP / "drivers").glob("*/*.c")):
+        for text in re.findall(r'\b(?:pr_(?:err|warn|notice|info)(?:_ratelimited)?|dev_(?:err|warn|info))\('
+                               r'[^;"]*"((?:[^"\\]|\\.)*)"', path.read_text()):
+            text = text.replace("\\n", "").replace('\\"', '"')
+            parts = re.split(CONVERSION, text)
+            if max(len(part.strip(" :,")) for part in parts) < 8:
+                continue
+            said, pattern = "X".join(parts), as_pattern(parts)
+            expect(any(row.search(said) or pattern.search(shown) for shown, row in rows),
+                   f"{path.name}: troubleshooting.rst does not have {text!r}")
+
+
 def all_of():
     """Name, function and further arguments of each case; the first one is a directory."""
     yield "sections that pages name", sections_exist
+    yield "messages in troubleshooting.rst", messages_described
     for path in PAGES:
         if not any(True for _ in printed.blocks(path)):
             continue
