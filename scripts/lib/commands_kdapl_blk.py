@@ -80,7 +80,21 @@ REFUSED = (
 )
 
 
-def blk(work, arguments):
+# Commands, and what cannot be written.
+LEAVES_NOTHING = (
+    ("export -i rxe0/1 -s vol -c new -c newer -r -u 01234567-89ab-cdef-0123-456789abcdef "
+     "-o credits=5 {}/file",
+     "path read_only uuid ia conn_qual credits listen allowed_clients namespaces"),
+    ("export -i rxe0/1 {}/file", "allow_any_client path listen"),
+    ("connect -i rxe0/1 -a 10.0.0.9 -s vol -c me -u 01234567-89ab-cdef-0123-456789abcdef "
+     "-o depth=5 -o secret=0123456789abcdef new",
+     "ia address conn_qual client subsystem namespace uuid only_path depth secret connected"),
+    ("discover -i rxe0/1 -a 10.0.0.9 -c me -o secret=0123456789abcdef",
+     "ia address conn_qual client secret discover"),
+)
+
+
+def blk(work, arguments, **more):
     """Call kdapl-blk where there is one disk and no export. Return status and words."""
     config, ib = work / "config", work / "ib"
     if not config.exists():
@@ -99,7 +113,8 @@ def blk(work, arguments):
         for name in "rxe0", "rxe1":
             (ib / name / "ports/1").mkdir(parents=True)
     return call_tool("kdapl-blk", arguments, KDAPL_BLK_CONFIGFS=str(config), KDAPL_IB=str(ib),
-                     KDAPL_BLK_SAVED=str(work / "saved"), KDAPL_BLK_STATE=str(work / "state"))
+                     KDAPL_BLK_SAVED=str(work / "saved"), KDAPL_BLK_STATE=str(work / "state"),
+                     **more)
 
 
 def refused(work, arguments, wanted, pattern):
@@ -219,6 +234,66 @@ def without_rights(work):
         expect_refusal((done.returncode, done.stdout), status, pattern, sentence=False)
 
 
+# mkdir, rmdir and ln, as configfs takes them: a directory comes with its attributes, and goes
+# with them. $SPOILT is one that cannot be written, or "listen", where no link to a port is made.
+AS_CONFIGFS = r"""#!/bin/bash
+for d; do :; done
+case ${0##*/}$d in
+ln*/kdapl_blk_tgt/ports/*)
+	[ "$SPOILT" = listen ] || exec /bin/ln "$@"
+	echo "ln: failed to create symbolic link 'x': Address already in use" >&2
+	exit 1 ;;
+ln*) exec /bin/ln "$@" ;;
+*/kdapl_blk_tgt/subsystems/*/namespaces/*)
+	files='path read_only uuid backing_uuid instance enable' dirs= ;;
+*/kdapl_blk_tgt/subsystems/*) files=allow_any_client dirs='allowed_clients namespaces' ;;
+*/kdapl_blk_tgt/ports/*) files='ia conn_qual credits state' dirs=subsystems ;;
+*/kdapl_blk_tgt/clients/*) files=secret dirs= ;;
+*/kdapl_blk/*)
+	files='ia address conn_qual client subsystem namespace uuid only_path depth secret connected'
+	files+=' discover device' dirs= ;;
+*) exec /bin/${0##*/} "$@" ;;
+esac
+if [ "${0##*/}" = rmdir ]; then
+	for f in $files; do rm -f "$d/$f" 2>/dev/null || /bin/rmdir "$d/$f"; done
+	for f in $dirs; do [ ! -d "$d/$f" ] || /bin/rmdir "$d/$f" || exit; done
+	exec /bin/rmdir "$d"
+fi
+/bin/mkdir "$d" || exit
+for f in $files; do
+	[ "$f" != "$SPOILT" ] || { /bin/mkdir "$d/$f"; continue; }
+	: >"$d/$f"
+done
+for f in $dirs; do [ "$f" = "$SPOILT" ] || /bin/mkdir "$d/$f"; done
+"""
+
+
+def in_configfs(work, command, spoilt, **more):
+    """Call kdapl-blk where directories have attributes, of which one cannot be written."""
+    blk(work, "list")
+    (work / "bin").mkdir(exist_ok=True)
+    for name in "mkdir", "rmdir", "ln":
+        (work / "bin" / name).write_text(AS_CONFIGFS)
+        (work / "bin" / name).chmod(0o755)
+    return blk(work, command, SPOILT=spoilt, PATH=f"{work}/bin:{os.environ['PATH']}", **more)
+
+
+def leaves_nothing(work, command, attributes):
+    """Whichever of these cannot be written: a sentence, and nothing is left."""
+    (work / "file").write_text("contents")
+    in_configfs(work, "list", "")
+    config = work / "config"
+    before = {p: p.is_file() and p.read_text() for p in config.rglob("*")}
+    for name in attributes.split():
+        expect_refusal(in_configfs(work, command.format(work), name), 1, "^kdapl-blk: ")
+        after = {p: p.is_file() and p.read_text() for p in config.rglob("*")}
+        expect(before == after, f"{name}: it leaves {set(after) ^ set(before)}")
+    # A file does not end as the list of volumes does.
+    if not command.startswith("discover"):
+        done = in_configfs(work, command.format(work), "")
+        expect(done[0] == 0, f"it fails without: {done}")
+
+
 def starts(unit):
     return re.findall(r"(?m)^ExecStart=(.*)", unit)
 
@@ -332,6 +407,8 @@ def all_of():
     yield "kdapl-blk -i without a port", several_ports
     yield "kdapl-blk save, what it cannot see", save_forgets_nothing
     yield "kdapl-blk without rights", without_rights
+    for command, attributes in LEAVES_NOTHING:
+        yield f"kdapl-blk {command.split()[0]} that fails", leaves_nothing, command, attributes
     yield "kdapl-blk.service", disks_wait
     yield "kdapl-blk-target.service", exports_later
     yield "systemd and kdapl-blk.service", units_in_order
