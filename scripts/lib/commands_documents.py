@@ -102,6 +102,25 @@ def sections_exist(_):
                    f'{path.name}: {name}.rst has no section "{words.strip()}..."')
 
 
+def lines_fit(_):
+    """What is printed as it is fits into a line of the HTML, see conf.py."""
+    for path in PAGES:
+        for line in (line for block in printed.literal_blocks(path) for line in block):
+            expect(path.suffix == ".8" or len(line.expandtabs()) <= 90, f"{path.name}: {line}")
+
+
+def pages_listed(_):
+    """The index lists each page once, and each page that it lists is there."""
+    text = (TOP / "Documentation/index.rst").read_text()
+    listed = re.findall(r"(?m)^   (?:[^:<\n]+: [^<\n]*<)?([\w/-]+)>?$", text)
+    twice = {name for name in listed if listed.count(name) > 1}
+    expect(not twice, f"{twice} are there twice")
+    pages = {path.stem for path in (TOP / "Documentation").glob("*.rst")} - {"index"}
+    pages |= {"SECURITY", "CHANGELOG", "CONTRIBUTING"}
+    listed = {name for name in listed if not name.startswith("api/")}
+    expect(listed == pages, f"{listed ^ pages} are not in both")
+
+
 def messages_of(page):
     """Each message that the first column of a page's tables has."""
     lines = []
@@ -142,6 +161,8 @@ def messages_described(_):
 
 def all_of():
     """Name, function and further arguments of each case; the first one is a directory."""
+    yield "lines that fit the page", lines_fit
+    yield "pages of the index", pages_listed
     yield "sections that pages name", sections_exist
     yield "messages in troubleshooting.rst", messages_described
     for path in PAGES:
