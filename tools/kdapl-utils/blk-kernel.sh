@@ -148,10 +148,25 @@ check_name()
 	[ ${#2} -le 63 ] || wrong "$1 $2: 63 bytes at most"
 }
 
+# Print the option that stands for attribute $1, if any.
+option_for()
+{
+	case $1 in
+	ia) echo -i ;;
+	address) echo -a ;;
+	conn_qual) echo -p ;;
+	subsystem) echo -s ;;
+	namespace) echo -n ;;
+	client) echo -c ;;
+	uuid) echo -u ;;
+	only_path) echo -m ;;
+	esac
+}
+
 # Die for options that are wrong, before anything is done.
 check_options()
 {
-	local o c secret named=/
+	local o c own secret named=/
 
 	is_number "$port" 1 65535 || wrong "-p $port: a number from 1 to 65535 is wanted"
 	is_number "$number" 1 4294967295 ||
@@ -166,6 +181,9 @@ check_options()
 	for o in "${options[@]}"; do
 		[[ $o == ?*=* ]] && [[ ${o%%=*} != */* ]] || wrong "-o $o: KEY=VALUE is wanted"
 		[[ $o != *[[:cntrl:]]* ]] || wrong "-o ${o%%=*}=...: no control characters are wanted"
+		# What has an option of its own is looked at by that.
+		own=$(option_for "${o%%=*}")
+		[ -z "$own" ] || wrong "-o $o: $own says that"
 		case $o in
 		connected=* | discover=* | enable=*)
 			wrong "-o $o: that is what the command does, and no attribute to choose"
