@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash
 #
-# Sourced by scripts/guest/check-nfs and bench-nfs: an NFS server and clients in one guest.
+# Sourced by what needs NFS in a guest: check-nfs, bench-nfs, demo-nfs and check-two-hosts.
 # $OUT/packages has nfs-utils and what they need. $LINK is rxe (default) or siw.
 
 # shellcheck source=scripts/guest/guest.sh
@@ -38,4 +38,60 @@ services_up()
 	setsid rpc.mountd -F --port 20048 >/run/mountd.log 2>&1 &
 	wait_for 10 sh -c 'rpcinfo -p 127.0.0.1 | grep -q 100005' ||
 		die "no mountd: $(cat /run/mountd.log)"
+}
+
+# tmpfs_up: have a file system in memory at /run/exp, for a server
+tmpfs_up()
+{
+	mount -t tmpfs -o size=512m tmpfs /run/exp && chmod 777 /run/exp
+}
+
+# nfsd_up DIR OPTION PORTAL...: start nfsd with this export, "sync" or "async", of $versions or all
+# but 2; a portal is the name of a transport and a port
+nfsd_up()
+{
+	put "$1 *(rw,$2,fsid=0,insecure,no_root_squash,no_subtree_check)" /etc/exports &&
+		said exportfs -ra &&
+		put "${versions:--2 +3 +4 +4.1 +4.2}" /proc/fs/nfsd/versions &&
+		put 10 /proc/fs/nfsd/nfsv4gracetime && put 10 /proc/fs/nfsd/nfsv4leasetime &&
+		serve_at "${@:3}"
+}
+
+# serve_at PORTAL...: start nfsd again, as it is configured
+serve_at()
+{
+	local portal
+
+	for portal; do
+		put "$portal" /proc/fs/nfsd/portlist || return
+	done
+	put 8 /proc/fs/nfsd/threads
+}
+
+# nfsd_down: stop nfsd, and unmount what tmpfs_up() has mounted
+nfsd_down()
+{
+	put 0 /proc/fs/nfsd/threads
+	said exportfs -ua
+	umount -q /run/exp
+}
+
+# transports_down: unload what no server and no client uses any more
+transports_down()
+{
+	local m
+
+	for m in kdapl_svcrdma rpcrdma; do
+		! grep -q "^$m " /proc/modules || wait_for 20 rmmod $m || return
+	done
+}
+
+# mount_nfs VERSION [OPTION [ADDRESS [DIR]]]: mount the export at /run/mnt
+mount_nfs()
+{
+	local at=${3:-$address} path=/ more=
+
+	[ "$1" != 3 ] || path=/run/exp more=,nolock,mountport=20048,mountproto=tcp
+	said timeout 120 mount.nfs "$at:$path" "${4:-/run/mnt}" \
+		-o "rdma,port=$port,vers=$1$more${2:+,$2}"
 }

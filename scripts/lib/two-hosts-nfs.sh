@@ -16,14 +16,10 @@ nfs_server_up()
 		{ mountpoint -q /tmp/disk || mount -t ext4 /dev/vda /tmp/disk; } &&
 		mkdir -p /tmp/disk/export /tmp/disk/nfs && mount --bind /tmp/disk/nfs /var/lib/nfs &&
 		services_up && modprobe kdapl_svcrdma &&
-		put "/tmp/disk/export *(rw,sync,fsid=0,insecure,no_root_squash,no_subtree_check)" \
-			/etc/exports && said exportfs -ra &&
-		put "-2 +3 +4 +4.1 +4.2" /proc/fs/nfsd/versions &&
-		put 10 /proc/fs/nfsd/nfsv4gracetime && put 10 /proc/fs/nfsd/nfsv4leasetime &&
-		put "kdapl $port" /proc/fs/nfsd/portlist && put 8 /proc/fs/nfsd/threads'
+		nfsd_up /tmp/disk/export sync "kdapl $port"'
 }
 
-nfs_mount='said mount.nfs 10.10.0.1:/ /tmp/mnt -o rdma,port=$port,vers=4.2'
+nfs_mount='mount_nfs 4.2 "" 10.10.0.1 /tmp/mnt'
 
 nfs_copy()
 {
@@ -127,8 +123,7 @@ nfstest_at()
 	local name=$1-$2
 
 	# It makes its files over TCP.
-	on target "put 0 /proc/fs/nfsd/threads && put 'tcp 2049' /proc/fs/nfsd/portlist &&
-		put '$1 20049' /proc/fs/nfsd/portlist && put 8 /proc/fs/nfsd/threads"
+	on target "put 0 /proc/fs/nfsd/threads && serve_at 'tcp 2049' '$1 20049'"
 	on client "(cd /tmp && timeout 1500 /usr/bin/python3 /usr/bin/$2 --server 10.10.0.1 \
 		--proto rdma --port 20049 --nfsversion 4.1 --mtpoint /tmp/nfstest --notty \
 		--tbsize 16k ${*:3} \
