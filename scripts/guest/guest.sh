@@ -61,46 +61,65 @@ unpack()
 	put /run/modprobe /proc/sys/kernel/modprobe
 }
 
-# start_blocks FILE: write blocks with their numbers to a file or disk, each of which is flushed,
-# in turn by a request of its own and with the data, before it counts in /run/flushed
+# start_blocks FILE [AT HOW]: write blocks with their numbers to a file or disk, from block AT on and
+# with this argument of dd. Each is flushed, in turn by a request of its own and with the data,
+# before it counts in /run/flushed.
 start_blocks()
 {
 	rm -f /run/stop-blocks /run/failed-blocks
 	echo 0 >/run/flushed
-	blocks=$1
+	blocks=$1 first_block=${2-0} how=${3-}
 	write_blocks &
 	writer=$!
 }
 
 write_blocks()
 {
-	local n how=("conv=notrunc,fsync" "oflag=dsync conv=notrunc")
+	local n
 
 	for ((n = 0; n < 16384; n++)); do
 		[ ! -e /run/stop-blocks ] || return 0
-		# shellcheck disable=SC2086
-		printf '%4095d\n' $n | dd of="$blocks" bs=4k seek=$n iflag=fullblock \
-			${how[n % 2]} 2>/run/dd || { touch /run/failed-blocks; return; }
+		if [ $((n % 2)) = 0 ]; then
+			write_and_flush $n
+		else
+			write_block $n oflag=dsync
+		fi || { touch /run/failed-blocks; return; }
 		echo $((n + 1)) >/run/flushed
 	done
 }
 
-has_flushed() { [ "0$(cat /run/flushed)" -ge "$1" ]; }
+write_and_flush() { write_block "$1" conv=fsync; }
+
+# write_block N [HOW]
+write_block()
+{
+	# shellcheck disable=SC2086
+	printf '%4095d\n' "$1" | dd of="$blocks" bs=4k seek=$((first_block + $1)) \
+		iflag=fullblock conv=notrunc $how ${2-} 2>/run/dd
+}
+
+# has_flushed N: so many of them are, or none will be any more
+has_flushed() { [ -e /run/failed-blocks ] || [ "0$(cat /run/flushed)" -ge "$1" ]; }
+
+end_blocks()
+{
+	touch /run/stop-blocks
+	wait "$writer"
+}
 
 # blocks_are_there: end that, and read all that was flushed
 blocks_are_there()
 {
 	local n written
 
-	touch /run/stop-blocks
-	wait "$writer"
+	end_blocks
 	[ ! -e /run/failed-blocks ] || { cat /run/dd; return 1; }
 	written=$(cat /run/flushed)
 	for ((n = 0; n < written; n++)); do
 		printf '%4095d\n' $n
 	done >/run/wrote
-	dd if="$blocks" of=/run/there bs=4k count="$written" iflag=direct 2>/run/dd &&
-		cmp /run/wrote /run/there || return
+	dd if="$blocks" of=/run/there bs=4k skip="$first_block" count="$written" iflag=direct \
+		2>/run/dd && cmp /run/wrote /run/there || return
 	echo "$written flushed blocks, all there"
 }
 

@@ -41,31 +41,25 @@ iser_disk()
 	on target "grep 'state=up' $iser_sessions | sed 's/^/target: /'"
 }
 
-iser_written()
-{
-	within 120 client "has_flushed $(($(on client 'cat /run/flushed') + 20))"
-}
-
 # The cable is out until the initiator has given up the connection and the target the
 # session, and blocks are being flushed.
 iser_cable()
 {
 	on client 'start_blocks /dev/$disk'
-	iser_written
+	blocks_written
 	monitor client 'set_link card off'
 	within "$learns" client "! $iser_is_in"
 	within 120 target "! grep -q state=up $iser_sessions"
 	monitor client 'set_link card on'
 	within 120 client "$iser_is_in"
-	iser_written
-	on client 'blocks_are_there | sed "s/^/client: /"'
+	all_there
 }
 
 # The target dies; what it had in its page cache alone is lost.
 iser_target_dies()
 {
 	on client 'start_blocks /dev/$disk'
-	iser_written
+	blocks_written
 	kill_host target
 	within "$learns" client "! $iser_is_in"
 }
@@ -74,8 +68,7 @@ iser_target_is_back()
 {
 	iser_target_up
 	within 180 client "$iser_is_in"
-	iser_written
-	on client 'blocks_are_there | sed "s/^/client: /"'
+	all_there
 }
 
 iser_unload()

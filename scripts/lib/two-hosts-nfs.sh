@@ -34,34 +34,23 @@ nfs_copy()
 # A condition: the client has a connection.
 nfs_is_connected='rdma resource show qp | grep -q "type RC state RTS"'
 
-nfs_written()
-{
-	within 120 client "has_flushed $(($(on client 'cat /run/flushed') + 20))"
-}
-
-nfs_all_there()
-{
-	nfs_written
-	on client 'blocks_are_there | sed "s/^/client: /"'
-}
-
 # The cable is out until the client has given up the connection, while blocks are being flushed.
 nfs_cable()
 {
 	on client 'start_blocks /tmp/mnt/blocks'
-	nfs_written
+	blocks_written
 	monitor client 'set_link card off'
 	within "$learns" client "! $nfs_is_connected"
 	monitor client 'set_link card on'
 	within 120 client "$nfs_is_connected"
-	nfs_all_there
+	all_there
 }
 
 # The server dies; what it had in its page cache alone is lost.
 nfs_server_dies()
 {
 	on client 'start_blocks /tmp/mnt/blocks'
-	nfs_written
+	blocks_written
 	kill_host target
 	within "$learns" client "! $nfs_is_connected"
 }
@@ -70,7 +59,7 @@ nfs_server_is_back()
 {
 	nfs_server_up
 	within 180 client "$nfs_is_connected"
-	nfs_all_there
+	all_there
 	on client '(cd /tmp/mnt && sha256sum --quiet -c $OUT/sums)'
 }
 
