@@ -1,9 +1,36 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash
 #
-# Sourced by uml-run and vm-run: whether a guest still gets on. A limit on the whole time of
-# a guest would fail tests on a machine that is slow or busy; a limit on the time between two
-# steps does not, and finds what hangs sooner.
+# Sourced by uml-run and vm-run, which set $out, $log, $script and $work: how a guest begins and
+# ends, and whether it still gets on. A limit on the whole time of a guest would fail tests on a
+# machine that is slow or busy; a limit on the time between two steps does not, and finds what hangs
+# sooner.
+
+: "${self:=}" "${out=}" "${log=}" "${script=}" "${work=}"
+
+# in_place: make $out and $log where the results and the kernel's log go, and put the script there
+in_place()
+{
+	[ -n "$out" ] || out=$work/out
+	mkdir -p "$out"
+	out=$(cd "$out" && pwd -P)
+	[ -n "$log" ] || log=$out/kernel.log
+	cp "$script" "$out/.script"
+	chmod +x "$out/.script"
+}
+
+# as_the_guest: exit with the status of the script, or with 124 if the guest was killed, or with 125
+as_the_guest()
+{
+	if [ -s "$out/.status" ]; then
+		exit "$(cat "$out/.status")"
+	fi
+	if [ -e "$out/.stuck" ]; then
+		echo "$self: killed: $(cat "$out/.stuck")" >>"$log"
+		exit 124
+	fi
+	exit 125
+}
 
 # A guest whose steps take longer than usual may take this many times its longest step so far.
 patience=10
