@@ -37,6 +37,18 @@ choice()
 	is_one_of "${!1}" "${@:2}" || wrong "$1=${!1}: choose $(list_of "${@:2}")"
 }
 
+# choices NAME WORD...: the same for a variable of several words, of which $chosen is made
+choices()
+{
+	local name=$1 word
+
+	shift
+	read -ra chosen <<<"${!name}"
+	for word in "${chosen[@]}"; do
+		is_one_of "$word" "$@" || wrong "$name=$word: choose $(list_of "$@")"
+	done
+}
+
 # kernel_is KERNEL WORD...: refuse a kernel that is none of the words
 kernel_is()
 {
