@@ -13,6 +13,7 @@ former=$(cat "$OUT/former/version" 2>/dev/null)
 upgraded()
 {
 	service=
+	[ -d "$OUT/former" ] || { skip "the release before is not here for this kernel"; return; }
 	dmesg -C
 	former_is_used || return
 	start_writing

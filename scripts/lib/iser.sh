@@ -66,7 +66,7 @@ with_iser_tools()
 	rm -rf "$1/packages"
 	cp -al "$tools/packages" "$1/packages" 2>/dev/null ||
 		cp -r "$tools/packages" "$1/packages"
-	cp "$top"/scripts/guest/{guest,iser,iser-slow,iser-libiscsi}.sh "$1"
+	cp "$top"/scripts/guest/{guest,cases,iser,iser-slow,iser-libiscsi}.sh "$1"
 }
 
 # with_packages DIR NAME PACKAGE...: put more of Debian there, which is kept under this name

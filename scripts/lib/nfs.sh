@@ -18,7 +18,7 @@ with_nfs_tools()
 	rm -rf "$1/packages"
 	cp -al "$tools/packages" "$1/packages" 2>/dev/null ||
 		cp -r "$tools/packages" "$1/packages"
-	cp "$top"/scripts/guest/{guest,nfs}.sh "$1"
+	cp "$top"/scripts/guest/{guest,cases,nfs}.sh "$1"
 }
 
 # for_nfs KERNEL DIR: put into DIR the modules that a guest of User Mode Linux needs: in DIR/root,
