@@ -118,8 +118,8 @@ KERNEL_DOC ?= $(lastword $(sort $(wildcard /usr/lib/linux-kbuild-*/scripts/kerne
 
 .PHONY: install-man
 install-man:
-	@[ -n "$(KERNEL_DOC)" ] || \
-		{ echo 'set KERNEL_DOC to scripts/kernel-doc of a kernel source' >&2; exit 1; }
+	@[ -f "$(KERNEL_DOC)" ] || { echo 'KERNEL_DOC=$(KERNEL_DOC): there is no such file;' \
+		'set it to scripts/kernel-doc of a kernel source' >&2; exit 1; }
 	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	scripts/generate/man-pages "$(KERNEL_DOC)" "$$dir" && \
 	install -d "$(DESTDIR)/usr/share/man/man7" "$(DESTDIR)/usr/share/man/man9" && \
