@@ -63,6 +63,8 @@
  * @all_link: entry in the list of all devices, also of those that have left
  * @free_work: frees the device after the last reference was dropped
  * @serial: number that no other device has or will have
+ * @guid: node GUID, in the byte order of the CPU
+ * @node_type: enum rdma_node_type
  * @name: name of the device, kept after the device has left; others read it by
  *	kdapl_hca_name(), since an administrator may change it at any time
  */
@@ -100,6 +102,8 @@ struct kdapl_hca {
 	struct list_head all_link;
 	struct work_struct free_work;
 	u32 serial;
+	u64 guid;
+	u8 node_type;
 	char name[IB_DEVICE_NAME_MAX];
 };
 

@@ -13,6 +13,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <net/ipv6.h>
+#include <dat/kdat_portal.h>
 #include "ep_state.h"
 #include "evd.h"
 #include "handle.h"
@@ -124,6 +125,7 @@ bool kdapl_device_id(const struct ib_device *dev, u32 port, u64 *id);
 struct kdapl_ia *kdapl_hca_next_ia(struct kdapl_hca *hca, struct kdapl_ia *ia);
 void kdapl_hcas_update_addrs(void);
 unsigned int kdapl_ia_ids(const char *name, u64 *ids, unsigned int max);
+bool kdapl_ia_again(const KDAT_IA_IDENT *ident, const char *name, u64 *id);
 
 /* ia_find.c */
 DAT_RETURN kdapl_ia_find(const struct sockaddr *address, u64 *ia_id);

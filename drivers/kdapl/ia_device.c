@@ -191,6 +191,8 @@ static int kdapl_add_one(struct ib_device *dev)
 	}
 	hca->dev = dev;
 	kdapl_hca_set_name(hca);
+	hca->guid = be64_to_cpu(dev->node_guid);
+	hca->node_type = dev->node_type;
 	hca->max_qlen = dev->attrs.max_cqe;
 	hca->attrs = dev->attrs;
 	/* Other drivers that offer resizing are faulty or were never tested. */
@@ -341,6 +343,46 @@ unsigned int kdapl_ia_ids(const char *name, u64 *ids, unsigned int max)
 	if (only)
 		kdapl_hca_put(only);
 	return n;
+}
+
+/* Is @ia the name of the IA of port @port of @hca, with the port or without? */
+static bool kdapl_ia_is_called(const struct kdapl_hca *hca, u32 port, const char *ia)
+{
+	char name[DAT_NAME_MAX_LENGTH];
+
+	lockdep_assert_held(&kdapl_hcas_lock);
+
+	snprintf(name, sizeof(name), "%s/%u", hca->name, port);
+	return !strcmp(ia, strchr(ia, '/') ? name : hca->name);
+}
+
+/*
+ * Store the number of the IA with the GUID of @ident at @id. If several devices have the GUID,
+ * it is the one with the number of @ident, or else the one that is called @name. Return whether
+ * it was found. Context: Process context.
+ */
+bool kdapl_ia_again(const KDAT_IA_IDENT *ident, const char *name, u64 *id)
+{
+	unsigned int rank, best = 0, n = 0;
+	struct kdapl_hca *hca;
+	u64 now;
+
+	mutex_lock(&kdapl_hcas_lock);
+	list_for_each_entry(hca, &kdapl_hcas, link) {
+		if (READ_ONCE(hca->gone) || !hca->guid || hca->guid != ident->guid ||
+		    hca->node_type != ident->type ||
+		    !rdma_is_port_valid(hca->dev, ident->port))
+			continue;
+		now = (u64)hca->serial << 32 | ident->port;
+		rank = now == ident->id ? 3 : 1 + kdapl_ia_is_called(hca, ident->port, name);
+		n++;
+		if (rank <= best)
+			continue;
+		best = rank;
+		*id = now;
+	}
+	mutex_unlock(&kdapl_hcas_lock);
+	return best > 1 || n == 1;
 }
 
 /* Fill in @info for a port of @hca. */

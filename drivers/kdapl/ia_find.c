@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Lookups of IA names: kdat_ia_find() by IP address; kdat_ia_id() and kdat_ia_name() by a
- * number that stays when the device is renamed.
+ * number that stays when the device is renamed; kdat_ia_ident() and kdat_ia_again() by the GUID
+ * that it comes back with.
  *
  * Only rdma_cm knows the IA of an address (addr.c), so a temporary id is bound to the
  * address. The id keeps the device from leaving, but not from being renamed.
@@ -108,3 +109,38 @@ DAT_RETURN kdat_ia_name(DAT_UINT64 id, DAT_NAME_PTR name)
 	return DAT_SUCCESS;
 }
 EXPORT_SYMBOL(kdat_ia_name);
+
+DAT_RETURN kdat_ia_ident(DAT_IA_HANDLE ia_handle, KDAT_IA_IDENT *ident)
+{
+	struct kdapl_ia *ia;
+
+	if (!ident)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	rcu_read_lock();
+	ia = kdapl_find(ia_handle, DAT_HANDLE_TYPE_IA);
+	if (ia)
+		*ident = (KDAT_IA_IDENT) {
+			.id = (u64)ia->hca->serial << 32 | ia->port,
+			.guid = ia->hca->guid,
+			.port = ia->port,
+			.type = ia->hca->node_type,
+		};
+	rcu_read_unlock();
+	return ia ? DAT_SUCCESS :
+		    DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+}
+EXPORT_SYMBOL(kdat_ia_ident);
+
+DAT_RETURN kdat_ia_again(const KDAT_IA_IDENT *ident, DAT_NAME_PTR name)
+{
+	u64 id;
+
+	might_sleep();
+	if (!ident || !name)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, ident ?
+				 DAT_INVALID_ARG2 : DAT_INVALID_ARG1);
+	if (!kdapl_ia_again(ident, name, &id))
+		id = ident->id;
+	return kdat_ia_name(id, name);
+}
+EXPORT_SYMBOL(kdat_ia_again);

@@ -74,6 +74,8 @@ static DAT_RETURN kdapl_place_listen(struct kdapl_place *place)
 		kdapl_place_stop(place);
 		return ret;
 	}
+	if (p->ia_name[0] && !p->ident.id)
+		kdat_ia_ident(place->adapter->ia, &p->ident);
 	p->listens++;
 	pr_info("%s: %s: listening at %pISpc\n", attr->name, place->adapter->name, p->addr);
 	return ret;
@@ -81,25 +83,41 @@ static DAT_RETURN kdapl_place_listen(struct kdapl_place *place)
 
 /* ---- Portals ------------------------------------------------------------- */
 
-/* Store the numbers of the IAs that @p is to listen on at @ids, and how many these are at @n. */
-static DAT_RETURN kdapl_portal_ids(struct kdat_portal *p, u64 *ids, unsigned int *n)
+/*
+ * Store the number of the IA that @p, a portal of one IA, is to listen on at @id, and return
+ * whether it is there. It is the one with the GUID of the first one, whatever its name. If nobody
+ * has that, the device was replaced: it is the one with the last name.
+ */
+static bool kdapl_portal_id(struct kdat_portal *p, u64 *id)
 {
 	struct kdapl_place *place = list_first_entry_or_null(&p->places, struct kdapl_place,
 							     link);
+
+	if (place && place->adapter) {
+		kdat_ia_name(place->id, p->ia_name);
+		p->ident.id = place->id;
+	}
+	if (kdapl_ia_again(&p->ident, p->ia_name, id))
+		return true;
+	if (place && place->adapter && !READ_ONCE(place->adapter->gone)) {
+		*id = place->id;
+		return true;
+	}
+	return kdapl_ia_ids(p->ia_name, id, 1);
+}
+
+/* Store the numbers of the IAs that @p is to listen on at @ids, and how many these are at @n. */
+static DAT_RETURN kdapl_portal_ids(struct kdat_portal *p, u64 *ids, unsigned int *n)
+{
 	DAT_RETURN ret = DAT_SUCCESS;
 
-	*n = 1;
 	if (!kdapl_addr_any(p->addr)) {
 		ret = kdapl_ia_find((struct sockaddr *)p->addr, ids);
 		*n = ret == DAT_SUCCESS;
 	} else if (!p->ia_name[0]) {
 		*n = kdapl_ia_ids(NULL, ids, KDAPL_PLACES);
-	} else if (place && place->adapter && !READ_ONCE(place->adapter->gone)) {
-		*ids = place->id;
 	} else {
-		if (place && place->adapter)
-			kdat_ia_name(place->id, p->ia_name);
-		*n = kdapl_ia_ids(p->ia_name, ids, 1);
+		*n = kdapl_portal_id(p, ids);
 	}
 	return DAT_GET_TYPE(ret) == DAT_PROVIDER_NOT_FOUND ? DAT_SUCCESS : ret;
 }

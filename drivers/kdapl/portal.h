@@ -34,6 +34,7 @@ struct kdat_server {
  * @addr: address and port; behind it the wildcard of IPv4, for that of IPv6
  * @naddrs: number of @addr
  * @ia_name: of a portal of one IA: the name when the portal was made, or when the IA left
+ * @ident: of a portal of one IA: what the first IA that it listened on is known by
  * @listens: number of places that the portal listens at
  */
 struct kdat_portal {
@@ -42,6 +43,7 @@ struct kdat_portal {
 	struct sockaddr_storage addr[2];
 	unsigned int naddrs;
 	char ia_name[DAT_NAME_MAX_LENGTH];
+	KDAT_IA_IDENT ident;
 	DAT_PVOID context;
 	struct list_head places;
 	unsigned int listens;

@@ -280,7 +280,8 @@ enum kbi_link_state {
  * @ia: the adapter
  * @stuck: the connections are down but for those that the driver does not end, for which
  *	@close_work waits; it completes @closed
- * @ia_id: number of the adapter that was last opened, or 0; kbi_links_lock
+ * @ident: the adapter that was opened last, by its number, and by its GUID the one that was
+ *	connected last, or opened first; kbi_links_lock
  * @ia_ret: result of the last attempt to open @ia; the same error is not logged again
  * @told, @told_status: why the last attempt to connect has failed, as logged, and the target's word
  * @async_evd: created with @ia
@@ -325,7 +326,7 @@ struct kbi_link {
 	DAT_IA_HANDLE ia;
 	bool stuck;
 	struct completion closed;
-	DAT_UINT64 ia_id;
+	KDAT_IA_IDENT ident;
 	DAT_RETURN ia_ret;
 	const char *told;
 	u16 told_status;

@@ -157,6 +157,8 @@ static int kbi_link_up(struct kbi_link *link)
 	err = kbi_ia_open(link);
 	if (!err)
 		err = kbi_link_queue_up(link, &link->queues[0]);
+	if (!err)
+		kbi_link_knows_ia(link);
 	if (!err && !link->asks)
 		err = kbi_link_attach(link);
 	if (err)

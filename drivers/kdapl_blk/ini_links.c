@@ -121,10 +121,10 @@ static void kbi_link_follow(struct kbi_link *link)
 	lockdep_assert_held(&kbi_links_lock);
 
 	/*
-	 * If the adapter has left, the link keeps the name and waits for another adapter of
-	 * that name.
+	 * If the adapter has left, the link waits for one with its GUID, or else with its name,
+	 * which has replaced it.
 	 */
-	if (!kblk_ia_renamed(link->ia_id, link->params.ia, name))
+	if (!kblk_ia_renamed(&link->ident, link->params.ia, name))
 		return;
 	pr_info("%s: %s is called %s now\n", link->name, link->params.ia, name);
 	strscpy(link->params.ia, name, sizeof(link->params.ia));
@@ -151,10 +151,20 @@ static bool kbi_link_has_opened(struct kbi_link *link, const char *name)
 	mutex_lock(&kbi_links_lock);
 	kbi_link_follow(link);
 	same = !strcmp(name, link->params.ia);
-	if (same)
-		kdat_ia_id(link->ia, &link->ia_id);
+	if (same && link->ident.id)
+		kdat_ia_id(link->ia, &link->ident.id);
+	else if (same)
+		kdat_ia_ident(link->ia, &link->ident);
 	mutex_unlock(&kbi_links_lock);
 	return same;
+}
+
+/* Through link->ia the target was reached, so it is the right adapter. Context: process. */
+void kbi_link_knows_ia(struct kbi_link *link)
+{
+	mutex_lock(&kbi_links_lock);
+	kdat_ia_ident(link->ia, &link->ident);
+	mutex_unlock(&kbi_links_lock);
 }
 
 /*

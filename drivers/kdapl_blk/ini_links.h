@@ -16,6 +16,7 @@ void kbi_link_hide(struct kbi_link *link);
 void kbi_link_ia(struct kbi_link *link, char name[DAT_NAME_MAX_LENGTH]);
 void kbi_ia_abort(struct kbi_link *link);
 DAT_RETURN kbi_link_open_ia(struct kbi_link *link, DAT_COUNT qlen);
+void kbi_link_knows_ia(struct kbi_link *link);
 void kbi_disk_ia(struct kbi_disk *disk, char name[DAT_NAME_MAX_LENGTH]);
 
 #endif /* KDAPL_BLK_INI_LINKS_H */

@@ -120,11 +120,12 @@ static void kbt_closed(KDAT_ADAPTER *adapter)
  */
 void kbt_port_follow(struct kbt_port *port)
 {
+	KDAT_IA_IDENT ident = { .id = port->kbt ? port->kbt->adapter.id : 0 };
 	char name[DAT_NAME_MAX_LENGTH];
 
 	lockdep_assert_held(&port->mutex);
 
-	if (port->kbt && kblk_ia_renamed(port->kbt->adapter.id, port->params.ia, name))
+	if (kblk_ia_renamed(&ident, port->params.ia, name))
 		strscpy(port->params.ia, name, sizeof(port->params.ia));
 }
 

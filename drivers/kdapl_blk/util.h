@@ -13,6 +13,7 @@
 #include <linux/uuid.h>
 #include <dat/kdat.h>
 #include <dat/kdat_linux.h>
+#include <dat/kdat_portal.h>
 
 /* Convert a DAT return to an error number. */
 static inline int kblk_errno(DAT_RETURN ret)
@@ -50,14 +51,15 @@ static inline const char *kblk_strerror(DAT_RETURN ret)
 }
 
 /*
- * Copy the present name of the IA with number @id to @name, as kdat_ia_name() does. Return
+ * Copy the present name of the IA that was called @ia to @name, as kdat_ia_again() does. Return
  * whether the IA is known and its name is not @ia, which may lack the port of a device that
  * has one.
  */
-static inline bool kblk_ia_renamed(DAT_UINT64 id, const char *ia,
+static inline bool kblk_ia_renamed(const KDAT_IA_IDENT *ident, const char *ia,
 				   char name[DAT_NAME_MAX_LENGTH])
 {
-	if (!id || kdat_ia_name(id, name) != DAT_SUCCESS)
+	strscpy(name, ia, DAT_NAME_MAX_LENGTH);
+	if (!ident->id || kdat_ia_again(ident, name) != DAT_SUCCESS)
 		return false;
 	if (!strchr(ia, '/'))
 		name[strcspn(name, "/")] = '\0';

@@ -432,7 +432,7 @@ DAT_RETURN kdat_ia_id(DAT_IA_HANDLE ia, DAT_UINT64 *id);
  *	if (ret == DAT_SUCCESS)
  *		ret = dat_ia_open(name, 8, &async_evd, &ia);
  *
- * See also: kdat_ia_id(), kdat_ia_find(), kdat_notifier_create()
+ * See also: kdat_ia_id(), kdat_ia_again(), kdat_ia_find(), kdat_notifier_create()
  *
  * Source: Linux only, not part of DAT
  */

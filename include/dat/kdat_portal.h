@@ -7,7 +7,8 @@
  * renamed; an address moves to another adapter. A server does what follows from that: it opens
  * an adapter when there is something to listen on, with what all clients of the adapter share,
  * makes the Service Points, and takes all down again. An adapter is known by its number,
- * kdat_ia_id(), and never by its name.
+ * kdat_ia_id(), and by its GUID when it comes back, by its name only if nobody has the GUID.
+ * Consumers without portals follow an adapter by kdat_ia_again().
  *
  *   server    what a module serves: its functions, portals and adapters
  *   portal    a place to listen at: an address and port, a port at all addresses, or at an IA
@@ -369,5 +370,71 @@ void kdat_adapter_put(KDAT_ADAPTER *adapter);
  * Source: Linux only, not part of DAT
  */
 void kdat_server_adapters(KDAT_SERVER_HANDLE server, KDAT_ADAPTER_FUNC fn, DAT_PVOID data);
+
+/**
+ * struct kdat_ia_ident - what an IA is known by, whatever its name
+ * @id: its number as of kdat_ia_id(), or 0
+ * @guid: node GUID of its device, in the byte order of the host; 0 if there is none
+ * @port: number of its port
+ * @type: kind of its device: RoCE and iWARP on one network interface have the same GUID
+ */
+typedef struct kdat_ia_ident {
+	DAT_UINT64 id;
+	DAT_UINT64 guid;
+	DAT_UINT32 port;
+	DAT_UINT32 type;
+} KDAT_IA_IDENT;
+
+/**
+ * kdat_ia_ident() - get what an open IA is known by
+ * @ia: the IA
+ * @ident: receives it
+ *
+ * Context: Any context, never sleeps.
+ * Return:
+ * * %DAT_SUCCESS - @ident is set
+ * * %DAT_INVALID_HANDLE - @ia is no IA
+ * * %DAT_INVALID_PARAMETER - @ident is NULL
+ *
+ * Example: see kdat_ia_again()
+ *
+ * See also: kdat_ia_again(), kdat_ia_id()
+ *
+ * Source: Linux only, not part of DAT
+ */
+DAT_RETURN kdat_ia_ident(DAT_IA_HANDLE ia, KDAT_IA_IDENT *ident);
+
+/**
+ * kdat_ia_again() - get the present name of an IA that may have come back
+ * @ident: from kdat_ia_ident()
+ * @name: the name that the IA had; receives the present one, %DAT_NAME_MAX_LENGTH bytes
+ *
+ * A device that comes back may have another name, and another device its former one. The IA is
+ * that of the device with the GUID and the kind of @ident. If several devices have these, it is
+ * the one with the number of @ident, or else the one that is called @name. If no device has the
+ * GUID, or it cannot be told which of them is meant, the number decides as in kdat_ia_name().
+ *
+ * Context: Process context, may sleep.
+ * Return:
+ * * %DAT_SUCCESS - @name is set
+ * * %DAT_INVALID_PARAMETER - @ident or @name is NULL
+ * * %DAT_PROVIDER_NOT_FOUND - the device has left and is not back; a device called @name, if
+ *   there is one, is another one that has taken its place
+ *
+ * Example::
+ *
+ *	char name[DAT_NAME_MAX_LENGTH] = "mlx5_0/1";
+ *	KDAT_IA_IDENT ident;
+ *
+ *	ret = kdat_ia_ident(ia, &ident);
+ *	// The device leaves, and the IA is closed. When a notifier has told of a change:
+ *	kdat_ia_again(&ident, name);
+ *	ret = dat_ia_open(name, 8, &async_evd, &ia);
+ *
+ * See also: kdat_ia_ident(), kdat_ia_name(), kdat_notifier_create()
+ *
+ * Source: Linux only, not part of DAT
+ */
+DAT_RETURN kdat_ia_again(const KDAT_IA_IDENT *ident, DAT_NAME_PTR name);
 
 #endif /* KDAT_PORTAL_H */

@@ -145,6 +145,32 @@ static void ini_tells_once_that_its_adapter_is_away(struct kunit *test)
 	expect_soon(test, "test $(cat " INI_DISK "/state) = connected");
 }
 
+/* The adapter comes back under another name: the port and the disk know it again. */
+static void both_know_their_adapter_again(struct kunit *test)
+{
+	tgt_load(test);
+	disk_connect(test);
+	kd_unplug(test);
+	expect_soon(test, "test $(cat " INI_DISK "/state) = reconnecting");
+	kd_plug_as(test, IA);
+	expect_soon(test, "test $(cat " TGT "/ports/1/state) = listening");
+	expect_soon(test, "test $(cat " INI_DISK "/state) = connected");
+	KUNIT_EXPECT_EQ(test, 0, shell("test $(cat " TGT "/ports/1/ia) = " IA));
+	KUNIT_EXPECT_EQ(test, 0, shell("test $(cat " INI_DISK "/ia) = " IA));
+}
+
+/* Another adapter has taken its place, and its name. */
+static void both_take_another_adapter(struct kunit *test)
+{
+	tgt_load(test);
+	disk_connect(test);
+	kd_unplug(test);
+	expect_soon(test, "test $(cat " INI_DISK "/state) = reconnecting");
+	kd_set_guid(test);
+	kd_plug(test);
+	expect_soon(test, "test $(cat " INI_DISK "/state) = connected");
+}
+
 /* A port is set up before its adapter is there, as when a host boots. */
 static void tgt_waits_for_its_adapter(struct kunit *test)
 {
@@ -176,6 +202,8 @@ static struct kunit_case blk_rename_cases[] = {
 	KUNIT_CASE_PARAM(ini_is_renamed_meanwhile, kd_gen_second),
 	KUNIT_CASE_PARAM(ini_is_renamed_and_connects, kd_gen_second),
 	KUNIT_CASE_PARAM(ini_tells_once_that_its_adapter_is_away, kd_gen_second),
+	KUNIT_CASE_PARAM(both_know_their_adapter_again, kd_gen_second),
+	KUNIT_CASE_PARAM(both_take_another_adapter, kd_gen_second),
 	KUNIT_CASE_PARAM(tgt_is_named_without_port, kd_gen_second),
 	KUNIT_CASE_PARAM(tgt_is_renamed, kd_gen_second),
 	KUNIT_CASE_PARAM(tgt_is_renamed_unseen, kd_gen_second),

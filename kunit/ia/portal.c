@@ -287,7 +287,7 @@ static bool is_renamed(void *data)
 	return !strcmp(name, IA);
 }
 
-/* A portal goes on, and looks for the new name when the device has left. */
+/* A portal goes on, and knows the device again when that has left, whatever its name. */
 static void adapter_is_renamed(struct kunit *test)
 {
 	struct shop *s = shop_make(test);
@@ -301,11 +301,39 @@ static void adapter_is_renamed(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, shell("rdma link delete roce9"));
 	shop_expect_soon(s, shop_is_deaf);
 	kd_plug(test);
-	KUNIT_EXPECT_EQ(test, s->listens, 0);
-	kd_rename(test, IA);
-	shop_expect_soon(s, shop_is_open);
+	peer_again(s);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
+}
+
+static void adapter_returns_under_another_name(struct kunit *test)
+{
+	struct shop *s = shop_make(test);
+
+	KD_ASSERT_OK(test, shop_listen_on_ia(s));
+	KUNIT_EXPECT_TRUE(test, shop_reaches(s));
+	kd_close(s->peer);
+	kd_unplug(test);
+	shop_expect_soon(s, shop_is_deaf);
+	kd_plug_as(test, IA);
+	shop_expect_soon(s, is_renamed);
 	s->peer = kd_open(test, IA);
 	kd_setup(s->peer, NULL);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, s->listens, 1);
+}
+
+/* One with another GUID has the name: it is as good as the former one. */
+static void adapter_is_replaced(struct kunit *test)
+{
+	struct shop *s = shop_make(test);
+
+	KD_ASSERT_OK(test, shop_listen_on_ia(s));
+	kd_close(s->peer);
+	kd_unplug(test);
+	shop_expect_soon(s, shop_is_deaf);
+	kd_set_guid(test);
+	kd_plug(test);
+	peer_again(s);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
 }
 
@@ -412,6 +440,8 @@ static struct kunit_case portal_cases[] = {
 	KUNIT_CASE_PARAM(adapter_leaves_and_returns, kd_gen_second),
 	KUNIT_CASE_PARAM(adapter_leaves_while_it_is_opened, kd_gen_second),
 	KUNIT_CASE_PARAM(adapter_is_renamed, kd_gen_second),
+	KUNIT_CASE_PARAM(adapter_returns_under_another_name, kd_gen_second),
+	KUNIT_CASE_PARAM(adapter_is_replaced, kd_gen_second),
 	KUNIT_CASE_PARAM(address_comes_and_moves, kd_gen_second),
 	KUNIT_CASE_PARAM(port_goes_down_and_up, kd_gen_second),
 	{}

@@ -6,6 +6,7 @@
 #include <linux/in.h>
 #include <linux/module.h>
 #include <dat/kdat_linux.h>
+#include <dat/kdat_portal.h>
 #include "plug.h"
 
 #define NAME	"roce9"
@@ -135,10 +136,90 @@ static void I8_number_of_a_device_that_left(struct kunit *test)
 	KUNIT_EXPECT_NE(test, id, id2);
 }
 
+/* A device that comes back is known by its GUID, and not taken for one with another. */
+static void I8_again_under_another_name(struct kunit *test)
+{
+	struct kd_side *s = kd_open_second(test);
+	char name[DAT_NAME_MAX_LENGTH], was[DAT_NAME_MAX_LENGTH];
+	KDAT_IA_IDENT ident;
+
+	KD_ASSERT_OK(test, kdat_ia_ident(s->ia, &ident));
+	KUNIT_EXPECT_NE(test, ident.guid, 0);
+	strscpy(was, s->name, sizeof(was));
+	strscpy(name, was, sizeof(name));
+	KD_EXPECT_OK(test, kdat_ia_again(&ident, name));
+	KUNIT_EXPECT_STREQ(test, name, was);
+	kd_close(s);
+	kd_unplug(test);
+	KUNIT_EXPECT_EQ(test, kdat_ia_again(&ident, name),
+			DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED));
+	KUNIT_EXPECT_STREQ(test, name, was);
+	kd_plug_as(test, IA);
+	KD_EXPECT_OK(test, kdat_ia_again(&ident, name));
+	KUNIT_EXPECT_STREQ(test, name, IA);
+}
+
+static void I8_replaced_by_another(struct kunit *test)
+{
+	struct kd_side *s = kd_open_second(test);
+	char name[DAT_NAME_MAX_LENGTH];
+	KDAT_IA_IDENT ident, now;
+
+	KD_ASSERT_OK(test, kdat_ia_ident(s->ia, &ident));
+	strscpy(name, s->name, sizeof(name));
+	kd_close(s);
+	kd_unplug(test);
+	kd_set_guid(test);
+	kd_plug(test);
+	KUNIT_EXPECT_EQ(test, kdat_ia_again(&ident, name),
+			DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED));
+	s = kd_open_second(test);
+	KD_ASSERT_OK(test, kdat_ia_ident(s->ia, &now));
+	KUNIT_EXPECT_NE(test, now.guid, ident.guid);
+	KD_EXPECT_OK(test, kdat_ia_again(&now, name));
+	KUNIT_EXPECT_STREQ(test, name, s->name);
+}
+
+/*
+ * Two devices have one GUID: the number decides, then the name, and if neither does, it is not
+ * guessed. Without a GUID it is the number alone.
+ */
+static void I8_two_of_one_guid(struct kunit *test)
+{
+	struct kd_side *s = kd_open_second(test);
+	const char *twin = kd_bed_of(s->name)->ia;
+	char name[DAT_NAME_MAX_LENGTH];
+	KDAT_IA_IDENT ident, now;
+
+	kd_close(s);
+	kd_unplug(test);
+	kd_set_guid_of(test, twin);
+	kd_plug(test);
+	s = kd_open_second(test);
+	KD_ASSERT_OK(test, kdat_ia_ident(s->ia, &now));
+	s = kd_open(test, twin);
+	KD_ASSERT_OK(test, kdat_ia_ident(s->ia, &ident));
+	KUNIT_ASSERT_EQ(test, ident.guid, now.guid);
+	strscpy(name, "nobody", sizeof(name));
+	KD_EXPECT_OK(test, kdat_ia_again(&now, name));
+	KUNIT_EXPECT_STREQ(test, name, ((const struct kd_second *)test->param_value)->ia);
+	ident.id = 0;
+	strscpy(name, twin, sizeof(name));
+	KD_EXPECT_OK(test, kdat_ia_again(&ident, name));
+	KUNIT_EXPECT_STREQ(test, name, twin);
+	strscpy(name, "nobody", sizeof(name));
+	KD_EXPECT_RET(test, DAT_PROVIDER_NOT_FOUND, kdat_ia_again(&ident, name));
+	KUNIT_EXPECT_STREQ(test, name, "nobody");
+	now.guid = 0;
+	KD_EXPECT_OK(test, kdat_ia_again(&now, name));
+	KUNIT_EXPECT_STREQ(test, name, ((const struct kd_second *)test->param_value)->ia);
+}
+
 static void I8_name_arguments(struct kunit *test)
 {
 	struct kd_side *s = kd_open_param(test);
 	char name[DAT_NAME_MAX_LENGTH];
+	KDAT_IA_IDENT ident = {};
 	DAT_UINT64 id;
 
 	KUNIT_EXPECT_EQ(test, kdat_ia_id(s->ia, NULL),
@@ -150,6 +231,14 @@ static void I8_name_arguments(struct kunit *test)
 			DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2));
 	KUNIT_EXPECT_EQ(test, kdat_ia_name(0, name),
 			DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED));
+	KUNIT_EXPECT_EQ(test, kdat_ia_ident(s->ia, NULL),
+			DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2));
+	KUNIT_EXPECT_EQ(test, kdat_ia_ident((DAT_IA_HANDLE)s->async_evd, &ident),
+			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA));
+	KUNIT_EXPECT_EQ(test, kdat_ia_again(NULL, name),
+			DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));
+	KUNIT_EXPECT_EQ(test, kdat_ia_again(&ident, NULL),
+			DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2));
 }
 
 static struct kunit_case rename_cases[] = {
@@ -157,6 +246,9 @@ static struct kunit_case rename_cases[] = {
 	KUNIT_CASE_PARAM(I6_renamed_device, kd_gen_second),
 	KUNIT_CASE_PARAM(I8_number_of_a_renamed_device, kd_gen_second),
 	KUNIT_CASE_PARAM(I8_number_of_a_device_that_left, kd_gen_second),
+	KUNIT_CASE_PARAM(I8_again_under_another_name, kd_gen_second),
+	KUNIT_CASE_PARAM(I8_replaced_by_another, kd_gen_second),
+	KUNIT_CASE_PARAM(I8_two_of_one_guid, kd_gen_second),
 	KUNIT_CASE_PARAM(I8_name_arguments, kd_gen_ia),
 	{}
 };

@@ -149,18 +149,89 @@ static void rename_back(void *data)
 	rename_device(r->to, r->from);
 }
 
-/* Rename the device of the case to that of the IA @to, until the case ends. */
-void kd_rename(struct kunit *test, const char *to)
+/* The device of the case is that of the IA @to now: rename it when the case ends. */
+static void rename_later(struct kunit *test, const char *to)
 {
 	struct renamed *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	r->from = ((const struct kd_second *)test->param_value)->ia;
 	r->to = to;
-	KUNIT_ASSERT_EQ(test, 0, rename_device(r->from, to));
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, rename_back, r));
 }
+
+/* Rename the device of the case to that of the IA @to, until the case ends. */
+void kd_rename(struct kunit *test, const char *to)
+{
+	const struct kd_second *d = test->param_value;
+
+	KUNIT_ASSERT_EQ(test, 0, rename_device(d->ia, to));
+	rename_later(test, to);
+}
 EXPORT_SYMBOL_GPL(kd_rename);
+
+/* Add the device of the case, which is not there, as that of the IA @ia. */
+void kd_plug_as(struct kunit *test, const char *ia)
+{
+	static const char add[] = "rdma link add ";
+	const struct kd_second *d = test->param_value;
+	char line[96];
+
+	snprintf(line, sizeof(line), "%s%.*s%s", add, (int)strcspn(ia, "/"), ia,
+		 strchr(d->add + strlen(add), ' '));
+	KUNIT_ASSERT_EQ(test, 0, shell(line));
+	rename_later(test, ia);
+}
+EXPORT_SYMBOL_GPL(kd_plug_as);
+
+/* ---- A device that is replaced ------------------------------------------------- */
+
+#define MAC	"/sys/class/net/$dev/address"
+#define MAC_WAS	"/tmp/kdapl_mac"
+
+/* Run @command of the shell, in which $dev is the network device of the case. */
+static int with_netdev(struct kunit *test, const char *command)
+{
+	const struct kd_second *d = test->param_value;
+	char line[192];
+
+	snprintf(line, sizeof(line), "dev=%s; %s", strrchr(d->add, ' ') + 1, command);
+	return shell(line);
+}
+
+static void guid_back(void *data)
+{
+	kd_delete_device(data);
+	with_netdev(data, "ip link set $dev address $(cat " MAC_WAS ")");
+}
+
+static void set_mac(struct kunit *test, const char *mac)
+{
+	char command[96];
+
+	snprintf(command, sizeof(command), "ip link set $dev address %s", mac);
+	KUNIT_ASSERT_EQ(test, 0, with_netdev(test, "cat " MAC " >" MAC_WAS));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, guid_back, test));
+	KUNIT_ASSERT_EQ(test, 0, with_netdev(test, command));
+}
+
+/* Have the device of the case, which is not there, come with another GUID. */
+void kd_set_guid(struct kunit *test)
+{
+	set_mac(test, "02:00:00:00:00:77");
+}
+EXPORT_SYMBOL_GPL(kd_set_guid);
+
+/* The same with the GUID of the device of @ia, which is on the bed. */
+void kd_set_guid_of(struct kunit *test, const char *ia)
+{
+	char mac[64];
+
+	snprintf(mac, sizeof(mac), "$(cat /sys/class/net/%s/address)",
+		 kd_bed_of(ia)->netdev);
+	set_mac(test, mac);
+}
+EXPORT_SYMBOL_GPL(kd_set_guid_of);
 
 /* Expect that the connection of @s has broken, which is its last event. */
 void kd_expect_broken(struct kd_side *s)

@@ -17,6 +17,9 @@ void kd_unplug(struct kunit *test);
 void kd_unplug_at_pd(struct kunit *test);
 void kd_expect_unplugged(struct kunit *test);
 void kd_rename(struct kunit *test, const char *to);
+void kd_plug_as(struct kunit *test, const char *ia);
+void kd_set_guid(struct kunit *test);
+void kd_set_guid_of(struct kunit *test, const char *ia);
 void kd_expect_broken(struct kd_side *s);
 
 #endif /* KDAPL_KUNIT_PLUG_H */
