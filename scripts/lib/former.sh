@@ -17,9 +17,9 @@ former_sources()
 
 # with_former KERNEL DIR: put its tool and its modules for that User Mode Linux kernel into
 # DIR/former, and DIR/former/root for modprobe -d, after for_uml. Without its sources there is
-# no DIR/former.
+# no DIR/former. In a shell of its own, so that no guest keeps the lock.
 with_former()
-{
+(
 	local kernel built place release
 
 	rm -rf "$2/former"
@@ -43,4 +43,4 @@ with_former()
 	depmod -b "$2/former/root" "$release"
 	cp -r "$built"/tools/kdapl-{blk,utils} "$2/former"
 	echo $former >"$2/former/version"
-}
+)
