@@ -11,10 +11,12 @@
 #include <linux/if_arp.h>
 #include <linux/if_ether.h>
 #include <linux/inetdevice.h>
+#include <linux/nsproxy.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
 #include <net/ip6_route.h>
+#include <net/net_namespace.h>
 #include <net/route.h>
 #include <rdma/ib_cache.h>
 #include <rdma/rdma_cm.h>
@@ -66,6 +68,44 @@ bool kdapl_addr_same(const struct sockaddr_storage *a,
 	return ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr) &&
 	       a6->sin6_scope_id == b6->sin6_scope_id;
 }
+
+/* ---- Namespaces ---------------------------------------------------------- */
+
+/* A call of kdapl_in_init_net() by a process of another network namespace */
+struct kdapl_net_call {
+	struct work_struct work;
+	int (*fn)(void *arg);
+	void *arg;
+	int err;
+};
+
+static void kdapl_net_call_work(struct work_struct *work)
+{
+	struct kdapl_net_call *call = container_of(work, struct kdapl_net_call, work);
+
+	call->err = call->fn(call->arg);
+}
+
+/*
+ * Call @fn, which has siw make a socket, and return what it returns. siw takes the network
+ * namespace of the process for that, not that of its device; a kernel thread has the first one,
+ * and so have all addresses and ids of this module. A process that exits has none.
+ * Context: process.
+ */
+int kdapl_in_init_net(int (*fn)(void *arg), void *arg)
+{
+	struct kdapl_net_call call = { .fn = fn, .arg = arg };
+
+	if (current->nsproxy && net_eq(current->nsproxy->net_ns, &init_net))
+		return fn(arg);
+	INIT_WORK_ONSTACK(&call.work, kdapl_net_call_work);
+	queue_work(kdapl_wq, &call.work);
+	flush_work(&call.work);
+	destroy_work_on_stack(&call.work);
+	return call.err;
+}
+
+/* ---- Ports --------------------------------------------------------------- */
 
 /* Enter a GID of the port, unless a GID of the same network device was entered. */
 static void kdapl_netdevs_add(struct kdapl_port_netdevs *p,

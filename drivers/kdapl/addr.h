@@ -15,6 +15,7 @@ struct kdapl_ia;
 bool kdapl_addr_any(const struct sockaddr_storage *addr);
 bool kdapl_addr_same(const struct sockaddr_storage *a,
 		     const struct sockaddr_storage *b);
+int kdapl_in_init_net(int (*fn)(void *arg), void *arg);
 int kdapl_ia_refresh_addrs(struct kdapl_ia *ia);
 int kdapl_ia_local_addr(struct kdapl_ia *ia, const struct sockaddr *peer,
 			struct sockaddr_storage *addr);

@@ -153,12 +153,26 @@ static int kdapl_sp_backlog(struct kdapl_sp *sp)
 		       KDAPL_SP_BACKLOG_MAX);
 }
 
+/* struct kdapl_listen - arguments of rdma_listen() */
+struct kdapl_listen {
+	struct rdma_cm_id *id;
+	int backlog;
+};
+
+static int kdapl_listen(void *arg)
+{
+	struct kdapl_listen *listen = arg;
+
+	return rdma_listen(listen->id, listen->backlog);
+}
+
 /* Listen at address @local on port sp->qual; if the port is 0, choose one. */
 static int kdapl_sp_listen_one(struct kdapl_sp *sp,
 			       const struct sockaddr_storage *local)
 {
 	struct kdapl_ia *ia = sp->obj.ia;
 	struct sockaddr_storage addr = *local;
+	struct kdapl_listen listen;
 	struct kdapl_listener *l;
 	struct rdma_cm_id *id;
 	int err;
@@ -180,8 +194,9 @@ static int kdapl_sp_listen_one(struct kdapl_sp *sp,
 	err = rdma_bind_addr(id, (struct sockaddr *)&addr);
 	if (!err && id->device != ia->hca->dev)
 		err = -EADDRNOTAVAIL;
+	listen = (struct kdapl_listen) { id, kdapl_sp_backlog(sp) };
 	if (!err)
-		err = rdma_listen(id, kdapl_sp_backlog(sp));
+		err = kdapl_in_init_net(kdapl_listen, &listen);
 	if (err) {
 		rdma_destroy_id(id);
 		kfree(l);

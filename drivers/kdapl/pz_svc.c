@@ -315,8 +315,9 @@ static int kdapl_svc_dial(struct kdapl_svc *svc, struct sockaddr *addr)
  * Have rdma_cm connect two queue pairs. Over siw a port that it chooses may be one that TCP has in
  * use, which it does not ask: then others are tried.
  */
-static int kdapl_svc_join(struct kdapl_svc *svc)
+static int kdapl_svc_join(void *arg)
 {
+	struct kdapl_svc *svc = arg;
 	int err, left = KDAPL_SVC_PORTS;
 	struct sockaddr_storage addr;
 
@@ -360,7 +361,7 @@ static int kdapl_svc_connect(struct kdapl_pz *pz)
 	svc->loop = rdma_ib_or_roce(pz->pd->device, pz->obj.ia->port);
 	err = svc->loop ? kdapl_loop_create(pz, &attr, KDAPL_LOOP_ANY_GID,
 					    &svc->qp) :
-			  kdapl_svc_join(svc);
+			  kdapl_in_init_net(kdapl_svc_join, svc);
 	if (!err)
 		return 0;
 err_destroy:

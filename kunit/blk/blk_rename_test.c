@@ -197,6 +197,19 @@ static void tgt_waits_for_an_adapter_that_leaves(struct kunit *test)
 	expect_soon(test, "test $(cat " TGT "/ports/1/state) = listening");
 }
 
+/*
+ * Whoever sets it up may be a process of another network namespace, as a container is: the port
+ * listens where the adapter is, and not there.
+ */
+static void tgt_is_set_up_from_another_namespace(struct kunit *test)
+{
+	tgt_load(test);
+	KUNIT_EXPECT_EQ(test, 0, shell("cd " TGT "/ports/1/subsystems; rm vol && unshare -n ln -s "
+				       TGT "/subsystems/vol vol"));
+	KUNIT_EXPECT_EQ(test, 0, shell("test $(cat " TGT "/ports/1/state) = listening"));
+	disk_connect(test);
+}
+
 static struct kunit_case blk_rename_cases[] = {
 	KUNIT_CASE_PARAM(ini_is_renamed, kd_gen_second),
 	KUNIT_CASE_PARAM(ini_is_renamed_meanwhile, kd_gen_second),
@@ -209,6 +222,7 @@ static struct kunit_case blk_rename_cases[] = {
 	KUNIT_CASE_PARAM(tgt_is_renamed_unseen, kd_gen_second),
 	KUNIT_CASE_PARAM(tgt_waits_for_its_adapter, kd_gen_second),
 	KUNIT_CASE_PARAM(tgt_waits_for_an_adapter_that_leaves, kd_gen_second),
+	KUNIT_CASE_PARAM(tgt_is_set_up_from_another_namespace, kd_gen_second),
 	{}
 };
 
