@@ -75,8 +75,8 @@ with_packages()
 	local tools=$cache/$2-packages
 
 	fetch "$tools" "${@:3}" || return
-	cp -rl "$tools/packages/." "$1/packages" 2>/dev/null ||
-		cp -r --remove-destination "$tools/packages/." "$1/packages"
+	cp -al "$tools/packages/." "$1/packages" 2>/dev/null ||
+		cp -a --remove-destination "$tools/packages/." "$1/packages"
 }
 
 # with_verbs DIR: put there, too, what programs need to use RDMA in software
