@@ -227,7 +227,6 @@ static void blk_much_data_shares_a_message(struct kunit *test)
 static void blk_reply_size_and_batch(struct kunit *test)
 {
 	struct kblk_hello hello = kdb_good_hello();
-	const struct kblk_welcome *welcome;
 	u32 sizes[] = { 1023, 1024 };
 	struct kd_side *side;
 	int i;
@@ -236,12 +235,8 @@ static void blk_reply_size_and_batch(struct kunit *test)
 	hello.features = cpu_to_le32(KBLK_FEATURE_BATCH | 0x80000000);
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		hello.reply_size = cpu_to_le32(sizes[i]);
-		side = kdb_client(test);
-		kdb_say_hello(side, &hello, sizeof(hello));
-		welcome = kdb_expect_welcome(side,
-					     DAT_CONNECTION_EVENT_ESTABLISHED);
-		KUNIT_EXPECT_EQ(test, le32_to_cpu(welcome->features),
-				i ? KBLK_FEATURE_BATCH : 0);
+		side = kdb_welcome_client(test, &hello);
+		KUNIT_EXPECT_EQ(test, kdb_granted, i ? KBLK_FEATURE_BATCH : 0);
 		kd_close(side);
 	}
 }

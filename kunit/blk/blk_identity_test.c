@@ -67,7 +67,6 @@ static uuid_t uuid_now(struct kunit *test)
  */
 static void blk_feature_identity(struct kunit *test)
 {
-	const struct kblk_welcome *welcome;
 	struct kblk_hello hello;
 	struct kblk_identify old;
 	struct kd_side *side;
@@ -77,12 +76,8 @@ static void blk_feature_identity(struct kunit *test)
 	for (i = 0; i < 2; i++) {
 		hello = kdb_good_hello();
 		hello.features = cpu_to_le32(i ? KBLK_FEATURE_IDENTITY : 0);
-		side = kdb_client(test);
-		kdb_say_hello(side, &hello, sizeof(hello));
-		welcome = kdb_expect_welcome(side,
-					     DAT_CONNECTION_EVENT_ESTABLISHED);
-		KUNIT_EXPECT_EQ(test, le32_to_cpu(welcome->features),
-				i ? KBLK_FEATURE_IDENTITY : 0);
+		side = kdb_welcome_client(test, &hello);
+		KUNIT_EXPECT_EQ(test, kdb_granted, i ? KBLK_FEATURE_IDENTITY : 0);
 		kd_close(side);
 	}
 	uuid_now(test);

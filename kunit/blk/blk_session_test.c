@@ -167,7 +167,6 @@ static void blk_fence(struct kunit *test)
  */
 static void blk_feature_host(struct kunit *test)
 {
-	const struct kblk_welcome *welcome;
 	struct kblk_hello hello;
 	struct kd_side *side;
 	int i;
@@ -176,13 +175,8 @@ static void blk_feature_host(struct kunit *test)
 	for (i = 0; i < 2; i++) {
 		kdb_hello_features = i ? KBLK_FEATURE_HOST : 0;
 		hello = kdb_good_hello();
-		side = kdb_client(test);
-		kdb_post_reply_buffer(side);
-		kdb_say_hello(side, &hello, sizeof(hello));
-		welcome = kdb_expect_welcome(side,
-					     DAT_CONNECTION_EVENT_ESTABLISHED);
-		KUNIT_EXPECT_EQ(test, le32_to_cpu(welcome->features),
-				kdb_hello_features);
+		side = kdb_welcome_client(test, &hello);
+		KUNIT_EXPECT_EQ(test, kdb_granted, kdb_hello_features);
 		kdb_host = uuid_null;
 		if (!i)
 			uuid_gen(&kdb_host);

@@ -44,6 +44,18 @@ static void sharing_detach(struct kunit *test)
 	kdb_expect_serving_alone(test);
 }
 
+/* Make a client with one connection, of which the slow volume's medium has a write. */
+static struct kd_side *client_that_writes(struct kunit *test, struct kblk_hello *hello)
+{
+	struct kd_side *side;
+
+	kdb_load_volumes(test, MANY_SLOTS);
+	*hello = kdb_good_hello();
+	side = kdb_shared_client(test, hello);
+	kdb_write_for_ever(side);
+	return side;
+}
+
 static bool is_enabled(void *unused)
 {
 	return !shell("echo 1 2>/dev/null >" VOLUME(2) "/enable");
@@ -58,10 +70,7 @@ static void sharing_disable(struct kunit *test)
 	struct kblk_hello hello;
 	struct kd_side *side;
 
-	kdb_load_volumes(test, MANY_SLOTS);
-	hello = kdb_good_hello();
-	side = kdb_shared_client(test, &hello);
-	kdb_write_for_ever(side);
+	side = client_that_writes(test, &hello);
 	KUNIT_EXPECT_NE(test, 0, shell("timeout -s KILL 3 sh -c 'echo 0 >"
 				       VOLUME(2) "/enable'"));
 	KUNIT_EXPECT_EQ(test, kdb_ask_volume(side, KBLK_OP_READ, SLOW),
@@ -89,10 +98,7 @@ static void sharing_epochs(struct kunit *test)
 	struct kd_side *old, *side;
 	struct kblk_hello hello;
 
-	kdb_load_volumes(test, MANY_SLOTS);
-	hello = kdb_good_hello();
-	old = kdb_shared_client(test, &hello);
-	kdb_write_for_ever(old);
+	old = client_that_writes(test, &hello);
 	hello.epoch = cpu_to_le32(6);
 	side = kdb_welcome_client(test, &hello);
 	kdb_expect_end(old);
@@ -207,10 +213,7 @@ static void sharing_port_stops(struct kunit *test)
 	struct kblk_hello hello;
 	struct kd_side *side;
 
-	kdb_load_volumes(test, MANY_SLOTS);
-	hello = kdb_good_hello();
-	side = kdb_shared_client(test, &hello);
-	kdb_write_for_ever(side);
+	side = client_that_writes(test, &hello);
 	KUNIT_EXPECT_EQ(test, 0, shell("rm " TGT "/ports/1/subsystems/vol"));
 	kdb_expect_end(side);
 	KUNIT_EXPECT_EQ(test, 0, shell("grep -qx stopping " TGT "/ports/1/state"));

@@ -95,7 +95,6 @@ static void sharing_feature(struct kunit *test)
 		{ SHARING & ~KBLK_FEATURE_CREDITS, KBLK_FEATURE_HOST, KBLK_OP_READ },
 		{ SHARING & ~KBLK_FEATURE_HOST, KBLK_FEATURE_CREDITS, KBLK_OP_READ },
 	};
-	const struct kblk_welcome *welcome;
 	struct kblk_request request;
 	struct kblk_hello hello;
 	struct kd_side *side;
@@ -105,13 +104,8 @@ static void sharing_feature(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		kdb_hello_features = cases[i].wanted;
 		hello = kdb_good_hello();
-		side = kdb_client(test);
-		kdb_post_reply_buffer(side);
-		kdb_say_hello(side, &hello, sizeof(hello));
-		welcome = kdb_expect_welcome(side,
-					     DAT_CONNECTION_EVENT_ESTABLISHED);
-		KUNIT_EXPECT_EQ_MSG(test, le32_to_cpu(welcome->features),
-				    cases[i].granted, "case %d", i);
+		side = kdb_welcome_client(test, &hello);
+		KUNIT_EXPECT_EQ_MSG(test, kdb_granted, cases[i].granted, "case %d", i);
 		if (cases[i].granted & KBLK_FEATURE_HOST)
 			uuid_gen(&kdb_host);
 		else

@@ -150,6 +150,8 @@ EXPORT_SYMBOL_GPL(kdb_host);
 
 u32 kdb_credits;
 EXPORT_SYMBOL_GPL(kdb_credits);
+u32 kdb_granted;
+EXPORT_SYMBOL_GPL(kdb_granted);
 
 u32 kdb_hello_features;
 EXPORT_SYMBOL_GPL(kdb_hello_features);
@@ -255,6 +257,7 @@ kdb_welcome_client(struct kunit *test, const struct kblk_hello *hello)
 	kdb_credits = le16_to_cpu(welcome->credits);
 	KUNIT_EXPECT_GE(test, kdb_credits, 1);
 	KUNIT_EXPECT_LE(test, kdb_credits, TGT_CREDITS);
+	kdb_granted = le32_to_cpu(welcome->features);
 	return side;
 }
 EXPORT_SYMBOL_GPL(kdb_welcome_client);

@@ -44,6 +44,7 @@ bool tgt_has_cut_off(void *unused);
 extern u32 kdb_hello_features;	/* that clients ask for; 0 after tgt_load() */
 
 extern u32 kdb_credits;	/* of the client welcomed last, with those of kdb_ask() */
+extern u32 kdb_granted;	/* features of that client */
 
 struct kblk_hello kdb_good_hello(void);
 struct kblk_request kdb_good_request(struct kd_side *side);
