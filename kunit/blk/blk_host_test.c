@@ -184,8 +184,7 @@ static void blk_disk_leaves_the_last_quarter(struct kunit *test)
 static __be32 neighbour(struct kunit *test, int n)
 {
 	kd_skip_own(test, KD_NEEDS_BED);
-	return htonl(10 << 24 | kd_bed_of(*(const char * const *)test->param_value)->net << 16 |
-		     (100 + n));
+	return kd_bed_v4(*(const char * const *)test->param_value, 100 + n).sin_addr.s_addr;
 }
 
 /* A host that names another address with each connection has no more of them than one. */

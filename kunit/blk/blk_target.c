@@ -204,14 +204,12 @@ EXPORT_SYMBOL_GPL(kdb_client);
  */
 struct kd_side *kdb_client_elsewhere(struct kunit *test)
 {
-	static struct sockaddr_in6 addr = { .sin6_family = AF_INET6 };
+	static struct sockaddr_in6 addr;
 	struct kd_side *side;
 
 	kd_skip_own(test, KD_NEEDS_BED);
 	side = kdb_client(test);
-	addr.sin6_addr = (struct in6_addr) { { {
-		0xfd, 0x00, 0x00, kd_bed_of(side->name)->net, [15] = 1
-	} } };
+	addr = kd_bed_v6(side->name);
 	side->addr = (void *)&addr;
 	return side;
 }

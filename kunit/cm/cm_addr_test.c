@@ -22,24 +22,14 @@
 static struct sockaddr_in v4(struct kd_side *s, u8 host)
 {
 	kd_skip_own(s->test, KD_NEEDS_BED);
-	return (struct sockaddr_in) {
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(10 << 24 |
-					 kd_bed_of(s->name)->net << 16 | host),
-	};
+	return kd_bed_v4(s->name, host);
 }
 
 /* Return its IPv6 address. */
 static struct sockaddr_in6 v6(struct kd_side *s)
 {
 	kd_skip_own(s->test, KD_NEEDS_BED);
-	return (struct sockaddr_in6) {
-		.sin6_family = AF_INET6,
-		.sin6_addr = { { {
-			0xfd, 0x00, 0x00, kd_bed_of(s->name)->net,
-			[15] = 1
-		} } },
-	};
+	return kd_bed_v6(s->name);
 }
 
 static bool same_v6(DAT_IA_ADDRESS_PTR addr, const struct sockaddr_in6 *want)

@@ -19,11 +19,7 @@
 static struct sockaddr_in v4(struct kd_side *s, u8 host)
 {
 	kd_skip_own(s->test, KD_NEEDS_BED);
-	return (struct sockaddr_in) {
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(10 << 24 |
-					 kd_bed_of(s->name)->net << 16 | host),
-	};
+	return kd_bed_v4(s->name, host);
 }
 
 static int change_addresses(struct kd_side *s, const char *how, int first, int last)

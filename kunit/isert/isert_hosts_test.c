@@ -39,10 +39,7 @@ static struct raw *new_elsewhere(struct kunit *test)
 	struct sockaddr_in6 *addr = kunit_kzalloc(test, sizeof(*addr), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, addr);
-	addr->sin6_family = AF_INET6;
-	addr->sin6_addr.s6_addr[0] = 0xfd;
-	addr->sin6_addr.s6_addr[3] = kd_bed_of(r->s->name)->net;
-	addr->sin6_addr.s6_addr[15] = 1;
+	*addr = kd_bed_v6(r->s->name);
 	r->s->addr = (DAT_IA_ADDRESS_PTR)addr;
 	return r;
 }
@@ -67,9 +64,7 @@ static void expect_login(struct raw *r)
  */
 static __be32 neighbour(struct kunit *test, int n)
 {
-	const char *ia = *(const char * const *)test->param_value;
-
-	return htonl(10 << 24 | kd_bed_of(ia)->net << 16 | (100 + n));
+	return kd_bed_v4(*(const char * const *)test->param_value, 100 + n).sin_addr.s_addr;
 }
 
 /* Have another initiator of the host ask to log in, if it is let in, and go no further. */

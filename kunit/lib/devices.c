@@ -141,6 +141,26 @@ const struct kd_bed *kd_bed_of(const char *name)
 }
 EXPORT_SYMBOL_GPL(kd_bed_of);
 
+/* Return 10.x.0.@host of the network of an IA or a device, without a port. */
+struct sockaddr_in kd_bed_v4(const char *name, u8 host)
+{
+	return (struct sockaddr_in) {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(10 << 24 | kd_bed_of(name)->net << 16 | host),
+	};
+}
+EXPORT_SYMBOL_GPL(kd_bed_v4);
+
+/* Return the IPv6 address of an IA or a device, without a port. */
+struct sockaddr_in6 kd_bed_v6(const char *name)
+{
+	return (struct sockaddr_in6) {
+		.sin6_family = AF_INET6,
+		.sin6_addr = { { { 0xfd, 0x00, 0x00, kd_bed_of(name)->net, [15] = 1 } } },
+	};
+}
+EXPORT_SYMBOL_GPL(kd_bed_v6);
+
 /* Return an entry of another kind of device than @bed. */
 const struct kd_bed *kd_other_bed(const struct kd_bed *bed)
 {

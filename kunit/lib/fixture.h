@@ -227,6 +227,8 @@ void kd_skip_other(struct kunit *test, const char *name);
 const struct kd_bed *kd_bed_at(unsigned int i);
 const struct kd_bed *kd_bed_of(const char *name);
 const struct kd_bed *kd_other_bed(const struct kd_bed *bed);
+struct sockaddr_in kd_bed_v4(const char *name, u8 host);
+struct sockaddr_in6 kd_bed_v6(const char *name);
 bool kd_ia_has(const char *ia, unsigned int traits);
 bool kd_has(const struct kd_side *side, unsigned int traits);
 bool kd_is_iwarp(const struct kd_side *side);

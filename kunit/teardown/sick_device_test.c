@@ -93,11 +93,7 @@ static bool is_released(void *n)
 /* An attempt to connect to an address that nobody has ends in time. */
 static void expect_timeout(struct kd_side *s)
 {
-	struct sockaddr_in to = {
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(10 << 24 | kd_bed_of(s->name)->net << 16 |
-					 99),
-	};
+	struct sockaddr_in to = kd_bed_v4(s->name, 99);
 	DAT_EVENT event;
 
 	KD_ASSERT_OK(s->test, dat_ep_connect(s->ep, (void *)&to, kd_port(), TIMEOUT, 0,
