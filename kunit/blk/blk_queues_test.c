@@ -7,7 +7,6 @@
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <trace/events/kmem.h>
 #include "blk_memory.h"
 #include "blk_serve.h"
 
@@ -266,19 +265,9 @@ static void ini_gets_no_credits(struct kunit *test)
 	kdb_expect_removable(test);
 }
 
-/*
- * struct mallocs - calls of kmalloc() by the task that connects the disk
- * @task: that task, which is a worker's, or NULL
- * @counting: they are counted
- * @all: all of them
- * @writing: those that may write dirty pages, and wait for that
- */
-struct mallocs {
-	struct task_struct *task;
-	bool counting;
-	atomic_t all;
-	atomic_t writing;
-};
+/* The task that connects the disk, which is a worker's, or NULL; and whether its calls count. */
+static struct task_struct *connects;
+static bool counting;
 
 /* Return whether this is the first call of whoever connects a disk. */
 static bool begins_to_connect(unsigned long call_site)
@@ -289,25 +278,11 @@ static bool begins_to_connect(unsigned long call_site)
 	return str_has_prefix(name, "kbi_link_make") || str_has_prefix(name, "kbi_link_join");
 }
 
-static void count_malloc(void *data, unsigned long call_site, const void *ptr,
-			 size_t bytes_req, size_t bytes_alloc, gfp_t flags,
-			 int node)
+static bool is_of_connecting(unsigned long call_site)
 {
-	struct mallocs *mallocs = data;
-
-	if (!READ_ONCE(mallocs->task) && begins_to_connect(call_site))
-		WRITE_ONCE(mallocs->task, current);
-	if (current != READ_ONCE(mallocs->task) || !READ_ONCE(mallocs->counting))
-		return;
-	atomic_inc(&mallocs->all);
-	if (flags & __GFP_IO && !(current->flags & PF_MEMALLOC_NOIO))
-		atomic_inc(&mallocs->writing);
-}
-
-static void stop_counting(void *mallocs)
-{
-	unregister_trace_kmalloc(count_malloc, mallocs);
-	tracepoint_synchronize_unregister();
+	if (!READ_ONCE(connects) && begins_to_connect(call_site))
+		WRITE_ONCE(connects, current);
+	return current == READ_ONCE(connects) && READ_ONCE(counting);
 }
 
 /*
@@ -317,26 +292,24 @@ static void stop_counting(void *mallocs)
  */
 static void ini_connects_without_writing(struct kunit *test)
 {
-	struct mallocs *mallocs = kunit_kzalloc(test, sizeof(*mallocs),
-						GFP_KERNEL);
+	struct kdb_mallocs *mallocs;
 	struct kd_side *side, *second;
 	DAT_PSP_HANDLE psp;
 	DAT_CR_HANDLE cr;
 
-	KUNIT_ASSERT_NOT_NULL(test, mallocs);
 	ini_attrs.read_queues = "1";
 	ini_attrs.timeout_ms = PATIENT;
-	KUNIT_ASSERT_EQ(test, 0, register_trace_kmalloc(count_malloc, mallocs));
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, stop_counting,
-							   mallocs));
+	connects = NULL;
+	counting = false;
+	mallocs = kdb_count_mallocs(test, is_of_connecting);
 	side = kdb_welcome_one(test, true, NULL);
 	second = kdb_new_target(test);
 	psp = kd_psp(second, ini_port, DAT_PSP_CONSUMER_FLAG);
-	WRITE_ONCE(mallocs->counting, true);
+	WRITE_ONCE(counting, true);
 	kdb_attach(side);
 	kdb_identify_as(side, NULL);
 	cr = kd_expect_cr(second);
-	kunit_release_action(test, stop_counting, mallocs);
+	kunit_release_action(test, kdb_mallocs_end, mallocs);
 	KUNIT_EXPECT_GT(test, atomic_read(&mallocs->all), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&mallocs->writing), 0);
 	KD_ASSERT_OK(test, dat_psp_free(psp));

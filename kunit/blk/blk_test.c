@@ -6,7 +6,6 @@
 #include <linux/kallsyms.h>
 #include <linux/module.h>
 #include <linux/sched.h>
-#include <trace/events/kmem.h>
 #include "blk_memory.h"
 #include "blk_target.h"
 #include "device.h"
@@ -352,34 +351,12 @@ static void blk_srq_follows_connections(struct kunit *test)
 					      KD_TIMEOUT_MS));
 }
 
-/*
- * struct mallocs - calls of kmalloc() by the target
- * @all: all of them
- * @writing: those that may write dirty pages, and wait for that
- */
-struct mallocs {
-	atomic_t all;
-	atomic_t writing;
-};
-
-static void count_malloc(void *data, unsigned long call_site, const void *ptr,
-			 size_t bytes_req, size_t bytes_alloc, gfp_t flags, int node)
+static bool is_of_target(unsigned long call_site)
 {
-	struct mallocs *mallocs = data;
 	char caller[KSYM_SYMBOL_LEN];
 
 	sprint_symbol(caller, call_site);
-	if (!strstr(caller, "[kdapl_blk_tgt]"))
-		return;
-	atomic_inc(&mallocs->all);
-	if (flags & __GFP_IO && !(current->flags & PF_MEMALLOC_NOIO))
-		atomic_inc(&mallocs->writing);
-}
-
-static void stop_counting(void *mallocs)
-{
-	unregister_trace_kmalloc(count_malloc, mallocs);
-	tracepoint_synchronize_unregister();
+	return strstr(caller, "[kdapl_blk_tgt]");
 }
 
 /*
@@ -388,15 +365,13 @@ static void stop_counting(void *mallocs)
  */
 static void blk_connects_without_writing(struct kunit *test)
 {
-	struct mallocs *mallocs = kunit_kzalloc(test, sizeof(*mallocs), GFP_KERNEL);
+	struct kdb_mallocs *mallocs;
 
-	KUNIT_ASSERT_NOT_NULL(test, mallocs);
 	tgt_load_with(test, "echo 7 >srq_size; echo 7 >srq_per_conn");
-	KUNIT_ASSERT_EQ(test, 0, register_trace_kmalloc(count_malloc, mallocs));
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, stop_counting, mallocs));
+	mallocs = kdb_count_mallocs(test, is_of_target);
 	kdb_connected_client(test);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(srq_is_14, NULL, KD_TIMEOUT_MS));
-	kunit_release_action(test, stop_counting, mallocs);
+	kunit_release_action(test, kdb_mallocs_end, mallocs);
 	/* The connection, its host, its attachment, the volume's share and a chunk. */
 	KUNIT_EXPECT_GE(test, atomic_read(&mallocs->all), 5);
 	KUNIT_EXPECT_EQ(test, atomic_read(&mallocs->writing), 0);
