@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* kdapl_isert_kunit.ko: the target and connections to it, see raw.h. */
-#include <linux/fs.h>
 #include <linux/module.h>
-#include "files.h"
+#include "peer.h"
 #include "raw.h"
 #include "shell.h"
 
 #define KO	"/run/out/modules/kdapl_isert.ko"
 #define TARGET	"iqn.2026-01.test:raw"
-#define COUNT	"/tmp/raw-count"
 
 /* ---- The target ----------------------------------------------------------------- */
 
@@ -71,40 +69,17 @@ int raw_init(struct kunit *test)
 }
 EXPORT_SYMBOL_GPL(raw_init);
 
-/* Return the number that @command writes. */
-static long raw_number(struct kunit *test, const char *command)
-{
-	char line[224], count[24] = "";
-	struct file *file;
-	loff_t pos = 0;
-	long n = -1;
-
-	snprintf(line, sizeof(line), "%s >" COUNT, command);
-	KUNIT_EXPECT_EQ(test, 0, shell(line));
-	file = kd_filp_open(COUNT, O_RDONLY, 0);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
-	kernel_read(file, count, sizeof(count) - 1, &pos);
-	kd_filp_close(file);
-	KUNIT_EXPECT_EQ(test, 0, kstrtol(strim(count), 10, &n));
-	return n;
-}
-
 /* Return the number that kdapl_isert's line for the adapter of @s has behind @name. */
 long raw_adapter(struct kd_side *s, const char *name)
 {
-	char command[192];
-
-	snprintf(command, sizeof(command),
-		 "sed -n 's|^%s.* %s=\\([0-9]*\\).*|\\1|p' /sys/kernel/debug/kdapl_isert/adapters",
-		 s->name, name);
-	return raw_number(s->test, command);
+	return kd_adapter_number(s, "kdapl_isert", name);
 }
 EXPORT_SYMBOL_GPL(raw_adapter);
 
 /* Return how many sessions LIO has, of all adapters. */
 long raw_sessions(struct kunit *test)
 {
-	return raw_number(test, "cat /sys/kernel/config/target/iscsi/" TARGET
+	return kd_number(test, "cat /sys/kernel/config/target/iscsi/" TARGET
 			  "/fabric_statistics/iscsi_instance/sessions");
 }
 EXPORT_SYMBOL_GPL(raw_sessions);
@@ -116,7 +91,7 @@ long raw_sessions_with(struct kunit *test, const char *state)
 
 	snprintf(command, sizeof(command),
 		 "grep ' %s ' /sys/kernel/debug/kdapl_isert/sessions | wc -l", state);
-	return raw_number(test, command);
+	return kd_number(test, command);
 }
 EXPORT_SYMBOL_GPL(raw_sessions_with);
 
@@ -128,7 +103,7 @@ long raw_session(struct kunit *test, const char *name)
 	snprintf(command, sizeof(command),
 		 "sed -n '$s|.* %s=\\([0-9]*\\).*|\\1|p' /sys/kernel/debug/kdapl_isert/sessions",
 		 name);
-	return raw_number(test, command);
+	return kd_number(test, command);
 }
 EXPORT_SYMBOL_GPL(raw_session);
 
@@ -162,14 +137,15 @@ EXPORT_SYMBOL_GPL(raw_wait_sessions);
 
 /* ---- Connections ---------------------------------------------------------------- */
 
+static const struct kd_slots raw_slots = {
+	.sends = RAW_SENDS,
+	.send_len = SZ_1K,
+	.recv_len = RAW_RECV_LEN,
+};
+
 void raw_post(struct raw *r, u64 slot)
 {
-	DAT_LMR_TRIPLET seg = kd_seg(r->s->buf, RAW_SENDS * SZ_1K + slot * RAW_RECV_LEN,
-				     RAW_RECV_LEN);
-
-	/* It is refused when the connection has ended. */
-	kd_may_fail(dat_ep_post_recv(r->s->ep, 1, &seg, kd_cookie(slot),
-				     DAT_COMPLETION_DEFAULT_FLAG));
+	kd_slots_post(&raw_slots, r->s, slot);
 }
 EXPORT_SYMBOL_GPL(raw_post);
 
@@ -204,15 +180,8 @@ bool raw_start_at(struct raw *r, DAT_CONN_QUAL port)
 {
 	/* Most keys stay valid, since nobody makes new ones for each command. */
 	struct iser_cm_hdr cm = { .flags = r->invalidate ? 0 : ISER_SEND_W_INV_NOT_SUP };
-	struct kunit *test = r->s->test;
-	DAT_EVENT event;
 
-	KD_ASSERT_OK(test, dat_ep_connect(r->s->ep, r->s->addr, port,
-					  KD_TIMEOUT_MS * 1000, sizeof(cm), &cm,
-					  DAT_QOS_BEST_EFFORT,
-					  DAT_CONNECT_DEFAULT_FLAG));
-	KUNIT_ASSERT_TRUE(test, kd_wait_event(r->s->conn_evd, &event, KD_TIMEOUT_MS));
-	return event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED;
+	return kd_peer_connect(r->s, port, sizeof(cm), &cm);
 }
 EXPORT_SYMBOL_GPL(raw_start_at);
 
@@ -242,15 +211,9 @@ EXPORT_SYMBOL_GPL(raw_close);
 static bool raw_prepare(struct raw *r, const struct raw_pdu *pdu, u32 len,
 			DAT_LMR_TRIPLET *seg, KDAT_REQUEST *request)
 {
-	size_t at = r->sent % RAW_SENDS * SZ_1K;
-	DAT_EVENT event;
-
-	/* A slot is free when the Send that was in it has completed. */
-	if (r->sent >= RAW_SENDS &&
-	    !kd_wait_event(r->s->req_evd, &event, KD_TIMEOUT_MS))
+	if (!kd_slots_fill(&raw_slots, r->s, r->sent, pdu, min_t(size_t, len, sizeof(*pdu)), seg))
 		return false;
-	memcpy(r->s->buf->va + at, pdu, min_t(size_t, len, sizeof(*pdu)));
-	*seg = kd_seg(r->s->buf, at, len);
+	seg->segment_length = len;
 	*request = (KDAT_REQUEST) {
 		.operation = DAT_DTO_SEND,
 		.num_segments = 1,
@@ -304,18 +267,10 @@ EXPORT_SYMBOL_GPL(raw_send_long);
 /* Receive a PDU to r->got. Return false if none comes within @ms, or the connection ends. */
 bool raw_receive_any(struct raw *r, unsigned int ms)
 {
-	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
-	DAT_EVENT event;
-	u64 slot;
+	unsigned int len;
 
-	if (!kd_wait_event(r->s->recv_evd, &event, ms))
+	if (!kd_slots_receive(&raw_slots, r->s, ms, &r->got, sizeof(r->got), &len))
 		return false;
-	dto = &event.event_data.dto_completion_event_data;
-	if (dto->status != DAT_DTO_SUCCESS)
-		return false;
-	slot = dto->user_cookie.as_64;
-	memcpy(&r->got, r->s->buf->va + RAW_SENDS * SZ_1K + slot * RAW_RECV_LEN, sizeof(r->got));
-	raw_post(r, slot);
 	r->exp_statsn = be32_to_cpu(((struct iscsi_nopin *)&r->got.hdr)->statsn) + 1;
 	r->max_cmdsn = be32_to_cpu(((struct iscsi_nopin *)&r->got.hdr)->max_cmdsn);
 	return true;
@@ -348,10 +303,7 @@ EXPORT_SYMBOL_GPL(raw_is_down);
 /* Expect that the target breaks the connection, which it tells the log of. */
 void raw_expect_cut(struct raw *r)
 {
-	KUNIT_EXPECT_TRUE_MSG(r->s->test, raw_is_down(r, KD_TIMEOUT_MS),
-			      "the connection is still there");
-	KUNIT_EXPECT_EQ_MSG(r->s->test, raw_adapter(r->s, "broken"), r->broken + 1,
-			    "the target has not broken it");
+	kd_peer_expect_cut(r->s, "kdapl_isert", r->broken);
 }
 EXPORT_SYMBOL_GPL(raw_expect_cut);
 

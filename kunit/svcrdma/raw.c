@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* kdapl_svcrdma_kunit.ko: the server and connections to it, see raw.h. */
-#include <linux/fs.h>
 #include <linux/module.h>
-#include "files.h"
+#include "peer.h"
 #include "raw.h"
 #include "shell.h"
 
 #define KO	"/run/out/modules/kdapl_svcrdma.ko"
 #define NFSD	"/proc/fs/nfsd/"
-#define COUNT	"/tmp/raw-count"
 
 /* ---- The server ----------------------------------------------------------------- */
 
@@ -102,38 +100,21 @@ EXPORT_SYMBOL_GPL(rpc_raw_init);
 /* Return the number that kdapl_svcrdma's line for the adapter of @s has behind @name. */
 long rpc_raw_adapter(struct kd_side *s, const char *name)
 {
-	char command[224], count[24] = "";
-	struct file *file;
-	loff_t pos = 0;
-	long n = -1;
-
-	snprintf(command, sizeof(command),
-		 "sed -n 's|^%s.* %s=\\([0-9]*\\).*|\\1|p' /sys/kernel/debug/kdapl_svcrdma/adapters >"
-		 COUNT, s->name, name);
-	KUNIT_EXPECT_EQ(s->test, 0, shell(command));
-	file = kd_filp_open(COUNT, O_RDONLY, 0);
-	KUNIT_ASSERT_FALSE(s->test, IS_ERR(file));
-	kernel_read(file, count, sizeof(count) - 1, &pos);
-	kd_filp_close(file);
-	KUNIT_EXPECT_EQ(s->test, 0, kstrtol(strim(count), 10, &n));
-	return n;
+	return kd_adapter_number(s, "kdapl_svcrdma", name);
 }
 EXPORT_SYMBOL_GPL(rpc_raw_adapter);
 
 /* ---- Connections ---------------------------------------------------------------- */
 
-static size_t rpc_raw_slot(u64 slot)
-{
-	return (RAW_SENDS + slot) * RAW_LENGTH;
-}
+static const struct kd_slots rpc_raw_slots = {
+	.sends = RAW_SENDS,
+	.send_len = RAW_LENGTH,
+	.recv_len = RAW_LENGTH,
+};
 
 void rpc_raw_post(struct rpc_raw *r, u64 slot)
 {
-	DAT_LMR_TRIPLET seg = kd_seg(r->s->buf, rpc_raw_slot(slot), RAW_LENGTH);
-
-	/* It is refused when the connection has ended. */
-	kd_may_fail(dat_ep_post_recv(r->s->ep, 1, &seg, kd_cookie(slot),
-				     DAT_COMPLETION_DEFAULT_FLAG));
+	kd_slots_post(&rpc_raw_slots, r->s, slot);
 }
 EXPORT_SYMBOL_GPL(rpc_raw_post);
 
@@ -173,14 +154,7 @@ EXPORT_SYMBOL_GPL(rpc_raw_new);
 /* Connect; tell whether the server accepts. */
 bool rpc_raw_start(struct rpc_raw *r)
 {
-	struct kunit *test = r->s->test;
-	DAT_EVENT event;
-
-	KD_ASSERT_OK(test, dat_ep_connect(r->s->ep, r->s->addr, RAW_PORT, KD_TIMEOUT_MS * 1000,
-					  r->cm_length, r->cm_length ? &r->cm : NULL,
-					  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
-	KUNIT_ASSERT_TRUE(test, kd_wait_event(r->s->conn_evd, &event, KD_TIMEOUT_MS));
-	return event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED;
+	return kd_peer_connect(r->s, RAW_PORT, r->cm_length, r->cm_length ? &r->cm : NULL);
 }
 EXPORT_SYMBOL_GPL(rpc_raw_start);
 
@@ -202,14 +176,10 @@ EXPORT_SYMBOL_GPL(rpc_raw_close);
 /* Send @length bytes. Return false if the connection has ended. */
 bool rpc_raw_send_bytes(struct rpc_raw *r, const void *message, unsigned int length)
 {
-	size_t at = r->sent % RAW_SENDS * RAW_LENGTH;
-	DAT_LMR_TRIPLET seg = kd_seg(r->s->buf, at, length);
-	DAT_EVENT event;
+	DAT_LMR_TRIPLET seg;
 
-	/* A slot is free when the Send that was in it has completed. */
-	if (r->sent >= RAW_SENDS && !kd_wait_event(r->s->req_evd, &event, KD_TIMEOUT_MS))
+	if (!kd_slots_fill(&rpc_raw_slots, r->s, r->sent, message, length, &seg))
 		return false;
-	memcpy(r->s->buf->va + at, message, length);
 	return dat_ep_post_send(r->s->ep, 1, &seg, kd_cookie(r->sent++),
 				DAT_COMPLETION_DEFAULT_FLAG) == DAT_SUCCESS;
 }
@@ -225,20 +195,7 @@ EXPORT_SYMBOL_GPL(rpc_raw_send);
 /* Receive a message to r->got. Return false if none comes within @ms, or the connection ends. */
 bool rpc_raw_receive(struct rpc_raw *r, unsigned int ms)
 {
-	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
-	DAT_EVENT event;
-	u64 slot;
-
-	if (!kd_wait_event(r->s->recv_evd, &event, ms))
-		return false;
-	dto = &event.event_data.dto_completion_event_data;
-	if (dto->status != DAT_DTO_SUCCESS)
-		return false;
-	slot = dto->user_cookie.as_64;
-	r->got_length = dto->transfered_length;
-	memcpy(r->got, r->s->buf->va + rpc_raw_slot(slot), r->got_length);
-	rpc_raw_post(r, slot);
-	return true;
+	return kd_slots_receive(&rpc_raw_slots, r->s, ms, r->got, sizeof(r->got), &r->got_length);
 }
 EXPORT_SYMBOL_GPL(rpc_raw_receive);
 
@@ -254,10 +211,7 @@ EXPORT_SYMBOL_GPL(rpc_raw_is_down);
 /* Expect that the server breaks the connection, which it tells the log of. */
 void rpc_raw_expect_cut(struct rpc_raw *r)
 {
-	KUNIT_EXPECT_TRUE_MSG(r->s->test, rpc_raw_is_down(r, KD_TIMEOUT_MS),
-			      "the connection is still there");
-	KUNIT_EXPECT_EQ_MSG(r->s->test, rpc_raw_adapter(r->s, "broken"), r->broken + 1,
-			    "the server has not broken it");
+	kd_peer_expect_cut(r->s, "kdapl_svcrdma", r->broken);
 }
 EXPORT_SYMBOL_GPL(rpc_raw_expect_cut);
 
