@@ -81,9 +81,22 @@ static DAT_RETURN_SUBTYPE not_valid(DAT_HANDLE_TYPE type)
 		return DAT_INVALID_HANDLE_CSP;
 	case DAT_HANDLE_TYPE_IA:
 		return DAT_INVALID_HANDLE_IA;
+	case DAT_HANDLE_TYPE_EVD:
+		return DAT_INVALID_HANDLE1;
 	default:
 		return DAT_NO_SUBTYPE;
 	}
+}
+
+/* Is it the handle of an EVD that stays? */
+static bool is_evd_of(struct race_world *w, DAT_HANDLE handle)
+{
+	unsigned int i;
+
+	for (i = 0; i < RACE_EVDS; i++)
+		if (handle && handle == w->evd[i])
+			return true;
+	return false;
 }
 
 /* A handle that a call took for invalid belongs to nothing, or to what is being freed. */
@@ -91,6 +104,8 @@ static void check_handle(struct race_caller *c, DAT_RETURN ret, DAT_HANDLE handl
 {
 	struct race_obj *obj = race_find(c->w, handle);
 
+	if (DAT_GET_SUBTYPE(ret) == DAT_INVALID_HANDLE1 && is_evd_of(c->w, handle))
+		race_fail(c->w, "%s does not find an EVD that stays", c->where);
 	/* Here it may be the other Endpoint. */
 	if (!strcmp(c->where, "dat_ep_dup_connect"))
 		return;
