@@ -154,7 +154,7 @@ static void reap_all(struct race_caller *c)
 	for (i = 0; i < RACE_CRS; i++) {
 		cr = xchg(&c->w->cr[i], NULL);
 		if (cr)
-			RACE(c, dat_cr_reject, HANDLE, cr, 0, NULL);
+			race_answered(c->w, cr, RACE(c, dat_cr_reject, HANDLE, cr, 0, NULL));
 	}
 }
 

@@ -407,14 +407,25 @@ static void saw_connection(struct race_world *w, const DAT_EVENT *event, int fre
 	saw_end(w, ep, event->event_number);
 }
 
+/* An answer to a request has returned @ret: one succeeds at most. */
+void race_answered(struct race_world *w, DAT_CR_HANDLE cr, DAT_RETURN ret)
+{
+	struct race_obj *obj = ret == DAT_SUCCESS ? race_find(w, cr) : NULL;
+
+	if (obj && atomic_cmpxchg(&obj->freed, 0, atomic_inc_return(&w->freed)))
+		race_fail(w, "a connection request was answered twice");
+}
+
 /* Keep the request for those who answer. If there are too many, one is rejected. */
 static void saw_request(struct race_world *w, const DAT_EVENT *event)
 {
 	DAT_CR_HANDLE cr = event->event_data.cr_arrival_event_data.cr_handle;
 
+	if (!race_know(w, cr, DAT_HANDLE_TYPE_CR))
+		race_fail(w, "a connection request comes twice");
 	cr = xchg(&w->cr[(u32)atomic_inc_return(&w->crs) % RACE_CRS], cr);
 	if (cr)
-		dat_cr_reject(cr, 0, NULL);
+		race_answered(w, cr, dat_cr_reject(cr, 0, NULL));
 }
 
 /* Context: any; process context for connection requests. */

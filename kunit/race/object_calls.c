@@ -207,8 +207,10 @@ static DAT_CR_HANDLE pick_cr(struct race_caller *c, DAT_CR_HANDLE **place)
 	return READ_ONCE(**place);
 }
 
-static void answered(DAT_CR_HANDLE *place, DAT_CR_HANDLE cr, DAT_RETURN ret)
+static void answered(struct race_world *w, DAT_CR_HANDLE *place, DAT_CR_HANDLE cr,
+		     DAT_RETURN ret)
 {
+	race_answered(w, cr, ret);
 	/* Of those that answer it at once one succeeds, for the others it is gone. */
 	if (ret == DAT_SUCCESS || DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE)
 		cmpxchg(place, cr, NULL);
@@ -228,7 +230,7 @@ void race_accept(struct race_caller *c, struct race_obj *ep)
 		ep = race_find(c->w, param.local_ep_handle);
 	/* One that the provider has made, which no thread knows. */
 	if (!ep)
-		answered(place, cr, RACE(c, dat_cr_reject, HANDLE, cr, 0, NULL));
+		answered(c->w, place, cr, RACE(c, dat_cr_reject, HANDLE, cr, 0, NULL));
 	if (!ep)
 		return;
 	atomic_inc(&ep->starts);
@@ -238,7 +240,7 @@ void race_accept(struct race_caller *c, struct race_obj *ep)
 		atomic_dec(&ep->starts);
 	/* Which handle was not valid is not known; the request is answered some day. */
 	if (DAT_GET_SUBTYPE(ret) != DAT_INVALID_HANDLE_EP)
-		answered(place, cr, ret);
+		answered(c->w, place, cr, ret);
 }
 
 void race_reject(struct race_caller *c)
@@ -246,7 +248,7 @@ void race_reject(struct race_caller *c)
 	DAT_CR_HANDLE *place, cr = pick_cr(c, &place);
 
 	if (cr)
-		answered(place, cr, RACE(c, dat_cr_reject, HANDLE, cr, 0, NULL));
+		answered(c->w, place, cr, RACE(c, dat_cr_reject, HANDLE, cr, 0, NULL));
 }
 
 static void cr_query(struct race_caller *c)
@@ -268,8 +270,8 @@ static void cr_handoff(struct race_caller *c)
 	DAT_CR_HANDLE *place, cr = pick_cr(c, &place);
 
 	if (cr)
-		answered(place, cr, RACE(c, dat_cr_handoff, HANDLE | PARAM | NO_ROOM, cr,
-					 sp ? sp->port : c->w->port));
+		answered(c->w, place, cr, RACE(c, dat_cr_handoff, HANDLE | PARAM | NO_ROOM, cr,
+					       sp ? sp->port : c->w->port));
 }
 
 /* ---- IAs ----------------------------------------------------------------- */

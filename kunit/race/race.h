@@ -67,7 +67,7 @@ enum race_evd {
 
 /*
  * struct race_obj - an object, from its creation until the next state of rest
- * @freed: 0, or the place of the call that freed it among all such calls
+ * @freed: 0, or the place of the call that freed it, or answered it, among all such calls
  * @freeing: calls that free it and have not failed
  * @within: of an IA: its objects, whose events nobody reaps; NULL if it has none
  * @page: memory that belongs to it, NULL if none
@@ -299,6 +299,7 @@ void race_init_bufs(struct race_world *w);
 u64 race_post(struct race_world *w, enum race_kind kind, struct race_obj *obj);
 void race_posted(struct race_world *w, u64 cookie, DAT_RETURN ret);
 unsigned int race_recycle(struct race_world *w);
+void race_answered(struct race_world *w, DAT_CR_HANDLE cr, DAT_RETURN ret);
 void race_saw(struct race_world *w, const DAT_EVENT *event, int freed);
 bool race_dequeue(struct race_caller *c, enum race_evd evd);
 void race_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
@@ -321,6 +322,7 @@ void race_check_pages(struct race_world *w);
 struct race_world *race_open(const char *name, DAT_RETURN *why);
 DAT_RETURN race_close(struct race_world *w);
 struct race_obj *race_find(struct race_world *w, DAT_HANDLE handle);
+bool race_know(struct race_world *w, DAT_HANDLE handle, DAT_HANDLE_TYPE type);
 struct race_obj *race_make(struct race_caller *c, enum race_slot slot);
 bool race_free(struct race_caller *c, struct race_obj *obj);
 void race_replace(struct race_caller *c, enum race_slot slot);

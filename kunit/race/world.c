@@ -36,6 +36,23 @@ static void remember(struct race_world *w, struct race_obj *obj)
 	spin_unlock_irqrestore(&w->lock, flags);
 }
 
+/* Remember a handle that the provider has made. Return whether it is a new one. */
+bool race_know(struct race_world *w, DAT_HANDLE handle, DAT_HANDLE_TYPE type)
+{
+	struct race_obj *obj;
+
+	if (race_find(w, handle))
+		return false;
+	obj = kzalloc(sizeof(*obj), GFP_KERNEL);
+	if (!obj)
+		return true;
+	obj->handle = handle;
+	obj->type = type;
+	obj->slot = RACE_SLOTS;
+	remember(w, obj);
+	return true;
+}
+
 /*
  * The Endpoints: those with an even number ask for connections, the others answer. With
  * E_MERGED they have all events there.
@@ -398,8 +415,8 @@ static void free_orphans(struct race_caller *c, DAT_HANDLE_TYPE type, bool only)
 	unsigned int i;
 
 	hash_for_each(w->objs, i, obj, node) {
-		if (atomic_read(&obj->freed) || w->slot[obj->slot] == obj ||
-		    (only && obj->type != type))
+		if (atomic_read(&obj->freed) || obj->slot == RACE_SLOTS ||
+		    w->slot[obj->slot] == obj || (only && obj->type != type))
 			continue;
 		if (!race_free(c, obj))
 			race_fail(w, "an object of type %d cannot be freed", obj->type);
@@ -427,7 +444,7 @@ void race_forget(struct race_caller *c)
 	free_orphans(c, 0, false);
 	race_recycle(w);
 	hash_for_each_safe(w->objs, i, tmp, obj, node)
-		if (atomic_read(&obj->freed)) {
+		if (atomic_read(&obj->freed) || obj->slot == RACE_SLOTS) {
 			hash_del(&obj->node);
 			kfree(obj->within);
 			kfree(obj);
