@@ -447,7 +447,7 @@ static void evd_modify_upcall(struct race_caller *c)
 
 static void evd_wait_upcalls(struct race_caller *c)
 {
-	RACE(c, kdat_evd_wait_upcalls, HANDLE, pick_evd(c));
+	race_wait_upcalls(c, pick_evd(c));
 }
 
 /* Events of S_EVD, which is freed with what is in it, have no cookie. */

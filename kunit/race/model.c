@@ -7,6 +7,9 @@
  *
  * Entry points: RACE() around each DAT call, race_post() before and race_posted() after a
  * post, race_saw() for each event. Failures are told by race.c when the pair has ended.
+ *
+ * An upcall may have an event of an Endpoint that was freed, but not when a wait for upcalls that
+ * began after that has returned.
  */
 #include <linux/jiffies.h>
 #include "race.h"
@@ -472,12 +475,50 @@ bool race_dequeue(struct race_caller *c, enum race_evd evd)
 	return true;
 }
 
-/* The upcall of E_DTO, E_CONN and S_EVD. Without an event it dequeues one itself. */
+/* Wait until no upcall has an event of an Endpoint that was freed before. */
+void race_wait_upcalls(struct race_caller *c, DAT_EVD_HANDLE evd)
+{
+	int freed = atomic_read(&c->w->freed);
+	unsigned long flags;
+	unsigned int i;
+
+	if (RACE(c, kdat_evd_wait_upcalls, HANDLE, evd) != DAT_SUCCESS)
+		return;
+	spin_lock_irqsave(&c->w->lock, flags);
+	for (i = 0; i < RACE_EVDS; i++)
+		if (c->w->evd[i] == evd && c->w->waited[i] < freed)
+			WRITE_ONCE(c->w->waited[i], freed);
+	spin_unlock_irqrestore(&c->w->lock, flags);
+}
+
+/* Return the Endpoint that @event is of, and the EVD whose upcalls have it; or NULL. */
+static struct race_obj *ep_of(struct race_world *w, const DAT_EVENT *event, enum race_evd *evd)
+{
+	*evd = E_DTO;
+	switch (event->event_number) {
+	case DAT_DTO_COMPLETION_EVENT:
+		return race_find(w, event->event_data.dto_completion_event_data.ep_handle);
+	case DAT_RMR_BIND_COMPLETION_EVENT:
+	case DAT_SOFTWARE_EVENT:
+		return NULL;
+	default:
+		*evd = E_CONN;
+		return race_find(w, event->event_data.connect_event_data.ep_handle);
+	}
+}
+
+/* The upcall of E_DTO, E_CONN and S_EVD. Without an event it leaves it to those who dequeue. */
 void race_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 {
 	struct race_world *w = data;
+	struct race_obj *ep;
+	enum race_evd evd;
 
 	atomic_inc(&w->stat[N_UPCALLS]);
-	if (event)
-		race_saw(w, event, -1);
+	if (!event)
+		return;
+	race_saw(w, event, -1);
+	ep = ep_of(w, event, &evd);
+	if (ep)
+		check_freed(w, ep, READ_ONCE(w->waited[evd]), event);
 }

@@ -171,11 +171,12 @@ struct race_world {
 	DAT_CR_HANDLE cr[RACE_CRS];
 	atomic_t crs;
 	atomic_t freed;			/* successful calls that free or set a mark */
+	int waited[RACE_EVDS];		/* @freed when the last wait for its upcalls began */
 	bool cuts_messages;
 	bool is_gone;			/* the device leaves, or has */
 	atomic_t catastrophes;		/* events that say so */
 
-	spinlock_t lock;		/* objs, page, buf, marks */
+	spinlock_t lock;		/* objs, page, buf, marks, waited */
 	DECLARE_HASHTABLE(objs, 8);
 	struct race_page page[RACE_PAGES];
 	unsigned int next_page;
@@ -302,6 +303,7 @@ unsigned int race_recycle(struct race_world *w);
 void race_answered(struct race_world *w, DAT_CR_HANDLE cr, DAT_RETURN ret);
 void race_saw(struct race_world *w, const DAT_EVENT *event, int freed);
 bool race_dequeue(struct race_caller *c, enum race_evd evd);
+void race_wait_upcalls(struct race_caller *c, DAT_EVD_HANDLE evd);
 void race_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more);
 
 /* marks.c */

@@ -378,6 +378,11 @@ bool race_free(struct race_caller *c, struct race_obj *obj)
 	atomic_inc(&w->stat[N_FREED]);
 	if (obj->page)
 		race_give_back(w, obj->page);
+	/* As one does who frees what upcalls use. */
+	if (obj->type == DAT_HANDLE_TYPE_EP && !obj->ordered && !rnd(c, 4)) {
+		race_wait_upcalls(c, w->evd[E_DTO]);
+		race_wait_upcalls(c, w->evd[E_CONN]);
+	}
 	return true;
 }
 
