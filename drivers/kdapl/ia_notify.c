@@ -19,12 +19,14 @@
 /*
  * struct kdat_notifier - a notifier
  * @link: entry in kdapl_notifiers
+ * @number: the handle. No other notifier ever has it, so a call that is too late finds none
  * @changed: the consumer's function
  * @data: for @changed
  * @freed: @changed is not called any more; freed when @changed has returned
  */
 struct kdat_notifier {
 	struct list_head link;
+	unsigned long number;
 	KDAT_CHANGED_FUNC changed;
 	DAT_PVOID data;
 	bool freed;
@@ -32,6 +34,7 @@ struct kdat_notifier {
 
 static DEFINE_MUTEX(kdapl_notifiers_lock);	/* see above */
 static LIST_HEAD(kdapl_notifiers);
+static unsigned long kdapl_notifier_last;	/* the last number given */
 /* The notifier whose function runs. */
 static struct kdat_notifier *kdapl_notifying;
 static DECLARE_WAIT_QUEUE_HEAD(kdapl_notify_wait);
@@ -108,7 +111,8 @@ static struct kdat_notifier *kdapl_notifier_find(KDAT_NOTIFIER_HANDLE handle,
 	lockdep_assert_held(&kdapl_notifiers_lock);
 
 	list_for_each_entry(n, &kdapl_notifiers, link)
-		if (!n->freed && (handle ? n == handle : kdapl_in_module(n->changed, mod)))
+		if (!n->freed && (handle ? n->number == (unsigned long)handle :
+					   kdapl_in_module(n->changed, mod)))
 			return n;
 	return NULL;
 }
@@ -147,9 +151,10 @@ DAT_RETURN kdat_notifier_create(KDAT_CHANGED_FUNC changed, DAT_PVOID data,
 	n->changed = changed;
 	n->data = data;
 	mutex_lock(&kdapl_notifiers_lock);
+	n->number = ++kdapl_notifier_last;
+	*notifier = (KDAT_NOTIFIER_HANDLE)n->number;
 	list_add_tail(&n->link, &kdapl_notifiers);
 	mutex_unlock(&kdapl_notifiers_lock);
-	*notifier = n;
 	return DAT_SUCCESS;
 }
 EXPORT_SYMBOL(kdat_notifier_create);

@@ -218,6 +218,26 @@ static void I8_notifier_arguments(struct kunit *test)
 			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1));
 }
 
+/* What was freed does not name another notifier soon (I3): who is too late frees none. */
+static void I8_handle_of_a_freed_notifier(struct kunit *test)
+{
+	KDAT_NOTIFIER_HANDLE freed, notifier;
+	DAT_RETURN late = DAT_SUCCESS;
+	unsigned int i;
+
+	KD_ASSERT_OK(test, kdat_notifier_create(look, NULL, &freed));
+	KD_EXPECT_OK(test, kdat_notifier_free(freed));
+	for (i = 0; i < 64; i++) {
+		KD_ASSERT_OK(test, kdat_notifier_create(look, NULL, &notifier));
+		late = kdat_notifier_free(freed);
+		if (late == DAT_SUCCESS)
+			break;
+		KD_EXPECT_OK(test, kdat_notifier_free(notifier));
+	}
+	KUNIT_EXPECT_EQ_MSG(test, late, DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1),
+			    "the %uth other one was freed", i + 1);
+}
+
 static int notify_init(struct kunit *test)
 {
 	const struct kd_second *d = test->param_value;
@@ -234,6 +254,7 @@ static struct kunit_case notify_cases[] = {
 	KUNIT_CASE_PARAM(I8_beside_a_function, kd_gen_second),
 	KUNIT_CASE_PARAM(I8_free_waits_for_the_function, kd_gen_second),
 	KUNIT_CASE(I8_notifier_arguments),
+	KUNIT_CASE(I8_handle_of_a_freed_notifier),
 	{}
 };
 
