@@ -219,10 +219,16 @@ void race_connect(struct race_caller *c, struct race_obj *ep, u16 port)
 /* Return whether @ep was reset. */
 bool race_reset(struct race_caller *c, struct race_obj *ep)
 {
-	if (RACE(c, dat_ep_reset, HANDLE | STATE, race_handle(ep)) != DAT_SUCCESS)
+	DAT_RETURN ret;
+
+	if (!ep)
 		return false;
-	atomic_inc(&c->w->stat[N_RESETS]);
-	return true;
+	race_begin(&ep->resets);
+	ret = RACE(c, dat_ep_reset, HANDLE | STATE, ep->handle);
+	race_end(&ep->resets);
+	if (ret == DAT_SUCCESS)
+		atomic_inc(&c->w->stat[N_RESETS]);
+	return ret == DAT_SUCCESS;
 }
 
 static void ep_create(struct race_caller *c)

@@ -7,6 +7,8 @@
  * when it has fired: whatever fires is of the last setting then, the generation that ->marks
  * counts. The mark of a "loose" object is set at any moment, beside others that set it. It may
  * fire as often as it was set, which is all that can be said.
+ *
+ * A hard mark is checked when an Endpoint with an SRQ is seen to hold more than it allows.
  */
 #include <linux/jiffies.h>
 #include "race.h"
@@ -53,12 +55,25 @@ static void loosen(struct race_world *w, struct race_obj *obj)
 	spin_unlock_irqrestore(&w->lock, flags);
 }
 
+/* The call @nth that sets the hard mark ends; of two at once either may have been last. */
+static void end_hard(struct race_world *w, struct race_obj *ep, int nth, int hard)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&w->lock, flags);
+	if (!nth || !race_was_quiet(&ep->hards, nth))
+		hard = DAT_WATERMARK_INFINITE;
+	WRITE_ONCE(ep->hard, hard);
+	spin_unlock_irqrestore(&w->lock, flags);
+	race_end(&ep->hards);
+}
+
 /* Set both marks of an Endpoint, unless the soft one must not be set now. */
 void race_set_watermark(struct race_caller *c, struct race_obj *ep, DAT_COUNT soft,
 			DAT_COUNT hard)
 {
+	int gen = 0, nth;
 	DAT_RETURN ret;
-	int gen = 0;
 
 	if (!ep)
 		return;
@@ -69,7 +84,9 @@ void race_set_watermark(struct race_caller *c, struct race_obj *ep, DAT_COUNT so
 	} else {
 		loosen(c->w, ep);
 	}
+	nth = race_begin(&ep->hards);
 	ret = RACE(c, dat_ep_set_watermark, HANDLE, ep->handle, soft, hard);
+	end_hard(c->w, ep, nth, ret == DAT_SUCCESS ? hard : DAT_WATERMARK_INFINITE);
 	if (gen)
 		end_mark(c->w, ep, gen, soft, ret);
 }
@@ -136,11 +153,43 @@ static void query(struct race_caller *c, struct race_obj *obj)
 	}
 }
 
+/* Is @ep in a connection, the only one of which events are left, on which it has received? */
+static bool is_open(struct race_obj *ep)
+{
+	return ep->ordered && READ_ONCE(ep->got) &&
+	       atomic_read(&ep->starts) == atomic_read(&ep->ends) + 1;
+}
+
+/* If an Endpoint that has received holds more than its hard mark allows, that has fired. */
+static void watch_hard(struct race_caller *c, struct race_obj *ep)
+{
+	DAT_BOOLEAN fired = DAT_FALSE;
+	int hards, resets, hard;
+	DAT_COUNT n = 0;
+
+	if (!race_is_quiet(&ep->resets, &resets) || !race_is_quiet(&ep->hards, &hards))
+		return;
+	hard = READ_ONCE(ep->hard);
+	if (hard < 0 || !is_open(ep) || race_state(c, ep) != DAT_EP_STATE_CONNECTED ||
+	    RACE(c, dat_ep_recv_query, HANDLE, ep->handle, &n, NULL) != DAT_SUCCESS || n <= hard)
+		return;
+	atomic_inc(&c->w->stat[N_HARD]);
+	if (race_state(c, ep) != DAT_EP_STATE_CONNECTED)
+		return;
+	RACE(c, kdat_ep_query_hard_hw, HANDLE, ep->handle, &fired);
+	if (!fired && race_was_quiet(&ep->hards, hards) && race_was_quiet(&ep->resets, resets) &&
+	    !atomic_read(&ep->freeing))
+		race_fail(c->w, "Endpoint %d: holds %d, and hard mark %d has not fired", ep->slot,
+			  n, hard);
+}
+
 /* Set marks and see whether they are crossed, beside whatever others do. */
 void race_watch_marks(struct race_caller *c)
 {
 	struct race_obj *obj = race_slot(c->w, rnd(c, 4) ? S_EP + rnd(c, RACE_EPS) : S_SRQ);
 
+	if (obj && obj->srq)
+		watch_hard(c, obj);
 	if (!obj || READ_ONCE(obj->loose))
 		return;
 	if (atomic_read(&obj->fired) != READ_ONCE(obj->marks))

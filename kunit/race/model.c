@@ -331,6 +331,8 @@ static void saw_dto(struct race_world *w, const DAT_EVENT *event, int freed)
 	    dto->transfered_length != RACE_LEN)
 		race_fail(w, "%llu bytes received", (u64)dto->transfered_length);
 	check_order(w, ep, kind, dto->status);
+	if (ep->up && is_receive(kind) && dto->status == DAT_DTO_SUCCESS)
+		WRITE_ONCE(ep->got, true);
 	/* It was held until it was dequeued, with others or alone. */
 	if (is_receive(kind) && dto->status == DAT_DTO_SUCCESS)
 		race_counted(w, ep, 1, freed);
@@ -368,6 +370,7 @@ static void saw_established(struct race_world *w, struct race_obj *ep)
 		race_fail(w, "Endpoint %d: ESTABLISHED %s, after %u successes", ep->slot,
 			  ep->up ? "again" : "late", ep->early);
 	ep->early = 0;
+	WRITE_ONCE(ep->got, false);
 	ep->up = true;
 }
 
@@ -383,6 +386,7 @@ static void saw_end(struct race_world *w, struct race_obj *ep, DAT_EVENT_NUMBER 
 		race_fail(w, "Endpoint %d: ends with %#x after %u successes out of order",
 			  ep->slot, number, ep->early);
 	ep->early = 0;
+	WRITE_ONCE(ep->got, false);
 	ep->up = false;
 }
 

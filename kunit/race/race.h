@@ -65,6 +65,12 @@ enum race_evd {
 	RACE_EVDS
 };
 
+/* struct race_tally - calls: @now, or from then on */
+struct race_tally {
+	atomic_t now;
+	atomic_t begun;
+};
+
 /*
  * struct race_obj - an object, from its creation until the next state of rest
  * @freed: 0, or the place of the call that freed it, or answered it, among all such calls
@@ -79,8 +85,12 @@ enum race_evd {
  * @fired: of these, how many have fired
  * @crossed: generation that has been crossed, as far as is known
  * @mark_since: when the last one was set, as a place among calls that free and set marks
+ * @hards: calls that set the hard mark
+ * @hard: the hard mark, below 0 if there is none, or it is not known
+ * @resets: calls that reset an Endpoint
  * @ordered: an Endpoint whose events come from E_MERGED in order
  * @up: such an Endpoint is established, as far as its events have been reaped
+ * @got: it has received since
  * @early: successes that have come while it was not
  * @starts: connections begun, as an upper bound while a call runs
  * @ests: of these, established
@@ -107,8 +117,12 @@ struct race_obj {
 	atomic_t fired;
 	int crossed;
 	int mark_since;
+	struct race_tally hards;
+	int hard;
+	struct race_tally resets;
 	bool ordered;
 	bool up;
+	bool got;
 	unsigned int early;
 	atomic_t starts;
 	atomic_t ests;
@@ -147,7 +161,7 @@ struct race_buf {
 /* What has happened; see stat_names[]. */
 enum race_stat {
 	N_BEGUN, N_ESTABLISHED, N_DISCONNECTED, N_BROKEN, N_REFUSED, N_RESETS, N_FREED,
-	N_MESSAGES, N_FLUSHED, N_MARKS, N_CROSSED, N_UPCALLS, N_GIVEN_BACK, RACE_STATS
+	N_MESSAGES, N_FLUSHED, N_MARKS, N_CROSSED, N_HARD, N_UPCALLS, N_GIVEN_BACK, RACE_STATS
 };
 
 struct race_world {
@@ -195,6 +209,42 @@ struct race_world {
 /* ---- Callers ------------------------------------------------------------- */
 
 struct race_caller;
+
+/* A call of @t begins. Return its number, 0 if it is not the only one. */
+static inline int race_begin(struct race_tally *t)
+{
+	bool alone = atomic_inc_return(&t->now) == 1;
+	int nth = atomic_inc_return(&t->begun);
+
+	return alone ? nth : 0;
+}
+
+static inline void race_end(struct race_tally *t)
+{
+	/* Pairs with race_is_quiet(): what the call has done is seen. */
+	smp_mb__before_atomic();
+	atomic_dec(&t->now);
+}
+
+/* Is there no such call now? Store how many have begun. */
+static inline bool race_is_quiet(struct race_tally *t, int *begun)
+{
+	*begun = atomic_read(&t->begun);
+	/* Pairs with race_begin(): a call that is counted is seen until it ends. */
+	smp_rmb();
+	if (atomic_read(&t->now))
+		return false;
+	/* Pairs with race_end(). */
+	smp_rmb();
+	return true;
+}
+
+/* Has none begun since? */
+static inline bool race_was_quiet(struct race_tally *t, int begun)
+{
+	smp_rmb();
+	return atomic_read(&t->begun) == begun;
+}
 
 /*
  * struct race_call - what a side calls

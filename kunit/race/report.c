@@ -59,7 +59,7 @@ static const char * const stat_names[RACE_STATS] = {
 	[N_DISCONNECTED] = "disconnected", [N_BROKEN] = "broken", [N_REFUSED] = "refused",
 	[N_RESETS] = "resets", [N_FREED] = "freed", [N_MESSAGES] = "completed",
 	[N_FLUSHED] = "flushed", [N_MARKS] = "marks",
-	[N_CROSSED] = "seen crossed", [N_UPCALLS] = "upcalls",
+	[N_CROSSED] = "seen crossed", [N_HARD] = "hard marks", [N_UPCALLS] = "upcalls",
 	[N_GIVEN_BACK] = "pages given back",
 };
 

@@ -240,6 +240,7 @@ static void fill_ia(struct race_caller *c, struct race_obj *obj, struct race_wit
 	in->ep.slot = S_IA;
 	in->ep.page = obj->page;
 	in->ep.loose = true;
+	in->ep.hard = DAT_WATERMARK_INFINITE;
 	if (RACE(c, dat_pz_create, NO_ROOM, ia, &in->pz) ||
 	    RACE(c, dat_evd_kcreate, NO_ROOM, ia, 32, DAT_UPCALL_DISABLE, NULL,
 		 DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG, &in->evd) ||
@@ -304,6 +305,7 @@ struct race_obj *race_make(struct race_caller *c, enum race_slot slot)
 	/* The sides always have one of each, which they need not wait for. */
 	obj->loose = slot == S_SRQ2 || slot == S_EP + 2 || (slot != S_SRQ && rnd(c, 2));
 	obj->mark_since = INT_MAX;
+	obj->hard = DAT_WATERMARK_INFINITE;
 	if (type->has_page)
 		obj->page = race_take_page(c->w);
 	if ((!type->has_page || obj->page) && type->make(c, obj) == DAT_SUCCESS) {
