@@ -48,9 +48,17 @@ DAT_LMR_TRIPLET race_seg(struct race_caller *c)
 	};
 }
 
-/* What @ep may use: that of another IA has a page of its own. */
+/* What @ep may use: that of another IA has a page of its own. Requests may name a mapping. */
 static DAT_LMR_TRIPLET seg_of(struct race_caller *c, struct race_obj *ep)
 {
+	struct race_obj *sg = rnd(c, 8) ? NULL : race_slot(c->w, S_SG);
+
+	if (sg && ep && ep->slot != S_IA)
+		return (DAT_LMR_TRIPLET) {
+			.virtual_address = sg->addr + RACE_LEN * rnd(c, PAGE_SIZE / RACE_LEN),
+			.segment_length = RACE_LEN,
+			.lmr_context = sg->lmr_context,
+		};
 	if (!ep || ep->slot != S_IA)
 		return race_seg(c);
 	return (DAT_LMR_TRIPLET) {
@@ -91,7 +99,7 @@ void race_post_recv(struct race_caller *c, struct race_obj *ep)
 {
 	DAT_LMR_TRIPLET seg = seg_of(c, ep);
 
-	/* One with an SRQ refuses. */
+	/* One with an SRQ refuses, and each one a mapping. */
 	POST(c, K_RECV, ep, dat_ep_post_recv, POSTS, 1, &seg, COOKIE, 0);
 }
 
@@ -309,7 +317,7 @@ static void ep_set_watermark(struct race_caller *c)
 
 static void ep_connect(struct race_caller *c)
 {
-	race_connect(c, pick_ep(c), c->w->port + (rnd(c, 4) ? 0 : rnd(c, 9)));
+	race_connect(c, pick_ep(c), c->w->port + (rnd(c, 4) ? 0 : rnd(c, RACE_PORTS)));
 }
 
 /* Pick an Endpoint in this state, if one is. */
@@ -350,7 +358,8 @@ static void ep_common_connect(struct race_caller *c)
 
 	if (!ep)
 		return;
-	((struct sockaddr_in *)&to)->sin_port = htons(c->w->port + (rnd(c, 4) ? 0 : rnd(c, 9)));
+	((struct sockaddr_in *)&to)->sin_port =
+		htons(c->w->port + (rnd(c, 4) ? 0 : rnd(c, RACE_PORTS)));
 	atomic_inc(&ep->starts);
 	if (RACE(c, dat_ep_common_connect, HANDLE | STATE | NO_ROOM, ep->handle,
 		 race_address(&to), 20 * USEC_PER_SEC, 0, NULL) != DAT_SUCCESS)

@@ -87,7 +87,7 @@ static void live_with(struct race_caller *c, struct race_obj *ep)
 	case DAT_EP_STATE_UNCONNECTED:
 		post_some(c, ep);
 		if (is_active(ep))
-			race_connect(c, ep, c->w->port + (rnd(c, 8) ? 0 : rnd(c, 9)));
+			race_connect(c, ep, c->w->port + (rnd(c, 8) ? 0 : rnd(c, RACE_PORTS)));
 		else
 			race_accept(c, ep);
 		break;
@@ -136,6 +136,8 @@ void race_live(struct race_caller *c)
 	}
 	if (!rnd(c, 16))
 		race_reject(c);
+	if (!rnd(c, 256))
+		race_change(c);
 	race_watch_marks(c);
 }
 
@@ -315,6 +317,7 @@ void race_settle(struct race_caller *c)
 		race_check_marks(c);
 	free_eps(c);
 	reap_all(c);
+	race_check_pool(c);
 	if (atomic_read(&w->software.reqs))
 		race_fail(w, "%d software events are lost", atomic_read(&w->software.reqs));
 	hash_for_each(w->objs, i, obj, node) {
@@ -330,6 +333,7 @@ void race_settle(struct race_caller *c)
 	race_free(c, w->slot[S_RMR]);
 	race_free(c, w->slot[S_LMR]);
 	race_free(c, w->slot[S_LMR2]);
+	race_free_mappings(c);
 	race_check_pages(w);
 	race_forget(c);
 	if (!w->is_gone) {

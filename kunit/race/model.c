@@ -8,8 +8,8 @@
  * Entry points: RACE() around each DAT call, race_post() before and race_posted() after a
  * post, race_saw() for each event. Failures are told by race.c when the pair has ended.
  *
- * An upcall may have an event of an Endpoint that was freed, but not when a wait for upcalls that
- * began after that has returned.
+ * An upcall may have an event of an Endpoint that was freed, but not when a wait for upcalls
+ * that began after that has returned.
  */
 #include <linux/jiffies.h>
 #include "race.h"
@@ -63,7 +63,7 @@ void race_enter(struct race_caller *c, const char *name)
 }
 
 /* What a call says of a handle of this type that is not valid. */
-static DAT_RETURN_SUBTYPE not_valid(DAT_HANDLE_TYPE type)
+static DAT_RETURN_SUBTYPE not_valid(int type)
 {
 	switch (type) {
 	case DAT_HANDLE_TYPE_EP:
@@ -306,14 +306,29 @@ static void check_order(struct race_world *w, struct race_obj *ep, enum race_kin
 			  atomic_read(&ep->ests), atomic_read(&ep->ends));
 }
 
+/* Is it a buffer of the pool that has completed? */
+static bool saw_pooled(struct race_world *w, struct race_obj *ep,
+		       const DAT_DTO_COMPLETION_EVENT_DATA *dto, int freed)
+{
+	if (dto->operation != DAT_DTO_RECEIVE && dto->operation != DAT_DTO_RECEIVE_WITH_INVALIDATE)
+		return false;
+	race_saw_pooled(w, dto->user_cookie.as_ptr);
+	if (dto->status == DAT_DTO_SUCCESS)
+		race_counted(w, ep, 1, freed);
+	return true;
+}
+
 static void saw_dto(struct race_world *w, const DAT_EVENT *event, int freed)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
 		&event->event_data.dto_completion_event_data;
 	struct race_obj *ep = find_named(w, dto->ep_handle, freed, event), *obj;
 	u64 cookie = dto->user_cookie.as_64;
-	enum race_kind kind = take_back(w, cookie, &obj);
+	enum race_kind kind;
 
+	if (ep && ep->slot == S_POOLED && saw_pooled(w, ep, dto, freed))
+		return;
+	kind = take_back(w, cookie, &obj);
 	atomic_inc(&w->stat[dto->status == DAT_DTO_SUCCESS ? N_MESSAGES : N_FLUSHED]);
 	if (kind == K_NONE)
 		race_fail(w, "%#llx completes, status %d, and is not posted", cookie,
@@ -452,6 +467,11 @@ void race_saw(struct race_world *w, const DAT_EVENT *event, int freed)
 		saw_request(w, event);
 		break;
 	case DAT_ASYNC_SRQ_LOW_WATERMARK:
+		if (event->event_data.asynch_error_event_data.dat_handle == w->pool_srq) {
+			kdat_pool_ran_low(w->pool);
+			break;
+		}
+		fallthrough;
 	case DAT_ASYNC_EP_SOFT_HIGH_WATERMARK:
 		race_saw_mark(w, find_named(w,
 					    event->event_data.asynch_error_event_data.dat_handle,

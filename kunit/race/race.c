@@ -337,7 +337,7 @@ static bool in_time(ktime_t begin)
 /* Run the pair at a place of the table, the @nth of this device, if there is time. */
 static void run_place(struct race_run *r, unsigned int nth, ktime_t begin, unsigned int len)
 {
-	unsigned int n = race_nep_calls + race_nobject_calls;
+	unsigned int n = race_ncalls();
 
 	if (!in_time(begin)) {
 		if (!r->left++)
@@ -359,7 +359,7 @@ static void run_place(struct race_run *r, unsigned int nth, ktime_t begin, unsig
 static void run_table(struct race_run *r, unsigned int which, unsigned int parts,
 		      unsigned int len)
 {
-	unsigned int n = race_nep_calls + race_nobject_calls, i, at, nth = 0;
+	unsigned int n = race_ncalls(), i, at, nth = 0;
 	ktime_t begin = ktime_get();
 
 	/* Steps of a prime that does not divide n visit each place of the square once. */
@@ -398,6 +398,7 @@ static struct race_run *open_run(struct kunit *test, const char *ia)
 	DAT_RETURN ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
+	KUNIT_ASSERT_LE(test, race_ncalls(), RACE_MAX_CALLS);
 	r->test = test;
 	r->pair = pair;
 	r->now = now;
@@ -430,6 +431,8 @@ static void close_run(struct race_run *r)
 	atomic_notifier_chain_unregister(&panic_notifier_list, &panic_block);
 	if (r->hangs)
 		return;
+	race_end_linux(r->w);
+	race_tell_failures(r);
 	ret = race_close(r->w);
 	KUNIT_EXPECT_EQ_MSG(r->test, ret, (DAT_RETURN)DAT_SUCCESS, "the IA cannot be closed: %s",
 			    kd_strerror(ret));
@@ -454,7 +457,7 @@ static void C5_every_two_calls(struct kunit *test)
 
 static void any_call(struct race_caller *c)
 {
-	make_call(c, race_call_at(rnd(c, race_nep_calls + race_nobject_calls)));
+	make_call(c, race_call_at(rnd(c, race_ncalls())));
 }
 
 static void sleep_for(unsigned int len)
@@ -474,6 +477,7 @@ static void N6_removal_beside_calls(struct kunit *test)
 	char command[64];
 	int i;
 
+	r->w->may_leave = true;
 	snprintf(now, sizeof(now), "removal of %s", second->ia);
 	snprintf(command, sizeof(command), "rdma link delete %.*s",
 		 (int)strcspn(second->ia, "/"), second->ia);

@@ -8,9 +8,11 @@
  *   marks.c         watermarks
  *   pages.c         memory that was given back
  *   world.c         objects
+ *   open.c          what stays
  *   life.c          connections that come and go; the state of rest after a pair
  *   calls.c         calls of data transfer, Endpoints and EVDs
  *   object_calls.c  calls of all other objects
+ *   linux_calls.c   calls that DAT does not have, and those of the registry
  */
 #ifndef KDAPL_KUNIT_RACE_H
 #define KDAPL_KUNIT_RACE_H
@@ -20,6 +22,8 @@
 #include <linux/prandom.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
+#include <linux/scatterlist.h>
+#include <dat/kdat_portal.h>
 #include <dat/kdat_linux.h>
 #include "fixture.h"
 #include "free.h"
@@ -29,6 +33,10 @@
 #define RACE_MEM_LEN	SZ_64K	/* of memory that stays registered */
 #define RACE_LEN	256	/* bytes of a message */
 #define RACE_CRS	8
+#define RACE_PORTS	11	/* that a world listens at */
+#define RACE_HELD	4	/* buffers of the pool that are not put back at once */
+#define RACE_POOL_MOST	128	/* its buffers */
+#define RACE_REST_MS	20000	/* how long something may take that ends by itself */
 #define RACE_TOLD	6	/* failures of a pair that are told */
 #define RACE_SRQ_MIN	24	/* shortest SRQ */
 #define RACE_SRQ_MAX	96
@@ -38,8 +46,9 @@
 /* Slots of the objects that all threads share. */
 enum race_slot {
 	S_EP,				/* RACE_EPS Endpoints, see race_kinds[] */
-	RACE_EPS = 9,
-	S_RESERVED = RACE_EPS - 1,	/* the Endpoint for RSPs */
+	RACE_EPS = 10,
+	S_RESERVED = RACE_EPS - 2,	/* the Endpoint for RSPs */
+	S_POOLED,			/* the Endpoint on the pool */
 	S_SRQ = RACE_EPS,		/* stays */
 	S_SRQ2,
 	S_LMR,
@@ -52,8 +61,18 @@ enum race_slot {
 	S_RSP,
 	S_CSP,
 	S_IA,
+	S_SG,
+	S_NOTIFIER,
+	S_PORTAL,
 	RACE_SLOTS
 };
+
+/* Types of what is no object of DAT, beside DAT_HANDLE_TYPE. */
+#define RACE_TYPE_SG		100
+#define RACE_TYPE_NOTIFIER	101
+#define RACE_TYPE_PORTAL	102
+
+struct race_world;
 
 enum race_evd {
 	E_MERGED,			/* only the reaper dequeues */
@@ -73,10 +92,15 @@ struct race_tally {
 
 /*
  * struct race_obj - an object, from its creation until the next state of rest
+ * @type: DAT_HANDLE_TYPE, or one of ours
  * @freed: 0, or the place of the call that freed it, or answered it, among all such calls
  * @freeing: calls that free it and have not failed
+ * @frees: all calls that free it
  * @within: of an IA: its objects, whose events nobody reaps; NULL if it has none
+ * @w: the world, for functions that are called for it
  * @page: memory that belongs to it, NULL if none
+ * @sg: the same, of a mapping
+ * @addr: where requests find it
  * @recvs: buffers posted to it and not reaped
  * @reqs: the same of requests
  * @loose: its mark may be set at any moment, see marks.c
@@ -92,19 +116,24 @@ struct race_tally {
  * @up: such an Endpoint is established, as far as its events have been reaped
  * @got: it has received since
  * @early: successes that have come while it was not
- * @starts: connections begun, as an upper bound while a call runs
+ * @starts: connections begun, as an upper bound while a call runs; of a portal: the adapters
+ *	that it listens on
  * @ests: of these, established
  * @ends: of these, ended
  */
 struct race_obj {
 	struct hlist_node node;
 	DAT_HANDLE handle;
-	DAT_HANDLE_TYPE type;
+	int type;
 	enum race_slot slot;
 	atomic_t freed;
 	atomic_t freeing;
+	struct race_tally frees;
 	struct race_within *within;
+	struct race_world *w;
 	u8 *page;
+	struct scatterlist sg;
+	DAT_VADDR addr;
 	DAT_LMR_CONTEXT lmr_context;
 	DAT_RMR_CONTEXT rmr_context;
 	DAT_CONN_QUAL port;
@@ -161,7 +190,8 @@ struct race_buf {
 /* What has happened; see stat_names[]. */
 enum race_stat {
 	N_BEGUN, N_ESTABLISHED, N_DISCONNECTED, N_BROKEN, N_REFUSED, N_RESETS, N_FREED,
-	N_MESSAGES, N_FLUSHED, N_MARKS, N_CROSSED, N_HARD, N_UPCALLS, N_GIVEN_BACK, RACE_STATS
+	N_MESSAGES, N_FLUSHED, N_MARKS, N_CROSSED, N_HARD, N_UPCALLS, N_GIVEN_BACK,
+	N_CHANGES, N_REQUESTS, RACE_STATS
 };
 
 struct race_world {
@@ -186,7 +216,16 @@ struct race_world {
 	atomic_t crs;
 	atomic_t freed;			/* successful calls that free or set a mark */
 	int waited[RACE_EVDS];		/* @freed when the last wait for its upcalls began */
-	bool cuts_messages;
+	KDAT_POOL_HANDLE pool;
+	DAT_SRQ_HANDLE pool_srq;
+	int pool_wanted;
+	atomic_t reserved;		/* buffers of the pool */
+	atomic_t pooled;		/* messages that were in them */
+	struct kdat_pool_buf *held[RACE_HELD];
+	KDAT_SERVER_HANDLE server;
+	KDAT_ADAPTER *adapter;		/* one of the server's, with a reference; or NULL */
+	atomic_t adapters;		/* that are open */
+	bool may_leave;			/* the device */
 	bool is_gone;			/* the device leaves, or has */
 	atomic_t catastrophes;		/* events that say so */
 
@@ -242,6 +281,7 @@ static inline bool race_is_quiet(struct race_tally *t, int *begun)
 /* Has none begun since? */
 static inline bool race_was_quiet(struct race_tally *t, int begun)
 {
+	/* Pairs with race_begin(): what was seen before is older than such a call. */
 	smp_rmb();
 	return atomic_read(&t->begun) == begun;
 }
@@ -370,15 +410,18 @@ u8 *race_take_page(struct race_world *w);
 void race_give_back(struct race_world *w, u8 *va);
 void race_check_pages(struct race_world *w);
 
-/* world.c */
+/* open.c */
 struct race_world *race_open(const char *name, DAT_RETURN *why);
 DAT_RETURN race_close(struct race_world *w);
+
+/* world.c */
 struct race_obj *race_find(struct race_world *w, DAT_HANDLE handle);
 bool race_know(struct race_world *w, DAT_HANDLE handle, DAT_HANDLE_TYPE type);
 struct race_obj *race_make(struct race_caller *c, enum race_slot slot);
 bool race_free(struct race_caller *c, struct race_obj *obj);
 void race_replace(struct race_caller *c, enum race_slot slot);
 void race_free_slot(struct race_caller *c, enum race_slot slot);
+void race_free_mappings(struct race_caller *c);
 void race_forget(struct race_caller *c);
 
 static inline struct race_obj *race_slot(struct race_world *w, enum race_slot slot)
@@ -419,9 +462,23 @@ void race_accept(struct race_caller *c, struct race_obj *ep);
 void race_bind(struct race_caller *c, struct race_obj *ep);
 void race_reject(struct race_caller *c);
 
+/* linux_calls.c */
+DAT_RETURN race_make_sg(struct race_caller *c, struct race_obj *obj);
+DAT_RETURN race_make_notifier(struct race_caller *c, struct race_obj *obj);
+DAT_RETURN race_make_pool(struct race_world *w);
+void race_saw_pooled(struct race_world *w, KDAT_POOL_BUF *buf);
+void race_check_pool(struct race_caller *c);
+DAT_RETURN race_make_server(struct race_world *w);
+void race_end_linux(struct race_world *w);
+void race_change(struct race_caller *c);
+DAT_RETURN race_make_portal(struct race_caller *c, struct race_obj *obj);
+void race_free_portal(struct race_caller *c, struct race_obj *obj);
+
 extern const struct race_call race_ep_calls[];
 extern const unsigned int race_nep_calls;
 extern const struct race_call race_object_calls[];
 extern const unsigned int race_nobject_calls;
+extern const struct race_call race_linux_calls[];
+extern const unsigned int race_nlinux_calls;
 
 #endif /* KDAPL_KUNIT_RACE_H */

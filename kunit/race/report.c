@@ -4,7 +4,11 @@
 
 const struct race_call *race_call_at(unsigned int i)
 {
-	return i < race_nep_calls ? &race_ep_calls[i] : &race_object_calls[i - race_nep_calls];
+	if (i < race_nep_calls)
+		return &race_ep_calls[i];
+	i -= race_nep_calls;
+	return i < race_nobject_calls ? &race_object_calls[i] :
+					&race_linux_calls[i - race_nobject_calls];
 }
 
 static void count_call(struct race_run *r, const struct race_caller *c)
@@ -60,7 +64,8 @@ static const char * const stat_names[RACE_STATS] = {
 	[N_RESETS] = "resets", [N_FREED] = "freed", [N_MESSAGES] = "completed",
 	[N_FLUSHED] = "flushed", [N_MARKS] = "marks",
 	[N_CROSSED] = "seen crossed", [N_HARD] = "hard marks", [N_UPCALLS] = "upcalls",
-	[N_GIVEN_BACK] = "pages given back",
+	[N_GIVEN_BACK] = "pages given back", [N_CHANGES] = "changes told",
+	[N_REQUESTS] = "requests at portals",
 };
 
 static void report_failing(struct race_run *r)
@@ -68,7 +73,7 @@ static void report_failing(struct race_run *r)
 	unsigned int i;
 
 	*r->apart = 0;
-	for (i = 0; i < race_nep_calls + race_nobject_calls; i++) {
+	for (i = 0; i < race_ncalls(); i++) {
 		if (!r->tried[i] || r->good[i] ||
 		    strlen(r->apart) + strlen(race_call_at(i)->name) + 2 >= APART_LEN)
 			continue;
@@ -81,7 +86,7 @@ static void report_failing(struct race_run *r)
 
 void race_report(struct race_run *r, s64 took)
 {
-	char line[320];
+	char line[400];
 	int i, n = 0;
 
 	for (i = 0; i < RACE_STATS; i++)

@@ -7,7 +7,7 @@
 
 #define RACE_NAME_LEN	80
 #define APART_LEN	2048
-#define RACE_MAX_CALLS	96
+#define RACE_MAX_CALLS	128
 
 enum race_role {
 	R_SIDE, R_SIDE2, R_REAPER, R_LIFE, R_LIFE2, R_SETTLER, RACE_ROLES
@@ -48,6 +48,12 @@ struct race_run {
 	unsigned int tried[RACE_MAX_CALLS];	/* how often each was called */
 	unsigned int good[RACE_MAX_CALLS];	/* of these, with success */
 };
+
+/* How many calls there are. */
+static inline unsigned int race_ncalls(void)
+{
+	return race_nep_calls + race_nobject_calls + race_nlinux_calls;
+}
 
 const struct race_call *race_call_at(unsigned int i);
 void race_count_pair(struct race_run *r);

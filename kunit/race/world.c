@@ -8,7 +8,6 @@
 #include <linux/in.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
 #include "race.h"
 
 /* ---- Finding and making -------------------------------------------------- */
@@ -55,14 +54,14 @@ bool race_know(struct race_world *w, DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 
 /*
  * The Endpoints: those with an even number ask for connections, the others answer. With
- * E_MERGED they have all events there.
+ * E_MERGED they have all events there. The last one receives from the pool.
  */
 static const struct {
 	enum race_slot srq;
 	bool merged;
 } race_kinds[RACE_EPS] = {
 	{ 0, true }, { S_SRQ, true }, { S_SRQ, false }, { S_SRQ2, false },
-	{ 0, false }, { S_SRQ, false }, { S_SRQ, true }, { 0, true }, { 0, false },
+	{ 0, false }, { S_SRQ, false }, { S_SRQ, true }, { 0, true }, { 0, false }, { 0, false },
 };
 
 static DAT_RETURN make_ep(struct race_caller *c, struct race_obj *obj)
@@ -80,9 +79,9 @@ static DAT_RETURN make_ep(struct race_caller *c, struct race_obj *obj)
 	attr.max_recv_dtos = 16;
 	attr.max_request_dtos = 16;
 	obj->srq = slot ? race_slot(w, slot) : NULL;
-	if (slot)
+	if (slot || obj->slot == S_POOLED)
 		ret = RACE(c, dat_ep_create_with_srq, NO_ROOM | HANDLE, w->ia, w->pz, dto, dto,
-			   conn, race_handle(obj->srq), &attr, &ep);
+			   conn, slot ? race_handle(obj->srq) : w->pool_srq, &attr, &ep);
 	else
 		ret = RACE(c, dat_ep_create, NO_ROOM, w->ia, w->pz, dto, dto, conn, &attr, &ep);
 	obj->handle = ep;
@@ -274,11 +273,11 @@ static DAT_RETURN make_ia(struct race_caller *c, struct race_obj *obj)
 
 /* What the objects of a slot are; those with a page give it back when they are freed. */
 static const struct race_type {
-	DAT_HANDLE_TYPE type;
+	int type;
 	DAT_RETURN (*make)(struct race_caller *c, struct race_obj *obj);
 	bool has_page;
 } race_types[RACE_SLOTS] = {
-	[S_EP ... S_RESERVED] = { DAT_HANDLE_TYPE_EP, make_ep },
+	[S_EP ... S_POOLED] = { DAT_HANDLE_TYPE_EP, make_ep },
 	[S_SRQ] = { DAT_HANDLE_TYPE_SRQ, make_srq },
 	[S_SRQ2] = { DAT_HANDLE_TYPE_SRQ, make_srq, true },
 	[S_LMR ... S_LMR2] = { DAT_HANDLE_TYPE_LMR, make_lmr, true },
@@ -290,6 +289,9 @@ static const struct race_type {
 	[S_RSP] = { DAT_HANDLE_TYPE_RSP, make_rsp },
 	[S_CSP] = { DAT_HANDLE_TYPE_CSP, make_csp },
 	[S_IA] = { DAT_HANDLE_TYPE_IA, make_ia, true },
+	[S_SG] = { RACE_TYPE_SG, race_make_sg, true },
+	[S_NOTIFIER] = { RACE_TYPE_NOTIFIER, race_make_notifier },
+	[S_PORTAL] = { RACE_TYPE_PORTAL, race_make_portal },
 };
 
 /* Return a new object for a slot, or NULL. */
@@ -356,6 +358,13 @@ static DAT_RETURN free_handle(struct race_caller *c, struct race_obj *obj)
 		return RACE(c, dat_rsp_free, HANDLE, obj->handle);
 	case DAT_HANDLE_TYPE_CSP:
 		return RACE(c, dat_csp_free, HANDLE, obj->handle);
+	case RACE_TYPE_SG:
+		return RACE(c, kdat_sg_unmap, HANDLE | STATE, obj->handle);
+	case RACE_TYPE_NOTIFIER:
+		return RACE(c, kdat_notifier_free, HANDLE, obj->handle);
+	case RACE_TYPE_PORTAL:
+		race_free_portal(c, obj);
+		return DAT_SUCCESS;
 	default:
 		return close_ia(c, obj);
 	}
@@ -365,16 +374,26 @@ static DAT_RETURN free_handle(struct race_caller *c, struct race_obj *obj)
 bool race_free(struct race_caller *c, struct race_obj *obj)
 {
 	struct race_world *w = c->w;
+	DAT_RETURN ret;
+	int nth;
 
 	if (!obj)
 		return false;
 	atomic_inc(&obj->freeing);
-	if (free_handle(c, obj) != DAT_SUCCESS) {
+	nth = race_begin(&obj->frees);
+	ret = free_handle(c, obj);
+	if (ret != DAT_SUCCESS) {
+		/* One that fails later may keep another one from finding the object. */
+		if (DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE && nth &&
+		    race_was_quiet(&obj->frees, nth) && !atomic_read(&obj->freed))
+			race_fail(w, "object %d cannot be freed, and nobody else has", obj->slot);
 		atomic_dec(&obj->freeing);
+		race_end(&obj->frees);
 		return false;
 	}
 	if (atomic_cmpxchg(&obj->freed, 0, atomic_inc_return(&w->freed)))
 		race_fail(w, "freed twice, type %d", obj->type);
+	race_end(&obj->frees);
 	if (obj->within)
 		atomic_set(&obj->within->ep.freed, atomic_read(&obj->freed));
 	atomic_inc(&w->stat[N_FREED]);
@@ -430,6 +449,21 @@ static void free_orphans(struct race_caller *c, DAT_HANDLE_TYPE type, bool only)
 	}
 }
 
+/* What was posted to an Endpoint that was freed may take a moment to end. */
+void race_free_mappings(struct race_caller *c)
+{
+	unsigned long deadline = jiffies + msecs_to_jiffies(RACE_REST_MS);
+	struct race_obj *obj;
+	unsigned int i;
+
+	hash_for_each(c->w->objs, i, obj, node) {
+		if (obj->type != RACE_TYPE_SG || atomic_read(&obj->freed))
+			continue;
+		while (!race_free(c, obj) && !time_after(jiffies, deadline))
+			race_yield();
+	}
+}
+
 /*
  * Nothing runs, and all connections have ended: free what no slot has, forget what was
  * freed, and fill all slots.
@@ -464,129 +498,4 @@ void race_forget(struct race_caller *c)
 			w->slot[i] = race_make(c, i);
 	if (!w->slot[S_RSP])
 		w->slot[S_RSP] = race_make(c, S_RSP);
-}
-
-/* ---- The world ----------------------------------------------------------- */
-
-static const DAT_EVD_FLAGS streams[] = {
-	[E_MERGED] = DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_EVD_CONNECTION_FLAG,
-	[E_DTO] = DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG,
-	[E_DTO2] = DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG,
-	[E_CONN] = DAT_EVD_CONNECTION_FLAG | DAT_EVD_SOFTWARE_FLAG,
-	[E_CR] = DAT_EVD_CR_FLAG,
-};
-
-static DAT_RETURN make_evds(struct race_world *w)
-{
-	DAT_UPCALL_OBJECT upcall = { w, race_upcall };
-	DAT_RETURN ret;
-	unsigned int i;
-
-	for (i = 0; i < E_ASYNC; i++) {
-		ret = dat_evd_kcreate(w->ia, 256, DAT_UPCALL_DISABLE, &upcall, streams[i],
-				      &w->evd[i]);
-		if (ret != DAT_SUCCESS)
-			return ret;
-	}
-	return DAT_SUCCESS;
-}
-
-static DAT_RETURN make_memory(struct race_world *w)
-{
-	DAT_REGION_DESCRIPTION region;
-	unsigned int i;
-
-	w->mem = kzalloc(RACE_MEM_LEN + RACE_PAGES * PAGE_SIZE, GFP_KERNEL);
-	w->fmr_page = (u8 *)get_zeroed_page(GFP_KERNEL);
-	w->buf = vzalloc(array_size(RACE_BUFS, sizeof(*w->buf)));
-	if (!w->mem || !w->fmr_page || !w->buf)
-		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	race_init_bufs(w);
-	for (i = 0; i < RACE_PAGES; i++) {
-		w->page[i].va = w->mem + RACE_MEM_LEN + i * PAGE_SIZE;
-		race_give_back(w, w->page[i].va);
-	}
-	region.for_va = w->mem;
-	return dat_lmr_kcreate(w->ia, DAT_MEM_TYPE_VIRTUAL, region,
-			       RACE_MEM_LEN + RACE_PAGES * PAGE_SIZE, w->pz,
-			       DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,
-			       DAT_MEM_OPTIMIZE_DONT_CARE, &w->lmr, &w->lmr_context,
-			       &w->rmr_context, NULL, NULL);
-}
-
-static DAT_RETURN fill_world(struct race_world *w)
-{
-	DAT_RETURN ret;
-
-	ret = dat_pz_create(w->ia, &w->pz) ?: make_evds(w) ?: make_memory(w);
-	if (ret != DAT_SUCCESS)
-		return ret;
-	ret = dat_rmr_create(w->pz, &w->rmr);
-	if (ret != DAT_SUCCESS && DAT_GET_TYPE(ret) != DAT_MODEL_NOT_SUPPORTED)
-		return ret;
-	return dat_psp_create(w->ia, w->port, w->evd[E_CR], DAT_PSP_CONSUMER_FLAG, &w->psp);
-}
-
-/* Return a world on the IA @name; or NULL, and why. The slots are empty. */
-struct race_world *race_open(const char *name, DAT_RETURN *why)
-{
-	struct race_world *w = kzalloc(sizeof(*w), GFP_KERNEL);
-	DAT_IA_ATTR *attr = kzalloc(sizeof(*attr), GFP_KERNEL);
-
-	*why = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	if (!w || !attr)
-		goto fail;
-	w->name = name;
-	w->cuts_messages = kd_ia_has(name, KD_CUTS_MESSAGES);
-	spin_lock_init(&w->lock);
-	spin_lock_init(&w->fail_lock);
-	hash_init(w->objs);
-	/* The first one of ten. */
-	for (w->port = kd_port(); kd_port() != w->port + 9; )
-		;
-	*why = dat_ia_open((DAT_NAME_PTR)name, 64, &w->evd[E_ASYNC], &w->ia);
-	if (*why != DAT_SUCCESS)
-		goto fail;
-	*why = dat_ia_query(w->ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, attr, 0, NULL);
-	if (*why == DAT_SUCCESS)
-		*why = kdat_ia_id(w->ia, &w->id);
-	if (*why == DAT_SUCCESS) {
-		memcpy(&w->addr, attr->ia_address_ptr, sizeof(struct sockaddr_in));
-		*why = fill_world(w);
-	}
-	if (*why == DAT_SUCCESS) {
-		kfree(attr);
-		return w;
-	}
-	race_close(w);
-	w = NULL;
-fail:
-	kfree(attr);
-	kfree(w);
-	return NULL;
-}
-
-/* Return why it cannot be closed. */
-DAT_RETURN race_close(struct race_world *w)
-{
-	struct hlist_node *tmp;
-	struct race_obj *obj;
-	unsigned int i;
-	DAT_RETURN ret;
-
-	ret = dat_ia_close(race_handle(w->slot[S_IA]), DAT_CLOSE_ABRUPT_FLAG);
-	if (DAT_GET_TYPE(ret) != DAT_INVALID_STATE)
-		ret = dat_ia_close(w->ia, DAT_CLOSE_ABRUPT_FLAG);
-	/* What a device may still reach stays. */
-	if (ret != DAT_SUCCESS)
-		return ret;
-	hash_for_each_safe(w->objs, i, tmp, obj, node) {
-		kfree(obj->within);
-		kfree(obj);
-	}
-	vfree(w->buf);
-	free_page((unsigned long)w->fmr_page);
-	kfree(w->mem);
-	kfree(w);
-	return DAT_SUCCESS;
 }
