@@ -11,6 +11,7 @@
  * An upcall may have an event of an Endpoint that was freed, but not when a wait for upcalls
  * that began after that has returned.
  */
+#include <linux/delay.h>
 #include <linux/jiffies.h>
 #include "race.h"
 
@@ -537,11 +538,17 @@ void race_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	struct race_world *w = data;
 	struct race_obj *ep;
 	enum race_evd evd;
+	int n;
 
-	atomic_inc(&w->stat[N_UPCALLS]);
+	n = atomic_inc_return(&w->stat[N_UPCALLS]);
 	if (!event)
 		return;
 	race_saw(w, event, -1);
+	/* It takes a moment, in which others may free what it is about, and wait for it. */
+	if (in_task())
+		race_yield();
+	else if (!(n % 8))
+		udelay(20);
 	ep = ep_of(w, event, &evd);
 	if (ep)
 		check_freed(w, ep, READ_ONCE(w->waited[evd]), event);
