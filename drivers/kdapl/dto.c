@@ -231,6 +231,12 @@ static void kdapl_batch_submit(struct kdapl_ep *ep, struct kdapl_request *req,
 			req[i].wr.wr.send_flags &= ~IB_SEND_SIGNALED;
 		}
 	}
+	/*
+	 * The connection has ended; what comes now is flushed. Over iWARP the QP may be ready
+	 * nevertheless, even if the consumer has ended the attempt before the peer answered.
+	 */
+	if (unlikely(READ_ONCE(ep->state) == DAT_EP_STATE_DISCONNECTED))
+		return;
 	if (!sq->qp || sq->posted != first) {
 		if (ep->deferred)
 			kdapl_defer_add(ep, &req[0].wr.wr);

@@ -37,6 +37,9 @@ static __always_inline void kdapl_sq_submit(struct kdapl_ep *ep,
 		wr->next->wr_id = wr->wr_id;
 		wr->wr_id |= KDAPL_WR_FIRST;
 	}
+	/* As in kdapl_batch_submit(). */
+	if (unlikely(READ_ONCE(ep->state) == DAT_EP_STATE_DISCONNECTED))
+		return;
 	if (unlikely(!sq->qp || sq->posted != (u32)entry->seq)) {
 		if (ep->deferred)
 			kdapl_defer_add(ep, wr);

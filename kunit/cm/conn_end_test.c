@@ -425,6 +425,33 @@ static void R4_flushed_in_order(struct kunit *test)
 	kd_expect_no_event(test, c.p->recv_evd);
 }
 
+/* ---- Requests behind the end ------------------------------------------------ */
+
+/*
+ * The consumer has ended an attempt to connect. Over iWARP the driver makes the QP ready when
+ * the peer answers, whatever the consumer has done: a request that it had then would be
+ * executed, and succeed on a connection that was never there.
+ */
+static void N3_request_behind_an_attempt(struct kunit *test)
+{
+	struct kd_pair pair = kd_make_pair(test, NULL);
+	struct kd_side *a = pair.a, *p = pair.p;
+	u16 port = kd_port();
+	DAT_PSP_HANDLE psp = kd_psp(p, port, DAT_PSP_CONSUMER_FLAG);
+	DAT_CR_HANDLE cr;
+
+	kd_connect_start(a, p, port);
+	cr = kd_expect_cr(p);
+	kd_count_doorbells(test, a->name);
+	KD_EXPECT_OK(test, dat_ep_disconnect(a->ep, DAT_CLOSE_ABRUPT_FLAG));
+	kd_send(a, 0, 64, 1);
+	kd_expect_dto(test, a->req_evd, 1, DAT_DTO_ERR_FLUSHED, NULL);
+	kd_expect_event(test, a->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
+	KUNIT_EXPECT_EQ(test, atomic_read(&kd_doorbells), 0);
+	kd_may_fail(dat_cr_reject(cr, 0, NULL));
+	KD_EXPECT_OK(test, dat_psp_free(psp));
+}
+
 static struct kunit_case conn_end_cases[] = {
 	KUNIT_CASE_PARAM(N3_rejected_when_established, gen_sim),
 	KUNIT_CASE_PARAM(N3_accept_and_free, kd_gen_ia),
@@ -438,6 +465,7 @@ static struct kunit_case conn_end_cases[] = {
 	KUNIT_CASE_PARAM(N3_request_that_is_never_received, gen_sim),
 	KUNIT_CASE_PARAM(abrupt_end_while_draining, gen_sim),
 	KUNIT_CASE_PARAM(R4_flushed_in_order, kd_gen_ia),
+	KUNIT_CASE_PARAM(N3_request_behind_an_attempt, kd_gen_ia),
 	{}
 };
 
