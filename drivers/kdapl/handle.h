@@ -45,7 +45,8 @@ struct kdapl_obj;
  *	kdapl_obj_free(). Process context, hca->sem held for reading, an RCU grace period
  *	after the last reference was dropped.
  * @free: Free the object as the consumer's free call does, because the IA is closed. What is
- *	refused is left, and freed again later. Process context. NULL for an IA.
+ *	refused is left, and freed again later. Returns a DAT_RETURN. Process context. NULL for
+ *	an IA.
  * @stop: End communication with peers, because the device is leaving; wait for the end if
  *	@wait. Process context. Optional.
  * @strip: Destroy all verbs objects, because the device is leaving; every
@@ -60,7 +61,7 @@ struct kdapl_obj;
 struct kdapl_obj_ops {
 	void (*init)(struct kdapl_obj *obj);
 	void (*release)(struct kdapl_obj *obj);
-	DAT_RETURN (*free)(struct kdapl_obj *obj);
+	u32 (*free)(struct kdapl_obj *obj);
 	void (*stop)(struct kdapl_obj *obj, bool wait);
 	void (*strip)(struct kdapl_obj *obj);
 	void (*invalidated)(struct kdapl_obj *obj, u32 rkey);

@@ -73,7 +73,7 @@ static u32 kbi_max_transfer(struct kbi_link *link, u32 offered)
 	return max;
 }
 
-/* Connect @queue; the caller calls kbi_queue_stop() on failure. Context: process. */
+/* Connect @queue; the caller calls kbi_queues_stop() on failure. Context: process. */
 int kbi_link_queue_up(struct kbi_link *link, struct kbi_queue *queue)
 {
 	u32 max;

@@ -289,7 +289,8 @@ DAT_RETURN kdat_portal_create(KDAT_SERVER_HANDLE server, const KDAT_PORTAL_ATTR 
  * @portal: portal, or NULL
  *
  * When the call returns, no request of the portal is under way in the server's function, and
- * none comes. Connections, and requests that were not answered, stay.
+ * none comes. Connections, and requests that were not answered, stay. A portal is no DAT object,
+ * and @portal no handle that could be checked: it is freed once, as memory is.
  *
  * Context: Process context, may sleep.
  * Return: nothing

@@ -33,7 +33,7 @@
 #define KD_TIMEOUT_MS	30000		/* for what must happen */
 #define KD_QUIET_MS	60		/* for what must not happen */
 /* Cases about pages use eight of them. */
-#define KD_BUF_LEN	(PAGE_SIZE > SZ_8K ? 8 * PAGE_SIZE : SZ_64K)
+#define KD_BUF_LEN	(8 * PAGE_SIZE > SZ_64K ? 8 * PAGE_SIZE : SZ_64K)
 
 /* ---- Returns ------------------------------------------------------------- */
 

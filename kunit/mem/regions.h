@@ -13,7 +13,7 @@
 #define OFFSET	100			/* of the start inside a page */
 #define CHUNKS	3
 /* The longest region has four pages. */
-#define SCRATCH	(PAGE_SIZE > SZ_8K ? 4 * PAGE_SIZE : SZ_32K)
+#define SCRATCH	(4 * PAGE_SIZE > SZ_32K ? 4 * PAGE_SIZE : SZ_32K)
 
 enum kind { KMALLOC, VMALLOC, PAGES, VAR_PAGES, PLATFORM, DMA, OTHER_LMR, KINDS };
 

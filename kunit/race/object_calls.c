@@ -309,6 +309,30 @@ static void ia_name(struct race_caller *c)
 	RACE(c, kdat_ia_name, MAY(DAT_PROVIDER_NOT_FOUND), c->w->id, name);
 }
 
+static void ia_ident(struct race_caller *c)
+{
+	KDAT_IA_IDENT ident;
+
+	if (RACE(c, kdat_ia_ident, HANDLE, rnd(c, 2) ? c->w->ia :
+		 race_handle(race_slot(c->w, S_IA)), &ident) == DAT_SUCCESS &&
+	    ident.id != c->w->id)
+		race_fail(c->w, "the IA has the ids %#llx and %#llx", (u64)c->w->id,
+			  (u64)ident.id);
+}
+
+static void ia_again(struct race_caller *c)
+{
+	KDAT_IA_IDENT ident = { .id = c->w->id };
+	char name[DAT_NAME_MAX_LENGTH];
+
+	if (rnd(c, 2))
+		kdat_ia_ident(c->w->ia, &ident);
+	strscpy(name, c->w->name, sizeof(name));
+	if (RACE(c, kdat_ia_again, MAY(DAT_PROVIDER_NOT_FOUND), &ident, name) == DAT_SUCCESS &&
+	    strcmp(name, c->w->name))
+		race_fail(c->w, "the IA is called %s", name);
+}
+
 static void cr_query_gid(struct race_caller *c)
 {
 	DAT_CR_HANDLE *place;
@@ -362,6 +386,8 @@ const struct race_call race_object_calls[] = {
 	RACE_CALL(kdat_ia_find, ia_find),
 	RACE_CALL(kdat_ia_id, ia_id),
 	RACE_CALL(kdat_ia_name, ia_name),
+	RACE_CALL(kdat_ia_ident, ia_ident),
+	RACE_CALL(kdat_ia_again, ia_again),
 	RACE_CALL_ON(dat_ia_close, race_free_slot, S_IA),
 };
 

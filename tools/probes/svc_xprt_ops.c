@@ -17,12 +17,12 @@ static int result_payload(struct svc_rqst *rqstp, unsigned int offset, unsigned 
 void probe(struct svc_xprt_ops *ops, struct svc_xprt *xprt)
 {
 	void (**release)(struct svc_xprt *xprt, void *ctxt) = &ops->xpo_release_ctxt;
-	int (**payload)(struct svc_rqst *rqstp, unsigned int offset, unsigned int length) =
-		&ops->xpo_result_payload;
+	int (**payload)(struct svc_rqst *rqstp, unsigned int offset, unsigned int length);
 
+	payload = &ops->xpo_result_payload;
 	*release = release_ctxt;
 	*payload = result_payload;
 	svc_xprt_deferred_close(xprt);
-	(void)sizeof(char[1 - 2 * !__builtin_types_compatible_p(typeof(&ops->xpo_release_ctxt),
-								 typeof(release))]);
+	(void)sizeof(char[1 - 2 * !__builtin_types_compatible_p(typeof(ops->xpo_release_ctxt),
+								 typeof(*release))]);
 }
