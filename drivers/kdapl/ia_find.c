@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Lookups of IA names: kdat_ia_find() by IP address; kdat_ia_id() and kdat_ia_name() by a
- * number that stays when the device is renamed; kdat_ia_ident() and kdat_ia_again() by the GUID
+ * number that stays when the device is renamed; kdat_ia_identify() and kdat_ia_again() by the GUID
  * that it comes back with.
  *
  * Only rdma_cm knows the IA of an address (addr.c), so a temporary id is bound to the
@@ -110,7 +110,7 @@ DAT_RETURN kdat_ia_name(DAT_UINT64 id, DAT_NAME_PTR name)
 }
 EXPORT_SYMBOL(kdat_ia_name);
 
-DAT_RETURN kdat_ia_ident(DAT_IA_HANDLE ia_handle, KDAT_IA_IDENT *ident)
+DAT_RETURN kdat_ia_identify(DAT_IA_HANDLE ia_handle, KDAT_IA_IDENT *ident)
 {
 	struct kdapl_ia *ia;
 
@@ -129,7 +129,7 @@ DAT_RETURN kdat_ia_ident(DAT_IA_HANDLE ia_handle, KDAT_IA_IDENT *ident)
 	return ia ? DAT_SUCCESS :
 		    DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 }
-EXPORT_SYMBOL(kdat_ia_ident);
+EXPORT_SYMBOL(kdat_ia_identify);
 
 DAT_RETURN kdat_ia_again(const KDAT_IA_IDENT *ident, DAT_NAME_PTR name)
 {

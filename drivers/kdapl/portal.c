@@ -75,7 +75,7 @@ static DAT_RETURN kdapl_place_listen(struct kdapl_place *place)
 		return ret;
 	}
 	if (p->ia_name[0] && !p->ident.id)
-		kdat_ia_ident(place->adapter->ia, &p->ident);
+		kdat_ia_identify(place->adapter->ia, &p->ident);
 	p->listens++;
 	pr_info("%s: %s: listening at %pISpc\n", attr->name, place->adapter->name, p->addr);
 	return ret;

@@ -154,7 +154,7 @@ static bool kbi_link_has_opened(struct kbi_link *link, const char *name)
 	if (same && link->ident.id)
 		kdat_ia_id(link->ia, &link->ident.id);
 	else if (same)
-		kdat_ia_ident(link->ia, &link->ident);
+		kdat_ia_identify(link->ia, &link->ident);
 	mutex_unlock(&kbi_links_lock);
 	return same;
 }
@@ -163,7 +163,7 @@ static bool kbi_link_has_opened(struct kbi_link *link, const char *name)
 void kbi_link_knows_ia(struct kbi_link *link)
 {
 	mutex_lock(&kbi_links_lock);
-	kdat_ia_ident(link->ia, &link->ident);
+	kdat_ia_identify(link->ia, &link->ident);
 	mutex_unlock(&kbi_links_lock);
 }
 

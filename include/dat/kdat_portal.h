@@ -387,9 +387,12 @@ typedef struct kdat_ia_ident {
 } KDAT_IA_IDENT;
 
 /**
- * kdat_ia_ident() - get what an open IA is known by
+ * kdat_ia_identify() - get what an open IA is known by
  * @ia: the IA
  * @ident: receives it
+ *
+ * The number stands for the device as long as it is there, and the GUID, with the port and the
+ * kind of device, when it comes back.
  *
  * Context: Any context, never sleeps.
  * Return:
@@ -397,17 +400,22 @@ typedef struct kdat_ia_ident {
  * * %DAT_INVALID_HANDLE - @ia is no IA
  * * %DAT_INVALID_PARAMETER - @ident is NULL
  *
- * Example: see kdat_ia_again()
+ * Example::
+ *
+ *	KDAT_IA_IDENT ident = {};
+ *
+ *	ret = kdat_ia_identify(ia, &ident);
+ *	pr_info("GUID %016llx\n", ident.guid);
  *
  * See also: kdat_ia_again(), kdat_ia_id()
  *
  * Source: Linux only, not part of DAT
  */
-DAT_RETURN kdat_ia_ident(DAT_IA_HANDLE ia, KDAT_IA_IDENT *ident);
+DAT_RETURN kdat_ia_identify(DAT_IA_HANDLE ia, KDAT_IA_IDENT *ident);
 
 /**
  * kdat_ia_again() - get the present name of an IA that may have come back
- * @ident: from kdat_ia_ident()
+ * @ident: from kdat_ia_identify()
  * @name: the name that the IA had; receives the present one, %DAT_NAME_MAX_LENGTH bytes
  *
  * A device that comes back may have another name, and another device its former one. The IA is
@@ -425,14 +433,15 @@ DAT_RETURN kdat_ia_ident(DAT_IA_HANDLE ia, KDAT_IA_IDENT *ident);
  * Example::
  *
  *	char name[DAT_NAME_MAX_LENGTH] = "mlx5_0/1";
+ *	DAT_EVD_HANDLE async_evd = NULL;
  *	KDAT_IA_IDENT ident;
  *
- *	ret = kdat_ia_ident(ia, &ident);
+ *	ret = kdat_ia_identify(ia, &ident);
  *	// The device leaves, and the IA is closed. When a notifier has told of a change:
  *	kdat_ia_again(&ident, name);
  *	ret = dat_ia_open(name, 8, &async_evd, &ia);
  *
- * See also: kdat_ia_ident(), kdat_ia_name(), kdat_notifier_create()
+ * See also: kdat_ia_identify(), kdat_ia_name(), kdat_notifier_create()
  *
  * Source: Linux only, not part of DAT
  */

@@ -143,7 +143,7 @@ static void I8_again_under_another_name(struct kunit *test)
 	char name[DAT_NAME_MAX_LENGTH], was[DAT_NAME_MAX_LENGTH];
 	KDAT_IA_IDENT ident;
 
-	KD_ASSERT_OK(test, kdat_ia_ident(s->ia, &ident));
+	KD_ASSERT_OK(test, kdat_ia_identify(s->ia, &ident));
 	KUNIT_EXPECT_NE(test, ident.guid, 0);
 	strscpy(was, s->name, sizeof(was));
 	strscpy(name, was, sizeof(name));
@@ -165,7 +165,7 @@ static void I8_replaced_by_another(struct kunit *test)
 	char name[DAT_NAME_MAX_LENGTH];
 	KDAT_IA_IDENT ident, now;
 
-	KD_ASSERT_OK(test, kdat_ia_ident(s->ia, &ident));
+	KD_ASSERT_OK(test, kdat_ia_identify(s->ia, &ident));
 	strscpy(name, s->name, sizeof(name));
 	kd_close(s);
 	kd_unplug(test);
@@ -174,7 +174,7 @@ static void I8_replaced_by_another(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kdat_ia_again(&ident, name),
 			DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED));
 	s = kd_open_second(test);
-	KD_ASSERT_OK(test, kdat_ia_ident(s->ia, &now));
+	KD_ASSERT_OK(test, kdat_ia_identify(s->ia, &now));
 	KUNIT_EXPECT_NE(test, now.guid, ident.guid);
 	KD_EXPECT_OK(test, kdat_ia_again(&now, name));
 	KUNIT_EXPECT_STREQ(test, name, s->name);
@@ -196,9 +196,9 @@ static void I8_two_of_one_guid(struct kunit *test)
 	kd_set_guid_of(test, twin);
 	kd_plug(test);
 	s = kd_open_second(test);
-	KD_ASSERT_OK(test, kdat_ia_ident(s->ia, &now));
+	KD_ASSERT_OK(test, kdat_ia_identify(s->ia, &now));
 	s = kd_open(test, twin);
-	KD_ASSERT_OK(test, kdat_ia_ident(s->ia, &ident));
+	KD_ASSERT_OK(test, kdat_ia_identify(s->ia, &ident));
 	KUNIT_ASSERT_EQ(test, ident.guid, now.guid);
 	strscpy(name, "nobody", sizeof(name));
 	KD_EXPECT_OK(test, kdat_ia_again(&now, name));
@@ -231,9 +231,9 @@ static void I8_name_arguments(struct kunit *test)
 			DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2));
 	KUNIT_EXPECT_EQ(test, kdat_ia_name(0, name),
 			DAT_ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED));
-	KUNIT_EXPECT_EQ(test, kdat_ia_ident(s->ia, NULL),
+	KUNIT_EXPECT_EQ(test, kdat_ia_identify(s->ia, NULL),
 			DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2));
-	KUNIT_EXPECT_EQ(test, kdat_ia_ident((DAT_IA_HANDLE)s->async_evd, &ident),
+	KUNIT_EXPECT_EQ(test, kdat_ia_identify((DAT_IA_HANDLE)s->async_evd, &ident),
 			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA));
 	KUNIT_EXPECT_EQ(test, kdat_ia_again(NULL, name),
 			DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1));

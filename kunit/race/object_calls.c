@@ -313,7 +313,7 @@ static void ia_ident(struct race_caller *c)
 {
 	KDAT_IA_IDENT ident;
 
-	if (RACE(c, kdat_ia_ident, HANDLE, rnd(c, 2) ? c->w->ia :
+	if (RACE(c, kdat_ia_identify, HANDLE, rnd(c, 2) ? c->w->ia :
 		 race_handle(race_slot(c->w, S_IA)), &ident) == DAT_SUCCESS &&
 	    ident.id != c->w->id)
 		race_fail(c->w, "the IA has the ids %#llx and %#llx", (u64)c->w->id,
@@ -326,7 +326,7 @@ static void ia_again(struct race_caller *c)
 	char name[DAT_NAME_MAX_LENGTH];
 
 	if (rnd(c, 2))
-		kdat_ia_ident(c->w->ia, &ident);
+		kdat_ia_identify(c->w->ia, &ident);
 	strscpy(name, c->w->name, sizeof(name));
 	if (RACE(c, kdat_ia_again, MAY(DAT_PROVIDER_NOT_FOUND), &ident, name) == DAT_SUCCESS &&
 	    strcmp(name, c->w->name))
@@ -386,7 +386,7 @@ const struct race_call race_object_calls[] = {
 	RACE_CALL(kdat_ia_find, ia_find),
 	RACE_CALL(kdat_ia_id, ia_id),
 	RACE_CALL(kdat_ia_name, ia_name),
-	RACE_CALL(kdat_ia_ident, ia_ident),
+	RACE_CALL(kdat_ia_identify, ia_ident),
 	RACE_CALL(kdat_ia_again, ia_again),
 	RACE_CALL_ON(dat_ia_close, race_free_slot, S_IA),
 };
