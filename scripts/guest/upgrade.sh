@@ -41,8 +41,15 @@ former_is_used()
 			-s keeper keeper &&
 		PATH=$OUT/former:$PATH said kdapl-blk save && cp "$blk_saved" /run/saved.former || return
 	mkdir -p /run/kept && said mkfs.ext4 -q -F "$(device_of keeper)" &&
-		mount "$(device_of keeper)" /run/kept && target &&
+		mount "$(device_of keeper)" /run/kept && target && address_changes &&
 		wait_for 30 log_in "$first" 3260 && find_disk "$first"
+}
+
+# The former release listens over siw in the network namespace of target(), and again, in its own,
+# when any address changes.
+address_changes()
+{
+	ip addr add 10.250.0.1/32 dev lo && ip addr del 10.250.0.1/32 dev lo
 }
 
 device_of() { echo "/dev/$(cat "$kdapl_blk/$1/device")"; }
