@@ -548,7 +548,7 @@ void race_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 	if (in_task())
 		race_yield();
 	else if (!(n % 8))
-		ndelay(20000);
+		udelay(20);
 	ep = ep_of(w, event, &evd);
 	if (ep)
 		check_freed(w, ep, READ_ONCE(w->waited[evd]), event);

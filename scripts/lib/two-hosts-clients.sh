@@ -67,7 +67,7 @@ shares()
 				}
 				exit bad
 			}" /tmp/before /tmp/after; rc=$?
-		sed -nE "s/^(SRQ buffers|credits|pages|buffers)  +/target: \1: /p" '$stats'
+		sed -nE "s/^(SRQ buffers|credits|pages|buffers)  +/target: \1: /p" '"$stats"'
 		[ $rc -eq 0 ]'
 }
 

@@ -81,6 +81,7 @@ with_nfs()
 
 # ---- nfstest --------------------------------------------------------------------
 
+# shellcheck disable=SC2034
 nfstest_programs=(rdma posix dio lock delegation)
 
 # with_nfstest DIR: put nfstest, whose tests read the packets on the wire, into DIR
