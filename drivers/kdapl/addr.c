@@ -11,6 +11,7 @@
 #include <linux/if_arp.h>
 #include <linux/if_ether.h>
 #include <linux/inetdevice.h>
+#include <linux/kthread.h>
 #include <linux/nsproxy.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -73,35 +74,40 @@ bool kdapl_addr_same(const struct sockaddr_storage *a,
 
 /* A call of kdapl_in_init_net() by a process of another network namespace */
 struct kdapl_net_call {
-	struct work_struct work;
 	int (*fn)(void *arg);
 	void *arg;
 	int err;
+	struct completion done;
 };
 
-static void kdapl_net_call_work(struct work_struct *work)
+static int kdapl_net_call_thread(void *data)
 {
-	struct kdapl_net_call *call = container_of(work, struct kdapl_net_call, work);
+	struct kdapl_net_call *call = data;
 
 	call->err = call->fn(call->arg);
+	/* Nothing of this module runs when the caller goes on. */
+	kthread_complete_and_exit(&call->done, 0);
 }
 
 /*
  * Call @fn, which has siw make a socket, and return what it returns. siw takes the network
  * namespace of the process for that, not that of its device; a kernel thread has the first one,
  * and so have all addresses and ids of this module. A process that exits has none.
+ * A work item would not do: callers hold locks that others of its queue wait for.
  * Context: process.
  */
 int kdapl_in_init_net(int (*fn)(void *arg), void *arg)
 {
 	struct kdapl_net_call call = { .fn = fn, .arg = arg };
+	struct task_struct *task;
 
 	if (current->nsproxy && net_eq(current->nsproxy->net_ns, &init_net))
 		return fn(arg);
-	INIT_WORK_ONSTACK(&call.work, kdapl_net_call_work);
-	queue_work(kdapl_wq, &call.work);
-	flush_work(&call.work);
-	destroy_work_on_stack(&call.work);
+	init_completion(&call.done);
+	task = kthread_run(kdapl_net_call_thread, &call, "kdapl_net");
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	wait_for_completion(&call.done);
 	return call.err;
 }
 
