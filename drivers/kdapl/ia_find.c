@@ -80,36 +80,6 @@ DAT_RETURN kdat_ia_find(const struct sockaddr *address, DAT_NAME_PTR name)
 }
 EXPORT_SYMBOL(kdat_ia_find);
 
-DAT_RETURN kdat_ia_id(DAT_IA_HANDLE ia_handle, DAT_UINT64 *id)
-{
-	struct kdapl_ia *ia;
-
-	if (!id)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	rcu_read_lock();
-	ia = kdapl_find(ia_handle, DAT_HANDLE_TYPE_IA);
-	if (ia)
-		*id = (u64)ia->hca->serial << 32 | ia->port;
-	rcu_read_unlock();
-	return ia ? DAT_SUCCESS :
-		    DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-}
-EXPORT_SYMBOL(kdat_ia_id);
-
-DAT_RETURN kdat_ia_name(DAT_UINT64 id, DAT_NAME_PTR name)
-{
-	char device[IB_DEVICE_NAME_MAX];
-
-	if (!name)
-		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (!kdapl_hca_name_of(upper_32_bits(id), device))
-		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND,
-				 DAT_NAME_NOT_REGISTERED);
-	snprintf(name, DAT_NAME_MAX_LENGTH, "%s/%u", device, lower_32_bits(id));
-	return DAT_SUCCESS;
-}
-EXPORT_SYMBOL(kdat_ia_name);
-
 DAT_RETURN kdat_ia_identify(DAT_IA_HANDLE ia_handle, KDAT_IA_IDENT *ident)
 {
 	struct kdapl_ia *ia;
@@ -130,6 +100,34 @@ DAT_RETURN kdat_ia_identify(DAT_IA_HANDLE ia_handle, KDAT_IA_IDENT *ident)
 		    DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 }
 EXPORT_SYMBOL(kdat_ia_identify);
+
+DAT_RETURN kdat_ia_id(DAT_IA_HANDLE ia, DAT_UINT64 *id)
+{
+	KDAT_IA_IDENT ident;
+	DAT_RETURN ret;
+
+	if (!id)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	ret = kdat_ia_identify(ia, &ident);
+	if (ret == DAT_SUCCESS)
+		*id = ident.id;
+	return ret;
+}
+EXPORT_SYMBOL(kdat_ia_id);
+
+DAT_RETURN kdat_ia_name(DAT_UINT64 id, DAT_NAME_PTR name)
+{
+	char device[IB_DEVICE_NAME_MAX];
+
+	if (!name)
+		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!kdapl_hca_name_of(upper_32_bits(id), device))
+		return DAT_ERROR(DAT_PROVIDER_NOT_FOUND,
+				 DAT_NAME_NOT_REGISTERED);
+	snprintf(name, DAT_NAME_MAX_LENGTH, "%s/%u", device, lower_32_bits(id));
+	return DAT_SUCCESS;
+}
+EXPORT_SYMBOL(kdat_ia_name);
 
 DAT_RETURN kdat_ia_again(const KDAT_IA_IDENT *ident, DAT_NAME_PTR name)
 {
