@@ -9,7 +9,6 @@
 #include <linux/kthread.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
-#include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -187,28 +186,28 @@ static bool kt_can_read(struct kt_session *s)
 	       READ_ONCE(s->finished);
 }
 
+/*
+ * Read what was said. A reader that was told nothing for a second gets EINTR, as from a
+ * signal, and reads again: a shell looks for signals that it has trapped before it reads
+ * and after EINTR, so it would not notice one that comes right before it waits here.
+ */
 static ssize_t kt_read(struct file *file, char __user *to, size_t n,
 		       loff_t *pos)
 {
 	struct kt_session *s = file->private_data;
 	ssize_t got;
+	long left;
 
-	if (wait_event_interruptible(s->wq, kt_can_read(s)))
-		return -ERESTARTSYS;
+	left = wait_event_interruptible_timeout(s->wq, kt_can_read(s), HZ);
+	if (left < 0)
+		return left;
+	if (!left)
+		return -EINTR;
 	if (mutex_lock_interruptible(&s->mutex))
 		return -ERESTARTSYS;
 	got = kt_take(s, to, n);
 	mutex_unlock(&s->mutex);
 	return got;
-}
-
-static __poll_t kt_poll(struct file *file, struct poll_table_struct *wait)
-{
-	struct kt_session *s = file->private_data;
-
-	poll_wait(file, &s->wq, wait);
-	return EPOLLOUT | EPOLLWRNORM |
-	       (kt_can_read(s) ? EPOLLIN | EPOLLRDNORM : 0);
 }
 
 static const struct file_operations kt_fops = {
@@ -217,7 +216,6 @@ static const struct file_operations kt_fops = {
 	.release = kt_release,
 	.read = kt_read,
 	.write = kt_write,
-	.poll = kt_poll,
 };
 
 static struct miscdevice kt_device = {
