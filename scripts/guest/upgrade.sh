@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2015,SC2034,SC2086,SC2154
 #
-# Sourced by guest/check-boot, whose functions and variables it uses: an upgrade from the release
-# before while a disk is mounted and an iSER session stays, and the boot after it.
+# Sourced by guest/check-boot, whose functions and variables it uses: an upgrade from a release
+# before this one while a disk is mounted and an iSER session stays, and the boot after it.
 
-# The disk that is mounted, and the version before
+# The disk that is mounted
 keeper=/run/keeper
-former=$(cat "$OUT/former/version" 2>/dev/null)
 
-# upgraded: the tools are those of this version while the modules are the former ones. Nobody
+# upgraded VERSION: the tools are those of this version while the modules are the former ones. Nobody
 # who reads or writes notices; what the former tool has saved is restored at the next boot.
 upgraded()
 {
 	service=
-	[ -d "$OUT/former" ] || { skip "the release before is not here for this kernel"; return; }
+	former=$1 former_in=$OUT/former-$1
+	[ -d "$former_in" ] || { skip "release $former is not here for this kernel"; return; }
 	dmesg -C
 	former_is_used || return
 	start_writing
@@ -32,21 +32,21 @@ upgraded()
 # The former release with its exports, disks and target
 former_is_used()
 {
-	MODPROBE_OPTIONS="-d $OUT/former/root" modprobe -a kdapl_isert kdapl_blk_tgt kdapl_blk &&
+	MODPROBE_OPTIONS="-d $former_in/root" modprobe -a kdapl_isert kdapl_blk_tgt kdapl_blk &&
 		[ "$(cat /sys/module/kdapl/version)" = "$former" ] && adapters || return
 	truncate -s 64M $keeper
-	PATH=$OUT/former:$PATH configure_blk &&
-		PATH=$OUT/former:$PATH said kdapl-blk export -i "${LINK}0/1" -s keeper $keeper &&
-		PATH=$OUT/former:$PATH said kdapl-blk connect -i "${LINK}0/1" -a "$first" \
+	PATH=$former_in:$PATH configure_blk &&
+		PATH=$former_in:$PATH said kdapl-blk export -i "${LINK}0/1" -s keeper $keeper &&
+		PATH=$former_in:$PATH said kdapl-blk connect -i "${LINK}0/1" -a "$first" \
 			-s keeper keeper &&
-		PATH=$OUT/former:$PATH said kdapl-blk save && cp "$blk_saved" /run/saved.former || return
+		PATH=$former_in:$PATH said kdapl-blk save && cp "$blk_saved" /run/saved.former || return
 	mkdir -p /run/kept && said mkfs.ext4 -q -F "$(device_of keeper)" &&
 		mount "$(device_of keeper)" /run/kept && target && address_changes &&
 		wait_for 30 log_in "$first" 3260 && find_disk "$first"
 }
 
-# The former release listens over siw in the network namespace of target(), and again, in its own,
-# when any address changes.
+# Former releases listen over siw in the network namespace of target(), and again, in
+# their own, when any address changes.
 address_changes()
 {
 	ip addr add 10.250.0.1/32 dev lo && ip addr del 10.250.0.1/32 dev lo
@@ -78,12 +78,23 @@ tools_know_former()
 	said kdapl-blk stats keeper || return
 	! kdapl-blk disconnect keeper >/run/said 2>&1 && grep -q 'is mounted at /run/kept' /run/said ||
 		{ cat /run/said; return 1; }
+	tools_ask_former && said kdapl-blk restore && said kdapl-blk save
+}
+
+# 0.9.0 has no statistics, and asks no target for its volumes.
+tools_ask_former()
+{
+	if [ "$former" != 0.9.0 ]; then
+		said kdapl-stat peers && said kdapl-stat metrics &&
+			said kdapl-blk discover -i "${LINK}0/1" -a "$first" &&
+			grep -q '^keeper ' /run/said || { cat /run/said; return 1; }
+		return
+	fi
 	! kdapl-stat peers >/run/said 2>&1 &&
 		grep -q "kdapl.ko $former is loaded, which has no statistics" /run/said ||
 		{ cat /run/said; return 1; }
 	! kdapl-blk discover -i "${LINK}0/1" -a "$first" >/run/said 2>&1 &&
 		grep -q 'kdapl_blk.ko is too old to ask' /run/said || { cat /run/said; return 1; }
-	said kdapl-blk restore && said kdapl-blk save
 }
 
 # The session of before is there

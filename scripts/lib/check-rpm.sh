@@ -52,6 +52,9 @@ rpm_pages()
 	for page in abi kdapl-blk kdapl-stat kdapl-test tracing troubleshooting; do
 		grep "/doc/.*/$page.rst\$" "$out/utils"
 	done
+	for page in dkms utils isert svcrdma; do
+		rpm -qlp "$out/rpm/RPMS/noarch/kdapl-$page"-*.rpm | grep '/doc/.*/SECURITY.rst$'
+	done
 }
 
 # rpm_scriptlets: what the RPM of the tools does with its units: enables them when it is
