@@ -99,7 +99,7 @@ struct ki_comp {
 	struct list_head idle_lanes;
 };
 
-/* Counters of an adapter; debugfs names them. */
+/* Counters of an adapter; stats.c names them. */
 enum ki_stat {
 	KI_STAT_REQUESTS,		/* connection requests */
 	KI_STAT_REFUSED,		/* connection requests that were rejected */
@@ -173,7 +173,7 @@ struct ki_tx {
  * struct ki_conn - a connection
  * @conn: LIO's connection, once the thread of the portal has taken this one
  * @taker: portal whose thread deals with the connection; changed under ki_taken_lock and @lock
- * @id: number, for tracepoints and debugfs
+ * @id: number, for tracepoints and statistics
  * @iqn: name of the initiator once it has logged in, or NULL
  * @portal: that the connection came to, until LIO takes it or it has ended; a->cm_mutex
  * @link: entry in ki_portal.pending until LIO takes the connection, later in ki_lingering

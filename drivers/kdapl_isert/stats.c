@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Inspection: /sys/kernel/debug/kdapl_isert has a file with a line for each adapter,
- * and one with a line for each connection. Their format may change at any time.
+ * Statistics for programs: /proc/kdapl/kdapl_isert has a file with a line for each adapter, and
+ * one with a line for each connection. They are an interface, of words "key=value" like the files
+ * beside them: Documentation/ABI/testing/procfs-kdapl_isert.
  */
-#include <linux/debugfs.h>
+#include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include "isert.h"
 
@@ -11,14 +12,22 @@ static const char * const ki_stat_names[KI_STATS] = {
 	[KI_STAT_REQUESTS] = "requests",
 	[KI_STAT_REFUSED] = "refused",
 	[KI_STAT_LOGINS] = "logins",
-	[KI_STAT_LOW] = "low",
-	[KI_STAT_SOFT] = "soft",
-	[KI_STAT_HARD] = "hard",
+	[KI_STAT_LOW] = "low_crossed",
+	[KI_STAT_SOFT] = "soft_crossed",
+	[KI_STAT_HARD] = "exceeded",
 	[KI_STAT_BROKEN] = "broken",
 	[KI_STAT_PINGS] = "pings",
 };
 
-static struct dentry *ki_debugfs;
+static struct proc_dir_entry *ki_proc;
+
+/* Print who a line is about. Names that others have given may have blanks. */
+static void ki_show_user(struct seq_file *m, const char *adapter)
+{
+	seq_puts(m, "adapter=");
+	seq_escape(m, adapter, " \t\n\\");
+	seq_puts(m, " module=" KBUILD_MODNAME);
+}
 
 static void ki_show_adapter(KDAT_ADAPTER *adapter, DAT_PVOID data)
 {
@@ -28,10 +37,10 @@ static void ki_show_adapter(KDAT_ADAPTER *adapter, DAT_PVOID data)
 	unsigned int i;
 
 	kdat_pool_query(a->base.pool, &param);
-	seq_printf(m, "%s connections=%d buffers=%d bytes=%llu available=%d low-mark=%d reserved=%d%s",
-		   a->base.name, atomic_read(&a->conns), param.buffers, param.bytes,
-		   param.available, param.low_watermark, param.reserved,
-		   READ_ONCE(a->base.gone) ? " gone" : "");
+	ki_show_user(m, a->base.name);
+	seq_printf(m, " gone=%d connections=%d buffers=%d bytes=%llu available=%d low=%d reserved=%d",
+		   !!READ_ONCE(a->base.gone), atomic_read(&a->conns), param.buffers, param.bytes,
+		   param.available, param.low_watermark, param.reserved);
 	for (i = 0; i < KI_STATS; i++)
 		seq_printf(m, " %s=%ld", ki_stat_names[i],
 			   atomic_long_read(&a->stats[i]));
@@ -43,7 +52,6 @@ static int ki_adapters_show(struct seq_file *m, void *unused)
 	kdat_server_adapters(ki_server, ki_show_adapter, m);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(ki_adapters);
 
 /* Return how many answers and RDMA Reads wait for room or for memory. */
 static unsigned int ki_waiting(struct ki_conn *c)
@@ -71,8 +79,10 @@ static void ki_show_sessions(KDAT_ADAPTER *adapter, DAT_PVOID data)
 	list_for_each_entry(c, &a->conn_list, adapter_link) {
 		held = 0;
 		dat_ep_recv_query(c->ep, &held, NULL);
-		seq_printf(m, "%u %s %s %s state=%s window=%u withheld=%u unread=%d hard-mark=%u posted=%d waiting=%u beyond=%u\n",
-			   c->id, a->base.name, c->peer, c->iqn ?: "-",
+		ki_show_user(m, a->base.name);
+		seq_printf(m, " connection=%u remote=%s initiator=", c->id, c->peer);
+		seq_escape(m, c->iqn ?: "-", " \t\n\\");
+		seq_printf(m, " state=%s window=%u withheld=%u unread=%d hard=%u posted=%d waiting=%u beyond=%u\n",
 			   READ_ONCE(c->down) ? "down" : c->iqn ? "up" : "login",
 			   c->window, READ_ONCE(c->withheld), held, c->hard,
 			   atomic_read(&c->posted), ki_waiting(c), READ_ONCE(c->beyond));
@@ -85,16 +95,18 @@ static int ki_sessions_show(struct seq_file *m, void *unused)
 	kdat_server_adapters(ki_server, ki_show_sessions, m);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(ki_sessions);
 
+/* Create the files, in the directory of kdapl.ko. Without them everything else works. */
 void ki_stats_start(void)
 {
-	ki_debugfs = debugfs_create_dir("kdapl_isert", NULL);
-	debugfs_create_file("adapters", 0444, ki_debugfs, NULL, &ki_adapters_fops);
-	debugfs_create_file("sessions", 0444, ki_debugfs, NULL, &ki_sessions_fops);
+	ki_proc = proc_mkdir("kdapl/" KBUILD_MODNAME, NULL);
+	if (!ki_proc)
+		return;
+	proc_create_single("adapters", 0400, ki_proc, ki_adapters_show);
+	proc_create_single("sessions", 0400, ki_proc, ki_sessions_show);
 }
 
 void ki_stats_stop(void)
 {
-	debugfs_remove(ki_debugfs);
+	proc_remove(ki_proc);
 }

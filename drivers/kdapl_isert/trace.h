@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Tracepoints of kdapl_isert. Connections have the numbers that debugfs shows.
+ * Tracepoints of kdapl_isert. Connections have the numbers that the statistics show.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM kdapl_isert

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Inspection: /sys/kernel/debug/kdapl_svcrdma has a file with a line for each adapter, and one
- * with a line for each connection. Their format may change at any time.
+ * Statistics for programs: /proc/kdapl/kdapl_svcrdma has a file with a line for each adapter, and
+ * one with a line for each connection. They are an interface, of words "key=value" like the files
+ * beside them: Documentation/ABI/testing/procfs-kdapl_svcrdma.
  */
-#include <linux/debugfs.h>
+#include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include "svcrdma.h"
 
@@ -12,11 +13,19 @@ static const char * const ks_stat_names[KS_STATS] = {
 	[KS_STAT_REFUSED] = "refused",
 	[KS_STAT_CALLS] = "calls",
 	[KS_STAT_ERRORS] = "errors",
-	[KS_STAT_SOFT] = "soft",
+	[KS_STAT_SOFT] = "soft_crossed",
 	[KS_STAT_BROKEN] = "broken",
 };
 
-static struct dentry *ks_debugfs;
+static struct proc_dir_entry *ks_proc;
+
+/* Print who a line is about. An administrator may give an adapter any name. */
+static void ks_show_user(struct seq_file *m, const char *adapter)
+{
+	seq_puts(m, "adapter=");
+	seq_escape(m, adapter, " \t\n\\");
+	seq_puts(m, " module=" KBUILD_MODNAME);
+}
 
 static void ks_show_adapter(KDAT_ADAPTER *adapter, DAT_PVOID data)
 {
@@ -31,9 +40,10 @@ static void ks_show_adapter(KDAT_ADAPTER *adapter, DAT_PVOID data)
 	list_for_each(at, &a->conns)
 		conns++;
 	mutex_unlock(&a->mutex);
-	seq_printf(m, "%s connections=%u buffers=%d bytes=%llu available=%d low-mark=%d reserved=%d%s",
-		   a->k.name, conns, param.buffers, param.bytes, param.available,
-		   param.low_watermark, param.reserved, READ_ONCE(a->k.gone) ? " gone" : "");
+	ks_show_user(m, a->k.name);
+	seq_printf(m, " gone=%d connections=%u buffers=%d bytes=%llu available=%d low=%d reserved=%d",
+		   !!READ_ONCE(a->k.gone), conns, param.buffers, param.bytes, param.available,
+		   param.low_watermark, param.reserved);
 	for (i = 0; i < KS_STATS; i++)
 		seq_printf(m, " %s=%ld", ks_stat_names[i], atomic_long_read(&a->stats[i]));
 	seq_putc(m, '\n');
@@ -44,7 +54,6 @@ static int ks_adapters_show(struct seq_file *m, void *unused)
 	kdat_server_adapters(ks_server, ks_show_adapter, m);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(ks_adapters);
 
 static void ks_show_conns(KDAT_ADAPTER *adapter, DAT_PVOID data)
 {
@@ -53,6 +62,7 @@ static void ks_show_conns(KDAT_ADAPTER *adapter, DAT_PVOID data)
 	struct list_head *at;
 	unsigned int waiting;
 	struct ks_conn *c;
+	const char *gid;
 
 	mutex_lock(&a->mutex);
 	list_for_each_entry(c, &a->conns, link) {
@@ -60,10 +70,14 @@ static void ks_show_conns(KDAT_ADAPTER *adapter, DAT_PVOID data)
 		spin_lock_bh(&c->lock);
 		list_for_each(at, &c->waiting)
 			waiting++;
-		seq_printf(m, "%s %s state=%s window=%u asked=%u reserved=%u held=%u posted=%u waiting=%u fetching=%u\n",
-			   a->k.name, c->peer, c->down ? "down" : c->open ? "up" : "new",
-			   c->window, c->asked, c->reserved, c->held, c->posted, waiting,
-			   c->fetching);
+		ks_show_user(m, a->k.name);
+		/* kDAPL names a host by its address, or "ADDRESS of GID". */
+		gid = strstr(c->peer, " of ");
+		seq_printf(m, " remote=%.*s gid=%s", (int)strcspn(c->peer, " "), c->peer,
+			   gid ? gid + strlen(" of ") : "-");
+		seq_printf(m, " state=%s window=%u asked=%u reserved=%u held=%u posted=%u waiting=%u fetching=%u\n",
+			   c->down ? "down" : c->open ? "up" : "new", c->window, c->asked,
+			   c->reserved, c->held, c->posted, waiting, c->fetching);
 		spin_unlock_bh(&c->lock);
 	}
 	mutex_unlock(&a->mutex);
@@ -74,16 +88,18 @@ static int ks_connections_show(struct seq_file *m, void *unused)
 	kdat_server_adapters(ks_server, ks_show_conns, m);
 	return 0;
 }
-DEFINE_SHOW_ATTRIBUTE(ks_connections);
 
+/* Create the files, in the directory of kdapl.ko. Without them everything else works. */
 void ks_stats_start(void)
 {
-	ks_debugfs = debugfs_create_dir("kdapl_svcrdma", NULL);
-	debugfs_create_file("adapters", 0444, ks_debugfs, NULL, &ks_adapters_fops);
-	debugfs_create_file("connections", 0444, ks_debugfs, NULL, &ks_connections_fops);
+	ks_proc = proc_mkdir("kdapl/" KBUILD_MODNAME, NULL);
+	if (!ks_proc)
+		return;
+	proc_create_single("adapters", 0400, ks_proc, ks_adapters_show);
+	proc_create_single("connections", 0400, ks_proc, ks_connections_show);
 }
 
 void ks_stats_stop(void)
 {
-	debugfs_remove(ks_debugfs);
+	proc_remove(ks_proc);
 }

@@ -231,7 +231,7 @@ struct ks_call {
 	unsigned int npages;
 };
 
-/* Counters of an adapter; debugfs names them. */
+/* Counters of an adapter; stats.c names them. */
 enum ks_stat {
 	KS_STAT_REQUESTS,		/* connection requests */
 	KS_STAT_REFUSED,		/* connection requests that were rejected */

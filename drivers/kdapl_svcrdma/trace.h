@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Tracepoints of kdapl_svcrdma. Clients have the addresses that debugfs shows. */
+/* Tracepoints of kdapl_svcrdma. Clients have the addresses that the statistics show. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM kdapl_svcrdma
 

@@ -508,6 +508,26 @@ static void session_memory(struct kunit *test)
 	raw_expect_alive(other);
 }
 
+/*
+ * An initiator chooses its name, which cannot end a word or a line of the statistics: others would
+ * read what is in there.
+ */
+static void login_with_odd_name(struct kunit *test)
+{
+	static const char begin[] = "InitiatorName=iqn.2026-01.test:";
+	static const char shown[] = "initiator=iqn.2026-01.test:a\\\\040b\\\\012c=d state=up";
+	struct raw *r = raw_connect(test);
+	struct raw_pdu pdu;
+	u32 len;
+
+	pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
+	memcpy(pdu.data + strlen(begin), "a b\nc=d", strlen("hostile"));
+	KUNIT_ASSERT_TRUE(test, raw_send(r, &pdu, len));
+	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
+	raw_expect_alive(r);
+	KUNIT_EXPECT_EQ(test, 1, raw_sessions_with(test, shown));
+}
+
 static struct kunit_case isert_cases[] = {
 	/* The first, since blocks of buffers that floods have brought stay for a while. */
 	KUNIT_CASE_PARAM(session_memory, kd_gen_any_ia),
@@ -515,6 +535,7 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(login_after_refusal, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(login_too_long, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(login_no_login, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(login_with_odd_name, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(login_mutations, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(login_flood, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(login_early_end, kd_gen_any_ia),

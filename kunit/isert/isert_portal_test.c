@@ -83,8 +83,9 @@ static void portal_of_a_renamed_adapter(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, portal_make(test, "0.0.0.0"));
 	KUNIT_EXPECT_TRUE(test, reaches(s));
 	kd_rename(test, IA);
-	expect_soon(test, "grep -q '^" IA " ' /sys/kernel/debug/kdapl_isert/adapters");
-	snprintf(old, sizeof(old), "grep -q '^%s ' /sys/kernel/debug/kdapl_isert/adapters", d->ia);
+	expect_soon(test, "grep -q '^adapter=" IA " ' /proc/kdapl/kdapl_isert/adapters");
+	snprintf(old, sizeof(old), "grep -q '^adapter=%s ' /proc/kdapl/kdapl_isert/adapters",
+		 d->ia);
 	KUNIT_EXPECT_NE(test, 0, shell(old));
 	KUNIT_EXPECT_NE(test, 0, shell("dmesg | grep -q 'cannot listen at 0.0.0.0:3281'"));
 	KUNIT_EXPECT_TRUE(test, reaches(s));

@@ -272,7 +272,7 @@ static void pressure_short_segments(struct kunit *test)
 	}
 	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_SCSI_CMD_RSP, KD_TIMEOUT_MS));
 	KUNIT_EXPECT_EQ(test, ((struct iscsi_scsi_rsp *)&r->got.hdr)->cmd_status, SAM_STAT_GOOD);
-	hard = raw_session(test, "hard-mark");
+	hard = raw_session(test, "hard");
 	window = raw_session(test, "window");
 	KUNIT_EXPECT_GE(test, window, 1);
 	KUNIT_EXPECT_GE(test, hard, window * (1 + (long)blocks));

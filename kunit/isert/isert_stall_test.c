@@ -101,7 +101,7 @@ static bool soft_was_crossed(void *data)
 {
 	struct soft *soft = data;
 
-	return raw_adapter(soft->s, "soft") > soft->before;
+	return raw_adapter(soft->s, "soft_crossed") > soft->before;
 }
 
 /*
@@ -118,7 +118,7 @@ static void stall_narrows_windows(struct kunit *test)
 
 	if (kd_is_iwarp(r->s))
 		kunit_skip(test, "the device ends a connection that has no receive");
-	soft.before = raw_adapter(r->s, "soft");
+	soft.before = raw_adapter(r->s, "soft_crossed");
 	stall_upcall(r);
 	max_cmdsn = r->max_cmdsn;
 	for (answers = 0; answers < UNREAD; answers++) {

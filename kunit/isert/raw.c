@@ -90,7 +90,7 @@ long raw_sessions_with(struct kunit *test, const char *state)
 	char command[128];
 
 	snprintf(command, sizeof(command),
-		 "grep ' %s ' /sys/kernel/debug/kdapl_isert/sessions | wc -l", state);
+		 "grep ' %s ' /proc/kdapl/kdapl_isert/sessions | wc -l", state);
 	return kd_number(test, command);
 }
 EXPORT_SYMBOL_GPL(raw_sessions_with);
@@ -101,7 +101,7 @@ long raw_session(struct kunit *test, const char *name)
 	char command[160];
 
 	snprintf(command, sizeof(command),
-		 "sed -n '$s|.* %s=\\([0-9]*\\).*|\\1|p' /sys/kernel/debug/kdapl_isert/sessions",
+		 "sed -n '$s|.* %s=\\([0-9]*\\).*|\\1|p' /proc/kdapl/kdapl_isert/sessions",
 		 name);
 	return kd_number(test, command);
 }

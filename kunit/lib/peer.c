@@ -123,7 +123,7 @@ long kd_adapter_number(struct kd_side *side, const char *module, const char *nam
 	char command[224];
 
 	snprintf(command, sizeof(command),
-		 "sed -n 's|^%s.* %s=\\([0-9]*\\).*|\\1|p' /sys/kernel/debug/%s/adapters",
+		 "sed -n 's|^adapter=%s .* %s=\\([0-9]*\\).*|\\1|p' /proc/kdapl/%s/adapters",
 		 side->name, name, module);
 	return kd_number(side->test, command);
 }

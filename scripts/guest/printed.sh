@@ -141,7 +141,7 @@ before_svcrdma()
 		command umount /run/mounted
 		echo 0 >/proc/fs/nfsd/threads
 		;;
-	'cat /sys/kernel/debug/kdapl_svcrdma'*)
+	'kdapl-stat targets'*)
 		systemctl start nfs-server
 		echo 'kdapl 20049' >/proc/fs/nfsd/portlist
 		mount -o rdma,port=20049,vers=3,nolock,mountport=20048,mountproto=tcp \

@@ -47,6 +47,21 @@ FILES = {
     "ends": f"at=1795896200 {USER} local=10.8.0.1:5100 remote=10.8.0.3:4000 "
             "since=1795896000 reason=hard-mark event=DAT_CONNECTION_EVENT_BROKEN held=129 "
             "hard=128 available=12",
+    "kdapl_isert/adapters": "\n".join(
+        f"adapter=rxe{n}/1 module=kdapl_isert gone=0 connections={3 - n} buffers=512 bytes=4718592 "
+        f"available=500 low=64 reserved=0 requests=9 refused=1 logins={7 - n} low_crossed=2 "
+        "soft_crossed=4 exceeded=1 broken=3 pings=11" for n in (0, 1)),
+    "kdapl_isert/sessions":
+        "adapter=rxe0/1 module=kdapl_isert connection=4 remote=10.8.0.5:40000 "
+        "initiator=iqn.2026-01.com.example:a\\040b state=up window=32 withheld=8 unread=6 hard=64 "
+        "posted=2 waiting=1 beyond=0",
+    "kdapl_svcrdma/adapters":
+        "adapter=rxe0/1 module=kdapl_svcrdma gone=1 connections=1 buffers=256 bytes=1048576 "
+        "available=250 low=32 reserved=130 requests=2 refused=0 calls=4711 errors=5 "
+        "soft_crossed=0 broken=0",
+    "kdapl_svcrdma/connections":
+        "adapter=rxe0/1 module=kdapl_svcrdma remote=[fd00::2]:700 gid=- state=new window=4 asked=32 "
+        "reserved=4 held=3 posted=1 waiting=0 fetching=0",
 }
 
 
@@ -54,7 +69,7 @@ def stat(work, arguments, there="proc"):
     """Call kdapl-stat where there is FILES and a disk. Return status and words."""
     proc, disk, block = work / "proc", work / "config/kdapl_blk/one", work / "block/kdapl7"
     if not proc.exists():
-        for folder in proc, disk, block:
+        for folder in (proc / "kdapl_isert", proc / "kdapl_svcrdma", disk, block):
             folder.mkdir(parents=True)
         for name, text in FILES.items():
             (proc / name).write_text(text + "\n")
@@ -94,6 +109,34 @@ def answers(work):
     expect(len(json.loads(stat(work, "connections -j")[1])) == 3, "connections -j")
     said = stat(work, "top -c 2 -t 1")[1]
     expect(len(re.findall(r"(?m)^10\.8\.0\.2 .* 6010 +(-|0) ", said)) == 2, f"top: {said}")
+
+
+def of_targets(work):
+    """What kdapl_isert and kdapl_svcrdma count themselves."""
+    said = stat(work, "targets")[1]
+    expect(re.search(r"^ADAPTER .*\nrxe0/1 +kdapl_isert +3 ", said) and
+           re.search(r"(?m)^rxe0/1 +kdapl_isert +3 +512 +0 +9 +1 +7 +- +- +1 +3 +11$", said) and
+           re.search(r"(?m)^rxe0/1 \(gone\) +kdapl_svcrdma +1 +256 +130 +2 +0 +- +4711 +5 +- +0 +-$",
+                     said), f"targets: {said}")
+    said = stat(work, "clients")[1]
+    expect(re.search(r"(?m)^10\.8\.0\.5:40000 +iqn\.2026-01\.com\.example:a b +rxe0/1 +kdapl_isert +up "
+                     r"+32 +6 +2 +1$", said) and
+           re.search(r"(?m)^\[fd00::2\]:700 +- +rxe0/1 +kdapl_svcrdma +new +4 +3 +1 +0$", said),
+           f"clients: {said}")
+    expect(stat(work, "clients -p 10.8.0.5")[1].count("\n") == 2, "clients -p")
+    found = json.loads(stat(work, "-j")[1])
+    expect([t["logins"] for t in found["targets"]] == [7, 6, ""], f"JSON: {found['targets']}")
+    found = json.loads(stat(work, "clients -j")[1])
+    expect([c["client"] for c in found] == ["iqn.2026-01.com.example:a b", "-"], f"JSON: {found}")
+    said = stat(work, "metrics")[1]
+    for line in ('kdapl_target_logins_total{adapter="rxe1/1",module="kdapl_isert"} 6',
+                 'kdapl_target_pings_total{adapter="rxe0/1",module="kdapl_isert"} 11',
+                 'kdapl_target_broken_total{adapter="rxe0/1",module="kdapl_svcrdma"} 0',
+                 'kdapl_target_calls_total{adapter="rxe0/1",module="kdapl_svcrdma"} 4711',
+                 'kdapl_target_buffer_bytes{adapter="rxe0/1",module="kdapl_isert"} 4718592'):
+        expect(line in said.splitlines(), f"there is no {line}")
+    expect('kdapl_target_logins_total{adapter="rxe0/1",module="kdapl_svcrdma"}' not in said,
+           "kdapl_svcrdma has no logins")
 
 
 # A sample of OpenMetrics text: name, labels, value.
@@ -206,6 +249,7 @@ def all_of():
     for arguments, status, pattern in REFUSED:
         yield f"kdapl-stat {arguments}", refused, arguments, status, pattern
     yield "kdapl-stat, an operator's questions", answers
+    yield "kdapl-stat and what targets count", of_targets
     yield "kdapl-stat metrics", metrics
     yield "kdapl-stat and the names of disks", odd_names
     yield "kdapl-stat.rst, queries and alerts", queries

@@ -8,7 +8,7 @@
 # shellcheck source=scripts/lib/iser.sh
 . "$top/scripts/lib/iser.sh"
 
-iser_sessions=/sys/kernel/debug/kdapl_isert/sessions
+iser_sessions=/proc/kdapl/kdapl_isert/sessions
 
 # The medium is a file as in export_volume(), with a cache that the initiator flushes.
 iser_target_up()

@@ -28,7 +28,7 @@ nfs_copy()
 		. $OUT/nfs.sh && unpack && modprobe -a nfs nfsv4 rpcrdma && mkdir -p /tmp/mnt'
 	on client "$nfs_mount && "'cp -r $OUT/files/. /tmp/mnt && umount /tmp/mnt'
 	on client "$nfs_mount && "'(cd /tmp/mnt && sha256sum --quiet -c $OUT/sums)'
-	on target 'sed "s/^/target: /" /sys/kernel/debug/kdapl_svcrdma/connections'
+	on target 'sed "s/^/target: /" /proc/kdapl/kdapl_svcrdma/connections'
 }
 
 # A condition: the client has a connection.

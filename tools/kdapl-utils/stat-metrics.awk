@@ -47,6 +47,17 @@ BEGIN {
 	family("kdapl_srq_low_watermark_buffers", "gauge", "Low watermark of a shared receive queue.")
 	family("kdapl_srq_low_watermarks", "counter", "How often the low watermark of the queue fired.")
 	family("kdapl_srq_recovered_buffers", "counter", "Buffers that the adapter lost and kDAPL found.")
+	family("kdapl_target_buffers", "gauge", "Receive buffers of a target on an adapter.")
+	family("kdapl_target_buffer_bytes", "gauge", "Memory of these.")
+	family("kdapl_target_reserved_buffers", "gauge", "Buffers that clients may fill.")
+	family("kdapl_target_refused", "counter", "Connection requests that a target refused.")
+	family("kdapl_target_logins", "counter", "Sessions of initiators that began to serve commands.")
+	family("kdapl_target_calls", "counter", "Messages of NFS clients.")
+	family("kdapl_target_errors", "counter", "Calls of NFS clients answered with an error of the transport.")
+	family("kdapl_target_exceeded", "counter", "Initiators cut off because they sent more than they may.")
+	family("kdapl_target_broken", "counter", "Connections ended for what the client has done.")
+	family("kdapl_target_pings", "counter", "NOP-Ins to initiators that were silent.")
+	split("buffers reserved refused logins calls errors exceeded broken pings", of_targets, " ")
 	family("kdapl_disk_connected", "gauge", "Whether a disk of kdapl_blk is connected.")
 	family("kdapl_disk_requests", "counter", "Requests of a disk that completed.")
 	family("kdapl_disk_request_seconds", "counter", "Time that these requests took, added up.")
@@ -93,6 +104,15 @@ f["kind"] == "srq" {
 	add("kdapl_srq_low_watermark_buffers", labels, f["low"])
 	add("kdapl_srq_low_watermarks", labels, f["low_crossed"])
 	add("kdapl_srq_recovered_buffers", labels, f["recovered"])
+}
+
+f["kind"] == "target" {
+	for (i in of_targets) {
+		key = of_targets[i]
+		if (key in f)
+			add("kdapl_target_" key (key == "reserved" ? "_buffers" : ""), user, f[key])
+	}
+	add("kdapl_target_buffer_bytes", user, f["bytes"])
 }
 
 f["kind"] == "disk" {

@@ -48,6 +48,13 @@ objects()
 	for file in ia srq ep end; do
 		sed "s/^/kind=$file /" "$proc/${file}s" 2>/dev/null
 	done
+	# Targets, which count more, have a directory each.
+	for file in "$proc"/*/adapters; do
+		sed "s/^/kind=target /" "$file"
+	done
+	for file in "$proc"/*/{sessions,connections}; do
+		[ ! -e "$file" ] || sed "s/^/kind=client /" "$file"
+	done
 	disks
 }
 
@@ -157,6 +164,18 @@ cmd_modules()
 	objects | show modules
 }
 
+cmd_targets()
+{
+	need_proc
+	objects | show targets
+}
+
+cmd_clients()
+{
+	need_proc
+	objects | show clients
+}
+
 cmd_ends()
 {
 	need_proc
@@ -168,7 +187,7 @@ summary_of()
 {
 	local table comma='{'
 
-	for table in modules queues peers ends disks; do
+	for table in modules targets queues peers ends disks; do
 		if [ -n "$as_json" ]; then
 			printf '%s"%s": ' "$comma" "$table"
 			rows $table <"$1" | cut_rows "$rows" | as_array

@@ -2,7 +2,8 @@
 #
 # kdapl-stat: make the table @table of objects, one a line, of words "key=value": the lines
 # of /proc/kdapl, each with its kind. Rows have two numbers to sort by in front, the largest
-# is first. @peer: only these addresses, if any, with blanks around each. @per: the seconds since the objects with before=1.
+# is first. @peer: only these addresses, if any, with blanks around each. @per: the seconds since
+# the objects with before=1.
 
 function heads(list)
 {
@@ -58,6 +59,10 @@ BEGIN {
 		heads("ADAPTER MODULE SIZE AVAILABLE OUTSTANDING LOW_MARK RAN_LOW TAKEN TAKEN/S RECOVERED SINCE")
 	else if (table == "modules")
 		heads("ADAPTER MODULE CONNECTIONS ESTABLISHED REQUESTS REJECTED TURNED_AWAY RAN_LOW SOFT_MARKS BROKEN ENDS SINCE")
+	else if (table == "targets")
+		heads("ADAPTER MODULE CONNECTIONS BUFFERS RESERVED REQUESTS REFUSED LOGINS CALLS ERRORS EXCEEDED BROKEN PINGS")
+	else if (table == "clients")
+		heads("PEER CLIENT ADAPTER MODULE STATE WINDOW HELD POSTED WAITING")
 	else if (table == "ends")
 		heads("ENDED REASON PEER LOCAL ADAPTER MODULE HELD HARD AVAILABLE SINCE")
 	else
@@ -92,9 +97,27 @@ f["kind"] == "ia" && table == "modules" && !f["before"] {
 	ends = ends_of()
 	n = ++ias
 	ia[n] = f["ia"]
-	front[n] = f["adapter"] (f["gone"] + 0 ? " (gone)" : "") "\t" f["module"]
+	front[n] = adapter() "\t" f["module"]
 	rest[n] = f["established"] "\t" f["requests"] "\t" f["rejected"] "\t" f["turned_away"] \
 		"\t" f["low_crossed"] "\t" f["soft_crossed"] "\t" broken "\t" ends "\t" f["since"]
+}
+
+function adapter()
+{
+	return f["adapter"] (f["gone"] + 0 ? " (gone)" : "")
+}
+
+f["kind"] == "target" && table == "targets" && !f["before"] {
+	print f["connections"], f["requests"], adapter(), f["module"], f["connections"],
+		f["buffers"], f["reserved"], f["requests"], f["refused"], f["logins"], f["calls"],
+		f["errors"], f["exceeded"], f["broken"], f["pings"]
+}
+
+# Messages that are not answered: kdapl_isert has them as unread.
+f["kind"] == "client" && table == "clients" && !f["before"] && is_wanted() {
+	unanswered = "unread" in f ? f["unread"] : f["held"]
+	print unanswered, f["posted"], f["remote"], "initiator" in f ? f["initiator"] : "-",
+		f["adapter"], f["module"], f["state"], f["window"], unanswered, f["posted"], f["waiting"]
 }
 
 f["kind"] == "end" && table == "ends" && !f["before"] && is_wanted() {
