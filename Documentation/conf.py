@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
 # For Sphinx, which scripts/docs starts.
+import pathlib
+import re
+
 project = "kDAPL for Linux"
 extensions = ["sphinx.ext.graphviz"]
 graphviz_output_format = "svg"
 author = "The kDAPL for Linux developers"
-version = "2.0"
+# Pages name it as |release|.
+version = release = re.search('PACKAGE_VERSION="(.*)"', (
+    pathlib.Path(__file__).parent.parent / "dkms.conf").read_text())[1]
 html_title = project
 html_show_copyright = False
 html_show_sphinx = False
