@@ -243,7 +243,7 @@ enum {
 	KBT_CONN_GONE,
 	KBT_CONN_HANGS,
 	KBT_CONN_KEEPS,
-	KBT_CONN_JUDGED,
+	KBT_CONN_JUDGED, KBT_CONN_SHUNNED,
 	KBT_CONN_WAS_ATTACHED, KBT_CONN_PROVEN
 };
 
@@ -258,13 +258,15 @@ enum {
  * @recv_mutex: serialises kbt_recv() in the upcall and in @recv_work
  * @recv_work: continues to receive where the upcall had to stop
  * @end_work: begins to take the connection down
- * @gone_work: gives the credits back after @end_work and kDAPL's report of the end
+ * @gone_work: judges the client, and gives the credits back, after @end_work and kDAPL's
+ *	report of the end
  * @free_work: frees the connection when no slot is busy and nothing is attached
  * @flags: KBT_CONN_ENDING: only its setter queues @end_work; KBT_CONN_DOWN: disconnected, so
  *	messages are dropped; KBT_CONN_GONE: kDAPL has reported the end, so no more messages
  *	arrive; KBT_CONN_HANGS: kbt_hang() was called; KBT_CONN_KEEPS: a slot has ->kept in
- *	place of ->buf; KBT_CONN_JUDGED: @unproven was counted; KBT_CONN_WAS_ATTACHED: attached
- *	now or before; KBT_CONN_PROVEN: the peer has proven to be of @host
+ *	place of ->buf; KBT_CONN_JUDGED: @unproven was counted; KBT_CONN_SHUNNED: so was what
+ *	its messages show; KBT_CONN_WAS_ATTACHED: attached now or before; KBT_CONN_PROVEN: the
+ *	peer has proven to be of @host
  * @ended: jiffies of @end_work, of the QP's end, or of the last log about busy slots
  * @attachments: attachments to volumes; added to under @recv_mutex and @lock
  * @attached: number of @attachments

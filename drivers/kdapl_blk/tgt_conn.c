@@ -118,12 +118,15 @@ static void kbt_conn_gone(struct kbt_conn *conn)
 	spin_unlock_irq(&conn->lock);
 }
 
-/* Return the buffers that the client has filled, and give its credits to other clients. */
+/*
+ * Judge the client, return the buffers that it has filled, and give its credits to other clients.
+ */
 static void kbt_conn_gone_work(struct work_struct *work)
 {
 	struct kbt_conn *conn = container_of(work, struct kbt_conn, gone_work);
 
 	kbt_recv_stop(conn);
+	kbt_judge(conn, false);
 	spin_lock_irq(&conn->lock);
 	kbt_credits_drop(conn);
 	spin_unlock_irq(&conn->lock);
@@ -142,7 +145,7 @@ static void kbt_conn_free_work(struct work_struct *work)
 	spin_unlock_irq(&conn->lock);
 	for (i = 0; i < kbt->params->io_depth; i++)
 		cancel_work_sync(&conn->ios[i].work);
-	kbt_judge(conn);
+	kbt_judge(conn, true);
 	/* kbt_conn_find() does not return the connection from here on. */
 	mutex_lock(&kbt->mutex);
 	list_del(&conn->link);

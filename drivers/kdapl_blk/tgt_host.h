@@ -75,7 +75,7 @@ bool kbt_credits_prove(struct kbt_conn *conn);
 /* tgt_watch.c */
 bool kbt_takes_no_replies(struct kbt_conn *conn, unsigned long patience);
 bool kbt_is_shunned(struct kbt *kbt, const struct in6_addr *host);
-void kbt_judge(struct kbt_conn *conn);
+void kbt_judge(struct kbt_conn *conn, bool drained);
 void kbt_silence_work(struct work_struct *work);
 
 #endif /* KDAPL_BLK_TGT_HOST_H */

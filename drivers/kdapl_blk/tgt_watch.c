@@ -99,19 +99,19 @@ bool kbt_is_shunned(struct kbt *kbt, const struct in6_addr *host)
 /*
  * Return whether the client has sent more requests than its credits allow. Either it has
  * reached its hard high watermark, even if all messages were served before the connection
- * was down; or it has not taken the replies. @conn is drained, but messages may be dropped
- * meanwhile; recv_mutex has each counted once. Only delivered replies count: a reply posted
- * after the connection was broken does not fail but is flushed.
+ * was down; or it has not taken the replies, which can be told when @conn is @drained, but
+ * messages may be dropped meanwhile; recv_mutex has each counted once. Only delivered replies
+ * count: a reply posted after the connection was broken does not fail but is flushed.
  */
-static bool kbt_is_greedy(struct kbt_conn *conn)
+static bool kbt_is_greedy(struct kbt_conn *conn, bool drained)
 {
 	DAT_BOOLEAN fired = DAT_FALSE;
 	DAT_COUNT held = 0;
 	s64 n;
 
 	kdat_ep_query_hard_hw(conn->ep, &fired);
-	if (fired)
-		return true;
+	if (fired || !drained)
+		return fired;
 	mutex_lock(&conn->recv_mutex);
 	dat_ep_recv_query(conn->ep, &held, NULL);
 	n = held + atomic64_read(&conn->requests);
@@ -136,29 +136,27 @@ static void kbt_shun_unproven(struct kbt_conn *conn)
 }
 
 /*
- * Shun the host of @conn, which is about to be freed, if the client has exceeded its credits,
- * whatever showed this first, has sent a malformed message, or is not proven and has left
- * before kbt_look_after() saw that.
+ * Shun the host of @conn, once, if the client has exceeded its credits, whatever showed this
+ * first, has sent a malformed message, or is not proven and has left before kbt_look_after() saw
+ * that. A connection is judged when it has ended, since its requests may stay on the medium for
+ * ever; and, if it is @drained, by its replies too. litmus: one-winner
  */
-void kbt_judge(struct kbt_conn *conn)
+void kbt_judge(struct kbt_conn *conn, bool drained)
 {
 	struct kbt *kbt = conn->kbt;
-	bool greedy = conn->overdrawn || kbt_is_greedy(conn);
+	bool greedy = conn->overdrawn || kbt_is_greedy(conn, drained);
 
-	if (conn->unproven) {
-		mutex_lock(&kbt->mutex);
-		kbt_shun_unproven(conn);
-		mutex_unlock(&kbt->mutex);
-	}
-	if (!greedy && !conn->malformed)
-		return;
-	if (greedy) {
-		kbt_count(kbt, KBT_STAT_CUT_OFF, 1);
-		pr_warn_ratelimited("%s: has ignored its credits, cut off\n",
-				    conn->peer);
-	}
 	mutex_lock(&kbt->mutex);
-	kbt_shun(conn);
+	if (conn->unproven)
+		kbt_shun_unproven(conn);
+	if ((greedy || conn->malformed) && !test_and_set_bit(KBT_CONN_SHUNNED, &conn->flags)) {
+		if (greedy) {
+			kbt_count(kbt, KBT_STAT_CUT_OFF, 1);
+			pr_warn_ratelimited("%s: has ignored its credits, cut off\n",
+					    conn->peer);
+		}
+		kbt_shun(conn);
+	}
 	mutex_unlock(&kbt->mutex);
 }
 

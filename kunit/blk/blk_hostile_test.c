@@ -3,7 +3,7 @@
  * kdapl_blk_tgt.ko against clients that break the protocol or are hostile.
  */
 #include <linux/prandom.h>
-#include "blk_target.h"
+#include "blk_volumes.h"
 
 #define FLOOD		30
 
@@ -336,23 +336,28 @@ static void blk_bad_rmr_context(struct kunit *test)
 }
 
 /*
- * Let a client ignore its credits until the hard high watermark ends its connection. It has
- * receives for all replies, so nothing else ends it, however soon the replies come.
+ * Let a client ignore its credits until the hard high watermark ends its connection. The medium
+ * keeps its requests, so messages pile up, however fast the target is. @more: as for
+ * tgt_load_with()
  */
-static void flood_until_cut_off(struct kunit *test)
+static void flood_until_cut_off(struct kunit *test, const char *more)
 {
 	struct kblk_request request;
+	struct kblk_hello hello;
 	DAT_LMR_TRIPLET seg;
 	struct kd_side *side;
 	int i;
 
-	side = kdb_connected_client(test);
+	kdb_load_volumes(test, more);
+	kdb_backing_hold(kdb_slow, true);
+	kdb_hello_features = 0;
+	kdb_host = uuid_null;
+	hello = kdb_good_hello();
+	side = kdb_welcome_client(test, &hello);
+	KUNIT_EXPECT_EQ(test, kdb_attach_volume(side, SLOW), KBLK_OK);
 	request = kdb_good_request(side);
-	request.length = cpu_to_le32(32768);
 	memcpy(side->buf->va + REQUEST_AT, &request, sizeof(request));
 	seg = kd_seg(side->buf, REQUEST_AT, sizeof(request));
-	for (i = 1; i < FLOOD; i++)
-		kdb_post_reply_buffer(side);
 	for (i = 0; i < FLOOD; i++)
 		kd_may_fail(dat_ep_post_send(side->ep, 1, &seg, kd_cookie(3),
 					     DAT_COMPLETION_DEFAULT_FLAG));
@@ -363,8 +368,7 @@ static void flood_until_cut_off(struct kunit *test)
 
 static void blk_credits_ignored(struct kunit *test)
 {
-	tgt_load(test);
-	flood_until_cut_off(test);
+	flood_until_cut_off(test, MANY_SLOTS);
 	kdb_expect_serving(test);
 }
 
@@ -422,8 +426,7 @@ static void blk_cut_off_and_shunned(struct kunit *test)
 	const struct kblk_welcome *welcome;
 	struct kd_side *side;
 
-	tgt_load_with(test, "echo 600000 >penalty_ms");
-	flood_until_cut_off(test);
+	flood_until_cut_off(test, MANY_SLOTS "; echo 600000 >penalty_ms");
 	side = kdb_client(test);
 	kdb_say_hello(side, &hello, sizeof(hello));
 	welcome = kdb_expect_welcome(side, DAT_CONNECTION_EVENT_PEER_REJECTED);
