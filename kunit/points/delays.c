@@ -72,7 +72,8 @@ struct delays_text {
 };
 
 static struct delays_text texts[] = {
-	{ "kdapl" }, { "kdapl_blk" }, { "kdapl_blk_tgt" }, { "kdapl_isert" }, { "kdapl_test" },
+	{ "kdapl" }, { "kdapl_blk" }, { "kdapl_blk_tgt" }, { "kdapl_isert" },
+	{ "kdapl_svcrdma" }, { "kdapl_test" },
 };
 
 static unsigned long reached[ARRAY_SIZE(texts)][BITS_TO_LONGS(BIT(TEXT_BITS))];

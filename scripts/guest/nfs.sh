@@ -40,6 +40,30 @@ services_up()
 		die "no mountd: $(cat /run/mountd.log)"
 }
 
+# is_service PID: has services_up() started it?
+is_service()
+{
+	case $(cat "/proc/$1/comm" 2>/dev/null) in
+	rpcbind | rpc.mountd | nfsdcld | setsid) return 0 ;;
+	esac
+	return 1
+}
+
+# services_down: end them, and have the /etc and /var of before
+services_down()
+{
+	local p at
+
+	for p in /proc/[0-9]*; do
+		! is_service "${p#/proc/}" || kill "${p#/proc/}"
+	done
+	for at in /var/lib/nfs/rpc_pipefs /proc/fs/nfsd /var /etc; do
+		wait_for 10 umount "$at" || return
+	done
+	rm -r /run/etc
+	put /sbin/modprobe /proc/sys/kernel/modprobe
+}
+
 # tmpfs_up: have a file system in memory at /run/exp, for a server
 tmpfs_up()
 {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""What race_blk and race_isert share: disks whose data is verified, and every two deeds of an
-administrator done beside each other. $RACE_SEED and $RACE_MS are a seed and the milliseconds
-of a pair; $RACE_PAIR is one pair, such as volume_beside_port, or one deed, of which all pairs
-are run, each with what the seed gives it in a run of all. Prints KTAP.
+"""What race_blk, race_isert and race_svcrdma share: disks, or files, whose data is verified, and
+every two deeds of an administrator done beside each other. $RACE_SEED and $RACE_MS are a seed
+and the milliseconds of a pair; $RACE_PAIR is one pair, such as volume_beside_port, or one deed,
+of which all pairs are run, each with what the seed gives it in a run of all. Prints KTAP.
 
 A block of a disk has one value, or one of two while a write of it has failed; a request of
 a steady disk never fails. What is done is tried again when the kernel refuses it with
@@ -59,8 +59,9 @@ def operation():
 def put(path, value, *refusals):
     """Write an attribute; return whether it was taken and not refused as it may be."""
     try:
-        with operation(), open(path, "w", encoding="ascii") as f:
-            f.write(f"{value}\n")
+        # A buffer would be written again when it is closed, with another error.
+        with operation(), open(path, "wb", buffering=0) as f:
+            f.write(f"{value}\n".encode())
         return True
     except OSError as e:
         if e.errno not in refusals:
@@ -423,13 +424,14 @@ class Pair:
         return not PAIR or PAIR in (self.name, self.reverse, *(d.__name__ for d in self.deeds))
 
 
-def choose(deeds, alone, apart):
+def choose(deeds, alone, apart, share):
     """Return the pairs to be run, each with its seed, and how many there are."""
     rnd = random.Random(SEED)
     pairs = [Pair((a, b), rnd.getrandbits(32), (a, b) in apart or a is b)
              for a, b in itertools.combinations_with_replacement(deeds, 2)
              if a is not b or a not in alone]
-    chosen = [p for p in pairs if p.is_chosen()]
+    chosen = [p for n, p in enumerate(pairs)
+              if p.is_chosen() and (PAIR or (n + SEED) % share == 0)]
     if not chosen:
         sys.exit(f"Bail out! RACE_PAIR={PAIR}: there is no such pair")
     return chosen, len(pairs)
@@ -468,13 +470,13 @@ class Tally:
                 print(f"    # {len(names)} pairs never {what}: {' '.join(names)}")
 
 
-def main(suite, setup, down, deeds, alone=(), apart=()):
+def main(suite, setup, down, deeds, alone=(), apart=(), share=1):
     """Run all pairs of @deeds on the disks that @setup makes; @down takes all down. Those of
     @alone are not done beside themselves; those of @apart, and two that are the same, not to
-    the same disk."""
+    the same disk. Of so many pairs as @share is one is run."""
     # A thread that is back from the kernel is soon seen to be.
     sys.setswitchinterval(0.0005)
-    pairs, of = choose(deeds, alone, apart)
+    pairs, of = choose(deeds, alone, apart, share)
     tally = Tally(of)
     disks = setup()
     for d in disks:

@@ -100,7 +100,8 @@ choose_suites()
 	[ -z "${SUITE-}" ] || tests=${chosen[*]}
 	# scripts/guest/tool has kdapl-test run these.
 	! is_one_of tool "${chosen[@]}" || [ "$tests" = 1 ] || tests+=' names sp'
-	! is_one_of race_isert "${chosen[@]}" || [ "$tests" = 1 ] || tests+=' crowd'
+	[ "$tests" = 1 ] || { ! is_one_of race_isert "${chosen[@]}" &&
+		! is_one_of race_svcrdma "${chosen[@]}"; } || tests+=' crowd'
 }
 
 # choose_cases PATTERN: the same for a pattern of suites or of suite.case
