@@ -94,20 +94,21 @@ static DAT_RMR_TRIPLET remote(struct race_caller *c)
 			    RACE(__by, fn, may, __to->handle, __VA_ARGS__));\
 } while (0)
 #define COOKIE		kd_cookie(__cookie)
+#define PLACE(seg)	race_place(__by->w, __cookie, seg)
 
 void race_post_recv(struct race_caller *c, struct race_obj *ep)
 {
 	DAT_LMR_TRIPLET seg = seg_of(c, ep);
 
 	/* One with an SRQ refuses, and each one a mapping. */
-	POST(c, K_RECV, ep, dat_ep_post_recv, POSTS, 1, &seg, COOKIE, 0);
+	POST(c, K_RECV, ep, dat_ep_post_recv, POSTS, 1, PLACE(&seg), COOKIE, 0);
 }
 
 void race_post_send(struct race_caller *c, struct race_obj *ep)
 {
 	DAT_LMR_TRIPLET seg = seg_of(c, ep);
 
-	POST(c, K_SEND, ep, dat_ep_post_send, POSTS, 1, &seg, COOKIE, 0);
+	POST(c, K_SEND, ep, dat_ep_post_send, POSTS, 1, PLACE(&seg), COOKIE, 0);
 }
 
 void race_srq_post_recv(struct race_caller *c, struct race_obj *srq)
@@ -119,7 +120,8 @@ void race_srq_post_recv(struct race_caller *c, struct race_obj *srq)
 		seg.virtual_address = (uintptr_t)srq->page + RACE_LEN * rnd(c, 16);
 		seg.lmr_context = c->w->lmr_context;
 	}
-	POST(c, K_SRQ, srq, dat_srq_post_recv, HANDLE | NO_ROOM | PRIVILEGE, 1, &seg, COOKIE);
+	POST(c, K_SRQ, srq, dat_srq_post_recv, HANDLE | NO_ROOM | PRIVILEGE, 1, PLACE(&seg),
+	     COOKIE);
 }
 
 static void post_recv(struct race_caller *c)
@@ -173,7 +175,8 @@ static void post_send_inv(struct race_caller *c)
 	struct race_obj *ep = pick_ep(c);
 	DAT_LMR_TRIPLET seg = seg_of(c, ep);
 
-	POST(c, K_SEND, ep, dat_ep_post_send_with_invalidate, POSTS | MODEL, 1, &seg, COOKIE, 0,
+	POST(c, K_SEND, ep, dat_ep_post_send_with_invalidate, POSTS | MODEL, 1, PLACE(&seg), COOKIE,
+	     0,
 	     rnd(c, 8) ? DAT_FALSE : DAT_TRUE, READ_ONCE(c->w->bound));
 }
 
@@ -188,7 +191,8 @@ static void post_requests(struct race_caller *c)
 		.operation = DAT_DTO_RDMA_WRITE, .num_segments = 1, .local_iov = &seg[0],
 		.user_cookie = kd_cookie(cookie[0]), .remote_iov = &to,
 	}, {
-		.operation = DAT_DTO_SEND, .num_segments = 1, .local_iov = &seg[1],
+		.operation = DAT_DTO_SEND, .num_segments = 1,
+		.local_iov = race_place(c->w, cookie[1], &seg[1]),
 		.user_cookie = kd_cookie(cookie[1]),
 	} };
 	DAT_RETURN ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_NO_SUBTYPE);
@@ -443,7 +447,9 @@ static void evd_query(struct race_caller *c)
 
 static void evd_resize(struct race_caller *c)
 {
+	race_begin(&c->w->rooms);
 	RACE(c, dat_evd_resize, HANDLE | STATE | NO_ROOM, pick_evd(c), 16 + rnd(c, 256));
+	race_end(&c->w->rooms);
 }
 
 static void evd_modify_upcall(struct race_caller *c)

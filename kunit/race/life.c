@@ -22,10 +22,10 @@
  */
 void race_reap(struct race_caller *c)
 {
-	enum race_evd evd;
+	enum race_evd evd = race_is_stalled(c) ? E_MERGED + 1 : E_MERGED;
 	int n;
 
-	for (evd = 0; evd < RACE_EVDS; evd++)
+	for (; evd < RACE_EVDS; evd++)
 		for (n = 0; n < 16 && race_dequeue(c, evd); n++)
 			;
 	if (time_after(jiffies, READ_ONCE(c->w->lived) + msecs_to_jiffies(LIVE_MS)))
@@ -305,6 +305,7 @@ void race_settle(struct race_caller *c)
 	struct race_obj *obj;
 	unsigned int i;
 
+	w->stalled = false;
 	stop_upcalls(c, w->evd[E_DTO]);
 	stop_upcalls(c, w->evd[E_CONN]);
 	race_free(c, w->slot[S_RSP]);

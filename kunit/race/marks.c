@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * race_test.ko: watermarks. Each setting fires at most once; and once, if the count has
+ * race_test.ko: watermarks, and EVDs that are too short.
+ *
+ * Each setting of a mark fires at most once; and once, if the count has
  * crossed the mark since.
  *
  * An event does not say of which setting it is. So the mark of most objects is set again only
@@ -12,6 +14,10 @@
  */
 #include <linux/jiffies.h>
 #include "race.h"
+
+/* How long nobody reaps E_MERGED, and how often that may be announced meanwhile, see below. */
+#define STALL_MS	2
+#define STALL_ANNOUNCED	4
 
 /* How long the events of marks that have fired may take. */
 #define MARK_MS		20000
@@ -233,4 +239,55 @@ void race_check_marks(struct race_caller *c)
 		query(c, obj);
 		await_mark(c, obj, deadline);
 	}
+}
+
+/* ---- EVDs that are too short --------------------------------------------- */
+
+void race_saw_overflow(struct race_world *w, const DAT_EVENT *event)
+{
+	atomic_inc(&w->stat[N_OVERFLOWS]);
+	if (event->event_data.asynch_error_event_data.dat_handle == w->evd[E_MERGED])
+		atomic_inc(&w->overflows);
+}
+
+static void end_stall(struct race_caller *c)
+{
+	struct race_world *w = c->w;
+	int n;
+
+	while (race_dequeue(c, E_ASYNC))
+		;
+	n = atomic_read(&w->overflows) - w->stall_overflows;
+	w->stalled = false;
+	if (n > STALL_ANNOUNCED && race_was_quiet(&w->rooms, w->stall_rooms))
+		race_fail(w, "one overflow of an EVD is announced %d times (R6)", n);
+}
+
+static void begin_stall(struct race_caller *c)
+{
+	struct race_world *w = c->w;
+
+	/* Refused if it has more events. */
+	RACE(c, dat_evd_resize, STATE | NO_ROOM, w->evd[E_MERGED], 16);
+	if (!race_is_quiet(&w->rooms, &w->stall_rooms))
+		return;
+	while (race_dequeue(c, E_ASYNC))
+		;
+	w->stall_overflows = atomic_read(&w->overflows);
+	w->stall_end = jiffies + msecs_to_jiffies(STALL_MS) + 1;
+	w->stalled = true;
+}
+
+/*
+ * Is E_MERGED not to be reaped now? The reaper, who alone does that, leaves off now and then.
+ * Unless another call takes events out, an overflow is announced once then. Others may have
+ * announcements of before in their hands: two sides, and one that was on its way.
+ */
+bool race_is_stalled(struct race_caller *c)
+{
+	if (c->w->stalled && time_after(jiffies, c->w->stall_end))
+		end_stall(c);
+	else if (!c->w->stalled && !rnd(c, 256))
+		begin_stall(c);
+	return c->w->stalled;
 }

@@ -211,6 +211,8 @@ u64 race_post(struct race_world *w, enum race_kind kind, struct race_obj *obj)
 static void free_buf(struct race_world *w, struct race_buf *buf)
 {
 	atomic_dec(count_of(buf->obj, buf->kind));
+	race_free_place(w, buf->place);
+	buf->place = 0;
 	buf->kind = K_NONE;
 	buf->next = w->free_buf;
 	w->free_buf = buf - w->buf;
@@ -311,11 +313,15 @@ static void check_order(struct race_world *w, struct race_obj *ep, enum race_kin
 static bool saw_pooled(struct race_world *w, struct race_obj *ep,
 		       const DAT_DTO_COMPLETION_EVENT_DATA *dto, int freed)
 {
+	KDAT_POOL_BUF *buf = dto->user_cookie.as_ptr;
+
 	if (dto->operation != DAT_DTO_RECEIVE && dto->operation != DAT_DTO_RECEIVE_WITH_INVALIDATE)
 		return false;
-	race_saw_pooled(w, dto->user_cookie.as_ptr);
-	if (dto->status == DAT_DTO_SUCCESS)
+	if (dto->status == DAT_DTO_SUCCESS) {
+		race_check_message(w, buf->va, dto->transfered_length);
 		race_counted(w, ep, 1, freed);
+	}
+	race_saw_pooled(w, buf);
 	return true;
 }
 
@@ -329,6 +335,8 @@ static void saw_dto(struct race_world *w, const DAT_EVENT *event, int freed)
 
 	if (ep && ep->slot == S_POOLED && saw_pooled(w, ep, dto, freed))
 		return;
+	if (dto->status == DAT_DTO_SUCCESS)
+		race_received(w, cookie, dto->transfered_length);
 	kind = take_back(w, cookie, &obj);
 	atomic_inc(&w->stat[dto->status == DAT_DTO_SUCCESS ? N_MESSAGES : N_FLUSHED]);
 	if (kind == K_NONE)
@@ -344,7 +352,7 @@ static void saw_dto(struct race_world *w, const DAT_EVENT *event, int freed)
 	if (obj != (kind == K_SRQ ? ep->srq : ep))
 		race_fail(w, "%s of another object", kind_names[kind]);
 	if (is_receive(kind) && dto->status == DAT_DTO_SUCCESS &&
-	    dto->transfered_length != RACE_LEN)
+	    dto->transfered_length != RACE_LEN && dto->transfered_length != RACE_PLAIN_LEN)
 		race_fail(w, "%llu bytes received", (u64)dto->transfered_length);
 	check_order(w, ep, kind, dto->status);
 	if (ep->up && is_receive(kind) && dto->status == DAT_DTO_SUCCESS)
@@ -479,6 +487,7 @@ void race_saw(struct race_world *w, const DAT_EVENT *event, int freed)
 					    freed, event));
 		break;
 	case DAT_ASYNC_ERROR_EVD_OVERFLOW:
+		race_saw_overflow(w, event);
 		break;
 	case DAT_ASYNC_ERROR_IA_CATASTROPHIC:
 		atomic_inc(&w->catastrophes);

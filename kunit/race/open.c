@@ -4,6 +4,8 @@
 #include <linux/vmalloc.h>
 #include "race.h"
 
+#define MEM_LEN	(RACE_MEM_LEN + RACE_PAGES * PAGE_SIZE + RACE_PLACES * RACE_LEN)
+
 static const DAT_EVD_FLAGS streams[] = {
 	[E_MERGED] = DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_EVD_CONNECTION_FLAG,
 	[E_DTO] = DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG,
@@ -32,7 +34,7 @@ static DAT_RETURN make_memory(struct race_world *w)
 	DAT_REGION_DESCRIPTION region;
 	unsigned int i;
 
-	w->mem = kzalloc(RACE_MEM_LEN + RACE_PAGES * PAGE_SIZE, GFP_KERNEL);
+	w->mem = kzalloc(MEM_LEN, GFP_KERNEL);
 	w->fmr_page = (u8 *)get_zeroed_page(GFP_KERNEL);
 	w->buf = vzalloc(array_size(RACE_BUFS, sizeof(*w->buf)));
 	if (!w->mem || !w->fmr_page || !w->buf)
@@ -42,9 +44,11 @@ static DAT_RETURN make_memory(struct race_world *w)
 		w->page[i].va = w->mem + RACE_MEM_LEN + i * PAGE_SIZE;
 		race_give_back(w, w->page[i].va);
 	}
+	w->places = w->mem + RACE_MEM_LEN + RACE_PAGES * PAGE_SIZE;
+	for (i = 1; i <= RACE_PLACES; i++)
+		race_free_place(w, i);
 	region.for_va = w->mem;
-	return dat_lmr_kcreate(w->ia, DAT_MEM_TYPE_VIRTUAL, region,
-			       RACE_MEM_LEN + RACE_PAGES * PAGE_SIZE, w->pz,
+	return dat_lmr_kcreate(w->ia, DAT_MEM_TYPE_VIRTUAL, region, MEM_LEN, w->pz,
 			       DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,
 			       DAT_MEM_OPTIMIZE_DONT_CARE, &w->lmr, &w->lmr_context,
 			       &w->rmr_context, NULL, NULL);

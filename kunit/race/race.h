@@ -7,6 +7,7 @@
  *   model.c         exact counts: buffers, events
  *   marks.c         watermarks
  *   pages.c         memory that was given back
+ *   messages.c      data of messages
  *   world.c         objects
  *   open.c          what stays
  *   life.c          connections that come and go; the state of rest after a pair
@@ -32,6 +33,8 @@
 #define RACE_PAGES	24	/* that are registered and given back */
 #define RACE_MEM_LEN	SZ_64K	/* of memory that stays registered */
 #define RACE_LEN	256	/* bytes of a message */
+#define RACE_PLAIN_LEN	128	/* of one whose data is not compared */
+#define RACE_PLACES	1024	/* for messages that are compared */
 #define RACE_CRS	8
 #define RACE_PORTS	11	/* that a world listens at */
 #define RACE_HELD	4	/* buffers of the pool that are not put back at once */
@@ -179,9 +182,17 @@ enum race_kind {
 	K_SOFTWARE, RACE_KINDS
 };
 
-/* struct race_buf - a buffer or request; its cookie has @gen and its index */
+/*
+ * struct race_buf - a buffer or request; its cookie has @gen and its index
+ * @received: of its messages, the youngest one that has come
+ * @came: a bit for each of 64, from that one back, which has come
+ * @place: where its data is, 0 if that has no place of its own
+ */
 struct race_buf {
 	u32 gen;
+	u32 received;
+	u64 came;
+	u16 place;
 	u16 next;			/* free one */
 	u8 kind;
 	struct race_obj *obj;
@@ -191,7 +202,7 @@ struct race_buf {
 enum race_stat {
 	N_BEGUN, N_ESTABLISHED, N_DISCONNECTED, N_BROKEN, N_REFUSED, N_RESETS, N_FREED,
 	N_MESSAGES, N_FLUSHED, N_MARKS, N_CROSSED, N_HARD, N_UPCALLS, N_GIVEN_BACK,
-	N_CHANGES, N_REQUESTS, RACE_STATS
+	N_CHANGES, N_REQUESTS, N_COMPARED, N_OVERFLOWS, RACE_STATS
 };
 
 struct race_world {
@@ -229,10 +240,21 @@ struct race_world {
 	bool is_gone;			/* the device leaves, or has */
 	atomic_t catastrophes;		/* events that say so */
 
-	spinlock_t lock;		/* objs, page, buf, marks, waited */
+	struct race_tally rooms;	/* calls that E_MERGED may have fewer events for */
+	bool stalled;			/* E_MERGED is not reaped, see race_is_stalled() */
+	unsigned long stall_end;	/* jiffies */
+	int stall_rooms;		/* calls of @rooms before */
+	int stall_overflows;		/* announced before */
+	atomic_t overflows;		/* of E_MERGED, announced */
+
+	spinlock_t lock;		/* objs, page, places, buf, marks, waited */
 	DECLARE_HASHTABLE(objs, 8);
 	struct race_page page[RACE_PAGES];
 	unsigned int next_page;
+	u8 *places;
+	u16 place_ring[RACE_PLACES];	/* that nobody has */
+	unsigned int first_place;	/* index of the first one */
+	unsigned int free_places;
 	struct race_buf *buf;
 	u16 free_buf;
 
@@ -404,11 +426,19 @@ void race_counted(struct race_world *w, struct race_obj *obj, int n, int clock);
 void race_saw_mark(struct race_world *w, struct race_obj *obj);
 void race_watch_marks(struct race_caller *c);
 void race_check_marks(struct race_caller *c);
+bool race_is_stalled(struct race_caller *c);
+void race_saw_overflow(struct race_world *w, const DAT_EVENT *event);
 
 /* pages.c */
 u8 *race_take_page(struct race_world *w);
 void race_give_back(struct race_world *w, u8 *va);
 void race_check_pages(struct race_world *w);
+
+/* messages.c */
+void race_free_place(struct race_world *w, u16 place);
+DAT_LMR_TRIPLET *race_place(struct race_world *w, u64 cookie, DAT_LMR_TRIPLET *seg);
+void race_check_message(struct race_world *w, const void *va, u64 len);
+void race_received(struct race_world *w, u64 cookie, u64 len);
 
 /* open.c */
 struct race_world *race_open(const char *name, DAT_RETURN *why);

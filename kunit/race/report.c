@@ -65,7 +65,8 @@ static const char * const stat_names[RACE_STATS] = {
 	[N_FLUSHED] = "flushed", [N_MARKS] = "marks",
 	[N_CROSSED] = "seen crossed", [N_HARD] = "hard marks", [N_UPCALLS] = "upcalls",
 	[N_GIVEN_BACK] = "pages given back", [N_CHANGES] = "changes told",
-	[N_REQUESTS] = "requests at portals",
+	[N_REQUESTS] = "requests at portals", [N_COMPARED] = "messages compared",
+	[N_OVERFLOWS] = "overflows",
 };
 
 static void report_failing(struct race_run *r)
@@ -86,7 +87,7 @@ static void report_failing(struct race_run *r)
 
 void race_report(struct race_run *r, s64 took)
 {
-	char line[400];
+	char line[480];
 	int i, n = 0;
 
 	for (i = 0; i < RACE_STATS; i++)

@@ -381,7 +381,9 @@ bool race_free(struct race_caller *c, struct race_obj *obj)
 		return false;
 	atomic_inc(&obj->freeing);
 	nth = race_begin(&obj->frees);
+	race_begin(&w->rooms);
 	ret = free_handle(c, obj);
+	race_end(&w->rooms);
 	if (ret != DAT_SUCCESS) {
 		/* One that fails later may keep another one from finding the object. */
 		if (DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE && nth &&
