@@ -98,7 +98,7 @@ struct race_tally {
  * @type: DAT_HANDLE_TYPE, or one of ours
  * @freed: 0, or the place of the call that freed it, or answered it, among all such calls
  * @freeing: calls that free it and have not failed
- * @frees: all calls that free it
+ * @denied: one of these has not found its handle
  * @within: of an IA: its objects, whose events nobody reaps; NULL if it has none
  * @w: the world, for functions that are called for it
  * @page: memory that belongs to it, NULL if none
@@ -131,7 +131,7 @@ struct race_obj {
 	enum race_slot slot;
 	atomic_t freed;
 	atomic_t freeing;
-	struct race_tally frees;
+	bool denied;
 	struct race_within *within;
 	struct race_world *w;
 	u8 *page;

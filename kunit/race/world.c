@@ -375,27 +375,23 @@ bool race_free(struct race_caller *c, struct race_obj *obj)
 {
 	struct race_world *w = c->w;
 	DAT_RETURN ret;
-	int nth;
 
 	if (!obj)
 		return false;
 	atomic_inc(&obj->freeing);
-	nth = race_begin(&obj->frees);
 	race_begin(&w->rooms);
 	ret = free_handle(c, obj);
 	race_end(&w->rooms);
 	if (ret != DAT_SUCCESS) {
-		/* One that fails later may keep another one from finding the object. */
-		if (DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE && nth &&
-		    race_was_quiet(&obj->frees, nth) && !atomic_read(&obj->freed))
-			race_fail(w, "object %d cannot be freed, and nobody else has", obj->slot);
-		atomic_dec(&obj->freeing);
-		race_end(&obj->frees);
+		if (DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE)
+			WRITE_ONCE(obj->denied, true);
+		/* If one of several at once has not found it, another one has freed it. */
+		if (atomic_dec_and_test(&obj->freeing) && READ_ONCE(obj->denied))
+			race_fail(w, "object %d is not found, and nobody has freed it", obj->slot);
 		return false;
 	}
 	if (atomic_cmpxchg(&obj->freed, 0, atomic_inc_return(&w->freed)))
 		race_fail(w, "freed twice, type %d", obj->type);
-	race_end(&obj->frees);
 	if (obj->within)
 		atomic_set(&obj->within->ep.freed, atomic_read(&obj->freed));
 	atomic_inc(&w->stat[N_FREED]);
