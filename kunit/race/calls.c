@@ -35,10 +35,14 @@ static DAT_EVD_HANDLE pick_evd(struct race_caller *c)
 	return i < RACE_EVDS ? c->w->evd[i] : race_handle(race_slot(c->w, S_EVD));
 }
 
-/* A message in memory that stays, or rarely in an LMR that may be freed at any moment. */
+/*
+ * A message in memory that stays, or in an LMR that may be freed at any moment. One that is not of
+ * a side rarely is in an LMR: while it is posted there, nobody can free that.
+ */
 DAT_LMR_TRIPLET race_seg(struct race_caller *c)
 {
-	struct race_obj *lmr = rnd(c, 8) ? NULL : race_slot(c->w, S_LMR + rnd(c, 2));
+	bool stays = rnd(c, c->call ? 2 : 64);
+	struct race_obj *lmr = stays ? NULL : race_slot(c->w, S_LMR + rnd(c, 2));
 	u8 *va = lmr ? lmr->page : c->w->mem + RACE_LEN * rnd(c, RACE_MEM_LEN / RACE_LEN);
 
 	return (DAT_LMR_TRIPLET) {

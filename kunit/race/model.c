@@ -13,7 +13,11 @@
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include "race.h"
+
+#define LINGER_US	1000	/* how long some upcalls are */
+#define LINGER_WAITS	16	/* or until so many waits for upcalls have returned */
 
 /*
  * Let others run, although this thread has work. cond_resched() would do so at the next
@@ -325,6 +329,18 @@ static bool saw_pooled(struct race_world *w, struct race_obj *ep,
 	return true;
 }
 
+/*
+ * What is sent or written is not in memory that was freed: a post refuses such memory, and the
+ * memory is not freed before what was posted has ended. A Read may name an RMR, which is bound
+ * anew at any moment, and a receive may get a message that invalidates what it must not.
+ */
+static void check_status(struct race_world *w, enum race_kind kind,
+			 const DAT_DTO_COMPLETION_EVENT_DATA *dto)
+{
+	if (dto->status == DAT_DTO_ERR_LOCAL_PROTECTION && (kind == K_SEND || kind == K_WRITE))
+		race_fail(w, "%s names memory that was freed", kind_names[kind]);
+}
+
 static void saw_dto(struct race_world *w, const DAT_EVENT *event, int freed)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto =
@@ -354,6 +370,7 @@ static void saw_dto(struct race_world *w, const DAT_EVENT *event, int freed)
 	if (is_receive(kind) && dto->status == DAT_DTO_SUCCESS &&
 	    dto->transfered_length != RACE_LEN && dto->transfered_length != RACE_PLAIN_LEN)
 		race_fail(w, "%llu bytes received", (u64)dto->transfered_length);
+	check_status(w, kind, dto);
 	check_order(w, ep, kind, dto->status);
 	if (ep->up && is_receive(kind) && dto->status == DAT_DTO_SUCCESS)
 		WRITE_ONCE(ep->got, true);
@@ -523,6 +540,17 @@ void race_wait_upcalls(struct race_caller *c, DAT_EVD_HANDLE evd)
 		if (c->w->evd[i] == evd && c->w->waited[i] < freed)
 			WRITE_ONCE(c->w->waited[i], freed);
 	spin_unlock_irqrestore(&c->w->lock, flags);
+	atomic_inc(&c->w->waits);
+}
+
+/* Be long enough for others to free what this upcall is about, and wait: that must not return. */
+static void linger(struct race_world *w)
+{
+	int waits = atomic_read(&w->waits);
+	ktime_t end = ktime_add_us(ktime_get(), LINGER_US);
+
+	while (atomic_read(&w->waits) - waits < LINGER_WAITS && ktime_before(ktime_get(), end))
+		race_yield();
 }
 
 /* Return the Endpoint that @event is of, and the EVD whose upcalls have it; or NULL. */
@@ -554,7 +582,9 @@ void race_upcall(DAT_PVOID data, const DAT_EVENT *event, DAT_BOOLEAN more)
 		return;
 	race_saw(w, event, -1);
 	/* It takes a moment, in which others may free what it is about, and wait for it. */
-	if (in_task())
+	if (in_task() && !(n % 16))
+		linger(w);
+	else if (in_task())
 		race_yield();
 	else if (!(n % 8))
 		udelay(20);

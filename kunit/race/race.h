@@ -226,6 +226,7 @@ struct race_world {
 	DAT_CR_HANDLE cr[RACE_CRS];
 	atomic_t crs;
 	atomic_t freed;			/* successful calls that free or set a mark */
+	atomic_t waits;			/* for upcalls, that have returned */
 	int waited[RACE_EVDS];		/* @freed when the last wait for its upcalls began */
 	KDAT_POOL_HANDLE pool;
 	DAT_SRQ_HANDLE pool_srq;
