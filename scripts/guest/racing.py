@@ -69,6 +69,11 @@ def put(path, value, *refusals):
         return False
 
 
+def value_of(path):
+    with open(path, encoding="ascii") as f:
+        return f.read().strip()
+
+
 def tried(call, path, *refusals):
     """The same for a call of os with a path."""
     try:
