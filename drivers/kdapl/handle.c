@@ -26,6 +26,7 @@
 #include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 #include "handle.h"
 #include "hca.h"
 #include "ia.h"
@@ -263,6 +264,31 @@ bool kdapl_obj_retire(struct kdapl_obj *obj)
 	 * litmus: obj-users
 	 */
 	return atomic_cmpxchg(&obj->users, 0, -1) == 0;
+}
+
+/* Calls that free an object which another call may have freed. */
+static DECLARE_WAIT_QUEUE_HEAD(kdapl_decisions);
+
+/*
+ * Has another call freed @obj? kdapl_obj_retire() has failed. If that call may still be refused,
+ * wait until it is known; if it was, the caller is refused, too. Context: Process context.
+ */
+bool kdapl_obj_is_freed(struct kdapl_obj *obj)
+{
+	wait_event(kdapl_decisions,
+		   atomic_read(&obj->users) >= 0 || !kdapl_obj_published(obj));
+	return !kdapl_obj_published(obj);
+}
+
+/*
+ * It is known whether the call that has retired @obj frees it: @obj is unpublished, or other
+ * objects may depend on it again. Context: Any.
+ */
+void kdapl_obj_decided(struct kdapl_obj *obj, bool freed)
+{
+	if (!freed)
+		atomic_set(&obj->users, 0);
+	wake_up_all(&kdapl_decisions);
 }
 
 /* The release follows a grace period after kdapl_obj_unpublish(). litmus: handle-free */

@@ -114,6 +114,8 @@ void kdapl_obj_publish(struct kdapl_obj *obj);
 bool kdapl_obj_in_use(struct kdapl_obj *obj);
 bool kdapl_obj_unpublish(struct kdapl_obj *obj);
 bool kdapl_obj_retire(struct kdapl_obj *obj);
+bool kdapl_obj_is_freed(struct kdapl_obj *obj);
+void kdapl_obj_decided(struct kdapl_obj *obj, bool freed);
 void kdapl_obj_put(struct kdapl_obj *obj);
 void *kdapl_obj_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type);
 void *kdapl_find_queried(DAT_HANDLE handle, DAT_HANDLE_TYPE type,

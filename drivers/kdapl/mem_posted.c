@@ -284,15 +284,15 @@ static DAT_RETURN kdapl_lmr_free(struct kdapl_lmr *lmr)
 	if (kdapl_lmr_is_posted(lmr))
 		return in_use;
 	if (!kdapl_lmr_retire(lmr))
-		return atomic_read(&lmr->obj.users) < 0 ?
-			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR) :
-			in_use;
+		return kdapl_obj_is_freed(&lmr->obj) ?
+			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR) : in_use;
 	if (!kdapl_lmr_close(lmr)) {
-		atomic_set(&lmr->obj.users, 0);
+		kdapl_obj_decided(&lmr->obj, false);
 		return in_use;
 	}
 	if (kdapl_obj_unpublish(&lmr->obj))
 		kdapl_lmr_drop(lmr);
+	kdapl_obj_decided(&lmr->obj, true);
 	return DAT_SUCCESS;
 }
 

@@ -315,33 +315,40 @@ static bool kdapl_srq_lingers(struct kdapl_ep *ep, void *arg)
 	return ep->srq == arg;
 }
 
+static DAT_RETURN kdapl_srq_free(struct kdapl_srq *srq)
+{
+	const DAT_RETURN in_use = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
+
+	/* Wait before retiring: a retired SRQ is unusable, and may still not be freed. */
+	if (!kdapl_ia_wait_lingering(srq->obj.ia, kdapl_srq_lingers, srq, KDAPL_END_WAIT))
+		return in_use;
+	if (!kdapl_obj_retire(&srq->obj))
+		return kdapl_obj_is_freed(&srq->obj) ?
+			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ) : in_use;
+	if (!kdapl_ia_wait_lingering(srq->obj.ia, kdapl_srq_lingers, srq, 0)) {
+		/* An Endpoint was freed in between, and still receives. */
+		kdapl_obj_decided(&srq->obj, false);
+		return in_use;
+	}
+	if (kdapl_obj_unpublish(&srq->obj)) {
+		kdapl_async_withdraw(&srq->lw_event);
+		kdapl_obj_unuse(&srq->pz->obj);
+		kdapl_obj_put(&srq->obj);
+	}
+	kdapl_obj_decided(&srq->obj, true);
+	return DAT_SUCCESS;
+}
+
 DAT_RETURN dat_srq_free(DAT_SRQ_HANDLE srq_handle)
 {
-	DAT_RETURN ret = DAT_SUCCESS;
 	struct kdapl_srq *srq;
+	DAT_RETURN ret;
 
 	might_sleep();
 	srq = kdapl_obj_get(srq_handle, DAT_HANDLE_TYPE_SRQ);
 	if (!srq)
 		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
-	/* Wait before retiring: a retired SRQ is unusable, and may still not be freed. */
-	if (!kdapl_ia_wait_lingering(srq->obj.ia, kdapl_srq_lingers, srq,
-				     KDAPL_END_WAIT)) {
-		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
-	} else if (!kdapl_obj_retire(&srq->obj)) {
-		ret = atomic_read(&srq->obj.users) < 0 ?
-			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ) :
-			DAT_ERROR(DAT_INVALID_STATE,
-				  DAT_INVALID_STATE_SRQ_IN_USE);
-	} else if (!kdapl_ia_wait_lingering(srq->obj.ia, kdapl_srq_lingers, srq, 0)) {
-		/* An Endpoint was freed in between, and still receives. */
-		atomic_set(&srq->obj.users, 0);
-		ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
-	} else if (kdapl_obj_unpublish(&srq->obj)) {
-		kdapl_async_withdraw(&srq->lw_event);
-		kdapl_obj_unuse(&srq->pz->obj);
-		kdapl_obj_put(&srq->obj);
-	}
+	ret = kdapl_srq_free(srq);
 	kdapl_obj_put(&srq->obj);
 	return ret;
 }
@@ -360,8 +367,7 @@ static noinline DAT_RETURN kdapl_srq_full(struct kdapl_srq *srq, DAT_COUNT n,
 	if (!srq->free && srq->doubt)
 		queue_work(srq->obj.ia->hca->object_wq, &srq->search_work);
 	ret = kdapl_sge_build(srq->pz, srq->obj.handle, n, iov, srq->max_iov,
-			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, &nsge,
-			      &total, NULL);
+			      DAT_MEM_PRIV_LOCAL_WRITE_FLAG, sge, &nsge, &total, NULL);
 	return ret != DAT_SUCCESS ? ret :
 		DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_SRQ);
 }
