@@ -389,22 +389,25 @@ void kdat_pool_query(KDAT_POOL_HANDLE pool, KDAT_POOL_PARAM *param)
 {
 	struct kdapl_pool_block *block;
 	DAT_SRQ_PARAM srq = { };
+	DAT_COUNT retired = 0;
 
 	might_sleep();
 	mutex_lock(&pool->mutex);
+	/* First: one that comes home later may be available until then, and is counted once. */
+	spin_lock_irq(&pool->lock);
+	list_for_each_entry(block, &pool->blocks, link)
+		retired += hweight_long(block->home);
+	spin_unlock_irq(&pool->lock);
 	dat_srq_query(pool->srq, DAT_SRQ_FIELD_AVAILABLE_DTO_COUNT, &srq);
 	*param = (KDAT_POOL_PARAM) {
 		.srq = pool->srq,
 		.buffers = pool->bufs,
 		.available = srq.available_dto_count,
 		.low_watermark = pool->low,
+		.retired = retired,
 		.reserved = pool->reserved,
 		.bytes = (u64)pool->bufs / pool->per_block * (PAGE_SIZE << pool->order),
 	};
-	spin_lock_irq(&pool->lock);
-	list_for_each_entry(block, &pool->blocks, link)
-		param->retired += hweight_long(block->home);
-	spin_unlock_irq(&pool->lock);
 	mutex_unlock(&pool->mutex);
 }
 EXPORT_SYMBOL(kdat_pool_query);

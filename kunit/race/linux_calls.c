@@ -278,8 +278,8 @@ static void pool_query(struct race_caller *c)
 	KDAT_POOL_PARAM param;
 
 	RACE_VOID(c, kdat_pool_query, c->w->pool, &param);
-	if (param.available < 0 || param.available > param.buffers || param.retired < 0 ||
-	    param.retired > param.buffers || param.reserved > param.buffers)
+	if (param.available < 0 || param.retired < 0 ||
+	    param.available > param.buffers - param.retired || param.reserved > param.buffers)
 		race_fail(c->w, "pool: %d buffers, %d available, %d retired, %d reserved",
 			  param.buffers, param.available, param.retired, param.reserved);
 }
