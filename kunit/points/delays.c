@@ -15,6 +15,10 @@
  *
  * A delay spins, since nothing is known about what the module holds at the point.
  *
+ * With the parameter "functions" only points in these functions, such as those that were changed,
+ * are chosen, half of them, and delay one of 1 to 4 that pass: a window of a few instructions in
+ * one function is met in seconds, which is met by chance among all points in hours.
+ *
  * With the parameter "epoch" every epoch is that one, which replays it alone. The kernel's log
  * tells, as does a panic, which it was. debugfs has what was reached: for each module a
  * bitmap by the byte of its text, and one of pairs (hashed): points that a CPU passed while
@@ -24,6 +28,7 @@
 #include <linux/bitops.h>
 #include <linux/debugfs.h>
 #include <linux/hash.h>
+#include <linux/kallsyms.h>
 #include <linux/module.h>
 #include <linux/panic_notifier.h>
 #include <linux/percpu.h>
@@ -61,6 +66,10 @@ static uint longest_us = 2000;
 module_param(longest_us, uint, 0444);
 MODULE_PARM_DESC(longest_us, "longest delay, in microseconds");
 
+static char *functions = "";
+module_param(functions, charp, 0444);
+MODULE_PARM_DESC(functions, "choose points in these functions only, separated by commas");
+
 static u32 chosen_below;	/* the choices that choose: one in so many */
 
 /* struct delays_text - the text of a module of ours; @base is 0 unless it is loaded */
@@ -77,6 +86,9 @@ static struct delays_text texts[] = {
 };
 
 static unsigned long reached[ARRAY_SIZE(texts)][BITS_TO_LONGS(BIT(TEXT_BITS))];
+
+/* Of these, the ones in functions that were asked for. */
+static unsigned long named[ARRAY_SIZE(texts)][BITS_TO_LONGS(BIT(TEXT_BITS))];
 
 /* A point is a text's number, from 1, and the byte in it. */
 #define POINT(nth, byte)	(((u32)(nth) + 1) << TEXT_BITS | (byte))
@@ -124,10 +136,37 @@ static u32 find_point(unsigned long pc)
 	return 0;
 }
 
-static void mark(unsigned long *map, u32 bit)
+/* Return whether it is marked for the first time. */
+static bool mark(unsigned long *map, u32 bit)
 {
-	if (!test_bit(bit, map))
-		set_bit(bit, map);
+	return !test_bit(bit, map) && !test_and_set_bit(bit, map);
+}
+
+/* Is @pc in one of the functions that were asked for? Parts that the compiler has made count. */
+static bool is_named(unsigned long pc)
+{
+	char symbol[KSYM_SYMBOL_LEN];
+	const char *name = functions;
+	size_t len, n;
+
+	sprint_symbol_no_offset(symbol, pc);
+	len = strcspn(symbol, ". ");
+	for (; *name; name += n + !!name[n]) {
+		n = strcspn(name, ",");
+		if (n == len && !strncmp(name, symbol, n))
+			return true;
+	}
+	return false;
+}
+
+/* A point is reached. May it be chosen? */
+static bool note_point(unsigned long pc, u32 point)
+{
+	u32 nth = (point >> TEXT_BITS) - 1, byte = point & (BIT(TEXT_BITS) - 1);
+
+	if (mark(reached[nth], byte) && *functions && is_named(pc))
+		set_bit(byte, named[nth]);
+	return !*functions || test_bit(byte, named[nth]);
 }
 
 /* Other CPUs stand in delays while this one passes @point. */
@@ -222,7 +261,8 @@ static void delay(struct delays_cpu *me, unsigned long pc, u32 point, u64 key, u
 	    me->spent > (u64)epoch_ms * (NSEC_PER_MSEC / SHARE))
 		return;
 	slot = slot_of(choice, pc);
-	if (!slot || atomic_inc_return(&slot->passed) & ((1U << (choice >> 48) % 6) - 1))
+	if (!slot || atomic_inc_return(&slot->passed) &
+	    ((1U << (choice >> 48) % (*functions ? 3 : 6)) - 1))
 		return;
 	atomic_inc(&slot->delays);
 	stand(me, point, choice);
@@ -233,13 +273,16 @@ static void delays_hook(unsigned long pc)
 	struct delays_cpu *me = this_cpu_ptr(&cpus);
 	u32 point = find_point(pc);
 	u64 key, choice;
+	bool may;
 
 	if (!point)
 		return;
 	WRITE_ONCE(me->steps, me->steps + 1);
-	mark(reached[(point >> TEXT_BITS) - 1], point & (BIT(TEXT_BITS) - 1));
+	may = note_point(pc, point);
 	if (atomic_read(&standing))
 		mark_pairs(point);
+	if (!may)
+		return;
 	key = READ_ONCE(now_key);
 	choice = mix(key ^ point);
 	if ((u32)choice < chosen_below)
@@ -359,7 +402,7 @@ static int __init delays_init(void)
 
 	if (!one_in || !epoch_ms || epoch_ms > 60000 || longest_us > 100000)
 		return -EINVAL;
-	chosen_below = U32_MAX / one_in;
+	chosen_below = U32_MAX / (*functions ? 2 : one_in);
 	begin_epoch(max(epoch, 0));
 	err = register_module_notifier(&module_block);
 	if (err)
