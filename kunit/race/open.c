@@ -68,14 +68,25 @@ static DAT_RETURN fill_world(struct race_world *w)
 	       race_make_pool(w) ?: race_make_server(w);
 }
 
+static bool has_quirk(const DAT_PROVIDER_ATTR *prov, const char *name)
+{
+	DAT_COUNT i;
+
+	for (i = 0; i < prov->num_provider_specific_attr; i++)
+		if (!strcmp(prov->provider_specific_attr[i].name, name))
+			return true;
+	return false;
+}
+
 /* Return a world on the IA @name; or NULL, and why. The slots are empty. */
 struct race_world *race_open(const char *name, DAT_RETURN *why)
 {
 	struct race_world *w = kzalloc(sizeof(*w), GFP_KERNEL);
+	DAT_PROVIDER_ATTR *prov = kzalloc(sizeof(*prov), GFP_KERNEL);
 	DAT_IA_ATTR *attr = kzalloc(sizeof(*attr), GFP_KERNEL);
 
 	*why = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	if (!w || !attr)
+	if (!w || !attr || !prov)
 		goto fail;
 	w->name = name;
 	spin_lock_init(&w->lock);
@@ -87,23 +98,26 @@ struct race_world *race_open(const char *name, DAT_RETURN *why)
 	*why = dat_ia_open((DAT_NAME_PTR)name, 64, &w->evd[E_ASYNC], &w->ia);
 	if (*why != DAT_SUCCESS)
 		goto fail;
-	*why = dat_ia_query(w->ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, attr, 0, NULL);
+	*why = dat_ia_query(w->ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, attr,
+			    DAT_PROVIDER_FIELD_PROVIDER_SPECIFIC_ATTR, prov);
 	if (*why == DAT_SUCCESS)
 		*why = kdat_ia_id(w->ia, &w->id);
 	if (*why == DAT_SUCCESS) {
 		memcpy(&w->addr, attr->ia_address_ptr, sizeof(struct sockaddr_in));
+		w->forgets = has_quirk(prov, "lost-buffers");
 		*why = fill_world(w);
 	}
-	if (*why == DAT_SUCCESS) {
-		kfree(attr);
-		return w;
-	}
+	if (*why == DAT_SUCCESS)
+		goto out;
 	race_close(w);
 	w = NULL;
 fail:
-	kfree(attr);
 	kfree(w);
-	return NULL;
+	w = NULL;
+out:
+	kfree(prov);
+	kfree(attr);
+	return w;
 }
 
 /* Return why it cannot be closed. */

@@ -210,6 +210,7 @@ struct race_world {
 	DAT_IA_HANDLE ia;
 	DAT_UINT64 id;			/* of the IA */
 	struct sockaddr_storage addr;
+	bool forgets;			/* the device forgets buffers, see R4 */
 	DAT_PZ_HANDLE pz;
 	DAT_EVD_HANDLE evd[RACE_EVDS];
 	DAT_PSP_HANDLE psp;
