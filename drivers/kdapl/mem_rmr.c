@@ -334,15 +334,19 @@ static bool kdapl_rmr_lingers(struct kdapl_ep *ep, void *arg)
 /*
  * Retire @rmr after its posted requests have completed; wait a while for them. On a live
  * connection they complete soon, but nobody may be polling the EVD, so poll it here. A
- * peer that posts no receive can delay them for ever.
+ * peer that posts no receive can delay them for ever, or until the Endpoint is freed, which
+ * may happen meanwhile.
  */
 static DAT_RETURN kdapl_rmr_retire(struct kdapl_rmr *rmr)
 {
+	unsigned long end = jiffies + KDAPL_END_WAIT;
 	DAT_RETURN ret;
+	long left;
 	int i;
 
-	kdapl_ia_wait_lingering(rmr->obj.ia, kdapl_rmr_lingers, rmr, KDAPL_END_WAIT);
 	for (i = 0;; i++) {
+		left = end - jiffies;
+		kdapl_ia_wait_lingering(rmr->obj.ia, kdapl_rmr_lingers, rmr, max(left, 0L));
 		ret = kdapl_rmr_try_retire(rmr);
 		if (DAT_GET_TYPE(ret) != DAT_INVALID_STATE || i == KDAPL_IDLE_TRIES)
 			return ret;

@@ -174,10 +174,10 @@ DAT_RETURN __must_check dat_rmr_bind(DAT_RMR_HANDLE rmr_handle, DAT_LMR_HANDLE l
  *
  * After a success the peer no longer reaches memory through the RMR. While a
  * dat_rmr_bind() request about the RMR is outstanding, which would close a window or open
- * one later, the call waits; for a second at most, unless the EP was freed before. If the
- * request has still not completed, the call is refused and changes nothing: the request
- * may be behind a Send for which the peer posts no receive. Free the EP, or wait for the
- * request's event, and call again.
+ * one later, the call waits; for a second at most, or for 15 if the EP was freed, before
+ * or meanwhile. If the request has still not completed, the call is refused and changes
+ * nothing: the request may be behind a Send for which the peer posts no receive. Free the
+ * EP, or wait for the request's event, and call again.
  *
  * Context: Process context, may sleep.
  * Return:

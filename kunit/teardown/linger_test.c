@@ -146,6 +146,11 @@ static DAT_RETURN free_srq(DAT_HANDLE handle)
 	return dat_srq_free(handle);
 }
 
+static DAT_RETURN free_rmr(DAT_HANDLE handle)
+{
+	return dat_rmr_free(handle);
+}
+
 static DAT_EP_HANDLE victim;
 
 static DAT_RETURN accept_cr(DAT_HANDLE handle)
@@ -430,6 +435,40 @@ static void L6_waits_for_none_freed_later(struct kunit *test)
 	KD_EXPECT_OK(test, dat_lmr_free(buf->lmr));
 }
 
+/*
+ * The Endpoint of an unbind is freed while dat_rmr_free() waits for it. The peer has posted no
+ * receive for the Send before, so the unbind ends with the queue pair and not earlier.
+ */
+static void L6_rmr_waits(struct kunit *test)
+{
+	struct kd_pair c = make_pair(test, HOLD_END);
+	struct kd_buf *buf = kd_buf_alloc_priv(c.a, PAGE_SIZE, false, DAT_MEM_PRIV_ALL_FLAG);
+	DAT_LMR_TRIPLET seg = kd_seg(buf, 0, PART);
+	DAT_RMR_CONTEXT context;
+	DAT_RMR_HANDLE rmr;
+	struct call *call;
+
+	kd_connect_pair(c.a, c.p);
+	KD_ASSERT_OK(test, dat_rmr_create(c.a->pz, &rmr));
+	KD_ASSERT_OK(test, dat_rmr_bind(rmr, buf->lmr, &seg, DAT_MEM_PRIV_REMOTE_READ_FLAG,
+					DAT_VA_TYPE_VA, c.a->ep, kd_cookie(1), 0, &context));
+	kd_expect_event(test, c.a->req_evd, DAT_RMR_BIND_COMPLETION_EVENT, NULL);
+	KD_ASSERT_OK(test, dat_ep_post_send(c.a->ep, 1, &seg, kd_cookie(2), 0));
+	seg.segment_length = 0;
+	KD_ASSERT_OK(test, dat_rmr_bind(rmr, buf->lmr, &seg, 0, DAT_VA_TYPE_VA, c.a->ep,
+					kd_cookie(3), 0, &context));
+	call = start(test, free_rmr, rmr);
+	expect_waiting(test, call);
+	KD_ASSERT_OK(test, dat_ep_free(c.a->ep));
+	c.a->ep = NULL;
+	wait_held(test, 1);
+	/* Longer than for a request of an Endpoint that lives. */
+	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&call->done, 3 * HZ));
+	let_go(NULL);
+	expect_done(test, call, DAT_SUCCESS);
+	KD_EXPECT_OK(test, dat_lmr_free(buf->lmr));
+}
+
 static struct kunit_case linger_cases[] = {
 	KUNIT_CASE_PARAM(L6_freed_before_the_answer, kd_gen_ia),
 	KUNIT_CASE_PARAM(L6_freed_during_the_answer, kd_gen_ia),
@@ -438,6 +477,7 @@ static struct kunit_case linger_cases[] = {
 	KUNIT_CASE_PARAM(L6_waits_for_its_own_only, kd_gen_ia),
 	KUNIT_CASE_PARAM(L6_srq_waits, kd_gen_ia),
 	KUNIT_CASE_PARAM(L6_waits_for_none_freed_later, kd_gen_ia),
+	KUNIT_CASE_PARAM(L6_rmr_waits, kd_gen_ia),
 	{}
 };
 
