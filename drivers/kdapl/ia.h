@@ -56,7 +56,7 @@ enum kdapl_count {
  * @mutex: protects the addresses and @reserved_lmr; nests inside ep->mutex,
  *	conn->mutex, sp->mutex and pz->svc_mutex
  * @null_mutex: protects @null_evd
- * @close_mutex: serialises the decision in dat_ia_close()
+ * @close_mutex: held by dat_ia_close()
  * @null_evd: EVD with the CQ for work queues that have no EVD; or NULL
  * @reserved_lmr: reserved LMR, created when first asked for
  * @catastrophic: DAT_ASYNC_ERROR_IA_CATASTROPHIC, for a device that leaves

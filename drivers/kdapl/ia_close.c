@@ -173,6 +173,8 @@ static bool kdapl_ia_drain(struct kdapl_ia *ia)
 	unsigned int left, before = UINT_MAX;
 	unsigned long patience = 0;
 
+	/* Even without a reserved LMR: dat_ia_reserved_lmr() may be creating it. */
+	kdapl_lmr_free_reserved(ia);
 	do {
 		kdapl_ia_free_all(ia);
 		left = kdapl_ia_left(ia);
@@ -186,19 +188,11 @@ static bool kdapl_ia_drain(struct kdapl_ia *ia)
 	return true;
 }
 
-/*
- * Free all objects of @ia, which no call finds any more, and wait until they are
- * released; the IA's own objects come last. Return false if an Endpoint is stuck: @ia can
- * be closed again.
- */
-static bool kdapl_ia_finish(struct kdapl_ia *ia)
+/* Free the IA's own objects, after all others, and wait until they are released. */
+static void kdapl_ia_finish(struct kdapl_ia *ia)
 {
 	struct kdapl_evd *async = ia->async_evd, *none;
 
-	/* Even without a reserved LMR: dat_ia_reserved_lmr() may be creating it. */
-	kdapl_lmr_free_reserved(ia);
-	if (!kdapl_ia_drain(ia))
-		return false;
 	/* No Endpoint is left that might create the null EVD by connecting. */
 	none = ia->null_evd;
 	if (none) {
@@ -215,7 +209,6 @@ static bool kdapl_ia_finish(struct kdapl_ia *ia)
 		kdapl_obj_put(&async->obj);
 	}
 	wait_event(ia->wait, !kdapl_ia_left(ia));
-	return true;
 }
 
 /* Forbid new objects; or, after a refused close, allow them. */
@@ -229,34 +222,31 @@ static void kdapl_ia_set_closing(struct kdapl_ia *ia, bool closing)
 }
 
 /*
- * Decide whether @ia is closed. Return DAT_SUCCESS for one caller only, which then owns
- * the table's reference. A graceful close fails if an object exists; this is also checked
- * before ->closing is set, so that a close that fails makes no concurrent create call
- * fail.
+ * Close @ia, if no other call has. A graceful close fails if an object exists; this is also
+ * checked before ->closing is set, so that a close that fails makes no concurrent create call
+ * fail. The handle is valid until it is certain that the IA is closed.
  */
-static DAT_RETURN kdapl_ia_close_begin(struct kdapl_ia *ia, bool graceful)
+static DAT_RETURN kdapl_ia_close(struct kdapl_ia *ia, bool graceful)
 {
-	DAT_RETURN ret;
+	const DAT_RETURN in_use = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
 
-	mutex_lock(&ia->close_mutex);
-	if (!kdapl_obj_published(&ia->obj)) {
-		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-		goto out;
-	}
-	ret = DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
+	lockdep_assert_held(&ia->close_mutex);
+
+	if (!kdapl_obj_published(&ia->obj))
+		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 	if (graceful && kdapl_ia_in_use(ia))
-		goto out;
+		return in_use;
 	kdapl_ia_set_closing(ia, true);
 	/* An object may have been created before ->closing was set. */
-	if (graceful && kdapl_ia_in_use(ia)) {
-		kdapl_ia_set_closing(ia, false);
-		goto out;
+	if ((graceful && kdapl_ia_in_use(ia)) || !kdapl_ia_drain(ia)) {
+		if (graceful)
+			kdapl_ia_set_closing(ia, false);
+		return in_use;
 	}
-	ret = DAT_SUCCESS;
 	kdapl_obj_unpublish(&ia->obj);
-out:
-	mutex_unlock(&ia->close_mutex);
-	return ret;
+	kdapl_ia_finish(ia);
+	kdapl_obj_put(&ia->obj);
+	return DAT_SUCCESS;
 }
 
 DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
@@ -278,18 +268,10 @@ DAT_RETURN dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 		goto out;
 	}
 	might_sleep();
-	ret = kdapl_ia_close_begin(ia, flags == DAT_CLOSE_GRACEFUL_FLAG);
-	if (ret == DAT_SUCCESS) {
-		if (kdapl_ia_finish(ia)) {
-			kdapl_obj_put(&ia->obj);
-		} else {
-			if (flags == DAT_CLOSE_GRACEFUL_FLAG)
-				kdapl_ia_set_closing(ia, false);
-			kdapl_obj_publish(&ia->obj);
-			ret = DAT_ERROR(DAT_INVALID_STATE,
-					DAT_INVALID_STATE_IA_IN_USE);
-		}
-	}
+	/* If another call closes the IA, wait whether it does. */
+	mutex_lock(&ia->close_mutex);
+	ret = kdapl_ia_close(ia, flags == DAT_CLOSE_GRACEFUL_FLAG);
+	mutex_unlock(&ia->close_mutex);
 	kdapl_upcall_wait_end(&wait);
 out:
 	kdapl_obj_put(&ia->obj);

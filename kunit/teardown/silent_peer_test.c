@@ -15,9 +15,12 @@
 #include <net/net_namespace.h>
 #include <net/sock.h>
 #include <rdma/iw_cm.h>
+#include <dat/kdat_linux.h>
 #include <dat/kdat_pool.h>
 #include "call.h"
 #include "device.h"
+#include "ia.h"
+#include "inside.h"
 #include "plug.h"
 
 #define BOUND_MS	12000		/* where the connection can be ended; less than 15 s */
@@ -458,20 +461,37 @@ static void L6_pool_of_a_silent_driver(struct kunit *test)
 	KD_EXPECT_OK(test, dat_srq_free(c.p->srq));
 }
 
-/* An IA that cannot be closed keeps its handle, and is closed later. */
+static bool is_closing(void *ia)
+{
+	return READ_ONCE(((struct kdapl_ia *)ia)->closing);
+}
+
+/*
+ * An IA that cannot be closed keeps its handle, and is closed later: by a call that has come
+ * while the first one was waiting.
+ */
 static void close_is_refused(struct kunit *test)
 {
 	struct kd_pair c = make_withheld(test);
+	struct kd_call *first, *second;
+	DAT_UINT64 id;
 
 	c.p->ep = kd_ep(c.p, NULL);
 	kd_recv(c.p, 0, 64, 1);
 	withheld_connect(&c, c.p->ep);
-	kd_call_expect(test, kd_call_begin(test, call_ia_close, c.p->ia), DAT_INVALID_STATE,
-		       REFUSAL_MS, withheld_end, NULL);
+	first = kd_call_begin(test, call_ia_close, c.p->ia);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_closing,
+					      kd_inside(c.p->ia, DAT_HANDLE_TYPE_IA),
+					      KD_TIMEOUT_MS));
+	second = kd_call_begin(test, call_ia_close, c.p->ia);
+	KD_EXPECT_OK(test, kdat_ia_id(c.p->ia, &id));
+	kd_call_expect(test, first, DAT_INVALID_STATE, REFUSAL_MS, withheld_end, NULL);
 	KD_EXPECT_RET(test, DAT_INSUFFICIENT_RESOURCES,
 		      dat_pz_create(c.p->ia, &c.p->pz));
 	withheld_end(NULL);
-	kd_close(c.p);
+	kd_call_expect(test, second, DAT_SUCCESS, REFUSAL_MS, withheld_end, NULL);
+	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, kdat_ia_id(c.p->ia, &id));
+	c.p->ia = NULL;
 }
 
 /*
@@ -499,3 +519,4 @@ static struct kunit_case silent_peer_cases[] = {
 
 KD_SUITE("kdapl-silent-peer", silent_peer_cases, "peers that are accepted and silent",
 	 .init = silent_init);
+KDAPL_IMPORT_TEST;
