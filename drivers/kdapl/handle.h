@@ -207,6 +207,18 @@ static inline bool kdapl_obj_use(struct kdapl_obj *obj)
 }
 
 /*
+ * As kdapl_obj_use(), for an SRQ or LMR. If a call is freeing it that may be refused, wait
+ * whether it is. Context: Process context.
+ */
+static inline bool kdapl_obj_use_unless_freed(struct kdapl_obj *obj)
+{
+	while (!kdapl_obj_use(obj))
+		if (kdapl_obj_is_freed(obj))
+			return false;
+	return true;
+}
+
+/*
  * End a dependency that kdapl_obj_use() began. Pairs with kdapl_obj_retire(): all earlier
  * actions of the user precede a successful free call. litmus: obj-users
  * Context: Any.

@@ -123,6 +123,7 @@ void kdapl_lmr_free_reserved(struct kdapl_ia *ia);
 void kdapl_lmr_unbind(struct kdapl_lmr *lmr);
 void kdapl_lmr_request_done(struct kdapl_obj *obj, u8 op, u8 status);
 void kdapl_lmr_recycle(struct work_struct *work);
+void kdapl_lmr_queue_recycle(struct kdapl_lmr *lmr);
 
 /* mem_rmr.c */
 void kdapl_rmr_queue_recycle(struct kdapl_rmr *rmr);

@@ -257,7 +257,7 @@ static DAT_RETURN kdapl_rmr_open(struct kdapl_rmr *rmr,
 	int err;
 
 	if (!kdapl_dep_tryget(&spec->lmr->obj))
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+		return kdapl_lmr_retired(spec->lmr);
 	err = kdapl_window_load(rmr, win, spec);
 	if (err) {
 		kdapl_dep_put(&spec->lmr->obj);
@@ -413,7 +413,7 @@ static DAT_RETURN kdapl_rmr_lmr_error(const struct kdapl_rmr_spec *spec)
 				 spec->priv & KDAPL_PRIV_WRITE ?
 				 DAT_PRIVILEGES_WRITE : DAT_PRIVILEGES_READ);
 	if (atomic_read(&spec->lmr->obj.users) < 0)
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+		return kdapl_lmr_retired(spec->lmr);
 	return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 }
 

@@ -85,7 +85,7 @@ static enum kdapl_claim kdapl_lmr_try_claim(struct kdapl_lmr *lmr,
 }
 
 /* Queue lmr->recycle, which gets a reference. Context: Any. */
-static void kdapl_lmr_queue_recycle(struct kdapl_lmr *lmr)
+void kdapl_lmr_queue_recycle(struct kdapl_lmr *lmr)
 {
 	if (kref_get_unless_zero(&lmr->obj.ref) &&
 	    !queue_work(lmr->obj.ia->hca->object_wq, &lmr->recycle))
@@ -107,7 +107,7 @@ static DAT_RETURN kdapl_lmr_claim(struct kdapl_lmr *lmr, struct kdapl_ep *ep,
 	case KDAPL_CLAIM_OK:
 		return DAT_SUCCESS;
 	case KDAPL_CLAIM_FREED:
-		return DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+		return kdapl_lmr_retired(lmr);
 	case KDAPL_CLAIM_NO_MR:
 		kdapl_lmr_queue_recycle(lmr);
 		return DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,

@@ -257,7 +257,7 @@ static DAT_RETURN kdapl_lmr_origin(struct kdapl_ia *ia,
 		ret = DAT_ERROR(DAT_MODEL_NOT_SUPPORTED, DAT_NO_SUBTYPE);
 	else if (spec->len > origin->len)
 		ret = DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	else if (origin->obj.ia != ia || !kdapl_obj_use(&origin->obj))
+	else if (origin->obj.ia != ia || !kdapl_obj_use_unless_freed(&origin->obj))
 		ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
 	if (ret != DAT_SUCCESS) {
 		kdapl_obj_put(&origin->obj);

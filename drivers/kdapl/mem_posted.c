@@ -288,6 +288,9 @@ static DAT_RETURN kdapl_lmr_free(struct kdapl_lmr *lmr)
 			DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR) : in_use;
 	if (!kdapl_lmr_close(lmr)) {
 		kdapl_obj_decided(&lmr->obj, false);
+		/* kdapl_lmr_recycle() skips an LMR that is retired. */
+		if (lmr->fmr)
+			kdapl_lmr_queue_recycle(lmr);
 		return in_use;
 	}
 	if (kdapl_obj_unpublish(&lmr->obj))

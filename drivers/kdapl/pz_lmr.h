@@ -175,4 +175,12 @@ static inline bool kdapl_lmr_is_same(const struct kdapl_lmr *lmr, DAT_LMR_CONTEX
 	return smp_load_acquire(&lmr->valid) && READ_ONCE(lmr->context) == context;
 }
 
+/* Return why a call cannot depend on @lmr, which is retired: it was freed, or it may be. */
+static inline DAT_RETURN kdapl_lmr_retired(struct kdapl_lmr *lmr)
+{
+	return kdapl_obj_published(&lmr->obj) ?
+		DAT_ERROR(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE) :
+		DAT_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+}
+
 #endif

@@ -365,7 +365,8 @@ DAT_RETURN dat_lmr_allocate(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
  * * %DAT_INVALID_PARAMETER - unknown type, privileges or flags, too many or
  *   misaligned pages, an address that has no page, or a pointer is NULL
  * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED, or the
- *   LMR is bound, or an invalidation of the LMR has not completed
+ *   LMR is bound, or an invalidation of the LMR has not completed, or a call frees the
+ *   LMR and may still be refused
  * * %DAT_MODEL_NOT_SUPPORTED - the LMR is not from dat_lmr_allocate(); memory of
  *   type LMR or BYPASS; or the device cannot register it: a scatterlist with gaps
  *   inside, or one that begins inside a page, zero-based
@@ -425,7 +426,7 @@ DAT_RETURN __must_check dat_lmr_fmr(DAT_LMR_HANDLE lmr_handle, DAT_MEM_TYPE mem_
  * * %DAT_INVALID_HANDLE - @lmr_handle is not an LMR, or @ep_handle not an EP
  * * %DAT_INVALID_PARAMETER - flags that the EP does not allow
  * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED, or the
- *   LMR is not bound
+ *   LMR is not bound, or a call frees the LMR and may still be refused
  * * %DAT_MODEL_NOT_SUPPORTED - the LMR is not from dat_lmr_allocate()
  * * %DAT_PROTECTION_VIOLATION - the LMR is of another PZ, or of scope EP and
  *   bound on another EP

@@ -133,7 +133,8 @@ DAT_RETURN dat_rmr_query(DAT_RMR_HANDLE rmr_handle,
  * * %DAT_INVALID_PARAMETER - the part is not inside the LMR, the context is not
  *   that of the LMR, unknown privileges, flags that the EP does not allow, or
  *   a pointer is NULL
- * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED
+ * * %DAT_INVALID_STATE - the EP is neither CONNECTED nor DISCONNECTED; or a call frees
+ *   the LMR and may still be refused, subtype %DAT_INVALID_STATE_LMR_IN_USE
  * * %DAT_MODEL_NOT_SUPPORTED - zero-based, though the part starts inside a
  *   page; or the LMR is from dat_lmr_allocate()
  * * %DAT_PRIVILEGES_VIOLATION - the LMR does not have the local privilege that

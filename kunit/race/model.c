@@ -117,7 +117,11 @@ static void check_handle(struct race_caller *c, DAT_RETURN ret, DAT_HANDLE handl
 	/* Here it may be the other Endpoint. */
 	if (!strcmp(c->where, "dat_ep_dup_connect"))
 		return;
-	if (obj && DAT_GET_SUBTYPE(ret) == not_valid(obj->type) && !atomic_read(&obj->freeing))
+	if (!obj || DAT_GET_SUBTYPE(ret) != not_valid(obj->type))
+		return;
+	/* If the calls that free it are all refused, race_free() tells. */
+	WRITE_ONCE(obj->denied, true);
+	if (!atomic_read(&obj->freeing))
 		race_fail(c->w, "%s does not find object %d, which nobody has freed", c->where,
 			  obj->slot);
 }
