@@ -15,8 +15,7 @@ frozen()
 		stands_still fileio_0/file "fsfreeze -f /run/frozen" "fsfreeze -u /run/frozen"
 }
 
-# A device that takes requests and answers none, as one whose link is down or as a full thin
-# pool does
+# A device that takes requests and answers none, as one whose link is down does
 hung()
 {
 	modprobe -q loop
@@ -32,14 +31,65 @@ hung()
 			"dmsetup resume --noudevsync hung"
 }
 
+# A thin pool that is full: writes to blocks that it has not given out yet wait until the
+# administrator makes it longer.
+full()
+{
+	modprobe -q loop
+	modprobe -q dm-thin-pool || { skip "this kernel has no thin pools"; return; }
+	# Otherwise what waits fails after a minute.
+	put 0 /sys/module/dm_thin_pool/parameters/no_space_timeout &&
+		truncate -s 4M /run/pool.meta && truncate -s ${pool_mib}M /run/pool.data &&
+		pool_meta=$(losetup -f --show /run/pool.meta) &&
+		pool_data=$(losetup -f --show /run/pool.data) &&
+		said dmsetup create --noudevsync pool --table "$(pool_table)" &&
+		said dmsetup message pool 0 "create_thin 0" || return
+	dmsetup mknodes
+	said dmsetup create --noudevsync thin --table \
+		"0 $((96 * 2048)) thin /dev/mapper/pool 0" || return
+	dmsetup mknodes
+	mkdir -p $lio/core/iblock_0/thin &&
+		put udev_path=/dev/mapper/thin $lio/core/iblock_0/thin/control &&
+		put 1 $lio/core/iblock_0/thin/enable && stands_still iblock_0/thin pool_fills pool_grows
+}
+
+pool_table()
+{
+	echo "0 $(blockdev --getsz "$pool_data") thin-pool $pool_meta $pool_data 128 0"
+}
+
+# All that it has goes to blocks behind the first ones, which the initiator will write.
+pool_fills()
+{
+	said dd if=/dev/zero of=/dev/mapper/thin bs=64k seek=16 count=$((pool_mib * 16)) \
+		oflag=direct
+}
+
+pool_grows()
+{
+	dmsetup status pool | grep -q out_of_data_space ||
+		{ dmsetup status pool; echo "the pool is not full"; ok=; }
+	truncate -s $((pool_mib * 2))M /run/pool.data && losetup -c "$pool_data" &&
+		said dmsetup suspend --noudevsync --noflush pool &&
+		said dmsetup reload pool --table "$(pool_table)" &&
+		said dmsetup resume --noudevsync pool
+}
+pool_mib=16 pool_meta='' pool_data=''
+
 # slow_down: take away what these cases have made
 slow_down()
 {
+	local name loop
+
 	umount -q /run/frozen
-	[ ! -d $lio/core/iblock_0/hung ] || rmdir $lio/core/iblock_0/hung
-	! dmsetup info hung >/dev/null 2>&1 || dmsetup remove --noudevsync --retry hung
-	[ -z "$hung_on" ] || losetup -d "$hung_on"
-	hung_on=
+	for name in hung thin pool; do
+		[ ! -d $lio/core/iblock_0/$name ] || rmdir $lio/core/iblock_0/$name
+		! dmsetup info $name >/dev/null 2>&1 || dmsetup remove --noudevsync --retry $name
+	done
+	for loop in $hung_on $pool_meta $pool_data; do
+		losetup -d "$loop"
+	done
+	hung_on='' pool_meta='' pool_data=''
 }
 hung_on=
 
