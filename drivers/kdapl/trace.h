@@ -262,7 +262,7 @@ TRACE_EVENT(kdapl_refused,
 		__entry->limit = limit;
 		strscpy(__entry->rule, rule, sizeof(__entry->rule));
 	),
-	TP_printk("ia=%llx member=%s value=%lld limit=%lld rule=\"%s\"",
+	TP_printk("ia=%llx member=%s value=%lld limit=%lld rule=%s",
 		  __entry->ia, __entry->member, __entry->value, __entry->limit,
 		  __entry->rule)
 );
