@@ -122,7 +122,10 @@ void ks_release_ctxt(struct svc_xprt *xprt, void *ctxt)
 		ks_call_free(ctxt);
 }
 
-/* Take the next message, or the next call whose Read list is there. */
+/*
+ * Take the next message, or the next call whose Read list is there. If it is the last one, sunrpc
+ * is told so at once, or it would wake another thread to find that out.
+ */
 static KDAT_POOL_BUF *ks_next(struct ks_conn *c, struct ks_call **call)
 {
 	KDAT_POOL_BUF *buf = NULL;
@@ -135,9 +138,9 @@ static KDAT_POOL_BUF *ks_next(struct ks_conn *c, struct ks_call **call)
 		buf = list_first_entry_or_null(&c->received, KDAT_POOL_BUF, link);
 		if (buf)
 			list_del(&buf->link);
-		else
-			clear_bit(XPT_DATA, &c->xprt.xpt_flags);
 	}
+	if (list_empty(&c->fetched) && list_empty(&c->received))
+		clear_bit(XPT_DATA, &c->xprt.xpt_flags);
 	spin_unlock_bh(&c->lock);
 	return buf;
 }

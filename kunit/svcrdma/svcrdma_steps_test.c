@@ -3,6 +3,7 @@
  * KUnit suite of kdapl_svcrdma.ko: clients that go at every step, and come in crowds.
  */
 #include <linux/module.h>
+#include <linux/stringify.h>
 #include "probe.h"
 #include "raw.h"
 #include "shell.h"
@@ -105,6 +106,26 @@ static void steps_server_goes(struct kunit *test)
 	rpc_raw_expect_alive(rpc_raw_connect(test));
 }
 
+#define CALLS	40
+/* Set $s to how often a transport was queued for a thread. */
+#define QUEUED	"s=0\nwhile read p a q rest; do [ $p = '#' ] || s=$((s + q)); done"	\
+		"</proc/fs/nfsd/pool_stats\n"
+
+/* No thread looks for a message behind the last one. */
+static void steps_one_thread_a_call(struct kunit *test)
+{
+	struct rpc_raw *r = rpc_raw_connect(test);
+	unsigned int i;
+
+	rpc_raw_expect_alive(r);
+	KUNIT_ASSERT_EQ(test, 0, shell(QUEUED "echo $s >/tmp/raw-queued"));
+	for (i = 0; i < CALLS; i++)
+		rpc_raw_expect_alive(r);
+	/* CALLS, and some for connections of other cases that end. */
+	KUNIT_EXPECT_EQ(test, 0, shell(QUEUED "read n </tmp/raw-queued\n"
+				       "[ $((s - n)) -lt $((" __stringify(CALLS) " * 3 / 2)) ]"));
+}
+
 /* A port that is in use is refused; another one is a listener of its own, for each family. */
 static void steps_listeners(struct kunit *test)
 {
@@ -143,6 +164,7 @@ static void steps_namespace(struct kunit *test)
 static struct kunit_case svcrdma_cases[] = {
 	KUNIT_CASE_PARAM(steps_client_goes, kd_gen_ia),
 	KUNIT_CASE_PARAM(steps_server_goes, kd_gen_ia),
+	KUNIT_CASE_PARAM(steps_one_thread_a_call, kd_gen_ia),
 	KUNIT_CASE_PARAM(steps_namespace, kd_gen_simulated_ia),
 	KUNIT_CASE(steps_listeners),
 	{}
