@@ -327,10 +327,12 @@ static bool kbt_may_drop(const struct kbt_conn *conn)
 
 /*
  * Return the buffers of a message that is partly served, and of waiting messages; @conn was
- * disconnected. kbt_judge() needs the waiting ones counted as requests. Context: process.
+ * disconnected. Each waiting one counts as a request, for kbt_judge(): a client that leaves after
+ * its flood is known before the medium has answered. Context: process.
  */
 static void kbt_drop_messages(struct kbt_conn *conn)
 {
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto;
 	DAT_EVENT event;
 
 	lockdep_assert_held(&conn->recv_mutex);
@@ -339,10 +341,12 @@ static void kbt_drop_messages(struct kbt_conn *conn)
 		kbt_message_end(conn);
 	while (kbt_may_drop(conn) &&
 	       dat_evd_dequeue(conn->recv_evd, &event) == DAT_SUCCESS) {
+		dto = &event.event_data.dto_completion_event_data;
 		conn->dropped++;
 		atomic64_inc(&conn->requests);
-		kbt_rx_put(conn->kbt,
-			   event.event_data.dto_completion_event_data.user_cookie);
+		if (dto->status == DAT_DTO_SUCCESS && kbt_is_overdrawn(conn))
+			conn->overdrawn = true;
+		kbt_rx_put(conn->kbt, dto->user_cookie);
 	}
 }
 

@@ -105,6 +105,25 @@ static void hanging_credits(struct kunit *test)
 	kd_close(other);
 }
 
+/*
+ * A client sends more than its credits and leaves. Two requests have slots, and the others do not
+ * pass the hard high watermark: what shows it are the messages that are dropped. The target does
+ * not wait for the medium with that.
+ */
+static void hanging_flood(struct kunit *test)
+{
+	struct kd_side *side;
+
+	load(test, "true");
+	side = lone_client(test, SLOW);
+	expect_all_credits(side);
+	read_for_ever(side, 0, 2, 2);
+	read_for_ever(side, 0, TGT_CREDITS, 0);
+	kd_close(side);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_cut_off, NULL, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, are_held(NULL));
+}
+
 /* Return whether another connection can be made, and be attached to two volumes. */
 static bool is_shared(void *test)
 {
@@ -306,6 +325,7 @@ static void hanging_links(struct kunit *test)
 
 static struct kunit_case hang_cases[] = {
 	KUNIT_CASE_PARAM(hanging_credits, kd_gen_ia),
+	KUNIT_CASE_PARAM(hanging_flood, kd_gen_ia),
 	KUNIT_CASE_PARAM(hanging_volumes, kd_gen_ia),
 	KUNIT_CASE_PARAM(hanging_writes, kd_gen_ia),
 	KUNIT_CASE_PARAM(hanging_again, kd_gen_ia),
