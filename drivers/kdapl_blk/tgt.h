@@ -243,7 +243,7 @@ enum {
 	KBT_CONN_GONE,
 	KBT_CONN_HANGS,
 	KBT_CONN_KEEPS,
-	KBT_CONN_JUDGED, KBT_CONN_SHUNNED,
+	KBT_CONN_JUDGED, KBT_CONN_CUT_OFF, KBT_CONN_SHUNNED,
 	KBT_CONN_WAS_ATTACHED, KBT_CONN_PROVEN
 };
 
@@ -264,8 +264,9 @@ enum {
  * @flags: KBT_CONN_ENDING: only its setter queues @end_work; KBT_CONN_DOWN: disconnected, so
  *	messages are dropped; KBT_CONN_GONE: kDAPL has reported the end, so no more messages
  *	arrive; KBT_CONN_HANGS: kbt_hang() was called; KBT_CONN_KEEPS: a slot has ->kept in
- *	place of ->buf; KBT_CONN_JUDGED: @unproven was counted; KBT_CONN_SHUNNED: so was what
- *	its messages show; KBT_CONN_WAS_ATTACHED: attached now or before; KBT_CONN_PROVEN: the
+ *	place of ->buf; KBT_CONN_JUDGED: @unproven was counted; KBT_CONN_CUT_OFF: so were its
+ *	requests beyond its credits; KBT_CONN_SHUNNED: its host was shunned for these, or for a
+ *	malformed message; KBT_CONN_WAS_ATTACHED: attached now or before; KBT_CONN_PROVEN: the
  *	peer has proven to be of @host
  * @ended: jiffies of @end_work, of the QP's end, or of the last log about busy slots
  * @attachments: attachments to volumes; added to under @recv_mutex and @lock

@@ -139,7 +139,8 @@ static void kbt_shun_unproven(struct kbt_conn *conn)
  * Shun the host of @conn, once, if the client has exceeded its credits, whatever showed this
  * first, has sent a malformed message, or is not proven and has left before kbt_look_after() saw
  * that. A connection is judged when it has ended, since its requests may stay on the medium for
- * ever; and, if it is @drained, by its replies too. litmus: one-winner
+ * ever; and, if it is @drained, by its replies too, which may show that after a malformed message
+ * has had the host shunned. litmus: one-winner
  */
 void kbt_judge(struct kbt_conn *conn, bool drained)
 {
@@ -149,14 +150,12 @@ void kbt_judge(struct kbt_conn *conn, bool drained)
 	mutex_lock(&kbt->mutex);
 	if (conn->unproven)
 		kbt_shun_unproven(conn);
-	if ((greedy || conn->malformed) && !test_and_set_bit(KBT_CONN_SHUNNED, &conn->flags)) {
-		if (greedy) {
-			kbt_count(kbt, KBT_STAT_CUT_OFF, 1);
-			pr_warn_ratelimited("%s: has ignored its credits, cut off\n",
-					    conn->peer);
-		}
-		kbt_shun(conn);
+	if (greedy && !test_and_set_bit(KBT_CONN_CUT_OFF, &conn->flags)) {
+		kbt_count(kbt, KBT_STAT_CUT_OFF, 1);
+		pr_warn_ratelimited("%s: has ignored its credits, cut off\n", conn->peer);
 	}
+	if ((greedy || conn->malformed) && !test_and_set_bit(KBT_CONN_SHUNNED, &conn->flags))
+		kbt_shun(conn);
 	mutex_unlock(&kbt->mutex);
 }
 

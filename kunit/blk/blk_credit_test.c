@@ -161,14 +161,20 @@ static u64 count_arrived(const struct holder *holder)
 	return n;
 }
 
-/* Export @backing, and connect clients that ask for all the credits they can get. */
+/* Load the target with a medium in memory. @more: as for tgt_load_with() */
+static void load_memory(struct kunit *test, const char *more)
+{
+	tgt_load_with(test, more);
+	KUNIT_ASSERT_EQ(test, 0, shell("cd " TGT_NS "; echo 0 >enable; echo " BACKING_0
+				       " >path; echo 1 >enable"));
+}
+
+/* Connect clients that ask for all the credits they can get. */
 static void crowd_connect(struct kunit *test, struct holder *holder)
 {
 	int i, n;
 
-	tgt_load_with(test, "echo 42 >srq_size; echo 42 >srq_max");
-	KUNIT_ASSERT_EQ(test, 0, shell("cd " TGT_NS "; echo 0 >enable; echo " BACKING_0
-				       " >path; echo 1 >enable"));
+	load_memory(test, "echo 42 >srq_size; echo 42 >srq_max");
 	for (i = 0; i < CROWD; i++) {
 		holder[i] = new_holder(test);
 		use_up_receive(&holder[i]);
@@ -288,6 +294,42 @@ static void blk_malformed_and_shunned(struct kunit *test)
 					      KD_TIMEOUT_MS));
 }
 
+static bool has_served(void *n)
+{
+	return shell("exit $(sed -n 's/^requests *//p' " TGT_STATS ")") >> 8 == *(int *)n;
+}
+
+/*
+ * A client sends more than its credits, as it does not take replies, and then what is no request.
+ * Its host is shunned for this at once; that shows when the medium has answered, and counts too.
+ */
+static void blk_malformed_and_greedy(struct kunit *test)
+{
+	struct kblk_request request, bad = { .opcode = KBLK_OP_READ };
+	struct backing *backing = kdb_backing_make(test, 0);
+	struct kd_side *side;
+	int n;
+
+	load_memory(test, "echo 16 >io_depth; echo 0 >reply_ms; echo 600000 >penalty_ms");
+	side = kdb_connected_client(test);
+	if (kd_is_iwarp(side))
+		kunit_skip(test, "a reply without a receive ends the connection");
+	kdb_backing_hold(backing, true);
+	request = kdb_good_request(side);
+	/* There is one receive, and each reply that is made gives a credit. */
+	for (n = 2; n <= TGT_CREDITS + 3; n++) {
+		kdb_send_request(side, &request, sizeof(request));
+		KUNIT_ASSERT_TRUE(test, kd_wait_until(has_served, &n, KD_TIMEOUT_MS));
+		request = keepalive(side);
+		request.flags = 0;
+	}
+	kdb_send_request(side, &bad, sizeof(bad));
+	kdb_expect_end(side);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_shunned, test, KD_TIMEOUT_MS));
+	kdb_backing_hold(backing, false);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(tgt_has_cut_off, NULL, KD_TIMEOUT_MS));
+}
+
 /*
  * Return whether the log says, since the last case "throttled-" began, @n times at least
  * that a client is throttled, and each time but @open at most that it keeps up again.
@@ -358,10 +400,8 @@ static void blk_throttled_is_logged_once(struct kunit *test)
 	struct holder holder;
 	int n;
 
-	tgt_load(test);
+	load_memory(test, "true");
 	pr_info("throttled-%d:\n", ++throttled_case);
-	KUNIT_ASSERT_EQ(test, 0, shell("cd " TGT_NS "; echo 0 >enable; echo " BACKING_0
-				       " >path; echo 1 >enable"));
 	holder = new_holder(test);
 	use_up_receive(&holder);
 	for (n = 0; n < 3; n++)
@@ -380,6 +420,7 @@ static struct kunit_case credit_cases[] = {
 	KUNIT_CASE_PARAM(blk_credits_of_odd_queue, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_credits_not_had, kd_gen_ia),
 	KUNIT_CASE_PARAM(blk_malformed_and_shunned, kd_gen_ia),
+	KUNIT_CASE_PARAM(blk_malformed_and_greedy, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(blk_throttled_is_logged_once, kd_gen_ia),
 	{}
 };
