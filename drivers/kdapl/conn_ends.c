@@ -120,7 +120,7 @@ void kdapl_show_user(struct seq_file *m, const char *name, u32 port, const char 
 {
 	seq_puts(m, " adapter=");
 	/* An administrator may give an adapter any name. */
-	seq_escape(m, name, " \t\n\\");
+	seq_escape_str(m, name, ESCAPE_OCTAL | ESCAPE_NAP | ESCAPE_APPEND, " \\");
 	seq_printf(m, "/%u module=%s", port, consumer);
 }
 

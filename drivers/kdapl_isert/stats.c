@@ -25,7 +25,7 @@ static struct proc_dir_entry *ki_proc;
 static void ki_show_user(struct seq_file *m, const char *adapter)
 {
 	seq_puts(m, "adapter=");
-	seq_escape(m, adapter, " \t\n\\");
+	seq_escape_str(m, adapter, ESCAPE_OCTAL | ESCAPE_NAP | ESCAPE_APPEND, " \\");
 	seq_puts(m, " module=" KBUILD_MODNAME);
 }
 
@@ -81,7 +81,7 @@ static void ki_show_sessions(KDAT_ADAPTER *adapter, DAT_PVOID data)
 		dat_ep_recv_query(c->ep, &held, NULL);
 		ki_show_user(m, a->base.name);
 		seq_printf(m, " connection=%u remote=%s initiator=", c->id, c->peer);
-		seq_escape(m, c->iqn ?: "-", " \t\n\\");
+		seq_escape_str(m, c->iqn ?: "-", ESCAPE_OCTAL | ESCAPE_NAP | ESCAPE_APPEND, " \\");
 		seq_printf(m, " state=%s window=%u withheld=%u unread=%d hard=%u posted=%d waiting=%u beyond=%u\n",
 			   READ_ONCE(c->down) ? "down" : c->iqn ? "up" : "login",
 			   c->window, READ_ONCE(c->withheld), held, c->hard,

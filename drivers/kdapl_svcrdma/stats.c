@@ -23,7 +23,7 @@ static struct proc_dir_entry *ks_proc;
 static void ks_show_user(struct seq_file *m, const char *adapter)
 {
 	seq_puts(m, "adapter=");
-	seq_escape(m, adapter, " \t\n\\");
+	seq_escape_str(m, adapter, ESCAPE_OCTAL | ESCAPE_NAP | ESCAPE_APPEND, " \\");
 	seq_puts(m, " module=" KBUILD_MODNAME);
 }
 

@@ -509,19 +509,20 @@ static void session_memory(struct kunit *test)
 }
 
 /*
- * An initiator chooses its name, which cannot end a word or a line of the statistics: others would
- * read what is in there.
+ * An initiator chooses its name, which cannot end a word or a line of the statistics, nor tell
+ * root's terminal anything.
  */
 static void login_with_odd_name(struct kunit *test)
 {
 	static const char begin[] = "InitiatorName=iqn.2026-01.test:";
-	static const char shown[] = "initiator=iqn.2026-01.test:a\\\\040b\\\\012c=d state=up";
+	static const char shown[] =
+		"initiator=iqn.2026-01.test:\\\\040a\\\\012\\\\033\\\\015\\\\177= state=up";
 	struct raw *r = raw_connect(test);
 	struct raw_pdu pdu;
 	u32 len;
 
 	pdu = raw_login_pdu(r, RAW_SOLICITED, &len);
-	memcpy(pdu.data + strlen(begin), "a b\nc=d", strlen("hostile"));
+	memcpy(pdu.data + strlen(begin), " a\n\033\r\177=", strlen("hostile"));
 	KUNIT_ASSERT_TRUE(test, raw_send(r, &pdu, len));
 	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
 	raw_expect_alive(r);

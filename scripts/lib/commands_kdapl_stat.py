@@ -200,6 +200,23 @@ def odd_names(work):
            f"metrics: {said}")
 
 
+def names_are_words(work):
+    """A name of digits is no number, and what is in a name does not end a cell or move a cursor."""
+    stat(work, "peers")
+    disk, sessions = work / "config/kdapl_blk/one", work / "proc/kdapl_isert/sessions"
+    sessions.write_text(re.sub("iqn[^ ]*", "17", FILES["kdapl_isert/sessions"]) + "\n")
+    found = json.loads(stat(work, "clients -j")[1])
+    expect([c["client"] for c in found] == ["17", "-"], f"JSON: {found}")
+    for name, shown in (("5", "5"), ("a\t\n\33[2Jb", "a???[2Jb")):
+        disk = disk.rename(disk.parent / name)
+        disks = json.loads(stat(work, "--json")[1])["disks"]
+        expect([d["disk"] for d in disks] == [shown], f"JSON: {disks}")
+        said = stat(work, "latency")[1].splitlines()[1]
+        expect(said.split()[:2] == [shown, "kdapl7"], f"latency: {said}")
+        said = stat(work, "metrics")[1]
+        expect(f'object="disk",name="{shown}",count="requests sent"}} 5\n' in said, said)
+
+
 def queries(work):
     """The page's queries and alerts use metrics, labels and reasons that there are."""
     said = stat(work, "metrics")[1]
@@ -252,5 +269,6 @@ def all_of():
     yield "kdapl-stat and what targets count", of_targets
     yield "kdapl-stat metrics", metrics
     yield "kdapl-stat and the names of disks", odd_names
+    yield "kdapl-stat and names that others choose", names_are_words
     yield "kdapl-stat.rst, queries and alerts", queries
     yield "kdapl-stat.rst, table of metrics", metrics_described

@@ -2,7 +2,7 @@
 #
 # For stat.awk and stat-metrics.awk: objects, one a line, of words "key=value".
 
-# Blanks and backslashes of names are octal, as in /proc/mounts.
+# Blanks and backslashes of names are octal, as in /proc/mounts. What is not printable stays so.
 function plain(s,	i, n, part, out)
 {
 	if (!index(s, "\\"))

@@ -22,6 +22,15 @@ numbered()
 	sed -nE 's/^(.*[^ ]) +([0-9]+)$/\1\t\2/p' "$1" 2>/dev/null
 }
 
+# shown DIRECTORY: print its name, as ls does if that has what a terminal would obey
+shown()
+{
+	local name=${1%/}
+
+	name=${name##*/}
+	printf '%s' "${name//[[:cntrl:]]/?}"
+}
+
 # Print the disks of kdapl_blk as /proc/kdapl has objects. The block layer counts requests
 # and the milliseconds that they took.
 disks()
@@ -29,7 +38,7 @@ disks()
 	local d device stat name
 
 	for d in "$config"/kdapl_blk/*/; do
-		name=$(basename "$d")
+		name=$(shown "$d")
 		name=${name//\\/\\134}
 		device=$(cat "${d}device" 2>/dev/null)
 		read -r -a stat <"$blocks/${device:-none}/stat" 2>/dev/null || stat=()
@@ -114,16 +123,19 @@ as_array()
 			return "\"" s "\""
 		}
 		NR == 1 {
-			for (i = 1; i <= NF; i++)
+			for (i = 1; i <= NF; i++) {
 				key[i] = text(tolower($i))
+				name[i] = $i ~ /^(CLIENT|DISK)$/
+			}
 			printf("[")
 			next
 		}
 		{
 			printf(NR > 2 ? ",\n    {" : "\n    {")
-			for (i = 1; i <= NF; i++)
-				printf("%s%s: %s", i > 1 ? ", " : "", key[i],
-				       $i ~ /^(0|-?[1-9][0-9]*)(\.[0-9]+)?$/ ? $i : text($i))
+			for (i = 1; i <= NF; i++) {
+				bare = !name[i] && $i ~ /^(0|-?[1-9][0-9]*)(\.[0-9]+)?$/
+				printf("%s%s: %s", i > 1 ? ", " : "", key[i], bare ? $i : text($i))
+			}
 			printf("}")
 		}
 		END { printf("]") }'
@@ -257,7 +269,7 @@ blk_counts()
 		kind=disk
 		[[ $d != */kdapl_blk_tgt/* ]] || kind=port
 		while IFS= read -r line; do
-			printf 'count\t%s\t%s\t%s\n' $kind "$(basename "$d")" "$line"
+			printf 'count\t%s\t%s\t%s\n' $kind "$(shown "$d")" "$line"
 		done < <(numbered "${d}stats")
 	done
 }
