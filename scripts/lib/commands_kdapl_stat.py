@@ -217,6 +217,15 @@ def names_are_words(work):
         expect(f'object="disk",name="{shown}",count="requests sent"}} 5\n' in said, said)
 
 
+def gone_meanwhile(work):
+    """Nothing is said of a module, or a disk, that goes between being found and being read."""
+    wanted = stat(work, "targets")[1], stat(work, "clients")[1]
+    for name in "proc/kdapl_gone/adapters", "proc/kdapl_gone/sessions", "config/kdapl_blk/gone":
+        (work / name).mkdir(parents=True)
+    found = stat(work, "targets")[1], stat(work, "clients")[1]
+    expect(found == wanted, f"{found}")
+
+
 def queries(work):
     """The page's queries and alerts use metrics, labels and reasons that there are."""
     said = stat(work, "metrics")[1]
@@ -270,5 +279,6 @@ def all_of():
     yield "kdapl-stat metrics", metrics
     yield "kdapl-stat and the names of disks", odd_names
     yield "kdapl-stat and names that others choose", names_are_words
+    yield "kdapl-stat and what has just gone", gone_meanwhile
     yield "kdapl-stat.rst, queries and alerts", queries
     yield "kdapl-stat.rst, table of metrics", metrics_described

@@ -40,8 +40,8 @@ disks()
 	for d in "$config"/kdapl_blk/*/; do
 		name=$(shown "$d")
 		name=${name//\\/\\134}
-		device=$(cat "${d}device" 2>/dev/null)
-		read -r -a stat <"$blocks/${device:-none}/stat" 2>/dev/null || stat=()
+		device=$(cat "${d}device")
+		read -r -a stat <"$blocks/${device:-none}/stat" || stat=()
 		printf 'kind=disk disk=%s device=%s state=%s peer=%s reads=%d read_ms=%d writes=%d write_ms=%d flushes=%d flush_ms=%d\n' \
 			"${name// /\\040}" "${device:--}" "$(cat "${d}state")" "$(cat "${d}address")" \
 			"${stat[0]:-0}" "${stat[3]:-0}" "${stat[4]:-0}" "${stat[7]:-0}" \
@@ -49,23 +49,23 @@ disks()
 	done
 }
 
-# Print all objects, one a line, each with the word kind=.
+# Print all objects, one a line, each with the word kind=. A module, or a disk, may go meanwhile.
 objects()
 {
 	local file
 
 	for file in ia srq ep end; do
-		sed "s/^/kind=$file /" "$proc/${file}s" 2>/dev/null
+		sed "s/^/kind=$file /" "$proc/${file}s"
 	done
 	# Targets, which count more, have a directory each.
 	for file in "$proc"/*/adapters; do
 		sed "s/^/kind=target /" "$file"
 	done
 	for file in "$proc"/*/{sessions,connections}; do
-		[ ! -e "$file" ] || sed "s/^/kind=client /" "$file"
+		sed "s/^/kind=client /" "$file"
 	done
 	disks
-}
+} 2>/dev/null
 
 # rows TABLE: make a table, with a line of heads, of objects
 rows()
