@@ -9,6 +9,7 @@
 #include <linux/kthread.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -210,12 +211,22 @@ static ssize_t kt_read(struct file *file, char __user *to, size_t n,
 	return got;
 }
 
+static __poll_t kt_poll(struct file *file, struct poll_table_struct *wait)
+{
+	struct kt_session *s = file->private_data;
+
+	poll_wait(file, &s->wq, wait);
+	return EPOLLOUT | EPOLLWRNORM |
+	       (kt_can_read(s) ? EPOLLIN | EPOLLRDNORM : 0);
+}
+
 static const struct file_operations kt_fops = {
 	.owner = THIS_MODULE,
 	.open = kt_open,
 	.release = kt_release,
 	.read = kt_read,
 	.write = kt_write,
+	.poll = kt_poll,
 };
 
 static struct miscdevice kt_device = {
