@@ -12,8 +12,8 @@ PAGES = [TOP / "README.md", *sorted(TOP.glob("*.rst")),
          *sorted((TOP / "Documentation").glob("*.8"))]
 # Words of commands that only developers type, or that check-package runs from its own texts.
 FOR_DEVELOPERS = re.compile(
-    r"(make|git|cd|scripts/\S+|tools/\S+|apt-get|dpkg-buildpackage|mokutil|trace-cmd|perf|"
-    r"bpftrace|d=|cp|cat|grep|\[)(?!\w)")
+    r"(make|git|cd|scripts/\S+|tools/\S+|apt-get|dpkg-buildpackage|mokutil|d=|cp|cat|grep|\[)"
+    r"(?!\w)")
 OUR_TOOLS = re.compile(r"\s*(kdapl-(?:blk|stat|test))\b")
 
 
