@@ -35,7 +35,7 @@ static void kdapl_evd_release(struct kdapl_obj *obj)
 
 	kdapl_cq_destroy_all(evd);
 	kdapl_upcall_stop(evd);
-	irq_poll_disable(&evd->softirq_poll);
+	kdapl_upcall_end(evd);
 	kdapl_async_withdraw(&evd->overflow);
 	kdapl_evd_drop_events(evd);
 	kdapl_obj_free(obj);

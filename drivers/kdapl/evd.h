@@ -10,6 +10,7 @@
 #include <linux/llist.h>
 /* irq_poll.h does not include what it uses, so it comes behind list.h. */
 #include <linux/irq_poll.h>
+#include <linux/irq_work.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -217,6 +218,7 @@ struct kdapl_stall {
  * @upcaller: the task that makes upcalls now
  * @runs: times that the dispatcher in process context has made upcalls
  * @iop: dispatcher in softirq
+ * @interrupt: schedules @iop from an interrupt of this CPU
  * @work: dispatcher in process context
  * @failed: work item: a CQ has failed; holds a reference while queued
  * @dispatch: bit 0: @work is queued
@@ -282,6 +284,7 @@ struct kdapl_evd {
 	struct mutex mutex;		/* see above */
 	struct mutex stop_mutex;	/* see above */
 	struct irq_poll softirq_poll;
+	struct irq_work interrupt;
 	struct work_struct work;
 	struct work_struct failed;
 	unsigned long dispatch;
@@ -427,16 +430,24 @@ int kdapl_upcall_setup(void);
 void kdapl_upcall_cleanup(void);
 void kdapl_upcall_init(struct kdapl_evd *evd);
 void kdapl_upcall_queue(struct kdapl_evd *evd);
+void kdapl_upcall_interrupt(struct kdapl_evd *evd);
+void kdapl_upcall_end(struct kdapl_evd *evd);
 void kdapl_upcall_stop(struct kdapl_evd *evd);
 bool kdapl_upcall_forget(struct kdapl_evd *evd, const struct module *mod);
 
-/* Schedule the dispatcher, which may find nothing to do. Context: any. */
+/*
+ * Schedule the dispatcher, which may find nothing to do. Context: any.
+ *
+ * in_interrupt() includes sections without bottom halves, at whose end a softirq runs.
+ */
 static inline void kdapl_upcall_schedule(struct kdapl_evd *evd)
 {
-	if (likely(evd->softirq))
-		irq_poll_sched(&evd->iop);
-	else
+	if (unlikely(!evd->softirq))
 		kdapl_upcall_queue(evd);
+	else if (unlikely(!in_interrupt()))
+		kdapl_upcall_interrupt(evd);
+	else
+		irq_poll_sched(&evd->iop);
 }
 
 /*

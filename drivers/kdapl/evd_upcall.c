@@ -153,8 +153,56 @@ static void kdapl_upcall_work(struct work_struct *work)
 	kdapl_obj_put(&evd->obj);
 }
 
+/*
+ * Can a CPU interrupt itself? Without that an irq_work waits for the next tick, and with
+ * PREEMPT_RT a thread does its work.
+ */
+static bool kdapl_upcall_can_interrupt(void)
+{
+#if defined(CONFIG_IRQ_WORK) && !defined(CONFIG_PREEMPT_RT)
+	return arch_irq_work_has_interrupt();
+#else
+	return false;
+#endif
+}
+
+static void kdapl_upcall_interrupted(struct irq_work *work)
+{
+	struct kdapl_evd *evd = container_of(work, struct kdapl_evd, interrupt);
+
+	irq_poll_sched(&evd->iop);
+}
+
+/*
+ * Schedule the dispatcher in softirq for a caller outside of interrupts, as rxe's thread is. A
+ * softirq that is raised there would wait for ksoftirqd, which costs two task switches for each
+ * completion; one that is raised in an interrupt runs at the end of that. So have this CPU
+ * interrupt itself, if it can. Context: any.
+ */
+void kdapl_upcall_interrupt(struct kdapl_evd *evd)
+{
+	/* A full barrier, also if it is pending already. litmus: sched-work */
+	if (kdapl_upcall_can_interrupt())
+		irq_work_queue(&evd->interrupt);
+	else
+		irq_poll_sched(&evd->iop);
+}
+
+/*
+ * Wait until nothing uses the dispatchers in softirq: @evd has no CQs any more, and its upcalls
+ * were stopped.
+ */
+void kdapl_upcall_end(struct kdapl_evd *evd)
+{
+	/* Where it is never queued, this would wait for a grace period. */
+	if (kdapl_upcall_can_interrupt())
+		irq_work_sync(&evd->interrupt);
+	irq_poll_disable(&evd->softirq_poll);
+}
+
 void kdapl_upcall_init(struct kdapl_evd *evd)
 {
+	init_irq_work(&evd->interrupt, kdapl_upcall_interrupted);
 	irq_poll_init(&evd->iop, KDAPL_UPCALL_BUDGET, kdapl_upcall_softirq);
 	irq_poll_init(&evd->softirq_poll, KDAPL_UPCALL_BUDGET, kdapl_cq_softirq_poll);
 	INIT_WORK(&evd->work, kdapl_upcall_work);
