@@ -99,6 +99,7 @@ connect_disk()
 	local d=$ini/$disk why
 
 	while mark_log; ! try 1 "$d/connected"; do
+		[ -e "$d" ] || die "cannot connect to $name: disk $disk was disconnected meanwhile"
 		if why=$(connect_why) && may_wait; then
 			waits "$name: $why"
 			continue
@@ -157,7 +158,7 @@ cmd_connect()
 	make_dir "$d" "disk $disk"
 	# Nothing is left of the disk if this command ends early, except by SIGKILL.
 	# shellcheck disable=SC2064	# $d is gone when the trap is taken
-	trap "rmdir ${d@Q}" EXIT
+	trap "[ ! -e ${d@Q} ] || rmdir ${d@Q}" EXIT
 	put_target "$d"
 	put "$name" "$d/subsystem" "-s $name"
 	put "$number" "$d/namespace" "-n $number"
