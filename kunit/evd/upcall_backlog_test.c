@@ -5,7 +5,9 @@
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/irq_work.h>
 #include <linux/module.h>
+#include <linux/sched.h>
 #include "fixture.h"
 
 #define MESSAGES 40
@@ -200,11 +202,60 @@ static void R6_overflow_after_resize(struct kunit *test)
 	kd_expect_no_event(test, p->async_evd);
 }
 
+/* Upcall: count those that ksoftirqd makes. */
+static void ksoftirqd_hook(struct kd_recorder *rec, const DAT_EVENT *event,
+			   DAT_BOOLEAN more)
+{
+	if (strstarts(current->comm, "ksoftirqd/"))
+		atomic_inc(rec->priv);
+}
+
+static bool can_interrupt(void)
+{
+#if defined(CONFIG_IRQ_WORK) && !defined(CONFIG_PREEMPT_RT)
+	return arch_irq_work_has_interrupt();
+#else
+	return false;
+#endif
+}
+
+/*
+ * Drivers that complete in a thread, as rxe in 6.12, cause no task switch for an upcall if
+ * a CPU can interrupt itself. Some upcalls have ksoftirqd on a busy machine.
+ */
+static void C3_upcalls_without_ksoftirqd(struct kunit *test)
+{
+	const unsigned int n = 50;
+	struct kd_recorder *rec = kd_recorder(test);
+	struct kd_pair pair = kd_make_half_pair(test);
+	atomic_t left = ATOMIC_INIT(0);
+	unsigned int i;
+
+	if (!can_interrupt())
+		kunit_skip(test, "needs a CPU that can interrupt itself");
+	rec->hook = ksoftirqd_hook;
+	rec->priv = &left;
+	pair.p->recv_evd = kd_recorded_evd(pair.p, DAT_EVD_DTO_FLAG, 32,
+					   DAT_UPCALL_SINGLE_INSTANCE, rec);
+	pair.p->ep = kd_ep(pair.p, NULL);
+	kd_connect_pair(pair.a, pair.p);
+	for (i = 1; i <= n; i++) {
+		kd_recv(pair.p, 0, 64, i);
+		kd_send(pair.a, 0, 64, i);
+		kd_expect_dto(test, pair.a->req_evd, i, DAT_DTO_SUCCESS, NULL);
+		KUNIT_ASSERT_TRUE(test, kd_wait_calls(rec, i));
+	}
+	kunit_info(test, "%d of %u by ksoftirqd\n", atomic_read(&left), n);
+	KUNIT_EXPECT_LT(test, atomic_read(&left), n / 2);
+	kd_close(pair.p);
+}
+
 static struct kunit_case upcall_backlog_cases[] = {
 	KUNIT_CASE_PARAM(C3_more_events_of_many, kd_gen_ia),
 	KUNIT_CASE_PARAM(C3_new_after_solicited, kd_gen_ia),
 	KUNIT_CASE_PARAM(C3_solicited_polled_in_upcall, kd_gen_ia),
 	KUNIT_CASE_PARAM(R6_overflow_after_resize, kd_gen_ia),
+	KUNIT_CASE_PARAM(C3_upcalls_without_ksoftirqd, kd_gen_ia),
 	{}
 };
 

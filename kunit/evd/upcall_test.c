@@ -3,9 +3,7 @@
  * Upcalls and full EVDs of connected Endpoints (contract C3, C4, R6).
  */
 #include <linux/delay.h>
-#include <linux/irq_work.h>
 #include <linux/module.h>
-#include <linux/sched.h>
 #include "fixture.h"
 
 #define DTO_FLAGS	(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
@@ -162,52 +160,6 @@ static void C3_context_of_dto_upcalls(struct kunit *test)
 		kd_close(pair.a);
 		kd_close(pair.p);
 	}
-}
-
-/* Upcall: count those that ksoftirqd makes. */
-static void ksoftirqd_hook(struct kd_recorder *rec, const DAT_EVENT *event,
-			   DAT_BOOLEAN more)
-{
-	if (strstarts(current->comm, "ksoftirqd/"))
-		atomic_inc(rec->priv);
-}
-
-static bool can_interrupt(void)
-{
-#if defined(CONFIG_IRQ_WORK) && !defined(CONFIG_PREEMPT_RT)
-	return arch_irq_work_has_interrupt();
-#else
-	return false;
-#endif
-}
-
-/*
- * Drivers that complete in a thread, as rxe in 6.12, cause no task switch for an upcall if
- * a CPU can interrupt itself. Some upcalls have ksoftirqd on a busy machine.
- */
-static void C3_upcalls_without_ksoftirqd(struct kunit *test)
-{
-	const unsigned int n = 50;
-	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_pair pair = kd_make_half_pair(test);
-	atomic_t left = ATOMIC_INIT(0);
-	unsigned int i;
-
-	if (!can_interrupt())
-		kunit_skip(test, "needs a CPU that can interrupt itself");
-	rec->hook = ksoftirqd_hook;
-	rec->priv = &left;
-	pair.p->recv_evd = kd_recorded_evd(pair.p, DAT_EVD_DTO_FLAG, 32,
-					   DAT_UPCALL_SINGLE_INSTANCE, rec);
-	pair.p->ep = kd_ep(pair.p, NULL);
-	kd_connect_pair(pair.a, pair.p);
-	for (i = 1; i <= n; i++) {
-		exchange(&pair, 1);
-		KUNIT_ASSERT_TRUE(test, kd_wait_calls(rec, i));
-	}
-	kunit_info(test, "%d of %u by ksoftirqd\n", atomic_read(&left), n);
-	KUNIT_EXPECT_LT(test, atomic_read(&left), n / 2);
-	kd_close(pair.p);
 }
 
 /* Upcall: accept the connection request with the EP of the side. */
@@ -609,7 +561,6 @@ static struct kunit_case upcall_cases[] = {
 	KUNIT_CASE_PARAM(C3_new_after_queued, kd_gen_ia),
 	KUNIT_CASE_PARAM(C3_new_after_completed, kd_gen_ia),
 	KUNIT_CASE_PARAM(C3_context_of_dto_upcalls, kd_gen_ia),
-	KUNIT_CASE_PARAM(C3_upcalls_without_ksoftirqd, kd_gen_ia),
 	KUNIT_CASE_PARAM(C3_context_of_cr_and_connection_upcalls, kd_gen_ia),
 	KUNIT_CASE_PARAM(C3_context_of_async_upcalls, kd_gen_ia),
 	KUNIT_CASE_PARAM(C4_own_evd_cannot_be_freed, kd_gen_ia),
