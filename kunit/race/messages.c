@@ -2,7 +2,7 @@
 /*
  * race_test.ko: data of messages. What is posted has a place in memory of its own until it is
  * back, as far as there are places. A Send fills its place with words that follow from its
- * cookie and its Endpoint; such a message has to come whole, and once. A place that nobody has
+ * cookie and its Endpoint; such a message comes whole, at most once. A place that nobody has
  * is filled with a pattern, so a receive cannot have the data of another one, and what the
  * device still writes to a buffer that has come back is found when the place is taken again.
  *
@@ -127,8 +127,11 @@ void race_check_message(struct race_world *w, const void *va, u64 len)
 	u64 cookie = READ_ONCE(at[0]), slot;
 	unsigned int i;
 
-	if (len != RACE_LEN)
+	if (len != RACE_LEN) {
+		if (len != RACE_PLAIN_LEN)
+			race_fail(w, "a message has %llu bytes", len);
 		return;
+	}
 	slot = (at[1] * 0xaaaaaaaaaaaaaaabULL ^ cookie) >> SLOT_SHIFT;	/* the inverse of 3 */
 	for (i = 0; i < WORDS; i++)
 		if (READ_ONCE(at[i]) != word(cookie, slot, i))
