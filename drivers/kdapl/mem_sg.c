@@ -216,7 +216,8 @@ DAT_RETURN kdat_sg_map(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 				DAT_RESOURCE_DEVICE);
 		goto out;
 	}
-	sg = kdapl_sg_take(pz, &kdapl_sg_ops, &generation);
+	/* kdapl_ia_drain() would not come to an end with those that the cache has. */
+	sg = READ_ONCE(ia->closing) ? NULL : kdapl_sg_take(pz, &kdapl_sg_ops, &generation);
 	if (unlikely(!sg)) {
 		ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES,
 				DAT_RESOURCE_MEMORY);

@@ -161,7 +161,8 @@ DAT_RETURN __dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_evd_min_qlen,
  *	asynchronous EVD is left in it; %DAT_CLOSE_ABRUPT_FLAG: break all its
  *	connections and free all its objects first
  *
- * The call waits for running upcalls; no upcall of this IA runs after its return. The
+ * The call waits for running upcalls, and for another call that closes the IA; no upcall of
+ * this IA runs after its return. The
  * asynchronous EVD is freed, too, if dat_ia_open() has created it.
  *
  * Context: Process context, may sleep.

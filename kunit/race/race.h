@@ -98,7 +98,7 @@ struct race_tally {
  * @type: DAT_HANDLE_TYPE, or one of ours
  * @freed: 0, or the place of the call that freed it, or answered it, among all such calls
  * @freeing: calls that free it and have not failed
- * @denied: one of these has not found its handle
+ * @denied: a call has not found its handle
  * @within: of an IA: its objects, whose events nobody reaps; NULL if it has none
  * @w: the world, for functions that are called for it
  * @page: memory that belongs to it, NULL if none
