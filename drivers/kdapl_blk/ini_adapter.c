@@ -99,7 +99,7 @@ void kbi_ia_close(struct kbi_link *link)
 		       link->name, name);
 		link->stuck = true;
 		reinit_completion(&link->closed);
-		queue_work(kbi_wq, &link->close_work);
+		queue_work(kbi_end_wq, &link->close_work);
 		return;
 	}
 	dat_pz_free(link->pz);

@@ -13,7 +13,7 @@
 /* HMAC for the proofs of all disks */
 struct kblk_hmac kbi_hmac;
 struct workqueue_struct *kbi_wq;
-/* For works that wait for works of kbi_wq, or for memory */
+/* For works that wait for works of kbi_wq, or for memory; or that link->mutex waits for */
 struct workqueue_struct *kbi_end_wq;
 /* Identifies this host to targets; random, so a new one after each load */
 uuid_t kbi_host;
