@@ -344,6 +344,15 @@ def adapter(_rnd, disk):
     return on and off
 
 
+def get_through(*waiting):
+    """Wait until these have done a request: a client that finds no server comes after 3 s."""
+    done = [d.done for d in waiting]
+    until = time.monotonic() + 10
+    while any(d.done == n and not d.rested for d, n in zip(waiting, done)) and \
+            time.monotonic() < until:
+        time.sleep(0.01)
+
+
 class Side(threading.Thread):
     """Does one thing again and again until it is stopped."""
 
@@ -429,12 +438,12 @@ class Pair:
         return not PAIR or PAIR in (self.name, self.reverse, *(d.__name__ for d in self.deeds))
 
 
-def choose(deeds, alone, apart, share):
+def choose(deeds, alone, apart, never, share):
     """Return the pairs to be run, each with its seed, and how many there are."""
     rnd = random.Random(SEED)
     pairs = [Pair((a, b), rnd.getrandbits(32), (a, b) in apart or a is b)
              for a, b in itertools.combinations_with_replacement(deeds, 2)
-             if a is not b or a not in alone]
+             if (a is not b or a not in alone) and (a, b) not in never]
     chosen = [p for n, p in enumerate(pairs)
               if p.is_chosen() and (PAIR or (n + SEED) % share == 0)]
     if not chosen:
@@ -475,13 +484,13 @@ class Tally:
                 print(f"    # {len(names)} pairs never {what}: {' '.join(names)}")
 
 
-def main(suite, setup, down, deeds, alone=(), apart=(), share=1):
+def main(suite, setup, down, deeds, alone=(), apart=(), never=(), share=1):
     """Run all pairs of @deeds on the disks that @setup makes; @down takes all down. Those of
-    @alone are not done beside themselves; those of @apart, and two that are the same, not to
-    the same disk. Of so many pairs as @share is one is run."""
+    @alone are not done beside themselves, and the pairs of @never not at all; those of @apart,
+    and two that are the same, not to the same disk. Of so many pairs as @share is one is run."""
     # A thread that is back from the kernel is soon seen to be.
     sys.setswitchinterval(0.0005)
-    pairs, of = choose(deeds, alone, apart, share)
+    pairs, of = choose(deeds, alone, apart, never, share)
     tally = Tally(of)
     disks = setup()
     for d in disks:
