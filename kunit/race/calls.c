@@ -249,7 +249,9 @@ bool race_reset(struct race_caller *c, struct race_obj *ep)
 
 static void ep_create(struct race_caller *c)
 {
-	race_replace(c, S_EP + (rnd(c, 2) ? 0 : S_RESERVED - S_EP));
+	static const enum race_slot slots[] = { S_EP, S_RESERVED, S_SPARE };
+
+	race_replace(c, slots[rnd(c, ARRAY_SIZE(slots))]);
 }
 
 static void ep_create_with_srq(struct race_caller *c)
@@ -259,7 +261,7 @@ static void ep_create_with_srq(struct race_caller *c)
 
 static void ep_free(struct race_caller *c)
 {
-	race_free_slot(c, S_EP + rnd(c, RACE_EPS));
+	race_free_slot(c, rnd(c, 8) ? S_EP + rnd(c, RACE_EPS) : S_SPARE);
 }
 
 static void ep_query(struct race_caller *c)
@@ -282,6 +284,12 @@ static void ep_modify(struct race_caller *c)
 	param.ep_attr.max_recv_dtos = 8 + rnd(c, 32);
 	param.ep_attr.max_request_dtos = 8 + rnd(c, 32);
 	param.recv_evd_handle = c->w->evd[rnd(c, 2) ? E_DTO : E_DTO2];
+	if (!rnd(c, 8)) {
+		/* Nobody connects it, so its EVD may be one that is freed. */
+		ep = race_slot(c->w, S_SPARE);
+		if (rnd(c, 2))
+			param.recv_evd_handle = race_handle(race_slot(c->w, S_EVD));
+	}
 	if (rnd(c, 2))
 		mask |= DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS;
 	if (ep && !ep->ordered && rnd(c, 2))
@@ -502,7 +510,11 @@ static void evd_create(struct race_caller *c)
 
 static void evd_free(struct race_caller *c)
 {
+	/* The Endpoint that may use it is freed first mostly. */
+	if (rnd(c, 4))
+		race_free(c, race_slot(c->w, S_SPARE));
 	race_free_slot(c, S_EVD);
+	race_free_slot(c, S_SPARE);
 }
 
 /* ---- The table ----------------------------------------------------------- */

@@ -298,6 +298,21 @@ static void start_upcalls(struct race_caller *c, DAT_EVD_HANDLE evd)
 	     DAT_UPCALL_SAME, DAT_UPCALL_INVOC_ANY);
 }
 
+/* They may keep a PZ that no slot has. */
+static void free_memory(struct race_caller *c)
+{
+	static const enum race_slot slots[] = { S_RMR, S_LMR, S_LMR2 };
+	struct race_obj *obj;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(slots); i++) {
+		obj = race_slot(c->w, slots[i]);
+		if (obj && !atomic_read(&obj->freed) && !race_free(c, obj) && !c->w->is_gone)
+			race_fail(c->w, "memory at rest cannot be freed, object %d", obj->slot);
+	}
+	race_free_mappings(c);
+}
+
 /* Nothing runs but the upcalls. */
 void race_settle(struct race_caller *c)
 {
@@ -330,11 +345,7 @@ void race_settle(struct race_caller *c)
 		if (!race_free(c, obj))
 			race_fail(w, "an SRQ without Endpoints cannot be freed");
 	}
-	/* They may keep a PZ that no slot has. */
-	race_free(c, w->slot[S_RMR]);
-	race_free(c, w->slot[S_LMR]);
-	race_free(c, w->slot[S_LMR2]);
-	race_free_mappings(c);
+	free_memory(c);
 	race_check_pages(w);
 	race_forget(c);
 	if (!w->is_gone) {

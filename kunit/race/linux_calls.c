@@ -192,6 +192,24 @@ DAT_RETURN race_make_pool(struct race_world *w)
 	return ret;
 }
 
+static void small_size(DAT_PVOID data, KDAT_POOL_SIZE *size)
+{
+	*size = (KDAT_POOL_SIZE) { .wanted = 2, .most = 4 };
+}
+
+/* A second pool of the IA comes and goes. The one of the world stays. */
+static void another_pool(struct race_caller *c)
+{
+	KDAT_POOL_ATTR attr = {
+		.ia = c->w->ia, .pz = c->w->pz, .name = c->w->name, .length = RACE_LEN,
+		.size = small_size, .context = c->w,
+	};
+	KDAT_POOL_HANDLE pool;
+
+	if (RACE(c, kdat_pool_create, NO_ROOM, &attr, &pool) == DAT_SUCCESS)
+		RACE_VOID(c, kdat_pool_free, pool);
+}
+
 static void put_buf(struct race_world *w, KDAT_POOL_BUF *buf)
 {
 	if (!buf)
@@ -387,6 +405,40 @@ DAT_RETURN race_make_server(struct race_world *w)
 	return kdat_server_create(&attr, &w->server);
 }
 
+static DAT_RETURN opened_too(KDAT_ADAPTER *a, DAT_PVOID context)
+{
+	return DAT_SUCCESS;
+}
+
+static void turned_away(KDAT_ADAPTER *a, DAT_PVOID context, DAT_CR_HANDLE cr,
+			const DAT_CR_PARAM *param, const KDAT_HOST *host)
+{
+	dat_cr_reject(cr, 0, NULL);
+}
+
+/* A second server comes and goes, with a portal mostly. The one of the world stays. */
+static void another_server(struct race_caller *c)
+{
+	KDAT_SERVER_ATTR attr = {
+		.owner = THIS_MODULE, .name = KBUILD_MODNAME, .adapter_size = sizeof(KDAT_ADAPTER),
+		.cm_qlen = 16, .cr_qlen = 16, .buffer_length = RACE_LEN, .size = small_size,
+		.open = opened_too, .request = turned_away, .event = served,
+	};
+	struct sockaddr_storage at = c->w->addr;
+	KDAT_PORTAL_ATTR where = { .address = (struct sockaddr *)&at };
+	KDAT_PORTAL_HANDLE portal;
+	KDAT_SERVER_HANDLE server;
+
+	if (RACE(c, kdat_server_create, NO_ROOM, &attr, &server) != DAT_SUCCESS)
+		return;
+	((struct sockaddr_in *)&at)->sin_port = htons(c->w->port + 9 + rnd(c, 2));
+	/* Some are freed by kdat_server_free(). */
+	if (rnd(c, 4) && RACE(c, kdat_portal_create, NO_ROOM | IN_USE, server, &where, &portal) ==
+	    DAT_SUCCESS && rnd(c, 2))
+		RACE_VOID(c, kdat_portal_free, portal);
+	RACE_VOID(c, kdat_server_free, server);
+}
+
 /*
  * Free what is no object of the IA: the server, and with it its portals, and the pool. May be
  * called twice.
@@ -490,10 +542,9 @@ static void adapter_put(struct race_caller *c)
 
 /*
  * With the other two it has all calls that are exported, but for those that only look up a
- * name, and those that begin and end what all others are about. "make lint" reads the list:
+ * name. "make lint" reads the list:
  *
  * Not raced: dat_strerror kdat_dto_status_name kdat_ep_state_name kdat_event_name
- * Not raced: kdat_pool_create kdat_pool_free kdat_server_create kdat_server_free
  */
 const struct race_call race_linux_calls[] = {
 	RACE_CALL(dat_registry_list_providers, registry_list),
@@ -505,6 +556,8 @@ const struct race_call race_linux_calls[] = {
 	RACE_CALL_ON(kdat_sg_unmap, race_free_slot, S_SG),
 	RACE_CALL(kdat_notifier_create, notifier_create),
 	RACE_CALL(kdat_notifier_free, notifier_free),
+	RACE_CALL(kdat_pool_create, another_pool),
+	RACE_CALL(kdat_pool_free, another_pool),
 	RACE_CALL(kdat_pool_put, pool_put),
 	RACE_CALL(kdat_pool_adapt, pool_adapt),
 	RACE_CALL(kdat_pool_ran_low, pool_ran_low),
@@ -513,6 +566,8 @@ const struct race_call race_linux_calls[] = {
 	RACE_CALL(kdat_pool_usable, pool_usable),
 	RACE_CALL(kdat_pool_most, pool_most),
 	RACE_CALL(kdat_pool_query, pool_query),
+	RACE_CALL(kdat_server_create, another_server),
+	RACE_CALL(kdat_server_free, another_server),
 	RACE_CALL(kdat_portal_create, portal_create),
 	RACE_CALL(kdat_portal_free, portal_free),
 	RACE_CALL(kdat_server_adapters, server_adapters),

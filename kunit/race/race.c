@@ -7,8 +7,9 @@
  *
  * Each pair of calls runs for some milliseconds. After a group of some pairs all connections
  * are ended and everything is counted, see model.c. A run of the whole table on the devices of
- * the test bed has each pair once, on one of them; which one follows from the seed. How often
- * the calls of a pair met is told at the end, and which pairs never did.
+ * the test bed has each pair once, on one of them; which one follows from the seed. Those for
+ * which a device has no time are left out, and it tells from where on. How often the calls of
+ * a pair met is told at the end, and which pairs never did.
  *
  * To run one pair, or those of one call, as often as wanted; or from where another run ended,
  * as it tells; or one group that failed:
@@ -73,8 +74,8 @@ MODULE_PARM_DESC(verbose, "tell of each pair how often its calls met");
 
 static const char * const role_names[] = { "side", "side2", "reaper", "life", "life2", "settler" };
 
-static char now[RACE_NAME_LEN];		/* the pair that runs */
-static unsigned int group;		/* number of the first one of its group */
+static char now[RACE_NAME_LEN];			/* the pair that runs */
+static char group_again[RACE_REPLAY_LEN];	/* what has its group done again */
 
 static int race_thread(void *data)
 {
@@ -217,7 +218,7 @@ static void warm_up(struct race_run *r)
  * Let them run for their time, and a little longer if they have not met yet, or no connection
  * has come and none gone beside them.
  */
-static void run_sides(struct race_run *r, unsigned int len)
+static void run_sides(struct race_run *r)
 {
 	struct race_caller *a = &r->caller[R_SIDE], *b = &r->caller[R_SIDE2];
 	int begun, ended, begun_before, ended_before;
@@ -232,7 +233,7 @@ static void run_sides(struct race_run *r, unsigned int len)
 		count_lives(r, &begun, &ended);
 		lived = begun != begun_before && ended != ended_before;
 		met = READ_ONCE(a->met) || READ_ONCE(b->met);
-	} while (gone < len || (gone < 4 * len && !(met && lived)));
+	} while (gone < r->len || (gone < 4 * r->len && !(met && lived)));
 	r->quiet += !lived;
 	spend(r, P_SIDES, begin);
 }
@@ -241,7 +242,7 @@ static void run_sides(struct race_run *r, unsigned int len)
 static void start_group(struct race_run *r, unsigned int nth)
 {
 	r->group_first = nth;
-	group = nth;
+	race_replay(r, GROUP, group_again, sizeof(group_again));
 	r->group_len = 0;
 	r->freed = atomic_read(&r->w->freed);
 	*r->failed = 0;
@@ -293,8 +294,7 @@ static void end_group(struct race_run *r)
 	r->group_len = 0;
 }
 
-static void run_pair(struct race_run *r, const struct race_call *a, const struct race_call *b,
-		     unsigned int len)
+static void run_pair(struct race_run *r, const struct race_call *a, const struct race_call *b)
 {
 	int i;
 
@@ -307,7 +307,7 @@ static void run_pair(struct race_run *r, const struct race_call *a, const struct
 		r->caller[i].met = 0;
 	}
 	start_sides(r, call_step);
-	run_sides(r, len);
+	run_sides(r);
 	stop_sides(r);
 	if (!r->hangs)
 		race_count_pair(r);
@@ -335,7 +335,7 @@ static bool in_time(ktime_t begin)
 }
 
 /* Run the pair at a place of the table, the @nth of this device, if there is time. */
-static void run_place(struct race_run *r, unsigned int nth, ktime_t begin, unsigned int len)
+static void run_place(struct race_run *r, unsigned int nth, ktime_t begin)
 {
 	unsigned int n = race_ncalls();
 
@@ -346,7 +346,7 @@ static void run_place(struct race_run *r, unsigned int nth, ktime_t begin, unsig
 	}
 	if (!r->group_len)
 		start_group(r, nth);
-	run_pair(r, race_call_at(r->place / n), race_call_at(r->place % n), len);
+	run_pair(r, race_call_at(r->place / n), race_call_at(r->place % n));
 	if (r->group_len == GROUP ||
 	    atomic_read(&r->w->freed) - r->freed > GROUP_FREED)
 		end_group(r);
@@ -354,10 +354,9 @@ static void run_place(struct race_run *r, unsigned int nth, ktime_t begin, unsig
 
 /*
  * Run what is this device's part of all pairs, in an order that follows from the seed.
- * @which: of @parts
+ * @which: of the parts
  */
-static void run_table(struct race_run *r, unsigned int which, unsigned int parts,
-		      unsigned int len)
+static void run_table(struct race_run *r, unsigned int which)
 {
 	unsigned int n = race_ncalls(), i, at, nth = 0;
 	ktime_t begin = ktime_get();
@@ -368,11 +367,11 @@ static void run_table(struct race_run *r, unsigned int which, unsigned int parts
 		const struct race_call *a = race_call_at(at / n), *b = race_call_at(at % n);
 
 		if (at / n > at % n ||
-		    (*pair ? !is_asked_for(a, b) : hash_32(seed ^ at, 32) % parts != which % parts))
+		    (*pair ? !is_asked_for(a, b) : hash_32(seed ^ at, 32) % r->parts != which % r->parts))
 			continue;
 		r->place = at;
 		if (nth >= first && (!count || nth - first < count))
-			run_place(r, nth, begin, len);
+			run_place(r, nth, begin);
 		nth++;
 	}
 	if (r->group_len)
@@ -383,8 +382,8 @@ static void run_table(struct race_run *r, unsigned int which, unsigned int parts
 
 static int tell_panic(struct notifier_block *nb, unsigned long event, void *data)
 {
-	pr_emerg("race: in %s; replay: PARAMS=\"race_test.seed=%u race_test.pair=%s\", or its group: race_test.first=%u race_test.count=%u\n",
-		 now, seed, now, group, GROUP);
+	pr_emerg("race: in %s; replay: %s, or for longer with race_test.pair\n", now,
+		 group_again);
 	return NOTIFY_DONE;
 }
 
@@ -444,11 +443,15 @@ static void C5_every_two_calls(struct kunit *test)
 {
 	const struct kd_bed *bed = test->param_value;
 	bool slow = kd_slow_kernel(), alone = num_online_cpus() == 1;
-	unsigned int parts = share ?: slow ? 96 : alone ? 24 : 4;
 	ktime_t begin = ktime_get();
 	struct race_run *r = open_run(test, bed->ia);
 
-	run_table(r, bed->net, parts, ms ?: slow ? 40 : 10);
+	r->parts = share ?: slow ? 96 : alone ? 24 : 4;
+	r->len = ms ?: slow ? 40 : 10;
+	run_table(r, bed->net);
+	KUNIT_EXPECT_GT_MSG(test, r->pairs + r->left, 0,
+			    "race_test.pair=%s race_test.first=%u: there is no such pair", pair,
+			    first);
 	race_report(r, ktime_ms_delta(ktime_get(), begin));
 	close_run(r);
 }

@@ -58,6 +58,7 @@ enum race_slot {
 	S_LMR2,
 	S_FMR,
 	S_RMR,
+	S_SPARE,
 	S_EVD,
 	S_PZ,
 	S_PSP,

@@ -41,20 +41,32 @@ void race_count_pair(struct race_run *r)
 			   a->calls, b->calls, a->good, b->good, a->met, b->met);
 }
 
+/* What has the group of @count pairs done again. A device that leaves has no part of the table. */
+int race_replay(const struct race_run *r, unsigned int count, char *to, size_t size)
+{
+	if (!r->parts)
+		return scnprintf(to, size, "SUITE=kdapl-race.N6_* PARAMS=\"race_test.seed=%u\"",
+				 r->seed);
+	return scnprintf(to, size,
+			 "CPUS=%u PARAMS=\"race_test.seed=%u race_test.share=%u race_test.ms=%u race_test.first=%u race_test.count=%u%s%s\"",
+			 num_online_cpus(), r->seed, r->parts, r->len, r->group_first, count,
+			 *r->pair ? " race_test.pair=" : "", r->pair);
+}
+
 void race_tell_failures(struct race_run *r)
 {
 	struct race_world *w = r->w;
+	char replay[RACE_REPLAY_LEN];
 	unsigned int i;
 
 	if (!w->failures || r->hangs)
 		return;
 	for (i = 0; i < min_t(unsigned int, w->failures, RACE_TOLD); i++)
 		kunit_info(r->test, "%s", w->told[i]);
-	KUNIT_FAIL(r->test,
-		   "%s: %u failures, %s; replay: PARAMS=\"race_test.seed=%u race_test.first=%u race_test.count=%u%s%s\"",
+	race_replay(r, r->group_len, replay, sizeof(replay));
+	KUNIT_FAIL(r->test, "%s: %u failures, %s; replay: %s",
 		   *r->failed ? r->failed : r->now, w->failures,
-		   *r->failed ? "beside the calls" : "at rest", r->seed, r->group_first,
-		   r->group_len, *r->pair ? " race_test.pair=" : "", r->pair);
+		   *r->failed ? "beside the calls" : "at rest", replay);
 	w->failures = 0;
 }
 
@@ -71,7 +83,7 @@ static const char * const stat_names[RACE_STATS] = {
 
 static void report_failing(struct race_run *r)
 {
-	unsigned int i;
+	unsigned int i, n = 0;
 
 	*r->apart = 0;
 	for (i = 0; i < race_ncalls(); i++) {
@@ -80,9 +92,10 @@ static void report_failing(struct race_run *r)
 			continue;
 		strcat(r->apart, " ");
 		strcat(r->apart, race_call_at(i)->name);
+		n++;
 	}
-	if (*r->apart)
-		kunit_info(r->test, "never succeeded:%s", r->apart);
+	if (n)
+		kunit_info(r->test, "%u calls never succeeded:%s", n, r->apart);
 }
 
 void race_report(struct race_run *r, s64 took)

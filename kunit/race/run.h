@@ -6,6 +6,7 @@
 #include "race.h"
 
 #define RACE_NAME_LEN	80
+#define RACE_REPLAY_LEN	256
 #define APART_LEN	2048
 #define RACE_MAX_CALLS	128
 
@@ -22,6 +23,8 @@ enum race_phase {
 struct race_run {
 	struct kunit *test;
 	unsigned int seed;
+	unsigned int parts;	/* of the table, of which each device has one; 0: it has none */
+	unsigned int len;	/* of a pair, in ms */
 	const char *pair;	/* that was asked for */
 	const char *now;	/* that runs */
 	bool verbose;
@@ -57,6 +60,7 @@ static inline unsigned int race_ncalls(void)
 
 const struct race_call *race_call_at(unsigned int i);
 void race_count_pair(struct race_run *r);
+int race_replay(const struct race_run *r, unsigned int count, char *to, size_t size);
 void race_tell_failures(struct race_run *r);
 void race_report(struct race_run *r, s64 took);
 

@@ -123,6 +123,23 @@ static DAT_PZ_HANDLE pick_pz(struct race_caller *c)
 	return pz ? pz->handle : c->w->pz;
 }
 
+/* An Endpoint that nobody connects, on an EVD and a PZ that are freed now and then. */
+static DAT_RETURN make_spare(struct race_caller *c, struct race_obj *obj)
+{
+	DAT_EVD_HANDLE evd = race_handle(rnd(c, 2) ? NULL : race_slot(c->w, S_EVD)) ?:
+			     c->w->evd[E_DTO2];
+	DAT_EP_ATTR attr = kd_ep_attr();
+	DAT_EP_HANDLE ep = NULL;
+	DAT_RETURN ret;
+
+	attr.max_recv_dtos = 4;
+	attr.max_request_dtos = 4;
+	ret = RACE(c, dat_ep_create, NO_ROOM | HANDLE, c->w->ia, pick_pz(c), evd, evd,
+		   c->w->evd[E_CONN], &attr, &ep);
+	obj->handle = ep;
+	return ret;
+}
+
 static DAT_RETURN make_lmr(struct race_caller *c, struct race_obj *obj)
 {
 	DAT_LMR_HANDLE lmr = NULL;
@@ -283,6 +300,7 @@ static const struct race_type {
 	[S_LMR ... S_LMR2] = { DAT_HANDLE_TYPE_LMR, make_lmr, true },
 	[S_FMR] = { DAT_HANDLE_TYPE_LMR, make_fmr },
 	[S_RMR] = { DAT_HANDLE_TYPE_RMR, make_rmr },
+	[S_SPARE] = { DAT_HANDLE_TYPE_EP, make_spare },
 	[S_EVD] = { DAT_HANDLE_TYPE_EVD, make_evd },
 	[S_PZ] = { DAT_HANDLE_TYPE_PZ, make_pz },
 	[S_PSP] = { DAT_HANDLE_TYPE_PSP, make_psp },
@@ -457,8 +475,13 @@ void race_free_mappings(struct race_caller *c)
 	hash_for_each(c->w->objs, i, obj, node) {
 		if (obj->type != RACE_TYPE_SG || atomic_read(&obj->freed))
 			continue;
-		while (!race_free(c, obj) && !time_after(jiffies, deadline))
+		while (!race_free(c, obj)) {
+			if (time_after(jiffies, deadline)) {
+				race_fail(c->w, "a mapping at rest cannot be freed");
+				break;
+			}
 			race_yield();
+		}
 	}
 }
 
@@ -481,7 +504,8 @@ void race_forget(struct race_caller *c)
 	free_orphans(c, DAT_HANDLE_TYPE_RMR, true);
 	free_orphans(c, DAT_HANDLE_TYPE_LMR, true);
 	free_orphans(c, 0, false);
-	race_recycle(w);
+	if (race_recycle(w) && !w->is_gone)
+		race_fail(w, "something is posted that nobody has");
 	hash_for_each_safe(w->objs, i, tmp, obj, node)
 		if (atomic_read(&obj->freed) || obj->slot == RACE_SLOTS) {
 			hash_del(&obj->node);
