@@ -96,24 +96,14 @@ static DAT_RETURN_SUBTYPE not_valid(int type)
 	}
 }
 
-/* Is it the handle of an EVD that stays? */
-static bool is_evd_of(struct race_world *w, DAT_HANDLE handle)
-{
-	unsigned int i;
-
-	for (i = 0; i < RACE_EVDS; i++)
-		if (handle && handle == w->evd[i])
-			return true;
-	return false;
-}
-
 /* A handle that a call took for invalid belongs to nothing, or to what is being freed. */
 static void check_handle(struct race_caller *c, DAT_RETURN ret, DAT_HANDLE handle)
 {
 	struct race_obj *obj = race_find(c->w, handle);
+	int type = race_type_that_stays(c->w, handle);
 
-	if (DAT_GET_SUBTYPE(ret) == DAT_INVALID_HANDLE1 && is_evd_of(c->w, handle))
-		race_fail(c->w, "%s does not find an EVD that stays", c->where);
+	if (type >= 0 && DAT_GET_SUBTYPE(ret) == not_valid(type))
+		race_fail(c->w, "%s does not find what stays, type %d", c->where, type);
 	/* Here it may be the other Endpoint. */
 	if (!strcmp(c->where, "dat_ep_dup_connect"))
 		return;

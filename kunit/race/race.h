@@ -449,6 +449,7 @@ DAT_RETURN race_close(struct race_world *w);
 
 /* world.c */
 struct race_obj *race_find(struct race_world *w, DAT_HANDLE handle);
+int race_type_that_stays(struct race_world *w, DAT_HANDLE handle);
 bool race_know(struct race_world *w, DAT_HANDLE handle, DAT_HANDLE_TYPE type);
 struct race_obj *race_make(struct race_caller *c, enum race_slot slot);
 bool race_free(struct race_caller *c, struct race_obj *obj);

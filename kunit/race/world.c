@@ -35,6 +35,23 @@ static void remember(struct race_world *w, struct race_obj *obj)
 	spin_unlock_irqrestore(&w->lock, flags);
 }
 
+/* Return the type of an object that stays, or -1. */
+int race_type_that_stays(struct race_world *w, DAT_HANDLE handle)
+{
+	unsigned int i;
+
+	if (!handle)
+		return -1;
+	for (i = 0; i < RACE_EVDS; i++)
+		if (handle == w->evd[i])
+			return DAT_HANDLE_TYPE_EVD;
+	return handle == w->ia ? DAT_HANDLE_TYPE_IA :
+	       handle == w->pz ? DAT_HANDLE_TYPE_PZ :
+	       handle == w->lmr ? DAT_HANDLE_TYPE_LMR :
+	       handle == w->rmr ? DAT_HANDLE_TYPE_RMR :
+	       handle == w->psp ? DAT_HANDLE_TYPE_PSP : -1;
+}
+
 /* Remember a handle that the provider has made. Return whether it is a new one. */
 bool race_know(struct race_world *w, DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 {
