@@ -33,7 +33,7 @@ static void kbi_async_upcall(DAT_PVOID data, const DAT_EVENT *event,
 	if (event->event_number == DAT_ASYNC_ERROR_IA_CATASTROPHIC)
 		kbi_link_error(link, "the adapter is gone");
 	else
-		pr_warn_ratelimited("asynchronous event %s\n",
+		pr_warn_ratelimited("%s: asynchronous event %s\n", link->name,
 				    kdat_event_name(event->event_number));
 }
 

@@ -87,8 +87,8 @@ static int ki_conn_register(struct ki_conn *c, DAT_LMR_TRIPLET *all)
 static void ki_conn_txs_free(struct ki_conn *c)
 {
 	if (c->tx_lmr && DAT_GET_TYPE(dat_lmr_free(c->tx_lmr)) == DAT_INVALID_STATE)
-		pr_err("a connection does not end: %lu bytes are lost\n",
-		       PAGE_SIZE << KI_TX_ORDER);
+		pr_err("%s: the connection of %s does not end: %lu bytes are lost\n",
+		       c->a->base.name, c->peer, PAGE_SIZE << KI_TX_ORDER);
 	else if (c->tx_pages)
 		__free_pages(c->tx_pages, KI_TX_ORDER);
 	kfree(c->tx_array);
@@ -352,7 +352,7 @@ static struct ki_conn *ki_conn_new(struct ki_adapter *a, struct ki_portal *p,
 		goto err;
 	if (!ki_conn_txs(c) && ki_conn_ep(c) == DAT_SUCCESS)
 		return c;
-	pr_warn_ratelimited("%s: no resources\n", c->peer);
+	pr_warn_ratelimited("%s: no resources for %s\n", a->base.name, c->peer);
 err:
 	ki_conn_free(c);
 	return NULL;
@@ -404,7 +404,8 @@ void ki_request(KDAT_ADAPTER *adapter, DAT_PVOID context, DAT_CR_HANDLE cr,
 	list_del_init(&c->link);
 	spin_unlock_bh(&p->lock);
 	if (ret != DAT_SUCCESS)
-		pr_warn_ratelimited("%s: cannot accept: %s\n", c->peer, ki_strerror(ret));
+		pr_warn_ratelimited("%s: cannot accept %s: %s\n", adapter->name, c->peer,
+				    ki_strerror(ret));
 	ki_conn_free(c);
 	/* The connection request still has to be answered. */
 	if (ret != DAT_SUCCESS)

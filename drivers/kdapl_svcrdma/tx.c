@@ -38,10 +38,10 @@ void ks_txs_init(struct ks_adapter *a)
  * Free a block none of whose messages is in use. dat_lmr_free() fails while a driver does not end
  * a connection: the device may still read the pages, which are leaked then.
  */
-static void ks_tx_block_free(struct ks_tx_block *block)
+static void ks_tx_block_free(struct ks_adapter *a, struct ks_tx_block *block)
 {
 	if (block->lmr && DAT_GET_TYPE(dat_lmr_free(block->lmr)) == DAT_INVALID_STATE)
-		pr_err("a connection does not end: %lu bytes are lost\n",
+		pr_err("%s: a connection does not end: %lu bytes are lost\n", a->k.name,
 		       PAGE_SIZE << KS_TX_ORDER);
 	else if (block->pages)
 		__free_pages(block->pages, KS_TX_ORDER);
@@ -53,7 +53,7 @@ void ks_txs_free(struct ks_adapter *a)
 	struct ks_tx_block *block, *next;
 
 	list_for_each_entry_safe(block, next, &a->tx_blocks, link)
-		ks_tx_block_free(block);
+		ks_tx_block_free(a, block);
 	INIT_LIST_HEAD(&a->tx_blocks);
 }
 
@@ -85,7 +85,7 @@ static struct ks_tx_block *ks_tx_block_new(struct ks_adapter *a)
 	}
 	return block;
 err:
-	ks_tx_block_free(block);
+	ks_tx_block_free(a, block);
 	return NULL;
 }
 
@@ -159,7 +159,7 @@ void ks_tx_trim(struct ks_adapter *a)
 	spin_unlock_bh(&a->tx_lock);
 	mutex_unlock(&a->tx_mutex);
 	if (victim)
-		ks_tx_block_free(victim);
+		ks_tx_block_free(a, victim);
 }
 
 /* Make the request that sends @tx. */

@@ -157,6 +157,8 @@ def metrics(work):
         if line.startswith("# TYPE "):
             name, kind = line.split()[2:]
             expect(name not in kinds, f"{name} is there twice")
+            # node_exporter rejects the whole file for any other one.
+            expect(kind in ("gauge", "counter"), f"{name} is of kind {kind}")
             kinds[name] = kind
         elif not line.startswith(("# HELP ", "# UNIT ")):
             sample = SAMPLE.match(line)
@@ -215,6 +217,19 @@ def names_are_words(work):
         expect(said.split()[:2] == [shown, "kdapl7"], f"latency: {said}")
         said = stat(work, "metrics")[1]
         expect(f'object="disk",name="{shown}",count="requests sent"}} 5\n' in said, said)
+
+
+def idle_disk(work):
+    """A disk that is not connected has no latency, and hides that of no other."""
+    stat(work, "peers")
+    idle = work / "config/kdapl_blk/two"
+    idle.mkdir()
+    for name, text in ("device", ""), ("state", "idle"), ("address", ""), ("stats", ""):
+        (idle / name).write_text(text + "\n")
+    for arguments in "latency", "latency one":
+        status, said = stat(work, arguments)
+        expect(status == 0 and "\none " in said and "two" not in said, f"{arguments}: {said}")
+    refused(work, "latency two", 1, "there is no disk two that is connected")
 
 
 def gone_meanwhile(work):
@@ -279,6 +294,7 @@ def all_of():
     yield "kdapl-stat metrics", metrics
     yield "kdapl-stat and the names of disks", odd_names
     yield "kdapl-stat and names that others choose", names_are_words
+    yield "kdapl-stat and a disk that is not connected", idle_disk
     yield "kdapl-stat and what has just gone", gone_meanwhile
     yield "kdapl-stat.rst, queries and alerts", queries
     yield "kdapl-stat.rst, table of metrics", metrics_described

@@ -12,15 +12,19 @@ instance=$tracing/instances/$synthetic
 # For the trap, which runs outside of the functions.
 triggers=() made=''
 
-# Print the device of each disk named in the arguments, of all without arguments.
+# Print the device of each disk named in the arguments, of all that are connected without arguments.
 devices_of()
 {
 	local d device name
 
-	[ $# -gt 0 ] || set -- "$config"/kdapl_blk/*/
+	if [ $# -eq 0 ]; then
+		for d in "$config"/kdapl_blk/*/; do
+			device=$(cat "${d}device")
+			[ -z "$device" ] || echo "$device"
+		done
+		return
+	fi
 	for name in "$@"; do
-		name=${name%/}
-		name=${name##*/}
 		device=''
 		for d in "$config"/kdapl_blk/*/; do
 			[ "$(basename "$d")" != "$name" ] && [ "$(cat "${d}device")" != "$name" ] ||

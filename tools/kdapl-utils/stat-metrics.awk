@@ -61,7 +61,7 @@ BEGIN {
 	family("kdapl_disk_connected", "gauge", "Whether a disk of kdapl_blk is connected.")
 	family("kdapl_disk_requests", "counter", "Requests of a disk that completed.")
 	family("kdapl_disk_request_seconds", "counter", "Time that these requests took, added up.")
-	family("kdapl_blk_count", "unknown", "Counts of kdapl-blk stats.")
+	family("kdapl_blk_count", "gauge", "Counts of kdapl-blk stats.")
 	add("kdapl_up", "", up)
 	FS = "\t"
 }
