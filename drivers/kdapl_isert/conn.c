@@ -87,8 +87,8 @@ static int ki_conn_register(struct ki_conn *c, DAT_LMR_TRIPLET *all)
 static void ki_conn_txs_free(struct ki_conn *c)
 {
 	if (c->tx_lmr && DAT_GET_TYPE(dat_lmr_free(c->tx_lmr)) == DAT_INVALID_STATE)
-		pr_err("%s: the connection of %s does not end: %lu bytes are lost\n",
-		       c->a->base.name, c->peer, PAGE_SIZE << KI_TX_ORDER);
+		pr_err("%s: a connection does not end: %lu bytes are lost\n", c->a->base.name,
+		       PAGE_SIZE << KI_TX_ORDER);
 	else if (c->tx_pages)
 		__free_pages(c->tx_pages, KI_TX_ORDER);
 	kfree(c->tx_array);

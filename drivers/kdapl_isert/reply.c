@@ -43,8 +43,7 @@ void ki_tx_put(struct ki_conn *c, struct ki_tx *tx)
 	/* A text that the device may still read is lost; that would be a defect of ours. */
 	if (tx->data.segment_length &&
 	    DAT_GET_TYPE(kdat_sg_unmap(tx->map)) == DAT_INVALID_STATE)
-		pr_err("%s: an answer to %s is still being sent: its text is lost\n",
-		       c->a->base.name, c->peer);
+		pr_err("%s: an answer is still being sent: its text is lost\n", c->a->base.name);
 	else
 		kfree(tx->text);
 	tx->text = NULL;

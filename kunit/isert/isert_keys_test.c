@@ -69,6 +69,15 @@ static const struct login_key keys[] = {
 	{ "DataSequenceInOrder", "No", "Yes" },
 	{ "IFMarker", "Yes", "No" },
 	{ "OFMarker", "Yes", "No" },
+	{ "OFMarkInt", "2048", "Reject" },
+	{ "IFMarkInt", "2048", "Reject" },
+	/* Both sides ignore it (RFC 7145, 6.7). */
+	{ "MaxRecvDataSegmentLength", "262144", "262144" },
+	/* The transport does without these of RFC 7145, and of the one before it. */
+	{ "iSERHelloRequired", "No", NONE },
+	{ "TaggedBufferForSolicitedDataOnly", "No", NONE },
+	{ "MaxAHSLength", "256", NONE },
+	{ "MaxOutstandingUnexpectedPDUs", "0", NONE },
 	{ "X-com.example.key", "1", NONE },
 	{ "TaskReporting", "RFC3720", NONE },
 	{ "iSCSIProtocolLevel", "1", NONE },
