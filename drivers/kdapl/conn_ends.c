@@ -115,12 +115,18 @@ void kdapl_show_addr(struct seq_file *m, const char *key, const void *addr)
 		seq_printf(m, " %s=-", key);
 }
 
+void kdat_show_word(struct seq_file *m, const char *key, const char *value)
+{
+	seq_printf(m, "%s=", key);
+	seq_escape_str(m, value, ESCAPE_OCTAL | ESCAPE_NAP | ESCAPE_APPEND, " \\");
+}
+EXPORT_SYMBOL(kdat_show_word);
+
 /* Print an adapter and the module that uses it. */
 void kdapl_show_user(struct seq_file *m, const char *name, u32 port, const char *consumer)
 {
-	seq_puts(m, " adapter=");
-	/* An administrator may give an adapter any name. */
-	seq_escape_str(m, name, ESCAPE_OCTAL | ESCAPE_NAP | ESCAPE_APPEND, " \\");
+	seq_putc(m, ' ');
+	kdat_show_word(m, "adapter", name);
 	seq_printf(m, "/%u module=%s", port, consumer);
 }
 

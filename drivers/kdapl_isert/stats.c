@@ -21,14 +21,6 @@ static const char * const ki_stat_names[KI_STATS] = {
 
 static struct proc_dir_entry *ki_proc;
 
-/* Print who a line is about. Names that others have given may have blanks. */
-static void ki_show_user(struct seq_file *m, const char *adapter)
-{
-	seq_puts(m, "adapter=");
-	seq_escape_str(m, adapter, ESCAPE_OCTAL | ESCAPE_NAP | ESCAPE_APPEND, " \\");
-	seq_puts(m, " module=" KBUILD_MODNAME);
-}
-
 static void ki_show_adapter(KDAT_ADAPTER *adapter, DAT_PVOID data)
 {
 	struct ki_adapter *a = container_of(adapter, struct ki_adapter, base);
@@ -37,10 +29,11 @@ static void ki_show_adapter(KDAT_ADAPTER *adapter, DAT_PVOID data)
 	unsigned int i;
 
 	kdat_pool_query(a->base.pool, &param);
-	ki_show_user(m, a->base.name);
-	seq_printf(m, " gone=%d connections=%d buffers=%d bytes=%llu available=%d low=%d reserved=%d",
-		   !!READ_ONCE(a->base.gone), atomic_read(&a->conns), param.buffers, param.bytes,
-		   param.available, param.low_watermark, param.reserved);
+	kdat_show_word(m, "adapter", a->base.name);
+	seq_printf(m, " module=%s gone=%d connections=%d buffers=%d bytes=%llu available=%d low=%d reserved=%d",
+		   KBUILD_MODNAME, !!READ_ONCE(a->base.gone), atomic_read(&a->conns),
+		   param.buffers, param.bytes, param.available, param.low_watermark,
+		   param.reserved);
 	for (i = 0; i < KI_STATS; i++)
 		seq_printf(m, " %s=%ld", ki_stat_names[i],
 			   atomic_long_read(&a->stats[i]));
@@ -79,9 +72,10 @@ static void ki_show_sessions(KDAT_ADAPTER *adapter, DAT_PVOID data)
 	list_for_each_entry(c, &a->conn_list, adapter_link) {
 		held = 0;
 		dat_ep_recv_query(c->ep, &held, NULL);
-		ki_show_user(m, a->base.name);
-		seq_printf(m, " connection=%u remote=%s initiator=", c->id, c->peer);
-		seq_escape_str(m, c->iqn ?: "-", ESCAPE_OCTAL | ESCAPE_NAP | ESCAPE_APPEND, " \\");
+		kdat_show_word(m, "adapter", a->base.name);
+		seq_printf(m, " module=%s connection=%u remote=%s ", KBUILD_MODNAME, c->id,
+			   c->peer);
+		kdat_show_word(m, "initiator", c->iqn ?: "-");
 		seq_printf(m, " state=%s window=%u withheld=%u unread=%d hard=%u posted=%d waiting=%u beyond=%u\n",
 			   READ_ONCE(c->down) ? "down" : c->iqn ? "up" : "login",
 			   c->window, READ_ONCE(c->withheld), held, c->hard,

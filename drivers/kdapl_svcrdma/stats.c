@@ -19,14 +19,6 @@ static const char * const ks_stat_names[KS_STATS] = {
 
 static struct proc_dir_entry *ks_proc;
 
-/* Print who a line is about. An administrator may give an adapter any name. */
-static void ks_show_user(struct seq_file *m, const char *adapter)
-{
-	seq_puts(m, "adapter=");
-	seq_escape_str(m, adapter, ESCAPE_OCTAL | ESCAPE_NAP | ESCAPE_APPEND, " \\");
-	seq_puts(m, " module=" KBUILD_MODNAME);
-}
-
 static void ks_show_adapter(KDAT_ADAPTER *adapter, DAT_PVOID data)
 {
 	struct ks_adapter *a = container_of(adapter, struct ks_adapter, k);
@@ -40,10 +32,10 @@ static void ks_show_adapter(KDAT_ADAPTER *adapter, DAT_PVOID data)
 	list_for_each(at, &a->conns)
 		conns++;
 	mutex_unlock(&a->mutex);
-	ks_show_user(m, a->k.name);
-	seq_printf(m, " gone=%d connections=%u buffers=%d bytes=%llu available=%d low=%d reserved=%d",
-		   !!READ_ONCE(a->k.gone), conns, param.buffers, param.bytes, param.available,
-		   param.low_watermark, param.reserved);
+	kdat_show_word(m, "adapter", a->k.name);
+	seq_printf(m, " module=%s gone=%d connections=%u buffers=%d bytes=%llu available=%d low=%d reserved=%d",
+		   KBUILD_MODNAME, !!READ_ONCE(a->k.gone), conns, param.buffers, param.bytes,
+		   param.available, param.low_watermark, param.reserved);
 	for (i = 0; i < KS_STATS; i++)
 		seq_printf(m, " %s=%ld", ks_stat_names[i], atomic_long_read(&a->stats[i]));
 	seq_putc(m, '\n');
@@ -70,11 +62,11 @@ static void ks_show_conns(KDAT_ADAPTER *adapter, DAT_PVOID data)
 		spin_lock_bh(&c->lock);
 		list_for_each(at, &c->waiting)
 			waiting++;
-		ks_show_user(m, a->k.name);
+		kdat_show_word(m, "adapter", a->k.name);
 		/* kDAPL names a host by its address, or "ADDRESS of GID". */
 		gid = strstr(c->peer, " of ");
-		seq_printf(m, " remote=%.*s gid=%s", (int)strcspn(c->peer, " "), c->peer,
-			   gid ? gid + strlen(" of ") : "-");
+		seq_printf(m, " module=%s remote=%.*s gid=%s", KBUILD_MODNAME,
+			   (int)strcspn(c->peer, " "), c->peer, gid ? gid + strlen(" of ") : "-");
 		seq_printf(m, " state=%s window=%u asked=%u reserved=%u held=%u posted=%u waiting=%u fetching=%u\n",
 			   c->down ? "down" : c->open ? "up" : "new", c->window, c->asked,
 			   c->reserved, c->held, c->posted, waiting, c->fetching);

@@ -16,6 +16,7 @@
 #include <dat/dat_types.h>
 
 struct scatterlist;
+struct seq_file;
 
 /*
  * Names in vendor_attr of DAT_IA_ATTR, for features that the device of an IA lacks.
@@ -108,6 +109,28 @@ const char *kdat_dto_status_name(DAT_DTO_COMPLETION_STATUS status);
  * Source: Linux only, not part of DAT
  */
 const char *kdat_ep_state_name(DAT_EP_STATE ep_state);
+
+/**
+ * kdat_show_word() - print a word "key=value" to a file of /proc/kdapl
+ * @m: the file
+ * @key: the key
+ * @value: the value, of any characters: a name that an administrator or a peer has chosen
+ *
+ * The value stays one word: blanks, backslashes and what is not printable are printed in octal.
+ *
+ * Context: Any context, never sleeps.
+ * Return: nothing
+ *
+ * Example::
+ *
+ *	// m is the file, a struct seq_file.
+ *	kdat_show_word(m, "adapter", adapter->name);
+ *
+ * See also: kdat_server_adapters(), kdat_pool_query()
+ *
+ * Source: Linux only, not part of DAT
+ */
+void kdat_show_word(struct seq_file *m, const char *key, const char *value);
 
 /* A mapping of a scatterlist. It is no DAT object: calls for any handle refuse it. */
 typedef struct kdat_sg_handle *KDAT_SG_HANDLE;

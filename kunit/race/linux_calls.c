@@ -542,9 +542,10 @@ static void adapter_put(struct race_caller *c)
 
 /*
  * With the other two it has all calls that are exported, but for those that only look up a
- * name. "make lint" reads the list:
+ * name or print one. "make lint" reads the list:
  *
  * Not raced: dat_strerror kdat_dto_status_name kdat_ep_state_name kdat_event_name
+ * Not raced: kdat_show_word
  */
 const struct race_call race_linux_calls[] = {
 	RACE_CALL(dat_registry_list_providers, registry_list),
