@@ -25,8 +25,10 @@ static atomic_t ki_ids;
 /* Log why a connection ends. Context: any. */
 void ki_conn_warn(struct ki_conn *c, const char *why)
 {
-	pr_warn_ratelimited("%s at %s is disconnected: %s\n",
-			    READ_ONCE(c->iqn) ?: "an initiator", c->peer, why);
+	const char *name = READ_ONCE(c->iqn) ?: "an initiator";
+
+	pr_warn_ratelimited("%*pE at %s is disconnected: %s\n", (int)strlen(name), name, c->peer,
+			    why);
 }
 
 /*

@@ -222,9 +222,10 @@ void ki_conn_submit(struct ki_conn *c, struct ki_cmd *kc)
 static void ki_cmd_give_up(struct ki_conn *c, struct ki_cmd *kc)
 {
 	struct iscsit_cmd *cmd = ki_of(kc);
+	const char *name = c->iqn ?: c->peer;
 
-	pr_warn_ratelimited("%s: there is no memory for a command of %s, which is told so\n",
-			    c->a->base.name, c->iqn ?: c->peer);
+	pr_warn_ratelimited("%s: there is no memory for a command of %*pE, which is told so\n",
+			    c->a->base.name, (int)strlen(name), name);
 	if (kc->step == KI_FETCH) {
 		iscsit_stop_dataout_timer(cmd);
 		/* The completion of COMPARE AND WRITE expects an executed command. */

@@ -37,10 +37,9 @@ static bool log_says(const char *what)
 	return !shell(command);
 }
 
-/* Who sends beyond MaxCmdSN is named, by its name and its address. */
-static void limits_log_names_who(struct kunit *test)
+/* Have @r send beyond MaxCmdSN: the log tells that it is @name that is disconnected, and where. */
+static void expect_named(struct kunit *test, struct raw *r, const char *name)
 {
-	struct raw *r = raw_login(test);
 	char line[160];
 	int i;
 
@@ -54,9 +53,20 @@ static void limits_log_names_who(struct kunit *test)
 	}
 	raw_expect_cut(r);
 	snprintf(line, sizeof(line),
-		 "iqn.2026-01.test:hostile at %pISc:[0-9]* is disconnected: it has sent more than",
-		 r->s->addr);
+		 "iqn.2026-01.test:%s at %pISc:[0-9]* is disconnected: it has sent more than",
+		 name, r->s->addr);
 	KUNIT_EXPECT_TRUE_MSG(test, log_says(line), "the log does not say \"%s\"", line);
+}
+
+static void limits_log_names_who(struct kunit *test)
+{
+	expect_named(test, raw_login(test), "hostile");
+}
+
+/* A name can neither forge a line of the log nor command the terminal of who reads it. */
+static void limits_log_escapes_names(struct kunit *test)
+{
+	expect_named(test, raw_login_odd(test), " a\\\\n\\\\e\\\\r\\\\177=");
 }
 
 /* ---- Answers ------------------------------------------------------------------------- */
@@ -312,6 +322,7 @@ static void limits_key_is_invalidated(struct kunit *test)
 static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(limits_commands_have_answers, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_log_names_who, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(limits_log_escapes_names, kd_gen_simulated_ia),
 	KUNIT_CASE_PARAM(limits_ended_are_freed, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(limits_logout_nobody_takes, kd_gen_ia),
 	KUNIT_CASE_PARAM(limits_large_commands, kd_gen_any_ia),

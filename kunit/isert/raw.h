@@ -119,6 +119,7 @@ void raw_frame_comes(void *unused);
  * returns a structure room of its own on the stack of its caller.
  */
 struct raw *raw_login(struct kunit *test);
+struct raw *raw_login_odd(struct kunit *test);
 struct raw *raw_login_how(struct kunit *test, enum raw_how how);
 void raw_request_login(struct raw *r, enum raw_how how, bool whole);
 void raw_log_in(struct raw *r, enum raw_how how);

@@ -140,6 +140,23 @@ struct raw *raw_login(struct kunit *test)
 }
 EXPORT_SYMBOL_GPL(raw_login);
 
+/* As raw_login(), with a name of an initiator that forges lines and commands a terminal. */
+struct raw *raw_login_odd(struct kunit *test)
+{
+	static const char begin[] = "InitiatorName=iqn.2026-01.test:";
+	struct raw *r = raw_connect(test);
+	struct raw_pdu *pdu;
+	u32 len;
+
+	pdu = raw_build_login(r, RAW_SOLICITED, &len);
+	memcpy(pdu->data + strlen(begin), " a\n\033\r\177=", strlen("hostile"));
+	KUNIT_ASSERT_TRUE(test, raw_send(r, pdu, len));
+	KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_LOGIN_RSP, KD_TIMEOUT_MS));
+	raw_expect_alive(r);
+	return r;
+}
+EXPORT_SYMBOL_GPL(raw_login_odd);
+
 /* ---- After it ------------------------------------------------------------------- */
 
 struct raw_pdu *raw_build_nop(struct raw *r, bool immediate)
