@@ -196,17 +196,6 @@ void kdapl_deps_put(const struct kdapl_ep_deps *deps)
 		kdapl_dep_put(&deps->conn_evd->obj);
 }
 
-/* As kdapl_dep_get(), but process context. */
-static struct kdapl_srq *kdapl_srq_dep_get(DAT_SRQ_HANDLE handle, struct kdapl_ia *ia)
-{
-	struct kdapl_srq *srq = kdapl_obj_get(handle, DAT_HANDLE_TYPE_SRQ);
-
-	if (!srq || (srq->obj.ia == ia && kdapl_obj_use_unless_freed(&srq->obj)))
-		return srq;
-	kdapl_obj_put(&srq->obj);
-	return NULL;
-}
-
 /* Resolve the handles into @deps. On failure the caller drops those resolved so far. */
 static DAT_RETURN kdapl_deps_get(struct kdapl_ia *ia, DAT_PZ_HANDLE pz,
 				 DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
@@ -242,7 +231,7 @@ static DAT_RETURN kdapl_deps_get(struct kdapl_ia *ia, DAT_PZ_HANDLE pz,
 					 DAT_INVALID_HANDLE_EVD_CONN);
 	}
 	if (with_srq) {
-		deps->srq = kdapl_srq_dep_get(srq, ia);
+		deps->srq = kdapl_dep_get(srq, DAT_HANDLE_TYPE_SRQ, ia);
 		if (!deps->srq)
 			return DAT_ERROR(DAT_INVALID_HANDLE,
 					 DAT_INVALID_HANDLE_SRQ);

@@ -582,8 +582,9 @@ void *kdapl_find_queried(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
 
 /*
  * Take a dependency on the object of @ia with this handle and type: a use and a
- * reference. Return the object, or NULL if @ia has no such object.
- * Context: Any.
+ * reference. Return the object, or NULL if @ia has no such object. dat_srq_free() retires
+ * an SRQ and may be refused after that, so for an SRQ wait whether it is.
+ * Context: Any; for an SRQ process context.
  */
 void *kdapl_dep_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
 		    struct kdapl_ia *ia)
@@ -592,7 +593,8 @@ void *kdapl_dep_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
 
 	if (!obj)
 		return NULL;
-	if (obj->ia == ia && kdapl_obj_use(obj))
+	if (obj->ia == ia && (type == DAT_HANDLE_TYPE_SRQ ?
+			      kdapl_obj_use_unless_freed(obj) : kdapl_obj_use(obj)))
 		return obj;
 	kdapl_obj_put(obj);
 	return NULL;
