@@ -169,6 +169,8 @@ void fuzz_replay(struct kunit *test, const struct fuzz_target *target)
 
 	KUNIT_ASSERT_NOT_NULL(test, input);
 	KUNIT_ASSERT_NOT_NULL(test, run);
+	if (target->set_up)
+		target->set_up(test);
 	for (i = 0; i < target->n_corpus; i++) {
 		fuzz_replay_one(test, target, input, run, target->corpus[i]);
 		if (i % CHECK_EVERY == CHECK_EVERY - 1)
@@ -386,6 +388,8 @@ void fuzz_search(struct kunit *test, const struct fuzz_target *target)
 
 	if (!ms)
 		kunit_skip(test, "kdapl_fuzz.ms is 0");
+	if (target->set_up)
+		target->set_up(test);
 	f = vzalloc(sizeof(*f));
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->test = test;

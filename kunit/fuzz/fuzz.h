@@ -92,6 +92,7 @@ struct fuzz_run {
  * @modules: modules whose edges count, up to a NULL
  * @kinds: kinds of messages, @n_kinds of them
  * @big_endian: byte order of numbers
+ * @set_up: makes what a case needs; or NULL
  * @run: run an input, and say what the target did
  * @check: expect that the target serves others, and has all that it had
  * @corpus: inputs as text, @n_corpus of them
@@ -102,6 +103,7 @@ struct fuzz_target {
 	const struct fuzz_kind *kinds;
 	unsigned int n_kinds;
 	bool big_endian;
+	void (*set_up)(struct kunit *test);
 	void (*run)(struct fuzz_run *run);
 	void (*check)(struct kunit *test);
 	const char * const *corpus;
@@ -115,6 +117,32 @@ KD_GENERATOR(fuzz_gen_ia);
 void fuzz_loaded(struct kunit *test, const char *module);
 void fuzz_replay(struct kunit *test, const struct fuzz_target *target);
 void fuzz_search(struct kunit *test, const struct fuzz_target *target);
+
+/*
+ * FUZZ_TARGET() - the target of a file, of its @modules, @kinds and @corpus; and its cases
+ * @prefix: name of the target; the cases are prefix_corpus() and prefix_search()
+ * @...: other members of struct fuzz_target
+ */
+#define FUZZ_TARGET(prefix, ...)					\
+static const struct fuzz_target target = {				\
+	.name = #prefix,						\
+	.modules = modules,						\
+	.kinds = kinds,							\
+	.n_kinds = KINDS,						\
+	.corpus = corpus,						\
+	.n_corpus = ARRAY_SIZE(corpus),					\
+	__VA_ARGS__							\
+};									\
+									\
+static void prefix##_corpus(struct kunit *test)				\
+{									\
+	fuzz_replay(test, &target);					\
+}									\
+									\
+static void prefix##_search(struct kunit *test)				\
+{									\
+	fuzz_search(test, &target);					\
+}
 
 /*
  * struct fuzz_answers - messages under way, for targets whose answers name what they answer

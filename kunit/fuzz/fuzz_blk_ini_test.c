@@ -247,17 +247,6 @@ static void check(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, run->answer, run->expect);
 }
 
-static const struct fuzz_target target = {
-	.name = "blk_ini",
-	.modules = modules,
-	.kinds = kinds,
-	.n_kinds = KINDS,
-	.run = run_input,
-	.check = check,
-	.corpus = corpus,
-	.n_corpus = ARRAY_SIZE(corpus),
-};
-
 static void bed_up(struct kunit *test)
 {
 	if (!kd_file_exists(INI_KO))
@@ -266,17 +255,7 @@ static void bed_up(struct kunit *test)
 	fuzz_loaded(test, "kdapl_blk");
 }
 
-static void blk_ini_corpus(struct kunit *test)
-{
-	bed_up(test);
-	fuzz_replay(test, &target);
-}
-
-static void blk_ini_search(struct kunit *test)
-{
-	bed_up(test);
-	fuzz_search(test, &target);
-}
+FUZZ_TARGET(blk_ini, .set_up = bed_up, .run = run_input, .check = check)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(blk_ini_corpus, fuzz_gen_ia),

@@ -514,28 +514,7 @@ static void bed_up(struct kunit *test)
 	c.send = kd_buf_alloc(c.s, ROOM);
 }
 
-static const struct fuzz_target target = {
-	.name = "blk_tgt",
-	.modules = modules,
-	.kinds = kinds,
-	.n_kinds = KINDS,
-	.run = run_input,
-	.check = check,
-	.corpus = corpus,
-	.n_corpus = ARRAY_SIZE(corpus),
-};
-
-static void blk_tgt_corpus(struct kunit *test)
-{
-	bed_up(test);
-	fuzz_replay(test, &target);
-}
-
-static void blk_tgt_search(struct kunit *test)
-{
-	bed_up(test);
-	fuzz_search(test, &target);
-}
+FUZZ_TARGET(blk_tgt, .set_up = bed_up, .run = run_input, .check = check)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(blk_tgt_corpus, fuzz_gen_ia),

@@ -236,29 +236,7 @@ static void bed_up(struct kunit *test)
 	fuzz_loaded(test, "kdapl_blk_tgt");
 }
 
-static const struct fuzz_target target = {
-	.name = "configfs",
-	.modules = modules,
-	.kinds = kinds,
-	.n_kinds = KINDS,
-	.big_endian = true,
-	.run = run_input,
-	.check = check,
-	.corpus = corpus,
-	.n_corpus = ARRAY_SIZE(corpus),
-};
-
-static void configfs_corpus(struct kunit *test)
-{
-	bed_up(test);
-	fuzz_replay(test, &target);
-}
-
-static void configfs_search(struct kunit *test)
-{
-	bed_up(test);
-	fuzz_search(test, &target);
-}
+FUZZ_TARGET(configfs, .set_up = bed_up, .run = run_input, .check = check, .big_endian = true)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(configfs_corpus, fuzz_gen_ia),

@@ -435,26 +435,7 @@ static void check(struct kunit *test)
 	kd_close(pair.p);
 }
 
-static const struct fuzz_target target = {
-	.name = "dat",
-	.modules = modules,
-	.kinds = kinds,
-	.n_kinds = KINDS,
-	.run = run_input,
-	.check = check,
-	.corpus = corpus,
-	.n_corpus = ARRAY_SIZE(corpus),
-};
-
-static void dat_corpus(struct kunit *test)
-{
-	fuzz_replay(test, &target);
-}
-
-static void dat_search(struct kunit *test)
-{
-	fuzz_search(test, &target);
-}
+FUZZ_TARGET(dat, .run = run_input, .check = check)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(dat_corpus, fuzz_gen_ia),

@@ -223,29 +223,7 @@ static void bed_up(struct kunit *test)
 	r->session = 1 << 20;
 }
 
-static const struct fuzz_target target = {
-	.name = "isert",
-	.modules = modules,
-	.kinds = kinds,
-	.n_kinds = KINDS,
-	.big_endian = true,
-	.run = run_input,
-	.check = check,
-	.corpus = corpus,
-	.n_corpus = ARRAY_SIZE(corpus),
-};
-
-static void isert_corpus(struct kunit *test)
-{
-	bed_up(test);
-	fuzz_replay(test, &target);
-}
-
-static void isert_search(struct kunit *test)
-{
-	bed_up(test);
-	fuzz_search(test, &target);
-}
+FUZZ_TARGET(isert, .set_up = bed_up, .run = run_input, .check = check, .big_endian = true)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(isert_corpus, fuzz_gen_ia),

@@ -289,28 +289,7 @@ static void bed_up(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, shell(command));
 }
 
-static const struct fuzz_target target = {
-	.name = "tool",
-	.modules = modules,
-	.kinds = kinds,
-	.n_kinds = KINDS,
-	.run = run_input,
-	.check = check,
-	.corpus = corpus,
-	.n_corpus = ARRAY_SIZE(corpus),
-};
-
-static void tool_corpus(struct kunit *test)
-{
-	bed_up(test);
-	fuzz_replay(test, &target);
-}
-
-static void tool_search(struct kunit *test)
-{
-	bed_up(test);
-	fuzz_search(test, &target);
-}
+FUZZ_TARGET(tool, .set_up = bed_up, .run = run_input, .check = check)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(tool_corpus, fuzz_gen_ia),
