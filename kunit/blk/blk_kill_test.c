@@ -221,5 +221,4 @@ static struct kunit_case kill_cases[] = {
 	{}
 };
 
-KD_SUITE("kdapl-blk-kill", kill_cases, "commands of the block device that are killed",
-	 .init = ini_init, .exit = kdb_serve_exit);
+KD_SUITE("kdapl-blk-kill", kill_cases, "commands of the block device that are killed", KDB_SERVE);

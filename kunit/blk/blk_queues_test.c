@@ -333,5 +333,4 @@ static struct kunit_case queues_cases[] = {
 	{}
 };
 
-KD_SUITE("kdapl-blk-queues", queues_cases, "connections of the block device initiator",
-	 .init = ini_init, .exit = kdb_serve_exit);
+KD_SUITE("kdapl-blk-queues", queues_cases, "connections of the block device initiator", KDB_SERVE);

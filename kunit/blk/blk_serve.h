@@ -77,5 +77,7 @@ struct kd_side *kdb_serve_again(struct kunit *test,
 void kdb_expect_removable(struct kunit *test);
 bool ini_is_connected(void *unused);
 void kdb_serve_exit(struct kunit *test);
+/* The fixture of a suite whose disk a case of it serves */
+#define KDB_SERVE	.init = ini_init, .exit = kdb_serve_exit
 
 #endif /* KDAPL_KUNIT_BLK_SERVE_H */

@@ -596,5 +596,4 @@ static struct kunit_case serve_cases[] = {
 	{}
 };
 
-KD_SUITE("kdapl-blk-serve", serve_cases, "the block device initiator and its disk",
-	 .init = ini_init, .exit = kdb_serve_exit);
+KD_SUITE("kdapl-blk-serve", serve_cases, "the block device initiator and its disk", KDB_SERVE);

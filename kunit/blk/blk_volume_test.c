@@ -499,6 +499,5 @@ static struct kunit_case volume_cases[] = {
 	{}
 };
 
-KD_SUITE("kdapl-blk-volume", volume_cases,
-	 "the block device initiator and other volumes", .init = ini_init,
-	 .exit = kdb_serve_exit);
+KD_SUITE("kdapl-blk-volume", volume_cases, "the block device initiator and other volumes",
+	 KDB_SERVE);

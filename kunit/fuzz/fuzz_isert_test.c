@@ -231,5 +231,4 @@ static struct kunit_case cases[] = {
 	{}
 };
 
-KD_SUITE("kdapl-fuzz-isert", cases, "inputs for the wire of kdapl_isert.ko",
-	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
+KD_SUITE("kdapl-fuzz-isert", cases, "inputs for the wire of kdapl_isert.ko", RAW_TARGET);

@@ -260,5 +260,4 @@ static struct kunit_case cases[] = {
 	{}
 };
 
-KD_SUITE("kdapl-fuzz-svcrdma", cases, "inputs for the wire of kdapl_svcrdma.ko",
-	 .init = rpc_raw_init, .suite_init = rpc_raw_export_up, .suite_exit = rpc_raw_export_down);
+KD_SUITE("kdapl-fuzz-svcrdma", cases, "inputs for the wire of kdapl_svcrdma.ko", RPC_RAW_EXPORT);

@@ -232,5 +232,4 @@ static struct kunit_case isert_cases[] = {
 	{}
 };
 
-KD_SUITE("kdapl-isert-data", isert_cases, "kdapl_isert.ko: hostile data, chance",
-	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
+KD_SUITE("kdapl-isert-data", isert_cases, "kdapl_isert.ko: hostile data, chance", RAW_TARGET);

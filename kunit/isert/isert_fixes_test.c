@@ -491,4 +491,4 @@ static struct kunit_case isert_cases[] = {
 };
 
 KD_SUITE("kdapl-isert-fixes", isert_cases, "kdapl_isert.ko: what other transports were mended for",
-	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
+	 RAW_TARGET);

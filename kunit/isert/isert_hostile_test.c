@@ -388,5 +388,4 @@ static struct kunit_case isert_cases[] = {
 	{}
 };
 
-KD_SUITE("kdapl-isert-hostile", isert_cases, "kdapl_isert.ko: hostile initiators",
-	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
+KD_SUITE("kdapl-isert-hostile", isert_cases, "kdapl_isert.ko: hostile initiators", RAW_TARGET);

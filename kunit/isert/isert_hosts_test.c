@@ -225,4 +225,4 @@ static struct kunit_case isert_cases[] = {
 };
 
 KD_SUITE("kdapl-isert-hosts", isert_cases, "kdapl_isert.ko: what one host can do to another",
-	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
+	 RAW_TARGET);

@@ -153,5 +153,4 @@ static struct kunit_case isert_cases[] = {
 	{}
 };
 
-KD_SUITE("kdapl-isert-keys", isert_cases, "kdapl_isert.ko: keys of a login",
-	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
+KD_SUITE("kdapl-isert-keys", isert_cases, "kdapl_isert.ko: keys of a login", RAW_TARGET);

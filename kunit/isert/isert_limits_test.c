@@ -333,4 +333,4 @@ static struct kunit_case isert_cases[] = {
 };
 
 KD_SUITE("kdapl-isert-limits", isert_cases, "kdapl_isert.ko: what an initiator gets, and no more",
-	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
+	 RAW_TARGET);

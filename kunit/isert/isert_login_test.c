@@ -546,5 +546,4 @@ static struct kunit_case isert_cases[] = {
 	{}
 };
 
-KD_SUITE("kdapl-isert-login", isert_cases, "kdapl_isert.ko: logins, logouts, floods",
-	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
+KD_SUITE("kdapl-isert-login", isert_cases, "kdapl_isert.ko: logins, logouts, floods", RAW_TARGET);

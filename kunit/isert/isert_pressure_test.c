@@ -576,4 +576,4 @@ static struct kunit_case isert_cases[] = {
 };
 
 KD_SUITE("kdapl-isert-pressure", isert_cases, "kdapl_isert.ko: no room, no memory, no answer",
-	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
+	 RAW_TARGET);

@@ -142,4 +142,4 @@ static struct kunit_case isert_cases[] = {
 };
 
 KD_SUITE("kdapl-isert-shared", isert_cases, "kdapl_isert.ko: portals and the shared queue",
-	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
+	 RAW_TARGET);

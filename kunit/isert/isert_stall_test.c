@@ -149,5 +149,4 @@ static struct kunit_case isert_cases[] = {
 	{}
 };
 
-KD_SUITE("kdapl-isert-stall", isert_cases, "kdapl_isert.ko: an upcall that takes long",
-	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
+KD_SUITE("kdapl-isert-stall", isert_cases, "kdapl_isert.ko: an upcall that takes long", RAW_TARGET);

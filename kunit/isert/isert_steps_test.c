@@ -147,5 +147,4 @@ static struct kunit_case isert_cases[] = {
 	{}
 };
 
-KD_SUITE("kdapl-isert-steps", isert_cases, "kdapl_isert.ko: logins of two requests",
-	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
+KD_SUITE("kdapl-isert-steps", isert_cases, "kdapl_isert.ko: logins of two requests", RAW_TARGET);

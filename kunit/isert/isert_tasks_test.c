@@ -455,5 +455,4 @@ static struct kunit_case isert_cases[] = {
 	{}
 };
 
-KD_SUITE("kdapl-isert-tasks", isert_cases, "kdapl_isert.ko: commands that go wrong",
-	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
+KD_SUITE("kdapl-isert-tasks", isert_cases, "kdapl_isert.ko: commands that go wrong", RAW_TARGET);

@@ -339,5 +339,4 @@ static struct kunit_case isert_cases[] = {
 	{}
 };
 
-KD_SUITE("kdapl-isert-text", isert_cases, "kdapl_isert.ko: text after the login",
-	 .init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down);
+KD_SUITE("kdapl-isert-text", isert_cases, "kdapl_isert.ko: text after the login", RAW_TARGET);

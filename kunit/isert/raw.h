@@ -3,8 +3,7 @@
  * kdapl_isert_kunit.ko: an initiator of iSER that sends what it is told to, right or
  * wrong; and the target of LIO that it speaks with.
  *
- * A suite has raw_target_up(), raw_target_down() and raw_init() as what runs before,
- * after, and before each of its cases.
+ * A suite of it has the fixture RAW_TARGET.
  */
 #ifndef KDAPL_ISERT_RAW_H
 #define KDAPL_ISERT_RAW_H
@@ -75,6 +74,8 @@ enum raw_how {
 int raw_target_up(struct kunit_suite *suite);
 void raw_target_down(struct kunit_suite *suite);
 int raw_init(struct kunit *test);
+#define RAW_TARGET	\
+	.init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down
 long raw_adapter(struct kd_side *s, const char *name);
 long raw_sessions(struct kunit *test);
 long raw_sessions_with(struct kunit *test, const char *state);

@@ -3,8 +3,7 @@
  * kdapl_svcrdma_kunit.ko: a client of RPC-over-RDMA that sends what it is told to, right or
  * wrong; and the NFS server that it speaks with.
  *
- * A suite has rpc_raw_server_up(), rpc_raw_server_down() and rpc_raw_init() as what runs before,
- * after, and before each of its cases.
+ * A suite of it has the fixture RPC_RAW_SERVER; or RPC_RAW_EXPORT if it reads and writes.
  */
 #ifndef KDAPL_SVCRDMA_RAW_H
 #define KDAPL_SVCRDMA_RAW_H
@@ -53,6 +52,10 @@ void rpc_raw_server_down(struct kunit_suite *suite);
 int rpc_raw_export_up(struct kunit_suite *suite);
 void rpc_raw_export_down(struct kunit_suite *suite);
 int rpc_raw_init(struct kunit *test);
+#define RPC_RAW_SERVER	\
+	.init = rpc_raw_init, .suite_init = rpc_raw_server_up, .suite_exit = rpc_raw_server_down
+#define RPC_RAW_EXPORT	\
+	.init = rpc_raw_init, .suite_init = rpc_raw_export_up, .suite_exit = rpc_raw_export_down
 long rpc_raw_adapter(struct kd_side *s, const char *name);
 struct rpc_raw *rpc_raw_new(struct kunit *test, u64 recvs);
 void rpc_raw_post(struct rpc_raw *r, u64 slot);

@@ -79,4 +79,4 @@ static struct kunit_case svcrdma_cases[] = {
 };
 
 KD_SUITE("kdapl-svcrdma-callback", svcrdma_cases, "kdapl_svcrdma.ko: the server calls the client",
-	 .init = rpc_raw_init, .suite_init = rpc_raw_export_up, .suite_exit = rpc_raw_export_down);
+	 RPC_RAW_EXPORT);

@@ -214,4 +214,4 @@ static struct kunit_case svcrdma_cases[] = {
 };
 
 KD_SUITE("kdapl-svcrdma-credit", svcrdma_cases, "kdapl_svcrdma.ko: credits of RPC-over-RDMA",
-	 .init = rpc_raw_init, .suite_init = rpc_raw_server_up, .suite_exit = rpc_raw_server_down);
+	 RPC_RAW_SERVER);

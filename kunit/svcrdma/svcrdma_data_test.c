@@ -266,5 +266,4 @@ static struct kunit_case svcrdma_cases[] = {
 	{}
 };
 
-KD_SUITE("kdapl-svcrdma-data", svcrdma_cases, "kdapl_svcrdma.ko: data in chunks",
-	 .init = rpc_raw_init, .suite_init = rpc_raw_export_up, .suite_exit = rpc_raw_export_down);
+KD_SUITE("kdapl-svcrdma-data", svcrdma_cases, "kdapl_svcrdma.ko: data in chunks", RPC_RAW_EXPORT);

@@ -175,4 +175,4 @@ static struct kunit_case svcrdma_cases[] = {
 };
 
 KD_SUITE("kdapl-svcrdma-defer", svcrdma_cases, "kdapl_svcrdma.ko: calls that sunrpc defers",
-	 .init = rpc_raw_init, .suite_init = rpc_raw_export_up, .suite_exit = rpc_raw_export_down);
+	 RPC_RAW_EXPORT);

@@ -550,4 +550,4 @@ static struct kunit_case svcrdma_cases[] = {
 };
 
 KD_SUITE("kdapl-svcrdma-header", svcrdma_cases, "kdapl_svcrdma.ko: headers of RPC-over-RDMA",
-	 .init = rpc_raw_init, .suite_init = rpc_raw_server_up, .suite_exit = rpc_raw_server_down);
+	 RPC_RAW_SERVER);

@@ -171,4 +171,4 @@ static struct kunit_case svcrdma_cases[] = {
 };
 
 KD_SUITE("kdapl-svcrdma-steps", svcrdma_cases, "kdapl_svcrdma.ko: clients that come and go",
-	 .init = rpc_raw_init, .suite_init = rpc_raw_server_up, .suite_exit = rpc_raw_server_down);
+	 RPC_RAW_SERVER);
