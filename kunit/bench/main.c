@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include "kdapl_bench.h"
+#include "param.h"
 
 static char *devices = "rxe0,siw0";
 module_param(devices, charp, 0444);
@@ -23,44 +24,15 @@ static char *only = "";
 module_param(only, charp, 0444);
 MODULE_PARM_DESC(only, "the loops to run, e.g. burst,ping_64; default all");
 
-static unsigned int runs = 30;
-module_param(runs, uint, 0444);
-MODULE_PARM_DESC(runs, "runs of each loop, of which the fastest counts");
-
-static unsigned int bursts = 10;
-module_param(bursts, uint, 0444);
-MODULE_PARM_DESC(bursts, "bursts of posts and completions in a run");
-
-static unsigned int laps = 1000;
-module_param(laps, uint, 0444);
-MODULE_PARM_DESC(laps, "round trips in a run");
-
-static unsigned int megabytes = 32;
-module_param(megabytes, uint, 0444);
-MODULE_PARM_DESC(megabytes, "size of one stream of a throughput run");
-
-static unsigned int stream_ms = 100;
-module_param(stream_ms, uint, 0444);
-MODULE_PARM_DESC(stream_ms,
-		 "streams of a throughput run go on for so long; the fastest counts");
-
-static unsigned int eps = 16;
-module_param(eps, uint, 0444);
-MODULE_PARM_DESC(eps, "connections that the loop \"turn\" uses in turn");
-
-static unsigned int evds = 1;
-module_param(evds, uint, 0444);
-MODULE_PARM_DESC(evds, "EVDs or CQs on which these receive");
-
-static unsigned int idle;
-module_param(idle, uint, 0444);
-MODULE_PARM_DESC(idle,
-		 "connections beside each of kDAPL, on the same EVDs and SRQ");
-
-static unsigned int insn_ns;
-module_param(insn_ns, uint, 0444);
-MODULE_PARM_DESC(insn_ns,
-		 "the clock counts instructions, of so many ns each; 0: it does not");
+KD_PARAM(runs, uint, 30, "runs of each loop, of which the fastest counts");
+KD_PARAM(bursts, uint, 10, "bursts of posts and completions in a run");
+KD_PARAM(laps, uint, 1000, "round trips in a run");
+KD_PARAM(megabytes, uint, 32, "size of one stream of a throughput run");
+KD_PARAM(stream_ms, uint, 100, "streams of a throughput run go on for so long; the fastest counts");
+KD_PARAM(eps, uint, 16, "connections that the loop \"turn\" uses in turn");
+KD_PARAM(evds, uint, 1, "EVDs or CQs on which these receive");
+KD_PARAM(idle, uint, 0, "connections beside each of kDAPL, on the same EVDs and SRQ");
+KD_PARAM(insn_ns, uint, 0, "the clock counts instructions, of so many ns each; 0: it does not");
 
 static LIST_HEAD(results);
 static struct dentry *debugfs_dir;

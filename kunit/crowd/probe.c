@@ -15,6 +15,7 @@
 #include <linux/random.h>
 #include <linux/seq_file.h>
 #include <linux/vmalloc.h>
+#include "param.h"
 
 #define PROBE_SIZE	SZ_4K
 
@@ -22,9 +23,7 @@ static char *device = "/dev/kdapl0";
 module_param(device, charp, 0444);
 MODULE_PARM_DESC(device, "what to read");
 
-static unsigned int room = 1 << 19;
-module_param(room, uint, 0444);
-MODULE_PARM_DESC(room, "reads to note; later ones are not");
+KD_PARAM(room, uint, 1 << 19, "reads to note; later ones are not");
 
 struct probe_sample {
 	u64 at;

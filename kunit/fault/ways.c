@@ -4,16 +4,12 @@
 #include "device.h"
 #include "kdapl_sim.h"
 #include "ops.h"
+#include "param.h"
 #include "steps.h"
 #include "ways.h"
 
-static unsigned int stride;
-module_param(stride, uint, 0444);
-MODULE_PARM_DESC(stride, "so many faults forward from each to the next; 0: by default");
-
-static unsigned int seed = 1;
-module_param(seed, uint, 0444);
-MODULE_PARM_DESC(seed, "which faults of each stride");
+KD_PARAM(stride, uint, 0, "so many faults forward from each to the next; 0: by default");
+KD_PARAM(seed, uint, 1, "which faults of each stride");
 
 static struct ib_device *adapter;
 

@@ -17,23 +17,13 @@
 #include <linux/vmalloc.h>
 #include "fixture.h"
 #include "fuzz.h"
+#include "param.h"
 #include "shell.h"
 
-static unsigned int ms;
-module_param(ms, uint, 0444);
-MODULE_PARM_DESC(ms, "search for so many milliseconds; 0: only replay");
-
-static unsigned int seed = 1;
-module_param(seed, uint, 0444);
-MODULE_PARM_DESC(seed, "of a search");
-
-static bool forget;
-module_param(forget, bool, 0444);
-MODULE_PARM_DESC(forget, "begin with the first input of the corpus only");
-
-static unsigned int without;
-module_param(without, uint, 0444);
-MODULE_PARM_DESC(without, "check that \"make fuzz-bounds\" has the modules leave out");
+KD_PARAM(ms, uint, 0, "search for so many milliseconds; 0: only replay");
+KD_PARAM(seed, uint, 1, "of a search");
+KD_PARAM(forget, bool, false, "begin with the first input of the corpus only");
+KD_PARAM(without, uint, 0, "check that \"make fuzz-bounds\" has the modules leave out");
 
 #define POOL		2048		/* inputs */
 #define CHECK_EVERY	16		/* inputs */

@@ -7,16 +7,12 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/prandom.h>
+#include "param.h"
 #include "raw.h"
 #include "shell.h"
 
-static unsigned int sessions = 48;
-module_param(sessions, uint, 0444);
-MODULE_PARM_DESC(sessions, "how many session_memory makes");
-
-static int storm = 24;
-module_param(storm, int, 0444);
-MODULE_PARM_DESC(storm, "logins of session_storm");
+KD_PARAM(sessions, uint, 48, "how many session_memory makes");
+KD_PARAM(storm, int, 24, "logins of session_storm");
 
 /* The second request comes before the first one was answered. */
 static void login_twice(struct kunit *test)

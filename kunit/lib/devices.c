@@ -10,6 +10,7 @@
 #include <rdma/ib_verbs.h>
 #include "device.h"
 #include "fixture.h"
+#include "param.h"
 
 static const struct kd_bed kd_beds[] = {
 	{
@@ -29,9 +30,7 @@ static const struct kd_bed kd_beds[] = {
 	},
 };
 
-static bool simulated;
-module_param(simulated, bool, 0444);
-MODULE_PARM_DESC(simulated, "run all cases on the simulated adapters as well");
+KD_PARAM(simulated, bool, false, "run all cases on the simulated adapters as well");
 
 static char *ia;
 module_param(ia, charp, 0444);

@@ -38,6 +38,7 @@
 #include <linux/timekeeping.h>
 #include <linux/workqueue.h>
 #include <compat_probe.h>
+#include "param.h"
 #include "points.h"
 
 #define TEXT_BITS	21			/* no module has more text than 2 MiB */
@@ -46,25 +47,11 @@
 #define ATOMIC_NS	(200 * NSEC_PER_USEC)	/* with interrupts off and the like */
 #define SHARE		3			/* of an epoch for delays: a third */
 
-static uint seed = 1;
-module_param(seed, uint, 0444);
-MODULE_PARM_DESC(seed, "what all follows from");
-
-static int epoch = -1;
-module_param(epoch, int, 0444);
-MODULE_PARM_DESC(epoch, "only this epoch, again and again; -1: all in turn");
-
-static uint epoch_ms = 100;
-module_param(epoch_ms, uint, 0444);
-MODULE_PARM_DESC(epoch_ms, "milliseconds of an epoch");
-
-static uint one_in = 64;
-module_param(one_in, uint, 0444);
-MODULE_PARM_DESC(one_in, "choose one of so many points");
-
-static uint longest_us = 2000;
-module_param(longest_us, uint, 0444);
-MODULE_PARM_DESC(longest_us, "longest delay, in microseconds");
+KD_PARAM(seed, uint, 1, "what all follows from");
+KD_PARAM(epoch, int, -1, "only this epoch, again and again; -1: all in turn");
+KD_PARAM(epoch_ms, uint, 100, "milliseconds of an epoch");
+KD_PARAM(one_in, uint, 64, "choose one of so many points");
+KD_PARAM(longest_us, uint, 2000, "longest delay, in microseconds");
 
 static char *functions = "";
 module_param(functions, charp, 0444);

@@ -28,6 +28,7 @@
 #include <linux/sched/debug.h>
 #include <linux/slab.h>
 #include "device.h"
+#include "param.h"
 #include "plug.h"
 #include "run.h"
 #include "shell.h"
@@ -38,37 +39,18 @@
 #define GROUP		8	/* pairs between two states of rest, at most */
 #define GROUP_FREED	8192	/* objects that are remembered meanwhile, about */
 
-static uint seed;
-module_param(seed, uint, 0444);
-MODULE_PARM_DESC(seed, "what the calls follow from; 0: any");
-
-static uint ms;
-module_param(ms, uint, 0444);
-MODULE_PARM_DESC(ms, "milliseconds of a pair; 0: what is quick");
-
-static uint share;
-module_param(share, uint, 0444);
-MODULE_PARM_DESC(share, "run one of so many pairs on each device; 0: what is quick, 1: all");
-
-static uint seconds;
-module_param(seconds, uint, 0444);
-MODULE_PARM_DESC(seconds, "begin no pair after so many, on each device; 0: what is quick, or, with share, no limit");
-
-static uint first;
-module_param(first, uint, 0444);
-MODULE_PARM_DESC(first, "begin with this pair of those that a device has, counted from 0");
-
-static uint count;
-module_param(count, uint, 0444);
-MODULE_PARM_DESC(count, "run so many pairs from there; 0: all for which there is time");
+KD_PARAM(seed, uint, 0, "what the calls follow from; 0: any");
+KD_PARAM(ms, uint, 0, "milliseconds of a pair; 0: what is quick");
+KD_PARAM(share, uint, 0, "run one of so many pairs on each device; 0: what is quick, 1: all");
+KD_PARAM(seconds, uint, 0,
+	 "begin no pair after so many, on each device; 0: what is quick, or, with share, no limit");
+KD_PARAM(first, uint, 0, "begin with this pair of those that a device has, counted from 0");
+KD_PARAM(count, uint, 0, "run so many pairs from there; 0: all for which there is time");
 
 static char *pair = "";
 module_param(pair, charp, 0444);
 MODULE_PARM_DESC(pair, "only this pair, such as dat_ep_reset+dat_ep_connect, or the pairs of one call");
-
-static bool verbose;
-module_param(verbose, bool, 0444);
-MODULE_PARM_DESC(verbose, "tell of each pair how often its calls met");
+KD_PARAM(verbose, bool, false, "tell of each pair how often its calls met");
 
 /* ---- Threads ------------------------------------------------------------- */
 

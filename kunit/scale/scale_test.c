@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include "device.h"
+#include "param.h"
 #include "../sim/kdapl_sim.h"
 
 #define MSG_LEN		64
@@ -18,17 +19,9 @@
 #define KEPT_QPS	8
 #define SCALE_TIMEOUT_MS	(10 * KD_TIMEOUT_MS)
 
-static unsigned int eps = 64;
-module_param(eps, uint, 0444);
-MODULE_PARM_DESC(eps, "connections");
-
-static unsigned int lmrs = 1000;
-module_param(lmrs, uint, 0444);
-MODULE_PARM_DESC(lmrs, "registered LMRs");
-
-static unsigned int messages = 200;
-module_param(messages, uint, 0444);
-MODULE_PARM_DESC(messages, "of each round of a measurement");
+KD_PARAM(eps, uint, 64, "connections");
+KD_PARAM(lmrs, uint, 1000, "registered LMRs");
+KD_PARAM(messages, uint, 200, "of each round of a measurement");
 
 /*
  * struct crowd - @n connections between two sides, whose DTOs are polled for

@@ -15,16 +15,11 @@
 #include <linux/module.h>
 #include <linux/prandom.h>
 #include <linux/random.h>
+#include "param.h"
 #include "srq_fixture.h"
 
-static ulong seed;
-module_param(seed, ulong, 0444);
-MODULE_PARM_DESC(seed, "of the random steps; 0: a new one each time");
-
-static int steps;
-module_param(steps, int, 0444);
-MODULE_PARM_DESC(steps,
-		 "to be made on each device; 0: 100,000, on a debug kernel 1,000");
+KD_PARAM(seed, ulong, 0, "of the random steps; 0: a new one each time");
+KD_PARAM(steps, int, 0, "to be made on each device; 0: 100,000, on a debug kernel 1,000");
 
 #define M_SRQS	3
 #define M_EPS	8

@@ -3,11 +3,10 @@
  * KUnit suite of kdapl_svcrdma.ko: as many clients as a large site has, nearly all of them idle.
  */
 #include <linux/module.h>
+#include "param.h"
 #include "raw.h"
 
-static unsigned int clients;
-module_param(clients, uint, 0444);
-MODULE_PARM_DESC(clients, "how many; 0: by default");
+KD_PARAM(clients, uint, 0, "how many; 0: by default");
 
 /* Bytes of receive buffers that a client may cost */
 #define MOST_BYTES	SZ_64K

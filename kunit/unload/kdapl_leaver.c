@@ -6,6 +6,7 @@
 #include <dat/kdat.h>
 #include <dat/kdat_linux.h>
 #include <dat/kdat_portal.h>
+#include "param.h"
 
 #define RECVS	8
 #define RECV_LEN	64
@@ -14,33 +15,14 @@ static char *ia_name;
 module_param_named(ia, ia_name, charp, 0);
 MODULE_PARM_DESC(ia, "IA to leave open, with all that follows");
 
-static unsigned short port;
-module_param(port, ushort, 0);
-MODULE_PARM_DESC(port, "where to listen, and to accept one connection");
-
-static unsigned long evd;
-module_param(evd, ulong, 0);
-MODULE_PARM_DESC(evd, "handle of somebody else's EVD, which gets an upcall");
-
-static bool watch;
-module_param(watch, bool, 0);
-MODULE_PARM_DESC(watch, "create a notifier");
-
-static bool pool;
-module_param(pool, bool, 0);
-MODULE_PARM_DESC(pool, "create a pool on the IA, whose work item is to run in some seconds");
-
-static bool server;
-module_param(server, bool, 0);
-MODULE_PARM_DESC(server, "create a server: a portal on the IA, one that waits, one that tries again");
-
-static bool by_function;
-module_param(by_function, bool, 0);
-MODULE_PARM_DESC(by_function, "open the IA by a function of kdapl.ko, in memory for init");
-
-static bool fail;
-module_param(fail, bool, 0);
-MODULE_PARM_DESC(fail, "fail to load, when all of this is there");
+KD_PARAM(port, ushort, 0, "where to listen, and to accept one connection");
+KD_PARAM(evd, ulong, 0, "handle of somebody else's EVD, which gets an upcall");
+KD_PARAM(watch, bool, false, "create a notifier");
+KD_PARAM(pool, bool, false, "create a pool on the IA, whose work item is to run in some seconds");
+KD_PARAM(server, bool, false,
+	 "create a server: a portal on the IA, one that waits, one that tries again");
+KD_PARAM(by_function, bool, false, "open the IA by a function of kdapl.ko, in memory for init");
+KD_PARAM(fail, bool, false, "fail to load, when all of this is there");
 
 static struct {
 	DAT_IA_HANDLE ia;

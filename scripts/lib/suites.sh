@@ -131,7 +131,7 @@ check_params()
 			wrong "PARAMS=$param: module.name=value is wanted"
 		if ! { is_one_of "${module%_test}" "${all[@]}" ||
 				grep -qsE "^(obj-|kdapl-suites).*= .*\b$module\.o" "$top"/kunit/*/Kbuild; } ||
-				! grep -qrE "^module_param\($name," "$top/kunit"; then
+				! grep -qrE "^(module_param|KD_PARAM)\($name," "$top/kunit"; then
 			wrong "PARAMS=$param: no module $module has a parameter $name"
 		fi
 	done
