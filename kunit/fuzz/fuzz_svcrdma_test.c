@@ -222,11 +222,6 @@ static void run_input(struct fuzz_run *run)
 
 /* ---- The bed ------------------------------------------------------------- */
 
-static bool is_alone(void *side)
-{
-	return rpc_raw_adapter(side, "connections") == 1;
-}
-
 /* An honest client writes, and reads what it has written; nobody else is there. */
 static void check(struct kunit *test)
 {
@@ -238,7 +233,8 @@ static void check(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, rpc_raw_receive(honest, KD_TIMEOUT_MS));
 	KUNIT_EXPECT_EQ(test, rpc_raw_status(honest), 0);
 	KUNIT_EXPECT_TRUE(test, kd_has_pattern(honest->data->va, LENGTH, 77));
-	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(is_alone, honest->s, KD_TIMEOUT_MS),
+	KUNIT_EXPECT_TRUE_MSG(test, rpc_raw_wait_adapter(honest->s, "connections", 1, 1,
+							 KD_TIMEOUT_MS),
 			      "the server has a connection of nobody");
 }
 

@@ -217,28 +217,14 @@ static void fixes_memory(struct kunit *test)
 
 /* ---- What a connection leaves -------------------------------------------------------- */
 
-struct connections {
-	struct kd_side *s;
-	long n;
-};
-
-static bool are_so_many(void *data)
-{
-	struct connections *c = data;
-
-	return raw_adapter(c->s, "connections") == c->n;
-}
-
 /* A connection for which the target's adapter has no room is refused, and nothing kept of it. */
 static void fixes_no_room_for_a_connection(struct kunit *test)
 {
 	struct raw *other = raw_login(test), *r = raw_new(test, RAW_RECVS);
-	struct connections c = { .s = other->s };
 	long refused = raw_adapter(other->s, "refused");
 
 	/* Those of cases before may still be ending. */
-	c.n = 1;
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(are_so_many, &c, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_TRUE(test, raw_wait_adapter(other->s, "connections", 1, 1, KD_TIMEOUT_MS));
 	kd_refuse_second_qp(test, other->s->name);
 	KUNIT_EXPECT_FALSE(test, raw_start(r));
 	KUNIT_EXPECT_EQ(test, atomic_read(&kd_qps), 2);

@@ -331,11 +331,6 @@ static void login_nobody_takes(struct kunit *test)
 	raw_expect_alive(other);
 }
 
-static bool nobody_is_there(void *side)
-{
-	return !raw_adapter(side, "reserved");
-}
-
 static int set_srq_max(int n)
 {
 	char command[80];
@@ -360,7 +355,7 @@ static void login_beyond_the_srq(struct kunit *test)
 	r = raw_new(test, RAW_RECVS);
 	if (!kd_ia_has(r->s->name, KD_IWARP))
 		kunit_skip(test, "an empty SRQ makes senders wait");
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(nobody_is_there, r->s, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_TRUE(test, raw_wait_adapter(r->s, "reserved", 0, 0, KD_TIMEOUT_MS));
 	KUNIT_ASSERT_EQ(test, 0, set_srq_max(60));
 	refused = raw_adapter(r->s, "refused");
 	while (raw_start(r) && n < ARRAY_SIZE(in)) {
@@ -467,12 +462,6 @@ static u64 memory_limit(unsigned int n)
 	return 3 * SZ_1M + n * 94ULL * SZ_1K;
 }
 
-static bool all_have_buffers(void *side)
-{
-	/* What srq_size and srq_per_session are by default. */
-	return raw_adapter(side, "buffers") >= 256 + 8 * (long)sessions;
-}
-
 /*
  * The target's receive memory for many sessions, which are all served. Over iWARP buffers
  * are reserved for what each may send, so that it is the sessions that are limited.
@@ -493,7 +482,9 @@ static void session_memory(struct kunit *test)
 	for (i = 0; i < sessions; i++)
 		r[i] = raw_login(test);
 	took = ktime_get_ns() - began;
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(all_have_buffers, other->s, KD_TIMEOUT_MS));
+	/* What srq_size and srq_per_session are by default. */
+	KUNIT_EXPECT_TRUE(test, raw_wait_adapter(other->s, "buffers", 256 + 8 * (long)sessions,
+						 LONG_MAX, KD_TIMEOUT_MS));
 	KUNIT_EXPECT_GE(test, raw_adapter(other->s, "connections"), (long)sessions + 1);
 	KUNIT_EXPECT_LE(test, raw_adapter(other->s, "bytes"), memory_limit(sessions));
 	kunit_info(test, "memory: %u sessions in %llu ms: %ld bytes to receive; both sides %ld KiB",

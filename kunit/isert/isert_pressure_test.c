@@ -332,11 +332,6 @@ static void portal_anew(void *unused)
 	WARN_ON(shell(portal_command));
 }
 
-static bool nobody_is_connected(void *side)
-{
-	return !raw_adapter(side, "connections");
-}
-
 /* Make r->pdu[0], a command, one for LONG bytes, and have it answered. */
 static void expect_long_answer(struct raw *r)
 {
@@ -356,7 +351,7 @@ static void pressure_long_pieces(struct kunit *test)
 	struct raw *r = raw_new(test, RAW_RECVS);
 	unsigned int i, seed = 0;
 
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(nobody_is_connected, r->s, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_TRUE(test, raw_wait_adapter(r->s, "connections", 0, 0, KD_TIMEOUT_MS));
 	snprintf(portal_command, sizeof(portal_command),
 		 "cd " TPG "/np/%pISc:3270 && echo 0 >iser && echo 1 >iser", r->s->addr);
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, portal_anew, NULL));

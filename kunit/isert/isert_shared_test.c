@@ -21,11 +21,6 @@ static void srq_max_is_back(void *unused)
 	WARN_ON(shell("echo 9000 >" SRQ_MAX));
 }
 
-static bool one_has_left(void *side)
-{
-	return raw_adapter(side, "connections") == SESSIONS - 1;
-}
-
 /* Over iWARP the buffers for what sessions may send are there, also beyond a new srq_max. */
 static void shared_queue_keeps_promises(struct kunit *test)
 {
@@ -42,7 +37,8 @@ static void shared_queue_keeps_promises(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, shell("echo 6 >" SRQ_MAX));
 	/* Whoever leaves has the target look at the length. */
 	raw_close(r[SESSIONS - 1]);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(one_has_left, r[0]->s, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, raw_wait_adapter(r[0]->s, "connections", SESSIONS - 1,
+						 SESSIONS - 1, KD_TIMEOUT_MS));
 	for (i = 0; i < MESSAGES; i++)
 		raw_expect_alive(r[i % (SESSIONS - 1)]);
 	KUNIT_EXPECT_GT(test, raw_adapter(r[0]->s, "reserved"), 6);

@@ -92,18 +92,6 @@ static void stall_takes_long(struct kunit *test)
 /* More than half of what a session may send, so that the soft watermark is crossed. */
 #define UNREAD	40
 
-struct soft {
-	struct kd_side *s;
-	long before;
-};
-
-static bool soft_was_crossed(void *data)
-{
-	struct soft *soft = data;
-
-	return raw_adapter(soft->s, "soft_crossed") > soft->before;
-}
-
 /*
  * A session whose commands lie unread gets a narrower window by the answers to them, and the
  * whole window again when they have been dealt with.
@@ -111,21 +99,21 @@ static bool soft_was_crossed(void *data)
 static void stall_narrows_windows(struct kunit *test)
 {
 	struct raw *r = raw_login(test);
-	struct soft soft = { .s = r->s };
+	long crossed = raw_adapter(r->s, "soft_crossed");
 	s32 raised = 0, answers;
 	unsigned int narrowed = 0;
 	u32 max_cmdsn;
 
 	if (kd_is_iwarp(r->s))
 		kunit_skip(test, "the device ends a connection that has no receive");
-	soft.before = raw_adapter(r->s, "soft_crossed");
 	stall_upcall(r);
 	max_cmdsn = r->max_cmdsn;
 	for (answers = 0; answers < UNREAD; answers++) {
 		r->pdu[0] = raw_read(r, 1);
 		KUNIT_ASSERT_TRUE(test, raw_send(r, r->pdu, RAW_HEADERS));
 	}
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(soft_was_crossed, &soft, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, raw_wait_adapter(r->s, "soft_crossed", crossed + 1, LONG_MAX,
+						 KD_TIMEOUT_MS));
 	let_it_go_on(NULL);
 	for (answers = 1; answers <= UNREAD; answers++) {
 		KUNIT_ASSERT_TRUE(test, raw_receive(r, ISCSI_OP_SCSI_CMD_RSP, KD_TIMEOUT_MS));

@@ -208,28 +208,16 @@ static void tasks_out_of_turn(struct kunit *test)
 
 /* ---- Numbers and tags that are in use -------------------------------------------- */
 
-struct available {
-	struct kd_side *s;
-	long n;
-};
-
-static bool are_available(void *data)
-{
-	struct available *a = data;
-
-	return raw_adapter(a->s, "available") >= a->n;
-}
-
 /* LIO ignores commands whose number was used; the target keeps none of their buffers. */
 static void tasks_old_number(struct kunit *test)
 {
 	struct raw *r = raw_login_how(test, RAW_UNSOLICITED);
-	struct available a = { .s = r->s };
 	struct raw_pdu pdu;
+	long available;
 	int i;
 
 	raw_expect_alive(r);
-	a.n = raw_adapter(r->s, "available");
+	available = raw_adapter(r->s, "available");
 	for (i = 0; i < 24; i++) {
 		r->cmdsn = 50;
 		pdu = raw_write(r, 1);
@@ -237,7 +225,8 @@ static void tasks_old_number(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, raw_send(r, &pdu, RAW_HEADERS + RAW_BLOCK));
 		raw_expect_alive(r);
 	}
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(are_available, &a, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, raw_wait_adapter(r->s, "available", available, LONG_MAX,
+						 KD_TIMEOUT_MS));
 }
 
 /* Two writes with one tag, and data for it. */

@@ -76,6 +76,14 @@ long raw_adapter(struct kd_side *s, const char *name)
 }
 EXPORT_SYMBOL_GPL(raw_adapter);
 
+/* Is the number behind @name from @least to @most, or will it be within @ms? */
+bool raw_wait_adapter(struct kd_side *s, const char *name, long least, long most,
+		      unsigned int ms)
+{
+	return kd_wait_adapter(s, "kdapl_isert", name, least, most, ms);
+}
+EXPORT_SYMBOL_GPL(raw_wait_adapter);
+
 /* Return how many sessions LIO has, of all adapters. */
 long raw_sessions(struct kunit *test)
 {

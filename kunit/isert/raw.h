@@ -77,6 +77,8 @@ int raw_init(struct kunit *test);
 #define RAW_TARGET	\
 	.init = raw_init, .suite_init = raw_target_up, .suite_exit = raw_target_down
 long raw_adapter(struct kd_side *s, const char *name);
+bool raw_wait_adapter(struct kd_side *s, const char *name, long least, long most,
+		      unsigned int ms);
 long raw_sessions(struct kunit *test);
 long raw_sessions_with(struct kunit *test, const char *state);
 long raw_session(struct kunit *test, const char *name);

@@ -128,3 +128,29 @@ long kd_adapter_number(struct kd_side *side, const char *module, const char *nam
 	return kd_number(side->test, command);
 }
 EXPORT_SYMBOL_GPL(kd_adapter_number);
+
+struct kd_adapter_wait {
+	struct kd_side *side;
+	const char *module;
+	const char *name;
+	long least;
+	long most;
+};
+
+static bool kd_adapter_is_there(void *data)
+{
+	const struct kd_adapter_wait *w = data;
+	long n = kd_adapter_number(w->side, w->module, w->name);
+
+	return n >= w->least && n <= w->most;
+}
+
+/* Is the number behind @name from @least to @most, or will it be within @ms? */
+bool kd_wait_adapter(struct kd_side *side, const char *module, const char *name, long least,
+		     long most, unsigned int ms)
+{
+	struct kd_adapter_wait w = { side, module, name, least, most };
+
+	return kd_wait_until(kd_adapter_is_there, &w, ms);
+}
+EXPORT_SYMBOL_GPL(kd_wait_adapter);

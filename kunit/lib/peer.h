@@ -30,5 +30,7 @@ void kd_peer_expect_cut(struct kd_side *side, const char *module, long broken);
 
 long kd_number(struct kunit *test, const char *command);
 long kd_adapter_number(struct kd_side *side, const char *module, const char *name);
+bool kd_wait_adapter(struct kd_side *side, const char *module, const char *name, long least,
+		     long most, unsigned int ms);
 
 #endif /* KDAPL_KUNIT_PEER_H */

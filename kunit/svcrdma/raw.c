@@ -104,6 +104,14 @@ long rpc_raw_adapter(struct kd_side *s, const char *name)
 }
 EXPORT_SYMBOL_GPL(rpc_raw_adapter);
 
+/* Is the number behind @name from @least to @most, or will it be within @ms? */
+bool rpc_raw_wait_adapter(struct kd_side *s, const char *name, long least, long most,
+			  unsigned int ms)
+{
+	return kd_wait_adapter(s, "kdapl_svcrdma", name, least, most, ms);
+}
+EXPORT_SYMBOL_GPL(rpc_raw_wait_adapter);
+
 /* ---- Connections ---------------------------------------------------------------- */
 
 static const struct kd_slots rpc_raw_slots = {

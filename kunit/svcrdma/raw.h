@@ -57,6 +57,8 @@ int rpc_raw_init(struct kunit *test);
 #define RPC_RAW_EXPORT	\
 	.init = rpc_raw_init, .suite_init = rpc_raw_export_up, .suite_exit = rpc_raw_export_down
 long rpc_raw_adapter(struct kd_side *s, const char *name);
+bool rpc_raw_wait_adapter(struct kd_side *s, const char *name, long least, long most,
+			  unsigned int ms);
 struct rpc_raw *rpc_raw_new(struct kunit *test, u64 recvs);
 void rpc_raw_post(struct rpc_raw *r, u64 slot);
 bool rpc_raw_start(struct rpc_raw *r);

@@ -76,25 +76,20 @@ static bool is_narrower(void *data)
 	       granted(w->r) < w->before;
 }
 
-static bool is_given_back(void *data)
-{
-	struct wider *w = data;
-
-	return rpc_raw_adapter(w->r->s, "reserved") < w->before;
-}
-
 /* A client that uses little of its window gets a narrower one, and later its buffers go back. */
 static void credit_shrinks(struct kunit *test)
 {
 	struct wider w = { .r = rpc_raw_connect(test) };
+	long reserved;
 
 	rpc_raw_expect_alive(w.r);
 	w.before = granted(w.r);
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_wider, &w, KD_TIMEOUT_MS));
 	w.before = granted(w.r);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_narrower, &w, KD_TIMEOUT_MS));
-	w.before = rpc_raw_adapter(w.r->s, "reserved");
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_given_back, &w, KD_TIMEOUT_MS));
+	reserved = rpc_raw_adapter(w.r->s, "reserved");
+	KUNIT_EXPECT_TRUE(test, rpc_raw_wait_adapter(w.r->s, "reserved", 0, reserved - 1,
+						     KD_TIMEOUT_MS));
 	rpc_raw_expect_alive(w.r);
 }
 
@@ -119,13 +114,15 @@ static void credit_silent_client(struct kunit *test)
 {
 	struct wider w = { .r = rpc_raw_connect(test) };
 	u32 window, i;
+	long reserved;
 
 	rpc_raw_expect_alive(w.r);
 	w.before = granted(w.r);
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_wider, &w, KD_TIMEOUT_MS));
 	window = granted(w.r);
-	w.before = rpc_raw_adapter(w.r->s, "reserved");
-	KUNIT_EXPECT_FALSE(test, kd_wait_until(is_given_back, &w, 25 * MSEC_PER_SEC));
+	reserved = rpc_raw_adapter(w.r->s, "reserved");
+	KUNIT_EXPECT_FALSE(test, rpc_raw_wait_adapter(w.r->s, "reserved", 0, reserved - 1,
+						      25 * MSEC_PER_SEC));
 	window = min_t(u32, window, RAW_RECVS);
 	rpc_raw_null(w.r);
 	flood(w.r, window);
@@ -169,36 +166,28 @@ static void credit_no_receives(struct kunit *test)
 	rpc_raw_expect_alive(other);
 }
 
-static bool is_alone(void *side)
+/* Is as much reserved as one client has: 4 credits, and 2 for callbacks? */
+static void expect_reserved_for(struct rpc_raw *r)
 {
-	return rpc_raw_adapter(side, "connections") == 1;
-}
-
-static bool has_as_before(void *data)
-{
-	struct wider *w = data;
-
-	return rpc_raw_adapter(w->r->s, "reserved") == w->before;
+	KUNIT_EXPECT_TRUE(r->s->test, rpc_raw_wait_adapter(r->s, "reserved", 6, 6, KD_TIMEOUT_MS));
 }
 
 /* What ended gives back what was reserved for it. */
 static void credit_returns(struct kunit *test)
 {
-	struct wider w = { .r = rpc_raw_connect(test) };
+	struct rpc_raw *first = rpc_raw_connect(test), *r;
 	unsigned int i;
-	struct rpc_raw *r;
 
-	rpc_raw_expect_alive(w.r);
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_alone, w.r->s, KD_TIMEOUT_MS));
-	/* 4 credits, and 2 for callbacks */
-	w.before = 6;
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(has_as_before, &w, KD_TIMEOUT_MS));
+	rpc_raw_expect_alive(first);
+	KUNIT_ASSERT_TRUE(test, rpc_raw_wait_adapter(first->s, "connections", 1, 1,
+						     KD_TIMEOUT_MS));
+	expect_reserved_for(first);
 	for (i = 0; i < 8; i++) {
 		r = rpc_raw_connect(test);
 		rpc_raw_expect_alive(r);
-		KUNIT_EXPECT_GT(test, rpc_raw_adapter(w.r->s, "reserved"), w.before);
+		KUNIT_EXPECT_GT(test, rpc_raw_adapter(first->s, "reserved"), 6);
 		rpc_raw_close(r);
-		KUNIT_EXPECT_TRUE(test, kd_wait_until(has_as_before, &w, KD_TIMEOUT_MS));
+		expect_reserved_for(first);
 	}
 }
 

@@ -42,13 +42,6 @@ static void look_at_file(struct rpc_raw *r)
 	KUNIT_ASSERT_NE(r->s->test, rpc_raw_status(r), -1);
 }
 
-static bool all_are_there(void *data)
-{
-	struct crowd *c = data;
-
-	return rpc_raw_adapter(c->r->s, "connections") == c->n;
-}
-
 static void crowd_arrives(struct crowd *c)
 {
 	struct rpc_raw *r = c->r;
@@ -61,7 +54,8 @@ static void crowd_arrives(struct crowd *c)
 		look_at_file(r);
 		c->ep[i] = r->s->ep;
 	}
-	KUNIT_ASSERT_TRUE(r->s->test, kd_wait_until(all_are_there, c, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_TRUE(r->s->test, rpc_raw_wait_adapter(r->s, "connections", c->n, c->n,
+							   KD_TIMEOUT_MS));
 }
 
 static void crowd_goes(struct crowd *c)
@@ -77,8 +71,7 @@ static void crowd_goes(struct crowd *c)
 		kd_drain(s->conn_evd);
 	}
 	s->ep = NULL;
-	c->n = 0;
-	KUNIT_EXPECT_TRUE(s->test, kd_wait_until(all_are_there, c, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(s->test, rpc_raw_wait_adapter(s, "connections", 0, 0, KD_TIMEOUT_MS));
 }
 
 /* All of them are served, and each costs little. */

@@ -101,16 +101,13 @@ static void defer_read_list(struct kunit *test)
 	rpc_raw_wait_grace(other);
 }
 
-static bool one_is_reserved_for(void *side)
+/* Expect that @r is alone, with 4 credits and 2 buffers for callbacks. */
+static void expect_alone(struct rpc_raw *r)
 {
-	/* 4 credits and 2 for callbacks of the other one, and the message that is deferred */
-	return rpc_raw_adapter(side, "reserved") == 7;
-}
+	struct kunit *test = r->s->test;
 
-static bool is_alone(void *side)
-{
-	return rpc_raw_adapter(side, "connections") == 1 &&
-	       rpc_raw_adapter(side, "reserved") == 6;
+	KUNIT_ASSERT_TRUE(test, rpc_raw_wait_adapter(r->s, "connections", 1, 1, KD_TIMEOUT_MS));
+	KUNIT_ASSERT_TRUE(test, rpc_raw_wait_adapter(r->s, "reserved", 6, 6, KD_TIMEOUT_MS));
 }
 
 /*
@@ -121,16 +118,17 @@ static void defer_client_goes(struct kunit *test)
 {
 	struct rpc_raw *other = rpc_raw_connect(test), *r;
 
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_alone, other->s, KD_TIMEOUT_MS));
+	expect_alone(other);
 	r = rpc_raw_connect(test);
 	defer_begin(test);
 	send_compound(r);
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_deferred, NULL, KD_TIMEOUT_MS));
 	rpc_raw_close(r);
-	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(one_is_reserved_for, other->s, 5000),
+	/* The message that is deferred, beside what the other one has. */
+	KUNIT_EXPECT_TRUE_MSG(test, rpc_raw_wait_adapter(other->s, "reserved", 7, 7, 5000),
 			      "%ld buffers are reserved", rpc_raw_adapter(other->s, "reserved"));
 	remember(NULL);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_alone, other->s, KD_TIMEOUT_MS));
+	expect_alone(other);
 	rpc_raw_expect_alive(other);
 }
 

@@ -49,14 +49,6 @@ struct world {
 	u32 maybe;
 };
 
-/* Has the server counted the end of the connection? */
-static bool is_told(void *data)
-{
-	const struct world *w = data;
-
-	return rpc_raw_adapter(w->r->s, "broken") > w->r->broken;
-}
-
 /*
  * No answer has come, or the connection could not be used: it ends, by itself unless the client
  * has lost its patience.
@@ -71,7 +63,8 @@ static int broken(struct world *w, const char *at)
 	if (w->whole)
 		KUNIT_FAIL(test, "after %s: %s: the connection has ended", w->what, at);
 	else if (w->own)
-		KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(is_told, w, 4000),
+		KUNIT_EXPECT_TRUE_MSG(test, rpc_raw_wait_adapter(w->r->s, "broken",
+								 w->r->broken + 1, LONG_MAX, 4000),
 				      "%s: %s: the server does not count it", w->what, at);
 	return -ECONNRESET;
 }
@@ -227,11 +220,6 @@ static void walk(struct world *w, const struct kdf_way *ways)
 static struct holdings before;
 static struct kd_side *witness;
 
-static bool nobody_is_there(void *side)
-{
-	return !rpc_raw_adapter(side, "connections") && !rpc_raw_adapter(side, "reserved");
-}
-
 static void expect_nothing_left(struct kunit *test)
 {
 	struct holdings now;
@@ -267,24 +255,17 @@ static struct world *make_world(struct kunit *test)
 	return w;
 }
 
-static bool only_other_is_there(void *side)
-{
-	return rpc_raw_adapter(side, "connections") == 1;
-}
-
 /* All but the other one have gone, and so has what they had. */
 static void end_world(struct world *w)
 {
 	struct kunit *test = w->test;
 
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(only_other_is_there, witness, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, rpc_raw_wait_adapter(witness, "connections", 1, 1, KD_TIMEOUT_MS));
 	expect_nothing_left(test);
 	rpc_raw_expect_alive(w->other);
 	rpc_raw_close(w->other);
-	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(nobody_is_there, witness, KD_TIMEOUT_MS),
-			      "%ld connections, %ld buffers are reserved",
-			      rpc_raw_adapter(witness, "connections"),
-			      rpc_raw_adapter(witness, "reserved"));
+	KUNIT_EXPECT_TRUE(test, rpc_raw_wait_adapter(witness, "connections", 0, 0, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, rpc_raw_wait_adapter(witness, "reserved", 0, 0, KD_TIMEOUT_MS));
 }
 
 static void fault_in_a_step(struct kunit *test)

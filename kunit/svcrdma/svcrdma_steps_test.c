@@ -64,11 +64,6 @@ static void take_step(struct rpc_raw *r, enum step step)
 	}
 }
 
-static bool is_alone(void *side)
-{
-	return rpc_raw_adapter(side, "connections") == 1;
-}
-
 /* A client that goes at any step leaves nothing behind, and the others are served. */
 static void steps_client_goes(struct kunit *test)
 {
@@ -84,7 +79,8 @@ static void steps_client_goes(struct kunit *test)
 		}
 		rpc_raw_expect_alive(other);
 	}
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_alone, other->s, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, rpc_raw_wait_adapter(other->s, "connections", 1, 1,
+						     KD_TIMEOUT_MS));
 }
 
 /* nfsd ends, and begins anew, while clients are there. */
