@@ -8,6 +8,7 @@
 #include <linux/irq_work.h>
 #include <linux/module.h>
 #include <linux/sizes.h>
+#include "call.h"
 #include "fixture.h"
 
 static struct kd_pair make_pair(struct kunit *test)
@@ -348,98 +349,93 @@ static void expect_burst(struct kunit *test, struct burst *b)
 	b->done = false;
 }
 
-static void C1_in_a_hard_interrupt(struct kunit *test)
+/* Have @begin make bursts in a context of its own. */
+static void run_bursts(struct kunit *test, void (*begin)(struct kunit *test, struct burst *b))
 {
 	struct kd_pair c = make_pair(test);
 	struct burst *b = make_burst(test, &c);
 	int i;
 
 	for (i = 0; i < HARDIRQ_ROUNDS; i++) {
-		irq_work_queue(&b->work);
+		begin(test, b);
 		expect_burst(test, b);
-		KUNIT_EXPECT_TRUE(test, b->hard);
 	}
 	irq_work_sync(&b->work);
+	tasklet_kill(&b->tasklet);
+}
+
+static void burst_in_hardirq(struct kunit *test, struct burst *b)
+{
+	irq_work_queue(&b->work);
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(burst_is_done, b, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, b->hard);
+}
+
+static void C1_in_a_hard_interrupt(struct kunit *test)
+{
+	run_bursts(test, burst_in_hardirq);
+}
+
+static void burst_in_softirq(struct kunit *test, struct burst *b)
+{
+	tasklet_schedule(&b->tasklet);
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(burst_is_done, b, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, b->soft);
 }
 
 static void C1_in_a_soft_interrupt(struct kunit *test)
 {
-	struct kd_pair c = make_pair(test);
-	struct burst *b = make_burst(test, &c);
-	int i;
+	run_bursts(test, burst_in_softirq);
+}
 
-	for (i = 0; i < HARDIRQ_ROUNDS; i++) {
-		tasklet_schedule(&b->tasklet);
-		expect_burst(test, b);
-		KUNIT_EXPECT_TRUE(test, b->soft);
-	}
-	tasklet_kill(&b->tasklet);
+static void burst_without_interrupts(struct kunit *test, struct burst *b)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	burst_run(b);
+	KUNIT_EXPECT_TRUE(test, irqs_disabled());
+	local_irq_restore(flags);
 }
 
 static void C1_with_interrupts_disabled(struct kunit *test)
 {
-	struct kd_pair c = make_pair(test);
-	struct burst *b = make_burst(test, &c);
-	unsigned long flags;
-	int i;
-
-	for (i = 0; i < HARDIRQ_ROUNDS; i++) {
-		local_irq_save(flags);
-		burst_run(b);
-		KUNIT_EXPECT_TRUE(test, irqs_disabled());
-		local_irq_restore(flags);
-		expect_burst(test, b);
-	}
+	run_bursts(test, burst_without_interrupts);
 }
 
 /* Calls of connection management, made in a context of their own. */
 struct ending {
-	struct irq_work work;
 	DAT_EP_HANDLE ep;
 	DAT_CR_HANDLE cr;
 	DAT_RETURN query;
 	DAT_RETURN disconnect;
 	DAT_RETURN free;
-	bool done;
 };
 
-static void ending_run(struct irq_work *work)
+static void ending_run(void *data)
 {
-	struct ending *e = container_of(work, struct ending, work);
+	struct ending *e = data;
 	DAT_CR_PARAM param;
 
 	e->query = dat_cr_query(e->cr, DAT_CR_FIELD_ALL, &param);
 	e->disconnect = dat_ep_disconnect(e->ep, DAT_CLOSE_ABRUPT_FLAG);
 	e->free = dat_ep_free(e->ep);
-	WRITE_ONCE(e->done, true);
-	kd_wake();
-}
-
-static bool ending_is_done(void *data)
-{
-	return READ_ONCE(((struct ending *)data)->done);
 }
 
 static void C1_ending_in_a_hard_interrupt(struct kunit *test)
 {
-	struct ending *e = kunit_kzalloc(test, sizeof(*e), GFP_KERNEL);
 	struct kd_pair c = make_pair(test);
+	struct ending e = { .ep = c.a->ep };
 	u16 port = kd_port();
 
-	KUNIT_ASSERT_NOT_NULL(test, e);
-	e->ep = c.a->ep;
 	c.a->ep = kd_ep(c.a, NULL);
 	kd_psp(c.p, port, DAT_PSP_CONSUMER_FLAG);
 	kd_connect_start(c.a, c.p, port);
-	e->cr = kd_expect_cr(c.p);
-	init_irq_work(&e->work, ending_run);
-	irq_work_queue(&e->work);
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(ending_is_done, e,
-					      KD_TIMEOUT_MS));
-	irq_work_sync(&e->work);
-	KD_EXPECT_OK(test, e->query);
-	KD_EXPECT_OK(test, e->disconnect);
-	KD_EXPECT_OK(test, e->free);
+	e.cr = kd_expect_cr(c.p);
+	kd_call_in_interrupt(test, ending_run, &e);
+	KD_EXPECT_OK(test, e.query);
+	KD_EXPECT_OK(test, e.disconnect);
+	KD_EXPECT_OK(test, e.free);
 	kd_expect_event(test, c.p->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
 			NULL);
 }

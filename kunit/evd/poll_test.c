@@ -64,13 +64,11 @@ static void endless_begin(struct kunit *test, const char *ia)
 /* A query polls what can have completed when it was called, and no more. */
 static void R8_query_ends(struct kunit *test)
 {
-	const char *ia = *(const char * const *)test->param_value;
-	struct rx_bench *b = rx_open_on(test, ia, (struct kd_opts) {
-		.srq_len = BUFFERS, .polled = true });
+	struct rx_bench *b = rx_open_polled(test, BUFFERS);
 	struct rx_link *link = rx_link(b);
 
 	rx_post(b, link, BUFFERS);
-	endless_begin(test, ia);
+	endless_begin(test, b->in->name);
 	atomic_set(&endless.left, ENDLESS);
 	rx_expect_counts(b, BUFFERS, BUFFERS, BUFFERS);
 	atomic_set(&endless.left, 0);
@@ -90,14 +88,12 @@ static bool had_a_turn(void *data)
 /* An EVD without upcall that is watched is polled for a while, then others go on. */
 static void R8_watching_has_a_budget(struct kunit *test)
 {
-	const char *ia = *(const char * const *)test->param_value;
-	struct rx_bench *b = rx_open_on(test, ia, (struct kd_opts) {
-		.srq_len = BUFFERS, .polled = true });
+	struct rx_bench *b = rx_open_polled(test, BUFFERS);
 	struct rx_link *link = rx_link(b);
 
 	rx_post(b, link, BUFFERS);
 	KD_ASSERT_OK(test, dat_srq_set_lw(b->in->srq, 1));
-	endless_begin(test, ia);
+	endless_begin(test, b->in->name);
 	atomic_set(&endless.left, ENDLESS);
 	KD_ASSERT_OK(test, rx_try_send(b, link));
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(had_a_turn, NULL, KD_TIMEOUT_MS));

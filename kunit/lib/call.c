@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* kdapl_kunit.ko: calls in a thread of their own, see call.h. */
+/* kdapl_kunit.ko: calls in a context of their own, see call.h. */
+#include <linux/irq_work.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include "call.h"
@@ -52,3 +53,38 @@ void kd_call_expect(struct kunit *test, struct kd_call *c, u32 want, unsigned in
 			    c->fn, c->ret, kd_strerror(c->ret));
 }
 EXPORT_SYMBOL_GPL(kd_call_expect);
+
+struct kd_interrupt {
+	struct irq_work work;
+	void (*fn)(void *arg);
+	void *arg;
+	bool hard;
+	struct completion done;
+};
+
+static void kd_interrupt_run(struct irq_work *work)
+{
+	struct kd_interrupt *i = container_of(work, struct kd_interrupt, work);
+
+	i->hard = in_hardirq();
+	i->fn(i->arg);
+	complete(&i->done);
+}
+
+/* Call @fn with @arg in a hard interrupt. */
+void kd_call_in_interrupt(struct kunit *test, void (*fn)(void *arg), void *arg)
+{
+	struct kd_interrupt *i = kunit_kzalloc(test, sizeof(*i), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, i);
+	i->fn = fn;
+	i->arg = arg;
+	init_completion(&i->done);
+	init_irq_work(&i->work, kd_interrupt_run);
+	irq_work_queue(&i->work);
+	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&i->done,
+							    msecs_to_jiffies(KD_TIMEOUT_MS)));
+	irq_work_sync(&i->work);
+	KUNIT_EXPECT_TRUE(test, i->hard);
+}
+EXPORT_SYMBOL_GPL(kd_call_in_interrupt);

@@ -40,6 +40,14 @@ struct rx_bench *rx_open(struct kunit *test, DAT_COUNT len)
 }
 EXPORT_SYMBOL_GPL(rx_open);
 
+/* As rx_open(), but only queries poll the completion queue. */
+struct rx_bench *rx_open_polled(struct kunit *test, DAT_COUNT len)
+{
+	return rx_open_on(test, *(const char * const *)test->param_value,
+			  (struct kd_opts) { .srq_len = len, .polled = true });
+}
+EXPORT_SYMBOL_GPL(rx_open_polled);
+
 void rx_connect(struct rx_bench *b, struct rx_link *link)
 {
 	b->in->ep = link->in;

@@ -53,6 +53,7 @@ struct rx_bench {
 
 struct rx_bench *rx_open_on(struct kunit *test, const char *ia,
 			    struct kd_opts opts);
+struct rx_bench *rx_open_polled(struct kunit *test, DAT_COUNT len);
 struct rx_bench *rx_open(struct kunit *test, DAT_COUNT len);
 void rx_connect(struct rx_bench *b, struct rx_link *link);
 struct rx_link *rx_eps(struct rx_bench *b, const DAT_EP_ATTR *attr);

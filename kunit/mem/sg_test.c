@@ -2,10 +2,10 @@
 /*
  * Mappings of scatterlists: kdat_sg_map() and kdat_sg_unmap() (contract L8).
  */
-#include <linux/irq_work.h>
 #include <linux/module.h>
 #include <linux/scatterlist.h>
 #include <dat/kdat_linux.h>
+#include "call.h"
 #include "device.h"
 #include "mem_fixture.h"
 #include "plug.h"
@@ -425,46 +425,28 @@ static void L8_left_behind(struct kunit *test)
 /* ---- Contexts ------------------------------------------------------------------- */
 
 struct hard {
-	struct irq_work work;
 	struct kd_side *s;
 	struct list *l;
 	DAT_RETURN map;
 	DAT_RETURN unmap;
-	bool in_hardirq;
-	bool done;
 };
 
-static void hard_run(struct irq_work *work)
+static void hard_run(void *data)
 {
-	struct hard *h = container_of(work, struct hard, work);
+	struct hard *h = data;
 
-	h->in_hardirq = in_hardirq();
 	h->map = list_map(h->s, h->l, DMA_BIDIRECTIONAL);
 	h->unmap = kdat_sg_unmap(h->l->map);
-	WRITE_ONCE(h->done, true);
-	kd_wake();
-}
-
-static bool hard_is_done(void *data)
-{
-	return READ_ONCE(((struct hard *)data)->done);
 }
 
 static void L8_C1_in_a_hard_interrupt(struct kunit *test)
 {
-	struct hard *h = kunit_kzalloc(test, sizeof(*h), GFP_KERNEL);
+	struct hard h = { .s = kd_open_param(test), .l = make_list(test) };
 
-	KUNIT_ASSERT_NOT_NULL(test, h);
-	h->s = kd_open_param(test);
-	kd_setup(h->s, NULL);
-	h->l = make_list(test);
-	init_irq_work(&h->work, hard_run);
-	irq_work_queue(&h->work);
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(hard_is_done, h, KD_TIMEOUT_MS));
-	irq_work_sync(&h->work);
-	KUNIT_EXPECT_TRUE(test, h->in_hardirq);
-	KD_EXPECT_OK(test, h->map);
-	KD_EXPECT_OK(test, h->unmap);
+	kd_setup(h.s, NULL);
+	kd_call_in_interrupt(test, hard_run, &h);
+	KD_EXPECT_OK(test, h.map);
+	KD_EXPECT_OK(test, h.unmap);
 }
 
 static struct kunit_case sg_cases[] = {

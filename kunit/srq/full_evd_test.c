@@ -14,8 +14,7 @@
 static struct rx_link *open_full(struct kunit *test, DAT_COUNT srq_len,
 				 struct rx_bench **b)
 {
-	*b = rx_open_on(test, *(const char * const *)test->param_value,
-			(struct kd_opts) { .srq_len = srq_len, .polled = true });
+	*b = rx_open_polled(test, srq_len);
 	(*b)->in->recv_evd = kd_evd((*b)->in, DAT_EVD_DTO_FLAG, EVD_LEN,
 				    DAT_UPCALL_DISABLE);
 	return rx_eps(*b, NULL);

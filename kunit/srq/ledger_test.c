@@ -7,16 +7,9 @@
 #include <linux/module.h>
 #include "srq_fixture.h"
 
-/* Open a bench whose completion queue only queries poll. */
-static struct rx_bench *polled_bench(struct kunit *test, DAT_COUNT len)
-{
-	return rx_open_on(test, *(const char * const *)test->param_value,
-			  (struct kd_opts) { .srq_len = len, .polled = true });
-}
-
 static void R1_example(struct kunit *test)
 {
-	struct rx_bench *b = polled_bench(test, 10);
+	struct rx_bench *b = rx_open_polled(test, 10);
 	struct rx_link *link = rx_link(b);
 
 	rx_expect_counts(b, 10, 0, 0);
@@ -62,7 +55,7 @@ static void R1_bad_query(struct kunit *test)
 
 static void R2_held_per_ep(struct kunit *test)
 {
-	struct rx_bench *b = polled_bench(test, 16);
+	struct rx_bench *b = rx_open_polled(test, 16);
 	struct rx_link *x = rx_link(b), *y = rx_link(b);
 
 	rx_post(b, x, 10);

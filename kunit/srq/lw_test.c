@@ -6,10 +6,10 @@
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
-#include <linux/irq_work.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/timer.h>
+#include "call.h"
 #include "device.h"
 #include "srq_fixture.h"
 
@@ -164,12 +164,9 @@ static void W1_two_settings_two_events(struct kunit *test)
 /* The event comes without any call of kDAPL and without any upcall. */
 static void W1_unwatched(struct kunit *test)
 {
-	struct rx_bench *b;
-	struct rx_link *link;
+	struct rx_bench *b = rx_open_polled(test, 10);
+	struct rx_link *link = rx_link(b);
 
-	b = rx_open_on(test, *(const char * const *)test->param_value,
-		       (struct kd_opts) { .srq_len = 10, .polled = true });
-	link = rx_link(b);
 	rx_post(b, link, 3);
 	set_lw(b, 2);
 	rx_send_n(b, link, 2);
@@ -378,28 +375,21 @@ static void W6_quirk(struct kunit *test)
 /* ---- W6: the time and place of the device's event ------------------------ */
 
 struct interrupt {
-	struct irq_work work;
 	struct timer_list timer;
 	struct completion done;
-	bool hard;
 };
 
-static void fire_hard(struct irq_work *work)
+static void fire_twice(void *unused)
 {
-	struct interrupt *irq = container_of(work, struct interrupt, work);
-
-	irq->hard = in_hardirq();
 	fake_event(IB_EVENT_SRQ_LIMIT_REACHED);
 	fake_event(IB_EVENT_SRQ_LIMIT_REACHED);
-	complete(&irq->done);
 }
 
 static void fire_soft(struct timer_list *timer)
 {
 	struct interrupt *irq = container_of(timer, struct interrupt, timer);
 
-	fake_event(IB_EVENT_SRQ_LIMIT_REACHED);
-	fake_event(IB_EVENT_SRQ_LIMIT_REACHED);
+	fire_twice(NULL);
 	complete(&irq->done);
 }
 
@@ -410,14 +400,9 @@ static void fire_everywhere(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, irq);
 	fake_event(IB_EVENT_SRQ_LIMIT_REACHED);
-	init_completion(&irq->done);
-	init_irq_work(&irq->work, fire_hard);
-	irq_work_queue(&irq->work);
-	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&irq->done, HZ));
-	irq_work_sync(&irq->work);
-	KUNIT_EXPECT_TRUE(test, irq->hard);
+	kd_call_in_interrupt(test, fire_twice, NULL);
 
-	reinit_completion(&irq->done);
+	init_completion(&irq->done);
 	timer_setup(&irq->timer, fire_soft, 0);
 	mod_timer(&irq->timer, jiffies);
 	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&irq->done, HZ));

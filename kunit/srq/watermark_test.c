@@ -4,9 +4,9 @@
  * an SRQ and without one: "held" means the same in both.
  */
 #include <linux/completion.h>
-#include <linux/irq_work.h>
 #include <linux/module.h>
 #include <dat/kdat_linux.h>
+#include "call.h"
 #include "ep_states.h"
 #include "srq_fixture.h"
 
@@ -175,12 +175,9 @@ static void W3_in_the_call(struct kunit *test)
  */
 static void W3_soft_fires_in_the_call(struct kunit *test)
 {
-	struct rx_bench *b;
-	struct rx_link *link;
+	struct rx_bench *b = rx_open_polled(test, 32);
+	struct rx_link *link = rx_link(b);
 
-	b = rx_open_on(test, *(const char * const *)test->param_value,
-		       (struct kd_opts) { .srq_len = 32, .polled = true });
-	link = rx_link(b);
 	rx_post(b, link, 8);
 	rx_deliver_n(b, link, 3);
 	set_wm(b, link, 1, 5);
@@ -514,11 +511,8 @@ static void W7_silent(struct kunit *test)
 /* ---- From a hard interrupt, with completions not looked at yet ----------- */
 
 struct hard_calls {
-	struct irq_work work;
-	struct completion done;
 	DAT_EP_HANDLE ep;
 	DAT_SRQ_HANDLE srq;
-	bool hard;
 	DAT_COUNT n;
 	DAT_COUNT span;
 	DAT_RETURN query;
@@ -526,43 +520,30 @@ struct hard_calls {
 	DAT_RETURN high;
 };
 
-static void make_hard_calls(struct irq_work *work)
+static void make_hard_calls(void *data)
 {
-	struct hard_calls *h = container_of(work, struct hard_calls, work);
+	struct hard_calls *h = data;
 
-	h->hard = in_hardirq();
 	h->query = dat_ep_recv_query(h->ep, &h->n, &h->span);
 	h->low = dat_srq_set_lw(h->srq, 32);
 	h->high = dat_ep_set_watermark(h->ep, 0, 1);
-	complete(&h->done);
 }
 
 static void C1_from_hard_irq(struct kunit *test)
 {
-	struct hard_calls *h = kunit_kzalloc(test, sizeof(*h), GFP_KERNEL);
-	struct rx_bench *b;
-	struct rx_link *link;
+	struct rx_bench *b = rx_open_polled(test, 32);
+	struct rx_link *link = rx_link(b);
+	struct hard_calls h = { .ep = link->in, .srq = b->in->srq };
 
-	KUNIT_ASSERT_NOT_NULL(test, h);
-	b = rx_open_on(test, *(const char * const *)test->param_value,
-		       (struct kd_opts) { .srq_len = 32, .polled = true });
-	link = rx_link(b);
 	rx_post(b, link, 4);
 	rx_deliver_n(b, link, 2);
 	rx_send_n(b, link, 1);
-	h->ep = link->in;
-	h->srq = b->in->srq;
-	init_completion(&h->done);
-	init_irq_work(&h->work, make_hard_calls);
-	irq_work_queue(&h->work);
-	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&h->done, 10 * HZ));
-	irq_work_sync(&h->work);
-	KUNIT_EXPECT_TRUE(test, h->hard);
-	KD_EXPECT_OK(test, h->query);
-	KD_EXPECT_OK(test, h->low);
-	KD_EXPECT_OK(test, h->high);
-	KUNIT_EXPECT_GE(test, h->n, 2);
-	KUNIT_EXPECT_EQ(test, h->n, h->span);
+	kd_call_in_interrupt(test, make_hard_calls, &h);
+	KD_EXPECT_OK(test, h.query);
+	KD_EXPECT_OK(test, h.low);
+	KD_EXPECT_OK(test, h.high);
+	KUNIT_EXPECT_GE(test, h.n, 2);
+	KUNIT_EXPECT_EQ(test, h.n, h.span);
 	rx_expect_low(b);
 	rx_expect_soft(b, link);
 	wm_expect_broken(b, link);

@@ -6,11 +6,11 @@
  */
 #include <linux/completion.h>
 #include <linux/kprobes.h>
-#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/tracepoint.h>
 #include <rdma/rdma_cm.h>
+#include "call.h"
 #include "device.h"
 
 #define LOCAL	(DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
@@ -129,13 +129,6 @@ static struct kd_buf *post_local(struct kd_side *s)
 
 /* ---- Calls that may wait ------------------------------------------------------- */
 
-struct call {
-	u32 (*fn)(DAT_HANDLE handle);	/* returns a DAT_RETURN */
-	DAT_HANDLE handle;		/* what is freed, or the request */
-	DAT_RETURN ret;
-	struct completion done;
-};
-
 static DAT_RETURN free_lmr(DAT_HANDLE handle)
 {
 	return dat_lmr_free(handle);
@@ -158,46 +151,14 @@ static DAT_RETURN accept_cr(DAT_HANDLE handle)
 	return dat_cr_accept(handle, victim, 0, NULL);
 }
 
-static int run_call(void *data)
+static void expect_waiting(struct kunit *test, struct kd_call *call)
 {
-	struct call *call = data;
-
-	call->ret = call->fn(call->handle);
-	complete_all(&call->done);
-	return 0;
+	KUNIT_EXPECT_FALSE(test, kd_call_is_back(call, KD_QUIET_MS));
 }
 
-static struct call *start(struct kunit *test, DAT_RETURN (*fn)(DAT_HANDLE),
-			  DAT_HANDLE handle)
+static void expect_done(struct kunit *test, struct kd_call *call, DAT_RETURN want)
 {
-	struct call *call = kunit_kzalloc(test, sizeof(*call), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, call);
-	call->fn = fn;
-	call->handle = handle;
-	init_completion(&call->done);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(run_call, call, "linger")));
-	return call;
-}
-
-static void expect_waiting(struct kunit *test, struct call *call)
-{
-	KUNIT_EXPECT_EQ(test, 0,
-			wait_for_completion_timeout(&call->done,
-						    msecs_to_jiffies(KD_QUIET_MS)));
-}
-
-static void expect_done(struct kunit *test, struct call *call, DAT_RETURN want)
-{
-	unsigned long left;
-
-	left = wait_for_completion_timeout(&call->done, msecs_to_jiffies(KD_TIMEOUT_MS));
-	KUNIT_EXPECT_NE(test, left, 0);
-	if (!left) {
-		let_go(NULL);
-		wait_for_completion(&call->done);
-	}
-	KUNIT_EXPECT_EQ(test, (u32)DAT_GET_TYPE(call->ret), (u32)want);
+	kd_call_expect(test, call, want, KD_TIMEOUT_MS, let_go, NULL);
 }
 
 /* Ask @p for a connection, and return the request. */
@@ -272,16 +233,15 @@ static void L6_freed_during_the_answer(struct kunit *test)
 {
 	struct kd_pair c = make_pair(test, HOLD_ANSWER);
 	struct kd_buf *buf = post_local(c.a);
-	struct call *call;
+	struct kd_call *call;
 	bool waited;
 
 	KD_ASSERT_OK(test, dat_cr_accept(request(c.a, c.p), c.p->ep, 0, NULL));
 	wait_held(test, 1);
 	KD_ASSERT_OK(test, dat_ep_free(c.a->ep));
 	c.a->ep = NULL;
-	call = start(test, free_lmr, buf->lmr);
-	waited = !wait_for_completion_timeout(&call->done,
-					      msecs_to_jiffies(KD_QUIET_MS));
+	call = kd_call_begin(test, free_lmr, buf->lmr);
+	waited = !kd_call_is_back(call, KD_QUIET_MS);
 	atomic_set(&at_rtr, 0);
 	let_go(NULL);
 	expect_done(test, call, DAT_SUCCESS);
@@ -296,15 +256,15 @@ static void L6_freed_during_accept(struct kunit *test)
 {
 	struct kd_pair c = make_pair(test, HOLD_ACCEPT);
 	struct kd_buf *buf = post_local(c.p);
-	struct call *accept, *call;
+	struct kd_call *accept, *call;
 
 	victim = c.p->ep;
-	accept = start(test, accept_cr, request(c.a, c.p));
+	accept = kd_call_begin(test, accept_cr, request(c.a, c.p));
 	wait_held(test, 1);
 	KD_ASSERT_OK(test, dat_ep_free(c.p->ep));
 	c.p->ep = NULL;
 	/* The queue pair goes on to RTS when it is let go. */
-	call = start(test, free_lmr, buf->lmr);
+	call = kd_call_begin(test, free_lmr, buf->lmr);
 	expect_waiting(test, call);
 	let_go(NULL);
 	expect_done(test, call, DAT_SUCCESS);
@@ -379,13 +339,13 @@ static void L6_waits_for_its_own_only(struct kunit *test)
 	struct kd_buf *buf = post_local(c.a);
 	struct kd_buf *other = kd_buf_alloc_priv(c.a, PAGE_SIZE, false, LOCAL);
 	DAT_SRQ_HANDLE srq = kd_srq(c.a, 4);
-	struct call *call;
+	struct kd_call *call;
 
 	hold_end(&c, 1);
-	call = start(test, free_lmr, buf->lmr);
+	call = kd_call_begin(test, free_lmr, buf->lmr);
 	expect_waiting(test, call);
-	expect_done(test, start(test, free_lmr, other->lmr), DAT_SUCCESS);
-	expect_done(test, start(test, free_srq, srq), DAT_SUCCESS);
+	expect_done(test, kd_call_begin(test, free_lmr, other->lmr), DAT_SUCCESS);
+	expect_done(test, kd_call_begin(test, free_srq, srq), DAT_SUCCESS);
 	expect_waiting(test, call);
 	let_go(NULL);
 	expect_done(test, call, DAT_SUCCESS);
@@ -396,7 +356,7 @@ static void L6_srq_waits(struct kunit *test)
 	struct kd_pair c = make_pair(test, HOLD_END);
 	DAT_LMR_TRIPLET seg;
 	struct kd_buf *buf;
-	struct call *call;
+	struct kd_call *call;
 
 	c.a->srq = kd_srq(c.a, 4);
 	KD_ASSERT_OK(test, dat_ep_free(c.a->ep));
@@ -406,7 +366,7 @@ static void L6_srq_waits(struct kunit *test)
 	KD_ASSERT_OK(test, dat_srq_post_recv(c.a->srq, 1, &seg, kd_cookie(1)));
 	hold_end(&c, 1);
 	KD_EXPECT_RET(test, DAT_INVALID_STATE, dat_lmr_free(buf->lmr));
-	call = start(test, free_srq, c.a->srq);
+	call = kd_call_begin(test, free_srq, c.a->srq);
 	c.a->srq = NULL;
 	expect_waiting(test, call);
 	let_go(NULL);
@@ -420,13 +380,13 @@ static void L6_waits_for_none_freed_later(struct kunit *test)
 	struct kd_pair c = make_pair(test, HOLD_END);
 	struct kd_buf *buf = post_local(c.a);
 	DAT_LMR_TRIPLET seg = kd_seg(buf, 0, PART);
-	struct call *call;
+	struct kd_call *call;
 
 	hold_end(&c, 1);
 	c.a->ep = kd_ep(c.a, NULL);
 	c.p->ep = kd_ep(c.p, NULL);
 	KD_ASSERT_OK(test, dat_ep_post_recv(c.a->ep, 1, &seg, kd_cookie(1), 0));
-	call = start(test, free_lmr, buf->lmr);
+	call = kd_call_begin(test, free_lmr, buf->lmr);
 	expect_waiting(test, call);
 	hold_end(&c, 2);
 	complete_all(&release[0]);
@@ -446,7 +406,7 @@ static void L6_rmr_waits(struct kunit *test)
 	DAT_LMR_TRIPLET seg = kd_seg(buf, 0, PART);
 	DAT_RMR_CONTEXT context;
 	DAT_RMR_HANDLE rmr;
-	struct call *call;
+	struct kd_call *call;
 
 	kd_connect_pair(c.a, c.p);
 	KD_ASSERT_OK(test, dat_rmr_create(c.a->pz, &rmr));
@@ -457,13 +417,13 @@ static void L6_rmr_waits(struct kunit *test)
 	seg.segment_length = 0;
 	KD_ASSERT_OK(test, dat_rmr_bind(rmr, buf->lmr, &seg, 0, DAT_VA_TYPE_VA, c.a->ep,
 					kd_cookie(3), 0, &context));
-	call = start(test, free_rmr, rmr);
+	call = kd_call_begin(test, free_rmr, rmr);
 	expect_waiting(test, call);
 	KD_ASSERT_OK(test, dat_ep_free(c.a->ep));
 	c.a->ep = NULL;
 	wait_held(test, 1);
 	/* Longer than for a request of an Endpoint that lives. */
-	KUNIT_EXPECT_EQ(test, 0, wait_for_completion_timeout(&call->done, 3 * HZ));
+	KUNIT_EXPECT_FALSE(test, kd_call_is_back(call, 3 * MSEC_PER_SEC));
 	let_go(NULL);
 	expect_done(test, call, DAT_SUCCESS);
 	KD_EXPECT_OK(test, dat_lmr_free(buf->lmr));
