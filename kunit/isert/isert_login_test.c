@@ -10,6 +10,7 @@
 #include "param.h"
 #include "raw.h"
 #include "shell.h"
+#include "withhold.h"
 
 KD_PARAM(sessions, uint, 48, "how many session_memory makes");
 KD_PARAM(storm, int, 24, "logins of session_storm");
@@ -292,16 +293,16 @@ static void login_without_a_frame(struct kunit *test)
 
 	if (!kd_is_iwarp(other->s) || !kd_ia_has(other->s->name, KD_SIMULATED))
 		kunit_skip(test, "15 seconds on one adapter of iWARP are enough");
-	raw_hold_frames(test, other->s->name);
+	kd_withhold_on(test, other->s->name);
 	r = raw_new(test, 0);
-	raw_hold_next_frame(test);
+	kd_withhold(test, 1);
 	KUNIT_ASSERT_TRUE(test, raw_start(r));
-	raw_expect_frame_held(test);
+	kd_expect_withheld(test, 1);
 	silent = raw_connect(test);
 	/* This one is behind it, and its time ends later. */
 	KUNIT_EXPECT_TRUE(test, raw_is_down(silent, KD_TIMEOUT_MS));
 	raw_expect_alive(raw_login(test));
-	raw_frame_comes(NULL);
+	kd_report_withheld(NULL);
 	raw_close(r);
 	raw_expect_alive(other);
 }

@@ -6,6 +6,7 @@
 #include <linux/module.h>
 #include "raw.h"
 #include "shell.h"
+#include "withhold.h"
 
 /* ---- Fewer buffers ------------------------------------------------------------------- */
 
@@ -90,16 +91,16 @@ static void shared_portal_goes(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, shell("set -e\nrm -f " GONE "\n"
 				       NP "unshare -n mkdir $np; echo 1 >$np/iser; done"));
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, wait_for_portals, NULL));
-	raw_hold_frames(test, other->s->name);
+	kd_withhold_on(test, other->s->name);
 	r = raw_new(test, 0);
-	raw_hold_next_frame(test);
+	kd_withhold(test, 1);
 	KUNIT_ASSERT_TRUE(test, raw_start_at(r, PORT));
-	raw_expect_frame_held(test);
+	kd_expect_withheld(test, 1);
 	KUNIT_ASSERT_EQ(test, 0, shell("(rmdir " TPG "/np/*:3271 && touch " GONE ") &"));
 	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(portals_are_gone, NULL, 10 * MSEC_PER_SEC),
 			      "a portal waits for a peer that is not established");
 	raw_expect_alive(other);
-	raw_frame_comes(NULL);
+	kd_report_withheld(NULL);
 	raw_expect_alive(raw_login(test));
 }
 

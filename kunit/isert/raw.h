@@ -111,12 +111,6 @@ void raw_open_faults(struct kunit *test);
 void raw_fail_allocation(struct kunit *test, enum raw_where where, unsigned int nth);
 bool raw_allocation_failed(void);
 
-/* Peers that do not send the first frame that they have announced: raw_frame.c. */
-void raw_hold_frames(struct kunit *test, const char *name);
-void raw_hold_next_frame(struct kunit *test);
-void raw_expect_frame_held(struct kunit *test);
-void raw_frame_comes(void *unused);
-
 /*
  * PDUs: raw_pdu.c. They are built in r->made and copied from there, as KASAN gives each call that
  * returns a structure room of its own on the stack of its caller.

@@ -9,8 +9,8 @@
 #include <linux/in.h>
 #include <linux/module.h>
 #include <linux/workqueue.h>
-#include <rdma/iw_cm.h>
 #include "device.h"
+#include "withhold.h"
 
 #define HANGING		(WQ_DFL_ACTIVE + 44)
 #define ROUNDS		5
@@ -134,55 +134,11 @@ static void beside_a_sick_device(struct kunit *test)
 /* The most that a workqueue runs at a time, before Linux 6.13, and some more. */
 #define SILENT		(512 + 8)
 
-/*
- * An iWARP peer may ask to send a first frame when its request was accepted. Until that
- * comes the driver reports no connection.
- * @handler: that of iw_cm
- * @id: ids that have not been told of theirs
- */
-static struct {
-	struct kd_hook device;
-	iw_event_handler handler;
-	struct iw_cm_id *id[SILENT];
-	unsigned int n;
-} silent;
-
-static int silent_event(struct iw_cm_id *id, struct iw_cm_event *event)
-{
-	id->event_handler = silent.handler;
-	if (event->event != IW_CM_EVENT_ESTABLISHED)
-		return id->event_handler(id, event);
-	id->add_ref(id);
-	silent.id[silent.n++] = id;
-	return 0;
-}
-
-static int silent_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
-{
-	silent.handler = id->event_handler;
-	if (silent.n < SILENT)
-		id->event_handler = silent_event;
-	return silent.device.real.iw_accept(id, param);
-}
-
-/* The frames come. */
-static void silent_end(void *unused)
-{
-	struct iw_cm_event event = { .event = IW_CM_EVENT_ESTABLISHED };
-	struct iw_cm_id *id;
-
-	while (silent.n) {
-		id = silent.id[--silent.n];
-		id->event_handler(id, &event);
-		id->rem_ref(id);
-	}
-}
-
 /* Accept a request of @c->a whose peer will be silent. Return the Endpoint. */
 static DAT_EP_HANDLE silent_connect(struct kd_pair *c, const DAT_EP_ATTR *attr, u16 port)
 {
 	DAT_EP_HANDLE passive = kd_ep(c->p, attr), own = c->a->ep;
-	unsigned int n = silent.n;
+	unsigned int n = kd_withheld();
 
 	c->a->ep = kd_ep(c->a, attr);
 	kd_connect_start(c->a, c->p, port);
@@ -190,7 +146,7 @@ static DAT_EP_HANDLE silent_connect(struct kd_pair *c, const DAT_EP_ATTR *attr, 
 	KD_ASSERT_OK(c->a->test, dat_cr_accept(kd_expect_cr(c->p), passive, 0, NULL));
 	kd_expect_event(c->a->test, c->a->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
 			NULL);
-	KUNIT_ASSERT_EQ(c->a->test, silent.n, n + 1);
+	kd_expect_withheld(c->a->test, n + 1);
 	return passive;
 }
 
@@ -209,9 +165,8 @@ static void beside_silent_peers(struct kunit *test)
 	attr.max_request_dtos = 1;
 	attr.max_rdma_read_out = 0;
 	psp = kd_psp(c.p, port, DAT_PSP_CONSUMER_FLAG);
-	silent.n = 0;
-	kd_hook(test, c.p->name, &silent.device)->ops.iw_accept = silent_accept;
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, silent_end, NULL));
+	kd_withhold_on(test, c.p->name);
+	kd_withhold(test, SILENT);
 	for (i = 0; i < SILENT; i++)
 		KD_ASSERT_OK(test, dat_ep_free(silent_connect(&c, &attr, port)));
 	for (i = 0; i < ROUNDS; i++) {
@@ -222,8 +177,8 @@ static void beside_silent_peers(struct kunit *test)
 		KD_ASSERT_OK(test, dat_ep_reset(c.p->ep));
 	}
 	/* Now their peers learn that they were given up. */
-	KUNIT_EXPECT_EQ(test, silent.n, SILENT);
-	silent_end(NULL);
+	KUNIT_EXPECT_EQ(test, kd_withheld(), SILENT);
+	kd_report_withheld(NULL);
 	for (i = 0; i < SILENT; i++)
 		kd_expect_disconnected(c.a, NULL);
 	KD_EXPECT_OK(test, dat_psp_free(psp));

@@ -14,7 +14,6 @@
 #include <linux/net.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
-#include <rdma/iw_cm.h>
 #include <dat/kdat_linux.h>
 #include <dat/kdat_pool.h>
 #include "call.h"
@@ -22,6 +21,7 @@
 #include "ia.h"
 #include "inside.h"
 #include "plug.h"
+#include "withhold.h"
 
 #define BOUND_MS	12000		/* where the connection can be ended; less than 15 s */
 #define REFUSAL_MS	KD_TIMEOUT_MS	/* where only the driver can */
@@ -296,47 +296,6 @@ static void N8_first_message_is_early(struct kunit *test)
 
 /* ---- A driver that does not report connections ----------------------------------- */
 
-#define WITHHELD	3
-
-static struct {
-	struct kd_hook device;
-	iw_event_handler handler;
-	struct iw_cm_id *id[WITHHELD];
-	int n;
-} withheld;
-
-static int withhold_event(struct iw_cm_id *id, struct iw_cm_event *event)
-{
-	id->event_handler = withheld.handler;
-	if (event->event != IW_CM_EVENT_ESTABLISHED)
-		return id->event_handler(id, event);
-	id->add_ref(id);
-	withheld.id[withheld.n++] = id;
-	return 0;
-}
-
-static int withhold_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
-{
-	if (withheld.n < WITHHELD) {
-		withheld.handler = id->event_handler;
-		id->event_handler = withhold_event;
-	}
-	return withheld.device.real.iw_accept(id, param);
-}
-
-/* The driver reports them. */
-static void withheld_end(void *unused)
-{
-	struct iw_cm_event event = { .event = IW_CM_EVENT_ESTABLISHED };
-	struct iw_cm_id *id;
-
-	while (withheld.n) {
-		id = withheld.id[--withheld.n];
-		id->event_handler(id, &event);
-		id->rem_ref(id);
-	}
-}
-
 /* A pair whose passive side will wait for its driver. */
 static struct kd_pair make_withheld(struct kunit *test)
 {
@@ -344,23 +303,22 @@ static struct kd_pair make_withheld(struct kunit *test)
 
 	if (!kd_is_iwarp(c.a))
 		kunit_skip(test, "only drivers of iWARP report them");
-	withheld.n = 0;
-	kd_hook(test, c.p->name, &withheld.device)->ops.iw_accept = withhold_accept;
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, withheld_end, NULL));
+	kd_withhold_on(test, c.p->name);
+	kd_withhold(test, 3);
 	return c;
 }
 
 /* Accept a request with @passive. The driver keeps that to itself. */
 static void withheld_connect(struct kd_pair *c, DAT_EP_HANDLE passive)
 {
-	int n = withheld.n;
+	unsigned int n = kd_withheld();
 	u16 port = kd_port();
 
 	kd_psp(c->p, port, DAT_PSP_CONSUMER_FLAG);
 	c->a->ep = kd_ep(c->a, NULL);
 	kd_connect_start(c->a, c->p, port);
 	KD_ASSERT_OK(c->p->test, dat_cr_accept(kd_expect_cr(c->p), passive, 0, NULL));
-	KUNIT_ASSERT_EQ(c->p->test, withheld.n, n + 1);
+	kd_expect_withheld(c->p->test, n + 1);
 }
 
 /* Memory that the peer may reach is not given back, and is when the driver speaks. */
@@ -391,12 +349,12 @@ static void L6_refused_while_the_driver_is_silent(struct kunit *test)
 	srq = kd_call_begin(test, call_srq_free, c.p->srq);
 	lmr = kd_call_begin(test, call_lmr_free, own->lmr);
 	reset = kd_call_begin(test, call_ep_reset, kept);
-	kd_call_expect(test, srq, DAT_INVALID_STATE, REFUSAL_MS, withheld_end, NULL);
-	kd_call_expect(test, lmr, DAT_INVALID_STATE, REFUSAL_MS, withheld_end, NULL);
-	kd_call_expect(test, reset, DAT_INVALID_STATE, REFUSAL_MS, withheld_end, NULL);
+	kd_call_expect(test, srq, DAT_INVALID_STATE, REFUSAL_MS, kd_report_withheld, NULL);
+	kd_call_expect(test, lmr, DAT_INVALID_STATE, REFUSAL_MS, kd_report_withheld, NULL);
+	kd_call_expect(test, reset, DAT_INVALID_STATE, REFUSAL_MS, kd_report_withheld, NULL);
 	KD_EXPECT_OK(test, dat_srq_query(c.p->srq, DAT_SRQ_FIELD_ALL, &param));
 	KUNIT_EXPECT_EQ(test, 1, param.outstanding_dto_count);
-	withheld_end(NULL);
+	kd_report_withheld(NULL);
 	KD_EXPECT_OK(test, dat_ep_reset(kept));
 	KD_EXPECT_OK(test, dat_srq_free(c.p->srq));
 	KD_EXPECT_OK(test, dat_lmr_free(own->lmr));
@@ -485,11 +443,11 @@ static void close_is_refused(struct kunit *test)
 					      KD_TIMEOUT_MS));
 	second = kd_call_begin(test, call_ia_close, c.p->ia);
 	KD_EXPECT_OK(test, kdat_ia_id(c.p->ia, &id));
-	kd_call_expect(test, first, DAT_INVALID_STATE, REFUSAL_MS, withheld_end, NULL);
+	kd_call_expect(test, first, DAT_INVALID_STATE, REFUSAL_MS, kd_report_withheld, NULL);
 	KD_EXPECT_RET(test, DAT_INSUFFICIENT_RESOURCES,
 		      dat_pz_create(c.p->ia, &c.p->pz));
-	withheld_end(NULL);
-	kd_call_expect(test, second, DAT_SUCCESS, REFUSAL_MS, withheld_end, NULL);
+	kd_report_withheld(NULL);
+	kd_call_expect(test, second, DAT_SUCCESS, REFUSAL_MS, kd_report_withheld, NULL);
 	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, kdat_ia_id(c.p->ia, &id));
 	c.p->ia = NULL;
 }
