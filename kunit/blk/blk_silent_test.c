@@ -4,12 +4,12 @@
  * L6): a request whose pages the adapter may still reach is not over, and all others go on as
  * after the loss of any connection.
  */
-#include <linux/console.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 #include "blk_command.h"
 #include "blk_serve.h"
 #include "device.h"
+#include "probe.h"
 
 /* ---- The driver --------------------------------------------------------------- */
 
@@ -47,31 +47,6 @@ static void driver_speaks(void)
 	complete_all(&driver.speaks);
 }
 
-/* Counts what the log says of the driver. */
-static atomic_t complaints;
-
-static void count_complaints(struct console *con, const char *text, unsigned int len)
-{
-	if (strnstr(text, "does not end a connection", len))
-		atomic_inc(&complaints);
-}
-
-static struct console complaint_console = {
-	.name = "kd-complaints",
-	.write = count_complaints,
-	.index = -1,
-};
-
-static void complaint_console_end(void *unused)
-{
-	unregister_console(&complaint_console);
-}
-
-static bool is_told(void *unused)
-{
-	return atomic_read(&complaints);
-}
-
 /* ---- Cases -------------------------------------------------------------------- */
 
 static struct command *small_read;
@@ -94,11 +69,7 @@ static void lose(struct kunit *test, bool together)
 	WRITE_ONCE(driver.qp, NULL);
 	dev->ops.create_qp = create_qp;
 	dev->ops.modify_qp = modify_qp;
-	atomic_set(&complaints, 0);
-	/* It loses the flag with each case. */
-	complaint_console.flags = CON_ENABLED;
-	register_console(&complaint_console);
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, complaint_console_end, NULL));
+	kd_count_log(test, "does not end a connection");
 	side = kdb_serve_disk(test, NULL, NULL);
 	kdb_begin_command(side, together ? READ_BOTH : READ_MUCH);
 	if (!together)
@@ -121,7 +92,7 @@ static void expect_one_held(struct kunit *test)
 		KUNIT_EXPECT_NE(test, small_read->status, 0);
 	KUNIT_EXPECT_FALSE_MSG(test, completion_done(&ini_ended),
 			       "a request is over whose pages the adapter has");
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&complaints));
+	KUNIT_EXPECT_EQ(test, 1, kd_logged());
 }
 
 static void ini_holds_what_a_silent_driver_has(struct kunit *test)
@@ -148,7 +119,7 @@ static void ini_repeats_what_a_silent_driver_has_had(struct kunit *test)
 
 	ini_attrs.give_up_ms = "600000";
 	lose(test, true);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_told, NULL, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(kd_is_logged, NULL, KD_TIMEOUT_MS));
 	driver_speaks();
 	side = kdb_serve_again(test, NULL);
 	kdb_serve(side, 0);

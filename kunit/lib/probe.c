@@ -62,6 +62,40 @@ void kd_probe(struct kunit *test, const char *tracepoint, void *probe)
 #endif
 EXPORT_SYMBOL_GPL(kd_probe);
 
+/* ---- The log ------------------------------------------------------------------- */
+
+static const char *kd_log_text;
+static atomic_t kd_log_lines;
+
+static void kd_log_line(void *data, const char *text, size_t length)
+{
+	if (strnstr(text, kd_log_text, length))
+		atomic_inc(&kd_log_lines);
+}
+
+/* Count the lines with @text that the kernel's log gets until the case ends. */
+void kd_count_log(struct kunit *test, const char *text)
+{
+	kd_log_text = text;
+	atomic_set(&kd_log_lines, 0);
+	kd_probe(test, "console", kd_log_line);
+}
+EXPORT_SYMBOL_GPL(kd_count_log);
+
+/* Return how many there are. */
+unsigned int kd_logged(void)
+{
+	return atomic_read(&kd_log_lines);
+}
+EXPORT_SYMBOL_GPL(kd_logged);
+
+/* Is there one? For kd_wait_until(). */
+bool kd_is_logged(void *unused)
+{
+	return kd_logged();
+}
+EXPORT_SYMBOL_GPL(kd_is_logged);
+
 /* ---- Locks --------------------------------------------------------------------- */
 
 #if defined(CONFIG_LOCKDEP) && defined(CONFIG_TRACEPOINTS)

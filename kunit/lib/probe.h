@@ -18,6 +18,10 @@
 
 void kd_probe(struct kunit *test, const char *tracepoint, void *probe);
 
+void kd_count_log(struct kunit *test, const char *text);
+unsigned int kd_logged(void);
+bool kd_is_logged(void *unused);
+
 enum kd_lock_op {
 	KD_TAKING,
 	KD_DROPPING,

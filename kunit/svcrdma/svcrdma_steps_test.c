@@ -136,23 +136,14 @@ static void steps_listeners(struct kunit *test)
 	"mount -t nfsd none /tmp/raw-nfsd && cd /tmp/raw-nfsd &&"	\
 	"! echo kdapl 20062 2>/dev/null >portlist && ! grep kdapl portlist'"
 
-static atomic_t told;
-
-static void on_console(void *data, const char *text, size_t length)
-{
-	if (strnstr(text, "network namespace", length))
-		atomic_inc(&told);
-}
-
 /* Only the first network namespace is served: for another one, nothing is half configured. */
 static void steps_namespace(struct kunit *test)
 {
 	struct rpc_raw *r = rpc_raw_connect(test);
 
-	atomic_set(&told, 0);
-	kd_probe(test, "console", on_console);
+	kd_count_log(test, "network namespace");
 	KUNIT_EXPECT_EQ(test, 0, shell(IN_NAMESPACE));
-	KUNIT_EXPECT_GT_MSG(test, atomic_read(&told), 0, "the log does not tell why");
+	KUNIT_EXPECT_GT_MSG(test, kd_logged(), 0, "the log does not tell why");
 	rpc_raw_expect_alive(r);
 	rpc_raw_expect_alive(rpc_raw_connect(test));
 }

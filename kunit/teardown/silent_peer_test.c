@@ -8,7 +8,6 @@
  * With siw the peer is a TCP socket, which may also speak too early. The simulated adapter
  * stands for drivers of which nothing is known: its report of the connection is withheld.
  */
-#include <linux/console.h>
 #include <linux/in.h>
 #include <linux/module.h>
 #include <linux/net.h>
@@ -21,6 +20,7 @@
 #include "ia.h"
 #include "inside.h"
 #include "plug.h"
+#include "probe.h"
 #include "withhold.h"
 
 #define BOUND_MS	12000		/* where the connection can be ended; less than 15 s */
@@ -360,27 +360,6 @@ static void L6_refused_while_the_driver_is_silent(struct kunit *test)
 	KD_EXPECT_OK(test, dat_lmr_free(own->lmr));
 }
 
-/* Counts what the log says of memory that is lost. */
-static atomic_t losses;
-
-static void count_losses(struct console *con, const char *text, unsigned int len)
-{
-	if (strnstr(text, "bytes are lost", len))
-		atomic_inc(&losses);
-}
-
-static struct console loss_console = {
-	.name = "kd-losses",
-	.write = count_losses,
-	.flags = CON_ENABLED,
-	.index = -1,
-};
-
-static void loss_console_end(void *unused)
-{
-	unregister_console(&loss_console);
-}
-
 /* Some blocks of 32 KiB. */
 static void size_of_pool(DAT_PVOID context, KDAT_POOL_SIZE *size)
 {
@@ -402,20 +381,15 @@ static void L6_pool_of_a_silent_driver(struct kunit *test)
 	KD_ASSERT_OK(test, kdat_pool_create(&attr, &pool));
 	kdat_pool_query(pool, &param);
 	KUNIT_EXPECT_EQ(test, param.bytes, 4 * SZ_32K);
-	atomic_set(&losses, 0);
-	register_console(&loss_console);
-	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, loss_console_end, NULL));
+	kd_count_log(test, "bytes are lost");
 	c.p->srq = param.srq;
 	ep = kd_ep(c.p, NULL);
 	withheld_connect(&c, ep);
 	KD_ASSERT_OK(test, dat_ep_free(ep));
 	kd_call_expect(test, kd_call_begin(test, call_pool_free, pool), DAT_SUCCESS, REFUSAL_MS,
-		       withheld_end, NULL);
-	/* What was printed is written. */
-	console_lock();
-	console_unlock();
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&losses));
-	withheld_end(NULL);
+		       kd_report_withheld, NULL);
+	KUNIT_EXPECT_EQ(test, 1, kd_logged());
+	kd_report_withheld(NULL);
 	KD_EXPECT_OK(test, dat_srq_free(c.p->srq));
 }
 
