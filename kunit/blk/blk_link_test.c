@@ -10,6 +10,7 @@
 #include "blk_secret.h"
 #include "blk_volumes.h"
 #include "files.h"
+#include "peer.h"
 
 #define INI_KO	"/run/out/modules/kdapl_blk.ko"
 #define INI	"/sys/kernel/config/kdapl_blk"
@@ -86,11 +87,6 @@ static void load_two(struct kunit *test, const char *more)
 	KUNIT_ASSERT_EQ(test, 0, disk_connect(test, 1, 3, more));
 }
 
-static bool succeeds(void *command)
-{
-	return !shell(command);
-}
-
 /* The target may see the end of a connection later than the initiator. */
 static void expect_connections(struct kunit *test, int n)
 {
@@ -98,8 +94,7 @@ static void expect_connections(struct kunit *test, int n)
 
 	snprintf(command, sizeof(command), "set -- $(wc -l <" TGT
 		 "/ports/1/connections); [ $1 = %d ]", n);
-	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(succeeds, command, KD_TIMEOUT_MS),
-			      "not %d connections", n);
+	kd_expect_soon(test, command);
 }
 
 static bool stat_is(int n, const char *what)
@@ -338,8 +333,7 @@ static void ini_is_detached_alone(struct kunit *test)
 	write = hold_writes(test, FILL("a", SLOW_DISK, "0"), 1);
 	disable = kdb_command_start(test, "echo 0 >" VOLUME(2) "/enable");
 	/* The medium would keep a write that comes before. */
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(succeeds, "grep -q ' volume 3 ' " TGT
-					      "/ports/1/connections", KD_TIMEOUT_MS));
+	kd_expect_soon(test, "grep -q ' volume 3 ' " TGT "/ports/1/connections");
 	later = kdb_command_start(test, "while ! grep -q 'detached by the target *1' " INI
 				  "/disk0/stats; do " FILL("b", SLOW_DISK, "0")
 				  " || exit; done");

@@ -7,23 +7,12 @@
 #include "blk_command.h"
 #include "blk_target.h"
 #include "files.h"
+#include "peer.h"
 #include "plug.h"
 
 #define INI_KO		"/run/out/modules/kdapl_blk.ko"
 #define INI_DISK	"/sys/kernel/config/kdapl_blk/disk"
 #define IA		"roce9/1"
-
-static bool succeeds(void *command)
-{
-	return !shell(command);
-}
-
-/* Expect that @command of the shell succeeds now or soon. */
-static void expect_soon(struct kunit *test, char *command)
-{
-	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(succeeds, command, KD_TIMEOUT_MS), "%s",
-			      command);
-}
 
 static void initiator_unload(void *data)
 {
@@ -93,9 +82,9 @@ static void ini_is_renamed(struct kunit *test)
 	kd_rename(test, IA);
 	KUNIT_EXPECT_EQ(test, 0, shell("test $(cat " INI_DISK "/ia) = " IA));
 	KUNIT_EXPECT_EQ(test, 0, shell("echo 0 >" TGT_NS "/enable"));
-	expect_soon(test, "test $(cat " INI_DISK "/state) = reconnecting");
+	kd_expect_soon(test, "test $(cat " INI_DISK "/state) = reconnecting");
 	KUNIT_EXPECT_EQ(test, 0, shell("echo 1 >" TGT_NS "/enable"));
-	expect_soon(test, "test $(cat " INI_DISK "/state) = connected");
+	kd_expect_soon(test, "test $(cat " INI_DISK "/state) = connected");
 	KUNIT_EXPECT_NE(test, 0, shell("dmesg | grep -q 'kdapl_blk: .*cannot open " IA "'"));
 }
 
@@ -105,10 +94,10 @@ static void ini_is_renamed_meanwhile(struct kunit *test)
 	tgt_load(test);
 	disk_connect(test);
 	KUNIT_EXPECT_EQ(test, 0, shell("echo 0 >" TGT_NS "/enable"));
-	expect_soon(test, "test $(cat " INI_DISK "/state) = reconnecting");
+	kd_expect_soon(test, "test $(cat " INI_DISK "/state) = reconnecting");
 	kd_rename(test, IA);
 	KUNIT_EXPECT_EQ(test, 0, shell("echo 1 >" TGT_NS "/enable"));
-	expect_soon(test, "test $(cat " INI_DISK "/state) = connected");
+	kd_expect_soon(test, "test $(cat " INI_DISK "/state) = connected");
 	/* Another disk, which knows the new name only, shares the connections. */
 	KUNIT_EXPECT_EQ(test, 0,
 			shell("cd " INI_DISK "; mkdir ../disk2;"
@@ -137,12 +126,12 @@ static void ini_tells_once_that_its_adapter_is_away(struct kunit *test)
 	disk_connect(test);
 	KUNIT_EXPECT_EQ(test, 0, shell("dmesg -C"));
 	kd_unplug(test);
-	expect_soon(test, "test $(grep 'attempts to c' " INI_DISK "/stats | tr -dc 0-9) -ge 8");
+	kd_expect_soon(test, "test $(grep 'attempts to c' " INI_DISK "/stats | tr -dc 0-9) -ge 8");
 	snprintf(command, sizeof(command),
 		 "test $(dmesg | grep -c 'kdapl_blk: disk: cannot open %s') = 1", d->ia);
 	KUNIT_EXPECT_EQ(test, 0, shell(command));
 	kd_plug(test);
-	expect_soon(test, "test $(cat " INI_DISK "/state) = connected");
+	kd_expect_soon(test, "test $(cat " INI_DISK "/state) = connected");
 }
 
 /* The adapter comes back under another name: the port and the disk know it again. */
@@ -151,10 +140,10 @@ static void both_know_their_adapter_again(struct kunit *test)
 	tgt_load(test);
 	disk_connect(test);
 	kd_unplug(test);
-	expect_soon(test, "test $(cat " INI_DISK "/state) = reconnecting");
+	kd_expect_soon(test, "test $(cat " INI_DISK "/state) = reconnecting");
 	kd_plug_as(test, IA);
-	expect_soon(test, "test $(cat " TGT "/ports/1/state) = listening");
-	expect_soon(test, "test $(cat " INI_DISK "/state) = connected");
+	kd_expect_soon(test, "test $(cat " TGT "/ports/1/state) = listening");
+	kd_expect_soon(test, "test $(cat " INI_DISK "/state) = connected");
 	KUNIT_EXPECT_EQ(test, 0, shell("test $(cat " TGT "/ports/1/ia) = " IA));
 	KUNIT_EXPECT_EQ(test, 0, shell("test $(cat " INI_DISK "/ia) = " IA));
 }
@@ -165,10 +154,10 @@ static void both_take_another_adapter(struct kunit *test)
 	tgt_load(test);
 	disk_connect(test);
 	kd_unplug(test);
-	expect_soon(test, "test $(cat " INI_DISK "/state) = reconnecting");
+	kd_expect_soon(test, "test $(cat " INI_DISK "/state) = reconnecting");
 	kd_set_guid(test);
 	kd_plug(test);
-	expect_soon(test, "test $(cat " INI_DISK "/state) = connected");
+	kd_expect_soon(test, "test $(cat " INI_DISK "/state) = connected");
 }
 
 /* A port is set up before its adapter is there, as when a host boots. */
@@ -180,7 +169,7 @@ static void tgt_waits_for_its_adapter(struct kunit *test)
 	tgt_load(test);
 	KUNIT_EXPECT_EQ(test, 0, shell("grep -q 'waiting for the adapter' " TGT "/ports/1/state"));
 	kd_plug(test);
-	expect_soon(test, "test $(cat " TGT "/ports/1/state) = listening");
+	kd_expect_soon(test, "test $(cat " TGT "/ports/1/state) = listening");
 	disk_connect(test);
 }
 
@@ -194,7 +183,7 @@ static void tgt_waits_for_an_adapter_that_leaves(struct kunit *test)
 	kd_expect_unplugged(test);
 	KUNIT_EXPECT_EQ(test, 0, shell("grep -q 'waiting for the adapter' " TGT "/ports/1/state"));
 	kd_plug(test);
-	expect_soon(test, "test $(cat " TGT "/ports/1/state) = listening");
+	kd_expect_soon(test, "test $(cat " TGT "/ports/1/state) = listening");
 }
 
 /*

@@ -10,6 +10,7 @@
 #include "files.h"
 #include "fixture.h"
 #include "fuzz.h"
+#include "peer.h"
 #include "shell.h"
 
 /* scripts/guest/check puts the modules there. */
@@ -238,14 +239,7 @@ static void run_input(struct fuzz_run *run)
 /* Does the server serve a command? The Endpoints of those before may not have gone yet. */
 static bool serves(void *unused)
 {
-	char command[256];
-
-	snprintf(command, sizeof(command),
-		 "exec 3<>/dev/kdapl_test\n"
-		 "echo 'lat ia=%s host=%pISc port=%u number=20' >&3\n"
-		 "said=$(cat <&3); case $said in error*|'') exit 1; esac",
-		 s->name, s->addr, port);
-	return !shell(command);
+	return kd_tool_serves(s, port);
 }
 
 static void check(struct kunit *test)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* A server for portal.c, see shop.h. */
 #include <linux/module.h>
+#include "peer.h"
 #include "shop.h"
 
 #define BUFFERS	8
@@ -170,21 +171,8 @@ DAT_RETURN shop_listen_on_ia(struct shop *s)
 bool shop_reaches(void *data)
 {
 	struct shop *s = data;
-	struct sockaddr *at = (struct sockaddr *)&s->in;
-	struct kd_side *a = s->peer;
-	DAT_EVENT event;
-	bool up;
+	bool up = kd_reaches(s->peer, (struct sockaddr *)&s->in, s->port);
 
-	if (dat_ep_connect(a->ep, at, s->port, KD_TIMEOUT_MS * 1000, 0, NULL,
-			   DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG) != DAT_SUCCESS)
-		return false;
-	up = kd_wait_event(a->conn_evd, &event, KD_TIMEOUT_MS) &&
-	     event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED;
-	if (up) {
-		dat_ep_disconnect(a->ep, DAT_CLOSE_ABRUPT_FLAG);
-		kd_wait_event(a->conn_evd, &event, KD_TIMEOUT_MS);
-	}
-	dat_ep_reset(a->ep);
 	shop_clear(s);
 	return up;
 }

@@ -4,6 +4,7 @@
  * address comes later. The parameter is a device that no other portal is on.
  */
 #include <linux/module.h>
+#include "peer.h"
 #include "plug.h"
 #include "raw.h"
 #include "shell.h"
@@ -38,35 +39,12 @@ static const char *address_of(struct kd_side *s)
 	return text;
 }
 
-static bool succeeds(void *command)
-{
-	return !shell(command);
-}
-
-static void expect_soon(struct kunit *test, char *command)
-{
-	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(succeeds, command, KD_TIMEOUT_MS), "%s",
-			      command);
-}
-
 /* Somebody who connects, without what a login needs. */
 static bool reaches(void *data)
 {
 	struct kd_side *s = data;
-	DAT_EVENT event;
-	bool up;
 
-	if (dat_ep_connect(s->ep, s->addr, PORT, KD_TIMEOUT_MS * 1000, 0, NULL,
-			   DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG) != DAT_SUCCESS)
-		return false;
-	up = kd_wait_event(s->conn_evd, &event, KD_TIMEOUT_MS) &&
-	     event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED;
-	if (up) {
-		dat_ep_disconnect(s->ep, DAT_CLOSE_ABRUPT_FLAG);
-		kd_wait_event(s->conn_evd, &event, KD_TIMEOUT_MS);
-	}
-	dat_ep_reset(s->ep);
-	return up;
+	return kd_reaches(s, s->addr, PORT);
 }
 
 /*
@@ -83,7 +61,7 @@ static void portal_of_a_renamed_adapter(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, portal_make(test, "0.0.0.0"));
 	KUNIT_EXPECT_TRUE(test, reaches(s));
 	kd_rename(test, IA);
-	expect_soon(test, "grep -q '^adapter=" IA " ' /proc/kdapl/kdapl_isert/adapters");
+	kd_expect_soon(test, "grep -q '^adapter=" IA " ' /proc/kdapl/kdapl_isert/adapters");
 	snprintf(old, sizeof(old), "grep -q '^adapter=%s ' /proc/kdapl/kdapl_isert/adapters",
 		 d->ia);
 	KUNIT_EXPECT_NE(test, 0, shell(old));

@@ -84,6 +84,40 @@ bool kd_peer_connect(struct kd_side *side, DAT_CONN_QUAL port, DAT_COUNT len, vo
 }
 EXPORT_SYMBOL_GPL(kd_peer_connect);
 
+/* Connect, and disconnect at once. Return whether somebody has accepted. */
+bool kd_reaches(struct kd_side *side, DAT_IA_ADDRESS_PTR address, DAT_CONN_QUAL port)
+{
+	DAT_EVENT event;
+	bool up;
+
+	if (dat_ep_connect(side->ep, address, port, KD_TIMEOUT_MS * 1000, 0, NULL,
+			   DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG) != DAT_SUCCESS)
+		return false;
+	up = kd_wait_event(side->conn_evd, &event, KD_TIMEOUT_MS) &&
+	     event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED;
+	if (up) {
+		dat_ep_disconnect(side->ep, DAT_CLOSE_ABRUPT_FLAG);
+		kd_wait_event(side->conn_evd, &event, KD_TIMEOUT_MS);
+	}
+	dat_ep_reset(side->ep);
+	return up;
+}
+EXPORT_SYMBOL_GPL(kd_reaches);
+
+/* Does a server of kdapl_test.ko, on the adapter of @side, serve a command? */
+bool kd_tool_serves(struct kd_side *side, u16 port)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command),
+		 "exec 3<>/dev/kdapl_test\n"
+		 "echo 'lat ia=%s host=%pISc port=%u number=20' >&3\n"
+		 "said=$(cat <&3); case $said in error*|'') echo \"$said\" >&2; exit 1; esac",
+		 side->name, side->addr, port);
+	return !shell(command);
+}
+EXPORT_SYMBOL_GPL(kd_tool_serves);
+
 /* Expect that a module which had broken @broken connections breaks this one, and counts it. */
 void kd_peer_expect_cut(struct kd_side *side, const char *module, long broken)
 {
@@ -97,6 +131,19 @@ void kd_peer_expect_cut(struct kd_side *side, const char *module, long broken)
 EXPORT_SYMBOL_GPL(kd_peer_expect_cut);
 
 /* ---- Numbers -------------------------------------------------------------------- */
+
+static bool kd_succeeds(void *command)
+{
+	return !shell(command);
+}
+
+/* Expect that a command of the shell succeeds, now or soon. */
+void kd_expect_soon(struct kunit *test, const char *command)
+{
+	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(kd_succeeds, (void *)command, KD_TIMEOUT_MS),
+			      "%s", command);
+}
+EXPORT_SYMBOL_GPL(kd_expect_soon);
 
 /* Return the number that a command of the shell writes. */
 long kd_number(struct kunit *test, const char *command)

@@ -7,6 +7,7 @@
 #include <linux/prandom.h>
 #include "../../drivers/kdapl_test/proto.h"
 #include "fixture.h"
+#include "peer.h"
 #include "shell.h"
 
 /* scripts/guest/check puts the modules there. */
@@ -68,14 +69,7 @@ static u16 server_up(struct kd_side *s)
 /* The server still serves, and ends when it is told. */
 static void server_down(struct kd_side *s, u16 port)
 {
-	char command[256];
-
-	snprintf(command, sizeof(command),
-		 "exec 3<>/dev/kdapl_test\n"
-		 "echo 'lat ia=%s host=%pISc port=%u number=20' >&3\n"
-		 "said=$(cat <&3); case $said in error*|'') echo \"$said\" >&2; exit 1; esac",
-		 s->name, s->addr, port);
-	KUNIT_EXPECT_EQ(s->test, 0, shell(command));
+	KUNIT_EXPECT_TRUE(s->test, kd_tool_serves(s, port));
 	KUNIT_EXPECT_EQ(s->test, 0,
 			shell("exec >/dev/null 2>&1; p=$(cat " PID ");"
 			      "kill $p && tail -s 0.1 --pid=$p -f /dev/null"));
