@@ -37,8 +37,8 @@ static struct kd_side *begin(struct kunit *test, DAT_PSP_HANDLE *psp, char *comm
 	return side;
 }
 
-/* Kill the command. It ends, long before what it waits for is over, and the disk is idle. */
-static void expect_killed(struct kunit *test, char *disk)
+/* Kill the command. It ends, long before what it waits for is over. */
+static void kill_command(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, 0, shell(KILL));
 	KUNIT_ASSERT_NE_MSG(test, 0UL,
@@ -46,6 +46,12 @@ static void expect_killed(struct kunit *test, char *disk)
 							msecs_to_jiffies(KD_TIMEOUT_MS)),
 			    "the command stays");
 	KUNIT_EXPECT_EQ(test, ini_status, SIGKILL);
+}
+
+/* Kill the command, as kill_command() does; and the disk is idle. */
+static void expect_killed(struct kunit *test, char *disk)
+{
+	kill_command(test);
 	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(is_idle, disk, KD_TIMEOUT_MS),
 			      "the disk is not idle");
 }
@@ -141,12 +147,7 @@ static void ini_killed_while_others_dial(struct kunit *test)
 	cr = kd_expect_cr(other);
 	kdb_start_command(CONNECT_SECOND);
 	KUNIT_ASSERT_TRUE(test, kd_wait_until(second_waits, NULL, KD_TIMEOUT_MS));
-	KUNIT_ASSERT_EQ(test, 0, shell(KILL));
-	KUNIT_EXPECT_NE_MSG(test, 0UL,
-			    wait_for_completion_timeout(&ini_ended,
-							msecs_to_jiffies(KD_TIMEOUT_MS)),
-			    "the command stays");
-	KUNIT_EXPECT_EQ(test, ini_status, SIGKILL);
+	kill_command(test);
 	/* The first is still connecting, and nobody listens the next time. */
 	KUNIT_EXPECT_EQ(test, 0, shell("grep -qx reconnecting " INI_DISK "/state"));
 	KD_ASSERT_OK(test, dat_psp_free(psp));

@@ -174,6 +174,17 @@ static void ini_fails_when_fenced(struct kunit *test)
 	kdb_command_wait(port);
 }
 
+/* @command fences the write that the medium keeps, and waits; @hasty tells what it does else. */
+static void expect_fences(struct kunit *test, struct backing *backing, struct command *command,
+			  const char *hasty)
+{
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(has_fenced_again, NULL, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_FALSE_MSG(test, kdb_command_has_ended(command), "%s", hasty);
+	kdb_backing_hold(backing, false);
+	kdb_command_wait(command);
+	KUNIT_EXPECT_EQ(test, command->status, 0);
+}
+
 /*
  * Neither disk is connected, so the write fails at once. The second disk, when
  * it connects again, writes nothing before the medium is through with it.
@@ -193,13 +204,7 @@ static void ini_fences_before_use(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, shell("ln -s " TGT "/subsystems/vol " PORT(2)
 				       "/subsystems/vol"));
 	rewrite = kdb_command_start(test, FILL("b", "kdapl1"));
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(has_fenced_again, NULL,
-					      KD_TIMEOUT_MS));
-	KUNIT_EXPECT_FALSE_MSG(test, kdb_command_has_ended(rewrite),
-			       "a write overtakes one that may be executed");
-	kdb_backing_hold(backing, false);
-	kdb_command_wait(rewrite);
-	KUNIT_EXPECT_EQ(test, rewrite->status, 0);
+	expect_fences(test, backing, rewrite, "a write overtakes one that may be executed");
 	expect_sector(test, backing, 'b');
 }
 
@@ -216,13 +221,7 @@ static void ini_fences_removed_disk(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, shell("cd " INI "/path1; echo 0 >connected;"
 				       " echo 5101 >conn_qual"));
 	again = kdb_command_start(test, "echo 1 >" INI "/path1/connected");
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(has_fenced_again, NULL,
-					      KD_TIMEOUT_MS));
-	KUNIT_EXPECT_FALSE_MSG(test, kdb_command_has_ended(again),
-			       "there is a disk while the other may write");
-	kdb_backing_hold(backing, false);
-	kdb_command_wait(again);
-	KUNIT_EXPECT_EQ(test, again->status, 0);
+	expect_fences(test, backing, again, "there is a disk while the other may write");
 	KUNIT_EXPECT_EQ(test, 0, shell(FILL("b", "kdapl0")));
 	expect_sector(test, backing, 'b');
 }

@@ -96,18 +96,6 @@ static void blk_epochs_of_two_ports(struct kunit *test)
 	kd_close(side);
 }
 
-struct fence {
-	struct kd_side *side;
-	const struct kblk_hello *hello;
-};
-
-static bool is_fenced(void *data)
-{
-	struct fence *f = data;
-
-	return kdb_fence(f->side, 0, f->hello) == KBLK_OK;
-}
-
 /*
  * A write of one disk is with the medium when its host goes on with another
  * disk, at another port. The first one's session is fenced only when the medium
@@ -119,7 +107,6 @@ static void blk_fence(struct kunit *test)
 	struct kblk_hello hello[3];
 	struct kblk_request request;
 	struct backing *backing;
-	struct fence f;
 	int i;
 
 	backing = tgt_load_two_ports(test);
@@ -146,9 +133,7 @@ static void blk_fence(struct kunit *test)
 	kdb_expect_end(old);
 	KUNIT_EXPECT_EQ(test, kdb_fence(side, 0, &hello[0]), KBLK_ERR_DRAINING);
 	kdb_backing_hold(backing, false);
-	f.side = side;
-	f.hello = &hello[0];
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_fenced, &f, KD_TIMEOUT_MS));
+	kdb_expect_fenced(side, 0, &hello[0]);
 	request = write_request(side, 'b');
 	KUNIT_EXPECT_EQ(test, kdb_ask(side, &request), KBLK_OK);
 	KUNIT_EXPECT_NULL(test, memchr_inv(backing->data, 'b', 4096));

@@ -89,6 +89,19 @@ static void sharing_disable(struct kunit *test)
 	kdb_expect_serving_alone(test);
 }
 
+/* @side can attach the volumes, the slow one when the medium is through with what it was given. */
+static void expect_drains(struct kd_side *side)
+{
+	struct kunit *test = side->test;
+
+	kdb_expect_attached(side, QUICK);
+	KUNIT_EXPECT_EQ(test, kdb_attach_volume(side, SLOW), KBLK_ERR_DRAINING);
+	kdb_expect_quick(side);
+	kdb_backing_hold(kdb_slow, false);
+	kdb_expect_attached(side, SLOW);
+	KUNIT_EXPECT_NULL(test, memchr_inv(kdb_slow->data, 'a', 4096));
+}
+
 /*
  * A link is lost while the medium of a volume has a write. The other volume is
  * attached in the next epoch at once, this one when the write is done.
@@ -111,12 +124,7 @@ static void sharing_epochs(struct kunit *test)
 	old = side;
 	side = kdb_welcome_client(test, &hello);
 	kdb_expect_end(old);
-	kdb_expect_attached(side, QUICK);
-	KUNIT_EXPECT_EQ(test, kdb_attach_volume(side, SLOW), KBLK_ERR_DRAINING);
-	kdb_expect_quick(side);
-	kdb_backing_hold(kdb_slow, false);
-	kdb_expect_attached(side, SLOW);
-	KUNIT_EXPECT_NULL(test, memchr_inv(kdb_slow->data, 'a', 4096));
+	expect_drains(side);
 	KUNIT_EXPECT_EQ(test, kdb_write_page(side, SLOW, 0, 'b'), KBLK_OK);
 	KUNIT_EXPECT_NULL(test, memchr_inv(kdb_slow->data, 'b', 4096));
 	kd_close(old);
@@ -124,24 +132,11 @@ static void sharing_epochs(struct kunit *test)
 	kdb_expect_serving_alone(test);
 }
 
-struct fence {
-	struct kd_side *side;
-	const struct kblk_hello *hello;
-};
-
-static bool is_fenced(void *data)
-{
-	struct fence *f = data;
-
-	return kdb_fence(f->side, SLOW, f->hello) == KBLK_OK;
-}
-
 /* A fence is for the volume that it names, and is up when its write is done. */
 static void sharing_fence(struct kunit *test)
 {
 	struct kblk_hello hello[2];
 	struct kd_side *old, *side;
-	struct fence f;
 
 	kdb_load_volumes(test, MANY_SLOTS);
 	hello[0] = kdb_good_hello();
@@ -157,9 +152,7 @@ static void sharing_fence(struct kunit *test)
 	kdb_backing_hold(kdb_slow, false);
 	kdb_take_replies(old, 1);
 	KUNIT_EXPECT_EQ(test, kdb_last_status(old), KBLK_OK);
-	f.side = side;
-	f.hello = &hello[0];
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(is_fenced, &f, KD_TIMEOUT_MS));
+	kdb_expect_fenced(side, SLOW, &hello[0]);
 	KUNIT_EXPECT_EQ(test, kdb_write_page(side, SLOW, 0, 'b'), KBLK_OK);
 	KUNIT_EXPECT_NULL(test, memchr_inv(kdb_slow->data, 'b', 4096));
 	kdb_expect_quick(old);
@@ -222,12 +215,7 @@ static void sharing_port_stops(struct kunit *test)
 	kd_close(side);
 	hello.epoch = cpu_to_le32(6);
 	side = kdb_welcome_client(test, &hello);
-	kdb_expect_attached(side, QUICK);
-	KUNIT_EXPECT_EQ(test, kdb_attach_volume(side, SLOW), KBLK_ERR_DRAINING);
-	kdb_expect_quick(side);
-	kdb_backing_hold(kdb_slow, false);
-	kdb_expect_attached(side, SLOW);
-	KUNIT_EXPECT_NULL(test, memchr_inv(kdb_slow->data, 'a', 4096));
+	expect_drains(side);
 	kd_close(side);
 	kdb_expect_serving_alone(test);
 }

@@ -327,6 +327,28 @@ u16 kdb_fence(struct kd_side *side, u32 nsid, const struct kblk_hello *hello)
 }
 EXPORT_SYMBOL_GPL(kdb_fence);
 
+struct kdb_fencing {
+	struct kd_side *side;
+	u32 nsid;
+	const struct kblk_hello *hello;
+};
+
+static bool kdb_is_fenced(void *data)
+{
+	const struct kdb_fencing *f = data;
+
+	return kdb_fence(f->side, f->nsid, f->hello) == KBLK_OK;
+}
+
+/* Expect that kdb_fence() succeeds, now or soon. */
+void kdb_expect_fenced(struct kd_side *side, u32 nsid, const struct kblk_hello *hello)
+{
+	struct kdb_fencing f = { side, nsid, hello };
+
+	KUNIT_EXPECT_TRUE(side->test, kd_wait_until(kdb_is_fenced, &f, KD_TIMEOUT_MS));
+}
+EXPORT_SYMBOL_GPL(kdb_expect_fenced);
+
 /* Have @side connect as the disk of @hello. Return what the target says. */
 u16 kdb_connects_as(struct kd_side *side, const struct kblk_hello *hello)
 {

@@ -59,6 +59,7 @@ void kdb_send_request(struct kd_side *side, const struct kblk_request *request,
 		      size_t len);
 u16 kdb_ask(struct kd_side *side, const struct kblk_request *request);
 u16 kdb_fence(struct kd_side *side, u32 nsid, const struct kblk_hello *hello);
+void kdb_expect_fenced(struct kd_side *side, u32 nsid, const struct kblk_hello *hello);
 u16 kdb_connects_as(struct kd_side *side, const struct kblk_hello *hello);
 u16 kdb_connects(struct kd_side *side);
 u16 kdb_one_more(struct kunit *test, struct kd_side **side);

@@ -215,34 +215,34 @@ static bool disk_has_grown(void *unused)
 	return !shell("grep -qx 4096 /sys/block/kdapl0/size");
 }
 
+/* Have the disk read, and tell it the size of the volume. */
+static void read_and_tell(struct kd_side *side, u64 size)
+{
+	const struct kblk_request *request = kdb_begin_command(side, READ_ONE);
+	struct kblk_reply reply = kdb_good_reply(request, 512);
+	struct kunit *test = side->test;
+
+	reply.size = cpu_to_le64(size);
+	kdb_answer(side, &reply, NULL, sizeof(reply) + 512);
+	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
+	kdb_wait_command();
+	KUNIT_EXPECT_EQ(test, ini_status, 0);
+}
+
 /* A reply tells that the volume has grown; the connection stays as it is. */
 static void ini_volume_grows(struct kunit *test)
 {
 	struct kblk_identify identify = identify_with(false);
 	struct kblk_welcome welcome = kdb_good_welcome();
-	const struct kblk_request *request;
-	struct kblk_reply reply;
 	struct kd_side *side;
 
 	welcome.features = cpu_to_le32(KBLK_FEATURE_SIZE);
 	side = kdb_serve_disk(test, &welcome, &identify);
-	request = kdb_begin_command(side, READ_ONE);
-	reply = kdb_good_reply(request, 512);
-	reply.size = cpu_to_le64(SZ_2M);
-	kdb_answer(side, &reply, NULL, sizeof(reply) + 512);
-	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
-	kdb_wait_command();
-	KUNIT_EXPECT_EQ(test, ini_status, 0);
+	read_and_tell(side, SZ_2M);
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(disk_has_grown, NULL,
 					      KD_TIMEOUT_MS));
 	/* What was there before stays there. */
-	request = kdb_begin_command(side, READ_ONE);
-	reply = kdb_good_reply(request, 512);
-	reply.size = cpu_to_le64(SZ_512K);
-	kdb_answer(side, &reply, NULL, sizeof(reply) + 512);
-	kd_expect_dto(test, side->req_evd, 2, DAT_DTO_SUCCESS, NULL);
-	kdb_wait_command();
-	KUNIT_EXPECT_EQ(test, ini_status, 0);
+	read_and_tell(side, SZ_512K);
 	KUNIT_EXPECT_TRUE(test, disk_has_grown(NULL));
 	KUNIT_EXPECT_TRUE(test, ini_is_connected(NULL));
 	kdb_expect_removable(test);
