@@ -18,6 +18,7 @@
 #include "calls.h"
 #include "ops.h"
 #include "seen.h"
+#include "ways.h"
 
 #define MOST_FAULTS	5000
 
@@ -25,33 +26,21 @@ static unsigned int fine = 2;
 module_param(fine, uint, 0644);
 MODULE_PARM_DESC(fine, "the first so many allocations fail one by one, later ones in ever longer steps; 0: all do");
 
-/*
- * struct way - a way to fail
- * @arm: have the @nth allocation or operation from now on fail with @err
- * @left: disarm; returns 0 if it has failed
- */
-struct way {
-	const char *what;
-	int err;
-	void (*arm)(unsigned int nth, int err);
-	unsigned int (*left)(void);
-};
-
-static void arm_allocation(unsigned int nth, int err)
+static void arm_allocation(const struct kdf_way *way, unsigned int nth)
 {
 	kdf_fail_allocation(nth);
 }
 
-static void arm_operation(unsigned int nth, int err)
+static void arm_operation(const struct kdf_way *way, unsigned int nth)
 {
-	kdf_fail_operation(nth, err, current);
+	kdf_fail_operation(nth, way->err, current);
 }
 
-static const struct way allocations = {
+static const struct kdf_way allocations = {
 	"allocation", -ENOMEM, arm_allocation, kdf_allocations_left
 };
 
-static const struct way operations[] = {
+static const struct kdf_way operations[] = {
 	{ "operation", -ENOMEM, arm_operation, kdf_operations_left },
 	{ "operation", -EINVAL, arm_operation, kdf_operations_left },
 	{ "operation", -EAGAIN, arm_operation, kdf_operations_left },
@@ -60,7 +49,7 @@ static const struct way operations[] = {
 static struct seen before, after;
 
 static void expect_error(struct world *w, const struct fault_call *c,
-			 const struct way *way, unsigned int nth,
+			 const struct kdf_way *way, unsigned int nth,
 			 DAT_RETURN ret)
 {
 	KUNIT_EXPECT_EQ_MSG(w->test, (u32)DAT_GET_TYPE(ret),
@@ -78,7 +67,7 @@ static void expect_error(struct world *w, const struct fault_call *c,
  * grow at @dense, or never if it is 0. Return how often something failed.
  */
 static unsigned int walk(struct world *w, const struct fault_call *c,
-			 const struct way *way, unsigned int dense,
+			 const struct kdf_way *way, unsigned int dense,
 			 unsigned int *errors)
 {
 	struct kunit *test = w->test;
@@ -91,7 +80,7 @@ static unsigned int walk(struct world *w, const struct fault_call *c,
 		if (c->need)
 			c->need(w);
 		kdf_look_around(w, &before);
-		way->arm(nth, way->err);
+		way->arm(way, nth);
 		ret = c->call(w);
 		w->fired = !way->left();
 		if (ret == DAT_SUCCESS) {

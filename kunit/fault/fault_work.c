@@ -11,6 +11,7 @@
  */
 #include <linux/mm.h>
 #include <linux/module.h>
+#include "ways.h"
 #include "windows.h"
 #include "world.h"
 
@@ -214,30 +215,27 @@ static void end_life(struct life *l, unsigned int nth)
 	kdf_drain_side(w->p);
 }
 
-struct way {
-	int err;
-	void (*arm)(unsigned int nth, int err);
-	unsigned int (*left)(void);
-};
-
-static void arm_windows(unsigned int nth, int err)
+static void arm_windows(const struct kdf_way *way, unsigned int nth)
 {
 	kdf_fail_in_windows(nth);
 }
 
-static void arm_operation(unsigned int nth, int err)
+static void arm_operation(const struct kdf_way *way, unsigned int nth)
 {
-	kdf_fail_operation(nth, err, NULL);
+	kdf_fail_operation(nth, way->err, NULL);
 }
 
-static const struct way in_windows = { -ENOMEM, arm_windows, kdf_windows_left };
-static const struct way in_device[] = {
-	{ -ENOMEM, arm_operation, kdf_operations_left },
-	{ -EINVAL, arm_operation, kdf_operations_left },
+static const struct kdf_way in_windows = {
+	"allocation", -ENOMEM, arm_windows, kdf_windows_left
+};
+
+static const struct kdf_way in_device[] = {
+	{ "operation", -ENOMEM, arm_operation, kdf_operations_left },
+	{ "operation", -EINVAL, arm_operation, kdf_operations_left },
 };
 
 static void walk_life(struct world *w, enum passive_ep passive,
-		      const struct way *way)
+		      const struct kdf_way *way)
 {
 	struct life l = { .w = w, .passive = passive };
 	struct holdings have;
@@ -254,7 +252,7 @@ static void walk_life(struct world *w, enum passive_ep passive,
 		l.accepted = false;
 		l.whole = false;
 		begin_life(&l);
-		way->arm(nth, way->err);
+		way->arm(way, nth);
 		live(&l);
 		fired = !way->left();
 		end_life(&l, nth);
@@ -319,7 +317,7 @@ static DAT_RETURN register_memory(struct world *w)
 	return ret;
 }
 
-static void walk_memory(struct world *w, const struct way *way)
+static void walk_memory(struct world *w, const struct kdf_way *way)
 {
 	struct life l = { .w = w };
 	struct holdings have;
@@ -334,7 +332,7 @@ static void walk_memory(struct world *w, const struct way *way)
 		 * allocations.
 		 */
 		step = way == &in_windows ? 1 + nth / 4 : 1;
-		way->arm(nth, way->err);
+		way->arm(way, nth);
 		ret = register_memory(w);
 		fired = !way->left();
 		if (!made(&l, "dat_lmr_kcreate", ret)) {

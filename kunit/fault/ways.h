@@ -8,6 +8,8 @@
 
 #include "fixture.h"
 
+struct ib_device;
+
 /*
  * struct kdf_way - a way to fail
  * @what: fails; NULL ends a list of ways

@@ -199,7 +199,10 @@ static bool is_whole(void *world)
 	return !life(world, NULL, 0);
 }
 
-static void walk(struct world *w, const struct kdf_way *ways)
+/* Walk through lives; with a slow kernel, through one of @stride. */
+static void walk_lives(struct world *w, const struct kdf_way *ways,
+		       int (*life)(void *world, const struct kdf_way *way, unsigned int nth),
+		       bool (*is_whole)(void *world), unsigned int stride)
 {
 	struct kdf_walk walk = {
 		.test = w->test,
@@ -207,12 +210,17 @@ static void walk(struct world *w, const struct kdf_way *ways)
 		.life = life,
 		.is_whole = is_whole,
 		.broken = "nobody is served",
-		.stride = kd_slow_kernel() ? 5 : 1,
+		.stride = kd_slow_kernel() ? stride : 1,
 		.most = MOST_FAULTS,
 	};
 
 	w->what = walk.what;
 	kdf_walk(&walk, ways);
+}
+
+static void walk(struct world *w, const struct kdf_way *ways)
+{
+	walk_lives(w, ways, life, is_whole, 5);
 }
 
 /* ---- Cases ---------------------------------------------------------------- */
@@ -399,19 +407,9 @@ static bool is_called(void *world)
 static void fault_in_a_callback(struct kunit *test)
 {
 	struct world *w = make_world(test);
-	struct kdf_walk walk = {
-		.test = test,
-		.world = w,
-		.life = life_with_callback,
-		.is_whole = is_called,
-		.broken = "nobody is served",
-		.stride = kd_slow_kernel() ? 2 : 1,
-		.most = MOST_FAULTS,
-	};
 
-	w->what = walk.what;
 	KUNIT_ASSERT_EQ(test, life_with_callback(w, NULL, 0), 0);
-	kdf_walk(&walk, kdf_any_step);
+	walk_lives(w, kdf_any_step, life_with_callback, is_called, 2);
 	kdf_show_steps(test);
 	end_world(w);
 }
