@@ -169,8 +169,9 @@ static int bench_burst_once(struct bench_pair *pair, const struct bench_to *to)
 	return 0;
 }
 
-/* Post and reap in tight loops, on a pair without upcalls. */
-int bench_burst(struct bench_pair *pair, const struct bench_to *to, int bursts)
+/* Make @bursts bursts of small messages. */
+static int bench_repeat(struct bench_pair *pair, const struct bench_to *to, int bursts,
+			int (*once)(struct bench_pair *pair, const struct bench_to *to))
 {
 	struct bench_side *b = pair->side[1];
 	int err = 0;
@@ -178,8 +179,14 @@ int bench_burst(struct bench_pair *pair, const struct bench_to *to, int bursts)
 	b->recv_len = BENCH_SMALL;
 	b->recv_stride = BENCH_SMALL;
 	while (bursts-- && !err)
-		err = bench_burst_once(pair, to);
+		err = once(pair, to);
 	return err;
+}
+
+/* Post and reap in tight loops, on a pair without upcalls. */
+int bench_burst(struct bench_pair *pair, const struct bench_to *to, int bursts)
+{
+	return bench_repeat(pair, to, bursts, bench_burst_once);
 }
 
 /* ---- bursts over connections in turn ---------------------------------------- */
@@ -255,14 +262,7 @@ static int bench_turn_once(struct bench_pair *pair, const struct bench_to *to)
 /* Post and reap on connections in turn, each message on the next one. */
 int bench_turn(struct bench_pair *pair, const struct bench_to *to, int bursts)
 {
-	struct bench_side *b = pair->side[1];
-	int err = 0;
-
-	b->recv_len = BENCH_SMALL;
-	b->recv_stride = BENCH_SMALL;
-	while (bursts-- && !err)
-		err = bench_turn_once(pair, to);
-	return err;
+	return bench_repeat(pair, to, bursts, bench_turn_once);
 }
 
 /* ---- piles: the cost of one upcall -------------------------------------------- */

@@ -112,6 +112,15 @@ static void quality_of_service(struct kunit *test)
 
 /* ---- What it refuses --------------------------------------------------------- */
 
+/* A @call of @s has failed, as the device returned @err, and has changed nothing. */
+static void expect_error_of(struct kd_side *s, int err, const char *call, DAT_RETURN ret)
+{
+	u32 want = err == -EOPNOTSUPP ? DAT_MODEL_NOT_SUPPORTED : DAT_INSUFFICIENT_RESOURCES;
+
+	KUNIT_EXPECT_EQ_MSG(s->test, (u32)DAT_GET_TYPE(ret), want, "%s, %d", call, err);
+	KUNIT_EXPECT_EQ(s->test, (int)kd_state(s), (int)DAT_EP_STATE_UNCONNECTED);
+}
+
 /* Each error of the device becomes a DAT error that fits. */
 static void I4_errors_of_the_device(struct kunit *test)
 {
@@ -132,13 +141,7 @@ static void I4_errors_of_the_device(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(errs); i++) {
 		hook.err = errs[i];
 		ret = cm_connect(a, p, port, CM_TIMEOUT, DAT_QOS_BEST_EFFORT, 0);
-		KUNIT_EXPECT_EQ_MSG(test, (u32)DAT_GET_TYPE(ret), (u32)
-				    (errs[i] == -EOPNOTSUPP ?
-				     DAT_MODEL_NOT_SUPPORTED :
-				     DAT_INSUFFICIENT_RESOURCES),
-				    "connect, %d", errs[i]);
-		KUNIT_EXPECT_EQ(test, (int)kd_state(a),
-				(int)DAT_EP_STATE_UNCONNECTED);
+		expect_error_of(a, errs[i], "connect", ret);
 	}
 	hook.err = 0;
 	KD_ASSERT_OK(test, cm_connect(a, p, port, CM_TIMEOUT, DAT_QOS_BEST_EFFORT,
@@ -147,13 +150,7 @@ static void I4_errors_of_the_device(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(errs); i++) {
 		hook.err = errs[i];
 		ret = dat_cr_accept(cr, p->ep, 0, NULL);
-		KUNIT_EXPECT_EQ_MSG(test, (u32)DAT_GET_TYPE(ret), (u32)
-				    (errs[i] == -EOPNOTSUPP ?
-				     DAT_MODEL_NOT_SUPPORTED :
-				     DAT_INSUFFICIENT_RESOURCES),
-				    "accept, %d", errs[i]);
-		KUNIT_EXPECT_EQ(test, (int)kd_state(p),
-				(int)DAT_EP_STATE_UNCONNECTED);
+		expect_error_of(p, errs[i], "accept", ret);
 	}
 	/* A failure has changed nothing, so the next attempt succeeds. */
 	hook.err = 0;
@@ -165,16 +162,18 @@ static void I4_errors_of_the_device(struct kunit *test)
 #define POSTED 8
 
 /*
- * Have the device fail after dat_cr_accept() has returned, so that only an
- * event can report it. The passive side has posted receives.
+ * Have the device fail after dat_cr_accept() has returned, so that only an event can report it.
+ * Return the passive side, which has @opts and has posted receives.
  */
-static void fail_to_accept(struct kd_side *p, struct kd_side *a)
+static struct kd_side *fail_to_accept(struct kunit *test, const struct kd_opts *opts)
 {
-	struct kunit *test = p->test;
+	struct kd_side *a = kd_open_param(test), *p = kd_open_param(test);
 	u16 port = kd_port();
 	DAT_CR_HANDLE cr;
 	int i;
 
+	kd_setup(a, NULL);
+	kd_setup(p, opts);
 	for (i = 0; i < POSTED; i++)
 		kd_recv(p, i * 64, 64, i);
 	hook_device(a);
@@ -188,17 +187,15 @@ static void fail_to_accept(struct kd_side *p, struct kd_side *a)
 					      DAT_EP_STATE_DISCONNECTED));
 	KUNIT_EXPECT_TRUE(test, kd_wait_state(a->ep,
 					      DAT_EP_STATE_DISCONNECTED));
+	return p;
 }
 
 /* All completions of a connection come before its last event. */
 static void N3_accept_fails_later(struct kunit *test)
 {
-	struct kd_side *a = kd_open_param(test), *p = kd_open_param(test);
+	struct kd_side *p = fail_to_accept(test, &(struct kd_opts) { .merged = true });
 	int i;
 
-	kd_setup(a, NULL);
-	kd_setup(p, &(struct kd_opts) { .merged = true });
-	fail_to_accept(p, a);
 	for (i = 0; i < POSTED; i++)
 		kd_expect_dto(test, p->recv_evd, i, DAT_DTO_ERR_FLUSHED, NULL);
 	kd_expect_event(test, p->conn_evd,
@@ -212,12 +209,9 @@ static void N3_accept_fails_later(struct kunit *test)
 /* Buffers that no message has taken stay on the SRQ. */
 static void R4_accept_fails_later(struct kunit *test)
 {
-	struct kd_side *a = kd_open_param(test), *p = kd_open_param(test);
+	struct kd_side *p = fail_to_accept(test, &(struct kd_opts) { .srq_len = POSTED });
 	DAT_SRQ_PARAM param;
 
-	kd_setup(a, NULL);
-	kd_setup(p, &(struct kd_opts) { .srq_len = POSTED });
-	fail_to_accept(p, a);
 	kd_expect_event(test, p->conn_evd,
 			DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL);
 	KD_EXPECT_OK(test, dat_srq_query(p->srq, DAT_SRQ_FIELD_ALL, &param));

@@ -129,41 +129,60 @@ static struct kd_side *side(struct kunit *test)
 	return s;
 }
 
-/* A route names the source address of packets that go through a gateway. */
-static void N2_source_of_a_route(struct kunit *test)
+/*
+ * Return a side whose device has the address @added meanwhile, by @up; @down removes it. In the
+ * addresses and in what expect_route() is given, %d is the number of the network.
+ */
+static struct kd_side *with_route(struct kunit *test, const char *up, const char *down,
+				  const char *added)
 {
 	struct kd_side *s = side(test);
 
-	change(s, "ip addr add 10.128.$n.1/32 dev $d; "
-		  "ip route add 10.$n.64.0/24 via 10.$n.0.254 src 10.128.$n.1",
-	       "set +e; ip addr del 10.128.$n.1/32 dev $d; ip route del 10.$n.64.0/24");
-	wait_for(s, address(s, "10.128.%d.1"));
-	expect_source(s, address(s, "10.%d.64.7"), address(s, "10.128.%d.1"));
-	expect_source(s, address(s, "10.%d.0.7"), address(s, "10.%d.0.1"));
+	change(s, up, down);
+	wait_for(s, address(s, added));
+	return s;
+}
+
+static void expect_route(struct kd_side *s, const char *to, const char *from)
+{
+	expect_source(s, address(s, to), address(s, from));
+}
+
+/* A route names the source address of packets that go through a gateway. */
+static void N2_source_of_a_route(struct kunit *test)
+{
+	struct kd_side *s =
+		with_route(test, "ip addr add 10.128.$n.1/32 dev $d; "
+			   "ip route add 10.$n.64.0/24 via 10.$n.0.254 src 10.128.$n.1",
+			   "set +e; ip addr del 10.128.$n.1/32 dev $d; ip route del 10.$n.64.0/24",
+			   "10.128.%d.1");
+
+	expect_route(s, "10.%d.64.7", "10.128.%d.1");
+	expect_route(s, "10.%d.0.7", "10.%d.0.1");
 }
 
 /* A route to one host of the network itself has another source than the others. */
 static void N2_source_of_a_host_route(struct kunit *test)
 {
-	struct kd_side *s = side(test);
+	struct kd_side *s =
+		with_route(test, "ip addr add 10.$n.0.200/24 dev $d; "
+			   "ip route add 10.$n.0.99/32 dev $d src 10.$n.0.200",
+			   "set +e; ip addr del 10.$n.0.200/24 dev $d; ip route del 10.$n.0.99/32",
+			   "10.%d.0.200");
 
-	change(s, "ip addr add 10.$n.0.200/24 dev $d; "
-		  "ip route add 10.$n.0.99/32 dev $d src 10.$n.0.200",
-	       "set +e; ip addr del 10.$n.0.200/24 dev $d; ip route del 10.$n.0.99/32");
-	wait_for(s, address(s, "10.%d.0.200"));
-	expect_source(s, address(s, "10.%d.0.99"), address(s, "10.%d.0.200"));
-	expect_source(s, address(s, "10.%d.0.98"), address(s, "10.%d.0.1"));
+	expect_route(s, "10.%d.0.99", "10.%d.0.200");
+	expect_route(s, "10.%d.0.98", "10.%d.0.1");
 }
 
 static void N2_source_of_a_route_ipv6(struct kunit *test)
 {
-	struct kd_side *s = side(test);
+	struct kd_side *s =
+		with_route(test, "ip addr add fd00:$n::200/128 dev $d nodad; "
+			   "ip -6 route add fd00:$n::99/128 dev $d src fd00:$n::200",
+			   "set +e; ip -6 route del fd00:$n::99/128; "
+			   "ip addr del fd00:$n::200/128 dev $d", "fd00:%d::200");
 
-	change(s, "ip addr add fd00:$n::200/128 dev $d nodad; "
-		  "ip -6 route add fd00:$n::99/128 dev $d src fd00:$n::200",
-	       "set +e; ip -6 route del fd00:$n::99/128; ip addr del fd00:$n::200/128 dev $d");
-	wait_for(s, address(s, "fd00:%d::200"));
-	expect_source(s, address(s, "fd00:%d::99"), address(s, "fd00:%d::200"));
+	expect_route(s, "fd00:%d::99", "fd00:%d::200");
 }
 
 /*

@@ -359,23 +359,30 @@ static void suppressed_completions(struct kunit *test)
 	kd_expect_dto(test, pair.a->req_evd, 7, DAT_DTO_ERR_FLUSHED, NULL);
 }
 
+/* A connected pair; completions of one side may be unsignalled, and cause upcalls if not. */
+static struct kd_pair unsignalled_pair(struct kunit *test, struct kd_recorder *rec,
+				       DAT_UPCALL_POLICY policy)
+{
+	struct kd_pair c = { .a = kd_open_param(test), .p = kd_open_param(test) };
+	DAT_EP_ATTR attr = kd_ep_attr();
+
+	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
+	kd_setup(c.p, NULL);
+	kd_setup(c.a, &(struct kd_opts) { .no_ep = true });
+	c.a->req_evd = kd_recorded_evd(c.a, DAT_EVD_DTO_FLAG, 32, policy, rec);
+	c.a->ep = kd_ep(c.a, &attr);
+	kd_connect_pair(c.a, c.p);
+	return c;
+}
+
 /* An unsignalled completion is an event that causes no upcall. */
 static void unsignalled_completions(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_side *a = kd_open_param(test);
-	struct kd_side *p = kd_open_param(test);
-	DAT_EP_ATTR attr = kd_ep_attr();
-	DAT_LMR_TRIPLET seg;
+	struct kd_pair c = unsignalled_pair(test, rec, DAT_UPCALL_NOTIFY);
+	struct kd_side *a = c.a, *p = c.p;
+	DAT_LMR_TRIPLET seg = kd_seg(a->buf, 0, 64);
 
-	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
-	kd_setup(p, NULL);
-	kd_setup(a, &(struct kd_opts) { .no_ep = true });
-	a->req_evd = kd_recorded_evd(a, DAT_EVD_DTO_FLAG, 32,
-				     DAT_UPCALL_NOTIFY, rec);
-	a->ep = kd_ep(a, &attr);
-	kd_connect_pair(a, p);
-	seg = kd_seg(a->buf, 0, 64);
 	kd_recv(p, 0, 64, 1);
 	kd_recv(p, 0, 64, 2);
 	KD_ASSERT_OK(test,
@@ -394,20 +401,11 @@ static void unsignalled_completions(struct kunit *test)
 static void C3_unsignalled_after_signalled(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_side *a = kd_open_param(test);
-	struct kd_side *p = kd_open_param(test);
-	DAT_EP_ATTR attr = kd_ep_attr();
-	DAT_LMR_TRIPLET seg;
+	struct kd_pair c = unsignalled_pair(test, rec, DAT_UPCALL_SINGLE_INSTANCE);
+	struct kd_side *a = c.a, *p = c.p;
+	DAT_LMR_TRIPLET seg = kd_seg(a->buf, 0, 64);
 	int i;
 
-	attr.request_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
-	kd_setup(p, NULL);
-	kd_setup(a, &(struct kd_opts) { .no_ep = true });
-	a->req_evd = kd_recorded_evd(a, DAT_EVD_DTO_FLAG, 32,
-				     DAT_UPCALL_SINGLE_INSTANCE, rec);
-	a->ep = kd_ep(a, &attr);
-	kd_connect_pair(a, p);
-	seg = kd_seg(a->buf, 0, 64);
 	for (i = 0; i < 4; i++)
 		kd_recv(p, 0, 64, i);
 	kd_send(a, 0, 64, 0);

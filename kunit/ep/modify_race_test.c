@@ -13,6 +13,7 @@
 static struct late {
 	struct kd_side *s;
 	DAT_EP_HANDLE ep;
+	DAT_COMPLETION_FLAGS flags;
 	struct task_struct *task;
 	int allocations;
 	DAT_RETURN ret;
@@ -26,7 +27,7 @@ static void post_late(void *data, unsigned long site, const void *ptr)
 	    ++late.allocations != 2)
 		return;
 	seg = kd_seg(late.s->buf, 0, 64);
-	late.ret = dat_ep_post_recv(late.ep, 1, &seg, kd_cookie(7), 0);
+	late.ret = dat_ep_post_recv(late.ep, 1, &seg, kd_cookie(7), late.flags);
 }
 
 /*
@@ -62,18 +63,6 @@ static void R4_post_while_the_evd_goes(struct kunit *test)
 	ep_stage_leave(stage);
 }
 
-static void post_late_silently(void *data, unsigned long site, const void *ptr)
-{
-	DAT_LMR_TRIPLET seg;
-
-	if (READ_ONCE(late.task) != current || !in_task() ||
-	    ++late.allocations != 2)
-		return;
-	seg = kd_seg(late.s->buf, 0, 64);
-	late.ret = dat_ep_post_recv(late.ep, 1, &seg, kd_cookie(7),
-				    DAT_COMPLETION_UNSIGNALLED_FLAG);
-}
-
 /*
  * A receive is posted as the old flags allow it and the new ones do not, or the flags
  * change, and not both.
@@ -89,8 +78,8 @@ static void M4_post_while_the_flags_change(struct kunit *test)
 	kd_setup(s, &(struct kd_opts) { .no_ep = true });
 	attr.recv_completion_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	s->ep = kd_ep(s, &attr);
-	kd_probe(test, "kmalloc", post_late_silently);
-	late = (struct late) { .s = s, .ep = s->ep };
+	kd_probe(test, "kmalloc", post_late);
+	late = (struct late) { .s = s, .ep = s->ep, .flags = attr.recv_completion_flags };
 	WRITE_ONCE(late.task, current);
 	ret = dat_ep_modify(s->ep, DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS, param);
 	WRITE_ONCE(late.task, NULL);

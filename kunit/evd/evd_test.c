@@ -272,14 +272,18 @@ static void free_while_in_use(struct kunit *test)
 	KD_EXPECT_OK(test, dat_evd_free(s->recv_evd));
 }
 
+/* An EVD of @len software events, whose upcalls @rec records. */
+static DAT_EVD_HANDLE soft_evd(struct kunit *test, DAT_COUNT len, DAT_UPCALL_POLICY policy,
+			       struct kd_recorder *rec)
+{
+	return kd_recorded_evd(kd_open_param(test), DAT_EVD_SOFTWARE_FLAG, len, policy, rec);
+}
+
 static void free_drops_queued_events(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_side *s = kd_open_param(test);
-	DAT_EVD_HANDLE evd;
+	DAT_EVD_HANDLE evd = soft_evd(test, 4, DAT_UPCALL_DISABLE, rec);
 
-	evd = kd_recorded_evd(s, DAT_EVD_SOFTWARE_FLAG, 4, DAT_UPCALL_DISABLE,
-			      rec);
 	KD_EXPECT_OK(test, post(evd, 1));
 	KD_EXPECT_OK(test, dat_evd_free(evd));
 	KD_EXPECT_RET(test, DAT_INVALID_HANDLE, post(evd, 2));
@@ -301,11 +305,8 @@ static void expect_recorded(struct kunit *test, struct kd_recorder *rec, int n)
 static void policy_disable(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_side *s = kd_open_param(test);
-	DAT_EVD_HANDLE evd;
+	DAT_EVD_HANDLE evd = soft_evd(test, 4, DAT_UPCALL_DISABLE, rec);
 
-	evd = kd_recorded_evd(s, DAT_EVD_SOFTWARE_FLAG, 4, DAT_UPCALL_DISABLE,
-			      rec);
 	KD_EXPECT_OK(test, post(evd, 5));
 	msleep(KD_QUIET_MS);
 	KUNIT_EXPECT_EQ(test, atomic_read(&rec->calls), 0);
@@ -345,13 +346,11 @@ static void slow_hook(struct kd_recorder *rec, const DAT_EVENT *event,
 static void C3_single_instance_is_serialised(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_side *s = kd_open_param(test);
 	DAT_EVD_HANDLE evd;
 	int i;
 
 	rec->hook = slow_hook;
-	evd = kd_recorded_evd(s, DAT_EVD_SOFTWARE_FLAG, 8,
-			      DAT_UPCALL_SINGLE_INSTANCE, rec);
+	evd = soft_evd(test, 8, DAT_UPCALL_SINGLE_INSTANCE, rec);
 	for (i = 0; i < 5; i++) {
 		KD_ASSERT_OK(test, post(evd, i));
 		schedule();
@@ -363,11 +362,8 @@ static void C3_single_instance_is_serialised(struct kunit *test)
 static void policy_notify(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_side *s = kd_open_param(test);
-	DAT_EVD_HANDLE evd;
+	DAT_EVD_HANDLE evd = soft_evd(test, 4, DAT_UPCALL_NORIFY, rec);
 
-	evd = kd_recorded_evd(s, DAT_EVD_SOFTWARE_FLAG, 4, DAT_UPCALL_NORIFY,
-			      rec);
 	KD_EXPECT_OK(test, post(evd, 7));
 	KUNIT_ASSERT_TRUE(test, kd_wait_calls(rec, 1));
 	KUNIT_EXPECT_EQ(test, rec->n, 0);
@@ -383,12 +379,9 @@ static void policy_notify(struct kunit *test)
 static void C3_more_events(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_side *s = kd_open_param(test);
-	DAT_EVD_HANDLE evd;
+	DAT_EVD_HANDLE evd = soft_evd(test, 4, DAT_UPCALL_DISABLE, rec);
 	int i;
 
-	evd = kd_recorded_evd(s, DAT_EVD_SOFTWARE_FLAG, 4, DAT_UPCALL_DISABLE,
-			      rec);
 	for (i = 0; i < 3; i++)
 		KD_ASSERT_OK(test, post(evd, i));
 	kd_enable_upcalls(test, evd, DAT_UPCALL_INVOC_ANY);
@@ -399,12 +392,9 @@ static void C3_more_events(struct kunit *test)
 static void modify_upcall_invoc_new(struct kunit *test)
 {
 	struct kd_recorder *rec = kd_recorder(test);
-	struct kd_side *s = kd_open_param(test);
-	DAT_EVD_HANDLE evd;
+	DAT_EVD_HANDLE evd = soft_evd(test, 4, DAT_UPCALL_DISABLE, rec);
 	unsigned int rest;
 
-	evd = kd_recorded_evd(s, DAT_EVD_SOFTWARE_FLAG, 4, DAT_UPCALL_DISABLE,
-			      rec);
 	KD_ASSERT_OK(test, post(evd, 0));
 	kd_enable_upcalls(test, evd, DAT_UPCALL_INVOC_NEW);
 	msleep(KD_QUIET_MS);
@@ -473,12 +463,10 @@ static void wait_running(struct kunit *test, struct kd_recorder *rec)
 /* Return an EVD whose upcall is running, and goes on for a moment. */
 static DAT_EVD_HANDLE evd_in_upcall(struct kunit *test, struct kd_recorder *rec)
 {
-	struct kd_side *s = kd_open_param(test);
 	DAT_EVD_HANDLE evd;
 
 	rec->hook = seen_hook;
-	evd = kd_recorded_evd(s, DAT_EVD_SOFTWARE_FLAG, 4,
-			      DAT_UPCALL_SINGLE_INSTANCE, rec);
+	evd = soft_evd(test, 4, DAT_UPCALL_SINGLE_INSTANCE, rec);
 	KD_ASSERT_OK(test, post(evd, 0));
 	wait_running(test, rec);
 	return evd;

@@ -154,15 +154,15 @@ static void stop_threads(struct kunit *test, struct wait_bed *bed, int n)
 }
 
 struct progress {
-	struct wait_bed *bed;
-	int got;
+	atomic_t *count;
+	int want;
 };
 
-static bool has_got(void *data)
+static bool is_reached(void *data)
 {
 	struct progress *p = data;
 
-	return atomic_read(&p->bed->got) >= p->got;
+	return atomic_read(p->count) >= p->want;
 }
 
 /* The thread sleeps again before the next event arrives, or is about to. */
@@ -170,15 +170,15 @@ static void waits_for_one_by_one(struct kunit *test)
 {
 	struct wait_bed *bed = make_bed(test);
 	struct kd_side *s = kd_open_param(test);
-	struct progress p = { bed };
+	struct progress p = { &bed->got };
 	long i;
 
 	make_evd(test, bed, s, DAT_EVD_SOFTWARE_FLAG);
 	start_threads(test, bed, 1);
 	for (i = 0; i < EVENTS; i++) {
 		post_patiently(test, bed, (void *)i);
-		p.got = i + 1;
-		if (!kd_wait_until(has_got, &p, KD_TIMEOUT_MS))
+		p.want = i + 1;
+		if (!kd_wait_until(is_reached, &p, KD_TIMEOUT_MS))
 			break;
 	}
 	stop_threads(test, bed, 1);
@@ -228,31 +228,22 @@ static void waits_for_messages(struct kunit *test)
 	KD_EXPECT_RET(test, DAT_TIMEOUT_EXPIRED, evd_wait(&bed->w, &event, 2));
 }
 
-static bool upcall_was_made(void *data)
-{
-	struct progress *p = data;
-
-	return atomic_read(&p->bed->upcalls) >= p->got;
-}
-
 /* What an upcall has announced and nobody took waits for the next arrival. */
 static void left_events_are_not_announced_again(struct kunit *test)
 {
 	struct wait_bed *bed = make_bed(test);
 	struct kd_side *s = kd_open_param(test);
-	struct progress p = { bed, 1 };
+	struct progress p = { &bed->upcalls, 1 };
 	DAT_EVENT event;
 
 	make_evd(test, bed, s, DAT_EVD_SOFTWARE_FLAG);
 	KD_ASSERT_OK(test, post(bed, STOP));
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(upcall_was_made, &p,
-					      KD_TIMEOUT_MS));
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_reached, &p, KD_TIMEOUT_MS));
 	schedule_timeout_uninterruptible(msecs_to_jiffies(KD_QUIET_MS));
 	KUNIT_EXPECT_EQ(test, atomic_read(&bed->upcalls), 1);
 	KD_ASSERT_OK(test, post(bed, STOP));
-	p.got = 2;
-	KUNIT_ASSERT_TRUE(test, kd_wait_until(upcall_was_made, &p,
-					      KD_TIMEOUT_MS));
+	p.want = 2;
+	KUNIT_ASSERT_TRUE(test, kd_wait_until(is_reached, &p, KD_TIMEOUT_MS));
 	KD_EXPECT_OK(test, evd_wait(&bed->w, &event, 0));
 	KD_EXPECT_OK(test, evd_wait(&bed->w, &event, 0));
 	KD_EXPECT_RET(test, DAT_TIMEOUT_EXPIRED, evd_wait(&bed->w, &event, 0));

@@ -213,6 +213,19 @@ static void peer_again(struct shop *s)
 	kd_setup(s->peer, NULL);
 }
 
+/* The adapter comes, for the @opened-th time that it is opened, and both portals are on it. */
+static void expect_back(struct shop *s, int opened)
+{
+	struct kunit *test = s->test;
+
+	kd_plug(test);
+	peer_again(s);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
+	s->port = ntohs(s->in.sin_port);
+	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
+	KUNIT_EXPECT_EQ(test, s->opened, opened);
+}
+
 static void adapter_comes_late(struct kunit *test)
 {
 	struct shop *s = shop_make(test);
@@ -223,12 +236,7 @@ static void adapter_comes_late(struct kunit *test)
 	s->port = kd_port();
 	KD_ASSERT_OK(test, shop_listen_on_ia(s));
 	KUNIT_EXPECT_EQ(test, s->listens, 0);
-	kd_plug(test);
-	peer_again(s);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
-	s->port = ntohs(s->in.sin_port);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
-	KUNIT_EXPECT_EQ(test, s->opened, 1);
+	expect_back(s, 1);
 }
 
 /* The adapter of an open connection stays until that is freed. A portal has the next one. */
@@ -247,12 +255,7 @@ static void adapter_leaves_and_returns(struct kunit *test)
 	kd_close(s->peer);
 	KUNIT_EXPECT_EQ(test, s->closed, 0);
 	old = s->conns[--s->nconns];
-	kd_plug(test);
-	peer_again(s);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
-	s->port = ntohs(s->in.sin_port);
-	KUNIT_EXPECT_TRUE(test, kd_wait_until(shop_reaches, s, KD_TIMEOUT_MS));
-	KUNIT_EXPECT_EQ(test, s->opened, 2);
+	expect_back(s, 2);
 	KUNIT_EXPECT_EQ(test, s->closed, 0);
 	s->conns[s->nconns++] = old;
 	shop_clear(s);

@@ -11,51 +11,62 @@
 
 /* ---- Every type ---------------------------------------------------------------- */
 
-static void L3_every_type_locally(struct kunit *test)
+/* Call @check for a region of each kind. The peer's buffer is filled with 9. */
+static void check_every_type(struct kunit *test, void (*check)(struct mem_pair *c,
+							       struct region *r, int kind))
 {
 	struct region *r[KINDS];
 	struct mem_pair c;
-	struct made m;
 	int kind;
 
 	region_make_all(test, r, OFFSET);
 	c = mem_make_pair(test, NULL);
+	kd_fill(c.p->buf->va, KD_BUF_LEN, 9);
 	for (kind = 0; kind < KINDS; kind++) {
 		region_register_origin(c.a, r[kind]);
-		KD_ASSERT_OK(test, region_register(c.a, r[kind], LOCAL, DAT_VA_TYPE_VA,
-						   DAT_MEM_OPTIMIZE_EXACT_EXPOSURE, &m));
-		KUNIT_EXPECT_EQ(test, m.rkey, 0);
-		KUNIT_EXPECT_EQ(test, m.len, r[kind]->len);
-		region_use_locally(&c, r[kind], &m);
-		KD_EXPECT_OK(test, dat_lmr_free(m.lmr));
-
-		KD_ASSERT_OK(test, region_register(c.a, r[kind], LOCAL, DAT_VA_TYPE_ZB,
-						   DAT_MEM_OPTIMIZE_DONT_CARE, &m));
-		KUNIT_EXPECT_EQ(test, m.addr, 0);
-		region_use_locally(&c, r[kind], &m);
-		KD_EXPECT_OK(test, dat_lmr_free(m.lmr));
+		check(&c, r[kind], kind);
 	}
+}
+
+static void check_locally(struct mem_pair *c, struct region *r, int kind)
+{
+	struct kunit *test = c->test;
+	struct made m;
+
+	KD_ASSERT_OK(test, region_register(c->a, r, LOCAL, DAT_VA_TYPE_VA,
+					   DAT_MEM_OPTIMIZE_EXACT_EXPOSURE, &m));
+	KUNIT_EXPECT_EQ(test, m.rkey, 0);
+	KUNIT_EXPECT_EQ(test, m.len, r->len);
+	region_use_locally(c, r, &m);
+	KD_EXPECT_OK(test, dat_lmr_free(m.lmr));
+
+	KD_ASSERT_OK(test, region_register(c->a, r, LOCAL, DAT_VA_TYPE_ZB,
+					   DAT_MEM_OPTIMIZE_DONT_CARE, &m));
+	KUNIT_EXPECT_EQ(test, m.addr, 0);
+	region_use_locally(c, r, &m);
+	KD_EXPECT_OK(test, dat_lmr_free(m.lmr));
+}
+
+static void L3_every_type_locally(struct kunit *test)
+{
+	check_every_type(test, check_locally);
+}
+
+static void check_remotely(struct mem_pair *c, struct region *r, int kind)
+{
+	struct made m;
+
+	KD_ASSERT_OK(c->test, region_register(c->a, r, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,
+					      DAT_MEM_OPTIMIZE_DONT_CARE, &m));
+	KUNIT_EXPECT_NE(c->test, m.rkey, 0);
+	region_use_locally(c, r, &m);
+	region_use_remotely(c, r, &m);
+	KD_EXPECT_OK(c->test, dat_lmr_free(m.lmr));
 }
 
 static void L3_every_type_remotely(struct kunit *test)
 {
-	struct region *r[KINDS];
-	struct mem_pair c;
-	struct made m;
-	int kind;
-
-	region_make_all(test, r, OFFSET);
-	c = mem_make_pair(test, NULL);
-	for (kind = 0; kind < KINDS; kind++) {
-		region_register_origin(c.a, r[kind]);
-		KD_ASSERT_OK(test, region_register(c.a, r[kind], DAT_MEM_PRIV_ALL_FLAG,
-						   DAT_VA_TYPE_VA,
-						   DAT_MEM_OPTIMIZE_DONT_CARE, &m));
-		KUNIT_EXPECT_NE(test, m.rkey, 0);
-		region_use_locally(&c, r[kind], &m);
-		region_use_remotely(&c, r[kind], &m);
-		KD_EXPECT_OK(test, dat_lmr_free(m.lmr));
-	}
+	check_every_type(test, check_remotely);
 }
 
 /* A zero-based region for the peer must start at the start of a page. */
@@ -95,32 +106,25 @@ static void L3_zero_based_remotely(struct kunit *test)
 
 /* ---- What is not exposed ------------------------------------------------------ */
 
+static void check_range(struct mem_pair *c, struct region *r, int kind)
+{
+	const char *what = region_kind_names[kind];
+	struct made m;
+
+	KD_ASSERT_OK(c->test, region_register(c->a, r, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,
+					      DAT_MEM_OPTIMIZE_EXACT_EXPOSURE, &m));
+	region_fill(r, 5);
+	mem_expect_refused(c, mem_remote(m.addr, m.len + 1, m.rkey), true, what);
+	mem_expect_refused(c, mem_remote(m.addr - 1, 1, m.rkey), true, what);
+	mem_expect_refused(c, mem_remote(m.addr + m.len, 1, m.rkey), false, what);
+	/* The first packets of a long message may have been written. */
+	region_fill(r, 5);
+	region_use_remotely(c, r, &m);
+}
+
 static void L2_not_beyond_the_range(struct kunit *test)
 {
-	struct region *r[KINDS];
-	struct mem_pair c;
-	struct made m;
-	int kind;
-
-	region_make_all(test, r, OFFSET);
-	c = mem_make_pair(test, NULL);
-	kd_fill(c.p->buf->va, KD_BUF_LEN, 9);
-	for (kind = 0; kind < KINDS; kind++) {
-		region_register_origin(c.a, r[kind]);
-		KD_ASSERT_OK(test, region_register(c.a, r[kind], DAT_MEM_PRIV_ALL_FLAG,
-						   DAT_VA_TYPE_VA,
-						   DAT_MEM_OPTIMIZE_EXACT_EXPOSURE, &m));
-		region_fill(r[kind], 5);
-		mem_expect_refused(&c, mem_remote(m.addr, m.len + 1, m.rkey),
-				   true, region_kind_names[kind]);
-		mem_expect_refused(&c, mem_remote(m.addr - 1, 1, m.rkey), true,
-				   region_kind_names[kind]);
-		mem_expect_refused(&c, mem_remote(m.addr + m.len, 1, m.rkey),
-				   false, region_kind_names[kind]);
-		/* The first packets of a long message may have been written. */
-		region_fill(r[kind], 5);
-		region_use_remotely(&c, r[kind], &m);
-	}
+	check_every_type(test, check_range);
 }
 
 static void L2_not_beyond_the_rights(struct kunit *test)

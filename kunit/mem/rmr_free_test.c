@@ -63,26 +63,35 @@ static void expect_freed(struct mem_pair *c, DAT_RMR_HANDLE rmr, DAT_RMR_CONTEXT
 	mem_expect_refused(c, rmr_shown(c, 0, 64, context), false, "read, freed");
 }
 
+/*
+ * dat_rmr_free() has returned @ret while a request for @rmr waits, @what. Either the RMR is freed
+ * and @context closed; or nothing has changed, and the request is still to come, and comes.
+ */
+static bool was_freed(struct mem_pair *c, DAT_RMR_HANDLE rmr, DAT_RETURN ret,
+		      DAT_RMR_CONTEXT context, const char *what)
+{
+	if (ret == DAT_SUCCESS) {
+		mem_expect_refused(c, rmr_shown(c, 0, 64, context), true, what);
+		return true;
+	}
+	KUNIT_ASSERT_EQ(c->test, ret, IN_USE);
+	mem_write(c, rmr_shown(c, 0, 64, context));
+	send_goes_on(c);
+	rmr_expect_bound(c, rmr, DAT_DTO_SUCCESS);
+	return false;
+}
+
 /* The device has not come to the unbind: the peer still knows a good context. */
 static void L6_unbind_behind_a_stalled_send(struct kunit *test)
 {
 	struct mem_pair c = make_stuck_pair(test);
 	DAT_RMR_HANDLE rmr = rmr_make(&c);
 	DAT_RMR_CONTEXT context;
-	DAT_RETURN ret;
 
 	context = rmr_bind_ok(&c, rmr, 0, RMR_REMOTE, DAT_VA_TYPE_VA);
 	unbind_later(&c, rmr);
-	ret = dat_rmr_free(rmr);
-	if (ret == DAT_SUCCESS) {
-		mem_expect_refused(&c, rmr_shown(&c, 0, 64, context), true, "unbind waits");
+	if (was_freed(&c, rmr, dat_rmr_free(rmr), context, "unbind waits"))
 		return;
-	}
-	KUNIT_ASSERT_EQ(test, ret, IN_USE);
-	/* Nothing has changed: the unbind is still to come, and comes. */
-	mem_write(&c, rmr_shown(&c, 0, 64, context));
-	send_goes_on(&c);
-	rmr_expect_bound(&c, rmr, DAT_DTO_SUCCESS);
 	context = rmr_bind_ok(&c, rmr, 0, RMR_REMOTE, DAT_VA_TYPE_VA);
 	expect_freed(&c, rmr, context);
 }
@@ -122,27 +131,29 @@ static void L6_rebind_behind_a_stalled_send(struct kunit *test)
 	context = bind_later(&c, rmr);
 	ret = dat_rmr_free(rmr);
 	skip_if_ended(&c);
-	if (ret == DAT_SUCCESS) {
-		mem_expect_refused(&c, rmr_shown(&c, 0, 64, old), true, "rebind waits");
+	if (was_freed(&c, rmr, ret, old, "rebind waits"))
 		return;
-	}
-	KUNIT_ASSERT_EQ(test, ret, IN_USE);
-	mem_write(&c, rmr_shown(&c, 0, 64, old));
-	send_goes_on(&c);
-	rmr_expect_bound(&c, rmr, DAT_DTO_SUCCESS);
 	mem_write(&c, rmr_shown(&c, 0, 64, context));
 	expect_freed(&c, rmr, context);
+}
+
+/* Have the unbind of one RMR and the bind of another one wait. */
+static void stall_binds(struct mem_pair *c, DAT_RMR_HANDLE rmr[2])
+{
+	rmr[0] = rmr_make(c);
+	rmr[1] = rmr_make(c);
+	rmr_bind_ok(c, rmr[0], 0, RMR_REMOTE, DAT_VA_TYPE_VA);
+	unbind_later(c, rmr[0]);
+	bind_later(c, rmr[1]);
 }
 
 /* Requests of an Endpoint that was freed before have ended when the RMR is free. */
 static void L6_rmr_free_after_its_endpoint(struct kunit *test)
 {
 	struct mem_pair c = make_stuck_pair(test);
-	DAT_RMR_HANDLE rmr[2] = { rmr_make(&c), rmr_make(&c) };
+	DAT_RMR_HANDLE rmr[2];
 
-	rmr_bind_ok(&c, rmr[0], 0, RMR_REMOTE, DAT_VA_TYPE_VA);
-	unbind_later(&c, rmr[0]);
-	bind_later(&c, rmr[1]);
+	stall_binds(&c, rmr);
 	KD_ASSERT_OK(test, dat_ep_free(c.a->ep));
 	c.a->ep = NULL;
 	KD_EXPECT_OK(test, dat_rmr_free(rmr[0]));
@@ -156,11 +167,9 @@ static void L6_rmr_free_after_its_endpoint(struct kunit *test)
 static void L6_close_with_stalled_binds(struct kunit *test)
 {
 	struct mem_pair c = make_stuck_pair(test);
-	DAT_RMR_HANDLE rmr[2] = { rmr_make(&c), rmr_make(&c) };
+	DAT_RMR_HANDLE rmr[2];
 
-	rmr_bind_ok(&c, rmr[0], 0, RMR_REMOTE, DAT_VA_TYPE_VA);
-	unbind_later(&c, rmr[0]);
-	bind_later(&c, rmr[1]);
+	stall_binds(&c, rmr);
 	kd_close(c.a);
 	kd_expect_disconnected(c.p, NULL);
 }

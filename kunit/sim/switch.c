@@ -115,17 +115,22 @@ static unsigned int sim_file_index(struct file *file, const char * const *names,
 	return match_string(names, n, file->f_path.dentry->d_name.name);
 }
 
+static ssize_t sim_read_number(char __user *buf, size_t n, loff_t *pos, long number)
+{
+	char text[24];
+
+	return simple_read_from_buffer(buf, n, pos, text,
+				       scnprintf(text, sizeof(text), "%ld\n", number));
+}
+
 static ssize_t sim_switch_read(struct file *file, char __user *buf, size_t n,
 			       loff_t *pos)
 {
 	struct sim_dev *dev = file_inode(file)->i_private;
 	unsigned int i = sim_file_index(file, sim_switch_names,
 					KDAPL_SIM_SWITCHES);
-	char text[16];
 
-	return simple_read_from_buffer(buf, n, pos, text,
-				       scnprintf(text, sizeof(text), "%u\n",
-						 READ_ONCE(dev->sw[i])));
+	return sim_read_number(buf, n, pos, READ_ONCE(dev->sw[i]));
 }
 
 static ssize_t sim_switch_write(struct file *file, const char __user *buf,
@@ -155,11 +160,8 @@ static ssize_t sim_counter_read(struct file *file, char __user *buf, size_t n,
 	struct sim_dev *dev = file_inode(file)->i_private;
 	unsigned int i = sim_file_index(file, sim_counter_names,
 					KDAPL_SIM_COUNTERS);
-	char text[24];
 
-	return simple_read_from_buffer(buf, n, pos, text,
-				       scnprintf(text, sizeof(text), "%ld\n",
-						 atomic_long_read(&dev->count[i])));
+	return sim_read_number(buf, n, pos, atomic_long_read(&dev->count[i]));
 }
 
 static const struct file_operations sim_counter_fops = {

@@ -120,17 +120,24 @@ static void expect_gone(struct kd_side *s, u16 port, int before)
 				(u32)DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
 }
 
-/* Nobody listens any more, and no upcall asks for the module. */
-static void C6_left_listening(struct kunit *test)
+/* Have a module that listens leave what @setting makes, of which the log has @what. */
+static void leave(struct kunit *test, const char *setting, const char *what)
 {
 	struct kd_side *s = kd_open_param(test);
-	int before = said("IAs with");
+	int before = said("IAs with"), left = said(what);
 	u16 port = kd_port();
 
 	kd_setup(s, NULL);
-	load_listener(s, port, "");
+	load_listener(s, port, setting);
 	unload(NULL);
+	KUNIT_EXPECT_EQ(test, left + 1, said(what));
 	expect_gone(s, port, before);
+}
+
+/* Nobody listens any more, and no upcall asks for the module. */
+static void C6_left_listening(struct kunit *test)
+{
+	leave(test, "", "IAs with");
 }
 
 /*
@@ -139,14 +146,25 @@ static void C6_left_listening(struct kunit *test)
  */
 static void C6_left_by_init(struct kunit *test)
 {
-	struct kd_side *s = kd_open_param(test);
-	int before = said("IAs with");
-	u16 port = kd_port();
+	leave(test, "by_function=1", "IAs with");
+}
 
-	kd_setup(s, NULL);
-	load_listener(s, port, "by_function=1");
-	unload(NULL);
-	expect_gone(s, port, before);
+/*
+ * The work item of a pool would call the module in some seconds. Blocks that nobody frees are a
+ * leak, which the debug kernel finds.
+ */
+static void C6_left_pool(struct kunit *test)
+{
+	leave(test, "pool=1", "1 pools");
+}
+
+/*
+ * The work item of a server would call the module when a device or an address comes, and someone
+ * who connects has an upcall.
+ */
+static void C6_left_server(struct kunit *test)
+{
+	leave(test, "server=1", "1 servers");
 }
 
 /* A peer is connected; its messages arrived in memory of the module. */
@@ -169,38 +187,6 @@ static void C6_left_connected(struct kunit *test)
 	unload(NULL);
 	kd_expect_disconnected(s, &event);
 	expect_gone(s, port, before);
-}
-
-/* Have a module that listens leave what @setting makes, of which the log has @what. */
-static void leave(struct kunit *test, const char *setting, const char *what)
-{
-	struct kd_side *s = kd_open_param(test);
-	int before = said("IAs with"), left = said(what);
-	u16 port = kd_port();
-
-	kd_setup(s, NULL);
-	load_listener(s, port, setting);
-	unload(NULL);
-	KUNIT_EXPECT_EQ(test, left + 1, said(what));
-	expect_gone(s, port, before);
-}
-
-/*
- * The work item of a pool would call the module in some seconds. Blocks that nobody frees are a
- * leak, which the debug kernel finds.
- */
-static void C6_left_pool(struct kunit *test)
-{
-	leave(test, "pool=1", "1 pools");
-}
-
-/*
- * The work item of a server would call the module when a device or an address comes, and someone
- * who connects has an upcall.
- */
-static void C6_left_server(struct kunit *test)
-{
-	leave(test, "server=1", "1 servers");
 }
 
 /* A module that fails to load goes the same way, without its exit function. */
