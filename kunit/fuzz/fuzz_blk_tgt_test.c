@@ -21,7 +21,6 @@
 #define RECV_LEN	KBLK_REPLIES
 #define INLINE_LEN	512
 #define SAFE_FILE	"/tmp/kdapl_fuzz_safe"
-#define SAFE_NS		TGT "/subsystems/safe/namespaces/1"
 /* Not KBLK_FEATURE_INVALIDATE, for which memory has to be opened for each request. */
 #define FEATURES	(KBLK_FEATURES & ~KBLK_FEATURE_INVALIDATE)
 

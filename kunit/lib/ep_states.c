@@ -141,7 +141,7 @@ static int ep_idle_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 }
 
 /* Post a request that is outstanding until the connection ends. */
-void ep_post_idle(struct ep_stage *s)
+static void ep_post_idle(struct ep_stage *s)
 {
 	struct ib_device *dev = kd_test_device(s->test, s->in->name);
 	DAT_LMR_TRIPLET seg = kd_seg(s->in->buf, 0, 64);
@@ -156,7 +156,6 @@ void ep_post_idle(struct ep_stage *s)
 	dev->ops.post_send = ep_hold.post_send;
 	KD_ASSERT_OK(s->test, ret);
 }
-EXPORT_SYMBOL_GPL(ep_post_idle);
 
 /* ---- The states ---------------------------------------------------------- */
 

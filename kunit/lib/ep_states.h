@@ -47,7 +47,6 @@ struct ep_stage {
 KD_GENERATOR(ep_gen_scene);
 DAT_EP_STATE ep_state(struct kunit *test, DAT_EP_HANDLE ep);
 void ep_stage_release(struct ep_stage *s);
-void ep_post_idle(struct ep_stage *s);
 struct ep_stage *ep_stage_open(struct kunit *test, const char *ia);
 void ep_stage_reach(struct ep_stage *s, enum ep_reach reach);
 struct ep_stage *ep_stage_enter(struct kunit *test, const char *ia,

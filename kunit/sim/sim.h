@@ -316,11 +316,6 @@ static inline struct sim_dev *to_sim_dev(struct ib_device *obj)
 	return container_of(obj, struct sim_dev, ib);
 }
 
-static inline struct sim_pd *to_sim_pd(struct ib_pd *obj)
-{
-	return container_of(obj, struct sim_pd, ib);
-}
-
 static inline struct sim_ah *to_sim_ah(struct ib_ah *obj)
 {
 	return container_of(obj, struct sim_ah, ib);
@@ -387,7 +382,6 @@ void sim_schedule_all(struct sim_dev *dev);
 void sim_unschedule(struct sim_qp *qp);
 void sim_park(struct sim_qp *qp, struct sim_rq *rq, enum sim_wait why);
 void sim_unpark(struct sim_qp *qp);
-void sim_progressed(struct sim_qp *qp);
 bool sim_is_overdue(struct sim_qp *qp);
 void sim_wake_waiter(struct sim_rq *rq);
 void sim_wake_waiters(struct sim_rq *rq);
