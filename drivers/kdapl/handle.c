@@ -591,6 +591,7 @@ void *kdapl_dep_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type,
 {
 	struct kdapl_obj *obj = kdapl_obj_get(handle, type);
 
+	might_sleep_if(type == DAT_HANDLE_TYPE_SRQ);
 	if (!obj)
 		return NULL;
 	if (obj->ia == ia && (type == DAT_HANDLE_TYPE_SRQ ?

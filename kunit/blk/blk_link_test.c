@@ -333,7 +333,8 @@ static void ini_is_detached_alone(struct kunit *test)
 	write = hold_writes(test, FILL("a", SLOW_DISK, "0"), 1);
 	disable = kdb_command_start(test, "echo 0 >" VOLUME(2) "/enable");
 	/* The medium would keep a write that comes before. */
-	kd_expect_soon(test, "grep -q ' volume 3 ' " TGT "/ports/1/connections");
+	KUNIT_ASSERT_TRUE(test, kd_expect_soon(test, "grep -q ' volume 3 ' " TGT
+					       "/ports/1/connections"));
 	later = kdb_command_start(test, "while ! grep -q 'detached by the target *1' " INI
 				  "/disk0/stats; do " FILL("b", SLOW_DISK, "0")
 				  " || exit; done");

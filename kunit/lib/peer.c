@@ -137,11 +137,13 @@ static bool kd_succeeds(void *command)
 	return !shell(command);
 }
 
-/* Expect that a command of the shell succeeds, now or soon. */
-void kd_expect_soon(struct kunit *test, const char *command)
+/* Expect that a command of the shell succeeds, now or soon. Return whether it does. */
+bool kd_expect_soon(struct kunit *test, const char *command)
 {
-	KUNIT_EXPECT_TRUE_MSG(test, kd_wait_until(kd_succeeds, (void *)command, KD_TIMEOUT_MS),
-			      "%s", command);
+	bool done = kd_wait_until(kd_succeeds, (void *)command, KD_TIMEOUT_MS);
+
+	KUNIT_EXPECT_TRUE_MSG(test, done, "%s", command);
+	return done;
 }
 EXPORT_SYMBOL_GPL(kd_expect_soon);
 
@@ -198,6 +200,10 @@ bool kd_wait_adapter(struct kd_side *side, const char *module, const char *name,
 {
 	struct kd_adapter_wait w = { side, module, name, least, most };
 
-	return kd_wait_until(kd_adapter_is_there, &w, ms);
+	if (kd_wait_until(kd_adapter_is_there, &w, ms))
+		return true;
+	kunit_info(side->test, "%s is %ld, not from %ld to %ld", name,
+		   kd_adapter_number(side, module, name), least, most);
+	return false;
 }
 EXPORT_SYMBOL_GPL(kd_wait_adapter);

@@ -30,7 +30,7 @@ bool kd_reaches(struct kd_side *side, DAT_IA_ADDRESS_PTR address, DAT_CONN_QUAL 
 bool kd_tool_serves(struct kd_side *side, u16 port);
 void kd_peer_expect_cut(struct kd_side *side, const char *module, long broken);
 
-void kd_expect_soon(struct kunit *test, const char *command);
+bool kd_expect_soon(struct kunit *test, const char *command);
 long kd_number(struct kunit *test, const char *command);
 long kd_adapter_number(struct kd_side *side, const char *module, const char *name);
 bool kd_wait_adapter(struct kd_side *side, const char *module, const char *name, long least,

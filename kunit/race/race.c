@@ -372,8 +372,9 @@ static int tell_panic(struct notifier_block *nb, unsigned long event, void *data
 /* The one of arch/um, which comes next to last, does not return. */
 static struct notifier_block panic_block = { .notifier_call = tell_panic, .priority = INT_MAX };
 
-/* Open a world, and fill it. */
-static struct race_run *open_run(struct kunit *test, const char *ia)
+/* Open a world, and fill it. @parts, @len: see struct race_run */
+static struct race_run *open_run(struct kunit *test, const char *ia, unsigned int parts,
+				 unsigned int len)
 {
 	struct race_run *r = kzalloc(sizeof(*r), GFP_KERNEL);
 	DAT_RETURN ret = DAT_ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
@@ -381,6 +382,8 @@ static struct race_run *open_run(struct kunit *test, const char *ia)
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	KUNIT_ASSERT_LE(test, race_ncalls(), RACE_MAX_CALLS);
 	r->test = test;
+	r->parts = parts;
+	r->len = len;
 	r->pair = pair;
 	r->now = now;
 	r->verbose = verbose;
@@ -388,6 +391,7 @@ static struct race_run *open_run(struct kunit *test, const char *ia)
 	if (!seed)
 		seed = get_random_u32() % 1000000 + 1;
 	r->seed = seed;
+	race_replay(r, GROUP, group_again, sizeof(group_again));
 	if (r->apart)
 		r->w = race_open(ia, &ret);
 	if (!r->w) {
@@ -426,14 +430,14 @@ static void C5_every_two_calls(struct kunit *test)
 	const struct kd_bed *bed = test->param_value;
 	bool slow = kd_slow_kernel(), alone = num_online_cpus() == 1;
 	ktime_t begin = ktime_get();
-	struct race_run *r = open_run(test, bed->ia);
+	struct race_run *r = open_run(test, bed->ia, share ?: slow ? 96 : alone ? 24 : 4,
+				      ms ?: slow ? 40 : 10);
 
-	r->parts = share ?: slow ? 96 : alone ? 24 : 4;
-	r->len = ms ?: slow ? 40 : 10;
 	run_table(r, bed->net);
-	KUNIT_EXPECT_GT_MSG(test, r->pairs + r->left, 0,
-			    "race_test.pair=%s race_test.first=%u: there is no such pair", pair,
-			    first);
+	/* A group that failed may be beyond the last one of another device. */
+	if (!r->pairs && !r->left && !r->hangs)
+		kunit_info(test, "there is no pair %s from race_test.first=%u on", pair, first);
+	KUNIT_EXPECT_TRUE(test, r->pairs || r->left || r->hangs || first);
 	race_report(r, ktime_ms_delta(ktime_get(), begin));
 	close_run(r);
 }
@@ -457,7 +461,7 @@ static void sleep_for(unsigned int len)
 static void N6_removal_beside_calls(struct kunit *test)
 {
 	const struct kd_second *second = test->param_value;
-	struct race_run *r = open_run(test, second->ia);
+	struct race_run *r = open_run(test, second->ia, 0, 0);
 	ktime_t begin = ktime_get();
 	char command[64];
 	int i;

@@ -230,6 +230,9 @@ def idle_disk(work):
         status, said = stat(work, arguments)
         expect(status == 0 and "\none " in said and "two" not in said, f"{arguments}: {said}")
     refused(work, "latency two", 1, "there is no disk two that is connected")
+    (work / "config/kdapl_blk/one/device").write_text("\n")
+    for arguments in "latency", "latency -t 1":
+        refused(work, arguments, 1, "there is no disk of kdapl_blk that is connected")
 
 
 def gone_meanwhile(work):

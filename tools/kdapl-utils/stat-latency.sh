@@ -122,5 +122,6 @@ cmd_latency()
 		return
 	fi
 	wanted=$(devices_of "$@") || exit 1
+	[ -n "$wanted" ] || die "there is no disk of kdapl_blk that is connected"
 	disks | grep -wF "$(sed 's/^/device=/' <<<"$wanted")" | show disks
 }
