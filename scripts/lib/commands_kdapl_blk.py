@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 
-from commands import TOP, call_tool, environment, expect, expect_refusal
+from commands import TOP, call_tool, environment, expect, expect_refusal, without_fd
 
 # What kdapl-blk refuses before it does anything, with which status and what sentence; the
 # adapters are rxe0/1 and rxe1/1.
@@ -119,6 +119,16 @@ def blk(work, arguments, **more):
     return call_tool("kdapl-blk", arguments, KDAPL_BLK_CONFIGFS=str(config), KDAPL_IB=str(ib),
                      KDAPL_BLK_SAVED=str(work / "saved"), KDAPL_BLK_STATE=str(work / "state"),
                      **more)
+
+
+def needs_no_fd(work):
+    """The same is told where there is no /dev/fd."""
+    if not without_fd():
+        return
+    for arguments in "list", "list --json", "stats", "disconnect two", "-r":
+        wanted = blk(work, arguments)
+        found = blk(work, arguments, within=without_fd())
+        expect(found == wanted, f"{arguments}: {found}")
 
 
 def refused(work, arguments, wanted, pattern):
@@ -406,6 +416,7 @@ def all_of():
         shown = arguments.encode("unicode_escape").decode()
         yield f"kdapl-blk {shown}", refused, arguments, status, pattern
     yield "kdapl-blk list, stats, --version", tells
+    yield "kdapl-blk without /dev/fd", needs_no_fd
     yield "kdapl-blk restore and GUIDs", adapters_by_guid
     yield "kdapl-blk save and restore once more", keeps_what_was_saved
     yield "kdapl-blk -i without a port", several_ports

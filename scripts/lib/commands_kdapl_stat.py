@@ -3,7 +3,7 @@
 import json
 import re
 
-from commands import TOP, call_tool, expect, expect_refusal
+from commands import TOP, call_tool, expect, expect_refusal, without_fd
 
 # What it refuses, with which status and what sentence.
 REFUSED = (
@@ -65,7 +65,7 @@ FILES = {
 }
 
 
-def stat(work, arguments, there="proc"):
+def stat(work, arguments, there="proc", within=()):
     """Call kdapl-stat where there is FILES and a disk. Return status and words."""
     proc, disk, block = work / "proc", work / "config/kdapl_blk/one", work / "block/kdapl7"
     if not proc.exists():
@@ -77,7 +77,7 @@ def stat(work, arguments, there="proc"):
                            ("address", "10.8.0.9"), ("stats", "requests sent   5")):
             (disk / name).write_text(text + "\n")
         (block / "stat").write_text("1000 0 8000 1500 10 0 80 40 0 0 0 0 0 0 0 3 9\n")
-    return call_tool("kdapl-stat", arguments, KDAPL_PROC=str(work / there),
+    return call_tool("kdapl-stat", arguments, within, KDAPL_PROC=str(work / there),
                      KDAPL_BLK_CONFIGFS=str(work / "config"), KDAPL_BLOCK=str(work / "block"),
                      KDAPL_TRACING=str(work / "none"), KDAPL_SYS=str(work / "sys"))
 
@@ -244,6 +244,16 @@ def gone_meanwhile(work):
     expect(found == wanted, f"{found}")
 
 
+def needs_no_fd(work):
+    """The same is told where there is no /dev/fd."""
+    if not without_fd():
+        return
+    for arguments in "metrics", "--json", "peers", "clients -j", "latency", "top -c 1":
+        wanted = stat(work, arguments)
+        found = stat(work, arguments, within=without_fd())
+        expect(found == wanted, f"{arguments}: {found}")
+
+
 def queries(work):
     """The page's queries and alerts use metrics, labels and reasons that there are."""
     said = stat(work, "metrics")[1]
@@ -299,5 +309,6 @@ def all_of():
     yield "kdapl-stat and names that others choose", names_are_words
     yield "kdapl-stat and a disk that is not connected", idle_disk
     yield "kdapl-stat and what has just gone", gone_meanwhile
+    yield "kdapl-stat without /dev/fd", needs_no_fd
     yield "kdapl-stat.rst, queries and alerts", queries
     yield "kdapl-stat.rst, table of metrics", metrics_described

@@ -268,9 +268,10 @@ blk_counts()
 	for d in "$config"/kdapl_blk/*/ "$config"/kdapl_blk_tgt/ports/*/; do
 		kind=disk
 		[[ $d != */kdapl_blk_tgt/* ]] || kind=port
-		while IFS= read -r line; do
+		# Some systems have no /dev/fd, which process substitution needs.
+		numbered "${d}stats" | while IFS= read -r line; do
 			printf 'count\t%s\t%s\t%s\n' $kind "$(shown "$d")" "$line"
-		done < <(numbered "${d}stats")
+		done
 	done
 }
 
