@@ -12,6 +12,8 @@
 newest_root()
 {
 	local dir=$cache/newest-$NEWEST
+	# The root does not have the one of supervise.
+	local -x TMPDIR=/tmp
 
 	[ ! -e "$dir/.complete" ] || return 0
 	need_packages debootstrap
