@@ -11,7 +11,7 @@ DEPS_LINT="sparse shellcheck"
 DEPS_DOCS="python3-sphinx graphviz man-db mandoc"
 # pahole: what the headers of 6.12 depend on, which are unpacked and not installed.
 DEPS_STOCK="build-essential libelf-dev libssl-dev kmod xz-utils pahole"
-DEPS_PACKAGE="dkms dh-dkms debhelper lintian man-db linux-kbuild-6.1 rpm rpmlint git"
+DEPS_PACKAGE="dkms dh-dkms debhelper lintian man-db linux-kbuild-6.1 rpm rpmlint git cpio"
 DEPS_VM="qemu-system-x86 cpio"
 DEPS_FOREIGN_VM="qemu-system-arm qemu-system-misc qemu-system-ppc cpio"
 
