@@ -7,14 +7,12 @@
  * it is refused before any memory is read through it. Generations come from one
  * counter of 38 bits and do not repeat.
  *
- * An object goes through three steps. It is published: kdapl_obj_publish()
- * makes the handle valid. It is retired: the consumer has freed it,
- * kdapl_obj_retire() keeps other objects from depending on it and
- * kdapl_obj_unpublish() makes the handle invalid. It is released: the last
- * reference was dropped and an RCU grace period has passed, so no data transfer
- * call can be inside the object any more. ops->release() runs then and destroys
- * the verbs objects. The last reference may be dropped in any context, so the
- * release is a work item of hca->object_wq.
+ * An object goes through three steps. It is published: kdapl_obj_publish() makes the handle valid.
+ * It is retired: the consumer has freed it, kdapl_obj_retire() keeps other objects from depending
+ * on it and kdapl_obj_unpublish() makes the handle invalid. It is released: the last reference was
+ * dropped and an RCU grace period has passed, so no data transfer call can be inside the object
+ * any more. ops->release() runs then and destroys the verbs objects. The last reference may be
+ * dropped in any context, so the release is a work item of hca->object_wq.
  *
  * A published object owns one reference to itself, which the caller whose
  * kdapl_obj_unpublish() succeeds has to drop. Every object but an IA owns a
