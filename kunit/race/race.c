@@ -348,8 +348,10 @@ static void run_table(struct race_run *r, unsigned int which)
 	for (i = 0; i < n * n && !r->hangs; i++, at = (at + 10007) % (n * n)) {
 		const struct race_call *a = race_call_at(at / n), *b = race_call_at(at % n);
 
-		if (at / n > at % n ||
-		    (*pair ? !is_asked_for(a, b) : hash_32(seed ^ at, 32) % r->parts != which % r->parts))
+		if (at / n > at % n)
+			continue;
+		if (*pair ? !is_asked_for(a, b) :
+			    hash_32(seed ^ at, 32) % r->parts != which % r->parts)
 			continue;
 		r->place = at;
 		if (nth >= first && (!count || nth - first < count))
