@@ -80,5 +80,5 @@ int kbi_discover(struct kbi_disk *disk)
 	}
 	disk->listing = false;
 	atomic_set(&disk->state, KBI_IDLE);
-	return err;
+	return kbi_connect_error(disk, err);
 }

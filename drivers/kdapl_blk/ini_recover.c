@@ -513,6 +513,12 @@ static int kbi_disk_join(struct kbi_disk *disk)
 	}
 }
 
+/* Return @err, or -ECANCELED if @disk was disconnected while it was connecting. */
+int kbi_connect_error(struct kbi_disk *disk, int err)
+{
+	return READ_ONCE(disk->removing) ? -ECANCELED : err;
+}
+
 /* Connect and add @disk. Return 0 or an error number. Context: process. */
 static int kbi_connect(struct kbi_disk *disk)
 {
@@ -523,13 +529,13 @@ static int kbi_connect(struct kbi_disk *disk)
 	err = kbi_disk_join(disk);
 	if (err) {
 		atomic_set(&disk->state, KBI_IDLE);
-		return err;
+		return kbi_connect_error(disk, err);
 	}
 	/*
 	 * Not under link->mutex: kbi_disk_show() waits for reads of the partition table, and
 	 * their recovery needs the mutex.
 	 */
-	err = kbi_disk_show(disk);
+	err = kbi_connect_error(disk, kbi_disk_show(disk));
 	if (err)
 		kbi_disconnect(disk);
 	return err;

@@ -15,6 +15,7 @@ struct kbi_link;
 /* ini_recover.c */
 void kbi_connect_work(struct work_struct *work);
 int kbi_connect_begin(struct kbi_disk *disk);
+int kbi_connect_error(struct kbi_disk *disk, int err);
 void kbi_disk_quit(struct kbi_disk *disk);
 int kbi_disk_end(struct kbi_disk *disk);
 void kbi_end_work(struct work_struct *work);

@@ -397,6 +397,14 @@ static void ini_timeout(struct kunit *test)
 	expect_left(side, "no reply", 0);
 }
 
+/* The disk was disconnected, and who has waited for it is told so. */
+static void expect_canceled(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, ini_connect_end(test));
+	KUNIT_EXPECT_EQ(test, ini_error, -ECANCELED);
+	KUNIT_EXPECT_EQ(test, 0, shell("grep -qx idle " INI_DISK "/state"));
+}
+
 /*
  * The disk appears, a read of it is never answered, and the target goes away.
  * The administrator, who still waits for the disk, does not want it any more, and
@@ -405,15 +413,35 @@ static void ini_timeout(struct kunit *test)
 static void ini_disconnect_ends_connect(struct kunit *test)
 {
 	struct kd_side *side;
-	int status;
 
 	ini_attrs.give_up_ms = "20000";
 	side = kdb_welcome_attached(test);
 	kdb_identify_as(side, NULL);
 	kdb_expect_request(side, 2, KBLK_OP_READ);
-	status = shell("timeout 10 sh -c 'echo 0 >" INI_DISK "/connected'");
-	KUNIT_EXPECT_EQ(test, status, 0);
-	ini_connect_end(test);
+	KUNIT_EXPECT_EQ(test, 0, shell("timeout 10 sh -c 'echo 0 >" INI_DISK "/connected'"));
+	expect_canceled(test);
+	kd_close(side);
+}
+
+/*
+ * The same before the target has answered, whichever answer that would be. siw gives up a
+ * connection that it has asked for after ten seconds only.
+ */
+static void ini_disconnect_ends_dialling(struct kunit *test)
+{
+	struct kd_side *side = kdb_new_target(test);
+	DAT_PSP_HANDLE psp;
+	DAT_CR_HANDLE cr;
+
+	ini_attrs.connect_timeout_ms = PATIENT;
+	ini_port = kd_port();
+	psp = kd_psp(side, ini_port, DAT_PSP_CONSUMER_FLAG);
+	ini_connect_start(side, ini_port);
+	cr = kd_expect_cr(side);
+	KUNIT_EXPECT_EQ(test, 0, ini_put("connected", "0"));
+	expect_canceled(test);
+	KD_ASSERT_OK(test, dat_psp_free(psp));
+	dat_cr_reject(cr, 0, NULL);
 	kd_close(side);
 }
 
@@ -431,6 +459,7 @@ static struct kunit_case ini_cases[] = {
 	KUNIT_CASE_PARAM(ini_odd_reply, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_timeout, kd_gen_ia),
 	KUNIT_CASE_PARAM(ini_disconnect_ends_connect, kd_gen_ia),
+	KUNIT_CASE_PARAM(ini_disconnect_ends_dialling, kd_gen_ia),
 	{}
 };
 

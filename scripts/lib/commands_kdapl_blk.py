@@ -92,7 +92,8 @@ LEAVES_NOTHING = (
     ("export -i rxe0/1 {}/file", "allow_any_client path listen"),
     ("connect -i rxe0/1 -a 10.0.0.9 -s vol -c me -u 01234567-89ab-cdef-0123-456789abcdef "
      "-o depth=5 -o secret=0123456789abcdef new",
-     "ia address conn_qual client subsystem namespace uuid only_path depth secret connected"),
+     "ia address conn_qual client subsystem namespace uuid only_path depth secret connected "
+     "device"),
     ("discover -i rxe0/1 -a 10.0.0.9 -c me -o secret=0123456789abcdef",
      "ia address conn_qual client secret discover"),
 )
@@ -277,6 +278,7 @@ fi
 for f in $files; do
 	[ "$f" != "$SPOILT" ] || { /bin/mkdir "$d/$f"; continue; }
 	: >"$d/$f"
+	[ "$f" != device ] || echo kdapl8 >"$d/$f"
 done
 for f in $dirs; do [ "$f" = "$SPOILT" ] || /bin/mkdir "$d/$f"; done
 """

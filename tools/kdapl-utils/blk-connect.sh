@@ -93,13 +93,21 @@ connect_never()
 	esac
 }
 
+# Say that another process has disconnected the disk while this one connected it, and end.
+disconnected_meanwhile()
+{
+	die "cannot connect to $name: disk $disk was disconnected meanwhile"
+}
+
 # Connect the disk $disk; with --wait, try again while that may help.
 connect_disk()
 {
 	local d=$ini/$disk why
 
 	while mark_log; ! try 1 "$d/connected"; do
-		[ -e "$d" ] || die "cannot connect to $name: disk $disk was disconnected meanwhile"
+		# Between the two steps of a disconnect the disk is idle. An older module has
+		# another error for that.
+		[ -e "$d" ] && [ "$error" != "Operation canceled" ] || disconnected_meanwhile
 		if why=$(connect_why) && may_wait; then
 			waits "$name: $why"
 			continue
@@ -108,6 +116,14 @@ connect_disk()
 		kernel_says
 		exit 1
 	done
+}
+
+# Remove directory $1 of a disk, unless another process does so first.
+remove_dir()
+{
+	local said
+
+	said=$(rmdir "$1" 2>&1) || [ ! -e "$1" ] || { echo "$said" >&2; return 1; }
 }
 
 # Print a name for the disk that is not taken.
@@ -132,7 +148,7 @@ put_target()
 
 cmd_connect()
 {
-	local d other
+	local d other device
 
 	[ $# -le 1 ] || wrong "connect: one name for the DISK is wanted"
 	[ -n "$address" ] || wrong "connect: -a ADDRESS is missing"
@@ -158,7 +174,7 @@ cmd_connect()
 	make_dir "$d" "disk $disk"
 	# Nothing is left of the disk if this command ends early, except by SIGKILL.
 	# shellcheck disable=SC2064	# $d is gone when the trap is taken
-	trap "[ ! -e ${d@Q} ] || rmdir ${d@Q}" EXIT
+	trap "remove_dir ${d@Q}" EXIT
 	put_target "$d"
 	put "$name" "$d/subsystem" "-s $name"
 	put "$number" "$d/namespace" "-n $number"
@@ -167,8 +183,10 @@ cmd_connect()
 	[ ! -e "$d/only_path" ] || [ -n "$further_path" ] || put 1 "$d/only_path" only_path
 	set_options "$d"
 	connect_disk
+	device=$(cat "$d/device" 2>/dev/null)
+	[ -n "$device" ] || disconnected_meanwhile
 	trap - EXIT
-	echo "/dev/$(cat "$d/device")"
+	echo "/dev/$device"
 }
 
 # ---- Discovering ----
@@ -177,6 +195,7 @@ discover_why()
 {
 	case $error in
 	"Operation not supported") echo "the target is too old to tell what it has" ;;
+	"Operation canceled") echo "another process has taken disk $disk away meanwhile" ;;
 	"Permission denied")
 		echo "client $(cat "$ini/$disk/client") has a secret there: prove it with -o secret=..."
 		;;
@@ -248,7 +267,7 @@ cmd_discover()
 	d=$ini/$disk
 	make_dir "$d" "$d"
 	# shellcheck disable=SC2064	# $d is gone when the trap is taken
-	trap "rmdir ${d@Q}" EXIT
+	trap "remove_dir ${d@Q}" EXIT
 	[ -e "$d/discover" ] || die "kdapl_blk.ko is too old to ask: load the one of this version"
 	put_target "$d"
 	set_options "$d"
@@ -322,16 +341,16 @@ take_away()
 {
 	local device uses
 
-	device=$(cat "$1/device")
+	device=$(cat "$1/device" 2>/dev/null)
 	if [ -n "$device" ] && [ -z "$force" ] && uses=$(uses_of "$device" "$(cat "$1/state")"); then
 		echo "$me: cannot disconnect ${1##*/}: $uses; -f takes it away all the same" >&2
 		return 1
 	fi
-	if ! try 0 "$1/connected"; then
+	if ! try 0 "$1/connected" && [ -e "$1" ]; then
 		echo "$me: ${1##*/} is still being disconnected: $error" >&2
 		return 1
 	fi
-	rmdir "$1"
+	remove_dir "$1"
 }
 
 cmd_disconnect()
