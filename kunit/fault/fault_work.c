@@ -391,8 +391,10 @@ static void L4_renewal_fails(struct kunit *test)
 						     DAT_CLOSE_ABRUPT_FLAG));
 		kd_expect_event(test, w->a->conn_evd,
 				DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
-		/* The first operation maps the memory; the second one fails. */
-		kdf_fail_operation(2, -ENOMEM, NULL);
+		kd_expect_event(test, w->p->conn_evd,
+				DAT_CONNECTION_EVENT_DISCONNECTED, NULL);
+		/* This thread maps the memory, a work item renews the MR. */
+		kdf_fail_operation_of_others(1, -ENOMEM);
 		KUNIT_EXPECT_TRUE(test, can_bind(&l));
 		KUNIT_EXPECT_TRUE(test, kd_wait_until(kdf_no_operation_left, NULL,
 						      KD_TIMEOUT_MS));
