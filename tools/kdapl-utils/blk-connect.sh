@@ -72,6 +72,16 @@ connect_why()
 	esac
 }
 
+# Print what was wrong with what this command was given.
+connect_invalid()
+{
+	if [ "$(cat "$ini/$disk/share")" = 1 ]; then
+		echo "a disk that shares connections has them already, with other values: queues, read_queues, depth and all *_ms but give_up_ms must be the same"
+	else
+		echo "-a $address: an IPv4 or IPv6 address is wanted"
+	fi
+}
+
 # Print why connecting fails, however often it is tried.
 connect_never()
 {
@@ -88,7 +98,7 @@ connect_never()
 	"Transport endpoint is already connected") echo "another process connects it" ;;
 	"Protocol error") echo "what answers at $address port $port is no kdapl_blk_tgt" ;;
 	"Protocol not supported") echo "the target speaks another version of the protocol" ;;
-	"Invalid argument") echo "-a $address: an IPv4 or IPv6 address is wanted" ;;
+	"Invalid argument") connect_invalid ;;
 	*) echo "$error" ;;
 	esac
 }
