@@ -96,6 +96,10 @@ initramfs_connects()
 	head "$disk"/*
 	[ "$(cat "$disk"/{ia,address,subsystem,connected} | xargs)" = \
 		'mlx5_0/1 192.0.2.1 backup 1' ]
+	absent "${disk#"$root"}/client"
+	rm -r "$disk"
+	at_boot ro kdapl=mlx5_0/1,192.0.2.1,backup,node7 root=/dev/kdapl0
+	[ "$(cat "$disk"/{subsystem,client,connected} | xargs)" = 'backup node7 1' ]
 }
 
 # initramfs_of DIR RELEASE: all of it
