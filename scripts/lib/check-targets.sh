@@ -57,6 +57,28 @@ other_sunrpc()
 	grep "^version: *$version$" "$out/other_sunrpc"
 }
 
+# vendor_stack RELEASE: rdma_cm of another build is in place of the kernel's, as with the packages
+# of an adapter's vendor: who builds is told, unless the versions of that build are given
+vendor_stack()
+{
+	local tool=/usr/src/kdapl-$version/tools/for-kernel dir=/lib/modules/$1
+	local other vendor=$root/lib/modules/$1/vendor
+
+	other=$("$top/scripts/kernel/stock-kernel" 6.1)
+	[ -z "$(inside "$tool" "$dir/build" true 2>&1)" ]
+	mkdir "$vendor"
+	find "$other/lib/modules" -name 'rdma_cm.ko*' -exec cp -t "$vendor" {} +
+	inside depmod "$1"
+	inside "$tool" "$dir/build" true >"$out/vendor" 2>&1
+	cat "$out/vendor"
+	grep "ib_core and rdma_cm of kernel $1 are not the kernel's own" "$out/vendor"
+	cp "$other/build/Module.symvers" "$root/tmp/vendor.symvers"
+	[ -z "$(inside env KBUILD_EXTRA_SYMBOLS=/tmp/vendor.symvers "$tool" "$dir/build" true \
+		2>&1)" ]
+	rm -r "$vendor" "$root/tmp/vendor.symvers"
+	inside depmod "$1"
+}
+
 # modules_in_conf DIRECTORY: the modules that dkms.conf names for the kernel built there
 modules_in_conf()
 {
