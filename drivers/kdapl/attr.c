@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The limits and abilities of a device in DAT's terms: IA and provider
- * attributes.
+ * attributes. And what a call is told that breaks a rule for its attributes.
  *
  * The limits come from hca->attrs, the copy of the device's attributes, so they
  * can be queried after the device has left. Only kdapl_ia_wants_read_key()
@@ -11,6 +11,7 @@
 #include <dat/kdat_linux.h>
 #include "addr.h"
 #include "ia.h"
+#include "trace.h"
 
 /* Return @value as a DAT_COUNT, which is signed. */
 static DAT_COUNT kdapl_count(u64 value)
@@ -220,4 +221,18 @@ bool kdapl_ia_wants_read_key(struct kdapl_ia *ia)
 	return ia->iwarp &&
 	       ia->hca->dev->ops.driver_id != RDMA_DRIVER_SIW &&
 	       kdapl_can_register(&ia->hca->attrs);
+}
+
+/* Trace the first rule that is not obeyed, and return whether there is none; @ia may be NULL. */
+bool kdapl_rules_obeyed(const struct kdapl_ia *ia, const struct kdapl_rule *rules, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		if (rules[i].ok)
+			continue;
+		trace_kdapl_refused(ia, rules[i].name, rules[i].value, 0, rules[i].says);
+		return false;
+	}
+	return true;
 }

@@ -125,12 +125,7 @@ void kdapl_ep_default_attr(struct kdapl_ia *ia, DAT_EP_ATTR *attr)
 static bool kdapl_ep_check_rules(struct kdapl_ia *ia, const DAT_EP_ATTR *attr)
 {
 	/* No transport or provider specific attribute is defined. */
-	const struct {
-		const char *name;
-		s64 value;
-		bool ok;
-		const char *rule;
-	} rules[] = {
+	const struct kdapl_rule rules[] = {
 		{ "service_type", attr->service_type,
 		  attr->service_type == DAT_SERVICE_TYPE_RC, "DAT_SERVICE_TYPE_RC" },
 		{ "qos", attr->qos, !(attr->qos & ~KDAPL_QOS_ALL), "flags DAT_QOS_*" },
@@ -146,15 +141,8 @@ static bool kdapl_ep_check_rules(struct kdapl_ia *ia, const DAT_EP_ATTR *attr)
 		{ "ep_provider_specific_count", attr->ep_provider_specific_count,
 		  !attr->ep_provider_specific_count, "0" },
 	};
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(rules); i++) {
-		if (rules[i].ok)
-			continue;
-		trace_kdapl_refused(ia, rules[i].name, rules[i].value, 0, rules[i].rule);
-		return false;
-	}
-	return true;
+	return kdapl_rules_obeyed(ia, rules, ARRAY_SIZE(rules));
 }
 
 /* Are these attributes within the limits of the IA? */

@@ -114,6 +114,22 @@ void kdapl_hca_quirks(struct kdapl_hca *hca);
 DAT_COUNT kdapl_max_private_data(struct kdapl_ia *ia);
 u32 kdapl_max_lmr_block(struct kdapl_ia *ia);
 bool kdapl_ia_wants_read_key(struct kdapl_ia *ia);
+/*
+ * struct kdapl_rule - a rule for a member of a call's attributes
+ * @name: of the member
+ * @value: that it has
+ * @ok: is that right?
+ * @says: what is right
+ */
+struct kdapl_rule {
+	const char *name;
+	s64 value;
+	bool ok;
+	const char *says;
+};
+
+bool kdapl_rules_obeyed(const struct kdapl_ia *ia, const struct kdapl_rule *rules,
+			unsigned int n);
 bool kdapl_comm_valid(const DAT_COMM *comm);
 
 /* ia_device.c */

@@ -431,14 +431,27 @@ static DAT_RETURN kdapl_pool_start(struct kdat_pool *pool)
 	return ret;
 }
 
+static bool kdapl_pool_check_attr(const KDAT_POOL_ATTR *attr)
+{
+	const struct kdapl_rule rules[] = {
+		{ "size", 0, attr->size, "a function" },
+		{ "name", 0, attr->name, "a string" },
+		{ "length", attr->length, attr->length >= 1 && attr->length <= SZ_1M,
+		  "from 1 to 1048576" },
+		{ "header", attr->header, attr->header >= 0 && attr->header <= attr->length,
+		  "from 0 to length" },
+	};
+
+	return kdapl_rules_obeyed(NULL, rules, ARRAY_SIZE(rules));
+}
+
 DAT_RETURN kdat_pool_create(const KDAT_POOL_ATTR *attr, KDAT_POOL_HANDLE *out)
 {
 	struct kdat_pool *pool;
 	DAT_RETURN ret;
 
 	might_sleep();
-	if (!attr || !attr->size || !attr->name || attr->length < 1 ||
-	    attr->length > SZ_1M || attr->header < 0 || attr->header > attr->length)
+	if (!attr || !kdapl_pool_check_attr(attr))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
 	if (!out)
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);

@@ -47,14 +47,26 @@ static void kdapl_server_work(struct work_struct *work)
 		queue_delayed_work(kdapl_portal_wq, &server->work, HZ);
 }
 
+static bool kdapl_server_check_attr(const KDAT_SERVER_ATTR *attr)
+{
+	const struct kdapl_rule rules[] = {
+		{ "name", 0, attr->name, "a string" },
+		{ "request", 0, attr->request, "a function" },
+		{ "event", 0, attr->event, "a function" },
+		{ "adapter_size", attr->adapter_size, attr->adapter_size >= sizeof(KDAT_ADAPTER),
+		  "that of KDAT_ADAPTER, or more" },
+	};
+
+	return kdapl_rules_obeyed(NULL, rules, ARRAY_SIZE(rules));
+}
+
 DAT_RETURN kdat_server_create(const KDAT_SERVER_ATTR *attr, KDAT_SERVER_HANDLE *out)
 {
 	struct kdat_server *server;
 	DAT_RETURN ret;
 
 	might_sleep();
-	if (!attr || !attr->name || !attr->request || !attr->event || !out ||
-	    attr->adapter_size < sizeof(KDAT_ADAPTER))
+	if (!attr || !out || !kdapl_server_check_attr(attr))
 		return DAT_ERROR(DAT_INVALID_PARAMETER, DAT_NO_SUBTYPE);
 	server = kzalloc(sizeof(*server), GFP_KERNEL);
 	if (!server)

@@ -242,7 +242,7 @@ TRACE_EVENT(kdapl_ep_modify,
 
 /*
  * A call was refused for a member of its attributes. @rule says what would be right;
- * @limit is the greatest value, where there is one.
+ * @limit is the greatest value, where there is one; @ia is NULL if it was not looked up.
  */
 TRACE_EVENT(kdapl_refused,
 	TP_PROTO(const struct kdapl_ia *ia, const char *member, s64 value, s64 limit,
@@ -256,7 +256,7 @@ TRACE_EVENT(kdapl_refused,
 		__array(char, rule, 64)
 	),
 	TP_fast_assign(
-		__entry->ia = ia->obj.handle;
+		__entry->ia = ia ? ia->obj.handle : 0;
 		strscpy(__entry->member, member, sizeof(__entry->member));
 		__entry->value = value;
 		__entry->limit = limit;

@@ -7,6 +7,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <dat/kdat_linux.h>
+#include <dat/kdat_pool.h>
 #include "device.h"
 #include "files.h"
 #include "plug.h"
@@ -289,12 +290,18 @@ static void expect_traced(struct kunit *test, const char *words)
 	KUNIT_EXPECT_EQ_MSG(test, 0, shell(command), "no trace has \"%s\"", words);
 }
 
+static void no_size(DAT_PVOID context, KDAT_POOL_SIZE *size) { }
+
 static void refusals_name_the_member(struct kunit *test)
 {
 	struct kd_side *s = kd_open_param(test);
 	DAT_SRQ_ATTR srq_attr = { .max_recv_dtos = 4, .max_recv_iov = 1, .low_watermark = 2 };
 	DAT_EP_PARAM param = { .request_evd_handle = (DAT_EVD_HANDLE)(uintptr_t)7 };
+	KDAT_POOL_ATTR pool_attr = {
+		.ia = s->ia, .name = "pool", .length = 64, .header = 65, .size = no_size,
+	};
 	DAT_EP_ATTR attr = kd_ep_attr();
+	KDAT_POOL_HANDLE pool;
 	DAT_SRQ_HANDLE srq;
 	DAT_EP_HANDLE ep;
 
@@ -322,6 +329,8 @@ static void refusals_name_the_member(struct kunit *test)
 	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER,
 		      dat_srq_create(s->ia, s->pz, &srq_attr, &srq));
 	expect_traced(test, "member=low_watermark value=2 ");
+	KD_EXPECT_RET(test, DAT_INVALID_PARAMETER, kdat_pool_create(&pool_attr, &pool));
+	expect_traced(test, "member=header value=65 limit=0 rule=from 0 to length");
 }
 
 /* Expect the tracepoint of @number, with @reason and the addresses @words. */
