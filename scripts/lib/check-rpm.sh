@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # check-package: the RPMs, of the archive in $out.
-: "${top:=}" "${out:=}" "${version:=}"
+: "${top:=}" "${out:=}" "${version:=}" "${root:=}"
 
 # rpm_packages: build RPMs from the archive, without what only RPM systems have
 rpm_packages()
@@ -75,6 +75,28 @@ rpm_scriptlets()
 	cat "$log"
 	diff "$log" <(printf '%s\n' "--no-reload preset $units" \
 		"--no-reload disable --now $units")
+}
+
+# rpm_used RELEASE: the RPMs are installed and used as far as a Debian system can have them, and
+# removed again
+rpm_used()
+{
+	local rpm="rpm --dbpath /tmp/rpmdb" names
+
+	mkdir "$root/tmp/rpms"
+	cp "$out"/rpm/RPMS/noarch/*.rpm "$root/tmp/rpms"
+	inside sh -c "$rpm -iv --nodeps /tmp/rpms/*.rpm"
+	inside kdapl-blk --version | grep "^kdapl-blk $version"
+	inside dkms install -m kdapl -v "$version" -k "$1"
+	installed_for "$version" "$1"
+	loads "$1" ib_isert kdapl_isert ib_isert
+	mapfile -t names < <(inside sh -c "$rpm -qa")
+	[ ${#names[@]} -eq 5 ]
+	inside sh -c "$rpm -ev --nodeps ${names[*]}"
+	not_installed_for "$1"
+	absent "/usr/src/kdapl-$version" /usr/sbin/kdapl-blk /usr/lib/modprobe.d/kdapl-isert.conf \
+		/usr/include/kdapl
+	loads "$1" ib_isert ib_isert
 }
 
 # rpmlint_clean: rpmlint finds nothing in the RPMs but what rpm/kdapl.rpmlintrc explains
