@@ -72,12 +72,13 @@ static DAT_LMR_TRIPLET seg_of(struct race_caller *c, struct race_obj *ep)
 	};
 }
 
-/* Memory of the peer. If it is that of an LMR that was freed, the connection breaks. */
-static DAT_RMR_TRIPLET remote(struct race_caller *c)
+/* Memory of the peer, @of an LMR or NULL. If that was freed, the connection breaks. */
+static DAT_RMR_TRIPLET remote(struct race_caller *c, struct race_obj **of)
 {
 	struct race_obj *lmr = rnd(c, 16) ? NULL : race_slot(c->w, S_LMR + rnd(c, 2));
 	u8 *va = lmr ? lmr->page : c->w->mem + RACE_LEN * rnd(c, RACE_MEM_LEN / RACE_LEN);
 
+	*of = lmr;
 	return (DAT_RMR_TRIPLET) {
 		.virtual_address = (uintptr_t)va,
 		.segment_length = RACE_LEN,
@@ -99,6 +100,7 @@ static DAT_RMR_TRIPLET remote(struct race_caller *c)
 } while (0)
 #define COOKIE		kd_cookie(__cookie)
 #define PLACE(seg)	race_place(__by->w, __cookie, seg)
+#define AT(peer, lmr)	(race_names_memory(__by->w, __cookie, lmr), peer)
 
 void race_post_recv(struct race_caller *c, struct race_obj *ep)
 {
@@ -147,30 +149,34 @@ static void post_write(struct race_caller *c)
 {
 	struct race_obj *ep = pick_ep(c);
 	DAT_LMR_TRIPLET seg = seg_of(c, ep);
-	DAT_RMR_TRIPLET to = remote(c);
+	struct race_obj *lmr;
+	DAT_RMR_TRIPLET to = remote(c, &lmr);
 
-	POST(c, K_WRITE, ep, dat_ep_post_rdma_write, POSTS, 1, &seg, COOKIE, &to, 0);
+	POST(c, K_WRITE, ep, dat_ep_post_rdma_write, POSTS, 1, &seg, COOKIE, AT(&to, lmr), 0);
 }
 
 static void post_read(struct race_caller *c)
 {
 	struct race_obj *ep = pick_ep(c);
 	DAT_LMR_TRIPLET seg = seg_of(c, ep);
-	DAT_RMR_TRIPLET from = remote(c);
+	struct race_obj *lmr;
+	DAT_RMR_TRIPLET from = remote(c, &lmr);
 
-	POST(c, K_READ, ep, dat_ep_post_rdma_read, POSTS, 1, &seg, COOKIE, &from, 0);
+	POST(c, K_READ, ep, dat_ep_post_rdma_read, POSTS, 1, &seg, COOKIE, AT(&from, lmr), 0);
 }
 
 static void post_read_to_rmr(struct race_caller *c)
 {
 	struct race_obj *ep = pick_ep(c);
-	DAT_RMR_TRIPLET from = remote(c), to = {
+	struct race_obj *lmr;
+	DAT_RMR_TRIPLET from = remote(c, &lmr), to = {
 		.virtual_address = (uintptr_t)c->w->mem,
 		.segment_length = RACE_LEN,
 		.rmr_context = READ_ONCE(c->w->bound),
 	};
 
-	POST(c, K_READ, ep, dat_ep_post_rdma_read_to_rmr, POSTS, &to, COOKIE, &from, 0);
+	POST(c, K_READ, ep, dat_ep_post_rdma_read_to_rmr, POSTS, &to, COOKIE,
+	     AT(&from, lmr), 0);
 }
 
 /* A Send that may invalidate; what the peer has bound is mostly another thing by then. */
@@ -189,7 +195,8 @@ static void post_requests(struct race_caller *c)
 {
 	struct race_obj *ep = pick_ep(c);
 	DAT_LMR_TRIPLET seg[] = { seg_of(c, ep), seg_of(c, ep) };
-	DAT_RMR_TRIPLET to = remote(c);
+	struct race_obj *lmr;
+	DAT_RMR_TRIPLET to = remote(c, &lmr);
 	u64 cookie[] = { race_post(c->w, K_WRITE, ep), race_post(c->w, K_SEND, ep) };
 	KDAT_REQUEST request[] = { {
 		.operation = DAT_DTO_RDMA_WRITE, .num_segments = 1, .local_iov = &seg[0],
@@ -202,6 +209,7 @@ static void post_requests(struct race_caller *c)
 	DAT_RETURN ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_NO_SUBTYPE);
 	unsigned int i;
 
+	race_names_memory(c->w, cookie[0], lmr);
 	if (cookie[0] && cookie[1])
 		ret = RACE(c, kdat_ep_post_requests, POSTS, ep->handle, 2, request);
 	for (i = 0; i < 2; i++)

@@ -348,9 +348,23 @@ void race_settle(struct race_caller *c)
 	free_memory(c);
 	race_check_pages(w);
 	race_forget(c);
-	if (!w->is_gone) {
-		start_upcalls(c, w->evd[E_DTO]);
-		start_upcalls(c, w->evd[E_CONN]);
-	}
+	*c->stop = true;
+}
+
+/*
+ * Nothing runs, and what was is forgotten: begin anew. What a group begins with follows from the
+ * seed and its first pair, not from the group before, so that it can be done again by itself.
+ */
+void race_prepare(struct race_caller *c)
+{
+	struct race_world *w = c->w;
+	unsigned int i;
+
+	for (i = 0; i < E_ASYNC; i++)
+		RACE(c, dat_evd_resize, NO_ROOM, w->evd[i], RACE_EVD_LEN);
+	race_reset_pool(c);
+	race_fill(c);
+	start_upcalls(c, w->evd[E_DTO]);
+	start_upcalls(c, w->evd[E_CONN]);
 	*c->stop = true;
 }

@@ -192,6 +192,16 @@ DAT_RETURN race_make_pool(struct race_world *w)
 	return ret;
 }
 
+/* Nothing runs: have the pool be as it was made. */
+void race_reset_pool(struct race_caller *c)
+{
+	struct race_world *w = c->w;
+
+	RACE_VOID(c, kdat_pool_release, w->pool, atomic_xchg(&w->reserved, 0));
+	w->pool_wanted = RACE_POOL_MOST / 4;
+	RACE_VOID(c, kdat_pool_adapt, w->pool, DAT_TRUE);
+}
+
 static void small_size(DAT_PVOID data, KDAT_POOL_SIZE *size)
 {
 	*size = (KDAT_POOL_SIZE) { .wanted = 2, .most = 4 };

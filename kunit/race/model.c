@@ -5,8 +5,7 @@
  * connection has at most one ESTABLISHED and one last event; of watermarks see marks.c.
  * Nothing names an Endpoint that was freed before the event was dequeued.
  *
- * Entry points: RACE() around each DAT call, race_post() before and race_posted() after a
- * post, race_saw() for each event. Failures are told by race.c when the pair has ended.
+ * Entry points: race_post() before and race_posted() after a post, race_saw() for each event. Failures are told by race.c when the pair has ended.
  *
  * An upcall may have an event of an Endpoint that was freed, but not when a wait for upcalls
  * that began after that has returned.
@@ -28,7 +27,7 @@ void race_yield(void)
 	yield();
 }
 
-/* ---- Failures and calls -------------------------------------------------- */
+/* ---- Failures ------------------------------------------------------------ */
 
 /* Context: any. */
 void race_fail(struct race_world *w, const char *fmt, ...)
@@ -49,107 +48,10 @@ void race_fail(struct race_world *w, const char *fmt, ...)
 	spin_unlock_irqrestore(&w->fail_lock, flags);
 }
 
-/* Is the other side in its call? */
-static bool is_met(struct race_caller *c)
-{
-	return c->other && READ_ONCE(c->other->in);
-}
-
-void race_enter(struct race_caller *c, const char *name)
-{
-	WRITE_ONCE(c->since, jiffies);
-	WRITE_ONCE(c->where, name);
-	if (!c->call || strcmp(name, c->call->name))
-		return;
-	WRITE_ONCE(c->in, true);
-	/* Pairs with itself: of two sides that enter, one at least sees the other. */
-	smp_mb();
-	c->meets = is_met(c);
-}
-
-/* What a call says of a handle of this type that is not valid. */
-static DAT_RETURN_SUBTYPE not_valid(int type)
-{
-	switch (type) {
-	case DAT_HANDLE_TYPE_EP:
-		return DAT_INVALID_HANDLE_EP;
-	case DAT_HANDLE_TYPE_SRQ:
-		return DAT_INVALID_HANDLE_SRQ;
-	case DAT_HANDLE_TYPE_LMR:
-		return DAT_INVALID_HANDLE_LMR;
-	case DAT_HANDLE_TYPE_RMR:
-		return DAT_INVALID_HANDLE_RMR;
-	case DAT_HANDLE_TYPE_PZ:
-		return DAT_INVALID_HANDLE_PZ;
-	case DAT_HANDLE_TYPE_PSP:
-		return DAT_INVALID_HANDLE_PSP;
-	case DAT_HANDLE_TYPE_RSP:
-		return DAT_INVALID_HANDLE_RSP;
-	case DAT_HANDLE_TYPE_CSP:
-		return DAT_INVALID_HANDLE_CSP;
-	case DAT_HANDLE_TYPE_IA:
-		return DAT_INVALID_HANDLE_IA;
-	case DAT_HANDLE_TYPE_EVD:
-		return DAT_INVALID_HANDLE1;
-	default:
-		return DAT_NO_SUBTYPE;
-	}
-}
-
-/* A handle that a call took for invalid belongs to nothing, or to what is being freed. */
-static void check_handle(struct race_caller *c, DAT_RETURN ret, DAT_HANDLE handle)
-{
-	struct race_obj *obj = race_find(c->w, handle);
-	int type = race_type_that_stays(c->w, handle);
-
-	if (type >= 0 && DAT_GET_SUBTYPE(ret) == not_valid(type))
-		race_fail(c->w, "%s does not find what stays, type %d", c->where, type);
-	/* Here it may be the other Endpoint. */
-	if (!strcmp(c->where, "dat_ep_dup_connect"))
-		return;
-	if (!obj || DAT_GET_SUBTYPE(ret) != not_valid(obj->type))
-		return;
-	/* If the calls that free it are all refused, race_free() tells. */
-	WRITE_ONCE(obj->denied, true);
-	if (!atomic_read(&obj->freeing))
-		race_fail(c->w, "%s does not find object %d, which nobody has freed", c->where,
-			  obj->slot);
-}
-
-/* Two that look at once may forget one; it is a hint where time goes. */
-static void note_longest(struct race_caller *c)
-{
-	unsigned long took = jiffies - c->since;
-
-	if (took > READ_ONCE(c->w->took)) {
-		WRITE_ONCE(c->w->took, took);
-		WRITE_ONCE(c->w->longest, c->where);
-	}
-}
-
-void race_leave(struct race_caller *c, DAT_RETURN ret, u32 may, DAT_HANDLE first)
-{
-	note_longest(c);
-	if (READ_ONCE(c->w->is_gone))
-		may |= GONE;
-	if (c->in) {
-		c->calls++;
-		c->good += ret == DAT_SUCCESS;
-		c->met += c->meets || is_met(c);
-		WRITE_ONCE(c->in, false);
-	}
-	if (DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE)
-		check_handle(c, ret, first);
-	if (ret != DAT_SUCCESS &&
-	    (DAT_GET_CLASS(ret) != DAT_CLASS_ERROR || DAT_GET_TYPE(ret) >> 16 > 31 ||
-	     !(may & MAY(DAT_GET_TYPE(ret)))))
-		race_fail(c->w, "%s returned %#x %s", c->where, ret, kd_strerror(ret));
-	WRITE_ONCE(c->where, NULL);
-}
-
 /* ---- Buffers ------------------------------------------------------------- */
 
 static const char * const kind_names[] = {
+	[K_LATE_READ] = "late Read", [K_LATE_WRITE] = "late Write",
 	[K_NONE] = "free", [K_RECV] = "receive", [K_SRQ] = "buffer of an SRQ",
 	[K_SEND] = "Send", [K_READ] = "Read", [K_WRITE] = "Write", [K_FMR] = "fmr",
 	[K_INVALIDATE] = "invalidate", [K_BIND] = "bind", [K_SOFTWARE] = "software event",
@@ -158,6 +60,7 @@ static const char * const kind_names[] = {
 static const DAT_DTOS operation[] = {
 	[K_RECV] = DAT_DTO_RECEIVE, [K_SRQ] = DAT_DTO_RECEIVE, [K_SEND] = DAT_DTO_SEND,
 	[K_READ] = DAT_DTO_RDMA_READ, [K_WRITE] = DAT_DTO_RDMA_WRITE,
+	[K_LATE_READ] = DAT_DTO_RDMA_READ, [K_LATE_WRITE] = DAT_DTO_RDMA_WRITE,
 	[K_FMR] = DAT_DTO_LMR_FMR, [K_INVALIDATE] = DAT_DTO_LMR_INVALIDATE,
 };
 
@@ -239,6 +142,22 @@ static enum race_kind take_back(struct race_world *w, u64 cookie, struct race_ob
 	}
 	spin_unlock_irqrestore(&w->lock, flags);
 	return kind;
+}
+
+/* A Read or Write of @cookie will be posted that names memory of @lmr, or what stays if NULL. */
+void race_names_memory(struct race_world *w, u64 cookie, struct race_obj *lmr)
+{
+	struct race_buf *buf = &w->buf[(u16)cookie];
+	unsigned long flags;
+
+	if (!cookie || !lmr || !atomic_read(&lmr->freed))
+		return;
+	spin_lock_irqsave(&w->lock, flags);
+	if (buf->kind == K_READ)
+		buf->kind = K_LATE_READ;
+	else if (buf->kind == K_WRITE)
+		buf->kind = K_LATE_WRITE;
+	spin_unlock_irqrestore(&w->lock, flags);
 }
 
 /* The post of @cookie has returned @ret. */
@@ -333,6 +252,10 @@ static void check_status(struct race_world *w, enum race_kind kind,
 {
 	if (dto->status == DAT_DTO_ERR_LOCAL_PROTECTION && (kind == K_SEND || kind == K_WRITE))
 		race_fail(w, "%s names memory that was freed", kind_names[kind]);
+	/* A Write over iWARP is complete when the peer has it, which does not say where. */
+	if (dto->status == DAT_DTO_SUCCESS &&
+	    (kind == K_LATE_READ || (kind == K_LATE_WRITE && !w->iwarp)))
+		race_fail(w, "a %s succeeds, of memory that was freed before", kind_names[kind]);
 }
 
 static void saw_dto(struct race_world *w, const DAT_EVENT *event, int freed)

@@ -21,7 +21,7 @@ static DAT_RETURN make_evds(struct race_world *w)
 	unsigned int i;
 
 	for (i = 0; i < E_ASYNC; i++) {
-		ret = dat_evd_kcreate(w->ia, 256, DAT_UPCALL_DISABLE, &upcall, streams[i],
+		ret = dat_evd_kcreate(w->ia, RACE_EVD_LEN, DAT_UPCALL_DISABLE, &upcall, streams[i],
 				      &w->evd[i]);
 		if (ret != DAT_SUCCESS)
 			return ret;
@@ -105,6 +105,7 @@ struct race_world *race_open(const char *name, DAT_RETURN *why)
 	if (*why == DAT_SUCCESS) {
 		memcpy(&w->addr, attr->ia_address_ptr, sizeof(struct sockaddr_in));
 		w->forgets = has_quirk(prov, "lost-buffers");
+		w->iwarp = kd_ia_has(name, KD_IWARP);
 		*why = fill_world(w);
 	}
 	if (*why == DAT_SUCCESS)

@@ -164,10 +164,11 @@ static void await(struct race_run *r, enum race_role role)
 
 /* ---- One pair ------------------------------------------------------------ */
 
-static void settle(struct race_run *r)
+/* Nothing runs: have a thread do @step. */
+static void settle(struct race_run *r, void (*step)(struct race_caller *c))
 {
 	r->stop = false;
-	start(r, R_SETTLER, race_settle, &r->stop);
+	start(r, R_SETTLER, step, &r->stop);
 	await(r, R_SETTLER);
 }
 
@@ -216,7 +217,7 @@ static void run_sides(struct race_run *r)
 		lived = begun != begun_before && ended != ended_before;
 		met = READ_ONCE(a->met) || READ_ONCE(b->met);
 	} while (gone < r->len || (gone < 4 * r->len && !(met && lived)));
-	r->quiet += !lived;
+	r->lived = lived;
 	spend(r, P_SIDES, begin);
 }
 
@@ -228,6 +229,7 @@ static void start_group(struct race_run *r, unsigned int nth)
 	r->group_len = 0;
 	r->freed = atomic_read(&r->w->freed);
 	*r->failed = 0;
+	settle(r, race_prepare);
 	r->stop_life = false;
 	r->stop_reaper = false;
 	start(r, R_REAPER, race_reap, &r->stop_reaper);
@@ -270,7 +272,7 @@ static void end_group(struct race_run *r)
 	await(r, R_REAPER);
 	if (r->hangs)
 		return;
-	settle(r);
+	settle(r, race_settle);
 	race_tell_failures(r);
 	spend(r, P_REST, begin);
 	r->group_len = 0;
@@ -389,13 +391,15 @@ static struct race_run *open_run(struct kunit *test, const char *ia, unsigned in
 	r->pair = pair;
 	r->now = now;
 	r->verbose = verbose;
-	r->apart = kzalloc(APART_LEN, GFP_KERNEL);
+	r->apart = kzalloc(2 * APART_LEN, GFP_KERNEL);
 	if (!seed)
 		seed = get_random_u32() % 1000000 + 1;
 	r->seed = seed;
 	race_replay(r, GROUP, group_again, sizeof(group_again));
-	if (r->apart)
+	if (r->apart) {
+		r->still = r->apart + APART_LEN;
 		r->w = race_open(ia, &ret);
+	}
 	if (!r->w) {
 		kfree(r->apart);
 		kfree(r);
@@ -405,7 +409,7 @@ static struct race_run *open_run(struct kunit *test, const char *ia, unsigned in
 	}
 	atomic_notifier_chain_register(&panic_notifier_list, &panic_block);
 	strscpy(now, "race_open()", sizeof(now));
-	settle(r);
+	settle(r, race_settle);
 	race_tell_failures(r);
 	return r;
 }
@@ -448,7 +452,12 @@ static void C5_every_two_calls(struct kunit *test)
 
 static void any_call(struct race_caller *c)
 {
-	make_call(c, race_call_at(rnd(c, race_ncalls())));
+	unsigned int i = rnd(c, race_ncalls());
+
+	c->call = race_call_at(i);
+	make_call(c, c->call);
+	if (READ_ONCE(c->w->is_gone))
+		__set_bit(i, c->beside);
 }
 
 static void sleep_for(unsigned int len)
@@ -473,6 +482,8 @@ static void N6_removal_beside_calls(struct kunit *test)
 	snprintf(command, sizeof(command), "rdma link delete %.*s",
 		 (int)strcspn(second->ia, "/"), second->ia);
 	start_group(r, 0);
+	for (i = 0; i < 2; i++)
+		r->caller[i].other = &r->caller[!i];
 	start_sides(r, any_call);
 	sleep_for(50);
 	WRITE_ONCE(r->w->is_gone, true);
@@ -480,6 +491,7 @@ static void N6_removal_beside_calls(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kd_is_plugged(second->ia));
 	sleep_for(50);
 	stop_sides(r);
+	race_count_beside(r);
 	end_group(r);
 	if (!r->hangs && atomic_read(&r->w->catastrophes) != 1)
 		race_fail(r->w, "%d events that the device has gone",

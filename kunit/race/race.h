@@ -5,6 +5,7 @@
  *   race.c          pairs of calls, the threads that make them
  *   report.c        what is told of them
  *   model.c         exact counts: buffers, events
+ *   returns.c       what a call may return
  *   marks.c         watermarks
  *   pages.c         memory that was given back
  *   messages.c      data of messages
@@ -39,6 +40,8 @@
 #define RACE_PORTS	11	/* that a world listens at */
 #define RACE_HELD	4	/* buffers of the pool that are not put back at once */
 #define RACE_POOL_MOST	128	/* its buffers */
+#define RACE_EVD_LEN	256	/* of those that stay, when a group begins */
+#define RACE_MAX_CALLS	128
 #define RACE_REST_MS	20000	/* how long something may take that ends by itself */
 #define RACE_TOLD	6	/* failures of a pair that are told */
 #define RACE_SRQ_MIN	24	/* shortest SRQ */
@@ -180,7 +183,9 @@ struct race_page {
 
 enum race_kind {
 	K_NONE, K_RECV, K_SRQ, K_SEND, K_READ, K_WRITE, K_FMR, K_INVALIDATE, K_BIND,
-	K_SOFTWARE, RACE_KINDS
+	K_SOFTWARE,
+	K_LATE_READ, K_LATE_WRITE,	/* of memory that was freed before the post */
+	RACE_KINDS
 };
 
 /*
@@ -212,6 +217,7 @@ struct race_world {
 	DAT_UINT64 id;			/* of the IA */
 	struct sockaddr_storage addr;
 	bool forgets;			/* the device forgets buffers, see R4 */
+	bool iwarp;
 	DAT_PZ_HANDLE pz;
 	DAT_EVD_HANDLE evd[RACE_EVDS];
 	DAT_PSP_HANDLE psp;
@@ -336,6 +342,8 @@ struct race_call {
  * @met: how often while the other side was in its own
  * @where: the DAT call that it is in
  * @since: jiffies when that began
+ * @beside: the calls that it has made while the device left or after that
+ * @freed: of the world, then
  */
 struct race_caller {
 	struct race_world *w;
@@ -348,6 +356,8 @@ struct race_caller {
 	unsigned int met;
 	const char *where;
 	unsigned long since;
+	DECLARE_BITMAP(beside, RACE_MAX_CALLS);
+	int freed;
 	struct rnd_state rnd;
 	bool *stop;
 	void (*step)(struct race_caller *c);
@@ -406,13 +416,16 @@ static inline DAT_IA_ADDRESS_PTR race_address(void *address)
 	__ret;								\
 })
 
+/* returns.c */
+void race_enter(struct race_caller *c, const char *name);
+void race_leave(struct race_caller *c, DAT_RETURN ret, u32 may, DAT_HANDLE first);
+
 /* model.c */
 void race_yield(void);
 __printf(2, 3) void race_fail(struct race_world *w, const char *fmt, ...);
-void race_enter(struct race_caller *c, const char *name);
-void race_leave(struct race_caller *c, DAT_RETURN ret, u32 may, DAT_HANDLE first);
 void race_init_bufs(struct race_world *w);
 u64 race_post(struct race_world *w, enum race_kind kind, struct race_obj *obj);
+void race_names_memory(struct race_world *w, u64 cookie, struct race_obj *lmr);
 void race_posted(struct race_world *w, u64 cookie, DAT_RETURN ret);
 unsigned int race_recycle(struct race_world *w);
 void race_answered(struct race_world *w, DAT_CR_HANDLE cr, DAT_RETURN ret);
@@ -457,6 +470,7 @@ void race_replace(struct race_caller *c, enum race_slot slot);
 void race_free_slot(struct race_caller *c, enum race_slot slot);
 void race_free_mappings(struct race_caller *c);
 void race_forget(struct race_caller *c);
+void race_fill(struct race_caller *c);
 
 static inline struct race_obj *race_slot(struct race_world *w, enum race_slot slot)
 {
@@ -480,6 +494,7 @@ static inline struct race_within *race_within(struct race_caller *c)
 void race_reap(struct race_caller *c);
 void race_live(struct race_caller *c);
 void race_settle(struct race_caller *c);
+void race_prepare(struct race_caller *c);
 
 /* calls.c: the calls, which life.c makes as well */
 void race_post_recv(struct race_caller *c, struct race_obj *ep);
@@ -500,6 +515,7 @@ void race_reject(struct race_caller *c);
 DAT_RETURN race_make_sg(struct race_caller *c, struct race_obj *obj);
 DAT_RETURN race_make_notifier(struct race_caller *c, struct race_obj *obj);
 DAT_RETURN race_make_pool(struct race_world *w);
+void race_reset_pool(struct race_caller *c);
 void race_saw_pooled(struct race_world *w, KDAT_POOL_BUF *buf);
 void race_check_pool(struct race_caller *c);
 DAT_RETURN race_make_server(struct race_world *w);

@@ -11,6 +11,15 @@ const struct race_call *race_call_at(unsigned int i)
 					&race_linux_calls[i - race_nobject_calls];
 }
 
+/* Append @name to @names, if there is room. */
+static void note_name(char *names, const char *name)
+{
+	if (strlen(names) + strlen(name) + 2 >= APART_LEN)
+		return;
+	strcat(names, " ");
+	strcat(names, name);
+}
+
 static void count_call(struct race_run *r, const struct race_caller *c)
 {
 	unsigned int i = 0;
@@ -31,22 +40,43 @@ void race_count_pair(struct race_run *r)
 	count_call(r, b);
 	if (!a->met && !b->met) {
 		r->aparts++;
-		if (strlen(r->apart) + strlen(r->now) + 2 < APART_LEN) {
-			strcat(r->apart, " ");
-			strcat(r->apart, r->now);
-		}
+		note_name(r->apart, r->now);
+	}
+	if (!r->lived) {
+		r->stills++;
+		note_name(r->still, r->now);
 	}
 	if (r->verbose)
 		kunit_info(r->test, "%s: %u + %u calls, %u + %u succeeded, %u + %u met", r->now,
 			   a->calls, b->calls, a->good, b->good, a->met, b->met);
 }
 
+/* Both sides have made any calls while the device left: which of them, and which not? */
+void race_count_beside(struct race_run *r)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < 2; i++) {
+		r->calls += r->caller[i].calls;
+		r->met += r->caller[i].met;
+	}
+	for (i = 0; i < race_ncalls(); i++) {
+		if (test_bit(i, r->caller[0].beside) || test_bit(i, r->caller[1].beside))
+			continue;
+		note_name(r->apart, race_call_at(i)->name);
+		n++;
+	}
+	kunit_info(r->test, "%u calls never came while the device left, of %u:%s", n, race_ncalls(),
+		   r->apart);
+}
+
 /* What has the group of @count pairs done again. A device that leaves has no part of the table. */
 int race_replay(const struct race_run *r, unsigned int count, char *to, size_t size)
 {
 	if (!r->parts)
-		return scnprintf(to, size, "SUITE=kdapl-race.N6_* PARAMS=\"race_test.seed=%u\"",
-				 r->seed);
+		return scnprintf(to, size,
+				 "CPUS=%u SUITE=kdapl-race.N6_* PARAMS=\"race_test.seed=%u\"",
+				 num_online_cpus(), r->seed);
 	return scnprintf(to, size,
 			 "CPUS=%u PARAMS=\"race_test.seed=%u race_test.share=%u race_test.ms=%u race_test.first=%u race_test.count=%u%s%s\"",
 			 num_online_cpus(), r->seed, r->parts, r->len, r->group_first, count,
@@ -87,11 +117,9 @@ static void report_failing(struct race_run *r)
 
 	*r->apart = 0;
 	for (i = 0; i < race_ncalls(); i++) {
-		if (!r->tried[i] || r->good[i] ||
-		    strlen(r->apart) + strlen(race_call_at(i)->name) + 2 >= APART_LEN)
+		if (!r->tried[i] || r->good[i])
 			continue;
-		strcat(r->apart, " ");
-		strcat(r->apart, race_call_at(i)->name);
+		note_name(r->apart, race_call_at(i)->name);
 		n++;
 	}
 	if (n)
@@ -113,10 +141,12 @@ void race_report(struct race_run *r, s64 took)
 		   ktime_to_ms(r->spent[P_WARM_UP]), ktime_to_ms(r->spent[P_SIDES]),
 		   ktime_to_ms(r->spent[P_STOP]), ktime_to_ms(r->spent[P_REST]),
 		   jiffies_to_msecs(r->w->took), r->w->longest ?: "none");
-	if (r->quiet || r->left)
-		kunit_info(r->test,
-			   "in %u pairs no connection began, or none ended; for %u there was no time, from race_test.first=%u on",
-			   r->quiet, r->left, r->next);
+	if (r->left)
+		kunit_info(r->test, "for %u there was no time, from race_test.first=%u on", r->left,
+			   r->next);
+	if (r->stills)
+		kunit_info(r->test, "%u pairs never lived, no connection began or none ended:%s",
+			   r->stills, r->still);
 	if (r->aparts)
 		kunit_info(r->test, "%u pairs never met%s:%s", r->aparts,
 			   num_online_cpus() > 1 ? "" : ", on one CPU", r->apart);

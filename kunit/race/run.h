@@ -8,7 +8,6 @@
 #define RACE_NAME_LEN	80
 #define RACE_REPLAY_LEN	256
 #define APART_LEN	2048
-#define RACE_MAX_CALLS	128
 
 enum race_role {
 	R_SIDE, R_SIDE2, R_REAPER, R_LIFE, R_LIFE2, R_SETTLER, RACE_ROLES
@@ -40,7 +39,9 @@ struct race_run {
 	int freed;		/* before the group */
 	char failed[RACE_NAME_LEN];	/* the pair in which something failed first */
 	unsigned int pairs;
-	unsigned int quiet;	/* pairs in which no connection began, or none ended */
+	char *still;		/* names of pairs in which no connection began, or none ended */
+	unsigned int stills;
+	bool lived;		/* of the pair: one has begun and one ended */
 	unsigned int next;	/* the first pair for which there was no time */
 	unsigned int left;	/* pairs for which there was no time */
 	ktime_t spent[RACE_PHASES];
@@ -60,6 +61,7 @@ static inline unsigned int race_ncalls(void)
 
 const struct race_call *race_call_at(unsigned int i);
 void race_count_pair(struct race_run *r);
+void race_count_beside(struct race_run *r);
 int race_replay(const struct race_run *r, unsigned int count, char *to, size_t size);
 void race_tell_failures(struct race_run *r);
 void race_report(struct race_run *r, s64 took);

@@ -502,10 +502,7 @@ void race_free_mappings(struct race_caller *c)
 	}
 }
 
-/*
- * Nothing runs, and all connections have ended: free what no slot has, forget what was
- * freed, and fill all slots.
- */
+/* Nothing runs, and all connections have ended: free what no slot has, forget what was freed. */
 void race_forget(struct race_caller *c)
 {
 	struct race_world *w = c->w;
@@ -529,8 +526,14 @@ void race_forget(struct race_caller *c)
 			kfree(obj->within);
 			kfree(obj);
 		}
-	if (w->is_gone)
-		return;
+}
+
+/* Fill all slots. */
+void race_fill(struct race_caller *c)
+{
+	struct race_world *w = c->w;
+	unsigned int i;
+
 	/* Endpoints need SRQs, and an RSP needs an Endpoint. */
 	for (i = RACE_SLOTS; i--; )
 		if (!w->slot[i] && i != S_RSP)
