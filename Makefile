@@ -27,7 +27,7 @@ help:
 	@echo
 	@echo 'Tests in test kernels, with RDMA in software. They need no hardware and leave'
 	@echo "this machine's own kernel alone. On User Mode Linux:"
-	@echo '  make check          all suites on a plain and on a debug kernel, most on several CPUs'
+	@echo '  make check          the suites on a plain and on a debug kernel, races on several CPUs'
 	@echo '      SUITE=name      only this module of suites, suite or case; may be a glob'
 	@echo '      KERNEL=plain    only this kernel (plain, debug, smp or smp-debug)'
 	@echo '      CPUS=8          of an smp guest'

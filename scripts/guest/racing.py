@@ -407,7 +407,7 @@ def race(pair, disks):
 
 def announce(suite, what):
     """Say what is done next, to who reads the results and to who reads the kernel's log."""
-    text = f"RACE_SEED={SEED} RACE_MS={MS} RACE_PAIR={what}"
+    text = f"CPUS={os.cpu_count()} RACE_SEED={SEED} RACE_MS={MS} RACE_PAIR={what}"
     print(f"    # {text}", flush=True)
     with open("/dev/kmsg", "w", encoding="ascii") as f:
         f.write(f"{suite}: {text}\n")
@@ -484,10 +484,26 @@ class Tally:
                 print(f"    # {len(names)} pairs never {what}: {' '.join(names)}")
 
 
-def main(suite, setup, down, deeds, alone=(), apart=(), never=(), share=1):
+def look_at_harmless(sides, disks, failed, harmless):
+    """What disturbs nothing always succeeds, and what is done beside it; between two such no
+    request fails. The disks have @failed before."""
+    quiet = [s.deed in harmless for s in sides]
+    if not any(quiet):
+        return
+    for side, peer in zip(sides, reversed(sides)):
+        if side.good < side.calls:
+            faults.append(f"{side.deed.__name__} failed {side.calls - side.good} times of "
+                          f"{side.calls} beside {peer.deed.__name__}")
+    if all(quiet):
+        faults.extend(f"{d.name}: {d.failed - n} requests failed beside nothing that disturbs"
+                      for d, n in zip(disks, failed) if d.failed != n)
+
+
+def main(suite, setup, down, deeds, alone=(), apart=(), never=(), harmless=(), share=1):
     """Run all pairs of @deeds on the disks that @setup makes; @down takes all down. Those of
     @alone are not done beside themselves, and the pairs of @never not at all; those of @apart,
-    and two that are the same, not to the same disk. Of so many pairs as @share is one is run."""
+    and two that are the same, not to the same disk. Those of @harmless disturb neither a disk
+    nor another deed. Of so many pairs as @share is one is run."""
     # A thread that is back from the kernel is soon seen to be.
     sys.setswitchinterval(0.0005)
     pairs, of = choose(deeds, alone, apart, never, share)
@@ -500,7 +516,9 @@ def main(suite, setup, down, deeds, alone=(), apart=(), never=(), share=1):
     failed = 0
     for n, pair in enumerate(pairs, 1):
         announce(suite, pair.name)
+        before = [d.failed for d in disks]
         sides = race(pair, disks)
+        look_at_harmless(sides, disks, before, harmless)
         for d in disks:
             d.serves()
             d.fits()
