@@ -129,6 +129,13 @@ void kdf_fail_step(unsigned int nth)
 }
 EXPORT_SYMBOL_GPL(kdf_fail_step);
 
+/* Has the step failed, or is none to? */
+bool kdf_step_has_failed(void)
+{
+	return !atomic_read(&steps.left);
+}
+EXPORT_SYMBOL_GPL(kdf_step_has_failed);
+
 /* Have none fail any more. Return how many more it would have taken; 0: one has failed. */
 unsigned int kdf_steps_left(void)
 {

@@ -17,6 +17,7 @@
 int kdf_doctor(const char *module);
 void kdf_undoctor(const char *module);
 void kdf_fail_step(unsigned int nth);
+bool kdf_step_has_failed(void);
 unsigned int kdf_steps_left(void);
 void kdf_show_steps(struct kunit *test);
 
