@@ -9,10 +9,16 @@
 # enabled again, its clients know that nothing is lost. The note of the instance is removed
 # before anything is written to the volume, so that there is no note after a crash.
 
-# Write file or directory $1 to the medium; not every sync(1) can write a single one.
+# Write file or directory $1 to the medium. Fails, with what sync(1) says, if that does.
 sync_one()
 {
-	sync "$1" 2>/dev/null || sync
+	local said
+
+	said=$(sync "$1" 2>&1) && return
+	# Not every file system can write a single directory.
+	[[ $said == *"Invalid argument"* ]] && sync && return
+	echo "$said" >&2
+	return 1
 }
 
 # Print the file for the instance of the volume in directory $1.
@@ -45,7 +51,7 @@ use_instance()
 	note=$(note_of "$1") && [ -e "$note" ] || return 0
 	instance=$(cat "$note")
 	# A note that cannot be removed would be wrong after the next write.
-	rm "$note" 2>/dev/null && sync_one "$state" || return 0
+	{ rm "$note" && sync_one "$state"; } 2>/dev/null || return 0
 	put "$instance" "$1/instance" "instance $instance"
 }
 

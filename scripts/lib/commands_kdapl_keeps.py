@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+"""check-commands: what kdapl-blk keeps for later: the saved file, and notes of instances."""
+import os
+
+from commands import expect, expect_refusal
+from commands_kdapl_blk import blk, in_configfs
+
+UUID = "01234567-89ab-cdef-0123-456789abcdef"
+
+
+def put_program(work, name, text):
+    """Have a program of this name found first. Return the PATH for that."""
+    (work / "bin").mkdir(exist_ok=True)
+    (work / "bin" / name).write_text(text)
+    (work / "bin" / name).chmod(0o755)
+    return f"{work}/bin:{os.environ['PATH']}"
+
+
+def saved_whole(work):
+    """A save that cannot be written, or that the medium does not take, leaves the former one."""
+    blk(work, "list")
+    saved = work / "saved"
+    expect(blk(work, "save") == (0, ""), "save")
+    before = saved.read_text()
+    expect(before.startswith("dir\tkdapl_blk/") and before.endswith("\n"), before)
+    (work / "saved.new").symlink_to("/dev/full")
+    expect_refusal(blk(work, "save"), 1, "cannot write .*/saved.new: No space left on device")
+    expect(saved.read_text() == before and not saved.is_symlink(), "the former file is gone")
+    expect(not (work / "saved.new").is_symlink(), "saved.new is left")
+    path = put_program(work, "sync", "#!/bin/sh\n[ $# -eq 0 ] || { echo \"sync: error syncing "
+                       "'$1': Input/output error\" >&2; exit 1; }\n")
+    expect_refusal(blk(work, "save", PATH=path), 1, "saved.new: Input/output error")
+    expect(saved.read_text() == before and not (work / "saved.new").exists(), "not synced")
+    # An attribute of a disk that cannot be read, not even by root
+    broken = work / "config/kdapl_blk/one/client"
+    path = put_program(work, "cat", f"#!/bin/sh\n[ \"$1\" != {broken} ] || exit 1\n"
+                       "exec /bin/cat \"$@\"\n")
+    (work / "bin/sync").unlink()
+    expect_refusal(blk(work, "save", PATH=path), 1, "cannot read .*/one/client, so nothing is saved")
+    expect(saved.read_text() == before, "a part was saved")
+
+
+def all_of():
+    """Name, function and further arguments of each case; the first one is a directory."""
+    yield "kdapl-blk save that cannot be written", saved_whole
