@@ -40,6 +40,38 @@ def saved_whole(work):
     expect(saved.read_text() == before, "a part was saved")
 
 
+def instance_kept(work):
+    """An export that is refused leaves the note of the volume's instance for the next one."""
+    file, note = work / "file", work / "state" / UUID
+    file.write_text("contents")
+    note.parent.mkdir()
+    command = f"export -i rxe0/1 -s vol -u {UUID} {file}"
+    for spoilt in "enable", "instance", "listen":
+        note.write_text("17\n")
+        done = in_configfs(work, command, spoilt)
+        # In place of "enable" there is a directory, which cat(1) complains of.
+        expect_refusal(done, 1, "^kdapl-blk: ", sentence=spoilt != "enable")
+        expect(note.exists() and note.read_text() == "17\n", f"{spoilt}: the note is gone")
+    expect(in_configfs(work, command, "")[0] == 0, "it fails without")
+    volume = work / "config/kdapl_blk_tgt/subsystems/vol/namespaces/1"
+    expect((volume / "instance").read_text() == "17\n", "it is another instance")
+    expect(not note.exists(), "the note is there while the volume is written to")
+    expect(in_configfs(work, "unexport vol", "")[0] == 0, "unexport")
+    expect(note.read_text() == "17\n", "no note after unexport")
+    expect(in_configfs(work, "list", "")[0] == 0 and not volume.exists(), "it is there")
+    # Restored, but not enabled; then it is not to be exported at all.
+    (work / "saved").write_text("".join(f"{line}\n".replace(" ", "\t") for line in (
+        "dir kdapl_blk_tgt/subsystems/vol", "dir kdapl_blk_tgt/subsystems/vol/namespaces/1",
+        f"put kdapl_blk_tgt/subsystems/vol/namespaces/1/path {file}",
+        f"put kdapl_blk_tgt/subsystems/vol/namespaces/1/uuid {UUID}",
+        "on kdapl_blk_tgt/subsystems/vol/namespaces/1/enable")))
+    expect(in_configfs(work, "restore exports", "enable")[0] == 1, "restore")
+    expect(note.exists() and note.read_text() == "17\n", "restore has lost the note")
+    expect(in_configfs(work, "unexport vol", "enable")[0] == 0, "unexport")
+    expect(note.read_text() == "17\n", "unexport has lost the note")
+
+
 def all_of():
     """Name, function and further arguments of each case; the first one is a directory."""
     yield "kdapl-blk save that cannot be written", saved_whole
+    yield "kdapl-blk export that is refused, and the note", instance_kept

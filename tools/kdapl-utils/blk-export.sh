@@ -14,9 +14,10 @@ sync_one()
 {
 	local said
 
-	said=$(sync "$1" 2>&1) && return
+	# In a trap, "return" alone has the status from before the trap.
+	said=$(sync "$1" 2>&1) && return 0
 	# Not every file system can write a single directory.
-	[[ $said == *"Invalid argument"* ]] && sync && return
+	[[ $said == *"Invalid argument"* ]] && sync && return 0
 	echo "$said" >&2
 	return 1
 }
@@ -29,27 +30,36 @@ note_of()
 	uuid=$(cat "$1/uuid") && [ -n "$uuid" ] && echo "$state/$uuid"
 }
 
-# Note the instance of the volume in directory $1, which was disabled.
+# keep_instance DIRECTORY INSTANCE: note the instance of a volume, which was disabled
 keep_instance()
 {
 	local note
 
 	note=$(note_of "$1") || return 0
 	{
-		mkdir -p "$state" && cat "$1/instance" >"$note.new" &&
+		mkdir -p "$state" && echo "$2" >"$note.new" &&
 			sync_one "$note.new" && mv "$note.new" "$note" &&
 			sync_one "$state"
 	} 2>/dev/null ||
 		echo "$me: cannot write to $state: clients of $(cat "$1/path") that have not flushed will get errors" >&2
 }
 
-# Give the volume in directory $1, which is about to be enabled, its noted instance.
+# give_back DIRECTORY INSTANCE: note the instance of a volume again, unless it was enabled
+give_back()
+{
+	[ "$(cat "$1/enable" 2>/dev/null)" = 1 ] || keep_instance "$@"
+}
+
+# Give the volume in directory $1, which is about to be enabled, its noted instance. If this
+# process, which is one of its own, ends before enable_volume() is done, the note is kept.
 use_instance()
 {
 	local note instance
 
 	note=$(note_of "$1") && [ -e "$note" ] || return 0
 	instance=$(cat "$note")
+	# shellcheck disable=SC2064	# these variables are gone when the trap is taken
+	trap "give_back ${1@Q} ${instance@Q}" EXIT
 	# A note that cannot be removed would be wrong after the next write.
 	{ rm "$note" && sync_one "$state"; } 2>/dev/null || return 0
 	put "$instance" "$1/instance" "instance $instance"
@@ -80,7 +90,10 @@ enable_volume()
 	local path
 
 	use_instance "$1"
-	try 1 "$1/enable" && return
+	if try 1 "$1/enable"; then
+		trap - EXIT
+		return
+	fi
 	path=$(cat "$1/path")
 	echo "$me: cannot export $path: $(enable_why)" >&2
 	kernel_says
@@ -91,7 +104,7 @@ disable_volume()
 {
 	[ "$(cat "$1/enable")" = 1 ] || return 0
 	put 0 "$1/enable" "$(cat "$1/path")"
-	keep_instance "$1"
+	keep_instance "$1" "$(cat "$1/instance")"
 }
 
 # The kernel module asks only drivers for an identifier. Print a UUID for the block device $1
