@@ -46,7 +46,7 @@ def make_sense(work, path):
             env=environment(PATH=f"{work}:{TOP}/tools:{os.environ['PATH']}", **{
                 f"KDAPL_{name}": str(work / where) for name, where in (
                     ("IB", "ib"), ("BLK_CONFIGFS", "config"), ("BLK_SAVED", "saved"),
-                    ("BLK_STATE", "state"), ("PROC", "proc"), ("SYS", "sys"),
+                    ("BLK_STATE", "state"), ("RUN", "run"), ("PROC", "proc"), ("SYS", "sys"),
                     ("BLOCK", "block"), ("TRACING", "none"), ("TEST_DEVICE", "none"),
                     ("TEST_SOURCE", "none"), ("TEST_SUITES", "none"))}))
         expect(done.returncode in (0, 1), f"{line.strip()}: {done.stdout}")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 """check-commands: what kdapl-blk keeps for later: the saved file, and notes of instances."""
 import os
+import re
 
 from commands import expect, expect_refusal
 from commands_kdapl_blk import blk, in_configfs
@@ -71,7 +72,44 @@ def instance_kept(work):
     expect(note.read_text() == "17\n", "unexport has lost the note")
 
 
+def units_started(work):
+    """After the first save of a boot the units that stop all in order are active."""
+    blk(work, "list")
+    log = work / "log"
+    path = put_program(work, "systemctl", f"""#!/bin/sh
+echo "$*" >>{log}
+case "$*" in
+*is-active*kdapl-blk-target*) exit $TARGET_ACTIVE ;;
+*is-active*) exit 3 ;;
+*is-enabled*) exit $NOT_ENABLED ;;
+is-system-running) echo "$STATE" ;;
+*start*) [ $STARTS = 1 ] || {{ echo "Failed to start: no" >&2; exit 1; }} ;;
+esac
+""")
+
+    def save(active, enabled, starts, state="running"):
+        log.write_text("")
+        done = blk(work, "save", PATH=path, TARGET_ACTIVE="0" if active else "3", STATE=state,
+                   NOT_ENABLED="0" if enabled else "1", STARTS=str(int(starts)))
+        expect((work / "saved").exists(), "nothing is saved")
+        return done, re.findall(r"(?m)^(?:start|(?=--no-block start)) ?(.*)$", log.read_text())
+
+    expect(save(False, True, True) == ((0, ""), []), "systemd is not there, and is asked")
+    (work / "run/systemd/system").mkdir(parents=True)
+    both = ["kdapl-blk-target.service", "kdapl-blk-shutdown.service"]
+    expect(save(False, True, True) == ((0, ""), both), log.read_text())
+    expect(save(True, True, True) == ((0, ""), both[1:]), log.read_text())
+    # Who boots the host must not wait for what waits for the boot.
+    expect(save(True, True, True, "starting") ==
+           ((0, ""), ["--no-block start " + both[1]]), log.read_text())
+    expect(save(False, False, True) == ((0, ""), []), log.read_text())
+    done, _ = save(False, True, False)
+    expect_refusal(done, 0, "saved, but exports and disks are not stopped in order at the next "
+                   f"shutdown before: systemctl start {' '.join(both)}$")
+
+
 def all_of():
     """Name, function and further arguments of each case; the first one is a directory."""
     yield "kdapl-blk save that cannot be written", saved_whole
     yield "kdapl-blk export that is refused, and the note", instance_kept
+    yield "kdapl-blk save and the units", units_started

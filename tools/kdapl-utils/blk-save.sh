@@ -165,6 +165,30 @@ what_of()
 	esac
 }
 
+# Have systemd stop all that was saved in order at the next shutdown: units that were enabled
+# when nothing was saved yet are not active in this boot. KDAPL_RUN stands for /run.
+start_units()
+{
+	local unit units=() wait=()
+
+	[ -d "${KDAPL_RUN:-/run}/systemd/system" ] || return 0
+	# The units restore this file, and no other.
+	[ "$saved" = /etc/kdapl-blk/saved ] || [ -n "${KDAPL_RUN-}" ] || return 0
+	for unit in kdapl-blk-target.service kdapl-blk-shutdown.service; do
+		systemctl --quiet is-enabled "$unit" 2>/dev/null || continue
+		systemctl --quiet is-active "$unit" || units+=("$unit")
+	done
+	# While the host boots, what starts them may be waiting for this command.
+	[[ $(systemctl is-system-running 2>/dev/null) =~ ^(running|degraded)$ ]] ||
+		wait=(--no-block)
+	for unit in "${units[@]}"; do
+		systemctl "${wait[@]}" start "$unit" 2>/dev/null && continue
+		echo "$me: all is saved, but exports and disks are not stopped in order at the" \
+			"next shutdown before: systemctl start ${units[*]}" >&2
+		return
+	done
+}
+
 cmd_save()
 {
 	local mark module text said_why
@@ -189,6 +213,7 @@ cmd_save()
 		rm -f "$saved.new" 2>/dev/null
 		die "cannot write $saved.new: ${said_why##*: }"
 	}
+	start_units
 }
 
 # Connect the disk in directory $1, unless it is connected, or waits to be connected again.
