@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 """check-commands: kdapl-stat, with files in place of the kernel's."""
 import json
+import os
 import re
 
 from commands import TOP, call_tool, expect, expect_refusal, without_fd
@@ -185,6 +186,33 @@ def metrics(work):
            "peers with a former kdapl.ko")
 
 
+def metrics_file(work):
+    """-o replaces a regular file and nothing else, whatever its name is, and leaves no other."""
+    stat(work, "peers")
+    (work / "target.prom").write_text("as before")
+    (work / "link.prom").symlink_to("target.prom")
+    os.mkfifo(work / "fifo")
+    for name in "link.prom", "fifo":
+        expect_refusal(stat(work, f"metrics -o {work / name}"), 1,
+                       f"{name}: that is no regular file, and one is wanted")
+    expect((work / "target.prom").read_text() == "as before", "the target has changed")
+    for name in "-x", "--", "a b":
+        done = stat(work, f"metrics -o '{name}'", within=("env", "-C", str(work)))
+        expect(done == (0, ""), f"-o {name}: {done}")
+        expect((work / name).read_text().endswith("# EOF\n"), f"-o {name} is not whole")
+    # A signal comes while it is being written, and the mode cannot be set.
+    tools = work / "tools"
+    tools.mkdir()
+    for text in "kill $PPID", "exit 1":
+        (tools / "chmod").write_text(f"#!/bin/sh\n{text}\n")
+        (tools / "chmod").chmod(0o755)
+        status, _ = stat(work, f"metrics -o {work}/new.prom",
+                         within=("env", f"PATH={tools}:{os.environ['PATH']}"))
+        expect(status, f"{text}: it succeeds")
+        left = [p.name for p in work.iterdir() if p.name.startswith("new.prom")]
+        expect(not left, f"{text}: {left} is left")
+
+
 def odd_names(work):
     """A disk may have any name that configfs takes."""
     stat(work, "peers")
@@ -305,6 +333,7 @@ def all_of():
     yield "kdapl-stat, an operator's questions", answers
     yield "kdapl-stat and what targets count", of_targets
     yield "kdapl-stat metrics", metrics
+    yield "kdapl-stat metrics -o", metrics_file
     yield "kdapl-stat and the names of disks", odd_names
     yield "kdapl-stat and names that others choose", names_are_words
     yield "kdapl-stat and a disk that is not connected", idle_disk
