@@ -216,9 +216,15 @@ offer()
 	fi
 }
 
-# Offer an existing subsystem at another port.
+# Offer an existing subsystem at another port. Its volumes stay as they are.
 export_again()
 {
+	local option
+
+	for option in r u n; do
+		[[ $given != *$option* ]] ||
+			wrong "export: -$option is for a PATH, and there is none"
+	done
 	[ -d "$tgt/subsystems/$name" ] ||
 		die "there is no subsystem $name to offer at another port: give the path of its first volume"
 	[ ${#clients[@]} -eq 0 ] || die "-c: the clients of $name are the same at all ports"
