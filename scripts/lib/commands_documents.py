@@ -2,6 +2,7 @@
 """check-commands: the commands that the documentation prints make sense, and are run."""
 import os
 import re
+import shutil
 import subprocess
 
 import printed
@@ -159,12 +160,38 @@ def messages_described(_):
                    f"{path.name}: troubleshooting.rst does not have {text!r}")
 
 
+# What DKMS takes over from a configuration file, and from that of an administrator.
+READ_BY_DKMS = r"""
+eval "$(sed -n '/^readonly dkms_conf_variables=/,/"$/p; /^safe_source()/,/^}/p' "$1")"
+mktemp_or_die() { mktemp; }
+kernel_source_dir=/build parallel_jobs=2
+for file in dkms.conf "$2"; do safe_source "$file" $dkms_conf_variables; done
+printf '%s\n' "${MAKE[0]}"
+"""
+
+
+def vendor_by_dkms(work):
+    """What troubleshooting.rst has for /etc/dkms/kdapl.conf gets into DKMS's call of make."""
+    dkms = shutil.which("dkms", path=f"{os.environ['PATH']}:/usr/sbin")
+    page = (TOP / "Documentation/troubleshooting.rst").read_text()
+    said = re.search(r"(?s)``/etc/dkms/kdapl.conf``.*?::\n\n((?:    [^\n]*\n)+)", page)[1]
+    (work / "kdapl.conf").write_text(re.sub("(?m)^    ", "", said))
+    if not dkms:
+        return
+    done = subprocess.run(["bash", "-c", READ_BY_DKMS, "bash", dkms, work / "kdapl.conf"],
+                          cwd=TOP, env=environment(), text=True, timeout=60, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    expect(re.fullmatch(r"'make' -j2 KDIR=/build modules KBUILD_EXTRA_SYMBOLS=/\S+/Module.symvers\n",
+                        done.stdout), f"it calls {done.stdout}")
+
+
 def all_of():
     """Name, function and further arguments of each case; the first one is a directory."""
     yield "lines that fit the page", lines_fit
     yield "pages of the index", pages_listed
     yield "sections that pages name", sections_exist
     yield "messages in troubleshooting.rst", messages_described
+    yield "a vendor's Module.symvers for DKMS", vendor_by_dkms
     for path in PAGES:
         if not any(True for _ in printed.blocks(path)):
             continue
