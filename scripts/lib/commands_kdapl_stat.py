@@ -186,6 +186,22 @@ def metrics(work):
            "peers with a former kdapl.ko")
 
 
+def counters_never_fall(work):
+    """A connection that ends, and a peer that goes, lower no counter."""
+    def counters():
+        said = stat(work, "metrics")[1]
+        names = set(re.findall(r"(?m)^# TYPE (\w+) counter$", said))
+        return {(name, labels): float(value) for name, labels, value in
+                re.findall(r"(?m)^(\w+)_total\{(.*)\} (\S+)$", said) if name in names}
+
+    before = counters()
+    (work / "proc/eps").write_text("\n".join(FILES["eps"].split("\n")[:1]) + "\n")
+    after = counters()
+    expect(len(before) > 20, f"there is {before}")
+    fallen = [key for key, value in before.items() if after.get(key, 0) < value]
+    expect(not fallen, f"these have fallen: {fallen}")
+
+
 def metrics_file(work):
     """-o replaces a regular file and nothing else, whatever its name is, and leaves no other."""
     stat(work, "peers")
@@ -333,6 +349,7 @@ def all_of():
     yield "kdapl-stat, an operator's questions", answers
     yield "kdapl-stat and what targets count", of_targets
     yield "kdapl-stat metrics", metrics
+    yield "kdapl-stat metrics, counters", counters_never_fall
     yield "kdapl-stat metrics -o", metrics_file
     yield "kdapl-stat and the names of disks", odd_names
     yield "kdapl-stat and names that others choose", names_are_words
