@@ -2,6 +2,7 @@
 """check-commands: what kdapl-blk keeps for later: the saved file, and notes of instances."""
 import os
 import re
+import subprocess
 
 from commands import expect, expect_refusal
 from commands_kdapl_blk import blk, in_configfs
@@ -108,8 +109,34 @@ esac
                    f"shutdown before: systemctl start {' '.join(both)}$")
 
 
+# Mount something in a namespace of its own, print its device number, and wait for the end of stdin.
+ELSEWHERE = ("mount -t tmpfs none /mnt && "
+             "awk '$5 == \"/mnt\" { n = $3 } END { print n }' /proc/self/mountinfo && read -r end")
+
+
+def mounted_elsewhere(work):
+    """A disk that is mounted in a container stays, also while its target is away."""
+    if os.geteuid() or subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL,
+                                      check=False).returncode:
+        return
+    blk(work, "list")
+    (work / "block/kdapl7").mkdir(parents=True)
+    (work / "config/kdapl_blk/one/state").write_text("reconnecting\n")
+    with subprocess.Popen(["unshare", "-m", "sh", "-c", ELSEWHERE], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as container:
+        (work / "block/kdapl7/dev").write_text(container.stdout.readline())
+        done = in_configfs(work, "disconnect one", "", KDAPL_BLOCK=str(work / "block"))
+        expect_refusal(done, 1, "cannot disconnect one: /dev/kdapl7 is mounted at /mnt of process "
+                       f"{container.pid}, in another mount namespace; -f takes it away all the same")
+    expect((work / "config/kdapl_blk/one/connected").read_text() == "1\n", "it is disconnected")
+    in_configfs(work, "disconnect one", "", KDAPL_BLOCK=str(work / "block"))
+    expect(not (work / "config/kdapl_blk/one/connected").exists(),
+           "it stays although it is mounted nowhere")
+
+
 def all_of():
     """Name, function and further arguments of each case; the first one is a directory."""
     yield "kdapl-blk save that cannot be written", saved_whole
     yield "kdapl-blk export that is refused, and the note", instance_kept
     yield "kdapl-blk save and the units", units_started
+    yield "kdapl-blk disconnect of a disk in a container", mounted_elsewhere
