@@ -2,9 +2,10 @@
 """check-commands: what kdapl-blk keeps for later: the saved file, and notes of instances."""
 import os
 import re
+import shutil
 import subprocess
 
-from commands import expect, expect_refusal
+from commands import call_tool, expect, expect_refusal
 from commands_kdapl_blk import blk, in_configfs
 
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
@@ -109,6 +110,39 @@ esac
                    f"shutdown before: systemctl start {' '.join(both)}$")
 
 
+def discovered(work):
+    """The disk by which a target is asked is nothing to save, to list or to count."""
+    blk(work, "list")
+    disks = work / "config/kdapl_blk"
+    for path in [p for n in ("state", "stats", "device") for p in disks.glob(f"*/{n}")]:
+        path.chmod(0o444)
+    # Ours lives; the other one was left by a command that was killed.
+    ours, left, real = f"discover-{os.getpid()}", "discover-4194305", "discover-4194306"
+    for name, device, state in ((ours, "", "connecting"), (left, "", "idle"),
+                                (real, "kdapl5", "failed")):
+        shutil.copytree(disks / "one", disks / name)
+        (disks / name / "device").chmod(0o644)
+        (disks / name / "state").chmod(0o644)
+        (disks / name / "device").write_text(device + "\n")
+        (disks / name / "state").write_text(state + "\n")
+        (disks / name / "secret").write_text("0123456789abcdef\n")
+    expect(blk(work, "save") == (0, ""), "save")
+    saved = re.findall(r"(?m)^dir\tkdapl_blk/(.*)$", (work / "saved").read_text())
+    expect(saved == [real, "kdapl7", "one"], f"it saves {saved}")
+    for command in "list", "list -j", "stats", "stats -j":
+        said = blk(work, command)[1]
+        expect(ours not in said, f"{command}: {said}")
+        expect(left in said and real in said, f"{command}: what is left is hidden: {said}")
+    for command in "", "-j", "metrics", "latency":
+        said = call_tool("kdapl-stat", command, KDAPL_BLK_CONFIGFS=str(work / "config"),
+                         KDAPL_PROC=str(work / "proc"), KDAPL_BLOCK=str(work / "block"))[1]
+        expect(ours not in said, f"kdapl-stat {command}: {said}")
+        expect(command != "metrics" or left in said, f"what is left is hidden: {said}")
+    for command in f"-s vol {ours}", "-s discover-1":
+        expect_refusal(blk(work, f"connect -a 10.0.0.9 -i rxe0/1 {command}"), 2,
+                       "connect discover-[0-9]+: such a name stands for what is being discovered")
+
+
 # Mount something in a namespace of its own, print its device number, and wait for the end of stdin.
 ELSEWHERE = ("mount -t tmpfs none /mnt && "
              "awk '$5 == \"/mnt\" { n = $3 } END { print n }' /proc/self/mountinfo && read -r end")
@@ -127,7 +161,7 @@ def mounted_elsewhere(work):
         (work / "block/kdapl7/dev").write_text(container.stdout.readline())
         done = in_configfs(work, "disconnect one", "", KDAPL_BLOCK=str(work / "block"))
         expect_refusal(done, 1, "cannot disconnect one: /dev/kdapl7 is mounted at /mnt of process "
-                       f"{container.pid}, in another mount namespace; -f takes it away all the same")
+                       f"{container.pid}, in another mount namespace; -f takes it away all")
     expect((work / "config/kdapl_blk/one/connected").read_text() == "1\n", "it is disconnected")
     in_configfs(work, "disconnect one", "", KDAPL_BLOCK=str(work / "block"))
     expect(not (work / "config/kdapl_blk/one/connected").exists(),
@@ -139,4 +173,5 @@ def all_of():
     yield "kdapl-blk save that cannot be written", saved_whole
     yield "kdapl-blk export that is refused, and the note", instance_kept
     yield "kdapl-blk save and the units", units_started
+    yield "kdapl-blk save and list while others discover", discovered
     yield "kdapl-blk disconnect of a disk in a container", mounted_elsewhere

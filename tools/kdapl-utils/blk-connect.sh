@@ -166,6 +166,8 @@ cmd_connect()
 	check_name -s "$name"
 	[ ${#clients[@]} -le 1 ] || wrong "connect: one -c CLIENT is wanted, our own name"
 	[ $# -eq 0 ] || check_name connect "$1"
+	[[ ! ${1-$name} =~ ^discover-[0-9]+$ ]] ||
+		wrong "connect ${1-$name}: such a name stands for what is being discovered: name the disk"
 	[ "${1-$name}" != all ] || wrong "connect: \"all\" stands for all disks: name the disk"
 	[ "$wait_for" != 0 ] || [[ ! ${1-} =~ ^[0-9]+$ ]] ||
 		wrong "connect: --wait=$1 is how to wait for $1 seconds; $1 by itself names the disk"

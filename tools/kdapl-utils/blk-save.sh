@@ -129,6 +129,8 @@ save_disk()
 {
 	local state
 
+	# Nobody wants it back, and it may have a secret.
+	! is_temporary "$1" || return 0
 	state=$(read_attribute "$1/state") && save_dir "$1" || return
 	[ "$state" = idle ] || printf 'on\t%s\n' "${1#"$config"/}/connected"
 }

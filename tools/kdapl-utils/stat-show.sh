@@ -38,6 +38,7 @@ disks()
 	local d device stat name
 
 	for d in "$config"/kdapl_blk/*/; do
+		! is_asking "$d" || continue
 		name=$(shown "$d")
 		name=${name//\\/\\134}
 		device=$(cat "${d}device")
@@ -266,6 +267,7 @@ blk_counts()
 	local d kind line
 
 	for d in "$config"/kdapl_blk/*/ "$config"/kdapl_blk_tgt/ports/*/; do
+		! is_asking "$d" || continue
 		kind=disk
 		[[ $d != */kdapl_blk_tgt/* ]] || kind=port
 		# Some systems have no /dev/fd, which process substitution needs.
