@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""check-commands: bash completion of the tools, where names are not what one would choose."""
+"""check-commands: bash completion of the tools, where names are not what one would choose, and
+the options of their manual pages."""
+import re
 import subprocess
 
 from commands import TOP, call_tool, environment, expect
@@ -35,7 +37,7 @@ def offered(work, tool, *words):
 
 
 def odd_names(work):
-    """Names of disks and exports are offered as the shell wants them, and nothing in them is run."""
+    """Names of disks and exports are offered as the shell wants them; nothing in them is run."""
     for folder in "kdapl_blk", "kdapl_blk_tgt/subsystems", "kdapl_blk_tgt/clients":
         for name, _ in NAMES:
             (work / "config" / folder / name).mkdir(parents=True)
@@ -80,8 +82,43 @@ def without_command(work):
             expect(call_tool(tool, option, KDAPL_SYS=str(work))[0] == 0, f"{tool} {option}")
 
 
+def synopsis_of(page):
+    """Return the options that each command has in the SYNOPSIS of a manual page."""
+    found = {}
+    for block in page.split("\n.Sh SYNOPSIS\n")[1].split("\n.Sh ")[0].split(".Nm\n")[1:]:
+        # An option that has a long name, too, is the short one.
+        block = re.sub(r"Fl Fl \w+|Fl -(?=\w)", lambda m: "Fl -" if m[0] == "Fl -" else "", block)
+        options = {"-" + name for name in re.findall(r"\bFl (-?\w+)", block)}
+        for word in re.search(r"(?m)^(?:\.Op )?\.?Cm (.*)$|^\.Fl", block)[0].split():
+            if re.fullmatch("[a-z]+", word):
+                found.setdefault(word, set()).update(options)
+    return found
+
+
+def options_described(_, tool):
+    """The SYNOPSIS of the manual page has what takes() has, and the page each option."""
+    page = (TOP / f"Documentation/{tool}.8").read_text()
+    takes = re.search(r"(?ms)^takes\(\)\n.*?^}", (TOP / f"tools/{tool}").read_text())[0]
+    for command, options in synopsis_of(page).items():
+        said = subprocess.run(["bash", "-c", f"{takes}\ntakes {command}"], text=True, timeout=60,
+                              check=True, stdout=subprocess.PIPE).stdout.strip()
+        taken = set(said.split()) if " " in said or said.startswith("-") else \
+            {"-" + letter for letter in said}
+        expect(options == taken or command == "dapl",
+               f"{command}: SYNOPSIS has {options}, and {taken} are taken")
+    described = set(re.findall(r"\bFl (?:Fl )?(-?\w+)", "".join(
+        re.findall(r"(?m)^\.It (?:Fl|Xo).*$", page))))
+    wanted = {"h", "help", "V", "version"} | {
+        option.lstrip("-") for option in
+        re.findall(r"(?m)^  (-\w|--\w+)\b", call_tool(tool, "help")[1])}
+    left = wanted - {name.lstrip("-") for name in described}
+    expect(not left, f"the page does not describe {left}")
+
+
 def all_of():
     """Name, function and further arguments of each case; the first one is a directory."""
     yield "completion and the names of disks", odd_names
     yield "completion of --help and --version", without_command
+    for tool in "kdapl-blk", "kdapl-stat", "kdapl-test":
+        yield f"options of {tool}(8)", options_described, tool
     yield "completion and the names of adapters", odd_adapters

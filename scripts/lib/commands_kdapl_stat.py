@@ -23,6 +23,8 @@ REFUSED = (
     ("peers -p ''", 2, "peers: -p wants a value, and it is empty"),
     ("peers -p no.such.invalid", 1, "-p no.such.invalid: no address, and no host that can be"),
     ("ends -p 10.8.0.300", 1, "-p 10.8.0.300: no address, and no host that can be"),
+    ("help x", 2, "help: no argument is wanted"),
+    ("-h x", 2, "-h: no argument is wanted"),
     ("-j peers", 2, "peers: the command comes before the options"),
     ("''", 2, "the command is empty"),
     ("latency ''", 2, "latency: the name of a DISK is empty"),
