@@ -160,6 +160,37 @@ def messages_described(_):
                    f"{path.name}: troubleshooting.rst does not have {text!r}")
 
 
+def rows_of(path):
+    """Each row of a file of /sys/kernel/debug/kdapl that a page prints, as one line."""
+    for block in printed.literal_blocks(path):
+        row = ""
+        for line in [*block, ""]:
+            if row and line.startswith("    "):
+                row += " " + line.strip()
+                continue
+            if row:
+                yield row
+            row = line if re.match(r"(\.\.\./\w+:)?[0-9a-f]{16} \w+=", line) else ""
+
+
+def rows_whole(_):
+    """A printed row of debugfs has the keys that the kernel prints, in their order."""
+    source = (TOP / "drivers/kdapl/debugfs.c").read_text()
+    formats = {}
+    for name, function in re.findall(r'\{ "(\w+)", DAT_HANDLE_TYPE_\w+, (\w+) \}', source):
+        body = re.search(rf"(?ms)^static void {function}\(.*?^\}}", source)[0]
+        formats[name] = re.findall(r"([\w-]+)=%", "".join(re.findall(r'"(.*?)"', body)))
+    expect(len(formats) == 4 and all(len(f) > 2 for f in formats.values()), f"{formats}")
+    found = 0
+    for path in PAGES:
+        for row in rows_of(path):
+            keys = re.findall(r"(?<= )([\w-]+)=", row)
+            wanted = max(formats.values(), key=lambda f: len(set(f) & set(keys)))
+            expect(keys == wanted, f"{path.name} prints {keys}, and there are {wanted}")
+            found += 1
+    expect(found >= 6, f"{found} rows are printed")
+
+
 # What DKMS takes over from a configuration file, and from that of an administrator.
 READ_BY_DKMS = r"""
 eval "$(sed -n '/^readonly dkms_conf_variables=/,/"$/p; /^safe_source()/,/^}/p' "$1")"
@@ -192,6 +223,7 @@ def all_of():
     yield "pages of the index", pages_listed
     yield "sections that pages name", sections_exist
     yield "messages in troubleshooting.rst", messages_described
+    yield "rows of debugfs that pages print", rows_whole
     yield "a vendor's Module.symvers for DKMS", vendor_by_dkms
     for path in PAGES:
         if not any(True for _ in printed.blocks(path)):
