@@ -160,6 +160,22 @@ def messages_described(_):
                    f"{path.name}: troubleshooting.rst does not have {text!r}")
 
 
+def rules_named(_):
+    """Who is refused for a member finds its rule, and the tracepoint that names it."""
+    for source, header, call in (("pool.c", "kdat_pool.h", "kdat_pool_create"),
+                                 ("portal_server.c", "kdat_portal.h", "kdat_server_create")):
+        comment = re.search(rf"(?s)/\*\*\n \* {call}\(\) - .*?\*/",
+                            (TOP / "include/dat" / header).read_text())[0]
+        rules = re.findall(r'\{ "(\w+)", attr->\w+, ', (TOP / "drivers/kdapl" / source).read_text())
+        expect(rules, f"{source} has no rules")
+        for word in [*rules, "kdapl_refused"]:
+            expect(re.search(rf"\b{word}\b", comment.split("Return:")[1].split("Example")[0]),
+                   f"{call}() does not name {word}")
+    page = (TOP / "Documentation/tracing.rst").read_text()
+    expect("ia=0" in page.split("\nkdapl_refused ")[1].split("\nkdapl_")[0],
+           "the page does not say what ia=0 is")
+
+
 def rows_of(path):
     """Each row of a file of /sys/kernel/debug/kdapl that a page prints, as one line."""
     for block in printed.literal_blocks(path):
@@ -223,6 +239,7 @@ def all_of():
     yield "pages of the index", pages_listed
     yield "sections that pages name", sections_exist
     yield "messages in troubleshooting.rst", messages_described
+    yield "rules that headers name", rules_named
     yield "rows of debugfs that pages print", rows_whole
     yield "a vendor's Module.symvers for DKMS", vendor_by_dkms
     for path in PAGES:
