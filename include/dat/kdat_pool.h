@@ -105,8 +105,9 @@ typedef struct kdat_pool_param {
  * Context: Process context, may sleep.
  * Return:
  * * %DAT_SUCCESS - @pool is set
- * * %DAT_INVALID_PARAMETER - @attr, one of its pointers or @pool is NULL, or a length is not
- *   between 1 and 1 MiB
+ * * %DAT_INVALID_PARAMETER - @attr, one of its pointers or @pool is NULL, length is not from 1
+ *   to 1 MiB, or header is not from 0 to length; for a member, the tracepoint kdapl_refused
+ *   names it, with ia=0
  * * %DAT_INSUFFICIENT_RESOURCES - no memory, or the device has no room
  * * as dat_srq_create()
  *

@@ -201,7 +201,8 @@ typedef struct kdat_portal_attr {
  * Return:
  * * %DAT_SUCCESS - @server is set
  * * %DAT_INVALID_PARAMETER - @attr, its name, its request or event function, or @server is
- *   NULL; or a size or length is out of range
+ *   NULL; or adapter_size is less than that of KDAT_ADAPTER; for a member, the tracepoint
+ *   kdapl_refused names it, with ia=0
  * * %DAT_INVALID_STATE - called by the function of a notifier
  * * %DAT_INSUFFICIENT_RESOURCES - no memory
  *

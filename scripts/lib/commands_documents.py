@@ -2,6 +2,7 @@
 """check-commands: the commands that the documentation prints make sense, and are run."""
 import os
 import re
+import shutil
 import subprocess
 
 import printed
@@ -46,7 +47,7 @@ def make_sense(work, path):
             env=environment(PATH=f"{work}:{TOP}/tools:{os.environ['PATH']}", **{
                 f"KDAPL_{name}": str(work / where) for name, where in (
                     ("IB", "ib"), ("BLK_CONFIGFS", "config"), ("BLK_SAVED", "saved"),
-                    ("BLK_STATE", "state"), ("PROC", "proc"), ("SYS", "sys"),
+                    ("BLK_STATE", "state"), ("RUN", "run"), ("PROC", "proc"), ("SYS", "sys"),
                     ("BLOCK", "block"), ("TRACING", "none"), ("TEST_DEVICE", "none"),
                     ("TEST_SOURCE", "none"), ("TEST_SUITES", "none"))}))
         expect(done.returncode in (0, 1), f"{line.strip()}: {done.stdout}")
@@ -159,12 +160,88 @@ def messages_described(_):
                    f"{path.name}: troubleshooting.rst does not have {text!r}")
 
 
+def rules_named(_):
+    """Who is refused for a member finds its rule, and the tracepoint that names it."""
+    for source, header, call in (("pool.c", "kdat_pool.h", "kdat_pool_create"),
+                                 ("portal_server.c", "kdat_portal.h", "kdat_server_create")):
+        comment = re.search(rf"(?s)/\*\*\n \* {call}\(\) - .*?\*/",
+                            (TOP / "include/dat" / header).read_text())[0]
+        rules = re.findall(r'\{ "(\w+)", attr->\w+, ', (TOP / "drivers/kdapl" / source).read_text())
+        expect(rules, f"{source} has no rules")
+        for word in [*rules, "kdapl_refused"]:
+            expect(re.search(rf"\b{word}\b", comment.split("Return:")[1].split("Example")[0]),
+                   f"{call}() does not name {word}")
+    page = (TOP / "Documentation/tracing.rst").read_text()
+    expect("ia=0" in page.split("\nkdapl_refused ")[1].split("\nkdapl_")[0],
+           "the page does not say what ia=0 is")
+
+
+def rows_of(path):
+    """Each row of a file of /sys/kernel/debug/kdapl that a page prints, as one line."""
+    for block in printed.literal_blocks(path):
+        row = ""
+        for line in [*block, ""]:
+            if row and line.startswith("    "):
+                row += " " + line.strip()
+                continue
+            if row:
+                yield row
+            row = line if re.match(r"(\.\.\./\w+:)?[0-9a-f]{16} \w+=", line) else ""
+
+
+def rows_whole(_):
+    """A printed row of debugfs has the keys that the kernel prints, in their order."""
+    source = (TOP / "drivers/kdapl/debugfs.c").read_text()
+    formats = {}
+    for name, function in re.findall(r'\{ "(\w+)", DAT_HANDLE_TYPE_\w+, (\w+) \}', source):
+        body = re.search(rf"(?ms)^static void {function}\(.*?^\}}", source)[0]
+        formats[name] = re.findall(r"([\w-]+)=%", "".join(re.findall(r'"(.*?)"', body)))
+    expect(len(formats) == 4 and all(len(f) > 2 for f in formats.values()), f"{formats}")
+    found = 0
+    for path in PAGES:
+        for row in rows_of(path):
+            keys = re.findall(r"(?<= )([\w-]+)=", row)
+            wanted = max(formats.values(), key=lambda f: len(set(f) & set(keys)))
+            expect(keys == wanted, f"{path.name} prints {keys}, and there are {wanted}")
+            found += 1
+    expect(found >= 6, f"{found} rows are printed")
+
+
+# What DKMS takes over from a configuration file, and from that of an administrator.
+READ_BY_DKMS = r"""
+eval "$(sed -n '/^readonly dkms_conf_variables=/,/"$/p; /^safe_source()/,/^}/p' "$1")"
+mktemp_or_die() { mktemp; }
+kernel_source_dir=/build parallel_jobs=2
+for file in dkms.conf "$2"; do safe_source "$file" $dkms_conf_variables; done
+printf '%s\n' "${MAKE[0]}"
+"""
+
+
+def vendor_by_dkms(work):
+    """What troubleshooting.rst has for /etc/dkms/kdapl.conf gets into DKMS's call of make."""
+    dkms = shutil.which("dkms", path=f"{os.environ['PATH']}:/usr/sbin")
+    page = (TOP / "Documentation/troubleshooting.rst").read_text()
+    said = re.search(r"(?s)``/etc/dkms/kdapl.conf``.*?::\n\n((?:    [^\n]*\n)+)", page)[1]
+    (work / "kdapl.conf").write_text(re.sub("(?m)^    ", "", said))
+    if not dkms:
+        return
+    done = subprocess.run(["bash", "-c", READ_BY_DKMS, "bash", dkms, work / "kdapl.conf"],
+                          cwd=TOP, env=environment(), text=True, timeout=60, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    expect(re.fullmatch(r"'make' -j2 KDIR=/build modules "
+                        r"KBUILD_EXTRA_SYMBOLS=/\S+/Module.symvers\n", done.stdout),
+           f"it calls {done.stdout}")
+
+
 def all_of():
     """Name, function and further arguments of each case; the first one is a directory."""
     yield "lines that fit the page", lines_fit
     yield "pages of the index", pages_listed
     yield "sections that pages name", sections_exist
     yield "messages in troubleshooting.rst", messages_described
+    yield "rules that headers name", rules_named
+    yield "rows of debugfs that pages print", rows_whole
+    yield "a vendor's Module.symvers for DKMS", vendor_by_dkms
     for path in PAGES:
         if not any(True for _ in printed.blocks(path)):
             continue

@@ -68,6 +68,9 @@ REFUSED = (
     ("export /nonexistent", 1, "/nonexistent is not there"),
     ("export /dev/null", 1, "/dev/null is no block device and no file"),
     ("export -s vol -i rxe0/1", 1, "there is no subsystem vol to offer at another port"),
+    ("export -s vol -i rxe0/1 -r", 2, "export: -r is for a PATH, and there is none"),
+    ("export -u 01234567-89ab-cdef-0123-456789abcdef -s vol", 2, "export: -u is for a PATH"),
+    ("export -s vol -n 1 -p 5101", 2, "export: -n is for a PATH"),
     ("export ''", 2, "export: one PATH is wanted"),
     ("export '/etc/a\nb'", 2, r"export \$'/etc/a\\nb': no control characters are wanted"),
     ("export -c new -c newer -i rxe0/1 /etc/passwd", 1, "cannot allow new: No such file"),
@@ -119,7 +122,7 @@ def blk(work, arguments, **more):
             (ib / name / "ports/1").mkdir(parents=True)
     return call_tool("kdapl-blk", arguments, KDAPL_BLK_CONFIGFS=str(config), KDAPL_IB=str(ib),
                      KDAPL_BLK_SAVED=str(work / "saved"), KDAPL_BLK_STATE=str(work / "state"),
-                     **more)
+                     KDAPL_RUN=str(work / "run"), **more)
 
 
 def needs_no_fd(work):
@@ -331,17 +334,22 @@ def disks_wait(work):
     expect("\nRemainAfterExit=yes\n" in stops, "it is not active")
     expect("\nBefore=remote-fs-pre.target\n" in stops, "disks go before their mounts")
     tool, log, ctl = work / "kdapl-blk", work / "log", work / "systemctl"
-    tool.write_text(f"#!/bin/sh\necho $* >>{log}\n")
     stop = re.findall(r"(?m)^ExecStop=(.*)", stops)
     expect(len(stop) == 1, f"it stops {stop}")
-    for state in "running", "stopping":
-        ctl.write_text(f"#!/bin/sh\necho {state}\n")
+    for state, status in ("running", 0), ("running", 1), ("stopping", 0), ("stopping", 1):
+        tool.write_text(f"#!/bin/sh\necho $* >>{log}\nexit {status}\n")
+        ctl.write_text(f"#!/bin/sh\n[ $1 = is-system-running ] && echo {state} && exit\n"
+                       f"echo systemctl $* >>{log}\n")
         for path in tool, ctl:
             path.chmod(0o755)
-        subprocess.run(shlex.split(stop[0].replace("/usr/sbin/kdapl-blk", str(tool))),
-                       timeout=60, check=True,
-                       env=environment(PATH=f"{work}:{os.environ['PATH']}"))
-    expect(log.read_text() == "stop disks\nstop -f disks\n", f"it has run: {log.read_text()}")
+        done = subprocess.run(shlex.split(stop[0].replace("/usr/sbin/kdapl-blk", str(tool))),
+                              timeout=60, check=False,
+                              env=environment(PATH=f"{work}:{os.environ['PATH']}"))
+        expect(done.returncode == status, f"{state}: status {done.returncode}")
+    # What is left after a refusal is taken away when the host goes down.
+    expect(log.read_text() == "stop disks\nstop disks\nsystemctl --no-block start "
+           "kdapl-blk-shutdown.service\nstop -f disks\nstop -f disks\n",
+           f"it has run: {log.read_text()}")
 
 
 def exports_later(work):
@@ -375,9 +383,9 @@ def units_in_order(work):
                           check=False)
     expect(done.stdout.splitlines() == [
         "multi-user active", "kdapl-blk-shutdown active", "kdapl-blk activating",
-        "kdapl-blk active", "kdapl-blk-shutdown inactive", "kdapl-blk-shutdown active",
-        "kdapl-blk activating", "restore --wait disks", "stop disks (mounted)",
-        "restore --wait disks", "stop -f disks"], f"it says: {done.stdout}")
+        "kdapl-blk active", "kdapl-blk inactive", "kdapl-blk-shutdown active",
+        "kdapl-blk-shutdown active", "kdapl-blk activating", "restore --wait disks",
+        "stop disks (mounted)", "restore --wait disks", "stop -f disks"], f"it says: {done.stdout}")
 
 
 FSTAB_GENERATOR = "/usr/lib/systemd/system-generators/systemd-fstab-generator"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 """check-commands: kdapl-stat, with files in place of the kernel's."""
 import json
+import os
 import re
 
 from commands import TOP, call_tool, expect, expect_refusal, without_fd
@@ -22,6 +23,8 @@ REFUSED = (
     ("peers -p ''", 2, "peers: -p wants a value, and it is empty"),
     ("peers -p no.such.invalid", 1, "-p no.such.invalid: no address, and no host that can be"),
     ("ends -p 10.8.0.300", 1, "-p 10.8.0.300: no address, and no host that can be"),
+    ("help x", 2, "help: no argument is wanted"),
+    ("-h x", 2, "-h: no argument is wanted"),
     ("-j peers", 2, "peers: the command comes before the options"),
     ("''", 2, "the command is empty"),
     ("latency ''", 2, "latency: the name of a DISK is empty"),
@@ -185,6 +188,49 @@ def metrics(work):
            "peers with a former kdapl.ko")
 
 
+def counters_never_fall(work):
+    """A connection that ends, and a peer that goes, lower no counter."""
+    def counters():
+        said = stat(work, "metrics")[1]
+        names = set(re.findall(r"(?m)^# TYPE (\w+) counter$", said))
+        return {(name, labels): float(value) for name, labels, value in
+                re.findall(r"(?m)^(\w+)_total\{(.*)\} (\S+)$", said) if name in names}
+
+    before = counters()
+    (work / "proc/eps").write_text("\n".join(FILES["eps"].split("\n")[:1]) + "\n")
+    after = counters()
+    expect(len(before) > 20, f"there is {before}")
+    fallen = [key for key, value in before.items() if after.get(key, 0) < value]
+    expect(not fallen, f"these have fallen: {fallen}")
+
+
+def metrics_file(work):
+    """-o replaces a regular file and nothing else, whatever its name is, and leaves no other."""
+    stat(work, "peers")
+    (work / "target.prom").write_text("as before")
+    (work / "link.prom").symlink_to("target.prom")
+    os.mkfifo(work / "fifo")
+    for name in "link.prom", "fifo":
+        expect_refusal(stat(work, f"metrics -o {work / name}"), 1,
+                       f"{name}: that is no regular file, and one is wanted")
+    expect((work / "target.prom").read_text() == "as before", "the target has changed")
+    for name in "-x", "--", "a b":
+        done = stat(work, f"metrics -o '{name}'", within=("env", "-C", str(work)))
+        expect(done == (0, ""), f"-o {name}: {done}")
+        expect((work / name).read_text().endswith("# EOF\n"), f"-o {name} is not whole")
+    # A signal comes while it is being written, and the mode cannot be set.
+    tools = work / "tools"
+    tools.mkdir()
+    for text in "kill $PPID", "exit 1":
+        (tools / "chmod").write_text(f"#!/bin/sh\n{text}\n")
+        (tools / "chmod").chmod(0o755)
+        status, _ = stat(work, f"metrics -o {work}/new.prom",
+                         within=("env", f"PATH={tools}:{os.environ['PATH']}"))
+        expect(status, f"{text}: it succeeds")
+        left = [p.name for p in work.iterdir() if p.name.startswith("new.prom")]
+        expect(not left, f"{text}: {left} is left")
+
+
 def odd_names(work):
     """A disk may have any name that configfs takes."""
     stat(work, "peers")
@@ -305,6 +351,8 @@ def all_of():
     yield "kdapl-stat, an operator's questions", answers
     yield "kdapl-stat and what targets count", of_targets
     yield "kdapl-stat metrics", metrics
+    yield "kdapl-stat metrics, counters", counters_never_fall
+    yield "kdapl-stat metrics -o", metrics_file
     yield "kdapl-stat and the names of disks", odd_names
     yield "kdapl-stat and names that others choose", names_are_words
     yield "kdapl-stat and a disk that is not connected", idle_disk

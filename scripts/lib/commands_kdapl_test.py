@@ -58,6 +58,20 @@ REFUSED = (
     ("dapl -T L -D rxe0/1 limit_nosuch", 2, "dapl -T L: there is no limit_nosuch: choose limit_pz"),
     ("dapl -T F -D rxe0/1 nosuch", 2, "dapl -T F: there is no function nosuch: choose pz, "),
     ("dapl -T Q -s 10.0.0.1 -D rxe0/1 now", 2, "dapl -T Q: what is now?"),
+    ("help x", 2, "help: no argument is wanted"),
+    ("-h x", 2, "-h: no argument is wanted"),
+    ("--help -V", 2, "--help: no argument is wanted"),
+    ("lat --peer 10.0.0.1 -e x=3", 2, "-e x=3: a number from 1 to 256 is wanted"),
+    ("server -a 10.0.0.1 -p a=5", 2, "-p a=5: a number from 1 to 65535 is wanted"),
+    ("dapl -T T -s 10.0.0.1 -i 'a[0]=5' client SR", 2, r"-i a\[0\]=5: a number from 1 to"),
+    ("dapl -T T -s 10.0.0.1 client SR 64 2=2", 2, "send 2=2: a number from 1 to 4294967295"),
+    ("dapl -T T -s 10.0.0.1 -m p client SR", 2, "dapl -T T takes no -m"),
+    ("dapl -T F -R 5", 2, "dapl -T F takes no -R"),
+    ("dapl -T L -s 10.0.0.1", 2, "dapl -T L takes no -s"),
+    ("dapl -T P -s 10.0.0.1 --fmr SR", 2, "dapl -T P takes no --fmr"),
+    ("dapl -T Q -s 10.0.0.1 -V", 2, "dapl -T Q takes no -V"),
+    ("dapl -T S -a 10.0.0.1 -i 5", 2, "dapl -T S takes no -i"),
+    ("dapl -T S -a 10.0.0.1 client", 2, "dapl -T S: what is client?"),
 )
 
 
@@ -71,6 +85,42 @@ def kdapl_test(work, arguments, **more):
 
 def refused(work, arguments, wanted, pattern):
     expect_refusal(kdapl_test(work, arguments), wanted, pattern)
+
+
+def runs_nothing(work):
+    """What is in a number is not run, whichever option has it."""
+    # A module that says nothing: what was told is at the end of the file.
+    (work / "none").touch()
+    (work / "id").write_text("#!/bin/sh\necho 0\n")
+    (work / "id").chmod(0o755)
+    for option in "-i", "-t", "-w", "-p", "-n", "-R", "-m", "--reconnect":
+        kdapl_test(work, f"dapl -T T -s 10.0.0.1 -D rxe0/1 {option} "
+                   f"'a[$(touch {work}/spoilt)0]=5' client SR",
+                   PATH=f"{work}:{os.environ['PATH']}")
+    (work / "none").unlink()
+    for option in "-e", "-q", "-t", "-n", "-p", "--runs", "-s":
+        kdapl_test(work, f"lat --peer 10.0.0.1 -i rxe0/1 {option} 'a[$(touch {work}/spoilt)0]=5'")
+    for limit in "eps", "size", "depth":
+        kdapl_test(work, f"server -a 10.0.0.1 -i rxe0/1 -l '{limit}=a[$(touch {work}/spoilt)0]'")
+    expect(not (work / "spoilt").exists(), "what is in a number was run")
+
+
+def takes_all_of_dapl(work):
+    """Each test takes the options that its help has, and dapltest's that change nothing."""
+    for arguments in (
+            "-T T -s 10.0.0.1 -D rxe0/1 -n 5200 -i 5 -t 2 -w 2 -V --srq --marks --fmr "
+            "--invalidate --reconnect 2 -R 2 --corrupt -d -f client SR 64 2",
+            "-T P -s 10.0.0.1 -D rxe0/1 -n 5200 -i 5 -t 2 -w 2 -p 16 -m p --srq --marks -d -f SR 64",
+            "-T L -D rxe0/1 -m 5 -d -f limit_pz", "-T F -D rxe0/1 -d -f pz",
+            "-T Q -s 10.0.0.1 -D rxe0/1 -n 5200 -d -f",
+            "-T S -a 10.0.0.1 -D rxe0/1 -n 5200 -d -f"):
+        expect_refusal(kdapl_test(work, "dapl " + arguments), 1, "load kdapl_test.ko")
+    said = kdapl_test(work, "dapl -h")[1]
+    known = set(re.findall(r"[ ,]+(--?[a-zA-Z]+)", re.split("\n  OP is", said)[1]))
+    tool = (TOP / "tools/kdapl-utils/test-dapl.sh").read_text()
+    taken = set(re.findall(r"[ \"](--?[a-zA-Z]+)", re.search(
+        r"(?s)\ndapl_takes\(\)\n(.*?)\n}", tool)[1])) - {"-a", "-s", "-T"}
+    expect(known - {"-T"} == taken, f"the help has {known}, and {taken} are taken")
 
 
 def limits(work):
@@ -194,6 +244,8 @@ def all_of():
         yield f"kdapl-test {arguments}", refused, arguments, status, pattern
     yield "kdapl-test, the limits of the module", limits
     yield "kdapl-test dapl, what the module has", names_known
+    yield "kdapl-test and what is in a number", runs_nothing
+    yield "kdapl-test dapl, options of each test", takes_all_of_dapl
     yield "kdapl-test --version", version
     yield "kdapl-test lat: table, JSON and plot", figures_agree
     yield "kdapl-test server: any results", any_results

@@ -34,13 +34,15 @@ Where=$work/mnt
 Type=tmpfs
 END
 for u in kdapl-blk kdapl-blk-shutdown; do
-	sed "s|/usr/sbin/kdapl-blk|$work/kdapl-blk|; s|/etc/kdapl-blk/saved|$work/units|
-		s|systemctl is|systemctl --user is|" "$from/$u.service" >"$work/units/$u.service"
+	sed "s|/usr/sbin/kdapl-blk|$work/kdapl-blk|g; s|/etc/kdapl-blk/saved|$work/units|
+		s|systemctl |systemctl --user |g" "$from/$u.service" >"$work/units/$u.service"
 done
 cat >"$work/kdapl-blk" <<END
 #!/bin/bash
 [ "\$1" != stop ] || ! mountpoint -q $work/mnt || set -- "\$@" '(mounted)'
 echo "\$*" >>$work/log
+# As with a disk that is mounted, unless it is taken away by force.
+[ "\$*" != 'stop disks (mounted)' ] || exit 1
 [ "\$1" != restore ] || until [ -e $work/there ]; do sleep 0.1; done
 END
 chmod +x "$work/kdapl-blk"
@@ -80,7 +82,10 @@ until_is activating kdapl-blk.service
 touch "$work/there"
 until_is active kdapl-blk.service
 systemctl --user stop kdapl-blk.service
-until_is inactive kdapl-blk-shutdown.service
+# What is mounted stays, and something is there to take it away when the host goes down.
+until_calls 2
+until_is inactive kdapl-blk.service
+until_is active kdapl-blk-shutdown.service
 rm "$work/there"
 systemctl --user start --no-block kdapl-blk.service
 until_calls 3

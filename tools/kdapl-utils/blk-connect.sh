@@ -166,6 +166,8 @@ cmd_connect()
 	check_name -s "$name"
 	[ ${#clients[@]} -le 1 ] || wrong "connect: one -c CLIENT is wanted, our own name"
 	[ $# -eq 0 ] || check_name connect "$1"
+	[[ ! ${1-$name} =~ ^discover-[0-9]+$ ]] ||
+		wrong "connect ${1-$name}: such a name stands for what is being discovered: name the disk"
 	[ "${1-$name}" != all ] || wrong "connect: \"all\" stands for all disks: name the disk"
 	[ "$wait_for" != 0 ] || [[ ! ${1-} =~ ^[0-9]+$ ]] ||
 		wrong "connect: --wait=$1 is how to wait for $1 seconds; $1 by itself names the disk"
@@ -319,18 +321,48 @@ disk_called()
 	esac
 }
 
+# Print the lines of mountinfo of each mount namespace that a process has, ours first, each with
+# the id of such a process before it, "self" for ours.
+all_mounts()
+{
+	local inode path pid last
+
+	last=$(stat -L -c %i /proc/self/ns/mnt)
+	sed 's/^/self /' /proc/self/mountinfo
+	# A process that ends meanwhile leaves its namespace to the next one.
+	stat -L -c '%i %n' /proc/[0-9]*/ns/mnt 2>/dev/null |
+		awk -v ours="$last" '$1 != ours' | sort -n | while read -r inode path; do
+			[ "$inode" != "$last" ] || continue
+			pid=${path#/proc/}
+			pid=${pid%%/*}
+			sed "s/^/$pid /" "/proc/$pid/mountinfo" 2>/dev/null && last=$inode
+		done
+}
+
 # Print what uses the block device $1, whose disk has state $2; status 1 if nothing does.
 uses_of()
 {
-	local part name at holder
+	local part name pid at holder mounts
 
-	for part in "/sys/block/$1" "/sys/block/$1/$1"p*; do
+	mounts=$(all_mounts)
+	for part in "$blocks/$1" "$blocks/$1/$1"p*; do
 		name=${part##*/}
 		[ -e "$part/dev" ] || continue
-		at=$(awk -v n="$(cat "$part/dev")" -v dev="/dev/$name" '
-			{ for (i = 7; $i != "-" && i < NF; i++); }
-			$3 == n || $(i + 2) == dev { print $5; exit }' /proc/self/mountinfo)
-		[ -z "$at" ] || { printf '/dev/%s is mounted at %b\n' "$name" "$at"; return; }
+		# All is read: whoever has no SIGPIPE, as a unit of systemd, would say so.
+		read -r pid at <<<"$(printf '%s\n' "$mounts" |
+			awk -v n="$(cat "$part/dev")" -v dev="/dev/$name" '
+				found { next }
+				{ for (i = 8; $i != "-" && i < NF; i++); }
+				$4 == n || $(i + 2) == dev { print $1, $6; found = 1 }')"
+		case $pid in
+		'') ;;
+		self) printf '/dev/%s is mounted at %b\n' "$name" "$at"; return ;;
+		*)
+			printf '/dev/%s is mounted at %b of process %s, in another mount namespace\n' \
+				"$name" "$at" "$pid"
+			return
+			;;
+		esac
 		! grep -q "^/dev/$name " /proc/swaps 2>/dev/null ||
 			{ echo "/dev/$name is swap"; return; }
 		for holder in "$part"/holders/*; do
@@ -338,11 +370,11 @@ uses_of()
 			return
 		done
 	done
-	# Find other users, such as a mount in a container. Closing a device writes its dirty
+	# Find other users, such as a program that has opened it for itself. Closing a device writes its dirty
 	# pages, so the command would wait for a device without a connection.
 	[ "$2" = connected ] || return
 	dd if=/dev/null of="/dev/$1" conv=excl,nocreat,notrunc 2>&1 | grep -q 'busy$' || return
-	echo "somebody has claimed /dev/$1 (in a container?)"
+	echo "somebody has claimed /dev/$1"
 }
 
 # take_away DIRECTORY: take the disk away. Writing to "connected" waits until the disk is

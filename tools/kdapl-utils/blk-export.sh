@@ -9,10 +9,17 @@
 # enabled again, its clients know that nothing is lost. The note of the instance is removed
 # before anything is written to the volume, so that there is no note after a crash.
 
-# Write file or directory $1 to the medium; not every sync(1) can write a single one.
+# Write file or directory $1 to the medium. Fails, with what sync(1) says, if that does.
 sync_one()
 {
-	sync "$1" 2>/dev/null || sync
+	local said
+
+	# In a trap, "return" alone has the status from before the trap.
+	said=$(sync "$1" 2>&1) && return 0
+	# Not every file system can write a single directory.
+	[[ $said == *"Invalid argument"* ]] && sync && return 0
+	echo "$said" >&2
+	return 1
 }
 
 # Print the file for the instance of the volume in directory $1.
@@ -23,29 +30,38 @@ note_of()
 	uuid=$(cat "$1/uuid") && [ -n "$uuid" ] && echo "$state/$uuid"
 }
 
-# Note the instance of the volume in directory $1, which was disabled.
+# keep_instance DIRECTORY INSTANCE: note the instance of a volume, which was disabled
 keep_instance()
 {
 	local note
 
 	note=$(note_of "$1") || return 0
 	{
-		mkdir -p "$state" && cat "$1/instance" >"$note.new" &&
+		mkdir -p "$state" && echo "$2" >"$note.new" &&
 			sync_one "$note.new" && mv "$note.new" "$note" &&
 			sync_one "$state"
 	} 2>/dev/null ||
 		echo "$me: cannot write to $state: clients of $(cat "$1/path") that have not flushed will get errors" >&2
 }
 
-# Give the volume in directory $1, which is about to be enabled, its noted instance.
+# give_back DIRECTORY INSTANCE: note the instance of a volume again, unless it was enabled
+give_back()
+{
+	[ "$(cat "$1/enable" 2>/dev/null)" = 1 ] || keep_instance "$@"
+}
+
+# Give the volume in directory $1, which is about to be enabled, its noted instance. If this
+# process, which is one of its own, ends before enable_volume() is done, the note is kept.
 use_instance()
 {
 	local note instance
 
 	note=$(note_of "$1") && [ -e "$note" ] || return 0
 	instance=$(cat "$note")
+	# shellcheck disable=SC2064	# these variables are gone when the trap is taken
+	trap "give_back ${1@Q} ${instance@Q}" EXIT
 	# A note that cannot be removed would be wrong after the next write.
-	rm "$note" 2>/dev/null && sync_one "$state" || return 0
+	{ rm "$note" && sync_one "$state"; } 2>/dev/null || return 0
 	put "$instance" "$1/instance" "instance $instance"
 }
 
@@ -74,7 +90,10 @@ enable_volume()
 	local path
 
 	use_instance "$1"
-	try 1 "$1/enable" && return
+	if try 1 "$1/enable"; then
+		trap - EXIT
+		return
+	fi
 	path=$(cat "$1/path")
 	echo "$me: cannot export $path: $(enable_why)" >&2
 	kernel_says
@@ -85,7 +104,7 @@ disable_volume()
 {
 	[ "$(cat "$1/enable")" = 1 ] || return 0
 	put 0 "$1/enable" "$(cat "$1/path")"
-	keep_instance "$1"
+	keep_instance "$1" "$(cat "$1/instance")"
 }
 
 # The kernel module asks only drivers for an identifier. Print a UUID for the block device $1
@@ -197,9 +216,15 @@ offer()
 	fi
 }
 
-# Offer an existing subsystem at another port.
+# Offer an existing subsystem at another port. Its volumes stay as they are.
 export_again()
 {
+	local option
+
+	for option in r u n; do
+		[[ $given != *$option* ]] ||
+			wrong "export: -$option is for a PATH, and there is none"
+	done
 	[ -d "$tgt/subsystems/$name" ] ||
 		die "there is no subsystem $name to offer at another port: give the path of its first volume"
 	[ ${#clients[@]} -eq 0 ] || die "-c: the clients of $name are the same at all ports"

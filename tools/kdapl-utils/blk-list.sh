@@ -225,7 +225,7 @@ list_json()
 	printf '],\n "disks": [\n    '
 	comma=''
 	for d in "$ini"/*/; do
-		disk_json "${d%/}"
+		is_asking "$d" || disk_json "${d%/}"
 	done
 	printf ']}\n'
 }
@@ -248,7 +248,7 @@ list_tables()
 		{
 			printf 'DISK\tDEVICE\tSIZE\tSTATE\tEXPORT\tVOLUME\tADDRESS\tPORT\tADAPTER\tUUID\n'
 			for d in "$ini"/*/; do
-				disk_row "${d%/}"
+				is_asking "$d" || disk_row "${d%/}"
 			done
 		} | table
 	fi
@@ -299,6 +299,7 @@ cmd_stats()
 			*) continue ;;
 			esac
 			[ $# -eq 0 ] || [ "${d##*/}" = "$1" ] || continue
+			! is_asking "$d" || continue
 			found=1
 			if [ -n "$as_json" ]; then
 				what+=("${d##*/}:" "$(stats_json "$d/stats")")

@@ -47,6 +47,14 @@ saved_guid()
 		'$1 == "put" && $2 == file && $3 == ia { print $4 }' "$saved"
 }
 
+# read_attribute FILE: print it. A failure is told unless its directory has gone.
+read_attribute()
+{
+	cat "$1" 2>/dev/null && return
+	[ ! -e "${1%/*}" ] || echo "$me: cannot read $1, so nothing is saved" >&2
+	return 1
+}
+
 # Print the attributes of directory $1 that can be set.
 save_attributes()
 {
@@ -62,7 +70,8 @@ save_attributes()
 		only_path) continue ;;
 		esac
 		[[ $(stat -c %A "$f") == -rw* ]] || continue
-		value=$(cat "$f") guid=
+		value=$(read_attribute "$f") || return
+		guid=
 		if [ "${f##*/}" = ia ]; then
 			guid=$(guid_of "$value")
 			# The adapter may be away.
@@ -83,53 +92,70 @@ save_links()
 	done
 }
 
+# Print directory $1 and its attributes: all that there is of a client.
 save_dir()
 {
 	printf 'dir\t%s\n' "${1#"$config"/}"
+	save_attributes "$1"
 }
 
-save_exports()
+save_volume()
 {
-	local d n
+	local path enable
 
-	for d in "$tgt"/clients/*/; do
-		save_dir "${d%/}"
-		save_attributes "${d%/}"
-	done
-	for d in "$tgt"/subsystems/*/; do
-		d=${d%/}
-		save_dir "$d"
-		save_attributes "$d"
-		save_links "$d/allowed_clients" "$tgt/clients"
-		for n in "$d"/namespaces/*/; do
-			[ -s "$n/path" ] || continue
-			n=${n%/}
-			save_dir "$n"
-			# The path comes first: setting it clears the UUIDs.
-			printf 'put\t%s\t%s\n' "${n#"$config"/}/path" "$(cat "$n/path")"
-			save_attributes "$n"
-			[ "$(cat "$n/enable")" = 0 ] ||
-				printf 'on\t%s\n' "${n#"$config"/}/enable"
-		done
-	done
-	for d in "$tgt"/ports/*/; do
-		save_dir "${d%/}"
-		save_attributes "${d%/}"
-		save_links "${d%/}/subsystems" "$tgt/subsystems"
+	path=$(read_attribute "$1/path") && enable=$(read_attribute "$1/enable") || return
+	[ -n "$path" ] || return 0
+	printf 'dir\t%s\n' "${1#"$config"/}"
+	# The path comes first: setting it clears the UUIDs.
+	printf 'put\t%s\t%s\n' "${1#"$config"/}/path" "$path"
+	save_attributes "$1" || return
+	[ "$enable" = 0 ] || printf 'on\t%s\n' "${1#"$config"/}/enable"
+}
+
+save_subsystem()
+{
+	save_dir "$1" || return
+	save_links "$1/allowed_clients" "$tgt/clients"
+	save_each save_volume "$1"/namespaces/*/
+}
+
+save_port()
+{
+	save_dir "$1" || return
+	save_links "$1/subsystems" "$tgt/subsystems"
+}
+
+save_disk()
+{
+	local state
+
+	# Nobody wants it back, and it may have a secret.
+	! is_temporary "$1" || return 0
+	state=$(read_attribute "$1/state") && save_dir "$1" || return
+	[ "$state" = idle ] || printf 'on\t%s\n' "${1#"$config"/}/connected"
+}
+
+# save_each FUNCTION DIRECTORY...: print what FUNCTION prints of each, but for one that another
+# process removes meanwhile. Fails if something cannot be read.
+save_each()
+{
+	local d text
+
+	for d in "${@:2}"; do
+		if ! text=$("$1" "${d%/}"); then
+			[ ! -e "$d" ] || return
+			continue
+		fi
+		[ -z "$text" ] || printf '%s\n' "$text"
 	done
 }
 
-save_disks()
+save_all()
 {
-	local d
-
-	for d in "$ini"/*/; do
-		d=${d%/}
-		save_dir "$d"
-		save_attributes "$d"
-		[ "$(cat "$d/state")" = idle ] ||
-			printf 'on\t%s\n' "${d#"$config"/}/connected"
-	done
+	save_each save_dir "$tgt"/clients/*/ &&
+		save_each save_subsystem "$tgt"/subsystems/*/ &&
+		save_each save_port "$tgt"/ports/*/ &&
+		save_each save_disk "$ini"/*/
 }
 
 # Print what module $1 has.
@@ -141,9 +167,33 @@ what_of()
 	esac
 }
 
+# Have systemd stop all that was saved in order at the next shutdown: units that were enabled
+# when nothing was saved yet are not active in this boot. KDAPL_RUN stands for /run.
+start_units()
+{
+	local unit units=() wait=()
+
+	[ -d "${KDAPL_RUN:-/run}/systemd/system" ] || return 0
+	# The units restore this file, and no other.
+	[ "$saved" = /etc/kdapl-blk/saved ] || [ -n "${KDAPL_RUN-}" ] || return 0
+	for unit in kdapl-blk-target.service kdapl-blk-shutdown.service; do
+		systemctl --quiet is-enabled "$unit" 2>/dev/null || continue
+		systemctl --quiet is-active "$unit" || units+=("$unit")
+	done
+	# While the host boots, what starts them may be waiting for this command.
+	[[ $(systemctl is-system-running 2>/dev/null) =~ ^(running|degraded)$ ]] ||
+		wait=(--no-block)
+	for unit in "${units[@]}"; do
+		systemctl "${wait[@]}" start "$unit" 2>/dev/null && continue
+		echo "$me: all is saved, but exports and disks are not stopped in order at the" \
+			"next shutdown before: systemctl start ${units[*]}" >&2
+		return
+	done
+}
+
 cmd_save()
 {
-	local mark module said_why
+	local mark module text said_why
 
 	[ $# -eq 0 ] || wrong "save: no argument is wanted"
 	for mark in "$saved".left-out.*; do
@@ -155,13 +205,17 @@ cmd_save()
 			"$(what_of $module), and $module.ko is not loaded:" \
 			"\"$me restore $(what_of $module)\" first, or remove $saved"
 	done
+	text=$(save_all) || exit
 	# The file has secrets in it.
 	umask 077
-	said_why=$({ mkdir -p "$(dirname "$saved")" && : >"$saved.new"; } 2>&1) ||
+	# The former file stays until the new one is whole, and on the medium.
+	said_why=$({ mkdir -p "$(dirname "$saved")" &&
+		printf '%s' "${text:+$text$'\n'}" >"$saved.new" &&
+		sync_one "$saved.new" && mv "$saved.new" "$saved"; } 2>&1) || {
+		rm -f "$saved.new" 2>/dev/null
 		die "cannot write $saved.new: ${said_why##*: }"
-	{ save_exports; save_disks; } >"$saved.new" || exit
-	sync_one "$saved.new"
-	mv "$saved.new" "$saved" || exit
+	}
+	start_units
 }
 
 # Connect the disk in directory $1, unless it is connected, or waits to be connected again.

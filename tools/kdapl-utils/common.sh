@@ -112,3 +112,18 @@ check_ia()
 	done
 	die "there is no adapter $1; there is ${list[*]:-no RDMA device}"
 }
+
+# is_temporary DIRECTORY: whether a disk of kdapl_blk was made by "kdapl-blk discover", which
+# names it after its process, to ask a target: such a disk has never had a device.
+is_temporary()
+{
+	[[ ${1%/} =~ /discover-[0-9]+$ ]] && [ -z "$(cat "$1/device" 2>/dev/null)" ]
+}
+
+# is_asking DIRECTORY: whether that process is there, and will remove the disk
+is_asking()
+{
+	local name=${1%/}
+
+	is_temporary "$1" && [ -e "/proc/${name##*-}" ]
+}

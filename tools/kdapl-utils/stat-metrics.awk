@@ -33,7 +33,7 @@ BEGIN {
 	family("kdapl_up", "gauge", "Whether kdapl.ko is loaded.")
 	family("kdapl_connections", "gauge", "Connections of a module on an adapter with a peer.")
 	family("kdapl_held_buffers", "gauge", "Receive buffers that a peer has filled and the module has not reaped.")
-	family("kdapl_received_messages", "counter", "Messages received on the connections that there are.")
+	family("kdapl_received_messages", "gauge", "Messages received on the connections that there are.")
 	family("kdapl_connections_established", "counter", "Connections established.")
 	family("kdapl_connection_requests", "counter", "Connection requests that arrived.")
 	family("kdapl_connection_requests_rejected", "counter", "Connection requests that the module rejected.")

@@ -38,6 +38,7 @@ disks()
 	local d device stat name
 
 	for d in "$config"/kdapl_blk/*/; do
+		! is_asking "$d" || continue
 		name=$(shown "$d")
 		name=${name//\\/\\134}
 		device=$(cat "${d}device")
@@ -266,6 +267,7 @@ blk_counts()
 	local d kind line
 
 	for d in "$config"/kdapl_blk/*/ "$config"/kdapl_blk_tgt/ports/*/; do
+		! is_asking "$d" || continue
 		kind=disk
 		[[ $d != */kdapl_blk_tgt/* ]] || kind=port
 		# Some systems have no /dev/fd, which process substitution needs.
@@ -283,7 +285,7 @@ all_metrics()
 
 cmd_metrics()
 {
-	local up=1 said
+	local up=1 new
 
 	[ -r "$proc/ias" ] || up=0
 	[ $up = 1 ] || [ ! -d "$proc" ] || die "$proc can be read by root only"
@@ -291,8 +293,10 @@ cmd_metrics()
 		all_metrics
 		return
 	fi
-	said=$({ : >"$out.$$"; } 2>&1) || die "cannot write $out: ${said##*: }"
+	new=$(mktemp "$out.XXXXXX" 2>&1) || die "cannot write $out: ${new##*: }"
+	# shellcheck disable=SC2064	# $new is gone when the trap is taken
+	trap "rm -f ${new@Q}" EXIT
+	trap 'exit 130' INT TERM
 	# The collector must never see a part of it.
-	all_metrics >"$out.$$" && chmod 644 "$out.$$" && mv -f "$out.$$" "$out" ||
-		{ rm -f "$out.$$"; die "cannot write $out"; }
+	all_metrics >"$new" && chmod 644 "$new" && mv -f "$new" "$out" || die "cannot write $out"
 }

@@ -35,8 +35,9 @@ The tests that dapltest has, with its options, between two hosts that have kDAPL
   -p DEPTH           -T P: operations under way (default 64)
   -m b|p             -T P: blocking, which is upcalls, or polling (default b)
   -m NUMBER          -T L: stop there (default 1000)
+  -d, -f             nothing: for dapltest, debugging and how to reap
 
-What dapltest never had, for -T T:
+What dapltest never had, for -T T, and the first line for -T P as well:
   --srq, --marks     the server receives from an SRQ, with its watermarks armed
   --fmr              memory that is written or read is registered for each operation
   --invalidate       the same, and the side that has used it ends that by its message
@@ -149,11 +150,30 @@ is_among()
 	return 1
 }
 
-# Complain about the arguments of a test, before anything is done.
+# dapl_takes TEST: print the options that TEST has, among them dapltest's that change nothing
+dapl_takes()
+{
+	case $1 in
+	S) echo " -T -D -d -f -a -n " ;;
+	T)
+		echo " -T -D -d -f -s -n -i -t -w -V --srq --marks --fmr --invalidate --reconnect -R" \
+			"--corrupt "
+		;;
+	P) echo " -T -D -d -f -s -n -i -t -w -p -m --srq --marks " ;;
+	L) echo " -T -D -d -f -m " ;;
+	F) echo " -T -D -d -f " ;;
+	Q) echo " -T -D -d -f -s -n " ;;
+	esac
+}
+
+# Complain about the options and the arguments of a test, before anything is done.
 check_dapl()
 {
 	local name
 
+	for name in "${given[@]}"; do
+		[[ "$(dapl_takes "$test") " == *" $name "* ]] || wrong "dapl -T $test takes no $name"
+	done
 	case $test in
 	T)
 		[ $# -gt 0 ] || wrong "dapl -T T: which operations?"
@@ -184,17 +204,15 @@ check_dapl()
 	esac
 }
 
-cmd_dapl()
+# Take the options of the command line, into variables of cmd_dapl().
+dapl_options()
 {
-	local test='' mode='' rounds=1 threads=1 verify=0 corrupt=0 said='' operations=()
-	local fmr=0 invalidate='' again=''
-
-	number=1000
 	while [ $# -gt 0 ]; do
 		case $1 in
 		-T | -D | -n | -s | -i | -t | -w | -p | -m | -R | -a | --reconnect)
 			has_value "$@"
 			;;&
+		-*) given+=("$1") ;;&
 		-T) test=$2; shift ;;
 		-D) ia=$2; shift ;;
 		-n) port=$(number_of "$1" "$2" 65535) || exit; shift ;;
@@ -211,25 +229,33 @@ cmd_dapl()
 		--fmr) fmr=1 ;;
 		--invalidate) fmr=1 invalidate=1 ;;
 		--reconnect) again=$(number_of "$1" "$2" 65535) || exit; shift ;;
-		-d) ;;
 		--srq) srq=1 ;;
 		--marks) srq=1 marks=1 ;;
-		-h | --help) dapl_usage; return ;;
-		# dapltest's flag for how to reap: upcalls need none.
-		-f) ;;
+		-h | --help) dapl_usage; exit ;;
+		# dapltest's flags for debugging and for how to reap: upcalls need none.
+		-d | -f) ;;
 		-*) wrong "dapl: there is no option $1" ;;
 		*) operations+=("$1") ;;
 		esac
 		shift
 	done
+}
+
+cmd_dapl()
+{
+	local test='' mode='' rounds=1 threads=1 verify=0 corrupt=0 said='' operations=()
+	local fmr=0 invalidate='' again=''
+
+	number=1000
+	dapl_options "$@"
 	case $test in
-	S) cmd_server; return ;;
 	T | P | Q) [ -n "$peer" ] || wrong "dapl -T $test: -s HOST is missing" ;;
-	L | F) ;;
+	S | L | F) ;;
 	'') wrong "dapl: -T TEST is missing" ;;
 	*) wrong "dapl -T $test: S, T, P, L, F or Q is wanted" ;;
 	esac
 	check_dapl "${operations[@]}"
+	[ "$test" != S ] || { cmd_server; return; }
 	choose_ia
 	[ -z "$peer" ] || peer=$(address_of "$peer") || exit
 	open_device
