@@ -370,8 +370,8 @@ uses_of()
 			return
 		done
 	done
-	# Find other users, such as a program that has opened it for itself. Closing a device writes its dirty
-	# pages, so the command would wait for a device without a connection.
+	# Find other users, such as a program that has opened it for itself. Closing a device
+	# writes its dirty pages, so the command would wait for a device without a connection.
 	[ "$2" = connected ] || return
 	dd if=/dev/null of="/dev/$1" conv=excl,nocreat,notrunc 2>&1 | grep -q 'busy$' || return
 	echo "somebody has claimed /dev/$1"
