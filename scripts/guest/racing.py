@@ -484,14 +484,14 @@ class Tally:
                 print(f"    # {len(names)} pairs never {what}: {' '.join(names)}")
 
 
-def look_at_harmless(sides, disks, failed, harmless):
-    """What disturbs nothing always succeeds, and what is done beside it; between two such no
-    request fails. The disks have @failed before."""
+def look_at_harmless(sides, disks, failed, harmless, by_time):
+    """What disturbs nothing always succeeds, and what is done beside it, unless that depends
+    @by_time; between two such no request fails. The disks have @failed before."""
     quiet = [s.deed in harmless for s in sides]
     if not any(quiet):
         return
     for side, peer in zip(sides, reversed(sides)):
-        if side.good < side.calls:
+        if side.good < side.calls and side.deed not in by_time:
             faults.append(f"{side.deed.__name__} failed {side.calls - side.good} times of "
                           f"{side.calls} beside {peer.deed.__name__}")
     if all(quiet):
@@ -499,11 +499,13 @@ def look_at_harmless(sides, disks, failed, harmless):
                       for d, n in zip(disks, failed) if d.failed != n)
 
 
-def main(suite, setup, down, deeds, alone=(), apart=(), never=(), harmless=(), share=1):
+def main(suite, setup, down, deeds, alone=(), apart=(), never=(), harmless=(), by_time=(),
+         share=1):
     """Run all pairs of @deeds on the disks that @setup makes; @down takes all down. Those of
     @alone are not done beside themselves, and the pairs of @never not at all; those of @apart,
     and two that are the same, not to the same disk. Those of @harmless disturb neither a disk
-    nor another deed. Of so many pairs as @share is one is run."""
+    nor another deed; those of @by_time fail if something does not happen soon enough. Of so
+    many pairs as @share is one is run."""
     # A thread that is back from the kernel is soon seen to be.
     sys.setswitchinterval(0.0005)
     pairs, of = choose(deeds, alone, apart, never, share)
@@ -518,7 +520,7 @@ def main(suite, setup, down, deeds, alone=(), apart=(), never=(), harmless=(), s
         announce(suite, pair.name)
         before = [d.failed for d in disks]
         sides = race(pair, disks)
-        look_at_harmless(sides, disks, before, harmless)
+        look_at_harmless(sides, disks, before, harmless, by_time)
         for d in disks:
             d.serves()
             d.fits()
