@@ -57,28 +57,6 @@ other_sunrpc()
 	grep "^version: *$version$" "$out/other_sunrpc"
 }
 
-# vendor_by_dkms RELEASE: with the line of troubleshooting.rst, DKMS builds kdapl.ko with the
-# versions of the vendor's symbols
-vendor_by_dkms()
-{
-	local conf=$root/etc/dkms/kdapl.conf tree=/tmp/vendor-dkms built
-
-	sed -n 's|^    \(MAKE\[0\]+=" KBUILD_EXTRA_SYMBOLS=\)/.*"$|\1/tmp/vendor.symvers"|p' \
-		"$top/Documentation/troubleshooting.rst" >"$conf"
-	cat "$conf"
-	mkdir "$root$tree"
-	# In a tree of its own: what is installed stays.
-	inside dkms add --dkmstree "$tree" -m kdapl -v "$version"
-	inside dkms build --dkmstree "$tree" -m kdapl -v "$version" -k "$1"
-	built=$(find "$root$tree/kdapl/$version/$1" -name 'kdapl.ko*')
-	inside modprobe --dump-modversions "${built#"$root"}" >"$out/vendor_versions"
-	awk 'NR == FNR { vendor[$2] = $1; next }
-		$2 in vendor { n++; if (vendor[$2] != $1) { print "not the vendor'"'"'s:", $2; other = 1 } }
-		END { print n + 0, "symbols of the vendor"; exit other || n < 10 }' \
-		"$root/tmp/vendor.symvers" "$out/vendor_versions"
-	rm -r "$conf" "${root:?}$tree"
-}
-
 # vendor_stack RELEASE: rdma_cm of another build is in place of the kernel's, as with the packages
 # of an adapter's vendor: who builds is told, unless the versions of that build are given
 vendor_stack()
@@ -99,7 +77,6 @@ vendor_stack()
 		"$other/build/Module.symvers" >"$root/tmp/vendor.symvers"
 	[ -z "$(inside env KBUILD_EXTRA_SYMBOLS=/tmp/vendor.symvers "$tool" "$dir/build" true \
 		2>&1)" ]
-	vendor_by_dkms "$1"
 	rm -r "$vendor" "$root/tmp/vendor.symvers"
 	inside depmod "$1"
 }
