@@ -489,7 +489,8 @@ static void N6_removal_beside_calls(struct kunit *test)
 	WRITE_ONCE(r->w->is_gone, true);
 	KUNIT_EXPECT_EQ(test, 0, shell(command));
 	KUNIT_EXPECT_FALSE(test, kd_is_plugged(second->ia));
-	sleep_for(50);
+	for (i = 0; i < 20 && !race_all_beside(r); i++)
+		sleep_for(50);
 	stop_sides(r);
 	race_count_beside(r);
 	end_group(r);

@@ -51,6 +51,22 @@ void race_count_pair(struct race_run *r)
 			   a->calls, b->calls, a->good, b->good, a->met, b->met);
 }
 
+static bool is_beside(struct race_run *r, unsigned int i)
+{
+	return test_bit(i, r->caller[R_SIDE].beside) || test_bit(i, r->caller[R_SIDE2].beside);
+}
+
+/* Has each call been made since the device began to leave? */
+bool race_all_beside(struct race_run *r)
+{
+	unsigned int i;
+
+	for (i = 0; i < race_ncalls(); i++)
+		if (!is_beside(r, i))
+			return false;
+	return true;
+}
+
 /* Both sides have made any calls while the device left: which of them, and which not? */
 void race_count_beside(struct race_run *r)
 {
@@ -61,7 +77,7 @@ void race_count_beside(struct race_run *r)
 		r->met += r->caller[i].met;
 	}
 	for (i = 0; i < race_ncalls(); i++) {
-		if (test_bit(i, r->caller[0].beside) || test_bit(i, r->caller[1].beside))
+		if (is_beside(r, i))
 			continue;
 		note_name(r->apart, race_call_at(i)->name);
 		n++;

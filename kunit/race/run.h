@@ -61,6 +61,7 @@ static inline unsigned int race_ncalls(void)
 
 const struct race_call *race_call_at(unsigned int i);
 void race_count_pair(struct race_run *r);
+bool race_all_beside(struct race_run *r);
 void race_count_beside(struct race_run *r);
 int race_replay(const struct race_run *r, unsigned int count, char *to, size_t size);
 void race_tell_failures(struct race_run *r);
