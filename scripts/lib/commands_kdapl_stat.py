@@ -85,6 +85,56 @@ def stat(work, arguments, there="proc", within=()):
                      KDAPL_TRACING=str(work / "none"), KDAPL_SYS=str(work / "sys"))
 
 
+# What the kernel's tracefs does when somebody makes an instance.
+MKDIR = """#!/bin/sh
+/bin/mkdir "$@" || exit
+for event in block/block_rq_issue block/block_rq_complete synthetic/${1##*/}; do
+    /bin/mkdir -p "$1/events/$event"
+done
+cat >"$1/events/synthetic/${1##*/}/hist" <<END
+# event histogram
+{ dev:  265289735, us: ~ 2^5  } hitcount:          3
+{ dev:  265289735, us: ~ 2^26 } hitcount:          1
+{ dev:  265289735, us: ~ 2^2  } hitcount:          2
+END
+"""
+
+
+def stat_measured(work, arguments):
+    """Call kdapl-stat where the kernel seems to measure the disk."""
+    for folder in "bin", "tracing/events/block", "tracing/instances":
+        (work / folder).mkdir(parents=True, exist_ok=True)
+    (work / "tracing/synthetic_events").write_text("")
+    (work / "bin/mkdir").write_text(MKDIR)
+    (work / "bin/mkdir").chmod(0o755)
+    stat(work, "peers")
+    (work / "block/kdapl7/dev").write_text("253:7\n")
+    return stat(work, arguments, within=("env", f"KDAPL_TRACING={work}/tracing",
+                                         f"PATH={work}/bin:{os.environ['PATH']}"))
+
+
+def measured(work):
+    """A histogram as a table, as JSON, and as buckets of metrics, which are always the same."""
+    said = stat_measured(work, "latency -t 1 one")[1]
+    expect(said == "DEVICE  FROM_US   TO_US     REQUESTS\nkdapl7  2         4         2\n"
+           "kdapl7  16        32        3\nkdapl7  33554432  67108864  1\n", f"latency: {said}")
+    found = json.loads(stat_measured(work, "latency -t 1 --json")[1])
+    expect([row["requests"] for row in found] == [2, 3, 1], f"JSON: {found}")
+    said = stat_measured(work, "metrics -t 1")[1]
+    buckets = re.findall(r'(?m)^kdapl_disk_measured_requests\{disk="one",device="kdapl7",'
+                         r'peer="10\.8\.0\.9",le="([^"]+)"\} (\d+)$', said)
+    bounds = [*(f"{2 ** k / 1000000:.6f}" for k in range(3, 25)), "+Inf"]
+    expect([le for le, _ in buckets] == bounds, f"buckets: {buckets}")
+    expect([int(n) for _, n in buckets] == [2] * 2 + [5] * 20 + [6], f"buckets: {buckets}")
+    out = work / "kdapl.prom"
+    status, told = stat_measured(work, f"metrics -t 1 -o {out}")
+    expect(status == 0 and not told and out.read_text() == said, f"-o has another text: {told}")
+    expect("measured" not in stat(work, "metrics")[1], "nobody has asked for a histogram")
+    expect_refusal(stat(work, "metrics -t 1"), 1, "this kernel makes no histograms")
+    (work / "config/kdapl_blk/one/device").write_text("\n")
+    expect(stat(work, "metrics -t 1")[0] == 0, "no disk is no failure")
+
+
 def refused(work, arguments, wanted, pattern):
     expect_refusal(stat(work, arguments), wanted, pattern)
 
@@ -302,7 +352,7 @@ def needs_no_fd(work):
 
 def queries(work):
     """The page's queries and alerts use metrics, labels and reasons that there are."""
-    said = stat(work, "metrics")[1]
+    said = stat_measured(work, "metrics -t 1")[1]
     names = {name + ("_total" if kind == "counter" else "")
              for name, kind in re.findall(r"(?m)^# TYPE (\w+) (\w+)$", said)}
     labels = {"instance", *re.findall(r'(\w+)="', said)}
@@ -321,7 +371,7 @@ def queries(work):
 
 def metrics_described(work):
     """The page has each metric with its kind and its labels, and no other."""
-    said = stat(work, "metrics")[1]
+    said = stat_measured(work, "metrics -t 1")[1]
     name, there = None, {}
     for line in said.splitlines():
         if line.startswith("# TYPE "):
@@ -351,6 +401,7 @@ def all_of():
     yield "kdapl-stat, an operator's questions", answers
     yield "kdapl-stat and what targets count", of_targets
     yield "kdapl-stat metrics", metrics
+    yield "kdapl-stat, a histogram of the kernel's", measured
     yield "kdapl-stat metrics, counters", counters_never_fall
     yield "kdapl-stat metrics -o", metrics_file
     yield "kdapl-stat and the names of disks", odd_names

@@ -85,30 +85,23 @@ histogram_rows()
 		{ print name[$1], $2 ? 2 ^ ($2 - 1) : 0, 2 ^ $2, $3 }' "$work/devices" -
 }
 
-histogram()
+# measure DEVICE...: have the kernel measure requests of these for so long, and leave the rows
+# in $work/rows
+measure()
 {
-	local list
-
-	list=$(devices_of "$@") || exit 1
-	[ -n "$list" ] || die "there is no disk of kdapl_blk that is connected"
 	[ -e "$tracing/synthetic_events" ] && [ -d "$tracing/events/block" ] ||
 		die "this kernel makes no histograms: CONFIG_SYNTH_EVENTS and" \
 			"CONFIG_BLK_DEV_IO_TRACE are missing, or $tracing is not mounted"
 	temporary
 	mkdir "$instance" || die "cannot make $instance"
 	trap 'off 2>/dev/null; rm -rf "$work"' EXIT
-	# shellcheck disable=SC2086	# names of devices
-	begin_tracing $list || die "the kernel refused the histogram: $(
+	begin_tracing "$@" || die "the kernel refused the histogram: $(
 		tail -n 3 "$tracing/error_log" 2>/dev/null | tr '\n' ' ')"
 	sleep "$interval" &
 	wait $!
 	histogram_rows "$instance/events/synthetic/$synthetic/hist" >"$work/rows"
-	if [ -n "$as_json" ]; then
-		as_array <"$work/rows"
-		echo
-	else
-		as_table <"$work/rows"
-	fi
+	off 2>/dev/null
+	trap 'rm -rf "$work"' EXIT
 }
 
 cmd_latency()
@@ -117,11 +110,18 @@ cmd_latency()
 
 	[ -d "$config/kdapl_blk" ] ||
 		die "kdapl_blk.ko is not loaded; the latency of a target is that of its backing device"
-	if [ -n "$interval" ]; then
-		histogram "$@"
-		return
-	fi
 	wanted=$(devices_of "$@") || exit 1
 	[ -n "$wanted" ] || die "there is no disk of kdapl_blk that is connected"
-	disks | grep -wF "$(sed 's/^/device=/' <<<"$wanted")" | show disks
+	if [ -z "$interval" ]; then
+		disks | grep -wF "$(sed 's/^/device=/' <<<"$wanted")" | show disks
+		return
+	fi
+	# shellcheck disable=SC2086	# names of devices
+	measure $wanted
+	if [ -n "$as_json" ]; then
+		as_array <"$work/rows"
+		echo
+	else
+		as_table <"$work/rows"
+	fi
 }

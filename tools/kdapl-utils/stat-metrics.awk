@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
 # kdapl-stat metrics: print objects, as stat.awk reads them, and lines "count", kind, name,
-# count, number, separated by tabs, as OpenMetrics text. @up: is kdapl.ko loaded? The names
-# and labels are an interface: Documentation/kdapl-stat.rst lists them.
+# count, number, separated by tabs, as OpenMetrics text. Lines "latency", device, microseconds
+# from, and to, requests are a histogram if @measured. @up: is kdapl.ko loaded? The names and
+# labels are an interface: Documentation/kdapl-stat.rst lists them.
 
 function label(name, value)
 {
@@ -61,6 +62,7 @@ BEGIN {
 	family("kdapl_disk_connected", "gauge", "Whether a disk of kdapl_blk is connected.")
 	family("kdapl_disk_requests", "counter", "Requests of a disk that completed.")
 	family("kdapl_disk_request_seconds", "counter", "Time that these requests took, added up.")
+	family("kdapl_disk_measured_requests", "gauge", "Requests that took at most le seconds, of those just measured.")
 	family("kdapl_blk_count", "gauge", "Counts of kdapl-blk stats.")
 	add("kdapl_up", "", up)
 	FS = "\t"
@@ -68,6 +70,11 @@ BEGIN {
 
 /^count\t/ {
 	add("kdapl_blk_count", label("object", $2) "," label("name", $3) "," label("count", $4), $5)
+	next
+}
+
+/^latency\t/ {
+	took[$2, $4] = $5
 	next
 }
 
@@ -118,6 +125,8 @@ f["kind"] == "target" {
 f["kind"] == "disk" {
 	labels = label("disk", f["disk"]) "," label("device", f["device"]) "," label("peer", f["peer"])
 	add("kdapl_disk_connected", labels, f["state"] == "connected")
+	if (f["device"] != "-")
+		disk_of[f["device"]] = labels
 	split("read write flush", operations, " ")
 	split("reads writes flushes", counts, " ")
 	for (i = 1; i <= 3; i++) {
@@ -127,7 +136,22 @@ f["kind"] == "disk" {
 	}
 }
 
+# The buckets are the same each time, from 8 us to 17 s: each has all requests that took no longer.
+function add_measured(device,	name, us, all)
+{
+	name = "kdapl_disk_measured_requests"
+	for (us = 1; us < 2 ^ 40; us *= 2) {
+		all += took[device, us]
+		if (us >= 8 && us <= 2 ^ 24)
+			add(name, disk_of[device] "," label("le", sprintf("%.6f", us / 1000000)), all)
+	}
+	add(name, disk_of[device] "," label("le", "+Inf"), all)
+}
+
 END {
+	if (measured)
+		for (device in disk_of)
+			add_measured(device)
 	for (n = 1; n <= families; n++) {
 		name = names[n]
 		if (!count[name])

@@ -279,23 +279,34 @@ blk_counts()
 
 all_metrics()
 {
-	{ objects; blk_counts; } | awk -v up=$up -f "$parts/stat-objects.awk" \
+	{
+		objects
+		blk_counts
+		[ -z "$measured" ] || sed '1d; s/^/latency\t/' "$work/rows"
+	} | awk -v up=$up -v measured="$measured" -f "$parts/stat-objects.awk" \
 		-f "$parts/stat-metrics.awk"
 }
 
 cmd_metrics()
 {
-	local up=1 new
+	local up=1 new list measured=''
 
 	[ -r "$proc/ias" ] || up=0
 	[ $up = 1 ] || [ ! -d "$proc" ] || die "$proc can be read by root only"
+	# Without a disk there is nothing to measure, which is no fault.
+	list=$(devices_of)
+	if [ -n "$interval" ] && [ -n "$list" ]; then
+		# shellcheck disable=SC2086	# names of devices
+		measure $list
+		measured=1
+	fi
 	if [ -z "$out" ]; then
 		all_metrics
 		return
 	fi
 	new=$(mktemp "$out.XXXXXX" 2>&1) || die "cannot write $out: ${new##*: }"
 	# shellcheck disable=SC2064	# $new is gone when the trap is taken
-	trap "rm -f ${new@Q}" EXIT
+	trap "rm -f ${new@Q}; rm -rf ${work@Q}" EXIT
 	trap 'exit 130' INT TERM
 	# The collector must never see a part of it.
 	all_metrics >"$new" && chmod 644 "$new" && mv -f "$new" "$out" || die "cannot write $out"
