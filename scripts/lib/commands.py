@@ -14,6 +14,15 @@ class Failed(Exception):
     """What a test did not find as it should be."""
 
 
+class Skipped(Exception):
+    """What a test needs and is not here."""
+
+
+def need(condition, what):
+    if not condition:
+        raise Skipped(what)
+
+
 def expect(condition, what):
     if not condition:
         raise Failed(what)

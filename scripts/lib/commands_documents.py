@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import printed
-from commands import TOP, environment, expect
+from commands import TOP, environment, expect, need
 
 PAGES = [TOP / "README.md", *sorted(TOP.glob("*.rst")),
          *sorted((TOP / "Documentation").glob("*.rst")),
@@ -223,8 +223,7 @@ def vendor_by_dkms(work):
     page = (TOP / "Documentation/troubleshooting.rst").read_text()
     said = re.search(r"(?s)``/etc/dkms/kdapl.conf``.*?::\n\n((?:    [^\n]*\n)+)", page)[1]
     (work / "kdapl.conf").write_text(re.sub("(?m)^    ", "", said))
-    if not dkms:
-        return
+    need(dkms, "dkms is not installed")
     done = subprocess.run(["bash", "-c", READ_BY_DKMS, "bash", dkms, work / "kdapl.conf"],
                           cwd=TOP, env=environment(), text=True, timeout=60, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 
-from commands import TOP, call_tool, environment, expect, expect_refusal, without_fd
+from commands import TOP, call_tool, environment, expect, expect_refusal, need, without_fd
 
 # What kdapl-blk refuses before it does anything, with which status and what sentence; the
 # adapters are rxe0/1 and rxe1/1.
@@ -127,8 +127,7 @@ def blk(work, arguments, **more):
 
 def needs_no_fd(work):
     """The same is told where there is no /dev/fd."""
-    if not without_fd():
-        return
+    need(without_fd(), "/dev/fd cannot be taken away here")
     for arguments in "list", "list --json", "stats", "disconnect two", "-r":
         wanted = blk(work, arguments)
         found = blk(work, arguments, within=without_fd())
@@ -232,9 +231,9 @@ def without_rights(work):
     """Who is not root is told so. A file is restored though nothing can be written beside it."""
     blk(work, "list")
     plain = ["setpriv", "--bounding-set=-all"]
-    if os.geteuid() or subprocess.run([*plain, "true"], stderr=subprocess.DEVNULL,
-                                      check=False).returncode:
-        return
+    need(not os.geteuid() and not subprocess.run([*plain, "true"], stderr=subprocess.DEVNULL,
+                                                 check=False).returncode,
+         "root is wanted, and setpriv")
     good, bad = "dir\tkdapl_blk/one\n", "dir\tkdapl_blk/one/../two\n"
     for folder, saved, command, status, pattern in (
             (work / "config", good, "connect -a 10.0.0.1 -s new", 1, "only root may do that\n$"),
@@ -374,8 +373,8 @@ def exports_later(work):
 def units_in_order(work):
     """What systemd makes of the units: it boots while disks are missing, and at the end of
     all unmounts what is mounted before it takes the disks away."""
-    if os.geteuid() or not all(map(shutil.which, ("systemctl", "unshare", "mountpoint"))):
-        return
+    need(not os.geteuid() and all(map(shutil.which, ("systemctl", "unshare", "mountpoint"))),
+         "root is wanted, and systemd")
     done = subprocess.run(["unshare", "-pfm", "--mount-proc", "-n", "-u", "bash",
                            "scripts/lib/play-units.sh", str(work), "tools/systemd"], cwd=TOP,
                           env=environment(), text=True, stdin=subprocess.DEVNULL,

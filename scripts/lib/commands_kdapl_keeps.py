@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 
-from commands import call_tool, expect, expect_refusal
+from commands import call_tool, expect, expect_refusal, need
 from commands_kdapl_blk import blk, in_configfs
 
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
@@ -150,9 +150,9 @@ ELSEWHERE = ("mount -t tmpfs none /mnt && "
 
 def mounted_elsewhere(work):
     """A disk that is mounted in a container stays, also while its target is away."""
-    if os.geteuid() or subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL,
-                                      check=False).returncode:
-        return
+    need(not os.geteuid() and not subprocess.run(["unshare", "-m", "true"], check=False,
+                                                 stderr=subprocess.DEVNULL).returncode,
+         "root is wanted, and mount namespaces")
     blk(work, "list")
     (work / "block/kdapl7").mkdir(parents=True)
     (work / "config/kdapl_blk/one/state").write_text("reconnecting\n")

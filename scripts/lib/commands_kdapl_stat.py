@@ -4,7 +4,7 @@ import json
 import os
 import re
 
-from commands import TOP, call_tool, expect, expect_refusal, without_fd
+from commands import TOP, call_tool, expect, expect_refusal, need, without_fd
 
 # What it refuses, with which status and what sentence.
 REFUSED = (
@@ -342,8 +342,7 @@ def gone_meanwhile(work):
 
 def needs_no_fd(work):
     """The same is told where there is no /dev/fd."""
-    if not without_fd():
-        return
+    need(without_fd(), "/dev/fd cannot be taken away here")
     for arguments in "metrics", "--json", "peers", "clients -j", "latency", "top -c 1":
         wanted = stat(work, arguments)
         found = stat(work, arguments, within=without_fd())
