@@ -57,6 +57,28 @@ other_sunrpc()
 	grep "^version: *$version$" "$out/other_sunrpc"
 }
 
+# vendor_by_dkms RELEASE: with the line of troubleshooting.rst, DKMS builds kdapl.ko with the
+# versions of the vendor's symbols
+vendor_by_dkms()
+{
+	local conf=$root/etc/dkms/kdapl.conf tree=/tmp/vendor-dkms built
+
+	sed -n 's|^    \(MAKE\[0\]+=" KBUILD_EXTRA_SYMBOLS=\)/.*"$|\1/tmp/vendor.symvers"|p' \
+		"$top/Documentation/troubleshooting.rst" >"$conf"
+	cat "$conf"
+	mkdir "$root$tree"
+	# In a tree of its own: what is installed stays.
+	inside dkms add --dkmstree "$tree" -m kdapl -v "$version"
+	inside dkms build --dkmstree "$tree" -m kdapl -v "$version" -k "$1"
+	built=$(find "$root$tree/kdapl/$version/$1" -name 'kdapl.ko*')
+	inside modprobe --dump-modversions "${built#"$root"}" >"$out/vendor_versions"
+	awk 'NR == FNR { vendor[$2] = $1; next }
+		$2 in vendor { n++; if (vendor[$2] != $1) { print "not the vendor'"'"'s:", $2; other = 1 } }
+		END { print n + 0, "symbols of the vendor"; exit other || n < 10 }' \
+		"$root/tmp/vendor.symvers" "$out/vendor_versions"
+	rm -r "$conf" "${root:?}$tree"
+}
+
 # vendor_stack RELEASE: rdma_cm of another build is in place of the kernel's, as with the packages
 # of an adapter's vendor: who builds is told, unless the versions of that build are given
 vendor_stack()
@@ -72,11 +94,14 @@ vendor_stack()
 	inside "$tool" "$dir/build" true >"$out/vendor" 2>&1
 	cat "$out/vendor"
 	grep "ib_core and rdma_cm of kernel $1 are not the kernel's own" "$out/vendor"
-	# As a vendor's file: the symbols of its own modules, and no others.
-	grep -E '[[:space:]]drivers/infiniband/core/(ib_core|rdma_cm)[[:space:]]' \
+	# As a vendor's file: the symbols of its own modules, and no others. A build outside of the
+	# kernel's tree writes whole paths, and an older modpost takes modules of one path for one.
+	sed -nE 's|([[:space:]])(drivers/infiniband/core/(ib_core\|rdma_cm)[[:space:]])|\1/usr/src/vendor/\2|p' \
 		"$other/build/Module.symvers" >"$root/tmp/vendor.symvers"
+	[ -s "$root/tmp/vendor.symvers" ]
 	[ -z "$(inside env KBUILD_EXTRA_SYMBOLS=/tmp/vendor.symvers "$tool" "$dir/build" true \
 		2>&1)" ]
+	vendor_by_dkms "$1"
 	rm -r "$vendor" "$root/tmp/vendor.symvers"
 	inside depmod "$1"
 }
