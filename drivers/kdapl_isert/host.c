@@ -61,7 +61,7 @@ static struct ki_conn *ki_oldest_of(struct ki_portal *p, const struct in6_addr *
  * NULL: one of the host that has most of them, if it has more than @from would have. Otherwise
  * it is the oldest one that has not asked to log in, of @from itself or of a host that has no
  * less: a host with many ends none of another that has just connected. What @from names is not
- * proven, and only keeps connections from being ended. There are at most 2 * KI_PENDING.
+ * proven, and only keeps connections from being ended.
  */
 static struct ki_conn *ki_pending_victim(struct ki_portal *p, const struct in6_addr *from)
 {
@@ -89,16 +89,25 @@ static struct ki_conn *ki_pending_victim(struct ki_portal *p, const struct in6_a
 /*
  * May one more connection, which says it is of the host @from, wait at a portal? If KI_PENDING
  * do, one makes room, so that peers that are silent, or do not finish connecting, and hosts
- * with many keep nobody out. Context: process.
+ * with many keep nobody out. One that was told to end waits no more, and stays until it is down,
+ * which its adapter, or its peer, may delay: a host of which some are there is refused while
+ * there are 2 * KI_PENDING in all, and another one only if there are half as many again.
+ * Context: process.
  */
 bool ki_pending_room(struct ki_portal *p, const struct in6_addr *from)
 {
-	struct ki_conn *victim;
+	unsigned int waiting = 0, most = 3 * KI_PENDING;
+	struct ki_conn *c, *victim;
 	bool room;
 
 	spin_lock_bh(&p->lock);
-	room = p->npending < KI_PENDING;
-	if (!room && p->npending < 2 * KI_PENDING) {
+	list_for_each_entry(c, &p->pending, link) {
+		waiting += c->accepting || ki_may_yield(c);
+		if (ipv6_addr_equal(&c->host, from))
+			most = 2 * KI_PENDING;
+	}
+	room = p->npending < most;
+	if (room && waiting >= KI_PENDING) {
 		victim = ki_pending_victim(p, from);
 		if (victim)
 			ki_conn_break(victim, victim->login_buf ?

@@ -5,6 +5,7 @@
  */
 #include <linux/in6.h>
 #include <linux/module.h>
+#include "device.h"
 #include "liar.h"
 #include "raw.h"
 #include "shell.h"
@@ -173,11 +174,27 @@ static void connect_silently(struct raw *r)
 	while (event.event_data.connect_event_data.ep_handle != ep);
 }
 
+/* The target's QPs, which have an SRQ, are not destroyed yet. */
+static struct kd_hook device;
+static DECLARE_COMPLETION(may_destroy);
+
+static int destroy_later(struct ib_qp *qp, struct ib_udata *udata)
+{
+	if (qp->srq)
+		wait_for_completion(&may_destroy);
+	return device.real.destroy_qp(qp, udata);
+}
+
+static void destroy_now(void *unused)
+{
+	complete_all(&may_destroy);
+}
+
 /*
  * A host stops in its login. Meanwhile LIO takes nobody, and the host connects again and again,
  * each time ending one of its own: those that have ended keep no other host out.
  */
-static void hosts_ended_keep_nobody_out(struct kunit *test)
+static void ended_keep_nobody_out(struct kunit *test)
 {
 	struct raw *stops, *waits, *other;
 	int i;
@@ -195,7 +212,25 @@ static void hosts_ended_keep_nobody_out(struct kunit *test)
 	for (i = 0; i < 2 * PENDING + 8; i++)
 		connect_silently(stops);
 	KUNIT_ASSERT_TRUE_MSG(test, raw_start_at(other, PORT), "another host is kept out");
+	/* LIO is to see the end of the first. */
+	complete_all(&may_destroy);
 	expect_login(other);
+}
+
+static void hosts_ended_keep_nobody_out(struct kunit *test)
+{
+	ended_keep_nobody_out(test);
+}
+
+/* Nor do those that cannot be down before the adapter has done its part. */
+static void hosts_ending_keep_nobody_out(struct kunit *test)
+{
+	const char *ia = *(const char * const *)test->param_value;
+
+	reinit_completion(&may_destroy);
+	kd_hook(test, ia, &device)->ops.destroy_qp = destroy_later;
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, destroy_now, NULL));
+	ended_keep_nobody_out(test);
 }
 
 /*
@@ -220,6 +255,7 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(hosts_liar_has_one_turn, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(hosts_newcomer_stays, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(hosts_ended_keep_nobody_out, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(hosts_ending_keep_nobody_out, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(hosts_half_open_is_nobody, kd_gen_any_ia),
 	{}
 };
