@@ -88,33 +88,38 @@ static DAT_RMR_TRIPLET remote(struct race_caller *c, struct race_obj **of)
 
 /* ---- Data transfer ------------------------------------------------------- */
 
-/* Post to @ep if there is a cookie; @... are the arguments after the handle. */
-#define POST(c, kind, ep, fn, may, ...) do {				\
+/*
+ * Post to @ep if there is a cookie. @names tells the model which memory is named, outside of the
+ * call: calls are to meet in kDAPL. @... are the arguments after the handle.
+ */
+#define POST(c, kind, ep, fn, may, names, ...) do {			\
 	struct race_caller *__by = (c);					\
 	struct race_obj *__to = (ep);					\
 	u64 __cookie = race_post(__by->w, kind, __to);			\
 									\
-	if (__cookie)							\
+	if (__cookie) {							\
+		names;							\
 		race_posted(__by->w, __cookie,				\
 			    RACE(__by, fn, may, __to->handle, __VA_ARGS__));\
+	}								\
 } while (0)
 #define COOKIE		kd_cookie(__cookie)
 #define PLACE(seg)	race_place(__by->w, __cookie, seg)
-#define AT(peer, lmr)	(race_names_memory(__by->w, __cookie, lmr), peer)
+#define OF(lmr)		race_names_memory(__by->w, __cookie, lmr)
 
 void race_post_recv(struct race_caller *c, struct race_obj *ep)
 {
 	DAT_LMR_TRIPLET seg = seg_of(c, ep);
 
 	/* One with an SRQ refuses, and each one a mapping. */
-	POST(c, K_RECV, ep, dat_ep_post_recv, POSTS, 1, PLACE(&seg), COOKIE, 0);
+	POST(c, K_RECV, ep, dat_ep_post_recv, POSTS, PLACE(&seg), 1, &seg, COOKIE, 0);
 }
 
 void race_post_send(struct race_caller *c, struct race_obj *ep)
 {
 	DAT_LMR_TRIPLET seg = seg_of(c, ep);
 
-	POST(c, K_SEND, ep, dat_ep_post_send, POSTS, 1, PLACE(&seg), COOKIE, 0);
+	POST(c, K_SEND, ep, dat_ep_post_send, POSTS, PLACE(&seg), 1, &seg, COOKIE, 0);
 }
 
 void race_srq_post_recv(struct race_caller *c, struct race_obj *srq)
@@ -126,8 +131,8 @@ void race_srq_post_recv(struct race_caller *c, struct race_obj *srq)
 		seg.virtual_address = (uintptr_t)srq->page + RACE_LEN * rnd(c, 16);
 		seg.lmr_context = c->w->lmr_context;
 	}
-	POST(c, K_SRQ, srq, dat_srq_post_recv, HANDLE | NO_ROOM | PRIVILEGE, 1, PLACE(&seg),
-	     COOKIE);
+	POST(c, K_SRQ, srq, dat_srq_post_recv, HANDLE | NO_ROOM | PRIVILEGE, PLACE(&seg), 1,
+	     &seg, COOKIE);
 }
 
 static void post_recv(struct race_caller *c)
@@ -152,7 +157,7 @@ static void post_write(struct race_caller *c)
 	struct race_obj *lmr;
 	DAT_RMR_TRIPLET to = remote(c, &lmr);
 
-	POST(c, K_WRITE, ep, dat_ep_post_rdma_write, POSTS, 1, &seg, COOKIE, AT(&to, lmr), 0);
+	POST(c, K_WRITE, ep, dat_ep_post_rdma_write, POSTS, OF(lmr), 1, &seg, COOKIE, &to, 0);
 }
 
 static void post_read(struct race_caller *c)
@@ -162,7 +167,7 @@ static void post_read(struct race_caller *c)
 	struct race_obj *lmr;
 	DAT_RMR_TRIPLET from = remote(c, &lmr);
 
-	POST(c, K_READ, ep, dat_ep_post_rdma_read, POSTS, 1, &seg, COOKIE, AT(&from, lmr), 0);
+	POST(c, K_READ, ep, dat_ep_post_rdma_read, POSTS, OF(lmr), 1, &seg, COOKIE, &from, 0);
 }
 
 static void post_read_to_rmr(struct race_caller *c)
@@ -175,8 +180,7 @@ static void post_read_to_rmr(struct race_caller *c)
 		.rmr_context = READ_ONCE(c->w->bound),
 	};
 
-	POST(c, K_READ, ep, dat_ep_post_rdma_read_to_rmr, POSTS, &to, COOKIE,
-	     AT(&from, lmr), 0);
+	POST(c, K_READ, ep, dat_ep_post_rdma_read_to_rmr, POSTS, OF(lmr), &to, COOKIE, &from, 0);
 }
 
 /* A Send that may invalidate; what the peer has bound is mostly another thing by then. */
@@ -185,9 +189,8 @@ static void post_send_inv(struct race_caller *c)
 	struct race_obj *ep = pick_ep(c);
 	DAT_LMR_TRIPLET seg = seg_of(c, ep);
 
-	POST(c, K_SEND, ep, dat_ep_post_send_with_invalidate, POSTS | MODEL, 1, PLACE(&seg), COOKIE,
-	     0,
-	     rnd(c, 8) ? DAT_FALSE : DAT_TRUE, READ_ONCE(c->w->bound));
+	POST(c, K_SEND, ep, dat_ep_post_send_with_invalidate, POSTS | MODEL, PLACE(&seg), 1, &seg,
+	     COOKIE, 0, rnd(c, 8) ? DAT_FALSE : DAT_TRUE, READ_ONCE(c->w->bound));
 }
 
 /* A Write and a Send that tells of it. */
@@ -203,7 +206,7 @@ static void post_requests(struct race_caller *c)
 		.user_cookie = kd_cookie(cookie[0]), .remote_iov = &to,
 	}, {
 		.operation = DAT_DTO_SEND, .num_segments = 1,
-		.local_iov = race_place(c->w, cookie[1], &seg[1]),
+		.local_iov = &seg[1],
 		.user_cookie = kd_cookie(cookie[1]),
 	} };
 	DAT_RETURN ret = DAT_ERROR(DAT_INVALID_HANDLE, DAT_NO_SUBTYPE);

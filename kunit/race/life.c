@@ -346,6 +346,9 @@ void race_settle(struct race_caller *c)
 			race_fail(w, "an SRQ without Endpoints cannot be freed");
 	}
 	free_memory(c);
+	race_put_adapters(w);
+	/* What a group begins with is new. */
+	memset(w->slot, 0, sizeof(w->slot));
 	race_check_pages(w);
 	race_forget(c);
 	*c->stop = true;
@@ -360,11 +363,14 @@ void race_prepare(struct race_caller *c)
 	struct race_world *w = c->w;
 	unsigned int i;
 
-	for (i = 0; i < E_ASYNC; i++)
-		RACE(c, dat_evd_resize, NO_ROOM, w->evd[i], RACE_EVD_LEN);
+	for (i = 0; i < RACE_EVDS; i++) {
+		RACE(c, dat_evd_resize, NO_ROOM, w->evd[i],
+		     i == E_ASYNC ? RACE_ASYNC_LEN : RACE_EVD_LEN);
+		RACE(c, kdat_evd_set_vector, STATE, w->evd[i], KDAT_VECTOR_ANY);
+	}
 	race_reset_pool(c);
-	race_fill(c);
 	start_upcalls(c, w->evd[E_DTO]);
 	start_upcalls(c, w->evd[E_CONN]);
+	race_fill(c);
 	*c->stop = true;
 }

@@ -362,14 +362,25 @@ static void put_adapter(KDAT_ADAPTER *a)
 		kdat_adapter_put(a);
 }
 
+void race_put_adapters(struct race_world *w)
+{
+	unsigned int i;
+
+	for (i = 0; i < RACE_ADAPTERS; i++)
+		put_adapter(xchg(&w->adapter[i], NULL));
+}
+
 /* The portal counts where it listens; for the calls that need one the adapter is kept. */
 static void listens(KDAT_ADAPTER *a, DAT_PVOID context)
 {
 	struct race_obj *portal = context;
+	unsigned int i;
 
 	atomic_inc(&portal->starts);
-	kdat_adapter_get(a);
-	put_adapter(xchg(&portal->w->adapter, a));
+	for (i = 0; i < RACE_ADAPTERS; i++) {
+		kdat_adapter_get(a);
+		put_adapter(xchg(&portal->w->adapter[i], a));
+	}
 }
 
 static void deaf(KDAT_ADAPTER *a, DAT_PVOID context)
@@ -455,7 +466,7 @@ static void another_server(struct race_caller *c)
  */
 void race_end_linux(struct race_world *w)
 {
-	put_adapter(xchg(&w->adapter, NULL));
+	race_put_adapters(w);
 	kdat_server_free(w->server);
 	w->server = NULL;
 	if (atomic_read(&w->adapters))
@@ -527,25 +538,20 @@ static void server_adapters(struct race_caller *c)
 	RACE_VOID(c, kdat_server_adapters, c->w->server, look_at, &n);
 }
 
-/* Take the adapter, make a call for it, and leave it for others. */
-static void adapter_get(struct race_caller *c)
+/*
+ * Take one of the references, take another one meanwhile, and leave the first for others. Both
+ * sides may do so at once.
+ */
+static void get_and_put(struct race_caller *c)
 {
-	KDAT_ADAPTER *a = xchg(&c->w->adapter, NULL);
+	KDAT_ADAPTER **at = &c->w->adapter[rnd(c, RACE_ADAPTERS)], *a = xchg(at, NULL);
 
 	if (!a)
 		return;
 	RACE_VOID(c, kdat_adapter_get, a);
-	kdat_adapter_put(a);
-	if (cmpxchg(&c->w->adapter, NULL, a))
+	RACE_VOID(c, kdat_adapter_put, a);
+	if (cmpxchg(at, NULL, a))
 		kdat_adapter_put(a);
-}
-
-static void adapter_put(struct race_caller *c)
-{
-	KDAT_ADAPTER *a = xchg(&c->w->adapter, NULL);
-
-	if (a)
-		RACE_VOID(c, kdat_adapter_put, a);
 }
 
 /* ---- The table ----------------------------------------------------------- */
@@ -582,8 +588,8 @@ const struct race_call race_linux_calls[] = {
 	RACE_CALL(kdat_portal_create, portal_create),
 	RACE_CALL(kdat_portal_free, portal_free),
 	RACE_CALL(kdat_server_adapters, server_adapters),
-	RACE_CALL(kdat_adapter_get, adapter_get),
-	RACE_CALL(kdat_adapter_put, adapter_put),
+	RACE_CALL(kdat_adapter_get, get_and_put),
+	RACE_CALL(kdat_adapter_put, get_and_put),
 };
 
 const unsigned int race_nlinux_calls = ARRAY_SIZE(race_linux_calls);

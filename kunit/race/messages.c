@@ -60,9 +60,9 @@ static u16 take_place(struct race_world *w)
 
 /*
  * Have what is about to be posted with @cookie, which is 0 or its caller's alone, use a place in
- * place of @seg, if that is of the memory which stays. Return @seg.
+ * place of @seg, if that is of the memory which stays.
  */
-DAT_LMR_TRIPLET *race_place(struct race_world *w, u64 cookie, DAT_LMR_TRIPLET *seg)
+void race_place(struct race_world *w, u64 cookie, DAT_LMR_TRIPLET *seg)
 {
 	struct race_buf *buf = &w->buf[(u16)cookie];
 	bool sends = cookie && buf->kind == K_SEND;
@@ -72,10 +72,10 @@ DAT_LMR_TRIPLET *race_place(struct race_world *w, u64 cookie, DAT_LMR_TRIPLET *s
 	if (sends)
 		seg->segment_length = RACE_PLAIN_LEN;
 	if (!cookie || seg->virtual_address - (uintptr_t)w->mem >= RACE_MEM_LEN)
-		return seg;
+		return;
 	buf->place = take_place(w);
 	if (!buf->place)
-		return seg;
+		return;
 	at = place_at(w, buf->place);
 	if (!is_nobodys(at))
 		race_fail(w, "somebody wrote to a buffer that had come back");
@@ -83,7 +83,6 @@ DAT_LMR_TRIPLET *race_place(struct race_world *w, u64 cookie, DAT_LMR_TRIPLET *s
 		at[i] = word(cookie, buf->obj->slot, i);
 	seg->virtual_address = (uintptr_t)at;
 	seg->segment_length = RACE_LEN;
-	return seg;
 }
 
 /* Note that message @gen of @buf has come. Return whether it has before. w->lock is held. */

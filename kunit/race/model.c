@@ -5,7 +5,8 @@
  * connection has at most one ESTABLISHED and one last event; of watermarks see marks.c.
  * Nothing names an Endpoint that was freed before the event was dequeued.
  *
- * Entry points: race_post() before and race_posted() after a post, race_saw() for each event. Failures are told by race.c when the pair has ended.
+ * Entry points: race_post() before and race_posted() after a post, race_saw() for each event.
+ * Failures are told by race.c when the pair has ended.
  *
  * An upcall may have an event of an Endpoint that was freed, but not when a wait for upcalls
  * that began after that has returned.
@@ -51,12 +52,13 @@ void race_fail(struct race_world *w, const char *fmt, ...)
 /* ---- Buffers ------------------------------------------------------------- */
 
 static const char * const kind_names[] = {
-	[K_LATE_READ] = "late Read", [K_LATE_WRITE] = "late Write",
 	[K_NONE] = "free", [K_RECV] = "receive", [K_SRQ] = "buffer of an SRQ",
-	[K_SEND] = "Send", [K_READ] = "Read", [K_WRITE] = "Write", [K_FMR] = "fmr",
+	[K_SEND] = "Send", [K_READ] = "Read", [K_WRITE] = "Write",
+	[K_LATE_READ] = "late Read", [K_LATE_WRITE] = "late Write", [K_FMR] = "fmr",
 	[K_INVALIDATE] = "invalidate", [K_BIND] = "bind", [K_SOFTWARE] = "software event",
 };
 
+/* Those that are DTOs */
 static const DAT_DTOS operation[] = {
 	[K_RECV] = DAT_DTO_RECEIVE, [K_SRQ] = DAT_DTO_RECEIVE, [K_SEND] = DAT_DTO_SEND,
 	[K_READ] = DAT_DTO_RDMA_READ, [K_WRITE] = DAT_DTO_RDMA_WRITE,
@@ -250,7 +252,8 @@ static bool saw_pooled(struct race_world *w, struct race_obj *ep,
 static void check_status(struct race_world *w, enum race_kind kind,
 			 const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
-	if (dto->status == DAT_DTO_ERR_LOCAL_PROTECTION && (kind == K_SEND || kind == K_WRITE))
+	if (dto->status == DAT_DTO_ERR_LOCAL_PROTECTION &&
+	    (kind == K_SEND || kind == K_WRITE || kind == K_LATE_WRITE))
 		race_fail(w, "%s names memory that was freed", kind_names[kind]);
 	/* A Write over iWARP is complete when the peer has it, which does not say where. */
 	if (dto->status == DAT_DTO_SUCCESS &&

@@ -95,7 +95,7 @@ struct race_world *race_open(const char *name, DAT_RETURN *why)
 	/* The first one of RACE_PORTS. */
 	for (w->port = kd_port(); kd_port() != w->port + RACE_PORTS - 1; )
 		;
-	*why = dat_ia_open((DAT_NAME_PTR)name, 64, &w->evd[E_ASYNC], &w->ia);
+	*why = dat_ia_open((DAT_NAME_PTR)name, RACE_ASYNC_LEN, &w->evd[E_ASYNC], &w->ia);
 	if (*why != DAT_SUCCESS)
 		goto fail;
 	*why = dat_ia_query(w->ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, attr,

@@ -27,6 +27,7 @@
 #include <linux/random.h>
 #include <linux/sched/debug.h>
 #include <linux/slab.h>
+#include <rdma/ib_verbs.h>
 #include "device.h"
 #include "param.h"
 #include "plug.h"
@@ -452,12 +453,14 @@ static void C5_every_two_calls(struct kunit *test)
 
 static void any_call(struct race_caller *c)
 {
+	struct race_run *r = container_of(c->stop, struct race_run, stop);
 	unsigned int i = rnd(c, race_ncalls());
 
 	c->call = race_call_at(i);
+	c->beside = false;
 	make_call(c, c->call);
-	if (READ_ONCE(c->w->is_gone))
-		__set_bit(i, c->beside);
+	if (c->beside)
+		set_bit(i, r->beside);
 }
 
 static void sleep_for(unsigned int len)
@@ -468,40 +471,99 @@ static void sleep_for(unsigned int len)
 		schedule_timeout_uninterruptible(1);
 }
 
-/* The device leaves while all threads make calls, which get errors from then on. */
-static void N6_removal_beside_calls(struct kunit *test)
+static struct race_world *leaving;	/* its device is removed */
+
+static int comes(struct ib_device *dev)
 {
-	const struct kd_second *second = test->param_value;
-	struct race_run *r = open_run(test, second->ia, 0, 0);
-	ktime_t begin = ktime_get();
+	return 0;
+}
+
+/* Clients are told in the reverse order of their registration, this one right before kDAPL. */
+static void leaves(struct ib_device *dev, void *unused)
+{
+	struct race_world *w = READ_ONCE(leaving);
+
+	if (w)
+		WRITE_ONCE(w->leaves, true);
+}
+
+static struct ib_client client = { .name = KBUILD_MODNAME, .add = comes, .remove = leaves };
+
+static void forget_client(void *unused)
+{
+	ib_unregister_client(&client);
+}
+
+/* Have the device leave, and look at what is left of it. */
+static void remove_device(struct race_run *r, const char *ia)
+{
+	struct race_world *w = r->w;
 	char command[64];
+
+	snprintf(command, sizeof(command), "rdma link delete %.*s", (int)strcspn(ia, "/"), ia);
+	WRITE_ONCE(w->is_gone, true);
+	WRITE_ONCE(leaving, w);
+	KUNIT_EXPECT_EQ(r->test, 0, shell(command));
+	WRITE_ONCE(w->has_left, true);
+	WRITE_ONCE(leaving, NULL);
+	KUNIT_EXPECT_FALSE(r->test, kd_is_plugged(ia));
+	KUNIT_EXPECT_TRUE(r->test, w->leaves);
+	/* What is called now finds no device. */
+	sleep_for(50);
+}
+
+/*
+ * Make any calls while the device leaves, which get errors from then on. Return whether all
+ * have been made in one of the removals, of which this is the @nth, or it is the @last.
+ */
+static bool remove_once(struct kunit *test, const char *ia, unsigned long *beside,
+			unsigned int nth, unsigned int last)
+{
+	struct race_run *r = open_run(test, ia, 0, 0);
+	ktime_t begin = ktime_get();
+	bool done;
 	int i;
 
 	r->w->may_leave = true;
-	snprintf(now, sizeof(now), "removal of %s", second->ia);
-	snprintf(command, sizeof(command), "rdma link delete %.*s",
-		 (int)strcspn(second->ia, "/"), second->ia);
+	r->beside = beside;
+	r->place = nth;
+	snprintf(now, sizeof(now), "removal of %s", ia);
 	start_group(r, 0);
 	for (i = 0; i < 2; i++)
 		r->caller[i].other = &r->caller[!i];
 	start_sides(r, any_call);
 	sleep_for(50);
-	WRITE_ONCE(r->w->is_gone, true);
-	KUNIT_EXPECT_EQ(test, 0, shell(command));
-	KUNIT_EXPECT_FALSE(test, kd_is_plugged(second->ia));
-	for (i = 0; i < 20 && !race_all_beside(r); i++)
-		sleep_for(50);
+	remove_device(r, ia);
 	stop_sides(r);
-	race_count_beside(r);
 	end_group(r);
+	done = r->hangs || nth == last || bitmap_weight(beside, race_ncalls()) == race_ncalls();
 	if (!r->hangs && atomic_read(&r->w->catastrophes) != 1)
 		race_fail(r->w, "%d events that the device has gone",
 			  atomic_read(&r->w->catastrophes));
 	race_tell_failures(r);
-	race_report(r, ktime_ms_delta(ktime_get(), begin));
+	if (done) {
+		race_count_beside(r);
+		race_report(r, ktime_ms_delta(ktime_get(), begin));
+	}
 	close_run(r);
-	for (i = 0; i < 2 && !kd_is_plugged(second->ia); i++)
-		kd_plug(test);
+	return done;
+}
+
+/* The device leaves while all threads make calls, as often as it takes to make each meanwhile. */
+static void N6_removal_beside_calls(struct kunit *test)
+{
+	const struct kd_second *second = test->param_value;
+	unsigned int nth = 0, last = kd_slow_kernel() ? 0 : 3, i;
+	DECLARE_BITMAP(beside, RACE_MAX_CALLS) = { };
+	bool done;
+
+	KUNIT_ASSERT_EQ(test, 0, ib_register_client(&client));
+	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, forget_client, NULL));
+	do {
+		done = remove_once(test, second->ia, beside, nth, last);
+		for (i = 0; i < 2 && !kd_is_plugged(second->ia); i++)
+			kd_plug(test);
+	} while (!done && nth++ < last);
 }
 
 static struct kunit_case race_cases[] = {

@@ -39,8 +39,10 @@
 #define RACE_CRS	8
 #define RACE_PORTS	11	/* that a world listens at */
 #define RACE_HELD	4	/* buffers of the pool that are not put back at once */
+#define RACE_ADAPTERS	4	/* references to the one of the server */
 #define RACE_POOL_MOST	128	/* its buffers */
 #define RACE_EVD_LEN	256	/* of those that stay, when a group begins */
+#define RACE_ASYNC_LEN	64	/* of the one of asynchronous errors, then */
 #define RACE_MAX_CALLS	128
 #define RACE_REST_MS	20000	/* how long something may take that ends by itself */
 #define RACE_TOLD	6	/* failures of a pair that are told */
@@ -182,10 +184,10 @@ struct race_page {
 /* ---- Model --------------------------------------------------------------- */
 
 enum race_kind {
-	K_NONE, K_RECV, K_SRQ, K_SEND, K_READ, K_WRITE, K_FMR, K_INVALIDATE, K_BIND,
-	K_SOFTWARE,
+	K_NONE, K_RECV, K_SRQ, K_SEND, K_READ, K_WRITE,
 	K_LATE_READ, K_LATE_WRITE,	/* of memory that was freed before the post */
-	RACE_KINDS
+	K_FMR, K_INVALIDATE,
+	K_BIND, K_SOFTWARE,		/* no DTOs */
 };
 
 /*
@@ -243,10 +245,12 @@ struct race_world {
 	atomic_t pooled;		/* messages that were in them */
 	struct kdat_pool_buf *held[RACE_HELD];
 	KDAT_SERVER_HANDLE server;
-	KDAT_ADAPTER *adapter;		/* one of the server's, with a reference; or NULL */
+	KDAT_ADAPTER *adapter[RACE_ADAPTERS];	/* the server's, with a reference each; or NULL */
 	atomic_t adapters;		/* that are open */
 	bool may_leave;			/* the device */
 	bool is_gone;			/* the device leaves, or has */
+	bool leaves;			/* it has begun to */
+	bool has_left;
 	atomic_t catastrophes;		/* events that say so */
 
 	struct race_tally rooms;	/* calls that E_MERGED may have fewer events for */
@@ -342,8 +346,9 @@ struct race_call {
  * @met: how often while the other side was in its own
  * @where: the DAT call that it is in
  * @since: jiffies when that began
- * @beside: the calls that it has made while the device left or after that
- * @freed: of the world, then
+ * @late: the device had left then
+ * @beside: since this was cleared, it has been in @call while the device left
+ * @freed: of the world when the DAT call began
  */
 struct race_caller {
 	struct race_world *w;
@@ -356,7 +361,8 @@ struct race_caller {
 	unsigned int met;
 	const char *where;
 	unsigned long since;
-	DECLARE_BITMAP(beside, RACE_MAX_CALLS);
+	bool late;
+	bool beside;
 	int freed;
 	struct rnd_state rnd;
 	bool *stop;
@@ -452,7 +458,7 @@ void race_check_pages(struct race_world *w);
 
 /* messages.c */
 void race_free_place(struct race_world *w, u16 place);
-DAT_LMR_TRIPLET *race_place(struct race_world *w, u64 cookie, DAT_LMR_TRIPLET *seg);
+void race_place(struct race_world *w, u64 cookie, DAT_LMR_TRIPLET *seg);
 void race_check_message(struct race_world *w, const void *va, u64 len);
 void race_received(struct race_world *w, u64 cookie, u64 len);
 
@@ -519,6 +525,7 @@ void race_reset_pool(struct race_caller *c);
 void race_saw_pooled(struct race_world *w, KDAT_POOL_BUF *buf);
 void race_check_pool(struct race_caller *c);
 DAT_RETURN race_make_server(struct race_world *w);
+void race_put_adapters(struct race_world *w);
 void race_end_linux(struct race_world *w);
 void race_change(struct race_caller *c);
 DAT_RETURN race_make_portal(struct race_caller *c, struct race_obj *obj);

@@ -26,7 +26,7 @@ static void count_call(struct race_run *r, const struct race_caller *c)
 
 	while (race_call_at(i) != c->call)
 		i++;
-	r->tried[i] += c->calls;
+	set_bit(i, r->ran);
 	r->good[i] += c->good;
 	r->calls += c->calls;
 	r->met += c->met;
@@ -51,22 +51,6 @@ void race_count_pair(struct race_run *r)
 			   a->calls, b->calls, a->good, b->good, a->met, b->met);
 }
 
-static bool is_beside(struct race_run *r, unsigned int i)
-{
-	return test_bit(i, r->caller[R_SIDE].beside) || test_bit(i, r->caller[R_SIDE2].beside);
-}
-
-/* Has each call been made since the device began to leave? */
-bool race_all_beside(struct race_run *r)
-{
-	unsigned int i;
-
-	for (i = 0; i < race_ncalls(); i++)
-		if (!is_beside(r, i))
-			return false;
-	return true;
-}
-
 /* Both sides have made any calls while the device left: which of them, and which not? */
 void race_count_beside(struct race_run *r)
 {
@@ -77,13 +61,13 @@ void race_count_beside(struct race_run *r)
 		r->met += r->caller[i].met;
 	}
 	for (i = 0; i < race_ncalls(); i++) {
-		if (is_beside(r, i))
+		if (test_bit(i, r->beside))
 			continue;
 		note_name(r->apart, race_call_at(i)->name);
 		n++;
 	}
-	kunit_info(r->test, "%u calls never came while the device left, of %u:%s", n, race_ncalls(),
-		   r->apart);
+	kunit_info(r->test, "%u calls never came while the device left, of %u:%s", n,
+		   race_ncalls(), n ? r->apart : " none");
 }
 
 /* What has the group of @count pairs done again. A device that leaves has no part of the table. */
@@ -133,7 +117,7 @@ static void report_failing(struct race_run *r)
 
 	*r->apart = 0;
 	for (i = 0; i < race_ncalls(); i++) {
-		if (!r->tried[i] || r->good[i])
+		if (!test_bit(i, r->ran) || r->good[i])
 			continue;
 		note_name(r->apart, race_call_at(i)->name);
 		n++;

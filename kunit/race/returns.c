@@ -20,6 +20,7 @@ void race_enter(struct race_caller *c, const char *name)
 	c->freed = atomic_read(&c->w->freed);
 	if (!c->call || strcmp(name, c->call->name))
 		return;
+	c->late = READ_ONCE(c->w->has_left);
 	WRITE_ONCE(c->in, true);
 	/* Pairs with itself: of two sides that enter, one at least sees the other. */
 	smp_mb();
@@ -109,6 +110,7 @@ void race_leave(struct race_caller *c, DAT_RETURN ret, u32 may, DAT_HANDLE first
 		c->calls++;
 		c->good += ret == DAT_SUCCESS;
 		c->met += c->meets || is_met(c);
+		c->beside |= !c->late && READ_ONCE(c->w->leaves);
 		WRITE_ONCE(c->in, false);
 	}
 	if (ret == DAT_SUCCESS && !rnd(c, 4))

@@ -49,8 +49,9 @@ struct race_run {
 	u64 met;
 	char *apart;		/* names of pairs that never met */
 	unsigned int aparts;
-	unsigned int tried[RACE_MAX_CALLS];	/* how often each was called */
-	unsigned int good[RACE_MAX_CALLS];	/* of these, with success */
+	DECLARE_BITMAP(ran, RACE_MAX_CALLS);	/* in pairs that have run */
+	unsigned int good[RACE_MAX_CALLS];	/* how often each was called with success */
+	unsigned long *beside;	/* bits of those that were made while the device left */
 };
 
 /* How many calls there are. */
@@ -61,7 +62,6 @@ static inline unsigned int race_ncalls(void)
 
 const struct race_call *race_call_at(unsigned int i);
 void race_count_pair(struct race_run *r);
-bool race_all_beside(struct race_run *r);
 void race_count_beside(struct race_run *r);
 int race_replay(const struct race_run *r, unsigned int count, char *to, size_t size);
 void race_tell_failures(struct race_run *r);
