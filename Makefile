@@ -52,6 +52,7 @@ help:
 	@echo '  make check-two-hosts  a disk across a wire that loses packets, is pulled'
 	@echo '                      out, and whose ends are killed; KERNEL=6.12'
 	@echo '      PART=clients    one target and three client hosts, and what each gets'
+	@echo '      PART=root       a host that boots from such a disk'
 	@echo "In QEMU on other processors, on Debian's 6.12 for them:"
 	@echo '  make check-arch     suites on arm64, s390x and ppc64le, with cross compilers'
 	@echo '      KERNEL=6.12-arm64-16k SUITE=dto'
