@@ -90,22 +90,22 @@ static struct ki_conn *ki_pending_victim(struct ki_portal *p, const struct in6_a
  * May one more connection, which says it is of the host @from, wait at a portal? If KI_PENDING
  * do, one makes room, so that peers that are silent, or do not finish connecting, and hosts
  * with many keep nobody out. One that was told to end waits no more, and stays until it is down,
- * which its adapter, or its peer, may delay: a host of which some are there is refused while
+ * which its adapter, or its peer, may delay: a host of which many are there is refused while
  * there are 2 * KI_PENDING in all, and another one only if there are half as many again.
  * Context: process.
  */
 bool ki_pending_room(struct ki_portal *p, const struct in6_addr *from)
 {
-	unsigned int waiting = 0, most = 3 * KI_PENDING;
+	unsigned int waiting = 0, own = 0, most;
 	struct ki_conn *c, *victim;
 	bool room;
 
 	spin_lock_bh(&p->lock);
 	list_for_each_entry(c, &p->pending, link) {
 		waiting += c->accepting || ki_may_yield(c);
-		if (ipv6_addr_equal(&c->host, from))
-			most = 2 * KI_PENDING;
+		own += ipv6_addr_equal(&c->host, from);
 	}
+	most = own < KI_PENDING / 4 ? 3 * KI_PENDING : 2 * KI_PENDING;
 	room = p->npending < most;
 	if (room && waiting >= KI_PENDING) {
 		victim = ki_pending_victim(p, from);

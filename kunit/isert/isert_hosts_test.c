@@ -180,8 +180,9 @@ static DECLARE_COMPLETION(may_destroy);
 
 static int destroy_later(struct ib_qp *qp, struct ib_udata *udata)
 {
+	/* A case that has failed is to end: what it has made goes before the hook. */
 	if (qp->srq)
-		wait_for_completion(&may_destroy);
+		wait_for_completion_timeout(&may_destroy, msecs_to_jiffies(2 * KD_TIMEOUT_MS));
 	return device.real.destroy_qp(qp, udata);
 }
 

@@ -356,18 +356,17 @@ void race_settle(struct race_caller *c)
 
 /*
  * Nothing runs, and what was is forgotten: begin anew. What a group begins with follows from the
- * seed and its first pair, not from the group before, so that it can be done again by itself.
+ * seed and its first pair, not from the group before, so that it can be done again by itself. Only
+ * CQs stay, with their lengths and vectors.
  */
 void race_prepare(struct race_caller *c)
 {
 	struct race_world *w = c->w;
 	unsigned int i;
 
-	for (i = 0; i < RACE_EVDS; i++) {
+	for (i = 0; i < RACE_EVDS; i++)
 		RACE(c, dat_evd_resize, NO_ROOM, w->evd[i],
 		     i == E_ASYNC ? RACE_ASYNC_LEN : RACE_EVD_LEN);
-		RACE(c, kdat_evd_set_vector, STATE, w->evd[i], KDAT_VECTOR_ANY);
-	}
 	race_reset_pool(c);
 	start_upcalls(c, w->evd[E_DTO]);
 	start_upcalls(c, w->evd[E_CONN]);
