@@ -27,7 +27,7 @@ struct kdapl_ep;
  * @addr: CSP: the consumer's address, for queries
  * @ep: RSP: the reserved Endpoint, referenced; otherwise NULL
  * @mutex: protects @listeners, @nids and @everywhere
- * @listeners: struct kdapl_listener, one per address
+ * @listeners: struct kdapl_listener, see there
  * @nids: number of @listeners
  * @listening: false once the service point does not listen any more
  * @everywhere: listens at all addresses of the IA, also at addresses that come later
@@ -47,6 +47,16 @@ struct kdapl_sp {
 	bool listening;
 	bool everywhere;
 	atomic_t pending;
+};
+
+/*
+ * struct kdapl_listener - one address that a service point listens at
+ * @link: entry in sp->listeners
+ * @id: the listening id
+ */
+struct kdapl_listener {
+	struct list_head link;
+	struct rdma_cm_id *id;
 };
 
 /*

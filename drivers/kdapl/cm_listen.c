@@ -22,16 +22,6 @@
 #include "ep.h"
 #include "ia.h"
 
-/*
- * struct kdapl_listener - one address that a service point listens at
- * @link: entry in sp->listeners
- * @id: the listening id
- */
-struct kdapl_listener {
-	struct list_head link;
-	struct rdma_cm_id *id;
-};
-
 /* Bounds of kdapl_sp_backlog(); iw_cm allocates some 400 bytes for each request. */
 #define KDAPL_SP_BACKLOG_MIN 64
 #define KDAPL_SP_BACKLOG_MAX 1024
