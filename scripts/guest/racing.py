@@ -512,10 +512,15 @@ def look_at_harmless(sides, disks, failed, harmless, by_time, said):
         if side.good < side.calls and side.deed not in by_time:
             faults.append(f"{side.deed.__name__} failed {side.calls - side.good} times of "
                           f"{side.calls} beside {peer.deed.__name__}")
+    if not all(quiet):
+        return
+    lost = [f"{d.name}: {d.failed - n} requests failed beside nothing that disturbs"
+            for d, n in zip(disks, failed) if d.failed != n]
     # For a disk that gives up soon a machine that stands still is enough.
-    if all(quiet) and not any(words in said for words in SLOW):
-        faults.extend(f"{d.name}: {d.failed - n} requests failed beside nothing that disturbs"
-                      for d, n in zip(disks, failed) if d.failed != n)
+    if any(words in said for words in SLOW):
+        print("".join(f"    # {words}, as its target was slow\n" for words in lost), end="")
+    else:
+        faults.extend(lost)
 
 
 def main(suite, setup, down, deeds, alone=(), apart=(), never=(), harmless=(), by_time=(),
