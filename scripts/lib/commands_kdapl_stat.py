@@ -109,6 +109,10 @@ def stat_measured(work, arguments):
     (work / "bin/mkdir").chmod(0o755)
     stat(work, "peers")
     (work / "block/kdapl7/dev").write_text("253:7\n")
+    return call_measured(work, arguments)
+
+
+def call_measured(work, arguments):
     return stat(work, arguments, within=("env", f"KDAPL_TRACING={work}/tracing",
                                          f"PATH={work}/bin:{os.environ['PATH']}"))
 
@@ -338,6 +342,14 @@ def gone_meanwhile(work):
         (work / name).mkdir(parents=True)
     found = stat(work, "targets")[1], stat(work, "clients")[1]
     expect(found == wanted, f"{found}")
+    for arguments in "metrics", "latency":
+        said = stat(work, arguments)[1]
+        expect("No such file" not in said, f"{arguments}: {said}")
+    # The disk goes between the two as well.
+    stat_measured(work, "peers")
+    (work / "block/kdapl7/dev").unlink()
+    status, said = call_measured(work, "metrics -t 1")
+    expect(status == 0 and "measured" not in said and "No such" not in said, f"metrics: {said}")
 
 
 def needs_no_fd(work):

@@ -19,7 +19,7 @@ devices_of()
 
 	if [ $# -eq 0 ]; then
 		for d in "$config"/kdapl_blk/*/; do
-			device=$(cat "${d}device")
+			device=$(cat "${d}device" 2>/dev/null)
 			[ -z "$device" ] || echo "$device"
 		done
 		return
@@ -59,12 +59,15 @@ begin_tracing()
 {
 	local device numbers dev filter=''
 
+	: >"$work/devices"
 	for device in "$@"; do
-		numbers=$(cat "$blocks/$device/dev")
+		# One that has just gone has no requests.
+		numbers=$(cat "$blocks/$device/dev" 2>/dev/null) || continue
 		dev=$((${numbers%:*} << 20 | ${numbers#*:}))
 		filter+="${filter:+ || }dev == $dev"
 		printf '%d\t%s\n' "$dev" "$device" >>"$work/devices"
 	done
+	[ -n "$filter" ] || return 0
 	echo "$synthetic u32 dev; u64 us" >>"$tracing/synthetic_events" || return
 	made=1
 	on "synthetic/$synthetic" "hist:keys=dev,us.log2" &&
@@ -99,7 +102,7 @@ measure()
 		tail -n 3 "$tracing/error_log" 2>/dev/null | tr '\n' ' ')"
 	sleep "$interval" &
 	wait $!
-	histogram_rows "$instance/events/synthetic/$synthetic/hist" >"$work/rows"
+	histogram_rows "$instance/events/synthetic/$synthetic/hist" >"$work/rows" 2>/dev/null
 	off 2>/dev/null
 	trap 'rm -rf "$work"' EXIT
 }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
 # kdapl-stat metrics: print objects, as stat.awk reads them, and lines "count", kind, name,
-# count, number, separated by tabs, as OpenMetrics text. Lines "latency", device, microseconds
-# from, and to, requests are a histogram if @measured. @up: is kdapl.ko loaded? The names and
-# labels are an interface: Documentation/kdapl-stat.rst lists them.
+# count, number, separated by tabs, as OpenMetrics text. Lines "measured",
+# device, and "latency", device, microseconds from, and to, requests are histograms. @up: is
+# kdapl.ko loaded? The names and labels are an interface: Documentation/kdapl-stat.rst lists them.
 
 function label(name, value)
 {
@@ -70,6 +70,11 @@ BEGIN {
 
 /^count\t/ {
 	add("kdapl_blk_count", label("object", $2) "," label("name", $3) "," label("count", $4), $5)
+	next
+}
+
+/^measured\t/ {
+	measured[$2]
 	next
 }
 
@@ -149,8 +154,8 @@ function add_measured(device,	name, us, all)
 }
 
 END {
-	if (measured)
-		for (device in disk_of)
+	for (device in measured)
+		if (device in disk_of)
 			add_measured(device)
 	for (n = 1; n <= families; n++) {
 		name = names[n]

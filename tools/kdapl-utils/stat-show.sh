@@ -32,7 +32,7 @@ shown()
 }
 
 # Print the disks of kdapl_blk as /proc/kdapl has objects. The block layer counts requests
-# and the milliseconds that they took.
+# and the milliseconds that they took. One may go meanwhile.
 disks()
 {
 	local d device stat name
@@ -48,7 +48,7 @@ disks()
 			"${stat[0]:-0}" "${stat[3]:-0}" "${stat[4]:-0}" "${stat[7]:-0}" \
 			"${stat[15]:-0}" "${stat[16]:-0}"
 	done
-}
+} 2>/dev/null
 
 # Print all objects, one a line, each with the word kind=. A module, or a disk, may go meanwhile.
 objects()
@@ -282,20 +282,21 @@ all_metrics()
 	{
 		objects
 		blk_counts
+		[ -z "$measured" ] || sed 's/^[0-9]*/measured/' "$work/devices"
 		[ -z "$measured" ] || sed '1d; s/^/latency\t/' "$work/rows"
-	} | awk -v up=$up -v measured="$measured" -f "$parts/stat-objects.awk" \
+	} | awk -v up=$up -f "$parts/stat-objects.awk" \
 		-f "$parts/stat-metrics.awk"
 }
 
 cmd_metrics()
 {
-	local up=1 new list measured=''
+	local up=1 new list='' measured=''
 
 	[ -r "$proc/ias" ] || up=0
 	[ $up = 1 ] || [ ! -d "$proc" ] || die "$proc can be read by root only"
 	# Without a disk there is nothing to measure, which is no fault.
-	list=$(devices_of)
-	if [ -n "$interval" ] && [ -n "$list" ]; then
+	[ -z "$interval" ] || list=$(devices_of)
+	if [ -n "$list" ]; then
 		# shellcheck disable=SC2086	# names of devices
 		measure $list
 		measured=1
