@@ -154,12 +154,24 @@ root_cable()
 # It ends, and its root is as it has left it.
 root_ends()
 {
-	python3 -c 'import socket, sys
-s = socket.socket(socket.AF_UNIX)
-s.connect(sys.argv[1])
-s.sendall(b"end\n")' "$wire/console"
-	root_waits ended
+	local until=$((SECONDS + 300))
+
+	# QEMU may drop what it has not read of a socket that is closed.
+	python3 - "$wire/console" <<-'CONSOLE'
+		import socket, sys
+		s = socket.socket(socket.AF_UNIX)
+		s.connect(sys.argv[1])
+		s.settimeout(300)
+		s.sendall(b"end\n")
+		said = b""
+		while b"root: ended" not in said:
+		    part = s.recv(4096)
+		    if not part:
+		        sys.exit("the console has gone")
+		    said += part
+	CONSOLE
 	while kill -0 "$root_runner" 2>/dev/null; do
+		[ $SECONDS -le $until ] || { echo "it does not power off"; return 1; }
 		sleep 0.2
 	done
 	on target 'kdapl-blk unexport root && modprobe loop && mkdir -p /tmp/root && e2fsck -fn /tmp/disk/root &&
@@ -175,5 +187,6 @@ with_root()
 	try "root: a host boots from it" root_boots
 	try "root: cable pulled, and put back" root_cable
 	try "root: it ends" root_ends
+	kill -KILL "$root_runner" 2>/dev/null || :
 	runner[client]=''
 }
