@@ -213,6 +213,7 @@ static void post_requests(struct race_caller *c)
 	unsigned int i;
 
 	race_names_memory(c->w, cookie[0], lmr);
+	race_place(c->w, cookie[1], &seg[1]);
 	if (cookie[0] && cookie[1])
 		ret = RACE(c, kdat_ep_post_requests, POSTS, ep->handle, 2, request);
 	for (i = 0; i < 2; i++)

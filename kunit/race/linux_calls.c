@@ -277,6 +277,9 @@ static void pool_release(struct race_caller *c)
 {
 	int n = atomic_read(&c->w->reserved), part;
 
+	/* That is for the next call. */
+	if (!n)
+		atomic_add(kdat_pool_reserve(c->w->pool, 4, 1), &c->w->reserved);
 	do {
 		part = min_t(int, n, 1 + rnd(c, 16));
 		if (!part)
