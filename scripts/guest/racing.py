@@ -33,6 +33,8 @@ PATIENCE = 30
 DELETE_MODULE, FINIT_MODULE, BLKGETSIZE64 = 176, 313, 0x80081272
 SEED = int(os.environ.get("RACE_SEED") or random.randrange(1 << 32))
 MS = int(os.environ.get("RACE_MS") or 250)
+# Of so many pairs one is run.
+SHARE = int(os.environ.get("RACE_SHARE") or 1)
 PAIR = os.environ.get("RACE_PAIR")
 faults = []
 # The names of the deeds that are done now.
@@ -438,14 +440,14 @@ class Pair:
         return not PAIR or PAIR in (self.name, self.reverse, *(d.__name__ for d in self.deeds))
 
 
-def choose(deeds, alone, apart, never, share):
+def choose(deeds, alone, apart, never):
     """Return the pairs to be run, each with its seed, and how many there are."""
     rnd = random.Random(SEED)
     pairs = [Pair((a, b), rnd.getrandbits(32), (a, b) in apart or a is b)
              for a, b in itertools.combinations_with_replacement(deeds, 2)
              if (a is not b or a not in alone) and (a, b) not in never]
     chosen = [p for n, p in enumerate(pairs)
-              if p.is_chosen() and (PAIR or (n + SEED) % share == 0)]
+              if p.is_chosen() and (PAIR or (n + SEED) % SHARE == 0)]
     if not chosen:
         sys.exit(f"Bail out! RACE_PAIR={PAIR}: there is no such pair")
     return chosen, len(pairs)
@@ -523,16 +525,14 @@ def look_at_harmless(sides, disks, failed, harmless, by_time, said):
         faults.extend(lost)
 
 
-def main(suite, setup, down, deeds, alone=(), apart=(), never=(), harmless=(), by_time=(),
-         share=1):
+def main(suite, setup, down, deeds, alone=(), apart=(), never=(), harmless=(), by_time=()):
     """Run all pairs of @deeds on the disks that @setup makes; @down takes all down. Those of
     @alone are not done beside themselves, and the pairs of @never not at all; those of @apart,
     and two that are the same, not to the same disk. Those of @harmless disturb neither a disk
-    nor another deed; those of @by_time fail if something does not happen soon enough. Of so
-    many pairs as @share is one is run."""
+    nor another deed; those of @by_time fail if something does not happen soon enough."""
     # A thread that is back from the kernel is soon seen to be.
     sys.setswitchinterval(0.0005)
-    pairs, of = choose(deeds, alone, apart, never, share)
+    pairs, of = choose(deeds, alone, apart, never)
     tally = Tally(of)
     disks = setup()
     for d in disks:
