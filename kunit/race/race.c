@@ -217,7 +217,7 @@ static void run_sides(struct race_run *r)
 		count_lives(r, &begun, &ended);
 		lived = begun != begun_before && ended != ended_before;
 		met = READ_ONCE(a->met) || READ_ONCE(b->met);
-	} while (gone < r->len || (gone < 4 * r->len && !(met && lived)));
+	} while (gone < r->len || (gone < 8 * r->len && !(met && lived)));
 	r->lived = lived;
 	spend(r, P_SIDES, begin);
 }
