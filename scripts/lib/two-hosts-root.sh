@@ -25,18 +25,20 @@ root_initramfs()
 		for module in virtio_pci virtio_net rdma_rxe; do
 			force_load "$module"
 		done
-		manual_add_modules ext4
+		# rxe asks for its checksums by name.
+		manual_add_modules ext4 crc32_generic
 		copy_exec "$(command -v rdma)" /bin
 	HOOK
 	cat >"$to/scripts/init-premount/bed" <<-'SCRIPT'
 		#!/bin/sh
 		[ "${1-}" != prereqs ] || exit 0
+		until [ -e /sys/class/net/eth0 ]; do sleep 1; done
 		rdma link add wire0 type rxe netdev eth0
 	SCRIPT
 	find "$to"/{hooks,scripts} -type f -exec chmod 755 {} +
 	printf '%s\n' MODULES=list BUSYBOX=n COMPRESS=gzip >"$to/bed.conf"
 	cp "$("$top/scripts/kernel/stock-kernel" "$CLIENT")/build/.config" "$to/config"
-	on target 'cp -a $OUT/initramfs/packages/. / && cp -a $OUT/initramfs/hooks $OUT/initramfs/scripts /etc/initramfs-tools/ &&
+	on target 'tar -C $OUT/initramfs/packages -c . | tar -C / -x --keep-directory-symlink && cp -a $OUT/initramfs/hooks $OUT/initramfs/scripts /etc/initramfs-tools/ &&
 		cp $OUT/initramfs/bed.conf /etc/initramfs-tools/conf.d/bed &&
 		mkdir -p /boot && cp $OUT/initramfs/config /boot/config-$(uname -r) &&
 		mkinitramfs -o /tmp/initrd $(uname -r) && cp /tmp/initrd $OUT/initrd'
@@ -56,6 +58,7 @@ root_export()
 		#!/bin/busybox sh
 		/bin/busybox mount -o remount,rw /
 		/bin/busybox --install -s /bin
+		/bin/busybox mount -t devtmpfs devtmpfs /dev
 		export PATH=/bin
 		exec </dev/ttyS0 >/dev/ttyS0 2>&1
 		[ -e /proc/mounts ] || mount -t proc proc /proc
@@ -76,6 +79,8 @@ root_export()
 	INIT
 	chmod 755 "$tree/sbin/init"
 	mkfs.ext4 -q -d "$tree" "$out/target/root" 64M
+	# Without udev, which moves its /dev there, an initramfs looks for this one.
+	printf '%s\n' 'cd /dev' 'mknod console c 5 1' | debugfs -w -f - "$out/target/root"
 	on target 'modprobe -a virtio_blk ext4 && mkdir -p /tmp/disk && mount -t ext4 /dev/vda /tmp/disk &&
 		cp $OUT/root /tmp/disk/root && kdapl-blk export -i wire0/1 -s root -c node7 /tmp/disk/root'
 }
@@ -119,6 +124,7 @@ root_start()
 {
 	local cards=()
 
+	: >"$root_log"
 	mapfile -t cards < <(card client client | grep -vx -- -q)
 	emulate "$CLIENT"
 	setpriv --pdeathsig KILL "${qemu[@]}" -accel "$("$top/scripts/run/vm-accel")" -smp 2 -m 1G \
@@ -183,6 +189,8 @@ with_root()
 {
 	try "root: an initramfs with the examples" root_initramfs
 	try "root: a volume with a root file system" root_export
+	# Without these nothing boots.
+	[ -s "$out/target/initrd" ] && [ -s "$out/target/root" ] || return 0
 	root_start
 	try "root: a host boots from it" root_boots
 	try "root: cable pulled, and put back" root_cable
