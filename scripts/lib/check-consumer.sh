@@ -75,8 +75,9 @@ must_check()
 	END
 	inside make -C /tmp/example/ignores KDIR="/lib/modules/$1/build" >"$out/ignores" 2>&1
 	cat "$out/ignores"
-	for call in $(sed -n 's/^\([a-z_]*\)(NULL.*);$/\1/p' "$dir/ignores.c"); do
+	sed -n 's/^\([a-z_]*\)(NULL.*);$/\1/p' "$dir/ignores.c" >"$out/ignored"
+	while read -r call; do
 		grep "ignoring return value of .$call" "$out/ignores"
-	done
+	done <"$out/ignored"
 	[ "$(grep -c 'ignoring return value' "$out/ignores")" -eq 8 ]
 }

@@ -81,18 +81,18 @@ rpm_scriptlets()
 # removed again
 rpm_used()
 {
-	local rpm="rpm --dbpath /tmp/rpmdb" names
+	local use="rpm --dbpath /tmp/rpmdb" names
 
 	mkdir "$root/tmp/rpms"
 	cp "$out"/rpm/RPMS/noarch/*.rpm "$root/tmp/rpms"
-	inside sh -c "$rpm -iv --nodeps /tmp/rpms/*.rpm"
+	inside sh -c "$use -iv --nodeps /tmp/rpms/*.rpm"
 	inside kdapl-blk --version | grep "^kdapl-blk $version"
 	inside dkms install -m kdapl -v "$version" -k "$1"
 	installed_for "$version" "$1"
 	loads "$1" ib_isert kdapl_isert ib_isert
-	mapfile -t names < <(inside sh -c "$rpm -qa")
+	mapfile -t names < <(inside sh -c "$use -qa")
 	[ ${#names[@]} -eq 5 ]
-	inside sh -c "$rpm -ev --nodeps ${names[*]}"
+	inside sh -c "$use -ev --nodeps ${names[*]}"
 	not_installed_for "$1"
 	absent "/usr/src/kdapl-$version" /usr/sbin/kdapl-blk /usr/lib/modprobe.d/kdapl-isert.conf \
 		/usr/include/kdapl

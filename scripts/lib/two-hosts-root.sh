@@ -3,7 +3,7 @@
 #
 # Sourced by check-two-hosts: a host whose root file system is a disk of the other one, which it
 # connects in its initramfs. What is in single quotes is for the shell of a guest.
-# shellcheck disable=SC2016,SC2154
+# shellcheck disable=SC2016,SC2034,SC2154
 
 root_log=$out/client/kernel.root.log
 
