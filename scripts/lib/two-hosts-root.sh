@@ -180,9 +180,9 @@ root_ends()
 		[ $SECONDS -le $until ] || { echo "it does not power off"; return 1; }
 		sleep 0.2
 	done
-	on target 'kdapl-blk unexport root && modprobe loop && mkdir -p /tmp/root && e2fsck -fn /tmp/disk/root &&
-		mount -o ro,loop /tmp/disk/root /tmp/root && sha256sum /tmp/root/etc/block | cut -c1-64 &&
-		grep -q "^$(sha256sum </tmp/root/etc/block | cut -c1-64) " /tmp/root/etc/sum'
+	on target 'kdapl-blk unexport root && modprobe loop && mkdir -p /tmp/mnt && e2fsck -fn /tmp/disk/root &&
+		mount -o ro,loop /tmp/disk/root /tmp/mnt && sha256sum /tmp/mnt/etc/block | cut -c1-64 &&
+		grep -q "^$(sha256sum </tmp/mnt/etc/block | cut -c1-64) " /tmp/mnt/etc/sum'
 }
 
 with_root()

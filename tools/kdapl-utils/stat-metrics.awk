@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
 # kdapl-stat metrics: print objects, as stat.awk reads them, and lines "count", kind, name,
-# count, number, separated by tabs, as OpenMetrics text. Lines "measured",
-# device, and "latency", device, microseconds from, and to, requests are histograms. @up: is
-# kdapl.ko loaded? The names and labels are an interface: Documentation/kdapl-stat.rst lists them.
+# count, number, separated by tabs, as OpenMetrics text. Lines "measured", device, and "latency",
+# device, microseconds from, and to, requests are histograms. @up: is kdapl.ko loaded? The names
+# and labels are an interface: Documentation/kdapl-stat.rst lists them.
 
 function label(name, value)
 {
