@@ -216,7 +216,10 @@ void kdat_server_adapters(KDAT_SERVER_HANDLE server, KDAT_ADAPTER_FUNC fn, DAT_P
 	might_sleep();
 	mutex_lock(&server->mutex);
 	list_for_each_entry(a, &server->adapters, link)
-		fn(a, data);
+		if (refcount_inc_not_zero(&a->refs)) {
+			fn(a, data);
+			kdat_adapter_put(a);
+		}
 	mutex_unlock(&server->mutex);
 }
 EXPORT_SYMBOL(kdat_server_adapters);

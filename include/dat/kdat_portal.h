@@ -356,8 +356,8 @@ void kdat_adapter_put(KDAT_ADAPTER *adapter);
  * @fn: the function; it must not call for portals or the server
  * @data: for @fn
  *
- * No adapter is opened or closed meanwhile. One whose device has left is open until the last
- * connection is freed.
+ * No adapter is opened or closed meanwhile, and @fn may take a reference. One whose device has
+ * left is open until the last connection is freed.
  *
  * Context: Process context, may sleep.
  * Return: nothing

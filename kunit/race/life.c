@@ -346,11 +346,12 @@ void race_settle(struct race_caller *c)
 			race_fail(w, "an SRQ without Endpoints cannot be freed");
 	}
 	free_memory(c);
-	race_put_adapters(w);
 	/* What a group begins with is new. */
 	memset(w->slot, 0, sizeof(w->slot));
 	race_check_pages(w);
 	race_forget(c);
+	/* Without portals no adapter is told to listen again. */
+	race_put_adapters(w);
 	*c->stop = true;
 }
 

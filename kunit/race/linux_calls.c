@@ -463,10 +463,7 @@ static void another_server(struct race_caller *c)
 	RACE_VOID(c, kdat_server_free, server);
 }
 
-/*
- * Free what is no object of the IA: the server, and with it its portals, and the pool. May be
- * called twice.
- */
+/* Free what is no object of the IA, the server and the pool. May be called twice. */
 void race_end_linux(struct race_world *w)
 {
 	race_put_adapters(w);
@@ -474,9 +471,6 @@ void race_end_linux(struct race_world *w)
 	w->server = NULL;
 	if (atomic_read(&w->adapters))
 		race_fail(w, "%d adapters are open", atomic_read(&w->adapters));
-	kd_may_fail(kdat_notifier_free(race_handle(w->slot[S_NOTIFIER])));
-	kd_may_fail(kdat_sg_unmap(race_handle(w->slot[S_SG])));
-	dat_ep_free(race_handle(w->slot[S_POOLED]));
 	kdat_pool_free(w->pool);
 	w->pool = NULL;
 }
@@ -541,19 +535,31 @@ static void server_adapters(struct race_caller *c)
 	RACE_VOID(c, kdat_server_adapters, c->w->server, look_at, &n);
 }
 
+static void keep(KDAT_ADAPTER *a, DAT_PVOID data)
+{
+	KDAT_ADAPTER **at = data;
+
+	kdat_adapter_get(a);
+	put_adapter(xchg(at, a));
+}
+
 /*
  * Take one of the references, take another one meanwhile, and leave the first for others. Both
- * sides may do so at once.
+ * sides may do so at once. Now and then none is left, so that beside calls that end a portal the
+ * last one is dropped here.
  */
 static void get_and_put(struct race_caller *c)
 {
 	KDAT_ADAPTER **at = &c->w->adapter[rnd(c, RACE_ADAPTERS)], *a = xchg(at, NULL);
 
-	if (!a)
+	if (!a) {
+		if (!rnd(c, 4))
+			kdat_server_adapters(c->w->server, keep, at);
 		return;
+	}
 	RACE_VOID(c, kdat_adapter_get, a);
 	RACE_VOID(c, kdat_adapter_put, a);
-	if (cmpxchg(at, NULL, a))
+	if (!rnd(c, 4) || cmpxchg(at, NULL, a))
 		kdat_adapter_put(a);
 }
 
