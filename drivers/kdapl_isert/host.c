@@ -91,7 +91,8 @@ static struct ki_conn *ki_pending_victim(struct ki_portal *p, const struct in6_a
  * do, one makes room, so that peers that are silent, or do not finish connecting, and hosts
  * with many keep nobody out. One that was told to end waits no more, and stays until it is down,
  * which its adapter, or its peer, may delay: a host of which many are there is refused while
- * there are 2 * KI_PENDING in all, and another one only if there are half as many again.
+ * there are 2 * KI_PENDING in all, and another one only if there are half as many again. Those
+ * that have proven nothing count for no host, as they may have named one to keep it out.
  * Context: process.
  */
 bool ki_pending_room(struct ki_portal *p, const struct in6_addr *from)
@@ -103,7 +104,7 @@ bool ki_pending_room(struct ki_portal *p, const struct in6_addr *from)
 	spin_lock_bh(&p->lock);
 	list_for_each_entry(c, &p->pending, link) {
 		waiting += c->accepting || ki_may_yield(c);
-		own += ipv6_addr_equal(&c->host, from);
+		own += ki_same_host(ki_host(c), from);
 	}
 	most = own < KI_PENDING / 4 ? 3 * KI_PENDING : 2 * KI_PENDING;
 	room = p->npending < most;

@@ -180,10 +180,15 @@ static DECLARE_COMPLETION(may_destroy);
 
 static int destroy_later(struct ib_qp *qp, struct ib_udata *udata)
 {
-	/* A case that has failed is to end: what it has made goes before the hook. */
+	int (*destroy)(struct ib_qp *qp, struct ib_udata *udata) = device.real.destroy_qp;
+
+	/*
+	 * A case that has failed is to end: what it has made goes before the hook. The next case
+	 * may have hooked another device by then.
+	 */
 	if (qp->srq)
 		wait_for_completion_timeout(&may_destroy, msecs_to_jiffies(2 * KD_TIMEOUT_MS));
-	return device.real.destroy_qp(qp, udata);
+	return destroy(qp, udata);
 }
 
 static void destroy_now(void *unused)
@@ -195,7 +200,7 @@ static void destroy_now(void *unused)
  * A host stops in its login. Meanwhile LIO takes nobody, and the host connects again and again,
  * each time ending one of its own: those that have ended keep no other host out.
  */
-static void ended_keep_nobody_out(struct kunit *test)
+static void ended_keep_nobody_out(struct kunit *test, bool named)
 {
 	struct raw *stops, *waits, *other;
 	int i;
@@ -212,6 +217,8 @@ static void ended_keep_nobody_out(struct kunit *test)
 	raw_request_login(waits, RAW_SOLICITED, true);
 	for (i = 0; i < 2 * PENDING + 8; i++)
 		connect_silently(stops);
+	for (i = 0; named && i < PENDING / 4; i++)
+		kd_half_connect(other->s, PORT, NULL, 0);
 	KUNIT_ASSERT_TRUE_MSG(test, raw_start_at(other, PORT), "another host is kept out");
 	/* LIO is to see the end of the first. */
 	complete_all(&may_destroy);
@@ -220,18 +227,33 @@ static void ended_keep_nobody_out(struct kunit *test)
 
 static void hosts_ended_keep_nobody_out(struct kunit *test)
 {
-	ended_keep_nobody_out(test);
+	ended_keep_nobody_out(test, false);
 }
 
-/* Nor do those that cannot be down before the adapter has done its part. */
-static void hosts_ending_keep_nobody_out(struct kunit *test)
+static void ending_keep_nobody_out(struct kunit *test, bool named)
 {
 	const char *ia = *(const char * const *)test->param_value;
 
 	reinit_completion(&may_destroy);
 	kd_hook(test, ia, &device)->ops.destroy_qp = destroy_later;
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, destroy_now, NULL));
-	ended_keep_nobody_out(test);
+	ended_keep_nobody_out(test, named);
+}
+
+/* Nor do those that cannot be down before the adapter has done its part. */
+static void hosts_ending_keep_nobody_out(struct kunit *test)
+{
+	ending_keep_nobody_out(test, false);
+}
+
+/* Nor do peers that name that host, which they do not prove to be of. */
+static void hosts_named_keep_nobody_out(struct kunit *test)
+{
+	const char *ia = *(const char * const *)test->param_value;
+
+	if (kd_ia_has(ia, KD_IWARP))
+		kunit_skip(test, "TCP proves who connects");
+	ending_keep_nobody_out(test, true);
 }
 
 /*
@@ -257,6 +279,7 @@ static struct kunit_case isert_cases[] = {
 	KUNIT_CASE_PARAM(hosts_newcomer_stays, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(hosts_ended_keep_nobody_out, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(hosts_ending_keep_nobody_out, kd_gen_any_ia),
+	KUNIT_CASE_PARAM(hosts_named_keep_nobody_out, kd_gen_any_ia),
 	KUNIT_CASE_PARAM(hosts_half_open_is_nobody, kd_gen_any_ia),
 	{}
 };

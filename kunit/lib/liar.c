@@ -111,7 +111,7 @@ void kd_half_connect(struct kd_side *side, u16 port, const void *pd, u8 len)
 		.qp_num = 0x700000 | (atomic_inc_return(&kd_half_qps) & 0xffff),
 	};
 	struct kunit *test = side->test;
-	struct sockaddr_in to = *(struct sockaddr_in *)side->addr;
+	struct sockaddr_in6 to = { };
 	struct rdma_cm_id *id;
 	struct kd_half *half;
 
@@ -123,7 +123,10 @@ void kd_half_connect(struct kd_side *side, u16 port, const void *pd, u8 len)
 	id = rdma_create_id(&init_net, kd_half_event, half, RDMA_PS_TCP, IB_QPT_RC);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(id));
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, kd_half_end, id));
-	to.sin_port = htons(port);
+	memcpy(&to, side->addr, side->addr->sa_family == AF_INET6 ?
+	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	/* It is at the same place in both. */
+	to.sin6_port = htons(port);
 	kd_half_step(test, half, rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 2000),
 		     RDMA_CM_EVENT_ADDR_RESOLVED);
 	kd_half_step(test, half, rdma_resolve_route(id, 2000), RDMA_CM_EVENT_ROUTE_RESOLVED);
