@@ -196,10 +196,19 @@ static void rmr_bind(struct race_caller *c)
 
 /* ---- Connection requests ------------------------------------------------- */
 
+/* When the device is about to leave they are kept until it does, for the calls of a pair. */
+static bool are_kept(const struct race_caller *c)
+{
+	return READ_ONCE(c->w->keeps) && !(c->call && READ_ONCE(c->w->leaves));
+}
+
 static DAT_CR_HANDLE pick_cr(struct race_caller *c, DAT_CR_HANDLE **place)
 {
 	unsigned int i, first = rnd(c, RACE_CRS);
 
+	*place = &c->w->cr[first];
+	if (are_kept(c))
+		return NULL;
 	for (i = 0; i < RACE_CRS; i++) {
 		*place = &c->w->cr[(first + i) % RACE_CRS];
 		if (READ_ONCE(**place))

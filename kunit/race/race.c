@@ -451,11 +451,16 @@ static void C5_every_two_calls(struct kunit *test)
 
 /* ---- A device that leaves ------------------------------------------------ */
 
+/* While the device leaves, those come often that have not come yet. */
 static void any_call(struct race_caller *c)
 {
 	struct race_run *r = container_of(c->stop, struct race_run, stop);
-	unsigned int i = rnd(c, race_ncalls());
+	unsigned int n = race_ncalls(), i = rnd(c, n), missing;
 
+	if (READ_ONCE(r->w->leaves) && rnd(c, 2)) {
+		missing = find_next_zero_bit(r->beside, n, i);
+		i = missing < n ? missing : i;
+	}
 	c->call = race_call_at(i);
 	c->beside = false;
 	make_call(c, c->call);
@@ -494,17 +499,18 @@ static void forget_client(void *unused)
 	ib_unregister_client(&client);
 }
 
-/* Have the device leave, and look at what is left of it. */
+/* Have the device leave, while requests for connections wait, and look at what is left of it. */
 static void remove_device(struct race_run *r, const char *ia)
 {
 	struct race_world *w = r->w;
 	char command[64];
 
 	snprintf(command, sizeof(command), "rdma link delete %.*s", (int)strcspn(ia, "/"), ia);
+	WRITE_ONCE(w->keeps, true);
+	sleep_for(20);
 	WRITE_ONCE(w->is_gone, true);
 	WRITE_ONCE(leaving, w);
 	KUNIT_EXPECT_EQ(r->test, 0, shell(command));
-	WRITE_ONCE(w->has_left, true);
 	WRITE_ONCE(leaving, NULL);
 	KUNIT_EXPECT_FALSE(r->test, kd_is_plugged(ia));
 	KUNIT_EXPECT_TRUE(r->test, w->leaves);

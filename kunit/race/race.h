@@ -249,8 +249,8 @@ struct race_world {
 	atomic_t adapters;		/* that are open */
 	bool may_leave;			/* the device */
 	bool is_gone;			/* the device leaves, or has */
+	bool keeps;			/* requests are left for when it leaves */
 	bool leaves;			/* it has begun to */
-	bool has_left;
 	atomic_t catastrophes;		/* events that say so */
 
 	struct race_tally rooms;	/* calls that E_MERGED may have fewer events for */

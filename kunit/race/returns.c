@@ -20,7 +20,7 @@ void race_enter(struct race_caller *c, const char *name)
 	c->freed = atomic_read(&c->w->freed);
 	if (!c->call || strcmp(name, c->call->name))
 		return;
-	c->late = READ_ONCE(c->w->has_left);
+	c->late = atomic_read(&c->w->catastrophes);
 	WRITE_ONCE(c->in, true);
 	/* Pairs with itself: of two sides that enter, one at least sees the other. */
 	smp_mb();
