@@ -544,19 +544,15 @@ static void keep(KDAT_ADAPTER *a, DAT_PVOID data)
 }
 
 /*
- * Take one of the references, take another one meanwhile, and leave the first for others. Both
- * sides may do so at once. Now and then none is left, so that beside calls that end a portal the
- * last one is dropped here.
+ * Take one of the references, and another one meanwhile. The first is mostly left for others;
+ * beside calls that end a portal the last one may be dropped here.
  */
 static void get_and_put(struct race_caller *c)
 {
 	KDAT_ADAPTER **at = &c->w->adapter[rnd(c, RACE_ADAPTERS)], *a = xchg(at, NULL);
 
-	if (!a) {
-		if (!rnd(c, 4))
-			kdat_server_adapters(c->w->server, keep, at);
-		return;
-	}
+	if (!a)
+		return kdat_server_adapters(c->w->server, keep, at);
 	RACE_VOID(c, kdat_adapter_get, a);
 	RACE_VOID(c, kdat_adapter_put, a);
 	if (!rnd(c, 4) || cmpxchg(at, NULL, a))
