@@ -19,17 +19,19 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/kdapl
 top_key=$(printf %s "$top" | sha256sum | cut -c1-8)
 
 # The test kernels: for User Mode Linux with one CPU, as Debian distributes them, and our own
-# for QEMU; those for User Mode Linux with several CPUs, and with NFS. Modules are also built
-# in two more ways for plain and debug.
+# for QEMU; those for User Mode Linux with several CPUs, with NFS, and with our patches for rxe and
+# siw. Modules are also built in two more ways for plain and debug.
 uml_kernels=(plain debug)
 uml_nfs_kernels=(nfs nfs-debug)
 uml_smp_kernels=(smp smp-debug)
+uml_patched_kernels=(patched)
 debian_kernels=(6.1 6.12)
 smp_kernels=(smp-kasan smp-kcsan)
 # Debian's for other processors, by series and flavour
 foreign_kernels=(6.12-arm64 6.12-arm64-16k 6.12-s390x 6.12-powerpc64le 6.12-powerpc64le-64k)
 # shellcheck disable=SC2034
-module_flavours=("${uml_kernels[@]}" "${uml_smp_kernels[@]}" "${uml_nfs_kernels[@]}" coverage lint
+module_flavours=("${uml_kernels[@]}" "${uml_smp_kernels[@]}" "${uml_nfs_kernels[@]}"
+	"${uml_patched_kernels[@]}" coverage lint
 	"${debian_kernels[@]}" "${smp_kernels[@]}" "${foreign_kernels[@]}")
 
 # shellcheck source=scripts/lib/deps.sh
@@ -51,7 +53,7 @@ flavour_of()
 {
 	case $1 in
 	debug | coverage) echo debug ;;
-	smp | smp-debug | nfs | nfs-debug | plain-*) echo "$1" ;;
+	smp | smp-debug | nfs | nfs-debug | patched | plain-*) echo "$1" ;;
 	*) echo plain ;;
 	esac
 }
