@@ -44,12 +44,6 @@ static u32 kdapl_ia_max_read(struct kdapl_ia *ia, u32 max)
 				  max;
 }
 
-/* Limitations of siw, see <dat/kdat_linux.h>. */
-static DAT_NAMED_ATTR kdapl_siw_attrs[] = {
-	{ KDAT_ATTR_READ_PRIVILEGE, "ignored" },
-	{ KDAT_ATTR_GATHER_FMR_PAGES, "last segment" },
-};
-
 /* Fill in @attr with the attributes of @ia. */
 void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 {
@@ -102,10 +96,8 @@ void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr)
 	attr->max_rdma_read_out = attr->max_rdma_read_in;
 	attr->max_rdma_read_per_ep_in_guaranteed = DAT_FALSE;
 	attr->max_rdma_read_per_ep_out_guaranteed = DAT_FALSE;
-	if (ia->hca->siw) {
-		attr->num_vendor_attr = ARRAY_SIZE(kdapl_siw_attrs);
-		attr->vendor_attr = kdapl_siw_attrs;
-	}
+	attr->num_vendor_attr = ia->hca->nvendor_attrs;
+	attr->vendor_attr = ia->hca->nvendor_attrs ? ia->hca->vendor_attrs : NULL;
 	attr->zb_supported = DAT_TRUE;
 	attr->reserved_lmr_supported = DAT_TRUE;
 }
@@ -161,7 +153,7 @@ void kdapl_provider_attr(struct kdapl_ia *ia, DAT_PROVIDER_ATTR *attr)
 					 DAT_WATERMARKS_EP_SOFT_HIGH |
 					 DAT_WATERMARKS_EP_HARD_HIGH;
 	attr->srq_ep_pz_difference_supported =
-		ia->hca->srq_any_pz ? DAT_TRUE : DAT_FALSE;
+		kdapl_has_quirk(ia->hca, KDAPL_QUIRK_SRQ_ONE_PZ) ? DAT_FALSE : DAT_TRUE;
 	attr->srq_info_supported = DAT_SRQ_INFO_AVAILABLE |
 				   DAT_SRQ_INFO_OUTSTANDING;
 	attr->ep_recv_info_supported = DAT_EP_RECV_INFO_NBUFS |
@@ -177,31 +169,8 @@ void kdapl_provider_attr(struct kdapl_ia *ia, DAT_PROVIDER_ATTR *attr)
 	attr->lmr_for_fmr_scope_supported = DAT_LMR_SCOPE_ANY;
 	attr->ha_supported = DAT_FALSE;
 	attr->ha_loadbalancing = DAT_HA_LB_NONE;
-	attr->num_provider_specific_attr = ia->hca->nquirks;
-	attr->provider_specific_attr = ia->hca->nquirks ? ia->hca->quirks :
-							  NULL;
-}
-
-static void kdapl_quirk(struct kdapl_hca *hca, bool has, const char *name,
-			const char *value)
-{
-	if (has)
-		hca->quirks[hca->nquirks++] = (DAT_NAMED_ATTR) { name, value };
-}
-
-/* Name what kDAPL does in place of the device; the flags of @hca are set. */
-void kdapl_hca_quirks(struct kdapl_hca *hca)
-{
-	bool srqs = hca->attrs.max_srq;
-
-	kdapl_quirk(hca, srqs && !hca->srq_resize, "srq-resize",
-		    "the device's SRQ stays as it was made");
-	kdapl_quirk(hca, srqs && hca->forgets, "lost-buffers",
-		    "are looked for when a connection has ended");
-	kdapl_quirk(hca, srqs && !hca->last_wqe_ms, "last-wqe-event",
-		    "is not waited for");
-	kdapl_quirk(hca, !hca->notifies_solicited, "solicited-messages",
-		    "each message notifies");
+	attr->num_provider_specific_attr = ia->hca->nquirk_attrs;
+	attr->provider_specific_attr = ia->hca->nquirk_attrs ? ia->hca->quirk_attrs : NULL;
 }
 
 /* Return whether @comm names a transport that rdma_cm offers: TCP over IP. */

@@ -349,7 +349,7 @@ static void kdapl_conn_flows(struct kdapl_conn *conn, struct rdma_cm_id *id,
 	 * siw may have missed a message that has come already. An active side looks by
 	 * itself, without the socket's lock (siw_cm_work_handler()).
 	 */
-	if (conn->passive && conn->ep->obj.ia->hca->siw)
+	if (conn->passive && kdapl_has_quirk(conn->ep->obj.ia->hca, KDAPL_QUIRK_FIRST_MESSAGE))
 		kdapl_siw_wake(id);
 }
 

@@ -244,7 +244,7 @@ void kdapl_partings_end(struct kdapl_hca *hca)
  */
 static void kdapl_conn_lock_dial(struct kdapl_conn *conn, struct rdma_cm_id *id)
 {
-	if (!conn->ep->obj.ia->hca->siw) {
+	if (!kdapl_has_quirk(conn->ep->obj.ia->hca, KDAPL_QUIRK_PEER_ENDS)) {
 		mutex_lock(&conn->dial);
 		return;
 	}

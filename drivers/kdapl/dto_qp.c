@@ -510,16 +510,17 @@ static void kdapl_qp_leave_srq(struct kdapl_ep *ep, bool was_up)
 	struct kdapl_hca *hca = ep->obj.ia->hca;
 	bool missing = kdapl_qp_await_last_wqe(ep, was_up);
 	bool failed = READ_ONCE(ep->recv_cq->failed);
+	bool forgets = kdapl_has_quirk(hca, KDAPL_QUIRK_LOST_BUFFERS);
 	s64 packets = -1;
 	int taken = 0;
 
-	if (hca->forgets)
+	if (forgets)
 		packets = kdapl_qp_packets(ep);
 	kdapl_qp_remove(ep);
 	failed |= READ_ONCE(ep->recv_cq->failed);
 	/* While it is charged to the CQ the SRQ must not be made anew with a longer queue. */
 	kdapl_qp_uncharge(ep);
-	if (missing || (hca->forgets &&
+	if (missing || (forgets &&
 			packets != (ep->srq_packets & KDAPL_PSN_MASK)))
 		taken = 1;
 	if (ep->srq_gave_back)

@@ -20,7 +20,7 @@ bool kdapl_ep_check_evds(struct kdapl_ia *ia, const struct kdapl_ep_deps *deps,
 			 const DAT_EP_ATTR *attr)
 {
 	if (deps->srq && deps->pz && deps->pz != deps->srq->pz &&
-	    !deps->srq->obj.ia->hca->srq_any_pz) {
+	    kdapl_has_quirk(deps->srq->obj.ia->hca, KDAPL_QUIRK_SRQ_ONE_PZ)) {
 		trace_kdapl_refused(ia, "pz_handle", 0, 0, "the adapter wants that of the SRQ");
 		return false;
 	}

@@ -55,13 +55,13 @@ kdapl_rdma_fill(struct kdapl_ep *ep, struct ib_rdma_wr *wr, struct ib_sge *sge,
 					flags_arg);
 		if (ret != DAT_SUCCESS)
 			return ret;
+		/* iWARP answers Reads in order. */
+		if (read && kdapl_has_quirk(ep->obj.ia->hca, KDAPL_QUIRK_READ_FENCE))
+			*flags &= ~DAT_COMPLETION_BARRIER_FENCE_FLAG;
 	}
 	wr->wr.sg_list = sge;
 	wr->remote_addr = remote->virtual_address;
 	wr->rkey = remote->rmr_context;
-	/* iWARP answers Reads in order; siw breaks the connection on a fence. */
-	if (read && ep->obj.ia->iwarp)
-		*flags &= ~DAT_COMPLETION_BARRIER_FENCE_FLAG;
 	return DAT_SUCCESS;
 }
 

@@ -317,7 +317,8 @@ static bool kdapl_conn_unanswered(const struct kdapl_conn *conn)
 
 	lockdep_assert_held(&conn->ep->lock);
 
-	return conn->accepting && !hca->siw && !READ_ONCE(hca->gone);
+	return conn->accepting && !kdapl_has_quirk(hca, KDAPL_QUIRK_PEER_ENDS) &&
+	       !READ_ONCE(hca->gone);
 }
 
 /*

@@ -310,8 +310,8 @@ bool kdapl_cq_arm(struct kdapl_evd *evd)
 	if (kdapl_policy_active(evd->policy) || evd->watchers ||
 	    evd->expected > (int)evd->qlen) {
 		how |= evd->solicited && !evd->watchers &&
-		       evd->obj.ia->hca->notifies_solicited ? IB_CQ_SOLICITED :
-							   IB_CQ_NEXT_COMP;
+		       !kdapl_has_quirk(evd->obj.ia->hca, KDAPL_QUIRK_SOLICITED) ?
+			       IB_CQ_SOLICITED : IB_CQ_NEXT_COMP;
 		if (kdapl_cq_rearm(evd, how)) {
 			again = true;
 			/* One of the missed completions may be solicited. */

@@ -16,7 +16,26 @@
 #include <rdma/ib_verbs.h>
 #include <dat/dat_types.h>
 
-#define KDAPL_QUIRKS		4
+/*
+ * enum kdapl_quirk - what a driver does wrong, or does not do; quirk.c has what each is
+ */
+enum kdapl_quirk {
+	KDAPL_QUIRK_SRQ_RESIZE,
+	KDAPL_QUIRK_LOST_BUFFERS,
+	KDAPL_QUIRK_NO_LAST_WQE,
+	KDAPL_QUIRK_SRQ_ONE_PZ,
+	KDAPL_QUIRK_SOLICITED,
+	KDAPL_QUIRK_OPEN_READS,
+	KDAPL_QUIRK_GATHER,
+	KDAPL_QUIRK_READ_FENCE,
+	KDAPL_QUIRK_FIRST_MESSAGE,
+	KDAPL_QUIRK_PEER_ENDS,
+	KDAPL_QUIRKS
+};
+
+/* How many of them consumers read of in the provider's, and in the IA's, attributes */
+#define KDAPL_QUIRK_ATTRS	4
+#define KDAPL_VENDOR_ATTRS	2
 
 /* How long to wait for IB_EVENT_QP_LAST_WQE_REACHED on devices that have not raised it yet. */
 #define KDAPL_LAST_WQE_TRY_MS	500U
@@ -37,16 +56,13 @@
  *	with @sem held for reading
  * @link: entry in kdapl_hcas, the list of present devices
  * @events: device event handler, for drivers that report SRQ limits there
- * @srq_resize: ib_modify_srq(IB_SRQ_MAX_WR) is known to work
- * @forgets: the buffer of a message that was under way when its QP died may not
- *	come back to the SRQ
+ * @quirks: a bit for each enum kdapl_quirk
  * @last_wqe_ms: how long to wait for IB_EVENT_QP_LAST_WQE_REACHED; 0: it never comes
  * @last_wqe_seen: the event has come at least once
- * @srq_any_pz: an SRQ and the QPs on it may be of different PDs
- * @notifies_solicited: a CQ armed for solicited messages notifies of them
- * @quirks: what kDAPL does in place of the device, for consumers to read
- * @nquirks: number of @quirks
- * @siw: the driver is siw: see kdapl_sge_odd() and kdapl_siw_attrs[]
+ * @quirk_attrs: what kDAPL does in place of the device, for consumers to read
+ * @nquirk_attrs: number of @quirk_attrs
+ * @vendor_attrs: what the device cannot do, for consumers to read
+ * @nvendor_attrs: number of @vendor_attrs
  * @dma_syncs: mappings for the device may need syncs, see kdapl_dma_syncs
  * @max_qlen: largest queue length of an EVD
  * @attrs: copy of the limits, also needed after the device has left
@@ -77,15 +93,13 @@ struct kdapl_hca {
 	struct list_head ias;
 	struct list_head link;
 	struct ib_event_handler events;
-	bool srq_resize;
-	bool forgets;
+	unsigned long quirks;
 	unsigned int last_wqe_ms;
 	bool last_wqe_seen;
-	bool srq_any_pz;
-	bool notifies_solicited;
-	DAT_NAMED_ATTR quirks[KDAPL_QUIRKS];
-	int nquirks;
-	bool siw;
+	DAT_NAMED_ATTR quirk_attrs[KDAPL_QUIRK_ATTRS];
+	int nquirk_attrs;
+	DAT_NAMED_ATTR vendor_attrs[KDAPL_VENDOR_ATTRS];
+	int nvendor_attrs;
 	bool dma_syncs;
 	int max_qlen;
 	struct ib_device_attr attrs;
@@ -121,6 +135,11 @@ void kdapl_hcas_flush(void);
 void kdapl_hca_set_name(struct kdapl_hca *hca);
 void kdapl_hca_name(struct kdapl_hca *hca, char name[IB_DEVICE_NAME_MAX]);
 bool kdapl_hca_name_of(u32 serial, char name[IB_DEVICE_NAME_MAX]);
+
+static inline bool kdapl_has_quirk(const struct kdapl_hca *hca, enum kdapl_quirk quirk)
+{
+	return hca->quirks & BIT(quirk);
+}
 
 /* Return whether a device with these attributes registers memory by REG_MR. */
 static inline bool kdapl_can_register(const struct ib_device_attr *attrs)

@@ -107,10 +107,13 @@ struct kdapl_ia {
 	const void *opener;
 };
 
+/* quirk.c */
+int kdapl_quirk_setup(void);
+void kdapl_quirk_find(struct kdapl_hca *hca, unsigned long quirks);
+
 /* attr.c */
 void kdapl_ia_attr(struct kdapl_ia *ia, DAT_IA_ATTR *attr);
 void kdapl_provider_attr(struct kdapl_ia *ia, DAT_PROVIDER_ATTR *attr);
-void kdapl_hca_quirks(struct kdapl_hca *hca);
 DAT_COUNT kdapl_max_private_data(struct kdapl_ia *ia);
 u32 kdapl_max_lmr_block(struct kdapl_ia *ia);
 bool kdapl_ia_wants_read_key(struct kdapl_ia *ia);

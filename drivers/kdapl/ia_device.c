@@ -182,6 +182,7 @@ static bool kdapl_dma_may_sync(struct ib_device *dev)
 static int kdapl_add_one(struct ib_device *dev)
 {
 	struct kdapl_hca *hca;
+	bool resizes;
 
 	hca = kdapl_hca_alloc();
 	if (!hca) {
@@ -196,27 +197,17 @@ static int kdapl_add_one(struct ib_device *dev)
 	hca->max_qlen = dev->attrs.max_cqe;
 	hca->attrs = dev->attrs;
 	/* Other drivers that offer resizing are faulty or were never tested. */
-	hca->srq_resize = dev->attrs.device_cap_flags & IB_DEVICE_SRQ_RESIZE &&
-			  dev->ops.driver_id == RDMA_DRIVER_RXE;
-	/* Unknown drivers may forget buffers as rxe does. */
-	hca->forgets = dev->ops.driver_id == RDMA_DRIVER_RXE ||
-		       dev->ops.driver_id == RDMA_DRIVER_UNKNOWN;
-	/* Other drivers may never raise the event, either; the first QPs show that. */
-	if (dev->ops.driver_id != RDMA_DRIVER_SIW &&
-	    dev->ops.driver_id != RDMA_DRIVER_QEDR)
+	resizes = dev->attrs.device_cap_flags & IB_DEVICE_SRQ_RESIZE &&
+		  dev->ops.driver_id == RDMA_DRIVER_RXE;
+	kdapl_quirk_find(hca, resizes ? 0 : BIT(KDAPL_QUIRK_SRQ_RESIZE));
+	if (!kdapl_has_quirk(hca, KDAPL_QUIRK_NO_LAST_WQE))
 		hca->last_wqe_ms = KDAPL_LAST_WQE_TRY_MS;
-	/* rxe looks up an SRQ buffer's lkey in the PD of the QP. */
-	hca->srq_any_pz = dev->ops.driver_id != RDMA_DRIVER_RXE;
-	/* siw looks for the solicited flag in the receive request. */
-	hca->notifies_solicited = dev->ops.driver_id != RDMA_DRIVER_SIW;
-	hca->siw = dev->ops.driver_id == RDMA_DRIVER_SIW;
-	if (hca->siw)
+	if (kdapl_has_quirk(hca, KDAPL_QUIRK_OPEN_READS))
 		dev_warn(&dev->dev,
 			 "siw answers RDMA Reads without a look at privileges: peers can read all memory\n");
 	hca->dma_syncs = kdapl_dma_may_sync(dev);
 	if (hca->dma_syncs)
 		static_branch_inc(&kdapl_dma_syncs);
-	kdapl_hca_quirks(hca);
 	INIT_DELAYED_WORK(&hca->addr_work, kdapl_hca_addr_work);
 	INIT_IB_EVENT_HANDLER(&hca->events, dev, kdapl_device_event);
 	ib_register_event_handler(&hca->events);

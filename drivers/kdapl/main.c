@@ -31,6 +31,9 @@ static int __init kdapl_init(void)
 {
 	int err;
 
+	err = kdapl_quirk_setup();
+	if (err)
+		return err;
 	kdapl_register_events();
 	kdapl_handle_setup();
 	kdapl_wq = alloc_workqueue("kdapl", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);

@@ -262,7 +262,8 @@ static int kdapl_fmr_load(struct kdapl_lmr *lmr, u64 n)
 	err = kdapl_region_fill(lmr, n);
 	if (err)
 		return err;
-	lmr->odd = lmr->obj.ia->hca->siw && !kdapl_region_contiguous(lmr);
+	lmr->odd = kdapl_has_quirk(lmr->obj.ia->hca, KDAPL_QUIRK_GATHER) &&
+		   !kdapl_region_contiguous(lmr);
 	err = kdapl_mr_map(mr, &lmr->sgt,
 			   lmr->va_type == DAT_VA_TYPE_ZB ? 0 : lmr->va, lmr->len);
 	if (err)

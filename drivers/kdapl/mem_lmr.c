@@ -164,7 +164,8 @@ static int kdapl_lmr_register(struct kdapl_lmr *lmr)
 	lmr->lkey = mr->lkey;
 	lmr->shift = iova - lmr->base;
 	lmr->rmr_context = remote ? mr->rkey : 0;
-	lmr->odd = lmr->obj.ia->hca->siw && !kdapl_region_contiguous(lmr);
+	lmr->odd = kdapl_has_quirk(lmr->obj.ia->hca, KDAPL_QUIRK_GATHER) &&
+		   !kdapl_region_contiguous(lmr);
 	return lmr->odd ? kdapl_region_join(lmr) : 0;
 }
 

@@ -310,7 +310,7 @@ void kdapl_srq_hw_grow(struct kdapl_srq *srq, int max)
 
 	max = kdapl_srq_hw_limit(hca->dev, max);
 	attr.max_wr = max;
-	if (max <= srq->hw_max || !hca->srq_resize || !srq->srq)
+	if (max <= srq->hw_max || kdapl_has_quirk(hca, KDAPL_QUIRK_SRQ_RESIZE) || !srq->srq)
 		return;
 	if (kdapl_srq_hw_room(srq, max + srq->hw_extra))
 		return;

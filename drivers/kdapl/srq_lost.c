@@ -305,7 +305,8 @@ static u64 kdapl_srq_taken(struct kdapl_srq *srq, struct kdapl_ep *ep)
 
 	lockdep_assert_held(&srq->mutex);
 
-	if (!hca->forgets || !rdma_ib_or_roce(hca->dev, srq->obj.ia->port) ||
+	if (!kdapl_has_quirk(hca, KDAPL_QUIRK_LOST_BUFFERS) ||
+	    !rdma_ib_or_roce(hca->dev, srq->obj.ia->port) ||
 	    (srq->probe_after && time_before(jiffies, srq->probe_after)))
 		return 0;
 	/* The device's removal waits for this semaphore. */

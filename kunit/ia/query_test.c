@@ -228,7 +228,7 @@ static void quirks_are_named(struct kunit *test)
 	struct kd_side *s = kd_open_param(test);
 	DAT_PROVIDER_ATTR *prov = &ask(test, s)->prov;
 	const char *want = kd_has(s, KD_ANY_WAKES) ? "solicited-messages" :
-			   kd_has(s, KD_CUTS_MESSAGES) ? "lost-buffers" : NULL;
+			   kd_has(s, KD_FORGETS) ? "lost-buffers" : NULL;
 	bool found = !want;
 	DAT_COUNT i;
 

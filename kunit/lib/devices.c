@@ -16,7 +16,7 @@ static const struct kd_bed kd_beds[] = {
 	{
 		.ia = "rxe0/1", .netdev = "v0", .net = 8,
 		.second = { "rxe1/1", "rdma link add rxe1 type rxe netdev v2" },
-		.traits = KD_WIRE | KD_CUTS_MESSAGES,
+		.traits = KD_WIRE | KD_CUTS_MESSAGES | KD_FORGETS,
 	}, {
 		.ia = "siw0/1", .netdev = "dummy0", .net = 9,
 		.second = { "siw1/1", "rdma link add siw1 type siw netdev dummy1" },
@@ -31,6 +31,11 @@ static const struct kd_bed kd_beds[] = {
 };
 
 KD_PARAM(simulated, bool, false, "run all cases on the simulated adapters as well");
+
+KD_PARAM(mended, bool, false, "the drivers have the patches of Documentation/drivers");
+
+/* What a driver does not do any more that is mended */
+#define KD_MENDED	(KD_ANY_READ | KD_ANY_WAKES | KD_FORGETS)
 
 static char *ia;
 module_param(ia, charp, 0444);
@@ -171,6 +176,8 @@ bool kd_ia_has(const char *ia, unsigned int traits)
 {
 	const struct kd_bed *bed = kd_bed_of(ia);
 
+	if (mended && traits & KD_MENDED)
+		return false;
 	return bed && (bed->traits & traits) == traits;
 }
 EXPORT_SYMBOL_GPL(kd_ia_has);

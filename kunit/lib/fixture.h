@@ -181,6 +181,7 @@ struct kd_opts {
  *	connection can end within a message
  * @KD_ANY_READ: it answers RDMA Reads of memory that the peer may only write
  * @KD_ANY_SINK: it takes any key for the sink of an RDMA Read
+ * @KD_FORGETS: the buffer of a message that stays incomplete may not come back
  * @KD_SIMULATED: it is one of kdapl_sim.ko, which thousands of QPs cost little
  * @KD_ANY_WAKES: any message completes as if it was sent as a solicited one
  */
@@ -192,6 +193,7 @@ enum kd_trait {
 	KD_ANY_SINK = BIT(4),
 	KD_ANY_WAKES = BIT(5),
 	KD_SIMULATED = BIT(6),
+	KD_FORGETS = BIT(7),
 };
 
 /*

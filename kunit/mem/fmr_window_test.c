@@ -31,7 +31,7 @@ static void L1_bound_anew_within_a_gather(struct kunit *test)
 	DAT_LMR_TRIPLET seg[2];
 	DAT_RETURN ret;
 
-	if (!lmr->obj.ia->hca->siw)
+	if (!kdapl_has_quirk(lmr->obj.ia->hca, KDAPL_QUIRK_GATHER))
 		kunit_skip(test, "the device takes lists of pages in each segment");
 	fmr_bind_ok(&c, &f, p);
 	seg[0] = (DAT_LMR_TRIPLET) { 0, PART, f.context };
