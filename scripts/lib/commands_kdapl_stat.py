@@ -256,6 +256,13 @@ def counters_never_fall(work):
     expect(len(before) > 20, f"there is {before}")
     fallen = [key for key, value in before.items() if after.get(key, 0) < value]
     expect(not fallen, f"these have fallen: {fallen}")
+    # Seconds of a disk that has been busy for days, in milliseconds
+    for ms in 1000014000, 1000014300:
+        (work / "block/kdapl7/stat").write_text(f"1 0 8 {ms} 1 0 8 40 0 0 0 0 0 0 0 3 9\n")
+        value = f"{ms / 1000:.3f}".removesuffix(".000")
+        said = stat(work, "metrics")[1]
+        expect(re.search(rf"(?m)^kdapl_disk_request_seconds_total\{{.*\}} {value}$", said),
+               f"{value} is not there")
 
 
 def metrics_file(work):

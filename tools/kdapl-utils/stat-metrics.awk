@@ -170,7 +170,7 @@ END {
 			value = sample[name, labels]
 			printf("%s%s%s %s\n", name, kinds[name] == "counter" ? "_total" : "",
 			       labels == "" ? "" : "{" labels "}",
-			       value == int(value) ? sprintf("%.0f", value) : value)
+			       sprintf(value == int(value) ? "%.0f" : "%.3f", value))
 		}
 	}
 	print "# EOF"
