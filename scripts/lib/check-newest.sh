@@ -64,6 +64,8 @@ in_newest()
 	cp -L /etc/resolv.conf "$root/etc/resolv.conf"
 	echo autoinstall_all_kernels=yes >>"$root/etc/dkms/framework.conf"
 	release=$(basename "$root"/lib/modules/*)
+	# As the kernel's package does when it is configured
+	inside depmod "$release"
 	try "${NEWEST}_install" newest_install
 	try "${NEWEST}_installed_$release" installed_for "$version" "$release"
 	try "${NEWEST}_version" says_version "$version" "$release"
