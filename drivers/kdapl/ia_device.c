@@ -202,6 +202,9 @@ static int kdapl_add_one(struct ib_device *dev)
 	kdapl_quirk_find(hca, resizes ? 0 : BIT(KDAPL_QUIRK_SRQ_RESIZE));
 	if (!kdapl_has_quirk(hca, KDAPL_QUIRK_NO_LAST_WQE))
 		hca->last_wqe_ms = KDAPL_LAST_WQE_TRY_MS;
+	/* A mended rxe gives a buffer back right before the event, which always comes. */
+	hca->last_wqe_seen = dev->ops.driver_id == RDMA_DRIVER_RXE &&
+			     !kdapl_has_quirk(hca, KDAPL_QUIRK_LOST_BUFFERS);
 	if (kdapl_has_quirk(hca, KDAPL_QUIRK_OPEN_READS))
 		dev_warn(&dev->dev,
 			 "siw answers RDMA Reads without a look at privileges: peers can read all memory\n");

@@ -3,10 +3,13 @@
  * What drivers do wrong, or do not do, and kDAPL makes up for.
  *
  * One table says which drivers these are; the code that makes up for it asks
- * kdapl_has_quirk(). "Quirks of adapters" in Documentation/design.rst has the places in the
- * drivers' source. Documentation/drivers has patches for rxe and siw. No call of the verbs tells
- * whether a driver has them, and most of what they mend shows only when a connection breaks at
- * the right moment, so the administrator says it: the parameter "mended".
+ * kdapl_has_quirk(). Two rules beside it name drivers: who resizes SRQs (kdapl_add_one()), and
+ * whose Reads need no key of the sink (kdapl_ia_wants_read_key()). "Quirks of adapters" in
+ * Documentation/design.rst has the places in the drivers' source.
+ *
+ * Documentation/drivers has patches for rxe and siw. No call of the verbs tells whether a driver
+ * has them, and most of what they mend shows only when a connection breaks at the right moment,
+ * so the administrator says it: the parameter "mended".
  */
 #include <dat/kdat_linux.h>
 #include <linux/module.h>

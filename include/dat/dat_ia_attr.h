@@ -87,7 +87,8 @@ typedef enum dat_ha_relationship {
  * @num_transport_attr: 0
  * @transport_attr: NULL
  * @num_vendor_attr: entries of @vendor_attr; 0 unless the device lacks something
- * @vendor_attr: features that the device lacks, by the names in <dat/kdat_linux.h>
+ * @vendor_attr: features that the device lacks, by the names in <dat/kdat_linux.h>;
+ *	valid as long as the IA is open
  *
  * All limits are those of the device; its other users may leave less. A limit above
  * INT_MAX is reported as INT_MAX.

@@ -309,8 +309,8 @@ void kdat_portal_free(KDAT_PORTAL_HANDLE portal);
 
 /**
  * kdat_adapter_get() - take a reference to an adapter
- * @adapter: adapter that a function of the server is called for, or that the caller has a
- *	reference to
+ * @adapter: adapter that listens(), request() or the function of kdat_server_adapters() is
+ *	called for, or that the caller has a reference to
  *
  * Each connection needs one, as the portal that it came to may be freed before it.
  *
