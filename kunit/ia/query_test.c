@@ -222,16 +222,6 @@ static void provider_attributes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->ha_loadbalancing, DAT_HA_LB_NONE);
 }
 
-static bool named(const DAT_PROVIDER_ATTR *prov, const char *name)
-{
-	DAT_COUNT i;
-
-	for (i = 0; i < prov->num_provider_specific_attr; i++)
-		if (!strcmp(prov->provider_specific_attr[i].name, name))
-			return true;
-	return false;
-}
-
 /* The provider's attributes name what kDAPL does because the device does not. */
 static void quirks_are_named(struct kunit *test)
 {
@@ -251,9 +241,9 @@ static void quirks_are_named(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE_MSG(test, found, "%s", want);
 	/* That of a driver that is mended is not named. */
-	KUNIT_EXPECT_TRUE(test, kd_has(s, KD_FORGETS) == named(prov, "lost-buffers") ||
+	KUNIT_EXPECT_TRUE(test, kd_has(s, KD_FORGETS) == kd_has_quirk(prov, "lost-buffers") ||
 			  kd_has(s, KD_SIMULATED));
-	KUNIT_EXPECT_EQ(test, kd_has(s, KD_ANY_WAKES), named(prov, "solicited-messages"));
+	KUNIT_EXPECT_EQ(test, kd_has(s, KD_ANY_WAKES), kd_has_quirk(prov, "solicited-messages"));
 	KUNIT_EXPECT_EQ(test, prov->srq_ep_pz_difference_supported == DAT_FALSE,
 			kd_has(s, KD_FORGETS));
 }

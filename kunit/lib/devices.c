@@ -194,6 +194,18 @@ bool kd_is_iwarp(const struct kd_side *side)
 }
 EXPORT_SYMBOL_GPL(kd_is_iwarp);
 
+/* Do the provider's attributes say that kDAPL makes up for this? */
+bool kd_has_quirk(const DAT_PROVIDER_ATTR *prov, const char *name)
+{
+	DAT_COUNT i;
+
+	for (i = 0; i < prov->num_provider_specific_attr; i++)
+		if (!strcmp(prov->provider_specific_attr[i].name, name))
+			return true;
+	return false;
+}
+EXPORT_SYMBOL_GPL(kd_has_quirk);
+
 /* ---- Parameters of cases ------------------------------------------------- */
 
 static const void *kd_gen_with(const void *prev, char *desc, unsigned int traits)

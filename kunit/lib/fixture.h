@@ -234,6 +234,7 @@ struct sockaddr_in6 kd_bed_v6(const char *name);
 bool kd_ia_has(const char *ia, unsigned int traits);
 bool kd_has(const struct kd_side *side, unsigned int traits);
 bool kd_is_iwarp(const struct kd_side *side);
+bool kd_has_quirk(const DAT_PROVIDER_ATTR *prov, const char *name);
 
 /*
  * Parameters of a case: all IAs of the test bed, those with KD_WIRE, or the second

@@ -68,16 +68,6 @@ static DAT_RETURN fill_world(struct race_world *w)
 	       race_make_pool(w) ?: race_make_server(w);
 }
 
-static bool has_quirk(const DAT_PROVIDER_ATTR *prov, const char *name)
-{
-	DAT_COUNT i;
-
-	for (i = 0; i < prov->num_provider_specific_attr; i++)
-		if (!strcmp(prov->provider_specific_attr[i].name, name))
-			return true;
-	return false;
-}
-
 /* Return a world on the IA @name; or NULL, and why. The slots are empty. */
 struct race_world *race_open(const char *name, DAT_RETURN *why)
 {
@@ -104,7 +94,7 @@ struct race_world *race_open(const char *name, DAT_RETURN *why)
 		*why = kdat_ia_id(w->ia, &w->id);
 	if (*why == DAT_SUCCESS) {
 		memcpy(&w->addr, attr->ia_address_ptr, sizeof(struct sockaddr_in));
-		w->forgets = has_quirk(prov, "lost-buffers");
+		w->forgets = kd_has_quirk(prov, "lost-buffers");
 		w->iwarp = kd_ia_has(name, KD_IWARP);
 		*why = fill_world(w);
 	}
