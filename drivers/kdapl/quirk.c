@@ -85,7 +85,7 @@ static const struct kdapl_quirk_row kdapl_quirks[KDAPL_QUIRKS] = {
 	[KDAPL_QUIRK_PEER_ENDS] = { .drivers = SIW },
 };
 
-/* Return the bits of the drivers that the administrator has mended; 0: an unknown name. */
+/* Store the bits of the drivers that the administrator has mended; return 0 or an error. */
 static int kdapl_mended(u64 *drivers)
 {
 	static const char * const names[] = { "rxe", "siw" };
