@@ -3,8 +3,9 @@
  * What drivers do wrong, or do not do, and kDAPL makes up for.
  *
  * One table says which drivers these are; the code that makes up for it asks
- * kdapl_has_quirk(). Two rules beside it name drivers: who resizes SRQs (kdapl_add_one()), and
- * whose Reads need no key of the sink (kdapl_ia_wants_read_key()). "Quirks of adapters" in
+ * kdapl_has_quirk(). Rules beside it name drivers, too: who resizes SRQs and always raises
+ * the event of the last WQE (kdapl_add_one()), and whose Reads need no key of the sink
+ * (kdapl_ia_wants_read_key()). "Quirks of adapters" in
  * Documentation/design.rst has the places in the drivers' source.
  *
  * Documentation/drivers has patches for rxe and siw. No call of the verbs tells whether a driver
@@ -85,33 +86,25 @@ static const struct kdapl_quirk_row kdapl_quirks[KDAPL_QUIRKS] = {
 	[KDAPL_QUIRK_PEER_ENDS] = { .drivers = SIW },
 };
 
-/* Store the bits of the drivers that the administrator has mended; return 0 or an error. */
-static int kdapl_mended(u64 *drivers)
-{
-	static const char * const names[] = { "rxe", "siw" };
-	static const u64 bits[] = { RXE, SIW };
-	unsigned int i;
-	int at;
-
-	*drivers = 0;
-	for (i = 0; i < nmended; i++) {
-		at = match_string(names, ARRAY_SIZE(names), mended[i]);
-		if (at < 0)
-			return at;
-		*drivers |= bits[at];
-	}
-	return 0;
-}
+/* A bit for each driver that the administrator has mended */
+static u64 kdapl_mended;
 
 /* Refuse a wrong parameter: without what it says consumers would be told untruths. */
 int __init kdapl_quirk_setup(void)
 {
-	u64 drivers;
-	int err = kdapl_mended(&drivers);
+	unsigned int i;
 
-	if (err)
-		pr_err("kdapl: mended=: there are patches for the drivers rxe and siw only\n");
-	return err;
+	for (i = 0; i < nmended; i++) {
+		if (!strcmp(mended[i], "rxe")) {
+			kdapl_mended |= RXE;
+		} else if (!strcmp(mended[i], "siw")) {
+			kdapl_mended |= SIW;
+		} else {
+			pr_err("kdapl: mended=: there are patches for the drivers rxe and siw only\n");
+			return -EINVAL;
+		}
+	}
+	return 0;
 }
 
 static void kdapl_quirk_tell(DAT_NAMED_ATTR *attrs, int *n, const DAT_NAMED_ATTR *attr)
@@ -123,14 +116,12 @@ static void kdapl_quirk_tell(DAT_NAMED_ATTR *attrs, int *n, const DAT_NAMED_ATTR
 /* Find out the quirks of @hca, beside those of @quirks, which are not of the driver alone. */
 void kdapl_quirk_find(struct kdapl_hca *hca, unsigned long quirks)
 {
-	u64 driver = BIT_ULL(hca->dev->ops.driver_id), mends;
+	u64 driver = BIT_ULL(hca->dev->ops.driver_id);
 	const struct kdapl_quirk_row *row = kdapl_quirks;
 	unsigned int i;
 
-	kdapl_mended(&mends);
-	hca->quirks = 0;
 	for (i = 0; i < KDAPL_QUIRKS; i++, row++) {
-		if (!(driver & row->drivers & ~(row->patched & mends)) && !(quirks & BIT(i)))
+		if (!(driver & row->drivers & ~(row->patched & kdapl_mended)) && !(quirks & BIT(i)))
 			continue;
 		if (row->of_srq && !hca->attrs.max_srq)
 			continue;

@@ -123,8 +123,7 @@ void kd_half_connect(struct kd_side *side, u16 port, const void *pd, u8 len)
 	id = rdma_create_id(&init_net, kd_half_event, half, RDMA_PS_TCP, IB_QPT_RC);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(id));
 	KUNIT_ASSERT_EQ(test, 0, kunit_add_action_or_reset(test, kd_half_end, id));
-	memcpy(&to, side->addr, side->addr->sa_family == AF_INET6 ?
-	       sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in));
+	memcpy(&to, side->addr, rdma_addr_size(side->addr));
 	/* It is at the same place in both. */
 	to.sin6_port = htons(port);
 	kd_half_step(test, half, rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 2000),

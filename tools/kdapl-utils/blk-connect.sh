@@ -10,14 +10,11 @@ address_of()
 {
 	local found
 
-	while found=$(getent ahosts -- "$1" 2>/dev/null | awk 'NR == 1 { print $1 }')
-			[ -z "$found" ]; do
+	while found=$(first_address "$1"); [ -z "$found" ]; do
 		may_wait ||
 			die "there is no host $1: an address, or a name that can be resolved, is wanted"
 		waits "there is no host $1, or names cannot be resolved yet"
 	done
-	# The scope of a link-local address stays a name: numbers change when a host boots.
-	[[ $1 != *:* ]] || found=$1
 	echo "$found"
 }
 

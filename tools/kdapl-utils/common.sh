@@ -127,3 +127,14 @@ is_asking()
 
 	is_temporary "$1" && [ -e "/proc/${name##*-}" ]
 }
+
+# first_address HOST: print the address of HOST, the first one if it has several, or nothing. The
+# scope of a link-local address stays a name: numbers change when a host boots.
+first_address()
+{
+	local found
+
+	found=$(getent ahosts -- "$1" 2>/dev/null | awk 'NR == 1 { print $1 }')
+	[[ -z $found || $1 != *:* ]] || found=$1
+	echo "$found"
+}
