@@ -68,13 +68,13 @@ rpm_scriptlets()
 	mkdir "$dir"
 	printf '#!/bin/sh\necho "$*" >>%s\n' "$log" >"$dir/systemctl"
 	chmod +x "$dir/systemctl"
-	for state in 'POSTIN 1' 'PREUN 1' 'PREUN 0'; do
+	for state in 'POSTIN 1' 'PREUN 1' 'PREUN 0' 'POSTUN 0'; do
 		rpm -qp --qf "%{${state% *}}" "${rpm[0]}" >"$dir/script"
 		PATH=$dir:$PATH sh "$dir/script" "${state#* }"
 	done
 	cat "$log"
 	diff "$log" <(printf '%s\n' "--no-reload preset $units" \
-		"--no-reload disable --now $units")
+		"--no-reload disable --now $units" daemon-reload)
 }
 
 # rpm_used RELEASE: the RPMs are installed and used as far as a Debian system can have them, and
