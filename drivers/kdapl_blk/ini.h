@@ -406,6 +406,7 @@ struct kbi_link {
  * @end_work: disconnects
  * @connects, @ends: how often @connect_work and @end_work have finished
  * @ended: woken when @connects or @ends has changed
+ * @latency: how long requests took
  */
 struct kbi_disk {
 	struct config_item item;
@@ -459,6 +460,7 @@ struct kbi_disk {
 	atomic_t ends;
 	wait_queue_head_t ended;
 	atomic64_t stats[KBI_STATS];
+	struct kbi_latency __percpu *latency;
 };
 
 extern struct kblk_hmac kbi_hmac;

@@ -16,6 +16,7 @@
 #include <linux/slab.h>
 #include <linux/utsname.h>
 #include "ini.h"
+#include "ini_latency.h"
 
 static struct kbi_disk *kbi_disk_of(struct config_item *item)
 {
@@ -409,6 +410,12 @@ static ssize_t kbi_disk_stats_show(struct config_item *item, char *page)
 }
 CONFIGFS_ATTR_RO(kbi_disk_, stats);
 
+static ssize_t kbi_disk_latency_show(struct config_item *item, char *page)
+{
+	return kbi_latency_show(kbi_disk_of(item)->latency, page);
+}
+CONFIGFS_ATTR_RO(kbi_disk_, latency);
+
 static struct configfs_attribute *kbi_disk_attrs[] = {
 	&kbi_disk_attr_ia,
 	&kbi_disk_attr_address,
@@ -434,6 +441,7 @@ static struct configfs_attribute *kbi_disk_attrs[] = {
 	&kbi_disk_attr_state,
 	&kbi_disk_attr_device,
 	&kbi_disk_attr_stats,
+	&kbi_disk_attr_latency,
 	NULL
 };
 
@@ -443,6 +451,7 @@ static void kbi_disk_release(struct config_item *item)
 
 	kblk_secret_put(&disk->params.secret);
 	kfree(disk->listed);
+	free_percpu(disk->latency);
 	kfree(disk);
 }
 
@@ -476,6 +485,11 @@ static struct config_item *kbi_disk_make(struct config_group *group,
 	disk = kzalloc(sizeof(*disk), GFP_KERNEL);
 	if (!disk)
 		return ERR_PTR(-ENOMEM);
+	disk->latency = kbi_latency_alloc();
+	if (!disk->latency) {
+		kfree(disk);
+		return ERR_PTR(-ENOMEM);
+	}
 	disk->params = kbi_defaults;
 	strscpy(disk->params.client, utsname()->nodename,
 		sizeof(disk->params.client));

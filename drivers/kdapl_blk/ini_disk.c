@@ -20,6 +20,7 @@
 #include <linux/printk.h>
 #include "blk_compat.h"
 #include "ini.h"
+#include "ini_latency.h"
 
 /* Least time between two sizes that the block layer is told */
 #define KBI_RESIZE	HZ
@@ -144,6 +145,7 @@ void kbi_disk_complete(struct request *rq)
 		else if (req_op(rq) == REQ_OP_WRITE)
 			kbi_count(disk, KBI_STAT_WRITE_BYTES,
 				  blk_rq_bytes(rq));
+		kbi_latency_count(disk->latency, rq);
 		blk_mq_end_request(rq, pdu->status);
 	} else {
 		pdu->tries++;

@@ -30,10 +30,10 @@ static void ki_show_adapter(KDAT_ADAPTER *adapter, DAT_PVOID data)
 
 	kdat_pool_query(a->base.pool, &param);
 	kdat_show_word(m, "adapter", a->base.name);
-	seq_printf(m, " module=%s gone=%d connections=%d buffers=%d bytes=%llu available=%d low=%d reserved=%d",
-		   KBUILD_MODNAME, !!READ_ONCE(a->base.gone), atomic_read(&a->conns),
-		   param.buffers, param.bytes, param.available, param.low_watermark,
-		   param.reserved);
+	seq_printf(m, " module=%s ia=%lx gone=%d connections=%d buffers=%d bytes=%llu available=%d low=%d reserved=%d",
+		   KBUILD_MODNAME, (unsigned long)a->base.ia, !!READ_ONCE(a->base.gone),
+		   atomic_read(&a->conns), param.buffers, param.bytes, param.available,
+		   param.low_watermark, param.reserved);
 	for (i = 0; i < KI_STATS; i++)
 		seq_printf(m, " %s=%ld", ki_stat_names[i],
 			   atomic_long_read(&a->stats[i]));

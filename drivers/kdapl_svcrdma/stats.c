@@ -33,9 +33,10 @@ static void ks_show_adapter(KDAT_ADAPTER *adapter, DAT_PVOID data)
 		conns++;
 	mutex_unlock(&a->mutex);
 	kdat_show_word(m, "adapter", a->k.name);
-	seq_printf(m, " module=%s gone=%d connections=%u buffers=%d bytes=%llu available=%d low=%d reserved=%d",
-		   KBUILD_MODNAME, !!READ_ONCE(a->k.gone), conns, param.buffers, param.bytes,
-		   param.available, param.low_watermark, param.reserved);
+	seq_printf(m, " module=%s ia=%lx gone=%d connections=%u buffers=%d bytes=%llu available=%d low=%d reserved=%d",
+		   KBUILD_MODNAME, (unsigned long)a->k.ia, !!READ_ONCE(a->k.gone), conns,
+		   param.buffers, param.bytes, param.available, param.low_watermark,
+		   param.reserved);
 	for (i = 0; i < KS_STATS; i++)
 		seq_printf(m, " %s=%ld", ks_stat_names[i], atomic_long_read(&a->stats[i]));
 	seq_putc(m, '\n');

@@ -80,13 +80,6 @@ kdapl-test()
 	esac
 }
 
-# A kernel without synthetic events says so.
-kdapl-stat()
-{
-	[ -e /sys/kernel/tracing/synthetic_events ] || [ "$1 ${2-}" != "latency -t" ] || return 0
-	command kdapl-stat "$@"
-}
-
 # A module is in use while an upcall of it is running.
 rmmod() { wait_for 20 command rmmod "$@"; }
 

@@ -29,7 +29,7 @@ REFUSED = (
     ("''", 2, "the command is empty"),
     ("latency ''", 2, "latency: the name of a DISK is empty"),
     ("latency nosuch", 1, "there is no disk nosuch that is connected"),
-    ("latency -t 1", 1, "this kernel makes no histograms: CONFIG_SYNTH_EVENTS"),
+    ("metrics -t 1", 2, "metrics takes no -t"),
 )
 
 # What is in /proc/kdapl: two connections of one peer, which have an SRQ in common, one of
@@ -51,7 +51,7 @@ FILES = {
             "since=1795896000 reason=hard-mark event=DAT_CONNECTION_EVENT_BROKEN held=129 "
             "hard=128 available=12",
     "kdapl_isert/adapters": "\n".join(
-        f"adapter=rxe{n}/1 module=kdapl_isert gone=0 connections={3 - n} buffers=512 bytes=4718592 "
+        f"adapter=rxe{n}/1 module=kdapl_isert ia=b{n} gone=0 connections={3 - n} buffers=512 bytes=4718592 "
         f"available=500 low=64 reserved=0 requests=9 refused=1 logins={7 - n} low_crossed=2 "
         "soft_crossed=4 exceeded=1 broken=3 pings=11" for n in (0, 1)),
     "kdapl_isert/sessions":
@@ -59,13 +59,29 @@ FILES = {
         "initiator=iqn.2026-01.com.example:a\\040b state=up window=32 withheld=8 unread=6 hard=64 "
         "posted=2 waiting=1 beyond=0",
     "kdapl_svcrdma/adapters":
-        "adapter=rxe0/1 module=kdapl_svcrdma gone=1 connections=1 buffers=256 bytes=1048576 "
+        "adapter=rxe0/1 module=kdapl_svcrdma ia=c1 gone=1 connections=1 buffers=256 bytes=1048576 "
         "available=250 low=32 reserved=130 requests=2 refused=0 calls=4711 errors=5 "
         "soft_crossed=0 broken=0",
     "kdapl_svcrdma/connections":
         "adapter=rxe0/1 module=kdapl_svcrdma remote=[fd00::2]:700 gid=- state=new window=4 asked=32 "
         "reserved=4 held=3 posted=1 waiting=0 fetching=0",
 }
+
+
+def latency(more=(), slow=0):
+    """What the disk counts: 1000 reads, 10 writes and 3 flushes, and MORE reads in the buckets
+    with bounds of so many powers of two, and SLOW ones that took longer than all bounds."""
+    lines = []
+    for operation, us, buckets in (("read", 1500017, {7: 600, 15: 400}), ("write", 40000, {12: 10}),
+                                   ("discard", 0, {}), ("flush", 9000, {12: 3})):
+        extra = dict(more) if operation == "read" else {}
+        at, words = 0, []
+        for bound in range(3, 27):
+            at += buckets.get(bound, 0) + extra.get(bound, 0)
+            words.append(f"le_{2 ** bound}={at}")
+        at += slow if operation == "read" else 0
+        lines.append(f"operation={operation} us={us} {' '.join(words)} requests={at}\n")
+    return "".join(lines)
 
 
 def stat(work, arguments, there="proc", within=()):
@@ -80,63 +96,89 @@ def stat(work, arguments, there="proc", within=()):
                            ("address", "10.8.0.9"), ("stats", "requests sent   5")):
             (disk / name).write_text(text + "\n")
         (block / "stat").write_text("1000 0 8000 1500 10 0 80 40 0 0 0 0 0 0 0 3 9\n")
+        (disk / "latency").write_text(latency())
     return call_tool("kdapl-stat", arguments, within, KDAPL_PROC=str(work / there),
                      KDAPL_BLK_CONFIGFS=str(work / "config"), KDAPL_BLOCK=str(work / "block"),
-                     KDAPL_TRACING=str(work / "none"), KDAPL_SYS=str(work / "sys"))
+                     KDAPL_SYS=str(work / "sys"))
 
 
-# What the kernel's tracefs does when somebody makes an instance.
-MKDIR = """#!/bin/sh
-/bin/mkdir "$@" || exit
-for event in block/block_rq_issue block/block_rq_complete synthetic/${1##*/}; do
-    /bin/mkdir -p "$1/events/$event"
-done
-cat >"$1/events/synthetic/${1##*/}/hist" <<END
-# event histogram
-{ dev:  265289735, us: ~ 2^5  } hitcount:          3
-{ dev:  265289735, us: ~ 2^26 } hitcount:          1
-{ dev:  265289735, us: ~ 2^2  } hitcount:          2
-END
+# Put the counts of after a second in the place of those before, as the disk does.
+SLEEP = """#!/bin/sh
+mv "$LATER" "$LATER_OF"
 """
 
 
-def stat_measured(work, arguments):
-    """Call kdapl-stat where the kernel seems to measure the disk."""
-    for folder in "bin", "tracing/events/block", "tracing/instances":
-        (work / folder).mkdir(parents=True, exist_ok=True)
-    (work / "tracing/synthetic_events").write_text("")
-    (work / "bin/mkdir").write_text(MKDIR)
-    (work / "bin/mkdir").chmod(0o755)
+def stat_measured(work, arguments, later):
+    """Call kdapl-stat while the disk counts on, so that it has the counts LATER at the end."""
     stat(work, "peers")
-    (work / "block/kdapl7/dev").write_text("253:7\n")
-    return call_measured(work, arguments)
-
-
-def call_measured(work, arguments):
-    return stat(work, arguments, within=("env", f"KDAPL_TRACING={work}/tracing",
-                                         f"PATH={work}/bin:{os.environ['PATH']}"))
+    (work / "bin").mkdir(exist_ok=True)
+    (work / "bin/sleep").write_text(SLEEP)
+    (work / "bin/sleep").chmod(0o755)
+    (work / "later").write_text(later)
+    disk = work / "config/kdapl_blk/one/latency"
+    (disk).write_text(latency())
+    return stat(work, arguments, within=("env", f"PATH={work}/bin:{os.environ['PATH']}",
+                                         f"LATER={work}/later", f"LATER_OF={disk}"))
 
 
 def measured(work):
-    """A histogram as a table, as JSON, and as buckets of metrics, which are always the same."""
-    said = stat_measured(work, "latency -t 1 one")[1]
-    expect(said == "DEVICE  FROM_US   TO_US     REQUESTS\nkdapl7  2         4         2\n"
-           "kdapl7  16        32        3\nkdapl7  33554432  67108864  1\n", f"latency: {said}")
-    found = json.loads(stat_measured(work, "latency -t 1 --json")[1])
-    expect([row["requests"] for row in found] == [2, 3, 1], f"JSON: {found}")
-    said = stat_measured(work, "metrics -t 1")[1]
-    buckets = re.findall(r'(?m)^kdapl_disk_measured_requests\{disk="one",device="kdapl7",'
-                         r'peer="10\.8\.0\.9",le="([^"]+)"\} (\d+)$', said)
-    bounds = [*(f"{2 ** k / 1000000:.6f}" for k in range(3, 25)), "+Inf"]
+    """A histogram of the requests of some seconds, as a table and as JSON."""
+    later = latency({3: 2, 5: 3, 20: 7, 26: 1}, slow=1)
+    said = stat_measured(work, "latency -t 1 one", later)[1]
+    wanted = [["DEVICE", "OPERATION", "FROM_US", "TO_US", "REQUESTS"],
+              ["kdapl7", "read", "0", "8", "2"], ["kdapl7", "read", "16", "32", "3"],
+              ["kdapl7", "read", "524288", "1048576", "7"],
+              ["kdapl7", "read", "33554432", "67108864", "1"],
+              ["kdapl7", "read", "67108864", "inf", "1"]]
+    expect([line.split() for line in said.splitlines()] == wanted, f"latency: {said}")
+    found = json.loads(stat_measured(work, "latency -t 1 --json", later)[1])
+    expect([row["requests"] for row in found] == [2, 3, 7, 1, 1] and found[4]["to_us"] == "inf",
+           f"JSON: {found}")
+    # Whoever makes the disk anew meanwhile has it count from zero.
+    anew = re.sub(r"=\d+", "=0", latency()).replace("le_16=0", "le_16=4")
+    anew = re.sub(r"((le_(?!8=|16=)\d+|requests)=)0", r"\g<1>4", anew.splitlines()[0])
+    said = stat_measured(work, "latency -t 1", anew + "\n")[1]
+    expect([line.split() for line in said.splitlines()[1:]] == [["kdapl7", "read", "8", "16", "4"]],
+           f"made anew: {said}")
+    said = stat_measured(work, "latency -t 1", latency())[1]
+    expect(said.split() == wanted[0], f"nothing has happened: {said}")
+
+
+def histogram(work):
+    """The histogram of a disk as OpenMetrics has it: buckets with bounds, their sum and count."""
+    said = stat(work, "metrics")[1]
+    name = "kdapl_disk_latency_seconds"
+    of = r'disk="one",device="kdapl7",peer="10\.8\.0\.9",operation="read"'
+    expect(f"\n# TYPE {name} histogram\n# UNIT {name} seconds\n" in said, f"metrics: {said}")
+    buckets = re.findall(rf'(?m)^{name}_bucket{{{of},le="([^"]+)"}} (\d+)$', said)
+    bounds = [*(f"{2 ** k / 1000000:.6f}" for k in range(3, 27)), "+Inf"]
     expect([le for le, _ in buckets] == bounds, f"buckets: {buckets}")
-    expect([int(n) for _, n in buckets] == [2] * 2 + [5] * 20 + [6], f"buckets: {buckets}")
-    out = work / "kdapl.prom"
-    status, told = stat_measured(work, f"metrics -t 1 -o {out}")
-    expect(status == 0 and not told and out.read_text() == said, f"-o has another text: {told}")
-    expect("measured" not in stat(work, "metrics")[1], "nobody has asked for a histogram")
-    expect_refusal(stat(work, "metrics -t 1"), 1, "this kernel makes no histograms")
-    (work / "config/kdapl_blk/one/device").write_text("\n")
-    expect(stat(work, "metrics -t 1")[0] == 0, "no disk is no failure")
+    expect([int(n) for _, n in buckets] == [0] * 4 + [600] * 8 + [1000] * 13, f"buckets: {buckets}")
+    for suffix, value in ("sum", "1.500017"), ("count", "1000"):
+        expect(re.search(rf"(?m)^{name}_{suffix}{{{of}}} {re.escape(value)}$", said), f"{suffix}: {said}")
+    expect(re.search(rf'(?m)^kdapl_disk_request_seconds_total{{{of}}} 1.500017$', said), said)
+
+
+def wraps_never(work):
+    """Means are those of the module's counts, as the block layer's milliseconds wrap."""
+    stat(work, "peers")
+    (work / "block/kdapl7/stat").write_text("1000 0 8000 7 10 0 80 7 0 0 0 0 0 0 0 3 7\n")
+    row = stat(work, "latency")[1].splitlines()[1].split()
+    expect(row[4:] == ["1000", "1.50", "10", "4.00", "3", "3.00"], f"latency: {row}")
+
+
+def module_of_before(work):
+    """A module of 1.0.0, which stays loaded after an upgrade, has a mean, and no histogram."""
+    stat(work, "peers")
+    (work / "config/kdapl_blk/one/latency").unlink()
+    (work / "sys/kdapl_blk").mkdir(parents=True)
+    (work / "sys/kdapl_blk/version").write_text("1.0.0\n")
+    row = stat(work, "latency")[1].splitlines()[1].split()
+    expect(row[4:] == ["1000", "1.50", "10", "4.00", "3", "3.00"], f"latency: {row}")
+    refused(work, "latency -t 1", 1, "kdapl_blk.ko 1.0.0 is loaded, which makes no histograms")
+    status, said = stat(work, "metrics")
+    expect(status == 0 and "latency_seconds" not in said and
+           re.search(r'(?m)^kdapl_disk_request_seconds_total\{.*"read"\} 1.500000$', said), said)
 
 
 def refused(work, arguments, wanted, pattern):
@@ -186,13 +228,13 @@ def of_targets(work):
     found = json.loads(stat(work, "clients -j")[1])
     expect([c["client"] for c in found] == ["iqn.2026-01.com.example:a b", "-"], f"JSON: {found}")
     said = stat(work, "metrics")[1]
-    for line in ('kdapl_target_logins_total{adapter="rxe1/1",module="kdapl_isert"} 6',
-                 'kdapl_target_pings_total{adapter="rxe0/1",module="kdapl_isert"} 11',
-                 'kdapl_target_broken_total{adapter="rxe0/1",module="kdapl_svcrdma"} 0',
-                 'kdapl_target_calls_total{adapter="rxe0/1",module="kdapl_svcrdma"} 4711',
-                 'kdapl_target_buffer_bytes{adapter="rxe0/1",module="kdapl_isert"} 4718592'):
+    for line in ('kdapl_target_logins_total{adapter="rxe1/1",module="kdapl_isert",ia="b1"} 6',
+                 'kdapl_target_pings_total{adapter="rxe0/1",module="kdapl_isert",ia="b0"} 11',
+                 'kdapl_target_broken_total{adapter="rxe0/1",module="kdapl_svcrdma",ia="c1"} 0',
+                 'kdapl_target_calls_total{adapter="rxe0/1",module="kdapl_svcrdma",ia="c1"} 4711',
+                 'kdapl_target_buffer_bytes{adapter="rxe0/1",module="kdapl_isert",ia="b0"} 4718592'):
         expect(line in said.splitlines(), f"there is no {line}")
-    expect('kdapl_target_logins_total{adapter="rxe0/1",module="kdapl_svcrdma"}' not in said,
+    expect(not re.search(r'kdapl_target_logins_total\{[^}]*module="kdapl_svcrdma"', said),
            "kdapl_svcrdma has no logins")
 
 
@@ -215,13 +257,13 @@ def metrics(work):
             name, kind = line.split()[2:]
             expect(name not in kinds, f"{name} is there twice")
             # node_exporter rejects the whole file for any other one.
-            expect(kind in ("gauge", "counter"), f"{name} is of kind {kind}")
+            expect(kind in ("gauge", "counter", "histogram"), f"{name} is of kind {kind}")
             kinds[name] = kind
         elif not line.startswith(("# HELP ", "# UNIT ")):
             sample = SAMPLE.match(line)
             expect(sample, f"no sample: {line}")
-            total = "_total" if kinds[name] == "counter" else ""
-            expect(sample[1] == name + total, f"not of {name}: {line}")
+            suffixes = {"counter": "_total", "histogram": "_(bucket|sum|count)"}.get(kinds[name], "")
+            expect(re.fullmatch(name + suffixes, sample[1]), f"not of {name}: {line}")
             values[sample[1], sample[2]] = float(sample[3])
     labels = 'adapter="rxe0/1",module="kdapl_blk_tgt"'
     for key, value in ((("kdapl_up", None), 1),
@@ -229,7 +271,7 @@ def metrics(work):
                        (("kdapl_srq_low_watermarks_total", labels + ',srq="a2"'), 2),
                        (("kdapl_ends_total", labels + ',ia="a1",reason="hard-mark"'), 1),
                        (("kdapl_disk_request_seconds_total", 'disk="one",device="kdapl7",'
-                         'peer="10.8.0.9",operation="read"'), 1.5)):
+                         'peer="10.8.0.9",operation="read"'), 1.500017)):
         expect(values.get(key) == value, f"{key} is {values.get(key)}")
     said = stat(work, "metrics", "nowhere")[1]
     expect("kdapl_up 0" in said.splitlines(), f"without kdapl.ko: {said}")
@@ -243,7 +285,7 @@ def metrics(work):
 
 
 def counters_never_fall(work):
-    """A connection that ends, and a peer that goes, lower no counter."""
+    """A connection that ends, a peer that goes, and an adapter that comes back lower no counter."""
     def counters():
         said = stat(work, "metrics")[1]
         names = set(re.findall(r"(?m)^# TYPE (\w+) counter$", said))
@@ -256,10 +298,18 @@ def counters_never_fall(work):
     expect(len(before) > 20, f"there is {before}")
     fallen = [key for key, value in before.items() if after.get(key, 0) < value]
     expect(not fallen, f"these have fallen: {fallen}")
-    # Seconds of a disk that has been busy for days, in milliseconds
-    for ms in 1000014000, 1000014300:
-        (work / "block/kdapl7/stat").write_text(f"1 0 8 {ms} 1 0 8 40 0 0 0 0 0 0 0 3 9\n")
-        value = f"{ms / 1000:.3f}".removesuffix(".000")
+    adapters = work / "proc/kdapl_isert/adapters"
+    former = FILES["kdapl_isert/adapters"].split("\n")[0].replace("gone=0", "gone=1")
+    new = re.sub(r"ia=\w+ gone=1", "ia=b7 gone=0", re.sub(r"(logins|pings)=\d+", r"\1=1", former))
+    adapters.write_text(f"{former}\n{new}\n")
+    both = counters()
+    adapters.write_text(f"{new}\n")
+    fallen = [key for key, value in counters().items() if both[key] != value]
+    expect(not fallen and len(both) > len(counters()), f"these have changed: {fallen}")
+    # Seconds of a disk that has been busy for days
+    for us in 1000014000000, 1000014300001:
+        (work / "config/kdapl_blk/one/latency").write_text(f"operation=read us={us} requests=1\n")
+        value = f"{us / 1000000:.6f}".removesuffix(".000000")
         said = stat(work, "metrics")[1]
         expect(re.search(rf"(?m)^kdapl_disk_request_seconds_total\{{.*\}} {value}$", said),
                f"{value} is not there")
@@ -304,7 +354,7 @@ def odd_names(work):
     expect(f"\n{name}  kdapl7  connected " in said, f"latency: {said}")
     label = 'disk="' + name.replace("\\", r"\\") + '"'
     status, said = stat(work, "metrics")
-    expect(status == 0 and said.count(label) == 7, f"metrics: {said}")
+    expect(status == 0 and len(re.findall(f'(?m)^(?!kdapl_disk_latency).*{re.escape(label)}', said)) == 7, f"metrics: {said}")
     expect(f'object="disk",name="{label[6:-1]}",count="requests sent"}} 5\n' in said,
            f"metrics: {said}")
 
@@ -352,11 +402,6 @@ def gone_meanwhile(work):
     for arguments in "metrics", "latency":
         said = stat(work, arguments)[1]
         expect("No such file" not in said, f"{arguments}: {said}")
-    # The disk goes between the two as well.
-    stat_measured(work, "peers")
-    (work / "block/kdapl7/dev").unlink()
-    status, said = call_measured(work, "metrics -t 1")
-    expect(status == 0 and "measured" not in said and "No such" not in said, f"metrics: {said}")
 
 
 def needs_no_fd(work):
@@ -370,9 +415,10 @@ def needs_no_fd(work):
 
 def queries(work):
     """The page's queries and alerts use metrics, labels and reasons that there are."""
-    said = stat_measured(work, "metrics -t 1")[1]
-    names = {name + ("_total" if kind == "counter" else "")
-             for name, kind in re.findall(r"(?m)^# TYPE (\w+) (\w+)$", said)}
+    said = stat(work, "metrics")[1]
+    names = {name + suffix for name, kind in re.findall(r"(?m)^# TYPE (\w+) (\w+)$", said)
+             for suffix in {"counter": ["_total"], "histogram": ["", "_bucket", "_sum", "_count"]}
+             .get(kind, [""])}
     labels = {"instance", *re.findall(r'(\w+)="', said)}
     page = (TOP / "Documentation/kdapl-stat.rst").read_text().split("\nMetrics\n")[1]
     used = set(re.findall(r"\bkdapl_[a-z_]+\b", page))
@@ -389,7 +435,7 @@ def queries(work):
 
 def metrics_described(work):
     """The page has each metric with its kind and its labels, and no other."""
-    said = stat_measured(work, "metrics -t 1")[1]
+    said = stat(work, "metrics")[1]
     name, there = None, {}
     for line in said.splitlines():
         if line.startswith("# TYPE "):
@@ -402,7 +448,7 @@ def metrics_described(work):
     described, labels = {}, set()
     for line in page.splitlines():
         group = re.match(r"``\{([\w, ]*)\}``$", line)
-        row = re.match(r"(kdapl_\w+) +(gauge|counter|unknown) +\w", line)
+        row = re.match(r"(kdapl_\w+) +(gauge|counter|histogram) +\w", line)
         if group:
             labels = set(re.findall(r"\w+", group[1]))
         elif row:
@@ -419,7 +465,10 @@ def all_of():
     yield "kdapl-stat, an operator's questions", answers
     yield "kdapl-stat and what targets count", of_targets
     yield "kdapl-stat metrics", metrics
-    yield "kdapl-stat, a histogram of the kernel's", measured
+    yield "kdapl-stat latency -t", measured
+    yield "kdapl-stat metrics, the histogram of a disk", histogram
+    yield "kdapl-stat, means and milliseconds that wrap", wraps_never
+    yield "kdapl-stat and a kdapl_blk of 1.0.0", module_of_before
     yield "kdapl-stat metrics, counters", counters_never_fall
     yield "kdapl-stat metrics -o", metrics_file
     yield "kdapl-stat and the names of disks", odd_names

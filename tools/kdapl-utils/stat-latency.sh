@@ -1,130 +1,69 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 # shellcheck shell=bash
 #
-# kdapl-stat latency: how long requests of kdapl_blk's disks take. The mean is what the block
-# layer counts anyway. A histogram costs a time stamp for each request, so the kernel makes
-# one only while this command runs: a synthetic event of block_rq_issue and
-# block_rq_complete, in an instance of its own, which goes when the command ends.
+# kdapl-stat latency: how long requests of kdapl_blk's disks take, from what the module counts
+# for each disk: the mean since the disk was made, or a histogram of some seconds.
 
-tracing=${KDAPL_TRACING:-/sys/kernel/tracing}
-synthetic=kdapl_stat_$$
-instance=$tracing/instances/$synthetic
-# For the trap, which runs outside of the functions.
-triggers=() made=''
-
-# Print the device of each disk named in the arguments, of all that are connected without arguments.
-devices_of()
+# find_disks [DISK]...: leave the directories of these disks in "wanted", without arguments those
+# of all that are connected
+find_disks()
 {
-	local d device name
+	local d device name found
 
-	if [ $# -eq 0 ]; then
+	wanted=()
+	for name in "${@:-}"; do
+		found=''
 		for d in "$config"/kdapl_blk/*/; do
 			device=$(cat "${d}device" 2>/dev/null)
-			[ -z "$device" ] || echo "$device"
+			[ -n "$device" ] || continue
+			if [ -z "$name" ] || [ "$(basename "$d")" = "$name" ] || [ "$device" = "$name" ]; then
+				wanted+=("$d")
+				found=1
+			fi
 		done
-		return
-	fi
-	for name in "$@"; do
-		device=''
-		for d in "$config"/kdapl_blk/*/; do
-			[ "$(basename "$d")" != "$name" ] && [ "$(cat "${d}device")" != "$name" ] ||
-				device=$(cat "${d}device")
-		done
-		[ -n "$device" ] || { echo "$me: there is no disk $name that is connected" >&2; return 1; }
-		echo "$device"
+		[ -n "$found" ] || [ -z "$name" ] || die "there is no disk $name that is connected"
+	done
+	[ ${#wanted[@]} -gt 0 ] || die "there is no disk of kdapl_blk that is connected"
+}
+
+# Fail with a sentence if the module that is loaded has no histograms: after an upgrade the former
+# one stays.
+need_histograms()
+{
+	local d version
+
+	for d in "${wanted[@]}"; do
+		[ ! -e "${d}latency" ] || continue
+		[ -d "$d" ] || die "the disk $(shown "$d") is gone"
+		version=$(cat "${KDAPL_SYS:-/sys/module}/kdapl_blk/version" 2>/dev/null)
+		die "kdapl_blk.ko $version is loaded, which makes no histograms: \"$me\" shows those of 1.1.0 and later"
 	done
 }
 
-# on EVENT TRIGGER: set a trigger, which "off" removes
-on()
-{
-	echo "$2" >"$instance/events/$1/trigger" || return
-	triggers=("$1 $2" "${triggers[@]}")
-}
-
-off()
-{
-	local trigger
-
-	# A trigger that uses another one goes first.
-	for trigger in "${triggers[@]}"; do
-		echo "!${trigger#* }" >"$instance/events/${trigger%% *}/trigger"
-	done
-	rmdir "$instance"
-	[ -z "$made" ] || echo "!$synthetic u32 dev; u64 us" >>"$tracing/synthetic_events"
-}
-
-# Have the kernel make a histogram of each of these devices.
-begin_tracing()
-{
-	local device numbers dev filter=''
-
-	: >"$work/devices"
-	for device in "$@"; do
-		# One that has just gone has no requests.
-		numbers=$(cat "$blocks/$device/dev" 2>/dev/null) || continue
-		dev=$((${numbers%:*} << 20 | ${numbers#*:}))
-		filter+="${filter:+ || }dev == $dev"
-		printf '%d\t%s\n' "$dev" "$device" >>"$work/devices"
-	done
-	[ -n "$filter" ] || return 0
-	echo "$synthetic u32 dev; u64 us" >>"$tracing/synthetic_events" || return
-	made=1
-	on "synthetic/$synthetic" "hist:keys=dev,us.log2" &&
-		on block/block_rq_issue \
-			"hist:keys=dev,sector:start=common_timestamp.usecs if $filter" &&
-		on block/block_rq_complete "hist:keys=dev,sector:us=common_timestamp.usecs-\$start:$(
-			)onmatch(block.block_rq_issue).$synthetic(dev,\$us) if $filter"
-}
-
-# Print rows of a histogram of the kernel's: "{ dev: 265289728, us: ~ 2^7 } hitcount: 12"
-# are requests that took longer than 2^6 us and 2^7 at most.
-histogram_rows()
-{
-	sed -nE 's/.*dev: +([0-9]+), us: ~ 2\^([0-9]+) *\} hitcount: +([0-9]+).*/\1\t\2\t\3/p' "$1" |
-		sort -k1,1n -k2,2n | awk -F'\t' -v OFS='\t' '
-		BEGIN { print "DEVICE", "FROM_US", "TO_US", "REQUESTS" }
-		NR == FNR { name[$1] = $2; next }
-		{ print name[$1], $2 ? 2 ^ ($2 - 1) : 0, 2 ^ $2, $3 }' "$work/devices" -
-}
-
-# measure DEVICE...: have the kernel measure requests of these for so long, and leave the rows
-# in $work/rows
+# Print the histograms of so many seconds from now on.
 measure()
 {
-	[ -e "$tracing/synthetic_events" ] && [ -d "$tracing/events/block" ] ||
-		die "this kernel makes no histograms: CONFIG_SYNTH_EVENTS and" \
-			"CONFIG_BLK_DEV_IO_TRACE are missing, or $tracing is not mounted"
-	temporary
-	mkdir "$instance" || die "cannot make $instance"
-	trap 'off 2>/dev/null; rm -rf "$work"' EXIT
-	begin_tracing "$@" || die "the kernel refused the histogram: $(
-		tail -n 3 "$tracing/error_log" 2>/dev/null | tr '\n' ' ')"
+	disks "${wanted[@]}" | sed 's/^/before=1 /' >"$work/before"
 	sleep "$interval" &
 	wait $!
-	histogram_rows "$instance/events/synthetic/$synthetic/hist" >"$work/rows" 2>/dev/null
-	off 2>/dev/null
-	trap 'rm -rf "$work"' EXIT
+	disks "${wanted[@]}" | awk -v OFS='\t' -f "$parts/stat-objects.awk" \
+		-f "$parts/stat-histogram.awk" "$work/before" -
 }
 
 cmd_latency()
 {
-	local wanted
+	local format=as_table
 
 	[ -d "$config/kdapl_blk" ] ||
 		die "kdapl_blk.ko is not loaded; the latency of a target is that of its backing device"
-	wanted=$(devices_of "$@") || exit 1
-	[ -n "$wanted" ] || die "there is no disk of kdapl_blk that is connected"
+	find_disks "$@"
 	if [ -z "$interval" ]; then
-		disks | grep -wF "$(sed 's/^/device=/' <<<"$wanted")" | show disks
+		disks "${wanted[@]}" | show disks
 		return
 	fi
-	# shellcheck disable=SC2086	# names of devices
-	measure $wanted
-	if [ -n "$as_json" ]; then
-		as_array <"$work/rows"
-		echo
-	else
-		as_table <"$work/rows"
-	fi
+	[ -z "$as_json" ] || format=as_array
+	need_histograms
+	temporary
+	measure | $format
+	[ -z "$as_json" ] || echo
 }

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
 # kdapl-stat metrics: print objects, as stat.awk reads them, and lines "count", kind, name,
-# count, number, separated by tabs, as OpenMetrics text. Lines "measured", device, and "latency",
-# device, microseconds from, and to, requests are histograms. @up: is kdapl.ko loaded? The names
-# and labels are an interface: Documentation/kdapl-stat.rst lists them.
+# count, number, separated by tabs, as OpenMetrics text. @up: is kdapl.ko loaded? The names and
+# labels are an interface: Documentation/kdapl-stat.rst lists them.
 
 function label(name, value)
 {
@@ -20,9 +19,11 @@ function family(name, kind, text)
 	help[name] = text
 }
 
-# Add @value to the sample of @name with these labels.
-function add(name, labels, value)
+# Add @value to the sample of @name with these labels. A histogram has samples of several kinds,
+# which differ by a suffix.
+function add(name, labels, value, suffix)
 {
+	labels = suffix (labels == "" ? "" : "{" labels "}")
 	if (!((name, labels) in sample)) {
 		count[name]++
 		label_of[name, count[name]] = labels
@@ -62,7 +63,7 @@ BEGIN {
 	family("kdapl_disk_connected", "gauge", "Whether a disk of kdapl_blk is connected.")
 	family("kdapl_disk_requests", "counter", "Requests of a disk that completed.")
 	family("kdapl_disk_request_seconds", "counter", "Time that these requests took, added up.")
-	family("kdapl_disk_measured_requests", "gauge", "Requests that took at most le seconds, of those just measured.")
+	family("kdapl_disk_latency_seconds", "histogram", "Time that requests of a disk took.")
 	family("kdapl_blk_count", "gauge", "Counts of kdapl-blk stats.")
 	add("kdapl_up", "", up)
 	FS = "\t"
@@ -73,19 +74,10 @@ BEGIN {
 	next
 }
 
-/^measured\t/ {
-	measured[$2]
-	next
-}
-
-/^latency\t/ {
-	took[$2, $4] = $5
-	next
-}
-
 {
 	parse()
 	user = label("adapter", f["adapter"]) "," label("module", f["module"])
+	disk = label("disk", f["disk"]) "," label("device", f["device"]) "," label("peer", f["peer"])
 }
 
 f["kind"] == "ep" && f["state"] ~ /_(CONNECTED|DISCONNECT_PENDING)$/ {
@@ -119,6 +111,7 @@ f["kind"] == "srq" {
 }
 
 f["kind"] == "target" {
+	user = user "," label("ia", f["ia"])
 	for (i in of_targets) {
 		key = of_targets[i]
 		if (key in f)
@@ -128,35 +121,31 @@ f["kind"] == "target" {
 }
 
 f["kind"] == "disk" {
-	labels = label("disk", f["disk"]) "," label("device", f["device"]) "," label("peer", f["peer"])
-	add("kdapl_disk_connected", labels, f["state"] == "connected")
-	if (f["device"] != "-")
-		disk_of[f["device"]] = labels
+	take_latency()
+	add("kdapl_disk_connected", disk, f["state"] == "connected")
 	split("read write flush", operations, " ")
 	split("reads writes flushes", counts, " ")
 	for (i = 1; i <= 3; i++) {
 		op = operations[i]
-		add("kdapl_disk_requests", labels "," label("operation", op), f[counts[i]])
-		add("kdapl_disk_request_seconds", labels "," label("operation", op), f[op "_ms"] / 1000)
+		labels = disk "," label("operation", op)
+		add("kdapl_disk_requests", labels, f[counts[i]])
+		add("kdapl_disk_request_seconds", labels, f[op "_ms"] / 1000)
 	}
 }
 
-# The buckets are the same each time, from 8 us to 17 s: each has all requests that took no longer.
-function add_measured(device,	name, us, all)
-{
-	name = "kdapl_disk_measured_requests"
-	for (us = 1; us < 2 ^ 40; us *= 2) {
-		all += took[device, us]
-		if (us >= 8 && us <= 2 ^ 24)
-			add(name, disk_of[device] "," label("le", sprintf("%.6f", us / 1000000)), all)
-	}
-	add(name, disk_of[device] "," label("le", "+Inf"), all)
+f["kind"] == "latency" {
+	labels = disk "," label("operation", f["operation"])
+	name = "kdapl_disk_latency_seconds"
+	for (to = 1; to < 2 ^ 40; to *= 2)
+		if (("le_" to) in f)
+			add(name, labels "," label("le", sprintf("%.6f", to / 1000000)),
+			    f["le_" to], "_bucket")
+	add(name, labels "," label("le", "+Inf"), f["requests"], "_bucket")
+	add(name, labels, f["requests"], "_count")
+	add(name, labels, f["us"] / 1000000, "_sum")
 }
 
 END {
-	for (device in measured)
-		if (device in disk_of)
-			add_measured(device)
 	for (n = 1; n <= families; n++) {
 		name = names[n]
 		if (!count[name])
@@ -168,9 +157,8 @@ END {
 		for (i = 1; i <= count[name]; i++) {
 			labels = label_of[name, i]
 			value = sample[name, labels]
-			printf("%s%s%s %s\n", name, kinds[name] == "counter" ? "_total" : "",
-			       labels == "" ? "" : "{" labels "}",
-			       sprintf(value == int(value) ? "%.0f" : "%.3f", value))
+			printf("%s%s%s %s\n", name, kinds[name] == "counter" ? "_total" : "", labels,
+			       sprintf(value == int(value) ? "%.0f" : "%.6f", value))
 		}
 	}
 	print "# EOF"

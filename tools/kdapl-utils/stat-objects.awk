@@ -23,6 +23,26 @@ function parse(	i, n, at, words)
 		at = index(words[i], "=")
 		f[substr(words[i], 1, at - 1)] = plain(substr(words[i], at + 1))
 	}
+	if (f["kind"] == "latency") {
+		requests[f["disk"], f["operation"]] = f["requests"]
+		took[f["disk"], f["operation"]] = f["us"]
+	}
+}
+
+# Have the object of a disk count requests as those of their latency before it, if it has any.
+function take_latency()
+{
+	take_kind("read", "reads")
+	take_kind("write", "writes")
+	take_kind("flush", "flushes")
+}
+
+function take_kind(operation, plural)
+{
+	if (!((f["disk"], operation) in requests))
+		return
+	f[plural] = requests[f["disk"], operation]
+	f[operation "_ms"] = took[f["disk"], operation] / 1000
 }
 
 # Return the address without the port: 10.8.0.1:5200, [fd00::1]:5200

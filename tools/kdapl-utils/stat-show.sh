@@ -31,20 +31,26 @@ shown()
 	printf '%s' "${name//[[:cntrl:]]/?}"
 }
 
-# Print the disks of kdapl_blk as /proc/kdapl has objects. The block layer counts requests
-# and the milliseconds that they took. One may go meanwhile.
+# disks [DIRECTORY/]...: print these disks of kdapl_blk, without arguments all, as /proc/kdapl has
+# objects: first a line for each kind of request, then one of the disk, with what the block layer
+# counts, milliseconds in 32 bits; before 1.1.0 there is no other. One may go meanwhile.
 disks()
 {
-	local d device stat name
+	local d device stat name of
 
-	for d in "$config"/kdapl_blk/*/; do
+	[ $# -gt 0 ] || set -- "$config"/kdapl_blk/*/
+	for d in "$@"; do
 		! is_asking "$d" || continue
 		name=$(shown "$d")
 		name=${name//\\/\\134}
 		device=$(cat "${d}device")
+		of="disk=${name// /\\040} device=${device:--} peer=$(cat "${d}address")"
+		while IFS= read -r stat; do
+			printf 'kind=latency %s %s\n' "$of" "$stat"
+		done <"${d}latency"
 		read -r -a stat <"$blocks/${device:-none}/stat" || stat=()
-		printf 'kind=disk disk=%s device=%s state=%s peer=%s reads=%d read_ms=%d writes=%d write_ms=%d flushes=%d flush_ms=%d\n' \
-			"${name// /\\040}" "${device:--}" "$(cat "${d}state")" "$(cat "${d}address")" \
+		printf 'kind=disk %s state=%s reads=%d read_ms=%d writes=%d write_ms=%d flushes=%d flush_ms=%d\n' \
+			"$of" "$(cat "${d}state")" \
 			"${stat[0]:-0}" "${stat[3]:-0}" "${stat[4]:-0}" "${stat[7]:-0}" \
 			"${stat[15]:-0}" "${stat[16]:-0}"
 	done
@@ -282,32 +288,22 @@ all_metrics()
 	{
 		objects
 		blk_counts
-		[ -z "$measured" ] || sed 's/^[0-9]*/measured/' "$work/devices"
-		[ -z "$measured" ] || sed '1d; s/^/latency\t/' "$work/rows"
-	} | awk -v up=$up -f "$parts/stat-objects.awk" \
-		-f "$parts/stat-metrics.awk"
+	} | awk -v up=$up -f "$parts/stat-objects.awk" -f "$parts/stat-metrics.awk"
 }
 
 cmd_metrics()
 {
-	local up=1 new list='' measured=''
+	local up=1 new
 
 	[ -r "$proc/ias" ] || up=0
 	[ $up = 1 ] || [ ! -d "$proc" ] || die "$proc can be read by root only"
-	# Without a disk there is nothing to measure, which is no fault.
-	[ -z "$interval" ] || list=$(devices_of)
-	if [ -n "$list" ]; then
-		# shellcheck disable=SC2086	# names of devices
-		measure $list
-		measured=1
-	fi
 	if [ -z "$out" ]; then
 		all_metrics
 		return
 	fi
 	new=$(mktemp "$out.XXXXXX" 2>&1) || die "cannot write $out: ${new##*: }"
 	# shellcheck disable=SC2064	# $new is gone when the trap is taken
-	trap "rm -f ${new@Q}; rm -rf ${work@Q}" EXIT
+	trap "rm -f ${new@Q}" EXIT
 	trap 'exit 130' INT TERM
 	# The collector must never see a part of it.
 	all_metrics >"$new" && chmod 644 "$new" && mv -f "$new" "$out" || die "cannot write $out"

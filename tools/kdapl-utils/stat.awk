@@ -131,6 +131,7 @@ function mean(ms, n)
 }
 
 f["kind"] == "disk" && table == "disks" && !f["before"] {
+	take_latency()
 	print f["reads"] + f["writes"], 0, f["disk"], f["device"], f["state"], f["peer"],
 		f["reads"], mean(f["read_ms"], f["reads"]), f["writes"],
 		mean(f["write_ms"], f["writes"]), f["flushes"], mean(f["flush_ms"], f["flushes"])
