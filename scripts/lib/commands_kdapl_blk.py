@@ -227,6 +227,24 @@ def save_forgets_nothing(work):
     expect(saved.read_text() == before, saved.read_text())
 
 
+def unloaded(work):
+    """Whoever asks for what there is without a module is told so, and nothing is made."""
+    neither = "kdapl-blk: neither kdapl_blk_tgt.ko nor kdapl_blk.ko is loaded, so there is nothing"
+    disk = "kdapl-blk: kdapl_blk.ko is not loaded, so there is no disk\n"
+    export = "kdapl-blk: kdapl_blk_tgt.ko is not loaded, so there is no export\n"
+    blk(work, "list")
+    for module in "kdapl_blk", "kdapl_blk_tgt":
+        (work / "config" / module).rename(work / module)
+    for arguments, wanted in (("stats", (0, neither + "\n")), ("save", (1, neither + " to save\n")),
+                              ("disconnect all", (0, disk)), ("stop exports", (0, export)),
+                              ("stop", (0, disk + export)), ("stop disks", (0, disk))):
+        found = blk(work, arguments)
+        expect(found == wanted, f"{arguments}: {found}")
+    expect(not (work / "saved").exists(), "an empty file is saved")
+    status, said = blk(work, "stats --json")
+    expect(status == 0 and said.endswith('\n{"ports": {}, "disks": {}}\n'), f"stats --json: {said}")
+
+
 def without_rights(work):
     """Who is not root is told so. A file is restored though nothing can be written beside it."""
     blk(work, "list")
@@ -430,6 +448,7 @@ def all_of():
     yield "kdapl-blk save and restore once more", keeps_what_was_saved
     yield "kdapl-blk -i without a port", several_ports
     yield "kdapl-blk save, what it cannot see", save_forgets_nothing
+    yield "kdapl-blk without a module", unloaded
     yield "kdapl-blk without rights", without_rights
     for command, attributes in LEAVES_NOTHING:
         yield f"kdapl-blk {command.split()[0]} that fails", leaves_nothing, command, attributes

@@ -401,6 +401,7 @@ cmd_disconnect()
 
 	[ $# -eq 1 ] && [ -n "$1" ] || wrong "disconnect: one DISK is wanted, or \"all\""
 	if [ "$1" = all ] && [ ! -e "$ini/all" ]; then
+		[ -d "$ini" ] || echo "$me: kdapl_blk.ko is not loaded, so there is no disk" >&2
 		for d in "$ini"/*/; do
 			take_away "${d%/}" || status=1
 		done

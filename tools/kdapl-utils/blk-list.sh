@@ -254,11 +254,17 @@ list_tables()
 	fi
 }
 
+# Say so if there is nothing because no module is loaded.
+tell_if_unloaded()
+{
+	[ -d "$tgt" ] || [ -d "$ini" ] ||
+		echo "$me: neither kdapl_blk_tgt.ko nor kdapl_blk.ko is loaded, so there is nothing" >&2
+}
+
 cmd_list()
 {
 	[ $# -eq 0 ] || wrong "list: no argument is wanted"
-	[ -d "$tgt" ] || [ -d "$ini" ] ||
-		echo "$me: neither kdapl_blk_tgt.ko nor kdapl_blk.ko is loaded, so there is nothing" >&2
+	tell_if_unloaded
 	if [ -n "$as_json" ]; then
 		list_json
 	else
@@ -290,6 +296,7 @@ cmd_stats()
 	local d kind what members=() found=''
 
 	[ $# -eq 0 ] || { [ $# -eq 1 ] && [ -n "$1" ]; } || wrong "stats: one NAME is wanted, or none"
+	tell_if_unloaded
 	for kind in port disk; do
 		what=()
 		for d in "$tgt"/ports/*/ "$ini"/*/; do

@@ -205,6 +205,8 @@ cmd_save()
 			"$(what_of $module), and $module.ko is not loaded:" \
 			"\"$me restore $(what_of $module)\" first, or remove $saved"
 	done
+	[ -d "$tgt" ] || [ -d "$ini" ] || [ -e "$saved" ] ||
+		die "neither kdapl_blk_tgt.ko nor kdapl_blk.ko is loaded, so there is nothing to save"
 	text=$(save_all) || exit
 	# The file has secrets in it.
 	umask 077
@@ -361,6 +363,8 @@ cmd_stop()
 	*) wrong "stop: \"exports\" or \"disks\" is wanted" ;;
 	esac
 	[ "$what" = exports ] || (cmd_disconnect all) || status=1
+	[ "$what" = disks ] || [ -d "$tgt" ] ||
+		echo "$me: kdapl_blk_tgt.ko is not loaded, so there is no export" >&2
 	[ "$what" = disks ] || for s in "$tgt"/subsystems/*/; do
 		(cmd_unexport "$(basename "$s")") || status=1
 	done
