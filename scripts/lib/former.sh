@@ -5,10 +5,11 @@
 #
 # Sourced by check-package and check-boot after common.sh: the releases before this one, which
 # are upgraded from, oldest first, and the commits that they were made of.
-formers=(0.9.0 1.0.0)
+formers=(0.9.0 1.0.0 1.1.0)
 declare -A former_commit=(
 	[0.9.0]=1000c50df1899bb16814d634c04c4aaab5cc336d
 	[1.0.0]=acf521c489bc5712ecd6f3fef254c27076b9ba04
+	[1.1.0]=6e2827cd72da198699c0f46d70b6d2c8fb74c33f
 )
 
 # former_sources VERSION DIR: put them there. Fails if this copy of the history does not have them.

@@ -36,7 +36,7 @@ need_histograms()
 		[ ! -e "${d}latency" ] || continue
 		[ -d "$d" ] || die "the disk $(shown "$d") is gone"
 		version=$(cat "${KDAPL_SYS:-/sys/module}/kdapl_blk/version" 2>/dev/null)
-		die "kdapl_blk.ko $version is loaded, which makes no histograms: \"$me\" shows those of 1.1.0 and later"
+		die "kdapl_blk.ko $version is loaded, which makes no histograms: \"$me\" shows those of 1.2.0 and later"
 	done
 }
 

@@ -33,7 +33,7 @@ shown()
 
 # disks [DIRECTORY/]...: print these disks of kdapl_blk, without arguments all, as /proc/kdapl has
 # objects: first a line for each kind of request, then one of the disk, with what the block layer
-# counts, milliseconds in 32 bits; before 1.1.0 there is no other. One may go meanwhile.
+# counts, milliseconds in 32 bits; before 1.2.0 there is no other. One may go meanwhile.
 disks()
 {
 	local d device stat name of
