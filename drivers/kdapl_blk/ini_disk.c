@@ -59,7 +59,8 @@ static bool kbi_is_given_up(struct kbi_disk *disk, struct request *rq)
 			     msecs_to_jiffies(disk->params.give_up_ms));
 }
 
-static blk_status_t kbi_queue_rq(struct blk_mq_hw_ctx *hctx,
+/* Send a request. Return BLK_STS_OK, BLK_STS_RESOURCE, or the status that it ends with. */
+static blk_status_t kbi_start_rq(struct blk_mq_hw_ctx *hctx,
 				 const struct blk_mq_queue_data *bd)
 {
 	struct kbi_disk *disk = hctx->queue->queuedata;
@@ -87,6 +88,17 @@ static blk_status_t kbi_queue_rq(struct blk_mq_hw_ctx *hctx,
 		bd->rq->rq_flags |= RQF_DONTPREP;
 	}
 	return kbi_io_queue(kbi_route(hctx), bd->rq, bd->last);
+}
+
+static blk_status_t kbi_queue_rq(struct blk_mq_hw_ctx *hctx,
+				 const struct blk_mq_queue_data *bd)
+{
+	struct kbi_disk *disk = hctx->queue->queuedata;
+	blk_status_t status = kbi_start_rq(hctx, bd);
+
+	if (unlikely(status != BLK_STS_OK && status != BLK_STS_RESOURCE))
+		kbi_latency_count(disk->latency, bd->rq);
+	return status;
 }
 
 static void kbi_commit_rqs(struct blk_mq_hw_ctx *hctx)

@@ -6,9 +6,9 @@
  * the attribute "latency" of the disk shows.
  *
  * The latency is what the user of the disk sees: from the submission to the block layer, which
- * takes the time then for its own statistics, until the answer. It includes waits for a
- * connection that was lost. A request costs one more look at the clock, and two counts of this
- * CPU, which no other CPU writes.
+ * takes the time then for its own statistics, until the end of the request, which may have
+ * waited for a lost connection, or failed. A request costs one more look at the clock, and two
+ * counts of this CPU, which no other CPU writes.
  */
 #include <linux/blk-mq.h>
 #include <linux/ktime.h>
@@ -40,7 +40,7 @@ static const char *const kbi_kind_names[] = {
 /*
  * struct kbi_latency - what one CPU has counted
  * @ns: time that the requests of each kind took, added up
- * @requests: how many took at most 2^(KBI_BUCKET_FIRST + n) us, and more than half of that
+ * @requests: how many are in each bucket, see kbi_latency_bucket()
  */
 struct kbi_latency {
 	u64 ns[KBI_KINDS];
@@ -66,25 +66,43 @@ static enum kbi_kind kbi_kind(const struct request *rq)
 }
 
 /*
- * Count @rq, which is answered. The block layer has taken the time of its submission unless
- * the administrator has switched statistics off (iostats); for a flush it always does.
- * Context: any.
+ * Return the bucket of requests that took @ns: bucket n has those of at most
+ * 2^(KBI_BUCKET_FIRST + n) us which are in no bucket before it, and the last one all others.
  */
+static unsigned int kbi_latency_bucket(u64 ns)
+{
+	/* Rounded up, as a bucket has its upper bound */
+	u64 us = DIV_ROUND_UP_ULL(ns, NSEC_PER_USEC);
+
+	if (us <= BIT(KBI_BUCKET_FIRST))
+		return 0;
+	if (us > BIT(KBI_BUCKET_LAST))
+		return KBI_BUCKETS - 1;
+	return order_base_2(us) - KBI_BUCKET_FIRST;
+}
+
+/*
+ * Return whether the block layer has taken the time of the submission of @rq: unless the
+ * administrator has switched statistics off (iostats), and always for a flush of its own. One
+ * that dm-multipath sends is like any other request.
+ */
+static bool kbi_is_stamped(const struct request *rq)
+{
+	return rq->rq_flags & RQF_IO_STAT ||
+	       (req_op(rq) == REQ_OP_FLUSH && rq->rq_flags & RQF_FLUSH_SEQ);
+}
+
+/* Count @rq, which is about to end. Context: any. */
 void kbi_latency_count(struct kbi_latency __percpu *latency, const struct request *rq)
 {
 	enum kbi_kind kind = kbi_kind(rq);
-	unsigned int bucket;
-	u64 ns, us;
+	u64 ns;
 
-	if (kind != KBI_KIND_FLUSH && !(rq->rq_flags & RQF_IO_STAT))
+	if (!kbi_is_stamped(rq))
 		return;
 	ns = ktime_get_ns() - rq->start_time_ns;
-	/* Rounded up: a bucket has its upper bound. */
-	us = DIV_ROUND_UP_ULL(ns, NSEC_PER_USEC);
-	bucket = us > 1 << KBI_BUCKET_FIRST ?
-		 min(order_base_2(us) - KBI_BUCKET_FIRST, KBI_BUCKETS - 1) : 0;
 	this_cpu_add(latency->ns[kind], ns);
-	this_cpu_inc(latency->requests[kind][bucket]);
+	this_cpu_inc(latency->requests[kind][kbi_latency_bucket(ns)]);
 }
 
 /*

@@ -392,6 +392,11 @@ static void ini_gives_up_in_time(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kd_wait_until(command_has_ended, NULL, 6000));
 	kdb_wait_command();
 	KUNIT_EXPECT_NE(test, ini_status, 0);
+	/* It is in the histogram as what its user has seen. */
+	KUNIT_EXPECT_EQ_MSG(test, 0, shell("set -- $(head -n 1 " INI_DISK "/latency | tr ' ' '\\n' | "
+					   "sed -n 's/^le_4194304=//p; s/^le_67108864=//p'); "
+					   "[ $(($2 - $1)) -eq 1 ]"),
+			    "there is no request of more than 4 s");
 	kdb_expect_removable(test);
 }
 

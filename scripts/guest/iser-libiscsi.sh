@@ -32,25 +32,42 @@ libiscsi()
 	up && put No $tpg/param/ImmediateData && by_libiscsi $((1 << 30))
 }
 
-# That of 1.20 by the C library that it is made for: data read and written as well. For its
-# discovery see kdapl-isert.rst.
+# That of 1.20 by the C library that it is made for: data read and written as well, with what a
+# target may be set to, as its own offers cannot be. For its discovery see kdapl-isert.rst.
 libiscsi_1_20()
 {
-	local url=iser://$address:3260/$target/0 bin=$OUT/newer/usr/bin immediate
+	local url=iser://$address:3260/$target/0 bin=$OUT/newer/usr/bin
 	local lib=$OUT/newer/usr/lib/x86_64-linux-gnu tests=(-tSCSI.{Read,Write}{10,12,16})
+	local keys key was
 	local by=("timeout" 60 "$lib/ld-linux-x86-64.so.2" --library-path "$lib:$lib/libibverbs")
 
 	[ -d "$OUT/newer" ] || { skip "libiscsi 1.20 could not be fetched"; return; }
 	has_verbs || { skip "no verbs in user space"; return; }
 	file_backstore_up /run/backing && up || return
-	for immediate in Yes No; do
-		put $immediate $tpg/param/ImmediateData && by_libiscsi $((64 << 20)) || return
+	while read -r -u 3 keys; do
+		was=()
+		for key in $keys; do
+			was+=("${key%=*}=$(cat "$tpg/param/${key%=*}")")
+			put "${key#*=}" "$tpg/param/${key%=*}" || return
+		done
+		by_libiscsi $((64 << 20)) || { echo "$keys"; return 1; }
 		dd if=/dev/urandom of=/run/backing bs=1M count=64 conv=notrunc status=none
 		{ said "${by[@]}" "$bin/iscsi-md5sum" "$url" &&
 			grep -qF "$(md5sum </run/backing | cut -d' ' -f1)" /run/said; } ||
-			{ echo "other data were read"; return 1; }
+			{ echo "$keys: other data were read"; return 1; }
 		{ said "${by[@]}" "$bin/iscsi-test-cu" -d -n "${tests[@]}" "$url" &&
 			grep -Eq '^ +tests +([0-9]+) +\1 +\1 +0 ' /run/said; } ||
-			{ tail -n 20 /run/said; return 1; }
-	done
+			{ tail -n 20 /run/said; echo "$keys"; return 1; }
+		for key in "${was[@]}"; do
+			put "${key#*=}" "$tpg/param/${key%=*}" || return
+		done
+	done 3<<-END
+		ImmediateData=Yes
+		ImmediateData=No
+		FirstBurstLength=4096 MaxBurstLength=8192
+		FirstBurstLength=512 MaxBurstLength=4096
+		MaxRecvDataSegmentLength=4096
+		MaxXmitDataSegmentLength=4096
+		MaxOutstandingR2T=8 DefaultTime2Wait=0 DefaultTime2Retain=0
+	END
 }

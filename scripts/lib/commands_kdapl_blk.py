@@ -217,27 +217,92 @@ def save_forgets_nothing(work):
     config, saved = work / "config", work / "saved"
     saved.write_text("dir\tkdapl_blk_tgt/subsystems/vol\ndir\tkdapl_blk/one\n")
     before = saved.read_text()
+    (work / "run").mkdir()
+    vol = config / "kdapl_blk_tgt/subsystems/vol"
+    vol.mkdir(parents=True)
     for module, what in ("kdapl_blk_tgt", "exports"), ("kdapl_blk", "disks"):
         (config / module).rename(work / "away")
         expect_refusal(blk(work, "save"), 1, f"saved has {what}, and {module}.ko is not loaded: "
                        f'"kdapl-blk restore {what}" first')
         (work / "away").rename(config / module)
+    # They are loaded, and nothing is restored yet, as before the network is there.
+    vol.rmdir()
+    expect_refusal(blk(work, "save"), 1, "saved has exports that are not here, and were not restored "
+                   'since kdapl_blk_tgt.ko was loaded: "kdapl-blk restore exports" first')
+    expect(blk(work, "restore") == (0, "") and vol.is_dir(), "restore")
     (work / "saved.new").mkdir()
     expect_refusal(blk(work, "save"), 1, "cannot write .*/saved.new: Is a directory")
     expect(saved.read_text() == before, saved.read_text())
+
+
+def save_after(work):
+    """What an administrator takes away after it was restored is forgotten, and nothing else."""
+    blk(work, "list")
+    config, saved = work / "config", work / "saved"
+    (work / "run").mkdir()
+    one, disks = config / "kdapl_blk/one", "dir\tkdapl_blk/one\ndir\tkdapl_blk/two\n"
+    for name, text in ("state", "idle\n"), ("depth", "7\n"):
+        (one / name).write_text(text)
+    saved.write_text(disks)
+    expect(blk(work, "restore disks") == (0, ""), "restore")
+    (config / "kdapl_blk/two").rmdir()
+    expect(blk(work, "save")[0] == 0, "save")
+    expect("one" in saved.read_text() and "two" not in saved.read_text(), saved.read_text())
+    # What "stop" takes away is away for the time being, and so is what goes with a module.
+    saved.write_text(disks)
+    (config / "kdapl_blk").rename(work / "away")
+    blk(work, "stop")
+    (work / "away").rename(config / "kdapl_blk")
+    expect_refusal(blk(work, "save"), 1, "disks that are not here, and were not restored")
+    expect(blk(work, "restore disks") == (0, ""), "restore")
+    (config / "kdapl_blk").rename(work / "away")
+    shutil.copytree(work / "away", config / "kdapl_blk")
+    (config / "kdapl_blk/two").rmdir()
+    expect_refusal(blk(work, "save"), 1, "disks that are not here, and were not restored")
+
+
+def taken_away(work):
+    """A restore that waits for one disk leaves the others as an administrator has them."""
+    blk(work, "list")
+    config = work / "config/kdapl_blk"
+    two = config / "two"
+    # The adapter of "one" has not come.
+    (work / "saved").write_text("dir\tkdapl_blk/one\nput\tkdapl_blk/one/nosuch\t1\n"
+                                "dir\tkdapl_blk/two\nput\tkdapl_blk/two/depth\t9\n"
+                                "dir\tkdapl_blk/three\n")
+    shutil.copytree(config / "one", two)
+    (two / "depth").write_text("7\n")
+    for name in "depth", "done":
+        (work / name).mkdir()
+    (work / "bin").mkdir()
+    # In the place of each wait: the second one ends it.
+    (work / "bin/sleep").write_text(f"""#!/bin/sh
+if [ -e {work}/once ]; then
+    echo again >{config}/one/nosuch
+    mkdir {work}/twice 2>/dev/null
+    exit
+fi
+touch {work}/once
+echo 8 >{two}/depth
+rmdir {config}/three
+""")
+    (work / "bin/sleep").chmod(0o755)
+    status, said = blk(work, "restore --wait disks", PATH=f"{work}/bin:{os.environ['PATH']}")
+    expect(status == 0 and "one/nosuch" in said or "nosuch" in said, f"restore: {status} {said}")
+    expect((work / "twice").is_dir(), "it has not waited twice")
+    expect((two / "depth").read_text() == "8\n", "what was changed meanwhile is set again")
+    expect(not (config / "three").exists(), "what was taken away meanwhile is there again")
 
 
 def unloaded(work):
     """Whoever asks for what there is without a module is told so, and nothing is made."""
     neither = "kdapl-blk: neither kdapl_blk_tgt.ko nor kdapl_blk.ko is loaded, so there is nothing"
     disk = "kdapl-blk: kdapl_blk.ko is not loaded, so there is no disk\n"
-    export = "kdapl-blk: kdapl_blk_tgt.ko is not loaded, so there is no export\n"
     blk(work, "list")
     for module in "kdapl_blk", "kdapl_blk_tgt":
         (work / "config" / module).rename(work / module)
     for arguments, wanted in (("stats", (0, neither + "\n")), ("save", (1, neither + " to save\n")),
-                              ("disconnect all", (0, disk)), ("stop exports", (0, export)),
-                              ("stop", (0, disk + export)), ("stop disks", (0, disk))):
+                              ("disconnect all", (0, disk)), ("stop", (0, ""))):
         found = blk(work, arguments)
         expect(found == wanted, f"{arguments}: {found}")
     expect(not (work / "saved").exists(), "an empty file is saved")
@@ -448,6 +513,8 @@ def all_of():
     yield "kdapl-blk save and restore once more", keeps_what_was_saved
     yield "kdapl-blk -i without a port", several_ports
     yield "kdapl-blk save, what it cannot see", save_forgets_nothing
+    yield "kdapl-blk save after restore", save_after
+    yield "kdapl-blk restore --wait, and what was taken away", taken_away
     yield "kdapl-blk without a module", unloaded
     yield "kdapl-blk without rights", without_rights
     for command, attributes in LEAVES_NOTHING:

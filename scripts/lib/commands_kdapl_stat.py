@@ -134,6 +134,12 @@ def measured(work):
     found = json.loads(stat_measured(work, "latency -t 1 --json", later)[1])
     expect([row["requests"] for row in found] == [2, 3, 7, 1, 1] and found[4]["to_us"] == "inf",
            f"JSON: {found}")
+    twice = stat_measured(work, "latency -t 1 one kdapl7 one", later)[1]
+    expect(twice == said, f"named twice: {twice}")
+    many = latency({10: 5000000000}, slow=5000000001)
+    counts = [line.split()[4] for line in
+              stat_measured(work, "latency -t 1 one", many)[1].splitlines()[1:]]
+    expect(counts == ["5000000000", "5000000001"], f"many requests: {counts}")
     # Whoever makes the disk anew meanwhile has it count from zero.
     anew = re.sub(r"=\d+", "=0", latency()).replace("le_16=0", "le_16=4")
     anew = re.sub(r"((le_(?!8=|16=)\d+|requests)=)0", r"\g<1>4", anew.splitlines()[0])
@@ -142,6 +148,16 @@ def measured(work):
            f"made anew: {said}")
     said = stat_measured(work, "latency -t 1", latency())[1]
     expect(said.split() == wanted[0], f"nothing has happened: {said}")
+
+
+def measured_and_gone(work):
+    """A disk that goes meanwhile has no rows, and whoever ends the command waits no second more."""
+    stat(work, "peers")
+    gone = stat_measured(work, "latency -t 1", "")
+    expect(gone == (0, "DEVICE  OPERATION  FROM_US  TO_US  REQUESTS\n"), f"{gone}")
+    (work / "config/kdapl_blk/one/latency").write_text(latency())
+    done = stat(work, "latency -t 3600", within=("timeout", "--foreground", "-k", "60", "1"))
+    expect(done[0] == 124, f"it has not ended in time: {done}")
 
 
 def histogram(work):
@@ -423,6 +439,8 @@ def queries(work):
     page = (TOP / "Documentation/kdapl-stat.rst").read_text().split("\nMetrics\n")[1]
     used = set(re.findall(r"\bkdapl_[a-z_]+\b", page))
     expect(len(used) > 8 and used <= names, f"there is no {used - names}")
+    asked = set(re.findall(r"(kdapl_\w+_seconds)\b(?!_)", page.split("\nQueries for")[1]))
+    expect(not asked, f"a histogram has no samples of its own name: {asked}")
     by = {label for group in re.findall(r"\b(?:by|on) \(([^)]*)\)", page)
           for label in re.findall(r"\w+", group)}
     by |= set(re.findall(r"[{,] ?(\w+)=~?[\"\n]", page)) | set(re.findall(r"labels\.(\w+)", page))
@@ -466,6 +484,7 @@ def all_of():
     yield "kdapl-stat and what targets count", of_targets
     yield "kdapl-stat metrics", metrics
     yield "kdapl-stat latency -t", measured
+    yield "kdapl-stat latency -t, what goes meanwhile", measured_and_gone
     yield "kdapl-stat metrics, the histogram of a disk", histogram
     yield "kdapl-stat, means and milliseconds that wrap", wraps_never
     yield "kdapl-stat and a kdapl_blk of 1.0.0", module_of_before

@@ -330,7 +330,9 @@ cmd_unexport()
 	for d in "$tgt"/ports/*; do
 		[ -e "$d/subsystems/$name" ] || continue
 		rm "$d/subsystems/$name" || die "cannot unlink $name from $d"
-		[ -n "$(ls "$d/subsystems")" ] || rmdir "$d"
+		# Another process may be taking the last but one away.
+		[ -n "$(ls "$d/subsystems" 2>/dev/null)" ] || rmdir "$d" 2>/dev/null ||
+			[ ! -d "$d" ] || [ -n "$(ls "$d/subsystems")" ] || die "cannot remove $d"
 	done
 	for d in "$tgt/subsystems/$name"/namespaces/*; do
 		disable_volume "$d"

@@ -15,23 +15,13 @@ keep_errors()
 	rm "$file"
 }
 
-# The last line of the kernel's log: later lines are about what is done next.
-log_mark=''
-mark_log()
-{
-	log_mark=$(dmesg 2>/dev/null | tail -n 1)
-}
-
-# Print the kernel's messages since mark_log(), if we may read them: those about this disk,
-# or, if there are none, those about no other disk.
+# Print the kernel's messages since mark_log(): those about this disk, or, if there are none, those
+# about no other disk.
 kernel_says()
 {
 	local lines own d
 
-	lines=$(dmesg 2>/dev/null | awk -v mark="$log_mark" '
-		$0 == mark { said = ""; next }
-		/kdapl_blk/ { sub(/^\[[^]]*\] */, ""); said = said $0 "\n" }
-		END { printf "%s", said }')
+	lines=$(log_since_mark | grep kdapl_blk)
 	own=$(grep -F -- ": ${disk:-/}: " <<<"$lines")
 	for d in "$ini"/*/; do
 		d=${d%/}

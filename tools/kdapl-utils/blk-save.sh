@@ -167,6 +167,47 @@ what_of()
 	esac
 }
 
+# Print the module that has what $1 names.
+module_of()
+{
+	case $1 in
+	exports) echo kdapl_blk_tgt ;;
+	disks) echo kdapl_blk ;;
+	esac
+}
+
+# The module knows all that was saved, since "restore" or "save" has seen to that: a note for exports
+# and one for disks. It has the number of the module's directory, which is another one when
+# the module is loaded anew. KDAPL_RUN stands for /run.
+known_note() { echo "${KDAPL_RUN:-/run}/kdapl-blk.$1"; }
+number_of() { stat -c %i "$config/$(module_of "$1")" 2>/dev/null; }
+
+# note_all_known [exports|disks]
+note_all_known()
+{
+	local what
+
+	for what in exports disks; do
+		[ "${1:-$what}" = $what ] || continue
+		number_of $what >"$(known_note $what)"
+	done 2>/dev/null
+}
+
+# all_known exports|disks: whether all that was saved of these is there, or was, and has been taken
+# away by an administrator
+all_known()
+{
+	local verb file _ number
+
+	number=$(number_of "$1")
+	[ -z "$number" ] || [ "$(cat "$(known_note "$1")" 2>/dev/null)" != "$number" ] || return 0
+	[ -r "$saved" ] || return 0
+	while IFS=$'\t' read -r verb file _; do
+		[ "$verb" != dir ] || [[ $file != "$(module_of "$1")"/* ]] || [ -d "$config/$file" ] ||
+			return
+	done <"$saved"
+}
+
 # Have systemd stop all that was saved in order at the next shutdown: units that were enabled
 # when nothing was saved yet are not active in this boot. KDAPL_RUN stands for /run.
 start_units()
@@ -204,6 +245,9 @@ cmd_save()
 		[ -d "$config/$module" ] || ! grep -qs "^dir	$module/" "$saved" || die "$saved has" \
 			"$(what_of $module), and $module.ko is not loaded:" \
 			"\"$me restore $(what_of $module)\" first, or remove $saved"
+		all_known "$(what_of $module)" || die "$saved has $(what_of $module) that are not" \
+			"here, and were not restored since $module.ko was loaded:" \
+			"\"$me restore $(what_of $module)\" first, or remove $saved"
 	done
 	[ -d "$tgt" ] || [ -d "$ini" ] || [ -e "$saved" ] ||
 		die "neither kdapl_blk_tgt.ko nor kdapl_blk.ko is loaded, so there is nothing to save"
@@ -217,6 +261,7 @@ cmd_save()
 		rm -f "$saved.new" 2>/dev/null
 		die "cannot write $saved.new: ${said_why##*: }"
 	}
+	note_all_known
 	start_units
 }
 
@@ -290,12 +335,45 @@ mark_left_out()
 	done
 }
 
-# restore_all [exports|disks]: make what was saved. Fails if not all of it can be made.
+# within DIRECTORY STATE: whether it, or one above it, is in that state
+within()
+{
+	local d=$1
+
+	until [ "${shut[$d]-}" = "$2" ]; do
+		[[ $d == */* ]] || return
+		d=${d%/*}
+	done
+}
+
+# The lines that this command has done in former tries. Each try is a process of its own, which
+# appends to a file without a name.
+declare -A restored=()
+keep_restored()
+{
+	local file
+
+	file=$(mktemp) || exit
+	exec {does}>>"$file" {did}<"$file"
+	rm "$file"
+}
+
+note_restored()
+{
+	local line
+
+	while IFS= read -r -u "$did" line; do
+		restored[$line]=1
+	done
+}
+
+# restore_all [exports|disks]: make what was saved, but for what an administrator has taken away
+# since this command has made it. Fails if not all of it can be made.
 restore_all()
 {
-	local verb file value owner status=0 what=$1 marked=1
+	local verb file value owner line status=0 what=$1 marked=1
 	# Disks and clients whose secrets cannot be set: without a secret they would be open.
-	# Disks and ports without their adapters are "away".
+	# Disks and ports without their adapters are "away", and what was taken away is "gone".
 	local -A shut=()
 
 	mark_log
@@ -313,6 +391,12 @@ restore_all()
 			;;
 		esac
 		need "${file%%/*}" "$config/${file%%/*}"
+		line=$verb$'\t'$file$'\t'$value
+		if [ -n "${restored[$line]-}" ]; then
+			[ "$verb" != dir ] || [ -d "$config/$file" ] || shut[$file]=gone
+			continue
+		fi
+		! within "$file" gone || continue
 		case $verb in
 		on) owner=${file%/*} ;;
 		link) owner=$value ;;
@@ -320,7 +404,10 @@ restore_all()
 		esac
 		[ -z "${shut[${owner:--}]-}${shut[${file%/subsystems/*}]-}" ] &&
 			[ "${shut[${file%/*}]-}" != away ] || continue
-		(restore_line "$verb" "$file" "$value") && continue
+		if (restore_line "$verb" "$file" "$value"); then
+			printf '%s\n' "$line" >&"$does"
+			continue
+		fi
 		status=1
 		case $verb$file in
 		put*/secret) shut[${file%/*}]=1 ;;
@@ -329,6 +416,7 @@ restore_all()
 	done <"$saved"
 	if [ "$status" -eq 0 ]; then
 		mark_left_out "$what" no_more
+		note_all_known "$what"
 	elif [ -z "$marked" ]; then
 		echo "$me: cannot note in ${saved%/*} that not all is restored: do not save before it is" >&2
 	fi
@@ -344,11 +432,13 @@ cmd_restore()
 	*) wrong "restore: \"exports\" or \"disks\" is wanted" ;;
 	esac
 	[ -f "$saved" ] && [ -r "$saved" ] || die "there is no $saved; \"$me save\" makes it"
+	keep_restored
 	# An error is printed once, and again when it has changed.
 	until tell=$(restore_all "$what" 2>&1); do
 		[ "$tell" = "$told" ] || echo "$tell" >&2
 		told=$tell
 		may_wait || exit 1
+		note_restored
 		sleep 5
 	done
 	[ -z "$tell" ] || echo "$tell" >&2
@@ -356,17 +446,30 @@ cmd_restore()
 
 cmd_stop()
 {
-	local s status=0 what=${1-}
+	local s status=0 what=${1-} ends=()
 
 	case $#$what in
 	0 | 1exports | 1disks) ;;
 	*) wrong "stop: \"exports\" or \"disks\" is wanted" ;;
 	esac
-	[ "$what" = exports ] || (cmd_disconnect all) || status=1
-	[ "$what" = disks ] || [ -d "$tgt" ] ||
-		echo "$me: kdapl_blk_tgt.ko is not loaded, so there is no export" >&2
+	# "save" must not forget what is away now.
+	[ "$what" = exports ] || rm -f "$(known_note disks)"
+	[ "$what" = disks ] || rm -f "$(known_note exports)"
+	# It ends services at each shutdown, whatever is loaded. One that hangs holds up no other.
+	[ "$what" = exports ] || for s in "$ini"/*/; do
+		(take_away "${s%/}") &
+		ends+=($!)
+	done
+	for s in "${ends[@]}"; do
+		wait "$s" || status=1
+	done
+	ends=()
 	[ "$what" = disks ] || for s in "$tgt"/subsystems/*/; do
-		(cmd_unexport "$(basename "$s")") || status=1
+		(cmd_unexport "$(basename "$s")") &
+		ends+=($!)
+	done
+	for s in "${ends[@]}"; do
+		wait "$s" || status=1
 	done
 	exit $status
 }

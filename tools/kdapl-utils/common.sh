@@ -22,6 +22,40 @@ is_number()
 	[[ $1 =~ ^(0|[1-9][0-9]{0,9})$ ]] && [ "$((10#$1))" -ge "$2" ] && [ "$((10#$1))" -le "$3" ]
 }
 
+# The last line of the kernel's log: later lines are about what is done next.
+log_mark=''
+mark_log()
+{
+	log_mark=$(dmesg 2>/dev/null | tail -n 1)
+}
+
+# Print the kernel's messages since mark_log(), if we may read them.
+log_since_mark()
+{
+	dmesg 2>/dev/null | awk -v mark="$log_mark" '
+		$0 == mark { said = ""; next }
+		{ sub(/^\[[^]]*\] */, ""); said = said $0 "\n" }
+		END { printf "%s", said }'
+}
+
+# refused_symbol MODULE LINE: die, since that module does not fit the one that has a symbol
+refused_symbol()
+{
+	local sys=${KDAPL_SYS:-/sys/module} loaded own
+
+	if [[ $2 == *" symbol "k*dat_* || $2 == *" symbol dat_"* ]] && [ -d "$sys/kdapl" ]; then
+		loaded=$(cat "$sys/kdapl/version" 2>/dev/null || echo "of another build")
+		own=$(modinfo -F version "$1" 2>/dev/null || echo unknown)
+		die "cannot load $1: kdapl.ko $loaded is loaded, and $1.ko is of $own: boot this host, or" \
+			"unload all modules of kDAPL and load them anew"
+	fi
+	die "cannot load $1: $2: kDAPL was built for another" \
+		"ib_core and rdma_cm than those loaded" \
+		"($(modinfo -n ib_core 2>/dev/null || echo unknown)). Are they the" \
+		"adapter's vendor's? Build with KBUILD_EXTRA_SYMBOLS=<their" \
+		"Module.symvers>: \"RDMA modules of a vendor\" in the troubleshooting guide"
+}
+
 # load MODULE: load a module, or die with the reason. Fails without a message if modprobe
 # does not find the module. KDAPL_SYS stands for /sys/module.
 load()
@@ -29,18 +63,13 @@ load()
 	local error said
 
 	[ ! -d "${KDAPL_SYS:-/sys/module}/$1" ] || return 0
+	mark_log
 	error=$(modprobe "$1" 2>&1) && return
 	case $error in
 	*"not found"*) return 1 ;;
 	*"Invalid argument"* | *"Unknown symbol"*)
-		said=$(dmesg 2>/dev/null | sed 's/^\[[^]]*\] *//' | grep -E \
-			'^kdapl[a-z_]*: (disagrees about version of symbol|Unknown symbol)' |
-			grep -m1 disagrees)
-		[ -z "$said" ] || die "cannot load $1: $said: kDAPL was built for another" \
-			"ib_core and rdma_cm than those loaded" \
-			"($(modinfo -n ib_core 2>/dev/null || echo unknown)). Are they the" \
-			"adapter's vendor's? Build with KBUILD_EXTRA_SYMBOLS=<their" \
-			"Module.symvers>: \"RDMA modules of a vendor\" in the troubleshooting guide"
+		said=$(log_since_mark | grep -m1 -E '^kdapl[a-z_]*: disagrees about version of symbol')
+		[ -z "$said" ] || refused_symbol "$1" "$said"
 		;;
 	esac
 	die "cannot load $1: ${error##*: }"

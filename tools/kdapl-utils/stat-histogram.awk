@@ -9,16 +9,18 @@ BEGIN { print "DEVICE", "OPERATION", "FROM_US", "TO_US", "REQUESTS" }
 
 f["kind"] != "latency" { next }
 
+{ is = f["disk"] SUBSEP f["device"] SUBSEP f["operation"] }
+
 f["before"] {
 	for (key in f)
-		old[f["disk"], f["operation"], key] = f[key]
+		old[is, key] = f[key]
 	next
 }
 
 # Print the row of the requests that took up to @to us, which @key counts with all faster ones.
 function row(key, to,	n)
 {
-	n = f[key] - (anew ? 0 : old[f["disk"], f["operation"], key])
+	n = f[key] - (anew ? 0 : old[is, key])
 	if (n > below)
 		print f["device"], f["operation"], from, to, n - below
 	below = n
@@ -27,7 +29,7 @@ function row(key, to,	n)
 
 {
 	# A disk that was made meanwhile counts from zero.
-	anew = f["requests"] + 0 < old[f["disk"], f["operation"], "requests"] + 0
+	anew = f["requests"] + 0 < old[is, "requests"] + 0 || f["us"] + 0 < old[is, "us"] + 0
 	from = below = 0
 	for (us = 1; us < 2 ^ 40; us *= 2)
 		if (("le_" us) in f)

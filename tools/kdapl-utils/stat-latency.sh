@@ -17,8 +17,9 @@ find_disks()
 			device=$(cat "${d}device" 2>/dev/null)
 			[ -n "$device" ] || continue
 			if [ -z "$name" ] || [ "$(basename "$d")" = "$name" ] || [ "$device" = "$name" ]; then
-				wanted+=("$d")
 				found=1
+				# A disk may be named twice, or by its device as well.
+				[[ " ${wanted[*]} " == *" $d "* ]] || wanted+=("$d")
 			fi
 		done
 		[ -n "$found" ] || [ -z "$name" ] || die "there is no disk $name that is connected"
@@ -40,15 +41,6 @@ need_histograms()
 	done
 }
 
-# Print the histograms of so many seconds from now on.
-measure()
-{
-	disks "${wanted[@]}" | sed 's/^/before=1 /' >"$work/before"
-	sleep "$interval" &
-	wait $!
-	disks "${wanted[@]}" | awk -v OFS='\t' -f "$parts/stat-objects.awk" \
-		-f "$parts/stat-histogram.awk" "$work/before" -
-}
 
 cmd_latency()
 {
@@ -64,6 +56,9 @@ cmd_latency()
 	[ -z "$as_json" ] || format=as_array
 	need_histograms
 	temporary
-	measure | $format
+	disks "${wanted[@]}" | sed 's/^/before=1 /' >"$work/before"
+	pause
+	disks "${wanted[@]}" | awk -v OFS='\t' -f "$parts/stat-objects.awk" \
+		-f "$parts/stat-histogram.awk" "$work/before" - | $format
 	[ -z "$as_json" ] || echo
 }

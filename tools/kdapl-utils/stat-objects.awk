@@ -2,6 +2,9 @@
 #
 # For stat.awk and stat-metrics.awk: objects, one a line, of words "key=value".
 
+# mawk has numbers beyond 2^31 in this format. What is no whole number is formatted by its user.
+BEGIN { OFMT = CONVFMT = "%.0f" }
+
 # Blanks and backslashes of names are octal, as in /proc/mounts. What is not printable stays so.
 function plain(s,	i, n, part, out)
 {

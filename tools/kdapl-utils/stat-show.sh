@@ -223,8 +223,18 @@ summary_of()
 temporary()
 {
 	work=$(mktemp -d) || exit
-	trap 'rm -rf "$work"' EXIT
+	trap 'rm -rf "$work"; [ -z "$sleeper" ] || kill "$sleeper" 2>/dev/null' EXIT
 	trap 'exit 130' INT TERM
+}
+
+# Wait for so long; a signal ends that, and leaves nobody who sleeps.
+sleeper=
+pause()
+{
+	sleep "$interval" &
+	sleeper=$!
+	wait $sleeper
+	sleeper=
 }
 
 cmd_summary()
@@ -262,8 +272,7 @@ cmd_top()
 		mv "$work/next" "$work/before"
 		before=1
 		[ -t 1 ] || echo
-		sleep "$interval" &
-		wait $!
+		pause
 	done
 }
 
