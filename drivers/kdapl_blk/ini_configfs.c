@@ -371,6 +371,12 @@ static ssize_t kbi_disk_device_show(struct config_item *item, char *page)
 }
 CONFIGFS_ATTR_RO(kbi_disk_, device);
 
+static ssize_t kbi_disk_claimed_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", kbi_disk_is_claimed(kbi_disk_of(item)));
+}
+CONFIGFS_ATTR_RO(kbi_disk_, claimed);
+
 static const char * const kbi_stat_names[KBI_STATS] = {
 	[KBI_STAT_REQUESTS] = "requests sent",
 	[KBI_STAT_MESSAGES] = "in messages",
@@ -440,6 +446,7 @@ static struct configfs_attribute *kbi_disk_attrs[] = {
 	&kbi_disk_attr_discover,
 	&kbi_disk_attr_state,
 	&kbi_disk_attr_device,
+	&kbi_disk_attr_claimed,
 	&kbi_disk_attr_stats,
 	&kbi_disk_attr_latency,
 	NULL

@@ -34,6 +34,8 @@
 #define KBI_MAX_DETACHED	2
 
 static DEFINE_IDA(kbi_ida);
+/* kbi_disk_del() clears disk->gendisk with it, too: link->mutex is held while a disk connects. */
+static DEFINE_SPINLOCK(kbi_claim_lock);
 
 /* ---- Requests ------------------------------------------------------------ */
 
@@ -540,6 +542,20 @@ void kbi_resize_work(struct work_struct *work)
 		WRITE_ONCE(disk->resized_at, jiffies);
 }
 
+/*
+ * Return whether somebody has the block device, or a partition of it, exclusively: a file system,
+ * another block device, a target, or a program. In each case its whole device has a holder.
+ */
+bool kbi_disk_is_claimed(struct kbi_disk *disk)
+{
+	bool claimed;
+
+	spin_lock(&kbi_claim_lock);
+	claimed = disk->gendisk && READ_ONCE(disk->gendisk->part0->bd_holder);
+	spin_unlock(&kbi_claim_lock);
+	return claimed;
+}
+
 /* Remove the disk. Users that have it open get errors from now on. */
 void kbi_disk_del(struct kbi_disk *disk)
 {
@@ -549,7 +565,9 @@ void kbi_disk_del(struct kbi_disk *disk)
 	if (disk->shown)
 		del_gendisk(gendisk);
 	flags = kbi_link_lock(disk->link);
+	spin_lock(&kbi_claim_lock);
 	disk->gendisk = NULL;
+	spin_unlock(&kbi_claim_lock);
 	disk->shown = false;
 	/* The quiesced queue is gone; kbi_fail_work() must not unquiesce it. */
 	disk->quiesced = false;

@@ -53,6 +53,7 @@ struct kbi_pdu {
 
 int kbi_disk_add(struct kbi_disk *disk);
 int kbi_disk_show(struct kbi_disk *disk);
+bool kbi_disk_is_claimed(struct kbi_disk *disk);
 void kbi_disk_del(struct kbi_disk *disk);
 bool kbi_disk_quiesce(struct kbi_disk *disk);
 void kbi_disk_wait_quiesced(struct kbi_disk *disk);

@@ -27,6 +27,44 @@ upgraded()
 		is_restored || { echo "after the boot, from $saved_by"; return 1; }
 		umount /run/kept && said power_off || return
 	done
+	taken_over
+}
+
+# The modules are exchanged without a boot, by the commands that the installation prints.
+taken_over()
+{
+	local line new
+
+	new=$(modinfo -F version kdapl)
+	former_is_used && umount /run/kept && log_out || return
+	dkms-running "$new" >/run/running || return
+	grep -q "kDAPL $new is installed, and version $former is loaded: " /run/running ||
+		{ cat /run/running; return 1; }
+	# "Once no portal speaks iSER"
+	in='' unit rtslib-fb-targetctl ExecStop || return
+	while read -r -u 3 line; do
+		as_systemd $line || { echo "$line"; return 1; }
+	done 3< <(sed -n 's/^    //p' /run/running)
+	[ "$(cat /sys/module/kdapl/version)" = "$new" ] && target && all ||
+		{ echo "with the modules of $new"; return 1; }
+	# ib_isert would serve as well.
+	wait_for 30 log_in "$first" 3260 && grep -q ' state=up ' /proc/kdapl/kdapl_isert/sessions ||
+		{ echo "kdapl_isert does not serve"; return 1; }
+	log_out
+}
+
+# as_systemd COMMAND...: run it; what it has systemd do with units is done here
+as_systemd()
+{
+	case "$*" in
+	"systemctl stop kdapl-blk kdapl-blk-target")
+		echo running >/run/system_state
+		in='' unit kdapl-blk-shutdown ExecStop && exports_stop
+		;;
+	"systemctl start kdapl-blk-target kdapl-blk") exports && disks && disks_are_up ;;
+	systemctl*) echo "nobody knows this command"; return 1 ;;
+	*) said "$@" ;;
+	esac
 }
 
 # The former release with its exports, disks and target

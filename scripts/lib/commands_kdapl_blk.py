@@ -38,6 +38,8 @@ REFUSED = (
     ("connect -a 10.0.0.1 -s vol -o connected=1", 2, "connected=1: that is what the command"),
     ("connect -a 10.0.0.1 -s vol", 1, r"several adapters \(rxe0/1 rxe1/1\); choose one"),
     ("connect -a 10.0.0.1 -s vol -i mlx5_0/1", 1, "no adapter mlx5_0/1; there is rxe0/1"),
+    ("export -i mlx5_0/1 /etc/passwd", 1,
+     "no adapter mlx5_0/1; there is rxe0/1.*; -f exports for one that comes later"),
     ("connect -a no.such.invalid -s vol -i rxe0/1", 1, "there is no host no.such.invalid"),
     ("connect -a 10.0.0.300 -s vol -i rxe0/1", 1, "there is no host 10.0.0.300"),
     ("connect -a 10.0.0.1 -s vol -i rxe0/1", 1, "disk one, /dev/kdapl7, is that volume al"),

@@ -339,7 +339,7 @@ all_mounts()
 		done
 }
 
-# Print what uses the block device $1, whose disk has state $2; status 1 if nothing does.
+# Print what uses block device $1 of the disk in directory $2; status 1 if nothing does.
 uses_of()
 {
 	local part name pid at holder mounts
@@ -370,10 +370,9 @@ uses_of()
 			return
 		done
 	done
-	# Find other users, such as a program that has opened it for itself. Closing a device
-	# writes its dirty pages, so the command would wait for a device without a connection.
-	[ "$2" = connected ] || return
-	dd if=/dev/null of="/dev/$1" conv=excl,nocreat,notrunc 2>&1 | grep -q 'busy$' || return
+	# That is another user, as a program that has opened it for itself, or a target. Modules before
+	# 1.2.0 do not tell.
+	[ "$(cat "$2/claimed" 2>/dev/null)" = 1 ] || return
 	echo "somebody has claimed /dev/$1"
 }
 
@@ -384,7 +383,7 @@ take_away()
 	local device uses
 
 	device=$(cat "$1/device" 2>/dev/null)
-	if [ -n "$device" ] && [ -z "$force" ] && uses=$(uses_of "$device" "$(cat "$1/state")"); then
+	if [ -n "$device" ] && [ -z "$force" ] && uses=$(uses_of "$device" "$1"); then
 		echo "$me: cannot disconnect ${1##*/}: $uses; -f takes it away all the same" >&2
 		return 1
 	fi

@@ -216,6 +216,15 @@ offer()
 	fi
 }
 
+# Die unless there is the adapter $ia, or -f says that it comes later.
+expect_ia()
+{
+	local said_why
+
+	[ -n "$force" ] || said_why=$(check_ia "$ia" 2>&1) ||
+		die "${said_why#"$me: "}; -f exports for one that comes later"
+}
+
 # Offer an existing subsystem at another port. Its volumes stay as they are.
 export_again()
 {
@@ -229,6 +238,7 @@ export_again()
 		die "there is no subsystem $name to offer at another port: give the path of its first volume"
 	[ ${#clients[@]} -eq 0 ] || die "-c: the clients of $name are the same at all ports"
 	ia=$(chosen_ia) || exit
+	expect_ia
 	(offer) || exit
 	echo "$name: also on $ia port $port"
 	tell_waiting
@@ -256,6 +266,7 @@ cmd_export()
 	check_name -s "$name"
 	need kdapl_blk_tgt "$tgt"
 	ia=$(chosen_ia) || exit
+	expect_ia
 	if [ ${#clients[@]} -gt 0 ] && [ -d "$tgt/subsystems/$name" ]; then
 		die "-c: there is a subsystem $name already; its clients are those of all its volumes"
 	fi
