@@ -53,6 +53,14 @@ def make_sense(work, path):
         expect(done.returncode in (0, 1), f"{line.strip()}: {done.stdout}")
 
 
+def all_known(_, path):
+    """A block of a command that printed.py does not know is not run, and nobody would notice."""
+    for lines in printed.literal_blocks(path):
+        word = re.sub(r"^[#$] ", "", lines[0] or " ").split(" ")[0]
+        expect(printed.is_command(re.sub(r"^[#$] ", "", lines[0])) or not re.match("[a-z]", word) or
+               not shutil.which(word), f"{word} is no command for printed.py: {lines[0]}")
+
+
 def targets_exist(_, path):
     """Each target and each variable of make is one."""
     makefile = (TOP / "Makefile").read_text()
@@ -247,4 +255,5 @@ def all_of():
         name = path.relative_to(TOP)
         yield f"{name}: commands make sense", make_sense, path
         yield f"{name}: targets of make", targets_exist, path
+        yield f"{name}: commands that are known", all_known, path
         yield f"{name}: commands are run", are_run, path

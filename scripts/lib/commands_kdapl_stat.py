@@ -97,6 +97,16 @@ def stat(work, arguments, there="proc", within=()):
             (disk / name).write_text(text + "\n")
         (block / "stat").write_text("1000 0 8000 1500 10 0 80 40 0 0 0 0 0 0 0 3 9\n")
         (disk / "latency").write_text(latency())
+        tgt = work / "config/kdapl_blk_tgt"
+        for path, text in (("subsystems/vol one/namespaces/1/enable", 1),
+                           ("subsystems/vol one/namespaces/2/enable", 0),
+                           ("ports/1/ia", "rxe0/1"), ("ports/1/conn_qual", 5100),
+                           ("ports/1/state", "listening"), ("ports/1/subsystems/vol one", ""),
+                           ("ports/2/ia", "rxe1/1"), ("ports/2/conn_qual", 5100),
+                           ("ports/2/state", "waiting for the adapter"),
+                           ("ports/2/subsystems/vol one", ""), ("subsystems/shut/none", "")):
+            (tgt / path).parent.mkdir(parents=True, exist_ok=True)
+            (tgt / path).write_text(f"{text}\n")
     return call_tool("kdapl-stat", arguments, within, KDAPL_PROC=str(work / there),
                      KDAPL_BLK_CONFIGFS=str(work / "config"), KDAPL_BLOCK=str(work / "block"),
                      KDAPL_SYS=str(work / "sys"))
@@ -173,6 +183,16 @@ def histogram(work):
     for suffix, value in ("sum", "1.500017"), ("count", "1000"):
         expect(re.search(rf"(?m)^{name}_{suffix}{{{of}}} {re.escape(value)}$", said), f"{suffix}: {said}")
     expect(re.search(rf'(?m)^kdapl_disk_request_seconds_total{{{of}}} 1.500017$', said), said)
+
+
+def exports(work):
+    """Whether clients can have what is exported."""
+    said = stat(work, "metrics")[1]
+    found = re.findall(r"(?m)^(kdapl_export_\w+)\{(.*)\} (\d+)$", said)
+    expect(found == [("kdapl_export_listening", 'export="vol one",adapter="rxe0/1",port="5100"', "1"),
+                     ("kdapl_export_listening", 'export="vol one",adapter="rxe1/1",port="5100"', "0"),
+                     ("kdapl_export_volumes", 'export="shut"', "0"),
+                     ("kdapl_export_volumes", 'export="vol one"', "1")], f"exports: {found}")
 
 
 def wraps_never(work):
@@ -486,6 +506,7 @@ def all_of():
     yield "kdapl-stat latency -t", measured
     yield "kdapl-stat latency -t, what goes meanwhile", measured_and_gone
     yield "kdapl-stat metrics, the histogram of a disk", histogram
+    yield "kdapl-stat metrics, exports", exports
     yield "kdapl-stat, means and milliseconds that wrap", wraps_never
     yield "kdapl-stat and a kdapl_blk of 1.0.0", module_of_before
     yield "kdapl-stat metrics, counters", counters_never_fall

@@ -64,6 +64,8 @@ BEGIN {
 	family("kdapl_disk_requests", "counter", "Requests of a disk that completed.")
 	family("kdapl_disk_request_seconds", "counter", "Time that these requests took, added up.")
 	family("kdapl_disk_latency_seconds", "histogram", "Time that requests of a disk took.")
+	family("kdapl_export_listening", "gauge", "Whether clients can connect to an export of kdapl_blk_tgt at a port.")
+	family("kdapl_export_volumes", "gauge", "Volumes of an export that are enabled.")
 	family("kdapl_blk_count", "gauge", "Counts of kdapl-blk stats.")
 	add("kdapl_up", "", up)
 	FS = "\t"
@@ -131,6 +133,15 @@ f["kind"] == "disk" {
 		add("kdapl_disk_requests", labels, f[counts[i]])
 		add("kdapl_disk_request_seconds", labels, f[op "_ms"] / 1000)
 	}
+}
+
+f["kind"] == "export" {
+	add("kdapl_export_listening", label("export", f["export"]) "," label("adapter", f["adapter"]) \
+	    "," label("port", f["port"]), f["listening"])
+}
+
+f["kind"] == "volumes" {
+	add("kdapl_export_volumes", label("export", f["export"]), f["enabled"])
 }
 
 f["kind"] == "latency" {

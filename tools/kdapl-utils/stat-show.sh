@@ -56,6 +56,26 @@ disks()
 	done
 } 2>/dev/null
 
+# Print the exports of kdapl_blk_tgt: one a line at each port, and one with its volumes. One may go
+# meanwhile.
+exports()
+{
+	local s p name enabled ia
+
+	for s in "$config"/kdapl_blk_tgt/subsystems/*/; do
+		name=$(shown "$s")
+		name=${name//\\/\\134}
+		name=${name// /\\040}
+		enabled=$(cat "$s"namespaces/*/enable | grep -c 1)
+		printf 'kind=volumes export=%s enabled=%d\n' "$name" "$enabled"
+		for p in "$config"/kdapl_blk_tgt/ports/*/; do
+			[ -e "${p}subsystems/$(basename "$s")" ] && ia=$(cat "${p}ia") || continue
+			printf 'kind=export export=%s adapter=%s port=%s listening=%d\n' "$name" "$ia" \
+				"$(cat "${p}conn_qual")" "$(grep -cx listening "${p}state")"
+		done
+	done
+} 2>/dev/null
+
 # Print all objects, one a line, each with the word kind=. A module, or a disk, may go meanwhile.
 objects()
 {
@@ -72,6 +92,7 @@ objects()
 		sed "s/^/kind=client /" "$file"
 	done
 	disks
+	exports
 } 2>/dev/null
 
 # rows TABLE: make a table, with a line of heads, of objects
