@@ -35,16 +35,18 @@ taken_over()
 {
 	local line new
 
-	new=$(modinfo -F version kdapl)
+	# There is no such case but on User Mode Linux.
+	new=$(modinfo -F version "$OUT"/root/lib/modules/*/updates/kdapl.ko)
 	former_is_used && umount /run/kept && log_out || return
 	dkms-running "$new" >/run/running || return
 	grep -q "kDAPL $new is installed, and version $former is loaded: " /run/running ||
 		{ cat /run/running; return 1; }
+	sed -n 's/^    //p' /run/running >/run/commands
 	# "Once no portal speaks iSER"
 	in='' unit rtslib-fb-targetctl ExecStop || return
 	while read -r -u 3 line; do
 		as_systemd $line || { echo "$line"; return 1; }
-	done 3< <(sed -n 's/^    //p' /run/running)
+	done 3</run/commands
 	[ "$(cat /sys/module/kdapl/version)" = "$new" ] && target && all ||
 		{ echo "with the modules of $new"; return 1; }
 	# ib_isert would serve as well.
