@@ -7,10 +7,13 @@
 # them. Who sources this has
 #	$uml			the kernels of User Mode Linux that it is for
 #	$uml_options		options of uml-run
+#	$vm_options		those of vm-run, if there are any
 #	$words			variables for the guest
 #	$chosen			the cases that were asked for, if any were
 #	all_cases_on KERNEL	which makes $cases those that are run there otherwise
 #	pack KERNEL DIR		which puts into DIR what the guest needs
+
+vm_options=()
 
 # links_on KERNEL: make $links the transports there, for each of which there is a guest
 links_on()
@@ -40,7 +43,7 @@ choose_kernels()
 # turn did not get to the end of a case.
 in_guests()
 {
-	local run=("$top/scripts/run/vm-run") left=("${cases[@]}") dir=$3 ended useless=0 status=0
+	local run=("$top/scripts/run/vm-run" "${vm_options[@]}") left=("${cases[@]}") dir=$3 ended useless=0 status=0
 
 	! is_one_of "$1" "${uml[@]}" || run=("$top/scripts/run/uml-run" "${uml_options[@]}")
 	: >"$dir/said"

@@ -178,34 +178,61 @@ module_of()
 
 # The module knows all that was saved, since "restore" or "save" has seen to that: a note for exports
 # and one for disks. It has the number of the module's directory, which is another one when
-# the module is loaded anew. KDAPL_RUN stands for /run.
+# the module is loaded anew, and a sum of the saved file. KDAPL_RUN stands for /run.
 known_note() { echo "${KDAPL_RUN:-/run}/kdapl-blk.$1"; }
 number_of() { stat -c %i "$config/$(module_of "$1")" 2>/dev/null; }
+knowledge_of() { echo "$(number_of "$1") $(cksum <"$saved")"; }
+
+# each_of [exports|disks]: print these words, without an argument both
+each_of() { echo "${1:-exports disks}"; }
 
 # note_all_known [exports|disks]
 note_all_known()
 {
 	local what
 
-	for what in exports disks; do
-		[ "${1:-$what}" = $what ] || continue
-		number_of $what >"$(known_note $what)"
+	for what in $(each_of "$1"); do
+		[ -z "$(number_of "$what")" ] || knowledge_of "$what" >"$(known_note "$what")"
 	done 2>/dev/null
 }
 
-# all_known exports|disks: whether all that was saved of these is there, or was, and has been taken
-# away by an administrator
-all_known()
+# "stop" leaves a sign for a "restore" that is going on, and takes the note away: "save" must not
+# forget what is away for the time being.
+was_stopped()
 {
-	local verb file _ number
+	local what
 
-	number=$(number_of "$1")
-	[ -z "$number" ] || [ "$(cat "$(known_note "$1")" 2>/dev/null)" != "$number" ] || return 0
-	[ -r "$saved" ] || return 0
+	for what in $(each_of "$1"); do
+		[ ! -e "$(known_note "$what").stopped" ] || return 0
+	done
+	return 1
+}
+
+# unknown exports|disks: print the names of those that were saved and are not here, unless all is
+# known. Status 1 if there are none.
+unknown()
+{
+	local verb file _ object names=()
+
+	[ -r "$saved" ] || return
+	[ "$(cat "$(known_note "$1")" 2>/dev/null)" != "$(knowledge_of "$1")" ] || return
 	while IFS=$'\t' read -r verb file _; do
-		[ "$verb" != dir ] || [[ $file != "$(module_of "$1")"/* ]] || [ -d "$config/$file" ] ||
-			return
+		[ "$verb" = dir ] && [[ $file == "$(module_of "$1")"/* ]] && [ ! -d "$config/$file" ] ||
+			continue
+		object_of "$file"
+		[[ " ${names[*]} " == *" ${object##*/} "* ]] || names+=("${object##*/}")
 	done <"$saved"
+	[ ${#names[@]} -gt 0 ] && echo "${names[*]}"
+}
+
+# object_of FILE: leave the disk, client, subsystem or port that it belongs to in "object"
+object_of()
+{
+	local first second third _
+
+	IFS=/ read -r first second third _ <<<"$1"
+	object=$first/$second
+	[ "$first" = kdapl_blk ] || object+=/$third
 }
 
 # Have systemd stop all that was saved in order at the next shutdown: units that were enabled
@@ -234,7 +261,7 @@ start_units()
 
 cmd_save()
 {
-	local mark module text said_why
+	local mark module text said_why names
 
 	[ $# -eq 0 ] || wrong "save: no argument is wanted"
 	for mark in "$saved".left-out.*; do
@@ -245,9 +272,10 @@ cmd_save()
 		[ -d "$config/$module" ] || ! grep -qs "^dir	$module/" "$saved" || die "$saved has" \
 			"$(what_of $module), and $module.ko is not loaded:" \
 			"\"$me restore $(what_of $module)\" first, or remove $saved"
-		all_known "$(what_of $module)" || die "$saved has $(what_of $module) that are not" \
-			"here, and were not restored since $module.ko was loaded:" \
-			"\"$me restore $(what_of $module)\" first, or remove $saved"
+		! names=$(unknown "$(what_of $module)") || die "$saved has $(what_of $module) that are not" \
+			"here, and nothing is known of their being restored and taken away since" \
+			"$module.ko was loaded: $names: \"$me restore $(what_of $module)\" first, or" \
+			"remove $saved"
 	done
 	[ -d "$tgt" ] || [ -d "$ini" ] || [ -e "$saved" ] ||
 		die "neither kdapl_blk_tgt.ko nor kdapl_blk.ko is loaded, so there is nothing to save"
@@ -335,21 +363,11 @@ mark_left_out()
 	done
 }
 
-# within DIRECTORY STATE: whether it, or one above it, is in that state
-within()
-{
-	local d=$1
-
-	until [ "${shut[$d]-}" = "$2" ]; do
-		[[ $d == */* ]] || return
-		d=${d%/*}
-	done
-}
-
-# The lines that this command has done in former tries. Each try is a process of its own, which
-# appends to a file without a name.
-declare -A restored=()
-keep_restored()
+# What former tries of this command have left: objects that are whole, or were taken away by an
+# administrator, and others that were there. Each try is a process of its own, which appends to a
+# file without a name.
+declare -A whole=() seen=()
+keep_tries()
 {
 	local file
 
@@ -358,23 +376,67 @@ keep_restored()
 	rm "$file"
 }
 
-note_restored()
+read_tries()
 {
-	local line
+	local state object
 
-	while IFS= read -r -u "$did" line; do
-		restored[$line]=1
+	seen=()
+	while IFS=$'\t' read -r -u "$did" state object; do
+		case $state in
+		whole) whole[$object]=1 ;;
+		seen) seen[$object]=1 ;;
+		esac
 	done
+}
+
+# is_over OBJECT: whether there is nothing more to be made of it
+is_over()
+{
+	[ -z "${whole[$1]-}" ] || return 0
+	[ -n "${seen[$1]-}" ] && [ ! -d "$config/$1" ] || return
+	whole[$1]=1
+	printf 'whole\t%s\n' "$1" >&"$does"
+}
+
+# leads_nowhere VERB VALUE: whether it is a link to an object that was taken away
+leads_nowhere()
+{
+	local object
+
+	[ "$1" = link ] && [ ! -d "$config/$2" ] || return
+	object_of "$2"
+	is_over "$object"
+}
+
+# restore_one VERB FILE VALUE: make what a line says, unless what it belongs to cannot be had
+restore_one()
+{
+	local verb=$1 file=$2 value=$3 owner
+
+	case $verb in
+	on) owner=${file%/*} ;;
+	link) owner=$value ;;
+	*) owner= ;;
+	esac
+	[ -z "${shut[${owner:--}]-}${shut[${file%/subsystems/*}]-}" ] &&
+		[ "${shut[${file%/*}]-}" != away ] || return
+	(restore_line "$verb" "$file" "$value") && return
+	status=1
+	case $verb$file in
+	put*/secret) shut[${file%/*}]=1 ;;
+	put*/ia) shut[${file%/*}]=away ;;
+	esac
+	return 1
 }
 
 # restore_all [exports|disks]: make what was saved, but for what an administrator has taken away
 # since this command has made it. Fails if not all of it can be made.
 restore_all()
 {
-	local verb file value owner line status=0 what=$1 marked=1
+	local verb file value object status=0 what=$1 marked=1
 	# Disks and clients whose secrets cannot be set: without a secret they would be open.
-	# Disks and ports without their adapters are "away", and what was taken away is "gone".
-	local -A shut=()
+	# Disks and ports without their adapters are "away".
+	local -A shut=() tried=()
 
 	mark_log
 	mark_left_out "$what" || marked=
@@ -391,30 +453,18 @@ restore_all()
 			;;
 		esac
 		need "${file%%/*}" "$config/${file%%/*}"
-		line=$verb$'\t'$file$'\t'$value
-		if [ -n "${restored[$line]-}" ]; then
-			[ "$verb" != dir ] || [ -d "$config/$file" ] || shut[$file]=gone
-			continue
-		fi
-		! within "$file" gone || continue
-		case $verb in
-		on) owner=${file%/*} ;;
-		link) owner=$value ;;
-		*) owner= ;;
-		esac
-		[ -z "${shut[${owner:--}]-}${shut[${file%/subsystems/*}]-}" ] &&
-			[ "${shut[${file%/*}]-}" != away ] || continue
-		if (restore_line "$verb" "$file" "$value"); then
-			printf '%s\n' "$line" >&"$does"
-			continue
-		fi
-		status=1
-		case $verb$file in
-		put*/secret) shut[${file%/*}]=1 ;;
-		put*/ia) shut[${file%/*}]=away ;;
-		esac
+		object_of "$file"
+		! is_over "$object" && ! leads_nowhere "$verb" "$value" || continue
+		tried[$object]=${tried[$object]:-whole}
+		restore_one "$verb" "$file" "$value" || tried[$object]=seen
 	done <"$saved"
-	if [ "$status" -eq 0 ]; then
+	for object in "${!tried[@]}"; do
+		[ ! -d "$config/$object" ] || printf '%s\t%s\n' "${tried[$object]}" "$object" >&"$does"
+	done
+	if was_stopped "$what"; then
+		echo "$me: \"$me stop\" has taken away what was restored" >&2
+		status=1
+	elif [ "$status" -eq 0 ]; then
 		mark_left_out "$what" no_more
 		note_all_known "$what"
 	elif [ -z "$marked" ]; then
@@ -425,51 +475,65 @@ restore_all()
 
 cmd_restore()
 {
-	local what=${1-} told='' tell
+	local what=${1-} told='' tell one numbers=''
 
 	case $#$what in
 	0 | 1exports | 1disks) ;;
 	*) wrong "restore: \"exports\" or \"disks\" is wanted" ;;
 	esac
 	[ -f "$saved" ] && [ -r "$saved" ] || die "there is no $saved; \"$me save\" makes it"
-	keep_restored
+	for one in $(each_of "$what"); do
+		rm -f "$(known_note "$one").stopped" 2>/dev/null
+	done
+	keep_tries
 	# An error is printed once, and again when it has changed.
 	until tell=$(restore_all "$what" 2>&1); do
 		[ "$tell" = "$told" ] || echo "$tell" >&2
 		told=$tell
-		may_wait || exit 1
-		note_restored
+		! was_stopped "$what" && may_wait || exit 1
+		read_tries
+		numbers=${numbers:-$(number_of exports) $(number_of disks)}
 		sleep 5
+		[ "$numbers" = "$(number_of exports) $(number_of disks)" ] ||
+			die "a module was loaded anew, or unloaded, meanwhile"
 	done
 	[ -z "$tell" ] || echo "$tell" >&2
 }
 
+# side_by_side FUNCTION DIRECTORY...: call it for each, so that one that hangs holds up no other.
+# Fails if one does.
+side_by_side()
+{
+	local d ends=() status=0
+
+	# A process in the background would not hear of an interrupt.
+	trap 'kill "${ends[@]}" 2>/dev/null; exit 130' INT TERM
+	for d in "${@:2}"; do
+		(keep_errors; "$1" "${d%/}") &
+		ends+=($!)
+	done
+	for d in "${ends[@]}"; do
+		wait "$d" || status=1
+	done
+	trap - INT TERM
+	return $status
+}
+
+unexport_directory() { cmd_unexport "$(basename "$1")"; }
+
 cmd_stop()
 {
-	local s status=0 what=${1-} ends=()
+	local one status=0 what=${1-}
 
 	case $#$what in
 	0 | 1exports | 1disks) ;;
 	*) wrong "stop: \"exports\" or \"disks\" is wanted" ;;
 	esac
-	# "save" must not forget what is away now.
-	[ "$what" = exports ] || rm -f "$(known_note disks)"
-	[ "$what" = disks ] || rm -f "$(known_note exports)"
-	# It ends services at each shutdown, whatever is loaded. One that hangs holds up no other.
-	[ "$what" = exports ] || for s in "$ini"/*/; do
-		(take_away "${s%/}") &
-		ends+=($!)
-	done
-	for s in "${ends[@]}"; do
-		wait "$s" || status=1
-	done
-	ends=()
-	[ "$what" = disks ] || for s in "$tgt"/subsystems/*/; do
-		(cmd_unexport "$(basename "$s")") &
-		ends+=($!)
-	done
-	for s in "${ends[@]}"; do
-		wait "$s" || status=1
-	done
+	for one in $(each_of "$what"); do
+		rm -f "$(known_note "$one")"
+		touch "$(known_note "$one").stopped"
+	done 2>/dev/null
+	[ "$what" = exports ] || side_by_side take_away "$ini"/*/ || status=1
+	[ "$what" = disks ] || side_by_side unexport_directory "$tgt"/subsystems/*/ || status=1
 	exit $status
 }

@@ -66,13 +66,15 @@ exports()
 		name=$(shown "$s")
 		name=${name//\\/\\134}
 		name=${name// /\\040}
-		enabled=$(cat "$s"namespaces/*/enable | grep -c 1)
+		enabled=$(cat /dev/null "$s"namespaces/*/enable | grep -c 1)
+		ia=
 		printf 'kind=volumes export=%s enabled=%d\n' "$name" "$enabled"
 		for p in "$config"/kdapl_blk_tgt/ports/*/; do
 			[ -e "${p}subsystems/$(basename "$s")" ] && ia=$(cat "${p}ia") || continue
 			printf 'kind=export export=%s adapter=%s port=%s listening=%d\n' "$name" "$ia" \
 				"$(cat "${p}conn_qual")" "$(grep -cx listening "${p}state")"
 		done
+		[ -n "$ia" ] || printf 'kind=export export=%s adapter=- port=- listening=0\n' "$name"
 	done
 } 2>/dev/null
 
