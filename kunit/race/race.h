@@ -245,7 +245,7 @@ struct race_world {
 	atomic_t pooled;		/* messages that were in them */
 	struct kdat_pool_buf *held[RACE_HELD];
 	KDAT_SERVER_HANDLE server;
-	struct kdat_adapter *adapter[RACE_ADAPTERS];	/* the server's, with a reference each; or NULL */
+	struct kdat_adapter *adapter[RACE_ADAPTERS];	/* referenced, or NULL */
 	atomic_t adapters;		/* that are open */
 	bool may_leave;			/* the device */
 	bool is_gone;			/* the device leaves, or has */
